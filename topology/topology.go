@@ -1,0 +1,192 @@
+package topology
+
+import (
+	"fmt"
+	"iter"
+	"net/netip"
+)
+
+// Layer is a node's height in the fabric.
+type Layer uint8
+
+// The layers of a three-level Clos, as DRB numbers its switches (1.x to 3.x).
+const (
+	LayerHost Layer = iota
+	LayerEdge       // top-of-rack switches
+	LayerAgg        // aggregation switches
+	LayerCore       // spine switches
+)
+
+func (l Layer) String() string {
+	return [...]string{"host", "edge", "aggregation", "core"}[l]
+}
+
+// NodeID numbers the nodes of a topology densely: hosts first, then edge,
+// aggregation and core switches.
+type NodeID int32
+
+// LinkID numbers the links densely: host links first, then edge to
+// aggregation, then aggregation to core.
+type LinkID int32
+
+// Node is a host or a switch.
+type Node struct {
+	ID    NodeID
+	Layer Layer
+	Name  string     // h0.0.2, e0.0, a0.2, c1.1: the address's digits
+	Addr  netip.Addr // a host's kernel address; a switch's own, also its bouncing address
+}
+
+// Link is a cable. A is the lower end.
+type Link struct {
+	ID           LinkID
+	A, B         NodeID
+	PortA, PortB int
+}
+
+// Port is one end of a link as its node sees it.
+type Port struct {
+	Index    int // position on this node: down-ports first
+	Link     LinkID
+	Peer     NodeID
+	PeerPort int
+	Up       bool // leads towards the core
+}
+
+// shape is what all three-level Clos fabrics share: pods of edge and
+// aggregation switches, each pod a full bipartite graph, and every aggregation
+// switch on its own group of cores.
+type shape struct {
+	pods  int
+	edges int // edge switches per pod
+	aggs  int // aggregation switches per pod
+	hosts int // hosts per edge switch
+	cores int // core switches per group; groups = aggs
+}
+
+func (s shape) numHosts() int { return s.pods * s.edges * s.hosts }
+func (s shape) numEdges() int { return s.pods * s.edges }
+func (s shape) numAggs() int  { return s.pods * s.aggs }
+func (s shape) numCores() int { return s.aggs * s.cores }
+
+// Topology is a Clos fabric and the links of it that are down.
+type Topology struct {
+	spec string
+	shape
+	down *linkSet // nil: none
+}
+
+// String returns the specification that Parse accepts.
+func (t *Topology) String() string { return t.spec }
+
+// NumNodes returns the number of hosts and switches.
+func (t *Topology) NumNodes() int {
+	return t.numHosts() + t.numEdges() + t.numAggs() + t.numCores()
+}
+
+// NumHosts returns the number of hosts; their IDs are 0 to NumHosts-1.
+func (t *Topology) NumHosts() int { return t.numHosts() }
+
+// position is a node's place in its layer. For cores, pod is the group.
+type position struct {
+	layer Layer
+	pod   int
+	sw    int // edge or aggregation switch in the pod, core in the group
+	host  int // host on the edge switch
+}
+
+func (t *Topology) position(id NodeID) position {
+	i := int(id)
+	if i < t.numHosts() {
+		rack := i / t.hosts
+		return position{LayerHost, rack / t.edges, rack % t.edges, i % t.hosts}
+	}
+	i -= t.numHosts()
+	if i < t.numEdges() {
+		return position{LayerEdge, i / t.edges, i % t.edges, 0}
+	}
+	i -= t.numEdges()
+	if i < t.numAggs() {
+		return position{LayerAgg, i / t.aggs, i % t.aggs, 0}
+	}
+	i -= t.numAggs()
+	return position{LayerCore, i / t.cores, i % t.cores, 0}
+}
+
+func (t *Topology) id(p position) NodeID {
+	switch p.layer {
+	case LayerHost:
+		return NodeID((p.pod*t.edges+p.sw)*t.hosts + p.host)
+	case LayerEdge:
+		return NodeID(t.numHosts() + p.pod*t.edges + p.sw)
+	case LayerAgg:
+		return NodeID(t.numHosts() + t.numEdges() + p.pod*t.aggs + p.sw)
+	default:
+		return NodeID(t.numHosts() + t.numEdges() + t.numAggs() + p.pod*t.cores + p.sw)
+	}
+}
+
+// core returns the core switch with DRB's number r (3.r).
+func (t *Topology) core(r int) NodeID {
+	return t.id(position{layer: LayerCore, pod: r / t.cores, sw: r % t.cores})
+}
+
+// Valid reports whether id names a node of t.
+func (t *Topology) Valid(id NodeID) bool { return id >= 0 && int(id) < t.NumNodes() }
+
+// Node returns the node with the given number, which must be Valid.
+func (t *Topology) Node(id NodeID) Node {
+	p := t.position(id)
+	return Node{ID: id, Layer: p.layer, Name: t.name(p), Addr: t.addr(p)}
+}
+
+// Nodes yields every node in the order of their numbers.
+func (t *Topology) Nodes() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for i := range t.NumNodes() {
+			if !yield(t.Node(NodeID(i))) {
+				return
+			}
+		}
+	}
+}
+
+// Hosts yields the hosts in the order of their numbers.
+func (t *Topology) Hosts() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for i := range t.numHosts() {
+			if !yield(t.Node(NodeID(i))) {
+				return
+			}
+		}
+	}
+}
+
+// Lookup finds a node by what people call it: a name (h0.0.2, e0.1, a2.2,
+// c1.2), DRB's number of a core (3.0), or an address.
+func (t *Topology) Lookup(s string) (Node, error) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		if id, ok := t.ByAddr(addr); ok {
+			return t.Node(id), nil
+		}
+		return Node{}, fmt.Errorf("address %s: no node of %s has it", s, t.spec)
+	}
+	if id, ok := t.byName(s); ok {
+		return t.Node(id), nil
+	}
+	return Node{}, fmt.Errorf("node %q: not in %s; name a host hPOD.SWITCH.ID (%s), an edge switch ePOD.SWITCH (%s), an aggregation switch aPOD.SWITCH (%s), a core switch cJ.I (%s) or 3.NUMBER (3.0 to 3.%d), or give an address",
+		s, t.spec,
+		t.nameRange(0, t.numHosts()), t.nameRange(t.numHosts(), t.numEdges()),
+		t.nameRange(t.numHosts()+t.numEdges(), t.numAggs()),
+		t.nameRange(t.NumNodes()-t.numCores(), t.numCores()), t.numCores()-1)
+}
+
+func (t *Topology) nameRange(first, n int) string {
+	return t.Node(NodeID(first)).Name + " to " + t.Node(NodeID(first+n-1)).Name
+}
+
+// CoreNumber returns r of DRB's 3.r for a core switch.
+func (t *Topology) CoreNumber(id NodeID) (r int, ok bool) {
+	p := t.position(id)
+	return p.pod*t.cores + p.sw, p.layer == LayerCore
+}
