@@ -98,7 +98,7 @@ func (t *Topology) EmbeddedAddr(host NodeID) netip.Addr {
 func (t *Topology) byName(s string) (NodeID, bool) {
 	if r, ok := strings.CutPrefix(s, "3."); ok {
 		n, err := strconv.Atoi(r)
-		if err != nil || n < 0 || n >= t.numCores() {
+		if err != nil || n < 0 || n >= t.numCores() || strconv.Itoa(n) != r {
 			return 0, false
 		}
 		return t.core(n), true

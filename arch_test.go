@@ -1,0 +1,170 @@
+package weft
+
+import (
+	"go/build"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// lattice lists what each package may import of weft's own, tests aside. A
+// package that is not listed may not exist. "Pure" packages do no I/O, read no
+// clock and start no goroutine: they take the time as an argument.
+var lattice = map[string][]string{
+	"weft":                     {},
+	"weft/topology":            {},
+	"weft/flowcell":            {},
+	"weft/drb":                 {},
+	"weft/encap":               {},
+	"weft/policy":              {"weft/flowcell", "weft/drb"},
+	"weft/resequencer":         {"weft/flowcell"},
+	"weft/link":                {},
+	"weft/fabric":              {"weft/topology", "weft/encap"},
+	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/encap", "weft/link"},
+	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
+	"weft/bench/...":           {"weft/..."},
+	"weft/cmd/weft":            {"weft/..."},
+	"weft/examples/httpserver": {"weft/stack", "weft/link", "weft/topology"},
+	"weft/examples/httpget":    {"weft/stack", "weft/link", "weft/topology"},
+}
+
+// pure packages may not import these, and must build anywhere.
+var (
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer"}
+	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
+	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
+		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/"},
+		"github.com/songgao/water": {"weft/link"},
+		"github.com/vishvananda/":  {"weft/link", "weft/fabric", "weft/bench/"},
+		"github.com/cilium/ebpf":   {"weft/fabric"},
+		"github.com/spf13/cobra":   {"weft/cmd/weft"},
+	}
+)
+
+// packages returns the imports of every package of the module, by path.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	all := make(map[string][]string)
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); dir != "." && (name[0] == '.' || name == "testdata") {
+			return filepath.SkipDir
+		}
+		ctx := build.Default
+		ctx.GOOS = "linux"
+		p, err := ctx.ImportDir(dir, 0)
+		if _, none := err.(*build.NoGoError); none {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		all[filepath.ToSlash(filepath.Join("weft", dir))] = p.Imports
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// rule returns what a package may import.
+func rule(path string) ([]string, bool) {
+	if r, ok := lattice[path]; ok {
+		return r, true
+	}
+	for p, r := range lattice {
+		if prefix, ok := strings.CutSuffix(p, "/..."); ok && strings.HasPrefix(path, prefix+"/") {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
+func TestArchitecture_importLattice(t *testing.T) {
+	for path, imports := range packages(t) {
+		allowed, ok := rule(path)
+		if !ok {
+			t.Errorf("%s is not in the lattice: say there what it may import", path)
+			continue
+		}
+		for _, imp := range imports {
+			if !strings.HasPrefix(imp, "weft/") || slices.Contains(allowed, "weft/...") {
+				continue
+			}
+			if !slices.Contains(allowed, imp) {
+				t.Errorf("%s imports %s; the lattice allows %v", path, imp, allowed)
+			}
+		}
+	}
+}
+
+func TestArchitecture_purePackagesDoNoIO(t *testing.T) {
+	all := packages(t)
+	for _, path := range pure {
+		for _, imp := range all[path] {
+			if slices.Contains(impure, imp) {
+				t.Errorf("%s imports %s, but is to be pure", path, imp)
+			}
+		}
+	}
+}
+
+func TestArchitecture_heavyDependenciesStayAtTheEdges(t *testing.T) {
+	for path, imports := range packages(t) {
+		for _, imp := range imports {
+			for prefix, allowed := range onlyHere {
+				if !strings.HasPrefix(imp, prefix) {
+					continue
+				}
+				if !slices.ContainsFunc(allowed, func(a string) bool { return strings.HasPrefix(path+"/", a) }) {
+					t.Errorf("%s imports %s; only %v may", path, imp, allowed)
+				}
+			}
+		}
+	}
+}
+
+func TestHygiene_gofmt(t *testing.T) {
+	out, err := exec.Command("gofmt", "-l", ".").Output()
+	if err != nil {
+		t.Skipf("gofmt does not run here: %v", err)
+	}
+	if len(out) > 0 {
+		t.Errorf("gofmt would change:\n%s", out)
+	}
+}
+
+func TestHygiene_vet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("go vet is left out with -short")
+	}
+	if out, err := exec.Command("go", "vet", "./...").CombinedOutput(); err != nil {
+		t.Errorf("go vet: %v\n%s", err, out)
+	}
+}
+
+// What is pure must build for every system that Go knows.
+func TestHygiene_vetPureElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("go vet is left out with -short")
+	}
+	cmd := exec.Command("go", append([]string{"vet"}, relative(pure)...)...)
+	cmd.Env = append(cmd.Environ(), "GOOS=darwin")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("GOOS=darwin go vet: %v\n%s", err, out)
+	}
+}
+
+func relative(paths []string) []string {
+	var r []string
+	for _, p := range paths {
+		r = append(r, "."+strings.TrimPrefix(p, "weft"))
+	}
+	return r
+}

@@ -1,0 +1,294 @@
+package permutation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weft/bench/testbed"
+	"weft/topology"
+)
+
+// Load says how long to run.
+type Load struct {
+	Warmup   time.Duration // not measured
+	Duration time.Duration // measured
+	// Progress, if not nil, is told how much of both has passed.
+	Progress func(elapsed, total time.Duration)
+}
+
+// Result is what a run measured.
+type Result struct {
+	Mbit        []float64 // goodput of each host's stream, Mbit/s, by sender
+	RTTMicros   []float64 // of small requests, µs
+	Counters    testbed.Counters
+	Elapsed     time.Duration // that counters and goodput cover
+	IdlePercent float64       // of the machine's processors; -1 if not known
+}
+
+const (
+	port         = 5001
+	requestBytes = 64
+	requestEvery = 20 * time.Millisecond
+	connectLimit = 10 * time.Second
+)
+
+// The first byte of a connection says what it is for.
+const (
+	kindBulk    = 'B'
+	kindRequest = 'R'
+)
+
+// Run sends a stream from each host i to host to[i] and measures it.
+func Run(ctx context.Context, s *testbed.Session, to []topology.NodeID, load Load) (Result, error) {
+	r := &runner{hosts: s.Hosts, received: make([]atomic.Int64, len(s.Hosts))}
+	defer r.stop()
+	if err := r.listen(); err != nil {
+		return Result{}, err
+	}
+	if err := r.connect(ctx, to); err != nil {
+		return Result{}, err
+	}
+	total := load.Warmup + load.Duration
+	if err := sleep(ctx, load.Warmup, func(d time.Duration) { load.report(d, total) }); err != nil {
+		return Result{}, err
+	}
+	before, err := r.measure(s)
+	if err != nil {
+		return Result{}, err
+	}
+	r.timing.Store(true)
+	if err := sleep(ctx, load.Duration, func(d time.Duration) { load.report(load.Warmup+d, total) }); err != nil {
+		return Result{}, err
+	}
+	r.timing.Store(false)
+	after, err := r.measure(s)
+	if err != nil {
+		return Result{}, err
+	}
+	return r.result(before, after, to), nil
+}
+
+func (l Load) report(elapsed, total time.Duration) {
+	if l.Progress != nil {
+		l.Progress(elapsed, total)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration, report func(time.Duration)) error {
+	start := time.Now()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	end := time.NewTimer(d)
+	defer end.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return nil
+		case <-tick.C:
+			report(time.Since(start))
+		}
+	}
+}
+
+type runner struct {
+	hosts    []testbed.Host
+	received []atomic.Int64 // bulk bytes, by receiver
+	timing   atomic.Bool    // requests count
+	work     sync.WaitGroup
+
+	mu      sync.Mutex
+	closers []io.Closer
+	stopped bool
+	rtts    []float64
+}
+
+// keep closes c when the run ends.
+func (r *runner) keep(c io.Closer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		c.Close()
+		return
+	}
+	r.closers = append(r.closers, c)
+}
+
+func (r *runner) stop() {
+	r.mu.Lock()
+	r.stopped = true
+	closers := r.closers
+	r.mu.Unlock()
+	for _, c := range closers {
+		// What is still unsent would go on to load the fabric.
+		if l, ok := c.(interface{ SetLinger(int) error }); ok {
+			l.SetLinger(0)
+		}
+		c.Close()
+	}
+	r.work.Wait()
+}
+
+func (r *runner) listen() error {
+	for i, h := range r.hosts {
+		l, err := h.Listen("tcp", fmt.Sprintf("%s:%d", h.Address, port))
+		if err != nil {
+			return err
+		}
+		r.keep(l)
+		r.work.Go(func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				r.keep(c)
+				r.work.Go(func() { r.serve(c, &r.received[i]) })
+			}
+		})
+	}
+	return nil
+}
+
+func (r *runner) serve(c net.Conn, received *atomic.Int64) {
+	buf := make([]byte, 64<<10)
+	if _, err := io.ReadFull(c, buf[:1]); err != nil {
+		return
+	}
+	if buf[0] == kindRequest {
+		for {
+			if _, err := io.ReadFull(c, buf[:requestBytes]); err != nil {
+				return
+			}
+			if _, err := c.Write(buf[:requestBytes]); err != nil {
+				return
+			}
+		}
+	}
+	for {
+		n, err := c.Read(buf)
+		received.Add(int64(n))
+		if err != nil {
+			return
+		}
+	}
+}
+
+// connect opens both connections of every host, then starts all streams.
+func (r *runner) connect(ctx context.Context, to []topology.NodeID) error {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	errs := make([]error, len(r.hosts))
+	bulk, small := make([]net.Conn, len(r.hosts)), make([]net.Conn, len(r.hosts))
+	var dials sync.WaitGroup
+	for i := range r.hosts {
+		dials.Go(func() {
+			var err1, err2 error
+			bulk[i], err1 = r.dial(ctx, i, to[i], kindBulk)
+			small[i], err2 = r.dial(ctx, i, to[i], kindRequest)
+			errs[i] = errors.Join(err1, err2)
+		})
+	}
+	dials.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i := range r.hosts {
+		r.work.Go(func() { stream(bulk[i]) })
+		r.work.Go(func() { r.request(small[i]) })
+	}
+	return nil
+}
+
+func (r *runner) dial(ctx context.Context, from int, to topology.NodeID, kind byte) (net.Conn, error) {
+	c, err := r.hosts[from].DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", r.hosts[to].Address, port))
+	if err != nil {
+		return nil, err
+	}
+	r.keep(c)
+	_, err = c.Write([]byte{kind})
+	return c, err
+}
+
+func stream(c net.Conn) {
+	buf := make([]byte, 64<<10)
+	for {
+		if _, err := c.Write(buf); err != nil {
+			return
+		}
+	}
+}
+
+// request sends small requests, one after the other and not too often.
+func (r *runner) request(c net.Conn) {
+	buf := make([]byte, requestBytes)
+	for {
+		start := time.Now()
+		timed := r.timing.Load()
+		if _, err := c.Write(buf); err != nil {
+			return
+		}
+		if _, err := io.ReadFull(c, buf); err != nil {
+			return
+		}
+		rtt := time.Since(start)
+		if timed && r.timing.Load() {
+			r.mu.Lock()
+			r.rtts = append(r.rtts, float64(rtt.Nanoseconds())/1e3)
+			r.mu.Unlock()
+		}
+		time.Sleep(requestEvery - rtt)
+	}
+}
+
+// reading is everything that is counted, at one moment.
+type reading struct {
+	at       time.Time
+	received []int64
+	counters testbed.Counters
+	cpu      cpuTimes
+}
+
+func (r *runner) measure(s *testbed.Session) (m reading, err error) {
+	if m.counters, err = s.Counters(); err != nil {
+		return m, err
+	}
+	m.cpu = readCPU()
+	m.at = time.Now()
+	for i := range r.received {
+		m.received = append(m.received, r.received[i].Load())
+	}
+	return m, nil
+}
+
+func (r *runner) result(a, b reading, to []topology.NodeID) Result {
+	elapsed := b.at.Sub(a.at)
+	res := Result{
+		Elapsed:     elapsed,
+		Counters:    b.counters,
+		IdlePercent: idlePercent(a.cpu, b.cpu),
+		Mbit:        make([]float64, len(to)),
+	}
+	for i, j := range to {
+		res.Mbit[i] = float64(b.received[j]-a.received[j]) * 8 / elapsed.Seconds() / 1e6
+	}
+	c := &res.Counters
+	c.Retransmits -= a.counters.Retransmits
+	c.OutOfOrderBefore -= a.counters.OutOfOrderBefore
+	c.OutOfOrderAfter -= a.counters.OutOfOrderAfter
+	for i := range c.Links {
+		c.Links[i].Up -= a.counters.Links[i].Up
+		c.Links[i].Down -= a.counters.Links[i].Down
+	}
+	r.mu.Lock()
+	res.RTTMicros = append(res.RTTMicros, r.rtts...)
+	r.mu.Unlock()
+	return res
+}

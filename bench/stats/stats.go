@@ -1,0 +1,48 @@
+// Package stats sums samples up: fairness, percentiles, median. Its functions
+// are pure and leave their arguments alone. Of no samples they make 0.
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Jain is the fairness index of Jain, Chiu and Hawe (DEC TR-301, 1984):
+// (Σx)² / (n Σx²). It is 1 when all are equal and 1/n when one has it all. Of
+// samples that are all zero it makes 0.
+func Jain(x []float64) float64 {
+	var sum, squares float64
+	for _, v := range x {
+		sum += v
+		squares += v * v
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(len(x)) * squares)
+}
+
+// Percentile is the smallest sample that at least p percent of all samples do
+// not exceed (nearest rank: no interpolation). p below 0 counts as 0, which is
+// the smallest sample, above 100 as 100.
+func Percentile(x []float64, p float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(x))
+	rank := int(math.Ceil(p / 100 * float64(len(x))))
+	return sorted[min(max(rank, 1), len(x))-1]
+}
+
+// Median is the middle sample, or the mean of the two in the middle.
+func Median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(x))
+	mid := len(x) / 2
+	if len(x)%2 == 1 {
+		return sorted[mid]
+	}
+	return (sorted[mid-1] + sorted[mid]) / 2
+}

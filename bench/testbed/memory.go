@@ -1,0 +1,52 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+
+	"weft/internal/simnet"
+	"weft/stack"
+	"weft/topology"
+)
+
+// memory is a fabric of rate-limited links within the process.
+type memory struct{ config Config }
+
+// InMemory returns a testbed that needs no privilege.
+func InMemory(c Config) Testbed { return memory{c} }
+
+func (memory) Kind() string { return "in memory" }
+
+func (memory) Supports(r Row) error {
+	if r.Kernel {
+		return errors.New("the kernel's TCP runs in network namespaces only")
+	}
+	return nil
+}
+
+func (m memory) Start(ctx context.Context, row Row) (*Session, error) {
+	t := m.config.Topology
+	network, err := simnet.New(t, simnet.Config{RateBits: int64(m.config.RateMbit * 1e6), Seed: m.config.Seed})
+	if err != nil {
+		return nil, err
+	}
+	runner := simnet.Start(network, 0)
+	hosts, err := open(m.config, row, func(n topology.Node) (stack.Device, error) { return runner.Device(n.ID), nil })
+	if err != nil {
+		runner.Close()
+		return nil, err
+	}
+	links := func() ([]LinkBytes, error) {
+		all := make([]LinkBytes, t.NumLinks())
+		runner.Inspect(func(n *simnet.Network) {
+			for i := range all {
+				up, down := n.Link(topology.LinkID(i))
+				all[i] = LinkBytes{up.Bytes, down.Bytes}
+			}
+		})
+		return all, nil
+	}
+	return weftSession(hosts, links, runner.Close), nil
+}
+
+func (memory) Close() error { return nil }

@@ -1,0 +1,182 @@
+// Package testbed runs hosts of all kinds on a fabric that is either real,
+// made of network namespaces and the kernel's routing tables, or in memory:
+// weft hosts under any policy, and the kernel's own TCP to compare with.
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"weft/policy"
+	"weft/resequencer"
+	"weft/stack"
+	"weft/topology"
+)
+
+// Row is a kind of host.
+type Row struct {
+	Name   string
+	Label  string // in words
+	Source string // where it comes from
+	Kernel bool   // the kernel's TCP
+	MPTCP  bool
+}
+
+// congestionControl is what every row uses; netstack's is fixed by its Host.
+const congestionControl = "cubic"
+
+// Rows returns every kind of host: the kernel's, and one per policy.
+func Rows() []Row {
+	rows := []Row{
+		{"kernel-ecmp", "kernel TCP over kernel ECMP, " + congestionControl, "baseline", true, false},
+		{"kernel-mptcp", "kernel MPTCP, 8 subflows, " + congestionControl, "baseline", true, true},
+	}
+	for _, name := range policy.Names() {
+		p, _ := policy.Get(name)
+		rows = append(rows, Row{name, fmt.Sprintf("weft, each %v by %v, cubic", p.Unit, p.Rule), p.Source, false, false})
+	}
+	return rows
+}
+
+// Select returns the rows with the given names, in that order.
+func Select(names []string) ([]Row, error) {
+	all := Rows()
+	var rows []Row
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(r Row) bool { return r.Name == name })
+		if i < 0 {
+			var known []string
+			for _, r := range all {
+				known = append(known, r.Name)
+			}
+			return nil, fmt.Errorf("policy %q: unknown; known: %s", name, strings.Join(known, ", "))
+		}
+		rows = append(rows, all[i])
+	}
+	return rows, nil
+}
+
+// Config is what all testbeds need.
+type Config struct {
+	Topology    *topology.Topology
+	RateMbit    float64 // of every link, Mbit/s, each direction
+	Resequencer resequencer.Config
+	Seed        uint64
+}
+
+// Testbed is a fabric on which hosts can be started, one kind at a time.
+type Testbed interface {
+	Kind() string // "network namespaces", "in memory"
+	// Supports says why a row cannot run here, nil if it can.
+	Supports(Row) error
+	// Start starts a host of the given kind at every host of the topology.
+	Start(context.Context, Row) (*Session, error)
+	// Close leaves nothing behind.
+	Close() error
+}
+
+// Endpoint is a host's sockets; *stack.Host is one.
+type Endpoint interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	Listen(network, address string) (net.Listener, error)
+}
+
+// Host is a host that runs. Address is its IP address.
+type Host struct {
+	Endpoint
+	Address string
+}
+
+// Session is a set of hosts of one kind, by the topology's host numbers.
+type Session struct {
+	Hosts    []Host
+	counters func() (Counters, error)
+	close    func()
+}
+
+// Counters are what a session's hosts and links have counted since it began.
+type Counters struct {
+	Retransmits int64
+	// TCP data packets that were behind a later one of their flow (RFC 4737),
+	// retransmissions included, before and after the resequencer. Weft's rows
+	// only.
+	OutOfOrderBefore, OutOfOrderAfter int64
+	// Links has the bytes sent by each link's two ports, Ethernet headers
+	// included, by topology.LinkID.
+	Links []LinkBytes
+}
+
+// LinkBytes counts what a link carried: towards the core, and away from it.
+type LinkBytes struct{ Up, Down uint64 }
+
+// Counters reads all counters.
+func (s *Session) Counters() (Counters, error) { return s.counters() }
+
+// Close stops the hosts and resets their connections.
+func (s *Session) Close() { s.close() }
+
+// open starts a weft host per host of the topology over the devices that open
+// gives.
+func open(c Config, row Row, open func(topology.Node) (stack.Device, error)) ([]*stack.Host, error) {
+	var hosts []*stack.Host
+	for n := range c.Topology.Hosts() {
+		h, err := openOne(c, row, n, open)
+		if err != nil {
+			closeAll(hosts)
+			return nil, fmt.Errorf("%s: %w", n.Name, err)
+		}
+		hosts = append(hosts, h)
+	}
+	return hosts, nil
+}
+
+func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack.Device, error)) (*stack.Host, error) {
+	dev, err := open(n)
+	if err != nil {
+		return nil, err
+	}
+	h, err := stack.New(stack.Config{
+		Address:     c.Topology.EmbeddedAddr(n.ID),
+		Topology:    c.Topology,
+		Device:      dev,
+		Policy:      row.Name,
+		Resequencer: c.Resequencer,
+		Seed:        c.Seed<<20 + uint64(n.ID) + 1,
+	})
+	if err != nil {
+		dev.Close()
+	}
+	return h, err
+}
+
+func closeAll(hosts []*stack.Host) {
+	for _, h := range hosts {
+		h.Close()
+	}
+}
+
+// weftSession makes a session of weft hosts; links reads the link counters.
+func weftSession(hosts []*stack.Host, links func() ([]LinkBytes, error), end func()) *Session {
+	s := &Session{}
+	for _, h := range hosts {
+		s.Hosts = append(s.Hosts, Host{h, h.Address().String()})
+	}
+	s.counters = func() (c Counters, err error) {
+		for _, h := range hosts {
+			st := h.Stats()
+			c.Retransmits += int64(st.TCP.Retransmits)
+			c.OutOfOrderBefore += int64(st.Resequencer.ArrivedOutOfOrder)
+			c.OutOfOrderAfter += int64(st.Resequencer.DeliveredOutOfOrder)
+		}
+		c.Links, err = links()
+		return c, err
+	}
+	s.close = func() {
+		closeAll(hosts)
+		end()
+	}
+	return s
+}

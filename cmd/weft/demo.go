@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/bench/permutation"
+	"weft/bench/testbed"
+	"weft/resequencer"
+	"weft/topology"
+)
+
+// demoOptions are the flags of weft demo.
+type demoOptions struct {
+	topology     string
+	rate         float64
+	policies     []string
+	duration     time.Duration
+	warmup       time.Duration
+	permutations int
+	seed         uint64
+	hold         time.Duration
+	resequencer  string
+	fabric       string
+	name         string
+	json         bool
+	report       string
+}
+
+func newDemoCmd() *cobra.Command {
+	var o demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Build a fabric, send a permutation under every policy, compare",
+		Long: `Demo builds a fat-tree, lets every host send one TCP stream to a host in
+another pod and small requests beside it, under one policy after the other, and
+prints what came of it. As root the fabric is made of network namespaces, the
+kernel's routing tables and rate-limited links; otherwise, of rate-limited links
+in memory. It also writes a report with pictures.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), o, cmd) },
+	}
+	f := cmd.Flags()
+	topologyFlag(cmd, &o.topology)
+	f.Float64Var(&o.rate, "rate", 20, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
+	f.StringSliceVar(&o.policies, "policies", nil, "what to compare (default all)")
+	f.DurationVar(&o.duration, "duration", 8*time.Second, "measured time of each run")
+	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "time before that")
+	f.IntVar(&o.permutations, "permutations", 1, "runs of each policy, each with a permutation of its own; medians are shown")
+	f.Uint64Var(&o.seed, "seed", 1, "of the first permutation")
+	f.DurationVar(&o.hold, "hold", 0, "longest time that the resequencer waits for a packet (default 10ms)")
+	f.StringVar(&o.resequencer, "resequencer", "on", "on or off")
+	f.StringVar(&o.fabric, "fabric", "auto", "netns, memory, or auto: netns as root")
+	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
+	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	f.StringVar(&o.report, "report", "report.html", "file for the report, \"\" for none")
+	return cmd
+}
+
+func (o *demoOptions) check() error {
+	switch {
+	case o.resequencer != "on" && o.resequencer != "off":
+		return fmt.Errorf("--resequencer=%s: must be on or off", o.resequencer)
+	case o.fabric != "auto" && o.fabric != "netns" && o.fabric != "memory":
+		return fmt.Errorf("--fabric=%s: must be auto, netns or memory", o.fabric)
+	case o.permutations < 1:
+		return fmt.Errorf("--permutations=%d: must be 1 or more", o.permutations)
+	case o.duration <= 0 || o.warmup < 0:
+		return fmt.Errorf("--duration=%v --warmup=%v: must be positive", o.duration, o.warmup)
+	case !(o.rate > 0) || math.IsInf(o.rate, 0):
+		return fmt.Errorf("--rate=%g: must be above 0", o.rate)
+	}
+	return nil
+}
+
+func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	t, err := topology.Parse(o.topology)
+	if err != nil {
+		return err
+	}
+	if o.policies == nil {
+		for _, r := range testbed.Rows() {
+			o.policies = append(o.policies, r.Name)
+		}
+	}
+	rows, err := testbed.Select(o.policies)
+	if err != nil {
+		return fmt.Errorf("--policies: %w", err)
+	}
+	bed, notes, err := o.open(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	for _, n := range notes {
+		fmt.Fprintln(os.Stderr, n)
+	}
+	d := demo{options: o, topology: t, bed: bed, notes: notes}
+	for _, row := range rows {
+		if err := bed.Supports(row); err != nil {
+			d.note(fmt.Sprintf("%s is left out: %v", row.Name, err))
+			continue
+		}
+		if err := d.measure(ctx, row); err != nil {
+			return err
+		}
+	}
+	return d.print(cmd.OutOrStdout())
+}
+
+// open makes the fabric; notes are what the user should know about it.
+func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
+	c := testbed.Config{
+		Topology: t, RateMbit: o.rate, Seed: o.seed,
+		Resequencer: resequencer.Config{Hold: o.hold, Off: o.resequencer == "off"},
+	}
+	if err := c.Resequencer.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("--hold: %w", err)
+	}
+	if o.fabric == "memory" {
+		return testbed.InMemory(c), nil, nil
+	}
+	if o.fabric == "auto" && (runtime.GOOS != "linux" || os.Geteuid() != 0) {
+		return testbed.InMemory(c), []string{"Not root: the fabric is in memory, with rate-limited links and without the kernel's TCP. As root it is made of network namespaces."}, nil
+	}
+	p := newProgress("building " + o.topology)
+	bed, err = testbed.InNamespaces(ctx, o.name, c, p.set)
+	p.end()
+	return bed, nil, err
+}
+
+// demo collects the results.
+type demo struct {
+	options  demoOptions
+	topology *topology.Topology
+	bed      testbed.Testbed
+	notes    []string
+	outcomes []outcome
+}
+
+func (d *demo) note(s string) {
+	d.notes = append(d.notes, s)
+	fmt.Fprintln(os.Stderr, s)
+}
+
+// measure runs one row under each permutation.
+func (d *demo) measure(ctx context.Context, row testbed.Row) error {
+	out := outcome{Row: row}
+	for i := range d.options.permutations {
+		p := newProgress(row.Name)
+		if n := d.options.permutations; n > 1 {
+			p.what = fmt.Sprintf("%s, permutation %d of %d", row.Name, i+1, n)
+		}
+		r, err := d.run(ctx, row, d.options.seed+uint64(i), p)
+		p.end()
+		if err != nil {
+			if ctx.Err() != nil {
+				return errors.New("interrupted; everything is cleaned up")
+			}
+			return fmt.Errorf("%s: %w", row.Name, err)
+		}
+		out.runs = append(out.runs, r)
+	}
+	out.summarise(d)
+	d.outcomes = append(d.outcomes, out)
+	if out.IdlePercent >= 0 && out.IdlePercent < 10 {
+		d.note(fmt.Sprintf("%s: the processors were idle %.0f %% of the time only, so this measures them and not the fabric: lower --rate", row.Name, out.IdlePercent))
+	}
+	return nil
+}
+
+func (d *demo) run(ctx context.Context, row testbed.Row, seed uint64, p *progress) (permutation.Result, error) {
+	s, err := d.bed.Start(ctx, row)
+	if err != nil {
+		return permutation.Result{}, err
+	}
+	defer s.Close()
+	return permutation.Run(ctx, s, permutation.Random(d.topology, seed), permutation.Load{
+		Warmup: d.options.warmup, Duration: d.options.duration,
+		Progress: func(elapsed, total time.Duration) {
+			p.set(int(elapsed.Milliseconds()), int(total.Milliseconds()))
+		},
+	})
+}
+
+// machine describes where the figures come from.
+func machine() string {
+	s := fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		s += ", kernel " + strings.TrimSpace(string(b))
+	}
+	return s + ", " + runtime.Version()
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"weft/bench/permutation"
+	"weft/bench/report"
+	"weft/bench/stats"
+	"weft/bench/testbed"
+	"weft/topology"
+)
+
+// Plain TCP over an MTU of 1500 bytes carries 1448 bytes of payload in a
+// packet (20 IP, 20 TCP, 12 timestamps) that takes 1514 of a link's time, with
+// its Ethernet header.
+const (
+	plainPayload = 1448
+	fullFrame    = 1514
+)
+
+const idealNote = "every host sends at the full rate of its link, of which plain TCP delivers 1448 bytes of each 1514 (Ethernet 14, IP 20, TCP 20, timestamps 12). " +
+	"One ideal for all rows: weft's outer header (20 bytes a packet) and everybody's acknowledgements count against them."
+
+// outcome is what all runs of one row came to: medians, and samples pooled.
+type outcome struct {
+	testbed.Row
+	runs []permutation.Result
+
+	PercentOfIdeal   float64
+	Mbit             []float64 // of all hosts in all runs
+	Jain             float64
+	Retransmits      int64
+	RTTMicros        []float64
+	OutOfOrderBefore int64
+	OutOfOrderAfter  int64
+	Shares           []report.Share
+	IdlePercent      float64
+	Links            []report.LinkUse // of the last run
+}
+
+func (d *demo) idealMbit() float64 { return d.options.rate * plainPayload / fullFrame }
+
+func (o *outcome) summarise(d *demo) {
+	var percent, jain, idle, retransmits, before, after []float64
+	shares := make([][]float64, numCores(d.topology))
+	for _, r := range o.runs {
+		sum := 0.0
+		for _, m := range r.Mbit {
+			sum += m
+		}
+		percent = append(percent, 100*sum/(d.idealMbit()*float64(len(r.Mbit))))
+		jain = append(jain, stats.Jain(r.Mbit))
+		idle = append(idle, r.IdlePercent)
+		retransmits = append(retransmits, float64(r.Counters.Retransmits))
+		before = append(before, float64(r.Counters.OutOfOrderBefore))
+		after = append(after, float64(r.Counters.OutOfOrderAfter))
+		o.Mbit = append(o.Mbit, r.Mbit...)
+		o.RTTMicros = append(o.RTTMicros, r.RTTMicros...)
+		for core, s := range coreShares(d.topology, r.Counters.Links) {
+			shares[core] = append(shares[core], s)
+		}
+	}
+	o.PercentOfIdeal = stats.Median(percent)
+	o.Jain = stats.Median(jain)
+	o.IdlePercent = stats.Median(idle)
+	o.Retransmits = int64(math.Round(stats.Median(retransmits)))
+	o.OutOfOrderBefore = int64(math.Round(stats.Median(before)))
+	o.OutOfOrderAfter = int64(math.Round(stats.Median(after)))
+	for core, s := range shares {
+		o.Shares = append(o.Shares, report.Share{Path: fmt.Sprintf("3.%d", core), Fraction: stats.Median(s)})
+	}
+	last := o.runs[len(o.runs)-1]
+	capacity := d.options.rate * 1e6 / 8 * last.Elapsed.Seconds()
+	for _, l := range last.Counters.Links {
+		o.Links = append(o.Links, report.LinkUse{Up: float64(l.Up) / capacity, Down: float64(l.Down) / capacity})
+	}
+}
+
+func numCores(t *topology.Topology) (n int) {
+	for node := range t.Nodes() {
+		if node.Layer == topology.LayerCore {
+			n++
+		}
+	}
+	return n
+}
+
+// coreShares returns each core's part of the bytes that all cores sent down.
+func coreShares(t *topology.Topology, links []testbed.LinkBytes) []float64 {
+	shares := make([]float64, numCores(t))
+	sum := 0.0
+	for l := range t.Links() {
+		if r, ok := t.CoreNumber(l.B); ok {
+			shares[r] += float64(links[l.ID].Down)
+			sum += float64(links[l.ID].Down)
+		}
+	}
+	for r := range shares {
+		shares[r] /= max(sum, 1)
+	}
+	return shares
+}
+
+// outcomeJSON is an outcome as weft demo --json prints it.
+type outcomeJSON struct {
+	Policy         string             `json:"policy"`
+	Label          string             `json:"label"`
+	Fabric         string             `json:"fabric"`
+	Permutations   int                `json:"permutations"`
+	PercentOfIdeal float64            `json:"percent_of_ideal"`
+	IdealMbit      float64            `json:"ideal_mbit_per_host"`
+	Mbit           spread             `json:"mbit_per_host"`
+	Jain           float64            `json:"jain"`
+	Retransmits    int64              `json:"retransmits"`
+	RTTP50         float64            `json:"rtt_p50_us"`
+	RTTP99         float64            `json:"rtt_p99_us"`
+	OutOfOrder     *outOfOrderJSON    `json:"out_of_order,omitempty"`
+	SharePerPath   map[string]float64 `json:"share_per_path"`
+	IdlePercent    float64            `json:"idle_percent"`
+}
+
+type spread struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+type outOfOrderJSON struct {
+	Before int64 `json:"before_resequencer"`
+	After  int64 `json:"after_resequencer"`
+}
+
+func spreadOf(x []float64) spread {
+	return spread{slices.Min(x), stats.Median(x), slices.Max(x)}
+}
+
+func (d *demo) json() []outcomeJSON {
+	all := []outcomeJSON{}
+	for _, o := range d.outcomes {
+		j := outcomeJSON{
+			Policy: o.Name, Label: o.Label, Fabric: d.bed.Kind(), Permutations: len(o.runs),
+			PercentOfIdeal: o.PercentOfIdeal, IdealMbit: d.idealMbit(), Mbit: spreadOf(o.Mbit), Jain: o.Jain,
+			Retransmits: o.Retransmits, IdlePercent: o.IdlePercent,
+			RTTP50: stats.Percentile(o.RTTMicros, 50), RTTP99: stats.Percentile(o.RTTMicros, 99),
+			SharePerPath: make(map[string]float64),
+		}
+		if !o.Kernel {
+			j.OutOfOrder = &outOfOrderJSON{o.OutOfOrderBefore, o.OutOfOrderAfter}
+		}
+		for _, s := range o.Shares {
+			j.SharePerPath[s.Path] = s.Fraction
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
+// print writes the table or JSON, and the report's file.
+func (d *demo) print(w io.Writer) error {
+	if d.options.json {
+		if err := printJSON(w, d.json()); err != nil {
+			return err
+		}
+	} else if err := d.table(w); err != nil {
+		return err
+	}
+	if d.options.report == "" {
+		return nil
+	}
+	f, err := os.Create(d.options.report)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := report.Write(f, d.html()); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "\nPictures are in %s.\n", d.options.report)
+	return f.Close()
+}
+
+func (d *demo) table(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s in %s, links of %g Mbit/s, one stream per host, median of %d permutation(s)\n",
+		d.topology, d.bed.Kind(), d.options.rate, d.options.permutations)
+	fmt.Fprintf(w, "ideal: %.2f Mbit/s a host: %s\n\n", d.idealMbit(), idealNote)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min\tmedian\tmax\tJain\tretransmits\tRTT p50 ms\tp99 ms\tout of order\tafter reseq.\tcore shares %\tidle %\t")
+	for _, o := range d.outcomes {
+		m := spreadOf(o.Mbit)
+		before, after := "-", "-"
+		if !o.Kernel {
+			before, after = fmt.Sprint(o.OutOfOrderBefore), fmt.Sprint(o.OutOfOrderAfter)
+		}
+		var low, high float64 = 1, 0
+		for _, s := range o.Shares {
+			low, high = min(low, s.Fraction), max(high, s.Fraction)
+		}
+		fmt.Fprintf(tw, "%s\t%.1f\t%.2f\t%.2f\t%.2f\t%.3f\t%d\t%.1f\t%.1f\t%s\t%s\t%.1f-%.1f\t%.0f\t\n",
+			o.Name, o.PercentOfIdeal, m.Min, m.Median, m.Max, o.Jain, o.Retransmits,
+			stats.Percentile(o.RTTMicros, 50)/1e3, stats.Percentile(o.RTTMicros, 99)/1e3,
+			before, after, 100*low, 100*high, o.IdlePercent)
+	}
+	return tw.Flush()
+}
+
+func (d *demo) html() report.Report {
+	r := report.Report{
+		Title:     "weft demo",
+		Topology:  d.topology,
+		Fabric:    d.bed.Kind(),
+		RateMbit:  d.options.rate,
+		IdealMbit: d.idealMbit(),
+		IdealNote: idealNote,
+		Machine:   machine(),
+		Command:   strings.Join(append([]string{"weft"}, os.Args[1:]...), " "),
+		Date:      time.Now().Format("2006-01-02 15:04"),
+		Notes:     d.notes,
+	}
+	for _, o := range d.outcomes {
+		row := report.Row{
+			Policy: o.Name, Label: o.Label, Source: o.Source,
+			PercentOfIdeal: o.PercentOfIdeal, PerHostMbit: o.Mbit, Jain: o.Jain,
+			Retransmits: o.Retransmits, IdlePercent: o.IdlePercent,
+			RTTMicros: o.RTTMicros, SharePerPath: o.Shares, Links: o.Links,
+		}
+		if !o.Kernel {
+			row.Reordering = &report.Reordering{Before: o.OutOfOrderBefore, After: o.OutOfOrderAfter}
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	r.Headline = d.headline()
+	return r
+}
+
+// headline compares drb with the kernel's ECMP, or with weft's where there is
+// no kernel.
+func (d *demo) headline() string {
+	find := func(name string) *outcome {
+		for i := range d.outcomes {
+			if d.outcomes[i].Name == name {
+				return &d.outcomes[i]
+			}
+		}
+		return nil
+	}
+	base, drb := find("kernel-ecmp"), find("drb")
+	if base == nil {
+		base = find("ecmp")
+	}
+	if base == nil || drb == nil || base.PercentOfIdeal == 0 {
+		return ""
+	}
+	return fmt.Sprintf("drb carries %.0f %% of the ideal, %s %.0f %%: %.2f times as much.",
+		drb.PercentOfIdeal, base.Name, base.PercentOfIdeal, drb.PercentOfIdeal/base.PercentOfIdeal)
+}

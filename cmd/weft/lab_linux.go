@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/fabric"
+	"weft/topology"
+)
+
+func newLabCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "A Clos fabric in network namespaces, kept between commands",
+		Long: `Lab builds a whole fabric on this machine: a network namespace weft-LAB-NODE per
+switch and host, links with a rate and a finite queue between them, forwarding
+by the kernel. It needs root.`,
+	}
+	var name string
+	cmd.PersistentFlags().StringVar(&name, "name", fabric.DefaultLabName, "the lab; several can be up at a time")
+	cmd.AddCommand(newLabUpCmd(&name), newLabDownCmd(&name), newLabExecCmd(&name), newLabStatusCmd(&name))
+	return cmd
+}
+
+func newLabUpCmd(name *string) *cobra.Command {
+	var cfg fabric.LabConfig
+	var spec string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Build the lab, or find it built",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t, err := topology.Parse(spec)
+			if err != nil {
+				return err
+			}
+			cfg.Name, cfg.Topology = *name, t
+			progress := newProgress("building lab " + *name)
+			cfg.Progress = progress.set
+			start := time.Now()
+			lab, err := fabric.Up(cmd.Context(), cfg)
+			progress.end()
+			if err != nil {
+				return err
+			}
+			defer lab.Close()
+			out := cmd.OutOrStdout()
+			if lab.Reused {
+				fmt.Fprintf(out, "lab %s is up already: %s\n", *name, t)
+				return nil
+			}
+			fmt.Fprintf(out, "lab %s is up: %s, %d hosts, %d switches, %d links of %g Mbit/s, in %.1f s\n", *name, t,
+				t.NumHosts(), t.NumNodes()-t.NumHosts(), t.NumLinks(), lab.Config.RateMbit, time.Since(start).Seconds())
+			for _, note := range lab.Notes {
+				fmt.Fprintln(out, "note:", note)
+			}
+			return nil
+		},
+	}
+	topologyFlag(cmd, &spec)
+	flags := cmd.Flags()
+	flags.Float64Var(&cfg.RateMbit, "rate", 20, "rate of every link in each direction, Mbit/s")
+	flags.IntVar(&cfg.QueueBytes, "queue", 75000, "queue of every port, bytes")
+	flags.IntVar(&cfg.BurstBytes, "burst", 3200, "token bucket of every port, bytes")
+	flags.IntVar(&cfg.MTU, "mtu", 1500, "MTU of every link, bytes")
+	flags.IntVar(&cfg.GSOMaxBytes, "gso-max", 0, "largest super-segment of the hosts' kernels, bytes (0: the kernel's)")
+	return cmd
+}
+
+func newLabDownCmd(name *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Remove the lab, complete or not",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			n, err := fabric.Down(*name)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "lab %s was not up\n", *name)
+				return nil
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "lab %s is down, %d namespaces removed\n", *name, n)
+			return nil
+		},
+	}
+}
+
+func newLabExecCmd(name *string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "exec NODE -- COMMAND [ARGUMENT]...",
+		Short:   "Run a program on a node of the lab",
+		Example: "  weft lab exec h0.0.2 -- ping -c 3 10.3.1.3",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 && args[1] == "--" {
+				args = slices.Delete(args, 1, 2)
+			}
+			if len(args) < 2 {
+				return errors.New("lab exec: give a node and a command, as in weft lab exec h0.0.2 -- ping 10.3.1.3")
+			}
+			lab, err := fabric.Open(*name)
+			if err != nil {
+				return err
+			}
+			defer lab.Close()
+			node, err := lab.Config.Topology.Lookup(args[0])
+			if err != nil {
+				return err
+			}
+			return lab.Exec(node.ID, args[1:], os.Environ())
+		},
+	}
+	// What follows the node is the program's, flags included.
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func newLabStatusCmd(name *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Links, decapsulation and counters of every node",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			lab, err := fabric.Open(*name)
+			if err != nil {
+				return err
+			}
+			defer lab.Close()
+			status := lab.Status()
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), status)
+			}
+			return printStatus(cmd.OutOrStdout(), status)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func newLabCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lab",
+		Short: "A Clos fabric in network namespaces (Linux only)",
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("lab: needs the network namespaces of Linux; run it there or in a virtual machine")
+		},
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"weft/fabric"
+)
+
+func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tLAYER\tLINKS UP\tDECAP\tDECAPSULATED\tREFUSED\tTX MB\tRX MB\tQUEUE DROPS")
+	for _, n := range nodes {
+		if n.Error != "" {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", n.Node, n.Layer, n.Error)
+			continue
+		}
+		var up int
+		var tx, rx, drops uint64
+		for _, p := range n.Ports {
+			if p.Up {
+				up++
+			}
+			tx += p.TxBytes
+			rx += p.RxBytes
+			drops += p.Drops
+		}
+		decap, packets, refused := "-", "-", "-"
+		if n.Decap != "" {
+			decap = n.Decap
+		}
+		if c := n.Counters; c != nil {
+			packets = fmt.Sprint(c.Decapsulated)
+			refused = fmt.Sprint(c.Spoofed + c.Nested + c.ECN + c.Malformed)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\t%s\t%.1f\t%.1f\t%d\n", n.Node, n.Layer, up, len(n.Ports),
+			decap, packets, refused, float64(tx)/1e6, float64(rx)/1e6, drops)
+	}
+	return t.Flush()
+}

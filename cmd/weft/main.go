@@ -1,0 +1,58 @@
+// Command weft sprays TCP connections over every path of a Clos fabric, and
+// builds such fabrics out of Linux machines or network namespaces.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newRootCmd().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "weft:", err)
+		return 1
+	}
+	return 0
+}
+
+func newRootCmd() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "weft",
+		Short:         "One TCP connection over every path of a Clos fabric",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(
+		newDemoCmd(),
+		newLabCmd(),
+		newPathsCmd(),
+		newPlanCmd(),
+	)
+	return root
+}
+
+// printJSON writes v for programs to read.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// defaultTopology is the smallest fabric that has everything.
+const defaultTopology = "fat-tree:k=4"
+
+// topologyFlag adds --topology to a command.
+func topologyFlag(cmd *cobra.Command, spec *string) {
+	cmd.Flags().StringVar(spec, "topology", defaultTopology, "the fabric")
+}

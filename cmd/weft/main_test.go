@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// weft runs the command line and returns what it prints.
+func weft(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := newRootCmd()
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func mustWeft(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := weft(t, args...)
+	if err != nil {
+		t.Fatalf("weft %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
+
+// wantError checks that a command fails with all of the words in its message.
+func wantError(t *testing.T, args string, words ...string) {
+	t.Helper()
+	_, err := weft(t, strings.Fields(args)...)
+	if err == nil {
+		t.Errorf("weft %s: no error", args)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("weft %s: error %q does not say %q", args, err, w)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"weft/fabric"
+	"weft/topology"
+)
+
+func newPlanCmd() *cobra.Command {
+	var spec, node string
+	var opts fabric.Options
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "plan --node NODE",
+		Short: "What a node must be configured with, as ip commands or JSON",
+		Long: `Plan prints the configuration of one switch or host as commands to be pasted
+into a shell there, as root; for machines that weft does not run on. A node is
+named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.`,
+		Example: "  weft plan --topology fat-tree:k=4 --node a2.2 --port-format swp%d",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if node == "" {
+				return errors.New("--node is missing: name a switch or host, such as a2.2")
+			}
+			t, err := topology.Parse(spec)
+			if err != nil {
+				return err
+			}
+			n, err := t.Lookup(node)
+			if err != nil {
+				return err
+			}
+			plan, err := fabric.Plan(t, n.ID, opts)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), plan)
+			}
+			for _, line := range plan.Commands() {
+				fmt.Fprintln(cmd.OutOrStdout(), line)
+			}
+			return nil
+		},
+	}
+	topologyFlag(cmd, &spec)
+	cmd.Flags().StringVar(&node, "node", "", "the node (required)")
+	cmd.Flags().StringVar(&opts.PortFormat, "port-format", fabric.DefaultPortFormat, "how the node calls its ports, from 0")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"weft/fabric"
+)
+
+func TestPlan(t *testing.T) {
+	out := mustWeft(t, "plan", "--node", "a2.2", "--port-format", "swp%d")
+	for _, want := range []string{
+		"ip address replace 10.2.2.1/32 dev lo",
+		"ip route replace 10.2.1.0/24 via 10.2.1.1 dev swp1 onlink",
+		"ip route replace 10.4.1.2/32 via 10.4.1.2 dev swp3 onlink",
+		"sysctl -w net.ipv4.conf.swp3.rp_filter=0",
+		"ipip local 10.2.2.1",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for node, want := range map[string]string{"3.0": "c1.1", "10.2.2.1": "a2.2", "h0.0.2": "h0.0.2"} {
+		var p fabric.NodePlan
+		if err := json.Unmarshal([]byte(mustWeft(t, "plan", "--json", "--node", node)), &p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Node != want || len(p.Routes) == 0 {
+			t.Errorf("--node %s: %+v", node, p)
+		}
+	}
+}
+
+func TestPlan_bad(t *testing.T) {
+	wantError(t, "plan", "--node is missing")
+	wantError(t, "plan --node 3.4", "3.4", "3.0 to 3.3")
+	wantError(t, "plan --node a2.2 --port-format eth", "port format", "%d")
+	wantError(t, "plan --node a2.2 --topology ring:n=4", "ring")
+	wantError(t, "plan a2.2", "a2.2")
+}

@@ -1,0 +1,32 @@
+// Package weft is the root of an endpoint stack for Clos fabrics: it puts
+// every path of a fat-tree under every connection, from the host, on switches
+// that only forward. The parts are packages of their own; start with
+// [weft/stack] to embed it and with cmd/weft to run it.
+//
+// A packet going out (packages stack, flowcell, policy, drb, encap, link):
+//
+//	application ── net.Conn ── netstack TCP
+//	                               │ inner IP packet
+//	       endpoint.WritePackets   ▼
+//	                  ┌─ classify ── flowcell.Parse: five-tuple, data or ACK
+//	           egress ├─ choose ──── drb.Selector of the pair: 3.0, 3.2, 3.1, ...
+//	                  └─ wrap ────── encap.IPIP: outer header to the bouncing switch
+//	                               │ outer IP packet
+//	       device.Write            ▼
+//	  host kernel ─ edge ─ aggregation ─ core 3.r: takes the outer header off
+//
+// and coming in, as a plain packet, whichever way it went:
+//
+//	  core 3.r ─ aggregation ─ edge ─ host kernel
+//	                               │ inner IP packet
+//	       device.Read             ▼
+//	                  ┌─ check ───── flowcell.Parse, checksums, destination
+//	          ingress ├─ reorder ─── resequencer.Push: hold what is ahead of a hole
+//	                  └─ deliver ─── in order, or when a hole has timed out
+//	                               │
+//	       DeliverNetworkPacket    ▼
+//	application ── net.Conn ── netstack TCP
+//
+// Nothing at the receiver is needed to deliver a packet, so a weft host talks
+// to plain hosts, and they to it.
+package weft

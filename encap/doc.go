@@ -1,0 +1,11 @@
+// Package encap turns bytes into tunnel headers and back: IPv4 in IPv4 (RFC
+// 2003) with the ECN rules of RFC 6040.
+//
+// A bouncing switch is named by the outer destination; the inner packet, which
+// arrives there untouched, is routed on by the plain FIB (DRB §3.1.1, §4.1).
+//
+// The package is pure: no I/O, no clock, no goroutine, no allocation per
+// packet. Its functions work in place on the caller's bytes and keep no
+// reference to them. Whatever the bytes, they return an error rather than
+// panic.
+package encap

@@ -1,0 +1,111 @@
+package encap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// Overhead is what an outer header adds, in bytes. An MTU shrinks by it.
+const Overhead = 20
+
+const (
+	protoIPIP = 4
+	ttl       = 64 // RFC 2003 §3.1 leaves it to the tunnel; IANA's default
+
+	flagDF       = 0x4000
+	flagMF       = 0x2000
+	fragmentMask = flagMF | 0x1fff // more fragments, or an offset
+)
+
+// Why a packet is refused. Callers count by them; they are returned unwrapped.
+var (
+	ErrTruncated = errors.New("encap: packet shorter than its headers say")
+	ErrVersion   = errors.New("encap: not an IPv4 packet")
+	ErrIHL       = errors.New("encap: IHL below 20 bytes")
+	ErrTooLong   = errors.New("encap: longer than 65535 bytes with the outer header")
+	ErrChecksum  = errors.New("encap: bad IPv4 header checksum")
+	ErrNotIPIP   = errors.New("encap: not an IP-in-IP packet")
+	ErrNested    = errors.New("encap: IP-in-IP inside IP-in-IP")
+	ErrFragment  = errors.New("encap: outer packet is a fragment")
+	ErrECN       = errors.New("encap: congestion mark on a packet that cannot carry it (RFC 6040)")
+)
+
+// IPIP is an outer header from one address to another, ready but for what
+// depends on the packet. It is an immutable value, safe for concurrent use.
+type IPIP struct {
+	header [Overhead]byte
+	sum    uint64 // of header
+}
+
+// NewIPIP returns the outer header from src to dst, both IPv4.
+func NewIPIP(src, dst netip.Addr) (IPIP, error) {
+	src, dst = src.Unmap(), dst.Unmap()
+	if !src.Is4() {
+		return IPIP{}, fmt.Errorf("encap: source address %v is not IPv4", src)
+	}
+	if !dst.Is4() {
+		return IPIP{}, fmt.Errorf("encap: destination address %v is not IPv4", dst)
+	}
+	var h IPIP
+	h.header[0] = 0x45
+	h.header[8] = ttl
+	h.header[9] = protoIPIP
+	copy(h.header[12:], src.AsSlice())
+	copy(h.header[16:], dst.AsSlice())
+	h.sum = sum(h.header[:])
+	return h, nil
+}
+
+// Encapsulate writes the outer header of RFC 2003 §3.1 into b[:Overhead], the
+// headroom, for the IPv4 packet in b[Overhead:], which it does not change. DF,
+// DSCP and ECN are the inner packet's; id identifies the outer one, which
+// matters only if it may be fragmented (RFC 6864 §4). Bytes behind the inner
+// packet's end are not accounted for.
+//
+// The inner checksum is not looked at: the packet is the sender's own.
+// Errors: ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
+func (h *IPIP) Encapsulate(b []byte, id uint16) error {
+	if len(b) < Overhead+20 {
+		return ErrTruncated
+	}
+	inner := b[Overhead:]
+	_, length, err := lengths(inner)
+	if err != nil {
+		return err
+	}
+	if length += Overhead; length > 0xffff {
+		return ErrTooLong
+	}
+	tos := inner[1]&^ecnMask | byte(EncapsulateECN(ECN(inner[1]&ecnMask)))
+	flags := binary.BigEndian.Uint16(inner[6:]) & flagDF
+
+	outer := b[:Overhead]
+	copy(outer, h.header[:])
+	outer[1] = tos
+	binary.BigEndian.PutUint16(outer[2:], uint16(length))
+	binary.BigEndian.PutUint16(outer[4:], id)
+	binary.BigEndian.PutUint16(outer[6:], flags)
+	s := h.sum + uint64(tos) + uint64(length) + uint64(id) + uint64(flags)
+	binary.BigEndian.PutUint16(outer[10:], ^fold(s))
+	return nil
+}
+
+// lengths returns the header and total length of the IPv4 packet that b starts
+// with, 20 <= ihl <= length <= len(b).
+func lengths(b []byte) (ihl, length int, err error) {
+	if len(b) < 20 {
+		return 0, 0, ErrTruncated
+	}
+	if b[0]>>4 != 4 {
+		return 0, 0, ErrVersion
+	}
+	if ihl = int(b[0]&0xf) * 4; ihl < 20 {
+		return 0, 0, ErrIHL
+	}
+	if length = int(binary.BigEndian.Uint16(b[2:])); length < ihl || length > len(b) {
+		return 0, 0, ErrTruncated
+	}
+	return ihl, length, nil
+}

@@ -1,0 +1,76 @@
+// Httpget fetches a URL over a weft host, its packets on every path.
+//
+//	weft lab exec h0.0.2 -- httpget -address 10.0.0.130 http://10.3.1.131:8080/file > file
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/netip"
+	"os"
+
+	"weft/link"
+	"weft/stack"
+	"weft/topology"
+)
+
+func main() {
+	log.SetFlags(0)
+	spec := flag.String("topology", "fat-tree:k=4", "the fabric")
+	address := flag.String("address", "", "the stack's `IP` address: the host's own with 128 added to the last number")
+	policy := flag.String("policy", "", "how packets are spread over the paths (default drb)")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: httpget -address IP [flags] URL")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := get(*spec, *address, *policy, flag.Arg(0)); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func get(spec, address, policy, url string) error {
+	fabric, err := topology.Parse(spec)
+	if err != nil {
+		return err
+	}
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		return fmt.Errorf("-address: %w", err)
+	}
+	tun, err := link.OpenTUN(link.TUNConfig{
+		Routes:   []netip.Prefix{netip.PrefixFrom(addr, 32)},
+		Overhead: stack.Overhead,
+	})
+	if err != nil {
+		return err
+	}
+	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy, Device: tun})
+	if err != nil {
+		tun.Close()
+		return err
+	}
+	defer host.Close()
+
+	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext}}
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	n, err := io.Copy(os.Stdout, response.Body)
+	s := host.Stats()
+	log.Printf("%d bytes; sent by bouncing switch: %v; out of order: %d arrived, %d delivered",
+		n, s.Paths, s.Resequencer.ArrivedOutOfOrder, s.Resequencer.DeliveredOutOfOrder)
+	return err
+}

@@ -1,0 +1,75 @@
+// Httpserver serves a folder over HTTP from a weft host: an address of its
+// own in the fabric, its packets on every path.
+//
+//	weft lab exec h3.1.3 -- httpserver -address 10.3.1.131 -dir /srv
+package main
+
+import (
+	"flag"
+	"log"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"weft/link"
+	"weft/stack"
+	"weft/topology"
+)
+
+func main() {
+	log.SetFlags(0)
+	spec := flag.String("topology", "fat-tree:k=4", "the fabric")
+	address := flag.String("address", "", "the stack's `IP` address: the host's own with 128 added to the last number")
+	policy := flag.String("policy", "", "how packets are spread over the paths (default drb)")
+	dir := flag.String("dir", ".", "the folder to serve")
+	listen := flag.String("listen", ":8080", "`host:port` to listen on")
+	flag.Parse()
+
+	host, err := open(*spec, *address, *policy)
+	if err != nil {
+		log.Fatal(err)
+	}
+	l, err := host.Listen("tcp", *listen)
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Printf("serving %s on http://%v", *dir, l.Addr())
+	server := http.Server{Handler: http.FileServer(http.Dir(*dir))}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stop
+		server.Close()
+		host.Close()
+	}()
+	if err := server.Serve(l); err != http.ErrServerClosed {
+		log.Fatal(err)
+	}
+}
+
+// open starts a stack of its own on this machine: the kernel sends what is for
+// address into a TUN interface and forwards what comes out of it.
+func open(spec, address, policy string) (*stack.Host, error) {
+	fabric, err := topology.Parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		return nil, err
+	}
+	tun, err := link.OpenTUN(link.TUNConfig{
+		Routes:   []netip.Prefix{netip.PrefixFrom(addr, 32)},
+		Overhead: stack.Overhead,
+	})
+	if err != nil {
+		return nil, err
+	}
+	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy, Device: tun})
+	if err != nil {
+		tun.Close()
+	}
+	return host, err
+}

@@ -1,0 +1,156 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// netlinkFamilies are the sockets that a handle opens when it is made, so that
+// it stays in that network namespace whatever thread uses it.
+var netlinkFamilies = []int{unix.NETLINK_ROUTE}
+
+// Report says what Apply did.
+type Report struct {
+	Changed int      // settings that were not as planned before
+	Decap   string   // how IP-in-IP is decapsulated: DecapIPIP, DecapEBPF, or "" on nodes that do not
+	Notes   []string // what this kernel lacks, and what that means
+}
+
+// Apply configures the network namespace of the calling thread as planned. The
+// ports must exist. Applying a plan again changes nothing; routes of an earlier
+// plan that are not in this one are removed, routes of others stay. It needs
+// CAP_NET_ADMIN, a writable /proc/sys and, to attach eBPF, CAP_BPF.
+func Apply(p NodePlan) (Report, error) {
+	r, err := apply(p)
+	if err != nil {
+		return r, fmt.Errorf("configure %s: %w", p.Node, err)
+	}
+	return r, nil
+}
+
+// ApplyIn is Apply in the network namespace ns.
+func ApplyIn(ns netns.NsHandle, p NodePlan) (r Report, err error) {
+	err = inNamespace(ns, func() error {
+		r, err = Apply(p)
+		return err
+	})
+	return r, err
+}
+
+func apply(p NodePlan) (r Report, err error) {
+	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+		return r, err
+	}
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return r, explain(err)
+	}
+	defer h.Close()
+	names := make([]string, len(p.Ports))
+	for i, port := range p.Ports {
+		names[i] = port.Name
+	}
+	ports, err := portLinks(h, names)
+	if err != nil {
+		return r, err
+	}
+	lo, err := portLinks(h, []string{"lo"})
+	if err != nil {
+		return r, err
+	}
+	for _, link := range append(lo, ports...) {
+		n, err := setUp(h, link)
+		if err != nil {
+			return r, err
+		}
+		r.Changed += n
+	}
+	steps := []func() (int, error){
+		func() (int, error) { return setAddress(h, p) },
+		func() (int, error) { return r.setSysctls(p.Sysctls) },
+		func() (int, error) { return syncRoutes(h, p.Routes, ports) },
+		func() (int, error) { return r.decapsulate(h, ports, p.Bouncing) },
+	}
+	for _, step := range steps {
+		n, err := step()
+		r.Changed += n
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// portLinks finds links by name with one request for all.
+func portLinks(h *netlink.Handle, names []string) ([]netlink.Link, error) {
+	all, err := dumped(h.LinkList)
+	if err != nil {
+		return nil, explain(fmt.Errorf("list the links: %w", err))
+	}
+	byName := make(map[string]netlink.Link, len(all))
+	for _, link := range all {
+		byName[link.Attrs().Name] = link
+	}
+	links := make([]netlink.Link, len(names))
+	for i, name := range names {
+		if links[i] = byName[name]; links[i] == nil {
+			return nil, fmt.Errorf("port %s: no such device in this network namespace; rename the device or choose another port format", name)
+		}
+	}
+	return links, nil
+}
+
+// dumped repeats a listing that others' changes interrupted.
+func dumped[T any](list func() ([]T, error)) ([]T, error) {
+	for range 10 {
+		all, err := list()
+		if !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return all, err
+		}
+	}
+	return list()
+}
+
+func setAddress(h *netlink.Handle, p NodePlan) (changed int, err error) {
+	links, err := portLinks(h, []string{p.Device})
+	if err != nil {
+		return 0, err
+	}
+	want := ipNet(netip.PrefixFrom(p.Address, 32))
+	have, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(links[0], netlink.FAMILY_V4) })
+	if err != nil {
+		return 0, explain(fmt.Errorf("addresses of %s: %w", p.Device, err))
+	}
+	for _, a := range have {
+		if a.IPNet.String() == want.String() {
+			return 0, nil
+		}
+	}
+	if err := h.AddrReplace(links[0], &netlink.Addr{IPNet: want}); err != nil {
+		return 0, explain(fmt.Errorf("address %s on %s: %w", p.Address, p.Device, err))
+	}
+	return 1, nil
+}
+
+func (r *Report) decapsulate(h *netlink.Handle, ports []netlink.Link, addrs []netip.Addr) (changed int, err error) {
+	if len(addrs) == 0 {
+		return 0, nil
+	}
+	r.Decap = DecapIPIP
+	changed, err = addIPIP(h, addrs)
+	if !errors.Is(err, errNoIPIP) {
+		return changed, err
+	}
+	r.Decap = DecapEBPF
+	return attachDecap(h, ports, addrs)
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

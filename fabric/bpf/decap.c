@@ -1,0 +1,162 @@
+// Decapsulation at a bouncing switch: removes the outer header of IP-in-IP
+// packets (RFC 2003) that are addressed to this node, and leaves the inner
+// packet to the kernel's routing table.
+//
+// Runs at tc clsact ingress of Ethernet ports. There, and not in XDP, it keeps
+// 64 KB GSO segments whole.
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#ifndef BPF_F_ADJ_ROOM_DECAP_L3_IPV4
+#define BPF_F_ADJ_ROOM_DECAP_L3_IPV4 (1ULL << 7) /* Linux 6.3 */
+#endif
+
+#define PROTO_IPIP 4
+#define FRAGMENT bpf_htons(0x3fff) /* more fragments, or an offset */
+
+enum { NOT_ECT, ECT1, ECT0, CE, ECN_MASK = 3 };
+
+/* The order of fabric.Counters. */
+enum { DECAPSULATED, SPOOFED, NESTED, ECN, MALFORMED, NUM_COUNTERS };
+
+/* linux/ip.h's header has bit-fields that depend on the machine. */
+struct ipv4 {
+	__u8 version_ihl;
+	__u8 tos;
+	__be16 tot_len;
+	__be16 id;
+	__be16 frag_off;
+	__u8 ttl;
+	__u8 protocol;
+	__sum16 check;
+	__be32 saddr;
+	__be32 daddr;
+};
+
+#define OUTER ETH_HLEN
+#define INNER (OUTER + sizeof(struct ipv4))
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __be32);
+	__type(value, __u8);
+} bouncing SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NUM_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(__u32 what, __u64 n)
+{
+	__u64 *c = bpf_map_lookup_elem(&counters, &what);
+
+	if (c)
+		*c += n;
+}
+
+static __always_inline int drop(__u32 why)
+{
+	count(why, 1);
+	return TC_ACT_SHOT;
+}
+
+/*
+ * reach makes the first len bytes readable; they may sit in page fragments. It
+ * pulls only where it must: pulling copies the header of a cloned packet, and
+ * all that TCP sends is cloned.
+ */
+static __always_inline int reach(struct __sk_buff *skb, __u32 len)
+{
+	if ((void *)(long)skb->data + len <= (void *)(long)skb->data_end)
+		return 0;
+	return bpf_skb_pull_data(skb, len);
+}
+
+static __always_inline int bad_checksum(struct ipv4 *ip)
+{
+	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)ip, sizeof(*ip), 0);
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum != 0xffff;
+}
+
+/*
+ * carry_ecn moves a congestion mark from the outer header to the inner one
+ * (RFC 6040 figure 4). outer and inner are the two TOS bytes.
+ */
+static __always_inline int carry_ecn(struct __sk_buff *skb, __u8 version_ihl, __u8 outer, __u8 inner)
+{
+	__u8 o = outer & ECN_MASK, i = inner & ECN_MASK, tos;
+
+	if (o == CE && i == NOT_ECT)
+		return -1;
+	if (!(o == CE && i != CE) && !(o == ECT1 && i == ECT0))
+		return 0;
+	tos = (inner & ~ECN_MASK) | o;
+	if (bpf_l3_csum_replace(skb, INNER + offsetof(struct ipv4, check),
+				bpf_htons(version_ihl << 8 | inner), bpf_htons(version_ihl << 8 | tos), 2))
+		return -1;
+	return bpf_skb_store_bytes(skb, INNER + offsetof(struct ipv4, tos), &tos, sizeof(tos), 0);
+}
+
+SEC("tc") int weft_decap(struct __sk_buff *skb)
+{
+	struct ethhdr *eth;
+	struct ipv4 *outer, *inner;
+	void *end;
+
+	if (reach(skb, INNER))
+		return TC_ACT_UNSPEC;
+	eth = (void *)(long)skb->data;
+	outer = (void *)(long)skb->data + OUTER;
+	end = (void *)(long)skb->data_end;
+	if ((void *)(outer + 1) > end)
+		return TC_ACT_UNSPEC;
+	if (eth->h_proto != bpf_htons(ETH_P_IP) || outer->version_ihl >> 4 != 4 || outer->protocol != PROTO_IPIP)
+		return TC_ACT_UNSPEC;
+	__be32 daddr = outer->daddr; /* map keys must be on the stack before Linux 4.18 */
+	if (!bpf_map_lookup_elem(&bouncing, &daddr))
+		return TC_ACT_UNSPEC;
+
+	/* Options and fragments: nobody who sprays packets sends them. The
+	 * kernel has not checked the header yet at this point. */
+	if (outer->version_ihl != 0x45 || outer->frag_off & FRAGMENT || bad_checksum(outer))
+		return drop(MALFORMED);
+	if (reach(skb, INNER + sizeof(struct ipv4)))
+		return drop(MALFORMED);
+	outer = (void *)(long)skb->data + OUTER;
+	inner = (void *)(long)skb->data + INNER;
+	end = (void *)(long)skb->data_end;
+	if ((void *)(inner + 1) > end)
+		return drop(MALFORMED);
+	if (inner->version_ihl >> 4 != 4 || (inner->version_ihl & 15) < 5 ||
+	    bpf_ntohs(inner->tot_len) + sizeof(*outer) > bpf_ntohs(outer->tot_len))
+		return drop(MALFORMED);
+	if (inner->protocol == PROTO_IPIP)
+		return drop(NESTED);
+	/*
+	 * Whoever encapsulates is the inner packet's sender. A switch that took
+	 * any inner source would carry forged packets past every filter in front
+	 * of it (VU#199397, CVE-2025-23018).
+	 */
+	if (inner->saddr != outer->saddr)
+		return drop(SPOOFED);
+	if (carry_ecn(skb, inner->version_ihl, outer->tos, inner->tos))
+		return drop(ECN);
+	if (bpf_skb_adjust_room(skb, -(int)sizeof(struct ipv4), BPF_ADJ_ROOM_MAC,
+				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_DECAP_L3_IPV4))
+		return drop(MALFORMED);
+	count(DECAPSULATED, skb->gso_segs ? skb->gso_segs : 1);
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,83 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// routeProtocol marks the routes that come from a plan, so that Apply knows
+// which ones it may remove. The number is unassigned in rt_protos.
+const routeProtocol = 87
+
+// Commands renders the plan as ip and sysctl commands to be pasted into a shell
+// on the node, as root, with comments. Running them again is harmless, except
+// that adding the ipip device says that it exists.
+func (p NodePlan) Commands() []string {
+	c := []string{fmt.Sprintf("# %s, %s of %s, %s", p.Node, p.role(), p.Topology, p.Address)}
+	c = append(c, "ip link set lo up")
+	for _, port := range p.Ports {
+		c = append(c, fmt.Sprintf("ip link set %s up # to %s %s", port.Name, port.Peer, port.PeerAddr))
+	}
+	c = append(c, fmt.Sprintf("ip address replace %s/32 dev %s", p.Address, p.Device))
+	for _, s := range p.Sysctls {
+		line := fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value)
+		if s.Optional {
+			line += " || true # not in every kernel"
+		}
+		c = append(c, line)
+	}
+	for _, r := range p.Routes {
+		c = append(c, r.command())
+	}
+	if len(p.Bouncing) == 0 {
+		return c
+	}
+	c = append(c,
+		"# Decapsulation of IP-in-IP; needs the kernel module ipip. The device accepts any",
+		"# inner source: let no IP-in-IP into the fabric from outside (CVE-2025-23018).")
+	for i, addr := range p.Bouncing {
+		dev := decapDevice(i)
+		c = append(c,
+			fmt.Sprintf("ip link add name %s type ipip local %s remote any ttl 64", dev, addr),
+			fmt.Sprintf("ip link set %s up", dev))
+	}
+	return c
+}
+
+func (p NodePlan) role() string {
+	if p.Layer == "host" {
+		return "host"
+	}
+	return p.Layer + " switch"
+}
+
+func (r Route) command() string {
+	if len(r.Via) == 0 {
+		return fmt.Sprintf("ip route replace unreachable %s proto %d", prefixName(r.Prefix), routeProtocol)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "ip route replace %s", prefixName(r.Prefix))
+	if len(r.Via) > 1 {
+		fmt.Fprintf(&b, " proto %d", routeProtocol)
+		for _, h := range r.Via {
+			fmt.Fprintf(&b, " nexthop via %s dev %s onlink", h.Addr, h.Port)
+		}
+		return b.String()
+	}
+	fmt.Fprintf(&b, " via %s dev %s onlink proto %d", r.Via[0].Addr, r.Via[0].Port, routeProtocol)
+	if r.Src.IsValid() {
+		fmt.Fprintf(&b, " src %s", r.Src)
+	}
+	return b.String()
+}
+
+func prefixName(p netip.Prefix) string {
+	if p.Bits() == 0 {
+		return "default"
+	}
+	return p.String()
+}
+
+// decapDevice names the ipip device of the i-th bouncing address.
+func decapDevice(i int) string { return fmt.Sprintf("weft-decap%d", i) }

@@ -1,0 +1,73 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+)
+
+// Counters are a bouncing switch's packets by what became of them, since the
+// decapsulator was attached. A super-segment counts as its segments where it
+// was decapsulated, as one where it was dropped.
+type Counters struct {
+	Decapsulated uint64 `json:"decapsulated"`
+	Spoofed      uint64 `json:"spoofed"`   // dropped: inner source is not the outer one
+	Nested       uint64 `json:"nested"`    // dropped: IP-in-IP in IP-in-IP
+	ECN          uint64 `json:"ecn"`       // dropped: congestion marked, inner not capable (RFC 6040)
+	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
+}
+
+// ReadCounters returns the counters of the decapsulator of the current network
+// namespace, whoever attached it, and nil when there is none. ports are the
+// names of the node's ports. The kernel's ipip device has no such counters.
+func ReadCounters(ports []string) (*Counters, error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer h.Close()
+	return readCounters(h, ports)
+}
+
+func readCounters(h *netlink.Handle, ports []string) (*Counters, error) {
+	links, err := portLinks(h, ports)
+	if err != nil {
+		return nil, err
+	}
+	for _, link := range links {
+		id, err := decapProgram(h, link)
+		if err != nil {
+			return nil, err
+		}
+		if id != 0 {
+			return programCounters(ebpf.ProgramID(id))
+		}
+	}
+	return nil, nil
+}
+
+func programCounters(id ebpf.ProgramID) (*Counters, error) {
+	prog, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
+	}
+	defer prog.Close()
+	m, err := programMap(prog, decapMapCounters)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	var c Counters
+	// The order of the enum in bpf/decap.c.
+	for i, sum := range []*uint64{&c.Decapsulated, &c.Spoofed, &c.Nested, &c.ECN, &c.Malformed} {
+		var perCPU []uint64
+		if err := m.Lookup(uint32(i), &perCPU); err != nil {
+			return nil, fmt.Errorf("decapsulation counter %d: %w", i, err)
+		}
+		for _, n := range perCPU {
+			*sum += n
+		}
+	}
+	return &c, nil
+}

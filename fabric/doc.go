@@ -1,0 +1,14 @@
+// Package fabric makes Linux machines into the switches and hosts of a Clos
+// fabric.
+//
+// Plan says what one node must be configured with, and is pure: it can be
+// printed as JSON or as ip and sysctl commands for a switch that weft does not
+// run on. Apply (Linux) makes the network namespace it is called in match a
+// plan. The lab (Linux) does so for a whole topology, with a network namespace
+// per node and rate-limited veth links between them.
+//
+// Forwarding is the kernel's: plain routes, and ECMP next hops for what is not
+// encapsulated (DRB §4.1). A bouncing switch removes the outer header of
+// IP-in-IP packets addressed to it by the kernel's ipip device or, where the
+// kernel has none, by an eBPF program on the ingress of each port.
+package fabric

@@ -1,0 +1,67 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// errNoIPIP means that this kernel has no ipip devices.
+var errNoIPIP = errors.New("the kernel has no module ipip")
+
+// addIPIP makes an ipip device for each bouncing address, the kernel's own
+// decapsulator. Whether the kernel has any is found out by trying.
+func addIPIP(h *netlink.Handle, addrs []netip.Addr) (changed int, err error) {
+	for i, addr := range addrs {
+		n, err := addIPIPDevice(h, decapDevice(i), addr)
+		if err != nil {
+			return changed, err
+		}
+		changed += n
+	}
+	return changed, nil
+}
+
+func addIPIPDevice(h *netlink.Handle, name string, addr netip.Addr) (changed int, err error) {
+	link, err := h.LinkByName(name)
+	if have, ok := link.(*netlink.Iptun); err == nil && ok && have.Local.Equal(net.IP(addr.AsSlice())) {
+		return setUp(h, link)
+	}
+	if err == nil {
+		if err := h.LinkDel(link); err != nil {
+			return 0, explain(fmt.Errorf("device %s: %w", name, err))
+		}
+	}
+	tun := &netlink.Iptun{
+		LinkAttrs: netlink.NewLinkAttrs(),
+		Local:     addr.AsSlice(),
+		Ttl:       64,
+		PMtuDisc:  1,
+		Proto:     unix.IPPROTO_IPIP,
+	}
+	tun.Name = name
+	err = h.LinkAdd(tun)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return 0, errNoIPIP
+	}
+	if err != nil {
+		return 0, explain(fmt.Errorf("ipip device %s: %w", name, err))
+	}
+	_, err = setUp(h, tun)
+	return 1, err
+}
+
+// setUp brings a link up.
+func setUp(h *netlink.Handle, link netlink.Link) (changed int, err error) {
+	if link.Attrs().Flags&net.FlagUp != 0 {
+		return 0, nil
+	}
+	if err := h.LinkSetUp(link); err != nil {
+		return 0, explain(fmt.Errorf("bring %s up: %w", link.Attrs().Name, err))
+	}
+	return 1, nil
+}

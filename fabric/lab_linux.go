@@ -1,0 +1,149 @@
+package fabric
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"weft/topology"
+)
+
+// Lab is a fabric in network namespaces, one per node, named weft-LAB-NODE so
+// that ip netns exec works on them too. Methods are safe for concurrent use.
+type Lab struct {
+	Config LabConfig
+	Reused bool     // Up found it built already
+	Notes  []string // what this kernel lacks, and what that means
+
+	lock *labLock // of an ephemeral lab
+
+	mu    sync.Mutex
+	nodes map[topology.NodeID]*nodeHandle
+}
+
+// nodeHandle is an open connection to a node's kernel configuration.
+type nodeHandle struct {
+	*netlink.Handle
+	ports []string
+	index map[int]int // position of the port with an interface index
+}
+
+// Open finds a lab that is up.
+func Open(name string) (*Lab, error) {
+	if err := checkLabName(name); err != nil {
+		return nil, err
+	}
+	state, err := readState(name)
+	if err != nil {
+		return nil, err
+	}
+	if state == nil {
+		return nil, fmt.Errorf("lab %s is not up: weft lab up --name %s", name, name)
+	}
+	if !state.Ready {
+		return nil, fmt.Errorf("lab %s is half built: weft lab up --name %s builds it anew, weft lab down --name %s clears it away", name, name, name)
+	}
+	cfg, err := state.config(name)
+	if err != nil {
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
+	return newLab(cfg, state.Notes), nil
+}
+
+func newLab(cfg LabConfig, notes []string) *Lab {
+	return &Lab{Config: cfg, Notes: notes, nodes: make(map[topology.NodeID]*nodeHandle)}
+}
+
+// Close lets go of the lab. A lab made by Hold is taken down.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.nodes {
+		n.Close()
+	}
+	clear(l.nodes)
+	if l.lock == nil {
+		return nil
+	}
+	defer func() {
+		l.lock.release()
+		l.lock = nil
+	}()
+	_, err := tearDown(l.Config.Name)
+	return err
+}
+
+// Namespace returns the name of a node's network namespace.
+func (l *Lab) Namespace(id topology.NodeID) string {
+	return l.Config.namespace(l.Config.Topology.Node(id).Name)
+}
+
+// Do runs f in a node's network namespace, on a thread of its own. What f
+// opens stays in the namespace; goroutines that f starts are not in it, so f
+// must not leave dialling or listening to others. f must not end its goroutine
+// (testing's FailNow).
+func (l *Lab) Do(id topology.NodeID, f func() error) error {
+	return inNamed(l.Namespace(id), f)
+}
+
+// Exec replaces the process by a program in a node's network namespace. It
+// returns only on failure. env is as in os.Environ.
+func (l *Lab) Exec(id topology.NodeID, argv, env []string) error {
+	if len(argv) == 0 {
+		return fmt.Errorf("no program to run on %s", l.Config.Topology.Node(id).Name)
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	return l.Do(id, func() error {
+		// The new program keeps the namespace of the thread that starts it.
+		return &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, argv, env)}
+	})
+}
+
+// node returns the open handle of a node, with l.mu held.
+func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
+	if n := l.nodes[id]; n != nil {
+		return n, nil
+	}
+	plan, err := Plan(l.Config.Topology, id, Options{})
+	if err != nil {
+		return nil, err
+	}
+	n := &nodeHandle{index: make(map[int]int)}
+	for _, p := range plan.Ports {
+		n.ports = append(n.ports, p.Name)
+	}
+	ns, err := openNamespace(l.Namespace(id))
+	if err != nil {
+		return nil, err
+	}
+	defer ns.Close()
+	if n.Handle, err = openHandle(ns); err != nil {
+		return nil, err
+	}
+	links, err := portLinks(n.Handle, n.ports)
+	if err != nil {
+		n.Close()
+		return nil, err
+	}
+	for i, link := range links {
+		n.index[link.Attrs().Index] = i
+	}
+	l.nodes[id] = n
+	return n, nil
+}
+
+func openHandle(ns netns.NsHandle) (h *netlink.Handle, err error) {
+	err = inNamespace(ns, func() error {
+		h, err = netlink.NewHandle(netlinkFamilies...)
+		return err
+	})
+	return h, err
+}

@@ -1,0 +1,128 @@
+package fabric
+
+import (
+	"fmt"
+	"regexp"
+
+	"weft/topology"
+)
+
+// LabConfig describes a lab: a fabric in network namespaces.
+type LabConfig struct {
+	Name     string             // [a-z0-9]{1,12}; "" is DefaultLabName
+	Topology *topology.Topology // built whole: links that are down in it are built too
+
+	RateMbit    float64 // of every link, each direction, Ethernet headers included, in Mbit/s; 0 is 20
+	QueueBytes  int     // tbf limit of every port, bytes; 0 is 75000, 50 full packets
+	BurstBytes  int     // tbf burst of every port, bytes; 0 is 3200, two full packets
+	MTU         int     // of every link, bytes; 0 is 1500
+	GSOMaxBytes int     // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
+
+	// Progress, if not nil, is told how many of the steps of building are
+	// done. It is called from several goroutines, one at a time.
+	Progress func(done, total int)
+}
+
+// DefaultLabName is the lab of those who name none.
+const DefaultLabName = "lab"
+
+// maxLabNodes bounds a lab: a namespace costs about 1 MB of kernel memory.
+const maxLabNodes = 1500
+
+var labName = regexp.MustCompile(`^[a-z0-9]{1,12}$`)
+
+// checkLabName makes sure that no lab's namespaces can be taken for another's:
+// with no dash in it, the prefix weft-NAME- is a lab's own.
+func checkLabName(name string) error {
+	if !labName.MatchString(name) {
+		return fmt.Errorf("lab name %q: must be 1 to 12 of the letters a to z and digits", name)
+	}
+	return nil
+}
+
+// complete returns the configuration with its defaults filled in.
+func (c LabConfig) complete() (LabConfig, error) {
+	if c.Name == "" {
+		c.Name = DefaultLabName
+	}
+	if err := checkLabName(c.Name); err != nil {
+		return c, err
+	}
+	if c.Topology == nil {
+		return c, fmt.Errorf("lab %s: Topology is missing; use topology.Parse(\"fat-tree:k=4\")", c.Name)
+	}
+	if n := c.Topology.NumNodes(); n > maxLabNodes {
+		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.Topology, n, maxLabNodes)
+	}
+	whole, err := topology.Parse(c.Topology.String())
+	if err != nil {
+		return c, err
+	}
+	c.Topology = whole
+	if c.RateMbit == 0 {
+		c.RateMbit = 20
+	}
+	for _, f := range []struct {
+		value    *int
+		standard int
+	}{{&c.QueueBytes, 75000}, {&c.BurstBytes, 3200}, {&c.MTU, 1500}} {
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
+	}
+	return c, c.check()
+}
+
+const (
+	minRateMbit, maxRateMbit = 0.1, 30000 // tbf's 32-bit byte rate ends at 34 Gbit/s
+	minMTU, maxMTU           = 576, 65535
+	minGSO, maxGSO           = 2048, 65536 // GSO_MAX_SIZE of a plain veth
+	maxQueue                 = 1 << 30
+	ethernetHeader           = 14
+)
+
+func (c LabConfig) check() error {
+	frame := c.MTU + ethernetHeader
+	switch {
+	case !(c.RateMbit >= minRateMbit && c.RateMbit <= maxRateMbit):
+		return fmt.Errorf("lab %s: rate %g Mbit/s is not within %g to %d", c.Name, c.RateMbit, minRateMbit, maxRateMbit)
+	case c.MTU < minMTU || c.MTU > maxMTU:
+		return fmt.Errorf("lab %s: MTU %d is not within %d to %d", c.Name, c.MTU, minMTU, maxMTU)
+	case c.BurstBytes < frame || c.BurstBytes > maxQueue:
+		return fmt.Errorf("lab %s: burst of %d bytes does not hold a packet of %d; raise it", c.Name, c.BurstBytes, frame)
+	case c.QueueBytes < frame || c.QueueBytes > maxQueue:
+		return fmt.Errorf("lab %s: queue of %d bytes does not hold a packet of %d; raise it", c.Name, c.QueueBytes, frame)
+	case c.GSOMaxBytes != 0 && (c.GSOMaxBytes < minGSO || c.GSOMaxBytes > maxGSO):
+		return fmt.Errorf("lab %s: largest super-segment of %d bytes is not within %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
+	}
+	return nil
+}
+
+// labSettings are what two labs must share to be the same.
+type labSettings struct {
+	Topology    string  `json:"topology"`
+	RateMbit    float64 `json:"rate_mbit"`
+	QueueBytes  int     `json:"queue_bytes"`
+	BurstBytes  int     `json:"burst_bytes"`
+	MTU         int     `json:"mtu"`
+	GSOMaxBytes int     `json:"gso_max_bytes,omitempty"`
+}
+
+func (c LabConfig) settings() labSettings {
+	return labSettings{c.Topology.String(), c.RateMbit, c.QueueBytes, c.BurstBytes, c.MTU, c.GSOMaxBytes}
+}
+
+func (s labSettings) config(name string) (LabConfig, error) {
+	t, err := topology.Parse(s.Topology)
+	return LabConfig{Name: name, Topology: t, RateMbit: s.RateMbit, QueueBytes: s.QueueBytes,
+		BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes}, err
+}
+
+func (s labSettings) String() string {
+	return fmt.Sprintf("%s, rate %g Mbit/s, queue %d, burst %d, MTU %d", s.Topology, s.RateMbit, s.QueueBytes, s.BurstBytes, s.MTU)
+}
+
+// namespace names a node's network namespace.
+func (c LabConfig) namespace(node string) string { return labPrefix(c.Name) + node }
+
+func labPrefix(name string) string { return "weft-" + name + "-" }

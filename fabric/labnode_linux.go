@@ -1,0 +1,157 @@
+package fabric
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/vishvananda/netlink"
+
+	"weft/topology"
+)
+
+// create makes a node's namespace, without IPv6: its neighbour discovery and
+// multicast reports would show up in counts of packets.
+func (b *builder) create(n topology.Node) error {
+	return createNamespace(b.cfg.namespace(n.Name), func() error {
+		var r Report
+		_, err := r.setSysctls([]Sysctl{
+			{"net.ipv6.conf.all.disable_ipv6", "1", true},
+			{"net.ipv6.conf.default.disable_ipv6", "1", true},
+		})
+		return err
+	})
+}
+
+// firstIndex is that of the lower ends of the links. The upper ends get the
+// kernel's next, from 2: where both ends of a veth have the same index the
+// kernel takes the link for one to itself and reports it down 0.4 s late.
+const firstIndex = 1000
+
+// wire makes a node's links to the layer above, each end in its namespace from
+// the start.
+func (b *builder) wire(n topology.Node) error {
+	t := b.cfg.Topology
+	return inNamed(b.cfg.namespace(n.Name), func() error {
+		// Opened here, so that an index means one in this namespace.
+		h, err := netlink.NewHandle(netlinkFamilies...)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		for _, port := range t.Ports(n.ID) {
+			if !port.Up {
+				continue
+			}
+			peer, err := openNamespace(b.cfg.namespace(t.Node(port.Peer).Name))
+			if err != nil {
+				return err
+			}
+			veth := netlink.NewVeth(netlink.NewLinkAttrs())
+			veth.Name = fmt.Sprintf(DefaultPortFormat, port.Index)
+			veth.Index = firstIndex + int(port.Link)
+			veth.MTU = b.cfg.MTU
+			veth.HardwareAddr = portMAC(n.ID, port.Index)
+			veth.PeerName = fmt.Sprintf(DefaultPortFormat, port.PeerPort)
+			veth.PeerHardwareAddr = portMAC(port.Peer, port.PeerPort)
+			veth.PeerNamespace = netlink.NsFd(peer)
+			err = h.LinkAdd(veth)
+			peer.Close()
+			if err != nil {
+				return explain(fmt.Errorf("veth link to %s (kernel option VETH): %w", t.Node(port.Peer).Name, err))
+			}
+		}
+		return nil
+	})
+}
+
+// portMAC makes up a locally administered address that says whose it is.
+func portMAC(id topology.NodeID, port int) net.HardwareAddr {
+	return net.HardwareAddr{2, 0, byte(id >> 16), byte(id >> 8), byte(id), byte(port)}
+}
+
+// configure applies the node's plan, and what only the lab needs: rates,
+// neighbours known from the start, host settings.
+func (b *builder) configure(n topology.Node) error {
+	plan, err := Plan(b.cfg.Topology, n.ID, Options{})
+	if err != nil {
+		return err
+	}
+	return inNamed(b.cfg.namespace(n.Name), func() error {
+		h, err := netlink.NewHandle(netlinkFamilies...)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		report, err := Apply(plan)
+		if err != nil {
+			return err
+		}
+		b.note(report.Notes...)
+		for i, port := range b.cfg.Topology.Ports(n.ID) {
+			link, err := h.LinkByName(plan.Ports[i].Name)
+			if err != nil {
+				return err
+			}
+			if err := b.configurePort(h, n, port, link); err != nil {
+				return fmt.Errorf("port %s: %w", plan.Ports[i].Name, err)
+			}
+		}
+		if n.Layer == topology.LayerHost {
+			return b.configureHost(n)
+		}
+		return nil
+	})
+}
+
+func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topology.Port, link netlink.Link) error {
+	index := link.Attrs().Index
+	neigh := &netlink.Neigh{
+		LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT,
+		IP:           b.cfg.Topology.Node(port.Peer).Addr.AsSlice(),
+		HardwareAddr: portMAC(port.Peer, port.PeerPort),
+	}
+	if err := h.NeighSet(neigh); err != nil {
+		return fmt.Errorf("neighbour: %w", err)
+	}
+	rate := uint64(b.cfg.RateMbit * 1e6 / 8)
+	tbf := &netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate:       rate,
+		Limit:      uint32(b.cfg.QueueBytes),
+		Buffer:     netlink.Xmittime(rate, uint32(b.cfg.BurstBytes)),
+	}
+	if err := h.QdiscReplace(tbf); err != nil {
+		return fmt.Errorf("rate (kernel option NET_SCH_TBF): %w", err)
+	}
+	if n.Layer != topology.LayerHost || b.cfg.GSOMaxBytes == 0 {
+		return nil
+	}
+	if err := h.LinkSetGSOIPv4MaxSize(link, b.cfg.GSOMaxBytes); err != nil {
+		return fmt.Errorf("largest super-segment (Linux 6.3): %w", err)
+	}
+	return nil
+}
+
+// configureHost gives TCP buffers for several paths' worth of data in flight,
+// and MPTCP its subflows.
+func (b *builder) configureHost(n topology.Node) error {
+	var r Report
+	_, err := r.setSysctls([]Sysctl{
+		{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"},
+		{Key: "net.ipv4.tcp_wmem", Value: "4096 65536 4194304"},
+		{"net.mptcp.enabled", "1", true},
+	})
+	if err != nil {
+		return err
+	}
+	ok, err := enableMPTCP(n.Addr)
+	if err != nil {
+		return explain(fmt.Errorf("MPTCP: %w", err))
+	}
+	if !ok {
+		b.note("this kernel has no MPTCP")
+		return nil
+	}
+	b.note(r.Notes...)
+	return nil
+}

@@ -1,0 +1,127 @@
+package fabric
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// labDir holds a lab's state and lock. It is gone after a reboot, as the
+// namespaces are.
+const labDir = "/run/weft"
+
+// labState is written before anything is built, so that whoever comes after a
+// crash knows that there is something to clear away.
+type labState struct {
+	labSettings
+	Ready     bool     `json:"ready"`     // built to the end
+	Ephemeral bool     `json:"ephemeral"` // belongs to a process, and is to go with it
+	Notes     []string `json:"notes,omitempty"`
+}
+
+func statePath(name string) string { return filepath.Join(labDir, name+".json") }
+func lockPath(name string) string  { return filepath.Join(labDir, name+".lock") }
+
+// readState returns nil when the lab has no state. State that cannot be read
+// is that of a half-built lab.
+func readState(name string) (*labState, error) {
+	b, err := os.ReadFile(statePath(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	var s labState
+	if json.Unmarshal(b, &s) != nil {
+		return &labState{}, nil
+	}
+	return &s, nil
+}
+
+func writeState(name string, s labState) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	tmp := statePath(name) + ".new"
+	if err := os.WriteFile(tmp, b, 0o644); err != nil {
+		return explain(err)
+	}
+	return os.Rename(tmp, statePath(name))
+}
+
+func removeState(name string) error {
+	for _, path := range []string{statePath(name), statePath(name) + ".new"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return explain(err)
+		}
+	}
+	return nil
+}
+
+// labLock is held while a lab is changed, and by the owner of an ephemeral lab
+// as long as it lives. The kernel releases it when the process dies.
+type labLock struct {
+	name string
+	file *os.File
+}
+
+func lockLab(name string) (*labLock, error) {
+	for {
+		if err := os.MkdirAll(labDir, 0o755); err != nil {
+			return nil, explain(err)
+		}
+		f, err := os.OpenFile(lockPath(name), os.O_CREATE|os.O_RDWR, 0o644)
+		if errors.Is(err, fs.ErrNotExist) { // the directory went with another lab
+			continue
+		}
+		if err != nil {
+			return nil, explain(err)
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			owner, _ := os.ReadFile(lockPath(name))
+			f.Close()
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return nil, fmt.Errorf("lab %s is in use by process %s: stop that, or choose another --name", name, strings.TrimSpace(string(owner)))
+			}
+			return nil, fmt.Errorf("lock lab %s: %w", name, err)
+		}
+		if !isFile(f, lockPath(name)) { // its owner removed it before letting go
+			f.Close()
+			continue
+		}
+		if err := f.Truncate(0); err == nil {
+			_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock lab %s: %w", name, err)
+		}
+		return &labLock{name, f}, nil
+	}
+}
+
+// isFile reports whether path still names the open file f.
+func isFile(f *os.File, path string) bool {
+	a, err := f.Stat()
+	b, err2 := os.Stat(path)
+	return err == nil && err2 == nil && os.SameFile(a, b)
+}
+
+// release lets go of the lock. The file goes with a lab that is no more.
+func (l *labLock) release() {
+	if _, err := os.Stat(statePath(l.name)); errors.Is(err, fs.ErrNotExist) {
+		os.Remove(lockPath(l.name))
+		syscall.Rmdir(labDir) // if it was the last lab
+	}
+	l.file.Close()
+}

@@ -1,0 +1,110 @@
+package fabric
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/topology"
+)
+
+// ipv4 is a header for tests; its checksum and lengths are made by bytes.
+type ipv4 struct {
+	tos      byte
+	id       uint16
+	frag     uint16
+	ttl      byte
+	protocol byte
+	src, dst netip.Addr
+	options  []byte
+}
+
+func (h ipv4) bytes(payload []byte) []byte {
+	n := 20 + len(h.options)
+	b := make([]byte, n, n+len(payload))
+	b[0] = byte(0x40 | n/4)
+	b[1] = h.tos
+	binary.BigEndian.PutUint16(b[2:], uint16(n+len(payload)))
+	binary.BigEndian.PutUint16(b[4:], h.id)
+	binary.BigEndian.PutUint16(b[6:], h.frag)
+	b[8], b[9] = h.ttl, h.protocol
+	copy(b[12:], h.src.AsSlice())
+	copy(b[16:], h.dst.AsSlice())
+	copy(b[20:], h.options)
+	binary.BigEndian.PutUint16(b[10:], ^onesSum(b))
+	return append(b, payload...)
+}
+
+// onesSum is 0xffff over a header with a right checksum.
+func onesSum(b []byte) uint16 {
+	var sum uint32
+	for i := 0; i < len(b); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(b[i:]))
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return uint16(sum)
+}
+
+// wire is a packet socket on a port of a lab's node. It takes all protocols: a
+// socket for IP alone would see packets only after tc ingress, decapsulated.
+type wire struct {
+	fd       int
+	own, far net.HardwareAddr
+}
+
+func openWire(t *testing.T, l *Lab, id topology.NodeID, port int) *wire {
+	t.Helper()
+	p := l.Config.Topology.Ports(id)[port]
+	w := &wire{own: portMAC(id, port), far: portMAC(p.Peer, p.PeerPort)}
+	err := l.Do(id, func() error {
+		dev, err := net.InterfaceByName(fmt.Sprintf(DefaultPortFormat, port))
+		if err != nil {
+			return err
+		}
+		if w.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(htons(unix.ETH_P_ALL))); err != nil {
+			return err
+		}
+		t.Cleanup(func() { unix.Close(w.fd) })
+		tv := unix.NsecToTimeval(int64(5 * time.Second))
+		if err := unix.SetsockoptTimeval(w.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
+			return err
+		}
+		return unix.Bind(w.fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: dev.Index})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func htons(v uint16) uint16 { return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v)) }
+
+func (w *wire) send(t *testing.T, packet []byte) {
+	t.Helper()
+	frame := append(append(append([]byte{}, w.far...), w.own...), 0x08, 0x00)
+	if _, err := unix.Write(w.fd, append(frame, packet...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// receive returns the next IP packet that came in.
+func (w *wire) receive(t *testing.T) []byte {
+	t.Helper()
+	b := make([]byte, 70000)
+	for {
+		n, from, err := unix.Recvfrom(w.fd, b, 0)
+		if err != nil {
+			t.Fatalf("receive: %v", err)
+		}
+		if from.(*unix.SockaddrLinklayer).Pkttype != unix.PACKET_OUTGOING && b[12] == 0x08 && b[13] == 0x00 {
+			return b[ethernetHeader:n]
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"weft/topology"
+)
+
+// DefaultPortFormat names the ports p0, p1, ...
+const DefaultPortFormat = "p%d"
+
+// Options are the choices left open by the topology. The zero value is valid.
+type Options struct {
+	PortFormat string // how port N is called, such as swp%d; "" is DefaultPortFormat
+}
+
+// NodePlan is everything that one node must be configured with.
+type NodePlan struct {
+	Topology string       `json:"topology"`
+	Node     string       `json:"node"`
+	Layer    string       `json:"layer"`
+	Address  netip.Addr   `json:"address"`
+	Device   string       `json:"device"` // that carries Address, as a /32
+	Ports    []Port       `json:"ports"`
+	Sysctls  []Sysctl     `json:"sysctls"`
+	Routes   []Route      `json:"routes"`
+	Bouncing []netip.Addr `json:"bouncing,omitempty"` // IP-in-IP to these ends here
+}
+
+// Port is one end of a cable. Ports have no addresses of their own; routes
+// lead to the peer's address, on-link.
+type Port struct {
+	Name     string     `json:"name"`
+	Peer     string     `json:"peer"`
+	PeerAddr netip.Addr `json:"peer_address"`
+}
+
+// Route is one entry of the main routing table: spread over the hops, or
+// refused as unreachable when there are none.
+type Route struct {
+	Prefix netip.Prefix `json:"prefix"`
+	Via    []Hop        `json:"via"`
+	Src    netip.Addr   `json:"src,omitzero"`
+}
+
+// Hop is the way out of one port.
+type Hop struct {
+	Addr netip.Addr `json:"address"`
+	Port string     `json:"port"`
+}
+
+// Sysctl is a kernel setting. One that is Optional is missing from some
+// kernels, and the node does its job without it.
+type Sysctl struct {
+	Key      string `json:"key"`
+	Value    string `json:"value"`
+	Optional bool   `json:"optional,omitempty"`
+}
+
+// Plan computes the configuration of one node. Links that are down in t are
+// avoided by the routes.
+func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, error) {
+	if !t.Valid(id) {
+		return NodePlan{}, fmt.Errorf("plan: node %d is not in %s", id, t)
+	}
+	format := opts.PortFormat
+	if format == "" {
+		format = DefaultPortFormat
+	}
+	if err := checkPortFormat(format); err != nil {
+		return NodePlan{}, err
+	}
+	n := t.Node(id)
+	p := NodePlan{
+		Topology: t.String(),
+		Node:     n.Name,
+		Layer:    n.Layer.String(),
+		Address:  n.Addr,
+		Device:   "lo",
+	}
+	for _, port := range t.Ports(id) {
+		peer := t.Node(port.Peer)
+		p.Ports = append(p.Ports, Port{fmt.Sprintf(format, port.Index), peer.Name, peer.Addr})
+	}
+	if n.Layer == topology.LayerHost {
+		p.Device = p.Ports[0].Name
+	}
+	for _, r := range t.Routes(id) {
+		p.Routes = append(p.Routes, planRoute(p, n, r))
+	}
+	if n.Layer == topology.LayerAgg || n.Layer == topology.LayerCore {
+		p.Bouncing = []netip.Addr{n.Addr}
+	}
+	p.Sysctls = planSysctls(p, n)
+	return p, nil
+}
+
+func planRoute(p NodePlan, n topology.Node, r topology.Route) Route {
+	route := Route{Prefix: r.Prefix, Via: []Hop{}}
+	for _, i := range r.Ports {
+		route.Via = append(route.Via, Hop{p.Ports[i].PeerAddr, p.Ports[i].Name})
+	}
+	if n.Layer == topology.LayerHost {
+		route.Src = n.Addr
+	}
+	return route
+}
+
+// planSysctls lists the settings in the order in which they must be made:
+// writing ip_forward resets others.
+func planSysctls(p NodePlan, n topology.Node) []Sysctl {
+	// Hosts forward too: the embedded stack sits behind a TUN of theirs.
+	s := []Sysctl{{Key: "net.ipv4.ip_forward", Value: "1"}}
+	// A packet may come in by any port, whatever the way back is: the paths
+	// of the two directions are chosen independently.
+	scopes := []string{"all", "default"}
+	for _, port := range p.Ports {
+		scopes = append(scopes, port.Name)
+	}
+	for _, scope := range scopes {
+		s = append(s, Sysctl{Key: "net.ipv4.conf." + scope + ".rp_filter", Value: "0"})
+	}
+	// Without it a route over a port with no carrier stays in use.
+	for _, scope := range scopes {
+		s = append(s, Sysctl{Key: "net.ipv4.conf." + scope + ".ignore_routes_with_linkdown", Value: "1"})
+	}
+	if n.Layer == topology.LayerHost {
+		return s
+	}
+	// Switches that hash alike choose alike: what one sent to its left uplink
+	// the next sends there again, and half of the cores stay idle. So each
+	// hashes the whole five-tuple (0x37: addresses, protocol, ports) with a
+	// seed of its own; seed 0 would mean the kernel's.
+	return append(s,
+		Sysctl{Key: "net.ipv4.fib_multipath_hash_policy", Value: "3"},
+		Sysctl{Key: "net.ipv4.fib_multipath_hash_fields", Value: "0x37"},
+		Sysctl{"net.ipv4.fib_multipath_hash_seed", strconv.Itoa(int(n.ID) + 1), true}, // Linux 6.11
+	)
+}
+
+// maxDeviceName is the kernel's IFNAMSIZ less the terminating zero.
+const maxDeviceName = 15
+
+func checkPortFormat(format string) error {
+	name := strings.Replace(format, "%d", "63", 1)
+	switch {
+	case strings.Count(format, "%") != 1 || !strings.Contains(format, "%d"):
+		return fmt.Errorf("port format %q: must have one %%d for the port's number, as in swp%%d", format)
+	case len(name) > maxDeviceName:
+		return fmt.Errorf("port format %q: %s is longer than the %d bytes of a device name", format, name, maxDeviceName)
+	}
+	// These names are pasted into shells and sysctl keys.
+	for _, c := range name {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", c) {
+			return fmt.Errorf("port format %q: device names are letters, digits, _ and - only", format)
+		}
+	}
+	return nil
+}

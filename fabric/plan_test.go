@@ -1,0 +1,160 @@
+package fabric
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/topology"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func mustParse(t testing.TB, spec string) *topology.Topology {
+	t.Helper()
+	top, err := topology.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+func mustPlan(t testing.TB, top *topology.Topology, node string) NodePlan {
+	t.Helper()
+	n, err := top.Lookup(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Plan(top, n.ID, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPlan_golden(t *testing.T) {
+	top := mustParse(t, "fat-tree:k=4")
+	for node, file := range map[string]string{"h0.0.2": "host", "e1.0": "edge", "a2.2": "agg", "3.0": "core"} {
+		p := mustPlan(t, top, node)
+		b, err := json.MarshalIndent(p, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, file+".json", string(b)+"\n")
+		golden(t, file+".sh", strings.Join(p.Commands(), "\n")+"\n")
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test -update rewrites it); got:\n%s", path, got)
+	}
+}
+
+// Every hop must be the neighbour at the other end of the port's cable, or the
+// route leads nowhere.
+func TestPlan_hopsAreNeighbours(t *testing.T) {
+	top := mustParse(t, "fat-tree:k=6")
+	seeds := make(map[string]string)
+	for n := range top.Nodes() {
+		p, err := Plan(top, n.ID, Options{PortFormat: "swp%d"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		peers := make(map[Hop]bool)
+		for _, port := range p.Ports {
+			if !strings.HasPrefix(port.Name, "swp") {
+				t.Fatalf("%s: port %s ignores the format", n.Name, port.Name)
+			}
+			peers[Hop{port.PeerAddr, port.Name}] = true
+		}
+		for _, r := range p.Routes {
+			for _, hop := range r.Via {
+				if !peers[hop] {
+					t.Errorf("%s: route to %s by %v, which is no neighbour", n.Name, r.Prefix, hop)
+				}
+			}
+		}
+		for _, s := range p.Sysctls {
+			if s.Key != "net.ipv4.fib_multipath_hash_seed" {
+				continue
+			}
+			if other, taken := seeds[s.Value]; taken || s.Value == "0" {
+				t.Errorf("%s has hash seed %s, and so has %s", n.Name, s.Value, other)
+			}
+			seeds[s.Value] = n.Name
+		}
+		bounces := n.Layer == topology.LayerAgg || n.Layer == topology.LayerCore
+		if bounces != (len(p.Bouncing) == 1) {
+			t.Errorf("%s: bouncing addresses %v", n.Name, p.Bouncing)
+		}
+	}
+	if want := top.NumNodes() - top.NumHosts(); len(seeds) != want {
+		t.Errorf("%d switches have a hash seed, want %d", len(seeds), want)
+	}
+}
+
+func TestPlan_avoidsDownLinks(t *testing.T) {
+	top := mustParse(t, "fat-tree:k=4")
+	core, _ := top.Lookup("3.0")
+	agg := mustPlan(t, top.WithoutNode(core.ID), "a2.2")
+	for _, r := range agg.Routes {
+		for _, hop := range r.Via {
+			if hop.Addr == core.Addr {
+				t.Errorf("route to %s goes by the dead core", r.Prefix)
+			}
+		}
+	}
+}
+
+func TestPlan_badPortFormat(t *testing.T) {
+	top := mustParse(t, "fat-tree:k=4")
+	for _, format := range []string{"swp", "%d%d", "%s", "p%d;reboot", "eth1.%d", "a/%d", "averylongnames%d"} {
+		if _, err := Plan(top, 0, Options{PortFormat: format}); err == nil || !strings.Contains(err.Error(), "port format") {
+			t.Errorf("format %q: error %v", format, err)
+		}
+	}
+	if _, err := Plan(top, 99, Options{}); err == nil {
+		t.Error("node 99 of 36: no error")
+	}
+}
+
+func TestLabConfig_bad(t *testing.T) {
+	top := mustParse(t, "fat-tree:k=4")
+	for want, c := range map[string]LabConfig{
+		"name":          {Name: "a-b", Topology: top},
+		"Topology":      {},
+		"nodes":         {Topology: mustParse(t, "fat-tree:k=64")},
+		"rate":          {Topology: top, RateMbit: -1},
+		"MTU":           {Topology: top, MTU: 100},
+		"burst":         {Topology: top, BurstBytes: 1500},
+		"queue":         {Topology: top, QueueBytes: 10},
+		"super-segment": {Topology: top, GSOMaxBytes: 1},
+	} {
+		if _, err := c.complete(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", want, err)
+		}
+	}
+	c, err := LabConfig{Topology: top}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.settings(), (labSettings{"fat-tree:k=4", 20, 75000, 3200, 1500, 0}); c.Name != "lab" || got != want {
+		t.Errorf("defaults are %s: %+v", c.Name, got)
+	}
+}

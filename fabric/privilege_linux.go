@@ -1,0 +1,34 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// refused is a lack of privilege that has been explained.
+type refused struct{ error }
+
+func (r refused) Unwrap() error { return r.error }
+
+// explain adds to a refusal what would permit it.
+func explain(err error) error {
+	if errors.As(err, new(refused)) || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
+		return err
+	}
+	return refused{fmt.Errorf("%w: run as root or with the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN", err)}
+}
+
+// requireCapability fails unless the calling thread has a capability in effect.
+func requireCapability(number int, name string) error {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &data[0]); err != nil {
+		return fmt.Errorf("read the capabilities: %w", err)
+	}
+	if data[number/32].Effective&(1<<(number%32)) == 0 {
+		return fmt.Errorf("no %s: run as root or with that capability", name)
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package fabric
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/topology"
+)
+
+// listenUDP opens a socket on each host.
+func listenUDP(t *testing.T, l *Lab, hosts ...topology.Node) []*net.UDPConn {
+	t.Helper()
+	var socks []*net.UDPConn
+	for _, h := range hosts {
+		err := l.Do(h.ID, func() error {
+			s, err := net.ListenUDP("udp4", &net.UDPAddr{IP: h.Addr.AsSlice()})
+			if err == nil {
+				socks = append(socks, s)
+				t.Cleanup(func() { s.Close() })
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return socks
+}
+
+func hostsOf(top *topology.Topology) []topology.Node {
+	var hosts []topology.Node
+	for h := range top.Hosts() {
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+func TestLab_allPairsReach(t *testing.T) {
+	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	hosts := hostsOf(l.Config.Topology)
+	socks := listenUDP(t, l, hosts...)
+	for i, from := range socks {
+		for j, to := range socks {
+			if i == j {
+				continue
+			}
+			if _, err := from.WriteTo([]byte{byte(i)}, to.LocalAddr()); err != nil {
+				t.Errorf("%s to %s: %v", hosts[i].Name, hosts[j].Name, err)
+			}
+		}
+	}
+	for j, s := range socks {
+		seen := make(map[byte]bool)
+		s.SetReadDeadline(time.Now().Add(5 * time.Second))
+		b := make([]byte, 1)
+		for len(seen) < len(hosts)-1 {
+			if _, _, err := s.ReadFrom(b); err != nil {
+				t.Fatalf("%s heard %d of %d hosts: %v", hosts[j].Name, len(seen), len(hosts)-1, err)
+			}
+			seen[b[0]] = true
+		}
+	}
+}
+
+// A packet to nobody must be refused, not sent round in circles.
+func TestLab_nobodyIsUnreachable(t *testing.T) {
+	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	err := l.Do(0, func() error {
+		c, err := net.DialTimeout("tcp", "10.3.1.77:80", 5*time.Second)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "no route to host") {
+		t.Errorf("dial: %v", err)
+	}
+}
+
+// The switches' own ECMP must use every core: if they all hashed alike, half
+// of the cores would stay idle.
+func TestLab_kernelECMPUsesAllCores(t *testing.T) {
+	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	top := l.Config.Topology
+	hosts := hostsOf(top)
+	const flows = 160
+	from, to := hosts[0], hosts[len(hosts)-1]
+	sinks := listenUDP(t, l, to)
+	sources := make([]topology.Node, flows)
+	for i := range sources {
+		sources[i] = from
+	}
+	for _, s := range listenUDP(t, l, sources...) {
+		if _, err := s.WriteTo([]byte("x"), sinks[0].LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sinks[0].SetReadDeadline(time.Now().Add(5 * time.Second))
+	for i := range flows {
+		if _, _, err := sinks[0].ReadFrom(make([]byte, 1)); err != nil {
+			t.Fatalf("%d of %d arrived: %v", i, flows, err)
+		}
+	}
+	var shares []uint64
+	var sum uint64
+	for n := range top.Nodes() {
+		if n.Layer != topology.LayerCore {
+			continue
+		}
+		ports, err := l.PortBytes(n.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var packets uint64
+		for _, p := range ports {
+			packets += p.TxPackets
+		}
+		shares = append(shares, packets)
+		sum += packets
+	}
+	if sum != flows {
+		t.Errorf("the cores carried %d packets, want %d", sum, flows)
+	}
+	for i, n := range shares {
+		if n < flows/20 { // a quarter each, by the hash
+			t.Errorf("core 3.%d carried %d of %d flows: %v", i, n, flows, shares)
+		}
+	}
+}
+
+// A saturated link must run at its rate, and the counters must say so.
+func TestLab_rate(t *testing.T) {
+	for _, mbit := range []float64{5, 20} {
+		t.Run(fmt.Sprint(mbit), func(t *testing.T) {
+			l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2"), RateMbit: mbit})
+			hosts := hostsOf(l.Config.Topology)
+			stop := transfer(t, l, hosts[0], hosts[1], tcp{})
+			defer stop()
+			time.Sleep(300 * time.Millisecond) // slow start
+			start, before := time.Now(), txBytes(t, l, hosts[0].ID)
+			time.Sleep(time.Second)
+			bits := 8 * float64(txBytes(t, l, hosts[0].ID)-before)
+			got := bits / time.Since(start).Seconds() / 1e6
+			if got < 0.85*mbit || got > 1.15*mbit {
+				t.Errorf("%.1f Mbit/s over links of %g", got, mbit)
+			}
+		})
+	}
+}
+
+func txBytes(t *testing.T, l *Lab, id topology.NodeID) uint64 {
+	t.Helper()
+	p, err := l.PortBytes(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p[0].TxBytes
+}
+
+// tcp is how transfer sends; by default as much as it can.
+type tcp struct {
+	multipath bool
+	pause     time.Duration // between packets
+}
+
+// transfer sends by kernel TCP until stopped.
+func transfer(t *testing.T, l *Lab, from, to topology.Node, how tcp) (stop func()) {
+	t.Helper()
+	var listener net.Listener
+	err := l.Do(to.ID, func() (err error) {
+		var lc net.ListenConfig
+		lc.SetMultipathTCP(how.multipath)
+		listener, err = lc.Listen(t.Context(), "tcp4", to.Addr.String()+":0")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		io.Copy(io.Discard, c)
+	}()
+	var conn net.Conn
+	err = l.Do(from.ID, func() (err error) {
+		var d net.Dialer
+		d.SetMultipathTCP(how.multipath)
+		conn, err = d.Dial("tcp4", listener.Addr().String())
+		return err
+	})
+	if err != nil {
+		listener.Close()
+		t.Fatal(err)
+	}
+	go func() {
+		b := make([]byte, 64<<10)
+		if how.pause > 0 {
+			b = b[:1000]
+		}
+		for {
+			if _, err := conn.Write(b); err != nil {
+				return
+			}
+			time.Sleep(how.pause)
+		}
+	}()
+	return func() {
+		conn.Close()
+		listener.Close()
+	}
+}
+
+func TestStatus(t *testing.T) {
+	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2")})
+	top := l.Config.Topology
+	core, err := top.Lookup("3.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, 2*time.Second, "all links up", func() bool {
+		for _, n := range l.Status() {
+			for _, p := range n.Ports {
+				if !p.Up {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	status := l.Status()
+	if len(status) != top.NumNodes() {
+		t.Fatalf("%d nodes, want %d", len(status), top.NumNodes())
+	}
+	for i, s := range status {
+		n := top.Node(topology.NodeID(i))
+		bounces := n.Layer == topology.LayerAgg || n.Layer == topology.LayerCore
+		if s.Node != n.Name || s.Error != "" || len(s.Ports) != len(top.Ports(n.ID)) || bounces != (s.Decap != "") {
+			t.Errorf("%s: %+v", n.Name, s)
+		}
+	}
+	if err := deleteNamespace(l.Namespace(core.ID)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(l.Config.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for _, s := range again.Status() {
+		if (s.Error != "") != (s.Node == core.Name) {
+			t.Errorf("%s: error %q", s.Node, s.Error)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package flowcell
+
+import (
+	"fmt"
+	"math/bits"
+	"testing"
+)
+
+func TestString_readsLikeTcpdump(t *testing.T) {
+	f := tuple(ProtoTCP, "10.0.0.2:40000", "10.3.1.3:80")
+	if got, want := f.String(), "6 10.0.0.2:40000 > 10.3.1.3:80"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestHash_isEqualForEqualAndDependsOnEveryBit(t *testing.T) {
+	f := tuple(ProtoTCP, "10.0.0.2:40000", "10.3.1.3:80")
+	g := f
+	if f.Hash(1) != g.Hash(1) {
+		t.Fatal("differs for equal five-tuples")
+	}
+	seen := map[uint64]string{f.Hash(1): "itself", f.Hash(2): "another seed"}
+	flip := func(name string, edit func(*FiveTuple)) {
+		h := f
+		edit(&h)
+		if was, ok := seen[h.Hash(1)]; ok {
+			t.Errorf("%s hashes like %s", name, was)
+		}
+		seen[h.Hash(1)] = name
+	}
+	for i := range 128 {
+		flip(fmt.Sprint("source bit ", i), func(f *FiveTuple) { f.Src[i/8] ^= 1 << (i % 8) })
+		flip(fmt.Sprint("destination bit ", i), func(f *FiveTuple) { f.Dst[i/8] ^= 1 << (i % 8) })
+	}
+	for i := range 16 {
+		flip(fmt.Sprint("source port bit ", i), func(f *FiveTuple) { f.SrcPort ^= 1 << i })
+		flip(fmt.Sprint("destination port bit ", i), func(f *FiveTuple) { f.DstPort ^= 1 << i })
+	}
+	for i := range 8 {
+		flip(fmt.Sprint("protocol bit ", i), func(f *FiveTuple) { f.Proto ^= 1 << i })
+	}
+	flip("the other direction", func(f *FiveTuple) {
+		f.Src, f.Dst, f.SrcPort, f.DstPort = f.Dst, f.Src, f.DstPort, f.SrcPort
+	})
+}
+
+// Flows that differ as little as those of one machine do: consecutive ports,
+// consecutive hosts. Seven paths, so that no power of two helps.
+func TestHash_spreadsAlikeFlowsEvenly(t *testing.T) {
+	const paths, flows = 7, 14000
+	for seed := range uint64(5) {
+		for name, vary := range map[string]func(f *FiveTuple, i int){
+			"ports": func(f *FiveTuple, i int) { f.SrcPort += uint16(i) },
+			"hosts": func(f *FiveTuple, i int) { f.Src[14], f.Src[15] = byte(i>>8), byte(i) },
+		} {
+			var counts [paths]int
+			for i := range flows {
+				f := tuple(ProtoTCP, "10.0.0.2:30000", "10.3.1.3:80")
+				vary(&f, i)
+				counts[f.Hash(seed)%paths]++
+			}
+			chi := 0.0
+			for _, c := range counts {
+				d := float64(c) - flows/paths
+				chi += d * d / (flows / paths)
+			}
+			if chi > 22.5 { // exceeded once in 1,000 at 6 degrees of freedom
+				t.Errorf("seed %d, %s: %v, chi² %.1f", seed, name, counts, chi)
+			}
+		}
+	}
+}
+
+// One bit of input turns half the bits of the hash: two seeds make two
+// functions, and taking the hash modulo anything is sound.
+func TestHash_avalanches(t *testing.T) {
+	turned, n := 0, 0
+	for i := range 1000 {
+		f := tuple(ProtoTCP, "10.0.0.2:30000", "10.3.1.3:80")
+		f.SrcPort += uint16(i)
+		g := f
+		g.DstPort ^= 1 << (i % 16)
+		turned += bits.OnesCount64(f.Hash(3) ^ g.Hash(3))
+		n += 64
+	}
+	if share := float64(turned) / float64(n); share < 0.48 || share > 0.52 {
+		t.Errorf("%.3f of the bits turn, want half", share)
+	}
+}
+
+func BenchmarkHash(b *testing.B) {
+	f := tuple(ProtoTCP, "10.0.0.2:40000", "10.3.1.3:80")
+	for b.Loop() {
+		f.SrcPort += uint16(f.Hash(1))
+	}
+}

@@ -1,0 +1,12 @@
+// Package simnet is a Clos fabric in memory: it carries real IPv4 packets over
+// the links of a topology, at their rate, through finite queues, past switches
+// that route, spread and bounce as weft's fabric on Linux does.
+//
+// Network is the pure core: no goroutine, no clock, no I/O; it takes the time
+// as an argument and says when it wants to be called again. Runner drives one
+// in real time and hands out devices for the hosts.
+//
+// A port is not a queue but the time until which it is busy, from which its
+// backlog follows; so a packet costs one event per hop. What is in flight is
+// bounded by what all queues hold plus what fits on the wires.
+package simnet

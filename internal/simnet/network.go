@@ -1,0 +1,199 @@
+package simnet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"weft/flowcell"
+	"weft/topology"
+)
+
+// DefaultQueueBytes is the length of a port's queue where none is given: 50
+// full Ethernet frames, as in the lab of network namespaces.
+const DefaultQueueBytes = 75000
+
+// FrameOverhead is what a packet takes on a link besides itself, in bytes: the
+// Ethernet header, which is what a queue of the Linux kernel accounts for.
+const FrameOverhead = 14
+
+// The limits of Config, which keep all times within 64 bits.
+const (
+	maxRateBits   = 1e12
+	maxQueueBytes = 1 << 28
+)
+
+// Config says what the links are like. All are alike.
+type Config struct {
+	// RateBits is the rate of a link in each direction, in bits per second,
+	// from 1 to 1e12.
+	RateBits int64
+	// QueueBytes is what a port holds before it drops the newcomer, in bytes
+	// with FrameOverhead, the frame in transmission included; up to 1<<28.
+	// 0 means DefaultQueueBytes.
+	QueueBytes int
+	// Delay is the propagation delay of a link.
+	Delay time.Duration
+	// Seed makes the switches hash flows differently from each other, and
+	// from those of a network with another Seed.
+	Seed uint64
+}
+
+func (c *Config) validate() error {
+	if c.QueueBytes == 0 {
+		c.QueueBytes = DefaultQueueBytes
+	}
+	switch {
+	case c.RateBits < 1 || c.RateBits > maxRateBits:
+		return fmt.Errorf("simnet: RateBits is %d, must be from 1 to 1e12", c.RateBits)
+	case c.QueueBytes < 1 || c.QueueBytes > maxQueueBytes:
+		return fmt.Errorf("simnet: QueueBytes is %d, must be from 1 to %d", c.QueueBytes, maxQueueBytes)
+	case c.Delay < 0 || c.Delay > time.Hour:
+		return fmt.Errorf("simnet: Delay is %v, must be from 0 to an hour", c.Delay)
+	}
+	return nil
+}
+
+// Network is a fabric and the packets in it. The same calls give the same
+// results. It is not safe for concurrent use.
+type Network struct {
+	config Config
+	now    time.Duration
+	nodes  []node
+	ports  []port // two per link: the lower end's, the upper end's
+	events eventHeap
+	free   []*packet
+	stats  Stats
+}
+
+// packet is a packet in flight; data lies within buf and shrinks when an outer
+// header is removed.
+type packet struct{ buf, data []byte }
+
+// New builds the fabric. Links that are down in t carry nothing.
+func New(t *topology.Topology, c Config) (*Network, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	n := &Network{
+		config: c,
+		nodes:  make([]node, 0, t.NumNodes()),
+		ports:  make([]port, 2*t.NumLinks()),
+	}
+	for l := range t.Links() {
+		n.ports[2*l.ID].peer = l.B
+		n.ports[2*l.ID+1].peer = l.A
+	}
+	seeds := rand.NewPCG(c.Seed, 0x73696d6e6574)
+	for id := range t.Nodes() {
+		n.nodes = append(n.nodes, newNode(t, id, seeds.Uint64()))
+	}
+	return n, nil
+}
+
+// Inject sends an IPv4 packet from a host, which must be one of the topology,
+// through the queue of its uplink. The bytes are copied, trailing padding is
+// cut off. now must not be before that of any earlier call; if it is, the
+// latest counts.
+func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
+	n.now = max(n.now, now)
+	n.stats.Injected++
+	length, ok := checkHeader(b)
+	if !ok {
+		n.stats.Dropped[Malformed]++
+		return
+	}
+	p := n.newPacket()
+	p.buf = append(p.buf[:0], b[:length]...)
+	p.data = p.buf
+	n.forward(&n.nodes[host], p, n.now)
+}
+
+// Advance lets everything happen that is due until now, in the order of time,
+// and at one time in the order of its causes. It calls deliver for each packet
+// that reaches a host that it is addressed to; the bytes are valid during the
+// call only, which must not call the Network.
+func (n *Network) Advance(now time.Duration, deliver func(host topology.NodeID, packet []byte)) {
+	n.now = max(n.now, now)
+	for len(n.events.list) > 0 && n.events.list[0].at <= n.now {
+		e := n.events.pop()
+		n.arrive(e, deliver)
+	}
+}
+
+// NextDeadline returns when Advance has something to do next, and false while
+// the fabric is empty.
+func (n *Network) NextDeadline() (at time.Duration, ok bool) {
+	if len(n.events.list) == 0 {
+		return 0, false
+	}
+	return n.events.list[0].at, true
+}
+
+func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
+	node, p := &n.nodes[e.node], e.packet
+	if node.layer == topology.LayerHost {
+		if !node.owns(destination(p.data)) {
+			n.drop(p, NotForUs)
+			return
+		}
+		n.stats.Delivered++
+		deliver(e.node, p.data)
+		n.release(p)
+		return
+	}
+	if node.owns(destination(p.data)) {
+		if cause, ok := node.bounce(p); !ok {
+			n.drop(p, cause)
+			return
+		}
+	}
+	if !decrementTTL(p.data) {
+		n.drop(p, TTLExpired)
+		return
+	}
+	n.forward(node, p, e.at)
+}
+
+// forward sends p out of the port that node's routes say, at the given time.
+func (n *Network) forward(node *node, p *packet, at time.Duration) {
+	ports := node.table.lookup(destination(p.data))
+	switch len(ports) {
+	case 0:
+		n.drop(p, NoRoute)
+	case 1:
+		n.send(ports[0], p, at)
+	default:
+		// The header is sound; what Parse may find wrong behind it leaves the
+		// ports zero, as in a fragment, and is the receiver's business.
+		parsed, _ := flowcell.Parse(p.data)
+		n.send(ports[spread(parsed.Flow.Hash(0)^node.seed)%uint64(len(ports))], p, at)
+	}
+}
+
+func (n *Network) send(index int32, p *packet, at time.Duration) {
+	out := &n.ports[index]
+	done, ok := out.send(len(p.data)+FrameOverhead, at, &n.config)
+	if !ok {
+		n.drop(p, QueueFull)
+		return
+	}
+	n.events.push(done+n.config.Delay, out.peer, p)
+}
+
+func (n *Network) drop(p *packet, cause Cause) {
+	n.stats.Dropped[cause]++
+	n.release(p)
+}
+
+func (n *Network) newPacket() *packet {
+	last := len(n.free) - 1
+	if last < 0 {
+		return new(packet)
+	}
+	p := n.free[last]
+	n.free = n.free[:last]
+	return p
+}
+
+func (n *Network) release(p *packet) { n.free = append(n.free, p) }

@@ -1,0 +1,52 @@
+package simnet
+
+import (
+	"time"
+
+	"weft/topology"
+)
+
+// port is one end of a link, a FIFO queue in front of a wire. Instead of the
+// packets it knows when the last of them will have left.
+type port struct {
+	peer      topology.NodeID
+	busyUntil time.Duration
+	// left is the part of a nanosecond beyond busyUntil, in 1/RateBits ns:
+	// rounding never adds up, so the rate is exact.
+	left  int64
+	stats PortStats
+}
+
+// PortStats counts what one end of a link was given to send.
+type PortStats struct {
+	Packets  uint64 // accepted into the queue
+	Bytes    uint64 // of these, with FrameOverhead each
+	Drops    uint64 // packets that found the queue full
+	MaxQueue int    // the longest queue so far in bytes, with FrameOverhead
+}
+
+// send queues a frame of size bytes at a time not before that of any earlier
+// call, and returns when its last bit leaves; or false when the queue is full.
+func (p *port) send(size int, at time.Duration, c *Config) (done time.Duration, ok bool) {
+	if p.busyUntil < at {
+		p.busyUntil, p.left = at, 0
+	}
+	queue := p.backlog(at, c.RateBits) + size
+	if queue > c.QueueBytes {
+		p.stats.Drops++
+		return 0, false
+	}
+	ns := int64(size)*8*int64(time.Second) + p.left
+	p.busyUntil += time.Duration(ns / c.RateBits)
+	p.left = ns % c.RateBits
+	p.stats.Packets++
+	p.stats.Bytes += uint64(size)
+	p.stats.MaxQueue = max(p.stats.MaxQueue, queue)
+	return p.busyUntil, true
+}
+
+// backlog returns the bytes that have not left yet, a begun one counted whole.
+func (p *port) backlog(at time.Duration, rate int64) int {
+	const perByte = 8 * int64(time.Second)
+	return int((int64(p.busyUntil-at)*rate + p.left + perByte - 1) / perByte)
+}

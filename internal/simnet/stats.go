@@ -1,0 +1,42 @@
+package simnet
+
+import "weft/topology"
+
+// Cause is why a packet was dropped.
+type Cause uint8
+
+// The causes.
+const (
+	QueueFull  Cause = iota // the port had no room
+	NoRoute                 // no route, or one that refuses the destination
+	TTLExpired              // too many hops
+	Malformed               // a broken header, outer or inner, or nested too deep
+	Spoofed                 // inner and outer source differ
+	NotForUs                // addressed to a switch that does not bounce it, or come to the wrong host
+	NumCauses
+)
+
+func (c Cause) String() string {
+	return [...]string{"queue full", "no route", "TTL expired", "malformed", "spoofed", "not for us"}[c]
+}
+
+// Stats counts packets. Injected is the sum of Delivered, all of Dropped, and
+// InFlight.
+type Stats struct {
+	Injected, Delivered uint64
+	Dropped             [NumCauses]uint64
+	InFlight            int // in queues and on wires
+}
+
+// Stats returns the counters so far.
+func (n *Network) Stats() Stats {
+	s := n.stats
+	s.InFlight = len(n.events.list)
+	return s
+}
+
+// Link returns the counters of a link's two ports: up is the lower end's, which
+// sends towards the core.
+func (n *Network) Link(id topology.LinkID) (up, down PortStats) {
+	return n.ports[2*id].stats, n.ports[2*id+1].stats
+}

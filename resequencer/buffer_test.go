@@ -1,0 +1,252 @@
+package resequencer
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"weft/flowcell"
+)
+
+// The picture of the package's comment.
+func TestPush_holdsUntilGapFilled(t *testing.T) {
+	_, s := run(t, Config{},
+		push(0, data(1), "a"),
+		push(1*ms, data(3), ""),
+		push(2*ms, data(4), ""),
+		push(3*ms, data(2), "dbc"),
+		push(4*ms, data(5), "e"),
+		push(5*ms, data(7), ""),
+		push(6*ms, data(8), ""),
+		expire(15*ms-1, ""),
+		expire(15*ms, "fg"),
+		push(16*ms, data(6), "h"),
+		push(17*ms, data(9), "i"))
+	want := Stats{InOrder: 4, Filled: 2, TimedOut: 2, Retransmission: 1,
+		ArrivedOutOfOrder: 2, DeliveredOutOfOrder: 1,
+		MaxHeldPackets: 2, MaxHeldBytes: 280, Flows: 1}
+	if s != want {
+		t.Errorf("got  %+v\nwant %+v", s, want)
+	}
+}
+
+func TestPush_passesWhatHasNoSequenceSpace(t *testing.T) {
+	ack := at(900, 0, data(0))
+	_, s := run(t, Config{},
+		push(0, ack, "a"), // does not begin a flow
+		push(0, data(1), "b"),
+		push(0, ack, "c"),
+		push(0, data(2), "d"))
+	if s.Passed != 2 || s.Flows != 1 || s.ArrivedOutOfOrder != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPush_firstOfUnknownFlowIsDelivered(t *testing.T) {
+	run(t, Config{}, push(0, data(7), "a"), push(0, data(9), ""), push(0, data(8), "cb"))
+}
+
+func TestPush_synBeginsFlow(t *testing.T) {
+	syn := with(at(100, 0, data(0)), flowcell.FlagSYN)
+	_, s := run(t, Config{},
+		push(0, syn, "a"),
+		push(0, at(201, 100, data(0)), ""),
+		push(0, at(101, 100, data(0)), "cb"),
+		push(0, syn, "d"), // a late copy: does not turn the flow back
+		push(0, at(301, 100, data(0)), "e"),
+		push(0, at(501, 100, data(0)), ""),
+		push(0, with(at(7000, 0, data(0)), flowcell.FlagSYN), "fg"), // a new connection
+		push(0, at(7101, 100, data(0)), ""),
+		push(0, at(7001, 100, data(0)), "ih"))
+	if s.Flushed != 1 || s.Retransmission != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPush_synWithData(t *testing.T) {
+	syn := with(at(100, 50, data(0)), flowcell.FlagSYN) // TCP Fast Open
+	run(t, Config{}, push(0, syn, "a"), push(0, at(161, 10, data(0)), ""), push(0, at(151, 10, data(0)), "cb"))
+}
+
+func TestPush_finOccupiesOne(t *testing.T) {
+	fin := with(at(300, 0, data(0)), flowcell.FlagFIN)
+	_, s := run(t, Config{},
+		push(0, data(1), "a"),
+		push(0, fin, ""), // ahead of data(2)
+		push(0, data(2), "cb"),
+		push(1*ms, fin, "d"), // retransmitted after the close
+		push(1*ms, data(2), "e"),
+		push(1*ms, at(301, 1, data(0)), "f"))
+	if s.Retransmission != 2 || s.HeldPackets != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPush_resetDeliversHeldFirst(t *testing.T) {
+	rst := with(at(100, 0, data(0)), flowcell.FlagRST)
+	_, s := run(t, Config{},
+		push(0, data(1), "a"),
+		push(0, data(4), ""),
+		push(0, data(3), ""),
+		push(0, of(2, data(1)), "d"),
+		push(0, of(2, data(3)), ""),
+		push(0, rst, "cbf"),
+		push(0, rst, "g"), // of a flow that is forgotten
+		push(0, data(9), "h"),
+		push(0, of(2, data(2)), "ie"))
+	if s.Flushed != 2 || s.Passed != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPush_retransmissions(t *testing.T) {
+	_, s := run(t, Config{},
+		push(0, data(1), "a"),
+		push(0, data(1), "b"),                 // of what is delivered
+		push(0, data(4), ""),                  //
+		push(0, data(4), "d"),                 // of what is held
+		push(0, at(410, 20, data(0)), "e"),    // inside what is held
+		push(0, at(390, 150, data(0)), ""),    // more than what is held
+		push(0, at(150, 240, data(0)), "gfc"), // old in part: closes the gap
+		push(0, data(5), "h"),
+		push(0, at(540, 60, data(0)), "i"))
+	if s.Retransmission != 6 || s.InOrder != 1 || s.Filled != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPush_coveredByFarEarlierHeld(t *testing.T) {
+	// The long one covers the last, though a shorter one is held between.
+	run(t, Config{},
+		push(0, at(0, 10, data(0)), "a"),
+		push(0, at(40, 10, data(0)), ""),
+		push(0, at(30, 100, data(0)), ""),
+		push(0, at(60, 10, data(0)), "d"),
+		push(0, at(10, 20, data(0)), "ecb"))
+}
+
+func TestPush_wrapsAround(t *testing.T) {
+	const top = math.MaxUint32
+	run(t, Config{},
+		push(0, at(top-149, 100, data(0)), "a"),
+		push(0, at(50, 100, data(0)), ""),
+		push(0, at(top-49, 100, data(0)), "cb"),
+		push(0, at(top-49, 100, data(0)), "d"))
+}
+
+func TestPush_implausibleDistanceBeginsAnew(t *testing.T) {
+	_, s := run(t, Config{},
+		push(0, data(1), "a"),
+		push(0, data(3), ""),
+		push(0, at(200+maxWindow, 100, data(0)), ""), // just plausible
+		push(0, at(201+maxWindow, 100, data(0)), "bcd"),
+		push(0, data(1), "e"), // and back
+		push(0, data(3), ""),
+		push(0, data(2), "gf"))
+	if s.Flushed != 2 || s.HeldPackets != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPush_offKeepsOrderOfArrival(t *testing.T) {
+	b, s := run(t, Config{Off: true},
+		push(0, data(1), "a"), push(0, data(4), "b"), push(0, data(2), "c"), push(0, data(3), "d"),
+		push(0, data(5), "e"), push(0, data(5), "f"))
+	if s.ArrivedOutOfOrder != 3 || s.DeliveredOutOfOrder != 3 || s.Passed != 6 {
+		t.Errorf("%+v", s)
+	}
+	if _, ok := b.NextDeadline(); ok {
+		t.Error("has a deadline")
+	}
+}
+
+func TestPush_flowBoundsReleaseTheFlow(t *testing.T) {
+	steps := []step{
+		push(0, data(1), "a"), push(0, of(2, data(1)), "b"), push(0, of(2, data(3)), ""),
+		push(0, data(5), ""), push(0, data(7), ""), push(0, data(3), "fde"),
+		push(0, data(4), "g"), push(0, data(8), "h"),
+	}
+	for name, c := range map[string]Config{
+		"packets": {FlowPackets: 2},
+		"bytes":   {FlowBytes: 2*140 + 139},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, s := run(t, c, steps...); s.Bound != 3 || s.MaxHeldPackets != 3 || s.HeldPackets != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func TestPush_totalBoundsReleaseTheLongestWaiting(t *testing.T) {
+	steps := []step{
+		push(0, data(1), "a"), push(0, of(2, data(1)), "b"),
+		push(1*ms, of(2, data(3)), ""), push(2*ms, data(3), ""), push(3*ms, of(2, data(5)), ""),
+		push(4*ms, data(4), "ce"),
+		push(5*ms, data(2), "gdf"),
+	}
+	for name, c := range map[string]Config{
+		"packets": {TotalPackets: 3},
+		"bytes":   {TotalBytes: 3*140 + 139},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, s := run(t, c, steps...); s.Bound != 2 || s.MaxHeldPackets != 3 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func TestPush_forgetsTheIdlestFlow(t *testing.T) {
+	_, s := run(t, Config{Flows: 2},
+		push(0, data(1), "a"), push(0, of(2, data(1)), "b"),
+		push(0, of(2, data(3)), ""), push(0, data(2), "d"),
+		push(0, of(3, data(1)), "ce"), // forgets 2, which holds
+		push(0, data(4), ""),          // 1 is still known
+		push(0, of(2, data(9)), "g"),  // 2 is not; forgets 3
+		push(0, of(3, data(5)), "fh")) // forgets 1
+	if s.FlowsEvicted != 3 || s.Flows != 2 || s.Bound != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Whatever the order, as long as the first comes first and nothing runs out,
+// what leaves is what was sent.
+func TestPush_sortsAnyPermutation(t *testing.T) {
+	const seed, n = 5, 500
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 50 {
+		base := rng.Uint32()
+		b := New[int](Config{})
+		var out []int
+		out = b.Push(at(base, 100, data(0)), 0, 0, out)
+		for _, i := range rng.Perm(n) {
+			out = b.Push(at(base+100*uint32(i+1), 100, data(0)), i+1, 0, out)
+		}
+		if !slices.IsSorted(out) || len(out) != n+1 {
+			t.Fatalf("seed %d: %v", seed, out)
+		}
+		if s := b.Stats(); s.DeliveredOutOfOrder != 0 || s.ArrivedOutOfOrder == 0 {
+			t.Fatalf("seed %d: %+v", seed, s)
+		}
+	}
+}
+
+func TestPush_keepsNoReference(t *testing.T) {
+	b := New[*int](Config{})
+	for i := range 10 {
+		b.Push(data(10-i), new(int), 0, nil)
+	}
+	b.Push(data(11), new(int), 0, nil)
+	b.Push(data(13), new(int), 0, nil)
+	b.Flush(nil)
+	if len(b.free) == 0 {
+		t.Fatal("nothing was held")
+	}
+	for _, k := range b.free {
+		if k.p != nil || k.flow != nil {
+			t.Error("a delivered packet is still referred to")
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package resequencer
+
+// Stats counts packets since New, and says what is held now.
+type Stats struct {
+	// Packets delivered, by cause. The causes exclude each other; their sum is
+	// the number of packets pushed less HeldPackets.
+	InOrder        uint64 // was next in its flow, or the first that is known of it
+	Filled         uint64 // held until the gap before it was filled
+	TimedOut       uint64 // held until the gap before it was declared lost
+	Retransmission uint64 // begins below what was delivered or declared lost, or covered by a held one
+	Bound          uint64 // held, delivered early to keep within a bound
+	Flushed        uint64 // held until Flush, or until its flow was reset or began anew
+	Passed         uint64 // occupies no sequence space, is a reset, or came while Off
+
+	// Segments that begin below the highest sequence number seen before them
+	// in their flow: RFC 4737 §3.3's "reordered" on byte numbers, where packets
+	// enter and where they leave. Retransmissions count in both.
+	ArrivedOutOfOrder   uint64
+	DeliveredOutOfOrder uint64
+
+	HeldPackets, MaxHeldPackets int
+	HeldBytes, MaxHeldBytes     int
+
+	Flows        int    // remembered now
+	FlowsEvicted uint64 // forgotten because Config.Flows were remembered
+}
+
+// Delivered sums the packets delivered, whatever the cause.
+func (s Stats) Delivered() uint64 {
+	return s.InOrder + s.Filled + s.TimedOut + s.Retransmission + s.Bound + s.Flushed + s.Passed
+}

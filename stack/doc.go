@@ -1,0 +1,18 @@
+// Package stack puts weft under Go programs: a Host is a TCP/IP stack of its
+// own (gVisor netstack) whose packets are cut into units, given a path through
+// the fabric each, encapsulated, and put back in order at the other end.
+//
+//	host, err := stack.New(stack.Config{
+//		Address:  netip.MustParseAddr("10.0.0.130"),
+//		Topology: fabric, // topology.Parse("fat-tree:k=4")
+//		Device:   tun,    // link.OpenTUN
+//	})
+//	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext}}
+//	l, err := host.Listen("tcp", ":8080")
+//
+// Going out, a packet passes endpoint (from netstack), egress (classify,
+// choose, encapsulate) and the device. Coming in, it passes the device,
+// ingress (check, resequence) and endpoint (into netstack).
+//
+// Everything in this package is safe for concurrent use.
+package stack

@@ -1,0 +1,63 @@
+package stack
+
+import (
+	"sync/atomic"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
+)
+
+// endpoint is the network interface that netstack sees: egress on one side,
+// ingress on the other.
+type endpoint struct {
+	out        *egress
+	mtu        uint32
+	dispatcher atomic.Pointer[gstack.NetworkDispatcher]
+}
+
+var _ gstack.LinkEndpoint = (*endpoint)(nil)
+
+// MTU leaves room for the outer header.
+func (e *endpoint) MTU() uint32 { return e.mtu }
+
+// WritePackets copies what it is given: the payload belongs to TCP, which may
+// send it again.
+func (e *endpoint) WritePackets(list gstack.PacketBufferList) (int, tcpip.Error) {
+	return e.out.send(list.AsSlice()), nil
+}
+
+// deliver hands one packet up; without a dispatcher it is dropped.
+func (e *endpoint) deliver(p *gstack.PacketBuffer) {
+	if d := e.dispatcher.Load(); d != nil {
+		(*d).DeliverNetworkPacket(header.IPv4ProtocolNumber, p)
+	}
+	p.DecRef()
+}
+
+func (e *endpoint) Attach(d gstack.NetworkDispatcher) {
+	if d == nil {
+		e.dispatcher.Store(nil)
+		return
+	}
+	e.dispatcher.Store(&d)
+}
+
+func (e *endpoint) IsAttached() bool        { return e.dispatcher.Load() != nil }
+func (e *endpoint) MaxHeaderLength() uint16 { return Overhead }
+func (e *endpoint) Capabilities() gstack.LinkEndpointCapabilities {
+	return gstack.CapabilityNone
+}
+func (e *endpoint) ARPHardwareType() header.ARPHardwareType { return header.ARPHardwareNone }
+
+// The rest of the interface has no meaning here: there is no link layer, and
+// the Host ends the goroutines.
+
+func (e *endpoint) SetMTU(uint32)                         {}
+func (e *endpoint) LinkAddress() tcpip.LinkAddress        { return "" }
+func (e *endpoint) SetLinkAddress(tcpip.LinkAddress)      {}
+func (e *endpoint) Wait()                                 {}
+func (e *endpoint) AddHeader(*gstack.PacketBuffer)        {}
+func (e *endpoint) ParseHeader(*gstack.PacketBuffer) bool { return true }
+func (e *endpoint) Close()                                {}
+func (e *endpoint) SetOnCloseAction(func())               {}

@@ -1,0 +1,167 @@
+package stack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/icmp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+const nic = 1
+
+// Overhead is what a Host adds to a packet at most, in bytes: an IPv4 header.
+const Overhead = encap.Overhead
+
+// Socket buffers in bytes. 10 Gbit/s for 1 ms is 1.25 MB; TCP may keep twice
+// that in flight without waiting for the reader, and grow when it must.
+const (
+	bufferMin     = 4 << 10
+	bufferDefault = 2560 << 10
+	bufferMax     = 8 << 20
+)
+
+// Host is an endpoint of the fabric: an address with TCP, UDP and ICMP echo
+// behind it. It is safe for concurrent use.
+type Host struct {
+	address netip.Addr
+	net     *gstack.Stack
+	egress  *egress
+	ingress *ingress
+	dev     Device
+
+	closing sync.Once
+	closed  chan struct{}
+
+	mu      sync.Mutex
+	sockets map[*socket]struct{} // nil after Close
+}
+
+// New starts a Host. On error nothing is left running and the device stays
+// open.
+func New(c Config) (*Host, error) {
+	pol, err := c.validate()
+	if err != nil {
+		return nil, err
+	}
+	c.Address = c.Address.Unmap()
+	seed := c.Seed
+	for seed == 0 {
+		seed = rand.Uint64()
+	}
+	h := &Host{
+		address: c.Address,
+		dev:     c.Device,
+		egress:  newEgress(c, pol, seed),
+		closed:  make(chan struct{}),
+		sockets: make(map[*socket]struct{}),
+	}
+	ep := &endpoint{out: h.egress, mtu: uint32(c.Device.MTU() - Overhead)}
+	h.ingress = newIngress(c, ep)
+	h.net = gstack.New(gstack.Options{
+		NetworkProtocols:   []gstack.NetworkProtocolFactory{ipv4.NewProtocol},
+		TransportProtocols: []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4},
+		HandleLocal:        true,
+	})
+	if err := h.configure(ep); err != nil {
+		h.net.Destroy()
+		return nil, err
+	}
+	go h.ingress.run()
+	return h, nil
+}
+
+func (h *Host) configure(ep *endpoint) error {
+	send := tcpip.TCPSendBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
+	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
+	sack := tcpip.TCPSACKEnabled(true)
+	moderate := tcpip.TCPModerateReceiveBufferOption(true)
+	for _, o := range []tcpip.SettableTransportProtocolOption{&send, &receive, &sack, &moderate} {
+		if err := h.net.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
+			return fmt.Errorf("stack: TCP option %T: %s", o, err)
+		}
+	}
+	if err := h.net.CreateNIC(nic, ep); err != nil {
+		return fmt.Errorf("stack: create interface: %s", err)
+	}
+	addr := tcpip.ProtocolAddress{
+		Protocol:          ipv4.ProtocolNumber,
+		AddressWithPrefix: tcpip.AddrFrom4(h.address.As4()).WithPrefix(),
+	}
+	if err := h.net.AddProtocolAddress(nic, addr, gstack.AddressProperties{}); err != nil {
+		return fmt.Errorf("stack: add address %v: %s", h.address, err)
+	}
+	h.net.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: nic}})
+	return nil
+}
+
+// Address returns the stack's IPv4 address.
+func (h *Host) Address() netip.Addr { return h.address }
+
+// SetTopology makes the Host spread later packets over the live paths of t.
+// Connections stay. t must contain the Host's address.
+func (h *Host) SetTopology(t *topology.Topology) error {
+	if id, ok := t.ByAddr(h.address); !ok || int(id) >= t.NumHosts() {
+		return fmt.Errorf("stack: SetTopology: %v is no host of %v", h.address, t)
+	}
+	h.egress.setTopology(t)
+	return nil
+}
+
+// Close resets all connections, unblocks every call with net.ErrClosed, stops
+// the goroutines and closes the device. What a connection has not yet sent is
+// lost: close connections first and wait for the peer where that matters.
+// Close may be called more than once; later calls wait for the first.
+func (h *Host) Close() error {
+	var err error
+	h.closing.Do(func() {
+		close(h.closed)
+		h.mu.Lock()
+		sockets := h.sockets
+		h.sockets = nil
+		h.mu.Unlock()
+		for s := range sockets {
+			s.abort()
+		}
+		h.net.Close()
+		err = h.dev.Close()
+		h.ingress.close()
+		h.net.Wait()
+	})
+	return err
+}
+
+// Err returns why the device failed, and nil while it works or after Close.
+func (h *Host) Err() error {
+	h.ingress.mu.Lock()
+	defer h.ingress.mu.Unlock()
+	return h.ingress.err
+}
+
+// track remembers a socket for Close; it fails when Close came first.
+func (h *Host) track(s *socket) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sockets == nil {
+		return net.ErrClosed
+	}
+	h.sockets[s] = struct{}{}
+	return nil
+}
+
+func (h *Host) forget(s *socket) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sockets, s)
+}

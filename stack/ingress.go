@@ -1,0 +1,179 @@
+package stack
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"weft/flowcell"
+	"weft/resequencer"
+)
+
+// ingress takes packets from the device to netstack: check, resequence,
+// deliver. One goroutine reads; a timer releases what has waited too long.
+type ingress struct {
+	dev   Device
+	self  [16]byte // as five-tuples have it
+	up    *endpoint
+	epoch time.Time
+	done  chan struct{} // closed when the reader has ended
+
+	mu     sync.Mutex
+	reseq  *resequencer.Buffer[*gstack.PacketBuffer]
+	ready  []*gstack.PacketBuffer
+	timer  *time.Timer
+	closed bool
+	err    error // why the reader ended, if not by Close
+	stats  IngressStats
+}
+
+// ingressBatch is the most packets that are read in one call.
+const ingressBatch = 64
+
+func newIngress(c Config, up *endpoint) *ingress {
+	in := &ingress{
+		dev:   c.Device,
+		self:  netip.AddrFrom16(c.Address.As16()).As16(),
+		up:    up,
+		epoch: time.Now(),
+		done:  make(chan struct{}),
+		reseq: resequencer.New[*gstack.PacketBuffer](c.Resequencer),
+	}
+	in.timer = time.AfterFunc(time.Hour, in.expire)
+	in.timer.Stop()
+	return in
+}
+
+func (in *ingress) run() {
+	defer close(in.done)
+	bufs := make([][]byte, ingressBatch)
+	sizes := make([]int, ingressBatch)
+	for i := range bufs {
+		bufs[i] = make([]byte, in.dev.MTU())
+	}
+	for {
+		n, err := in.dev.Read(bufs, sizes, 0)
+		in.mu.Lock()
+		now := time.Since(in.epoch)
+		for i := range n {
+			in.push(bufs[i][:sizes[i]], now)
+		}
+		in.release(now)
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				in.err = err
+			}
+			in.mu.Unlock()
+			return
+		}
+		in.mu.Unlock()
+	}
+}
+
+// push checks one packet and gives it to the resequencer. A wrong checksum
+// must be found here and not by TCP: a sequence number that is noise would
+// spoil the order of what follows.
+func (in *ingress) push(b []byte, now time.Duration) {
+	in.stats.Packets++
+	pkt, err := flowcell.Parse(b)
+	if err != nil {
+		in.stats.Malformed++
+		return
+	}
+	b = b[:pkt.Length]
+	switch {
+	case pkt.Flow.Dst != in.self:
+		in.stats.NotForUs++
+		return
+	case pkt.Flow.Proto == flowcell.ProtoIPIP:
+		in.stats.Encapsulated++
+		return
+	case !header.IPv4(b).IsChecksumValid() || pkt.IsTCP() && !validTCP(b):
+		in.stats.BadChecksum++
+		return
+	}
+	p := gstack.NewPacketBuffer(gstack.PacketBufferOptions{
+		Payload: buffer.MakeWithData(b),
+	})
+	p.RXChecksumValidated = pkt.IsTCP()
+	if !pkt.IsTCP() {
+		in.ready = append(in.ready, p)
+		return
+	}
+	in.ready = in.reseq.Push(resequencer.Segment{
+		Flow:    pkt.Flow,
+		Seq:     pkt.Seq,
+		Payload: pkt.Payload,
+		Flags:   pkt.Flags,
+		Size:    len(b),
+	}, p, now, in.ready)
+}
+
+// validTCP checks the TCP checksum of an unfragmented packet that Parse has
+// accepted.
+func validTCP(b []byte) bool {
+	ip := header.IPv4(b)
+	tcp := header.TCP(ip.Payload())
+	payload := tcp.Payload()
+	return tcp.IsChecksumValid(
+		tcpip.AddrFrom4Slice(ip.SourceAddressSlice()),
+		tcpip.AddrFrom4Slice(ip.DestinationAddressSlice()),
+		checksum.Checksum(payload, 0), uint16(len(payload)))
+}
+
+// expire is the timer's work.
+func (in *ingress) expire() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.release(time.Since(in.epoch))
+}
+
+// release delivers what is due and sets the timer for what is not. Delivering
+// under the lock keeps what the reader and the timer release in order.
+func (in *ingress) release(now time.Duration) {
+	if in.closed {
+		return
+	}
+	in.ready = in.reseq.Expire(now, in.ready)
+	in.deliver()
+	if at, ok := in.reseq.NextDeadline(); ok {
+		in.timer.Reset(at - now)
+	} else {
+		in.timer.Stop()
+	}
+}
+
+func (in *ingress) deliver() {
+	for i, p := range in.ready {
+		in.stats.Delivered++
+		in.up.deliver(p)
+		in.ready[i] = nil
+	}
+	in.ready = in.ready[:0]
+}
+
+// close ends the timer and gives up what is held. The device must have been
+// closed; the reader has ended when close returns.
+func (in *ingress) close() {
+	<-in.done
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.timer.Stop()
+	in.ready = in.reseq.Flush(in.ready)
+	in.deliver()
+}
+
+func (in *ingress) snapshot() (IngressStats, resequencer.Stats) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.stats, in.reseq.Stats()
+}

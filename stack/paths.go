@@ -1,0 +1,123 @@
+package stack
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"weft/drb"
+	"weft/encap"
+	"weft/policy"
+	"weft/topology"
+)
+
+// maxPairs bounds the table of destinations: as many as the largest topology
+// has hosts. Above it, some destination is forgotten and starts anew.
+const maxPairs = 1 << 16
+
+// pathTable knows how to reach each destination over one topology. It belongs
+// to egress and is guarded by its lock.
+type pathTable struct {
+	topo    *topology.Topology
+	self    topology.NodeID
+	address netip.Addr
+	policy  policy.Policy
+	spray   bool // Config.SprayDatagrams
+	seed    uint64
+	pairs   map[netip.Addr]*pair
+	groups  map[string]*group
+	evicted uint64
+}
+
+// group is what all pairs with the same live paths share.
+type group struct {
+	order []int      // as the policy's rule visits them
+	live  []int      // ascending, for flows that keep to one path
+	out   []*pathOut // by path number, nil where dead
+}
+
+// pathOut is one path's outer header and its counters.
+type pathOut struct {
+	bounce  netip.Addr
+	header  encap.IPIP
+	packets uint64
+	bytes   uint64
+}
+
+// pair is the state towards one destination: DRB keeps one selector for data
+// and one for pure ACKs (DRB §5).
+type pair struct {
+	direct    bool // no bouncing switch needed, or not of this fabric
+	group     *group
+	data, ack drb.Selector
+	flows     drb.Selector // for flows that keep to one path
+}
+
+func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, spray bool, seed uint64) *pathTable {
+	self, _ := t.ByAddr(address)
+	return &pathTable{
+		topo: t, self: self, address: address, policy: p, spray: spray, seed: seed,
+		pairs:  make(map[netip.Addr]*pair),
+		groups: make(map[string]*group),
+	}
+}
+
+// to returns the pair of a destination.
+func (t *pathTable) to(dst netip.Addr) *pair {
+	if p := t.pairs[dst]; p != nil {
+		return p
+	}
+	if len(t.pairs) >= maxPairs {
+		for k := range t.pairs {
+			delete(t.pairs, k)
+			t.evicted++
+			break
+		}
+	}
+	p := t.newPair(dst)
+	t.pairs[dst] = p
+	return p
+}
+
+func (t *pathTable) newPair(dst netip.Addr) *pair {
+	id, ok := t.topo.ByAddr(dst)
+	if !ok || int(id) >= t.topo.NumHosts() {
+		return &pair{direct: true}
+	}
+	set := t.topo.Paths(t.self, id)
+	if set.Direct() {
+		return &pair{direct: true}
+	}
+	g := t.group(set)
+	// Selectors of different pairs and kinds must not start in step.
+	a := dst.As4()
+	seed := t.seed ^ uint64(binary.BigEndian.Uint32(a[:]))<<1
+	return &pair{
+		group: g,
+		data:  drb.NewSelector(t.policy.Rule, g.order, seed),
+		ack:   drb.NewSelector(t.policy.Rule, g.order, seed|1<<63),
+		flows: drb.NewSelector(policy.PerFlow.Rule, g.live, seed),
+	}
+}
+
+// group finds or makes what is shared by all pairs with these live paths.
+func (t *pathTable) group(set topology.PathSet) *group {
+	key := binary.BigEndian.AppendUint32(nil, uint32(set.Bounce(0)))
+	for _, n := range set.Live {
+		key = binary.BigEndian.AppendUint16(key, uint16(n))
+	}
+	if g := t.groups[string(key)]; g != nil {
+		return g
+	}
+	g := &group{order: t.policy.Rule.Order(set.Bases, set.Live), live: set.Live}
+	if n := len(set.Live); n > 0 {
+		g.out = make([]*pathOut, set.Live[n-1]+1)
+	}
+	for _, n := range set.Live {
+		bounce := set.Addr(n)
+		// Both addresses are IPv4, which New has checked.
+		header, _ := encap.NewIPIP(t.address, bounce)
+		g.out[n] = &pathOut{bounce: bounce, header: header}
+	}
+	t.groups[string(key)] = g
+	return g
+}

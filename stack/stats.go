@@ -1,0 +1,110 @@
+package stack
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"weft/resequencer"
+)
+
+// Stats is a snapshot of a Host's counters, all since New.
+type Stats struct {
+	Egress  EgressStats
+	Ingress IngressStats
+	// Paths lists what was sent by each bouncing switch, in the order of their
+	// addresses.
+	Paths       []PathStats
+	Resequencer resequencer.Stats
+	TCP         TCPStats
+}
+
+// EgressStats counts packets on their way out.
+type EgressStats struct {
+	Packets      uint64 // taken by the device
+	Encapsulated uint64 // sent by a bouncing switch
+	Direct       uint64 // sent as they are: same rack, or not a host of the fabric
+	NoPath       uint64 // dropped: no path to the destination is live
+	TooLong      uint64 // dropped: longer than the MTU
+	Malformed    uint64 // dropped: not an IPv4 packet that can be classified
+	DeviceDrops  uint64 // dropped by the device
+	PairsEvicted uint64 // destinations forgotten because there were too many
+}
+
+// IngressStats counts packets on their way in.
+type IngressStats struct {
+	Packets      uint64 // read from the device
+	Delivered    uint64 // handed to TCP, UDP and ICMP
+	Malformed    uint64 // dropped: truncated, a bad header length, not IPv4
+	BadChecksum  uint64 // dropped: IPv4 or TCP checksum wrong
+	NotForUs     uint64 // dropped: addressed to somebody else
+	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
+}
+
+// PathStats counts what was sent by one bouncing switch. Bytes include the
+// outer IP header.
+type PathStats struct {
+	Bounce  netip.Addr
+	Packets uint64
+	Bytes   uint64
+}
+
+// TCPStats are netstack's own counters.
+type TCPStats struct {
+	SegmentsSent     uint64
+	SegmentsReceived uint64
+	Retransmits      uint64
+	Timeouts         uint64 // retransmission timeouts
+	FastRecovery     uint64 // times that fast recovery was entered
+}
+
+// Stats returns the Host's counters.
+func (h *Host) Stats() Stats {
+	var s Stats
+	s.Egress, s.Paths = h.egress.snapshot()
+	s.Ingress, s.Resequencer = h.ingress.snapshot()
+	t := h.net.Stats().TCP
+	s.TCP = TCPStats{
+		SegmentsSent:     t.SegmentsSent.Value(),
+		SegmentsReceived: t.ValidSegmentsReceived.Value(),
+		Retransmits:      t.Retransmits.Value(),
+		Timeouts:         t.Timeouts.Value(),
+		FastRecovery:     t.FastRecovery.Value() + t.SACKRecovery.Value(),
+	}
+	return s
+}
+
+func (e *egress) snapshot() (EgressStats, []PathStats) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.stats
+	s.PairsEvicted += e.paths.evicted
+	sum := make(map[netip.Addr]*PathStats)
+	for a, p := range e.past {
+		sum[a] = &PathStats{a, p.Packets, p.Bytes}
+	}
+	for _, g := range e.paths.groups {
+		g.addTo(sum)
+	}
+	var paths []PathStats
+	for _, a := range slices.SortedFunc(maps.Keys(sum), netip.Addr.Compare) {
+		paths = append(paths, *sum[a])
+	}
+	return s, paths
+}
+
+// addTo adds the counts of a group's paths to sum.
+func (g *group) addTo(sum map[netip.Addr]*PathStats) {
+	for _, o := range g.out {
+		if o == nil {
+			continue
+		}
+		p := sum[o.bounce]
+		if p == nil {
+			p = &PathStats{Bounce: o.bounce}
+			sum[o.bounce] = p
+		}
+		p.Packets += o.packets
+		p.Bytes += o.bytes
+	}
+}

@@ -1,0 +1,98 @@
+package stack
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+// tcpConn is a TCP connection. Besides net.Conn it has CloseRead and
+// CloseWrite, as *net.TCPConn has.
+type tcpConn struct{ *socket }
+
+var _ net.Conn = tcpConn{}
+
+func (c tcpConn) Read(b []byte) (n int, err error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	err = c.wait(waiter.ReadableEvents, &c.read, func() tcpip.Error {
+		w := tcpip.SliceWriter(b)
+		r, err := c.ep.Read(&w, tcpip.ReadOptions{})
+		n = r.Count
+		return err
+	})
+	if n > 0 {
+		c.ep.ModerateRecvBuf(n)
+	}
+	if err != nil && err != io.EOF {
+		err = c.opError("read", err)
+	}
+	return n, err
+}
+
+func (c tcpConn) Write(b []byte) (n int, err error) {
+	var r bytes.Reader
+	for {
+		r.Reset(b[n:])
+		err = c.wait(waiter.WritableEvents, &c.write, func() tcpip.Error {
+			k, err := c.ep.Write(&r, tcpip.WriteOptions{})
+			n += int(k)
+			return err
+		})
+		if err != nil {
+			return n, c.opError("write", err)
+		}
+		if n == len(b) {
+			return n, nil
+		}
+	}
+}
+
+// CloseRead shuts the reading side.
+func (c tcpConn) CloseRead() error { return c.shutdown(tcpip.ShutdownRead) }
+
+// CloseWrite sends what was written and a FIN.
+func (c tcpConn) CloseWrite() error { return c.shutdown(tcpip.ShutdownWrite) }
+
+func (c tcpConn) shutdown(flags tcpip.ShutdownFlags) error {
+	if err := c.result(c.ep.Shutdown(flags)); err != nil {
+		return c.opError("shutdown", err)
+	}
+	return nil
+}
+
+// tcpListener accepts TCP connections.
+type tcpListener struct{ s *socket }
+
+var _ net.Listener = tcpListener{}
+
+// backlog is the most connections that wait to be accepted, as Linux has it
+// (net.core.somaxconn).
+const backlog = 4096
+
+func (l tcpListener) Accept() (net.Conn, error) {
+	var ep tcpip.Endpoint
+	var wq *waiter.Queue
+	err := l.s.wait(waiter.ReadableEvents, &l.s.read, func() (err tcpip.Error) {
+		ep, wq, err = l.s.ep.Accept(nil)
+		return err
+	})
+	if err == nil {
+		var s *socket
+		if s, err = l.s.host.newSocket("tcp", ep, wq); err == nil {
+			return tcpConn{s}, nil
+		}
+	}
+	return nil, l.s.opError("accept", err)
+}
+
+func (l tcpListener) Close() error   { return l.s.Close() }
+func (l tcpListener) Addr() net.Addr { return l.s.LocalAddr() }
+
+// SetDeadline sets the time after which Accept fails.
+func (l tcpListener) SetDeadline(t time.Time) error { return l.s.SetReadDeadline(t) }
