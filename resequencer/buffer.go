@@ -78,13 +78,9 @@ func (b *Buffer[P]) Push(s Segment, p P, now time.Duration, out []P) []P {
 		out = b.deliver(f, s.Seq, end, p, &b.stats.Retransmission, out)
 		return b.release(f, contiguous, &b.stats.Filled, out)
 	}
-	at := f.place(s.Seq)
-	if covers(at, end) {
-		// f.next stays: the held copy closes the gap in its turn.
-		b.note(f, s.Seq, end, &b.stats.Retransmission)
-		return append(out, p)
-	}
-	b.hold(f, at, packet[P]{p: p, flow: f, seq: s.Seq, end: end, size: s.Size, since: b.now})
+	// A copy of what is held waits beside it: TCP would take it for a sign
+	// that what lies between is lost.
+	b.hold(f, f.place(s.Seq), packet[P]{p: p, flow: f, seq: s.Seq, end: end, size: s.Size, since: b.now})
 	return b.enforce(f, out)
 }
 
@@ -193,14 +189,9 @@ func (b *Buffer[P]) release(f *flow[P], what extent, cause *uint64, out []P) []P
 // deliver appends p to out and moves next past it.
 func (b *Buffer[P]) deliver(f *flow[P], seq, end uint32, p P, cause *uint64, out []P) []P {
 	f.pass(end)
-	b.note(f, seq, end, cause)
-	return append(out, p)
-}
-
-// note counts a delivery.
-func (b *Buffer[P]) note(f *flow[P], seq, end uint32, cause *uint64) {
 	*cause++
 	if f.delivered.see(seq, end) {
 		b.stats.DeliveredOutOfOrder++
 	}
+	return append(out, p)
 }

@@ -29,7 +29,6 @@ type packet[P any] struct {
 	p        P
 	flow     *flow[P]
 	seq, end uint32
-	reach    uint32 // highest end among this and those before it in bySeq
 	size     int
 	since    time.Duration
 
@@ -60,18 +59,9 @@ func (f *flow[P]) place(seq uint32) *ring[packet[P]] {
 	return at
 }
 
-// covers reports whether a packet held at or before at reaches to end.
-func covers[P any](at *ring[packet[P]], end uint32) bool {
-	return at.of != nil && ahead(at.of.reach, end) >= 0
-}
-
-// insert links k behind at, which is its place and does not cover it.
+// insert links k behind at, which is its place.
 func (f *flow[P]) insert(k *packet[P], at *ring[packet[P]]) {
-	k.reach = k.end
 	k.bySeq.insertAfter(at)
-	for r := k.bySeq.next; r.of != nil && ahead(k.reach, r.of.reach) > 0; r = r.next {
-		r.of.reach = k.reach
-	}
 	f.packets++
 	f.bytes += k.size
 }

@@ -120,14 +120,6 @@ func (o *oracle) push(s Segment, id int, now time.Duration) (out []int) {
 		out = append(out, o.deliver(h, cause))
 		return append(out, o.releaseFrom(f, &o.stats.Filled)...)
 	}
-	for _, k := range o.of(f) {
-		if distance(k.seq, s.Seq) <= 0 && distance(k.end, end) >= 0 {
-			next := f.next
-			out = append(out, o.deliver(h, &o.stats.Retransmission))
-			f.next = next
-			return out
-		}
-	}
 	o.held = append(o.held, h)
 	packets, bytes := o.sum(f)
 	if packets > o.c.FlowPackets || bytes > o.c.FlowBytes {

@@ -7,7 +7,7 @@ type Stats struct {
 	InOrder        uint64 // was next in its flow, or the first that is known of it
 	Filled         uint64 // held until the gap before it was filled
 	TimedOut       uint64 // held until the gap before it was declared lost
-	Retransmission uint64 // begins below what was delivered or declared lost, or covered by a held one
+	Retransmission uint64 // begins below what was delivered or declared lost
 	Bound          uint64 // held, delivered early to keep within a bound
 	Flushed        uint64 // held until Flush, or until its flow was reset or began anew
 	Passed         uint64 // occupies no sequence space, is a reset, or came while Off

@@ -240,7 +240,7 @@ func TestHostSetTopology_noPathLeft(t *testing.T) {
 	}
 }
 
-// Reordering: every second data packet is late, but by less than the hold.
+// Reordering: every third data packet is overtaken by the next.
 func TestHost_restoresOrder(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -254,27 +254,45 @@ func TestHost_restoresOrder(t *testing.T) {
 			w := newWire(t)
 			a, b := newHost(t, w, addrA), newHost(t, w, addrB, c.change)
 			var mu sync.Mutex
+			var late []byte
 			n := 0
 			w.delay = func(s sighting, b []byte, send func([]byte)) {
 				mu.Lock()
 				defer mu.Unlock()
-				if n++; s.packet.Payload > 0 && n%2 == 0 {
-					time.AfterFunc(2*time.Millisecond, func() { send(b) })
+				if s.packet.Payload == 0 {
+					send(b)
+					return
+				}
+				if n++; n%3 == 0 && late == nil {
+					late = b
+					time.AfterFunc(time.Millisecond, func() { // if nothing overtakes it
+						mu.Lock()
+						defer mu.Unlock()
+						if late != nil {
+							send(late)
+							late = nil
+						}
+					})
 					return
 				}
 				send(b)
+				if late != nil {
+					send(late)
+					late = nil
+				}
 			}
 			transfer(t, a, b, 300_000)
 			s := b.Stats().Resequencer
 			if s.ArrivedOutOfOrder == 0 {
 				t.Fatal("nothing arrived out of order: the test tests nothing")
 			}
-			// A tail loss probe (RFC 8985 §7) may repeat the last segment.
+			// Netstack's tail loss probes (RFC 8985 §7) repeat a segment now
+			// and then, whatever we do.
 			tcp := a.Stats().TCP
 			if got := s.DeliveredOutOfOrder > tcp.Retransmits; got != c.delivered {
 				t.Errorf("arrived out of order: %d, delivered: %d", s.ArrivedOutOfOrder, s.DeliveredOutOfOrder)
 			}
-			if !c.delivered && tcp.FastRecovery+tcp.Timeouts != 0 {
+			if !c.delivered && tcp.Retransmits > s.ArrivedOutOfOrder/10 {
 				t.Errorf("TCP took reordering for loss: %+v", tcp)
 			}
 		})

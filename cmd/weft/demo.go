@@ -50,13 +50,13 @@ in memory. It also writes a report with pictures.`,
 	}
 	f := cmd.Flags()
 	topologyFlag(cmd, &o.topology)
-	f.Float64Var(&o.rate, "rate", 20, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
+	f.Float64Var(&o.rate, "rate", 10, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
 	f.StringSliceVar(&o.policies, "policies", nil, "what to compare (default all)")
 	f.DurationVar(&o.duration, "duration", 8*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "time before that")
 	f.IntVar(&o.permutations, "permutations", 1, "runs of each policy, each with a permutation of its own; medians are shown")
 	f.Uint64Var(&o.seed, "seed", 1, "of the first permutation")
-	f.DurationVar(&o.hold, "hold", 0, "longest time that the resequencer waits for a packet (default 10ms)")
+	f.DurationVar(&o.hold, "hold", 0, "longest time that the resequencer waits for a packet (default 10ms, or 16 packets at the links' rate where that is longer)")
 	f.StringVar(&o.resequencer, "resequencer", "on", "on or off")
 	f.StringVar(&o.fabric, "fabric", "auto", "netns, memory, or auto: netns as root")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
@@ -119,11 +119,21 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	return d.print(cmd.OutOrStdout())
 }
 
+// holdTime scales DRB's 10 ms to slow links. Paths differ by some packets'
+// queueing, which takes 12 µs each at 1 Gbit/s and 1.2 ms at 10 Mbit/s.
+func (o *demoOptions) holdTime() time.Duration {
+	if o.hold != 0 {
+		return o.hold
+	}
+	packet := time.Duration(fullFrame * 8 / o.rate * float64(time.Microsecond))
+	return max(resequencer.DefaultHold, 16*packet)
+}
+
 // open makes the fabric; notes are what the user should know about it.
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
-		Resequencer: resequencer.Config{Hold: o.hold, Off: o.resequencer == "off"},
+		Resequencer: resequencer.Config{Hold: o.holdTime(), Off: o.resequencer == "off"},
 	}
 	if err := c.Resequencer.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("--hold: %w", err)
