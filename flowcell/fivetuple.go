@@ -36,7 +36,12 @@ func (t FiveTuple) Hash(seed uint64) uint64 {
 	h := seed ^ 0x9e3779b97f4a7c15
 	h = mix(h, binary.LittleEndian.Uint64(t.Src[0:]), binary.LittleEndian.Uint64(t.Src[8:]))
 	h = mix(h, binary.LittleEndian.Uint64(t.Dst[0:]), binary.LittleEndian.Uint64(t.Dst[8:]))
-	return mix(h, uint64(t.SrcPort)<<32|uint64(t.DstPort)<<16|uint64(t.Proto), 0xd6e8feb86659fd93)
+	h = mix(h, uint64(t.SrcPort)<<32|uint64(t.DstPort)<<16|uint64(t.Proto), 0xd6e8feb86659fd93)
+	// Without a finalizer (MurmurHash3's) two seeds would choose alike for
+	// flows that differ in a port only, and switches in a row would polarise.
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }
 
 // mix folds a 128-bit product, as wyhash does.

@@ -94,3 +94,22 @@ func BenchmarkHash(b *testing.B) {
 		f.SrcPort += uint16(f.Hash(1))
 	}
 }
+
+// Switches in a row hash the same flows with seeds of their own: what one
+// chooses must say nothing of what the next does, or ECMP polarises.
+func TestHash_seedsAreIndependent(t *testing.T) {
+	const flows = 4000
+	for seed := range uint64(8) {
+		agree := 0
+		for i := range flows {
+			f := tuple(ProtoTCP, "10.0.0.2:30000", "10.3.1.3:80")
+			f.SrcPort += uint16(i)
+			if f.Hash(seed)&1 == f.Hash(seed+1)&1 {
+				agree++
+			}
+		}
+		if agree < flows/2-160 || agree > flows/2+160 { // five standard deviations
+			t.Errorf("seeds %d and %d agree on %d of %d flows", seed, seed+1, agree, flows)
+		}
+	}
+}

@@ -17,11 +17,12 @@ import (
 
 // TUN is a TUN interface without offloads: one packet per system call.
 type TUN struct {
-	file  *os.File
-	raw   syscall.RawConn
-	name  string
-	mtu   int
-	drops atomic.Uint64
+	file   *os.File
+	raw    syscall.RawConn
+	name   string
+	mtu    int
+	drops  atomic.Uint64
+	closed atomic.Bool
 }
 
 // OpenTUN creates an interface in the network namespace of the calling thread
@@ -30,9 +31,6 @@ type TUN struct {
 func OpenTUN(c TUNConfig) (*TUN, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
-	}
-	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_forward"); err == nil && b[0] == '0' {
-		return nil, errors.New("tun: the kernel does not forward IPv4 here, so packets could not pass between the interface and the fabric: sysctl -w net.ipv4.ip_forward=1")
 	}
 	ifc, err := water.New(water.Config{
 		DeviceType:             water.TUN,
@@ -71,6 +69,9 @@ func openError(name string, err error) error {
 }
 
 func configure(name string, c TUNConfig) error {
+	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_forward"); err == nil && b[0] == '0' {
+		return errors.New("the kernel does not forward IPv4 here, so packets could not pass between the interface and the fabric: sysctl -w net.ipv4.ip_forward=1")
+	}
 	ifc, err := netlink.LinkByName(name)
 	if err != nil {
 		return err
@@ -160,8 +161,9 @@ func (t *TUN) Write(bufs [][]byte, offset int) (n int, err error) {
 	return n, t.closedOr(err)
 }
 
+// closedOr is net.ErrClosed in place of whatever else Close has caused.
 func (t *TUN) closedOr(err error) error {
-	if errors.Is(err, os.ErrClosed) {
+	if err != nil && t.closed.Load() {
 		return net.ErrClosed
 	}
 	return err
@@ -170,7 +172,10 @@ func (t *TUN) closedOr(err error) error {
 // Close removes the interface and unblocks Read. It may be called more than
 // once.
 func (t *TUN) Close() error {
-	if err := t.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+	if t.closed.Swap(true) {
+		return nil
+	}
+	if err := t.file.Close(); err != nil {
 		return fmt.Errorf("tun %s: %w", t.name, err)
 	}
 	return nil

@@ -5,7 +5,9 @@
 package main
 
 import (
+	"context"
 	"flag"
+	"fmt"
 	"log"
 	"net/http"
 	"net/netip"
@@ -37,14 +39,15 @@ func main() {
 	}
 	log.Printf("serving %s on http://%v", *dir, l.Addr())
 	server := http.Server{Handler: http.FileServer(http.Dir(*dir))}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	go func() {
-		<-stop
+		<-ctx.Done()
 		server.Close()
-		host.Close()
 	}()
-	if err := server.Serve(l); err != http.ErrServerClosed {
+	err = server.Serve(l)
+	host.Close()
+	if err != http.ErrServerClosed {
 		log.Fatal(err)
 	}
 }
@@ -58,7 +61,7 @@ func open(spec, address, policy string) (*stack.Host, error) {
 	}
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-address: %w", err)
 	}
 	tun, err := link.OpenTUN(link.TUNConfig{
 		Routes:   []netip.Prefix{netip.PrefixFrom(addr, 32)},

@@ -167,7 +167,7 @@ func (n *Network) forward(node *node, p *packet, at time.Duration) {
 		// The header is sound; what Parse may find wrong behind it leaves the
 		// ports zero, as in a fragment, and is the receiver's business.
 		parsed, _ := flowcell.Parse(p.data)
-		n.send(ports[spread(parsed.Flow.Hash(0)^node.seed)%uint64(len(ports))], p, at)
+		n.send(ports[parsed.Flow.Hash(node.seed)%uint64(len(ports))], p, at)
 	}
 }
 

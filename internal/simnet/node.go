@@ -65,15 +65,6 @@ func (s *node) bounce(p *packet) (cause Cause, ok bool) {
 	return 0, true
 }
 
-// spread is the finalizer of MurmurHash3. What a switch's seed does to its
-// choices must not be linear, or the choices of one layer would follow from
-// those of the layer below.
-func spread(h uint64) uint64 {
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
-}
-
 // table finds the longest matching prefix: a map per prefix length, longest
 // first. The tables of a Clos have four lengths.
 type table []prefixes

@@ -1,0 +1,124 @@
+package permutation
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"weft/bench/testbed"
+	"weft/topology"
+)
+
+func TestRandom_isAPermutationAcrossPods(t *testing.T) {
+	for _, k := range []int{2, 4, 6, 8} {
+		fatTree, err := topology.FatTree(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[topology.NodeID]bool)
+		for seed := range uint64(50) {
+			clear(seen)
+			for from, to := range Random(fatTree, seed) {
+				if seen[to] {
+					t.Fatalf("k=%d seed %d: host %d receives twice", k, seed, to)
+				}
+				seen[to] = true
+				if n := len(fatTree.Paths(topology.NodeID(from), to).Live); n != k*k/4 {
+					t.Fatalf("k=%d seed %d: %d sends to %d over %d paths", k, seed, from, to, n)
+				}
+			}
+		}
+	}
+}
+
+func TestRandom_differsBySeed(t *testing.T) {
+	fatTree, _ := topology.FatTree(4)
+	a, b, c := Random(fatTree, 1), Random(fatTree, 1), Random(fatTree, 2)
+	same := 0
+	for i := range a {
+		if a[i] != b[i] {
+			t.Fatal("the same seed gave two permutations")
+		}
+		if a[i] == c[i] {
+			same++
+		}
+	}
+	if same == len(a) {
+		t.Error("two seeds gave one permutation")
+	}
+}
+
+func inMemory(t *testing.T) (testbed.Testbed, *topology.Topology) {
+	t.Helper()
+	fatTree, _ := topology.FatTree(4)
+	return testbed.InMemory(testbed.Config{Topology: fatTree, RateMbit: 4, Seed: 1}), fatTree
+}
+
+func TestRun_measures(t *testing.T) {
+	bed, fatTree := inMemory(t)
+	rows, err := testbed.Select([]string{"drb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := bed.Start(context.Background(), rows[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var reports int
+	r, err := Run(context.Background(), s, Random(fatTree, 1), Load{
+		Warmup: 300 * time.Millisecond, Duration: 500 * time.Millisecond,
+		Progress: func(elapsed, total time.Duration) { reports++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Mbit) != 16 || len(r.RTTMicros) == 0 || reports == 0 || r.Elapsed < 400*time.Millisecond {
+		t.Errorf("result %+v, %d reports", r, reports)
+	}
+	var sum, up, down float64
+	for _, m := range r.Mbit {
+		sum += m
+		// Bursts out of the queues may beat the link for a moment.
+		if m > 2*4 {
+			t.Errorf("a host has %v Mbit/s over a link of 4", m)
+		}
+	}
+	for _, l := range r.Counters.Links {
+		up += float64(l.Up)
+		down += float64(l.Down)
+	}
+	if sum == 0 || up == 0 || down == 0 {
+		t.Errorf("nothing moved: %v Mbit/s, %v bytes up, %v down", sum, up, down)
+	}
+}
+
+func TestRun_endsWithItsContext(t *testing.T) {
+	before := runtime.NumGoroutine()
+	bed, fatTree := inMemory(t)
+	rows, _ := testbed.Select([]string{"ecmp"})
+	s, err := bed.Start(context.Background(), rows[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err = Run(ctx, s, Random(fatTree, 1), Load{Duration: time.Hour})
+	s.Close()
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("ended after %v", took)
+	}
+	for range 200 {
+		if runtime.NumGoroutine() <= before+1 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}

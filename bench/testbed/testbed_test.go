@@ -1,0 +1,117 @@
+package testbed
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/topology"
+)
+
+func TestSelect_unknownListsTheKnown(t *testing.T) {
+	_, err := Select([]string{"drb", "best"})
+	if err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "kernel-ecmp, kernel-mptcp, ecmp, rb, rrb, drb") {
+		t.Errorf("error %v", err)
+	}
+	if rows, err := Select([]string{"drb", "kernel-ecmp"}); err != nil || len(rows) != 2 || rows[0].Name != "drb" {
+		t.Errorf("%v, %v", rows, err)
+	}
+}
+
+// exchange sends bytes from the first host to the last and checks the counters.
+func exchange(t *testing.T, bed Testbed, row Row, c Config) {
+	t.Helper()
+	s, err := bed.Start(context.Background(), row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	from, to := s.Hosts[0], s.Hosts[len(s.Hosts)-1]
+	l, err := to.Listen("tcp", net.JoinHostPort(to.Address, "5001"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const size = 200_000
+	got := make(chan int64, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			got <- -1
+			return
+		}
+		defer conn.Close()
+		n, _ := io.Copy(io.Discard, conn)
+		got <- n
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	conn, err := from.DialContext(ctx, "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := conn.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if n := <-got; n != size {
+		t.Fatalf("%d bytes arrived, want %d", n, size)
+	}
+	counters, err := s.Counters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, _ := c.Topology.Path(0, topology.NodeID(c.Topology.NumHosts()-1), c.Topology.Paths(0, topology.NodeID(c.Topology.NumHosts()-1)).Bounce(0))
+	first, last := path.Links[0], path.Links[len(path.Links)-1]
+	if up := counters.Links[first].Up; up < size || up > 2*size {
+		t.Errorf("the sender's link carried %d bytes up, for %d of payload", up, size)
+	}
+	if down := counters.Links[last].Down; down < size || down > 2*size {
+		t.Errorf("the receiver's link carried %d bytes down, for %d of payload", down, size)
+	}
+}
+
+func TestInMemory_everyRow(t *testing.T) {
+	fatTree, _ := topology.FatTree(4)
+	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1}
+	bed := InMemory(c)
+	for _, row := range Rows() {
+		if row.Kernel {
+			if bed.Supports(row) == nil {
+				t.Errorf("%s is said to run in memory", row.Name)
+			}
+			continue
+		}
+		t.Run(row.Name, func(t *testing.T) { exchange(t, bed, row, c) })
+	}
+}
+
+func TestInNamespaces_everyRow(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: builds a lab of network namespaces")
+	}
+	fatTree, _ := topology.FatTree(4)
+	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1}
+	bed, err := InNamespaces(context.Background(), "testbed", c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, row := range Rows() {
+		t.Run(row.Name, func(t *testing.T) {
+			if err := bed.Supports(row); err != nil {
+				t.Skip(err)
+			}
+			exchange(t, bed, row, c)
+		})
+	}
+}
