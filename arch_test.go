@@ -27,6 +27,7 @@ var lattice = map[string][]string{
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
 	"weft/bench/...":           {"weft/..."},
 	"weft/cmd/weft":            {"weft/..."},
+	"weft/examples":            {},
 	"weft/examples/httpserver": {"weft/stack", "weft/link", "weft/topology"},
 	"weft/examples/httpget":    {"weft/stack", "weft/link", "weft/topology"},
 }
