@@ -98,6 +98,11 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err != nil {
 		return fmt.Errorf("--policies: %w", err)
 	}
+	file, err := newReportFile(o.report)
+	if err != nil {
+		return err
+	}
+	defer file.discard()
 	bed, notes, err := o.open(ctx, t)
 	if err != nil {
 		return err
@@ -116,7 +121,10 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 			return err
 		}
 	}
-	return d.print(cmd.OutOrStdout())
+	if err := d.print(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	return file.write(d.html())
 }
 
 // holdTime scales DRB's 10 ms to slow links. Paths differ by some packets'

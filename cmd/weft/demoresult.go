@@ -162,28 +162,12 @@ func (d *demo) json() []outcomeJSON {
 	return all
 }
 
-// print writes the table or JSON, and the report's file.
+// print writes the table or JSON.
 func (d *demo) print(w io.Writer) error {
 	if d.options.json {
-		if err := printJSON(w, d.json()); err != nil {
-			return err
-		}
-	} else if err := d.table(w); err != nil {
-		return err
+		return printJSON(w, d.json())
 	}
-	if d.options.report == "" {
-		return nil
-	}
-	f, err := os.Create(d.options.report)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := report.Write(f, d.html()); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "\nPictures are in %s.\n", d.options.report)
-	return f.Close()
+	return d.table(w)
 }
 
 func (d *demo) table(w io.Writer) error {

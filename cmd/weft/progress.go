@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// progress reports on standard error what takes longer than a second. Its
-// methods are not safe for concurrent use.
+// progress reports on standard error, if that is a terminal, what takes longer
+// than a second. Its methods are not safe for concurrent use.
 type progress struct {
 	what  string
 	next  time.Time
@@ -15,7 +15,11 @@ type progress struct {
 }
 
 func newProgress(what string) *progress {
-	return &progress{what: what, next: time.Now().Add(time.Second)}
+	next := time.Now().Add(time.Second)
+	if s, err := os.Stderr.Stat(); err != nil || s.Mode()&os.ModeCharDevice == 0 {
+		next = time.Now().AddDate(1, 0, 0) // nobody looks
+	}
+	return &progress{what: what, next: next}
 }
 
 func (p *progress) set(done, total int) {

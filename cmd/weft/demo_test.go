@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestDemo_bad(t *testing.T) {
+	wantError(t, "demo --topology fat-tree:k=5", "k=5")
+	wantError(t, "demo --policies drb,best", "--policies", `"best"`, "kernel-ecmp")
+	wantError(t, "demo --resequencer maybe", "--resequencer=maybe", "on or off")
+	wantError(t, "demo --fabric cloud", "--fabric=cloud", "netns")
+	wantError(t, "demo --permutations 0", "--permutations=0")
+	wantError(t, "demo --duration 0s", "--duration")
+	wantError(t, "demo --rate -1", "--rate=-1")
+	wantError(t, "demo --fabric memory --hold -1s", "--hold")
+	wantError(t, "demo --fabric memory --report /nonexistent/report.html", "/nonexistent/report.html")
+}
+
+// demoJSON runs a short demo and returns its rows by policy.
+func demoJSON(t *testing.T, args ...string) map[string]outcomeJSON {
+	t.Helper()
+	report := filepath.Join(t.TempDir(), "report.html")
+	out := mustWeft(t, append([]string{"demo", "--json", "--report", report, "--warmup", "500ms", "--duration", "1500ms"}, args...)...)
+	var list []outcomeJSON
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	html, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string]outcomeJSON)
+	for _, o := range list {
+		rows[o.Policy] = o
+		if !bytes.Contains(html, []byte(o.Policy)) {
+			t.Errorf("the report does not mention %s", o.Policy)
+		}
+		if o.PercentOfIdeal <= 0 || o.Jain <= 0 || o.Jain > 1.000001 || o.RTTP50 <= 0 || o.RTTP99 < o.RTTP50 || o.Mbit.Max < o.Mbit.Min {
+			t.Errorf("%+v", o)
+		}
+		sum := 0.0
+		for _, s := range o.SharePerPath {
+			sum += s
+		}
+		if len(o.SharePerPath) != 4 || sum < 0.99 || sum > 1.01 {
+			t.Errorf("%s: shares %v", o.Policy, o.SharePerPath)
+		}
+	}
+	return rows
+}
+
+// wantEven checks that all spines carry about the same. So short a run counts
+// few packets, and cuts through some: in a long one they are within 2 %.
+func wantEven(t *testing.T, o outcomeJSON) {
+	t.Helper()
+	least, most := 1.0, 0.0
+	for _, s := range o.SharePerPath {
+		least, most = min(least, s), max(most, s)
+	}
+	if least < 0.95*most {
+		t.Errorf("%s: shares %v differ by more than 5 %%", o.Policy, o.SharePerPath)
+	}
+}
+
+func TestDemo_inMemory(t *testing.T) {
+	rows := demoJSON(t, "--fabric", "memory", "--rate", "3", "--policies", "kernel-ecmp,ecmp,drb")
+	if len(rows) != 2 || rows["drb"].Fabric != "in memory" {
+		t.Errorf("rows %+v: want ecmp and drb, in memory", rows)
+	}
+	wantEven(t, rows["drb"])
+	if o := rows["drb"].OutOfOrder; o == nil || o.After > o.Before {
+		t.Errorf("out of order: %+v", o)
+	}
+}
+
+func TestDemo_inNamespaces(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: builds a lab of network namespaces")
+	}
+	rows := demoJSON(t, "--fabric", "netns", "--name", "demotest", "--rate", "3", "--policies", "kernel-ecmp,drb")
+	if len(rows) != 2 || rows["drb"].Fabric != "network namespaces" {
+		t.Errorf("rows %+v: want kernel-ecmp and drb, in network namespaces", rows)
+	}
+	wantEven(t, rows["drb"])
+	wantNoNamespaces(t, "demotest")
+}
+
+func TestDemo_table(t *testing.T) {
+	out := mustWeft(t, "demo", "--fabric", "memory", "--rate", "2", "--policies", "rrb", "--report", "",
+		"--warmup", "200ms", "--duration", "500ms", "--permutations", "2", "--resequencer", "off")
+	for _, w := range []string{"rrb", "% of ideal", "ideal:", "2 permutation(s)", "in memory"} {
+		if !strings.Contains(out, w) {
+			t.Errorf("the table does not say %q:\n%s", w, out)
+		}
+	}
+}
+
+func wantNoNamespaces(t *testing.T, lab string) {
+	t.Helper()
+	left, err := filepath.Glob("/run/netns/weft-" + lab + "-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("namespaces left behind: %v, %v", left, err)
+	}
+}
+
+// Ctrl-C at any moment leaves nothing behind.
+func TestDemo_interrupted(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: builds a lab of network namespaces")
+	}
+	bin := filepath.Join(t.TempDir(), "weft")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for _, after := range []time.Duration{0, 30, 100, 300, 800, 2000} {
+		var stderr bytes.Buffer
+		c := exec.Command(bin, "demo", "--fabric", "netns", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--duration", "1m")
+		c.Stderr = &stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after * time.Millisecond)
+		c.Process.Signal(syscall.SIGINT)
+		ended := time.AfterFunc(20*time.Second, func() { c.Process.Kill() })
+		if err := c.Wait(); err == nil {
+			t.Errorf("interrupted after %d ms: no error", after)
+		}
+		if !ended.Stop() {
+			t.Errorf("interrupted after %d ms: did not end:\n%s", after, stderr.String())
+		}
+		wantNoNamespaces(t, "demoint")
+	}
+}
