@@ -113,8 +113,8 @@ func TestInterleave_fewPaths(t *testing.T) {
 	}
 	// The switch with both its paths gets two visits of three, and takes its
 	// paths in turn.
-	if got := Interleave([]int{2, 2}, []int{0, 1, 2}); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Errorf("three of four: %v, want 0 1 2", got)
+	if got := Interleave([]int{2, 2}, []int{0, 1, 2}); !slices.Equal(got, []int{0, 2, 1}) {
+		t.Errorf("three of four: %v, want 0 2 1", got)
 	}
 	if got := Interleave([]int{3, 2}, []int{0, 1, 2, 4, 5}); !slices.Equal(got, []int{0, 4, 1, 2, 5}) {
 		t.Errorf("five of six: %v, want 0 4 1 2 5", got)
@@ -281,4 +281,75 @@ func TestEvenly_equalWeightsAreRoundRobin(t *testing.T) {
 	if got := evenly([]int{2, 2, 2}); !slices.Equal(got, []int{0, 1, 2, 0, 1, 2}) {
 		t.Errorf("%v", got)
 	}
+}
+
+// Where a fair order without repetition exists, evenly finds one. Exhaustive
+// search is the oracle.
+func TestEvenly_repeatsOnlyWhereItMust(t *testing.T) {
+	avoidable := 0
+	weights := []int{1, 1, 1, 1}
+	for {
+		for m := 2; m <= 4; m++ {
+			w := weights[:m]
+			seq := evenly(w)
+			repeats := false
+			for i := 1; i < len(seq); i++ {
+				repeats = repeats || seq[i] == seq[i-1]
+			}
+			if canAlternate(w) {
+				avoidable++
+				if repeats {
+					t.Fatalf("evenly(%v) = %v repeats though it need not", w, seq)
+				}
+			}
+		}
+		i := 0
+		for ; i < len(weights) && weights[i] == 5; i++ {
+			weights[i] = 1
+		}
+		if i == len(weights) {
+			break
+		}
+		weights[i]++
+	}
+	if avoidable < 500 {
+		t.Fatalf("only %d cases: the test tests nothing", avoidable)
+	}
+}
+
+// canAlternate searches for a sequence that is fair in every prefix and never
+// repeats an element at once.
+func canAlternate(weights []int) bool {
+	n := 0
+	for _, w := range weights {
+		n += w
+	}
+	type state struct {
+		done [4]int
+		last int
+	}
+	dead := make(map[state]bool)
+	var search func(t int, s state) bool
+	search = func(t int, s state) bool {
+		if t == n {
+			return true
+		}
+		if dead[s] {
+			return false
+		}
+		for i := range weights {
+			if i == s.last {
+				continue
+			}
+			next := s
+			next.done[i]++
+			next.last = i
+			if fair(weights, next.done[:len(weights)], t+1) && search(t+1, next) {
+				return true
+			}
+		}
+		dead[s] = true
+		return false
+	}
+	return search(0, state{last: -1})
 }
