@@ -10,6 +10,10 @@ import (
 // which ones it may remove. The number is unassigned in rt_protos.
 const routeProtocol = 87
 
+// refusalMetric makes routes that refuse a destination give way to any other
+// to the same prefix.
+const refusalMetric = 4096
+
 // Commands renders the plan as ip and sysctl commands to be pasted into a shell
 // on the node, as root, with comments. Running them again is harmless, except
 // that adding the ipip device says that it exists.
@@ -54,7 +58,7 @@ func (p NodePlan) role() string {
 
 func (r Route) command() string {
 	if len(r.Via) == 0 {
-		return fmt.Sprintf("ip route replace unreachable %s proto %d", prefixName(r.Prefix), routeProtocol)
+		return fmt.Sprintf("ip route replace unreachable %s proto %d metric %d", prefixName(r.Prefix), routeProtocol, refusalMetric)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "ip route replace %s", prefixName(r.Prefix))

@@ -99,7 +99,8 @@ func lockLab(name string) (*labLock, error) {
 			f.Close()
 			continue
 		}
-		if err := f.Truncate(0); err == nil {
+		err = f.Truncate(0)
+		if err == nil {
 			_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 		}
 		if err != nil {

@@ -39,7 +39,8 @@ type Port struct {
 }
 
 // Route is one entry of the main routing table: spread over the hops, or
-// refused as unreachable when there are none.
+// refused as unreachable when there are none, unless another route leads to
+// the prefix: that of a TUN interface, say.
 type Route struct {
 	Prefix netip.Prefix `json:"prefix"`
 	Via    []Hop        `json:"via"`
@@ -103,7 +104,7 @@ func planRoute(p NodePlan, n topology.Node, r topology.Route) Route {
 	for _, i := range r.Ports {
 		route.Via = append(route.Via, Hop{p.Ports[i].PeerAddr, p.Ports[i].Name})
 	}
-	if n.Layer == topology.LayerHost {
+	if n.Layer == topology.LayerHost && len(route.Via) > 0 {
 		route.Src = n.Addr
 	}
 	return route

@@ -20,6 +20,14 @@ func explain(err error) error {
 	return refused{fmt.Errorf("%w: run as root or with the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN", err)}
 }
 
+// CanBuildLab says why this process may not build a lab, nil if it may.
+func CanBuildLab() error {
+	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+		return err
+	}
+	return requireCapability(unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN")
+}
+
 // requireCapability fails unless the calling thread has a capability in effect.
 func requireCapability(number int, name string) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -68,7 +68,7 @@ func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
 	}
 	switch len(r.Via) {
 	case 0:
-		n.Type = unix.RTN_UNREACHABLE
+		n.Type, n.Priority = unix.RTN_UNREACHABLE, refusalMetric
 	case 1:
 		n.LinkIndex, n.Gw, n.Flags = n.MultiPath[0].LinkIndex, n.MultiPath[0].Gw, n.MultiPath[0].Flags
 		n.MultiPath = nil
@@ -96,7 +96,7 @@ func routeKey(r netlink.Route) string {
 	if r.Type == unix.RTN_UNREACHABLE {
 		hops = nil
 	}
-	return fmt.Sprintf("%d %s %s", r.Type, r.Src, strings.Join(hops, " "))
+	return fmt.Sprintf("%d %d %s %s", r.Type, r.Priority, r.Src, strings.Join(hops, " "))
 }
 
 func hopKey(index int, gw net.IP) string { return fmt.Sprintf("%d:%s", index, gw) }

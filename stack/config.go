@@ -32,8 +32,8 @@ type Config struct {
 	// Policy names how TCP is spread over the paths; "" means policy.Default.
 	Policy string
 	// SprayDatagrams spreads UDP and other protocols by Policy too. By default
-	// each of their flows keeps to one path, since nothing puts them back in
-	// order.
+	// all of them between two hosts keep to one path, since nothing puts them
+	// back in order. (Ports do not count: fragments have none.)
 	SprayDatagrams bool
 	// Resequencer restores the order of incoming TCP; the zero value is DRB's:
 	// hold for 10 ms at most.
@@ -58,6 +58,7 @@ func (c *Config) validate() (policy.Policy, error) {
 	if mtu := c.Device.MTU(); mtu < minMTU || mtu > 65535 {
 		return none, fmt.Errorf("stack: Config.Device has an MTU of %d bytes, must be from %d to 65535", mtu, minMTU)
 	}
+	c.Address = c.Address.Unmap()
 	id, ok := c.Topology.ByAddr(c.Address)
 	if !ok {
 		return none, fmt.Errorf("stack: Config.Address %v is not in %v; a stack on host h0.0.2 would use %v",

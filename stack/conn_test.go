@@ -1,12 +1,14 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -141,6 +143,80 @@ func TestConn_errorsKeepTheirIdentity(t *testing.T) {
 	if _, err := c1.Write([]byte{1}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Write after Close: %v", err)
 	}
+}
+
+func TestConn_keepsItsAddresses(t *testing.T) {
+	w := newWire(t)
+	c1, c2 := connect(t, newHost(t, w, addrA), newHost(t, w, addrB))
+	local, remote := c1.LocalAddr().String(), c1.RemoteAddr().String()
+	if c2.LocalAddr().String() != remote || c2.RemoteAddr().String() != local {
+		t.Errorf("%v - %v at one end, %v - %v at the other", local, remote, c2.LocalAddr(), c2.RemoteAddr())
+	}
+	c2.(tcpConn).abort()
+	_, err := c1.Read(make([]byte, 1))
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Addr == nil || op.Addr.String() != remote {
+		t.Errorf("a reset's error lost the address: %v", err)
+	}
+	c1.Close()
+	if c1.LocalAddr().String() != local || c1.RemoteAddr().String() != remote {
+		t.Errorf("after Close: %v - %v", c1.LocalAddr(), c1.RemoteAddr())
+	}
+	if err := c1.SetDeadline(time.Now()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("SetDeadline after Close: %v", err)
+	}
+}
+
+func TestConnWrite_isNotInterleaved(t *testing.T) {
+	w := newWire(t)
+	c1, c2 := connect(t, newHost(t, w, addrA), newHost(t, w, addrB))
+	const size = 12 << 20 // more than the buffers hold
+	var writers sync.WaitGroup
+	for _, b := range []byte("ab") {
+		writers.Go(func() { c1.Write(bytes.Repeat([]byte{b}, size)) })
+	}
+	go func() {
+		writers.Wait()
+		c1.Close()
+	}()
+	got, err := io.ReadAll(c2)
+	if err != nil || len(got) != 2*size {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	switches := 0
+	for i := 1; i < len(got); i++ {
+		if got[i] != got[i-1] {
+			switches++
+		}
+	}
+	if switches != 1 {
+		t.Errorf("the writers' bytes alternate %d times", switches)
+	}
+}
+
+// A server may start again while connections of its port are in TIME-WAIT.
+func TestListen_againAfterTimeWait(t *testing.T) {
+	w := newWire(t)
+	a, b := newHost(t, w, addrA), newHost(t, w, addrB)
+	l, err := b.Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go a.DialContext(context.Background(), "tcp", "10.3.1.131:80")
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // the server closes first
+	l.Close()
+	again, err := b.Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Listen("tcp", ":80"); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("two listeners on a port: %v", err)
+	}
+	again.Close()
 }
 
 func TestPacketConn_datagrams(t *testing.T) {

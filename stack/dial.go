@@ -25,7 +25,7 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 	}
 	var s *socket
 	if proto == "udp" {
-		s, err = h.dialUDP(remote)
+		s, err = h.dialUDP(ctx, remote)
 	} else {
 		s, err = h.dialTCP(ctx, remote)
 	}
@@ -35,7 +35,7 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 	if proto == "udp" {
 		return udpConn{s}, nil
 	}
-	return tcpConn{s}, nil
+	return newTCPConn(s), nil
 }
 
 func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, error) {
@@ -49,6 +49,7 @@ func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, err
 	entry, notify := waiter.NewChannelEntry(waiter.WritableEvents | waiter.EventErr | waiter.EventHUp)
 	s.wq.EventRegister(&entry)
 	defer s.wq.EventUnregister(&entry)
+	s.remote = remote
 	terr := s.ep.Connect(fullAddress(remote))
 	if _, ok := terr.(*tcpip.ErrConnectStarted); ok {
 		select {
@@ -64,23 +65,27 @@ func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, err
 		s.abort()
 		return nil, err
 	}
-	select {
-	case <-s.closed:
-		return nil, net.ErrClosed
-	default:
-		return s, nil
+	s.learnLocal()
+	if s.isClosed() {
+		return nil, h.closeReason()
 	}
+	return s, nil
 }
 
-func (h *Host) dialUDP(remote netip.AddrPort) (*socket, error) {
+func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort) (*socket, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	s, err := h.open("udp", udp.ProtocolNumber)
 	if err != nil {
 		return nil, err
 	}
+	s.remote = remote
 	if err := s.result(s.ep.Connect(fullAddress(remote))); err != nil {
 		s.abort()
 		return nil, err
 	}
+	s.learnLocal()
 	return s, nil
 }
 
@@ -123,10 +128,14 @@ func (h *Host) bind(network, address, want string, proto tcpip.TransportProtocol
 	if err != nil {
 		return nil, err
 	}
+	// As package net does for TCP: connections in TIME-WAIT do not keep a
+	// server from starting again.
+	s.ep.SocketOptions().SetReuseAddress(want == "tcp")
 	if err := s.result(s.ep.Bind(fullAddress(local))); err != nil {
 		s.abort()
 		return nil, err
 	}
+	s.learnLocal()
 	return s, nil
 }
 

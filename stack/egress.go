@@ -103,7 +103,11 @@ func (e *egress) queue(p *gstack.PacketBuffer) {
 func (e *egress) choose(p *pair, pkt *flowcell.Packet) (int, bool) {
 	t := e.paths
 	if !t.policy.Sprays() || !pkt.IsTCP() && !t.spray {
-		return p.flows.Next(pkt.Flow.Hash(e.seed))
+		flow := pkt.Flow
+		if !pkt.IsTCP() { // fragments have no ports, and must not take another path
+			flow.SrcPort, flow.DstPort = 0, 0
+		}
+		return p.flows.Next(flow.Hash(e.seed))
 	}
 	if pkt.IsPureACK() {
 		return p.ack.Next(0)

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"io"
-	"net"
 	"syscall"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -53,7 +52,7 @@ func errno(err tcpip.Error) error {
 	case *tcpip.ErrBroadcastDisabled:
 		return syscall.EACCES
 	case *tcpip.ErrInvalidEndpointState:
-		return net.ErrClosed
+		return syscall.EINVAL
 	}
 	return netstackError{err}
 }

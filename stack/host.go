@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -42,10 +43,10 @@ type Host struct {
 	dev     Device
 
 	closing sync.Once
-	closed  chan struct{}
 
 	mu      sync.Mutex
-	sockets map[*socket]struct{} // nil after Close
+	sockets map[*socket]struct{} // nil once closed or failed
+	failed  error                // why the device failed
 }
 
 // New starts a Host. On error nothing is left running and the device stays
@@ -55,7 +56,6 @@ func New(c Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Address = c.Address.Unmap()
 	seed := c.Seed
 	for seed == 0 {
 		seed = rand.Uint64()
@@ -64,7 +64,6 @@ func New(c Config) (*Host, error) {
 		address: c.Address,
 		dev:     c.Device,
 		egress:  newEgress(c, pol, seed),
-		closed:  make(chan struct{}),
 		sockets: make(map[*socket]struct{}),
 	}
 	ep := &endpoint{out: h.egress, mtu: uint32(c.Device.MTU() - Overhead)}
@@ -78,7 +77,7 @@ func New(c Config) (*Host, error) {
 		h.net.Destroy()
 		return nil, err
 	}
-	go h.ingress.run()
+	go h.ingress.run(h.fail)
 	return h, nil
 }
 
@@ -112,6 +111,9 @@ func (h *Host) Address() netip.Addr { return h.address }
 // SetTopology makes the Host spread later packets over the live paths of t.
 // Connections stay. t must contain the Host's address.
 func (h *Host) SetTopology(t *topology.Topology) error {
+	if t == nil {
+		return errors.New("stack: SetTopology: no topology")
+	}
 	if id, ok := t.ByAddr(h.address); !ok || int(id) >= t.NumHosts() {
 		return fmt.Errorf("stack: SetTopology: %v is no host of %v", h.address, t)
 	}
@@ -126,14 +128,7 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 func (h *Host) Close() error {
 	var err error
 	h.closing.Do(func() {
-		close(h.closed)
-		h.mu.Lock()
-		sockets := h.sockets
-		h.sockets = nil
-		h.mu.Unlock()
-		for s := range sockets {
-			s.abort()
-		}
+		h.abortAll(nil)
 		h.net.Close()
 		err = h.dev.Close()
 		h.ingress.close()
@@ -142,11 +137,38 @@ func (h *Host) Close() error {
 	return err
 }
 
-// Err returns why the device failed, and nil while it works or after Close.
+// fail ends all connections, for the device does not work any more.
+func (h *Host) fail(err error) { h.abortAll(fmt.Errorf("device failed: %w", err)) }
+
+// abortAll closes all sockets and lets no new ones be made. reason is nil for
+// Close.
+func (h *Host) abortAll(reason error) {
+	h.mu.Lock()
+	sockets := h.sockets
+	h.sockets = nil
+	if h.failed == nil {
+		h.failed = reason
+	}
+	h.mu.Unlock()
+	for s := range sockets {
+		s.abort()
+	}
+}
+
+// Err returns why the device failed, which is also what calls fail with from
+// then on; nil while it works.
 func (h *Host) Err() error {
-	h.ingress.mu.Lock()
-	defer h.ingress.mu.Unlock()
-	return h.ingress.err
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failed
+}
+
+// closeReason is what a call on a closed socket fails with.
+func (h *Host) closeReason() error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	return net.ErrClosed
 }
 
 // track remembers a socket for Close; it fails when Close came first.
@@ -154,6 +176,9 @@ func (h *Host) track(s *socket) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sockets == nil {
+		if h.failed != nil {
+			return h.failed
+		}
 		return net.ErrClosed
 	}
 	h.sockets[s] = struct{}{}

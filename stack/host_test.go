@@ -59,6 +59,14 @@ func TestNew_rejectsBadConfig(t *testing.T) {
 	}
 }
 
+func TestNew_acceptsMappedAddress(t *testing.T) {
+	w := newWire(t)
+	h := newHost(t, w, addrA, func(c *Config) { c.Address = netip.AddrFrom16(addrA.As16()) })
+	if h.Address() != addrA {
+		t.Errorf("Address() = %v", h.Address())
+	}
+}
+
 // transfer sends n random bytes from a to b and checks that they arrive.
 func transfer(t *testing.T, a, b *Host, n int) {
 	t.Helper()
@@ -123,6 +131,7 @@ func TestHost_oneFlowOnOnePath(t *testing.T) {
 	}{
 		{"TCP under ecmp", func(c *Config) { c.Policy = "ecmp" }, false, 1},
 		{"UDP under drb", func(c *Config) {}, true, 1},
+		{"UDP of all sizes", func(c *Config) {}, true, 1},
 		{"UDP sprayed on request", func(c *Config) { c.SprayDatagrams = true }, true, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -134,9 +143,13 @@ func TestHost_oneFlowOnOnePath(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for range 8 {
-					conn.Write(make([]byte, 100))
-					s.ReadFrom(make([]byte, 100))
+				for i := range 8 {
+					size := 100
+					if c.name == "UDP of all sizes" {
+						size = 1000 * (i + 1) // some are fragmented
+					}
+					conn.Write(make([]byte, size))
+					s.ReadFrom(make([]byte, size))
 				}
 			} else {
 				transfer(t, a, b, 50_000)
@@ -214,6 +227,9 @@ func TestHostSetTopology_avoidsDeadPaths(t *testing.T) {
 	other, _ := topology.FatTree(2)
 	if err := a.SetTopology(other); err != nil {
 		t.Errorf("10.0.0.130 is in fat-tree:k=2, too: %v", err)
+	}
+	if err := b.SetTopology(nil); err == nil {
+		t.Error("no topology was accepted")
 	}
 	if err := b.SetTopology(other); err == nil {
 		t.Error("a topology without the Host was accepted")
@@ -399,6 +415,7 @@ func TestHost_countsWhatItDrops(t *testing.T) {
 		{"bad IHL", change(good, func(p []byte) { p[0] = 0x41 }), func(s IngressStats) uint64 { return s.Malformed }},
 		{"IPv6", change(good, func(p []byte) { p[0] = 0x60 }), func(s IngressStats) uint64 { return s.Malformed }},
 		{"to nobody", change(good, func(p []byte) { p[19] = 9; fix(p) }), func(s IngressStats) uint64 { return s.NotForUs }},
+		{"from loopback", change(good, func(p []byte) { p[12] = 127; fix(p) }), func(s IngressStats) uint64 { return s.Martian }},
 		{"IP-in-IP to us", change(good, func(p []byte) { p[9] = 4; fix(p) }), func(s IngressStats) uint64 { return s.Encapsulated }},
 		{"IP checksum", change(good, func(p []byte) { p[11]++ }), func(s IngressStats) uint64 { return s.BadChecksum }},
 		{"TCP checksum", change(tcp, func(p []byte) { p[20+7]++ }), func(s IngressStats) uint64 { return s.BadChecksum }},
@@ -465,7 +482,7 @@ func FuzzHost_ingress(f *testing.F) {
 		after := h.Stats()
 		i, j := before.Ingress, after.Ingress
 		dropped := func(s IngressStats) uint64 {
-			return s.Malformed + s.BadChecksum + s.NotForUs + s.Encapsulated
+			return s.Malformed + s.BadChecksum + s.NotForUs + s.Martian + s.Encapsulated
 		}
 		held := uint64(after.Resequencer.HeldPackets) - uint64(before.Resequencer.HeldPackets)
 		if j.Packets-i.Packets != dropped(j)-dropped(i)+(j.Delivered-i.Delivered)+held {
@@ -476,18 +493,38 @@ func FuzzHost_ingress(f *testing.F) {
 
 var errDevice = errors.New("cable cut")
 
-// brokenDevice fails to read.
-type brokenDevice struct{ *link.Memory }
+// brokenDevice fails to read once cut is closed.
+type brokenDevice struct {
+	*link.Memory
+	cut chan struct{}
+}
 
-func (brokenDevice) Read([][]byte, []int, int) (int, error) { return 0, errDevice }
+func (d brokenDevice) Read([][]byte, []int, int) (int, error) {
+	<-d.cut
+	return 0, errDevice
+}
 
-func TestHostErr_tellsWhyTheDeviceFailed(t *testing.T) {
+func TestHost_failsWithItsDevice(t *testing.T) {
 	near, _ := link.NewPair(1500, 1)
-	h, err := New(Config{Address: addrA, Topology: fatTree, Device: brokenDevice{near}})
+	dev := brokenDevice{near, make(chan struct{})}
+	h, err := New(Config{Address: addrA, Topology: fatTree, Device: dev})
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-h.ingress.done
+	l, err := h.Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Err(); err != nil {
+		t.Errorf("Err() = %v while all is well", err)
+	}
+	close(dev.cut)
+	if _, err := l.Accept(); !errors.Is(err, errDevice) {
+		t.Errorf("Accept: %v", err)
+	}
+	if _, err := h.Listen("tcp", ":81"); !errors.Is(err, errDevice) {
+		t.Errorf("Listen: %v", err)
+	}
 	if err := h.Err(); !errors.Is(err, errDevice) {
 		t.Errorf("Err() = %v", err)
 	}

@@ -31,7 +31,6 @@ type ingress struct {
 	ready  []*gstack.PacketBuffer
 	timer  *time.Timer
 	closed bool
-	err    error // why the reader ended, if not by Close
 	stats  IngressStats
 }
 
@@ -52,7 +51,9 @@ func newIngress(c Config, up *endpoint) *ingress {
 	return in
 }
 
-func (in *ingress) run() {
+// run reads until the device is closed; if it fails for another reason, failed
+// is told.
+func (in *ingress) run(failed func(error)) {
 	defer close(in.done)
 	bufs := make([][]byte, ingressBatch)
 	sizes := make([]int, ingressBatch)
@@ -67,14 +68,13 @@ func (in *ingress) run() {
 			in.push(bufs[i][:sizes[i]], now)
 		}
 		in.release(now)
+		in.mu.Unlock()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				in.err = err
+				failed(err)
 			}
-			in.mu.Unlock()
 			return
 		}
-		in.mu.Unlock()
 	}
 }
 
@@ -92,6 +92,9 @@ func (in *ingress) push(b []byte, now time.Duration) {
 	switch {
 	case pkt.Flow.Dst != in.self:
 		in.stats.NotForUs++
+		return
+	case martian(pkt.Flow.Src):
+		in.stats.Martian++
 		return
 	case pkt.Flow.Proto == flowcell.ProtoIPIP:
 		in.stats.Encapsulated++
@@ -115,6 +118,13 @@ func (in *ingress) push(b []byte, now time.Duration) {
 		Flags:   pkt.Flags,
 		Size:    len(b),
 	}, p, now, in.ready)
+}
+
+// martian reports a source that no packet from a network has (RFC 1812
+// §5.3.7): this-network, loopback, multicast, reserved and broadcast.
+func martian(src [16]byte) bool {
+	first := src[12]
+	return first == 0 || first == 127 || first >= 224
 }
 
 // validTCP checks the TCP checksum of an unfragmented packet that Parse has

@@ -11,7 +11,7 @@ import (
 )
 
 // maxPairs bounds the table of destinations: as many as the largest topology
-// has hosts. Above it, some destination is forgotten and starts anew.
+// has hosts, which is half of their addresses. Above it, some destination is forgotten and starts anew.
 const maxPairs = 1 << 16
 
 // pathTable knows how to reach each destination over one topology. It belongs

@@ -19,6 +19,9 @@ type socket struct {
 	wq          *waiter.Queue
 	network     string // tcp or udp, for errors
 	read, write deadline
+	// Set before others see the socket: netstack forgets them when a
+	// connection ends. remote is invalid without a peer.
+	local, remote netip.AddrPort
 
 	closing sync.Once
 	closed  chan struct{}
@@ -37,10 +40,8 @@ func (h *Host) newSocket(network string, ep tcpip.Endpoint, wq *waiter.Queue) (*
 // wait calls try until it does something else than block, the deadline
 // passes or the socket is closed.
 func (s *socket) wait(events waiter.EventMask, d *deadline, try func() tcpip.Error) error {
-	select {
-	case <-s.closed:
-		return net.ErrClosed
-	default:
+	if s.isClosed() {
+		return s.host.closeReason()
 	}
 	expired := d.done()
 	select {
@@ -65,7 +66,7 @@ func (s *socket) wait(events waiter.EventMask, d *deadline, try func() tcpip.Err
 		case <-expired:
 			return os.ErrDeadlineExceeded
 		case <-s.closed:
-			return net.ErrClosed
+			return s.host.closeReason()
 		}
 	}
 }
@@ -73,15 +74,10 @@ func (s *socket) wait(events waiter.EventMask, d *deadline, try func() tcpip.Err
 // result is err as a user should see it: what fails because of Close fails
 // with net.ErrClosed.
 func (s *socket) result(err tcpip.Error) error {
-	if err == nil {
-		return nil
+	if err != nil && s.isClosed() {
+		return s.host.closeReason()
 	}
-	select {
-	case <-s.closed:
-		return net.ErrClosed
-	default:
-		return errno(err)
-	}
+	return errno(err)
 }
 
 func wouldBlock(err tcpip.Error) bool {
@@ -105,6 +101,8 @@ func (s *socket) shut(end func()) (first bool) {
 	s.closing.Do(func() {
 		first = true
 		close(s.closed)
+		s.read.set(time.Time{}) // their timers would keep the socket in memory
+		s.write.set(time.Time{})
 		end()
 		s.host.forget(s)
 	})
@@ -112,40 +110,49 @@ func (s *socket) shut(end func()) (first bool) {
 }
 
 // SetDeadline sets both deadlines.
-func (s *socket) SetDeadline(t time.Time) error {
-	s.read.set(t)
-	s.write.set(t)
-	return nil
-}
+func (s *socket) SetDeadline(t time.Time) error { return s.setDeadlines(t, &s.read, &s.write) }
 
 // SetReadDeadline sets the time after which reads fail.
-func (s *socket) SetReadDeadline(t time.Time) error {
-	s.read.set(t)
-	return nil
-}
+func (s *socket) SetReadDeadline(t time.Time) error { return s.setDeadlines(t, &s.read) }
 
 // SetWriteDeadline sets the time after which writes fail.
-func (s *socket) SetWriteDeadline(t time.Time) error {
-	s.write.set(t)
+func (s *socket) SetWriteDeadline(t time.Time) error { return s.setDeadlines(t, &s.write) }
+
+func (s *socket) setDeadlines(t time.Time, which ...*deadline) error {
+	if s.isClosed() {
+		return s.opError("set", net.ErrClosed)
+	}
+	for _, d := range which {
+		d.set(t)
+	}
 	return nil
 }
 
-// LocalAddr returns the local address.
-func (s *socket) LocalAddr() net.Addr {
-	a, err := s.ep.GetLocalAddress()
-	if err != nil {
-		return netAddr(s.network, netip.AddrPort{})
+func (s *socket) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
 	}
-	return netAddr(s.network, addrPort(a))
 }
 
-// RemoteAddr returns the peer's address, nil without a peer.
+// LocalAddr returns the local address, also after Close.
+func (s *socket) LocalAddr() net.Addr { return netAddr(s.network, s.local) }
+
+// RemoteAddr returns the peer's address, also after Close; nil without a peer.
 func (s *socket) RemoteAddr() net.Addr {
-	a, err := s.ep.GetRemoteAddress()
-	if err != nil {
+	if !s.remote.IsValid() {
 		return nil
 	}
-	return netAddr(s.network, addrPort(a))
+	return netAddr(s.network, s.remote)
+}
+
+// learnLocal asks netstack for the address that it has chosen.
+func (s *socket) learnLocal() {
+	if a, err := s.ep.GetLocalAddress(); err == nil {
+		s.local = addrPort(a)
+	}
 }
 
 func netAddr(network string, a netip.AddrPort) net.Addr {

@@ -22,8 +22,8 @@ type Stats struct {
 // EgressStats counts packets on their way out.
 type EgressStats struct {
 	Packets      uint64 // taken by the device
-	Encapsulated uint64 // sent by a bouncing switch
-	Direct       uint64 // sent as they are: same rack, or not a host of the fabric
+	Encapsulated uint64 // meant for a bouncing switch; the device may have dropped some
+	Direct       uint64 // left as they are: same rack, or not a host of the fabric
 	NoPath       uint64 // dropped: no path to the destination is live
 	TooLong      uint64 // dropped: longer than the MTU
 	Malformed    uint64 // dropped: not an IPv4 packet that can be classified
@@ -38,11 +38,12 @@ type IngressStats struct {
 	Malformed    uint64 // dropped: truncated, a bad header length, not IPv4
 	BadChecksum  uint64 // dropped: IPv4 or TCP checksum wrong
 	NotForUs     uint64 // dropped: addressed to somebody else
+	Martian      uint64 // dropped: from an address that nobody can have
 	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
 }
 
-// PathStats counts what was sent by one bouncing switch. Bytes include the
-// outer IP header.
+// PathStats counts what was given to the device for one bouncing switch. Bytes
+// include the outer IP header.
 type PathStats struct {
 	Bounce  netip.Addr
 	Packets uint64

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -12,14 +13,16 @@ import (
 
 // tcpConn is a TCP connection. Besides net.Conn it has CloseRead and
 // CloseWrite, as *net.TCPConn has.
-type tcpConn struct{ *socket }
+type tcpConn struct {
+	*socket
+	writing *sync.Mutex // one Write at a time, or their bytes would mix
+}
+
+func newTCPConn(s *socket) tcpConn { return tcpConn{s, new(sync.Mutex)} }
 
 var _ net.Conn = tcpConn{}
 
 func (c tcpConn) Read(b []byte) (n int, err error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
 	err = c.wait(waiter.ReadableEvents, &c.read, func() tcpip.Error {
 		w := tcpip.SliceWriter(b)
 		r, err := c.ep.Read(&w, tcpip.ReadOptions{})
@@ -36,6 +39,8 @@ func (c tcpConn) Read(b []byte) (n int, err error) {
 }
 
 func (c tcpConn) Write(b []byte) (n int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	var r bytes.Reader
 	for {
 		r.Reset(b[n:])
@@ -60,7 +65,11 @@ func (c tcpConn) CloseRead() error { return c.shutdown(tcpip.ShutdownRead) }
 func (c tcpConn) CloseWrite() error { return c.shutdown(tcpip.ShutdownWrite) }
 
 func (c tcpConn) shutdown(flags tcpip.ShutdownFlags) error {
-	if err := c.result(c.ep.Shutdown(flags)); err != nil {
+	err := net.ErrClosed
+	if !c.isClosed() {
+		err = c.result(c.ep.Shutdown(flags))
+	}
+	if err != nil {
 		return c.opError("shutdown", err)
 	}
 	return nil
@@ -78,20 +87,33 @@ const backlog = 4096
 func (l tcpListener) Accept() (net.Conn, error) {
 	var ep tcpip.Endpoint
 	var wq *waiter.Queue
+	var peer tcpip.FullAddress
 	err := l.s.wait(waiter.ReadableEvents, &l.s.read, func() (err tcpip.Error) {
-		ep, wq, err = l.s.ep.Accept(nil)
+		ep, wq, err = l.s.ep.Accept(&peer)
 		return err
 	})
 	if err == nil {
 		var s *socket
 		if s, err = l.s.host.newSocket("tcp", ep, wq); err == nil {
-			return tcpConn{s}, nil
+			s.local, s.remote = l.s.local, addrPort(peer)
+			return newTCPConn(s), nil
 		}
 	}
-	return nil, l.s.opError("accept", err)
+	return nil, l.opError("accept", err)
 }
 
-func (l tcpListener) Close() error   { return l.s.Close() }
+func (l tcpListener) opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: l.s.network, Addr: l.Addr(), Err: err}
+}
+
+// Close stops listening; connections that were accepted stay.
+func (l tcpListener) Close() error {
+	if !l.s.shut(l.s.ep.Close) {
+		return l.opError("close", net.ErrClosed)
+	}
+	return nil
+}
+
 func (l tcpListener) Addr() net.Addr { return l.s.LocalAddr() }
 
 // SetDeadline sets the time after which Accept fails.

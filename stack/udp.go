@@ -27,6 +27,9 @@ func (c udpConn) Read(b []byte) (int, error) {
 // ReadFrom reads one datagram; what does not fit in b is lost.
 func (c udpConn) ReadFrom(b []byte) (n int, from net.Addr, err error) {
 	var remote tcpip.FullAddress
+	if b == nil {
+		b = []byte{} // netstack refuses nil
+	}
 	err = c.wait(waiter.ReadableEvents, &c.read, func() tcpip.Error {
 		w := tcpip.SliceWriter(b)
 		r, err := c.ep.Read(&w, tcpip.ReadOptions{NeedRemoteAddr: true})

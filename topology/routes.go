@@ -5,7 +5,8 @@ import "net/netip"
 // Route is one entry of a node's static routing table. With several Ports,
 // un-encapsulated packets are spread over them by the switch's own ECMP. No
 // Ports means that the destination is refused (unreachable), so that packets
-// to nobody are not sent round in circles.
+// to nobody are not sent round in circles; any other route to the same prefix
+// comes before it.
 type Route struct {
 	Prefix netip.Prefix
 	Ports  []int
@@ -20,6 +21,8 @@ func (t *Topology) Routes(id NodeID) []Route {
 	r := routeBuilder{t: t, ports: t.Ports(id)}
 	switch p.layer {
 	case LayerHost:
+		// While no stack is embedded, or its packets would come back up.
+		r.add(t.EmbeddedAddr(id), 32)
 		r.add(octets(0, 0, 0, 0), 0, 0)
 	case LayerEdge:
 		t.edgeRoutes(&r, p)

@@ -26,6 +26,9 @@ type namespaces struct {
 	lab    *fabric.Lab
 }
 
+// CanUseNamespaces says why this process may not build a lab, nil if it may.
+func CanUseNamespaces() error { return fabric.CanBuildLab() }
+
 // InNamespaces builds a lab that lives until Close; it needs root. progress,
 // if not nil, hears of the steps of building.
 func InNamespaces(ctx context.Context, name string, c Config, progress func(done, total int)) (Testbed, error) {
@@ -38,7 +41,7 @@ func InNamespaces(ctx context.Context, name string, c Config, progress func(done
 	return &namespaces{c, lab}, nil
 }
 
-func (t *namespaces) Kind() string { return "network namespaces" }
+func (t *namespaces) Kind() string { return "in network namespaces" }
 
 func (t *namespaces) Supports(r Row) error {
 	if r.MPTCP {

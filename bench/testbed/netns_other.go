@@ -7,7 +7,12 @@ import (
 	"errors"
 )
 
+var errNotLinux = errors.New("network namespaces exist on Linux only")
+
+// CanUseNamespaces returns an error: network namespaces are Linux's.
+func CanUseNamespaces() error { return errNotLinux }
+
 // InNamespaces returns an error: network namespaces are Linux's.
 func InNamespaces(context.Context, string, Config, func(done, total int)) (Testbed, error) {
-	return nil, errors.New("network namespaces exist on Linux only; use the in-memory fabric")
+	return nil, errNotLinux
 }

@@ -69,7 +69,7 @@ type Config struct {
 
 // Testbed is a fabric on which hosts can be started, one kind at a time.
 type Testbed interface {
-	Kind() string // "network namespaces", "in memory"
+	Kind() string // "in network namespaces", "in memory"
 	// Supports says why a row cannot run here, nil if it can.
 	Supports(Row) error
 	// Start starts a host of the given kind at every host of the topology.

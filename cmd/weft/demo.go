@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -65,6 +64,9 @@ in memory. It also writes a report with pictures.`,
 	return cmd
 }
 
+// Rates that make sense, in Mbit/s: below, a packet takes longer than a run.
+const minRate, maxRate = 0.1, 30000.0
+
 func (o *demoOptions) check() error {
 	switch {
 	case o.resequencer != "on" && o.resequencer != "off":
@@ -75,8 +77,8 @@ func (o *demoOptions) check() error {
 		return fmt.Errorf("--permutations=%d: must be 1 or more", o.permutations)
 	case o.duration <= 0 || o.warmup < 0:
 		return fmt.Errorf("--duration=%v --warmup=%v: must be positive", o.duration, o.warmup)
-	case !(o.rate > 0) || math.IsInf(o.rate, 0):
-		return fmt.Errorf("--rate=%g: must be above 0", o.rate)
+	case !(o.rate >= minRate && o.rate <= maxRate):
+		return fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
 	}
 	return nil
 }
@@ -98,6 +100,9 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err != nil {
 		return fmt.Errorf("--policies: %w", err)
 	}
+	if len(rows) == 0 {
+		return errors.New("--policies names none")
+	}
 	file, err := newReportFile(o.report)
 	if err != nil {
 		return err
@@ -112,14 +117,12 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 		fmt.Fprintln(os.Stderr, n)
 	}
 	d := demo{options: o, topology: t, bed: bed, notes: notes}
-	for _, row := range rows {
-		if err := bed.Supports(row); err != nil {
-			d.note(fmt.Sprintf("%s is left out: %v", row.Name, err))
-			continue
-		}
-		if err := d.measure(ctx, row); err != nil {
-			return err
-		}
+	if err := d.measureAll(ctx, rows); err != nil {
+		return err
+	}
+	// First things first: whatever becomes of the output, the lab is gone.
+	if err := bed.Close(); err != nil {
+		return err
 	}
 	if err := d.print(cmd.OutOrStdout()); err != nil {
 		return err
@@ -137,6 +140,23 @@ func (o *demoOptions) holdTime() time.Duration {
 	return max(resequencer.DefaultHold, 16*packet)
 }
 
+// measureAll runs the rows that the fabric supports.
+func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
+	for _, row := range rows {
+		if err := d.bed.Supports(row); err != nil {
+			d.note(fmt.Sprintf("%s is left out: %v", row.Name, err))
+			continue
+		}
+		if err := d.measure(ctx, row); err != nil {
+			return err
+		}
+	}
+	if len(d.outcomes) == 0 {
+		return fmt.Errorf("none of --policies %s runs %s", strings.Join(d.options.policies, ","), d.bed.Kind())
+	}
+	return nil
+}
+
 // open makes the fabric; notes are what the user should know about it.
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
 	c := testbed.Config{
@@ -149,12 +169,17 @@ func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testb
 	if o.fabric == "memory" {
 		return testbed.InMemory(c), nil, nil
 	}
-	if o.fabric == "auto" && (runtime.GOOS != "linux" || os.Geteuid() != 0) {
-		return testbed.InMemory(c), []string{"Not root: the fabric is in memory, with rate-limited links and without the kernel's TCP. As root it is made of network namespaces."}, nil
+	if o.fabric == "auto" {
+		if err := testbed.CanUseNamespaces(); err != nil {
+			return testbed.InMemory(c), []string{fmt.Sprintf("The fabric is in memory, with rate-limited links and without the kernel's TCP, instead of network namespaces: %v.", err)}, nil
+		}
 	}
 	p := newProgress("building " + o.topology)
 	bed, err = testbed.InNamespaces(ctx, o.name, c, p.set)
 	p.end()
+	if err != nil {
+		err = fmt.Errorf("%w (--fabric memory needs no privilege)", err)
+	}
 	return bed, nil, err
 }
 
@@ -184,7 +209,7 @@ func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 		p.end()
 		if err != nil {
 			if ctx.Err() != nil {
-				return errors.New("interrupted; everything is cleaned up")
+				return errors.New("interrupted")
 			}
 			return fmt.Errorf("%s: %w", row.Name, err)
 		}

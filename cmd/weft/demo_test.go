@@ -20,6 +20,10 @@ func TestDemo_bad(t *testing.T) {
 	wantError(t, "demo --permutations 0", "--permutations=0")
 	wantError(t, "demo --duration 0s", "--duration")
 	wantError(t, "demo --rate -1", "--rate=-1")
+	wantError(t, "demo --rate 1e300", "--rate=1e+300")
+	wantError(t, "demo --policies=", "--policies")
+	wantError(t, "demo --fabric memory --policies kernel-ecmp", "none of --policies kernel-ecmp runs in memory")
+	wantError(t, "demo --fabric memory --report "+t.TempDir(), "--report", "is a directory")
 	wantError(t, "demo --fabric memory --hold -1s", "--hold")
 	wantError(t, "demo --fabric memory --report /nonexistent/report.html", "/nonexistent/report.html")
 }
@@ -86,7 +90,7 @@ func TestDemo_inNamespaces(t *testing.T) {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
 	rows := demoJSON(t, "--fabric", "netns", "--name", "demotest", "--rate", "3", "--policies", "kernel-ecmp,drb")
-	if len(rows) != 2 || rows["drb"].Fabric != "network namespaces" {
+	if len(rows) != 2 || rows["drb"].Fabric != "in network namespaces" {
 		t.Errorf("rows %+v: want kernel-ecmp and drb, in network namespaces", rows)
 	}
 	wantEven(t, rows["drb"])
@@ -111,7 +115,7 @@ func wantNoNamespaces(t *testing.T, lab string) {
 	}
 }
 
-// Ctrl-C at any moment leaves nothing behind.
+// Ctrl-C at any moment leaves nothing behind, nor does a terminal that closes.
 func TestDemo_interrupted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
@@ -120,7 +124,8 @@ func TestDemo_interrupted(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, after := range []time.Duration{0, 30, 100, 300, 800, 2000} {
+	for i, after := range []time.Duration{0, 30, 100, 300, 800, 2000} {
+		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGHUP}[i%2]
 		var stderr bytes.Buffer
 		c := exec.Command(bin, "demo", "--fabric", "netns", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--duration", "1m")
 		c.Stderr = &stderr
@@ -128,14 +133,37 @@ func TestDemo_interrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(after * time.Millisecond)
-		c.Process.Signal(syscall.SIGINT)
+		c.Process.Signal(sig)
 		ended := time.AfterFunc(20*time.Second, func() { c.Process.Kill() })
 		if err := c.Wait(); err == nil {
-			t.Errorf("interrupted after %d ms: no error", after)
+			t.Errorf("%v after %d ms: no error", sig, after)
 		}
 		if !ended.Stop() {
-			t.Errorf("interrupted after %d ms: did not end:\n%s", after, stderr.String())
+			t.Errorf("%v after %d ms: did not end:\n%s", sig, after, stderr.String())
 		}
 		wantNoNamespaces(t, "demoint")
+	}
+	// A reader of the output that goes away, as in weft demo | head -0.
+	c := exec.Command(bin, "demo", "--fabric", "netns", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "300ms")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	if err := c.Run(); err == nil {
+		t.Error("nobody read the table: no error")
+	}
+	wantNoNamespaces(t, "demoint")
+}
+
+func TestReportFile_leavesDevicesAlone(t *testing.T) {
+	before, err := os.Stat(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustWeft(t, "demo", "--fabric", "memory", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "200ms", "--report", os.DevNull)
+	after, err := os.Stat(os.DevNull)
+	if err != nil || after.Mode() != before.Mode() {
+		t.Errorf("%s was %v, is %v, %v", os.DevNull, before.Mode(), after.Mode(), err)
 	}
 }

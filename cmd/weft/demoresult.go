@@ -171,7 +171,7 @@ func (d *demo) print(w io.Writer) error {
 }
 
 func (d *demo) table(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s in %s, links of %g Mbit/s, one stream per host, median of %d permutation(s)\n",
+	fmt.Fprintf(w, "\n%s %s, links of %g Mbit/s, one stream per host, median of %d permutation(s)\n",
 		d.topology, d.bed.Kind(), d.options.rate, d.options.permutations)
 	fmt.Fprintf(w, "ideal: %.2f Mbit/s a host: %s\n\n", d.idealMbit(), idealNote)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -22,6 +22,12 @@ switch and host, links with a rate and a finite queue between them, forwarding
 by the kernel. It needs root.`,
 	}
 	var name string
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if name == "" {
+			return errors.New("--name is empty: name the lab, or leave the flag out")
+		}
+		return nil
+	}
 	cmd.PersistentFlags().StringVar(&name, "name", fabric.DefaultLabName, "the lab; several can be up at a time")
 	cmd.AddCommand(newLabUpCmd(&name), newLabDownCmd(&name), newLabExecCmd(&name), newLabStatusCmd(&name))
 	return cmd
@@ -39,6 +45,11 @@ func newLabUpCmd(name *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, f := range []string{"rate", "queue", "burst", "mtu"} { // 0 would mean the default
+				if v := cmd.Flags().Lookup(f).Value.String(); v == "0" {
+					return fmt.Errorf("--%s=0: must be above 0", f)
+				}
+			}
 			cfg.Name, cfg.Topology = *name, t
 			progress := newProgress("building lab " + *name)
 			cfg.Progress = progress.set
@@ -51,10 +62,10 @@ func newLabUpCmd(name *string) *cobra.Command {
 			defer lab.Close()
 			out := cmd.OutOrStdout()
 			if lab.Reused {
-				fmt.Fprintf(out, "lab %s is up already: %s\n", *name, t)
+				fmt.Fprintf(out, "lab %s is up already: %s\n", lab.Config.Name, t)
 				return nil
 			}
-			fmt.Fprintf(out, "lab %s is up: %s, %d hosts, %d switches, %d links of %g Mbit/s, in %.1f s\n", *name, t,
+			fmt.Fprintf(out, "lab %s is up: %s, %d hosts, %d switches, %d links of %g Mbit/s, in %.1f s\n", lab.Config.Name, t,
 				t.NumHosts(), t.NumNodes()-t.NumHosts(), t.NumLinks(), lab.Config.RateMbit, time.Since(start).Seconds())
 			for _, note := range lab.Notes {
 				fmt.Fprintln(out, "note:", note)

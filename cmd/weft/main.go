@@ -17,8 +17,12 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Whatever ends weft must let it clean up: a terminal that goes away
+	// (SIGHUP), and a reader of its output that does (SIGPIPE).
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE) // caught, not ignored: that would outlive exec
 	if err := newRootCmd().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "weft:", err)
 		return 1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,6 +100,9 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 func lookupHost(t *topology.Topology, flag, name string) (topology.Node, error) {
 	if name == "" {
 		return topology.Node{}, fmt.Errorf("%s is missing: name a host by name or address, such as %s", flag, t.Node(0).Addr)
+	}
+	if addr, err := netip.ParseAddr(name); err == nil {
+		name = addr.Unmap().String()
 	}
 	n, err := t.Lookup(name)
 	if err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -9,22 +11,40 @@ import (
 )
 
 // reportFile is opened before the measurement, so that a path that cannot be
-// written costs no results, and takes its name only when it is complete.
+// written costs no results. A regular file takes its name only when it is
+// complete; others, such as /dev/stdout, are written to.
 type reportFile struct {
-	file *os.File
-	path string
+	file      *os.File
+	path      string
+	temporary bool
 }
 
 // newReportFile prepares the file; "" means that none is wanted.
-func newReportFile(path string) (*reportFile, error) {
+func newReportFile(path string) (r *reportFile, err error) {
+	r = &reportFile{path: path}
 	if path == "" {
-		return &reportFile{}, nil
+		return r, nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".weft-report-*")
-	if err != nil {
-		return nil, fmt.Errorf("--report=%s: cannot write there: %w", path, err)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("--report=%s: cannot write there: %w", path, err)
+		}
+	}()
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
-	return &reportFile{f, path}, nil
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return nil, errors.New("it is a directory")
+	case err == nil && !info.Mode().IsRegular():
+		r.file, err = os.OpenFile(path, os.O_WRONLY, 0)
+		return r, err
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	r.path, r.temporary = path, true
+	r.file, err = os.CreateTemp(filepath.Dir(path), ".weft-report-*")
+	return r, err
 }
 
 func (r *reportFile) write(content report.Report) error {
@@ -32,11 +52,10 @@ func (r *reportFile) write(content report.Report) error {
 		return nil
 	}
 	err := report.Write(r.file, content)
-	if err == nil {
-		err = r.file.Chmod(0o644)
-	}
-	if err == nil {
-		err = os.Rename(r.file.Name(), r.path)
+	if err == nil && r.temporary {
+		if err = r.file.Chmod(0o644); err == nil {
+			err = os.Rename(r.file.Name(), r.path)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("--report=%s: %w", r.path, err)
@@ -45,10 +64,13 @@ func (r *reportFile) write(content report.Report) error {
 	return nil
 }
 
-// discard removes what write has not put in place.
+// discard closes the file and removes what write has not put in place.
 func (r *reportFile) discard() {
-	if r.file != nil {
-		r.file.Close()
+	if r.file == nil {
+		return
+	}
+	r.file.Close()
+	if r.temporary {
 		os.Remove(r.file.Name())
 	}
 }

@@ -43,7 +43,7 @@ func get(spec, address, policy, url string) error {
 	}
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
-		return fmt.Errorf("-address: %w", err)
+		return fmt.Errorf("-address %q: %w; on host h0.0.2 it would be 10.0.0.130", address, err)
 	}
 	tun, err := link.OpenTUN(link.TUNConfig{
 		Routes:   []netip.Prefix{netip.PrefixFrom(addr, 32)},

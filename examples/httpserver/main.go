@@ -61,7 +61,7 @@ func open(spec, address, policy string) (*stack.Host, error) {
 	}
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
-		return nil, fmt.Errorf("-address: %w", err)
+		return nil, fmt.Errorf("-address %q: %w; on host h0.0.2 it would be 10.0.0.130", address, err)
 	}
 	tun, err := link.OpenTUN(link.TUNConfig{
 		Routes:   []netip.Prefix{netip.PrefixFrom(addr, 32)},

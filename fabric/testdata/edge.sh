@@ -31,5 +31,5 @@ ip route replace 10.4.1.1/32 via 10.1.2.1 dev p2 onlink proto 87
 ip route replace 10.4.1.2/32 via 10.1.2.1 dev p2 onlink proto 87
 ip route replace 10.4.2.1/32 via 10.1.3.1 dev p3 onlink proto 87
 ip route replace 10.4.2.2/32 via 10.1.3.1 dev p3 onlink proto 87
-ip route replace unreachable 10.1.0.0/24 proto 87
+ip route replace unreachable 10.1.0.0/24 proto 87 metric 4096
 ip route replace default proto 87 nexthop via 10.1.2.1 dev p2 onlink nexthop via 10.1.3.1 dev p3 onlink
