@@ -22,7 +22,7 @@ func TestDemo_bad(t *testing.T) {
 	wantError(t, "demo --rate -1", "--rate=-1")
 	wantError(t, "demo --rate 1e300", "--rate=1e+300")
 	wantError(t, "demo --policies=", "--policies")
-	wantError(t, "demo --fabric memory --policies kernel-ecmp", "none of --policies kernel-ecmp runs in memory")
+	wantError(t, "demo --fabric memory --policies kernel-ecmp --report "+os.DevNull, "none of --policies kernel-ecmp runs in memory")
 	wantError(t, "demo --fabric memory --report "+t.TempDir(), "--report", "is a directory")
 	wantError(t, "demo --fabric memory --hold -1s", "--hold")
 	wantError(t, "demo --fabric memory --report /nonexistent/report.html", "/nonexistent/report.html")

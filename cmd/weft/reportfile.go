@@ -27,7 +27,7 @@ func newReportFile(path string) (r *reportFile, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("--report=%s: cannot write there: %w", path, err)
+			err = fmt.Errorf("--report=%s: cannot write there: %w; name another file, or \"\" for none", path, err)
 		}
 	}()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
