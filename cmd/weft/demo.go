@@ -80,6 +80,9 @@ func (o *demoOptions) check() error {
 	case !(o.rate >= minRate && o.rate <= maxRate):
 		return fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
 	}
+	if err := (resequencer.Config{Hold: o.hold}).Validate(); err != nil {
+		return fmt.Errorf("--hold: %w", err)
+	}
 	return nil
 }
 
@@ -162,9 +165,6 @@ func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testb
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
 		Resequencer: resequencer.Config{Hold: o.holdTime(), Off: o.resequencer == "off"},
-	}
-	if err := c.Resequencer.Validate(); err != nil {
-		return nil, nil, fmt.Errorf("--hold: %w", err)
 	}
 	if o.fabric == "memory" {
 		return testbed.InMemory(c), nil, nil
