@@ -75,6 +75,10 @@ func loadProgram(spec *ebpf.CollectionSpec) (*ebpf.Program, error) {
 	return o.Prog, nil
 }
 
+// decapPriority is one that no other filter of a switch is likely to have, so
+// that ours replaces none but ours.
+const decapPriority = 0x5745
+
 func attachFilter(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
 	index := port.Attrs().Index
 	clsact := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
@@ -84,7 +88,7 @@ func attachFilter(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) erro
 	}
 	filter := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS,
-			Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1},
+			Handle: 1, Protocol: unix.ETH_P_ALL, Priority: decapPriority},
 		Fd: prog.FD(), Name: decapFilter, DirectAction: true}
 	if err := h.FilterReplace(filter); err != nil {
 		return explain(fmt.Errorf("tc filter (kernel option NET_CLS_BPF): %w", err))

@@ -39,7 +39,7 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 }
 
 func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, error) {
-	if err := ctx.Err(); err != nil {
+	if err := h.dialable(ctx, remote); err != nil {
 		return nil, err
 	}
 	s, err := h.open("tcp", tcp.ProtocolNumber)
@@ -72,8 +72,19 @@ func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, err
 	return s, nil
 }
 
-func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort) (*socket, error) {
+// dialable says what is known to prevent a connection before a packet is sent.
+func (h *Host) dialable(ctx context.Context, remote netip.AddrPort) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !h.egress.reaches(remote.Addr()) {
+		return syscall.ENETUNREACH
+	}
+	return nil
+}
+
+func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort) (*socket, error) {
+	if err := h.dialable(ctx, remote); err != nil {
 		return nil, err
 	}
 	s, err := h.open("udp", udp.ProtocolNumber)

@@ -127,6 +127,14 @@ func (e *egress) flush() {
 	e.views = e.views[:0]
 }
 
+// reaches reports whether a path to dst is live.
+func (e *egress) reaches(dst netip.Addr) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.paths.to(dst)
+	return p.direct || len(p.group.live) > 0
+}
+
 // setTopology makes later packets use t.
 func (e *egress) setTopology(t *topology.Topology) {
 	e.mu.Lock()
