@@ -49,7 +49,7 @@ in memory. It also writes a report with pictures.`,
 	}
 	f := cmd.Flags()
 	topologyFlag(cmd, &o.topology)
-	f.Float64Var(&o.rate, "rate", 10, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
+	f.Float64Var(&o.rate, "rate", 8, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
 	f.StringSliceVar(&o.policies, "policies", nil, "what to compare (default all)")
 	f.DurationVar(&o.duration, "duration", 8*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "time before that")
