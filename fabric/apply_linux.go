@@ -7,7 +7,6 @@ import (
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,15 +31,6 @@ func Apply(p NodePlan) (Report, error) {
 		return r, fmt.Errorf("configure %s: %w", p.Node, err)
 	}
 	return r, nil
-}
-
-// ApplyIn is Apply in the network namespace ns.
-func ApplyIn(ns netns.NsHandle, p NodePlan) (r Report, err error) {
-	err = inNamespace(ns, func() error {
-		r, err = Apply(p)
-		return err
-	})
-	return r, err
 }
 
 func apply(p NodePlan) (r Report, err error) {

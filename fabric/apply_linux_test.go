@@ -41,12 +41,11 @@ func portedNamespace(t *testing.T, node string, p NodePlan) string {
 
 func applyNamed(t *testing.T, ns string, p NodePlan) Report {
 	t.Helper()
-	h, err := openNamespace(ns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	r, err := ApplyIn(h, p)
+	var r Report
+	err := inNamed(ns, func() (err error) {
+		r, err = Apply(p)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,13 +176,10 @@ func shell(t *testing.T, ns, script string) string {
 
 func TestApply_missingPort(t *testing.T) {
 	needRoot(t)
-	ns := testNamespace(t, "empty")
-	h, err := openNamespace(ns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	_, err = ApplyIn(h, mustPlan(t, mustParse(t, "fat-tree:k=4"), "e0.0"))
+	err := inNamed(testNamespace(t, "empty"), func() error {
+		_, err := Apply(mustPlan(t, mustParse(t, "fat-tree:k=4"), "e0.0"))
+		return err
+	})
 	if err == nil || !strings.Contains(err.Error(), "port p0") {
 		t.Errorf("error %v", err)
 	}

@@ -18,18 +18,9 @@ type Counters struct {
 	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
 }
 
-// ReadCounters returns the counters of the decapsulator of the current network
+// readCounters returns the counters of the decapsulator of h's network
 // namespace, whoever attached it, and nil when there is none. ports are the
 // names of the node's ports. The kernel's ipip device has no such counters.
-func ReadCounters(ports []string) (*Counters, error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer h.Close()
-	return readCounters(h, ports)
-}
-
 func readCounters(h *netlink.Handle, ports []string) (*Counters, error) {
 	links, err := portLinks(h, ports)
 	if err != nil {

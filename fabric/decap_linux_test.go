@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"weft/topology"
@@ -46,7 +47,12 @@ func (b *bounce) counters(t *testing.T) Counters {
 	t.Helper()
 	var c *Counters
 	err := b.lab.Do(b.coreID, func() (err error) {
-		c, err = ReadCounters([]string{"p0", "p1"})
+		h, err := netlink.NewHandle(netlinkFamilies...)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		c, err = readCounters(h, []string{"p0", "p1"})
 		return err
 	})
 	if err != nil {

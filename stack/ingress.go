@@ -3,7 +3,6 @@ package stack
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -40,7 +39,7 @@ const ingressBatch = 64
 func newIngress(c Config, up *endpoint) *ingress {
 	in := &ingress{
 		dev:   c.Device,
-		self:  netip.AddrFrom16(c.Address.As16()).As16(),
+		self:  c.Address.As16(),
 		up:    up,
 		epoch: time.Now(),
 		done:  make(chan struct{}),

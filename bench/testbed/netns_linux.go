@@ -26,8 +26,17 @@ type namespaces struct {
 	lab    *fabric.Lab
 }
 
-// CanUseNamespaces says why this process may not build a lab, nil if it may.
-func CanUseNamespaces() error { return fabric.CanBuildLab() }
+// CanUseNamespaces says why weft hosts cannot run in network namespaces here,
+// nil if they can.
+func CanUseNamespaces() error {
+	if err := fabric.CanBuildLab(); err != nil {
+		return err
+	}
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		return errors.New("no /dev/net/tun: load the module (modprobe tun) or, in a container, pass the device in (--device /dev/net/tun)")
+	}
+	return nil
+}
 
 // InNamespaces builds a lab that lives until Close; it needs root. progress,
 // if not nil, hears of the steps of building.

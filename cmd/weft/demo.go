@@ -169,17 +169,15 @@ func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testb
 	if o.fabric == "memory" {
 		return testbed.InMemory(c), nil, nil
 	}
-	if o.fabric == "auto" {
-		if err := testbed.CanUseNamespaces(); err != nil {
-			return testbed.InMemory(c), []string{fmt.Sprintf("The fabric is in memory, with rate-limited links and without the kernel's TCP, instead of network namespaces: %v.", err)}, nil
+	if err := testbed.CanUseNamespaces(); err != nil {
+		if o.fabric == "netns" {
+			return nil, nil, fmt.Errorf("--fabric=netns: %w; --fabric=memory needs nothing of this", err)
 		}
+		return testbed.InMemory(c), []string{fmt.Sprintf("The fabric is in memory, with rate-limited links and without the kernel's TCP, instead of network namespaces: %v.", err)}, nil
 	}
 	p := newProgress("building " + o.topology)
 	bed, err = testbed.InNamespaces(ctx, o.name, c, p.set)
 	p.end()
-	if err != nil {
-		err = fmt.Errorf("%w (--fabric memory needs no privilege)", err)
-	}
 	return bed, nil, err
 }
 
