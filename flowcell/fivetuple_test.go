@@ -28,9 +28,11 @@ func TestHash_isEqualForEqualAndDependsOnEveryBit(t *testing.T) {
 		}
 		seen[h.Hash(1)] = name
 	}
-	for i := range 128 {
-		flip(fmt.Sprint("source bit ", i), func(f *FiveTuple) { f.Src[i/8] ^= 1 << (i % 8) })
-		flip(fmt.Sprint("destination bit ", i), func(f *FiveTuple) { f.Dst[i/8] ^= 1 << (i % 8) })
+	for i := range 64 {
+		flip(fmt.Sprint("source bit ", i), func(f *FiveTuple) { f.Src.lo ^= 1 << i })
+		flip(fmt.Sprint("source bit ", 64+i), func(f *FiveTuple) { f.Src.hi ^= 1 << i })
+		flip(fmt.Sprint("destination bit ", i), func(f *FiveTuple) { f.Dst.lo ^= 1 << i })
+		flip(fmt.Sprint("destination bit ", 64+i), func(f *FiveTuple) { f.Dst.hi ^= 1 << i })
 	}
 	for i := range 16 {
 		flip(fmt.Sprint("source port bit ", i), func(f *FiveTuple) { f.SrcPort ^= 1 << i })
@@ -51,7 +53,7 @@ func TestHash_spreadsAlikeFlowsEvenly(t *testing.T) {
 	for seed := range uint64(5) {
 		for name, vary := range map[string]func(f *FiveTuple, i int){
 			"ports": func(f *FiveTuple, i int) { f.SrcPort += uint16(i) },
-			"hosts": func(f *FiveTuple, i int) { f.Src[14], f.Src[15] = byte(i>>8), byte(i) },
+			"hosts": func(f *FiveTuple, i int) { f.Src.lo = f.Src.lo&^0xffff | uint64(i) },
 		} {
 			var counts [paths]int
 			for i := range flows {
@@ -85,6 +87,31 @@ func TestHash_avalanches(t *testing.T) {
 	}
 	if share := float64(turned) / float64(n); share < 0.48 || share > 0.52 {
 		t.Errorf("%.3f of the bits turn, want half", share)
+	}
+}
+
+// Half an address that equals a constant of the hash must not hide the other
+// half: whoever may choose addresses could fill a table with collisions.
+func TestHash_noAddressHidesAnother(t *testing.T) {
+	constants := []uint64{0, 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3, 0x1d8e4e27c47d124f}
+	for seed := range uint64(4) {
+		seen := map[uint64]bool{}
+		seed += 1000 // 0 is as good as none
+		n := 0
+		for _, c := range constants {
+			for i := range uint64(50) {
+				for _, f := range []FiveTuple{
+					{Src: Address{c, 7 << i}}, {Src: Address{7 << i, c}},
+					{Dst: Address{c, 7 << i}}, {Dst: Address{7 << i, c}},
+				} {
+					seen[f.Hash(seed)] = true
+					n++
+				}
+			}
+		}
+		if len(seen) != n {
+			t.Errorf("seed %d: %d five-tuples have %d hashes", seed, n, len(seen))
+		}
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 // Errors of Parse. Each names what the packet gets wrong.
 var (
 	ErrTruncated    = errors.New("flowcell: packet shorter than its headers say")
-	ErrVersion      = errors.New("flowcell: not an IPv4 packet")
+	ErrVersion      = errors.New("flowcell: neither an IPv4 nor an IPv6 packet")
 	ErrHeaderLength = errors.New("flowcell: IHL or TCP data offset below 20 bytes")
+	ErrExtensions   = errors.New("flowcell: more IPv6 extension headers than anybody sends")
+	ErrMapped       = errors.New("flowcell: IPv6 packet from or to an IPv4-mapped address, which has no place on the wire")
 )
 
 // TCP flag bits (RFC 9293 §3.1).
@@ -20,17 +22,20 @@ const (
 	FlagPSH
 	FlagACK
 	FlagURG
+	FlagECE
+	FlagCWR
 )
 
 // Packet is what classification and resequencing need to know of an IP packet.
 type Packet struct {
-	Flow     FiveTuple
-	Length   int  // bytes of the IP packet; the slice may be longer (padding)
+	Flow   FiveTuple
+	Length int // bytes of the IP packet; the slice may be longer (padding)
+	// Seq, Payload and Flags are set for unfragmented TCP only.
+	Seq      uint32
+	Payload  int32  // bytes of TCP payload
+	ID       uint16 // the IPv4 ID, or the lower half of the IPv6 flow label: see Number
+	Flags    uint8
 	Fragment bool // part of a fragmented datagram: ports are unknown, Flow has none
-	// The rest is set for unfragmented TCP only.
-	Seq     uint32
-	Payload int // bytes of TCP payload
-	Flags   uint8
 }
 
 // IsTCP reports whether the TCP fields are set.
@@ -42,67 +47,65 @@ func (p *Packet) IsPureACK() bool {
 	return p.IsTCP() && p.Payload == 0 && p.Flags&(FlagSYN|FlagFIN|FlagRST) == 0
 }
 
-// Parse reads an IPv4 packet. It allocates nothing and never panics.
-func Parse(b []byte) (Packet, error) {
-	var p Packet
-	if len(b) < 1 || b[0]>>4 != 4 {
-		if len(b) < 1 {
-			return p, ErrTruncated
-		}
-		return p, ErrVersion
-	}
+// Parse reads an IPv4 or IPv6 packet. It allocates nothing, keeps nothing of b
+// and never panics. After an error p is of no use.
+func (p *Packet) Parse(b []byte) error {
 	if len(b) < 20 {
-		return p, ErrTruncated
+		if len(b) > 0 && b[0]>>4 != 4 && b[0]>>4 != 6 {
+			return ErrVersion
+		}
+		return ErrTruncated
+	}
+	if b[0]>>4 != 4 {
+		return p.parse6(b)
 	}
 	ihl := int(b[0]&0xf) * 4
 	if ihl < 20 {
-		return p, ErrHeaderLength
+		return ErrHeaderLength
 	}
 	p.Length = int(binary.BigEndian.Uint16(b[2:]))
 	if p.Length < ihl || p.Length > len(b) {
-		return p, ErrTruncated
+		return ErrTruncated
 	}
-	p.Flow.Src = mapped(b[12:16])
-	p.Flow.Dst = mapped(b[16:20])
+	p.ID = binary.BigEndian.Uint16(b[4:])
+	p.Flow.Src = Address{0, mapped | uint64(binary.BigEndian.Uint32(b[12:]))}
+	p.Flow.Dst = Address{0, mapped | uint64(binary.BigEndian.Uint32(b[16:]))}
 	p.Flow.Proto = b[9]
 	// More-fragments or an offset: only the first fragment has ports, and all
 	// fragments of a flow must take one path.
-	if p.Fragment = binary.BigEndian.Uint16(b[6:])&0x3fff != 0; p.Fragment {
-		return p, nil
+	p.Fragment = binary.BigEndian.Uint16(b[6:])&0x3fff != 0
+	return p.transport(b[ihl:p.Length])
+}
+
+// transport reads what stands behind the IP headers.
+func (p *Packet) transport(b []byte) error {
+	p.Flow.SrcPort, p.Flow.DstPort, p.Seq, p.Payload, p.Flags = 0, 0, 0, 0, 0
+	if p.Fragment {
+		return nil
 	}
-	l4 := b[ihl:p.Length]
 	switch p.Flow.Proto {
-	case ProtoUDP:
-		if len(l4) < 8 {
-			return p, ErrTruncated
-		}
-		p.ports(l4)
 	case ProtoTCP:
-		if len(l4) < 20 {
-			return p, ErrTruncated
+		if len(b) < 20 {
+			return ErrTruncated
 		}
-		offset := int(l4[12]>>4) * 4
+		offset := int(b[12]>>4) * 4
 		if offset < 20 {
-			return p, ErrHeaderLength
+			return ErrHeaderLength
 		}
-		if offset > len(l4) {
-			return p, ErrTruncated
+		if offset > len(b) {
+			return ErrTruncated
 		}
-		p.ports(l4)
-		p.Seq = binary.BigEndian.Uint32(l4[4:])
-		p.Flags = l4[13]
-		p.Payload = len(l4) - offset
+		p.Flow.SrcPort = binary.BigEndian.Uint16(b[0:])
+		p.Flow.DstPort = binary.BigEndian.Uint16(b[2:])
+		p.Seq = binary.BigEndian.Uint32(b[4:])
+		p.Flags = b[13]
+		p.Payload = int32(len(b) - offset)
+	case ProtoUDP:
+		if len(b) < 8 {
+			return ErrTruncated
+		}
+		p.Flow.SrcPort = binary.BigEndian.Uint16(b[0:])
+		p.Flow.DstPort = binary.BigEndian.Uint16(b[2:])
 	}
-	return p, nil
-}
-
-func (p *Packet) ports(l4 []byte) {
-	p.Flow.SrcPort = binary.BigEndian.Uint16(l4[0:])
-	p.Flow.DstPort = binary.BigEndian.Uint16(l4[2:])
-}
-
-func mapped(b []byte) (a [16]byte) {
-	a[10], a[11] = 0xff, 0xff
-	copy(a[12:], b)
-	return a
+	return nil
 }

@@ -19,7 +19,7 @@ func unhex(s string) []byte {
 
 // A TCP segment of five bytes, PSH and ACK, 10.0.0.2:40000 to 10.3.1.3:80.
 func tcpPacket() []byte {
-	return unhex("4500002d 00014000 4006 0000 0a000002 0a030103" +
+	return unhex("4500002d 1a2b4000 4006 0000 0a000002 0a030103" +
 		"9c400050 89abcdef 01020304 5018ffff 00000000" + "68656c6c6f")
 }
 
@@ -29,26 +29,35 @@ func udpPacket() []byte {
 
 func tuple(proto uint8, src, dst string) FiveTuple {
 	a, b := netip.MustParseAddrPort(src), netip.MustParseAddrPort(dst)
-	return FiveTuple{a.Addr().As16(), b.Addr().As16(), a.Port(), b.Port(), proto}
+	return FiveTuple{AddressFrom(a.Addr()), AddressFrom(b.Addr()), a.Port(), b.Port(), proto}
+}
+
+// parse is Parse into a Packet that another has been parsed into before, for
+// nothing of it may stay.
+func parse(b []byte) (Packet, error) {
+	p := Packet{Flow: tuple(99, "[2001:db8::99]:99", "[2001:db8::99]:99"),
+		Length: 99, Seq: 99, Payload: 99, ID: 99, Flags: 99, Fragment: true}
+	err := p.Parse(b)
+	return p, err
 }
 
 func TestParse_tcp(t *testing.T) {
 	want := Packet{
 		Flow:   tuple(ProtoTCP, "10.0.0.2:40000", "10.3.1.3:80"),
-		Length: 45, Seq: 0x89abcdef, Payload: 5, Flags: FlagPSH | FlagACK,
+		Length: 45, Seq: 0x89abcdef, Payload: 5, ID: 0x1a2b, Flags: FlagPSH | FlagACK,
 	}
-	if p, err := Parse(tcpPacket()); err != nil || p != want {
+	if p, err := parse(tcpPacket()); err != nil || p != want {
 		t.Errorf("%+v, %v; want %+v", p, err, want)
 	}
 	// Bytes behind the packet are an Ethernet frame's padding, not payload.
-	if p, err := Parse(append(tcpPacket(), 0, 0, 0)); err != nil || p != want {
+	if p, err := parse(append(tcpPacket(), 0, 0, 0)); err != nil || p != want {
 		t.Errorf("with padding: %+v, %v; want %+v", p, err, want)
 	}
 }
 
 func TestParse_udp(t *testing.T) {
-	want := Packet{Flow: tuple(ProtoUDP, "10.0.0.2:5353", "10.3.1.3:53"), Length: 30}
-	if p, err := Parse(udpPacket()); err != nil || p != want || p.IsTCP() {
+	want := Packet{Flow: tuple(ProtoUDP, "10.0.0.2:5353", "10.3.1.3:53"), Length: 30, ID: 1}
+	if p, err := parse(udpPacket()); err != nil || p != want || p.IsTCP() {
 		t.Errorf("%+v, %v; want %+v", p, err, want)
 	}
 }
@@ -57,8 +66,8 @@ func TestParse_otherProtocolsHaveNoPorts(t *testing.T) {
 	for _, proto := range []uint8{ProtoICMP, ProtoIPIP, 0, 47, 50, 132, 255} {
 		b := udpPacket()
 		b[9] = proto
-		want := Packet{Flow: tuple(proto, "10.0.0.2:0", "10.3.1.3:0"), Length: 30}
-		if p, err := Parse(b); err != nil || p != want {
+		want := Packet{Flow: tuple(proto, "10.0.0.2:0", "10.3.1.3:0"), Length: 30, ID: 1}
+		if p, err := parse(b); err != nil || p != want {
 			t.Errorf("protocol %d: %+v, %v; want %+v", proto, p, err, want)
 		}
 	}
@@ -70,7 +79,7 @@ func TestParse_options(t *testing.T) {
 		"9c400050 00000007 00000000 8002ffff 00000000")
 	b = append(b, unhex("020405b4 01030307 04020000 616263")...)
 	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
-	p, err := Parse(b)
+	p, err := parse(b)
 	if err != nil || p.Seq != 7 || p.Payload != 3 || p.Flags != FlagSYN || p.Flow.DstPort != 80 {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -83,7 +92,7 @@ func TestParse_fragmentsHaveNoPorts(t *testing.T) {
 	} {
 		for _, b := range [][]byte{tcpPacket(), udpPacket()} {
 			binary.BigEndian.PutUint16(b[6:], field)
-			p, err := Parse(b)
+			p, err := parse(b)
 			if err != nil || p.Fragment != fragment || (p.Flow.SrcPort == 0) != fragment {
 				t.Errorf("flags and offset %04x: %+v, %v", field, p, err)
 			}
@@ -97,10 +106,13 @@ func TestParse_fragmentsHaveNoPorts(t *testing.T) {
 func TestParse_truncatedAnywhere(t *testing.T) {
 	for _, whole := range [][]byte{tcpPacket(), udpPacket()} {
 		for n := range len(whole) {
-			if p, err := Parse(whole[:n:n]); err != ErrTruncated {
+			if p, err := parse(whole[:n:n]); err != ErrTruncated {
 				t.Errorf("%d bytes of %d: %+v, %v", n, len(whole), p, err)
 			}
 		}
+	}
+	if p, err := parse([]byte{0x70}); err != ErrVersion {
+		t.Errorf("one byte of version 7: %+v, %v", p, err)
 	}
 	// The same with a length field that agrees with what is there.
 	transport := map[uint8]int{ProtoTCP: 20, ProtoUDP: 8}
@@ -108,7 +120,7 @@ func TestParse_truncatedAnywhere(t *testing.T) {
 		for n := 20; n < len(whole); n++ {
 			b := bytes.Clone(whole[:n])
 			binary.BigEndian.PutUint16(b[2:], uint16(n))
-			_, err := Parse(b)
+			_, err := parse(b)
 			if short := n < 20+transport[b[9]]; short && err != ErrTruncated || !short && err != nil {
 				t.Errorf("protocol %d of %d bytes: %v", b[9], n, err)
 			}
@@ -125,8 +137,10 @@ func TestParse_badHeaders(t *testing.T) {
 		edit func([]byte)
 		want error
 	}{
-		{"version 6", set(0, 0x65), ErrVersion},
 		{"version 0", set(0, 0x05), ErrVersion},
+		{"version 5", set(0, 0x55), ErrVersion},
+		{"version 6", set(0, 0x65), ErrTruncated}, // its length is elsewhere
+		{"version 15", set(0, 0xf5), ErrVersion},
 		{"IHL 0", set(0, 0x40), ErrHeaderLength},
 		{"IHL 4", set(0, 0x44), ErrHeaderLength},
 		{"IHL beyond the packet", set(0, 0x4f), ErrTruncated},
@@ -139,7 +153,7 @@ func TestParse_badHeaders(t *testing.T) {
 	} {
 		b := tcpPacket()
 		c.edit(b)
-		if p, err := Parse(b); err != c.want {
+		if p, err := parse(b); err != c.want {
 			t.Errorf("%s: %+v, %v; want %v", c.name, p, err, c.want)
 		}
 	}
@@ -147,7 +161,7 @@ func TestParse_badHeaders(t *testing.T) {
 
 func TestIsPureACK_carriesNothing(t *testing.T) {
 	for _, c := range []struct {
-		payload int
+		payload int32
 		flags   uint8
 		want    bool
 	}{
@@ -171,8 +185,10 @@ func TestIsPureACK_carriesNothing(t *testing.T) {
 func TestParse_allocatesNothing(t *testing.T) {
 	good, bad := tcpPacket(), tcpPacket()[:30]
 	if n := testing.AllocsPerRun(100, func() {
-		p, err := Parse(good)
-		if _, err2 := Parse(bad); err != nil || err2 == nil || p.Flow.Hash(1) == 0 {
+		var p Packet
+		err := p.Parse(good)
+		hash := p.Flow.Hash(1)
+		if err2 := p.Parse(bad); err != nil || err2 == nil || hash == 0 {
 			t.Fatal(err, err2)
 		}
 	}); n != 0 {
@@ -185,39 +201,123 @@ func FuzzParse(f *testing.F) {
 	f.Add(udpPacket())
 	f.Add(append(tcpPacket(), 0, 0))
 	f.Add(tcpPacket()[:33])
+	f.Add(packet6(ProtoTCP, tcpSegment))
+	f.Add(append(packet6(fragment, atomicHeader(ProtoUDP), udpDatagram), 0))
+	f.Add(packet6(hopByHop, extension(routing, 2), extension(destinationOptions, 0), extension(fragment, 1), fragmentHeader(ProtoTCP, 8, true), tcpSegment))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
-		p, err := Parse(b)
+		p, err := parse(b)
 		if !bytes.Equal(b, before) {
 			t.Fatalf("%x became %x", before, b)
+		}
+		want, ok := obvious(b)
+		if (err == nil) != ok || ok && p != want {
+			t.Fatalf("%x: %+v, %v; want %+v, %v", b, p, err, want, ok)
 		}
 		if err != nil {
 			return
 		}
-		ihl := int(b[0]&0xf) * 4
-		if p.Length < ihl || p.Length > len(b) || !bytes.Equal(p.Flow.Src[12:], b[12:16]) || !bytes.Equal(p.Flow.Dst[12:], b[16:20]) {
-			t.Fatalf("%x: %+v", b, p)
-		}
-		if p.IsTCP() {
-			if offset := int(b[ihl+12]>>4) * 4; p.Payload < 0 || ihl+offset+p.Payload != p.Length || p.Seq != binary.BigEndian.Uint32(b[ihl+4:]) {
-				t.Fatalf("%x: %+v", b, p)
-			}
-		} else if p.Payload != 0 || p.Flags != 0 || p.Seq != 0 || p.IsPureACK() {
+		if !p.IsTCP() && (p.Payload != 0 || p.Flags != 0 || p.Seq != 0 || p.IsPureACK()) {
 			t.Fatalf("%x: %+v", b, p)
 		}
 		// What is behind the packet's end has no say.
-		if short, err := Parse(b[:p.Length]); err != nil || short != p {
+		if short, err := parse(b[:p.Length]); err != nil || short != p {
 			t.Fatalf("%x without padding: %+v, %v; want %+v", b, short, err, p)
 		}
 	})
 }
 
-func BenchmarkParse(b *testing.B) {
-	packet := tcpPacket()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Parse(packet); err != nil {
-			b.Fatal(err)
+// obvious is Parse without haste: it collects the headers, then looks.
+func obvious(b []byte) (p Packet, ok bool) {
+	number := func(b []byte) (n uint64) {
+		for _, x := range b {
+			n = n<<8 | uint64(x)
 		}
+		return n
+	}
+	at := func(i, n int) []byte { // n bytes at i, or zeros if they are not there
+		if p.Length > 0 && i+n > p.Length || i+n > len(b) {
+			ok = false
+			return make([]byte, n)
+		}
+		return b[i : i+n]
+	}
+	ok = true
+	var transport int
+	switch number(at(0, 1)) >> 4 {
+	case 4:
+		if p.Length = int(number(at(2, 2))); p.Length > len(b) || p.Length < 20 {
+			return p, false
+		}
+		src, _ := netip.AddrFromSlice(at(12, 4))
+		dst, _ := netip.AddrFromSlice(at(16, 4))
+		p.Flow.Src, p.Flow.Dst, p.Flow.Proto = AddressFrom(src), AddressFrom(dst), at(9, 1)[0]
+		p.ID = uint16(number(at(4, 2)))
+		p.Fragment = number(at(6, 2))%(1<<14) != 0
+		if transport = int(number(at(0, 1))%16) * 4; transport < 20 || transport > p.Length {
+			return p, false
+		}
+	case 6:
+		if p.Length = 40 + int(number(at(4, 2))); p.Length > len(b) {
+			return p, false
+		}
+		src, _ := netip.AddrFromSlice(at(8, 16))
+		dst, _ := netip.AddrFromSlice(at(24, 16))
+		if src.Is4In6() || dst.Is4In6() {
+			return p, false
+		}
+		p.Flow.Src, p.Flow.Dst, p.Flow.Proto = AddressFrom(src), AddressFrom(dst), at(6, 1)[0]
+		p.ID = uint16(number(at(2, 2)))
+		transport = 40
+		for n := 0; ok && !p.Fragment; n++ {
+			length := 0
+			switch p.Flow.Proto {
+			case 0, 43, 60:
+				length = 8 * (1 + int(number(at(transport+1, 1))))
+			case 44:
+				length = 8
+				p.Fragment = number(at(transport+2, 2))&0xfff9 != 0
+			}
+			if length == 0 {
+				break
+			}
+			if n == maxExtensions-1 && !p.Fragment { // no room for what must follow
+				return p, false
+			}
+			p.Flow.Proto = at(transport, length)[0]
+			transport += length
+		}
+	default:
+		return p, false
+	}
+	if p.Fragment || !ok {
+		return p, ok
+	}
+	switch p.Flow.Proto {
+	case 6:
+		p.Flow.SrcPort, p.Flow.DstPort = uint16(number(at(transport, 2))), uint16(number(at(transport+2, 2)))
+		p.Seq, p.Flags = uint32(number(at(transport+4, 4))), at(transport+13, 1)[0]
+		offset := int(at(transport+12, 1)[0]>>4) * 4
+		at(transport, max(offset, 20))
+		ok = ok && offset >= 20
+		p.Payload = int32(p.Length - transport - offset)
+	case 17:
+		p.Flow.SrcPort, p.Flow.DstPort = uint16(number(at(transport, 2))), uint16(number(at(transport+2, 2)))
+		at(transport, 8)
+	}
+	return p, ok
+}
+
+func BenchmarkParse(b *testing.B) {
+	for name, packet := range map[string][]byte{"IPv4": tcpPacket(), "IPv6": packet6(ProtoTCP, tcpSegment)} {
+		b.Run(name, func(b *testing.B) {
+			var p Packet
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Parse(packet); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

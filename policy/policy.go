@@ -5,6 +5,7 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"weft/drb"
 	"weft/flowcell"
@@ -18,28 +19,93 @@ type Policy struct {
 	Source string // where it comes from
 }
 
+// The units of the table, each with its default measure.
+var (
+	packet  = flowcell.Unit{Kind: flowcell.UnitPacket}
+	flow    = flowcell.Unit{Kind: flowcell.UnitFlow}
+	cell64  = flowcell.Unit{Kind: flowcell.UnitFlowcell, Bytes: flowcell.FlowcellBytes}
+	flowlet = flowcell.Unit{Kind: flowcell.UnitFlowlet, Gap: flowcell.FlowletGap}
+)
+
 // PerFlow is how traffic that must not be reordered is spread: one path per
 // flow, whatever the policy of the rest.
-var PerFlow = Policy{"ecmp", flowcell.UnitFlow, drb.Hash, "baseline"}
+var PerFlow = Policy{"ecmp", flow, drb.Hash, "baseline"}
 
 var table = []Policy{
 	PerFlow,
-	{"rb", flowcell.UnitPacket, drb.Random, "DRB §3.1.2"},
-	{"rrb", flowcell.UnitPacket, drb.RoundRobin, "DRB §3.1.2"},
-	{"drb", flowcell.UnitPacket, drb.DigitReversal, "DRB §3.1.2"},
+	{"rb", packet, drb.Random, "DRB §3.1.2"},
+	{"rrb", packet, drb.RoundRobin, "DRB §3.1.2"},
+	{"drb", packet, drb.DigitReversal, "DRB §3.1.2"},
+	{"presto", cell64, drb.RoundRobin, "Luopan §2.1"},
+	{"flowcell-drb", cell64, drb.DigitReversal, "ours"},
+	{"letflow", flowlet, drb.Random, "Luopan §6"},
 }
 
 // Default is the policy of those who name none.
 const Default = "drb"
 
-// Get finds a policy by name.
-func Get(name string) (Policy, error) {
+// Options adjust a policy. One set of them serves the whole table: what does
+// not concern a row's unit has no effect on it.
+type Options struct {
+	// FlowcellBytes is how much TCP payload a flowcell holds at most, in bytes,
+	// from MinFlowcellBytes to MaxFlowcellBytes; 0 means 65,536 (Presto). The
+	// smaller the flowcells, the more evenly spread and the more often out of
+	// order.
+	FlowcellBytes int
+	// FlowletGap is the pause that a flow must exceed for its next packet to
+	// begin a flowlet, from MinFlowletGap to MaxFlowletGap; 0 means 500 µs
+	// (CONGA §3.6). A gap longer than the paths' difference in delay keeps
+	// packets in order.
+	FlowletGap time.Duration
+}
+
+// Bounds of Options.
+const (
+	// The 1,024 numbers of flowcells must not be used up twice over by what is
+	// under way: flowcells of 1 KB allow for 512 KB, those of 64 KB for 32 MB.
+	MinFlowcellBytes = 1 << 10
+	// More than 63 segments a flowcell does not hold whatever its size.
+	MaxFlowcellBytes = 1 << 20
+
+	MinFlowletGap = time.Microsecond
+	MaxFlowletGap = 10 * time.Second
+)
+
+// Validate checks all options, those too that a policy does not use.
+func (o Options) Validate() error {
+	if n := o.FlowcellBytes; n != 0 && (n < MinFlowcellBytes || n > MaxFlowcellBytes) {
+		return fmt.Errorf("FlowcellBytes is %d, must be from %d to %d, or 0 for %d",
+			n, MinFlowcellBytes, MaxFlowcellBytes, flowcell.FlowcellBytes)
+	}
+	if g := o.FlowletGap; g != 0 && (g < MinFlowletGap || g > MaxFlowletGap) {
+		return fmt.Errorf("FlowletGap is %v, must be from %v to %v, or 0 for %v",
+			g, MinFlowletGap, MaxFlowletGap, flowcell.FlowletGap)
+	}
+	return nil
+}
+
+// New returns the policy of that name, adjusted. An error names the known ones,
+// or the option that is wrong.
+func New(name string, o Options) (Policy, error) {
+	if err := o.Validate(); err != nil {
+		return Policy{}, fmt.Errorf("policy options: %w", err)
+	}
 	for _, p := range table {
 		if p.Name == name {
+			p.adjust(o)
 			return p, nil
 		}
 	}
 	return Policy{}, fmt.Errorf("policy %q: unknown; known: %s", name, strings.Join(Names(), ", "))
+}
+
+func (p *Policy) adjust(o Options) {
+	switch {
+	case p.Unit.Kind == flowcell.UnitFlowcell && o.FlowcellBytes != 0:
+		p.Unit.Bytes = o.FlowcellBytes
+	case p.Unit.Kind == flowcell.UnitFlowlet && o.FlowletGap != 0:
+		p.Unit.Gap = o.FlowletGap
+	}
 }
 
 // Names lists the policies in the order of the table.
@@ -53,4 +119,4 @@ func Names() []string {
 
 // Sprays reports whether packets of one flow may take different paths, so that
 // the receiver must put them back in order.
-func (p Policy) Sprays() bool { return p.Unit != flowcell.UnitFlow }
+func (p Policy) Sprays() bool { return p.Unit.Kind != flowcell.UnitFlow }

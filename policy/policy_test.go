@@ -4,23 +4,80 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/drb"
 	"weft/flowcell"
 )
 
-func TestGet_everyName(t *testing.T) {
-	for _, want := range []Policy{
-		{"ecmp", flowcell.UnitFlow, drb.Hash, "baseline"},
-		{"rb", flowcell.UnitPacket, drb.Random, "DRB §3.1.2"},
-		{"rrb", flowcell.UnitPacket, drb.RoundRobin, "DRB §3.1.2"},
-		{"drb", flowcell.UnitPacket, drb.DigitReversal, "DRB §3.1.2"},
-	} {
-		if got, err := Get(want.Name); err != nil || got != want {
-			t.Errorf("Get(%q) = %+v, %v; want %+v", want.Name, got, err, want)
+func TestNew_everyName(t *testing.T) {
+	cell := flowcell.Unit{Kind: flowcell.UnitFlowcell, Bytes: 65536}
+	flowlet := flowcell.Unit{Kind: flowcell.UnitFlowlet, Gap: 500 * time.Microsecond}
+	want := []Policy{
+		{"ecmp", flowcell.Unit{Kind: flowcell.UnitFlow}, drb.Hash, "baseline"},
+		{"rb", flowcell.Unit{}, drb.Random, "DRB §3.1.2"},
+		{"rrb", flowcell.Unit{}, drb.RoundRobin, "DRB §3.1.2"},
+		{"drb", flowcell.Unit{}, drb.DigitReversal, "DRB §3.1.2"},
+		{"presto", cell, drb.RoundRobin, "Luopan §2.1"},
+		{"flowcell-drb", cell, drb.DigitReversal, "ours"},
+		{"letflow", flowlet, drb.Random, "Luopan §6"},
+	}
+	for i, w := range want {
+		if got, err := New(w.Name, Options{}); err != nil || got != w {
+			t.Errorf("New(%q) = %+v, %v; want %+v", w.Name, got, err, w)
 		}
-		if !slices.Contains(Names(), want.Name) {
-			t.Errorf("Names() = %v, without %s", Names(), want.Name)
+		if names := Names(); len(names) != len(want) || names[i] != w.Name {
+			t.Errorf("Names() = %v, want %s at %d of %d", names, w.Name, i, len(want))
+		}
+	}
+}
+
+func TestNew_adjustsItsUnitOnly(t *testing.T) {
+	o := Options{FlowcellBytes: 10_000, FlowletGap: time.Millisecond}
+	for _, name := range Names() {
+		want, _ := New(name, Options{})
+		switch want.Unit.Kind {
+		case flowcell.UnitFlowcell:
+			want.Unit.Bytes = 10_000
+		case flowcell.UnitFlowlet:
+			want.Unit.Gap = time.Millisecond
+		}
+		if got, err := New(name, o); err != nil || got != want {
+			t.Errorf("New(%q, %+v) = %+v, %v; want %+v", name, o, got, err, want)
+		}
+		// The table is not changed by it.
+		if got, _ := New(name, Options{}); got.Unit == want.Unit && got.Unit.Cuts() {
+			t.Errorf("%s keeps the options of who came before: %+v", name, got)
+		}
+	}
+}
+
+func TestNew_badOptionsNameTheField(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		names   []string // empty: fine
+	}{
+		{Options{FlowcellBytes: -1}, []string{"FlowcellBytes is -1", "1024 to 1048576", "65536"}},
+		{Options{FlowcellBytes: 1023}, []string{"FlowcellBytes is 1023"}},
+		{Options{FlowcellBytes: 1024}, nil},
+		{Options{FlowcellBytes: 1 << 20}, nil},
+		{Options{FlowcellBytes: 1<<20 + 1}, []string{"FlowcellBytes is 1048577"}},
+		{Options{FlowletGap: -1}, []string{"FlowletGap is -1ns", "1µs to 10s", "500µs"}},
+		{Options{FlowletGap: 999}, []string{"FlowletGap is 999ns"}},
+		{Options{FlowletGap: time.Microsecond}, nil},
+		{Options{FlowletGap: 10 * time.Second}, nil},
+		{Options{FlowletGap: 10*time.Second + 1}, []string{"FlowletGap is 10.000000001s"}},
+	} {
+		for _, name := range Names() { // one set of options serves all
+			_, err := New(name, c.options)
+			if (err == nil) != (c.names == nil) {
+				t.Errorf("New(%q, %+v): %v", name, c.options, err)
+			}
+			for _, s := range c.names {
+				if err != nil && !strings.Contains(err.Error(), s) {
+					t.Errorf("New(%q, %+v): %v; does not say %q", name, c.options, err, s)
+				}
+			}
 		}
 	}
 }
@@ -28,8 +85,8 @@ func TestGet_everyName(t *testing.T) {
 func TestNames_areFoundAndUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range Names() {
-		if p, err := Get(name); err != nil || p.Name != name || p.Source == "" || seen[name] {
-			t.Errorf("Get(%q) = %+v, %v", name, p, err)
+		if p, err := New(name, Options{}); err != nil || p.Name != name || p.Source == "" || seen[name] {
+			t.Errorf("New(%q) = %+v, %v", name, p, err)
 		}
 		seen[name] = true
 	}
@@ -38,28 +95,41 @@ func TestNames_areFoundAndUnique(t *testing.T) {
 	}
 }
 
-func TestGet_unknownListsTheKnown(t *testing.T) {
+func TestNew_unknownListsTheKnown(t *testing.T) {
 	for _, name := range []string{"", "DRB", "drb ", "letfly"} {
-		_, err := Get(name)
+		_, err := New(name, Options{})
 		if err == nil {
-			t.Errorf("Get(%q) finds something", name)
+			t.Errorf("New(%q) finds something", name)
 			continue
 		}
 		for _, s := range append(Names(), `"`+name+`"`) {
 			if !strings.Contains(err.Error(), s) {
-				t.Errorf("Get(%q): %v; does not say %s", name, err, s)
+				t.Errorf("New(%q): %v; does not say %s", name, err, s)
 			}
 		}
 	}
 }
 
 func TestSprays_onlyWhenAFlowMayChangePaths(t *testing.T) {
-	for name, want := range map[string]bool{"ecmp": false, "rb": true, "rrb": true, "drb": true} {
-		if p, _ := Get(name); p.Sprays() != want {
+	for _, name := range Names() {
+		if p, _ := New(name, Options{}); p.Sprays() != (name != "ecmp") {
 			t.Errorf("%s sprays: %v", name, p.Sprays())
 		}
 	}
 	if PerFlow.Sprays() {
 		t.Error("PerFlow sprays")
+	}
+}
+
+func TestTable_unitsHaveTheirMeasure(t *testing.T) {
+	for _, name := range Names() {
+		p, _ := New(name, Options{})
+		u := p.Unit
+		if (u.Bytes > 0) != (u.Kind == flowcell.UnitFlowcell) || (u.Gap > 0) != (u.Kind == flowcell.UnitFlowlet) {
+			t.Errorf("%s: %+v", name, u)
+		}
+		if !slices.Contains([]drb.Rule{drb.DigitReversal, drb.RoundRobin, drb.Random, drb.Hash}, p.Rule) {
+			t.Errorf("%s has no rule", name)
+		}
 	}
 }

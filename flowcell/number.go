@@ -1,0 +1,55 @@
+package flowcell
+
+import "encoding/binary"
+
+// Number says to which flowcell of its flow a packet belongs and where in it.
+// On the wire it is the IPv4 ID of an atomic datagram, which is free for the
+// sender's use (RFC 6864 §4.1), or the lower half of the IPv6 flow label: the
+// flowcell in the high 10 bits, which wrap, the index of the segment inside it
+// in the low 6. A kernel that cuts a super-segment adds 1 to the ID for every
+// segment, so the numbers come out right; 64 KB are 46 segments of 1448 bytes.
+//
+// The last index is never used: a flowcell has at most 63 segments. A sender
+// who knows nothing of flowcells and counts its packets in the ID goes through
+// that index again and again, so it can be told from one who numbers.
+//
+// A Number is a hint. Who reads it must not rely on the sender.
+type Number uint16
+
+const (
+	// Cells is how many flowcells can be told apart: they are numbered modulo
+	// this.
+	Cells = 1 << 10
+	// MaxIndex is the highest index of a segment in a flowcell.
+	MaxIndex = 1<<indexBits - 2
+
+	indexBits = 6
+)
+
+// MakeNumber returns the Number of a segment in a flowcell, which it takes
+// modulo Cells. index is at most MaxIndex.
+func MakeNumber(cell uint16, index uint8) Number {
+	return Number(cell<<indexBits | uint16(index))
+}
+
+// Cell is the flowcell's number, below Cells.
+func (n Number) Cell() uint16 { return uint16(n >> indexBits) }
+
+// Index is the segment's place in its flowcell. Above MaxIndex nobody numbers.
+func (n Number) Index() uint8 { return uint8(n & (1<<indexBits - 1)) }
+
+// Stamp writes the Number into the header of an unfragmented IPv4 packet, which
+// Parse has accepted, sets DF, without which the ID would not be free, and
+// mends the checksum (RFC 1624 §3).
+func (n Number) Stamp(packet []byte) {
+	const df = 0x4000
+	h := packet[:20]
+	id, flags := binary.BigEndian.Uint16(h[4:]), binary.BigEndian.Uint16(h[6:])
+	sum := uint32(^binary.BigEndian.Uint16(h[10:])) +
+		uint32(^id) + uint32(n) + uint32(^flags) + uint32(flags|df)
+	sum = sum>>16 + sum&0xffff
+	sum += sum >> 16
+	binary.BigEndian.PutUint16(h[4:], uint16(n))
+	binary.BigEndian.PutUint16(h[6:], flags|df)
+	binary.BigEndian.PutUint16(h[10:], ^uint16(sum))
+}
