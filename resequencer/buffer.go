@@ -12,186 +12,216 @@ import (
 // A Buffer is not safe for concurrent use.
 type Buffer[P any] struct {
 	config Config
-	table  table[P]
-	byAge  ring[packet[P]] // everything held, the oldest first; so is the next deadline
-	free   []*packet[P]    // at most Config.TotalPackets
-	now    time.Duration   // of the latest Push
-	stats  Stats
+	direct bool // what is in order is delivered at once
+	presto bool
+	waits  waits
+	now    time.Duration // the latest that was told
+
+	flows   *flowcell.Table[flow[P]]
+	changes int // flows added or forgotten: pointers to others may have moved
+	found   []*flow[P]
+	peers   *flowcell.Table[*peer[P]]
+	queues  []ring[run[P]]   // by class of waits, the first to be due first; the last is Juggler's for merging
+	holding ring[holding[P]] // flows that hold, those that began first before others
+	pool    pool[P]
+
+	out   []P // of the call under way
+	stats Stats
 }
 
 // New returns an empty Buffer. See Config.Validate.
 func New[P any](c Config) *Buffer[P] {
-	b := &Buffer[P]{config: c.withDefaults()}
-	b.table.init()
-	b.byAge.init(nil)
+	c = c.withDefaults()
+	b := &Buffer[P]{
+		config: c,
+		direct: c.Discipline == Presto || c.Discipline == Sequence,
+		presto: c.Discipline == Presto,
+		waits:  newWaits(c.MinHold, c.Hold),
+		found:  make([]*flow[P], batch),
+	}
+	b.flows = flowcell.NewTable(flowcell.TableConfig[flow[P]]{
+		Capacity: c.Flows,
+		Seed:     c.Seed,
+		Rank:     (*flow[P]).rank,
+		Evict:    b.evict,
+	})
+	b.peers = flowcell.NewTable(flowcell.TableConfig[*peer[P]]{
+		Capacity: c.Flows,
+		Seed:     c.Seed,
+		Rank:     peerRank[P],
+		Evict:    b.evictPeer,
+	})
+	b.queues = make([]ring[run[P]], b.waits.n+1)
+	for i := range b.queues {
+		b.queues[i].init(nil)
+	}
+	b.holding.init(nil)
+	b.pool.rng = c.Seed | 1
 	return b
 }
 
-// Push takes one TCP packet that arrived at now, which counts from any fixed
-// point and does not run backwards, and appends to out whatever may be
-// delivered, in order. It returns out.
+// special are the flags that are not those of plain data.
+const special = flowcell.FlagSYN | flowcell.FlagFIN | flowcell.FlagRST
+
+// Push takes one packet that arrived at now, which counts from any fixed point
+// and does not run backwards, and appends to out whatever may be delivered, in
+// order. It returns out. It keeps no reference to s.
 //
 // A segment whose distance from its flow no TCP window explains begins the flow
-// anew, as a SYN does. Deadlines are Expire's: a packet that arrives after one
-// but before Expire still fills its gap.
-func (b *Buffer[P]) Push(s Segment, p P, now time.Duration, out []P) []P {
+// anew, as a SYN does. What is not TCP is delivered at once. Deadlines are
+// Expire's: a packet that arrives after one but before Expire still fills its
+// gap.
+func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
-	reset := s.Flags&flowcell.FlagRST != 0
-	n := s.length()
-	if n == 0 && !reset {
+	if s.Payload == 0 && s.Flags&special == 0 {
 		b.stats.Passed++
 		return append(out, p)
 	}
-	f := b.table.get(s.Flow)
-	if reset {
-		if f != nil {
-			out = b.release(f, all, &b.stats.Flushed, out)
-			b.table.forget(f)
-		}
-		b.stats.Passed++
-		return append(out, p)
-	}
-	switch {
-	case f == nil:
-		f, out = b.add(s.Flow, out)
-		f.start(&s)
-	case f.begins(&s):
-		out = b.release(f, all, &b.stats.Flushed, out)
-		f.start(&s)
-	}
-	end := s.Seq + n
-	if f.arrived.see(s.Seq, end) {
-		b.stats.ArrivedOutOfOrder++
-	}
-	if b.config.Off {
-		return b.deliver(f, s.Seq, end, p, &b.stats.Passed, out)
-	}
-	if !plausible(s.Seq, f.next) {
-		out = b.release(f, all, &b.stats.Flushed, out)
-		f.next = s.Seq
-	}
-	switch d := ahead(s.Seq, f.next); {
-	case d == 0:
-		out = b.deliver(f, s.Seq, end, p, &b.stats.InOrder, out)
-		return b.release(f, contiguous, &b.stats.Filled, out)
-	case d < 0:
-		out = b.deliver(f, s.Seq, end, p, &b.stats.Retransmission, out)
-		return b.release(f, contiguous, &b.stats.Filled, out)
-	}
-	// A copy of what is held waits beside it: TCP would take it for a sign
-	// that what lies between is lost.
-	b.hold(f, f.place(s.Seq), packet[P]{p: p, flow: f, seq: s.Seq, end: end, size: s.Size, since: b.now})
-	return b.enforce(f, out)
+	return b.push(b.flows.Get(&s.Flow, b.now), s, p, out)
 }
 
-// Expire appends to out what has waited for Config.Hold at now, everything
-// before it in its flow, and what is contiguous behind it. It returns out.
-func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
-	for k := b.byAge.next.of; k != nil && now-k.since >= b.config.Hold; k = b.byAge.next.of {
-		f := k.flow
-		f.next = k.seq // the hole is lost; what is held below it goes first
-		out = b.release(f, contiguous, &b.stats.TimedOut, out)
+// batch is how many flows PushBatch looks up at once.
+const batch = 64
+
+// PushBatch is Push for packets that arrived together, packets[i] being what
+// segments[i] tells of; it looks up their flows all at once, which is faster
+// when there are many.
+func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.Duration, out []P) []P {
+	b.now = max(b.now, now)
+	for len(segments) > 0 {
+		n := min(len(segments), batch)
+		b.flows.GetBatch(segments[:n], b.now, b.found)
+		unchanged := b.changes
+		for i := range n {
+			s := &segments[i]
+			if s.Payload == 0 && s.Flags&special == 0 {
+				b.stats.Passed++
+				out = append(out, packets[i])
+				continue
+			}
+			f := b.found[i]
+			if b.changes != unchanged {
+				f = b.flows.Get(&s.Flow, b.now)
+			}
+			out = b.push(f, s, packets[i], out)
+		}
+		segments, packets = segments[n:], packets[n:]
 	}
 	return out
+}
+
+// push deals with the commonest cases: data that is next in its flow, and data
+// behind a gap that continues what is held there.
+func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
+	if f == nil || s.Flags&special != 0 || !b.direct {
+		return b.irregular(f, s, p, out)
+	}
+	id, end := flowcell.Number(s.ID), s.Seq+uint32(s.Payload)
+	h := f.held
+	if s.Seq == f.next {
+		if f.cells < numbered {
+			b.follow(f, id)
+		}
+		f.next, f.id = end, id
+		f.regular()
+		b.stats.InOrder++
+		out = append(out, p)
+		if h == nil {
+			return out
+		}
+		b.stats.ArrivedOutOfOrder++
+		if r := h.first(); ahead(r.start, end) > 0 && !b.tellsLoss(f, r.id) {
+			return out
+		}
+		b.out = out
+		b.proceed(f, id)
+		return b.take()
+	}
+	if h != nil && ahead(s.Seq, f.next) > 0 && !b.tellsLoss(f, id) {
+		if r := h.likely(s.Seq); r != nil && (r.next[0] == nil || ahead(r.next[0].start, end) > 0) {
+			if ahead(end, h.top) > 0 {
+				h.top = end
+			} else {
+				b.stats.ArrivedOutOfOrder++
+			}
+			b.extend(h, r, b.pool.packet(p, s.Seq, end, id, s.Length))
+			if !b.within(h) {
+				b.out = out
+				b.enforce(f)
+				return b.take()
+			}
+			b.stats.peak()
+			return out
+		}
+	}
+	return b.irregular(f, s, p, out)
+}
+
+// take returns what the call under way delivers.
+func (b *Buffer[P]) take() []P {
+	out := b.out
+	b.out = nil
+	return out
+}
+
+// regular takes note of a segment in order.
+func (f *flow[P]) regular() {
+	if f.count < established {
+		f.count++
+	}
+	if f.quiet++; f.quiet == quietPackets {
+		f.quiet = 0
+		f.delays.quiet()
+	}
+}
+
+// Expire appends to out what has waited long enough at now, everything before
+// it in its flow, and what need no longer wait behind it. It returns out.
+func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
+	b.now = max(b.now, now)
+	b.out = out
+	for r := b.earliest(); r != nil && r.at <= b.now; r = b.earliest() {
+		b.expire(r)
+	}
+	return b.take()
 }
 
 // NextDeadline returns when Expire has something to do, and false if it has
 // not.
 func (b *Buffer[P]) NextDeadline() (at time.Duration, ok bool) {
-	if k := b.byAge.next.of; k != nil {
-		return k.since + b.config.Hold, true
+	if r := b.earliest(); r != nil {
+		return r.at, true
 	}
 	return 0, false
+}
+
+// earliest returns the run that is due first, nil if none waits.
+func (b *Buffer[P]) earliest() (first *run[P]) {
+	if b.stats.HeldPackets == 0 {
+		return nil
+	}
+	for i := range b.queues {
+		if r := b.queues[i].next.of; r != nil && (first == nil || r.at < first.at) {
+			first = r
+		}
+	}
+	return first
 }
 
 // Flush appends to out everything held, flow by flow in order, and returns
 // out. The Buffer can be used on.
 func (b *Buffer[P]) Flush(out []P) []P {
-	for k := b.byAge.next.of; k != nil; k = b.byAge.next.of {
-		out = b.release(k.flow, all, &b.stats.Flushed, out)
+	b.out = out
+	for h := b.holding.next.of; h != nil; h = b.holding.next.of {
+		b.releaseAll(b.flows.Get(&h.key, b.now), &b.stats.Flushed)
 	}
-	return out
+	return b.take()
 }
 
 // Stats returns the counters.
 func (b *Buffer[P]) Stats() Stats {
 	s := b.stats
-	s.Flows = len(b.table.flows)
+	s.Flows = b.flows.Len()
+	s.FlowsEvicted = b.flows.Evicted()
 	return s
-}
-
-// add remembers a new flow, in the place of the idlest if need be.
-func (b *Buffer[P]) add(key flowcell.FiveTuple, out []P) (*flow[P], []P) {
-	if len(b.table.flows) >= b.config.Flows {
-		idle := b.table.idlest()
-		out = b.release(idle, all, &b.stats.Bound, out)
-		b.table.forget(idle)
-		b.stats.FlowsEvicted++
-	}
-	return b.table.add(key), out
-}
-
-func (b *Buffer[P]) hold(f *flow[P], at *ring[packet[P]], v packet[P]) {
-	var k *packet[P]
-	if n := len(b.free); n > 0 {
-		k, b.free = b.free[n-1], b.free[:n-1]
-	} else {
-		k = new(packet[P])
-	}
-	*k = v
-	k.bySeq.init(k)
-	k.byAge.init(k)
-	f.insert(k, at)
-	k.byAge.insertAfter(b.byAge.prev)
-	b.stats.HeldPackets++
-	b.stats.HeldBytes += k.size
-}
-
-// enforce delivers early what is over a bound after f was given a packet: f's
-// own, then that of the flows that wait longest.
-func (b *Buffer[P]) enforce(f *flow[P], out []P) []P {
-	c, s := &b.config, &b.stats
-	if f.packets > c.FlowPackets || f.bytes > c.FlowBytes {
-		out = b.release(f, all, &s.Bound, out)
-	}
-	for s.HeldPackets > c.TotalPackets || s.HeldBytes > c.TotalBytes {
-		out = b.release(b.byAge.next.of.flow, all, &s.Bound, out)
-	}
-	s.MaxHeldPackets = max(s.MaxHeldPackets, s.HeldPackets)
-	s.MaxHeldBytes = max(s.MaxHeldBytes, s.HeldBytes)
-	return out
-}
-
-// extent is how much release lets go.
-type extent bool
-
-const (
-	contiguous extent = false // what begins at or below next
-	all        extent = true
-)
-
-// release delivers f's held packets, some or all, in order.
-func (b *Buffer[P]) release(f *flow[P], what extent, cause *uint64, out []P) []P {
-	for k := f.first(); k != nil && (what == all || ahead(k.seq, f.next) <= 0); k = f.first() {
-		out = b.deliver(f, k.seq, k.end, k.p, cause, out)
-		k.bySeq.remove()
-		k.byAge.remove()
-		f.packets--
-		f.bytes -= k.size
-		b.stats.HeldPackets--
-		b.stats.HeldBytes -= k.size
-		*k = packet[P]{} // no reference to the caller's packet may remain
-		b.free = append(b.free, k)
-	}
-	return out
-}
-
-// deliver appends p to out and moves next past it.
-func (b *Buffer[P]) deliver(f *flow[P], seq, end uint32, p P, cause *uint64, out []P) []P {
-	f.pass(end)
-	*cause++
-	if f.delivered.see(seq, end) {
-		b.stats.DeliveredOutOfOrder++
-	}
-	return append(out, p)
 }

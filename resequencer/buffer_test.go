@@ -3,15 +3,17 @@ package resequencer
 import (
 	"math"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"weft/flowcell"
 )
 
 // The picture of the package's comment.
 func TestPush_holdsUntilGapFilled(t *testing.T) {
-	_, s := run(t, Config{},
+	_, s := script(t, Config{},
 		push(0, data(1), "a"),
 		push(1*ms, data(3), ""),
 		push(2*ms, data(4), ""),
@@ -23,7 +25,7 @@ func TestPush_holdsUntilGapFilled(t *testing.T) {
 		expire(15*ms, "fg"),
 		push(16*ms, data(6), "h"),
 		push(17*ms, data(9), "i"))
-	want := Stats{InOrder: 4, Filled: 2, TimedOut: 2, Retransmission: 1,
+	want := Stats{InOrder: 4, Filled: 2, TimedOut: 2, Retransmission: 1, TimeoutsLoss: 1,
 		ArrivedOutOfOrder: 2, DeliveredOutOfOrder: 1,
 		MaxHeldPackets: 2, MaxHeldBytes: 280, Flows: 1}
 	if s != want {
@@ -33,7 +35,7 @@ func TestPush_holdsUntilGapFilled(t *testing.T) {
 
 func TestPush_passesWhatHasNoSequenceSpace(t *testing.T) {
 	ack := at(900, 0, data(0))
-	_, s := run(t, Config{},
+	_, s := script(t, Config{},
 		push(0, ack, "a"), // does not begin a flow
 		push(0, data(1), "b"),
 		push(0, ack, "c"),
@@ -44,12 +46,12 @@ func TestPush_passesWhatHasNoSequenceSpace(t *testing.T) {
 }
 
 func TestPush_firstOfUnknownFlowIsDelivered(t *testing.T) {
-	run(t, Config{}, push(0, data(7), "a"), push(0, data(9), ""), push(0, data(8), "cb"))
+	script(t, Config{}, push(0, data(7), "a"), push(0, data(9), ""), push(0, data(8), "cb"))
 }
 
 func TestPush_synBeginsFlow(t *testing.T) {
 	syn := with(at(100, 0, data(0)), flowcell.FlagSYN)
-	_, s := run(t, Config{},
+	_, s := script(t, Config{},
 		push(0, syn, "a"),
 		push(0, at(201, 100, data(0)), ""),
 		push(0, at(101, 100, data(0)), "cb"),
@@ -66,12 +68,12 @@ func TestPush_synBeginsFlow(t *testing.T) {
 
 func TestPush_synWithData(t *testing.T) {
 	syn := with(at(100, 50, data(0)), flowcell.FlagSYN) // TCP Fast Open
-	run(t, Config{}, push(0, syn, "a"), push(0, at(161, 10, data(0)), ""), push(0, at(151, 10, data(0)), "cb"))
+	script(t, Config{}, push(0, syn, "a"), push(0, at(161, 10, data(0)), ""), push(0, at(151, 10, data(0)), "cb"))
 }
 
 func TestPush_finOccupiesOne(t *testing.T) {
 	fin := with(at(300, 0, data(0)), flowcell.FlagFIN)
-	_, s := run(t, Config{},
+	_, s := script(t, Config{},
 		push(0, data(1), "a"),
 		push(0, fin, ""), // ahead of data(2)
 		push(0, data(2), "cb"),
@@ -85,7 +87,7 @@ func TestPush_finOccupiesOne(t *testing.T) {
 
 func TestPush_resetDeliversHeldFirst(t *testing.T) {
 	rst := with(at(100, 0, data(0)), flowcell.FlagRST)
-	_, s := run(t, Config{},
+	_, s := script(t, Config{},
 		push(0, data(1), "a"),
 		push(0, data(4), ""),
 		push(0, data(3), ""),
@@ -101,7 +103,7 @@ func TestPush_resetDeliversHeldFirst(t *testing.T) {
 }
 
 func TestPush_retransmissions(t *testing.T) {
-	_, s := run(t, Config{},
+	_, s := script(t, Config{},
 		push(0, data(1), "a"),
 		push(0, data(1), "b"),                   // of what is delivered
 		push(0, data(4), ""),                    //
@@ -118,7 +120,7 @@ func TestPush_retransmissions(t *testing.T) {
 
 // TCP would take a copy that overtakes its gap for a sign of loss.
 func TestPush_copyOfHeldWaitsBesideIt(t *testing.T) {
-	run(t, Config{},
+	script(t, Config{},
 		push(0, at(0, 10, data(0)), "a"),
 		push(0, at(40, 10, data(0)), ""),
 		push(0, at(30, 100, data(0)), ""),
@@ -128,7 +130,7 @@ func TestPush_copyOfHeldWaitsBesideIt(t *testing.T) {
 
 func TestPush_wrapsAround(t *testing.T) {
 	const top = math.MaxUint32
-	run(t, Config{},
+	script(t, Config{},
 		push(0, at(top-149, 100, data(0)), "a"),
 		push(0, at(50, 100, data(0)), ""),
 		push(0, at(top-49, 100, data(0)), "cb"),
@@ -136,7 +138,7 @@ func TestPush_wrapsAround(t *testing.T) {
 }
 
 func TestPush_implausibleDistanceBeginsAnew(t *testing.T) {
-	_, s := run(t, Config{},
+	_, s := script(t, Config{},
 		push(0, data(1), "a"),
 		push(0, data(3), ""),
 		push(0, at(200+maxWindow, 100, data(0)), ""), // just plausible
@@ -150,7 +152,7 @@ func TestPush_implausibleDistanceBeginsAnew(t *testing.T) {
 }
 
 func TestPush_offKeepsOrderOfArrival(t *testing.T) {
-	b, s := run(t, Config{Off: true},
+	b, s := script(t, Config{Discipline: Off},
 		push(0, data(1), "a"), push(0, data(4), "b"), push(0, data(2), "c"), push(0, data(3), "d"),
 		push(0, data(5), "e"), push(0, data(5), "f"))
 	if s.ArrivedOutOfOrder != 3 || s.DeliveredOutOfOrder != 3 || s.Passed != 6 {
@@ -172,7 +174,7 @@ func TestPush_flowBoundsReleaseTheFlow(t *testing.T) {
 		"bytes":   {FlowBytes: 2*140 + 139},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, s := run(t, c, steps...); s.Bound != 3 || s.MaxHeldPackets != 3 || s.HeldPackets != 1 {
+			if _, s := script(t, c, steps...); s.Bound != 3 || s.MaxHeldPackets != 3 || s.HeldPackets != 1 {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -191,23 +193,129 @@ func TestPush_totalBoundsReleaseTheLongestWaiting(t *testing.T) {
 		"bytes":   {TotalBytes: 3*140 + 139},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, s := run(t, c, steps...); s.Bound != 2 || s.MaxHeldPackets != 3 {
+			if _, s := script(t, c, steps...); s.Bound != 2 || s.MaxHeldPackets != 3 {
 				t.Errorf("%+v", s)
 			}
 		})
 	}
 }
 
-func TestPush_forgetsTheIdlestFlow(t *testing.T) {
-	_, s := run(t, Config{Flows: 2},
-		push(0, data(1), "a"), push(0, of(2, data(1)), "b"),
-		push(0, of(2, data(3)), ""), push(0, data(2), "d"),
-		push(0, of(3, data(1)), "ce"), // forgets 2, which holds
-		push(0, data(4), ""),          // 1 is still known
-		push(0, of(2, data(9)), "g"),  // 2 is not; forgets 3
-		push(0, of(3, data(5)), "fh")) // forgets 1
-	if s.FlowsEvicted != 3 || s.Flows != 2 || s.Bound != 2 {
+// Of flows that were hardly seen, one that holds is kept longer than one that
+// does not, and what is held is delivered before it is forgotten.
+func TestPush_forgetsFlows(t *testing.T) {
+	_, s := script(t, Config{Flows: 2},
+		push(0, data(1), "a"), push(0, of(2, data(1)), "b"), push(0, of(2, data(3)), ""),
+		push(1*ms, data(2), "d"),
+		push(2*ms, of(3, data(1)), "e"), // forgets 1, though 2 is idle longer
+		push(3*ms, of(3, data(3)), ""),
+		push(4*ms, of(4, data(1)), "cg"), // forgets 2: both hold
+		push(5*ms, of(2, data(9)), "h"),  // forgets 4
+		push(6*ms, of(3, data(2)), "if"))
+	if s.FlowsEvicted != 3 || s.Flows != 2 || s.Bound != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+func TestFlow_rankIsJugglersOrder(t *testing.T) {
+	held := new(holding[int])
+	for i, c := range []struct {
+		name string
+		f    flow[int]
+		idle time.Duration
+		want uint8
+	}{
+		{"hardly seen", flow[int]{count: established - 1}, 0, 0},
+		{"idle for long", flow[int]{count: established}, inactive + 1, 0},
+		{"lost something long ago", flow[int]{count: established, lostTo: 9}, inactive + 1, 0},
+		{"hardly seen, holds", flow[int]{held: held}, time.Hour, 1},
+		{"established", flow[int]{count: established}, inactive, 2},
+		{"active", flow[int]{count: established, held: held}, 0, 3},
+		{"recovering", flow[int]{count: established, lostTo: 9}, 0, 4},
+	} {
+		if got := c.f.rank(c.idle); got != c.want {
+			t.Errorf("%d: %s: %d, want %d", i, c.name, got, c.want)
+		}
+	}
+}
+
+func TestPush_peerBoundsReleaseTheLongestHolding(t *testing.T) {
+	from := func(peer uint64, s flowcell.Packet) flowcell.Packet {
+		s.Flow.Src = flowcell.AddressFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(peer)}))
+		return s
+	}
+	list := []step{
+		push(0, from(1, data(1)), "a"), push(0, from(1, of(2, data(1))), "b"), push(0, from(2, data(1)), "c"),
+		push(1*ms, from(1, data(3)), ""), push(2*ms, from(1, of(2, data(3))), ""), push(2*ms, from(2, data(3)), ""),
+		push(2*ms, from(2, data(5)), ""),
+		push(3*ms, from(1, of(2, data(4))), "d"), // the third of peer 1
+		push(4*ms, from(2, data(2)), "if"),
+		push(4*ms, from(1, of(2, data(2))), "jeh"),
+	}
+	for name, c := range map[string]Config{
+		"packets": {PeerPackets: 2},
+		"bytes":   {PeerBytes: 2*140 + 139},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, s := script(t, c, list...); s.Bound != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// What TCP sends besides plain data.
+func TestPush_keepAlivesAndProbes(t *testing.T) {
+	_, s := script(t, Config{},
+		push(0, data(1), "a"), push(0, data(2), "b"),
+		push(1*ms, at(299, 0, data(0)), "c"), // a keep-alive
+		push(1*ms, at(299, 1, data(0)), "d"), // the old kind, with a byte
+		push(2*ms, at(300, 1, data(0)), "e"), // a zero window probe
+		push(3*ms, at(300, 1, data(0)), "f"), // again
+		push(4*ms, data(3), "g"),             // and the data from there
+		push(4*ms, data(4), "h"))
+	if s.HeldPackets != 0 || s.Retransmission != 3 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPush_changedMSS(t *testing.T) {
+	script(t, Config{},
+		push(0, data(1), "a"),
+		push(0, at(350, 25, data(0)), ""),
+		push(0, at(375, 25, data(0)), ""),
+		push(0, at(250, 100, data(0)), ""),
+		push(0, at(200, 50, data(0)), "edbc"),
+		push(0, at(400, 700, data(0)), "f"))
+}
+
+// PushBatch is Push, whatever happens to the table on the way.
+func TestPushBatch_isPush(t *testing.T) {
+	const seed = 11
+	rng := rand.New(rand.NewPCG(seed, 0))
+	c := Config{TotalPackets: 50} // and Flows for all: who is forgotten may differ
+	one, many := New[int](c), New[int](c)
+	for round := range 200 {
+		now := time.Duration(round) * ms
+		segments, packets := make([]flowcell.Packet, rng.IntN(150)), make([]int, 150)
+		var want []int
+		for i := range segments {
+			segments[i] = of(rng.IntN(30), data(round+rng.IntN(5)))
+			if rng.IntN(10) == 0 {
+				segments[i].Payload = 0
+			}
+			if rng.IntN(20) == 0 {
+				segments[i].Flags |= flowcell.FlagRST
+			}
+			packets[i] = i
+			want = one.Push(&segments[i], i, now, want)
+		}
+		got := many.PushBatch(segments, packets, now, nil)
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d, round %d: %v, want %v", seed, round, got, want)
+		}
+	}
+	if one.Stats() != many.Stats() {
+		t.Errorf("seed %d: %+v\n%+v", seed, one.Stats(), many.Stats())
 	}
 }
 
@@ -220,9 +328,11 @@ func TestPush_sortsAnyPermutation(t *testing.T) {
 		base := rng.Uint32()
 		b := New[int](Config{})
 		var out []int
-		out = b.Push(at(base, 100, data(0)), 0, 0, out)
+		first := at(base, 100, data(0))
+		out = b.Push(&first, 0, 0, out)
 		for _, i := range rng.Perm(n) {
-			out = b.Push(at(base+100*uint32(i+1), 100, data(0)), i+1, 0, out)
+			s := at(base+100*uint32(i+1), 100, data(0))
+			out = b.Push(&s, i+1, 0, out)
 		}
 		if !slices.IsSorted(out) || len(out) != n+1 {
 			t.Fatalf("seed %d: %v", seed, out)
@@ -236,17 +346,21 @@ func TestPush_sortsAnyPermutation(t *testing.T) {
 func TestPush_keepsNoReference(t *testing.T) {
 	b := New[*int](Config{})
 	for i := range 10 {
-		b.Push(data(10-i), new(int), 0, nil)
+		s := data(10 - i)
+		b.Push(&s, new(int), 0, nil)
 	}
-	b.Push(data(11), new(int), 0, nil)
-	b.Push(data(13), new(int), 0, nil)
+	for _, n := range []int{11, 13} {
+		s := data(n)
+		b.Push(&s, new(int), 0, nil)
+	}
 	b.Flush(nil)
-	if len(b.free) == 0 {
-		t.Fatal("nothing was held")
-	}
-	for _, k := range b.free {
-		if k.p != nil || k.flow != nil {
+	n := 0
+	for k := b.pool.packets; k != nil; k = k.next {
+		if n++; k.p != nil {
 			t.Error("a delivered packet is still referred to")
 		}
+	}
+	if n == 0 {
+		t.Fatal("nothing was held")
 	}
 }

@@ -2,16 +2,48 @@ package resequencer
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
-// Defaults of Config. While a flow's hole is waited for, its sender can be
-// ahead by no more than TCP's window, which is what the bounds per flow
-// allow for.
+// Discipline is the rule by which a Buffer tells reordering from loss.
+type Discipline uint8
+
+// The disciplines. The default is Presto: of a sender that does not number its
+// flowcells it makes Sequence.
 const (
-	DefaultHold         = 10 * time.Millisecond // DRB §5
+	Presto   Discipline = iota // by flowcell: a gap within one is loss, a gap between two is held
+	Sequence                   // by TCP sequence alone: every gap is held (DRB §5)
+	Juggler                    // by TCP sequence; data in order waits, too, to be merged (EuroSys 2016)
+	Off                        // deliver everything in order of arrival, only count
+)
+
+var disciplines = []string{"presto", "sequence", "juggler", "off"}
+
+func (d Discipline) String() string { return disciplines[d] }
+
+// ParseDiscipline is the inverse of String.
+func ParseDiscipline(name string) (Discipline, error) {
+	for i, n := range disciplines {
+		if n == name {
+			return Discipline(i), nil
+		}
+	}
+	return 0, fmt.Errorf("resequencer: discipline %q is unknown; known: %s", name, strings.Join(disciplines, ", "))
+}
+
+// Defaults of Config.
+const (
+	DefaultHold    = 10 * time.Millisecond  // DRB §5
+	DefaultMinHold = 100 * time.Microsecond // Juggler's ofo_timeout is 50 to 500 µs
+	DefaultMerge   = 20 * time.Microsecond  // Juggler's inseq_timeout at 10 Gbit/s
+
+	// While a flow's hole is waited for, its sender can be ahead by no more
+	// than TCP's window, which is what the bound per flow allows for.
 	DefaultFlowPackets  = 8192
 	DefaultFlowBytes    = 16 << 20
+	DefaultPeerPackets  = 32768
+	DefaultPeerBytes    = 32 << 20
 	DefaultTotalPackets = 65536
 	DefaultTotalBytes   = 64 << 20
 	DefaultFlows        = 65536
@@ -23,21 +55,46 @@ const MaxHold = time.Hour
 // Config says how long packets are held and how many. Zero means the default
 // of the same name. Over a bound packets are delivered early, never dropped.
 type Config struct {
-	Hold time.Duration // longest a packet waits for a hole, at most MaxHold
-	Off  bool          // deliver everything in order of arrival, only count
+	Discipline Discipline
+
+	// A packet waits for a hole as long as such holes took to be filled in its
+	// flow, times two, but at least MinHold and at most Hold, which is also
+	// what a new flow begins with. Hold is at most MaxHold; MinHold above Hold
+	// means Hold, and then the time is fixed.
+	MinHold, Hold time.Duration
+	// Merge is how long Juggler keeps data that is in order so that more can
+	// be merged with it.
+	Merge time.Duration
 
 	FlowPackets, FlowBytes   int // most held for one flow
+	PeerPackets, PeerBytes   int // most held for all flows from one address
 	TotalPackets, TotalBytes int // most held in all
 
 	// Flows is the most flows remembered, closed ones included: these must
-	// still recognise a retransmission. The one idle longest is forgotten.
+	// still recognise a retransmission.
 	Flows int
+	// Seed of the hash that finds flows. A secret one keeps strangers from
+	// choosing five-tuples that collide.
+	Seed uint64
 }
 
 // Validate names the first field that makes no sense and what would.
 func (c Config) Validate() error {
-	if c.Hold < 0 || c.Hold > MaxHold {
-		return fmt.Errorf("resequencer: Hold is %v; want more than 0 and at most %v, or 0 for %v", c.Hold, MaxHold, DefaultHold)
+	if int(c.Discipline) >= len(disciplines) {
+		return fmt.Errorf("resequencer: Discipline is %d; want Presto, Sequence, Juggler or Off", c.Discipline)
+	}
+	for _, f := range []struct {
+		name     string
+		value    time.Duration
+		standard time.Duration
+	}{
+		{"Hold", c.Hold, DefaultHold},
+		{"MinHold", c.MinHold, DefaultMinHold},
+		{"Merge", c.Merge, DefaultMerge},
+	} {
+		if f.value < 0 || f.value > MaxHold {
+			return fmt.Errorf("resequencer: %s is %v; want more than 0 and at most %v, or 0 for %v", f.name, f.value, MaxHold, f.standard)
+		}
 	}
 	for _, f := range []struct {
 		name     string
@@ -46,6 +103,8 @@ func (c Config) Validate() error {
 	}{
 		{"FlowPackets", c.FlowPackets, DefaultFlowPackets},
 		{"FlowBytes", c.FlowBytes, DefaultFlowBytes},
+		{"PeerPackets", c.PeerPackets, DefaultPeerPackets},
+		{"PeerBytes", c.PeerBytes, DefaultPeerBytes},
 		{"TotalPackets", c.TotalPackets, DefaultTotalPackets},
 		{"TotalBytes", c.TotalBytes, DefaultTotalBytes},
 		{"Flows", c.Flows, DefaultFlows},
@@ -58,9 +117,16 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
+	if int(c.Discipline) >= len(disciplines) {
+		c.Discipline = Presto
+	}
 	c.Hold = min(orDefault(c.Hold, DefaultHold), MaxHold)
+	c.MinHold = min(orDefault(c.MinHold, DefaultMinHold), c.Hold)
+	c.Merge = min(orDefault(c.Merge, DefaultMerge), MaxHold)
 	c.FlowPackets = orDefault(c.FlowPackets, DefaultFlowPackets)
 	c.FlowBytes = orDefault(c.FlowBytes, DefaultFlowBytes)
+	c.PeerPackets = orDefault(c.PeerPackets, DefaultPeerPackets)
+	c.PeerBytes = orDefault(c.PeerBytes, DefaultPeerBytes)
 	c.TotalPackets = orDefault(c.TotalPackets, DefaultTotalPackets)
 	c.TotalBytes = orDefault(c.TotalBytes, DefaultTotalBytes)
 	c.Flows = orDefault(c.Flows, DefaultFlows)

@@ -1,19 +1,55 @@
 // Package resequencer restores the order of TCP segments that took different
 // paths, below TCP: a segment that arrives ahead of its turn is held until the
-// gap before it is filled or a time has passed (DRB §5; 10 ms there).
+// gap before it is filled or a time has passed.
 //
 //	arrives     1   3   4   2          5   7   8    ... Hold ...   6
 //	delivered   1           2 3 4      5            7 8            6
 //
-// The sequence is TCP's own, so a sender needs to know nothing of it, and what
-// does not occupy sequence space (pure acknowledgements) never waits. Nothing
-// is ever dropped or duplicated: every packet pushed comes out once, and
-// whatever cannot be explained is delivered at once. A segment can be late or
-// early, never lost, by a mistake in here.
+// Nothing is ever dropped or duplicated: every packet pushed comes out once,
+// and whatever cannot be explained is delivered at once. A segment can be late
+// or early, never lost, by a mistake in here. What occupies no sequence space,
+// as pure acknowledgements, never waits. A hole is waited for once: when its
+// time is up it is declared lost, the flow goes on behind it, and TCP asks for
+// what is missing.
 //
-// A hole is waited for once. When its time is up it is declared lost, and the
-// flow goes on behind it: TCP sees the gap and asks for it.
+// # Disciplines
+//
+// Reordering and loss look alike at first. The disciplines tell them apart by:
+//
+//   - Sequence: time alone. Every gap is held (DRB §5).
+//   - Presto: the flowcell (SIGCOMM 2015). Its packets take one path, which
+//     keeps their order, so a gap within one is loss and told to TCP at once;
+//     a gap between two may be reordering and is held.
+//   - Juggler: time, and the phase of the flow (EuroSys 2016). Data in order
+//     waits, too, so that more can be merged with it; after a loss nothing is
+//     held until it is repaired.
+//
+// The number of the flowcell is a hint in the packet (flowcell.Number). It is
+// believed of a flow only once it has been shown to count, and not any more
+// once it was shown wrong; until then, and for everybody who does not number,
+// Presto is Sequence. It can make a segment wait less than Sequence would, but
+// never longer.
+//
+// Two departures from Presto are deliberate. A retransmission does not move the
+// receiver on to its flowcell, since it carries the number of its time of
+// sending and all the flowcells on their way would become old ones, which are
+// not held. And a copy of what is held waits beside it: TCP would report, by
+// SACK, that what lies between is missing, and a tail loss probe would turn
+// into a recovery.
+//
+// How long a hole is waited for is measured, flow by flow: see holdtime.go.
+//
+// # Structure
+//
+// Found by an open-addressing table with the flow's state inline, a segment in
+// order costs one comparison. What is held of a flow is a list of runs without
+// gaps, as many as there are paths, in which the run that grew last is tried
+// first; for those who would attack it, the list is a skip list. Runs that wait
+// equally long form a queue, so that no heap is needed to know who is due.
 //
 // The package is pure: it takes the time, owns no goroutine, timer or socket,
 // and once its tables have grown to their working size it allocates nothing.
+// Memory is bounded by Config: what is held, in packets and bytes, per flow,
+// per peer and in all, and the flows remembered, some 130 bytes each in a table
+// that is at least a quarter full.
 package resequencer

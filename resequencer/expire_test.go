@@ -3,7 +3,7 @@ package resequencer
 import "testing"
 
 func TestExpire_upToTheLastThatWaited(t *testing.T) {
-	b, s := run(t, Config{Hold: 5 * ms},
+	b, s := script(t, Config{Hold: 5 * ms},
 		push(0, data(1), "a"),
 		push(1*ms, data(6), ""), // its deadline is the first
 		push(2*ms, data(3), ""),
@@ -21,20 +21,21 @@ func TestExpire_upToTheLastThatWaited(t *testing.T) {
 }
 
 func TestNextDeadline_isTheOldestHeld(t *testing.T) {
-	b, _ := run(t, Config{Hold: 5 * ms},
+	b, _ := script(t, Config{Hold: 5 * ms},
 		push(0, data(1), "a"), push(0, of(2, data(1)), "b"),
 		push(1*ms, of(2, data(3)), ""), push(2*ms, data(3), ""))
 	if at, ok := b.NextDeadline(); !ok || at != 6*ms {
 		t.Errorf("%v, %v; want 6ms", at, ok)
 	}
-	b.Push(of(2, data(2)), 0, 3*ms, nil)
+	late := of(2, data(2))
+	b.Push(&late, 0, 3*ms, nil)
 	if at, ok := b.NextDeadline(); !ok || at != 7*ms {
 		t.Errorf("%v, %v; want 7ms", at, ok)
 	}
 }
 
 func TestPush_timeRunningBackwardsKeepsDeadlinesInOrder(t *testing.T) {
-	b, _ := run(t, Config{Hold: 5 * ms},
+	b, _ := script(t, Config{Hold: 5 * ms},
 		push(10*ms, data(1), "a"),
 		push(10*ms, data(3), ""),
 		push(2*ms, data(5), ""),
@@ -48,14 +49,15 @@ func TestPush_timeRunningBackwardsKeepsDeadlinesInOrder(t *testing.T) {
 }
 
 func TestFlush_flowByFlow(t *testing.T) {
-	b, _ := run(t, Config{},
+	b, _ := script(t, Config{},
 		push(0, data(1), "a"), push(0, of(2, data(1)), "b"),
 		push(0, of(2, data(5)), ""), push(0, data(3), ""), push(0, of(2, data(3)), ""), push(0, data(9), ""))
 	if got := string(b.Flush(nil)); got != "ecdf" {
 		t.Errorf("Flush: %q, want ecdf", got)
 	}
 	// Its holes are lost, too.
-	if got := string(b.Push(data(2), 'g', 0, nil)); got != "g" {
+	late := data(2)
+	if got := string(b.Push(&late, 'g', 0, nil)); got != "g" {
 		t.Errorf("Push after Flush: %q", got)
 	}
 }

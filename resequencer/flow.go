@@ -8,71 +8,105 @@ import (
 
 // flow is what is known of one direction of a connection.
 //
-// Of what is held, everything begins above next.
+// Of what is held, everything begins above next, or, where data in order waits
+// to be merged, at next.
 type flow[P any] struct {
-	key flowcell.FiveTuple
-	use ring[flow[P]] // in the table's list, the latest used first
-
-	next  uint32 // all below is delivered or declared lost
-	isn   uint32 // of the SYN that began the flow
+	next  uint32          // all below is delivered or declared lost
+	id    flowcell.Number // of the segment that ends at next
+	quiet uint8           // segments in order since delays was told
+	count uint8           // segments seen, up to established
+	cells numbering
+	phase phase
 	began bool   // isn is known
+	isn   uint32 // of the SYN that began the flow
 
-	arrived, delivered highest
+	held   *holding[P] // nil if nothing is held
+	delays delays
 
-	bySeq   ring[packet[P]] // held, in order of sequence numbers, then of arrival
-	packets int
-	bytes   int
+	// The hole that was declared lost last; lostTo is lostFrom when it has been
+	// filled since, or there was none.
+	lostFrom, lostTo uint32
+	lostSince        time.Duration
+	lostID           flowcell.Number // of what was behind it
 }
 
-// packet is one that is held.
-type packet[P any] struct {
-	p        P
-	flow     *flow[P]
-	seq, end uint32
-	size     int
-	since    time.Duration
+// phase is Juggler's; the other disciplines know only normal.
+type phase uint8
 
-	bySeq, byAge ring[packet[P]]
-}
+const (
+	normal   phase = iota // active merging, and post-merge when nothing is held
+	buildUp               // the first segments: the sequence may begin below them
+	recovery              // a hole was declared lost: nothing is held until it is filled
+)
+
+// established is how many segments a flow must have sent to be preferred over
+// those that have not when flows must be forgotten: a flood has none such.
+const established = 16
 
 // start makes seq the first sequence number of f, which holds nothing.
-func (f *flow[P]) start(s *Segment) {
-	f.next = s.Seq
-	f.isn, f.began = s.Seq, s.Flags&flowcell.FlagSYN != 0
-	f.arrived, f.delivered = highest(s.Seq), highest(s.Seq)
+func (f *flow[P]) start(s *flowcell.Packet) {
+	*f = flow[P]{
+		next:   s.Seq,
+		id:     flowcell.Number(s.ID),
+		began:  s.Flags&flowcell.FlagSYN != 0,
+		isn:    s.Seq,
+		count:  f.count,
+		delays: f.delays,
+	}
+	f.lostFrom, f.lostTo = s.Seq, s.Seq
 }
 
 // begins reports whether s is the SYN of a new connection rather than a late
 // copy of the one that began f, after which waiting for data that came long ago
 // would be a mistake.
-func (f *flow[P]) begins(s *Segment) bool {
+func (f *flow[P]) begins(s *flowcell.Packet) bool {
 	return s.Flags&flowcell.FlagSYN != 0 && !(f.began && f.isn == s.Seq)
 }
 
-// place returns the held packet, or the head, behind which one that begins at
-// seq belongs. It looks from the end: most that are held continue the last one.
-func (f *flow[P]) place(seq uint32) *ring[packet[P]] {
-	at := f.bySeq.prev
-	for at.of != nil && ahead(at.of.seq, seq) > 0 {
-		at = at.prev
+// highest is the highest sequence number seen.
+func (f *flow[P]) highest() uint32 {
+	if f.held != nil && ahead(f.held.top, f.next) > 0 {
+		return f.held.top
 	}
-	return at
+	return f.next
 }
 
-// insert links k behind at, which is its place.
-func (f *flow[P]) insert(k *packet[P], at *ring[packet[P]]) {
-	k.bySeq.insertAfter(at)
-	f.packets++
-	f.bytes += k.size
+// lost takes note that the hole before r is given up.
+func (f *flow[P]) lost(r *run[P]) {
+	f.lostFrom, f.lostTo = f.next, r.start
+	f.lostSince = r.since
+	f.lostID = r.id
 }
 
-// first returns the held packet with the lowest sequence number, nil if
-// nothing is held.
-func (f *flow[P]) first() *packet[P] { return f.bySeq.next.of }
-
-// pass moves next up to end, if that is ahead.
-func (f *flow[P]) pass(end uint32) {
-	if ahead(end, f.next) > 0 {
-		f.next = end
+// filled takes note that a segment filled the hole before r. If it was sent
+// after r was, that is a retransmission and says nothing of the paths.
+func (f *flow[P]) filled(by flowcell.Number, r *run[P], now time.Duration) {
+	if sentAfter(by, r.id) <= 0 {
+		f.delays.observe(now - r.since)
 	}
+}
+
+// recovering reports whether a hole was declared lost and not filled since.
+func (f *flow[P]) recovering() bool { return f.lostFrom != f.lostTo }
+
+// inactive is the time after which a flow that sends nothing is not expected to
+// have anything on its way: TCP's least retransmission timeout in most stacks.
+const inactive = 200 * time.Millisecond
+
+// rank orders flows for eviction, Juggler's way: the inactive first, then the
+// active, last those that recover from a loss and would wait for it once more.
+// Flows that were hardly seen go before those that are established: a flood of
+// flows then washes out itself.
+func (f *flow[P]) rank(idle time.Duration) uint8 {
+	switch {
+	case f.held == nil && (idle > inactive || f.count < established):
+		return 0
+	case f.count < established:
+		return 1
+	case f.held == nil && !f.recovering():
+		return 2
+	case f.held != nil:
+		return 3
+	}
+	return 4
 }

@@ -14,25 +14,31 @@ func tuple(n int) flowcell.FiveTuple {
 }
 
 // data is a segment of 100 bytes in flow 1 at 100 times n.
-func data(n int) Segment {
-	return Segment{Flow: tuple(1), Seq: uint32(100 * n), Payload: 100, Flags: flowcell.FlagACK, Size: 140}
+func data(n int) flowcell.Packet {
+	return flowcell.Packet{Flow: tuple(1), Seq: uint32(100 * n), Payload: 100, Flags: flowcell.FlagACK, Length: 140}
 }
 
 // with returns s with more flags.
-func with(s Segment, flags uint8) Segment {
+func with(s flowcell.Packet, flags uint8) flowcell.Packet {
 	s.Flags |= flags
 	return s
 }
 
 // of returns s in another flow.
-func of(flow int, s Segment) Segment {
+func of(flow int, s flowcell.Packet) flowcell.Packet {
 	s.Flow = tuple(flow)
 	return s
 }
 
 // at returns s with another place in the sequence.
-func at(seq uint32, payload int, s Segment) Segment {
+func at(seq uint32, payload int32, s flowcell.Packet) flowcell.Packet {
 	s.Seq, s.Payload = seq, payload
+	return s
+}
+
+// in returns s as a segment of a flowcell.
+func in(cell uint16, index uint8, s flowcell.Packet) flowcell.Packet {
+	s.ID = uint16(flowcell.MakeNumber(cell, index))
 	return s
 }
 
@@ -40,30 +46,35 @@ func at(seq uint32, payload int, s Segment) Segment {
 // a, b, c ... in the order in which they are pushed.
 type step struct {
 	now    time.Duration
-	push   *Segment
+	push   *flowcell.Packet
 	expire bool
 	want   string
 }
 
-func push(now time.Duration, s Segment, want string) step { return step{now, &s, false, want} }
-func expire(now time.Duration, want string) step          { return step{now, nil, true, want} }
+func push(now time.Duration, s flowcell.Packet, want string) step { return step{now, &s, false, want} }
+func expire(now time.Duration, want string) step                  { return step{now, nil, true, want} }
 
-// run plays steps and returns the counters.
-func run(t *testing.T, c Config, steps ...step) (*Buffer[byte], Stats) {
+// script plays steps and returns the counters.
+func script(t *testing.T, c Config, list ...step) (*Buffer[byte], Stats) {
 	t.Helper()
 	b := New[byte](c)
+	playSteps(t, b, list...)
+	return b, b.Stats()
+}
+
+func playSteps(t *testing.T, b *Buffer[byte], list ...step) {
+	t.Helper()
 	name := byte('a')
-	for i, s := range steps {
+	for i, s := range list {
 		var out []byte
 		if s.expire {
 			out = b.Expire(s.now, nil)
 		} else {
-			out = b.Push(*s.push, name, s.now, nil)
+			out = b.Push(s.push, name, s.now, nil)
 			name++
 		}
 		if string(out) != s.want {
 			t.Errorf("step %d: delivers %q, want %q", i, out, s.want)
 		}
 	}
-	return b, b.Stats()
 }

@@ -1,51 +1,58 @@
 package resequencer
 
 import (
-	"sort"
+	"slices"
 	"time"
 
 	"weft/flowcell"
 )
 
-// oracle does what Buffer does in the most obvious way: one slice of all that
-// is held, searched and sorted anew each time it is looked at.
+// oracle does what Buffer does in the most obvious way: slices of all that is
+// held, searched each time it is looked at.
 type oracle struct {
 	c     Config
-	held  []oracleHeld  // in order of arrival
-	flows []*oracleFlow // the latest used last
+	now   time.Duration
+	flows []*oracleFlow
+	turn  int // counts what waits, so that of two that are due at one time the first goes first
 	stats Stats
-}
-
-type oracleHeld struct {
-	id, size int
-	flow     *oracleFlow
-	seq, end uint32
-	since    time.Duration
+	out   []int
 }
 
 type oracleFlow struct {
-	key     flowcell.FiveTuple
-	next    uint32
-	syn     *uint32
-	in, out oracleTop
+	key        flowcell.FiveTuple
+	next       uint32
+	id         uint16
+	isn        *uint32
+	phase      phase
+	inARow     int  // consecutive segments that counted on
+	boundary   bool // among them
+	number     string
+	quietCount int
+	ewma       time.Duration
+	measured   bool
+	lost       bool // a hole was given up and not heard of since
+	lostFrom   uint32
+	lostTo     uint32
+	lostSince  time.Duration
+	lostID     uint16
+	runs       []*oracleRun // in order
+	began      int          // turn at which it began to hold
 }
 
-type oracleTop struct {
-	known bool
-	top   uint32
+type oracleRun struct {
+	packets    []oraclePacket
+	start, end uint32
+	since, at  time.Duration
+	grown      time.Duration
+	turn       int
+	class      int
+	merging    bool
 }
 
-// reordered is RFC 4737's test in 64-bit numbers.
-func (o *oracleTop) reordered(seq, end uint32) bool {
-	s := distance(seq, o.top)
-	if !o.known || s > 64<<20 || s < -64<<20 {
-		*o = oracleTop{true, end}
-		return false
-	}
-	if distance(end, o.top) > 0 {
-		o.top = end
-	}
-	return s < 0
+type oraclePacket struct {
+	n, size  int
+	seq, end uint32
+	id       uint16
 }
 
 // distance is a - b for numbers less than 2³¹ apart.
@@ -60,173 +67,465 @@ func distance(a, b uint32) int64 {
 	return d
 }
 
-func (o *oracle) push(s Segment, id int, now time.Duration) (out []int) {
-	n := uint32(s.Payload)
-	if s.Flags&flowcell.FlagSYN != 0 {
-		n++
+// cell and later are arithmetic on the wire format, written out.
+func cell(id uint16) int { return int(id) / 64 }
+
+func cellDistance(a, b uint16) int {
+	d := (cell(a) - cell(b) + 1024) % 1024
+	if d >= 512 {
+		d -= 1024
 	}
-	if s.Flags&flowcell.FlagFIN != 0 {
-		n++
-	}
-	rst := s.Flags&flowcell.FlagRST != 0
-	if n == 0 && !rst {
-		o.stats.Passed++
-		return []int{id}
-	}
-	f := o.use(s.Flow)
-	if rst {
-		if f != nil {
-			out = o.releaseAll(f, &o.stats.Flushed)
-			o.flows = o.flows[:len(o.flows)-1]
-		}
-		o.stats.Passed++
-		return append(out, id)
-	}
-	syn := s.Flags&flowcell.FlagSYN != 0
-	if f == nil {
-		if len(o.flows) == o.c.Flows {
-			out = o.releaseAll(o.flows[0], &o.stats.Bound)
-			o.flows = o.flows[1:]
-			o.stats.FlowsEvicted++
-		}
-		f = &oracleFlow{key: s.Flow, next: s.Seq}
-		o.flows = append(o.flows, f)
-	} else if syn && (f.syn == nil || *f.syn != s.Seq) {
-		out = o.releaseAll(f, &o.stats.Flushed)
-		*f = oracleFlow{key: s.Flow, next: s.Seq}
-	}
-	if syn {
-		f.syn = &s.Seq
-	}
-	end := s.Seq + n
-	if f.in.reordered(s.Seq, end) {
-		o.stats.ArrivedOutOfOrder++
-	}
-	h := oracleHeld{id, s.Size, f, s.Seq, end, now}
-	if o.c.Off {
-		return append(out, o.deliver(h, &o.stats.Passed))
-	}
-	d := distance(s.Seq, f.next)
-	if d > 64<<20 || d < -64<<20 {
-		out = append(out, o.releaseAll(f, &o.stats.Flushed)...)
-		f.next = s.Seq
-		d = 0
-	}
-	if d <= 0 {
-		cause := &o.stats.InOrder
-		if d < 0 {
-			cause = &o.stats.Retransmission
-		}
-		out = append(out, o.deliver(h, cause))
-		return append(out, o.releaseFrom(f, &o.stats.Filled)...)
-	}
-	o.held = append(o.held, h)
-	packets, bytes := o.sum(f)
-	if packets > o.c.FlowPackets || bytes > o.c.FlowBytes {
-		out = append(out, o.releaseAll(f, &o.stats.Bound)...)
-	}
-	for {
-		packets, bytes := o.sum(nil)
-		if packets <= o.c.TotalPackets && bytes <= o.c.TotalBytes {
-			o.stats.MaxHeldPackets = max(o.stats.MaxHeldPackets, packets)
-			o.stats.MaxHeldBytes = max(o.stats.MaxHeldBytes, bytes)
-			return out
-		}
-		out = append(out, o.releaseAll(o.held[0].flow, &o.stats.Bound)...)
-	}
+	return d
 }
 
-func (o *oracle) expire(now time.Duration) (out []int) {
-	for len(o.held) > 0 && now-o.held[0].since >= o.c.Hold {
-		oldest := o.held[0]
-		f := oldest.flow
-		for _, k := range o.of(f) {
-			if distance(k.seq, oldest.seq) <= 0 {
-				out = append(out, o.deliver(k, &o.stats.TimedOut))
-			}
-		}
-		out = append(out, o.releaseFrom(f, &o.stats.TimedOut)...)
-	}
-	return out
+func sentLater(a, b uint16) bool {
+	d := (int(a) - int(b) + 65536) % 65536
+	return d != 0 && d < 32768 // half a turn is before
 }
 
-func (o *oracle) flush() (out []int) {
-	for len(o.held) > 0 {
-		out = append(out, o.releaseAll(o.held[0].flow, &o.stats.Flushed)...)
-	}
-	return out
-}
-
-func (o *oracle) Stats() Stats {
-	s := o.stats
-	s.HeldPackets, s.HeldBytes = o.sum(nil)
-	s.Flows = len(o.flows)
-	return s
-}
-
-// use finds a flow and moves it to the end.
-func (o *oracle) use(key flowcell.FiveTuple) *oracleFlow {
-	for i, f := range o.flows {
+func (o *oracle) find(key flowcell.FiveTuple) *oracleFlow {
+	for _, f := range o.flows {
 		if f.key == key {
-			o.flows = append(append(o.flows[:i:i], o.flows[i+1:]...), f)
 			return f
 		}
 	}
 	return nil
 }
 
-// of lists what is held of f in order.
-func (o *oracle) of(f *oracleFlow) (list []oracleHeld) {
-	for _, k := range o.held {
-		if k.flow == f {
-			list = append(list, k)
+func (o *oracle) forget(f *oracleFlow) {
+	o.flows = slices.DeleteFunc(o.flows, func(g *oracleFlow) bool { return f == g })
+}
+
+// push takes a packet; evicted is the flow that a full Buffer chose to forget.
+func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flowcell.FiveTuple) []int {
+	o.now, o.out = now, nil
+	p := oraclePacket{n: n, size: s.Length, seq: s.Seq, id: s.ID, end: s.Seq + uint32(s.Payload)}
+	syn, fin, rst := s.Flags&flowcell.FlagSYN != 0, s.Flags&flowcell.FlagFIN != 0, s.Flags&flowcell.FlagRST != 0
+	if syn {
+		p.end++
+	}
+	if fin {
+		p.end++
+	}
+	f := o.find(s.Flow)
+	if p.end == p.seq && !rst {
+		o.stats.Passed++
+		return []int{n}
+	}
+	if rst {
+		if f != nil {
+			o.releaseAll(f, &o.stats.Flushed)
+			o.forget(f)
+		}
+		o.stats.Passed++
+		return append(o.out, n)
+	}
+	if f == nil {
+		if evicted != nil {
+			v := o.find(*evicted)
+			o.releaseAll(v, &o.stats.Bound)
+			o.forget(v)
+			o.stats.FlowsEvicted++
+		}
+		f = &oracleFlow{key: s.Flow, ewma: o.c.Hold / 2}
+		o.flows = append(o.flows, f)
+		o.start(f, s, syn)
+		if !syn && o.c.Discipline == Juggler {
+			f.phase = buildUp
+		}
+	} else if syn && (f.isn == nil || *f.isn != s.Seq) {
+		o.releaseAll(f, &o.stats.Flushed)
+		o.start(f, s, syn)
+	} else if d := distance(s.Seq, f.next); d > 64<<20 || d < -64<<20 {
+		o.releaseAll(f, &o.stats.Flushed)
+		f.next, f.lost = s.Seq, false
+	}
+	highest := f.next
+	for _, r := range f.runs {
+		if distance(r.end, highest) > 0 {
+			highest = r.end
 		}
 	}
-	sort.SliceStable(list, func(i, j int) bool {
-		return distance(list[i].seq, f.next) < distance(list[j].seq, f.next)
-	})
-	return list
-}
-
-func (o *oracle) releaseAll(f *oracleFlow, cause *uint64) (out []int) {
-	for _, k := range o.of(f) {
-		out = append(out, o.deliver(k, cause))
+	if distance(p.seq, highest) < 0 {
+		o.stats.ArrivedOutOfOrder++
 	}
-	return out
-}
-
-// releaseFrom delivers what begins at or below next, until nothing does.
-func (o *oracle) releaseFrom(f *oracleFlow, cause *uint64) (out []int) {
-	for list := o.of(f); len(list) > 0 && distance(list[0].seq, f.next) <= 0; list = o.of(f) {
-		out = append(out, o.deliver(list[0], cause))
+	switch o.c.Discipline {
+	case Off:
+		o.deliver(f, p, &o.stats.Passed)
+	case Juggler:
+		o.juggle(f, p, s)
+	default:
+		d := distance(p.seq, f.next)
+		switch {
+		case d == 0:
+			o.regular(f)
+			o.deliver(f, p, &o.stats.InOrder)
+		case d < 0:
+			o.late(f, p)
+			o.deliver(f, p, &o.stats.Retransmission)
+		case o.loss(f, p.id):
+			for len(f.runs) > 0 && distance(f.runs[0].start, p.seq) < 0 {
+				o.releaseFirst(f, &o.stats.Loss)
+			}
+			o.deliver(f, p, &o.stats.Loss)
+		default:
+			o.hold(f, p)
+			o.enforce(f)
+			return o.out
+		}
+		o.proceed(f, p.id)
 	}
-	return out
+	return o.out
 }
 
-func (o *oracle) deliver(k oracleHeld, cause *uint64) int {
-	for i := range o.held {
-		if o.held[i].id == k.id {
-			o.held = append(o.held[:i:i], o.held[i+1:]...)
-			break
+func (o *oracle) start(f *oracleFlow, s *flowcell.Packet, syn bool) {
+	*f = oracleFlow{key: f.key, ewma: f.ewma, measured: f.measured, next: s.Seq, id: s.ID}
+	if syn {
+		f.isn = &s.Seq
+	}
+}
+
+// loss is rules 1 and 3 of Presto's receiver.
+func (o *oracle) loss(f *oracleFlow, id uint16) bool {
+	return o.c.Discipline == Presto && f.number == "numbered" && cellDistance(id, f.id) <= 0
+}
+
+func (o *oracle) juggle(f *oracleFlow, p oraclePacket, s *flowcell.Packet) {
+	d := distance(p.seq, f.next)
+	if f.phase == buildUp && d < 0 {
+		f.next, d = p.seq, 0
+	}
+	if d < 0 {
+		o.late(f, p)
+		if !f.lost {
+			f.phase = normal
+		}
+		before := f.next
+		o.deliver(f, p, &o.stats.Retransmission)
+		if f.next != before {
+			o.proceed(f, p.id)
+		}
+		return
+	}
+	if f.phase == recovery {
+		if d == 0 {
+			o.deliver(f, p, &o.stats.InOrder)
+		} else {
+			o.deliver(f, p, &o.stats.Loss)
+		}
+		return
+	}
+	o.regular(f)
+	o.hold(f, p)
+	r := f.runs[0]
+	pushed := s.Flags&(flowcell.FlagPSH|flowcell.FlagURG|flowcell.FlagSYN|flowcell.FlagFIN) != 0
+	if r.start == f.next {
+		if !r.merging {
+			f.phase = normal
+			o.releaseFirst(f, &o.stats.Filled)
+		} else if pushed || r.end-r.start >= 65536 {
+			f.phase = normal
+			o.releaseFirst(f, &o.stats.InOrder)
 		}
 	}
-	*cause++
-	if k.flow.out.reordered(k.seq, k.end) {
+	if len(f.runs) > 0 {
+		o.enforce(f)
+	}
+}
+
+func (o *oracle) regular(f *oracleFlow) {
+	if f.quietCount++; f.quietCount == 32 {
+		f.quietCount = 0
+		f.quiet()
+	}
+}
+
+func (f *oracleFlow) quiet() {
+	if f.measured {
+		f.ewma -= f.ewma / 64
+	} else {
+		f.ewma -= f.ewma / 8
+	}
+}
+
+func (f *oracleFlow) observe(t time.Duration) {
+	if t >= f.ewma {
+		f.ewma = t
+	} else {
+		f.ewma -= (f.ewma - t) / 64
+	}
+	f.measured = true
+}
+
+func (o *oracle) late(f *oracleFlow, p oraclePacket) {
+	if f.lost && distance(p.seq, f.lostTo) < 0 && distance(p.end, f.lostFrom) > 0 {
+		t := o.now - f.lostSince
+		if sentLater(f.lostID, p.id) || p.id == f.lostID && t <= o.c.Hold {
+			o.stats.TimeoutsLate++
+			f.observe(min(t, o.c.Hold))
+		} else {
+			o.stats.TimeoutsLoss++
+			f.quiet()
+		}
+		f.lost = false
+	}
+	if f.number == "numbered" && cell(p.id) == cell(f.id) && p.id < f.id {
+		f.number = "unnumbered"
+		o.stats.FlowsUnnumbered++
+	}
+}
+
+// judge is what a segment that continues another tells of the numbers.
+func (o *oracle) judge(f *oracleFlow, id uint16) {
+	switch {
+	case f.number != "":
+	case id%64 == 63 || f.id%64 == 63:
+		f.number = "unnumbered"
+		o.stats.FlowsUnnumbered++
+	case cell(id) == cell(f.id) && id == f.id+1:
+		f.inARow++
+	case cellDistance(id, f.id) == 1 && id%64 == 0:
+		f.inARow++
+		f.boundary = true
+	default:
+		f.inARow, f.boundary = 0, false
+	}
+	if f.number == "" && f.boundary && f.inARow >= 8 {
+		f.number = "numbered"
+		o.stats.FlowsNumbered++
+	}
+}
+
+// wait is the time for which f's next hole is waited for: twice the measure,
+// rounded up to MinHold doubled some times, at most Hold.
+func (o *oracle) wait(t time.Duration) (wait time.Duration, class int) {
+	wait = o.c.MinHold
+	for wait < t && wait < o.c.Hold {
+		wait *= 2
+		class++
+	}
+	return min(wait, o.c.Hold), class
+}
+
+func (o *oracle) enqueue(r *oracleRun, wait time.Duration, class int) {
+	o.turn++
+	r.turn, r.at, r.class = o.turn, o.now+wait, class
+}
+
+func (o *oracle) hold(f *oracleFlow, p oraclePacket) {
+	if len(f.runs) == 0 {
+		o.turn++
+		f.began = o.turn
+	}
+	o.stats.HeldPackets++
+	o.stats.HeldBytes += p.size
+	// The run that p continues, or repeats part of; else the one that it
+	// reaches; else a new one.
+	i := len(f.runs) - 1
+	for i >= 0 && distance(f.runs[i].start, p.seq) > 0 {
+		i--
+	}
+	switch {
+	case i >= 0 && distance(p.seq, f.runs[i].end) <= 0:
+		r := f.runs[i]
+		r.packets = append(r.packets, p)
+		if cell(p.id) == cell(r.packets[0].id) {
+			r.grown = o.now
+		}
+		if distance(p.end, r.end) > 0 {
+			r.end = p.end
+		}
+	case i+1 < len(f.runs) && distance(f.runs[i+1].start, p.end) <= 0:
+		i++
+		r := f.runs[i]
+		r.packets = append([]oraclePacket{p}, r.packets...)
+		r.start = p.seq
+		if distance(p.end, r.end) > 0 {
+			r.end = p.end
+		}
+	default:
+		i++
+		r := &oracleRun{packets: []oraclePacket{p}, start: p.seq, end: p.end, since: o.now, grown: o.now}
+		if p.seq == f.next {
+			r.merging = true
+			o.enqueue(r, o.c.Merge, 1000)
+		} else {
+			wait, class := o.wait(2 * f.ewma)
+			o.enqueue(r, wait, class)
+		}
+		f.runs = slices.Insert(f.runs, i, r)
+	}
+	r := f.runs[i]
+	for i+1 < len(f.runs) && distance(f.runs[i+1].start, r.end) <= 0 {
+		x := f.runs[i+1]
+		if !sentLater(p.id, x.packets[0].id) {
+			f.observe(o.now - x.since)
+		}
+		r.packets = append(r.packets, x.packets...)
+		if distance(x.end, r.end) > 0 {
+			r.end = x.end
+		}
+		if x.since < r.since {
+			r.since, r.at, r.turn, r.class, r.merging = x.since, x.at, x.turn, x.class, x.merging
+		}
+		f.runs = slices.Delete(f.runs, i+1, i+2)
+	}
+}
+
+// proceed is rules 1 to 3 for what is held.
+func (o *oracle) proceed(f *oracleFlow, by uint16) {
+	for len(f.runs) > 0 {
+		r := f.runs[0]
+		if distance(r.start, f.next) <= 0 {
+			if !sentLater(by, r.packets[0].id) {
+				f.observe(o.now - r.since)
+			}
+			o.releaseFirst(f, &o.stats.Filled)
+		} else if o.loss(f, r.packets[0].id) {
+			o.releaseFirst(f, &o.stats.Loss)
+		} else {
+			return
+		}
+	}
+}
+
+func (o *oracle) releaseAll(f *oracleFlow, cause *uint64) {
+	for len(f.runs) > 0 {
+		o.releaseFirst(f, cause)
+	}
+}
+
+func (o *oracle) releaseFirst(f *oracleFlow, cause *uint64) {
+	r := f.runs[0]
+	f.runs = f.runs[1:]
+	for _, p := range r.packets {
+		o.stats.HeldPackets--
+		o.stats.HeldBytes -= p.size
+		o.deliver(f, p, cause)
+	}
+}
+
+func (o *oracle) deliver(f *oracleFlow, p oraclePacket, cause *uint64) {
+	d := distance(p.seq, f.next)
+	if d < 0 {
 		o.stats.DeliveredOutOfOrder++
 	}
-	if distance(k.end, k.flow.next) > 0 {
-		k.flow.next = k.end
+	if d == 0 {
+		o.judge(f, p.id)
 	}
-	return k.id
+	if distance(p.end, f.next) > 0 {
+		f.next, f.id = p.end, p.id
+	}
+	*cause++
+	o.out = append(o.out, p.n)
 }
 
-// sum adds up what is held of f, or of all flows.
-func (o *oracle) sum(f *oracleFlow) (packets, bytes int) {
-	for _, k := range o.held {
-		if f == nil || k.flow == f {
-			packets++
-			bytes += k.size
+// sum adds up what is held of the flows for which which is true.
+func (o *oracle) sum(which func(*oracleFlow) bool) (packets, bytes int) {
+	for _, f := range o.flows {
+		for _, r := range f.runs {
+			for _, p := range r.packets {
+				if which(f) {
+					packets++
+					bytes += p.size
+				}
+			}
 		}
 	}
 	return packets, bytes
+}
+
+func (o *oracle) enforce(f *oracleFlow) {
+	bound := func(packets, bytes int, which func(*oracleFlow) bool) {
+		for {
+			p, b := o.sum(which)
+			if p <= packets && b <= bytes {
+				return
+			}
+			var first *oracleFlow
+			for _, g := range o.flows {
+				if which(g) && len(g.runs) > 0 && (first == nil || g.began < first.began) {
+					first = g
+				}
+			}
+			o.releaseAll(first, &o.stats.Bound)
+		}
+	}
+	bound(o.c.FlowPackets, o.c.FlowBytes, func(g *oracleFlow) bool { return g == f })
+	bound(o.c.PeerPackets, o.c.PeerBytes, func(g *oracleFlow) bool { return g.key.Src == f.key.Src })
+	bound(o.c.TotalPackets, o.c.TotalBytes, func(*oracleFlow) bool { return true })
+	o.stats.MaxHeldPackets = max(o.stats.MaxHeldPackets, o.stats.HeldPackets)
+	o.stats.MaxHeldBytes = max(o.stats.MaxHeldBytes, o.stats.HeldBytes)
+}
+
+// next returns what is due first: of two at one time that of the shorter wait,
+// of two that waited equally long the one that began first.
+func (o *oracle) nextDue() (due *oracleRun, of *oracleFlow) {
+	for _, f := range o.flows {
+		for _, r := range f.runs {
+			if due == nil || r.at < due.at ||
+				r.at == due.at && (r.class < due.class || r.class == due.class && r.turn < due.turn) {
+				due, of = r, f
+			}
+		}
+	}
+	return due, of
+}
+
+func (o *oracle) expire(now time.Duration) []int {
+	o.now, o.out = now, nil
+	for {
+		r, f := o.nextDue()
+		if r == nil || r.at > now {
+			return o.out
+		}
+		if r.start == f.next {
+			f.phase = normal
+			o.releaseFirst(f, &o.stats.InOrder)
+			continue
+		}
+		if r.merging {
+			r.merging = false
+			wait, class := o.wait(2 * f.ewma)
+			o.enqueue(r, wait, class)
+			continue
+		}
+		if wait, class := o.wait(f.ewma / 2); o.c.Discipline == Presto && f.number == "numbered" && now-r.grown < f.ewma/2 && now+wait <= r.since+o.c.Hold {
+			o.stats.TimeoutsPutOff++
+			o.enqueue(r, wait, class)
+			continue
+		}
+		f.lost, f.lostFrom, f.lostTo, f.lostSince, f.lostID = true, f.next, r.start, r.since, r.packets[0].id
+		if o.c.Discipline == Juggler {
+			o.releaseAll(f, &o.stats.TimedOut)
+			f.phase = recovery
+			continue
+		}
+		for slices.Contains(f.runs, r) {
+			o.releaseFirst(f, &o.stats.TimedOut)
+		}
+		o.proceed(f, f.id)
+	}
+}
+
+func (o *oracle) flush() []int {
+	o.out = nil
+	for {
+		var first *oracleFlow
+		for _, f := range o.flows {
+			if len(f.runs) > 0 && (first == nil || f.began < first.began) {
+				first = f
+			}
+		}
+		if first == nil {
+			return o.out
+		}
+		o.releaseAll(first, &o.stats.Flushed)
+	}
+}
+
+func (o *oracle) Stats() Stats {
+	s := o.stats
+	s.Flows = len(o.flows)
+	return s
 }

@@ -2,23 +2,11 @@ package resequencer
 
 import "weft/flowcell"
 
-// Segment is what Push must know of a TCP segment.
-type Segment struct {
-	Flow    flowcell.FiveTuple
-	Seq     uint32
-	Payload int   // bytes of TCP payload, 0 to 2³⁰
-	Flags   uint8 // flowcell.FlagSYN and so on
-	Size    int   // bytes accounted against the bounds, not negative
-}
-
 // length is the sequence space that s occupies (RFC 9293 §3.4).
-func (s *Segment) length() uint32 {
+func length(s *flowcell.Packet) uint32 {
 	n := uint32(s.Payload)
-	if s.Flags&flowcell.FlagSYN != 0 {
-		n++
-	}
-	if s.Flags&flowcell.FlagFIN != 0 {
-		n++
+	if s.Flags&(flowcell.FlagSYN|flowcell.FlagFIN) != 0 {
+		n += uint32(s.Flags>>1&1) + uint32(s.Flags&1)
 	}
 	return n
 }
@@ -38,20 +26,4 @@ func ahead(a, b uint32) int32 { return int32(a - b) }
 func plausible(a, b uint32) bool {
 	d := ahead(a, b)
 	return -maxWindow <= d && d <= maxWindow
-}
-
-// highest is the highest sequence number seen at some place.
-type highest uint32
-
-// see takes note of a segment and reports whether it begins below.
-func (h *highest) see(seq, end uint32) (reordered bool) {
-	top := uint32(*h)
-	if !plausible(seq, top) {
-		*h = highest(end)
-		return false
-	}
-	if ahead(end, top) > 0 {
-		*h = highest(end)
-	}
-	return ahead(seq, top) < 0
 }

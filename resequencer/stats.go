@@ -7,6 +7,7 @@ type Stats struct {
 	InOrder        uint64 // was next in its flow, or the first that is known of it
 	Filled         uint64 // held until the gap before it was filled
 	TimedOut       uint64 // held until the gap before it was declared lost
+	Loss           uint64 // behind a gap that its flowcell tells to be loss, or that was declared lost (Juggler)
 	Retransmission uint64 // begins below what was delivered or declared lost
 	Bound          uint64 // held, delivered early to keep within a bound
 	Flushed        uint64 // held until Flush, or until its flow was reset or began anew
@@ -18,6 +19,12 @@ type Stats struct {
 	ArrivedOutOfOrder   uint64
 	DeliveredOutOfOrder uint64
 
+	TimeoutsLate    uint64 // holes declared lost that were filled by the original after all: the hold time was too short
+	TimeoutsLoss    uint64 // holes declared lost that were filled by a retransmission
+	TimeoutsPutOff  uint64 // times that a hole was waited for longer because what is behind it grew
+	FlowsNumbered   uint64 // flows found to number their flowcells
+	FlowsUnnumbered uint64 // flows found not to, or not to keep a flowcell to one path
+
 	HeldPackets, MaxHeldPackets int
 	HeldBytes, MaxHeldBytes     int
 
@@ -27,5 +34,10 @@ type Stats struct {
 
 // Delivered sums the packets delivered, whatever the cause.
 func (s Stats) Delivered() uint64 {
-	return s.InOrder + s.Filled + s.TimedOut + s.Retransmission + s.Bound + s.Flushed + s.Passed
+	return s.InOrder + s.Filled + s.TimedOut + s.Loss + s.Retransmission + s.Bound + s.Flushed + s.Passed
+}
+
+func (s *Stats) peak() {
+	s.MaxHeldPackets = max(s.MaxHeldPackets, s.HeldPackets)
+	s.MaxHeldBytes = max(s.MaxHeldBytes, s.HeldBytes)
 }

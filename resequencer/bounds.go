@@ -1,0 +1,87 @@
+package resequencer
+
+import (
+	"time"
+
+	"weft/flowcell"
+)
+
+// peer is an address from which flows come, and what is held of them together.
+type peer[P any] struct {
+	packets, bytes int
+	holding        ring[holding[P]]
+}
+
+// peerRank has peers of which nothing is held forgotten first.
+func peerRank[P any](p **peer[P], _ time.Duration) uint8 {
+	if (*p).packets > 0 {
+		return 1
+	}
+	return 0
+}
+
+// begin makes f a flow that holds.
+func (b *Buffer[P]) begin(f *flow[P], key *flowcell.FiveTuple) *holding[P] {
+	h := b.pool.holding()
+	h.key, h.top = *key, f.next
+	at, added := b.peers.Use(&flowcell.FiveTuple{Src: key.Src}, b.now)
+	if added {
+		*at = b.pool.peer()
+	}
+	h.peer = *at
+	h.byAge.insertAfter(b.holding.prev)
+	h.byPeer.insertAfter(h.peer.holding.prev)
+	f.held = h
+	return h
+}
+
+// end makes f, of which nothing is held any more, one that does not hold.
+func (b *Buffer[P]) end(f *flow[P]) {
+	h := f.held
+	h.byAge.remove()
+	h.byPeer.remove()
+	h.peer, h.last = nil, nil
+	b.pool.holdings = append(b.pool.holdings, h)
+	f.held = nil
+}
+
+// enforce delivers early what is over a bound after f was given a packet: f's
+// own, then that of the flow that holds longest of the same peer's, then of
+// all.
+func (b *Buffer[P]) enforce(f *flow[P]) {
+	c, s := &b.config, &b.stats
+	h, p := f.held, f.held.peer
+	if h.packets > c.FlowPackets || h.bytes > c.FlowBytes {
+		b.releaseAll(f, &s.Bound)
+	}
+	for p.packets > c.PeerPackets || p.bytes > c.PeerBytes {
+		b.releaseEarly(p.holding.next.of)
+	}
+	for s.HeldPackets > c.TotalPackets || s.HeldBytes > c.TotalBytes {
+		b.releaseEarly(b.holding.next.of)
+	}
+	s.peak()
+}
+
+// within reports whether nothing is over a bound that h counts against.
+func (b *Buffer[P]) within(h *holding[P]) bool {
+	c, s, p := &b.config, &b.stats, h.peer
+	return h.packets <= c.FlowPackets && h.bytes <= c.FlowBytes &&
+		p.packets <= c.PeerPackets && p.bytes <= c.PeerBytes &&
+		s.HeldPackets <= c.TotalPackets && s.HeldBytes <= c.TotalBytes
+}
+
+func (b *Buffer[P]) releaseEarly(h *holding[P]) {
+	b.releaseAll(b.flows.Get(&h.key, b.now), &b.stats.Bound)
+}
+
+// evict is told by the table of a flow that it is to forget.
+func (b *Buffer[P]) evict(_ *flowcell.FiveTuple, f *flow[P]) { b.releaseAll(f, &b.stats.Bound) }
+
+// evictPeer is told by the table of a peer that it is to forget.
+func (b *Buffer[P]) evictPeer(_ *flowcell.FiveTuple, p **peer[P]) {
+	for h := (*p).holding.next.of; h != nil; h = (*p).holding.next.of {
+		b.releaseEarly(h)
+	}
+	b.pool.peers = append(b.pool.peers, *p)
+}

@@ -1,0 +1,166 @@
+package resequencer
+
+import "weft/flowcell"
+
+// irregular deals with every case.
+func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
+	b.out = out
+	if s.Flags&flowcell.FlagRST != 0 {
+		if f != nil {
+			b.releaseAll(f, &b.stats.Flushed)
+			b.flows.Forget(&s.Flow)
+			b.changes++
+		}
+		b.stats.Passed++
+		b.out = append(b.out, p)
+		return b.take()
+	}
+	switch {
+	case f == nil:
+		f, _ = b.flows.Use(&s.Flow, b.now)
+		b.changes++
+		f.delays.ewma = b.config.Hold / alpha
+		f.start(s)
+		if !f.began && b.config.Discipline == Juggler {
+			f.phase = buildUp
+		}
+	case f.begins(s):
+		b.releaseAll(f, &b.stats.Flushed)
+		f.start(s)
+	case !plausible(s.Seq, f.next):
+		b.releaseAll(f, &b.stats.Flushed)
+		f.next = s.Seq
+		f.lostFrom, f.lostTo = s.Seq, s.Seq
+	}
+	if ahead(s.Seq, f.highest()) < 0 {
+		b.stats.ArrivedOutOfOrder++
+	}
+	k := b.pool.packet(p, s.Seq, s.Seq+length(s), flowcell.Number(s.ID), s.Length)
+	switch b.config.Discipline {
+	case Off:
+		b.deliver(f, k, &b.stats.Passed)
+	case Juggler:
+		b.juggle(f, k, s)
+	default:
+		b.order(f, k, s)
+	}
+	return b.take()
+}
+
+// order is Presto's rules and, where a flow's flowcells are not numbered, DRB's
+// one rule: hold what is ahead.
+func (b *Buffer[P]) order(f *flow[P], k *packet[P], s *flowcell.Packet) {
+	id := k.id
+	switch d := ahead(k.seq, f.next); {
+	case d == 0:
+		f.regular()
+		b.deliver(f, k, &b.stats.InOrder)
+	case d < 0:
+		b.late(f, k)
+		b.deliver(f, k, &b.stats.Retransmission)
+	case b.tellsLoss(f, id):
+		for h := f.held; h != nil && ahead(h.first().start, k.seq) < 0; h = f.held {
+			b.releaseFirst(f, &b.stats.Loss)
+		}
+		b.deliver(f, k, &b.stats.Loss)
+	default:
+		// A copy of what is held waits beside it: TCP would take it for a
+		// sign that what lies between is lost.
+		b.hold(f, k, &s.Flow)
+		b.enforce(f)
+		return
+	}
+	b.proceed(f, id)
+}
+
+// tellsLoss reports whether a segment with this number proves what is missing
+// before it lost: it is of the same flowcell as what came before the gap, and
+// one path does not reorder, or of an older one.
+func (b *Buffer[P]) tellsLoss(f *flow[P], id flowcell.Number) bool {
+	return f.cells == numbered && b.presto && cellsAhead(id, f.id) <= 0
+}
+
+// proceed delivers what is held and need not be any more. by is the number of
+// the segment that has arrived.
+func (b *Buffer[P]) proceed(f *flow[P], by flowcell.Number) {
+	for f.held != nil {
+		r := f.held.first()
+		switch {
+		case ahead(r.start, f.next) <= 0:
+			f.filled(by, r, b.now)
+			b.releaseFirst(f, &b.stats.Filled)
+		case b.tellsLoss(f, r.id):
+			b.releaseFirst(f, &b.stats.Loss)
+		default:
+			return
+		}
+	}
+}
+
+// late learns from a segment that begins below what was delivered or declared
+// lost.
+func (b *Buffer[P]) late(f *flow[P], k *packet[P]) {
+	if f.recovering() && ahead(k.seq, f.lostTo) < 0 && ahead(k.end, f.lostFrom) > 0 {
+		// Equal numbers say nothing; then what comes soon is taken for late.
+		t := b.now - f.lostSince
+		if after := sentAfter(k.id, f.lostID); after < 0 || after == 0 && t <= b.config.Hold {
+			b.stats.TimeoutsLate++
+			f.delays.observe(min(t, b.config.Hold))
+		} else {
+			b.stats.TimeoutsLoss++
+			f.delays.quiet()
+		}
+		f.lostFrom = f.lostTo
+	}
+	if f.cells == numbered && cellsAhead(k.id, f.id) == 0 && k.id < f.id {
+		f.cells = unnumbered
+		b.stats.FlowsUnnumbered++
+	}
+}
+
+// follow lets a flow's numbering be judged by a segment that is in order.
+func (b *Buffer[P]) follow(f *flow[P], id flowcell.Number) {
+	f.cells = f.cells.follow(f.id, id)
+	switch f.cells {
+	case numbered:
+		b.stats.FlowsNumbered++
+	case unnumbered:
+		b.stats.FlowsUnnumbered++
+	}
+}
+
+// expire deals with a run that has waited long enough.
+func (b *Buffer[P]) expire(r *run[P]) {
+	h := r.of
+	f := b.flows.Get(&h.key, b.now)
+	if r.start == f.next { // in order, Juggler's
+		f.phase = normal
+		b.releaseFirst(f, &b.stats.InOrder)
+		return
+	}
+	if r.merging { // no more: the sequence was found to begin below
+		r.merging = false
+		b.enqueue(r, b.waits.class(alpha*f.delays.ewma))
+		return
+	}
+	// Presto: a flowcell that still comes in is likely to follow one that does.
+	if more := f.delays.ewma / beta; b.presto && f.cells == numbered && b.now-r.grown < more {
+		class := b.waits.class(more)
+		if b.now+b.waits.of(class) <= r.since+b.config.Hold {
+			b.stats.TimeoutsPutOff++
+			b.enqueue(r, class)
+			return
+		}
+	}
+	f.lost(r)
+	if b.config.Discipline == Juggler {
+		b.releaseAll(f, &b.stats.TimedOut)
+		f.phase = recovery
+		return
+	}
+	for last := false; !last; {
+		last = h.first() == r
+		b.releaseFirst(f, &b.stats.TimedOut)
+	}
+	b.proceed(f, f.id)
+}
