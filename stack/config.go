@@ -31,9 +31,13 @@ type Config struct {
 	Device Device
 	// Policy names how TCP is spread over the paths; "" means policy.Default.
 	Policy string
-	// SprayDatagrams spreads UDP and other protocols by Policy too. By default
-	// all of them between two hosts keep to one path, since nothing puts them
-	// back in order. (Ports do not count: fragments have none.)
+	// PolicyOptions adjust the units of the policies that have some to adjust:
+	// how large a flowcell is, how long a pause between flowlets.
+	PolicyOptions policy.Options
+	// SprayDatagrams spreads UDP and other protocols too, each packet by
+	// Policy's rule. By default all of them between two hosts keep to one path,
+	// since nothing puts them back in order. (Ports do not count: fragments
+	// have none.)
 	SprayDatagrams bool
 	// Resequencer restores the order of incoming TCP; the zero value is DRB's:
 	// hold for 10 ms at most.
@@ -41,6 +45,15 @@ type Config struct {
 	// Seed fixes where the selectors start and what they draw; 0 means a
 	// random seed.
 	Seed uint64
+	// Clock, for simulation, is the time to live in instead of the real one.
+	// Such a Host does nothing by itself: Device is not read, Receive is
+	// called instead; a call on a socket that would wait fails with EAGAIN,
+	// and Notifier tells when to try again; a connection that was dialled is
+	// still connecting; and deadlines are refused (os.ErrNoDeadline). All
+	// calls, the Clock's included, must come from one goroutine. Then Seed and
+	// the order of the calls determine everything. Close it for good only: in
+	// what order netstack resets what lingers is not determined.
+	Clock Clock
 }
 
 // minMTU is 576 bytes, which every IPv4 host must accept (RFC 791), and the
@@ -73,7 +86,10 @@ func (c *Config) validate() (policy.Policy, error) {
 	if c.Policy == "" {
 		c.Policy = policy.Default
 	}
-	p, err := policy.Get(c.Policy)
+	if err := c.PolicyOptions.Validate(); err != nil {
+		return none, fmt.Errorf("stack: Config.PolicyOptions: %w", err)
+	}
+	p, err := policy.New(c.Policy, c.PolicyOptions)
 	if err != nil {
 		return none, fmt.Errorf("stack: Config.Policy: %w", err)
 	}

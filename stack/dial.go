@@ -51,7 +51,10 @@ func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, err
 	defer s.wq.EventUnregister(&entry)
 	s.remote = remote
 	terr := s.ep.Connect(fullAddress(remote))
-	if _, ok := terr.(*tcpip.ErrConnectStarted); ok {
+	h.virtual.settle()
+	if _, ok := terr.(*tcpip.ErrConnectStarted); ok && h.virtual != nil {
+		terr = nil // Read and Write tell when it is connected, or why not
+	} else if ok {
 		select {
 		case <-notify:
 			terr = s.ep.LastError()

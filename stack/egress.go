@@ -3,6 +3,7 @@ package stack
 import (
 	"net/netip"
 	"sync"
+	"time"
 
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
@@ -12,32 +13,50 @@ import (
 	"weft/topology"
 )
 
-// egress takes packets from netstack to the device: classify, choose a path,
-// encapsulate.
+// egress takes packets from netstack to the device: classify, cut, choose a
+// path, encapsulate.
 type egress struct {
-	dev  Device
-	seed uint64
+	dev   Device
+	seed  uint64
+	clock Clock
 
 	mu    sync.Mutex
 	paths *pathTable
-	bufs  [][]byte // one per packet of a batch, headroom and MTU long
-	views [][]byte // what of bufs goes to the device
-	id    uint16   // outer IPv4 ID
+	flows *flowcell.Table[sending] // of units that are cut
+	bufs  [][]byte                 // one per packet of a batch, headroom and MTU long
+	views [][]byte                 // what of bufs goes to the device
+	id    uint16                   // outer IPv4 ID
 	stats EgressStats
 	past  map[netip.Addr]*PathStats // counts of topologies gone by
 }
 
-// egressBatch is the most packets that go to the device in one call.
-const egressBatch = 64
+// sending is what is remembered of a flow that is cut into units.
+type sending struct {
+	cutter flowcell.Cutter
+	via    *pathOut // of the unit under way; nil while no path is live
+}
+
+const (
+	// egressBatch is the most packets that go to the device in one call.
+	egressBatch = 64
+	// maxFlows is how many flows are cut at once. Above, one of those idle
+	// longest is forgotten: its next packet begins a new unit.
+	maxFlows = 1 << 16
+)
 
 func newEgress(c Config, p policy.Policy, seed uint64) *egress {
 	e := &egress{
 		dev:   c.Device,
 		seed:  seed,
+		clock: c.Clock,
 		paths: newPathTable(c.Topology, c.Address, p, c.SprayDatagrams, seed),
+		flows: flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
 		bufs:  make([][]byte, egressBatch),
 		views: make([][]byte, 0, egressBatch),
 		past:  make(map[netip.Addr]*PathStats),
+	}
+	if e.clock == nil {
+		e.clock = newRealClock()
 	}
 	for i := range e.bufs {
 		e.bufs[i] = make([]byte, c.Device.MTU())
@@ -50,8 +69,12 @@ func newEgress(c Config, p policy.Policy, seed uint64) *egress {
 func (e *egress) send(pkts []*gstack.PacketBuffer) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	var now time.Duration
+	if e.paths.policy.Unit.Cuts() { // nobody else asks for the time
+		now = e.clock.Now()
+	}
 	for _, p := range pkts {
-		e.queue(p)
+		e.queue(p, now)
 		if len(e.views) == egressBatch {
 			e.flush()
 		}
@@ -61,7 +84,7 @@ func (e *egress) send(pkts []*gstack.PacketBuffer) int {
 }
 
 // queue prepares one packet in the next buffer of the batch.
-func (e *egress) queue(p *gstack.PacketBuffer) {
+func (e *egress) queue(p *gstack.PacketBuffer, now time.Duration) {
 	buf := e.bufs[len(e.views)]
 	n := encap.Overhead
 	if n+p.Size() > len(buf) {
@@ -71,48 +94,93 @@ func (e *egress) queue(p *gstack.PacketBuffer) {
 	for _, s := range p.AsSlices() {
 		n += copy(buf[n:], s)
 	}
-	pkt, err := flowcell.Parse(buf[encap.Overhead:n])
-	if err != nil {
-		e.stats.Malformed++
-		return
+	if out := e.wrap(buf[:n], 1, now); out != nil {
+		e.views = append(e.views, out)
 	}
-	pair := e.paths.to(netip.AddrFrom16(pkt.Flow.Dst).Unmap())
-	if pair.direct {
-		e.stats.Direct++
-		e.views = append(e.views, buf[encap.Overhead:n])
-		return
-	}
-	n0, ok := e.choose(pair, &pkt)
-	if !ok {
-		e.stats.NoPath++
-		return
-	}
-	out := pair.group.out[n0]
-	e.id++
-	if err := out.header.Encapsulate(buf[:n], e.id); err != nil {
-		e.stats.Malformed++
-		return
-	}
-	out.packets++
-	out.bytes += uint64(n)
-	e.stats.Encapsulated++
-	e.views = append(e.views, buf[:n])
 }
 
-// choose picks the path of a packet, false when none is live.
-func (e *egress) choose(p *pair, pkt *flowcell.Packet) (int, bool) {
+// wrap makes a packet ready for the device: it lies in buf behind headroom for
+// the outer header, and a kernel will cut it into so many segments. wrap
+// returns what of buf is to be sent; nil if the packet is dropped, and counted.
+func (e *egress) wrap(buf []byte, segments int, now time.Duration) []byte {
+	inner := buf[encap.Overhead:]
+	var pkt flowcell.Packet
+	if err := pkt.Parse(inner); err != nil {
+		e.stats.Malformed++
+		return nil
+	}
+	pair := e.paths.to(pkt.Flow.Dst)
+	if pair.direct {
+		e.stats.Direct++
+		return inner
+	}
+	var out *pathOut
+	if pkt.IsTCP() && e.paths.policy.Unit.Cuts() {
+		out = e.cut(pair, &pkt, inner, segments, now)
+	} else {
+		out = e.choose(pair, &pkt)
+	}
+	if out == nil {
+		e.stats.NoPath++
+		return nil
+	}
+	e.id++
+	if err := out.header.Encapsulate(buf, e.id); err != nil {
+		e.stats.Malformed++
+		return nil
+	}
+	out.packets++
+	out.bytes += uint64(len(buf))
+	e.stats.Encapsulated++
+	return buf
+}
+
+// choose picks a path for every packet, or by the flow's hash; nil if none is
+// live.
+func (e *egress) choose(p *pair, pkt *flowcell.Packet) *pathOut {
 	t := e.paths
 	if !t.policy.Sprays() || !pkt.IsTCP() && !t.spray {
 		flow := pkt.Flow
 		if !pkt.IsTCP() { // fragments have no ports, and must not take another path
 			flow.SrcPort, flow.DstPort = 0, 0
 		}
-		return p.flows.Next(flow.Hash(e.seed))
+		return p.next(&p.flows, flow.Hash(e.seed))
 	}
 	if pkt.IsPureACK() {
-		return p.ack.Next(0)
+		return p.next(&p.ack, 0)
 	}
-	return p.data.Next(0)
+	return p.next(&p.data, 0)
+}
+
+// cut picks the path of a TCP packet's unit, nil if none is live, and writes the
+// unit's number into the packet where it has one. What carries no payload goes
+// beside the units: acknowledgements by paths of their own, the end of a
+// connection with its last unit.
+func (e *egress) cut(p *pair, pkt *flowcell.Packet, inner []byte, segments int, now time.Duration) *pathOut {
+	if pkt.Payload == 0 {
+		if !pkt.IsPureACK() {
+			if f := e.flows.Get(&pkt.Flow, now); f != nil && f.via != nil && f.via.group == p.group {
+				return f.via
+			}
+		}
+		return p.next(&p.ack, 0)
+	}
+	f, added := e.flows.Use(&pkt.Flow, now)
+	if added {
+		f.cutter = flowcell.NewCutter(pkt.Flow.Hash(e.seed))
+	}
+	if f.via == nil || f.via.group != p.group { // the paths are others now
+		f.cutter.End()
+	}
+	unit := e.paths.policy.Unit
+	number, begins := f.cutter.Next(unit, int(pkt.Payload), segments, now)
+	if begins {
+		f.via = p.next(&p.data, 0)
+	}
+	if unit.Numbers() {
+		number.Stamp(inner)
+	}
+	return f.via
 }
 
 func (e *egress) flush() {
@@ -131,7 +199,7 @@ func (e *egress) flush() {
 func (e *egress) reaches(dst netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p := e.paths.to(dst)
+	p := e.paths.to(flowcell.AddressFrom(dst))
 	return p.direct || len(p.group.live) > 0
 }
 

@@ -1,11 +1,14 @@
 package stack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -41,12 +44,14 @@ type Host struct {
 	egress  *egress
 	ingress *ingress
 	dev     Device
+	virtual *virtual // nil in real time
 
 	closing sync.Once
 
 	mu      sync.Mutex
-	sockets map[*socket]struct{} // nil once closed or failed
-	failed  error                // why the device failed
+	sockets map[*socket]uint64 // by age; nil once closed or failed
+	opened  uint64             // sockets, ever
+	failed  error              // why the device failed
 }
 
 // New starts a Host. On error nothing is left running and the device stays
@@ -60,24 +65,33 @@ func New(c Config) (*Host, error) {
 	for seed == 0 {
 		seed = rand.Uint64()
 	}
+	if c.Resequencer.Seed == 0 {
+		c.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
+	}
 	h := &Host{
 		address: c.Address,
 		dev:     c.Device,
 		egress:  newEgress(c, pol, seed),
-		sockets: make(map[*socket]struct{}),
+		sockets: make(map[*socket]uint64),
 	}
 	ep := &endpoint{out: h.egress, mtu: uint32(c.Device.MTU() - Overhead)}
-	h.ingress = newIngress(c, ep)
-	h.net = gstack.New(gstack.Options{
-		NetworkProtocols:   []gstack.NetworkProtocolFactory{ipv4.NewProtocol},
-		TransportProtocols: []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4},
-		HandleLocal:        true,
-	})
+	if c.Clock != nil {
+		h.virtual = &virtual{clock: c.Clock}
+	}
+	h.ingress = newIngress(c, ep, h.virtual)
+	options := h.virtual.options(seed)
+	options.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
+	options.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}
+	options.HandleLocal = true
+	h.net = gstack.New(options)
+	h.virtual.attach(h.net)
 	if err := h.configure(ep); err != nil {
 		h.net.Destroy()
 		return nil, err
 	}
-	go h.ingress.run(h.fail)
+	if h.virtual == nil {
+		go h.ingress.run(h.fail)
+	}
 	return h, nil
 }
 
@@ -121,6 +135,11 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 	return nil
 }
 
+// Receive takes a packet from the fabric, as if it had been read from the
+// Device; it is how packets come to a Host that has a Config.Clock. The bytes
+// are copied.
+func (h *Host) Receive(packet []byte) { h.ingress.receive(packet) }
+
 // Close resets all connections, unblocks every call with net.ErrClosed, stops
 // the goroutines and closes the device. What a connection has not yet sent is
 // lost: close connections first and wait for the peer where that matters.
@@ -150,7 +169,8 @@ func (h *Host) abortAll(reason error) {
 		h.failed = reason
 	}
 	h.mu.Unlock()
-	for s := range sockets {
+	byAge := func(a, b *socket) int { return cmp.Compare(sockets[a], sockets[b]) }
+	for _, s := range slices.SortedFunc(maps.Keys(sockets), byAge) {
 		s.abort()
 	}
 }
@@ -181,7 +201,8 @@ func (h *Host) track(s *socket) error {
 		}
 		return net.ErrClosed
 	}
-	h.sockets[s] = struct{}{}
+	h.opened++
+	h.sockets[s] = h.opened
 	return nil
 }
 

@@ -107,8 +107,10 @@ func TestHost_spraysByDigitReversal(t *testing.T) {
 		name  string
 		match func(sighting) bool
 	}{
-		{"data", func(s sighting) bool { return s.packet.Flow.Src == addrA.As16() && !s.packet.IsPureACK() }},
-		{"pure ACKs", func(s sighting) bool { return s.packet.Flow.Src == addrB.As16() && s.packet.IsPureACK() }},
+		{"data", func(s sighting) bool {
+			return s.packet.Flow.Src == flowcell.AddressFrom(addrA) && !s.packet.IsPureACK()
+		}},
+		{"pure ACKs", func(s sighting) bool { return s.packet.Flow.Src == flowcell.AddressFrom(addrB) && s.packet.IsPureACK() }},
 	} {
 		got := bounces(w.sightings(c.match))
 		if len(got) < 20 {
@@ -155,7 +157,7 @@ func TestHost_oneFlowOnOnePath(t *testing.T) {
 			} else {
 				transfer(t, a, b, 50_000)
 			}
-			used := bounces(w.sightings(func(s sighting) bool { return s.packet.Flow.Src == addrA.As16() }))
+			used := bounces(w.sightings(func(s sighting) bool { return s.packet.Flow.Src == flowcell.AddressFrom(addrA) }))
 			slices.Sort(used)
 			if n := len(slices.Compact(used)); n != c.paths {
 				t.Errorf("%d paths, want %d", n, c.paths)
@@ -183,7 +185,7 @@ func TestHost_bouncesNoHigherThanItMust(t *testing.T) {
 		conn.Write([]byte("x"))
 		var got []sighting
 		for range 100 {
-			got = w.sightings(func(s sighting) bool { return s.packet.Flow.Dst == netip.MustParseAddr(c.to).As16() })
+			got = w.sightings(func(s sighting) bool { return s.packet.Flow.Dst.IP() == netip.MustParseAddr(c.to) })
 			if len(got) > 0 {
 				break
 			}
@@ -211,7 +213,7 @@ func TestHostSetTopology_avoidsDeadPaths(t *testing.T) {
 	transfer(t, a, b, 100_000)
 	count := map[string]int{}
 	for _, n := range bounces(w.sightings(func(s sighting) bool {
-		return s.packet.Flow.Src == addrA.As16() && !s.packet.IsPureACK()
+		return s.packet.Flow.Src == flowcell.AddressFrom(addrA) && !s.packet.IsPureACK()
 	})) {
 		count[n]++
 	}
@@ -275,7 +277,7 @@ func TestHost_restoresOrder(t *testing.T) {
 		delivered bool // out of order to TCP
 	}{
 		{"resequencer", func(c *Config) { c.Resequencer.Hold = time.Second }, false},
-		{"off", func(c *Config) { c.Resequencer.Off = true }, true},
+		{"off", func(c *Config) { c.Resequencer.Discipline = resequencer.Off }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWire(t)
@@ -392,7 +394,7 @@ func TestHost_answersEcho(t *testing.T) {
 	w.forward(echoRequest())
 	for range 1000 {
 		if len(w.sightings(func(s sighting) bool {
-			return s.packet.Flow.Proto == flowcell.ProtoICMP && s.packet.Flow.Src == addrB.As16()
+			return s.packet.Flow.Proto == flowcell.ProtoICMP && s.packet.Flow.Src == flowcell.AddressFrom(addrB)
 		})) == 1 {
 			return
 		}
@@ -433,26 +435,17 @@ func TestHost_countsWhatItDrops(t *testing.T) {
 		{"TCP data offset", change(tcp, func(p []byte) { p[20+12] = 0xf0 }), func(s IngressStats) uint64 { return s.Malformed }},
 	} {
 		before := c.count(b.Stats().Ingress)
-		inject(b, c.packet)
+		b.Receive(c.packet)
 		s := b.Stats().Ingress
 		if c.count(s) != before+1 || s.Delivered != 0 {
 			t.Errorf("%s: not counted where expected: %+v", c.name, s)
 		}
 	}
-	inject(b, tcp)
-	inject(b, good)
+	b.Receive(tcp)
+	b.Receive(good)
 	if s := b.Stats().Ingress; s.Delivered != 2 {
 		t.Errorf("good packets: %d delivered, want 2: %+v", s.Delivered, s)
 	}
-}
-
-// inject gives one packet to a Host as the device would.
-func inject(h *Host, b []byte) {
-	h.ingress.mu.Lock()
-	defer h.ingress.mu.Unlock()
-	now := time.Since(h.ingress.epoch)
-	h.ingress.push(b, now)
-	h.ingress.release(now)
 }
 
 // tcpSegment is a segment of 10 bytes from A's address to B's.
@@ -489,7 +482,7 @@ func FuzzHost_ingress(f *testing.F) {
 			}
 		}
 		before := h.Stats()
-		inject(h, b)
+		h.Receive(b)
 		after := h.Stats()
 		i, j := before.Ingress, after.Ingress
 		dropped := func(s IngressStats) uint64 {

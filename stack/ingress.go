@@ -17,18 +17,20 @@ import (
 )
 
 // ingress takes packets from the device to netstack: check, resequence,
-// deliver. One goroutine reads; a timer releases what has waited too long.
+// deliver. One goroutine reads, unless time is virtual; a timer releases what
+// has waited too long.
 type ingress struct {
-	dev   Device
-	self  [16]byte // as five-tuples have it
-	up    *endpoint
-	epoch time.Time
-	done  chan struct{} // closed when the reader has ended
+	dev     Device
+	self    flowcell.Address
+	up      *endpoint
+	clock   Clock
+	virtual *virtual
+	done    chan struct{} // closed when the reader has ended
 
 	mu     sync.Mutex
 	reseq  *resequencer.Buffer[*gstack.PacketBuffer]
 	ready  []*gstack.PacketBuffer
-	timer  *time.Timer
+	timer  Timer
 	closed bool
 	stats  IngressStats
 }
@@ -36,16 +38,21 @@ type ingress struct {
 // ingressBatch is the most packets that are read in one call.
 const ingressBatch = 64
 
-func newIngress(c Config, up *endpoint) *ingress {
+func newIngress(c Config, up *endpoint, v *virtual) *ingress {
 	in := &ingress{
-		dev:   c.Device,
-		self:  c.Address.As16(),
-		up:    up,
-		epoch: time.Now(),
-		done:  make(chan struct{}),
-		reseq: resequencer.New[*gstack.PacketBuffer](c.Resequencer),
+		dev:     c.Device,
+		self:    flowcell.AddressFrom(c.Address),
+		up:      up,
+		clock:   newRealClock(),
+		virtual: v,
+		done:    make(chan struct{}),
+		reseq:   resequencer.New[*gstack.PacketBuffer](c.Resequencer),
 	}
-	in.timer = time.AfterFunc(time.Hour, in.expire)
+	if v != nil {
+		in.clock = v.clock
+		close(in.done)
+	}
+	in.timer = in.clock.AfterFunc(time.Hour, in.expire)
 	in.timer.Stop()
 	return in
 }
@@ -62,7 +69,7 @@ func (in *ingress) run(failed func(error)) {
 	for {
 		n, err := in.dev.Read(bufs, sizes, 0)
 		in.mu.Lock()
-		now := time.Since(in.epoch)
+		now := in.clock.Now()
 		for i := range n {
 			in.push(bufs[i][:sizes[i]], now)
 		}
@@ -77,13 +84,22 @@ func (in *ingress) run(failed func(error)) {
 	}
 }
 
+// receive takes a packet that nobody reads from the device.
+func (in *ingress) receive(b []byte) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	now := in.clock.Now()
+	in.push(b, now)
+	in.release(now)
+}
+
 // push checks one packet and gives it to the resequencer. A wrong checksum
 // must be found here and not by TCP: a sequence number that is noise would
 // spoil the order of what follows.
 func (in *ingress) push(b []byte, now time.Duration) {
 	in.stats.Packets++
-	pkt, err := flowcell.Parse(b)
-	if err != nil {
+	var pkt flowcell.Packet
+	if err := pkt.Parse(b); err != nil || b[0]>>4 != 4 {
 		in.stats.Malformed++
 		return
 	}
@@ -92,7 +108,7 @@ func (in *ingress) push(b []byte, now time.Duration) {
 	case pkt.Flow.Dst != in.self:
 		in.stats.NotForUs++
 		return
-	case martian(pkt.Flow.Src):
+	case martian(b):
 		in.stats.Martian++
 		return
 	case pkt.Flow.Proto == flowcell.ProtoIPIP:
@@ -110,19 +126,13 @@ func (in *ingress) push(b []byte, now time.Duration) {
 		in.ready = append(in.ready, p)
 		return
 	}
-	in.ready = in.reseq.Push(resequencer.Segment{
-		Flow:    pkt.Flow,
-		Seq:     pkt.Seq,
-		Payload: pkt.Payload,
-		Flags:   pkt.Flags,
-		Size:    len(b),
-	}, p, now, in.ready)
+	in.ready = in.reseq.Push(&pkt, p, now, in.ready)
 }
 
-// martian reports a source that no packet from a network has (RFC 1812
+// martian reports whether an IPv4 packet has a source that no packet from a network has (RFC 1812
 // §5.3.7): this-network, loopback, multicast, reserved and broadcast.
-func martian(src [16]byte) bool {
-	first := src[12]
+func martian(b []byte) bool {
+	first := b[12]
 	return first == 0 || first == 127 || first >= 224
 }
 
@@ -142,7 +152,7 @@ func validTCP(b []byte) bool {
 func (in *ingress) expire() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.release(time.Since(in.epoch))
+	in.release(in.clock.Now())
 }
 
 // release delivers what is due and sets the timer for what is not. Delivering
@@ -164,6 +174,7 @@ func (in *ingress) deliver() {
 	for i, p := range in.ready {
 		in.stats.Delivered++
 		in.up.deliver(p)
+		in.virtual.settle()
 		in.ready[i] = nil
 	}
 	in.ready = in.ready[:0]

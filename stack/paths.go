@@ -6,6 +6,7 @@ import (
 
 	"weft/drb"
 	"weft/encap"
+	"weft/flowcell"
 	"weft/policy"
 	"weft/topology"
 )
@@ -23,7 +24,8 @@ type pathTable struct {
 	policy  policy.Policy
 	spray   bool // Config.SprayDatagrams
 	seed    uint64
-	pairs   map[netip.Addr]*pair
+	pairs   map[flowcell.Address]*pair
+	recent  *pair // the latest asked for; packets come in bursts
 	groups  map[string]*group
 	evicted uint64
 }
@@ -37,6 +39,7 @@ type group struct {
 
 // pathOut is one path's outer header and its counters.
 type pathOut struct {
+	group   *group
 	bounce  netip.Addr
 	header  encap.IPIP
 	packets uint64
@@ -46,6 +49,7 @@ type pathOut struct {
 // pair is the state towards one destination: DRB keeps one selector for data
 // and one for pure ACKs (DRB §5).
 type pair struct {
+	dst       flowcell.Address
 	direct    bool // no bouncing switch needed, or not of this fabric
 	group     *group
 	data, ack drb.Selector
@@ -56,13 +60,30 @@ func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, spr
 	self, _ := t.ByAddr(address)
 	return &pathTable{
 		topo: t, self: self, address: address, policy: p, spray: spray, seed: seed,
-		pairs:  make(map[netip.Addr]*pair),
+		pairs:  make(map[flowcell.Address]*pair),
+		recent: &pair{direct: true}, // as that of no address is
 		groups: make(map[string]*group),
 	}
 }
 
+// next is a selector's next path, nil if none is live.
+func (p *pair) next(s *drb.Selector, hash uint64) *pathOut {
+	n, ok := s.Next(hash)
+	if !ok {
+		return nil
+	}
+	return p.group.out[n]
+}
+
 // to returns the pair of a destination.
-func (t *pathTable) to(dst netip.Addr) *pair {
+func (t *pathTable) to(dst flowcell.Address) *pair {
+	if t.recent.dst != dst {
+		t.recent = t.lookup(dst)
+	}
+	return t.recent
+}
+
+func (t *pathTable) lookup(dst flowcell.Address) *pair {
 	if p := t.pairs[dst]; p != nil {
 		return p
 	}
@@ -78,20 +99,22 @@ func (t *pathTable) to(dst netip.Addr) *pair {
 	return p
 }
 
-func (t *pathTable) newPair(dst netip.Addr) *pair {
-	id, ok := t.topo.ByAddr(dst)
+func (t *pathTable) newPair(dst flowcell.Address) *pair {
+	addr := dst.IP()
+	id, ok := t.topo.ByAddr(addr)
 	if !ok || int(id) >= t.topo.NumHosts() {
-		return &pair{direct: true}
+		return &pair{dst: dst, direct: true}
 	}
 	set := t.topo.Paths(t.self, id)
 	if set.Direct() {
-		return &pair{direct: true}
+		return &pair{dst: dst, direct: true}
 	}
 	g := t.group(set)
 	// Selectors of different pairs and kinds must not start in step.
-	a := dst.As4()
+	a := addr.As4()
 	seed := t.seed ^ uint64(binary.BigEndian.Uint32(a[:]))<<1
 	return &pair{
+		dst:   dst,
 		group: g,
 		data:  drb.NewSelector(t.policy.Rule, g.order, seed),
 		ack:   drb.NewSelector(t.policy.Rule, g.order, seed|1<<63),
@@ -116,7 +139,7 @@ func (t *pathTable) group(set topology.PathSet) *group {
 		bounce := set.Addr(n)
 		// Both addresses are IPv4, which New has checked.
 		header, _ := encap.NewIPIP(t.address, bounce)
-		g.out[n] = &pathOut{bounce: bounce, header: header}
+		g.out[n] = &pathOut{group: g, bounce: bounce, header: header}
 	}
 	t.groups[string(key)] = g
 	return g

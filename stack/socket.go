@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -23,6 +24,7 @@ type socket struct {
 	// connection ends. remote is invalid without a peer.
 	local, remote netip.AddrPort
 
+	notify  *waiter.Entry // see Notify
 	closing sync.Once
 	closed  chan struct{}
 }
@@ -38,7 +40,7 @@ func (h *Host) newSocket(network string, ep tcpip.Endpoint, wq *waiter.Queue) (*
 }
 
 // wait calls try until it does something else than block, the deadline
-// passes or the socket is closed.
+// passes or the socket is closed. In virtual time it does not wait.
 func (s *socket) wait(events waiter.EventMask, d *deadline, try func() tcpip.Error) error {
 	if s.isClosed() {
 		return s.host.closeReason()
@@ -50,8 +52,12 @@ func (s *socket) wait(events waiter.EventMask, d *deadline, try func() tcpip.Err
 	default:
 	}
 	err := try()
+	s.host.virtual.settle()
 	if !wouldBlock(err) {
 		return s.result(err)
+	}
+	if s.host.virtual != nil {
+		return syscall.EAGAIN
 	}
 	entry, notify := waiter.NewChannelEntry(events | waiter.EventErr | waiter.EventHUp)
 	s.wq.EventRegister(&entry)
@@ -104,6 +110,7 @@ func (s *socket) shut(end func()) (first bool) {
 		s.read.set(time.Time{}) // their timers would keep the socket in memory
 		s.write.set(time.Time{})
 		end()
+		s.host.virtual.settle()
 		s.host.forget(s)
 	})
 	return first
@@ -121,6 +128,9 @@ func (s *socket) SetWriteDeadline(t time.Time) error { return s.setDeadlines(t, 
 func (s *socket) setDeadlines(t time.Time, which ...*deadline) error {
 	if s.isClosed() {
 		return s.opError("set", net.ErrClosed)
+	}
+	if s.host.virtual != nil {
+		return s.opError("set", os.ErrNoDeadline)
 	}
 	for _, d := range which {
 		d.set(t)

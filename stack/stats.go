@@ -29,6 +29,7 @@ type EgressStats struct {
 	Malformed    uint64 // dropped: not an IPv4 packet that can be classified
 	DeviceDrops  uint64 // dropped by the device
 	PairsEvicted uint64 // destinations forgotten because there were too many
+	FlowsEvicted uint64 // flows that were cut into units, forgotten because there were too many
 }
 
 // IngressStats counts packets on their way in.
@@ -80,6 +81,7 @@ func (e *egress) snapshot() (EgressStats, []PathStats) {
 	defer e.mu.Unlock()
 	s := e.stats
 	s.PairsEvicted += e.paths.evicted
+	s.FlowsEvicted = e.flows.Evicted()
 	sum := make(map[netip.Addr]*PathStats)
 	for a, p := range e.past {
 		sum[a] = &PathStats{a, p.Packets, p.Bytes}

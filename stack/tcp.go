@@ -31,6 +31,7 @@ func (c tcpConn) Read(b []byte) (n int, err error) {
 	})
 	if n > 0 {
 		c.ep.ModerateRecvBuf(n)
+		c.host.virtual.settle()
 	}
 	if err != nil && err != io.EOF {
 		err = c.opError("read", err)
@@ -68,6 +69,7 @@ func (c tcpConn) shutdown(flags tcpip.ShutdownFlags) error {
 	err := net.ErrClosed
 	if !c.isClosed() {
 		err = c.result(c.ep.Shutdown(flags))
+		c.host.virtual.settle()
 	}
 	if err != nil {
 		return c.opError("shutdown", err)

@@ -73,16 +73,17 @@ func (w *wire) plug(addr netip.Addr) *link.Memory {
 
 func (w *wire) forward(b []byte) {
 	var s sighting
-	if p, err := flowcell.Parse(b); err == nil && p.Flow.Proto == flowcell.ProtoIPIP {
-		s.bounce = netip.AddrFrom16(p.Flow.Dst).Unmap()
+	var p flowcell.Packet
+	if err := p.Parse(b); err == nil && p.Flow.Proto == flowcell.ProtoIPIP {
+		s.bounce = p.Flow.Dst.IP()
 		if b, err = encap.Decapsulate(b); err != nil {
 			panic(err)
 		}
 	}
-	s.packet, _ = flowcell.Parse(b)
+	_ = s.packet.Parse(b)
 	w.mu.Lock()
 	w.seen = append(w.seen, s)
-	to := w.ends[netip.AddrFrom16(s.packet.Flow.Dst).Unmap()]
+	to := w.ends[s.packet.Flow.Dst.IP()]
 	drop, delay := w.drop, w.delay
 	w.mu.Unlock()
 	if to == nil || drop != nil && drop(s) {

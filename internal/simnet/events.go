@@ -1,16 +1,12 @@
 package simnet
 
-import (
-	"time"
+import "time"
 
-	"weft/topology"
-)
-
-// event is the arrival of a packet's last bit at a node.
+// event is the arrival of a packet's last bit at the far end of a port's wire.
 type event struct {
 	at     time.Duration
 	seq    uint64
-	node   topology.NodeID
+	port   int32
 	packet *packet
 }
 
@@ -24,8 +20,8 @@ type eventHeap struct {
 	seq  uint64
 }
 
-func (h *eventHeap) push(at time.Duration, node topology.NodeID, p *packet) {
-	e := event{at, h.seq, node, p}
+func (h *eventHeap) push(at time.Duration, port int32, p *packet) {
+	e := event{at, h.seq, port, p}
 	h.seq++
 	h.list = append(h.list, e)
 	i := len(h.list) - 1

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"weft/topology"
 )
 
 func TestInject_deliversOrCountsTheCause(t *testing.T) {
@@ -160,7 +158,7 @@ func TestEventHeap_sortsStably(t *testing.T) {
 		if len(naive) == 0 || rng.IntN(100) < 52 {
 			at := time.Duration(rng.IntN(20))
 			naive = append(naive, event{at: at, seq: uint64(step)})
-			h.push(at, topology.NodeID(step), nil)
+			h.push(at, int32(step), nil)
 			continue
 		}
 		first := 0
@@ -171,8 +169,8 @@ func TestEventHeap_sortsStably(t *testing.T) {
 		}
 		want := naive[first]
 		naive = slices.Delete(naive, first, first+1)
-		if got := h.pop(); got.at != want.at || uint64(got.node) != want.seq {
-			t.Fatalf("step %d: popped push %d at %v, want push %d at %v", step, got.node, got.at, want.seq, want.at)
+		if got := h.pop(); got.at != want.at || uint64(got.port) != want.seq {
+			t.Fatalf("step %d: popped push %d at %v, want push %d at %v", step, got.port, got.at, want.seq, want.at)
 		}
 	}
 }

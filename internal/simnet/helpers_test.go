@@ -110,5 +110,5 @@ func (s Stats) dropped() (sum uint64) {
 }
 
 func (s Stats) conserved() bool {
-	return s.Injected == s.Delivered+s.dropped()+uint64(s.InFlight)
+	return s.Injected+s.Duplicated == s.Delivered+s.dropped()+uint64(s.InFlight)
 }

@@ -32,10 +32,14 @@ type Config struct {
 	// with FrameOverhead, the frame in transmission included; up to 1<<28.
 	// 0 means DefaultQueueBytes.
 	QueueBytes int
+	// HostQueueBytes is the same for a host's own port, where the kernel of a
+	// real host has a longer queue than a switch; 0 means QueueBytes.
+	HostQueueBytes int
 	// Delay is the propagation delay of a link.
 	Delay time.Duration
 	// Seed makes the switches hash flows differently from each other, and
-	// from those of a network with another Seed.
+	// from those of a network with another Seed. The draws of impairments
+	// follow from it, too.
 	Seed uint64
 }
 
@@ -43,11 +47,16 @@ func (c *Config) validate() error {
 	if c.QueueBytes == 0 {
 		c.QueueBytes = DefaultQueueBytes
 	}
+	if c.HostQueueBytes == 0 {
+		c.HostQueueBytes = c.QueueBytes
+	}
 	switch {
 	case c.RateBits < 1 || c.RateBits > maxRateBits:
 		return fmt.Errorf("simnet: RateBits is %d, must be from 1 to 1e12", c.RateBits)
 	case c.QueueBytes < 1 || c.QueueBytes > maxQueueBytes:
 		return fmt.Errorf("simnet: QueueBytes is %d, must be from 1 to %d", c.QueueBytes, maxQueueBytes)
+	case c.HostQueueBytes < 1 || c.HostQueueBytes > maxQueueBytes:
+		return fmt.Errorf("simnet: HostQueueBytes is %d, must be from 1 to %d", c.HostQueueBytes, maxQueueBytes)
 	case c.Delay < 0 || c.Delay > time.Hour:
 		return fmt.Errorf("simnet: Delay is %v, must be from 0 to an hour", c.Delay)
 	}
@@ -58,17 +67,22 @@ func (c *Config) validate() error {
 // results. It is not safe for concurrent use.
 type Network struct {
 	config Config
+	fabric string // the topology's specification
 	now    time.Duration
 	nodes  []node
 	ports  []port // two per link: the lower end's, the upper end's
 	events eventHeap
 	free   []*packet
 	stats  Stats
+	chance rand.PCG // what impairments draw from, in the order of events
 }
 
 // packet is a packet in flight; data lies within buf and shrinks when an outer
 // header is removed.
-type packet struct{ buf, data []byte }
+type packet struct {
+	buf, data []byte
+	corrupt   bool // a link has changed it
+}
 
 // New builds the fabric. Links that are down in t carry nothing.
 func New(t *topology.Topology, c Config) (*Network, error) {
@@ -77,18 +91,39 @@ func New(t *topology.Topology, c Config) (*Network, error) {
 	}
 	n := &Network{
 		config: c,
+		fabric: t.String(),
 		nodes:  make([]node, 0, t.NumNodes()),
 		ports:  make([]port, 2*t.NumLinks()),
+		chance: *rand.NewPCG(c.Seed, 0x696d70616972),
 	}
 	for l := range t.Links() {
-		n.ports[2*l.ID].peer = l.B
-		n.ports[2*l.ID+1].peer = l.A
+		up, down := &n.ports[2*l.ID], &n.ports[2*l.ID+1]
+		up.peer, up.limit = l.B, c.QueueBytes
+		down.peer, down.limit = l.A, c.QueueBytes
+		if t.Node(l.A).Layer == topology.LayerHost {
+			up.limit = c.HostQueueBytes
+		}
+		up.setRate(c.RateBits)
+		down.setRate(c.RateBits)
 	}
 	seeds := rand.NewPCG(c.Seed, 0x73696d6e6574)
 	for id := range t.Nodes() {
 		n.nodes = append(n.nodes, newNode(t, id, seeds.Uint64()))
 	}
 	return n, nil
+}
+
+// SetTopology gives the switches the routes of t, which is the same fabric with
+// other links down. It does not stop what is on the way, nor does it cut
+// cables: Impair does.
+func (n *Network) SetTopology(t *topology.Topology) error {
+	if t.String() != n.fabric {
+		return fmt.Errorf("simnet: SetTopology: the network is a %s, not a %s", n.fabric, t)
+	}
+	for node := range t.Nodes() {
+		n.nodes[node.ID] = newNode(t, node, n.nodes[node.ID].seed)
+	}
+	return nil
 }
 
 // Inject sends an IPv4 packet from a host, which must be one of the topology,
@@ -103,16 +138,14 @@ func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
 		n.stats.Dropped[Malformed]++
 		return
 	}
-	p := n.newPacket()
-	p.buf = append(p.buf[:0], b[:length]...)
-	p.data = p.buf
-	n.forward(&n.nodes[host], p, n.now)
+	n.forward(&n.nodes[host], n.newPacket(b[:length]), n.now)
 }
 
 // Advance lets everything happen that is due until now, in the order of time,
 // and at one time in the order of its causes. It calls deliver for each packet
-// that reaches a host that it is addressed to; the bytes are valid during the
-// call only, which must not call the Network.
+// that reaches a host that it is addressed to, or that a link has corrupted on
+// its last hop; the bytes are valid during the call only. The call may Inject
+// at the same now, and nothing else of the Network.
 func (n *Network) Advance(now time.Duration, deliver func(host topology.NodeID, packet []byte)) {
 	n.now = max(n.now, now)
 	for len(n.events.list) > 0 && n.events.list[0].at <= n.now {
@@ -131,16 +164,28 @@ func (n *Network) NextDeadline() (at time.Duration, ok bool) {
 }
 
 func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
-	node, p := &n.nodes[e.node], e.packet
+	in, p := &n.ports[e.port], e.packet
+	node := &n.nodes[in.peer]
+	if in.impairment.Down {
+		n.drop(p, LinkDown)
+		return
+	}
 	if node.layer == topology.LayerHost {
-		if !node.owns(destination(p.data)) {
+		// What is corrupt comes in as well: it is for the host to tell.
+		if !p.corrupt && !node.owns(destination(p.data)) {
 			n.drop(p, NotForUs)
 			return
 		}
 		n.stats.Delivered++
-		deliver(e.node, p.data)
+		deliver(in.peer, p.data)
 		n.release(p)
 		return
+	}
+	if p.corrupt {
+		if _, ok := checkHeader(p.data); !ok {
+			n.drop(p, Malformed)
+			return
+		}
 	}
 	if node.owns(destination(p.data)) {
 		if cause, ok := node.bounce(p); !ok {
@@ -166,19 +211,35 @@ func (n *Network) forward(node *node, p *packet, at time.Duration) {
 	default:
 		// The header is sound; what Parse may find wrong behind it leaves the
 		// ports zero, as in a fragment, and is the receiver's business.
-		parsed, _ := flowcell.Parse(p.data)
+		var parsed flowcell.Packet
+		_ = parsed.Parse(p.data)
 		n.send(ports[parsed.Flow.Hash(node.seed)%uint64(len(ports))], p, at)
 	}
 }
 
 func (n *Network) send(index int32, p *packet, at time.Duration) {
 	out := &n.ports[index]
-	done, ok := out.send(len(p.data)+FrameOverhead, at, &n.config)
+	if out.impairment.Down {
+		n.drop(p, LinkDown)
+		return
+	}
+	done, ok := out.send(len(p.data)+FrameOverhead, at)
 	if !ok {
 		n.drop(p, QueueFull)
 		return
 	}
-	n.events.push(done+n.config.Delay, out.peer, p)
+	copies := 1
+	if out.impaired {
+		copies = n.impair(p, &out.impairment)
+	}
+	if copies == 0 {
+		n.drop(p, Lost)
+		return
+	}
+	n.events.push(done+n.config.Delay+out.impairment.Delay, index, p)
+	if copies == 2 {
+		n.repeat(index, p, at)
+	}
 }
 
 func (n *Network) drop(p *packet, cause Cause) {
@@ -186,13 +247,16 @@ func (n *Network) drop(p *packet, cause Cause) {
 	n.release(p)
 }
 
-func (n *Network) newPacket() *packet {
-	last := len(n.free) - 1
-	if last < 0 {
-		return new(packet)
+// newPacket returns a packet with a copy of b.
+func (n *Network) newPacket(b []byte) *packet {
+	var p *packet
+	if last := len(n.free) - 1; last >= 0 {
+		p, n.free = n.free[last], n.free[:last]
+	} else {
+		p = new(packet)
 	}
-	p := n.free[last]
-	n.free = n.free[:last]
+	p.buf = append(p.buf[:0], b...)
+	p.data, p.corrupt = p.buf, false
 	return p
 }
 

@@ -11,10 +11,18 @@ import (
 type port struct {
 	peer      topology.NodeID
 	busyUntil time.Duration
-	// left is the part of a nanosecond beyond busyUntil, in 1/RateBits ns:
+	limit     int   // of the queue, in bytes
+	rate      int64 // bits per second
+	// full is longer than any queue takes at this rate; one that has built up
+	// at a lower rate may take longer.
+	full time.Duration
+	// left is the part of a nanosecond beyond busyUntil, in 1/rate ns:
 	// rounding never adds up, so the rate is exact.
 	left  int64
 	stats PortStats
+
+	impaired   bool // packet by packet, in a way that is drawn
+	impairment Impairment
 }
 
 // PortStats counts what one end of a link was given to send.
@@ -25,20 +33,29 @@ type PortStats struct {
 	MaxQueue int    // the longest queue so far in bytes, with FrameOverhead
 }
 
+// setRate changes the rate of what is sent from now on.
+func (p *port) setRate(bits int64) {
+	p.rate, p.left = bits, 0
+	p.full = time.Duration(int64(p.limit)*8*int64(time.Second)/bits + 1)
+}
+
 // send queues a frame of size bytes at a time not before that of any earlier
 // call, and returns when its last bit leaves; or false when the queue is full.
-func (p *port) send(size int, at time.Duration, c *Config) (done time.Duration, ok bool) {
+func (p *port) send(size int, at time.Duration) (done time.Duration, ok bool) {
 	if p.busyUntil < at {
 		p.busyUntil, p.left = at, 0
 	}
-	queue := p.backlog(at, c.RateBits) + size
-	if queue > c.QueueBytes {
+	queue := p.limit
+	if p.busyUntil-at <= p.full {
+		queue = p.backlog(at)
+	}
+	if queue += size; queue > p.limit {
 		p.stats.Drops++
 		return 0, false
 	}
 	ns := int64(size)*8*int64(time.Second) + p.left
-	p.busyUntil += time.Duration(ns / c.RateBits)
-	p.left = ns % c.RateBits
+	p.busyUntil += time.Duration(ns / p.rate)
+	p.left = ns % p.rate
 	p.stats.Packets++
 	p.stats.Bytes += uint64(size)
 	p.stats.MaxQueue = max(p.stats.MaxQueue, queue)
@@ -46,7 +63,7 @@ func (p *port) send(size int, at time.Duration, c *Config) (done time.Duration, 
 }
 
 // backlog returns the bytes that have not left yet, a begun one counted whole.
-func (p *port) backlog(at time.Duration, rate int64) int {
+func (p *port) backlog(at time.Duration) int {
 	const perByte = 8 * int64(time.Second)
-	return int((int64(p.busyUntil-at)*rate + p.left + perByte - 1) / perByte)
+	return int((int64(p.busyUntil-at)*p.rate + p.left + perByte - 1) / perByte)
 }

@@ -39,10 +39,10 @@ func TestPort_keepsItsRateExactly(t *testing.T) {
 }
 
 func TestPort_rateOnTheWire(t *testing.T) {
-	var p port
-	c := Config{RateBits: 3, QueueBytes: 1 << 20} // a bit takes 333,333,333⅓ ns
+	p := port{limit: 1 << 20}
+	p.setRate(3) // a bit takes 333,333,333⅓ ns
 	for i := 1; i <= 3000; i++ {
-		done, ok := p.send(1, 0, &c)
+		done, ok := p.send(1, 0)
 		want := time.Duration(int64(i) * 8 * int64(time.Second) / 3)
 		if !ok || done != want {
 			t.Fatalf("byte %d leaves at %d, want %d", i, done, want)
@@ -51,7 +51,6 @@ func TestPort_rateOnTheWire(t *testing.T) {
 }
 
 func TestPort_dropsAtTheTail(t *testing.T) {
-	c := Config{RateBits: 8e9, QueueBytes: 1000} // a byte takes a nanosecond
 	steps := []struct {
 		at   time.Duration
 		size int
@@ -67,9 +66,10 @@ func TestPort_dropsAtTheTail(t *testing.T) {
 		{1500, 1000, true}, // empty
 		{5000, 1001, false},
 	}
-	var p port
+	p := port{limit: 1000}
+	p.setRate(8e9) // a byte takes a nanosecond
 	for i, s := range steps {
-		if _, ok := p.send(s.size, s.at, &c); ok != s.ok {
+		if _, ok := p.send(s.size, s.at); ok != s.ok {
 			t.Errorf("step %d, %d bytes at %d: accepted %v, want %v", i, s.size, s.at, ok, s.ok)
 		}
 	}

@@ -13,19 +13,23 @@ const (
 	Malformed               // a broken header, outer or inner, or nested too deep
 	Spoofed                 // inner and outer source differ
 	NotForUs                // addressed to a switch that does not bounce it, or come to the wrong host
+	Lost                    // by an impaired link
+	LinkDown                // sent to or under way on a link that is down
 	NumCauses
 )
 
 func (c Cause) String() string {
-	return [...]string{"queue full", "no route", "TTL expired", "malformed", "spoofed", "not for us"}[c]
+	return [...]string{"queue full", "no route", "TTL expired", "malformed", "spoofed", "not for us", "lost", "link down"}[c]
 }
 
-// Stats counts packets. Injected is the sum of Delivered, all of Dropped, and
-// InFlight.
+// Stats counts packets. Injected and Duplicated together are the sum of
+// Delivered, all of Dropped, and InFlight.
 type Stats struct {
 	Injected, Delivered uint64
 	Dropped             [NumCauses]uint64
-	InFlight            int // in queues and on wires
+	InFlight            int    // in queues and on wires
+	Duplicated          uint64 // copies that impaired links have made
+	Corrupted           uint64 // times that an impaired link changed a bit
 }
 
 // Stats returns the counters so far.

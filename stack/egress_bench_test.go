@@ -1,0 +1,42 @@
+package stack
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+// Classify, cut, choose, wrap: all that egress does to a packet of 1,500 bytes
+// but copying it. Flows send bursts of 16 packets, in turn, each to a host of
+// its own while there are some.
+func BenchmarkEgress(b *testing.B) {
+	for _, name := range []string{"ecmp", "drb", "presto", "letflow"} {
+		for _, flows := range []int{1, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", name, flows), func(b *testing.B) {
+				fabric, _ := topology.FatTree(16) // 1,024 hosts
+				e := testEgress(b, fabric, name)
+				headers := make([][40]byte, flows)
+				for i := range headers {
+					to := fabric.EmbeddedAddr(topology.NodeID(64 + i%960)).As4()
+					h := headers[i][:]
+					copy(h, tcpSegment())
+					binary.BigEndian.PutUint16(h[2:], 1500)
+					copy(h[16:], to[:])
+					binary.BigEndian.PutUint16(h[20:], uint16(i))
+				}
+				buf := make([]byte, encap.Overhead+1500)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					copy(buf[encap.Overhead:], headers[i/16%flows][:])
+					if e.wrap(buf, 1, time.Duration(i)) == nil {
+						b.Fatal(e.stats)
+					}
+				}
+			})
+		}
+	}
+}
