@@ -21,10 +21,12 @@ var lattice = map[string][]string{
 	"weft/encap":               {},
 	"weft/policy":              {"weft/flowcell", "weft/drb"},
 	"weft/resequencer":         {"weft/flowcell"},
+	"weft/resequencer/gro":     {"weft/flowcell"},
 	"weft/link":                {},
 	"weft/fabric":              {"weft/topology"},
 	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/encap"},
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
+	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/link"},
 	"weft/bench/...":           {"weft/..."},
 	"weft/cmd/weft":            {"weft/..."},
 	"weft/examples":            {},
@@ -34,7 +36,7 @@ var lattice = map[string][]string{
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/"},

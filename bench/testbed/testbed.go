@@ -35,7 +35,7 @@ func Rows() []Row {
 		{"kernel-mptcp", "kernel MPTCP, 8 subflows, " + congestionControl, "baseline", true, true},
 	}
 	for _, name := range policy.Names() {
-		p, _ := policy.Get(name)
+		p, _ := policy.New(name, policy.Options{})
 		rows = append(rows, Row{name, fmt.Sprintf("weft, each %v by %v, cubic", p.Unit, p.Rule), p.Source, false, false})
 	}
 	return rows

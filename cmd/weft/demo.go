@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,13 +51,13 @@ in memory. It also writes a report with pictures.`,
 	f := cmd.Flags()
 	topologyFlag(cmd, &o.topology)
 	f.Float64Var(&o.rate, "rate", 8, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
-	f.StringSliceVar(&o.policies, "policies", nil, "what to compare (default all)")
+	f.StringSliceVar(&o.policies, "policies", demoPolicies, "what to compare; \"all\" for "+strings.Join(rowNames(), ", "))
 	f.DurationVar(&o.duration, "duration", 8*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "time before that")
 	f.IntVar(&o.permutations, "permutations", 1, "runs of each policy, each with a permutation of its own; medians are shown")
 	f.Uint64Var(&o.seed, "seed", 1, "of the first permutation")
 	f.DurationVar(&o.hold, "hold", 0, "longest time that the resequencer waits for a packet (default 10ms, or 16 packets at the links' rate where that is longer)")
-	f.StringVar(&o.resequencer, "resequencer", "on", "on or off")
+	f.StringVar(&o.resequencer, "resequencer", resequencer.Presto.String(), "discipline: presto, sequence, juggler, or off")
 	f.StringVar(&o.fabric, "fabric", "auto", "netns, memory, or auto: netns as root")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
 	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
@@ -64,13 +65,22 @@ in memory. It also writes a report with pictures.`,
 	return cmd
 }
 
+// demoPolicies are those that tell the story within two minutes.
+var demoPolicies = []string{"kernel-ecmp", "kernel-mptcp", "ecmp", "rb", "rrb", "drb", "presto"}
+
+// rowNames lists all that can be compared.
+func rowNames() (names []string) {
+	for _, r := range testbed.Rows() {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
 // Rates that make sense, in Mbit/s: below, a packet takes longer than a run.
 const minRate, maxRate = 0.1, 30000.0
 
 func (o *demoOptions) check() error {
 	switch {
-	case o.resequencer != "on" && o.resequencer != "off":
-		return fmt.Errorf("--resequencer=%s: must be on or off", o.resequencer)
 	case o.fabric != "auto" && o.fabric != "netns" && o.fabric != "memory":
 		return fmt.Errorf("--fabric=%s: must be auto, netns or memory", o.fabric)
 	case o.permutations < 1:
@@ -79,6 +89,9 @@ func (o *demoOptions) check() error {
 		return fmt.Errorf("--duration=%v --warmup=%v: must be positive", o.duration, o.warmup)
 	case !(o.rate >= minRate && o.rate <= maxRate):
 		return fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
+	}
+	if _, err := resequencer.ParseDiscipline(o.resequencer); err != nil {
+		return fmt.Errorf("--resequencer: %w", err)
 	}
 	if err := (resequencer.Config{Hold: o.hold}).Validate(); err != nil {
 		return fmt.Errorf("--hold: %w", err)
@@ -94,10 +107,8 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err != nil {
 		return err
 	}
-	if o.policies == nil {
-		for _, r := range testbed.Rows() {
-			o.policies = append(o.policies, r.Name)
-		}
+	if slices.Equal(o.policies, []string{"all"}) {
+		o.policies = rowNames()
 	}
 	rows, err := testbed.Select(o.policies)
 	if err != nil {
@@ -133,14 +144,19 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	return file.write(d.html())
 }
 
-// holdTime scales DRB's 10 ms to slow links. Paths differ by some packets'
-// queueing, which takes 12 µs each at 1 Gbit/s and 1.2 ms at 10 Mbit/s.
-func (o *demoOptions) holdTime() time.Duration {
-	if o.hold != 0 {
-		return o.hold
-	}
+// reseq scales the resequencer's times to slow links. Paths differ by some
+// packets' queueing, which takes 12 µs each at 1 Gbit/s and 1.2 ms at 10 Mbit/s.
+func (o *demoOptions) reseq() resequencer.Config {
 	packet := time.Duration(fullFrame * 8 / o.rate * float64(time.Microsecond))
-	return max(resequencer.DefaultHold, 16*packet)
+	c := resequencer.Config{
+		Hold:    o.hold,
+		MinHold: max(resequencer.DefaultMinHold, 4*packet),
+	}
+	c.Discipline, _ = resequencer.ParseDiscipline(o.resequencer) // checked
+	if c.Hold == 0 {
+		c.Hold = max(resequencer.DefaultHold, 16*packet)
+	}
+	return c
 }
 
 // measureAll runs the rows that the fabric supports.
@@ -164,7 +180,7 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
-		Resequencer: resequencer.Config{Hold: o.holdTime(), Off: o.resequencer == "off"},
+		Resequencer: o.reseq(),
 	}
 	if o.fabric == "memory" {
 		return testbed.InMemory(c), nil, nil

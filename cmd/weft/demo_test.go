@@ -15,7 +15,7 @@ import (
 func TestDemo_bad(t *testing.T) {
 	wantError(t, "demo --topology fat-tree:k=5", "k=5")
 	wantError(t, "demo --policies drb,best", "--policies", `"best"`, "kernel-ecmp")
-	wantError(t, "demo --resequencer maybe", "--resequencer=maybe", "on or off")
+	wantError(t, "demo --resequencer maybe", "--resequencer", "\"maybe\" is unknown", "sequence")
 	wantError(t, "demo --fabric cloud", "--fabric=cloud", "netns")
 	wantError(t, "demo --permutations 0", "--permutations=0")
 	wantError(t, "demo --duration 0s", "--duration")

@@ -38,6 +38,7 @@ func newRootCmd() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(
+		newBenchCmd(),
 		newDemoCmd(),
 		newLabCmd(),
 		newPathsCmd(),

@@ -38,7 +38,7 @@ func newPathsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "paths --from HOST --to HOST",
 		Short: "The paths of a pair of hosts, in the order in which a policy takes them",
-		Long: `Paths prints one line per packet, flowcell or flow, whatever the policy chooses
+		Long: `Paths prints one line per packet, flowcell, flowlet or flow, whatever the policy chooses
 a path for: the bouncing switch, then every hop with its address.`,
 		Example: "  weft paths --topology fat-tree:k=4 --policy drb --from 10.0.0.2 --to 10.3.1.3 -n 4",
 		Args:    cobra.NoArgs,
@@ -63,7 +63,7 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 	if err != nil {
 		return err
 	}
-	p, err := policy.Get(f.policy)
+	p, err := policy.New(f.policy, policy.Options{})
 	if err != nil {
 		return err
 	}
