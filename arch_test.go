@@ -24,7 +24,7 @@ var lattice = map[string][]string{
 	"weft/resequencer/gro":     {"weft/flowcell"},
 	"weft/link":                {},
 	"weft/fabric":              {"weft/topology"},
-	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/encap"},
+	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/encap"},
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
 	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/link"},
 	"weft/bench/...":           {"weft/..."},

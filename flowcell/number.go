@@ -38,6 +38,16 @@ func (n Number) Cell() uint16 { return uint16(n >> indexBits) }
 // Index is the segment's place in its flowcell. Above MaxIndex nobody numbers.
 func (n Number) Index() uint8 { return uint8(n & (1<<indexBits - 1)) }
 
+// Count returns the number after n of a sender who counts packets but does not
+// number flowcells: what was sent later then has a later number. It leaves out
+// index 0, with which flowcells begin, so nobody takes it for numbering.
+func (n Number) Count() Number {
+	if n++; n.Index() == 0 {
+		n++
+	}
+	return n
+}
+
 // Stamp writes the Number into the header of an unfragmented IPv4 packet, which
 // Parse has accepted, sets DF, without which the ID would not be free, and
 // mends the checksum (RFC 1624 §3).

@@ -93,3 +93,14 @@ func TestNumber_survivesSegmentation(t *testing.T) {
 		}
 	}
 }
+
+func TestNumber_countAscendsAndNeverBeginsAFlowcell(t *testing.T) {
+	n := Number(0xffff)
+	for range 3 << 16 {
+		next := n.Count()
+		if d := uint16(next - n); next.Index() == 0 || d != 1 && d != 2 {
+			t.Fatalf("%04x after %04x", next, n)
+		}
+		n = next
+	}
+}

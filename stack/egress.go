@@ -124,6 +124,11 @@ func (e *egress) wrap(buf []byte, segments int, now time.Duration) []byte {
 		e.stats.NoPath++
 		return nil
 	}
+	if pkt.Payload > 0 && e.paths.policy.Sprays() && !e.paths.policy.Unit.Numbers() {
+		// The receiver can tell what is late from what was sent again.
+		pair.count = pair.count.Count()
+		pair.count.Stamp(inner)
+	}
 	e.id++
 	if err := out.header.Encapsulate(buf, e.id); err != nil {
 		e.stats.Malformed++

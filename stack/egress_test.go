@@ -234,16 +234,28 @@ func TestWrap_onlyDataIsCutAndNumbered(t *testing.T) {
 	}
 }
 
-func TestWrap_othersLeaveTheIDAlone(t *testing.T) {
+// Who sprays without flowcells counts, so that the receiver can tell what is
+// late from what was sent again; and never so that it looks like flowcells.
+func TestWrap_othersCountOrLeaveTheIDAlone(t *testing.T) {
 	for _, name := range policy.Names() {
 		p, _ := policy.New(name, policy.Options{})
 		e := testEgress(t, fatTree, name)
 		packet := dataPacket(1, 1448)
 		binary.BigEndian.PutUint16(packet[4:], 0xbeef)
 		fixed(packet)
-		for range 100 {
-			if w := wrapOne(t, e, packet, 1, 0); bytes.Equal(w.inner, packet) == p.Unit.Numbers() {
-				t.Fatalf("%s: number %04x", name, w.number)
+		var last flowcell.Number
+		for i := range 1000 {
+			w := wrapOne(t, e, packet, 1, 0)
+			switch {
+			case !p.Sprays():
+				if !bytes.Equal(w.inner, packet) {
+					t.Fatalf("%s: number %04x", name, w.number)
+				}
+			case !p.Unit.Numbers():
+				if i > 0 && w.number != last.Count() || w.number.Index() == 0 {
+					t.Fatalf("%s: number %04x after %04x", name, w.number, last)
+				}
+				last = w.number
 			}
 		}
 		if n := e.flows.Len(); (n == 1) != p.Unit.Cuts() {

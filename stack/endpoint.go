@@ -14,6 +14,7 @@ type endpoint struct {
 	out        *egress
 	mtu        uint32
 	dispatcher atomic.Pointer[gstack.NetworkDispatcher]
+	verified   atomic.Bool // the packet that is delivered needs no check of its checksums
 }
 
 var _ gstack.LinkEndpoint = (*endpoint)(nil)
@@ -27,8 +28,11 @@ func (e *endpoint) WritePackets(list gstack.PacketBufferList) (int, tcpip.Error)
 	return e.out.send(list.AsSlice()), nil
 }
 
-// deliver hands one packet up; without a dispatcher it is dropped.
-func (e *endpoint) deliver(p *gstack.PacketBuffer) {
+// deliver hands one packet up; without a dispatcher it is dropped. Calls must
+// not overlap. If verified, netstack does not look at its checksums: it asks the
+// interface for every packet, not the packet.
+func (e *endpoint) deliver(p *gstack.PacketBuffer, verified bool) {
+	e.verified.Store(verified)
 	if d := e.dispatcher.Load(); d != nil {
 		(*d).DeliverNetworkPacket(header.IPv4ProtocolNumber, p)
 	}
@@ -46,6 +50,9 @@ func (e *endpoint) Attach(d gstack.NetworkDispatcher) {
 func (e *endpoint) IsAttached() bool        { return e.dispatcher.Load() != nil }
 func (e *endpoint) MaxHeaderLength() uint16 { return Overhead }
 func (e *endpoint) Capabilities() gstack.LinkEndpointCapabilities {
+	if e.verified.Load() {
+		return gstack.CapabilityRXChecksumOffload
+	}
 	return gstack.CapabilityNone
 }
 func (e *endpoint) ARPHardwareType() header.ARPHardwareType { return header.ARPHardwareNone }

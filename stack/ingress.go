@@ -27,12 +27,15 @@ type ingress struct {
 	virtual *virtual
 	done    chan struct{} // closed when the reader has ended
 
-	mu     sync.Mutex
-	reseq  *resequencer.Buffer[*gstack.PacketBuffer]
-	ready  []*gstack.PacketBuffer
-	timer  Timer
-	closed bool
-	stats  IngressStats
+	mu       sync.Mutex
+	reseq    *resequencer.Buffer[*gstack.PacketBuffer]
+	segments []flowcell.Packet // of the batch, for the resequencer
+	packets  []*gstack.PacketBuffer
+	ready    []*gstack.PacketBuffer // to be delivered, in this order
+	merge    merger
+	timer    Timer
+	closed   bool
+	stats    IngressStats
 }
 
 // ingressBatch is the most packets that are read in one call.
@@ -71,8 +74,9 @@ func (in *ingress) run(failed func(error)) {
 		in.mu.Lock()
 		now := in.clock.Now()
 		for i := range n {
-			in.push(bufs[i][:sizes[i]], now)
+			in.take(bufs[i][:sizes[i]])
 		}
+		in.push(now)
 		in.release(now)
 		in.mu.Unlock()
 		if err != nil {
@@ -89,48 +93,65 @@ func (in *ingress) receive(b []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.clock.Now()
-	in.push(b, now)
+	in.take(b)
+	in.push(now)
 	in.release(now)
 }
 
-// push checks one packet and gives it to the resequencer. A wrong checksum
-// must be found here and not by TCP: a sequence number that is noise would
-// spoil the order of what follows.
-func (in *ingress) push(b []byte, now time.Duration) {
+// take checks one packet of a batch and keeps it for push. A wrong checksum must
+// be found here and not by TCP: a sequence number that is noise would spoil the
+// order of what follows.
+func (in *ingress) take(b []byte) {
 	in.stats.Packets++
-	var pkt flowcell.Packet
+	in.segments = append(in.segments, flowcell.Packet{})
+	pkt := &in.segments[len(in.segments)-1]
+	if !in.check(pkt, b) {
+		in.segments = in.segments[:len(in.segments)-1]
+		return
+	}
+	p := gstack.NewPacketBuffer(gstack.PacketBufferOptions{
+		Payload: buffer.MakeWithData(b[:pkt.Length]),
+	})
+	p.RXChecksumValidated = pkt.IsTCP()
+	in.packets = append(in.packets, p)
+}
+
+// push gives the batch to the resequencer.
+func (in *ingress) push(now time.Duration) {
+	in.ready = in.reseq.PushBatch(in.segments, in.packets, now, in.ready)
+	in.segments = in.segments[:0]
+	clear(in.packets)
+	in.packets = in.packets[:0]
+}
+
+// check reads a packet and reports whether it is one to deliver; if not, it has
+// been counted.
+func (in *ingress) check(pkt *flowcell.Packet, b []byte) bool {
 	if err := pkt.Parse(b); err != nil || b[0]>>4 != 4 {
 		in.stats.Malformed++
-		return
+		return false
 	}
 	b = b[:pkt.Length]
 	switch {
 	case pkt.Flow.Dst != in.self:
 		in.stats.NotForUs++
-		return
+		return false
 	case martian(b):
 		in.stats.Martian++
-		return
+		return false
 	case pkt.Flow.Proto == flowcell.ProtoIPIP:
 		in.stats.Encapsulated++
-		return
+		return false
 	case !header.IPv4(b).IsChecksumValid() || pkt.IsTCP() && !validTCP(b):
 		in.stats.BadChecksum++
-		return
+		return false
 	}
-	p := gstack.NewPacketBuffer(gstack.PacketBufferOptions{
-		Payload: buffer.MakeWithData(b),
-	})
-	p.RXChecksumValidated = pkt.IsTCP()
-	if !pkt.IsTCP() {
-		in.ready = append(in.ready, p)
-		return
-	}
-	in.ready = in.reseq.Push(&pkt, p, now, in.ready)
+	return true
 }
 
-// martian reports whether an IPv4 packet has a source that no packet from a network has (RFC 1812
-// §5.3.7): this-network, loopback, multicast, reserved and broadcast.
+// martian reports whether an IPv4 packet has a source that no packet from a
+// network has (RFC 1812 §5.3.7): this-network, loopback, multicast, reserved
+// and broadcast.
 func martian(b []byte) bool {
 	first := b[12]
 	return first == 0 || first == 127 || first >= 224
@@ -170,14 +191,27 @@ func (in *ingress) release(now time.Duration) {
 	}
 }
 
+// deliver hands up what is ready, segments that continue each other as one.
 func (in *ingress) deliver() {
 	for i, p := range in.ready {
-		in.stats.Delivered++
-		in.up.deliver(p)
-		in.virtual.settle()
 		in.ready[i] = nil
+		if in.merge.add(p) {
+			in.stats.Merged++
+			continue
+		}
+		in.handUp(in.merge.start(p))
 	}
 	in.ready = in.ready[:0]
+	in.handUp(in.merge.start(nil))
+}
+
+func (in *ingress) handUp(p *gstack.PacketBuffer) {
+	if p == nil {
+		return
+	}
+	in.stats.Delivered++
+	in.up.deliver(p, p.RXChecksumValidated)
+	in.virtual.settle()
 }
 
 // close ends the timer and gives up what is held. The device must have been

@@ -53,7 +53,8 @@ type pair struct {
 	direct    bool // no bouncing switch needed, or not of this fabric
 	group     *group
 	data, ack drb.Selector
-	flows     drb.Selector // for flows that keep to one path
+	flows     drb.Selector    // for flows that keep to one path
+	count     flowcell.Number // of sprayed TCP segments
 }
 
 func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, spray bool, seed uint64) *pathTable {

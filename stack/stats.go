@@ -36,6 +36,7 @@ type EgressStats struct {
 type IngressStats struct {
 	Packets      uint64 // read from the device
 	Delivered    uint64 // handed to TCP, UDP and ICMP
+	Merged       uint64 // handed up as part of one of these, a TCP segment that continues it
 	Malformed    uint64 // dropped: truncated, a bad header length, not IPv4
 	BadChecksum  uint64 // dropped: IPv4 or TCP checksum wrong
 	NotForUs     uint64 // dropped: addressed to somebody else
