@@ -201,6 +201,10 @@ func (t *Table[V]) GetBatch(pkts []Packet, now time.Duration, out []*V) {
 	for len(pkts) > 0 {
 		n := min(len(pkts), lookahead)
 		for i := range n {
+			if i > 0 && pkts[i].Flow.equal(&pkts[i-1].Flow) {
+				hashes[i] = hashes[i-1]
+				continue
+			}
 			hashes[i] = t.hash(&pkts[i].Flow)
 		}
 		// A loop of its own, so short that many of its loads are under way.

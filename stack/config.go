@@ -39,9 +39,20 @@ type Config struct {
 	// since nothing puts them back in order. (Ports do not count: fragments
 	// have none.)
 	SprayDatagrams bool
-	// Resequencer restores the order of incoming TCP; the zero value is DRB's:
-	// hold for 10 ms at most.
+	// Resequencer restores the order of incoming TCP. TCP's least
+	// retransmission timeout is twice its Hold, 20 ms by default.
 	Resequencer resequencer.Config
+	// CongestionControl is TCP's: "cubic", which "" means, or "reno". Netstack's
+	// cubic leaves slow start when the acknowledgements of a round trip spread
+	// over half of it (HyStart), which paths of different delay make them do;
+	// reno goes on until something is lost.
+	CongestionControl string
+	// NoRACK turns off netstack's RACK-TLP loss detection (RFC 8985) for the
+	// classic one. What the resequencer holds for longer than two round trips
+	// makes a sender probe, and netstack takes the answer for the repair of a
+	// loss and slows down. Where paths differ by that much the classic way is
+	// much faster, but not where much is lost.
+	NoRACK bool
 	// Seed fixes where the selectors start and what they draw; 0 means a
 	// random seed.
 	Seed uint64
@@ -82,6 +93,12 @@ func (c *Config) validate() (policy.Policy, error) {
 	}
 	if err := c.Resequencer.Validate(); err != nil {
 		return none, fmt.Errorf("stack: Config.Resequencer: %w", err)
+	}
+	if c.CongestionControl == "" {
+		c.CongestionControl = "cubic"
+	}
+	if c.CongestionControl != "cubic" && c.CongestionControl != "reno" {
+		return none, fmt.Errorf("stack: Config.CongestionControl is %q, must be cubic or reno", c.CongestionControl)
 	}
 	if c.Policy == "" {
 		c.Policy = policy.Default

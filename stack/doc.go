@@ -14,5 +14,7 @@
 // choose, encapsulate) and the device. Coming in, it passes the device,
 // ingress (check, resequence) and endpoint (into netstack).
 //
-// Everything in this package is safe for concurrent use.
+// Everything in this package is safe for concurrent use. With Config.Clock, a
+// Host lives in virtual time instead, where nothing is concurrent and the same
+// calls give the same packets.
 package stack

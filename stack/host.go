@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -20,6 +21,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"weft/encap"
+	"weft/resequencer"
 	"weft/topology"
 )
 
@@ -35,6 +37,10 @@ const (
 	bufferDefault = 2560 << 10
 	bufferMax     = 8 << 20
 )
+
+// maxMinRTO is the least retransmission timeout in most stacks, meant for the
+// Internet.
+const maxMinRTO = 200 * time.Millisecond
 
 // Host is an endpoint of the fabric: an address with TCP, UDP and ICMP echo
 // behind it. It is safe for concurrent use.
@@ -85,7 +91,7 @@ func New(c Config) (*Host, error) {
 	options.HandleLocal = true
 	h.net = gstack.New(options)
 	h.virtual.attach(h.net)
-	if err := h.configure(ep); err != nil {
+	if err := h.configure(&c, ep); err != nil {
 		h.net.Destroy()
 		return nil, err
 	}
@@ -95,12 +101,24 @@ func New(c Config) (*Host, error) {
 	return h, nil
 }
 
-func (h *Host) configure(ep *endpoint) error {
+func (h *Host) configure(c *Config, ep *endpoint) error {
 	send := tcpip.TCPSendBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
 	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
 	sack := tcpip.TCPSACKEnabled(true)
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
-	for _, o := range []tcpip.SettableTransportProtocolOption{&send, &receive, &sack, &moderate} {
+	control := tcpip.CongestionControlOption(c.CongestionControl)
+	recovery := tcpip.TCPRecovery(tcpip.TCPRACKLossDetection)
+	if c.NoRACK {
+		recovery = 0
+	}
+	hold := c.Resequencer.Hold
+	if hold == 0 {
+		hold = resequencer.DefaultHold
+	}
+	// What is held is not lost. Peers are taken to hold as long as we do.
+	timeout := tcpip.TCPMinRTOOption(min(2*hold, maxMinRTO))
+	options := []tcpip.SettableTransportProtocolOption{&send, &receive, &sack, &moderate, &control, &recovery, &timeout}
+	for _, o := range options {
 		if err := h.net.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
 			return fmt.Errorf("stack: TCP option %T: %s", o, err)
 		}

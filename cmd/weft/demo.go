@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/bench/permutation"
+	"weft/bench/report"
 	"weft/bench/testbed"
 	"weft/resequencer"
 	"weft/topology"
@@ -117,7 +119,7 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if len(rows) == 0 {
 		return errors.New("--policies names none")
 	}
-	file, err := newReportFile(o.report)
+	file, err := newReportFile("report", o.report)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := d.print(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	return file.write(d.html())
+	return file.write(func(w io.Writer) error { return report.Write(w, d.html()) })
 }
 
 // reseq scales the resequencer's times to slow links. Paths differ by some

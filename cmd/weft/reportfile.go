@@ -3,31 +3,32 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"weft/bench/report"
 )
 
 // reportFile is opened before the measurement, so that a path that cannot be
 // written costs no results. A regular file takes its name only when it is
 // complete; others, such as /dev/stdout, are written to.
 type reportFile struct {
+	flag      string // its name, for errors
 	file      *os.File
 	path      string
 	temporary bool
 }
 
-// newReportFile prepares the file; "" means that none is wanted.
-func newReportFile(path string) (r *reportFile, err error) {
-	r = &reportFile{path: path}
+// newReportFile prepares the file that a flag names; "" means that none is
+// wanted.
+func newReportFile(flag, path string) (r *reportFile, err error) {
+	r = &reportFile{flag: flag, path: path}
 	if path == "" {
 		return r, nil
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("--report=%s: cannot write there: %w; name another file, or \"\" for none", path, err)
+			err = fmt.Errorf("--%s=%s: cannot write there: %w; name another file, or \"\" for none", flag, path, err)
 		}
 	}()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -47,18 +48,18 @@ func newReportFile(path string) (r *reportFile, err error) {
 	return r, err
 }
 
-func (r *reportFile) write(content report.Report) error {
+func (r *reportFile) write(content func(io.Writer) error) error {
 	if r.file == nil {
 		return nil
 	}
-	err := report.Write(r.file, content)
+	err := content(r.file)
 	if err == nil && r.temporary {
 		if err = r.file.Chmod(0o644); err == nil {
 			err = os.Rename(r.file.Name(), r.path)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("--report=%s: %w", r.path, err)
+		return fmt.Errorf("--%s=%s: %w", r.flag, r.path, err)
 	}
 	fmt.Fprintf(os.Stderr, "\nPictures are in %s.\n", r.path)
 	return nil

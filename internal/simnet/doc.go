@@ -4,7 +4,12 @@
 //
 // Network is the pure core: no goroutine, no clock, no I/O; it takes the time
 // as an argument and says when it wants to be called again. Runner drives one
-// in real time and hands out devices for the hosts.
+// in real time and hands out devices for the hosts; package world drives one
+// in virtual time, with hosts and all.
+//
+// Links can be made worse at any time, each direction by itself: lossy, slow,
+// late, or down (Impair). What is random about it is drawn from Config.Seed in
+// the order of events.
 //
 // A port is not a queue but the time until which it is busy, from which its
 // backlog follows; so a packet costs one event per hop. What is in flight is

@@ -28,6 +28,37 @@ func TestNew_refusesBadConfig(t *testing.T) {
 	}
 }
 
+func TestNew_hostsHaveAQueueOfTheirOwn(t *testing.T) {
+	topo := fatTree(t, 4)
+	src, dst := host(t, topo, "h0.0.2"), host(t, topo, "h0.0.3")
+	const frame = 100 + FrameOverhead
+	for _, c := range []struct {
+		queue, host    int
+		delivered      uint64
+		rate           int64 // of the switch's port
+		whereTheyStuck string
+	}{
+		{10 * frame, 0, 10, 100e6, "both alike"},
+		{10 * frame, 25 * frame, 25, 100e6, "the host's is longer"},
+		{10 * frame, 25 * frame, 10, 1, "the switch's is not"},
+	} {
+		n := network(t, topo, Config{QueueBytes: c.queue, HostQueueBytes: c.host})
+		if err := n.Impair(topology.LinkID(dst.ID), Downward, Impairment{RateBits: c.rate}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint32(30) {
+			n.Inject(src.ID, udp(src.Addr, dst.Addr, 1, i, 100), 0)
+		}
+		drain(n)
+		if got := n.Stats().Delivered; got != c.delivered {
+			t.Errorf("%s: %d delivered, want %d", c.whereTheyStuck, got, c.delivered)
+		}
+	}
+	if _, err := New(topo, Config{RateBits: 1, HostQueueBytes: -1}); err == nil {
+		t.Error("HostQueueBytes of -1: no error")
+	}
+}
+
 // TestAdvance_pathOfEveryBounce sends a packet from every host (of the larger
 // fabric, every fifth) to every other over every bouncing switch, and compares the links that counted it with the
 // path that topology says.
@@ -244,6 +275,77 @@ func TestAdvance_isDeterministic(t *testing.T) {
 	}
 	if a == c {
 		t.Error("the seed makes no difference")
+	}
+}
+
+// A host may answer from within the call that gives it a packet.
+func TestAdvance_deliverMayInject(t *testing.T) {
+	topo := fatTree(t, 4)
+	n := network(t, topo, Config{})
+	a, b := host(t, topo, "h0.0.2"), host(t, topo, "h3.1.3")
+	addr := map[topology.NodeID]topology.Node{a.ID: b, b.ID: a}
+	n.Inject(a.ID, udp(a.Addr, b.Addr, 1, 0, 100), 0)
+	var times []time.Duration
+	for len(times) < 10 {
+		at, ok := n.NextDeadline()
+		if !ok {
+			t.Fatalf("the network is empty after %d deliveries", len(times))
+		}
+		n.Advance(at, func(id topology.NodeID, packet []byte) {
+			if payloadNumber(packet) != uint32(len(times)) {
+				t.Fatalf("packet %d came as number %d", payloadNumber(packet), len(times))
+			}
+			times = append(times, at)
+			peer := addr[id]
+			n.Inject(id, udp(topo.Node(id).Addr, peer.Addr, 1, uint32(len(times)), 100), at)
+		})
+	}
+	for i, at := range times {
+		if want := times[0] * time.Duration(i+1); at != want {
+			t.Errorf("delivery %d at %v, want %v", i, at, want)
+		}
+	}
+}
+
+func TestSetTopology_routesAroundWhatIsDown(t *testing.T) {
+	topo := fatTree(t, 4)
+	n := network(t, topo, Config{QueueBytes: 1 << 20})
+	src, dst := host(t, topo, "h0.0.2"), host(t, topo, "h3.1.3")
+	edge, agg := host(t, topo, "e0.0"), host(t, topo, "a0.2")
+	var dead topology.LinkID
+	for _, p := range topo.Ports(edge.ID) {
+		if p.Peer == agg.ID {
+			dead = p.Link
+		}
+	}
+	flows := func() uint64 { // many, so that both uplinks are used
+		before, _ := n.Link(dead)
+		for port := range uint16(64) {
+			n.Inject(src.ID, udp(src.Addr, dst.Addr, port, 0, 100), 0)
+		}
+		if got := len(drain(n)); got != 64 {
+			t.Errorf("%d of 64 delivered", got)
+		}
+		after, _ := n.Link(dead)
+		return after.Packets - before.Packets
+	}
+	if got := flows(); got == 0 || got == 64 {
+		t.Errorf("%d of 64 flows over one of two uplinks", got)
+	}
+	if err := n.SetTopology(topo.Without(dead)); err != nil {
+		t.Fatal(err)
+	}
+	if got := flows(); got != 0 {
+		t.Errorf("%d flows over a link that is down", got)
+	}
+	if err := n.SetTopology(topo); err != nil {
+		t.Fatal(err)
+	}
+	if got := flows(); got == 0 || got == 64 {
+		t.Errorf("after the repair, %d of 64 flows over one of two uplinks", got)
+	}
+	if err := n.SetTopology(fatTree(t, 6)); err == nil {
+		t.Error("another fabric: no error")
 	}
 }
 

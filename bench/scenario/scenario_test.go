@@ -1,0 +1,105 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"weft/resequencer"
+)
+
+// bulk is how much the tests send: what the tables send, unless in a hurry.
+func bulk() int64 {
+	if testing.Short() {
+		return 10 << 20
+	}
+	return Bulk
+}
+
+func goodput(t *testing.T, s Scenario) float64 {
+	t.Helper()
+	s.Bytes, s.Seed = bulk(), 1
+	r, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Goodput
+}
+
+// A path that is slower by up to half a millisecond costs Presto nothing to
+// speak of, if TCP does not itself slow down for it.
+func TestRun_skewIsHidden(t *testing.T) {
+	even := goodput(t, Scenario{Policy: "presto", Plain: true})
+	least := 0.95
+	if testing.Short() { // slow start is more of it
+		least = 0.8
+	}
+	for _, skew := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond} {
+		got := goodput(t, Scenario{Policy: "presto", Plain: true, Skew: skew})
+		t.Logf("skew %v: %.2f Gbit/s; no skew %.2f", skew, got/1e9, even/1e9)
+		if got < least*even {
+			t.Errorf("skew %v: %.2f Gbit/s of %.2f", skew, got/1e9, even/1e9)
+		}
+	}
+}
+
+// Whatever TCP makes of the delay itself, without a resequencer it makes much
+// less.
+func TestRun_resequencerIsNeeded(t *testing.T) {
+	for _, skew := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond} {
+		with := goodput(t, Scenario{Policy: "presto", Skew: skew})
+		without := goodput(t, Scenario{Policy: "presto", Skew: skew, Discipline: resequencer.Off})
+		t.Logf("skew %v: %.2f Gbit/s, without resequencer %.2f", skew, with/1e9, without/1e9)
+		if with < 2*without {
+			t.Errorf("skew %v: %.2f Gbit/s, without resequencer %.2f", skew, with/1e9, without/1e9)
+		}
+	}
+}
+
+// Losses cost no more than without spraying and resequencer: they are told at
+// once.
+func TestRun_lossIsToldAtOnce(t *testing.T) {
+	for _, loss := range []float64{0.0001, 0.001} {
+		bare := goodput(t, Scenario{Policy: "ecmp", Discipline: resequencer.Off, Loss: loss})
+		presto := goodput(t, Scenario{Policy: "presto", Loss: loss})
+		t.Logf("loss %g %%: %.2f Gbit/s, bare %.2f", 100*loss, presto/1e9, bare/1e9)
+		if presto < 0.95*bare {
+			t.Errorf("loss %g %%: %.2f Gbit/s, bare %.2f", 100*loss, presto/1e9, bare/1e9)
+		}
+	}
+}
+
+// Every scenario ends with all bytes as they were sent, and does the same when
+// it is run again.
+func TestAll_endAndRepeat(t *testing.T) {
+	for _, s := range All() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			s.Bytes = 5 << 20
+			a, err := s.Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := s.Run()
+			if err != nil || a.Trace != b.Trace || a.Trace == 0 {
+				t.Errorf("trace %x, then %x, %v", a.Trace, b.Trace, err)
+			}
+			s.Seed++
+			if c, err := s.Run(); err != nil || c.Trace == a.Trace {
+				t.Errorf("another seed: trace %x, %v", c.Trace, err)
+			}
+		})
+	}
+}
+
+func TestSelect_namesAndErrors(t *testing.T) {
+	if len(All()) < 20 {
+		t.Errorf("%d scenarios", len(All()))
+	}
+	if l, err := Select([]string{"drb-mice", "presto-skew-2ms"}); err != nil || len(l) != 2 || l[0].Policy != "drb" || l[1].Skew != 2*time.Millisecond {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := Select([]string{"drb-mouse"}); err == nil || !strings.Contains(err.Error(), `"drb-mouse"`) || !strings.Contains(err.Error(), "presto-path-dies") {
+		t.Error(err)
+	}
+}

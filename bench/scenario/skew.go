@@ -1,0 +1,82 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"weft/resequencer"
+)
+
+// SkewRow is goodput over the skews, and over losses, of one kind of host.
+type SkewRow struct {
+	Name       string    `json:"name"`
+	Policy     string    `json:"policy"`
+	Discipline string    `json:"resequencer"`
+	TCP        string    `json:"tcp"`
+	Goodput    []float64 `json:"goodput_gbps"` // by skew; 0: not done in ten seconds
+}
+
+// kinds are the hosts that SkewTable and LossTable compare.
+type kind struct {
+	policy     string
+	discipline resequencer.Discipline
+}
+
+func (k kind) String() string {
+	if k.discipline == resequencer.Off {
+		return k.policy + ", no resequencer"
+	}
+	return k.policy + ", " + k.discipline.String()
+}
+
+var kinds = []kind{
+	{"ecmp", resequencer.Off},
+	{"presto", resequencer.Off},
+	{"presto", resequencer.Presto},
+	{"presto", resequencer.Sequence},
+	{"drb", resequencer.Off},
+	{"drb", resequencer.Sequence},
+}
+
+// tcpName says what TCP is like.
+func tcpName(plain bool) string {
+	if plain {
+		return "reno, no RACK"
+	}
+	return "cubic, RACK"
+}
+
+// table runs a scenario for all kinds of host, both kinds of TCP, and n values
+// of what set changes.
+func table(ctx context.Context, bytes int64, n int, set func(*Scenario, int), progress func(done, total int)) ([]SkewRow, error) {
+	var rows []SkewRow
+	done, total := 0, 2*len(kinds)*n
+	for _, plain := range []bool{true, false} {
+		for _, k := range kinds {
+			row := SkewRow{Name: k.String(), Policy: k.policy, Discipline: k.discipline.String(), TCP: tcpName(plain)}
+			for i := range n {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				s := Scenario{Policy: k.policy, Discipline: k.discipline, Bytes: bytes, Seed: 1, Plain: plain}
+				set(&s, i)
+				r, _ := s.Run() // what did not end in time has no goodput
+				row.Goodput = append(row.Goodput, r.Goodput/1e9)
+				done++
+				progress(done, total)
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// SkewTable measures goodput when one of four paths is slower.
+func SkewTable(ctx context.Context, bytes int64, skews []time.Duration, progress func(done, total int)) ([]SkewRow, error) {
+	return table(ctx, bytes, len(skews), func(s *Scenario, i int) { s.Skew = skews[i] }, progress)
+}
+
+// LossTable measures goodput when all paths lose packets.
+func LossTable(ctx context.Context, bytes int64, losses []float64, progress func(done, total int)) ([]SkewRow, error) {
+	return table(ctx, bytes, len(losses), func(s *Scenario, i int) { s.Loss = losses[i] }, progress)
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/bench/report"
+	"weft/bench/scenario"
+)
+
+// scenarioResult is a row of weft bench scenarios.
+type scenarioResult struct {
+	Scenario    string  `json:"scenario"`
+	Goodput     float64 `json:"goodput_gbps"`
+	Trace       string  `json:"trace"` // hash of all packets
+	Retransmits uint64  `json:"retransmits"`
+	Recoveries  uint64  `json:"recoveries"`
+	Timeouts    uint64  `json:"timeouts"`
+	MaxHeld     int     `json:"held_packets_max"`
+	MiceMedian  float64 `json:"mice_p50_us,omitempty"`
+	Mice99      float64 `json:"mice_p99_us,omitempty"`
+}
+
+func newBenchScenariosCmd() *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "scenarios [name...]",
+		Short: "TCP over paths that differ, lose and die, in virtual time",
+		Long: `Scenarios sends 50 MB over four paths of 10 Gbit/s with something wrong about
+them: the real stack on a model of the fabric, in virtual time. The trace is a
+hash of all packets with their times; it is the same on every machine.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			list, err := scenario.Select(names)
+			if err != nil {
+				return err
+			}
+			results, err := runScenarios(cmd.Context(), list)
+			if err != nil {
+				return err
+			}
+			if json {
+				return printJSON(cmd.OutOrStdout(), results)
+			}
+			tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(tw, "scenario\tGbit/s\tretransmits\trecoveries\ttimeouts\theld\tmice p50/p99 µs\ttrace")
+			for _, r := range results {
+				mice := ""
+				if r.Mice99 > 0 {
+					mice = fmt.Sprintf("%.0f / %.0f", r.MiceMedian, r.Mice99)
+				}
+				fmt.Fprintf(tw, "%s\t%.2f\t%d\t%d\t%d\t%d\t%s\t%s\n", r.Scenario, r.Goodput, r.Retransmits, r.Recoveries, r.Timeouts, r.MaxHeld, mice, r.Trace)
+			}
+			return tw.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "print an array of objects instead of a table")
+	return cmd
+}
+
+func runScenarios(ctx context.Context, list []scenario.Scenario) ([]scenarioResult, error) {
+	var results []scenarioResult
+	p := newProgress("")
+	defer p.end()
+	for i, s := range list {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		p.what = s.Name
+		p.set(i, len(list))
+		r, err := s.Run()
+		if err != nil {
+			return nil, err
+		}
+		us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+		results = append(results, scenarioResult{
+			Scenario: s.Name, Goodput: r.Goodput / 1e9, Trace: fmt.Sprintf("%016x", r.Trace),
+			Retransmits: r.Retransmits, Recoveries: r.Recoveries, Timeouts: r.Timeouts,
+			MaxHeld: r.Resequencer.MaxHeldPackets, MiceMedian: us(r.MiceMedian), Mice99: us(r.Mice99),
+		})
+	}
+	return results, nil
+}
+
+func newBenchSkewCmd() *cobra.Command {
+	var json bool
+	var plot string
+	var loss bool
+	cmd := &cobra.Command{
+		Use:   "skew",
+		Short: "Goodput against the difference of the paths' delays, with and without resequencer",
+		Long: `Skew sends 50 MB over four paths of 10 Gbit/s of which one is slower, or with
+--loss all of which lose packets, for kinds of hosts and of TCP, in virtual time.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := newReportFile("plot", plot)
+			if err != nil {
+				return err
+			}
+			defer file.discard()
+			p := newProgress("sending")
+			run, x := func() ([]scenario.SkewRow, error) {
+				return scenario.SkewTable(cmd.Context(), scenario.Bulk, scenario.Skews, p.set)
+			}, names(scenario.Skews, time.Duration.String)
+			if loss {
+				run, x = func() ([]scenario.SkewRow, error) {
+					return scenario.LossTable(cmd.Context(), scenario.Bulk, scenario.Losses, p.set)
+				}, names(scenario.Losses, func(l float64) string { return fmt.Sprintf("%g %%", 100*l) })
+			}
+			rows, err := run()
+			p.end()
+			if err != nil {
+				return err
+			}
+			if err := file.write(skewPlot(x, rows, loss).Write); err != nil {
+				return err
+			}
+			if json {
+				return printJSON(cmd.OutOrStdout(), rows)
+			}
+			return printSkew(cmd.OutOrStdout(), x, rows)
+		},
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "print an array of objects instead of a table")
+	cmd.Flags().BoolVar(&loss, "loss", false, "vary the loss instead of the skew")
+	cmd.Flags().StringVar(&plot, "plot", "", "file for a picture (SVG)")
+	return cmd
+}
+
+func names[T any](list []T, name func(T) string) (s []string) {
+	for _, v := range list {
+		s = append(s, name(v))
+	}
+	return s
+}
+
+func printSkew(w io.Writer, x []string, rows []scenario.SkewRow) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "Gbit/s\tTCP\t")
+	for _, name := range x {
+		fmt.Fprintf(tw, "%s\t", name)
+	}
+	fmt.Fprintln(tw)
+	for _, r := range rows {
+		fmt.Fprintf(tw, "%s\t%s\t", r.Name, r.TCP)
+		for _, g := range r.Goodput {
+			fmt.Fprintf(tw, "%.2f\t", g)
+		}
+		fmt.Fprintln(tw)
+	}
+	return tw.Flush()
+}
+
+// skewPlot draws the rows whose TCP does not itself slow down for the skew; of
+// losses, those of the default.
+func skewPlot(x []string, rows []scenario.SkewRow, loss bool) report.Plot {
+	p := report.Plot{Title: "One TCP connection over four paths, one of them slower", XTitle: "by so much", YTitle: "goodput, Gbit/s", X: x}
+	tcp := "reno, no RACK"
+	if loss {
+		p.Title, p.XTitle, tcp = "One TCP connection over four paths that lose packets", "so many", "cubic, RACK"
+	}
+	for _, r := range rows {
+		if r.TCP == tcp {
+			p.Lines = append(p.Lines, report.PlotLine{Name: r.Name, Y: r.Goodput, Dashed: r.Discipline == "off"})
+		}
+	}
+	return p
+}
