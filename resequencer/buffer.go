@@ -73,11 +73,7 @@ const special = flowcell.FlagSYN | flowcell.FlagFIN | flowcell.FlagRST
 // gap.
 func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
-	if s.Payload == 0 && s.Flags&special == 0 {
-		b.stats.Passed++
-		return append(out, p)
-	}
-	return b.push(b.flows.Get(&s.Flow, b.now), s, p, out)
+	return b.push(nil, s, p, out)
 }
 
 // batch is how many flows PushBatch looks up at once.
@@ -93,17 +89,11 @@ func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.
 		b.flows.GetBatch(segments[:n], b.now, b.found)
 		unchanged := b.changes
 		for i := range n {
-			s := &segments[i]
-			if s.Payload == 0 && s.Flags&special == 0 {
-				b.stats.Passed++
-				out = append(out, packets[i])
-				continue
-			}
 			f := b.found[i]
 			if b.changes != unchanged {
-				f = b.flows.Get(&s.Flow, b.now)
+				f = nil
 			}
-			out = b.push(f, s, packets[i], out)
+			out = b.push(f, &segments[i], packets[i], out)
 		}
 		segments, packets = segments[n:], packets[n:]
 	}
@@ -111,8 +101,16 @@ func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.
 }
 
 // push deals with the commonest cases: data that is next in its flow, and data
-// behind a gap that continues what is held there.
+// behind a gap that continues what is held there. f is the segment's flow, nil
+// if that is not known or there is none.
 func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
+	if s.Payload == 0 && s.Flags&special == 0 {
+		b.stats.Passed++
+		return append(out, p)
+	}
+	if f == nil {
+		f = b.flows.Get(&s.Flow, b.now)
+	}
 	if f == nil || s.Flags&special != 0 || !b.direct {
 		return b.irregular(f, s, p, out)
 	}
@@ -166,11 +164,9 @@ func (b *Buffer[P]) take() []P {
 
 // regular takes note of a segment in order.
 func (f *flow[P]) regular() {
-	if f.count < established {
-		f.count++
-	}
 	if f.quiet++; f.quiet == quietPackets {
 		f.quiet = 0
+		f.established = true
 		f.delays.quiet()
 	}
 }

@@ -224,13 +224,13 @@ func TestFlow_rankIsJugglersOrder(t *testing.T) {
 		idle time.Duration
 		want uint8
 	}{
-		{"hardly seen", flow[int]{count: established - 1}, 0, 0},
-		{"idle for long", flow[int]{count: established}, inactive + 1, 0},
-		{"lost something long ago", flow[int]{count: established, lostTo: 9}, inactive + 1, 0},
+		{"hardly seen", flow[int]{}, 0, 0},
+		{"idle for long", flow[int]{established: true}, inactive + 1, 0},
+		{"lost something long ago", flow[int]{established: true, lostTo: 9}, inactive + 1, 0},
 		{"hardly seen, holds", flow[int]{held: held}, time.Hour, 1},
-		{"established", flow[int]{count: established}, inactive, 2},
-		{"active", flow[int]{count: established, held: held}, 0, 3},
-		{"recovering", flow[int]{count: established, lostTo: 9}, 0, 4},
+		{"established", flow[int]{established: true}, inactive, 2},
+		{"active", flow[int]{established: true, held: held}, 0, 3},
+		{"recovering", flow[int]{established: true, lostTo: 9}, 0, 4},
 	} {
 		if got := c.f.rank(c.idle); got != c.want {
 			t.Errorf("%d: %s: %d, want %d", i, c.name, got, c.want)

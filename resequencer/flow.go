@@ -14,11 +14,13 @@ type flow[P any] struct {
 	next  uint32          // all below is delivered or declared lost
 	id    flowcell.Number // of the segment that ends at next
 	quiet uint8           // segments in order since delays was told
-	count uint8           // segments seen, up to established
 	cells numbering
 	phase phase
-	began bool   // isn is known
-	isn   uint32 // of the SYN that began the flow
+	// established flows have sent quietPackets in order. They are preferred over
+	// others when flows must be forgotten: a flood has none such.
+	established bool
+	began       bool   // isn is known
+	isn         uint32 // of the SYN that began the flow
 
 	held   *holding[P] // nil if nothing is held
 	delays delays
@@ -39,10 +41,6 @@ const (
 	recovery              // a hole was declared lost: nothing is held until it is filled
 )
 
-// established is how many segments a flow must have sent to be preferred over
-// those that have not when flows must be forgotten: a flood has none such.
-const established = 16
-
 // start makes seq the first sequence number of f, which holds nothing.
 func (f *flow[P]) start(s *flowcell.Packet) {
 	*f = flow[P]{
@@ -50,8 +48,9 @@ func (f *flow[P]) start(s *flowcell.Packet) {
 		id:     flowcell.Number(s.ID),
 		began:  s.Flags&flowcell.FlagSYN != 0,
 		isn:    s.Seq,
-		count:  f.count,
 		delays: f.delays,
+
+		established: f.established,
 	}
 	f.lostFrom, f.lostTo = s.Seq, s.Seq
 }
@@ -99,9 +98,9 @@ const inactive = 200 * time.Millisecond
 // flows then washes out itself.
 func (f *flow[P]) rank(idle time.Duration) uint8 {
 	switch {
-	case f.held == nil && (idle > inactive || f.count < established):
+	case f.held == nil && (idle > inactive || !f.established):
 		return 0
-	case f.count < established:
+	case !f.established:
 		return 1
 	case f.held == nil && !f.recovering():
 		return 2
