@@ -8,8 +8,9 @@
 //	application ── net.Conn ── netstack TCP
 //	                               │ inner IP packet
 //	       endpoint.WritePackets   ▼
-//	                  ┌─ classify ── flowcell.Parse: five-tuple, data or ACK
-//	           egress ├─ choose ──── drb.Selector of the pair: 3.0, 3.2, 3.1, ...
+//	                  ┌─ classify ── flowcell.Packet: five-tuple, data or ACK
+//	           egress ├─ cut ─────── flowcell.Cutter of the flow: does a unit begin?
+//	                  ├─ choose ──── drb.Selector of the pair: 3.0, 3.2, 3.1, ...
 //	                  └─ wrap ────── encap.IPIP: outer header to the bouncing switch
 //	                               │ outer IP packet
 //	       device.Write            ▼
@@ -20,9 +21,9 @@
 //	  core 3.r ─ aggregation ─ edge ─ host kernel
 //	                               │ inner IP packet
 //	       device.Read             ▼
-//	                  ┌─ check ───── flowcell.Parse, checksums, destination
+//	                  ┌─ check ───── flowcell.Packet, checksums, destination
 //	          ingress ├─ reorder ─── resequencer.Push: hold what is ahead of a hole
-//	                  └─ deliver ─── in order, or when a hole has timed out
+//	                  └─ merge ───── gro.Train: up to 64 KB as one segment
 //	                               │
 //	       DeliverNetworkPacket    ▼
 //	application ── net.Conn ── netstack TCP

@@ -10,9 +10,9 @@
 //	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext}}
 //	l, err := host.Listen("tcp", ":8080")
 //
-// Going out, a packet passes endpoint (from netstack), egress (classify,
+// Going out, a packet passes endpoint (from netstack), egress (classify, cut,
 // choose, encapsulate) and the device. Coming in, it passes the device,
-// ingress (check, resequence) and endpoint (into netstack).
+// ingress (check, resequence, merge) and endpoint (into netstack).
 //
 // Everything in this package is safe for concurrent use. With Config.Clock, a
 // Host lives in virtual time instead, where nothing is concurrent and the same
