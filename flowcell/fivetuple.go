@@ -57,8 +57,8 @@ func (t FiveTuple) String() string {
 
 // equal is ==, with one branch, and inlined.
 func (t *FiveTuple) equal(u *FiveTuple) bool {
-	return t.Src.lo^u.Src.lo|t.Dst.lo^u.Dst.lo|t.Src.hi^u.Src.hi|t.Dst.hi^u.Dst.hi|
-		uint64(t.SrcPort^u.SrcPort)|uint64(t.DstPort^u.DstPort)|uint64(t.Proto^u.Proto) == 0
+	return (t.Src.lo^u.Src.lo)|(t.Dst.lo^u.Dst.lo)|(t.Src.hi^u.Src.hi)|(t.Dst.hi^u.Dst.hi)|
+		uint64((t.SrcPort^u.SrcPort)|(t.DstPort^u.DstPort))|uint64(t.Proto^u.Proto) == 0
 }
 
 // Hash mixes the five-tuple with a seed. It is the ECMP hash of weft's own

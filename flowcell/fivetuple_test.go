@@ -140,3 +140,28 @@ func TestHash_seedsAreIndependent(t *testing.T) {
 		}
 	}
 }
+
+// equal is ==, also where fields differ by the same bits.
+func TestEqual_isEquality(t *testing.T) {
+	values := []uint64{0, 1, 2, 1 << 63, mapped}
+	small := []uint16{0, 1, 2}
+	var all []FiveTuple
+	for _, hi := range values[:2] {
+		for _, a := range values {
+			for _, b := range values {
+				for _, p := range small {
+					for _, q := range small {
+						all = append(all, FiveTuple{Address{hi, a}, Address{hi, b}, p, q, uint8(p)}, FiveTuple{Address{0, a}, Address{hi, b}, q, p, 6})
+					}
+				}
+			}
+		}
+	}
+	for i := range all {
+		for j := range all {
+			if got, want := all[i].equal(&all[j]), all[i] == all[j]; got != want {
+				t.Fatalf("%v, %v: %v", all[i], all[j], got)
+			}
+		}
+	}
+}
