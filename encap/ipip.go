@@ -82,7 +82,7 @@ func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	flags := binary.BigEndian.Uint16(inner[6:]) & flagDF
 
 	outer := b[:Overhead]
-	copy(outer, h.header[:])
+	*(*[Overhead]byte)(outer) = h.header
 	outer[1] = tos
 	binary.BigEndian.PutUint16(outer[2:], uint16(length))
 	binary.BigEndian.PutUint16(outer[4:], id)
