@@ -63,6 +63,7 @@ func Select(names []string) ([]Row, error) {
 type Config struct {
 	Topology    *topology.Topology
 	RateMbit    float64 // of every link, Mbit/s, each direction
+	Policy      policy.Options
 	Resequencer resequencer.Config
 	Seed        uint64
 }
@@ -139,12 +140,13 @@ func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack
 		return nil, err
 	}
 	h, err := stack.New(stack.Config{
-		Address:     c.Topology.EmbeddedAddr(n.ID),
-		Topology:    c.Topology,
-		Device:      dev,
-		Policy:      row.Name,
-		Resequencer: c.Resequencer,
-		Seed:        c.Seed<<20 + uint64(n.ID) + 1,
+		Address:       c.Topology.EmbeddedAddr(n.ID),
+		Topology:      c.Topology,
+		Device:        dev,
+		Policy:        row.Name,
+		PolicyOptions: c.Policy,
+		Resequencer:   c.Resequencer,
+		Seed:          c.Seed<<20 + uint64(n.ID) + 1,
 	})
 	if err != nil {
 		dev.Close()

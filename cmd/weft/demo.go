@@ -16,6 +16,7 @@ import (
 	"weft/bench/permutation"
 	"weft/bench/report"
 	"weft/bench/testbed"
+	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
 )
@@ -30,6 +31,7 @@ type demoOptions struct {
 	permutations int
 	seed         uint64
 	hold         time.Duration
+	flowcell     int
 	resequencer  string
 	fabric       string
 	name         string
@@ -59,6 +61,7 @@ in memory. It also writes a report with pictures.`,
 	f.IntVar(&o.permutations, "permutations", 1, "runs of each policy, each with a permutation of its own; medians are shown")
 	f.Uint64Var(&o.seed, "seed", 1, "of the first permutation")
 	f.DurationVar(&o.hold, "hold", 0, "longest time that the resequencer waits for a packet (default 10ms, or 16 packets at the links' rate where that is longer)")
+	f.IntVar(&o.flowcell, "flowcell", 4<<10, "`bytes` of a flowcell; Presto's 64 KB are a whole window of links this slow")
 	f.StringVar(&o.resequencer, "resequencer", resequencer.Presto.String(), "discipline: presto, sequence, juggler, or off")
 	f.StringVar(&o.fabric, "fabric", "auto", "netns, memory, or auto: netns as root")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
@@ -91,6 +94,9 @@ func (o *demoOptions) check() error {
 		return fmt.Errorf("--duration=%v --warmup=%v: must be positive", o.duration, o.warmup)
 	case !(o.rate >= minRate && o.rate <= maxRate):
 		return fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
+	}
+	if err := (policy.Options{FlowcellBytes: o.flowcell}).Validate(); err != nil {
+		return fmt.Errorf("--flowcell: %w", err)
 	}
 	if _, err := resequencer.ParseDiscipline(o.resequencer); err != nil {
 		return fmt.Errorf("--resequencer: %w", err)
@@ -182,6 +188,7 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
+		Policy:      policy.Options{FlowcellBytes: o.flowcell},
 		Resequencer: o.reseq(),
 	}
 	if o.fabric == "memory" {

@@ -17,6 +17,7 @@ func TestDemo_bad(t *testing.T) {
 	wantError(t, "demo --policies drb,best", "--policies", `"best"`, "kernel-ecmp")
 	wantError(t, "demo --resequencer maybe", "--resequencer", "\"maybe\" is unknown", "sequence")
 	wantError(t, "demo --fabric cloud", "--fabric=cloud", "netns")
+	wantError(t, "demo --flowcell 100", "--flowcell", "FlowcellBytes is 100")
 	wantError(t, "demo --permutations 0", "--permutations=0")
 	wantError(t, "demo --duration 0s", "--duration")
 	wantError(t, "demo --rate -1", "--rate=-1")
