@@ -47,12 +47,14 @@ type Config struct {
 	// over half of it (HyStart), which paths of different delay make them do;
 	// reno goes on until something is lost.
 	CongestionControl string
-	// NoRACK turns off netstack's RACK-TLP loss detection (RFC 8985) for the
-	// classic one. What the resequencer holds for longer than two round trips
-	// makes a sender probe, and netstack takes the answer for the repair of a
-	// loss and slows down. Where paths differ by that much the classic way is
-	// much faster, but not where much is lost.
-	NoRACK bool
+	// RACK turns on netstack's RACK-TLP loss detection (RFC 8985). It repairs
+	// losses of 1 % twice as fast as the classic way, but it is off for two
+	// faults of netstack's: after a recovery it can leave data on its way
+	// without any timer, and if that is lost the connection hangs for good
+	// (of 100 KB each at 2 % loss, one in a thousand). And what a receiver holds
+	// for longer than two round trips makes it probe, and take the answer for the
+	// repair of a loss.
+	RACK bool
 	// Seed fixes where the selectors start and what they draw; 0 means a
 	// random seed.
 	Seed uint64

@@ -107,9 +107,9 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 	sack := tcpip.TCPSACKEnabled(true)
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
 	control := tcpip.CongestionControlOption(c.CongestionControl)
-	recovery := tcpip.TCPRecovery(tcpip.TCPRACKLossDetection)
-	if c.NoRACK {
-		recovery = 0
+	var recovery tcpip.TCPRecovery
+	if c.RACK {
+		recovery = tcpip.TCPRACKLossDetection
 	}
 	hold := c.Resequencer.Hold
 	if hold == 0 {

@@ -48,9 +48,9 @@ type Scenario struct {
 	Dies bool
 	// Mice sends small requests beside three more bulk transfers to the rack.
 	Mice bool
-	// Plain is TCP that does not itself react to different delays: reno, for
-	// cubic's HyStart does, and no RACK-TLP, which does, too.
-	Plain bool
+	// Reno is TCP that does not itself react to different delays, as cubic's
+	// HyStart does.
+	Reno bool
 }
 
 // Result is what came of a scenario.
@@ -73,8 +73,8 @@ func (s Scenario) Run() (Result, error) {
 		Hosts: func(_ string, c *stack.Config) {
 			c.Policy = s.Policy
 			c.Resequencer.Discipline = s.Discipline
-			if s.Plain {
-				c.CongestionControl, c.NoRACK = "reno", true
+			if s.Reno {
+				c.CongestionControl = "reno"
 			}
 		},
 	})
@@ -148,12 +148,12 @@ func All() []Scenario {
 			all = append(all, s)
 		}
 		for _, skew := range Skews {
-			add("skew-"+skew.String(), Scenario{Skew: skew, Plain: true})
+			add("skew-"+skew.String(), Scenario{Skew: skew, Reno: true})
 		}
 		for _, loss := range Losses[1:] {
 			add(fmt.Sprintf("loss-%g%%", 100*loss), Scenario{Loss: loss})
 		}
-		add("skew-100µs-loss-0.1%", Scenario{Skew: 100 * time.Microsecond, Loss: 0.001, Plain: true})
+		add("skew-100µs-loss-0.1%", Scenario{Skew: 100 * time.Microsecond, Loss: 0.001, Reno: true})
 		add("path-dies", Scenario{Dies: true})
 		add("acks-reordered", Scenario{AckSkew: 200 * time.Microsecond})
 		add("mice", Scenario{Mice: true})

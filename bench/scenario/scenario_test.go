@@ -29,13 +29,13 @@ func goodput(t *testing.T, s Scenario) float64 {
 // A path that is slower by up to half a millisecond costs Presto nothing to
 // speak of, if TCP does not itself slow down for it.
 func TestRun_skewIsHidden(t *testing.T) {
-	even := goodput(t, Scenario{Policy: "presto", Plain: true})
+	even := goodput(t, Scenario{Policy: "presto", Reno: true})
 	least := 0.95
 	if testing.Short() { // slow start is more of it
 		least = 0.8
 	}
 	for _, skew := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond} {
-		got := goodput(t, Scenario{Policy: "presto", Plain: true, Skew: skew})
+		got := goodput(t, Scenario{Policy: "presto", Reno: true, Skew: skew})
 		t.Logf("skew %v: %.2f Gbit/s; no skew %.2f", skew, got/1e9, even/1e9)
 		if got < least*even {
 			t.Errorf("skew %v: %.2f Gbit/s of %.2f", skew, got/1e9, even/1e9)

@@ -39,11 +39,11 @@ var kinds = []kind{
 }
 
 // tcpName says what TCP is like.
-func tcpName(plain bool) string {
-	if plain {
-		return "reno, no RACK"
+func tcpName(reno bool) string {
+	if reno {
+		return "reno"
 	}
-	return "cubic, RACK"
+	return "cubic"
 }
 
 // table runs a scenario for all kinds of host, both kinds of TCP, and n values
@@ -51,14 +51,14 @@ func tcpName(plain bool) string {
 func table(ctx context.Context, bytes int64, n int, set func(*Scenario, int), progress func(done, total int)) ([]SkewRow, error) {
 	var rows []SkewRow
 	done, total := 0, 2*len(kinds)*n
-	for _, plain := range []bool{true, false} {
+	for _, reno := range []bool{true, false} {
 		for _, k := range kinds {
-			row := SkewRow{Name: k.String(), Policy: k.policy, Discipline: k.discipline.String(), TCP: tcpName(plain)}
+			row := SkewRow{Name: k.String(), Policy: k.policy, Discipline: k.discipline.String(), TCP: tcpName(reno)}
 			for i := range n {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
 				}
-				s := Scenario{Policy: k.policy, Discipline: k.discipline, Bytes: bytes, Seed: 1, Plain: plain}
+				s := Scenario{Policy: k.policy, Discipline: k.discipline, Bytes: bytes, Seed: 1, Reno: reno}
 				set(&s, i)
 				r, _ := s.Run() // what did not end in time has no goodput
 				row.Goodput = append(row.Goodput, r.Goodput/1e9)

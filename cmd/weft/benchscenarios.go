@@ -159,9 +159,9 @@ func printSkew(w io.Writer, x []string, rows []scenario.SkewRow) error {
 // losses, those of the default.
 func skewPlot(x []string, rows []scenario.SkewRow, loss bool) report.Plot {
 	p := report.Plot{Title: "One TCP connection over four paths, one of them slower", XTitle: "by so much", YTitle: "goodput, Gbit/s", X: x}
-	tcp := "reno, no RACK"
+	tcp := "reno"
 	if loss {
-		p.Title, p.XTitle, tcp = "One TCP connection over four paths that lose packets", "so many", "cubic, RACK"
+		p.Title, p.XTitle, tcp = "One TCP connection over four paths that lose packets", "so many", "cubic"
 	}
 	for _, r := range rows {
 		if r.TCP == tcp {

@@ -39,24 +39,6 @@ func run(t testing.TB, w *World, limit time.Duration) {
 	}
 }
 
-// runMost runs a flow that suffers losses. Netstack with RACK arms no timer for
-// some tails (una < nxt, nothing counted as outstanding), so that the last
-// packets of such a flow may never come: they are not asked for.
-func runMost(t testing.TB, w *World, f *Flow) {
-	t.Helper()
-	for f.End == 0 && w.Now() < time.Minute {
-		if err := w.RunUntil(w.Now() + 10*time.Millisecond); err != nil {
-			t.Fatalf("seed %d: %v", w.config.Seed, err)
-		}
-	}
-	if left := f.Bytes - f.Received; left > 64<<10 {
-		t.Fatalf("seed %d: %d of %d bytes have not arrived after %v", w.config.Seed, left, f.Bytes, w.Now())
-	}
-	if s := w.Network().Stats(); !conserved(s) {
-		t.Errorf("seed %d: packets are not accounted for: %+v", w.config.Seed, s)
-	}
-}
-
 func conserved(s simnet.Stats) bool {
 	in, out := s.Injected+s.Duplicated, s.Delivered+uint64(s.InFlight)
 	for _, n := range s.Dropped {

@@ -48,8 +48,8 @@ func lossy(t *testing.T, seed uint64) *World {
 	for _, s := range spines {
 		w.Impair(s, "e0.1", simnet.Impairment{Loss: 0.01})
 	}
-	f := w.Flow("h0.0.2", "h0.1.2", megabytes(10, 1))
-	runMost(t, w, f)
+	w.Flow("h0.0.2", "h0.1.2", megabytes(10, 1))
+	run(t, w, time.Minute)
 	if w.Network().Stats().Dropped[simnet.Lost] == 0 {
 		t.Fatal("nothing was lost")
 	}
@@ -96,9 +96,7 @@ func crowd(t *testing.T, policy string, seed uint64) *World {
 	w.At(6*time.Millisecond, func() {
 		w.SetTopology(w.Topology().Without(w.Link("e0.0", spines[1]), w.Link("e0.2", spines[2])))
 	})
-	if err := w.RunUntil(2 * time.Second); err != nil { // see runMost
-		t.Fatalf("seed %d: %v", seed, err)
-	}
+	run(t, w, time.Minute)
 	return w
 }
 
@@ -170,7 +168,8 @@ func TestRun_corruptPacketsNeverReachTheApplication(t *testing.T) {
 		w.Impair("e0.0", s, simnet.Impairment{Corrupt: 0.1})
 		w.Impair("e0.1", s, simnet.Impairment{Corrupt: 0.1})
 	}
-	runMost(t, w, w.Flow("h0.0.2", "h0.1.2", megabytes(4, 1))) // which checks every byte
+	w.Flow("h0.0.2", "h0.1.2", megabytes(4, 1)) // which checks every byte
+	run(t, w, time.Minute)
 	s := w.Host("h0.1.2").Stats().Ingress
 	n := w.Network().Stats()
 	if s.BadChecksum == 0 || n.Dropped[simnet.Malformed] == 0 {
@@ -182,7 +181,8 @@ func TestRun_corruptPacketsNeverReachTheApplication(t *testing.T) {
 func TestRun_corruptAtTheDoor(t *testing.T) {
 	w := newWorld(t, Config{Seed: 4})
 	w.Impair("e0.1", "h0.1.2", simnet.Impairment{Corrupt: 0.2})
-	runMost(t, w, w.Flow("h0.0.2", "h0.1.2", 300_000))
+	w.Flow("h0.0.2", "h0.1.2", 300_000)
+	run(t, w, time.Minute)
 	s, n := w.Host("h0.1.2").Stats().Ingress, w.Network().Stats()
 	if got := s.Malformed + s.BadChecksum + s.NotForUs + s.Martian + s.Encapsulated; got != n.Corrupted || got == 0 {
 		t.Errorf("%d of %d corrupt packets caught: %+v", got, n.Corrupted, s)
@@ -216,7 +216,7 @@ func TestRun_survivesALinkThatGoesDown(t *testing.T) {
 		before = w.Network().Stats().Dropped[simnet.LinkDown]
 		w.SetTopology(w.Topology().Without(w.Link("a0.5", "e0.1")))
 	})
-	runMost(t, w, f)
+	run(t, w, time.Minute)
 	n := w.Network().Stats()
 	if before == 0 {
 		t.Error("nothing was lost on the dead link")
