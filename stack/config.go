@@ -47,8 +47,8 @@ type Config struct {
 	// over half of it (HyStart), which paths of different delay make them do;
 	// reno goes on until something is lost.
 	CongestionControl string
-	// RACK turns on netstack's RACK-TLP loss detection (RFC 8985). It repairs
-	// losses of 1 % twice as fast as the classic way, but it is off for two
+	// RACK turns on netstack's RACK-TLP loss detection (RFC 8985). Where 1 % is
+	// lost it is some times as fast as the classic way, but it is off for two
 	// faults of netstack's: after a recovery it can leave data on its way
 	// without any timer, and if that is lost the connection hangs for good
 	// (of 100 KB each at 2 % loss, one in a thousand). And what a receiver holds
