@@ -164,8 +164,9 @@ func (f *Flow) receive(e *end) (more bool) {
 			return false
 		}
 		f.Received += int64(n)
-		// The end of the stream is not waited for: netstack arms no timer for a
-		// FIN that it has retransmitted in recovery, so it may never come.
+		// The end of the stream is not waited for: with RACK, netstack arms no
+		// timer for a FIN that it has retransmitted in recovery, and it may
+		// never come.
 		if f.Received == f.Bytes && f.End == 0 {
 			f.end()
 		}
