@@ -42,11 +42,13 @@ type Config struct {
 	// Resequencer restores the order of incoming TCP. TCP's least
 	// retransmission timeout is twice its Hold, 20 ms by default.
 	Resequencer resequencer.Config
-	// CongestionControl is TCP's: "cubic", which "" means, or "reno". Netstack's
-	// cubic leaves slow start when the acknowledgements of a round trip spread
-	// over half of it (HyStart), which paths of different delay make them do;
-	// reno goes on until something is lost.
-	CongestionControl string
+	// Timestamps lets TCP use its timestamps option (RFC 7323). By default a
+	// Host takes it out of SYNs, its own and others'. Netstack measures round
+	// trips by it in whole milliseconds, which in a fabric are all 0 or 1, and
+	// leaves slow start for that; and it takes 12 bytes a packet. What it is for
+	// besides, to tell a packet from one that is 4 GB older, needs a packet that
+	// is on its way for longer than those take: no fabric keeps one for seconds.
+	Timestamps bool
 	// RACK turns on netstack's RACK-TLP loss detection (RFC 8985). Where 1 % is
 	// lost it is some times as fast as the classic way, but it is off for two
 	// faults of netstack's: after a recovery it can leave data on its way
@@ -95,12 +97,6 @@ func (c *Config) validate() (policy.Policy, error) {
 	}
 	if err := c.Resequencer.Validate(); err != nil {
 		return none, fmt.Errorf("stack: Config.Resequencer: %w", err)
-	}
-	if c.CongestionControl == "" {
-		c.CongestionControl = "cubic"
-	}
-	if c.CongestionControl != "cubic" && c.CongestionControl != "reno" {
-		return none, fmt.Errorf("stack: Config.CongestionControl is %q, must be cubic or reno", c.CongestionControl)
 	}
 	if c.Policy == "" {
 		c.Policy = policy.Default

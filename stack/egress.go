@@ -16,9 +16,10 @@ import (
 // egress takes packets from netstack to the device: classify, cut, choose a
 // path, encapsulate.
 type egress struct {
-	dev   Device
-	seed  uint64
-	clock Clock
+	dev        Device
+	seed       uint64
+	clock      Clock
+	timestamps bool // Config.Timestamps
 
 	mu    sync.Mutex
 	paths *pathTable
@@ -46,14 +47,15 @@ const (
 
 func newEgress(c Config, p policy.Policy, seed uint64) *egress {
 	e := &egress{
-		dev:   c.Device,
-		seed:  seed,
-		clock: c.Clock,
-		paths: newPathTable(c.Topology, c.Address, p, c.SprayDatagrams, seed),
-		flows: flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
-		bufs:  make([][]byte, egressBatch),
-		views: make([][]byte, 0, egressBatch),
-		past:  make(map[netip.Addr]*PathStats),
+		dev:        c.Device,
+		seed:       seed,
+		clock:      c.Clock,
+		timestamps: c.Timestamps,
+		paths:      newPathTable(c.Topology, c.Address, p, c.SprayDatagrams, seed),
+		flows:      flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
+		bufs:       make([][]byte, egressBatch),
+		views:      make([][]byte, 0, egressBatch),
+		past:       make(map[netip.Addr]*PathStats),
 	}
 	if e.clock == nil {
 		e.clock = newRealClock()
@@ -108,6 +110,9 @@ func (e *egress) wrap(buf []byte, segments int, now time.Duration) []byte {
 	if err := pkt.Parse(inner); err != nil {
 		e.stats.Malformed++
 		return nil
+	}
+	if pkt.Flags&flowcell.FlagSYN != 0 && !e.timestamps && inner[0]>>4 == 4 {
+		stripTimestamps(inner)
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
 	if pair.direct {

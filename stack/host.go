@@ -106,7 +106,6 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
 	sack := tcpip.TCPSACKEnabled(true)
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
-	control := tcpip.CongestionControlOption(c.CongestionControl)
 	var recovery tcpip.TCPRecovery
 	if c.RACK {
 		recovery = tcpip.TCPRACKLossDetection
@@ -117,7 +116,7 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 	}
 	// What is held is not lost. Peers are taken to hold as long as we do.
 	timeout := tcpip.TCPMinRTOOption(min(2*hold, maxMinRTO))
-	options := []tcpip.SettableTransportProtocolOption{&send, &receive, &sack, &moderate, &control, &recovery, &timeout}
+	options := []tcpip.SettableTransportProtocolOption{&send, &receive, &sack, &moderate, &recovery, &timeout}
 	for _, o := range options {
 		if err := h.net.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
 			return fmt.Errorf("stack: TCP option %T: %s", o, err)

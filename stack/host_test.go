@@ -44,7 +44,6 @@ func TestNew_rejectsBadConfig(t *testing.T) {
 		{"address of a switch", func(c *Config) { c.Address = netip.MustParseAddr("10.4.1.1") }, "switch c1.1"},
 		{"unknown policy", func(c *Config) { c.Policy = "best" }, "ecmp, rb, rrb, drb"},
 		{"resequencer", func(c *Config) { c.Resequencer.Hold = -1 }, "Config.Resequencer"},
-		{"congestion control", func(c *Config) { c.CongestionControl = "bbr" }, "Config.CongestionControl is \"bbr\", must be cubic or reno"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := good

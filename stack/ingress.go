@@ -20,12 +20,13 @@ import (
 // deliver. One goroutine reads, unless time is virtual; a timer releases what
 // has waited too long.
 type ingress struct {
-	dev     Device
-	self    flowcell.Address
-	up      *endpoint
-	clock   Clock
-	virtual *virtual
-	done    chan struct{} // closed when the reader has ended
+	dev        Device
+	self       flowcell.Address
+	up         *endpoint
+	clock      Clock
+	virtual    *virtual
+	timestamps bool          // Config.Timestamps
+	done       chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex
 	reseq    *resequencer.Buffer[*gstack.PacketBuffer]
@@ -43,13 +44,14 @@ const ingressBatch = 64
 
 func newIngress(c Config, up *endpoint, v *virtual) *ingress {
 	in := &ingress{
-		dev:     c.Device,
-		self:    flowcell.AddressFrom(c.Address),
-		up:      up,
-		clock:   newRealClock(),
-		virtual: v,
-		done:    make(chan struct{}),
-		reseq:   resequencer.New[*gstack.PacketBuffer](c.Resequencer),
+		dev:        c.Device,
+		self:       flowcell.AddressFrom(c.Address),
+		up:         up,
+		clock:      newRealClock(),
+		virtual:    v,
+		timestamps: c.Timestamps,
+		done:       make(chan struct{}),
+		reseq:      resequencer.New[*gstack.PacketBuffer](c.Resequencer),
 	}
 	if v != nil {
 		in.clock = v.clock
@@ -113,6 +115,9 @@ func (in *ingress) take(b []byte) {
 		Payload: buffer.MakeWithData(b[:pkt.Length]),
 	})
 	p.RXChecksumValidated = pkt.IsTCP()
+	if pkt.Flags&flowcell.FlagSYN != 0 && !in.timestamps {
+		stripTimestamps(headers(p))
+	}
 	in.packets = append(in.packets, p)
 }
 

@@ -48,9 +48,6 @@ type Scenario struct {
 	Dies bool
 	// Mice sends small requests beside three more bulk transfers to the rack.
 	Mice bool
-	// Reno is TCP that does not itself react to different delays, as cubic's
-	// HyStart does.
-	Reno bool
 }
 
 // Result is what came of a scenario.
@@ -73,9 +70,6 @@ func (s Scenario) Run() (Result, error) {
 		Hosts: func(_ string, c *stack.Config) {
 			c.Policy = s.Policy
 			c.Resequencer.Discipline = s.Discipline
-			if s.Reno {
-				c.CongestionControl = "reno"
-			}
 		},
 	})
 	defer w.Close()
@@ -148,12 +142,12 @@ func All() []Scenario {
 			all = append(all, s)
 		}
 		for _, skew := range Skews {
-			add("skew-"+skew.String(), Scenario{Skew: skew, Reno: true})
+			add("skew-"+skew.String(), Scenario{Skew: skew})
 		}
 		for _, loss := range Losses[1:] {
 			add(fmt.Sprintf("loss-%g%%", 100*loss), Scenario{Loss: loss})
 		}
-		add("skew-100µs-loss-0.1%", Scenario{Skew: 100 * time.Microsecond, Loss: 0.001, Reno: true})
+		add("skew-100µs-loss-0.1%", Scenario{Skew: 100 * time.Microsecond, Loss: 0.001})
 		add("path-dies", Scenario{Dies: true})
 		add("acks-reordered", Scenario{AckSkew: 200 * time.Microsecond})
 		add("mice", Scenario{Mice: true})

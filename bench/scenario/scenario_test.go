@@ -27,15 +27,15 @@ func goodput(t *testing.T, s Scenario) float64 {
 }
 
 // A path that is slower by up to half a millisecond costs Presto nothing to
-// speak of, if TCP does not itself slow down for it.
+// speak of.
 func TestRun_skewIsHidden(t *testing.T) {
-	even := goodput(t, Scenario{Policy: "presto", Reno: true})
+	even := goodput(t, Scenario{Policy: "presto"})
 	least := 0.95
 	if testing.Short() { // slow start is more of it
 		least = 0.8
 	}
 	for _, skew := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond} {
-		got := goodput(t, Scenario{Policy: "presto", Reno: true, Skew: skew})
+		got := goodput(t, Scenario{Policy: "presto", Skew: skew})
 		t.Logf("skew %v: %.2f Gbit/s; no skew %.2f", skew, got/1e9, even/1e9)
 		if got < least*even {
 			t.Errorf("skew %v: %.2f Gbit/s of %.2f", skew, got/1e9, even/1e9)
@@ -43,8 +43,7 @@ func TestRun_skewIsHidden(t *testing.T) {
 	}
 }
 
-// Whatever TCP makes of the delay itself, without a resequencer it makes much
-// less.
+// Without a resequencer it costs nearly everything.
 func TestRun_resequencerIsNeeded(t *testing.T) {
 	for _, skew := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond} {
 		with := goodput(t, Scenario{Policy: "presto", Skew: skew})

@@ -94,7 +94,7 @@ func newBenchSkewCmd() *cobra.Command {
 		Use:   "skew",
 		Short: "Goodput against the difference of the paths' delays, with and without resequencer",
 		Long: `Skew sends 50 MB over four paths of 10 Gbit/s of which one is slower, or with
---loss all of which lose packets, for kinds of hosts and of TCP, in virtual time.`,
+--loss all of which lose packets, for kinds of hosts, in virtual time.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file, err := newReportFile("plot", plot)
@@ -140,13 +140,13 @@ func names[T any](list []T, name func(T) string) (s []string) {
 
 func printSkew(w io.Writer, x []string, rows []scenario.SkewRow) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(tw, "Gbit/s\tTCP\t")
+	fmt.Fprint(tw, "Gbit/s\t")
 	for _, name := range x {
 		fmt.Fprintf(tw, "%s\t", name)
 	}
 	fmt.Fprintln(tw)
 	for _, r := range rows {
-		fmt.Fprintf(tw, "%s\t%s\t", r.Name, r.TCP)
+		fmt.Fprintf(tw, "%s\t", r.Name)
 		for _, g := range r.Goodput {
 			fmt.Fprintf(tw, "%.2f\t", g)
 		}
@@ -155,18 +155,13 @@ func printSkew(w io.Writer, x []string, rows []scenario.SkewRow) error {
 	return tw.Flush()
 }
 
-// skewPlot draws the rows whose TCP does not itself slow down for the skew; of
-// losses, those of the default.
 func skewPlot(x []string, rows []scenario.SkewRow, loss bool) report.Plot {
 	p := report.Plot{Title: "One TCP connection over four paths, one of them slower", XTitle: "by so much", YTitle: "goodput, Gbit/s", X: x}
-	tcp := "reno"
 	if loss {
-		p.Title, p.XTitle, tcp = "One TCP connection over four paths that lose packets", "so many", "cubic"
+		p.Title, p.XTitle = "One TCP connection over four paths that lose packets", "so many"
 	}
 	for _, r := range rows {
-		if r.TCP == tcp {
-			p.Lines = append(p.Lines, report.PlotLine{Name: r.Name, Y: r.Goodput, Dashed: r.Discipline == "off"})
-		}
+		p.Lines = append(p.Lines, report.PlotLine{Name: r.Name, Y: r.Goodput, Dashed: r.Discipline == "off"})
 	}
 	return p
 }
