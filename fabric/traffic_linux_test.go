@@ -141,12 +141,20 @@ func TestLab_rate(t *testing.T) {
 			stop := transfer(t, l, hosts[0], hosts[1], tcp{})
 			defer stop()
 			time.Sleep(300 * time.Millisecond) // slow start
-			start, before := time.Now(), txBytes(t, l, hosts[0].ID)
-			time.Sleep(time.Second)
-			bits := 8 * float64(txBytes(t, l, hosts[0].ID)-before)
-			got := bits / time.Since(start).Seconds() / 1e6
-			if got < 0.85*mbit || got > 1.15*mbit {
-				t.Errorf("%.1f Mbit/s over links of %g", got, mbit)
+			// More than its rate a link must never carry; less it may, while
+			// TCP or the machine is busy with something else.
+			best := 0.0
+			for range 5 {
+				start, before := time.Now(), txBytes(t, l, hosts[0].ID)
+				time.Sleep(time.Second)
+				bits := 8 * float64(txBytes(t, l, hosts[0].ID)-before)
+				best = max(best, bits/time.Since(start).Seconds()/1e6)
+				if best >= 0.85*mbit {
+					break
+				}
+			}
+			if best < 0.85*mbit || best > 1.15*mbit {
+				t.Errorf("%.1f Mbit/s over links of %g", best, mbit)
 			}
 		})
 	}
