@@ -25,24 +25,24 @@ func (f *flood) next() (first, second flowcell.Packet) {
 	return first, second
 }
 
-// established sends flowcells that arrive interleaved.
-type established4 struct {
+// steady sends flowcells that arrive interleaved.
+type steady struct {
 	flow  flowcell.FiveTuple
 	order []int
 	at    int
 	round uint32
 }
 
-func newEstablished(i int) *established4 {
+func newSteady(i int) *steady {
 	f := tuple(i)
 	f.DstPort = 443
 	f.Proto = flowcell.ProtoTCP
 	f.Src = flowcell.Address{}
-	return &established4{flow: f, order: arrivals(7200, "4 cells")}
+	return &steady{flow: f, order: arrivals(7200, "4 cells")}
 }
 
 // next returns the next segment and its place in the flow.
-func (e *established4) next() (flowcell.Packet, int) {
+func (e *steady) next() (flowcell.Packet, int) {
 	if e.at == len(e.order) {
 		e.at = 0
 		e.round++
@@ -67,10 +67,10 @@ func TestPush_floodOfFlows(t *testing.T) {
 
 	c := Config{}.withDefaults()
 	b := New[int](c)
-	good := make([]*established4, 50)
+	good := make([]*steady, 50)
 	last := make([]int, len(good)) // delivered of each
 	for i := range good {
-		good[i] = newEstablished(i)
+		good[i] = newSteady(i)
 		last[i] = -1
 	}
 	const mine = 1 << 20 // packets of good flow i are named i*mine + place
@@ -169,7 +169,7 @@ func BenchmarkPush_duringFlood(b *testing.B) {
 	for _, flooded := range []bool{false, true} {
 		b.Run(map[bool]string{false: "alone", true: "flooded"}[flooded], func(b *testing.B) {
 			r := New[int](Config{})
-			good := newEstablished(1)
+			good := newSteady(1)
 			var f flood
 			var out []int
 			now := time.Duration(0)

@@ -15,7 +15,7 @@ type SkewRow struct {
 	Goodput    []float64 `json:"goodput_gbps"` // by skew; 0: not done in ten seconds
 }
 
-// kinds are the hosts that SkewTable and LossTable compare.
+// kind is a kind of host.
 type kind struct {
 	policy     string
 	discipline resequencer.Discipline
@@ -28,6 +28,7 @@ func (k kind) String() string {
 	return k.policy + ", " + k.discipline.String()
 }
 
+// kinds are those that SkewTable and LossTable compare.
 var kinds = []kind{
 	{"ecmp", resequencer.Off},
 	{"presto", resequencer.Off},
