@@ -36,6 +36,10 @@ type Packet struct {
 	ID       uint16 // the IPv4 ID, or the lower half of the IPv6 flow label: see Number
 	Flags    uint8
 	Fragment bool // part of a fragmented datagram: ports are unknown, Flow has none
+	// MoreSegments is how many segments there are behind the first of a
+	// super-segment. ID is the first one's, the others' count on. Parse cannot
+	// see it and sets 0.
+	MoreSegments uint8
 }
 
 // IsTCP reports whether the TCP fields are set.
@@ -49,22 +53,27 @@ func (p *Packet) IsPureACK() bool {
 
 // Parse reads an IPv4 or IPv6 packet. It allocates nothing, keeps nothing of b
 // and never panics. After an error p is of no use.
-func (p *Packet) Parse(b []byte) error {
-	if len(b) < 20 {
+func (p *Packet) Parse(b []byte) error { return p.ParseHeaders(b, len(b)) }
+
+// ParseHeaders is Parse for a packet of size bytes of which b has the first,
+// all headers among them at least: if there are fewer, that is ErrTruncated.
+func (p *Packet) ParseHeaders(b []byte, size int) error {
+	p.MoreSegments = 0
+	if size = max(size, len(b)); len(b) < 20 {
 		if len(b) > 0 && b[0]>>4 != 4 && b[0]>>4 != 6 {
 			return ErrVersion
 		}
 		return ErrTruncated
 	}
 	if b[0]>>4 != 4 {
-		return p.parse6(b)
+		return p.parse6(b, size)
 	}
 	ihl := int(b[0]&0xf) * 4
 	if ihl < 20 {
 		return ErrHeaderLength
 	}
 	p.Length = int(binary.BigEndian.Uint16(b[2:]))
-	if p.Length < ihl || p.Length > len(b) {
+	if p.Length < ihl || p.Length > size || ihl > len(b) {
 		return ErrTruncated
 	}
 	p.ID = binary.BigEndian.Uint16(b[4:])
@@ -74,11 +83,12 @@ func (p *Packet) Parse(b []byte) error {
 	// More-fragments or an offset: only the first fragment has ports, and all
 	// fragments of a flow must take one path.
 	p.Fragment = binary.BigEndian.Uint16(b[6:])&0x3fff != 0
-	return p.transport(b[ihl:p.Length])
+	return p.transport(b[ihl:min(p.Length, len(b))], p.Length-ihl)
 }
 
-// transport reads what stands behind the IP headers.
-func (p *Packet) transport(b []byte) error {
+// transport reads what stands behind the IP headers: size bytes, of which b has
+// the first.
+func (p *Packet) transport(b []byte, size int) error {
 	p.Flow.SrcPort, p.Flow.DstPort, p.Seq, p.Payload, p.Flags = 0, 0, 0, 0, 0
 	if p.Fragment {
 		return nil
@@ -99,7 +109,7 @@ func (p *Packet) transport(b []byte) error {
 		p.Flow.DstPort = binary.BigEndian.Uint16(b[2:])
 		p.Seq = binary.BigEndian.Uint32(b[4:])
 		p.Flags = b[13]
-		p.Payload = int32(len(b) - offset)
+		p.Payload = int32(size - offset)
 	case ProtoUDP:
 		if len(b) < 8 {
 			return ErrTruncated

@@ -14,8 +14,8 @@ const (
 // has each occur at most once, the destination options twice.
 const maxExtensions = 8
 
-// parse6 reads an IPv6 packet; b has 20 bytes.
-func (p *Packet) parse6(b []byte) error {
+// parse6 reads an IPv6 packet of size bytes; b has 20 of them.
+func (p *Packet) parse6(b []byte, size int) error {
 	if b[0]>>4 != 6 {
 		return ErrVersion
 	}
@@ -23,7 +23,7 @@ func (p *Packet) parse6(b []byte) error {
 		return ErrTruncated
 	}
 	p.Length = 40 + int(binary.BigEndian.Uint16(b[4:]))
-	if p.Length > len(b) {
+	if p.Length > size {
 		return ErrTruncated
 	}
 	p.ID = binary.BigEndian.Uint16(b[2:])
@@ -33,12 +33,13 @@ func (p *Packet) parse6(b []byte) error {
 		return ErrMapped // it would be taken for a flow of IPv4
 	}
 	p.Fragment = false
-	next, rest := b[6], b[40:p.Length]
+	next, rest := b[6], b[40:min(p.Length, len(b))]
+	missing := p.Length - 40 - len(rest)
 	for range maxExtensions {
 		switch next {
 		default:
 			p.Flow.Proto = next
-			return p.transport(rest)
+			return p.transport(rest, len(rest)+missing)
 		case fragment:
 			if len(rest) < 8 {
 				return ErrTruncated
@@ -47,7 +48,7 @@ func (p *Packet) parse6(b []byte) error {
 			if binary.BigEndian.Uint16(rest[2:])&^6 != 0 {
 				p.Fragment = true
 				p.Flow.Proto = rest[0]
-				return p.transport(nil)
+				return p.transport(nil, 0)
 			}
 			next, rest = rest[0], rest[8:]
 		case hopByHop, routing, destinationOptions:

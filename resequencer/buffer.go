@@ -120,7 +120,7 @@ func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 		if f.cells < numbered {
 			b.follow(f, id)
 		}
-		f.next, f.id = end, id
+		f.next, f.id = end, id+flowcell.Number(s.MoreSegments)
 		f.regular()
 		b.stats.InOrder++
 		out = append(out, p)
@@ -142,7 +142,7 @@ func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 			} else {
 				b.stats.ArrivedOutOfOrder++
 			}
-			b.extend(h, r, b.pool.packet(p, s.Seq, end, id, s.Length))
+			b.extend(h, r, b.pool.packet(p, s.Seq, end, s))
 			if !b.within(h) {
 				b.out = out
 				b.enforce(f)

@@ -216,7 +216,8 @@ func play(t *testing.T, d Discipline, ops []byte) Stats {
 			r.check("Flush", r.b.Flush(nil), r.o.flush())
 		case 8, 9: // not as the others were cut
 			s.Seq += uint32(ops[2]%3) * 10
-			s.Payload = 50 * (1 + int32(ops[2]>>6))
+			s.MoreSegments = ops[2] >> 6
+			s.Payload = 50 * (1 + int32(s.MoreSegments))
 		case 10: // a retransmission has a number of its own
 			if f := r.o.find(s.Flow); f != nil && f.lost {
 				s.Seq, s.ID = f.lostFrom, f.id

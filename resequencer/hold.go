@@ -7,7 +7,8 @@ type packet[P any] struct {
 	next     *packet[P]
 	seq, end uint32
 	size     int32
-	id       flowcell.Number
+	id       flowcell.Number // of the first segment
+	more     uint8           // segments behind it
 	p        P
 }
 
@@ -152,7 +153,7 @@ func (b *Buffer[P]) deliver(f *flow[P], k *packet[P], cause *uint64) {
 		b.stats.DeliveredOutOfOrder++
 	}
 	if ahead(k.end, f.next) > 0 {
-		f.next, f.id = k.end, k.id
+		f.next, f.id = k.end, k.id+flowcell.Number(k.more)
 	}
 	*cause++
 	b.out = append(b.out, k.p)

@@ -52,7 +52,7 @@ type oracleRun struct {
 type oraclePacket struct {
 	n, size  int
 	seq, end uint32
-	id       uint16
+	id, more uint16
 }
 
 // distance is a - b for numbers less than 2³¹ apart.
@@ -99,7 +99,7 @@ func (o *oracle) forget(f *oracleFlow) {
 // push takes a packet; evicted is the flow that a full Buffer chose to forget.
 func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flowcell.FiveTuple) []int {
 	o.now, o.out = now, nil
-	p := oraclePacket{n: n, size: s.Length, seq: s.Seq, id: s.ID, end: s.Seq + uint32(s.Payload)}
+	p := oraclePacket{n: n, size: s.Length, seq: s.Seq, id: s.ID, more: uint16(s.MoreSegments), end: s.Seq + uint32(s.Payload)}
 	syn, fin, rst := s.Flags&flowcell.FlagSYN != 0, s.Flags&flowcell.FlagFIN != 0, s.Flags&flowcell.FlagRST != 0
 	if syn {
 		p.end++
@@ -414,7 +414,7 @@ func (o *oracle) deliver(f *oracleFlow, p oraclePacket, cause *uint64) {
 		o.judge(f, p.id)
 	}
 	if distance(p.end, f.next) > 0 {
-		f.next, f.id = p.end, p.id
+		f.next, f.id = p.end, p.id+p.more
 	}
 	*cause++
 	o.out = append(o.out, p.n)

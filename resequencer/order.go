@@ -35,7 +35,7 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 	if ahead(s.Seq, f.highest()) < 0 {
 		b.stats.ArrivedOutOfOrder++
 	}
-	k := b.pool.packet(p, s.Seq, s.Seq+length(s), flowcell.Number(s.ID), s.Length)
+	k := b.pool.packet(p, s.Seq, s.Seq+length(s), s)
 	switch b.config.Discipline {
 	case Off:
 		b.deliver(f, k, &b.stats.Passed)

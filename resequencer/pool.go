@@ -20,13 +20,15 @@ type pool[P any] struct {
 // slab is how many packets or runs are allocated at once.
 const slab = 32
 
-func (p *pool[P]) packet(v P, seq, end uint32, id flowcell.Number, size int) *packet[P] {
+// packet is that of a segment, or super-segment, from seq to end.
+func (p *pool[P]) packet(v P, seq, end uint32, s *flowcell.Packet) *packet[P] {
 	if p.packets == nil {
 		p.morePackets()
 	}
 	k := p.packets
 	p.packets = k.next
-	k.next, k.p, k.seq, k.end, k.id, k.size = nil, v, seq, end, id, int32(size)
+	k.next, k.p, k.seq, k.end, k.size = nil, v, seq, end, int32(s.Length)
+	k.id, k.more = flowcell.Number(s.ID), s.MoreSegments
 	return k
 }
 
