@@ -19,12 +19,14 @@ var lattice = map[string][]string{
 	"weft/flowcell":            {},
 	"weft/drb":                 {},
 	"weft/encap":               {},
+	"weft/internal/checksum":   {},
+	"weft/gso":                 {"weft/flowcell", "weft/internal/checksum"},
 	"weft/policy":              {"weft/flowcell", "weft/drb"},
 	"weft/resequencer":         {"weft/flowcell"},
 	"weft/resequencer/gro":     {"weft/flowcell"},
 	"weft/link":                {},
 	"weft/fabric":              {"weft/topology"},
-	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/encap"},
+	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/internal/checksum"},
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
 	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/link"},
 	"weft/bench/...":           {"weft/..."},
@@ -36,7 +38,7 @@ var lattice = map[string][]string{
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/"},

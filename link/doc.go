@@ -1,5 +1,5 @@
 // Package link moves packets in batches between weft and a network: a TUN
-// interface of the kernel, or a queue in memory.
+// interface of the kernel, a packet socket on an uplink, or a queue in memory.
 //
 // Every device has the method set that the consumer, package stack, declares:
 //
@@ -15,4 +15,30 @@
 // packets the device took; it never blocks, and drops what does not fit. MTU
 // is the longest packet that may be written, in bytes. Read and Write may be
 // called concurrently with each other and with Close.
+//
+// TUN, its queues, Packet and Duplex carry super-segments, too: many segments of
+// TCP, or datagrams of UDP, under one header, which the kernel or its network
+// card cuts (GSO) or has merged (GRO).
+//
+//	MaxSuper() int
+//	ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err error)
+//	WriteSuper(bufs [][]byte, offset int) (n int, err error)
+//	WriteParts(parts [][]byte) error
+//
+// Each packet is preceded, directly before offset, by an encoded VnetHeader,
+// which has passed Check where the device was read; sizes do not count it. A
+// packet whose header fails Check is dropped and counted. offset is at least
+// SuperHeadroom. WriteParts takes one packet in pieces, the first of which
+// begins with the VnetHeader and holds at least the IP and TCP headers after it; it
+// returns nil for a packet that is dropped. Neither changes what it is given,
+// except that a checksum may be completed in place.
+//
+// MaxSuper is the longest super-segment that may be written, in bytes with its IP
+// header. 0 is none, and it may become 0 at any time: with the first
+// super-segment that the kernel refuses. That one is lost; what follows must be
+// sent packet by packet. WriteSuper still takes those, with checksums to be
+// completed, and ReadSuper still gives super-segments.
+//
+// Offloads says what a device could get, and why not more. Drops counts what it
+// lost.
 package link

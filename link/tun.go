@@ -3,6 +3,7 @@ package link
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // DefaultMTU is the MTU of a fabric that says nothing else, in bytes.
@@ -29,11 +30,30 @@ type TUNConfig struct {
 	// interface's own MTU is MTU less Overhead, so that the kernel, too, tells
 	// senders what will come back.
 	Overhead int
+	// Offload asks for super-segments and checksums that are left to be
+	// completed (IFF_VNET_HDR, TUNSETOFFLOAD); see TUN.Offloads for what was
+	// got. Where the kernel refuses, packets pass one by one as without.
+	Offload bool
+	// Queues is the number of queues (IFF_MULTI_QUEUE), at most 256; 0 means
+	// 1. Each wants a reader of its own; see TUN.Queue.
+	Queues int
+	// NoForwardCheck leaves out the check that the kernel forwards in
+	// general, for who enables it per interface.
+	NoForwardCheck bool
 }
+
+// maxQueues is the kernel's bound (MAX_TAP_QUEUES in drivers/net/tun.c).
+const maxQueues = 256
+
+// minMTU6 is the least MTU of a link that carries IPv6 (RFC 8200 §5).
+const minMTU6 = 1280
 
 func (c *TUNConfig) validate() error {
 	if c.MTU == 0 {
 		c.MTU = DefaultMTU
+	}
+	if c.Queues == 0 {
+		c.Queues = 1
 	}
 	switch {
 	case len(c.Name) > 15:
@@ -42,6 +62,15 @@ func (c *TUNConfig) validate() error {
 		return fmt.Errorf("tun: Overhead is %d bytes, must not be negative", c.Overhead)
 	case c.MTU-c.Overhead < minMTU || c.MTU > 65535:
 		return fmt.Errorf("tun: MTU is %d bytes, must be from %d to 65535", c.MTU, minMTU+c.Overhead)
+	case c.hasIPv6() && c.MTU-c.Overhead < minMTU6:
+		return fmt.Errorf("tun: MTU is %d bytes, must be at least %d for the IPv6 addresses and routes", c.MTU, minMTU6+c.Overhead)
+	case c.Queues < 0 || c.Queues > maxQueues:
+		return fmt.Errorf("tun: Queues is %d, must be from 1 to %d", c.Queues, maxQueues)
 	}
 	return nil
+}
+
+func (c *TUNConfig) hasIPv6() bool {
+	return c.Address.Addr().Is6() ||
+		slices.ContainsFunc(c.Routes, func(p netip.Prefix) bool { return p.Addr().Is6() })
 }

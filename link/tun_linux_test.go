@@ -6,29 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
-
-// inNamespace moves the test to a network namespace of its own, which goes
-// away with the test's thread.
-func inNamespace(t *testing.T, forward string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: opens a TUN interface in a network namespace")
-	}
-	runtime.LockOSThread() // never unlocked: the thread ends with the test
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte(forward), 0); err != nil {
-		t.Fatal(err)
-	}
-}
 
 var (
 	embedded = netip.MustParsePrefix("10.0.0.130/32")
@@ -171,6 +154,18 @@ func TestOpenTUN_saysWhatIsMissing(t *testing.T) {
 		inNamespace(t, "1")
 		openTUN(t, TUNConfig{Name: "weft0"})
 		wantError(t, TUNConfig{Name: "weft0"}, "weft0 is in use")
+		wantError(t, TUNConfig{Name: "weft0", Offload: true}, "weft0 is in use")
+	})
+	t.Run("name in use, many queues", func(t *testing.T) {
+		inNamespace(t, "1")
+		openTUN(t, TUNConfig{Name: "weft0", Queues: 2})
+		wantError(t, TUNConfig{Name: "weft0", Queues: 2}, "weft0 is in use")
+	})
+	t.Run("forwarding of IPv6", func(t *testing.T) {
+		inNamespace(t, "1")
+		routes := []netip.Prefix{netip.MustParsePrefix("fd08::/64")}
+		wantError(t, TUNConfig{Routes: routes}, "sysctl -w net.ipv6.conf.all.forwarding=1")
+		openTUN(t, TUNConfig{Routes: routes, NoForwardCheck: true})
 	})
 	t.Run("address in use", func(t *testing.T) {
 		inNamespace(t, "1")
@@ -198,6 +193,9 @@ func TestOpenTUN_rejectsBadConfig(t *testing.T) {
 	wantError(t, TUNConfig{MTU: 80, Overhead: 20}, "MTU is 80 bytes, must be from 88")
 	wantError(t, TUNConfig{MTU: 70000}, "MTU")
 	wantError(t, TUNConfig{Overhead: -1}, "Overhead")
+	wantError(t, TUNConfig{Queues: -1}, "Queues is -1")
+	wantError(t, TUNConfig{Queues: 257}, "Queues is 257")
+	wantError(t, TUNConfig{Address: netip.MustParsePrefix("fd08::1/64"), MTU: 1299, Overhead: 20}, "at least 1300")
 }
 
 func wantError(t *testing.T, c TUNConfig, text string) {

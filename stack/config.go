@@ -5,19 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 
+	"weft/flowcell"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
 )
-
-// Device is the network below a Host; package link has implementations and
-// describes the methods.
-type Device interface {
-	Read(bufs [][]byte, sizes []int, offset int) (n int, err error)
-	Write(bufs [][]byte, offset int) (n int, err error)
-	MTU() int
-	Close() error
-}
 
 // Config is what New needs. New copies it.
 type Config struct {
@@ -29,11 +21,22 @@ type Config struct {
 	// Device carries the packets. The Host owns it from a successful New on
 	// and closes it. Required.
 	Device Device
+	// Tunnel, in place of Topology and Device, carries the packets in UDP.
+	// Address is then any IPv4 address, by which the peers know the Host.
+	Tunnel *Tunnel
 	// Policy names how TCP is spread over the paths; "" means policy.Default.
 	Policy string
 	// PolicyOptions adjust the units of the policies that have some to adjust:
 	// how large a flowcell is, how long a pause between flowlets.
 	PolicyOptions policy.Options
+	// UplinkEncapsulates says that the host's uplink has the program of
+	// fabric.AttachOffload, with the same topology and policy and with Address
+	// among its own: it takes a packet's path from the number that the Host has
+	// written into it. So super-segments stay whole on their way out. It counts
+	// what goes by which path, and Stats.Paths is empty. The Policy must be one
+	// of packets, which the Host encapsulates itself all the same, of flowcells,
+	// or of flows.
+	UplinkEncapsulates bool
 	// SprayDatagrams spreads UDP and other protocols too, each packet by
 	// Policy's rule. By default all of them between two hosts keep to one path,
 	// since nothing puts them back in order. (Ports do not count: fragments
@@ -77,6 +80,13 @@ const minMTU = 576 + 20
 
 func (c *Config) validate() (policy.Policy, error) {
 	var none policy.Policy
+	c.Address = c.Address.Unmap()
+	if c.Tunnel != nil {
+		if err := c.validateTunnel(); err != nil {
+			return none, err
+		}
+		return c.policy()
+	}
 	if c.Topology == nil {
 		return none, errors.New("stack: Config.Topology is missing: topology.Parse makes one")
 	}
@@ -86,7 +96,6 @@ func (c *Config) validate() (policy.Policy, error) {
 	if mtu := c.Device.MTU(); mtu < minMTU || mtu > 65535 {
 		return none, fmt.Errorf("stack: Config.Device has an MTU of %d bytes, must be from %d to 65535", mtu, minMTU)
 	}
-	c.Address = c.Address.Unmap()
 	id, ok := c.Topology.ByAddr(c.Address)
 	if !ok {
 		return none, fmt.Errorf("stack: Config.Address %v is not in %v; a stack on host h0.0.2 would use %v",
@@ -95,6 +104,39 @@ func (c *Config) validate() (policy.Policy, error) {
 	if n := c.Topology.Node(id); n.Layer != topology.LayerHost {
 		return none, fmt.Errorf("stack: Config.Address %v belongs to the switch %s, not to a host", c.Address, n.Name)
 	}
+	return c.policy()
+}
+
+func (c *Config) validateTunnel() error {
+	if c.Topology != nil || c.Device != nil {
+		return errors.New("stack: Config.Tunnel is given, and Topology or Device, too: one way to carry packets is enough")
+	}
+	if c.Clock != nil {
+		return errors.New("stack: Config.Clock does not go with Config.Tunnel, whose datagrams live in real time")
+	}
+	if err := c.Tunnel.validate(); err != nil {
+		return fmt.Errorf("stack: Config.Tunnel.%w", err)
+	}
+	if !c.Address.Is4() {
+		return fmt.Errorf("stack: Config.Address %v is not an IPv4 address", c.Address)
+	}
+	if mtu := c.mtu(); mtu < 576 {
+		return fmt.Errorf("stack: Config.Tunnel.Underlay leaves packets of %d bytes, wanted are 576", mtu)
+	}
+	return nil
+}
+
+// mtu is that of inner packets, in bytes.
+func (c *Config) mtu() int {
+	if c.Tunnel != nil {
+		return c.Tunnel.Underlay.MTU() - c.Tunnel.overhead()
+	}
+	return c.Device.MTU() - Overhead
+}
+
+// policy checks what concerns the way packets are spread and put in order.
+func (c *Config) policy() (policy.Policy, error) {
+	var none policy.Policy
 	if err := c.Resequencer.Validate(); err != nil {
 		return none, fmt.Errorf("stack: Config.Resequencer: %w", err)
 	}
@@ -107,6 +149,9 @@ func (c *Config) validate() (policy.Policy, error) {
 	p, err := policy.New(c.Policy, c.PolicyOptions)
 	if err != nil {
 		return none, fmt.Errorf("stack: Config.Policy: %w", err)
+	}
+	if c.UplinkEncapsulates && p.Unit.Kind == flowcell.UnitFlowlet {
+		return none, fmt.Errorf("stack: Config.Policy %s cannot be told to the uplink's program, which knows flowcells: choose another or unset UplinkEncapsulates", c.Policy)
 	}
 	return p, nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/gso"
+	"weft/link"
 	"weft/policy"
 	"weft/topology"
 )
@@ -16,10 +18,15 @@ import (
 // egress takes packets from netstack to the device: classify, cut, choose a
 // path, encapsulate.
 type egress struct {
-	dev        Device
-	seed       uint64
-	clock      Clock
-	timestamps bool // Config.Timestamps
+	dev    Device
+	super  SuperDevice   // what dev has besides, nil if nothing
+	tunnel *tunnelSender // in place of dev; nil if there is none
+	uplink bool          // below the device somebody encapsulates, by the number in the packet
+
+	uplinkEncapsulates bool // Config.UplinkEncapsulates, whatever the policy
+	seed               uint64
+	clock              Clock
+	timestamps         bool // Config.Timestamps
 
 	mu    sync.Mutex
 	paths *pathTable
@@ -28,13 +35,20 @@ type egress struct {
 	views [][]byte                 // what of bufs goes to the device
 	id    uint16                   // outer IPv4 ID
 	stats EgressStats
-	past  map[netip.Addr]*PathStats // counts of topologies gone by
+	past  map[pathKey]*PathStats // counts of topologies gone by
+
+	// In use during a call only.
+	out       outgoing
+	segmenter gso.Segmenter
+	head      [link.VnetHeaderLen + maxHeaders]byte // of a super-segment
+	parts     [][]byte
 }
 
 // sending is what is remembered of a flow that is cut into units.
 type sending struct {
-	cutter flowcell.Cutter
-	via    *pathOut // of the unit under way; nil while no path is live
+	cutter   flowcell.Cutter
+	via      *pathOut // of the unit under way; nil while no path is live
+	sequence uint32   // packets sent, where the receiver goes by it
 }
 
 const (
@@ -45,66 +59,107 @@ const (
 	maxFlows = 1 << 16
 )
 
-func newEgress(c Config, p policy.Policy, seed uint64) *egress {
+func newEgress(c Config, p policy.Policy, t *tunnel, seed uint64) *egress {
 	e := &egress{
-		dev:        c.Device,
-		seed:       seed,
-		clock:      c.Clock,
-		timestamps: c.Timestamps,
-		paths:      newPathTable(c.Topology, c.Address, p, c.SprayDatagrams, seed),
-		flows:      flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
-		bufs:       make([][]byte, egressBatch),
-		views:      make([][]byte, 0, egressBatch),
-		past:       make(map[netip.Addr]*PathStats),
+		dev:    c.Device,
+		super:  super(c.Device),
+		uplink: c.UplinkEncapsulates && p.Unit.Kind != flowcell.UnitPacket,
+
+		uplinkEncapsulates: c.UplinkEncapsulates,
+		seed:               seed,
+		clock:              c.Clock,
+		timestamps:         c.Timestamps,
+		paths:              newPathTable(c.Topology, c.Address, p, c.SprayDatagrams, seed),
+		flows:              flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
+
+		past: make(map[pathKey]*PathStats),
 	}
 	if e.clock == nil {
 		e.clock = newRealClock()
 	}
+	if t != nil {
+		e.tunnel = newTunnelSender(t)
+		e.paths.tunnel = t
+		return e
+	}
+	e.bufs, e.views = make([][]byte, egressBatch), make([][]byte, 0, egressBatch)
 	for i := range e.bufs {
-		e.bufs[i] = make([]byte, c.Device.MTU())
+		e.bufs[i] = make([]byte, link.SuperHeadroom+c.Device.MTU())
 	}
 	return e
 }
 
-// send takes packets of at most the endpoint's MTU and returns how many it
-// dealt with, drops included: they are counted here, and TCP repairs them.
+// send takes packets of at most the endpoint's MTU, or super-segments, and
+// returns how many it dealt with, drops included: they are counted here, and TCP
+// repairs them.
 func (e *egress) send(pkts []*gstack.PacketBuffer) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var now time.Duration
-	if e.paths.policy.Unit.Cuts() { // nobody else asks for the time
-		now = e.clock.Now()
-	}
+	now := e.now()
 	for _, p := range pkts {
-		e.queue(p, now)
-		if len(e.views) == egressBatch {
-			e.flush()
-		}
+		e.out.fromNetstack(p)
+		e.transmit(&e.out, now)
 	}
+	clear(e.out.parts)
 	e.flush()
 	return len(pkts)
 }
 
+// now is the time where somebody needs it.
+func (e *egress) now() time.Duration {
+	if e.paths.policy.Unit.Cuts() {
+		return e.clock.Now()
+	}
+	return 0
+}
+
+// transmit sends a packet or adds it, or its segments, to the batch.
+func (e *egress) transmit(o *outgoing, now time.Duration) {
+	if e.tunnel != nil {
+		e.sendTunnel(o, now)
+		return
+	}
+	if o.mss == 0 {
+		e.queue(o, now)
+		return
+	}
+	var pkt flowcell.Packet
+	if err := pkt.ParseHeaders(o.parts[0], o.size); err != nil || !pkt.IsTCP() {
+		e.stats.Malformed++
+		return
+	}
+	pair := e.paths.to(pkt.Flow.Dst)
+	if e.super != nil && o.size <= e.super.MaxSuper() && (pair.direct || e.uplink) {
+		e.whole(o, pair, &pkt, now)
+		return
+	}
+	e.segment(o, pair, &pkt, now)
+}
+
+// headroom is what is before a packet in a buffer: room for a SuperDevice and
+// for the outer header.
+const headroom = link.SuperHeadroom + encap.Overhead
+
 // queue prepares one packet in the next buffer of the batch.
-func (e *egress) queue(p *gstack.PacketBuffer, now time.Duration) {
+func (e *egress) queue(o *outgoing, now time.Duration) {
 	buf := e.bufs[len(e.views)]
-	n := encap.Overhead
-	if n+p.Size() > len(buf) {
+	n := headroom
+	if n+o.size > len(buf) {
 		e.stats.TooLong++
 		return
 	}
-	for _, s := range p.AsSlices() {
+	for _, s := range o.parts {
 		n += copy(buf[n:], s)
 	}
-	if out := e.wrap(buf[:n], 1, now); out != nil {
-		e.views = append(e.views, out)
+	if out := e.wrap(buf[link.SuperHeadroom:n], now); out != nil {
+		e.put(buf, n-len(out), n, o)
 	}
 }
 
 // wrap makes a packet ready for the device: it lies in buf behind headroom for
-// the outer header, and a kernel will cut it into so many segments. wrap
-// returns what of buf is to be sent; nil if the packet is dropped, and counted.
-func (e *egress) wrap(buf []byte, segments int, now time.Duration) []byte {
+// the outer header. wrap returns what of buf is to be sent; nil if the packet is
+// dropped, and counted.
+func (e *egress) wrap(buf []byte, now time.Duration) []byte {
 	inner := buf[encap.Overhead:]
 	var pkt flowcell.Packet
 	if err := pkt.Parse(inner); err != nil {
@@ -114,33 +169,76 @@ func (e *egress) wrap(buf []byte, segments int, now time.Duration) []byte {
 	if pkt.Flags&flowcell.FlagSYN != 0 && !e.timestamps && inner[0]>>4 == 4 {
 		stripTimestamps(inner)
 	}
-	pair := e.paths.to(pkt.Flow.Dst)
-	if pair.direct {
-		e.stats.Direct++
-		return inner
-	}
-	var out *pathOut
-	if pkt.IsTCP() && e.paths.policy.Unit.Cuts() {
-		out = e.cut(pair, &pkt, inner, segments, now)
-	} else {
-		out = e.choose(pair, &pkt)
-	}
-	if out == nil {
-		e.stats.NoPath++
+	c, ok := e.course(e.paths.to(pkt.Flow.Dst), &pkt, 1, now)
+	if !ok {
 		return nil
 	}
-	if pkt.Payload > 0 && e.paths.policy.Sprays() && !e.paths.policy.Unit.Numbers() {
-		// The receiver can tell what is late from what was sent again.
-		pair.count = pair.count.Count()
-		pair.count.Stamp(inner)
+	return e.encapsulate(buf, c)
+}
+
+// course is the way that a packet takes, and what it says of it.
+type course struct {
+	via      *pathOut // nil: as it is
+	number   flowcell.Number
+	numbered bool   // number is to be written into the packet
+	sequence uint32 // of the packet in its flow, if it is not TCP and the receiver is to put it in order
+}
+
+// course decides on a packet of so many segments; false if it is dropped, and
+// counted.
+func (e *egress) course(pair *pair, pkt *flowcell.Packet, segments int, now time.Duration) (c course, ok bool) {
+	if pair.direct {
+		e.stats.Direct++
+		return c, true
+	}
+	unit := e.paths.policy.Unit
+	if pkt.IsTCP() && unit.Cuts() {
+		c = e.cut(pair, pkt, segments, now)
+	} else {
+		c.via = e.choose(pair, pkt)
+		if pkt.Payload > 0 && e.paths.policy.Sprays() {
+			c.number, c.numbered = pair.counted(), true
+		}
+		if e.tunnel != nil && e.paths.spray && !pkt.IsTCP() {
+			c.sequence = e.sequence(pkt, now)
+		}
+	}
+	if c.via == nil {
+		e.stats.NoPath++
+		return c, false
+	}
+	return c, true
+}
+
+// sequence counts the packets of a flow that has no numbers of its own; 0 is
+// none.
+func (e *egress) sequence(pkt *flowcell.Packet, now time.Duration) uint32 {
+	f, _ := e.flows.Use(&pkt.Flow, now)
+	f.sequence = max(f.sequence+1, 1)
+	return f.sequence
+}
+
+// encapsulate finishes a packet in buf behind headroom for the outer header, and
+// returns what of buf is to be sent; nil if the packet is dropped, and counted.
+func (e *egress) encapsulate(buf []byte, c course) []byte {
+	inner := buf[encap.Overhead:]
+	if c.via == nil {
+		return inner
+	}
+	if c.numbered {
+		c.number.Stamp(inner)
+	}
+	if e.uplink {
+		e.stats.Encapsulated++
+		return inner
 	}
 	e.id++
-	if err := out.header.Encapsulate(buf, e.id); err != nil {
+	if err := c.via.header.Encapsulate(buf, e.id); err != nil {
 		e.stats.Malformed++
 		return nil
 	}
-	out.packets++
-	out.bytes += uint64(len(buf))
+	c.via.packets++
+	c.via.bytes += uint64(len(buf))
 	e.stats.Encapsulated++
 	return buf
 }
@@ -162,18 +260,23 @@ func (e *egress) choose(p *pair, pkt *flowcell.Packet) *pathOut {
 	return p.next(&p.data, 0)
 }
 
-// cut picks the path of a TCP packet's unit, nil if none is live, and writes the
-// unit's number into the packet where it has one. What carries no payload goes
-// beside the units: acknowledgements by paths of their own, the end of a
-// connection with its last unit.
-func (e *egress) cut(p *pair, pkt *flowcell.Packet, inner []byte, segments int, now time.Duration) *pathOut {
+// cut finds the way of a TCP packet's unit, and its number where units have one.
+// What carries no payload goes beside the units: acknowledgements by paths of
+// their own, the end of a connection with its last unit.
+func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Duration) (c course) {
 	if pkt.Payload == 0 {
 		if !pkt.IsPureACK() {
 			if f := e.flows.Get(&pkt.Flow, now); f != nil && f.via != nil && f.via.group == p.group {
-				return f.via
+				c.via = f.via
+				return c
 			}
 		}
-		return p.next(&p.ack, 0)
+		c.via = p.next(&p.ack, 0)
+		if e.uplink { // which goes by the number
+			p.acks++
+			c.number, c.numbered = flowcell.MakeNumber(p.acks, 0), true
+		}
+		return c
 	}
 	f, added := e.flows.Use(&pkt.Flow, now)
 	if added {
@@ -187,17 +290,44 @@ func (e *egress) cut(p *pair, pkt *flowcell.Packet, inner []byte, segments int, 
 	if begins {
 		f.via = p.next(&p.data, 0)
 	}
-	if unit.Numbers() {
-		number.Stamp(inner)
+	c.via, c.number, c.numbered = f.via, number, unit.Numbers()
+	if !c.numbered {
+		c.number, c.numbered = p.counted(), true
 	}
-	return f.via
+	return c
+}
+
+// put adds a packet, which lies in buf from start to end, to the batch.
+func (e *egress) put(buf []byte, start, end int, o *outgoing) {
+	// The checksum is inside of the inner packet, which ends at end, too.
+	inner := headroom - start
+	switch {
+	case e.super != nil:
+		var h link.VnetHeader
+		if o.partial {
+			h = link.VnetHeader{Flags: link.VnetNeedsCsum, CsumStart: o.csumStart + uint16(inner), CsumOffset: o.csumAt}
+		}
+		h.Put((*[link.VnetHeaderLen]byte)(buf[start-link.VnetHeaderLen:]))
+	case o.partial:
+		complete(buf[headroom:end], int(o.csumStart), int(o.csumAt))
+	}
+	e.views = append(e.views, buf[start-link.SuperHeadroom:end])
+	if len(e.views) == egressBatch {
+		e.flush()
+	}
 }
 
 func (e *egress) flush() {
 	if len(e.views) == 0 {
 		return
 	}
-	n, err := e.dev.Write(e.views, 0)
+	var n int
+	var err error
+	if e.super != nil {
+		n, err = e.super.WriteSuper(e.views, link.SuperHeadroom)
+	} else {
+		n, err = e.dev.Write(e.views, link.SuperHeadroom)
+	}
 	if err != nil || n < len(e.views) {
 		e.stats.DeviceDrops += uint64(len(e.views) - n)
 	}
@@ -210,17 +340,30 @@ func (e *egress) reaches(dst netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.paths.to(flowcell.AddressFrom(dst))
-	return p.direct || len(p.group.live) > 0
+	return p.direct || p.peer != nil || p.group != nil && len(p.group.live) > 0
 }
 
 // setTopology makes later packets use t.
 func (e *egress) setTopology(t *topology.Topology) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.replace(t, e.paths.policy)
+}
+
+func (e *egress) replace(t *topology.Topology, p policy.Policy) {
 	old := e.paths
 	for _, g := range old.groups {
 		g.addTo(e.past)
 	}
 	e.stats.PairsEvicted += old.evicted
-	e.paths = newPathTable(t, old.address, old.policy, old.spray, e.seed)
+	e.paths = newPathTable(t, old.address, p, old.spray, e.seed)
+	e.paths.tunnel = old.tunnel
+}
+
+// setPolicy makes later packets take paths by p.
+func (e *egress) setPolicy(p policy.Policy) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.uplink = e.uplinkEncapsulates && p.Unit.Kind != flowcell.UnitPacket
+	e.replace(e.paths.topo, p)
 }

@@ -32,7 +32,7 @@ func BenchmarkEgress(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					copy(buf[encap.Overhead:], headers[i/16%flows][:])
-					if e.wrap(buf, 1, time.Duration(i)) == nil {
+					if e.wrap(buf, time.Duration(i)) == nil {
 						b.Fatal(e.stats)
 					}
 				}

@@ -44,7 +44,7 @@ func testEgress(t testing.TB, fabric *topology.Topology, name string, change ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newEgress(c, p, 1)
+	return newEgress(c, p, nil, 1)
 }
 
 // dataPacket is one of a flow from A to B that is told by its port.
@@ -70,9 +70,9 @@ type wrapped struct {
 	number flowcell.Number
 }
 
-func wrapOne(t testing.TB, e *egress, packet []byte, segments int, now time.Duration) wrapped {
+func wrapOne(t testing.TB, e *egress, packet []byte, now time.Duration) wrapped {
 	t.Helper()
-	out := e.wrap(append(make([]byte, encap.Overhead), packet...), segments, now)
+	out := e.wrap(append(make([]byte, encap.Overhead), packet...), now)
 	if out == nil {
 		return wrapped{bounce: "none"}
 	}
@@ -108,10 +108,10 @@ func TestWrap_flowcellsKeepToOnePathEach(t *testing.T) {
 	} {
 		e := testEgress(t, fatTree, name)
 		packet := dataPacket(1, 1448)
-		first := wrapOne(t, e, packet, 1, 0)
+		first := wrapOne(t, e, packet, 0)
 		at := slices.Index(order, first.bounce)
 		for i := 1; i < 2000; i++ {
-			w := wrapOne(t, e, packet, 1, 0)
+			w := wrapOne(t, e, packet, 0)
 			cell, index := i/45, i%45 // 45 segments of 1448 bytes are 64 KB nearly
 			if want := order[(at+cell)%4]; w.bounce != want {
 				t.Fatalf("%s: packet %d by %s, want %s", name, i, w.bounce, want)
@@ -131,25 +131,11 @@ func TestWrap_flowcellsKeepToOnePathEach(t *testing.T) {
 
 func TestWrap_flowcellBytesAreConfigured(t *testing.T) {
 	e := testEgress(t, fatTree, "presto", func(c *Config) { c.PolicyOptions.FlowcellBytes = 3000 })
-	start := wrapOne(t, e, dataPacket(1, 1000), 1, 0)
+	start := wrapOne(t, e, dataPacket(1, 1000), 0)
 	for i := 1; i < 30; i++ {
-		if w := wrapOne(t, e, dataPacket(1, 1000), 1, 0); int(w.number.Cell()) != (int(start.number.Cell())+i/3)%1024 {
+		if w := wrapOne(t, e, dataPacket(1, 1000), 0); int(w.number.Cell()) != (int(start.number.Cell())+i/3)%1024 {
 			t.Fatalf("packet %d of 1000 bytes is number %04x after %04x", i, w.number, start.number)
 		}
-	}
-}
-
-func TestWrap_superSegmentsAreNotDivided(t *testing.T) {
-	e := testEgress(t, fatTree, "presto", func(c *Config) { c.PolicyOptions.FlowcellBytes = 2000 })
-	packet := dataPacket(1, 1000)
-	start := wrapOne(t, e, packet, 20, 0)
-	second := wrapOne(t, e, packet, 20, 0)
-	third := wrapOne(t, e, packet, 20, 0)
-	if second.number != start.number+20 || second.bounce != start.bounce {
-		t.Errorf("second %04x by %s after %04x by %s", second.number, second.bounce, start.number, start.bounce)
-	}
-	if third.number != start.number+64 || third.bounce != next(start.bounce) {
-		t.Errorf("third %04x by %s after %04x by %s", third.number, third.bounce, start.number, start.bounce)
 	}
 }
 
@@ -158,14 +144,14 @@ func TestWrap_flowsAreCutApart(t *testing.T) {
 	e := testEgress(t, fatTree, "presto")
 	var starts []wrapped
 	for port := range uint16(8) {
-		starts = append(starts, wrapOne(t, e, dataPacket(port, 1448), 1, 0))
+		starts = append(starts, wrapOne(t, e, dataPacket(port, 1448), 0))
 	}
 	numbers := map[flowcell.Number]bool{}
 	for port, s := range starts {
 		if port > 0 && s.bounce != next(starts[port-1].bounce) {
 			t.Errorf("flow %d begins with %s after %s", port, s.bounce, starts[port-1].bounce)
 		}
-		w := wrapOne(t, e, dataPacket(uint16(port), 1448), 1, 0)
+		w := wrapOne(t, e, dataPacket(uint16(port), 1448), 0)
 		if w.bounce != s.bounce || w.number != s.number+1 {
 			t.Errorf("flow %d: %04x by %s after %04x by %s", port, w.number, w.bounce, s.number, s.bounce)
 		}
@@ -187,14 +173,14 @@ func TestWrap_onlyDataIsCutAndNumbered(t *testing.T) {
 	rack := with(dataPacket(1, 1448), func(b []byte) { copy(b[16:], []byte{10, 0, 0, 131}) })
 	for _, name := range []string{"presto", "letflow"} {
 		e := testEgress(t, fatTree, name)
-		data := wrapOne(t, e, dataPacket(1, 1448), 1, 0)
+		data := wrapOne(t, e, dataPacket(1, 1448), 0)
 		for what, packet := range map[string][]byte{
 			"pure ACK": flags(flowcell.FlagACK), "FIN": flags(flowcell.FlagFIN | flowcell.FlagACK), "RST": flags(flowcell.FlagRST),
 			"UDP": udp, "a fragment": fragment, "of the same rack": rack,
 		} {
 			var used []string
 			for range 8 {
-				w := wrapOne(t, e, packet, 1, 0)
+				w := wrapOne(t, e, packet, 0)
 				if !bytes.Equal(w.inner, packet) {
 					t.Errorf("%s, %s: changed", name, what)
 				}
@@ -212,7 +198,7 @@ func TestWrap_onlyDataIsCutAndNumbered(t *testing.T) {
 				t.Errorf("%s, %s goes by %s, the flow's last data went by %s", name, what, used[0], data.bounce)
 			}
 		}
-		again := wrapOne(t, e, dataPacket(1, 1448), 1, 0)
+		again := wrapOne(t, e, dataPacket(1, 1448), 0)
 		if again.bounce != data.bounce || name == "presto" && again.number != data.number+1 {
 			t.Errorf("%s: the cell goes on with %04x by %s after %04x by %s", name, again.number, again.bounce, data.number, data.bounce)
 		}
@@ -224,7 +210,7 @@ func TestWrap_onlyDataIsCutAndNumbered(t *testing.T) {
 	// take no place.
 	e := testEgress(t, fatTree, "presto")
 	for port := range uint16(100) {
-		w := wrapOne(t, e, with(dataPacket(port, 0), func(b []byte) { b[33] = flowcell.FlagSYN | flowcell.FlagACK }), 1, 0)
+		w := wrapOne(t, e, with(dataPacket(port, 0), func(b []byte) { b[33] = flowcell.FlagSYN | flowcell.FlagACK }), 0)
 		if w.bounce == "none" || w.number != 0 {
 			t.Fatalf("SYN %d: %04x by %s", port, w.number, w.bounce)
 		}
@@ -245,7 +231,7 @@ func TestWrap_othersCountOrLeaveTheIDAlone(t *testing.T) {
 		fixed(packet)
 		var last flowcell.Number
 		for i := range 1000 {
-			w := wrapOne(t, e, packet, 1, 0)
+			w := wrapOne(t, e, packet, 0)
 			switch {
 			case !p.Sprays():
 				if !bytes.Equal(w.inner, packet) {
@@ -269,12 +255,12 @@ func TestWrap_flowletsFollowPauses(t *testing.T) {
 	e := testEgress(t, fatTree, "letflow")
 	rng := rand.New(rand.NewPCG(seed, 0))
 	now := time.Duration(0)
-	last := wrapOne(t, e, dataPacket(1, 100), 1, now)
+	last := wrapOne(t, e, dataPacket(1, 100), now)
 	used := map[string]int{last.bounce: 1}
 	for i := range 5000 {
 		pause := time.Duration(rng.IntN(int(2 * gap)))
 		now += pause
-		w := wrapOne(t, e, dataPacket(1, 100), 1, now)
+		w := wrapOne(t, e, dataPacket(1, 100), now)
 		if w.bounce != last.bounce && pause <= gap {
 			t.Fatalf("seed %d: packet %d goes by %s after %v, the one before by %s", seed, i, w.bounce, pause, last.bounce)
 		}
@@ -292,18 +278,18 @@ func TestWrap_flowletsFollowPauses(t *testing.T) {
 func TestWrap_topologyChangeBeginsACell(t *testing.T) {
 	e := testEgress(t, fatTree, "presto")
 	packet := dataPacket(1, 1448)
-	first := wrapOne(t, e, packet, 1, 0)
+	first := wrapOne(t, e, packet, 0)
 	dead, _ := fatTree.Lookup(first.bounce)
 	e.setTopology(fatTree.WithoutNode(dead.ID))
 	fin := dataPacket(1, 0)
 	fin[33] |= flowcell.FlagFIN
 	for range 8 {
-		if w := wrapOne(t, e, fin, 1, 0); w.bounce == first.bounce {
+		if w := wrapOne(t, e, fin, 0); w.bounce == first.bounce {
 			t.Fatalf("FIN by the dead %s", w.bounce)
 		}
 	}
 	for i := range 45 {
-		w := wrapOne(t, e, packet, 1, 0)
+		w := wrapOne(t, e, packet, 0)
 		if w.bounce == first.bounce {
 			t.Fatalf("packet %d by the dead %s", i, w.bounce)
 		}
@@ -317,7 +303,7 @@ func TestWrap_noPathLeft(t *testing.T) {
 	for _, name := range policy.Names() {
 		e := testEgress(t, fatTree, name)
 		packet := dataPacket(1, 1448)
-		before := wrapOne(t, e, packet, 1, 0)
+		before := wrapOne(t, e, packet, 0)
 		cut := fatTree
 		for _, agg := range []string{"a0.2", "a0.3"} {
 			n, _ := fatTree.Lookup(agg)
@@ -325,20 +311,20 @@ func TestWrap_noPathLeft(t *testing.T) {
 		}
 		e.setTopology(cut)
 		for range 5 {
-			if w := wrapOne(t, e, packet, 1, 0); w.bounce != "none" {
+			if w := wrapOne(t, e, packet, 0); w.bounce != "none" {
 				t.Errorf("%s: by %s though no path is live", name, w.bounce)
 			}
 		}
 		fin := dataPacket(1, 0)
 		fin[33] |= flowcell.FlagFIN
-		if w := wrapOne(t, e, fin, 1, 0); w.bounce != "none" {
+		if w := wrapOne(t, e, fin, 0); w.bounce != "none" {
 			t.Errorf("%s: FIN by %s though no path is live", name, w.bounce)
 		}
 		if e.stats.NoPath != 6 || e.stats.Encapsulated != 1 {
 			t.Errorf("%s: %+v", name, e.stats)
 		}
 		e.setTopology(fatTree)
-		w := wrapOne(t, e, packet, 1, 0)
+		w := wrapOne(t, e, packet, 0)
 		if w.bounce == "none" || name == "presto" && (w.number.Index() != 0 || w.number.Cell() == before.number.Cell()) {
 			t.Errorf("%s: %04x by %s when paths are back, %04x before", name, w.number, w.bounce, before.number)
 		}
@@ -352,7 +338,7 @@ func TestWrap_countsFlowsForgotten(t *testing.T) {
 	for i := range maxFlows + more {
 		binary.BigEndian.PutUint16(packet[20:], uint16(i))
 		packet[12+3] = byte(100 + i>>16)
-		wrapOne(t, e, fixed(packet), 1, time.Duration(i))
+		wrapOne(t, e, fixed(packet), time.Duration(i))
 	}
 	if s, _ := e.snapshot(); s.FlowsEvicted != more || e.flows.Len() != maxFlows {
 		t.Errorf("%d flows, %d forgotten; want %d and %d", e.flows.Len(), s.FlowsEvicted, maxFlows, more)
@@ -368,7 +354,7 @@ func TestWrap_destinationsInTurn(t *testing.T) {
 	last := [2]string{}
 	for i := range 40 {
 		for k, packet := range [][]byte{dataPacket(1, 100), other} {
-			w := wrapOne(t, e, packet, 1, 0)
+			w := wrapOne(t, e, packet, 0)
 			if i > 0 && w.bounce != next(last[k]) {
 				t.Fatalf("packet %d to destination %d by %s after %s", i, k, w.bounce, last[k])
 			}
@@ -386,7 +372,7 @@ func TestWrap_allocatesNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(200, func() {
 			copy(buf[encap.Overhead:], packet)
 			now += 300 * time.Microsecond
-			if e.wrap(buf, 1, now) == nil {
+			if e.wrap(buf, now) == nil {
 				t.Fatal(e.stats)
 			}
 		}); n != 0 {
@@ -396,20 +382,20 @@ func TestWrap_allocatesNothing(t *testing.T) {
 }
 
 func FuzzWrap(f *testing.F) {
-	f.Add(uint8(4), dataPacket(1, 100), uint8(1))
-	f.Add(uint8(4), dataPacket(1, 0), uint8(1))
-	f.Add(uint8(6), echoRequest(), uint8(200))
+	f.Add(uint8(4), dataPacket(1, 100))
+	f.Add(uint8(4), dataPacket(1, 0))
+	f.Add(uint8(6), echoRequest())
 	var all []*egress
 	for _, name := range policy.Names() {
 		all = append(all, testEgress(f, fatTree, name))
 	}
-	f.Fuzz(func(t *testing.T, which uint8, packet []byte, segments uint8) {
+	f.Fuzz(func(t *testing.T, which uint8, packet []byte) {
 		e := all[int(which)%len(all)]
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		before := e.stats
 		buf := append(make([]byte, encap.Overhead), packet...)
-		out := e.wrap(buf, int(segments), 0)
+		out := e.wrap(buf, 0)
 		sent := func(s EgressStats) uint64 { return s.Encapsulated + s.Direct }
 		dropped := func(s EgressStats) uint64 { return s.Malformed + s.NoPath }
 		if (out != nil) != (sent(e.stats) == sent(before)+1) || (out == nil) != (dropped(e.stats) == dropped(before)+1) {

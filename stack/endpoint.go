@@ -1,11 +1,14 @@
 package stack
 
 import (
+	"math"
 	"sync/atomic"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"weft/flowcell"
 )
 
 // endpoint is the network interface that netstack sees: egress on one side,
@@ -13,11 +16,39 @@ import (
 type endpoint struct {
 	out        *egress
 	mtu        uint32
+	gsoMax     uint32 // see GSOMaxSize
 	dispatcher atomic.Pointer[gstack.NetworkDispatcher]
 	verified   atomic.Bool // the packet that is delivered needs no check of its checksums
 }
 
-var _ gstack.LinkEndpoint = (*endpoint)(nil)
+var (
+	_ gstack.LinkEndpoint = (*endpoint)(nil)
+	_ gstack.GSOEndpoint  = (*endpoint)(nil)
+)
+
+func newEndpoint(out *egress, mtu int, unit flowcell.Unit) *endpoint {
+	const margin = header.TCPTotalHeaderMaximumSize + 1 // what netstack leaves free for headers
+	mss := mtu - header.IPv4MinimumSize - header.TCPMinimumSize
+	payload := math.MaxUint16 - margin
+	if unit.Kind == flowcell.UnitFlowcell {
+		payload = min(payload, unit.Bytes)
+	}
+	payload = max(payload/mss, 1) * mss
+	return &endpoint{out: out, mtu: uint32(mtu), gsoMax: uint32(payload + margin)}
+}
+
+// SupportedGSO says whether netstack may hand down super-segments. It asks for
+// every connection.
+func (e *endpoint) SupportedGSO() gstack.SupportedGSO {
+	if e.out.tunnel != nil || e.out.super != nil && e.out.super.MaxSuper() > 0 {
+		return gstack.HostGSOSupported
+	}
+	return gstack.GSONotSupported
+}
+
+// GSOMaxSize is such that a super-segment has whole segments only, and no more
+// payload than a flowcell: one is never divided.
+func (e *endpoint) GSOMaxSize() uint32 { return e.gsoMax }
 
 // MTU leaves room for the outer header.
 func (e *endpoint) MTU() uint32 { return e.mtu }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -21,6 +22,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"weft/encap"
+	"weft/flowcell"
 	"weft/resequencer"
 	"weft/topology"
 )
@@ -48,9 +50,9 @@ type Host struct {
 	address netip.Addr
 	net     *gstack.Stack
 	egress  *egress
-	ingress *ingress
-	dev     Device
-	virtual *virtual // nil in real time
+	ingress *ingress[received]
+	below   io.Closer // the device, or what the tunnel runs over
+	virtual *virtual  // nil in real time
 
 	closing sync.Once
 
@@ -74,17 +76,22 @@ func New(c Config) (*Host, error) {
 	if c.Resequencer.Seed == 0 {
 		c.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
 	}
-	h := &Host{
-		address: c.Address,
-		dev:     c.Device,
-		egress:  newEgress(c, pol, seed),
-		sockets: make(map[*socket]uint64),
+	var over *tunnel
+	h := &Host{address: c.Address, sockets: make(map[*socket]uint64)}
+	if c.Tunnel != nil {
+		if over, err = newTunnel(*c.Tunnel); err != nil {
+			return nil, fmt.Errorf("stack: Config.Tunnel.%w", err)
+		}
+		h.below = c.Tunnel.Underlay
+	} else {
+		h.below = c.Device
 	}
-	ep := &endpoint{out: h.egress, mtu: uint32(c.Device.MTU() - Overhead)}
+	h.egress = newEgress(c, pol, over, seed)
+	ep := newEndpoint(h.egress, c.mtu(), pol.Unit)
 	if c.Clock != nil {
 		h.virtual = &virtual{clock: c.Clock}
 	}
-	h.ingress = newIngress(c, ep, h.virtual)
+	h.ingress = h.newIngress(&c, over, ep)
 	options := h.virtual.options(seed)
 	options.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
 	options.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}
@@ -99,6 +106,21 @@ func New(c Config) (*Host, error) {
 		go h.ingress.run(h.fail)
 	}
 	return h, nil
+}
+
+func (h *Host) newIngress(c *Config, over *tunnel, ep *endpoint) *ingress[received] {
+	var clock Clock = newRealClock()
+	if h.virtual != nil {
+		clock = c.Clock
+	}
+	from := newSource(c.Device, over)
+	in := newIngress(from, &upward{ep: ep, virtual: h.virtual, timestamps: c.Timestamps}, c.Resequencer, clock)
+	self := flowcell.AddressFrom(c.Address)
+	in.accepts = func(pkt *flowcell.Packet, b []byte) bool { return pkt.Flow.Dst == self }
+	if h.virtual != nil {
+		close(in.done) // nobody reads
+	}
+	return in
 }
 
 func (h *Host) configure(c *Config, ep *endpoint) error {
@@ -145,6 +167,9 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("stack: SetTopology: no topology")
 	}
+	if h.egress.tunnel != nil {
+		return errors.New("stack: SetTopology: a Tunnel has none")
+	}
 	if id, ok := t.ByAddr(h.address); !ok || int(id) >= t.NumHosts() {
 		return fmt.Errorf("stack: SetTopology: %v is no host of %v", h.address, t)
 	}
@@ -166,7 +191,7 @@ func (h *Host) Close() error {
 	h.closing.Do(func() {
 		h.abortAll(nil)
 		h.net.Close()
-		err = h.dev.Close()
+		err = h.below.Close()
 		h.ingress.close()
 		h.net.Wait()
 	})

@@ -6,77 +6,80 @@ import (
 	"sync"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
-	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"weft/flowcell"
 	"weft/resequencer"
 )
 
-// ingress takes packets from the device to netstack: check, resequence,
-// deliver. One goroutine reads, unless time is virtual; a timer releases what
-// has waited too long.
-type ingress struct {
-	dev        Device
-	self       flowcell.Address
-	up         *endpoint
-	clock      Clock
-	virtual    *virtual
-	timestamps bool          // Config.Timestamps
-	done       chan struct{} // closed when the reader has ended
+// ingress takes packets from a source to a sink: check, resequence, deliver.
+// One goroutine reads, unless time is virtual; a timer releases what has waited
+// too long. P is the sink's packet.
+type ingress[P any] struct {
+	from source
+	to   sink[P]
+	// accepts is asked whether a packet is for us once it is known to be one.
+	accepts func(pkt *flowcell.Packet, b []byte) bool
+	clock   Clock
+	done    chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex
-	reseq    *resequencer.Buffer[*gstack.PacketBuffer]
+	reseq    *resequencer.Buffer[P]
 	segments []flowcell.Packet // of the batch, for the resequencer
-	packets  []*gstack.PacketBuffer
-	ready    []*gstack.PacketBuffer // to be delivered, in this order
-	merge    merger
+	packets  []P
+	ready    []P // to be delivered, in this order
 	timer    Timer
 	closed   bool
 	stats    IngressStats
 }
 
-// ingressBatch is the most packets that are read in one call.
-const ingressBatch = 64
+// sink is where packets go that are in order.
+type sink[P any] interface {
+	// buffer is where the source may read a packet to: the one of this slot.
+	buffer(slot, size int) []byte
+	// packet makes what the resequencer keeps of a packet that was checked. a.b
+	// is only lent, unless it is alone in its slot: then the sink may keep the
+	// buffer and have another for the slot.
+	packet(pkt *flowcell.Packet, a *arrived) P
+	// deliver takes packets in their order, and returns of how many more one has
+	// become a part. ready is not kept.
+	deliver(ready []P) (merged int)
+}
 
-func newIngress(c Config, up *endpoint, v *virtual) *ingress {
-	in := &ingress{
-		dev:        c.Device,
-		self:       flowcell.AddressFrom(c.Address),
-		up:         up,
-		clock:      newRealClock(),
-		virtual:    v,
-		timestamps: c.Timestamps,
-		done:       make(chan struct{}),
-		reseq:      resequencer.New[*gstack.PacketBuffer](c.Resequencer),
-	}
-	if v != nil {
-		in.clock = v.clock
-		close(in.done)
+// lent is the slot of a packet that lies in nobody's buffer.
+const lent = -1
+
+// newIngress returns one whose timer runs; run makes it read.
+func newIngress[P any](from source, to sink[P], c resequencer.Config, clock Clock) *ingress[P] {
+	in := &ingress[P]{
+		from:  from,
+		to:    to,
+		clock: clock,
+		done:  make(chan struct{}),
+		reseq: resequencer.New[P](c),
 	}
 	in.timer = in.clock.AfterFunc(time.Hour, in.expire)
 	in.timer.Stop()
 	return in
 }
 
-// run reads until the device is closed; if it fails for another reason, failed
+// run reads until the source is closed; if it fails for another reason, failed
 // is told.
-func (in *ingress) run(failed func(error)) {
+func (in *ingress[P]) run(failed func(error)) {
 	defer close(in.done)
-	bufs := make([][]byte, ingressBatch)
-	sizes := make([]int, ingressBatch)
-	for i := range bufs {
-		bufs[i] = make([]byte, in.dev.MTU())
-	}
+	n, size := in.from.batch()
+	bufs := make([][]byte, n)
 	for {
-		n, err := in.dev.Read(bufs, sizes, 0)
+		for i := range bufs {
+			bufs[i] = in.to.buffer(i, size)
+		}
+		err := in.from.read(bufs)
 		in.mu.Lock()
 		now := in.clock.Now()
-		for i := range n {
-			in.take(bufs[i][:sizes[i]])
+		for a, ok := in.from.next(); ok; a, ok = in.from.next() {
+			in.take(&a)
 		}
 		in.push(now)
 		in.release(now)
@@ -90,92 +93,120 @@ func (in *ingress) run(failed func(error)) {
 	}
 }
 
-// receive takes a packet that nobody reads from the device.
-func (in *ingress) receive(b []byte) {
+// receive takes a packet that nobody reads.
+func (in *ingress[P]) receive(b []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.clock.Now()
-	in.take(b)
+	in.take(&arrived{b: b, slot: lent})
 	in.push(now)
 	in.release(now)
 }
 
-// take checks one packet of a batch and keeps it for push. A wrong checksum must
-// be found here and not by TCP: a sequence number that is noise would spoil the
-// order of what follows.
-func (in *ingress) take(b []byte) {
+// take checks one packet of a batch and keeps it for push.
+func (in *ingress[P]) take(a *arrived) {
 	in.stats.Packets++
 	in.segments = append(in.segments, flowcell.Packet{})
 	pkt := &in.segments[len(in.segments)-1]
-	if !in.check(pkt, b) {
+	if !in.check(pkt, a) {
 		in.segments = in.segments[:len(in.segments)-1]
 		return
 	}
-	p := gstack.NewPacketBuffer(gstack.PacketBufferOptions{
-		Payload: buffer.MakeWithData(b[:pkt.Length]),
-	})
-	p.RXChecksumValidated = pkt.IsTCP()
-	if pkt.Flags&flowcell.FlagSYN != 0 && !in.timestamps {
-		stripTimestamps(headers(p))
+	if a.numbered {
+		pkt.ID = uint16(a.number)
+		if a.sequence != 0 && !pkt.IsTCP() { // to the resequencer, a byte of a stream
+			pkt.Seq, pkt.Payload = a.sequence, 1
+		}
 	}
-	in.packets = append(in.packets, p)
-}
-
-// push gives the batch to the resequencer.
-func (in *ingress) push(now time.Duration) {
-	in.ready = in.reseq.PushBatch(in.segments, in.packets, now, in.ready)
-	in.segments = in.segments[:0]
-	clear(in.packets)
-	in.packets = in.packets[:0]
+	if a.mss > 0 && int(pkt.Payload) > a.mss {
+		pkt.MoreSegments = uint8(min((int(pkt.Payload)-1)/a.mss, flowcell.MaxIndex))
+		in.stats.Supers++
+	}
+	in.packets = append(in.packets, in.to.packet(pkt, a))
 }
 
 // check reads a packet and reports whether it is one to deliver; if not, it has
-// been counted.
-func (in *ingress) check(pkt *flowcell.Packet, b []byte) bool {
-	if err := pkt.Parse(b); err != nil || b[0]>>4 != 4 {
+// been counted. A wrong checksum must be found here and not by TCP: a sequence
+// number that is noise would spoil the order of what follows.
+func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
+	if err := pkt.Parse(a.b); err != nil {
 		in.stats.Malformed++
 		return false
 	}
-	b = b[:pkt.Length]
+	a.b = a.b[:pkt.Length]
 	switch {
-	case pkt.Flow.Dst != in.self:
+	case !in.accepts(pkt, a.b):
 		in.stats.NotForUs++
 		return false
-	case martian(b):
+	case martian(a.b):
 		in.stats.Martian++
 		return false
 	case pkt.Flow.Proto == flowcell.ProtoIPIP:
 		in.stats.Encapsulated++
 		return false
-	case !header.IPv4(b).IsChecksumValid() || pkt.IsTCP() && !validTCP(b):
+	case !validIP(a.b) || pkt.IsTCP() && !a.verified && !validTCP(a.b):
 		in.stats.BadChecksum++
 		return false
 	}
 	return true
 }
 
-// martian reports whether an IPv4 packet has a source that no packet from a
-// network has (RFC 1812 §5.3.7): this-network, loopback, multicast, reserved
-// and broadcast.
+// push gives the batch to the resequencer.
+func (in *ingress[P]) push(now time.Duration) {
+	in.ready = in.reseq.PushBatch(in.segments, in.packets, now, in.ready)
+	in.segments = in.segments[:0]
+	clear(in.packets)
+	in.packets = in.packets[:0]
+}
+
+// martian reports whether a packet has a source that none from a network has
+// (RFC 1812 §5.3.7): this-network, loopback, multicast, reserved and broadcast.
 func martian(b []byte) bool {
+	if b[0]>>4 == 6 {
+		return b[8] == 0xff || [16]byte(b[8:24]) == [16]byte{} || [16]byte(b[8:24]) == [16]byte{15: 1}
+	}
 	first := b[12]
 	return first == 0 || first == 127 || first >= 224
 }
 
+// validIP checks the checksum of an IPv4 header; IPv6 has none.
+func validIP(b []byte) bool { return b[0]>>4 == 6 || header.IPv4(b).IsChecksumValid() }
+
 // validTCP checks the TCP checksum of an unfragmented packet that Parse has
 // accepted.
 func validTCP(b []byte) bool {
-	ip := header.IPv4(b)
-	tcp := header.TCP(ip.Payload())
+	var src, dst tcpip.Address
+	if b[0]>>4 == 6 {
+		src, dst = tcpip.AddrFrom16Slice(b[8:24]), tcpip.AddrFrom16Slice(b[24:40])
+	} else {
+		src, dst = tcpip.AddrFrom4Slice(b[12:16]), tcpip.AddrFrom4Slice(b[16:20])
+	}
+	tcp := header.TCP(b[transportAt(b):])
 	payload := tcp.Payload()
-	return tcp.IsChecksumValid(
-		tcpip.AddrFrom4Slice(ip.SourceAddressSlice()),
-		tcpip.AddrFrom4Slice(ip.DestinationAddressSlice()),
-		checksum.Checksum(payload, 0), uint16(len(payload)))
+	return tcp.IsChecksumValid(src, dst, checksum.Checksum(payload, 0), uint16(len(payload)))
+}
+
+// transportAt is where the transport header is in a packet that Parse has
+// accepted and that is no fragment.
+func transportAt(b []byte) int {
+	if b[0]>>4 == 4 {
+		return int(b[0]&0xf) * 4
+	}
+	next, at := b[6], 40
+	for {
+		switch next {
+		case 0, 43, 60: // hop-by-hop, routing, destination options
+			next, at = b[at], at+8+8*int(b[at+1])
+		case 44: // an atomic fragment
+			next, at = b[at], at+8
+		default:
+			return at
+		}
+	}
 }
 
 // expire is the timer's work.
-func (in *ingress) expire() {
+func (in *ingress[P]) expire() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.release(in.clock.Now())
@@ -183,7 +214,7 @@ func (in *ingress) expire() {
 
 // release delivers what is due and sets the timer for what is not. Delivering
 // under the lock keeps what the reader and the timer release in order.
-func (in *ingress) release(now time.Duration) {
+func (in *ingress[P]) release(now time.Duration) {
 	if in.closed {
 		return
 	}
@@ -196,32 +227,20 @@ func (in *ingress) release(now time.Duration) {
 	}
 }
 
-// deliver hands up what is ready, segments that continue each other as one.
-func (in *ingress) deliver() {
-	for i, p := range in.ready {
-		in.ready[i] = nil
-		if in.merge.add(p) {
-			in.stats.Merged++
-			continue
-		}
-		in.handUp(in.merge.start(p))
-	}
-	in.ready = in.ready[:0]
-	in.handUp(in.merge.start(nil))
-}
-
-func (in *ingress) handUp(p *gstack.PacketBuffer) {
-	if p == nil {
+func (in *ingress[P]) deliver() {
+	if len(in.ready) == 0 {
 		return
 	}
-	in.stats.Delivered++
-	in.up.deliver(p, p.RXChecksumValidated)
-	in.virtual.settle()
+	merged := in.to.deliver(in.ready)
+	in.stats.Merged += uint64(merged)
+	in.stats.Delivered += uint64(len(in.ready) - merged)
+	clear(in.ready)
+	in.ready = in.ready[:0]
 }
 
-// close ends the timer and gives up what is held. The device must have been
+// close ends the timer and gives up what is held. The source must have been
 // closed; the reader has ended when close returns.
-func (in *ingress) close() {
+func (in *ingress[P]) close() {
 	<-in.done
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -231,8 +250,11 @@ func (in *ingress) close() {
 	in.deliver()
 }
 
-func (in *ingress) snapshot() (IngressStats, resequencer.Stats) {
+func (in *ingress[P]) snapshot() (s IngressStats, r resequencer.Stats, t TunnelStats) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.stats, in.reseq.Stats()
+	if from, ok := in.from.(*tunnelSource); ok {
+		t = from.stats
+	}
+	return in.stats, in.reseq.Stats(), t
 }

@@ -25,8 +25,8 @@ func headers(p *gstack.PacketBuffer) []byte {
 }
 
 // add reports whether p continues the train, and has then taken it over.
-func (m *merger) add(p *gstack.PacketBuffer) bool {
-	if m.head == nil || !m.train.Add(headers(p), 0) {
+func (m *merger) add(p received) bool {
+	if m.head == nil || !m.train.Add(headers(p.PacketBuffer), p.mss) {
 		return false
 	}
 	d := p.Data()
@@ -36,14 +36,14 @@ func (m *merger) add(p *gstack.PacketBuffer) bool {
 	return true
 }
 
-// start makes p the first of a new train, or none if it is nil, and returns the
-// one before, ready to be handed up; nil if there is none.
-func (m *merger) start(p *gstack.PacketBuffer) (before *gstack.PacketBuffer) {
+// start makes p the first of a new train, or none if it is zero, and returns
+// the one before, ready to be handed up; nil if there is none.
+func (m *merger) start(p received) (before *gstack.PacketBuffer) {
 	if before = m.head; before != nil {
 		m.train.Finish(headers(before))
 	}
-	if m.head = p; p != nil {
-		m.train.Start(headers(p), 0)
+	if m.head = p.PacketBuffer; m.head != nil {
+		m.train.Start(headers(m.head), p.mss)
 	}
 	return before
 }

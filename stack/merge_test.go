@@ -15,14 +15,14 @@ import (
 )
 
 // segmentOf is the n-th of many segments of 100 bytes, all of which are n.
-func segmentOf(n int) *gstack.PacketBuffer {
+func segmentOf(n int) received {
 	b := dataPacket(7, 100)
 	t := header.TCP(b[20:])
 	t.SetSequenceNumber(uint32(1000 + 100*n))
 	for i := range b[40:] {
 		b[40+i] = byte(n)
 	}
-	return gstack.NewPacketBuffer(gstack.PacketBufferOptions{Payload: buffer.MakeWithData(b)})
+	return received{gstack.NewPacketBuffer(gstack.PacketBufferOptions{Payload: buffer.MakeWithData(b)}), 0}
 }
 
 // The first packet becomes the super-segment: its headers say so, and behind
@@ -53,7 +53,7 @@ func TestMerger_makesOneOfMany(t *testing.T) {
 	if ip := header.IPv4(b); !bytes.Equal(b[40:], want) || int(ip.TotalLength()) != len(b) || !ip.IsChecksumValid() {
 		t.Errorf("%x", b)
 	}
-	if p = m.start(nil); p == nil || p.Data().Size() != 140 || m.start(nil) != nil {
+	if p = m.start(received{}); p == nil || p.Data().Size() != 140 || m.start(received{}) != nil {
 		t.Error("the last one is not there, or twice")
 	}
 	p.DecRef()

@@ -21,6 +21,7 @@ type pathTable struct {
 	topo    *topology.Topology
 	self    topology.NodeID
 	address netip.Addr
+	tunnel  *tunnel // in place of topo; nil if there is none
 	policy  policy.Policy
 	spray   bool // Config.SprayDatagrams
 	seed    uint64
@@ -42,6 +43,7 @@ type pathOut struct {
 	group   *group
 	bounce  netip.Addr
 	header  encap.IPIP
+	index   int // path number
 	packets uint64
 	bytes   uint64
 }
@@ -50,21 +52,26 @@ type pathOut struct {
 // and one for pure ACKs (DRB §5).
 type pair struct {
 	dst       flowcell.Address
-	direct    bool // no bouncing switch needed, or not of this fabric
+	direct    bool  // no bouncing switch needed, or not of this fabric
+	peer      *peer // of a tunnel; nil if there is none, or no tunnel
 	group     *group
 	data, ack drb.Selector
 	flows     drb.Selector    // for flows that keep to one path
 	count     flowcell.Number // of sprayed TCP segments
+	acks      uint16          // pure acknowledgements, where the number is to choose their path
 }
 
 func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, spray bool, seed uint64) *pathTable {
-	self, _ := t.ByAddr(address)
-	return &pathTable{
-		topo: t, self: self, address: address, policy: p, spray: spray, seed: seed,
+	table := &pathTable{
+		topo: t, address: address, policy: p, spray: spray, seed: seed,
 		pairs:  make(map[flowcell.Address]*pair),
 		recent: &pair{direct: true}, // as that of no address is
 		groups: make(map[string]*group),
 	}
+	if t != nil {
+		table.self, _ = t.ByAddr(address)
+	}
+	return table
 }
 
 // next is a selector's next path, nil if none is live.
@@ -74,6 +81,13 @@ func (p *pair) next(s *drb.Selector, hash uint64) *pathOut {
 		return nil
 	}
 	return p.group.out[n]
+}
+
+// counted is the number of the next segment where units have none: with it the
+// receiver can tell what is late from what was sent again.
+func (p *pair) counted() flowcell.Number {
+	p.count = p.count.Count()
+	return p.count
 }
 
 // to returns the pair of a destination.
@@ -101,8 +115,10 @@ func (t *pathTable) lookup(dst flowcell.Address) *pair {
 }
 
 func (t *pathTable) newPair(dst flowcell.Address) *pair {
-	addr := dst.IP()
-	id, ok := t.topo.ByAddr(addr)
+	if t.tunnel != nil {
+		return t.tunnel.pair(t, dst)
+	}
+	id, ok := t.topo.ByAddr(dst.IP())
 	if !ok || int(id) >= t.topo.NumHosts() {
 		return &pair{dst: dst, direct: true}
 	}
@@ -110,10 +126,14 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 	if set.Direct() {
 		return &pair{dst: dst, direct: true}
 	}
-	g := t.group(set)
-	// Selectors of different pairs and kinds must not start in step.
-	a := addr.As4()
-	seed := t.seed ^ uint64(binary.BigEndian.Uint32(a[:]))<<1
+	return t.spread(dst, t.group(set))
+}
+
+// spread returns a new pair with these paths. Selectors of different pairs and
+// kinds must not start in step.
+func (t *pathTable) spread(dst flowcell.Address, g *group) *pair {
+	a := dst.IP().As16()
+	seed := t.seed ^ (uint64(binary.BigEndian.Uint32(a[12:]))^binary.BigEndian.Uint64(a[:]))<<1
 	return &pair{
 		dst:   dst,
 		group: g,
@@ -140,7 +160,7 @@ func (t *pathTable) group(set topology.PathSet) *group {
 		bounce := set.Addr(n)
 		// Both addresses are IPv4, which New has checked.
 		header, _ := encap.NewIPIP(t.address, bounce)
-		g.out[n] = &pathOut{group: g, bounce: bounce, header: header}
+		g.out[n] = &pathOut{group: g, bounce: bounce, header: header, index: n}
 	}
 	t.groups[string(key)] = g
 	return g

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -13,15 +14,17 @@ type Stats struct {
 	Egress  EgressStats
 	Ingress IngressStats
 	// Paths lists what was sent by each bouncing switch, in the order of their
-	// addresses.
+	// addresses, or by each path of a Tunnel.
 	Paths       []PathStats
 	Resequencer resequencer.Stats
+	Tunnel      TunnelStats // zero without one
 	TCP         TCPStats
 }
 
 // EgressStats counts packets on their way out.
 type EgressStats struct {
-	Packets      uint64 // taken by the device
+	Packets      uint64 // taken by the device; a super-segment is one
+	Supers       uint64 // of these, super-segments
 	Encapsulated uint64 // meant for a bouncing switch; the device may have dropped some
 	Direct       uint64 // left as they are: same rack, or not a host of the fabric
 	NoPath       uint64 // dropped: no path to the destination is live
@@ -34,7 +37,8 @@ type EgressStats struct {
 
 // IngressStats counts packets on their way in.
 type IngressStats struct {
-	Packets      uint64 // read from the device
+	Packets      uint64 // read from the device; a super-segment is one
+	Supers       uint64 // of these, super-segments
 	Delivered    uint64 // handed to TCP, UDP and ICMP
 	Merged       uint64 // handed up as part of one of these, a TCP segment that continues it
 	Malformed    uint64 // dropped: truncated, a bad header length, not IPv4
@@ -44,10 +48,12 @@ type IngressStats struct {
 	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
 }
 
-// PathStats counts what was given to the device for one bouncing switch. Bytes
-// include the outer IP header.
+// PathStats counts what was given to the device for one bouncing switch, or to
+// a Tunnel's Underlay for one source port. Bytes are those of IP packets, outer
+// header included, or of datagrams.
 type PathStats struct {
-	Bounce  netip.Addr
+	Bounce  netip.Addr // not valid in a Tunnel
+	Path    int        // of the Underlay; 0 without one
 	Packets uint64
 	Bytes   uint64
 }
@@ -65,7 +71,7 @@ type TCPStats struct {
 func (h *Host) Stats() Stats {
 	var s Stats
 	s.Egress, s.Paths = h.egress.snapshot()
-	s.Ingress, s.Resequencer = h.ingress.snapshot()
+	s.Ingress, s.Resequencer, s.Tunnel = h.ingress.snapshot()
 	t := h.net.Stats().TCP
 	s.TCP = TCPStats{
 		SegmentsSent:     t.SegmentsSent.Value(),
@@ -83,30 +89,44 @@ func (e *egress) snapshot() (EgressStats, []PathStats) {
 	s := e.stats
 	s.PairsEvicted += e.paths.evicted
 	s.FlowsEvicted = e.flows.Evicted()
-	sum := make(map[netip.Addr]*PathStats)
-	for a, p := range e.past {
-		sum[a] = &PathStats{a, p.Packets, p.Bytes}
+	sum := make(map[pathKey]*PathStats)
+	for k, p := range e.past {
+		sum[k] = &PathStats{p.Bounce, p.Path, p.Packets, p.Bytes}
 	}
 	for _, g := range e.paths.groups {
 		g.addTo(sum)
 	}
 	var paths []PathStats
-	for _, a := range slices.SortedFunc(maps.Keys(sum), netip.Addr.Compare) {
-		paths = append(paths, *sum[a])
+	for _, k := range slices.SortedFunc(maps.Keys(sum), pathKey.compare) {
+		paths = append(paths, *sum[k])
 	}
 	return s, paths
 }
 
+// pathKey is what path statistics are of.
+type pathKey struct {
+	bounce netip.Addr
+	path   int // only without a bounce
+}
+
+func (k pathKey) compare(l pathKey) int {
+	return cmp.Or(k.bounce.Compare(l.bounce), cmp.Compare(k.path, l.path))
+}
+
 // addTo adds the counts of a group's paths to sum.
-func (g *group) addTo(sum map[netip.Addr]*PathStats) {
+func (g *group) addTo(sum map[pathKey]*PathStats) {
 	for _, o := range g.out {
 		if o == nil {
 			continue
 		}
-		p := sum[o.bounce]
+		k := pathKey{bounce: o.bounce}
+		if !o.bounce.IsValid() {
+			k.path = o.index
+		}
+		p := sum[k]
 		if p == nil {
-			p = &PathStats{Bounce: o.bounce}
-			sum[o.bounce] = p
+			p = &PathStats{Bounce: k.bounce, Path: k.path}
+			sum[k] = p
 		}
 		p.Packets += o.packets
 		p.Bytes += o.bytes

@@ -1,0 +1,183 @@
+package encap
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+const (
+	nonceSize = 12 // key ID, salt, counter
+	tagSize   = 16
+
+	keyAt     = UDPOverhead
+	saltAt    = keyAt + 1
+	counterAt = keyAt + 4
+	tagAt     = UDPOverhead + nonceSize
+)
+
+// Why a datagram with a MAC is refused, or cannot be made.
+var (
+	ErrUDPKey     = errors.New("encap: MAC by a key that is not, or no longer, known")
+	ErrUDPForged  = errors.New("encap: wrong MAC")
+	ErrUDPReplay  = errors.New("encap: datagram seen before, or too old to tell")
+	ErrUDPCounter = errors.New("encap: counter used up: give the peers a new key")
+)
+
+// Sealer gives datagrams to one peer their MAC. There may be only one for a key
+// and a direction at a time. It is not safe for concurrent use.
+//
+// GMAC's security ends when a nonce is used twice. A nonce is the counter and a
+// salt. The counter starts at the time, in nanoseconds since 1970, and is
+// incremented per datagram. No sender makes 10^9 datagrams a second, so after a
+// restart it starts above all that it has ever been: the receiver's window
+// refuses what was recorded before the restart, and needs no memory of past
+// sessions. Should the clock have been set back meanwhile, the random salt keeps
+// the nonces apart, and the receiver refuses everything (ErrUDPReplay) until the
+// clock has caught up or the key is changed.
+//
+// The MAC says who sent a datagram. It hides nothing.
+type Sealer struct {
+	aead    cipher.AEAD
+	id      uint8
+	salt    [3]byte
+	counter uint64 // the next
+	tag     [tagSize]byte
+}
+
+// NewSealer returns a Sealer for what from sends to to. The names are what both
+// ends call each other, by agreement; they must differ. now is the time of day;
+// salt is from crypto/rand, new for every Sealer.
+func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Sealer, error) {
+	aead, err := key.direction(from, to)
+	if err != nil {
+		return nil, err
+	}
+	start := now.UnixNano()
+	if start <= 0 {
+		return nil, fmt.Errorf("encap: the time is %v, before 1970 or after 2262: set the clock", now)
+	}
+	return &Sealer{aead: aead, id: key.ID, salt: salt, counter: uint64(start)}, nil
+}
+
+// Seal writes header and MAC into b[:UDPSealedOverhead], the headroom of the
+// inner packet that is all the rest of b. A datagram that UDP_SEGMENT cuts out of
+// a train has to be sealed by itself.
+//
+// Errors: ErrTruncated if there is no inner packet, ErrUDPCounter.
+func (s *Sealer) Seal(b []byte, h UDPHeader) error {
+	if len(b) <= UDPSealedOverhead {
+		return ErrTruncated
+	}
+	if s.counter == math.MaxUint64 {
+		return ErrUDPCounter
+	}
+	h.put((*[UDPOverhead]byte)(b), udpSealed)
+	b[keyAt] = s.id
+	copy(b[saltAt:counterAt], s.salt[:])
+	binary.BigEndian.PutUint64(b[counterAt:], s.counter)
+	s.counter++
+	tag := b[tagAt:UDPSealedOverhead]
+	clear(tag) // the MAC covers it as zeros, so that what it covers is in one piece
+	s.aead.Seal(s.tag[:0], b[keyAt:tagAt], nil, b)
+	copy(tag, s.tag[:])
+	return nil
+}
+
+// Opener checks the MACs of datagrams from one peer. Two keys are accepted: the
+// latest, and the one before until it is retired. It is not safe for concurrent
+// use.
+//
+// Its memory of what it has seen does not outlive it: after a restart, what was
+// recorded before can be replayed until the peer's next datagram arrives.
+type Opener struct {
+	from, to          string
+	current, previous *openKey
+	tag               [tagSize]byte
+}
+
+type openKey struct {
+	id     uint8
+	aead   cipher.AEAD
+	replay ReplayWindow
+}
+
+// NewOpener returns an Opener for what from sends to to: the names that the
+// sender gives NewSealer, in the same order.
+func NewOpener(key UDPKey, from, to string) (*Opener, error) {
+	o := &Opener{from: from, to: to}
+	if err := o.Roll(key); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Roll adds a key. The one that was the latest remains accepted, the one before
+// it, if any, does not. Receivers are given a new key first, then senders; then
+// receivers retire the old one. A secret that has been replaced must not come
+// back: what was seen under it is forgotten.
+func (o *Opener) Roll(key UDPKey) error {
+	if o.current != nil && o.current.id == key.ID {
+		return fmt.Errorf("encap: key ID %d is in use: give the new key another", key.ID)
+	}
+	aead, err := key.direction(o.from, o.to)
+	if err != nil {
+		return err
+	}
+	o.current, o.previous = &openKey{id: key.ID, aead: aead}, o.current
+	return nil
+}
+
+// Retire makes an end to the key before the latest.
+func (o *Opener) Retire() { o.previous = nil }
+
+// Open is ParseUDP for a datagram with a MAC, whose inner packet and header are
+// what the peer has sealed, and not for the second time. One without a MAC is
+// refused. b is written to meanwhile, and unchanged when Open returns.
+//
+// Errors: those of ParseUDP, but ErrUDPPlain instead of ErrUDPSealed; ErrUDPKey,
+// ErrUDPForged, ErrUDPReplay.
+func (o *Opener) Open(b []byte) (h UDPHeader, inner []byte, err error) {
+	h, sealed, err := parseUDP(b)
+	switch {
+	case err != nil:
+		return UDPHeader{}, nil, err
+	case !sealed:
+		return UDPHeader{}, nil, ErrUDPPlain
+	case len(b) <= UDPSealedOverhead:
+		return UDPHeader{}, nil, ErrTruncated
+	}
+	if err := o.verify(b); err != nil {
+		return UDPHeader{}, nil, err
+	}
+	inner = b[UDPSealedOverhead:]
+	if err := checkInner(inner); err != nil {
+		return UDPHeader{}, nil, err
+	}
+	return h, inner, nil
+}
+
+// verify checks the MAC of b and that its counter is new.
+func (o *Opener) verify(b []byte) error {
+	key := o.current
+	if key.id != b[keyAt] {
+		if key = o.previous; key == nil || key.id != b[keyAt] {
+			return ErrUDPKey
+		}
+	}
+	tag := b[tagAt:UDPSealedOverhead]
+	copy(o.tag[:], tag)
+	clear(tag)
+	_, err := key.aead.Open(nil, b[keyAt:tagAt], o.tag[:], b) // compares in constant time
+	copy(tag, o.tag[:])
+	if err != nil {
+		return ErrUDPForged
+	}
+	if !key.replay.Accept(binary.BigEndian.Uint64(b[counterAt:])) {
+		return ErrUDPReplay
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package encap
+
+import "net/netip"
+
+// UDPInnerSource is the source address of the inner packet of a datagram of
+// which nothing has been checked yet: it tells whose key to try. false if there
+// is none.
+func UDPInnerSource(b []byte) (netip.Addr, bool) {
+	if len(b) < UDPOverhead {
+		return netip.Addr{}, false
+	}
+	inner := b[UDPOverhead:]
+	if b[0]&udpSealed != 0 {
+		if len(b) < UDPSealedOverhead {
+			return netip.Addr{}, false
+		}
+		inner = b[UDPSealedOverhead:]
+	}
+	switch {
+	case len(inner) >= 20 && inner[0]>>4 == 4:
+		return netip.AddrFrom4([4]byte(inner[12:16])), true
+	case len(inner) >= 40 && inner[0]>>4 == 6:
+		return netip.AddrFrom16([16]byte(inner[8:24])), true
+	}
+	return netip.Addr{}, false
+}

@@ -1,0 +1,38 @@
+package encap
+
+import "encoding/binary"
+
+// UDPTOS returns the TOS byte, DSCP and ECN, that the outer header of an inner
+// IPv4 or IPv6 packet gets: its own (RFC 6040 §4.1, RFC 2983 §4.1). inner is not
+// empty and is sound, as ParseUDP has it.
+func UDPTOS(inner []byte) byte {
+	if inner[0]>>4 == 4 {
+		return inner[1]
+	}
+	return inner[0]<<4 | inner[1]>>4
+}
+
+// UDPDecapsulateTOS writes into an inner packet, as ParseUDP returns it, what its
+// ECN field has become on the way, given the outer TOS byte (RFC 6040 §4.2); the
+// DSCP remains its own. It mends the IPv4 header's checksum without looking at
+// it.
+//
+// Error: ErrECN; the packet is to be dropped, and is unchanged.
+func UDPDecapsulateTOS(inner []byte, tos byte) error {
+	was := ECN(UDPTOS(inner) & ecnMask)
+	ecn, ok := DecapsulateECN(was, ECN(tos&ecnMask))
+	switch {
+	case !ok:
+		return ErrECN
+	case ecn == was:
+	case inner[0]>>4 == 4:
+		from := binary.BigEndian.Uint16(inner)
+		to := from&^ecnMask | uint16(ecn)
+		binary.BigEndian.PutUint16(inner, to)
+		checksum := binary.BigEndian.Uint16(inner[10:])
+		binary.BigEndian.PutUint16(inner[10:], update(checksum, from, to))
+	default:
+		inner[1] = inner[1]&^(ecnMask<<4) | byte(ecn)<<4
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+// Package gso cuts TCP super-segments into segments, as Linux's generic
+// segmentation offload does (net/ipv4/tcp_offload.c, tcp_gso_segment): what a
+// device does that takes super-segments, for one that does not, and for whoever
+// must have packets of their own, to send each by another path. It is the
+// inverse of weft/resequencer/gro. Pure.
+package gso
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"weft/flowcell"
+	"weft/internal/checksum"
+)
+
+// Why a packet cannot be cut. Returned unwrapped.
+var (
+	ErrHeaders = errors.New("gso: not TCP behind a plain IPv4 or IPv6 header, all in the first part")
+	ErrMSS     = errors.New("gso: a segment size of 0")
+	ErrLength  = errors.New("gso: the parts are not as long as the IP header says")
+)
+
+const (
+	ipv4Header = 20
+	ipv6Header = 40
+	tcpHeader  = 20
+	checksumAt = 16 // in the TCP header
+
+	// Flags that only the last segment has, and that only the first has: CWR is
+	// said once (RFC 3168 §6.1.2).
+	lastOnly  = flowcell.FlagPSH | flowcell.FlagFIN
+	firstOnly = flowcell.FlagCWR
+)
+
+// Checksum says what becomes of the segments' TCP checksums.
+type Checksum uint8
+
+// The ways.
+const (
+	Complete Checksum = iota // computed
+	Partial                  // the sum of the pseudo-header: for a device with checksum offload
+)
+
+// Segmenter cuts one super-segment at a time. The zero value has none. It
+// allocates nothing and is not safe for concurrent use.
+type Segmenter struct {
+	parts    [][]byte // of payload, what is left; the first from offset on
+	offset   int
+	left     int // bytes of payload
+	mss      int
+	head     []byte // headers of IP and TCP
+	ip       int    // bytes of IP header
+	seq      uint32
+	id       uint16
+	flags    uint8
+	pseudo   uint64 // sum of the pseudo-header but for the length
+	checksum Checksum
+	begun    bool
+}
+
+// Start begins to cut the packet that lies in parts, of which the first has all
+// headers; its segments have at most mss bytes of payload. The parts are read
+// until Next has returned 0 and are not written to; the headers' checksums do
+// not matter. Errors: ErrHeaders, ErrMSS, ErrLength.
+func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
+	*s = Segmenter{}
+	if mss <= 0 {
+		return ErrMSS
+	}
+	if len(parts) == 0 {
+		return ErrHeaders
+	}
+	b, total := parts[0], 0
+	for _, p := range parts {
+		total += len(p)
+	}
+	length := 0
+	switch {
+	case len(b) >= ipv4Header+tcpHeader && b[0]>>4 == 4 && b[9] == flowcell.ProtoTCP &&
+		binary.BigEndian.Uint16(b[6:])&0x3fff == 0: // no fragment
+		s.ip = int(b[0]&0xf) * 4
+		length = int(binary.BigEndian.Uint16(b[2:]))
+		s.id = binary.BigEndian.Uint16(b[4:])
+		s.pseudo = checksum.Sum(b[12:20], flowcell.ProtoTCP)
+	case len(b) >= ipv6Header+tcpHeader && b[0]>>4 == 6 && b[6] == flowcell.ProtoTCP:
+		s.ip = ipv6Header
+		length = ipv6Header + int(binary.BigEndian.Uint16(b[4:]))
+		s.pseudo = checksum.Sum(b[8:40], flowcell.ProtoTCP)
+	default:
+		return ErrHeaders
+	}
+	if s.ip < ipv4Header || len(b) < s.ip+tcpHeader {
+		return ErrHeaders
+	}
+	offset := int(b[s.ip+12]>>4) * 4
+	if offset < tcpHeader || len(b) < s.ip+offset {
+		return ErrHeaders
+	}
+	if total != length {
+		return ErrLength
+	}
+	s.head = b[:s.ip+offset]
+	s.parts, s.offset = parts, len(s.head)
+	s.left, s.mss = total-len(s.head), mss
+	s.seq = binary.BigEndian.Uint32(b[s.ip+4:])
+	s.flags = b[s.ip+13]
+	s.checksum = c
+	s.begun = true
+	return nil
+}
+
+// HeaderLen is the bytes of IP and TCP header that every segment has.
+func (s *Segmenter) HeaderLen() int { return len(s.head) }
+
+// IPHeaderLen is the bytes of IP header, which the TCP header follows.
+func (s *Segmenter) IPHeaderLen() int { return s.ip }
+
+// Left is how many segments are still to come.
+func (s *Segmenter) Left() int {
+	if !s.begun {
+		return 0
+	}
+	return max(1, (s.left+s.mss-1)/s.mss)
+}
+
+// NextLen is the length of the next segment in bytes; 0 if there is none.
+func (s *Segmenter) NextLen() int {
+	if !s.begun {
+		return 0
+	}
+	return len(s.head) + min(s.left, s.mss)
+}
+
+// Next writes the next segment to dst and returns its length; 0 if there is none
+// any more or dst is too short for it, which ends the super-segment. The IPv4 ID
+// counts up.
+func (s *Segmenter) Next(dst []byte) int {
+	if !s.begun {
+		return 0
+	}
+	payload := min(s.left, s.mss)
+	n := len(s.head) + payload
+	if n > len(dst) {
+		*s = Segmenter{}
+		return 0
+	}
+	s.Header(dst)
+	at := len(s.head)
+	for at < n {
+		part := s.parts[0][s.offset:]
+		k := copy(dst[at:n], part)
+		at += k
+		if s.offset += k; k == len(part) {
+			s.parts, s.offset = s.parts[1:], 0
+		}
+	}
+	if s.checksum == Complete {
+		tcp := dst[s.ip:n]
+		binary.BigEndian.PutUint16(tcp[checksumAt:], ^checksum.Fold(checksum.Sum(tcp, s.pseudoHeader(payload))))
+	}
+	s.step(payload)
+	return n
+}
+
+// Header writes the headers of the next segment to dst, which has room for
+// HeaderLen bytes. The TCP checksum is zero where it is to be Complete.
+func (s *Segmenter) Header(dst []byte) {
+	payload := min(s.left, s.mss)
+	copy(dst, s.head)
+	n := len(s.head) + payload
+	if s.ip == ipv6Header {
+		binary.BigEndian.PutUint16(dst[4:], uint16(n-ipv6Header))
+	} else {
+		binary.BigEndian.PutUint16(dst[2:], uint16(n))
+		binary.BigEndian.PutUint16(dst[4:], s.id)
+		dst[10], dst[11] = 0, 0
+		binary.BigEndian.PutUint16(dst[10:], ^checksum.Fold(checksum.Sum(dst[:s.ip], 0)))
+	}
+	tcp := dst[s.ip:]
+	binary.BigEndian.PutUint32(tcp[4:], s.seq)
+	tcp[13] = s.flags
+	if payload < s.left {
+		tcp[13] &^= lastOnly
+	}
+	var sum uint16
+	if s.checksum == Partial {
+		sum = checksum.Fold(s.pseudoHeader(payload))
+	}
+	binary.BigEndian.PutUint16(tcp[checksumAt:], sum)
+}
+
+// Payload appends to parts where the next segment's payload lies, and goes on
+// to the segment behind: for who has written its Header and sends it in parts.
+// It returns the bytes of payload.
+func (s *Segmenter) Payload(parts [][]byte) ([][]byte, int) {
+	payload := min(s.left, s.mss)
+	for need := payload; need > 0; {
+		part := s.parts[0][s.offset:]
+		k := min(need, len(part))
+		parts = append(parts, part[:k])
+		need -= k
+		if s.offset += k; k == len(part) {
+			s.parts, s.offset = s.parts[1:], 0
+		}
+	}
+	s.step(payload)
+	return parts, payload
+}
+
+// pseudoHeader is the sum of the pseudo-header of a segment.
+func (s *Segmenter) pseudoHeader(payload int) uint64 {
+	return s.pseudo + uint64(len(s.head)-s.ip+payload)
+}
+
+func (s *Segmenter) step(payload int) {
+	s.left -= payload
+	s.seq += uint32(payload)
+	s.id++
+	s.flags &^= firstOnly
+	if s.left == 0 {
+		*s = Segmenter{}
+	}
+}

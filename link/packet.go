@@ -1,0 +1,64 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/net/bpf"
+)
+
+// Bounds of PacketConfig.ReceiveBuffer in bytes.
+const (
+	// DefaultReceiveBuffer holds some 120 super-segments of 64 KB.
+	DefaultReceiveBuffer = 16 << 20
+	minReceiveBuffer     = 256 << 10
+	maxReceiveBuffer     = 1 << 30
+)
+
+// maxFilter is the kernel's bound (BPF_MAXINSNS), in instructions.
+const maxFilter = 4096
+
+// PacketConfig says how to open a packet socket.
+type PacketConfig struct {
+	// Interface is the name of the uplink, which must be like Ethernet.
+	Interface string
+	// Gateway is the neighbour on the uplink to which everything is sent,
+	// IPv4 or IPv6. Without one the device only receives: what is written is
+	// dropped.
+	Gateway netip.Addr
+	// MTU of the fabric in bytes; 0 means the interface's.
+	MTU int
+	// Filter is a classic BPF program that says which of the packets are
+	// taken, by returning as many bytes as the longest has, for which 0x40000
+	// will do, or 0; nil takes all. It sees the Ethernet
+	// header, too: IP starts at byte 14. What it does not see are frames that
+	// are not IP, have a VLAN tag, or are not addressed to this host alone.
+	Filter []bpf.RawInstruction
+	// Fanout makes sockets of the same non-zero number share the packets of
+	// the interface, by a hash of the flow (PACKET_FANOUT_HASH), so that each
+	// has a reader of its own and a flow stays with one of them.
+	Fanout uint16
+	// ReceiveBuffer bounds, in bytes as the kernel counts them, what waits to
+	// be read; above it packets are dropped and counted. 0 means
+	// DefaultReceiveBuffer. Without CAP_NET_ADMIN the kernel's own bound
+	// (net.core.rmem_max) holds, too.
+	ReceiveBuffer int
+}
+
+func (c *PacketConfig) validate() error {
+	if c.ReceiveBuffer == 0 {
+		c.ReceiveBuffer = DefaultReceiveBuffer
+	}
+	switch {
+	case c.Interface == "":
+		return errors.New("packet: Interface is missing: name the uplink")
+	case c.MTU != 0 && (c.MTU < minMTU || c.MTU > MaxSuperLen):
+		return fmt.Errorf("packet: MTU is %d bytes, must be from %d to %d", c.MTU, minMTU, MaxSuperLen)
+	case c.ReceiveBuffer < minReceiveBuffer || c.ReceiveBuffer > maxReceiveBuffer:
+		return fmt.Errorf("packet: ReceiveBuffer is %d bytes, must be from %d to %d", c.ReceiveBuffer, minReceiveBuffer, maxReceiveBuffer)
+	case len(c.Filter) > maxFilter-len(prelude):
+		return fmt.Errorf("packet: Filter has %d instructions, must have at most %d", len(c.Filter), maxFilter-len(prelude))
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Packet is a packet socket on an uplink that is like Ethernet. It receives
+// copies: the kernel still gets every packet, unless something further on, such
+// as a tc program at the uplink's ingress, takes it away. What it sends passes
+// tc at the uplink's egress and its queue, but not the routing tables. Any
+// number of goroutines may use it; one at a time reads, one at a time writes.
+type Packet struct {
+	name        string
+	mtu         int
+	file        *os.File
+	raw         syscall.RawConn
+	next        *nextHop // nil without a gateway
+	rd          packetReader
+	wr          packetWriter
+	offloads    Offloads
+	super       super
+	drops       atomic.Uint64
+	kernelDrops atomic.Uint64
+	closed      atomic.Bool
+}
+
+// OpenPacket opens a packet socket in the network namespace of the calling
+// thread, and waits, for at most three seconds, for the gateway to tell its
+// MAC address.
+func OpenPacket(c PacketConfig) (*Packet, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	p, err := openPacket(c)
+	if err != nil {
+		return nil, fmt.Errorf("packet %s: %w", c.Interface, err)
+	}
+	return p, nil
+}
+
+func openPacket(c PacketConfig) (*Packet, error) {
+	up, err := findUplink(c.Interface)
+	if err != nil {
+		return nil, err
+	}
+	if c.MTU == 0 {
+		c.MTU = up.mtu
+	}
+	file, limited, err := openSocket(c, up.index)
+	if err != nil {
+		return nil, err
+	}
+	p := &Packet{name: c.Interface, mtu: c.MTU, file: file}
+	p.offloads = Offloads{Opener: "packet", Checksum: true, TSO4: true, TSO6: true, USO: kernelHasUSO(), Queues: 1, Fallback: limited}
+	if limited != "" {
+		p.super.note(limited)
+	}
+	p.super.max.Store(MaxSuperLen)
+	p.rd.init(p.readBatch)
+	p.wr.init(p.writeBatch, p.writeScattered)
+	if p.raw, err = file.SyscallConn(); err == nil && c.Gateway.IsValid() {
+		p.next, err = findNextHop(up, c.Gateway)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// MTU returns the fabric's MTU in bytes.
+func (p *Packet) MTU() int { return p.mtu }
+
+// MaxSuper implements the package's MaxSuper.
+func (p *Packet) MaxSuper() int { return int(p.super.max.Load()) }
+
+// Offloads implements the package's Offloads.
+func (p *Packet) Offloads() Offloads { return p.super.fill(p.offloads) }
+
+// Drops returns how many packets were lost: not taken by the kernel for
+// sending, or written without a gateway; not received for want of room in the
+// receive buffer; too long for the buffer they were to be read into, malformed.
+func (p *Packet) Drops() uint64 {
+	p.collect()
+	return p.drops.Load() + p.kernelDrops.Load()
+}
+
+// collect adds what the kernel has counted since the last time.
+func (p *Packet) collect() {
+	// An error means that the socket is closed; what was counted stays.
+	_ = p.raw.Control(func(fd uintptr) {
+		if s, err := unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+			p.kernelDrops.Add(uint64(s.Drops))
+		}
+	})
+}
+
+// Resolve asks for the gateway's MAC address at once, which is otherwise done
+// every few seconds. It waits for at most three seconds.
+func (p *Packet) Resolve() error {
+	if p.next == nil {
+		return nil
+	}
+	if err := p.next.resolve(); err != nil {
+		return fmt.Errorf("packet %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// Close closes the socket and unblocks Read. It may be called more than once.
+func (p *Packet) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	p.collect()
+	if p.next != nil {
+		p.next.close()
+	}
+	if err := p.file.Close(); err != nil {
+		return fmt.Errorf("packet %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// closedOr is net.ErrClosed in place of whatever else Close has caused.
+func (p *Packet) closedOr(err error) error {
+	if err != nil && p.closed.Load() {
+		return net.ErrClosed
+	}
+	return err
+}
+
+// errGone: the interface of the socket has been removed.
+var errGone = errors.New("the interface is gone: open the device again when it is back")

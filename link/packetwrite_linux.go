@@ -1,0 +1,199 @@
+package link
+
+import (
+	"encoding/binary"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// packetWriter is a call of Write, WriteSuper or WriteParts in progress.
+type packetWriter struct {
+	mu        sync.Mutex
+	batched   func(fd uintptr) (done bool)
+	scattered func(fd uintptr) (done bool)
+	// send is the system call; tests put others in its place.
+	send func(b *batch, fd uintptr, first, end int) (n int, errno unix.Errno)
+	batch
+	bufs   [][]byte
+	offset int
+	super  bool // packets are preceded by a VnetHeader
+	n      int
+	gso    [batchLen]bool
+	parts  []unix.Iovec
+}
+
+func (w *packetWriter) init(batched, scattered func(uintptr) bool) {
+	w.batched, w.scattered = batched, scattered
+	w.send = func(b *batch, fd uintptr, first, end int) (int, unix.Errno) {
+		return b.call(unix.SYS_SENDMMSG, fd, first, end)
+	}
+	w.batch.init()
+}
+
+// Write implements the package's Write, a system call for up to 64 packets.
+func (p *Packet) Write(bufs [][]byte, offset int) (n int, err error) {
+	return p.write(bufs, offset, false)
+}
+
+// WriteSuper implements the package's WriteSuper, a system call for up to 64
+// packets.
+func (p *Packet) WriteSuper(bufs [][]byte, offset int) (n int, err error) {
+	if offset < SuperHeadroom {
+		return 0, errHeadroom
+	}
+	return p.write(bufs, offset, true)
+}
+
+func (p *Packet) write(bufs [][]byte, offset int, super bool) (n int, err error) {
+	w := &p.wr
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bufs, w.offset, w.super, w.n = bufs, offset, super, 0
+	err = p.raw.Write(w.batched)
+	w.bufs = nil
+	w.release(len(bufs))
+	p.drops.Add(uint64(len(bufs) - w.n))
+	return w.n, p.closedOr(err)
+}
+
+// WriteParts implements the package's WriteParts, by one system call.
+func (p *Packet) WriteParts(parts [][]byte) error {
+	if !validParts(parts) {
+		return errParts
+	}
+	w := &p.wr
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bufs, w.n = parts, 0
+	err := p.raw.Write(w.scattered)
+	w.bufs = nil
+	clear(w.parts)
+	p.drops.Add(uint64(1 - w.n))
+	return p.closedOr(err)
+}
+
+func (p *Packet) writeBatch(fd uintptr) (done bool) {
+	w := &p.wr
+	macs, ok := p.macs()
+	if !ok {
+		return true
+	}
+	filled := 0
+	for _, b := range w.bufs {
+		if filled == batchLen {
+			p.flush(fd, filled)
+			filled = 0
+		}
+		if w.frame(filled, b, macs) {
+			filled++
+		}
+	}
+	p.flush(fd, filled)
+	return true
+}
+
+// frame makes b packet i of the batch, and returns false if that is malformed.
+func (w *packetWriter) frame(i int, b []byte, macs [12]byte) bool {
+	if len(b) <= w.offset {
+		return false
+	}
+	var h VnetHeader
+	if w.super {
+		h = ParseVnetHeader((*[VnetHeaderLen]byte)(b[w.offset-VnetHeaderLen:]))
+	}
+	packet := b[w.offset:]
+	if !header(&w.hdrs[i], h, packet, len(packet), macs) {
+		return false
+	}
+	w.gso[i] = h.GSO()
+	w.packet(i, packet)
+	return true
+}
+
+// header puts before a packet of size bytes, the first of which are in packet,
+// what the kernel wants there.
+func header(to *[frameHeaderLen]byte, h VnetHeader, packet []byte, size int, macs [12]byte) bool {
+	if h.Check(size) != nil {
+		return false
+	}
+	var ethertype uint16
+	switch packet[0] >> 4 {
+	case 4:
+		ethertype = unix.ETH_P_IP
+	case 6:
+		ethertype = unix.ETH_P_IPV6
+	default:
+		return false
+	}
+	h.shift(ethernetLen).Put((*[VnetHeaderLen]byte)(to[:]))
+	copy(to[VnetHeaderLen:], macs[:])
+	binary.BigEndian.PutUint16(to[VnetHeaderLen+12:], ethertype)
+	return true
+}
+
+// flush sends the batch. A packet that the kernel does not take is left out.
+func (p *Packet) flush(fd uintptr, filled int) {
+	w := &p.wr
+	for first := 0; first < filled; {
+		n, errno := w.send(&w.batch, fd, first, filled)
+		w.n += n
+		first += n
+		if errno != 0 && errno != unix.EINTR {
+			p.failed(errno, w.gso[first])
+			first++
+		}
+	}
+}
+
+// failed says what an error in sending means. Those that a full queue makes
+// (EAGAIN, ENOBUFS) are plain drops.
+func (p *Packet) failed(errno unix.Errno, gso bool) {
+	switch errno {
+	case unix.EINVAL, unix.EIO, unix.EOPNOTSUPP:
+		if gso {
+			p.super.refuse(errno)
+		}
+	}
+}
+
+func (p *Packet) writeScattered(fd uintptr) (done bool) {
+	w := &p.wr
+	macs, ok := p.macs()
+	first := w.bufs[0]
+	h := ParseVnetHeader((*[VnetHeaderLen]byte)(first))
+	size := partsLen(w.bufs) - VnetHeaderLen
+	if !ok || size > MaxSuperLen || !header(&w.hdrs[0], h, first[VnetHeaderLen:], size, macs) {
+		return true
+	}
+	w.parts = append(w.parts[:0], bytesOf(w.hdrs[0][:]), bytesOf(first[VnetHeaderLen:]))
+	for _, b := range w.bufs[1:] {
+		if len(b) > 0 {
+			w.parts = append(w.parts, bytesOf(b))
+		}
+	}
+	msg := unix.Msghdr{Iov: &w.parts[0]}
+	msg.SetIovlen(len(w.parts))
+	for {
+		_, _, errno := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
+		switch errno {
+		case 0:
+			w.n++
+		case unix.EINTR:
+			continue
+		default:
+			p.failed(errno, h.GSO())
+		}
+		return true
+	}
+}
+
+// macs returns the addresses of an Ethernet header, the receiver's first; false
+// without a gateway.
+func (p *Packet) macs() (macs [12]byte, ok bool) {
+	if p.next == nil {
+		return macs, false
+	}
+	return *p.next.macs.Load(), true
+}

@@ -1,0 +1,36 @@
+package link
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// super is whether a device may be given super-segments. It ends for good with
+// the first that the kernel refuses: offloads break at run time, by a driver, a
+// kernel or a program in the path, and a device that went on would lose every
+// one of them. Any goroutine may use it.
+type super struct {
+	max     atomic.Int32
+	refused atomic.Uint64
+	why     atomic.Pointer[string]
+}
+
+// note records why less was got than asked for; the first reason stays.
+func (s *super) note(why string) { s.why.CompareAndSwap(nil, &why) }
+
+func (s *super) refuse(errno unix.Errno) {
+	s.refused.Add(1)
+	if s.max.Swap(0) > 0 {
+		s.note(fmt.Sprintf("the kernel refused a super-segment: %v; sending packets one by one from now on", errno))
+	}
+}
+
+func (s *super) fill(o Offloads) Offloads {
+	o.Refused = s.refused.Load()
+	if why := s.why.Load(); why != nil {
+		o.Fallback = *why
+	}
+	return o
+}

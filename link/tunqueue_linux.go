@@ -1,0 +1,77 @@
+package link
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// TUNQueue is one queue of a TUN interface. Any number of goroutines may use
+// it; one at a time reads, one at a time writes.
+type TUNQueue struct {
+	tun    *TUN
+	file   *os.File
+	raw    syscall.RawConn
+	vnet   bool // packets are preceded by a VnetHeader
+	rd     tunReader
+	wr     tunWriter
+	drops  atomic.Uint64
+	closed atomic.Bool
+}
+
+func newTUNQueue(t *TUN, file *os.File, vnet bool) (*TUNQueue, error) {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	q := &TUNQueue{tun: t, file: file, raw: raw, vnet: vnet}
+	// Made here and not in each call, where they would be allocated.
+	q.rd.op = q.readBatch
+	q.wr.batch, q.wr.scattered, q.wr.writev = q.writeBatch, q.writeScattered, writev
+	return q, nil
+}
+
+// MTU returns the fabric's MTU in bytes.
+func (q *TUNQueue) MTU() int { return q.tun.mtu }
+
+// MaxSuper implements the package's MaxSuper; all queues have the same.
+func (q *TUNQueue) MaxSuper() int { return q.tun.MaxSuper() }
+
+// Offloads implements the package's Offloads; all queues have the same.
+func (q *TUNQueue) Offloads() Offloads { return q.tun.Offloads() }
+
+// Drops returns how many packets were lost here: refused by the kernel, too
+// long for the buffer they were to be read into, or malformed.
+func (q *TUNQueue) Drops() uint64 { return q.drops.Load() }
+
+// Close gives the queue back, whose flows go to the others, and unblocks Read.
+// With the last queue goes the interface; TUN.Close is still due. It may be
+// called more than once.
+func (q *TUNQueue) Close() error {
+	if q.closed.Swap(true) {
+		return nil
+	}
+	if err := q.file.Close(); err != nil {
+		return fmt.Errorf("tun %s: %w", q.tun.name, err)
+	}
+	return nil
+}
+
+// closedOr is net.ErrClosed in place of whatever else Close has caused.
+func (q *TUNQueue) closedOr(err error) error {
+	if err != nil && q.closed.Load() {
+		return net.ErrClosed
+	}
+	return err
+}
+
+// bytesOf returns an iovec of b, which must not be empty.
+func bytesOf(b []byte) unix.Iovec {
+	v := unix.Iovec{Base: &b[0]}
+	v.SetLen(len(b))
+	return v
+}

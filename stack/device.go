@@ -1,0 +1,33 @@
+package stack
+
+// Device is the network below a Host; package link has implementations and
+// describes the methods.
+type Device interface {
+	Read(bufs [][]byte, sizes []int, offset int) (n int, err error)
+	Write(bufs [][]byte, offset int) (n int, err error)
+	MTU() int
+	Close() error
+}
+
+// SuperDevice is what a Device has besides if it carries super-segments: TCP
+// segments of one flow in one packet of up to 64 KB, which the kernel cuts, or
+// has merged. Directly before each packet stands a virtio_net_hdr of 10 bytes
+// that says so, see link.VnetHeader; offset is at least
+// link.SuperHeadroom. What the
+// methods share with those of Device, they mean alike.
+type SuperDevice interface {
+	// MaxSuper is the longest super-segment that may be written, IP headers
+	// included, in bytes; 0 if none may, and it can become 0 at any time.
+	MaxSuper() int
+	ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err error)
+	WriteSuper(bufs [][]byte, offset int) (n int, err error)
+	// WriteParts writes one packet that lies in parts: the first begins with
+	// the virtio_net_hdr and has at least all headers of IP and TCP.
+	WriteParts(parts [][]byte) error
+}
+
+// super returns what a device has besides, nil if nothing.
+func super(d Device) SuperDevice {
+	s, _ := d.(SuperDevice)
+	return s
+}

@@ -1,0 +1,54 @@
+package stack
+
+import (
+	"math/bits"
+
+	"weft/link"
+)
+
+// frame is a packet that a Gateway holds, with what is known of it.
+type frame struct {
+	b    []byte // the packet, in buf behind link.SuperHeadroom
+	buf  []byte
+	mss  int // of a super-segment; 0 if it is none
+	vnet link.VnetHeader
+}
+
+// framePool keeps frames for reuse, by the length of their buffers: powers of two
+// from smallest to superBuffer. There are never more than the resequencer's
+// bounds allow, a batch, and one write.
+type framePool struct {
+	free [bufferClasses][]*frame
+}
+
+const (
+	smallest      = 2048
+	bufferClasses = 6 // 2 KB to 64 KB
+	// keepFree is how many frames of a class wait for reuse at most: enough for
+	// a batch and a burst that was held.
+	keepFree = 256
+)
+
+// class is that of buffers for so many bytes.
+func class(size int) int {
+	return max(bits.Len(uint(size-1))-bits.Len(smallest-1), 0)
+}
+
+// get returns a frame with a buffer of at least so many bytes, at most
+// superBuffer.
+func (p *framePool) get(size int) *frame {
+	c := class(size)
+	if last := len(p.free[c]) - 1; last >= 0 {
+		f := p.free[c][last]
+		p.free[c] = p.free[c][:last]
+		return f
+	}
+	return &frame{buf: make([]byte, smallest<<c)}
+}
+
+func (p *framePool) put(f *frame) {
+	f.b = nil
+	if c := class(len(f.buf)); len(p.free[c]) < keepFree {
+		p.free[c] = append(p.free[c], f)
+	}
+}

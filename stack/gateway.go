@@ -1,0 +1,220 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+
+	"weft/flowcell"
+	"weft/link"
+	"weft/policy"
+	"weft/resequencer"
+	"weft/topology"
+)
+
+// GatewayDevice is what a Gateway reads and writes: a Device that carries
+// super-segments, too.
+type GatewayDevice interface {
+	Device
+	SuperDevice
+}
+
+// GatewayConfig is what NewGateway needs. NewGateway copies it.
+type GatewayConfig struct {
+	// Address is the IPv4 address of the host's own kernel in Topology. Required.
+	Address netip.Addr
+	// Topology is the fabric as it stands; SetTopology replaces it. Required.
+	Topology *topology.Topology
+	// Policy and PolicyOptions are those of Config.
+	Policy        string
+	PolicyOptions policy.Options
+	// Resequencer restores the order of incoming TCP.
+	Resequencer resequencer.Config
+	// Seed is that of Config.
+	Seed uint64
+	// Programs is the TUN into which the kernel routes what programs send. What
+	// is to leave the host is written back to it, for the uplink's program to
+	// encapsulate (fabric.AttachOffload), and what has come for programs is
+	// written to it, too. Required; the Gateway owns it from a successful
+	// NewGateway on and closes it.
+	Programs GatewayDevice
+	// Fabric is where packets from the fabric for Address are read, a packet
+	// socket on the uplink; fabric.AttachSteer keeps them from the kernel. nil if
+	// the kernel is to receive without a resequencer. Owned as Programs is.
+	Fabric GatewayDevice
+}
+
+// Gateway sprays the TCP of the host's own kernel, and puts in order what comes
+// for it. It knows nothing of connections: they are the kernel's, and survive
+// it. It is safe for concurrent use.
+type Gateway struct {
+	config  Config
+	seed    uint64
+	devices []Device
+	egress  *egress
+	ingress *ingress[*frame] // nil if there is no Fabric
+	inward  *inward
+
+	closing sync.Once
+	reading sync.WaitGroup
+	done    chan struct{}
+
+	mu     sync.Mutex
+	failed error
+}
+
+// NewGateway starts a Gateway. On error nothing is left running and the devices
+// stay open.
+func NewGateway(c GatewayConfig) (*Gateway, error) {
+	if c.Programs == nil {
+		return nil, errors.New("stack: GatewayConfig.Programs is missing: link.OpenTUN opens one")
+	}
+	host := Config{
+		Address: c.Address, Topology: c.Topology, Device: c.Programs, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
+		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, UplinkEncapsulates: true,
+	}
+	pol, err := host.validate()
+	if err != nil {
+		return nil, err
+	}
+	seed := c.Seed
+	for seed == 0 {
+		seed = rand.Uint64()
+	}
+	if host.Resequencer.Seed == 0 {
+		host.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
+	}
+	g := &Gateway{config: host, seed: seed, devices: []Device{c.Programs}, egress: newEgress(host, pol, nil, seed), done: make(chan struct{})}
+	if c.Fabric != nil {
+		g.devices = append(g.devices, c.Fabric)
+		g.inward = newInward(c.Programs)
+		g.ingress = newIngress(newSuperSource(c.Fabric), g.inward, host.Resequencer, newRealClock())
+		self := flowcell.AddressFrom(host.Address)
+		g.ingress.accepts = func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self }
+		g.reading.Go(func() { g.ingress.run(g.fail) })
+	}
+	g.reading.Go(func() { g.forward(c.Programs) })
+	return g, nil
+}
+
+// forward sends what programs send until the device is closed.
+func (g *Gateway) forward(dev SuperDevice) {
+	bufs, sizes := make([][]byte, superBatch), make([]int, superBatch)
+	for i := range bufs {
+		bufs[i] = make([]byte, link.SuperHeadroom+link.MaxSuperLen)
+	}
+	for {
+		n, err := dev.ReadSuper(bufs, sizes, link.SuperHeadroom)
+		g.egress.forward(bufs[:n], sizes)
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				g.fail(err)
+			}
+			return
+		}
+	}
+}
+
+// forward sends packets that a SuperDevice has read. They are the egress's to
+// write to until it returns.
+func (e *egress) forward(bufs [][]byte, sizes []int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	for i, buf := range bufs {
+		h := link.ParseVnetHeader((*[link.VnetHeaderLen]byte)(buf[link.SuperHeadroom-link.VnetHeaderLen:]))
+		if !e.out.fromDevice(h, buf[link.SuperHeadroom:link.SuperHeadroom+sizes[i]]) {
+			e.stats.Malformed++
+			continue
+		}
+		e.transmit(&e.out, now)
+	}
+	e.flush()
+}
+
+// SetTopology makes the Gateway spread later packets over the live paths of t,
+// which must contain its address.
+func (g *Gateway) SetTopology(t *topology.Topology) error {
+	if t == nil {
+		return errors.New("stack: SetTopology: no topology")
+	}
+	if id, ok := t.ByAddr(g.config.Address); !ok || int(id) >= t.NumHosts() {
+		return fmt.Errorf("stack: SetTopology: %v is no host of %v", g.config.Address, t)
+	}
+	g.egress.setTopology(t)
+	return nil
+}
+
+// SetPolicy makes later packets take paths by another policy, as Config.Policy
+// and Config.PolicyOptions say.
+func (g *Gateway) SetPolicy(name string, o policy.Options) error {
+	c := g.config
+	c.Policy, c.PolicyOptions = name, o
+	p, err := c.validate()
+	if err != nil {
+		return err
+	}
+	g.egress.setPolicy(p)
+	return nil
+}
+
+// GatewayStats is a snapshot of a Gateway's counters, all since NewGateway.
+type GatewayStats struct {
+	Egress      EgressStats
+	Ingress     IngressStats
+	Paths       []PathStats // of packets that the Gateway has encapsulated itself
+	Resequencer resequencer.Stats
+	Tunnel      TunnelStats // zero without one
+	// Refused counts packets that the kernel did not take back.
+	Refused uint64
+}
+
+// Stats returns the Gateway's counters.
+func (g *Gateway) Stats() (s GatewayStats) {
+	s.Egress, s.Paths = g.egress.snapshot()
+	if g.ingress != nil {
+		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.snapshot()
+		g.ingress.mu.Lock()
+		s.Refused = g.inward.drops
+		g.ingress.mu.Unlock()
+	}
+	return s
+}
+
+// Close delivers what is held and closes the devices. The host's connections
+// stay; the routes into Programs must have been taken away before, or what is
+// sent meanwhile is lost. Close may be called more than once.
+func (g *Gateway) Close() (err error) {
+	g.closing.Do(func() {
+		if g.ingress != nil { // first its source, so that the rest can be delivered
+			err = g.devices[1].Close()
+			g.ingress.close()
+		}
+		err = errors.Join(err, g.devices[0].Close())
+		g.reading.Wait()
+		close(g.done)
+	})
+	return err
+}
+
+func (g *Gateway) fail(err error) {
+	g.mu.Lock()
+	if g.failed == nil {
+		g.failed = fmt.Errorf("device failed: %w", err)
+	}
+	g.mu.Unlock()
+	go g.Close()
+}
+
+// Done is closed when the Gateway has ended.
+func (g *Gateway) Done() <-chan struct{} { return g.done }
+
+// Err is why a device failed, with which the Gateway ends; nil while they work.
+func (g *Gateway) Err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failed
+}

@@ -1,0 +1,97 @@
+package stack
+
+import (
+	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"weft/flowcell"
+	"weft/internal/checksum"
+	"weft/link"
+)
+
+// outgoing is a packet on its way out, wherever it comes from.
+type outgoing struct {
+	parts [][]byte // of the packet, read only; the first has all headers
+	size  int      // bytes of all parts
+	// mss is the payload of each segment of a super-segment; 0 if it is none.
+	mss int
+	// partial says that a checksum remains to be completed: that of everything
+	// behind the first csumStart bytes, of which the field, csumAt bytes further
+	// on, has the pseudo-header's.
+	partial           bool
+	csumStart, csumAt uint16
+}
+
+// segments is how many packets the payload makes.
+func (o *outgoing) segments(payload int) int {
+	if o.mss == 0 || payload <= o.mss {
+		return 1
+	}
+	return (payload + o.mss - 1) / o.mss
+}
+
+// fromNetstack makes o a packet of netstack's, using the space of o.parts.
+func (o *outgoing) fromNetstack(p *gstack.PacketBuffer) {
+	o.parts, o.size = o.parts[:0], p.Size()
+	views, skip := p.AsViewList()
+	for v := views.Front(); v != nil; v = v.Next() {
+		s := v.AsSlice()
+		if skip >= len(s) {
+			skip -= len(s)
+			continue
+		}
+		o.parts = append(o.parts, s[skip:])
+		skip = 0
+	}
+	g := &p.GSOOptions
+	o.mss, o.partial = 0, false
+	if g.Type == gstack.GSONone {
+		return
+	}
+	o.partial, o.csumStart, o.csumAt = g.NeedsCsum, g.L3HdrLen, g.CsumOffset
+	if p.Data().Size() > int(g.MSS) {
+		o.mss = int(g.MSS)
+	}
+}
+
+// fromDevice makes o a packet that a SuperDevice has read, with its header;
+// false if that is not one that makes sense.
+func (o *outgoing) fromDevice(h link.VnetHeader, packet []byte) bool {
+	if h.Check(len(packet)) != nil {
+		return false
+	}
+	o.parts, o.size = append(o.parts[:0], packet), len(packet)
+	o.mss = 0
+	if h.GSO() {
+		o.mss = int(h.GSOSize)
+	}
+	o.partial = h.Flags&link.VnetNeedsCsum != 0
+	o.csumStart, o.csumAt = h.CsumStart, h.CsumOffset
+	return true
+}
+
+// vnet is the header for a device that takes o as it is.
+func (o *outgoing) vnet(pkt *flowcell.Packet) (h link.VnetHeader) {
+	if o.partial {
+		h.Flags = link.VnetNeedsCsum
+		h.CsumStart, h.CsumOffset = o.csumStart, o.csumAt
+	}
+	if o.mss != 0 {
+		h.GSOType = link.VnetGSOTCPv4
+		if o.parts[0][0]>>4 == 6 {
+			h.GSOType = link.VnetGSOTCPv6
+		}
+		if pkt.Flags&flowcell.FlagCWR != 0 {
+			h.GSOType |= link.VnetGSOECN
+		}
+		h.GSOSize = uint16(o.mss)
+		h.HdrLen = uint16(pkt.Length - int(pkt.Payload))
+	}
+	return h
+}
+
+// complete computes a checksum that was partial.
+func complete(packet []byte, start, at int) {
+	field := start + at
+	sum := ^checksum.Fold(checksum.Sum(packet[start:], 0))
+	packet[field], packet[field+1] = byte(sum>>8), byte(sum)
+}

@@ -1,0 +1,93 @@
+package stack
+
+import (
+	"time"
+
+	"weft/flowcell"
+	"weft/gso"
+	"weft/link"
+)
+
+// whole sends a super-segment as it is: one decision, one write. The payload is
+// not copied.
+func (e *egress) whole(o *outgoing, pair *pair, pkt *flowcell.Packet, now time.Duration) {
+	n := pkt.Length - int(pkt.Payload)
+	if n > maxHeaders || n > len(o.parts[0]) {
+		e.stats.Malformed++
+		return
+	}
+	segments := o.segments(int(pkt.Payload))
+	c, ok := e.course(pair, pkt, segments, now)
+	if !ok {
+		return
+	}
+	e.flush() // what came before stays before
+	o.vnet(pkt).Put((*[link.VnetHeaderLen]byte)(e.head[:]))
+	head := e.head[:link.VnetHeaderLen+copy(e.head[link.VnetHeaderLen:], o.parts[0][:n])]
+	if c.via != nil {
+		e.stats.Encapsulated++
+		if c.numbered {
+			c.number.Stamp(head[link.VnetHeaderLen:])
+		}
+	}
+	e.parts = append(e.parts[:0], head)
+	if rest := o.parts[0][n:]; len(rest) > 0 {
+		e.parts = append(e.parts, rest)
+	}
+	e.parts = append(e.parts, o.parts[1:]...)
+	if err := e.super.WriteParts(e.parts); err != nil {
+		e.stats.DeviceDrops++
+	} else {
+		e.stats.Packets++
+		e.stats.Supers++
+	}
+	clear(e.parts)
+}
+
+// segment cuts a super-segment for whom does not take it whole, or because the
+// policy has each packet take another path.
+func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time.Duration) {
+	checksum := gso.Complete
+	if e.super != nil {
+		checksum = gso.Partial
+	}
+	if err := e.segmenter.Start(o.parts, o.mss, checksum); err != nil {
+		e.stats.Malformed++
+		return
+	}
+	each := !pair.direct && e.paths.policy.Unit.Kind == flowcell.UnitPacket
+	left := e.segmenter.Left()
+	segment := outgoing{partial: e.super != nil, csumStart: uint16(e.segmenter.IPHeaderLen()), csumAt: tcpChecksumAt}
+	var c course
+	for i := 0; i < left; i++ {
+		var ok bool
+		switch {
+		case each:
+			c, ok = e.course(pair, pkt, 1, now)
+		case i == 0:
+			c, ok = e.course(pair, pkt, left, now)
+		case e.paths.policy.Unit.Numbers():
+			c.number++
+		case c.numbered:
+			c.number = pair.counted()
+		}
+		if !ok && (each || i == 0) {
+			return
+		}
+		buf := e.bufs[len(e.views)]
+		n := e.segmenter.Next(buf[headroom:])
+		if n == 0 {
+			e.stats.TooLong++
+			return
+		}
+		if out := e.encapsulate(buf[link.SuperHeadroom:headroom+n], c); out != nil {
+			e.put(buf, headroom+n-len(out), headroom+n, &segment)
+		}
+	}
+}
+
+// Where the checksums are in the transport headers.
+const (
+	tcpChecksumAt = 16
+	udpChecksumAt = 6
+)

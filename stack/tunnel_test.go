@@ -1,0 +1,289 @@
+package stack
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/encap"
+	"weft/flowcell"
+	"weft/link"
+)
+
+var tunnelAddrs = []netip.Addr{netip.MustParseAddr("10.200.0.1"), netip.MustParseAddr("10.200.0.2")}
+
+// tunnelHosts are two Hosts of an ordinary user on the loopback interface.
+func tunnelHosts(t testing.TB, policy string, change func(i int, c *Config)) (a, b *Host) {
+	t.Helper()
+	var under [2]*link.UDP
+	for i := range under {
+		u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		under[i] = u
+	}
+	var hosts [2]*Host
+	for i := range hosts {
+		c := Config{Address: tunnelAddrs[i], Policy: policy, Seed: uint64(i + 1), Tunnel: &Tunnel{
+			Underlay: under[i], Name: string(rune('a' + i)),
+			Peers: []Peer{{Name: string(rune('b' - i)), Endpoint: under[1-i].LocalAddr(), Prefixes: []netip.Prefix{netip.PrefixFrom(tunnelAddrs[1-i], 32)}}},
+		}}
+		change(i, &c)
+		h, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { h.Close() })
+		hosts[i] = h
+	}
+	return hosts[0], hosts[1]
+}
+
+func key(id uint8) *encap.UDPKey { return &encap.UDPKey{ID: id, Secret: [32]byte{id, 1}} }
+
+func TestTunnel_transfers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(int, *Config)
+	}{
+		{"presto", func(int, *Config) {}},
+		{"drb", func(int, *Config) {}},
+		{"ecmp", func(int, *Config) {}},
+		{"letflow", func(int, *Config) {}},
+		{"presto", func(_ int, c *Config) { c.Tunnel.Peers[0].Key = key(1) }},
+		{"drb", func(_ int, c *Config) { c.Tunnel.Peers[0].Key = key(1) }},
+		{"presto", func(_ int, c *Config) { c.Tunnel.ZeroChecksum = true }},
+	} {
+		a, b := tunnelHosts(t, c.name, c.change)
+		transferHashed(t, a, b, 10e6, func(int) {})
+		out, in := a.Stats(), b.Stats()
+		paths := 0
+		for _, p := range out.Paths {
+			if p.Packets > 100 {
+				paths++
+			}
+		}
+		if many := c.name != "ecmp" && c.name != "letflow"; many != (paths == 8) || !many && paths > 1 && c.name == "ecmp" {
+			t.Errorf("%s: by %d paths: %+v", c.name, paths, out.Paths)
+		}
+		if in.Tunnel.Datagrams < 7000 || in.Tunnel.Malformed+in.Tunnel.Forged+in.Tunnel.Replayed+in.Tunnel.UnknownPeer+in.Tunnel.BadChecksum > 0 {
+			t.Errorf("%s: %+v", c.name, in.Tunnel)
+		}
+		if c.name == "presto" && (in.Ingress.Supers < 100 || in.Resequencer.FlowsNumbered == 0) {
+			t.Errorf("%+v\n%+v", in.Ingress, in.Resequencer)
+		}
+		if out.Egress.Supers < 50 {
+			t.Errorf("%s: %+v", c.name, out.Egress)
+		}
+	}
+}
+
+// Datagrams that are sprayed come in order, for the header counts them.
+func TestTunnel_datagramsInOrder(t *testing.T) {
+	a, b := tunnelHosts(t, "drb", func(_ int, c *Config) { c.SprayDatagrams = true })
+	to, err := b.ListenPacket("udp", b.Address().String()+":7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := a.ListenPacket("udp", a.Address().String()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 200
+	go func() {
+		for i := range n {
+			from.WriteTo([]byte{byte(i)}, to.LocalAddr())
+			if i%16 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	buf := make([]byte, 100)
+	to.SetReadDeadline(time.Now().Add(10 * time.Second))
+	for i := range n {
+		k, _, err := to.ReadFrom(buf)
+		if err != nil || k != 1 || buf[0] != byte(i) {
+			t.Fatalf("datagram %d: % x, %v", i, buf[:k], err)
+		}
+	}
+	used := 0
+	for _, p := range a.Stats().Paths {
+		if p.Packets > 0 {
+			used++
+		}
+	}
+	if used != 8 {
+		t.Errorf("%d paths carried datagrams", used)
+	}
+	if s := b.Stats().Resequencer; s.InOrder+s.Filled < n {
+		t.Errorf("the resequencer has not seen them: %+v", s)
+	}
+}
+
+// Keys roll over without a connection noticing; a peer without the key gets
+// nothing through.
+func TestTunnel_keys(t *testing.T) {
+	a, b := tunnelHosts(t, "presto", func(i int, c *Config) {
+		c.Tunnel.Peers[0].Key = key(1)
+		if i == 1 { // has rolled over already, and still accepts the old one
+			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Previous = key(2), key(1)
+		} else {
+			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Previous = key(1), key(2)
+		}
+	})
+	transferHashed(t, a, b, 1e6, func(int) {})
+
+	for name, change := range map[string]func(i int, c *Config){
+		"another key": func(i int, c *Config) { c.Tunnel.Peers[0].Key = key(uint8(3 + i)) },
+		"one without": func(i int, c *Config) {
+			if i == 1 {
+				c.Tunnel.Peers[0].Key = key(1)
+			}
+		},
+	} {
+		a, b := tunnelHosts(t, "presto", change)
+		if _, err := a.DialContext(ctxWithTimeout(t), "tcp", b.Address().String()+":9"); !errors.Is(err, os.ErrDeadlineExceeded) && !strings.Contains(err.Error(), "i/o timeout") && !strings.Contains(err.Error(), "deadline") {
+			t.Errorf("%s: dialling ends with %v", name, err)
+		}
+		if s := b.Stats().Tunnel; s.Forged == 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// What an unknown peer sends, or a known one for somebody else, is counted and
+// forgotten.
+func TestTunnel_onlyKnownPeers(t *testing.T) {
+	_, b := tunnelHosts(t, "presto", func(i int, c *Config) {
+		if i == 1 {
+			c.Tunnel.Peers[0].Endpoint = netip.MustParseAddrPort("127.0.0.9:4000") // but it sends from 127.0.0.1
+		}
+	})
+	u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	to := b.below.(*link.UDP).LocalAddr()
+	inner := dataPacket(1, 10)
+	for _, src := range []netip.Addr{tunnelAddrs[0], netip.MustParseAddr("10.9.9.9")} {
+		p := append(make([]byte, encap.UDPOverhead), inner...)
+		encap.PutUDP(p, encap.UDPHeader{})
+		a := src.As4()
+		copy(p[encap.UDPOverhead+12:], a[:])
+		if err := u.Send(0, to, 0, [][]byte{p}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.Send(0, to, 0, [][]byte{{1, 2, 3}}, 0)
+	for range 200 {
+		if s := b.Stats().Tunnel; s.Datagrams == 3 {
+			if s.UnknownPeer != 3 {
+				t.Errorf("%+v", s)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%+v", b.Stats().Tunnel)
+}
+
+func TestNew_rejectsBadTunnels(t *testing.T) {
+	u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	peer := Peer{Endpoint: netip.MustParseAddrPort("127.0.0.1:4000"), Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	for want, change := range map[string]func(c *Config){
+		"Tunnel.Underlay":          func(c *Config) { c.Tunnel.Underlay = nil },
+		"Topology":                 func(c *Config) { c.Topology = fatTree },
+		"Address":                  func(c *Config) { c.Address = netip.MustParseAddr("fd00::1") },
+		"Peers[0].Endpoint":        func(c *Config) { c.Tunnel.Peers[0].Endpoint = netip.AddrPort{} },
+		"Peers[0].Prefixes":        func(c *Config) { c.Tunnel.Peers[0].Prefixes = nil },
+		"10.0.0.0/8 is Peers[0]'s": func(c *Config) { c.Tunnel.Peers = append(c.Tunnel.Peers, peer) },
+		"Peers[0]: encap":          func(c *Config) { c.Tunnel.Peers[0].Key = key(1) }, // both ends have no name
+		"Previous":                 func(c *Config) { c.Tunnel.Peers[0].Previous = key(1) },
+		"Clock":                    func(c *Config) { c.Clock = newRealClock() },
+	} {
+		c := Config{Address: tunnelAddrs[0], Tunnel: &Tunnel{Underlay: u, Peers: []Peer{peer}}}
+		change(&c)
+		if h, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; does not name %s", err, want)
+			if h != nil {
+				h.Close()
+			}
+		}
+	}
+}
+
+// train is an Underlay that gives one train to read.
+type train struct {
+	Underlay
+	b   []byte
+	seg int
+}
+
+func (u *train) Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip.AddrPort) (int, error) {
+	sizes[0], segs[0], tos[0] = copy(bufs[0], u.b), u.seg, 0
+	from[0] = netip.MustParseAddrPort("192.0.2.1:99")
+	return 1, nil
+}
+
+// Whatever is in a train: nothing is lost but what is refused, nothing is made
+// up, and what is merged can be cut again.
+func FuzzTunnelSource(f *testing.F) {
+	datagram := func(seq uint32, payload int) []byte {
+		p := dataPacket(1, payload)
+		p[27] = byte(seq)
+		b := append(make([]byte, encap.UDPOverhead), fixed(p)...)
+		encap.PutUDP(b, encap.UDPHeader{Flowcell: 64, Partial: true})
+		return b
+	}
+	f.Add(append(append(datagram(0, 20), datagram(20, 20)...), datagram(40, 7)...), 72)
+	f.Add(append(append(datagram(0, 20), datagram(90, 20)...), 1, 2, 3), 72)
+	f.Add([]byte{0x12}, 1)
+	tun, err := newTunnel(Tunnel{Peers: []Peer{{Endpoint: netip.MustParseAddrPort("192.0.2.1:1"), Prefixes: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, seg int) {
+		if len(b) > 65000 {
+			return
+		}
+		s := newTunnelSource(tun)
+		s.Underlay = &train{b: b, seg: max(seg, 1)}
+		bufs := make([][]byte, superBatch)
+		for i := range bufs {
+			bufs[i] = make([]byte, superBuffer)
+		}
+		s.read(bufs)
+		packets, payload := 0, 0
+		for a, ok := s.next(); ok; a, ok = s.next() {
+			if len(a.b) == 0 {
+				t.Fatal("an empty packet")
+			}
+			var pkt flowcell.Packet
+			err := pkt.Parse(a.b)
+			if a.mss > 0 {
+				if err != nil || !pkt.IsTCP() || a.vnet.Check(len(a.b)) != nil {
+					t.Fatalf("%+v, %v", a, err)
+				}
+				packets += (int(pkt.Payload) + a.mss - 1) / a.mss
+			} else {
+				packets++
+			}
+			payload += len(a.b)
+		}
+		if refused := s.stats.Malformed + s.stats.UnknownPeer + s.stats.BadChecksum + s.stats.Forged; uint64(packets)+refused != s.stats.Datagrams {
+			t.Fatalf("%d packets of %+v", packets, s.stats)
+		}
+		if payload > len(b) {
+			t.Fatalf("%d bytes of %d", payload, len(b))
+		}
+	})
+}
