@@ -25,7 +25,7 @@ var lattice = map[string][]string{
 	"weft/resequencer":         {"weft/flowcell"},
 	"weft/resequencer/gro":     {"weft/flowcell"},
 	"weft/link":                {},
-	"weft/fabric":              {"weft/topology"},
+	"weft/fabric":              {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy"},
 	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/internal/checksum"},
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
 	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/link"},

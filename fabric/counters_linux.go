@@ -27,12 +27,12 @@ func readCounters(h *netlink.Handle, ports []string) (*Counters, error) {
 		return nil, err
 	}
 	for _, link := range links {
-		id, err := decapProgram(h, link)
+		id, err := decapFilter.program(h, link)
 		if err != nil {
 			return nil, err
 		}
 		if id != 0 {
-			return programCounters(ebpf.ProgramID(id))
+			return programCounters(id)
 		}
 	}
 	return nil, nil
@@ -51,14 +51,8 @@ func programCounters(id ebpf.ProgramID) (*Counters, error) {
 	defer m.Close()
 	var c Counters
 	// The order of the enum in bpf/decap.c.
-	for i, sum := range []*uint64{&c.Decapsulated, &c.Spoofed, &c.Nested, &c.ECN, &c.Malformed} {
-		var perCPU []uint64
-		if err := m.Lookup(uint32(i), &perCPU); err != nil {
-			return nil, fmt.Errorf("decapsulation counter %d: %w", i, err)
-		}
-		for _, n := range perCPU {
-			*sum += n
-		}
+	if err := sumCounters(m, &c.Decapsulated, &c.Spoofed, &c.Nested, &c.ECN, &c.Malformed); err != nil {
+		return nil, err
 	}
 	return &c, nil
 }

@@ -8,8 +8,9 @@ import (
 
 // frame is a packet that a Gateway holds, with what is known of it.
 type frame struct {
-	b    []byte // the packet, in buf behind link.SuperHeadroom
+	b    []byte // the packet, in buf from at on, where a virtio_net_hdr has room before
 	buf  []byte
+	at   int
 	mss  int // of a super-segment; 0 if it is none
 	vnet link.VnetHeader
 }

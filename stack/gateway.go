@@ -3,6 +3,7 @@ package stack
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -45,6 +46,9 @@ type GatewayConfig struct {
 	// socket on the uplink; fabric.AttachSteer keeps them from the kernel. nil if
 	// the kernel is to receive without a resequencer. Owned as Programs is.
 	Fabric GatewayDevice
+	// Tunnel, in place of Topology and Fabric, carries what programs send in UDP,
+	// whatever the protocol, IPv4 and IPv6. Address is not needed then.
+	Tunnel *Tunnel
 }
 
 // Gateway sprays the TCP of the host's own kernel, and puts in order what comes
@@ -52,8 +56,8 @@ type GatewayConfig struct {
 // it. It is safe for concurrent use.
 type Gateway struct {
 	config  Config
-	seed    uint64
-	devices []Device
+	below   io.Closer // where packets come from; nil if that is nowhere
+	above   io.Closer // Programs
 	egress  *egress
 	ingress *ingress[*frame] // nil if there is no Fabric
 	inward  *inward
@@ -69,16 +73,15 @@ type Gateway struct {
 // NewGateway starts a Gateway. On error nothing is left running and the devices
 // stay open.
 func NewGateway(c GatewayConfig) (*Gateway, error) {
-	if c.Programs == nil {
-		return nil, errors.New("stack: GatewayConfig.Programs is missing: link.OpenTUN opens one")
-	}
-	host := Config{
-		Address: c.Address, Topology: c.Topology, Device: c.Programs, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
-		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, UplinkEncapsulates: true,
-	}
-	pol, err := host.validate()
+	host, pol, err := c.validate()
 	if err != nil {
 		return nil, err
+	}
+	var over *tunnel
+	if c.Tunnel != nil {
+		if over, err = newTunnel(*c.Tunnel); err != nil {
+			return nil, fmt.Errorf("stack: GatewayConfig.Tunnel.%w", err)
+		}
 	}
 	seed := c.Seed
 	for seed == 0 {
@@ -87,17 +90,51 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	if host.Resequencer.Seed == 0 {
 		host.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
 	}
-	g := &Gateway{config: host, seed: seed, devices: []Device{c.Programs}, egress: newEgress(host, pol, nil, seed), done: make(chan struct{})}
-	if c.Fabric != nil {
-		g.devices = append(g.devices, c.Fabric)
-		g.inward = newInward(c.Programs)
-		g.ingress = newIngress(newSuperSource(c.Fabric), g.inward, host.Resequencer, newRealClock())
+	g := &Gateway{config: host, above: c.Programs, egress: newEgress(host, pol, over, seed), done: make(chan struct{})}
+	switch {
+	case c.Tunnel != nil:
+		// That the inner source is the peer's has been checked; the kernel knows
+		// which destinations are its own.
+		g.receive(c, c.Tunnel.Underlay, newTunnelSource(over), func(*flowcell.Packet, []byte) bool { return true })
+	case c.Fabric != nil:
 		self := flowcell.AddressFrom(host.Address)
-		g.ingress.accepts = func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self }
-		g.reading.Go(func() { g.ingress.run(g.fail) })
+		g.receive(c, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
 	}
 	g.reading.Go(func() { g.forward(c.Programs) })
 	return g, nil
+}
+
+// validate returns the configuration of the Host whose half a Gateway is.
+func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
+	host = Config{
+		Address: c.Address.Unmap(), Topology: c.Topology, Device: c.Programs, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
+		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, UplinkEncapsulates: true,
+	}
+	if c.Programs == nil {
+		return host, pol, errors.New("stack: GatewayConfig.Programs is missing: link.OpenTUN opens one")
+	}
+	if c.Tunnel == nil {
+		pol, err = host.validate()
+		return host, pol, err
+	}
+	if c.Topology != nil || c.Fabric != nil {
+		return host, pol, errors.New("stack: GatewayConfig.Tunnel is given, and Topology or Fabric, too: one way to carry packets is enough")
+	}
+	if err := c.Tunnel.validate(); err != nil {
+		return host, pol, fmt.Errorf("stack: GatewayConfig.Tunnel.%w", err)
+	}
+	host.UplinkEncapsulates = false
+	pol, err = host.policy()
+	return host, pol, err
+}
+
+// receive starts to take packets from below to programs.
+func (g *Gateway) receive(c GatewayConfig, below io.Closer, from source, accepts func(*flowcell.Packet, []byte) bool) {
+	g.below = below
+	g.inward = newInward(c.Programs)
+	g.ingress = newIngress(from, g.inward, g.config.Resequencer, newRealClock())
+	g.ingress.accepts = accepts
+	g.reading.Go(func() { g.ingress.run(g.fail) })
 }
 
 // forward sends what programs send until the device is closed.
@@ -141,6 +178,9 @@ func (g *Gateway) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("stack: SetTopology: no topology")
 	}
+	if g.egress.tunnel != nil {
+		return errors.New("stack: SetTopology: a Tunnel has none")
+	}
 	if id, ok := t.ByAddr(g.config.Address); !ok || int(id) >= t.NumHosts() {
 		return fmt.Errorf("stack: SetTopology: %v is no host of %v", g.config.Address, t)
 	}
@@ -153,7 +193,11 @@ func (g *Gateway) SetTopology(t *topology.Topology) error {
 func (g *Gateway) SetPolicy(name string, o policy.Options) error {
 	c := g.config
 	c.Policy, c.PolicyOptions = name, o
-	p, err := c.validate()
+	check := c.validate
+	if g.egress.tunnel != nil {
+		check = c.policy
+	}
+	p, err := check()
 	if err != nil {
 		return err
 	}
@@ -190,10 +234,10 @@ func (g *Gateway) Stats() (s GatewayStats) {
 func (g *Gateway) Close() (err error) {
 	g.closing.Do(func() {
 		if g.ingress != nil { // first its source, so that the rest can be delivered
-			err = g.devices[1].Close()
+			err = g.below.Close()
 			g.ingress.close()
 		}
-		err = errors.Join(err, g.devices[0].Close())
+		err = errors.Join(err, g.above.Close())
 		g.reading.Wait()
 		close(g.done)
 	})

@@ -38,14 +38,16 @@ func (w *inward) buffer(slot, size int) []byte {
 
 func (w *inward) packet(_ *flowcell.Packet, a *arrived) *frame {
 	var f *frame
-	if a.alone && len(a.b) > small { // it begins behind the headroom, as its source reads
+	if a.alone && len(a.b) > small {
 		f = w.slots[a.slot]
-		f.b = a.b
+		f.at = cap(f.buf) - cap(a.b)
 		w.slots[a.slot] = nil
 	} else {
-		f = w.pool.get(link.SuperHeadroom + len(a.b))
-		f.b = f.buf[link.SuperHeadroom:][:copy(f.buf[link.SuperHeadroom:], a.b)]
+		f = w.pool.get(link.VnetHeaderLen + len(a.b))
+		f.at = link.VnetHeaderLen
+		copy(f.buf[f.at:], a.b)
 	}
+	f.b = f.buf[f.at : f.at+len(a.b)]
 	f.mss, f.vnet = a.mss, a.vnet
 	return f
 }
@@ -103,7 +105,7 @@ func (w *inward) write(f *frame) {
 
 // writeParts writes one packet: the first frame, with this header, and w.parts.
 func (w *inward) writeParts(first *frame, h link.VnetHeader) {
-	b := first.buf[link.SuperHeadroom-link.VnetHeaderLen : link.SuperHeadroom+len(first.b)]
+	b := first.buf[first.at-link.VnetHeaderLen : first.at+len(first.b)]
 	h.Put((*[link.VnetHeaderLen]byte)(b))
 	w.parts[0] = b
 	if err := w.dev.WriteParts(w.parts); err != nil {

@@ -1,0 +1,42 @@
+/* What the programs at a host's uplink share. */
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <stddef.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#define PROTO_ICMP 1
+#define PROTO_IPIP 4
+#define PROTO_TCP 6
+
+#define DONT_FRAGMENT bpf_htons(0x4000)
+#define FRAGMENT bpf_htons(0x3fff) /* more fragments, or an offset */
+
+/* linux/ip.h's header has bit-fields that depend on the machine. */
+struct ipv4 {
+	__u8 version_ihl;
+	__u8 tos;
+	__be16 tot_len;
+	__be16 id;
+	__be16 frag_off;
+	__u8 ttl;
+	__u8 protocol;
+	__sum16 check;
+	__be32 saddr;
+	__be32 daddr;
+};
+
+#define IP ETH_HLEN /* where the IP header starts */
+
+static __always_inline int is_ipv4(const struct ipv4 *ip)
+{
+	return ip->version_ihl >> 4 == 4;
+}
+
+/* header_length is in bytes, below 20 in a packet that is no good. */
+static __always_inline __u32 header_length(const struct ipv4 *ip)
+{
+	return (ip->version_ihl & 15) * 4;
+}

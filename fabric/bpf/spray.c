@@ -1,0 +1,252 @@
+// Spraying at a host's uplink: puts an outer header to a bouncing switch
+// (IP-in-IP, RFC 2003) before the packets that this host sends into the fabric.
+//
+// Runs at tc clsact egress of an Ethernet device. It keeps no state: the step
+// in a flow's order of paths is the inner IPv4 ID, which the kernel's TCP
+// advances by one with every segment and a userspace sender of flowcells sets
+// to the flowcell's number (weft/flowcell.Number). Super-segments stay whole.
+
+#include "packet.h"
+
+#define MAX_PATHS 1024 /* fabric.maxPaths; a power of two */
+#define MAX_PREFIXES 65536
+
+/* The order of fabric.OffloadStats. */
+enum { ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, NUM_COUNTERS };
+
+/* How a TCP packet's path is chosen; the order of fabric.sprayMode. */
+enum { BY_NUMBER, BY_HASH, RANDOM };
+
+/* This host's own addresses: the outer source is the inner one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16);
+	__type(key, __be32);
+	__type(value, __u8);
+} own SEC(".maps");
+
+struct prefix {
+	__u32 length;
+	__be32 addr;
+};
+
+/* The paths to a rack. */
+struct group {
+	__u32 n; /* how many steps the order has; 0: cut off */
+	__u32 mode;
+	__u32 shift; /* from an IPv4 ID to a step of the order */
+	__be32 order[MAX_PATHS]; /* addresses of bouncing switches */
+};
+
+struct table {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_PREFIXES);
+	__uint(key_size, sizeof(struct prefix)); /* clang 14 knows no types in an inner map */
+	__uint(value_size, sizeof(struct group));
+};
+
+/* One table, replaced as a whole: a packet sees the old one or the new one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct table);
+} tables SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NUM_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+struct traffic {
+	__u64 packets;
+	__u64 bytes;
+};
+
+/* What went to each bouncing switch. The loader sets the size and puts in the
+ * switches; packets add no entries. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, MAX_PATHS);
+	__type(key, __be32);
+	__type(value, struct traffic);
+} bounces SEC(".maps");
+
+static __always_inline void count(__u32 what, __u64 n)
+{
+	__u64 *c = bpf_map_lookup_elem(&counters, &what);
+
+	if (c)
+		*c += n;
+}
+
+static __always_inline int drop(__u32 why)
+{
+	count(why, 1);
+	return TC_ACT_SHOT;
+}
+
+static __always_inline int pass(__u32 why)
+{
+	count(why, 1);
+	return TC_ACT_UNSPEC;
+}
+
+/* mix is the finaliser of MurmurHash3. */
+static __always_inline __u64 mix(__u64 x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccd;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53;
+	return x ^ x >> 33;
+}
+
+static __always_inline struct group *group_of(__be32 daddr)
+{
+	struct prefix key = { 32, daddr };
+	__u32 zero = 0;
+	void *table = bpf_map_lookup_elem(&tables, &zero);
+
+	return table ? bpf_map_lookup_elem(table, &key) : NULL;
+}
+
+/*
+ * step says which entry of the group's order a packet takes. What is not TCP in
+ * one piece nobody puts back in order: it keeps to one path per pair of hosts,
+ * whatever its ports, since fragments have none. Without DF the ID is not the
+ * sender's to use (RFC 6864).
+ */
+static __always_inline __u32 step(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
+				  const struct group *g)
+{
+	__u64 hash = mix((__u64)bpf_ntohl(ip->saddr) << 32 | bpf_ntohl(ip->daddr));
+	__u32 at = 0;
+	__be32 ports;
+
+	if (ip->protocol == PROTO_TCP && ip->version_ihl == 0x45 && length >= 40 &&
+	    (ip->frag_off & (DONT_FRAGMENT | FRAGMENT)) == DONT_FRAGMENT &&
+	    !bpf_skb_load_bytes(skb, IP + sizeof(*ip), &ports, sizeof(ports))) {
+		if (g->mode == RANDOM)
+			return bpf_get_prandom_u32() % g->n;
+		hash = mix(hash ^ bpf_ntohl(ports));
+		if (g->mode == BY_NUMBER)
+			at = bpf_ntohs(ip->id) >> (g->shift & 15);
+	}
+	return ((__u32)(hash >> 40) + at) % g->n;
+}
+
+/* headers is the length of the headers that each segment gets, IP's included. */
+static __always_inline __u32 headers(struct __sk_buff *skb, const struct ipv4 *ip)
+{
+	__u32 l3 = header_length(ip);
+	__u8 offset;
+
+	if (ip->protocol != PROTO_TCP || bpf_skb_load_bytes(skb, IP + l3 + 12, &offset, sizeof(offset)))
+		return l3 + 8; /* UDP */
+	return l3 + (offset >> 4) * 4;
+}
+
+/*
+ * too_long reports what does not fit with the outer header. Routes of a host
+ * that sprays have an MTU that leaves room for it, so the kernel's TCP does not
+ * make such packets.
+ */
+static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 each)
+{
+	__u32 mtu = 0; /* in: check the packet; out: the device's */
+
+	if (length + sizeof(struct ipv4) > 0xffff)
+		return 1;
+	/* Of a super-segment the kernel would check nothing here. */
+	if (bpf_check_mtu(skb, 0, &mtu, sizeof(struct ipv4), 0) > 0)
+		return 1;
+	return skb->gso_size && mtu && each + skb->gso_size + sizeof(struct ipv4) > mtu;
+}
+
+/* segments is what the device will make of the packet. Super-segments from
+ * userspace come uncounted. */
+static __always_inline __u32 segments(struct __sk_buff *skb, __u32 length, __u32 each)
+{
+	if (!skb->gso_size)
+		return 1;
+	if (skb->gso_segs)
+		return skb->gso_segs;
+	if (length <= each)
+		return 1;
+	return (length - each + skb->gso_size - 1) / skb->gso_size;
+}
+
+/* encapsulate writes what weft/encap.IPIP does, with the inner packet's ID: a
+ * device that cuts super-segments counts on in both headers. */
+static __always_inline int encapsulate(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, __be32 bounce)
+{
+	struct ipv4 outer = {
+		.version_ihl = 0x45,
+		.tos = ip->tos, /* RFC 6040 §4.1, normal mode */
+		.tot_len = bpf_htons(length + sizeof(outer)),
+		.id = ip->id,
+		.frag_off = ip->frag_off & DONT_FRAGMENT,
+		.ttl = 64,
+		.protocol = PROTO_IPIP,
+		.saddr = ip->saddr,
+		.daddr = bounce,
+	};
+	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)&outer, sizeof(outer), 0);
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	outer.check = ~sum;
+	/* The kernel refuses what is in another tunnel of its own already. It
+	 * reaches the other side by the switches' choice of path. */
+	if (bpf_skb_adjust_room(skb, sizeof(outer), BPF_ADJ_ROOM_MAC,
+				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 |
+				BPF_F_ADJ_ROOM_NO_CSUM_RESET))
+		return pass(REFUSED);
+	if (bpf_skb_store_bytes(skb, IP, &outer, sizeof(outer), 0))
+		return drop(MALFORMED);
+	return TC_ACT_OK;
+}
+
+SEC("tc") int weft_spray(struct __sk_buff *skb)
+{
+	struct traffic *t;
+	struct group *g;
+	struct ipv4 ip;
+	__u32 length, each, segs;
+	__be32 bounce;
+	int verdict;
+
+	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip))
+		return TC_ACT_UNSPEC;
+	if (ip.protocol == PROTO_IPIP || !bpf_map_lookup_elem(&own, &ip.saddr))
+		return pass(PASSED);
+	g = group_of(ip.daddr);
+	if (!g)
+		return pass(PASSED);
+	if (!g->n)
+		return drop(NO_PATH);
+	length = bpf_ntohs(ip.tot_len);
+	if (header_length(&ip) < sizeof(ip) || length < header_length(&ip) || length > skb->len - IP)
+		return drop(MALFORMED);
+	each = headers(skb, &ip);
+	if (too_long(skb, length, each))
+		return drop(TOO_LONG);
+	segs = segments(skb, length, each);
+	bounce = g->order[step(skb, &ip, length, g) & (MAX_PATHS - 1)];
+	verdict = encapsulate(skb, &ip, length, bounce);
+	if (verdict != TC_ACT_OK)
+		return verdict;
+	count(ENCAPSULATED, segs);
+	t = bpf_map_lookup_elem(&bounces, &bounce);
+	if (t) {
+		t->packets += segs;
+		t->bytes += length + sizeof(ip) + (segs - 1) * (each + sizeof(ip));
+	}
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,110 @@
+// Steering at a host's uplink: takes away from the kernel what a program reads
+// from a packet socket, so that it is not processed twice.
+//
+// Runs at tc clsact ingress of an Ethernet device, behind the packet sockets,
+// which have seen every packet by then. What is taken here must be exactly what
+// the socket's own filter lets through (fabric.Steer.Filter). When the reader's
+// heartbeat stops the kernel gets everything again: a program that died must
+// not take the host off the network.
+
+#include "packet.h"
+
+#define MAX_ADDRESSES 16 /* fabric.maxSteered */
+#define PACKET_HOST 0 /* linux/if_packet.h: addressed to this device */
+
+/* The bits of fabric.Steered. */
+enum { TCP = 1, EVERYTHING = 2, TUNNEL_ERRORS = 4 };
+
+/* The order of fabric.SteerStats. */
+enum { TAKEN, PASSED_DEAD, NUM_COUNTERS };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_ADDRESSES);
+	__type(key, __be32);
+	__type(value, __u8);
+} steered SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NUM_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+/* Nanoseconds. The loader sets how long a reader may be silent; the reader
+ * writes the time of CLOCK_MONOTONIC, 0 until it reads for the first time. */
+volatile const __u64 patience = 1000000000;
+volatile __u64 heartbeat = 0;
+
+static __always_inline void count(__u32 what, __u64 n)
+{
+	__u64 *c = bpf_map_lookup_elem(&counters, &what);
+
+	if (c)
+		*c += n;
+}
+
+/*
+ * is_tunnel_error reports an ICMP error about an IP-in-IP packet that the error's
+ * receiver sent: a switch complains of an outer header, and no socket of the
+ * kernel's would know what to make of it. at is where the ICMP header starts.
+ */
+static __always_inline int is_tunnel_error(struct __sk_buff *skb, __u32 at, __be32 daddr)
+{
+	struct ipv4 about;
+	__u8 type;
+
+	if (bpf_skb_load_bytes(skb, at, &type, sizeof(type)) ||
+	    bpf_skb_load_bytes(skb, at + 8, &about, sizeof(about)))
+		return 0;
+	/* Destination unreachable, time exceeded, parameter problem. */
+	return (type == 3 || type == 11 || type == 12) && is_ipv4(&about) &&
+	       about.protocol == PROTO_IPIP && about.saddr == daddr;
+}
+
+static __always_inline int wanted(struct __sk_buff *skb)
+{
+	struct ipv4 ip;
+	__be16 type;
+	__u8 *what;
+
+	if (skb->pkt_type != PACKET_HOST || skb->vlan_present)
+		return 0;
+	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type)) ||
+	    type != bpf_htons(ETH_P_IP))
+		return 0;
+	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip) || header_length(&ip) < sizeof(ip))
+		return 0;
+	what = bpf_map_lookup_elem(&steered, &ip.daddr);
+	if (!what || ip.protocol == PROTO_IPIP)
+		return 0;
+	if (*what & EVERYTHING)
+		return 1;
+	if (ip.frag_off & FRAGMENT)
+		return 0;
+	if (ip.protocol == PROTO_TCP)
+		return *what & TCP;
+	if (ip.protocol == PROTO_ICMP && *what & TUNNEL_ERRORS)
+		return is_tunnel_error(skb, IP + header_length(&ip), ip.daddr);
+	return 0;
+}
+
+SEC("tc") int weft_steer(struct __sk_buff *skb)
+{
+	__u64 segs = skb->gso_segs ? skb->gso_segs : 1;
+	__s64 silent;
+
+	if (!wanted(skb))
+		return TC_ACT_UNSPEC;
+	/* Signed: the reader may be a moment ahead of the clock read here. */
+	silent = bpf_ktime_get_ns() - heartbeat;
+	if (silent > (__s64)patience) {
+		count(PASSED_DEAD, segs);
+		return TC_ACT_UNSPEC;
+	}
+	count(TAKEN, segs);
+	return TC_ACT_SHOT;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,154 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// tcFilter is a place among the tc filters of a device's clsact qdisc. A filter
+// there keeps its program, and the program its maps, when the process ends; a
+// later process finds them by the filter's name.
+type tcFilter struct {
+	name     string
+	parent   uint32 // netlink.HANDLE_MIN_INGRESS or HANDLE_MIN_EGRESS
+	priority uint16 // lower ones run first
+}
+
+// The priorities are ones that no other filter is likely to have, so that ours
+// replace none but ours. Steering looks at packets as they came in, as the
+// packet sockets before it did, so it runs before decapsulation.
+var (
+	steerFilter = tcFilter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
+	decapFilter = tcFilter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
+	sprayFilter = tcFilter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
+)
+
+// attach puts a program there, in place of the one that is there.
+func (f tcFilter) attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
+	index := port.Attrs().Index
+	clsact := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
+		LinkIndex: index, Parent: netlink.HANDLE_CLSACT, Handle: netlink.MakeHandle(0xffff, 0)}}
+	if err := h.QdiscAdd(clsact); err != nil && !errors.Is(err, unix.EEXIST) {
+		return explain(fmt.Errorf("clsact qdisc (kernel option NET_CLS_ACT): %w", err))
+	}
+	filter := f.on(index)
+	filter.Fd, filter.Name, filter.DirectAction = prog.FD(), f.name, true
+	if err := h.FilterReplace(filter); err != nil {
+		return explain(fmt.Errorf("tc filter (kernel option NET_CLS_BPF): %w", err))
+	}
+	return nil
+}
+
+func (f tcFilter) on(index int) *netlink.BpfFilter {
+	return &netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: f.parent,
+		Handle: 1, Protocol: unix.ETH_P_ALL, Priority: f.priority}}
+}
+
+// program returns the ID of the program there, 0 if none.
+func (f tcFilter) program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID, error) {
+	filters, err := dumped(func() ([]netlink.Filter, error) { return h.FilterList(port, f.parent) })
+	if err != nil {
+		return 0, explain(fmt.Errorf("tc filters of %s: %w", port.Attrs().Name, err))
+	}
+	for _, have := range filters {
+		if bpf, ok := have.(*netlink.BpfFilter); ok && bpf.Name == f.name {
+			return ebpf.ProgramID(bpf.Id), nil
+		}
+	}
+	return 0, nil
+}
+
+// detach removes the program that is there. The clsact qdisc stays: empty it
+// does nothing, and it may be somebody else's.
+func (f tcFilter) detach(h *netlink.Handle, port netlink.Link) error {
+	if err := h.FilterDel(f.on(port.Attrs().Index)); err != nil && !errors.Is(err, unix.ENOENT) {
+		return explain(fmt.Errorf("remove tc filter %s from %s: %w", f.name, port.Attrs().Name, err))
+	}
+	return nil
+}
+
+// loadObjects puts programs and maps of a specification into the kernel. needs
+// says which kernel they are for.
+func loadObjects(spec *ebpf.CollectionSpec, objects any, needs string) error {
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return explain(fmt.Errorf("memory limit for eBPF: %w", err))
+	}
+	err := spec.LoadAndAssign(objects, nil)
+	if errors.Is(err, unix.EPERM) {
+		return explain(err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", needs, err)
+	}
+	return nil
+}
+
+// tcNeeds is for those who load a program at a host's uplink.
+const tcNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
+
+// programID returns the number by which a filter knows a program.
+func programID(prog *ebpf.Program) (ebpf.ProgramID, error) {
+	info, err := prog.Info()
+	if err != nil {
+		return 0, err
+	}
+	id, ok := info.ID()
+	if !ok {
+		return 0, errors.New("eBPF: the kernel does not number its programs (Linux 4.13)")
+	}
+	return id, nil
+}
+
+// programMap returns one of the maps that a loaded program uses.
+func programMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
+	info, err := prog.Info()
+	if err != nil {
+		return nil, err
+	}
+	ids, _ := info.MapIDs()
+	for _, id := range ids {
+		m, err := ebpf.NewMapFromID(id)
+		if err != nil {
+			return nil, explain(err)
+		}
+		if mi, err := m.Info(); err == nil && mi.Name == name {
+			return m, nil
+		}
+		m.Close()
+	}
+	return nil, fmt.Errorf("eBPF program %s has no map %s", info.Name, name)
+}
+
+// sumCounters adds up what every CPU has counted, in the order of the
+// program's enum.
+func sumCounters(m *ebpf.Map, sums ...*uint64) error {
+	for i, sum := range sums {
+		var perCPU []uint64
+		if err := m.Lookup(uint32(i), &perCPU); err != nil {
+			return fmt.Errorf("eBPF counter %d: %w", i, err)
+		}
+		*sum = 0
+		for _, n := range perCPU {
+			*sum += n
+		}
+	}
+	return nil
+}
+
+// uplink finds the device that a program is to be attached to: one with
+// Ethernet headers, which the programs count on.
+func uplink(h *netlink.Handle, name string) (netlink.Link, error) {
+	links, err := portLinks(h, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if kind := links[0].Attrs().EncapType; kind != "ether" {
+		return nil, fmt.Errorf("uplink %s: frames are of type %s; an Ethernet device is needed", name, kind)
+	}
+	return links[0], nil
+}

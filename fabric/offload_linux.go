@@ -1,0 +1,277 @@
+package fabric
+
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb spray bpf/spray.c -- -O2 -g -Wall -Werror -mcpu=v3 -idirafter /usr/include/x86_64-linux-gnu
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+
+	"weft/flowcell"
+	"weft/policy"
+	"weft/topology"
+)
+
+// OffloadConfig says what the program at a host's uplink does.
+type OffloadConfig struct {
+	Uplink string // an Ethernet device
+
+	// Addresses are this host's own, IPv4, 1 to 16: packets from them are
+	// sprayed, others left alone, for a bouncing switch accepts only packets
+	// whose inner source is the outer one.
+	Addresses []netip.Addr
+
+	Topology *topology.Topology
+	Self     topology.NodeID // the host that this is
+	Policy   policy.Policy   // none that needs state per flow
+
+	// PerPacketTCP makes the kernel's own TCP send single packets rather than
+	// super-segments, without which a policy of packets has nothing to choose
+	// between: gso_max_segs of the uplink becomes 1. Connections that exist
+	// keep what they had until their route is looked up again. It costs the
+	// price of segmentation.
+	PerPacketTCP bool
+}
+
+// Offload is the program attached to a host's uplink. Methods are safe for
+// concurrent use.
+type Offload struct {
+	self   topology.NodeID
+	policy policy.Policy
+	shape  string // of the topology; the counters are for its switches
+	link   netlink.Link
+	id     ebpf.ProgramID
+	prog   *ebpf.Program
+	inner  *ebpf.MapSpec // of a table
+	before knobs         // the uplink's, to restore
+
+	tables, counts, bounces *ebpf.Map
+
+	mu     sync.Mutex
+	handle *netlink.Handle // nil: closed
+}
+
+var errOffloadClosed = errors.New("offload: closed")
+
+// AttachOffload sprays what leaves by an uplink in the network namespace of the
+// calling thread: it puts a program at tc egress that encapsulates the packets
+// of this host's own addresses to other racks of the fabric. Routes into the
+// fabric must have an MTU of 20 bytes less than the uplink's.
+//
+// The program goes on when the process ends without Close, by the table that it
+// had last. Attaching again replaces it, without a packet between the two, and
+// starts its counters anew. It needs CAP_NET_ADMIN and CAP_BPF, to replace another
+// also CAP_SYS_ADMIN, and Linux 5.15.
+func AttachOffload(cfg OffloadConfig) (*Offload, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("offload: %w", err)
+	}
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return nil, explain(fmt.Errorf("offload: %w", err))
+	}
+	o := &Offload{self: cfg.Self, policy: cfg.Policy, shape: cfg.Topology.String(), handle: h}
+	if err := o.attach(cfg); err != nil {
+		o.release()
+		return nil, fmt.Errorf("offload: uplink %s: %w", cfg.Uplink, err)
+	}
+	return o, nil
+}
+
+// maxOwn bounds Addresses; the size of the map own in bpf/spray.c.
+const maxOwn = 16
+
+func (c OffloadConfig) check() error {
+	if c.Topology == nil {
+		return errors.New("Topology is missing; use topology.Parse")
+	}
+	if !c.Topology.Valid(c.Self) || int(c.Self) >= c.Topology.NumHosts() {
+		return fmt.Errorf("Self is %d, which is no host of %s", c.Self, c.Topology)
+	}
+	if n := len(c.Addresses); n < 1 || n > maxOwn {
+		return fmt.Errorf("Addresses are %d, must be 1 to %d", n, maxOwn)
+	}
+	for _, a := range c.Addresses {
+		if !a.Unmap().Is4() {
+			return fmt.Errorf("Addresses: %v is not IPv4", a)
+		}
+	}
+	if c.PerPacketTCP && c.Policy.Unit.Kind != flowcell.UnitPacket {
+		return fmt.Errorf("PerPacketTCP with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
+	}
+	_, err := choiceOf(c.Policy)
+	return err
+}
+
+func (o *Offload) attach(cfg OffloadConfig) (err error) {
+	if o.link, err = uplink(o.handle, cfg.Uplink); err != nil {
+		return err
+	}
+	if n := o.link.Attrs().GSOIPv4MaxSize; n > maxSuper {
+		return fmt.Errorf("super-segments of up to %d bytes have no length in their IP headers (BIG TCP): ip link set %s gso_ipv4_max_size %d", n, cfg.Uplink, maxSuper)
+	}
+	if err := o.load(cfg); err != nil {
+		return err
+	}
+	if err := o.setTable(cfg.Topology); err != nil {
+		return err
+	}
+	former, err := formerKnobs(o.handle, o.link)
+	if err != nil {
+		return err
+	}
+	o.before = former
+	if cfg.PerPacketTCP {
+		o.before = former.updated(o.link)
+	}
+	// The record is with the program before anything is changed.
+	if err := o.before.bind(o.prog); err != nil {
+		return err
+	}
+	if err := sprayFilter.attach(o.handle, o.link, o.prog); err != nil {
+		return err
+	}
+	if cfg.PerPacketTCP {
+		err = setGSOMaxSegs(o.handle, o.link, 1)
+	} else {
+		err = former.restore(o.handle, o.link)
+	}
+	if err != nil {
+		err = errors.Join(err, sprayFilter.detach(o.handle, o.link))
+	}
+	return err
+}
+
+// maxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices.
+const maxSuper = 65536
+
+// load makes program and maps, with a counter for each bouncing switch.
+func (o *Offload) load(cfg OffloadConfig) error {
+	spec, err := loadSpray()
+	if err != nil {
+		return err
+	}
+	bounces, err := bouncesOf(cfg.Topology, o.self)
+	if err != nil {
+		return err
+	}
+	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(bounces)))
+	o.inner = spec.Maps[sprayMapTables].InnerMap
+	var objects struct {
+		WeftSpray *ebpf.Program `ebpf:"weft_spray"`
+		Own       *ebpf.Map     `ebpf:"own"`
+		Tables    *ebpf.Map     `ebpf:"tables"`
+		Counters  *ebpf.Map     `ebpf:"counters"`
+		Bounces   *ebpf.Map     `ebpf:"bounces"`
+	}
+	if err := loadObjects(spec, &objects, tcNeeds); err != nil {
+		return err
+	}
+	defer objects.Own.Close()
+	o.prog, o.tables, o.counts, o.bounces = objects.WeftSpray, objects.Tables, objects.Counters, objects.Bounces
+	if o.id, err = programID(o.prog); err != nil {
+		return err
+	}
+	for _, a := range cfg.Addresses {
+		if err := objects.Own.Put(a.Unmap().As4(), uint8(1)); err != nil {
+			return fmt.Errorf("own address %v: %w", a, err)
+		}
+	}
+	zero := make([]Traffic, ebpf.MustPossibleCPU())
+	for _, a := range bounces {
+		if err := o.bounces.Put(a.As4(), zero); err != nil {
+			return fmt.Errorf("counter of %v: %w", a, err)
+		}
+	}
+	return nil
+}
+
+// SetTopology takes paths out of use or back, links of the topology that the
+// Offload was attached with having gone down or up. Each packet is sent by the
+// table before or by the one after; when SetTopology returns, by the latter.
+func (o *Offload) SetTopology(t *topology.Topology) error {
+	if t == nil {
+		return errors.New("offload: SetTopology: no topology")
+	}
+	if t.String() != o.shape {
+		return fmt.Errorf("offload: SetTopology: %s is another fabric than %s; attach anew", t, o.shape)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return errOffloadClosed
+	}
+	if err := o.setTable(t); err != nil {
+		return fmt.Errorf("offload: SetTopology: %w", err)
+	}
+	return nil
+}
+
+// Close detaches the program and restores what was set at the uplink, unless
+// another AttachOffload has replaced it since. The uplink's packets then go as
+// the routing table has them. Later calls do nothing.
+func (o *Offload) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return nil
+	}
+	defer o.release()
+	id, err := sprayFilter.program(o.handle, o.link)
+	if err != nil || id != o.id {
+		return err
+	}
+	if err := sprayFilter.detach(o.handle, o.link); err != nil {
+		return fmt.Errorf("offload: %w", err)
+	}
+	if err := o.before.restore(o.handle, o.link); err != nil {
+		return fmt.Errorf("offload: %w", err)
+	}
+	return nil
+}
+
+// release lets go of what the Offload holds, not of what the kernel holds.
+func (o *Offload) release() {
+	o.handle.Close()
+	o.handle = nil
+	o.prog.Close()
+	for _, m := range []*ebpf.Map{o.tables, o.counts, o.bounces} {
+		m.Close()
+	}
+}
+
+// DetachOffload removes the program from an uplink in the network namespace of
+// the calling thread and restores what was set there, whoever attached it: that
+// is what a crash leaves. removed is false if there is none. To read what was
+// set it needs CAP_SYS_ADMIN.
+func DetachOffload(uplink string) (removed bool, err error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return false, explain(err)
+	}
+	defer h.Close()
+	links, err := portLinks(h, []string{uplink})
+	if err != nil {
+		return false, fmt.Errorf("offload: %w", err)
+	}
+	id, err := sprayFilter.program(h, links[0])
+	if err != nil || id == 0 {
+		return false, err
+	}
+	// Whatever the record is worth, the program must go.
+	former, err := knobsOf(id)
+	if err2 := sprayFilter.detach(h, links[0]); err2 != nil {
+		return false, fmt.Errorf("offload: %w", errors.Join(err2, err))
+	}
+	if err == nil {
+		err = former.restore(h, links[0])
+	}
+	if err != nil {
+		return true, fmt.Errorf("offload: removed, but settings not restored: %w", err)
+	}
+	return true, nil
+}

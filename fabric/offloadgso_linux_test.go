@@ -1,0 +1,223 @@
+package fabric
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// sendSuper sends a super-segment as a program does through a packet socket,
+// which leaves it to the kernel to count the segments.
+func (s *sprayed) sendSuper(t *testing.T, packet []byte, gsoType byte, headers, gsoSize, checksum uint16) error {
+	t.Helper()
+	hdr := make([]byte, 10) // struct virtio_net_hdr
+	hdr[0] = 1              // VIRTIO_NET_HDR_F_NEEDS_CSUM
+	hdr[1] = gsoType
+	le := binary.LittleEndian
+	le.PutUint16(hdr[2:], ethernetHeader+headers)
+	le.PutUint16(hdr[4:], gsoSize)
+	le.PutUint16(hdr[6:], ethernetHeader+20)
+	le.PutUint16(hdr[8:], checksum)
+	frame := slices.Concat(hdr, s.out.far, s.out.own, []byte{0x08, 0x00}, packet)
+	_, err := unix.Write(s.out.fd, frame)
+	return err
+}
+
+func TestOffload_superSegmentsOfUserspace(t *testing.T) {
+	s := newSprayed(t, sprayLab(t), "presto")
+	if err := unix.SetsockoptInt(s.out.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+		t.Skipf("packet sockets with offloads: %v", err)
+	}
+	const tcpv4, udpL4, ecn = 1, 5, 0x80 // VIRTIO_NET_HDR_GSO_*
+	for _, c := range []struct {
+		name     string
+		protocol byte
+		gso      byte
+		header   int // of TCP or UDP
+		size     uint16
+		payload  int
+		segs     uint64
+		tooLong  bool
+	}{
+		{name: "TCP", protocol: 6, gso: tcpv4, header: 20, size: 1440, payload: 20000, segs: 14},
+		{name: "whole segments", protocol: 6, gso: tcpv4, header: 20, size: 1440, payload: 14400, segs: 10},
+		{name: "options", protocol: 6, gso: tcpv4, header: 32, size: 1428, payload: 1429, segs: 2},
+		{name: "ECN", protocol: 6, gso: tcpv4 | ecn, header: 20, size: 1000, payload: 3001, segs: 4},
+		{name: "longest that stays whole", protocol: 6, gso: tcpv4, header: 20, size: 1440, payload: 65461, segs: 46},
+		{name: "one over 64 KB", protocol: 6, gso: tcpv4, header: 20, size: 1440, payload: 65535 - 59, tooLong: true},
+		{name: "segments too long", protocol: 6, gso: tcpv4, header: 20, size: 1441, payload: 20000, tooLong: true},
+		{name: "segments with options too long", protocol: 6, gso: tcpv4, header: 32, size: 1429, payload: 20000, tooLong: true},
+		{name: "UDP", protocol: 17, gso: udpL4, header: 8, size: 1000, payload: 4500, segs: 5},
+		{name: "UDP too long", protocol: 17, gso: udpL4, header: 8, size: 1453, payload: 4500, tooLong: true},
+	} {
+		h := ipv4{tos: 2, id: 64 * 77, frag: 0x4000, ttl: 64, protocol: c.protocol, src: s.src.Addr, dst: s.dst.Addr}
+		l4 := make([]byte, c.header, c.header+c.payload)
+		copy(l4, []byte{0x12, 0x34, 0, 99})
+		checksum := uint16(6)
+		if c.protocol == 6 {
+			l4[12], l4[13], checksum = byte(c.header/4)<<4, 0x10, 16
+		} else {
+			binary.BigEndian.PutUint16(l4[4:], uint16(c.header+c.payload))
+		}
+		packet := h.bytes(append(l4, make([]byte, c.payload)...))
+		before := s.stats(t)
+		err := s.sendSuper(t, packet, c.gso, uint16(20+c.header), c.size, checksum)
+		if c.tooLong {
+			before.TooLong++
+			if err != unix.ENOBUFS {
+				t.Errorf("%s: the sender was told %v, want ENOBUFS", c.name, err)
+			}
+		} else {
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			o := s.oracle
+			o.mtu = 1 << 17
+			want, _ := o.sent(packet, 0)
+			if got := s.far.receive(t); !bytes.Equal(got, want) {
+				t.Fatalf("%s: %d bytes\n%swant %d\n%s", c.name, len(got), dump(got), len(want), dump(want))
+			}
+			before.Encapsulated += c.segs
+			bounce := netip.AddrFrom4([4]byte(want[16:]))
+			for i := range before.Bounces {
+				if before.Bounces[i].Addr == bounce {
+					before.Bounces[i].Packets += c.segs
+					before.Bounces[i].Bytes += c.segs*uint64(40+c.header) + uint64(c.payload)
+				}
+			}
+		}
+		if got := s.stats(t); !equalStats(got, before) {
+			t.Errorf("%s: counters\n%+v, want\n%+v", c.name, got, before)
+		}
+	}
+}
+
+// A super-segment that becomes too long for the device with its outer header is
+// cut by the kernel, which counts on in both headers' IDs: all its segments are
+// of one flowcell, and on one path.
+func TestOffload_kernelCutsByTheSameRule(t *testing.T) {
+	s := newSprayed(t, sprayLab(t), "presto")
+	if err := unix.SetsockoptInt(s.out.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+		t.Skipf("packet sockets with offloads: %v", err)
+	}
+	const payload, size = 65535 - 60, 1440
+	h := ipv4{tos: 2, id: 64 * 77, frag: 0x4000, ttl: 64, protocol: 6, src: s.src.Addr, dst: s.dst.Addr}
+	l4 := append([]byte{0x12, 0x34, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0}, make([]byte, payload)...)
+	if err := s.sendSuper(t, h.bytes(l4), 1, 40, size, 16); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint16((payload + size - 1) / size) {
+		p := s.far.receive(t)
+		s.checkOuter(t, p)
+		if outer, inner := binary.BigEndian.Uint16(p[4:]), binary.BigEndian.Uint16(p[24:]); outer != h.id+i || inner != h.id+i || len(p) > 1500 {
+			t.Fatalf("segment %d: %d bytes, IDs %#x and %#x", i, len(p), outer, inner)
+		}
+	}
+	if st := s.stats(t); st.Encapsulated != 46 {
+		t.Errorf("%d segments counted, want 46", st.Encapsulated)
+	}
+}
+
+// ethernetPair makes two devices joined by a cable in a namespace.
+func ethernetPair(t *testing.T, ns, name, peer string) {
+	t.Helper()
+	err := inNamed(ns, func() error {
+		veth := netlink.NewVeth(netlink.NewLinkAttrs())
+		veth.Name, veth.PeerName = name, peer
+		return netlink.LinkAdd(veth)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Super-segments without a length would all be dropped: say so at once.
+func TestAttachOffload_bigTCP(t *testing.T) {
+	ns := testNamespace(t, "bigtcp")
+	ethernetPair(t, ns, "p0", "p1")
+	top := mustParse(t, "fat-tree:k=4")
+	var attached error
+	err := inNamed(ns, func() error {
+		link, err := netlink.LinkByName("p0")
+		if err != nil {
+			return err
+		}
+		if err := netlink.LinkSetGSOIPv4MaxSize(link, 100000); err != nil {
+			return err
+		}
+		_, attached = AttachOffload(OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")})
+		return nil
+	})
+	if err != nil {
+		t.Skipf("BIG TCP: %v", err)
+	}
+	if attached == nil || !strings.Contains(attached.Error(), "ip link set p0 gso_ipv4_max_size 65536") {
+		t.Errorf("%v; does not say what to do", attached)
+	}
+}
+
+// What is in a tunnel of the kernel's goes out as it is, and arrives.
+func TestOffload_tunnelsOfTheKernel(t *testing.T) {
+	s := newSprayed(t, sprayLab(t), "drb")
+	vxlan := &netlink.Vxlan{LinkAttrs: netlink.NewLinkAttrs(), VxlanId: 7, Port: 4789,
+		SrcAddr: s.src.Addr.AsSlice(), Group: s.dst.Addr.AsSlice()}
+	vxlan.Name = "vx0"
+	if err := s.lab.Do(s.src.ID, func() error { return netlink.LinkAdd(vxlan) }); err != nil {
+		t.Skipf("VXLAN devices: %v", err)
+	}
+	err := s.lab.Do(s.src.ID, func() error {
+		if err := netlink.LinkSetUp(vxlan); err != nil {
+			return err
+		}
+		fd, err := packetSocket(t, vxlan.Index, nil)
+		if err != nil {
+			return err
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+			return err
+		}
+		// A super-segment: only those does the kernel mark as tunnelled.
+		packet := ipv4{id: 1, frag: 0x4000, ttl: 64, protocol: 6, src: netip.MustParseAddr("192.0.2.1"), dst: netip.MustParseAddr("192.0.2.2")}.bytes(
+			append([]byte{0x12, 0x34, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0}, make([]byte, 5000)...))
+		_, err = unix.Write(fd, slices.Concat([]byte{1, 1, 54, 0, 0xe8, 3, 34, 0, 16, 0}, make([]byte, 12), []byte{8, 0}, packet))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.far.receive(t)
+	if p[9] != 17 || netip.AddrFrom4([4]byte(p[16:])) != s.dst.Addr {
+		t.Errorf("got\n%s", dump(p))
+	}
+	if st := s.stats(t); st.Refused == 0 || st.Encapsulated+st.TooLong+st.Malformed+st.NoPath != 0 {
+		t.Errorf("counters %+v", st)
+	}
+}
+
+// The kernel takes the table of the largest fabric.
+func TestOffload_largestFabric(t *testing.T) {
+	ns := testNamespace(t, "largest")
+	ethernetPair(t, ns, "p0", "p1")
+	top := mustParse(t, "fat-tree:k=64")
+	err := inNamed(ns, func() error {
+		o, err := AttachOffload(OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")})
+		if err != nil {
+			return err
+		}
+		defer o.Close()
+		st, err := o.Stats()
+		if len(st.Bounces) != 1024+32 {
+			t.Errorf("%d bouncing switches counted, want 1056", len(st.Bounces))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,71 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/cilium/ebpf"
+)
+
+// OffloadStats are the IPv4 packets that left by an uplink, by what became of
+// them, since the program was attached. A super-segment counts as its segments
+// where it was encapsulated, as one elsewhere.
+type OffloadStats struct {
+	Encapsulated uint64 `json:"encapsulated"`
+	Passed       uint64 `json:"passed"`    // as they were: own rack, not of the fabric, of another source, IP-in-IP already
+	Refused      uint64 `json:"refused"`   // as they were, for the kernel does not encapsulate what another tunnel has
+	NoPath       uint64 `json:"no_path"`   // dropped: no live path to the rack
+	TooLong      uint64 `json:"too_long"`  // dropped: above the uplink's MTU with the outer header; the route's MTU is too large
+	Malformed    uint64 `json:"malformed"` // dropped: lengths that contradict each other; more than 64 KB in one (BIG TCP)
+
+	Bounces []BounceStats `json:"bounces"` // by address
+}
+
+// BounceStats is what was sent to one bouncing switch.
+type BounceStats struct {
+	Addr netip.Addr `json:"address"`
+	Traffic
+}
+
+// Traffic is an amount of IP packets: struct traffic of bpf/spray.c. Bytes are
+// those of the packets as a device sends them, outer headers included, Ethernet's
+// left out.
+type Traffic struct {
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// Stats returns the counters.
+func (o *Offload) Stats() (OffloadStats, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return OffloadStats{}, errOffloadClosed
+	}
+	return readOffloadStats(o.counts, o.bounces)
+}
+
+func readOffloadStats(counts, bounces *ebpf.Map) (OffloadStats, error) {
+	var s OffloadStats
+	// The order of the enum in bpf/spray.c.
+	if err := sumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed); err != nil {
+		return s, err
+	}
+	var addr [4]byte
+	var perCPU []Traffic
+	it := bounces.Iterate()
+	for it.Next(&addr, &perCPU) {
+		b := BounceStats{Addr: netip.AddrFrom4(addr)}
+		for _, t := range perCPU {
+			b.Packets += t.Packets
+			b.Bytes += t.Bytes
+		}
+		s.Bounces = append(s.Bounces, b)
+	}
+	if err := it.Err(); err != nil {
+		return s, fmt.Errorf("counters of the bouncing switches: %w", err)
+	}
+	slices.SortFunc(s.Bounces, func(a, b BounceStats) int { return a.Addr.Compare(b.Addr) })
+	return s, nil
+}

@@ -1,0 +1,150 @@
+package fabric
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"weft/topology"
+)
+
+// numberedSegment is a small TCP segment of the source's with an ID.
+func (s *sprayed) numberedSegment(id uint16) []byte {
+	return ipv4{id: id, frag: 0x4000, ttl: 64, protocol: 6, src: s.src.Addr, dst: s.dst.Addr}.bytes(
+		append([]byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0}, "payload"...))
+}
+
+// While tables are replaced every packet arrives, by the one table or the
+// other, and what is sent after SetTopology by the new one.
+func TestOffload_swapUnderLoad(t *testing.T) {
+	l := sprayLab(t)
+	s := newSprayed(t, l, "drb")
+	s.gather(t)
+	whole := l.Config.Topology
+	// One core less: another order, of three.
+	core, _ := whole.Lookup("3.1")
+	less := whole.WithoutNode(core.ID)
+	tables := []sprayTable{s.oracle.table, mustTable(t, less, s.src.ID, mustPolicy(t, "drb"))}
+
+	const swaps, most = 12, 60000
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for i := range swaps {
+			if err := s.offload.SetTopology([]*topology.Topology{less, whole}[i%2]); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	packets := 0
+	for running := true; running && packets < most; packets++ {
+		s.out.send(t, s.numberedSegment(uint16(packets)))
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+	}
+	<-done
+	got := s.gathered(t)
+	if len(got) != packets {
+		t.Fatalf("%d of %d packets arrived", len(got), packets)
+	}
+	used := make([]int, 2)
+	for i, p := range got {
+		var by []bool
+		for _, table := range tables {
+			o := s.oracle
+			o.table = table
+			want, _ := o.sent(s.numberedSegment(uint16(i)), 0)
+			by = append(by, bytes.Equal(p, want))
+		}
+		switch {
+		case !by[0] && !by[1]:
+			t.Fatalf("packet %d went by neither table:\n%s", i, dump(p))
+		case by[0] && !by[1]:
+			used[0]++
+		case by[1] && !by[0]:
+			used[1]++
+		}
+	}
+	if used[0] == 0 || used[1] == 0 {
+		t.Errorf("tables used %v times: nothing was swapped", used)
+	}
+
+	for i, top := range []*topology.Topology{less, whole} {
+		if err := s.offload.SetTopology(top); err != nil {
+			t.Fatal(err)
+		}
+		s.oracle.table = tables[1-i]
+		for id := range uint16(24) {
+			s.check(t, "after the swap", s.numberedSegment(id))
+		}
+	}
+}
+
+// A rack that is cut off gets nothing, and the others all of it.
+func TestOffload_noPath(t *testing.T) {
+	l := sprayLab(t)
+	s := newSprayed(t, l, "drb")
+	whole := l.Config.Topology
+	var down []topology.LinkID
+	edge := whole.Ports(s.dst.ID)[0].Peer
+	for _, p := range whole.Ports(edge) {
+		if p.Up {
+			down = append(down, p.Link)
+		}
+	}
+	cut := whole.Without(down...)
+	if err := s.offload.SetTopology(cut); err != nil {
+		t.Fatal(err)
+	}
+	s.oracle.table = mustTable(t, cut, s.src.ID, mustPolicy(t, "drb"))
+	far := s.dst
+	for i, host := range hostsOf(whole)[1:] {
+		s.dst = host
+		s.check(t, host.Name, s.numberedSegment(uint16(i)))
+	}
+	s.dst = far
+	if st := s.stats(t); st.NoPath != 2 {
+		t.Errorf("%d packets without a path, want 2, one for each host of a rack", st.NoPath)
+	}
+}
+
+// The random rule uses all live paths about alike, for TCP alone.
+func TestOffload_random(t *testing.T) {
+	l := sprayLab(t)
+	s := newSprayed(t, l, "rb")
+	s.gather(t)
+	order := s.oracle.table[rackOf(s.dst.Addr)].order
+	const packets = 2000
+	for i := range packets {
+		s.out.send(t, s.numberedSegment(uint16(i)))
+	}
+	counts := make(map[netip.Addr]int)
+	for i, p := range s.gathered(t) {
+		at := slices.Index(order, netip.AddrFrom4([4]byte(p[16:])))
+		if at < 0 {
+			t.Fatalf("packet %d went to a switch that is on no path:\n%s", i, dump(p))
+		}
+		if want, _ := s.oracle.sent(s.numberedSegment(uint16(i)), at); !bytes.Equal(p, want) {
+			t.Fatalf("packet %d:\n%swant\n%s", i, dump(p), dump(want))
+		}
+		counts[order[at]]++
+	}
+	for _, a := range order {
+		// A quarter each; six standard deviations are 116.
+		if n := counts[a]; n < packets/4-116 || n > packets/4+116 {
+			t.Errorf("%d of %d packets to %v", n, packets, a)
+		}
+	}
+	for id := range uint16(8) {
+		udp := s.numberedSegment(id)
+		udp[9] = 17
+		binary.BigEndian.PutUint16(udp[10:], 0)
+		binary.BigEndian.PutUint16(udp[10:], ^onesSum(udp[:20]))
+		s.check(t, "UDP", udp)
+	}
+}

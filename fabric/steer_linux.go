@@ -1,0 +1,221 @@
+package fabric
+
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb steer bpf/steer.c -- -O2 -g -Wall -Werror -mcpu=v3 -idirafter /usr/include/x86_64-linux-gnu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// SteerPatience is how long a reader may be silent before the kernel gets its
+// packets.
+const SteerPatience = time.Second
+
+// SteerConfig says what a reader of packets takes from the kernel.
+type SteerConfig struct {
+	Uplink string // an Ethernet device
+	Rules  []SteerRule
+}
+
+// SteerStats are the packets that rules apply to, super-segments as their
+// segments, since the program was attached.
+type SteerStats struct {
+	Taken      uint64 `json:"taken"`       // kept from the kernel
+	PassedDead uint64 `json:"passed_dead"` // left to the kernel, since the reader was silent
+}
+
+// Steer is the program attached to an uplink's ingress. Methods are safe for
+// concurrent use.
+type Steer struct {
+	link      netlink.Link
+	id        ebpf.ProgramID
+	prog      *ebpf.Program
+	counts    *ebpf.Map
+	heartbeat *ebpf.Variable
+	filter    []unix.SockFilter
+
+	mu     sync.Mutex
+	handle *netlink.Handle // nil: closed
+}
+
+var errSteerClosed = errors.New("steer: closed")
+
+// AttachSteer keeps packets that come in by an uplink, in the network namespace
+// of the calling thread, from the kernel, for a reader that has them from a
+// packet socket: such a socket sees packets first, super-segments whole. The
+// kernel has checked nothing of them by then, not even the IP header's checksum.
+//
+// Nothing is taken before the first Beat, nor when Beat has not been called for
+// SteerPatience: a reader that has died does not take the host off the network.
+// So: attach, open the socket with Filter, then Beat. Attaching again replaces
+// the program and its rules. It needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15.
+func AttachSteer(cfg SteerConfig) (*Steer, error) {
+	if err := checkSteerRules(cfg.Rules); err != nil {
+		return nil, fmt.Errorf("steer: %w", err)
+	}
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return nil, explain(fmt.Errorf("steer: %w", err))
+	}
+	s := &Steer{handle: h}
+	if err := s.attach(cfg); err != nil {
+		s.release()
+		return nil, fmt.Errorf("steer: uplink %s: %w", cfg.Uplink, err)
+	}
+	return s, nil
+}
+
+func (s *Steer) attach(cfg SteerConfig) (err error) {
+	if s.filter, err = sockFilter(cfg.Rules); err != nil {
+		return err
+	}
+	if err := s.load(cfg.Rules); err != nil {
+		return err
+	}
+	if s.link, err = uplink(s.handle, cfg.Uplink); err != nil {
+		return err
+	}
+	return steerFilter.attach(s.handle, s.link, s.prog)
+}
+
+func (s *Steer) load(rules []SteerRule) error {
+	spec, err := loadSteer()
+	if err != nil {
+		return err
+	}
+	if err := spec.Variables[steerVarPatience].Set(uint64(SteerPatience)); err != nil {
+		return err
+	}
+	var objects struct {
+		WeftSteer *ebpf.Program  `ebpf:"weft_steer"`
+		Steered   *ebpf.Map      `ebpf:"steered"`
+		Counters  *ebpf.Map      `ebpf:"counters"`
+		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+	}
+	if err := loadObjects(spec, &objects, tcNeeds); err != nil {
+		return err
+	}
+	defer objects.Steered.Close()
+	s.prog, s.counts, s.heartbeat = objects.WeftSteer, objects.Counters, objects.Heartbeat
+	if s.id, err = programID(s.prog); err != nil {
+		return err
+	}
+	for _, r := range rules {
+		if err := objects.Steered.Put(r.Address.Unmap().As4(), uint8(r.What)); err != nil {
+			return fmt.Errorf("address %v: %w", r.Address, err)
+		}
+	}
+	return nil
+}
+
+// Beat says that the reader reads. Call it every 100 to 250 ms. It writes to
+// memory that is shared with the program: no system call is made that a process
+// without privileges might be refused.
+func (s *Steer) Beat() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handle == nil {
+		return errSteerClosed
+	}
+	now, err := monotonic()
+	if err != nil {
+		return err
+	}
+	return s.heartbeat.Set(now)
+}
+
+// monotonic is the clock that bpf_ktime_get_ns reads, in nanoseconds.
+func monotonic() (uint64, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0, fmt.Errorf("clock: %w", err)
+	}
+	return uint64(t.Nano()), nil
+}
+
+// Filter is the classic BPF program (SO_ATTACH_FILTER) for the reader's socket:
+// of type SOCK_RAW, since offsets count from the Ethernet header, and for
+// ETH_P_ALL, since one for IP alone would see only what the kernel gets. It lets
+// through exactly what the attached program takes. The caller owns the slice.
+func (s *Steer) Filter() []unix.SockFilter {
+	return append([]unix.SockFilter(nil), s.filter...)
+}
+
+func sockFilter(rules []SteerRule) ([]unix.SockFilter, error) {
+	raw, err := bpf.Assemble(steerProgram(rules))
+	if err != nil {
+		return nil, fmt.Errorf("socket filter: %w", err)
+	}
+	filter := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	return filter, nil
+}
+
+// Stats returns the counters.
+func (s *Steer) Stats() (SteerStats, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handle == nil {
+		return SteerStats{}, errSteerClosed
+	}
+	var st SteerStats
+	// The order of the enum in bpf/steer.c.
+	err := sumCounters(s.counts, &st.Taken, &st.PassedDead)
+	return st, err
+}
+
+// Close gives the kernel its packets back, unless another AttachSteer has
+// replaced the program since. Close it before the socket. Later calls do
+// nothing.
+func (s *Steer) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handle == nil {
+		return nil
+	}
+	defer s.release()
+	id, err := steerFilter.program(s.handle, s.link)
+	if err != nil || id != s.id {
+		return err
+	}
+	return steerFilter.detach(s.handle, s.link)
+}
+
+func (s *Steer) release() {
+	s.handle.Close()
+	s.handle = nil
+	s.prog.Close()
+	s.counts.Close()
+}
+
+// DetachSteer removes the program from an uplink in the network namespace of
+// the calling thread, whoever attached it: that is what a crash leaves. removed
+// is false if there is none.
+func DetachSteer(uplink string) (removed bool, err error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return false, explain(err)
+	}
+	defer h.Close()
+	links, err := portLinks(h, []string{uplink})
+	if err != nil {
+		return false, fmt.Errorf("steer: %w", err)
+	}
+	id, err := steerFilter.program(h, links[0])
+	if err != nil || id == 0 {
+		return false, err
+	}
+	if err := steerFilter.detach(h, links[0]); err != nil {
+		return false, fmt.Errorf("steer: %w", err)
+	}
+	return true, nil
+}

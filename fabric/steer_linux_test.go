@@ -1,0 +1,246 @@
+package fabric
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// steerTest is a host with the program at its uplink, a reader's packet socket
+// and a neighbour.
+type steerTest struct {
+	near, far string // namespaces
+	steer     *Steer
+	reader    int   // packet socket with the filter
+	out       *wire // at the neighbour
+}
+
+// Verdicts of a tc program (linux/pkt_cls.h).
+const (
+	actShot   = 2
+	actUnspec = 1<<32 - 1
+)
+
+const (
+	nearAddr = "10.0.0.2"
+	farAddr  = "10.0.0.99"
+)
+
+// cable joins two namespaces, near's p0 with far's p1.
+func cable(t *testing.T, near, far string) {
+	t.Helper()
+	peer, err := openNamespace(far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	err = errors.Join(
+		inNamed(near, func() error {
+			veth := netlink.NewVeth(netlink.NewLinkAttrs())
+			veth.Name, veth.PeerName, veth.PeerNamespace = "p0", "p1", netlink.NsFd(peer)
+			return netlink.LinkAdd(veth)
+		}),
+		addressUp(near, "p0", nearAddr),
+		addressUp(far, "p1", farAddr),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func addressUp(ns, device, addr string) error {
+	return inNamed(ns, func() error {
+		link, err := netlink.LinkByName(device)
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(netip.MustParseAddr(addr), 24))}),
+			netlink.LinkSetUp(link))
+	})
+}
+
+func newSteerTest(t *testing.T, rules []SteerRule) *steerTest {
+	t.Helper()
+	s := &steerTest{near: testNamespace(t, "near"), far: testNamespace(t, "far"), out: &wire{}}
+	cable(t, s.near, s.far)
+	err := inNamed(s.near, func() (err error) {
+		dev, err := net.InterfaceByName("p0")
+		if err != nil {
+			return err
+		}
+		s.out.far = dev.HardwareAddr
+		if s.steer, err = AttachSteer(SteerConfig{Uplink: "p0", Rules: rules}); err != nil {
+			return err
+		}
+		t.Cleanup(func() {
+			if err := s.steer.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		s.reader, err = packetSocket(t, dev.Index, s.steer.Filter())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = inNamed(s.far, func() (err error) {
+		dev, err := net.InterfaceByName("p1")
+		if err != nil {
+			return err
+		}
+		s.out.own = dev.HardwareAddr
+		s.out.fd, err = packetSocket(t, dev.Index, nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// packetSocket opens one on a device; nothing gets past its filter, from the
+// start.
+func packetSocket(t *testing.T, index int, filter []unix.SockFilter) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if len(filter) > 0 {
+		prog := unix.SockFprog{Len: uint16(len(filter)), Filter: unsafe.SliceData(filter)}
+		if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog); err != nil {
+			return 0, err
+		}
+	}
+	tv := unix.NsecToTimeval(int64(5 * time.Second))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
+		return 0, err
+	}
+	return fd, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: index})
+}
+
+// alive makes the reader look alive, or dead, until further notice: so no test
+// depends on how fast the machine is.
+func (s *steerTest) alive(t *testing.T, yes bool) {
+	t.Helper()
+	now, err := monotonic()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := now + uint64(time.Hour)
+	if !yes {
+		at = now - uint64(SteerPatience) - 1
+	}
+	if err := s.steer.heartbeat.Set(at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *steerTest) stats(t *testing.T) SteerStats {
+	t.Helper()
+	st, err := s.steer.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// read returns the next frame that the reader gets.
+func (s *steerTest) read(t *testing.T) []byte {
+	t.Helper()
+	b := make([]byte, 70000)
+	n, err := unix.Read(s.reader, b)
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	return b[:n]
+}
+
+// What the reader gets is what the kernel does not get, and the other way round.
+func TestSteer_readerAndProgramTakeTheSame(t *testing.T) {
+	s := newSteerTest(t, steered)
+	const seed = 6
+	rng := rand.New(rand.NewPCG(seed, 0))
+	marker := ipv4{id: 0x7777, protocol: 253, src: netip.MustParseAddr(farAddr), dst: steerTo(3)}.bytes(nil)
+	s.alive(t, true)
+	send := func(name string, frame []byte, want bool) {
+		t.Helper()
+		before := s.stats(t)
+		if _, err := unix.Write(s.out.fd, frame); err != nil {
+			t.Fatal(err)
+		}
+		s.out.send(t, marker)
+		got := s.read(t)
+		if want {
+			if !slices.Equal(got, frame) {
+				t.Fatalf("%s: the reader got\n%swant\n%s", name, dump(got), dump(frame))
+			}
+			before.Taken++
+			got = s.read(t)
+		}
+		if !slices.Equal(got[14:], marker) {
+			t.Fatalf("%s: the reader got\n%s", name, dump(got))
+		}
+		before.Taken++
+		if got := s.stats(t); got != before {
+			t.Fatalf("%s: counters %+v, want %+v", name, got, before)
+		}
+	}
+	ethernet := slices.Concat(s.out.far, s.out.own)
+	for _, p := range steerPackets() {
+		frame := slices.Concat(ethernet, []byte{8, 0}, p.bytes)
+		send(p.name, frame, steerOracle(steered, frame))
+		// For another device, and for a VLAN on top of this one.
+		frame[5] ^= 0x55
+		send(p.name+", another's MAC address", frame, false)
+		frame = slices.Concat(ethernet, []byte{0x81, 0, 0, 7, 8, 0}, p.bytes)
+		send(p.name+", VLAN 7", frame, false)
+	}
+	for range 500 {
+		all := steerPackets()
+		frame := noisyFrame(rng, all[rng.IntN(len(all))].bytes)
+		copy(frame, ethernet)
+		send("noise", frame, steerOracle(steered, frame))
+	}
+}
+
+// The program, the socket's filter and the oracle agree on everything.
+func TestSteer_programEqualsTheFilter(t *testing.T) {
+	s := newSteerTest(t, steered)
+	s.alive(t, true)
+	vm := steerVM(t)
+	const seed = 7
+	rng := rand.New(rand.NewPCG(seed, 0))
+	all := steerPackets()
+	taken := 0
+	for i := range 20000 {
+		frame := noisyFrame(rng, all[rng.IntN(len(all))].bytes)
+		if len(frame) < 34 {
+			continue // too short for the kernel's test runs
+		}
+		verdict, err := s.steer.prog.Run(&ebpf.RunOptions{Data: frame})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := steerOracle(steered, frame)
+		if want {
+			taken++
+		}
+		if got := verdict == actShot; got != want || filterTakes(t, vm, frame) != want {
+			t.Fatalf("seed %d, packet %d: program %v, filter %v, oracle %v\n%x", seed, i, got, filterTakes(t, vm, frame), want, frame)
+		}
+	}
+	if taken < 1000 {
+		t.Errorf("%d of 20000 taken", taken)
+	}
+}
