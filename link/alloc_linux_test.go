@@ -26,7 +26,7 @@ func TestDevices_allocateNothing(t *testing.T) {
 			parts := inParts(super[SuperHeadroom-VnetHeaderLen:], dir.f.headerLen(), 3)
 			batch, one := [][]byte{super, super}, [][]byte{plain}
 			in, sizes := buffers(16, SuperHeadroom+MaxSuperLen)
-			unhang(t, dir.rx)
+			defer unhang(dir.rx)()
 			round := func() {
 				dir.tx.WriteSuper(batch, SuperHeadroom)
 				dir.tx.WriteParts(parts)

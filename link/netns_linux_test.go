@@ -15,17 +15,20 @@ import (
 
 // The test's own namespace has near0, 10.7.0.1; the other end of the cable is
 // far0, 10.7.0.2, in a namespace of its own. Behind the near end, by a TUN, are
-// 10.8.0.0/24 and fd08::/64.
+// 10.8.0.0/24 and fd08::/64. The far kernel has no route back: nobody would read
+// its answers, and they would fill the TUN's queue.
 var (
-	near4, far4     = netip.MustParseAddr("10.7.0.1"), netip.MustParseAddr("10.7.0.2")
-	near6, far6     = netip.MustParseAddr("fd07::1"), netip.MustParseAddr("fd07::2")
-	behind4         = netip.MustParseAddr("10.8.0.9")
-	behind6         = netip.MustParseAddr("fd08::9")
-	behindNets      = []netip.Prefix{netip.MustParsePrefix("10.8.0.0/24"), netip.MustParsePrefix("fd08::/64")}
-	farIndex        = 901
+	near4, far4 = netip.MustParseAddr("10.7.0.1"), netip.MustParseAddr("10.7.0.2")
+	near6, far6 = netip.MustParseAddr("fd07::1"), netip.MustParseAddr("fd07::2")
+	behind4     = netip.MustParseAddr("10.8.0.9")
+	behind6     = netip.MustParseAddr("fd08::9")
+	behindNets  = []netip.Prefix{netip.MustParsePrefix("10.8.0.0/24"), netip.MustParsePrefix("fd08::/64")}
+)
+
+const (
 	nearIndex       = 900
-	ethtoolTSO      = uint32(unix.ETHTOOL_STSO)
-	ethtoolChecksum = uint32(unix.ETHTOOL_STXCSUM)
+	ethtoolTSO      = unix.ETHTOOL_STSO
+	ethtoolChecksum = unix.ETHTOOL_STXCSUM
 )
 
 // cable is two namespaces joined by a veth.
@@ -68,20 +71,6 @@ func (c *cable) far(ns chan<- netns.NsHandle) {
 	}
 }
 
-// routeBack lets the far kernel answer what comes from behind the near end. By
-// default it does not: nobody would read its answers, and they would fill the
-// TUN's queue.
-func (c *cable) routeBack(t testing.TB) {
-	c.do(func() {
-		for i, via := range []netip.Addr{near4, near6} {
-			r := &netlink.Route{LinkIndex: linkIndex(t, "far0"), Dst: ipNet(behindNets[i]), Gw: via.AsSlice()}
-			if err := netlink.RouteAdd(r); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
 // do calls f in the far namespace.
 func (c *cable) do(f func()) {
 	done := make(chan struct{})
@@ -109,15 +98,6 @@ func number(t testing.TB, name string, addrs ...netip.Addr) {
 	if err := netlink.LinkSetUp(l); err != nil {
 		t.Error(err)
 	}
-}
-
-func linkIndex(t testing.TB, name string) int {
-	l, err := netlink.LinkByName(name)
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	return l.Attrs().Index
 }
 
 func writeSysctl(t testing.TB, name, value string) {
@@ -193,9 +173,9 @@ func inNamespace(t testing.TB, forward string) {
 	writeSysctl(t, "net/ipv4/ip_forward", forward)
 }
 
-// unhang closes what is read if the test does not end by itself. It measures
-// nothing: a correct test never comes near it.
-func unhang(t testing.TB, c interface{ Close() error }) {
-	timer := time.AfterFunc(20*time.Second, func() { c.Close() })
-	t.Cleanup(func() { timer.Stop() })
+// unhang closes what is read if the caller does not end by itself, and returns
+// what the caller is to defer. It measures nothing: a correct test never comes
+// near it.
+func unhang(c interface{ Close() error }) (stop func() bool) {
+	return time.AfterFunc(time.Minute, func() { c.Close() }).Stop
 }

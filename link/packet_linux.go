@@ -1,7 +1,6 @@
 package link
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -136,6 +135,3 @@ func (p *Packet) closedOr(err error) error {
 	}
 	return err
 }
-
-// errGone: the interface of the socket has been removed.
-var errGone = errors.New("the interface is gone: open the device again when it is back")

@@ -21,7 +21,7 @@ func TestPacket_carriesEverySize(t *testing.T) {
 	c := newCable(t)
 	near, far := c.openNear(t, PacketConfig{Gateway: far4, Filter: nothing}), c.openFar(t, PacketConfig{})
 	for name, f := range flows(near4, far4, near6, far6) {
-		transfer(t, f, near, far, sizesTo(f.maxPayload(), f.mss, 3), 32, 5)
+		transfer(t, f, near, far, sizesTo(f.maxPayload(), f.mss, 7), 32, 5)
 		t.Logf("%s: %d packets, %d super-segments", name, f.pieces, f.whole)
 		if f.maxPayload() > f.mss && f.whole == 0 {
 			t.Errorf("%s: no super-segment", name)
@@ -127,7 +127,7 @@ func TestPacketRead_closesGaps(t *testing.T) {
 	}
 	near.WriteSuper(out, SuperHeadroom)
 	in, sizes := buffers(8, SuperHeadroom+500)
-	unhang(t, far)
+	defer unhang(far)()
 	var got []int
 	for len(got) < 3 {
 		n, err := far.ReadSuper(in, sizes, SuperHeadroom)
@@ -167,7 +167,7 @@ func TestPacket_interfaceGone(t *testing.T) {
 	if err := netlink.LinkDel(l); err != nil {
 		t.Fatal(err)
 	}
-	unhang(t, far)
+	defer unhang(far)()
 	in, sizes := buffers(1, 2000)
 	for err == nil {
 		_, err = far.Read(in, sizes, 0)

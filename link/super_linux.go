@@ -1,11 +1,15 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
+
+// errGone is what Read returns when somebody has removed the interface.
+var errGone = errors.New("the interface is gone: open the device again when it is back")
 
 // super is whether a device may be given super-segments. It ends for good with
 // the first that the kernel refuses: offloads break at run time, by a driver, a

@@ -25,7 +25,7 @@ var _, _, _, _ superDevice = (*TUN)(nil), (*TUNQueue)(nil), (*Packet)(nil), (*Du
 // checksum that arrives. every-th packet goes by WriteParts.
 func transfer(t *testing.T, f *traffic, tx, rx superDevice, sizes []int, batch, every int) {
 	t.Helper()
-	unhang(t, rx)
+	defer unhang(rx)()
 	const offset = SuperHeadroom
 	out, _ := buffers(batch, offset+MaxSuperLen)
 	in, got := buffers(batch, offset+MaxSuperLen)

@@ -20,11 +20,13 @@ type TUN struct {
 // OpenTUN creates an interface in the network namespace of the calling thread
 // and brings it up. It goes away with Close or with the process. The kernel
 // must forward, or nothing that weft writes would leave the machine.
-func OpenTUN(c TUNConfig) (*TUN, error) {
+func OpenTUN(c TUNConfig) (*TUN, error) { return openTUNBy(openNetlink, c) }
+
+func openTUNBy(fast opener, c TUNConfig) (*TUN, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	o, err := openQueues(c)
+	o, err := openQueues(c, fast)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,13 @@ func (o *opened) close() {
 	}
 }
 
-func openQueues(c TUNConfig) (*opened, error) {
-	o, err := open(c)
+// opener creates an interface.
+type opener func(TUNConfig) (*opened, error)
+
+// openQueues uses fast if offloads are wanted, and water if they are not or the
+// kernel refuses them.
+func openQueues(c TUNConfig, fast opener) (*opened, error) {
+	o, err := openOrFallBack(c, fast)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +52,11 @@ func (o *opened) alone() error {
 	return err
 }
 
-func open(c TUNConfig) (*opened, error) {
+func openOrFallBack(c TUNConfig, fast opener) (*opened, error) {
 	if !c.Offload {
 		return openWater(c)
 	}
-	o, refused := openNetlink(c)
+	o, refused := fast(c)
 	if refused == nil {
 		return o, nil
 	}
@@ -77,15 +82,10 @@ func openNetlink(c TUNConfig) (*opened, error) {
 		}
 		o.name = link.Name
 		o.files = append(o.files, link.Fds...)
-		got, err := setOffload(link.Fds[0])
-		if err != nil {
+		if err := o.setOffload(link.Fds[0]); err != nil {
 			o.close()
 			return nil, err
 		}
-		o.offloads.Checksum = got&unix.TUN_F_CSUM != 0
-		o.offloads.TSO4 = got&unix.TUN_F_TSO4 != 0
-		o.offloads.TSO6 = got&unix.TUN_F_TSO6 != 0
-		o.offloads.USO = got&unix.TUN_F_USO4 != 0
 	}
 	return o, nil
 }
@@ -106,6 +106,33 @@ func tuntap(name string, multi bool) *netlink.Tuntap {
 	}
 }
 
+// setOffload tells the kernel what it may hand over unfinished to the reader of
+// a queue. What may be written does not depend on it.
+func (o *opened) setOffload(queue *os.File) error {
+	raw, err := queue.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var got int
+	var refused error
+	err = raw.Control(func(fd uintptr) {
+		got, refused = negotiate(func(flags int) error {
+			return unix.IoctlSetInt(int(fd), unix.TUNSETOFFLOAD, flags)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	o.offloads.Checksum = got&unix.TUN_F_CSUM != 0
+	o.offloads.TSO4 = got&unix.TUN_F_TSO4 != 0
+	o.offloads.TSO6 = got&unix.TUN_F_TSO6 != 0
+	o.offloads.USO = got&unix.TUN_F_USO4 != 0
+	if refused != nil {
+		o.offloads.Fallback = fmt.Sprintf("the kernel refuses further offloads: %v", refused)
+	}
+	return nil
+}
+
 // offloadSteps are what a kernel may be asked for, the most first: UDP came with
 // Linux 6.2.
 var offloadSteps = []int{
@@ -116,22 +143,17 @@ var offloadSteps = []int{
 	unix.TUN_F_CSUM,
 }
 
-// setOffload tells the kernel what it may hand over unfinished, and returns
-// what it took of that.
-func setOffload(f *os.File) (got int, err error) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var refused error
-	err = raw.Control(func(fd uintptr) {
-		for _, got = range offloadSteps {
-			if refused = unix.IoctlSetInt(int(fd), unix.TUNSETOFFLOAD, got); refused == nil {
-				return
-			}
+// negotiate returns the most that set takes, and, if that is not everything, why
+// more was refused.
+func negotiate(set func(flags int) error) (got int, refused error) {
+	for _, flags := range offloadSteps {
+		err := set(flags)
+		if err == nil {
+			return flags, refused
 		}
-	})
-	return got, errors.Join(err, refused)
+		refused = err
+	}
+	return 0, refused
 }
 
 // openWater opens an interface without offloads.

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -67,6 +68,21 @@ func (q *TUNQueue) closedOr(err error) error {
 		return net.ErrClosed
 	}
 	return err
+}
+
+// failure is closedOr, and errGone if the interface has been removed.
+func (q *TUNQueue) failure(err error) error {
+	if err == nil || q.closed.Load() {
+		return q.closedOr(err)
+	}
+	var errno error
+	// The runtime may have said only that the file cannot be waited for. Writing
+	// nothing does nothing, but a queue without an interface says so.
+	_ = q.raw.Control(func(fd uintptr) { _, errno = unix.Write(int(fd), nil) })
+	if errors.Is(errno, unix.EBADFD) {
+		return errGone
+	}
+	return q.closedOr(err)
 }
 
 // bytesOf returns an iovec of b, which must not be empty.

@@ -50,7 +50,7 @@ func (q *TUNQueue) read(bufs [][]byte, sizes []int, offset int, super bool) (n i
 		err = r.err
 	}
 	r.bufs, r.sizes, r.iov = nil, nil, [2]unix.Iovec{}
-	return r.n, q.closedOr(err)
+	return r.n, q.failure(err)
 }
 
 // readBatch fills buffers until there are no more packets or no more buffers.

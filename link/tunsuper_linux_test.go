@@ -1,8 +1,8 @@
 package link
 
 import (
+	"errors"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -33,7 +33,7 @@ func TestTUN_superSegmentsBothWays(t *testing.T) {
 		}
 		tun := behind(t, TUNConfig{Offload: true})
 		far := c.openFar(t, PacketConfig{Gateway: near4})
-		step, batch := 7, 16
+		step, batch := 29, 16
 		if !whole {
 			step, batch = 499, 4
 		}
@@ -44,7 +44,7 @@ func TestTUN_superSegmentsBothWays(t *testing.T) {
 			}
 		}
 		for name, f := range flows(far4, behind4, far6, behind6) {
-			transfer(t, f, far, tun, sizesTo(f.maxPayload(), f.mss, 7), 16, 5)
+			transfer(t, f, far, tun, sizesTo(f.maxPayload(), f.mss, 29), 16, 5)
 			if f.maxPayload() > f.mss && f.whole == 0 {
 				t.Errorf("%s to the TUN: no super-segment of %d packets", name, f.pieces)
 			}
@@ -89,7 +89,7 @@ func TestTUN_plainCallsOnOffloads(t *testing.T) {
 		rx, tx   superDevice
 		src, dst netip.Addr
 	}{{far, tun, behind4, far4}, {tun, far, far4, behind4}} {
-		unhang(t, dev.rx)
+		defer unhang(dev.rx)()
 		for _, size := range []int{1, 1448, 1449, 60000} {
 			f := &traffic{src: dev.src, dst: dev.dst, proto: 6, port: 5002, mss: 1448}
 			b := f.packet(make([]byte, MaxSuperLen), SuperHeadroom, size)
@@ -157,70 +157,6 @@ func TestTUN_offloadsReport(t *testing.T) {
 	}
 }
 
-// TestTUN_fallsBackForGood injects a kernel that refuses super-segments.
-func TestTUN_fallsBackForGood(t *testing.T) {
-	tests := []struct {
-		errno unix.Errno
-		gso   bool
-		falls bool
-	}{
-		{unix.EINVAL, true, true},
-		{unix.EOPNOTSUPP, true, true},
-		{unix.EINVAL, false, false},
-		{unix.EIO, true, false}, // the interface is down
-		{unix.ENOBUFS, true, false},
-		{unix.EAGAIN, true, false},
-		{unix.ENOMEM, true, false},
-	}
-	for _, tt := range tests {
-		for _, parts := range []bool{false, true} {
-			inNamespace(t, "1")
-			tun := openTUN(t, TUNConfig{Offload: true, Queues: 2})
-			q := tun.Queue(1)
-			q.wr.writev = func(uintptr, []unix.Iovec) unix.Errno { return tt.errno }
-			f := &traffic{src: near4, dst: far4, proto: 6, mss: 1448}
-			size := 100
-			if tt.gso {
-				size = 3000
-			}
-			b := f.packet(make([]byte, 4000), SuperHeadroom, size)
-			var err error
-			if parts {
-				err = q.WriteParts([][]byte{b[SuperHeadroom-VnetHeaderLen:]})
-			} else {
-				_, err = q.WriteSuper([][]byte{b}, SuperHeadroom)
-			}
-			if err != nil || q.Drops() != 1 || tun.Drops() != 1 {
-				t.Errorf("%v: %v, %d drops", tt.errno, err, q.Drops())
-			}
-			o := tun.Offloads()
-			if fell := tun.MaxSuper() == 0; fell != tt.falls || (o.Refused == 1) != tt.falls || strings.Contains(o.Fallback, "refused a super-segment") != tt.falls {
-				t.Errorf("%v, GSO %v, in parts %v: fell back: %v; %v", tt.errno, tt.gso, parts, fell, o)
-			}
-			if tun.Queue(0).MaxSuper() != tun.MaxSuper() {
-				t.Errorf("%v: queues differ", tt.errno)
-			}
-		}
-	}
-}
-
-// TestTUN_afterTheFallback: packets go on, super-segments are still read.
-func TestTUN_afterTheFallback(t *testing.T) {
-	c := newCable(t)
-	tun := behind(t, TUNConfig{Offload: true})
-	far := c.openFar(t, PacketConfig{Gateway: near4})
-	tun.super.refuse(unix.EINVAL)
-	out, in := flows(behind4, far4, behind6, far6), flows(far4, behind4, far6, behind6)
-	for name := range out {
-		transfer(t, out[name], tun, far, []int{1, 1000, out[name].mss}, 2, 2)
-	}
-	f := in["TCP IPv4"]
-	transfer(t, f, far, tun, []int{30000}, 1, 0)
-	if f.whole != 1 {
-		t.Error("no super-segment was read")
-	}
-}
-
 // TestTUNRead_dropsWhatTheReaderHasNoRoomFor: the kernel hands over what fits,
 // and does not say that there was more.
 func TestTUNRead_dropsWhatTheReaderHasNoRoomFor(t *testing.T) {
@@ -240,7 +176,7 @@ func TestTUNRead_dropsWhatTheReaderHasNoRoomFor(t *testing.T) {
 			}
 			far.WriteSuper(out, SuperHeadroom)
 			in, sizes := buffers(4, SuperHeadroom+room)
-			unhang(t, tun)
+			defer unhang(tun)()
 			drops := tun.Drops()
 			var got []int
 			for len(got) < 2 {
@@ -281,5 +217,28 @@ func TestTUN_countsWhatNobodyRead(t *testing.T) {
 	}
 	if tun.Close(); tun.Drops() != drops {
 		t.Errorf("%d drops after Close, %d before", tun.Drops(), drops)
+	}
+}
+
+func TestTUN_interfaceGone(t *testing.T) {
+	inNamespace(t, "1")
+	tun := openTUN(t, TUNConfig{Offload: true})
+	l, err := netlink.LinkByName(tun.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := netlink.LinkDel(l); err != nil {
+		t.Fatal(err)
+	}
+	defer unhang(tun)()
+	in, sizes := buffers(1, 2000)
+	for err == nil {
+		_, err = tun.Read(in, sizes, 0)
+	}
+	if !errors.Is(err, errGone) {
+		t.Errorf("Read: %v", err)
+	}
+	if n, err := tun.Write([][]byte{make([]byte, 40)}, 0); n != 0 || err != nil {
+		t.Errorf("Write: %d, %v", n, err)
 	}
 }

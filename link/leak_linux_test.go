@@ -1,0 +1,44 @@
+package link
+
+import (
+	"os"
+	"runtime"
+	"testing"
+)
+
+// TestDevices_closeLeaksNothing opens and closes devices, also such as cannot be
+// opened, and counts files and goroutines.
+func TestDevices_closeLeaksNothing(t *testing.T) {
+	c := newCable(t)
+	round := func() {
+		for _, offload := range []bool{true, false} {
+			tun := openTUN(t, TUNConfig{Name: "weft0", Offload: offload, Queues: 3})
+			if _, err := OpenTUN(TUNConfig{Name: "weft0", Offload: offload, Queues: 2}); err == nil {
+				t.Error("an interface in use was opened")
+			}
+			NewDuplex(c.openNear(t, PacketConfig{Gateway: far4}), tun).Close()
+		}
+		if _, err := OpenPacket(PacketConfig{Interface: "lo"}); err == nil {
+			t.Error("lo is not like Ethernet")
+		}
+	}
+	round() // opens what the process keeps
+	files, goroutines := openFiles(t), runtime.NumGoroutine()
+	for range 20 {
+		round()
+	}
+	if now := openFiles(t); now != files {
+		t.Errorf("%d files are open, were %d", now, files)
+	}
+	if now := runtime.NumGoroutine(); now != goroutines {
+		t.Errorf("%d goroutines, were %d", now, goroutines)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
