@@ -1,8 +1,9 @@
-// Package gso cuts TCP super-segments into segments, as Linux's generic
-// segmentation offload does (net/ipv4/tcp_offload.c, tcp_gso_segment): what a
-// device does that takes super-segments, for one that does not, and for whoever
-// must have packets of their own, to send each by another path. It is the
-// inverse of weft/resequencer/gro. Pure.
+// Package gso cuts super-segments of TCP into segments, and of UDP into
+// datagrams, as Linux's generic segmentation offload does (net/ipv4/tcp_offload.c,
+// tcp_gso_segment, and udp_offload.c, __udp_gso_segment): what a device does
+// that takes super-segments, for one that does not, and for whoever must have
+// packets of their own, to send each by another path. It is the inverse of
+// weft/resequencer/gro. Pure.
 package gso
 
 import (
@@ -15,7 +16,7 @@ import (
 
 // Why a packet cannot be cut. Returned unwrapped.
 var (
-	ErrHeaders = errors.New("gso: not TCP behind a plain IPv4 or IPv6 header, all in the first part")
+	ErrHeaders = errors.New("gso: not TCP or UDP behind a plain IPv4 or IPv6 header, all in the first part")
 	ErrMSS     = errors.New("gso: a segment size of 0")
 	ErrLength  = errors.New("gso: the parts are not as long as the IP header says")
 )
@@ -24,7 +25,10 @@ const (
 	ipv4Header = 20
 	ipv6Header = 40
 	tcpHeader  = 20
-	checksumAt = 16 // in the TCP header
+	udpHeader  = 8
+
+	tcpChecksum = 16 // where it is in the header
+	udpChecksum = 6
 
 	// Flags that only the last segment has, and that only the first has: CWR is
 	// said once (RFC 3168 §6.1.2).
@@ -32,7 +36,7 @@ const (
 	firstOnly = flowcell.FlagCWR
 )
 
-// Checksum says what becomes of the segments' TCP checksums.
+// Checksum says what becomes of the segments' TCP or UDP checksums.
 type Checksum uint8
 
 // The ways.
@@ -48,13 +52,14 @@ type Segmenter struct {
 	offset   int
 	left     int // bytes of payload
 	mss      int
-	head     []byte // headers of IP and TCP
+	head     []byte // headers of IP and TCP or UDP
 	ip       int    // bytes of IP header
 	seq      uint32
 	id       uint16
 	flags    uint8
 	pseudo   uint64 // sum of the pseudo-header but for the length
 	checksum Checksum
+	udp      bool
 	begun    bool
 }
 
@@ -74,46 +79,69 @@ func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 	for _, p := range parts {
 		total += len(p)
 	}
-	length := 0
+	length, protocol := 0, uint8(0)
 	switch {
-	case len(b) >= ipv4Header+tcpHeader && b[0]>>4 == 4 && b[9] == flowcell.ProtoTCP &&
-		binary.BigEndian.Uint16(b[6:])&0x3fff == 0: // no fragment
+	case len(b) >= ipv4Header && b[0]>>4 == 4 && binary.BigEndian.Uint16(b[6:])&0x3fff == 0: // no fragment
 		s.ip = int(b[0]&0xf) * 4
 		length = int(binary.BigEndian.Uint16(b[2:]))
 		s.id = binary.BigEndian.Uint16(b[4:])
-		s.pseudo = checksum.Sum(b[12:20], flowcell.ProtoTCP)
-	case len(b) >= ipv6Header+tcpHeader && b[0]>>4 == 6 && b[6] == flowcell.ProtoTCP:
+		protocol = b[9]
+		s.pseudo = checksum.Sum(b[12:20], uint64(protocol))
+	case len(b) >= ipv6Header && b[0]>>4 == 6:
 		s.ip = ipv6Header
 		length = ipv6Header + int(binary.BigEndian.Uint16(b[4:]))
-		s.pseudo = checksum.Sum(b[8:40], flowcell.ProtoTCP)
+		protocol = b[6]
+		s.pseudo = checksum.Sum(b[8:40], uint64(protocol))
 	default:
 		return ErrHeaders
 	}
-	if s.ip < ipv4Header || len(b) < s.ip+tcpHeader {
-		return ErrHeaders
-	}
-	offset := int(b[s.ip+12]>>4) * 4
-	if offset < tcpHeader || len(b) < s.ip+offset {
+	if s.ip < ipv4Header || !s.transport(b, protocol) {
 		return ErrHeaders
 	}
 	if total != length {
 		return ErrLength
 	}
-	s.head = b[:s.ip+offset]
 	s.parts, s.offset = parts, len(s.head)
 	s.left, s.mss = total-len(s.head), mss
-	s.seq = binary.BigEndian.Uint32(b[s.ip+4:])
-	s.flags = b[s.ip+13]
 	s.checksum = c
 	s.begun = true
 	return nil
 }
 
-// HeaderLen is the bytes of IP and TCP header that every segment has.
+// transport reads the header behind that of IP; false if it is not all there.
+func (s *Segmenter) transport(b []byte, protocol uint8) bool {
+	s.udp = protocol == flowcell.ProtoUDP
+	size := udpHeader
+	if !s.udp {
+		if protocol != flowcell.ProtoTCP || len(b) < s.ip+tcpHeader {
+			return false
+		}
+		if size = int(b[s.ip+12]>>4) * 4; size < tcpHeader {
+			return false
+		}
+		s.seq = binary.BigEndian.Uint32(b[s.ip+4:])
+		s.flags = b[s.ip+13]
+	}
+	if len(b) < s.ip+size {
+		return false
+	}
+	s.head = b[:s.ip+size]
+	return true
+}
+
+// HeaderLen is the bytes of IP and TCP or UDP header that every segment has.
 func (s *Segmenter) HeaderLen() int { return len(s.head) }
 
-// IPHeaderLen is the bytes of IP header, which the TCP header follows.
+// IPHeaderLen is the bytes of IP header, which the other header follows.
 func (s *Segmenter) IPHeaderLen() int { return s.ip }
+
+// ChecksumAt is where the checksum is in the header that follows that of IP.
+func (s *Segmenter) ChecksumAt() int {
+	if s.udp {
+		return udpChecksum
+	}
+	return tcpChecksum
+}
 
 // Left is how many segments are still to come.
 func (s *Segmenter) Left() int {
@@ -155,15 +183,19 @@ func (s *Segmenter) Next(dst []byte) int {
 		}
 	}
 	if s.checksum == Complete {
-		tcp := dst[s.ip:n]
-		binary.BigEndian.PutUint16(tcp[checksumAt:], ^checksum.Fold(checksum.Sum(tcp, s.pseudoHeader(payload))))
+		b := dst[s.ip:n]
+		sum := ^checksum.Fold(checksum.Sum(b, s.pseudoHeader(payload)))
+		if sum == 0 && s.udp { // which would mean that there is none
+			sum = 0xffff
+		}
+		binary.BigEndian.PutUint16(b[s.ChecksumAt():], sum)
 	}
 	s.step(payload)
 	return n
 }
 
 // Header writes the headers of the next segment to dst, which has room for
-// HeaderLen bytes. The TCP checksum is zero where it is to be Complete.
+// HeaderLen bytes. The checksum is zero where it is to be Complete.
 func (s *Segmenter) Header(dst []byte) {
 	payload := min(s.left, s.mss)
 	copy(dst, s.head)
@@ -176,17 +208,21 @@ func (s *Segmenter) Header(dst []byte) {
 		dst[10], dst[11] = 0, 0
 		binary.BigEndian.PutUint16(dst[10:], ^checksum.Fold(checksum.Sum(dst[:s.ip], 0)))
 	}
-	tcp := dst[s.ip:]
-	binary.BigEndian.PutUint32(tcp[4:], s.seq)
-	tcp[13] = s.flags
-	if payload < s.left {
-		tcp[13] &^= lastOnly
+	b := dst[s.ip:]
+	if s.udp {
+		binary.BigEndian.PutUint16(b[4:], uint16(udpHeader+payload))
+	} else {
+		binary.BigEndian.PutUint32(b[4:], s.seq)
+		b[13] = s.flags
+		if payload < s.left {
+			b[13] &^= lastOnly
+		}
 	}
 	var sum uint16
 	if s.checksum == Partial {
 		sum = checksum.Fold(s.pseudoHeader(payload))
 	}
-	binary.BigEndian.PutUint16(tcp[checksumAt:], sum)
+	binary.BigEndian.PutUint16(b[s.ChecksumAt():], sum)
 }
 
 // Payload appends to parts where the next segment's payload lies, and goes on

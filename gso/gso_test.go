@@ -127,6 +127,35 @@ func TestSegmenter_makesWhatAKernelMakes(t *testing.T) {
 	}
 }
 
+// Datagrams of one size under one header (UDP_SEGMENT).
+func TestSegmenter_cutsDatagrams(t *testing.T) {
+	for _, version := range []int{4, 6} {
+		ip := 20
+		if version == 6 {
+			ip = 40
+		}
+		b := packet(version, 2500, 0, 0) // 12 bytes more of payload without TCP's header
+		b[map[int]int{4: 9, 6: 6}[version]] = flowcell.ProtoUDP
+		if version == 4 {
+			b[10], b[11] = 0, 0
+			binary.BigEndian.PutUint16(b[10:], ^ones(b[:20], 0))
+		}
+		binary.BigEndian.PutUint16(b[ip+4:], uint16(len(b)-ip))
+		head := ip + 8
+		all := cut(t, parts(b, head), 1000, gso.Complete)
+		if len(all) != 3 {
+			t.Fatalf("%d datagrams", len(all))
+		}
+		for i, p := range all {
+			size := []int{1000, 1000, 512}[i]
+			sum := ones(p[ip:], uint32(ones(p[ip-8*map[int]int{4: 1, 6: 4}[version]:ip], uint32(flowcell.ProtoUDP+len(p)-ip))))
+			if len(p) != head+size || !bytes.Equal(p[head:], b[head+1000*i:][:size]) || int(binary.BigEndian.Uint16(p[ip+4:])) != 8+size || sum != 0xffff {
+				t.Errorf("IPv%d, datagram %d: %x, sum %04x", version, i, p[:head], sum)
+			}
+		}
+	}
+}
+
 func TestSegmenter_partialIsThePseudoHeader(t *testing.T) {
 	b := packet(4, 1500, flowcell.FlagACK, 0)
 	for _, p := range cut(t, parts(b, 40), 1000, gso.Partial) {
@@ -167,15 +196,15 @@ func TestSegmenter_refuses(t *testing.T) {
 		mss   int
 		want  error
 	}{
-		"no parts":           {nil, 10, gso.ErrHeaders},
-		"no segment size":    {[][]byte{good}, 0, gso.ErrMSS},
-		"headers in pieces":  {parts(good, 30), 10, gso.ErrHeaders},
-		"UDP":                {[][]byte{with(func(b []byte) { b[9] = 17 })}, 10, gso.ErrHeaders},
-		"a fragment":         {[][]byte{with(func(b []byte) { b[6] = 0x20 })}, 10, gso.ErrHeaders},
-		"data offset":        {[][]byte{with(func(b []byte) { b[32] = 0x40 })}, 10, gso.ErrHeaders},
-		"IHL":                {[][]byte{with(func(b []byte) { b[0] = 0x44 })}, 10, gso.ErrHeaders},
-		"bytes are missing":  {[][]byte{good[:120]}, 10, gso.ErrLength},
-		"bytes are too many": {[][]byte{append(bytes.Clone(good), 0)}, 10, gso.ErrLength},
+		"no parts":            {nil, 10, gso.ErrHeaders},
+		"no segment size":     {[][]byte{good}, 0, gso.ErrMSS},
+		"headers in pieces":   {parts(good, 30), 10, gso.ErrHeaders},
+		"neither TCP nor UDP": {[][]byte{with(func(b []byte) { b[9] = 1 })}, 10, gso.ErrHeaders},
+		"a fragment":          {[][]byte{with(func(b []byte) { b[6] = 0x20 })}, 10, gso.ErrHeaders},
+		"data offset":         {[][]byte{with(func(b []byte) { b[32] = 0x40 })}, 10, gso.ErrHeaders},
+		"IHL":                 {[][]byte{with(func(b []byte) { b[0] = 0x44 })}, 10, gso.ErrHeaders},
+		"bytes are missing":   {[][]byte{good[:120]}, 10, gso.ErrLength},
+		"bytes are too many":  {[][]byte{append(bytes.Clone(good), 0)}, 10, gso.ErrLength},
 	} {
 		if err := s.Start(c.parts, c.mss, gso.Complete); err != c.want || s.Left() != 0 || s.Next(make([]byte, 100)) != 0 {
 			t.Errorf("%s: %v, %d left", name, err, s.Left())

@@ -124,12 +124,12 @@ func (e *egress) transmit(o *outgoing, now time.Duration) {
 		return
 	}
 	var pkt flowcell.Packet
-	if err := pkt.ParseHeaders(o.parts[0], o.size); err != nil || !pkt.IsTCP() {
+	if err := pkt.ParseHeaders(o.parts[0], o.size); err != nil || pkt.Fragment {
 		e.stats.Malformed++
 		return
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
-	if e.super != nil && o.size <= e.super.MaxSuper() && (pair.direct || e.uplink) {
+	if e.super != nil && pkt.IsTCP() && o.size <= e.super.MaxSuper() && (pair.direct || e.uplink) {
 		e.whole(o, pair, &pkt, now)
 		return
 	}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"weft/flowcell"
+	"weft/gso"
 	"weft/link"
 	"weft/resequencer/gro"
 )
@@ -82,6 +83,9 @@ type superSource struct {
 	bufs  [][]byte
 	sizes []int
 	n, at int
+
+	datagrams gso.Segmenter // of the packet before at, if it was many
+	datagram  []byte
 }
 
 const (
@@ -96,7 +100,7 @@ const (
 )
 
 func newSuperSource(d SuperDevice) *superSource {
-	return &superSource{dev: d, sizes: make([]int, superBatch)}
+	return &superSource{dev: d, sizes: make([]int, superBatch), datagram: make([]byte, superBuffer)}
 }
 
 func (s *superSource) batch() (n, size int) { return superBatch, superBuffer }
@@ -108,6 +112,9 @@ func (s *superSource) read(bufs [][]byte) (err error) {
 }
 
 func (s *superSource) next() (a arrived, ok bool) {
+	if n := s.datagrams.Next(s.datagram); n > 0 {
+		return arrived{b: s.datagram[:n], slot: lent, verified: true}, true
+	}
 	if s.at == s.n {
 		return a, false
 	}
@@ -122,7 +129,14 @@ func (s *superSource) next() (a arrived, ok bool) {
 	}
 	a.vnet = h
 	a.verified = h.Flags&(link.VnetNeedsCsum|link.VnetDataValid) != 0
-	if h.GSO() && h.GSOType&^link.VnetGSOECN != link.VnetGSOUDP {
+	switch {
+	case !h.GSO():
+	case h.GSOType&^link.VnetGSOECN == link.VnetGSOUDP: // nobody above wants them as one
+		if s.datagrams.Start([][]byte{a.b}, int(h.GSOSize), gso.Complete) == nil {
+			return s.next()
+		}
+		a.b = nil
+	default:
 		a.mss = int(h.GSOSize)
 	}
 	return a, true

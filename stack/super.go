@@ -44,6 +44,11 @@ func (e *egress) whole(o *outgoing, pair *pair, pkt *flowcell.Packet, now time.D
 	clear(e.parts)
 }
 
+// each reports whether every segment of a super-segment takes a path of its own.
+func (e *egress) each(pair *pair, pkt *flowcell.Packet) bool {
+	return !pair.direct && (e.paths.policy.Unit.Kind == flowcell.UnitPacket || !pkt.IsTCP())
+}
+
 // segment cuts a super-segment for whom does not take it whole, or because the
 // policy has each packet take another path.
 func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time.Duration) {
@@ -55,9 +60,9 @@ func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time
 		e.stats.Malformed++
 		return
 	}
-	each := !pair.direct && e.paths.policy.Unit.Kind == flowcell.UnitPacket
+	each := e.each(pair, pkt)
 	left := e.segmenter.Left()
-	segment := outgoing{partial: e.super != nil, csumStart: uint16(e.segmenter.IPHeaderLen()), csumAt: tcpChecksumAt}
+	segment := outgoing{partial: e.super != nil, csumStart: uint16(e.segmenter.IPHeaderLen()), csumAt: uint16(e.segmenter.ChecksumAt())}
 	var c course
 	for i := 0; i < left; i++ {
 		var ok bool

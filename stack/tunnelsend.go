@@ -40,7 +40,7 @@ func newTunnelSender(t *tunnel) *tunnelSender {
 func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 	t := e.tunnel
 	var pkt flowcell.Packet
-	if err := pkt.ParseHeaders(o.parts[0], o.size); err != nil || o.mss > 0 && !pkt.IsTCP() {
+	if err := pkt.ParseHeaders(o.parts[0], o.size); err != nil || o.mss > 0 && pkt.Fragment {
 		e.stats.Malformed++
 		return
 	}
@@ -49,7 +49,7 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 		e.stats.NoPath++
 		return
 	}
-	each := o.mss > 0 && e.paths.policy.Unit.Kind == flowcell.UnitPacket
+	each := o.mss > 0 && e.each(pair, &pkt)
 	segments := 1
 	if !each {
 		segments = o.segments(int(pkt.Payload))
