@@ -29,6 +29,7 @@ var lattice = map[string][]string{
 	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/internal/checksum"},
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
 	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/link"},
+	"weft/internal/daemon":     {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology"},
 	"weft/bench/...":           {"weft/..."},
 	"weft/cmd/weft":            {"weft/..."},
 	"weft/examples":            {},
@@ -46,6 +47,7 @@ var (
 		"github.com/vishvananda/":  {"weft/link", "weft/fabric", "weft/bench/"},
 		"github.com/cilium/ebpf":   {"weft/fabric"},
 		"github.com/spf13/cobra":   {"weft/cmd/weft"},
+		"go.yaml.in/yaml":          {"weft/internal/daemon"},
 	}
 )
 

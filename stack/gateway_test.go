@@ -62,7 +62,7 @@ func TestGateway_carriesTCPOverATunnel(t *testing.T) {
 		hosts, gateways, _ := programs(t, func(_ int, c *GatewayConfig) { c.Policy = name })
 		transferHashed(t, hosts[0], hosts[1], 10e6, func(int) {})
 		out, in := gateways[0].Stats(), gateways[1].Stats()
-		if out.Egress.Supers < 100 || in.Ingress.Packets == 0 || in.Refused != 0 {
+		if out.Egress.Supers < 100 || in.Ingress.Packets == 0 {
 			t.Errorf("%s: %+v\n%+v", name, out, in)
 		}
 		if used := slices.IndexFunc(out.Paths, func(p PathStats) bool { return p.Packets < 100 }); len(out.Paths) != 4 || used >= 0 {

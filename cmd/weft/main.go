@@ -40,9 +40,11 @@ func newRootCmd() *cobra.Command {
 	root.AddCommand(
 		newBenchCmd(),
 		newDemoCmd(),
+		newHostCmd(),
 		newLabCmd(),
 		newPathsCmd(),
 		newPlanCmd(),
+		newStatusCmd(),
 	)
 	return root
 }

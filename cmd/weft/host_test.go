@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/daemon"
+)
+
+func TestHost_printedConfigIsTheExampleAndValid(t *testing.T) {
+	out := mustWeft(t, "host", "--print-config")
+	example, err := os.ReadFile("../../packaging/host.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != string(example) {
+		t.Error("packaging/host.yaml is not what weft host --print-config prints: write it anew")
+	}
+	file := filepath.Join(t.TempDir(), "host.yaml")
+	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := mustWeft(t, "host", "--check", "--config", file); !strings.Contains(out, "valid") {
+		t.Errorf("--check says %q", out)
+	}
+}
+
+func TestHost_bad(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "host.yaml")
+	if err := os.WriteFile(file, []byte("mode: gateway\npolicie: drb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "host --config "+file, "host.yaml:2", "policie", "did you mean policy?")
+	wantError(t, "host --check --config "+file, "host.yaml:2")
+	wantError(t, "host --config /nonexistent/host.yaml", "/nonexistent/host.yaml", "--print-config")
+	wantError(t, "host --print-config --cleanup", "choose one")
+	wantError(t, "status --socket /nonexistent/status.sock", "/nonexistent/status.sock", "is weft host running")
+}
+
+func TestStatus_printsWhatTheDaemonSays(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			json.NewEncoder(conn).Encode(daemon.Status{Mode: "offload", Policy: "drb", MTU: 1500,
+				Steer: map[string]int{"taken": 7}})
+			conn.Close()
+		}
+	}()
+	table := strings.Fields(mustWeft(t, "status", "--socket", socket))
+	if got := strings.Join(table, " "); !strings.HasPrefix(got, "mode offload") || !strings.Contains(got, "steer.taken 7") {
+		t.Errorf("table: %s", got)
+	}
+	var s daemon.Status
+	if err := json.Unmarshal([]byte(mustWeft(t, "status", "--json", "--socket", socket)), &s); err != nil || s.Policy != "drb" {
+		t.Errorf("JSON: %+v, %v", s, err)
+	}
+}

@@ -1,0 +1,105 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// CleanupHost removes from the network namespace of the calling thread whatever
+// a daemon that died has left: rules, routes, settings, programs, files. It says
+// what there was; another call finds nothing. It fails while a daemon runs.
+func CleanupHost() (removed []string, err error) {
+	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+		return nil, fmt.Errorf("clean up the host: %w", err)
+	}
+	s, err := openHostSetup()
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func() (string, error){s.detachPrograms, s.countRules, s.countRoutes, s.countSettings} {
+		did, err2 := step()
+		if did != "" {
+			removed = append(removed, did)
+		}
+		err = errors.Join(err, err2)
+	}
+	err = errors.Join(err, s.undo())
+	s.close(err == nil)
+	if err != nil {
+		return removed, fmt.Errorf("clean up the host: %w", err)
+	}
+	return removed, nil
+}
+
+func (s *HostSetup) countRules() (string, error) {
+	n, err := syncHostRules(s.h, nil)
+	return count(n, "rule"), err
+}
+
+func (s *HostSetup) countRoutes() (string, error) {
+	n, err := syncHostRoutes(s.h, nil)
+	return count(n, "route"), err
+}
+
+func (s *HostSetup) countSettings() (string, error) {
+	return count(len(s.state.Sysctls), "setting"), nil
+}
+
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// DetachLeftovers removes the programs of a daemon that died from all devices of
+// the calling thread's network namespace: packets go as the routing tables have
+// them. It needs CAP_SYS_ADMIN, and fails while a daemon runs.
+func DetachLeftovers() error {
+	s, err := openHostSetup()
+	if err != nil {
+		return err
+	}
+	defer s.close(false)
+	_, err = s.detachPrograms()
+	return err
+}
+
+// detachPrograms looks at every device: the daemon may have died before it wrote
+// down which one it uses.
+func (s *HostSetup) detachPrograms() (string, error) {
+	links, err := dumped(s.h.LinkList)
+	if err != nil {
+		return "", explain(fmt.Errorf("list the links: %w", err))
+	}
+	n := 0
+	for _, l := range links {
+		for _, detach := range []func(string) (bool, error){DetachOffload, DetachSteer} {
+			did, err2 := detach(l.Attrs().Name)
+			if did {
+				n++
+			}
+			err = errors.Join(err, err2)
+		}
+	}
+	return count(n, "program"), err
+}
+
+// removeHostDir removes what is known in a host's directory, and the directory if
+// that was all and the user may: one to whom root has given it may not.
+func removeHostDir(dir string) {
+	for _, name := range []string{"state.json", "state.json.new", StatusSocket, "lock"} {
+		os.Remove(filepath.Join(dir, name))
+	}
+	if syscall.Rmdir(dir) == nil {
+		syscall.Rmdir(labDir) // if there is nothing else
+	}
+}

@@ -1,0 +1,124 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/topology"
+)
+
+// Uplink is a host's way into the fabric.
+type Uplink struct {
+	Name    string
+	Gateway netip.Addr // the zero Addr when the destination is on the link
+	MTU     int        // bytes
+	Strict  bool       // its reverse path filter, by its own setting or by that of all
+}
+
+// FindUplink asks the kernel how it would reach an address, over the device of
+// that name unless name is "".
+func FindUplink(to netip.Addr, name string) (Uplink, error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return Uplink{}, explain(err)
+	}
+	defer h.Close()
+	if name != "" {
+		if _, err := portLinks(h, []string{name}); err != nil {
+			return Uplink{}, fmt.Errorf("uplink: %w", err)
+		}
+	}
+	routes, err := h.RouteGetWithOptions(to.AsSlice(), &netlink.RouteGetOptions{Oif: name})
+	if err != nil || len(routes) == 0 {
+		return Uplink{}, fmt.Errorf("uplink: no route to %s: %w; add one, or name uplink and gateway", to, errors.Join(err, unix.ENETUNREACH))
+	}
+	l, err := h.LinkByIndex(routes[0].LinkIndex)
+	if err != nil {
+		return Uplink{}, fmt.Errorf("uplink: %w", err)
+	}
+	if l.Attrs().Flags&unix.IFF_LOOPBACK != 0 {
+		return Uplink{}, fmt.Errorf("uplink: the route to %s leads to %s; name the device that leads into the fabric", to, l.Attrs().Name)
+	}
+	u := Uplink{Name: l.Attrs().Name, MTU: l.Attrs().MTU}
+	u.Gateway, _ = netip.AddrFromSlice(routes[0].Gw)
+	u.Gateway = u.Gateway.Unmap()
+	own, err := readFilter(u.Name)
+	if err != nil {
+		return u, err
+	}
+	all, err := ReverseFilter()
+	u.Strict = max(own, all) == 1 // 2, loose, is the milder one
+	return u, err
+}
+
+// ReverseFilter returns net.ipv4.conf.all.rp_filter of the calling thread's
+// network namespace.
+func ReverseFilter() (int, error) { return readFilter("all") }
+
+func readFilter(device string) (int, error) {
+	v, err := readSetting(confKey(device, "rp_filter"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(v)
+}
+
+// FindHost returns the one address of this network namespace that t gives to a
+// host's kernel.
+func FindHost(t *topology.Topology) (netip.Addr, error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return netip.Addr{}, explain(err)
+	}
+	defer h.Close()
+	addrs, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V4) })
+	if err != nil {
+		return netip.Addr{}, explain(fmt.Errorf("list the addresses: %w", err))
+	}
+	var found netip.Addr
+	for _, a := range addrs {
+		addr, ok := netip.AddrFromSlice(a.IP.To4())
+		if !ok || addr == found || !isHost(t, addr) {
+			continue
+		}
+		if found.IsValid() {
+			return netip.Addr{}, fmt.Errorf("%s and %s are both hosts of %s; say which one is meant", found, addr, t)
+		}
+		found = addr
+	}
+	if !found.IsValid() {
+		return netip.Addr{}, fmt.Errorf("no address here is a host's of %s (such as %s); is it the right topology?", t, t.Node(0).Addr)
+	}
+	return found, nil
+}
+
+func isHost(t *topology.Topology, addr netip.Addr) bool {
+	id, ok := t.ByAddr(addr)
+	return ok && t.Node(id).Layer == topology.LayerHost && t.Node(id).Addr == addr
+}
+
+// AddAddresses gives a device addresses of the kernel's.
+func AddAddresses(device string, addresses []netip.Prefix) error {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return explain(err)
+	}
+	defer h.Close()
+	links, err := portLinks(h, []string{device})
+	if err != nil {
+		return err
+	}
+	for _, a := range addresses {
+		// Nobody else can have an address on a TUN: it need not be probed for.
+		addr := &netlink.Addr{IPNet: ipNet(a), Flags: unix.IFA_F_NODAD}
+		if err := h.AddrReplace(links[0], addr); err != nil {
+			return explain(fmt.Errorf("address %s on %s: %w", a, device, err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package fabric
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The state is a user's file, and root reads it.
+func TestHostState_isNotTrusted(t *testing.T) {
+	ns := hostNamespace(t, "state")
+	s := applyHost(t, ns, strictGateway(t))
+	s.die()
+	write := func(change func(*hostState)) {
+		t.Helper()
+		in(t, ns, func() error {
+			state := s.state
+			state.Sysctls = []savedValue{s.state.Sysctls[0]}
+			change(&state)
+			b, err := json.Marshal(state)
+			if err != nil {
+				return err
+			}
+			dir, err := HostDir()
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, "state.json"), b, 0o600)
+		})
+	}
+	for _, change := range []func(*hostState){
+		func(h *hostState) { h.Sysctls[0].Key = "kernel.core_pattern" },
+		func(h *hostState) { h.Sysctls[0].Key = "net.ipv4.conf.////.rp_filter" },
+		func(h *hostState) { h.Sysctls[0].Key = "net.ipv4.conf.p0.route_localnet" },
+		func(h *hostState) { h.Sysctls[0].Former = "|/bin/sh" },
+		func(h *hostState) { h.Sysctls[0].Former = "7" },
+	} {
+		write(change)
+		in(t, ns, func() error {
+			if _, err := CleanupHost(); err == nil || !strings.Contains(err.Error(), "is not a setting that weft makes") {
+				t.Errorf("error %v", err)
+			}
+			return nil
+		})
+	}
+	// That of a namespace that is no more, whose number this one has now.
+	write(func(h *hostState) { h.Netns++; h.Sysctls[0].Former = "0" })
+	in(t, ns, func() error {
+		_, err := CleanupHost()
+		return err
+	})
+	if now := configuration(t, ns); !strings.Contains(now, "p0.rp_filter = 2") {
+		t.Error("another namespace's value was put back")
+	}
+}

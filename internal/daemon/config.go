@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	_ "embed"
+	"net/netip"
+	"time"
+
+	"weft/policy"
+	"weft/resequencer"
+	"weft/topology"
+)
+
+// Config is a configuration file. The keys of the file are in the tags; with
+// "auto", that word gives the zero value. default.yaml says what each means.
+type Config struct {
+	Mode                string        `yaml:"mode"`
+	Topology            string        `yaml:"topology"`
+	Address             netip.Addr    `yaml:"address,auto"`
+	Uplink              string        `yaml:"uplink,auto"`
+	Gateway             netip.Addr    `yaml:"gateway,auto"`
+	MTU                 int           `yaml:"mtu,auto"`
+	Policy              string        `yaml:"policy"`
+	FlowcellBytes       int           `yaml:"flowcell_bytes"`
+	FlowletGap          time.Duration `yaml:"flowlet_gap"`
+	Encapsulation       string        `yaml:"encapsulation"`
+	ReceiversResequence bool          `yaml:"receivers_resequence"`
+	Resequence          bool          `yaml:"resequence"`
+	Resequencer         Resequencer   `yaml:"resequencer"`
+	TUN                 TUN           `yaml:"tun"`
+	UDP                 UDP           `yaml:"udp"`
+	Drain               time.Duration `yaml:"drain"`
+	Status              string        `yaml:"status,auto"`
+	User                string        `yaml:"user"`
+
+	fabric *topology.Topology
+	lines  lines
+}
+
+// Resequencer is resequencer.Config.
+type Resequencer struct {
+	Discipline   string        `yaml:"discipline"`
+	Hold         time.Duration `yaml:"hold"`
+	MinHold      time.Duration `yaml:"min_hold"`
+	Merge        time.Duration `yaml:"merge"`
+	FlowPackets  int           `yaml:"flow_packets"`
+	FlowBytes    int           `yaml:"flow_bytes"`
+	PeerPackets  int           `yaml:"peer_packets"`
+	PeerBytes    int           `yaml:"peer_bytes"`
+	TotalPackets int           `yaml:"total_packets"`
+	TotalBytes   int           `yaml:"total_bytes"`
+	Flows        int           `yaml:"flows"`
+}
+
+// TUN is the interface between the kernel and weft.
+type TUN struct {
+	Name      string         `yaml:"name"`
+	Queues    int            `yaml:"queues"`
+	Addresses []netip.Prefix `yaml:"addresses"`
+}
+
+// UDP is the tunnel.
+type UDP struct {
+	Name         string         `yaml:"name,auto"`
+	Listen       netip.AddrPort `yaml:"listen"`
+	Paths        int            `yaml:"paths"`
+	ZeroChecksum bool           `yaml:"zero_checksum"`
+	Peers        []Peer         `yaml:"peers"`
+}
+
+// Peer is the other end of the tunnel.
+type Peer struct {
+	Name     string         `yaml:"name"`
+	Prefixes []netip.Prefix `yaml:"prefixes"`
+	Endpoint string         `yaml:"endpoint"` // host:port
+	Key      string         `yaml:"key"`      // base64
+	KeyFile  string         `yaml:"key_file"`
+	KeyID    int            `yaml:"key_id"`
+
+	secret [32]byte // of Key or KeyFile; all zeros without
+}
+
+// The values of Mode and Encapsulation.
+const (
+	ModeGateway = "gateway"
+	ModeOffload = "offload"
+	EncapIPIP   = "ipip"
+	EncapUDP    = "udp"
+)
+
+// statusOff is the Status of who wants none.
+const statusOff = "off"
+
+//go:embed default.yaml
+var defaultYAML []byte
+
+// DefaultYAML returns a configuration file with every key, its default, and what
+// it means. The defaults are what it says: there is no other list of them.
+func DefaultYAML() string { return string(defaultYAML) }
+
+// Default returns the configuration of an empty file.
+func Default() Config {
+	var c Config
+	if err := decode(defaultYAML, "default.yaml", &c); err != nil {
+		panic(err) // a broken build
+	}
+	c.lines = lines{file: "default.yaml"}
+	return c
+}
+
+// tunnels reports whether the fabric is a tunnel's to peers, not a topology's.
+func (c *Config) tunnels() bool { return c.Encapsulation == EncapUDP }
+
+// offloads reports whether the kernel's TCP leaves without passing through weft.
+func (c *Config) offloads() bool { return c.Mode == ModeOffload }
+
+// receives reports whether weft restores the order of what arrives.
+func (c *Config) receives() bool { return !c.offloads() || c.Resequence }
+
+func (c *Config) policyOptions() policy.Options {
+	return policy.Options{FlowcellBytes: c.FlowcellBytes, FlowletGap: c.FlowletGap}
+}
+
+func (r Resequencer) config() (resequencer.Config, error) {
+	d, err := resequencer.ParseDiscipline(r.Discipline)
+	return resequencer.Config{
+		Discipline: d, Hold: r.Hold, MinHold: r.MinHold, Merge: r.Merge,
+		FlowPackets: r.FlowPackets, FlowBytes: r.FlowBytes,
+		PeerPackets: r.PeerPackets, PeerBytes: r.PeerBytes,
+		TotalPackets: r.TotalPackets, TotalBytes: r.TotalBytes,
+		Flows: r.Flows,
+	}, err
+}

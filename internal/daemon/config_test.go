@@ -1,0 +1,300 @@
+package daemon
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"weft/flowcell"
+	"weft/policy"
+	"weft/resequencer"
+)
+
+// parse reads a configuration called f.
+func parse(text string) (*Config, error) { return Parse([]byte(text), "f") }
+
+// settings is a configuration without what it was made from.
+func settings(c Config) Config {
+	c.lines, c.fabric = lines{}, nil
+	return c
+}
+
+func TestDefault_isWhatIsPrinted(t *testing.T) {
+	printed, err := parse(DefaultYAML())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "# nothing\n", "---\n", "{}"} {
+		empty, err := parse(text)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if a, b := settings(*empty), settings(*printed); !reflect.DeepEqual(a, b) {
+			t.Errorf("%q gives\n%+v\nthe printed configuration\n%+v", text, a, b)
+		}
+	}
+}
+
+// What is documented as the default is that of the packages below.
+func TestDefault_isThePackages(t *testing.T) {
+	c := Default()
+	got, err := c.Resequencer.config()
+	want := resequencer.Config{
+		Discipline: resequencer.Presto, Hold: resequencer.DefaultHold, MinHold: resequencer.DefaultMinHold, Merge: resequencer.DefaultMerge,
+		FlowPackets: resequencer.DefaultFlowPackets, FlowBytes: resequencer.DefaultFlowBytes,
+		PeerPackets: resequencer.DefaultPeerPackets, PeerBytes: resequencer.DefaultPeerBytes,
+		TotalPackets: resequencer.DefaultTotalPackets, TotalBytes: resequencer.DefaultTotalBytes,
+		Flows: resequencer.DefaultFlows,
+	}
+	if err != nil || got != want {
+		t.Errorf("resequencer:\n%+v, want\n%+v (%v)", got, want, err)
+	}
+	if o := (policy.Options{FlowcellBytes: flowcell.FlowcellBytes, FlowletGap: flowcell.FlowletGap}); c.policyOptions() != o {
+		t.Errorf("policy options %+v, want %+v", c.policyOptions(), o)
+	}
+}
+
+// Every key of the types is in the printed configuration, with those of a peer
+// in a comment.
+func TestDefault_printsEveryKey(t *testing.T) {
+	var doc map[string]any
+	if err := yaml.Unmarshal(defaultYAML, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var check func(path string, in map[string]any, typ reflect.Type)
+	check = func(path string, in map[string]any, typ reflect.Type) {
+		for i := range typ.NumField() {
+			key, _ := tag(typ.Field(i))
+			if key == "" {
+				continue
+			}
+			v, ok := in[key]
+			if !ok {
+				t.Errorf("no %s%s", path, key)
+			}
+			if sub, ok := v.(map[string]any); ok {
+				check(path+key+".", sub, typ.Field(i).Type)
+			}
+		}
+	}
+	check("", doc, reflect.TypeFor[Config]())
+	for i := range reflect.TypeFor[Peer]().NumField() {
+		key, _ := tag(reflect.TypeFor[Peer]().Field(i))
+		if key == "key" {
+			key = "a key" // in the prose; the example has key_file
+		}
+		if !strings.Contains(DefaultYAML(), key) {
+			t.Errorf("peers: no %s", key)
+		}
+	}
+}
+
+func TestParse_setsWhatIsGiven(t *testing.T) {
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := parse(fmt.Sprintf(`
+address: 10.1.0.2
+uplink: eth0.100
+gateway: 10.1.0.1
+mtu: 9000
+policy: "letflow"
+flowlet_gap: 1ms
+encapsulation: udp
+resequencer: {discipline: sequence, hold: 5ms}
+tun:
+  name: spray
+  addresses: [10.9.0.1/24, "fd00::1/64"]
+udp:
+  name: a
+  peers:
+    - {name: b, prefixes: [10.9.0.2/32, "fd00::2/128"], endpoint: "b.example:5740", key: %q}
+    - name: c
+      prefixes: [10.9.0.3/32]
+      endpoint: 192.0.2.3:1
+      key_file: %s
+      key_id: 255
+    - {name: d, prefixes: [0.0.0.0/0], endpoint: "[2001:db8::1]:65535"}
+`, key, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), "eth0.100", netip.MustParseAddr("10.1.0.1"), 9000
+	want.Policy, want.FlowletGap, want.Encapsulation = "letflow", time.Millisecond, EncapUDP
+	want.Resequencer.Discipline, want.Resequencer.Hold = "sequence", 5*time.Millisecond
+	want.TUN.Name, want.TUN.Addresses = "spray", []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24"), netip.MustParsePrefix("fd00::1/64")}
+	secret := [32]byte([]byte(strings.Repeat("k", 32)))
+	want.UDP.Name = "a"
+	want.UDP.Peers = []Peer{
+		{Name: "b", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.9.0.2/32"), netip.MustParsePrefix("fd00::2/128")}, Endpoint: "b.example:5740", Key: key, secret: secret},
+		{Name: "c", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.9.0.3/32")}, Endpoint: "192.0.2.3:1", KeyFile: file, KeyID: 255, secret: secret},
+		{Name: "d", Prefixes: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Endpoint: "[2001:db8::1]:65535"},
+	}
+	if a, b := settings(*c), settings(want); !reflect.DeepEqual(a, b) {
+		t.Errorf("got\n%+v\nwant\n%+v", a, b)
+	}
+}
+
+// Each bad value is named with its line and with what would be right.
+func TestParse_bad(t *testing.T) {
+	udp := "encapsulation: udp\nudp:\n  peers:\n"
+	peer := "name: b, prefixes: [10.9.0.2/32], endpoint: \"b:1\""
+	for _, c := range []struct {
+		text string
+		want []string // in the message
+	}{
+		{"mode: gateway\npolicie: drb", []string{"f:2: policie: unknown key; did you mean policy?"}},
+		{"tun:\n  queue: 2", []string{"f:2: tun.queue: unknown key; did you mean queues?"}},
+		{"zzz: 1", []string{"f:1: zzz: unknown key; known: mode, topology, address"}},
+		{udp + "    - {" + peer + ", endpiont: x}", []string{"f:4: udp.peers[0].endpiont", "did you mean endpoint?"}},
+		{"mode: gateway\nmode: offload", []string{"f:2", "mode", "twice"}},
+		{"mode: gate", []string{"f:1: mode:", `"gate" is unknown; use gateway, offload`}},
+		{"mode: [gateway]", []string{"f:1: mode: has a list where one value must be"}},
+		{"mode:", []string{"f:1: mode: has nothing where one value must be"}},
+		{"tun: weft0", []string{"f:1: tun: has one value where keys with values must be"}},
+		{"udp:\n  peers: b", []string{"f:2: udp.peers: has one value where a list", "[]"}},
+		{"- mode", []string{"f:1: the file has a list where keys with values must be"}},
+		{"mode: *x", []string{"f: not YAML", "anchor"}},
+		{"mode: &x gateway", []string{"f:1: mode:", "anchors and aliases"}},
+		{"mode: gateway\n\tpolicy: drb", []string{"f:2: not YAML"}},
+		{"mode: gateway\n---\nmode: offload", []string{"second document"}},
+		{"mtu: many", []string{`f:1: mtu: "many" is not a whole number`}},
+		{"mtu: 500", []string{"f:1: mtu: is 500, must be from 596 to 65535"}},
+		{"mtu: 99999999999999999999", []string{"f:1: mtu:", "not a whole number"}},
+		{"resequence: yes", []string{`f:1: resequence: "yes" is neither true nor false`}},
+		{"resequence: true", []string{"f:1: resequence: is for mode: offload"}},
+		{"\nflowlet_gap: 5", []string{`f:2: flowlet_gap: "5" is not a time`, "500us"}},
+		{"flowlet_gap: 1h", []string{"f:1: flowlet_gap: is 1h0m0s, must be from 1µs to 10s"}},
+		{"flowlet_gap: 0s", []string{"f:1: flowlet_gap: is 0s, must be"}},
+		{"flowcell_bytes: 0", []string{"f:1: flowcell_bytes: is 0, must be from 1024 to 1048576"}},
+		{"policy: drbb", []string{`f:1: policy: "drbb" is unknown; use ecmp, rb, rrb, drb`}},
+		{"topology: ring:n=3", []string{"f:1: topology:", "ring", "fat-tree:k=K"}},
+		{"address: 10.0.0.300", []string{`f:1: address: "10.0.0.300" is not an address, such as 10.0.0.2`}},
+		{"address: 10.0.0.130", []string{"f:1: address: 10.0.0.130 is no host of fat-tree:k=4", "10.0.0.2"}},
+		{"address: 10.4.1.1", []string{"f:1: address:", "no host"}},
+		{"gateway: fd00::1", []string{"f:1: gateway:", "not IPv4"}},
+		{"uplink: a/b", []string{"f:1: uplink:", "device's name"}},
+		{"uplink: weft0", []string{"weft0 is the uplink"}},
+		{"tun: {name: }", []string{"f:1: tun.name: has nothing"}},
+		{"tun: {name: abcdefghijklmnop}", []string{"f:1: tun.name:", "1 to 15 bytes"}},
+		{"tun: {queues: 0}", []string{"f:1: tun.queues: is 0, must be from 1 to 256"}},
+		{"tun: {addresses: [10.9.0.1/24]}", []string{"f:1: tun.addresses: are for encapsulation: udp"}},
+		{"tun: {addresses: [x]}", []string{`f:1: tun.addresses[0]: "x" is not a prefix, such as`}},
+		{"mode: offload\nencapsulation: udp", []string{"f:2: encapsulation: udp passes through weft"}},
+		{"encapsulation: gre", []string{"f:1: encapsulation:", "ipip, udp"}},
+		{"encapsulation: udp", []string{"udp.peers: has no peer"}},
+		{"resequencer:\n  discipline: fifo", []string{"f:2: resequencer.discipline:", "presto, sequence"}},
+		{"resequencer: {hold: 0s}", []string{"f:1: resequencer.hold: is 0s, must be more than 0"}},
+		{"resequencer: {min_hold: 1s}", []string{"f:1: resequencer.min_hold: is 1s, more than hold, 10ms"}},
+		{"resequencer: {flows: -1}", []string{"f:1: resequencer.flows: is -1, must be from 1"}},
+		{"udp: {listen: 5740}", []string{`f:1: udp.listen: "5740" is not an address with a port`}},
+		{"udp: {paths: 257}", []string{"f:1: udp.paths: is 257, must be from 1 to 256"}},
+		{udp + "    - {prefixes: [10.9.0.2/32]}", []string{`f:4: udp.peers[0].name: is ""`}},
+		{udp + "    - {name: b, endpoint: \"b:1\"}", []string{"f:4: udp.peers[0].prefixes: is empty"}},
+		{udp + "    - {name: b, prefixes: [10.9.0.2/24], endpoint: \"b:1\"}", []string{"f:4: udp.peers[0].prefixes[0]:", "write 10.9.0.0/24"}},
+		{udp + "    - {name: b, prefixes: [10.9.0.2/32], endpoint: b}", []string{"f:4: udp.peers[0].endpoint:", "192.0.2.7:5740"}},
+		{udp + "    - {name: b, prefixes: [10.9.0.2/32], endpoint: \"b:0\"}", []string{"udp.peers[0].endpoint:"}},
+		{udp + "    - {" + peer + "}\n    - {" + peer + "}", []string{"f:5: udp.peers[1].name:", "name of its own"}},
+		{udp + "    - {" + peer + "}\n    - {name: c, prefixes: [10.9.0.2/32], endpoint: \"c:1\"}", []string{"f:5: udp.peers[1].prefixes[0]: 10.9.0.2/32 is b's already"}},
+		{udp + "    - {" + peer + ", key: c2VjcmV0}", []string{"f:4: udp.peers[0].key: is not 32 bytes in base64", "head -c 32"}},
+		{udp + "    - {" + peer + ", key: " + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "}", []string{"udp.peers[0].key:"}},
+		{udp + "    - {" + peer + ", key: a, key_file: b}", []string{"f:4: udp.peers[0].key: and key_file are both given"}},
+		{udp + "    - {" + peer + ", key_file: /nonexistent/key}", []string{"f:4: udp.peers[0].key_file:", "/nonexistent/key"}},
+		{udp + "    - {" + peer + ", key_id: 256}", []string{"f:4: udp.peers[0].key_id: is 256"}},
+		{"drain: 11s", []string{"f:1: drain: is 11s, must be from 0s to 10s"}},
+		{"user: \"\"", []string{"f:1: user: is empty"}},
+		{"status: /" + strings.Repeat("x", 107), []string{"f:1: status: is a path of 108 bytes"}},
+		{"#" + strings.Repeat("x", maxConfig), []string{"f: longer than"}},
+	} {
+		_, err := parse(c.text)
+		if err == nil {
+			t.Errorf("%.60q: no error", c.text)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%.60q: error %q does not say %q", c.text, err, w)
+			}
+		}
+	}
+}
+
+// A key is a secret, and errors are logged.
+func TestParse_errorsDoNotShowKeys(t *testing.T) {
+	const secret = "hunter2hunter2"
+	_, err := parse("encapsulation: udp\nudp:\n  peers:\n    - {name: b, prefixes: [10.9.0.2/32], endpoint: \"b:1\", key: " + secret + "}")
+	if err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"policy", "policy", 0}, {"policie", "policy", 2}, {"kitten", "sitting", 3}, {"ab", "ba", 2}, {"mode", "moed", 2}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+		if a, b := distance(c.a, c.b), distance(c.b, c.a); a != b {
+			t.Errorf("distance(%q, %q) is %d one way and %d the other", c.a, c.b, a, b)
+		}
+	}
+}
+
+func TestCanBecome_namesWhatNeedsARestart(t *testing.T) {
+	base, err := parse("topology: fat-tree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"mode: offload":                   "f:1: mode: cannot change",
+		"\nresequencer: {hold: 11ms}":     "f:2: resequencer: cannot change",
+		"mtu: 1400":                       "f:1: mtu: cannot change",
+		"user: daemon":                    "f:1: user: cannot change",
+		"policy: ecmp":                    "",
+		"topology: fat-tree:k=8":          "",
+		"flowcell_bytes: 4096\ndrain: 1s": "",
+	} {
+		next, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = base.canBecome(next)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Whatever is in a file, there is an error of its own or a configuration whose
+// values are within bounds.
+func FuzzParse(f *testing.F) {
+	f.Add(DefaultYAML())
+	f.Add("udp: {peers: [{name: b, prefixes: [10.9.0.2/32], endpoint: \"b:1\", key: x}]}")
+	f.Add("mode: &a [*a, *a]\n")
+	f.Add("a: {<<: b}\n? [x]\n: y\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parse(strings.ReplaceAll(text, "key_file", "key")) // no files are read
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f:") {
+				t.Errorf("error without the file: %v", err)
+			}
+			return
+		}
+		if c.fabric == nil || c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) || c.UDP.Paths < 1 || len(c.UDP.Peers) > maxPeers || c.Resequencer.Hold <= 0 {
+			t.Errorf("accepted: %+v", c)
+		}
+	})
+}

@@ -1,0 +1,279 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/fabric"
+	"weft/topology"
+)
+
+// The test program is the daemon, too, when it is run with these variables.
+const (
+	childConfig = "WEFT_TEST_HOST_CONFIG"
+	childRelay  = "WEFT_TEST_HOST_RELAY" // with the relay in the place of the gateway
+)
+
+func TestMain(m *testing.M) {
+	file := os.Getenv(childConfig)
+	if file == "" {
+		clearTestLabs()
+		os.Exit(m.Run())
+	}
+	if os.Getenv(childRelay) != "" {
+		startDataplane = startRelay
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	if err := Run(context.Background(), file, signals, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "host:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// labName is for a test's lab: runs at the same time do not meet, and what a
+// killed one left can be told.
+func labName(pid int, letter string) string { return fmt.Sprintf("host%d%s", pid, letter) }
+
+var testLab = regexp.MustCompile(`^weft-(host([0-9]+)[a-z])-h0\.0\.2$`)
+
+func clearTestLabs() {
+	names, _ := filepath.Glob("/run/netns/weft-host*")
+	for _, name := range names {
+		m := testLab.FindStringSubmatch(filepath.Base(name))
+		if m == nil {
+			continue
+		}
+		if pid, err := strconv.Atoi(m[2]); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			fabric.Down(m[1])
+		}
+	}
+}
+
+// network is a lab in which daemons run.
+type network struct {
+	*testing.T
+	lab *fabric.Lab
+	dir string // that anybody may read
+}
+
+func newNetwork(t *testing.T, letter string) *network {
+	t.Helper()
+	if err := fabric.CanBuildLab(); err != nil {
+		t.Skipf("network namespaces: %v", err)
+	}
+	for _, tool := range []string{"ip", "sysctl", "tc"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	top, err := topology.Parse("fat-tree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Quick links: what is tested is where packets go.
+	lab, err := fabric.Hold(t.Context(), fabric.LabConfig{Name: labName(os.Getpid(), letter), Topology: top,
+		RateMbit: 200, BurstBytes: 20000, QueueBytes: 150000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := lab.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir, err := os.MkdirTemp("", "weft-h5-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return &network{t, lab, dir}
+}
+
+func (n *network) node(name string) topology.Node {
+	n.Helper()
+	node, err := n.lab.Config.Topology.Lookup(name)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return node
+}
+
+// do runs f in a node's namespace, where it must succeed.
+func (n *network) do(node string, f func() error) {
+	n.Helper()
+	if err := n.lab.Do(n.node(node).ID, f); err != nil {
+		n.Fatalf("%s: %v", node, err)
+	}
+}
+
+func (n *network) shell(node, script string) (out string) {
+	n.Helper()
+	n.do(node, func() error {
+		b, err := exec.Command("sh", "-c", script).CombinedOutput()
+		out = string(b)
+		return err
+	})
+	return out
+}
+
+// configuration is all of a host that a daemon changes.
+func (n *network) configuration(node string) string {
+	n.Helper()
+	return n.shell(node, `ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip -d link show p0
+		ip link | grep -c mtu; sysctl -a -r 'net.ipv4.conf' 2>/dev/null; tc filter show dev p0 ingress; tc filter show dev p0 egress`)
+}
+
+// wantUnchanged compares with a configuration of before.
+func (n *network) wantUnchanged(node, before string) {
+	n.Helper()
+	after := n.configuration(node)
+	for _, pair := range [][2]string{{before, after}, {after, before}} {
+		for _, line := range strings.Split(pair[0], "\n") {
+			if !strings.Contains(pair[1], line) {
+				n.Errorf("%s: only before or only after: %s", node, line)
+			}
+		}
+	}
+}
+
+// child is a daemon in a process of its own.
+type child struct {
+	n      *network
+	node   string
+	file   string
+	cmd    *exec.Cmd
+	log    *os.File
+	exited chan error
+}
+
+// start runs a daemon on a host and waits until it is at work. env are further
+// variables.
+func (n *network) start(node, config string, env ...string) *child {
+	n.Helper()
+	c := n.launch(node, config, env...)
+	c.waitFor("mode ")
+	return c
+}
+
+// fail runs a daemon that must not start, and returns what it says.
+func (n *network) fail(node, config string, env ...string) string {
+	n.Helper()
+	c := n.launch(node, config, env...)
+	select {
+	case err := <-c.exited:
+		if err == nil {
+			n.Errorf("%s: ended without an error:\n%s", config, c.messages())
+		}
+	case <-time.After(20 * time.Second):
+		n.Fatalf("%s: goes on:\n%s", config, c.messages())
+	}
+	return c.messages()
+}
+
+func (n *network) launch(node, config string, env ...string) *child {
+	n.Helper()
+	c := &child{n: n, node: node, file: filepath.Join(n.dir, node+".yaml"), exited: make(chan error, 1)}
+	c.write(config)
+	var err error
+	if c.log, err = os.CreateTemp(n.dir, node+".log"); err != nil {
+		n.Fatal(err)
+	}
+	c.cmd = exec.Command("/proc/self/exe", "-test.run=^$")
+	c.cmd.Env = append(append(os.Environ(), childConfig+"="+c.file), env...)
+	c.cmd.Stderr = c.log
+	n.do(node, c.cmd.Start)
+	go func() {
+		c.exited <- c.cmd.Wait()
+		close(c.exited)
+	}()
+	n.Cleanup(func() {
+		c.cmd.Process.Kill()
+		<-c.exited
+		n.lab.Do(n.node(node).ID, func() error {
+			_, err := Cleanup()
+			return err
+		})
+	})
+	return c
+}
+
+func (c *child) write(config string) {
+	c.n.Helper()
+	if err := os.WriteFile(c.file, []byte(config), 0o644); err != nil {
+		c.n.Fatal(err)
+	}
+}
+
+func (c *child) messages() string {
+	b, _ := os.ReadFile(c.log.Name())
+	return string(b)
+}
+
+// waitFor waits for a message.
+func (c *child) waitFor(message string) {
+	c.n.Helper()
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(c.messages(), message); time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-c.exited:
+			c.n.Fatalf("%s: the daemon ended before it said %q (%v):\n%s", c.node, message, err, c.messages())
+		default:
+		}
+		if time.Now().After(end) {
+			c.n.Fatalf("%s: the daemon does not say %q:\n%s", c.node, message, c.messages())
+		}
+	}
+}
+
+// end sends a signal and waits for the end, which is to be clean after SIGTERM.
+func (c *child) end(s syscall.Signal) {
+	c.n.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.n.Fatal(err)
+	}
+	select {
+	case err := <-c.exited:
+		if s == syscall.SIGTERM && err != nil {
+			c.n.Errorf("%s: %v:\n%s", c.node, err, c.messages())
+		}
+	case <-time.After(20 * time.Second):
+		c.n.Fatalf("%s: goes on after %v:\n%s", c.node, s, c.messages())
+	}
+}
+
+// status asks the daemon and returns the fields by name.
+func (c *child) status() map[string]string {
+	c.n.Helper()
+	fields := make(map[string]string)
+	c.n.do(c.node, func() error {
+		socket, err := StatusSocket()
+		if err != nil {
+			return err
+		}
+		text, err := AskStatus(c.n.Context(), socket)
+		if err != nil {
+			return err
+		}
+		list, err := Fields(text)
+		for _, f := range list {
+			fields[f.Name] = f.Value
+		}
+		return err
+	})
+	return fields
+}

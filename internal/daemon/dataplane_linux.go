@@ -1,0 +1,77 @@
+package daemon
+
+import (
+	"net/netip"
+
+	"weft/encap"
+	"weft/link"
+	"weft/policy"
+	"weft/resequencer"
+	"weft/stack"
+	"weft/topology"
+)
+
+// dataplane is what carries the packets, once it is started.
+type dataplane interface {
+	SetTopology(*topology.Topology) error
+	SetPolicy(name string, o policy.Options) error
+	Done() <-chan struct{} // closed when it has ended, by itself or by Close
+	Err() error            // why
+	Close() error          // delivers what it holds, and closes the devices
+}
+
+// dataplaneConfig is what it needs.
+type dataplaneConfig struct {
+	address       netip.Addr
+	topology      *topology.Topology
+	policy        string
+	options       policy.Options
+	resequencer   resequencer.Config
+	programs      *link.TUN    // what programs send, and the way to them
+	fabric        *link.Packet // what arrives of TCP; nil with a tunnel
+	tunnel        *link.UDP    // nil without
+	zeroChecksum  bool         // the tunnel's
+	name          string       // this end's, to the peers
+	peers         []peer
+	onlyReceiving bool // nothing is read from programs
+}
+
+// peer is a Peer whose endpoint is resolved.
+type peer struct {
+	Peer
+	endpoint netip.AddrPort
+}
+
+// startDataplane is a variable for the tests, which have simpler ones. The
+// devices are the dataplane's when it succeeds.
+var startDataplane = func(c dataplaneConfig) (dataplane, error) {
+	o := stack.GatewayConfig{Address: c.address, Policy: c.policy, PolicyOptions: c.options,
+		Resequencer: c.resequencer, Programs: c.programs}
+	if c.tunnel != nil {
+		o.Tunnel = &stack.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum}
+	} else {
+		o.Topology, o.Fabric = c.topology, c.fabric
+	}
+	g, err := stack.NewGateway(o)
+	if err != nil {
+		return nil, err
+	}
+	return gateway{g}, nil
+}
+
+func stackPeers(peers []peer) []stack.Peer {
+	var all []stack.Peer
+	for _, p := range peers {
+		q := stack.Peer{Name: p.Name, Endpoint: p.endpoint, Prefixes: p.Prefixes}
+		if p.secret != [32]byte{} {
+			q.Key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}
+		}
+		all = append(all, q)
+	}
+	return all
+}
+
+// gateway is stack's, with its counters for the status.
+type gateway struct{ *stack.Gateway }
+
+func (g gateway) Status() any { return g.Stats() }

@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+
+	"weft/fabric"
+	"weft/link"
+	"weft/topology"
+)
+
+// place is where the host is in its network: what the configuration says, and
+// what was found out where it says auto.
+type place struct {
+	address netip.Addr
+	uplink  fabric.Uplink
+	mtu     int      // of the network, bytes
+	strict  []string // devices whose reverse path filter would be in the way
+	filter  int      // net.ipv4.conf.all.rp_filter
+	name    string
+	peers   []peer
+}
+
+// outerHeader is IP-in-IP's, in bytes.
+const outerHeader = 20
+
+func (c *Config) find(ctx context.Context) (place, error) {
+	if c.tunnels() {
+		return c.findPeers(ctx)
+	}
+	p := place{address: c.Address}
+	var err error
+	if !p.address.IsValid() {
+		if p.address, err = fabric.FindHost(c.fabric); err != nil {
+			return p, c.lines.errorf("address", "%w", err)
+		}
+	}
+	// A core's address is in none of our tables, whatever a crash has left.
+	if p.uplink, err = fabric.FindUplink(c.core(), c.Uplink); err != nil {
+		return p, c.lines.errorf("uplink", "%w", err)
+	}
+	if p.filter, err = fabric.ReverseFilter(); err != nil {
+		return p, err
+	}
+	if p.uplink.Strict {
+		p.strict = []string{p.uplink.Name}
+	}
+	if c.Gateway.IsValid() {
+		p.uplink.Gateway = c.Gateway
+	}
+	if p.mtu = c.MTU; p.mtu == 0 {
+		p.mtu = p.uplink.MTU
+	}
+	if p.mtu > p.uplink.MTU {
+		return p, c.lines.errorf("mtu", "is %d, more than the %d of %s; lower it or raise that", p.mtu, p.uplink.MTU, p.uplink.Name)
+	}
+	return p, nil
+}
+
+// core returns the address of a core switch.
+func (c *Config) core() netip.Addr {
+	return c.fabric.Node(topology.NodeID(c.fabric.NumNodes() - 1)).Addr
+}
+
+func (c *Config) findPeers(ctx context.Context) (p place, err error) {
+	p.address = c.Address
+	if p.mtu = c.MTU; p.mtu == 0 {
+		p.mtu = link.DefaultMTU
+	}
+	if p.name = c.UDP.Name; p.name == "" {
+		if p.name, err = os.Hostname(); err != nil {
+			return p, c.lines.errorf("udp.name", "%w; say how the peers call this end", err)
+		}
+	}
+	if p.filter, err = fabric.ReverseFilter(); err != nil {
+		return p, err
+	}
+	for i, q := range c.UDP.Peers {
+		key := fmt.Sprintf("udp.peers[%d]", i)
+		if q.Name == p.name {
+			return p, c.lines.errorf(key+".name", "%s is this end's own name; the two ends need different ones", q.Name)
+		}
+		at, err := resolve(ctx, q.Endpoint, c.UDP.Listen.Addr())
+		if err != nil {
+			return p, c.lines.errorf(key+".endpoint", "%w", err)
+		}
+		p.peers = append(p.peers, peer{q, at})
+	}
+	return p, p.findStrict()
+}
+
+// findStrict looks for devices by which datagrams come from peers whose own
+// addresses are behind the tunnel.
+func (p *place) findStrict() error {
+	for _, q := range p.peers {
+		if !q.endpoint.Addr().Is4() || !slices.ContainsFunc(p.peers, func(r peer) bool {
+			return slices.ContainsFunc(r.Prefixes, func(x netip.Prefix) bool { return x.Contains(q.endpoint.Addr()) })
+		}) {
+			continue
+		}
+		u, err := fabric.FindUplink(q.endpoint.Addr(), "")
+		if err != nil {
+			return fmt.Errorf("peer %s: %w", q.Name, err)
+		}
+		if u.Strict && !slices.Contains(p.strict, u.Name) {
+			p.strict = append(p.strict, u.Name)
+		}
+	}
+	return nil
+}
+
+// resolve finds an address of the family of another.
+func resolve(ctx context.Context, endpoint string, like netip.Addr) (netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	for _, a := range addrs {
+		if a.Unmap().Is4() == like.Unmap().Is4() {
+			return netip.AddrPortFrom(a.Unmap(), uint16(port)), nil
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("%s has no address of the family of udp.listen, %s; listen on the other one", host, like)
+}
+
+// plan is what the kernel must be configured with.
+func (c *Config) plan(p place) (fabric.HostPlan, error) {
+	o := fabric.HostOptions{Address: p.address, FilterAll: p.filter, Strict: p.strict}
+	if c.receives() {
+		o.TUN = c.TUN.Name
+	}
+	if c.tunnels() {
+		for _, q := range p.peers {
+			o.Tunnel = append(o.Tunnel, q.Prefixes...)
+			if !slices.Contains(o.Endpoints, q.endpoint) {
+				o.Endpoints = append(o.Endpoints, q.endpoint)
+			}
+		}
+		return fabric.PlanHost(o)
+	}
+	o.Uplink, o.Gateway = p.uplink.Name, p.uplink.Gateway
+	o.MTU = p.mtu - outerHeader
+	o.Fabric, o.Rack = fabric.HostPrefixes(c.fabric), fabric.HostRack(p.address)
+	return fabric.PlanHost(o)
+}

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/fabric"
+)
+
+// StatusSocket is where the daemon of the calling thread's network namespace
+// answers when the configuration says nothing else.
+func StatusSocket() (string, error) {
+	dir, err := fabric.HostDir()
+	return filepath.Join(dir, fabric.StatusSocket), err
+}
+
+// Cleanup removes what a daemon that died has left in the calling thread's
+// network namespace, and says what that was.
+func Cleanup() ([]string, error) { return fabric.CleanupHost() }
+
+// listen opens the status socket, in the place of one that a crash left.
+func (d *daemon) listen() error {
+	path := d.config.Status
+	if path == statusOff {
+		return nil
+	}
+	if path == "" {
+		var err error
+		if path, err = StatusSocket(); err != nil {
+			return err
+		}
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == os.ModeSocket {
+		os.Remove(path)
+	}
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		// Counters are no secret.
+		if err = os.Chmod(path, 0o666); err != nil {
+			l.Close()
+		}
+	}
+	if err != nil {
+		if errors.Is(err, unix.EACCES) {
+			err = fmt.Errorf("%w: user %s may not write there; choose another directory", err, d.config.User)
+		}
+		return d.config.lines.errorf("status", "%w", err)
+	}
+	d.status = l
+	go answer(l, d.snapshot)
+	return nil
+}
+
+// snapshot collects the status.
+func (d *daemon) snapshot() Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.config
+	s := Status{Mode: c.Mode, Encapsulation: c.Encapsulation, Policy: c.Policy, MTU: d.place.mtu,
+		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads}
+	if d.place.address.IsValid() {
+		s.Address = d.place.address.String()
+	}
+	if !c.tunnels() {
+		s.Topology, s.Uplink = c.fabric.String(), d.place.uplink.Name
+		if d.place.uplink.Gateway.IsValid() {
+			s.Gateway = d.place.uplink.Gateway.String()
+		}
+	}
+	s.Devices = d.devices()
+	if d.offload != nil {
+		s.Offload = orError(d.offload.Stats())
+	}
+	if d.steer != nil {
+		s.Steer = orError(d.steer.Stats())
+	}
+	if p, ok := d.dataplane.(interface{ Status() any }); ok {
+		s.Dataplane = p.Status()
+	}
+	return s
+}
+
+// orError puts why something is not known in its place.
+func orError[T any](v T, err error) any {
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	return v
+}
+
+func (d *daemon) devices() map[string]Device {
+	devices := make(map[string]Device)
+	if d.tun != nil {
+		devices["tun"] = Device{d.tun.Offloads().String(), d.tun.Drops()}
+	}
+	if d.fabric != nil {
+		devices["uplink"] = Device{d.fabric.Offloads().String(), d.fabric.Drops()}
+	}
+	if d.tunnel != nil {
+		devices["tunnel"] = Device{d.tunnel.Offloads().String(), d.tunnel.Drops()}
+	}
+	return devices
+}
+
+// summary says in a line what the daemon does.
+func (d *daemon) summary() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.config
+	if c.tunnels() {
+		return fmt.Sprintf("mode %s, %d peers by UDP, policy %s", c.Mode, len(c.UDP.Peers), c.Policy)
+	}
+	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.Mode, d.place.address, c.fabric, d.place.uplink.Name, c.Policy)
+}
