@@ -29,8 +29,9 @@ type Lab struct {
 // nodeHandle is an open connection to a node's kernel configuration.
 type nodeHandle struct {
 	*netlink.Handle
-	ports []string
-	index map[int]int // position of the port with an interface index
+	ports     []string
+	index     map[int]int // position of the port with an interface index
+	unlimited bool        // there are no queues
 }
 
 // Open finds a lab that is up.
@@ -112,11 +113,11 @@ func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
 	if n := l.nodes[id]; n != nil {
 		return n, nil
 	}
-	plan, err := Plan(l.Config.Topology, id, Options{})
+	plan, err := l.Config.plan(id)
 	if err != nil {
 		return nil, err
 	}
-	n := &nodeHandle{index: make(map[int]int)}
+	n := &nodeHandle{index: make(map[int]int), unlimited: l.Config.Unlimited}
 	for _, p := range plan.Ports {
 		n.ports = append(n.ports, p.Name)
 	}

@@ -1,8 +1,10 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"weft/topology"
 )
@@ -10,7 +12,16 @@ import (
 // LabConfig describes a lab: a fabric in network namespaces.
 type LabConfig struct {
 	Name     string             // [a-z0-9]{1,12}; "" is DefaultLabName
-	Topology *topology.Topology // built whole: links that are down in it are built too
+	Topology *topology.Topology // links that are down in it are built too
+
+	// Only, if not empty, are the nodes to build, with the links between them; to
+	// these all others are down.
+	Only []topology.NodeID
+
+	// Unlimited leaves out rates and queues: links are as fast as the machine,
+	// and super-segments cross them whole. RateMbit, QueueBytes and BurstBytes
+	// must then be 0.
+	Unlimited bool
 
 	RateMbit    float64 // of every link, each direction, Ethernet headers included, in Mbit/s; 0 is 20
 	QueueBytes  int     // tbf limit of every port, bytes; 0 is 75000, 50 full packets
@@ -51,7 +62,11 @@ func (c LabConfig) complete() (LabConfig, error) {
 	if c.Topology == nil {
 		return c, fmt.Errorf("lab %s: Topology is missing; use topology.Parse(\"fat-tree:k=4\")", c.Name)
 	}
-	if n := c.Topology.NumNodes(); n > maxLabNodes {
+	if err := c.checkOnly(); err != nil {
+		return c, err
+	}
+	c.Only = slices.Compact(slices.Sorted(slices.Values(c.Only)))
+	if n := c.numNodes(); n > maxLabNodes {
 		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.Topology, n, maxLabNodes)
 	}
 	whole, err := topology.Parse(c.Topology.String())
@@ -59,16 +74,11 @@ func (c LabConfig) complete() (LabConfig, error) {
 		return c, err
 	}
 	c.Topology = whole
-	if c.RateMbit == 0 {
-		c.RateMbit = 20
-	}
-	for _, f := range []struct {
-		value    *int
-		standard int
-	}{{&c.QueueBytes, 75000}, {&c.BurstBytes, 3200}, {&c.MTU, 1500}} {
-		if *f.value == 0 {
-			*f.value = f.standard
-		}
+	c.MTU = cmp.Or(c.MTU, 1500)
+	if !c.Unlimited {
+		c.RateMbit = cmp.Or(c.RateMbit, 20)
+		c.QueueBytes = cmp.Or(c.QueueBytes, 75000)
+		c.BurstBytes = cmp.Or(c.BurstBytes, 3200)
 	}
 	return c, c.check()
 }
@@ -82,18 +92,28 @@ const (
 )
 
 func (c LabConfig) check() error {
-	frame := c.MTU + ethernetHeader
 	switch {
-	case !(c.RateMbit >= minRateMbit && c.RateMbit <= maxRateMbit):
-		return fmt.Errorf("lab %s: rate %g Mbit/s is not within %g to %d", c.Name, c.RateMbit, minRateMbit, maxRateMbit)
 	case c.MTU < minMTU || c.MTU > maxMTU:
 		return fmt.Errorf("lab %s: MTU %d is not within %d to %d", c.Name, c.MTU, minMTU, maxMTU)
+	case c.GSOMaxBytes != 0 && (c.GSOMaxBytes < minGSO || c.GSOMaxBytes > maxGSO):
+		return fmt.Errorf("lab %s: largest super-segment of %d bytes is not within %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
+	}
+	return c.checkRate()
+}
+
+func (c LabConfig) checkRate() error {
+	frame := c.MTU + ethernetHeader
+	switch {
+	case c.Unlimited && (c.RateMbit != 0 || c.QueueBytes != 0 || c.BurstBytes != 0):
+		return fmt.Errorf("lab %s: rate %g Mbit/s, queue %d and burst %d bytes are given, but links are unlimited: leave them 0, or Unlimited out", c.Name, c.RateMbit, c.QueueBytes, c.BurstBytes)
+	case c.Unlimited:
+		return nil
+	case !(c.RateMbit >= minRateMbit && c.RateMbit <= maxRateMbit):
+		return fmt.Errorf("lab %s: rate %g Mbit/s is not within %g to %d", c.Name, c.RateMbit, minRateMbit, maxRateMbit)
 	case c.BurstBytes < frame || c.BurstBytes > maxQueue:
 		return fmt.Errorf("lab %s: burst of %d bytes does not hold a packet of %d; raise it", c.Name, c.BurstBytes, frame)
 	case c.QueueBytes < frame || c.QueueBytes > maxQueue:
 		return fmt.Errorf("lab %s: queue of %d bytes does not hold a packet of %d; raise it", c.Name, c.QueueBytes, frame)
-	case c.GSOMaxBytes != 0 && (c.GSOMaxBytes < minGSO || c.GSOMaxBytes > maxGSO):
-		return fmt.Errorf("lab %s: largest super-segment of %d bytes is not within %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
 	}
 	return nil
 }
@@ -101,6 +121,8 @@ func (c LabConfig) check() error {
 // labSettings are what two labs must share to be the same.
 type labSettings struct {
 	Topology    string  `json:"topology"`
+	Only        string  `json:"only,omitempty"`
+	Unlimited   bool    `json:"unlimited,omitempty"`
 	RateMbit    float64 `json:"rate_mbit"`
 	QueueBytes  int     `json:"queue_bytes"`
 	BurstBytes  int     `json:"burst_bytes"`
@@ -109,17 +131,28 @@ type labSettings struct {
 }
 
 func (c LabConfig) settings() labSettings {
-	return labSettings{c.Topology.String(), c.RateMbit, c.QueueBytes, c.BurstBytes, c.MTU, c.GSOMaxBytes}
+	return labSettings{c.Topology.String(), c.onlyNames(), c.Unlimited, c.RateMbit, c.QueueBytes, c.BurstBytes, c.MTU, c.GSOMaxBytes}
 }
 
 func (s labSettings) config(name string) (LabConfig, error) {
 	t, err := topology.Parse(s.Topology)
-	return LabConfig{Name: name, Topology: t, RateMbit: s.RateMbit, QueueBytes: s.QueueBytes,
-		BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes}, err
+	if err != nil {
+		return LabConfig{}, err
+	}
+	only, err := parseOnly(t, s.Only)
+	return LabConfig{Name: name, Topology: t, Only: only, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
+		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes}, err
 }
 
 func (s labSettings) String() string {
-	return fmt.Sprintf("%s, rate %g Mbit/s, queue %d, burst %d, MTU %d", s.Topology, s.RateMbit, s.QueueBytes, s.BurstBytes, s.MTU)
+	what := s.Topology
+	if s.Only != "" {
+		what += ", of that " + s.Only
+	}
+	if s.Unlimited {
+		return fmt.Sprintf("%s, unlimited rate, MTU %d", what, s.MTU)
+	}
+	return fmt.Sprintf("%s, rate %g Mbit/s, queue %d, burst %d, MTU %d", what, s.RateMbit, s.QueueBytes, s.BurstBytes, s.MTU)
 }
 
 // namespace names a node's network namespace.

@@ -38,7 +38,7 @@ func (b *builder) wire(n topology.Node) error {
 			return err
 		}
 		defer h.Close()
-		for _, port := range t.Ports(n.ID) {
+		for _, port := range b.cfg.ports(n.ID) {
 			if !port.Up {
 				continue
 			}
@@ -72,7 +72,7 @@ func portMAC(id topology.NodeID, port int) net.HardwareAddr {
 // configure applies the node's plan, and what only the lab needs: rates,
 // neighbours known from the start, host settings.
 func (b *builder) configure(n topology.Node) error {
-	plan, err := Plan(b.cfg.Topology, n.ID, Options{})
+	plan, err := b.cfg.plan(n.ID)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (b *builder) configure(n topology.Node) error {
 			return err
 		}
 		b.note(report.Notes...)
-		for i, port := range b.cfg.Topology.Ports(n.ID) {
+		for i, port := range b.cfg.ports(n.ID) {
 			link, err := h.LinkByName(plan.Ports[i].Name)
 			if err != nil {
 				return err
@@ -113,15 +113,10 @@ func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topolog
 	if err := h.NeighSet(neigh); err != nil {
 		return fmt.Errorf("neighbour: %w", err)
 	}
-	rate := uint64(b.cfg.RateMbit * 1e6 / 8)
-	tbf := &netlink.Tbf{
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
-		Rate:       rate,
-		Limit:      uint32(b.cfg.QueueBytes),
-		Buffer:     netlink.Xmittime(rate, uint32(b.cfg.BurstBytes)),
-	}
-	if err := h.QdiscReplace(tbf); err != nil {
-		return fmt.Errorf("rate (kernel option NET_SCH_TBF): %w", err)
+	if !b.cfg.Unlimited {
+		if err := b.limitPort(h, index); err != nil {
+			return fmt.Errorf("rate (kernel option NET_SCH_TBF): %w", err)
+		}
 	}
 	if n.Layer != topology.LayerHost || b.cfg.GSOMaxBytes == 0 {
 		return nil
@@ -130,6 +125,17 @@ func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topolog
 		return fmt.Errorf("largest super-segment (Linux 6.3): %w", err)
 	}
 	return nil
+}
+
+// limitPort gives a port its rate and its queue.
+func (b *builder) limitPort(h *netlink.Handle, index int) error {
+	rate := uint64(b.cfg.RateMbit * 1e6 / 8)
+	return h.QdiscReplace(&netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate:       rate,
+		Limit:      uint32(b.cfg.QueueBytes),
+		Buffer:     netlink.Xmittime(rate, uint32(b.cfg.BurstBytes)),
+	})
 }
 
 // configureHost gives TCP buffers for several paths' worth of data in flight,

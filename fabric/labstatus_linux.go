@@ -9,7 +9,8 @@ import (
 )
 
 // PortCounters are what left a port since the lab was built: the bytes of
-// Ethernet frames without checksum, as the rate counts them.
+// Ethernet frames without checksum, as the rate counts them. Where the lab is
+// Unlimited, a super-segment is one packet with one header.
 type PortCounters struct {
 	Port      string `json:"port"`
 	TxBytes   uint64 `json:"tx_bytes"`
@@ -37,8 +38,8 @@ type NodeStatus struct {
 	Ports     []PortStatus `json:"ports"`
 }
 
-// PortBytes returns the counters of a node's ports in their order, with one
-// request to the kernel: cheap enough for all nodes ten times a second.
+// PortBytes returns the counters of a node's ports in their order, those without
+// another end left out, with one request to the kernel: cheap enough for all nodes ten times a second.
 func (l *Lab) PortBytes(id topology.NodeID) ([]PortCounters, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,13 +51,20 @@ func (l *Lab) PortBytes(id topology.NodeID) ([]PortCounters, error) {
 }
 
 func (n *nodeHandle) counters() ([]PortCounters, error) {
-	qdiscs, err := dumped(func() ([]netlink.Qdisc, error) { return n.QdiscList(nil) })
-	if err != nil {
-		return nil, fmt.Errorf("queue counters: %w", err)
-	}
 	ports := make([]PortCounters, len(n.ports))
 	for i, name := range n.ports {
 		ports[i].Port = name
+	}
+	if n.unlimited {
+		return ports, n.countLinks(ports)
+	}
+	return ports, n.countQueues(ports)
+}
+
+func (n *nodeHandle) countQueues(ports []PortCounters) error {
+	qdiscs, err := dumped(func() ([]netlink.Qdisc, error) { return n.QdiscList(nil) })
+	if err != nil {
+		return fmt.Errorf("queue counters: %w", err)
 	}
 	for _, q := range qdiscs {
 		a := q.Attrs()
@@ -71,7 +79,22 @@ func (n *nodeHandle) counters() ([]PortCounters, error) {
 			ports[i].Drops, ports[i].Backlog = uint64(q.Drops), uint64(q.Backlog)
 		}
 	}
-	return ports, nil
+	return nil
+}
+
+// countLinks is for ports without a queue of their own, which count nothing
+// but what the device does.
+func (n *nodeHandle) countLinks(ports []PortCounters) error {
+	links, err := portLinks(n.Handle, n.ports)
+	if err != nil {
+		return err
+	}
+	for i, link := range links {
+		if s := link.Attrs().Statistics; s != nil {
+			ports[i].TxBytes, ports[i].TxPackets, ports[i].Drops = s.TxBytes, s.TxPackets, s.TxDropped
+		}
+	}
+	return nil
 }
 
 // Status describes every node, in the order of the topology.
@@ -79,7 +102,7 @@ func (l *Lab) Status() []NodeStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []NodeStatus
-	for n := range l.Config.Topology.Nodes() {
+	for n := range l.Config.nodes() {
 		s := NodeStatus{Node: n.Name, Layer: n.Layer.String(), Namespace: l.Namespace(n.ID), Ports: []PortStatus{}}
 		if err := l.inspect(n, &s); err != nil {
 			s.Error = err.Error()
@@ -102,7 +125,7 @@ func (l *Lab) inspect(n topology.Node, s *NodeStatus) error {
 	if err != nil {
 		return err
 	}
-	for i, port := range l.Config.Topology.Ports(n.ID) {
+	for i, port := range l.Config.ports(n.ID) {
 		a := links[i].Attrs()
 		p := PortStatus{PortCounters: counters[i], Peer: l.Config.Topology.Node(port.Peer).Name, Up: a.OperState == netlink.OperUp}
 		if a.Statistics != nil {

@@ -91,7 +91,7 @@ func isWhole(name string, s *labState) bool {
 	if err != nil {
 		return false
 	}
-	for n := range cfg.Topology.Nodes() {
+	for n := range cfg.nodes() {
 		if _, ok := slices.BinarySearch(names, cfg.namespace(n.Name)); !ok {
 			return false
 		}
@@ -119,7 +119,7 @@ func build(ctx context.Context, cfg LabConfig) (notes []string, err error) {
 	if err := prepareNetnsDir(); err != nil {
 		return nil, err
 	}
-	b := builder{cfg: cfg, total: 3 * cfg.Topology.NumNodes()}
+	b := builder{cfg: cfg, total: 3 * cfg.numNodes()}
 	for _, step := range []func(topology.Node) error{b.create, b.wire, b.configure} {
 		if err := b.each(ctx, step); err != nil {
 			return nil, fmt.Errorf("build lab %s: %w", cfg.Name, err)
@@ -154,7 +154,7 @@ func (b *builder) each(ctx context.Context, step func(topology.Node) error) erro
 			}
 		})
 	}
-	for n := range b.cfg.Topology.Nodes() {
+	for n := range b.cfg.nodes() {
 		if ctx.Err() != nil {
 			break
 		}

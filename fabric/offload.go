@@ -34,8 +34,8 @@ type choice struct {
 // flowcellShift leaves of the ID the flowcell (flowcell.Number).
 const flowcellShift = 6
 
-// choiceOf translates a policy. The program keeps no state: what needs any, it
-// cannot do.
+// choiceOf translates a policy. The program keeps no state but flowcells: what
+// needs any, it cannot do.
 func choiceOf(p policy.Policy) (choice, error) {
 	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
 	switch {

@@ -5,37 +5,14 @@ package fabric
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
-	"weft/flowcell"
 	"weft/policy"
 	"weft/topology"
 )
-
-// OffloadConfig says what the program at a host's uplink does.
-type OffloadConfig struct {
-	Uplink string // an Ethernet device
-
-	// Addresses are this host's own, IPv4, 1 to 16: packets from them are
-	// sprayed, others left alone, for a bouncing switch accepts only packets
-	// whose inner source is the outer one.
-	Addresses []netip.Addr
-
-	Topology *topology.Topology
-	Self     topology.NodeID // the host that this is
-	Policy   policy.Policy   // none that needs state per flow
-
-	// PerPacketTCP makes the kernel's own TCP send single packets rather than
-	// super-segments, without which a policy of packets has nothing to choose
-	// between: gso_max_segs of the uplink becomes 1. Connections that exist
-	// keep what they had until their route is looked up again. It costs the
-	// price of segmentation.
-	PerPacketTCP bool
-}
 
 // Offload is the program attached to a host's uplink. Methods are safe for
 // concurrent use.
@@ -47,6 +24,7 @@ type Offload struct {
 	id     ebpf.ProgramID
 	prog   *ebpf.Program
 	inner  *ebpf.MapSpec // of a table
+	tabled uint32        // how many tables there have been
 	before knobs         // the uplink's, to restore
 
 	tables, counts, bounces *ebpf.Map
@@ -80,31 +58,6 @@ func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 		return nil, fmt.Errorf("offload: uplink %s: %w", cfg.Uplink, err)
 	}
 	return o, nil
-}
-
-// maxOwn bounds Addresses; the size of the map own in bpf/spray.c.
-const maxOwn = 16
-
-func (c OffloadConfig) check() error {
-	if c.Topology == nil {
-		return errors.New("Topology is missing; use topology.Parse")
-	}
-	if !c.Topology.Valid(c.Self) || int(c.Self) >= c.Topology.NumHosts() {
-		return fmt.Errorf("Self is %d, which is no host of %s", c.Self, c.Topology)
-	}
-	if n := len(c.Addresses); n < 1 || n > maxOwn {
-		return fmt.Errorf("Addresses are %d, must be 1 to %d", n, maxOwn)
-	}
-	for _, a := range c.Addresses {
-		if !a.Unmap().Is4() {
-			return fmt.Errorf("Addresses: %v is not IPv4", a)
-		}
-	}
-	if c.PerPacketTCP && c.Policy.Unit.Kind != flowcell.UnitPacket {
-		return fmt.Errorf("PerPacketTCP with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
-	}
-	_, err := choiceOf(c.Policy)
-	return err
 }
 
 func (o *Offload) attach(cfg OffloadConfig) (err error) {
@@ -160,6 +113,9 @@ func (o *Offload) load(cfg OffloadConfig) error {
 		return err
 	}
 	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(bounces)))
+	if len(cfg.Cut) == 0 {
+		spec.Maps[sprayMapFlows].MaxEntries = 1
+	}
 	o.inner = spec.Maps[sprayMapTables].InnerMap
 	var objects struct {
 		WeftSpray *ebpf.Program `ebpf:"weft_spray"`
@@ -177,7 +133,7 @@ func (o *Offload) load(cfg OffloadConfig) error {
 		return err
 	}
 	for _, a := range cfg.Addresses {
-		if err := objects.Own.Put(a.Unmap().As4(), uint8(1)); err != nil {
+		if err := objects.Own.Put(a.Unmap().As4(), cfg.cuts(a)); err != nil {
 			return fmt.Errorf("own address %v: %w", a, err)
 		}
 	}

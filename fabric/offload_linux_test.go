@@ -123,6 +123,7 @@ func (s *sprayed) check(t *testing.T, name string, packet []byte) {
 	}
 	*before.counter(v)++
 	before.Passed++
+	before.Flows, before.Flowcells = s.oracle.cut.counts()
 	if v == encapsulated {
 		bounce := netip.AddrFrom4([4]byte(want[16:]))
 		for i := range before.Bounces {
@@ -159,12 +160,6 @@ func TestOffload_equalsTheOracle(t *testing.T) {
 			s.check(t, name+": "+p.name, p.bytes)
 		}
 	}
-}
-
-// namedPacket is a packet with what is special about it.
-type namedPacket struct {
-	name  string
-	bytes []byte
 }
 
 // packets are of all the kinds that the program tells apart.
@@ -276,5 +271,6 @@ func TestOffload_equalsTheOracleOnNoise(t *testing.T) {
 
 func equalStats(a, b OffloadStats) bool {
 	return slices.Equal(a.Bounces, b.Bounces) && a.Encapsulated == b.Encapsulated && a.Passed == b.Passed &&
-		a.Refused == b.Refused && a.NoPath == b.NoPath && a.TooLong == b.TooLong && a.Malformed == b.Malformed
+		a.Refused == b.Refused && a.NoPath == b.NoPath && a.TooLong == b.TooLong && a.Malformed == b.Malformed &&
+		a.Flows == b.Flows && a.Flowcells == b.Flowcells
 }

@@ -8,12 +8,19 @@ import (
 	"weft/encap"
 )
 
+// namedPacket is a packet with what is special about it.
+type namedPacket struct {
+	name  string
+	bytes []byte
+}
+
 // sprayOracle says what the program must do with a packet that is sent as it
 // is, in plain Go and from the same table.
 type sprayOracle struct {
 	own   []netip.Addr
 	table sprayTable
 	mtu   int
+	cut   *cutOracle // nil: the program cuts nothing
 }
 
 // verdict says which counter a packet goes to.
@@ -31,6 +38,11 @@ const (
 // version 4, nil if nothing does. random is the path's number under a random
 // rule.
 func (o sprayOracle) sent(packet []byte, random int) ([]byte, verdict) {
+	return o.sentAs(packet, 1, random)
+}
+
+// sentAs is sent for a packet of so many segments.
+func (o sprayOracle) sentAs(packet []byte, segments, random int) ([]byte, verdict) {
 	src := netip.AddrFrom4([4]byte(packet[12:]))
 	g := o.table.group(netip.AddrFrom4([4]byte(packet[16:])))
 	if packet[9] == 4 || !slices.Contains(o.own, src) || g == nil {
@@ -47,6 +59,7 @@ func (o sprayOracle) sent(packet []byte, random int) ([]byte, verdict) {
 	if len(packet)+20 > o.mtu {
 		return nil, tooLong
 	}
+	packet = o.cut.number(packet, segments)
 	step := g.step(packet)
 	if g.mode == sprayRandom && numbered(packet) {
 		step = random
@@ -79,15 +92,19 @@ func numbered(packet []byte) bool {
 }
 
 func (g *sprayGroup) step(packet []byte) int {
-	hash := mix64(binary.BigEndian.Uint64(packet[12:]))
-	var at uint64
-	if numbered(packet) {
-		hash = mix64(hash ^ uint64(binary.BigEndian.Uint32(packet[20:])))
-		if g.mode == sprayByNumber {
-			at = uint64(binary.BigEndian.Uint16(packet[4:]) >> g.shift)
-		}
+	if !numbered(packet) {
+		return int(mix64(binary.BigEndian.Uint64(packet[12:])) >> 40 % uint64(len(g.order)))
 	}
-	return int((hash>>40 + at) % uint64(len(g.order)))
+	var at uint64
+	if g.mode == sprayByNumber {
+		at = uint64(binary.BigEndian.Uint16(packet[4:]) >> g.shift)
+	}
+	return int((tcpHash(packet)>>40 + at) % uint64(len(g.order)))
+}
+
+// tcpHash is the program's hash of a five-tuple.
+func tcpHash(packet []byte) uint64 {
+	return mix64(mix64(binary.BigEndian.Uint64(packet[12:])) ^ uint64(binary.BigEndian.Uint32(packet[20:])))
 }
 
 // mix64 is MurmurHash3's finaliser.

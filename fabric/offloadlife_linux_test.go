@@ -123,6 +123,11 @@ func TestAttachOffload_errorsSayWhatToDo(t *testing.T) {
 		{func(c *OffloadConfig) { c.Addresses = []netip.Addr{netip.IPv6Loopback()} }, "::1 is not IPv4"},
 		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "letflow") }, "choose one of [ecmp rb rrb drb presto flowcell-drb]"},
 		{func(c *OffloadConfig) { c.Policy, c.PerPacketTCP = mustPolicy(t, "presto"), true }, "PerPacketTCP with policy presto"},
+		{func(c *OffloadConfig) { c.Cut = own }, "Cut with policy drb"},
+		{func(c *OffloadConfig) { c.Policy, c.Cut = mustPolicy(t, "ecmp"), own }, "Cut with policy ecmp"},
+		{func(c *OffloadConfig) {
+			c.Policy, c.Cut = mustPolicy(t, "presto"), []netip.Addr{top.Node(1).Addr}
+		}, "Cut: 10.0.0.3 is not among Addresses"},
 		{func(*OffloadConfig) {}, "port p0: no such device"},
 		{func(c *OffloadConfig) { c.Uplink = "lo" }, "an Ethernet device is needed"},
 	} {

@@ -19,6 +19,11 @@ type OffloadStats struct {
 	TooLong      uint64 `json:"too_long"`  // dropped: above the uplink's MTU with the outer header; the route's MTU is too large
 	Malformed    uint64 `json:"malformed"` // dropped: lengths that contradict each other; more than 64 KB in one (BIG TCP)
 
+	// Of the addresses whose TCP is cut. A flow that was forgotten for want of
+	// room begins again and counts anew.
+	Flows     uint64 `json:"flows"`
+	Flowcells uint64 `json:"flowcells"`
+
 	Bounces []BounceStats `json:"bounces"` // by address
 }
 
@@ -49,7 +54,7 @@ func (o *Offload) Stats() (OffloadStats, error) {
 func readOffloadStats(counts, bounces *ebpf.Map) (OffloadStats, error) {
 	var s OffloadStats
 	// The order of the enum in bpf/spray.c.
-	if err := sumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed); err != nil {
+	if err := sumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells); err != nil {
 		return s, err
 	}
 	var addr [4]byte

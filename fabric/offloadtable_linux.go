@@ -17,12 +17,15 @@ type lpmKey struct {
 
 // groupValue is struct group of bpf/spray.c.
 type groupValue struct {
-	N, Mode, Shift uint32
-	Order          [maxPaths][4]byte
+	N, Mode, Shift        uint32
+	CellBytes, Generation uint32
+	Order                 [maxPaths][4]byte
 }
 
 // setTable puts a topology's table in place of the one in use. A table of 2,048
-// racks, the most that 64-port switches make, takes 8 MB of kernel memory.
+// racks, the most that 64-port switches make, takes 8 MB of kernel memory. Its
+// generation ends the flowcells under way, whose paths may be others now: the
+// receiver takes a gap inside a flowcell for loss.
 func (o *Offload) setTable(t *topology.Topology) error {
 	table, err := newSprayTable(t, o.self, o.policy)
 	if err != nil {
@@ -35,11 +38,13 @@ func (o *Offload) setTable(t *topology.Topology) error {
 		return explain(fmt.Errorf("eBPF table of %d racks: %w", len(table), err))
 	}
 	defer m.Close()
+	o.tabled++
 	values := make(map[*sprayGroup]*groupValue)
 	for prefix, g := range table {
 		v := values[g]
 		if v == nil {
 			v = g.value()
+			v.CellBytes, v.Generation = uint32(o.policy.Unit.Bytes), o.tabled
 			values[g] = v
 		}
 		if err := m.Put(lpmKeyOf(prefix), v); err != nil {

@@ -145,6 +145,10 @@ func TestLabConfig_bad(t *testing.T) {
 		"burst":         {Topology: top, BurstBytes: 1500},
 		"queue":         {Topology: top, QueueBytes: 10},
 		"super-segment": {Topology: top, GSOMaxBytes: 1},
+		"unlimited":     {Topology: top, Unlimited: true, RateMbit: 20},
+		"node 99":       {Topology: top, Only: []topology.NodeID{99}},
+		"switch e0.0":   {Topology: top, Only: []topology.NodeID{0}},
+		"MTU 100":       {Topology: top, Unlimited: true, MTU: 100},
 	} {
 		if _, err := c.complete(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", want, err)
@@ -154,7 +158,16 @@ func TestLabConfig_bad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.settings(), (labSettings{"fat-tree:k=4", 20, 75000, 3200, 1500, 0}); c.Name != "lab" || got != want {
+	if got, want := c.settings(), (labSettings{"fat-tree:k=4", "", false, 20, 75000, 3200, 1500, 0}); c.Name != "lab" || got != want {
 		t.Errorf("defaults are %s: %+v", c.Name, got)
+	}
+	if c, err = (LabConfig{Topology: top, Unlimited: true}).complete(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.settings(), (labSettings{"fat-tree:k=4", "", true, 0, 0, 0, 1500, 0}); got != want {
+		t.Errorf("defaults of an unlimited lab are %+v", got)
+	}
+	if back, err := c.settings().config(c.Name); err != nil || back.settings() != c.settings() || !back.Unlimited {
+		t.Errorf("read back: %+v, %v", back, err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 const (
 	sprayMapBounces    = "bounces"
 	sprayMapCounters   = "counters"
+	sprayMapFlows      = "flows"
 	sprayMapOwn        = "own"
 	sprayMapTables     = "tables"
 	sprayProgWeftSpray = "weft_spray"
@@ -74,6 +75,7 @@ type sprayProgramSpecs struct {
 type sprayMapSpecs struct {
 	Bounces  *ebpf.MapSpec `ebpf:"bounces"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
+	Flows    *ebpf.MapSpec `ebpf:"flows"`
 	Own      *ebpf.MapSpec `ebpf:"own"`
 	Tables   *ebpf.MapSpec `ebpf:"tables"`
 }
@@ -106,6 +108,7 @@ func (o *sprayObjects) Close() error {
 type sprayMaps struct {
 	Bounces  *ebpf.Map `ebpf:"bounces"`
 	Counters *ebpf.Map `ebpf:"counters"`
+	Flows    *ebpf.Map `ebpf:"flows"`
 	Own      *ebpf.Map `ebpf:"own"`
 	Tables   *ebpf.Map `ebpf:"tables"`
 }
@@ -114,6 +117,7 @@ func (m *sprayMaps) Close() error {
 	return _SprayClose(
 		m.Bounces,
 		m.Counters,
+		m.Flows,
 		m.Own,
 		m.Tables,
 	)

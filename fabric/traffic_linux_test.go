@@ -160,6 +160,27 @@ func TestLab_rate(t *testing.T) {
 	}
 }
 
+// Without rates nothing on the way cuts super-segments, and the ports count
+// all the same.
+func TestLab_unlimitedKeepsSuperSegments(t *testing.T) {
+	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2"), Unlimited: true})
+	hosts := hostsOf(l.Config.Topology)
+	defer transfer(t, l, hosts[0], hosts[1], tcp{})()
+	core := topology.NodeID(l.Config.Topology.NumNodes() - 1)
+	var p PortCounters
+	within(t, 20*time.Second, "100 MB through the core", func() bool {
+		ports, err := l.PortBytes(core)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = ports[1]
+		return p.TxBytes > 100e6
+	})
+	if mean := p.TxBytes / p.TxPackets; mean < 6000 {
+		t.Errorf("the core sent packets of %d bytes on average, of super-segments of 64 KB: %+v", mean, p)
+	}
+}
+
 func txBytes(t *testing.T, l *Lab, id topology.NodeID) uint64 {
 	t.Helper()
 	p, err := l.PortBytes(id)

@@ -1,10 +1,12 @@
 // Spraying at a host's uplink: puts an outer header to a bouncing switch
 // (IP-in-IP, RFC 2003) before the packets that this host sends into the fabric.
 //
-// Runs at tc clsact egress of an Ethernet device. It keeps no state: the step
-// in a flow's order of paths is the inner IPv4 ID, which the kernel's TCP
-// advances by one with every segment and a userspace sender of flowcells sets
-// to the flowcell's number (weft/flowcell.Number). Super-segments stay whole.
+// Runs at tc clsact egress of an Ethernet device. The step in a flow's order of
+// paths is the inner IPv4 ID, which the kernel's TCP advances by one with every
+// segment and a userspace sender of flowcells sets to the flowcell's number
+// (weft/flowcell.Number). Where the kernel's TCP is to be cut into flowcells,
+// too, the program writes that number (cutter.h); it keeps no other state.
+// Super-segments stay whole.
 
 #include "packet.h"
 
@@ -12,7 +14,7 @@
 #define MAX_PREFIXES 65536
 
 /* The order of fabric.OffloadStats. */
-enum { ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, NUM_COUNTERS };
+enum { ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, NUM_COUNTERS };
 
 /* How a TCP packet's path is chosen; the order of fabric.sprayMode. */
 enum { BY_NUMBER, BY_HASH, RANDOM };
@@ -22,7 +24,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16);
 	__type(key, __be32);
-	__type(value, __u8);
+	__type(value, __u8); /* 1: its TCP is to be cut into flowcells; 0: its sender numbers */
 } own SEC(".maps");
 
 struct prefix {
@@ -35,6 +37,8 @@ struct group {
 	__u32 n; /* how many steps the order has; 0: cut off */
 	__u32 mode;
 	__u32 shift; /* from an IPv4 ID to a step of the order */
+	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
+	__u32 generation; /* another one in every table */
 	__be32 order[MAX_PATHS]; /* addresses of bouncing switches */
 };
 
@@ -114,25 +118,38 @@ static __always_inline struct group *group_of(__be32 daddr)
 	return table ? bpf_map_lookup_elem(table, &key) : NULL;
 }
 
+#include "cutter.h"
+
 /*
- * step says which entry of the group's order a packet takes. What is not TCP in
- * one piece nobody puts back in order: it keeps to one path per pair of hosts,
- * whatever its ports, since fragments have none. Without DF the ID is not the
- * sender's to use (RFC 6864).
+ * load_tcp reports TCP in one piece, and reads its header. Without DF the ID is
+ * not the sender's to use (RFC 6864).
  */
-static __always_inline __u32 step(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
-				  const struct group *g)
+static __always_inline int load_tcp(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, struct tcp *tcp)
+{
+	return ip->protocol == PROTO_TCP && ip->version_ihl == 0x45 && length >= 40 &&
+	       (ip->frag_off & (DONT_FRAGMENT | FRAGMENT)) == DONT_FRAGMENT &&
+	       !bpf_skb_load_bytes(skb, IP + sizeof(*ip), tcp, sizeof(*tcp));
+}
+
+/*
+ * step says which entry of the group's order a packet takes, and numbers it
+ * first if its flow is to be cut. What is not TCP in one piece nobody puts back
+ * in order: it keeps to one path per pair of hosts, whatever its ports, since
+ * fragments have none.
+ */
+static __always_inline __u32 step(struct __sk_buff *skb, struct ipv4 *ip, __u32 length, __u32 segments,
+				  const struct group *g, int cuts)
 {
 	__u64 hash = mix((__u64)bpf_ntohl(ip->saddr) << 32 | bpf_ntohl(ip->daddr));
+	struct tcp tcp;
 	__u32 at = 0;
-	__be32 ports;
 
-	if (ip->protocol == PROTO_TCP && ip->version_ihl == 0x45 && length >= 40 &&
-	    (ip->frag_off & (DONT_FRAGMENT | FRAGMENT)) == DONT_FRAGMENT &&
-	    !bpf_skb_load_bytes(skb, IP + sizeof(*ip), &ports, sizeof(ports))) {
+	if (load_tcp(skb, ip, length, &tcp)) {
 		if (g->mode == RANDOM)
 			return bpf_get_prandom_u32() % g->n;
-		hash = mix(hash ^ bpf_ntohl(ports));
+		hash = mix(hash ^ bpf_ntohl(tcp.ports));
+		if (cuts)
+			cut(ip, &tcp, hash, g, length, segments);
 		if (g->mode == BY_NUMBER)
 			at = bpf_ntohs(ip->id) >> (g->shift & 15);
 	}
@@ -180,33 +197,42 @@ static __always_inline __u32 segments(struct __sk_buff *skb, __u32 length, __u32
 	return (length - each + skb->gso_size - 1) / skb->gso_size;
 }
 
-/* encapsulate writes what weft/encap.IPIP does, with the inner packet's ID: a
- * device that cuts super-segments counts on in both headers. */
+/*
+ * encapsulate writes what weft/encap.IPIP does, with the inner packet's ID: a
+ * device that cuts super-segments counts on in both headers. The inner header,
+ * whose ID may be a new one, is written with the outer: making room has made
+ * both private.
+ */
 static __always_inline int encapsulate(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, __be32 bounce)
 {
-	struct ipv4 outer = {
-		.version_ihl = 0x45,
-		.tos = ip->tos, /* RFC 6040 §4.1, normal mode */
-		.tot_len = bpf_htons(length + sizeof(outer)),
-		.id = ip->id,
-		.frag_off = ip->frag_off & DONT_FRAGMENT,
-		.ttl = 64,
-		.protocol = PROTO_IPIP,
-		.saddr = ip->saddr,
-		.daddr = bounce,
+	struct {
+		struct ipv4 outer, inner;
+	} h = {
+		.outer = {
+			.version_ihl = 0x45,
+			.tos = ip->tos, /* RFC 6040 §4.1, normal mode */
+			.tot_len = bpf_htons(length + sizeof(h.outer)),
+			.id = ip->id,
+			.frag_off = ip->frag_off & DONT_FRAGMENT,
+			.ttl = 64,
+			.protocol = PROTO_IPIP,
+			.saddr = ip->saddr,
+			.daddr = bounce,
+		},
+		.inner = *ip,
 	};
-	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)&outer, sizeof(outer), 0);
+	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0);
 
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
-	outer.check = ~sum;
+	h.outer.check = ~sum;
 	/* The kernel refuses what is in another tunnel of its own already. It
 	 * reaches the other side by the switches' choice of path. */
-	if (bpf_skb_adjust_room(skb, sizeof(outer), BPF_ADJ_ROOM_MAC,
+	if (bpf_skb_adjust_room(skb, sizeof(h.outer), BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 |
 				BPF_F_ADJ_ROOM_NO_CSUM_RESET))
 		return pass(REFUSED);
-	if (bpf_skb_store_bytes(skb, IP, &outer, sizeof(outer), 0))
+	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0))
 		return drop(MALFORMED);
 	return TC_ACT_OK;
 }
@@ -218,11 +244,13 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	struct ipv4 ip;
 	__u32 length, each, segs;
 	__be32 bounce;
+	__u8 *cuts;
 	int verdict;
 
 	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip))
 		return TC_ACT_UNSPEC;
-	if (ip.protocol == PROTO_IPIP || !bpf_map_lookup_elem(&own, &ip.saddr))
+	cuts = bpf_map_lookup_elem(&own, &ip.saddr);
+	if (ip.protocol == PROTO_IPIP || !cuts)
 		return pass(PASSED);
 	g = group_of(ip.daddr);
 	if (!g)
@@ -236,7 +264,7 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	if (too_long(skb, length, each))
 		return drop(TOO_LONG);
 	segs = segments(skb, length, each);
-	bounce = g->order[step(skb, &ip, length, g) & (MAX_PATHS - 1)];
+	bounce = g->order[step(skb, &ip, length, segs, g, *cuts) & (MAX_PATHS - 1)];
 	verdict = encapsulate(skb, &ip, length, bounce);
 	if (verdict != TC_ACT_OK)
 		return verdict;

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/flowcell"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -115,6 +116,16 @@ func (c *Config) offloads() bool { return c.Mode == ModeOffload }
 
 // receives reports whether weft restores the order of what arrives.
 func (c *Config) receives() bool { return !c.offloads() || c.Resequence }
+
+// cutsAtUplink reports whether the program at the uplink cuts TCP into units,
+// which it does as well as the dataplane, and without copies.
+func (c *Config) cutsAtUplink() bool {
+	p, err := policy.New(c.Policy, c.policyOptions())
+	return err == nil && !c.tunnels() && p.Unit.Kind == flowcell.UnitFlowcell
+}
+
+// diverts reports whether what programs send passes the dataplane.
+func (c *Config) diverts() bool { return !c.offloads() && !c.cutsAtUplink() }
 
 func (c *Config) policyOptions() policy.Options {
 	return policy.Options{FlowcellBytes: c.FlowcellBytes, FlowletGap: c.FlowletGap}

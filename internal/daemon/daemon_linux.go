@@ -69,7 +69,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if !d.config.offloads() {
+	if d.config.diverts() {
 		if err := d.setup.Divert(); err != nil {
 			return err
 		}
@@ -119,10 +119,14 @@ func (d *daemon) spray(c *Config) error {
 		d.offload = nil
 	}
 	self, _ := c.fabric.ByAddr(d.place.address)
-	d.offload, err = fabric.AttachOffload(fabric.OffloadConfig{
+	o := fabric.OffloadConfig{
 		Uplink: d.place.uplink.Name, Addresses: addresses(d.place), Topology: c.fabric, Self: self,
 		Policy: p, PerPacketTCP: c.offloads() && p.Unit.Kind == flowcell.UnitPacket,
-	})
+	}
+	if c.cutsAtUplink() {
+		o.Cut = o.Addresses
+	}
+	d.offload, err = fabric.AttachOffload(o)
 	if err != nil {
 		return c.lines.errorf("policy", "%w", err)
 	}

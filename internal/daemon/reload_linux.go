@@ -71,6 +71,15 @@ func (d *daemon) adopt(ctx context.Context, c *Config) error {
 			return c.lines.errorf("policy", "%w", err)
 		}
 	}
+	if c.diverts() != d.config.diverts() {
+		change := d.setup.Undivert
+		if c.diverts() {
+			change = d.setup.Divert
+		}
+		if err := change(); err != nil {
+			return err
+		}
+	}
 	d.config = c
 	return nil
 }

@@ -1,0 +1,225 @@
+package throughput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"weft/fabric"
+	"weft/topology"
+)
+
+// The hosts are in two racks of one pod, which with the pod's aggregation
+// switches are a leaf-spine of two leaves and four spines. The rest of the
+// fat-tree is not built.
+const (
+	fabricSpec = "fat-tree:k=8"
+	fromName   = "h0.0.2"
+	toName     = "h0.1.2"
+)
+
+// Options say what to measure, and for how long.
+type Options struct {
+	Cases    []Case
+	Rounds   int           // all cases in turn, this many times
+	Warmup   time.Duration // of every run, not measured
+	Duration time.Duration // of every run, measured
+	Lab      string        // name of the lab of network namespaces
+	// Worker is the command line of a program that calls Worker with one more
+	// argument, the job.
+	Worker []string
+	// Wireguard is the directory of the forwarder's source.
+	Wireguard string
+	// Profiles is the directory for profiles of the processor time, a file for
+	// each Worker, and a run each; "" for none.
+	Profiles string
+	// Progress, if not nil, is told how many of the runs are done.
+	Progress func(done, total int)
+	// Note, if not nil, is told what was left out, and why.
+	Note func(string)
+}
+
+// Run builds the fabric, measures all cases and leaves nothing behind, however
+// it ends. A case that cannot run here is left out; one that fails is left out
+// from then on, and the error tells it beside the results of the others.
+func Run(ctx context.Context, o Options) (results []Result, err error) {
+	b := &bench{options: o, rounds: make(map[string][]sample), failed: make(map[string]error)}
+	if b.scratch, err = os.MkdirTemp("", "weft-throughput-*"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(b.scratch)
+	if err := b.selectCases(); err != nil {
+		return nil, err
+	}
+	if err := b.build(ctx); err != nil {
+		return nil, err
+	}
+	err = b.measureAll(ctx)
+	return b.results(), errors.Join(err, b.lab.Close())
+}
+
+type bench struct {
+	options  Options
+	cases    []Case // that can run here
+	topology *topology.Topology
+	lab      *fabric.Lab
+	from, to topology.NodeID
+	spines   []spine
+
+	scratch   string // directory for what is compiled
+	forwarder string // wireguard-go's, compiled
+
+	rounds map[string][]sample // by case
+	failed map[string]error
+}
+
+// selectCases keeps those that can run here.
+func (b *bench) selectCases() error {
+	for _, c := range b.options.Cases {
+		if c.supports != nil {
+			if err := c.supports(b); err != nil {
+				b.note(fmt.Sprintf("%s is left out: %v", c.Name, err))
+				continue
+			}
+		}
+		b.cases = append(b.cases, c)
+	}
+	if len(b.cases) == 0 {
+		return errors.New("none of the cases can run here")
+	}
+	return nil
+}
+
+func (b *bench) note(s string) {
+	if b.options.Note != nil {
+		b.options.Note(s)
+	}
+}
+
+func (b *bench) build(ctx context.Context) (err error) {
+	if b.topology, err = topology.Parse(fabricSpec); err != nil {
+		return err
+	}
+	from, err := b.topology.Lookup(fromName)
+	if err != nil {
+		return err
+	}
+	to, err := b.topology.Lookup(toName)
+	if err != nil {
+		return err
+	}
+	b.from, b.to = from.ID, to.ID
+	nodes, spines, err := between(b.topology, b.from, b.to)
+	if err != nil {
+		return err
+	}
+	b.spines = spines
+	b.lab, err = fabric.Hold(ctx, fabric.LabConfig{Name: b.options.Lab, Topology: b.topology, Only: nodes, Unlimited: true})
+	return err
+}
+
+// measureAll runs the cases in turn, so that what disturbs the machine for a
+// while disturbs all of them.
+func (b *bench) measureAll(ctx context.Context) error {
+	done, total := 0, b.options.Rounds*len(b.cases)
+	for range b.options.Rounds {
+		for _, c := range b.cases {
+			if b.failed[c.Name] == nil {
+				s, err := b.measure(ctx, c)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				b.rounds[c.Name] = append(b.rounds[c.Name], s)
+				if b.failed[c.Name] = err; err != nil {
+					b.cleanUp()
+				}
+			}
+			done++
+			if b.options.Progress != nil {
+				b.options.Progress(done, total)
+			}
+		}
+	}
+	var all []error
+	for _, c := range b.cases {
+		if err := b.failed[c.Name]; err != nil {
+			all = append(all, fmt.Errorf("case %s: %w", c.Name, err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// cleanUp takes from the hosts what a case may have left there that failed: its
+// processes may have been killed.
+func (b *bench) cleanUp() {
+	for _, id := range []topology.NodeID{b.from, b.to} {
+		err := b.lab.Do(id, func() error {
+			_, err := fabric.CleanupHost()
+			return err
+		})
+		if err != nil {
+			b.note(fmt.Sprintf("what follows may be wrong: %s: %v", b.topology.Node(id).Name, err))
+		}
+	}
+}
+
+// results has those cases of which every round succeeded.
+func (b *bench) results() (all []Result) {
+	whole := func(name string) []sample {
+		if b.failed[name] != nil || len(b.rounds[name]) < b.options.Rounds {
+			return nil
+		}
+		return b.rounds[name]
+	}
+	for _, c := range b.cases {
+		if rounds := whole(c.Name); rounds != nil {
+			all = append(all, summarise(c.Name, c.TCP+" "+congestionControl, rounds, whole(reference)))
+		}
+	}
+	return all
+}
+
+// spine is a bouncing switch and its port towards the receiver.
+type spine struct {
+	node topology.NodeID
+	port string
+}
+
+// between lists the nodes on the paths from a host to another, and of these the
+// bouncing switches.
+func between(t *topology.Topology, from, to topology.NodeID) (nodes []topology.NodeID, spines []spine, err error) {
+	paths := t.Paths(from, to)
+	for _, n := range paths.Live {
+		bounce := paths.Bounce(n)
+		path, err := t.Path(from, to, bounce)
+		if err != nil {
+			return nil, nil, err
+		}
+		nodes = append(nodes, path.Hops...)
+		next := path.Hops[slices.Index(path.Hops, bounce)+1]
+		ports := t.Ports(bounce)
+		i := slices.IndexFunc(ports, func(p topology.Port) bool { return p.Peer == next })
+		spines = append(spines, spine{bounce, fmt.Sprintf(fabric.DefaultPortFormat, ports[i].Index)})
+	}
+	return nodes, spines, nil
+}
+
+// spineBytes reads how much each spine has sent towards the receiver.
+func (b *bench) spineBytes() ([]float64, error) {
+	var all []float64
+	for _, s := range b.spines {
+		ports, err := b.lab.PortBytes(s.node)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range ports {
+			if p.Port == s.port {
+				all = append(all, float64(p.TxBytes))
+			}
+		}
+	}
+	return all, nil
+}

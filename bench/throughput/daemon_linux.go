@@ -1,0 +1,85 @@
+package throughput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weft/internal/daemon"
+)
+
+// daemonized is the kernel's TCP with weft host beside it at both ends, by a
+// configuration.
+func daemonized(config ...string) way {
+	return way{
+		supports: needTUN,
+		helper:   startCarrier,
+		carry:    func(s site) (*host, error) { return runDaemon(s, config) },
+		open:     kernelTCP.open,
+	}
+}
+
+// runDaemon runs what weft host runs, in this process, and returns when it is
+// ready. To drop privileges the process begins anew on the way.
+func runDaemon(s site, config []string) (*host, error) {
+	name := filepath.Join(s.scratch, s.topology.Node(s.self).Name)
+	lines := append([]string{"topology: " + s.topology.String(), "status: off", "user: root"}, config...)
+	if err := os.WriteFile(name+".yaml", []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	os.Remove(name + ".notify")
+	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name + ".notify", Net: "unixgram"})
+	if err != nil {
+		return nil, err
+	}
+	defer ready.Close()
+	if err := os.Setenv("NOTIFY_SOCKET", name+".notify"); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- daemon.Run(ctx, name+".yaml", nil, os.Stderr)
+		ready.Close()
+	}()
+	stop := func() error {
+		cancel()
+		return <-ended
+	}
+	if err := waitReady(ready); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return &host{retransmits: func() (uint64, error) { return 0, nil }, close: stop}, nil
+}
+
+// readyLimit is more than a daemon takes to set up a host.
+const readyLimit = 10 * time.Second
+
+// waitReady waits for sd_notify(3)'s word.
+func waitReady(socket *net.UnixConn) error {
+	socket.SetReadDeadline(time.Now().Add(readyLimit))
+	b := make([]byte, 4096)
+	n, err := socket.Read(b)
+	if err != nil {
+		return fmt.Errorf("the daemon does not get ready: %w", err)
+	}
+	if !strings.HasPrefix(string(b[:n]), "READY=1") {
+		return fmt.Errorf("the daemon says %q", b[:n])
+	}
+	return nil
+}
+
+// startCarrier starts a Worker that runs the case's carry.
+func startCarrier(ctx context.Context, b *bench, c Case, s site) (*process, error) {
+	var p *process
+	_, err := b.work(ctx, c, &p, job{Self: s.self, Peer: s.peer, Carry: true})
+	if err != nil && p != nil {
+		err = errors.Join(err, p.stop())
+	}
+	return p, err
+}

@@ -1,0 +1,124 @@
+package throughput
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/net/bpf"
+
+	"weft/fabric"
+	"weft/link"
+	"weft/policy"
+	"weft/stack"
+)
+
+// uplink is the device of a lab's host that leads into the fabric.
+const uplink = "p0"
+
+func needTUN(*bench) error {
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		return errors.New("no /dev/net/tun: load the module (modprobe tun) or, in a container, pass the device in (--device /dev/net/tun)")
+	}
+	return nil
+}
+
+// openTUN opens the way into the fabric for a stack in this process.
+func openTUN(s site, offload bool) (*link.TUN, error) {
+	return link.OpenTUN(link.TUNConfig{
+		Name:     "weft0",
+		Routes:   []netip.Prefix{netip.PrefixFrom(s.topology.EmbeddedAddr(s.self), 32)},
+		Overhead: stack.Overhead,
+		Offload:  offload,
+	})
+}
+
+// fast is a device with super-segments both ways, and what goes with it.
+type fast struct {
+	*link.Duplex
+	steer *fabric.Steer
+	spray *fabric.Offload // nil if nothing is sprayed
+	done  chan struct{}
+}
+
+// openFast opens a device that sends by a TUN and receives by a packet socket,
+// which sees super-segments whole that a bouncing switch has decapsulated. With
+// a policy, the uplink encapsulates.
+func openFast(s site, policyName string) (f *fast, err error) {
+	f = &fast{done: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+			f = nil
+		}
+	}()
+	if policyName != "" {
+		if f.spray, err = attachSpray(s, policyName); err != nil {
+			return f, err
+		}
+	}
+	if f.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: uplink, Rules: []fabric.SteerRule{
+		{Address: s.topology.EmbeddedAddr(s.self), What: fabric.SteerEverything}}}); err != nil {
+		return f, err
+	}
+	var filter []bpf.RawInstruction
+	for _, i := range f.steer.Filter() {
+		filter = append(filter, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
+	}
+	in, err := link.OpenPacket(link.PacketConfig{Interface: uplink, Filter: filter})
+	if err != nil {
+		return f, err
+	}
+	out, err := openTUN(s, true)
+	if err != nil {
+		return f, errors.Join(err, in.Close())
+	}
+	f.Duplex = link.NewDuplex(in, out)
+	go f.beat()
+	return f, f.steer.Beat()
+}
+
+func attachSpray(s site, policyName string) (*fabric.Offload, error) {
+	p, err := policy.New(policyName, policy.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return fabric.AttachOffload(fabric.OffloadConfig{
+		Uplink:    uplink,
+		Addresses: []netip.Addr{s.topology.EmbeddedAddr(s.self)},
+		Topology:  s.topology,
+		Self:      s.self,
+		Policy:    p,
+	})
+}
+
+// beat keeps packets from the kernel until the device is closed.
+func (f *fast) beat() {
+	tick := time.NewTicker(fabric.SteerPatience / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			f.steer.Beat()
+		case <-f.done:
+			return
+		}
+	}
+}
+
+// Close takes everything away again.
+func (f *fast) Close() error {
+	close(f.done)
+	var all []error
+	if f.Duplex != nil {
+		all = append(all, f.Duplex.Close())
+	}
+	if f.steer != nil {
+		all = append(all, f.steer.Close())
+	}
+	if f.spray != nil {
+		all = append(all, f.spray.Close())
+	}
+	return errors.Join(all...)
+}

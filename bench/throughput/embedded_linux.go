@@ -1,0 +1,84 @@
+package throughput
+
+import (
+	"errors"
+	"net/netip"
+
+	"weft/link"
+	"weft/stack"
+)
+
+// skeleton is weft as it was at first: every packet is a system call.
+func skeleton(policyName string) way {
+	return way{supports: needTUN, open: func(s site) (*host, error) {
+		device, err := openTUN(s, false)
+		if err != nil {
+			return nil, err
+		}
+		return newHost(s, stack.Config{Device: plain{device}, Policy: policyName}, device.Close)
+	}}
+}
+
+// plain hides what a device can besides.
+type plain struct{ stack.Device }
+
+// embedded is weft in the process of the program that uses it.
+func embedded(policyName string) way {
+	return way{supports: needTUN, open: func(s site) (*host, error) {
+		device, err := openFast(s, policyName)
+		if err != nil {
+			return nil, err
+		}
+		return newHost(s, stack.Config{Device: device, Policy: policyName, UplinkEncapsulates: true}, device.Close)
+	}}
+}
+
+// newHost runs a Host. It has what is below it from now on; free is for when it
+// cannot be run.
+func newHost(s site, c stack.Config, free func() error) (*host, error) {
+	if c.Tunnel == nil {
+		c.Address, c.Topology = s.topology.EmbeddedAddr(s.self), s.topology
+	}
+	h, err := stack.New(c)
+	if err != nil {
+		return nil, errors.Join(err, free())
+	}
+	return &host{
+		Endpoint:    h,
+		address:     h.Address(),
+		retransmits: func() (uint64, error) { return h.Stats().TCP.Retransmits, nil },
+		close:       h.Close,
+	}, nil
+}
+
+// tunnelled is weft in a process without any privilege, over UDP.
+func tunnelled(policyName string) way {
+	return way{open: func(s site) (*host, error) {
+		const port = 5740
+		underlay, err := link.OpenUDP(link.UDPConfig{Listen: netip.AddrPortFrom(s.topology.Node(s.self).Addr, port)})
+		if err != nil {
+			return nil, err
+		}
+		other := site{s.topology, s.peer, s.self, s.scratch}
+		return newHost(s, stack.Config{
+			Address: innerAddr(s),
+			Policy:  policyName,
+			Tunnel: &stack.Tunnel{
+				Underlay: underlay,
+				Peers: []stack.Peer{{
+					Endpoint: netip.AddrPortFrom(s.topology.Node(s.peer).Addr, port),
+					Prefixes: []netip.Prefix{netip.PrefixFrom(innerAddr(other), 32)},
+				}},
+			},
+		}, underlay.Close)
+	}}
+}
+
+// innerAddr is the host's address inside a tunnel.
+func innerAddr(s site) netip.Addr {
+	last := byte(1)
+	if s.self > s.peer {
+		last = 2
+	}
+	return netip.AddrFrom4([4]byte{192, 168, 77, last})
+}

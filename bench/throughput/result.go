@@ -1,0 +1,102 @@
+package throughput
+
+import (
+	"slices"
+
+	"weft/bench/stats"
+)
+
+// sample is what one round of one case measured.
+type sample struct {
+	gbps         float64 // payload received, 10⁹ bits a second
+	cores        float64 // processors that were busy, less otherCores
+	processCores float64 // of these, in the case's own processes
+	otherCores   float64 // processors that other programs used meanwhile
+	idle, steal  float64 // percent of all processors' time
+	mallocs      float64 // in the case's processes, per 10⁶ bytes of payload
+	retransmits  float64 // per 10⁹ bytes of payload
+	shares       []float64
+}
+
+func (s sample) perCore() float64 { return ratio(s.gbps, s.cores) }
+
+// perGB turns processors into seconds of them per 10⁹ bytes of payload.
+func (s sample) perGB(cores float64) float64 { return ratio(8*cores, s.gbps) }
+
+// ratio is 0 where there is nothing to divide by.
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
+
+// Result sums up the rounds of a case by their medians.
+type Result struct {
+	Case string `json:"case"`
+	TCP  string `json:"tcp"` // whose it is, and its congestion control
+
+	Gbps        float64 `json:"gbps"`          // payload, 10⁹ bits a second
+	GbpsPerCore float64 `json:"gbps_per_core"` // of a busy processor
+	CPUPerGB    float64 `json:"cpu_s_per_gb"`  // seconds of processor time, of the whole machine, per 10⁹ bytes
+	AllocsPerMB float64 `json:"allocs_per_mb"` // in the Go processes, per 10⁶ bytes
+	Rounds      int     `json:"rounds"`
+	Min         float64 `json:"min"` // Gbps of the slowest round
+	Max         float64 `json:"max"` // Gbps of the fastest round
+
+	GbpsPerCoreMin float64 `json:"gbps_per_core_min"`
+	GbpsPerCoreMax float64 `json:"gbps_per_core_max"`
+	// OfKernel is GbpsPerCore by that of the case "kernel" in the same round;
+	// 0 where that did not run.
+	OfKernel float64 `json:"per_core_of_kernel,omitempty"`
+	// ProcessCPUPerGB is the part of CPUPerGB that the case's own processes
+	// are charged with. What the kernel does in interrupts is not in it, or in
+	// that of whoever was interrupted.
+	ProcessCPUPerGB  float64 `json:"process_cpu_s_per_gb"`
+	RetransmitsPerGB float64 `json:"retransmits_per_gb"`
+	// PathShares are the parts of the bytes sent to the receiver that went by
+	// each spine, the busiest first: it is not the same one in every round.
+	PathShares []float64 `json:"path_shares"`
+
+	Idle  float64 `json:"idle_percent"`  // of the machine's processors
+	Steal float64 `json:"steal_percent"` // what other machines on the same hardware took
+	// OtherCores were busy with programs that have nothing to do with it;
+	// CPUPerGB leaves them out.
+	OtherCores float64 `json:"other_cores"`
+}
+
+// summarise makes a Result of a case's rounds, of which there is at least one;
+// kernel are those of the case "kernel", by the same numbers, or nil.
+func summarise(name, tcp string, rounds, kernel []sample) Result {
+	of := func(f func(sample) float64) []float64 {
+		var all []float64
+		for _, s := range rounds {
+			all = append(all, f(s))
+		}
+		return all
+	}
+	median := func(f func(sample) float64) float64 { return stats.Median(of(f)) }
+	gbps := of(func(s sample) float64 { return s.gbps })
+	perCore := of(sample.perCore)
+	r := Result{
+		Case: name, TCP: tcp, Rounds: len(rounds),
+		Gbps: stats.Median(gbps), Min: slices.Min(gbps), Max: slices.Max(gbps),
+		GbpsPerCore: stats.Median(perCore), GbpsPerCoreMin: slices.Min(perCore), GbpsPerCoreMax: slices.Max(perCore),
+		CPUPerGB:         median(func(s sample) float64 { return s.perGB(s.cores) }),
+		ProcessCPUPerGB:  median(func(s sample) float64 { return s.perGB(s.processCores) }),
+		AllocsPerMB:      median(func(s sample) float64 { return s.mallocs }),
+		RetransmitsPerGB: median(func(s sample) float64 { return s.retransmits }),
+		Idle:             median(func(s sample) float64 { return s.idle }),
+		Steal:            median(func(s sample) float64 { return s.steal }),
+		OtherCores:       median(func(s sample) float64 { return s.otherCores }),
+	}
+	for i := range rounds[0].shares {
+		r.PathShares = append(r.PathShares, median(func(s sample) float64 { return s.shares[i] }))
+	}
+	var relative []float64
+	for i := range min(len(rounds), len(kernel)) {
+		relative = append(relative, ratio(rounds[i].perCore(), kernel[i].perCore()))
+	}
+	r.OfKernel = stats.Median(relative)
+	return r
+}

@@ -1,0 +1,150 @@
+package throughput
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"runtime/pprof"
+
+	"golang.org/x/sys/unix"
+
+	"weft/topology"
+)
+
+// Worker is the process of one end. It takes commands from in, answers on out,
+// and returns when in ends, with nothing left of what it brought up. The process
+// must be in the network namespace of its host. The job, which Run adds to
+// Options.Worker, is an argument of the program rather than part of in, for a
+// daemon that drops privileges begins anew with its arguments.
+func Worker(job string, in io.Reader, out io.Writer) (err error) {
+	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
+	w, err := newWorker(job)
+	if err != nil {
+		return answers.Encode(report{Error: err.Error()})
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	if err := answers.Encode(w.report(nil)); err != nil {
+		return err
+	}
+	for lines.Scan() {
+		if err := answers.Encode(w.report(w.do(lines.Text()))); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+type worker struct {
+	host      *host
+	stream    *stream
+	address   string // that the receiver listens on
+	profile   string // file, "" for none
+	profiling *os.File
+}
+
+func newWorker(text string) (*worker, error) {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return nil, fmt.Errorf("job: %w; weft bench throughput starts this", err)
+	}
+	cases, err := Select([]string{j.Case})
+	if err != nil {
+		return nil, err
+	}
+	t, err := topology.Parse(j.Topology)
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{profile: j.Profile}
+	at := site{t, j.Self, j.Peer, j.Scratch}
+	if j.Carry {
+		w.stream = &stream{close: func() error { return nil }}
+		w.host, err = cases[0].carry(at)
+		return w, err
+	}
+	if w.host, err = cases[0].open(at); err != nil {
+		return nil, err
+	}
+	if err := w.connect(j.Target); err != nil {
+		w.host.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// connect dials the target or, if there is none, listens.
+func (w *worker) connect(target string) (err error) {
+	if target != "" {
+		w.stream, err = sender(w.host, target)
+		return err
+	}
+	l, err := w.host.Listen("tcp", net.JoinHostPort(w.host.address.String(), "5001"))
+	if err != nil {
+		return err
+	}
+	w.stream, w.address = receiver(l), l.Addr().String()
+	return nil
+}
+
+func (w *worker) close() error { return errors.Join(w.stream.close(), w.host.close()) }
+
+func (w *worker) do(command string) error {
+	switch command {
+	case cmdStart:
+		w.stream.start()
+		return nil
+	case cmdCount:
+		return errors.Join(w.stream.err(), w.profileBetween())
+	case cmdFinish:
+		return w.stream.finish()
+	}
+	return fmt.Errorf("command %q: unknown", command)
+}
+
+// profileBetween begins a profile the first time and ends it the second.
+func (w *worker) profileBetween() (err error) {
+	switch {
+	case w.profiling != nil:
+		pprof.StopCPUProfile()
+		err = w.profiling.Close()
+		w.profiling = nil
+	case w.profile != "":
+		if w.profiling, err = os.Create(w.profile); err != nil {
+			return err
+		}
+		w.profile = ""
+		err = pprof.StartCPUProfile(w.profiling)
+	}
+	return err
+}
+
+func (w *worker) report(failed error) report {
+	r := report{Address: w.address, Bytes: w.stream.bytes.Load()}
+	var err error
+	r.Retransmits, err = w.host.retransmits()
+	failed = errors.Join(failed, err, r.measureProcess())
+	if failed != nil {
+		r.Error = failed.Error()
+	}
+	return r
+}
+
+// measureProcess fills in the time and what the process has used.
+func (r *report) measureProcess() error {
+	var now unix.Timespec
+	var use unix.Rusage
+	err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC, &now), unix.Getrusage(unix.RUSAGE_SELF, &use))
+	if err != nil {
+		return err
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	r.Nanos, r.Mallocs = now.Nano(), m.Mallocs
+	r.CPUNanos = use.Utime.Nano() + use.Stime.Nano()
+	return nil
+}

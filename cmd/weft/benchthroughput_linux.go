@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/bench/testbed"
+	"weft/bench/throughput"
+)
+
+// benchThroughputOptions are the flags of weft bench throughput.
+type benchThroughputOptions struct {
+	cases     []string
+	rounds    int
+	duration  time.Duration
+	warmup    time.Duration
+	name      string
+	wireguard string
+	profiles  string
+	append    string
+	json      bool
+}
+
+func newBenchThroughputCmd() *cobra.Command {
+	var o benchThroughputOptions
+	cmd := &cobra.Command{
+		Use:   "throughput",
+		Short: "One TCP connection between two hosts by every way there is, and what it costs",
+		Long:  benchThroughputHelp(),
+		Example: "  weft bench throughput --cases kernel,wireguard-go --rounds 3\n" +
+			"  weft bench throughput --json --append",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.cases, "cases", nil, "what to measure (default all)")
+	f.IntVar(&o.rounds, "rounds", 5, "all cases in turn, this many times; medians are shown")
+	f.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of each run")
+	f.DurationVar(&o.warmup, "warmup", time.Second, "time before that")
+	f.StringVar(&o.name, "name", "tput", "name of the lab of network namespaces")
+	f.StringVar(&o.wireguard, "wireguard", "bench/wireguard", "`directory` of the source of the wireguard-go forwarder")
+	f.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of the processor time, one for each process and run")
+	f.StringVar(&o.append, "append", "", "`file` to add the results to, as a section dated today (without a name "+resultsFile+")")
+	f.Lookup("append").NoOptDefVal = resultsFile
+	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	cmd.AddCommand(newThroughputWorkerCmd())
+	return cmd
+}
+
+// resultsFile is where results are kept in the source tree.
+const resultsFile = "bench/RESULTS.md"
+
+// workerCommand is the hidden sub-command that is started in the namespaces.
+const workerCommand = "worker"
+
+func newThroughputWorkerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerCommand,
+		Short:  "The process of one end, started by weft bench throughput",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return throughput.Worker(args[0], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+func benchThroughputHelp() string {
+	var s strings.Builder
+	fmt.Fprint(&s, `Throughput moves one TCP connection from a host to another, through leaf and
+spine switches that are network namespaces with the kernel's forwarding, over
+links without a rate (MTU 1500). It does so by each way in turn, several times,
+and checks what arrives. It needs root.
+
+CPU-s/GB is the processor time of the whole machine while 10⁹ bytes arrive: of
+the programs, of both kernels' TCP, of the switches; not of other programs that
+run meanwhile. Gbit/s per core is the same the other way round.
+
+Cases:
+`)
+	tw := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	for _, c := range throughput.Cases() {
+		fmt.Fprintf(tw, "  %s\t%s\n", c.Name, c.About)
+	}
+	tw.Flush()
+	return strings.TrimSpace(s.String())
+}
+
+// Times that make sense: /proc/stat counts in hundredths of a second.
+const (
+	minThroughputTime = 100 * time.Millisecond
+	maxThroughputTime = time.Hour
+)
+
+func (o *benchThroughputOptions) check() error {
+	switch {
+	case o.rounds < 1 || o.rounds > maxRounds:
+		return fmt.Errorf("--rounds=%d: must be 1 to %d", o.rounds, maxRounds)
+	case o.duration < minThroughputTime || o.duration > maxThroughputTime:
+		return fmt.Errorf("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
+	case o.warmup < 0 || o.warmup > maxThroughputTime:
+		return fmt.Errorf("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
+	}
+	return nil
+}
+
+func (o *benchThroughputOptions) run(cmd *cobra.Command) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	cases, err := throughput.Select(o.cases)
+	if err != nil {
+		return fmt.Errorf("--cases: %w", err)
+	}
+	if err := testbed.CanUseNamespaces(); err != nil {
+		return fmt.Errorf("bench throughput: %w", err)
+	}
+	section, err := openSection(o.append)
+	if err != nil {
+		return fmt.Errorf("--append: %w", err)
+	}
+	if o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return fmt.Errorf("--profiles: %w", err)
+		}
+	}
+	results, failed := o.measure(cmd.Context(), cases, cmd.ErrOrStderr())
+	if len(results) == 0 {
+		return failed
+	}
+	printed := o.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), results)
+	// Results that are not whole are shown, but not kept.
+	if failed == nil {
+		failed = section.add(func(w io.Writer) error {
+			return writeSection(w, "one TCP connection by every way", "weft "+strings.Join(os.Args[1:], " "), o.about(), throughputRows(results))
+		})
+	}
+	return errors.Join(failed, printed)
+}
+
+func (o *benchThroughputOptions) measure(ctx context.Context, cases []throughput.Case, notes io.Writer) ([]throughput.Result, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := newProgress("measuring")
+	defer p.end()
+	return throughput.Run(ctx, throughput.Options{
+		Cases: cases, Rounds: o.rounds, Warmup: o.warmup, Duration: o.duration,
+		Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
+		Worker:   []string{self, "bench", "throughput", workerCommand},
+		Progress: p.set,
+		Note:     func(s string) { fmt.Fprintln(notes, "note:", s) },
+	})
+}
+
+func (o *benchThroughputOptions) print(w, notes io.Writer, results []throughput.Result) error {
+	if o.json {
+		fmt.Fprintf(notes, "%s: %s\n", cpuModel(), machine())
+		return printJSON(w, results)
+	}
+	fmt.Fprintf(w, "%s: %s\n\n", cpuModel(), machine())
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range throughputRows(results) {
+		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
+	}
+	return tw.Flush()
+}
+
+// about says what the figures are of.
+func (o *benchThroughputOptions) about() string {
+	return fmt.Sprintf("Medians of %d rounds of %v, after %v, all cases in turn; leaf and spine switches are network namespaces, "+
+		"links without a rate, MTU 1500.", o.rounds, o.duration, o.warmup)
+}
+
+// throughputRows are the rows of the table, its head first.
+func throughputRows(results []throughput.Result) [][]string {
+	rows := [][]string{{"case", "TCP", "Gbit/s", "min", "max", "per core", "of kernel's", "CPU-s/GB", "in processes",
+		"allocs/MB", "resent/GB", "spines %", "others' cores", "idle %", "steal %"}}
+	for _, r := range results {
+		ofKernel := ""
+		if r.OfKernel > 0 {
+			ofKernel = fmt.Sprintf("%.0f %%", 100*r.OfKernel)
+		}
+		var shares []string
+		for _, s := range r.PathShares {
+			shares = append(shares, fmt.Sprintf("%.0f", 100*s))
+		}
+		rows = append(rows, []string{r.Case, r.TCP,
+			fmt.Sprintf("%.2f", r.Gbps), fmt.Sprintf("%.2f", r.Min), fmt.Sprintf("%.2f", r.Max),
+			fmt.Sprintf("%.2f", r.GbpsPerCore), ofKernel,
+			fmt.Sprintf("%.2f", r.CPUPerGB), fmt.Sprintf("%.2f", r.ProcessCPUPerGB),
+			fmt.Sprintf("%.0f", r.AllocsPerMB), fmt.Sprintf("%.0f", r.RetransmitsPerGB), strings.Join(shares, " "), fmt.Sprintf("%.2f", r.OtherCores),
+			fmt.Sprintf("%.0f", r.Idle), fmt.Sprintf("%.0f", r.Steal)})
+	}
+	return rows
+}

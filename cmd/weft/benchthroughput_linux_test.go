@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/bench/testbed"
+	"weft/bench/throughput"
+	"weft/fabric"
+)
+
+// The command starts itself in the namespaces, so it is built for this.
+func TestBenchThroughput_jsonAndAppend(t *testing.T) {
+	if err := testbed.CanUseNamespaces(); err != nil {
+		t.Skipf("network namespaces: %v", err)
+	}
+	if testing.Short() {
+		t.Skip("what takes seconds is left out with -short")
+	}
+	dir := t.TempDir()
+	program, results := filepath.Join(dir, "weft"), filepath.Join(dir, "RESULTS.md")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(results, []byte("# Results\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lab := fmt.Sprintf("tputc%d", os.Getpid())
+	t.Cleanup(func() { fabric.Down(lab) })
+	cmd := exec.Command(program, "bench", "throughput", "--cases=kernel,wireguard-go", "--rounds=1", "--duration=300ms", "--warmup=100ms",
+		"--name="+lab, "--wireguard="+dir, "--json", "--append="+results)
+	var notes bytes.Buffer
+	cmd.Stderr = &notes
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &notes)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(out, &list); err != nil || len(list) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := []string{"allocs_per_mb", "case", "cpu_s_per_gb", "gbps", "gbps_per_core", "gbps_per_core_max", "gbps_per_core_min",
+		"idle_percent", "max", "min", "other_cores", "path_shares", "per_core_of_kernel", "process_cpu_s_per_gb",
+		"retransmits_per_gb", "rounds", "steal_percent", "tcp"}
+	if got := slices.Sorted(maps.Keys(list[0])); !slices.Equal(got, want) {
+		t.Errorf("fields %v, want %v", got, want)
+	}
+	if list[0]["case"] != "kernel" || list[0]["tcp"] != "kernel cubic" || list[0]["gbps"].(float64) <= 0 {
+		t.Errorf("%v", list[0])
+	}
+	for _, word := range []string{"note: wireguard-go is left out: no source of the forwarder", machine()} {
+		if !strings.Contains(notes.String(), word) {
+			t.Errorf("standard error does not say %q: %s", word, &notes)
+		}
+	}
+	section, _ := os.ReadFile(results)
+	for _, word := range []string{"## " + time.Now().Format("2006-"), "`weft bench throughput --cases=kernel,wireguard-go --rounds=1", "| kernel | kernel cubic |"} {
+		if !strings.Contains(string(section), word) {
+			t.Errorf("no %q in\n%s", word, section)
+		}
+	}
+	if left, _ := filepath.Glob("/run/netns/weft-" + lab + "-*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestThroughputRows_asManyCellsAsHeads(t *testing.T) {
+	rows := throughputRows([]throughput.Result{
+		{Case: "kernel", TCP: "kernel cubic", Gbps: 20.126, OfKernel: 1, PathShares: []float64{0, 1}},
+		{Case: "x", TCP: "netstack cubic", OfKernel: 0},
+	})
+	for _, r := range rows {
+		if len(r) != len(rows[0]) {
+			t.Errorf("%d cells, %d heads: %v", len(r), len(rows[0]), r)
+		}
+	}
+	line := strings.Join(rows[1], ";")
+	for _, s := range []string{"kernel;kernel cubic;20.13", "100 %", "0 100"} {
+		if !strings.Contains(line, s) {
+			t.Errorf("no %q in %s", s, line)
+		}
+	}
+}
+
+func TestBenchThroughput_bad(t *testing.T) {
+	const bench = "bench throughput "
+	wantError(t, bench+"--rounds 0", "--rounds=0", "1 to 1000")
+	wantError(t, bench+"--duration 1ms", "--duration=1ms", "100ms")
+	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
+	wantError(t, bench+"--cases kernel,pigeon", "--cases", `"pigeon"`, "known: kernel")
+	wantError(t, bench+"now", "now")
+	wantError(t, bench+workerCommand, "1 arg")
+	if err := testbed.CanUseNamespaces(); err == nil {
+		wantError(t, bench+"--append=/nowhere/x.md", "--append", "/nowhere")
+	}
+}
