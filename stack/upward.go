@@ -49,8 +49,11 @@ func (u *upward) packet(pkt *flowcell.Packet, a *arrived) received {
 		view := u.views[a.slot]
 		offset := cap(u.bufs[a.slot]) - cap(a.b) // a.b ends where it ends
 		view.CapLength(offset + len(a.b))
-		view.TrimFront(offset)
-		payload = buffer.MakeWithView(view)
+		view.TrimFront(offset + maxHeaders)
+		// Headers apart: netstack holds on to them while it reads them again, and
+		// copies the whole piece of memory that they are in.
+		payload = buffer.MakeWithData(a.b[:maxHeaders])
+		payload.Append(view)
 		u.views[a.slot], u.bufs[a.slot] = nil, nil
 	} else {
 		payload = buffer.MakeWithData(a.b)
