@@ -34,6 +34,10 @@ type HostOptions struct {
 	Fabric []netip.Prefix // destinations whose packets the uplink's program encapsulates
 	Rack   netip.Prefix   // of those, what is reached without: the host's own rack
 
+	// PerPacket: the host's own TCP is sprayed packet by packet, and nobody puts
+	// it back in order.
+	PerPacket bool
+
 	TUN    string         // the device that programs' packets are routed into; "" for none
 	Tunnel []netip.Prefix // destinations of which every packet goes into the TUN, and TCP to Fabric besides
 
@@ -139,6 +143,9 @@ func checkDevice(name string) error {
 	return nil
 }
 
+// minRTTWindow is how long TCP takes a round trip for the least, in seconds.
+const minRTTWindow = "net.ipv4.tcp_min_rtt_wlen"
+
 // confKey is a setting of a device. A dot in its name (eth0.100) is written as
 // a slash, as sysctl(8) has it.
 func confKey(device, name string) string {
@@ -151,6 +158,13 @@ func confKey(device, name string) string {
 func (p *HostPlan) filters(o HostOptions) {
 	for _, device := range o.Strict {
 		p.Sysctls = append(p.Sysctls, Sysctl{Key: confKey(device, "rp_filter"), Value: "2"})
+	}
+	if o.PerPacket {
+		// Loss detection waits for what may have been overtaken, at first for a
+		// quarter of the least round trip (RFC 8985 §6.2). By default that is the
+		// least of five minutes: a handshake's that met no queue, and paths that
+		// differ by some packets' queueing look like losses. 0: the latest.
+		p.Sysctls = append(p.Sysctls, Sysctl{Key: minRTTWindow, Value: "0"})
 	}
 	if o.TUN == "" {
 		return

@@ -140,8 +140,17 @@ func (l *hostLock) read() (hostState, error) {
 // daemon runs as, and root must not write whatever that one has put there.
 var savedKey = regexp.MustCompile(`^net\.ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding)$`)
 
+// maxMinRTTWindow is the kernel's bound, a day in seconds.
+const maxMinRTTWindow = 86400
+
 func (v savedValue) check() error {
-	if n, err := strconv.Atoi(v.Former); !savedKey.MatchString(v.Key) || err != nil || n < 0 || n > 2 {
+	most := 2
+	if v.Key == minRTTWindow {
+		most = maxMinRTTWindow
+	} else if !savedKey.MatchString(v.Key) {
+		most = -1
+	}
+	if n, err := strconv.Atoi(v.Former); err != nil || n < 0 || n > most {
 		return fmt.Errorf("%s=%q is not a setting that weft makes", v.Key, v.Former)
 	}
 	return nil

@@ -44,6 +44,13 @@ const (
 // Internet.
 const maxMinRTO = 200 * time.Millisecond
 
+// timeWait is how long a connection's ports stay taken after it was closed here
+// first, in place of a minute: twice the longest time that a segment may live
+// (RFC 9293 §3.4.1), of which a fabric with milliseconds of queues has plenty in a
+// second. With a minute, a Host could open 800 connections a second to an address,
+// and no more.
+const timeWait = time.Second
+
 // Host is an endpoint of the fabric: an address with TCP, UDP and ICMP echo
 // behind it. It is safe for concurrent use.
 type Host struct {
@@ -115,6 +122,7 @@ func (h *Host) newIngress(c *Config, over *tunnel, ep *endpoint) *ingress[receiv
 	}
 	from := newSource(c.Device, over)
 	in := newIngress(from, &upward{ep: ep, virtual: h.virtual, timestamps: c.Timestamps}, c.Resequencer, clock)
+	in.relays = over == nil
 	self := flowcell.AddressFrom(c.Address)
 	in.accepts = func(pkt *flowcell.Packet, b []byte) bool { return pkt.Flow.Dst == self }
 	if h.virtual != nil {
@@ -138,7 +146,8 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 	}
 	// What is held is not lost. Peers are taken to hold as long as we do.
 	timeout := tcpip.TCPMinRTOOption(min(2*hold, maxMinRTO))
-	options := []tcpip.SettableTransportProtocolOption{&send, &receive, &sack, &moderate, &recovery, &timeout}
+	wait := tcpip.TCPTimeWaitTimeoutOption(timeWait)
+	options := []tcpip.SettableTransportProtocolOption{&send, &receive, &sack, &moderate, &recovery, &timeout, &wait}
 	for _, o := range options {
 		if err := h.net.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
 			return fmt.Errorf("stack: TCP option %T: %s", o, err)

@@ -23,7 +23,16 @@ type Row struct {
 	Source string // where it comes from
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
+	// Policy is how packets are spread by weft; "": not at all. It spreads those
+	// of the kernel's TCP by the program at the host's uplink (fabric.Offload).
+	Policy string
+	// Gateway passes the kernel's TCP through a stack.Gateway both ways.
+	Gateway bool
 }
+
+// Resequences reports whether the row's hosts put packets back in order, and
+// count them.
+func (r Row) Resequences() bool { return !r.Kernel || r.Gateway }
 
 // congestionControl is what every row uses; netstack's is fixed by its Host.
 const congestionControl = "cubic"
@@ -31,14 +40,23 @@ const congestionControl = "cubic"
 // Rows returns every kind of host: the kernel's, and one per policy.
 func Rows() []Row {
 	rows := []Row{
-		{"kernel-ecmp", "kernel TCP over kernel ECMP, " + congestionControl, "baseline", true, false},
-		{"kernel-mptcp", "kernel MPTCP, 8 subflows, " + congestionControl, "baseline", true, true},
+		{Name: "kernel-ecmp", Label: "kernel TCP over kernel ECMP, " + congestionControl, Source: "baseline", Kernel: true},
+		{Name: "kernel-mptcp", Label: "kernel MPTCP, 8 subflows, " + congestionControl, Source: "baseline", Kernel: true, MPTCP: true},
+		weftRow("drb", Row{Name: "kernel-drb", Label: "kernel TCP without timestamps, weft at the uplink", Kernel: true}),
+		weftRow("presto", Row{Name: "gateway-presto", Label: "kernel TCP through weft", Kernel: true, Gateway: true}),
 	}
 	for _, name := range policy.Names() {
-		p, _ := policy.New(name, policy.Options{})
-		rows = append(rows, Row{name, fmt.Sprintf("weft, each %v by %v, cubic", p.Unit, p.Rule), p.Source, false, false})
+		rows = append(rows, weftRow(name, Row{Name: name, Label: "weft"}))
 	}
 	return rows
+}
+
+// weftRow completes a row that spreads packets by a policy.
+func weftRow(name string, r Row) Row {
+	p, _ := policy.New(name, policy.Options{})
+	r.Label = fmt.Sprintf("%s, each %v by %v, %s", r.Label, p.Unit, p.Rule, congestionControl)
+	r.Policy, r.Source = name, p.Source
+	return r
 }
 
 // Select returns the rows with the given names, in that order.
@@ -95,15 +113,15 @@ type Host struct {
 type Session struct {
 	Hosts    []Host
 	counters func() (Counters, error)
-	close    func()
+	close    func() error
 }
 
 // Counters are what a session's hosts and links have counted since it began.
 type Counters struct {
 	Retransmits int64
 	// TCP data packets that were behind a later one of their flow (RFC 4737),
-	// retransmissions included, before and after the resequencer. Weft's rows
-	// only.
+	// retransmissions included, before and after the resequencer. Rows that
+	// have one only; see Row.Resequences.
 	OutOfOrderBefore, OutOfOrderAfter int64
 	// Links has the bytes sent by each link's two ports, Ethernet headers
 	// included, by topology.LinkID.
@@ -116,8 +134,10 @@ type LinkBytes struct{ Up, Down uint64 }
 // Counters reads all counters.
 func (s *Session) Counters() (Counters, error) { return s.counters() }
 
-// Close stops the hosts and resets their connections.
-func (s *Session) Close() { s.close() }
+// Close stops the hosts and undoes what was set up for them. It resets the
+// connections of weft's hosts; those of the kernel's live as long as their
+// sockets.
+func (s *Session) Close() error { return s.close() }
 
 // open starts a weft host per host of the topology over the devices that open
 // gives.
@@ -143,7 +163,7 @@ func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack
 		Address:       c.Topology.EmbeddedAddr(n.ID),
 		Topology:      c.Topology,
 		Device:        dev,
-		Policy:        row.Name,
+		Policy:        row.Policy,
 		PolicyOptions: c.Policy,
 		Resequencer:   c.Resequencer,
 		Seed:          c.Seed<<20 + uint64(n.ID) + 1,
@@ -176,9 +196,10 @@ func weftSession(hosts []*stack.Host, links func() ([]LinkBytes, error), end fun
 		c.Links, err = links()
 		return c, err
 	}
-	s.close = func() {
+	s.close = func() error {
 		closeAll(hosts)
 		end()
+		return nil
 	}
 	return s
 }

@@ -14,7 +14,7 @@ import (
 
 func TestSelect_unknownListsTheKnown(t *testing.T) {
 	_, err := Select([]string{"drb", "best"})
-	if err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "kernel-ecmp, kernel-mptcp, ecmp, rb, rrb, drb") {
+	if err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "kernel-ecmp, kernel-mptcp, kernel-drb, gateway-presto, ecmp, rb, rrb, drb") {
 		t.Errorf("error %v", err)
 	}
 	if rows, err := Select([]string{"drb", "kernel-ecmp"}); err != nil || len(rows) != 2 || rows[0].Name != "drb" {
@@ -29,7 +29,11 @@ func exchange(t *testing.T, bed Testbed, row Row, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	from, to := s.Hosts[0], s.Hosts[len(s.Hosts)-1]
 	l, err := to.Listen("tcp", net.JoinHostPort(to.Address, "5001"))
 	if err != nil {

@@ -28,6 +28,9 @@ type Options struct {
 	Warmup   time.Duration // of every run, not measured
 	Duration time.Duration // of every run, measured
 	Lab      string        // name of the lab of network namespaces
+	// SpineRate, if not 0, is the rate of the links between leaves and spines,
+	// Ethernet headers included, in Mbit/s.
+	SpineRate float64
 	// Worker is the command line of a program that calls Worker with one more
 	// argument, the job.
 	Worker []string
@@ -118,7 +121,13 @@ func (b *bench) build(ctx context.Context) (err error) {
 	}
 	b.spines = spines
 	b.lab, err = fabric.Hold(ctx, fabric.LabConfig{Name: b.options.Lab, Topology: b.topology, Only: nodes, Unlimited: true})
-	return err
+	if err != nil {
+		return err
+	}
+	if err := b.limitSpines(); err != nil {
+		return errors.Join(err, b.lab.Close())
+	}
+	return nil
 }
 
 // measureAll runs the cases in turn, so that what disturbs the machine for a
@@ -176,10 +185,21 @@ func (b *bench) results() (all []Result) {
 	}
 	for _, c := range b.cases {
 		if rounds := whole(c.Name); rounds != nil {
-			all = append(all, summarise(c.Name, c.TCP+" "+congestionControl, rounds, whole(reference)))
+			r := summarise(c.Name, c.TCP+" "+congestionControl, rounds, whole(reference))
+			r.PercentOfIdeal = 100 * ratio(r.Gbps, b.idealGbps())
+			all = append(all, r)
 		}
 	}
 	return all
+}
+
+// A packet of plain TCP over an MTU of 1500 bytes carries 1448 bytes (20 IP, 20
+// TCP, 12 timestamps) and takes 1514 of a link's time, with its Ethernet header.
+const plainPayload, fullFrame = 1448, 1514
+
+// idealGbps is what the spines could carry of plain TCP, 0 if they have no rate.
+func (b *bench) idealGbps() float64 {
+	return float64(len(b.spines)) * b.options.SpineRate / 1e3 * plainPayload / fullFrame
 }
 
 // spine is a bouncing switch and its port towards the receiver.

@@ -44,6 +44,11 @@ type Result struct {
 	Min         float64 `json:"min"` // Gbps of the slowest round
 	Max         float64 `json:"max"` // Gbps of the fastest round
 
+	// PercentOfIdeal compares Gbps with what all spines together could carry of
+	// plain TCP: their number x rate x 1448/1514. An outer header (20 bytes a
+	// packet) counts against the case. 0 where spines have no rate.
+	PercentOfIdeal float64 `json:"percent_of_ideal,omitempty"`
+
 	GbpsPerCoreMin float64 `json:"gbps_per_core_min"`
 	GbpsPerCoreMax float64 `json:"gbps_per_core_max"`
 	// OfKernel is GbpsPerCore by that of the case "kernel" in the same round;

@@ -22,6 +22,7 @@ type benchThroughputOptions struct {
 	rounds    int
 	duration  time.Duration
 	warmup    time.Duration
+	spineRate float64
 	name      string
 	wireguard string
 	profiles  string
@@ -45,6 +46,7 @@ func newBenchThroughputCmd() *cobra.Command {
 	f.IntVar(&o.rounds, "rounds", 5, "all cases in turn, this many times; medians are shown")
 	f.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "time before that")
+	f.Float64Var(&o.spineRate, "spine-rate", 0, "rate of the links between leaves and spines in `Mbit/s`, 0 for none; then % of ideal is shown, of which plain TCP over all spines is 100 (spines x rate x 1448/1514)")
 	f.StringVar(&o.name, "name", "tput", "name of the lab of network namespaces")
 	f.StringVar(&o.wireguard, "wireguard", "bench/wireguard", "`directory` of the source of the wireguard-go forwarder")
 	f.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of the processor time, one for each process and run")
@@ -78,7 +80,8 @@ func benchThroughputHelp() string {
 	fmt.Fprint(&s, `Throughput moves one TCP connection from a host to another, through leaf and
 spine switches that are network namespaces with the kernel's forwarding, over
 links without a rate (MTU 1500). It does so by each way in turn, several times,
-and checks what arrives. It needs root.
+and checks what arrives. It needs root. With --spine-rate the links between leaf
+and spine switches have a rate, a queue of 100 packets, and cut super-segments.
 
 CPU-s/GB is the processor time of the whole machine while 10⁹ bytes arrive: of
 the programs, of both kernels' TCP, of the switches; not of other programs that
@@ -106,6 +109,8 @@ func (o *benchThroughputOptions) check() error {
 		return fmt.Errorf("--rounds=%d: must be 1 to %d", o.rounds, maxRounds)
 	case o.duration < minThroughputTime || o.duration > maxThroughputTime:
 		return fmt.Errorf("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
+	case o.spineRate != 0 && !(o.spineRate >= minRate && o.spineRate <= maxRate):
+		return fmt.Errorf("--spine-rate=%g: must be from %g to %g Mbit/s, or 0 for none", o.spineRate, minRate, maxRate)
 	case o.warmup < 0 || o.warmup > maxThroughputTime:
 		return fmt.Errorf("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
 	}
@@ -155,7 +160,7 @@ func (o *benchThroughputOptions) measure(ctx context.Context, cases []throughput
 	defer p.end()
 	return throughput.Run(ctx, throughput.Options{
 		Cases: cases, Rounds: o.rounds, Warmup: o.warmup, Duration: o.duration,
-		Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
+		SpineRate: o.spineRate, Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
 		Worker:   []string{self, "bench", "throughput", workerCommand},
 		Progress: p.set,
 		Note:     func(s string) { fmt.Fprintln(notes, "note:", s) },
@@ -178,24 +183,34 @@ func (o *benchThroughputOptions) print(w, notes io.Writer, results []throughput.
 // about says what the figures are of.
 func (o *benchThroughputOptions) about() string {
 	return fmt.Sprintf("Medians of %d rounds of %v, after %v, all cases in turn; leaf and spine switches are network namespaces, "+
-		"links without a rate, MTU 1500.", o.rounds, o.duration, o.warmup)
+		"%s, MTU 1500.", o.rounds, o.duration, o.warmup, o.links())
+}
+
+func (o *benchThroughputOptions) links() string {
+	if o.spineRate == 0 {
+		return "links without a rate"
+	}
+	return fmt.Sprintf("links of the spines of %g Mbit/s, the others without a rate", o.spineRate)
 }
 
 // throughputRows are the rows of the table, its head first.
 func throughputRows(results []throughput.Result) [][]string {
-	rows := [][]string{{"case", "TCP", "Gbit/s", "min", "max", "per core", "of kernel's", "CPU-s/GB", "in processes",
+	rows := [][]string{{"case", "TCP", "Gbit/s", "min", "max", "% of ideal", "per core", "of kernel's", "CPU-s/GB", "in processes",
 		"allocs/MB", "resent/GB", "spines %", "others' cores", "idle %", "steal %"}}
 	for _, r := range results {
-		ofKernel := ""
+		ofKernel, ofIdeal := "", ""
 		if r.OfKernel > 0 {
 			ofKernel = fmt.Sprintf("%.0f %%", 100*r.OfKernel)
 		}
+		if r.PercentOfIdeal > 0 {
+			ofIdeal = fmt.Sprintf("%.1f", r.PercentOfIdeal)
+		}
 		var shares []string
 		for _, s := range r.PathShares {
-			shares = append(shares, fmt.Sprintf("%.0f", 100*s))
+			shares = append(shares, fmt.Sprintf("%.1f", 100*s))
 		}
 		rows = append(rows, []string{r.Case, r.TCP,
-			fmt.Sprintf("%.2f", r.Gbps), fmt.Sprintf("%.2f", r.Min), fmt.Sprintf("%.2f", r.Max),
+			fmt.Sprintf("%.2f", r.Gbps), fmt.Sprintf("%.2f", r.Min), fmt.Sprintf("%.2f", r.Max), ofIdeal,
 			fmt.Sprintf("%.2f", r.GbpsPerCore), ofKernel,
 			fmt.Sprintf("%.2f", r.CPUPerGB), fmt.Sprintf("%.2f", r.ProcessCPUPerGB),
 			fmt.Sprintf("%.0f", r.AllocsPerMB), fmt.Sprintf("%.0f", r.RetransmitsPerGB), strings.Join(shares, " "), fmt.Sprintf("%.2f", r.OtherCores),

@@ -84,7 +84,7 @@ func TestThroughputRows_asManyCellsAsHeads(t *testing.T) {
 		}
 	}
 	line := strings.Join(rows[1], ";")
-	for _, s := range []string{"kernel;kernel cubic;20.13", "100 %", "0 100"} {
+	for _, s := range []string{"kernel;kernel cubic;20.13", "100 %", "0.0 100.0"} {
 		if !strings.Contains(line, s) {
 			t.Errorf("no %q in %s", s, line)
 		}
@@ -95,6 +95,7 @@ func TestBenchThroughput_bad(t *testing.T) {
 	const bench = "bench throughput "
 	wantError(t, bench+"--rounds 0", "--rounds=0", "1 to 1000")
 	wantError(t, bench+"--duration 1ms", "--duration=1ms", "100ms")
+	wantError(t, bench+"--spine-rate -1", "--spine-rate=-1", "or 0 for none")
 	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
 	wantError(t, bench+"--cases kernel,pigeon", "--cases", `"pigeon"`, "known: kernel")
 	wantError(t, bench+"now", "now")

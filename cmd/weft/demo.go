@@ -56,7 +56,7 @@ in memory. It also writes a report with pictures.`,
 	topologyFlag(cmd, &o.topology)
 	f.Float64Var(&o.rate, "rate", 8, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
 	f.StringSliceVar(&o.policies, "policies", demoPolicies, "what to compare; \"all\" for "+strings.Join(rowNames(), ", "))
-	f.DurationVar(&o.duration, "duration", 8*time.Second, "measured time of each run")
+	f.DurationVar(&o.duration, "duration", 6*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "time before that")
 	f.IntVar(&o.permutations, "permutations", 1, "runs of each policy, each with a permutation of its own; medians are shown")
 	f.Uint64Var(&o.seed, "seed", 1, "of the first permutation")
@@ -71,7 +71,7 @@ in memory. It also writes a report with pictures.`,
 }
 
 // demoPolicies are those that tell the story within two minutes.
-var demoPolicies = []string{"kernel-ecmp", "kernel-mptcp", "ecmp", "rb", "rrb", "drb", "presto"}
+var demoPolicies = []string{"kernel-ecmp", "kernel-mptcp", "kernel-drb", "ecmp", "rb", "rrb", "drb", "presto", "gateway-presto"}
 
 // rowNames lists all that can be compared.
 func rowNames() (names []string) {
@@ -246,12 +246,12 @@ func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 	return nil
 }
 
-func (d *demo) run(ctx context.Context, row testbed.Row, seed uint64, p *progress) (permutation.Result, error) {
+func (d *demo) run(ctx context.Context, row testbed.Row, seed uint64, p *progress) (r permutation.Result, err error) {
 	s, err := d.bed.Start(ctx, row)
 	if err != nil {
-		return permutation.Result{}, err
+		return r, err
 	}
-	defer s.Close()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	return permutation.Run(ctx, s, permutation.Random(d.topology, seed), permutation.Load{
 		Warmup: d.options.warmup, Duration: d.options.duration,
 		Progress: func(elapsed, total time.Duration) {

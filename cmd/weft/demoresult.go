@@ -151,7 +151,7 @@ func (d *demo) json() []outcomeJSON {
 			RTTP50: stats.Percentile(o.RTTMicros, 50), RTTP99: stats.Percentile(o.RTTMicros, 99),
 			SharePerPath: make(map[string]float64),
 		}
-		if !o.Kernel {
+		if o.Resequences() {
 			j.OutOfOrder = &outOfOrderJSON{o.OutOfOrderBefore, o.OutOfOrderAfter}
 		}
 		for _, s := range o.Shares {
@@ -179,7 +179,7 @@ func (d *demo) table(w io.Writer) error {
 	for _, o := range d.outcomes {
 		m := spreadOf(o.Mbit)
 		before, after := "-", "-"
-		if !o.Kernel {
+		if o.Resequences() {
 			before, after = fmt.Sprint(o.OutOfOrderBefore), fmt.Sprint(o.OutOfOrderAfter)
 		}
 		var low, high float64 = 1, 0
@@ -214,7 +214,7 @@ func (d *demo) html() report.Report {
 			Retransmits: o.Retransmits, IdlePercent: o.IdlePercent,
 			RTTMicros: o.RTTMicros, SharePerPath: o.Shares, Links: o.Links,
 		}
-		if !o.Kernel {
+		if o.Resequences() {
 			row.Reordering = &report.Reordering{Before: o.OutOfOrderBefore, After: o.OutOfOrderAfter}
 		}
 		r.Rows = append(r.Rows, row)

@@ -124,6 +124,12 @@ func (c *Config) cutsAtUplink() bool {
 	return err == nil && !c.tunnels() && p.Unit.Kind == flowcell.UnitFlowcell
 }
 
+// perPacket reports whether every packet takes a path of its own.
+func (c *Config) perPacket() bool {
+	p, err := policy.New(c.Policy, c.policyOptions())
+	return err == nil && p.Sprays() && p.Unit.Kind == flowcell.UnitPacket
+}
+
 // diverts reports whether what programs send passes the dataplane.
 func (c *Config) diverts() bool { return !c.offloads() && !c.cutsAtUplink() }
 

@@ -121,7 +121,7 @@ func (d *daemon) spray(c *Config) error {
 	self, _ := c.fabric.ByAddr(d.place.address)
 	o := fabric.OffloadConfig{
 		Uplink: d.place.uplink.Name, Addresses: addresses(d.place), Topology: c.fabric, Self: self,
-		Policy: p, PerPacketTCP: c.offloads() && p.Unit.Kind == flowcell.UnitPacket,
+		Policy: p, PerPacketTCP: c.offloads() && c.perPacket(),
 	}
 	if c.cutsAtUplink() {
 		o.Cut = o.Addresses

@@ -153,6 +153,7 @@ func (c *Config) plan(p place) (fabric.HostPlan, error) {
 	}
 	o.Uplink, o.Gateway = p.uplink.Name, p.uplink.Gateway
 	o.MTU = p.mtu - outerHeader
+	o.PerPacket = c.offloads() && c.perPacket()
 	o.Fabric, o.Rack = fabric.HostPrefixes(c.fabric), fabric.HostRack(p.address)
 	return fabric.PlanHost(o)
 }

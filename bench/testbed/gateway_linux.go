@@ -1,0 +1,89 @@
+package testbed
+
+import (
+	"errors"
+
+	"golang.org/x/net/bpf"
+
+	"weft/fabric"
+	"weft/link"
+	"weft/stack"
+)
+
+// gatewayTUN is the device that a gateway has programs' packets from.
+const gatewayTUN = "weft0"
+
+// gateway is a host's stack.Gateway and what leads packets to it. The devices
+// are the Gateway's once there is one. What is nil is not open yet.
+type gateway struct {
+	*stack.Gateway
+	tun    *link.TUN
+	steer  *fabric.Steer
+	socket *link.Packet
+}
+
+// openTUN opens the device that the plan leads packets into.
+func (g *gateway) openTUN(plan fabric.HostPlan) (err error) {
+	g.tun, err = link.OpenTUN(link.TUNConfig{
+		Name: plan.TUN, Address: plan.Address, Overhead: outerHeader, Offload: true, NoForwardCheck: true,
+	})
+	return err
+}
+
+// start runs in the host's namespace. From its end on the kernel gets no TCP of
+// the fabric but by the gateway.
+func (g *gateway) start(s *sprayer) (err error) {
+	g.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: uplink, Rules: []fabric.SteerRule{
+		{Address: s.host.Addr, What: fabric.SteerTCP | fabric.SteerTunnelErrors}}})
+	if err != nil {
+		return err
+	}
+	var filter []bpf.RawInstruction
+	for _, i := range g.steer.Filter() {
+		filter = append(filter, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
+	}
+	if g.socket, err = link.OpenPacket(link.PacketConfig{Interface: uplink, Filter: filter}); err != nil {
+		return err
+	}
+	c := s.bed.config
+	g.Gateway, err = stack.NewGateway(stack.GatewayConfig{
+		Address:       s.host.Addr,
+		Topology:      c.Topology,
+		Policy:        s.policy.Name,
+		PolicyOptions: c.Policy,
+		Resequencer:   c.Resequencer,
+		Seed:          c.Seed<<20 + uint64(s.host.ID) + 1,
+		Programs:      g.tun,
+		Fabric:        g.socket,
+	})
+	if err != nil {
+		return err
+	}
+	return g.steer.Beat()
+}
+
+// count adds what has been put in order. It tells of devices that have failed.
+func (g *gateway) count(c *Counters) error {
+	r := g.Stats().Resequencer
+	c.OutOfOrderBefore += int64(r.ArrivedOutOfOrder)
+	c.OutOfOrderAfter += int64(r.DeliveredOutOfOrder)
+	return g.Err()
+}
+
+// close first gives the kernel its packets back.
+func (g *gateway) close() error {
+	var errs []error
+	if g.steer != nil {
+		errs = append(errs, g.steer.Close())
+	}
+	if g.Gateway != nil {
+		return errors.Join(append(errs, g.Gateway.Close())...)
+	}
+	if g.socket != nil {
+		errs = append(errs, g.socket.Close())
+	}
+	if g.tun != nil {
+		errs = append(errs, g.tun.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,141 @@
+package testbed
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weft/fabric"
+	"weft/topology"
+)
+
+// kernelHost is the TCP of a host's kernel.
+type kernelHost struct {
+	lab   *fabric.Lab
+	id    topology.NodeID
+	mptcp bool
+}
+
+// startKernel makes a session of the hosts' kernels, with what sprays their
+// packets where the row wants that.
+func (t *namespaces) startKernel(row Row, links func() ([]LinkBytes, error)) (*Session, error) {
+	if row.Policy == "" {
+		return t.kernelSession(row, links)
+	}
+	all, err := t.startSprayers(row)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.kernelSession(row, links)
+	if err != nil {
+		return nil, errors.Join(err, all.close())
+	}
+	counters := s.counters
+	s.counters = func() (Counters, error) {
+		c, err := counters()
+		if err == nil {
+			err = all.count(&c)
+		}
+		return c, err
+	}
+	s.close = all.close
+	return s, nil
+}
+
+func (t *namespaces) kernelSession(row Row, links func() ([]LinkBytes, error)) (*Session, error) {
+	s := &Session{close: func() error { return nil }}
+	for n := range t.config.Topology.Hosts() {
+		s.Hosts = append(s.Hosts, Host{kernelHost{t.lab, n.ID, row.MPTCP}, n.Addr.String()})
+	}
+	retransmits := func() (sum int64, err error) {
+		for n := range t.config.Topology.Hosts() {
+			if err := t.lab.Do(n.ID, func() error {
+				r, err := kernelRetransmits()
+				sum += r
+				return err
+			}); err != nil {
+				return 0, err
+			}
+		}
+		return sum, nil
+	}
+	base, err := retransmits()
+	if err != nil {
+		return nil, err
+	}
+	s.counters = func() (c Counters, err error) {
+		if c.Retransmits, err = retransmits(); err != nil {
+			return c, err
+		}
+		c.Retransmits -= base
+		c.Links, err = links()
+		return c, err
+	}
+	return s, nil
+}
+
+// control chooses the congestion control: what hosts default to differs.
+func control(_, _ string, raw syscall.RawConn) error {
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestionControl)
+	})
+	if failed != nil {
+		failed = fmt.Errorf("set congestion control %s: %w", congestionControl, failed)
+	}
+	return errors.Join(err, failed)
+}
+
+func (h kernelHost) DialContext(ctx context.Context, network, address string) (c net.Conn, err error) {
+	d := net.Dialer{Control: control}
+	d.SetMultipathTCP(h.mptcp)
+	err = h.lab.Do(h.id, func() (err error) {
+		c, err = d.DialContext(ctx, network, address)
+		return err
+	})
+	return c, err
+}
+
+func (h kernelHost) Listen(network, address string) (l net.Listener, err error) {
+	c := net.ListenConfig{Control: control}
+	c.SetMultipathTCP(h.mptcp)
+	err = h.lab.Do(h.id, func() (err error) {
+		l, err = c.Listen(context.Background(), network, address)
+		return err
+	})
+	return l, err
+}
+
+// kernelRetransmits reads the calling thread's namespace.
+func kernelRetransmits() (int64, error) {
+	f, err := os.Open("/proc/thread-self/net/snmp")
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var names []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || fields[0] != "Tcp:" {
+			continue
+		}
+		if names == nil {
+			names = fields
+			continue
+		}
+		for i, n := range names {
+			if n == "RetransSegs" && i < len(fields) {
+				return strconv.ParseInt(fields[i], 10, 64)
+			}
+		}
+	}
+	return 0, errors.New("no RetransSegs in /proc/net/snmp")
+}

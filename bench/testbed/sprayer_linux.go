@@ -1,0 +1,209 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"weft/fabric"
+	"weft/flowcell"
+	"weft/policy"
+	"weft/topology"
+)
+
+// uplink is the device of a lab's host that leads into the fabric.
+const uplink = "p0"
+
+// sprayer spreads what a host's kernel sends, as weft host does. What is nil is
+// not in use, or not yet.
+type sprayer struct {
+	bed     *namespaces
+	host    topology.Node
+	policy  policy.Policy
+	setup   *fabric.HostSetup
+	offload *fabric.Offload
+	gateway *gateway  // only in rows with Gateway
+	former  []setting // of sprayedTCP, to restore
+}
+
+// sprayers are those of all hosts.
+type sprayers struct {
+	all  []*sprayer
+	done chan struct{} // closed when they are
+}
+
+// startSprayers starts one at every host.
+func (t *namespaces) startSprayers(row Row) (*sprayers, error) {
+	s := &sprayers{done: make(chan struct{})}
+	for n := range t.config.Topology.Hosts() {
+		p, err := t.startSprayer(row, n)
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.all = append(s.all, p)
+	}
+	if row.Gateway {
+		go s.beat()
+	}
+	return s, nil
+}
+
+// trySprayer says whether this kernel has what a row needs, by doing it at the
+// first host.
+func (t *namespaces) trySprayer(row Row) error {
+	s, err := t.startSprayer(row, t.config.Topology.Node(0))
+	if err != nil {
+		return err
+	}
+	return s.close()
+}
+
+// startSprayer starts one, or leaves nothing.
+func (t *namespaces) startSprayer(row Row, n topology.Node) (*sprayer, error) {
+	p, err := policy.New(row.Policy, t.config.Policy)
+	if err != nil {
+		return nil, err
+	}
+	s := &sprayer{bed: t, host: n, policy: p}
+	err = t.lab.Do(n.ID, func() error { return s.start(row.Gateway) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), s.close())
+	}
+	return s, nil
+}
+
+// start runs in the host's namespace. Packets are led to the gateway last, when
+// it is there.
+func (s *sprayer) start(withGateway bool) (err error) {
+	o, err := s.options()
+	if err != nil {
+		return err
+	}
+	if withGateway {
+		o.TUN = gatewayTUN
+	}
+	plan, err := fabric.PlanHost(o)
+	if err != nil {
+		return err
+	}
+	if withGateway {
+		s.gateway = &gateway{}
+		if err := s.gateway.openTUN(plan); err != nil {
+			return err
+		}
+	}
+	if s.setup, err = fabric.ApplyHost(plan); err != nil {
+		return err
+	}
+	perPacket := !withGateway && s.policy.Unit.Kind == flowcell.UnitPacket
+	s.offload, err = fabric.AttachOffload(fabric.OffloadConfig{
+		Uplink:       uplink,
+		Addresses:    []netip.Addr{s.host.Addr},
+		Topology:     s.bed.config.Topology,
+		Self:         s.host.ID,
+		Policy:       s.policy,
+		PerPacketTCP: perPacket,
+	})
+	if err != nil {
+		return err
+	}
+	if perPacket {
+		s.former, err = applyAll(sprayedTCP)
+	}
+	if !withGateway {
+		return err
+	}
+	if err := s.gateway.start(s); err != nil {
+		return err
+	}
+	return s.setup.Divert()
+}
+
+// options say what the kernel's routes must be, by what they are now.
+func (s *sprayer) options() (o fabric.HostOptions, err error) {
+	t := s.bed.config.Topology
+	core := t.Node(topology.NodeID(t.NumNodes() - 1))
+	up, err := fabric.FindUplink(core.Addr, uplink)
+	if err != nil {
+		return o, err
+	}
+	o = fabric.HostOptions{
+		Address: s.host.Addr,
+		Uplink:  up.Name, Gateway: up.Gateway, MTU: up.MTU - outerHeader,
+		Fabric: fabric.HostPrefixes(t), Rack: fabric.HostRack(s.host.Addr),
+	}
+	if up.Strict {
+		o.Strict = []string{up.Name}
+	}
+	o.FilterAll, err = fabric.ReverseFilter()
+	return o, err
+}
+
+// outerHeader is IP-in-IP's, in bytes.
+const outerHeader = 20
+
+// beat keeps packets from the kernels while the gateways read them.
+func (s *sprayers) beat() {
+	tick := time.NewTicker(fabric.SteerPatience / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for _, p := range s.all {
+				// It fails only when it is closed, which is about to end this.
+				_ = p.gateway.steer.Beat()
+			}
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// count adds what the gateways have put in order.
+func (s *sprayers) count(c *Counters) error {
+	for _, p := range s.all {
+		if p.gateway == nil {
+			continue
+		}
+		if err := p.gateway.count(c); err != nil {
+			return fmt.Errorf("%s: %w", p.host.Name, err)
+		}
+	}
+	return nil
+}
+
+// close undoes all.
+func (s *sprayers) close() error {
+	close(s.done)
+	var errs []error
+	for _, p := range s.all {
+		errs = append(errs, p.close())
+	}
+	return errors.Join(errs...)
+}
+
+// close undoes start, as far as that came.
+func (s *sprayer) close() error {
+	err := s.bed.lab.Do(s.host.ID, func() error {
+		var errs []error
+		if s.setup != nil && s.gateway != nil {
+			errs = append(errs, s.setup.Undivert())
+		}
+		if s.gateway != nil {
+			errs = append(errs, s.gateway.close())
+		}
+		errs = append(errs, restoreAll(s.former))
+		if s.offload != nil {
+			errs = append(errs, s.offload.Close())
+		}
+		if s.setup != nil {
+			errs = append(errs, s.setup.Restore())
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.host.Name, err)
+	}
+	return nil
+}
