@@ -27,14 +27,19 @@ var lattice = map[string][]string{
 	"weft/link":                {},
 	"weft/fabric":              {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy"},
 	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/internal/checksum"},
+	"weft/uplink":              {"weft/fabric", "weft/link", "weft/policy", "weft/topology"},
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
 	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/link"},
+	"weft/internal/interop":    {},
 	"weft/internal/daemon":     {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology"},
 	"weft/bench/...":           {"weft/..."},
 	"weft/cmd/weft":            {"weft/..."},
 	"weft/examples":            {},
-	"weft/examples/httpserver": {"weft/stack", "weft/link", "weft/topology"},
-	"weft/examples/httpget":    {"weft/stack", "weft/link", "weft/topology"},
+	"weft/examples/httpserver": {"weft/stack", "weft/topology", "weft/uplink"},
+	"weft/examples/httpget":    {"weft/stack", "weft/topology", "weft/uplink"},
+	"weft/examples/proxy":      {"weft/stack", "weft/topology", "weft/uplink"},
+	"weft/examples/grpc":       {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
+	"weft/examples/rootless":   {"weft/stack", "weft/link", "weft/encap"},
 }
 
 // pure packages may not import these, and must build anywhere.

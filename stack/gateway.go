@@ -133,7 +133,7 @@ func (g *Gateway) receive(c GatewayConfig, below io.Closer, from source, accepts
 	g.below = below
 	g.inward = newInward(c.Programs)
 	g.ingress = newIngress(from, g.inward, g.config.Resequencer, newRealClock())
-	g.ingress.accepts = accepts
+	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	g.reading.Go(func() { g.ingress.run(g.fail) })
 }
 

@@ -486,7 +486,7 @@ func FuzzHost_ingress(f *testing.F) {
 		after := h.Stats()
 		i, j := before.Ingress, after.Ingress
 		dropped := func(s IngressStats) uint64 {
-			return s.Malformed + s.BadChecksum + s.NotForUs + s.Martian + s.Encapsulated
+			return s.Malformed + s.BadChecksum + s.NotForUs + s.Martian + s.Encapsulated + s.PathErrors
 		}
 		held := uint64(after.Resequencer.HeldPackets) - uint64(before.Resequencer.HeldPackets)
 		if j.Packets-i.Packets != dropped(j)-dropped(i)+(j.Delivered-i.Delivered)+held {

@@ -22,6 +22,7 @@ type ingress[P any] struct {
 	to   sink[P]
 	// accepts is asked whether a packet is for us once it is known to be one.
 	accepts func(pkt *flowcell.Packet, b []byte) bool
+	relays  bool // errors of switches about outer headers, to whom they concern
 	clock   Clock
 	done    chan struct{} // closed when the reader has ended
 
@@ -147,6 +148,8 @@ func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
 	case !validIP(a.b) || pkt.IsTCP() && !a.verified && !validTCP(a.b):
 		in.stats.BadChecksum++
 		return false
+	case in.relays && pkt.Flow.Proto == flowcell.ProtoICMP:
+		return in.relay(pkt, a)
 	}
 	return true
 }

@@ -46,6 +46,8 @@ type IngressStats struct {
 	NotForUs     uint64 // dropped: addressed to somebody else
 	Martian      uint64 // dropped: from an address that nobody can have
 	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
+	Relayed      uint64 // of Delivered, ICMP errors about outer headers, made to be about inner packets
+	PathErrors   uint64 // dropped: others of these, which say nothing to a sender, or quote too little
 }
 
 // PathStats counts what was given to the device for one bouncing switch, or to

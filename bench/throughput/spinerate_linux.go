@@ -10,11 +10,13 @@ import (
 	"weft/topology"
 )
 
-// A limited port has the lab's tbf: a burst of two packets, so that
-// super-segments are cut there as at a port of hardware, and a queue of a
-// hundred.
+// A limited port has a tbf with a burst of half a millisecond, since a machine
+// that is busy is so late for its timers, and a port would lose of its rate; but
+// of two packets at least. Super-segments are cut there as at a port of hardware,
+// up to 800 Mbit/s. The queue has a hundred packets.
 const (
-	limitedBurst = 2 * 1600
+	limitedBurst = 0.5e-3 // seconds
+	leastBurst   = 2 * 1600
 	limitedQueue = 100 * 1514
 )
 
@@ -56,7 +58,7 @@ func (b *bench) limit(node topology.NodeID, port int) error {
 			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 			Rate:       rate,
 			Limit:      limitedQueue,
-			Buffer:     netlink.Xmittime(rate, limitedBurst),
+			Buffer:     netlink.Xmittime(rate, max(uint32(float64(rate)*limitedBurst), leastBurst)),
 		})
 	})
 	if err != nil {

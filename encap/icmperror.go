@@ -1,0 +1,168 @@
+package encap
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Why an ICMP packet is not translated; besides these, InnerError returns those
+// of Decapsulate. Callers count by them; they are returned unwrapped.
+var (
+	ErrNotTunnelError = errors.New("encap: not an ICMP error about an IP-in-IP packet that its receiver has sent")
+	ErrOurOwn         = errors.New("encap: ICMP error that concerns the tunnel alone (RFC 2003 §4)")
+)
+
+const (
+	protoICMP  = 1
+	icmpHeader = 8
+	icmpQuote  = 8 // of the transport header, what an error quotes at least (RFC 792)
+
+	icmpUnreachable  = 3
+	icmpTimeExceeded = 11
+	icmpBadParameter = 12
+)
+
+// Codes of icmpUnreachable.
+const (
+	icmpHost      = 1
+	icmpProtocol  = 2
+	icmpPort      = 3
+	icmpTooBig    = 4
+	icmpRouteFail = 5
+)
+
+// leastMTU is the least that InnerError reports, in bytes; it is Linux's own
+// net.ipv4.route.min_pmtu. A switch that reports none (from before RFC 1191), or
+// somebody who reports 60, must not cut a connection into crumbs.
+const leastMTU = 552
+
+// InnerError turns an ICMP error in b, about a packet whose outer header
+// Encapsulate has written, into the error that the inner packet's sender is to
+// have (RFC 2003 §4, §5.1): about the inner packet, and with an MTU that leaves
+// room for the outer header. It works in place and returns the packet, without
+// padding, in the bytes of b. The source remains the switch that has complained;
+// about is the inner packet as far as it was quoted, in the packet's own bytes.
+//
+// What is none of ours (ErrNotTunnelError) is told first and cheaply. Errors of a
+// switch that quotes no more than RFC 792 asks for, the outer header and 8 bytes,
+// cannot be translated: ErrTruncated. An error about an inner packet whose source
+// is not the tunnel's own is nobody's: ErrNotTunnelError. b is unchanged after
+// any error.
+func InnerError(b []byte) (packet, about []byte, err error) {
+	if len(b) >= 20 && b[0]>>4 == 4 && (b[9] != protoICMP || binary.BigEndian.Uint16(b[6:])&fragmentMask != 0) {
+		return nil, nil, ErrNotTunnelError
+	}
+	header, icmp, err := split(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(icmp) < icmpHeader {
+		return nil, nil, ErrTruncated
+	}
+	inner, err := quoted(header, icmp)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ^fold(sumBytes(icmp)) != 0 {
+		return nil, nil, ErrChecksum
+	}
+	code, ok := innerCode(icmp[0], icmp[1], inner)
+	if !ok {
+		return nil, nil, ErrOurOwn
+	}
+	mtu := int(binary.BigEndian.Uint16(icmp[6:]))
+	n := icmpHeader + copy(icmp[icmpHeader:], inner)
+	icmp = icmp[:n:n]
+	clear(icmp[:icmpHeader])
+	icmp[0], icmp[1] = icmpUnreachable, code
+	if code == icmpTooBig {
+		binary.BigEndian.PutUint16(icmp[6:], uint16(max(mtu-Overhead, leastMTU)))
+	}
+	binary.BigEndian.PutUint16(icmp[2:], ^fold(sumBytes(icmp)))
+
+	n += len(header)
+	binary.BigEndian.PutUint16(header[2:], uint16(n))
+	clear(header[10:12])
+	binary.BigEndian.PutUint16(header[10:], ^fold(sum(header)))
+	return b[:n:n], icmp[icmpHeader:], nil
+}
+
+// quoted returns what an ICMP error about a packet of ours quotes of the inner
+// packet: a whole header and the ports at least.
+func quoted(header, icmp []byte) (inner []byte, err error) {
+	quote := icmp[icmpHeader:]
+	switch t := icmp[0]; {
+	case t != icmpUnreachable && t != icmpTimeExceeded && t != icmpBadParameter,
+		len(quote) < Overhead || quote[0] != 0x45 || quote[9] != protoIPIP,
+		[4]byte(quote[12:16]) != [4]byte(header[16:20]):
+		return nil, ErrNotTunnelError
+	}
+	// RFC 4884: behind the quote there may be something else.
+	if n := int(icmp[5]) * 4; n > 0 && n < len(quote) {
+		quote = quote[:n]
+	}
+	inner = quote[min(Overhead, len(quote)):]
+	switch { // the packet itself has been cut off: its length says nothing
+	case len(inner) < 20:
+		return nil, ErrTruncated
+	case inner[0]>>4 != 4:
+		return nil, ErrVersion
+	case inner[0]&0xf < 5:
+		return nil, ErrIHL
+	case len(inner) < int(inner[0]&0xf)*4+icmpQuote:
+		return nil, ErrTruncated
+	case inner[9] == protoIPIP:
+		return nil, ErrNested
+	case [4]byte(inner[12:16]) != [4]byte(quote[12:16]):
+		return nil, ErrNotTunnelError
+	}
+	return inner, nil
+}
+
+// innerCode returns the code of the unreachable that an error about the outer
+// packet means to the inner one's sender, and false if it means nothing.
+func innerCode(kind, code byte, inner []byte) (byte, bool) {
+	if aboutError(inner) {
+		return 0, false
+	}
+	switch kind {
+	case icmpTimeExceeded: // code 1 is of fragments, which the sender did not make
+		return icmpHost, code == 0
+	case icmpBadParameter: // the outer header is of our making
+		return 0, false
+	}
+	switch code {
+	case icmpProtocol: // the sender knows nothing of protocol 4
+		return icmpHost, true
+	case icmpPort, icmpRouteFail:
+		return 0, false
+	}
+	return code, true
+}
+
+// aboutError reports whether a packet is no ICMP query but an error, about which
+// there must be no other (RFC 1122 §3.2.2), or a fragment behind the first.
+func aboutError(b []byte) bool {
+	if binary.BigEndian.Uint16(b[6:])&(fragmentMask&^flagMF) != 0 {
+		return true
+	}
+	if b[9] != protoICMP {
+		return false
+	}
+	switch b[int(b[0]&0xf)*4] {
+	case 0, 8, 9, 10, 13, 14, 15, 16, 17, 18: // RFC 792, 950 and 1256
+		return false
+	}
+	return true
+}
+
+// sumBytes adds up the 16-bit words of b.
+func sumBytes(b []byte) (s uint64) {
+	for ; len(b) >= 2; b = b[2:] {
+		s += uint64(binary.BigEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		s += uint64(b[0]) << 8
+	}
+	return s
+}
