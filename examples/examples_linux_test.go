@@ -37,13 +37,8 @@ func newSetting(t *testing.T) *setting {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
 	s := &setting{bin: t.TempDir(), dir: t.TempDir()}
-	if out, err := exec.Command("go", "build", "-o", s.bin, "weft/examples/...").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	// nginx serves as another user.
-	for _, d := range []string{s.dir, filepath.Dir(s.dir), filepath.Dir(filepath.Dir(s.dir))} {
-		os.Chmod(d, 0o755)
-	}
+	build(t, s.bin, "weft/examples/...")
+	public(s.dir) // nginx serves as another user
 	f, err := os.Create(filepath.Join(s.dir, "file"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +71,20 @@ func newSetting(t *testing.T) *setting {
 	return s
 }
 
+func build(t *testing.T, dir, packages string) {
+	t.Helper()
+	if out, err := exec.Command("go", "build", "-o", dir+"/", packages).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+}
+
+// public lets everybody into a test's folder.
+func public(dir string) {
+	for _, d := range []string{dir, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir))} {
+		os.Chmod(d, 0o755)
+	}
+}
+
 // command prepares a program in a node's namespace.
 func (s *setting) command(t *testing.T, node, program string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -96,15 +105,20 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// start runs a server until the end of the test, and waits until it listens on
-// address.
-func (s *setting) start(t *testing.T, node, address, program string, args ...string) {
+// run runs a program until the end of the test.
+func (s *setting) run(t *testing.T, c *exec.Cmd) {
 	t.Helper()
-	c := s.command(t, node, program, args...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	s.processes = append(s.processes, c)
+}
+
+// start runs a server until the end of the test, and waits until it listens on
+// address.
+func (s *setting) start(t *testing.T, node, address, program string, args ...string) {
+	t.Helper()
+	s.run(t, s.command(t, node, program, args...))
 	n, _ := s.lab.Config.Topology.Lookup("h0.0.3")
 	for range 100 {
 		err := s.lab.Do(n.ID, func() error {
@@ -198,6 +212,14 @@ http { access_log off; server { listen 10.2.0.2:80; root %s; } }`, s.dir, s.dir)
 		s.start(t, "h2.0.2", "10.2.0.2:80", "nginx", "-c", conf)
 		s.fetch(t, "h0.0.2", "httpget", "-address", "10.0.0.130", "http://10.2.0.2/file")
 	})
+	t.Run("proxy", func(t *testing.T) {
+		need(t, "curl")
+		s.start(t, "h1.0.3", "10.1.0.131:8080", "proxy", "-address", "10.1.0.131", "-backend", "http://10.3.1.131:8080")
+		const proxy = "http://10.1.0.131:8080/file"
+		s.fetch(t, "h2.1.2", "curl", "-sS", "--noproxy", "*", proxy)
+		s.fetch(t, "h0.0.2", "httpget", "-address", "10.0.0.130", "-policy", "presto", proxy)
+		s.fetch(t, "h1.0.3", "curl", "-sS", "--noproxy", "*", proxy) // of the proxy's own machine
+	})
 	t.Run("ping", func(t *testing.T) {
 		need(t, "ping")
 		c := s.command(t, "h0.0.2", "ping", "-c", "3", "-i", "0.05", "-W", "2", "10.3.1.131")
@@ -220,10 +242,7 @@ func TestExamples_tcpdumpAtTheSpine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dump.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.processes = append(s.processes, dump)
+	s.run(t, dump)
 	time.Sleep(500 * time.Millisecond)
 	s.start(t, "h3.1.3", "10.3.1.131:8080", "httpserver", "-address", "10.3.1.131", "-dir", s.dir)
 	s.fetch(t, "h0.0.2", "httpget", "-address", "10.0.0.130", "http://10.3.1.131:8080/file")

@@ -12,9 +12,9 @@ import (
 	"net/netip"
 	"os"
 
-	"weft/link"
 	"weft/stack"
 	"weft/topology"
+	"weft/uplink"
 )
 
 func main() {
@@ -45,16 +45,14 @@ func get(spec, address, policy, url string) error {
 	if err != nil {
 		return fmt.Errorf("-address %q: %w; on host h0.0.2 it would be 10.0.0.130", address, err)
 	}
-	tun, err := link.OpenTUN(link.TUNConfig{
-		Routes:   []netip.Prefix{netip.PrefixFrom(addr, 32)},
-		Overhead: stack.Overhead,
-	})
+	device, err := uplink.Open(uplink.Config{Address: addr, Topology: fabric, Policy: policy})
 	if err != nil {
 		return err
 	}
-	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy, Device: tun})
+	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy,
+		Device: device, UplinkEncapsulates: device.Encapsulates()})
 	if err != nil {
-		tun.Close()
+		device.Close()
 		return err
 	}
 	defer host.Close()
@@ -70,7 +68,15 @@ func get(spec, address, policy, url string) error {
 	}
 	n, err := io.Copy(os.Stdout, response.Body)
 	s := host.Stats()
-	log.Printf("%d bytes; sent by bouncing switch: %v; out of order: %d arrived, %d delivered",
-		n, s.Paths, s.Resequencer.ArrivedOutOfOrder, s.Resequencer.DeliveredOutOfOrder)
+	sent := fmt.Sprint(s.Paths)
+	if device.Encapsulates() { // and counts
+		u, err := device.Stats()
+		if err != nil {
+			return err
+		}
+		sent = fmt.Sprint(u.Bounces)
+	}
+	log.Printf("%s\n%d bytes; sent by bouncing switch: %s; out of order: %d arrived, %d delivered",
+		device.Offloads(), n, sent, s.Resequencer.ArrivedOutOfOrder, s.Resequencer.DeliveredOutOfOrder)
 	return err
 }

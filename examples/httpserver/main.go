@@ -15,9 +15,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"weft/link"
 	"weft/stack"
 	"weft/topology"
+	"weft/uplink"
 )
 
 func main() {
@@ -52,8 +52,8 @@ func main() {
 	}
 }
 
-// open starts a stack of its own on this machine: the kernel sends what is for
-// address into a TUN interface and forwards what comes out of it.
+// open starts a stack of its own on this machine, by the fastest way into the
+// fabric that there is here.
 func open(spec, address, policy string) (*stack.Host, error) {
 	fabric, err := topology.Parse(spec)
 	if err != nil {
@@ -63,16 +63,15 @@ func open(spec, address, policy string) (*stack.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-address %q: %w; on host h0.0.2 it would be 10.0.0.130", address, err)
 	}
-	tun, err := link.OpenTUN(link.TUNConfig{
-		Routes:   []netip.Prefix{netip.PrefixFrom(addr, 32)},
-		Overhead: stack.Overhead,
-	})
+	device, err := uplink.Open(uplink.Config{Address: addr, Topology: fabric, Policy: policy})
 	if err != nil {
 		return nil, err
 	}
-	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy, Device: tun})
+	log.Print(device.Offloads())
+	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy,
+		Device: device, UplinkEncapsulates: device.Encapsulates()})
 	if err != nil {
-		tun.Close()
+		device.Close()
 	}
 	return host, err
 }

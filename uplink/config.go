@@ -1,0 +1,81 @@
+package uplink
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"weft/policy"
+	"weft/topology"
+)
+
+// Config says what Open opens. Open copies it.
+type Config struct {
+	// Address is the embedded stack's: Topology's EmbeddedAddr of this host.
+	// Required.
+	Address netip.Addr
+	// Topology is the fabric as it stands; Device.SetTopology replaces it.
+	// Required.
+	Topology *topology.Topology
+	// Policy and PolicyOptions are those of the Host.
+	Policy        string
+	PolicyOptions policy.Options
+	// Interface leads into the fabric; "" stands for the device of the route to
+	// the fabric's switches.
+	Interface string
+	// MTU of the fabric in bytes; 0 means Interface's.
+	MTU int
+}
+
+// overhead is what an outer header adds, in bytes (stack.Overhead).
+const overhead = 20
+
+// check returns whose address it is, and how its packets are spread.
+func (c *Config) check() (self topology.Node, p policy.Policy, err error) {
+	if c.Topology == nil {
+		return self, p, errors.New("uplink: Config.Topology is missing: topology.Parse makes one")
+	}
+	c.Address = c.Address.Unmap()
+	id, ok := c.Topology.ByAddr(c.Address)
+	if !ok || int(id) >= c.Topology.NumHosts() {
+		return self, p, fmt.Errorf("uplink: Config.Address %v is no host's in %v; a stack on host h0.0.2 would use %v",
+			c.Address, c.Topology, c.Topology.EmbeddedAddr(0))
+	}
+	self = c.Topology.Node(id)
+	if self.Addr == c.Address {
+		return self, p, fmt.Errorf("uplink: Config.Address %v is that of the kernel of %s; the embedded stack's is %v",
+			c.Address, self.Name, c.Topology.EmbeddedAddr(id))
+	}
+	if c.Policy == "" {
+		c.Policy = policy.Default
+	}
+	if p, err = policy.New(c.Policy, c.PolicyOptions); err != nil {
+		return self, p, fmt.Errorf("uplink: Config.Policy: %w", err)
+	}
+	return self, p, nil
+}
+
+// Stats are counters since Open. Where a part of the fast way is not in use its
+// counters are 0.
+type Stats struct {
+	// Bounces is what the uplink's program has sent to each bouncing switch, by
+	// address.
+	Bounces []Bounce
+	// Encapsulated counts the packets of Bounces. The rest are packets of any
+	// address that left by the uplink as they were, or, dropped, did not.
+	Encapsulated uint64
+	Passed       uint64 // in no need of an outer header
+	Dropped      uint64 // no path is live, or too long, or malformed
+
+	Taken      uint64 // packets that came in by the packet socket
+	PassedDead uint64 // packets that the kernel got, since this process was not running
+	Local      uint64 // packets from programs of this machine, led round by the switch
+	Lost       uint64 // packets that the TUN or the packet socket had no room for
+}
+
+// Bounce is what went to a bouncing switch: segments of super-segments as
+// packets, bytes with all IP headers.
+type Bounce struct {
+	Addr           netip.Addr
+	Packets, Bytes uint64
+}

@@ -1,0 +1,174 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"weft/fabric"
+	"weft/link"
+	"weft/policy"
+	"weft/topology"
+)
+
+// Device is a stack.Device and a stack.SuperDevice, whose methods package link
+// describes. The Host that it is given to closes it.
+type Device struct {
+	carrier
+	name  string // the uplink's
+	why   []string
+	tun   *link.TUN
+	claim *claim
+	spray *fabric.Offload // nil: the Host encapsulates
+	steer *fabric.Steer   // nil: the TUN receives, too
+	local atomic.Uint64
+
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+	closing sync.Once
+	err     error // of closing
+}
+
+// carrier is the part of a device that packets pass through.
+type carrier interface {
+	link.Receiver
+	link.Sender
+}
+
+// Open opens a Device in the network namespace of the calling thread. What is
+// only for speed, and cannot be had, it does without. Nothing is left behind when
+// it fails.
+func Open(c Config) (*Device, error) {
+	self, p, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	// A core's address is in no routing table of weft's own.
+	core := c.Topology.Node(topology.NodeID(c.Topology.NumNodes() - 1)).Addr
+	up, err := fabric.FindUplink(core, c.Interface)
+	if err != nil {
+		return nil, err
+	}
+	if c.MTU == 0 {
+		c.MTU = up.MTU
+	}
+	if c.MTU > up.MTU {
+		return nil, fmt.Errorf("uplink: Config.MTU is %d bytes, more than the %d of %s: lower it or raise that", c.MTU, up.MTU, up.Name)
+	}
+	// The route keeps the address reachable for programs of this machine, and makes
+	// it one that may come in by the TUN where the reverse path is checked.
+	tun, err := link.OpenTUN(link.TUNConfig{
+		Routes: []netip.Prefix{netip.PrefixFrom(c.Address, 32)}, MTU: c.MTU, Overhead: overhead, Offload: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("uplink: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	d := &Device{carrier: tun, tun: tun, name: up.Name, stop: stop}
+	if d.claim, err = takeClaim(); err != nil {
+		d.without("no programs at %s: %v", up.Name, err)
+		return d, nil
+	}
+	if err := d.encapsulate(c, self, p); err != nil {
+		d.without("the Host encapsulates: %v", err)
+	}
+	if err := d.receive(ctx, c, up); err != nil {
+		d.without("the TUN receives: %v", err)
+	}
+	return d, nil
+}
+
+// without notes why something is not in use.
+func (d *Device) without(format string, args ...any) {
+	d.why = append(d.why, fmt.Sprintf(format, args...))
+}
+
+// encapsulate has the uplink's program do it. Where the policy is one of packets
+// the Host does so anyway, and there is nothing for the program to do.
+func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err error) {
+	if p.Sprays() && !p.Unit.Cuts() {
+		return nil
+	}
+	d.spray, err = fabric.AttachOffload(fabric.OffloadConfig{
+		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
+	})
+	return err
+}
+
+// Encapsulates reports whether the uplink does what a Host does otherwise; it
+// is what stack.Config.UplinkEncapsulates must say.
+func (d *Device) Encapsulates() bool { return d.spray != nil }
+
+// SetTopology takes paths out of use or back, links of the topology that the
+// Device was opened with having gone down or up. The Host must be told, too.
+func (d *Device) SetTopology(t *topology.Topology) error {
+	if d.spray == nil {
+		return nil
+	}
+	return d.spray.SetTopology(t)
+}
+
+// Offloads describes, in a line for people, what packets pass through, and why
+// it is not the fastest way if it is not.
+func (d *Device) Offloads() string {
+	s := d.carrier.Offloads().String()
+	if d.spray != nil {
+		s += "; " + d.name + " encapsulates"
+	}
+	if d.why != nil {
+		s += "; " + strings.Join(d.why, "; ")
+	}
+	return s
+}
+
+// Stats returns the counters. It fails when the Device is closed.
+func (d *Device) Stats() (Stats, error) {
+	s := Stats{Local: d.local.Load(), Lost: d.Drops()}
+	if d.spray != nil {
+		o, err := d.spray.Stats()
+		if err != nil {
+			return s, err
+		}
+		s.Encapsulated, s.Passed, s.Dropped = o.Encapsulated, o.Passed+o.Refused, o.NoPath+o.TooLong+o.Malformed
+		for _, b := range o.Bounces {
+			s.Bounces = append(s.Bounces, Bounce{b.Addr, b.Packets, b.Bytes})
+		}
+	}
+	if d.steer != nil {
+		t, err := d.steer.Stats()
+		if err != nil {
+			return s, err
+		}
+		s.Taken, s.PassedDead = t.Taken, t.PassedDead
+	}
+	return s, nil
+}
+
+// Close unblocks all calls and removes what Open has made: first the kernel gets
+// its packets back, last the program goes that those under way still need. It
+// may be called more than once; later calls wait for the first.
+func (d *Device) Close() error {
+	d.closing.Do(func() {
+		d.stop()
+		var errs []error
+		if d.steer != nil {
+			errs = append(errs, d.steer.Close())
+		}
+		errs = append(errs, d.carrier.Close())
+		if d.spray != nil {
+			errs = append(errs, d.spray.Close())
+		}
+		d.ended.Wait()
+		if d.claim != nil {
+			d.claim.release()
+		}
+		if err := errors.Join(errs...); err != nil {
+			d.err = fmt.Errorf("uplink %s: %w", d.name, err)
+		}
+	})
+	return d.err
+}

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package uplink
+
+import (
+	"errors"
+
+	"weft/link"
+	"weft/topology"
+)
+
+// Device is a way into the fabric; weft has it on Linux only.
+type Device struct{ link.TUN }
+
+// Open returns an error: programs at an uplink are supported on Linux only.
+func Open(c Config) (*Device, error) {
+	if _, _, err := c.check(); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("uplink: needs the TUN, packet sockets and eBPF of Linux; elsewhere link.OpenUDP carries a Host's packets, by stack.Config.Tunnel")
+}
+
+// Encapsulates returns false.
+func (*Device) Encapsulates() bool { return false }
+
+// SetTopology does nothing.
+func (*Device) SetTopology(*topology.Topology) error { return nil }
+
+// Offloads returns "".
+func (*Device) Offloads() string { return "" }
+
+// Stats returns zeros.
+func (*Device) Stats() (Stats, error) { return Stats{}, nil }

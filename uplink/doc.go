@@ -1,0 +1,34 @@
+// Package uplink gives an embedded stack.Host the fastest way into the fabric
+// that a Linux machine has, in one call:
+//
+//	device, err := uplink.Open(uplink.Config{Address: addr, Topology: fabric, Policy: "presto"})
+//	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: "presto",
+//		Device: device, UplinkEncapsulates: device.Encapsulates()})
+//
+// What it puts together:
+//
+//	 netstack                                  netstack
+//	    │ super-segment, flowcell number          ▲ super-segment
+//	    ▼                                         │
+//	   TUN ── the kernel routes                packet socket
+//	    ▼                                         │ copies what is for the address
+//	 tc egress: link header ── outer header    tc ingress: the kernel gets none of it
+//	    ▼                                         │
+//	────┴──────────────── uplink ─────────────────┴────
+//
+// A packet socket is the receiver since it gets super-segments whole that a bouncing
+// switch has decapsulated; a TUN would get them cut. A program at the uplink's
+// egress encapsulates, since no device takes super-segments of IP-in-IP from
+// userspace. Where the kernel or its administrator refuses one of them, packets
+// go by the TUN, in either direction, and the Host encapsulates: slower, and
+// all the same otherwise. Device.Offloads says what was got, and why not more.
+//
+// The two programs are one of a kind in a network namespace. The Device that is
+// opened first has them; a second one, or one beside a running weft host, does
+// without, and weft host does not start beside a Device that has them.
+//
+// Open needs CAP_NET_ADMIN; for the programs and the packet socket also CAP_BPF,
+// CAP_NET_RAW and leave to write to /run/weft. The kernel must forward IPv4 and
+// be of Linux 5.15 or later. link.OpenUDP, with stack.Config.Tunnel, is for
+// processes that have no privileges at all.
+package uplink

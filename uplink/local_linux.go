@@ -1,0 +1,66 @@
+package uplink
+
+import (
+	"net"
+	"net/netip"
+
+	"weft/link"
+)
+
+// localBatch is how many packets of programs of this machine are led round at
+// once.
+const localBatch = 4
+
+// leadRound takes what programs of this machine send to the address, which the
+// kernel routes into the TUN since the address is not its own, to the switch. It comes
+// back from there as everybody's packets do, so that the Host has one
+// device to read. What is not from this machine is dropped: it came from
+// the switch when the kernel should not have got it, and would go round again.
+func (d *Device) leadRound(socket *link.Packet, own map[netip.Addr]bool) {
+	bufs, sizes := make([][]byte, localBatch), make([]int, localBatch)
+	for i := range bufs {
+		bufs[i] = make([]byte, link.SuperHeadroom+link.MaxSuperLen)
+	}
+	views := make([][]byte, 0, localBatch)
+	for {
+		n, err := d.tun.ReadSuper(bufs, sizes, link.SuperHeadroom)
+		if err != nil {
+			return // closed; should it be anything else the Host sees it when it writes
+		}
+		views = views[:0]
+		for i := range n {
+			if b := bufs[i][:link.SuperHeadroom+sizes[i]]; own[source(b[link.SuperHeadroom:])] {
+				views = append(views, b)
+			}
+		}
+		if len(views) == 0 {
+			continue
+		}
+		// What is not taken is lost, as it would be in a queue.
+		sent, _ := socket.WriteSuper(views, link.SuperHeadroom)
+		d.local.Add(uint64(sent))
+	}
+}
+
+// source returns an IPv4 packet's, the zero Addr of what is none.
+func source(b []byte) netip.Addr {
+	if len(b) < 20 || b[0]>>4 != 4 {
+		return netip.Addr{}
+	}
+	return netip.AddrFrom4([4]byte(b[12:16]))
+}
+
+// ownAddresses are the kernel's, of the calling thread's network namespace.
+func ownAddresses() (map[netip.Addr]bool, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[netip.Addr]bool)
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() && !prefix.Addr().IsLoopback() {
+			own[prefix.Addr()] = true
+		}
+	}
+	return own, nil
+}

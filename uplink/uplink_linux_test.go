@@ -1,0 +1,390 @@
+package uplink
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/fabric"
+	"weft/stack"
+)
+
+var (
+	_ stack.Device      = (*Device)(nil)
+	_ stack.SuperDevice = (*Device)(nil)
+)
+
+const (
+	near = 0 // h0.0.2
+	far  = 4 // h1.0.2, in another pod: four paths
+)
+
+// Whole super-segments go over all four cores in equal parts, and the kernel sees
+// nothing of them.
+func TestOpen_presto(t *testing.T) {
+	n := newNetwork(t)
+	from, sender := n.open(t, near, "presto")
+	to, receiver := n.open(t, far, "presto")
+	if !from.Encapsulates() || !to.Encapsulates() {
+		t.Fatalf("fallback: %s", from.Offloads())
+	}
+	for _, want := range []string{"packet in, netlink out", "tso4", "p0 encapsulates"} {
+		if got := from.Offloads(); !strings.Contains(got, want) {
+			t.Errorf("Offloads: %q, want %q in it", got, want)
+		}
+	}
+	const size = 100 << 20
+	transferBetween(t, sender, receiver, size)
+	least, most, sum := ^uint64(0), uint64(0), uint64(0)
+	got := shares(t, from)
+	for _, b := range got {
+		least, most, sum = min(least, b), max(most, b), sum+b
+	}
+	if len(got) != 4 || float64(least) < 0.97*float64(most) {
+		t.Errorf("shares of the cores: %v", got)
+	}
+	s, err := from.Stats()
+	if err != nil || sum < size || s.Encapsulated < size/1460 || s.Dropped != 0 {
+		t.Errorf("sender: %+v, %v", s, err)
+	}
+	if s, err = to.Stats(); err != nil || s.Taken < size/1460 || s.PassedDead != 0 || s.Local != 0 {
+		t.Errorf("receiver: %+v, %v", s, err)
+	}
+	if e := sender.Stats().Egress; e.Supers < size/65536/2 {
+		t.Errorf("%d super-segments sent: %+v", e.Supers, e)
+	}
+	// By now the program would have given up on a reader that does not beat.
+	time.Sleep(fabric.SteerPatience + beatEvery)
+	transferBetween(t, sender, receiver, 1<<20)
+	if s, err = to.Stats(); err != nil || s.PassedDead != 0 {
+		t.Errorf("receiver, after a pause: %+v, %v", s, err)
+	}
+	if i := receiver.Stats().Ingress; i.Supers < size/65536/2 {
+		t.Errorf("%d super-segments received: %+v", i.Supers, i)
+	}
+}
+
+// Each policy carries a transfer, encapsulated where it can be at the uplink.
+func TestOpen_policies(t *testing.T) {
+	n := newNetwork(t)
+	for _, c := range []struct {
+		policy string
+		uplink bool
+		why    string
+	}{
+		{"ecmp", true, ""},
+		{"flowcell-drb", true, ""},
+		{"drb", false, ""}, // the Host's own work, and no fallback
+		{"letflow", false, "the Host encapsulates: offload: policy letflow"},
+	} {
+		t.Run(c.policy, func(t *testing.T) {
+			d, sender := n.open(t, near, c.policy)
+			_, receiver := n.open(t, far, c.policy)
+			if d.Encapsulates() != c.uplink {
+				t.Errorf("the uplink encapsulates: %v", d.Encapsulates())
+			}
+			got := d.Offloads()
+			if !strings.Contains(got, c.why) || c.why == "" && strings.Contains(got, "the Host encapsulates") {
+				t.Errorf("Offloads: %q, want %q in it", got, c.why)
+			}
+			if !strings.Contains(got, "packet in") {
+				t.Errorf("Offloads: %q, but the packet socket could be had", got)
+			}
+			transferBetween(t, sender, receiver, 10<<20)
+			transferBetween(t, receiver, sender, 1<<20)
+		})
+	}
+}
+
+// A path that is down is not used from the moment that the Device has been told.
+func TestDevice_SetTopology(t *testing.T) {
+	n := newNetwork(t)
+	d, sender := n.open(t, near, "presto")
+	_, receiver := n.open(t, far, "presto")
+	transferBetween(t, sender, receiver, 10<<20)
+	before := shares(t, d)
+	core, _ := n.topology.Lookup("3.2")
+	down := n.topology.WithoutNode(core.ID)
+	if err := errors.Join(d.SetTopology(down), sender.SetTopology(down)); err != nil {
+		t.Fatal(err)
+	}
+	transferBetween(t, sender, receiver, 10<<20)
+	for a, b := range shares(t, d) {
+		if grown := b > before[a]; grown == (a == core.Addr) {
+			t.Errorf("%v: %d bytes, %d before 3.2 (%v) was down", a, b, before[a], core.Addr)
+		}
+	}
+}
+
+// Programs of the same machine reach the Host, and it them, although the Host
+// does not read where the kernel routes them.
+func TestDevice_localPrograms(t *testing.T) {
+	n := newNetwork(t)
+	for _, c := range []struct{ name, policy string }{{"fast", "presto"}, {"by packets", "drb"}} {
+		t.Run(c.name, func(t *testing.T) {
+			d, host := n.open(t, near, c.policy)
+			l, err := host.Listen("tcp", ":0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			transfer(t, n.kernelDial(near, l.Addr()), l, 10<<20)
+			if s, err := d.Stats(); err != nil || s.Local == 0 {
+				t.Errorf("%+v, %v", s, err)
+			}
+			var k net.Listener
+			n.do(t, near, func() (err error) {
+				k, err = net.Listen("tcp4", n.topology.Node(near).Addr.String()+":0")
+				return err
+			})
+			defer k.Close()
+			transfer(t, func() (net.Conn, error) { return host.DialContext(t.Context(), "tcp", k.Addr().String()) }, k, 10<<20)
+		})
+	}
+}
+
+// Somebody has taken the steering program away, so that the kernel gets the
+// fabric's packets, too, and routes them into the TUN: they must not go round.
+func TestDevice_leadsRoundOnlyLocalPackets(t *testing.T) {
+	n := newNetwork(t)
+	d, host := n.open(t, near, "presto")
+	if err := d.steer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := host.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	transfer(t, n.kernelDial(far, l.Addr()), l, 10<<20)
+	if got := d.local.Load(); got != 0 {
+		t.Errorf("%d packets from another machine were led round", got)
+	}
+	transfer(t, n.kernelDial(near, l.Addr()), l, 1<<20)
+	if d.local.Load() == 0 {
+		t.Error("none of this machine's own were")
+	}
+}
+
+// What a packet socket or the programs need is not there: all goes by the TUN.
+func TestOpen_fallsBack(t *testing.T) {
+	n := newNetwork(t)
+	_, receiver := n.open(t, far, "presto")
+	for _, c := range []struct {
+		name, want   string
+		caps         []int
+		encapsulates bool
+	}{
+		{"no eBPF", "the Host encapsulates: offload: uplink p0: ", []int{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_DAC_OVERRIDE}, false},
+		{"no packet sockets", "the TUN receives: packet p0: ", []int{unix.CAP_NET_ADMIN, unix.CAP_BPF, unix.CAP_DAC_OVERRIDE}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var d *Device
+			var sender *stack.Host
+			n.do(t, near, func() error {
+				return withCapabilities(func() (err error) {
+					d, sender, err = n.tryOpen(near, "presto")
+					return err
+				}, c.caps...)
+			})
+			defer sender.Close()
+			if got := d.Offloads(); d.Encapsulates() != c.encapsulates || !strings.Contains(got, c.want) || !strings.Contains(got, "operation not permitted") {
+				t.Errorf("the uplink encapsulates: %v, %s", d.Encapsulates(), got)
+			}
+			transferBetween(t, sender, receiver, 10<<20)
+			transferBetween(t, receiver, sender, 10<<20)
+			if !c.encapsulates && len(sender.Stats().Paths) != 4 {
+				t.Errorf("paths: %v", sender.Stats().Paths)
+			}
+			l, err := sender.Listen("tcp", ":0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			transfer(t, n.kernelDial(near, l.Addr()), l, 1<<20)
+			sender.Close()
+			if found := n.trace(t); found != nil {
+				t.Errorf("left %v", found)
+			}
+		})
+	}
+}
+
+// withCapabilities runs f on the calling thread, which must be locked, with no
+// other capabilities in effect.
+func withCapabilities(f func() error, caps ...int) error {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &have[0]); err != nil {
+		return err
+	}
+	few := have
+	few[0].Effective, few[1].Effective = 0, 0
+	for _, c := range caps {
+		few[c/32].Effective |= 1 << (c % 32)
+	}
+	if err := unix.Capset(&hdr, &few[0]); err != nil {
+		return err
+	}
+	return errors.Join(f(), unix.Capset(&hdr, &have[0]))
+}
+
+// The programs are one of a kind: who comes second does without, and disturbs
+// nothing.
+func TestOpen_besideAnother(t *testing.T) {
+	n := newNetwork(t)
+	_, receiver := n.open(t, far, "presto")
+	first, sender := n.open(t, near, "presto")
+	t.Run("the same address", func(t *testing.T) {
+		n.do(t, near, func() error {
+			if d, err := Open(Config{Address: n.topology.EmbeddedAddr(near), Topology: n.topology}); err == nil {
+				t.Error("opened")
+				return d.Close()
+			} else if !strings.Contains(err.Error(), "is another weft using this address") {
+				t.Error(err)
+			}
+			return nil
+		})
+	})
+	t.Run("another address", func(t *testing.T) {
+		var second *Device
+		n.do(t, near, func() (err error) {
+			second, err = Open(Config{Address: n.topology.EmbeddedAddr(near + 1), Topology: n.topology, Policy: "presto"})
+			return err
+		})
+		defer second.Close()
+		if got := second.Offloads(); second.Encapsulates() || !strings.Contains(got, "no programs at p0: process ") {
+			t.Error(got)
+		}
+	})
+	t.Run("weft host", func(t *testing.T) {
+		n.do(t, near, func() error {
+			if _, err := fabric.CleanupHost(); err == nil || !strings.Contains(err.Error(), "in use") {
+				t.Errorf("its clean-up, while our programs are there: %v", err)
+			}
+			return nil
+		})
+	})
+	before := shares(t, first)
+	transferBetween(t, sender, receiver, 10<<20)
+	if after := shares(t, first); len(after) != 4 || len(before) > 4 {
+		t.Errorf("shares of the cores: %v", after)
+	}
+}
+
+// trace is everything in a host's namespace that a Device could leave behind.
+func (n network) trace(t *testing.T) (found []string) {
+	t.Helper()
+	n.do(t, near, func() error {
+		ifs, err := net.Interfaces()
+		if err != nil {
+			return err
+		}
+		for _, i := range ifs {
+			if i.Name != "lo" && i.Name != "p0" {
+				found = append(found, "device "+i.Name)
+			}
+		}
+		spray, err1 := fabric.DetachOffload("p0")
+		if spray {
+			found = append(found, "spray")
+		}
+		steer, err2 := fabric.DetachSteer("p0")
+		if steer {
+			found = append(found, "steer")
+		}
+		dir, err3 := fabric.HostDir()
+		if _, err := os.Stat(dir); err == nil {
+			found = append(found, dir)
+		}
+		return errors.Join(err1, err2, err3)
+	})
+	return found
+}
+
+func TestClose_leavesNothing(t *testing.T) {
+	n := newNetwork(t)
+	for _, policyName := range []string{"presto", "drb", "letflow"} {
+		d, h := n.open(t, near, policyName)
+		if err := errors.Join(h.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
+		if found := n.trace(t); found != nil {
+			t.Errorf("%s left %v", policyName, found)
+		}
+		if _, err := d.Stats(); policyName == "presto" && err == nil {
+			t.Error("Stats of a closed Device")
+		}
+	}
+}
+
+// What a process that was killed has left is taken over, and nothing of it stays.
+func TestOpen_afterACrash(t *testing.T) {
+	n := newNetwork(t)
+	d, h := n.open(t, near, "presto")
+	h.Close()
+	n.do(t, near, func() error { // as a killed one leaves them
+		o, err1 := fabric.AttachOffload(fabric.OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{n.topology.EmbeddedAddr(near)},
+			Topology: n.topology, Self: near, Policy: mustPolicy(t, "presto")})
+		s, err2 := fabric.AttachSteer(fabric.SteerConfig{Uplink: "p0",
+			Rules: []fabric.SteerRule{{Address: n.topology.EmbeddedAddr(near), What: fabric.SteerEverything}}})
+		t.Cleanup(func() { o.Close(); s.Close() })
+		return errors.Join(err1, err2)
+	})
+	_, receiver := n.open(t, far, "presto")
+	d, h = n.open(t, near, "presto")
+	transferBetween(t, h, receiver, 10<<20)
+	if got := shares(t, d); len(got) != 4 {
+		t.Errorf("shares of the cores: %v", got)
+	}
+	h.Close()
+	if found := n.trace(t); found != nil {
+		t.Errorf("left %v", found)
+	}
+}
+
+func TestOpen_fiftyTimes(t *testing.T) {
+	n := newNetwork(t)
+	_, receiver := n.open(t, far, "presto")
+	again := func() {
+		var h *stack.Host
+		n.do(t, near, func() (err error) {
+			_, h, err = n.tryOpen(near, "presto")
+			return err
+		})
+		transferBetween(t, h, receiver, 100_000)
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		again()
+	}
+	fds, goroutines := openFiles(t), runtime.NumGoroutine()
+	for range 50 {
+		again()
+	}
+	// Netstack's goroutines of the last connections may be about to end.
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if openFiles(t) <= fds+3 && runtime.NumGoroutine() <= goroutines+5 {
+			return
+		}
+	}
+	t.Errorf("%d files and %d goroutines, after 50 more %d and %d", fds, goroutines, openFiles(t), runtime.NumGoroutine())
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
