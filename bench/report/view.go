@@ -36,7 +36,7 @@ type tableRow struct {
 // are as many as the style sheet has.
 type series int
 
-const numSeries = 8
+const numSeries = 9
 
 // Class is the series' class in the style sheet.
 func (s series) Class() string { return fmt.Sprintf("s%d", int(s)%numSeries) }
