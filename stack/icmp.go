@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"encoding/binary"
+
 	"weft/encap"
 	"weft/flowcell"
 	"weft/link"
@@ -17,6 +19,10 @@ import (
 func (in *ingress[P]) relay(pkt *flowcell.Packet, a *arrived) bool {
 	packet, about, err := encap.InnerError(a.b)
 	if err == encap.ErrNotTunnelError {
+		if !pkt.Fragment && absurd(a.b) {
+			in.stats.PathErrors++
+			return false
+		}
 		return true
 	}
 	if err != nil || about[9] == flowcell.ProtoTCP && !tooBig(packet) {
@@ -28,6 +34,18 @@ func (in *ingress[P]) relay(pkt *flowcell.Packet, a *arrived) bool {
 	a.vnet = link.VnetHeader{}
 	pkt.Length = len(packet)
 	return true
+}
+
+// minPathMTU is the least that a path is believed to carry, in bytes: Linux's
+// default (net.ipv4.route.min_pmtu). Netstack would believe less, whoever says it,
+// and send a byte a packet.
+const minPathMTU = 552
+
+// absurd reports whether a packet is an ICMP error that tells of a smaller MTU
+// than any path has.
+func absurd(b []byte) bool {
+	icmp := b[int(b[0]&0xf)*4:]
+	return len(icmp) >= 8 && icmp[0] == 3 && tooBig(b) && binary.BigEndian.Uint16(icmp[6:]) < minPathMTU
 }
 
 // tooBig reports whether an ICMP unreachable is about a packet's size.

@@ -47,7 +47,7 @@ type IngressStats struct {
 	Martian      uint64 // dropped: from an address that nobody can have
 	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
 	Relayed      uint64 // of Delivered, ICMP errors about outer headers, made to be about inner packets
-	PathErrors   uint64 // dropped: others of these, which say nothing to a sender, or quote too little
+	PathErrors   uint64 // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
 }
 
 // PathStats counts what was given to the device for one bouncing switch, or to

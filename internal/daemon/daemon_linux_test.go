@@ -125,7 +125,7 @@ func (n *network) do(node string, f func() error) {
 func (n *network) shell(node, script string) (out string) {
 	n.Helper()
 	n.do(node, func() error {
-		b, err := exec.Command("sh", "-c", script).CombinedOutput()
+		b, err := exec.Command("sh", "-c", script).Output()
 		out = string(b)
 		return err
 	})
