@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -170,6 +171,7 @@ func TestOffload_kernelTCPPerPacket(t *testing.T) {
 		t.Fatalf("%d packets seen for 4 MB", len(flow))
 	}
 	counts := make([]int, len(order))
+	ids := make([]int, len(flow)) // of a counter that does not wrap
 	id := func(p []byte) int { return int(binary.BigEndian.Uint16(p[24:])) }
 	for i, p := range flow {
 		s.checkOuter(t, p)
@@ -184,11 +186,17 @@ func TestOffload_kernelTCPPerPacket(t *testing.T) {
 		if want := (position[netip.AddrFrom4([4]byte(last[16:]))] + steps) % len(order); at != want {
 			t.Fatalf("packet %d: step %d, want %d (%d after the last one)", i, at, want, steps)
 		}
-		if steps != 1 && i > 2 {
-			t.Errorf("packet %d: the ID went on by %d", i, steps)
-		}
+		ids[i] = ids[i-1] + int(int16(steps))
 		if len(p) > 1500 {
 			t.Fatalf("packet %d has %d bytes", i, len(p))
+		}
+	}
+	// Two processors that send at once can overtake each other on the way to the
+	// capture; the kernel has counted nevertheless.
+	slices.Sort(ids)
+	for i := 3; i+3 < len(ids); i++ {
+		if ids[i+1] != ids[i]+1 {
+			t.Errorf("packet %d: the ID went on by %d", i, ids[i+1]-ids[i])
 		}
 	}
 	for _, n := range counts {
