@@ -34,6 +34,11 @@ type TUNConfig struct {
 	// completed (IFF_VNET_HDR, TUNSETOFFLOAD); see TUN.Offloads for what was
 	// got. Where the kernel refuses, packets pass one by one as without.
 	Offload bool
+	// PayloadMax bounds the TCP payload of the super-segments that the kernel's
+	// own TCP over IPv4 hands over, in bytes; 0 leaves it to the kernel, which
+	// has about 64 KB. It matters to who must not divide them. It needs Linux
+	// 6.3; kernels before that have no bound for IPv4 alone, and ignore it.
+	PayloadMax int
 	// Queues is the number of queues (IFF_MULTI_QUEUE), at most 256; 0 means
 	// 1. Each wants a reader of its own; see TUN.Queue.
 	Queues int
@@ -64,6 +69,8 @@ func (c *TUNConfig) validate() error {
 		return fmt.Errorf("tun: MTU is %d bytes, must be from %d to 65535", c.MTU, minMTU+c.Overhead)
 	case c.hasIPv6() && c.MTU-c.Overhead < minMTU6:
 		return fmt.Errorf("tun: MTU is %d bytes, must be at least %d for the IPv6 addresses and routes", c.MTU, minMTU6+c.Overhead)
+	case c.PayloadMax < 0:
+		return fmt.Errorf("tun: PayloadMax is %d bytes, must not be negative", c.PayloadMax)
 	case c.Queues < 0 || c.Queues > maxQueues:
 		return fmt.Errorf("tun: Queues is %d, must be from 1 to %d", c.Queues, maxQueues)
 	}

@@ -11,6 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const (
+	// maxTCPHeader is what the kernel's TCP takes off a device's bound for
+	// headers: MAX_TCP_HEADER (net/tcp.h), as kernels with tunnels have it.
+	maxTCPHeader = 320 + 1
+	// maxGSO is GSO_LEGACY_MAX_SIZE (linux/netdevice.h).
+	maxGSO = 65536
+)
+
 func configure(name string, c TUNConfig) error {
 	if !c.NoForwardCheck {
 		if err := checkForwarding(c.hasIPv6()); err != nil {
@@ -23,6 +31,12 @@ func configure(name string, c TUNConfig) error {
 	}
 	if err := netlink.LinkSetMTU(ifc, c.MTU-c.Overhead); err != nil {
 		return fmt.Errorf("set MTU %d: %w", c.MTU-c.Overhead, err)
+	}
+	if c.PayloadMax > 0 {
+		size := min(c.PayloadMax+maxTCPHeader, maxGSO)
+		if err := netlink.LinkSetGSOIPv4MaxSize(ifc, size); err != nil {
+			return fmt.Errorf("set longest super-segment %d: %w", size, err)
+		}
 	}
 	if c.Address.IsValid() {
 		// Nobody else is on the interface who could have the address, too, and

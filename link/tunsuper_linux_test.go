@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -240,5 +241,27 @@ func TestTUN_interfaceGone(t *testing.T) {
 	}
 	if n, err := tun.Write([][]byte{make([]byte, 40)}, 0); n != 0 || err != nil {
 		t.Errorf("Write: %d, %v", n, err)
+	}
+}
+
+// What the kernel's TCP hands over at once is bounded by the device.
+func TestTUN_payloadMax(t *testing.T) {
+	newCable(t)
+	for payload, want := range map[int]uint32{0: maxGSO, 4096: 4096 + maxTCPHeader, 1 << 20: maxGSO} {
+		tun, err := OpenTUN(TUNConfig{Offload: true, PayloadMax: payload})
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := netlink.LinkByName(tun.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := link.Attrs().GSOIPv4MaxSize; got != want {
+			t.Errorf("payload %d: the bound is %d bytes, want %d", payload, got, want)
+		}
+		tun.Close()
+	}
+	if _, err := OpenTUN(TUNConfig{PayloadMax: -1}); err == nil || !strings.Contains(err.Error(), "PayloadMax") {
+		t.Errorf("a negative one: %v", err)
 	}
 }

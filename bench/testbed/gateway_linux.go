@@ -23,9 +23,10 @@ type gateway struct {
 }
 
 // openTUN opens the device that the plan leads packets into.
-func (g *gateway) openTUN(plan fabric.HostPlan) (err error) {
+func (g *gateway) openTUN(plan fabric.HostPlan, flowcell int) (err error) {
 	g.tun, err = link.OpenTUN(link.TUNConfig{
 		Name: plan.TUN, Address: plan.Address, Overhead: outerHeader, Offload: true, NoForwardCheck: true,
+		PayloadMax: flowcell, // what is longer would not be divided
 	})
 	return err
 }

@@ -89,7 +89,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 	}
 	if withGateway {
 		s.gateway = &gateway{}
-		if err := s.gateway.openTUN(plan); err != nil {
+		if err := s.gateway.openTUN(plan, s.policy.Unit.Bytes); err != nil {
 			return err
 		}
 	}

@@ -81,6 +81,9 @@ func (d *daemon) openTUN(plan fabric.HostPlan) (err error) {
 	c := d.config
 	o := link.TUNConfig{Name: c.TUN.Name, Address: plan.Address, MTU: d.place.mtu, Overhead: outerHeader,
 		Offload: true, Queues: c.TUN.Queues, NoForwardCheck: true}
+	if p, err := policy.New(c.Policy, c.policyOptions()); err == nil {
+		o.PayloadMax = p.Unit.Bytes // a reload does not change it
+	}
 	if c.tunnels() {
 		o.Overhead = c.tunnelOverhead()
 	}
