@@ -28,6 +28,13 @@
 //	       DeliverNetworkPacket    ▼
 //	application ── net.Conn ── netstack TCP
 //
+// Where the device takes super-segments ([weft/uplink]), one of up to 64 KB goes
+// the same way as one packet; it is not wrapped but numbered, and a program at
+// the host's uplink ([weft/fabric]) chooses the path by the number. The kernel's
+// own TCP goes there by itself, and what arrives for it takes the way of ingress
+// to the kernel instead of netstack ([weft/stack.Gateway], weft host). Over
+// networks that nobody may configure both travel in UDP ([weft/stack.Tunnel]).
+//
 // Nothing at the receiver is needed to deliver a packet, so a weft host talks
 // to plain hosts, and they to it.
 package weft
