@@ -176,48 +176,6 @@ func (e *egress) wrap(buf []byte, now time.Duration) []byte {
 	return e.encapsulate(buf, c)
 }
 
-// course is the way that a packet takes, and what it says of it.
-type course struct {
-	via      *pathOut // nil: as it is
-	number   flowcell.Number
-	numbered bool   // number is to be written into the packet
-	sequence uint32 // of the packet in its flow, if it is not TCP and the receiver is to put it in order
-}
-
-// course decides on a packet of so many segments; false if it is dropped, and
-// counted.
-func (e *egress) course(pair *pair, pkt *flowcell.Packet, segments int, now time.Duration) (c course, ok bool) {
-	if pair.direct {
-		e.stats.Direct++
-		return c, true
-	}
-	unit := e.paths.policy.Unit
-	if pkt.IsTCP() && unit.Cuts() {
-		c = e.cut(pair, pkt, segments, now)
-	} else {
-		c.via = e.choose(pair, pkt)
-		if pkt.Payload > 0 && e.paths.policy.Sprays() {
-			c.number, c.numbered = pair.counted(), true
-		}
-		if e.tunnel != nil && e.paths.spray && !pkt.IsTCP() {
-			c.sequence = e.sequence(pkt, now)
-		}
-	}
-	if c.via == nil {
-		e.stats.NoPath++
-		return c, false
-	}
-	return c, true
-}
-
-// sequence counts the packets of a flow that has no numbers of its own; 0 is
-// none.
-func (e *egress) sequence(pkt *flowcell.Packet, now time.Duration) uint32 {
-	f, _ := e.flows.Use(&pkt.Flow, now)
-	f.sequence = max(f.sequence+1, 1)
-	return f.sequence
-}
-
 // encapsulate finishes a packet in buf behind headroom for the outer header, and
 // returns what of buf is to be sent; nil if the packet is dropped, and counted.
 func (e *egress) encapsulate(buf []byte, c course) []byte {
@@ -241,60 +199,6 @@ func (e *egress) encapsulate(buf []byte, c course) []byte {
 	c.via.bytes += uint64(len(buf))
 	e.stats.Encapsulated++
 	return buf
-}
-
-// choose picks a path for every packet, or by the flow's hash; nil if none is
-// live.
-func (e *egress) choose(p *pair, pkt *flowcell.Packet) *pathOut {
-	t := e.paths
-	if !t.policy.Sprays() || !pkt.IsTCP() && !t.spray {
-		flow := pkt.Flow
-		if !pkt.IsTCP() { // fragments have no ports, and must not take another path
-			flow.SrcPort, flow.DstPort = 0, 0
-		}
-		return p.next(&p.flows, flow.Hash(e.seed))
-	}
-	if pkt.IsPureACK() {
-		return p.next(&p.ack, 0)
-	}
-	return p.next(&p.data, 0)
-}
-
-// cut finds the way of a TCP packet's unit, and its number where units have one.
-// What carries no payload goes beside the units: acknowledgements by paths of
-// their own, the end of a connection with its last unit.
-func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Duration) (c course) {
-	if pkt.Payload == 0 {
-		if !pkt.IsPureACK() {
-			if f := e.flows.Get(&pkt.Flow, now); f != nil && f.via != nil && f.via.group == p.group {
-				c.via = f.via
-				return c
-			}
-		}
-		c.via = p.next(&p.ack, 0)
-		if e.uplink { // which goes by the number
-			p.acks++
-			c.number, c.numbered = flowcell.MakeNumber(p.acks, 0), true
-		}
-		return c
-	}
-	f, added := e.flows.Use(&pkt.Flow, now)
-	if added {
-		f.cutter = flowcell.NewCutter(pkt.Flow.Hash(e.seed))
-	}
-	if f.via == nil || f.via.group != p.group { // the paths are others now
-		f.cutter.End()
-	}
-	unit := e.paths.policy.Unit
-	number, begins := f.cutter.Next(unit, int(pkt.Payload), segments, now)
-	if begins {
-		f.via = p.next(&p.data, 0)
-	}
-	c.via, c.number, c.numbered = f.via, number, unit.Numbers()
-	if !c.numbered {
-		c.number, c.numbered = p.counted(), true
-	}
-	return c
 }
 
 // put adds a packet, which lies in buf from start to end, to the batch.
