@@ -24,7 +24,7 @@ var lattice = map[string][]string{
 	"weft/policy":              {"weft/flowcell", "weft/drb"},
 	"weft/resequencer":         {"weft/flowcell"},
 	"weft/resequencer/gro":     {"weft/flowcell"},
-	"weft/link":                {},
+	"weft/link":                {"weft/internal/checksum"},
 	"weft/fabric":              {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy"},
 	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/internal/checksum"},
 	"weft/uplink":              {"weft/fabric", "weft/link", "weft/policy", "weft/topology"},

@@ -138,3 +138,11 @@ func TestSuperSource_cutsDatagrams(t *testing.T) {
 		t.Errorf("%d datagrams", n)
 	}
 }
+
+// A UDP checksum that comes out as 0 would say that there is none.
+func TestComplete_neverZero(t *testing.T) {
+	b := []byte{0xff, 0xff, 0, 0}
+	if complete(b, 0, 2); b[2] != 0xff || b[3] != 0xff {
+		t.Errorf("%x", b)
+	}
+}

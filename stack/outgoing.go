@@ -93,5 +93,8 @@ func (o *outgoing) vnet(pkt *flowcell.Packet) (h link.VnetHeader) {
 func complete(packet []byte, start, at int) {
 	field := start + at
 	sum := ^checksum.Fold(checksum.Sum(packet[start:], 0))
+	if sum == 0 {
+		sum = 0xffff // to UDP 0 means that there is none, to others both are one
+	}
 	packet[field], packet[field+1] = byte(sum>>8), byte(sum)
 }

@@ -102,7 +102,6 @@ func (t *Tunnel) validate() error {
 type tunnel struct {
 	Tunnel
 	partial bool // inner checksums may be left to the outer one
-	peers   []*peer
 	exact   map[netip.Addr]*peer
 	ranges  []peerRange // longest first
 }
@@ -128,7 +127,6 @@ func newTunnel(t Tunnel) (*tunnel, error) {
 		if err := p.authenticate(t.Name, c); err != nil {
 			return nil, fmt.Errorf("Peers[%d]: %w", i, err)
 		}
-		w.peers = append(w.peers, p)
 		for _, prefix := range c.Prefixes {
 			if prefix = prefix.Masked(); prefix.IsSingleIP() {
 				w.exact[prefix.Addr()] = p
