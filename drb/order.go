@@ -21,7 +21,9 @@ func Reverse(r int, bases []int) int {
 // live paths above, a branch with w of them has had its share t·w/n rounded up
 // or down.
 //
-// live holds path numbers, ascending, within the product of bases.
+// live holds path numbers, ascending, within the product of bases. A path that
+// weighs more than others is in it more than once, is visited as often, and
+// counts as often in its subtree.
 func Interleave(bases, live []int) []int {
 	if len(bases) == 0 || len(live) <= 1 {
 		return append([]int(nil), live...)
@@ -57,82 +59,4 @@ func Interleave(bases, live []int) []int {
 		branches[i] = branches[i][1:]
 	}
 	return order
-}
-
-// evenly returns a sequence in which i occurs weights[i] times and every
-// prefix of length t holds t·weights[i]/n of them, rounded up or down. Within
-// that it does not take the same i twice in a row where it need not. Equal
-// weights give plain round robin.
-func evenly(weights []int) []int {
-	s := schedule{weights: weights, done: make([]int, len(weights))}
-	for _, w := range weights {
-		s.n += w
-	}
-	seq := make([]int, 0, s.n)
-	for t := range s.n {
-		pick, _ := s.earliest(t)
-		if t > 0 && pick == seq[t-1] {
-			if other, ok := s.instead(t, pick); ok {
-				pick = other
-			}
-		}
-		s.done[pick]++
-		seq = append(seq, pick)
-	}
-	return seq
-}
-
-// schedule is evenly's problem as one of unit jobs on one machine: the j-th
-// occurrence of i must fall into the slots from ⌊j·n/w⌋ to before
-// ⌈(j+1)·n/w⌉. That there is a solution shows the fluid one; earliest deadline
-// first finds a solution whenever there is one.
-type schedule struct {
-	weights, done []int // of each branch: jobs, and those scheduled
-	n             int
-}
-
-// earliest returns the branch with the earliest deadline among those that may
-// run at slot t; ok is false if there is none or it is too late.
-func (s *schedule) earliest(t int) (branch int, ok bool) {
-	branch, first := -1, 0
-	for i, w := range s.weights {
-		j := s.done[i]
-		if j == w || j*s.n/w > t {
-			continue
-		}
-		if deadline := ((j+1)*s.n + w - 1) / w; branch < 0 || deadline < first {
-			branch, first = i, deadline
-		}
-	}
-	return branch, branch >= 0 && first > t
-}
-
-// instead returns another branch than but for slot t that leaves the rest
-// solvable, false if there is none.
-func (s *schedule) instead(t, but int) (int, bool) {
-	for i, w := range s.weights {
-		if j := s.done[i]; i == but || j == w || j*s.n/w > t {
-			continue
-		}
-		s.done[i]++
-		ok := s.solvable(t + 1)
-		s.done[i]--
-		if ok {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// solvable reports whether all jobs left fit into the slots from t on.
-func (s *schedule) solvable(t int) bool {
-	try := schedule{s.weights, append([]int(nil), s.done...), s.n}
-	for ; t < s.n; t++ {
-		i, ok := try.earliest(t)
-		if !ok {
-			return false
-		}
-		try.done[i]++
-	}
-	return true
 }

@@ -9,7 +9,7 @@ type Rule uint8
 const (
 	DigitReversal Rule = iota // DRB: next in digit-reversed order
 	RoundRobin                // RRB: next in numerical order
-	Random                    // RB: uniformly random
+	Random                    // RB: random, uniformly or by weight
 	Hash                      // by the flow's hash
 )
 
@@ -17,14 +17,31 @@ func (r Rule) String() string {
 	return [...]string{"digit reversal", "round robin", "random", "hash"}[r]
 }
 
-// Order lists the live paths in the order in which the rule visits them. It
-// depends on nothing but its arguments, may be shared by any number of
-// Selectors, and must not be changed.
+// Order lists the live paths in the order in which the rule visits them. live
+// is ascending; a path that is in it more than once, in proportion to its
+// weight, comes as often in the order, and as evenly spread as whole steps
+// allow where the rule goes round. The order depends on nothing but the
+// arguments, may be shared by any number of Selectors, and must not be changed;
+// it may be live itself.
 func (r Rule) Order(bases, live []int) []int {
-	if r == DigitReversal {
+	switch {
+	case r == DigitReversal:
 		return Interleave(bases, live)
+	case r == RoundRobin && repeats(live):
+		// One layer that branches into all paths.
+		return Interleave([]int{live[len(live)-1] + 1}, live)
 	}
 	return live
+}
+
+// repeats reports whether an ascending list has an element twice.
+func repeats(list []int) bool {
+	for i := 1; i < len(list); i++ {
+		if list[i] == list[i-1] {
+			return true
+		}
+	}
+	return false
 }
 
 // Selector chooses paths for one pair and one kind of packet: the single

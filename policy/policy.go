@@ -17,6 +17,9 @@ type Policy struct {
 	Unit   flowcell.Unit
 	Rule   drb.Rule
 	Source string // where it comes from
+	// Groups says that the packets of a flow keep to one group of symmetric
+	// paths. See Options.
+	Groups bool
 }
 
 // The units of the table, each with its default measure.
@@ -27,18 +30,22 @@ var (
 	flowlet = flowcell.Unit{Kind: flowcell.UnitFlowlet, Gap: flowcell.FlowletGap}
 )
 
+func row(name string, unit flowcell.Unit, rule drb.Rule, source string) Policy {
+	return Policy{Name: name, Unit: unit, Rule: rule, Source: source}
+}
+
 // PerFlow is how traffic that must not be reordered is spread: one path per
 // flow, whatever the policy of the rest.
-var PerFlow = Policy{"ecmp", flow, drb.Hash, "baseline"}
+var PerFlow = row("ecmp", flow, drb.Hash, "baseline")
 
 var table = []Policy{
 	PerFlow,
-	{"rb", packet, drb.Random, "DRB §3.1.2"},
-	{"rrb", packet, drb.RoundRobin, "DRB §3.1.2"},
-	{"drb", packet, drb.DigitReversal, "DRB §3.1.2"},
-	{"presto", cell64, drb.RoundRobin, "Luopan §2.1"},
-	{"flowcell-drb", cell64, drb.DigitReversal, "ours"},
-	{"letflow", flowlet, drb.Random, "Luopan §6"},
+	row("rb", packet, drb.Random, "DRB §3.1.2"),
+	row("rrb", packet, drb.RoundRobin, "DRB §3.1.2"),
+	row("drb", packet, drb.DigitReversal, "DRB §3.1.2"),
+	row("presto", cell64, drb.RoundRobin, "Luopan §2.1"),
+	row("flowcell-drb", cell64, drb.DigitReversal, "ours"),
+	row("letflow", flowlet, drb.Random, "Luopan §6"),
 }
 
 // Default is the policy of those who name none.
@@ -57,6 +64,12 @@ type Options struct {
 	// (CONGA §3.6). A gap longer than the paths' difference in delay keeps
 	// packets in order.
 	FlowletGap time.Duration
+	// Groups keeps each flow within one symmetric group of paths, chosen by
+	// weight (DRILL §3.4.2): where links are down or their rates differ, the
+	// packets of a flow then queue alike whichever path they take, and a crowded
+	// path does not set the pace of the others. The price is that a flow uses
+	// fewer paths. It has no effect on policies that keep a flow to one path.
+	Groups bool
 }
 
 // Bounds of Options.
@@ -106,6 +119,7 @@ func (p *Policy) adjust(o Options) {
 	case p.Unit.Kind == flowcell.UnitFlowlet && o.FlowletGap != 0:
 		p.Unit.Gap = o.FlowletGap
 	}
+	p.Groups = o.Groups && p.Sprays()
 }
 
 // Names lists the policies in the order of the table.

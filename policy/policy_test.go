@@ -14,13 +14,13 @@ func TestNew_everyName(t *testing.T) {
 	cell := flowcell.Unit{Kind: flowcell.UnitFlowcell, Bytes: 65536}
 	flowlet := flowcell.Unit{Kind: flowcell.UnitFlowlet, Gap: 500 * time.Microsecond}
 	want := []Policy{
-		{"ecmp", flowcell.Unit{Kind: flowcell.UnitFlow}, drb.Hash, "baseline"},
-		{"rb", flowcell.Unit{}, drb.Random, "DRB §3.1.2"},
-		{"rrb", flowcell.Unit{}, drb.RoundRobin, "DRB §3.1.2"},
-		{"drb", flowcell.Unit{}, drb.DigitReversal, "DRB §3.1.2"},
-		{"presto", cell, drb.RoundRobin, "Luopan §2.1"},
-		{"flowcell-drb", cell, drb.DigitReversal, "ours"},
-		{"letflow", flowlet, drb.Random, "Luopan §6"},
+		row("ecmp", flowcell.Unit{Kind: flowcell.UnitFlow}, drb.Hash, "baseline"),
+		row("rb", flowcell.Unit{}, drb.Random, "DRB §3.1.2"),
+		row("rrb", flowcell.Unit{}, drb.RoundRobin, "DRB §3.1.2"),
+		row("drb", flowcell.Unit{}, drb.DigitReversal, "DRB §3.1.2"),
+		row("presto", cell, drb.RoundRobin, "Luopan §2.1"),
+		row("flowcell-drb", cell, drb.DigitReversal, "ours"),
+		row("letflow", flowlet, drb.Random, "Luopan §6"),
 	}
 	for i, w := range want {
 		if got, err := New(w.Name, Options{}); err != nil || got != w {
@@ -48,6 +48,19 @@ func TestNew_adjustsItsUnitOnly(t *testing.T) {
 		// The table is not changed by it.
 		if got, _ := New(name, Options{}); got.Unit == want.Unit && got.Unit.Cuts() {
 			t.Errorf("%s keeps the options of who came before: %+v", name, got)
+		}
+	}
+}
+
+func TestNew_groupsWhereAFlowMayChangePaths(t *testing.T) {
+	for _, name := range Names() {
+		with, err := New(name, Options{Groups: true})
+		if err != nil || with.Groups != with.Sprays() {
+			t.Errorf("%s keeps to groups: %v, %v", name, with.Groups, err)
+		}
+		without, _ := New(name, Options{})
+		if with.Groups = false; without != with {
+			t.Errorf("%s: %+v, with groups %+v", name, without, with)
 		}
 	}
 }

@@ -1,57 +1,86 @@
 package topology
 
-import (
-	"fmt"
-	"net/netip"
-	"strconv"
-	"strings"
+import "net/netip"
+
+const (
+	// firstHostID is the last octet of a switch's first host: 1 is the switch
+	// (thesis §3.1.2).
+	firstHostID = 2
+	// embeddedOffset is added to a host's last octet for the embedded stack's
+	// address, which the edge switch routes to the same port, so that programs on
+	// the host's kernel and on weft live side by side.
+	embeddedOffset = 128
+	// maxRackHosts leaves a rack's last address, the embedded stack's of its
+	// last host, below 255.
+	maxRackHosts = 254 - embeddedOffset - firstHostID + 1
+	// flatCoreOctet is the second octet of a VL2's virtual spines.
+	flatCoreOctet = 255
 )
-
-// firstHostID is the last octet of a switch's first host: 1 is the switch
-// (thesis §3.1.2).
-const firstHostID = 2
-
-// embeddedOffset is added to a host's last octet for the embedded stack's
-// address, which the edge switch routes to the same port, so that programs on
-// the host's kernel and on weft live side by side.
-const embeddedOffset = 128
 
 func octets(a, b, c, d int) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), byte(d)})
 }
 
-// addr follows thesis §3.1.2: pod switches 10.pod.switch.1 with the edge
-// switches left of the aggregation switches, cores 10.pods.j.i with i and j
-// from 1, hosts 10.pod.switch.id with id from 2.
-func (t *Topology) addr(p position) netip.Addr {
-	switch p.layer {
-	case LayerHost:
-		return octets(10, p.pod, p.sw, p.host+firstHostID)
-	case LayerEdge:
-		return octets(10, p.pod, p.sw, 1)
-	case LayerAgg:
-		return octets(10, p.pod, t.edges+p.sw, 1)
-	default:
-		return octets(10, t.pods, p.pod+1, p.sw+1)
+// flat reports whether racks are numbered throughout rather than by pod:
+// leaf-spine and VL2. There the rack with number n is 10.(n div 256).(n mod
+// 256).0/24, aggregation switches (a leaf-spine's spines) count down from the
+// top, and virtual spine 3.r, number i of group j, is 10.255.(j+1).(i+1).
+func (t *Topology) flat() bool { return t.kind != fatTree }
+
+// flatAggTop is the second octet of the first 256 aggregation switches of a
+// flat fabric; the next 256 have one less.
+func (s shape) flatAggTop() int {
+	if s.kind == vl2 {
+		return flatCoreOctet - 1
 	}
+	return flatCoreOctet
 }
 
-func (t *Topology) name(p position) string {
-	a := t.addr(p).As4()
-	switch p.layer {
-	case LayerHost:
-		return fmt.Sprintf("h%d.%d.%d", a[1], a[2], a[3])
-	case LayerEdge:
-		return fmt.Sprintf("e%d.%d", a[1], a[2])
-	case LayerAgg:
-		return fmt.Sprintf("a%d.%d", a[1], a[2])
-	default:
-		return fmt.Sprintf("c%d.%d", a[2], a[3])
+// flatAgg returns the address of a flat fabric's n-th aggregation switch.
+func (t *Topology) flatAgg(n int) netip.Addr {
+	return octets(10, t.flatAggTop()-n>>8, n&255, 1)
+}
+
+// coreOctet is the second octet of cores.
+func (t *Topology) coreOctet() int {
+	if t.flat() {
+		return flatCoreOctet
 	}
+	return t.pods
+}
+
+// subnet returns the first address of a rack's /24.
+func (t *Topology) subnet(pod, edge int) netip.Addr {
+	if t.flat() {
+		rack := pod*t.edges + edge
+		return octets(10, rack>>8, rack&255, 0)
+	}
+	return octets(10, pod, edge, 0)
+}
+
+// addr follows thesis §3.1.2 for fat-trees: pod switches 10.pod.switch.1 with
+// the edge switches left of the aggregation switches, cores 10.pods.j.i with i
+// and j from 1, hosts 10.pod.switch.id with id from 2. See flat for the others.
+// The position of a core may be a virtual spine's.
+func (t *Topology) addr(p position) netip.Addr {
+	switch {
+	case p.layer == LayerCore:
+		return octets(10, t.coreOctet(), p.pod+1, p.sw+1)
+	case p.layer == LayerAgg && t.flat():
+		return t.flatAgg(p.pod*t.aggs + p.sw)
+	case p.layer == LayerAgg:
+		return octets(10, p.pod, t.edges+p.sw, 1)
+	}
+	a := t.subnet(p.pod, p.sw).As4()
+	a[3] = 1
+	if p.layer == LayerHost {
+		a[3] = byte(p.host + firstHostID)
+	}
+	return netip.AddrFrom4(a)
 }
 
 // ByAddr finds the node that owns an address; a host owns its kernel's and its
-// embedded stack's.
+// embedded stack's, a spine of VL2 those of its virtual spines.
 func (t *Topology) ByAddr(addr netip.Addr) (NodeID, bool) {
 	if !addr.Is4() {
 		return 0, false
@@ -60,31 +89,46 @@ func (t *Topology) ByAddr(addr netip.Addr) (NodeID, bool) {
 	if a[0] != 10 {
 		return 0, false
 	}
-	pod, sw, last := int(a[1]), int(a[2]), int(a[3])
-	if pod == t.pods {
-		j, i := sw-1, last-1
-		if j < 0 || j >= t.aggs || i < 0 || i >= t.cores {
-			return 0, false
-		}
-		return t.id(position{layer: LayerCore, pod: j, sw: i}), true
-	}
-	if pod > t.pods || sw >= t.edges+t.aggs {
+	p, ok := t.at(int(a[1]), int(a[2]), int(a[3]))
+	if !ok {
 		return 0, false
 	}
-	if last == 1 {
-		if sw < t.edges {
-			return t.id(position{layer: LayerEdge, pod: pod, sw: sw}), true
+	return t.id(p), true
+}
+
+// at is addr's inverse on 10.x.y.z.
+func (t *Topology) at(x, y, z int) (position, bool) {
+	if t.cores > 0 && x == t.coreOctet() {
+		p := position{layer: LayerCore, pod: y - 1, sw: z - 1}
+		return p, p.pod >= 0 && p.pod < t.aggs && p.sw >= 0 && p.sw < t.cores
+	}
+	if !t.flat() {
+		if x >= t.pods || y >= t.edges+t.aggs {
+			return position{}, false
 		}
-		return t.id(position{layer: LayerAgg, pod: pod, sw: sw - t.edges}), true
+		if y >= t.edges {
+			return position{layer: LayerAgg, pod: x, sw: y - t.edges}, z == 1
+		}
+		return t.inRack(x, y, z)
 	}
-	if last >= embeddedOffset {
-		last -= embeddedOffset
+	if n := (t.flatAggTop()-x)<<8 | y; x <= t.flatAggTop() && n < t.numAggs() {
+		return position{layer: LayerAgg, pod: n / t.aggs, sw: n % t.aggs}, z == 1
 	}
-	host := last - firstHostID
-	if sw >= t.edges || host < 0 || host >= t.hosts {
-		return 0, false
+	if n := x<<8 | y; n < t.numEdges() {
+		return t.inRack(n/t.edges, n%t.edges, z)
 	}
-	return t.id(position{LayerHost, pod, sw, host}), true
+	return position{}, false
+}
+
+func (t *Topology) inRack(pod, edge, z int) (position, bool) {
+	if z == 1 {
+		return position{layer: LayerEdge, pod: pod, sw: edge}, true
+	}
+	if z >= embeddedOffset {
+		z -= embeddedOffset
+	}
+	z -= firstHostID
+	return position{LayerHost, pod, edge, z}, z >= 0 && z < t.hosts
 }
 
 // EmbeddedAddr returns the address of the embedded stack on a host: the
@@ -95,45 +139,21 @@ func (t *Topology) EmbeddedAddr(host NodeID) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-func (t *Topology) byName(s string) (NodeID, bool) {
-	if r, ok := strings.CutPrefix(s, "3."); ok {
-		n, err := strconv.Atoi(r)
-		if err != nil || n < 0 || n >= t.numCores() || strconv.Itoa(n) != r {
-			return 0, false
+// BouncingAddrs returns the addresses at which a node takes off outer headers
+// and routes on what is inside: its own if it is an aggregation or a core
+// switch, one per virtual spine, in their order, if it is a spine of VL2, none
+// for others.
+func (t *Topology) BouncingAddrs(id NodeID) []netip.Addr {
+	p := t.position(id)
+	switch p.layer {
+	case LayerAgg:
+		return []netip.Addr{t.addr(p)}
+	case LayerCore:
+		list := make([]netip.Addr, t.virtual())
+		for v := range list {
+			list[v] = t.addr(position{layer: LayerCore, pod: p.pod + v, sw: p.sw})
 		}
-		return t.core(n), true
+		return list
 	}
-	if len(s) < 2 {
-		return 0, false
-	}
-	var d [3]int
-	parts := strings.Split(s[1:], ".")
-	if len(parts) > len(d) {
-		return 0, false
-	}
-	for i, part := range parts {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 0 || n > 255 || strconv.Itoa(n) != part {
-			return 0, false
-		}
-		d[i] = n
-	}
-	var addr netip.Addr
-	switch {
-	case s[0] == 'h' && len(parts) == 3:
-		addr = octets(10, d[0], d[1], d[2])
-	case (s[0] == 'e' || s[0] == 'a') && len(parts) == 2:
-		addr = octets(10, d[0], d[1], 1)
-	case s[0] == 'c' && len(parts) == 2:
-		addr = octets(10, t.pods, d[0], d[1])
-	default:
-		return 0, false
-	}
-	id, ok := t.ByAddr(addr)
-	// The name must be the node's own: 10.0.0.130 is h0.0.2's second address,
-	// but h0.0.130 is nobody.
-	if !ok || t.Node(id).Name != s {
-		return 0, false
-	}
-	return id, true
+	return nil
 }

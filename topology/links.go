@@ -17,6 +17,16 @@ func (t *Topology) coreLink(pod, agg, core int) LinkID {
 	return LinkID(t.numHosts() + t.pods*t.edges*t.aggs + (pod*t.aggs+agg)*t.cores + core)
 }
 
+// corePort returns the port of a core switch to a pod; of the group that is
+// the core's, or of the virtual spine in VL2, whose ports come one virtual
+// spine after the other.
+func (t *Topology) corePort(pod, group int) int {
+	if t.kind == vl2 {
+		return group*t.pods + pod
+	}
+	return pod
+}
+
 // Link returns the link with the given number, 0 to NumLinks-1.
 func (t *Topology) Link(id LinkID) Link {
 	i := int(id)
@@ -40,7 +50,7 @@ func (t *Topology) Link(id LinkID) Link {
 	return Link{id,
 		t.id(position{layer: LayerAgg, pod: pod, sw: agg}),
 		t.id(position{layer: LayerCore, pod: agg, sw: core}),
-		t.edges + core, pod}
+		t.edges + core, t.corePort(pod, agg)}
 }
 
 // Links yields every link in the order of their numbers, live or not.
@@ -76,8 +86,10 @@ func (t *Topology) Ports(id NodeID) []Port {
 			links = append(links, t.coreLink(p.pod, p.sw, c))
 		}
 	case LayerCore:
-		for pod := range t.pods {
-			links = append(links, t.coreLink(pod, p.pod, p.sw))
+		for v := range t.virtual() {
+			for pod := range t.pods {
+				links = append(links, t.coreLink(pod, p.pod+v, p.sw))
+			}
 		}
 	}
 	ports := make([]Port, len(links))
@@ -94,37 +106,3 @@ func (t *Topology) portOf(id NodeID, l LinkID, index int) Port {
 	}
 	return Port{index, l, k.A, k.PortA, false}
 }
-
-// linkSet is a bit set of links.
-type linkSet []uint64
-
-func (s *linkSet) has(l LinkID) bool {
-	return s != nil && (*s)[l/64]&(1<<(l%64)) != 0
-}
-
-// Without returns t with the given links down besides those that are down
-// already. t is unchanged. The paths and routes of the result avoid them.
-func (t *Topology) Without(down ...LinkID) *Topology {
-	set := make(linkSet, (t.NumLinks()+63)/64)
-	if t.down != nil {
-		copy(set, *t.down)
-	}
-	for _, l := range down {
-		set[l/64] |= 1 << (l % 64)
-	}
-	u := *t
-	u.down = &set
-	return &u
-}
-
-// WithoutNode returns t with every link of a node down.
-func (t *Topology) WithoutNode(id NodeID) *Topology {
-	var down []LinkID
-	for _, p := range t.Ports(id) {
-		down = append(down, p.Link)
-	}
-	return t.Without(down...)
-}
-
-// Live reports whether a link is up.
-func (t *Topology) Live(l LinkID) bool { return !t.down.has(l) }

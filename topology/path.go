@@ -1,9 +1,6 @@
 package topology
 
-import (
-	"fmt"
-	"net/netip"
-)
+import "net/netip"
 
 // PathSet is what a sender needs to know of a pair: the live bouncing
 // switches, numbered in a mixed radix system whose digits are the choices
@@ -13,119 +10,138 @@ import (
 // An empty Bases means that no bounce is needed: both hosts are in one rack
 // and packets go un-encapsulated. Bases with no Live path means that the pair
 // is cut off.
+//
+// The slices may be shared with other sets and must not be changed.
 type PathSet struct {
 	Bases []int // choices per digit, most significant first
 	Live  []int // path numbers in use, ascending
-	first NodeID
-	t     *Topology
+	// Weights are in proportion to the rates of the paths' slowest links between
+	// switches, parallel to Live, in lowest terms; nil where all are alike or no
+	// rates are known. See Weighted.
+	Weights []int
+
+	t        *Topology
+	src, dst position
 }
 
 // Direct reports whether the pair needs no bouncing switch.
 func (s PathSet) Direct() bool { return len(s.Bases) == 0 }
 
-// Bounce returns the switch at which path number n bounces.
-func (s PathSet) Bounce(n int) NodeID { return s.first + NodeID(n) }
+// bounce returns where path number n bounces; for VL2 the virtual spine.
+func (s PathSet) bounce(n int) position {
+	if len(s.Bases) == 1 {
+		return position{layer: LayerAgg, pod: s.src.pod, sw: n}
+	}
+	return position{layer: LayerCore, pod: n / s.t.cores, sw: n % s.t.cores}
+}
 
-// Addr returns the outer destination address of path number n.
-func (s PathSet) Addr(n int) netip.Addr { return s.t.Node(s.Bounce(n)).Addr }
+// Bounce returns the switch at which path number n bounces. In a VL2 fabric
+// that is a physical spine, at which several paths bounce.
+func (s PathSet) Bounce(n int) NodeID { return s.t.id(s.bounce(n)) }
+
+// Addr returns the outer destination address of path number n; no two paths
+// of a pair have the same.
+func (s PathSet) Addr(n int) netip.Addr { return s.t.addr(s.bounce(n)) }
 
 // Paths returns the bouncing switches of a pair of hosts, both Valid: none
 // within a rack, the pod's aggregation switches within a pod, the cores
-// otherwise.
+// otherwise. Where nothing of the pair's is down it allocates nothing.
 func (t *Topology) Paths(src, dst NodeID) PathSet {
 	a, b := t.position(src), t.position(dst)
-	s := PathSet{t: t}
+	s := PathSet{t: t, src: a, dst: b}
 	switch {
 	case a.pod == b.pod && a.sw == b.sw:
 		return s
 	case a.pod == b.pod:
-		s.Bases = []int{t.aggs}
-		s.first = t.id(position{layer: LayerAgg, pod: a.pod})
+		s.Bases = t.bases[:1:1]
+		s.Live = t.liveAggs(a, b)
 	default:
-		s.Bases = []int{t.aggs, t.cores}
-		s.first = t.core(0)
+		s.Bases = t.bases[:2:2]
+		s.Live = t.liveCores(a, b)
 	}
-	n := 1
-	for _, base := range s.Bases {
-		n *= base
-	}
-	s.Live = make([]int, 0, n)
-	for i := range n {
-		if t.pathLive(a, b, s.first+NodeID(i)) {
-			s.Live = append(s.Live, i)
-		}
+	if t.rates != nil && t.rates.uneven {
+		s.Weights = weigh(s.capacities())
 	}
 	return s
 }
 
-// pathLive reports whether both switch-to-switch halves of a path are up. The
-// hosts' own links are left out: no choice of path avoids them.
-func (t *Topology) pathLive(a, b position, via NodeID) bool {
-	if t.down == nil {
-		return true
+// numbers are 0, 1, 2, ...: the live paths of all pairs that have them all.
+var numbers = func() (list [MaxPaths]int) {
+	for i := range list {
+		list[i] = i
 	}
-	v := t.position(via)
-	if v.layer == LayerAgg {
-		return t.Live(t.edgeLink(a.pod, a.sw, v.sw)) && t.Live(t.edgeLink(b.pod, b.sw, v.sw))
-	}
-	agg, core := v.pod, v.sw
-	return t.Live(t.edgeLink(a.pod, a.sw, agg)) && t.Live(t.coreLink(a.pod, agg, core)) &&
-		t.Live(t.coreLink(b.pod, agg, core)) && t.Live(t.edgeLink(b.pod, b.sw, agg))
-}
+	return list
+}()
 
-// Path is the way of a packet: n+1 nodes and the n links between them.
-type Path struct {
-	Hops  []NodeID
-	Links []LinkID
-}
-
-// Path returns the one path from src to dst through a bouncing switch of
-// theirs, up and down again, live or not. In one rack via must be the hosts'
-// edge switch.
-func (t *Topology) Path(src, dst, via NodeID) (Path, error) {
-	if !t.Valid(src) || !t.Valid(dst) || int(src) >= t.numHosts() || int(dst) >= t.numHosts() {
-		return Path{}, fmt.Errorf("path: both ends must be hosts of %s", t.spec)
+// liveAggs returns the aggregation switches over which two racks of a pod
+// reach each other, ascending. The hosts' own links are left out: no choice of
+// path avoids them.
+func (t *Topology) liveAggs(a, b position) []int {
+	if !t.down.any(t.edgeLink(a.pod, a.sw, 0), t.aggs) && !t.down.any(t.edgeLink(b.pod, b.sw, 0), t.aggs) {
+		return numbers[:t.aggs:t.aggs]
 	}
-	if !t.Valid(via) {
-		return Path{}, fmt.Errorf("path: bouncing switch %d is not in %s", via, t.spec)
-	}
-	up, ok := t.climb(src, via)
-	down, ok2 := t.climb(dst, via)
-	if !ok || !ok2 {
-		return Path{}, fmt.Errorf("path: %s is not above both %s and %s",
-			t.Node(via).Name, t.Node(src).Name, t.Node(dst).Name)
-	}
-	p := up
-	for i := len(down.Links) - 1; i >= 0; i-- {
-		p.Links = append(p.Links, down.Links[i])
-		p.Hops = append(p.Hops, down.Hops[i])
-	}
-	return p, nil
-}
-
-// climb returns the way from a host up to a switch above it.
-func (t *Topology) climb(host, to NodeID) (Path, bool) {
-	h, v := t.position(host), t.position(to)
-	edge := t.id(position{layer: LayerEdge, pod: h.pod, sw: h.sw})
-	p := Path{Hops: []NodeID{host, edge}, Links: []LinkID{t.hostLink(host)}}
-	agg := v.sw
-	switch v.layer {
-	case LayerEdge:
-		return p, to == edge
-	case LayerAgg:
-		if v.pod != h.pod {
-			return Path{}, false
+	live := make([]int, 0, t.aggs)
+	for g := range t.aggs {
+		if t.aggLive(a, b, g) {
+			live = append(live, g)
 		}
-	case LayerCore:
-		agg = v.pod
-	default:
-		return Path{}, false
 	}
-	p.Hops = append(p.Hops, t.id(position{layer: LayerAgg, pod: h.pod, sw: agg}))
-	p.Links = append(p.Links, t.edgeLink(h.pod, h.sw, agg))
-	if v.layer == LayerCore {
-		p.Hops = append(p.Hops, to)
-		p.Links = append(p.Links, t.coreLink(h.pod, agg, v.sw))
-	}
-	return p, true
+	return live
 }
+
+// aggLive reports whether both racks reach the g-th aggregation switches of
+// their pods.
+func (t *Topology) aggLive(a, b position, g int) bool {
+	return t.Live(t.edgeLink(a.pod, a.sw, g)) && t.Live(t.edgeLink(b.pod, b.sw, g))
+}
+
+// liveCores is liveAggs for racks of different pods: paths, ascending.
+func (t *Topology) liveCores(a, b position) []int {
+	n := t.aggs * t.cores
+	upA, upB := t.coreLink(a.pod, 0, 0), t.coreLink(b.pod, 0, 0)
+	if !t.down.any(t.edgeLink(a.pod, a.sw, 0), t.aggs) && !t.down.any(t.edgeLink(b.pod, b.sw, 0), t.aggs) &&
+		!t.down.any(upA, n) && !t.down.any(upB, n) {
+		return numbers[:n:n]
+	}
+	live := make([]int, 0, n)
+	for g := range t.aggs {
+		if !t.aggLive(a, b, g) {
+			continue
+		}
+		// The links of an aggregation switch are numbered as the paths are.
+		first, next := g*t.cores, (g+1)*t.cores
+		if !t.down.any(upA+LinkID(first), t.cores) && !t.down.any(upB+LinkID(first), t.cores) {
+			live = append(live, numbers[first:next]...)
+			continue
+		}
+		for i := first; i < next; i++ {
+			if t.Live(upA+LinkID(i)) && t.Live(upB+LinkID(i)) {
+				live = append(live, i)
+			}
+		}
+	}
+	return live
+}
+
+// OnPaths reports whether a link lies on one of a pair's paths, live or not.
+// The hosts' own links lie on none. It costs some divisions, whatever the size
+// of the fabric, and tells whom the failure of a link concerns.
+func (t *Topology) OnPaths(l LinkID, src, dst NodeID) bool {
+	a, b := t.position(src), t.position(dst)
+	if a.pod == b.pod && a.sw == b.sw {
+		return false
+	}
+	i := int(l) - t.numHosts()
+	if i < 0 {
+		return false
+	}
+	if i < t.numEdges()*t.aggs {
+		rack := i / t.aggs
+		return rack == a.rack(t) || rack == b.rack(t)
+	}
+	pod := (i - t.numEdges()*t.aggs) / (t.aggs * t.cores)
+	return a.pod != b.pod && (pod == a.pod || pod == b.pod)
+}
+
+// rack numbers the edge switches of the fabric.
+func (p position) rack(t *Topology) int { return p.pod*t.edges + p.sw }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -42,25 +43,27 @@ func TestPath_drbExample(t *testing.T) {
 }
 
 func TestPath_linksJoinHops(t *testing.T) {
-	for _, k := range []int{2, 4, 6} {
-		top := mustFatTree(t, k)
-		everyPath(t, top, func(src, dst, via NodeID, p Path) {
-			if p.Hops[0] != src || p.Hops[len(p.Hops)-1] != dst || !slices.Contains(p.Hops, via) || len(p.Links) != len(p.Hops)-1 {
-				t.Fatalf("k=%d: %+v", k, p)
+	for _, top := range fabrics(t) {
+		everyPath(t, top, func(src, dst NodeID, set PathSet, n int, p Path) {
+			if p.Hops[0] != src || p.Hops[len(p.Hops)-1] != dst || len(p.Links) != len(p.Hops)-1 {
+				t.Fatalf("%v: %+v", top, p)
+			}
+			if !set.Direct() && p.Hops[len(p.Hops)/2] != set.Bounce(n) {
+				t.Fatalf("%v: %s: the middle is not %s", top, names(top, p.Hops), set.Name(n))
 			}
 			for i, id := range p.Links {
 				l := top.Link(id)
 				if a, b := p.Hops[i], p.Hops[i+1]; !(l.A == a && l.B == b || l.A == b && l.B == a) {
-					t.Fatalf("k=%d: %s: link %d is %+v", k, names(top, p.Hops), i, l)
+					t.Fatalf("%v: %s: link %d is %+v", top, names(top, p.Hops), i, l)
 				}
 			}
 		})
 	}
 }
 
-// everyPath calls f for every pair of hosts and every bouncing switch of
-// theirs; within a rack that is the edge switch.
-func everyPath(t *testing.T, top *Topology, f func(src, dst, via NodeID, p Path)) {
+// everyPath calls f for every pair of hosts and every live path of theirs;
+// within a rack for the one over the edge switch, with n = 0.
+func everyPath(t *testing.T, top *Topology, f func(src, dst NodeID, set PathSet, n int, p Path)) {
 	t.Helper()
 	for src := range NodeID(top.NumHosts()) {
 		for dst := range NodeID(top.NumHosts()) {
@@ -68,89 +71,68 @@ func everyPath(t *testing.T, top *Topology, f func(src, dst, via NodeID, p Path)
 				continue
 			}
 			set := top.Paths(src, dst)
-			vias := []NodeID{top.Ports(src)[0].Peer}
-			if !set.Direct() {
-				vias = nil
-				for _, n := range set.Live {
-					vias = append(vias, set.Bounce(n))
-				}
-			}
-			for _, via := range vias {
-				p, err := top.Path(src, dst, via)
+			if set.Direct() {
+				p, err := top.Path(src, dst, top.Ports(src)[0].Peer)
 				if err != nil {
 					t.Fatal(err)
 				}
-				f(src, dst, via, p)
+				f(src, dst, set, 0, p)
+			}
+			for _, n := range set.Live {
+				f(src, dst, set, n, set.Path(n))
 			}
 		}
 	}
 }
 
-// On the bare graph: from one host up to the bouncing switch and from there to
-// the other there is one shortest way each, and it is Path's.
-func TestPath_isTheOneShortestWay(t *testing.T) {
-	for _, k := range []int{4, 6} {
-		top := mustFatTree(t, k)
-		search := map[NodeID]ways{}
-		everyPath(t, top, func(src, dst, via NodeID, p Path) {
-			w, ok := search[via]
-			if !ok {
-				w = breadthFirst(top, via)
-				search[via] = w
+// Where a bouncing switch tells the path, asking for it by the switch or by the
+// number is the same.
+func TestPath_bySwitchIsByNumber(t *testing.T) {
+	for _, top := range fabrics(t) {
+		everyPath(t, top, func(src, dst NodeID, set PathSet, n int, p Path) {
+			if set.Direct() {
+				return
 			}
-			up, down := w.to(src), w.to(dst)
-			if w.count[src] != 1 || w.count[dst] != 1 {
-				t.Fatalf("k=%d: %d ways from %s to %s, %d to %s", k, w.count[src], top.Node(via).Name,
-					top.Node(src).Name, w.count[dst], top.Node(dst).Name)
-			}
-			slices.Reverse(up)
-			if want := append(up, down[1:]...); !slices.Equal(p.Hops, want) {
-				t.Fatalf("k=%d: %s, want %s", k, names(top, p.Hops), names(top, want))
+			q, err := top.Path(src, dst, set.Bounce(n))
+			if len(set.Bases) == 2 && top.virtual() > 1 {
+				if err == nil || !strings.Contains(err.Error(), "virtual spines") {
+					t.Fatalf("%v: Path via %s = %v, %v; want an error", top, set.Name(n), names(top, q.Hops), err)
+				}
+			} else if err != nil || !slices.Equal(q.Hops, p.Hops) || !slices.Equal(q.Links, p.Links) {
+				t.Fatalf("%v: via %s %s, %v; want %s", top, set.Name(n), names(top, q.Hops), err, names(top, p.Hops))
 			}
 		})
 	}
 }
 
-// ways are the shortest ways from one node to all others.
-type ways struct {
-	prev  []NodeID
-	dist  []int
-	count []int
-}
-
-func breadthFirst(top *Topology, from NodeID) ways {
-	n := top.NumNodes()
-	w := ways{make([]NodeID, n), make([]int, n), make([]int, n)}
-	for i := range w.dist {
-		w.dist[i] = -1
-	}
-	near := make([][]NodeID, n)
-	for l := range top.Links() {
-		near[l.A] = append(near[l.A], l.B)
-		near[l.B] = append(near[l.B], l.A)
-	}
-	w.prev[from], w.dist[from], w.count[from] = -1, 0, 1
-	for queue := []NodeID{from}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		for _, to := range near[at] {
-			if w.dist[to] < 0 {
-				w.dist[to], w.prev[to] = w.dist[at]+1, at
-				queue = append(queue, to)
+// On the bare graph: from one host up to the bouncing switch and from there to
+// the other there is one shortest way each, and it is Path's. For VL2 this is
+// DRB's Theorem 3: in the extended network, in which virtual spines are nodes.
+func TestPath_isTheOneShortestWay(t *testing.T) {
+	for _, top := range fabrics(t) {
+		g := extended(top)
+		search := map[NodeID]ways{}
+		everyPath(t, top, func(src, dst NodeID, set PathSet, n int, p Path) {
+			via := p.Hops[1]
+			if !set.Direct() {
+				via = g.bounce(t, set, n)
 			}
-			if w.dist[to] == w.dist[at]+1 {
-				w.count[to] += w.count[at]
+			w, ok := search[via]
+			if !ok {
+				w = g.breadthFirst(via)
+				search[via] = w
 			}
-		}
+			up, down := w.to(src), w.to(dst)
+			if w.count[src] != 1 || w.count[dst] != 1 {
+				t.Fatalf("%v: path %d: %d ways from the bounce to %s, %d to %s", top, n, w.count[src],
+					top.Node(src).Name, w.count[dst], top.Node(dst).Name)
+			}
+			slices.Reverse(up)
+			if want := g.physical(append(up, down[1:]...)); !slices.Equal(p.Hops, want) {
+				t.Fatalf("%v: %s, want %s", top, names(top, p.Hops), names(top, want))
+			}
+		})
 	}
-	return w
-}
-
-func (w ways) to(id NodeID) (hops []NodeID) {
-	for ; id >= 0; id = w.prev[id] {
-		hops = append(hops, id)
-	}
-	slices.Reverse(hops)
-	return hops
 }
 
 func TestPath_errors(t *testing.T) {
@@ -177,42 +159,41 @@ func TestPath_errors(t *testing.T) {
 	}
 }
 
+// Within a rack nobody bounces, within a pod its aggregation switches, else the
+// cores, each at an address of its own. For VL2 it is every virtual spine once.
 func TestPaths_bouncingSwitches(t *testing.T) {
-	for _, k := range []int{2, 4, 6} {
-		top := mustFatTree(t, k)
+	for _, top := range fabrics(t) {
 		for src := range top.Hosts() {
 			for dst := range top.Hosts() {
 				set := top.Paths(src.ID, dst.ID)
-				a, b := src.Addr.As4(), dst.Addr.As4()
-				var want []NodeID
-				var bases []int
+				a, b := top.position(src.ID), top.position(dst.ID)
+				var want []netip.Addr
 				for n := range top.Nodes() {
+					p := top.position(n.ID)
 					switch {
-					case a[1] == b[1] && a[2] == b[2]:
-					case a[1] == b[1]:
-						bases = []int{k / 2}
-						if n.Layer == LayerAgg && n.Addr.As4()[1] == a[1] {
-							want = append(want, n.ID)
-						}
-					default:
-						bases = []int{k / 2, k / 2}
-						if n.Layer == LayerCore {
-							want = append(want, n.ID)
-						}
+					case a.pod == b.pod && a.sw == b.sw:
+					case a.pod == b.pod && n.Layer == LayerAgg && p.pod == a.pod, a.pod != b.pod && n.Layer == LayerCore:
+						want = append(want, top.BouncingAddrs(n.ID)...)
 					}
 				}
-				var got []NodeID
+				var got []netip.Addr
+				product := 1
+				for _, base := range set.Bases {
+					product *= base
+				}
 				for i, n := range set.Live {
-					if got = append(got, set.Bounce(n)); n != i {
-						t.Fatalf("k=%d: live paths %v", k, set.Live)
+					got = append(got, set.Addr(n))
+					if id, ok := top.ByAddr(set.Addr(n)); n != i || !ok || id != set.Bounce(n) {
+						t.Fatalf("%v: path %d of %v: %v is %d, bounces at %d", top, n, set.Live, set.Addr(n), id, set.Bounce(n))
 					}
-					if set.Addr(n) != top.Node(set.Bounce(n)).Addr {
-						t.Fatalf("k=%d: address of path %d is %v", k, n, set.Addr(n))
+					if node, err := top.Lookup(set.Name(n)); err != nil || node.ID != set.Bounce(n) {
+						t.Fatalf("%v: path %d bounces at %d, called %s: %v", top, n, set.Bounce(n), set.Name(n), err)
 					}
 				}
-				if !slices.Equal(got, want) || !slices.Equal(set.Bases, bases) || set.Direct() != (want == nil) {
-					t.Fatalf("k=%d: %s to %s: %s in bases %v, want %s in %v", k, src.Name, dst.Name,
-						names(top, got), set.Bases, names(top, want), bases)
+				slices.SortFunc(got, netip.Addr.Compare)
+				slices.SortFunc(want, netip.Addr.Compare)
+				if !slices.Equal(got, want) || set.Direct() != (want == nil) || want != nil && product != len(got) {
+					t.Fatalf("%v: %s to %s: %v in bases %v, want %v", top, src.Name, dst.Name, got, set.Bases, want)
 				}
 			}
 		}
@@ -222,25 +203,29 @@ func TestPaths_bouncingSwitches(t *testing.T) {
 // The most significant digit of a path number is the edge switch's uplink, the
 // next the aggregation switch's: what digit reversal relies on.
 func TestPaths_digitsAreUplinks(t *testing.T) {
-	top := mustFatTree(t, 6)
-	everyPath(t, top, func(src, dst, via NodeID, p Path) {
-		set := top.Paths(src, dst)
-		n := int(via - set.first)
-		for level := len(set.Bases) - 1; level >= 0; level-- {
-			l := top.Link(p.Links[level+1])
-			if digit := l.PortA - 3; digit != n%set.Bases[level] {
-				t.Fatalf("%s: digit %d of path is %d, uplink %d", names(top, p.Hops), level, n%set.Bases[level], digit)
+	for _, top := range fabrics(t) {
+		everyPath(t, top, func(src, dst NodeID, set PathSet, n int, p Path) {
+			for level := len(set.Bases) - 1; level >= 0; level-- {
+				l := top.Link(p.Links[level+1])
+				downPorts := 0
+				for _, port := range top.Ports(l.A) {
+					if !port.Up {
+						downPorts++
+					}
+				}
+				if digit := l.PortA - downPorts; digit != n%set.Bases[level] {
+					t.Fatalf("%v: %s: digit %d of path is %d, uplink %d", top, names(top, p.Hops), level, n%set.Bases[level], digit)
+				}
+				n /= set.Bases[level]
 			}
-			n /= set.Bases[level]
-		}
-	})
+		})
+	}
 }
 
 func TestPaths_randomFailures(t *testing.T) {
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for _, k := range []int{4, 6} {
-		top := mustFatTree(t, k)
+	for _, top := range fabrics(t) {
 		pairs := samplePairs(top)
 		for range 30 {
 			down := map[LinkID]bool{}

@@ -10,12 +10,22 @@ import "net/netip"
 type Route struct {
 	Prefix netip.Prefix
 	Ports  []int
+	// Virtual is 0 for the main table. v+1 means that the route is only for
+	// packets that were decapsulated at virtual spine v of this node, that is
+	// at the address number v of its BouncingAddrs; it comes before the main
+	// table, whatever the prefixes' lengths, and where there is none the main
+	// table decides.
+	Virtual int
 }
 
-// Routes returns the static routing table of a node, longest prefixes first
-// within their kind (DRB §4.1): a /32 per bouncing switch going up, a prefix
-// per subnet going down, ECMP next hops for what is not encapsulated. Ports
-// whose link is down are left out.
+// Routes returns the static routing table of a node (DRB §4.1): a /32 per
+// bouncing switch going up, a prefix per subnet going down, ECMP next hops for
+// what is not encapsulated. Ports whose link is down are left out, and ports
+// beyond which no way up and down again leads to a rack: such racks have a
+// route of their own, without ports if there is no way at all.
+//
+// That mends what is not encapsulated. Encapsulated packets have one path:
+// their senders choose another one.
 func (t *Topology) Routes(id NodeID) []Route {
 	p := t.position(id)
 	r := routeBuilder{t: t, ports: t.Ports(id)}
@@ -29,9 +39,7 @@ func (t *Topology) Routes(id NodeID) []Route {
 	case LayerAgg:
 		t.aggRoutes(&r, p)
 	case LayerCore:
-		for pod := range t.pods {
-			r.add(octets(10, pod, 0, 0), 16, pod)
-		}
+		t.coreRoutes(&r, p)
 	}
 	return r.routes
 }
@@ -42,25 +50,73 @@ func (t *Topology) edgeRoutes(r *routeBuilder, p position) {
 		r.add(t.Node(host).Addr, 32, h)
 		r.add(t.EmbeddedAddr(host), 32, h)
 	}
-	for a := range t.aggs {
-		r.add(t.addr(position{layer: LayerAgg, pod: p.pod, sw: a}), 32, t.hosts+a)
+	for g := range t.aggs {
+		r.add(t.addr(position{layer: LayerAgg, pod: p.pod, sw: g}), 32, t.hosts+g)
 	}
-	for c := range t.numCores() {
-		r.add(t.Node(t.core(c)).Addr, 32, t.hosts+c/t.cores)
+	for g := range t.aggs {
+		for c := range t.cores {
+			r.add(t.addr(position{layer: LayerCore, pod: g, sw: c}), 32, t.hosts+g)
+		}
 	}
-	r.add(octets(10, p.pod, p.sw, 0), 24)
+	r.add(t.subnet(p.pod, p.sw), 24)
 	r.add(octets(0, 0, 0, 0), 0, r.upPorts()...)
+	r.detours(t.hosts, func(pod, edge int) uplinks { return t.edgeUplinks(p, pod, edge) })
 }
 
 func (t *Topology) aggRoutes(r *routeBuilder, p position) {
 	for e := range t.edges {
-		r.add(octets(10, p.pod, e, 0), 24, e)
+		r.addOrRefuse(t.subnet(p.pod, e), 24, e)
 	}
 	for c := range t.cores {
 		r.add(t.addr(position{layer: LayerCore, pod: p.sw, sw: c}), 32, t.edges+c)
 	}
-	r.add(octets(10, p.pod, 0, 0), 16)
+	if !t.flat() {
+		r.add(octets(10, p.pod, 0, 0), 16)
+	}
+	if t.cores == 0 {
+		return
+	}
 	r.add(octets(0, 0, 0, 0), 0, r.upPorts()...)
+	r.detours(t.edges, func(pod, edge int) uplinks {
+		if pod == p.pod {
+			return nil // it is below
+		}
+		return t.aggUplinks(p, pod, edge)
+	})
+}
+
+func (t *Topology) coreRoutes(r *routeBuilder, p position) {
+	if !t.flat() {
+		for pod := range t.pods {
+			r.add(octets(10, pod, 0, 0), 16, pod)
+		}
+		return
+	}
+	var ports []int
+	for pod := range t.pods {
+		for e := range t.edges {
+			ports = ports[:0]
+			for v := range t.virtual() {
+				// A virtual spine cannot do without its aggregation switch, but
+				// the spine can.
+				if t.Live(t.edgeLink(pod, e, v)) {
+					ports = append(ports, t.corePort(pod, v))
+				}
+			}
+			if len(ports) > 0 {
+				r.add(t.subnet(pod, e), 24, ports...)
+			}
+		}
+	}
+	for v := range t.virtual() {
+		for pod := range t.pods {
+			for e := range t.edges {
+				if t.Live(t.edgeLink(pod, e, v)) {
+					r.addVirtual(v+1, t.subnet(pod, e), 24, t.corePort(pod, v))
+				}
+			}
+		}
+	}
 }
 
 type routeBuilder struct {
@@ -72,6 +128,10 @@ type routeBuilder struct {
 // add appends a route over those of the ports that are live; a route that had
 // ports and has none left is dropped.
 func (r *routeBuilder) add(addr netip.Addr, bits int, ports ...int) {
+	r.addVirtual(0, addr, bits, ports...)
+}
+
+func (r *routeBuilder) addVirtual(virtual int, addr netip.Addr, bits int, ports ...int) {
 	var live []int
 	for _, i := range ports {
 		if r.t.Live(r.ports[i].Link) {
@@ -81,7 +141,16 @@ func (r *routeBuilder) add(addr netip.Addr, bits int, ports ...int) {
 	if len(live) == 0 && len(ports) > 0 {
 		return
 	}
-	r.routes = append(r.routes, Route{netip.PrefixFrom(addr, bits), live})
+	r.routes = append(r.routes, Route{netip.PrefixFrom(addr, bits), live, virtual})
+}
+
+// addOrRefuse appends a route, without a port if that is not live.
+func (r *routeBuilder) addOrRefuse(addr netip.Addr, bits, port int) {
+	if r.t.Live(r.ports[port].Link) {
+		r.add(addr, bits, port)
+	} else {
+		r.add(addr, bits)
+	}
 }
 
 func (r *routeBuilder) upPorts() []int {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"testing"
@@ -22,12 +23,16 @@ func tablesOf(top *Topology) tables {
 	return f
 }
 
-// match finds the route with the longest prefix, as a FIB does.
-func (f tables) match(at NodeID, dst netip.Addr) (best Route, ok bool) {
+// match finds the route with the longest prefix, as a FIB does: first in the
+// table of the virtual spine, if the packet was decapsulated at one.
+func (f tables) match(at NodeID, dst netip.Addr, virtual int) (best Route, ok bool) {
 	for _, r := range f.routes[at] {
-		if r.Prefix.Contains(dst) && (!ok || r.Prefix.Bits() > best.Prefix.Bits()) {
+		if r.Virtual == virtual && r.Prefix.Contains(dst) && (!ok || r.Prefix.Bits() > best.Prefix.Bits()) {
 			best, ok = r, true
 		}
+	}
+	if !ok && virtual > 0 {
+		return f.match(at, dst, 0)
 	}
 	return best, ok
 }
@@ -35,16 +40,18 @@ func (f tables) match(at NodeID, dst netip.Addr) (best Route, ok bool) {
 // owns reports whether a packet to dst ends at a node.
 func (f tables) owns(at NodeID, dst netip.Addr) bool {
 	n := f.top.Node(at)
-	return n.Addr == dst || n.Layer == LayerHost && f.top.EmbeddedAddr(at) == dst
+	return n.Addr == dst || n.Layer == LayerHost && f.top.EmbeddedAddr(at) == dst ||
+		slices.Contains(f.top.BouncingAddrs(at), dst)
 }
 
 // walk follows the routes from a node until one owns dst, and returns the nodes
-// after the first. It fails where a table offers a choice, for which a
-// bouncing switch must leave no room.
-func (f tables) walk(t *testing.T, at NodeID, dst netip.Addr) (hops []NodeID) {
+// after the first. virtual is of the first node alone. It fails where a table
+// offers a choice, for which a bouncing switch must leave no room.
+func (f tables) walk(t *testing.T, at NodeID, dst netip.Addr, virtual int) (hops []NodeID) {
 	t.Helper()
 	for !f.owns(at, dst) {
-		r, ok := f.match(at, dst)
+		r, ok := f.match(at, dst, virtual)
+		virtual = 0
 		if !ok || len(r.Ports) != 1 {
 			t.Fatalf("%v: %s has %v for %v", f.top, f.top.Node(at).Name, r, dst)
 		}
@@ -56,23 +63,33 @@ func (f tables) walk(t *testing.T, at NodeID, dst netip.Addr) (hops []NodeID) {
 	return hops
 }
 
+// bounced follows a packet to its bouncing switch and from there to dst.
+func (f tables) bounced(t *testing.T, src NodeID, set PathSet, n int, dst netip.Addr) (hops []NodeID) {
+	t.Helper()
+	hops = []NodeID{src}
+	if set.Direct() {
+		return append(hops, f.walk(t, src, dst, 0)...)
+	}
+	hops = append(hops, f.walk(t, src, set.Addr(n), 0)...)
+	via, virtual := hops[len(hops)-1], 0
+	if addrs := f.top.BouncingAddrs(via); len(addrs) > 1 {
+		virtual = 1 + slices.Index(addrs, set.Addr(n))
+	}
+	return append(hops, f.walk(t, via, dst, virtual)...)
+}
+
 // A packet to the bouncing switch and from there to the host takes Path,
 // whether to the kernel's address or to the embedded stack's.
 func TestRoutes_reproducePath(t *testing.T) {
-	for _, k := range []int{2, 4, 6, 8} {
-		top := mustFatTree(t, k)
+	for _, top := range append(fabrics(t), mustFatTree(t, 8)) {
 		f := tablesOf(top)
-		everyPath(t, top, func(src, dst, via NodeID, p Path) {
-			if k == 8 && (src+dst)%17 != 0 {
+		everyPath(t, top, func(src, dst NodeID, set PathSet, n int, p Path) {
+			if top.NumHosts() > 100 && (src+dst)%17 != 0 {
 				return
 			}
 			for _, a := range []netip.Addr{top.Node(dst).Addr, top.EmbeddedAddr(dst)} {
-				hops := []NodeID{src}
-				if via != p.Hops[1] { // not within a rack
-					hops = append(hops, f.walk(t, src, top.Node(via).Addr)...)
-				}
-				if hops = append(hops, f.walk(t, hops[len(hops)-1], a)...); !slices.Equal(hops, p.Hops) {
-					t.Fatalf("k=%d: %s, want %s", k, names(top, hops), names(top, p.Hops))
+				if hops := f.bounced(t, src, set, n, a); !slices.Equal(hops, p.Hops) {
+					t.Fatalf("%v: %s, want %s", top, names(top, hops), names(top, p.Hops))
 				}
 			}
 		})
@@ -90,7 +107,7 @@ func (f tables) explore(t *testing.T, at NodeID, dst netip.Addr, hops int, end f
 		end(at, true)
 		return
 	}
-	r, ok := f.match(at, dst)
+	r, ok := f.match(at, dst, 0)
 	if !ok || len(r.Ports) == 0 {
 		end(at, false)
 		return
@@ -100,100 +117,104 @@ func (f tables) explore(t *testing.T, at NodeID, dst netip.Addr, hops int, end f
 	}
 }
 
-// Un-encapsulated packets arrive whichever next hop ECMP takes.
-func TestRoutes_ecmpArrivesOverEveryChoice(t *testing.T) {
-	for _, k := range []int{2, 4, 6} {
-		top := mustFatTree(t, k)
-		f := tablesOf(top)
-		for src := range NodeID(top.NumHosts()) {
-			for dst := range NodeID(top.NumHosts()) {
-				for _, a := range []netip.Addr{top.Node(dst).Addr, top.EmbeddedAddr(dst)} {
-					ends, want := 0, max(1, len(top.Paths(src, dst).Live))
-					f.explore(t, src, a, 0, func(at NodeID, arrived bool) {
-						ends++
-						if at != dst || !arrived {
-							t.Fatalf("k=%d: %d to %v ends at %s", k, src, a, top.Node(at).Name)
+func TestRoutes_packetsToNobodyEnd(t *testing.T) {
+	const seed = 5
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, whole := range fabrics(t) {
+		nobody := nobodysAddrs(whole)
+		if len(nobody) < 20 {
+			t.Fatalf("%v: %d addresses are nobody's: the test tests nothing", whole, len(nobody))
+		}
+		between := func() LinkID { return LinkID(whole.numHosts() + rng.IntN(whole.NumLinks()-whole.numHosts())) }
+		for _, top := range []*Topology{whole, whole.Without(between(), between())} {
+			f := tablesOf(top)
+			for _, a := range nobody {
+				for n := range top.Nodes() {
+					if n.Layer == LayerHost && n.ID%3 != 0 {
+						continue
+					}
+					f.explore(t, n.ID, a, 0, func(at NodeID, arrived bool) {
+						if arrived || top.Node(at).Layer == LayerHost {
+							t.Fatalf("%v without %v: %v from %s arrives at %s", top, top.Down(), a, n.Name, top.Node(at).Name)
 						}
 					})
-					if src != dst && ends != want {
-						t.Fatalf("k=%d: %d to %v has %d ways, want %d", k, src, a, ends, want)
-					}
 				}
 			}
 		}
 	}
 }
 
-func TestRoutes_packetsToNobodyEnd(t *testing.T) {
-	for _, k := range []int{2, 4, 6} {
-		top := mustFatTree(t, k)
-		f := tablesOf(top)
-		for _, s := range []string{
-			"10.0.0.0", "10.0.0.99", "10.0.0.255", "10.1.0.200", "10.0.99.2", "10.1.99.1", "10.99.0.2",
-			"10.255.255.255", "192.0.2.1", "0.0.0.0", "255.255.255.255",
-			octets(10, k, 0, 1).String(), octets(10, k, 1, 99).String(), octets(10, k, k, k).String(),
-			octets(10, 0, k, 1).String(), octets(10, 1, 0, 2+k/2).String(), octets(10, 1, 0, 130+k/2).String(),
-		} {
-			a := netip.MustParseAddr(s)
-			if _, ok := top.ByAddr(a); ok {
-				t.Fatalf("k=%d: %s is somebody", k, s)
-			}
-			for n := range top.Nodes() {
-				if n.Layer == LayerHost && n.ID%3 != 0 {
-					continue
-				}
-				f.explore(t, n.ID, a, 0, func(at NodeID, arrived bool) {
-					if arrived || top.Node(at).Layer == LayerHost {
-						t.Fatalf("k=%d: %s from %s arrives at %s", k, s, n.Name, top.Node(at).Name)
-					}
-				})
-			}
+// nobodysAddrs lists addresses around those in use that are nobody's.
+func nobodysAddrs(top *Topology) (list []netip.Addr) {
+	all := []string{"192.0.2.1", "0.0.0.0", "255.255.255.255", "10.255.255.255", "10.99.0.2", "10.0.99.2", "10.1.99.1"}
+	for n := range top.Nodes() {
+		for _, last := range []byte{0, 1, 99, 200, 255} {
+			a := n.Addr.As4()
+			a[3] = last
+			all = append(all, netip.AddrFrom4(a).String())
+			a[2]++
+			all = append(all, netip.AddrFrom4(a).String())
+			a[1]++
+			all = append(all, netip.AddrFrom4(a).String())
 		}
 	}
+	slices.Sort(all)
+	for _, s := range slices.Compact(all) {
+		a := netip.MustParseAddr(s)
+		if _, ok := top.ByAddr(a); !ok {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // With links down, what can bounce still reproduces Path, and no table names a
 // port that is down.
 func TestRoutes_avoidWhatIsDown(t *testing.T) {
-	whole := mustFatTree(t, 4)
-	top := whole.Without(17, 35).WithoutNode(mustLookup(t, whole, "3.3"))
-	f := tablesOf(top)
-	everyPath(t, top, func(src, dst, via NodeID, p Path) {
-		if via == p.Hops[1] {
-			return
+	const seed = 9
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, whole := range fabrics(t) {
+		top := whole.WithoutNode(NodeID(whole.NumNodes() - 1))
+		for range 3 {
+			top = top.Without(LinkID(whole.numHosts() + rng.IntN(whole.NumLinks()-whole.numHosts())))
 		}
-		hops := append([]NodeID{src}, f.walk(t, src, top.Node(via).Addr)...)
-		if hops = append(hops, f.walk(t, via, top.Node(dst).Addr)...); !slices.Equal(hops, p.Hops) {
-			t.Fatalf("%s, want %s", names(top, hops), names(top, p.Hops))
-		}
-	})
-	dropped := 0
-	for n := range top.Nodes() {
-		for _, r := range f.routes[n.ID] {
-			for _, p := range r.Ports {
-				if !top.Live(f.ports[n.ID][p].Link) {
-					t.Errorf("%s routes %v to port %d, which is down", n.Name, r.Prefix, p)
+		f := tablesOf(top)
+		everyPath(t, top, func(src, dst NodeID, set PathSet, n int, p Path) {
+			if hops := f.bounced(t, src, set, n, top.Node(dst).Addr); !slices.Equal(hops, p.Hops) {
+				t.Fatalf("seed %d: %v without %v: %s, want %s", seed, top, top.Down(), names(top, hops), names(top, p.Hops))
+			}
+		})
+		for n := range top.Nodes() {
+			for _, r := range f.routes[n.ID] {
+				for _, p := range r.Ports {
+					if !top.Live(f.ports[n.ID][p].Link) {
+						t.Errorf("%v: %s routes %v to port %d, which is down", top, n.Name, r.Prefix, p)
+					}
 				}
 			}
 		}
-		dropped += len(whole.Routes(n.ID)) - len(f.routes[n.ID])
-	}
-	if dropped == 0 {
-		t.Error("no route is gone, though links are")
 	}
 }
 
 // Longest prefixes need not come first, but no prefix may come twice.
 func TestRoutes_prefixesAreUniqueAndMasked(t *testing.T) {
-	for _, k := range []int{2, 4, 16, 64} {
-		top := mustFatTree(t, k)
-		for _, id := range []NodeID{0, NodeID(top.NumHosts()), NodeID(top.NumHosts() + k*k/2), NodeID(top.NumNodes() - 1)} {
-			seen := map[netip.Prefix]bool{}
-			for _, r := range top.Routes(id) {
-				if seen[r.Prefix] || r.Prefix != r.Prefix.Masked() {
-					t.Errorf("k=%d: %s: route %v twice or not masked", k, top.Node(id).Name, r.Prefix)
+	tops := append(fabrics(t), manyFabrics(t)...)
+	for _, top := range append(tops, mustFatTree(t, 16), mustFatTree(t, 64)) {
+		cut := top.Without(LinkID(top.numHosts()), LinkID(top.NumLinks()-1))
+		for _, top := range []*Topology{top, cut} {
+			for _, id := range []NodeID{0, NodeID(top.NumHosts()), NodeID(top.NumHosts() + top.numEdges()), NodeID(top.NumNodes() - 1)} {
+				type key struct {
+					netip.Prefix
+					virtual int
 				}
-				seen[r.Prefix] = true
+				seen := map[key]bool{}
+				for _, r := range top.Routes(id) {
+					k := key{r.Prefix, r.Virtual}
+					if seen[k] || r.Prefix != r.Prefix.Masked() {
+						t.Errorf("%v: %s: route %v twice or not masked", top, top.Node(id).Name, r)
+					}
+					seen[k] = true
+				}
 			}
 		}
 	}

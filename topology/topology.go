@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"iter"
 	"net/netip"
 )
@@ -33,8 +32,8 @@ type LinkID int32
 type Node struct {
 	ID    NodeID
 	Layer Layer
-	Name  string     // h0.0.2, e0.0, a0.2, c1.1: the address's digits
-	Addr  netip.Addr // a host's kernel address; a switch's own, also its bouncing address
+	Name  string     // h0.0.2, e0.0, a0.2, c1.1
+	Addr  netip.Addr // a host's kernel address; a switch's own, also its (first) bouncing address
 }
 
 // Link is a cable. A is the lower end.
@@ -53,10 +52,27 @@ type Port struct {
 	Up       bool // leads towards the core
 }
 
+// kind is a family of fabrics. It decides the addresses, the names, and
+// whether a core switch is several virtual ones.
+type kind uint8
+
+const (
+	fatTree kind = iota
+	leafSpine
+	vl2
+)
+
+func (k kind) String() string {
+	return [...]string{"fat-tree", "leaf-spine", "vl2"}[k]
+}
+
 // shape is what all three-level Clos fabrics share: pods of edge and
 // aggregation switches, each pod a full bipartite graph, and every aggregation
-// switch on its own group of cores.
+// switch on its own group of cores. A leaf-spine is one pod without cores. The
+// pods of a VL2 are its aggregation groups, and its cores are virtual spines:
+// those with the same place in their groups are one physical switch (DRB §3.2).
 type shape struct {
+	kind  kind
 	pods  int
 	edges int // edge switches per pod
 	aggs  int // aggregation switches per pod
@@ -67,16 +83,29 @@ type shape struct {
 func (s shape) numHosts() int { return s.pods * s.edges * s.hosts }
 func (s shape) numEdges() int { return s.pods * s.edges }
 func (s shape) numAggs() int  { return s.pods * s.aggs }
-func (s shape) numCores() int { return s.aggs * s.cores }
+
+// numCores counts physical switches.
+func (s shape) numCores() int { return s.aggs * s.cores / s.virtual() }
+
+// virtual is how many bouncing switches a core switch is.
+func (s shape) virtual() int {
+	if s.kind == vl2 {
+		return s.aggs
+	}
+	return 1
+}
 
 // Topology is a Clos fabric and the links of it that are down.
 type Topology struct {
 	spec string
 	shape
-	down *linkSet // nil: none
+	bases []int    // of paths between pods; the first alone within a pod
+	rates *rates   // nil: none is given
+	down  *linkSet // nil: none
 }
 
-// String returns the specification that Parse accepts.
+// String returns the specification that Parse accepts. It does not say what
+// is down.
 func (t *Topology) String() string { return t.spec }
 
 // NumNodes returns the number of hosts and switches.
@@ -95,6 +124,8 @@ type position struct {
 	host  int // host on the edge switch
 }
 
+// position returns that of a node; of a physical spine the position of its
+// first virtual one.
 func (t *Topology) position(id NodeID) position {
 	i := int(id)
 	if i < t.numHosts() {
@@ -121,9 +152,11 @@ func (t *Topology) id(p position) NodeID {
 		return NodeID(t.numHosts() + p.pod*t.edges + p.sw)
 	case LayerAgg:
 		return NodeID(t.numHosts() + t.numEdges() + p.pod*t.aggs + p.sw)
-	default:
-		return NodeID(t.numHosts() + t.numEdges() + t.numAggs() + p.pod*t.cores + p.sw)
 	}
+	if t.kind == vl2 {
+		p.pod = 0
+	}
+	return NodeID(t.numHosts() + t.numEdges() + t.numAggs() + p.pod*t.cores + p.sw)
 }
 
 // core returns the core switch with DRB's number r (3.r).
@@ -160,33 +193,4 @@ func (t *Topology) Hosts() iter.Seq[Node] {
 			}
 		}
 	}
-}
-
-// Lookup finds a node by what people call it: a name (h0.0.2, e0.1, a2.2,
-// c1.2), DRB's number of a core (3.0), or an address.
-func (t *Topology) Lookup(s string) (Node, error) {
-	if addr, err := netip.ParseAddr(s); err == nil {
-		if id, ok := t.ByAddr(addr); ok {
-			return t.Node(id), nil
-		}
-		return Node{}, fmt.Errorf("address %s: no node of %s has it", s, t.spec)
-	}
-	if id, ok := t.byName(s); ok {
-		return t.Node(id), nil
-	}
-	return Node{}, fmt.Errorf("node %q: not in %s; name a host hPOD.SWITCH.ID (%s), an edge switch ePOD.SWITCH (%s), an aggregation switch aPOD.SWITCH (%s), a core switch cJ.I (%s) or 3.NUMBER (3.0 to 3.%d), or give an address",
-		s, t.spec,
-		t.nameRange(0, t.numHosts()), t.nameRange(t.numHosts(), t.numEdges()),
-		t.nameRange(t.numHosts()+t.numEdges(), t.numAggs()),
-		t.nameRange(t.NumNodes()-t.numCores(), t.numCores()), t.numCores()-1)
-}
-
-func (t *Topology) nameRange(first, n int) string {
-	return t.Node(NodeID(first)).Name + " to " + t.Node(NodeID(first+n-1)).Name
-}
-
-// CoreNumber returns r of DRB's 3.r for a core switch.
-func (t *Topology) CoreNumber(id NodeID) (r int, ok bool) {
-	p := t.position(id)
-	return p.pod*t.cores + p.sw, p.layer == LayerCore
 }

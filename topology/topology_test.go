@@ -3,17 +3,14 @@ package topology
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func mustFatTree(t testing.TB, k int) *Topology {
 	t.Helper()
-	top, err := FatTree(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return top
+	return mustParse(t, fmt.Sprintf("fat-tree:k=%d", k))
 }
 
 func mustLookup(t testing.TB, top *Topology, s string) NodeID {
@@ -94,32 +91,31 @@ func TestFatTree_counts(t *testing.T) {
 }
 
 func TestNodes_yieldsEveryNodeOnceByLayer(t *testing.T) {
-	for k := 2; k <= 16; k += 2 {
-		top := mustFatTree(t, k)
+	for _, top := range append(fabrics(t), mustFatTree(t, 16)) {
 		perLayer := map[Layer]int{}
 		next, layer := NodeID(0), LayerHost
 		for n := range top.Nodes() {
 			if n.ID != next || n.Layer < layer {
-				t.Fatalf("k=%d: node %d, layer %v after %v; want node %d", k, n.ID, n.Layer, layer, next)
+				t.Fatalf("%v: node %d, layer %v after %v; want node %d", top, n.ID, n.Layer, layer, next)
 			}
 			next, layer = n.ID+1, n.Layer
 			perLayer[n.Layer]++
 		}
-		want := map[Layer]int{LayerHost: k * k * k / 4, LayerEdge: k * k / 2, LayerAgg: k * k / 2, LayerCore: k * k / 4}
+		want := map[Layer]int{LayerHost: top.numHosts(), LayerEdge: top.numEdges(), LayerAgg: top.numAggs(), LayerCore: top.numCores()}
 		for l, n := range want {
 			if perLayer[l] != n {
-				t.Errorf("k=%d: %d of layer %v, want %d", k, perLayer[l], l, n)
+				t.Errorf("%v: %d of layer %v, want %d", top, perLayer[l], l, n)
 			}
 		}
 		hosts := 0
 		for h := range top.Hosts() {
 			if h.Layer != LayerHost {
-				t.Fatalf("k=%d: Hosts yields %s", k, h.Name)
+				t.Fatalf("%v: Hosts yields %s", top, h.Name)
 			}
 			hosts++
 		}
 		if hosts != top.NumHosts() {
-			t.Errorf("k=%d: Hosts yields %d, want %d", k, hosts, top.NumHosts())
+			t.Errorf("%v: Hosts yields %d, want %d", top, hosts, top.NumHosts())
 		}
 		for range top.Nodes() {
 			break // must not go on
@@ -128,12 +124,11 @@ func TestNodes_yieldsEveryNodeOnceByLayer(t *testing.T) {
 }
 
 func TestLookup_roundTripOfEveryNode(t *testing.T) {
-	for k := 2; k <= 16; k += 2 {
-		top := mustFatTree(t, k)
+	for _, top := range slices.Concat(fabrics(t), manyFabrics(t), []*Topology{mustFatTree(t, 16)}) {
 		owner := map[netip.Addr]NodeID{}
 		own := func(a netip.Addr, id NodeID) {
 			if was, ok := owner[a]; ok {
-				t.Fatalf("k=%d: nodes %d and %d have address %v", k, was, id, a)
+				t.Fatalf("%v: nodes %d and %d have address %v", top, was, id, a)
 			}
 			owner[a] = id
 		}
@@ -142,42 +137,78 @@ func TestLookup_roundTripOfEveryNode(t *testing.T) {
 			own(n.Addr, n.ID)
 			for _, s := range []string{n.Name, n.Addr.String()} {
 				if got, err := top.Lookup(s); err != nil || got != n {
-					t.Fatalf("k=%d: Lookup(%q) = %+v, %v; want %+v", k, s, got, err, n)
+					t.Fatalf("%v: Lookup(%q) = %+v, %v; want %+v", top, s, got, err, n)
 				}
 			}
 			if seen[n.Name] {
-				t.Fatalf("k=%d: two nodes named %s", k, n.Name)
+				t.Fatalf("%v: two nodes named %s", top, n.Name)
 			}
 			seen[n.Name] = true
 			if n.Layer == LayerHost {
 				a := top.EmbeddedAddr(n.ID)
 				own(a, n.ID)
 				if got, err := top.Lookup(a.String()); err != nil || got != n {
-					t.Fatalf("k=%d: Lookup(%q) = %+v, %v; want %+v", k, a, got, err, n)
+					t.Fatalf("%v: Lookup(%q) = %+v, %v; want %+v", top, a, got, err, n)
 				}
 				if b := a.As4(); b[3] != n.Addr.As4()[3]+128 {
-					t.Fatalf("k=%d: embedded address %v of %v", k, a, n.Addr)
+					t.Fatalf("%v: embedded address %v of %v", top, a, n.Addr)
 				}
 			}
-			r, ok := top.CoreNumber(n.ID)
-			if ok != (n.Layer == LayerCore) {
-				t.Fatalf("k=%d: CoreNumber(%s) = %d, %v", k, n.Name, r, ok)
-			}
-			if ok {
-				if got, err := top.Lookup(fmt.Sprint("3.", r)); err != nil || got != n {
-					t.Fatalf("k=%d: Lookup(3.%d) = %+v, %v; want %s", k, r, got, err, n.Name)
-				}
-			}
+			checkBounces(t, top, n, own)
 		}
-		// And every other address of the fabric's range is nobody's.
-		for pod := 0; pod <= k+1; pod++ {
-			for sw := 0; sw <= k+1; sw++ {
-				for id := range 256 {
-					a := octets(10, pod, sw, id)
-					want, known := owner[a]
-					if got, ok := top.ByAddr(a); ok != known || got != want {
-						t.Fatalf("k=%d: ByAddr(%v) = %d, %v; want %d, %v", k, a, got, ok, want, known)
-					}
+		checkStrangers(t, top, owner)
+	}
+}
+
+// checkBounces looks at a switch's bouncing addresses, of which the first is
+// its own, and at DRB's numbers of cores.
+func checkBounces(t *testing.T, top *Topology, n Node, own func(netip.Addr, NodeID)) {
+	t.Helper()
+	bounces := top.BouncingAddrs(n.ID)
+	if (len(bounces) > 0) != (n.Layer >= LayerAgg) || len(bounces) > 0 && bounces[0] != n.Addr {
+		t.Fatalf("%v: %s bounces at %v", top, n.Name, bounces)
+	}
+	r, ok := top.CoreNumber(n.ID)
+	if ok != (n.Layer == LayerCore) {
+		t.Fatalf("%v: CoreNumber(%s) = %d, %v", top, n.Name, r, ok)
+	}
+	for v, a := range bounces {
+		if v > 0 {
+			own(a, n.ID)
+		}
+		got, err := top.Lookup(a.String())
+		if err != nil || got != n {
+			t.Fatalf("%v: Lookup(%q) = %+v, %v; want %s", top, a, got, err, n.Name)
+		}
+		if n.Layer != LayerCore {
+			continue
+		}
+		// DRB §3.2: virtual spine v of physical spine i is number i + v·d1/2.
+		s := fmt.Sprint("3.", r+v*top.cores)
+		if got, err := top.Lookup(s); err != nil || got != n {
+			t.Fatalf("%v: Lookup(%s) = %+v, %v; want %s", top, s, got, err, n.Name)
+		}
+	}
+}
+
+// checkStrangers looks at every other address around those in use.
+func checkStrangers(t *testing.T, top *Topology, owner map[netip.Addr]NodeID) {
+	t.Helper()
+	seconds := map[byte]bool{0: true, 255: true}
+	thirds := map[byte]bool{0: true, 255: true}
+	for a := range owner {
+		for d := range byte(3) {
+			seconds[a.As4()[1]+d-1] = true
+			thirds[a.As4()[2]+d-1] = true
+		}
+	}
+	for b := range seconds {
+		for c := range thirds {
+			for _, d := range []int{0, 1, 2, 3, 4, 7, 126, 127, 128, 129, 130, 131, 132, 133, 254, 255} {
+				a := octets(10, int(b), int(c), d)
+				want, known := owner[a]
+				if got, ok := top.ByAddr(a); ok != known || got != want && known {
+					t.Fatalf("%v: ByAddr(%v) = %d, %v; want %d, %v", top, a, got, ok, want, known)
 				}
 			}
 		}

@@ -28,9 +28,14 @@ type pathsFlags struct {
 
 // step is one unit's path.
 type step struct {
-	Bounce string   `json:"bounce"` // empty: none is needed
-	Hops   []string `json:"hops"`
-	Links  []string `json:"links"`
+	Bounce string `json:"bounce"` // empty: none is needed
+	// Address is the outer destination, which in a VL2 fabric is the virtual
+	// spine's.
+	Address string   `json:"address,omitempty"`
+	Hops    []string `json:"hops"`
+	Links   []string `json:"links"`
+	// Group is the path's symmetric group, from 1; 0 if there is one group only.
+	Group int `json:"group,omitempty"`
 }
 
 func newPathsCmd() *cobra.Command {
@@ -39,9 +44,12 @@ func newPathsCmd() *cobra.Command {
 		Use:   "paths --from HOST --to HOST",
 		Short: "The paths of a pair of hosts, in the order in which a policy takes them",
 		Long: `Paths prints one line per packet, flowcell, flowlet or flow, whatever the policy chooses
-a path for: the bouncing switch, then every hop with its address.`,
-		Example: "  weft paths --topology fat-tree:k=4 --policy drb --from 10.0.0.2 --to 10.3.1.3 -n 4",
-		Args:    cobra.NoArgs,
+a path for: the bouncing switch, then every hop with its address. In a VL2 fabric a
+bouncing switch is a virtual spine. Where links are down or differ in rate, the paths
+may weigh differently, and fall into groups of those that are symmetric.`,
+		Example: "  weft paths --topology fat-tree:k=4 --policy drb --from 10.0.0.2 --to 10.3.1.3 -n 4\n" +
+			"  weft paths --topology fabric.yaml --from h0.0.2 --to h3.1.3",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.OutOrStdout(), cmd.Flags().Changed("n"))
 		},
@@ -59,7 +67,7 @@ a path for: the bouncing switch, then every hop with its address.`,
 }
 
 func (f pathsFlags) run(w io.Writer, counted bool) error {
-	t, err := topology.Parse(f.topology)
+	t, err := loadTopology(f.topology)
 	if err != nil {
 		return err
 	}
@@ -94,6 +102,9 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 	for _, s := range steps.list {
 		fmt.Fprintf(w, "%-6s %s\n", s.name(), s.hopList(t))
 	}
+	for _, line := range steps.notes {
+		fmt.Fprintln(w, line)
+	}
 	return nil
 }
 
@@ -117,29 +128,31 @@ func lookupHost(t *topology.Topology, flag, name string) (topology.Node, error) 
 type listing struct {
 	title string
 	list  []step
+	notes []string // weights and groups, where there are several
 }
 
 func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, from, to topology.Node) (listing, error) {
 	set := t.Paths(from.ID, to.ID)
 	if set.Direct() {
 		edge := t.Ports(from.ID)[0].Peer
-		s, err := newStep(t, from, to, edge)
-		s.Bounce = ""
-		return listing{fmt.Sprintf("%s to %s: direct, both are in the rack of %s; no bounce, no encapsulation",
-			from.Name, to.Name, t.Node(edge).Name), []step{s}}, err
+		path, err := t.Path(from.ID, to.ID, edge)
+		return listing{title: fmt.Sprintf("%s to %s: direct, both are in the rack of %s; no bounce, no encapsulation",
+			from.Name, to.Name, t.Node(edge).Name), list: []step{newStep(t, path)}}, err
 	}
 	if len(set.Live) == 0 {
 		return listing{}, fmt.Errorf("no live path from %s to %s", from.Name, to.Name)
 	}
+	weighted := set.Weighted()
 	n := f.n
 	if n == 0 {
-		n = len(set.Live)
+		n = len(weighted)
 	}
 	title := fmt.Sprintf("%s: %s for every %s, %s to %s, %d paths", p.Name, p.Rule, p.Unit, from.Name, to.Name, len(set.Live))
 	if p.Rule == drb.Random || p.Rule == drb.Hash {
 		title += fmt.Sprintf("; the order is random, here from seed %d", f.seed)
 	}
-	selector := drb.NewSelector(p.Rule, p.Rule.Order(set.Bases, set.Live), f.seed)
+	notes, groupOf := groupNotes(set, t.Groups(from.ID, to.ID))
+	selector := drb.NewSelector(p.Rule, p.Rule.Order(set.Bases, weighted), f.seed)
 	selector.StartAt(f.start)
 	flows := rand.New(rand.NewPCG(f.seed, 0))
 	list := make([]step, 0, n)
@@ -148,29 +161,46 @@ func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, from, to topolo
 		if !ok {
 			return listing{}, errors.New("the policy chose no path")
 		}
-		s, err := newStep(t, from, to, set.Bounce(path))
-		if err != nil {
-			return listing{}, err
-		}
+		s := newStep(t, set.Path(path))
+		s.Bounce, s.Address, s.Group = set.Name(path), set.Addr(path).String(), groupOf[path]
 		list = append(list, s)
 	}
-	return listing{title, list}, nil
+	return listing{title, list, notes}, nil
 }
 
-func newStep(t *topology.Topology, from, to topology.Node, via topology.NodeID) (step, error) {
-	path, err := t.Path(from.ID, to.ID, via)
-	if err != nil {
-		return step{}, err
+// groupNotes describes the weights and groups of a pair's paths, if there is
+// something to be said, and numbers each path's group from 1.
+func groupNotes(set topology.PathSet, groups []topology.Group) (notes []string, groupOf map[int]int) {
+	if set.Weights != nil {
+		list := make([]string, len(set.Live))
+		for i, n := range set.Live {
+			list[i] = fmt.Sprintf("%s=%d", set.Name(n), set.Weights[i])
+		}
+		notes = append(notes, "weights: "+strings.Join(list, " "))
 	}
-	s := step{Bounce: displayName(t, via)}
+	groupOf = make(map[int]int)
+	if len(groups) < 2 {
+		return notes, groupOf
+	}
+	for i, g := range groups {
+		list := make([]string, len(g.Paths))
+		for j, n := range g.Paths {
+			list[j] = set.Name(n)
+			groupOf[n] = i + 1
+		}
+		notes = append(notes, fmt.Sprintf("group %d, weight %d: %s", i+1, g.Weight, strings.Join(list, " ")))
+	}
+	return notes, groupOf
+}
+
+func newStep(t *topology.Topology, path topology.Path) (s step) {
 	for _, hop := range path.Hops {
 		s.Hops = append(s.Hops, t.Node(hop).Name)
 	}
 	for _, l := range path.Links {
-		link := t.Link(l)
-		s.Links = append(s.Links, t.Node(link.A).Name+"-"+t.Node(link.B).Name)
+		s.Links = append(s.Links, t.LinkName(l))
 	}
-	return s, nil
+	return s
 }
 
 func (s step) name() string {
@@ -184,15 +214,11 @@ func (s step) hopList(t *topology.Topology) string {
 	hops := make([]string, len(s.Hops))
 	for i, name := range s.Hops {
 		n, _ := t.Lookup(name)
-		hops[i] = fmt.Sprintf("%s (%s)", name, n.Addr)
+		addr := n.Addr.String()
+		if s.Address != "" && i == len(hops)/2 {
+			addr = s.Address
+		}
+		hops[i] = fmt.Sprintf("%s (%s)", name, addr)
 	}
 	return strings.Join(hops, " > ")
-}
-
-// displayName is what a bouncing switch is called: a core by DRB's number.
-func displayName(t *topology.Topology, id topology.NodeID) string {
-	if r, ok := t.CoreNumber(id); ok {
-		return fmt.Sprintf("3.%d", r)
-	}
-	return t.Node(id).Name
 }

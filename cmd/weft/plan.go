@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/fabric"
-	"weft/topology"
 )
 
 func newPlanCmd() *cobra.Command {
@@ -20,13 +19,15 @@ func newPlanCmd() *cobra.Command {
 		Long: `Plan prints the configuration of one switch or host as commands to be pasted
 into a shell there, as root; for machines that weft does not run on. A node is
 named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.`,
-		Example: "  weft plan --topology fat-tree:k=4 --node a2.2 --port-format swp%d",
-		Args:    cobra.NoArgs,
+		Example: "  weft plan --topology fat-tree:k=4 --node a2.2 --port-format swp%d\n" +
+			"  weft plan --topology vl2:d0=2,d1=4,d2=4 --node 3.1\n" +
+			"  weft plan --topology fabric.yaml --node e0.0",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if node == "" {
 				return errors.New("--node is missing: name a switch or host, such as a2.2")
 			}
-			t, err := topology.Parse(spec)
+			t, err := loadTopology(spec)
 			if err != nil {
 				return err
 			}

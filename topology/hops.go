@@ -1,0 +1,85 @@
+package topology
+
+import "fmt"
+
+// Path is the way of a packet: n+1 nodes and the n links between them.
+type Path struct {
+	Hops  []NodeID
+	Links []LinkID
+}
+
+// Path returns the way of a packet by path number n of the set, which must
+// not be Direct, live or not. The numbers of all kinds of fabric mean exactly
+// one path: in VL2 a virtual spine has one link to each aggregation group
+// (DRB Theorem 3).
+func (s PathSet) Path(n int) Path {
+	via := s.bounce(n)
+	up, down := s.t.climb(s.src, via), s.t.climb(s.dst, via)
+	return join(up, down)
+}
+
+// Path returns the one path from src to dst through a bouncing switch of
+// theirs, up and down again, live or not. In one rack via must be the hosts'
+// edge switch. In VL2 a spine is several bouncing switches in one and does not
+// tell the path: use PathSet's Path.
+func (t *Topology) Path(src, dst, via NodeID) (Path, error) {
+	if !t.Valid(src) || !t.Valid(dst) || int(src) >= t.numHosts() || int(dst) >= t.numHosts() {
+		return Path{}, fmt.Errorf("path: both ends must be hosts of %s", t.spec)
+	}
+	if !t.Valid(via) {
+		return Path{}, fmt.Errorf("path: bouncing switch %d is not in %s", via, t.spec)
+	}
+	a, b, v := t.position(src), t.position(dst), t.position(via)
+	if t.virtual() > 1 && v.layer == LayerCore {
+		return Path{}, fmt.Errorf("path: %s is %d virtual spines, each on a path of its own; choose one by its number in Paths",
+			t.name(v), t.virtual())
+	}
+	if !above(v, a) || !above(v, b) {
+		return Path{}, fmt.Errorf("path: %s is not above both %s and %s", t.name(v), t.name(a), t.name(b))
+	}
+	return join(t.climb(a, v), t.climb(b, v)), nil
+}
+
+// above reports whether a switch can be reached from a host by going up only.
+func above(v, host position) bool {
+	switch v.layer {
+	case LayerEdge:
+		return v.pod == host.pod && v.sw == host.sw
+	case LayerAgg:
+		return v.pod == host.pod
+	}
+	return v.layer == LayerCore
+}
+
+// climb returns the way from a host up to a switch above it, both included;
+// a virtual spine is given by its group and its place there.
+func (t *Topology) climb(host, v position) Path {
+	h := t.id(host)
+	p := Path{
+		Hops:  []NodeID{h, t.id(position{layer: LayerEdge, pod: host.pod, sw: host.sw})},
+		Links: []LinkID{t.hostLink(h)},
+	}
+	if v.layer == LayerEdge {
+		return p
+	}
+	agg := v.sw
+	if v.layer == LayerCore {
+		agg = v.pod
+	}
+	p.Hops = append(p.Hops, t.id(position{layer: LayerAgg, pod: host.pod, sw: agg}))
+	p.Links = append(p.Links, t.edgeLink(host.pod, host.sw, agg))
+	if v.layer == LayerCore {
+		p.Hops = append(p.Hops, t.id(v))
+		p.Links = append(p.Links, t.coreLink(host.pod, agg, v.sw))
+	}
+	return p
+}
+
+// join appends to a way up another one, turned round, to the same switch.
+func join(up, down Path) Path {
+	for i := len(down.Links) - 1; i >= 0; i-- {
+		up.Links = append(up.Links, down.Links[i])
+		up.Hops = append(up.Hops, down.Hops[i])
+	}
+	return up
+}

@@ -1,0 +1,126 @@
+package topology
+
+import "math"
+
+// Bounds of weights. Rates that no such weights are in proportion to are
+// rounded, to the nearest 1/maxWeight of the fastest.
+const (
+	maxWeight = 32
+	// MaxWeighted is how long a list of Weighted is at most.
+	MaxWeighted = 4096
+)
+
+// Weighted returns the live paths, ascending, each as often as it weighs: what
+// drb's rules take for live. It is Live where all weigh alike, and no longer
+// than MaxWeighted. It must not be changed.
+func (s PathSet) Weighted() []int { return repeat(s.Live, s.Weights) }
+
+// repeat returns list with each element as often as it weighs.
+func repeat(list, weights []int) []int {
+	if weights == nil {
+		return list
+	}
+	var all []int
+	for i, n := range list {
+		for range weights[i] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// capacities returns the rates of the slowest links between switches of the
+// live paths, parallel to Live, in Mbit/s; 0 where no rate is known.
+func (s PathSet) capacities() []float64 {
+	list := make([]float64, len(s.Live))
+	for i, n := range s.Live {
+		for _, l := range s.switchLinks(n) {
+			list[i] = slower(list[i], s.t.Rate(l))
+		}
+	}
+	return list
+}
+
+// slower returns the lesser of two rates of which 0 is unknown.
+func slower(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// switchLinks returns the links of a path without the hosts' own, in their
+// order.
+func (s PathSet) switchLinks(n int) []LinkID {
+	via := s.bounce(n)
+	if via.layer == LayerAgg {
+		return []LinkID{s.t.edgeLink(s.src.pod, s.src.sw, via.sw), s.t.edgeLink(s.dst.pod, s.dst.sw, via.sw)}
+	}
+	g, c := via.pod, via.sw
+	return []LinkID{s.t.edgeLink(s.src.pod, s.src.sw, g), s.t.coreLink(s.src.pod, g, c),
+		s.t.coreLink(s.dst.pod, g, c), s.t.edgeLink(s.dst.pod, s.dst.sw, g)}
+}
+
+// weigh returns whole numbers from 1 to maxWeight that are in proportion to
+// rates, as nearly as the bounds allow, in lowest terms; nil if they are equal.
+func weigh(rates []float64) []int {
+	fastest := 0.0
+	equal := true
+	for _, r := range rates {
+		fastest = max(fastest, r)
+		equal = equal && r == rates[0]
+	}
+	if equal {
+		return nil
+	}
+	weights := make([]int, len(rates))
+	// The first scale at which all are exact, or else the largest that fits;
+	// the least makes all alike, of which a pair has no more than MaxPaths.
+	for scale := 1; scale <= maxWeight; scale++ {
+		if total, exact := scaled(weights, rates, fastest, scale); exact && total <= MaxWeighted {
+			return lowest(weights)
+		}
+	}
+	for scale := maxWeight; scale > 1; scale-- {
+		if total, _ := scaled(weights, rates, fastest, scale); total <= MaxWeighted {
+			return lowest(weights)
+		}
+	}
+	return nil
+}
+
+// scaled sets the weights with that of the fastest at scale. exact reports
+// whether they are in proportion.
+func scaled(weights []int, rates []float64, fastest float64, scale int) (total int, exact bool) {
+	exact = true
+	for i, r := range rates {
+		share := r / fastest * float64(scale)
+		weights[i] = max(1, int(math.Round(share)))
+		total += weights[i]
+		exact = exact && math.Abs(share-float64(weights[i])) < 1e-9*float64(scale)
+	}
+	return total, exact
+}
+
+// lowest divides weights by what divides all of them; nil if they are equal.
+func lowest(weights []int) []int {
+	d, equal := 0, true
+	for _, w := range weights {
+		d = gcd(d, w)
+		equal = equal && w == weights[0]
+	}
+	if equal {
+		return nil
+	}
+	for i := range weights {
+		weights[i] /= d
+	}
+	return weights
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
