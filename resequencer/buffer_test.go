@@ -26,6 +26,7 @@ func TestPush_holdsUntilGapFilled(t *testing.T) {
 		push(16*ms, data(6), "h"),
 		push(17*ms, data(9), "i"))
 	want := Stats{InOrder: 4, Filled: 2, TimedOut: 2, Retransmission: 1, TimeoutsLoss: 1,
+		Timeouts: 1, TimeoutsWait: 10 * ms,
 		ArrivedOutOfOrder: 2, DeliveredOutOfOrder: 1,
 		MaxHeldPackets: 2, MaxHeldBytes: 280, Flows: 1}
 	if s != want {

@@ -37,7 +37,9 @@
 // SACK, that what lies between is missing, and a tail loss probe would turn
 // into a recovery.
 //
-// How long a hole is waited for is measured, flow by flow: see holdtime.go.
+// How long a hole is waited for is measured, flow by flow, and while a path is
+// dead the holes that it makes are not waited for one after the other: see
+// holdtime.go.
 //
 // # Structure
 //
@@ -50,6 +52,6 @@
 // The package is pure: it takes the time, owns no goroutine, timer or socket,
 // and once its tables have grown to their working size it allocates nothing.
 // Memory is bounded by Config: what is held, in packets and bytes, per flow,
-// per peer and in all, and the flows remembered, some 120 bytes each in a table
+// per peer and in all, and the flows remembered, some 130 bytes each in a table
 // that is at least a quarter full.
 package resequencer

@@ -21,16 +21,22 @@ const (
 	quietPackets = 32
 	fallGuessed  = 3 // shifts: an eighth, a sixty-fourth
 	fallMeasured = 6
+	fallVain     = 2
 )
 
 // delays is a flow's measure.
 type delays struct {
 	ewma     time.Duration
 	measured bool
+	doubted  bool          // a hole was waited for in vain, and none filled that took about so long
+	vainAt   time.Duration // when a hole was last given up that began after one before it was
 }
 
 // observe takes the time that a hole took to be filled.
 func (d *delays) observe(t time.Duration) {
+	if t >= d.ewma>>fallVain {
+		d.doubted = false
+	}
 	if t >= d.ewma {
 		d.ewma = t
 	} else {
@@ -46,6 +52,22 @@ func (d *delays) quiet() {
 	} else {
 		d.ewma -= d.ewma >> fallGuessed
 	}
+}
+
+// vain takes note that a hole that was known since a time is given up now. It
+// returns false for one that was waited for together with another that counts:
+// it cost the flow little more.
+func (d *delays) vain(since, now time.Duration) bool {
+	if since < d.vainAt {
+		return false
+	}
+	d.vainAt = now
+	if d.measured && !d.doubted {
+		d.doubted = true
+	} else {
+		d.ewma >>= fallVain
+	}
+	return true
 }
 
 // waits are the times for which packets wait: few, so that all that wait

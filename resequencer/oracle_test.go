@@ -10,6 +10,9 @@ import (
 // oracle does what Buffer does in the most obvious way: slices of all that is
 // held, searched each time it is looked at.
 type oracle struct {
+	// patient waits for every hole of a loss episode in full, as Buffer does not.
+	patient bool
+
 	c     Config
 	now   time.Duration
 	flows []*oracleFlow
@@ -30,6 +33,8 @@ type oracleFlow struct {
 	quietCount int
 	ewma       time.Duration
 	measured   bool
+	doubted    bool
+	vainAt     time.Duration
 	lost       bool // a hole was given up and not heard of since
 	lostFrom   uint32
 	lostTo     uint32
@@ -179,7 +184,7 @@ func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flo
 }
 
 func (o *oracle) start(f *oracleFlow, s *flowcell.Packet, syn bool) {
-	*f = oracleFlow{key: f.key, ewma: f.ewma, measured: f.measured, next: s.Seq, id: s.ID}
+	*f = oracleFlow{key: f.key, ewma: f.ewma, measured: f.measured, doubted: f.doubted, vainAt: f.vainAt, next: s.Seq, id: s.ID}
 	if syn {
 		f.isn = &s.Seq
 	}
@@ -249,6 +254,9 @@ func (f *oracleFlow) quiet() {
 }
 
 func (f *oracleFlow) observe(t time.Duration) {
+	if t >= f.ewma/4 {
+		f.doubted = false
+	}
 	if t >= f.ewma {
 		f.ewma = t
 	} else {
@@ -262,7 +270,12 @@ func (o *oracle) late(f *oracleFlow, p oraclePacket) {
 		t := o.now - f.lostSince
 		if sentLater(f.lostID, p.id) || p.id == f.lostID && t <= o.c.Hold {
 			o.stats.TimeoutsLate++
-			f.observe(min(t, o.c.Hold))
+			switch {
+			case t <= o.c.Hold:
+				f.observe(t)
+			case o.patient:
+				f.observe(o.c.Hold)
+			}
 		} else {
 			o.stats.TimeoutsLoss++
 			f.quiet()
@@ -458,7 +471,7 @@ func (o *oracle) enforce(f *oracleFlow) {
 	o.stats.MaxHeldBytes = max(o.stats.MaxHeldBytes, o.stats.HeldBytes)
 }
 
-// next returns what is due first: of two at one time that of the shorter wait,
+// nextDue returns what is due first: of two at one time that of the shorter wait,
 // of two that waited equally long the one that began first.
 func (o *oracle) nextDue() (due *oracleRun, of *oracleFlow) {
 	for _, f := range o.flows {
@@ -494,6 +507,18 @@ func (o *oracle) expire(now time.Duration) []int {
 			o.stats.TimeoutsPutOff++
 			o.enqueue(r, wait, class)
 			continue
+		}
+		o.stats.Timeouts++
+		if r.since >= f.vainAt {
+			o.stats.TimeoutsWait += now - r.since
+			f.vainAt = now
+			switch {
+			case o.patient:
+			case f.measured && !f.doubted:
+				f.doubted = true
+			default:
+				f.ewma /= 4
+			}
 		}
 		f.lost, f.lostFrom, f.lostTo, f.lostSince, f.lostID = true, f.next, r.start, r.since, r.packets[0].id
 		if o.c.Discipline == Juggler {

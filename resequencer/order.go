@@ -105,7 +105,9 @@ func (b *Buffer[P]) late(f *flow[P], k *packet[P]) {
 		t := b.now - f.lostSince
 		if after := sentAfter(k.id, f.lostID); after < 0 || after == 0 && t <= b.config.Hold {
 			b.stats.TimeoutsLate++
-			f.delays.observe(min(t, b.config.Hold))
+			if t <= b.config.Hold { // else no hold would have done
+				f.delays.observe(t)
+			}
 		} else {
 			b.stats.TimeoutsLoss++
 			f.delays.quiet()
@@ -151,6 +153,10 @@ func (b *Buffer[P]) expire(r *run[P]) {
 			b.enqueue(r, class)
 			return
 		}
+	}
+	b.stats.Timeouts++
+	if f.delays.vain(r.since, b.now) {
+		b.stats.TimeoutsWait += b.now - r.since
 	}
 	f.lost(r)
 	if b.config.Discipline == Juggler {

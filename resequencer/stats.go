@@ -1,5 +1,7 @@
 package resequencer
 
+import "time"
+
 // Stats counts packets since New, and says what is held now.
 type Stats struct {
 	// Packets delivered, by cause. The causes exclude each other; their sum is
@@ -19,9 +21,14 @@ type Stats struct {
 	ArrivedOutOfOrder   uint64
 	DeliveredOutOfOrder uint64
 
-	TimeoutsLate    uint64 // holes declared lost that were filled by the original after all: the hold time was too short
-	TimeoutsLoss    uint64 // holes declared lost that were filled by a retransmission
-	TimeoutsPutOff  uint64 // times that a hole was waited for longer because what is behind it grew
+	TimeoutsLate   uint64 // holes declared lost that were filled by the original after all: the hold time was too short
+	TimeoutsLoss   uint64 // holes declared lost that were filled by a retransmission
+	TimeoutsPutOff uint64 // times that a hole was waited for longer because what is behind it grew
+	Timeouts       uint64 // holes declared lost because their time was up
+	// TimeoutsWait is for how long flows waited for holes that were then declared
+	// lost, one after the other: one that was known before the last that counts
+	// was declared lost does not count.
+	TimeoutsWait    time.Duration
 	FlowsNumbered   uint64 // flows found to number their flowcells
 	FlowsUnnumbered uint64 // flows found not to, or not to keep a flowcell to one path
 
