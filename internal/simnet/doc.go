@@ -8,8 +8,10 @@
 // in virtual time, with hosts and all.
 //
 // Links can be made worse at any time, each direction by itself: lossy, slow,
-// late, or down (Impair). What is random about it is drawn from Config.Seed in
-// the order of events.
+// late, or down (Impair), and nodes can fail (Fail). Nobody in the fabric hears
+// of it; when switches repair their routes, one by one or all at once, is the
+// caller's to say (SetRoutes, SetTopology). What is random about it is drawn
+// from Config.Seed in the order of events.
 //
 // A port is not a queue but the time until which it is busy, from which its
 // backlog follows; so a packet costs one event per hop. What is in flight is

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"weft/topology"
 )
 
 func TestInject_deliversOrCountsTheCause(t *testing.T) {
@@ -95,26 +97,36 @@ func TestInject_cutsPaddingOff(t *testing.T) {
 	}
 }
 
-// TestTable_matchesLongestPrefix compares every node's table with a search of
+// TestRoutes_matchLongestPrefix compares every node's tables with a search of
 // all its routes.
-func TestTable_matchesLongestPrefix(t *testing.T) {
+func TestRoutes_matchLongestPrefix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	topo := fatTree(t, 6)
-	for id := range topo.Nodes() {
-		s := newNode(topo, id, 0)
-		routes, ports := topo.Routes(id.ID), topo.Ports(id.ID)
-		addrs := []netip.Addr{netip.MustParseAddr("192.0.2.1")}
-		for n := range topo.Nodes() {
-			addrs = append(addrs, n.Addr)
+	for _, spec := range []string{"fat-tree:k=6", "leaf-spine:leaves=4,spines=3,hosts=2", "vl2:d0=2,d1=4,d2=4"} {
+		topo := parse(t, spec)
+		whole := topo
+		// A link or two may be gone.
+		for l := range topo.Links() {
+			if topo.Node(l.A).Layer != topology.LayerHost && rng.IntN(20) == 0 {
+				topo = topo.Without(l.ID)
+			}
 		}
-		for range 200 {
-			addrs = append(addrs, netip.AddrFrom4([4]byte{10, byte(rng.IntN(8)), byte(rng.IntN(8)), byte(rng.Uint32())}))
-		}
-		for _, addr := range addrs {
-			best := -1
-			var want []int32
-			for _, r := range routes {
-				if r.Prefix.Contains(addr) && r.Prefix.Bits() > best {
+		for id := range whole.Nodes() {
+			s := newNode(topo, id, 0)
+			routes, ports := topo.Routes(id.ID), topo.Ports(id.ID)
+			addrs := []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+			for n := range topo.Nodes() {
+				addrs = append(addrs, n.Addr)
+				addrs = append(addrs, topo.BouncingAddrs(n.ID)...)
+			}
+			for range 200 {
+				addrs = append(addrs, netip.AddrFrom4([4]byte{10, byte(rng.IntN(8)), byte(rng.IntN(8)), byte(rng.Uint32())}))
+			}
+			search := func(addr netip.Addr, virtual int) (want []int32, found bool) {
+				best := -1
+				for _, r := range routes {
+					if r.Virtual != virtual || !r.Prefix.Contains(addr) || r.Prefix.Bits() <= best {
+						continue
+					}
 					best, want = r.Prefix.Bits(), nil
 					for _, i := range r.Ports {
 						p := 2 * int32(ports[i].Link)
@@ -124,9 +136,18 @@ func TestTable_matchesLongestPrefix(t *testing.T) {
 						want = append(want, p)
 					}
 				}
+				return want, best >= 0
 			}
-			if got := s.table.lookup(number(addr)); !slices.Equal(got, want) {
-				t.Fatalf("%s: %v goes to %v, want %v", id.Name, addr, got, want)
+			for _, addr := range addrs {
+				for virtual := range 1 + len(s.virtual) {
+					want, found := search(addr, virtual)
+					if !found {
+						want, _ = search(addr, 0)
+					}
+					if got := s.routes(number(addr), virtual); !slices.Equal(got, want) {
+						t.Fatalf("%s: %s: %v goes to %v, want %v", spec, id.Name, addr, got, want)
+					}
+				}
 			}
 		}
 	}

@@ -10,6 +10,15 @@ import (
 	"weft/topology"
 )
 
+func parse(t testing.TB, spec string) *topology.Topology {
+	t.Helper()
+	topo, err := topology.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topo
+}
+
 func fatTree(t testing.TB, k int) *topology.Topology {
 	t.Helper()
 	topo, err := topology.FatTree(k)

@@ -17,7 +17,8 @@ const (
 )
 
 // Impairment is what is wrong with one direction of a link; the zero value is
-// nothing.
+// nothing. Nobody is told: neither hosts nor switches send around it before
+// SetTopology or SetRoutes.
 type Impairment struct {
 	// Down makes the link carry nothing. What is on it is lost, unless it is up
 	// again when it would have arrived.
@@ -28,11 +29,14 @@ type Impairment struct {
 	// notices in an IP header and else nobody but the receiver. A copy follows
 	// its original through the queue, and is spared.
 	Loss, Corrupt, Duplicate float64
+	// LossAbove spares packets of up to so many bytes, outer headers included,
+	// from Loss: a link may lose all data and pass probes and acknowledgements.
+	LossAbove int
 	// Delay is besides Config.Delay. Less than before lets packets overtake
 	// those that are on the link.
 	Delay time.Duration
 	// RateBits is the rate for what is sent from now on, up to 1e12; 0 means
-	// Config.RateBits. What is in the queue leaves at the old rate.
+	// that of the link as it was built. What is in the queue leaves at the old rate.
 	RateBits int64
 }
 
@@ -49,7 +53,9 @@ func (i *Impairment) validate() error {
 	case i.Delay < 0 || i.Delay > time.Hour:
 		return fmt.Errorf("simnet: Impairment.Delay is %v, must be from 0 to an hour", i.Delay)
 	case i.RateBits < 0 || i.RateBits > maxRateBits:
-		return fmt.Errorf("simnet: Impairment.RateBits is %d, must be from 1 to 1e12, or 0 for that of Config", i.RateBits)
+		return fmt.Errorf("simnet: Impairment.RateBits is %d, must be from 1 to 1e12, or 0 for the link's own", i.RateBits)
+	case i.LossAbove < 0:
+		return fmt.Errorf("simnet: Impairment.LossAbove is %d, must be the length of a packet in bytes, or 0 for all", i.LossAbove)
 	}
 	return nil
 }
@@ -65,7 +71,7 @@ func (n *Network) Impair(id topology.LinkID, d Direction, i Impairment) error {
 	p.impaired = i.Loss > 0 || i.Corrupt > 0 || i.Duplicate > 0
 	rate := i.RateBits
 	if rate == 0 {
-		rate = n.config.RateBits
+		rate = p.built
 	}
 	if rate != p.rate {
 		p.setRate(rate)
@@ -76,7 +82,7 @@ func (n *Network) Impair(id topology.LinkID, d Direction, i Impairment) error {
 // impair does to p what chance wants, and returns how many packets are left of
 // it: 0, 1 or 2.
 func (n *Network) impair(p *packet, i *Impairment) (copies int) {
-	if n.happens(i.Loss) {
+	if len(p.data) > i.LossAbove && n.happens(i.Loss) {
 		return 0
 	}
 	if n.happens(i.Corrupt) {

@@ -23,10 +23,10 @@ const (
 	maxQueueBytes = 1 << 28
 )
 
-// Config says what the links are like. All are alike.
+// Config says what the links are like.
 type Config struct {
-	// RateBits is the rate of a link in each direction, in bits per second,
-	// from 1 to 1e12.
+	// RateBits is the rate in each direction, in bits per second, from 1 to
+	// 1e12, of links whose rate the topology does not say.
 	RateBits int64
 	// QueueBytes is what a port holds before it drops the newcomer, in bytes
 	// with FrameOverhead, the frame in transmission included; up to 1<<28.
@@ -103,8 +103,14 @@ func New(t *topology.Topology, c Config) (*Network, error) {
 		if t.Node(l.A).Layer == topology.LayerHost {
 			up.limit = c.HostQueueBytes
 		}
-		up.setRate(c.RateBits)
-		down.setRate(c.RateBits)
+		rate, err := c.rate(t, l.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range []*port{up, down} {
+			p.built = rate
+			p.setRate(rate)
+		}
 	}
 	seeds := rand.NewPCG(c.Seed, 0x73696d6e6574)
 	for id := range t.Nodes() {
@@ -113,17 +119,16 @@ func New(t *topology.Topology, c Config) (*Network, error) {
 	return n, nil
 }
 
-// SetTopology gives the switches the routes of t, which is the same fabric with
-// other links down. It does not stop what is on the way, nor does it cut
-// cables: Impair does.
-func (n *Network) SetTopology(t *topology.Topology) error {
-	if t.String() != n.fabric {
-		return fmt.Errorf("simnet: SetTopology: the network is a %s, not a %s", n.fabric, t)
+// rate returns what a link carries each way, in bits per second.
+func (c *Config) rate(t *topology.Topology, l topology.LinkID) (int64, error) {
+	rate := t.Rate(l)
+	if rate == 0 {
+		return c.RateBits, nil
 	}
-	for node := range t.Nodes() {
-		n.nodes[node.ID] = newNode(t, node, n.nodes[node.ID].seed)
+	if bits := rate * 1e6; bits >= 1 && bits <= maxRateBits {
+		return int64(bits), nil
 	}
-	return nil
+	return 0, fmt.Errorf("simnet: the topology gives link %s %v Mbit/s, must be from 1e-6 to 1e6", t.LinkName(l), rate)
 }
 
 // Inject sends an IPv4 packet from a host, which must be one of the topology,
@@ -133,12 +138,16 @@ func (n *Network) SetTopology(t *topology.Topology) error {
 func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
 	n.now = max(n.now, now)
 	n.stats.Injected++
+	if n.nodes[host].down {
+		n.stats.Dropped[NodeDown]++
+		return
+	}
 	length, ok := checkHeader(b)
 	if !ok {
 		n.stats.Dropped[Malformed]++
 		return
 	}
-	n.forward(&n.nodes[host], n.newPacket(b[:length]), n.now)
+	n.forward(&n.nodes[host], 0, n.newPacket(b[:length]), n.now)
 }
 
 // Advance lets everything happen that is due until now, in the order of time,
@@ -166,7 +175,11 @@ func (n *Network) NextDeadline() (at time.Duration, ok bool) {
 func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
 	in, p := &n.ports[e.port], e.packet
 	node := &n.nodes[in.peer]
-	if in.impairment.Down {
+	switch {
+	case node.down || n.nodes[n.ports[e.port^1].peer].down:
+		n.drop(p, NodeDown)
+		return
+	case in.impairment.Down:
 		n.drop(p, LinkDown)
 		return
 	}
@@ -187,8 +200,11 @@ func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
 			return
 		}
 	}
+	virtual := 0
 	if node.owns(destination(p.data)) {
-		if cause, ok := node.bounce(p); !ok {
+		var cause Cause
+		var ok bool
+		if virtual, cause, ok = node.bounce(p); !ok {
 			n.drop(p, cause)
 			return
 		}
@@ -197,12 +213,12 @@ func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
 		n.drop(p, TTLExpired)
 		return
 	}
-	n.forward(node, p, e.at)
+	n.forward(node, virtual, p, e.at)
 }
 
 // forward sends p out of the port that node's routes say, at the given time.
-func (n *Network) forward(node *node, p *packet, at time.Duration) {
-	ports := node.table.lookup(destination(p.data))
+func (n *Network) forward(node *node, virtual int, p *packet, at time.Duration) {
+	ports := node.routes(destination(p.data), virtual)
 	switch len(ports) {
 	case 0:
 		n.drop(p, NoRoute)

@@ -16,8 +16,13 @@ type node struct {
 	own   uint32
 	// embedded is a host's second address; a switch has none and repeats own.
 	embedded uint32
-	seed     uint64 // of its hash, so that the layers do not all choose alike
-	table    table
+	// virtual are the addresses of a VL2's virtual spines that this spine is.
+	virtual []uint32
+	seed    uint64 // of its hash, so that the layers do not all choose alike
+	down    bool   // it has failed
+	// tables are the main one and, for what was decapsulated at virtual spine v,
+	// number v+1, which comes before it.
+	tables []table
 }
 
 func newNode(t *topology.Topology, n topology.Node, seed uint64) node {
@@ -26,6 +31,12 @@ func newNode(t *topology.Topology, n topology.Node, seed uint64) node {
 	if n.Layer == topology.LayerHost {
 		s.embedded = number(t.EmbeddedAddr(n.ID))
 	}
+	if b := t.BouncingAddrs(n.ID); len(b) > 1 {
+		for _, addr := range b {
+			s.virtual = append(s.virtual, number(addr))
+		}
+	}
+	s.tables = make([]table, 1+len(s.virtual))
 	ports := t.Ports(n.ID)
 	for _, r := range t.Routes(n.ID) {
 		var out []int32
@@ -36,33 +47,48 @@ func newNode(t *topology.Topology, n topology.Node, seed uint64) node {
 			}
 			out = append(out, index)
 		}
-		s.table.add(r.Prefix, out)
+		s.tables[r.Virtual].add(r.Prefix, out)
 	}
 	return s
 }
 
-func (s *node) owns(addr uint32) bool { return addr == s.own || addr == s.embedded }
+func (s *node) owns(addr uint32) bool {
+	return addr == s.own || addr == s.embedded || slices.Contains(s.virtual, addr)
+}
 
-// bounce turns p into the packet inside, and returns false and the reason if
-// the switch must drop it.
-func (s *node) bounce(p *packet) (cause Cause, ok bool) {
-	if s.layer == topology.LayerEdge {
-		return NotForUs, false
+// routes returns the ports towards addr, none when it is refused or unknown,
+// for what was decapsulated at virtual spine number virtual-1, 0 for the rest.
+func (s *node) routes(addr uint32, virtual int) []int32 {
+	if virtual > 0 {
+		if ports, ok := s.tables[virtual].lookup(addr); ok {
+			return ports
+		}
 	}
+	ports, _ := s.tables[0].lookup(addr)
+	return ports
+}
+
+// bounce turns p into the packet inside, and returns which table comes before
+// the main one; or false and the reason if the switch must drop it.
+func (s *node) bounce(p *packet) (virtual int, cause Cause, ok bool) {
+	if s.layer == topology.LayerEdge {
+		return 0, NotForUs, false
+	}
+	virtual = 1 + slices.Index(s.virtual, destination(p.data))
 	inner, err := encap.Decapsulate(p.data)
 	switch {
 	case errors.Is(err, encap.ErrNotIPIP):
-		return NotForUs, false
+		return 0, NotForUs, false
 	case err != nil:
-		return Malformed, false
+		return 0, Malformed, false
 	case source(inner) != source(p.data):
 		// Or a bounce would launder the source address of a forger.
-		return Spoofed, false
+		return 0, Spoofed, false
 	case s.owns(destination(inner)):
-		return NotForUs, false
+		return 0, NotForUs, false
 	}
 	p.data = inner
-	return 0, true
+	return virtual, 0, true
 }
 
 // table finds the longest matching prefix: a map per prefix length, longest
@@ -84,14 +110,15 @@ func (t *table) add(p netip.Prefix, ports []int32) {
 	(*t)[i].next[number(p.Addr())] = ports
 }
 
-// lookup returns the ports towards addr; none when it is refused or unknown.
-func (t table) lookup(addr uint32) []int32 {
+// lookup returns the ports towards addr, none when it is refused, and false when
+// it is unknown.
+func (t table) lookup(addr uint32) ([]int32, bool) {
 	for i := range t {
 		if ports, ok := t[i].next[addr&t[i].mask]; ok {
-			return ports
+			return ports, true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 func number(addr netip.Addr) uint32 {

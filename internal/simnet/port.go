@@ -13,6 +13,7 @@ type port struct {
 	busyUntil time.Duration
 	limit     int   // of the queue, in bytes
 	rate      int64 // bits per second
+	built     int64 // the rate without an Impairment
 	// full is longer than any queue takes at this rate; one that has built up
 	// at a lower rate may take longer.
 	full time.Duration

@@ -15,11 +15,12 @@ const (
 	NotForUs                // addressed to a switch that does not bounce it, or come to the wrong host
 	Lost                    // by an impaired link
 	LinkDown                // sent to or under way on a link that is down
+	NodeDown                // at, from or under way to a node that has failed
 	NumCauses
 )
 
 func (c Cause) String() string {
-	return [...]string{"queue full", "no route", "TTL expired", "malformed", "spoofed", "not for us", "lost", "link down"}[c]
+	return [...]string{"queue full", "no route", "TTL expired", "malformed", "spoofed", "not for us", "lost", "link down", "node down"}[c]
 }
 
 // Stats counts packets. Injected and Duplicated together are the sum of

@@ -136,63 +136,6 @@ func (w *World) start(n topology.Node) (*stack.Host, error) {
 	return stack.New(c)
 }
 
-// Impair replaces what is wrong with the link between two neighbours, by name,
-// in the direction from one to the other.
-func (w *World) Impair(from, to string, i simnet.Impairment) {
-	l, d, err := w.link(from, to)
-	if err == nil {
-		err = w.net.Impair(l, d, i)
-	}
-	w.fail(err)
-}
-
-// Cut takes the link between two neighbours down in both directions, and
-// undoes other impairments.
-func (w *World) Cut(a, b string) {
-	w.Impair(a, b, simnet.Impairment{Down: true})
-	w.Impair(b, a, simnet.Impairment{Down: true})
-}
-
-// Link returns the number of the link between two neighbours.
-func (w *World) Link(a, b string) topology.LinkID {
-	l, _, err := w.link(a, b)
-	w.fail(err)
-	return l
-}
-
-func (w *World) link(from, to string) (topology.LinkID, simnet.Direction, error) {
-	a, err := w.fabric.Lookup(from)
-	if err != nil {
-		return 0, 0, err
-	}
-	b, err := w.fabric.Lookup(to)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, p := range w.fabric.Ports(a.ID) {
-		if p.Peer == b.ID && p.Up {
-			return p.Link, simnet.Upward, nil
-		} else if p.Peer == b.ID {
-			return p.Link, simnet.Downward, nil
-		}
-	}
-	return 0, 0, fmt.Errorf("there is no link from %s to %s", from, to)
-}
-
-// SetTopology tells the switches and all hosts which links are live: t is
-// Topology() without some. It impairs nothing.
-func (w *World) SetTopology(t *topology.Topology) {
-	if err := w.net.SetTopology(t); err != nil {
-		w.fail(err)
-		return
-	}
-	for _, n := range w.hosts {
-		if n != nil {
-			w.fail(n.SetTopology(t))
-		}
-	}
-}
-
 func (w *World) fail(err error) {
 	if err != nil {
 		w.failed = append(w.failed, err)
