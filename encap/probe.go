@@ -1,0 +1,235 @@
+package encap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+const (
+	// ProbePort is both UDP ports of every probe.
+	ProbePort = 9339
+	// ProbeLen is the length of a probe in bytes, without the outer header.
+	ProbeLen = probeHeaders + probePayload
+	// ProbeTOS is network control by its top three bits and "low delay" to
+	// Linux's rt_tos2priority: probes are to tell dead paths from full queues, so
+	// they pass queues where switches let them.
+	ProbeTOS = 0xd0
+)
+
+const (
+	probeHeaders = 20 + 8
+	probePayload = 24
+	probeMagic   = 0x77667062 // "wfpb"
+	probeVersion = 1
+
+	// The first 32 bits of the UDP header.
+	probePorts = ProbePort<<16 | ProbePort
+)
+
+// ProbeKind says what becomes of a probe.
+type ProbeKind uint8
+
+// The kinds.
+const (
+	Boomerang    ProbeKind = iota + 1 // a bouncing switch sends it home, by nothing but routing
+	ProbeRequest                      // the target, if it runs weft, makes a reply of it
+	ProbeReply                        // comes back by the request's path
+)
+
+func (k ProbeKind) String() string {
+	switch k {
+	case Boomerang:
+		return "boomerang"
+	case ProbeRequest:
+		return "request"
+	case ProbeReply:
+		return "reply"
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Why bytes are no sound probe, besides ErrTruncated and ErrChecksum. They are
+// returned unwrapped.
+var (
+	ErrNotProbe     = errors.New("encap: not a probe")
+	ErrProbeVersion = errors.New("encap: unknown version of a probe")
+	ErrProbeKind    = errors.New("encap: unknown kind of probe, or not the kind asked for")
+	ErrProbeAddress = errors.New("encap: a probe's addresses are not those of its kind")
+)
+
+// Probe is a packet that a host sends to learn whether a path is alive. It is
+// the inner packet of IP-in-IP to the path's bouncing switch: IPv4 without
+// options, UDP from ProbePort to ProbePort, and a payload of 24 bytes:
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+---------------------------------------------------------------+
+//	|                        Magic 77667062                         |
+//	+---------------+---------------+-------------------------------+
+//	|   Version 1   |      Kind     |              Path             |
+//	+---------------+---------------+-------------------------------+
+//	|                             Token                             |
+//	|                                                               |
+//	+---------------------------------------------------------------+
+//	|                       Origin's address                        |
+//	+---------------------------------------------------------------+
+//	|                       Target's address                        |
+//	+---------------------------------------------------------------+
+//
+// All in network byte order. A boomerang's target is its origin, and so are
+// both addresses of its IP header; the switch that takes the outer header off
+// routes it home.
+type Probe struct {
+	Kind ProbeKind
+	// Path is the path's number for the pair of hosts. A path has the same
+	// number both ways, so it is the one by which a reply goes back.
+	Path uint16
+	// Token is the origin's own and comes back unchanged. Whoever cannot see the
+	// probe must not be able to guess it.
+	Token          uint64
+	Origin, Target netip.Addr // IPv4; equal for a boomerang
+}
+
+// AppendProbe appends a whole inner packet to b. It fails only if an address is
+// not IPv4, the kind is unknown, or a boomerang's addresses differ; b is then
+// returned as it was. It allocates only if b has no room for ProbeLen bytes.
+func AppendProbe(b []byte, p Probe) ([]byte, error) {
+	p.Origin, p.Target = p.Origin.Unmap(), p.Target.Unmap()
+	switch {
+	case !p.Origin.Is4():
+		return b, fmt.Errorf("encap: a probe's origin %v is not IPv4", p.Origin)
+	case !p.Target.Is4():
+		return b, fmt.Errorf("encap: a probe's target %v is not IPv4", p.Target)
+	case p.Kind < Boomerang || p.Kind > ProbeReply:
+		return b, ErrProbeKind
+	case p.Kind == Boomerang && p.Origin != p.Target:
+		return b, ErrProbeAddress
+	}
+	n := len(b)
+	b = append(b, make([]byte, ProbeLen)...)
+	packet := (*[ProbeLen]byte)(b[n:])
+	p.put(packet)
+	return b, nil
+}
+
+func (p *Probe) put(b *[ProbeLen]byte) {
+	from, to := p.Origin.As4(), p.Target.As4()
+	payload := b[probeHeaders:]
+	binary.BigEndian.PutUint32(payload, probeMagic)
+	payload[4] = probeVersion
+	payload[5] = byte(p.Kind)
+	binary.BigEndian.PutUint16(payload[6:], p.Path)
+	binary.BigEndian.PutUint64(payload[8:], p.Token)
+	copy(payload[16:], from[:])
+	copy(payload[20:], to[:])
+	if p.Kind == ProbeReply {
+		from, to = to, from
+	}
+
+	b[0] = 0x45
+	b[1] = ProbeTOS
+	binary.BigEndian.PutUint16(b[2:], ProbeLen)
+	binary.BigEndian.PutUint16(b[6:], flagDF)
+	b[8] = ttl
+	b[9] = protoUDP
+	copy(b[12:], from[:])
+	copy(b[16:], to[:])
+	binary.BigEndian.PutUint16(b[10:], ^fold(sum(b[:20])))
+
+	binary.BigEndian.PutUint32(b[20:], probePorts)
+	binary.BigEndian.PutUint16(b[24:], ProbeLen-20)
+	c := ^fold(probeSum(b))
+	if c == 0 {
+		c = 0xffff // 0 stands for "no checksum" (RFC 768)
+	}
+	binary.BigEndian.PutUint16(b[26:], c)
+}
+
+// probeSum adds up what the UDP checksum of a probe covers, that field
+// included: pseudo header (RFC 768), UDP header and payload.
+func probeSum(b *[ProbeLen]byte) uint64 {
+	s := uint64(protoUDP) + uint64(ProbeLen-20)
+	for i := 12; i < ProbeLen; i += 4 { // from the addresses on
+		s += uint64(binary.BigEndian.Uint32(b[i:]))
+	}
+	return s
+}
+
+// IsProbe reports whether a packet claims to be a probe: IPv4 without options,
+// no fragment, with a probe's length, ports and magic. It is for the hot path:
+// other packets fail its first comparisons.
+func IsProbe(packet []byte) bool {
+	return len(packet) >= ProbeLen &&
+		packet[9] == protoUDP && packet[0] == 0x45 &&
+		binary.BigEndian.Uint32(packet[20:]) == probePorts &&
+		binary.BigEndian.Uint16(packet[2:]) == ProbeLen &&
+		binary.BigEndian.Uint16(packet[6:])&fragmentMask == 0 &&
+		binary.BigEndian.Uint32(packet[probeHeaders:]) == probeMagic
+}
+
+// ParseProbe checks a whole inner packet, its checksums included, and returns
+// what it says. Bytes behind the packet's end (padding) are not looked at.
+//
+// Errors: ErrNotProbe for what IsProbe refuses, ErrTruncated, ErrChecksum,
+// ErrProbeVersion, ErrProbeKind, ErrProbeAddress.
+func ParseProbe(packet []byte) (Probe, error) {
+	if !IsProbe(packet) {
+		return Probe{}, ErrNotProbe
+	}
+	b := (*[ProbeLen]byte)(packet)
+	// A UDP checksum of 0 means that there is none (RFC 768); a probe has one.
+	if !valid(b[:20]) || b[26] == 0 && b[27] == 0 || fold(probeSum(b)) != 0xffff {
+		return Probe{}, ErrChecksum
+	}
+	if binary.BigEndian.Uint16(b[24:]) != ProbeLen-20 {
+		return Probe{}, ErrTruncated
+	}
+	payload := b[probeHeaders:]
+	p := Probe{
+		Kind:   ProbeKind(payload[5]),
+		Path:   binary.BigEndian.Uint16(payload[6:]),
+		Token:  binary.BigEndian.Uint64(payload[8:]),
+		Origin: netip.AddrFrom4([4]byte(payload[16:])),
+		Target: netip.AddrFrom4([4]byte(payload[20:])),
+	}
+	from, to := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
+	if p.Kind == ProbeReply {
+		from, to = to, from
+	}
+	switch {
+	case payload[4] != probeVersion:
+		return Probe{}, ErrProbeVersion
+	case p.Kind < Boomerang || p.Kind > ProbeReply:
+		return Probe{}, ErrProbeKind
+	case from != p.Origin || to != p.Target || (p.Kind == Boomerang) != (from == to):
+		return Probe{}, ErrProbeAddress
+	}
+	return p, nil
+}
+
+// ReplyProbe turns a request into its reply, in place, and returns the number
+// of the path by which it is to go back. Only who owns the request's
+// destination address may do so. A reply has the length of its request and goes
+// to the address that the request claims to come from, so echoing amplifies
+// nothing; its rate is the caller's to bound.
+//
+// Errors are ParseProbe's, and ErrProbeKind for what is no request; the packet
+// is then unchanged.
+func ReplyProbe(packet []byte) (path uint16, err error) {
+	p, err := ParseProbe(packet)
+	if err != nil {
+		return 0, err
+	}
+	if p.Kind != ProbeRequest {
+		return 0, ErrProbeKind
+	}
+	// A fresh TTL and TOS: a congestion mark, or a path's length, was the
+	// request's own.
+	p.Kind = ProbeReply
+	b := (*[ProbeLen]byte)(packet)
+	*b = [ProbeLen]byte{}
+	p.put(b)
+	return p.Path, nil
+}

@@ -1,0 +1,251 @@
+package encap
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+)
+
+var (
+	origin = netip.MustParseAddr("10.0.0.2")
+	target = netip.MustParseAddr("10.3.1.3")
+)
+
+func probe(t testing.TB, p Probe) []byte {
+	t.Helper()
+	b, err := AppendProbe(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func request() Probe {
+	return Probe{Kind: ProbeRequest, Path: 0x0102, Token: 0x1122334455667788, Origin: origin, Target: target}
+}
+
+// udpValid is the obvious check of a packet's UDP checksum.
+func udpValid(b []byte) bool {
+	pseudo := bytes.Clone(b[12:20])
+	pseudo = append(pseudo, 0, 17, b[24], b[25])
+	s := 0
+	for i := 0; i < len(pseudo); i += 2 {
+		s += int(binary.BigEndian.Uint16(pseudo[i:]))
+	}
+	for i := 20; i < len(b); i += 2 {
+		s += int(binary.BigEndian.Uint16(b[i:]))
+	}
+	for s>>16 != 0 {
+		s = s>>16 + s&0xffff
+	}
+	return s == 0xffff
+}
+
+func TestAppendProbe_bytesOnTheWire(t *testing.T) {
+	got := hex.EncodeToString(probe(t, request()))
+	want := "45d00034000040004011" + "24e2" + "0a000002" + "0a030103" + // IPv4
+		"247b247b0020" + "9186" + // UDP
+		"77667062" + "01020102" + "1122334455667788" + "0a000002" + "0a030103"
+	if got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
+func TestProbe_roundTrip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	for range 2000 {
+		p := Probe{
+			Kind: ProbeKind(1 + rng.IntN(3)), Path: uint16(rng.Uint32()), Token: rng.Uint64(),
+			Origin: netip.AddrFrom4([4]byte{10, byte(rng.IntN(4)), 0, 2}),
+			Target: netip.AddrFrom4([4]byte{10, byte(rng.IntN(4)), 1, 3}),
+		}
+		if p.Kind == Boomerang {
+			p.Target = p.Origin
+		}
+		b := probe(t, p)
+		if len(b) != ProbeLen || !IsProbe(b) || !udpValid(b) || slowChecksum(b[:20]) != binary.BigEndian.Uint16(b[10:]) {
+			t.Fatalf("%+v became %x", p, b)
+		}
+		if got, err := ParseProbe(append(b, 0, 0)); err != nil || got != p {
+			t.Fatalf("%+v came back as %+v, %v", p, got, err)
+		}
+	}
+}
+
+// A sum of zero must be sent as ffff, or it would stand for no checksum.
+func TestProbe_checksumIsNeverZero(t *testing.T) {
+	p := request()
+	seen := false
+	for i := range uint64(1 << 16) {
+		p.Token = i
+		b := probe(t, p)
+		c := binary.BigEndian.Uint16(b[26:])
+		if c == 0 {
+			t.Fatalf("token %#x: no checksum", i)
+		}
+		if seen = seen || c == 0xffff; !udpValid(b) {
+			t.Fatalf("token %#x: checksum %#x", i, c)
+		}
+	}
+	if !seen {
+		t.Fatal("no token had a sum of zero: the test shows nothing")
+	}
+}
+
+func TestAppendProbe_refuses(t *testing.T) {
+	v6 := netip.MustParseAddr("2001:db8::1")
+	for name, p := range map[string]Probe{
+		"origin":    {Kind: ProbeRequest, Origin: v6, Target: target},
+		"target":    {Kind: ProbeRequest, Origin: origin},
+		"kind":      {Kind: 4, Origin: origin, Target: target},
+		"boomerang": {Kind: Boomerang, Origin: origin, Target: target},
+	} {
+		if b, err := AppendProbe([]byte{7}, p); err == nil || len(b) != 1 {
+			t.Errorf("%s: %x, %v", name, b, err)
+		}
+	}
+}
+
+func TestParseProbe_refuses(t *testing.T) {
+	sums := func(b []byte) []byte { // mends both checksums of a packet that was tampered with
+		binary.BigEndian.PutUint16(b[26:], 0)
+		fix(b)
+		binary.BigEndian.PutUint16(b[26:], ^fold(probeSum((*[ProbeLen]byte)(b))))
+		return b
+	}
+	set := func(i int, v byte) func([]byte) []byte {
+		return func(b []byte) []byte { b[i] = v; return sums(b) }
+	}
+	for name, c := range map[string]struct {
+		change func([]byte) []byte
+		want   error
+	}{
+		"short":         {func(b []byte) []byte { return b[:ProbeLen-1] }, ErrNotProbe},
+		"empty":         {func([]byte) []byte { return nil }, ErrNotProbe},
+		"IPv6":          {set(0, 0x65), ErrNotProbe},
+		"TCP":           {set(9, 6), ErrNotProbe},
+		"port":          {set(21, 0x7c), ErrNotProbe},
+		"longer":        {set(3, ProbeLen+4), ErrNotProbe},
+		"fragment":      {set(7, 1), ErrNotProbe},
+		"more":          {set(6, 0x20), ErrNotProbe},
+		"magic":         {set(28, 0), ErrNotProbe},
+		"IP checksum":   {func(b []byte) []byte { b[8]--; return b }, ErrChecksum},
+		"UDP checksum":  {func(b []byte) []byte { b[40]++; return b }, ErrChecksum},
+		"no checksum":   {func(b []byte) []byte { b[26], b[27] = 0, 0; return b }, ErrChecksum},
+		"UDP length":    {set(25, 31), ErrTruncated},
+		"version":       {set(32, 2), ErrProbeVersion},
+		"kind 0":        {set(33, 0), ErrProbeKind},
+		"kind 4":        {set(33, 4), ErrProbeKind},
+		"source":        {set(15, 9), ErrProbeAddress},
+		"destination":   {set(19, 9), ErrProbeAddress},
+		"a reply's way": {set(33, byte(ProbeReply)), ErrProbeAddress},
+		"far boomerang": {set(33, byte(Boomerang)), ErrProbeAddress},
+	} {
+		b := c.change(probe(t, request()))
+		if p, err := ParseProbe(b); !errors.Is(err, c.want) || p != (Probe{}) {
+			t.Errorf("%s: %+v, %v; want %v", name, p, err, c.want)
+		}
+	}
+	b := probe(t, request())
+	copy(b[12:16], b[16:20])
+	copy(b[44:48], b[16:20])
+	if _, err := ParseProbe(sums(b)); err != ErrProbeAddress {
+		t.Errorf("request to oneself: %v", err)
+	}
+}
+
+func TestReplyProbe_answersInPlace(t *testing.T) {
+	b := probe(t, request())
+	b[1] |= 3 // a congestion mark on the way
+	fix(b)
+	path, err := ReplyProbe(b)
+	if err != nil || path != 0x0102 {
+		t.Fatalf("path %#x, %v", path, err)
+	}
+	want := request()
+	want.Kind = ProbeReply
+	if !bytes.Equal(b, probe(t, want)) {
+		t.Errorf("reply %x", b)
+	}
+	if netip.AddrFrom4([4]byte(b[12:])) != target || netip.AddrFrom4([4]byte(b[16:])) != origin {
+		t.Errorf("reply goes from %v to %v", b[12:16], b[16:20])
+	}
+	for _, p := range []Probe{want, {Kind: Boomerang, Origin: origin, Target: origin}} {
+		b := probe(t, p)
+		was := bytes.Clone(b)
+		if _, err := ReplyProbe(b); err != ErrProbeKind || !bytes.Equal(b, was) {
+			t.Errorf("%v: %v", p.Kind, err)
+		}
+	}
+}
+
+func TestProbe_allocatesNothing(t *testing.T) {
+	buf := make([]byte, 0, ProbeLen)
+	n := testing.AllocsPerRun(100, func() {
+		b, _ := AppendProbe(buf, request())
+		if _, err := ParseProbe(b); err != nil {
+			t.Fatal(err)
+		}
+		ReplyProbe(b)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzProbe(f *testing.F) {
+	f.Add(probe(f, request()))
+	f.Add(probe(f, Probe{Kind: Boomerang, Origin: origin, Target: origin}))
+	f.Add(unhex(goldenInner))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := ParseProbe(b)
+		if err == nil {
+			if !udpValid(b[:ProbeLen]) || !valid(b[:20]) {
+				t.Fatalf("unsound packet %x accepted", b)
+			}
+			// What is not said by p is an IP header's own affair.
+			again := probe(t, p)
+			if !bytes.Equal(again[28:], b[28:ProbeLen]) || !bytes.Equal(again[12:26], b[12:26]) {
+				t.Fatalf("%x means %+v, which is %x", b, p, again)
+			}
+		}
+		before := bytes.Clone(b)
+		if _, err := ReplyProbe(b); err != nil {
+			if !bytes.Equal(b, before) {
+				t.Fatalf("%v, but %x became %x", err, before, b)
+			}
+			return
+		}
+		if r, err := ParseProbe(b); err != nil || r.Kind != ProbeReply || r.Token != p.Token {
+			t.Fatalf("reply %x: %+v, %v", b, r, err)
+		}
+	})
+}
+
+func BenchmarkIsProbe(b *testing.B) {
+	other := unhex(goldenInner + "00000000000000000000000000000000000000000000000000")
+	n := 0
+	for range b.N {
+		if IsProbe(other) {
+			n++
+		}
+	}
+	if n > 0 {
+		b.Fatal("a probe?")
+	}
+}
+
+func BenchmarkReplyProbe(b *testing.B) {
+	packet := probe(b, request())
+	buf := bytes.Clone(packet)
+	for range b.N {
+		copy(buf, packet)
+		if _, err := ReplyProbe(buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

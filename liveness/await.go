@@ -1,0 +1,84 @@
+package liveness
+
+import (
+	"math/bits"
+	"time"
+)
+
+// awaited is the probes that are on their way: a ring, so that the number of
+// each, in its token, finds it. An answer after its time is still good for
+// telling that it was not lost, until the ring has come round.
+type awaited struct {
+	ring   []await
+	mask   uint64
+	number uint64
+	late   timers[int32]
+}
+
+type await struct {
+	token   uint64 // 0: nothing is awaited
+	path    *path
+	sent    time.Duration
+	place   int32 // in awaited.late
+	missed  bool  // its time has passed
+	sample  bool  // it counts in the path's history
+	control int32 // the probe sent beside it, in the ring; nowhere: none
+	paired  uint64
+}
+
+// init sizes the ring for all probes that can be waited for at once.
+func (a *awaited) init(c *Config) {
+	n := uint64(max(c.Budget, 0)*2*maxTimeout.Seconds()) + 64
+	a.ring = make([]await, 1<<bits.Len64(n))
+	a.mask = uint64(len(a.ring) - 1)
+	a.late.move = func(i, place int32) { a.ring[i].place = place }
+	a.forget()
+}
+
+func (a *awaited) forget() {
+	a.late.heap = a.late.heap[:0]
+	for i := range a.ring {
+		a.ring[i] = await{place: nowhere, control: nowhere}
+	}
+}
+
+// add awaits the answer to a probe until due. It returns the probe's token: the
+// low bits are its place in the ring, the others random. It is false if the ring
+// has come round to a probe that may still be answered in time.
+func (a *awaited) add(p *path, random uint64, now, due time.Duration) (i int32, ok bool) {
+	i = int32(a.number & a.mask)
+	e := &a.ring[i]
+	if e.place != nowhere {
+		return 0, false
+	}
+	a.number++
+	*e = await{token: random&^a.mask | uint64(i), path: p, sent: now, place: nowhere, control: nowhere}
+	if e.token == 0 {
+		return 0, false // one in 2^64
+	}
+	a.late.set(i, nowhere, due)
+	return i, true
+}
+
+// take returns what a token was sent with, and forgets it; false if nothing
+// with this token is awaited.
+func (a *awaited) take(token uint64) (await, bool) {
+	e := &a.ring[token&a.mask]
+	if token == 0 || e.token != token {
+		return await{}, false
+	}
+	was := *e
+	a.late.remove(e.place)
+	*e = await{place: nowhere, control: nowhere}
+	return was, true
+}
+
+// pair notes that two probes were sent beside each other.
+func (a *awaited) pair(i, control int32) {
+	a.ring[i].control, a.ring[i].paired = control, a.ring[control].token
+}
+
+// beside reports whether the probe that was sent beside one came home.
+func (a *awaited) beside(e *await) bool {
+	return e.control != nowhere && a.ring[e.control].token != e.paired
+}

@@ -1,0 +1,168 @@
+package liveness
+
+import (
+	"flag"
+	"slices"
+	"testing"
+	"time"
+
+	"weft/topology"
+)
+
+var rounds = flag.Int("rounds", 40, "rounds of random failures per fabric and seed")
+
+// truth returns which paths of a pair work in both directions.
+func (s *world) truth(src, dst topology.NodeID) (works []bool) {
+	set := s.topo.Whole().Paths(src, dst)
+	for n := range count(set) {
+		p := set.Path(n)
+		ok := true
+		for _, l := range p.Links {
+			ok = ok && s.faults[side{l, true}].loss < 1 && s.faults[side{l, false}].loss < 1
+		}
+		works = append(works, ok)
+	}
+	return works
+}
+
+// verify compares what a host avoids with the truth: the dead paths, all of them
+// but for those that the floor of some destination needs, and none if all are
+// dead.
+func (s *world) verify(t *testing.T, h *simHost, dst topology.NodeID, active []topology.NodeID) bool {
+	works := s.truth(h.id, dst)
+	if !slices.Contains(works, true) {
+		return true // the floor is checked elsewhere
+	}
+	live := h.topo.Paths(h.id, dst).Live
+	for n, ok := range works {
+		used := slices.Contains(live, n)
+		if ok && !used || !ok && used && !s.held(h, dst, n, active) {
+			return false
+		}
+	}
+	return true
+}
+
+// held reports whether a link of a path is suspected, but in use because
+// otherwise too few paths would be left to an active destination.
+func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.NodeID) bool {
+	path := s.topo.Whole().Paths(h.id, dst).Path(n)
+	for _, c := range h.w.Suspects() {
+		if !c.Held || !slices.Contains(path.Links, c.Link) {
+			continue
+		}
+		without := h.topo.Without(c.Link)
+		for _, a := range active {
+			if 2*len(without.Paths(h.id, a).Live) < len(h.w.base.Paths(h.id, a).Live) {
+				return true
+			}
+		}
+		s.t.Errorf("seed %d, at %v: %s is held for nobody's sake", s.seed, s.now, s.topo.LinkName(c.Link))
+	}
+	return false
+}
+
+// checkFloor fails if less than half of the paths to an active destination that
+// the baseline has live is left.
+func (s *world) checkFloor(t *testing.T, h *simHost, active []topology.NodeID) {
+	for _, dst := range active {
+		base := len(h.w.base.Paths(h.id, dst).Live)
+		if left := len(h.topo.Paths(h.id, dst).Live); 2*left < base {
+			t.Fatalf("seed %d, at %v: %d of %d paths left to %s: %+v", s.seed, s.now, left, base, s.topo.Node(dst).Name, h.w.Suspects())
+		}
+	}
+}
+
+// Random links die, one way or both, and are mended. Some time after, each host
+// avoids exactly what is dead; the floor holds always.
+func TestWatcher_avoidsWhatIsDead(t *testing.T) {
+	for _, spec := range []string{"fat-tree:k=4", "fat-tree:k=6", "leaf-spine:leaves=4,spines=4,hosts=2", "vl2:d0=2,d1=4,d2=4"} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(2) {
+				s := newWorld(t, spec, seed)
+				self := topology.NodeID(0)
+				var active []topology.NodeID
+				for len(active) < 3 {
+					dst := topology.NodeID(s.rng.IntN(s.topo.NumHosts()))
+					if !s.topo.Paths(self, dst).Direct() && !slices.Contains(active, dst) {
+						active = append(active, dst)
+					}
+				}
+				s.check = func(h *simHost, _ *topology.Topology) { s.checkFloor(t, h, active) }
+				h := s.watch(self, Config{MaxHold: time.Second})
+				for _, dst := range active {
+					s.keepActive(h, dst)
+				}
+				s.run(time.Second)
+				for round := range *rounds {
+					chaosRound(t, s, h, active, round)
+				}
+			}
+		})
+	}
+}
+
+func chaosRound(t *testing.T, s *world, h *simHost, active []topology.NodeID, round int) {
+	relevant := relevantLinks(s, h.id, active)
+	for range 1 + s.rng.IntN(3) {
+		l := relevant[s.rng.IntN(len(relevant))]
+		switch s.rng.IntN(3) {
+		case 0:
+			s.faults[side{l, true}] = fault{loss: 1}
+		case 1:
+			s.faults[side{l, false}] = fault{loss: 1}
+		default:
+			s.both(l, fault{loss: 1})
+		}
+		s.run(s.now + time.Duration(s.rng.IntN(300))*time.Millisecond)
+	}
+	wait := func(what string) {
+		for end := s.now + 8*time.Second; ; s.run(s.now + 50*time.Millisecond) {
+			all := true
+			for _, dst := range active {
+				all = all && s.verify(t, h, dst, active)
+			}
+			if all {
+				return
+			}
+			if s.now > end {
+				for _, dst := range active {
+					t.Logf("%s: works %v, uses %v", s.topo.Node(dst).Name, s.truth(h.id, dst), h.topo.Paths(h.id, dst).Live)
+				}
+				w := h.w
+				t.Logf("now %v wnow %v heap %d late %d next %v free %v stats %+v nearmute %v nearN %d farN %d number %d", s.now, w.now, len(w.schedule.heap), len(w.awaited.late.heap), w.Next(), w.budget.free, w.stats, w.near.mute, w.nearN, w.farN, w.awaited.number)
+				for _, g := range append([]*group{&w.near}, w.order...) {
+					for i := range g.paths {
+						p := &g.paths[i]
+						t.Logf("%d/%d c=%v mis=%d con=%d acc=%v convd=%v sil=%v ans=%v hist=%x rec %d place %d need %d peak %v mute %v", g.dst, i, p.cause, p.misses, p.convicts, p.accused, p.convicted, p.silentAt, p.answered, p.history, p.recorded, p.place, w.needed(p), g.peak, g.mute)
+					}
+				}
+				var broken []string
+				for k, f := range s.faults {
+					if f.loss == 1 {
+						broken = append(broken, s.topo.LinkName(k.link))
+					}
+				}
+				t.Fatalf("seed %d, round %d, %v: broken are %v, suspected %+v", s.seed, round, what, broken, h.w.Suspects())
+			}
+		}
+	}
+	wait("after failures")
+	s.run(s.now + time.Duration(s.rng.IntN(1000))*time.Millisecond)
+	clear(s.faults)
+	wait("after the heal")
+}
+
+// relevantLinks are those of any path of the host's.
+func relevantLinks(s *world, self topology.NodeID, active []topology.NodeID) (links []topology.LinkID) {
+	for l := range topology.LinkID(s.topo.NumLinks()) {
+		for _, dst := range active {
+			if s.topo.OnPaths(l, self, dst) {
+				links = append(links, l)
+				break
+			}
+		}
+	}
+	return links
+}

@@ -1,0 +1,106 @@
+package liveness
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"weft/topology"
+)
+
+// Config says whom a Watcher watches for and how eagerly. Zero values mean the
+// documented defaults.
+type Config struct {
+	// Topology is the baseline; SetTopology replaces it.
+	Topology *topology.Topology
+	// Self is the host.
+	Self topology.NodeID
+	// Address is the IPv4 address from which it probes, one of Self's. Default:
+	// its kernel's, Topology.Node(Self).Addr.
+	Address netip.Addr
+	// Interval is the time between two probes of one path, unless Budget allows
+	// only a longer one. The other times derive from it: a suspicious path is
+	// probed every sixth of it, and is dead after no less than two of silence.
+	// Default: 20 ms. At least 1 ms, at most 10 s.
+	Interval time.Duration
+	// Multiplier is the least number of probes missed in a row that convict a
+	// path. Where probes get lost elsewhere, too, more are needed. Default: 3, at
+	// most 16.
+	Multiplier int
+	// Budget is the most probes per second, over all paths. Default: 2,000, at
+	// most 100,000; negative: none, so that losses are the only evidence.
+	Budget float64
+	// MaxDestinations bounds the destinations watched at a time. Default: 256, at
+	// most 65,536.
+	MaxDestinations int
+	// Floor is the part of a destination's live paths that own evidence leaves in
+	// use, whatever it says; rounded up to whole paths. Default: 0.5; in (0, 1].
+	Floor float64
+	// MinHold is how long a path is out of use at least, the first time; each
+	// offence doubles it up to MaxHold. Both are jittered by a quarter. Defaults:
+	// 5 Intervals, 10 s.
+	MinHold, MaxHold time.Duration
+	// Seed of tokens and jitter: secret and random, or answers can be forged. The
+	// same seed and calls give the same probes.
+	Seed uint64
+}
+
+// limits of what probes that nobody answers may cost.
+const (
+	maxTimeout = 500 * time.Millisecond // for an answer
+	retryMute  = time.Second            // between probes of who does not answer
+	activeFor  = time.Second            // how long a destination counts as active
+	forgetIdle = time.Minute            // when an idle destination is forgotten
+)
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Topology == nil {
+		return c, errors.New("liveness: Topology is missing: give the fabric's baseline")
+	}
+	if c.Self < 0 || int(c.Self) >= c.Topology.NumHosts() {
+		return c, fmt.Errorf("liveness: Self is %d: give a host of %s, 0 to %d", c.Self, c.Topology, c.Topology.NumHosts()-1)
+	}
+	if !c.Address.IsValid() {
+		c.Address = c.Topology.Node(c.Self).Addr
+	}
+	if id, ok := c.Topology.ByAddr(c.Address); !ok || id != c.Self {
+		return c, fmt.Errorf("liveness: Address is %v: give one of %s's", c.Address, c.Topology.Node(c.Self).Name)
+	}
+	def(&c.Interval, 20*time.Millisecond)
+	def(&c.Multiplier, 3)
+	def(&c.Budget, 2000)
+	def(&c.MaxDestinations, 256)
+	def(&c.Floor, 0.5)
+	def(&c.MinHold, 5*c.Interval)
+	def(&c.MaxHold, max(10*time.Second, c.MinHold))
+	switch {
+	case c.Interval < time.Millisecond || c.Interval > 10*time.Second:
+		return c, fmt.Errorf("liveness: Interval is %v: give 1ms to 10s", c.Interval)
+	case c.Multiplier < 1 || c.Multiplier > 16:
+		return c, fmt.Errorf("liveness: Multiplier is %d: give 1 to 16", c.Multiplier)
+	case !(c.Budget <= 100_000): // NaN, too
+		return c, fmt.Errorf("liveness: Budget is %v probes/s: give at most 100000", c.Budget)
+	case c.MaxDestinations < 1 || c.MaxDestinations > 1<<16:
+		return c, fmt.Errorf("liveness: MaxDestinations is %d: give 1 to 65536", c.MaxDestinations)
+	case !(c.Floor > 0 && c.Floor <= 1):
+		return c, fmt.Errorf("liveness: Floor is %v: give a part above 0, up to 1", c.Floor)
+	case c.MinHold < 0 || c.MaxHold < c.MinHold:
+		return c, fmt.Errorf("liveness: MinHold is %v and MaxHold %v: give 0 < MinHold <= MaxHold", c.MinHold, c.MaxHold)
+	}
+	return c, nil
+}
+
+func def[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// The times that derive from the interval.
+func (c *Config) urgent() time.Duration     { return c.Interval / 6 }                       // between probes of a suspicious path
+func (c *Config) minTimeout() time.Duration { return c.Interval / 4 }                       // for an answer
+func (c *Config) silence() time.Duration    { return 2 * c.Interval }                       // before a path is dead
+func (c *Config) piece() time.Duration      { return max(c.Interval, 20*time.Millisecond) } // of the windows of losses
+func (c *Config) longest() time.Duration    { return 10 * c.Interval }                      // between probes of a path long dead

@@ -1,0 +1,49 @@
+// Package liveness is what a host finds out alone about dead and lossy paths,
+// with no help from switches but their forwarding.
+//
+// A Watcher has three sources:
+//
+//   - Boomerangs, encapsulated packets to each bouncing switch whose inner
+//     destination is the host itself: they tell of the host's own side of the
+//     paths.
+//   - Requests through each path to destinations with traffic, which a peer that
+//     runs weft echoes through the same path: they tell of the other side.
+//   - Retransmissions, by the path that carried the lost packet: they tell that a
+//     path is worth a probe at once and, where they leave no doubt, that it is
+//     bad.
+//
+// What they say of paths is expressed as suspected links: Topology is the
+// baseline, which link-state updates may change, without them.
+//
+// # Congestion is not death
+//
+// A path that misses one probe is probed every few milliseconds, each time
+// together with another path to the same place. Only a miss beside which the
+// other probe came home counts. So what all paths suffer from, be it
+// congestion of the host's own link, a peer that has died or a process that was
+// not scheduled, convicts nobody. A path is dead after so many of these in a row
+// as would happen once in 10^9 tries at the loss that the other paths have, and
+// not before its silence is longer than a queue takes to drain. A path is lossy if
+// its share of losses stands out against the median of the others by a Chernoff
+// bound of 10^-9.
+//
+// What is taken away returns after a row of good probes and no sooner than its
+// hold-down has passed, which doubles for those that offend again. Where nobody
+// answers probes, it returns on trial. Never is more than a part of the paths to
+// a destination with traffic taken away (Config.Floor). All times are jittered,
+// lest hosts move in step.
+//
+// # Bounds
+//
+// Probes are bounded by Config.Budget, answers awaited by a ring that the budget
+// sizes, destinations by Config.MaxDestinations (about 200 bytes per path of
+// each). What is beyond them is counted in Stats.
+//
+// The package is pure: it takes the time as an argument and owns no goroutine,
+// timer, socket or lock. Times are since an arbitrary start, and never go back.
+// A Watcher is not safe for concurrent use.
+//
+// Sources: the idea of boomerangs, and the host's own view, DRB §4.2 and §4.3;
+// detection by misses of an interval, BFD (RFC 5880 §6.8.4); losses as path
+// failure, MRC.
+package liveness

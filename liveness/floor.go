@@ -1,0 +1,62 @@
+package liveness
+
+// keepFloor holds back suspects, the weakest evidence first, so that enough
+// paths remain to every destination with traffic and for every kind of pair.
+// What it marks is what is not held.
+func (w *Watcher) keepFloor() {
+	for _, s := range w.suspects {
+		w.marks.set(s.Link)
+	}
+	tight := w.belowFloor()
+	if len(tight) == 0 {
+		return
+	}
+	for _, s := range w.suspects {
+		w.marks.clear(s.Link)
+	}
+	// Those that have enough left without any suspect have it without some.
+	for i := range w.suspects {
+		s := &w.suspects[i]
+		w.marks.set(s.Link)
+		for _, paths := range tight {
+			if w.short(paths) {
+				s.Held = true
+				w.marks.clear(s.Link)
+				break
+			}
+		}
+	}
+}
+
+// belowFloor returns the sets of paths of which the marks take too many.
+func (w *Watcher) belowFloor() (tight [][]path) {
+	for _, k := range w.kinds {
+		if paths := w.near.paths[k.up:][:k.paths]; w.short(paths) {
+			tight = append(tight, paths)
+		}
+	}
+	for _, g := range w.order {
+		if w.short(g.paths) {
+			tight = append(tight, g.paths)
+		}
+	}
+	return tight
+}
+
+// short reports whether the marks take more of a set of paths than the floor
+// allows.
+func (w *Watcher) short(paths []path) bool {
+	live, taken := 0, 0
+	for i := range paths {
+		p := &paths[i]
+		if p.down {
+			continue
+		}
+		live++
+		n := &w.near.paths[p.up]
+		if w.marks.has(p.high) || w.marks.has(p.low) || w.marks.has(n.high) || w.marks.has(n.low) {
+			taken++
+		}
+	}
+	return float64(live-taken) < w.config.Floor*float64(live)
+}

@@ -1,0 +1,109 @@
+package liveness
+
+import (
+	"net/netip"
+	"time"
+
+	"weft/topology"
+)
+
+// Stats counts since New.
+type Stats struct {
+	Sent     uint64 // probes
+	Answered uint64 // of these, in time
+	Missed   uint64 // not answered in time
+	Late     uint64 // of the missed, those that were answered after all
+	Skipped  uint64 // not sent for want of budget
+	Unknown  uint64 // answers to nothing that was sent, or no answers at all
+
+	Quarantined uint64 // paths taken out of use
+	Readmitted  uint64 // paths let back
+	Muted       uint64 // destinations that stopped answering, or never did
+	Evicted     uint64 // destinations forgotten for want of room
+	Refused     uint64 // calls of Active that found no room
+
+	Destinations int // watched now
+}
+
+// Stats returns the counters.
+func (w *Watcher) Stats() Stats {
+	s := w.stats
+	s.Destinations = len(w.order)
+	return s
+}
+
+// Health is the state of a path.
+type Health string
+
+// The states.
+const (
+	Up          Health = "up"
+	Suspicious  Health = "suspicious"  // in use, and probed often
+	Quarantined Health = "quarantined" // out of use, but for the floor
+	Down        Health = "down"        // link-state updates say so
+	Mute        Health = "mute"        // nothing is known: nobody answers
+)
+
+// PathHealth is what is known of one path.
+type PathHealth struct {
+	Dst   topology.NodeID // Self for a boomerang
+	Path  int             // its number for the pair
+	Via   netip.Addr      // bouncing address
+	State Health
+	Why   string        // for Quarantined: what convicted it
+	Since time.Duration // when it was quarantined, or let back
+	RTT   time.Duration // smoothed; 0: unknown
+	Loss  float64       // part of its latest probes, 64 at most, that was missed
+}
+
+func (c cause) String() string {
+	return [...]string{"fine", "probes not answered", "many probes not answered", "many packets sent again"}[c]
+}
+
+// Paths returns the state of the boomerangs and of the paths to all
+// destinations watched. It is for status, not for the hot path: a large fabric
+// has hundreds of paths per destination.
+func (w *Watcher) Paths() []PathHealth {
+	n := len(w.near.paths)
+	for _, g := range w.order {
+		n += len(g.paths)
+	}
+	list := make([]PathHealth, 0, n)
+	for i := range w.near.paths {
+		list = append(list, w.health(&w.near.paths[i]))
+	}
+	for _, g := range w.order {
+		for i := range g.paths {
+			list = append(list, w.health(&g.paths[i]))
+		}
+	}
+	return list
+}
+
+func (w *Watcher) health(p *path) PathHealth {
+	h := PathHealth{
+		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via,
+		State: Up, Since: p.since, RTT: p.srtt,
+	}
+	if p.recorded > 0 {
+		h.Loss = float64(p.missed()) / float64(p.recorded)
+	}
+	switch {
+	case p.down:
+		h.State = Down
+	case p.cause != fine:
+		h.State, h.Why = Quarantined, p.cause.String()
+	case p.group.mute:
+		h.State = Mute
+	case p.suspicious(w.now):
+		h.State = Suspicious
+	}
+	return h
+}
+
+// Suspects returns the links that the host's own evidence speaks against, the
+// best evidence first.
+func (w *Watcher) Suspects() []Suspect {
+	w.Topology()
+	return append([]Suspect(nil), w.suspects...)
+}

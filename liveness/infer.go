@@ -1,0 +1,157 @@
+package liveness
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"weft/topology"
+)
+
+// Suspect is a link that the host's own evidence speaks against.
+type Suspect struct {
+	Link  topology.LinkID
+	Since time.Duration
+	Why   string // what convicted the first path
+	Held  bool   // in use all the same: Config.Floor
+	rank  int    // the better the evidence, the lower
+}
+
+// marks is a set of links.
+type marks []uint64
+
+func (m marks) set(l topology.LinkID)   { m[l/64] |= 1 << (l % 64) }
+func (m marks) clear(l topology.LinkID) { m[l/64] &^= 1 << (l % 64) }
+func (m marks) has(l topology.LinkID) bool {
+	return l != none && m[l/64]&(1<<(l%64)) != 0
+}
+
+// infer makes links of the verdicts on paths, and a Topology of the links.
+func (w *Watcher) infer() {
+	w.suspects = w.suspects[:0]
+	w.accuseNear()
+	for _, s := range w.suspects {
+		w.marks.set(s.Link)
+	}
+	for _, g := range w.order {
+		w.accuseFar(g)
+	}
+	w.sortSuspects()
+	for _, s := range w.suspects {
+		w.marks.clear(s.Link)
+	}
+	w.keepFloor()
+
+	var down []topology.LinkID
+	for _, s := range w.suspects {
+		w.marks.clear(s.Link)
+		if !s.Held {
+			down = append(down, s.Link)
+		}
+	}
+	next := w.base.Without(down...)
+	if changed, same := w.current.Diff(next); !same || len(changed) > 0 {
+		w.current = next
+	}
+}
+
+// accuseNear suspects the own side's links: the lower one of a path if the
+// boomerang to the switch above it is bad, which explains all paths over it;
+// else the one to the bouncing switch itself.
+func (w *Watcher) accuseNear() {
+	paths := w.near.paths
+	for i := range paths {
+		if p := &paths[i]; p.cause != fine && !p.down && p.low == none && !w.aliveAbove(p) {
+			w.accuse(p, p.high, 0)
+		}
+	}
+	n := len(w.suspects)
+	for i := range paths {
+		p := &paths[i]
+		if p.cause != fine && !p.down && p.low != none &&
+			!slices.ContainsFunc(w.suspects[:n], func(s Suspect) bool { return s.Link == p.low }) {
+			w.accuse(p, p.high, 0)
+		}
+	}
+}
+
+// aliveAbove reports whether boomerangs came home over a link since the one that
+// turns at its upper end is dead: that switch does not bounce, but the link is
+// alive.
+func (w *Watcher) aliveAbove(p *path) bool {
+	for i := range w.near.paths {
+		q := &w.near.paths[i]
+		if p.cause == dead && q.low == p.high && q.cause == fine && q.misses == 0 && q.answered >= p.since {
+			return true
+		}
+	}
+	return false
+}
+
+// accuseFar suspects links of the destination's side. Paths that the own side's
+// suspects explain say nothing. If all others over the link to the destination's
+// rack are bad, it is that link; else the one to the bouncing switch. If none is
+// good, the destination is dead.
+func (w *Watcher) accuseFar(g *group) {
+	bad, good := 0, 0
+	for i := range g.paths {
+		if p := &g.paths[i]; w.tells(p) {
+			if p.cause == fine {
+				good++
+			} else {
+				bad++
+			}
+		}
+	}
+	if bad == 0 || good == 0 {
+		return
+	}
+	for i := range g.paths {
+		p := &g.paths[i]
+		if p.cause == fine || !w.tells(p) {
+			continue
+		}
+		if p.low != none && w.allBad(g, p.low) {
+			w.accuse(p, p.low, 2)
+		} else {
+			w.accuse(p, p.high, 2)
+		}
+	}
+}
+
+// tells reports whether a path's state is its far half's.
+func (w *Watcher) tells(p *path) bool {
+	n := &w.near.paths[p.up]
+	return !p.down && !w.marks.has(n.high) && !w.marks.has(n.low)
+}
+
+func (w *Watcher) allBad(g *group, low topology.LinkID) bool {
+	for i := range g.paths {
+		if p := &g.paths[i]; p.low == low && p.cause == fine && w.tells(p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *Watcher) accuse(p *path, l topology.LinkID, rank int) {
+	if p.cause != dead {
+		rank++
+	}
+	if p.cause == losses {
+		rank++
+	}
+	w.suspects = append(w.suspects, Suspect{Link: l, Since: p.since, Why: p.cause.String(), rank: rank})
+}
+
+// sortSuspects puts the best evidence first, older before newer, and leaves one
+// of each link.
+func (w *Watcher) sortSuspects() {
+	slices.SortFunc(w.suspects, func(a, b Suspect) int {
+		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since))
+	})
+	w.suspects = slices.CompactFunc(w.suspects, func(a, b Suspect) bool { return a.Link == b.Link })
+	slices.SortFunc(w.suspects, func(a, b Suspect) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Link, b.Link))
+	})
+}

@@ -1,0 +1,203 @@
+package liveness
+
+import (
+	"net/netip"
+	"time"
+
+	"weft/topology"
+)
+
+// Active says that there is traffic to a destination, at one of its addresses:
+// its paths are probed for the next second. A destination in the same rack, or
+// in no rack, has none. Beyond MaxDestinations the one that has been idle
+// longest is forgotten, or the new one is not watched if none is idle; both are
+// counted. It allocates only for a destination that is new.
+func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Duration) {
+	w.at(now)
+	g := w.groups[dst]
+	if g == nil {
+		if g = w.watch(dst); g == nil {
+			return
+		}
+	}
+	g.active, g.address = w.now, address
+	if g.parked {
+		g.parked = false
+		w.scheduleGroup(g)
+	}
+}
+
+// watch makes the group of a destination; nil if there is no room, or nothing to
+// watch.
+func (w *Watcher) watch(dst topology.NodeID) *group {
+	if dst < 0 || int(dst) >= w.base.NumHosts() {
+		return nil
+	}
+	set := w.base.Paths(w.config.Self, dst)
+	k, ok := w.kindOf(set)
+	if !ok || !w.makeRoom() {
+		return nil
+	}
+	g := &group{dst: dst, paths: make([]path, k.paths)}
+	for i := range g.paths {
+		p := &g.paths[i]
+		links := set.Path(i).Links
+		far := links[len(links)/2 : len(links)-1]
+		p.index, p.up = int32(i), k.up+int32(i)
+		p.high, p.low = far[0], none
+		if len(far) > 1 {
+			p.low = far[1]
+		}
+		p.down = w.downHere(p) || w.near.paths[p.up].down
+	}
+	g.init(w.now)
+	w.groups[dst] = g
+	w.order = append(w.order, g)
+	w.scheduleGroup(g)
+	w.dirty = true // the floor is this destination's as well
+	return g
+}
+
+// makeRoom sees to it that another destination may be watched.
+func (w *Watcher) makeRoom() bool {
+	if len(w.order) < w.config.MaxDestinations {
+		return true
+	}
+	if w.now >= w.room {
+		idlest := w.order[0]
+		for _, g := range w.order {
+			if g.active < idlest.active {
+				idlest = g
+			}
+		}
+		if w.now-idlest.active > activeFor {
+			w.forget(idlest)
+			w.stats.Evicted++
+			return true
+		}
+		w.room = idlest.active + activeFor // nobody is idle before
+	}
+	w.stats.Refused++
+	return false
+}
+
+// forget takes a destination out, with what was held against its paths.
+func (w *Watcher) forget(g *group) {
+	for i := range g.paths {
+		w.unschedule(&g.paths[i])
+	}
+	g.gone = true
+	delete(w.groups, g.dst)
+	for i, o := range w.order {
+		if o == g {
+			w.order = append(w.order[:i], w.order[i+1:]...)
+			break
+		}
+	}
+	w.dirty = true
+}
+
+// Sent says that packets to a destination went by one of its paths; as of the
+// latest time that the Watcher was told. It allocates nothing; so does Lost.
+// Both ignore destinations and paths that are not watched.
+func (w *Watcher) Sent(dst topology.NodeID, path, packets int) {
+	if p := w.pathOf(dst, path); p != nil {
+		piece := w.piece()
+		p.lost.addSent(piece, packets)
+		p.group.packet.addSent(piece, packets)
+	}
+}
+
+// Lost says that packets which went by a path had to be sent again. Sent was
+// told of them when they went.
+func (w *Watcher) Lost(dst topology.NodeID, path, packets int, now time.Duration) {
+	w.at(now)
+	p := w.pathOf(dst, path)
+	if p == nil {
+		return
+	}
+	piece := w.piece()
+	p.lost.addLost(piece, packets)
+	p.group.packet.addLost(piece, packets)
+	if p.cause == fine && !p.down {
+		w.weigh(p)
+	}
+}
+
+func (w *Watcher) pathOf(dst topology.NodeID, i int) *path {
+	g := w.groups[dst]
+	if g == nil || uint(i) >= uint(len(g.paths)) {
+		return nil
+	}
+	return &g.paths[i]
+}
+
+func (w *Watcher) piece() int32 { return int32(w.now / w.config.piece()) }
+
+// weigh looks at a path's losses: those that stand out a little are worth
+// probes at once, those that stand out beyond doubt, and for some time, convict.
+func (w *Watcher) weigh(p *path) {
+	if w.now-p.judged < w.config.urgent() && p.judged > 0 {
+		return
+	}
+	g := p.group
+	piece := w.piece()
+	p.lost.roll(piece)
+	g.packet.roll(piece)
+	sent, lost := p.lost.sums()
+	allSent, allLost := g.packet.sums()
+	others := 0.0
+	if n := allSent - sent; n > 0 {
+		others = min(max(float64(allLost-lost)/float64(n), 0), 1)
+	}
+	if standsOut(lost, sent, blameless(others)) < hint {
+		return
+	}
+	p.judged = w.now
+	p.alert = w.now + 5*w.config.Interval
+	w.near.paths[p.up].alert = p.alert
+	if !w.unprobed(g) {
+		w.hurry(p)
+	}
+	if !w.isLosing(p) {
+		return
+	}
+	if w.blamesFar(p, 0) {
+		w.convict(p, losses)
+	} else if n := &w.near.paths[p.up]; n.cause == fine && int(n.convicts) >= w.config.Multiplier {
+		w.convict(n, dead) // only which half it is was in doubt
+	}
+}
+
+// isLosing reports whether most other paths are demonstrably fine, and a path's
+// losses stand out against theirs beyond doubt: most of its packets in three
+// pieces of the window or more, or a good part in most pieces. A burst ends before.
+func (w *Watcher) isLosing(p *path) bool {
+	sent, lost, pieces := p.lost.since()
+	all, good, goodSent, goodLost := 0, 0, 0, 0
+	for i := range p.group.paths {
+		q := &p.group.paths[i]
+		if q == p || q.cause != fine || q.down {
+			continue
+		}
+		q.lost.roll(p.lost.piece)
+		s, l := q.lost.sums()
+		if s == 0 {
+			continue
+		}
+		all++
+		if l*sent*4 <= lost*s { // a quarter of the rate, at most
+			good++
+			goodSent += s
+			goodLost += l
+		}
+	}
+	if all == 0 || 2*good < all || goodSent < 16 {
+		return false
+	}
+	rate := float64(goodLost) / float64(goodSent)
+	if standsOut(lost, sent, blameless(rate)) < doubt || differs(lost, sent, goodLost, goodSent) < doubt {
+		return false
+	}
+	return pieces >= 3 && standsOut(lost, sent, 0.5) > likely || pieces >= 12 && 100*lost >= 15*sent
+}

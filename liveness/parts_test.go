@@ -1,0 +1,136 @@
+package liveness
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// The heap against a sorted list.
+func TestTimers_likeASortedList(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	places := make([]int32, 100)
+	for i := range places {
+		places[i] = nowhere
+	}
+	h := timers[int32]{move: func(i, place int32) { places[i] = place }}
+	due := map[int32]time.Duration{}
+	for range 20_000 {
+		i := int32(rng.IntN(len(places)))
+		if rng.IntN(3) == 0 {
+			h.remove(places[i])
+			delete(due, i)
+		} else {
+			due[i] = time.Duration(rng.IntN(1000))
+			h.set(i, places[i], due[i])
+		}
+		want := never
+		for _, d := range due {
+			want = min(want, d)
+		}
+		if h.next() != want || len(h.heap) != len(due) {
+			t.Fatalf("next %v of %d, want %v of %d", h.next(), len(h.heap), want, len(due))
+		}
+		for i, place := range places {
+			d, in := due[int32(i)]
+			if in != (place != nowhere) || in && h.heap[place] != (timer[int32]{d, int32(i)}) {
+				t.Fatalf("%d is not at %d", i, place)
+			}
+		}
+	}
+}
+
+// The window against a list of all that happened.
+func TestWindow_likeAList(t *testing.T) {
+	type one struct {
+		piece int32
+		n     int
+		lost  bool
+	}
+	rng := rand.New(rand.NewPCG(1, 3))
+	for range 200 {
+		var w window
+		var all []one
+		piece := int32(0)
+		for range 100 {
+			if rng.IntN(3) == 0 {
+				piece += int32(rng.IntN(windows + windows/2))
+			}
+			e := one{piece, rng.IntN(5), rng.IntN(3) == 0}
+			all = append(all, e)
+			if e.lost {
+				w.addLost(piece, e.n)
+			} else {
+				w.addSent(piece, e.n)
+			}
+			sent, lost := 0, 0
+			for _, e := range all {
+				switch {
+				case e.piece <= piece-windows:
+				case e.lost:
+					lost += e.n
+				default:
+					sent += e.n
+				}
+			}
+			if s, l := w.sums(); s != max(sent, lost) || l != lost {
+				t.Fatalf("%d of %d, want %d of %d", l, s, lost, sent)
+			}
+		}
+	}
+	var w window
+	for i, c := range []struct{ sent, lost int }{{10, 0}, {11, 0}, {12, 5}, {13, 0}, {14, 6}, {15, 1}} {
+		w.addSent(int32(i), c.sent)
+		w.addLost(int32(i), c.lost)
+	}
+	if s, l, n := w.since(); s != 11+12+13+14 || l != 12 || n != 3 {
+		t.Errorf("%d lost of %d in %d pieces", l, s, n)
+	}
+	w.addSent(5, math.MaxInt)
+	if s, _ := w.sums(); s < math.MaxUint16 {
+		t.Errorf("counter went round: %d", s)
+	}
+}
+
+// Chernoff's bound is a bound: of the binomial tail.
+func TestStandsOut_boundsTheTail(t *testing.T) {
+	for _, n := range []int{1, 5, 20, 64} {
+		for _, q := range []float64{0.02, 0.1, 0.5} {
+			tail := 0.0
+			for k := n; k >= 0; k-- {
+				c, _ := math.Lgamma(float64(n + 1))
+				a, _ := math.Lgamma(float64(k + 1))
+				b, _ := math.Lgamma(float64(n - k + 1))
+				tail += math.Exp(c - a - b + float64(k)*math.Log(q) + float64(n-k)*math.Log(1-q))
+				if bound := math.Exp(-standsOut(k, n, q)); bound < tail-1e-9 {
+					t.Errorf("%d of %d at %v: bound %v below %v", k, n, q, bound, tail)
+				}
+			}
+		}
+	}
+	if d := differs(10, 10, 0, 30); d < doubt {
+		t.Errorf("10 of 10 against 0 of 30: %v", d)
+	}
+	if d := differs(3, 10, 9, 30); d > 1e-9 {
+		t.Errorf("3 of 10 against 9 of 30: %v", d)
+	}
+}
+
+func TestBucket_boundsRate(t *testing.T) {
+	var b bucket
+	b.init(1000)
+	n := 0
+	for now := time.Duration(0); now < 10*time.Second; now += 100 * time.Microsecond {
+		for b.take(1, true, now) {
+			n++
+		}
+	}
+	if n < 10_000 || n > 10_030 {
+		t.Errorf("%d in 10 s", n)
+	}
+	b.init(-1)
+	if b.take(1, true, time.Hour) {
+		t.Error("something of nothing")
+	}
+}

@@ -1,0 +1,168 @@
+package liveness
+
+import (
+	"net/netip"
+	"time"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+// Probe is a packet to send: Append's bytes in IP-in-IP from the host to Via.
+type Probe struct {
+	Via  netip.Addr      // the bouncing address: the outer destination
+	Path int             // number of the path for the pair; of a boomerang the one with which it shares the switch
+	Dst  topology.NodeID // Self for a boomerang
+	body encap.Probe
+}
+
+// Append appends the whole inner packet, encap.ProbeLen bytes.
+func (p *Probe) Append(b []byte) []byte {
+	// The addresses are a host's, so nothing can be wrong with them.
+	b, _ = encap.AppendProbe(b, p.body)
+	return b
+}
+
+// Kind tells boomerangs from requests.
+func (p *Probe) Kind() encap.ProbeKind { return p.body.Kind }
+
+// Probes hands over what is to be sent, right after a Tick, or round trips come
+// out too long. f must not call the Watcher, nor keep what p points to.
+func (w *Watcher) Probes(f func(p *Probe)) {
+	for i := range w.out {
+		f(&w.out[i])
+	}
+	w.out = w.out[:0]
+}
+
+// send awaits the answer to a probe and queues it.
+func (w *Watcher) send(p *path) (i int32, ok bool) {
+	i, ok = w.awaited.add(p, w.rng.Uint64(), w.now, w.now+p.timeout(&w.config))
+	if !ok {
+		w.stats.Skipped++
+		return nowhere, false
+	}
+	w.stats.Sent++
+	w.awaited.ring[i].sample = p.sample(w.now, w.config.Interval)
+	g := p.group
+	probe := Probe{Via: w.near.paths[p.up].via, Path: int(p.index), Dst: g.dst, body: encap.Probe{
+		Kind: encap.ProbeRequest, Path: uint16(p.index), Token: w.awaited.ring[i].token,
+		Origin: w.config.Address, Target: g.address,
+	}}
+	if g == &w.near {
+		probe.body.Kind = encap.Boomerang
+	}
+	w.out = append(w.out, probe)
+	return i, true
+}
+
+// Answer takes in a boomerang that came home or a peer's reply: the whole inner
+// packet, which it does not keep. Anything else, whatever the bytes, is counted
+// and ignored. It allocates nothing.
+func (w *Watcher) Answer(packet []byte, now time.Duration) {
+	w.at(now)
+	b, err := encap.ParseProbe(packet)
+	if err != nil || b.Kind == encap.ProbeRequest || b.Origin != w.config.Address {
+		w.stats.Unknown++
+		return
+	}
+	// The kind and the addresses must be those sent with the token, though who
+	// knows it has seen them.
+	e := &w.awaited.ring[b.Token&w.awaited.mask]
+	if e.token != b.Token || e.path == nil || e.path.group.gone ||
+		(b.Kind == encap.Boomerang) != (e.path.group == &w.near) {
+		w.stats.Unknown++
+		return
+	}
+	was, _ := w.awaited.take(b.Token)
+	if was.missed {
+		w.stats.Late++
+	} else {
+		w.stats.Answered++
+	}
+	w.answered(was.path, &was)
+}
+
+// answered is told of a probe that came home, in time or late.
+func (w *Watcher) answered(p *path, e *await) {
+	g := p.group
+	p.measured(max(w.now-e.sent, 1))
+	g.answered = max(g.answered, e.sent)
+	g.silent = 0
+	if g.mute {
+		w.unmute(g)
+	}
+	p.answered = max(p.answered, e.sent)
+	if e.missed {
+		// It was not lost after all, so one miss less.
+		if e.sample {
+			p.history &= p.history - 1
+		}
+		if e.sent >= p.accused {
+			p.misses, p.convicts = 0, 0
+		}
+	} else {
+		if e.sample {
+			p.record(0)
+		}
+		p.goods = min(p.goods+1, 1<<14)
+		if e.sent >= p.accused {
+			p.misses, p.convicts = 0, 0
+		}
+	}
+	if p.cause != fine {
+		w.consider(p)
+	}
+}
+
+// expired is told of a probe whose answer did not come in time.
+func (w *Watcher) expired(i int32) {
+	e := &w.awaited.ring[i]
+	e.missed = true
+	p := e.path
+	if p.group.gone || p.down {
+		return
+	}
+	g := p.group
+	w.stats.Missed++
+	if g.silent++; g.silent == 1 {
+		g.quiet = e.sent
+	}
+	w.silence(g)
+	if g != &w.near && w.near.paths[p.up].cause != fine {
+		return // it did not get as far as the path's other half
+	}
+	if e.sample {
+		p.record(1)
+	}
+	p.goods = 0
+	if p.answered > e.sent {
+		return // alive: a later one came home
+	}
+	if p.misses++; p.misses == 1 || e.sent < p.accused {
+		p.accused = e.sent
+	}
+	if p.misses == 1 || e.sent > p.silentAt {
+		p.silentAt = e.sent
+	}
+	if w.awaited.beside(e) {
+		if p.convicts++; p.convicts == 1 || e.sent < p.convicted {
+			p.convicted = e.sent
+		}
+	}
+	p.misses, p.convicts = min(p.misses, 1<<14), min(p.convicts, 1<<14)
+	if g.mute || p.cause != fine {
+		return
+	}
+	if w.judge(p); p.cause == fine && p.misses == 1 {
+		w.hurry(p)
+	}
+}
+
+// hurry has a path probed at once, and the near half of it.
+func (w *Watcher) hurry(p *path) {
+	w.wake(p, 0)
+	if n := &w.near.paths[p.up]; n != p && n.cause == fine && !n.down && !w.unprobed(&w.near) {
+		w.wake(n, 0)
+	}
+}

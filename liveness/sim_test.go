@@ -1,0 +1,282 @@
+package liveness
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+// side is one direction of a link.
+type side struct {
+	link topology.LinkID
+	up   bool
+}
+
+// fault is what a side does to packets.
+type fault struct {
+	loss  float64
+	delay time.Duration
+}
+
+// world is a fabric that loses and delays packets, and hosts on it that have
+// Watchers, in virtual time. It knows nothing of what the package under test
+// concludes, only where packets go (topology).
+type world struct {
+	t      testing.TB
+	topo   *topology.Topology
+	seed   uint64
+	rng    *rand.Rand
+	now    time.Duration
+	events events
+	faults map[side]fault
+	all    fault                                    // of every side besides
+	mute   map[topology.NodeID]bool                 // plain hosts: they answer no probes
+	hosts  map[topology.NodeID]*simHost             // those with a Watcher
+	list   []*simHost                               // in order
+	check  func(h *simHost, was *topology.Topology) // after each change of a host's Topology
+}
+
+type simHost struct {
+	id      topology.NodeID
+	w       *Watcher
+	topo    *topology.Topology // as last seen
+	changes int
+	next    *event
+}
+
+type event struct {
+	at  time.Duration
+	seq int
+	f   func()
+}
+
+type events struct {
+	list []*event
+	seq  int
+}
+
+func (e *events) Len() int { return len(e.list) }
+func (e *events) Less(i, j int) bool {
+	a, b := e.list[i], e.list[j]
+	return a.at < b.at || a.at == b.at && a.seq < b.seq
+}
+func (e *events) Swap(i, j int) { e.list[i], e.list[j] = e.list[j], e.list[i] }
+func (e *events) Push(x any)    { e.list = append(e.list, x.(*event)) }
+func (e *events) Pop() any {
+	x := e.list[len(e.list)-1]
+	e.list = e.list[:len(e.list)-1]
+	return x
+}
+
+func newWorld(t testing.TB, spec string, seed uint64) *world {
+	t.Helper()
+	topo, err := topology.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{
+		t: t, topo: topo, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)),
+		faults: make(map[side]fault), mute: make(map[topology.NodeID]bool),
+		hosts: make(map[topology.NodeID]*simHost),
+	}
+}
+
+func (s *world) at(t time.Duration, f func()) *event {
+	s.events.seq++
+	e := &event{max(t, s.now), s.events.seq, f}
+	heap.Push(&s.events, e)
+	return e
+}
+
+func (s *world) after(d time.Duration, f func()) *event { return s.at(s.now+d, f) }
+
+// run lets time pass until t.
+func (s *world) run(t time.Duration) {
+	for s.events.Len() > 0 && s.events.list[0].at <= t {
+		e := heap.Pop(&s.events).(*event)
+		s.now = e.at
+		e.f()
+	}
+	s.now = t
+}
+
+// watch puts a Watcher on a host.
+func (s *world) watch(id topology.NodeID, c Config) *simHost {
+	s.t.Helper()
+	c.Topology, c.Self = s.topo, id
+	if c.Seed == 0 {
+		c.Seed = s.rng.Uint64()
+	}
+	w, err := New(c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	h := &simHost{id: id, w: w, topo: w.Topology()}
+	s.hosts[id] = h
+	s.list = append(s.list, h)
+	s.settle(h)
+	return h
+}
+
+// settle does what a host does after it has called its Watcher.
+func (s *world) settle(h *simHost) {
+	if t := h.w.Topology(); t != h.topo {
+		was := h.topo
+		h.topo = t
+		h.changes++
+		if s.check != nil {
+			s.check(h, was)
+		}
+	}
+	if next := h.w.Next(); next != never && (h.next == nil || h.next.at > next || h.next.at < s.now) {
+		var e *event
+		e = s.at(next, func() {
+			if h.next != e {
+				return // an earlier one has taken its place
+			}
+			h.next = nil
+			h.w.Tick(s.now)
+			h.w.Probes(func(p *Probe) { s.probe(h, *p) })
+			s.settle(h)
+		})
+		h.next = e
+	}
+}
+
+// far returns a pair with the same paths as a boomerang's target.
+func (s *world) bounced(id topology.NodeID, via netip.Addr) topology.Path {
+	hosts := []topology.NodeID{0, topology.NodeID(s.topo.NumHosts() - 1)}
+	for i := range s.topo.NumHosts() {
+		hosts = append(hosts, topology.NodeID(i))
+	}
+	for _, dst := range hosts {
+		set := s.topo.Whole().Paths(id, dst)
+		if set.Direct() {
+			continue
+		}
+		for n := range count(set) {
+			if set.Addr(n) == via {
+				p := set.Path(n)
+				half := len(p.Links) / 2
+				up := topology.Path{Hops: p.Hops[: half+1 : half+1], Links: p.Links[:half:half]}
+				for i := half - 1; i >= 0; i-- {
+					up.Hops = append(up.Hops, p.Hops[i])
+					up.Links = append(up.Links, p.Links[i])
+				}
+				return up
+			}
+		}
+	}
+	s.t.Fatalf("nobody bounces %v's packets at %v", id, via)
+	return topology.Path{}
+}
+
+// probe sends what a Watcher wants sent, bytes and all.
+func (s *world) probe(h *simHost, p Probe) {
+	packet := p.Append(nil)
+	if p.Kind() == encap.Boomerang {
+		if d, ok := s.carry(s.bounced(h.id, p.Via)); ok {
+			s.after(d, func() { s.answer(h, packet) })
+		}
+		return
+	}
+	set := s.topo.Whole().Paths(h.id, p.Dst)
+	if set.Addr(p.Path) != p.Via {
+		s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, p.Dst, p.Via)
+	}
+	d, ok := s.carry(set.Path(p.Path))
+	if !ok || s.mute[p.Dst] {
+		return
+	}
+	s.after(d, func() {
+		path, err := encap.ReplyProbe(packet)
+		if err != nil || int(path) != p.Path {
+			s.t.Fatalf("request by path %d: reply by %d, %v", p.Path, path, err)
+		}
+		back := s.topo.Whole().Paths(p.Dst, h.id).Path(int(path))
+		if d, ok := s.carry(back); ok {
+			s.after(d, func() { s.answer(h, packet) })
+		}
+	})
+}
+
+func (s *world) answer(h *simHost, packet []byte) {
+	h.w.Answer(packet, s.now)
+	s.settle(h)
+}
+
+// carry sends a packet along a path.
+func (s *world) carry(p topology.Path) (time.Duration, bool) {
+	var d time.Duration
+	for i, l := range p.Links {
+		f := s.faults[side{l, s.topo.Link(l).A == p.Hops[i]}]
+		if s.rng.Float64() < f.loss || s.all.loss > 0 && s.rng.Float64() < s.all.loss {
+			return 0, false
+		}
+		d += 20*time.Microsecond + time.Duration(s.rng.IntN(10_000)) + f.delay + s.all.delay
+	}
+	return d, true
+}
+
+// talk has a host send packets to another, evenly over the paths that its
+// Topology has live, from now on. Lost ones are sent again, uncounted, after a
+// round trip or a timeout.
+func (s *world) talk(h *simHost, dst topology.NodeID, perSecond float64) {
+	gap := time.Duration(float64(time.Second) / perSecond)
+	next := 0
+	var send func()
+	send = func() {
+		s.after(gap/2+time.Duration(s.rng.Int64N(int64(gap))), send)
+		h.w.Active(dst, s.topo.Node(dst).Addr, s.now)
+		set := h.topo.Paths(h.id, dst)
+		if len(set.Live) > 0 {
+			path := set.Live[next%len(set.Live)]
+			next++
+			h.w.Sent(dst, path, 1)
+			if _, ok := s.carry(s.topo.Whole().Paths(h.id, dst).Path(path)); !ok {
+				s.after(time.Duration(1+s.rng.IntN(20))*time.Millisecond, func() {
+					h.w.Lost(dst, path, 1, s.now)
+					s.settle(h)
+				})
+			}
+		}
+		s.settle(h)
+	}
+	s.after(time.Duration(s.rng.Int64N(int64(gap))), send)
+}
+
+// keepActive has a host believe in traffic to another, of which nothing else is
+// told.
+func (s *world) keepActive(h *simHost, dst topology.NodeID) {
+	h.w.Active(dst, s.topo.Node(dst).Addr, s.now)
+	s.settle(h)
+	s.after(300*time.Millisecond, func() { s.keepActive(h, dst) })
+}
+
+// both puts a fault on both sides of a link.
+func (s *world) both(l topology.LinkID, f fault) {
+	s.faults[side{l, true}], s.faults[side{l, false}] = f, f
+}
+
+func (s *world) link(name string) topology.LinkID {
+	s.t.Helper()
+	l, err := s.topo.LinkByName(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return l.ID
+}
+
+func (s *world) node(name string) topology.NodeID {
+	s.t.Helper()
+	n, err := s.topo.Lookup(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n.ID
+}

@@ -1,0 +1,243 @@
+package liveness
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"weft/topology"
+)
+
+// Watcher watches the paths of one host: see the package's documentation.
+type Watcher struct {
+	config  Config
+	base    *topology.Topology
+	current *topology.Topology
+	rng     *rand.ChaCha8
+	now     time.Duration
+
+	near   group // boomerangs
+	groups map[topology.NodeID]*group
+	order  []*group // those of the map, in the order of their arrival
+	room   time.Duration
+	kinds  []kind
+
+	schedule timers[*path]
+	nearN    int // boomerangs and other paths that are scheduled
+	farN     int
+	budget   bucket
+	out      []Probe // to be sent
+	awaited  awaited
+
+	dirty    bool // suspects is to be computed anew
+	suspects []Suspect
+	marks    marks // empty between uses
+	stats    Stats
+}
+
+// kind is the pairs of hosts that use the same bouncing switches.
+type kind struct {
+	first netip.Addr // bouncing address of path 0
+	paths int
+	up    int32 // the boomerang of path 0
+}
+
+// New returns a Watcher that begins with its first Tick.
+func New(c Config) (*Watcher, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], c.Seed)
+	copy(seed[8:], "weft/liveness")
+	w := &Watcher{config: c, rng: rand.NewChaCha8(seed)}
+	w.schedule.move = func(p *path, place int32) { p.place = place }
+	w.awaited.init(&w.config)
+	w.budget.init(c.Budget)
+	w.begin(c.Topology)
+	return w, nil
+}
+
+// begin forgets everything and watches a fabric.
+func (w *Watcher) begin(base *topology.Topology) {
+	for _, g := range w.order {
+		g.gone = true
+	}
+	w.config.Topology, w.base, w.current = base, base, base
+	w.groups = make(map[topology.NodeID]*group)
+	w.order, w.kinds, w.suspects = nil, nil, nil
+	w.schedule.heap = nil
+	w.nearN, w.farN = 0, 0
+	w.marks = make(marks, (base.NumLinks()+63)/64)
+	w.awaited.forget()
+	w.near = group{dst: w.config.Self, address: w.config.Address}
+	for _, dst := range w.neighbours() {
+		w.addKind(base.Paths(w.config.Self, dst))
+	}
+	w.near.init(w.now)
+	for i := range w.near.paths {
+		w.near.paths[i].up = int32(i)
+		w.near.paths[i].down = w.downHere(&w.near.paths[i])
+	}
+	w.scheduleGroup(&w.near)
+	w.dirty = true
+}
+
+// neighbours returns a host of each kind of pair that Self is in: one behind
+// another edge switch of its pod and one of another pod, if there are any.
+func (w *Watcher) neighbours() []topology.NodeID {
+	t := w.base
+	hosts := []topology.NodeID{0, topology.NodeID(t.NumHosts() - 1)}
+	edge := t.Ports(w.config.Self)[0].Peer
+	for _, p := range t.Ports(edge) {
+		if !p.Up {
+			continue
+		}
+		for _, q := range t.Ports(p.Peer) {
+			if !q.Up && q.Peer != edge {
+				return append(hosts, t.Ports(q.Peer)[0].Peer)
+			}
+		}
+	}
+	return hosts
+}
+
+// addKind adds the boomerangs of a set of paths, unless they are there.
+func (w *Watcher) addKind(s topology.PathSet) {
+	if _, known := w.kindOf(s); known || s.Direct() {
+		return
+	}
+	n := count(s)
+	k := kind{first: s.Addr(0), paths: n, up: int32(len(w.near.paths))}
+	for i := range n {
+		links := s.Path(i).Links
+		up := links[1 : len(links)/2]
+		p := path{index: int32(i), via: s.Addr(i), high: up[len(up)-1], low: none}
+		if len(up) > 1 {
+			p.low = up[0]
+		}
+		w.near.paths = append(w.near.paths, p)
+	}
+	w.kinds = append(w.kinds, k)
+}
+
+func (w *Watcher) kindOf(s topology.PathSet) (kind, bool) {
+	if s.Direct() {
+		return kind{}, false
+	}
+	first := s.Addr(0)
+	for _, k := range w.kinds {
+		if k.first == first {
+			return k, true
+		}
+	}
+	return kind{}, false
+}
+
+// count returns the number of paths of a set, live or not.
+func count(s topology.PathSet) int {
+	n := 1
+	for _, base := range s.Bases {
+		n *= base
+	}
+	return n
+}
+
+// SetTopology replaces the baseline, which link-state updates change. What it
+// has down is down, and not probed. What it has up again is used as soon as the
+// host's own evidence, if there is any against it, is refuted. Of another fabric
+// (another String) everything is forgotten; Self must be a host of it.
+func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error {
+	w.at(now)
+	changed, same := w.base.Diff(base)
+	if !same {
+		c := w.config
+		c.Topology = base
+		if _, err := c.withDefaults(); err != nil {
+			return fmt.Errorf("another topology: %w", err)
+		}
+		w.begin(base)
+		return nil
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	w.base, w.dirty = base, true
+	w.rebase(&w.near, changed)
+	for _, g := range w.order {
+		w.rebase(g, changed)
+	}
+	return nil
+}
+
+// rebase looks at the baseline again for a group that one of the changed links
+// concerns.
+func (w *Watcher) rebase(g *group, changed []topology.LinkID) {
+	if g != &w.near && !concerns(w.base, changed, w.config.Self, g.dst) {
+		return
+	}
+	for i := range g.paths {
+		p := &g.paths[i]
+		down := w.downHere(&w.near.paths[p.up])
+		if g != &w.near {
+			down = down || w.downHere(p)
+		}
+		if down == p.down {
+			continue
+		}
+		p.down = down
+		if down {
+			w.unschedule(p)
+			p.misses, p.convicts, p.goods, p.alert = 0, 0, 0, 0
+			continue
+		}
+		// Up again: its first probes follow soon.
+		p.history, p.recorded = 0, 0
+		p.alert = w.now + w.config.silence()
+		if p.cause != fine || !w.unprobed(g) && !g.parked {
+			w.wake(p, w.jitter(w.config.urgent()))
+		}
+	}
+	if g.mute {
+		w.retryAny(g)
+	}
+}
+
+func concerns(t *topology.Topology, changed []topology.LinkID, src, dst topology.NodeID) bool {
+	for _, l := range changed {
+		if t.OnPaths(l, src, dst) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Watcher) downHere(p *path) bool {
+	return !w.base.Live(p.high) || p.low != none && !w.base.Live(p.low)
+}
+
+// Topology returns the baseline without the suspected links. The pointer
+// changes only when what is down does.
+func (w *Watcher) Topology() *topology.Topology {
+	if w.dirty {
+		w.dirty = false
+		w.infer()
+	}
+	return w.current
+}
+
+// at takes note of the time, which never goes back.
+func (w *Watcher) at(now time.Duration) { w.now = max(w.now, now) }
+
+// jitter returns a time that differs from d by up to a quarter.
+func (w *Watcher) jitter(d time.Duration) time.Duration {
+	if d < 4 {
+		return d
+	}
+	return d - d/4 + time.Duration(w.rng.Uint64()%uint64(d/2+1))
+}
+
+func (w *Watcher) random(n int) int { return int(w.rng.Uint64() % uint64(n)) }
