@@ -1,0 +1,142 @@
+package topoupdate
+
+import (
+	"time"
+)
+
+// Bounds of what a neighbour may ask for, so that none can make us wait for it
+// for ever.
+const (
+	minInterval  = time.Millisecond
+	maxDetection = 30 * time.Second
+)
+
+// adjacency is what a switch knows of the neighbour at one port: a BFD session
+// (RFC 5880) in all but the bytes.
+//
+// Each side numbers its attempts: mine begins at the time of the agent's start in
+// nanoseconds and grows whenever the link is found dead, so it is never used
+// twice. A message names the attempt of its sender and the one of ours that the
+// sender has heard. If that is mine, the message was sent after we last took the
+// link for dead, and the neighbour hears us: that is the proof that both
+// directions work, and no recording can give it. Within an attempt a window of
+// counters keeps replays out; attempts of the sender's must not go back.
+//
+// What comes without the proof only tells us whom to answer. It makes no link
+// live and no entry known.
+type adjacency struct {
+	mine   uint64
+	theirs uint64 // 0: none heard in this attempt
+	window replayWindow
+	spoken bool // the neighbour has an agent: silence means something
+	proven bool // it hears us, and we it
+	alive  bool // the verdict
+	why    string
+	since  time.Duration // of the verdict
+	// deadline is when the attempt ends unless something is heard; never if there
+	// is nobody in it.
+	deadline time.Duration
+	detect   time.Duration // how long the neighbour may be silent
+}
+
+// Reasons for a verdict, as an operator reads them.
+const (
+	whySilent  = "has never spoken: judged by its carrier"
+	whyWaiting = "is waited for"
+	whyUp      = "hears us, and we it"
+	whyTimeout = "was not heard in time"
+	whyDeaf    = "does not hear us"
+	whyCarrier = "no carrier"
+	whyLeft    = "has left in order: judged by its carrier"
+)
+
+func (a *adjacency) verdict(alive bool, why string, now time.Duration) {
+	if a.alive != alive || a.why != why {
+		a.alive, a.why, a.since = alive, why, now
+	}
+}
+
+// expire ends the attempt if its time has come; the next one is numbered next. A
+// neighbour that is dead already is forgotten: it may come back with a lower
+// number.
+func (a *adjacency) expire(next func() uint64, now time.Duration) bool {
+	if now < a.deadline {
+		return false
+	}
+	why := whyTimeout
+	switch {
+	case !a.alive:
+		why = a.why
+	case a.theirs != 0 && !a.proven:
+		why = whyDeaf
+	}
+	a.lose(why, next(), now)
+	return true
+}
+
+// lose ends the attempt; the next one is numbered next.
+func (a *adjacency) lose(why string, next uint64, now time.Duration) {
+	a.mine, a.theirs = next, 0
+	a.window = replayWindow{}
+	a.proven = false
+	a.deadline = never
+	a.verdict(false, why, now)
+}
+
+// screen tells cheaply whether a message may be new, before its MAC is looked at.
+func (a *adjacency) screen(h *header) error {
+	if h.session == 0 || h.session < a.theirs || h.session == a.theirs && !a.window.fresh(h.counter) {
+		return RejectReplay
+	}
+	if h.kind != typeHello && h.heard != a.mine {
+		return RejectReplay
+	}
+	return nil
+}
+
+// admit takes note of a message that has passed screen and its MAC. It is true
+// if the adjacency came about by it: then the neighbour knows nothing of what we
+// know.
+func (a *adjacency) admit(h *header, now time.Duration) (up bool) {
+	if h.session != a.theirs {
+		if a.alive && (a.proven || a.deadline == never) {
+			// A neighbour that starts, or starts anew, is given time to hear us, once.
+			a.deadline = now + a.detect
+		}
+		a.theirs = h.session
+		a.window = replayWindow{}
+		a.proven = false
+	}
+	a.window.mark(h.counter)
+	a.spoken = true
+	if h.heard != a.mine {
+		if !a.alive {
+			a.deadline = now + a.detect
+		}
+		return false
+	}
+	up = !a.proven
+	a.proven = true
+	a.deadline = now + a.detect
+	a.verdict(true, whyUp, now)
+	return up
+}
+
+// hello takes note of what only a hello says, after admit.
+func (a *adjacency) hello(h *header, m hello, multiplier int, next func() uint64, now time.Duration) {
+	a.detect = min(max(m.interval, minInterval)*time.Duration(max(m.multiplier, multiplier)), maxDetection)
+	switch {
+	case h.heard != a.mine:
+		if a.alive && m.down {
+			theirs, window := a.theirs, a.window
+			a.lose(whyDeaf, next(), now)
+			a.theirs, a.window, a.deadline = theirs, window, now+a.detect
+		}
+	case m.leaving:
+		a.lose(whyLeft, next(), now)
+		a.spoken = false
+		a.verdict(true, whyLeft, now)
+	default:
+		a.deadline = now + a.detect
+	}
+}

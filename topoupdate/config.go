@@ -1,0 +1,143 @@
+package topoupdate
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"weft/topology"
+)
+
+// Defaults.
+const (
+	DefaultHello      = 50 * time.Millisecond
+	DefaultMultiplier = 3
+	DefaultRefresh    = 5 * time.Second
+	DefaultRepeat     = time.Second
+	DefaultPace       = time.Millisecond
+)
+
+// defaultAges is MaxAge in Refreshes.
+const defaultAges = 4
+
+// AgentConfig is what an Agent has to know. Zero values stand for the defaults;
+// Topology, Self and Boot have none.
+type AgentConfig struct {
+	// Topology is the baseline. What is down in it stays down whatever anybody
+	// says.
+	Topology *topology.Topology
+	Self     topology.NodeID // a switch
+	// Boot numbers this start of the agent: the time of day in nanoseconds. Not 0.
+	// Should the clock have gone back, the neighbours tell the agent of its old
+	// entries, and it outbids them; its servers, who tell nobody anything, listen
+	// again after MaxAge.
+	Boot uint64
+	Seed uint64 // of the jitter
+
+	Hello      time.Duration // between hellos, at most; default 50 ms
+	Multiplier int           // missed hellos that make a neighbour dead; 2 to 255, default 3
+	// Require takes links to switches that have not spoken for dead. Else they are
+	// judged by their carrier, so that fabrics can be changed over switch by switch.
+	Require bool
+	Damping Damping
+
+	Refresh time.Duration // between entries that say nothing new; default 5 s
+	// Repeat is how often an entry is said again that says something is down, or
+	// did within the last Refresh; default 1 s. Changes are repeated after one
+	// Hello, then after twice as long, and so on up to Repeat: a lost message
+	// costs so much, and a server that starts late waits so long.
+	Repeat time.Duration
+	MaxAge time.Duration // after which an entry no longer counts; default 4 × Refresh
+	// Pace is the least time between messages of updates by one port after the
+	// first few; default 1 ms.
+	Pace time.Duration
+	Keys Keys
+}
+
+func (c *AgentConfig) setDefaults() {
+	setDefault(&c.Hello, DefaultHello)
+	setDefault(&c.Multiplier, DefaultMultiplier)
+	setDefault(&c.Refresh, DefaultRefresh)
+	setDefault(&c.Repeat, min(DefaultRepeat, c.Refresh))
+	setDefault(&c.MaxAge, defaultAges*c.Refresh)
+	setDefault(&c.Pace, DefaultPace)
+}
+
+func setDefault[T comparable](v *T, to T) {
+	if *v == *new(T) {
+		*v = to
+	}
+}
+
+func (c *AgentConfig) validate() error {
+	switch {
+	case c.Topology == nil:
+		return errors.New("topoupdate: AgentConfig.Topology is missing: give the baseline")
+	case c.Boot == 0:
+		return errors.New("topoupdate: AgentConfig.Boot is 0: give the time of day in nanoseconds")
+	case c.Hello < minInterval || c.Hello > maxDetection:
+		return fmt.Errorf("topoupdate: AgentConfig.Hello is %v: from %v to %v", c.Hello, minInterval, maxDetection)
+	case c.Multiplier < 2 || c.Multiplier > 255:
+		return fmt.Errorf("topoupdate: AgentConfig.Multiplier is %d: from 2 to 255", c.Multiplier)
+	case c.Refresh <= 0 || c.Repeat <= 0 || c.Pace <= 0:
+		return errors.New("topoupdate: AgentConfig.Refresh, Repeat and Pace must be positive")
+	case c.MaxAge < 2*c.Refresh:
+		return fmt.Errorf("topoupdate: AgentConfig.MaxAge is %v, Refresh %v: MaxAge must be at least twice as long, or a lost message ends an entry", c.MaxAge, c.Refresh)
+	}
+	return c.Damping.setDefaults()
+}
+
+// The budget of news by one port: the whole fabric at once, for that is what a
+// new adjacency brings, and once a second from then on.
+const minBudget = 1000
+
+func (f *fabric) budget() bucket {
+	rate := max(f.numSwitches(), minBudget)
+	return newBucket(time.Second/time.Duration(rate), 2*rate)
+}
+
+// paceBurst is how many messages of updates leave a port at once.
+const paceBurst = 8
+
+// NewAgent returns the agent of a switch. Every port is taken to have a carrier
+// until Carrier says otherwise.
+func NewAgent(c AgentConfig) (*Agent, error) {
+	c.setDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	f, err := newFabric(c.Topology)
+	if err != nil {
+		return nil, err
+	}
+	if !f.isSwitch(c.Self) {
+		return nil, fmt.Errorf("topoupdate: AgentConfig.Self is %d, which is no switch of %s", c.Self, c.Topology)
+	}
+	ring, err := newKeyring(c.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("topoupdate: AgentConfig.%w", err)
+	}
+	c.Keys = Keys{}
+	a := &Agent{
+		config: c, fabric: f, ring: ring,
+		layer:     f.layer(c.Self),
+		db:        newDatabase(f, c.MaxAge),
+		repeats:   make([]repeat, f.numSwitches()),
+		session:   c.Boot,
+		random:    rand.New(rand.NewPCG(c.Seed, c.Boot)),
+		scratch:   make([]uint64, f.words),
+		packet:    make([]byte, 0, 2*MaxMessage),
+		repeatDue: never,
+	}
+	a.self = a.db.index(c.Self)
+	for _, p := range c.Topology.Ports(c.Self) {
+		a.ports = append(a.ports, port{
+			Port: p, dir: directionOf(c.Topology, p), carrier: true,
+			pending: newBitset(f.numSwitches()),
+			pace:    newBucket(c.Pace, paceBurst),
+			budget:  f.budget(),
+		})
+	}
+	return a, nil
+}

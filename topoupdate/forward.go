@@ -1,0 +1,75 @@
+package topoupdate
+
+import "weft/topology"
+
+// Own stands for the port in Forward where an entry is the switch's own.
+const Own = -1
+
+// direction is where a port leads.
+type direction uint8
+
+const (
+	toHost direction = iota // from an edge switch to a server
+	toDown                  // to a switch one layer below
+	toUp                    // to a switch one layer above
+	toSelf                  // no port: what a switch says of itself
+)
+
+// forwards is DRB's three rules (§4.3) and where the thesis's tags go
+// (§3.1.8), for one switch:
+//
+//	servers only listen                       nothing comes from a server
+//	a ToR's uplink failure is its servers'    an edge switch's own entry goes down only
+//	what comes from above goes below          and, at an edge switch, to servers
+//	what comes from below goes everywhere     a spine so reflects it
+//
+// An entry therefore takes each path that could lead over the dead link
+// backwards, up to the link: whoever still has such a path hears of it by that
+// very path, whatever else has failed.
+//
+// An edge switch's entry belongs to its servers, so no other switch has one to
+// forward.
+func forwards(self topology.Layer, from direction, originator topology.Layer, to direction) bool {
+	if originator == topology.LayerEdge && (self != topology.LayerEdge || from != toSelf) {
+		return false
+	}
+	switch from {
+	case toSelf:
+		return self != topology.LayerEdge || to == toHost
+	case toUp:
+		return to == toDown || to == toHost
+	case toDown:
+		return true
+	}
+	return false // servers only listen
+}
+
+// directionOf tells where a port leads.
+func directionOf(t *topology.Topology, p topology.Port) direction {
+	switch {
+	case p.Up:
+		return toUp
+	case int(p.Peer) < t.NumHosts():
+		return toHost
+	}
+	return toDown
+}
+
+// Forward appends to ports those by which the switch self passes on an entry
+// of originator's that it received on port from, or, with from Own, that is its
+// own. An entry never goes back to where it came from. self and originator are
+// switches of t, from is Own or one of self's ports.
+func Forward(ports []int, t *topology.Topology, self topology.NodeID, from int, originator topology.NodeID) []int {
+	all := t.Ports(self)
+	in := toSelf
+	if from != Own {
+		in = directionOf(t, all[from])
+	}
+	layer, origin := t.Node(self).Layer, t.Node(originator).Layer
+	for _, p := range all {
+		if p.Index != from && forwards(layer, in, origin, directionOf(t, p)) {
+			ports = append(ports, p.Index)
+		}
+	}
+	return ports
+}

@@ -1,0 +1,146 @@
+package topoupdate
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"time"
+)
+
+const (
+	macSize = sha256.Size
+	// maxKeys bounds what is tried and kept: one in use, one to come, and some
+	// that have been forgotten in a configuration.
+	maxKeys = 8
+	// minSecret is half of SHA-256's output, which RFC 2104 (§3) has as the least.
+	minSecret = 16
+)
+
+// Key is a secret that all switches and hosts of a fabric share.
+type Key struct {
+	ID     uint8  // 1 to 255; travels in the message
+	Secret []byte // at least 16 bytes, uniformly random, not a passphrase
+	// From is when messages begin to be signed with it, on the clock of the
+	// machine's now; accepted it is at once. So a new key is given to everybody
+	// with a From by which everybody will have it, and the old one is taken away
+	// some time later.
+	From time.Duration
+}
+
+// Keys authenticate messages by HMAC-SHA-256 (RFC 2104). The zero value has
+// none: nothing is signed, nothing checked.
+type Keys struct {
+	List []Key
+	// AcceptUnsigned also takes messages without a MAC: for as long as not
+	// everybody has been given a key. Who has no keys takes signed ones unchecked.
+	AcceptUnsigned bool
+}
+
+// Validate reports the first key that is wrong, or too many of them.
+func (k *Keys) Validate() error {
+	if len(k.List) > maxKeys {
+		return fmt.Errorf("Keys: %d keys, at most %d: take away those that nobody signs with any more", len(k.List), maxKeys)
+	}
+	for i, key := range k.List {
+		switch {
+		case key.ID == 0:
+			return fmt.Errorf("Keys.List[%d].ID is 0, which stands for no key: number keys from 1 to 255", i)
+		case len(key.Secret) < minSecret:
+			return fmt.Errorf("Keys.List[%d].Secret has %d bytes: give at least %d random ones", i, len(key.Secret), minSecret)
+		}
+		for _, other := range k.List[:i] {
+			if other.ID == key.ID {
+				return fmt.Errorf("Keys.List[%d].ID: %d is twice in the list: number keys apart", i, key.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// keyring signs and verifies. It is not safe for concurrent use.
+type keyring struct {
+	acceptUnsigned bool
+	keys           []ringKey
+	sum            [macSize]byte
+}
+
+type ringKey struct {
+	id   uint8
+	from time.Duration
+	mac  hash.Hash
+}
+
+// newKeyring keeps no reference to the secrets.
+func newKeyring(k Keys) (*keyring, error) {
+	if err := k.Validate(); err != nil {
+		return nil, err
+	}
+	r := &keyring{acceptUnsigned: k.AcceptUnsigned}
+	for _, key := range k.List {
+		r.keys = append(r.keys, ringKey{key.ID, key.From, hmac.New(sha256.New, key.Secret)})
+	}
+	return r, nil
+}
+
+// overhead returns how many bytes sign adds.
+func (r *keyring) overhead() int {
+	if len(r.keys) == 0 {
+		return 0
+	}
+	return macSize
+}
+
+// sign names the newest key whose time has come in a message, and appends the
+// MAC. Before the time of them all it is the first one's.
+func (r *keyring) sign(b []byte, now time.Duration) []byte {
+	if len(r.keys) == 0 {
+		return b
+	}
+	best := &r.keys[0]
+	for i := range r.keys[1:] {
+		k := &r.keys[i+1]
+		due := k.from <= now
+		if due && (k.from >= best.from || best.from > now) || !due && best.from > now && k.from < best.from {
+			best = k
+		}
+	}
+	b[atKey] = best.id
+	best.mac.Reset()
+	best.mac.Write(b)
+	return best.mac.Sum(b)
+}
+
+// verify checks a message of at least headerSize bytes and returns it without
+// its MAC.
+//
+// Errors: RejectKey, RejectMAC, RejectTruncated.
+func (r *keyring) verify(b []byte) ([]byte, error) {
+	id := b[atKey]
+	if id == 0 {
+		if len(r.keys) > 0 && !r.acceptUnsigned {
+			return nil, RejectKey
+		}
+		return b, nil
+	}
+	end := len(b) - macSize
+	if end < headerSize {
+		return nil, RejectTruncated
+	}
+	if len(r.keys) == 0 {
+		return b[:end], nil
+	}
+	for i := range r.keys {
+		k := &r.keys[i]
+		if k.id != id {
+			continue
+		}
+		k.mac.Reset()
+		k.mac.Write(b[:end])
+		if !hmac.Equal(k.mac.Sum(r.sum[:0]), b[end:]) {
+			return nil, RejectMAC
+		}
+		return b[:end], nil
+	}
+	return nil, RejectKey
+}

@@ -1,0 +1,187 @@
+package listen
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"weft/topology"
+	"weft/topoupdate"
+	"weft/topoupdate/wire"
+)
+
+// Config says to whom to listen, and for whom.
+type Config struct {
+	Interface string             // the uplink
+	Topology  *topology.Topology // the baseline
+	Address   netip.Addr         // the host's own, of its kernel or of an embedded stack
+
+	// Deliver is called with every new snapshot, by one goroutine: never two calls
+	// at a time, and of what changes during a call only the outcome is delivered.
+	// It must not call Close.
+	Deliver func(*topology.Topology)
+
+	// Keys, if there are any, authenticate what is heard. A From counts from Open.
+	Keys topoupdate.Keys
+	// MaxAge is the switches'; 0 is topoupdate's default.
+	MaxAge time.Duration
+}
+
+// Listener listens until Close. Its methods are safe for concurrent use.
+type Listener struct {
+	deliver func(*topology.Topology)
+	ports   *wire.Ports
+	start   time.Time
+	ended   chan struct{}
+
+	mu      sync.Mutex
+	machine *topoupdate.Listener
+	carrier bool
+	heard   time.Time // when something was received, if only to be rejected
+	err     error     // why it has ended
+}
+
+// Open begins to listen, in the network namespace of the calling thread. Several
+// listeners can have one interface.
+func Open(c Config) (*Listener, error) {
+	l, err := open(c)
+	if err != nil {
+		return nil, fmt.Errorf("listen to topology updates: %w", err)
+	}
+	go l.run()
+	return l, nil
+}
+
+func open(c Config) (*Listener, error) {
+	switch {
+	case c.Topology == nil:
+		return nil, errors.New("Topology is missing: give the fabric's, such as topology.Parse(\"fat-tree:k=4\")")
+	case c.Deliver == nil:
+		return nil, errors.New("Deliver is missing: give who is to have the snapshots, such as Host.SetTopology")
+	}
+	self, ok := c.Topology.ByAddr(c.Address)
+	if !ok || c.Topology.Node(self).Layer != topology.LayerHost {
+		return nil, fmt.Errorf("Address %s is no host of %s; its hosts begin with %s", c.Address, c.Topology, c.Topology.Node(0).Addr)
+	}
+	machine, err := topoupdate.NewListener(topoupdate.ListenerConfig{Topology: c.Topology, Self: self, Keys: c.Keys, MaxAge: c.MaxAge})
+	if err != nil {
+		return nil, err
+	}
+	ports, err := wire.Open(wire.Config{Interfaces: []string{c.Interface}, Shared: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(ports.Missing()) > 0 {
+		ports.Close()
+		return nil, fmt.Errorf("Interface %q: no such device in this network namespace; name the uplink", c.Interface)
+	}
+	return &Listener{deliver: c.Deliver, ports: ports, start: time.Now(), ended: make(chan struct{}), machine: machine}, nil
+}
+
+// longest is how long the goroutine sleeps at most.
+const longest = time.Hour
+
+func (l *Listener) run() {
+	defer close(l.ended)
+	last := l.Topology()
+	for {
+		l.mu.Lock()
+		next := min(l.machine.Next(), time.Since(l.start)+longest)
+		l.mu.Unlock()
+		err := l.ports.Wait(l.start.Add(next), handler{l})
+		l.mu.Lock()
+		if err != nil {
+			l.err = err
+			l.mu.Unlock()
+			return
+		}
+		l.machine.Tick(time.Since(l.start))
+		now := l.machine.Topology()
+		l.mu.Unlock()
+		if now != last {
+			last = now
+			l.deliver(now)
+		}
+	}
+}
+
+// handler is a Listener as package wire sees it.
+type handler struct{ l *Listener }
+
+func (h handler) Carrier(_ int, up bool) {
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.carrier = up
+}
+
+func (h handler) Receive(_ int, message []byte) {
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard = time.Now()
+	l.machine.Receive(message, l.heard.Sub(l.start))
+}
+
+// Topology returns the newest snapshot, in the beginning the baseline.
+func (l *Listener) Topology() *topology.Topology {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.machine.Topology()
+}
+
+// SetKeys replaces the keys. A From counts from Open, see Config.
+func (l *Listener) SetKeys(k topoupdate.Keys) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.machine.SetKeys(k)
+}
+
+// Close stops listening and waits for a call of Deliver to end. It may be called
+// more than once.
+func (l *Listener) Close() error {
+	err := l.ports.Close()
+	<-l.ended
+	return err
+}
+
+// Status is what a Listener has heard.
+type Status struct {
+	Carrier  bool               `json:"carrier"`
+	Heard    float64            `json:"heard_s"` // seconds since the last message; -1: none yet
+	Down     []string           `json:"down"`    // links that are down, with those of the baseline
+	Switches int                `json:"switches"`
+	Received uint64             `json:"received"`
+	Rejected map[string]uint64  `json:"rejected,omitempty"`
+	Changed  uint64             `json:"changed"` // entries that said something new
+	Wire     wire.Stats         `json:"wire"`
+	Error    string             `json:"error,omitempty"` // why it has ended by itself
+	Database []topoupdate.Entry `json:"-"`
+}
+
+// Status returns what has been heard.
+func (l *Listener) Status() Status {
+	wires := l.ports.Stats()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stats := l.machine.Stats()
+	s := Status{
+		Carrier: l.carrier, Heard: -1, Down: []string{}, Wire: wires, Database: l.machine.Database(),
+		Received: stats.Received, Rejected: stats.Rejected.ByName(), Changed: stats.Changed,
+	}
+	s.Switches = len(s.Database)
+	if !l.heard.IsZero() {
+		s.Heard = time.Since(l.heard).Seconds()
+	}
+	t := l.machine.Topology()
+	for _, id := range t.Down() {
+		s.Down = append(s.Down, t.LinkName(id))
+	}
+	if l.err != nil && !errors.Is(l.err, net.ErrClosed) {
+		s.Error = l.err.Error()
+	}
+	return s
+}

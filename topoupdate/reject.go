@@ -1,0 +1,65 @@
+package topoupdate
+
+// Reject says why a message, or an entry, was not taken. As an error it is
+// what the decoder returns; Stats counts by it.
+type Reject uint8
+
+// In the order in which a message is examined: what is cheap comes first.
+const (
+	RejectTruncated  Reject = iota // shorter than its header, its entries or its MAC say
+	RejectOversized                // longer than MaxMessage
+	RejectVersion                  // not ours, or of a version that is not known
+	RejectType                     // neither hello nor update, or one that has no business here
+	RejectFabric                   // of another fabric: fingerprints differ
+	RejectSender                   // not from who is at the other end of the port
+	RejectReplay                   // of an old session, or a counter seen before
+	RejectKey                      // signed by a key that is not known, or not signed
+	RejectMAC                      // wrong MAC
+	RejectTrailing                 // bytes behind the last entry, or not in canonical form
+	RejectOriginator               // an entry of no switch, or of one that is not heard here
+	RejectPort                     // an entry about a port that its switch has not, or that leads to a server
+	RejectAge                      // an entry older than MaxAge
+	RejectBudget                   // an entry over the port's budget of news
+	NumRejects
+)
+
+var rejectNames = [NumRejects]string{
+	"truncated", "oversized", "version", "type", "fabric", "sender", "replay",
+	"key", "mac", "trailing", "originator", "port", "age", "budget",
+}
+
+func (r Reject) String() string { return rejectNames[r] }
+
+func (r Reject) Error() string { return "topoupdate: rejected: " + rejectNames[r] }
+
+// Rejects counts what was not taken, by reason.
+type Rejects [NumRejects]uint64
+
+// Total returns the sum of all reasons.
+func (r Rejects) Total() (n uint64) {
+	for _, c := range r {
+		n += c
+	}
+	return n
+}
+
+// ByName returns the counts that are not zero under the names of their
+// reasons.
+func (r Rejects) ByName() map[string]uint64 {
+	m := make(map[string]uint64)
+	for i, c := range r {
+		if c > 0 {
+			m[Reject(i).String()] = c
+		}
+	}
+	return m
+}
+
+// add counts err if it is a Reject, and reports whether it is.
+func (r *Rejects) add(err error) bool {
+	if kind, ok := err.(Reject); ok {
+		r[kind]++
+		return true
+	}
+	return false
+}

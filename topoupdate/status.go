@@ -1,0 +1,63 @@
+package topoupdate
+
+import (
+	"time"
+
+	"weft/topology"
+)
+
+// AgentStats counts what an Agent has done since it was made.
+type AgentStats struct {
+	Received    uint64 // messages of any kind, rejected ones included
+	Rejected    Rejects
+	HellosSent  uint64
+	UpdatesSent uint64
+	EntriesSent uint64
+	Originated  uint64 // own entries
+	Outbid      uint64 // of these, against an older life of this switch
+	Changed     uint64 // entries received that said something else
+	Refreshed   uint64 // entries received that were newer and said the same
+	Repeated    uint64 // entries received that were known
+	Older       uint64 // entries received that were older than what is known
+	LinkDowns   uint64 // own links reported down
+	Left        bool
+}
+
+// Stats returns the counters.
+func (a *Agent) Stats() AgentStats { return a.stats }
+
+// Neighbour is the state of one port, for people.
+type Neighbour struct {
+	Port    int
+	Node    topology.NodeID
+	Carrier bool
+	Hears   bool          // both directions are proven; false for servers, who never speak
+	Alive   bool          // the verdict on the link, before damping
+	Why     string        // why so; empty for servers
+	Since   time.Duration // of the verdict, on now's clock
+	Up      bool          // as reported to the fabric
+	UpAt    time.Duration // when it will be reported up, if it stays well; 0: nothing is held back
+	Queued  int           // entries that wait to be sent
+}
+
+// Neighbours returns the state of all ports in their order.
+func (a *Agent) Neighbours() []Neighbour {
+	list := make([]Neighbour, 0, len(a.ports))
+	for i := range a.ports {
+		p := &a.ports[i]
+		n := Neighbour{
+			Port: p.Index, Node: p.Peer, Carrier: p.carrier,
+			Hears: p.adj.proven, Alive: p.works(), Why: p.adj.why, Since: p.adj.since,
+			Up: !p.link.down,
+		}
+		if t := p.link.next(); t != never {
+			n.UpAt = t
+		}
+		p.pending.each(func(int) bool { n.Queued++; return true })
+		list = append(list, n)
+	}
+	return list
+}
+
+// Database returns all entries that count, the own one included.
+func (a *Agent) Database() []Entry { return a.db.entries(a.now) }

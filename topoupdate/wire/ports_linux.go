@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Ports are the open ports of a machine. Wait and Send are for one goroutine;
+// the other methods are safe for concurrent use.
+type Ports struct {
+	interfaces []string
+	poll       *poll
+
+	mu       sync.Mutex // held by all that uses the descriptors
+	closed   bool
+	monitor  *monitor
+	sockets  []*socket
+	stats    []PortStats
+	rejoined uint64
+	batch    *batch
+	handler  Handler  // during Wait
+	initial  carriers // until the first Wait
+}
+
+// monitorTag marks the monitor among the ports' numbers.
+const monitorTag = -1
+
+// Open opens the ports in the network namespace of the calling thread, where they
+// then stay. Joining a device of which the process has no socket yet needs no
+// privilege; joining one that takes another's place needs CAP_NET_RAW.
+func Open(c Config) (*Ports, error) {
+	p := &Ports{interfaces: slices.Clone(c.Interfaces), batch: newBatch(), stats: make([]PortStats, len(c.Interfaces))}
+	if err := p.open(c); err != nil {
+		p.release()
+		return nil, fmt.Errorf("topology updates: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Ports) open(c Config) (err error) {
+	if p.poll, err = newPoll(1 + len(c.Interfaces)); err != nil {
+		return err
+	}
+	if p.monitor, err = openMonitor(c.Interfaces, orDefault(c.monitorBuffer, monitorBuffer)); err != nil {
+		return err
+	}
+	p.monitor.join, p.monitor.report = p.join, func(port int, up bool) { p.handler.Carrier(port, up) }
+	if err := p.poll.add(p.monitor.fd, monitorTag); err != nil {
+		return err
+	}
+	for i := range c.Interfaces {
+		s, err := openSocket(c.Shared, orDefault(c.ReceiveBuffer, DefaultReceiveBuffer))
+		if err != nil {
+			return err
+		}
+		p.sockets = append(p.sockets, s)
+		if err := p.poll.add(s.fd, i); err != nil {
+			return err
+		}
+	}
+	p.initial = make(carriers, len(c.Interfaces))
+	p.handler = p.initial
+	return p.monitor.first()
+}
+
+// carriers is a Handler that remembers.
+type carriers []bool
+
+func (c carriers) Carrier(port int, up bool) { c[port] = up }
+func (c carriers) Receive(int, []byte)       {}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// Missing returns those interfaces that are not there.
+func (p *Ports) Missing() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var names []string
+	for i, s := range p.sockets {
+		if s.index == 0 {
+			names = append(names, p.interfaces[i])
+		}
+	}
+	return names
+}
+
+// join makes a port's socket that of a device.
+func (p *Ports) join(port, index int) error {
+	s := p.sockets[port]
+	if s.bound {
+		p.rejoined++
+	}
+	if err := s.join(index); err != nil {
+		return fmt.Errorf("%s: %w", p.interfaces[port], err)
+	}
+	return nil
+}
+
+// Wait waits until something has happened, at most until the deadline, which may
+// be zero for none, and tells the handler: changes of carrier first, then of each
+// port that has any at most 16 messages. It returns net.ErrClosed after Close; other errors are final, too.
+func (p *Ports) Wait(deadline time.Time, h Handler) error {
+	if p.initial != nil {
+		deadline = time.Now() // there is something to tell
+	}
+	events, err := p.poll.wait(deadline)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return net.ErrClosed
+	case err != nil:
+		return fmt.Errorf("topology updates: %w", err)
+	}
+	p.handler = h
+	for port, up := range p.initial {
+		h.Carrier(port, up)
+	}
+	p.initial = nil
+	for _, e := range events {
+		if e.Fd != monitorTag {
+			continue
+		}
+		if err := p.monitor.read(); err != nil {
+			return fmt.Errorf("topology updates: %w", err)
+		}
+	}
+	for _, e := range events {
+		if e.Fd != monitorTag {
+			p.receive(int(e.Fd))
+		}
+	}
+	return nil
+}
+
+// receive hands over the messages of a port's turn.
+func (p *Ports) receive(port int) {
+	n := p.batch.receive(p.sockets[port])
+	p.stats[port].Received += uint64(n)
+	for i := range n {
+		p.handler.Receive(port, p.batch.message(i))
+	}
+}
+
+// Send sends a message by a port. It does not wait: where a device takes no more
+// the message is lost, as on the way, and counted.
+func (p *Ports) Send(port int, message []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || port < 0 || port >= len(p.sockets) {
+		return
+	}
+	// Without a device of its own a socket would choose one.
+	if s := p.sockets[port]; s.index == 0 || s.send(message) != nil {
+		p.stats[port].SendErrors++
+		return
+	}
+	p.stats[port].Sent++
+}
+
+// Stats returns the counters.
+func (p *Ports) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Stats{Ports: slices.Clone(p.stats), Overruns: p.monitor.overruns, Rejoined: p.rejoined}
+	for i := range s.Ports {
+		if !p.closed {
+			s.Ports[i].Dropped = p.sockets[i].drops()
+		}
+	}
+	return s
+}
+
+// Close closes all and ends Wait. It may be called more than once.
+func (p *Ports) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	return p.release()
+}
+
+func (p *Ports) release() (err error) {
+	if p.poll != nil {
+		err = p.poll.close()
+	}
+	if p.monitor != nil {
+		p.monitor.close()
+	}
+	for _, s := range p.sockets {
+		s.close()
+	}
+	return err
+}
