@@ -37,6 +37,18 @@ type adjacency struct {
 	// is nobody in it.
 	deadline time.Duration
 	detect   time.Duration // how long the neighbour may be silent
+	excused  time.Duration // added to the deadline since it was last heard
+}
+
+// excuse gives the neighbour more time because we come late ourselves: what it
+// has said meanwhile we may not have heard. It is not for ever, or a switch that
+// is always late would find nobody dead.
+func (a *adjacency) excuse(late time.Duration) {
+	if a.deadline != never {
+		more := min(late, 2*a.detect-a.excused)
+		a.deadline += more
+		a.excused += more
+	}
 }
 
 // Reasons for a verdict, as an operator reads them.
@@ -108,7 +120,7 @@ func (a *adjacency) admit(h *header, now time.Duration) (up bool) {
 		a.proven = false
 	}
 	a.window.mark(h.counter)
-	a.spoken = true
+	a.spoken, a.excused = true, 0
 	if h.heard != a.mine {
 		if !a.alive {
 			a.deadline = now + a.detect

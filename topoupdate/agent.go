@@ -166,9 +166,28 @@ func jitter(r *rand.Rand, d time.Duration) time.Duration {
 	return d - time.Duration(r.Int64N(int64(d)/4+1))
 }
 
+// excuse makes up for a Tick that comes later than a hello was due by half of the
+// time between them.
+func (a *Agent) excuse() {
+	var late time.Duration
+	for i := range a.ports {
+		if p := &a.ports[i]; p.dir != toHost {
+			late = max(late, a.now-p.helloDue)
+		}
+	}
+	if late <= a.config.Hello/2 {
+		return
+	}
+	a.stats.Late++
+	for i := range a.ports {
+		a.ports[i].adj.excuse(late)
+	}
+}
+
 // Tick does what is due.
 func (a *Agent) Tick(now time.Duration) {
 	a.advance(now)
+	a.excuse()
 	for i := range a.ports {
 		p := &a.ports[i]
 		if p.dir != toHost && p.adj.expire(a.nextSession, a.now) {

@@ -6,7 +6,11 @@ func (a *Agent) Send(f func(port int, packet []byte)) {
 	for i := range a.ports {
 		p := &a.ports[i]
 		if p.dir != toHost && a.started && a.now >= p.helloDue {
-			a.sendHello(p, f)
+			if p.carrier {
+				a.sendHello(p, f)
+			} else {
+				p.helloDue = a.now + a.config.Hello
+			}
 		}
 		for p.waiting && p.listening() && p.pace.take(a.now) {
 			a.sendUpdate(p, f)

@@ -20,6 +20,7 @@ type AgentStats struct {
 	Repeated    uint64 // entries received that were known
 	Older       uint64 // entries received that were older than what is known
 	LinkDowns   uint64 // own links reported down
+	Late        uint64 // Ticks so late that neighbours were given more time
 	Left        bool
 }
 

@@ -16,6 +16,7 @@ import (
 	"weft/bench/permutation"
 	"weft/bench/report"
 	"weft/bench/testbed"
+	"weft/internal/topofile"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -111,7 +112,7 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := o.check(); err != nil {
 		return err
 	}
-	t, err := topology.Parse(o.topology)
+	t, err := topofile.Load(o.topology)
 	if err != nil {
 		return err
 	}

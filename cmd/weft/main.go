@@ -45,6 +45,7 @@ func newRootCmd() *cobra.Command {
 		newPathsCmd(),
 		newPlanCmd(),
 		newStatusCmd(),
+		newSwitchCmd(),
 	)
 	return root
 }
@@ -54,12 +55,4 @@ func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// defaultTopology is the smallest fabric that has everything.
-const defaultTopology = "fat-tree:k=4"
-
-// topologyFlag adds --topology to a command.
-func topologyFlag(cmd *cobra.Command, spec *string) {
-	cmd.Flags().StringVar(spec, "topology", defaultTopology, "the fabric")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/drb"
+	"weft/internal/topofile"
 	"weft/policy"
 	"weft/topology"
 )
@@ -67,7 +68,7 @@ may weigh differently, and fall into groups of those that are symmetric.`,
 }
 
 func (f pathsFlags) run(w io.Writer, counted bool) error {
-	t, err := loadTopology(f.topology)
+	t, err := topofile.Load(f.topology)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/fabric"
+	"weft/internal/topofile"
 )
 
 func newPlanCmd() *cobra.Command {
@@ -27,7 +28,7 @@ named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.`,
 			if node == "" {
 				return errors.New("--node is missing: name a switch or host, such as a2.2")
 			}
-			t, err := loadTopology(spec)
+			t, err := topofile.Load(spec)
 			if err != nil {
 				return err
 			}

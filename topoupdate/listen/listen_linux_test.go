@@ -223,8 +223,8 @@ func TestListener_closeLeaksNothing(t *testing.T) {
 	r.within("descriptors are closed", func() bool { return files() <= descriptors })
 }
 
-// A device that is made anew is listened to.
-func TestListener_survivesItsDevice(t *testing.T) {
+// What is missed while the port is down is heard when it is up again.
+func TestListener_survivesAPortThatGoesDown(t *testing.T) {
 	r := newRack(t, "e")
 	l := r.open(r.config(func(*topology.Topology) {}))
 	set := func(up bool) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Ports are the open ports of a machine. Wait and Send are for one goroutine;
-// the other methods are safe for concurrent use.
+// Ports are the open ports of a machine. Wait is for one goroutine; the other
+// methods are safe for concurrent use, but not for a Handler's.
 type Ports struct {
 	interfaces []string
 	poll       *poll

@@ -98,7 +98,7 @@ func (e *end) sendTTL(ttl int, text string) {
 		return errors.Join(
 			unix.BindToDevice(fd, "p0"),
 			unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_TTL, ttl),
-			unix.Sendto(fd, []byte(text), 0, &destination))
+			unix.Sendto(fd, []byte(text), 0, &unix.SockaddrInet4{Port: topoupdate.Port, Addr: topoupdate.Group.As4()}))
 	})
 }
 

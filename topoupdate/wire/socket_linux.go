@@ -19,6 +19,7 @@ type socket struct {
 	fd    int
 	index int // of the device whose group it has joined; 0: none
 	bound bool
+	group unix.SockaddrInet4 // into which package unix writes with every call
 }
 
 // fullTTL accepts what nobody has forwarded.
@@ -38,7 +39,7 @@ func openSocket(shared bool, buffer int) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
-	s := &socket{fd: fd}
+	s := &socket{fd: fd, group: unix.SockaddrInet4{Port: topoupdate.Port, Addr: topoupdate.Group.As4()}}
 	if err := s.setUp(shared); err != nil {
 		s.close()
 		return nil, err
@@ -96,7 +97,7 @@ func (s *socket) join(index int) error {
 		return fmt.Errorf("bind to the device: %w", err)
 	}
 	if !s.bound {
-		err := unix.Bind(s.fd, &unix.SockaddrInet4{Port: topoupdate.Port, Addr: topoupdate.Group.As4()})
+		err := unix.Bind(s.fd, &s.group)
 		if errors.Is(err, unix.EADDRINUSE) {
 			return fmt.Errorf("UDP port %d: another program listens to link-state updates on this device; end it, or let both share (Config.Shared): %w", topoupdate.Port, err)
 		}
@@ -118,10 +119,8 @@ func membership(index int) *unix.IPMreqn {
 
 // send sends a message to whoever is at the other end of the cable.
 func (s *socket) send(message []byte) error {
-	return unix.Sendto(s.fd, message, unix.MSG_DONTWAIT, &destination)
+	return unix.Sendto(s.fd, message, unix.MSG_DONTWAIT, &s.group)
 }
-
-var destination = unix.SockaddrInet4{Port: topoupdate.Port, Addr: topoupdate.Group.As4()}
 
 // drops is how many packets the kernel has thrown away at this socket, modulo
 // 2^32: SK_MEMINFO_DROPS of sock_diag(7).
