@@ -65,7 +65,8 @@ func apply(p NodePlan) (r Report, err error) {
 		func() (int, error) { return setAddress(h, p) },
 		func() (int, error) { return r.setSysctls(p.Sysctls) },
 		func() (int, error) { return syncRoutes(h, p.Routes, ports) },
-		func() (int, error) { return r.decapsulate(h, ports, p.Bouncing) },
+		func() (int, error) { return r.decapsulate(h, ports, p) },
+		func() (int, error) { return syncRules(h, p.virtualRules(r.Decap == DecapIPIP)) },
 	}
 	for _, step := range steps {
 		n, err := step()
@@ -107,38 +108,45 @@ func dumped[T any](list func() ([]T, error)) ([]T, error) {
 	return list()
 }
 
+// setAddress gives the node its address and, where the kernel is to
+// decapsulate, those at which it does.
 func setAddress(h *netlink.Handle, p NodePlan) (changed int, err error) {
 	links, err := portLinks(h, []string{p.Device})
 	if err != nil {
 		return 0, err
 	}
-	want := ipNet(netip.PrefixFrom(p.Address, 32))
-	have, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(links[0], netlink.FAMILY_V4) })
+	list, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(links[0], netlink.FAMILY_V4) })
 	if err != nil {
 		return 0, explain(fmt.Errorf("addresses of %s: %w", p.Device, err))
 	}
-	for _, a := range have {
-		if a.IPNet.String() == want.String() {
-			return 0, nil
+	have := make(map[string]bool, len(list))
+	for _, a := range list {
+		have[a.IPNet.String()] = true
+	}
+	for _, addr := range p.addresses() {
+		want := ipNet(netip.PrefixFrom(addr, 32))
+		if have[want.String()] {
+			continue
 		}
+		if err := h.AddrReplace(links[0], &netlink.Addr{IPNet: want}); err != nil {
+			return changed, explain(fmt.Errorf("address %s on %s: %w", addr, p.Device, err))
+		}
+		changed++
 	}
-	if err := h.AddrReplace(links[0], &netlink.Addr{IPNet: want}); err != nil {
-		return 0, explain(fmt.Errorf("address %s on %s: %w", p.Address, p.Device, err))
-	}
-	return 1, nil
+	return changed, nil
 }
 
-func (r *Report) decapsulate(h *netlink.Handle, ports []netlink.Link, addrs []netip.Addr) (changed int, err error) {
-	if len(addrs) == 0 {
+func (r *Report) decapsulate(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
+	if len(p.Bouncing) == 0 {
 		return 0, nil
 	}
 	r.Decap = DecapIPIP
-	changed, err = addIPIP(h, addrs)
+	changed, err = addIPIP(h, p.Bouncing)
 	if !errors.Is(err, errNoIPIP) {
 		return changed, err
 	}
 	r.Decap = DecapEBPF
-	return attachDecap(h, ports, addrs)
+	return attachDecap(h, ports, p.marks())
 }
 
 func ipNet(p netip.Prefix) *net.IPNet {

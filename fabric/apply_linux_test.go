@@ -13,7 +13,7 @@ import (
 
 // portedNamespace is a namespace with the planned ports, whose other ends are
 // in it too.
-func portedNamespace(t *testing.T, node string, p NodePlan) string {
+func portedNamespace(t testing.TB, node string, p NodePlan) string {
 	t.Helper()
 	ns := testNamespace(t, node)
 	err := inNamed(ns, func() error {
@@ -39,7 +39,7 @@ func portedNamespace(t *testing.T, node string, p NodePlan) string {
 	return ns
 }
 
-func applyNamed(t *testing.T, ns string, p NodePlan) Report {
+func applyNamed(t testing.TB, ns string, p NodePlan) Report {
 	t.Helper()
 	var r Report
 	err := inNamed(ns, func() (err error) {
@@ -130,21 +130,24 @@ func TestApply_equalsCommands(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	top := mustParse(t, "fat-tree:k=4")
-	for _, node := range []string{"h0.0.2", "e0.0", "a2.2", "3.0"} {
-		p := mustPlan(t, top, node)
+	for _, n := range []struct{ spec, node string }{
+		{"fat-tree:k=4", "h0.0.2"}, {"fat-tree:k=4", "e0.0"}, {"fat-tree:k=4", "a2.2"}, {"fat-tree:k=4", "3.0"},
+		{"vl2:d0=2,d1=4,d2=4,hosts=2", "3.1"},
+	} {
+		node := n.node
+		p := mustPlan(t, mustParse(t, n.spec), node)
 		applied := portedNamespace(t, "applied-"+p.Node, p)
 		pasted := portedNamespace(t, "pasted-"+p.Node, p)
 		r := applyNamed(t, applied, p)
 		script := "set -e\n"
 		for _, c := range p.Commands() {
-			if r.Decap != DecapIPIP && strings.Contains(c, decapDevice(0)) {
+			if r.Decap != DecapIPIP && strings.Contains(c, "weft-decap") {
 				continue
 			}
 			script += c + "\n"
 		}
 		shell(t, pasted, script)
-		for _, show := range []string{"ip route", "ip -br -4 address", "sysctl -a -r 'rp_filter|linkdown|multipath|net.ipv4.ip_forward$'"} {
+		for _, show := range []string{"ip route", "ip rule", "ip -4 route show table all proto 87", "ip -br -4 address", "sysctl -a -r 'rp_filter|linkdown|multipath|net.ipv4.ip_forward$'"} {
 			a, b := shell(t, applied, show), shell(t, pasted, show)
 			// Link indexes differ in names such as p0@far0 only if the names do.
 			if a != b {

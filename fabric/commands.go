@@ -23,7 +23,9 @@ func (p NodePlan) Commands() []string {
 	for _, port := range p.Ports {
 		c = append(c, fmt.Sprintf("ip link set %s up # to %s %s", port.Name, port.Peer, port.PeerAddr))
 	}
-	c = append(c, fmt.Sprintf("ip address replace %s/32 dev %s", p.Address, p.Device))
+	for _, addr := range p.addresses() {
+		c = append(c, fmt.Sprintf("ip address replace %s/32 dev %s", addr, p.Device))
+	}
 	for _, s := range p.Sysctls {
 		line := fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value)
 		if s.Optional {
@@ -32,6 +34,9 @@ func (p NodePlan) Commands() []string {
 		c = append(c, line)
 	}
 	for _, r := range p.Routes {
+		c = append(c, r.command())
+	}
+	for _, r := range p.virtualRules(false) {
 		c = append(c, r.command())
 	}
 	if len(p.Bouncing) == 0 {
@@ -46,6 +51,11 @@ func (p NodePlan) Commands() []string {
 			fmt.Sprintf("ip link add name %s type ipip local %s remote any ttl 64", dev, addr),
 			fmt.Sprintf("ip link set %s up", dev))
 	}
+	for _, r := range p.virtualRules(true) {
+		if r.iif != "" {
+			c = append(c, r.command())
+		}
+	}
 	return c
 }
 
@@ -58,10 +68,10 @@ func (p NodePlan) role() string {
 
 func (r Route) command() string {
 	if len(r.Via) == 0 {
-		return fmt.Sprintf("ip route replace unreachable %s proto %d metric %d", prefixName(r.Prefix), routeProtocol, refusalMetric)
+		return fmt.Sprintf("ip route replace unreachable %s%s proto %d metric %d", prefixName(r.Prefix), r.inTable(), routeProtocol, refusalMetric)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "ip route replace %s", prefixName(r.Prefix))
+	fmt.Fprintf(&b, "ip route replace %s%s", prefixName(r.Prefix), r.inTable())
 	if len(r.Via) > 1 {
 		fmt.Fprintf(&b, " proto %d", routeProtocol)
 		for _, h := range r.Via {
@@ -74,6 +84,13 @@ func (r Route) command() string {
 		fmt.Fprintf(&b, " src %s", r.Src)
 	}
 	return b.String()
+}
+
+func (r Route) inTable() string {
+	if r.Table == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" table %d", r.Table)
 }
 
 func prefixName(p netip.Prefix) string {

@@ -16,10 +16,11 @@ const (
 	DecapEBPF = "ebpf" // a program at tc ingress of every port
 )
 
-// attachDecap makes every port decapsulate what is addressed to one of addrs.
+// attachDecap makes every port decapsulate what is addressed to one of the
+// addresses, and mark it unless its mark is 0.
 // The filters keep program and counters alive after the process has gone; a
 // node that has them already keeps its counters.
-func attachDecap(h *netlink.Handle, ports []netlink.Link, addrs []netip.Addr) (changed int, err error) {
+func attachDecap(h *netlink.Handle, ports []netlink.Link, marks map[netip.Addr]uint32) (changed int, err error) {
 	spec, err := loadDecap()
 	if err != nil {
 		return 0, err
@@ -36,7 +37,7 @@ func attachDecap(h *netlink.Handle, ports []netlink.Link, addrs []netip.Addr) (c
 		changed++
 	}
 	defer prog.Close()
-	n, err := syncBouncing(prog, addrs)
+	n, err := syncBouncing(prog, marks)
 	if err != nil {
 		return 0, fmt.Errorf("bouncing addresses: %w", err)
 	}
@@ -95,32 +96,34 @@ func findDecap(h *netlink.Handle, ports []netlink.Link, spec *ebpf.CollectionSpe
 	return prog, have, nil
 }
 
-func syncBouncing(prog *ebpf.Program, addrs []netip.Addr) (changed int, err error) {
+func syncBouncing(prog *ebpf.Program, marks map[netip.Addr]uint32) (changed int, err error) {
 	m, err := programMap(prog, decapMapBouncing)
 	if err != nil {
 		return 0, err
 	}
 	defer m.Close()
-	want := make(map[[4]byte]bool)
-	for _, a := range addrs {
-		want[a.As4()] = true
+	want := make(map[[4]byte]uint32)
+	for a, mark := range marks {
+		want[a.As4()] = mark
 	}
 	var key [4]byte
-	var value uint8
+	var value uint32
 	var stale [][4]byte
 	for it := m.Iterate(); it.Next(&key, &value); {
-		if !want[key] {
+		mark, ok := want[key]
+		if !ok {
 			stale = append(stale, key)
+		} else if mark == value {
+			delete(want, key)
 		}
-		delete(want, key)
 	}
 	for _, key := range stale {
 		if err := m.Delete(key); err != nil {
 			return 0, err
 		}
 	}
-	for key := range want {
-		if err := m.Put(key, uint8(1)); err != nil {
+	for key, mark := range want {
+		if err := m.Put(key, mark); err != nil {
 			return 0, err
 		}
 	}

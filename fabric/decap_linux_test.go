@@ -232,8 +232,8 @@ func TestDecap_survivesApply(t *testing.T) {
 	plan.Bouncing = []netip.Addr{netip.MustParseAddr("10.2.9.9")}
 	err = b.lab.Do(b.coreID, func() error {
 		r, err := Apply(plan)
-		if r.Changed != 2 {
-			t.Errorf("%d changes, want 2: one address less, one more", r.Changed)
+		if r.Changed != 3 {
+			t.Errorf("%d changes, want 3: the program has one address less and one more, lo one more", r.Changed)
 		}
 		return err
 	})

@@ -8,7 +8,8 @@
 // per node and rate-limited veth links between them.
 //
 // Forwarding is the kernel's: plain routes, and ECMP next hops for what is not
-// encapsulated (DRB §4.1). A bouncing switch removes the outer header of
+// encapsulated (DRB §4.1). Routes keeps the routes of a switch in step with a
+// topology that changes. A bouncing switch removes the outer header of
 // IP-in-IP packets addressed to it by the kernel's ipip device or, where the
 // kernel has none, by an eBPF program on the ingress of each port.
 package fabric

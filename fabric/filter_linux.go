@@ -21,11 +21,13 @@ type tcFilter struct {
 
 // The priorities are ones that no other filter is likely to have, so that ours
 // replace none but ours. Steering looks at packets as they came in, as the
-// packet sockets before it did, so it runs before decapsulation.
+// packet sockets before it did, so it runs before decapsulation; what a lab
+// has failed silently comes before everything.
 var (
-	steerFilter = tcFilter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
-	decapFilter = tcFilter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
-	sprayFilter = tcFilter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
+	silentFilter = tcFilter{"weft-silent", netlink.HANDLE_MIN_INGRESS, 0x5743}
+	steerFilter  = tcFilter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
+	decapFilter  = tcFilter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
+	sprayFilter  = tcFilter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
 )
 
 // attach puts a program there, in place of the one that is there.

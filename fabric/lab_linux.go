@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
@@ -22,16 +23,18 @@ type Lab struct {
 
 	lock *labLock // of an ephemeral lab
 
-	mu    sync.Mutex
-	nodes map[topology.NodeID]*nodeHandle
+	mu        sync.Mutex
+	nodes     map[topology.NodeID]*nodeHandle
+	silencers map[FailureMode]*ebpf.Program
 }
 
 // nodeHandle is an open connection to a node's kernel configuration.
 type nodeHandle struct {
 	*netlink.Handle
 	ports     []string
-	index     map[int]int // position of the port with an interface index
-	unlimited bool        // there are no queues
+	links     []netlink.Link // the ports as devices, in the same order
+	index     map[int]int    // position of the port with an interface index
+	unlimited bool           // there are no queues
 }
 
 // Open finds a lab that is up.
@@ -57,7 +60,8 @@ func Open(name string) (*Lab, error) {
 }
 
 func newLab(cfg LabConfig, notes []string) *Lab {
-	return &Lab{Config: cfg, Notes: notes, nodes: make(map[topology.NodeID]*nodeHandle)}
+	return &Lab{Config: cfg, Notes: notes, nodes: make(map[topology.NodeID]*nodeHandle),
+		silencers: make(map[FailureMode]*ebpf.Program)}
 }
 
 // Close lets go of the lab. A lab made by Hold is taken down.
@@ -68,6 +72,10 @@ func (l *Lab) Close() error {
 		n.Close()
 	}
 	clear(l.nodes)
+	for _, prog := range l.silencers {
+		prog.Close()
+	}
+	clear(l.silencers)
 	if l.lock == nil {
 		return nil
 	}
@@ -134,6 +142,7 @@ func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
 		n.Close()
 		return nil, err
 	}
+	n.links = links
 	for i, link := range links {
 		n.index[link.Attrs().Index] = i
 	}

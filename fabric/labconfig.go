@@ -23,11 +23,20 @@ type LabConfig struct {
 	// must then be 0.
 	Unlimited bool
 
-	RateMbit    float64 // of every link, each direction, Ethernet headers included, in Mbit/s; 0 is 20
-	QueueBytes  int     // tbf limit of every port, bytes; 0 is 75000, 50 full packets
-	BurstBytes  int     // tbf burst of every port, bytes; 0 is 3200, two full packets
-	MTU         int     // of every link, bytes; 0 is 1500
-	GSOMaxBytes int     // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
+	// RateMbit is that of the links whose rate the topology does not say, in
+	// each direction, Ethernet headers included, in Mbit/s; 0 is 20.
+	RateMbit float64
+
+	// QueueBytes is the queue of a port of RateMbit, in bytes; 0 is 75000, 50
+	// full packets. Ports of another rate have one in proportion, as those of
+	// DRB's testbed (§6). It is kept as a number of full packets, and for each
+	// class of service: see limitPort. A super-segment of up to BurstBytes
+	// counts as one packet.
+	QueueBytes int
+
+	BurstBytes  int // tbf burst of every port, bytes; 0 is 3200, two full packets
+	MTU         int // of every link, bytes; 0 is 1500
+	GSOMaxBytes int // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
 
 	// Progress, if not nil, is told how many of the steps of building are
 	// done. It is called from several goroutines, one at a time.
@@ -69,11 +78,7 @@ func (c LabConfig) complete() (LabConfig, error) {
 	if n := c.numNodes(); n > maxLabNodes {
 		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.Topology, n, maxLabNodes)
 	}
-	whole, err := topology.Parse(c.Topology.String())
-	if err != nil {
-		return c, err
-	}
-	c.Topology = whole
+	c.Topology = c.Topology.Whole()
 	c.MTU = cmp.Or(c.MTU, 1500)
 	if !c.Unlimited {
 		c.RateMbit = cmp.Or(c.RateMbit, 20)
@@ -115,7 +120,24 @@ func (c LabConfig) checkRate() error {
 	case c.QueueBytes < frame || c.QueueBytes > maxQueue:
 		return fmt.Errorf("lab %s: queue of %d bytes does not hold a packet of %d; raise it", c.Name, c.QueueBytes, frame)
 	}
+	for l := range c.Topology.Links() {
+		if mbit := c.linkRate(l.ID); mbit < minRateMbit || mbit > maxRateMbit {
+			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s is not within %g to %d", c.Name, c.Topology.LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
+		}
+	}
 	return nil
+}
+
+// linkRate returns a link's rate in Mbit/s.
+func (c LabConfig) linkRate(l topology.LinkID) float64 {
+	return cmp.Or(c.Topology.Rate(l), c.RateMbit)
+}
+
+// queueBytes returns the queue of a port of a rate in Mbit/s, which holds a
+// packet at least.
+func (c LabConfig) queueBytes(mbit float64) int {
+	bytes := float64(c.QueueBytes) * mbit / c.RateMbit
+	return max(c.MTU+ethernetHeader, int(min(bytes, maxQueue)))
 }
 
 // labSettings are what two labs must share to be the same.

@@ -105,17 +105,12 @@ func (b *builder) configure(n topology.Node) error {
 
 func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topology.Port, link netlink.Link) error {
 	index := link.Attrs().Index
-	neigh := &netlink.Neigh{
-		LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT,
-		IP:           b.cfg.Topology.Node(port.Peer).Addr.AsSlice(),
-		HardwareAddr: portMAC(port.Peer, port.PeerPort),
-	}
-	if err := h.NeighSet(neigh); err != nil {
+	if err := h.NeighSet(b.cfg.neighbour(port, index)); err != nil {
 		return fmt.Errorf("neighbour: %w", err)
 	}
 	if !b.cfg.Unlimited {
-		if err := b.limitPort(h, index); err != nil {
-			return fmt.Errorf("rate (kernel option NET_SCH_TBF): %w", err)
+		if err := b.limitPort(h, port, link); err != nil {
+			return err
 		}
 	}
 	if n.Layer != topology.LayerHost || b.cfg.GSOMaxBytes == 0 {
@@ -125,17 +120,6 @@ func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topolog
 		return fmt.Errorf("largest super-segment (Linux 6.3): %w", err)
 	}
 	return nil
-}
-
-// limitPort gives a port its rate and its queue.
-func (b *builder) limitPort(h *netlink.Handle, index int) error {
-	rate := uint64(b.cfg.RateMbit * 1e6 / 8)
-	return h.QdiscReplace(&netlink.Tbf{
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
-		Rate:       rate,
-		Limit:      uint32(b.cfg.QueueBytes),
-		Buffer:     netlink.Xmittime(rate, uint32(b.cfg.BurstBytes)),
-	})
 }
 
 // configureHost gives TCP buffers for several paths' worth of data in flight,

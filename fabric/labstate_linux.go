@@ -25,6 +25,7 @@ type labState struct {
 	Ready     bool     `json:"ready"`     // built to the end
 	Ephemeral bool     `json:"ephemeral"` // belongs to a process, and is to go with it
 	Notes     []string `json:"notes,omitempty"`
+	Failures  failures `json:"failures,omitempty"`
 }
 
 func statePath(name string) string { return filepath.Join(labDir, name+".json") }
@@ -75,6 +76,9 @@ type labLock struct {
 	file *os.File
 }
 
+// inUse is the error of a lab that somebody else has locked.
+type inUse struct{ error }
+
 func lockLab(name string) (*labLock, error) {
 	for {
 		if err := os.MkdirAll(labDir, 0o755); err != nil {
@@ -91,7 +95,7 @@ func lockLab(name string) (*labLock, error) {
 			owner, _ := os.ReadFile(lockPath(name))
 			f.Close()
 			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, fmt.Errorf("lab %s is in use by process %s: stop that, or choose another --name", name, strings.TrimSpace(string(owner)))
+				return nil, inUse{fmt.Errorf("lab %s is in use by process %s: stop that, or choose another --name", name, strings.TrimSpace(string(owner)))}
 			}
 			return nil, fmt.Errorf("lock lab %s: %w", name, err)
 		}

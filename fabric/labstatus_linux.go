@@ -22,9 +22,10 @@ type PortCounters struct {
 // PortStatus is a port at one moment.
 type PortStatus struct {
 	PortCounters
-	Peer    string `json:"peer"`
-	Up      bool   `json:"up"` // with carrier
-	RxBytes uint64 `json:"rx_bytes"`
+	Peer    string      `json:"peer"`
+	Up      bool        `json:"up"` // with carrier
+	RxBytes uint64      `json:"rx_bytes"`
+	Failure FailureMode `json:"failure,omitempty"` // how the link was made to fail
 }
 
 // NodeStatus is a node at one moment.
@@ -101,10 +102,11 @@ func (n *nodeHandle) countLinks(ports []PortCounters) error {
 func (l *Lab) Status() []NodeStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	failed := l.failedLinks()
 	var all []NodeStatus
 	for n := range l.Config.nodes() {
 		s := NodeStatus{Node: n.Name, Layer: n.Layer.String(), Namespace: l.Namespace(n.ID), Ports: []PortStatus{}}
-		if err := l.inspect(n, &s); err != nil {
+		if err := l.inspect(n, &s, failed); err != nil {
 			s.Error = err.Error()
 		}
 		all = append(all, s)
@@ -112,7 +114,18 @@ func (l *Lab) Status() []NodeStatus {
 	return all
 }
 
-func (l *Lab) inspect(n topology.Node, s *NodeStatus) error {
+// failedLinks is how links were made to fail; none where the state cannot be
+// read, since the rest of the status is worth having.
+func (l *Lab) failedLinks() map[topology.LinkID]FailureMode {
+	s, err := readState(l.Config.Name)
+	if err != nil || s == nil {
+		return nil
+	}
+	modes, _ := s.Failures.modes(l.Config)
+	return modes
+}
+
+func (l *Lab) inspect(n topology.Node, s *NodeStatus, failed map[topology.LinkID]FailureMode) error {
 	h, err := l.node(n.ID)
 	if err != nil {
 		return err
@@ -127,7 +140,7 @@ func (l *Lab) inspect(n topology.Node, s *NodeStatus) error {
 	}
 	for i, port := range l.Config.ports(n.ID) {
 		a := links[i].Attrs()
-		p := PortStatus{PortCounters: counters[i], Peer: l.Config.Topology.Node(port.Peer).Name, Up: a.OperState == netlink.OperUp}
+		p := PortStatus{PortCounters: counters[i], Peer: l.Config.Topology.Node(port.Peer).Name, Up: a.OperState == netlink.OperUp, Failure: failed[port.Link]}
 		if a.Statistics != nil {
 			p.RxBytes = a.Statistics.RxBytes
 		}

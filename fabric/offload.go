@@ -59,60 +59,101 @@ func choiceOf(p policy.Policy) (choice, error) {
 	return choice{}, fmt.Errorf("policy %s (%v, %v) needs state per flow, which the offload does not keep; choose one of %v", p.Name, p.Unit, p.Rule, can)
 }
 
-// sprayGroup is the way to a rack: the bouncing switches in the order in which
-// they are visited, none if the rack is cut off. Groups are shared and must not
-// be changed.
+// sprayGroup is the way to racks with the same live paths: the bouncing switches
+// in the order in which they are visited, none if the racks are cut off. What is
+// in the first two fields does not change.
 type sprayGroup struct {
 	choice
-	order []netip.Addr
+	order  []netip.Addr
+	key    string
+	number uint32 // in the program's tables; 0: not there
+	racks  int    // that go by it there
 }
 
-// sprayTable is what the program knows of a fabric, by the prefix of each rack
-// but the host's own. It is made anew when the topology changes.
-type sprayTable map[netip.Prefix]*sprayGroup
+// sprayRack is a rack that a host may send to, by one of the hosts in it.
+type sprayRack struct {
+	prefix netip.Prefix
+	host   topology.NodeID
+}
 
 // rackBits is the length of a rack's prefix (thesis §3.1.2).
 const rackBits = 24
 
-func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy) (sprayTable, error) {
+// racksOf lists the racks but the host's own.
+func racksOf(t *topology.Topology, self topology.NodeID) []sprayRack {
+	var racks []sprayRack
+	own := rackOf(t.Node(self).Addr)
+	for host := range t.Hosts() { // a rack's hosts follow each other
+		prefix := rackOf(host.Addr)
+		if prefix == own || len(racks) > 0 && racks[len(racks)-1].prefix == prefix {
+			continue
+		}
+		racks = append(racks, sprayRack{prefix, host.ID})
+	}
+	return racks
+}
+
+// sprayGroups are the groups in use under one policy, by key.
+type sprayGroups struct {
+	self   topology.NodeID
+	policy policy.Policy
+	how    choice
+	groups map[string]*sprayGroup
+}
+
+func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error) {
 	how, err := choiceOf(p)
+	return &sprayGroups{self, p, how, make(map[string]*sprayGroup)}, err
+}
+
+// to returns the way to a rack over a topology.
+func (s *sprayGroups) to(rack sprayRack, t *topology.Topology) (*sprayGroup, error) {
+	paths := t.Paths(s.self, rack.host)
+	// Most racks have the same live paths, and an order is not cheap.
+	key := groupKey(paths)
+	if g := s.groups[key]; g != nil {
+		return g, nil
+	}
+	g := &sprayGroup{choice: s.how, key: key}
+	list := paths.Weighted()
+	if len(list) > maxPaths {
+		list = paths.Live // all alike: the weights are of too many digits
+	}
+	for _, n := range s.policy.Rule.Order(paths.Bases, list) {
+		g.order = append(g.order, paths.Addr(n))
+	}
+	if len(g.order) > maxPaths {
+		return nil, fmt.Errorf("%s: %d paths to %s, the offload takes at most %d; use the embedded stack or a smaller fabric", t, len(g.order), rack.prefix, maxPaths)
+	}
+	s.groups[key] = g
+	return g, nil
+}
+
+// sprayTable is the ways to all racks.
+type sprayTable map[netip.Prefix]*sprayGroup
+
+func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy) (sprayTable, error) {
+	groups, err := newSprayGroups(self, p)
 	if err != nil {
 		return nil, err
 	}
 	table := make(sprayTable)
-	groups := make(map[string]*sprayGroup)
-	for host := range t.Hosts() {
-		rack := rackOf(host.Addr)
-		if _, ok := table[rack]; ok {
-			continue
+	for _, rack := range racksOf(t, self) {
+		if table[rack.prefix], err = groups.to(rack, t); err != nil {
+			return nil, err
 		}
-		paths := t.Paths(self, host.ID)
-		if paths.Direct() {
-			continue
-		}
-		// Most racks have the same live paths, and an order is not cheap.
-		key := groupKey(paths)
-		g := groups[key]
-		if g == nil {
-			g = &sprayGroup{choice: how}
-			for _, n := range p.Rule.Order(paths.Bases, paths.Live) {
-				g.order = append(g.order, paths.Addr(n))
-			}
-			groups[key] = g
-		}
-		if len(g.order) > maxPaths {
-			return nil, fmt.Errorf("%s: %d paths to %s, the offload takes at most %d; use the embedded stack or a smaller fabric", t, len(g.order), rack, maxPaths)
-		}
-		table[rack] = g
 	}
 	return table, nil
 }
 
-// groupKey is equal for equal sets of live paths.
+// groupKey is equal for equal sets of live paths with equal weights.
 func groupKey(s topology.PathSet) string {
 	key := binary.BigEndian.AppendUint32(nil, uint32(s.Bounce(0)))
 	for _, n := range s.Live {
 		key = binary.BigEndian.AppendUint32(key, uint32(n))
+	}
+	for _, w := range s.Weights {
+		key = append(key, byte(w)) // 32 at most
 	}
 	return string(key)
 }
@@ -122,11 +163,7 @@ func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, rackBi
 // bouncesOf lists the bouncing switches that a host may ever use over a
 // topology, dead paths' included: the counters have an entry for each.
 func bouncesOf(t *topology.Topology, self topology.NodeID) ([]netip.Addr, error) {
-	whole, err := topology.Parse(t.String())
-	if err != nil {
-		return nil, err
-	}
-	table, err := newSprayTable(whole, self, policy.PerFlow)
+	table, err := newSprayTable(t.Whole(), self, policy.PerFlow)
 	if err != nil {
 		return nil, err
 	}

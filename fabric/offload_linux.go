@@ -10,27 +10,22 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
-	"weft/policy"
 	"weft/topology"
 )
 
 // Offload is the program attached to a host's uplink. Methods are safe for
 // concurrent use.
 type Offload struct {
-	self   topology.NodeID
-	policy policy.Policy
-	shape  string // of the topology; the counters are for its switches
 	link   netlink.Link
 	id     ebpf.ProgramID
 	prog   *ebpf.Program
-	inner  *ebpf.MapSpec // of a table
-	tabled uint32        // how many tables there have been
-	before knobs         // the uplink's, to restore
+	before knobs // the uplink's, to restore
 
-	tables, counts, bounces *ebpf.Map
+	counts, bounces *ebpf.Map
 
 	mu     sync.Mutex
 	handle *netlink.Handle // nil: closed
+	ways   *ways
 }
 
 var errOffloadClosed = errors.New("offload: closed")
@@ -52,7 +47,7 @@ func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 	if err != nil {
 		return nil, explain(fmt.Errorf("offload: %w", err))
 	}
-	o := &Offload{self: cfg.Self, policy: cfg.Policy, shape: cfg.Topology.String(), handle: h}
+	o := &Offload{handle: h}
 	if err := o.attach(cfg); err != nil {
 		o.release()
 		return nil, fmt.Errorf("offload: uplink %s: %w", cfg.Uplink, err)
@@ -70,7 +65,7 @@ func (o *Offload) attach(cfg OffloadConfig) (err error) {
 	if err := o.load(cfg); err != nil {
 		return err
 	}
-	if err := o.setTable(cfg.Topology); err != nil {
+	if err := o.ways.change(cfg.Topology); err != nil {
 		return err
 	}
 	former, err := formerKnobs(o.handle, o.link)
@@ -108,19 +103,23 @@ func (o *Offload) load(cfg OffloadConfig) error {
 	if err != nil {
 		return err
 	}
-	bounces, err := bouncesOf(cfg.Topology, o.self)
+	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy); err != nil {
+		return err
+	}
+	bounces, err := bouncesOf(cfg.Topology, cfg.Self)
 	if err != nil {
 		return err
 	}
 	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(bounces)))
+	o.ways.size(spec)
 	if len(cfg.Cut) == 0 {
 		spec.Maps[sprayMapFlows].MaxEntries = 1
 	}
-	o.inner = spec.Maps[sprayMapTables].InnerMap
 	var objects struct {
 		WeftSpray *ebpf.Program `ebpf:"weft_spray"`
 		Own       *ebpf.Map     `ebpf:"own"`
-		Tables    *ebpf.Map     `ebpf:"tables"`
+		Racks     *ebpf.Map     `ebpf:"racks"`
+		Groups    *ebpf.Map     `ebpf:"groups"`
 		Counters  *ebpf.Map     `ebpf:"counters"`
 		Bounces   *ebpf.Map     `ebpf:"bounces"`
 	}
@@ -128,7 +127,8 @@ func (o *Offload) load(cfg OffloadConfig) error {
 		return err
 	}
 	defer objects.Own.Close()
-	o.prog, o.tables, o.counts, o.bounces = objects.WeftSpray, objects.Tables, objects.Counters, objects.Bounces
+	o.prog, o.counts, o.bounces = objects.WeftSpray, objects.Counters, objects.Bounces
+	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	if o.id, err = programID(o.prog); err != nil {
 		return err
 	}
@@ -148,20 +148,18 @@ func (o *Offload) load(cfg OffloadConfig) error {
 
 // SetTopology takes paths out of use or back, links of the topology that the
 // Offload was attached with having gone down or up. Each packet is sent by the
-// table before or by the one after; when SetTopology returns, by the latter.
+// ways before or by those after; when SetTopology returns, by the latter. The cost
+// is that of the racks to which the ways have changed.
 func (o *Offload) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("offload: SetTopology: no topology")
-	}
-	if t.String() != o.shape {
-		return fmt.Errorf("offload: SetTopology: %s is another fabric than %s; attach anew", t, o.shape)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.handle == nil {
 		return errOffloadClosed
 	}
-	if err := o.setTable(t); err != nil {
+	if err := o.ways.change(t); err != nil {
 		return fmt.Errorf("offload: SetTopology: %w", err)
 	}
 	return nil
@@ -195,8 +193,10 @@ func (o *Offload) release() {
 	o.handle.Close()
 	o.handle = nil
 	o.prog.Close()
-	for _, m := range []*ebpf.Map{o.tables, o.counts, o.bounces} {
-		m.Close()
+	o.counts.Close()
+	o.bounces.Close()
+	if o.ways != nil {
+		o.ways.close()
 	}
 }
 

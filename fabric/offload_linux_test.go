@@ -61,7 +61,7 @@ func mustTable(t *testing.T, top *topology.Topology, self topology.NodeID, p pol
 	return table
 }
 
-func mustPolicy(t *testing.T, name string) policy.Policy {
+func mustPolicy(t testing.TB, name string) policy.Policy {
 	t.Helper()
 	p, err := policy.New(name, policy.Options{})
 	if err != nil {

@@ -3,9 +3,11 @@ package fabric
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/cilium/ebpf"
 
+	"weft/policy"
 	"weft/topology"
 )
 
@@ -17,55 +19,110 @@ type lpmKey struct {
 
 // groupValue is struct group of bpf/spray.c.
 type groupValue struct {
-	N, Mode, Shift        uint32
-	CellBytes, Generation uint32
-	Order                 [maxPaths][4]byte
+	N, Mode, Shift    uint32
+	CellBytes, Number uint32
+	Order             [maxPaths][4]byte
 }
 
-// setTable puts a topology's table in place of the one in use. A table of 2,048
-// racks, the most that 64-port switches make, takes 8 MB of kernel memory. Its
-// generation ends the flowcells under way, whose paths may be others now: the
-// receiver takes a gap inside a flowcell for loss.
-func (o *Offload) setTable(t *topology.Topology) error {
-	table, err := newSprayTable(t, o.self, o.policy)
+// ways are the program's tables: the racks' groups of paths. 2,048 racks, the
+// most that 64-port switches make, take 8 MB of kernel memory if no two of them
+// have the same paths.
+type ways struct {
+	racks, groups *ebpf.Map
+
+	all      []sprayRack
+	known    *sprayGroups
+	by       map[netip.Prefix]*sprayGroup // what is in racks
+	unused   []*sprayGroup                // in groups, but in no use since the last change
+	last     uint32                       // number of a group
+	topology *topology.Topology           // that all is for, or was before an error
+}
+
+func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy) (*ways, error) {
+	known, err := newSprayGroups(self, p)
+	return &ways{all: racksOf(t, self), known: known, by: make(map[netip.Prefix]*sprayGroup)}, err
+}
+
+// size makes room in the tables: while a change goes on there are groups of
+// before and after.
+func (w *ways) size(spec *ebpf.CollectionSpec) {
+	n := uint32(max(1, len(w.all)))
+	spec.Maps[sprayMapRacks].MaxEntries = n
+	spec.Maps[sprayMapGroups].MaxEntries = 3 * n
+}
+
+// change carries the tables over to a topology, by no more than what differs. A
+// rack with other paths has a group of another number, which ends the flowcells
+// under way: the receiver takes a gap inside a flowcell for loss.
+func (w *ways) change(t *topology.Topology) error {
+	racks := w.all
+	if w.topology != nil {
+		changed, ok := w.topology.Diff(t)
+		if !ok {
+			return fmt.Errorf("%s is another fabric than %s; attach anew", t, w.topology)
+		}
+		racks = slices.DeleteFunc(slices.Clone(racks), func(r sprayRack) bool {
+			return !slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.host) })
+		})
+	}
+	// By now no packet is under way by these.
+	for _, g := range w.unused {
+		if err := w.groups.Delete(g.number); err != nil {
+			return fmt.Errorf("eBPF table: group %d: %w", g.number, err)
+		}
+	}
+	w.unused = w.unused[:0]
+	for _, rack := range racks {
+		if err := w.lead(rack, t); err != nil {
+			return err
+		}
+	}
+	w.topology = t
+	return nil
+}
+
+// lead gives a rack its way.
+func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
+	g, err := w.known.to(rack, t)
 	if err != nil {
 		return err
 	}
-	spec := o.inner.Copy()
-	spec.MaxEntries = uint32(max(1, len(table)))
-	m, err := ebpf.NewMap(spec)
-	if err != nil {
-		return explain(fmt.Errorf("eBPF table of %d racks: %w", len(table), err))
+	old := w.by[rack.prefix]
+	if g == old {
+		return nil
 	}
-	defer m.Close()
-	o.tabled++
-	values := make(map[*sprayGroup]*groupValue)
-	for prefix, g := range table {
-		v := values[g]
-		if v == nil {
-			v = g.value()
-			v.CellBytes, v.Generation = uint32(o.policy.Unit.Bytes), o.tabled
-			values[g] = v
+	if g.number == 0 {
+		w.last++
+		if err := w.groups.Put(w.last, g.value(w.last, w.known.policy)); err != nil {
+			return fmt.Errorf("eBPF table: group %d: %w", w.last, err)
 		}
-		if err := m.Put(lpmKeyOf(prefix), v); err != nil {
-			return fmt.Errorf("eBPF table: %v: %w", prefix, err)
-		}
+		g.number = w.last
 	}
-	// The kernel returns from this when no packet uses the old one any more.
-	if err := o.tables.Put(uint32(0), m); err != nil {
-		return fmt.Errorf("eBPF table: %w", err)
+	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, g.number); err != nil {
+		return fmt.Errorf("eBPF table: way to %v: %w", rack.prefix, err)
+	}
+	w.by[rack.prefix] = g
+	g.racks++
+	if old == nil {
+		return nil
+	}
+	if old.racks--; old.racks == 0 {
+		delete(w.known.groups, old.key)
+		w.unused = append(w.unused, old)
 	}
 	return nil
 }
 
-func lpmKeyOf(p netip.Prefix) lpmKey {
-	return lpmKey{uint32(p.Bits()), p.Addr().As4()}
-}
-
-func (g *sprayGroup) value() *groupValue {
-	v := &groupValue{N: uint32(len(g.order)), Mode: uint32(g.mode), Shift: g.shift}
+func (g *sprayGroup) value(number uint32, p policy.Policy) *groupValue {
+	v := &groupValue{N: uint32(len(g.order)), Mode: uint32(g.mode), Shift: g.shift,
+		CellBytes: uint32(p.Unit.Bytes), Number: number}
 	for i, a := range g.order {
 		v.Order[i] = a.As4()
 	}
 	return v
+}
+
+func (w *ways) close() {
+	w.racks.Close()
+	w.groups.Close()
 }

@@ -28,6 +28,10 @@ type NodePlan struct {
 	Sysctls  []Sysctl     `json:"sysctls"`
 	Routes   []Route      `json:"routes"`
 	Bouncing []netip.Addr `json:"bouncing,omitempty"` // IP-in-IP to these ends here
+
+	// Virtual, if not empty, says for each bouncing address which routing
+	// table what was inside is for; where that has no route the main one is.
+	Virtual []VirtualSpine `json:"virtual,omitempty"`
 }
 
 // Port is one end of a cable. Ports have no addresses of their own; routes
@@ -38,10 +42,11 @@ type Port struct {
 	PeerAddr netip.Addr `json:"peer_address"`
 }
 
-// Route is one entry of the main routing table: spread over the hops, or
-// refused as unreachable when there are none, unless another route leads to
-// the prefix: that of a TUN interface, say.
+// Route is one entry of a routing table: spread over the hops, or refused as
+// unreachable when there are none, unless another route leads to the prefix:
+// that of a TUN interface, say.
 type Route struct {
+	Table  int          `json:"table,omitempty"` // 0: the main one
 	Prefix netip.Prefix `json:"prefix"`
 	Via    []Hop        `json:"via"`
 	Src    netip.Addr   `json:"src,omitzero"`
@@ -92,8 +97,8 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 	for _, r := range t.Routes(id) {
 		p.Routes = append(p.Routes, planRoute(p, n, r))
 	}
-	if n.Layer == topology.LayerAgg || n.Layer == topology.LayerCore {
-		p.Bouncing = []netip.Addr{n.Addr}
+	if p.Bouncing = t.BouncingAddrs(id); len(p.Bouncing) > 1 {
+		p.Virtual = virtualSpines(p.Bouncing)
 	}
 	p.Sysctls = planSysctls(p, n)
 	return p, nil
@@ -101,6 +106,9 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 
 func planRoute(p NodePlan, n topology.Node, r topology.Route) Route {
 	route := Route{Prefix: r.Prefix, Via: []Hop{}}
+	if r.Virtual > 0 {
+		route.Table = virtualTable(r.Virtual - 1)
+	}
 	for _, i := range r.Ports {
 		route.Via = append(route.Via, Hop{p.Ports[i].PeerAddr, p.Ports[i].Name})
 	}

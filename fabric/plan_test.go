@@ -36,9 +36,15 @@ func mustPlan(t testing.TB, top *topology.Topology, node string) NodePlan {
 }
 
 func TestPlan_golden(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
-	for node, file := range map[string]string{"h0.0.2": "host", "e1.0": "edge", "a2.2": "agg", "3.0": "core"} {
-		p := mustPlan(t, top, node)
+	for file, n := range map[string]struct{ spec, node string }{
+		"host":      {"fat-tree:k=4", "h0.0.2"},
+		"edge":      {"fat-tree:k=4", "e1.0"},
+		"agg":       {"fat-tree:k=4", "a2.2"},
+		"core":      {"fat-tree:k=4", "3.0"},
+		"vl2-spine": {"vl2:d0=2,d1=4,d2=4,hosts=2", "3.1"},
+		"leaf":      {"leaf-spine:leaves=3,spines=2,hosts=1", "e0.1"},
+	} {
+		p := mustPlan(t, mustParse(t, n.spec), n.node)
 		b, err := json.MarshalIndent(p, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -154,6 +160,10 @@ func TestLabConfig_bad(t *testing.T) {
 			t.Errorf("%s: error %v", want, err)
 		}
 	}
+	slow := mustParse(t, "fat-tree:k=4,host-rate=20,fabric-rate=20,core-rate=0.01")
+	if _, err := (LabConfig{Topology: slow}).complete(); err == nil || !strings.Contains(err.Error(), "link a0.2-c1.1: rate 0.01") {
+		t.Errorf("a rate of the topology's: error %v", err)
+	}
 	c, err := LabConfig{Topology: top}.complete()
 	if err != nil {
 		t.Fatal(err)
@@ -169,5 +179,47 @@ func TestLabConfig_bad(t *testing.T) {
 	}
 	if back, err := c.settings().config(c.Name); err != nil || back.settings() != c.settings() || !back.Unlimited {
 		t.Errorf("read back: %+v, %v", back, err)
+	}
+}
+
+// A lab remembers the rates of its links, which its topology says, and gives
+// each port a queue in proportion.
+func TestLabConfig_ratesOfLinks(t *testing.T) {
+	spec := "fat-tree:k=4,host-rate=10,fabric-rate=20,core-rate=40,e0.0-a0.2=5"
+	top := mustParse(t, spec)
+	c, err := LabConfig{Topology: top.Without(20), RateMbit: 20, QueueBytes: 100_000}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Topology.Down() != nil {
+		t.Error("links that are down are not built")
+	}
+	back, err := c.settings().config(c.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err = back.complete(); err != nil || back.settings() != c.settings() {
+		t.Errorf("read back: %+v, %v", back.settings(), err)
+	}
+	for name, want := range map[string]struct {
+		mbit  float64
+		queue int
+	}{
+		"h0.0.2-e0.0": {10, 50_000},
+		"e0.0-a0.2":   {5, 25_000},
+		"e0.0-a0.3":   {20, 100_000},
+		"a0.2-3.0":    {40, 200_000},
+	} {
+		l, err := back.Topology.LinkByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mbit := back.linkRate(l.ID)
+		if queue := back.queueBytes(mbit); mbit != want.mbit || queue != want.queue {
+			t.Errorf("%s: %g Mbit/s and a queue of %d, want %+v", name, mbit, queue, want)
+		}
+	}
+	if got, want := back.queueBytes(0.1), 1514; got != want {
+		t.Errorf("queue of a slow port is %d, want one packet of %d", got, want)
 	}
 }

@@ -1,8 +1,10 @@
 package fabric
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -10,32 +12,75 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncRoutes makes the routes with our protocol number in the main table those
-// of the plan: it adds and replaces what differs, then removes what is left
-// over, so that no destination is without a route in between.
-func syncRoutes(h *netlink.Handle, routes []Route, ports []netlink.Link) (changed int, err error) {
+// routeID is what there can be one route of: the kernel keeps routes to one
+// prefix in one table apart by their metric.
+type routeID struct {
+	table  int
+	prefix netip.Prefix
+	metric int
+}
+
+func (r Route) id() routeID {
+	id := routeID{table: r.table(), prefix: r.Prefix.Masked()}
+	if len(r.Via) == 0 {
+		id.metric = refusalMetric
+	}
+	return id
+}
+
+// table is the kernel's number of the table that the route is in.
+func (r Route) table() int {
+	if r.Table == 0 {
+		return unix.RT_TABLE_MAIN
+	}
+	return r.Table
+}
+
+func kernelRouteID(r netlink.Route) routeID {
+	id := routeID{table: r.Table, metric: r.Priority, prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0)}
+	if r.Dst != nil {
+		addr, _ := netip.AddrFromSlice(r.Dst.IP.To4())
+		bits, _ := r.Dst.Mask.Size()
+		id.prefix = netip.PrefixFrom(addr, bits)
+	}
+	return id
+}
+
+// plannedRoutes lists the routes with our protocol number in the tables that
+// plans are for.
+func plannedRoutes(h *netlink.Handle) (map[routeID]netlink.Route, error) {
 	have, err := dumped(func() ([]netlink.Route, error) {
-		return h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeProtocol, Table: unix.RT_TABLE_MAIN},
+		return h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeProtocol, Table: unix.RT_TABLE_UNSPEC},
 			netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
 	})
 	if err != nil {
-		return 0, explain(fmt.Errorf("list the routes: %w", err))
+		return nil, explain(fmt.Errorf("list the routes: %w", err))
 	}
-	old := make(map[string]netlink.Route, len(have))
+	planned := make(map[routeID]netlink.Route, len(have))
 	for _, r := range have {
-		old[prefixKey(r)] = r
+		if r.Table == unix.RT_TABLE_MAIN || isVirtualTable(r.Table) {
+			planned[kernelRouteID(r)] = r
+		}
 	}
-	index := make(map[string]int, len(ports))
-	for _, port := range ports {
-		index[port.Attrs().Name] = port.Attrs().Index
+	return planned, nil
+}
+
+// syncRoutes makes the routes with our protocol number those of the plan: it
+// adds and replaces what differs, then removes what is left over, so that no
+// destination is without a route in between.
+func syncRoutes(h *netlink.Handle, routes []Route, ports []netlink.Link) (changed int, err error) {
+	old, err := plannedRoutes(h)
+	if err != nil {
+		return 0, err
 	}
+	index := portIndexes(ports)
 	for _, route := range routes {
 		want, err := netlinkRoute(route, index)
 		if err != nil {
 			return changed, err
 		}
-		was, ok := old[prefixKey(want)]
-		delete(old, prefixKey(want))
+		was, ok := old[route.id()]
+		delete(old, route.id())
 		if ok && routeKey(was) == routeKey(want) {
 			continue
 		}
@@ -44,17 +89,38 @@ func syncRoutes(h *netlink.Handle, routes []Route, ports []netlink.Link) (change
 		}
 		changed++
 	}
-	for prefix, r := range old {
-		if err := h.RouteDel(&r); err != nil {
-			return changed, explain(fmt.Errorf("remove the route to %s: %w", prefix, err))
+	for id := range old {
+		if err := deleteRoute(h, id); err != nil {
+			return changed, err
 		}
 		changed++
 	}
 	return changed, nil
 }
 
+func portIndexes(ports []netlink.Link) map[string]int {
+	index := make(map[string]int, len(ports))
+	for _, port := range ports {
+		index[port.Attrs().Name] = port.Attrs().Index
+	}
+	return index
+}
+
+// deleteRoute removes a route of ours; one that has gone already, as those of
+// a port do that goes down, is none to complain of.
+func deleteRoute(h *netlink.Handle, id routeID) error {
+	r := netlink.Route{Dst: ipNet(id.prefix), Table: id.table, Priority: id.metric, Protocol: routeProtocol}
+	if id.metric == refusalMetric {
+		r.Type = unix.RTN_UNREACHABLE
+	}
+	if err := h.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
+		return explain(fmt.Errorf("remove the route to %s: %w", id.prefix, err))
+	}
+	return nil
+}
+
 func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
-	n := netlink.Route{Dst: ipNet(r.Prefix), Protocol: routeProtocol, Table: unix.RT_TABLE_MAIN, Type: unix.RTN_UNICAST}
+	n := netlink.Route{Dst: ipNet(r.Prefix), Protocol: routeProtocol, Table: r.table(), Type: unix.RTN_UNICAST}
 	if r.Src.IsValid() {
 		n.Src = r.Src.AsSlice()
 	}
@@ -76,14 +142,7 @@ func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
 	return n, nil
 }
 
-func prefixKey(r netlink.Route) string {
-	if r.Dst == nil {
-		return "0.0.0.0/0"
-	}
-	return r.Dst.String()
-}
-
-// routeKey is what two routes to one prefix must share to be the same.
+// routeKey is what two routes of one routeID must share to be the same.
 func routeKey(r netlink.Route) string {
 	hops := []string{hopKey(r.LinkIndex, r.Gw)}
 	if len(r.MultiPath) > 0 {
@@ -96,7 +155,14 @@ func routeKey(r netlink.Route) string {
 	if r.Type == unix.RTN_UNREACHABLE {
 		hops = nil
 	}
-	return fmt.Sprintf("%d %d %s %s", r.Type, r.Priority, r.Src, strings.Join(hops, " "))
+	return fmt.Sprintf("%d %s %s", r.Type, r.Src, strings.Join(hops, " "))
 }
 
 func hopKey(index int, gw net.IP) string { return fmt.Sprintf("%d:%s", index, gw) }
+
+func prefixKey(r netlink.Route) string {
+	if r.Dst == nil {
+		return "0.0.0.0/0"
+	}
+	return r.Dst.String()
+}

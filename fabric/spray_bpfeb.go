@@ -19,8 +19,9 @@ const (
 	sprayMapBounces    = "bounces"
 	sprayMapCounters   = "counters"
 	sprayMapFlows      = "flows"
+	sprayMapGroups     = "groups"
 	sprayMapOwn        = "own"
-	sprayMapTables     = "tables"
+	sprayMapRacks      = "racks"
 	sprayProgWeftSpray = "weft_spray"
 )
 
@@ -76,8 +77,9 @@ type sprayMapSpecs struct {
 	Bounces  *ebpf.MapSpec `ebpf:"bounces"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
 	Flows    *ebpf.MapSpec `ebpf:"flows"`
+	Groups   *ebpf.MapSpec `ebpf:"groups"`
 	Own      *ebpf.MapSpec `ebpf:"own"`
-	Tables   *ebpf.MapSpec `ebpf:"tables"`
+	Racks    *ebpf.MapSpec `ebpf:"racks"`
 }
 
 // sprayVariableSpecs contains global variables before they are loaded into the kernel.
@@ -109,8 +111,9 @@ type sprayMaps struct {
 	Bounces  *ebpf.Map `ebpf:"bounces"`
 	Counters *ebpf.Map `ebpf:"counters"`
 	Flows    *ebpf.Map `ebpf:"flows"`
+	Groups   *ebpf.Map `ebpf:"groups"`
 	Own      *ebpf.Map `ebpf:"own"`
-	Tables   *ebpf.Map `ebpf:"tables"`
+	Racks    *ebpf.Map `ebpf:"racks"`
 }
 
 func (m *sprayMaps) Close() error {
@@ -118,8 +121,9 @@ func (m *sprayMaps) Close() error {
 		m.Bounces,
 		m.Counters,
 		m.Flows,
+		m.Groups,
 		m.Own,
-		m.Tables,
+		m.Racks,
 	)
 }
 

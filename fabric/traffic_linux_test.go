@@ -40,7 +40,11 @@ func hostsOf(top *topology.Topology) []topology.Node {
 }
 
 func TestLab_allPairsReach(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	wantAllPairsReach(t, upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")}))
+}
+
+func wantAllPairsReach(t *testing.T, l *Lab) {
+	t.Helper()
 	hosts := hostsOf(l.Config.Topology)
 	socks := listenUDP(t, l, hosts...)
 	for i, from := range socks {

@@ -49,7 +49,7 @@ func (d *demo) idealMbit() float64 { return d.options.rate * plainPayload / full
 
 func (o *outcome) summarise(d *demo) {
 	var percent, jain, idle, retransmits, before, after []float64
-	shares := make([][]float64, numCores(d.topology))
+	shares := make([][]float64, len(spines(d.topology)))
 	for _, r := range o.runs {
 		sum := 0.0
 		for _, m := range r.Mbit {
@@ -63,8 +63,8 @@ func (o *outcome) summarise(d *demo) {
 		after = append(after, float64(r.Counters.OutOfOrderAfter))
 		o.Mbit = append(o.Mbit, r.Mbit...)
 		o.RTTMicros = append(o.RTTMicros, r.RTTMicros...)
-		for core, s := range coreShares(d.topology, r.Counters.Links) {
-			shares[core] = append(shares[core], s)
+		for spine, s := range spineShares(d.topology, r.Counters.Links) {
+			shares[spine] = append(shares[spine], s)
 		}
 	}
 	o.PercentOfIdeal = stats.Median(percent)
@@ -73,8 +73,8 @@ func (o *outcome) summarise(d *demo) {
 	o.Retransmits = int64(math.Round(stats.Median(retransmits)))
 	o.OutOfOrderBefore = int64(math.Round(stats.Median(before)))
 	o.OutOfOrderAfter = int64(math.Round(stats.Median(after)))
-	for core, s := range shares {
-		o.Shares = append(o.Shares, report.Share{Path: fmt.Sprintf("3.%d", core), Fraction: stats.Median(s)})
+	for i, n := range spines(d.topology) {
+		o.Shares = append(o.Shares, report.Share{Path: spineName(d.topology, n), Fraction: stats.Median(shares[i])})
 	}
 	last := o.runs[len(o.runs)-1]
 	capacity := d.options.rate * 1e6 / 8 * last.Elapsed.Seconds()
@@ -83,27 +83,37 @@ func (o *outcome) summarise(d *demo) {
 	}
 }
 
-func numCores(t *topology.Topology) (n int) {
+// spines returns the switches of the top layer: a leaf-spine fabric has no cores.
+func spines(t *topology.Topology) (top []topology.Node) {
 	for node := range t.Nodes() {
-		if node.Layer == topology.LayerCore {
-			n++
+		if len(top) > 0 && node.Layer != top[0].Layer {
+			top = top[:0]
 		}
+		top = append(top, node)
 	}
-	return n
+	return top
 }
 
-// coreShares returns each core's part of the bytes that all cores sent down.
-func coreShares(t *topology.Topology, links []testbed.LinkBytes) []float64 {
-	shares := make([]float64, numCores(t))
+func spineName(t *topology.Topology, n topology.Node) string {
+	if r, ok := t.CoreNumber(n.ID); ok {
+		return fmt.Sprintf("3.%d", r)
+	}
+	return n.Name
+}
+
+// spineShares returns each spine's part of the bytes that all spines sent down.
+func spineShares(t *topology.Topology, links []testbed.LinkBytes) []float64 {
+	top := spines(t)
+	shares := make([]float64, len(top))
 	sum := 0.0
 	for l := range t.Links() {
-		if r, ok := t.CoreNumber(l.B); ok {
-			shares[r] += float64(links[l.ID].Down)
+		if i := int(l.B - top[0].ID); i >= 0 {
+			shares[i] += float64(links[l.ID].Down)
 			sum += float64(links[l.ID].Down)
 		}
 	}
-	for r := range shares {
-		shares[r] /= max(sum, 1)
+	for i := range shares {
+		shares[i] /= max(sum, 1)
 	}
 	return shares
 }
@@ -175,7 +185,7 @@ func (d *demo) table(w io.Writer) error {
 		d.topology, d.bed.Kind(), d.options.rate, d.options.permutations)
 	fmt.Fprintf(w, "ideal: %.2f Mbit/s a host: %s\n\n", d.idealMbit(), idealNote)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min\tmedian\tmax\tJain\tretransmits\tRTT p50 ms\tp99 ms\tout of order\tafter reseq.\tcore shares %\tidle %\t")
+	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min\tmedian\tmax\tJain\tretransmits\tRTT p50 ms\tp99 ms\tout of order\tafter reseq.\tspine shares %\tidle %\t")
 	for _, o := range d.outcomes {
 		m := spreadOf(o.Mbit)
 		before, after := "-", "-"

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/fabric"
-	"weft/topology"
+	"weft/internal/topofile"
 )
 
 func newLabCmd() *cobra.Command {
@@ -29,7 +29,8 @@ by the kernel. It needs root.`,
 		return nil
 	}
 	cmd.PersistentFlags().StringVar(&name, "name", fabric.DefaultLabName, "the lab; several can be up at a time")
-	cmd.AddCommand(newLabUpCmd(&name), newLabDownCmd(&name), newLabExecCmd(&name), newLabStatusCmd(&name))
+	cmd.AddCommand(newLabUpCmd(&name), newLabDownCmd(&name), newLabExecCmd(&name), newLabStatusCmd(&name),
+		newLabFailCmd(&name), newLabHealCmd(&name), newLabChaosCmd(&name))
 	return cmd
 }
 
@@ -41,7 +42,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 		Short: "Build the lab, or find it built",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := topology.Parse(spec)
+			t, err := topofile.Load(spec)
 			if err != nil {
 				return err
 			}
@@ -65,8 +66,14 @@ func newLabUpCmd(name *string) *cobra.Command {
 				fmt.Fprintf(out, "lab %s is up already: %s\n", lab.Config.Name, t)
 				return nil
 			}
-			fmt.Fprintf(out, "lab %s is up: %s, %d hosts, %d switches, %d links of %g Mbit/s, in %.1f s\n", lab.Config.Name, t,
-				t.NumHosts(), t.NumNodes()-t.NumHosts(), t.NumLinks(), lab.Config.RateMbit, time.Since(start).Seconds())
+			rate := fmt.Sprintf(" of %g Mbit/s", lab.Config.RateMbit)
+			for l := range t.Links() {
+				if t.Rate(l.ID) != 0 {
+					rate = " of the topology's rates"
+				}
+			}
+			fmt.Fprintf(out, "lab %s is up: %s, %d hosts, %d switches, %d links%s, in %.1f s\n", lab.Config.Name, t,
+				t.NumHosts(), t.NumNodes()-t.NumHosts(), t.NumLinks(), rate, time.Since(start).Seconds())
 			for _, note := range lab.Notes {
 				fmt.Fprintln(out, "note:", note)
 			}
@@ -75,8 +82,8 @@ func newLabUpCmd(name *string) *cobra.Command {
 	}
 	topologyFlag(cmd, &spec)
 	flags := cmd.Flags()
-	flags.Float64Var(&cfg.RateMbit, "rate", 20, "rate of every link in each direction, Mbit/s")
-	flags.IntVar(&cfg.QueueBytes, "queue", 75000, "queue of every port, bytes")
+	flags.Float64Var(&cfg.RateMbit, "rate", 20, "rate of the links whose rate the topology does not say, in each direction, Mbit/s")
+	flags.IntVar(&cfg.QueueBytes, "queue", 75000, "queue of a port of --rate, bytes; of others in proportion")
 	flags.IntVar(&cfg.BurstBytes, "burst", 3200, "token bucket of every port, bytes")
 	flags.IntVar(&cfg.MTU, "mtu", 1500, "MTU of every link, bytes")
 	flags.IntVar(&cfg.GSOMaxBytes, "gso-max", 0, "largest super-segment of the hosts' kernels, bytes (0: the kernel's)")
@@ -148,7 +155,10 @@ func newLabStatusCmd(name *string) *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), status)
 			}
-			return printStatus(cmd.OutOrStdout(), status)
+			if err := printStatus(cmd.OutOrStdout(), status); err != nil {
+				return err
+			}
+			return printFailures(cmd.OutOrStdout(), lab)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -45,8 +45,21 @@ func TestLab(t *testing.T) {
 		t.Errorf("status has %d nodes, want 7", len(nodes))
 	}
 	table := mustWeft(t, "lab", "status", "--name", name)
-	if lines := strings.Count(table, "\n"); lines != 8 || !strings.Contains(table, "c1.1") {
-		t.Errorf("status prints %d lines, want 8:\n%s", lines, table)
+	if lines := strings.Count(table, "\n"); lines != 9 || !strings.Contains(table, "c1.1") {
+		t.Errorf("status prints %d lines, want 9:\n%s", lines, table)
+	}
+	if out := mustWeft(t, "lab", "fail", "--name", name, "c1.1-a0.1"); !strings.Contains(out, "a0.1-c1.1 FAILED") {
+		t.Errorf("fail says %s", out)
+	}
+	if out := mustWeft(t, "lab", "fail", "--silent", "--name", name, "e0.0"); !strings.Contains(out, "a0.1-c1.1 FAILED, e0.0 SILENT\n") {
+		t.Errorf("fail --silent says %s", out)
+	}
+	wantError(t, "lab fail --data-only --name "+name+" e0.0", "failed already (silent)")
+	if out := mustWeft(t, "lab", "status", "--name", name); !strings.Contains(out, "a0.1-c1.1 FAILED, e0.0 SILENT\n") {
+		t.Errorf("status says %s", out)
+	}
+	if out := mustWeft(t, "lab", "heal", "--name", name); !strings.Contains(out, "nothing has been made to fail") {
+		t.Errorf("heal says %s", out)
 	}
 	if out := mustWeft(t, "lab", "down", "--name", name); !strings.Contains(out, "7 namespaces removed") {
 		t.Errorf("down says %s", out)

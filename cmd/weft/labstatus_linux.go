@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"weft/fabric"
@@ -38,4 +41,23 @@ func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
 			decap, packets, refused, float64(tx)/1e6, float64(rx)/1e6, drops)
 	}
 	return t.Flush()
+}
+
+// failureList is for people: what has failed, and how.
+func failureList(failed map[string]fabric.FailureMode) string {
+	if len(failed) == 0 {
+		return "nothing has been made to fail"
+	}
+	var all []string
+	for _, target := range slices.Sorted(maps.Keys(failed)) {
+		how := "SILENT"
+		switch failed[target] {
+		case fabric.FailLoud:
+			how = "FAILED"
+		case fabric.FailSilentData:
+			how = "SILENT for data"
+		}
+		all = append(all, target+" "+how)
+	}
+	return strings.Join(all, ", ")
 }

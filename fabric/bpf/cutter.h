@@ -33,7 +33,7 @@ struct flow_key {
 
 /* The flowcell under way. */
 struct flow {
-	__u32 generation; /* of the table that its path is by */
+	__u32 group; /* by which its path is */
 	__u32 bytes;
 	__u16 segments;
 	__u16 cell; /* its number, of which the low 10 bits count */
@@ -73,7 +73,7 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 
 	if (!f) {
 		struct flow first = {
-			.generation = g->generation,
+			.group = g->number,
 			.bytes = payload,
 			.segments = segments,
 			.cell = hash >> 30, /* the path is by bits above 40 */
@@ -84,10 +84,10 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 		count(FLOWCELLS, 1);
 		return first.cell << INDEX_BITS;
 	}
-	if (f->generation != g->generation || f->bytes + payload > g->cell_bytes ||
+	if (f->group != g->number || f->bytes + payload > g->cell_bytes ||
 	    f->segments + segments > CELL_SEGMENTS) {
 		f->cell += (f->segments + CELL_SEGMENTS) >> INDEX_BITS;
-		f->generation = g->generation;
+		f->group = g->number;
 		f->bytes = 0;
 		f->segments = 0;
 		count(FLOWCELLS, 1);

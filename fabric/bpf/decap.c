@@ -40,11 +40,15 @@ struct ipv4 {
 #define OUTER ETH_HLEN
 #define INNER (OUTER + sizeof(struct ipv4))
 
+/* The bits of the mark that are ours: virtualMarkMask of fabric/virtual.go. */
+#define MARK_MASK 0x7ff
+
+/* By bouncing address: the mark for what was inside, 0 to leave it as it is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __be32);
-	__type(value, __u8);
+	__type(value, __u32);
 } bouncing SEC(".maps");
 
 struct {
@@ -124,8 +128,10 @@ SEC("tc") int weft_decap(struct __sk_buff *skb)
 	if (eth->h_proto != bpf_htons(ETH_P_IP) || outer->version_ihl >> 4 != 4 || outer->protocol != PROTO_IPIP)
 		return TC_ACT_UNSPEC;
 	__be32 daddr = outer->daddr; /* map keys must be on the stack before Linux 4.18 */
-	if (!bpf_map_lookup_elem(&bouncing, &daddr))
+	__u32 *value = bpf_map_lookup_elem(&bouncing, &daddr);
+	if (!value)
 		return TC_ACT_UNSPEC;
+	__u32 mark = *value;
 
 	/* Options and fragments: nobody who sprays packets sends them. The
 	 * kernel has not checked the header yet at this point. */
@@ -155,6 +161,8 @@ SEC("tc") int weft_decap(struct __sk_buff *skb)
 	if (bpf_skb_adjust_room(skb, -(int)sizeof(struct ipv4), BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_DECAP_L3_IPV4))
 		return drop(MALFORMED);
+	if (mark) /* routing is by the virtual spine that the packet came to */
+		skb->mark = (skb->mark & ~MARK_MASK) | mark;
 	count(DECAPSULATED, skb->gso_segs ? skb->gso_segs : 1);
 	return TC_ACT_UNSPEC;
 }

@@ -38,25 +38,28 @@ struct group {
 	__u32 mode;
 	__u32 shift; /* from an IPv4 ID to a step of the order */
 	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
-	__u32 generation; /* another one in every table */
+	__u32 number; /* its own */
 	__be32 order[MAX_PATHS]; /* addresses of bouncing switches */
 };
 
-struct table {
+/* The racks' groups, by number. The loader sets the sizes, never changes a group,
+ * and takes out of use first what it deletes later: a packet sees the old paths
+ * or the new ones. */
+struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, MAX_PREFIXES);
-	__uint(key_size, sizeof(struct prefix)); /* clang 14 knows no types in an inner map */
-	__uint(value_size, sizeof(struct group));
-};
+	__type(key, struct prefix);
+	__type(value, __u32);
+} racks SEC(".maps");
 
-/* One table, replaced as a whole: a packet sees the old one or the new one. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_PREFIXES);
 	__type(key, __u32);
-	__array(values, struct table);
-} tables SEC(".maps");
+	__type(value, struct group);
+} groups SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -112,10 +115,9 @@ static __always_inline __u64 mix(__u64 x)
 static __always_inline struct group *group_of(__be32 daddr)
 {
 	struct prefix key = { 32, daddr };
-	__u32 zero = 0;
-	void *table = bpf_map_lookup_elem(&tables, &zero);
+	__u32 *number = bpf_map_lookup_elem(&racks, &key);
 
-	return table ? bpf_map_lookup_elem(table, &key) : NULL;
+	return number ? bpf_map_lookup_elem(&groups, number) : NULL;
 }
 
 #include "cutter.h"

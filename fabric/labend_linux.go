@@ -1,0 +1,94 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/topology"
+)
+
+// linkEnd is a port of the lab, open.
+type linkEnd struct {
+	id   topology.NodeID
+	port topology.Port
+	node *nodeHandle
+	link netlink.Link
+}
+
+// end opens one end of a link, with l.mu held.
+func (l *Lab) end(link topology.LinkID, id topology.NodeID) (linkEnd, error) {
+	n, err := l.node(id)
+	if err != nil {
+		return linkEnd{}, err
+	}
+	ports := l.Config.ports(id)
+	i := slices.IndexFunc(ports, func(p topology.Port) bool { return p.Link == link })
+	return linkEnd{id, ports[i], n, n.links[i]}, nil
+}
+
+// bringBack sets a port up again, and restores what the kernel forgot when it
+// went down: its neighbour and its routes.
+func (l *Lab) bringBack(e linkEnd) error {
+	if err := e.node.LinkSetUp(e.link); err != nil {
+		return err
+	}
+	if err := e.node.NeighSet(l.Config.neighbour(e.port, e.link.Attrs().Index)); err != nil {
+		return fmt.Errorf("neighbour: %w", err)
+	}
+	return l.restoreRoutes(e)
+}
+
+// neighbour is the other end of a port's link, known from the start.
+func (c LabConfig) neighbour(port topology.Port, index int) *netlink.Neigh {
+	return &netlink.Neigh{
+		LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT,
+		IP:           c.Topology.Node(port.Peer).Addr.AsSlice(),
+		HardwareAddr: portMAC(port.Peer, port.PeerPort),
+	}
+}
+
+// restoreRoutes adds to the node's routes what the lab's plan has over a port
+// and the kernel has not.
+func (l *Lab) restoreRoutes(e linkEnd) error {
+	plan, err := l.Config.plan(e.id)
+	if err != nil {
+		return err
+	}
+	have, err := plannedRoutes(e.node.Handle)
+	if err != nil {
+		return err
+	}
+	links, err := portLinks(e.node.Handle, e.node.ports)
+	if err != nil {
+		return err
+	}
+	up := make(map[string]bool)
+	for _, link := range links {
+		up[link.Attrs().Name] = link.Attrs().Flags&net.FlagUp != 0
+	}
+	for _, route := range plan.Routes {
+		over := func(h Hop) bool { return h.Port == e.link.Attrs().Name }
+		if !slices.ContainsFunc(route.Via, over) || usesPort(have[route.id()], e.link.Attrs().Index) {
+			continue
+		}
+		route.Via = slices.DeleteFunc(slices.Clone(route.Via), func(h Hop) bool { return !up[h.Port] })
+		n, err := netlinkRoute(route, portIndexes(links))
+		if err != nil {
+			return err
+		}
+		if err := e.node.RouteReplace(&n); err != nil && !errors.Is(err, unix.ENETDOWN) {
+			return fmt.Errorf("%s: %w", route.command(), err)
+		}
+	}
+	return nil
+}
+
+func usesPort(r netlink.Route, index int) bool {
+	return r.LinkIndex == index ||
+		slices.ContainsFunc(r.MultiPath, func(h *netlink.NexthopInfo) bool { return h.LinkIndex == index })
+}

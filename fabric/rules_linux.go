@@ -1,0 +1,50 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+)
+
+// syncRules makes the rules of our priority and protocol number those planned.
+func syncRules(h *netlink.Handle, planned []rule) (changed int, err error) {
+	list, err := dumped(func() ([]netlink.Rule, error) { return h.RuleList(netlink.FAMILY_V4) })
+	if err != nil {
+		return 0, explain(fmt.Errorf("list the rules: %w", err))
+	}
+	have := make(map[rule]netlink.Rule)
+	for _, r := range list {
+		if r.Priority == virtualRule && r.Protocol == routeProtocol {
+			have[rule{r.Mark, r.IifName, r.Table}] = r
+		}
+	}
+	for _, r := range planned {
+		if _, ok := have[r]; ok {
+			delete(have, r)
+			continue
+		}
+		n := netlinkRule(r)
+		if err := h.RuleAdd(n); err != nil {
+			return changed, explain(fmt.Errorf("%s (kernel option IP_MULTIPLE_TABLES): %w", r.command(), err))
+		}
+		changed++
+	}
+	for r := range have {
+		if err := h.RuleDel(netlinkRule(r)); err != nil {
+			return changed, explain(fmt.Errorf("remove the rule to table %d: %w", r.table, err))
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+func netlinkRule(r rule) *netlink.Rule {
+	n := netlink.NewRule()
+	n.Family, n.Priority, n.Protocol = netlink.FAMILY_V4, virtualRule, routeProtocol
+	n.IifName, n.Table = r.iif, r.table
+	if r.iif == "" {
+		mask := uint32(virtualMarkMask)
+		n.Mark, n.Mask = r.mark, &mask
+	}
+	return n
+}

@@ -1,0 +1,95 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// A spine switch of a VL2 fabric is several virtual ones (DRB §3.2), each with
+// a bouncing address of its own, and what comes down from a virtual spine must
+// go by that virtual spine's ports. Nothing in the inner packet says which it
+// was, so decapsulation leaves a mark on it, and a rule for each mark looks up
+// a routing table of that virtual spine's.
+//
+// The kernel's ipip device leaves no mark. But there is one per bouncing
+// address, and what it has decapsulated comes in by it: a rule for the device
+// does the same.
+const (
+	virtualMarkMask   = 0x7ff // the bits of the mark that are ours; the others are left as they are
+	virtualRule       = 5760  // priority of the rules; after those of hosts, before the main table
+	virtualTableFirst = 5800  // that of a switch's first virtual spine
+)
+
+// VirtualSpine is one of the switches that a spine of VL2 is.
+type VirtualSpine struct {
+	Address netip.Addr `json:"address"` // at which it decapsulates
+	Mark    uint32     `json:"mark"`    // of what was inside, in the bits 0x7ff
+	Table   int        `json:"table"`   // that routes it
+}
+
+func virtualTable(v int) int { return virtualTableFirst + v }
+
+func isVirtualTable(table int) bool {
+	return table >= virtualTableFirst && table < virtualTableFirst+virtualMarkMask
+}
+
+func virtualSpines(bouncing []netip.Addr) []VirtualSpine {
+	list := make([]VirtualSpine, len(bouncing))
+	for v, addr := range bouncing {
+		list[v] = VirtualSpine{addr, uint32(v + 1), virtualTable(v)}
+	}
+	return list
+}
+
+// addresses are the node's own and those at which it decapsulates, which for
+// the kernel's decapsulator must be local.
+func (p NodePlan) addresses() []netip.Addr {
+	list := []netip.Addr{p.Address}
+	for _, addr := range p.Bouncing {
+		if !slices.Contains(list, addr) {
+			list = append(list, addr)
+		}
+	}
+	return list
+}
+
+// marks returns the mark of each bouncing address, 0 for none.
+func (p NodePlan) marks() map[netip.Addr]uint32 {
+	marks := make(map[netip.Addr]uint32, len(p.Bouncing))
+	for _, addr := range p.Bouncing {
+		marks[addr] = 0
+	}
+	for _, v := range p.Virtual {
+		marks[v.Address] = v.Mark
+	}
+	return marks
+}
+
+// rule sends to a routing table what has a mark, or came in by a device.
+type rule struct {
+	mark  uint32
+	iif   string
+	table int
+}
+
+// virtualRules returns the rules of the virtual spines: by the mark that a
+// program leaves and, with ipip, by the device as well.
+func (p NodePlan) virtualRules(ipip bool) []rule {
+	var rules []rule
+	for i, v := range p.Virtual {
+		rules = append(rules, rule{mark: v.Mark, table: v.Table})
+		if ipip {
+			rules = append(rules, rule{iif: decapDevice(i), table: v.Table})
+		}
+	}
+	return rules
+}
+
+func (r rule) command() string {
+	what := fmt.Sprintf("fwmark %#x/%#x", r.mark, virtualMarkMask)
+	if r.iif != "" {
+		what = "iif " + r.iif
+	}
+	return fmt.Sprintf("ip rule add priority %d %s lookup %d protocol %d || true # it may exist", virtualRule, what, r.table, routeProtocol)
+}
