@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"text/tabwriter"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/daemon"
+	"weft/internal/switchd"
 )
 
 func newStatusCmd() *cobra.Command {
@@ -15,23 +17,21 @@ func newStatusCmd() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "What the weft host of this machine does",
+		Short: "What the weft host or weft switch of this machine does",
 		Long: `Status prints what a running weft host says of itself: its configuration as
-found, what its devices got of the kernel, and its counters.`,
+found, what is known of failures and why, what its devices got of the kernel, and its
+counters. Of a weft switch it prints the neighbours and the database.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if socket == "" {
-				var err error
-				if socket, err = daemon.StatusSocket(); err != nil {
-					return err
-				}
-			}
-			text, err := daemon.AskStatus(cmd.Context(), socket)
+			text, err := askStatus(cmd.Context(), socket)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), json.RawMessage(text))
+			}
+			if isSwitchStatus(text) {
+				return printSwitchStatus(cmd.OutOrStdout(), text)
 			}
 			fields, err := daemon.Fields(text)
 			if err != nil {
@@ -47,4 +47,26 @@ found, what its devices got of the kernel, and its counters.`,
 	cmd.Flags().StringVar(&socket, "socket", "", "the daemon's `socket` (default that of this network namespace)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// askStatus asks who is behind a socket; "" stands for the host of this network
+// namespace, or else the switch.
+func askStatus(ctx context.Context, socket string) ([]byte, error) {
+	if socket != "" {
+		return daemon.AskStatus(ctx, socket)
+	}
+	host, err := daemon.StatusSocket()
+	if err != nil {
+		return nil, err
+	}
+	text, err := daemon.AskStatus(ctx, host)
+	if err == nil {
+		return text, nil
+	}
+	if agent, err2 := switchd.StatusSocket(); err2 == nil {
+		if text, err2 := daemon.AskStatus(ctx, agent); err2 == nil {
+			return text, nil
+		}
+	}
+	return nil, err
 }

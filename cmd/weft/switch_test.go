@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/switchd"
+)
+
+func TestSwitch_printedConfigIsTheExampleAndValid(t *testing.T) {
+	out := mustWeft(t, "switch", "--print-config")
+	example, err := os.ReadFile("../../packaging/switch.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != string(example) {
+		t.Error("packaging/switch.yaml is not what weft switch --print-config prints: write it anew")
+	}
+	file := filepath.Join(t.TempDir(), "switch.yaml")
+	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := mustWeft(t, "switch", "--check", "--config", file); !strings.Contains(out, "valid") {
+		t.Errorf("--check says %q", out)
+	}
+}
+
+func TestSwitch_bad(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "switch.yaml")
+	if err := os.WriteFile(file, []byte("node: auto\nhelo: 5ms\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "switch --config "+file, "switch.yaml:2", "helo: unknown key; did you mean hello?")
+	wantError(t, "switch --check --config "+file, "switch.yaml:2")
+	wantError(t, "switch --config /nonexistent/switch.yaml", "/nonexistent/switch.yaml", "--print-config")
+	wantError(t, "switch --print-config --check", "choose one")
+	wantError(t, "switch status --socket /nonexistent/s", "/nonexistent/s")
+}
+
+// answering serves what a daemon would say of itself.
+func answering(t *testing.T, status any) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			json.NewEncoder(conn).Encode(status)
+			conn.Close()
+		}
+	}()
+	return socket
+}
+
+func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {
+	socket := answering(t, switchd.Status{Switch: "a0.2", Topology: "fat-tree:k=4", Down: []string{"a0.2-c1.1"},
+		Neighbours: []switchd.Neighbour{{Port: "p2", Name: "c1.1", State: "held", Held: 1.5, Why: "hears us, and we it", Since: 3}},
+		Database:   []switchd.Entry{{Switch: "a0.2", Sequence: 7, From: "itself", Down: []string{"a0.2-c1.1"}}},
+		Rejected:   map[string]uint64{"replay": 2, "mac": 1}})
+	out := strings.Join(strings.Fields(mustWeft(t, "switch", "status", "--socket", socket)), " ")
+	for _, want := range []string{"a0.2 of fat-tree:k=4", "down: a0.2-c1.1", "rejected: mac 1, replay 2", "p2 c1.1 held for 1.5s 3s hears us, and we it", "a0.2 7 0s itself a0.2-c1.1"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in: %s", want, out)
+		}
+	}
+	var s switchd.Status
+	if err := json.Unmarshal([]byte(mustWeft(t, "switch", "status", "--json", "--socket", socket)), &s); err != nil || s.Switch != "a0.2" {
+		t.Errorf("JSON: %+v, %v", s, err)
+	}
+	host := answering(t, map[string]string{"mode": "gateway"})
+	wantError(t, "switch status --socket "+host, "answers no switch")
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/internal/daemon"
+	"weft/internal/switchd"
+)
+
+func newSwitchStatusCmd() *cobra.Command {
+	var socket string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "What the switch's agent knows, and from whom",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if socket == "" {
+				var err error
+				if socket, err = switchd.StatusSocket(); err != nil {
+					return err
+				}
+			}
+			text, err := daemon.AskStatus(cmd.Context(), socket)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), json.RawMessage(text))
+			}
+			if !isSwitchStatus(text) {
+				return fmt.Errorf("status: at %s answers no switch; try weft status --socket %s", socket, socket)
+			}
+			return printSwitchStatus(cmd.OutOrStdout(), text)
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", "", "the agent's `socket` (default that of this network namespace)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// isSwitchStatus tells the status of a switch's agent from a host's.
+func isSwitchStatus(text []byte) bool {
+	var s struct {
+		Switch string `json:"switch"`
+	}
+	return json.Unmarshal(text, &s) == nil && s.Switch != ""
+}
+
+// printSwitchStatus prints the status of a switch's agent as tables.
+func printSwitchStatus(w io.Writer, text []byte) error {
+	var s switchd.Status
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	fmt.Fprintf(w, "%s of %s, process %d, for %v\n", s.Switch, s.Topology, s.Process, seconds(s.Uptime))
+	fmt.Fprintf(w, "down: %s; %d changes\n", orNone(s.Down), s.Changes)
+	if s.Routes != nil {
+		fmt.Fprintf(w, "routes: %d changed in %d updates, the last in %.2f ms; %d errors %s\n", s.Routes.Changed, s.Routes.Updates, s.Routes.LastMS, s.Routes.Errors, s.Routes.LastError)
+	}
+	fmt.Fprintf(w, "messages: %d received, rejected: %s; %d hellos and %d updates sent\n\n", s.Received, orNone(counts(s.Rejected)), s.HellosSent, s.UpdatesSent)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "port\tneighbour\tstate\tsince\twhy\tsent\treceived\tdropped")
+	for _, n := range s.Neighbours {
+		state := n.State
+		if n.Held > 0 {
+			state += fmt.Sprintf(" for %v", seconds(n.Held))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%s\t%d\t%d\t%d\n", n.Port, n.Name, state, seconds(n.Since), n.Why, n.Sent, n.Got, n.Drops)
+	}
+	fmt.Fprintln(t, "\nswitch\tsequence\tage\tfrom\tdown")
+	for _, e := range s.Database {
+		fmt.Fprintf(t, "%s\t%d\t%v\t%s\t%s\n", e.Switch, e.Sequence, seconds(e.Age), e.From, orNone(e.Down))
+	}
+	return t.Flush()
+}
+
+// seconds is a time as people read it.
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
+}
+
+func orNone(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// counts are counters by name, sorted.
+func counts(m map[string]uint64) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		words = append(words, fmt.Sprintf("%s %d", name, m[name]))
+	}
+	return words
+}

@@ -1,0 +1,69 @@
+package switchd
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"weft/fabric"
+	"weft/topology"
+	"weft/topoupdate"
+)
+
+// Config is what an Agent has to know. Zero values stand for topoupdate's
+// defaults; Topology and Self have none.
+type Config struct {
+	Topology   *topology.Topology // the baseline
+	Self       topology.NodeID    // the switch
+	PortFormat string             // "" is fabric.DefaultPortFormat
+
+	Hello           time.Duration
+	Multiplier      int
+	Require         bool
+	Refresh, MaxAge time.Duration
+	Damping         topoupdate.Damping
+	Keys            topoupdate.Keys // a From counts from Start
+
+	// Routes makes the agent keep the switch's routes. Without it they stay as
+	// they are; what is encapsulated needs no more.
+	Routes bool
+
+	// Boot numbers this start; 0 is the time of day in nanoseconds. Seed is the
+	// jitter's; 0 is one of the switch's own.
+	Boot, Seed uint64
+
+	// Changed, if not nil, is called with every new snapshot, one call at a time,
+	// after it has been flooded. It must return soon, and not call Close.
+	Changed func(*topology.Topology)
+}
+
+// agent returns the protocol's part.
+func (c Config) agent(now time.Time) topoupdate.AgentConfig {
+	a := topoupdate.AgentConfig{
+		Topology: c.Topology, Self: c.Self, Boot: c.Boot, Seed: c.Seed,
+		Hello: c.Hello, Multiplier: c.Multiplier, Require: c.Require, Damping: c.Damping,
+		Refresh: c.Refresh, MaxAge: c.MaxAge, Keys: c.Keys,
+	}
+	if a.Boot == 0 {
+		a.Boot = uint64(now.UnixNano())
+	}
+	if a.Seed == 0 {
+		a.Seed = uint64(c.Self) + 1 // or neighbours would keep step
+	}
+	return a
+}
+
+// plan returns the switch's in a topology.
+func (c Config) plan(t *topology.Topology) (fabric.NodePlan, error) {
+	return fabric.Plan(t, c.Self, fabric.Options{PortFormat: c.PortFormat})
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Topology == nil:
+		return errors.New("Topology is missing: give the fabric's, such as topology.Parse(\"fat-tree:k=4\")")
+	case !c.Topology.Valid(c.Self) || c.Topology.Node(c.Self).Layer == topology.LayerHost:
+		return fmt.Errorf("Self is node %d, which is no switch of %s", c.Self, c.Topology)
+	}
+	return nil
+}

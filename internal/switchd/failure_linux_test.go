@@ -1,0 +1,109 @@
+package switchd
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"weft/fabric"
+	"weft/topology"
+)
+
+// knows are those that a link's failure concerns: all switches and hosts, but for
+// an edge link's, of which only its ends and the hosts under it learn.
+func (l *lab) wantLink(name string, live bool, who map[string]func() *topology.Topology) {
+	l.t.Helper()
+	id := l.link(name)
+	for node, top := range who {
+		l.within(fmt.Sprintf("%s has %s live: %v", node, name, live), func() bool { return top().Live(id) == live })
+	}
+}
+
+// everybody returns what the agents and some listeners know.
+func (l *lab) everybody(hosts ...string) map[string]func() *topology.Topology {
+	who := make(map[string]func() *topology.Topology)
+	for id, a := range l.agents {
+		who[l.top.Node(id).Name] = a.Topology
+	}
+	for _, h := range hosts {
+		who[h] = l.listen(h).Topology
+	}
+	return who
+}
+
+func (l *lab) only(who map[string]func() *topology.Topology, names ...string) map[string]func() *topology.Topology {
+	some := make(map[string]func() *topology.Topology)
+	for _, n := range names {
+		some[n] = who[l.top.Node(l.id(n)).Name]
+	}
+	return some
+}
+
+func TestAgents_aFailureIsKnownAndHeals(t *testing.T) {
+	l := upLab(t, "a", "fat-tree:k=4")
+	l.start(fast)
+	l.adjacent()
+	who := l.everybody("h0.0.2", "h3.1.3")
+	for _, c := range []struct {
+		link string
+		mode fabric.FailureMode
+		know []string
+	}{
+		{"a0.2-3.0", fabric.FailLoud, []string{"a0.2", "3.0", "a1.2", "a3.2", "e0.0", "e3.1", "h0.0.2", "h3.1.3"}},
+		{"a3.2-3.1", fabric.FailSilent, []string{"a3.2", "3.1", "a0.2", "e0.0", "e3.1", "h0.0.2", "h3.1.3"}},
+		{"e0.0-a0.3", fabric.FailLoud, []string{"e0.0", "a0.3", "h0.0.2", "h3.1.3"}},
+		{"e3.1-a3.3", fabric.FailSilent, []string{"e3.1", "a3.3", "h0.0.2", "h3.1.3"}},
+	} {
+		at, err := l.Fail(c.link, c.mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.wantLink(c.link, false, l.only(who, c.know...))
+		var worst time.Duration
+		for _, node := range c.know {
+			when, ok := l.events.first(l.id(node), l.link(c.link), false, at)
+			if !ok {
+				t.Errorf("%s %v: %s was not told", c.link, c.mode, node)
+			}
+			worst = max(worst, when.Sub(at))
+		}
+		t.Logf("%s %v: all know after %v", c.link, c.mode, worst)
+		if _, err := l.Heal(c.link); err != nil {
+			t.Fatal(err)
+		}
+		l.wantLink(c.link, true, who)
+	}
+	for name, top := range who {
+		if down := top().Down(); len(down) > 0 {
+			t.Errorf("%s: %v are down at the end", name, down)
+		}
+	}
+}
+
+// A cable that is cut at a server is the edge switch's own knowledge.
+func TestAgents_aServersLink(t *testing.T) {
+	l := upLab(t, "b", "fat-tree:k=4", "h0.0.2", "h0.0.3", "e0.0", "a0.2", "a0.3")
+	l.start(fast)
+	l.within("adjacency", func() bool {
+		return l.agents[l.id("a0.2")].Status().Neighbours[0].Hears
+	})
+	link := l.link("h0.0.2-e0.0")
+	err := l.Do(l.id("h0.0.2"), func() error { return setPort("p0", false) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge, agg := l.agents[l.id("e0.0")], l.agents[l.id("a0.2")]
+	l.within("the edge switch sees it", func() bool { return !edge.Topology().Live(link) })
+	if err := l.Do(l.id("h0.0.2"), func() error { return setPort("p0", true) }); err != nil {
+		t.Fatal(err)
+	}
+	l.within("it is back", func() bool { return edge.Topology().Live(link) })
+	if down := agg.Topology().Down(); slices.Contains(down, link) {
+		t.Error("another switch was told")
+	}
+	// What is not built is down.
+	if s := agg.Status(); !slices.Contains(s.Down, "e0.1-a0.2") || !slices.Contains(s.Down, "a0.2-c1.1") {
+		t.Errorf("a0.2 takes ports without devices for live: %v", s.Down)
+	}
+}

@@ -1,0 +1,185 @@
+package switchd
+
+import (
+	_ "embed"
+	"errors"
+	"reflect"
+	"strings"
+	"time"
+
+	"weft/internal/strictyaml"
+	"weft/internal/topofile"
+	"weft/internal/updatekeys"
+	"weft/topology"
+	"weft/topoupdate"
+)
+
+// File is a configuration file. The keys of the file are in the tags; with "auto",
+// that word gives the zero value. default.yaml says what each means.
+type File struct {
+	Topology       string           `yaml:"topology"`
+	Node           string           `yaml:"node,auto"`
+	Ports          string           `yaml:"ports"`
+	Configure      bool             `yaml:"configure"`
+	Routes         bool             `yaml:"routes"`
+	Hello          time.Duration    `yaml:"hello"`
+	Multiplier     int              `yaml:"multiplier"`
+	RequireHellos  bool             `yaml:"require_hellos"`
+	Refresh        time.Duration    `yaml:"refresh"`
+	MaxAge         time.Duration    `yaml:"max_age"`
+	Damping        Damping          `yaml:"damping"`
+	Keys           []updatekeys.Key `yaml:"keys"`
+	AcceptUnsigned bool             `yaml:"accept_unsigned"`
+	Status         string           `yaml:"status,auto"`
+
+	fabric *topology.Topology
+	lines  strictyaml.Lines
+}
+
+// Damping is topoupdate.Damping, but that 0 holds nothing back.
+type Damping struct {
+	Hold   time.Duration `yaml:"hold"`
+	Max    time.Duration `yaml:"max"`
+	Forget time.Duration `yaml:"forget"`
+}
+
+// statusOff is the Status of who wants none.
+const statusOff = "off"
+
+//go:embed default.yaml
+var defaultYAML []byte
+
+// DefaultYAML returns a configuration file with every key, its default, and what
+// it means. The defaults are what it says: there is no other list of them.
+func DefaultYAML() string { return string(defaultYAML) }
+
+// Default returns the configuration of an empty file.
+func Default() File {
+	var f File
+	if _, err := strictyaml.Decode(defaultYAML, "default.yaml", &f); err != nil {
+		panic(err) // a broken build
+	}
+	return f
+}
+
+// Load reads and validates a configuration file.
+func Load(name string) (*File, error) {
+	text, err := strictyaml.Read(name, program)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(text, name)
+}
+
+// program is who reads the files.
+const program = "weft switch"
+
+// Parse reads and validates a configuration. name is its file's in errors; files
+// that it names are read.
+func Parse(text []byte, name string) (*File, error) {
+	f := Default()
+	var err error
+	if f.lines, err = strictyaml.Decode(text, name, &f); err != nil {
+		return nil, err
+	}
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+// validate checks what can be checked without looking at the machine, and
+// resolves topology and keys. The first error names its key and line.
+func (f *File) validate() (err error) {
+	if f.fabric, err = topofile.Load(f.Topology); err != nil {
+		return f.lines.Errorf("topology", "%w", err)
+	}
+	if f.Node != "" {
+		if n, err := f.fabric.Lookup(f.Node); err != nil {
+			return f.lines.Errorf("node", "%w", err)
+		} else if n.Layer == topology.LayerHost {
+			return f.lines.Errorf("node", "%s is a host; its switches are edge, aggregation and core", n.Name)
+		}
+	}
+	if len(f.Status) > 107 {
+		return f.lines.Errorf("status", "is a path of %d bytes; the kernel takes at most 107 for a socket", len(f.Status))
+	}
+	if err := updatekeys.Read(f.Keys, f.lines, "keys", program); err != nil {
+		return err
+	}
+	if err := f.checkNumbers(); err != nil {
+		return err
+	}
+	return f.tryOut()
+}
+
+// checkNumbers refuses the zeros for which Config has defaults: they are no
+// values of a file's.
+func (f *File) checkNumbers() error {
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{{"hello", f.Hello}, {"refresh", f.Refresh}, {"max_age", f.MaxAge}, {"damping.max", f.Damping.Max}, {"damping.forget", f.Damping.Forget}} {
+		if d.value <= 0 {
+			return f.lines.Errorf(d.key, "is %v, must be more than 0", d.value)
+		}
+	}
+	switch {
+	case f.Damping.Hold < 0:
+		return f.lines.Errorf("damping.hold", "is %v, must be 0s or more", f.Damping.Hold)
+	case f.Damping.Max < f.Damping.Hold:
+		return f.lines.Errorf("damping.max", "is %v, less than hold, %v; raise it or lower hold", f.Damping.Max, f.Damping.Hold)
+	case f.Multiplier < 2 || f.Multiplier > 255:
+		return f.lines.Errorf("multiplier", "is %d, must be from 2 to 255", f.Multiplier)
+	}
+	return nil
+}
+
+// tryOut has the parts that know best check the rest, with any switch.
+func (f *File) tryOut() error {
+	c := f.config(topology.NodeID(f.fabric.NumHosts()), time.Now())
+	if _, err := c.plan(f.fabric); err != nil {
+		return f.lines.Errorf("ports", "%w", err)
+	}
+	_, err := topoupdate.NewAgent(c.agent(time.Now()))
+	if err == nil {
+		return nil
+	}
+	for _, field := range []struct{ name, key string }{{"Config.Hello", "hello"}, {"Config.MaxAge", "max_age"}} {
+		if strings.Contains(err.Error(), field.name) {
+			return f.lines.Errorf(field.key, "%w", err)
+		}
+	}
+	return f.lines.Errorf("topology", "%w", err)
+}
+
+// keys returns the keys on a clock that began at start.
+func (f *File) keys(start time.Time) topoupdate.Keys {
+	return updatekeys.Keys(f.Keys, f.AcceptUnsigned, start)
+}
+
+// config returns an agent's configuration.
+func (f *File) config(self topology.NodeID, start time.Time) Config {
+	c := Config{
+		Topology: f.fabric, Self: self, PortFormat: f.Ports, Routes: f.Routes,
+		Hello: f.Hello, Multiplier: f.Multiplier, Require: f.RequireHellos,
+		Refresh: f.Refresh, MaxAge: f.MaxAge, Keys: f.keys(start),
+		Damping: topoupdate.Damping{Hold: f.Damping.Hold, Max: f.Damping.Max, Forget: f.Damping.Forget},
+	}
+	if c.Damping.Hold == 0 {
+		c.Damping.Hold = -1 // topoupdate's word for none
+	}
+	return c
+}
+
+// sameButKeys reports whether two configurations differ in nothing that needs a
+// restart.
+func (f *File) sameButKeys(g *File) bool {
+	strip := func(f File) File {
+		f.Keys, f.AcceptUnsigned, f.fabric, f.lines = nil, false, nil, strictyaml.Lines{}
+		return f
+	}
+	return reflect.DeepEqual(strip(*f), strip(*g))
+}
+
+var errNode = errors.New("no address on lo is a switch's of the fabric; name the switch, such as node: a0.2, or give lo its address")

@@ -1,0 +1,93 @@
+package switchd
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDefault_isAValidConfiguration(t *testing.T) {
+	f, err := Parse(nil, "empty.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := Parse(defaultYAML, "default.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.sameButKeys(full) || f.Hello != 50*time.Millisecond || !f.Routes || f.Topology != "fat-tree:k=4" {
+		t.Errorf("an empty file gives %+v", f)
+	}
+}
+
+func TestParse_namesTheLineAndTheFix(t *testing.T) {
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	for text, want := range map[string][]string{
+		"topology: fat-tree:k=4\nhelo: 5ms\n": {"x.yaml:2: helo", "did you mean hello?"},
+		"hello: 5":                            {"x.yaml:1: hello", "with its unit"},
+		"hello: 0s":                           {"x.yaml:1: hello", "more than 0"},
+		"hello: 1h":                           {"x.yaml:1: hello", "30s"},
+		"multiplier: 1":                       {"x.yaml:1: multiplier", "2 to 255"},
+		"multiplier: 0":                       {"x.yaml:1: multiplier", "2 to 255"},
+		"topology: ring":                      {"x.yaml:1: topology", "ring"},
+		"\nnode: h0.0.2":                      {"x.yaml:2: node", "is a host"},
+		"node: e9.9":                          {"x.yaml:1: node", "e9.9"},
+		"ports: swp":                          {"x.yaml:1: ports", "%d"},
+		"refresh: 15s":                        {"x.yaml: max_age", "at least twice as long"},
+		"damping:\n  hold: -1s":               {"x.yaml:2: damping.hold", "0s or more"},
+		"damping:\n  hold: 1m":                {"x.yaml:1: damping.max", "less than hold, 1m"},
+		"keys:\n- id: 0\n  key: " + key:       {"x.yaml:2: keys[0].id", "1 to 255"},
+		"keys:\n- id: 1\n  key: abc":          {"x.yaml:3: keys[0].key", "32 bytes in base64"},
+		"keys:\n- id: 1\n  key: " + key + "\n  from: 5": {"x.yaml:4: keys[0].from", "RFC 3339"},
+		"status: /" + strings.Repeat("x", 200):          {"x.yaml:1: status", "107"},
+	} {
+		_, err := Parse([]byte(text), "x.yaml")
+		if err == nil {
+			t.Errorf("%q: no error", text)
+			continue
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%q: %q does not say %q", text, err, w)
+			}
+		}
+		if strings.Contains(err.Error(), key) {
+			t.Errorf("%q: the message has the secret", text)
+		}
+	}
+}
+
+func TestParse_keys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "k")
+	secret := strings.Repeat("s", 32)
+	if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString([]byte(secret))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Parse([]byte("keys:\n- id: 7\n  key_file: "+file+"\n- id: 8\n  key_file: "+file+"\n  from: 2027-01-01T00:01:00Z\naccept_unsigned: true\n"), "x.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := f.keys(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	if len(k.List) != 2 || !k.AcceptUnsigned || k.List[0].ID != 7 || string(k.List[0].Secret) != secret || k.List[0].From != 0 || k.List[1].From != time.Minute {
+		t.Errorf("keys %+v", k)
+	}
+	if past := f.keys(time.Date(2027, 1, 1, 0, 2, 0, 0, time.UTC)); past.List[1].From != -time.Minute {
+		t.Errorf("a key of a minute ago is from %v", past.List[1].From)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(defaultYAML)
+	f.Add([]byte("keys:\n- id: 1\n  key: abc\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if strings.Contains(string(text), "key_file") || strings.Contains(string(text), "topology") {
+			return // reads files; makes large fabrics
+		}
+		if c, err := Parse(text, "x.yaml"); (c == nil) == (err == nil) {
+			t.Errorf("%v, %v", c, err)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package switchd
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// longest is how long the agent sleeps at most.
+const longest = time.Hour
+
+// run drives the protocol. What came in is taken before the clock is looked at:
+// a switch that was too busy to run for a while must not take its neighbours for
+// dead whose hellos wait at its ports.
+func (a *Agent) run() {
+	defer close(a.ended)
+	for {
+		a.mu.Lock()
+		next := min(a.machine.Next(), a.now()+longest)
+		a.mu.Unlock()
+		if err := a.ports.Wait(a.started.Add(next), handler{a}); err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				a.mu.Lock()
+				a.err = err
+				a.mu.Unlock()
+			}
+			return
+		}
+		a.turn()
+	}
+}
+
+// turn sends what is due, and then passes on what has changed: neighbours and
+// servers are told before the own routes are mended.
+func (a *Agent) turn() {
+	a.mu.Lock()
+	if a.left {
+		a.mu.Unlock()
+		return
+	}
+	a.machine.Tick(a.now())
+	a.machine.Send(a.ports.Send)
+	t := a.machine.Topology()
+	changed := t != a.shown
+	if changed {
+		a.shown = t
+		a.changes++
+	}
+	a.mu.Unlock()
+	if !changed {
+		return
+	}
+	if a.repair != nil {
+		a.repair.set(t)
+	}
+	if a.config.Changed != nil {
+		a.config.Changed(t)
+	}
+}
+
+// handler is an Agent as package wire sees it.
+type handler struct{ a *Agent }
+
+func (h handler) Carrier(port int, up bool) {
+	h.locked(func(a *Agent) { a.machine.Carrier(port, up, a.now()) })
+	if up && h.a.repair != nil {
+		h.a.repair.resync()
+	}
+}
+
+func (h handler) Receive(port int, message []byte) {
+	h.locked(func(a *Agent) { a.machine.Receive(port, message, a.now()) })
+}
+
+func (h handler) locked(f func(*Agent)) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	if !h.a.left {
+		f(h.a)
+	}
+}

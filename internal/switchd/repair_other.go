@@ -1,0 +1,24 @@
+//go:build !linux
+
+package switchd
+
+import (
+	"errors"
+
+	"weft/topology"
+)
+
+// repair is Linux's.
+type repair struct{}
+
+// RouteStats counts what was done to the routes.
+type RouteStats struct{}
+
+func startRepair(Config, []string) (*repair, error) {
+	return nil, errors.New("routes are kept on Linux only")
+}
+
+func (*repair) set(*topology.Topology) {}
+func (*repair) resync()                {}
+func (*repair) status() *RouteStats    { return nil }
+func (*repair) close()                 {}

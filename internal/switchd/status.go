@@ -1,0 +1,142 @@
+package switchd
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"weft/topology"
+	"weft/topoupdate"
+	"weft/topoupdate/wire"
+)
+
+// Status is what an agent says of itself. Counters are since the start.
+type Status struct {
+	Switch   string  `json:"switch"` // tells the status of a switch from a host's
+	Topology string  `json:"topology"`
+	Process  int     `json:"process"`
+	Uptime   float64 `json:"uptime_s"` // seconds
+
+	Down       []string    `json:"down"`    // links that are down, with those of the baseline
+	Changes    uint64      `json:"changes"` // of that
+	Neighbours []Neighbour `json:"neighbours"`
+	Database   []Entry     `json:"database"`
+	Routes     *RouteStats `json:"routes,omitempty"`
+
+	Received    uint64            `json:"received"` // messages, rejected ones included
+	Rejected    map[string]uint64 `json:"rejected,omitempty"`
+	HellosSent  uint64            `json:"hellos_sent"`
+	UpdatesSent uint64            `json:"updates_sent"`
+	Flooding    Flooding          `json:"flooding"`
+	Wire        wire.Stats        `json:"wire"`
+	Error       string            `json:"error,omitempty"` // why it has ended by itself
+}
+
+// Neighbour is one port and who is behind it.
+type Neighbour struct {
+	Port   string  `json:"port"`
+	Name   string  `json:"neighbour"`
+	State  string  `json:"state"` // up, down, or held: it works, and is reported down until it has for a while
+	Why    string  `json:"why"`
+	Since  float64 `json:"since_s"`            // seconds ago, that it is so because of Why
+	Held   float64 `json:"held_s,omitempty"`   // seconds for which it is still reported down
+	Queued int     `json:"queued,omitempty"`   // entries to be sent to it
+	Hears  bool    `json:"hears"`              // it has an agent, and both hear each other
+	Sent   uint64  `json:"sent"`               // messages
+	Lost   uint64  `json:"not_sent,omitempty"` // messages that the device did not take
+	Got    uint64  `json:"received"`           // messages
+	Drops  uint64  `json:"dropped,omitempty"`  // by the kernel: TTL below 255, or no room
+}
+
+// Entry is what a switch says of itself.
+type Entry struct {
+	Switch      string   `json:"switch"`
+	Incarnation uint64   `json:"incarnation"` // when its agent was started, mostly in ns since 1970
+	Sequence    uint32   `json:"sequence"`
+	Age         float64  `json:"age_s"` // seconds
+	From        string   `json:"from"`  // the neighbour that told it
+	Down        []string `json:"down,omitempty"`
+}
+
+// Flooding counts entries, of which there are several in a message.
+type Flooding struct {
+	Originated uint64 `json:"originated"` // own ones
+	Sent       uint64 `json:"sent"`
+	Changed    uint64 `json:"changed"`   // received, and they said something new
+	Refreshed  uint64 `json:"refreshed"` // received, newer, and they said the same
+	Repeated   uint64 `json:"repeated"`  // received, and known
+	Older      uint64 `json:"older"`     // received, and older than what is known
+}
+
+// Status returns what the agent knows and has done.
+func (a *Agent) Status() Status {
+	wires := a.ports.Stats()
+	a.mu.Lock()
+	now := a.now()
+	stats, neighbours, database, t := a.machine.Stats(), a.machine.Neighbours(), a.machine.Database(), a.machine.Topology()
+	s := Status{Changes: a.changes}
+	if a.err != nil {
+		s.Error = a.err.Error()
+	}
+	a.mu.Unlock()
+	s.Switch, s.Topology = t.Node(a.config.Self).Name, t.String()
+	s.Process, s.Uptime = os.Getpid(), now.Seconds()
+	s.Down = linkNames(t, t.Down())
+	s.Received, s.Rejected = stats.Received, stats.Rejected.ByName()
+	s.HellosSent, s.UpdatesSent = stats.HellosSent, stats.UpdatesSent
+	s.Flooding = Flooding{stats.Originated, stats.EntriesSent, stats.Changed, stats.Refreshed, stats.Repeated, stats.Older}
+	s.Wire = wires
+	for _, n := range neighbours {
+		s.Neighbours = append(s.Neighbours, a.neighbour(n, wires.Ports[n.Port], now))
+	}
+	for _, e := range database {
+		s.Database = append(s.Database, a.entry(t, e))
+	}
+	slices.SortFunc(s.Database, func(x, y Entry) int { return strings.Compare(x.Switch, y.Switch) })
+	if a.repair != nil {
+		s.Routes = a.repair.status()
+	}
+	return s
+}
+
+func (a *Agent) neighbour(n topoupdate.Neighbour, w wire.PortStats, now time.Duration) Neighbour {
+	out := Neighbour{
+		Port: a.names[n.Port], Name: a.config.Topology.Node(n.Node).Name,
+		State: "up", Why: n.Why, Since: (now - n.Since).Seconds(), Hears: n.Hears, Queued: n.Queued,
+		Sent: w.Sent, Lost: w.SendErrors, Got: w.Received, Drops: w.Dropped,
+	}
+	if n.Why == "" { // a server
+		out.Why, out.Since = "carrier", 0
+	}
+	if !n.Carrier {
+		out.Why = "no carrier"
+	}
+	switch {
+	case !n.Up && n.Alive:
+		out.State, out.Held = "held", (n.UpAt - now).Seconds()
+	case !n.Up:
+		out.State = "down"
+	}
+	return out
+}
+
+func (a *Agent) entry(t *topology.Topology, e topoupdate.Entry) Entry {
+	out := Entry{Switch: t.Node(e.Originator).Name, Incarnation: e.Incarnation, Sequence: e.Sequence, Age: e.Age.Seconds(), From: "itself"}
+	if e.From != topoupdate.Own {
+		out.From = t.Node(t.Ports(a.config.Self)[e.From].Peer).Name
+	}
+	ports := t.Ports(e.Originator)
+	for _, p := range e.Down {
+		out.Down = append(out.Down, t.LinkName(ports[p].Link))
+	}
+	return out
+}
+
+func linkNames(t *topology.Topology, links []topology.LinkID) []string {
+	names := []string{}
+	for _, l := range links {
+		names = append(names, t.LinkName(l))
+	}
+	return names
+}
