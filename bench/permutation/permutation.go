@@ -10,7 +10,8 @@ import (
 )
 
 // Random returns for each host the one that it sends to, at random but so that
-// every pair is in different pods and all packets cross the core layer.
+// every pair is as far apart as pairs of the fabric are: in different pods, so that
+// all packets cross the core layer, or in different racks where there is one pod.
 func Random(t *topology.Topology, seed uint64) []topology.NodeID {
 	rng := rand.New(rand.NewPCG(seed, 0x7065726d))
 	n := t.NumHosts()
@@ -18,11 +19,12 @@ func Random(t *topology.Topology, seed uint64) []topology.NodeID {
 	for i, j := range rng.Perm(n) {
 		to[i] = topology.NodeID(j)
 	}
+	far := len(t.Paths(0, topology.NodeID(n-1)).Bases)
 	crosses := func(a int, b topology.NodeID) bool {
-		return len(t.Paths(topology.NodeID(a), b).Bases) == 2
+		return len(t.Paths(topology.NodeID(a), b).Bases) == far && (far > 0 || n == 1 || a != int(b))
 	}
-	// Swap the receivers of senders that stay in their pod with others that
-	// leaves both across. With two pods or more there always are some.
+	// Swap the receivers of senders that stay near with others that leaves both
+	// far. With two pods or racks, or two hosts, there always are some.
 	for i := range to {
 		for !crosses(i, to[i]) {
 			j := rng.IntN(n)

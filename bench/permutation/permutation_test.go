@@ -33,6 +33,30 @@ func TestRandom_isAPermutationAcrossPods(t *testing.T) {
 	}
 }
 
+func TestRandom_goesAsFarAsThereIs(t *testing.T) {
+	for spec, paths := range map[string]int{
+		"leaf-spine:leaves=2,spines=3,hosts=4": 3,
+		"leaf-spine:leaves=1,spines=3,hosts=4": 0,
+		"vl2:d0=2,d1=4,d2=4,hosts=2":           4,
+		"vl2:d0=2,d1=4,d2=2,hosts=2":           2, // one group
+		"fat-tree:k=4,hosts=4":                 4,
+	} {
+		top, err := topology.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(20) {
+			seen := make(map[topology.NodeID]bool)
+			for from, to := range Random(top, seed) {
+				if n := len(top.Paths(topology.NodeID(from), to).Live); n != paths || seen[to] || topology.NodeID(from) == to {
+					t.Fatalf("%s, seed %d: %d sends to %d over %d paths, want %d; a receiver twice: %v", spec, seed, from, to, n, paths, seen[to])
+				}
+				seen[to] = true
+			}
+		}
+	}
+}
+
 func TestRandom_differsBySeed(t *testing.T) {
 	fatTree, _ := topology.FatTree(4)
 	a, b, c := Random(fatTree, 1), Random(fatTree, 1), Random(fatTree, 2)

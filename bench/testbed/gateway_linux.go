@@ -10,9 +10,6 @@ import (
 	"weft/stack"
 )
 
-// gatewayTUN is the device that a gateway has programs' packets from.
-const gatewayTUN = "weft0"
-
 // gateway is a host's stack.Gateway and what leads packets to it. The devices
 // are the Gateway's once there is one. What is nil is not open yet.
 type gateway struct {
@@ -34,7 +31,7 @@ func (g *gateway) openTUN(plan fabric.HostPlan, flowcell int) (err error) {
 // start runs in the host's namespace. From its end on the kernel gets no TCP of
 // the fabric but by the gateway.
 func (g *gateway) start(s *sprayer) (err error) {
-	g.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: uplink, Rules: []fabric.SteerRule{
+	g.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: Uplink, Rules: []fabric.SteerRule{
 		{Address: s.host.Addr, What: fabric.SteerTCP | fabric.SteerTunnelErrors}}})
 	if err != nil {
 		return err
@@ -43,7 +40,7 @@ func (g *gateway) start(s *sprayer) (err error) {
 	for _, i := range g.steer.Filter() {
 		filter = append(filter, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
 	}
-	if g.socket, err = link.OpenPacket(link.PacketConfig{Interface: uplink, Filter: filter}); err != nil {
+	if g.socket, err = link.OpenPacket(link.PacketConfig{Interface: Uplink, Filter: filter}); err != nil {
 		return err
 	}
 	c := s.bed.config

@@ -13,10 +13,17 @@ import (
 	"weft/topology"
 )
 
+// The names of a lab host's devices.
+const (
+	Uplink = "p0"    // leads into the fabric
+	TUN    = "weft0" // an embedded stack's, or a gateway's
+)
+
 // namespaces is a lab of network namespaces.
 type namespaces struct {
 	config Config
 	lab    *fabric.Lab
+	owned  bool // goes with the testbed
 }
 
 // CanUseNamespaces says why weft hosts cannot run in network namespaces here,
@@ -40,8 +47,12 @@ func InNamespaces(ctx context.Context, name string, c Config, progress func(done
 	if err != nil {
 		return nil, err
 	}
-	return &namespaces{c, lab}, nil
+	return &namespaces{c, lab, true}, nil
 }
+
+// OnLab runs hosts on a lab that is up, and stays up after Close. The lab's
+// links and rates are those that it has.
+func OnLab(lab *fabric.Lab, c Config) Testbed { return &namespaces{c, lab, false} }
 
 func (t *namespaces) Kind() string { return "in network namespaces" }
 
@@ -57,7 +68,12 @@ func (t *namespaces) Supports(r Row) error {
 	return nil
 }
 
-func (t *namespaces) Close() error { return t.lab.Close() }
+func (t *namespaces) Close() error {
+	if !t.owned {
+		return nil
+	}
+	return t.lab.Close()
+}
 
 func (t *namespaces) Start(ctx context.Context, row Row) (*Session, error) {
 	base, err := t.links()
@@ -78,7 +94,7 @@ func (t *namespaces) Start(ctx context.Context, row Row) (*Session, error) {
 	hosts, err := open(t.config, row, func(n topology.Node) (dev stack.Device, err error) {
 		err = t.lab.Do(n.ID, func() (err error) {
 			dev, err = link.OpenTUN(link.TUNConfig{
-				Name:     "weft0",
+				Name:     TUN,
 				Routes:   []netip.Prefix{netip.PrefixFrom(t.config.Topology.EmbeddedAddr(n.ID), 32)},
 				Overhead: stack.Overhead,
 			})

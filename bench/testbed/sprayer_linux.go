@@ -12,9 +12,6 @@ import (
 	"weft/topology"
 )
 
-// uplink is the device of a lab's host that leads into the fabric.
-const uplink = "p0"
-
 // sprayer spreads what a host's kernel sends, as weft host does. What is nil is
 // not in use, or not yet.
 type sprayer struct {
@@ -81,7 +78,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 		return err
 	}
 	if withGateway {
-		o.TUN = gatewayTUN
+		o.TUN = TUN
 	}
 	plan, err := fabric.PlanHost(o)
 	if err != nil {
@@ -98,7 +95,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 	}
 	perPacket := !withGateway && s.policy.Unit.Kind == flowcell.UnitPacket
 	s.offload, err = fabric.AttachOffload(fabric.OffloadConfig{
-		Uplink:       uplink,
+		Uplink:       Uplink,
 		Addresses:    []netip.Addr{s.host.Addr},
 		Topology:     s.bed.config.Topology,
 		Self:         s.host.ID,
@@ -124,7 +121,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 func (s *sprayer) options() (o fabric.HostOptions, err error) {
 	t := s.bed.config.Topology
 	core := t.Node(topology.NodeID(t.NumNodes() - 1))
-	up, err := fabric.FindUplink(core.Addr, uplink)
+	up, err := fabric.FindUplink(core.Addr, Uplink)
 	if err != nil {
 		return o, err
 	}

@@ -84,6 +84,8 @@ type Config struct {
 	Policy      policy.Options
 	Resequencer resequencer.Config
 	Seed        uint64
+	// Adjust, if not nil, may change what a weft host is made from.
+	Adjust func(topology.Node, *stack.Config)
 }
 
 // Testbed is a fabric on which hosts can be started, one kind at a time.
@@ -111,7 +113,10 @@ type Host struct {
 
 // Session is a set of hosts of one kind, by the topology's host numbers.
 type Session struct {
-	Hosts    []Host
+	Hosts []Host
+	// Stacks are the same hosts where they are weft's; empty in rows of the
+	// kernel's TCP.
+	Stacks   []*stack.Host
 	counters func() (Counters, error)
 	close    func() error
 }
@@ -159,7 +164,7 @@ func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack
 	if err != nil {
 		return nil, err
 	}
-	h, err := stack.New(stack.Config{
+	sc := stack.Config{
 		Address:       c.Topology.EmbeddedAddr(n.ID),
 		Topology:      c.Topology,
 		Device:        dev,
@@ -167,7 +172,11 @@ func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack
 		PolicyOptions: c.Policy,
 		Resequencer:   c.Resequencer,
 		Seed:          c.Seed<<20 + uint64(n.ID) + 1,
-	})
+	}
+	if c.Adjust != nil {
+		c.Adjust(n, &sc)
+	}
+	h, err := stack.New(sc)
 	if err != nil {
 		dev.Close()
 	}
@@ -182,7 +191,7 @@ func closeAll(hosts []*stack.Host) {
 
 // weftSession makes a session of weft hosts; links reads the link counters.
 func weftSession(hosts []*stack.Host, links func() ([]LinkBytes, error), end func()) *Session {
-	s := &Session{}
+	s := &Session{Stacks: hosts}
 	for _, h := range hosts {
 		s.Hosts = append(s.Hosts, Host{h, h.Address().String()})
 	}

@@ -1,0 +1,48 @@
+package failover
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"time"
+
+	"weft/topology"
+)
+
+// course is what is to be known of a packet to say where it goes: between which
+// hosts, and over which bouncing address.
+type course struct {
+	Pair
+	bounce netip.Addr
+}
+
+// sighting is a packet that a tap saw. The time is the kernel's own, by the
+// clock that time.Now has, so scheduling of this process is not in it.
+type sighting struct {
+	course
+	at time.Time
+}
+
+// parseCourse reads two IPv4 headers, of which the outer has no options. It
+// reports false for what is no packet between two hosts of t.
+func parseCourse(t *topology.Topology, b []byte) (c course, ok bool) {
+	if len(b) < 40 || b[0] != 0x45 || b[20]>>4 != 4 {
+		return c, false
+	}
+	host := func(b []byte) (topology.NodeID, bool) {
+		id, ok := t.ByAddr(netip.AddrFrom4([4]byte(b)))
+		return id, ok && int(id) < t.NumHosts()
+	}
+	src, ok1 := host(b[32:36])
+	dst, ok2 := host(b[36:40])
+	return course{Pair{src, dst}, netip.AddrFrom4([4]byte(b[16:20]))}, ok1 && ok2
+}
+
+// parseTimespec reads struct timespec as a 64-bit kernel lays it.
+func parseTimespec(b []byte) (time.Time, error) {
+	if len(b) < 16 {
+		return time.Time{}, errors.New("a packet's timestamp is cut short")
+	}
+	seconds, nanos := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+	return time.Unix(int64(seconds), int64(nanos)), nil
+}

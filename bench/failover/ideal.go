@@ -1,0 +1,109 @@
+package failover
+
+import (
+	"math"
+
+	"weft/topology"
+)
+
+// Payload is the part of a full frame that is TCP's payload: of 1514 bytes, as
+// rates count them, 14 are Ethernet's, 20 of the outer header, 40 of IP and TCP
+// without options.
+const Payload = 1440.0 / 1514
+
+// Ideal is the max-min fair goodput of streams host i to host to[i], in Mbit/s,
+// each spread evenly over the live paths of its pair, on links of rateMbit
+// where the topology gives no rate of its own. It is what no transport can beat
+// that spreads evenly; what acknowledgements take is left out.
+//
+// It fills all streams at the same speed; those that meet a full link stop
+// (Bertsekas and Gallager, Data Networks, §6.5.2).
+func Ideal(t *topology.Topology, to []topology.NodeID, rateMbit float64) []float64 {
+	shares := make([]map[direction]float64, len(to)) // of each stream on each link
+	capacity := make(map[direction]float64)
+	for i, j := range to {
+		shares[i] = linkShares(t, topology.NodeID(i), j)
+		for d := range shares[i] {
+			capacity[d] = rateMbit
+		}
+	}
+	goodput := fill(shares, capacity)
+	for i := range goodput {
+		goodput[i] *= Payload
+	}
+	return goodput
+}
+
+// direction is one of the two of a link.
+type direction struct {
+	link topology.LinkID
+	up   bool
+}
+
+// linkShares is how much of a stream each link carries, of 1; empty if the pair
+// is cut off.
+func linkShares(t *topology.Topology, src, dst topology.NodeID) map[direction]float64 {
+	shares := make(map[direction]float64)
+	set := t.Paths(src, dst)
+	vias := make([]topology.NodeID, 0, len(set.Live))
+	for _, n := range set.Live {
+		vias = append(vias, set.Bounce(n))
+	}
+	if set.Direct() {
+		vias = append(vias, t.Ports(src)[0].Peer)
+	}
+	for _, via := range vias {
+		p, err := t.Path(src, dst, via)
+		if err != nil {
+			continue // via bounces for the pair, so there is a path
+		}
+		for i, l := range p.Links {
+			shares[direction{l, t.Link(l).A == p.Hops[i]}] += 1 / float64(len(vias))
+		}
+	}
+	return shares
+}
+
+// fill is progressive filling: it returns the rate of each stream.
+func fill(shares []map[direction]float64, capacity map[direction]float64) []float64 {
+	rate, frozen := make([]float64, len(shares)), make([]bool, len(shares))
+	for i := range shares {
+		frozen[i] = len(shares[i]) == 0
+	}
+	for {
+		load := make(map[direction]float64) // what a rise of 1 in all streams adds
+		for i, s := range shares {
+			if !frozen[i] {
+				for d, x := range s {
+					load[d] += x
+				}
+			}
+		}
+		if len(load) == 0 {
+			return rate
+		}
+		rise := math.Inf(1)
+		for d, x := range load {
+			rise = min(rise, capacity[d]/x)
+		}
+		for d, x := range load {
+			capacity[d] -= rise * x
+		}
+		for i, s := range shares {
+			if frozen[i] {
+				continue
+			}
+			rate[i] += rise
+			for d := range s {
+				frozen[i] = frozen[i] || capacity[d] < 1e-9
+			}
+		}
+	}
+}
+
+func sum(x []float64) (s float64) {
+	for _, v := range x {
+		s += v
+	}
+	return s
+}

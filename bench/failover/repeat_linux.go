@@ -1,0 +1,118 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"weft/fabric"
+)
+
+const (
+	// restoreLimit is how long what was healed may stay unused: flap damping and
+	// growing hold-downs take seconds.
+	restoreLimit = 30 * time.Second
+	pollEvery    = 20 * time.Millisecond
+	// A hole that still takes packets in the last part of an outage is not closed.
+	stillOpen = 5
+)
+
+// repeat lets a target fail once, and heals it.
+func (r *rig) repeat(ctx context.Context, target string, mode fabric.FailureMode) (rep Repetition, err error) {
+	o := r.options
+	rep.Target = target
+	links, err := linksOf(o.Topology, target)
+	if err != nil {
+		return rep, err
+	}
+	hole := NewHole(o.Topology, pairsOf(r.to), links...)
+	lost, _ := r.streams.lostConnections()
+	settled := time.Now()
+	if err := sleep(ctx, o.Settle); err != nil {
+		return rep, err
+	}
+	for _, taps := range [][]*tap{r.uplinks, r.handed} {
+		if err := aim(taps, hole.bounces); err != nil {
+			return rep, err
+		}
+	}
+	failed, err := r.lab.Fail(target, mode)
+	if err != nil {
+		return rep, err
+	}
+	defer func() {
+		if err != nil {
+			r.lab.Heal(target) // the error that counts is there already
+		}
+	}()
+	rep.GoodputBefore = r.series.between(settled, failed)
+	if err := sleep(ctx, o.Outage); err != nil {
+		return rep, err
+	}
+	over := time.Now()
+	if err := r.account(&rep, hole, failed, over); err != nil {
+		return rep, err
+	}
+	rep.GoodputDuring = r.series.between(failed, over)
+	if err := r.heal(ctx, &rep, hole); err != nil {
+		return rep, err
+	}
+	healed := time.Now()
+	if err := sleep(ctx, o.Settle); err != nil {
+		return rep, err
+	}
+	now := time.Now()
+	rep.GoodputAfter = r.series.between(healed, now)
+	after, _ := r.streams.lostConnections()
+	rep.Lost = after - lost
+	rep.Stuck = max(0, len(r.series.idle(healed, now))-after)
+	return rep, nil
+}
+
+// account reads the taps after an outage.
+func (r *rig) account(rep *Repetition, hole *Hole, failed, over time.Time) error {
+	half := failed.Add(over.Sub(failed) / 2)
+	left, handed := newEpisode(hole, failed, half), newEpisode(hole, failed, half)
+	if err := r.drain(r.uplinks, left.see); err != nil {
+		return fmt.Errorf("uplinks: %w", err)
+	}
+	if err := r.drain(r.handed, handed.see); err != nil {
+		return fmt.Errorf("stacks: %w", err)
+	}
+	rep.LeftMs, rep.HandedMs = milliseconds(left.closedAfter()), milliseconds(handed.closedAfter())
+	rep.HolePackets = left.packets
+	rep.Closed = over.Sub(left.last) > over.Sub(failed)/stillOpen
+	rep.OthersExpected, rep.OthersKept = len(hole.others), len(left.kept)
+	return aim(r.handed, nil)
+}
+
+// heal heals the target and waits until all pairs use it again.
+func (r *rig) heal(ctx context.Context, rep *Repetition, hole *Hole) error {
+	healed, err := r.lab.Heal(rep.Target)
+	if err != nil {
+		return err
+	}
+	used := make(map[course]bool)
+	last := healed
+	rep.RestoredMs = -1
+	for len(used) < len(hole.dead) && time.Since(healed) < restoreLimit {
+		if err := sleep(ctx, pollEvery); err != nil {
+			return err
+		}
+		err := r.drain(r.uplinks, func(s sighting) {
+			if _, ok := hole.dead[s.course]; ok && !used[s.course] && s.at.After(healed) {
+				used[s.course] = true
+				if s.at.After(last) {
+					last = s.at
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(used) == len(hole.dead) {
+		rep.RestoredMs = milliseconds(last.Sub(healed))
+	}
+	return aim(r.uplinks, nil)
+}

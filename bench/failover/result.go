@@ -1,0 +1,136 @@
+package failover
+
+import (
+	"time"
+
+	"weft/bench/stats"
+	"weft/bench/testbed"
+)
+
+// The kinds of failures.
+const (
+	KindSeen   = "seen"   // a port goes down, and with it the carrier of the other end
+	KindSilent = "silent" // links stay up and swallow everything
+)
+
+// Kinds lists them.
+var Kinds = []string{KindSeen, KindSilent}
+
+// Result sums up the repetitions of one kind of failure.
+type Result struct {
+	Kind        string `json:"kind"`
+	Agents      bool   `json:"agents"`   // switches run agents, hosts listeners
+	Liveness    bool   `json:"liveness"` // hosts probe, and take losses as evidence
+	Repetitions int    `json:"repetitions"`
+	// From just before the failure to when the last packet left a sender's
+	// uplink, behind its queue, that needed what had failed; in milliseconds.
+	// Of none it is 0.
+	P50 float64 `json:"p50_ms"`
+	P99 float64 `json:"p99_ms"`
+	Min float64 `json:"min_ms"`
+	Max float64 `json:"max_ms"`
+	// The same to when the last was handed to the uplink: what a sender had
+	// already queued when it learnt of the failure is the difference.
+	HandedP50 float64 `json:"handed_p50_ms"`
+	HandedP99 float64 `json:"handed_p99_ms"`
+	// NotClosed are repetitions in which packets still went into the hole at the
+	// end of the outage; they count with the time of the last one.
+	NotClosed   int     `json:"not_closed"`
+	HolePackets float64 `json:"hole_packets_p50"` // that needed what had failed, per repetition
+	// LostConnections have ended with an error, StuckConnections got nothing
+	// through for a second after all was healed.
+	LostConnections  int    `json:"lost_connections"`
+	StuckConnections int    `json:"stuck_connections"`
+	LostWhy          string `json:"lost_why,omitempty"` // the first one's error
+	// Pairs and paths over the same bouncing switch that do not need the link
+	// that has failed: how many there were in all repetitions, and how many of
+	// these were used in the second half of the outage.
+	OthersExpected int `json:"others_expected"`
+	OthersKept     int `json:"others_kept"`
+	// From the healing to when the last pair used again what had failed.
+	RestoredP50 float64 `json:"restored_p50_ms"`
+	RestoredP99 float64 `json:"restored_p99_ms"`
+	NotRestored int     `json:"not_restored"` // in time
+	// Goodput of all receivers together in Mbit/s, means over the repetitions:
+	// before the failure, from there to the healing, and when it was over.
+	GoodputBefore float64 `json:"goodput_before"`
+	GoodputDuring float64 `json:"goodput_during"`
+	GoodputAfter  float64 `json:"goodput_after"`
+	IdealMbit     float64 `json:"ideal_mbit"`   // of the whole fabric, see Ideal
+	OfferedMbit   float64 `json:"offered_mbit"` // what all streams together ask for; 0: as much as there is
+	// IdlePercent is the processors' while it ran, and CPUBound says that this
+	// was so little that the figures are the machine's and comparisons void.
+	IdlePercent float64 `json:"idle_percent"`
+	CPUBound    bool    `json:"cpu_bound"`
+	Topology    string  `json:"topology"`
+	RateMbit    float64 `json:"rate_mbit"`
+	HelloMs     float64 `json:"hello_ms,omitempty"` // of the agents
+	Seed        uint64  `json:"seed"`
+	Machine     string  `json:"machine,omitempty"`
+
+	Samples []Repetition `json:"samples"`
+}
+
+// Repetition is one failure.
+type Repetition struct {
+	Target         string  `json:"target"`
+	LeftMs         float64 `json:"left_ms"`
+	HandedMs       float64 `json:"handed_ms"`
+	HolePackets    int     `json:"hole_packets"`
+	Closed         bool    `json:"closed"`
+	OthersExpected int     `json:"others_expected"`
+	OthersKept     int     `json:"others_kept"`
+	RestoredMs     float64 `json:"restored_ms"` // -1: not in time
+	GoodputBefore  float64 `json:"goodput_before"`
+	GoodputDuring  float64 `json:"goodput_during"`
+	GoodputAfter   float64 `json:"goodput_after"`
+	Lost           int     `json:"lost_connections"`
+	Stuck          int     `json:"stuck_connections"`
+}
+
+// summarise completes r by its Samples.
+func (r *Result) summarise(before, after testbed.CPU) {
+	of := func(f func(Repetition) float64) (all []float64) {
+		for _, s := range r.Samples {
+			all = append(all, f(s))
+		}
+		return all
+	}
+	left := of(func(s Repetition) float64 { return s.LeftMs })
+	handed := of(func(s Repetition) float64 { return s.HandedMs })
+	r.Repetitions = len(r.Samples)
+	r.P50, r.P99 = stats.Median(left), stats.Percentile(left, 99)
+	r.Min, r.Max = stats.Percentile(left, 0), stats.Percentile(left, 100)
+	r.HandedP50, r.HandedP99 = stats.Median(handed), stats.Percentile(handed, 99)
+	r.HolePackets = stats.Median(of(func(s Repetition) float64 { return float64(s.HolePackets) }))
+	r.GoodputBefore = mean(of(func(s Repetition) float64 { return s.GoodputBefore }))
+	r.GoodputDuring = mean(of(func(s Repetition) float64 { return s.GoodputDuring }))
+	r.GoodputAfter = mean(of(func(s Repetition) float64 { return s.GoodputAfter }))
+	var restored []float64
+	for _, s := range r.Samples {
+		r.LostConnections += s.Lost
+		r.StuckConnections += s.Stuck
+		r.OthersExpected += s.OthersExpected
+		r.OthersKept += s.OthersKept
+		if !s.Closed {
+			r.NotClosed++
+		}
+		if s.RestoredMs < 0 {
+			r.NotRestored++
+		} else {
+			restored = append(restored, s.RestoredMs)
+		}
+	}
+	r.RestoredP50, r.RestoredP99 = stats.Median(restored), stats.Percentile(restored, 99)
+	r.IdlePercent = testbed.IdlePercent(before, after)
+	r.CPUBound = r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
+}
+
+func mean(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return sum(x) / float64(len(x))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,38 @@
+package testbed
+
+import (
+	"fmt"
+	"os"
+)
+
+// CPU is the machine's processor time so far, in ticks of the kernel. The zero
+// value says that it is not known.
+type CPU struct{ idle, total float64 }
+
+// ReadCPU reads /proc/stat; where there is none, the result is zero.
+func ReadCPU() (t CPU) {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return t
+	}
+	var v [8]float64 // user nice system idle iowait irq softirq steal
+	fmt.Sscanf(string(b), "cpu %f %f %f %f %f %f %f %f", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7])
+	for _, x := range v {
+		t.total += x
+	}
+	t.idle = v[3] + v[4]
+	return t
+}
+
+// IdlePercent is the part of the time from a to b that the processors had
+// nothing to do; -1 if it is not known.
+func IdlePercent(a, b CPU) float64 {
+	if b.total <= a.total {
+		return -1
+	}
+	return 100 * (b.idle - a.idle) / (b.total - a.total)
+}
+
+// CPUBound is how many percent of the processors must be idle: where fewer are,
+// what is measured is the machine and not the fabric, and comparisons are void.
+const CPUBound = 10
