@@ -73,9 +73,21 @@ func (a *awaited) take(token uint64) (await, bool) {
 	return was, true
 }
 
-// pair notes that two probes were sent beside each other.
-func (a *awaited) pair(i, control int32) {
-	a.ring[i].control, a.ring[i].paired = control, a.ring[control].token
+// tokenOf returns the token of the probe at a place in the ring, 0 if there is
+// none.
+func (a *awaited) tokenOf(i int32) uint64 {
+	if i == nowhere {
+		return 0
+	}
+	return a.ring[i].token
+}
+
+// pair notes that a probe was sent beside another, which may have come home
+// already.
+func (a *awaited) pair(i int32, c control) {
+	if c.token != 0 {
+		a.ring[i].control, a.ring[i].paired = c.i, c.token
+	}
 }
 
 // beside reports whether the probe that was sent beside one came home.

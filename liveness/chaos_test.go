@@ -9,7 +9,8 @@ import (
 	"weft/topology"
 )
 
-var rounds = flag.Int("rounds", 40, "rounds of random failures per fabric and seed")
+// Simulations run this many times as long.
+var soak = flag.Int("soak", 1, "how many times as long as usual simulations run")
 
 // truth returns which paths of a pair work in both directions.
 func (s *world) truth(src, dst topology.NodeID) (works []bool) {
@@ -95,7 +96,7 @@ func TestWatcher_avoidsWhatIsDead(t *testing.T) {
 					s.keepActive(h, dst)
 				}
 				s.run(time.Second)
-				for round := range *rounds {
+				for round := range 40 * *soak {
 					chaosRound(t, s, h, active, round)
 				}
 			}
@@ -129,14 +130,6 @@ func chaosRound(t *testing.T, s *world, h *simHost, active []topology.NodeID, ro
 			if s.now > end {
 				for _, dst := range active {
 					t.Logf("%s: works %v, uses %v", s.topo.Node(dst).Name, s.truth(h.id, dst), h.topo.Paths(h.id, dst).Live)
-				}
-				w := h.w
-				t.Logf("now %v wnow %v heap %d late %d next %v free %v stats %+v nearmute %v nearN %d farN %d number %d", s.now, w.now, len(w.schedule.heap), len(w.awaited.late.heap), w.Next(), w.budget.free, w.stats, w.near.mute, w.nearN, w.farN, w.awaited.number)
-				for _, g := range append([]*group{&w.near}, w.order...) {
-					for i := range g.paths {
-						p := &g.paths[i]
-						t.Logf("%d/%d c=%v mis=%d con=%d acc=%v convd=%v sil=%v ans=%v hist=%x rec %d place %d need %d peak %v mute %v", g.dst, i, p.cause, p.misses, p.convicts, p.accused, p.convicted, p.silentAt, p.answered, p.history, p.recorded, p.place, w.needed(p), g.peak, g.mute)
-					}
 				}
 				var broken []string
 				for k, f := range s.faults {

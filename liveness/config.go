@@ -49,7 +49,8 @@ type Config struct {
 // limits of what probes that nobody answers may cost.
 const (
 	maxTimeout = 500 * time.Millisecond // for an answer
-	retryMute  = time.Second            // between probes of who does not answer
+	retryMute  = time.Second            // between tries to reach who does not answer
+	triesMute  = 4                      // probes of each
 	activeFor  = time.Second            // how long a destination counts as active
 	forgetIdle = time.Minute            // when an idle destination is forgotten
 )

@@ -87,9 +87,9 @@ func TestWatcher_findsWhichLinkIsBroken(t *testing.T) {
 	}
 }
 
-// detection returns how long it takes until a host avoids a link that is dead,
+// detection returns how long it takes until a host avoids a link with a fault,
 // once for each seed, in ascending order.
-func detection(t testing.TB, spec, src, dst, link string, c Config, runs int, traffic float64) []time.Duration {
+func detection(t testing.TB, spec, src, dst, link string, f fault, c Config, runs int, traffic float64) []time.Duration {
 	var took []time.Duration
 	for seed := range uint64(runs) {
 		s := newWorld(t, spec, seed)
@@ -101,9 +101,9 @@ func detection(t testing.TB, spec, src, dst, link string, c Config, runs int, tr
 		}
 		s.run(time.Second + time.Duration(s.rng.IntN(1000))*time.Microsecond)
 		l := s.link(link)
-		s.both(l, fault{loss: 1})
+		s.both(l, f)
 		begin := s.now
-		for s.now < begin+5*time.Second && h.topo.Live(l) {
+		for s.now < begin+20*time.Second && h.topo.Live(l) {
 			s.run(s.now + 500*time.Microsecond)
 		}
 		took = append(took, s.now-begin)
@@ -117,20 +117,24 @@ func TestWatcher_detectionTimes(t *testing.T) {
 		name    string
 		config  Config
 		link    string
+		loss    float64
 		traffic float64
 		max     time.Duration
 	}{
-		{"near, 20 ms", Config{}, "a0.2-c1.1", 0, 80 * time.Millisecond},
-		{"far, 20 ms", Config{}, "a3.2-c1.1", 0, 80 * time.Millisecond},
-		{"far, 10 ms", Config{Interval: 10 * time.Millisecond}, "a3.2-c1.1", 0, 45 * time.Millisecond},
-		{"far, 50 ms", Config{Interval: 50 * time.Millisecond}, "a3.2-c1.1", 0, 200 * time.Millisecond},
-		{"far, 100 probes/s", Config{Budget: 100}, "a3.2-c1.1", 0, 3 * time.Second},
-		{"far, traffic", Config{}, "a3.2-c1.1", 4000, 80 * time.Millisecond},
-		{"far, traffic, 100 probes/s", Config{Budget: 100}, "a3.2-c1.1", 4000, 150 * time.Millisecond},
-		{"far, traffic, no probes", Config{Budget: -1}, "a3.2-c1.1", 4000, 150 * time.Millisecond},
-		{"near, traffic", Config{}, "a0.2-c1.1", 4000, 80 * time.Millisecond},
+		{"near, 20 ms", Config{}, "a0.2-c1.1", 1, 0, 80 * time.Millisecond},
+		{"far, 20 ms", Config{}, "a3.2-c1.1", 1, 0, 80 * time.Millisecond},
+		{"far, 10 ms", Config{Interval: 10 * time.Millisecond}, "a3.2-c1.1", 1, 0, 45 * time.Millisecond},
+		{"far, 50 ms", Config{Interval: 50 * time.Millisecond}, "a3.2-c1.1", 1, 0, 200 * time.Millisecond},
+		{"far, 100 probes/s", Config{Budget: 100}, "a3.2-c1.1", 1, 0, 3 * time.Second},
+		{"far, traffic", Config{}, "a3.2-c1.1", 1, 4000, 80 * time.Millisecond},
+		{"far, traffic, 100 probes/s", Config{Budget: 100}, "a3.2-c1.1", 1, 4000, 150 * time.Millisecond},
+		{"far, traffic, no probes", Config{Budget: -1}, "a3.2-c1.1", 1, 4000, 150 * time.Millisecond},
+		{"near, 30 % lost", Config{}, "a0.2-c1.1", 0.163, 0, 10 * time.Second},
+		{"far, 30 % lost", Config{}, "a3.2-c1.1", 0.163, 0, 10 * time.Second},
+		{"far, traffic, 30 % lost", Config{}, "a3.2-c1.1", 0.3, 4000, 10 * time.Second},
+		{"near, traffic", Config{}, "a0.2-c1.1", 1, 4000, 80 * time.Millisecond},
 	} {
-		took := detection(t, "fat-tree:k=4", "h0.0.2", "h3.1.3", c.link, c.config, 200, c.traffic)
+		took := detection(t, "fat-tree:k=4", "h0.0.2", "h3.1.3", c.link, fault{loss: c.loss}, c.config, 60**soak, c.traffic)
 		n := len(took)
 		t.Logf("%-28s median %v, p99 %v, max %v", c.name, took[n/2], took[n*99/100], took[n-1])
 		if took[n-1] > c.max {

@@ -27,6 +27,9 @@
 // its share of losses stands out against the median of the others by a Chernoff
 // bound of 10^-9.
 //
+// Boomerangs settle whose fault it is: as long as that of a path's bouncing switch
+// is in doubt, nothing is concluded from requests by that path.
+//
 // What is taken away returns after a row of good probes and no sooner than its
 // hold-down has passed, which doubles for those that offend again. Where nobody
 // answers probes, it returns on trial. Never is more than a part of the paths to
@@ -36,7 +39,7 @@
 // # Bounds
 //
 // Probes are bounded by Config.Budget, answers awaited by a ring that the budget
-// sizes, destinations by Config.MaxDestinations (about 200 bytes per path of
+// sizes, destinations by Config.MaxDestinations (about 300 bytes per path of
 // each). What is beyond them is counted in Stats.
 //
 // The package is pure: it takes the time as an argument and owns no goroutine,

@@ -36,11 +36,25 @@ func (w *Watcher) belowFloor() (tight [][]path) {
 		}
 	}
 	for _, g := range w.order {
-		if w.short(g.paths) {
+		if w.differsFromKind(g) && w.short(g.paths) {
 			tight = append(tight, g.paths)
 		}
 	}
 	return tight
+}
+
+// differsFromKind reports whether more is wrong with a destination's paths than
+// with those of all pairs of their kind, namely on its side.
+func (w *Watcher) differsFromKind(g *group) bool {
+	if g.farDown > 0 {
+		return true
+	}
+	for i := range w.suspects {
+		if s := &w.suspects[i]; s.far() && w.base.OnPaths(s.Link, w.config.Self, g.dst) {
+			return true
+		}
+	}
+	return false
 }
 
 // short reports whether the marks take more of a set of paths than the floor

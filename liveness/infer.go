@@ -17,6 +17,13 @@ type Suspect struct {
 	rank  int    // the better the evidence, the lower
 }
 
+const (
+	rankNear = 0
+	rankFar  = 3
+)
+
+func (s *Suspect) far() bool { return s.rank >= rankFar }
+
 // marks is a set of links.
 type marks []uint64
 
@@ -26,7 +33,8 @@ func (m marks) has(l topology.LinkID) bool {
 	return l != none && m[l/64]&(1<<(l%64)) != 0
 }
 
-// infer makes links of the verdicts on paths, and a Topology of the links.
+// infer makes links of the verdicts on paths, and a Topology of the links. It
+// looks at the paths only of those destinations that a verdict concerns.
 func (w *Watcher) infer() {
 	w.suspects = w.suspects[:0]
 	w.accuseNear()
@@ -34,7 +42,9 @@ func (w *Watcher) infer() {
 		w.marks.set(s.Link)
 	}
 	for _, g := range w.order {
-		w.accuseFar(g)
+		if g.bad > 0 {
+			w.accuseFar(g)
+		}
 	}
 	w.sortSuspects()
 	for _, s := range w.suspects {
@@ -59,10 +69,13 @@ func (w *Watcher) infer() {
 // boomerang to the switch above it is bad, which explains all paths over it;
 // else the one to the bouncing switch itself.
 func (w *Watcher) accuseNear() {
+	if w.near.bad == 0 {
+		return
+	}
 	paths := w.near.paths
 	for i := range paths {
 		if p := &paths[i]; p.cause != fine && !p.down && p.low == none && !w.aliveAbove(p) {
-			w.accuse(p, p.high, 0)
+			w.accuse(p, p.high, rankNear)
 		}
 	}
 	n := len(w.suspects)
@@ -70,7 +83,7 @@ func (w *Watcher) accuseNear() {
 		p := &paths[i]
 		if p.cause != fine && !p.down && p.low != none &&
 			!slices.ContainsFunc(w.suspects[:n], func(s Suspect) bool { return s.Link == p.low }) {
-			w.accuse(p, p.high, 0)
+			w.accuse(p, p.high, rankNear)
 		}
 	}
 }
@@ -112,9 +125,9 @@ func (w *Watcher) accuseFar(g *group) {
 			continue
 		}
 		if p.low != none && w.allBad(g, p.low) {
-			w.accuse(p, p.low, 2)
+			w.accuse(p, p.low, rankFar)
 		} else {
-			w.accuse(p, p.high, 2)
+			w.accuse(p, p.high, rankFar)
 		}
 	}
 }

@@ -48,7 +48,10 @@ func (w *Watcher) watch(dst topology.NodeID) *group {
 		if len(far) > 1 {
 			p.low = far[1]
 		}
-		p.down = w.downHere(p) || w.near.paths[p.up].down
+		if p.down = w.near.paths[p.up].down; w.downHere(p) {
+			p.down = true
+			g.farDown++
+		}
 	}
 	g.init(w.now)
 	w.groups[dst] = g

@@ -2,7 +2,8 @@ package liveness
 
 // silence looks at a group after a miss: who has answered none of many probes
 // by any path is mute, because it is dead or because nobody there knows of
-// probes. That says nothing of links. From then on it gets a probe a second.
+// probes. That says nothing of links. From then on it gets a few probes a
+// second.
 func (w *Watcher) silence(g *group) {
 	if g.mute || g.silent < max(8, min(2*len(g.paths), 32)) || w.now-g.quiet < w.config.longest() {
 		return
@@ -26,9 +27,9 @@ func (w *Watcher) unmute(g *group) {
 	w.scheduleGroup(g)
 }
 
-// retry is the turn of a path of a group whose probes tell nothing: one path of
-// those that are fine tries whether that has changed, and those that are not
-// wait for the end of their time.
+// retry is the turn of a path of a group whose probes tell nothing. Those that
+// are out of use wait for the end of their time. One that is fine stands for the
+// group: it has the next few paths in a row try whether that has changed.
 func (w *Watcher) retry(p *path) {
 	if p.cause != fine {
 		d := p.hold
@@ -39,29 +40,37 @@ func (w *Watcher) retry(p *path) {
 		return
 	}
 	w.unschedule(p)
-	if w.budget.gap == 0 {
+	if w.budget.none() {
 		return
 	}
-	if w.budget.take(1, true, w.now) {
-		w.send(p)
+	g := p.group
+	for sent, i := 0, 0; i < len(g.paths) && sent < triesMute; i++ {
+		g.tried = (g.tried + 1) % len(g.paths)
+		if q := &g.paths[g.tried]; !q.down && w.budget.steady(w.now) {
+			w.send(q)
+			sent++
+		}
 	}
-	w.retryAny(p.group)
+	w.retryAny(g)
 }
 
-// retryAny has any path of a group that is fine try in about a second, unless
-// one is about to.
+// retryAny has a path of a group that is fine stand for it in about a second,
+// unless one does.
 func (w *Watcher) retryAny(g *group) {
-	n := len(g.paths)
+	var first *path
 	for i := range g.paths {
-		if p := &g.paths[i]; p.cause == fine && p.place != nowhere {
+		p := &g.paths[i]
+		if p.cause != fine || p.down {
+			continue
+		}
+		if p.place != nowhere {
 			return
+		}
+		if first == nil {
+			first = p
 		}
 	}
-	first := w.random(n)
-	for i := range n {
-		if p := &g.paths[(first+i)%n]; p.cause == fine && !p.down {
-			w.setTurn(p, w.jitter(retryMute))
-			return
-		}
+	if first != nil {
+		w.setTurn(first, w.jitter(retryMute))
 	}
 }

@@ -117,20 +117,23 @@ func TestStandsOut_boundsTheTail(t *testing.T) {
 	}
 }
 
-func TestBucket_boundsRate(t *testing.T) {
-	var b bucket
+func TestBudget_boundsRate(t *testing.T) {
+	var b budget
 	b.init(1000)
-	n := 0
+	calm, hasty := 0, 0
 	for now := time.Duration(0); now < 10*time.Second; now += 100 * time.Microsecond {
-		for b.take(1, true, now) {
-			n++
+		for b.urgent(2, now) {
+			hasty += 2
+		}
+		for b.steady(now) {
+			calm++
 		}
 	}
-	if n < 10_000 || n > 10_030 {
-		t.Errorf("%d in 10 s", n)
+	if n := calm + hasty; n < 9_990 || n > 10_030 || calm < 5_500 {
+		t.Errorf("%d and %d in 10 s", calm, hasty)
 	}
 	b.init(-1)
-	if b.take(1, true, time.Hour) {
+	if b.steady(time.Hour) || b.urgent(1, time.Hour) || !b.none() {
 		t.Error("something of nothing")
 	}
 }

@@ -65,11 +65,14 @@ type group struct {
 	address netip.Addr
 	paths   []path
 	gone    bool
+	bad     int // paths that are out of use
+	farDown int // paths whose far half the baseline has down
 
 	answered time.Duration // sending time of the latest probe answered; before any: -1
 	silent   int           // probes missed since
 	quiet    time.Duration // sending time of the first of silent
 	mute     bool          // nobody answers
+	tried    int           // the path last tried while it is mute
 	srtt     time.Duration
 	peak     time.Duration // of round trips; falls slowly
 
@@ -77,14 +80,20 @@ type group struct {
 	parked bool          // idle: only what is out of use is probed
 	packet window        // of all paths
 
-	// The control of this Tick's suspicious paths, so that they share one.
-	control   int32
-	controlAt time.Duration
+	control control // the latest one
+}
+
+// control is a probe beside which those of suspicious paths were sent.
+type control struct {
+	path  *path // nil: there is none
+	i     int32 // in the ring
+	token uint64
+	sent  time.Duration
 }
 
 // init makes the paths of a new group ready.
 func (g *group) init(now time.Duration) {
-	g.answered, g.controlAt, g.active = -1, -1, now
+	g.answered, g.active = -1, now
 	for i := range g.paths {
 		p := &g.paths[i]
 		p.group, p.place, p.answered, p.since = g, nowhere, -1, now

@@ -162,7 +162,16 @@ func (w *Watcher) expired(i int32) {
 // hurry has a path probed at once, and the near half of it.
 func (w *Watcher) hurry(p *path) {
 	w.wake(p, 0)
-	if n := &w.near.paths[p.up]; n != p && n.cause == fine && !n.down && !w.unprobed(&w.near) {
-		w.wake(n, 0)
+	w.clear(p)
+}
+
+// clear has the near half of a path probed as if it were suspicious, until it is
+// known which half is to blame.
+func (w *Watcher) clear(p *path) {
+	n := &w.near.paths[p.up]
+	if n == p || n.cause != fine || n.down || w.unprobed(&w.near) || n.answered >= p.accused && n.misses == 0 {
+		return
 	}
+	n.alert = max(n.alert, w.now+w.config.urgent())
+	w.wake(n, 0)
 }

@@ -48,6 +48,7 @@ func (w *Watcher) turn(p *path) {
 	}
 	if p.cause == fine && p.convicts > 0 {
 		w.judge(p) // its near half may have been cleared since
+		w.clear(p)
 	}
 	if w.unprobed(g) {
 		w.retry(p)
@@ -60,47 +61,51 @@ func (w *Watcher) turn(p *path) {
 // suspicious; it returns how long the path has to wait at least for want of
 // budget.
 func (w *Watcher) probe(p *path) (wait time.Duration) {
-	if n := &w.near.paths[p.up]; n != p && n.cause != fine {
+	switch n := &w.near.paths[p.up]; {
+	case n == p:
+	case n.cause != fine:
 		p.misses, p.convicts, p.goods = 0, 0, 0 // it would not get far enough
 		return w.config.Interval
+	case n.misses > 0:
+		return w.config.urgent() // nor tell anything before that is settled
 	}
 	if !p.suspicious(w.now) {
-		if !w.budget.take(1, p.cause != fine, w.now) {
+		if !w.budget.steady(w.now) {
 			w.stats.Skipped++
 			return w.budget.wait(w.now)
 		}
 		w.send(p)
 		return 0
 	}
-	control, sent := w.controlOf(p)
-	cost := 1
-	if control != nil && !sent {
-		cost = 2
+	g := p.group
+	fresh := g.control.path != p && w.now-g.control.sent <= w.config.urgent()/2
+	if !fresh {
+		g.control = control{path: w.otherThan(p)}
 	}
-	if !w.budget.take(cost, true, w.now) {
+	cost := 2
+	if fresh || g.control.path == nil {
+		cost = 1
+	}
+	if !w.budget.urgent(cost, w.now) {
 		w.stats.Skipped++
+		g.control = control{}
 		return w.budget.wait(w.now)
 	}
 	if cost == 2 {
-		if i, ok := w.send(control); ok {
-			p.group.control, p.group.controlAt = i, w.now
-		}
+		g.control.sent = w.now
+		g.control.i, _ = w.send(g.control.path)
+		g.control.token = w.awaited.tokenOf(g.control.i)
 	}
-	if i, ok := w.send(p); ok && control != nil && p.group.controlAt == w.now {
-		w.awaited.pair(i, p.group.control)
+	if i, ok := w.send(p); ok {
+		w.awaited.pair(i, g.control)
 	}
 	return 0
 }
 
-// controlOf returns the path whose probe is to go beside that of p, nil if there
-// is none, and whether that is under way.
-func (w *Watcher) controlOf(p *path) (control *path, sent bool) {
+// otherThan returns the path whose probe is to go beside that of p: one above
+// suspicion if there is any; nil if p is the only one in use.
+func (w *Watcher) otherThan(p *path) (other *path) {
 	g := p.group
-	if g.controlAt == w.now {
-		if e := &w.awaited.ring[g.control]; e.sent == w.now && e.path != nil && e.path.group == g && e.path != p {
-			return e.path, true
-		}
-	}
 	n := len(g.paths)
 	first := w.random(n)
 	for i := range n {
@@ -109,16 +114,16 @@ func (w *Watcher) controlOf(p *path) (control *path, sent bool) {
 			continue
 		}
 		if q.misses == 0 {
-			return q, false
+			return q
 		}
-		if control == nil {
-			control = q
+		if other == nil {
+			other = q
 		}
 		if i >= 64 {
 			break
 		}
 	}
-	return control, false
+	return other
 }
 
 // later schedules a path's next turn, no sooner than after wait.
@@ -129,6 +134,8 @@ func (w *Watcher) later(p *path, wait time.Duration) {
 		d = w.config.Interval
 	case p.cause != fine:
 		d = min(max((w.now-p.since)/50, w.config.Interval), w.config.longest())
+	case p.suspicious(w.now) && p.misses > 32:
+		d = w.config.Interval // what keeps the verdict waiting takes its time
 	case p.suspicious(w.now):
 		d = w.config.urgent()
 	default:
@@ -138,14 +145,14 @@ func (w *Watcher) later(p *path, wait time.Duration) {
 }
 
 // interval returns the time between two probes of a path that is fine: what the
-// configuration says or, if three quarters of the budget do not suffice for it,
-// what they do; boomerangs and the others may have half of these each, and what
+// configuration says or, if the steady part of the budget does not suffice for it,
+// what it does; boomerangs and the others may have half of it each, and what
 // the other half does not need.
 func (w *Watcher) interval(near bool) time.Duration {
-	if w.budget.gap == 0 {
+	if w.budget.none() {
 		return never / 2
 	}
-	share := 0.75 * float64(time.Second) / float64(w.budget.gap)
+	share := 0.95 * w.budget.rate()
 	per := w.config.Interval.Seconds()
 	wantNear, wantFar := float64(w.nearN)/per, float64(w.farN)/per
 	rate := min(wantNear, max(share/2, share-wantFar))

@@ -30,6 +30,11 @@ func (w *Watcher) blamesFar(p *path, since time.Duration) bool {
 	return n.cause == fine && n.misses == 0 && n.answered >= since
 }
 
+// bursty is how many misses a burst of losses may cause, if it loses a third of
+// all packets; what is silent for five times as long as the least is
+// no burst.
+const bursty = 10
+
 // isDead reports whether a path has been silent for so long, and beside so many
 // probes of other paths that came home, that nothing else explains it.
 func (w *Watcher) isDead(p *path) bool {
@@ -38,6 +43,9 @@ func (w *Watcher) isDead(p *path) bool {
 	}
 	silence := max(w.config.silence(), p.group.peak*3/2)
 	if p.silentAt-p.accused < silence || p.silentAt-p.convicted < silence/2 {
+		return false
+	}
+	if p.convicts < bursty && p.silentAt-p.accused < 5*silence {
 		return false
 	}
 	return int(p.convicts) >= w.needed(p)
@@ -110,6 +118,7 @@ func (w *Watcher) convict(p *path, why cause) {
 	p.clean()
 	p.cause, p.since, p.hold = why, w.now, w.now+w.jitter(hold)
 	p.needed = uint8(5 + w.random(4))
+	p.group.bad++
 	w.stats.Quarantined++
 	w.dirty = true
 	w.wake(p, w.jitter(w.config.Interval))
@@ -150,9 +159,10 @@ func (w *Watcher) consider(p *path) {
 func (w *Watcher) readmit(p *path) {
 	p.clean()
 	p.cause, p.since = fine, w.now
+	p.group.bad--
 	w.stats.Readmitted++
 	w.dirty = true
 }
 
 // unprobed reports whether a group's probes tell nothing.
-func (w *Watcher) unprobed(g *group) bool { return g.mute || w.budget.gap == 0 }
+func (w *Watcher) unprobed(g *group) bool { return g.mute || w.budget.none() }

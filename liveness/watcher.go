@@ -27,7 +27,7 @@ type Watcher struct {
 	schedule timers[*path]
 	nearN    int // boomerangs and other paths that are scheduled
 	farN     int
-	budget   bucket
+	budget   budget
 	out      []Probe // to be sent
 	awaited  awaited
 
@@ -179,11 +179,13 @@ func (w *Watcher) rebase(g *group, changed []topology.LinkID) {
 	if g != &w.near && !concerns(w.base, changed, w.config.Self, g.dst) {
 		return
 	}
+	g.farDown = 0
 	for i := range g.paths {
 		p := &g.paths[i]
 		down := w.downHere(&w.near.paths[p.up])
-		if g != &w.near {
-			down = down || w.downHere(p)
+		if g != &w.near && w.downHere(p) {
+			down = true
+			g.farDown++
 		}
 		if down == p.down {
 			continue
@@ -215,6 +217,7 @@ func concerns(t *topology.Topology, changed []topology.LinkID, src, dst topology
 	return false
 }
 
+// downHere reports whether the baseline has a path's own half down.
 func (w *Watcher) downHere(p *path) bool {
 	return !w.base.Live(p.high) || p.low != none && !w.base.Live(p.low)
 }
