@@ -20,39 +20,49 @@ var lattice = map[string][]string{
 	"weft/drb":                 {},
 	"weft/encap":               {},
 	"weft/internal/checksum":   {},
+	"weft/internal/strictyaml": {},
+	"weft/internal/chaos":      {"weft/topology"},
+	"weft/internal/topofile":   {"weft/topology"},
 	"weft/gso":                 {"weft/flowcell", "weft/internal/checksum"},
 	"weft/policy":              {"weft/flowcell", "weft/drb"},
 	"weft/resequencer":         {"weft/flowcell"},
 	"weft/resequencer/gro":     {"weft/flowcell"},
+	"weft/topoupdate":          {"weft/topology"},
+	"weft/topoupdate/wire":     {"weft/topoupdate"},
+	"weft/topoupdate/listen":   {"weft/topology", "weft/topoupdate", "weft/topoupdate/wire"},
+	"weft/liveness":            {"weft/topology", "weft/encap"},
 	"weft/link":                {"weft/internal/checksum"},
 	"weft/fabric":              {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy"},
-	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/internal/checksum"},
+	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/internal/checksum"},
 	"weft/uplink":              {"weft/fabric", "weft/link", "weft/policy", "weft/topology"},
 	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
-	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/link"},
+	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
 	"weft/internal/interop":    {},
-	"weft/internal/daemon":     {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology"},
+	"weft/internal/updatekeys": {"weft/internal/strictyaml", "weft/topoupdate"},
+	"weft/internal/prober":     {"weft/encap", "weft/link", "weft/liveness", "weft/topology"},
+	"weft/internal/switchd":    {"weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/daemon":     {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/internal/prober", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
 	"weft/bench/...":           {"weft/..."},
 	"weft/cmd/weft":            {"weft/..."},
 	"weft/examples":            {},
-	"weft/examples/httpserver": {"weft/stack", "weft/topology", "weft/uplink"},
-	"weft/examples/httpget":    {"weft/stack", "weft/topology", "weft/uplink"},
-	"weft/examples/proxy":      {"weft/stack", "weft/topology", "weft/uplink"},
+	"weft/examples/httpserver": {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/httpget":    {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/proxy":      {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
 	"weft/examples/grpc":       {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
 	"weft/examples/rootless":   {"weft/stack", "weft/link", "weft/encap"},
 }
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/internal/chaos"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/"},
 		"github.com/songgao/water": {"weft/link"},
-		"github.com/vishvananda/":  {"weft/link", "weft/fabric", "weft/bench/"},
+		"github.com/vishvananda/":  {"weft/link", "weft/fabric", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
 		"github.com/cilium/ebpf":   {"weft/fabric"},
 		"github.com/spf13/cobra":   {"weft/cmd/weft"},
-		"go.yaml.in/yaml":          {"weft/internal/daemon"},
+		"go.yaml.in/yaml":          {"weft/internal/strictyaml", "weft/topology"},
 	}
 )
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/strictyaml"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -27,6 +28,7 @@ type Config struct {
 	ReceiversResequence bool          `yaml:"receivers_resequence"`
 	Resequence          bool          `yaml:"resequence"`
 	Resequencer         Resequencer   `yaml:"resequencer"`
+	Failures            Failures      `yaml:"failures"`
 	TUN                 TUN           `yaml:"tun"`
 	UDP                 UDP           `yaml:"udp"`
 	Drain               time.Duration `yaml:"drain"`
@@ -34,7 +36,7 @@ type Config struct {
 	User                string        `yaml:"user"`
 
 	fabric *topology.Topology
-	lines  lines
+	lines  strictyaml.Lines
 }
 
 // Resequencer is resequencer.Config.
@@ -101,10 +103,10 @@ func DefaultYAML() string { return string(defaultYAML) }
 // Default returns the configuration of an empty file.
 func Default() Config {
 	var c Config
-	if err := decode(defaultYAML, "default.yaml", &c); err != nil {
+	if _, err := strictyaml.Decode(defaultYAML, "default.yaml", &c); err != nil {
 		panic(err) // a broken build
 	}
-	c.lines = lines{file: "default.yaml"}
+	c.lines = strictyaml.Of("default.yaml")
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"weft/flowcell"
+	"weft/internal/strictyaml"
 	"weft/policy"
 	"weft/resequencer"
 )
@@ -23,7 +24,7 @@ func parse(text string) (*Config, error) { return Parse([]byte(text), "f") }
 
 // settings is a configuration without what it was made from.
 func settings(c Config) Config {
-	c.lines, c.fabric = lines{}, nil
+	c.lines, c.fabric = strictyaml.Lines{}, nil
 	return c
 }
 
@@ -72,7 +73,7 @@ func TestDefault_printsEveryKey(t *testing.T) {
 	var check func(path string, in map[string]any, typ reflect.Type)
 	check = func(path string, in map[string]any, typ reflect.Type) {
 		for i := range typ.NumField() {
-			key, _ := tag(typ.Field(i))
+			key, _ := strictyaml.Tag(typ.Field(i))
 			if key == "" {
 				continue
 			}
@@ -87,7 +88,7 @@ func TestDefault_printsEveryKey(t *testing.T) {
 	}
 	check("", doc, reflect.TypeFor[Config]())
 	for i := range reflect.TypeFor[Peer]().NumField() {
-		key, _ := tag(reflect.TypeFor[Peer]().Field(i))
+		key, _ := strictyaml.Tag(reflect.TypeFor[Peer]().Field(i))
 		if key == "key" {
 			key = "a key" // in the prose; the example has key_file
 		}
@@ -215,7 +216,7 @@ func TestParse_bad(t *testing.T) {
 		{"drain: 11s", []string{"f:1: drain: is 11s, must be from 0s to 10s"}},
 		{"user: \"\"", []string{"f:1: user: is empty"}},
 		{"status: /" + strings.Repeat("x", 107), []string{"f:1: status: is a path of 108 bytes"}},
-		{"#" + strings.Repeat("x", maxConfig), []string{"f: longer than"}},
+		{"#" + strings.Repeat("x", strictyaml.MaxBytes), []string{"f: longer than"}},
 	} {
 		_, err := parse(c.text)
 		if err == nil {
@@ -236,20 +237,6 @@ func TestParse_errorsDoNotShowKeys(t *testing.T) {
 	_, err := parse("encapsulation: udp\nudp:\n  peers:\n    - {name: b, prefixes: [10.9.0.2/32], endpoint: \"b:1\", key: " + secret + "}")
 	if err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"policy", "policy", 0}, {"policie", "policy", 2}, {"kitten", "sitting", 3}, {"ab", "ba", 2}, {"mode", "moed", 2}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-		if a, b := distance(c.a, c.b), distance(c.b, c.a); a != b {
-			t.Errorf("distance(%q, %q) is %d one way and %d the other", c.a, c.b, a, b)
-		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"weft/flowcell"
 	"weft/link"
 	"weft/policy"
+	"weft/topology"
 )
 
 // daemon is a run. What is nil is not in use, or not yet.
@@ -35,8 +36,11 @@ type daemon struct {
 	fabric    *link.Packet
 	tunnel    *link.UDP
 	dataplane dataplane
+	follower  *follower
 	status    io.Closer
 	reloads   int
+
+	paths sync.Mutex // held, besides mu, while offload changes, and by who sets a topology
 }
 
 // start brings everything up, in an order in which no packet is led to where
@@ -60,7 +64,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	if !d.config.tunnels() {
-		if err := d.spray(d.config); err != nil {
+		if err := d.spray(d.config, d.config.fabric); err != nil {
 			return err
 		}
 	}
@@ -68,6 +72,9 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		if err := d.startDataplane(); err != nil {
 			return err
 		}
+	}
+	if d.follower, err = d.follow(d.config); err != nil {
+		return err
 	}
 	if d.config.diverts() {
 		if err := d.setup.Divert(); err != nil {
@@ -107,14 +114,16 @@ func (c *Config) tunnelOverhead() int {
 	return n
 }
 
-// spray attaches the program that encapsulates, by a configuration's topology
-// and policy, in place of the one that there is. In between packets go by plain
-// ECMP.
-func (d *daemon) spray(c *Config) error {
+// spray attaches the program that encapsulates, by a configuration's policy and
+// what its topology has become, in place of the one that there is. In between
+// packets go by plain ECMP.
+func (d *daemon) spray(c *Config, t *topology.Topology) error {
 	p, err := policy.New(c.Policy, c.policyOptions())
 	if err != nil {
 		return err
 	}
+	d.paths.Lock()
+	defer d.paths.Unlock()
 	if d.offload != nil {
 		if err := d.offload.Close(); err != nil {
 			return err
@@ -123,7 +132,7 @@ func (d *daemon) spray(c *Config) error {
 	}
 	self, _ := c.fabric.ByAddr(d.place.address)
 	o := fabric.OffloadConfig{
-		Uplink: d.place.uplink.Name, Addresses: addresses(d.place), Topology: c.fabric, Self: self,
+		Uplink: d.place.uplink.Name, Addresses: addresses(d.place), Topology: t, Self: self,
 		Policy: p, PerPacketTCP: c.offloads() && c.perPacket(),
 	}
 	if c.cutsAtUplink() {
@@ -131,7 +140,7 @@ func (d *daemon) spray(c *Config) error {
 	}
 	d.offload, err = fabric.AttachOffload(o)
 	if err != nil {
-		return c.lines.errorf("policy", "%w", err)
+		return c.lines.Errorf("policy", "%w", err)
 	}
 	if c.offloads() && p.Sprays() && p.Unit.Kind != flowcell.UnitPacket && !c.ReceiversResequence {
 		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode gateway there, or resequence: true, and set receivers_resequence: true here; or use drb", p.Name)
@@ -191,6 +200,9 @@ func (d *daemon) stop() error {
 	d.notify.stopping()
 	var errs []error
 	try := func(err error) { errs = append(errs, err) }
+	if d.follower != nil {
+		try(d.follower.close())
+	}
 	if d.setup != nil {
 		try(d.setup.Undivert())
 	}

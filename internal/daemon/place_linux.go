@@ -37,12 +37,12 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	var err error
 	if !p.address.IsValid() {
 		if p.address, err = fabric.FindHost(c.fabric); err != nil {
-			return p, c.lines.errorf("address", "%w", err)
+			return p, c.lines.Errorf("address", "%w", err)
 		}
 	}
 	// A core's address is in none of our tables, whatever a crash has left.
 	if p.uplink, err = fabric.FindUplink(c.core(), c.Uplink); err != nil {
-		return p, c.lines.errorf("uplink", "%w", err)
+		return p, c.lines.Errorf("uplink", "%w", err)
 	}
 	if p.filter, err = fabric.ReverseFilter(); err != nil {
 		return p, err
@@ -57,7 +57,7 @@ func (c *Config) find(ctx context.Context) (place, error) {
 		p.mtu = p.uplink.MTU
 	}
 	if p.mtu > p.uplink.MTU {
-		return p, c.lines.errorf("mtu", "is %d, more than the %d of %s; lower it or raise that", p.mtu, p.uplink.MTU, p.uplink.Name)
+		return p, c.lines.Errorf("mtu", "is %d, more than the %d of %s; lower it or raise that", p.mtu, p.uplink.MTU, p.uplink.Name)
 	}
 	return p, nil
 }
@@ -74,7 +74,7 @@ func (c *Config) findPeers(ctx context.Context) (p place, err error) {
 	}
 	if p.name = c.UDP.Name; p.name == "" {
 		if p.name, err = os.Hostname(); err != nil {
-			return p, c.lines.errorf("udp.name", "%w; say how the peers call this end", err)
+			return p, c.lines.Errorf("udp.name", "%w; say how the peers call this end", err)
 		}
 	}
 	if p.filter, err = fabric.ReverseFilter(); err != nil {
@@ -83,11 +83,11 @@ func (c *Config) findPeers(ctx context.Context) (p place, err error) {
 	for i, q := range c.UDP.Peers {
 		key := fmt.Sprintf("udp.peers[%d]", i)
 		if q.Name == p.name {
-			return p, c.lines.errorf(key+".name", "%s is this end's own name; the two ends need different ones", q.Name)
+			return p, c.lines.Errorf(key+".name", "%s is this end's own name; the two ends need different ones", q.Name)
 		}
 		at, err := resolve(ctx, q.Endpoint, c.UDP.Listen.Addr())
 		if err != nil {
-			return p, c.lines.errorf(key+".endpoint", "%w", err)
+			return p, c.lines.Errorf(key+".endpoint", "%w", err)
 		}
 		p.peers = append(p.peers, peer{q, at})
 	}

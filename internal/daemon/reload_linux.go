@@ -56,19 +56,24 @@ func (d *daemon) adopt(ctx context.Context, c *Config) error {
 	}
 	sameFabric := c.Topology == d.config.Topology
 	samePolicy := c.Policy == d.config.Policy && c.policyOptions() == d.config.policyOptions()
-	if !c.tunnels() && (d.offload == nil || !sameFabric || !samePolicy) {
-		if err := d.spray(c); err != nil {
+	t := d.follower.current()
+	anew := !sameFabric || !c.Failures.sameButKeys(d.config.Failures)
+	if anew {
+		if err := d.follower.close(); err != nil {
 			return err
 		}
+		t = c.fabric
+	} else if err := d.follower.keysOf(c); err != nil {
+		return c.lines.Errorf("failures.keys", "%w", err)
 	}
-	if d.dataplane != nil && !sameFabric && !c.tunnels() {
-		if err := d.dataplane.SetTopology(c.fabric); err != nil {
-			return c.lines.errorf("topology", "%w", err)
+	if !c.tunnels() && (d.offload == nil || !sameFabric || !samePolicy) {
+		if err := d.spray(c, t); err != nil {
+			return err
 		}
 	}
 	if d.dataplane != nil && !samePolicy {
 		if err := d.dataplane.SetPolicy(c.Policy, c.policyOptions()); err != nil {
-			return c.lines.errorf("policy", "%w", err)
+			return c.lines.Errorf("policy", "%w", err)
 		}
 	}
 	if c.diverts() != d.config.diverts() {
@@ -79,6 +84,16 @@ func (d *daemon) adopt(ctx context.Context, c *Config) error {
 		if err := change(); err != nil {
 			return err
 		}
+	}
+	if anew && !c.tunnels() {
+		if err := d.setTopology(t); err != nil {
+			return c.lines.Errorf("topology", "%w", err)
+		}
+		f, err := d.follow(c)
+		if err != nil {
+			return err
+		}
+		d.follower = f
 	}
 	d.config = c
 	return nil

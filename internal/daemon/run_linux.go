@@ -49,7 +49,7 @@ func dropPrivileges(c *Config) error {
 	}
 	a, err := lookUp(c.User)
 	if err != nil {
-		return c.lines.errorf("user", "%w", err)
+		return c.lines.Errorf("user", "%w", err)
 	}
 	// A program that a crash left can be found by its number only with
 	// CAP_SYS_ADMIN. Its packets go by plain ECMP for the moment.

@@ -25,10 +25,31 @@ type Status struct {
 	Uptime        int64  `json:"uptime_s"` // seconds
 	Reloads       int    `json:"reloads"`
 
+	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // fabric.OffloadStats, since the program was attached last
 	Steer     any               `json:"steer,omitempty"`     // fabric.SteerStats
 	Dataplane any               `json:"dataplane,omitempty"` // stack.GatewayStats
+}
+
+// FailureStatus is what is known of failures.
+type FailureStatus struct {
+	Down    []string     `json:"down"` // links that no path is to use
+	Changes uint64       `json:"changes"`
+	Error   string       `json:"error,omitempty"`   // why the latest change was not carried out
+	Updates any          `json:"updates,omitempty"` // listen.Status
+	Probes  any          `json:"probes,omitempty"`  // prober.Stats
+	Paths   []PathStatus `json:"paths,omitempty"`   // that are not simply up
+}
+
+// PathStatus is the state of a path as probes see it.
+type PathStatus struct {
+	To    string  `json:"to"` // own address: the bouncing switch and back
+	Via   string  `json:"via"`
+	State string  `json:"state"`
+	Why   string  `json:"why,omitempty"`
+	RTT   float64 `json:"rtt_ms"`
+	Loss  float64 `json:"loss"` // part of the latest probes
 }
 
 // Device is what a device could get of the kernel, and what it has lost.

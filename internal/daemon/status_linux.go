@@ -50,7 +50,7 @@ func (d *daemon) listen() error {
 		if errors.Is(err, unix.EACCES) {
 			err = fmt.Errorf("%w: user %s may not write there; choose another directory", err, d.config.User)
 		}
-		return d.config.lines.errorf("status", "%w", err)
+		return d.config.lines.Errorf("status", "%w", err)
 	}
 	d.status = l
 	go answer(l, d.snapshot)
@@ -72,6 +72,9 @@ func (d *daemon) snapshot() Status {
 		if d.place.uplink.Gateway.IsValid() {
 			s.Gateway = d.place.uplink.Gateway.String()
 		}
+	}
+	if d.follower != nil && !c.tunnels() {
+		s.Failures = d.follower.status()
 	}
 	s.Devices = d.devices()
 	if d.offload != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/topofile"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -30,7 +31,7 @@ const (
 // validate checks what can be checked without looking at the machine, and
 // resolves topology and keys. The first error names its key and line.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.checkMode, c.checkFabric, c.checkPolicy, c.checkResequencer, c.checkTUN, c.checkUDP, c.checkRest} {
+	for _, check := range []func() error{c.checkMode, c.checkFabric, c.checkPolicy, c.checkFailures, c.checkResequencer, c.checkTUN, c.checkUDP, c.checkRest} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -43,14 +44,14 @@ func (c *Config) oneOf(key, value string, known ...string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return c.lines.errorf(key, "%q is unknown; %s", value, "use "+strings.Join(known, ", "))
+	return c.lines.Errorf(key, "%q is unknown; %s", value, "use "+strings.Join(known, ", "))
 }
 
 func (c *Config) between(key string, n, least, most int) error {
 	if n >= least && n <= most {
 		return nil
 	}
-	return c.lines.errorf(key, "is %d, must be from %d to %d", n, least, most)
+	return c.lines.Errorf(key, "is %d, must be from %d to %d", n, least, most)
 }
 
 func (c *Config) checkMode() error {
@@ -61,14 +62,14 @@ func (c *Config) checkMode() error {
 		return err
 	}
 	if c.tunnels() && c.offloads() {
-		return c.lines.errorf("encapsulation", "udp passes through weft; use mode: gateway, or encapsulation: ipip")
+		return c.lines.Errorf("encapsulation", "udp passes through weft; use mode: gateway, or encapsulation: ipip")
 	}
 	return nil
 }
 
 func (c *Config) checkFabric() (err error) {
-	if c.fabric, err = topology.Parse(c.Topology); err != nil {
-		return c.lines.errorf("topology", "%w", err)
+	if c.fabric, err = topofile.Load(c.Topology); err != nil {
+		return c.lines.Errorf("topology", "%w", err)
 	}
 	if c.MTU != 0 {
 		if err := c.between("mtu", c.MTU, minMTU, maxMTU); err != nil {
@@ -76,14 +77,14 @@ func (c *Config) checkFabric() (err error) {
 		}
 	}
 	if c.Gateway.IsValid() && !c.Gateway.Is4() {
-		return c.lines.errorf("gateway", "%s is not IPv4; the fabric is", c.Gateway)
+		return c.lines.Errorf("gateway", "%s is not IPv4; the fabric is", c.Gateway)
 	}
 	if !c.Address.IsValid() || c.tunnels() {
 		return nil
 	}
 	id, ok := c.fabric.ByAddr(c.Address)
 	if !ok || c.fabric.Node(id).Layer != topology.LayerHost || c.fabric.Node(id).Addr != c.Address {
-		return c.lines.errorf("address", "%s is no host of %s; its hosts begin with %s", c.Address, c.fabric, c.fabric.Node(0).Addr)
+		return c.lines.Errorf("address", "%s is no host of %s; its hosts begin with %s", c.Address, c.fabric, c.fabric.Node(0).Addr)
 	}
 	return nil
 }
@@ -94,10 +95,10 @@ func (c *Config) checkPolicy() error {
 		return c.between("flowcell_bytes", o.FlowcellBytes, policy.MinFlowcellBytes, policy.MaxFlowcellBytes)
 	}
 	if err := (policy.Options{FlowletGap: o.FlowletGap}).Validate(); err != nil || o.FlowletGap == 0 {
-		return c.lines.errorf("flowlet_gap", "is %v, must be from %v to %v", o.FlowletGap, policy.MinFlowletGap, policy.MaxFlowletGap)
+		return c.lines.Errorf("flowlet_gap", "is %v, must be from %v to %v", o.FlowletGap, policy.MinFlowletGap, policy.MaxFlowletGap)
 	}
 	if !slices.Contains(policy.Names(), c.Policy) {
-		return c.lines.errorf("policy", "%q is unknown; use %s", c.Policy, strings.Join(policy.Names(), ", "))
+		return c.lines.Errorf("policy", "%q is unknown; use %s", c.Policy, strings.Join(policy.Names(), ", "))
 	}
 	return nil
 }
@@ -105,18 +106,18 @@ func (c *Config) checkPolicy() error {
 func (c *Config) checkResequencer() error {
 	r := c.Resequencer
 	if _, err := resequencer.ParseDiscipline(r.Discipline); err != nil {
-		return c.lines.errorf("resequencer.discipline", "%w", err)
+		return c.lines.Errorf("resequencer.discipline", "%w", err)
 	}
 	for _, f := range []struct {
 		key   string
 		value time.Duration
 	}{{"hold", r.Hold}, {"min_hold", r.MinHold}, {"merge", r.Merge}} {
 		if f.value <= 0 || f.value > resequencer.MaxHold {
-			return c.lines.errorf("resequencer."+f.key, "is %v, must be more than 0 and at most %v", f.value, resequencer.MaxHold)
+			return c.lines.Errorf("resequencer."+f.key, "is %v, must be more than 0 and at most %v", f.value, resequencer.MaxHold)
 		}
 	}
 	if r.MinHold > r.Hold {
-		return c.lines.errorf("resequencer.min_hold", "is %v, more than hold, %v; lower it or raise hold", r.MinHold, r.Hold)
+		return c.lines.Errorf("resequencer.min_hold", "is %v, more than hold, %v; lower it or raise hold", r.MinHold, r.Hold)
 	}
 	for _, f := range []struct {
 		key   string
@@ -144,10 +145,10 @@ func (c *Config) checkTUN() error {
 		}
 	}
 	if c.Uplink == c.TUN.Name {
-		return c.lines.errorf("tun.name", "%s is the uplink; choose another name", c.TUN.Name)
+		return c.lines.Errorf("tun.name", "%s is the uplink; choose another name", c.TUN.Name)
 	}
 	if len(c.TUN.Addresses) > 0 && !c.tunnels() {
-		return c.lines.errorf("tun.addresses", "are for encapsulation: udp; with ipip programs use the host's own address")
+		return c.lines.Errorf("tun.addresses", "are for encapsulation: udp; with ipip programs use the host's own address")
 	}
 	return c.between("tun.queues", c.TUN.Queues, 1, maxQueues)
 }
@@ -157,7 +158,7 @@ const maxDeviceName = 15
 
 func (c *Config) checkDevice(key, name string) error {
 	if name == "" || len(name) > maxDeviceName || strings.ContainsAny(name, "/ \t\n") || name == "." || name == ".." {
-		return c.lines.errorf(key, "%q is not a device's name: 1 to %d bytes without slashes and blanks", name, maxDeviceName)
+		return c.lines.Errorf(key, "%q is not a device's name: 1 to %d bytes without slashes and blanks", name, maxDeviceName)
 	}
 	return nil
 }
@@ -167,10 +168,10 @@ func (c *Config) checkUDP() error {
 		return err
 	}
 	if c.tunnels() && len(c.UDP.Peers) == 0 {
-		return c.lines.errorf("udp.peers", "has no peer; encapsulation: udp needs one")
+		return c.lines.Errorf("udp.peers", "has no peer; encapsulation: udp needs one")
 	}
 	if len(c.UDP.Peers) > maxPeers {
-		return c.lines.errorf("udp.peers", "has %d peers, must have at most %d", len(c.UDP.Peers), maxPeers)
+		return c.lines.Errorf("udp.peers", "has %d peers, must have at most %d", len(c.UDP.Peers), maxPeers)
 	}
 	names := map[string]bool{c.UDP.Name: true}
 	prefixes := make(map[netip.Prefix]string)
@@ -178,7 +179,7 @@ func (c *Config) checkUDP() error {
 		p := &c.UDP.Peers[i]
 		key := fmt.Sprintf("udp.peers[%d]", i)
 		if p.Name == "" || len(p.Name) > 255 || names[p.Name] {
-			return c.lines.errorf(key+".name", "is %q; each peer needs a name of its own of at most 255 bytes", p.Name)
+			return c.lines.Errorf(key+".name", "is %q; each peer needs a name of its own of at most 255 bytes", p.Name)
 		}
 		names[p.Name] = true
 		if err := c.checkPeer(key, p); err != nil {
@@ -187,10 +188,10 @@ func (c *Config) checkUDP() error {
 		for j, prefix := range p.Prefixes {
 			at := fmt.Sprintf("%s.prefixes[%d]", key, j)
 			if prefix != prefix.Masked() {
-				return c.lines.errorf(at, "%s has bits behind its length; write %s", prefix, prefix.Masked())
+				return c.lines.Errorf(at, "%s has bits behind its length; write %s", prefix, prefix.Masked())
 			}
 			if other, ok := prefixes[prefix]; ok {
-				return c.lines.errorf(at, "%s is %s's already; remove one", prefix, other)
+				return c.lines.Errorf(at, "%s is %s's already; remove one", prefix, other)
 			}
 			prefixes[prefix] = p.Name
 		}
@@ -200,11 +201,11 @@ func (c *Config) checkUDP() error {
 
 func (c *Config) checkPeer(key string, p *Peer) error {
 	if len(p.Prefixes) == 0 {
-		return c.lines.errorf(key+".prefixes", "is empty; name what is behind %s, such as 10.9.0.2/32", p.Name)
+		return c.lines.Errorf(key+".prefixes", "is empty; name what is behind %s, such as 10.9.0.2/32", p.Name)
 	}
 	host, port, err := net.SplitHostPort(p.Endpoint)
 	if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || err2 != nil || n == 0 || host == "" {
-		return c.lines.errorf(key+".endpoint", "%q is not an address or a name with a port, such as 192.0.2.7:5740", p.Endpoint)
+		return c.lines.Errorf(key+".endpoint", "%q is not an address or a name with a port, such as 192.0.2.7:5740", p.Endpoint)
 	}
 	if err := c.between(key+".key_id", p.KeyID, 0, 255); err != nil {
 		return err
@@ -217,12 +218,12 @@ func (c *Config) readKey(key string, p *Peer) error {
 	text, at := p.Key, key+".key"
 	switch {
 	case p.Key != "" && p.KeyFile != "":
-		return c.lines.errorf(at, "and key_file are both given; remove one")
+		return c.lines.Errorf(at, "and key_file are both given; remove one")
 	case p.KeyFile != "":
 		at = key + ".key_file"
 		b, err := os.ReadFile(p.KeyFile)
 		if err != nil {
-			return c.lines.errorf(at, "%w; the user that weft host runs as must be able to read it", err)
+			return c.lines.Errorf(at, "%w; the user that weft host runs as must be able to read it", err)
 		}
 		text = strings.TrimSpace(string(b))
 	case p.Key == "":
@@ -233,7 +234,7 @@ func (c *Config) readKey(key string, p *Peer) error {
 		err = errors.New("wrong length")
 	}
 	if err != nil { // without the text: it is a secret, if a broken one
-		return c.lines.errorf(at, "is not 32 bytes in base64; head -c 32 /dev/urandom | base64 makes a key")
+		return c.lines.Errorf(at, "is not 32 bytes in base64; head -c 32 /dev/urandom | base64 makes a key")
 	}
 	p.secret = [32]byte(secret)
 	return nil
@@ -242,13 +243,13 @@ func (c *Config) readKey(key string, p *Peer) error {
 func (c *Config) checkRest() error {
 	switch {
 	case c.Drain < 0 || c.Drain > maxDrain:
-		return c.lines.errorf("drain", "is %v, must be from 0s to %v", c.Drain, maxDrain)
+		return c.lines.Errorf("drain", "is %v, must be from 0s to %v", c.Drain, maxDrain)
 	case c.User == "":
-		return c.lines.errorf("user", "is empty; name a user, such as nobody, or root to keep that")
+		return c.lines.Errorf("user", "is empty; name a user, such as nobody, or root to keep that")
 	case len(c.Status) > 107:
-		return c.lines.errorf("status", "is a path of %d bytes; the kernel takes at most 107 for a socket", len(c.Status))
+		return c.lines.Errorf("status", "is a path of %d bytes; the kernel takes at most 107 for a socket", len(c.Status))
 	case c.Resequence && !c.offloads():
-		return c.lines.errorf("resequence", "is for mode: offload; mode gateway always does")
+		return c.lines.Errorf("resequence", "is for mode: offload; mode gateway always does")
 	}
 	return nil
 }

@@ -1,0 +1,8 @@
+// Package prober finds out by itself which paths of a host's kernel are alive: it
+// runs a liveness.Watcher with sockets of the host's network namespace, and
+// answers the probes of peers.
+//
+// Probes leave by a raw socket, past the program that sprays, since each names
+// its path. They come in by a packet socket: a probe that comes home has the
+// host's own address as its source, which the kernel takes for a forgery.
+package prober

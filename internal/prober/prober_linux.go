@@ -1,0 +1,300 @@
+package prober
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/encap"
+	"weft/liveness"
+	"weft/topology"
+)
+
+// Config says whose paths are probed.
+type Config struct {
+	// Interface leads into the fabric.
+	Interface string
+	// Address is the host's own in Topology, its kernel's.
+	Address netip.Addr
+	// Topology is the fabric as it stands; SetTopology replaces it.
+	Topology *topology.Topology
+	// Interval, Multiplier, Budget and Floor are those of liveness.Config.
+	Interval   time.Duration
+	Multiplier int
+	Budget     float64
+	Floor      float64
+	// Seed is secret, and another one each time.
+	Seed uint64
+	// Deliver is called with every new topology, by one goroutine: never two calls
+	// at a time. It must not call Close.
+	Deliver func(*topology.Topology)
+}
+
+// Prober probes until Close. Its methods are safe for concurrent use.
+type Prober struct {
+	self    topology.NodeID
+	address netip.Addr
+	deliver func(*topology.Topology)
+	sockets sockets
+	kernel  *netlink.Handle
+	start   time.Time
+	wake    chan struct{} // something may have changed
+	stop    chan struct{}
+	ended   sync.WaitGroup
+	closing sync.Once
+	err     error
+
+	mu      sync.Mutex
+	watcher *liveness.Watcher
+	base    *topology.Topology
+	shown   *topology.Topology
+	echoes  bucket
+	id      uint16
+	buf     []byte
+	stats   Stats
+}
+
+// Stats counts what a Prober has done.
+type Stats struct {
+	Watcher liveness.Stats
+	Echoed  uint64 // requests of peers that were answered
+	Refused uint64 // requests that were too many, or made no sense
+	Unsent  uint64 // probes and answers that the kernel did not take
+	Drops   uint64 // probes that the socket had no room for
+}
+
+// Open begins to probe, in the network namespace of the calling thread.
+func Open(c Config) (*Prober, error) {
+	p, err := open(c)
+	if err != nil {
+		return nil, fmt.Errorf("probe paths: %w", err)
+	}
+	p.ended.Go(p.receive)
+	p.ended.Go(p.run)
+	p.ended.Go(p.lookAround)
+	return p, nil
+}
+
+func open(c Config) (*Prober, error) {
+	if c.Topology == nil || c.Deliver == nil {
+		return nil, errors.New("Topology or Deliver is missing")
+	}
+	self, ok := c.Topology.ByAddr(c.Address)
+	if !ok {
+		return nil, fmt.Errorf("Address %v is no host of %v", c.Address, c.Topology)
+	}
+	w, err := liveness.New(liveness.Config{Topology: c.Topology, Self: self, Address: c.Address, Interval: c.Interval,
+		Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed})
+	if err != nil {
+		return nil, err
+	}
+	kernel, err := netlink.NewHandle(unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prober{self: self, address: c.Address, deliver: c.Deliver, kernel: kernel, start: time.Now(),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		watcher: w, base: c.Topology, shown: w.Topology(), buf: make([]byte, 0, encap.Overhead+encap.ProbeLen)}
+	if p.sockets, err = openSockets(c.Interface, c.Address); err != nil {
+		kernel.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Prober) now() time.Duration { return time.Since(p.start) }
+
+// SetTopology replaces what is known from elsewhere. What the Prober has found out
+// itself is delivered on top of it.
+func (p *Prober) SetTopology(t *topology.Topology) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.watcher.SetTopology(t, p.now()); err != nil {
+		return err
+	}
+	p.base = t
+	p.nudge()
+	return nil
+}
+
+// Topology is what was delivered last, or will be next.
+func (p *Prober) Topology() *topology.Topology {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.watcher.Topology()
+}
+
+// nudge makes run look again.
+func (p *Prober) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sends what is due and delivers what is new.
+func (p *Prober) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-timer.C:
+		case <-p.wake:
+		}
+		p.mu.Lock()
+		p.watcher.Tick(p.now())
+		p.watcher.Probes(p.send)
+		now := p.watcher.Topology()
+		news := now != p.shown
+		p.shown = now
+		wait := p.watcher.Next() - p.now()
+		p.mu.Unlock()
+		timer.Reset(wait)
+		if news {
+			p.deliver(now)
+		}
+	}
+}
+
+// send is called with the lock held.
+func (p *Prober) send(probe *liveness.Probe) {
+	p.post(probe.Append(p.buf[:encap.Overhead]), probe.Via)
+}
+
+// post sends an inner packet, behind room for the outer header, by a bouncing
+// switch.
+func (p *Prober) post(packet []byte, via netip.Addr) {
+	header, err := encap.NewIPIP(p.address, via)
+	if err == nil {
+		p.id++
+		err = header.Encapsulate(packet, p.id)
+	}
+	if err == nil {
+		err = p.sockets.send(packet, via)
+	}
+	if err != nil {
+		p.stats.Unsent++
+	}
+}
+
+// receive takes what comes in until the socket is closed.
+func (p *Prober) receive() {
+	const batch = 32
+	bufs, sizes := make([][]byte, batch), make([]int, batch)
+	for i := range bufs {
+		bufs[i] = make([]byte, encap.Overhead+256)
+	}
+	for {
+		n, err := p.sockets.in.Read(bufs, sizes, encap.Overhead)
+		p.mu.Lock()
+		for i := range n {
+			p.take(bufs[i][:encap.Overhead+sizes[i]])
+		}
+		news := p.watcher.Topology() != p.shown
+		p.mu.Unlock()
+		if news {
+			p.nudge()
+		}
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				p.mu.Lock()
+				p.err = err
+				p.mu.Unlock()
+			}
+			return
+		}
+	}
+}
+
+// take looks at a packet, behind room for an outer header.
+func (p *Prober) take(buf []byte) {
+	packet := buf[encap.Overhead:]
+	b, err := encap.ParseProbe(packet)
+	if err != nil || b.Kind != encap.ProbeRequest {
+		p.watcher.Answer(packet, p.now()) // which counts what is wrong
+		return
+	}
+	origin, ok := p.base.ByAddr(b.Origin)
+	if !ok || origin == p.self || !p.echoes.take(p.now()) {
+		p.stats.Refused++
+		return
+	}
+	paths := p.base.Whole().Paths(p.self, origin)
+	if int(b.Path) >= len(paths.Live) {
+		p.stats.Refused++
+		return
+	}
+	if _, err := encap.ReplyProbe(packet); err != nil {
+		p.stats.Refused++
+		return
+	}
+	p.stats.Echoed++
+	p.post(buf[:encap.Overhead+encap.ProbeLen], paths.Addr(int(b.Path)))
+}
+
+// lookEvery is how often the kernel is asked with whom it has connections.
+const lookEvery = 500 * time.Millisecond
+
+// lookAround tells the watcher to whom there is traffic.
+func (p *Prober) lookAround() {
+	for {
+		began := time.Now()
+		all, err := peers(p.kernel)
+		took := time.Since(began)
+		if err == nil {
+			p.mu.Lock()
+			for addr := range all {
+				if id, ok := p.base.ByAddr(addr); ok && id != p.self && int(id) < p.base.NumHosts() {
+					p.watcher.Active(id, addr, p.now())
+				}
+			}
+			p.mu.Unlock()
+			p.nudge()
+		}
+		select {
+		case <-p.stop:
+			return
+		case <-time.After(max(lookEvery, 20*took)): // a hundred thousand connections take a while
+		}
+	}
+}
+
+// Self is the host.
+func (p *Prober) Self() topology.NodeID { return p.self }
+
+// Paths says how the paths are, and why.
+func (p *Prober) Paths() []liveness.PathHealth {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.watcher.Paths()
+}
+
+// Stats returns the counters.
+func (p *Prober) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Watcher, s.Drops = p.watcher.Stats(), p.sockets.in.Drops()
+	return s
+}
+
+// Close stops, and waits for a call of Deliver to end. It may be called more than
+// once.
+func (p *Prober) Close() (err error) {
+	p.closing.Do(func() {
+		close(p.stop)
+		err = p.sockets.in.Close()
+		p.ended.Wait()
+		p.kernel.Close()
+		err = errors.Join(err, p.sockets.close(), p.err)
+	})
+	return err
+}

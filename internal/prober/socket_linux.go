@@ -1,0 +1,73 @@
+package prober
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"weft/encap"
+	"weft/link"
+)
+
+// sockets are a prober's. What is sent is not buffered: what the uplink's queue
+// has no room for is a probe that is missed.
+type sockets struct {
+	in  *link.Packet
+	out int // a raw socket
+	// port keeps the kernel from telling peers that nobody is at the probes' port.
+	// Nobody reads it.
+	port *net.UDPConn
+}
+
+func openSockets(device string, self netip.Addr) (s sockets, err error) {
+	s.out = -1
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	code, err := filter(self)
+	if err != nil {
+		return s, err
+	}
+	if s.in, err = link.OpenPacket(link.PacketConfig{Interface: device, Filter: code, ReceiveBuffer: 1 << 20}); err != nil {
+		return s, err
+	}
+	// IPPROTO_RAW sends whole packets and receives nothing (raw(7)).
+	if s.out, err = unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			err = fmt.Errorf("%w: CAP_NET_RAW is missing", err)
+		}
+		return s, fmt.Errorf("raw socket: %w", err)
+	}
+	// The header has its own; this is for the uplink's queue (SO_PRIORITY).
+	if err = unix.SetsockoptInt(s.out, unix.IPPROTO_IP, unix.IP_TOS, encap.ProbeTOS); err != nil {
+		return s, fmt.Errorf("raw socket: IP_TOS: %w", err)
+	}
+	s.port, err = net.ListenUDP("udp4", &net.UDPAddr{IP: self.AsSlice(), Port: encap.ProbePort})
+	if err != nil {
+		return s, fmt.Errorf("port of the probes: %w", err)
+	}
+	return s, s.port.SetReadBuffer(1)
+}
+
+// send sends a whole packet.
+func (s *sockets) send(packet []byte, to netip.Addr) error {
+	return unix.Sendto(s.out, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
+}
+
+func (s *sockets) close() (err error) {
+	if s.in != nil {
+		err = s.in.Close()
+	}
+	if s.out >= 0 {
+		err = errors.Join(err, unix.Close(s.out))
+	}
+	if s.port != nil {
+		err = errors.Join(err, s.port.Close())
+	}
+	return err
+}
