@@ -60,6 +60,8 @@ type Config struct {
 	// for longer than two round trips makes it probe, and take the answer for the
 	// repair of a loss.
 	RACK bool
+	// Liveness, if not nil, has the Host find out alone which paths are dead.
+	Liveness *Liveness
 	// Seed fixes where the selectors start and what they draw; 0 means a
 	// random seed.
 	Seed uint64
@@ -104,12 +106,18 @@ func (c *Config) validate() (policy.Policy, error) {
 	if n := c.Topology.Node(id); n.Layer != topology.LayerHost {
 		return none, fmt.Errorf("stack: Config.Address %v belongs to the switch %s, not to a host", c.Address, n.Name)
 	}
+	if err := c.validateLiveness(); err != nil {
+		return none, err
+	}
 	return c.policy()
 }
 
 func (c *Config) validateTunnel() error {
 	if c.Topology != nil || c.Device != nil {
 		return errors.New("stack: Config.Tunnel is given, and Topology or Device, too: one way to carry packets is enough")
+	}
+	if c.Liveness != nil {
+		return errors.New("stack: Config.Liveness does not go with Config.Tunnel, of whose paths nobody knows which links they take")
 	}
 	if c.Clock != nil {
 		return errors.New("stack: Config.Clock does not go with Config.Tunnel, whose datagrams live in real time")

@@ -57,26 +57,32 @@ func (e *egress) choose(p *pair, pkt *flowcell.Packet) *pathOut {
 		if !pkt.IsTCP() { // fragments have no ports, and must not take another path
 			flow.SrcPort, flow.DstPort = 0, 0
 		}
-		return p.next(&p.flows, flow.Hash(e.seed))
+		return p.group.byHash(flow.Hash(e.seed))
 	}
 	if pkt.IsPureACK() {
-		return p.next(&p.ack, 0)
+		return p.next(&p.of(&pkt.Flow, e.seed).ack)
 	}
-	return p.next(&p.data, 0)
+	return p.next(&p.of(&pkt.Flow, e.seed).data)
 }
+
+// leastTimeout is the pause after which what is sent again is taken to be so
+// because of a timeout: less than any timeout in use (a shorter one doubles until
+// it is longer), and so long that little is on its way that could be overtaken.
+const leastTimeout = 5 * time.Millisecond
 
 // cut finds the way of a TCP packet's unit, and its number where units have one.
 // What carries no payload goes beside the units: acknowledgements by paths of
-// their own, the end of a connection with its last unit.
+// their own, the end of a connection with its last unit, if that was just now.
 func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Duration) (c course) {
 	if pkt.Payload == 0 {
 		if !pkt.IsPureACK() {
-			if f := e.flows.Get(&pkt.Flow, now); f != nil && f.via != nil && f.via.group == p.group {
+			f := e.flows.Get(&pkt.Flow, now)
+			if f != nil && now-f.last <= leastTimeout && p.group.has(f.via) {
 				c.via = f.via
 				return c
 			}
 		}
-		c.via = p.next(&p.ack, 0)
+		c.via = p.next(&p.of(&pkt.Flow, e.seed).ack)
 		if e.uplink { // which goes by the number
 			p.acks++
 			c.number, c.numbered = flowcell.MakeNumber(p.acks, 0), true
@@ -87,13 +93,24 @@ func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Durat
 	if added {
 		f.cutter = flowcell.NewCutter(pkt.Flow.Hash(e.seed))
 	}
-	if f.via == nil || f.via.group != p.group { // the paths are others now
+	// What is sent again after a timeout would follow what was lost into the hole,
+	// timeout after timeout, until the unit is full.
+	if end := pkt.Seq + uint32(pkt.Payload); added || int32(end-f.sequence) > 0 {
+		f.sequence = end
+	} else if now-f.last > leastTimeout {
 		f.cutter.End()
+	}
+	f.last = now
+	if f.group != p.group.id {
+		f.group = p.group.id
+		if !p.group.has(f.via) { // the path is gone
+			f.cutter.End()
+		}
 	}
 	unit := e.paths.policy.Unit
 	number, begins := f.cutter.Next(unit, int(pkt.Payload), segments, now)
 	if begins {
-		f.via = p.next(&p.data, 0)
+		f.via = p.next(&p.of(&pkt.Flow, e.seed).data)
 	}
 	c.via, c.number, c.numbered = f.via, number, unit.Numbers()
 	if !c.numbered {

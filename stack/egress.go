@@ -35,7 +35,10 @@ type egress struct {
 	views [][]byte                 // what of bufs goes to the device
 	id    uint16                   // outer IPv4 ID
 	stats EgressStats
-	past  map[pathKey]*PathStats // counts of topologies gone by
+	past  map[pathKey]*PathStats // counts of fabrics and policies gone by
+
+	evidence *evidence // nil if nobody asks for it
+	suspect  func()    // told, with the lock held, that there are losses to report; nil if evidence is
 
 	// In use during a call only.
 	out       outgoing
@@ -47,8 +50,10 @@ type egress struct {
 // sending is what is remembered of a flow that is cut into units.
 type sending struct {
 	cutter   flowcell.Cutter
-	via      *pathOut // of the unit under way; nil while no path is live
-	sequence uint32   // packets sent, where the receiver goes by it
+	via      *pathOut      // of the unit under way; nil while no path is live
+	group    uint32        // the latest one to have via found in
+	sequence uint32        // of TCP the highest sent; else packets sent, where the receiver goes by it
+	last     time.Duration // when TCP data was sent
 }
 
 const (
@@ -102,6 +107,7 @@ func (e *egress) send(pkts []*gstack.PacketBuffer) int {
 	}
 	clear(e.out.parts)
 	e.flush()
+	e.reportLosses()
 	return len(pkts)
 }
 
@@ -169,9 +175,13 @@ func (e *egress) wrap(buf []byte, now time.Duration) []byte {
 	if pkt.Flags&flowcell.FlagSYN != 0 && !e.timestamps && inner[0]>>4 == 4 {
 		stripTimestamps(inner)
 	}
-	c, ok := e.course(e.paths.to(pkt.Flow.Dst), &pkt, 1, now)
+	pair := e.paths.to(pkt.Flow.Dst)
+	c, ok := e.course(pair, &pkt, 1, now)
 	if !ok {
 		return nil
+	}
+	if e.evidence != nil {
+		e.observe(pair, &pkt, c, 0, int(pkt.Payload), 0)
 	}
 	return e.encapsulate(buf, c)
 }
@@ -221,20 +231,31 @@ func (e *egress) put(buf []byte, start, end int, o *outgoing) {
 	}
 }
 
+// writeProbes sends packets that lie behind link.SuperHeadroom, and returns how
+// many the device has taken.
+func (e *egress) writeProbes(bufs [][]byte) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return writeAll(e.dev, e.super, bufs)
+}
+
+// writeAll writes packets that lie behind link.SuperHeadroom, a virtio_net_hdr
+// included where the device wants one, and returns how many were taken.
+func writeAll(dev Device, super SuperDevice, bufs [][]byte) (n int) {
+	if super != nil {
+		n, _ = super.WriteSuper(bufs, link.SuperHeadroom)
+	} else {
+		n, _ = dev.Write(bufs, link.SuperHeadroom)
+	}
+	return n
+}
+
 func (e *egress) flush() {
 	if len(e.views) == 0 {
 		return
 	}
-	var n int
-	var err error
-	if e.super != nil {
-		n, err = e.super.WriteSuper(e.views, link.SuperHeadroom)
-	} else {
-		n, err = e.dev.Write(e.views, link.SuperHeadroom)
-	}
-	if err != nil || n < len(e.views) {
-		e.stats.DeviceDrops += uint64(len(e.views) - n)
-	}
+	n := writeAll(e.dev, e.super, e.views)
+	e.stats.DeviceDrops += uint64(len(e.views) - n)
 	e.stats.Packets += uint64(n)
 	e.views = e.views[:0]
 }
@@ -251,15 +272,24 @@ func (e *egress) reaches(dst netip.Addr) bool {
 func (e *egress) setTopology(t *topology.Topology) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.replace(t, e.paths.policy)
+	if !e.paths.change(t) {
+		e.replace(t, e.paths.policy)
+	}
 }
 
+// topology is the one in use, nil in a tunnel.
+func (e *egress) topology() *topology.Topology {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.paths.topo
+}
+
+// replace begins anew with another fabric or policy.
 func (e *egress) replace(t *topology.Topology, p policy.Policy) {
 	old := e.paths
-	for _, g := range old.groups {
-		g.addTo(e.past)
-	}
+	old.groups.addTo(e.past)
 	e.stats.PairsEvicted += old.evicted
+	e.stats.GroupsReset += old.groups.resets
 	e.paths = newPathTable(t, old.address, p, old.spray, e.seed)
 	e.paths.tunnel = old.tunnel
 }

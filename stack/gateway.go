@@ -46,6 +46,9 @@ type GatewayConfig struct {
 	// socket on the uplink; fabric.AttachSteer keeps them from the kernel. nil if
 	// the kernel is to receive without a resequencer. Owned as Programs is.
 	Fabric GatewayDevice
+	// Evidence has what is sent remembered, so that Observe can tell of losses. It
+	// takes 1 MB.
+	Evidence bool
 	// Tunnel, in place of Topology and Fabric, carries what programs send in UDP,
 	// whatever the protocol, IPv4 and IPv6. Address is not needed then.
 	Tunnel *Tunnel
@@ -91,6 +94,9 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		host.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
 	}
 	g := &Gateway{config: host, above: c.Programs, egress: newEgress(host, pol, over, seed), done: make(chan struct{})}
+	if c.Evidence {
+		g.egress.evidence = newEvidence(seed, true) // as the kernel probes tails
+	}
 	switch {
 	case c.Tunnel != nil:
 		// That the inner source is the peer's has been checked; the kernel knows
@@ -170,6 +176,7 @@ func (e *egress) forward(bufs [][]byte, sizes []int) {
 		e.transmit(&e.out, now)
 	}
 	e.flush()
+	e.reportLosses()
 }
 
 // SetTopology makes the Gateway spread later packets over the live paths of t,
@@ -211,7 +218,8 @@ type GatewayStats struct {
 	Ingress     IngressStats
 	Paths       []PathStats // of packets that the Gateway has encapsulated itself
 	Resequencer resequencer.Stats
-	Tunnel      TunnelStats // zero without one
+	Tunnel      TunnelStats   // zero without one
+	Evidence    EvidenceStats // zero without GatewayConfig.Evidence
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64
 }
@@ -219,6 +227,7 @@ type GatewayStats struct {
 // Stats returns the Gateway's counters.
 func (g *Gateway) Stats() (s GatewayStats) {
 	s.Egress, s.Paths = g.egress.snapshot()
+	s.Evidence = g.egress.evidenceStats()
 	if g.ingress != nil {
 		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.snapshot()
 		g.ingress.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
+	"weft/encap"
 	"weft/flowcell"
 	"weft/resequencer"
 )
@@ -23,8 +24,10 @@ type ingress[P any] struct {
 	// accepts is asked whether a packet is for us once it is known to be one.
 	accepts func(pkt *flowcell.Packet, b []byte) bool
 	relays  bool // errors of switches about outer headers, to whom they concern
-	clock   Clock
-	done    chan struct{} // closed when the reader has ended
+	// probe takes probes, which it may write to; nil: they are packets like others.
+	probe func(packet []byte)
+	clock Clock
+	done  chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex
 	reseq    *resequencer.Buffer[P]
@@ -138,6 +141,10 @@ func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
 	switch {
 	case !in.accepts(pkt, a.b):
 		in.stats.NotForUs++
+		return false
+	case in.probe != nil && encap.IsProbe(a.b):
+		in.stats.Probes++
+		in.probe(a.b)
 		return false
 	case martian(a.b):
 		in.stats.Martian++

@@ -19,6 +19,7 @@ type Stats struct {
 	Resequencer resequencer.Stats
 	Tunnel      TunnelStats // zero without one
 	TCP         TCPStats
+	Liveness    LivenessStats
 }
 
 // EgressStats counts packets on their way out.
@@ -33,6 +34,7 @@ type EgressStats struct {
 	DeviceDrops  uint64 // dropped by the device
 	PairsEvicted uint64 // destinations forgotten because there were too many
 	FlowsEvicted uint64 // flows that were cut into units, forgotten because there were too many
+	GroupsReset  uint64 // times that all sets of live paths were forgotten because there were too many
 }
 
 // IngressStats counts packets on their way in.
@@ -45,6 +47,7 @@ type IngressStats struct {
 	BadChecksum  uint64 // dropped: IPv4 or TCP checksum wrong
 	NotForUs     uint64 // dropped: addressed to somebody else
 	Martian      uint64 // dropped: from an address that nobody can have
+	Probes       uint64 // of paths, with Config.Liveness
 	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
 	Relayed      uint64 // of Delivered, ICMP errors about outer headers, made to be about inner packets
 	PathErrors   uint64 // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
@@ -74,6 +77,9 @@ func (h *Host) Stats() Stats {
 	var s Stats
 	s.Egress, s.Paths = h.egress.snapshot()
 	s.Ingress, s.Resequencer, s.Tunnel = h.ingress.snapshot()
+	if h.monitor != nil {
+		s.Liveness = h.monitor.snapshot()
+	}
 	t := h.net.Stats().TCP
 	s.TCP = TCPStats{
 		SegmentsSent:     t.SegmentsSent.Value(),
@@ -91,13 +97,12 @@ func (e *egress) snapshot() (EgressStats, []PathStats) {
 	s := e.stats
 	s.PairsEvicted += e.paths.evicted
 	s.FlowsEvicted = e.flows.Evicted()
+	s.GroupsReset += e.paths.groups.resets
 	sum := make(map[pathKey]*PathStats)
 	for k, p := range e.past {
 		sum[k] = &PathStats{p.Bounce, p.Path, p.Packets, p.Bytes}
 	}
-	for _, g := range e.paths.groups {
-		g.addTo(sum)
-	}
+	e.paths.groups.addTo(sum)
 	var paths []PathStats
 	for _, k := range slices.SortedFunc(maps.Keys(sum), pathKey.compare) {
 		paths = append(paths, *sum[k])
@@ -115,16 +120,9 @@ func (k pathKey) compare(l pathKey) int {
 	return cmp.Or(k.bounce.Compare(l.bounce), cmp.Compare(k.path, l.path))
 }
 
-// addTo adds the counts of a group's paths to sum.
-func (g *group) addTo(sum map[pathKey]*PathStats) {
-	for _, o := range g.out {
-		if o == nil {
-			continue
-		}
-		k := pathKey{bounce: o.bounce}
-		if !o.bounce.IsValid() {
-			k.path = o.index
-		}
+// addTo adds the counts of all paths to sum.
+func (t *groupTable) addTo(sum map[pathKey]*PathStats) {
+	for k, o := range t.outs {
 		p := sum[k]
 		if p == nil {
 			p = &PathStats{Bounce: k.bounce, Path: k.path}

@@ -21,6 +21,9 @@ func (e *egress) whole(o *outgoing, pair *pair, pkt *flowcell.Packet, now time.D
 	if !ok {
 		return
 	}
+	if e.evidence != nil {
+		e.observe(pair, pkt, c, 0, int(pkt.Payload), o.mss)
+	}
 	e.flush() // what came before stays before
 	o.vnet(pkt).Put((*[link.VnetHeaderLen]byte)(e.head[:]))
 	head := e.head[:link.VnetHeaderLen+copy(e.head[link.VnetHeaderLen:], o.parts[0][:n])]
@@ -78,6 +81,13 @@ func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time
 		}
 		if !ok && (each || i == 0) {
 			return
+		}
+		switch {
+		case e.evidence == nil:
+		case each:
+			e.observe(pair, pkt, c, i*o.mss, o.mss, o.mss)
+		case i == 0:
+			e.observe(pair, pkt, c, 0, int(pkt.Payload), o.mss)
 		}
 		buf := e.bufs[len(e.views)]
 		n := e.segmenter.Next(buf[headroom:])

@@ -184,18 +184,7 @@ func (t *tunnel) pair(table *pathTable, dst flowcell.Address) *pair {
 	if to == nil {
 		return &pair{dst: dst}
 	}
-	g := table.groups[""]
-	if g == nil {
-		live := make([]int, t.Underlay.Paths())
-		g = &group{live: live, out: make([]*pathOut, len(live))}
-		for i := range live {
-			live[i] = i
-			g.out[i] = &pathOut{group: g, index: i}
-		}
-		g.order = table.policy.Rule.Order([]int{len(live)}, live)
-		table.groups[""] = g
-	}
-	p := table.spread(dst, g)
-	p.peer = to
+	p := &pair{dst: dst, peer: to}
+	table.bind(p, table.groups.ofTunnel(t.Underlay.Paths()))
 	return p
 }

@@ -151,7 +151,8 @@ func (d *daemon) spray(c *Config, t *topology.Topology) error {
 func (d *daemon) startDataplane() (err error) {
 	c := d.config
 	o := dataplaneConfig{address: d.place.address, topology: c.fabric, zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
-		programs: d.tun, name: d.place.name, peers: d.place.peers, onlyReceiving: c.offloads()}
+		programs: d.tun, name: d.place.name, peers: d.place.peers, onlyReceiving: c.offloads(),
+		evidence: c.Failures.Probes && !c.tunnels()}
 	if o.resequencer, err = c.Resequencer.config(); err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"net/netip"
+	"time"
 
 	"weft/encap"
 	"weft/link"
+	"weft/liveness"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/stack"
@@ -34,6 +36,7 @@ type dataplaneConfig struct {
 	name          string       // this end's, to the peers
 	peers         []peer
 	onlyReceiving bool // nothing is read from programs
+	evidence      bool // losses on paths are to be observed
 }
 
 // peer is a Peer whose endpoint is resolved.
@@ -46,7 +49,7 @@ type peer struct {
 // devices are the dataplane's when it succeeds.
 var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	o := stack.GatewayConfig{Address: c.address, Policy: c.policy, PolicyOptions: c.options,
-		Resequencer: c.resequencer, Programs: c.programs}
+		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence}
 	if c.tunnel != nil {
 		o.Tunnel = &stack.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum}
 	} else {
@@ -75,3 +78,5 @@ func stackPeers(peers []peer) []stack.Peer {
 type gateway struct{ *stack.Gateway }
 
 func (g gateway) Status() any { return g.Stats() }
+
+func (g gateway) observe(w *liveness.Watcher, now time.Duration) { g.Observe(w, now) }

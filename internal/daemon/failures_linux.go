@@ -35,10 +35,16 @@ func (d *daemon) follow(c *Config) (*follower, error) {
 	var err error
 	if c.Failures.Probes {
 		o := c.liveness()
+		var observe func(*liveness.Watcher, time.Duration)
+		if p, ok := d.dataplane.(interface {
+			observe(*liveness.Watcher, time.Duration)
+		}); ok {
+			observe = p.observe
+		}
 		f.probes, err = prober.Open(prober.Config{
 			Interface: d.place.uplink.Name, Address: d.place.address, Topology: c.fabric,
 			Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor,
-			Seed: rand.Uint64(), Deliver: f.set,
+			Seed: rand.Uint64(), Observe: observe, Deliver: f.set,
 		})
 		if err != nil {
 			return nil, err

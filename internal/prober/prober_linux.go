@@ -31,6 +31,9 @@ type Config struct {
 	Floor      float64
 	// Seed is secret, and another one each time.
 	Seed uint64
+	// Observe, if not nil, is called every 10 ms to tell the Watcher what has been
+	// seen of the host's traffic.
+	Observe func(*liveness.Watcher, time.Duration)
 	// Deliver is called with every new topology, by one goroutine: never two calls
 	// at a time. It must not call Close.
 	Deliver func(*topology.Topology)
@@ -41,6 +44,7 @@ type Prober struct {
 	self    topology.NodeID
 	address netip.Addr
 	deliver func(*topology.Topology)
+	observe func(*liveness.Watcher, time.Duration)
 	sockets sockets
 	kernel  *netlink.Handle
 	start   time.Time
@@ -98,7 +102,7 @@ func open(c Config) (*Prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prober{self: self, address: c.Address, deliver: c.Deliver, kernel: kernel, start: time.Now(),
+	p := &Prober{self: self, address: c.Address, deliver: c.Deliver, observe: c.Observe, kernel: kernel, start: time.Now(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		watcher: w, base: c.Topology, shown: w.Topology(), buf: make([]byte, 0, encap.Overhead+encap.ProbeLen)}
 	if p.sockets, err = openSockets(c.Interface, c.Address); err != nil {
@@ -150,6 +154,9 @@ func (p *Prober) run() {
 		case <-p.wake:
 		}
 		p.mu.Lock()
+		if p.observe != nil {
+			p.observe(p.watcher, p.now())
+		}
 		p.watcher.Tick(p.now())
 		p.watcher.Probes(p.send)
 		now := p.watcher.Topology()
@@ -157,6 +164,9 @@ func (p *Prober) run() {
 		p.shown = now
 		wait := p.watcher.Next() - p.now()
 		p.mu.Unlock()
+		if p.observe != nil {
+			wait = min(wait, observeEvery)
+		}
 		timer.Reset(wait)
 		if news {
 			p.deliver(now)
@@ -239,6 +249,9 @@ func (p *Prober) take(buf []byte) {
 	p.stats.Echoed++
 	p.post(buf[:encap.Overhead+encap.ProbeLen], paths.Addr(int(b.Path)))
 }
+
+// observeEvery is how often the traffic is looked at.
+const observeEvery = 10 * time.Millisecond
 
 // lookEvery is how often the kernel is asked with whom it has connections.
 const lookEvery = 500 * time.Millisecond

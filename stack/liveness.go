@@ -1,0 +1,78 @@
+package stack
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"weft/liveness"
+	"weft/topology"
+)
+
+// Liveness has a Host find out alone which paths are dead or lossy,
+// with no help from switches, and keep off these. Package liveness says how.
+// Its zero value means that package's defaults.
+//
+// Probes of peers that have it, too, are echoed. Incoming probes must reach the
+// Host: those that come back from a bouncing switch have the Host's own address
+// as their source, which a kernel on the way drops if it checks sources
+// (net.ipv4.conf.*.rp_filter must not be 1 on the uplink).
+type Liveness struct {
+	// Interval, Multiplier, Budget, Floor, MinHold and MaxHold are those of
+	// liveness.Config.
+	Interval         time.Duration
+	Multiplier       int
+	Budget           float64
+	Floor            float64
+	MinHold, MaxHold time.Duration
+	// Changed is told of every topology that comes into use, be it by
+	// SetTopology or by own evidence, for whom chooses paths besides: with
+	// UplinkEncapsulates the uplink's program. Calls do not overlap; of several
+	// changes in a row it may hear of the last only. It must not call
+	// SetTopology or Close. May be nil.
+	Changed func(*topology.Topology)
+}
+
+// Bounds of what others may have a Host do.
+const (
+	// maxEchoes is how many probes are echoed per second, and at once: those of
+	// 500 hosts that probe 16 paths each every second.
+	maxEchoes = 8000
+	// maxReport is the longest that what is sent by which path stays unreported.
+	maxReport = 10 * time.Millisecond
+	// minPause is the shortest time between two looks at what is due.
+	minPause = 100 * time.Microsecond
+)
+
+// watcher makes the Watcher of a host.
+func (l *Liveness) watcher(t *topology.Topology, address netip.Addr, seed uint64) (*liveness.Watcher, error) {
+	self, ok := t.ByAddr(address)
+	if !ok {
+		return nil, fmt.Errorf("%v is not in %v", address, t)
+	}
+	return liveness.New(liveness.Config{
+		Topology: t, Self: self, Address: address, Seed: seed, MaxDestinations: maxTallied,
+		Interval: l.Interval, Multiplier: l.Multiplier, Budget: l.Budget, Floor: l.Floor, MinHold: l.MinHold, MaxHold: l.MaxHold,
+	})
+}
+
+func (c *Config) validateLiveness() error {
+	if c.Liveness == nil {
+		return nil
+	}
+	if _, err := c.Liveness.watcher(c.Topology, c.Address, 1); err != nil {
+		return fmt.Errorf("stack: Config.Liveness: %w", err)
+	}
+	return nil
+}
+
+// LivenessStats counts what a Host does to find out about paths. All are zero
+// without Config.Liveness.
+type LivenessStats struct {
+	Watcher  liveness.Stats
+	Evidence EvidenceStats
+	Echoed   uint64 // probes of others, answered
+	Refused  uint64 // probes of others, not answered: too many, or by no path between the two
+	Forged   uint64 // probes that are none, by their checksum or what they say
+	Drops    uint64 // probes that the device did not take
+}

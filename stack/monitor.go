@@ -1,0 +1,260 @@
+package stack
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weft/encap"
+	"weft/link"
+	"weft/liveness"
+	"weft/topology"
+)
+
+// monitor runs a Watcher: it tells it what egress has seen, sends its probes and
+// has egress use the topology that it says. A timer drives it.
+//
+// Locks are taken in the order of ingress, monitor, egress.
+type monitor struct {
+	config  *Liveness
+	egress  *egress
+	clock   Clock
+	seed    uint64
+	write   func(bufs [][]byte) int // takes packets behind link.SuperHeadroom, returns how many
+	changed func(*topology.Topology)
+	self    netip.Addr
+	timer   Timer
+	kicked  atomic.Bool // the timer has been asked to expire now
+
+	mu      sync.Mutex
+	watcher *liveness.Watcher
+	current *topology.Topology // that egress has
+	closed  bool
+	bufs    [][]byte // one per probe of a batch
+	batch   [][]byte
+	id      uint16 // outer IPv4 ID
+	echoes  float64
+	counted time.Duration // when echoes was
+	stats   LivenessStats
+
+	telling sync.Mutex
+	told    *topology.Topology
+}
+
+// probeBatch is the most probes that are written at once.
+const probeBatch = 64
+
+// newMonitor returns one that begins to probe at once. l has been validated.
+func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed uint64, write func([][]byte) int) *monitor {
+	t := e.paths.topo
+	w, _ := l.watcher(t, address, seed)
+	m := &monitor{
+		config: l, egress: e, clock: clock, seed: seed, write: write, changed: l.Changed, self: address,
+		watcher: w, current: t, told: t, echoes: maxEchoes, counted: clock.Now(),
+		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
+	}
+	for i := range m.bufs {
+		m.bufs[i] = make([]byte, headroom+encap.ProbeLen)
+	}
+	m.timer = clock.AfterFunc(time.Hour, m.tick)
+	e.mu.Lock()
+	e.suspect = m.kick
+	e.mu.Unlock()
+	m.timer.Reset(0)
+	return m
+}
+
+// kick has the Watcher told at once. It may be called with any lock held.
+func (m *monitor) kick() {
+	if !m.kicked.Swap(true) {
+		m.timer.Reset(0)
+	}
+}
+
+// tick is the timer's work.
+func (m *monitor) tick() {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return
+	}
+	m.kicked.Store(false)
+	now := m.clock.Now()
+	m.egress.report(m.watcher, now)
+	m.watcher.Tick(now)
+	m.settle(now)
+	m.mu.Unlock()
+	m.tell()
+}
+
+// settle does what the Watcher wants done.
+func (m *monitor) settle(now time.Duration) {
+	m.watcher.Probes(m.probe)
+	m.flush()
+	if t := m.watcher.Topology(); t != m.current {
+		m.current = t
+		m.egress.setTopology(t)
+		if m.changed != nil {
+			m.kick() // tells, without ingress's lock
+		}
+	}
+	m.timer.Reset(min(max(m.watcher.Next()-now, minPause), maxReport))
+	if m.kicked.Load() { // perhaps before the timer was set
+		m.timer.Reset(0)
+	}
+}
+
+// tell tells whom it concerns which topology is in use.
+func (m *monitor) tell() {
+	if m.changed == nil {
+		return
+	}
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.mu.Lock()
+	t, closed := m.current, m.closed
+	m.mu.Unlock()
+	if t != m.told && !closed {
+		m.told = t
+		m.changed(t)
+	}
+}
+
+// setTopology replaces what is known from others.
+func (m *monitor) setTopology(t *topology.Topology) error {
+	m.mu.Lock()
+	err := m.rebase(t, m.clock.Now())
+	m.mu.Unlock()
+	m.tell()
+	return err
+}
+
+func (m *monitor) rebase(t *topology.Topology, now time.Duration) (err error) {
+	switch {
+	case m.closed:
+		return net.ErrClosed
+	case t.String() == m.current.String():
+		err = m.watcher.SetTopology(t, now)
+	default: // another fabric: the host may have another number
+		var w *liveness.Watcher
+		if w, err = m.config.watcher(t, m.self, m.seed); err == nil {
+			m.watcher = w
+		}
+	}
+	if err == nil {
+		m.settle(now)
+	}
+	return err
+}
+
+// receive takes a packet that encap.IsProbe takes for one, and may change it.
+func (m *monitor) receive(packet []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	now := m.clock.Now()
+	p, err := encap.ParseProbe(packet)
+	switch {
+	case err != nil:
+		m.stats.Forged++
+	case p.Kind == encap.ProbeRequest:
+		m.echo(packet, p.Origin, now)
+	default:
+		m.watcher.Answer(packet, now)
+		m.settle(now)
+	}
+}
+
+// echo sends a probe back by the path by which it has come: a path has the same
+// number in both directions.
+func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
+	m.echoes = min(m.echoes+(now-m.counted).Seconds()*maxEchoes, maxEchoes)
+	m.counted = now
+	path, err := encap.ReplyProbe(packet)
+	if err != nil {
+		m.stats.Forged++
+		return
+	}
+	via, ok := m.bounce(to, int(path))
+	if !ok || m.echoes < 1 {
+		m.stats.Refused++
+		return
+	}
+	m.echoes--
+	m.stats.Echoed++
+	m.add(via, func(b []byte) []byte { return append(b, packet[:encap.ProbeLen]...) })
+	m.flush()
+}
+
+// bounce is the bouncing address of a path to a host, live or not: whether it
+// is alive is what the host wants to know.
+func (m *monitor) bounce(to netip.Addr, path int) (netip.Addr, bool) {
+	t := m.current
+	self, _ := t.ByAddr(m.self)
+	id, ok := t.ByAddr(to)
+	if !ok || int(id) >= t.NumHosts() {
+		return netip.Addr{}, false
+	}
+	set := t.Paths(self, id)
+	if set.Direct() || path >= numPaths(set) {
+		return netip.Addr{}, false
+	}
+	return set.Addr(path), true
+}
+
+func (m *monitor) probe(p *liveness.Probe) { m.add(p.Via, p.Append) }
+
+// add puts a packet, wrapped for its bouncing switch, into the batch.
+func (m *monitor) add(via netip.Addr, appendTo func([]byte) []byte) {
+	header, err := encap.NewIPIP(m.self, via)
+	if err != nil {
+		return
+	}
+	buf := m.bufs[len(m.batch)]
+	inner := appendTo(buf[:headroom])
+	m.id++
+	if header.Encapsulate(inner[link.SuperHeadroom:], m.id) != nil {
+		return
+	}
+	m.batch = append(m.batch, inner)
+	if len(m.batch) == probeBatch {
+		m.flush()
+	}
+}
+
+func (m *monitor) flush() {
+	if len(m.batch) > 0 {
+		m.stats.Drops += uint64(len(m.batch) - m.write(m.batch))
+		m.batch = m.batch[:0]
+	}
+}
+
+// close ends it; nobody is told anything any more when it returns.
+func (m *monitor) close() {
+	m.mu.Lock()
+	m.closed = true
+	m.timer.Stop()
+	m.mu.Unlock()
+	m.telling.Lock()
+	m.telling.Unlock()
+}
+
+// health is what is known of each path.
+func (m *monitor) health() ([]liveness.PathHealth, time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.watcher.Paths(), m.clock.Now()
+}
+
+func (m *monitor) snapshot() LivenessStats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stats
+	s.Watcher = m.watcher.Stats()
+	s.Evidence = m.egress.evidenceStats()
+	return s
+}
