@@ -1,5 +1,6 @@
 // Package encap turns bytes into tunnel headers and back: IPv4 in IPv4 (RFC
-// 2003) with the ECN rules of RFC 6040.
+// 2003) with the ECN rules of RFC 6040, datagrams of the UDP tunnel with their MACs,
+// and the probes that tell a host which paths are alive.
 //
 // A bouncing switch is named by the outer destination; the inner packet, which
 // arrives there untouched, is routed on by the plain FIB (DRB §3.1.1, §4.1).
