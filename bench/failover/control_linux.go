@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,32 +23,41 @@ type control struct {
 	hello     time.Duration
 	listeners []*listen.Listener // by host number
 
+	process   *agentProcess          // that has the agents; nil if they are here
+
 	mu       sync.Mutex
 	switches []topology.NodeID
 	agents   map[topology.NodeID]*switchd.Agent
 }
 
+func newControl(lab *fabric.Lab, hello time.Duration) *control {
+	return &control{lab: lab, hello: hello, agents: make(map[topology.NodeID]*switchd.Agent)}
+}
+
 // startControl starts an agent at every switch and a listener at every host,
 // which tells the host's stack.
 func startControl(o *Options, lab *fabric.Lab, stacks []*stack.Host) (c *control, err error) {
-	c = &control{lab: lab, hello: o.Hello, agents: make(map[topology.NodeID]*switchd.Agent)}
+	c = newControl(lab, o.Hello)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
 		}
 	}()
 	for n := range o.Topology.Nodes() {
-		if n.Layer == topology.LayerHost {
+		switch {
+		case n.Layer == topology.LayerHost:
 			err = c.listen(o, n, stacks[n.ID])
-		} else {
-			c.switches = append(c.switches, n.ID)
+		case len(o.AgentProcess) == 0:
 			err = c.startAgent(n.ID)
 		}
 		if err != nil {
 			return c, fmt.Errorf("%s: %w", n.Name, err)
 		}
 	}
-	return c, nil
+	if len(o.AgentProcess) > 0 {
+		c.process, err = startAgentProcess(o.AgentProcess, lab.Config.Name, o.Hello)
+	}
+	return c, err
 }
 
 func (c *control) listen(o *Options, n topology.Node, host *stack.Host) error {
@@ -74,6 +84,9 @@ func (c *control) startAgent(id topology.NodeID) error {
 		})
 		if err == nil {
 			c.agents[id] = a
+			if !slices.Contains(c.switches, id) {
+				c.switches = append(c.switches, id)
+			}
 		}
 		return err
 	})
@@ -178,8 +191,16 @@ func (c *control) close() error {
 	for _, l := range c.listeners {
 		errs = append(errs, l.Close())
 	}
-	for id, a := range c.agents {
-		errs = append(errs, a.Close(), c.restoreRoutes(id))
+	for _, a := range c.agents {
+		errs = append(errs, a.Close())
+	}
+	if c.process != nil {
+		errs = append(errs, c.process.close())
+	}
+	for n := range c.lab.Config.Topology.Nodes() {
+		if n.Layer != topology.LayerHost {
+			errs = append(errs, c.restoreRoutes(n.ID))
+		}
 	}
 	return errors.Join(errs...)
 }

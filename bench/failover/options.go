@@ -28,6 +28,10 @@ type Options struct {
 	Settle      time.Duration // before a failure, and after
 	Seed        uint64
 	Lab         string // name
+	// AgentProcess is a command that runs RunAgents, with --name and --hello added;
+	// nil: agents run in this process, with the hosts and their load. Soak takes no
+	// notice of it.
+	AgentProcess []string
 	Machine     string // to be named in results
 
 	Progress func(done, total int) // may be nil

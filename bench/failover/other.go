@@ -5,6 +5,8 @@ package failover
 import (
 	"context"
 	"errors"
+	"io"
+	"time"
 )
 
 var errNotLinux = errors.New("network namespaces exist on Linux only; run it there or in a virtual machine")
@@ -17,3 +19,6 @@ func Figure12(context.Context, Options) (Degradation, error) { return Degradatio
 
 // Soak returns an error: network namespaces are Linux's.
 func Soak(context.Context, SoakOptions) (SoakResult, error) { return SoakResult{}, errNotLinux }
+
+// RunAgents returns an error: network namespaces are Linux's.
+func RunAgents(context.Context, string, time.Duration, io.Reader, io.Writer) error { return errNotLinux }

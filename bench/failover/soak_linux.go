@@ -30,6 +30,7 @@ func Soak(ctx context.Context, o SoakOptions) (res SoakResult, err error) {
 	if err := o.Check(); err != nil {
 		return res, err
 	}
+	o.AgentProcess = nil // they are to be restarted
 	events, err := chaos.Sequence(chaos.Config{Topology: o.Topology, Seed: o.Seed, Duration: o.Duration,
 		Switches: chaos.DefaultSwitches, Silences: chaos.DefaultSilences, Flaps: chaos.DefaultFlaps})
 	if err != nil {

@@ -76,6 +76,25 @@ nothing to a host, whose own link stays up: it finds out as if it were silent,
 only that switches answer some packets with an error. A silent failure drops all
 packets that come in at both ends, hellos included.`
 
+// agentsCommand is the process of the agents, for weft bench failover alone.
+const agentsCommand = "failover-agents"
+
+func newBenchFailoverAgentsCmd() *cobra.Command {
+	var lab string
+	var hello time.Duration
+	cmd := &cobra.Command{
+		Use:    agentsCommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return failover.RunAgents(cmd.Context(), lab, hello, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&lab, "name", "", "the lab")
+	cmd.Flags().DurationVar(&hello, "hello", 0, "the agents' interval")
+	return cmd
+}
+
 // Times between the events.
 const (
 	defaultOutage   = time.Second
@@ -115,6 +134,9 @@ func (o *benchFailoverOptions) complete(cmd *cobra.Command) (err error) {
 		o.Load = 0
 	}
 	o.Machine = cpuModel() + ": " + machine()
+	if o.chaos == 0 { // which has agents restart
+		o.AgentProcess = []string{"/proc/self/exe", "bench", agentsCommand}
+	}
 	o.Complete()
 	return o.Options.Check()
 }
