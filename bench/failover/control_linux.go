@@ -23,7 +23,7 @@ type control struct {
 	hello     time.Duration
 	listeners []*listen.Listener // by host number
 
-	process   *agentProcess          // that has the agents; nil if they are here
+	process *agentProcess // that has the agents; nil if they are here
 
 	mu       sync.Mutex
 	switches []topology.NodeID

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -29,11 +28,10 @@ type streams struct {
 	received []atomic.Int64 // bytes, by receiver
 	lost     []atomic.Bool  // the connection of this sender has failed
 	work     sync.WaitGroup
+	open     testbed.Closers
 
-	mu      sync.Mutex
-	closers []io.Closer
-	stopped bool
-	why     error // the first failure of a connection
+	mu  sync.Mutex
+	why error // the first failure of a connection
 }
 
 // startStreams connects each host i to host to[i] and lets it send
@@ -61,14 +59,14 @@ func (s *streams) listen(from []int) error {
 		if err != nil {
 			return err
 		}
-		s.keep(l)
+		s.open.Keep(l)
 		s.work.Go(func() {
 			for {
 				c, err := l.Accept()
 				if err != nil {
 					return
 				}
-				s.keep(c)
+				s.open.Keep(c)
 				s.work.Go(func() { s.receive(c, j, from[j]) })
 			}
 		})
@@ -97,7 +95,7 @@ func (s *streams) connect(ctx context.Context, to []topology.NodeID, rate float6
 		dials.Go(func() {
 			conns[i], errs[i] = s.hosts[i].DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", s.hosts[j].Address, streamPort))
 			if errs[i] == nil {
-				s.keep(conns[i])
+				s.open.Keep(conns[i])
 			}
 		})
 	}
@@ -138,11 +136,11 @@ func send(c net.Conn, rate float64) error {
 
 // fail notes that a connection has failed, if it was not stopped.
 func (s *streams) fail(from int, why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
+	if s.open.Closed() {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.lost[from].Store(true)
 	if s.why == nil {
 		s.why = why
@@ -170,27 +168,7 @@ func (s *streams) count() []int64 {
 	return all
 }
 
-func (s *streams) keep(c io.Closer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		c.Close()
-		return
-	}
-	s.closers = append(s.closers, c)
-}
-
 func (s *streams) stop() {
-	s.mu.Lock()
-	s.stopped = true
-	closers := s.closers
-	s.mu.Unlock()
-	for _, c := range closers {
-		// What is still unsent would go on to load the fabric.
-		if l, ok := c.(interface{ SetLinger(int) error }); ok {
-			l.SetLinger(0)
-		}
-		c.Close()
-	}
+	s.open.Close()
 	s.work.Wait()
 }

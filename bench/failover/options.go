@@ -32,7 +32,7 @@ type Options struct {
 	// nil: agents run in this process, with the hosts and their load. Soak takes no
 	// notice of it.
 	AgentProcess []string
-	Machine     string // to be named in results
+	Machine      string // to be named in results
 
 	Progress func(done, total int) // may be nil
 	Note     func(string)          // hears what a reader of the results should know; may be nil

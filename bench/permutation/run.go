@@ -103,36 +103,14 @@ type runner struct {
 	received []atomic.Int64 // bulk bytes, by receiver
 	timing   atomic.Bool    // requests count
 	work     sync.WaitGroup
+	open     testbed.Closers
 
-	mu      sync.Mutex
-	closers []io.Closer
-	stopped bool
-	rtts    []float64
-}
-
-// keep closes c when the run ends.
-func (r *runner) keep(c io.Closer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stopped {
-		c.Close()
-		return
-	}
-	r.closers = append(r.closers, c)
+	mu   sync.Mutex
+	rtts []float64
 }
 
 func (r *runner) stop() {
-	r.mu.Lock()
-	r.stopped = true
-	closers := r.closers
-	r.mu.Unlock()
-	for _, c := range closers {
-		// What is still unsent would go on to load the fabric.
-		if l, ok := c.(interface{ SetLinger(int) error }); ok {
-			l.SetLinger(0)
-		}
-		c.Close()
-	}
+	r.open.Close()
 	r.work.Wait()
 }
 
@@ -142,14 +120,14 @@ func (r *runner) listen() error {
 		if err != nil {
 			return err
 		}
-		r.keep(l)
+		r.open.Keep(l)
 		r.work.Go(func() {
 			for {
 				c, err := l.Accept()
 				if err != nil {
 					return
 				}
-				r.keep(c)
+				r.open.Keep(c)
 				r.work.Go(func() { r.serve(c, &r.received[i]) })
 			}
 		})
@@ -212,7 +190,7 @@ func (r *runner) dial(ctx context.Context, from int, to topology.NodeID, kind by
 	if err != nil {
 		return nil, err
 	}
-	r.keep(c)
+	r.open.Keep(c)
 	_, err = c.Write([]byte{kind})
 	return c, err
 }
@@ -253,14 +231,14 @@ type reading struct {
 	at       time.Time
 	received []int64
 	counters testbed.Counters
-	cpu      cpuTimes
+	cpu      testbed.CPU
 }
 
 func (r *runner) measure(s *testbed.Session) (m reading, err error) {
 	if m.counters, err = s.Counters(); err != nil {
 		return m, err
 	}
-	m.cpu = readCPU()
+	m.cpu = testbed.ReadCPU()
 	m.at = time.Now()
 	for i := range r.received {
 		m.received = append(m.received, r.received[i].Load())
@@ -273,7 +251,7 @@ func (r *runner) result(a, b reading, to []topology.NodeID) Result {
 	res := Result{
 		Elapsed:     elapsed,
 		Counters:    b.counters,
-		IdlePercent: idlePercent(a.cpu, b.cpu),
+		IdlePercent: testbed.IdlePercent(a.cpu, b.cpu),
 		Mbit:        make([]float64, len(to)),
 	}
 	for i, j := range to {

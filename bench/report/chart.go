@@ -28,6 +28,7 @@ type Fact struct{ Name, Value string }
 // Table is a table whose first column is text.
 type Table struct {
 	Title string
+	About string // what it shows, in sentences
 	Head  []string
 	Rows  [][]string
 }

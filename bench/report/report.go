@@ -31,6 +31,7 @@ type Report struct {
 	Date      string
 	Notes     []string
 	Rows      []Row
+	Tables    []Table // of what else was measured
 }
 
 // Row is the result of one policy.
