@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"weft/topology"
 )
@@ -28,25 +29,26 @@ func TestOffload_swapUnderLoad(t *testing.T) {
 	less := whole.WithoutNode(core.ID)
 	tables := []sprayTable{s.oracle.table, mustTable(t, less, s.src.ID, mustPolicy(t, "drb"))}
 
-	const swaps, most = 12, 60000
-	done := make(chan bool)
+	const packets = 4000
+	stop, done := make(chan bool), make(chan bool)
 	go func() {
 		defer close(done)
-		for i := range swaps {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(200 * time.Microsecond):
+			}
 			if err := s.offload.SetTopology([]*topology.Topology{less, whole}[i%2]); err != nil {
 				t.Error(err)
+				return
 			}
 		}
 	}()
-	packets := 0
-	for running := true; running && packets < most; packets++ {
-		s.out.send(t, s.numberedSegment(uint16(packets)))
-		select {
-		case <-done:
-			running = false
-		default:
-		}
+	for id := range packets {
+		s.out.send(t, s.numberedSegment(uint16(id)))
 	}
+	close(stop)
 	<-done
 	got := s.gathered(t)
 	if len(got) != packets {
