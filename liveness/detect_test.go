@@ -61,7 +61,7 @@ func TestWatcher_findsWhichLinkIsBroken(t *testing.T) {
 			func(s *world) { s.both(s.link("a3.3-c2.2"), fault{loss: 0.16}) }, []string{"a3.3-c2.2"}, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for seed := range uint64(10) {
+			for seed := range uint64(fewer(10)) {
 				s := newWorld(t, c.spec, seed)
 				h := s.watch(s.node(c.src), Config{})
 				s.keepActive(h, s.node(c.dst))
@@ -134,11 +134,19 @@ func TestWatcher_detectionTimes(t *testing.T) {
 		{"far, traffic, 30 % lost", Config{}, "a3.2-c1.1", 0.3, 4000, 10 * time.Second},
 		{"near, traffic", Config{}, "a0.2-c1.1", 1, 4000, 80 * time.Millisecond},
 	} {
-		took := detection(t, "fat-tree:k=4", "h0.0.2", "h3.1.3", c.link, fault{loss: c.loss}, c.config, 60**soak, c.traffic)
+		took := detection(t, "fat-tree:k=4", "h0.0.2", "h3.1.3", c.link, fault{loss: c.loss}, c.config, fewer(60)**soak, c.traffic)
 		n := len(took)
 		t.Logf("%-28s median %v, p99 %v, max %v", c.name, took[n/2], took[n*99/100], took[n-1])
 		if took[n-1] > c.max {
 			t.Errorf("%s: %v, more than %v", c.name, took[n-1], c.max)
 		}
 	}
+}
+
+// fewer is how many times something is tried where the race detector makes it slow.
+func fewer(n int) int {
+	if testing.Short() {
+		return n / 5
+	}
+	return n
 }

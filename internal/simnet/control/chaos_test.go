@@ -25,8 +25,11 @@ func round(f *Fabric, chaos *Chaos, strikes int, peace time.Duration) error {
 // is much in a fabric of this size, so that faults count as hours.
 func TestChaos_everybodyKnowsTheTruthInTheEnd(t *testing.T) {
 	rounds := 12
-	if long() {
+	switch {
+	case long():
 		rounds = 600
+	case testing.Short():
+		rounds = 3
 	}
 	var total Stats
 	for _, spec := range specs {
