@@ -139,18 +139,31 @@ func (s *setting) start(t *testing.T, node, address, program string, args ...str
 // fetch runs a program that writes the file to its output.
 func (s *setting) fetch(t *testing.T, node, program string, args ...string) {
 	t.Helper()
-	c := s.command(t, node, program, args...)
+	start := time.Now()
+	s.check(t, s.command(t, node, program, args...))
+	took := time.Since(start)
+	t.Logf("%s on %s: %d bytes in %v: %.0f Mbit/s, SHA-256 %s", program, node, fileBytes, took.Round(time.Millisecond), fileBytes*8/took.Seconds()/1e6, s.sum)
+}
+
+// hung is when a program is taken to have stopped for good.
+const hung = 2 * time.Minute
+
+// check runs a program whose output must be the file.
+func (s *setting) check(t *testing.T, c *exec.Cmd) {
+	t.Helper()
 	h := sha256.New()
 	c.Stdout = h
-	start := time.Now()
-	if err := c.Run(); err != nil {
-		t.Fatalf("%s: %v", program, err)
+	if err := c.Start(); err != nil {
+		t.Fatalf("%v: %v", c.Args, err)
 	}
-	took := time.Since(start)
+	kill := time.AfterFunc(hung, func() { c.Process.Kill() })
+	defer kill.Stop()
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v: %v", c.Args, err)
+	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != s.sum {
-		t.Errorf("%s: SHA-256 is %s, want %s", program, got, s.sum)
+		t.Errorf("%v: SHA-256 is %s, want %s", c.Args, got, s.sum)
 	}
-	t.Logf("%s on %s: %d bytes in %v: %.0f Mbit/s, SHA-256 %s", program, node, fileBytes, took.Round(time.Millisecond), fileBytes*8/took.Seconds()/1e6, s.sum)
 }
 
 // corePackets reads how many packets each core switch has sent.

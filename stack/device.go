@@ -1,5 +1,7 @@
 package stack
 
+import "weft/topology"
+
 // Device is the network below a Host; package link has implementations and
 // describes the methods.
 type Device interface {
@@ -24,6 +26,17 @@ type SuperDevice interface {
 	// WriteParts writes one packet that lies in parts: the first begins with
 	// the virtio_net_hdr and has at least all headers of IP and TCP.
 	WriteParts(parts [][]byte) error
+}
+
+// TopologyDevice is what a Device has besides if it chooses paths, as that of
+// package uplink does where the uplink encapsulates. The Host tells it of every
+// topology that comes into use after the one that both began with, be it by
+// Host.SetTopology or by own evidence (Config.Liveness). Calls do not overlap,
+// and of several changes in a row it may hear of the last only. SetTopology must
+// not call the Host; when it has returned, nothing is sent by a path that is dead
+// in t.
+type TopologyDevice interface {
+	SetTopology(t *topology.Topology) error
 }
 
 // super returns what a device has besides, nil if nothing.

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,9 +22,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
-	"weft/liveness"
 	"weft/resequencer"
-	"weft/topology"
 )
 
 const nic = 1
@@ -59,10 +56,11 @@ type Host struct {
 	net     *gstack.Stack
 	egress  *egress
 	ingress *ingress[received]
-	below   io.Closer // the device, or what the tunnel runs over
-	virtual *virtual  // nil in real time
-	monitor *monitor  // nil without Config.Liveness
-
+	below   io.Closer      // the device, or what the tunnel runs over
+	virtual *virtual       // nil in real time
+	monitor *monitor       // nil without Config.Liveness
+	chooser TopologyDevice // nil if the device chooses no paths
+	setting sync.Mutex     // held while egress and chooser are told of a topology
 	closing sync.Once
 
 	mu      sync.Mutex
@@ -94,6 +92,7 @@ func New(c Config) (*Host, error) {
 		h.below = c.Tunnel.Underlay
 	} else {
 		h.below = c.Device
+		h.chooser, _ = c.Device.(TopologyDevice)
 	}
 	h.egress = newEgress(c, pol, over, seed)
 	ep := newEndpoint(h.egress, c.mtu(), pol.Unit)
@@ -116,17 +115,6 @@ func New(c Config) (*Host, error) {
 		go h.ingress.run(h.fail)
 	}
 	return h, nil
-}
-
-// watch begins to probe paths, if the Host is to.
-func (h *Host) watch(c *Config, seed uint64) {
-	if c.Liveness == nil {
-		return
-	}
-	e := h.egress
-	e.evidence = newEvidence(seed, c.RACK)
-	h.monitor = newMonitor(c.Liveness, e, h.address, h.ingress.clock, seed, e.writeProbes)
-	h.ingress.probe = h.monitor.receive
 }
 
 func (h *Host) newIngress(c *Config, over *tunnel, ep *endpoint) *ingress[received] {
@@ -183,40 +171,6 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 
 // Address returns the stack's IPv4 address.
 func (h *Host) Address() netip.Addr { return h.address }
-
-// SetTopology makes the Host spread later packets over the live paths of t:
-// once it has returned, nothing is sent by a path that is dead in t. Connections
-// stay. t must contain the Host's address. With Config.Liveness the Host leaves
-// out besides what it knows by itself to be dead.
-func (h *Host) SetTopology(t *topology.Topology) error {
-	if t == nil {
-		return errors.New("stack: SetTopology: no topology")
-	}
-	if h.egress.tunnel != nil {
-		return errors.New("stack: SetTopology: a Tunnel has none")
-	}
-	if id, ok := t.ByAddr(h.address); !ok || int(id) >= t.NumHosts() {
-		return fmt.Errorf("stack: SetTopology: %v is no host of %v", h.address, t)
-	}
-	if h.monitor != nil {
-		return h.monitor.setTopology(t)
-	}
-	h.egress.setTopology(t)
-	return nil
-}
-
-// Topology returns the topology in use: what SetTopology was given, less what
-// the Host does not trust on its own evidence.
-func (h *Host) Topology() *topology.Topology { return h.egress.topology() }
-
-// Paths returns what the Host knows of each path that it watches, and the time
-// now on the clock that it tells the times of; nil without Config.Liveness.
-func (h *Host) Paths() (paths []liveness.PathHealth, now time.Duration) {
-	if h.monitor == nil {
-		return nil, 0
-	}
-	return h.monitor.health()
-}
 
 // Receive takes a packet from the fabric, as if it had been read from the
 // Device; it is how packets come to a Host that has a Config.Clock. The bytes

@@ -25,12 +25,6 @@ type Liveness struct {
 	Budget           float64
 	Floor            float64
 	MinHold, MaxHold time.Duration
-	// Changed is told of every topology that comes into use, be it by
-	// SetTopology or by own evidence, for whom chooses paths besides: with
-	// UplinkEncapsulates the uplink's program. Calls do not overlap; of several
-	// changes in a row it may hear of the last only. It must not call
-	// SetTopology or Close. May be nil.
-	Changed func(*topology.Topology)
 }
 
 // Bounds of what others may have a Host do.
@@ -75,4 +69,5 @@ type LivenessStats struct {
 	Refused  uint64 // probes of others, not answered: too many, or by no path between the two
 	Forged   uint64 // probes that are none, by their checksum or what they say
 	Drops    uint64 // probes that the device did not take
+	Untold   uint64 // times that a TopologyDevice did not take a topology; it is told again
 }

@@ -46,12 +46,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // Two Hosts in real time: boomerangs come home, requests are echoed, and a core
-// that swallows everything is quit, of which whom it concerns is told.
+// that swallows everything is quit, of which a device that chooses paths is told.
 func TestHost_watchesItsPaths(t *testing.T) {
 	w := newWire(t)
-	var told atomic.Pointer[topology.Topology]
+	near := &choosingDevice{}
 	watch := func(c *Config) { c.Liveness = &Liveness{} }
-	a := newHost(t, w, addrA, watch, func(c *Config) { c.Liveness.Changed = func(t *topology.Topology) { told.Store(t) } })
+	a := newHost(t, w, addrA, watch, near.below)
 	b := newHost(t, w, addrB, watch)
 	transfer(t, a, b, 1_000_000)
 	eventually(t, "A hears of all", func() bool {
@@ -83,12 +83,12 @@ func TestHost_watchesItsPaths(t *testing.T) {
 		return true
 	}
 	eventually(t, "A quits the core", func() bool { return avoids(a.Topology()) })
-	eventually(t, "the uplink is told", func() bool { top := told.Load(); return top != nil && avoids(top) })
+	eventually(t, "the device is told", func() bool { top := near.told.Load(); return top != nil && avoids(top) })
 	transfer(t, a, b, 1_000_000)
 	w.mu.Lock()
 	w.drop = nil
 	w.mu.Unlock()
-	eventually(t, "A uses the core again", func() bool { return !avoids(a.Topology()) && !avoids(told.Load()) })
+	eventually(t, "A uses the core again", func() bool { return !avoids(a.Topology()) && !avoids(near.told.Load()) })
 	if s := a.Stats(); s.Liveness.Watcher.Quarantined == 0 || s.Ingress.Probes == 0 || s.Liveness.Drops != 0 {
 		t.Errorf("A: %+v", s.Liveness)
 	}

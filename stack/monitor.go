@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -23,7 +24,7 @@ type monitor struct {
 	clock   Clock
 	seed    uint64
 	write   func(bufs [][]byte) int // takes packets behind link.SuperHeadroom, returns how many
-	changed func(*topology.Topology)
+	chooser TopologyDevice          // nil if the device chooses no paths
 	self    netip.Addr
 	timer   Timer
 	kicked  atomic.Bool // the timer has been asked to expire now
@@ -47,11 +48,11 @@ type monitor struct {
 const probeBatch = 64
 
 // newMonitor returns one that begins to probe at once. l has been validated.
-func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed uint64, write func([][]byte) int) *monitor {
+func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
 	t := e.paths.topo
 	w, _ := l.watcher(t, address, seed)
 	m := &monitor{
-		config: l, egress: e, clock: clock, seed: seed, write: write, changed: l.Changed, self: address,
+		config: l, egress: e, clock: clock, seed: seed, write: write, chooser: chooser, self: address,
 		watcher: w, current: t, told: t, echoes: maxEchoes, counted: clock.Now(),
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
 	}
@@ -86,7 +87,7 @@ func (m *monitor) tick() {
 	m.watcher.Tick(now)
 	m.settle(now)
 	m.mu.Unlock()
-	m.tell()
+	_ = m.tell() // counted, and tried again at the next tick
 }
 
 // settle does what the Watcher wants done.
@@ -96,7 +97,7 @@ func (m *monitor) settle(now time.Duration) {
 	if t := m.watcher.Topology(); t != m.current {
 		m.current = t
 		m.egress.setTopology(t)
-		if m.changed != nil {
+		if m.chooser != nil {
 			m.kick() // tells, without ingress's lock
 		}
 	}
@@ -106,20 +107,27 @@ func (m *monitor) settle(now time.Duration) {
 	}
 }
 
-// tell tells whom it concerns which topology is in use.
-func (m *monitor) tell() {
-	if m.changed == nil {
-		return
+// tell tells a device that chooses paths which topology is in use.
+func (m *monitor) tell() error {
+	if m.chooser == nil {
+		return nil
 	}
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	m.mu.Lock()
 	t, closed := m.current, m.closed
 	m.mu.Unlock()
-	if t != m.told && !closed {
-		m.told = t
-		m.changed(t)
+	if t == m.told || closed {
+		return nil
 	}
+	if err := m.chooser.SetTopology(t); err != nil {
+		m.mu.Lock()
+		m.stats.Untold++
+		m.mu.Unlock()
+		return err
+	}
+	m.told = t
+	return nil
 }
 
 // setTopology replaces what is known from others.
@@ -127,8 +135,7 @@ func (m *monitor) setTopology(t *topology.Topology) error {
 	m.mu.Lock()
 	err := m.rebase(t, m.clock.Now())
 	m.mu.Unlock()
-	m.tell()
-	return err
+	return errors.Join(err, m.tell())
 }
 
 func (m *monitor) rebase(t *topology.Topology, now time.Duration) (err error) {
@@ -233,7 +240,7 @@ func (m *monitor) flush() {
 	}
 }
 
-// close ends it; nobody is told anything any more when it returns.
+// close ends it; the device is told nothing any more when it returns.
 func (m *monitor) close() {
 	m.mu.Lock()
 	m.closed = true

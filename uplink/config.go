@@ -14,8 +14,8 @@ type Config struct {
 	// Address is the embedded stack's: Topology's EmbeddedAddr of this host.
 	// Required.
 	Address netip.Addr
-	// Topology is the fabric as it stands; Device.SetTopology replaces it.
-	// Required.
+	// Topology is the fabric as it stands, as in the Host's configuration; what
+	// changes, the Host passes on. Required.
 	Topology *topology.Topology
 	// Policy and PolicyOptions are those of the Host.
 	Policy        string

@@ -103,8 +103,12 @@ func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err
 // is what stack.Config.UplinkEncapsulates must say.
 func (d *Device) Encapsulates() bool { return d.spray != nil }
 
+// Interface is the name of the uplink; topology updates come by it, too.
+func (d *Device) Interface() string { return d.name }
+
 // SetTopology takes paths out of use or back, links of the topology that the
-// Device was opened with having gone down or up. The Host must be told, too.
+// Device was opened with having gone down or up. The Host that it was given to
+// calls it (stack.TopologyDevice); nobody else needs to.
 func (d *Device) SetTopology(t *topology.Topology) error {
 	if d.spray == nil {
 		return nil

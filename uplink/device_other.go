@@ -23,6 +23,9 @@ func Open(c Config) (*Device, error) {
 // Encapsulates returns false.
 func (*Device) Encapsulates() bool { return false }
 
+// Interface returns "".
+func (*Device) Interface() string { return "" }
+
 // SetTopology does nothing.
 func (*Device) SetTopology(*topology.Topology) error { return nil }
 

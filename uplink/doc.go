@@ -5,6 +5,14 @@
 //	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: "presto",
 //		Device: device, UplinkEncapsulates: device.Encapsulates()})
 //
+// What fails, the Host finds out by itself with stack.Config.Liveness, and hears
+// from the switches where they run agents:
+//
+//	updates, err := listen.Open(listen.Config{Interface: device.Interface(), Topology: fabric, Address: addr,
+//		Deliver: func(t *topology.Topology) { _ = host.SetTopology(t) }})
+//
+// Either way the Host tells the Device.
+//
 // What it puts together:
 //
 //	 netstack                                  netstack

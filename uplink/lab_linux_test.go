@@ -71,12 +71,12 @@ func (n network) do(t *testing.T, host topology.NodeID, f func() error) {
 }
 
 // open opens a Device on a host and runs a Host on it.
-func (n network) open(t *testing.T, host topology.NodeID, policyName string) (*Device, *stack.Host) {
+func (n network) open(t *testing.T, host topology.NodeID, policyName string, options ...func(*stack.Config)) (*Device, *stack.Host) {
 	t.Helper()
 	var d *Device
 	var h *stack.Host
 	n.do(t, host, func() (err error) {
-		d, h, err = n.tryOpen(host, policyName)
+		d, h, err = n.tryOpen(host, policyName, options...)
 		return err
 	})
 	t.Cleanup(func() {
@@ -88,14 +88,17 @@ func (n network) open(t *testing.T, host topology.NodeID, policyName string) (*D
 }
 
 // tryOpen is open, on the calling thread and for the caller to close.
-func (n network) tryOpen(host topology.NodeID, policyName string) (*Device, *stack.Host, error) {
+func (n network) tryOpen(host topology.NodeID, policyName string, options ...func(*stack.Config)) (*Device, *stack.Host, error) {
 	addr := n.topology.EmbeddedAddr(host)
 	d, err := Open(Config{Address: addr, Topology: n.topology, Policy: policyName})
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := stack.New(stack.Config{Address: addr, Topology: n.topology, Policy: policyName,
-		Device: d, UplinkEncapsulates: d.Encapsulates()})
+	c := stack.Config{Address: addr, Topology: n.topology, Policy: policyName, Device: d, UplinkEncapsulates: d.Encapsulates()}
+	for _, change := range options {
+		change(&c)
+	}
+	h, err := stack.New(c)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}

@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	_ stack.Device      = (*Device)(nil)
-	_ stack.SuperDevice = (*Device)(nil)
+	_ stack.Device         = (*Device)(nil)
+	_ stack.SuperDevice    = (*Device)(nil)
+	_ stack.TopologyDevice = (*Device)(nil)
 )
 
 const (
@@ -103,8 +104,9 @@ func TestOpen_policies(t *testing.T) {
 	}
 }
 
-// A path that is down is not used from the moment that the Device has been told.
-func TestDevice_SetTopology(t *testing.T) {
+// A path that is down is not used from the moment that the Host has been told,
+// which tells the Device.
+func TestDevice_hearsOfTopologiesFromItsHost(t *testing.T) {
 	n := newNetwork(t)
 	d, sender := n.open(t, near, "presto")
 	_, receiver := n.open(t, far, "presto")
@@ -112,7 +114,7 @@ func TestDevice_SetTopology(t *testing.T) {
 	before := shares(t, d)
 	core, _ := n.topology.Lookup("3.2")
 	down := n.topology.WithoutNode(core.ID)
-	if err := errors.Join(d.SetTopology(down), sender.SetTopology(down)); err != nil {
+	if err := sender.SetTopology(down); err != nil {
 		t.Fatal(err)
 	}
 	transferBetween(t, sender, receiver, 10<<20)

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"cmp"
 	"math"
 
 	"weft/topology"
@@ -12,7 +13,7 @@ import (
 const Payload = 1440.0 / 1514
 
 // Ideal is the max-min fair goodput of streams host i to host to[i], in Mbit/s,
-// each spread evenly over the live paths of its pair, on links of rateMbit
+// each spread over the live paths of its pair as these weigh, on links of rateMbit
 // where the topology gives no rate of its own. It is what no transport can beat
 // that spreads evenly; what acknowledgements take is left out.
 //
@@ -24,7 +25,7 @@ func Ideal(t *topology.Topology, to []topology.NodeID, rateMbit float64) []float
 	for i, j := range to {
 		shares[i] = linkShares(t, topology.NodeID(i), j)
 		for d := range shares[i] {
-			capacity[d] = rateMbit
+			capacity[d] = cmp.Or(t.Rate(d.link), rateMbit)
 		}
 	}
 	goodput := fill(shares, capacity)
@@ -44,24 +45,28 @@ type direction struct {
 // is cut off.
 func linkShares(t *topology.Topology, src, dst topology.NodeID) map[direction]float64 {
 	shares := make(map[direction]float64)
-	set := t.Paths(src, dst)
-	vias := make([]topology.NodeID, 0, len(set.Live))
-	for _, n := range set.Live {
-		vias = append(vias, set.Bounce(n))
-	}
-	if set.Direct() {
-		vias = append(vias, t.Ports(src)[0].Peer)
-	}
-	for _, via := range vias {
-		p, err := t.Path(src, dst, via)
-		if err != nil {
-			continue // via bounces for the pair, so there is a path
-		}
+	paths := pathsOf(t, src, dst)
+	for _, p := range paths {
 		for i, l := range p.Links {
-			shares[direction{l, t.Link(l).A == p.Hops[i]}] += 1 / float64(len(vias))
+			shares[direction{l, t.Link(l).A == p.Hops[i]}] += 1 / float64(len(paths))
 		}
 	}
 	return shares
+}
+
+// pathsOf are the ways of a pair, each as often as it weighs.
+func pathsOf(t *topology.Topology, src, dst topology.NodeID) (paths []topology.Path) {
+	set := t.Paths(src, dst)
+	if set.Direct() {
+		if p, err := t.Path(src, dst, t.Ports(src)[0].Peer); err == nil {
+			paths = append(paths, p)
+		}
+		return paths
+	}
+	for _, n := range set.Weighted() {
+		paths = append(paths, set.Path(n))
+	}
+	return paths
 }
 
 // fill is progressive filling: it returns the rate of each stream.

@@ -95,3 +95,33 @@ func TestIdeal_ofAPairThatIsCutOffIsNothing(t *testing.T) {
 		t.Errorf("%v Mbit/s without the only core", got)
 	}
 }
+
+// Every host of a fabric that is not plain has its share of the links that are
+// fewer or slower than its own.
+func TestIdeal_knowsEveryKindOfFabric(t *testing.T) {
+	tests := []struct {
+		spec string
+		host float64 // of 20 Mbit/s
+	}{
+		{"fat-tree:k=4,hosts=4", 10},
+		{"leaf-spine:leaves=4,spines=2,hosts=8", 5},
+		{"vl2:d0=2,d1=4,d2=4,hosts=2", 20},
+		{"vl2:d0=2,d1=4,d2=4,hosts=4", 10},
+		{"leaf-spine:leaves=4,spines=4,hosts=2,host-rate=7,fabric-rate=20", 7},
+		{"fat-tree:k=4,fabric-rate=10", 10},
+		{"fat-tree:k=4,core-rate=40", 20},
+		{"leaf-spine:leaves=2,spines=2,hosts=2,fabric-rate=20,e0.0-a0.0=10,e0.1-a0.0=10", 15},
+	}
+	for _, tt := range tests {
+		whole := parse(t, tt.spec)
+		to, err := permute(whole, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range Ideal(whole, to, 20) {
+			if math.Abs(got-tt.host*Payload) > 1e-6 {
+				t.Errorf("%s: host %d has %.3f Mbit/s, want %.3f", tt.spec, i, got, tt.host*Payload)
+			}
+		}
+	}
+}

@@ -303,3 +303,14 @@ func TestWrite_returnsTheWritersError(t *testing.T) {
 		t.Errorf("Write = %v, want %v", err, io.ErrClosedPipe)
 	}
 }
+
+func TestWrite_furtherTables(t *testing.T) {
+	r := sample(t, 4)
+	r.Tables = []Table{{Title: "A spine dies", About: "What <it> shows.", Head: []string{"failure", "ms"}, Rows: [][]string{{"seen", "3.5"}}}}
+	_, text := elements(t, write(t, r))
+	for _, want := range []string{"A spine dies", "What <it> shows.", "failure", "seen", "3.5"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}

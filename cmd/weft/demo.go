@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/bench/failover"
 	"weft/bench/permutation"
 	"weft/bench/report"
 	"weft/bench/testbed"
@@ -38,6 +39,7 @@ type demoOptions struct {
 	name         string
 	json         bool
 	report       string
+	skipFailover bool
 }
 
 func newDemoCmd() *cobra.Command {
@@ -48,8 +50,8 @@ func newDemoCmd() *cobra.Command {
 		Long: `Demo builds a fat-tree, lets every host send one TCP stream to a host in
 another pod and small requests beside it, under one policy after the other, and
 prints what came of it. As root the fabric is made of network namespaces, the
-kernel's routing tables and rate-limited links; otherwise, of rate-limited links
-in memory. It also writes a report with pictures.`,
+kernel's routing tables and rate-limited links, and in the end spines die in it;
+otherwise, of rate-limited links in memory. It also writes a report with pictures.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), o, cmd) },
 	}
@@ -65,6 +67,7 @@ in memory. It also writes a report with pictures.`,
 	f.IntVar(&o.flowcell, "flowcell", 4<<10, "`bytes` of a flowcell; Presto's 64 KB are a whole window of links this slow")
 	f.StringVar(&o.resequencer, "resequencer", resequencer.Presto.String(), "discipline: presto, sequence, juggler, or off")
 	f.StringVar(&o.fabric, "fabric", "auto", "netns, memory, or auto: netns as root")
+	f.BoolVar(&o.skipFailover, "skip-failover", false, "leave out the last part, half a minute in which spines die")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
 	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
 	f.StringVar(&o.report, "report", "report.html", "file for the report, \"\" for none")
@@ -139,12 +142,15 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	for _, n := range notes {
 		fmt.Fprintln(os.Stderr, n)
 	}
-	d := demo{options: o, topology: t, bed: bed, notes: notes}
+	d := demo{options: o, topology: t, bed: bed, notes: notes, ideals: idealsOf(t, o)}
 	if err := d.measureAll(ctx, rows); err != nil {
 		return err
 	}
 	// First things first: whatever becomes of the output, the lab is gone.
 	if err := bed.Close(); err != nil {
+		return err
+	}
+	if err := d.failSpines(ctx); err != nil {
 		return err
 	}
 	if err := d.print(cmd.OutOrStdout()); err != nil {
@@ -185,7 +191,8 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 	return nil
 }
 
-// open makes the fabric; notes are what the user should know about it.
+// open makes the fabric and settles o.fabric; notes are what the user should know
+// about it.
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
@@ -199,8 +206,10 @@ func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testb
 		if o.fabric == "netns" {
 			return nil, nil, fmt.Errorf("--fabric=netns: %w; --fabric=memory needs nothing of this", err)
 		}
+		o.fabric = "memory"
 		return testbed.InMemory(c), []string{fmt.Sprintf("The fabric is in memory, with rate-limited links and without the kernel's TCP, instead of network namespaces: %v.", err)}, nil
 	}
+	o.fabric = "netns"
 	p := newProgress("building " + o.topology)
 	bed, err = testbed.InNamespaces(ctx, o.name, c, p.set)
 	p.end()
@@ -213,7 +222,9 @@ type demo struct {
 	topology *topology.Topology
 	bed      testbed.Testbed
 	notes    []string
+	ideals   []float64 // of all hosts together in each permutation, Mbit/s
 	outcomes []outcome
+	failover []failover.Result
 }
 
 func (d *demo) note(s string) {

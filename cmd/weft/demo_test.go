@@ -90,7 +90,7 @@ func TestDemo_inNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
-	rows := demoJSON(t, "--fabric", "netns", "--name", "demotest", "--rate", "3", "--policies", "kernel-ecmp,drb")
+	rows := demoJSON(t, "--fabric", "netns", "--skip-failover", "--name", "demotest", "--rate", "3", "--policies", "kernel-ecmp,drb")
 	if len(rows) != 2 || rows["drb"].Fabric != "in network namespaces" {
 		t.Errorf("rows %+v: want kernel-ecmp and drb, in network namespaces", rows)
 	}
@@ -145,7 +145,7 @@ func TestDemo_interrupted(t *testing.T) {
 		wantNoNamespaces(t, "demoint")
 	}
 	// A reader of the output that goes away, as in weft demo | head -0.
-	c := exec.Command(bin, "demo", "--fabric", "netns", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "300ms")
+	c := exec.Command(bin, "demo", "--fabric", "netns", "--skip-failover", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "300ms")
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

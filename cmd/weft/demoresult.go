@@ -10,23 +10,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"weft/bench/failover"
 	"weft/bench/permutation"
 	"weft/bench/report"
 	"weft/bench/stats"
 	"weft/bench/testbed"
 	"weft/topology"
 )
-
-// Plain TCP over an MTU of 1500 bytes carries 1448 bytes of payload in a
-// packet (20 IP, 20 TCP, 12 timestamps) that takes 1514 of a link's time, with
-// its Ethernet header.
-const (
-	plainPayload = 1448
-	fullFrame    = 1514
-)
-
-const idealNote = "every host sends at the full rate of its link, of which plain TCP delivers 1448 bytes of each 1514 (Ethernet 14, IP 20, TCP 20, timestamps 12). " +
-	"One ideal for all rows: weft's outer header (20 bytes a packet) and everybody's acknowledgements count against them."
 
 // outcome is what all runs of one row came to: medians, and samples pooled.
 type outcome struct {
@@ -45,17 +35,15 @@ type outcome struct {
 	Links            []report.LinkUse // of the last run
 }
 
-func (d *demo) idealMbit() float64 { return d.options.rate * plainPayload / fullFrame }
-
 func (o *outcome) summarise(d *demo) {
 	var percent, jain, idle, retransmits, before, after []float64
 	shares := make([][]float64, len(spines(d.topology)))
-	for _, r := range o.runs {
+	for i, r := range o.runs {
 		sum := 0.0
 		for _, m := range r.Mbit {
 			sum += m
 		}
-		percent = append(percent, 100*sum/(d.idealMbit()*float64(len(r.Mbit))))
+		percent = append(percent, percentOf(sum, d.ideals[i]))
 		jain = append(jain, stats.Jain(r.Mbit))
 		idle = append(idle, r.IdlePercent)
 		retransmits = append(retransmits, float64(r.Counters.Retransmits))
@@ -77,8 +65,8 @@ func (o *outcome) summarise(d *demo) {
 		o.Shares = append(o.Shares, report.Share{Path: spineName(d.topology, n), Fraction: stats.Median(shares[i])})
 	}
 	last := o.runs[len(o.runs)-1]
-	capacity := d.options.rate * 1e6 / 8 * last.Elapsed.Seconds()
-	for _, l := range last.Counters.Links {
+	for id, l := range last.Counters.Links {
+		capacity := d.linkRate(topology.LinkID(id)) * 1e6 / 8 * last.Elapsed.Seconds()
 		o.Links = append(o.Links, report.LinkUse{Up: float64(l.Up) / capacity, Down: float64(l.Down) / capacity})
 	}
 }
@@ -134,6 +122,7 @@ type outcomeJSON struct {
 	OutOfOrder     *outOfOrderJSON    `json:"out_of_order,omitempty"`
 	SharePerPath   map[string]float64 `json:"share_per_path"`
 	IdlePercent    float64            `json:"idle_percent"`
+	Failover       []failover.Result  `json:"failover,omitempty"` // see addFailover
 }
 
 type spread struct {
@@ -169,6 +158,7 @@ func (d *demo) json() []outcomeJSON {
 		}
 		all = append(all, j)
 	}
+	d.addFailover(all)
 	return all
 }
 
@@ -183,7 +173,7 @@ func (d *demo) print(w io.Writer) error {
 func (d *demo) table(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s %s, links of %g Mbit/s, one stream per host, median of %d permutation(s)\n",
 		d.topology, d.bed.Kind(), d.options.rate, d.options.permutations)
-	fmt.Fprintf(w, "ideal: %.2f Mbit/s a host: %s\n\n", d.idealMbit(), idealNote)
+	fmt.Fprintf(w, "ideal: %.2f Mbit/s a host: %s\n\n", d.idealMbit(), d.idealNote())
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min\tmedian\tmax\tJain\tretransmits\tRTT p50 ms\tp99 ms\tout of order\tafter reseq.\tspine shares %\tidle %\t")
 	for _, o := range d.outcomes {
@@ -201,7 +191,10 @@ func (d *demo) table(w io.Writer) error {
 			stats.Percentile(o.RTTMicros, 50)/1e3, stats.Percentile(o.RTTMicros, 99)/1e3,
 			before, after, 100*low, 100*high, o.IdlePercent)
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	return d.failoverTable(w)
 }
 
 func (d *demo) html() report.Report {
@@ -211,11 +204,12 @@ func (d *demo) html() report.Report {
 		Fabric:    d.bed.Kind(),
 		RateMbit:  d.options.rate,
 		IdealMbit: d.idealMbit(),
-		IdealNote: idealNote,
+		IdealNote: d.idealNote(),
 		Machine:   machine(),
 		Command:   strings.Join(append([]string{"weft"}, os.Args[1:]...), " "),
 		Date:      time.Now().Format("2006-01-02 15:04"),
 		Notes:     d.notes,
+		Tables:    d.failoverSection(),
 	}
 	for _, o := range d.outcomes {
 		row := report.Row{

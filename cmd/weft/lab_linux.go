@@ -30,7 +30,7 @@ by the kernel. It needs root.`,
 	}
 	cmd.PersistentFlags().StringVar(&name, "name", fabric.DefaultLabName, "the lab; several can be up at a time")
 	cmd.AddCommand(newLabUpCmd(&name), newLabDownCmd(&name), newLabExecCmd(&name), newLabStatusCmd(&name),
-		newLabFailCmd(&name), newLabHealCmd(&name), newLabChaosCmd(&name))
+		newLabFailCmd(&name), newLabHealCmd(&name), newLabChaosCmd(&name), newLabAgentsCmd(&name))
 	return cmd
 }
 
@@ -156,6 +156,9 @@ func newLabStatusCmd(name *string) *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), status)
 			}
 			if err := printStatus(cmd.OutOrStdout(), status); err != nil {
+				return err
+			}
+			if err := printAgents(cmd.OutOrStdout(), lab); err != nil {
 				return err
 			}
 			return printFailures(cmd.OutOrStdout(), lab)

@@ -45,8 +45,8 @@ func TestLab(t *testing.T) {
 		t.Errorf("status has %d nodes, want 7", len(nodes))
 	}
 	table := mustWeft(t, "lab", "status", "--name", name)
-	if lines := strings.Count(table, "\n"); lines != 9 || !strings.Contains(table, "c1.1") {
-		t.Errorf("status prints %d lines, want 9:\n%s", lines, table)
+	if lines := strings.Count(table, "\n"); lines != 10 || !strings.Contains(table, "agents run on 0 of 5 switches") || !strings.Contains(table, "c1.1") {
+		t.Errorf("status prints %d lines, want 10:\n%s", lines, table)
 	}
 	if out := mustWeft(t, "lab", "fail", "--name", name, "c1.1-a0.1"); !strings.Contains(out, "a0.1-c1.1 FAILED") {
 		t.Errorf("fail says %s", out)

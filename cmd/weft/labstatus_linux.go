@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"weft/fabric"
+	"weft/topoupdate"
 )
 
 func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
@@ -60,4 +62,44 @@ func failureList(failed map[string]fabric.FailureMode) string {
 		all = append(all, target+" "+how)
 	}
 	return strings.Join(all, ", ")
+}
+
+// printAgents says on how many switches agents run, be it weft lab agents or weft
+// switch.
+func printAgents(w io.Writer, lab *fabric.Lab) error {
+	run, all := 0, 0
+	for n := range switchesOf(lab.Config.Topology) {
+		if len(lab.Config.Only) > 0 && !slices.Contains(lab.Config.Only, n.ID) {
+			continue
+		}
+		all++
+		err := lab.Do(n.ID, func() error {
+			if agentRuns() {
+				run++
+			}
+			return nil
+		})
+		if err != nil {
+			continue // the node's row says what is wrong
+		}
+	}
+	_, err := fmt.Fprintf(w, "agents run on %d of %d switches\n", run, all)
+	return err
+}
+
+// agentRuns reports whether the calling thread's network namespace has a socket
+// for topology updates, which on a switch is an agent's. The table is that of
+// proc_pid_net(5): the second column is address:port in hexadecimal digits.
+func agentRuns() bool {
+	table, err := os.ReadFile("/proc/thread-self/net/udp")
+	if err != nil {
+		return false
+	}
+	port := fmt.Sprintf(":%04X", topoupdate.Port)
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasSuffix(f[1], port) {
+			return true
+		}
+	}
+	return false
 }

@@ -25,7 +25,8 @@ func newSwitchCmd() *cobra.Command {
 		Long: `Switch is a daemon on a Linux switch. It watches the ports' carrier, says hello to
 the neighbours, tells them and the servers of links that are down, and keeps the
 switch's routes accordingly. SIGHUP makes it read its keys again, SIGTERM ends it,
-which leaves links and routes as they are.`,
+which leaves links and routes as they are. Begin it as root: it becomes another
+user and keeps two capabilities.`,
 		Example: "  weft switch --print-config > switch.yaml\n  weft switch --config switch.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

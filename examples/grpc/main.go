@@ -113,7 +113,7 @@ func open(spec, address, policy string) (*stack.Host, error) {
 	}
 	log.Print(device.Offloads())
 	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy,
-		Device: device, UplinkEncapsulates: device.Encapsulates()})
+		Device: device, UplinkEncapsulates: device.Encapsulates(), Liveness: &stack.Liveness{}})
 	if err != nil {
 		device.Close()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"weft/stack"
 	"weft/topology"
+	"weft/topoupdate/listen"
 	"weft/uplink"
 )
 
@@ -22,6 +23,7 @@ func main() {
 	spec := flag.String("topology", "fat-tree:k=4", "the fabric")
 	address := flag.String("address", "", "the stack's `IP` address: the host's own with 128 added to the last number")
 	policy := flag.String("policy", "", "how packets are spread over the paths (default drb)")
+	updates := flag.Bool("updates", true, "hear from the switches what has failed; paths are probed besides")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: httpget -address IP [flags] URL")
 		flag.PrintDefaults()
@@ -31,12 +33,12 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := get(*spec, *address, *policy, flag.Arg(0)); err != nil {
+	if err := get(*spec, *address, *policy, *updates, flag.Arg(0)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func get(spec, address, policy, url string) error {
+func get(spec, address, policy string, updates bool, url string) error {
 	fabric, err := topology.Parse(spec)
 	if err != nil {
 		return err
@@ -50,12 +52,20 @@ func get(spec, address, policy, url string) error {
 		return err
 	}
 	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy,
-		Device: device, UplinkEncapsulates: device.Encapsulates()})
+		Device: device, UplinkEncapsulates: device.Encapsulates(), Liveness: &stack.Liveness{}})
 	if err != nil {
 		device.Close()
 		return err
 	}
 	defer host.Close()
+	if updates {
+		heard, err := listen.Open(listen.Config{Interface: device.Interface(), Topology: fabric, Address: addr,
+			Deliver: func(t *topology.Topology) { _ = host.SetTopology(t) }})
+		if err != nil {
+			return err
+		}
+		defer heard.Close()
+	}
 
 	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext}}
 	response, err := client.Get(url)

@@ -1,5 +1,5 @@
 // Httpserver serves a folder over HTTP from a weft host: an address of its
-// own in the fabric, its packets on every path.
+// own in the fabric, its packets on every path that works.
 //
 //	weft lab exec h3.1.3 -- httpserver -address 10.3.1.131 -dir /srv
 package main
@@ -17,6 +17,7 @@ import (
 
 	"weft/stack"
 	"weft/topology"
+	"weft/topoupdate/listen"
 	"weft/uplink"
 )
 
@@ -26,14 +27,15 @@ func main() {
 	address := flag.String("address", "", "the stack's `IP` address: the host's own with 128 added to the last number")
 	policy := flag.String("policy", "", "how packets are spread over the paths (default drb)")
 	dir := flag.String("dir", ".", "the folder to serve")
-	listen := flag.String("listen", ":8080", "`host:port` to listen on")
+	bind := flag.String("listen", ":8080", "`host:port` to listen on")
+	updates := flag.Bool("updates", true, "hear from the switches what has failed; paths are probed besides")
 	flag.Parse()
 
-	host, err := open(*spec, *address, *policy)
+	host, err := open(*spec, *address, *policy, *updates)
 	if err != nil {
 		log.Fatal(err)
 	}
-	l, err := host.Listen("tcp", *listen)
+	l, err := host.Listen("tcp", *bind)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,8 +55,8 @@ func main() {
 }
 
 // open starts a stack of its own on this machine, by the fastest way into the
-// fabric that there is here.
-func open(spec, address, policy string) (*stack.Host, error) {
+// fabric that there is here. It keeps off paths that fail.
+func open(spec, address, policy string, updates bool) (*stack.Host, error) {
 	fabric, err := topology.Parse(spec)
 	if err != nil {
 		return nil, err
@@ -69,9 +71,17 @@ func open(spec, address, policy string) (*stack.Host, error) {
 	}
 	log.Print(device.Offloads())
 	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy,
-		Device: device, UplinkEncapsulates: device.Encapsulates()})
+		Device: device, UplinkEncapsulates: device.Encapsulates(), Liveness: &stack.Liveness{}})
 	if err != nil {
 		device.Close()
+		return nil, err
+	}
+	if updates { // for as long as the program runs
+		_, err = listen.Open(listen.Config{Interface: device.Interface(), Topology: fabric, Address: addr,
+			Deliver: func(t *topology.Topology) { _ = host.SetTopology(t) }})
+	}
+	if err != nil {
+		host.Close()
 	}
 	return host, err
 }

@@ -21,6 +21,7 @@ import (
 
 	"weft/stack"
 	"weft/topology"
+	"weft/topoupdate/listen"
 	"weft/uplink"
 )
 
@@ -29,27 +30,28 @@ func main() {
 	spec := flag.String("topology", "fat-tree:k=4", "the fabric")
 	address := flag.String("address", "", "the stack's `IP` address: the host's own with 128 added to the last number")
 	policy := flag.String("policy", "presto", "how packets are spread over the paths")
-	listen := flag.String("listen", ":8080", "`host:port` to listen on")
+	bind := flag.String("listen", ":8080", "`host:port` to listen on")
 	backend := flag.String("backend", "", "the `URL` of the server that is asked")
+	updates := flag.Bool("updates", true, "hear from the switches what has failed; paths are probed besides")
 	flag.Parse()
 
 	to, err := url.Parse(*backend)
 	if err != nil || to.Host == "" {
 		log.Fatalf("-backend %q: an URL such as http://10.2.0.2:80 is wanted", *backend)
 	}
-	host, err := open(*spec, *address, *policy)
+	host, err := open(*spec, *address, *policy, *updates)
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = serve(host, *listen, to)
+	err = serve(host, *bind, to)
 	host.Close()
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(host *stack.Host, listen string, backend *url.URL) error {
-	l, err := host.Listen("tcp", listen)
+func serve(host *stack.Host, bind string, backend *url.URL) error {
+	l, err := host.Listen("tcp", bind)
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,9 @@ func serve(host *stack.Host, listen string, backend *url.URL) error {
 	return nil
 }
 
-func open(spec, address, policy string) (*stack.Host, error) {
+// open starts a stack of its own on this machine, by the fastest way into the
+// fabric that there is here. It keeps off paths that fail.
+func open(spec, address, policy string, updates bool) (*stack.Host, error) {
 	fabric, err := topology.Parse(spec)
 	if err != nil {
 		return nil, err
@@ -86,9 +90,17 @@ func open(spec, address, policy string) (*stack.Host, error) {
 	}
 	log.Print(device.Offloads())
 	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy,
-		Device: device, UplinkEncapsulates: device.Encapsulates()})
+		Device: device, UplinkEncapsulates: device.Encapsulates(), Liveness: &stack.Liveness{}})
 	if err != nil {
 		device.Close()
+		return nil, err
+	}
+	if updates { // for as long as the program runs
+		_, err = listen.Open(listen.Config{Interface: device.Interface(), Topology: fabric, Address: addr,
+			Deliver: func(t *topology.Topology) { _ = host.SetTopology(t) }})
+	}
+	if err != nil {
+		host.Close()
 	}
 	return host, err
 }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"weft/bench/failover"
+	"weft/bench/report"
+	"weft/topology"
+)
+
+// What the demo's last part does: enough to see it, and within half a minute. Who
+// wants percentiles has weft bench failover.
+const (
+	demoFailures = 2   // of each kind: a spine, and a link below one
+	demoLoad     = 0.5 // of what the fabric carries, so that no queue stands
+	demoHello    = 20 * time.Millisecond
+	demoOutage   = time.Second
+	demoSettle   = 500 * time.Millisecond
+)
+
+// demoEpisodes are what is measured with the same hosts: failures that ports tell
+// of and silent ones with agents at the switches, silent ones without.
+var demoEpisodes = []struct {
+	kinds  []string
+	agents bool
+}{
+	{failover.Kinds, true},
+	{[]string{failover.KindSilent}, false},
+}
+
+// failSpines lets spines die under load, after all else: in a lab of its own, with
+// the name of the one that is gone. That it cannot is not the end of the demo.
+func (d *demo) failSpines(ctx context.Context) error {
+	if d.options.skipFailover {
+		return nil
+	}
+	if err := d.canFailSpines(); err != nil {
+		d.note(fmt.Sprintf("The part in which a spine dies is left out: %v.", err))
+		return nil
+	}
+	p := newProgress("a spine dies")
+	defer p.end()
+	done, total := 0, 0
+	for _, e := range demoEpisodes {
+		total += len(e.kinds) * demoFailures
+	}
+	for _, e := range demoEpisodes {
+		o := d.failoverOptions()
+		o.Kinds, o.Agents = e.kinds, []bool{e.agents}
+		o.Progress = func(int, int) { done++; p.set(done, total) }
+		results, err := failover.Run(ctx, o)
+		d.failover = append(d.failover, results...)
+		switch {
+		case ctx.Err() != nil:
+			return errors.New("interrupted")
+		case err != nil:
+			d.note(fmt.Sprintf("The part in which a spine dies ended early: %v.", err))
+			return nil
+		}
+	}
+	return nil
+}
+
+// canFailSpines says why it makes no sense here, nil if it does.
+func (d *demo) canFailSpines() error {
+	if d.options.fabric != "netns" {
+		return errors.New("it needs network namespaces")
+	}
+	if last := topology.NodeID(d.topology.NumHosts() - 1); len(d.topology.Paths(0, last).Live) < 2 {
+		return fmt.Errorf("%v has one path from rack to rack, and nothing to fall back to", d.topology)
+	}
+	return nil
+}
+
+// failoverOptions has the demo's links, slower where the machine could not carry
+// them with all that runs beside.
+func (d *demo) failoverOptions() failover.Options {
+	return failover.Options{
+		Topology: d.topology, RateMbit: min(d.options.rate, failover.DefaultRate(d.topology, demoLoad)), Load: demoLoad,
+		Liveness: true, Repetitions: demoFailures, Hello: demoHello, Outage: demoOutage, Settle: demoSettle,
+		Seed: d.options.seed, Lab: d.options.name, Machine: machine(), Note: d.note,
+	}
+}
+
+// failoverAbout says what the table shows.
+func (d *demo) failoverAbout() string {
+	r := d.failover[0]
+	return fmt.Sprintf("A spine dies, then a link below one: %d failures of each kind, while all hosts send by drb, %.1f Mbit/s together, which is half of what the fabric carries (links of %g Mbit/s). "+
+		"Into the hole goes what leaves a host for a path over what has failed; the time is from the failure to the last such packet. Agents say hello every %v.",
+		demoFailures, r.OfferedMbit, r.RateMbit, demoHello)
+}
+
+// failoverRows are the rows of the table, its head first.
+func (d *demo) failoverRows() [][]string {
+	rows := [][]string{{"failure", "last into the hole ms", "worst", "Mbit/s before", "during", "after", "connections lost", "idle %"}}
+	for _, r := range d.failover {
+		how := r.Kind + ", hosts find out alone"
+		if r.Agents {
+			how = r.Kind + ", switches tell"
+		}
+		rows = append(rows, []string{how, fmt.Sprintf("%.1f", r.P50), fmt.Sprintf("%.1f", r.Max),
+			fmt.Sprintf("%.1f", r.GoodputBefore), fmt.Sprintf("%.1f", r.GoodputDuring), fmt.Sprintf("%.1f", r.GoodputAfter),
+			fmt.Sprint(r.LostConnections), fmt.Sprintf("%.0f", r.IdlePercent)})
+	}
+	return rows
+}
+
+func (d *demo) failoverTable(w io.Writer) error {
+	if len(d.failover) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s\n\n", d.failoverAbout())
+	return alignedTable(w, d.failoverRows())
+}
+
+// failoverSection is the report's.
+func (d *demo) failoverSection() []report.Table {
+	if len(d.failover) == 0 {
+		return nil
+	}
+	rows := d.failoverRows()
+	return []report.Table{{Title: "A spine dies", About: d.failoverAbout(), Head: rows[0], Rows: rows[1:]}}
+}
+
+// addFailover puts the results into the object of drb, which was measured, or
+// into the last one.
+func (d *demo) addFailover(all []outcomeJSON) {
+	if len(d.failover) == 0 {
+		return
+	}
+	at := slices.IndexFunc(all, func(o outcomeJSON) bool { return o.Policy == "drb" })
+	if at < 0 {
+		at = len(all) - 1
+	}
+	all[at].Failover = d.failover
+}

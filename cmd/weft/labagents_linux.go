@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/fabric"
+	"weft/internal/strictyaml"
+	"weft/internal/switchd"
+	"weft/internal/updatekeys"
+	"weft/topology"
+	"weft/topoupdate"
+)
+
+func newLabAgentsCmd(name *string) *cobra.Command {
+	var hello time.Duration
+	var keysFile string
+	cmd := &cobra.Command{
+		Use:   "agents",
+		Short: "Run an agent on every switch, until interrupted",
+		Long: `Agents runs on every switch of the lab what weft switch is on one, all in this
+process: they watch their links, tell each other and the hosts which are down, and
+keep the switches' routes accordingly. It prints what they find out. When it is
+interrupted the switches get the lab's routes back, unless something has failed:
+then they keep those that lead around it.`,
+		Example: "  weft lab agents &\n  weft lab fail a0.2-c1.1",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			keys, err := readKeys(keysFile)
+			if err != nil {
+				return fmt.Errorf("--keys-file: %w", err)
+			}
+			return withLab(*name, func(lab *fabric.Lab) error {
+				return runLabAgents(cmd.Context(), cmd.OutOrStdout(), lab, switchd.Config{Hello: hello, Keys: keys, Routes: true})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&hello, "hello", topoupdate.DefaultHello, "how often neighbours say hello")
+	f.StringVar(&keysFile, "keys-file", "", "`file` with keys and accept_unsigned, as in the configuration of weft switch (default: nothing is signed)")
+	return cmd
+}
+
+// readKeys reads a file that has of a switch's configuration the keys only.
+func readKeys(file string) (topoupdate.Keys, error) {
+	if file == "" {
+		return topoupdate.Keys{}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return topoupdate.Keys{}, err
+	}
+	var f struct {
+		Keys           []updatekeys.Key `yaml:"keys"`
+		AcceptUnsigned bool             `yaml:"accept_unsigned"`
+	}
+	lines, err := strictyaml.Decode(text, file, &f)
+	if err != nil {
+		return topoupdate.Keys{}, err
+	}
+	if len(f.Keys) == 0 {
+		return topoupdate.Keys{}, lines.Errorf("keys", "there are none; give one, as weft switch --print-config shows")
+	}
+	if err := updatekeys.Read(f.Keys, lines, "keys", "weft lab agents"); err != nil {
+		return topoupdate.Keys{}, err
+	}
+	return updatekeys.Keys(f.Keys, f.AcceptUnsigned, time.Now()), nil
+}
+
+// runLabAgents runs agents until ctx ends or one of them does. c says what they
+// have in common.
+func runLabAgents(ctx context.Context, w io.Writer, lab *fabric.Lab, c switchd.Config) (err error) {
+	if len(lab.Config.Only) > 0 {
+		return errors.New("lab agents: this lab is only a part of its topology; run weft switch on the switches that it has")
+	}
+	c.Topology = lab.Config.Topology
+	var agents []*switchd.Agent
+	defer func() {
+		for _, a := range agents {
+			err = errors.Join(err, a.Close())
+		}
+		if agents != nil {
+			err = errors.Join(err, restoreLabRoutes(w, lab.Config.Name))
+		}
+	}()
+	news := newAgentNews(w, c.Topology)
+	ended := make(chan error, c.Topology.NumNodes())
+	for n := range switchesOf(c.Topology) {
+		c.Self, c.Changed = n.ID, news.from(n.ID)
+		var a *switchd.Agent
+		err := lab.Do(n.ID, func() (err error) {
+			a, err = switchd.Start(c)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
+		}
+		agents = append(agents, a)
+		go func() {
+			<-a.Done()
+			if err := a.Err(); err != nil {
+				ended <- fmt.Errorf("the agent of %s has ended: %w", n.Name, err)
+			}
+		}()
+	}
+	news.say("agents run on %d switches of lab %s, with hellos every %v; ^C ends them", len(agents), lab.Config.Name, c.Hello)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-ended:
+		return err
+	}
+}
+
+// restoreLabRoutes gives the switches the lab's routes back, of which agents,
+// whose routes outlive them, may have taken some away.
+func restoreLabRoutes(w io.Writer, name string) error {
+	lab, err := fabric.Open(name)
+	if err != nil {
+		return nil // it was taken down meanwhile
+	}
+	defer lab.Close()
+	if failed, err := lab.Failures(); err != nil || len(failed) > 0 {
+		fmt.Fprintf(w, "the switches keep the routes that lead around failures (%s): heal them, and run weft lab agents once more to have all back\n", failureList(failed))
+		return err
+	}
+	for n := range switchesOf(lab.Config.Topology) {
+		plan, err := fabric.Plan(lab.Config.Topology, n.ID, fabric.Options{})
+		if err != nil {
+			return err
+		}
+		err = lab.Do(n.ID, func() error {
+			_, err := fabric.Apply(plan)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchesOf are the nodes of a topology that are no hosts.
+func switchesOf(t *topology.Topology) iter.Seq[topology.Node] {
+	return func(yield func(topology.Node) bool) {
+		for n := range t.Nodes() {
+			if n.Layer != topology.LayerHost && !yield(n) {
+				return
+			}
+		}
+	}
+}

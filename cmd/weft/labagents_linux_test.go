@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weft/fabric"
+	"weft/topology"
+)
+
+// screen is what a command that runs has printed. It is safe for concurrent use.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func (s *screen) waitFor(t *testing.T, what string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !strings.Contains(s.String(), what); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waiting for %q:\n%s", what, s)
+		}
+	}
+}
+
+// agents runs weft lab agents until the function that it returns is called, which
+// waits for its end.
+func agents(t *testing.T, args ...string) (*screen, func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, ended := new(screen), make(chan error, 1)
+	go func() {
+		cmd := newRootCmd()
+		cmd.SetOut(out)
+		cmd.SetErr(out)
+		cmd.SetArgs(append([]string{"lab", "agents"}, args...))
+		ended <- cmd.ExecuteContext(ctx)
+	}()
+	return out, sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("weft lab agents: %v", err)
+		}
+	})
+}
+
+const someKeys = `keys:
+  - id: 3
+    key: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=
+`
+
+// Agents of a whole lab see what fails and what heals, take it out of the
+// switches' routes, and leave the lab as it was.
+func TestLabAgents(t *testing.T) {
+	lab := chaosLab(t, "w")
+	name := lab.Config.Name
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, []byte(someKeys), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, end := agents(t, "--name", name, "--hello", "200ms", "--keys-file", keys)
+	defer end()
+	out.waitFor(t, "agents run on 20 switches of lab "+name)
+	if status := mustWeft(t, "lab", "status", "--name", name); !strings.Contains(status, "agents run on 20 of 20 switches") {
+		t.Errorf("status says %s", status)
+	}
+	wantError(t, "lab agents --name "+name, "e0.0")
+	mustWeft(t, "lab", "fail", "--name", name, "a0.2-c1.1")
+	out.waitFor(t, "down  a0.2-c1.1")
+	mustWeft(t, "lab", "heal", "--name", name)
+	out.waitFor(t, "up    a0.2-c1.1")
+	mustWeft(t, "lab", "fail", "--name", name, "--silent", "3.1")
+	out.waitFor(t, "down  a3.2-c1.2")
+	end()
+	if !strings.Contains(out.String(), "keep the routes that lead around failures (c1.2 SILENT)") {
+		t.Errorf("with a failure left it says\n%s", out)
+	}
+	if status := mustWeft(t, "lab", "status", "--name", name); !strings.Contains(status, "agents run on 0 of 20 switches") {
+		t.Errorf("status says %s", status)
+	}
+	mustWeft(t, "lab", "heal", "--name", name)
+	out, end = agents(t, "--name", name)
+	defer end()
+	out.waitFor(t, "agents run on 20 switches")
+	end()
+	wantPlanned(t, lab)
+}
+
+// wantPlanned checks that the switches are as the lab's plan has them.
+func wantPlanned(t *testing.T, lab *fabric.Lab) {
+	t.Helper()
+	top := lab.Config.Topology
+	for n := range top.Nodes() {
+		if n.Layer == topology.LayerHost {
+			continue
+		}
+		plan, err := fabric.Plan(top, n.ID, fabric.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = lab.Do(n.ID, func() error {
+			r, err := fabric.Apply(plan)
+			if r.Changed != 0 {
+				t.Errorf("%s: %d settings were not as planned", n.Name, r.Changed)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLabAgents_bad(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	for text, want := range map[string]string{
+		"":                              "there are none",
+		"keys:\n  - id: 3\n":            "neither key nor key_file",
+		"keys:\n  - id: 3\n    key: x":  "32 bytes",
+		"hello: 5ms\n":                  "unknown key",
+		"keys: []\nrefuse: everything.": "refuse",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "lab agents --keys-file "+file, "--keys-file", want)
+	}
+	wantError(t, "lab agents --keys-file /nonexistent", "--keys-file", "/nonexistent")
+	wantError(t, "lab agents --name nosuchlab", "nosuchlab is not up")
+}
