@@ -14,6 +14,7 @@ import (
 	"weft/encap"
 	"weft/fabric"
 	"weft/flowcell"
+	"weft/internal/notify"
 	"weft/link"
 	"weft/policy"
 	"weft/topology"
@@ -23,7 +24,7 @@ import (
 type daemon struct {
 	file    string
 	log     *log.Logger
-	notify  notifier
+	notify  notify.Notifier
 	started time.Time
 
 	mu        sync.Mutex // held while what is below changes, and by who asks for the status
@@ -198,7 +199,7 @@ func (d *daemon) openFabric() (err error) {
 func (d *daemon) stop() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.notify.stopping()
+	d.notify.Stopping()
 	var errs []error
 	try := func(err error) { errs = append(errs, err) }
 	if d.follower != nil {

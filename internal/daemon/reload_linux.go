@@ -9,14 +9,14 @@ import (
 // reload reads the configuration again. One that is wrong, or that needs a
 // restart, changes nothing.
 func (d *daemon) reload(ctx context.Context) {
-	d.notify.reloading()
+	d.notify.Reloading()
 	err := d.change(ctx)
 	if err != nil {
 		d.log.Printf("reload refused, all stays as it is: %v", err)
 	} else {
 		d.log.Printf("reloaded: %s", d.summary())
 	}
-	d.notify.ready(d.summary())
+	d.notify.Ready(d.summary())
 }
 
 func (d *daemon) change(ctx context.Context) error {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"weft/fabric"
+	"weft/internal/notify"
 )
 
 // beat is how often the dataplane's life is confirmed to the steering program,
@@ -29,49 +29,23 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	if err := dropPrivileges(c); err != nil {
 		return err
 	}
-	d := &daemon{file: file, config: c, log: log.New(messages, "", 0), notify: newNotifier(), started: time.Now()}
-	defer d.notify.close()
+	d := &daemon{file: file, config: c, log: log.New(messages, "", 0), notify: notify.New(), started: time.Now()}
+	defer d.notify.Close()
 	defer func() { err = errors.Join(err, d.stop()) }()
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	d.notify.ready(d.summary())
+	d.notify.Ready(d.summary())
 	d.log.Print(d.summary())
 	return d.serve(ctx, signals)
-}
-
-// dropPrivileges does what only root can do, and makes the process begin anew
-// with less. In the process that then begins it does nothing.
-func dropPrivileges(c *Config) error {
-	must, err := mustDrop()
-	if !must || err != nil {
-		return err
-	}
-	a, err := lookUp(c.User)
-	if err != nil {
-		return c.lines.Errorf("user", "%w", err)
-	}
-	// A program that a crash left can be found by its number only with
-	// CAP_SYS_ADMIN. Its packets go by plain ECMP for the moment.
-	if err := fabric.DetachLeftovers(); err != nil {
-		return err
-	}
-	if _, err := fabric.MakeHostDir(a.uid, a.gid); err != nil {
-		return err
-	}
-	return runAs(a)
 }
 
 // serve waits for what happens.
 func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 	every := time.NewTicker(beat)
 	defer every.Stop()
-	var watchdog <-chan time.Time
-	if d.notify.every > 0 {
-		t := time.NewTicker(d.notify.every)
-		defer t.Stop()
-		watchdog = t.C
-	}
+	watchdog, stop := d.notify.Due()
+	defer stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -91,7 +65,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 				}
 			}
 		case <-watchdog:
-			d.notify.watchdog()
+			d.notify.Watchdog()
 		}
 	}
 }

@@ -38,8 +38,10 @@ func webFile(size int) []byte {
 	return b
 }
 
-// web fetches files of these sizes from an nginx by curl.
-func (n *network) web(from, to, addr string, sizes []int) {
+// webServer starts an nginx that serves files of these sizes, and returns what
+// their addresses begin with.
+func (n *network) webServer(node, addr string, sizes []int) (url string) {
+	n.Helper()
 	const config = `daemon off; master_process off; pid %[1]s/nginx.pid; error_log stderr;
 events {}
 http { access_log off; default_type application/octet-stream; sendfile on;
@@ -51,7 +53,7 @@ server { listen %[2]s; root %[1]s; } }
 	if err != nil {
 		n.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	n.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		n.Fatal(err)
 	}
@@ -59,11 +61,17 @@ server { listen %[2]s; root %[1]s; } }
 	for _, size := range sizes {
 		n.file(fmt.Sprintf("%s/%d", name, size), webFile(size))
 	}
-	n.start(to, "nginx", "-p", dir, "-e", "stderr", "-c", n.file(name+"/nginx.conf", fmt.Appendf(nil, config, dir, host)))
-	n.listens(to, "8080")
+	n.start(node, "nginx", "-p", dir, "-e", "stderr", "-c", n.file(name+"/nginx.conf", fmt.Appendf(nil, config, dir, host)))
+	n.listens(node, "8080")
+	return "http://" + host
+}
+
+// web fetches files of these sizes from an nginx by curl.
+func (n *network) web(from, to, addr string, sizes []int) {
+	url := n.webServer(to, addr, sizes)
 	for _, size := range sizes {
-		got := filepath.Join(dir, "got")
-		out := n.must(from, "curl", "-gsS", "--fail", "--max-time", "50", "-o", got, "-w", "%{speed_download}", fmt.Sprintf("http://%s/%d", host, size))
+		got := filepath.Join(n.dir, "got")
+		out := n.must(from, "curl", "-gsS", "--fail", "--max-time", "50", "-o", got, "-w", "%{speed_download}", fmt.Sprintf("%s/%d", url, size))
 		if hash(n, got) != sha256.Sum256(webFile(size)) {
 			n.Errorf("%d bytes arrived changed", size)
 		}

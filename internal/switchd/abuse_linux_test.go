@@ -196,9 +196,8 @@ func TestAgents_storm(t *testing.T) {
 	if !during {
 		t.Log("the storm was over before; this run shows less")
 	}
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d goroutines, %d before", n, goroutines)
-	}
+	// The storm's own has closed ended, and may not be quite gone yet.
+	l.within("no goroutine is left", func() bool { return runtime.NumGoroutine() <= goroutines })
 	if now := heap(); now > memory+2<<20 {
 		t.Errorf("%d bytes of heap, %d before", now, memory)
 	}

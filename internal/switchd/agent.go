@@ -29,8 +29,9 @@ type Agent struct {
 	machine *topoupdate.Agent
 	shown   *topology.Topology // the snapshot that was passed on last
 	changes uint64
-	left    bool  // goodbye was said: the protocol is at its end
-	err     error // why it has ended
+	due     time.Duration // when the loop is to come round at the latest
+	left    bool          // goodbye was said: the protocol is at its end
+	err     error         // why it has ended
 }
 
 // Start starts an agent in the network namespace of the calling thread, to which

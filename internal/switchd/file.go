@@ -31,6 +31,7 @@ type File struct {
 	Keys           []updatekeys.Key `yaml:"keys"`
 	AcceptUnsigned bool             `yaml:"accept_unsigned"`
 	Status         string           `yaml:"status,auto"`
+	User           string           `yaml:"user"`
 
 	fabric *topology.Topology
 	lines  strictyaml.Lines

@@ -16,9 +16,10 @@ func (a *Agent) run() {
 	defer close(a.ended)
 	for {
 		a.mu.Lock()
-		next := min(a.machine.Next(), a.now()+longest)
+		a.due = min(a.machine.Next(), a.now()+longest)
+		due := a.due
 		a.mu.Unlock()
-		if err := a.ports.Wait(a.started.Add(next), handler{a}); err != nil {
+		if err := a.ports.Wait(a.started.Add(due), handler{a}); err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				a.mu.Lock()
 				a.err = err
@@ -28,6 +29,14 @@ func (a *Agent) run() {
 		}
 		a.turn()
 	}
+}
+
+// late is for how long the loop has been due without coming round; negative while
+// it is not.
+func (a *Agent) late() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.now() - a.due
 }
 
 // turn sends what is due, and then passes on what has changed: neighbours and

@@ -64,13 +64,20 @@ func (m *messages) String() string {
 
 func (m *messages) has(s string) bool { return strings.Contains(m.String(), s) }
 
-func (l *lab) child(node, config string) *child {
+func (l *lab) child(node, config string, env ...string) *child {
 	l.t.Helper()
-	dir := l.t.TempDir()
+	dir, err := os.MkdirTemp("", "weft-td-") // that any user may see, unlike the test's
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { os.RemoveAll(dir) })
 	c := &child{l: l, file: filepath.Join(dir, "switch.yaml"), socket: filepath.Join(dir, "s")}
 	c.write(config)
 	c.cmd = exec.Command("/proc/self/exe")
-	c.cmd.Env = append(os.Environ(), childFile+"="+c.file)
+	c.cmd.Env = append(append(os.Environ(), childFile+"="+c.file), env...)
 	c.cmd.Stderr = &c.log
 	if err := l.Do(l.id(node), c.cmd.Start); err != nil { // it keeps the namespace of this thread
 		l.t.Fatal(err)
@@ -87,7 +94,7 @@ func (l *lab) child(node, config string) *child {
 
 func (c *child) write(config string) {
 	c.l.t.Helper()
-	if err := os.WriteFile(c.file, []byte(config+"status: "+c.socket+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(c.file, []byte(config+"status: "+c.socket+"\n"), 0o644); err != nil {
 		c.l.t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package daemon
+package notify
 
 import (
 	"net"
@@ -19,22 +19,22 @@ func TestNotifier_tellsSystemd(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", socket)
 	t.Setenv("WATCHDOG_USEC", "3000000")
 	t.Setenv("WATCHDOG_PID", "")
-	n := newNotifier()
-	defer n.close()
+	n := New()
+	defer n.Close()
 	if os.Getenv("NOTIFY_SOCKET") != "" || os.Getenv("WATCHDOG_USEC") != "" {
 		t.Error("programs that the daemon starts would speak for it")
 	}
-	if n.every != 1500*time.Millisecond {
-		t.Errorf("watchdog every %v, want half of 3 s", n.every)
+	if n.Every() != 1500*time.Millisecond {
+		t.Errorf("watchdog every %v, want half of 3 s", n.Every())
 	}
 	for _, c := range []struct {
 		send func()
 		want string
 	}{
-		{func() { n.ready("all well") }, "READY=1\nSTATUS=all well"},
-		{n.reloading, "RELOADING=1\nMONOTONIC_USEC="},
-		{n.watchdog, "WATCHDOG=1"},
-		{n.stopping, "STOPPING=1"},
+		{func() { n.Ready("all well") }, "READY=1\nSTATUS=all well"},
+		{n.Reloading, "RELOADING=1\nMONOTONIC_USEC="},
+		{n.Watchdog, "WATCHDOG=1"},
+		{n.Stopping, "STOPPING=1"},
 	} {
 		c.send()
 		b := make([]byte, 200)
@@ -50,11 +50,11 @@ func TestNotifier_withoutSystemdDoesNothing(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
 	t.Setenv("WATCHDOG_USEC", "3000000")
 	t.Setenv("WATCHDOG_PID", "1") // another process's
-	n := newNotifier()
-	n.ready("")
-	n.reloading()
-	n.close()
-	if n.every != 0 {
-		t.Errorf("watchdog every %v, for another process", n.every)
+	n := New()
+	n.Ready("")
+	n.Reloading()
+	n.Close()
+	if n.Every() != 0 {
+		t.Errorf("watchdog every %v, for another process", n.Every())
 	}
 }

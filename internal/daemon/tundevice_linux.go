@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/privileges"
+)
+
+const tunDevice = "/dev/net/tun"
+
+// shareTUN makes the TUN driver's device accessible to a user if it is not, as in
+// containers, where no udev sets its mode to 0666: by a node of the process's own
+// in a mount namespace of its own, which is the calling thread's. The device asks
+// for CAP_NET_ADMIN anyway.
+func shareTUN(a privileges.Account) error {
+	var st unix.Stat_t
+	if a.UID == 0 || unix.Stat(tunDevice, &st) != nil || accessible(st, a) {
+		return nil // where it is missing, opening it says so
+	}
+	err := unix.Unshare(unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, "")
+	}
+	if err == nil {
+		err = unix.Mount("weft", "/dev/net", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "size=4k,mode=755")
+	}
+	if err == nil {
+		err = unix.Mknod(tunDevice, unix.S_IFCHR|0o600, int(st.Rdev))
+	}
+	if err == nil {
+		err = unix.Chmod(tunDevice, 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not for user %s, and cannot be made so: %w; chmod 0666 %s, as udev does, or choose user: root", tunDevice, a.Name, err, tunDevice)
+	}
+	return nil
+}
+
+func accessible(st unix.Stat_t, a privileges.Account) bool {
+	const readWrite = 6
+	switch {
+	case int(st.Uid) == a.UID:
+		return st.Mode>>6&readWrite == readWrite
+	case int(st.Gid) == a.GID:
+		return st.Mode>>3&readWrite == readWrite
+	}
+	return st.Mode&readWrite == readWrite
+}

@@ -1,0 +1,145 @@
+package interop
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"weft/internal/switchd"
+	"weft/topology"
+)
+
+// agent is weft switch on a switch.
+type agent struct {
+	*process
+	node string
+	file string
+}
+
+// agents starts one on each of these switches and waits until they are at work.
+func (n *network) agents(nodes ...string) (all []*agent) {
+	n.Helper()
+	for _, node := range nodes {
+		a := &agent{node: node, file: n.file(node+".yaml", []byte("topology: "+n.lab.Config.Topology.String()+"\n"))}
+		n.Cleanup(func() {
+			n.lab.Do(n.node(node).ID, func() error {
+				socket, err := switchd.StatusSocket()
+				if err == nil {
+					err = os.RemoveAll(filepath.Dir(socket))
+				}
+				return err
+			})
+		})
+		a.process = n.start(node, binary(n.T), "switch", "--config", a.file)
+		all = append(all, a)
+	}
+	for _, a := range all {
+		a.says("hellos every")
+	}
+	return all
+}
+
+// switches are the names of all switches.
+func (n *network) switches() (names []string) {
+	for node := range n.lab.Config.Topology.Nodes() {
+		if node.Layer != topology.LayerHost {
+			names = append(names, node.Name)
+		}
+	}
+	return names
+}
+
+// restart starts agents anew that have been killed.
+func (n *network) restart(all []*agent) {
+	n.Helper()
+	for _, a := range all {
+		a.process = n.start(a.node, binary(n.T), "switch", "--config", a.file)
+	}
+	for _, a := range all {
+		a.says("hellos every")
+	}
+}
+
+func (a *agent) signal(s syscall.Signal) {
+	a.n.Helper()
+	if err := a.cmd.Process.Signal(s); err != nil {
+		a.n.Fatal(err)
+	}
+	if out, err := a.wait(); s == syscall.SIGTERM && err != nil {
+		a.n.Errorf("%s: %v\n%s", a.node, err, out)
+	}
+}
+
+// switchStatus is what weft status --json says of a switch, as far as tests look.
+type switchStatus struct {
+	Switch     string   `json:"switch"`
+	Down       []string `json:"down"`
+	Neighbours []struct {
+		Name  string `json:"neighbour"`
+		State string `json:"state"`
+		Why   string `json:"why"`
+		Hears bool   `json:"hears"`
+	} `json:"neighbours"`
+	Database []struct {
+		Switch string   `json:"switch"`
+		Down   []string `json:"down"`
+	} `json:"database"`
+	Routes struct {
+		Last string `json:"last_error"`
+	} `json:"routes"`
+}
+
+func (a *agent) status() (s switchStatus) {
+	a.n.Helper()
+	a.n.ask(a.node, &s)
+	return s
+}
+
+// ask has weft status --json tell what it knows.
+func (n *network) ask(node string, status any) {
+	n.Helper()
+	out := n.must(node, binary(n.T), "status", "--json")
+	if err := json.Unmarshal([]byte(out), status); err != nil {
+		n.Fatalf("%s: %v:\n%s", node, err, out)
+	}
+}
+
+// adjacent waits until all switches and their neighbours hear each other, no link
+// is down, and the routes are as they should be.
+func (n *network) adjacent(all []*agent) {
+	n.Helper()
+	hosts := make(map[string]bool)
+	for h := range n.lab.Config.Topology.Hosts() {
+		hosts[h.Name] = true
+	}
+	for _, a := range all {
+		n.eventually(a.node+" and its neighbours hear each other, and all is up", func() bool {
+			s := a.status()
+			for _, b := range s.Neighbours {
+				if b.State != "up" || !b.Hears && !hosts[b.Name] {
+					return false
+				}
+			}
+			return len(s.Neighbours) > 0 && len(s.Down) == 0 && s.Routes.Last == ""
+		})
+	}
+}
+
+// tells waits until a switch's database says that a switch's link is down.
+func (a *agent) tells(of, link string) {
+	a.n.Helper()
+	a.n.eventually(a.node+" knows of "+of+" that "+link+" is down", func() bool {
+		s := a.status()
+		if !slices.Contains(s.Down, link) {
+			return false
+		}
+		for _, e := range s.Database {
+			if e.Switch == of && slices.Contains(e.Down, link) {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,50 @@
+package privileges
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Account is a user and its main group.
+type Account struct {
+	Name     string
+	UID, GID int
+}
+
+// LookUp finds a user by its name or number.
+func LookUp(name string) (Account, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		if u, err = user.LookupId(name); err != nil {
+			return Account{}, fmt.Errorf("user %q: %w; create it, or name another (key user)", name, err)
+		}
+	}
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	return Account{name, uid, gid}, errors.Join(err1, err2)
+}
+
+// become makes the calling thread the user's; package syscall would change all.
+// The capabilities stay permitted.
+func (a Account) become() error {
+	if a.UID == 0 {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	for _, call := range [][4]uintptr{
+		{unix.SYS_SETGROUPS, 0, 0, 0},
+		{unix.SYS_SETRESGID, uintptr(a.GID), uintptr(a.GID), uintptr(a.GID)},
+		{unix.SYS_SETRESUID, uintptr(a.UID), uintptr(a.UID), uintptr(a.UID)},
+	} {
+		if _, _, errno := unix.RawSyscall(call[0], call[1], call[2], call[3]); errno != 0 {
+			return errno
+		}
+	}
+	return nil
+}
