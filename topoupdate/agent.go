@@ -142,9 +142,30 @@ func (a *Agent) report(p *port) {
 	a.moved = a.moved || p.dir != toHost // a server's link is nobody else's
 }
 
+// spare holds no link back that is the last way up: a link that may fail again is
+// better than none.
+func (a *Agent) spare() {
+	var held *port
+	for i := range a.ports {
+		switch p := &a.ports[i]; {
+		case p.dir != toUp:
+		case !p.link.down:
+			return
+		case p.link.good && held == nil:
+			held = p
+		}
+	}
+	if held != nil {
+		held.link.upAt = a.now
+		held.link.expire(a.now)
+		a.report(held)
+	}
+}
+
 // finish ends every call that may have changed something: one new entry tells
 // of all of it.
 func (a *Agent) finish() {
+	a.spare()
 	if a.moved {
 		a.originate()
 		a.update(a.self, true)

@@ -11,18 +11,20 @@ import (
 // that follows, Max at most. A link that has then been well for Forget begins
 // with Hold again. (RFC 2439 damps failures, too; here a link that is reported
 // up while it is down costs packets, one that is reported down while it is up
-// costs a share of capacity.)
+// costs a share of capacity. So no link is held back that is a switch's last way
+// up, and Max is short: where much flaps at once, holding back cuts off more than
+// what has failed.)
 //
 // Zero values stand for the defaults.
 type Damping struct {
 	Hold   time.Duration // default 250 ms; negative: nothing is held back
-	Max    time.Duration // default 16 s
+	Max    time.Duration // default 2 s
 	Forget time.Duration // default 60 s
 }
 
 const (
 	defaultHold   = 250 * time.Millisecond
-	defaultMax    = 16 * time.Second
+	defaultMax    = 2 * time.Second
 	defaultForget = time.Minute
 )
 

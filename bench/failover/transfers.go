@@ -27,6 +27,9 @@ const (
 	stuckAfter = 30 * time.Second
 )
 
+// afterFailure is the pause before the transfer after one that has failed.
+const afterFailure = 100 * time.Millisecond
+
 // transfers sends, from each host to its receiver, one transfer after the
 // other, each over a connection of its own, and compares the hashes of both
 // ends. A transfer is 8 bytes of length, the data and its SHA-256; what comes
@@ -61,7 +64,10 @@ func startTransfers(ctx context.Context, hosts []testbed.Host, to []topology.Nod
 		t.senders.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			for ctx.Err() == nil && !t.isStopped() {
-				t.count(t.send(hosts[i], hosts[j].Address, 1+rng.IntN(most), rng.Uint64()))
+				err := t.send(hosts[i], hosts[j].Address, 1+rng.IntN(most), rng.Uint64())
+				if t.count(err); err != nil {
+					time.Sleep(afterFailure)
+				}
 			}
 		})
 	}
