@@ -35,6 +35,10 @@
 // to the kernel instead of netstack ([weft/stack.Gateway], weft host). Over
 // networks that nobody may configure both travel in UDP ([weft/stack.Tunnel]).
 //
+// What has failed is told by a topology with links down, whoever found out: the
+// switches' agents (packages topoupdate, topoupdate/listen; weft switch), or the host
+// by probes and losses (package liveness).
+//
 // Nothing at the receiver is needed to deliver a packet, so a weft host talks
 // to plain hosts, and they to it.
 package weft
