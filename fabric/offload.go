@@ -108,7 +108,7 @@ func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error)
 
 // to returns the way to a rack over a topology.
 func (s *sprayGroups) to(rack sprayRack, t *topology.Topology) (*sprayGroup, error) {
-	paths := t.Paths(s.self, rack.host)
+	paths := t.PathsOrAll(s.self, rack.host)
 	// Most racks have the same live paths, and an order is not cheap.
 	key := groupKey(paths)
 	if g := s.groups[key]; g != nil {

@@ -58,7 +58,7 @@ func TestSprayTable_isTheTopologys(t *testing.T) {
 				t.Fatal(err)
 			}
 			for host := range down.Hosts() {
-				paths := down.Paths(self.ID, host.ID)
+				paths := down.PathsOrAll(self.ID, host.ID)
 				g := table.group(host.Addr)
 				if embedded := table.group(top.EmbeddedAddr(host.ID)); embedded != g {
 					t.Fatalf("%s: the embedded stack's address is elsewhere", host.Name)

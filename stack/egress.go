@@ -260,7 +260,7 @@ func (e *egress) flush() {
 	e.views = e.views[:0]
 }
 
-// reaches reports whether a path to dst is live.
+// reaches reports whether there is a way to dst; without a tunnel there is.
 func (e *egress) reaches(dst netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -239,7 +238,7 @@ func TestHostSetTopology_avoidsDeadPaths(t *testing.T) {
 	}
 }
 
-func TestHostSetTopology_noPathLeft(t *testing.T) {
+func TestHostSetTopology_lastResort(t *testing.T) {
 	w := newWire(t)
 	a, b := newHost(t, w, addrA), newHost(t, w, addrB)
 	c1, c2 := connect(t, a, b)
@@ -249,23 +248,13 @@ func TestHostSetTopology_noPathLeft(t *testing.T) {
 		cut = cut.WithoutNode(n.ID)
 	}
 	a.SetTopology(cut)
-	for _, network := range []string{"tcp", "udp"} {
-		if _, err := a.DialContext(context.Background(), network, "10.3.1.131:9"); !errors.Is(err, syscall.ENETUNREACH) {
-			t.Errorf("dial %s without a path: %v", network, err)
-		}
-	}
-	// A connection that is there already waits for better days.
-	before := a.Stats().Egress
+	// Nobody knows a way, and there is one.
 	if _, err := c1.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	if s := a.Stats().Egress; s.NoPath == before.NoPath || s.Encapsulated != before.Encapsulated {
-		t.Errorf("stats %+v, want packets dropped for want of a path", s)
-	}
-	a.SetTopology(fatTree)
 	c2.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.ReadFull(c2, make([]byte, 5)); err != nil {
-		t.Errorf("after the paths came back: %v", err)
+		t.Errorf("while no path is said to be live: %v", err)
 	}
 }
 

@@ -21,7 +21,8 @@ func (h *Host) watch(c *Config, seed uint64) {
 }
 
 // SetTopology makes the Host spread later packets over the live paths of t:
-// once it has returned, nothing is sent by a path that is dead in t. Connections
+// once it has returned, nothing is sent by a path that is dead in t, unless all paths
+// to a destination are: then all are tried (topology.PathsOrAll). Connections
 // stay. t must contain the Host's address. With Config.Liveness the Host leaves
 // out besides what it knows by itself to be dead. A Device that chooses paths is
 // told as well (TopologyDevice); its error is returned, and then it may still use

@@ -148,7 +148,7 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 		return p
 	}
 	p.host = id
-	if set := t.topo.Paths(t.self, id); set.Direct() {
+	if set := t.topo.PathsOrAll(t.self, id); set.Direct() {
 		p.direct = true
 	} else {
 		t.bind(p, t.groups.of(t, p, set))
@@ -159,7 +159,7 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 // revalidate has a pair take note of the links that have changed.
 func (t *pathTable) revalidate(p *pair) {
 	if !p.direct && t.tunnel == nil && (p.group == nil || t.affects(p.valid, p)) {
-		if g := t.groups.of(t, p, t.topo.Paths(t.self, p.host)); g != p.group {
+		if g := t.groups.of(t, p, t.topo.PathsOrAll(t.self, p.host)); g != p.group {
 			t.bind(p, g)
 		}
 	}

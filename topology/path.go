@@ -123,6 +123,17 @@ func (t *Topology) liveCores(a, b position) []int {
 	return live
 }
 
+// PathsOrAll is Paths, or where no path is live, all of the fabric's. Links are
+// said to be down that flapped and are held back, or of which the news is old; and
+// what is sent by no path is lost for sure.
+func (t *Topology) PathsOrAll(src, dst NodeID) PathSet {
+	set := t.Paths(src, dst)
+	if len(set.Live) == 0 && !set.Direct() {
+		return t.Whole().Paths(src, dst)
+	}
+	return set
+}
+
 // OnPaths reports whether a link lies on one of a pair's paths, live or not.
 // The hosts' own links lie on none. It costs some divisions, whatever the size
 // of the fabric, and tells whom the failure of a link concerns.
