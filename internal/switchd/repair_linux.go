@@ -26,15 +26,6 @@ type repair struct {
 	stats  RouteStats
 }
 
-// RouteStats counts what was done to the routes.
-type RouteStats struct {
-	Changed   uint64  `json:"changed"` // routes, since the start
-	Updates   uint64  `json:"updates"` // times that the topology had changed
-	Errors    uint64  `json:"errors"`
-	LastError string  `json:"last_error,omitempty"` // empty when all is well again
-	LastMS    float64 `json:"last_ms"`              // how long the last update took
-}
-
 // retryAfter is when what has failed is tried again.
 const retryAfter = time.Second
 

@@ -11,9 +11,6 @@ import (
 // repair is Linux's.
 type repair struct{}
 
-// RouteStats counts what was done to the routes.
-type RouteStats struct{}
-
 func startRepair(Config, []string) (*repair, error) {
 	return nil, errors.New("routes are kept on Linux only")
 }

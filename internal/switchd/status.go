@@ -140,3 +140,12 @@ func linkNames(t *topology.Topology, links []topology.LinkID) []string {
 	}
 	return names
 }
+
+// RouteStats counts what was done to the routes.
+type RouteStats struct {
+	Changed   uint64  `json:"changed"` // routes, since the start
+	Updates   uint64  `json:"updates"` // times that the topology had changed
+	Errors    uint64  `json:"errors"`
+	LastError string  `json:"last_error,omitempty"` // empty when all is well again
+	LastMS    float64 `json:"last_ms"`              // how long the last update took
+}
