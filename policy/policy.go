@@ -13,13 +13,40 @@ import (
 
 // Policy is one row.
 type Policy struct {
-	Name   string
-	Unit   flowcell.Unit
+	Name string
+	Unit flowcell.Unit
+	// Rule is which path a unit takes; of a policy that is aware of more than
+	// which paths are live, while it knows nothing.
 	Rule   drb.Rule
+	Aware  Awareness
 	Source string // where it comes from
 	// Groups says that the packets of a flow keep to one group of symmetric
 	// paths. See Options.
 	Groups bool
+}
+
+// Awareness is what a policy goes by besides which paths are live.
+type Awareness uint8
+
+// The kinds.
+const (
+	Oblivious  Awareness = iota // nothing
+	Sampled                     // congestion of some paths, which probes measure (Luopan §3)
+	Informed                    // congestion of all paths, which receivers report (CONGA §3)
+	Backlogged                  // what this host has sent by each path (DRILL §3.2)
+)
+
+// How describes the policy's choice of a path.
+func (p Policy) How() string {
+	switch p.Aware {
+	case Sampled:
+		return "least congested sample"
+	case Informed:
+		return "least congested path"
+	case Backlogged:
+		return "least own backlog"
+	}
+	return p.Rule.String()
 }
 
 // The units of the table, each with its default measure.
@@ -46,6 +73,16 @@ var table = []Policy{
 	row("presto", cell64, drb.RoundRobin, "Luopan §2.1"),
 	row("flowcell-drb", cell64, drb.DigitReversal, "ours"),
 	row("letflow", flowlet, drb.Random, "Luopan §6"),
+	row("rand", cell64, drb.Random, "Luopan §4.1"),
+	row("luopan", cell64, drb.Random, "Luopan §3").aware(Sampled),
+	row("conga", flowlet, drb.Random, "CONGA §3").aware(Informed),
+	row("local", cell64, drb.Random, "Luopan §4.1").aware(Backlogged),
+	row("drill", packet, drb.Random, "DRILL §3.2").aware(Backlogged),
+}
+
+func (p Policy) aware(a Awareness) Policy {
+	p.Aware = a
+	return p
 }
 
 // Default is the policy of those who name none.
@@ -64,6 +101,12 @@ type Options struct {
 	// (CONGA §3.6). A gap longer than the paths' difference in delay keeps
 	// packets in order.
 	FlowletGap time.Duration
+	// Samples is how many paths to a destination are probed at a time by a policy
+	// that samples, from 1 to MaxSamples; 0 means 2 (Luopan §4.3).
+	Samples int
+	// Expiry is how long a sample is good for, from MinExpiry to MaxExpiry; 0
+	// means that it follows the measured round trip (Luopan §5).
+	Expiry time.Duration
 	// Groups keeps each flow within one symmetric group of paths, chosen by
 	// weight (DRILL §3.4.2): where links are down or their rates differ, the
 	// packets of a flow then queue alike whichever path they take, and a crowded
@@ -82,6 +125,11 @@ const (
 
 	MinFlowletGap = time.Microsecond
 	MaxFlowletGap = 10 * time.Second
+
+	// Beyond 9 samples nothing is gained (Luopan §4.3).
+	MaxSamples = 36
+	MinExpiry  = 10 * time.Microsecond
+	MaxExpiry  = 10 * time.Second
 )
 
 // Validate checks all options, those too that a policy does not use.
@@ -93,6 +141,12 @@ func (o Options) Validate() error {
 	if g := o.FlowletGap; g != 0 && (g < MinFlowletGap || g > MaxFlowletGap) {
 		return fmt.Errorf("FlowletGap is %v, must be from %v to %v, or 0 for %v",
 			g, MinFlowletGap, MaxFlowletGap, flowcell.FlowletGap)
+	}
+	if n := o.Samples; n < 0 || n > MaxSamples {
+		return fmt.Errorf("Samples is %d, must be from 1 to %d, or 0 for 2", n, MaxSamples)
+	}
+	if e := o.Expiry; e != 0 && (e < MinExpiry || e > MaxExpiry) {
+		return fmt.Errorf("Expiry is %v, must be from %v to %v, or 0 to follow the round trip", e, MinExpiry, MaxExpiry)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func Rows() []Row {
 // weftRow completes a row that spreads packets by a policy.
 func weftRow(name string, r Row) Row {
 	p, _ := policy.New(name, policy.Options{})
-	r.Label = fmt.Sprintf("%s, each %v by %v, %s", r.Label, p.Unit, p.Rule, congestionControl)
+	r.Label = fmt.Sprintf("%s, each %v by %s, %s", r.Label, p.Unit, p.How(), congestionControl)
 	r.Policy, r.Source = name, p.Source
 	return r
 }
