@@ -25,6 +25,9 @@ var lattice = map[string][]string{
 	"weft/internal/privileges": {},
 	"weft/internal/chaos":      {"weft/topology"},
 	"weft/internal/topofile":   {"weft/topology"},
+	"weft/luopan":              {},
+	"weft/conga":               {},
+	"weft/local":               {},
 	"weft/gso":                 {"weft/flowcell", "weft/internal/checksum"},
 	"weft/policy":              {"weft/flowcell", "weft/drb"},
 	"weft/resequencer":         {"weft/flowcell"},
@@ -34,16 +37,16 @@ var lattice = map[string][]string{
 	"weft/topoupdate/listen":   {"weft/topology", "weft/topoupdate", "weft/topoupdate/wire"},
 	"weft/liveness":            {"weft/topology", "weft/encap"},
 	"weft/link":                {"weft/internal/checksum"},
-	"weft/fabric":              {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy"},
-	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/internal/checksum"},
-	"weft/uplink":              {"weft/fabric", "weft/link", "weft/policy", "weft/topology"},
-	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/link"},
+	"weft/fabric":              {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap"},
+	"weft/stack":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum"},
+	"weft/uplink":              {"weft/encap", "weft/fabric", "weft/link", "weft/policy", "weft/topology"},
+	"weft/internal/simnet":     {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
 	"weft/internal/simnet/...": {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
 	"weft/internal/interop":    {},
 	"weft/internal/updatekeys": {"weft/internal/strictyaml", "weft/topoupdate"},
-	"weft/internal/prober":     {"weft/encap", "weft/link", "weft/liveness", "weft/topology"},
+	"weft/internal/prober":     {"weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
 	"weft/internal/switchd":    {"weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/privileges", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/internal/daemon":     {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/internal/notify", "weft/internal/prober", "weft/internal/privileges", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/daemon":     {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/prober", "weft/internal/privileges", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
 	"weft/bench/...":           {"weft/..."},
 	"weft/cmd/weft":            {"weft/..."},
 	"weft/examples":            {},
@@ -56,7 +59,7 @@ var lattice = map[string][]string{
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/internal/chaos"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/"},
