@@ -20,6 +20,12 @@ func Decapsulate(b []byte) (inner []byte, err error) {
 	if binary.BigEndian.Uint16(outer[6:])&fragmentMask != 0 {
 		return nil, ErrFragment
 	}
+	return innerOf(rest, ECN(outer[1]&ecnMask))
+}
+
+// innerOf checks the inner packet that rest begins with, gives it what its ECN
+// field has become on the way, and returns it without what is behind its end.
+func innerOf(rest []byte, outer ECN) ([]byte, error) {
 	header, payload, err := split(rest)
 	if err != nil {
 		return nil, err
@@ -28,7 +34,7 @@ func Decapsulate(b []byte) (inner []byte, err error) {
 		return nil, ErrNested
 	}
 	was := ECN(header[1] & ecnMask)
-	ecn, ok := DecapsulateECN(was, ECN(outer[1]&ecnMask))
+	ecn, ok := DecapsulateECN(was, outer)
 	if !ok {
 		return nil, ErrECN
 	}

@@ -1,9 +1,12 @@
 // Package encap turns bytes into tunnel headers and back: IPv4 in IPv4 (RFC
-// 2003) with the ECN rules of RFC 6040, datagrams of the UDP tunnel with their MACs,
-// and the probes that tell a host which paths are alive.
+// 2003) with the ECN rules of RFC 6040, stacks of output ports as SRv6 micro-SIDs
+// (RFC 9800) or MPLS labels (RFC 3032), datagrams of the UDP tunnel with their
+// MACs, and the probes that tell a host which paths are alive.
 //
 // A bouncing switch is named by the outer destination; the inner packet, which
 // arrives there untouched, is routed on by the plain FIB (DRB §3.1.1, §4.1).
+// Labels name every switch's output port instead, so that a path is whatever its
+// sender says, and the switches on it need no routes to it (Luopan §3.3).
 //
 // The package is pure: no I/O, no clock, no goroutine, no allocation per
 // packet. Its functions work in place on the caller's bytes and keep no

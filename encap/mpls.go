@@ -1,0 +1,83 @@
+package encap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+const (
+	mplsEntry  = 4  // bytes of a label stack entry
+	mplsFirst  = 16 // the labels before it mean something else (RFC 3032 §2.1)
+	mplsLabels = 1 << 20
+	mplsBottom = 1 << 8
+
+	// maxMPLSPort is the highest port that has a label.
+	maxMPLSPort = mplsLabels - mplsFirst - 1
+)
+
+// Why a label stack is refused. They are returned unwrapped.
+var (
+	ErrMPLSLabel = errors.New("encap: reserved MPLS label, which is no port")
+	ErrMPLSTTL   = errors.New("encap: TTL of the label stack has run out")
+)
+
+// MPLSLabel returns the label of an output port.
+func MPLSLabel(port int) uint32 { return mplsFirst + uint32(port) }
+
+// AppendMPLS appends the label stack that takes a packet out of these ports, one
+// at each switch (RFC 3032 §2.1): port p is label 16+p, the last one has the
+// bottom-of-stack bit. The switch that pops it, the one before the destination's
+// edge switch, so forwards the plain packet (penultimate hop popping).
+//
+// The traffic class is the class selector of the inner tos, its upper three bits
+// (RFC 5462). The stack has no room for the ECN field: switches that push queues
+// drop, or mark the packet inside (RFC 5129 §4.1). Errors name the port; b is then
+// returned unchanged.
+func AppendMPLS(b []byte, ports []int, tos, ttl uint8) ([]byte, error) {
+	if len(ports) == 0 {
+		return b, errors.New("encap: no ports for a label stack: a packet without one is not MPLS")
+	}
+	for i, port := range ports {
+		if port < 0 || port > maxMPLSPort {
+			return b, fmt.Errorf("encap: port %d, number %d on the path, has no MPLS label: must be from 0 to %d", port, i, maxMPLSPort)
+		}
+	}
+	rest := uint32(tos>>5)<<9 | uint32(ttl)
+	for i, port := range ports {
+		entry := MPLSLabel(port)<<12 | rest
+		if i == len(ports)-1 {
+			entry |= mplsBottom
+		}
+		b = binary.BigEndian.AppendUint32(b, entry)
+	}
+	return b, nil
+}
+
+// PopMPLS takes the top entry off the label stack in b as a switch does that
+// forwards by it: its TTL less one becomes that of the next entry (RFC 3032
+// §2.4.2), in place. A packet behind the bottom is left as it is, its TTL too (RFC
+// 3443 §3.2, the pipe model). label is at least 16; rest lies in b.
+//
+// Errors: ErrTruncated also if the stack ends, with the bytes, before the bottom;
+// ErrMPLSLabel, ErrMPLSTTL. b is then unchanged.
+func PopMPLS(b []byte) (label uint32, rest []byte, bottom bool, err error) {
+	if len(b) < mplsEntry {
+		return 0, nil, false, ErrTruncated
+	}
+	entry := binary.BigEndian.Uint32(b)
+	label, bottom, rest = entry>>12, entry&mplsBottom != 0, b[mplsEntry:]
+	ttl := uint8(entry)
+	switch {
+	case label < mplsFirst:
+		return 0, nil, false, ErrMPLSLabel
+	case ttl <= 1:
+		return 0, nil, false, ErrMPLSTTL
+	case bottom:
+		return label, rest, true, nil
+	case len(rest) < mplsEntry:
+		return 0, nil, false, ErrTruncated
+	}
+	rest[3] = ttl - 1
+	return label, rest, false, nil
+}

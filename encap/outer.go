@@ -1,0 +1,59 @@
+package encap
+
+import "net/netip"
+
+// MaxOverhead is the headroom that every Outer fits into, in bytes.
+const MaxOverhead = srv6Overhead
+
+// Outer is an outer header of any carrier that IP itself forwards, ready but for
+// what depends on the packet. It is an immutable, comparable value, safe for
+// concurrent use. The zero value encapsulates nothing: ErrVersion.
+type Outer struct {
+	carrier Carrier
+	ready   bool
+	ipip    IPIP
+	srv6    srv6Header
+}
+
+// NewIPIPOuter is NewIPIP as an Outer: a bounce at dst (DRB §3.1.1).
+func NewIPIPOuter(src, dst netip.Addr) (Outer, error) {
+	h, err := NewIPIP(src, dst)
+	return Outer{carrier: CarrierIPIP, ready: err == nil, ipip: h}, err
+}
+
+// NewSRv6Outer returns the outer header of packets that go where the labels in
+// sids say, which is as SIDs makes it. src is the sender's IPv6 address. Errors
+// name which of the two is wrong.
+func NewSRv6Outer(src, sids netip.Addr) (Outer, error) {
+	h, err := newSRv6(src, sids)
+	return Outer{carrier: CarrierSRv6, ready: err == nil, srv6: h}, err
+}
+
+// Overhead returns the length of the header in bytes.
+func (o *Outer) Overhead() int { return o.carrier.Overhead() }
+
+// Encapsulate writes the header right before the IPv4 packet in b[MaxOverhead:],
+// which it does not change, and returns b from the header on. DSCP and ECN are
+// the inner packet's; id is IPv4's and ignored by other carriers. See
+// IPIP.Encapsulate for what is not looked at.
+//
+// Errors: ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
+func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {
+	if len(b) < MaxOverhead {
+		return nil, ErrTruncated
+	}
+	if !o.ready {
+		return nil, ErrVersion
+	}
+	b = b[MaxOverhead-o.Overhead():]
+	var err error
+	if o.carrier == CarrierSRv6 {
+		err = o.srv6.encapsulate(b)
+	} else {
+		err = o.ipip.Encapsulate(b, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}

@@ -1,0 +1,296 @@
+package encap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+)
+
+const (
+	// SamplePort is both UDP ports of every sample.
+	SamplePort = 9337
+	// SampleLen is the length of a sample in bytes, without the outer header.
+	SampleLen = sampleHeaders + samplePayload
+	// SampleTOS is that of data whose transport understands congestion marks,
+	// ECT(0): a sample queues, and is marked, as data would be.
+	SampleTOS = byte(ECT0)
+	// QCMUnit is how many bytes of a queue count as one in Sample.Queue, unless a
+	// switch's configuration says otherwise.
+	QCMUnit = 1500
+	// MaxQueue is the most that Sample.Queue holds: 7 bits, saturating.
+	MaxQueue = 127
+	// MaxSamplePath is the highest Path ID: 24 bits.
+	MaxSamplePath = 1<<24 - 1
+)
+
+const (
+	sampleHeaders = 20 + 8
+	samplePayload = 32
+	sampleMagic   = 0x77666c73 // "wfls"
+	sampleVersion = 1
+
+	// The first 32 bits of the UDP header.
+	samplePorts = SamplePort<<16 | SamplePort
+
+	// Offsets in the inner packet of what changes on the way.
+	offSampleSum    = 26
+	offSampleWord   = sampleHeaders + 4
+	offSampleType   = offSampleWord + 3 // with the metric
+	offSampleMeters = sampleHeaders + 9
+)
+
+// sampleACK is the type bit of the probe word: set in what is answered.
+const sampleACK = 0x80
+
+// Why bytes are no sound sample, besides ErrTruncated and ErrChecksum. They are
+// returned unwrapped.
+var (
+	ErrNotSample     = errors.New("encap: not a sample")
+	ErrSampleVersion = errors.New("encap: unknown version of a sample")
+	ErrSampleType    = errors.New("encap: an answer where a probe was expected")
+)
+
+// Sample is a packet that measures how congested a path is, or the answer to one
+// (Luopan §3.1). It is the inner packet of whatever carrier takes the path: IPv4
+// without options, UDP from SamplePort to SamplePort, and a payload of 32 bytes:
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+---------------------------------------------------------------+
+//	|                        Magic 77666c73                         |
+//	+-----------------------------------------------+-+-------------+
+//	|                    Path ID                    |T|     QCM     |
+//	+---------------+---------------+---------------+---------------+
+//	|   Version 1   |     Meters    |     Marked    |       0       |
+//	+---------------+---------------+---------------+---------------+
+//	|                             Token                             |
+//	|                                                               |
+//	+---------------------------------------------------------------+
+//	|                            Received                           |
+//	|                                                               |
+//	+---------------------------------------------------------------+
+//	|                               0                               |
+//	+---------------------------------------------------------------+
+//
+// All in network byte order. The second word is the paper's, bit by bit (Fig. 5);
+// the paper has it before the IP header, where only switches made for it would
+// look. Routers forward by IP, so it stands behind it here, and the rest makes up
+// for what the paper could take for granted: the token, that nobody answers for
+// somebody else or twice; Meters, that switches write a metric at all; Received and
+// Marked, what is known where they do not.
+type Sample struct {
+	Path   uint32 // the path's number for the pair of hosts, at most MaxSamplePath
+	ACK    bool   // type: false a probe, true its answer
+	Queue  uint8  // QCM: the sum of the queues on the way in QCMUnit, at most MaxQueue
+	Meters uint8  // how many switches have added to Queue, saturating at 255
+	Marked bool   // of an answer: the probe came with a congestion mark
+	// Token is the prober's own and comes back unchanged. Whoever cannot see the
+	// probe must not be able to guess it.
+	Token uint64
+	// Received is when the probe came in, by the clock of who answers, which has
+	// an origin of its own; 0 in a probe. In answers of somebody else it may be
+	// anything, below 0 too.
+	Received time.Duration
+	From, To netip.Addr // IPv4
+}
+
+// AppendSample appends a whole inner packet to b. It fails only if a field is out
+// of range, which the error names; b is then returned as it was. Marked and
+// Received are left out of a probe. It allocates only if b has no room for
+// SampleLen bytes.
+func AppendSample(b []byte, s Sample) ([]byte, error) {
+	s.From, s.To = s.From.Unmap(), s.To.Unmap()
+	switch {
+	case !s.From.Is4():
+		return b, fmt.Errorf("encap: a sample's From %v is not IPv4", s.From)
+	case !s.To.Is4():
+		return b, fmt.Errorf("encap: a sample's To %v is not IPv4", s.To)
+	case s.Path > MaxSamplePath:
+		return b, fmt.Errorf("encap: a sample's Path is %d, must be at most %d", s.Path, MaxSamplePath)
+	case s.Queue > MaxQueue:
+		return b, fmt.Errorf("encap: a sample's Queue is %d, must be at most %d", s.Queue, MaxQueue)
+	}
+	n := len(b)
+	b = append(b, make([]byte, SampleLen)...)
+	s.put((*[SampleLen]byte)(b[n:]))
+	return b, nil
+}
+
+// put writes all of a packet whose bytes are 0.
+func (s *Sample) put(b *[SampleLen]byte) {
+	from, to := s.From.As4(), s.To.As4()
+	payload := b[sampleHeaders:]
+	binary.BigEndian.PutUint32(payload, sampleMagic)
+	binary.BigEndian.PutUint32(payload[4:], s.Path<<8|uint32(s.Queue))
+	payload[8] = sampleVersion
+	payload[9] = s.Meters
+	binary.BigEndian.PutUint64(payload[12:], s.Token)
+	if s.ACK {
+		payload[7] |= sampleACK
+		if s.Marked {
+			payload[10] = 1
+		}
+		binary.BigEndian.PutUint64(payload[20:], uint64(s.Received))
+	}
+
+	b[0] = 0x45
+	b[1] = SampleTOS
+	binary.BigEndian.PutUint16(b[2:], SampleLen)
+	binary.BigEndian.PutUint16(b[6:], flagDF)
+	b[8] = ttl
+	b[9] = protoUDP
+	copy(b[12:], from[:])
+	copy(b[16:], to[:])
+	binary.BigEndian.PutUint16(b[10:], ^fold(sum(b[:20])))
+
+	binary.BigEndian.PutUint32(b[20:], samplePorts)
+	binary.BigEndian.PutUint16(b[24:], SampleLen-20)
+	binary.BigEndian.PutUint16(b[offSampleSum:], unzero(^fold(sampleSum(b))))
+}
+
+// unzero is a UDP checksum as it is sent: 0 stands for "none" (RFC 768).
+func unzero(checksum uint16) uint16 {
+	if checksum == 0 {
+		return 0xffff
+	}
+	return checksum
+}
+
+// sampleSum adds up what the UDP checksum of a sample covers, that field included:
+// pseudo header (RFC 768), UDP header and payload.
+func sampleSum(b *[SampleLen]byte) uint64 {
+	s := uint64(protoUDP) + uint64(SampleLen-20)
+	for i := 12; i < SampleLen; i += 4 { // from the addresses on
+		s += uint64(binary.BigEndian.Uint32(b[i:]))
+	}
+	return s
+}
+
+// IsSample reports whether a packet claims to be a sample: IPv4 without options,
+// no fragment, with a sample's length, ports and magic. It is for the hot path:
+// other packets fail its first comparisons.
+func IsSample(packet []byte) bool {
+	return len(packet) >= SampleLen &&
+		packet[9] == protoUDP && packet[0] == 0x45 &&
+		binary.BigEndian.Uint32(packet[20:]) == samplePorts &&
+		binary.BigEndian.Uint16(packet[2:]) == SampleLen &&
+		binary.BigEndian.Uint16(packet[6:])&fragmentMask == 0 &&
+		binary.BigEndian.Uint32(packet[sampleHeaders:]) == sampleMagic
+}
+
+// ParseSample checks a whole inner packet, its checksums included, and returns
+// what it says. Bytes behind the packet's end (padding) are not looked at, and
+// neither are those that are 0 today.
+//
+// Errors: ErrNotSample for what IsSample refuses, ErrTruncated, ErrChecksum,
+// ErrSampleVersion.
+func ParseSample(packet []byte) (Sample, error) {
+	if !IsSample(packet) {
+		return Sample{}, ErrNotSample
+	}
+	b := (*[SampleLen]byte)(packet)
+	// A UDP checksum of 0 means that there is none (RFC 768); a sample has one.
+	if !valid(b[:20]) || b[26] == 0 && b[27] == 0 || fold(sampleSum(b)) != 0xffff {
+		return Sample{}, ErrChecksum
+	}
+	if binary.BigEndian.Uint16(b[24:]) != SampleLen-20 {
+		return Sample{}, ErrTruncated
+	}
+	payload := b[sampleHeaders:]
+	if payload[8] != sampleVersion {
+		return Sample{}, ErrSampleVersion
+	}
+	s := Sample{
+		Path:   binary.BigEndian.Uint32(payload[4:]) >> 8,
+		ACK:    payload[7]&sampleACK != 0,
+		Queue:  payload[7] & MaxQueue,
+		Meters: payload[9],
+		Token:  binary.BigEndian.Uint64(payload[12:]),
+		From:   netip.AddrFrom4([4]byte(b[12:])),
+		To:     netip.AddrFrom4([4]byte(b[16:])),
+	}
+	if s.ACK {
+		s.Marked = payload[10] != 0
+		s.Received = time.Duration(binary.BigEndian.Uint64(payload[20:]))
+	}
+	return s, nil
+}
+
+// AnswerSample turns a probe into its answer, in place, and returns the number of
+// the path by which it is to go back. received is when the probe came in, by a
+// clock of the caller's that must not be 0 then: the same for all it answers.
+// Path, Queue, Meters and Token stay; Marked is whether the probe came with a
+// congestion mark. Only who owns the probe's destination address may answer. An
+// answer has the length of its probe and goes to the address that the probe claims
+// to come from, so answering amplifies nothing; its rate is the caller's to bound.
+//
+// Errors are ParseSample's, and ErrSampleType for what is an answer itself; the
+// packet is then unchanged.
+func AnswerSample(packet []byte, received time.Duration) (path uint32, err error) {
+	s, err := ParseSample(packet)
+	if err != nil {
+		return 0, err
+	}
+	if s.ACK {
+		return 0, ErrSampleType
+	}
+	s.ACK, s.Marked, s.Received = true, ECN(packet[1]&ecnMask) == CE, received
+	s.From, s.To = s.To, s.From
+	b := (*[SampleLen]byte)(packet)
+	*b = [SampleLen]byte{} // a fresh TTL, and TOS: the mark was the probe's own
+	s.put(b)
+	return s.Path, nil
+}
+
+// AddQueue does what a switch does to a packet, outer headers included, when it
+// joins a queue: if the packet is a probe, units are added to its Queue and 1 to
+// its Meters, both saturating, and its UDP checksum is mended. It reports whether
+// it was one. Answers pass unchanged: they are to say how the probe fared.
+//
+// A probe is known behind no outer header, one or two of IPv4 without options, or
+// one of IPv6 (RFC 2003, RFC 2473). Its checksums are not looked at.
+func AddQueue(packet []byte, units int) bool {
+	b := sampleBehind(packet)
+	if b == nil || b[offSampleType]&sampleACK != 0 {
+		return false
+	}
+	from := binary.BigEndian.Uint16(b[offSampleType-1:])
+	units = min(max(units, 0), MaxQueue)
+	b[offSampleType] = byte(min(int(b[offSampleType])+units, MaxQueue))
+	to := binary.BigEndian.Uint16(b[offSampleType-1:])
+
+	meters := binary.BigEndian.Uint16(b[offSampleMeters-1:])
+	b[offSampleMeters] = byte(min(int(b[offSampleMeters])+1, math.MaxUint8))
+
+	if c := binary.BigEndian.Uint16(b[offSampleSum:]); c != 0 {
+		c = update(c, from, to)
+		c = update(c, meters, binary.BigEndian.Uint16(b[offSampleMeters-1:]))
+		binary.BigEndian.PutUint16(b[offSampleSum:], unzero(c))
+	}
+	return true
+}
+
+// sampleBehind returns the sample behind a packet's outer headers, or nil.
+func sampleBehind(packet []byte) []byte {
+	if len(packet) >= 40 && packet[0]>>4 == 6 {
+		if packet[6] != protoIPIP {
+			return nil
+		}
+		packet = packet[40:]
+	} else {
+		for range 2 {
+			if len(packet) < 20 || packet[0] != 0x45 || packet[9] != protoIPIP ||
+				binary.BigEndian.Uint16(packet[6:])&fragmentMask != 0 {
+				break
+			}
+			packet = packet[20:]
+		}
+	}
+	if !IsSample(packet) {
+		return nil
+	}
+	return packet[:SampleLen]
+}

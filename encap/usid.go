@@ -1,0 +1,97 @@
+package encap
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// SIDBlock is where the first 16 bits of every carrier of micro-SIDs are from:
+// the block that IANA keeps for SRv6 alone (RFC 9602), so that no filter or route
+// for other addresses meets them.
+var SIDBlock = netip.PrefixFrom(netip.AddrFrom16([16]byte{sidBlock0, sidBlock1}), 8*sidFirst)
+
+const (
+	// SIDDecap is the micro-SID of who is to take the outer header off and route
+	// what is inside by its main table (End.DX4, RFC 8986 §4.5).
+	SIDDecap = 0xfe
+	// MaxSIDPort is the highest port that has a micro-SID: port p has p+1, and
+	// what is from 0xe0 on is not a port.
+	MaxSIDPort = 0xde
+	// MaxSIDs is how many ports an address has room for, besides SIDDecap.
+	MaxSIDs = 16 - sidFirst - 1
+)
+
+const (
+	sidBlock0, sidBlock1 = 0x5f, 0x00
+	sidFirst             = 2 // the byte of the active SID, behind the block
+)
+
+// Why a carrier of micro-SIDs is refused. They are returned unwrapped.
+var (
+	ErrSIDBlock = errors.New("encap: address is not in the block of micro-SIDs")
+	ErrSIDPort  = errors.New("encap: micro-SID that is neither a port nor decapsulation")
+	ErrSIDEnd   = errors.New("encap: micro-SIDs end before one says decapsulate, or go on behind it")
+)
+
+// SIDs returns the IPv6 destination that takes a packet out of these ports, one
+// at each switch, and has it decapsulated by the next (RFC 9800, NEXT-C-SID): 16
+// bits of SIDBlock, then 8-bit micro-SIDs, left-aligned, then zeros. Ports 2, 3,
+// 1, 0 are 5f00:304:201:fe00::. Whoever gets a packet without ports is to
+// decapsulate it at once. Errors name the port.
+func SIDs(ports []int) (netip.Addr, error) {
+	if len(ports) > MaxSIDs {
+		return netip.Addr{}, fmt.Errorf("encap: %d ports on a path, but an address of micro-SIDs has room for %d", len(ports), MaxSIDs)
+	}
+	a := [16]byte{sidBlock0, sidBlock1}
+	for i, port := range ports {
+		if port < 0 || port > MaxSIDPort {
+			return netip.Addr{}, fmt.Errorf("encap: port %d, number %d on the path, has no micro-SID: must be from 0 to %d", port, i, MaxSIDPort)
+		}
+		a[sidFirst+i] = byte(port + 1)
+	}
+	a[sidFirst+len(ports)] = SIDDecap
+	return netip.AddrFrom16(a), nil
+}
+
+// ParseSIDs is the inverse of SIDs. Errors: ErrSIDBlock, ErrSIDPort, ErrSIDEnd.
+func ParseSIDs(addr netip.Addr) (ports []int, err error) {
+	if !SIDBlock.Contains(addr) {
+		return nil, ErrSIDBlock
+	}
+	a := addr.As16()
+	for {
+		sid, more := PopSID(&a)
+		switch {
+		case more == (sid == SIDDecap):
+			return nil, ErrSIDEnd
+		case sid == SIDDecap:
+			return ports, nil
+		case sid == 0:
+			return nil, ErrSIDEnd
+		case sid > MaxSIDPort+1:
+			return nil, ErrSIDPort
+		}
+		ports = append(ports, int(sid)-1)
+	}
+}
+
+// PopSID makes the next micro-SID of a destination the active one, as a switch
+// with a NEXT-C-SID behaviour does (RFC 9800 §4.1), and returns the one that was
+// active, 0 if there was none.
+//
+// It is false, and changes nothing, if nothing but zeros is behind the active
+// SID: as it should be for SIDDecap; for a port the stack ends early, and the
+// packet is to be dropped. It is also false, with 0, outside SIDBlock.
+func PopSID(a *[16]byte) (sid byte, ok bool) {
+	if a[0] != sidBlock0 || a[1] != sidBlock1 {
+		return 0, false
+	}
+	sid = a[sidFirst]
+	if [16 - sidFirst - 1]byte(a[sidFirst+1:]) == [16 - sidFirst - 1]byte{} {
+		return sid, false
+	}
+	copy(a[sidFirst:], a[sidFirst+1:])
+	a[15] = 0
+	return sid, true
+}

@@ -1,0 +1,72 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Count returns how many paths the pair has, live or not: the numbers of paths
+// are 0 to Count-1. It is 0 for a pair that is Direct.
+func (s PathSet) Count() int {
+	if s.Direct() {
+		return 0
+	}
+	n := 1
+	for _, base := range s.Bases {
+		n *= base
+	}
+	return n
+}
+
+// Labels returns path number n of the set, live or not, as a source route
+// (Luopan §3.3): the output port, a Port.Index, at each switch, the source's edge
+// switch first, up to the one before the destination's edge switch. They are
+// four between pods and two within a pod; none, whatever n, for a pair that is
+// Direct. n is the path's ID and must be below Count. The slice is the caller's.
+func (s PathSet) Labels(n int) []int {
+	if s.Direct() {
+		return nil
+	}
+	t, via := s.t, s.bounce(n)
+	if via.layer == LayerAgg {
+		return []int{t.hosts + via.sw, s.dst.sw}
+	}
+	return []int{t.hosts + via.pod, t.edges + via.sw, t.corePort(s.dst.pod, via.pod), s.dst.sw}
+}
+
+// PathByLabels is the inverse of Labels: the number of the path from one host to
+// another, both Valid, that has these labels. It is false if none has them.
+func (t *Topology) PathByLabels(src, dst NodeID, labels []int) (n int, ok bool) {
+	a, b := t.position(src), t.position(dst)
+	if a.layer != LayerHost || b.layer != LayerHost || len(labels) < 2 {
+		return 0, false
+	}
+	s := t.Whole().Paths(src, dst)
+	n = labels[0] - t.hosts
+	if len(s.Bases) == 2 {
+		n = n*t.cores + labels[1] - t.edges
+	}
+	if n < 0 || n >= s.Count() || !slices.Equal(s.Labels(n), labels) {
+		return 0, false
+	}
+	return n, true
+}
+
+// CheckPorts returns an error that names a switch with more than limit ports:
+// where ports are labels, a carrier has no more than so many.
+func (t *Topology) CheckPorts(limit int) error {
+	for _, of := range []struct {
+		p     position
+		ports int
+	}{
+		{position{layer: LayerEdge}, t.hosts + t.aggs},
+		{position{layer: LayerAgg}, t.edges + t.cores},
+		{position{layer: LayerCore}, t.pods * t.virtual()}, // without cores 1, as there is one pod
+	} {
+		if of.ports > limit {
+			return fmt.Errorf("topology: switch %s of %s has %d ports, but labels name only %d: take a smaller fabric or another carrier",
+				t.name(of.p), t.spec, of.ports, limit)
+		}
+	}
+	return nil
+}
