@@ -45,7 +45,7 @@ var lattice = map[string][]string{
 	"weft/internal/interop":    {},
 	"weft/internal/updatekeys": {"weft/internal/strictyaml", "weft/topoupdate"},
 	"weft/internal/prober":     {"weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
-	"weft/internal/switchd":    {"weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/privileges", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/switchd":    {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/privileges", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
 	"weft/internal/daemon":     {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/prober", "weft/internal/privileges", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
 	"weft/bench/...":           {"weft/..."},
 	"weft/cmd/weft":            {"weft/..."},

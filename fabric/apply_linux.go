@@ -18,6 +18,7 @@ var netlinkFamilies = []int{unix.NETLINK_ROUTE}
 type Report struct {
 	Changed int      // settings that were not as planned before
 	Decap   string   // how IP-in-IP is decapsulated: DecapIPIP, DecapEBPF, or "" on nodes that do not
+	Labels  []string // the carriers of labels by which it forwards: LabelsSRv6, LabelsMPLS
 	Notes   []string // what this kernel lacks, and what that means
 }
 
@@ -42,11 +43,7 @@ func apply(p NodePlan) (r Report, err error) {
 		return r, explain(err)
 	}
 	defer h.Close()
-	names := make([]string, len(p.Ports))
-	for i, port := range p.Ports {
-		names[i] = port.Name
-	}
-	ports, err := portLinks(h, names)
+	ports, err := p.links(h)
 	if err != nil {
 		return r, err
 	}
@@ -65,6 +62,7 @@ func apply(p NodePlan) (r Report, err error) {
 		func() (int, error) { return setAddress(h, p) },
 		func() (int, error) { return r.setSysctls(p.Sysctls) },
 		func() (int, error) { return syncRoutes(h, p.Routes, ports) },
+		func() (int, error) { return r.forwardLabels(h, p) },
 		func() (int, error) { return r.decapsulate(h, ports, p) },
 		func() (int, error) { return syncRules(h, p.virtualRules(r.Decap == DecapIPIP)) },
 	}

@@ -27,11 +27,7 @@ func (p NodePlan) Commands() []string {
 		c = append(c, fmt.Sprintf("ip address replace %s/32 dev %s", addr, p.Device))
 	}
 	for _, s := range p.Sysctls {
-		line := fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value)
-		if s.Optional {
-			line += " || true # not in every kernel"
-		}
-		c = append(c, line)
+		c = append(c, s.command())
 	}
 	for _, r := range p.Routes {
 		c = append(c, r.command())
@@ -39,6 +35,7 @@ func (p NodePlan) Commands() []string {
 	for _, r := range p.virtualRules(false) {
 		c = append(c, r.command())
 	}
+	c = append(c, p.labelCommands()...)
 	if len(p.Bouncing) == 0 {
 		return c
 	}
@@ -59,6 +56,14 @@ func (p NodePlan) Commands() []string {
 	return c
 }
 
+func (s Sysctl) command() string {
+	c := fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value)
+	if s.Optional {
+		c += " || true # not in every kernel"
+	}
+	return c
+}
+
 func (p NodePlan) role() string {
 	if p.Layer == "host" {
 		return "host"
@@ -68,10 +73,10 @@ func (p NodePlan) role() string {
 
 func (r Route) command() string {
 	if len(r.Via) == 0 {
-		return fmt.Sprintf("ip route replace unreachable %s%s proto %d metric %d", prefixName(r.Prefix), r.inTable(), routeProtocol, refusalMetric)
+		return fmt.Sprintf("%s route replace unreachable %s%s proto %d metric %d", r.ip(), prefixName(r.Prefix), r.inTable(), routeProtocol, refusalMetric)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "ip route replace %s%s", prefixName(r.Prefix), r.inTable())
+	fmt.Fprintf(&b, "%s route replace %s%s", r.ip(), prefixName(r.Prefix), r.inTable())
 	if len(r.Via) > 1 {
 		fmt.Fprintf(&b, " proto %d", routeProtocol)
 		for _, h := range r.Via {
@@ -84,6 +89,14 @@ func (r Route) command() string {
 		fmt.Fprintf(&b, " src %s", r.Src)
 	}
 	return b.String()
+}
+
+// ip is the program and the family that the route is for.
+func (r Route) ip() string {
+	if r.Prefix.Addr().Is6() {
+		return "ip -6"
+	}
+	return "ip"
 }
 
 func (r Route) inTable() string {

@@ -25,7 +25,7 @@ func attachDecap(h *netlink.Handle, ports []netlink.Link, marks map[netip.Addr]u
 	if err != nil {
 		return 0, err
 	}
-	prog, have, err := findDecap(h, ports, spec)
+	prog, have, err := decapFilter.find(h, ports, spec.Programs[decapProgWeftDecap])
 	if err != nil {
 		return 0, err
 	}
@@ -60,40 +60,6 @@ func loadProgram(spec *ebpf.CollectionSpec) (*ebpf.Program, error) {
 	}
 	err := loadObjects(spec, &o, "eBPF: the kernel has neither the module ipip nor tc eBPF as of Linux 6.3")
 	return o.Prog, err
-}
-
-// findDecap returns the program that is attached already, or nil, and the
-// indexes of the ports that have it. One of another version counts as absent.
-func findDecap(h *netlink.Handle, ports []netlink.Link, spec *ebpf.CollectionSpec) (*ebpf.Program, map[int]bool, error) {
-	have := make(map[int]bool)
-	var first ebpf.ProgramID
-	for _, port := range ports {
-		id, err := decapFilter.program(h, port)
-		if err != nil {
-			return nil, nil, err
-		}
-		if id != 0 && first == 0 {
-			first = id
-		}
-		have[port.Attrs().Index] = id != 0 && id == first
-	}
-	if first == 0 {
-		return nil, have, nil
-	}
-	prog, err := ebpf.NewProgramFromID(first)
-	if err != nil {
-		return nil, nil, explain(fmt.Errorf("eBPF program %d: %w", first, err))
-	}
-	info, err := prog.Info()
-	if err != nil {
-		prog.Close()
-		return nil, nil, err
-	}
-	if spec.Programs[decapProgWeftDecap].Compatible(info) != nil {
-		prog.Close()
-		return nil, map[int]bool{}, nil
-	}
-	return prog, have, nil
 }
 
 func syncBouncing(prog *ebpf.Program, marks map[netip.Addr]uint32) (changed int, err error) {

@@ -12,4 +12,9 @@
 // topology that changes. A bouncing switch removes the outer header of
 // IP-in-IP packets addressed to it by the kernel's ipip device or, where the
 // kernel has none, by an eBPF program on the ingress of each port.
+//
+// With Options.SRv6 or MPLS switches also forward by labels, output ports that
+// packets carry along (Luopan §3.3), by a kernel route per port. Edge switches are
+// then where labels come in and go: a program watches what hosts send with them,
+// and carries congestion marks inside.
 package fabric

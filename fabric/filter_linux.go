@@ -65,6 +65,41 @@ func (f tcFilter) program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID,
 	return 0, nil
 }
 
+// find returns the program that is attached to ports already, or nil, and the
+// indexes of the ports that have it. One of another version than spec's counts as
+// absent.
+func (f tcFilter) find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.ProgramSpec) (*ebpf.Program, map[int]bool, error) {
+	have := make(map[int]bool)
+	var first ebpf.ProgramID
+	for _, port := range ports {
+		id, err := f.program(h, port)
+		if err != nil {
+			return nil, nil, err
+		}
+		if id != 0 && first == 0 {
+			first = id
+		}
+		have[port.Attrs().Index] = id != 0 && id == first
+	}
+	if first == 0 {
+		return nil, have, nil
+	}
+	prog, err := ebpf.NewProgramFromID(first)
+	if err != nil {
+		return nil, nil, explain(fmt.Errorf("eBPF program %d: %w", first, err))
+	}
+	info, err := prog.Info()
+	if err != nil {
+		prog.Close()
+		return nil, nil, err
+	}
+	if spec.Compatible(info) != nil {
+		prog.Close()
+		return nil, map[int]bool{}, nil
+	}
+	return prog, have, nil
+}
+
 // detach removes the program that is there. The clsact qdisc stays: empty it
 // does nothing, and it may be somebody else's.
 func (f tcFilter) detach(h *netlink.Handle, port netlink.Link) error {

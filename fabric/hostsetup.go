@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -29,7 +30,12 @@ type HostOptions struct {
 	Address netip.Addr // the source address of what programs send; the zero Addr leaves it to the kernel
 	Uplink  string     // the device that leads into the fabric
 	Gateway netip.Addr // the switch behind it; the zero Addr when the fabric is on the link
-	MTU     int        // largest inner packet, bytes: the fabric's MTU less the outer header
+	MTU     int        // largest inner packet, bytes: the fabric's MTU less Carrier's Overhead
+
+	// Carrier is what goes before packets. With SRv6 and a TUN, what weft has
+	// written to that with labels is forwarded, which needs Gateway and Address.
+	Carrier    encap.Carrier
+	Advertised bool // the uplink takes router advertisements, and is to go on doing so
 
 	Fabric []netip.Prefix // destinations whose packets the uplink's program encapsulates
 	Rack   netip.Prefix   // of those, what is reached without: the host's own rack
@@ -61,6 +67,9 @@ type HostPlan struct {
 	Routes  []HostRoute  `json:"routes"`
 	Rules   []HostRule   `json:"rules"`
 	Divert  []HostRule   `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
+
+	// LinkLocal is an address that the uplink must have besides.
+	LinkLocal netip.Addr `json:"link_local,omitzero"`
 }
 
 // HostRoute is a route in a table of the plan's own. Without Device it is a
@@ -101,6 +110,9 @@ func PlanHost(o HostOptions) (HostPlan, error) {
 	p.filters(o)
 	if len(o.Fabric) > 0 {
 		p.fabric(o)
+		if o.Carrier == encap.CarrierSRv6 && o.TUN != "" {
+			p.labels(o)
+		}
 	}
 	if len(o.Tunnel) > 0 {
 		p.tunnel(o)
@@ -116,8 +128,12 @@ func (o HostOptions) check() error {
 		return fmt.Errorf("host plan: Uplink is missing; name the device that leads into the fabric")
 	case len(o.Tunnel) > 0 && o.TUN == "":
 		return fmt.Errorf("host plan: TUN is missing; the tunnel needs one")
-	case len(o.Fabric) > 0 && o.MTU < minMTU-outerHeader:
-		return fmt.Errorf("host plan: MTU is %d bytes, must be %d or more", o.MTU, minMTU-outerHeader)
+	case len(o.Fabric) > 0 && o.MTU < o.minMTU():
+		return fmt.Errorf("host plan: MTU is %d bytes, must be %d or more by %v", o.MTU, o.minMTU(), o.Carrier)
+	case o.Carrier != encap.CarrierIPIP && o.Carrier != encap.CarrierSRv6:
+		return fmt.Errorf("host plan: Carrier is %v, which hosts do not write; use ipip or srv6", o.Carrier)
+	case o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !(o.Gateway.Is4() && o.Address.Is4()):
+		return fmt.Errorf("host plan: Gateway is %v and Address %v; labels in IPv6 need the switch's IPv4 address and the host's", o.Gateway, o.Address)
 	}
 	for _, name := range append([]string{o.TUN, o.Uplink}, o.Strict...) {
 		if err := checkDevice(name); err != nil {
@@ -131,9 +147,6 @@ func (o HostOptions) check() error {
 	}
 	return nil
 }
-
-// outerHeader is what IP-in-IP adds, in bytes.
-const outerHeader = 20
 
 // checkDevice refuses what the kernel refuses: names are pasted into paths.
 func checkDevice(name string) error {

@@ -89,6 +89,9 @@ func (s *HostSetup) apply(p HostPlan) error {
 			return err
 		}
 	}
+	if err := s.linkLocal(p); err != nil {
+		return err
+	}
 	s.plan = p
 	if _, err := syncHostRoutes(s.h, p.Routes); err != nil {
 		return err
@@ -172,6 +175,9 @@ func (s *HostSetup) undo() error {
 	err := errors.Join(rules, routes)
 	for _, v := range s.state.Sysctls {
 		err = errors.Join(err, v.restore())
+	}
+	if a := s.state.LinkLocal; a != nil {
+		err = errors.Join(err, a.remove(s.h))
 	}
 	if err != nil {
 		return err

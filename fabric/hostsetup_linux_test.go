@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/encap"
 	"weft/policy"
 	"weft/topology"
 )
@@ -91,6 +92,7 @@ func strictGateway(t *testing.T) HostPlan {
 	t.Helper()
 	o := gatewayOptions()
 	o.Strict = []string{"p0"}
+	o.Carrier, o.Advertised = encap.CarrierSRv6, true
 	o.Tunnel = prefixes("10.9.0.0/24", "fd00:9::/64")
 	o.Endpoints = tunnelOptions().Endpoints
 	p, err := PlanHost(o)
@@ -119,7 +121,7 @@ func TestApplyHost_restoreLeavesNothing(t *testing.T) {
 	ns := hostNamespace(t, "restore")
 	before := configuration(t, ns)
 	s := applyHost(t, ns, strictGateway(t))
-	if during := configuration(t, ns); !strings.Contains(during, "5741:") || !strings.Contains(during, "p0.rp_filter = 2") || strings.Contains(during, "5740:\t") {
+	if during := configuration(t, ns); !strings.Contains(during, "5741:") || !strings.Contains(during, "p0.rp_filter = 2") || !strings.Contains(during, "5f00::/16 via fe80::7765:6674:a00:1") || strings.Contains(during, "5740:\t") {
 		t.Errorf("applied, nothing diverted yet:\n%s", during)
 	}
 	in(t, ns, s.Divert)
@@ -195,7 +197,7 @@ func TestCleanupHost(t *testing.T) {
 	in(t, ns, func() error { return attachSomeOffload() })
 	s.die()
 	removed, err := cleanup()
-	if got := strings.Join(removed, ", "); err != nil || got != "1 program, 9 rules, 6 routes, 1 setting" {
+	if got := strings.Join(removed, ", "); err != nil || got != "1 program, 10 rules, 7 routes, 3 settings, 1 address" {
 		t.Errorf("removed %s; %v", got, err)
 	}
 	differ(t, "the configuration", before, configuration(t, ns))

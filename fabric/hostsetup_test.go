@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -43,6 +44,10 @@ func TestPlanHost_commands(t *testing.T) {
 	looseAll.FilterAll = 2
 	onLink := offload
 	onLink.Gateway, onLink.Rack = netip.Addr{}, netip.Prefix{}
+	labelled := gatewayOptions()
+	labelled.Carrier, labelled.MTU, labelled.Advertised = encap.CarrierSRv6, 1460, true
+	labelledOffload := offload
+	labelledOffload.Carrier = encap.CarrierSRv6
 	fabricOut := "ip route replace 10.0.0.0/14 table 5741 proto 87 via 10.0.0.1 dev p0 onlink src 10.0.0.2 mtu 1480"
 	for _, c := range []struct {
 		name  string
@@ -63,6 +68,28 @@ func TestPlanHost_commands(t *testing.T) {
 			"ip rule add pref 5740 iif lo ipproto tcp protocol 87 lookup 5740",
 		}},
 		{"offload", offload, true, []string{
+			fabricOut,
+			"ip route replace throw 10.0.0.0/24 table 5741 proto 87",
+			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
+		}},
+		{"labels", labelled, true, []string{
+			"sysctl -w net.ipv4.conf.weft0.rp_filter=0",
+			"sysctl -w net.ipv4.conf.weft0.accept_local=1",
+			"sysctl -w net.ipv4.conf.weft0.forwarding=1",
+			"sysctl -w net.ipv6.conf.p0.accept_ra=2",
+			"sysctl -w net.ipv6.conf.all.forwarding=1",
+			"ip address replace fe80::7765:6674:a00:2/64 dev p0 nodad",
+			"ip route replace 10.0.0.0/14 table 5740 proto 87 dev weft0 src 10.0.0.2 mtu 1460",
+			"ip route replace throw 10.0.0.0/24 table 5740 proto 87",
+			"ip route replace 10.0.0.0/14 table 5741 proto 87 via 10.0.0.1 dev p0 onlink src 10.0.0.2 mtu 1460",
+			"ip route replace throw 10.0.0.0/24 table 5741 proto 87",
+			"ip route replace 5f00::/16 table 5741 proto 87 via fe80::7765:6674:a00:1 dev p0 onlink",
+			"ip rule add pref 5739 iif weft0 protocol 87 lookup 5741",
+			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
+			"ip -6 rule add pref 5739 iif weft0 protocol 87 lookup 5741",
+			"ip rule add pref 5740 iif lo ipproto tcp protocol 87 lookup 5740",
+		}},
+		{"labels by the uplink's program", labelledOffload, true, []string{
 			fabricOut,
 			"ip route replace throw 10.0.0.0/24 table 5741 proto 87",
 			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
@@ -110,6 +137,10 @@ func TestPlanHost_bad(t *testing.T) {
 		"Uplink is missing":         func(o *HostOptions) { o.Uplink = "" },
 		"TUN is missing":            func(o *HostOptions) { o.TUN, o.Tunnel = "", prefixes("10.9.0.0/24") },
 		"MTU is 100 bytes":          func(o *HostOptions) { o.MTU = 100 },
+		"must be 1240 or more":      func(o *HostOptions) { o.Carrier, o.MTU = encap.CarrierSRv6, 1239 },
+		"must be 556 or more":       func(o *HostOptions) { o.MTU = 555 },
+		"Carrier is mpls":           func(o *HostOptions) { o.Carrier = encap.CarrierMPLS },
+		"Gateway is invalid IP":     func(o *HostOptions) { o.Carrier, o.Gateway = encap.CarrierSRv6, netip.Addr{} },
 		`device "../x"`:             func(o *HostOptions) { o.TUN = "../x" },
 		`device ".."`:               func(o *HostOptions) { o.Uplink = ".." },
 		"write 10.9.0.0/24":         func(o *HostOptions) { o.Tunnel = prefixes("10.9.0.1/24") },

@@ -21,7 +21,7 @@ func CleanupHost() (removed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func() (string, error){s.detachPrograms, s.countRules, s.countRoutes, s.countSettings} {
+	for _, step := range []func() (string, error){s.detachPrograms, s.countRules, s.countRoutes, s.countSettings, s.countAddresses} {
 		did, err2 := step()
 		if did != "" {
 			removed = append(removed, did)
@@ -48,6 +48,13 @@ func (s *HostSetup) countRoutes() (string, error) {
 
 func (s *HostSetup) countSettings() (string, error) {
 	return count(len(s.state.Sysctls), "setting"), nil
+}
+
+func (s *HostSetup) countAddresses() (string, error) {
+	if s.state.LinkLocal == nil {
+		return "", nil
+	}
+	return "1 address", nil
 }
 
 func count(n int, what string) string {

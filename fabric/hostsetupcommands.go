@@ -15,6 +15,9 @@ func (p HostPlan) Commands() []string {
 	for _, s := range p.Sysctls {
 		c = append(c, fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value))
 	}
+	if p.LinkLocal.IsValid() {
+		c = append(c, fmt.Sprintf("ip address replace %s/64 dev %s nodad", p.LinkLocal, p.Uplink))
+	}
 	for _, r := range p.Routes {
 		c = append(c, r.command())
 	}

@@ -18,6 +18,10 @@ type Uplink struct {
 	Gateway netip.Addr // the zero Addr when the destination is on the link
 	MTU     int        // bytes
 	Strict  bool       // its reverse path filter, by its own setting or by that of all
+
+	// Advertised says that it takes routers' IPv6 advertisements, as long as the
+	// host does not forward IPv6.
+	Advertised bool
 }
 
 // FindUplink asks the kernel how it would reach an address, over the device of
@@ -53,6 +57,8 @@ func FindUplink(to netip.Addr, name string) (Uplink, error) {
 	}
 	all, err := ReverseFilter()
 	u.Strict = max(own, all) == 1 // 2, loose, is the milder one
+	ra, none := readSetting(confKey6(u.Name, "accept_ra"))
+	u.Advertised = none == nil && ra == "1" // without IPv6 there is none
 	return u, err
 }
 

@@ -23,6 +23,8 @@ type hostState struct {
 	Netns   uint64       `json:"netns"`   // and the cookie of the network namespace: inodes are used again
 	Process int          `json:"process"` // the latest
 	Sysctls []savedValue `json:"sysctls"` // in the order of their change
+
+	LinkLocal *addedAddress `json:"link_local,omitempty"` // which was not there before
 }
 
 // savedValue is a setting that was changed. Only while it is as it was left is
@@ -132,13 +134,18 @@ func (l *hostLock) read() (hostState, error) {
 			return now, fmt.Errorf("%s: %w; remove the file", l.statePath(), err)
 		}
 	}
+	if a := s.LinkLocal; a != nil {
+		if err := a.check(); err != nil {
+			return now, fmt.Errorf("%s: %w; remove the file", l.statePath(), err)
+		}
+	}
 	s.Process = now.Process
 	return s, nil
 }
 
 // savedKey is all that a set-up changes. The file belongs to the user that the
 // daemon runs as, and root must not write whatever that one has put there.
-var savedKey = regexp.MustCompile(`^net\.ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding)$`)
+var savedKey = regexp.MustCompile(`^net\.(ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding)|ipv6\.conf\.(all\.forwarding|[^. ]{0,14}[^./ ]\.accept_ra))$`)
 
 // maxMinRTTWindow is the kernel's bound, a day in seconds.
 const maxMinRTTWindow = 86400

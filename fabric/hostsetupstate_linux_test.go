@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"encoding/json"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,11 +37,22 @@ func TestHostState_isNotTrusted(t *testing.T) {
 		func(h *hostState) { h.Sysctls[0].Key = "net.ipv4.conf.p0.route_localnet" },
 		func(h *hostState) { h.Sysctls[0].Former = "|/bin/sh" },
 		func(h *hostState) { h.Sysctls[0].Former = "7" },
+		func(h *hostState) { h.Sysctls[0].Key = "net.ipv6.conf.p0.forwarding" },
 	} {
 		write(change)
 		in(t, ns, func() error {
 			if _, err := CleanupHost(); err == nil || !strings.Contains(err.Error(), "is not a setting that weft makes") {
 				t.Errorf("error %v", err)
+			}
+			return nil
+		})
+	}
+	for _, a := range []addedAddress{{"p0", netip.MustParseAddr("fe80::1")}, {"p0", netip.MustParseAddr("10.0.0.2")},
+		{"../p0", netip.MustParseAddr("fe80::7765:6674:a00:2")}, {}} {
+		write(func(h *hostState) { h.LinkLocal = &a })
+		in(t, ns, func() error {
+			if _, err := CleanupHost(); err == nil || !strings.Contains(err.Error(), "remove the file") {
+				t.Errorf("%+v: error %v", a, err)
 			}
 			return nil
 		})

@@ -92,6 +92,9 @@ func (l *Lab) Namespace(id topology.NodeID) string {
 	return l.Config.namespace(l.Config.Topology.Node(id).Name)
 }
 
+// Plan returns the plan by which a node of the lab was configured.
+func (l *Lab) Plan(id topology.NodeID) (NodePlan, error) { return l.Config.plan(id) }
+
 // Do runs f in a node's network namespace, on a thread of its own. What f
 // opens stays in the namespace; goroutines that f starts are not in it, so f
 // must not leave dialling or listening to others. f must not end its goroutine

@@ -38,6 +38,13 @@ type LabConfig struct {
 	MTU         int // of every link, bytes; 0 is 1500
 	GSOMaxBytes int // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
 
+	// SRv6 has the nodes forward by labels in IPv6, too. Super-segments of hosts
+	// that use them must leave room for 40 bytes in the MTU, which must be 1280 at
+	// least.
+	SRv6 bool
+
+	Meter *LabMeter // has the switches' ports metered; nil: they are not
+
 	// Progress, if not nil, is told how many of the steps of building are
 	// done. It is called from several goroutines, one at a time.
 	Progress func(done, total int)
@@ -91,6 +98,7 @@ func (c LabConfig) complete() (LabConfig, error) {
 const (
 	minRateMbit, maxRateMbit = 0.1, 30000 // tbf's 32-bit byte rate ends at 34 Gbit/s
 	minMTU, maxMTU           = 576, 65535
+	minMTU6                  = 1280
 	minGSO, maxGSO           = 2048, 65536 // GSO_MAX_SIZE of a plain veth
 	maxQueue                 = 1 << 30
 	ethernetHeader           = 14
@@ -100,10 +108,15 @@ func (c LabConfig) check() error {
 	switch {
 	case c.MTU < minMTU || c.MTU > maxMTU:
 		return fmt.Errorf("lab %s: MTU %d is not within %d to %d", c.Name, c.MTU, minMTU, maxMTU)
+	case c.SRv6 && c.MTU < minMTU6:
+		return fmt.Errorf("lab %s: MTU %d is too small for IPv6, which carries labels: must be %d or more", c.Name, c.MTU, minMTU6)
 	case c.GSOMaxBytes != 0 && (c.GSOMaxBytes < minGSO || c.GSOMaxBytes > maxGSO):
 		return fmt.Errorf("lab %s: largest super-segment of %d bytes is not within %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
 	}
-	return c.checkRate()
+	if err := c.checkRate(); err != nil {
+		return err
+	}
+	return c.checkMeter()
 }
 
 func (c LabConfig) checkRate() error {
@@ -150,10 +163,19 @@ type labSettings struct {
 	BurstBytes  int     `json:"burst_bytes"`
 	MTU         int     `json:"mtu"`
 	GSOMaxBytes int     `json:"gso_max_bytes,omitempty"`
+
+	SRv6    bool     `json:"srv6,omitempty"`
+	Metered bool     `json:"metered,omitempty"`
+	Meter   LabMeter `json:"meter,omitzero"`
 }
 
 func (c LabConfig) settings() labSettings {
-	return labSettings{c.Topology.String(), c.onlyNames(), c.Unlimited, c.RateMbit, c.QueueBytes, c.BurstBytes, c.MTU, c.GSOMaxBytes}
+	s := labSettings{Topology: c.Topology.String(), Only: c.onlyNames(), Unlimited: c.Unlimited, RateMbit: c.RateMbit,
+		QueueBytes: c.QueueBytes, BurstBytes: c.BurstBytes, MTU: c.MTU, GSOMaxBytes: c.GSOMaxBytes, SRv6: c.SRv6}
+	if c.Meter != nil {
+		s.Metered, s.Meter = true, *c.Meter
+	}
+	return s
 }
 
 func (s labSettings) config(name string) (LabConfig, error) {
@@ -162,8 +184,12 @@ func (s labSettings) config(name string) (LabConfig, error) {
 		return LabConfig{}, err
 	}
 	only, err := parseOnly(t, s.Only)
-	return LabConfig{Name: name, Topology: t, Only: only, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
-		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes}, err
+	c := LabConfig{Name: name, Topology: t, Only: only, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
+		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes, SRv6: s.SRv6}
+	if s.Metered {
+		c.Meter = &s.Meter
+	}
+	return c, err
 }
 
 func (s labSettings) String() string {
@@ -171,8 +197,14 @@ func (s labSettings) String() string {
 	if s.Only != "" {
 		what += ", of that " + s.Only
 	}
+	if s.SRv6 {
+		what += ", srv6"
+	}
 	if s.Unlimited {
 		return fmt.Sprintf("%s, unlimited rate, MTU %d", what, s.MTU)
+	}
+	if s.Metered {
+		what += ", metered"
 	}
 	return fmt.Sprintf("%s, rate %g Mbit/s, queue %d, burst %d, MTU %d", what, s.RateMbit, s.QueueBytes, s.BurstBytes, s.MTU)
 }

@@ -37,19 +37,48 @@ func (l *Lab) bringBack(e linkEnd) error {
 	if err := e.node.LinkSetUp(e.link); err != nil {
 		return err
 	}
-	if err := e.node.NeighSet(l.Config.neighbour(e.port, e.link.Attrs().Index)); err != nil {
-		return fmt.Errorf("neighbour: %w", err)
+	if err := l.Config.setNeighbour(e.node.Handle, e.port, e.link.Attrs().Index); err != nil {
+		return err
 	}
-	return l.restoreRoutes(e)
+	if err := l.restoreRoutes(e); err != nil {
+		return err
+	}
+	return l.restoreLabels(e)
 }
 
-// neighbour is the other end of a port's link, known from the start.
-func (c LabConfig) neighbour(port topology.Port, index int) *netlink.Neigh {
-	return &netlink.Neigh{
+// setNeighbour makes the other end of a port's link known.
+func (c LabConfig) setNeighbour(h *netlink.Handle, port topology.Port, index int) error {
+	peer := c.Topology.Node(port.Peer).Addr
+	n := netlink.Neigh{
 		LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT,
-		IP:           c.Topology.Node(port.Peer).Addr.AsSlice(),
+		IP:           peer.AsSlice(),
 		HardwareAddr: portMAC(port.Peer, port.PeerPort),
 	}
+	if err := h.NeighSet(&n); err != nil {
+		return fmt.Errorf("neighbour: %w", err)
+	}
+	if !c.SRv6 {
+		return nil
+	}
+	n.Family, n.IP = netlink.FAMILY_V6, topology.LinkLocal6(peer).AsSlice()
+	if err := h.NeighSet(&n); err != nil {
+		return fmt.Errorf("IPv6 neighbour: %w", err)
+	}
+	return nil
+}
+
+// restoreLabels is restoreRoutes for addresses and routes of IPv6. No agent
+// changes these: there are no other ways for labels.
+func (l *Lab) restoreLabels(e linkEnd) error {
+	if !l.Config.SRv6 {
+		return nil
+	}
+	plan, err := l.Config.plan(e.id)
+	if err != nil {
+		return err
+	}
+	_, err = restoreLabels(e.node.Handle, plan)
+	return err
 }
 
 // restoreRoutes adds to the node's routes what the lab's plan has over a port

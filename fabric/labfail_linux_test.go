@@ -30,15 +30,6 @@ func mustHeal(t testing.TB, l *Lab, targets ...string) {
 	}
 }
 
-func mustLookup(t testing.TB, top *topology.Topology, name string) topology.Node {
-	t.Helper()
-	n, err := top.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // portTo returns the status of a node's port to another node.
 func portTo(t testing.TB, l *Lab, node, peer string) PortStatus {
 	t.Helper()

@@ -10,14 +10,19 @@ import (
 )
 
 // create makes a node's namespace, without IPv6: its neighbour discovery and
-// multicast reports would show up in counts of packets.
+// multicast reports would show up in counts of packets. Where labels need IPv6,
+// ports have no addresses but the planned.
 func (b *builder) create(n topology.Node) error {
 	return createNamespace(b.cfg.namespace(n.Name), func() error {
 		var r Report
-		_, err := r.setSysctls([]Sysctl{
+		settings := []Sysctl{
 			{"net.ipv6.conf.all.disable_ipv6", "1", true},
 			{"net.ipv6.conf.default.disable_ipv6", "1", true},
-		})
+		}
+		if b.cfg.SRv6 {
+			settings = []Sysctl{{Key: "net.ipv6.conf.default.addr_gen_mode", Value: "1"}} // none
+		}
+		_, err := r.setSysctls(settings)
 		return err
 	})
 }
@@ -99,14 +104,14 @@ func (b *builder) configure(n topology.Node) error {
 		if n.Layer == topology.LayerHost {
 			return b.configureHost(n)
 		}
-		return nil
+		return b.meter(n, plan)
 	})
 }
 
 func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topology.Port, link netlink.Link) error {
 	index := link.Attrs().Index
-	if err := h.NeighSet(b.cfg.neighbour(port, index)); err != nil {
-		return fmt.Errorf("neighbour: %w", err)
+	if err := b.cfg.setNeighbour(h, port, index); err != nil {
+		return err
 	}
 	if !b.cfg.Unlimited {
 		if err := b.limitPort(h, port, link); err != nil {

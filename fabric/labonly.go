@@ -41,8 +41,9 @@ func (c LabConfig) ports(id topology.NodeID) []topology.Port {
 // plan is that of a node to which all links to what is not built are down, and
 // which has no ports for them.
 func (c LabConfig) plan(id topology.NodeID) (NodePlan, error) {
+	opts := Options{SRv6: c.SRv6}
 	if len(c.Only) == 0 {
-		return Plan(c.Topology, id, Options{})
+		return Plan(c.Topology, id, opts)
 	}
 	var absent []topology.LinkID
 	for l := range c.Topology.Links() {
@@ -50,7 +51,7 @@ func (c LabConfig) plan(id topology.NodeID) (NodePlan, error) {
 			absent = append(absent, l.ID)
 		}
 	}
-	p, err := Plan(c.Topology.Without(absent...), id, Options{})
+	p, err := Plan(c.Topology.Without(absent...), id, opts)
 	if err != nil {
 		return p, err
 	}

@@ -26,6 +26,7 @@ type PortStatus struct {
 	Up      bool        `json:"up"` // with carrier
 	RxBytes uint64      `json:"rx_bytes"`
 	Failure FailureMode `json:"failure,omitempty"` // how the link was made to fail
+	Meter   *PortMeter  `json:"meter,omitempty"`   // nil where there is none
 }
 
 // NodeStatus is a node at one moment.
@@ -37,6 +38,10 @@ type NodeStatus struct {
 	Decap     string       `json:"decap,omitempty"` // DecapIPIP, DecapEBPF, or "" on nodes that do not
 	Counters  *Counters    `json:"counters,omitempty"`
 	Ports     []PortStatus `json:"ports"`
+
+	// Of labels in IPv6; nil where there are none.
+	Labels *LabelCounters `json:"labels,omitempty"`
+	Edge   *EdgeCounters  `json:"edge,omitempty"` // of edge switches
 }
 
 // PortBytes returns the counters of a node's ports in their order, those without
@@ -138,16 +143,34 @@ func (l *Lab) inspect(n topology.Node, s *NodeStatus, failed map[topology.LinkID
 	if err != nil {
 		return err
 	}
+	meters, err := h.meters(counters)
+	if err != nil {
+		return err
+	}
 	for i, port := range l.Config.ports(n.ID) {
 		a := links[i].Attrs()
 		p := PortStatus{PortCounters: counters[i], Peer: l.Config.Topology.Node(port.Peer).Name, Up: a.OperState == netlink.OperUp, Failure: failed[port.Link]}
 		if a.Statistics != nil {
 			p.RxBytes = a.Statistics.RxBytes
 		}
+		if meters != nil && meters[i].RateBits > 0 {
+			p.Meter = &meters[i]
+		}
 		s.Ports = append(s.Ports, p)
 	}
 	if s.Counters, err = readCounters(h.Handle, h.ports); err != nil {
 		return err
+	}
+	if l.Config.SRv6 && n.Layer != topology.LayerHost {
+		if s.Edge, err = readEdgeCounters(h.Handle, links); err != nil {
+			return err
+		}
+		if err := l.Do(n.ID, func() (err error) {
+			s.Labels, err = readLabelCounters()
+			return err
+		}); err != nil {
+			return err
+		}
 	}
 	if s.Counters != nil {
 		s.Decap = DecapEBPF

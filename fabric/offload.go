@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"weft/drb"
+	"weft/encap"
 	"weft/flowcell"
 	"weft/policy"
 	"weft/topology"
@@ -23,6 +24,7 @@ const (
 	sprayByNumber sprayMode = iota // the five-tuple's hash plus the IPv4 ID
 	sprayByHash                    // the five-tuple's hash alone
 	sprayRandom
+	sprayDrawn // with each flowcell: the one chosen, or any
 )
 
 // choice is a policy as the program carries it out.
@@ -34,37 +36,62 @@ type choice struct {
 // flowcellShift leaves of the ID the flowcell (flowcell.Number).
 const flowcellShift = 6
 
-// choiceOf translates a policy. The program keeps no state but flowcells: what
-// needs any, it cannot do.
+// choiceOf translates a policy, or says why there is no choice of that kind.
 func choiceOf(p policy.Policy) (choice, error) {
-	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
-	switch {
-	case p.Unit.Kind == flowcell.UnitPacket && inTurn:
-		return choice{mode: sprayByNumber}, nil
-	case p.Unit.Kind == flowcell.UnitPacket && p.Rule == drb.Random:
-		return choice{mode: sprayRandom}, nil
-	case p.Unit.Kind == flowcell.UnitFlowcell && inTurn:
-		return choice{sprayByNumber, flowcellShift}, nil
-	case p.Unit.Kind == flowcell.UnitFlow && p.Rule == drb.Hash:
-		return choice{mode: sprayByHash}, nil
+	if c, ok := carriedOut(p); ok {
+		return c, nil
 	}
 	var can []string
 	for _, name := range policy.Names() {
-		if q, err := policy.New(name, policy.Options{}); err == nil && q != p {
-			if _, err := choiceOf(q); err == nil {
-				can = append(can, name)
-			}
+		q, _ := policy.New(name, policy.Options{})
+		if _, ok := carriedOut(q); ok {
+			can = append(can, name)
 		}
 	}
-	return choice{}, fmt.Errorf("policy %s (%v, %v) needs state per flow, which the offload does not keep; choose one of %v", p.Name, p.Unit, p.Rule, can)
+	return choice{}, fmt.Errorf("policy %s (%v, %v) is decided by the stack, packet by packet: it needs %s, which the offload does not keep; choose one of %v", p.Name, p.Unit, p.How(), lacking(p), can)
 }
 
-// sprayGroup is the way to racks with the same live paths: the bouncing switches
-// in the order in which they are visited, none if the racks are cut off. What is
-// in the first two fields does not change.
+// carriedOut is choiceOf. Of flows the program remembers flowcells and nothing
+// else, and of racks a path that it is told: what needs more, it cannot do.
+func carriedOut(p policy.Policy) (c choice, ok bool) {
+	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
+	switch unit := p.Unit.Kind; {
+	case unit == flowcell.UnitFlowcell && p.Rule == drb.Random && p.Aware <= policy.Sampled:
+		return choice{sprayDrawn, flowcellShift}, true
+	case p.Aware != policy.Oblivious:
+		return choice{}, false
+	case unit == flowcell.UnitPacket && inTurn:
+		return choice{mode: sprayByNumber}, true
+	case unit == flowcell.UnitPacket && p.Rule == drb.Random:
+		return choice{mode: sprayRandom}, true
+	case unit == flowcell.UnitFlowcell && inTurn:
+		return choice{sprayByNumber, flowcellShift}, true
+	case unit == flowcell.UnitFlow && p.Rule == drb.Hash:
+		return choice{mode: sprayByHash}, true
+	}
+	return choice{}, false
+}
+
+// lacking says what the program would have to know for a policy.
+func lacking(p policy.Policy) string {
+	switch {
+	case p.Aware == policy.Informed:
+		return "the reports of receivers"
+	case p.Aware == policy.Backlogged:
+		return "what was sent by each path, and when"
+	case p.Unit.Kind == flowcell.UnitFlowlet:
+		return "the pauses of flows"
+	}
+	return "state of its own"
+}
+
+// sprayGroup is the way to racks with the same live paths, in the order in which
+// they are visited, none if the racks are cut off. What is in the first four
+// fields does not change.
 type sprayGroup struct {
 	choice
-	order  []netip.Addr
+	order  []pathWord
+	visits []int // numbers of the paths, parallel to order
 	key    string
 	number uint32 // in the program's tables; 0: not there
 	racks  int    // that go by it there
@@ -74,23 +101,30 @@ type sprayGroup struct {
 type sprayRack struct {
 	prefix netip.Prefix
 	host   topology.NodeID
+	words  *pathWords
+	sids   [16]byte // of an SRv6 destination what words are not, else 0
 }
 
 // rackBits is the length of a rack's prefix (thesis §3.1.2).
 const rackBits = 24
 
 // racksOf lists the racks but the host's own.
-func racksOf(t *topology.Topology, self topology.NodeID) []sprayRack {
+func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
 	var racks []sprayRack
 	own := rackOf(t.Node(self).Addr)
+	known := make(map[string]*pathWords)
 	for host := range t.Hosts() { // a rack's hosts follow each other
 		prefix := rackOf(host.Addr)
 		if prefix == own || len(racks) > 0 && racks[len(racks)-1].prefix == prefix {
 			continue
 		}
-		racks = append(racks, sprayRack{prefix, host.ID})
+		words, sids, err := wordsOf(t.Paths(self, host.ID), c, known)
+		if err != nil {
+			return nil, fmt.Errorf("paths of %s to %v: %w", t, prefix, err)
+		}
+		racks = append(racks, sprayRack{prefix, host.ID, words, sids})
 	}
-	return racks
+	return racks, nil
 }
 
 // sprayGroups are the groups in use under one policy, by key.
@@ -110,7 +144,7 @@ func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error)
 func (s *sprayGroups) to(rack sprayRack, t *topology.Topology) (*sprayGroup, error) {
 	paths := t.PathsOrAll(s.self, rack.host)
 	// Most racks have the same live paths, and an order is not cheap.
-	key := groupKey(paths)
+	key := groupKey(rack.words, paths)
 	if g := s.groups[key]; g != nil {
 		return g, nil
 	}
@@ -119,8 +153,9 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology) (*sprayGroup, err
 	if len(list) > maxPaths {
 		list = paths.Live // all alike: the weights are of too many digits
 	}
-	for _, n := range s.policy.Rule.Order(paths.Bases, list) {
-		g.order = append(g.order, paths.Addr(n))
+	g.visits = s.policy.Rule.Order(paths.Bases, list)
+	for _, n := range g.visits {
+		g.order = append(g.order, rack.words.words[n])
 	}
 	if len(g.order) > maxPaths {
 		return nil, fmt.Errorf("%s: %d paths to %s, the offload takes at most %d; use the embedded stack or a smaller fabric", t, len(g.order), rack.prefix, maxPaths)
@@ -129,26 +164,9 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology) (*sprayGroup, err
 	return g, nil
 }
 
-// sprayTable is the ways to all racks.
-type sprayTable map[netip.Prefix]*sprayGroup
-
-func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy) (sprayTable, error) {
-	groups, err := newSprayGroups(self, p)
-	if err != nil {
-		return nil, err
-	}
-	table := make(sprayTable)
-	for _, rack := range racksOf(t, self) {
-		if table[rack.prefix], err = groups.to(rack, t); err != nil {
-			return nil, err
-		}
-	}
-	return table, nil
-}
-
 // groupKey is equal for equal sets of live paths with equal weights.
-func groupKey(s topology.PathSet) string {
-	key := binary.BigEndian.AppendUint32(nil, uint32(s.Bounce(0)))
+func groupKey(words *pathWords, s topology.PathSet) string {
+	key := binary.BigEndian.AppendUint32(nil, words.number)
 	for _, n := range s.Live {
 		key = binary.BigEndian.AppendUint32(key, uint32(n))
 	}
@@ -159,23 +177,3 @@ func groupKey(s topology.PathSet) string {
 }
 
 func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, rackBits).Masked() }
-
-// bouncesOf lists the bouncing switches that a host may ever use over a
-// topology, dead paths' included: the counters have an entry for each.
-func bouncesOf(t *topology.Topology, self topology.NodeID) ([]netip.Addr, error) {
-	table, err := newSprayTable(t.Whole(), self, policy.PerFlow)
-	if err != nil {
-		return nil, err
-	}
-	seen := make(map[netip.Addr]bool)
-	var all []netip.Addr
-	for _, g := range table {
-		for _, a := range g.order {
-			if !seen[a] {
-				seen[a] = true
-				all = append(all, a)
-			}
-		}
-	}
-	return all, nil
-}

@@ -5,6 +5,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -22,10 +23,12 @@ type Offload struct {
 	before knobs // the uplink's, to restore
 
 	counts, bounces *ebpf.Map
+	switches        map[pathWord]netip.Addr // of bounces
 
 	mu     sync.Mutex
 	handle *netlink.Handle // nil: closed
 	ways   *ways
+	drawn  drawn
 }
 
 var errOffloadClosed = errors.New("offload: closed")
@@ -33,7 +36,8 @@ var errOffloadClosed = errors.New("offload: closed")
 // AttachOffload sprays what leaves by an uplink in the network namespace of the
 // calling thread: it puts a program at tc egress that encapsulates the packets
 // of this host's own addresses to other racks of the fabric. Routes into the
-// fabric must have an MTU of 20 bytes less than the uplink's.
+// fabric must have an MTU that is less than the uplink's by the carrier's
+// overhead.
 //
 // The program goes on when the process ends without Close, by the table that it
 // had last. Attaching again replaces it, without a packet between the two, and
@@ -103,16 +107,13 @@ func (o *Offload) load(cfg OffloadConfig) error {
 	if err != nil {
 		return err
 	}
-	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy); err != nil {
+	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy, cfg.Carrier); err != nil {
 		return err
 	}
-	bounces, err := bouncesOf(cfg.Topology, cfg.Self)
-	if err != nil {
-		return err
-	}
-	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(bounces)))
+	o.switches = bouncesOf(o.ways.all)
+	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(o.switches)))
 	o.ways.size(spec)
-	if len(cfg.Cut) == 0 {
+	if len(cfg.Cut) == 0 && o.ways.known.how.mode != sprayDrawn {
 		spec.Maps[sprayMapFlows].MaxEntries = 1
 	}
 	var objects struct {
@@ -122,6 +123,8 @@ func (o *Offload) load(cfg OffloadConfig) error {
 		Groups    *ebpf.Map     `ebpf:"groups"`
 		Counters  *ebpf.Map     `ebpf:"counters"`
 		Bounces   *ebpf.Map     `ebpf:"bounces"`
+		Choices   *ebpf.Map     `ebpf:"choices"`
+		Active    *ebpf.Map     `ebpf:"active"`
 	}
 	if err := loadObjects(spec, &objects, tcNeeds); err != nil {
 		return err
@@ -129,6 +132,7 @@ func (o *Offload) load(cfg OffloadConfig) error {
 	defer objects.Own.Close()
 	o.prog, o.counts, o.bounces = objects.WeftSpray, objects.Counters, objects.Bounces
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
+	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
 	if o.id, err = programID(o.prog); err != nil {
 		return err
 	}
@@ -137,9 +141,9 @@ func (o *Offload) load(cfg OffloadConfig) error {
 			return fmt.Errorf("own address %v: %w", a, err)
 		}
 	}
-	zero := make([]Traffic, ebpf.MustPossibleCPU())
-	for _, a := range bounces {
-		if err := o.bounces.Put(a.As4(), zero); err != nil {
+	zero := make([]bounceValue, ebpf.MustPossibleCPU())
+	for word, a := range o.switches {
+		if err := o.bounces.Put(word, zero); err != nil {
 			return fmt.Errorf("counter of %v: %w", a, err)
 		}
 	}
@@ -195,6 +199,7 @@ func (o *Offload) release() {
 	o.prog.Close()
 	o.counts.Close()
 	o.bounces.Close()
+	o.drawn.close()
 	if o.ways != nil {
 		o.ways.close()
 	}

@@ -6,7 +6,53 @@ import (
 	"slices"
 
 	"weft/encap"
+	"weft/policy"
+	"weft/topology"
 )
+
+// sprayTable is the ways to all racks.
+type sprayTable map[netip.Prefix]sprayWay
+
+// sprayWay is a way to a rack and, instead of the program's words of it, what the
+// topology says.
+type sprayWay struct {
+	*sprayGroup
+	paths   topology.PathSet
+	carrier encap.Carrier
+}
+
+func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier) (sprayTable, error) {
+	groups, err := newSprayGroups(self, p)
+	if err != nil {
+		return nil, err
+	}
+	racks, err := racksOf(t, self, c)
+	if err != nil {
+		return nil, err
+	}
+	table := make(sprayTable)
+	for _, rack := range racks {
+		g, err := groups.to(rack, t)
+		if err != nil {
+			return nil, err
+		}
+		table[rack.prefix] = sprayWay{g, t.PathsOrAll(self, rack.host), c}
+	}
+	return table, nil
+}
+
+// outer is the header of a step of the order.
+func (w sprayWay) outer(src netip.Addr, step int) (encap.Outer, error) {
+	n := w.visits[step]
+	if w.carrier == encap.CarrierIPIP {
+		return encap.NewIPIPOuter(src, w.paths.Addr(n))
+	}
+	sids, err := encap.SIDs(w.paths.Labels(n))
+	if err != nil {
+		return encap.Outer{}, err
+	}
+	return encap.NewSRv6Outer(topology.Addr6(src), sids)
+}
 
 // namedPacket is a packet with what is special about it.
 type namedPacket struct {
@@ -35,54 +81,90 @@ const (
 )
 
 // sent returns what leaves by the uplink for a packet of at least 20 bytes with
-// version 4, nil if nothing does. random is the path's number under a random
-// rule.
+// version 4, nil if nothing does. random is the path's step where it is a matter of
+// chance.
 func (o sprayOracle) sent(packet []byte, random int) ([]byte, verdict) {
 	return o.sentAs(packet, 1, random)
 }
 
 // sentAs is sent for a packet of so many segments.
 func (o sprayOracle) sentAs(packet []byte, segments, random int) ([]byte, verdict) {
-	src := netip.AddrFrom4([4]byte(packet[12:]))
-	g := o.table.group(netip.AddrFrom4([4]byte(packet[16:])))
-	if packet[9] == 4 || !slices.Contains(o.own, src) || g == nil {
-		return packet, passed
+	packet, w, v := o.prepare(packet, segments)
+	switch {
+	case v == passed:
+		return packet, v
+	case v != encapsulated:
+		return nil, v
 	}
-	if len(g.order) == 0 {
-		return nil, noPath
+	step := w.step(packet)
+	if w.chance(packet) {
+		step = random
+	}
+	return w.wrap(packet, step), v
+}
+
+// prepare says what becomes of a packet, and numbers it.
+func (o sprayOracle) prepare(packet []byte, segments int) ([]byte, sprayWay, verdict) {
+	src := netip.AddrFrom4([4]byte(packet[12:]))
+	w, ok := o.table.way(netip.AddrFrom4([4]byte(packet[16:])))
+	if packet[9] == 4 || !slices.Contains(o.own, src) || !ok {
+		return packet, w, passed
+	}
+	if len(w.order) == 0 {
+		return packet, w, noPath
 	}
 	header := int(packet[0]&15) * 4
 	length := int(binary.BigEndian.Uint16(packet[2:]))
 	if header < 20 || length < header || length > len(packet) {
-		return nil, badLength
+		return packet, w, badLength
 	}
-	if len(packet)+20 > o.mtu {
-		return nil, tooLong
+	if len(packet)+w.carrier.Overhead() > o.mtu {
+		return packet, w, tooLong
 	}
-	packet = o.cut.number(packet, segments)
-	step := g.step(packet)
-	if g.mode == sprayRandom && numbered(packet) {
-		step = random
-	}
-	h, err := encap.NewIPIP(src, g.order[step])
+	return o.cut.number(packet, segments), w, encapsulated
+}
+
+// wrap encapsulates for a step of the order.
+func (w sprayWay) wrap(packet []byte, step int) []byte {
+	h, err := w.outer(netip.AddrFrom4([4]byte(packet[12:])), step)
 	if err != nil {
 		panic(err) // a test's own mistake
 	}
-	b := append(make([]byte, encap.Overhead), packet...)
-	if err := h.Encapsulate(b, binary.BigEndian.Uint16(packet[4:])); err != nil {
+	b, err := h.Encapsulate(append(make([]byte, encap.MaxOverhead), packet...), binary.BigEndian.Uint16(packet[4:]))
+	if err != nil {
 		panic(err)
 	}
-	return b, encapsulated
+	return b
 }
 
-// group looks through all prefixes; there is one at most.
-func (t sprayTable) group(dst netip.Addr) *sprayGroup {
-	for prefix, g := range t {
-		if prefix.Contains(dst) {
-			return g
+// chance reports whether a packet may take any step.
+func (w sprayWay) chance(packet []byte) bool {
+	return (w.mode == sprayRandom || w.mode == sprayDrawn) && numbered(packet)
+}
+
+// stepOf finds the step by which a packet has left, -1 if by none.
+func (w sprayWay) stepOf(packet, left []byte) int {
+	for step := range w.order {
+		if w.chance(packet) || step == w.step(packet) {
+			if slices.Equal(left, w.wrap(packet, step)) {
+				return step
+			}
 		}
 	}
-	return nil
+	return -1
+}
+
+// bounce is the switch at the top of a step's path.
+func (w sprayWay) bounce(step int) netip.Addr { return w.paths.Addr(w.visits[step]) }
+
+// way looks through all prefixes; there is one at most.
+func (t sprayTable) way(dst netip.Addr) (sprayWay, bool) {
+	for prefix, w := range t {
+		if prefix.Contains(dst) {
+			return w, true
+		}
+	}
+	return sprayWay{}, false
 }
 
 // numbered reports TCP in one piece, whose ID counts.

@@ -1,12 +1,15 @@
 package fabric
 
 import (
+	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"weft/drb"
+	"weft/encap"
 	"weft/flowcell"
 	"weft/policy"
 )
@@ -15,6 +18,7 @@ func TestChoiceOf_everyPolicy(t *testing.T) {
 	want := map[string]choice{
 		"ecmp": {sprayByHash, 0}, "rb": {sprayRandom, 0}, "rrb": {sprayByNumber, 0}, "drb": {sprayByNumber, 0},
 		"presto": {sprayByNumber, 6}, "flowcell-drb": {sprayByNumber, 6},
+		"rand": {sprayDrawn, 6}, "luopan": {sprayDrawn, 6},
 	}
 	for _, name := range policy.Names() {
 		p, err := policy.New(name, policy.Options{FlowcellBytes: 2000, FlowletGap: time.Second})
@@ -28,7 +32,8 @@ func TestChoiceOf_everyPolicy(t *testing.T) {
 	}
 	for _, p := range []policy.Policy{
 		{Name: "other", Unit: flowcell.Unit{Kind: flowcell.UnitFlow}, Rule: drb.Random},
-		{Name: "other", Unit: flowcell.Unit{Kind: flowcell.UnitFlowcell}, Rule: drb.Random},
+		{Name: "other", Unit: flowcell.Unit{Kind: flowcell.UnitFlowcell}, Rule: drb.Random, Aware: policy.Informed},
+		{Name: "other", Unit: flowcell.Unit{Kind: flowcell.UnitPacket}, Rule: drb.Random, Aware: policy.Sampled},
 		{Name: "other", Unit: flowcell.Unit{Kind: flowcell.UnitPacket}, Rule: drb.Hash},
 	} {
 		if _, err := choiceOf(p); err == nil || !strings.Contains(err.Error(), "policy other") {
@@ -53,20 +58,20 @@ func TestSprayTable_isTheTopologys(t *testing.T) {
 	for _, name := range []string{"drb", "rrb", "ecmp"} {
 		p, _ := policy.New(name, policy.Options{})
 		for self := range top.Hosts() {
-			table, err := newSprayTable(down, self.ID, p)
+			table, err := newSprayTable(down, self.ID, p, encap.CarrierIPIP)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for host := range down.Hosts() {
 				paths := down.PathsOrAll(self.ID, host.ID)
-				g := table.group(host.Addr)
-				if embedded := table.group(top.EmbeddedAddr(host.ID)); embedded != g {
+				g, ok := table.way(host.Addr)
+				if embedded, _ := table.way(top.EmbeddedAddr(host.ID)); embedded.sprayGroup != g.sprayGroup {
 					t.Fatalf("%s: the embedded stack's address is elsewhere", host.Name)
 				}
-				if (g == nil) != paths.Direct() {
+				if ok == paths.Direct() {
 					t.Fatalf("%s to %s: direct is %v", self.Name, host.Name, paths.Direct())
 				}
-				if g == nil {
+				if !ok {
 					continue
 				}
 				want := p.Rule.Order(paths.Bases, paths.Live)
@@ -74,7 +79,7 @@ func TestSprayTable_isTheTopologys(t *testing.T) {
 					t.Fatalf("%s to %s: %d paths, want %d", self.Name, host.Name, len(g.order), len(want))
 				}
 				for i, n := range want {
-					if g.order[i] != paths.Addr(n) {
+					if netip.AddrFrom4(g.order[i]) != paths.Addr(n) {
 						t.Fatalf("%s to %s: step %d is %v, want %v", self.Name, host.Name, i, g.order[i], paths.Addr(n))
 					}
 				}
@@ -87,23 +92,25 @@ func TestSprayTable_isTheTopologys(t *testing.T) {
 func TestSprayTable_largest(t *testing.T) {
 	top := mustParse(t, "fat-tree:k=64")
 	p, _ := policy.New("drb", policy.Options{})
-	table, err := newSprayTable(top, 0, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(table) != 64*32-1 {
-		t.Errorf("%d racks, want all but the own of 2048", len(table))
-	}
-	groups := make(map[*sprayGroup]bool)
-	for _, g := range table {
-		groups[g] = true
-	}
-	if len(groups) != 2 {
-		t.Errorf("%d groups, want 2: the own pod and the others", len(groups))
-	}
-	bounces, err := bouncesOf(top, 0)
-	if err != nil || len(bounces) != 1024+32 {
-		t.Errorf("%d bouncing switches, want 1024 cores and 32 of the pod; %v", len(bounces), err)
+	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
+		table, err := newSprayTable(top, 0, p, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(table) != 64*32-1 {
+			t.Errorf("%v: %d racks, want all but the own of 2048", c, len(table))
+		}
+		groups := make(map[*sprayGroup]bool)
+		for _, w := range table {
+			groups[w.sprayGroup] = true
+		}
+		if len(groups) != 2 {
+			t.Errorf("%v: %d groups, want 2: the own pod and the others", c, len(groups))
+		}
+		racks, err := racksOf(top, 0, c)
+		if bounces := bouncesOf(racks); err != nil || len(bounces) != 1024+32 {
+			t.Errorf("%v: %d bouncing switches, want 1024 cores and 32 of the pod; %v", c, len(bounces), err)
+		}
 	}
 }
 
@@ -111,9 +118,12 @@ func TestSprayTable_largest(t *testing.T) {
 func TestBouncesOf_deadPathsToo(t *testing.T) {
 	top := mustParse(t, "fat-tree:k=4")
 	core, _ := top.Lookup("3.2")
-	bounces, err := bouncesOf(top.WithoutNode(core.ID), 0)
-	if err != nil || len(bounces) != 4+2 || !slices.Contains(bounces, core.Addr) {
-		t.Errorf("%v, %v; want 4 cores and 2 switches of the pod", bounces, err)
+	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
+		racks, err := racksOf(top.WithoutNode(core.ID), 0, c)
+		bounces := slices.Collect(maps.Values(bouncesOf(racks)))
+		if err != nil || len(bounces) != 4+2 || !slices.Contains(bounces, core.Addr) {
+			t.Errorf("%v: %v, %v; want 4 cores and 2 switches of the pod", c, bounces, err)
+		}
 	}
 }
 
@@ -122,12 +132,12 @@ func TestBouncesOf_deadPathsToo(t *testing.T) {
 func TestSprayOracle_spreadsFlows(t *testing.T) {
 	top := mustParse(t, "fat-tree:k=8")
 	p, _ := policy.New("drb", policy.Options{})
-	table, err := newSprayTable(top, 0, p)
+	table, err := newSprayTable(top, 0, p, encap.CarrierIPIP)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dst := top.Node(127).Addr
-	g := table.group(dst)
+	g, _ := table.way(dst)
 	counts := make([]int, len(g.order))
 	const flows = 4096
 	for i := range uint16(flows) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -14,11 +15,11 @@ func (s *sprayed) numbers(t *testing.T) map[topology.NodeID]uint32 {
 	all := make(map[topology.NodeID]uint32)
 	for _, r := range s.offload.ways.all {
 		key := lpmKey{uint32(r.prefix.Bits()), r.prefix.Addr().As4()}
-		var number uint32
-		if err := s.offload.ways.racks.Lookup(key, &number); err != nil {
+		var value rackValue
+		if err := s.offload.ways.racks.Lookup(key, &value); err != nil {
 			t.Fatal(err)
 		}
-		all[r.host] = number
+		all[r.host] = value.Group
 	}
 	return all
 }
@@ -27,8 +28,13 @@ func (s *sprayed) numbers(t *testing.T) map[topology.NodeID]uint32 {
 // on, and to no others: theirs go on where they are.
 func TestOffload_changesOnlyWhatDiffers(t *testing.T) {
 	l := sprayLab(t)
-	s := newSprayed(t, l, "presto")
-	whole := l.Config.Topology
+	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
+		changesOnlyWhatDiffers(t, newSprayedBy(t, l, "presto", c), c)
+	}
+}
+
+func changesOnlyWhatDiffers(t *testing.T, s *sprayed, c encap.Carrier) {
+	whole := s.lab.Config.Topology
 	now := whole
 	for _, step := range []struct{ link, what string }{
 		{"a3.2-c1.1", "a core's link into another pod"},
@@ -58,7 +64,7 @@ func TestOffload_changesOnlyWhatDiffers(t *testing.T) {
 			if changed == 0 || changed == len(before) && step.link[1] != '0' {
 				t.Errorf("%s: %d of %d racks are affected", step.what, changed, len(before))
 			}
-			s.oracle.table = mustTable(t, next, s.src.ID, mustPolicy(t, "presto"))
+			s.oracle.table = mustTableBy(t, next, s.src.ID, mustPolicy(t, "presto"), c)
 			for id := range uint16(8) {
 				s.check(t, step.what, s.numberedSegment(id<<6))
 			}

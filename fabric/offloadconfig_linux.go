@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"weft/encap"
 	"weft/flowcell"
 	"weft/policy"
 	"weft/topology"
@@ -22,7 +23,11 @@ type OffloadConfig struct {
 
 	Topology *topology.Topology
 	Self     topology.NodeID // the host that this is
-	Policy   policy.Policy   // none of flowlets, and random only of packets
+	Policy   policy.Policy   // none of flowlets, and of those that know of congestion only luopan
+
+	// Carrier is IP-in-IP or SRv6, for which the switches must have the routes. Under
+	// both, Addresses are IPv4: SRv6's source is their topology.Addr6.
+	Carrier encap.Carrier
 
 	// Cut are those of Addresses whose TCP the program cuts into flowcells, the
 	// host's kernel's: each packet with payload gets the Number of its flowcell
@@ -30,7 +35,8 @@ type OffloadConfig struct {
 	// only. Who sends from the others writes the numbers, as an embedded stack
 	// does. The flowcells of 65,536 flows are remembered, which takes 6 MB of
 	// kernel memory; above, one of those idle longest goes on from its first
-	// flowcell.
+	// flowcell. Under policies that draw paths (luopan, rand) those of all Addresses
+	// are remembered, and one that was forgotten draws again.
 	Cut []netip.Addr
 
 	// PerPacketTCP makes the kernel's own TCP send single packets rather than
@@ -69,6 +75,9 @@ func (c OffloadConfig) check() error {
 	}
 	if c.PerPacketTCP && c.Policy.Unit.Kind != flowcell.UnitPacket {
 		return fmt.Errorf("PerPacketTCP with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
+	}
+	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
+		return fmt.Errorf("Carrier is %v, which the offload does not write; use ipip or srv6", c.Carrier)
 	}
 	_, err := choiceOf(c.Policy)
 	return err

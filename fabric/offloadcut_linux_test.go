@@ -76,7 +76,7 @@ func (s *sprayed) checkSuper(t *testing.T, h ipv4, l4 []byte, header, size int) 
 		t.Fatal(err)
 	}
 	want, _ := s.oracle.sentAs(packet, segments, 0)
-	if got := s.far.receive(t); !bytes.Equal(got, want) || onesSum(got[20:40]) != 0xffff {
+	if got := s.receive(t); !bytes.Equal(got, want) || onesSum(got[20:40]) != 0xffff {
 		t.Fatalf("%d segments, sent\n%sgot\n%swant\n%s", segments, dump(packet), dump(got), dump(want))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"weft/encap"
 )
 
 // Attaching again replaces the program; the one replaced must not take the new
@@ -56,7 +58,7 @@ func TestDetachOffload_afterACrash(t *testing.T) {
 	s.offload.release()
 
 	s.out.send(t, s.numberedSegment(1))
-	if p := s.far.receive(t); p[9] != 4 {
+	if p := s.receive(t); p[9] != 4 {
 		t.Errorf("not sprayed by what the crash left:\n%s", dump(p))
 	}
 	s.detach(t, true)
@@ -64,7 +66,7 @@ func TestDetachOffload_afterACrash(t *testing.T) {
 		t.Errorf("gso_max_segs is %d, was 32", n)
 	}
 	s.out.send(t, s.numberedSegment(1))
-	if p := s.far.receive(t); p[9] != 6 {
+	if p := s.receive(t); p[9] != 6 {
 		t.Errorf("still sprayed:\n%s", dump(p))
 	}
 	s.detach(t, false)
@@ -121,8 +123,12 @@ func TestAttachOffload_errorsSayWhatToDo(t *testing.T) {
 		{func(c *OffloadConfig) { c.Addresses = nil }, "must be 1 to 16"},
 		{func(c *OffloadConfig) { c.Addresses = slices.Repeat(own, 17) }, "must be 1 to 16"},
 		{func(c *OffloadConfig) { c.Addresses = []netip.Addr{netip.IPv6Loopback()} }, "::1 is not IPv4"},
-		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "letflow") }, "choose one of [ecmp rb rrb drb presto flowcell-drb]"},
+		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "letflow") }, "choose one of [ecmp rb rrb drb presto flowcell-drb rand luopan]"},
 		{func(c *OffloadConfig) { c.Policy, c.PerPacketTCP = mustPolicy(t, "presto"), true }, "PerPacketTCP with policy presto"},
+		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "letflow") }, "needs the pauses of flows"},
+		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "conga") }, "(flowlet between pauses of 500µs, least congested path) is decided by the stack, packet by packet: it needs the reports of receivers"},
+		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "drill") }, "it needs what was sent by each path"},
+		{func(c *OffloadConfig) { c.Carrier = encap.CarrierMPLS }, "Carrier is mpls, which the offload does not write; use ipip or srv6"},
 		{func(c *OffloadConfig) { c.Cut = own }, "Cut with policy drb"},
 		{func(c *OffloadConfig) { c.Policy, c.Cut = mustPolicy(t, "ecmp"), own }, "Cut with policy ecmp"},
 		{func(c *OffloadConfig) {

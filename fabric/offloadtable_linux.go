@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"weft/encap"
 	"weft/policy"
 	"weft/topology"
 )
@@ -21,7 +22,13 @@ type lpmKey struct {
 type groupValue struct {
 	N, Mode, Shift    uint32
 	CellBytes, Number uint32
-	Order             [maxPaths][4]byte
+	Order             [maxPaths]pathWord
+}
+
+// rackValue is struct rack of bpf/spray.c.
+type rackValue struct {
+	Group, Number uint32
+	SIDs          [16]byte
 }
 
 // ways are the program's tables: the racks' groups of paths. 2,048 racks, the
@@ -30,7 +37,8 @@ type groupValue struct {
 type ways struct {
 	racks, groups *ebpf.Map
 
-	all      []sprayRack
+	all      []sprayRack // by their numbers
+	index    map[netip.Prefix]int
 	known    *sprayGroups
 	by       map[netip.Prefix]*sprayGroup // what is in racks
 	unused   []*sprayGroup                // in groups, but in no use since the last change
@@ -38,9 +46,20 @@ type ways struct {
 	topology *topology.Topology           // that all is for, or was before an error
 }
 
-func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy) (*ways, error) {
+func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier) (*ways, error) {
 	known, err := newSprayGroups(self, p)
-	return &ways{all: racksOf(t, self), known: known, by: make(map[netip.Prefix]*sprayGroup)}, err
+	if err != nil {
+		return nil, err
+	}
+	all, err := racksOf(t, self, c)
+	if err != nil {
+		return nil, err
+	}
+	w := &ways{all: all, index: make(map[netip.Prefix]int, len(all)), known: known, by: make(map[netip.Prefix]*sprayGroup)}
+	for i, r := range all {
+		w.index[r.prefix] = i
+	}
+	return w, nil
 }
 
 // size makes room in the tables: while a change goes on there are groups of
@@ -49,6 +68,11 @@ func (w *ways) size(spec *ebpf.CollectionSpec) {
 	n := uint32(max(1, len(w.all)))
 	spec.Maps[sprayMapRacks].MaxEntries = n
 	spec.Maps[sprayMapGroups].MaxEntries = 3 * n
+	if w.known.how.mode != sprayDrawn {
+		n = 1
+	}
+	spec.Maps[sprayMapChoices].MaxEntries = n
+	spec.Maps[sprayMapActive].MaxEntries = n
 }
 
 // change carries the tables over to a topology, by no more than what differs. A
@@ -98,7 +122,8 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 		}
 		g.number = w.last
 	}
-	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, g.number); err != nil {
+	value := rackValue{g.number, uint32(w.index[rack.prefix]), rack.sids}
+	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, value); err != nil {
 		return fmt.Errorf("eBPF table: way to %v: %w", rack.prefix, err)
 	}
 	w.by[rack.prefix] = g
@@ -116,9 +141,7 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 func (g *sprayGroup) value(number uint32, p policy.Policy) *groupValue {
 	v := &groupValue{N: uint32(len(g.order)), Mode: uint32(g.mode), Shift: g.shift,
 		CellBytes: uint32(p.Unit.Bytes), Number: number}
-	for i, a := range g.order {
-		v.Order[i] = a.As4()
-	}
+	copy(v.Order[:], g.order)
 	return v
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -15,6 +16,21 @@ const DefaultPortFormat = "p%d"
 // Options are the choices left open by the topology. The zero value is valid.
 type Options struct {
 	PortFormat string // how port N is called, such as swp%d; "" is DefaultPortFormat
+
+	// The carriers of labels, besides IP-in-IP, which is always planned.
+	SRv6 bool // by IPv6 addresses
+	MPLS bool
+}
+
+// Carry adds what is needed of a carrier, by its name: ipip, srv6 or mpls.
+func (o *Options) Carry(carrier string) error {
+	c, err := encap.ParseCarrier(carrier)
+	if err != nil {
+		return err
+	}
+	o.SRv6 = o.SRv6 || c == encap.CarrierSRv6
+	o.MPLS = o.MPLS || c == encap.CarrierMPLS
+	return nil
 }
 
 // NodePlan is everything that one node must be configured with.
@@ -32,6 +48,15 @@ type NodePlan struct {
 	// Virtual, if not empty, says for each bouncing address which routing
 	// table what was inside is for; where that has no route the main one is.
 	Virtual []VirtualSpine `json:"virtual,omitempty"`
+
+	// With Options.SRv6.
+	Address6   netip.Addr `json:"address6,omitzero"`    // on Device, as a /128
+	LinkLocal6 netip.Addr `json:"link_local6,omitzero"` // on every port
+	Routes6    []Route    `json:"routes6,omitempty"`
+	SIDs       []SID      `json:"sids,omitempty"`
+
+	MPLS []MPLSRoute `json:"mpls,omitempty"` // with Options.MPLS
+	Gate []GatePort  `json:"gate,omitempty"` // of edge switches, with either
 }
 
 // Port is one end of a cable. Ports have no addresses of their own; routes
@@ -100,6 +125,17 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 	if p.Bouncing = t.BouncingAddrs(id); len(p.Bouncing) > 1 {
 		p.Virtual = virtualSpines(p.Bouncing)
 	}
+	if opts.SRv6 {
+		if err := p.planSRv6(t, n); err != nil {
+			return NodePlan{}, fmt.Errorf("plan: %w", err)
+		}
+	}
+	if opts.MPLS {
+		p.planMPLS(t, n)
+	}
+	if opts.SRv6 || opts.MPLS {
+		p.Gate = planGate(p, t, n)
+	}
 	p.Sysctls = planSysctls(p, n)
 	return p, nil
 }
@@ -136,6 +172,7 @@ func planSysctls(p NodePlan, n topology.Node) []Sysctl {
 	for _, scope := range scopes {
 		s = append(s, Sysctl{Key: "net.ipv4.conf." + scope + ".ignore_routes_with_linkdown", Value: "1"})
 	}
+	s = append(s, p.sysctls6()...)
 	if n.Layer == topology.LayerHost {
 		return s
 	}

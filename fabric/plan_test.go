@@ -35,6 +35,15 @@ func mustPlan(t testing.TB, top *topology.Topology, node string) NodePlan {
 	return p
 }
 
+func mustLookup(t testing.TB, top *topology.Topology, name string) topology.Node {
+	t.Helper()
+	n, err := top.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestPlan_golden(t *testing.T) {
 	for file, n := range map[string]struct{ spec, node string }{
 		"host":      {"fat-tree:k=4", "h0.0.2"},
@@ -168,13 +177,13 @@ func TestLabConfig_bad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.settings(), (labSettings{"fat-tree:k=4", "", false, 20, 75000, 3200, 1500, 0}); c.Name != "lab" || got != want {
+	if got, want := c.settings(), (labSettings{Topology: "fat-tree:k=4", RateMbit: 20, QueueBytes: 75000, BurstBytes: 3200, MTU: 1500}); c.Name != "lab" || got != want {
 		t.Errorf("defaults are %s: %+v", c.Name, got)
 	}
 	if c, err = (LabConfig{Topology: top, Unlimited: true}).complete(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.settings(), (labSettings{"fat-tree:k=4", "", true, 0, 0, 0, 1500, 0}); got != want {
+	if got, want := c.settings(), (labSettings{Topology: "fat-tree:k=4", Unlimited: true, MTU: 1500}); got != want {
 		t.Errorf("defaults of an unlimited lab are %+v", got)
 	}
 	if back, err := c.settings().config(c.Name); err != nil || back.settings() != c.settings() || !back.Unlimited {

@@ -23,6 +23,7 @@ type Routes struct {
 	h      *netlink.Handle
 	index  map[string]int // interface indexes of the ports
 	ports  []string
+	labels NodePlan          // as first planned: there are no other ways for labels
 	wanted []Route           // as last planned
 	have   map[routeID]Route // as installed; fewer hops than planned where ports are down
 	up     map[string]bool   // ports that are up, once asked for; nil: not asked
@@ -39,7 +40,7 @@ func OpenRoutes(p NodePlan) (*Routes, error) {
 	if err != nil {
 		return nil, explain(fmt.Errorf("routes of %s: %w", p.Node, err))
 	}
-	r := &Routes{h: h, wanted: slices.Clone(p.Routes)}
+	r := &Routes{h: h, labels: p, wanted: slices.Clone(p.Routes)}
 	for _, port := range p.Ports {
 		r.ports = append(r.ports, port.Name)
 	}
@@ -73,7 +74,8 @@ func (r *Routes) Set(p NodePlan) (changed int, err error) {
 	return changed, nil
 }
 
-// Resync reads back what the kernel has and restores what is not as set last.
+// Resync reads back what the kernel has and restores what is not as set last, and
+// of labels what is not as planned when the Routes were opened.
 func (r *Routes) Resync() (changed int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +101,12 @@ func (r *Routes) Resync() (changed int, err error) {
 			r.have[want.id()] = want
 		}
 	}
-	return r.install()
+	changed, err = r.install()
+	if err != nil || !r.labels.Address6.IsValid() {
+		return changed, err
+	}
+	n, err := restoreLabels(r.h, r.labels)
+	return changed + n, err
 }
 
 // install makes r.have what is wanted, with r.mu held.

@@ -35,7 +35,8 @@ func (l *Lab) silencer(mode FailureMode) (*ebpf.Program, error) {
 }
 
 // silence is the program: it drops all frames or, in a failure of data, all of
-// IPv4 but the switches' messages, which carry no options.
+// IPv4 but the switches' messages, which carry no options, and of IPv6 what has
+// labels.
 func silence(mode FailureMode) asm.Instructions {
 	drop := asm.Instructions{asm.Mov.Imm(asm.R0, tcShot).WithSymbol("drop"), asm.Return()}
 	if mode == FailSilent {
@@ -45,13 +46,14 @@ func silence(mode FailureMode) asm.Instructions {
 		skbLen     = 0 // offset in struct __sk_buff
 		etherType  = 12
 		ipVersion  = ethernetHeader
+		ip6Next    = ethernetHeader + 6
 		ipProtocol = ethernetHeader + 9
 		udpTo      = ethernetHeader + 20 + 2
 	)
 	return append(asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1), // where LoadAbs expects the packet
 		asm.LoadAbs(etherType, asm.Half),
-		asm.JNE.Imm(asm.R0, unix.ETH_P_IP, "pass"),
+		asm.JNE.Imm(asm.R0, unix.ETH_P_IP, "other"),
 		asm.LoadMem(asm.R2, asm.R6, skbLen, asm.Word),
 		asm.JLT.Imm(asm.R2, udpTo+2, "drop"), // LoadAbs would let it pass
 		asm.LoadAbs(ipVersion, asm.Byte),
@@ -60,6 +62,10 @@ func silence(mode FailureMode) asm.Instructions {
 		asm.JNE.Imm(asm.R0, unix.IPPROTO_UDP, "drop"),
 		asm.LoadAbs(udpTo, asm.Half),
 		asm.JNE.Imm(asm.R0, controlPort, "drop"),
+		asm.Ja.Label("pass"),
+		asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "pass").WithSymbol("other"),
+		asm.LoadAbs(ip6Next, asm.Byte),
+		asm.JEq.Imm(asm.R0, unix.IPPROTO_IPIP, "drop"),
 		asm.Mov.Imm(asm.R0, tcUnspec).WithSymbol("pass"),
 		asm.Return(),
 	}, drop...)

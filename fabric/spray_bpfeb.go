@@ -16,7 +16,9 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	sprayMapActive     = "active"
 	sprayMapBounces    = "bounces"
+	sprayMapChoices    = "choices"
 	sprayMapCounters   = "counters"
 	sprayMapFlows      = "flows"
 	sprayMapGroups     = "groups"
@@ -74,7 +76,9 @@ type sprayProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayMapSpecs struct {
+	Active   *ebpf.MapSpec `ebpf:"active"`
 	Bounces  *ebpf.MapSpec `ebpf:"bounces"`
+	Choices  *ebpf.MapSpec `ebpf:"choices"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
 	Flows    *ebpf.MapSpec `ebpf:"flows"`
 	Groups   *ebpf.MapSpec `ebpf:"groups"`
@@ -108,7 +112,9 @@ func (o *sprayObjects) Close() error {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayMaps struct {
+	Active   *ebpf.Map `ebpf:"active"`
 	Bounces  *ebpf.Map `ebpf:"bounces"`
+	Choices  *ebpf.Map `ebpf:"choices"`
 	Counters *ebpf.Map `ebpf:"counters"`
 	Flows    *ebpf.Map `ebpf:"flows"`
 	Groups   *ebpf.Map `ebpf:"groups"`
@@ -118,7 +124,9 @@ type sprayMaps struct {
 
 func (m *sprayMaps) Close() error {
 	return _SprayClose(
+		m.Active,
 		m.Bounces,
+		m.Choices,
 		m.Counters,
 		m.Flows,
 		m.Groups,

@@ -21,6 +21,11 @@ func TestNew_everyName(t *testing.T) {
 		row("presto", cell, drb.RoundRobin, "Luopan §2.1"),
 		row("flowcell-drb", cell, drb.DigitReversal, "ours"),
 		row("letflow", flowlet, drb.Random, "Luopan §6"),
+		row("rand", cell, drb.Random, "Luopan §4.1"),
+		{Name: "luopan", Unit: cell, Rule: drb.Random, Aware: Sampled, Source: "Luopan §3"},
+		{Name: "conga", Unit: flowlet, Rule: drb.Random, Aware: Informed, Source: "CONGA §3"},
+		{Name: "local", Unit: cell, Rule: drb.Random, Aware: Backlogged, Source: "Luopan §4.1"},
+		{Name: "drill", Unit: flowcell.Unit{}, Rule: drb.Random, Aware: Backlogged, Source: "DRILL §3.2"},
 	}
 	for i, w := range want {
 		if got, err := New(w.Name, Options{}); err != nil || got != w {
@@ -80,6 +85,15 @@ func TestNew_badOptionsNameTheField(t *testing.T) {
 		{Options{FlowletGap: time.Microsecond}, nil},
 		{Options{FlowletGap: 10 * time.Second}, nil},
 		{Options{FlowletGap: 10*time.Second + 1}, []string{"FlowletGap is 10.000000001s"}},
+		{Options{Samples: -1}, []string{"Samples is -1", "1 to 36", "0 for 2"}},
+		{Options{Samples: 1}, nil},
+		{Options{Samples: 36}, nil},
+		{Options{Samples: 37}, []string{"Samples is 37"}},
+		{Options{Expiry: -1}, []string{"Expiry is -1ns", "10µs to 10s", "0 to follow"}},
+		{Options{Expiry: 9999}, []string{"Expiry is 9.999µs"}},
+		{Options{Expiry: 10 * time.Microsecond}, nil},
+		{Options{Expiry: 10 * time.Second}, nil},
+		{Options{Expiry: 10*time.Second + 1}, []string{"Expiry is 10.000000001s"}},
 	} {
 		for _, name := range Names() { // one set of options serves all
 			_, err := New(name, c.options)
@@ -119,6 +133,24 @@ func TestNew_unknownListsTheKnown(t *testing.T) {
 			if !strings.Contains(err.Error(), s) {
 				t.Errorf("New(%q): %v; does not say %s", name, err, s)
 			}
+		}
+	}
+}
+
+// What a policy goes by is said by How, and nobody who is aware of something needs
+// a rule that goes round in an order.
+func TestHow(t *testing.T) {
+	for name, want := range map[string]string{
+		"ecmp": "hash", "drb": "digit reversal", "presto": "round robin", "letflow": "random", "rand": "random",
+		"luopan": "least congested sample", "conga": "least congested path",
+		"local": "least own backlog", "drill": "least own backlog",
+	} {
+		p, err := New(name, Options{})
+		if err != nil || p.How() != want {
+			t.Errorf("%s chooses by %q, %v; want %q", name, p.How(), err, want)
+		}
+		if p.Aware != Oblivious && p.Rule != drb.Random {
+			t.Errorf("%s chooses by %v while it knows nothing", name, p.Rule)
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
+	"weft/encap"
 	"weft/flowcell"
 	"weft/policy"
 	"weft/resequencer"
@@ -24,7 +26,9 @@ type Config struct {
 	// Tunnel, in place of Topology and Device, carries the packets in UDP.
 	// Address is then any IPv4 address, by which the peers know the Host.
 	Tunnel *Tunnel
-	// Policy names how TCP is spread over the paths; "" means policy.Default.
+	// Policy names how TCP is spread over the paths; "" means policy.Default. In a
+	// Tunnel, of whose paths nobody knows which links they share, one that is aware
+	// of congestion goes by its Rule: random.
 	Policy string
 	// PolicyOptions adjust the units of the policies that have some to adjust:
 	// how large a flowcell is, how long a pause between flowlets.
@@ -35,7 +39,8 @@ type Config struct {
 	// written into it. So super-segments stay whole on their way out. It counts
 	// what goes by which path, and Stats.Paths is empty. The Policy must be one
 	// of packets, which the Host encapsulates itself all the same, of flowcells,
-	// or of flows.
+	// or of flows. Of one that samples the Host tells the program what it has found
+	// out, if Device is a ChoiceDevice.
 	UplinkEncapsulates bool
 	// SprayDatagrams spreads UDP and other protocols too, each packet by
 	// Policy's rule. By default all of them between two hosts keep to one path,
@@ -62,6 +67,18 @@ type Config struct {
 	RACK bool
 	// Liveness, if not nil, has the Host find out alone which paths are dead.
 	Liveness *Liveness
+	// Carrier is what takes a packet by its path: encap.CarrierIPIP, the default,
+	// to a bouncing switch, or encap.CarrierSRv6 from port to port, where the
+	// switches have the routes for it. Every policy goes with either. The Device
+	// carries IP, so encap.CarrierMPLS is refused. In a Tunnel it has no meaning.
+	Carrier encap.Carrier
+	// LinkRateBits is the rate of the links between switches in bit/s, by which
+	// policies that know what they have sent judge how much that is, where
+	// Topology gives no rate; 0 means 10e9.
+	LinkRateBits float64
+	// Tau is the time over which conga averages a link's rate (CONGA §3.2); 0 means
+	// the default of package conga.
+	Tau time.Duration
 	// Seed fixes where the selectors start and what they draw; 0 means a
 	// random seed.
 	Seed uint64
@@ -78,7 +95,7 @@ type Config struct {
 
 // minMTU is 576 bytes, which every IPv4 host must accept (RFC 791), and the
 // outer header.
-const minMTU = 576 + 20
+func (c *Config) minMTU() int { return 576 + OverheadOf(c.Carrier) }
 
 func (c *Config) validate() (policy.Policy, error) {
 	var none policy.Policy
@@ -95,8 +112,11 @@ func (c *Config) validate() (policy.Policy, error) {
 	if c.Device == nil {
 		return none, errors.New("stack: Config.Device is missing: link.OpenTUN opens one")
 	}
-	if mtu := c.Device.MTU(); mtu < minMTU || mtu > 65535 {
-		return none, fmt.Errorf("stack: Config.Device has an MTU of %d bytes, must be from %d to 65535", mtu, minMTU)
+	if err := c.validateCarrier(); err != nil {
+		return none, err
+	}
+	if mtu := c.Device.MTU(); mtu < c.minMTU() || mtu > 65535 {
+		return none, fmt.Errorf("stack: Config.Device has an MTU of %d bytes, must be from %d to 65535", mtu, c.minMTU())
 	}
 	id, ok := c.Topology.ByAddr(c.Address)
 	if !ok {
@@ -112,6 +132,25 @@ func (c *Config) validate() (policy.Policy, error) {
 	return c.policy()
 }
 
+// validateCarrier checks that the Device and the fabric can carry the Carrier.
+func (c *Config) validateCarrier() error {
+	switch c.Carrier {
+	case encap.CarrierIPIP:
+		return nil
+	case encap.CarrierSRv6:
+		if err := c.Topology.CheckPorts(encap.MaxSIDPort + 1); err != nil {
+			return fmt.Errorf("stack: Config.Carrier srv6: %w", err)
+		}
+		return nil
+	case encap.CarrierMPLS:
+		return errors.New("stack: Config.Carrier mpls needs a device that carries more than IP, which a Device does not: choose ipip or srv6")
+	}
+	return fmt.Errorf("stack: Config.Carrier is %v, which is none: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
+}
+
+// maxLinkRate is 10 Tbit/s, the most that a topology may say, in bit/s.
+const maxLinkRate = 1e13
+
 func (c *Config) validateTunnel() error {
 	if c.Topology != nil || c.Device != nil {
 		return errors.New("stack: Config.Tunnel is given, and Topology or Device, too: one way to carry packets is enough")
@@ -121,6 +160,9 @@ func (c *Config) validateTunnel() error {
 	}
 	if c.Clock != nil {
 		return errors.New("stack: Config.Clock does not go with Config.Tunnel, whose datagrams live in real time")
+	}
+	if c.Carrier != encap.CarrierIPIP {
+		return fmt.Errorf("stack: Config.Carrier %v does not go with Config.Tunnel, which carries packets in UDP", c.Carrier)
 	}
 	if err := c.Tunnel.validate(); err != nil {
 		return fmt.Errorf("stack: Config.Tunnel.%w", err)
@@ -139,7 +181,7 @@ func (c *Config) mtu() int {
 	if c.Tunnel != nil {
 		return c.Tunnel.Underlay.MTU() - c.Tunnel.overhead()
 	}
-	return c.Device.MTU() - Overhead
+	return c.Device.MTU() - OverheadOf(c.Carrier)
 }
 
 // policy checks what concerns the way packets are spread and put in order.
@@ -160,6 +202,12 @@ func (c *Config) policy() (policy.Policy, error) {
 	}
 	if c.UplinkEncapsulates && p.Unit.Kind == flowcell.UnitFlowlet {
 		return none, fmt.Errorf("stack: Config.Policy %s cannot be told to the uplink's program, which knows flowcells: choose another or unset UplinkEncapsulates", c.Policy)
+	}
+	if c.UplinkEncapsulates && p.Unit.Cuts() && p.Aware == policy.Backlogged {
+		return none, fmt.Errorf("stack: Config.Policy %s cannot be told to the uplink's program, which does not know what was sent by each path: choose another or unset UplinkEncapsulates", c.Policy)
+	}
+	if r := c.LinkRateBits; r < 0 || r != r || r > maxLinkRate {
+		return none, fmt.Errorf("stack: Config.LinkRateBits is %v, must be a rate in bit/s up to %v, or 0 for 10e9", r, float64(maxLinkRate))
 	}
 	return p, nil
 }

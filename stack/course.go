@@ -9,14 +9,18 @@ import (
 // course is the way that a packet takes, and what it says of it.
 type course struct {
 	via      *pathOut // nil: as it is
+	to       *rack    // by via; nil in a tunnel
 	number   flowcell.Number
 	numbered bool   // number is to be written into the packet
+	marked   bool   // or CONGA's mark, where the packet has room for one
+	reports  bool   // or a report of CONGA's, if there is one to give
+	tag      uint8  // of via, for the mark
 	sequence uint32 // of the packet in its flow, if it is not TCP and the receiver is to put it in order
 }
 
-// course decides on a packet of so many segments; false if it is dropped, and
-// counted.
-func (e *egress) course(pair *pair, pkt *flowcell.Packet, segments int, now time.Duration) (c course, ok bool) {
+// course decides on a packet, or of a packet on so much payload in so many
+// segments; false if it is dropped, and counted.
+func (e *egress) course(pair *pair, pkt *flowcell.Packet, payload, segments int, now time.Duration) (c course, ok bool) {
 	if pair.direct {
 		e.stats.Direct++
 		return c, true
@@ -25,7 +29,7 @@ func (e *egress) course(pair *pair, pkt *flowcell.Packet, segments int, now time
 	if pkt.IsTCP() && unit.Cuts() {
 		c = e.cut(pair, pkt, segments, now)
 	} else {
-		c.via = e.choose(pair, pkt)
+		c.via = e.choose(pair, pkt, now)
 		if pkt.Payload > 0 && e.paths.policy.Sprays() {
 			c.number, c.numbered = pair.counted(), true
 		}
@@ -36,6 +40,10 @@ func (e *egress) course(pair *pair, pkt *flowcell.Packet, segments int, now time
 	if c.via == nil {
 		e.stats.NoPath++
 		return c, false
+	}
+	c.to = pair.rack
+	if payload > 0 || e.paths.spray && !pkt.IsTCP() {
+		e.account(pair, pkt, c.via, payload, segments, now)
 	}
 	return c, true
 }
@@ -50,7 +58,7 @@ func (e *egress) sequence(pkt *flowcell.Packet, now time.Duration) uint32 {
 
 // choose picks a path for every packet, or by the flow's hash; nil if none is
 // live.
-func (e *egress) choose(p *pair, pkt *flowcell.Packet) *pathOut {
+func (e *egress) choose(p *pair, pkt *flowcell.Packet, now time.Duration) *pathOut {
 	t := e.paths
 	if !t.policy.Sprays() || !pkt.IsTCP() && !t.spray {
 		flow := pkt.Flow
@@ -62,7 +70,7 @@ func (e *egress) choose(p *pair, pkt *flowcell.Packet) *pathOut {
 	if pkt.IsPureACK() {
 		return p.next(&p.of(&pkt.Flow, e.seed).ack)
 	}
-	return p.next(&p.of(&pkt.Flow, e.seed).data)
+	return e.begin(p, &pkt.Flow, nil, now)
 }
 
 // leastTimeout is the pause after which what is sent again is taken to be so
@@ -83,6 +91,7 @@ func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Durat
 			}
 		}
 		c.via = p.next(&p.of(&pkt.Flow, e.seed).ack)
+		c.reports = e.informed != nil && pkt.IsPureACK()
 		if e.uplink { // which goes by the number
 			p.acks++
 			c.number, c.numbered = flowcell.MakeNumber(p.acks, 0), true
@@ -110,11 +119,14 @@ func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Durat
 	unit := e.paths.policy.Unit
 	number, begins := f.cutter.Next(unit, int(pkt.Payload), segments, now)
 	if begins {
-		f.via = p.next(&p.of(&pkt.Flow, e.seed).data)
+		f.via = e.begin(p, &pkt.Flow, f.via, now)
 	}
 	c.via, c.number, c.numbered = f.via, number, unit.Numbers()
 	if !c.numbered {
 		c.number, c.numbered = p.counted(), true
+	}
+	if e.informed != nil && c.via != nil {
+		c.marked, c.tag = true, p.group.tag(c.via.index)
 	}
 	return c
 }

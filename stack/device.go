@@ -1,6 +1,11 @@
 package stack
 
-import "weft/topology"
+import (
+	"net/netip"
+	"time"
+
+	"weft/topology"
+)
 
 // Device is the network below a Host; package link has implementations and
 // describes the methods.
@@ -37,6 +42,16 @@ type SuperDevice interface {
 // in t.
 type TopologyDevice interface {
 	SetTopology(t *topology.Topology) error
+}
+
+// ChoiceDevice is what a Device has besides if it chooses the paths of a policy
+// that samples, as that of package uplink does where the uplink encapsulates: it
+// draws them at random until it is told better. The Host, which probes, tells it.
+type ChoiceDevice interface {
+	// Choose has flowcells to a rack, which begin from now on until valid has
+	// passed, take a path, by its number. It is called with a lock held, must not
+	// call the Host, and fails if the path is not live.
+	Choose(rack netip.Prefix, path int, valid time.Duration) error
 }
 
 // super returns what a device has besides, nil if nothing.

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"weft/gso"
 	"weft/link"
 	"weft/policy"
-	"weft/topology"
 )
 
 // egress takes packets from netstack to the device: classify, cut, choose a
@@ -23,10 +21,9 @@ type egress struct {
 	tunnel *tunnelSender // in place of dev; nil if there is none
 	uplink bool          // below the device somebody encapsulates, by the number in the packet
 
-	uplinkEncapsulates bool // Config.UplinkEncapsulates, whatever the policy
-	seed               uint64
-	clock              Clock
-	timestamps         bool // Config.Timestamps
+	seed       uint64
+	clock      Clock
+	timestamps bool // Config.Timestamps
 
 	mu    sync.Mutex
 	paths *pathTable
@@ -36,6 +33,11 @@ type egress struct {
 	id    uint16                   // outer IPv4 ID
 	stats EgressStats
 	past  map[pathKey]*PathStats // counts of fabrics and policies gone by
+
+	aware       aware // nil if the policy goes by nothing but its Rule
+	awareConfig awareConfig
+	informed    *informed // that aware is, or nil
+	sampler     *sampler  // nil in a tunnel, and of a Gateway
 
 	evidence *evidence // nil if nobody asks for it
 	suspect  func()    // told, with the lock held, that there are losses to report; nil if evidence is
@@ -70,12 +72,11 @@ func newEgress(c Config, p policy.Policy, t *tunnel, seed uint64) *egress {
 		super:  super(c.Device),
 		uplink: c.UplinkEncapsulates && p.Unit.Kind != flowcell.UnitPacket,
 
-		uplinkEncapsulates: c.UplinkEncapsulates,
-		seed:               seed,
-		clock:              c.Clock,
-		timestamps:         c.Timestamps,
-		paths:              newPathTable(c.Topology, c.Address, p, c.SprayDatagrams, seed),
-		flows:              flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
+		seed:       seed,
+		clock:      c.Clock,
+		timestamps: c.Timestamps,
+		paths:      newPathTable(c.Topology, c.Address, p, c.Carrier, c.SprayDatagrams, seed),
+		flows:      flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
 
 		past: make(map[pathKey]*PathStats),
 	}
@@ -89,7 +90,7 @@ func newEgress(c Config, p policy.Policy, t *tunnel, seed uint64) *egress {
 	}
 	e.bufs, e.views = make([][]byte, egressBatch), make([][]byte, 0, egressBatch)
 	for i := range e.bufs {
-		e.bufs[i] = make([]byte, link.SuperHeadroom+c.Device.MTU())
+		e.bufs[i] = make([]byte, headroom+c.mtu())
 	}
 	return e
 }
@@ -107,13 +108,16 @@ func (e *egress) send(pkts []*gstack.PacketBuffer) int {
 	}
 	clear(e.out.parts)
 	e.flush()
+	if e.sampler != nil && e.sampler.due(now) {
+		e.sampler.pump(now)
+	}
 	e.reportLosses()
 	return len(pkts)
 }
 
 // now is the time where somebody needs it.
 func (e *egress) now() time.Duration {
-	if e.paths.policy.Unit.Cuts() {
+	if e.paths.policy.Unit.Cuts() || e.aware != nil {
 		return e.clock.Now()
 	}
 	return 0
@@ -144,7 +148,7 @@ func (e *egress) transmit(o *outgoing, now time.Duration) {
 
 // headroom is what is before a packet in a buffer: room for a SuperDevice and
 // for the outer header.
-const headroom = link.SuperHeadroom + encap.Overhead
+const headroom = link.SuperHeadroom + encap.MaxOverhead
 
 // queue prepares one packet in the next buffer of the batch.
 func (e *egress) queue(o *outgoing, now time.Duration) {
@@ -166,7 +170,7 @@ func (e *egress) queue(o *outgoing, now time.Duration) {
 // the outer header. wrap returns what of buf is to be sent; nil if the packet is
 // dropped, and counted.
 func (e *egress) wrap(buf []byte, now time.Duration) []byte {
-	inner := buf[encap.Overhead:]
+	inner := buf[encap.MaxOverhead:]
 	var pkt flowcell.Packet
 	if err := pkt.Parse(inner); err != nil {
 		e.stats.Malformed++
@@ -176,24 +180,27 @@ func (e *egress) wrap(buf []byte, now time.Duration) []byte {
 		stripTimestamps(inner)
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
-	c, ok := e.course(pair, &pkt, 1, now)
+	c, ok := e.course(pair, &pkt, int(pkt.Payload), 1, now)
 	if !ok {
 		return nil
 	}
 	if e.evidence != nil {
 		e.observe(pair, &pkt, c, 0, int(pkt.Payload), 0)
 	}
-	return e.encapsulate(buf, c)
+	return e.encapsulate(buf, c, now)
 }
 
 // encapsulate finishes a packet in buf behind headroom for the outer header, and
 // returns what of buf is to be sent; nil if the packet is dropped, and counted.
-func (e *egress) encapsulate(buf []byte, c course) []byte {
-	inner := buf[encap.Overhead:]
+func (e *egress) encapsulate(buf []byte, c course, now time.Duration) []byte {
+	inner := buf[encap.MaxOverhead:]
 	if c.via == nil {
 		return inner
 	}
-	if c.numbered {
+	switch {
+	case c.marked || c.reports:
+		e.stamp(inner, c, now)
+	case c.numbered:
 		c.number.Stamp(inner)
 	}
 	if e.uplink {
@@ -201,14 +208,15 @@ func (e *egress) encapsulate(buf []byte, c course) []byte {
 		return inner
 	}
 	e.id++
-	if err := c.via.header.Encapsulate(buf, e.id); err != nil {
+	out, err := c.via.encapsulate(buf, c.to, e.id)
+	if err != nil {
 		e.stats.Malformed++
 		return nil
 	}
 	c.via.packets++
-	c.via.bytes += uint64(len(buf))
+	c.via.bytes += uint64(len(out))
 	e.stats.Encapsulated++
-	return buf
+	return out
 }
 
 // put adds a packet, which lies in buf from start to end, to the batch.
@@ -258,46 +266,4 @@ func (e *egress) flush() {
 	e.stats.DeviceDrops += uint64(len(e.views) - n)
 	e.stats.Packets += uint64(n)
 	e.views = e.views[:0]
-}
-
-// reaches reports whether there is a way to dst; without a tunnel there is.
-func (e *egress) reaches(dst netip.Addr) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := e.paths.to(flowcell.AddressFrom(dst))
-	return p.direct || p.peer != nil || p.group != nil && len(p.group.live) > 0
-}
-
-// setTopology makes later packets use t.
-func (e *egress) setTopology(t *topology.Topology) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.paths.change(t) {
-		e.replace(t, e.paths.policy)
-	}
-}
-
-// topology is the one in use, nil in a tunnel.
-func (e *egress) topology() *topology.Topology {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.paths.topo
-}
-
-// replace begins anew with another fabric or policy.
-func (e *egress) replace(t *topology.Topology, p policy.Policy) {
-	old := e.paths
-	old.groups.addTo(e.past)
-	e.stats.PairsEvicted += old.evicted
-	e.stats.GroupsReset += old.groups.resets
-	e.paths = newPathTable(t, old.address, p, old.spray, e.seed)
-	e.paths.tunnel = old.tunnel
-}
-
-// setPolicy makes later packets take paths by p.
-func (e *egress) setPolicy(p policy.Policy) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.uplink = e.uplinkEncapsulates && p.Unit.Kind != flowcell.UnitPacket
-	e.replace(e.paths.topo, p)
 }

@@ -38,13 +38,13 @@ func benchmarkEgress(b *testing.B, name string, flows int, remember bool) {
 		copy(h[16:], to[:])
 		binary.BigEndian.PutUint16(h[20:], uint16(i))
 	}
-	buf := make([]byte, encap.Overhead+1500)
+	buf := make([]byte, encap.MaxOverhead+1500)
 	seq := uint32(0)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		copy(buf[encap.Overhead:], headers[i/16%flows][:])
+		copy(buf[encap.MaxOverhead:], headers[i/16%flows][:])
 		seq += 1460 / 16 // each flow gets on
-		binary.BigEndian.PutUint32(buf[encap.Overhead+24:], seq)
+		binary.BigEndian.PutUint32(buf[encap.MaxOverhead+24:], seq)
 		if e.wrap(buf, time.Duration(i)) == nil {
 			b.Fatal(e.stats)
 		}

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"sync"
 
+	"weft/conga"
+	"weft/encap"
 	"weft/flowcell"
 	"weft/link"
 	"weft/policy"
@@ -30,8 +32,15 @@ type GatewayConfig struct {
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
 	// Policy and PolicyOptions are those of Config.
+	//
+	// What the uplink's program carries out, it does: policies of flowcells and of
+	// flows, unless they go by what receivers report or by what was sent. Packets by
+	// the others the Gateway encapsulates itself.
 	Policy        string
 	PolicyOptions policy.Options
+	// Carrier is that of Config; with encap.CarrierSRv6 what is written to Programs
+	// must be forwarded as IPv6, too (fabric.HostOptions).
+	Carrier encap.Carrier
 	// Resequencer restores the order of incoming TCP.
 	Resequencer resequencer.Config
 	// Seed is that of Config.
@@ -94,6 +103,9 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		host.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
 	}
 	g := &Gateway{config: host, above: c.Programs, egress: newEgress(host, pol, over, seed), done: make(chan struct{})}
+	if err := g.egress.beAware(host.gatewayAware(pol)); err != nil {
+		return nil, err
+	}
 	if c.Evidence {
 		g.egress.evidence = newEvidence(seed, true) // as the kernel probes tails
 	}
@@ -114,12 +126,13 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
 	host = Config{
 		Address: c.Address.Unmap(), Topology: c.Topology, Device: c.Programs, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
-		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, UplinkEncapsulates: true,
+		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, Carrier: c.Carrier,
 	}
 	if c.Programs == nil {
 		return host, pol, errors.New("stack: GatewayConfig.Programs is missing: link.OpenTUN opens one")
 	}
 	if c.Tunnel == nil {
+		host.UplinkEncapsulates = atUplink(c.Policy, c.PolicyOptions)
 		pol, err = host.validate()
 		return host, pol, err
 	}
@@ -129,7 +142,6 @@ func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
 	if err := c.Tunnel.validate(); err != nil {
 		return host, pol, fmt.Errorf("stack: GatewayConfig.Tunnel.%w", err)
 	}
-	host.UplinkEncapsulates = false
 	pol, err = host.policy()
 	return host, pol, err
 }
@@ -140,6 +152,9 @@ func (g *Gateway) receive(c GatewayConfig, below io.Closer, from source, accepts
 	g.inward = newInward(c.Programs)
 	g.ingress = newIngress(from, g.inward, g.config.Resequencer, newRealClock())
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
+	if c.Tunnel == nil {
+		g.ingress.marks = g.egress.receiveMarks
+	}
 	g.reading.Go(func() { g.ingress.run(g.fail) })
 }
 
@@ -195,23 +210,6 @@ func (g *Gateway) SetTopology(t *topology.Topology) error {
 	return nil
 }
 
-// SetPolicy makes later packets take paths by another policy, as Config.Policy
-// and Config.PolicyOptions say.
-func (g *Gateway) SetPolicy(name string, o policy.Options) error {
-	c := g.config
-	c.Policy, c.PolicyOptions = name, o
-	check := c.validate
-	if g.egress.tunnel != nil {
-		check = c.policy
-	}
-	p, err := check()
-	if err != nil {
-		return err
-	}
-	g.egress.setPolicy(p)
-	return nil
-}
-
 // GatewayStats is a snapshot of a Gateway's counters, all since NewGateway.
 type GatewayStats struct {
 	Egress      EgressStats
@@ -220,6 +218,7 @@ type GatewayStats struct {
 	Resequencer resequencer.Stats
 	Tunnel      TunnelStats   // zero without one
 	Evidence    EvidenceStats // zero without GatewayConfig.Evidence
+	Conga       conga.Stats   // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64
 }
@@ -227,7 +226,7 @@ type GatewayStats struct {
 // Stats returns the Gateway's counters.
 func (g *Gateway) Stats() (s GatewayStats) {
 	s.Egress, s.Paths = g.egress.snapshot()
-	s.Evidence = g.egress.evidenceStats()
+	s.Evidence, s.Conga = g.egress.evidenceStats(), g.egress.congaStats()
 	if g.ingress != nil {
 		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.snapshot()
 		g.ingress.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/encap"
 	"weft/flowcell"
 	"weft/link"
 	"weft/policy"
@@ -157,7 +158,8 @@ func TestNewGateway_rejects(t *testing.T) {
 		"Programs": func(c *GatewayConfig) { c.Programs = nil },
 		"Topology": func(c *GatewayConfig) { c.Topology = nil },
 		"Address":  func(c *GatewayConfig) { c.Address = netip.MustParseAddr("192.0.2.1") },
-		"Policy":   func(c *GatewayConfig) { c.Policy = "letflow" },
+		"Policy":   func(c *GatewayConfig) { c.Policy = "nosuch" },
+		"Carrier":  func(c *GatewayConfig) { c.Carrier = encap.CarrierMPLS },
 		"Tunnel":   func(c *GatewayConfig) { c.Tunnel = &Tunnel{} },
 		"Underlay": func(c *GatewayConfig) { c.Tunnel, c.Topology, c.Fabric = &Tunnel{}, nil, nil },
 	} {

@@ -27,8 +27,13 @@ import (
 
 const nic = 1
 
-// Overhead is what a Host adds to a packet at most, in bytes: an IPv4 header.
+// Overhead is what a Host adds to a packet, in bytes, with the default Carrier: an
+// IPv4 header.
 const Overhead = encap.Overhead
+
+// OverheadOf is what a Host adds to a packet with a Carrier, in bytes. Its
+// packets are by so much smaller than the Device's MTU.
+func OverheadOf(c encap.Carrier) int { return c.Overhead() }
 
 // Socket buffers in bytes. 10 Gbit/s for 1 ms is 1.25 MB; TCP may keep twice
 // that in flight without waiting for the reader, and grow when it must.
@@ -95,6 +100,9 @@ func New(c Config) (*Host, error) {
 		h.chooser, _ = c.Device.(TopologyDevice)
 	}
 	h.egress = newEgress(c, pol, over, seed)
+	if err := h.egress.beAware(newAwareConfig(&c, pol, seed)); err != nil {
+		return nil, err
+	}
 	ep := newEndpoint(h.egress, c.mtu(), pol.Unit)
 	if c.Clock != nil {
 		h.virtual = &virtual{clock: c.Clock}
@@ -110,6 +118,7 @@ func New(c Config) (*Host, error) {
 		h.net.Destroy()
 		return nil, err
 	}
+	h.sample(&c)
 	h.watch(&c, seed)
 	if h.virtual == nil {
 		go h.ingress.run(h.fail)
@@ -186,6 +195,9 @@ func (h *Host) Close() error {
 	h.closing.Do(func() {
 		if h.monitor != nil {
 			h.monitor.close()
+		}
+		if s := h.egress.sampler; s != nil {
+			s.close()
 		}
 		h.abortAll(nil)
 		h.net.Close()

@@ -20,6 +20,24 @@ func (h *Host) watch(c *Config, seed uint64) {
 	h.ingress.probe = h.monitor.receive
 }
 
+// sample begins to answer samples, to send them if the policy does, and to listen
+// to marks if the policy goes by them.
+func (h *Host) sample(c *Config) {
+	e := h.egress
+	if e.tunnel != nil {
+		return
+	}
+	s := newSampler(e, h.address, c.Clock == nil)
+	e.mu.Lock()
+	e.sampler = s
+	e.adopt(e.aware)
+	e.mu.Unlock()
+	h.ingress.sample = s.receive
+	if e.informed != nil {
+		h.ingress.marks = e.receiveMarks
+	}
+}
+
 // SetTopology makes the Host spread later packets over the live paths of t:
 // once it has returned, nothing is sent by a path that is dead in t, unless all paths
 // to a destination are: then all are tried (topology.PathsOrAll). Connections

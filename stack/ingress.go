@@ -23,9 +23,16 @@ type ingress[P any] struct {
 	to   sink[P]
 	// accepts is asked whether a packet is for us once it is known to be one.
 	accepts func(pkt *flowcell.Packet, b []byte) bool
-	relays  bool // errors of switches about outer headers, to whom they concern
+	// relays says that there are switches: their errors about outer headers go to
+	// whom they concern, and marks that are for them are taken off.
+	relays bool
 	// probe takes probes, which it may write to; nil: they are packets like others.
 	probe func(packet []byte)
+	// sample takes samples alike.
+	sample func(packet []byte)
+	// marks takes what packets say of congestion, a batch at a time; nil if nobody
+	// wants to know.
+	marks func([]arrivedMark)
 	clock Clock
 	done  chan struct{} // closed when the reader has ended
 
@@ -33,6 +40,7 @@ type ingress[P any] struct {
 	reseq    *resequencer.Buffer[P]
 	segments []flowcell.Packet // of the batch, for the resequencer
 	packets  []P
+	marked   []arrivedMark
 	ready    []P // to be delivered, in this order
 	timer    Timer
 	closed   bool
@@ -146,6 +154,10 @@ func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
 		in.stats.Probes++
 		in.probe(a.b)
 		return false
+	case in.sample != nil && encap.IsSample(a.b):
+		in.stats.Samples++
+		in.sample(a.b)
+		return false
 	case martian(a.b):
 		in.stats.Martian++
 		return false
@@ -158,11 +170,18 @@ func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
 	case in.relays && pkt.Flow.Proto == flowcell.ProtoICMP:
 		return in.relay(pkt, a)
 	}
+	if in.relays {
+		in.unmark(pkt, a.b)
+	}
 	return true
 }
 
 // push gives the batch to the resequencer.
 func (in *ingress[P]) push(now time.Duration) {
+	if len(in.marked) > 0 {
+		in.marks(in.marked)
+		in.marked = in.marked[:0]
+	}
 	in.ready = in.reseq.PushBatch(in.segments, in.packets, now, in.ready)
 	in.segments = in.segments[:0]
 	clear(in.packets)

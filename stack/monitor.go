@@ -26,6 +26,9 @@ type monitor struct {
 	write   func(bufs [][]byte) int // takes packets behind link.SuperHeadroom, returns how many
 	chooser TopologyDevice          // nil if the device chooses no paths
 	self    netip.Addr
+	carrier encap.Carrier
+	outers  map[probeKey]encap.Outer // guarded by mu; of probes lately sent
+	peers   []topology.NodeID        // guarded by mu; distant ones, nil until needed
 	timer   Timer
 	kicked  atomic.Bool // the timer has been asked to expire now
 
@@ -53,6 +56,7 @@ func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed ui
 	w, _ := l.watcher(t, address, seed)
 	m := &monitor{
 		config: l, egress: e, clock: clock, seed: seed, write: write, chooser: chooser, self: address,
+		carrier: e.paths.racks.carrier, outers: make(map[probeKey]encap.Outer),
 		watcher: w, current: t, told: t, echoes: maxEchoes, counted: clock.Now(),
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
 	}
@@ -148,6 +152,8 @@ func (m *monitor) rebase(t *topology.Topology, now time.Duration) (err error) {
 		var w *liveness.Watcher
 		if w, err = m.config.watcher(t, m.self, m.seed); err == nil {
 			m.watcher = w
+			m.peers = nil
+			clear(m.outers)
 		}
 	}
 	if err == nil {
@@ -186,48 +192,53 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 		m.stats.Forged++
 		return
 	}
-	via, ok := m.bounce(to, int(path))
+	outer, ok := m.outer(to, int(path))
 	if !ok || m.echoes < 1 {
 		m.stats.Refused++
 		return
 	}
 	m.echoes--
 	m.stats.Echoed++
-	m.add(via, func(b []byte) []byte { return append(b, packet[:encap.ProbeLen]...) })
+	m.add(&outer, func(b []byte) []byte { return append(b, packet[:encap.ProbeLen]...) })
 	m.flush()
 }
 
-// bounce is the bouncing address of a path to a host, live or not: whether it
-// is alive is what the host wants to know.
-func (m *monitor) bounce(to netip.Addr, path int) (netip.Addr, bool) {
-	t := m.current
-	self, _ := t.ByAddr(m.self)
-	id, ok := t.ByAddr(to)
-	if !ok || int(id) >= t.NumHosts() {
-		return netip.Addr{}, false
+// outer is the outer header of a path to a host, live or not: whether it is alive
+// is what the host wants to know.
+func (m *monitor) outer(to netip.Addr, path int) (o encap.Outer, ok bool) {
+	set, ok := pathsTo(m.current, m.self, to)
+	if !ok || path >= set.Count() {
+		return o, false
 	}
-	set := t.Paths(self, id)
-	if set.Direct() || path >= numPaths(set) {
-		return netip.Addr{}, false
-	}
-	return set.Addr(path), true
+	return outer(m.carrier, m.self, set, path), true
 }
 
-func (m *monitor) probe(p *liveness.Probe) { m.add(p.Via, p.Append) }
-
-// add puts a packet, wrapped for its bouncing switch, into the batch.
-func (m *monitor) add(via netip.Addr, appendTo func([]byte) []byte) {
-	header, err := encap.NewIPIP(m.self, via)
-	if err != nil {
-		return
+// probe sends a request by its path, or a boomerang round its bouncing switch.
+func (m *monitor) probe(p *liveness.Probe) {
+	o, ok := m.outers[probeKey{p.Dst, p.Path, p.Via}]
+	if !ok {
+		if o, ok = m.outerOf(p); !ok {
+			return
+		}
+		if len(m.outers) >= maxOuters {
+			m.peers = nil
+			clear(m.outers)
+		}
+		m.outers[probeKey{p.Dst, p.Path, p.Via}] = o
 	}
+	m.add(&o, p.Append)
+}
+
+// add puts a packet, with this outer header, into the batch.
+func (m *monitor) add(o *encap.Outer, appendTo func([]byte) []byte) {
 	buf := m.bufs[len(m.batch)]
 	inner := appendTo(buf[:headroom])
 	m.id++
-	if header.Encapsulate(inner[link.SuperHeadroom:], m.id) != nil {
+	out, err := o.Encapsulate(inner[link.SuperHeadroom:], m.id)
+	if err != nil {
 		return
 	}
-	m.batch = append(m.batch, inner)
+	m.batch = append(m.batch, inner[len(inner)-len(out)-link.SuperHeadroom:])
 	if len(m.batch) == probeBatch {
 		m.flush()
 	}

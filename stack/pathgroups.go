@@ -5,12 +5,13 @@ import (
 	"math/bits"
 	"net/netip"
 
+	"weft/conga"
 	"weft/encap"
 	"weft/policy"
 	"weft/topology"
 )
 
-// maxGrouped bounds the paths of all groups together: 24 bytes each, and what
+// maxGrouped bounds the paths of all groups together: 25 bytes each, and what
 // 1,800 different sets of live paths in a fat-tree of k=48 have. Above it, all
 // pairs look for their groups again.
 const maxGrouped = 1 << 20
@@ -21,6 +22,8 @@ type group struct {
 	id         uint32      // not 0
 	components []component // at least one; more only where the policy keeps flows to one
 	live       []int       // ascending, repeated by weight: for flows that keep to one path
+	paths      []int       // ascending, each once
+	tags       []uint8     // by path number, see conga.Tag; nil in a tunnel
 	numbers    int         // of paths, live or not; 0 where they have weights
 	out        []*pathOut  // by path number, nil where dead
 	pairs      int         // that have it
@@ -35,8 +38,9 @@ type component struct {
 // pathOut is one path's outer header and its counters. All groups share it.
 type pathOut struct {
 	bounce  netip.Addr
-	header  encap.IPIP
-	index   int // path number
+	header  encap.Outer
+	head    sids // by SRv6: of the destination what the rack does not say
+	index   int  // path number
 	packets uint64
 	bytes   uint64
 }
@@ -44,6 +48,14 @@ type pathOut struct {
 // has reports whether a path is one of the group's live ones.
 func (g *group) has(o *pathOut) bool {
 	return o != nil && o.index < len(g.out) && g.out[o.index] == o
+}
+
+// tag is what CONGA calls a path.
+func (g *group) tag(path int) uint8 { return g.tags[path] }
+
+// tagOf is that of a path of a set.
+func tagOf(set topology.PathSet, path int) uint8 {
+	return conga.Tag(path, set.Count(), path/(set.Count()/set.Bases[0]))
 }
 
 // byHash is the path of a flow that keeps to one, nil if none is live. A flow
@@ -76,21 +88,39 @@ func (g *group) component(hash uint64) int {
 // unknown is the number of no change: a pair with it looks for its group.
 const unknown = ^uint64(0)
 
+// encapsulate writes the outer header of a packet to a rack before it, see
+// encap.Outer.
+func (o *pathOut) encapsulate(buf []byte, to *rack, id uint16) ([]byte, error) {
+	out, err := o.header.Encapsulate(buf, id)
+	if err == nil && o.head.high != 0 {
+		o.head.put(out, to.tail)
+	}
+	return out, err
+}
+
 // groupTable has the groups in use.
 type groupTable struct {
 	address netip.Addr // outer source
 	policy  policy.Policy
+	carrier encap.Carrier
 	apart   bool // flows keep to one component
 	byKey   map[string]*group
-	outs    map[pathKey]*pathOut // of all paths that there ever were
-	paths   int                  // of all groups
-	ids     uint32               // given away
-	resets  uint64               // how often there were too many
-	key     []byte               // of the latest asked for
+	outs    map[outKey]*pathOut // of all paths that there ever were
+	paths   int                 // of all groups
+	ids     uint32              // given away
+	resets  uint64              // how often there were too many
+	key     []byte              // of the latest asked for
 }
 
-func newGroupTable(address netip.Addr, p policy.Policy) groupTable {
-	return groupTable{address: address, policy: p, apart: p.Groups, byKey: make(map[string]*group), outs: make(map[pathKey]*pathOut)}
+// outKey is what tells paths apart: those of all racks that a fat-tree's host
+// has by one core are one, by either carrier.
+type outKey struct {
+	pathKey
+	head sids
+}
+
+func newGroupTable(address netip.Addr, p policy.Policy, c encap.Carrier) groupTable {
+	return groupTable{address: address, policy: p, carrier: c, apart: p.Groups, byKey: make(map[string]*group), outs: make(map[outKey]*pathOut)}
 }
 
 // of finds or makes the group of a pair with these paths.
@@ -98,6 +128,8 @@ func (t *groupTable) of(table *pathTable, p *pair, set topology.PathSet) *group 
 	components := t.components(table, p, set)
 	bounce := set.Addr(0).As4()
 	key := append(t.key[:0], bounce[:]...)
+	key = binary.AppendUvarint(key, uint64(len(p.rack.heads)))
+	key = append(key, p.rack.heads...)
 	for _, n := range set.Live {
 		key = binary.BigEndian.AppendUint16(key, uint16(n))
 	}
@@ -118,7 +150,7 @@ func (t *groupTable) of(table *pathTable, p *pair, set topology.PathSet) *group 
 	if t.paths+len(set.Live) > maxGrouped {
 		t.reset(table)
 	}
-	return t.add(string(key), t.make(set, components))
+	return t.add(string(key), t.make(set, components, p.rack))
 }
 
 func (t *groupTable) add(key string, g *group) *group {
@@ -144,16 +176,18 @@ func (t *groupTable) components(table *pathTable, p *pair, set topology.PathSet)
 	return nil
 }
 
-func (t *groupTable) make(set topology.PathSet, components []topology.Group) *group {
-	g := &group{live: set.Weighted()}
+func (t *groupTable) make(set topology.PathSet, components []topology.Group, to *rack) *group {
+	g := &group{live: set.Weighted(), paths: set.Live}
 	if set.Weights == nil {
-		g.numbers = numPaths(set)
+		g.numbers = set.Count()
 	}
 	if n := len(set.Live); n > 0 {
 		g.out = make([]*pathOut, set.Live[n-1]+1)
 	}
+	g.tags = make([]uint8, len(g.out))
 	for _, n := range set.Live {
-		g.out[n] = t.out(set.Addr(n), n)
+		g.tags[n] = tagOf(set, n)
+		g.out[n] = t.out(set, n, to)
 	}
 	if components == nil {
 		g.components = []component{{order: t.policy.Rule.Order(set.Bases, g.live)}}
@@ -167,15 +201,6 @@ func (t *groupTable) make(set topology.PathSet, components []topology.Group) *gr
 	return g
 }
 
-// numPaths is how many paths a pair has, live or not.
-func numPaths(set topology.PathSet) int {
-	n := 1
-	for _, base := range set.Bases {
-		n *= base
-	}
-	return n
-}
-
 // ofTunnel finds or makes the one group of a tunnel with so many paths.
 func (t *groupTable) ofTunnel(paths int) *group {
 	if g := t.byKey[""]; g != nil {
@@ -185,20 +210,21 @@ func (t *groupTable) ofTunnel(paths int) *group {
 	for i := range g.live {
 		g.live[i] = i
 		g.out[i] = &pathOut{index: i}
-		t.outs[pathKey{path: i}] = g.out[i]
+		t.outs[outKey{pathKey: pathKey{path: i}}] = g.out[i]
 	}
 	g.components = []component{{order: t.policy.Rule.Order([]int{paths}, g.live)}}
 	return t.add("", g)
 }
 
 // out finds or makes what all groups share of a path.
-func (t *groupTable) out(bounce netip.Addr, index int) *pathOut {
-	k := pathKey{bounce: bounce}
+func (t *groupTable) out(set topology.PathSet, n int, to *rack) *pathOut {
+	k := outKey{pathKey: pathKey{bounce: set.Addr(n)}}
+	if t.carrier == encap.CarrierSRv6 {
+		k.head = sidsFrom(to.head(n, set.Count()))
+	}
 	o := t.outs[k]
 	if o == nil {
-		// Both addresses are IPv4, which New has checked.
-		header, _ := encap.NewIPIP(t.address, bounce)
-		o = &pathOut{bounce: bounce, header: header, index: index}
+		o = &pathOut{bounce: k.bounce, header: outer(t.carrier, t.address, set, n), head: k.head, index: n}
 		t.outs[k] = o
 	}
 	return o

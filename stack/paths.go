@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"weft/drb"
+	"weft/encap"
 	"weft/flowcell"
 	"weft/policy"
 	"weft/topology"
@@ -34,6 +35,7 @@ type pathTable struct {
 	none    *pair // recent while there is none
 	evicted uint64
 
+	racks   rackTable
 	groups  groupTable
 	quiver  *topology.Quiver // of topo, nil until needed
 	changes changeLog
@@ -45,6 +47,7 @@ type pair struct {
 	dst    flowcell.Address
 	host   topology.NodeID // that has the address; of no meaning where direct or in a tunnel
 	direct bool            // no bouncing switch needed, or not of this fabric
+	rack   *rack           // nil where direct or in a tunnel
 	peer   *peer           // of a tunnel; nil if there is none, or no tunnel
 	valid  uint64          // the latest change that the pair has taken note of
 	group  *group          // nil: not known
@@ -59,12 +62,13 @@ type pair struct {
 // selectors are those of one component of a pair's paths.
 type selectors struct{ data, ack drb.Selector }
 
-func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, spray bool, seed uint64) *pathTable {
+func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, c encap.Carrier, spray bool, seed uint64) *pathTable {
 	table := &pathTable{
 		topo: t, address: address, policy: p, spray: spray, seed: seed,
 		pairs:  make(map[flowcell.Address]*pair),
 		none:   &pair{direct: true}, // as that of no address is
-		groups: newGroupTable(address, p),
+		racks:  newRackTable(c),
+		groups: newGroupTable(address, p, c),
 	}
 	table.recent = table.none
 	if t != nil {
@@ -151,6 +155,7 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 	if set := t.topo.PathsOrAll(t.self, id); set.Direct() {
 		p.direct = true
 	} else {
+		p.rack = t.racks.of(t.topo, id, set)
 		t.bind(p, t.groups.of(t, p, set))
 	}
 	return p

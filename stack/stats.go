@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"weft/conga"
 	"weft/resequencer"
 )
 
@@ -20,6 +21,8 @@ type Stats struct {
 	Tunnel      TunnelStats // zero without one
 	TCP         TCPStats
 	Liveness    LivenessStats
+	Samples     SampleStats
+	Conga       conga.Stats // zero unless the policy is conga
 }
 
 // EgressStats counts packets on their way out.
@@ -48,6 +51,8 @@ type IngressStats struct {
 	NotForUs     uint64 // dropped: addressed to somebody else
 	Martian      uint64 // dropped: from an address that nobody can have
 	Probes       uint64 // of paths, with Config.Liveness
+	Samples      uint64 // probes of congestion, and answers to own ones
+	Marked       uint64 // of Delivered and Merged, TCP with a mark of CONGA's, which was taken off
 	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
 	Relayed      uint64 // of Delivered, ICMP errors about outer headers, made to be about inner packets
 	PathErrors   uint64 // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
@@ -80,6 +85,10 @@ func (h *Host) Stats() Stats {
 	if h.monitor != nil {
 		s.Liveness = h.monitor.snapshot()
 	}
+	if h.egress.sampler != nil {
+		s.Samples = h.egress.sampler.snapshot()
+	}
+	s.Conga = h.egress.congaStats()
 	t := h.net.Stats().TCP
 	s.TCP = TCPStats{
 		SegmentsSent:     t.SegmentsSent.Value(),
@@ -123,10 +132,10 @@ func (k pathKey) compare(l pathKey) int {
 // addTo adds the counts of all paths to sum.
 func (t *groupTable) addTo(sum map[pathKey]*PathStats) {
 	for k, o := range t.outs {
-		p := sum[k]
+		p := sum[k.pathKey]
 		if p == nil {
 			p = &PathStats{Bounce: k.bounce, Path: k.path}
-			sum[k] = p
+			sum[k.pathKey] = p
 		}
 		p.Packets += o.packets
 		p.Bytes += o.bytes

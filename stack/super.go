@@ -17,7 +17,7 @@ func (e *egress) whole(o *outgoing, pair *pair, pkt *flowcell.Packet, now time.D
 		return
 	}
 	segments := o.segments(int(pkt.Payload))
-	c, ok := e.course(pair, pkt, segments, now)
+	c, ok := e.course(pair, pkt, int(pkt.Payload), segments, now)
 	if !ok {
 		return
 	}
@@ -71,9 +71,9 @@ func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time
 		var ok bool
 		switch {
 		case each:
-			c, ok = e.course(pair, pkt, 1, now)
+			c, ok = e.course(pair, pkt, min(o.mss, int(pkt.Payload)-i*o.mss), 1, now)
 		case i == 0:
-			c, ok = e.course(pair, pkt, left, now)
+			c, ok = e.course(pair, pkt, int(pkt.Payload), left, now)
 		case e.paths.policy.Unit.Numbers():
 			c.number++
 		case c.numbered:
@@ -95,7 +95,7 @@ func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time
 			e.stats.TooLong++
 			return
 		}
-		if out := e.encapsulate(buf[link.SuperHeadroom:headroom+n], c); out != nil {
+		if out := e.encapsulate(buf[link.SuperHeadroom:headroom+n], c, now); out != nil {
 			e.put(buf, headroom+n-len(out), headroom+n, &segment)
 		}
 	}

@@ -54,7 +54,7 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 	if !each {
 		segments = o.segments(int(pkt.Payload))
 	}
-	c, ok := e.course(pair, &pkt, segments, now)
+	c, ok := e.course(pair, &pkt, int(pkt.Payload), segments, now)
 	if !ok {
 		return
 	}
@@ -68,7 +68,7 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 			switch {
 			case i == 0:
 			case each:
-				c, ok = e.course(pair, &pkt, 1, now)
+				c, ok = e.course(pair, &pkt, o.mss, 1, now)
 			case e.paths.policy.Unit.Numbers():
 				c.number++
 			case c.numbered:

@@ -76,7 +76,11 @@ func (w *wire) forward(b []byte) {
 	var p flowcell.Packet
 	if err := p.Parse(b); err == nil && p.Flow.Proto == flowcell.ProtoIPIP {
 		s.bounce = p.Flow.Dst.IP()
-		if b, err = encap.Decapsulate(b); err != nil {
+		decapsulate := encap.Decapsulate
+		if b[0]>>4 == 6 { // the labels
+			decapsulate = encap.DecapsulateSRv6
+		}
+		if b, err = decapsulate(b); err != nil {
 			panic(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"weft/encap"
 	"weft/policy"
 	"weft/topology"
 )
@@ -20,15 +21,15 @@ type Config struct {
 	// Policy and PolicyOptions are those of the Host.
 	Policy        string
 	PolicyOptions policy.Options
+	// Carrier is that of the Host: encap.CarrierIPIP, the default, or
+	// encap.CarrierSRv6.
+	Carrier encap.Carrier
 	// Interface leads into the fabric; "" stands for the device of the route to
 	// the fabric's switches.
 	Interface string
 	// MTU of the fabric in bytes; 0 means Interface's.
 	MTU int
 }
-
-// overhead is what an outer header adds, in bytes (stack.Overhead).
-const overhead = 20
 
 // check returns whose address it is, and how its packets are spread.
 func (c *Config) check() (self topology.Node, p policy.Policy, err error) {
@@ -52,20 +53,24 @@ func (c *Config) check() (self topology.Node, p policy.Policy, err error) {
 	if p, err = policy.New(c.Policy, c.PolicyOptions); err != nil {
 		return self, p, fmt.Errorf("uplink: Config.Policy: %w", err)
 	}
+	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
+		return self, p, fmt.Errorf("uplink: Config.Carrier is %v, but the device carries IP: use ipip or srv6", c.Carrier)
+	}
 	return self, p, nil
 }
 
 // Stats are counters since Open. Where a part of the fast way is not in use its
 // counters are 0.
 type Stats struct {
-	// Bounces is what the uplink's program has sent to each bouncing switch, by
-	// address.
+	// Bounces is what the uplink's program has sent to each bouncing switch, or by
+	// labels through it, by address.
 	Bounces []Bounce
 	// Encapsulated counts the packets of Bounces. The rest are packets of any
 	// address that left by the uplink as they were, or, dropped, did not.
 	Encapsulated uint64
 	Passed       uint64 // in no need of an outer header
 	Dropped      uint64 // no path is live, or too long, or malformed
+	Chosen       uint64 // flowcells of Bounces that took the path chosen for them (Device.Choose)
 
 	Taken      uint64 // packets that came in by the packet socket
 	PassedDead uint64 // packets that the kernel got, since this process was not running
@@ -78,4 +83,5 @@ type Stats struct {
 type Bounce struct {
 	Addr           netip.Addr
 	Packets, Bytes uint64
+	Flowcells      uint64 // that began, under luopan and rand
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/encap"
 	"weft/policy"
 	"weft/topology"
 )
@@ -35,6 +36,7 @@ func TestOpen_saysWhichFieldIsWrong(t *testing.T) {
 		{"a switch", Config{Address: netip.MustParseAddr("10.4.1.1"), Topology: top}, "Config.Address 10.4.1.1"},
 		{"the kernel's", Config{Address: netip.MustParseAddr("10.0.1.3"), Topology: top}, "the embedded stack's is 10.0.1.131"},
 		{"policy", Config{Address: good, Topology: top, Policy: "prest"}, "Config.Policy"},
+		{"carrier", Config{Address: good, Topology: top, Carrier: encap.CarrierMPLS}, "Config.Carrier is mpls"},
 		{"options", Config{Address: good, Topology: top, PolicyOptions: policy.Options{FlowcellBytes: 1}}, "FlowcellBytes is 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,12 +8,17 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"weft/encap"
 	"weft/fabric"
 	"weft/link"
 	"weft/policy"
 	"weft/topology"
 )
+
+// minMTU6 is the least MTU of a device that has IPv6, in bytes (RFC 8200 §5).
+const minMTU6 = 1280
 
 // Device is a stack.Device and a stack.SuperDevice, whose methods package link
 // describes. The Host that it is given to closes it.
@@ -59,10 +64,13 @@ func Open(c Config) (*Device, error) {
 	if c.MTU > up.MTU {
 		return nil, fmt.Errorf("uplink: Config.MTU is %d bytes, more than the %d of %s: lower it or raise that", c.MTU, up.MTU, up.Name)
 	}
+	if c.Carrier == encap.CarrierSRv6 && c.MTU < minMTU6 {
+		return nil, fmt.Errorf("uplink: Config.MTU is %d bytes, but IPv6 needs %d: raise it or use the carrier ipip", c.MTU, minMTU6)
+	}
 	// The route keeps the address reachable for programs of this machine, and makes
 	// it one that may come in by the TUN where the reverse path is checked.
 	tun, err := link.OpenTUN(link.TUNConfig{
-		Routes: []netip.Prefix{netip.PrefixFrom(c.Address, 32)}, MTU: c.MTU, Overhead: overhead, Offload: true,
+		Routes: []netip.Prefix{netip.PrefixFrom(c.Address, 32)}, MTU: c.MTU, Overhead: c.Carrier.Overhead(), Offload: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("uplink: %w", err)
@@ -95,6 +103,7 @@ func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err
 	}
 	d.spray, err = fabric.AttachOffload(fabric.OffloadConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
+		Carrier: c.Carrier,
 	})
 	return err
 }
@@ -115,6 +124,28 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 	}
 	return d.spray.SetTopology(t)
 }
+
+// Choose has flowcells to a rack that begin within valid take a path, by its number.
+// The Host that samples paths calls it (stack.ChoiceDevice). It fails if the path
+// is not live, or Encapsulates is false, since then the Host chooses.
+func (d *Device) Choose(rack netip.Prefix, path int, valid time.Duration) error {
+	if d.spray == nil {
+		return errNoProgram
+	}
+	return d.spray.Choose(rack, path, valid)
+}
+
+// Active calls f for each rack to which flowcells have begun since it was called
+// last: how many, and the host to which the latest was. It fails if Encapsulates
+// is false: then the Host knows.
+func (d *Device) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
+	if d.spray == nil {
+		return errNoProgram
+	}
+	return d.spray.Active(f)
+}
+
+var errNoProgram = errors.New("uplink: no program chooses paths, the Host does; see Device.Offloads")
 
 // Offloads describes, in a line for people, what packets pass through, and why
 // it is not the fastest way if it is not.
@@ -137,9 +168,10 @@ func (d *Device) Stats() (Stats, error) {
 		if err != nil {
 			return s, err
 		}
+		s.Chosen = o.Chosen
 		s.Encapsulated, s.Passed, s.Dropped = o.Encapsulated, o.Passed+o.Refused, o.NoPath+o.TooLong+o.Malformed
 		for _, b := range o.Bounces {
-			s.Bounces = append(s.Bounces, Bounce{b.Addr, b.Packets, b.Bytes})
+			s.Bounces = append(s.Bounces, Bounce{b.Addr, b.Packets, b.Bytes, b.Flowcells})
 		}
 	}
 	if d.steer != nil {

@@ -4,6 +4,8 @@ package uplink
 
 import (
 	"errors"
+	"net/netip"
+	"time"
 
 	"weft/link"
 	"weft/topology"
@@ -28,6 +30,14 @@ func (*Device) Interface() string { return "" }
 
 // SetTopology does nothing.
 func (*Device) SetTopology(*topology.Topology) error { return nil }
+
+// Choose returns an error.
+func (*Device) Choose(netip.Prefix, int, time.Duration) error { return errors.ErrUnsupported }
+
+// Active returns an error.
+func (*Device) Active(func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
+	return errors.ErrUnsupported
+}
 
 // Offloads returns "".
 func (*Device) Offloads() string { return "" }

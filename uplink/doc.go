@@ -35,6 +35,12 @@
 // opened first has them; a second one, or one beside a running weft host, does
 // without, and weft host does not start beside a Device that has them.
 //
+// With Config.Carrier SRv6 the outer header is IPv6 with labels. What the Host
+// encapsulates itself, probes for one, the kernel forwards then: it must forward
+// IPv6, too, and have a route to encap.SIDBlock by the uplink's switch. Under the
+// policies luopan and rand the program draws paths itself, flowcell by flowcell; a
+// Host that samples tells it which to take (Device.Choose).
+//
 // Open needs CAP_NET_ADMIN; for the programs and the packet socket also CAP_BPF,
 // CAP_NET_RAW and leave to write to /run/weft. The kernel must forward IPv4 and
 // be of Linux 5.15 or later. link.OpenUDP, with stack.Config.Tunnel, is for

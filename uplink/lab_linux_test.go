@@ -32,7 +32,7 @@ var lab = sync.OnceValues(func() (network, error) {
 	if err != nil {
 		return network{}, err
 	}
-	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "exuplink", Topology: top, Unlimited: true})
+	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "exuplink", Topology: top, Unlimited: true, SRv6: true})
 	if err == nil {
 		closeLab = l.Close
 	}
@@ -90,14 +90,15 @@ func (n network) open(t *testing.T, host topology.NodeID, policyName string, opt
 // tryOpen is open, on the calling thread and for the caller to close.
 func (n network) tryOpen(host topology.NodeID, policyName string, options ...func(*stack.Config)) (*Device, *stack.Host, error) {
 	addr := n.topology.EmbeddedAddr(host)
-	d, err := Open(Config{Address: addr, Topology: n.topology, Policy: policyName})
-	if err != nil {
-		return nil, nil, err
-	}
-	c := stack.Config{Address: addr, Topology: n.topology, Policy: policyName, Device: d, UplinkEncapsulates: d.Encapsulates()}
+	c := stack.Config{Address: addr, Topology: n.topology, Policy: policyName}
 	for _, change := range options {
 		change(&c)
 	}
+	d, err := Open(Config{Address: addr, Topology: n.topology, Policy: policyName, Carrier: c.Carrier})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Device, c.UplinkEncapsulates = d, d.Encapsulates()
 	h, err := stack.New(c)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())

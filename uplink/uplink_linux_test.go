@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/encap"
 	"weft/fabric"
 	"weft/stack"
 )
@@ -20,6 +21,7 @@ var (
 	_ stack.Device         = (*Device)(nil)
 	_ stack.SuperDevice    = (*Device)(nil)
 	_ stack.TopologyDevice = (*Device)(nil)
+	_ stack.ChoiceDevice   = (*Device)(nil)
 )
 
 const (
@@ -83,7 +85,10 @@ func TestOpen_policies(t *testing.T) {
 		{"ecmp", true, ""},
 		{"flowcell-drb", true, ""},
 		{"drb", false, ""}, // the Host's own work, and no fallback
+		{"rand", true, ""},
+		{"luopan", true, ""},
 		{"letflow", false, "the Host encapsulates: offload: policy letflow"},
+		{"local", false, "the Host encapsulates: offload: policy local"},
 	} {
 		t.Run(c.policy, func(t *testing.T) {
 			d, sender := n.open(t, near, c.policy)
@@ -101,6 +106,83 @@ func TestOpen_policies(t *testing.T) {
 			transferBetween(t, sender, receiver, 10<<20)
 			transferBetween(t, receiver, sender, 1<<20)
 		})
+	}
+}
+
+// By labels as by bounces: super-segments that the uplink's program encapsulates,
+// and packets that the Host does, which the kernel forwards to the switch.
+func TestOpen_labels(t *testing.T) {
+	n := newNetwork(t)
+	labels := func(c *stack.Config) { c.Carrier = encap.CarrierSRv6 }
+	for _, c := range []struct {
+		policy string
+		uplink bool
+	}{{"presto", true}, {"luopan", true}, {"drb", false}} {
+		t.Run(c.policy, func(t *testing.T) {
+			d, sender := n.open(t, near, c.policy, labels)
+			_, receiver := n.open(t, far, c.policy, labels)
+			if got := d.Offloads(); d.Encapsulates() != c.uplink || strings.Contains(got, "the Host encapsulates") {
+				t.Errorf("the uplink encapsulates: %v; %s", d.Encapsulates(), got)
+			}
+			const size = 20 << 20
+			transferBetween(t, sender, receiver, size)
+			transferBetween(t, receiver, sender, 1<<20)
+			if !c.uplink {
+				return
+			}
+			sum := uint64(0)
+			got := shares(t, d)
+			for _, b := range got {
+				sum += b
+			}
+			if s, err := d.Stats(); err != nil || len(got) != 4 || sum < size || s.Dropped != 0 || (s.Chosen > 0) != (c.policy == "luopan") {
+				t.Errorf("shares of the cores %v; %+v, %v", got, s, err)
+			}
+			if e := sender.Stats().Egress; e.Supers < size/65536/2 {
+				t.Errorf("%d super-segments sent: %+v", e.Supers, e)
+			}
+		})
+	}
+}
+
+// Who samples paths tells the program, and learns from it where to.
+func TestDevice_Choose(t *testing.T) {
+	n := newNetwork(t)
+	d, sender := n.open(t, near, "rand") // for which no Host chooses
+	_, receiver := n.open(t, far, "rand")
+	if err := d.Active(func(netip.Prefix, netip.Addr, uint64) {}); err != nil {
+		t.Fatal(err)
+	}
+	rack := fabric.HostRack(n.topology.Node(far).Addr)
+	if err := d.Choose(rack, 2, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	transferBetween(t, sender, receiver, 10<<20)
+	core := n.topology.Paths(near, far).Addr(2)
+	s, err := d.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range s.Bounces {
+		if (b.Flowcells > 0) != (b.Addr == core) {
+			t.Errorf("%d flowcells by %v, chosen was %v", b.Flowcells, b.Addr, core)
+		}
+	}
+	asked := 0
+	err = d.Active(func(r netip.Prefix, host netip.Addr, flowcells uint64) {
+		if asked++; r != rack || host != n.topology.EmbeddedAddr(far) || flowcells < 10<<20/65536 {
+			t.Errorf("%d flowcells to %v in %v", flowcells, host, r)
+		}
+	})
+	if err != nil || asked != 1 {
+		t.Errorf("%d racks, %v", asked, err)
+	}
+	other, _ := n.open(t, near+1, "drb")
+	if err := other.Choose(rack, 2, time.Minute); err != errNoProgram {
+		t.Errorf("without a program: %v", err)
+	}
+	if err := other.Active(nil); err != errNoProgram {
+		t.Errorf("without a program: %v", err)
 	}
 }
 

@@ -20,9 +20,9 @@ type gateway struct {
 }
 
 // openTUN opens the device that the plan leads packets into.
-func (g *gateway) openTUN(plan fabric.HostPlan, flowcell int) (err error) {
+func (g *gateway) openTUN(plan fabric.HostPlan, overhead, flowcell int) (err error) {
 	g.tun, err = link.OpenTUN(link.TUNConfig{
-		Name: plan.TUN, Address: plan.Address, Overhead: outerHeader, Offload: true, NoForwardCheck: true,
+		Name: plan.TUN, Address: plan.Address, Overhead: overhead, Offload: true, NoForwardCheck: true,
 		PayloadMax: flowcell, // what is longer would not be divided
 	})
 	return err
@@ -46,11 +46,12 @@ func (g *gateway) start(s *sprayer) (err error) {
 	c := s.bed.config
 	g.Gateway, err = stack.NewGateway(stack.GatewayConfig{
 		Address:       s.host.Addr,
-		Topology:      c.Topology,
+		Topology:      c.known(),
 		Policy:        s.policy.Name,
 		PolicyOptions: c.Policy,
 		Resequencer:   c.Resequencer,
 		Seed:          c.Seed<<20 + uint64(s.host.ID) + 1,
+		Carrier:       c.Carrier,
 		Programs:      g.tun,
 		Fabric:        g.socket,
 	})

@@ -26,7 +26,9 @@ func (memory) Supports(r Row) error {
 
 func (m memory) Start(ctx context.Context, row Row) (*Session, error) {
 	t := m.config.Topology
-	network, err := simnet.New(t, simnet.Config{RateBits: int64(m.config.RateMbit * 1e6), Seed: m.config.Seed})
+	network, err := simnet.New(t, simnet.Config{
+		RateBits: int64(m.config.RateMbit * 1e6), Seed: m.config.Seed, Meter: (*simnet.Meter)(m.config.Meter),
+	})
 	if err != nil {
 		return nil, err
 	}

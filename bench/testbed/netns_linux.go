@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 
+	"weft/encap"
 	"weft/fabric"
 	"weft/link"
 	"weft/stack"
@@ -43,6 +44,7 @@ func CanUseNamespaces() error {
 func InNamespaces(ctx context.Context, name string, c Config, progress func(done, total int)) (Testbed, error) {
 	lab, err := fabric.Hold(ctx, fabric.LabConfig{
 		Name: name, Topology: c.Topology, RateMbit: c.RateMbit, Progress: progress,
+		SRv6: c.Carrier == encap.CarrierSRv6, Meter: c.Meter,
 	})
 	if err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func (t *namespaces) Start(ctx context.Context, row Row) (*Session, error) {
 			dev, err = link.OpenTUN(link.TUNConfig{
 				Name:     TUN,
 				Routes:   []netip.Prefix{netip.PrefixFrom(t.config.Topology.EmbeddedAddr(n.ID), 32)},
-				Overhead: stack.Overhead,
+				Overhead: stack.OverheadOf(t.config.Carrier),
 			})
 			return err
 		})

@@ -86,7 +86,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 	}
 	if withGateway {
 		s.gateway = &gateway{}
-		if err := s.gateway.openTUN(plan, s.policy.Unit.Bytes); err != nil {
+		if err := s.gateway.openTUN(plan, s.bed.config.Carrier.Overhead(), s.policy.Unit.Bytes); err != nil {
 			return err
 		}
 	}
@@ -97,10 +97,11 @@ func (s *sprayer) start(withGateway bool) (err error) {
 	s.offload, err = fabric.AttachOffload(fabric.OffloadConfig{
 		Uplink:       Uplink,
 		Addresses:    []netip.Addr{s.host.Addr},
-		Topology:     s.bed.config.Topology,
+		Topology:     s.bed.config.known(),
 		Self:         s.host.ID,
 		Policy:       s.policy,
 		PerPacketTCP: perPacket,
+		Carrier:      s.bed.config.Carrier,
 	})
 	if err != nil {
 		return err
@@ -127,8 +128,9 @@ func (s *sprayer) options() (o fabric.HostOptions, err error) {
 	}
 	o = fabric.HostOptions{
 		Address: s.host.Addr,
-		Uplink:  up.Name, Gateway: up.Gateway, MTU: up.MTU - outerHeader,
-		Fabric: fabric.HostPrefixes(t), Rack: fabric.HostRack(s.host.Addr),
+		Uplink:  up.Name, Gateway: up.Gateway, MTU: up.MTU - s.bed.config.Carrier.Overhead(),
+		Carrier: s.bed.config.Carrier,
+		Fabric:  fabric.HostPrefixes(t), Rack: fabric.HostRack(s.host.Addr),
 	}
 	if up.Strict {
 		o.Strict = []string{up.Name}
@@ -136,9 +138,6 @@ func (s *sprayer) options() (o fabric.HostOptions, err error) {
 	o.FilterAll, err = fabric.ReverseFilter()
 	return o, err
 }
-
-// outerHeader is IP-in-IP's, in bytes.
-const outerHeader = 20
 
 // beat keeps packets from the kernels while the gateways read them.
 func (s *sprayers) beat() {

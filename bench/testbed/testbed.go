@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"weft/encap"
+	"weft/fabric"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/stack"
@@ -79,13 +81,26 @@ func Select(names []string) ([]Row, error) {
 
 // Config is what all testbeds need.
 type Config struct {
-	Topology    *topology.Topology
+	Topology *topology.Topology
+	// Known, if not nil, is the same fabric as hosts are told that it is: with other
+	// rates, say, or none.
+	Known       *topology.Topology
 	RateMbit    float64 // of every link, Mbit/s, each direction
 	Policy      policy.Options
 	Resequencer resequencer.Config
 	Seed        uint64
+	Carrier     encap.Carrier    // of what weft hosts send by a path
+	Meter       *fabric.LabMeter // what switches measure; nil: nothing
 	// Adjust, if not nil, may change what a weft host is made from.
 	Adjust func(topology.Node, *stack.Config)
+}
+
+// known is the fabric as hosts are told that it is.
+func (c *Config) known() *topology.Topology {
+	if c.Known != nil {
+		return c.Known
+	}
+	return c.Topology
 }
 
 // Testbed is a fabric on which hosts can be started, one kind at a time.
@@ -166,12 +181,17 @@ func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack
 	}
 	sc := stack.Config{
 		Address:       c.Topology.EmbeddedAddr(n.ID),
-		Topology:      c.Topology,
+		Topology:      c.known(),
 		Device:        dev,
 		Policy:        row.Policy,
 		PolicyOptions: c.Policy,
 		Resequencer:   c.Resequencer,
+		Carrier:       c.Carrier,
+		LinkRateBits:  c.RateMbit * 1e6,
 		Seed:          c.Seed<<20 + uint64(n.ID) + 1,
+	}
+	if c.Meter != nil {
+		sc.Tau = c.Meter.Tau
 	}
 	if c.Adjust != nil {
 		c.Adjust(n, &sc)

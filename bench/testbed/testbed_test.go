@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/encap"
+	"weft/fabric"
 	"weft/topology"
 )
 
@@ -82,7 +84,7 @@ func exchange(t *testing.T, bed Testbed, row Row, c Config) {
 
 func TestInMemory_everyRow(t *testing.T) {
 	fatTree, _ := topology.FatTree(4)
-	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1}
+	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: encap.CarrierSRv6, Meter: &fabric.LabMeter{}}
 	bed := InMemory(c)
 	for _, row := range Rows() {
 		if row.Kernel {
@@ -99,8 +101,25 @@ func TestInNamespaces_everyRow(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
+	exchangeAll(t, encap.CarrierIPIP, Rows())
+}
+
+// How hosts take every row to labels is tested in memory.
+func TestInNamespaces_labels(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: builds a lab of network namespaces")
+	}
+	rows, err := Select([]string{"kernel-drb", "gateway-presto", "drb", "luopan"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exchangeAll(t, encap.CarrierSRv6, rows)
+}
+
+func exchangeAll(t *testing.T, carrier encap.Carrier, rows []Row) {
+	t.Helper()
 	fatTree, _ := topology.FatTree(4)
-	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1}
+	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: carrier, Meter: &fabric.LabMeter{}}
 	bed, err := InNamespaces(context.Background(), "testbed", c, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +129,7 @@ func TestInNamespaces_everyRow(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, row := range Rows() {
+	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
 			if err := bed.Supports(row); err != nil {
 				t.Skip(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -19,8 +21,9 @@ func newStatusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "What the weft host or weft switch of this machine does",
 		Long: `Status prints what a running weft host says of itself: its configuration as
-found, what is known of failures and why, what its devices got of the kernel, and its
-counters. Of a weft switch it prints the neighbours and the database.`,
+found, what is known of failures and why, what its devices got of the kernel, its
+counters, and what its policy knows of the congestion of paths (weft paths --live
+prints that alone). Of a weft switch it prints the neighbours and the database.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := askStatus(cmd.Context(), socket)
@@ -33,20 +36,35 @@ counters. Of a weft switch it prints the neighbours and the database.`,
 			if isSwitchStatus(text) {
 				return printSwitchStatus(cmd.OutOrStdout(), text)
 			}
-			fields, err := daemon.Fields(text)
-			if err != nil {
-				return fmt.Errorf("status: %w", err)
-			}
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, f := range fields {
-				fmt.Fprintf(t, "%s\t%s\n", f.Name, f.Value)
-			}
-			return t.Flush()
+			return printHostStatus(cmd.OutOrStdout(), text)
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", "", "the daemon's `socket` (default that of this network namespace)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// printHostStatus prints all fields of a host's status, but what is known of
+// congestion, path by path, as tables.
+func printHostStatus(w io.Writer, text []byte) error {
+	fields, err := daemon.Fields(text)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range fields {
+		if !strings.HasPrefix(f.Name, "congestion.") {
+			fmt.Fprintf(t, "%s\t%s\n", f.Name, f.Value)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	s, err := parseLive(text)
+	if err != nil {
+		return err
+	}
+	return printCongestion(w, s.Congestion)
 }
 
 // askStatus asks who is behind a socket; "" stands for the host of this network

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/encap"
 	"weft/fabric"
 	"weft/internal/topofile"
 )
@@ -36,7 +37,9 @@ by the kernel. It needs root.`,
 
 func newLabUpCmd(name *string) *cobra.Command {
 	var cfg fabric.LabConfig
-	var spec string
+	var spec, carrier string
+	var meter fabric.LabMeter
+	var metered bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Build the lab, or find it built",
@@ -50,6 +53,17 @@ func newLabUpCmd(name *string) *cobra.Command {
 				if v := cmd.Flags().Lookup(f).Value.String(); v == "0" {
 					return fmt.Errorf("--%s=0: must be above 0", f)
 				}
+			}
+			switch c, err := encap.ParseCarrier(carrier); {
+			case err != nil:
+				return fmt.Errorf("--encap: %w", err)
+			case c == encap.CarrierMPLS:
+				return errors.New("--encap mpls: labs have no MPLS; use ipip or srv6")
+			default:
+				cfg.SRv6 = c == encap.CarrierSRv6
+			}
+			if metered || meter.ECNBytes != 0 {
+				cfg.Meter = &meter
 			}
 			cfg.Name, cfg.Topology = *name, t
 			progress := newProgress("building lab " + *name)
@@ -85,6 +99,9 @@ func newLabUpCmd(name *string) *cobra.Command {
 	flags.Float64Var(&cfg.RateMbit, "rate", 20, "rate of the links whose rate the topology does not say, in each direction, Mbit/s")
 	flags.IntVar(&cfg.QueueBytes, "queue", 75000, "queue of a port of --rate, bytes; of others in proportion")
 	flags.IntVar(&cfg.BurstBytes, "burst", 3200, "token bucket of every port, bytes")
+	flags.StringVar(&carrier, "encap", encap.CarrierIPIP.String(), "what packets may have their path in: ipip, or srv6 as well")
+	flags.BoolVar(&metered, "meter", false, "meter the switches' queues: weft lab status prints them, probes and CONGA's marks carry them")
+	flags.IntVar(&meter.ECNBytes, "ecn", 0, "queue of a port of --rate from which on packets are marked, `bytes`, of others in proportion (0: none is); meters, too")
 	flags.IntVar(&cfg.MTU, "mtu", 1500, "MTU of every link, bytes")
 	flags.IntVar(&cfg.GSOMaxBytes, "gso-max", 0, "largest super-segment of the hosts' kernels, bytes (0: the kernel's)")
 	return cmd
@@ -156,6 +173,9 @@ func newLabStatusCmd(name *string) *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), status)
 			}
 			if err := printStatus(cmd.OutOrStdout(), status); err != nil {
+				return err
+			}
+			if err := printLabels(cmd.OutOrStdout(), status); err != nil {
 				return err
 			}
 			if err := printAgents(cmd.OutOrStdout(), lab); err != nil {

@@ -12,9 +12,29 @@ import (
 
 func TestLab_bad(t *testing.T) {
 	wantError(t, "lab up --name a-b", "lab name")
+	wantError(t, "lab up --encap mpls", "mpls", "srv6")
+	wantError(t, "lab up --encap srv6 --mtu 1000", "1280")
 	wantError(t, "lab exec --name nosuchlab h0.0.2 true", "nosuchlab is not up", "weft lab up --name nosuchlab")
 	wantError(t, "lab status --name nosuchlab", "nosuchlab is not up")
 	wantError(t, "lab exec h0.0.2", "give a node and a command")
+}
+
+func TestLab_metered(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	name := fmt.Sprintf("t%dy", os.Getpid())
+	t.Cleanup(func() { fabric.Down(name) })
+	up := []string{"lab", "up", "--name", name, "--topology", "fat-tree:k=2", "--ecn", "30000"}
+	mustWeft(t, up...)
+	if out := mustWeft(t, up...); !strings.Contains(out, "is up already") {
+		t.Errorf("up again says %s", out)
+	}
+	wantError(t, strings.Join(append(up, "--ecn", "20000"), " "), "in use", "metered")
+	table := mustWeft(t, "lab", "status", "--name", name)
+	if n := strings.Count(table, " 20 "); n != 10 || !strings.Contains(table, "e1.0 p1") || strings.Contains(table, "h0.0.2 p0") {
+		t.Errorf("status has %d metered ports, want the switches' 10:\n%s", n, table)
+	}
 }
 
 func TestLab(t *testing.T) {

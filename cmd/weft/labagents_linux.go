@@ -132,7 +132,7 @@ func restoreLabRoutes(w io.Writer, name string) error {
 		return err
 	}
 	for n := range switchesOf(lab.Config.Topology) {
-		plan, err := fabric.Plan(lab.Config.Topology, n.ID, fabric.Options{})
+		plan, err := lab.Plan(n.ID)
 		if err != nil {
 			return err
 		}

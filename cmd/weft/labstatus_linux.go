@@ -42,7 +42,24 @@ func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
 		fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\t%s\t%.1f\t%.1f\t%d\n", n.Node, n.Layer, up, len(n.Ports),
 			decap, packets, refused, float64(tx)/1e6, float64(rx)/1e6, drops)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printMeters(w, labMeters(nodes))
+}
+
+// labMeters are the meters of all nodes, each port with its node's name.
+func labMeters(nodes []fabric.NodeStatus) (all []fabric.PortMeter) {
+	for _, n := range nodes {
+		for _, p := range n.Ports {
+			if p.Meter != nil {
+				m := *p.Meter
+				m.Port = n.Node + " " + p.Port
+				all = append(all, m)
+			}
+		}
+	}
+	return all
 }
 
 // failureList is for people: what has failed, and how.

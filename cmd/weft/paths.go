@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/drb"
+	"weft/encap"
 	"weft/internal/topofile"
 	"weft/policy"
 	"weft/topology"
@@ -25,33 +26,52 @@ type pathsFlags struct {
 	n, start         int
 	seed             uint64
 	json             bool
+	encap            string
 }
 
 // step is one unit's path.
 type step struct {
 	Bounce string `json:"bounce"` // empty: none is needed
-	// Address is the outer destination, which in a VL2 fabric is the virtual
-	// spine's.
-	Address string   `json:"address,omitempty"`
-	Hops    []string `json:"hops"`
-	Links   []string `json:"links"`
+	// Address is the outer destination: the bouncing switch's, which in a VL2
+	// fabric is the virtual spine's, or that of SRv6's labels; none with MPLS.
+	Address string `json:"address,omitempty"`
+	// Labels are the output ports at the switches before the last, if that is
+	// what the encapsulation carries.
+	Labels []int    `json:"labels,omitempty"`
+	Hops   []string `json:"hops"`
+	Links  []string `json:"links"`
 	// Group is the path's symmetric group, from 1; 0 if there is one group only.
 	Group int `json:"group,omitempty"`
 }
 
 func newPathsCmd() *cobra.Command {
 	var f pathsFlags
+	var live liveFlags
 	cmd := &cobra.Command{
-		Use:   "paths --from HOST --to HOST",
+		Use:   "paths --from HOST --to HOST | --live [--to ADDRESS]",
 		Short: "The paths of a pair of hosts, in the order in which a policy takes them",
 		Long: `Paths prints one line per packet, flowcell, flowlet or flow, whatever the policy chooses
 a path for: the bouncing switch, then every hop with its address. In a VL2 fabric a
 bouncing switch is a virtual spine. Where links are down or differ in rate, the paths
-may weigh differently, and fall into groups of those that are symmetric.`,
+may weigh differently, and fall into groups of those that are symmetric. Policies that
+go by congestion are shown as they begin, at random: what they come to know is a running
+host's (--live).
+
+With --encap srv6 or mpls a path is the output port at each switch, and what carries
+them comes between: the IPv6 destination, or the stack of MPLS labels.
+
+With --live it prints what the weft host of this machine knows of its paths, rack by
+rack: how congested each was found, how long ago, and how often it was chosen.`,
 		Example: "  weft paths --topology fat-tree:k=4 --policy drb --from 10.0.0.2 --to 10.3.1.3 -n 4\n" +
-			"  weft paths --topology fabric.yaml --from h0.0.2 --to h3.1.3",
+			"  weft paths --topology fabric.yaml --from h0.0.2 --to h3.1.3\n" +
+			"  weft paths --from h0.0.2 --to h3.1.3 --encap srv6\n" +
+			"  weft paths --live --to 10.3.1.3 --interval 1s",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if live.live {
+				live.to, live.json = f.to, f.json
+				return live.run(cmd.Context(), cmd.OutOrStdout())
+			}
 			return f.run(cmd.OutOrStdout(), cmd.Flags().Changed("n"))
 		},
 	}
@@ -63,7 +83,14 @@ may weigh differently, and fall into groups of those that are symmetric.`,
 	flags.IntVarP(&f.n, "n", "n", 0, "how many choices to show (default: as many as there are paths)")
 	flags.IntVar(&f.start, "start", 0, "the step of the order to start at; senders start at a random one")
 	flags.Uint64Var(&f.seed, "seed", 1, "for policies that choose at random or by hash")
+	flags.StringVar(&f.encap, "encap", encap.CarrierIPIP.String(), "what carries the path: ipip, srv6 or mpls")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
+	flags.BoolVar(&live.live, "live", false, "print what the weft host of this machine knows of its paths")
+	flags.StringVar(&live.socket, "socket", "", "with --live, the daemon's `socket` (default that of this network namespace)")
+	flags.DurationVar(&live.interval, "interval", 0, "with --live, print again after this time, until interrupted (default once)")
+	for _, name := range []string{"topology", "policy", "from", "n", "start", "seed", "encap"} {
+		cmd.MarkFlagsMutuallyExclusive("live", name)
+	}
 	return cmd
 }
 
@@ -92,7 +119,11 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 	case f.start < 0:
 		return fmt.Errorf("--start %d: must be 0 or more", f.start)
 	}
-	steps, err := f.steps(t, p, from, to)
+	carrier, err := encap.ParseCarrier(f.encap)
+	if err != nil {
+		return fmt.Errorf("--encap: %w", err)
+	}
+	steps, err := f.steps(t, p, carrier, from, to)
 	if err != nil {
 		return err
 	}
@@ -101,7 +132,7 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 	}
 	fmt.Fprintln(w, steps.title)
 	for _, s := range steps.list {
-		fmt.Fprintf(w, "%-6s %s\n", s.name(), s.hopList(t))
+		fmt.Fprintf(w, "%-6s %s%s\n", s.name(), s.stack(carrier), s.hopList(t))
 	}
 	for _, line := range steps.notes {
 		fmt.Fprintln(w, line)
@@ -132,13 +163,18 @@ type listing struct {
 	notes []string // weights and groups, where there are several
 }
 
-func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, from, to topology.Node) (listing, error) {
+func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, carrier encap.Carrier, from, to topology.Node) (listing, error) {
 	set := t.Paths(from.ID, to.ID)
 	if set.Direct() {
 		edge := t.Ports(from.ID)[0].Peer
 		path, err := t.Path(from.ID, to.ID, edge)
 		return listing{title: fmt.Sprintf("%s to %s: direct, both are in the rack of %s; no bounce, no encapsulation",
 			from.Name, to.Name, t.Node(edge).Name), list: []step{newStep(t, path)}}, err
+	}
+	if carrier == encap.CarrierSRv6 {
+		if err := t.CheckPorts(encap.MaxSIDPort + 1); err != nil {
+			return listing{}, err
+		}
 	}
 	if len(set.Live) == 0 {
 		return listing{}, fmt.Errorf("no live path from %s to %s", from.Name, to.Name)
@@ -148,8 +184,11 @@ func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, from, to topolo
 	if n == 0 {
 		n = len(weighted)
 	}
-	title := fmt.Sprintf("%s: %s for every %s, %s to %s, %d paths", p.Name, p.Rule, p.Unit, from.Name, to.Name, len(set.Live))
-	if p.Rule == drb.Random || p.Rule == drb.Hash {
+	title := fmt.Sprintf("%s: %s for every %s, %s to %s, %d paths", p.Name, p.How(), p.Unit, from.Name, to.Name, len(set.Live))
+	switch {
+	case p.Aware != policy.Oblivious:
+		title += fmt.Sprintf("; congestion decides, and until it is known %s, here from seed %d", p.Rule, f.seed)
+	case p.Rule == drb.Random || p.Rule == drb.Hash:
 		title += fmt.Sprintf("; the order is random, here from seed %d", f.seed)
 	}
 	notes, groupOf := groupNotes(set, t.Groups(from.ID, to.ID))
@@ -164,6 +203,9 @@ func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, from, to topolo
 		}
 		s := newStep(t, set.Path(path))
 		s.Bounce, s.Address, s.Group = set.Name(path), set.Addr(path).String(), groupOf[path]
+		if err := s.label(carrier, set.Labels(path)); err != nil {
+			return listing{}, err
+		}
 		list = append(list, s)
 	}
 	return listing{title, list, notes}, nil
@@ -216,7 +258,7 @@ func (s step) hopList(t *topology.Topology) string {
 	for i, name := range s.Hops {
 		n, _ := t.Lookup(name)
 		addr := n.Addr.String()
-		if s.Address != "" && i == len(hops)/2 {
+		if s.Address != "" && s.Labels == nil && i == len(hops)/2 {
 			addr = s.Address
 		}
 		hops[i] = fmt.Sprintf("%s (%s)", name, addr)

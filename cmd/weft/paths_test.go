@@ -87,7 +87,7 @@ func TestPaths_sameRack(t *testing.T) {
 }
 
 func TestPaths_randomSaysSo(t *testing.T) {
-	for _, policy := range []string{"rb", "ecmp"} {
+	for _, policy := range []string{"rb", "ecmp", "rand", "luopan", "conga", "local", "drill"} {
 		args := strings.Fields("paths --from h0.0.2 --to h3.1.3 -n 64 --policy " + policy + " --seed")
 		a, b, c := mustWeft(t, append(args, "7")...), mustWeft(t, append(args, "7")...), mustWeft(t, append(args, "8")...)
 		if !strings.Contains(a, "random") {
@@ -99,6 +99,23 @@ func TestPaths_randomSaysSo(t *testing.T) {
 		if slices.Equal(bounces(a), bounces(c)) {
 			t.Errorf("%s: two seeds, one order", policy)
 		}
+	}
+}
+
+func TestPaths_awarePoliciesSayWhatDecides(t *testing.T) {
+	for policy, want := range map[string]string{
+		"luopan": "luopan: least congested sample for every flowcell of 64 KB",
+		"conga":  "conga: least congested path for every flowlet",
+		"drill":  "drill: least own backlog for every packet",
+	} {
+		out := mustWeft(t, strings.Fields("paths --from h0.0.2 --to h3.1.3 --policy "+policy)...)
+		title, _, _ := strings.Cut(out, "\n")
+		if !strings.HasPrefix(title, want) || !strings.Contains(title, "until it is known random, here from seed 1") {
+			t.Errorf("%s: %q", policy, title)
+		}
+	}
+	if out := mustWeft(t, strings.Fields("paths --from h0.0.2 --to h3.1.3 --policy rand")...); strings.Contains(out, "congestion") {
+		t.Errorf("rand goes by congestion: %s", out)
 	}
 }
 

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/encap"
 	"weft/fabric"
 	"weft/internal/topofile"
 )
 
 func newPlanCmd() *cobra.Command {
-	var spec, node string
+	var spec, node, carrier string
 	var opts fabric.Options
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -22,6 +23,7 @@ into a shell there, as root; for machines that weft does not run on. A node is
 named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.`,
 		Example: "  weft plan --topology fat-tree:k=4 --node a2.2 --port-format swp%d\n" +
 			"  weft plan --topology vl2:d0=2,d1=4,d2=4 --node 3.1\n" +
+			"  weft plan --topology fat-tree:k=4 --node e0.0 --encap srv6\n" +
 			"  weft plan --topology fabric.yaml --node e0.0",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,6 +37,9 @@ named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.`,
 			n, err := t.Lookup(node)
 			if err != nil {
 				return err
+			}
+			if err := opts.Carry(carrier); err != nil {
+				return fmt.Errorf("--encap: %w", err)
 			}
 			plan, err := fabric.Plan(t, n.ID, opts)
 			if err != nil {
@@ -52,6 +57,7 @@ named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.`,
 	topologyFlag(cmd, &spec)
 	cmd.Flags().StringVar(&node, "node", "", "the node (required)")
 	cmd.Flags().StringVar(&opts.PortFormat, "port-format", fabric.DefaultPortFormat, "how the node calls its ports, from 0")
+	cmd.Flags().StringVar(&carrier, "encap", encap.CarrierIPIP.String(), "what packets have their path in: ipip (always planned), srv6 or mpls")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -32,10 +32,27 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestPlan_encap(t *testing.T) {
+	for carrier, want := range map[string]string{
+		"srv6": "ip -6 route replace 5f00:300::/24 encap seg6local action End.X nh6 fd77:6566:7400::a00:201 flavors next-csid lblen 16 nflen 8",
+		"mpls": "ip -f mpls route replace 18 via inet 10.0.2.1 dev p2",
+		"ipip": "ip route replace 10.4.1.1/32 via 10.0.2.1 dev p2",
+	} {
+		out := mustWeft(t, "plan", "--node", "e0.0", "--encap", carrier)
+		if !strings.Contains(out, want) {
+			t.Errorf("--encap %s: no %q in\n%s", carrier, want, out)
+		}
+		if labels := strings.Contains(out, "5f00:") || strings.Contains(out, "mpls"); labels != (carrier != "ipip") {
+			t.Errorf("--encap %s: labels: %v", carrier, labels)
+		}
+	}
+}
+
 func TestPlan_bad(t *testing.T) {
 	wantError(t, "plan", "--node is missing")
 	wantError(t, "plan --node 3.4", "3.4", "3.0 to 3.3")
 	wantError(t, "plan --node a2.2 --port-format eth", "port format", "%d")
 	wantError(t, "plan --node a2.2 --topology ring:n=4", "ring")
 	wantError(t, "plan a2.2", "a2.2")
+	wantError(t, "plan --node a2.2 --encap gre", "--encap", "gre", "srv6")
 }

@@ -77,6 +77,15 @@ func printSwitchStatus(w io.Writer, text []byte) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%s\t%d\t%d\t%d\n", n.Port, n.Name, state, seconds(n.Since), n.Why, n.Sent, n.Got, n.Drops)
 	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if s.MeterError != "" {
+		fmt.Fprintf(w, "\nthe meters cannot be read: %s\n", s.MeterError)
+	}
+	if err := printMeters(w, s.Meters); err != nil {
+		return err
+	}
 	fmt.Fprintln(t, "\nswitch\tsequence\tage\tfrom\tdown")
 	for _, e := range s.Database {
 		fmt.Fprintf(t, "%s\t%d\t%v\t%s\t%s\n", e.Switch, e.Sequence, seconds(e.Age), e.From, orNone(e.Down))

@@ -35,16 +35,18 @@ struct flow_key {
 struct flow {
 	__u32 group; /* by which its path is */
 	__u32 bytes;
-	__u16 segments;
+	__u16 segments; /* this and bytes are 0 where the sender cuts */
 	__u16 cell; /* its number, of which the low 10 bits count */
+	__u16 step; /* where paths are drawn: the one that was */
+	__u16 unused;
 };
 
 /*
  * Above its size the table forgets flows that have sent nothing for long; they
  * go on from their first flowcell. So does a reused five-tuple, or it goes on
  * where the connection before it ended: the receiver believes in numbers once
- * it has seen them count on, whatever the first one is. Where none are cut, the
- * loader makes room for one.
+ * it has seen them count on, whatever the first one is. Where none are cut and no
+ * paths drawn, the loader makes room for one.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -64,9 +66,23 @@ static __always_inline void write_id(struct ipv4 *ip, __u16 id)
 	ip->check = ~sum;
 }
 
+/* begin has a flowcell begin, whose step it returns where paths are drawn. */
+static __always_inline __u16 begin(const struct flow_key *key, const struct rack *rack, const struct group *g)
+{
+	count(FLOWCELLS, 1);
+	return g->mode == DRAWN ? draw(g, rack, key->daddr) : 0;
+}
+
+/* remember adds a flow. */
+static __always_inline void remember(const struct flow_key *key, const struct flow *first)
+{
+	bpf_map_update_elem(&flows, key, first, BPF_ANY);
+	count(FLOWS, 1);
+}
+
 /* next_number is flowcell.Cutter.Next, and its End when the table is another. */
-static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash, const struct group *g,
-					 __u32 payload, __u32 segments)
+static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash, const struct rack *rack,
+					 const struct group *g, __u32 payload, __u32 segments, __u32 *step)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, key);
 	__u16 number;
@@ -77,11 +93,11 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 			.bytes = payload,
 			.segments = segments,
 			.cell = hash >> 30, /* the path is by bits above 40 */
+			.step = begin(key, rack, g),
 		};
 
-		bpf_map_update_elem(&flows, key, &first, BPF_ANY);
-		count(FLOWS, 1);
-		count(FLOWCELLS, 1);
+		remember(key, &first);
+		*step = first.step;
 		return first.cell << INDEX_BITS;
 	}
 	if (f->group != g->number || f->bytes + payload > g->cell_bytes ||
@@ -90,12 +106,30 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 		f->group = g->number;
 		f->bytes = 0;
 		f->segments = 0;
-		count(FLOWCELLS, 1);
+		f->step = begin(key, rack, g);
 	}
 	number = (f->cell << INDEX_BITS) + f->segments;
 	f->bytes += payload;
 	f->segments += segments;
+	*step = f->step;
 	return number;
+}
+
+/* step_of is the step drawn for the flowcell of a number that the sender wrote. */
+static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, const struct rack *rack,
+				     const struct group *g)
+{
+	struct flow *f = bpf_map_lookup_elem(&flows, key);
+	struct flow now = { .group = g->number, .cell = number >> INDEX_BITS };
+
+	if (f && f->group == now.group && f->cell == now.cell)
+		return f->step;
+	now.step = begin(key, rack, g);
+	if (f)
+		*f = now;
+	else
+		remember(key, &now);
+	return now.step;
 }
 
 /*
@@ -104,28 +138,38 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
  * it keeps the kernel's ID but for the index, which might be the one that numbers
  * never have.
  */
-static __always_inline __u16 edge_number(const struct flow_key *key, __u16 id)
+static __always_inline __u16 edge_number(const struct flow *f, __u16 id)
 {
-	const struct flow *f = bpf_map_lookup_elem(&flows, key);
-
 	return f ? (f->cell << INDEX_BITS) + f->segments - 1 : id >> INDEX_BITS << INDEX_BITS;
 }
 
 /*
- * cut numbers a TCP packet. It changes the copy of the header only: packets of
- * TCP's are clones, whose headers may be written to when there is room made for
- * the outer one. Bare acknowledgements are not numbered.
+ * unit finds the flowcell of a TCP packet and returns its step where paths are
+ * drawn; and numbers the packet if its flow is to be cut. It changes the copy of
+ * the header only: packets of TCP's are clones, whose headers may be written to
+ * when there is room made for the outer one. Bare acknowledgements are of no
+ * flowcell: not numbered, and each by any path.
  */
-static __always_inline void cut(struct ipv4 *ip, const struct tcp *tcp, __u64 hash, const struct group *g,
-				__u32 length, __u32 segments)
+static __always_inline __u32 unit(struct ipv4 *ip, const struct tcp *tcp, __u64 hash, const struct rack *rack,
+				  const struct group *g, __u32 length, __u32 segments, int cuts)
 {
 	struct flow_key key = { ip->saddr, ip->daddr, tcp->ports };
 	__u32 headers = sizeof(*ip) + (tcp->offset >> 4) * 4;
+	__u32 step = g->mode == DRAWN ? bpf_get_prandom_u32() : 0;
 
 	if (tcp->offset >> 4 < 5 || headers > length)
-		return; /* the receiver will refuse it */
-	if (length > headers)
-		write_id(ip, next_number(&key, hash, g, length - headers, segments));
-	else if (tcp->flags & (FIN | SYN | RST))
-		write_id(ip, edge_number(&key, bpf_ntohs(ip->id)));
+		return step; /* the receiver will refuse it */
+	if (length > headers && cuts) {
+		write_id(ip, next_number(&key, hash, rack, g, length - headers, segments, &step));
+	} else if (length > headers) {
+		step = step_of(&key, bpf_ntohs(ip->id), rack, g);
+	} else if (tcp->flags & (FIN | SYN | RST)) {
+		const struct flow *f = bpf_map_lookup_elem(&flows, &key);
+
+		if (cuts)
+			write_id(ip, edge_number(f, bpf_ntohs(ip->id)));
+		if (f && f->group == g->number)
+			step = f->step;
+	}
+	return step;
 }

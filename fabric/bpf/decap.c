@@ -5,39 +5,17 @@
 // Runs at tc clsact ingress of Ethernet ports. There, and not in XDP, it keeps
 // 64 KB GSO segments whole.
 
-#include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/pkt_cls.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_endian.h>
+#include "packet.h"
+#include "inner.h"
 
 #ifndef BPF_F_ADJ_ROOM_DECAP_L3_IPV4
 #define BPF_F_ADJ_ROOM_DECAP_L3_IPV4 (1ULL << 7) /* Linux 6.3 */
 #endif
 
-#define PROTO_IPIP 4
-#define FRAGMENT bpf_htons(0x3fff) /* more fragments, or an offset */
-
-enum { NOT_ECT, ECT1, ECT0, CE, ECN_MASK = 3 };
-
 /* The order of fabric.Counters. */
 enum { DECAPSULATED, SPOOFED, NESTED, ECN, MALFORMED, NUM_COUNTERS };
 
-/* linux/ip.h's header has bit-fields that depend on the machine. */
-struct ipv4 {
-	__u8 version_ihl;
-	__u8 tos;
-	__be16 tot_len;
-	__be16 id;
-	__be16 frag_off;
-	__u8 ttl;
-	__u8 protocol;
-	__sum16 check;
-	__be32 saddr;
-	__be32 daddr;
-};
-
-#define OUTER ETH_HLEN
+#define OUTER IP
 #define INNER (OUTER + sizeof(struct ipv4))
 
 /* The bits of the mark that are ours: virtualMarkMask of fabric/virtual.go. */
@@ -72,18 +50,6 @@ static __always_inline int drop(__u32 why)
 	return TC_ACT_SHOT;
 }
 
-/*
- * reach makes the first len bytes readable; they may sit in page fragments. It
- * pulls only where it must: pulling copies the header of a cloned packet, and
- * all that TCP sends is cloned.
- */
-static __always_inline int reach(struct __sk_buff *skb, __u32 len)
-{
-	if ((void *)(long)skb->data + len <= (void *)(long)skb->data_end)
-		return 0;
-	return bpf_skb_pull_data(skb, len);
-}
-
 static __always_inline int bad_checksum(struct ipv4 *ip)
 {
 	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)ip, sizeof(*ip), 0);
@@ -91,25 +57,6 @@ static __always_inline int bad_checksum(struct ipv4 *ip)
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return sum != 0xffff;
-}
-
-/*
- * carry_ecn moves a congestion mark from the outer header to the inner one
- * (RFC 6040 figure 4). outer and inner are the two TOS bytes.
- */
-static __always_inline int carry_ecn(struct __sk_buff *skb, __u8 version_ihl, __u8 outer, __u8 inner)
-{
-	__u8 o = outer & ECN_MASK, i = inner & ECN_MASK, tos;
-
-	if (o == CE && i == NOT_ECT)
-		return -1;
-	if (!(o == CE && i != CE) && !(o == ECT1 && i == ECT0))
-		return 0;
-	tos = (inner & ~ECN_MASK) | o;
-	if (bpf_l3_csum_replace(skb, INNER + offsetof(struct ipv4, check),
-				bpf_htons(version_ihl << 8 | inner), bpf_htons(version_ihl << 8 | tos), 2))
-		return -1;
-	return bpf_skb_store_bytes(skb, INNER + offsetof(struct ipv4, tos), &tos, sizeof(tos), 0);
 }
 
 SEC("tc") int weft_decap(struct __sk_buff *skb)
@@ -156,7 +103,7 @@ SEC("tc") int weft_decap(struct __sk_buff *skb)
 	 */
 	if (inner->saddr != outer->saddr)
 		return drop(SPOOFED);
-	if (carry_ecn(skb, inner->version_ihl, outer->tos, inner->tos))
+	if (carry_ecn(skb, INNER, inner->version_ihl, outer->tos, inner->tos))
 		return drop(ECN);
 	if (bpf_skb_adjust_room(skb, -(int)sizeof(struct ipv4), BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_DECAP_L3_IPV4))

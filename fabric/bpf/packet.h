@@ -1,4 +1,4 @@
-/* What the programs at a host's uplink share. */
+/* What the programs share. */
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

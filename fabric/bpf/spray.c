@@ -1,11 +1,12 @@
-// Spraying at a host's uplink: puts an outer header to a bouncing switch
-// (IP-in-IP, RFC 2003) before the packets that this host sends into the fabric.
+// Spraying at a host's uplink: puts an outer header that says the path (outer.h)
+// before the packets that this host sends into the fabric.
 //
 // Runs at tc clsact egress of an Ethernet device. The step in a flow's order of
 // paths is the inner IPv4 ID, which the kernel's TCP advances by one with every
 // segment and a userspace sender of flowcells sets to the flowcell's number
 // (weft/flowcell.Number). Where the kernel's TCP is to be cut into flowcells,
-// too, the program writes that number (cutter.h); it keeps no other state.
+// too, the program writes that number (cutter.h); where paths are drawn
+// (choice.h) it remembers that of each flow's flowcell. It keeps no other state.
 // Super-segments stay whole.
 
 #include "packet.h"
@@ -14,10 +15,10 @@
 #define MAX_PREFIXES 65536
 
 /* The order of fabric.OffloadStats. */
-enum { ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, NUM_COUNTERS };
+enum { ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN, NUM_COUNTERS };
 
 /* How a TCP packet's path is chosen; the order of fabric.sprayMode. */
-enum { BY_NUMBER, BY_HASH, RANDOM };
+enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
 
 /* This host's own addresses: the outer source is the inner one. */
 struct {
@@ -32,17 +33,24 @@ struct prefix {
 	__be32 addr;
 };
 
-/* The paths to a rack. */
+/* A way to a rack. */
+struct rack {
+	__u32 group; /* its paths */
+	__u32 number; /* its own */
+	__be16 sids[8]; /* of IPv6 what all paths share, 0 where they differ; else 0 */
+};
+
+/* The paths to some racks. */
 struct group {
 	__u32 n; /* how many steps the order has; 0: cut off */
 	__u32 mode;
 	__u32 shift; /* from an IPv4 ID to a step of the order */
 	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
 	__u32 number; /* its own */
-	__be32 order[MAX_PATHS]; /* addresses of bouncing switches */
+	__be32 order[MAX_PATHS]; /* addresses of bouncing switches, or labels behind the block */
 };
 
-/* The racks' groups, by number. The loader sets the sizes, never changes a group,
+/* The racks, and their groups by number. The loader sets the sizes, never changes a group,
  * and takes out of use first what it deletes later: a packet sees the old paths
  * or the new ones. */
 struct {
@@ -50,7 +58,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, MAX_PREFIXES);
 	__type(key, struct prefix);
-	__type(value, __u32);
+	__type(value, struct rack);
 } racks SEC(".maps");
 
 struct {
@@ -71,10 +79,11 @@ struct {
 struct traffic {
 	__u64 packets;
 	__u64 bytes;
+	__u64 flowcells; /* drawn */
 };
 
-/* What went to each bouncing switch. The loader sets the size and puts in the
- * switches; packets add no entries. */
+/* What went by each entry of the groups' orders. The loader sets the size and
+ * puts them in; packets add none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, MAX_PATHS);
@@ -112,14 +121,15 @@ static __always_inline __u64 mix(__u64 x)
 	return x ^ x >> 33;
 }
 
-static __always_inline struct group *group_of(__be32 daddr)
+static __always_inline struct rack *rack_of(__be32 daddr)
 {
 	struct prefix key = { 32, daddr };
-	__u32 *number = bpf_map_lookup_elem(&racks, &key);
 
-	return number ? bpf_map_lookup_elem(&groups, number) : NULL;
+	return bpf_map_lookup_elem(&racks, &key);
 }
 
+#include "outer.h"
+#include "choice.h"
 #include "cutter.h"
 
 /*
@@ -140,7 +150,7 @@ static __always_inline int load_tcp(struct __sk_buff *skb, const struct ipv4 *ip
  * fragments have none.
  */
 static __always_inline __u32 step(struct __sk_buff *skb, struct ipv4 *ip, __u32 length, __u32 segments,
-				  const struct group *g, int cuts)
+				  const struct rack *rack, const struct group *g, int cuts)
 {
 	__u64 hash = mix((__u64)bpf_ntohl(ip->saddr) << 32 | bpf_ntohl(ip->daddr));
 	struct tcp tcp;
@@ -150,10 +160,11 @@ static __always_inline __u32 step(struct __sk_buff *skb, struct ipv4 *ip, __u32 
 		if (g->mode == RANDOM)
 			return bpf_get_prandom_u32() % g->n;
 		hash = mix(hash ^ bpf_ntohl(tcp.ports));
-		if (cuts)
-			cut(ip, &tcp, hash, g, length, segments);
-		if (g->mode == BY_NUMBER)
-			at = bpf_ntohs(ip->id) >> (g->shift & 15);
+		if (cuts || g->mode == DRAWN)
+			at = unit(ip, &tcp, hash, rack, g, length, segments, cuts);
+		if (g->mode == DRAWN)
+			return at % g->n;
+		at = g->mode == BY_NUMBER ? bpf_ntohs(ip->id) >> (g->shift & 15) : 0;
 	}
 	return ((__u32)(hash >> 40) + at) % g->n;
 }
@@ -169,23 +180,6 @@ static __always_inline __u32 headers(struct __sk_buff *skb, const struct ipv4 *i
 	return l3 + (offset >> 4) * 4;
 }
 
-/*
- * too_long reports what does not fit with the outer header. Routes of a host
- * that sprays have an MTU that leaves room for it, so the kernel's TCP does not
- * make such packets.
- */
-static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 each)
-{
-	__u32 mtu = 0; /* in: check the packet; out: the device's */
-
-	if (length + sizeof(struct ipv4) > 0xffff)
-		return 1;
-	/* Of a super-segment the kernel would check nothing here. */
-	if (bpf_check_mtu(skb, 0, &mtu, sizeof(struct ipv4), 0) > 0)
-		return 1;
-	return skb->gso_size && mtu && each + skb->gso_size + sizeof(struct ipv4) > mtu;
-}
-
 /* segments is what the device will make of the packet. Super-segments from
  * userspace come uncounted. */
 static __always_inline __u32 segments(struct __sk_buff *skb, __u32 length, __u32 each)
@@ -199,53 +193,14 @@ static __always_inline __u32 segments(struct __sk_buff *skb, __u32 length, __u32
 	return (length - each + skb->gso_size - 1) / skb->gso_size;
 }
 
-/*
- * encapsulate writes what weft/encap.IPIP does, with the inner packet's ID: a
- * device that cuts super-segments counts on in both headers. The inner header,
- * whose ID may be a new one, is written with the outer: making room has made
- * both private.
- */
-static __always_inline int encapsulate(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, __be32 bounce)
-{
-	struct {
-		struct ipv4 outer, inner;
-	} h = {
-		.outer = {
-			.version_ihl = 0x45,
-			.tos = ip->tos, /* RFC 6040 §4.1, normal mode */
-			.tot_len = bpf_htons(length + sizeof(h.outer)),
-			.id = ip->id,
-			.frag_off = ip->frag_off & DONT_FRAGMENT,
-			.ttl = 64,
-			.protocol = PROTO_IPIP,
-			.saddr = ip->saddr,
-			.daddr = bounce,
-		},
-		.inner = *ip,
-	};
-	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0);
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	h.outer.check = ~sum;
-	/* The kernel refuses what is in another tunnel of its own already. It
-	 * reaches the other side by the switches' choice of path. */
-	if (bpf_skb_adjust_room(skb, sizeof(h.outer), BPF_ADJ_ROOM_MAC,
-				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 |
-				BPF_F_ADJ_ROOM_NO_CSUM_RESET))
-		return pass(REFUSED);
-	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0))
-		return drop(MALFORMED);
-	return TC_ACT_OK;
-}
-
 SEC("tc") int weft_spray(struct __sk_buff *skb)
 {
 	struct traffic *t;
 	struct group *g;
+	struct rack *rack;
 	struct ipv4 ip;
 	__u32 length, each, segs;
-	__be32 bounce;
+	__be32 path;
 	__u8 *cuts;
 	int verdict;
 
@@ -254,7 +209,8 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	cuts = bpf_map_lookup_elem(&own, &ip.saddr);
 	if (ip.protocol == PROTO_IPIP || !cuts)
 		return pass(PASSED);
-	g = group_of(ip.daddr);
+	rack = rack_of(ip.daddr);
+	g = rack ? bpf_map_lookup_elem(&groups, &rack->group) : NULL;
 	if (!g)
 		return pass(PASSED);
 	if (!g->n)
@@ -263,18 +219,18 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	if (header_length(&ip) < sizeof(ip) || length < header_length(&ip) || length > skb->len - IP)
 		return drop(MALFORMED);
 	each = headers(skb, &ip);
-	if (too_long(skb, length, each))
+	if (too_long(skb, length, each, rack))
 		return drop(TOO_LONG);
 	segs = segments(skb, length, each);
-	bounce = g->order[step(skb, &ip, length, segs, g, *cuts) & (MAX_PATHS - 1)];
-	verdict = encapsulate(skb, &ip, length, bounce);
+	path = g->order[step(skb, &ip, length, segs, rack, g, *cuts) & (MAX_PATHS - 1)];
+	verdict = by_labels(rack) ? label(skb, &ip, length, rack, path) : bounce(skb, &ip, length, path);
 	if (verdict != TC_ACT_OK)
 		return verdict;
 	count(ENCAPSULATED, segs);
-	t = bpf_map_lookup_elem(&bounces, &bounce);
+	t = bpf_map_lookup_elem(&bounces, &path);
 	if (t) {
 		t->packets += segs;
-		t->bytes += length + sizeof(ip) + (segs - 1) * (each + sizeof(ip));
+		t->bytes += length + overhead(rack) + (segs - 1) * (each + overhead(rack));
 	}
 	return TC_ACT_UNSPEC;
 }

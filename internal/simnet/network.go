@@ -37,6 +37,8 @@ type Config struct {
 	HostQueueBytes int
 	// Delay is the propagation delay of a link.
 	Delay time.Duration
+	// Meter, if not nil, has switches measure their queues and tell of them.
+	Meter *Meter
 	// Seed makes the switches hash flows differently from each other, and
 	// from those of a network with another Seed. The draws of impairments
 	// follow from it, too.
@@ -60,7 +62,7 @@ func (c *Config) validate() error {
 	case c.Delay < 0 || c.Delay > time.Hour:
 		return fmt.Errorf("simnet: Delay is %v, must be from 0 to an hour", c.Delay)
 	}
-	return nil
+	return c.Meter.validate()
 }
 
 // Network is a fabric and the packets in it. The same calls give the same
@@ -111,6 +113,10 @@ func New(t *topology.Topology, c Config) (*Network, error) {
 			p.built = rate
 			p.setRate(rate)
 		}
+		if t.Node(l.A).Layer != topology.LayerHost {
+			c.Meter.fit(up)
+		}
+		c.Meter.fit(down)
 	}
 	seeds := rand.NewPCG(c.Seed, 0x73696d6e6574)
 	for id := range t.Nodes() {
@@ -131,10 +137,10 @@ func (c *Config) rate(t *topology.Topology, l topology.LinkID) (int64, error) {
 	return 0, fmt.Errorf("simnet: the topology gives link %s %v Mbit/s, must be from 1e-6 to 1e6", t.LinkName(l), rate)
 }
 
-// Inject sends an IPv4 packet from a host, which must be one of the topology,
-// through the queue of its uplink. The bytes are copied, trailing padding is
-// cut off. now must not be before that of any earlier call; if it is, the
-// latest counts.
+// Inject sends an IPv4 packet, or one with labels in front of it (see
+// encap.SIDs), from a host, which must be one of the topology, through the queue
+// of its uplink. The bytes are copied, trailing padding is cut off. now must not
+// be before that of any earlier call; if it is, the latest counts.
 func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
 	n.now = max(n.now, now)
 	n.stats.Injected++
@@ -142,12 +148,17 @@ func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
 		n.stats.Dropped[NodeDown]++
 		return
 	}
-	length, ok := checkHeader(b)
+	length, ok := check(b)
 	if !ok {
 		n.stats.Dropped[Malformed]++
 		return
 	}
-	n.forward(&n.nodes[host], 0, n.newPacket(b[:length]), n.now)
+	node, p := &n.nodes[host], n.newPacket(b[:length])
+	if isIPv6(p.data) {
+		n.emit(node.out[0], p, n.now)
+		return
+	}
+	n.forward(node, 0, p, n.now)
 }
 
 // Advance lets everything happen that is due until now, in the order of time,
@@ -195,10 +206,14 @@ func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
 		return
 	}
 	if p.corrupt {
-		if _, ok := checkHeader(p.data); !ok {
+		if _, ok := check(p.data); !ok {
 			n.drop(p, Malformed)
 			return
 		}
+	}
+	if isIPv6(p.data) {
+		n.pop(node, &n.nodes[n.ports[e.port^1].peer], p, e.at)
+		return
 	}
 	virtual := 0
 	if node.owns(destination(p.data)) {
@@ -244,6 +259,7 @@ func (n *Network) send(index int32, p *packet, at time.Duration) {
 		n.drop(p, QueueFull)
 		return
 	}
+	out.measure(p.data, at)
 	copies := 1
 	if out.impaired {
 		copies = n.impair(p, &out.impairment)

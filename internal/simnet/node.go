@@ -23,6 +23,9 @@ type node struct {
 	// tables are the main one and, for what was decapsulated at virtual spine v,
 	// number v+1, which comes before it.
 	tables []table
+	// out are the ports of the network by the numbers of the node's own, -1 where
+	// the link is dead.
+	out []int32
 }
 
 func newNode(t *topology.Topology, n topology.Node, seed uint64) node {
@@ -38,14 +41,20 @@ func newNode(t *topology.Topology, n topology.Node, seed uint64) node {
 	}
 	s.tables = make([]table, 1+len(s.virtual))
 	ports := t.Ports(n.ID)
+	for _, p := range ports {
+		index := 2 * int32(p.Link)
+		switch {
+		case !t.Live(p.Link):
+			index = -1
+		case !p.Up:
+			index++
+		}
+		s.out = append(s.out, index)
+	}
 	for _, r := range t.Routes(n.ID) {
 		var out []int32
 		for _, i := range r.Ports {
-			index := 2 * int32(ports[i].Link)
-			if !ports[i].Up {
-				index++
-			}
-			out = append(out, index)
+			out = append(out, s.out[i])
 		}
 		s.tables[r.Virtual].add(r.Prefix, out)
 	}

@@ -20,6 +20,7 @@ type port struct {
 	// left is the part of a nanosecond beyond busyUntil, in 1/rate ns:
 	// rounding never adds up, so the rate is exact.
 	left  int64
+	meter *meter // nil at hosts, and where nobody measures
 	stats PortStats
 
 	impaired   bool // packet by packet, in a way that is drawn
@@ -32,12 +33,17 @@ type PortStats struct {
 	Bytes    uint64 // of these, with FrameOverhead each
 	Drops    uint64 // packets that found the queue full
 	MaxQueue int    // the longest queue so far in bytes, with FrameOverhead
+	Marked   uint64 // with CE, by the Meter
+	Raised   uint64 // had a lower CE field of CONGA's
 }
 
 // setRate changes the rate of what is sent from now on.
 func (p *port) setRate(bits int64) {
 	p.rate, p.left = bits, 0
 	p.full = time.Duration(int64(p.limit)*8*int64(time.Second)/bits + 1)
+	if p.meter != nil {
+		p.meter.setRate(bits)
+	}
 }
 
 // send queues a frame of size bytes at a time not before that of any earlier

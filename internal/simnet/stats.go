@@ -16,11 +16,14 @@ const (
 	Lost                    // by an impaired link
 	LinkDown                // sent to or under way on a link that is down
 	NodeDown                // at, from or under way to a node that has failed
+	NoLabel                 // a label that is no port of the switch to another, or one whose link is dead
+	LabelsEnd               // labels that end before the edge switch of the destination
 	NumCauses
 )
 
 func (c Cause) String() string {
-	return [...]string{"queue full", "no route", "TTL expired", "malformed", "spoofed", "not for us", "lost", "link down", "node down"}[c]
+	return [...]string{"queue full", "no route", "TTL expired", "malformed", "spoofed", "not for us", "lost", "link down", "node down",
+		"no such label", "labels end early"}[c]
 }
 
 // Stats counts packets. Injected and Duplicated together are the sum of

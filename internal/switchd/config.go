@@ -16,6 +16,7 @@ type Config struct {
 	Topology   *topology.Topology // the baseline
 	Self       topology.NodeID    // the switch
 	PortFormat string             // "" is fabric.DefaultPortFormat
+	Encap      string             // what paths are in: ipip, srv6 or mpls; "" is ipip
 
 	Hello           time.Duration
 	Multiplier      int
@@ -55,7 +56,13 @@ func (c Config) agent(now time.Time) topoupdate.AgentConfig {
 
 // plan returns the switch's in a topology.
 func (c Config) plan(t *topology.Topology) (fabric.NodePlan, error) {
-	return fabric.Plan(t, c.Self, fabric.Options{PortFormat: c.PortFormat})
+	opts := fabric.Options{PortFormat: c.PortFormat}
+	if c.Encap != "" {
+		if err := opts.Carry(c.Encap); err != nil {
+			return fabric.NodePlan{}, err
+		}
+	}
+	return fabric.Plan(t, c.Self, opts)
 }
 
 func (c Config) check() error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/fabric"
 	"weft/internal/strictyaml"
 	"weft/internal/topofile"
 	"weft/internal/updatekeys"
@@ -21,6 +22,7 @@ type File struct {
 	Node           string           `yaml:"node,auto"`
 	Ports          string           `yaml:"ports"`
 	Configure      bool             `yaml:"configure"`
+	Encap          string           `yaml:"encap"`
 	Routes         bool             `yaml:"routes"`
 	Hello          time.Duration    `yaml:"hello"`
 	Multiplier     int              `yaml:"multiplier"`
@@ -28,6 +30,7 @@ type File struct {
 	Refresh        time.Duration    `yaml:"refresh"`
 	MaxAge         time.Duration    `yaml:"max_age"`
 	Damping        Damping          `yaml:"damping"`
+	Meter          Meter            `yaml:"meter"`
 	Keys           []updatekeys.Key `yaml:"keys"`
 	AcceptUnsigned bool             `yaml:"accept_unsigned"`
 	Status         string           `yaml:"status,auto"`
@@ -102,6 +105,9 @@ func (f *File) validate() (err error) {
 			return f.lines.Errorf("node", "%s is a host; its switches are edge, aggregation and core", n.Name)
 		}
 	}
+	if err := new(fabric.Options).Carry(f.Encap); err != nil {
+		return f.lines.Errorf("encap", "%w", err)
+	}
 	if len(f.Status) > 107 {
 		return f.lines.Errorf("status", "is a path of %d bytes; the kernel takes at most 107 for a socket", len(f.Status))
 	}
@@ -109,6 +115,9 @@ func (f *File) validate() (err error) {
 		return err
 	}
 	if err := f.checkNumbers(); err != nil {
+		return err
+	}
+	if err := f.checkMeter(); err != nil {
 		return err
 	}
 	return f.tryOut()
@@ -163,6 +172,7 @@ func (f *File) keys(start time.Time) topoupdate.Keys {
 func (f *File) config(self topology.NodeID, start time.Time) Config {
 	c := Config{
 		Topology: f.fabric, Self: self, PortFormat: f.Ports, Routes: f.Routes,
+		Encap: f.Encap,
 		Hello: f.Hello, Multiplier: f.Multiplier, Require: f.RequireHellos,
 		Refresh: f.Refresh, MaxAge: f.MaxAge, Keys: f.keys(start),
 		Damping: topoupdate.Damping{Hold: f.Damping.Hold, Max: f.Damping.Max, Forget: f.Damping.Forget},

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/fabric"
 	"weft/internal/notify"
 	"weft/topology"
 )
@@ -33,6 +34,9 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	c := f.config(self, d.start)
 	if err := d.setUp(c); err != nil {
 		return err
+	}
+	if d.meter != nil {
+		defer d.meter.Close()
 	}
 	d.notify = notify.New()
 	defer d.notify.Close()
@@ -62,7 +66,9 @@ type daemon struct {
 	log     *log.Logger
 	notify  notify.Notifier
 	agent   *Agent
-	start   time.Time // of the clock that the keys' times are on
+	meter   *fabric.Meter // nil without
+	noMeter error         // why there is none to be read
+	start   time.Time     // of the clock that the keys' times are on
 	summary string
 }
 

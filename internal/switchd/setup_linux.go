@@ -34,24 +34,31 @@ func (d *daemon) setUp(c Config) error {
 			return d.file.lines.Errorf("user", "%w", err)
 		}
 	}
-	if d.file.Configure && !done {
-		if err := d.configure(c); err != nil {
-			return err
-		}
+	if done {
+		err = d.inheritMeter(c)
+	} else if err = d.configure(c); err == nil {
+		err = d.attachMeter(c)
 	}
-	if !must {
-		return nil
+	if err != nil || !must {
+		return err
 	}
 	if d.file.Status == "" {
 		if err := makeStatusDir(a.UID, a.GID); err != nil {
 			return d.file.lines.Errorf("status", "%w", err)
 		}
 	}
-	return privileges.RunAs(a, kept, configured+"=1")
+	env, err := d.passMeter()
+	if err != nil {
+		return err
+	}
+	return privileges.RunAs(a, kept, append(env, configured+"=1")...)
 }
 
-// configure sets the switch up as planned.
+// configure sets the switch up as planned, if that is wanted.
 func (d *daemon) configure(c Config) error {
+	if !d.file.Configure {
+		return nil
+	}
 	plan, err := c.plan(c.Topology)
 	if err != nil {
 		return err

@@ -75,6 +75,6 @@ func (d *daemon) listen() (io.Closer, error) {
 	if err != nil {
 		return nil, d.file.lines.Errorf("status", "%w", err)
 	}
-	go answer(l, d.agent.Status)
+	go answer(l, d.status)
 	return l, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/fabric"
 	"weft/topology"
 	"weft/topoupdate"
 	"weft/topoupdate/wire"
@@ -30,7 +31,11 @@ type Status struct {
 	UpdatesSent uint64            `json:"updates_sent"`
 	Flooding    Flooding          `json:"flooding"`
 	Wire        wire.Stats        `json:"wire"`
-	Error       string            `json:"error,omitempty"` // why it has ended by itself
+
+	Meters     []fabric.PortMeter `json:"meters,omitempty"`      // of the ports, where they are metered
+	MeterError string             `json:"meter_error,omitempty"` // why they cannot be read
+
+	Error string `json:"error,omitempty"` // why it has ended by itself
 }
 
 // Neighbour is one port and who is behind it.

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"weft/fabric"
+)
+
+// printLabels prints what became of packets with labels, where there are any.
+func printLabels(w io.Writer, nodes []fabric.NodeStatus) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := "\nLABELS\tPOPPED\tDECAPSULATED\tUNKNOWN\tENDED EARLY\tEXPIRED\tFORGED\tNESTED\tECN\tMALFORMED\n"
+	for _, n := range nodes {
+		if n.Labels == nil {
+			continue
+		}
+		fmt.Fprint(t, head)
+		head = ""
+		l := *n.Labels
+		var e fabric.EdgeCounters
+		if n.Edge != nil {
+			e = *n.Edge
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", n.Node, l.Popped, l.Decapsulated, l.Unknown, l.Ended, l.Expired,
+			e.Forged, e.Nested, e.ECN, l.Malformed+e.Malformed)
+	}
+	return t.Flush()
+}

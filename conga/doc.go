@@ -1,0 +1,57 @@
+// Package conga chooses the least congested of all paths by what receivers
+// report (CONGA §3), at the sending host rather than at its leaf switch.
+//
+// A packet says by which kind of path it goes, its LBTag, and switches write into
+// it how busy the busiest link was (Mark, DRE). The receiver remembers this in
+// its Congestion-From table (Received) and hands it back in packets the other
+// way (NextFeedback); the sender keeps it in its Congestion-To table (Feedback).
+// A new flowlet takes the path with the least of max(local, remote) (Choose).
+//
+// What begins a flowlet is not decided here: flowcell.Cutter sees every packet
+// anyway and keeps the time of a flow's last one, which is more exact than the
+// paper's valid and age bits, and its table is bounded. Who calls Choose keeps the
+// path until the next flowlet, and passes it as last then.
+//
+// # At a host
+//
+// The paper's local metric is of a leaf's uplinks. A host has one uplink, and no
+// view of its leaf's; its local metric is what it has itself sent by each tag (Sent)
+// against Config.RateBits. The leaf's uplink is a switch's port like all others
+// and counts in the remote metric, where switches write it. Where they do not,
+// every CE is 0, the local metric alone decides, and a new flowlet goes where this
+// host has sent least of late. Tags of two sets of paths, such as those inside a
+// pod and out of it, may differ in meaning and yet share a local metric: they
+// share most of their links, too.
+//
+// # Ageing
+//
+// A remote metric counts in full for Config.Age after its report, and then loses
+// 1 at once and 1 more every eighth of Age: nothing is left at twice Age. So a
+// path that looked congested is tried again (CONGA §3.3). For this the receiver
+// must not repeat what it knows forever, as the paper's would: it hands back a
+// metric once for every time that it has heard of the tag, and not when that was
+// longer than Age ago. So at most three Ages after the last packet by a tag its
+// metric is forgotten everywhere. A report that is lost is made good by the next
+// packet's.
+//
+// # Lies
+//
+// Reports are believed. A host that reports 0 for some tags and 7 for others
+// draws what is sent to its rack to paths of its choice, up to what the senders have
+// for it: no more than ECMP may do by accident, which the local metric
+// counters where other tags have been used less. 7, or 0, for all tags makes the choice
+// local. Nothing is said of other racks: theirs are other entries, and reports of
+// racks to which nothing is sent are refused. Within two Ages of its end a lie
+// is forgotten.
+//
+// # Bounds
+//
+// Both tables hold Config.MaxDestinations racks, about 600 bytes for one in both;
+// one of the idlest is forgotten for a new one, counted in Stats. Choose takes a
+// few nanoseconds a path, whatever is in the tables, and nothing allocates once
+// a rack is known.
+//
+// The package is pure: it takes the time as an argument, since an arbitrary
+// start, and owns no goroutine, timer, socket or lock. A Table is not safe for
+// concurrent use.
+package conga

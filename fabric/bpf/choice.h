@@ -1,0 +1,58 @@
+/*
+ * Drawing the path of a flowcell: the one that was chosen for its rack, as long
+ * as that is valid, or else any. It is for policies that go by samples (Luopan
+ * §3), and for those of chance that it serves too, nobody ever choosing.
+ */
+
+/* What to do at the next flowcells to a rack; written whole by the loader. Who
+ * reads one half written takes another live path, or the former, once. */
+struct choice {
+	__u32 group; /* that has the path; others know nothing of it */
+	__u32 step; /* of the group's order */
+	__u64 until; /* ns of the monotonic clock */
+};
+
+/* By number of rack. Where nothing is drawn, the loader makes room for one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PREFIXES);
+	__type(key, __u32);
+	__type(value, struct choice);
+} choices SEC(".maps");
+
+/* What tells the loader which racks are worth sampling. */
+struct activity {
+	__u64 flowcells; /* begun */
+	__be32 host; /* to which the latest was */
+	__u32 unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PREFIXES);
+	__type(key, __u32);
+	__type(value, struct activity);
+} active SEC(".maps");
+
+/* draw returns a step of the order for a flowcell that begins. */
+static __always_inline __u32 draw(const struct group *g, const struct rack *rack, __be32 host)
+{
+	struct activity *a = bpf_map_lookup_elem(&active, &rack->number);
+	struct choice *c = bpf_map_lookup_elem(&choices, &rack->number);
+	__u32 step = bpf_get_prandom_u32();
+	struct traffic *t;
+
+	if (a) {
+		a->host = host;
+		__sync_fetch_and_add(&a->flowcells, 1);
+	}
+	if (c && c->group == g->number && bpf_ktime_get_ns() < c->until) {
+		step = c->step;
+		count(CHOSEN, 1);
+	}
+	step %= g->n;
+	t = bpf_map_lookup_elem(&bounces, &g->order[step & (MAX_PATHS - 1)]);
+	if (t)
+		t->flowcells++;
+	return step;
+}

@@ -1,0 +1,35 @@
+/* What the programs that look inside encapsulated packets share; behind packet.h. */
+
+enum { NOT_ECT, ECT1, ECT0, CE, ECN_MASK = 3 };
+
+/*
+ * reach makes the first len bytes readable; they may sit in page fragments. It
+ * pulls only where it must: pulling copies the header of a cloned packet, and
+ * all that TCP sends is cloned.
+ */
+static __always_inline int reach(struct __sk_buff *skb, __u32 len)
+{
+	if ((void *)(long)skb->data + len <= (void *)(long)skb->data_end)
+		return 0;
+	return bpf_skb_pull_data(skb, len);
+}
+
+/*
+ * carry_ecn moves a congestion mark from the outer header to the inner one, which
+ * starts at the offset ip (RFC 6040 figure 4). outer and inner are the two TOS
+ * bytes.
+ */
+static __always_inline int carry_ecn(struct __sk_buff *skb, __u32 ip, __u8 version_ihl, __u8 outer, __u8 inner)
+{
+	__u8 o = outer & ECN_MASK, i = inner & ECN_MASK, tos;
+
+	if (o == CE && i == NOT_ECT)
+		return -1;
+	if (!(o == CE && i != CE) && !(o == ECT1 && i == ECT0))
+		return 0;
+	tos = (inner & ~ECN_MASK) | o;
+	if (bpf_l3_csum_replace(skb, ip + offsetof(struct ipv4, check),
+				bpf_htons(version_ihl << 8 | inner), bpf_htons(version_ihl << 8 | tos), 2))
+		return -1;
+	return bpf_skb_store_bytes(skb, ip + offsetof(struct ipv4, tos), &tos, sizeof(tos), 0);
+}

@@ -1,0 +1,301 @@
+// The meter of a switch's port: a virtual queue (thesis §5.2.1), a leaky bucket
+// that is filled by what leaves the port and drained at the link's rate. What it
+// finds it
+//
+//   adds to probes of a path's congestion (Luopan §3.1; weft/encap.Sample),
+//   marks CE above a threshold, on the outermost header,
+//   writes into CONGA's marks, its estimate of the load (§3.2; weft/conga.Mark),
+//   keeps for whoever reads the map.
+//
+// Runs at tc clsact egress of Ethernet ports, after decapsulation and routing and
+// before the port's own queue. Headers are read and written by helpers alone:
+// they may sit in page fragments, and what TCP sends is cloned.
+
+#include "packet.h"
+
+#include <linux/ipv6.h>
+
+#define PROTO_UDP 17
+#define MAX_OUTER 2 /* IP-in-IP headers that are looked behind */
+
+#define ECN_MASK 3
+#define CE 3
+
+#define SAMPLE_PORT bpf_htons(9337)
+#define SAMPLE_MAGIC bpf_htonl(0x77666c73)
+#define SAMPLE_ACK bpf_htonl(0x80)
+#define SAMPLE_UDP 40 /* bytes of header and payload */
+#define MAX_QCM 127
+
+#define MARK_DSCP 9
+#define MARK_FEEDBACK 0x8000
+#define MARK_SHIFT 8
+#define MARK_METRIC (7 << MARK_SHIFT)
+
+#define SECOND 1000000000ULL
+
+#define DRE_FACTOR ((1 << 16) - (1 << 12)) /* 1 - alpha in 2^-16 */
+#define DRE_FORGOTTEN 256
+#define DRE_SCALE 256
+#define DRE_LEVELS 8
+#define DRE_MOST (1ULL << 47)
+
+/* A port: fabric.meterState, which says what each is. */
+struct meter {
+	struct bpf_spin_lock lock;
+	__u32 unit;
+	__u64 rate, burst, room, full, ecn, tick, target;
+	__u64 last, remainder, length, ticked, reg;
+	__u64 max, packets, bytes, marks, samples, raised, overflow;
+};
+
+/* By interface index. The loader sets the size and puts in the ports; packets
+ * add none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct meter);
+} meters SEC(".maps");
+
+/* What a packet is to the meter. */
+struct packet {
+	__u32 ipv4; /* where the innermost header is; 0: none */
+	__u32 l4; /* where what follows the last header known is; 0: none is known */
+	__u32 segments;
+	__u32 wire; /* bytes of all segments, with the headers that each of them gets */
+	struct ipv4 ip; /* the innermost header */
+	__u8 protocol; /* of l4 */
+	__u8 ecn; /* of the outermost header */
+};
+
+/* What the meter finds. */
+struct found {
+	__u64 length;
+	__u32 metric;
+	int mark;
+};
+
+static __always_inline __u64 drained(struct meter *m, __u64 now)
+{
+	__u64 elapsed = now - m->last, drained;
+
+	if ((__s64)elapsed <= 0)
+		return m->length;
+	m->last = now;
+	if (!m->length || elapsed >= m->full) {
+		m->remainder = 0;
+		return 0;
+	}
+	drained = elapsed * m->rate + m->remainder;
+	if (drained / SECOND >= m->length) {
+		m->remainder = 0;
+		return 0;
+	}
+	m->remainder = drained % SECOND;
+	return m->length - drained / SECOND;
+}
+
+static __always_inline __u64 decayed(struct meter *m, __u64 tick)
+{
+	__u64 ticks = tick - m->ticked, x = m->reg, factor = DRE_FACTOR;
+
+	if ((__s64)ticks <= 0)
+		return x;
+	m->ticked = tick;
+	if (ticks >= DRE_FORGOTTEN)
+		return 0;
+#pragma unroll
+	for (int bit = 0; bit < 8; bit++) {
+		if (ticks >> bit & 1)
+			x = x * factor >> 16;
+		factor = factor * factor >> 16;
+	}
+	return x;
+}
+
+/* enter puts a packet into the queue, as far as there is room: what the real one
+ * drops does not wait. */
+static __always_inline void enter(struct meter *m, const struct packet *p, struct found *f)
+{
+	__u64 now = bpf_ktime_get_ns(), tick = now / m->tick, room, fits, x;
+	__u32 one = p->segments > 1 ? p->wire / p->segments + 1 : p->wire;
+
+	bpf_spin_lock(&m->lock);
+	m->length = drained(m, now);
+	f->length = m->length > m->burst ? m->length - m->burst : 0;
+	room = m->room - m->length;
+	fits = p->wire;
+	if (fits > room) {
+		fits = p->segments > 1 ? room / one : 0;
+		m->overflow += p->segments - fits;
+		fits *= one;
+	}
+	m->length += fits;
+	if (m->length > m->burst && m->length - m->burst > m->max)
+		m->max = m->length - m->burst;
+	x = decayed(m, tick) + fits * DRE_SCALE;
+	if (x > DRE_MOST)
+		x = DRE_MOST;
+	m->reg = x;
+	m->packets += p->segments;
+	m->bytes += p->wire;
+	bpf_spin_unlock(&m->lock);
+	x = x * DRE_LEVELS / m->target;
+	f->metric = x < DRE_LEVELS ? x : DRE_LEVELS - 1;
+	f->mark = f->length > m->ecn;
+}
+
+/*
+ * parse finds the innermost IPv4 header behind what weft puts before it: one IPv6
+ * header, or up to two IPv4 ones. Options and fragments end the search; nobody
+ * who sprays packets sends them.
+ */
+static __always_inline void parse(struct __sk_buff *skb, struct packet *p)
+{
+	struct ipv6hdr outer;
+	__u32 at = IP;
+
+	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
+		if (bpf_skb_load_bytes(skb, at, &outer, sizeof(outer)))
+			return;
+		p->ecn = ((__u8 *)&outer)[1] >> 4 & ECN_MASK;
+		p->l4 = at + sizeof(outer);
+		p->protocol = outer.nexthdr;
+		if (outer.nexthdr != PROTO_IPIP)
+			return;
+		at += sizeof(outer);
+	} else if (skb->protocol != bpf_htons(ETH_P_IP)) {
+		return;
+	}
+	if (bpf_skb_load_bytes(skb, at, &p->ip, sizeof(p->ip)))
+		return;
+	if (at == IP) {
+		p->ecn = p->ip.tos & ECN_MASK;
+#pragma unroll
+		for (int i = 0; i < MAX_OUTER; i++) {
+			if (p->ip.version_ihl != 0x45 || p->ip.protocol != PROTO_IPIP || p->ip.frag_off & FRAGMENT)
+				break;
+			at += sizeof(p->ip);
+			if (bpf_skb_load_bytes(skb, at, &p->ip, sizeof(p->ip)))
+				return;
+		}
+	}
+	if (!is_ipv4(&p->ip) || header_length(&p->ip) < sizeof(p->ip) || p->ip.frag_off & FRAGMENT)
+		return;
+	p->ipv4 = at;
+	p->l4 = at + header_length(&p->ip);
+	p->protocol = p->ip.protocol;
+}
+
+/*
+ * weigh finds what a super-segment becomes. The kernel's own wire_len does not
+ * know of the headers inside a tunnel's.
+ */
+static __always_inline void weigh(struct __sk_buff *skb, struct packet *p)
+{
+	__u32 each = p->l4 + 8; /* UDP */
+	__u8 offset;
+
+	p->wire = skb->len;
+	p->segments = 1;
+	if (!skb->gso_size)
+		return;
+	if (p->protocol == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4 + 12, &offset, sizeof(offset)))
+		each = p->l4 + (offset >> 4) * 4;
+	if (p->wire <= each)
+		return;
+	/* Those of userspace come uncounted. */
+	p->segments = (p->wire - each + skb->gso_size - 1) / skb->gso_size;
+	p->wire += (p->segments - 1) * each;
+}
+
+/* add writes the queue into a probe: encap.AddQueue. */
+static __always_inline int add(struct __sk_buff *skb, const struct packet *p, __u64 units)
+{
+	struct {
+		__be16 source, dest, length;
+		__sum16 check;
+		__be32 magic, word, meters;
+	} old;
+	__be32 new[2];
+	__u8 *b = (__u8 *)new;
+
+	if (p->ip.version_ihl != 0x45 || p->ip.tot_len != bpf_htons(sizeof(p->ip) + SAMPLE_UDP) ||
+	    skb->len < p->l4 + SAMPLE_UDP || bpf_skb_load_bytes(skb, p->l4, &old, sizeof(old)))
+		return 0;
+	if (old.source != SAMPLE_PORT || old.dest != SAMPLE_PORT || old.magic != SAMPLE_MAGIC || old.word & SAMPLE_ACK)
+		return 0;
+	new[0] = old.word;
+	new[1] = old.meters;
+	units += b[3]; /* its top bit is the type, 0 */
+	b[3] = units < MAX_QCM ? units : MAX_QCM;
+	if (b[5] < 255)
+		b[5]++;
+	/* Where there is no checksum there is to be none; 0 of it is 0xffff. */
+	if (bpf_l4_csum_replace(skb, p->l4 + 6, old.word, new[0], sizeof(new[0]) | BPF_F_MARK_MANGLED_0) ||
+	    bpf_l4_csum_replace(skb, p->l4 + 6, old.meters, new[1], sizeof(new[1]) | BPF_F_MARK_MANGLED_0))
+		return 0;
+	return !bpf_skb_store_bytes(skb, p->l4 + 12, new, sizeof(new), 0);
+}
+
+/* raise writes the load into a forward mark of CONGA's: conga.Raise. */
+static __always_inline int raise(struct __sk_buff *skb, const struct packet *p, __u32 metric)
+{
+	__u16 id = bpf_ntohs(p->ip.id);
+	__be16 new;
+
+	if (p->ip.tos >> 2 != MARK_DSCP || !(p->ip.frag_off & DONT_FRAGMENT) || id & MARK_FEEDBACK ||
+	    (id & MARK_METRIC) >> MARK_SHIFT >= metric)
+		return 0;
+	new = bpf_htons((id & ~MARK_METRIC) | metric << MARK_SHIFT);
+	if (bpf_l3_csum_replace(skb, p->ipv4 + offsetof(struct ipv4, check), p->ip.id, new, sizeof(new)))
+		return 0;
+	return !bpf_skb_store_bytes(skb, p->ipv4 + offsetof(struct ipv4, id), &new, sizeof(new), 0);
+}
+
+/*
+ * set_ce marks the outermost header; its sender's decapsulator moves the mark
+ * inwards (RFC 6040). The kernel's own helper for it gives up on what a packet
+ * socket has seen, too.
+ */
+static __always_inline int set_ce(struct __sk_buff *skb)
+{
+	__be16 old, new;
+
+	/* Version and what follows: of IPv4 the TOS, of IPv6 half of the class. */
+	if (bpf_skb_load_bytes(skb, IP, &old, sizeof(old)))
+		return 0;
+	if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		return new = old | bpf_htons(CE << 4), !bpf_skb_store_bytes(skb, IP, &new, sizeof(new), 0);
+	new = old | bpf_htons(CE);
+	if (bpf_l3_csum_replace(skb, IP + offsetof(struct ipv4, check), old, new, sizeof(new)))
+		return 0;
+	return !bpf_skb_store_bytes(skb, IP, &new, sizeof(new), 0);
+}
+
+SEC("tc") int weft_meter(struct __sk_buff *skb)
+{
+	__u32 index = skb->ifindex;
+	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	struct packet p = {};
+	struct found f;
+
+	if (!m)
+		return TC_ACT_UNSPEC;
+	parse(skb, &p);
+	weigh(skb, &p);
+	enter(m, &p, &f);
+	if (p.ipv4 && p.protocol == PROTO_UDP) {
+		if (add(skb, &p, (f.length + m->unit - 1) / m->unit))
+			__sync_fetch_and_add(&m->samples, 1);
+	} else if (p.ipv4 && p.protocol == PROTO_TCP) {
+		if (raise(skb, &p, f.metric))
+			__sync_fetch_and_add(&m->raised, 1);
+	}
+	if (f.mark && p.ecn && p.ecn != CE && set_ce(skb))
+		__sync_fetch_and_add(&m->marks, 1);
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,123 @@
+/*
+ * The outer headers: IP-in-IP to a bouncing switch (RFC 2003), or IPv6 with
+ * labels as micro-SIDs in its destination (RFC 9800). They are what
+ * weft/encap.Outer writes.
+ */
+
+#define HOP_LIMIT 64
+
+struct ipv6 {
+	__be32 version_class_flow;
+	__be16 payload_len;
+	__u8 next_header;
+	__u8 hop_limit;
+	__be16 saddr[8];
+	__be16 daddr[8];
+};
+
+/* The source, weft/topology.Addr6: fd77:6566:7400::/96 and the IPv4 address. */
+#define UNIQUE6 { bpf_htons(0xfd77), bpf_htons(0x6566), bpf_htons(0x7400) }
+
+static __always_inline int by_labels(const struct rack *rack)
+{
+	return rack->sids[0] != 0; /* the block */
+}
+
+static __always_inline __u32 overhead(const struct rack *rack)
+{
+	return by_labels(rack) ? sizeof(struct ipv6) : sizeof(struct ipv4);
+}
+
+/*
+ * too_long reports what does not fit with the outer header. Routes of a host
+ * that sprays have an MTU that leaves room for it, so the kernel's TCP does not
+ * make such packets. An IPv6 header's length leaves itself out.
+ */
+static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 each, const struct rack *rack)
+{
+	__u32 mtu = 0; /* in: check the packet; out: the device's */
+	__u32 outer = overhead(rack);
+
+	if (!by_labels(rack) && length + outer > 0xffff)
+		return 1;
+	/* Of a super-segment the kernel would check nothing here. */
+	if (bpf_check_mtu(skb, 0, &mtu, outer, 0) > 0)
+		return 1;
+	return skb->gso_size && mtu && each + skb->gso_size + outer > mtu;
+}
+
+/* make_room leaves super-segments whole. The kernel refuses what is in another
+ * tunnel of its own already; that reaches the other side by the switches' choice
+ * of path. */
+static __always_inline int make_room(struct __sk_buff *skb, __u32 bytes, __u64 kind)
+{
+	return bpf_skb_adjust_room(skb, bytes, BPF_ADJ_ROOM_MAC,
+				   BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET | kind);
+}
+
+/*
+ * bounce puts IP-in-IP before a packet, with the inner packet's ID: a device that
+ * cuts super-segments counts on in both headers. The inner header, whose ID may
+ * be a new one, is written with the outer: making room has made both private.
+ */
+static __always_inline int bounce(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, __be32 to)
+{
+	struct {
+		struct ipv4 outer, inner;
+	} h = {
+		.outer = {
+			.version_ihl = 0x45,
+			.tos = ip->tos, /* RFC 6040 §4.1, normal mode */
+			.tot_len = bpf_htons(length + sizeof(h.outer)),
+			.id = ip->id,
+			.frag_off = ip->frag_off & DONT_FRAGMENT,
+			.ttl = HOP_LIMIT,
+			.protocol = PROTO_IPIP,
+			.saddr = ip->saddr,
+			.daddr = to,
+		},
+		.inner = *ip,
+	};
+	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0);
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	h.outer.check = ~sum;
+	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
+		return pass(REFUSED);
+	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0))
+		return drop(MALFORMED);
+	return TC_ACT_OK;
+}
+
+/* label puts IPv6 before a packet, whose destination is the rack's labels with
+ * the path's in the gap behind the block. */
+static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
+				 const struct rack *rack, __be32 path)
+{
+	struct {
+		struct ipv6 outer;
+		struct ipv4 inner;
+	} h = {
+		.outer = {
+			.version_class_flow = bpf_htonl(6 << 28 | (__u32)ip->tos << 20),
+			.payload_len = bpf_htons(length),
+			.next_header = PROTO_IPIP,
+			.hop_limit = HOP_LIMIT,
+			.saddr = UNIQUE6,
+		},
+		.inner = *ip,
+	};
+	__be16 type = bpf_htons(ETH_P_IPV6);
+
+	__builtin_memcpy(&h.outer.saddr[6], &ip->saddr, sizeof(ip->saddr));
+	__builtin_memcpy(h.outer.daddr, rack->sids, sizeof(h.outer.daddr));
+	h.outer.daddr[1] |= ((__be16 *)&path)[0];
+	h.outer.daddr[2] |= ((__be16 *)&path)[1];
+	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV6))
+		return pass(REFUSED);
+	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0) ||
+	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type), 0))
+		return drop(MALFORMED);
+	return TC_ACT_OK;
+}

@@ -1,0 +1,165 @@
+package fabric
+
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb edge bpf/edge.c -- -O2 -g -Wall -Werror -mcpu=v3 -idirafter /usr/include/x86_64-linux-gnu
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// edgeFilter's place is any before the routes: no other filter of a switch's looks
+// at packets with labels as they come in.
+var edgeFilter = tcFilter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
+
+// errNoEBPF means that the kernel cannot run the program.
+var errNoEBPF = errors.New("the kernel has no tc eBPF as of Linux 5.15")
+
+// edgeHost is what a host may send from, as the program has it: its own address
+// and its embedded stack's.
+type edgeHost [2][4]byte
+
+// syncEdge attaches the program of an edge switch to all its ports, or takes it
+// from them where there are no hosts to watch. As with decapsulation, program and
+// counters outlive the process.
+func syncEdge(h *netlink.Handle, ports []netlink.Link, gate []GatePort) (changed int, err error) {
+	if len(gate) == 0 {
+		return detachEdge(h, ports)
+	}
+	spec, err := loadEdge()
+	if err != nil {
+		return 0, err
+	}
+	prog, have, err := edgeFilter.find(h, ports, spec.Programs[edgeProgWeftEdge])
+	if err != nil {
+		return 0, err
+	}
+	if prog == nil {
+		var o struct {
+			Prog *ebpf.Program `ebpf:"weft_edge"`
+		}
+		if err := loadObjects(spec, &o, tcNeeds); err != nil {
+			if !errors.Is(err, unix.EPERM) {
+				err = fmt.Errorf("%w: %w", errNoEBPF, err)
+			}
+			return 0, err
+		}
+		prog = o.Prog
+		changed++
+	}
+	defer prog.Close()
+	n, err := syncHosts(prog, gate, portIndexes(ports))
+	changed += n
+	if err != nil {
+		return changed, fmt.Errorf("addresses of hosts: %w", err)
+	}
+	for _, port := range ports {
+		if have[port.Attrs().Index] {
+			continue
+		}
+		if err := edgeFilter.attach(h, port, prog); err != nil {
+			return changed, fmt.Errorf("port %s: %w", port.Attrs().Name, err)
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+func detachEdge(h *netlink.Handle, ports []netlink.Link) (changed int, err error) {
+	for _, port := range ports {
+		id, err := edgeFilter.program(h, port)
+		if err != nil {
+			return changed, err
+		}
+		if id == 0 {
+			continue
+		}
+		if err := edgeFilter.detach(h, port); err != nil {
+			return changed, err
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// syncHosts makes the program's table of hosts the planned one.
+func syncHosts(prog *ebpf.Program, gate []GatePort, index map[string]int) (changed int, err error) {
+	m, err := programMap(prog, edgeMapHosts)
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	want := make(map[uint32]edgeHost, len(gate))
+	for _, g := range gate {
+		i, ok := index[g.Port]
+		if !ok || len(g.Sources) != len(edgeHost{}) {
+			return 0, fmt.Errorf("gate of port %s: must be one of the node's, with the addresses of a host and of its embedded stack", g.Port)
+		}
+		want[uint32(i)] = edgeHost{g.Sources[0].As4(), g.Sources[1].As4()}
+	}
+	var key uint32
+	var value edgeHost
+	var stale []uint32
+	for it := m.Iterate(); it.Next(&key, &value); {
+		host, ok := want[key]
+		if !ok {
+			stale = append(stale, key)
+		} else if host == value {
+			delete(want, key)
+		}
+	}
+	for key, host := range want {
+		if err := m.Put(key, host); err != nil {
+			return 0, err
+		}
+	}
+	for _, key := range stale {
+		if err := m.Delete(key); err != nil {
+			return 0, err
+		}
+	}
+	return len(stale) + len(want), nil
+}
+
+// readEdgeCounters returns the counters of the program, whoever attached it, and
+// nil when there is none.
+func readEdgeCounters(h *netlink.Handle, ports []netlink.Link) (*EdgeCounters, error) {
+	for _, port := range ports {
+		id, err := edgeFilter.program(h, port)
+		if err != nil {
+			return nil, err
+		}
+		if id == 0 {
+			continue
+		}
+		prog, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
+		}
+		defer prog.Close()
+		m, err := programMap(prog, edgeMapCounters)
+		if err != nil {
+			return nil, err
+		}
+		defer m.Close()
+		var c EdgeCounters
+		// The order of the enum in bpf/edge.c.
+		err = sumCounters(m, &c.Decapsulated, &c.Forged, &c.Nested, &c.ECN, &c.Malformed)
+		return &c, err
+	}
+	return nil, nil
+}
+
+// attachEdge is syncEdge as a step of Apply: without eBPF packets are still
+// forwarded, but unwatched.
+func (r *Report) attachEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
+	changed, err = syncEdge(h, ports, p.Gate)
+	if errors.Is(err, errNoEBPF) {
+		r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: hosts can forge packets with labels, and the switches' congestion marks on these are lost")
+		return changed, nil
+	}
+	return changed, err
+}

@@ -1,0 +1,260 @@
+package fabric
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+// labelWay is the smallest fabric with a spine: the way of labels from one host to
+// the other, and the places on it where packets are put in and looked at.
+type labelWay struct {
+	lab        *Lab
+	src, dst   topology.Node
+	near, far  topology.Node // edge switches
+	host, core *wire         // senders: the source, and the spine downwards
+	to         *wire         // at the destination
+	sids       netip.Addr    // from the source
+	down       netip.Addr    // from the spine
+}
+
+func newLabelWay(t *testing.T) *labelWay {
+	t.Helper()
+	l := upLabelLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2")})
+	top := l.Config.Topology
+	w := &labelWay{lab: l, src: mustLookup(t, top, "h0.0.2"), dst: mustLookup(t, top, "h1.0.2"),
+		near: mustLookup(t, top, "e0.0"), far: mustLookup(t, top, "e1.0")}
+	w.host, w.to = openWire(t, l, w.src.ID, 0), openWire(t, l, w.dst.ID, 0)
+	w.core = openWire(t, l, mustLookup(t, top, "3.0").ID, 1)
+	labels := top.Paths(w.src.ID, w.dst.ID).Labels(0)
+	var err, err2 error
+	w.sids, err = encap.SIDs(labels)
+	w.down, err2 = encap.SIDs(labels[3:])
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	return w
+}
+
+func (w *labelWay) outer(dst netip.Addr) ipv6 {
+	return ipv6{next: 4, hops: 64, src: topology.Addr6(w.src.Addr), dst: dst}
+}
+
+func (w *labelWay) inner() ipv4 {
+	return ipv4{id: 0x1234, frag: 0x4000, ttl: 17, protocol: 253, src: w.src.Addr, dst: w.dst.Addr}
+}
+
+func (w *labelWay) edge(t *testing.T, n topology.Node) EdgeCounters {
+	t.Helper()
+	p, err := w.lab.Plan(n.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := edgeCounters(t, w.lab.Namespace(n.ID), p)
+	if c == nil {
+		t.Skip("this kernel has no tc eBPF")
+	}
+	return *c
+}
+
+// A mark made at a spine, or one of any other combination, arrives inside as
+// encap says; the packet is the same otherwise.
+func TestEdge_marksArriveInside(t *testing.T) {
+	w := newLabelWay(t)
+	payload := bytes.Repeat([]byte("weft!"), 200)
+	for outer := range byte(4) {
+		for inner := range byte(4) {
+			before := w.edge(t, w.far)
+			h, ip := w.outer(w.down), w.inner()
+			h.class, ip.tos = 0x20|outer, 0x48|inner
+			packet := h.bytes(ip.bytes(payload))
+			w.core.sendLabelled(t, packet)
+			want, err := encap.DecapsulateSRv6(bytes.Clone(packet))
+			if errors.Is(err, encap.ErrECN) {
+				before.ECN++
+				marker := w.inner()
+				marker.id = 0x7777
+				w.core.sendLabelled(t, w.outer(w.down).bytes(marker.bytes(nil)))
+				marker.ttl--
+				want = marker.bytes(nil)
+			} else if err != nil {
+				t.Fatal(err)
+			} else {
+				ip.tos, ip.ttl = want[1], ip.ttl-1
+				want = ip.bytes(payload)
+			}
+			before.Decapsulated++
+			if got := w.to.receive(t); !bytes.Equal(got, want) {
+				t.Errorf("outer ECN %d, inner %d: got\n%swant\n%s", outer, inner, hex.Dump(got[:20]), hex.Dump(want[:20]))
+			}
+			if got := w.edge(t, w.far); got != before {
+				t.Errorf("outer ECN %d, inner %d: counters %+v, want %+v", outer, inner, got, before)
+			}
+		}
+	}
+}
+
+func forged(c *EdgeCounters) *uint64        { return &c.Forged }
+func nestedEdge(c *EdgeCounters) *uint64    { return &c.Nested }
+func malformedEdge(c *EdgeCounters) *uint64 { return &c.Malformed }
+
+// What a host may not send with labels does not come through its port.
+func TestEdge_hostsSendTheirOwn(t *testing.T) {
+	w := newLabelWay(t)
+	payload := []byte("payload of the inner packet")
+	other := w.near.Addr.Next().Next() // of the same rack
+	far6 := topology.Addr6(w.dst.Addr)
+	const vlan, mpls = 0x8100, 0x8847
+	for _, c := range []struct {
+		name     string
+		protocol uint16
+		cause    func(*EdgeCounters) *uint64
+		packet   func(o ipv6, i ipv4) []byte
+	}{
+		{"another's name", 0, forged, func(o ipv6, i ipv4) []byte { o.src, i.src = far6, w.dst.Addr; return o.bytes(i.bytes(payload)) }},
+		{"a neighbour's name", 0, forged, func(o ipv6, i ipv4) []byte {
+			o.src, i.src = topology.Addr6(other), other
+			return o.bytes(i.bytes(payload))
+		}},
+		{"another inside", 0, forged, func(o ipv6, i ipv4) []byte { i.src = w.dst.Addr; return o.bytes(i.bytes(payload)) }},
+		{"another outside", 0, forged, func(o ipv6, i ipv4) []byte { o.src = far6; return o.bytes(i.bytes(payload)) }},
+		{"an address outside of the fabric's", 0, forged, func(o ipv6, i ipv4) []byte {
+			o.src = topology.LinkLocal6(w.src.Addr)
+			return o.bytes(i.bytes(payload))
+		}},
+		{"a routing header", 0, forged, func(o ipv6, i ipv4) []byte { o.next = 43; return o.bytes(i.bytes(payload)) }},
+		{"no IPv4 inside", 0, forged, func(o ipv6, _ ipv4) []byte { o.next = 58; return o.bytes(payload) }},
+		{"hop limit", 0, forged, func(o ipv6, i ipv4) []byte { o.hops = 65; return o.bytes(i.bytes(payload)) }},
+		{"for the edge switch at once", 0, forged, func(o ipv6, i ipv4) []byte {
+			o.dst, i.src = netip.MustParseAddr("5f00:fe00::"), w.dst.Addr
+			return o.bytes(i.bytes(payload))
+		}},
+		{"inner missing", 0, malformedEdge, func(o ipv6, _ ipv4) []byte { return o.bytes(nil) }},
+		{"inner header length", 0, malformedEdge, func(o ipv6, i ipv4) []byte { p := i.bytes(payload); p[0] = 0x44; return o.bytes(p) }},
+		{"tagged twice", vlan, forged, func(o ipv6, i ipv4) []byte {
+			return append([]byte{0, 0, vlan >> 8, vlan & 255, 0, 0, 0x86, 0xdd}, o.bytes(i.bytes(payload))...)
+		}},
+		{"MPLS, another's name", mpls, forged, func(_ ipv6, i ipv4) []byte {
+			i.src = w.dst.Addr
+			return append([]byte{0, 1, 0, 64, 0, 1, 1, 64}, i.bytes(payload)...)
+		}},
+		{"MPLS, TTL", mpls, forged, func(_ ipv6, i ipv4) []byte { return append([]byte{0, 1, 1, 65}, i.bytes(payload)...) }},
+		{"MPLS without end", mpls, malformedEdge, func(ipv6, ipv4) []byte { return bytes.Repeat([]byte{0, 1, 0, 64}, 20) }},
+		{"MPLS without a packet", mpls, malformedEdge, func(ipv6, ipv4) []byte { return []byte{0, 1, 1, 64, 0x45} }},
+	} {
+		want := w.edge(t, w.near)
+		if c.protocol == 0 {
+			c.protocol = unix.ETH_P_IPV6
+		}
+		w.host.sendFrame(t, c.protocol, c.packet(w.outer(w.sids), w.inner()))
+		*c.cause(&want)++
+		w.arrivesFirst(t, c.name)
+		if got := w.edge(t, w.near); got != want {
+			t.Errorf("%s: counters %+v, want %+v", c.name, got, want)
+		}
+	}
+	// The embedded stack is the host, too.
+	own := w.lab.Config.Topology.EmbeddedAddr(w.src.ID)
+	o, i := w.outer(w.sids), w.inner()
+	o.src, i.src = topology.Addr6(own), own
+	w.host.sendLabelled(t, o.bytes(i.bytes(payload)))
+	if got := w.to.receive(t); !bytes.Equal(got[12:16], own.AsSlice()) {
+		t.Errorf("of the embedded stack arrived:\n%s", hex.Dump(got))
+	}
+}
+
+// arrivesFirst sends a good packet from the source; nothing must come before it.
+func (w *labelWay) arrivesFirst(t *testing.T, name string) {
+	t.Helper()
+	marker := w.inner()
+	marker.id = 0x7777
+	w.host.sendLabelled(t, w.outer(w.sids).bytes(marker.bytes(nil)))
+	for {
+		got := w.to.receive(t)
+		if binary.BigEndian.Uint16(got[4:]) == marker.id {
+			return
+		}
+		t.Errorf("%s: arrived:\n%s", name, hex.Dump(got))
+	}
+}
+
+// What comes from the fabric is looked at again where the outer header goes.
+func TestEdge_refusesInside(t *testing.T) {
+	w := newLabelWay(t)
+	w.edge(t, w.far)
+	payload := []byte("payload of the inner packet")
+	behind := netip.MustParseAddr("5f00:1fe:100::") // something behind "decapsulate"
+	for _, c := range []struct {
+		name   string
+		cause  func(*EdgeCounters) *uint64 // nil: the routes refuse
+		packet func(o ipv6, i ipv4) []byte
+	}{
+		{"other inner source", forged, func(o ipv6, i ipv4) []byte { i.src = w.dst.Addr; return o.bytes(i.bytes(payload)) }},
+		{"nested", nestedEdge, func(o ipv6, i ipv4) []byte { j := i; j.protocol = 4; return o.bytes(j.bytes(i.bytes(payload))) }},
+		{"no IPv4 inside", malformedEdge, func(o ipv6, _ ipv4) []byte { o.next = 58; return o.bytes(payload) }},
+		{"inner longer than outer", malformedEdge, func(o ipv6, i ipv4) []byte {
+			p := i.bytes(payload)
+			binary.BigEndian.PutUint16(p[2:], uint16(len(p)+1))
+			return o.bytes(p)
+		}},
+		{"more behind", nil, func(o ipv6, i ipv4) []byte { o.dst = behind; return o.bytes(i.bytes(payload)) }},
+	} {
+		want, labels := w.edge(t, w.far), labelCounters(t, w.lab, w.far)
+		w.core.sendLabelled(t, c.packet(w.outer(w.down), w.inner()))
+		if c.cause != nil {
+			*c.cause(&want)++
+		} else {
+			labels.Unknown++
+		}
+		w.arrivesFirst(t, c.name)
+		want.Decapsulated++
+		labels.Decapsulated++
+		if got := w.edge(t, w.far); got != want {
+			t.Errorf("%s: counters %+v, want %+v", c.name, got, want)
+		}
+		if got := labelCounters(t, w.lab, w.far); got != labels {
+			t.Errorf("%s: counters of labels %+v, want %+v", c.name, got, labels)
+		}
+	}
+}
+
+// The kernel's TCP over labels: super-segments stay whole from host to host.
+func TestLabels_superSegmentsStayWhole(t *testing.T) {
+	l := upLabelLab(t, LabConfig{Topology: mustParse(t, "leaf-spine:leaves=2,spines=2,hosts=1"), Unlimited: true})
+	top := l.Config.Topology
+	hosts := hostsOf(top)
+	for i, from := range hosts {
+		to := hosts[1-i]
+		sids, err := encap.SIDs(top.Paths(from.ID, to.ID).Labels(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shell(t, l.Namespace(from.ID), "ip route replace "+to.Addr.String()+"/32 encap seg6 mode encap.red segs "+sids.String()+" dev p0 mtu 1460")
+	}
+	src, dst := hosts[0], hosts[1]
+	spine := top.Paths(src.ID, dst.ID).Bounce(0)
+	at := openCapture(t, l, spine, 0)
+	end := openCapture(t, l, dst.ID, 0)
+	defer transfer(t, l, src, dst, tcp{})()
+	for _, c := range []*capture{at, end} {
+		longest := 0
+		within(t, 5*time.Second, "a packet of 20,000 bytes passes", func() bool {
+			for p := c.read(t, 0); p != nil; p = c.read(t, 0) {
+				longest = max(longest, c.length)
+			}
+			return longest >= 20000
+		})
+	}
+	if got := labelCounters(t, l, top.Node(spine)); got.Popped == 0 || got.Ended+got.Unknown > 0 {
+		t.Errorf("counters of the spine: %+v", got)
+	}
+}

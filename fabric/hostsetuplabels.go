@@ -1,0 +1,34 @@
+package fabric
+
+import (
+	"strings"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+// labels lets what comes out of the TUN with labels through to the switch, whose
+// link-local address follows from its other one. That needs a host that forwards,
+// which would make it forget what routers have advertised.
+func (p *HostPlan) labels(o HostOptions) {
+	if o.Advertised {
+		p.Sysctls = append(p.Sysctls, Sysctl{Key: confKey6(o.Uplink, "accept_ra"), Value: "2"})
+	}
+	p.Sysctls = append(p.Sysctls, Sysctl{Key: confKey6("all", "forwarding"), Value: "1"})
+	p.LinkLocal = topology.LinkLocal6(o.Address)
+	p.Routes = append(p.Routes, HostRoute{Table: HostTableOut, Prefix: encap.SIDBlock, Device: o.Uplink, Gateway: topology.LinkLocal6(o.Gateway)})
+	p.Rules = append(p.Rules, HostRule{Priority: HostRuleOut, IPv6: true, Iif: o.TUN, Table: HostTableOut})
+}
+
+// minMTU bounds MTU. Devices with less than what IPv6 asks for have none.
+func (o HostOptions) minMTU() int {
+	if o.Carrier == encap.CarrierSRv6 {
+		return minMTU6 - o.Carrier.Overhead()
+	}
+	return minMTU - o.Carrier.Overhead()
+}
+
+// confKey6 is confKey for IPv6.
+func confKey6(device, name string) string {
+	return "net.ipv6.conf." + strings.ReplaceAll(device, ".", "/") + "." + name
+}

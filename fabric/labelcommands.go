@@ -1,0 +1,50 @@
+package fabric
+
+import "fmt"
+
+// labelCommands renders what a plan has for labels, besides its sysctls. Adding
+// the port's own route to fe80::/64 is left to the kernel.
+func (p NodePlan) labelCommands() []string {
+	var c []string
+	if p.Address6.IsValid() {
+		c = append(c, "# Labels in IPv6: IANA's block of SRv6 SIDs; End.X of NEXT-C-SID needs Linux 6.6.")
+		for _, port := range p.Ports {
+			c = append(c, fmt.Sprintf("ip -6 address replace %s/64 dev %s nodad", p.LinkLocal6, port.Name))
+		}
+		c = append(c, fmt.Sprintf("ip -6 address replace %s/128 dev %s nodad", p.Address6, p.Device))
+		for _, r := range p.Routes6 {
+			c = append(c, r.command())
+		}
+		for _, s := range p.SIDs {
+			c = append(c, s.command())
+		}
+	}
+	if len(p.Gate) > 0 {
+		c = append(c,
+			"# weft also has a program here that keeps hosts from sending with labels what is",
+			"# not their own, and carries congestion marks inside; other filters can do the first:")
+		for _, g := range p.Gate {
+			c = append(c, fmt.Sprintf("# %s: from %v only", g.Port, g.Sources))
+		}
+	}
+	if len(p.MPLS) > 0 {
+		c = append(c, "# Labels in MPLS; needs the kernel module mpls_router.")
+		for _, s := range p.mplsSysctls() {
+			c = append(c, s.command())
+		}
+		for _, r := range p.MPLS {
+			c = append(c, r.command())
+		}
+	}
+	return c
+}
+
+func (s SID) command() string {
+	c := fmt.Sprintf("ip -6 route replace %s encap seg6local action %s", s.Prefix, s.Action)
+	if s.Action == ActionEndX {
+		c += fmt.Sprintf(" nh6 %s flavors next-csid lblen %d nflen %d", s.NextHop, sidBlockBits, sidBits)
+	} else {
+		c += " nh4 0.0.0.0"
+	}
+	return c + fmt.Sprintf(" count dev %s proto %d metric %d", s.Port, routeProtocol, s.Metric)
+}

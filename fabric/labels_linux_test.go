@@ -1,0 +1,197 @@
+package fabric
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+// upLabelLab brings up a lab that forwards by labels, where the kernel can.
+func upLabelLab(t testing.TB, cfg LabConfig) *Lab {
+	t.Helper()
+	needRoot(t)
+	needSIDs(t)
+	cfg.SRv6 = true
+	return upLab(t, cfg)
+}
+
+func needSIDs(t testing.TB) {
+	t.Helper()
+	p := labelPlan(t, mustParse(t, "fat-tree:k=2"), 2, Options{SRv6: true}) // e0.0
+	ns := portedNamespace(t, "probe", p)
+	defer deleteNamespace(ns)
+	err := inNamed(ns, func() error { _, err := Apply(p); return err })
+	if errors.Is(err, errNoSIDs) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ipv6 is a header for tests.
+type ipv6 struct {
+	class, next, hops byte
+	src, dst          netip.Addr
+}
+
+func (h ipv6) bytes(payload []byte) []byte {
+	b := make([]byte, 40, 40+len(payload))
+	b[0], b[1] = 0x60|h.class>>4, h.class<<4
+	binary.BigEndian.PutUint16(b[4:], uint16(len(payload)))
+	b[6], b[7] = h.next, h.hops
+	copy(b[8:], h.src.AsSlice())
+	copy(b[24:], h.dst.AsSlice())
+	return append(b, payload...)
+}
+
+func (w *wire) sendFrame(t *testing.T, protocol uint16, packet []byte) {
+	t.Helper()
+	frame := binary.BigEndian.AppendUint16(slices.Concat(w.far, w.own), protocol)
+	if _, err := unix.Write(w.fd, append(frame, packet...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *wire) sendLabelled(t *testing.T, packet []byte) {
+	t.Helper()
+	w.sendFrame(t, unix.ETH_P_IPV6, packet)
+}
+
+// By every path of every kind of fabric a packet comes to the switches of that
+// path and to no other, one label less at each.
+func TestLabels_everyPath(t *testing.T) {
+	for _, spec := range labelFabrics[:3] {
+		t.Run(spec, func(t *testing.T) {
+			l := upLabelLab(t, LabConfig{Topology: mustParse(t, spec)})
+			top := l.Config.Topology
+			wires := make(map[topology.NodeID]*wire)
+			for h := range top.Hosts() {
+				wires[h.ID] = openWire(t, l, h.ID, 0)
+			}
+			s := openCaptures(t, l)
+			eachPath(t, top, func(src, dst topology.Node, set topology.PathSet, n int) {
+				addr, err := encap.SIDs(set.Labels(n))
+				if err != nil {
+					t.Fatal(err)
+				}
+				payload := fmt.Appendf(nil, "from %s to %s by path %d;", src.Name, dst.Name, n)
+				inner := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 253, src: src.Addr, dst: dst.Addr}
+				outer := ipv6{next: 4, hops: 64, src: topology.Addr6(src.Addr), dst: addr}
+				wires[src.ID].sendLabelled(t, outer.bytes(inner.bytes(payload)))
+				for !bytes.HasSuffix(wires[dst.ID].receive(t), payload) {
+				}
+				seen := s.arrivals(t, payload)
+				hops := set.Path(n).Hops[1:]
+				for i, id := range hops[:len(hops)-1] {
+					want := outer
+					want.hops -= byte(i)
+					want.dst = addr
+					wantArrival(t, top.Node(id), seen[id], want.bytes(inner.bytes(nil)), len(payload))
+					b := addr.As16()
+					encap.PopSID(&b)
+					addr = netip.AddrFrom16(b)
+				}
+				// The edge switch routes the inner packet, and is its first hop.
+				inner.ttl--
+				wantArrival(t, dst, seen[dst.ID], inner.bytes(nil), len(payload))
+				if len(seen) != len(hops) {
+					t.Errorf("%s was seen at %d nodes, want %d", payload, len(seen), len(hops))
+				}
+			})
+		})
+	}
+}
+
+// wantArrival checks what came to a node: headers, made for no payload.
+func wantArrival(t *testing.T, n topology.Node, got [][]byte, want []byte, payload int) {
+	t.Helper()
+	if len(got) != 1 {
+		t.Errorf("came %d times to %s", len(got), n.Name)
+		return
+	}
+	ip := want
+	if want[0]>>4 == 6 {
+		binary.BigEndian.PutUint16(want[4:], uint16(len(want)-40+payload))
+		ip = want[40:]
+	}
+	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)+payload))
+	ip[10], ip[11] = 0, 0
+	binary.BigEndian.PutUint16(ip[10:], ^onesSum(ip))
+	if !bytes.Equal(got[0], want) {
+		t.Errorf("at %s:\n%x, want\n%x", n.Name, got[0], want)
+	}
+}
+
+// What the kernel makes of addresses in the block, good ones and bad, is what
+// encap says of them.
+func TestLabels_kernelPopsAsEncapDoes(t *testing.T) {
+	l := upLabelLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	top := l.Config.Topology
+	agg := mustLookup(t, top, "a0.2")
+	ports := top.Ports(agg.ID)
+	var far []*wire
+	var out []*capture
+	for _, p := range ports {
+		far = append(far, openWire(t, l, p.Peer, p.PeerPort))
+		out = append(out, openCapture(t, l, p.Peer, p.PeerPort))
+	}
+	stacks, seed := randomStacks(len(ports))
+	for i, stack := range stacks {
+		before := labelCounters(t, l, agg)
+		src := mustLookup(t, top, "h0.0.2").Addr
+		inner := ipv4{id: uint16(i), frag: 0x4000, ttl: 64, protocol: 253, src: src, dst: mustLookup(t, top, "h1.0.2").Addr}
+		// The next switch is to be the last, or it might send the packet back.
+		packet := ipv6{next: 4, hops: 2, src: topology.Addr6(src), dst: netip.AddrFrom16(stack)}
+		from := far[i%len(far)]
+		from.sendLabelled(t, packet.bytes(inner.bytes(nil)))
+
+		want := before
+		popped := stack
+		sid, ok := encap.PopSID(&popped)
+		switch {
+		case sid == 0 || int(sid) > len(ports):
+			want.Unknown++
+		case !ok:
+			want.Ended++
+		default:
+			want.Popped++
+			packet.dst, packet.hops = netip.AddrFrom16(popped), 1
+			if got := out[sid-1].read(t, waitCount); !bytes.Equal(got, packet.bytes(inner.bytes(nil))) {
+				t.Errorf("seed %d: %x out of port %d:\n%x, want\n%x", seed, stack, sid-1, got, packet.bytes(inner.bytes(nil)))
+			}
+		}
+		within(t, waitCount, fmt.Sprintf("seed %d, %x: counters %+v become %+v", seed, stack, before, want), func() bool {
+			return labelCounters(t, l, agg) == want
+		})
+	}
+	src := mustLookup(t, top, "h0.0.2").Addr
+	expired := ipv6{next: 4, hops: 1, src: topology.Addr6(src), dst: netip.MustParseAddr("5f00:1fe::")}
+	before := labelCounters(t, l, agg)
+	far[0].sendLabelled(t, expired.bytes(ipv4{ttl: 64, protocol: 253, src: src, dst: src}.bytes(nil)))
+	within(t, waitCount, "an expired hop limit is counted", func() bool {
+		return labelCounters(t, l, agg).Expired == before.Expired+1
+	})
+}
+
+func labelCounters(t *testing.T, l *Lab, n topology.Node) LabelCounters {
+	t.Helper()
+	var c *LabelCounters
+	err := l.Do(n.ID, func() (err error) {
+		c, err = readLabelCounters()
+		return err
+	})
+	if err != nil || c == nil {
+		t.Fatalf("counters of %s: %v, %v", n.Name, c, err)
+	}
+	return *c
+}

@@ -1,0 +1,128 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MeterConfig says which ports of a switch are metered, and how.
+type MeterConfig struct {
+	Ports []MeterPort // 1 to 1,024
+}
+
+// MeterPort is a port with a virtual queue: a leaky bucket that is filled by what
+// leaves the port and drained at the link's rate, as a queue behind it would be
+// (thesis §5.2.1).
+type MeterPort struct {
+	Name string
+
+	// RateBits is the link's, in bit/s, Ethernet headers included. 0: that of the
+	// port's token bucket (tbf), or else the speed that the device says it has.
+	// Where it is the bucket's, so are QueueBytes and BurstBytes if both are 0.
+	RateBits float64
+
+	// QueueBytes is the size of the real queue, which holds no more: what is
+	// dropped there must not count as waiting. 0 is one second at RateBits.
+	QueueBytes int
+
+	// BurstBytes may leave ahead of the rate, as out of a token bucket (tbf's
+	// burst): only what is above them waits. 0 for a real link.
+	BurstBytes int
+
+	// ECNBytes is the length of the queue from which on packets that are capable
+	// of ECN are marked, on their outermost header; 0: none is.
+	ECNBytes int
+
+	Tau     time.Duration // time constant of the discounting rate estimator (CONGA §3.2), at least 16 ns; 0 is DefaultTau(RateBits)
+	QCMUnit int           // bytes of queue that count as 1 in a sample's metric; 0 is 1500 (encap.QCMUnit)
+}
+
+// PortMeter is a metered port at one moment. Counters are since the meter was
+// attached, of what has come to the port's queue; super-segments count as the
+// packets they become, with their headers.
+type PortMeter struct {
+	Port     string  `json:"port"`
+	RateBits float64 `json:"rate_bits"` // that the virtual queue drains at
+	Length   uint64  `json:"length"`    // bytes in the virtual queue now
+	Max      uint64  `json:"max"`       // bytes in it at most
+	DRE      uint8   `json:"dre"`       // the metric of CONGA: the load in eighths, rounded down, at most 7
+	Load     float64 `json:"load"`      // over the last tau, as a share of the rate
+	Packets  uint64  `json:"packets"`
+	Bytes    uint64  `json:"bytes"`    // of Ethernet frames without checksum
+	Marks    uint64  `json:"marks"`    // packets that CE was set on; super-segments count once
+	Samples  uint64  `json:"samples"`  // probes of congestion that the length was added to
+	Raised   uint64  `json:"raised"`   // CONGA's marks whose metric was raised
+	Overflow uint64  `json:"overflow"` // packets that the virtual queue had no room for
+	Drops    uint64  `json:"drops"`    // packets that the real queue dropped, modulo 2³²
+}
+
+// DefaultTau is the time of 133 full packets at a rate in bit/s, but at least
+// 160 µs, which is as many at 10 Gbit/s: CONGA's (§3.6), scaled to slower links,
+// where a packet takes longer and with it a round trip. It is a minute at most.
+func DefaultTau(rateBits float64) time.Duration {
+	return time.Duration(max(160e3, min(float64(maxTau), 133*1500*8/rateBits*1e9)))
+}
+
+const (
+	maxMeterPorts  = 1024
+	defaultQCMUnit = 1500
+	maxMeterBits   = 1e12
+	maxMeterQueue  = 1 << 33 // so that no product of the program's overflows
+	minTau, maxTau = dreTicks * time.Nanosecond, time.Minute
+	maxTauBytes    = dreMost / dreScale / 4 // at the full rate
+)
+
+func (c MeterConfig) complete() (MeterConfig, error) {
+	if len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts {
+		return c, fmt.Errorf("Ports has %d ports, must have 1 to %d", len(c.Ports), maxMeterPorts)
+	}
+	ports := make([]MeterPort, len(c.Ports))
+	seen := make(map[string]bool)
+	for i, p := range c.Ports {
+		var err error
+		if ports[i], err = p.complete(); err != nil {
+			return c, fmt.Errorf("port %q: %w", p.Name, err)
+		}
+		if seen[p.Name] {
+			return c, fmt.Errorf("port %q is there twice; leave one out", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	c.Ports = ports
+	return c, nil
+}
+
+// complete returns the port with its defaults filled in.
+func (p MeterPort) complete() (MeterPort, error) {
+	if p.Name == "" {
+		return p, errors.New("Name is empty; give the device's")
+	}
+	if !(p.RateBits >= 8000 && p.RateBits <= maxMeterBits) {
+		return p, fmt.Errorf("RateBits is %g, must be from 8000 to %g bit/s", p.RateBits, maxMeterBits)
+	}
+	if p.QueueBytes == 0 {
+		p.QueueBytes = int(min(p.RateBits/8, maxMeterQueue/2))
+	}
+	if p.Tau == 0 {
+		p.Tau = DefaultTau(p.RateBits)
+	}
+	if p.QCMUnit == 0 {
+		p.QCMUnit = defaultQCMUnit
+	}
+	switch {
+	case p.QueueBytes < 0 || p.QueueBytes > maxMeterQueue/2:
+		return p, fmt.Errorf("QueueBytes is %d, must be from 0 to %d", p.QueueBytes, maxMeterQueue/2)
+	case p.BurstBytes < 0 || p.BurstBytes > maxMeterQueue/2:
+		return p, fmt.Errorf("BurstBytes is %d, must be from 0 to %d", p.BurstBytes, maxMeterQueue/2)
+	case p.ECNBytes < 0 || p.ECNBytes > p.QueueBytes:
+		return p, fmt.Errorf("ECNBytes is %d, must be from 0 to the queue's %d: nothing would be marked above", p.ECNBytes, p.QueueBytes)
+	case p.Tau < minTau || p.Tau > maxTau:
+		return p, fmt.Errorf("Tau is %v, must be from %v to %v", p.Tau, minTau, maxTau)
+	case p.RateBits/8*p.Tau.Seconds() > maxTauBytes:
+		return p, fmt.Errorf("Tau is %v, at %g bit/s it must be at most %v", p.Tau, p.RateBits, time.Duration(maxTauBytes*8/p.RateBits*1e9))
+	case p.QCMUnit < 1 || p.QCMUnit > maxMeterQueue/2:
+		return p, fmt.Errorf("QCMUnit is %d, must be 1 or more bytes", p.QCMUnit)
+	}
+	return p, nil
+}

@@ -1,0 +1,261 @@
+package fabric
+
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb meter bpf/meter.c -- -O2 -g -Wall -Werror -mcpu=v3 -idirafter /usr/include/x86_64-linux-gnu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// meterFilter comes behind a host's spraying, where a device has both: the queue
+// holds what has been encapsulated.
+var meterFilter = tcFilter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
+
+const meterNeeds = "eBPF: tc programs with locks as of Linux 5.7 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
+
+// Meter is what measures the queues of a switch's ports. Methods are safe for
+// concurrent use.
+type Meter struct {
+	mu     sync.Mutex
+	handle *netlink.Handle // nil: closed
+	ports  []meteredPort
+	states *ebpf.Map
+}
+
+type meteredPort struct {
+	name  string
+	index int
+}
+
+var errMeterClosed = errors.New("meter: closed")
+
+// AttachMeter has the ports of the network namespace of the calling thread
+// metered by a program at their tc egress, which goes on when the process ends.
+// Attaching again replaces it, without a packet between the two, and starts the
+// counters anew; ports that are not in the configuration keep what they have.
+// A device that is made anew has to be attached anew.
+//
+// It needs CAP_NET_ADMIN and CAP_BPF.
+func AttachMeter(cfg MeterConfig) (*Meter, error) {
+	m := &Meter{}
+	if err := m.attach(cfg); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("meter: %w", err)
+	}
+	return m, nil
+}
+
+func (m *Meter) attach(cfg MeterConfig) error {
+	names := make([]string, len(cfg.Ports))
+	for i, p := range cfg.Ports {
+		names[i] = p.Name
+	}
+	links, err := m.open(names)
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		if kind := link.Attrs().EncapType; kind != "ether" {
+			return fmt.Errorf("port %s: frames are of type %s; an Ethernet device is needed", link.Attrs().Name, kind)
+		}
+	}
+	if cfg.Ports, err = asTheyAre(m.handle, links, cfg.Ports); err != nil {
+		return err
+	}
+	if cfg, err = cfg.complete(); err != nil {
+		return err
+	}
+	spec, err := loadMeter()
+	if err != nil {
+		return err
+	}
+	spec.Maps[meterMapMeters].MaxEntries = uint32(len(links))
+	var objects struct {
+		Prog   *ebpf.Program `ebpf:"weft_meter"`
+		Meters *ebpf.Map     `ebpf:"meters"`
+	}
+	if err := loadObjects(spec, &objects, meterNeeds); err != nil {
+		return err
+	}
+	defer objects.Prog.Close()
+	m.states = objects.Meters
+	for i, p := range cfg.Ports {
+		state := p.state()
+		if err := m.states.Put(uint32(links[i].Attrs().Index), &state); err != nil {
+			return fmt.Errorf("port %s: %w", p.Name, err)
+		}
+	}
+	for i, link := range links {
+		if err := meterFilter.attach(m.handle, link, objects.Prog); err != nil {
+			for _, done := range links[:i] {
+				err = errors.Join(err, meterFilter.detach(m.handle, done))
+			}
+			return fmt.Errorf("port %s: %w", link.Attrs().Name, err)
+		}
+	}
+	return nil
+}
+
+// open finds the ports.
+func (m *Meter) open(names []string) (links []netlink.Link, err error) {
+	if m.handle, err = netlink.NewHandle(netlinkFamilies...); err != nil {
+		return nil, explain(err)
+	}
+	if links, err = portLinks(m.handle, names); err != nil {
+		return nil, err
+	}
+	for i, link := range links {
+		m.ports = append(m.ports, meteredPort{names[i], link.Attrs().Index})
+	}
+	return links, nil
+}
+
+// InheritMeter opens the meter of the named ports by a descriptor that
+// Meter.Descriptor has made, and closes the descriptor. It needs no capability.
+func InheritMeter(descriptor int, ports []string) (*Meter, error) {
+	m := &Meter{}
+	var err error
+	if m.states, err = ebpf.NewMapFromFD(descriptor); err == nil {
+		_, err = m.open(ports)
+	}
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("meter: descriptor %d: %w", descriptor, err)
+	}
+	return m, nil
+}
+
+// Descriptor returns a new file descriptor for a program that this process
+// executes: with it InheritMeter reads the meter without the capabilities that
+// finding it takes (CAP_SYS_ADMIN).
+func (m *Meter) Descriptor() (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handle == nil {
+		return -1, errMeterClosed
+	}
+	return unix.Dup(m.states.FD())
+}
+
+// Close lets go of the meter, which stays attached: see DetachMeter.
+func (m *Meter) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handle != nil {
+		m.handle.Close()
+		m.handle = nil
+	}
+	return m.states.Close() // of nil, too
+}
+
+// DetachMeter removes the meter from ports of the network namespace of the
+// calling thread, whoever attached it, and returns from how many: those that had
+// none are left out.
+func DetachMeter(ports []string) (removed int, err error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return 0, explain(err)
+	}
+	defer h.Close()
+	links, err := portLinks(h, ports)
+	if err != nil {
+		return 0, fmt.Errorf("meter: %w", err)
+	}
+	for _, link := range links {
+		id, err := meterFilter.program(h, link)
+		if err == nil && id != 0 {
+			err = meterFilter.detach(h, link)
+		}
+		if err != nil {
+			return removed, fmt.Errorf("meter: %w", err)
+		}
+		if id != 0 {
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// Ports returns what the meter has measured, in the order of the configuration.
+func (m *Meter) Ports() ([]PortMeter, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handle == nil {
+		return nil, errMeterClosed
+	}
+	all := make([]PortMeter, len(m.ports))
+	at := make(map[int]int, len(m.ports))
+	for i, p := range m.ports {
+		var err error
+		if all[i], err = readPortMeter(m.states, p.index); err != nil {
+			return nil, fmt.Errorf("meter: port %s: %w", p.name, err)
+		}
+		all[i].Port = p.name
+		at[p.index] = i
+	}
+	qdiscs, err := dumped(func() ([]netlink.Qdisc, error) { return m.handle.QdiscList(nil) })
+	if err != nil {
+		return nil, fmt.Errorf("meter: queue counters: %w", err)
+	}
+	for _, q := range qdiscs {
+		a := q.Attrs()
+		if i, ours := at[a.LinkIndex]; ours && a.Parent == netlink.HANDLE_ROOT && a.Statistics != nil && a.Statistics.Queue != nil {
+			all[i].Drops = uint64(a.Statistics.Queue.Drops)
+		}
+	}
+	return all, nil
+}
+
+func readPortMeter(states *ebpf.Map, index int) (PortMeter, error) {
+	var s meterState
+	if err := states.LookupWithFlags(uint32(index), &s, ebpf.LookupLock); err != nil {
+		return PortMeter{}, err
+	}
+	now, err := monotonic()
+	return s.at(now), err
+}
+
+// readMeters returns what the meters of ports have measured, whoever attached
+// them, by the ports' interface indexes. Drops are left out.
+func readMeters(h *netlink.Handle, ports []netlink.Link) (map[int]PortMeter, error) {
+	all := make(map[int]PortMeter)
+	maps := make(map[ebpf.ProgramID]*ebpf.Map)
+	defer func() {
+		for _, m := range maps {
+			m.Close()
+		}
+	}()
+	for _, port := range ports {
+		id, err := meterFilter.program(h, port)
+		if err != nil {
+			return nil, err
+		}
+		if id == 0 {
+			continue
+		}
+		if maps[id] == nil {
+			if maps[id], err = meterMap(id); err != nil {
+				return nil, err
+			}
+		}
+		a := port.Attrs()
+		if all[a.Index], err = readPortMeter(maps[id], a.Index); err != nil {
+			return nil, fmt.Errorf("meter of %s: %w", a.Name, err)
+		}
+	}
+	return all, nil
+}
+
+func meterMap(id ebpf.ProgramID) (*ebpf.Map, error) {
+	prog, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
+	}
+	defer prog.Close()
+	return programMap(prog, meterMapMeters)
+}

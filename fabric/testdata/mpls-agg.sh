@@ -1,0 +1,43 @@
+# a2.2, aggregation switch of fat-tree:k=4, 10.2.2.1
+ip link set lo up
+ip link set p0 up # to e2.0 10.2.0.1
+ip link set p1 up # to e2.1 10.2.1.1
+ip link set p2 up # to c1.1 10.4.1.1
+ip link set p3 up # to c1.2 10.4.1.2
+ip address replace 10.2.2.1/32 dev lo
+sysctl -w net.ipv4.ip_forward=1
+sysctl -w net.ipv4.conf.all.rp_filter=0
+sysctl -w net.ipv4.conf.default.rp_filter=0
+sysctl -w net.ipv4.conf.p0.rp_filter=0
+sysctl -w net.ipv4.conf.p1.rp_filter=0
+sysctl -w net.ipv4.conf.p2.rp_filter=0
+sysctl -w net.ipv4.conf.p3.rp_filter=0
+sysctl -w net.ipv4.conf.all.ignore_routes_with_linkdown=1
+sysctl -w net.ipv4.conf.default.ignore_routes_with_linkdown=1
+sysctl -w net.ipv4.conf.p0.ignore_routes_with_linkdown=1
+sysctl -w net.ipv4.conf.p1.ignore_routes_with_linkdown=1
+sysctl -w net.ipv4.conf.p2.ignore_routes_with_linkdown=1
+sysctl -w net.ipv4.conf.p3.ignore_routes_with_linkdown=1
+sysctl -w net.ipv4.fib_multipath_hash_policy=3
+sysctl -w net.ipv4.fib_multipath_hash_fields=0x37
+sysctl -w net.ipv4.fib_multipath_hash_seed=29 || true # not in every kernel
+ip route replace 10.2.0.0/24 via 10.2.0.1 dev p0 onlink proto 87
+ip route replace 10.2.1.0/24 via 10.2.1.1 dev p1 onlink proto 87
+ip route replace 10.4.1.1/32 via 10.4.1.1 dev p2 onlink proto 87
+ip route replace 10.4.1.2/32 via 10.4.1.2 dev p3 onlink proto 87
+ip route replace unreachable 10.2.0.0/16 proto 87 metric 4096
+ip route replace default proto 87 nexthop via 10.4.1.1 dev p2 onlink nexthop via 10.4.1.2 dev p3 onlink
+# Labels in MPLS; needs the kernel module mpls_router.
+sysctl -w net.mpls.platform_labels=20
+sysctl -w net.mpls.conf.p0.input=1
+sysctl -w net.mpls.conf.p1.input=1
+sysctl -w net.mpls.conf.p2.input=1
+sysctl -w net.mpls.conf.p3.input=1
+ip -f mpls route replace 16 via inet 10.2.0.1 dev p0 proto 87
+ip -f mpls route replace 17 via inet 10.2.1.1 dev p1 proto 87
+ip -f mpls route replace 18 via inet 10.4.1.1 dev p2 proto 87
+ip -f mpls route replace 19 via inet 10.4.1.2 dev p3 proto 87
+# Decapsulation of IP-in-IP; needs the kernel module ipip. The device accepts any
+# inner source: let no IP-in-IP into the fabric from outside (CVE-2025-23018).
+ip link add name weft-decap0 type ipip local 10.2.2.1 remote any ttl 64
+ip link set weft-decap0 up

@@ -1,0 +1,86 @@
+package luopan
+
+import "time"
+
+// Answer is what came back.
+type Answer struct {
+	Token  uint64
+	Path   int
+	Queue  uint8 // the sum of the queues on the way, in Config.QueueUnit; 127 and more count as 127
+	Meters uint8 // how many switches have added to it
+	Marked bool  // the probe had a congestion mark
+	// Received is when the probe came in by the clock of who answers, 0 if
+	// unknown. Its origin may be any.
+	Received time.Duration
+}
+
+// Answer takes one in. from is who sent it, as in Choose. It is false, and what is
+// wrong is counted, if the answer is to no probe of the latest round (unknown, or
+// late), comes a second time, or with another path or from somebody else than was
+// asked. Its time is bounded by the number of samples, whatever comes in.
+func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
+	now = t.tell(now)
+	number, index := openToken(a.Token)
+	if number >= len(t.destinations) {
+		t.stats.Unknown++
+		return false
+	}
+	slot := int32(number)
+	d := &t.destinations[slot]
+	round := t.round(slot, d.asked)
+	if index >= len(round) || round[index].token != a.Token {
+		old := t.round(slot, 1-d.asked)
+		if index < len(old) && old[index].token == a.Token {
+			t.stats.Late++
+		} else {
+			t.stats.Unknown++
+		}
+		return false
+	}
+	s := &round[index]
+	switch {
+	case d.target != from:
+		t.stats.WrongHost++
+		return false
+	case int(s.path) != a.Path:
+		t.stats.WrongPath++
+		return false
+	case s.answered:
+		t.stats.Replayed++
+		return false
+	}
+	t.stats.Answers++
+	s.answered, s.at = true, now
+	s.rtt = max(now-d.began, 1)
+	s.queue, s.meters, s.marked = min(a.Queue, maxQueue), a.Meters, a.Marked
+	s.received, s.oneWay = a.Received != 0, a.Received-d.began
+	d.measured(s.rtt)
+	if d.answers[d.asked]++; d.answers[d.asked] == 1 {
+		t.show(slot, now)
+	}
+	t.weigh(slot, d.asked)
+	return true
+}
+
+// show puts the round that was asked for last to use.
+func (t *Table) show(slot int32, now time.Duration) {
+	d := &t.destinations[slot]
+	d.shown, d.silent = d.asked, 0
+	d.loose, d.sent = 0, 0
+	expiry := t.expiry(d)
+	d.first, d.next = now, now+expiry
+	t.due.set(slot, d.next)
+	// What is old is better than nothing while the next round is on its way.
+	d.until = d.next + max(expiry, 2*d.rtt)
+}
+
+// measured takes note of a round trip (RFC 6298 §2's gain). The least is forgotten
+// slowly, since routes change.
+func (d *destination) measured(rtt time.Duration) {
+	if d.rtt == 0 {
+		d.rtt, d.least = rtt, rtt
+		return
+	}
+	d.rtt += (rtt - d.rtt) / 8
+	d.least = min(d.least+(rtt-d.least)/256, rtt)
+}

@@ -1,0 +1,139 @@
+package luopan
+
+import (
+	"slices"
+	"time"
+)
+
+// Choose returns the path of a flowcell, and whether samples decided (Luopan §3.2).
+// It is called with a flowcell's first packet. dst is the destination's rack, host
+// its IPv4 address in big-endian order; from now on it may be probed. paths are the
+// live ones, ascending, at most 2³¹-1. The Table keeps the slice until the next
+// Choose for the rack and never writes to it; the caller must not either: other
+// paths are another slice. A path that is not in it is never returned.
+//
+// Without paths the result is -1. Where there is but one, it is taken, and nothing
+// is probed.
+//
+// It allocates nothing for a rack that is known, unless there are more paths.
+func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path int, sampled bool) {
+	switch len(paths) {
+	case 0:
+		return -1, false
+	case 1:
+		return paths[0], false
+	}
+	now = t.tell(now)
+	slot := t.find(dst)
+	if slot == nowhere {
+		slot = t.add(dst, now)
+	}
+	d := &t.destinations[slot]
+	d.used, d.hit = now, true
+	d.met(host)
+	if len(paths) != len(d.paths) || &paths[0] != &d.paths[0] {
+		t.setPaths(slot, paths)
+	}
+	if s := t.best(slot, now); s != nil {
+		path, sampled = int(s.path), true
+		t.stats.Sampled++
+	} else {
+		path = t.anyPath(d, now)
+		t.stats.Random++
+		d.random++
+	}
+	if path < len(d.choices) {
+		d.choices[path]++
+	} else {
+		d.otherChoices++
+	}
+	return path, sampled
+}
+
+// met takes note of a host of the rack.
+func (d *destination) met(host uint32) {
+	if slices.Contains(d.hosts[:d.nHosts], host) {
+		return
+	}
+	d.hosts[d.meet] = host
+	d.meet = (d.meet + 1) % maxHosts
+	d.nHosts = min(d.nHosts+1, maxHosts)
+}
+
+func (t *Table) setPaths(slot int32, paths []int) {
+	d := &t.destinations[slot]
+	d.paths = paths
+	for which := range uint8(2) {
+		round := t.round(slot, which)
+		for i := range round {
+			_, round[i].live = slices.BinarySearch(paths, int(round[i].path))
+		}
+	}
+	t.average(slot)
+	if n := min(paths[len(paths)-1]+1, maxChoices); n > len(d.choices) {
+		d.choices = append(make([]uint64, 0, n), d.choices...)[:n]
+	}
+}
+
+// best returns the least congested of the samples in use; nil if there is none, or
+// if this host has sent so much since that any path is as good. Among equals it is
+// the first, and they stand in random order.
+func (t *Table) best(slot int32, now time.Duration) *sample {
+	d := &t.destinations[slot]
+	if now >= d.until {
+		return nil
+	}
+	var best *sample
+	round := t.round(slot, d.shown)
+	for i := range round {
+		if s := &round[i]; s.answered && s.live && (best == nil || s.rank+s.own < best.rank+best.own) {
+			best = s
+		}
+	}
+	if best == nil || best.rank+best.own > d.fair+d.loose/int64(len(d.paths)) {
+		return nil
+	}
+	return best
+}
+
+// Best returns the path that the next flowcell to a rack would take, and until when
+// that is so unless answers come in or bytes are sent first. It is false where the
+// path would be random. It counts as no choice: a rack whose choices somebody else
+// carries out is kept by calling Choose for it now and then.
+func (t *Table) Best(dst uint32, now time.Duration) (path int, until time.Duration, ok bool) {
+	now = t.tell(now)
+	slot := t.find(dst)
+	if slot == nowhere {
+		return -1, 0, false
+	}
+	s := t.best(slot, now)
+	if s == nil {
+		return -1, 0, false
+	}
+	return int(s.path), t.destinations[slot].until, true
+}
+
+// Sent tells how many bytes were sent to a rack by a path. They count towards its
+// congestion until there are newer samples. Racks and paths that are not known do
+// not matter.
+func (t *Table) Sent(dst uint32, path, bytes int) {
+	slot := t.find(dst)
+	if slot == nowhere || bytes <= 0 {
+		return
+	}
+	d := &t.destinations[slot]
+	if d.answers[d.shown] == 0 {
+		return
+	}
+	to := &d.loose
+	round := t.round(slot, d.shown)
+	for i := range round {
+		if s := &round[i]; int(s.path) == path {
+			to = &s.own
+			break
+		}
+	}
+	*to += int64(bytes)
+	d.sent += int64(bytes)
+	t.hurry(slot)
+}

@@ -1,0 +1,69 @@
+// Package luopan chooses the least congested of a few sampled paths (Luopan §3),
+// for a host that does its rack's part.
+//
+// A Table knows the racks that there is traffic to. For each it keeps a round: d
+// random live paths, d being 2, are probed at once, all by one host of the rack;
+// with the first answer they are put to use, and flowcells take the least congested
+// that has answered. After an expiry another d are probed. What is old stays in use
+// until there is a first answer to the new round, for at most as long again, or two
+// round trips. Before the first answer and after the last, and where there is
+// nothing to choose from, paths are random.
+//
+// A round thus takes a round trip and an expiry; Overhead, the paper's formula, has
+// only the latter.
+//
+// # How congested
+//
+// Everything is counted in bytes before a flowcell. By capability, decided for each
+// round by what all its answers have: the queues that switches have written into
+// the probe; else the one-way delay above the least of the round, which cancels the
+// difference of two clocks, since one host answers the whole round; else the round
+// trip. Delays less than an eighth of a round trip apart are equal. A probe with a
+// congestion mark is worse than all without. One that does not come back counts as
+// a full queue: it waits in one, or there was no room.
+//
+// # Not to herd
+//
+// An expiry's flowcells on one path would make the congestion that probing looks
+// for (Luopan, Appendix: k must stay small). So bytes sent since count as well, and
+// once the best sample has more before it than the samples have on average, which
+// is what a path not sampled is to be expected to have, flowcells are spread at
+// random until the next round. Paths that were bad, or silent, when last sampled
+// are left out of that for a while; up to 8 a rack are remembered. In a model of
+// hosts that share paths this takes a third off the mean wait of random paths where
+// the best sample alone makes it twice as long (TestHerd).
+//
+// # How often
+//
+// Config.Expiry, or, if that is 0, one round trip, smoothed, and MinExpiry at
+// least. It doubles with every round, up to 16 times that and MaxExpiry, while
+//
+//   - every sample is above ¾ of the scale, or marked: more probes would only add
+//     to it (Luopan §5);
+//   - or this host sends less than a flowcell's 64 KB a round, and nobody chose, or
+//     no sample is congested, or all are equal and as they were in the round before.
+//
+// Anything else brings it back to one at once, and more than 64 KB sent do so before
+// the round is over. Rounds that nobody answers double the wait, up to a second,
+// once all hosts known have been asked. Racks without choices are forgotten after
+// Idle.
+//
+// # Whom to believe
+//
+// An answer counts if its token is outstanding, its path is the one asked about and
+// it comes from the host that was asked. So a host that lies can make its own rack's
+// flowcells of this host alone prefer, or shun, some of the d paths that the Table
+// drew, for one round; the next is another host's, of the latest 4 to whom there
+// was traffic. It cannot name a path, revive a dead one (whose probes do not reach
+// it), slow sampling beyond MaxExpiry and a second, or make it faster than the
+// budget. Whatever comes in costs O(d) and no memory.
+//
+// # Who calls what
+//
+// The owner calls Choose with a flowcell's first packet, Sent for what is sent,
+// Answer for what comes in, and Probes when Next says so, which any of them may
+// bring forward. Nothing blocks, starts a goroutine or reads a clock.
+//
+// A rack takes some 650 bytes at d = 2 and 128 for each sample more, and 8 for each
+// path up to 64 to count choices; up to twice that after growth.
+package luopan

@@ -1,0 +1,210 @@
+package luopan
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// model says what a Table with a fixed expiry, whose switches write queues, must
+// choose. It keeps every round it has seen and looks at all of the last ones each
+// time.
+type model struct {
+	t      testing.TB
+	table  *Table
+	expiry time.Duration
+	unit   int64
+	racks  map[uint32]*modelRack
+	asked  []modelProbe // ever
+}
+
+type modelProbe struct {
+	Probe
+	at    time.Duration
+	rack  *modelRack
+	round int
+}
+
+type modelRack struct {
+	rounds []*modelRound
+	used   int // of rounds: the last with an answer, -1 at first
+	rtt    time.Duration
+}
+
+type modelRound struct {
+	paths    []int
+	queues   map[int]int64
+	own      map[int]int64
+	loose    int64
+	answered time.Duration
+	until    time.Duration
+}
+
+func newModel(t testing.TB, samples int, seed uint64) *model {
+	m := &model{t: t, expiry: 50 * us, unit: 1000, racks: make(map[uint32]*modelRack)}
+	var err error
+	m.table, err = New(Config{Samples: samples, Expiry: m.expiry, Idle: time.Hour, QueueUnit: int(m.unit), Budget: maxBudget, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *model) choose(dst uint32, paths []int, now time.Duration) {
+	r := m.racks[dst]
+	if r == nil {
+		r = &modelRack{used: -1}
+		m.racks[dst] = r
+	}
+	want := -1
+	if r.used >= 0 && now < r.rounds[r.used].until {
+		round := r.rounds[r.used]
+		worst := int64(127 * m.unit)
+		var sum, n, least int64
+		for _, p := range round.paths { // equals: the first one asked about
+			if !slices.Contains(paths, p) {
+				continue
+			}
+			q, ok := round.queues[p]
+			n++
+			if !ok {
+				sum += worst
+				continue
+			}
+			sum += q
+			if want < 0 || q+round.own[p] < least {
+				want, least = p, q+round.own[p]
+			}
+		}
+		if want >= 0 && least > sum/n+round.loose/int64(len(paths)) {
+			want = -1
+		}
+	}
+	got, sampled := m.table.Choose(dst, dst, paths, now)
+	if !slices.Contains(paths, got) {
+		m.t.Fatalf("path %d is not of %v", got, paths)
+	}
+	if sampled != (want >= 0) || sampled && got != want {
+		m.t.Fatalf("to %d at %v: path %d, sampled %v; the model says %d", dst, now, got, sampled, want)
+	}
+}
+
+func (m *model) sent(dst uint32, path, bytes int) {
+	m.table.Sent(dst, path, bytes)
+	r := m.racks[dst]
+	if r == nil || bytes <= 0 || r.used < 0 {
+		return
+	}
+	round := r.rounds[r.used]
+	if slices.Contains(round.paths, path) {
+		round.own[path] += int64(bytes)
+	} else {
+		round.loose += int64(bytes)
+	}
+}
+
+func (m *model) probes(now time.Duration) {
+	begun := make(map[uint32]*modelRound)
+	m.table.Probes(now, func(p Probe) {
+		r := m.racks[p.Destination]
+		round := begun[p.Destination]
+		if round == nil {
+			round = &modelRound{queues: make(map[int]int64), own: make(map[int]int64)}
+			begun[p.Destination] = round
+			r.rounds = append(r.rounds, round)
+		}
+		if slices.Contains(round.paths, p.Path) {
+			m.t.Fatalf("path %d is probed twice", p.Path)
+		}
+		round.paths = append(round.paths, p.Path)
+		m.asked = append(m.asked, modelProbe{p, now, r, len(r.rounds) - 1})
+	})
+	if next := m.table.Next(); next <= now {
+		m.t.Fatalf("at %v something was due at %v still", now, next)
+	}
+}
+
+func (m *model) answer(which int, queue uint8, now time.Duration) {
+	if len(m.asked) == 0 {
+		return
+	}
+	p := m.asked[which%len(m.asked)]
+	r := p.rack
+	round := r.rounds[p.round]
+	_, before := round.queues[p.Path]
+	want := p.round == len(r.rounds)-1 && !before
+	got := m.table.Answer(Answer{Token: p.Token, Path: p.Path, Queue: queue, Meters: 1}, p.Host, now)
+	if got != want {
+		m.t.Fatalf("the answer to %+v at %v: %v, the model says %v", p, now, got, want)
+	}
+	if !want {
+		return
+	}
+	rtt := max(now-p.at, 1)
+	if r.rtt == 0 {
+		r.rtt = rtt
+	}
+	r.rtt += (rtt - r.rtt) / 8
+	if len(round.queues) == 0 {
+		r.used = p.round
+		round.answered = now
+		round.until = now + m.expiry + max(m.expiry, 2*r.rtt)
+	}
+	round.queues[p.Path] = int64(min(queue, 127)) * m.unit
+}
+
+// step does one thing that op and x name.
+func (m *model) step(op, x byte, now *time.Duration) {
+	lists := [][]int{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5}, {0, 7}, {2, 3, 4, 5, 6}}
+	dst := uint32(x % 3)
+	switch op % 8 {
+	case 0, 1:
+		m.choose(dst, lists[int(x/3)%len(lists)], *now)
+	case 2:
+		m.choose(dst, lists[0], *now)
+	case 3:
+		m.sent(dst, int(x/3)%8, int(x)*100)
+	case 4:
+		m.probes(*now)
+	case 5:
+		m.answer(len(m.asked)-1-int(x/4)%max(len(m.asked), 1), x%4*10, *now)
+	case 6:
+		m.answer(len(m.asked)-1-int(x)%6+6, x, *now)
+	case 7:
+		*now += time.Duration(x) * us / 8
+	}
+}
+
+func TestTable_isTheModel(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		m := newModel(t, 1+int(seed%5), seed)
+		now := time.Duration(0)
+		for range 3000 {
+			m.step(byte(rng.Uint32()), byte(rng.Uint32()), &now)
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+		if s := m.table.Stats(); s.Sampled < 50 || s.Random < 50 || s.Late+s.Unknown < 10 || s.Silent < 3 {
+			t.Fatalf("seed %d shows little: %+v", seed, s)
+		}
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add([]byte{0, 1, 4, 0, 7, 99, 5, 2, 2, 1, 3, 9, 4, 0, 5, 0, 6, 1})
+	f.Add([]byte{3, 0, 0, 3, 4, 0, 5, 1, 7, 255, 7, 255, 4, 0, 0, 9, 2, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4000 {
+			return
+		}
+		m := newModel(t, 1+len(data)%4, 1)
+		now := time.Duration(0)
+		for ; len(data) >= 2; data = data[2:] {
+			m.step(data[0], data[1], &now)
+		}
+		m.table.Destinations()
+	})
+}

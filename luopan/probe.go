@@ -1,0 +1,97 @@
+package luopan
+
+import "time"
+
+// Probe is one to be sent: by Path to Host, of the rack Destination. Token is to
+// come back with the answer.
+type Probe struct {
+	Destination uint32
+	Host        uint32 // IPv4, big-endian
+	Path        int
+	Token       uint64
+}
+
+// Next returns when Probes wants to be called: a time that may have passed, or
+// Never. Any other method may bring it forward.
+func (t *Table) Next() time.Duration {
+	due := t.due.next()
+	if due == Never {
+		return Never
+	}
+	return max(due, t.blocked)
+}
+
+// Probes calls send for every probe that is due, and forgets racks without traffic.
+// send must not call the Table. The time it takes goes with what is due, not with
+// how many racks there are.
+func (t *Table) Probes(now time.Duration, send func(Probe)) {
+	now = t.tell(now)
+	t.blocked = 0
+	for t.due.next() <= now {
+		slot := t.due.heap[0].slot
+		d := &t.destinations[slot]
+		if now-d.used > t.config.Idle {
+			t.remove(slot)
+			t.stats.Idle++
+			continue
+		}
+		ok, ready := t.budget.take(min(t.config.Samples, len(d.paths)), now)
+		if !ok {
+			t.blocked = ready
+			t.stats.Deferred++
+			return
+		}
+		if d.answers[d.asked] > 0 {
+			t.learn(slot, now)
+			t.adapt(slot)
+		} else if d.n[d.asked] > 0 {
+			d.silent = min(d.silent+1, maxSilent)
+			t.stats.Silent++
+		}
+		t.ask(slot, now, send)
+	}
+}
+
+// ask begins a round. The one whose answers are in use stays as it is.
+func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
+	d := &t.destinations[slot]
+	d.asked = d.shown
+	if d.answers[d.shown] > 0 {
+		d.asked = 1 - d.shown
+	}
+	d.n[d.asked] = uint8(min(t.config.Samples, len(d.paths)))
+	d.answers[d.asked] = 0
+	d.began, d.hit = now, false
+	d.target = d.hosts[d.turn%d.nHosts]
+	d.turn = (d.turn + 1) % d.nHosts
+	t.due.set(slot, now+t.patience(d))
+	t.stats.Rounds++
+
+	round := t.round(slot, d.asked)
+	t.draw(round, d.paths)
+	for i := range round {
+		round[i].token = newToken(t.random, slot, i)
+		t.stats.Probes++
+		send(Probe{Destination: d.id, Host: d.target, Path: int(round[i].path), Token: round[i].token})
+	}
+}
+
+// draw makes the round one of as many paths, each as likely and in random order
+// (R. Floyd's algorithm, then a shuffle).
+func (t *Table) draw(round []sample, paths []int) {
+	n := len(paths) - len(round)
+	for i := range round {
+		k := below(t.random, n+i+1)
+		for j := range i {
+			if int(round[j].path) == paths[k] {
+				k = n + i
+				break
+			}
+		}
+		round[i] = sample{path: int32(paths[k]), live: true}
+	}
+	for i := len(round) - 1; i > 0; i-- {
+		j := below(t.random, i+1)
+		round[i].path, round[j].path = round[j].path, round[i].path
+	}
+}

@@ -1,0 +1,63 @@
+package luopan
+
+import "time"
+
+// maxShunned bounds the paths of a destination that are remembered as bad.
+const maxShunned = 8
+
+// shunned is a path that no flowcell takes by chance for a while, since it was
+// sampled as bad, or its probe did not come back. A link that is slow, or has long
+// been full, would otherwise get its share of what is spread at random.
+type shunned struct {
+	until time.Duration
+	path  int32
+}
+
+// anyPath returns a random path, not one to be shunned if a few draws can help it.
+func (t *Table) anyPath(d *destination, now time.Duration) (path int) {
+	for range 4 {
+		path = d.paths[below(t.random, len(d.paths))]
+		if !d.shuns(path, now) {
+			break
+		}
+	}
+	return path
+}
+
+func (d *destination) shuns(path int, now time.Duration) bool {
+	for i := range d.shunned {
+		if s := &d.shunned[i]; now < s.until && int(s.path) == path {
+			return true
+		}
+	}
+	return false
+}
+
+// learn takes note of samples that will not change any more. A path is bad for as
+// long as it takes to sample them all twice, unless it is seen to be better; what
+// is bad is so beside the others of late.
+func (t *Table) learn(slot int32, now time.Duration) {
+	d := &t.destinations[slot]
+	rounds := (len(d.paths) + t.config.Samples - 1) / t.config.Samples
+	until := now + time.Duration(2*rounds)*(t.expiry(d)+d.rtt)
+	round := t.round(slot, d.asked)
+	for i := range round {
+		s := &round[i]
+		place := &d.shunned[0]
+		for j := range d.shunned {
+			if is := &d.shunned[j]; is.path == s.path && is.until > 0 {
+				place = is
+				break
+			} else if is.until < place.until {
+				place = is
+			}
+		}
+		switch {
+		case s.rank > 2*d.typical+badQueue*int64(t.config.QueueUnit):
+			*place = shunned{until, s.path}
+		case place.path == s.path:
+			*place = shunned{}
+		}
+	}
+	d.typical += (d.fair - d.typical) / 4
+}

@@ -1,0 +1,93 @@
+package luopan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Stats counts what a Table has done.
+type Stats struct {
+	Destinations int    // known now
+	Sampled      uint64 // choices that samples decided
+	Random       uint64 // choices for want of any
+	Rounds       uint64 // of probes to a rack
+	Silent       uint64 // rounds without an answer
+	Probes       uint64
+	Answers      uint64 // taken in
+	Late         uint64 // answers to a round that was over
+	Unknown      uint64 // answers to what was never asked, or has been forgotten
+	Replayed     uint64 // answers that came again
+	WrongPath    uint64 // answers that name another path than was asked about
+	WrongHost    uint64 // answers of somebody else than was asked
+	Deferred     uint64 // times that rounds had to wait for budget
+	Idle         uint64 // destinations forgotten for want of traffic
+	Evicted      uint64 // destinations forgotten for want of room
+}
+
+// Destination is what is known of a rack.
+type Destination struct {
+	Destination uint32
+	Metric      Metric        // by which the samples are compared
+	RTT         time.Duration // of its probes, smoothed; 0 while unknown
+	Expiry      time.Duration // how long a round's answers are good for
+	// Samples are those in use, the least congested first; empty while paths are
+	// random.
+	Samples []Sample
+	// Choices is the number of flowcells by path; only of the first 64.
+	Choices []uint64
+	// OtherChoices is those by paths with higher numbers.
+	OtherChoices uint64
+	// Random is how many of all these took a random path.
+	Random uint64
+}
+
+// Sample is what is known of a path.
+type Sample struct {
+	Path   int
+	Age    time.Duration // since its answer, when the Table was last called
+	Queue  uint8         // in Config.QueueUnit; see Meters
+	Meters uint8         // switches that have added to Queue; 0: it says nothing
+	Marked bool
+	RTT    time.Duration
+	Sent   int64 // bytes sent by it since
+}
+
+// Stats returns the counters.
+func (t *Table) Stats() Stats {
+	s := t.stats
+	s.Destinations = len(t.slots)
+	return s
+}
+
+// Destinations returns what is known of each rack, in their order. It allocates
+// and takes time with their number: it is for people.
+func (t *Table) Destinations() []Destination {
+	all := make([]Destination, 0, len(t.slots))
+	for _, slot := range t.slots {
+		all = append(all, t.describe(slot))
+	}
+	slices.SortFunc(all, func(a, b Destination) int { return cmp.Compare(a.Destination, b.Destination) })
+	return all
+}
+
+func (t *Table) describe(slot int32) Destination {
+	d := &t.destinations[slot]
+	is := Destination{Destination: d.id, RTT: d.rtt, Expiry: t.expiry(d),
+		Choices: slices.Clone(d.choices), OtherChoices: d.otherChoices, Random: d.random}
+	if t.now >= d.until {
+		return is
+	}
+	round := slices.Clone(t.round(slot, d.shown))
+	slices.SortStableFunc(round, func(a, b sample) int { return cmp.Compare(a.rank+a.own, b.rank+b.own) })
+	for _, s := range round {
+		if s.answered && s.live {
+			is.Samples = append(is.Samples, Sample{Path: int(s.path), Age: t.now - s.at, Queue: s.queue,
+				Meters: s.meters, Marked: s.marked, RTT: s.rtt, Sent: s.own})
+		}
+	}
+	if len(is.Samples) > 0 {
+		is.Metric = d.kind[d.shown]
+	}
+	return is
+}

@@ -1,0 +1,179 @@
+package luopan
+
+import "time"
+
+// Table is a host's congestion table. See the package. It is not safe for
+// concurrent use. Times that are handed to it are of one clock, whose origin is the
+// caller's; one before an earlier one counts as that one.
+type Table struct {
+	config       Config
+	random       source
+	slots        map[uint32]int32 // destinations by rack
+	destinations []destination    // by slot
+	samples      []sample         // two rounds of each slot
+	free         []int32          // slots that are not in use
+	due          timers
+	budget       budget
+	blocked      time.Duration // when there is budget again
+	latest       int32         // the slot found last, or nowhere; flowcells come in bursts
+	hand         int           // where the search for a victim goes on
+	now          time.Duration // the latest time told
+	stats        Stats
+}
+
+// New returns an empty Table. An error names the field that is wrong.
+func New(c Config) (*Table, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return newTable(c, newSource(c.Seed)), nil
+}
+
+func newTable(c Config, random source) *Table {
+	return &Table{config: c, random: random, slots: make(map[uint32]int32),
+		budget: newBudget(c.Budget, c.Samples), latest: nowhere}
+}
+
+// destination is a rack that there is traffic to.
+type destination struct {
+	id    uint32
+	taken bool          // the slot is in use
+	used  time.Duration // the last choice
+
+	paths []int // of the last choice; the caller's
+
+	hosts  [maxHosts]uint32 // the latest to whom there was traffic
+	nHosts uint8
+	meet   uint8 // where the next new one goes
+	turn   uint8 // who is probed next
+
+	// Two rounds: the one asked for last, and the one whose answers are used,
+	// until there is a first answer to the other.
+	asked, shown uint8
+	n            [2]uint8      // samples of each round
+	answers      [2]uint8      // how many have been answered
+	kind         [2]Metric     // by which they are compared
+	target       uint32        // who was probed last
+	began        time.Duration // of the round asked for last
+	until        time.Duration // how long the answers may be used
+
+	rtt, least time.Duration // of the probes: smoothed, and the least
+
+	// Of the answers in use:
+	first time.Duration // when they began to come in
+	next  time.Duration // when the next round is asked for
+	fair  int64         // what a path has before it on average, in bytes
+	loose int64         // bytes sent since by other paths
+	sent  int64         // by all
+
+	typical int64 // fair, smoothed over all rounds
+	shunned [maxShunned]shunned
+
+	slow         uint8 // log2 of what expiry is in units of the round trip
+	silent       uint8 // rounds without an answer in a row
+	hit          bool  // there was a choice since the round began
+	hopeless     bool  // see adapt
+	level        int64 // of the round before, see adapt
+	levelKind    Metric
+	choices      []uint64 // flowcells by path
+	otherChoices uint64   // by paths with higher numbers
+	random       uint64   // of all these, by random paths
+}
+
+// sample is a path that was probed.
+type sample struct {
+	token    uint64
+	rtt      time.Duration
+	oneWay   time.Duration // by two clocks: means something only beside others
+	at       time.Duration // when it was answered
+	rank     int64         // how congested, in bytes; see weigh
+	own      int64         // bytes that this host has sent since
+	path     int32
+	queue    uint8
+	meters   uint8
+	marked   bool
+	received bool // oneWay is known
+	answered bool
+	live     bool
+}
+
+const (
+	maxHosts = 4
+	// maxChoices bounds the paths whose choices are counted one by one.
+	maxChoices = 64
+	// victims is how many destinations an eviction chooses from.
+	victims = 16
+)
+
+// round returns one of a slot's two.
+func (t *Table) round(slot int32, which uint8) []sample {
+	from := (2*int(slot) + int(which)) * t.config.Samples
+	return t.samples[from : from+int(t.destinations[slot].n[which])]
+}
+
+func (t *Table) tell(now time.Duration) time.Duration {
+	t.now = max(t.now, now)
+	return t.now
+}
+
+// find returns the slot of a destination, nowhere if it has none.
+func (t *Table) find(dst uint32) int32 {
+	if t.latest != nowhere && t.destinations[t.latest].id == dst {
+		return t.latest
+	}
+	slot, ok := t.slots[dst]
+	if !ok {
+		return nowhere
+	}
+	t.latest = slot
+	return slot
+}
+
+// add makes a destination known.
+func (t *Table) add(dst uint32, now time.Duration) int32 {
+	if len(t.slots) >= t.config.MaxDestinations {
+		t.evict()
+	}
+	var slot int32
+	if n := len(t.free); n > 0 {
+		slot = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		slot = int32(len(t.destinations))
+		t.destinations = append(t.destinations, destination{})
+		t.samples = append(t.samples, make([]sample, 2*t.config.Samples)...)
+		t.due.place = append(t.due.place, nowhere)
+	}
+	t.destinations[slot] = destination{id: dst, taken: true, used: now, until: -1}
+	t.slots[dst] = slot
+	t.latest = slot
+	t.due.set(slot, now)
+	return slot
+}
+
+func (t *Table) remove(slot int32) {
+	delete(t.slots, t.destinations[slot].id)
+	t.due.remove(slot)
+	t.destinations[slot] = destination{}
+	t.free = append(t.free, slot)
+	t.latest = nowhere
+}
+
+// evict forgets the idlest of the next few.
+func (t *Table) evict() {
+	victim := int32(nowhere)
+	for seen := 0; seen < min(victims, len(t.slots)); t.hand++ {
+		slot := int32(t.hand % len(t.destinations))
+		d := &t.destinations[slot]
+		if !d.taken {
+			continue
+		}
+		seen++
+		if victim == nowhere || d.used < t.destinations[victim].used {
+			victim = slot
+		}
+	}
+	t.remove(victim)
+	t.stats.Evicted++
+}

@@ -1,0 +1,57 @@
+package stack
+
+import (
+	"net/netip"
+
+	"weft/flowcell"
+	"weft/policy"
+	"weft/topology"
+)
+
+// reaches reports whether there is a way to dst; without a tunnel there is.
+func (e *egress) reaches(dst netip.Addr) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.paths.to(flowcell.AddressFrom(dst))
+	return p.direct || p.peer != nil || p.group != nil && len(p.group.live) > 0
+}
+
+// setTopology makes later packets use t.
+func (e *egress) setTopology(t *topology.Topology) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.paths.change(t) {
+		e.replace(t, e.paths.policy)
+	}
+}
+
+// topology is the one in use, nil in a tunnel.
+func (e *egress) topology() *topology.Topology {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.paths.topo
+}
+
+// replace begins anew with another fabric or policy.
+func (e *egress) replace(t *topology.Topology, p policy.Policy) {
+	old := e.paths
+	old.groups.addTo(e.past)
+	e.stats.PairsEvicted += old.evicted
+	e.stats.GroupsReset += old.groups.resets
+	e.paths = newPathTable(t, old.address, p, old.racks.carrier, old.spray, e.seed)
+	e.paths.tunnel = old.tunnel
+	if t != nil {
+		a, _ := e.awareConfig.in(t, e.paths.self) // the configuration has been found good
+		e.adopt(a)
+	}
+}
+
+// setPolicy makes later packets take paths by p, which is aware as a says, and for
+// whom uplink says whether the uplink's program carries it out.
+func (e *egress) setPolicy(p policy.Policy, a awareConfig, uplink bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.awareConfig = a
+	e.uplink = uplink && p.Unit.Kind != flowcell.UnitPacket
+	e.replace(e.paths.topo, p)
+}

@@ -1,0 +1,89 @@
+package stack
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"weft/encap"
+	pol "weft/policy"
+)
+
+// decider is a device that encapsulates, and is told the choices.
+type decider struct {
+	tape
+	fails   bool
+	choices []choice
+}
+
+type choice struct {
+	rack  netip.Prefix
+	path  int
+	valid time.Duration
+}
+
+func (d *decider) Choose(rack netip.Prefix, path int, valid time.Duration) error {
+	if d.fails {
+		return errors.New("not live")
+	}
+	d.choices = append(d.choices, choice{rack, path, valid})
+	return nil
+}
+
+// A device that chooses is told before it sees the flowcell, and no oftener than
+// something changes.
+func TestSampler_tellsTheDevice(t *testing.T) {
+	device := &decider{}
+	h, _, clock := samplingHost(t, func(c *Config) {
+		c.Device, c.UplinkEncapsulates, c.PolicyOptions.Expiry = device, true, time.Millisecond
+	})
+	h.sendCell(t, 1)
+	if len(device.choices) > 0 {
+		t.Fatalf("told without knowing: %v", device.choices)
+	}
+	probes := device.samples(t)
+	h.Receive(reply(t, probes[0], func(s *encap.Sample) { s.Queue, s.Meters = 90, 3 }))
+	h.Receive(reply(t, probes[1], func(s *encap.Sample) { s.Queue, s.Meters = 3, 3 }))
+	for port := range uint16(10) {
+		h.sendCell(t, 2+port)
+	}
+	if len(device.choices) != 1 || device.choices[0].path != int(probes[1].Path) || device.choices[0].rack.String() != "10.3.1.0/24" ||
+		device.choices[0].valid <= 0 || device.choices[0].valid > 10*time.Millisecond {
+		t.Fatalf("told is %v", device.choices)
+	}
+	clock.run(1100 * time.Microsecond)
+	for _, p := range device.samples(t) {
+		h.Receive(reply(t, p, func(s *encap.Sample) { s.Queue, s.Meters = 50, 3 }))
+	}
+	device.fails = true
+	h.sendCell(t, 50)
+	device.fails = false
+	h.sendCell(t, 51)
+	if s := h.Stats().Samples; len(device.choices) != 2 || s.Untold != 1 {
+		t.Errorf("told is %v; %+v", device.choices, s)
+	}
+}
+
+// A policy of a Gateway samples nothing: the prober does, and the program draws.
+func TestGateway_doesNotSample(t *testing.T) {
+	for policy, want := range map[string]bool{"luopan": false, "rand": false, "drill": true} {
+		_, tun := superPair(1500)
+		g, err := NewGateway(GatewayConfig{Address: fatTree.Node(0).Addr, Topology: fatTree, Programs: tun, Policy: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := g.egress; e.sampler != nil || (e.aware != nil) != want {
+			t.Errorf("%s: goes by %T", policy, e.aware)
+		}
+		g.SetPolicy("drill", pol.Options{})
+		if _, ok := g.egress.aware.(*backlogged); !ok {
+			t.Errorf("after %s drill goes by %T", policy, g.egress.aware)
+		}
+		g.SetPolicy("drb", pol.Options{})
+		if g.egress.aware != nil {
+			t.Errorf("drb goes by %T", g.egress.aware)
+		}
+		g.Close()
+	}
+}
