@@ -10,8 +10,9 @@
 //	       endpoint.WritePackets   ▼
 //	                  ┌─ classify ── flowcell.Packet: five-tuple, data or ACK
 //	           egress ├─ cut ─────── flowcell.Cutter of the flow: does a unit begin?
-//	                  ├─ choose ──── drb.Selector of the pair: 3.0, 3.2, 3.1, ...
-//	                  └─ wrap ────── encap.IPIP: outer header to the bouncing switch
+//	                  ├─ choose ──── drb.Selector of the pair: 3.0, 3.2, 3.1, ...;
+//	                  │              or luopan, conga, local: the emptier path
+//	                  └─ wrap ────── encap.Outer: to the bouncing switch, or a label per hop
 //	                               │ outer IP packet
 //	       device.Write            ▼
 //	  host kernel ─ edge ─ aggregation ─ core 3.r: takes the outer header off

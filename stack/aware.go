@@ -59,7 +59,8 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 	seed := rand.NewPCG(c.seed, 0x6177617265)
 	switch c.policy.Aware {
 	case policy.Sampled:
-		table, err := luopan.New(luopan.Config{Samples: c.options.Samples, Expiry: c.options.Expiry, Seed: seed.Uint64()})
+		table, err := luopan.New(luopan.Config{
+			Samples: c.options.Samples, Expiry: c.options.Expiry, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
 		return &sampled{table: table, device: c.device}, err
 	case policy.Informed:
 		table, err := conga.New(conga.Config{Tau: c.tau, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})

@@ -89,20 +89,20 @@ func (o *Options) Complete() {
 		o.Policy.FlowcellBytes = DefaultFlowcell
 	}
 	if o.Policy.FlowletGap == 0 {
-		o.Policy.FlowletGap = flowletPackets * o.packetTime()
+		o.Policy.FlowletGap = FlowletPackets * o.packetTime()
 	}
 	if o.Tau == 0 {
 		o.Tau = fabric.DefaultTau(o.RateMbit * 1e6)
 	}
 }
 
-// flowletPackets is the pause that ends a flowlet, in full packets' times: half of
+// FlowletPackets is the pause that ends a flowlet, in full packets' times: half of
 // what a full queue takes. CONGA's 500 µs are 400 packets' time at 10 Gbit/s, but
 // hosts there send 45 at a time; netstack over slow links sends one or two for each
 // acknowledgement, and hardly makes such pauses. Much shorter ones have conga choose
 // again and again by one and the same report, and all together (with 4 packets'
 // time it gets a third less than with 25 where A1-T1 is down).
-const flowletPackets = 25
+const FlowletPackets = 25
 
 // Check names the flag that is wrong.
 func (o *Options) Check() error {

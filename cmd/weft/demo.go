@@ -13,10 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/bench/asymmetry"
 	"weft/bench/failover"
 	"weft/bench/permutation"
 	"weft/bench/report"
 	"weft/bench/testbed"
+	"weft/encap"
+	"weft/fabric"
+	"weft/flowcell"
 	"weft/internal/topofile"
 	"weft/policy"
 	"weft/resequencer"
@@ -36,6 +40,8 @@ type demoOptions struct {
 	flowcell     int
 	resequencer  string
 	fabric       string
+	encap        string
+	meter        bool
 	name         string
 	json         bool
 	report       string
@@ -67,6 +73,8 @@ otherwise, of rate-limited links in memory. It also writes a report with picture
 	f.IntVar(&o.flowcell, "flowcell", 4<<10, "`bytes` of a flowcell; Presto's 64 KB are a whole window of links this slow")
 	f.StringVar(&o.resequencer, "resequencer", resequencer.Presto.String(), "discipline: presto, sequence, juggler, or off")
 	f.StringVar(&o.fabric, "fabric", "auto", "netns, memory, or auto: netns as root")
+	f.StringVar(&o.encap, "encap", encap.CarrierIPIP.String(), "how a packet is told its path: ipip or srv6")
+	f.BoolVar(&o.meter, "meter", false, "switches measure their queues, for policies that are aware of congestion")
 	f.BoolVar(&o.skipFailover, "skip-failover", false, "leave out the last part, half a minute in which spines die")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
 	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
@@ -104,6 +112,12 @@ func (o *demoOptions) check() error {
 	}
 	if _, err := resequencer.ParseDiscipline(o.resequencer); err != nil {
 		return fmt.Errorf("--resequencer: %w", err)
+	}
+	switch c, err := encap.ParseCarrier(o.encap); {
+	case err != nil:
+		return fmt.Errorf("--encap: %w", err)
+	case c == encap.CarrierMPLS:
+		return errors.New("--encap=mpls: hosts here send IP; take ipip or srv6")
 	}
 	if err := (resequencer.Config{Hold: o.hold}).Validate(); err != nil {
 		return fmt.Errorf("--hold: %w", err)
@@ -162,7 +176,7 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 // reseq scales the resequencer's times to slow links. Paths differ by some
 // packets' queueing, which takes 12 µs each at 1 Gbit/s and 1.2 ms at 10 Mbit/s.
 func (o *demoOptions) reseq() resequencer.Config {
-	packet := time.Duration(fullFrame * 8 / o.rate * float64(time.Microsecond))
+	packet := o.packetTime()
 	c := resequencer.Config{
 		Hold:    o.hold,
 		MinHold: max(resequencer.DefaultMinHold, 4*packet),
@@ -172,6 +186,11 @@ func (o *demoOptions) reseq() resequencer.Config {
 		c.Hold = max(resequencer.DefaultHold, 16*packet)
 	}
 	return c
+}
+
+// packetTime is how long a full packet takes on a link.
+func (o *demoOptions) packetTime() time.Duration {
+	return time.Duration(fullFrame * 8 / o.rate * float64(time.Microsecond))
 }
 
 // measureAll runs the rows that the fabric supports.
@@ -196,8 +215,12 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
-		Policy:      policy.Options{FlowcellBytes: o.flowcell},
+		Policy:      policy.Options{FlowcellBytes: o.flowcell, FlowletGap: max(flowcell.FlowletGap, asymmetry.FlowletPackets*o.packetTime())},
 		Resequencer: o.reseq(),
+	}
+	c.Carrier, _ = encap.ParseCarrier(o.encap) // checked
+	if o.meter {
+		c.Meter = &fabric.LabMeter{}
 	}
 	if o.fabric == "memory" {
 		return testbed.InMemory(c), nil, nil
