@@ -11,22 +11,18 @@ const (
 	// ProbePort is both UDP ports of every probe.
 	ProbePort = 9339
 	// ProbeLen is the length of a probe in bytes, without the outer header.
-	ProbeLen = probeHeaders + probePayload
+	ProbeLen = datagramHeaders + 24
 	// ProbeTOS is network control by its top three bits and "low delay" to
 	// Linux's rt_tos2priority: probes are to tell dead paths from full queues, so
 	// they pass queues where switches let them.
 	ProbeTOS = 0xd0
 )
 
-const (
-	probeHeaders = 20 + 8
-	probePayload = 24
-	probeMagic   = 0x77667062 // "wfpb"
-	probeVersion = 1
+const probeVersion = 1
 
-	// The first 32 bits of the UDP header.
-	probePorts = ProbePort<<16 | ProbePort
-)
+var probeDatagram = datagram{
+	length: ProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
+}
 
 // ProbeKind says what becomes of a probe.
 type ProbeKind uint8
@@ -109,15 +105,14 @@ func AppendProbe(b []byte, p Probe) ([]byte, error) {
 	}
 	n := len(b)
 	b = append(b, make([]byte, ProbeLen)...)
-	packet := (*[ProbeLen]byte)(b[n:])
-	p.put(packet)
+	p.put((*[ProbeLen]byte)(b[n:]))
 	return b, nil
 }
 
+// put writes all of a packet whose bytes are 0.
 func (p *Probe) put(b *[ProbeLen]byte) {
 	from, to := p.Origin.As4(), p.Target.As4()
-	payload := b[probeHeaders:]
-	binary.BigEndian.PutUint32(payload, probeMagic)
+	payload := b[datagramHeaders:]
 	payload[4] = probeVersion
 	payload[5] = byte(p.Kind)
 	binary.BigEndian.PutUint16(payload[6:], p.Path)
@@ -127,47 +122,13 @@ func (p *Probe) put(b *[ProbeLen]byte) {
 	if p.Kind == ProbeReply {
 		from, to = to, from
 	}
-
-	b[0] = 0x45
-	b[1] = ProbeTOS
-	binary.BigEndian.PutUint16(b[2:], ProbeLen)
-	binary.BigEndian.PutUint16(b[6:], flagDF)
-	b[8] = ttl
-	b[9] = protoUDP
-	copy(b[12:], from[:])
-	copy(b[16:], to[:])
-	binary.BigEndian.PutUint16(b[10:], ^fold(sum(b[:20])))
-
-	binary.BigEndian.PutUint32(b[20:], probePorts)
-	binary.BigEndian.PutUint16(b[24:], ProbeLen-20)
-	c := ^fold(probeSum(b))
-	if c == 0 {
-		c = 0xffff // 0 stands for "no checksum" (RFC 768)
-	}
-	binary.BigEndian.PutUint16(b[26:], c)
-}
-
-// probeSum adds up what the UDP checksum of a probe covers, that field
-// included: pseudo header (RFC 768), UDP header and payload.
-func probeSum(b *[ProbeLen]byte) uint64 {
-	s := uint64(protoUDP) + uint64(ProbeLen-20)
-	for i := 12; i < ProbeLen; i += 4 { // from the addresses on
-		s += uint64(binary.BigEndian.Uint32(b[i:]))
-	}
-	return s
+	probeDatagram.finish(b[:], from, to)
 }
 
 // IsProbe reports whether a packet claims to be a probe: IPv4 without options,
 // no fragment, with a probe's length, ports and magic. It is for the hot path:
 // other packets fail its first comparisons.
-func IsProbe(packet []byte) bool {
-	return len(packet) >= ProbeLen &&
-		packet[9] == protoUDP && packet[0] == 0x45 &&
-		binary.BigEndian.Uint32(packet[20:]) == probePorts &&
-		binary.BigEndian.Uint16(packet[2:]) == ProbeLen &&
-		binary.BigEndian.Uint16(packet[6:])&fragmentMask == 0 &&
-		binary.BigEndian.Uint32(packet[probeHeaders:]) == probeMagic
-}
+func IsProbe(packet []byte) bool { return probeDatagram.is(packet) }
 
 // ParseProbe checks a whole inner packet, its checksums included, and returns
 // what it says. Bytes behind the packet's end (padding) are not looked at.
@@ -179,14 +140,10 @@ func ParseProbe(packet []byte) (Probe, error) {
 		return Probe{}, ErrNotProbe
 	}
 	b := (*[ProbeLen]byte)(packet)
-	// A UDP checksum of 0 means that there is none (RFC 768); a probe has one.
-	if !valid(b[:20]) || b[26] == 0 && b[27] == 0 || fold(probeSum(b)) != 0xffff {
-		return Probe{}, ErrChecksum
+	if err := probeDatagram.check(b[:]); err != nil {
+		return Probe{}, err
 	}
-	if binary.BigEndian.Uint16(b[24:]) != ProbeLen-20 {
-		return Probe{}, ErrTruncated
-	}
-	payload := b[probeHeaders:]
+	payload := b[datagramHeaders:]
 	p := Probe{
 		Kind:   ProbeKind(payload[5]),
 		Path:   binary.BigEndian.Uint16(payload[6:]),

@@ -28,23 +28,6 @@ func request() Probe {
 	return Probe{Kind: ProbeRequest, Path: 0x0102, Token: 0x1122334455667788, Origin: origin, Target: target}
 }
 
-// udpValid is the obvious check of a packet's UDP checksum.
-func udpValid(b []byte) bool {
-	pseudo := bytes.Clone(b[12:20])
-	pseudo = append(pseudo, 0, 17, b[24], b[25])
-	s := 0
-	for i := 0; i < len(pseudo); i += 2 {
-		s += int(binary.BigEndian.Uint16(pseudo[i:]))
-	}
-	for i := 20; i < len(b); i += 2 {
-		s += int(binary.BigEndian.Uint16(b[i:]))
-	}
-	for s>>16 != 0 {
-		s = s>>16 + s&0xffff
-	}
-	return s == 0xffff
-}
-
 func TestAppendProbe_bytesOnTheWire(t *testing.T) {
 	got := hex.EncodeToString(probe(t, request()))
 	want := "45d00034000040004011" + "24e2" + "0a000002" + "0a030103" + // IPv4
@@ -111,14 +94,8 @@ func TestAppendProbe_refuses(t *testing.T) {
 }
 
 func TestParseProbe_refuses(t *testing.T) {
-	sums := func(b []byte) []byte { // mends both checksums of a packet that was tampered with
-		binary.BigEndian.PutUint16(b[26:], 0)
-		fix(b)
-		binary.BigEndian.PutUint16(b[26:], ^fold(probeSum((*[ProbeLen]byte)(b))))
-		return b
-	}
 	set := func(i int, v byte) func([]byte) []byte {
-		return func(b []byte) []byte { b[i] = v; return sums(b) }
+		return func(b []byte) []byte { b[i] = v; return mended(&probeDatagram, b) }
 	}
 	for name, c := range map[string]struct {
 		change func([]byte) []byte
@@ -153,7 +130,7 @@ func TestParseProbe_refuses(t *testing.T) {
 	b := probe(t, request())
 	copy(b[12:16], b[16:20])
 	copy(b[44:48], b[16:20])
-	if _, err := ParseProbe(sums(b)); err != ErrProbeAddress {
+	if _, err := ParseProbe(mended(&probeDatagram, b)); err != ErrProbeAddress {
 		t.Errorf("request to oneself: %v", err)
 	}
 }

@@ -13,10 +13,7 @@ const (
 	// SamplePort is both UDP ports of every sample.
 	SamplePort = 9337
 	// SampleLen is the length of a sample in bytes, without the outer header.
-	SampleLen = sampleHeaders + samplePayload
-	// SampleTOS is that of data whose transport understands congestion marks,
-	// ECT(0): a sample queues, and is marked, as data would be.
-	SampleTOS = byte(ECT0)
+	SampleLen = datagramHeaders + 32
 	// QCMUnit is how many bytes of a queue count as one in Sample.Queue, unless a
 	// switch's configuration says otherwise.
 	QCMUnit = 1500
@@ -27,23 +24,19 @@ const (
 )
 
 const (
-	sampleHeaders = 20 + 8
-	samplePayload = 32
-	sampleMagic   = 0x77666c73 // "wfls"
 	sampleVersion = 1
-
-	// The first 32 bits of the UDP header.
-	samplePorts = SamplePort<<16 | SamplePort
+	sampleACK     = 0x80 // the type bit of the probe word: set in an answer
 
 	// Offsets in the inner packet of what changes on the way.
-	offSampleSum    = 26
-	offSampleWord   = sampleHeaders + 4
-	offSampleType   = offSampleWord + 3 // with the metric
-	offSampleMeters = sampleHeaders + 9
+	offSampleType   = datagramHeaders + 7 // with the metric
+	offSampleMeters = datagramHeaders + 9
 )
 
-// sampleACK is the type bit of the probe word: set in what is answered.
-const sampleACK = 0x80
+// ECT(0) is the TOS of data whose transport understands congestion marks: a sample
+// queues, and is marked, as data would be.
+var sampleDatagram = datagram{
+	length: SampleLen, port: SamplePort, magic: 0x77666c73 /* "wfls" */, tos: byte(ECT0),
+}
 
 // Why bytes are no sound sample, besides ErrTruncated and ErrChecksum. They are
 // returned unwrapped.
@@ -121,9 +114,7 @@ func AppendSample(b []byte, s Sample) ([]byte, error) {
 
 // put writes all of a packet whose bytes are 0.
 func (s *Sample) put(b *[SampleLen]byte) {
-	from, to := s.From.As4(), s.To.As4()
-	payload := b[sampleHeaders:]
-	binary.BigEndian.PutUint32(payload, sampleMagic)
+	payload := b[datagramHeaders:]
 	binary.BigEndian.PutUint32(payload[4:], s.Path<<8|uint32(s.Queue))
 	payload[8] = sampleVersion
 	payload[9] = s.Meters
@@ -135,51 +126,13 @@ func (s *Sample) put(b *[SampleLen]byte) {
 		}
 		binary.BigEndian.PutUint64(payload[20:], uint64(s.Received))
 	}
-
-	b[0] = 0x45
-	b[1] = SampleTOS
-	binary.BigEndian.PutUint16(b[2:], SampleLen)
-	binary.BigEndian.PutUint16(b[6:], flagDF)
-	b[8] = ttl
-	b[9] = protoUDP
-	copy(b[12:], from[:])
-	copy(b[16:], to[:])
-	binary.BigEndian.PutUint16(b[10:], ^fold(sum(b[:20])))
-
-	binary.BigEndian.PutUint32(b[20:], samplePorts)
-	binary.BigEndian.PutUint16(b[24:], SampleLen-20)
-	binary.BigEndian.PutUint16(b[offSampleSum:], unzero(^fold(sampleSum(b))))
-}
-
-// unzero is a UDP checksum as it is sent: 0 stands for "none" (RFC 768).
-func unzero(checksum uint16) uint16 {
-	if checksum == 0 {
-		return 0xffff
-	}
-	return checksum
-}
-
-// sampleSum adds up what the UDP checksum of a sample covers, that field included:
-// pseudo header (RFC 768), UDP header and payload.
-func sampleSum(b *[SampleLen]byte) uint64 {
-	s := uint64(protoUDP) + uint64(SampleLen-20)
-	for i := 12; i < SampleLen; i += 4 { // from the addresses on
-		s += uint64(binary.BigEndian.Uint32(b[i:]))
-	}
-	return s
+	sampleDatagram.finish(b[:], s.From.As4(), s.To.As4())
 }
 
 // IsSample reports whether a packet claims to be a sample: IPv4 without options,
 // no fragment, with a sample's length, ports and magic. It is for the hot path:
 // other packets fail its first comparisons.
-func IsSample(packet []byte) bool {
-	return len(packet) >= SampleLen &&
-		packet[9] == protoUDP && packet[0] == 0x45 &&
-		binary.BigEndian.Uint32(packet[20:]) == samplePorts &&
-		binary.BigEndian.Uint16(packet[2:]) == SampleLen &&
-		binary.BigEndian.Uint16(packet[6:])&fragmentMask == 0 &&
-		binary.BigEndian.Uint32(packet[sampleHeaders:]) == sampleMagic
-}
+func IsSample(packet []byte) bool { return sampleDatagram.is(packet) }
 
 // ParseSample checks a whole inner packet, its checksums included, and returns
 // what it says. Bytes behind the packet's end (padding) are not looked at, and
@@ -192,14 +145,10 @@ func ParseSample(packet []byte) (Sample, error) {
 		return Sample{}, ErrNotSample
 	}
 	b := (*[SampleLen]byte)(packet)
-	// A UDP checksum of 0 means that there is none (RFC 768); a sample has one.
-	if !valid(b[:20]) || b[26] == 0 && b[27] == 0 || fold(sampleSum(b)) != 0xffff {
-		return Sample{}, ErrChecksum
+	if err := sampleDatagram.check(b[:]); err != nil {
+		return Sample{}, err
 	}
-	if binary.BigEndian.Uint16(b[24:]) != SampleLen-20 {
-		return Sample{}, ErrTruncated
-	}
-	payload := b[sampleHeaders:]
+	payload := b[datagramHeaders:]
 	if payload[8] != sampleVersion {
 		return Sample{}, ErrSampleVersion
 	}
@@ -265,10 +214,10 @@ func AddQueue(packet []byte, units int) bool {
 	meters := binary.BigEndian.Uint16(b[offSampleMeters-1:])
 	b[offSampleMeters] = byte(min(int(b[offSampleMeters])+1, math.MaxUint8))
 
-	if c := binary.BigEndian.Uint16(b[offSampleSum:]); c != 0 {
+	if c := binary.BigEndian.Uint16(b[offDatagramSum:]); c != 0 {
 		c = update(c, from, to)
 		c = update(c, meters, binary.BigEndian.Uint16(b[offSampleMeters-1:]))
-		binary.BigEndian.PutUint16(b[offSampleSum:], unzero(c))
+		binary.BigEndian.PutUint16(b[offDatagramSum:], unzero(c))
 	}
 	return true
 }

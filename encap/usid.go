@@ -18,13 +18,12 @@ const (
 	// MaxSIDPort is the highest port that has a micro-SID: port p has p+1, and
 	// what is from 0xe0 on is not a port.
 	MaxSIDPort = 0xde
-	// MaxSIDs is how many ports an address has room for, besides SIDDecap.
-	MaxSIDs = 16 - sidFirst - 1
 )
 
 const (
 	sidBlock0, sidBlock1 = 0x5f, 0x00
-	sidFirst             = 2 // the byte of the active SID, behind the block
+	sidFirst             = 2                 // the byte of the active SID, behind the block
+	maxSIDs              = 16 - sidFirst - 1 // ports that an address has room for, besides SIDDecap
 )
 
 // Why a carrier of micro-SIDs is refused. They are returned unwrapped.
@@ -40,8 +39,8 @@ var (
 // 1, 0 are 5f00:304:201:fe00::. Whoever gets a packet without ports is to
 // decapsulate it at once. Errors name the port.
 func SIDs(ports []int) (netip.Addr, error) {
-	if len(ports) > MaxSIDs {
-		return netip.Addr{}, fmt.Errorf("encap: %d ports on a path, but an address of micro-SIDs has room for %d", len(ports), MaxSIDs)
+	if len(ports) > maxSIDs {
+		return netip.Addr{}, fmt.Errorf("encap: %d ports on a path, but an address of micro-SIDs has room for %d", len(ports), maxSIDs)
 	}
 	a := [16]byte{sidBlock0, sidBlock1}
 	for i, port := range ports {

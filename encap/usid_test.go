@@ -18,7 +18,7 @@ func TestSIDs_table(t *testing.T) {
 		{[]int{4, 3}, "5f00:504:fe00::"},
 		{nil, "5f00:fe00::"},
 		{[]int{MaxSIDPort}, "5f00:dffe::"},
-		{slices.Repeat([]int{0}, MaxSIDs), "5f00:101:101:101:101:101:101:1fe"},
+		{slices.Repeat([]int{0}, maxSIDs), "5f00:101:101:101:101:101:101:1fe"},
 	} {
 		got, err := SIDs(c.ports)
 		if err != nil || got != netip.MustParseAddr(c.want) {
@@ -34,7 +34,7 @@ func TestSIDs_table(t *testing.T) {
 	}{
 		{[]int{1, MaxSIDPort + 1}, []string{"port 223", "number 1", "222"}},
 		{[]int{-1}, []string{"port -1"}},
-		{slices.Repeat([]int{1}, MaxSIDs+1), []string{"14 ports", "13"}},
+		{slices.Repeat([]int{1}, maxSIDs+1), []string{"14 ports", "13"}},
 	} {
 		_, err := SIDs(c.ports)
 		for _, name := range c.names {

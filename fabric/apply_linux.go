@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/encap"
 )
 
 // netlinkFamilies are the sockets that a handle opens when it is made, so that
@@ -16,10 +18,10 @@ var netlinkFamilies = []int{unix.NETLINK_ROUTE}
 
 // Report says what Apply did.
 type Report struct {
-	Changed int      // settings that were not as planned before
-	Decap   string   // how IP-in-IP is decapsulated: DecapIPIP, DecapEBPF, or "" on nodes that do not
-	Labels  []string // the carriers of labels by which it forwards: LabelsSRv6, LabelsMPLS
-	Notes   []string // what this kernel lacks, and what that means
+	Changed int             // settings that were not as planned before
+	Decap   string          // how IP-in-IP is decapsulated: DecapIPIP, DecapEBPF, or "" on nodes that do not
+	Labels  []encap.Carrier // those of labels by which it forwards
+	Notes   []string        // what this kernel lacks, and what that means
 }
 
 // Apply configures the network namespace of the calling thread as planned. The

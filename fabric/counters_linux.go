@@ -1,11 +1,6 @@
 package fabric
 
-import (
-	"fmt"
-
-	"github.com/cilium/ebpf"
-	"github.com/vishvananda/netlink"
-)
+import "github.com/vishvananda/netlink"
 
 // Counters are a bouncing switch's packets by what became of them, since the
 // decapsulator was attached. A super-segment counts as its segments where it
@@ -18,41 +13,57 @@ type Counters struct {
 	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
 }
 
-// readCounters returns the counters of the decapsulator of h's network
-// namespace, whoever attached it, and nil when there is none. ports are the
-// names of the node's ports. The kernel's ipip device has no such counters.
-func readCounters(h *netlink.Handle, ports []string) (*Counters, error) {
-	links, err := portLinks(h, ports)
-	if err != nil {
-		return nil, err
-	}
-	for _, link := range links {
-		id, err := decapFilter.program(h, link)
-		if err != nil {
-			return nil, err
-		}
-		if id != 0 {
-			return programCounters(id)
-		}
-	}
-	return nil, nil
+// EdgeCounters are an edge switch's packets with labels by what became of them in
+// its program, since that was attached. A super-segment counts as its segments
+// where it is let through, as one where it is dropped.
+type EdgeCounters struct {
+	Decapsulated uint64 `json:"decapsulated"` // left to the kernel for that
+	Forged       uint64 `json:"forged"`       // dropped: not the host's own, or the inner source is not the outer one
+	Nested       uint64 `json:"nested"`       // dropped: IP-in-IP inside
+	ECN          uint64 `json:"ecn"`          // dropped: congestion marked, inner not capable (RFC 6040)
+	Malformed    uint64 `json:"malformed"`    // dropped: no whole IPv4 header inside
 }
 
-func programCounters(id ebpf.ProgramID) (*Counters, error) {
-	prog, err := ebpf.NewProgramFromID(id)
-	if err != nil {
-		return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
-	}
-	defer prog.Close()
-	m, err := programMap(prog, decapMapCounters)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
+// readCounters returns the counters of the decapsulator of ports, whoever attached
+// it, and nil when there is none. The kernel's ipip device has no such counters.
+func readCounters(h *netlink.Handle, ports []netlink.Link) (*Counters, error) {
 	var c Counters
 	// The order of the enum in bpf/decap.c.
-	if err := sumCounters(m, &c.Decapsulated, &c.Spoofed, &c.Nested, &c.ECN, &c.Malformed); err != nil {
+	ok, err := decapFilter.counters(h, ports, &c.Decapsulated, &c.Spoofed, &c.Nested, &c.ECN, &c.Malformed)
+	if err != nil || !ok {
 		return nil, err
 	}
 	return &c, nil
+}
+
+// readEdgeCounters is readCounters for the edge's program.
+func readEdgeCounters(h *netlink.Handle, ports []netlink.Link) (*EdgeCounters, error) {
+	var c EdgeCounters
+	// The order of the enum in bpf/edge.c.
+	ok, err := edgeFilter.counters(h, ports, &c.Decapsulated, &c.Forged, &c.Nested, &c.ECN, &c.Malformed)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// counters reads what the program has counted that all ports share which have it:
+// false if none has. sums are in the order of the program's enum.
+func (f tcFilter) counters(h *netlink.Handle, ports []netlink.Link, sums ...*uint64) (ok bool, err error) {
+	for _, port := range ports {
+		id, err := f.program(h, port)
+		if err != nil {
+			return false, err
+		}
+		if id == 0 {
+			continue
+		}
+		m, err := mapOf(id, "counters") // bpf/count.h
+		if err != nil {
+			return false, err
+		}
+		defer m.Close()
+		return true, sumCounters(m, sums...)
+	}
+	return false, nil
 }

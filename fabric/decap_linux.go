@@ -42,16 +42,8 @@ func attachDecap(h *netlink.Handle, ports []netlink.Link, marks map[netip.Addr]u
 		return 0, fmt.Errorf("bouncing addresses: %w", err)
 	}
 	changed += n
-	for _, port := range ports {
-		if have[port.Attrs().Index] {
-			continue
-		}
-		if err := decapFilter.attach(h, port, prog); err != nil {
-			return changed, fmt.Errorf("port %s: %w", port.Attrs().Name, err)
-		}
-		changed++
-	}
-	return changed, nil
+	n, err = decapFilter.attachAll(h, ports, prog, have)
+	return changed + n, err
 }
 
 func loadProgram(spec *ebpf.CollectionSpec) (*ebpf.Program, error) {
@@ -72,26 +64,5 @@ func syncBouncing(prog *ebpf.Program, marks map[netip.Addr]uint32) (changed int,
 	for a, mark := range marks {
 		want[a.As4()] = mark
 	}
-	var key [4]byte
-	var value uint32
-	var stale [][4]byte
-	for it := m.Iterate(); it.Next(&key, &value); {
-		mark, ok := want[key]
-		if !ok {
-			stale = append(stale, key)
-		} else if mark == value {
-			delete(want, key)
-		}
-	}
-	for _, key := range stale {
-		if err := m.Delete(key); err != nil {
-			return 0, err
-		}
-	}
-	for key, mark := range want {
-		if err := m.Put(key, mark); err != nil {
-			return 0, err
-		}
-	}
-	return len(stale) + len(want), nil
+	return syncMap(m, want)
 }

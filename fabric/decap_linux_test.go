@@ -52,7 +52,11 @@ func (b *bounce) counters(t *testing.T) Counters {
 			return err
 		}
 		defer h.Close()
-		c, err = readCounters(h, []string{"p0", "p1"})
+		ports, err := portLinks(h, []string{"p0", "p1"})
+		if err != nil {
+			return err
+		}
+		c, err = readCounters(h, ports)
 		return err
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ type edgeHost [2][4]byte
 // counters outlive the process.
 func syncEdge(h *netlink.Handle, ports []netlink.Link, gate []GatePort) (changed int, err error) {
 	if len(gate) == 0 {
-		return detachEdge(h, ports)
+		return edgeFilter.detachAll(h, ports)
 	}
 	spec, err := loadEdge()
 	if err != nil {
@@ -56,33 +56,8 @@ func syncEdge(h *netlink.Handle, ports []netlink.Link, gate []GatePort) (changed
 	if err != nil {
 		return changed, fmt.Errorf("addresses of hosts: %w", err)
 	}
-	for _, port := range ports {
-		if have[port.Attrs().Index] {
-			continue
-		}
-		if err := edgeFilter.attach(h, port, prog); err != nil {
-			return changed, fmt.Errorf("port %s: %w", port.Attrs().Name, err)
-		}
-		changed++
-	}
-	return changed, nil
-}
-
-func detachEdge(h *netlink.Handle, ports []netlink.Link) (changed int, err error) {
-	for _, port := range ports {
-		id, err := edgeFilter.program(h, port)
-		if err != nil {
-			return changed, err
-		}
-		if id == 0 {
-			continue
-		}
-		if err := edgeFilter.detach(h, port); err != nil {
-			return changed, err
-		}
-		changed++
-	}
-	return changed, nil
+	n, err = edgeFilter.attachAll(h, ports, prog, have)
+	return changed + n, err
 }
 
 // syncHosts makes the program's table of hosts the planned one.
@@ -100,57 +75,7 @@ func syncHosts(prog *ebpf.Program, gate []GatePort, index map[string]int) (chang
 		}
 		want[uint32(i)] = edgeHost{g.Sources[0].As4(), g.Sources[1].As4()}
 	}
-	var key uint32
-	var value edgeHost
-	var stale []uint32
-	for it := m.Iterate(); it.Next(&key, &value); {
-		host, ok := want[key]
-		if !ok {
-			stale = append(stale, key)
-		} else if host == value {
-			delete(want, key)
-		}
-	}
-	for key, host := range want {
-		if err := m.Put(key, host); err != nil {
-			return 0, err
-		}
-	}
-	for _, key := range stale {
-		if err := m.Delete(key); err != nil {
-			return 0, err
-		}
-	}
-	return len(stale) + len(want), nil
-}
-
-// readEdgeCounters returns the counters of the program, whoever attached it, and
-// nil when there is none.
-func readEdgeCounters(h *netlink.Handle, ports []netlink.Link) (*EdgeCounters, error) {
-	for _, port := range ports {
-		id, err := edgeFilter.program(h, port)
-		if err != nil {
-			return nil, err
-		}
-		if id == 0 {
-			continue
-		}
-		prog, err := ebpf.NewProgramFromID(id)
-		if err != nil {
-			return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
-		}
-		defer prog.Close()
-		m, err := programMap(prog, edgeMapCounters)
-		if err != nil {
-			return nil, err
-		}
-		defer m.Close()
-		var c EdgeCounters
-		// The order of the enum in bpf/edge.c.
-		err = sumCounters(m, &c.Decapsulated, &c.Forged, &c.Nested, &c.ECN, &c.Malformed)
-		return &c, err
-	}
-	return nil, nil
+	return syncMap(m, want)
 }
 
 // attachEdge is syncEdge as a step of Apply: without eBPF packets are still

@@ -109,6 +109,38 @@ func (f tcFilter) detach(h *netlink.Handle, port netlink.Link) error {
 	return nil
 }
 
+// detachAll removes the filter from ports, as far as they have it.
+func (f tcFilter) detachAll(h *netlink.Handle, ports []netlink.Link) (changed int, err error) {
+	for _, port := range ports {
+		id, err := f.program(h, port)
+		if err != nil {
+			return changed, err
+		}
+		if id == 0 {
+			continue
+		}
+		if err := f.detach(h, port); err != nil {
+			return changed, err
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// attachAll puts a program on the ports but those that have it already.
+func (f tcFilter) attachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.Program, have map[int]bool) (changed int, err error) {
+	for _, port := range ports {
+		if have[port.Attrs().Index] {
+			continue
+		}
+		if err := f.attach(h, port, prog); err != nil {
+			return changed, fmt.Errorf("port %s: %w", port.Attrs().Name, err)
+		}
+		changed++
+	}
+	return changed, nil
+}
+
 // loadObjects puts programs and maps of a specification into the kernel. needs
 // says which kernel they are for.
 func loadObjects(spec *ebpf.CollectionSpec, objects any, needs string) error {
@@ -125,7 +157,7 @@ func loadObjects(spec *ebpf.CollectionSpec, objects any, needs string) error {
 	return nil
 }
 
-// tcNeeds is for those who load a program at a host's uplink.
+// tcNeeds is for programs that need no more than this.
 const tcNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
 
 // programID returns the number by which a filter knows a program.
@@ -139,42 +171,6 @@ func programID(prog *ebpf.Program) (ebpf.ProgramID, error) {
 		return 0, errors.New("eBPF: the kernel does not number its programs (Linux 4.13)")
 	}
 	return id, nil
-}
-
-// programMap returns one of the maps that a loaded program uses.
-func programMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
-	info, err := prog.Info()
-	if err != nil {
-		return nil, err
-	}
-	ids, _ := info.MapIDs()
-	for _, id := range ids {
-		m, err := ebpf.NewMapFromID(id)
-		if err != nil {
-			return nil, explain(err)
-		}
-		if mi, err := m.Info(); err == nil && mi.Name == name {
-			return m, nil
-		}
-		m.Close()
-	}
-	return nil, fmt.Errorf("eBPF program %s has no map %s", info.Name, name)
-}
-
-// sumCounters adds up what every CPU has counted, in the order of the
-// program's enum.
-func sumCounters(m *ebpf.Map, sums ...*uint64) error {
-	for i, sum := range sums {
-		var perCPU []uint64
-		if err := m.Lookup(uint32(i), &perCPU); err != nil {
-			return fmt.Errorf("eBPF counter %d: %w", i, err)
-		}
-		*sum = 0
-		for _, n := range perCPU {
-			*sum += n
-		}
-	}
-	return nil
 }
 
 // uplink finds the device that a program is to be attached to: one with

@@ -132,7 +132,7 @@ func TestApply_labels(t *testing.T) {
 	for _, node := range []string{"h0.0.2", "e0.0", "a2.2", "3.0"} {
 		p := labelPlan(t, top, mustLookup(t, top, node).ID, Options{SRv6: true})
 		ns := portedNamespace(t, "l"+p.Node, p)
-		if r := applyNamed(t, ns, p); !slices.Equal(r.Labels, []string{LabelsSRv6}) {
+		if r := applyNamed(t, ns, p); !slices.Equal(r.Labels, []encap.Carrier{encap.CarrierSRv6}) {
 			t.Errorf("%s: labels by %v", node, r.Labels)
 		}
 		if r := applyNamed(t, ns, p); r.Changed != 0 {
@@ -200,7 +200,7 @@ func TestApply_mpls(t *testing.T) {
 		}
 		t.Skip("the kernel has no module mpls_router: routes of MPLS labels are planned, not tried")
 	}
-	if !slices.Equal(r.Labels, []string{LabelsMPLS}) {
+	if !slices.Equal(r.Labels, []encap.Carrier{encap.CarrierMPLS}) {
 		t.Errorf("labels by %v", r.Labels)
 	}
 	if r := applyNamed(t, ns, p); r.Changed != 0 {

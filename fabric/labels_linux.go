@@ -9,13 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
-)
 
-// LabelsSRv6 and LabelsMPLS are in Report.Labels where the kernel forwards by
-// them.
-const (
-	LabelsSRv6 = "srv6"
-	LabelsMPLS = "mpls"
+	"weft/encap"
 )
 
 // forwardLabels makes the namespace of the calling thread forward by labels as
@@ -28,6 +23,7 @@ func (r *Report) forwardLabels(h *netlink.Handle, p NodePlan) (changed int, err 
 	steps := []func() (int, error){
 		// First, so that there are no labels for hosts to forge before.
 		func() (int, error) { return r.attachEdge(h, ports, p) },
+		func() (int, error) { return r.attachClasses(h, ports, p) },
 		func() (int, error) { return syncAddresses6(h, p) },
 		func() (int, error) { return r.syncSIDs(h, ports, p) },
 		func() (int, error) { return r.syncMPLS(h, ports, p) },
@@ -117,7 +113,7 @@ func (r *Report) syncSIDs(h *netlink.Handle, ports []netlink.Link, p NodePlan) (
 	if err := checkMicroSIDs(); err != nil {
 		return changed, err
 	}
-	r.Labels = append(r.Labels, LabelsSRv6)
+	r.Labels = append(r.Labels, encap.CarrierSRv6)
 	return changed, nil
 }
 

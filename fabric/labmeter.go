@@ -13,7 +13,7 @@ type LabMeter struct {
 	ECNBytes int `json:"ecn_bytes,omitempty"`
 
 	Tau     time.Duration `json:"tau,omitempty"`      // see MeterPort; 0: by the port's rate
-	QCMUnit int           `json:"qcm_unit,omitempty"` // bytes; 0 is 1500
+	QCMUnit int           `json:"qcm_unit,omitempty"` // bytes; 0 is encap.QCMUnit
 }
 
 // port returns a port of a rate in Mbit/s, metered.

@@ -158,7 +158,7 @@ func (l *Lab) inspect(n topology.Node, s *NodeStatus, failed map[topology.LinkID
 		}
 		s.Ports = append(s.Ports, p)
 	}
-	if s.Counters, err = readCounters(h.Handle, h.ports); err != nil {
+	if s.Counters, err = readCounters(h.Handle, h.links); err != nil {
 		return err
 	}
 	if l.Config.SRv6 && n.Layer != topology.LayerHost {

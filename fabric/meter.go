@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"weft/encap"
 )
 
 // MeterConfig says which ports of a switch are metered, and how.
@@ -35,7 +37,7 @@ type MeterPort struct {
 	ECNBytes int
 
 	Tau     time.Duration // time constant of the discounting rate estimator (CONGA §3.2), at least 16 ns; 0 is DefaultTau(RateBits)
-	QCMUnit int           // bytes of queue that count as 1 in a sample's metric; 0 is 1500 (encap.QCMUnit)
+	QCMUnit int           // bytes of queue that count as 1 in a sample's metric; 0 is encap.QCMUnit
 }
 
 // PortMeter is a metered port at one moment. Counters are since the meter was
@@ -66,7 +68,6 @@ func DefaultTau(rateBits float64) time.Duration {
 
 const (
 	maxMeterPorts  = 1024
-	defaultQCMUnit = 1500
 	maxMeterBits   = 1e12
 	maxMeterQueue  = 1 << 33 // so that no product of the program's overflows
 	minTau, maxTau = dreTicks * time.Nanosecond, time.Minute
@@ -108,7 +109,7 @@ func (p MeterPort) complete() (MeterPort, error) {
 		p.Tau = DefaultTau(p.RateBits)
 	}
 	if p.QCMUnit == 0 {
-		p.QCMUnit = defaultQCMUnit
+		p.QCMUnit = encap.QCMUnit
 	}
 	switch {
 	case p.QueueBytes < 0 || p.QueueBytes > maxMeterQueue/2:

@@ -239,7 +239,7 @@ func readMeters(h *netlink.Handle, ports []netlink.Link) (map[int]PortMeter, err
 			continue
 		}
 		if maps[id] == nil {
-			if maps[id], err = meterMap(id); err != nil {
+			if maps[id], err = mapOf(id, meterMapMeters); err != nil {
 				return nil, err
 			}
 		}
@@ -249,13 +249,4 @@ func readMeters(h *netlink.Handle, ports []netlink.Link) (map[int]PortMeter, err
 		}
 	}
 	return all, nil
-}
-
-func meterMap(id ebpf.ProgramID) (*ebpf.Map, error) {
-	prog, err := ebpf.NewProgramFromID(id)
-	if err != nil {
-		return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
-	}
-	defer prog.Close()
-	return programMap(prog, meterMapMeters)
 }

@@ -3,12 +3,9 @@ package fabric
 import (
 	"fmt"
 
+	"weft/encap"
 	"weft/topology"
 )
-
-// mplsFirst is the first label that means a port; those below are reserved (RFC
-// 3032 §2.1).
-const mplsFirst = 16
 
 // MPLSRoute pops a label and sends what is behind it out of a port. The last
 // label is popped by the switch before the destination's edge switch, to which
@@ -27,7 +24,7 @@ func (p *NodePlan) planMPLS(t *topology.Topology, n topology.Node) {
 	}
 	for i, port := range t.Ports(n.ID) {
 		if t.Live(port.Link) && t.Node(port.Peer).Layer != topology.LayerHost {
-			p.MPLS = append(p.MPLS, MPLSRoute{mplsFirst + port.Index, Hop{p.Ports[i].PeerAddr, p.Ports[i].Name}})
+			p.MPLS = append(p.MPLS, MPLSRoute{int(encap.MPLSLabel(port.Index)), Hop{p.Ports[i].PeerAddr, p.Ports[i].Name}})
 		}
 	}
 }
@@ -47,7 +44,7 @@ func (p NodePlan) mplsSysctls() []Sysctl {
 // mplsLabels is one more than the highest label, which is how the kernel wants
 // it.
 func (p NodePlan) mplsLabels() int {
-	most := mplsFirst
+	most := int(encap.MPLSLabel(0))
 	for _, r := range p.MPLS {
 		most = max(most, r.Label+1)
 	}

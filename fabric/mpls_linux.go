@@ -9,6 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"weft/encap"
 )
 
 // hasMPLS reports whether the kernel forwards by MPLS in the calling thread's
@@ -63,7 +65,7 @@ func (r *Report) syncMPLS(h *netlink.Handle, ports []netlink.Link, p NodePlan) (
 		changed++
 	}
 	if len(p.MPLS) > 0 {
-		r.Labels = append(r.Labels, LabelsMPLS)
+		r.Labels = append(r.Labels, encap.CarrierMPLS)
 	}
 	return changed, nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 )
 
 // drawn is what goes between the program and whoever chooses for it.
@@ -54,11 +53,11 @@ func (o *Offload) Choose(rack netip.Prefix, path int, valid time.Duration) error
 	if step < 0 {
 		return fmt.Errorf("offload: Choose: path %d to %v is not live; choose one of the present topology's", path, rack)
 	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+	now, err := monotonic()
+	if err != nil {
 		return fmt.Errorf("offload: Choose: %w", err)
 	}
-	c := choiceValue{Group: g.number, Step: uint32(step), Until: uint64(now.Nano() + int64(max(0, valid)))}
+	c := choiceValue{Group: g.number, Step: uint32(step), Until: now + uint64(max(0, valid))}
 	if err := o.drawn.choices.Put(uint32(i), c); err != nil {
 		return fmt.Errorf("offload: Choose: way to %v: %w", rack, err)
 	}

@@ -44,6 +44,10 @@ type PacketConfig struct {
 	// DefaultReceiveBuffer. Without CAP_NET_ADMIN the kernel's own bound
 	// (net.core.rmem_max) holds, too.
 	ReceiveBuffer int
+	// Priority is that of what is sent, to the uplink's queue (SO_PRIORITY): 6 passes
+	// what waits, where there are classes. Above that the kernel wants
+	// CAP_NET_ADMIN.
+	Priority int
 }
 
 func (c *PacketConfig) validate() error {

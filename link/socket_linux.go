@@ -53,6 +53,9 @@ func setUp(fd int, c PacketConfig, index int) (limited string, err error) {
 	if err := attachFilter(fd, c.Filter); err != nil {
 		return "", err
 	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, c.Priority); err != nil {
+		return "", fmt.Errorf("SO_PRIORITY %d: %w", c.Priority, err)
+	}
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder, Ifindex: index}); err != nil {
 		return "", fmt.Errorf("bind: %w", err)
 	}

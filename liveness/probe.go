@@ -8,7 +8,8 @@ import (
 	"weft/topology"
 )
 
-// Probe is a packet to send: Append's bytes in IP-in-IP from the host to Via.
+// Probe is a packet to send: Append's bytes in IP-in-IP from the host to Via, or with
+// the labels that a Labels says.
 type Probe struct {
 	Via  netip.Addr      // the bouncing address: the outer destination
 	Path int             // number of the path for the pair; of a boomerang the one with which it shares the switch

@@ -79,14 +79,6 @@ func (t *Table) Sent(_ uint32, path, bytes int, now time.Duration) {
 	t.buckets.add(path, bytes, now)
 }
 
-// Backlog is how many bytes are left on a path, as far as this host knows.
-func (t *Table) Backlog(path int, now time.Duration) int {
-	return int(t.buckets.left(path, now))
-}
-
-// Evicted counts racks whose paths were forgotten for another's.
-func (t *Table) Evicted() uint64 { return t.evicted }
-
 func (t *Table) room(dst uint32) *room {
 	for {
 		r := &t.rooms[dst&uint32(len(t.rooms)-1)]

@@ -80,20 +80,22 @@ func (t *Table) hurry(slot int32) {
 	}
 }
 
-// expiry is how long the answers of a round are good for.
+// expiry is how long the answers of a round are good for. What probes wait in queues
+// does not count: the more there is of that, the more there is to choose between.
 func (t *Table) expiry(d *destination) time.Duration {
 	if t.config.Expiry != 0 {
 		return t.config.Expiry
 	}
-	return min(max(min(d.rtt, maxTime), t.config.MinExpiry)<<d.slow, t.config.MaxExpiry)
+	return min(max(d.least, t.config.MinExpiry)<<d.slow, t.config.MaxExpiry)
 }
 
-// patience is how long the first answer of a round is waited for. It doubles when
-// all hosts of the rack that are known were asked in vain.
+// patience is how long the first answer of a round is waited for: as a retransmission
+// timer has it (RFC 6298 §2), and four round trips at least. It doubles when all hosts
+// of the rack that are known were asked in vain.
 func (t *Table) patience(d *destination) time.Duration {
 	p := firstPatience
 	if d.rtt != 0 {
-		p = 4 * min(d.rtt, maxTime)
+		p = d.rtt + max(3*d.rtt, 4*d.vary)
 	}
 	p = max(p, t.config.MinExpiry) << min(d.silent/d.nHosts, 16)
 	return min(p, max(maxPatience, t.config.MaxExpiry))

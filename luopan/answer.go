@@ -15,8 +15,8 @@ type Answer struct {
 }
 
 // Answer takes one in. from is who sent it, as in Choose. It is false, and what is
-// wrong is counted, if the answer is to no probe of the latest round (unknown, or
-// late), comes a second time, or with another path or from somebody else than was
+// wrong is counted, if the answer is to no probe of the latest round (then it is
+// late, and tells no more than how long round trips are, or unknown), comes a second time, or with another path or from somebody else than was
 // asked. Its time is bounded by the number of samples, whatever comes in.
 func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
 	now = t.tell(now)
@@ -29,12 +29,7 @@ func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
 	d := &t.destinations[slot]
 	round := t.round(slot, d.asked)
 	if index >= len(round) || round[index].token != a.Token {
-		old := t.round(slot, 1-d.asked)
-		if index < len(old) && old[index].token == a.Token {
-			t.stats.Late++
-		} else {
-			t.stats.Unknown++
-		}
+		t.late(slot, a.Token, from, now)
 		return false
 	}
 	s := &round[index]
@@ -74,13 +69,15 @@ func (t *Table) show(slot int32, now time.Duration) {
 	d.until = d.next + max(expiry, 2*d.rtt)
 }
 
-// measured takes note of a round trip (RFC 6298 §2's gain). The least is forgotten
+// measured takes note of a round trip (RFC 6298 §2's gains). The least is forgotten
 // slowly, since routes change.
 func (d *destination) measured(rtt time.Duration) {
+	rtt = min(rtt, maxTime)
 	if d.rtt == 0 {
-		d.rtt, d.least = rtt, rtt
+		d.rtt, d.vary, d.least = rtt, rtt/2, rtt
 		return
 	}
+	d.vary += (max(rtt-d.rtt, d.rtt-rtt) - d.vary) / 4
 	d.rtt += (rtt - d.rtt) / 8
 	d.least = min(d.least+(rtt-d.least)/256, rtt)
 }

@@ -35,7 +35,7 @@
 //
 // # How often
 //
-// Config.Expiry, or, if that is 0, one round trip, smoothed, and MinExpiry at
+// Config.Expiry, or, if that is 0, the least round trip of late, and MinExpiry at
 // least. It doubles with every round, up to 16 times that and MaxExpiry, while
 //
 //   - every sample is above ¾ of the scale, or marked: more probes would only add
@@ -44,9 +44,13 @@
 //     no sample is congested, or all are equal and as they were in the round before.
 //
 // Anything else brings it back to one at once, and more than 64 KB sent do so before
-// the round is over. Rounds that nobody answers double the wait, up to a second,
-// once all hosts known have been asked. Racks without choices are forgotten after
-// Idle.
+// the round is over. A round without any answer is given up after the smoothed round
+// trip and four times its deviation, as TCP does (RFC 6298), and four round trips at
+// least. Rounds that nobody answers double the wait, up to a second, once all hosts
+// known have been asked. An answer that comes after its round says nothing of paths,
+// but how long round trips have become, which is how a table catches up with queues
+// that are longer than its rounds; the latest 8 probes without an answer are
+// remembered for it. Racks without choices are forgotten after Idle.
 //
 // # Whom to believe
 //
@@ -64,6 +68,6 @@
 // Answer for what comes in, and Probes when Next says so, which any of them may
 // bring forward. Nothing blocks, starts a goroutine or reads a clock.
 //
-// A rack takes some 650 bytes at d = 2 and 128 for each sample more, and 8 for each
+// A rack takes some 850 bytes at d = 2 and 128 for each sample more, and 8 for each
 // path up to 64 to count choices; up to twice that after growth.
 package luopan

@@ -55,6 +55,7 @@ func (t *Table) Probes(now time.Duration, send func(Probe)) {
 // ask begins a round. The one whose answers are in use stays as it is.
 func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
 	d := &t.destinations[slot]
+	t.retire(slot)
 	d.asked = d.shown
 	if d.answers[d.shown] > 0 {
 		d.asked = 1 - d.shown

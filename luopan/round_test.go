@@ -51,8 +51,8 @@ func TestTable_rounds(t *testing.T) {
 	// What is old is used for another 40 µs, or two round trips.
 	table.takes(8, paths, 199*us, better.Path)
 	table.guesses(8, paths, 201*us)
-	// An answer of a round that is over is late.
-	if table.Answer(worse, 8, 202*us) || table.Stats().Late != 1 {
+	// What was answered in a round that is over is not waited for any more.
+	if table.Answer(worse, 8, 202*us) || table.Stats().Unknown != 1 {
 		t.Fatalf("%+v", table.Stats())
 	}
 	table.Answer(answer(second[1], queue(100)), 8, 203*us)

@@ -15,8 +15,8 @@ type Stats struct {
 	Silent       uint64 // rounds without an answer
 	Probes       uint64
 	Answers      uint64 // taken in
-	Late         uint64 // answers to a round that was over
-	Unknown      uint64 // answers to what was never asked, or has been forgotten
+	Late         uint64 // answers to a round that was over: only their round trip counts
+	Unknown      uint64 // answers to what was never asked, has been forgotten, or was answered late before
 	Replayed     uint64 // answers that came again
 	WrongPath    uint64 // answers that name another path than was asked about
 	WrongHost    uint64 // answers of somebody else than was asked

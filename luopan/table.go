@@ -57,8 +57,9 @@ type destination struct {
 	target       uint32        // who was probed last
 	began        time.Duration // of the round asked for last
 	until        time.Duration // how long the answers may be used
+	past         pastProbes    // of rounds before these
 
-	rtt, least time.Duration // of the probes: smoothed, and the least
+	rtt, vary, least time.Duration // of the probes: smoothed, how much they differ from it, and the least
 
 	// Of the answers in use:
 	first time.Duration // when they began to come in

@@ -115,37 +115,6 @@ func walk(t *testing.T, fabric *topology.Topology, host topology.NodeID, ports [
 	return visited
 }
 
-// A boomerang's labels lead up to its switch and home.
-func TestRoundTrip_comesHome(t *testing.T) {
-	for _, spec := range []string{"fat-tree:k=4", "leaf-spine:leaves=3,spines=4,hosts=2", "vl2:d0=4,d1=4,d2=8,hosts=2"} {
-		fabric, err := topology.Parse(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, host := range []topology.NodeID{0, topology.NodeID(fabric.NumHosts() - 1)} {
-			seen := 0
-			peers := distant(fabric, host)
-			for peer := range topology.NodeID(fabric.NumHosts()) {
-				set := fabric.Paths(host, peer)
-				for n := range set.Count() {
-					ports, ok := roundTrip(fabric, host, peers, set.Addr(n))
-					if !ok {
-						t.Fatalf("%s: no way round by %v", spec, set.Addr(n))
-					}
-					seen++
-					visited := walk(t, fabric, host, ports)
-					if visited[len(visited)-1] != visited[0] || visited[len(visited)/2] != set.Bounce(n) {
-						t.Fatalf("%s: by %v it visits %v", spec, set.Addr(n), visited)
-					}
-				}
-			}
-			if _, ok := roundTrip(fabric, host, peers, fabric.Node(edgeOf(fabric, host)).Addr); ok || seen == 0 {
-				t.Errorf("%s: a way round by an edge switch, or none tried", spec)
-			}
-		}
-	}
-}
-
 // What a transport says about congestion marks is in the outer header, too, by
 // either carrier, with the class of service (RFC 6040 §4.1).
 func TestEncapsulate_copiesTOS(t *testing.T) {

@@ -148,8 +148,11 @@ func (c *Config) validateCarrier() error {
 	return fmt.Errorf("stack: Config.Carrier is %v, which is none: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
 }
 
-// maxLinkRate is 10 Tbit/s, the most that a topology may say, in bit/s.
-const maxLinkRate = 1e13
+// Bounds of a link's rate in bit/s, as a topology has them: 1 kbit/s and 10 Tbit/s.
+const (
+	minLinkRate = 1e3
+	maxLinkRate = 1e13
+)
 
 func (c *Config) validateTunnel() error {
 	if c.Topology != nil || c.Device != nil {
@@ -206,8 +209,8 @@ func (c *Config) policy() (policy.Policy, error) {
 	if c.UplinkEncapsulates && p.Unit.Cuts() && p.Aware == policy.Backlogged {
 		return none, fmt.Errorf("stack: Config.Policy %s cannot be told to the uplink's program, which does not know what was sent by each path: choose another or unset UplinkEncapsulates", c.Policy)
 	}
-	if r := c.LinkRateBits; r < 0 || r != r || r > maxLinkRate {
-		return none, fmt.Errorf("stack: Config.LinkRateBits is %v, must be a rate in bit/s up to %v, or 0 for 10e9", r, float64(maxLinkRate))
+	if r := c.LinkRateBits; r != 0 && !(r >= minLinkRate && r <= maxLinkRate) { // NaN, too
+		return none, fmt.Errorf("stack: Config.LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9", r, float64(minLinkRate), float64(maxLinkRate))
 	}
 	return p, nil
 }

@@ -40,6 +40,7 @@ func (e *egress) replace(t *topology.Topology, p policy.Policy) {
 	e.stats.GroupsReset += old.groups.resets
 	e.paths = newPathTable(t, old.address, p, old.racks.carrier, old.spray, e.seed)
 	e.paths.tunnel = old.tunnel
+	e.paths.groups.ids = old.groups.ids // flows under way tell by it that their path is gone
 	if t != nil {
 		a, _ := e.awareConfig.in(t, e.paths.self) // the configuration has been found good
 		e.adopt(a)

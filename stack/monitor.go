@@ -28,7 +28,7 @@ type monitor struct {
 	self    netip.Addr
 	carrier encap.Carrier
 	outers  map[probeKey]encap.Outer // guarded by mu; of probes lately sent
-	peers   []topology.NodeID        // guarded by mu; distant ones, nil until needed
+	labels  liveness.Labels          // guarded by mu
 	timer   Timer
 	kicked  atomic.Bool // the timer has been asked to expire now
 
@@ -63,6 +63,7 @@ func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed ui
 	for i := range m.bufs {
 		m.bufs[i] = make([]byte, headroom+encap.ProbeLen)
 	}
+	m.relabel(t)
 	m.timer = clock.AfterFunc(time.Hour, m.tick)
 	e.mu.Lock()
 	e.suspect = m.kick
@@ -152,14 +153,20 @@ func (m *monitor) rebase(t *topology.Topology, now time.Duration) (err error) {
 		var w *liveness.Watcher
 		if w, err = m.config.watcher(t, m.self, m.seed); err == nil {
 			m.watcher = w
-			m.peers = nil
-			clear(m.outers)
+			m.relabel(t)
 		}
 	}
 	if err == nil {
 		m.settle(now)
 	}
 	return err
+}
+
+// relabel has probes take their paths through a fabric.
+func (m *monitor) relabel(t *topology.Topology) {
+	self, _ := t.ByAddr(m.self)
+	m.labels = liveness.Labels{Topology: t, Self: self}
+	clear(m.outers)
 }
 
 // receive takes a packet that encap.IsProbe takes for one, and may change it.
@@ -221,7 +228,6 @@ func (m *monitor) probe(p *liveness.Probe) {
 			return
 		}
 		if len(m.outers) >= maxOuters {
-			m.peers = nil
 			clear(m.outers)
 		}
 		m.outers[probeKey{p.Dst, p.Path, p.Via}] = o

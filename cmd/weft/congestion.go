@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -72,8 +73,13 @@ func printCongestion(w io.Writer, racks []stack.Congestion) error {
 		if len(c.Paths) > 0 {
 			fmt.Fprintln(t, "path\tby\tstate\tchosen\tcongestion\tround trip\tage\tsent since")
 		}
+		counted := slices.ContainsFunc(c.Paths, func(p stack.PathCongestion) bool { return p.Choices > 0 })
 		for _, p := range c.Paths {
-			fmt.Fprintf(t, "%d\t%v\t%s\t%d\t%s\n", p.Path, p.Bounce, pathState(p), p.Choices, sampleColumns(p))
+			chosen := "-" // by the uplink's program, which counts by switch: see printBounces
+			if counted {
+				chosen = fmt.Sprint(p.Choices)
+			}
+			fmt.Fprintf(t, "%d\t%v\t%s\t%s\t%s\n", p.Path, p.Bounce, pathState(p), chosen, sampleColumns(p))
 		}
 		if len(c.Tags) > 0 {
 			fmt.Fprintln(t, "tag\tpaths\tchosen\tlocal\tremote\tage")

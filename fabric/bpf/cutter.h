@@ -58,12 +58,8 @@ struct {
 /* write_id mends the checksum, too (RFC 1624 §3). */
 static __always_inline void write_id(struct ipv4 *ip, __u16 id)
 {
-	__u32 sum = (__u16)~ip->check + (__u32)(__u16)~ip->id + bpf_htons(id);
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
+	ip->check = ~fold((__u16)~ip->check + (__u32)(__u16)~ip->id + bpf_htons(id));
 	ip->id = bpf_htons(id);
-	ip->check = ~sum;
 }
 
 /* begin has a flowcell begin, whose step it returns where paths are drawn. */

@@ -15,6 +15,8 @@
 /* The order of fabric.Counters. */
 enum { DECAPSULATED, SPOOFED, NESTED, ECN, MALFORMED, NUM_COUNTERS };
 
+#include "count.h"
+
 #define OUTER IP
 #define INNER (OUTER + sizeof(struct ipv4))
 
@@ -29,34 +31,9 @@ struct {
 	__type(value, __u32);
 } bouncing SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NUM_COUNTERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} counters SEC(".maps");
-
-static __always_inline void count(__u32 what, __u64 n)
-{
-	__u64 *c = bpf_map_lookup_elem(&counters, &what);
-
-	if (c)
-		*c += n;
-}
-
-static __always_inline int drop(__u32 why)
-{
-	count(why, 1);
-	return TC_ACT_SHOT;
-}
-
 static __always_inline int bad_checksum(struct ipv4 *ip)
 {
-	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)ip, sizeof(*ip), 0);
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum != 0xffff;
+	return fold(bpf_csum_diff(0, 0, (__be32 *)ip, sizeof(*ip), 0)) != 0xffff;
 }
 
 SEC("tc") int weft_decap(struct __sk_buff *skb)

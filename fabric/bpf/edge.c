@@ -12,6 +12,7 @@
 
 #include "packet.h"
 #include "inner.h"
+#include "ipv6.h"
 
 #define ETH_VLAN bpf_htons(0x8100)
 #define ETH_QINQ bpf_htons(0x88a8)
@@ -21,24 +22,15 @@
 #define MAX_HOPS 64
 #define MAX_LABELS 16 /* of MPLS; no path has as many */
 
-/* encap.SIDBlock and encap.SIDDecap; topology.Addr6. */
+/* encap.SIDBlock and encap.SIDDecap. */
 #define SID_BLOCK bpf_htonl(0x5f000000)
 #define SID_BLOCK_MASK bpf_htonl(0xffff0000)
 #define SID_DECAP bpf_htonl(0x5f00fe00)
-#define OWN_0 bpf_htonl(0xfd776566)
-#define OWN_1 bpf_htonl(0x74000000)
 
 /* The order of fabric.EdgeCounters. */
 enum { DECAPSULATED, FORGED, NESTED, ECN, MALFORMED, NUM_COUNTERS };
 
-struct ipv6 {
-	__be32 class; /* version, traffic class, flow label */
-	__be16 payload;
-	__u8 next;
-	__u8 hops;
-	__be32 saddr[4];
-	__be32 daddr[4];
-};
+#include "count.h"
 
 #define INNER (IP + sizeof(struct ipv6))
 
@@ -55,27 +47,6 @@ struct {
 	__type(value, struct host);
 } hosts SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NUM_COUNTERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} counters SEC(".maps");
-
-static __always_inline void count(__u32 what, __u64 n)
-{
-	__u64 *c = bpf_map_lookup_elem(&counters, &what);
-
-	if (c)
-		*c += n;
-}
-
-static __always_inline int drop(__u32 why)
-{
-	count(why, 1);
-	return TC_ACT_SHOT;
-}
-
 static __always_inline int is_from(const struct host *h, __be32 addr)
 {
 	return addr == h->own || addr == h->embedded;
@@ -83,7 +54,7 @@ static __always_inline int is_from(const struct host *h, __be32 addr)
 
 static __always_inline int from_fabric(const struct ipv6 *ip)
 {
-	return ip->saddr[0] == OWN_0 && ip->saddr[1] == OWN_1 && !ip->saddr[2];
+	return ip->saddr[0] == ADDR6_0 && ip->saddr[1] == ADDR6_1 && !ip->saddr[2];
 }
 
 /* mpls_gate finds the IPv4 packet behind a host's label stack. */
@@ -155,7 +126,7 @@ SEC("tc") int weft_edge(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (inner->protocol == PROTO_IPIP)
 		return drop(NESTED);
-	if (carry_ecn(skb, INNER, inner->version_ihl, bpf_ntohl(outer->class) >> 20, inner->tos))
+	if (carry_ecn(skb, INNER, inner->version_ihl, traffic_class(outer), inner->tos))
 		return drop(ECN);
 	count(DECAPSULATED, skb->gso_segs ? skb->gso_segs : 1);
 	return TC_ACT_UNSPEC;

@@ -1,7 +1,5 @@
 /* What the programs that look inside encapsulated packets share; behind packet.h. */
 
-enum { NOT_ECT, ECT1, ECT0, CE, ECN_MASK = 3 };
-
 /*
  * reach makes the first len bytes readable; they may sit in page fragments. It
  * pulls only where it must: pulling copies the header of a cloned packet, and

@@ -12,14 +12,10 @@
 // they may sit in page fragments, and what TCP sends is cloned.
 
 #include "packet.h"
-
-#include <linux/ipv6.h>
+#include "ipv6.h"
 
 #define PROTO_UDP 17
 #define MAX_OUTER 2 /* IP-in-IP headers that are looked behind */
-
-#define ECN_MASK 3
-#define CE 3
 
 #define SAMPLE_PORT bpf_htons(9337)
 #define SAMPLE_MAGIC bpf_htonl(0x77666c73)
@@ -153,16 +149,16 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
  */
 static __always_inline void parse(struct __sk_buff *skb, struct packet *p)
 {
-	struct ipv6hdr outer;
+	struct ipv6 outer;
 	__u32 at = IP;
 
 	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
 		if (bpf_skb_load_bytes(skb, at, &outer, sizeof(outer)))
 			return;
-		p->ecn = ((__u8 *)&outer)[1] >> 4 & ECN_MASK;
+		p->ecn = traffic_class(&outer) & ECN_MASK;
 		p->l4 = at + sizeof(outer);
-		p->protocol = outer.nexthdr;
-		if (outer.nexthdr != PROTO_IPIP)
+		p->protocol = outer.next;
+		if (outer.next != PROTO_IPIP)
 			return;
 		at += sizeof(outer);
 	} else if (skb->protocol != bpf_htons(ETH_P_IP)) {

@@ -4,19 +4,9 @@
  * weft/encap.Outer writes.
  */
 
+#include "ipv6.h"
+
 #define HOP_LIMIT 64
-
-struct ipv6 {
-	__be32 version_class_flow;
-	__be16 payload_len;
-	__u8 next_header;
-	__u8 hop_limit;
-	__be16 saddr[8];
-	__be16 daddr[8];
-};
-
-/* The source, weft/topology.Addr6: fd77:6566:7400::/96 and the IPv4 address. */
-#define UNIQUE6 { bpf_htons(0xfd77), bpf_htons(0x6566), bpf_htons(0x7400) }
 
 static __always_inline int by_labels(const struct rack *rack)
 {
@@ -78,11 +68,8 @@ static __always_inline int bounce(struct __sk_buff *skb, const struct ipv4 *ip, 
 		},
 		.inner = *ip,
 	};
-	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0);
 
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	h.outer.check = ~sum;
+	h.outer.check = ~fold(bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0));
 	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
 		return pass(REFUSED);
 	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0))
@@ -100,20 +87,19 @@ static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, _
 		struct ipv4 inner;
 	} h = {
 		.outer = {
-			.version_class_flow = bpf_htonl(6 << 28 | (__u32)ip->tos << 20),
-			.payload_len = bpf_htons(length),
-			.next_header = PROTO_IPIP,
-			.hop_limit = HOP_LIMIT,
-			.saddr = UNIQUE6,
+			.class = bpf_htonl(6 << 28 | (__u32)ip->tos << 20),
+			.payload = bpf_htons(length),
+			.next = PROTO_IPIP,
+			.hops = HOP_LIMIT,
+			.saddr = { ADDR6_0, ADDR6_1, 0, ip->saddr },
 		},
 		.inner = *ip,
 	};
 	__be16 type = bpf_htons(ETH_P_IPV6);
 
-	__builtin_memcpy(&h.outer.saddr[6], &ip->saddr, sizeof(ip->saddr));
 	__builtin_memcpy(h.outer.daddr, rack->sids, sizeof(h.outer.daddr));
-	h.outer.daddr[1] |= ((__be16 *)&path)[0];
-	h.outer.daddr[2] |= ((__be16 *)&path)[1];
+	h.outer.daddr[0] |= bpf_htonl(bpf_ntohl(path) >> 16);
+	h.outer.daddr[1] |= bpf_htonl(bpf_ntohl(path) << 16);
 	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV6))
 		return pass(REFUSED);
 	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0) ||

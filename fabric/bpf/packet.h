@@ -14,6 +14,8 @@
 #define DONT_FRAGMENT bpf_htons(0x4000)
 #define FRAGMENT bpf_htons(0x3fff) /* more fragments, or an offset */
 
+enum { NOT_ECT, ECT1, ECT0, CE, ECN_MASK = 3 };
+
 /* linux/ip.h's header has bit-fields that depend on the machine. */
 struct ipv4 {
 	__u8 version_ihl;
@@ -33,6 +35,13 @@ struct ipv4 {
 static __always_inline int is_ipv4(const struct ipv4 *ip)
 {
 	return ip->version_ihl >> 4 == 4;
+}
+
+/* fold adds the carries of a checksum back in. */
+static __always_inline __u16 fold(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
 }
 
 /* header_length is in bytes, below 20 in a packet that is no good. */

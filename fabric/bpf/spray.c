@@ -17,6 +17,8 @@
 /* The order of fabric.OffloadStats. */
 enum { ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN, NUM_COUNTERS };
 
+#include "count.h"
+
 /* How a TCP packet's path is chosen; the order of fabric.sprayMode. */
 enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
 
@@ -37,7 +39,7 @@ struct prefix {
 struct rack {
 	__u32 group; /* its paths */
 	__u32 number; /* its own */
-	__be16 sids[8]; /* of IPv6 what all paths share, 0 where they differ; else 0 */
+	__be32 sids[4]; /* of IPv6 what all paths share, 0 where they differ; else 0 */
 };
 
 /* The paths to some racks. */
@@ -69,13 +71,6 @@ struct {
 	__type(value, struct group);
 } groups SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NUM_COUNTERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} counters SEC(".maps");
-
 struct traffic {
 	__u64 packets;
 	__u64 bytes;
@@ -90,26 +85,6 @@ struct {
 	__type(key, __be32);
 	__type(value, struct traffic);
 } bounces SEC(".maps");
-
-static __always_inline void count(__u32 what, __u64 n)
-{
-	__u64 *c = bpf_map_lookup_elem(&counters, &what);
-
-	if (c)
-		*c += n;
-}
-
-static __always_inline int drop(__u32 why)
-{
-	count(why, 1);
-	return TC_ACT_SHOT;
-}
-
-static __always_inline int pass(__u32 why)
-{
-	count(why, 1);
-	return TC_ACT_UNSPEC;
-}
 
 /* mix is the finaliser of MurmurHash3. */
 static __always_inline __u64 mix(__u64 x)

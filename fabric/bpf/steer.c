@@ -18,6 +18,8 @@ enum { TCP = 1, EVERYTHING = 2, TUNNEL_ERRORS = 4 };
 /* The order of fabric.SteerStats. */
 enum { TAKEN, PASSED_DEAD, NUM_COUNTERS };
 
+#include "count.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_ADDRESSES);
@@ -25,25 +27,10 @@ struct {
 	__type(value, __u8);
 } steered SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NUM_COUNTERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} counters SEC(".maps");
-
 /* Nanoseconds. The loader sets how long a reader may be silent; the reader
  * writes the time of CLOCK_MONOTONIC, 0 until it reads for the first time. */
 volatile const __u64 patience = 1000000000;
 volatile __u64 heartbeat = 0;
-
-static __always_inline void count(__u32 what, __u64 n)
-{
-	__u64 *c = bpf_map_lookup_elem(&counters, &what);
-
-	if (c)
-		*c += n;
-}
 
 /*
  * is_tunnel_error reports an ICMP error about an IP-in-IP packet that the error's

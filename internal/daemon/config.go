@@ -5,9 +5,8 @@ import (
 	"net/netip"
 	"time"
 
-	"weft/flowcell"
+	"weft/encap"
 	"weft/internal/strictyaml"
-	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
 )
@@ -24,6 +23,8 @@ type Config struct {
 	Policy              string        `yaml:"policy"`
 	FlowcellBytes       int           `yaml:"flowcell_bytes"`
 	FlowletGap          time.Duration `yaml:"flowlet_gap"`
+	Samples             int           `yaml:"samples"`
+	Expiry              time.Duration `yaml:"expiry,auto"`
 	Encapsulation       string        `yaml:"encapsulation"`
 	ReceiversResequence bool          `yaml:"receivers_resequence"`
 	Resequence          bool          `yaml:"resequence"`
@@ -87,6 +88,7 @@ const (
 	ModeGateway = "gateway"
 	ModeOffload = "offload"
 	EncapIPIP   = "ipip"
+	EncapSRv6   = "srv6"
 	EncapUDP    = "udp"
 )
 
@@ -119,24 +121,12 @@ func (c *Config) offloads() bool { return c.Mode == ModeOffload }
 // receives reports whether weft restores the order of what arrives.
 func (c *Config) receives() bool { return !c.offloads() || c.Resequence }
 
-// cutsAtUplink reports whether the program at the uplink cuts TCP into units,
-// which it does as well as the dataplane, and without copies.
-func (c *Config) cutsAtUplink() bool {
-	p, err := policy.New(c.Policy, c.policyOptions())
-	return err == nil && !c.tunnels() && p.Unit.Kind == flowcell.UnitFlowcell
-}
-
-// perPacket reports whether every packet takes a path of its own.
-func (c *Config) perPacket() bool {
-	p, err := policy.New(c.Policy, c.policyOptions())
-	return err == nil && p.Sprays() && p.Unit.Kind == flowcell.UnitPacket
-}
-
-// diverts reports whether what programs send passes the dataplane.
-func (c *Config) diverts() bool { return !c.offloads() && !c.cutsAtUplink() }
-
-func (c *Config) policyOptions() policy.Options {
-	return policy.Options{FlowcellBytes: c.FlowcellBytes, FlowletGap: c.FlowletGap}
+// carrier is what takes packets by their paths, other than a tunnel.
+func (c *Config) carrier() encap.Carrier {
+	if c.Encapsulation == EncapSRv6 {
+		return encap.CarrierSRv6
+	}
+	return encap.CarrierIPIP
 }
 
 func (r Resequencer) config() (resequencer.Config, error) {

@@ -15,8 +15,8 @@ import (
 	"weft/fabric"
 	"weft/flowcell"
 	"weft/internal/notify"
+	"weft/internal/prober"
 	"weft/link"
-	"weft/policy"
 	"weft/topology"
 )
 
@@ -37,11 +37,12 @@ type daemon struct {
 	fabric    *link.Packet
 	tunnel    *link.UDP
 	dataplane dataplane
+	sampler   *prober.Sampler
 	follower  *follower
 	status    io.Closer
 	reloads   int
 
-	paths sync.Mutex // held, besides mu, while offload changes, and by who sets a topology
+	paths sync.Mutex // held, besides mu, while offload and sampler change, and by who sets a topology
 }
 
 // start brings everything up, in an order in which no packet is led to where
@@ -87,11 +88,9 @@ func (d *daemon) start(ctx context.Context) (err error) {
 
 func (d *daemon) openTUN(plan fabric.HostPlan) (err error) {
 	c := d.config
-	o := link.TUNConfig{Name: c.TUN.Name, Address: plan.Address, MTU: d.place.mtu, Overhead: outerHeader,
+	o := link.TUNConfig{Name: c.TUN.Name, Address: plan.Address, MTU: d.place.mtu, Overhead: c.carrier().Overhead(),
 		Offload: true, Queues: c.TUN.Queues, NoForwardCheck: true}
-	if p, err := policy.New(c.Policy, c.policyOptions()); err == nil {
-		o.PayloadMax = p.Unit.Bytes // a reload does not change it
-	}
+	o.PayloadMax = c.policy().Unit.Bytes // a reload does not change it
 	if c.tunnels() {
 		o.Overhead = c.tunnelOverhead()
 	}
@@ -118,13 +117,13 @@ func (c *Config) tunnelOverhead() int {
 // spray attaches the program that encapsulates, by a configuration's policy and
 // what its topology has become, in place of the one that there is. In between
 // packets go by plain ECMP.
-func (d *daemon) spray(c *Config, t *topology.Topology) error {
-	p, err := policy.New(c.Policy, c.policyOptions())
-	if err != nil {
-		return err
-	}
+func (d *daemon) spray(c *Config, t *topology.Topology) (err error) {
+	p := c.uplinkPolicy()
 	d.paths.Lock()
 	defer d.paths.Unlock()
+	if err := d.closeSampler(); err != nil {
+		return err
+	}
 	if d.offload != nil {
 		if err := d.offload.Close(); err != nil {
 			return err
@@ -134,7 +133,7 @@ func (d *daemon) spray(c *Config, t *topology.Topology) error {
 	self, _ := c.fabric.ByAddr(d.place.address)
 	o := fabric.OffloadConfig{
 		Uplink: d.place.uplink.Name, Addresses: addresses(d.place), Topology: t, Self: self,
-		Policy: p, PerPacketTCP: c.offloads() && c.perPacket(),
+		Policy: p, Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
 	}
 	if c.cutsAtUplink() {
 		o.Cut = o.Addresses
@@ -146,12 +145,12 @@ func (d *daemon) spray(c *Config, t *topology.Topology) error {
 	if c.offloads() && p.Sprays() && p.Unit.Kind != flowcell.UnitPacket && !c.ReceiversResequence {
 		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode gateway there, or resequence: true, and set receivers_resequence: true here; or use drb", p.Name)
 	}
-	return nil
+	return d.sample(c, t, d.offload)
 }
 
 func (d *daemon) startDataplane() (err error) {
 	c := d.config
-	o := dataplaneConfig{address: d.place.address, topology: c.fabric, zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
+	o := dataplaneConfig{address: d.place.address, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
 		programs: d.tun, name: d.place.name, peers: d.place.peers, onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
 	if o.resequencer, err = c.Resequencer.config(); err != nil {
@@ -205,6 +204,7 @@ func (d *daemon) stop() error {
 	if d.follower != nil {
 		try(d.follower.close())
 	}
+	try(d.closeSampler())
 	if d.setup != nil {
 		try(d.setup.Undivert())
 	}

@@ -69,7 +69,7 @@ type network struct {
 	dir string // that anybody may read
 }
 
-func newNetwork(t *testing.T, letter string) *network {
+func newNetwork(t *testing.T, letter string, change ...func(*fabric.LabConfig)) *network {
 	t.Helper()
 	if err := fabric.CanBuildLab(); err != nil {
 		t.Skipf("network namespaces: %v", err)
@@ -84,8 +84,11 @@ func newNetwork(t *testing.T, letter string) *network {
 		t.Fatal(err)
 	}
 	// Quick links: what is tested is where packets go.
-	lab, err := fabric.Hold(t.Context(), fabric.LabConfig{Name: labName(os.Getpid(), letter), Topology: top,
-		RateMbit: 200, BurstBytes: 20000, QueueBytes: 150000})
+	c := fabric.LabConfig{Name: labName(os.Getpid(), letter), Topology: top, RateMbit: 200, BurstBytes: 20000, QueueBytes: 150000}
+	for _, f := range change {
+		f(&c)
+	}
+	lab, err := fabric.Hold(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ type dataplane interface {
 type dataplaneConfig struct {
 	address       netip.Addr
 	topology      *topology.Topology
+	carrier       encap.Carrier
 	policy        string
 	options       policy.Options
 	resequencer   resequencer.Config
@@ -53,7 +54,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	if c.tunnel != nil {
 		o.Tunnel = &stack.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum}
 	} else {
-		o.Topology, o.Fabric = c.topology, c.fabric
+		o.Topology, o.Fabric, o.Carrier = c.topology, c.fabric, c.carrier
 	}
 	g, err := stack.NewGateway(o)
 	if err != nil {

@@ -43,6 +43,7 @@ func (d *daemon) follow(c *Config) (*follower, error) {
 		}
 		f.probes, err = prober.Open(prober.Config{
 			Interface: d.place.uplink.Name, Address: d.place.address, Topology: c.fabric,
+			Carrier: c.carrier(), Gateway: d.place.uplink.Gateway,
 			Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor,
 			Seed: rand.Uint64(), Observe: observe, Deliver: f.set,
 		})
@@ -115,6 +116,9 @@ func (d *daemon) setTopology(t *topology.Topology) (err error) {
 	defer d.paths.Unlock()
 	if d.offload != nil {
 		err = d.offload.SetTopology(t)
+	}
+	if d.sampler != nil {
+		d.sampler.SetTopology(t)
 	}
 	if d.dataplane != nil {
 		err = errors.Join(err, d.dataplane.SetTopology(t))

@@ -26,9 +26,6 @@ type place struct {
 	peers   []peer
 }
 
-// outerHeader is IP-in-IP's, in bytes.
-const outerHeader = 20
-
 func (c *Config) find(ctx context.Context) (place, error) {
 	if c.tunnels() {
 		return c.findPeers(ctx)
@@ -58,6 +55,9 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	}
 	if p.mtu > p.uplink.MTU {
 		return p, c.lines.Errorf("mtu", "is %d, more than the %d of %s; lower it or raise that", p.mtu, p.uplink.MTU, p.uplink.Name)
+	}
+	if least := c.minMTU(); p.mtu < least {
+		return p, c.lines.Errorf("mtu", "is %d, of %s; encapsulation: %s needs %d or more", p.mtu, p.uplink.Name, c.Encapsulation, least)
 	}
 	return p, nil
 }
@@ -152,7 +152,8 @@ func (c *Config) plan(p place) (fabric.HostPlan, error) {
 		return fabric.PlanHost(o)
 	}
 	o.Uplink, o.Gateway = p.uplink.Name, p.uplink.Gateway
-	o.MTU = p.mtu - outerHeader
+	o.Carrier, o.Advertised = c.carrier(), p.uplink.Advertised
+	o.MTU = p.mtu - o.Carrier.Overhead()
 	o.PerPacket = c.offloads() && c.perPacket()
 	o.Fabric, o.Rack = fabric.HostPrefixes(c.fabric), fabric.HostRack(p.address)
 	return fabric.PlanHost(o)

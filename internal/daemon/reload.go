@@ -8,7 +8,7 @@ import (
 )
 
 // reloadable are the keys that a running daemon can change.
-var reloadable = []string{"topology", "policy", "flowcell_bytes", "flowlet_gap", "receivers_resequence", "failures", "drain"}
+var reloadable = []string{"topology", "policy", "flowcell_bytes", "flowlet_gap", "samples", "expiry", "receivers_resequence", "failures", "drain"}
 
 // canBecome names a key that differs and cannot while the daemon runs.
 func (c *Config) canBecome(next *Config) error {

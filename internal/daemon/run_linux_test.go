@@ -119,7 +119,7 @@ func TestRun_offload(t *testing.T) {
 	c.waitFor("mode: cannot change while the daemon runs")
 	c.write("mode: offload\npolicy: letflow\n")
 	c.cmd.Process.Signal(syscall.SIGHUP)
-	c.waitFor("letflow (")
+	c.waitFor("policy: letflow is decided packet by packet in weft")
 	if s := c.status(); s["reloads"] != "0" || s["policy"] != "drb" {
 		t.Errorf("status: %v", s)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"weft/stack"
 )
 
 // Status is what a daemon says of itself. Sections that are not in use are left
@@ -25,11 +27,27 @@ type Status struct {
 	Uptime        int64  `json:"uptime_s"` // seconds
 	Reloads       int    `json:"reloads"`
 
+	// Congestion is what the policy knows of the paths to racks that are sent to.
+	// How often the program at the uplink has chosen each is in Offload.
+	Congestion []stack.Congestion `json:"congestion,omitempty"`
+	Samples    *SampleStatus      `json:"samples,omitempty"`
+
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // fabric.OffloadStats, since the program was attached last
 	Steer     any               `json:"steer,omitempty"`     // fabric.SteerStats
 	Dataplane any               `json:"dataplane,omitempty"` // stack.GatewayStats
+}
+
+// SampleStatus counts the samples of paths' congestion.
+type SampleStatus struct {
+	Table         any    `json:"table,omitempty"` // luopan.Stats: own samples, and what became of them; under a policy that samples
+	Decided       uint64 `json:"decided"`         // choices that the program at the uplink was told
+	Failed        uint64 `json:"failed"`          // that it did not take, or times that it could not be asked
+	PeersAnswered uint64 `json:"peers_answered"`
+	PeersRefused  uint64 `json:"peers_refused"` // too many, or made no sense
+	Unsent        uint64 `json:"unsent"`
+	Drops         uint64 `json:"drops"`
 }
 
 // FailureStatus is what is known of failures.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/encap"
 	"weft/fabric"
 )
 
@@ -76,6 +77,9 @@ func (d *daemon) snapshot() Status {
 	if d.follower != nil && !c.tunnels() {
 		s.Failures = d.follower.status()
 	}
+	if !c.tunnels() && d.follower != nil {
+		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
+	}
 	s.Devices = d.devices()
 	if d.offload != nil {
 		s.Offload = orError(d.offload.Stats())
@@ -119,5 +123,9 @@ func (d *daemon) summary() string {
 	if c.tunnels() {
 		return fmt.Sprintf("mode %s, %d peers by UDP, policy %s", c.Mode, len(c.UDP.Peers), c.Policy)
 	}
-	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.Mode, d.place.address, c.fabric, d.place.uplink.Name, c.Policy)
+	by := d.place.uplink.Name
+	if c.carrier() != encap.CarrierIPIP {
+		by += " with " + c.Encapsulation
+	}
+	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.Mode, d.place.address, c.fabric, by, c.Policy)
 }

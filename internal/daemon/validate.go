@@ -12,15 +12,16 @@ import (
 	"strings"
 	"time"
 
+	"weft/encap"
 	"weft/internal/topofile"
-	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
 )
 
 // Bounds of the configuration.
 const (
-	minMTU    = 596 // 576 of RFC 791 and an outer header
+	minMTU    = 596  // 576 of RFC 791 and an outer header
+	minMTU6   = 1320 // 1280 of RFC 8200, without which a device has no IPv6, and SRv6's
 	maxMTU    = 65535
 	maxQueues = 256
 	maxPaths  = 256
@@ -58,13 +59,21 @@ func (c *Config) checkMode() error {
 	if err := c.oneOf("mode", c.Mode, ModeGateway, ModeOffload); err != nil {
 		return err
 	}
-	if err := c.oneOf("encapsulation", c.Encapsulation, EncapIPIP, EncapUDP); err != nil {
+	if err := c.oneOf("encapsulation", c.Encapsulation, EncapIPIP, EncapSRv6, EncapUDP); err != nil {
 		return err
 	}
 	if c.tunnels() && c.offloads() {
-		return c.lines.Errorf("encapsulation", "udp passes through weft; use mode: gateway, or encapsulation: ipip")
+		return c.lines.Errorf("encapsulation", "udp passes through weft; use mode: gateway, or encapsulation: ipip or srv6")
 	}
 	return nil
+}
+
+// minMTU is the least MTU of the network, in bytes.
+func (c *Config) minMTU() int {
+	if c.carrier() == encap.CarrierSRv6 {
+		return minMTU6
+	}
+	return minMTU
 }
 
 func (c *Config) checkFabric() (err error) {
@@ -72,8 +81,13 @@ func (c *Config) checkFabric() (err error) {
 		return c.lines.Errorf("topology", "%w", err)
 	}
 	if c.MTU != 0 {
-		if err := c.between("mtu", c.MTU, minMTU, maxMTU); err != nil {
+		if err := c.between("mtu", c.MTU, c.minMTU(), maxMTU); err != nil {
 			return err
+		}
+	}
+	if c.carrier() == encap.CarrierSRv6 {
+		if err := c.fabric.CheckPorts(encap.MaxSIDPort + 1); err != nil {
+			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
 		}
 	}
 	if c.Gateway.IsValid() && !c.Gateway.Is4() {
@@ -85,20 +99,6 @@ func (c *Config) checkFabric() (err error) {
 	id, ok := c.fabric.ByAddr(c.Address)
 	if !ok || c.fabric.Node(id).Layer != topology.LayerHost || c.fabric.Node(id).Addr != c.Address {
 		return c.lines.Errorf("address", "%s is no host of %s; its hosts begin with %s", c.Address, c.fabric, c.fabric.Node(0).Addr)
-	}
-	return nil
-}
-
-func (c *Config) checkPolicy() error {
-	o := c.policyOptions()
-	if err := (policy.Options{FlowcellBytes: o.FlowcellBytes}).Validate(); err != nil || o.FlowcellBytes == 0 {
-		return c.between("flowcell_bytes", o.FlowcellBytes, policy.MinFlowcellBytes, policy.MaxFlowcellBytes)
-	}
-	if err := (policy.Options{FlowletGap: o.FlowletGap}).Validate(); err != nil || o.FlowletGap == 0 {
-		return c.lines.Errorf("flowlet_gap", "is %v, must be from %v to %v", o.FlowletGap, policy.MinFlowletGap, policy.MaxFlowletGap)
-	}
-	if !slices.Contains(policy.Names(), c.Policy) {
-		return c.lines.Errorf("policy", "%q is unknown; use %s", c.Policy, strings.Join(policy.Names(), ", "))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (c *Config) checkTUN() error {
 		return c.lines.Errorf("tun.name", "%s is the uplink; choose another name", c.TUN.Name)
 	}
 	if len(c.TUN.Addresses) > 0 && !c.tunnels() {
-		return c.lines.Errorf("tun.addresses", "are for encapsulation: udp; with ipip programs use the host's own address")
+		return c.lines.Errorf("tun.addresses", "are for encapsulation: udp; otherwise programs use the host's own address")
 	}
 	return c.between("tun.queues", c.TUN.Queues, 1, maxQueues)
 }

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 
 	"golang.org/x/net/bpf"
-
-	"weft/encap"
 )
 
 // Offsets in an Ethernet frame with an IPv4 packet without options.
@@ -23,9 +21,9 @@ const (
 // acceptAll lets the whole packet through a socket's filter.
 const acceptAll = 1 << 18
 
-// filter is the classic BPF program of a socket that gets the probes for an
-// address and nothing else: those of peers, and the host's own that come home.
-func filter(self netip.Addr) ([]bpf.RawInstruction, error) {
+// filter is the classic BPF program of a socket that gets what comes in by UDP for
+// an address and a port, and nothing else.
+func filter(self netip.Addr, port uint16) ([]bpf.RawInstruction, error) {
 	const packetHost = 0 // linux/if_packet.h: to this device's MAC address
 	a := self.As4()
 	var code []bpf.Instruction
@@ -38,6 +36,6 @@ func filter(self netip.Addr) ([]bpf.RawInstruction, error) {
 	require(bpf.LoadAbsolute{Off: offProtocol, Size: 1}, bpf.JumpEqual, 17)
 	require(bpf.LoadAbsolute{Off: offFragment, Size: 2}, bpf.JumpBitsNotSet, 0x3fff)
 	require(bpf.LoadAbsolute{Off: offDst, Size: 4}, bpf.JumpEqual, binary.BigEndian.Uint32(a[:]))
-	require(bpf.LoadAbsolute{Off: offDstPort, Size: 2}, bpf.JumpEqual, encap.ProbePort)
+	require(bpf.LoadAbsolute{Off: offDstPort, Size: 2}, bpf.JumpEqual, uint32(port))
 	return bpf.Assemble(append(code, bpf.RetConstant{Val: acceptAll}))
 }

@@ -3,6 +3,7 @@ package prober
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -21,4 +22,31 @@ func peers(h *netlink.Handle) (map[netip.Addr]bool, error) {
 		}
 	}
 	return all, nil
+}
+
+// lookEvery is how often the kernel is asked with whom it has connections.
+const lookEvery = 500 * time.Millisecond
+
+// lookAround tells the watcher to whom there is traffic.
+func (p *Prober) lookAround() {
+	for {
+		began := time.Now()
+		all, err := peers(p.kernel)
+		took := time.Since(began)
+		if err == nil {
+			p.mu.Lock()
+			for addr := range all {
+				if id, ok := p.base.ByAddr(addr); ok && id != p.self && int(id) < p.base.NumHosts() {
+					p.watcher.Active(id, addr, p.now())
+				}
+			}
+			p.mu.Unlock()
+			p.nudge()
+		}
+		select {
+		case <-p.stop:
+			return
+		case <-time.After(max(lookEvery, 20*took)): // a hundred thousand connections take a while
+		}
+	}
 }

@@ -24,6 +24,11 @@ type Config struct {
 	Address netip.Addr
 	// Topology is the fabric as it stands; SetTopology replaces it.
 	Topology *topology.Topology
+	// Carrier has probes take their paths: the one of data, since labels may fail
+	// where routes do not. MPLS is refused. With SRv6 Gateway, the edge switch behind
+	// Interface, is needed.
+	Carrier encap.Carrier
+	Gateway netip.Addr
 	// Interval, Multiplier, Budget and Floor are those of liveness.Config.
 	Interval   time.Duration
 	Multiplier int
@@ -43,6 +48,7 @@ type Config struct {
 type Prober struct {
 	self    topology.NodeID
 	address netip.Addr
+	carrier encap.Carrier
 	deliver func(*topology.Topology)
 	observe func(*liveness.Watcher, time.Duration)
 	sockets sockets
@@ -58,6 +64,7 @@ type Prober struct {
 	watcher *liveness.Watcher
 	base    *topology.Topology
 	shown   *topology.Topology
+	labels  liveness.Labels
 	echoes  bucket
 	id      uint16
 	buf     []byte
@@ -93,6 +100,9 @@ func open(c Config) (*Prober, error) {
 	if !ok {
 		return nil, fmt.Errorf("Address %v is no host of %v", c.Address, c.Topology)
 	}
+	if err := c.checkCarrier(); err != nil {
+		return nil, err
+	}
 	w, err := liveness.New(liveness.Config{Topology: c.Topology, Self: self, Address: c.Address, Interval: c.Interval,
 		Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed})
 	if err != nil {
@@ -102,10 +112,11 @@ func open(c Config) (*Prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prober{self: self, address: c.Address, deliver: c.Deliver, observe: c.Observe, kernel: kernel, start: time.Now(),
+	p := &Prober{self: self, address: c.Address, carrier: c.Carrier, deliver: c.Deliver, observe: c.Observe, kernel: kernel, start: time.Now(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		watcher: w, base: c.Topology, shown: w.Topology(), buf: make([]byte, 0, encap.Overhead+encap.ProbeLen)}
-	if p.sockets, err = openSockets(c.Interface, c.Address); err != nil {
+		watcher: w, base: c.Topology, shown: w.Topology(), buf: make([]byte, 0, encap.MaxOverhead+encap.ProbeLen),
+		labels: liveness.Labels{Topology: c.Topology, Self: self}}
+	if p.sockets, err = openSockets(&c); err != nil {
 		kernel.Close()
 		return nil, err
 	}
@@ -174,39 +185,18 @@ func (p *Prober) run() {
 	}
 }
 
-// send is called with the lock held.
-func (p *Prober) send(probe *liveness.Probe) {
-	p.post(probe.Append(p.buf[:encap.Overhead]), probe.Via)
-}
-
-// post sends an inner packet, behind room for the outer header, by a bouncing
-// switch.
-func (p *Prober) post(packet []byte, via netip.Addr) {
-	header, err := encap.NewIPIP(p.address, via)
-	if err == nil {
-		p.id++
-		err = header.Encapsulate(packet, p.id)
-	}
-	if err == nil {
-		err = p.sockets.send(packet, via)
-	}
-	if err != nil {
-		p.stats.Unsent++
-	}
-}
-
 // receive takes what comes in until the socket is closed.
 func (p *Prober) receive() {
 	const batch = 32
 	bufs, sizes := make([][]byte, batch), make([]int, batch)
 	for i := range bufs {
-		bufs[i] = make([]byte, encap.Overhead+256)
+		bufs[i] = make([]byte, encap.MaxOverhead+256)
 	}
 	for {
-		n, err := p.sockets.in.Read(bufs, sizes, encap.Overhead)
+		n, err := p.sockets.in.Read(bufs, sizes, encap.MaxOverhead)
 		p.mu.Lock()
 		for i := range n {
-			p.take(bufs[i][:encap.Overhead+sizes[i]])
+			p.take(bufs[i][:encap.MaxOverhead+sizes[i]])
 		}
 		news := p.watcher.Topology() != p.shown
 		p.mu.Unlock()
@@ -226,7 +216,7 @@ func (p *Prober) receive() {
 
 // take looks at a packet, behind room for an outer header.
 func (p *Prober) take(buf []byte) {
-	packet := buf[encap.Overhead:]
+	packet := buf[encap.MaxOverhead:]
 	b, err := encap.ParseProbe(packet)
 	if err != nil || b.Kind != encap.ProbeRequest {
 		p.watcher.Answer(packet, p.now()) // which counts what is wrong
@@ -238,7 +228,7 @@ func (p *Prober) take(buf []byte) {
 		return
 	}
 	paths := p.base.Whole().Paths(p.self, origin)
-	if int(b.Path) >= len(paths.Live) {
+	if int(b.Path) >= paths.Count() {
 		p.stats.Refused++
 		return
 	}
@@ -247,38 +237,11 @@ func (p *Prober) take(buf []byte) {
 		return
 	}
 	p.stats.Echoed++
-	p.post(buf[:encap.Overhead+encap.ProbeLen], paths.Addr(int(b.Path)))
+	p.post(buf[:encap.MaxOverhead+encap.ProbeLen], paths.Addr(int(b.Path)), paths.Labels(int(b.Path)))
 }
 
 // observeEvery is how often the traffic is looked at.
 const observeEvery = 10 * time.Millisecond
-
-// lookEvery is how often the kernel is asked with whom it has connections.
-const lookEvery = 500 * time.Millisecond
-
-// lookAround tells the watcher to whom there is traffic.
-func (p *Prober) lookAround() {
-	for {
-		began := time.Now()
-		all, err := peers(p.kernel)
-		took := time.Since(began)
-		if err == nil {
-			p.mu.Lock()
-			for addr := range all {
-				if id, ok := p.base.ByAddr(addr); ok && id != p.self && int(id) < p.base.NumHosts() {
-					p.watcher.Active(id, addr, p.now())
-				}
-			}
-			p.mu.Unlock()
-			p.nudge()
-		}
-		select {
-		case <-p.stop:
-			return
-		case <-time.After(max(lookEvery, 20*took)): // a hundred thousand connections take a while
-		}
-	}
-}
 
 // Self is the host.
 func (p *Prober) Self() topology.NodeID { return p.self }

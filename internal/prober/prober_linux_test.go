@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/encap"
 	"weft/fabric"
 	"weft/liveness"
 	"weft/topology"
@@ -28,7 +29,7 @@ func newLab(t *testing.T) *fabric.Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "prober", Topology: top, Unlimited: true})
+	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "prober", Topology: top, Unlimited: true, SRv6: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,10 @@ type host struct {
 	delivered *topology.Topology
 }
 
-func open1(t *testing.T, l *fabric.Lab, name string) *host {
+// carriers are those that probes may take.
+var carriers = []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6}
+
+func open1(t *testing.T, l *fabric.Lab, name string, carrier encap.Carrier) *host {
 	t.Helper()
 	n, err := l.Config.Topology.Lookup(name)
 	if err != nil {
@@ -58,6 +62,7 @@ func open1(t *testing.T, l *fabric.Lab, name string) *host {
 	h := &host{Node: n, delivered: l.Config.Topology}
 	err = l.Do(n.ID, func() (err error) {
 		h.Prober, err = Open(Config{Interface: "p0", Address: n.Addr, Topology: l.Config.Topology, Seed: 1 + uint64(n.ID),
+			Carrier: carrier, Gateway: rackOf(n.Addr).Addr().Next(),
 			// A machine that does much else answers late.
 			Interval: 50 * time.Millisecond, Multiplier: 5,
 			Deliver: func(t *topology.Topology) {
@@ -119,8 +124,14 @@ func fail(t *testing.T, l *fabric.Lab, link string, mode fabric.FailureMode) {
 // them for forged; an own link that drops everything is found, though nobody sees
 // it go down, and comes back.
 func TestProber_findsOwnDeadLink(t *testing.T) {
+	for _, c := range carriers {
+		t.Run(c.String(), func(t *testing.T) { findsOwnDeadLink(t, c) })
+	}
+}
+
+func findsOwnDeadLink(t *testing.T, carrier encap.Carrier) {
 	l := newLab(t)
-	h := open1(t, l, "h0.0.2")
+	h := open1(t, l, "h0.0.2", carrier)
 	// 2 aggregation switches and 4 cores.
 	eventually(t, func() (string, bool) {
 		paths := h.Paths()
@@ -144,8 +155,14 @@ func TestProber_findsOwnDeadLink(t *testing.T) {
 // A dead link beyond the bouncing switch is found by probes that a peer sends
 // back, and only because there is a connection to it.
 func TestProber_findsFarDeadLink(t *testing.T) {
+	for _, c := range carriers {
+		t.Run(c.String(), func(t *testing.T) { findsFarDeadLink(t, c) })
+	}
+}
+
+func findsFarDeadLink(t *testing.T, carrier encap.Carrier) {
 	l := newLab(t)
-	a, b := open1(t, l, "h0.0.2"), open1(t, l, "h3.1.3")
+	a, b := open1(t, l, "h0.0.2", carrier), open1(t, l, "h3.1.3", carrier)
 	var listener net.Listener
 	var conn net.Conn
 	if err := l.Do(b.ID, func() (err error) {
@@ -215,7 +232,7 @@ func TestBucket_bounds(t *testing.T) {
 }
 
 func TestFilter_assembles(t *testing.T) {
-	code, err := filter(netip.MustParseAddr("10.0.0.2"))
+	code, err := filter(netip.MustParseAddr("10.0.0.2"), 9)
 	if err != nil || len(code) == 0 {
 		t.Errorf("%d instructions, %v", len(code), err)
 	}

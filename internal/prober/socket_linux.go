@@ -22,18 +22,22 @@ type sockets struct {
 	port *net.UDPConn
 }
 
-func openSockets(device string, self netip.Addr) (s sockets, err error) {
+func openSockets(c *Config) (s sockets, err error) {
 	s.out = -1
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	code, err := filter(self)
+	code, err := filter(c.Address, encap.ProbePort)
 	if err != nil {
 		return s, err
 	}
-	if s.in, err = link.OpenPacket(link.PacketConfig{Interface: device, Filter: code, ReceiveBuffer: 1 << 20}); err != nil {
+	in := link.PacketConfig{Interface: c.Interface, Filter: code, ReceiveBuffer: 1 << 20}
+	if c.Carrier == encap.CarrierSRv6 { // it sends, too, since no route leads to labels
+		in.Gateway, in.Priority = c.Gateway, interactive
+	}
+	if s.in, err = link.OpenPacket(in); err != nil {
 		return s, err
 	}
 	// IPPROTO_RAW sends whole packets and receives nothing (raw(7)).
@@ -47,15 +51,23 @@ func openSockets(device string, self netip.Addr) (s sockets, err error) {
 	if err = unix.SetsockoptInt(s.out, unix.IPPROTO_IP, unix.IP_TOS, encap.ProbeTOS); err != nil {
 		return s, fmt.Errorf("raw socket: IP_TOS: %w", err)
 	}
-	s.port, err = net.ListenUDP("udp4", &net.UDPAddr{IP: self.AsSlice(), Port: encap.ProbePort})
+	s.port, err = net.ListenUDP("udp4", &net.UDPAddr{IP: c.Address.AsSlice(), Port: encap.ProbePort})
 	if err != nil {
 		return s, fmt.Errorf("port of the probes: %w", err)
 	}
 	return s, s.port.SetReadBuffer(1)
 }
 
-// send sends a whole packet.
-func (s *sockets) send(packet []byte, to netip.Addr) error {
+// interactive is TC_PRIO_INTERACTIVE (linux/pkt_sched.h), which encap.ProbeTOS
+// means to Linux.
+const interactive = 6
+
+// send sends a whole packet; to is the outer destination of IP-in-IP.
+func (s *sockets) send(packet []byte, to netip.Addr, c encap.Carrier) error {
+	if c == encap.CarrierSRv6 {
+		_, err := s.in.Write([][]byte{packet}, 0)
+		return err
+	}
 	return unix.Sendto(s.out, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
 }
 

@@ -1,0 +1,89 @@
+package fabric
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/encap"
+)
+
+// classFilter is at the egress of the ports of a switch that forwards by labels,
+// before the queue.
+var classFilter = tcFilter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}
+
+// classify is the program: it gives a packet with labels the priority that Linux
+// derives from the TOS of IPv4 when it forwards, and from the class of IPv6 does not
+// (rt_tos2priority). Without, probes of paths wait in a full queue as data does, and
+// congestion is taken for failure.
+func classify() (*ebpf.ProgramSpec, error) {
+	const (
+		skbPriority = 32 // offset in struct __sk_buff
+		etherType   = 12
+		ip6Class    = ethernetHeader // half a byte of version before it
+		ip6To       = ethernetHeader + 24
+	)
+	block := encap.SIDBlock.Addr().As16()
+	code := asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1), // where LoadAbs expects the packet
+		asm.LoadAbs(etherType, asm.Half),
+		asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "pass"),
+		asm.LoadAbs(ip6To, asm.Half),
+		asm.JNE.Imm(asm.R0, int32(block[0])<<8|int32(block[1]), "pass"),
+		asm.LoadAbs(ip6Class, asm.Half),
+		// The two bits of the TOS that count, 0x18, as 0 to 3; the priorities are 0,
+		// 2 (bulk), 6 (interactive), 4 (both).
+		asm.RSh.Imm(asm.R0, 4+3),
+		asm.And.Imm(asm.R0, 3),
+		asm.Mov.Reg(asm.R1, asm.R0),
+		asm.RSh.Imm(asm.R1, 1),
+		asm.Xor.Reg(asm.R0, asm.R1),
+		asm.LSh.Imm(asm.R0, 1),
+		asm.StoreMem(asm.R6, skbPriority, asm.R0, asm.Word),
+		asm.Mov.Imm(asm.R0, tcUnspec).WithSymbol("pass"),
+		asm.Return(),
+	}
+	// That resolves the jumps, whatever the byte order, without which it is not known again in the kernel.
+	err := code.Marshal(io.Discard, binary.LittleEndian)
+	return &ebpf.ProgramSpec{Name: "weft_class", Type: ebpf.SchedCLS, Instructions: code}, err
+}
+
+// attachClasses attaches the program to the ports of a switch that forwards by labels
+// in IPv6, or takes it from those of one that does not. Without eBPF packets are
+// forwarded all the same.
+func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
+	if len(p.SIDs) == 0 {
+		return classFilter.detachAll(h, ports)
+	}
+	spec, err := classify()
+	if err != nil {
+		return 0, err
+	}
+	prog, have, err := classFilter.find(h, ports, spec)
+	if err != nil {
+		return 0, err
+	}
+	if prog == nil {
+		var o struct {
+			Prog *ebpf.Program `ebpf:"weft_class"`
+		}
+		err := loadObjects(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{spec.Name: spec}}, &o, tcNeeds)
+		if err != nil && !errors.Is(err, unix.EPERM) {
+			r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: packets with labels are of one class, and probes wait behind data")
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		prog = o.Prog
+		changed++
+	}
+	defer prog.Close()
+	n, err := classFilter.attachAll(h, ports, prog, have)
+	return changed + n, err
+}

@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+
+	"weft/flowcell"
+	"weft/policy"
+)
+
+func (c *Config) policyOptions() policy.Options {
+	return policy.Options{FlowcellBytes: c.FlowcellBytes, FlowletGap: c.FlowletGap, Samples: c.Samples, Expiry: c.Expiry}
+}
+
+// policy returns the configuration's; validate has found it good.
+func (c *Config) policy() policy.Policy {
+	p, _ := policy.New(c.Policy, c.policyOptions())
+	return p
+}
+
+// atUplink reports whether the program at the uplink carries a policy out. What it
+// does not, the dataplane does, packet by packet.
+func atUplink(p policy.Policy) bool {
+	return p.Unit.Kind != flowcell.UnitFlowlet && p.Aware <= policy.Sampled
+}
+
+// cutsAtUplink reports whether the program at the uplink cuts TCP into units,
+// which it does as well as the dataplane, and without copies.
+func (c *Config) cutsAtUplink() bool {
+	p := c.policy()
+	return !c.tunnels() && atUplink(p) && p.Unit.Kind == flowcell.UnitFlowcell
+}
+
+// perPacket reports whether every packet takes a path of its own.
+func (c *Config) perPacket() bool {
+	p := c.policy()
+	return p.Sprays() && p.Unit.Kind == flowcell.UnitPacket
+}
+
+// diverts reports whether what programs send passes the dataplane.
+func (c *Config) diverts() bool { return !c.offloads() && !c.cutsAtUplink() }
+
+// samples reports whether paths are probed for their congestion.
+func (c *Config) samples() bool { return !c.tunnels() && c.policy().Aware == policy.Sampled }
+
+// uplinkPolicy is what the program at the uplink goes by. What a policy that it does
+// not carry out has no say in, UDP for one, goes by flow.
+func (c *Config) uplinkPolicy() policy.Policy {
+	if p := c.policy(); atUplink(p) {
+		return p
+	}
+	return policy.PerFlow
+}
+
+func (c *Config) checkPolicy() error {
+	o := c.policyOptions()
+	if err := (policy.Options{FlowcellBytes: o.FlowcellBytes}).Validate(); err != nil || o.FlowcellBytes == 0 {
+		return c.between("flowcell_bytes", o.FlowcellBytes, policy.MinFlowcellBytes, policy.MaxFlowcellBytes)
+	}
+	if err := (policy.Options{FlowletGap: o.FlowletGap}).Validate(); err != nil || o.FlowletGap == 0 {
+		return c.lines.Errorf("flowlet_gap", "is %v, must be from %v to %v", o.FlowletGap, policy.MinFlowletGap, policy.MaxFlowletGap)
+	}
+	if err := c.between("samples", c.Samples, 1, policy.MaxSamples); err != nil {
+		return err
+	}
+	if err := (policy.Options{Expiry: c.Expiry}).Validate(); err != nil {
+		return c.lines.Errorf("expiry", "is %v, must be from %v to %v, or auto", c.Expiry, policy.MinExpiry, policy.MaxExpiry)
+	}
+	p, err := policy.New(c.Policy, o)
+	if err != nil {
+		return c.lines.Errorf("policy", "%q is unknown; use %s", c.Policy, strings.Join(policy.Names(), ", "))
+	}
+	if c.offloads() && !atUplink(p) {
+		names := slices.DeleteFunc(policy.Names(), func(name string) bool {
+			q, _ := policy.New(name, policy.Options{})
+			return !atUplink(q)
+		})
+		return c.lines.Errorf("policy", "%s is decided packet by packet in weft, past which mode offload sends; use mode: gateway, or %s", p.Name, strings.Join(names, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+	"time"
+
+	"weft/luopan"
+	"weft/stack"
+	"weft/topology"
+)
+
+// What a Sampler knows by numbers is told by names, in every kind of fabric: of each
+// path whether it is live, and what its sample says; of racks that the fabric does
+// not have, nothing.
+func TestRacksOf_names(t *testing.T) {
+	for spec, rack := range map[string]string{
+		"fat-tree:k=4": "e3.1", "leaf-spine:leaves=3,spines=2,hosts=2": "e0.2", "vl2:d0=2,d1=4,d2=4,hosts=2": "e0.3",
+	} {
+		top, err := topology.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edge, err := top.Lookup(rack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefix, _ := edge.Addr.Prefix(24)
+		host := top.Ports(edge.ID)[0].Peer
+		paths := top.Paths(0, host)
+		without := top.Without(paths.Path(1).Links[1]) // of what is up from the sender's rack
+		first := prefix.Addr().As4()
+		got := racksOf(without, 0, []luopan.Destination{
+			{Destination: binary.BigEndian.Uint32([]byte{192, 0, 2, 0})},
+			{Destination: binary.BigEndian.Uint32(first[:]), Metric: luopan.QueueBytes, RTT: time.Millisecond, Samples: []luopan.Sample{
+				{Path: 0, Queue: 3, Meters: 3, Age: time.Second}, {Path: 1, Marked: true},
+			}},
+		})
+		if len(got) != 1 || got[0].Rack != rack || got[0].Prefix != prefix || got[0].Metric != "queue" || len(got[0].Paths) != paths.Count() {
+			t.Errorf("%s: %+v", spec, got)
+			continue
+		}
+		live := without.PathsOrAll(0, host).Live
+		for i, p := range got[0].Paths {
+			want := stack.PathCongestion{Path: i, Bounce: paths.Addr(i), Live: slices.Contains(live, i)}
+			switch i {
+			case 0:
+				want.Known, want.Best, want.Queue, want.Meters, want.Age = true, true, 3, 3, time.Second
+			case 1:
+				want.Known, want.Marked = true, true
+			}
+			if p != want || !p.Bounce.IsValid() {
+				t.Errorf("%s: %+v, want %+v", spec, p, want)
+			}
+		}
+		if got[0].Paths[1].Live {
+			t.Errorf("%s: the path over a dead link is live", spec)
+		}
+		if none := racksOf(top, 0, []luopan.Destination{{Destination: binary.BigEndian.Uint32(first[:])}}); none[0].Metric != "" {
+			t.Errorf("%s: nothing is known, but the metric is %s", spec, none[0].Metric)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package liveness
+
+import (
+	"slices"
+	"testing"
+
+	"weft/topology"
+)
+
+// follow walks from a switch out of these ports.
+func follow(t *topology.Topology, at topology.NodeID, ports []int) (passed []topology.NodeID) {
+	for _, port := range ports {
+		at = t.Ports(at)[port].Peer
+		passed = append(passed, at)
+	}
+	return passed
+}
+
+// Every probe of every host passes the bouncing switch that it is about, and ends at
+// the edge switch of whom it is for: its own for a boomerang.
+func TestLabels_leadThereAndBack(t *testing.T) {
+	for _, spec := range []string{"fat-tree:k=4", "fat-tree:k=4,hosts=1", "leaf-spine:leaves=3,spines=2,hosts=1", "vl2:d0=2,d1=4,d2=4,hosts=1"} {
+		whole, err := topology.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boomerangs := 0
+		for self := range topology.NodeID(whole.NumHosts()) {
+			edge := whole.Ports(self)[0].Peer
+			l := Labels{Topology: whole, Self: self}
+			for dst := range topology.NodeID(whole.NumHosts()) {
+				set := whole.Paths(self, dst)
+				for n := range set.Count() {
+					if set.Direct() {
+						break
+					}
+					bounce, _ := whole.ByAddr(set.Addr(n))
+					for _, to := range []topology.NodeID{dst, self} {
+						ports, ok := l.Of(&Probe{Via: set.Addr(n), Path: n, Dst: to})
+						passed := follow(whole, edge, ports)
+						if !ok || len(passed) == 0 || passed[len(passed)-1] != whole.Ports(to)[0].Peer || !slices.Contains(passed, bounce) ||
+							to == self && passed[(len(passed)-1)/2] != bounce {
+							t.Fatalf("%s: %s to %s by %s: ports %v pass %v", spec, whole.Node(self).Name, whole.Node(to).Name, set.Name(n), ports, passed)
+						}
+						boomerangs++
+					}
+				}
+			}
+			if _, ok := l.Of(&Probe{Via: whole.Node(self).Addr, Dst: self}); ok {
+				t.Errorf("%s: a host bounces", spec)
+			}
+			if _, ok := l.Of(&Probe{Path: 1000, Dst: topology.NodeID(whole.NumHosts() - 1)}); ok && self != topology.NodeID(whole.NumHosts()-1) {
+				t.Errorf("%s: there is a path 1000", spec)
+			}
+		}
+		if boomerangs == 0 {
+			t.Errorf("%s: no paths", spec)
+		}
+	}
+}
