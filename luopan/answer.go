@@ -16,8 +16,9 @@ type Answer struct {
 
 // Answer takes one in. from is who sent it, as in Choose. It is false, and what is
 // wrong is counted, if the answer is to no probe of the latest round (then it is
-// late, and tells no more than how long round trips are, or unknown), comes a second time, or with another path or from somebody else than was
-// asked. Its time is bounded by the number of samples, whatever comes in.
+// late, and tells no more than how long round trips are, or unknown), comes a second
+// time, or with another path or from somebody else than was asked. Its time is bounded
+// by the number of samples, whatever comes in.
 func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
 	now = t.tell(now)
 	number, index := openToken(a.Token)

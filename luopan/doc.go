@@ -35,7 +35,7 @@
 //
 // # How often
 //
-// Config.Expiry, or, if that is 0, the least round trip of late, and MinExpiry at
+// Config.Expiry, or, if that is 0, one round trip, smoothed, and MinExpiry at
 // least. It doubles with every round, up to 16 times that and MaxExpiry, while
 //
 //   - every sample is above ¾ of the scale, or marked: more probes would only add

@@ -60,6 +60,7 @@ func must(n topology.Node, err error) topology.Node {
 // the fabric than its fair share of a quarter, whatever the switches tell; and says
 // by what it has chosen.
 func TestHost_avoidsCongestion(t *testing.T) {
+	inShort(t)
 	for _, c := range []struct {
 		policy  string
 		carrier encap.Carrier

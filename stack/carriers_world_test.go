@@ -63,6 +63,7 @@ func TestHost_everyPolicyByEveryCarrier(t *testing.T) {
 // A host that watches its paths does so by the labels of its data, boomerangs
 // included: of a switch that falls silent it finds out as by IP-in-IP.
 func TestHost_watchesItsPathsBySRv6(t *testing.T) {
+	inShort(t)
 	for _, fabric := range []struct{ spec, a, b, dead, near string }{
 		{"fat-tree:k=4", "h0.0.2", "h3.0.2", "c1.1", "3.0"},
 		{"fat-tree:k=4", "h0.0.2", "h0.1.2", "a0.2", ""},

@@ -63,6 +63,7 @@ func whole(w *world.World, host string) bool { return len(w.Host(host).Topology(
 // Nobody says that a core is dead; whoever sends through it finds out, and uses
 // it again when it is back.
 func TestHost_quitsASilentlyDeadCore(t *testing.T) {
+	inShort(t)
 	for _, policy := range []string{"drb", "presto", "ecmp"} {
 		for seed := uint64(1); seed <= 3; seed++ {
 			w := watchful(t, seed, policy, stack.Liveness{})
@@ -94,6 +95,7 @@ func TestHost_quitsASilentlyDeadCore(t *testing.T) {
 // A link of the other pod: the way up is fine, which only the peer's echoes can
 // tell from a dead core. Pairs of other pods keep the core.
 func TestHost_quitsADeadWayDownForThatPodOnly(t *testing.T) {
+	inShort(t)
 	w := watchful(t, 5, "drb", stack.Liveness{})
 	w.Flow("h0.0.2", "h3.0.2", world.Endless)
 	w.Flow("h0.0.2", "h2.0.2", world.Endless)
@@ -110,6 +112,7 @@ func TestHost_quitsADeadWayDownForThatPodOnly(t *testing.T) {
 
 // With no probes at all, TCP's retransmissions tell.
 func TestHost_lossAloneIsEvidence(t *testing.T) {
+	inShort(t)
 	for _, policy := range []string{"drb", "presto"} {
 		for seed := uint64(1); seed <= 8; seed++ {
 			w := watchful(t, seed, policy, stack.Liveness{Budget: -1})
@@ -130,6 +133,7 @@ func TestHost_lossAloneIsEvidence(t *testing.T) {
 
 // Queues overflow where many send to one; that says nothing of paths.
 func TestHost_congestionIsNoEvidence(t *testing.T) {
+	inShort(t)
 	for _, budget := range []float64{0, -1} {
 		w := watchful(t, 9, "drb", stack.Liveness{Budget: budget})
 		senders := []string{"h0.0.2", "h0.1.3", "h1.0.2", "h1.1.3", "h2.0.2", "h2.1.2", "h2.1.3", "h3.1.3"}
@@ -161,6 +165,7 @@ func names(w *world.World, host string) (list []string) {
 
 // Updates and own evidence add up.
 func TestHost_updatesAndEvidenceAddUp(t *testing.T) {
+	inShort(t)
 	w := watchful(t, 6, "drb", stack.Liveness{})
 	w.Flow("h0.0.2", "h3.0.2", world.Endless)
 	until(t, w, 200*time.Millisecond)
@@ -179,6 +184,7 @@ func TestHost_updatesAndEvidenceAddUp(t *testing.T) {
 
 // The same seed gives the same packets, probes included.
 func TestHost_livenessIsDeterministic(t *testing.T) {
+	inShort(t)
 	play := func() (uint64, uint64) {
 		w := watchful(t, 12, "presto", stack.Liveness{})
 		w.Flow("h0.0.2", "h3.0.2", world.Endless)
@@ -190,5 +196,13 @@ func TestHost_livenessIsDeterministic(t *testing.T) {
 	sum, n := play()
 	if again, m := play(); again != sum || m != n {
 		t.Errorf("%x over %d packets, then %x over %d", sum, n, again, m)
+	}
+}
+
+// inShort skips a world that takes too long under the race detector.
+func inShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes too long under the race detector")
 	}
 }

@@ -1,6 +1,7 @@
 package switchd
 
 import (
+	"cmp"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +68,7 @@ func (d *daemon) configure(c Config) error {
 	if err != nil {
 		return err
 	}
+	d.log.Printf("configured: %d settings changed; decapsulates by %s; labels by %v", report.Changed, cmp.Or(report.Decap, "nothing"), report.Labels)
 	for _, note := range report.Notes {
 		d.log.Print("note: ", note)
 	}
