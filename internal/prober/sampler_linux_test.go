@@ -97,10 +97,11 @@ func TestSampler_decides(t *testing.T) {
 			a.to = dst
 			a.mu.Unlock()
 			eventually(t, func() (string, bool) {
+				here, there := a.Stats(), b.Stats() // before the lock, which decide takes with the Sampler's
 				a.mu.Lock()
 				defer a.mu.Unlock()
 				seen := slices.Compact(slices.Sorted(slices.Values(a.decided)))
-				return fmt.Sprintf("decided on %v: %+v, there %+v", seen, a.Stats(), b.Stats()),
+				return fmt.Sprintf("decided on %v: %+v, there %+v", seen, here, there),
 					slices.Equal(seen, []int{0, 1, 2, 3}) && a.rack == rackOf(dst) && a.valid > 0
 			})
 			if s := b.Stats(); s.Answered == 0 || s.Refused > 0 || s.Unsent > 0 {
