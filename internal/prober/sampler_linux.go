@@ -43,7 +43,6 @@ type SamplerConfig struct {
 	// flowcells which begin within valid are to take, whenever that changes; 0 is
 	// for random ones. By what goes on meanwhile it may refuse. It must not call the
 	// Sampler, and may be called while Active is.
-	// It is called with the Sampler's lock held, and must not call the Sampler.
 	Decide func(rack netip.Prefix, path int, valid time.Duration) error
 }
 
