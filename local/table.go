@@ -132,3 +132,6 @@ func (r *ranking) add(path int, left float64, max int) {
 	copy(r.left[i+1:r.n], r.left[i:])
 	r.paths[i], r.left[i] = path, left
 }
+
+// Evicted counts the racks that were forgotten for others.
+func (t *Table) Evicted() uint64 { return t.evicted }

@@ -168,7 +168,7 @@ func TestTable_isBounded(t *testing.T) {
 	if len(table.rooms) != 128 || len(table.buckets.list) > MaxPaths || table.buckets.paths > MaxPaths {
 		t.Errorf("%d rooms, %d buckets", len(table.rooms), len(table.buckets.list))
 	}
-	if n := table.evicted; n < 90_000 || n > 100_000 {
+	if n := table.Evicted(); n < 90_000 || n > 100_000 {
 		t.Errorf("%d evicted", n)
 	}
 	// As many racks as there are rooms have one each, if their numbers follow each
@@ -177,7 +177,7 @@ func TestTable_isBounded(t *testing.T) {
 	for i := range uint32(10_000) {
 		table.Choose(1000+i%128, four, 0)
 	}
-	if n := table.evicted; n != 0 || len(table.rooms) != 128 {
+	if n := table.Evicted(); n != 0 || len(table.rooms) != 128 {
 		t.Errorf("%d evicted, %d rooms", n, len(table.rooms))
 	}
 }

@@ -36,6 +36,7 @@ type EgressStats struct {
 	Malformed    uint64 // dropped: not an IPv4 packet that can be classified
 	DeviceDrops  uint64 // dropped by the device
 	PairsEvicted uint64 // destinations forgotten because there were too many
+	RacksEvicted uint64 // of local and drill: racks whose best paths were forgotten because there were too many
 	FlowsEvicted uint64 // flows that were cut into units, forgotten because there were too many
 	GroupsReset  uint64 // times that all sets of live paths were forgotten because there were too many
 }
@@ -106,6 +107,9 @@ func (e *egress) snapshot() (EgressStats, []PathStats) {
 	s := e.stats
 	s.PairsEvicted += e.paths.evicted
 	s.FlowsEvicted = e.flows.Evicted()
+	if b, ok := e.aware.(*backlogged); ok {
+		s.RacksEvicted = b.table.Evicted()
+	}
 	s.GroupsReset += e.paths.groups.resets
 	sum := make(map[pathKey]*PathStats)
 	for k, p := range e.past {
