@@ -1,0 +1,87 @@
+// Package papers is the frame in which the papers' experiments are run again: an
+// experiment is a setting, rows of a paper's figure beside ours, and a verdict.
+package papers
+
+import "context"
+
+// Experiment is one of a paper's.
+type Experiment struct {
+	Name   string // as in weft sim list: drb-f6-fattree
+	Source string // DRB §5.1, Fig. 6
+	Title  string // what it shows, in a line
+	// Setting is what the paper states and what had to be chosen; it does not
+	// change between rows of one paper but where the paper's does.
+	Setting []Parameter
+	Run     func(ctx context.Context, o Options) (*Outcome, error)
+}
+
+// Parameter is one of a setting.
+type Parameter struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Chosen bool   `json:"chosen"` // by us, since the paper does not state it
+	Why    string `json:"why,omitempty"`
+}
+
+// Options are of a run.
+type Options struct {
+	Quick bool // a smaller fabric or a shorter time: to see that it works, not what it says
+	Seed  uint64
+	Jobs  int // runs at once
+	// Progress is told of how many runs are done; it may be nil.
+	Progress func(done, total int)
+}
+
+// Outcome is what came out.
+type Outcome struct {
+	Rows       []Row
+	Verdict    Verdict
+	Because    string // why, where it does not agree within tolerances
+	Charts     []Chart
+	Settings   []Parameter // of this run, besides the Experiment's: what --quick changed
+	PacketHops uint64      // of all runs
+}
+
+// Row is one figure. Numbers are of the unit that Metric names.
+type Row struct {
+	Label  string   `json:"label"`  // DRB
+	Metric string   `json:"metric"` // goodput, Mbit/s per host
+	Paper  *float64 `json:"paper"`  // nil: the paper does not state it
+	Ours   float64  `json:"ours"`
+	// TolerancePercent is how far Ours may be from Paper for OK, stated before the
+	// run. A row without Paper, or with a bound for it, says in Note what OK means.
+	TolerancePercent float64 `json:"tolerance_percent"`
+	OK               bool    `json:"ok"`
+	Note             string  `json:"note,omitempty"`
+}
+
+// Verdict sums up an experiment.
+type Verdict string
+
+// The verdicts.
+const (
+	Agrees      Verdict = "agrees within its tolerance"
+	AgreesOrder Verdict = "agrees in sign and order"
+	Disagrees   Verdict = "disagrees"
+)
+
+// Chart is a paper's figure redrawn.
+type Chart struct {
+	Title, X, Y string
+	// Lines over a numeric X, or Bars over names: one of both.
+	Lines []Line
+	Bars  []Bar
+}
+
+// Line is a curve, a CDF for one.
+type Line struct {
+	Name string
+	X, Y []float64
+}
+
+// Bar is ours beside the paper's.
+type Bar struct {
+	Name  string
+	Ours  float64
+	Paper *float64
+}
