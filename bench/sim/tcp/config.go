@@ -1,23 +1,97 @@
-// Package tcp is TCP as far as the papers' simulations need it.
+// Package tcp is TCP as far as the papers' simulations need it: a Sender and a
+// Receiver that a simulator drives. It is pure: no I/O, no clock, no goroutine.
+//
+// Congestion control is NewReno's (RFC 5681, 6582), loss recovery goes by what the
+// receiver says that it has (RFC 6675), timeouts are RFC 6298's; ECN (RFC 3168) and
+// DCTCP (RFC 8257) on demand. What of Linux is left out: delayed and stretched
+// acknowledgements, Nagle, probes of the tail (a loss that fewer than DupThresh
+// later packets tell of waits for the timeout), detecting that a retransmission is
+// lost (the same), undoing what was needless, learning the degree of reordering.
 package tcp
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	maxWindow = 4 << 20
+	maxRTO    = 60 * time.Second // RFC 6298 §2.5
+)
 
 // Config is of all connections. Zero values mean the defaults.
 type Config struct {
-	MSS         int // bytes of payload; default 1460
+	MSS         int // bytes of payload; default 1460, at least 64
 	HeaderBytes int // of a data packet, and all of an acknowledgement; default 40
 	// WindowBytes is the receiver's window, which bounds what is under way; default
-	// 256 KB (DRB §5), at most 4 MB.
+	// 256 KB (DRB §5), at least a segment, at most 4 MB. Only whole segments of it
+	// are used.
 	WindowBytes   int
 	InitialWindow int // segments; default 10
 	// RTOMin bounds the retransmission timeout from below; default 10 ms. RTOInitial
 	// is that of a connection without a measured round trip; default RTOMin·2.
 	RTOMin, RTOInitial time.Duration
-	DupThresh          int // default 3
+	// DupThresh is how many later segments have to arrive before one counts as
+	// lost; default 3.
+	DupThresh int
 	// DCTCP reacts to marks in proportion (RFC 8257); ECN halves the window once a
 	// round trip (RFC 3168).
 	DCTCP, ECN bool
 	// Handshake: a flow's first data leave a round trip after its start.
 	Handshake bool
 }
+
+// WithDefaults returns c with its defaults filled in, as Start wants it. An error
+// names the field that is wrong.
+func (c Config) WithDefaults() (Config, error) {
+	set := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&c.MSS, 1460)
+	set(&c.HeaderBytes, 40)
+	set(&c.WindowBytes, max(256<<10, c.MSS))
+	set(&c.InitialWindow, 10)
+	set(&c.DupThresh, 3)
+	if c.RTOMin == 0 {
+		c.RTOMin = 10 * time.Millisecond
+	}
+	if c.RTOInitial == 0 {
+		c.RTOInitial = min(2*c.RTOMin, maxRTO)
+	}
+	return c, c.validate()
+}
+
+func (c *Config) validate() error {
+	switch {
+	case c.MSS < 64 || c.MSS > 65535:
+		return fmt.Errorf("tcp: MSS of %d bytes: give it 64 to 65535", c.MSS)
+	case c.HeaderBytes < 1 || c.HeaderBytes > 65535:
+		return fmt.Errorf("tcp: HeaderBytes of %d: give it 1 to 65535", c.HeaderBytes)
+	case c.WindowBytes < c.MSS || c.WindowBytes > maxWindow:
+		return fmt.Errorf("tcp: WindowBytes of %d: give it a segment (%d) to %d", c.WindowBytes, c.MSS, maxWindow)
+	case c.InitialWindow < 1 || c.InitialWindow > maxWindow:
+		return fmt.Errorf("tcp: InitialWindow of %d segments: give it at least 1, at most %d", c.InitialWindow, maxWindow)
+	case c.DupThresh < 1 || c.DupThresh > maxWindow:
+		return fmt.Errorf("tcp: DupThresh of %d: give it at least 1, at most %d", c.DupThresh, maxWindow)
+	case c.RTOMin < 0 || c.RTOMin > maxRTO:
+		return fmt.Errorf("tcp: RTOMin of %v: give it more than 0, at most %v", c.RTOMin, maxRTO)
+	case c.RTOInitial < c.RTOMin || c.RTOInitial > maxRTO:
+		return fmt.Errorf("tcp: RTOInitial of %v: give it RTOMin (%v) to %v", c.RTOInitial, c.RTOMin, maxRTO)
+	case c.DCTCP && c.ECN:
+		return fmt.Errorf("tcp: DCTCP and ECN: choose one")
+	}
+	return nil
+}
+
+// segments returns how many segments b bytes are; the last may be short.
+func (c *Config) segments(b int64) int64 {
+	if b == int64(c.MSS) { // nearly always; a division costs more than the rest
+		return 1
+	}
+	return (b + int64(c.MSS) - 1) / int64(c.MSS)
+}
+
+// window returns the receiver's window in segments.
+func (c *Config) window() int64 { return int64(c.WindowBytes / c.MSS) }

@@ -1,0 +1,221 @@
+package tcp
+
+import (
+	"math"
+	"time"
+)
+
+// Segment is what a Sender wants to be sent: a packet. One of Len 0 opens the
+// connection (Config.Handshake).
+type Segment struct {
+	Seq        int64 // bytes since the flow's first
+	Len        int32
+	Retransmit bool
+}
+
+// Ack is what a Receiver says to each packet.
+type Ack struct {
+	Cum int64 // all bytes below have arrived
+	// Sacked and SackedLen are the block beyond a hole that the packet belongs to,
+	// the first of RFC 2018's; SackedLen is 0 if there is no hole.
+	Sacked    int64
+	SackedLen int32
+	ECE       bool // the packet bore a congestion mark
+	// Echo is when the packet was sent; below 0 for one that was sent again, of
+	// which one cannot tell (Karn).
+	Echo time.Duration
+}
+
+type phase uint8
+
+const (
+	opening    phase = iota // waits for the answer to its first packet
+	open                    // no loss known
+	recovering              // sends again what was lost, at the halved window
+	restarting              // the same after a timeout, beginning with one segment
+)
+
+// none is the time of what is not going to happen.
+const none = time.Duration(math.MaxInt64)
+
+// Sender is the sending side of a connection. The zero value is of no use: Start
+// it, again and again if need be. It may be moved; of two copies only one may go
+// on, for they share what they hold. Not safe for concurrent use.
+type Sender struct {
+	c     *Config
+	board scoreboard
+	all   int64 // segments
+	total int64 // bytes
+
+	cwnd, ssthresh int32 // bytes
+	limit          int32 // of what is under way: the receiver's window, in whole segments
+	grown          int32 // acknowledged since the window last grew by a segment
+	phase          phase
+	fast           bool // the first lost segment goes at once, whatever is under way
+	backoff        uint8
+	measured       bool  // there is a round trip time
+	reduced        int64 // the first segment sent after the last reduction by marks
+	recover        int64 // recovery ends when all before this segment is acknowledged
+	marks          marks
+
+	srtt, rttvar time.Duration
+	deadline     time.Duration // of the retransmission timer
+
+	retransmits, timeouts, dupAcks uint32
+}
+
+// Start begins a connection that sends total bytes, or without end if that is 0.
+// c comes from WithDefaults and has to stay as it is.
+func (s *Sender) Start(c *Config, total int64, now time.Duration) {
+	window := c.window()
+	s.board.reset(window)
+	*s = Sender{c: c, board: s.board, total: total, phase: open, reduced: -1, deadline: none}
+	if s.total <= 0 {
+		s.total = math.MaxInt64 - int64(c.MSS)
+	}
+	s.all = c.segments(s.total)
+	s.limit = int32(window) * int32(c.MSS)
+	s.cwnd = int32(min(int64(c.InitialWindow), window)) * int32(c.MSS)
+	s.ssthresh = s.limit
+	s.marks.reset()
+	if c.Handshake {
+		s.phase = opening
+		s.board.missing = 1 // nothing is under way yet
+	}
+}
+
+// Next returns what is to be sent now, until it returns false.
+func (s *Sender) Next(now time.Duration) (Segment, bool) {
+	b := &s.board
+	if s.phase == opening {
+		return s.open(now)
+	}
+	mss := int64(s.c.MSS)
+	if (b.pipe()+1)*mss > int64(s.cwnd) && !s.fast {
+		return Segment{}, false
+	}
+	s.fast = false
+	if b.missing > 0 {
+		i := b.resend()
+		s.retransmits++
+		if s.deadline == none || i == b.una {
+			s.deadline = now + s.rto()
+		}
+		return s.segment(i, true), true
+	}
+	if b.next == s.all || (b.next+1-b.una)*mss > int64(s.limit) {
+		return Segment{}, false
+	}
+	if s.deadline == none {
+		s.deadline = now + s.rto()
+	}
+	b.next++
+	return s.segment(b.next-1, false), true
+}
+
+func (s *Sender) segment(i int64, again bool) Segment {
+	mss := int64(s.c.MSS)
+	return Segment{Seq: i * mss, Len: int32(min(mss, s.total-i*mss)), Retransmit: again}
+}
+
+// open returns the packet that opens the connection, if it is to be sent now.
+func (s *Sender) open(now time.Duration) (Segment, bool) {
+	if s.board.missing == 0 {
+		return Segment{}, false
+	}
+	s.board.missing = 0
+	s.deadline = now + s.rto()
+	return Segment{Retransmit: s.backoff > 0}, true
+}
+
+// Ack takes note of an acknowledgement. Then more may be sent: call Next.
+func (s *Sender) Ack(a Ack, now time.Duration) {
+	b := &s.board
+	if a.Echo >= 0 {
+		s.sample(now - a.Echo)
+	}
+	if s.phase == opening {
+		s.phase, s.deadline = open, none
+		return
+	}
+	if a.SackedLen > 0 {
+		mss := int64(s.c.MSS)
+		from := a.Sacked / mss
+		b.sack(from, from+s.c.segments(int64(a.SackedLen)), s.c.DupThresh)
+	}
+	// Most acknowledgements are of one more segment.
+	if una := b.una * int64(s.c.MSS); a.Cum > una {
+		to := min(b.una+s.c.segments(a.Cum-una), b.next)
+		s.advance(to, int32(a.Cum-una), a.ECE, now)
+	} else if a.Cum == una && b.next > b.una {
+		s.dupAcks++
+	}
+	s.mark(a.ECE)
+	if s.phase == open && b.missing > 0 {
+		s.phase, s.recover, s.fast = recovering, b.next, true // RFC 6675 §5, step 4
+		s.halve()
+		s.cwnd = s.ssthresh
+	}
+}
+
+// advance goes on to segment to, after so many bytes.
+func (s *Sender) advance(to int64, bytes int32, marked bool, now time.Duration) {
+	b := &s.board
+	b.acknowledge(to)
+	s.deadline = none
+	if b.next > b.una {
+		s.deadline = now + s.rto()
+	}
+	done := b.una >= s.recover
+	switch {
+	case s.phase == recovering && done:
+		s.phase = open
+	case s.phase == recovering:
+		// A partial acknowledgement: what it stops at was lost, too (RFC 6582),
+		// though fewer than DupThresh segments may tell.
+		b.lose(b.una + 1)
+	default:
+		if done {
+			s.phase = open
+		}
+		if !marked {
+			s.grow(bytes)
+		}
+	}
+}
+
+// Deadline returns when the retransmission timer is due. False: it does not run.
+// Mostly it moves on with every acknowledgement, but after a measurement it may be
+// earlier than before.
+func (s *Sender) Deadline() (time.Duration, bool) { return s.deadline, s.deadline != none }
+
+// Timeout tells that time has come to Deadline; before that it does nothing. Then
+// call Next.
+func (s *Sender) Timeout(now time.Duration) {
+	if now < s.deadline {
+		return
+	}
+	s.timeouts++
+	if s.backoff < maxBackoff {
+		s.backoff++
+	}
+	s.deadline = none // until the next packet leaves
+	if s.phase == opening {
+		s.board.missing = 1
+		return
+	}
+	s.halve()
+	s.cwnd = int32(s.c.MSS)
+	s.phase, s.recover = restarting, s.board.next
+	s.board.loseAll()
+}
+
+// Done reports whether all bytes have been acknowledged.
+func (s *Sender) Done() bool { return s.board.una == s.all }
+
+// Stats returns how many segments were sent again, how often the timer ran out, and
+// how many acknowledgements came that acknowledged nothing more while something was
+// under way (RFC 5681 §2).
+func (s *Sender) Stats() (retransmits, timeouts, dupAcks uint32) {
+	return s.retransmits, s.timeouts, s.dupAcks
+}
