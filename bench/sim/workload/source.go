@@ -16,6 +16,7 @@ type Flow struct {
 	Bytes    int64  // of payload; 0: it never ends
 	Class    uint8  // what the experiment counts it as
 	Job      uint32 // the Source's own: to what it belongs
+	source   uint8  // of those that are merged
 }
 
 // Source is who begins flows. The simulator calls it from one goroutine.

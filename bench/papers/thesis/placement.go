@@ -1,0 +1,90 @@
+package thesis
+
+import (
+	"weft/bench/sim/fluid"
+	"weft/topology"
+)
+
+// scheme places the flows of a static pattern.
+type scheme struct {
+	name  string
+	place func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error)
+}
+
+func hashed(name string, key fluid.HashKey) scheme {
+	return scheme{name, func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error) {
+		return hash(f, all, key, seed), nil
+	}}
+}
+
+func hash(f *fluid.Fabric, all []fluid.Pair, key fluid.HashKey, seed uint64) []int {
+	h := &fluid.Hash{Fabric: f, Key: key, Seed: seed}
+	paths := make([]int, len(all))
+	for i, p := range all {
+		paths[i] = h.Path(p, uint64(i))
+	}
+	return paths
+}
+
+// firstFit falls back on a hash.
+func firstFit(name string, key fluid.HashKey) scheme {
+	return scheme{name, func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error) {
+		paths := hash(f, all, key, seed)
+		fit := fluid.NewFirstFit(f)
+		var e fluid.Estimator
+		for i, d := range e.Estimate(all, f.Hosts()) {
+			if path, ok := fit.Place(all[i], d); ok {
+				paths[i] = path
+			}
+		}
+		return paths, nil
+	}}
+}
+
+func annealed(iterations int) scheme {
+	return scheme{"SA", func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error) {
+		a, err := newAnnealing(f, iterations, seed)
+		if err != nil {
+			return nil, err
+		}
+		var e fluid.Estimator
+		a.Schedule(all, e.Estimate(all, f.Hosts()))
+		return annealedPaths(a, all), nil
+	}}
+}
+
+// newAnnealing has the thesis' c for as many hosts.
+func newAnnealing(f *fluid.Fabric, iterations int, seed uint64) (*fluid.Annealing, error) {
+	c := fluid.AnnealingConfig{Iterations: iterations, C: largeC, Seed: seed}
+	if f.Hosts() <= 16 {
+		c.C = smallC
+	}
+	return fluid.NewAnnealing(f, c)
+}
+
+func annealedPaths(a *fluid.Annealing, all []fluid.Pair) []int {
+	paths := make([]int, len(all))
+	for i, p := range all {
+		paths[i] = a.Path(p)
+	}
+	return paths
+}
+
+// nonBlocking has all hosts at one switch.
+var nonBlocking = scheme{"non-blocking", func(_ *fluid.Fabric, all []fluid.Pair, _ uint64) ([]int, error) {
+	paths := make([]int, len(all))
+	for i := range paths {
+		paths[i] = fluid.Direct
+	}
+	return paths, nil
+}}
+
+// fabricOf parses and makes ports.
+func fabricOf(spec string) (*topology.Topology, *fluid.Fabric, error) {
+	t, err := topology.Parse(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := fluid.NewFabric(t)
+	return t, f, err
+}

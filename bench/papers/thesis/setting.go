@@ -1,0 +1,27 @@
+package thesis
+
+import "weft/bench/papers"
+
+// What the thesis does not state, chosen once for all of its experiments.
+const (
+	payloadPart = 1460.0 / 1514 // of an Ethernet frame that is TCP's payload
+
+	smallC, largeC = 0.5, 1000 // of fluid.AnnealingConfig, stated in §4.2.4
+)
+
+// tolerance is that of all figures, in percent.
+const tolerance = 10
+
+// explain says why an outcome is not within its tolerances, if it is not and is of
+// the full size.
+func explain(out *papers.Outcome, o papers.Options, why string) {
+	if !o.Quick && papers.Judge(out.Rows) != papers.Agrees {
+		out.Because = why
+	}
+}
+
+func stated(name, value string) papers.Parameter { return papers.Parameter{Name: name, Value: value} }
+
+func chosen(name, value, why string) papers.Parameter {
+	return papers.Parameter{Name: name, Value: value, Chosen: true, Why: why}
+}

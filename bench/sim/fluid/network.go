@@ -1,0 +1,145 @@
+package fluid
+
+// slack is what rates may differ by, relatively, and still be called equal.
+const slack = 1e-9
+
+// FlowID names a flow of a Network. It is given anew once the flow is removed.
+type FlowID int32
+
+// Network keeps flows at max-min fair rates: no flow can get more without one
+// that has no more than it getting less. Flows come, go and change their ways;
+// Settle then mends only what that concerns.
+type Network struct {
+	ports []port
+	flows []flow
+	free  []FlowID
+
+	// Since the last Settle:
+	fresh   []FlowID // without a rate yet
+	touched []int32  // ports of which flows have come or gone
+
+	fill filling
+}
+
+type port struct {
+	capacity float64
+	load     float64 // of the flows that have a rate; while settling, of those that keep it
+	flows    []FlowID
+	bound    int32 // how many of the flows are held by this port
+}
+
+type flow struct {
+	route Route
+	place [maxHops]int32 // in the flows of each of the route's ports
+	held  int32          // the port that keeps the flow from getting more: full, and no flow through it gets more; none, if there is no rate yet
+	used  bool
+	fresh bool  // has come or changed its way since the last Settle
+	at    int32 // one more than its place among the flows that Settle has opened; 0: it has not
+	rate  float64
+}
+
+const none = -1
+
+// NewNetwork returns a network of ports without flows.
+func NewNetwork(capacity []float64) *Network {
+	n := &Network{ports: make([]port, len(capacity)), fill: newFilling(len(capacity))}
+	for i, c := range capacity {
+		n.ports[i].capacity = c
+	}
+	return n
+}
+
+// Add adds a flow. It has no rate before Settle.
+func (n *Network) Add(r Route) FlowID {
+	var id FlowID
+	if last := len(n.free) - 1; last >= 0 {
+		id, n.free = n.free[last], n.free[:last]
+	} else {
+		id = FlowID(len(n.flows))
+		n.flows = append(n.flows, flow{})
+	}
+	n.flows[id] = flow{used: true}
+	n.enter(id, r)
+	return id
+}
+
+// Remove removes a flow.
+func (n *Network) Remove(id FlowID) {
+	n.leave(id)
+	n.flows[id].used = false
+	n.free = append(n.free, id)
+}
+
+// Reroute gives a flow another way.
+func (n *Network) Reroute(id FlowID, r Route) {
+	n.leave(id)
+	n.enter(id, r)
+}
+
+// Rate returns a flow's rate in Mbit/s, as of the last Settle.
+func (n *Network) Rate(id FlowID) float64 { return n.flows[id].rate }
+
+func (n *Network) enter(id FlowID, r Route) {
+	f := &n.flows[id]
+	f.route, f.held, f.rate, f.fresh = r, none, 0, true
+	for i, p := range r.Ports() {
+		f.place[i] = int32(len(n.ports[p].flows))
+		n.ports[p].flows = append(n.ports[p].flows, id)
+		n.touched = append(n.touched, p)
+	}
+	n.fresh = append(n.fresh, id)
+}
+
+func (n *Network) leave(id FlowID) {
+	f := &n.flows[id]
+	for i, p := range f.route.Ports() {
+		q := &n.ports[p]
+		q.load -= f.rate
+		last := len(q.flows) - 1
+		q.flows[f.place[i]] = q.flows[last]
+		n.moved(q.flows[last], p, f.place[i])
+		if q.flows = q.flows[:last]; last == 0 {
+			q.load = 0 // what rounding has left
+		}
+		n.touched = append(n.touched, p)
+	}
+	n.release(f)
+	f.rate = 0
+}
+
+// moved notes a flow's new place among those of a port.
+func (n *Network) moved(id FlowID, p, place int32) {
+	f := &n.flows[id]
+	for i, q := range f.route.Ports() {
+		if q == p {
+			f.place[i] = place
+		}
+	}
+}
+
+// hold notes which port keeps a flow from getting more.
+func (n *Network) hold(f *flow, p int32) {
+	f.held = p
+	n.ports[p].bound++
+}
+
+func (n *Network) release(f *flow) {
+	if f.held != none {
+		n.ports[f.held].bound--
+		f.held = none
+	}
+}
+
+// MaxMin returns the max-min fair rates of flows by their paths.
+func (f *Fabric) MaxMin(pairs []Pair, paths []int) []float64 {
+	n := NewNetwork(f.capacity)
+	rates := make([]float64, len(pairs))
+	for i, p := range pairs {
+		n.Add(f.Route(p.Src, p.Dst, paths[i]))
+	}
+	n.Settle()
+	for i := range rates {
+		rates[i] = n.Rate(FlowID(i))
+	}
+	return rates
+}

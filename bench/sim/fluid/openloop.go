@@ -1,0 +1,57 @@
+package fluid
+
+// Course is the rate of a flow, in Mbit/s, as it comes to each port of its route,
+// and behind the last one as it arrives.
+type Course [maxHops + 1]float64
+
+// Arrives returns what of it arrives by a route.
+func (c *Course) Arrives(r *Route) float64 { return c[r.n] }
+
+// OpenLoop returns what becomes of flows that all send as fast whatever is lost,
+// such as UDP of a constant rate: a full port passes of every flow the same part.
+// Ports of one height are looked at together, which settles it, since what comes
+// to a port has passed lower ones on the way up, or higher ones on the way down.
+func (f *Fabric) OpenLoop(routes []Route, rate float64) []Course {
+	courses := make([]Course, len(routes))
+	for i := range courses {
+		courses[i][0] = rate
+	}
+	come := make([]float64, len(f.capacity))
+	for height := range maxHops {
+		f.at(routes, height, func(flow, hop int, p int32) { come[p] += courses[flow][hop] })
+		f.at(routes, height, func(flow, hop int, p int32) {
+			passes := 1.0
+			if come[p] > f.capacity[p] {
+				passes = f.capacity[p] / come[p]
+			}
+			courses[flow][hop+1] = courses[flow][hop] * passes
+		})
+	}
+	return courses
+}
+
+// at calls do for every flow that passes a port of some height.
+func (f *Fabric) at(routes []Route, height int, do func(flow, hop int, p int32)) {
+	for i := range routes {
+		for hop, p := range routes[i].Ports() {
+			if f.height(p) == height {
+				do(i, hop, p)
+			}
+		}
+	}
+}
+
+// height counts a port's place on the longest way up and down again.
+func (f *Fabric) height(p int32) int {
+	layer := 0
+	switch l := int(p / 2); {
+	case l >= f.hosts+len(f.edges)*f.aggs:
+		layer = 2
+	case l >= f.hosts:
+		layer = 1
+	}
+	if p%2 == 0 {
+		return layer
+	}
+	return maxHops - 1 - layer
+}

@@ -1,0 +1,150 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+//go:embed cdf/*.txt
+var embedded embed.FS
+
+// CDF is a distribution of flow sizes: points, and straight lines between them. It
+// is immutable and safe for concurrent use.
+type CDF struct {
+	bytes, p []float64
+	mean     float64
+}
+
+// CDFNames returns the names of the distributions that LoadCDF knows. Each file
+// of them says in its first lines where it comes from.
+func CDFNames() []string {
+	entries, err := embedded.ReadDir("cdf")
+	if err != nil {
+		panic(err) // the directory is part of the program
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), ".txt")
+	}
+	return names
+}
+
+// LoadCDF returns a distribution by name. An error lists the names there are.
+func LoadCDF(name string) (*CDF, error) {
+	text, err := embedded.ReadFile("cdf/" + name + ".txt")
+	if err != nil {
+		return nil, fmt.Errorf("workload: no distribution is called %q; there are %s", name, strings.Join(CDFNames(), ", "))
+	}
+	c, err := ParseCDF(text)
+	if err != nil {
+		return nil, fmt.Errorf("workload: %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// ParseCDF reads lines of a size in bytes and a cumulative probability. Both must
+// not fall, the last probability is 1. What the first point has of its own is the
+// probability of just that size. Empty lines and those that begin with # are
+// skipped. Errors name the line.
+func ParseCDF(text []byte) (*CDF, error) {
+	c := new(CDF)
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 {
+			return nil, fmt.Errorf("line %d: %d fields, not a size and a probability", n, len(fields))
+		}
+		size, err := strconv.ParseFloat(fields[0], 64)
+		if err != nil || !(size >= 0 && size <= 1e15) {
+			return nil, fmt.Errorf("line %d: %q is no size in bytes", n, fields[0])
+		}
+		p, err := strconv.ParseFloat(fields[1], 64)
+		if err != nil || !(p >= 0 && p <= 1) {
+			return nil, fmt.Errorf("line %d: %q is no probability: from 0 to 1", n, fields[1])
+		}
+		if last := len(c.p) - 1; last >= 0 && (size < c.bytes[last] || p < c.p[last]) {
+			return nil, fmt.Errorf("line %d: %s %s is below the point before it", n, fields[0], fields[1])
+		}
+		c.bytes, c.p = append(c.bytes, size), append(c.p, p)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(c.p) == 0 || c.p[len(c.p)-1] != 1 {
+		return nil, fmt.Errorf("the last probability is not 1")
+	}
+	return c.finish(), nil
+}
+
+// Fixed is the distribution in which all flows have one size.
+func Fixed(size int64) *CDF {
+	return (&CDF{bytes: []float64{float64(size)}, p: []float64{1}}).finish()
+}
+
+func (c *CDF) finish() *CDF {
+	c.mean = c.bytes[0] * c.p[0]
+	for i := 1; i < len(c.p); i++ {
+		c.mean += (c.bytes[i] + c.bytes[i-1]) / 2 * (c.p[i] - c.p[i-1])
+	}
+	return c
+}
+
+// Mean is that of the lines, in bytes. That of what Sample returns is above it by
+// what sizes below a byte lack of one.
+func (c *CDF) Mean() float64 { return c.mean }
+
+// Quantile is the size that a part p of the flows does not exceed, in bytes.
+func (c *CDF) Quantile(p float64) float64 {
+	i := sort.SearchFloat64s(c.p, p)
+	if i == len(c.p) {
+		return c.bytes[i-1]
+	}
+	if i == 0 {
+		return c.bytes[i]
+	}
+	return c.bytes[i-1] + (p-c.p[i-1])/(c.p[i]-c.p[i-1])*(c.bytes[i]-c.bytes[i-1])
+}
+
+// Part is the part of the flows that are no larger than size.
+func (c *CDF) Part(size float64) float64 {
+	i := sort.Search(len(c.bytes), func(i int) bool { return c.bytes[i] > size })
+	if i == 0 {
+		return 0
+	}
+	if i == len(c.bytes) {
+		return 1
+	}
+	return c.p[i-1] + (size-c.bytes[i-1])/(c.bytes[i]-c.bytes[i-1])*(c.p[i]-c.p[i-1])
+}
+
+// Sample draws a size, rounded to whole bytes, of at least one.
+func (c *CDF) Sample(r *rand.Rand) int64 {
+	return max(1, int64(math.Round(c.Quantile(r.Float64()))))
+}
+
+// Truncate returns the distribution in which larger flows than most are of just
+// that size. A short run then has the tail's load more evenly, but less of it: the
+// rate of flows is to be worked out from the result's Mean.
+func (c *CDF) Truncate(most int64) *CDF {
+	m := float64(most)
+	if i := sort.SearchFloat64s(c.bytes, m); i < len(c.bytes) {
+		d := &CDF{bytes: slices.Clone(c.bytes[:i]), p: slices.Clone(c.p[:i])}
+		if part := c.Part(m); part > 0 {
+			d.bytes, d.p = append(d.bytes, m), append(d.p, part)
+		}
+		d.bytes, d.p = append(d.bytes, m), append(d.p, 1)
+		return d.finish()
+	}
+	return c
+}

@@ -1,0 +1,107 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"weft/topology"
+)
+
+// Destination says to whom a host's next flow goes, drawing from r. Negative: it
+// has no more.
+type Destination func(src topology.NodeID, r *rand.Rand) topology.NodeID
+
+// Uniform draws any host that is where it may be. An error says that there is none.
+func Uniform(t *topology.Topology, w Where) (Destination, error) {
+	p := placesOf(t)
+	if p.near(0, w).len() == p.hosts {
+		return nil, fmt.Errorf("workload: in %s no host has a destination in %s", t, w)
+	}
+	return func(src topology.NodeID, r *rand.Rand) topology.NodeID {
+		return draw(span{0, topology.NodeID(p.hosts)}, p.near(src, w), r)
+	}, nil
+}
+
+// draw returns one of all but those of except, which is part of it.
+func draw(all, except span, r *rand.Rand) topology.NodeID {
+	d := all.first + topology.NodeID(r.IntN(all.len()-except.len()))
+	if d >= except.first {
+		d += topology.NodeID(except.len())
+	}
+	return d
+}
+
+// Among draws one of some hosts, which must be others than the senders.
+func Among(hosts []topology.NodeID) Destination {
+	return func(_ topology.NodeID, r *rand.Rand) topology.NodeID { return hosts[r.IntN(len(hosts))] }
+}
+
+// To is each host's only destination, by its number.
+func To(to []topology.NodeID) Destination {
+	return func(src topology.NodeID, _ *rand.Rand) topology.NodeID { return to[src] }
+}
+
+// InTurn has every host go through all others once, in a random order of its own:
+// a shuffle, such as MapReduce's (thesis §4.4.3). It remembers where each host is,
+// so it is for one Source, and takes 4 bytes per pair of hosts.
+func InTurn(t *topology.Topology, seed uint64) (Destination, error) {
+	n := t.NumHosts()
+	if n > maxInTurn {
+		return nil, fmt.Errorf("workload: %s has %d hosts; an order of all others for each is kept for up to %d", t, n, maxInTurn)
+	}
+	left := make([][]topology.NodeID, n)
+	r := newRand(seed)
+	for h := range left {
+		for o := range n {
+			if o != h {
+				left[h] = append(left[h], topology.NodeID(o))
+			}
+		}
+		shuffle(left[h], r)
+	}
+	return func(src topology.NodeID, _ *rand.Rand) topology.NodeID {
+		l := left[src]
+		if len(l) == 0 {
+			return -1
+		}
+		left[src] = l[1:]
+		return l[0]
+	}, nil
+}
+
+// maxInTurn keeps the orders within 64 MB.
+const maxInTurn = 4096
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x776f726b6c6f6164)) }
+
+func shuffle(hosts []topology.NodeID, r *rand.Rand) {
+	r.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+}
+
+// Hosts returns all hosts' numbers.
+func Hosts(t *topology.Topology) []topology.NodeID {
+	all := make([]topology.NodeID, t.NumHosts())
+	for i := range all {
+		all[i] = topology.NodeID(i)
+	}
+	return all
+}
+
+// PodOf returns the hosts of the pod of a host, itself included; RackOf those of
+// its rack.
+func PodOf(t *topology.Topology, host topology.NodeID) []topology.NodeID {
+	return placesOf(t).pod[host].hosts()
+}
+
+// RackOf returns the hosts of a host's edge switch, itself included.
+func RackOf(t *topology.Topology, host topology.NodeID) []topology.NodeID {
+	return placesOf(t).rack[host].hosts()
+}
+
+func (s span) hosts() []topology.NodeID {
+	var l []topology.NodeID
+	for h := s.first; h < s.end; h++ {
+		l = append(l, h)
+	}
+	return l
+}

@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"slices"
+
+	"weft/topology"
+)
+
+// A load is the part of a capacity that flows' payload is offered at; headers and
+// acknowledgements come on top. Capacities are in Mbit/s and those of the fabric
+// with nothing down, since papers state loads so.
+
+// FlowsPerSecond is how many flows of a distribution make a load of a capacity.
+func FlowsPerSecond(load, mbit float64, sizes *CDF) float64 {
+	return load * mbit * 1e6 / 8 / sizes.Mean()
+}
+
+// HostsMbit is what the hosts' links carry together.
+func HostsMbit(t *topology.Topology) float64 {
+	sum := 0.0
+	for h := range topology.NodeID(t.NumHosts()) {
+		sum += t.Rate(t.Ports(h)[0].Link)
+	}
+	return sum
+}
+
+// FabricMbit is what the hosts can send out of their racks together: of each rack
+// the lesser of what its hosts and what its links to aggregation switches (or
+// spines) carry. In a fabric with an oversubscription of 4:1, load 0.8 of this is
+// 0.2 of the hosts' links (as in Luopan §4.1, CONGA §5.2).
+func FabricMbit(t *topology.Topology) float64 {
+	sum := 0.0
+	for n := range t.Nodes() {
+		if n.Layer == topology.LayerEdge {
+			var down, up float64
+			for _, p := range t.Ports(n.ID) {
+				if p.Up {
+					up += t.Rate(p.Link)
+				} else {
+					down += t.Rate(p.Link)
+				}
+			}
+			sum += min(down, up)
+		}
+	}
+	return sum
+}
+
+// PodMbit is what the links between the cores and the pod of a host carry, one way
+// (Luopan §4.6).
+func PodMbit(t *topology.Topology, host topology.NodeID) float64 {
+	sum := 0.0
+	for _, agg := range uplinked(t, t.Ports(host)[0].Peer) {
+		for _, p := range t.Ports(agg) {
+			if p.Up {
+				sum += t.Rate(p.Link)
+			}
+		}
+	}
+	return sum
+}
+
+// uplinked returns who is above a node, each once.
+func uplinked(t *topology.Topology, n topology.NodeID) []topology.NodeID {
+	var l []topology.NodeID
+	for _, p := range t.Ports(n) {
+		if p.Up && !slices.Contains(l, p.Peer) {
+			l = append(l, p.Peer)
+		}
+	}
+	return l
+}
