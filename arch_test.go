@@ -20,7 +20,8 @@ var lattice = map[string][]string{
 	"weft/drb":                 {},
 	"weft/encap":               {},
 	"weft/internal/checksum":   {},
-	"weft/internal/strictyaml": {},
+	"weft/internal/nearest":    {},
+	"weft/internal/strictyaml": {"weft/internal/nearest"},
 	"weft/internal/notify":     {},
 	"weft/internal/privileges": {},
 	"weft/internal/chaos":      {"weft/topology"},
@@ -59,7 +60,7 @@ var lattice = map[string][]string{
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/"},

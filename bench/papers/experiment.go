@@ -28,15 +28,16 @@ type Options struct {
 	Quick bool // a smaller fabric or a shorter time: to see that it works, not what it says
 	Seed  uint64
 	Jobs  int // runs at once
-	// Progress is told of how many runs are done; it may be nil.
+	// Progress is told of how many runs are done, by one caller at a time; it may be
+	// nil. An experiment with several sweeps begins anew with each.
 	Progress func(done, total int)
 }
 
 // Outcome is what came out.
 type Outcome struct {
 	Rows       []Row
-	Verdict    Verdict
-	Because    string // why, where it does not agree within tolerances
+	Verdict    Verdict // "": as Judge says
+	Because    string  // why, where it does not agree within tolerances
 	Charts     []Chart
 	Settings   []Parameter // of this run, besides the Experiment's: what --quick changed
 	PacketHops uint64      // of all runs
@@ -68,6 +69,7 @@ const (
 // Chart is a paper's figure redrawn.
 type Chart struct {
 	Title, X, Y string
+	LogX, LogY  bool // of Lines; what is not above 0 is drawn at the edge
 	// Lines over a numeric X, or Bars over names: one of both.
 	Lines []Line
 	Bars  []Bar

@@ -44,6 +44,7 @@ func newRootCmd() *cobra.Command {
 		newLabCmd(),
 		newPathsCmd(),
 		newPlanCmd(),
+		newSimCmd(),
 		newStatusCmd(),
 		newSwitchCmd(),
 	)

@@ -3,6 +3,8 @@ package strictyaml
 import (
 	"fmt"
 	"strings"
+
+	"weft/internal/nearest"
 )
 
 // didYouMean names the known word that is nearest to one that is not, or all if
@@ -10,7 +12,7 @@ import (
 func didYouMean(word string, known []string) string {
 	best, at := "", len(word)/2+1
 	for _, k := range known {
-		if d := distance(word, k); d < at {
+		if d := nearest.Distance(word, k); d < at {
 			best, at = k, d
 		}
 	}
@@ -18,30 +20,4 @@ func didYouMean(word string, known []string) string {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
 	return "known: " + strings.Join(known, ", ")
-}
-
-// maxWord bounds what distance looks at, in bytes.
-const maxWord = 64
-
-// distance is Levenshtein's: how many bytes must be put in, taken out or
-// exchanged to make one word of the other.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

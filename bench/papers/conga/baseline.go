@@ -1,0 +1,197 @@
+package conga
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"weft/bench/papers"
+)
+
+// sizeOf is a run's, by whether it is to be quick.
+func sizeOf(o papers.Options, full times) (hosts int, t times, extra []papers.Parameter) {
+	if !o.Quick {
+		return 32, full, []papers.Parameter{full.parameter()}
+	}
+	t = times{2 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
+	return 8, t, []papers.Parameter{t.parameter(), {Name: "hosts", Value: "8 of a rack", Chosen: true, Why: "quick"}}
+}
+
+// f9 and f10 are the testbed without failures.
+func f9() papers.Experiment {
+	return papers.Experiment{
+		Name: "conga-f9", Source: "CONGA §5.2.1, Fig. 9",
+		Title:   "Enterprise traffic on a whole leaf-spine: all schemes are much alike",
+		Setting: settings(enterprise.parameter(), asSpines),
+		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
+			return baseline(ctx, o, enterprise, "small flows wait behind large ones on ECMP's crowded uplinks, which CONGA avoids: at load 0.8, in a shorter run, 1.1 ms against 0.07 in the 99th percentile. With a sixteenth of the ports' room losses set the times, and CONGA gains nothing (small flows +2 %). The paper does not state its buffers, nor why CONGA costs small flows 12 to 19 %; nothing here does", enterpriseRows)
+		},
+	}
+}
+
+func f10() papers.Experiment {
+	return papers.Experiment{
+		Name: "conga-f10", Source: "CONGA §5.2.1, Fig. 10",
+		Title:   "Data mining traffic on a whole leaf-spine: ECMP is noticeably worse at high load",
+		Setting: settings(dataMining.parameter(), asSpines),
+		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
+			return baseline(ctx, o, dataMining, "CONGA gains as much as drb, which balances each packet, so the fabric has no more to give here: the rest of the time goes on hosts' own links. The run has about 130 large flows at load 0.9, of which 0.83 were drawn; whether ECMP's crowded links need longer to fall behind as far as in the paper we have not found out", dataMiningRows)
+		},
+	}
+}
+
+// baselineTimes has time for several of the longest flows, one after the other.
+var baselineTimes = times{150 * time.Millisecond, 450 * time.Millisecond, 500 * time.Millisecond}
+
+var (
+	baselineLoads = []float64{0.5, 0.8, 0.9}
+	// weft's own are shown at one load.
+	ownPolicies = []string{host, presto, drb}
+	ownLoads    = []float64{0.8}
+)
+
+// of makes runs of policies, each at all loads.
+func (r run) of(policies []string, loads []float64) (runs []run) {
+	for _, r.policy = range policies {
+		for _, r.load = range loads {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+func baseline(ctx context.Context, o papers.Options, t traffic, because string, claims func([]*outcome) []papers.Row) (*papers.Outcome, error) {
+	hosts, tm, extra := sizeOf(o, baselineTimes)
+	fabric, err := testbed(hosts)
+	if err != nil {
+		return nil, err
+	}
+	base := run{fabric: fabric, traffic: t, times: tm}
+	runs := append(base.of([]string{ecmp, conga}, baselineLoads), base.of(ownPolicies, ownLoads)...)
+	results, err := play(ctx, o, runs, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := &papers.Outcome{
+		Rows:   append(claims(results), allTimes(results)...),
+		Charts: timeCharts(results), Settings: extra, PacketHops: hops(results),
+	}
+	if !o.Quick {
+		out.Because = because
+	}
+	return out, nil
+}
+
+// change is by how many percent a policy's mean of a bin differs from ECMP's; false
+// if there was no such flow.
+func change(results []*outcome, policy string, t traffic, load float64, b bin) (float64, bool) {
+	from, to := find(results, ecmp, t, load), find(results, policy, t, load)
+	return papers.Change(from.fct(b), to.fct(b)), from.flows(b) > 0
+}
+
+func enterpriseRows(results []*outcome) (rows []papers.Row) {
+	for _, load := range baselineLoads {
+		x, _ := change(results, conga, enterprise, load, all)
+		row := papers.Between(atLoad("CONGA, all flows", load), beside, -similar, similar, x, 0)
+		row.Note = fmt.Sprintf("the paper: similar; OK is within %d %%", similar)
+		rows = append(rows, row)
+	}
+	for _, load := range baselineLoads {
+		if x, ok := change(results, conga, enterprise, load, little); ok && load <= 0.8 {
+			rows = append(rows, papers.Between(atLoad("CONGA, small flows", load), beside, 12, 19, x, 0))
+		}
+	}
+	return append(rows, mostAt(results, enterprise, big, -20)...)
+}
+
+func dataMiningRows(results []*outcome) []papers.Row {
+	rows := mostAt(results, dataMining, all, -35)
+	for _, load := range baselineLoads[1:] {
+		x, _ := change(results, conga, dataMining, load, all)
+		rows = append(rows, papers.Sign(fmt.Sprintf("CONGA's mean is below ECMP's at load %v", load), x < 0))
+	}
+	return rows
+}
+
+// mostAt is the most that CONGA gains over ECMP at a load, of which the text says
+// "as much as" or "up to".
+func mostAt(results []*outcome, t traffic, b bin, paper float64) []papers.Row {
+	least, at, found := 0.0, 0.0, false
+	for _, load := range baselineLoads {
+		if x, ok := change(results, conga, t, load, b); ok && (!found || x < least) {
+			least, at, found = x, load, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return []papers.Row{
+		papers.Within(fmt.Sprintf("CONGA, %s, at best (load %v)", b.name, at), beside, paper, least, aboutPercent),
+	}
+}
+
+// The metrics of flow completion times.
+const (
+	beside     = "mean FCT, % beside ECMP's"
+	normalized = "mean FCT, of an idle network's"
+)
+
+func atLoad(what string, load float64) string { return fmt.Sprintf("%s, load %v", what, load) }
+
+// allTimes are rows of what has no figure in the paper's text.
+func allTimes(results []*outcome) (rows []papers.Row) {
+	for _, r := range results {
+		rows = append(rows, papers.Info(atLoad(labels[r.policy], r.load), normalized, r.normalized()))
+	}
+	for _, r := range results {
+		if r.policy == ecmp || r.policy == conga {
+			continue
+		}
+		for _, b := range []bin{all, little, big} {
+			if x, ok := change(results, r.policy, r.traffic, r.load, b); ok {
+				rows = append(rows, papers.Info(atLoad(labels[r.policy]+", "+b.name, r.load), beside, x))
+			}
+		}
+	}
+	for _, r := range results {
+		if left := r.completion.all.begun - r.completion.all.ended; left > 0 {
+			rows = append(rows, papers.Info(atLoad(labels[r.policy], r.load), "flows that had not ended, of "+fmt.Sprint(r.completion.all.begun), float64(left)))
+		}
+	}
+	for _, r := range results {
+		if r.policy == ecmp {
+			rows = append(rows, offered(r), papers.Info(atLoad("flows above 10 MB", r.load), "counted", float64(r.flows(big))))
+		}
+	}
+	return rows
+}
+
+// offered tells how much the flows of a run were, which is the same for all policies.
+func offered(r *outcome) papers.Row {
+	return papers.Info(atLoad(r.name, r.load), "load of the flows that were drawn", r.offered())
+}
+
+// timeCharts are parts a to c of the figures.
+func timeCharts(results []*outcome) []papers.Chart {
+	a := papers.Chart{Title: "All flows", X: "load", Y: normalized}
+	b := papers.Chart{Title: "Small flows (below 100 KB)", X: "load", Y: "mean FCT, of ECMP's"}
+	c := papers.Chart{Title: "Large flows (above 10 MB)", X: "load", Y: "mean FCT, of ECMP's"}
+	line := make(map[string]*[3]papers.Line)
+	var order []string
+	for _, r := range results {
+		l := line[r.policy]
+		if l == nil {
+			l = &[3]papers.Line{{Name: labels[r.policy]}, {Name: labels[r.policy]}, {Name: labels[r.policy]}}
+			line[r.policy] = l
+			order = append(order, r.policy)
+		}
+		base := find(results, ecmp, r.traffic, r.load)
+		for i, y := range []float64{r.normalized(), r.fct(little) / base.fct(little), r.fct(big) / base.fct(big)} {
+			l[i].X, l[i].Y = append(l[i].X, r.load), append(l[i].Y, y)
+		}
+	}
+	for _, policy := range order {
+		a.Lines, b.Lines, c.Lines = append(a.Lines, line[policy][0]), append(b.Lines, line[policy][1]), append(c.Lines, line[policy][2])
+	}
+	return []papers.Chart{a, b, c}
+}

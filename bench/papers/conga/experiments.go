@@ -1,0 +1,9 @@
+// Package conga runs the experiments of CONGA (SIGCOMM 2014) again.
+package conga
+
+import "weft/bench/papers"
+
+// Experiments returns them in the paper's order.
+func Experiments() []papers.Experiment {
+	return []papers.Experiment{f9(), f10(), f11(), f12(), f15(), f16()}
+}

@@ -1,0 +1,156 @@
+// Package drill has the experiments of DRILL §3.2.3 and §4.
+package drill
+
+import (
+	"fmt"
+	"time"
+
+	"weft/bench/papers"
+	"weft/bench/sim"
+	"weft/bench/sim/tcp"
+	"weft/bench/sim/workload"
+	"weft/resequencer"
+	"weft/topology"
+)
+
+// What the paper states of its fabrics (§3.2.3, §4).
+const (
+	large    = "leaf-spine:leaves=48,spines=48,hosts=48,host-rate=10000,fabric-rate=10000"
+	scaledUp = "leaf-spine:leaves=16,spines=4,hosts=20,host-rate=10000,fabric-rate=40000"
+	scaled   = "leaf-spine:leaves=16,spines=16,hosts=20,host-rate=10000,fabric-rate=10000"
+	slow     = "leaf-spine:leaves=4,spines=4,hosts=8,host-rate=1000,fabric-rate=1000"
+)
+
+// Smaller ones, to see that an experiment works.
+const (
+	largeQuick    = "leaf-spine:leaves=6,spines=6,hosts=6,host-rate=10000,fabric-rate=10000"
+	scaledUpQuick = "leaf-spine:leaves=4,spines=3,hosts=15,host-rate=10000,fabric-rate=40000"
+	scaledQuick   = "leaf-spine:leaves=4,spines=8,hosts=10,host-rate=10000,fabric-rate=10000"
+)
+
+// What it does not state, chosen once for all of its experiments.
+const (
+	linkDelay  = 500 * time.Nanosecond
+	frames     = 100  // of a port's queue
+	deep       = 1000 // shown beside
+	frameBytes = 1500
+	sizes      = "fb_webserver_intracluster"
+	window     = 256 << 10
+	initial    = 3
+	rtoMin     = 10 * time.Millisecond
+	holdFrames = 200
+	warm       = 4 // flows of the first of so many parts of the arrivals are not counted
+)
+
+// scheme is one of those compared.
+type scheme struct {
+	name   string
+	policy string
+	// restores: the receiver puts packets back in order.
+	restores bool
+	samples  int // of DRILL(d, m); 0: 2 and 1
+	memory   int
+	engines  int // 0: one
+}
+
+var (
+	ecmp      = scheme{name: "ECMP", policy: "switch-ecmp"}
+	wcmp      = scheme{name: "WCMP", policy: "switch-wcmp"}
+	conga     = scheme{name: "CONGA", policy: "switch-conga"}
+	presto    = scheme{name: "Presto", policy: "presto", restores: true}
+	drill     = scheme{name: "DRILL", policy: "switch-drill", restores: true}
+	drillAll  = scheme{name: "DRILL over all paths", policy: "switch-drill-all", restores: true}
+	drillFlow = scheme{name: "per-flow DRILL", policy: "switch-drill-flow"}
+	random    = scheme{name: "Random", policy: "switch-rb", restores: true}
+	roundR    = scheme{name: "RR", policy: "switch-rr", restores: true}
+)
+
+// bare is a scheme whose receiver does without its shim.
+func (s scheme) bare() scheme {
+	s.name += " without shim"
+	s.restores = false
+	return s
+}
+
+// with is DRILL(d, m) with so many engines.
+func (s scheme) with(samples, memory, engines int) scheme {
+	s.name = fmt.Sprintf("DRILL(%d,%d), engines: %d", samples, memory, engines)
+	s.samples, s.memory, s.engines = samples, memory, engines
+	return s
+}
+
+// inEngines is RR in so many engines, each by itself.
+func (s scheme) inEngines(n int) scheme {
+	s.name = fmt.Sprintf("%s, engines: %d", s.name, n)
+	s.engines = n
+	return s
+}
+
+// setting is what all experiments share, and what one has besides.
+func setting(more ...papers.Parameter) []papers.Parameter {
+	return append([]papers.Parameter{
+		stated("DRILL", "(2,1), one engine a switch, where nothing else is said"),
+		stated("schemes", "ECMP, CONGA, DRILL, per-packet Random and RR in the switches; Presto's 64 KB flowcells by the hosts; a shim that restores order for Presto, DRILL, Random and RR"),
+		chosen("flow sizes", sizes, "the paper's trace is Roy et al.'s, of which there are digitised distributions only; this one has flows of 1 MB at most, so short runs have its tail"),
+		chosen("arrivals", "Poisson, from any host to any of another rack", "the trace's times and pattern are not public"),
+		chosen("load", "payload, of what the links from leaves to spines carry, or the hosts' if that is less", "not defined; \"of the available core capacity\" with failures"),
+		chosen("link delay", linkDelay.String(), "not stated"),
+		chosen("port buffers", fmt.Sprintf("%d frames of %d bytes, tail drop", frames, frameBytes), "not stated; the default of INET's drop-tail queue, and Fig. 14c has drops at the first hop, which 1,000 frames, INET's other default, would not have. Hosts' own are unbounded"),
+		chosen("TCP", fmt.Sprintf("NewReno with SACK, initial window %d, window %d KB, least retransmission timeout %v, no handshake", initial, window>>10, rtoMin),
+			"Linux 2.6's initial window is 3 up to 2.6.38; with its 200 ms, timeouts alone would decide what a run of some ms measures"),
+		chosen("shim", fmt.Sprintf("weft's resequencer; it holds for as long as a host's link takes for %d frames at most (240 µs at 10 Gbit/s), for a tenth of that at least, as measured", holdFrames),
+			"not stated, it is Presto's in the paper; Juggler's is 50 to 500 µs at 10 Gbit/s"),
+		chosen("counted", "flows that begin in the last three quarters of the arrivals; all are waited for", "queues have to build up"),
+	}, more...)
+}
+
+func stated(name, value string) papers.Parameter { return papers.Parameter{Name: name, Value: value} }
+
+func chosen(name, value, why string) papers.Parameter {
+	return papers.Parameter{Name: name, Value: value, Chosen: true, Why: why}
+}
+
+// network is a fabric with nobody sending.
+func network(seed uint64, t *topology.Topology, s scheme) sim.Config {
+	c := sim.Config{
+		Topology: t, Seed: seed,
+		Delay:  linkDelay,
+		Queues: []sim.Queue{{Bytes: frames * frameBytes}},
+		Policy: s.policy,
+		Spray:  sim.SprayOptions{DrillSamples: s.samples, DrillMemory: s.memory, DrillEngines: s.engines},
+		TCP:    tcp.Config{WindowBytes: window, InitialWindow: initial, RTOMin: rtoMin},
+	}
+	if s.restores {
+		hold := time.Duration(holdFrames * frameBytes * 8e3 / t.Rate(0)) // of a host's link
+		c.Resequencer = &resequencer.Config{Hold: hold, MinHold: hold / 10}
+	}
+	return c
+}
+
+// between is Poisson traffic between racks, at a load of a capacity in Mbit/s.
+func between(t *topology.Topology, load, mbit float64, until time.Duration, seed uint64) (workload.Source, error) {
+	cdf, err := workload.LoadCDF(sizes)
+	if err != nil {
+		return nil, err
+	}
+	to, err := workload.Uniform(t, workload.OtherRack)
+	if err != nil {
+		return nil, err
+	}
+	return workload.NewPoisson(workload.PoissonConfig{
+		Senders: workload.Hosts(t), To: to, Sizes: cdf, Until: until, Seed: seed,
+		PerSecond: workload.FlowsPerSecond(load, mbit, cdf),
+	})
+}
+
+// liveMbit is what the live links from leaves to spines carry, or the hosts' if
+// that is less.
+func liveMbit(t *topology.Topology) float64 {
+	sum := 0.0
+	for l := range t.Links() {
+		if t.Live(l.ID) && int(l.ID) >= t.NumHosts() {
+			sum += t.Rate(l.ID)
+		}
+	}
+	return min(sum, workload.HostsMbit(t))
+}

@@ -1,0 +1,145 @@
+package luopan
+
+import (
+	"context"
+	"fmt"
+
+	"weft/bench/papers"
+	"weft/bench/sim"
+	"weft/bench/stats"
+)
+
+// times are flow completion times in µs.
+type times struct {
+	all, mice, medium, elephants []float64 // of the workload
+	probes                       []float64
+	result                       *sim.Result
+	cutOff                       bool // flows were still under way at the end
+}
+
+func (t *times) took(f sim.FlowEnd) {
+	us := float64(f.FCT.Nanoseconds()) / 1e3
+	switch {
+	case f.Class == probe:
+		t.probes = append(t.probes, us)
+		return
+	case f.Class != background:
+		return
+	case f.Bytes <= mouse:
+		t.mice = append(t.mice, us)
+	case f.Bytes <= elephant:
+		t.medium = append(t.medium, us)
+	default:
+		t.elephants = append(t.elephants, us)
+	}
+	t.all = append(t.all, us)
+}
+
+// play runs trials. All have the same flows where they differ in the scheme only.
+// on, if not nil, is told of every flow of a trial.
+func play(ctx context.Context, o papers.Options, trials []trial, on func(trial int, f sim.FlowEnd)) ([]*times, error) {
+	all, configs := make([]*times, len(trials)), make([]sim.Config, len(trials))
+	for i, t := range trials {
+		all[i] = new(times)
+		c, err := t.config(o.Seed, func(f sim.FlowEnd) {
+			if f.Start >= t.arrivals/warm {
+				all[i].took(f)
+				if on != nil {
+					on(i, f)
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		configs[i] = c
+	}
+	results, err := papers.Sweep(ctx, o, configs)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range results {
+		all[i].result, all[i].cutOff = r, r.End >= configs[i].Duration
+		if len(all[i].all) == 0 {
+			return nil, fmt.Errorf("no flow of %s at load %v has ended", trials[i].scheme, trials[i].load)
+		}
+	}
+	return all, nil
+}
+
+func hops(all []*times) (n uint64) {
+	for _, t := range all {
+		n += t.result.PacketHops
+	}
+	return n
+}
+
+// measure is a figure of a run's flows, in µs.
+type measure struct {
+	name string
+	of   func(*times) float64
+}
+
+var (
+	miceTail     = measure{"mice p99", func(t *times) float64 { return stats.Percentile(t.mice, 99) }}
+	miceFarTail  = measure{"mice p99.9", func(t *times) float64 { return stats.Percentile(t.mice, 99.9) }}
+	probeTail    = measure{"2 KB probes p99.9", func(t *times) float64 { return stats.Percentile(t.probes, 99.9) }}
+	mediumMean   = measure{"medium flows mean", func(t *times) float64 { return mean(t.medium) }}
+	elephantMean = measure{"elephants mean", func(t *times) float64 { return mean(t.elephants) }}
+	overallMean  = measure{"all flows mean", func(t *times) float64 { return mean(t.all) }}
+)
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(max(1, len(x)))
+}
+
+// change is by how many percent a differs from b. Where a quick run has no such
+// flows there is no difference.
+func (m measure) change(a, b *times) float64 {
+	if m.of(b) == 0 {
+		return 0
+	}
+	return papers.Change(m.of(b), m.of(a))
+}
+
+// flowsOf says how many flows figures rest on, the least of all runs.
+func flowsOf(all []*times) papers.Parameter {
+	least, cutOff := [4]int{1 << 30, 1 << 30, 1 << 30, 1 << 30}, 0
+	for _, t := range all {
+		if t.cutOff {
+			cutOff++
+		}
+		for i, n := range [4]int{len(t.mice), len(t.medium), len(t.elephants), len(t.probes)} {
+			least[i] = min(least[i], n)
+		}
+	}
+	return parameter("flows counted", fmt.Sprintf("at least %d mice, %d medium, %d elephants, %d probes a run; %d of %d runs ended before all flows had",
+		least[0], least[1], least[2], least[3], cutOff, len(all)))
+}
+
+// bounds are of a change in percent.
+type bounds struct{ low, high float64 }
+
+// upToTolerance is how far a change may be from what the paper says is the
+// largest: it is the extreme of a curve, ours of a shorter run.
+const upToTolerance = 50
+
+// upTo compares the largest gain with the paper's "up to".
+func upTo(label, metric string, paper float64, changes []float64) papers.Row {
+	best := changes[0]
+	for _, c := range changes {
+		best = min(best, c)
+	}
+	r := papers.Within(label, metric, paper, best, upToTolerance)
+	r.Note = "the paper: up to; ours: the largest of all points; OK is within half of the paper's change"
+	return r
+}
+
+// between compares a change with the paper's range.
+func between(label, metric string, b bounds, ours float64) papers.Row {
+	return papers.Between(label, metric, b.low, b.high, ours, 10)
+}

@@ -1,0 +1,100 @@
+package luopan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/bench/papers"
+	"weft/bench/sim/workload"
+)
+
+// overallClaims are changes in percent, luopan's to Presto but where said.
+type overallClaims struct {
+	mice              bounds
+	miceRandom        float64
+	medium, elephants float64
+}
+
+// overall is the comparison of all schemes over load.
+func overall(name, source, title, distribution string, claims overallClaims) papers.Experiment {
+	more := []papers.Parameter{
+		parameter("flow sizes", distribution),
+		chosen("loads", "0.2, 0.4, 0.6, 0.8", "the paper's are 0.1 to 0.8"),
+	}
+	if distribution == cache {
+		more[0] = chosen("flow sizes", distribution, "the paper's are of Roy et al. 2015, in a plot only; this is that study's Fig. 6")
+	}
+	return papers.Experiment{
+		Name: name, Source: source, Title: "completion times by size, " + title + " workload, 4:1",
+		Setting: setting(more...),
+		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
+			return runOverall(ctx, o, distribution, claims)
+		},
+	}
+}
+
+func runOverall(ctx context.Context, o papers.Options, distribution string, claims overallClaims) (*papers.Outcome, error) {
+	top, err := fatTree(pick(o, 12, 6), oversub)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := workload.LoadCDF(distribution)
+	if err != nil {
+		return nil, err
+	}
+	arrivals := pick(o, 16*time.Millisecond, 2*time.Millisecond)
+	g := grid{axis: "load", x: pick(o, []float64{.2, .4, .6, .8}, []float64{.8}), schemes: append(slices.Clone(schemes), published)}
+	err = g.run(ctx, o, func(load float64, scheme string) trial {
+		return trial{top: top, scheme: scheme, sizes: sizes, load: load, arrivals: arrivals, probes: pick(o, probes, 500)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var rows []papers.Row
+	rows = append(rows, g.rows(miceTail, presto, within(claims.mice))...)
+	rows = append(rows, g.rows(probeTail, presto, within(claims.mice))...)
+	rows = append(rows, farTails(&g, claims)...)
+	rows = append(rows,
+		g.upTo(miceTail, random, claims.miceRandom),
+		g.upTo(probeTail, random, claims.miceRandom),
+		g.upTo(mediumMean, presto, claims.medium),
+		g.upTo(elephantMean, presto, claims.elephants),
+		g.better(probeTail, presto, slack),
+		g.better(probeTail, random, slack),
+		g.better(mediumMean, presto, slack),
+		g.better(overallMean, localScheme, slack))
+	for _, m := range []measure{miceTail, probeTail, mediumMean, elephantMean} {
+		rows = append(rows, g.rows(m, localScheme, papers.Info)...)
+		rows = append(rows, g.published(m)...)
+	}
+	return &papers.Outcome{
+		Rows: rows, PacketHops: hops(g.all), Settings: run(top.String(), arrivals, g.all),
+		Charts: g.charts(miceTail, probeTail, mediumMean, elephantMean),
+	}, nil
+}
+
+// farTails are rows of the workload's own mice where there are enough of them.
+func farTails(g *grid, claims overallClaims) []papers.Row {
+	var rows []papers.Row
+	of := within(claims.mice)
+	for i, row := range g.rows(miceFarTail, presto, of) {
+		if len(g.at(i, luopanScheme).mice) >= enoughForTail {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// enoughForTail is so many mice that ten are beyond the 99.9th percentile.
+const enoughForTail = 10_000
+
+// run is what a run says of itself.
+func run(fabric string, arrivals time.Duration, all []*times) []papers.Parameter {
+	return []papers.Parameter{
+		parameter("fabric", fabric),
+		chosen("arrivals", fmt.Sprint(arrivals), "the paper does not say how long it runs but for 250 ms in Figs. 2 and 17; this fits a minute and a half of CPU"),
+		flowsOf(all),
+	}
+}

@@ -1,0 +1,114 @@
+package papers
+
+import (
+	"fmt"
+	"math"
+)
+
+// The metrics of rows that are statements: Paper is 1, Ours 1 if it holds, else 0.
+const (
+	metricOrder = "order"
+	metricClaim = "claim"
+)
+
+// noClaim is the Note of a row that the paper has nothing beside.
+const noClaim = "the paper states no figure"
+
+// Within is OK if ours is within a tolerance of the paper's.
+func Within(label, metric string, paper, ours, tolerancePercent float64) Row {
+	return Row{
+		Label: label, Metric: metric, Paper: &paper, Ours: ours, TolerancePercent: tolerancePercent,
+		OK: math.Abs(ours-paper) <= math.Abs(paper)*tolerancePercent/100,
+	}
+}
+
+// Ratio is Within for a quotient of ours.
+func Ratio(label, metric string, paper, ours, by, tolerancePercent float64) Row {
+	return Within(label, metric, paper, ours/by, tolerancePercent)
+}
+
+// AtMost is OK if ours does not exceed the paper's bound by more than the tolerance.
+func AtMost(label, metric string, bound, ours, tolerancePercent float64) Row {
+	return Row{
+		Label: label, Metric: metric, Paper: &bound, Ours: ours, TolerancePercent: tolerancePercent,
+		OK:   ours <= bound+math.Abs(bound)*tolerancePercent/100,
+		Note: "the paper's is a bound: OK is at most that",
+	}
+}
+
+// AtLeast is AtMost's opposite.
+func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
+	return Row{
+		Label: label, Metric: metric, Paper: &bound, Ours: ours, TolerancePercent: tolerancePercent,
+		OK:   ours >= bound-math.Abs(bound)*tolerancePercent/100,
+		Note: "the paper's is a bound: OK is at least that",
+	}
+}
+
+// Between is for a range that the paper states: OK is within it, with the tolerance
+// at both ends. Paper is the middle.
+func Between(label, metric string, low, high, ours, tolerancePercent float64) Row {
+	low, high = min(low, high), max(low, high)
+	middle := (low + high) / 2
+	return Row{
+		Label: label, Metric: metric, Paper: &middle, Ours: ours, TolerancePercent: tolerancePercent,
+		OK: ours >= low-math.Abs(low)*tolerancePercent/100 &&
+			ours <= high+math.Abs(high)*tolerancePercent/100,
+		Note: fmt.Sprintf("the paper: from %s to %s; OK is within", number(low), number(high)),
+	}
+}
+
+// Order is OK if every value is above the next. Its label says what they are:
+// "goodput: DRB > RB > RRB".
+func Order(label string, descending ...float64) Row {
+	ok := true
+	for i := 1; i < len(descending); i++ {
+		ok = ok && descending[i-1] > descending[i]
+	}
+	return statement(label, metricOrder, ok)
+}
+
+// Sign is a statement that an order or a direction holds which more than Order
+// has to say. Like Order's rows it counts for "agrees in sign and order".
+func Sign(label string, holds bool) Row { return statement(label, metricOrder, holds) }
+
+// Claim is another statement of the paper's that holds or not.
+func Claim(label string, holds bool) Row { return statement(label, metricClaim, holds) }
+
+func statement(label, metric string, holds bool) Row {
+	paper := 1.0
+	r := Row{Label: label, Metric: metric, Paper: &paper, OK: holds}
+	if holds {
+		r.Ours = 1
+	}
+	return r
+}
+
+// Info is a figure of ours that the paper has nothing beside. It is OK whatever it
+// is, and no verdict depends on it.
+func Info(label, metric string, ours float64) Row {
+	return Row{Label: label, Metric: metric, Ours: ours, OK: true, Note: noClaim}
+}
+
+// Judge is the verdict of rows: they agree if all are OK; in sign and order if all
+// statements of Order and Sign are, of which there must be one; else not.
+func Judge(rows []Row) Verdict {
+	all, order, orders := true, true, 0
+	for _, r := range rows {
+		all = all && r.OK
+		if r.Metric == metricOrder {
+			orders++
+			order = order && r.OK
+		}
+	}
+	switch {
+	case all:
+		return Agrees
+	case order && orders > 0:
+		return AgreesOrder
+	}
+	return Disagrees
+}
+
+// Change is by how many percent a value differs from another.
+func Change(from, to float64) float64 { return (to/from - 1) * 100 }

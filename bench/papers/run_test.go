@@ -1,0 +1,144 @@
+package papers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the files in testdata")
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: run the test with -update if this is right:\n%s\nwant:\n%s", name, got, want)
+	}
+}
+
+func text(t *testing.T, r *Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func run(t *testing.T, e Experiment, o Options) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), e, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestReport_golden(t *testing.T) {
+	r := run(t, fake(), Options{Seed: 1, Jobs: 1, Quick: true})
+	golden(t, "report.txt", text(t, r))
+	r.WallS, r.CPUS, r.PacketHopsPerCPUS, r.RSSMB = 1.5, 1.25, 9.6e6, 42
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.json", append(b, '\n'))
+}
+
+func TestReport_isTheSameForTheSameSeedWhateverJobs(t *testing.T) {
+	one := text(t, run(t, fake(), Options{Seed: 3, Jobs: 1}))
+	two := text(t, run(t, fake(), Options{Seed: 3, Jobs: 2}))
+	other := text(t, run(t, fake(), Options{Seed: 4, Jobs: 1}))
+	if !bytes.Equal(one, two) {
+		t.Errorf("-j 1:\n%s\n-j 2:\n%s", one, two)
+	}
+	if bytes.Equal(one[bytes.IndexByte(one, '.'):], other[bytes.IndexByte(other, '.'):]) {
+		t.Error("the seed changes nothing")
+	}
+}
+
+func TestRun_measures(t *testing.T) {
+	const size = 64 << 20
+	e := fake()
+	inner := e.Run
+	e.Run = func(ctx context.Context, o Options) (*Outcome, error) {
+		b := make([]byte, size)
+		for i := range b { // memory that is written to is resident; and time passes
+			b[i] = byte(i)
+		}
+		out, err := inner(ctx, o)
+		runtime.KeepAlive(b)
+		return out, err
+	}
+	r := run(t, e, Options{})
+	if r.WallS <= 0 || r.PacketHops != 12_000_000 {
+		t.Errorf("%+v", r)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("this system does not tell the rest")
+	}
+	if r.CPUS <= 0 || math.Abs(r.PacketHopsPerCPUS*r.CPUS-12e6) > 1 || r.RSSMB < size/1e6 {
+		t.Errorf("%v s CPU, %v a second, %v MB", r.CPUS, r.PacketHopsPerCPUS, r.RSSMB)
+	}
+	// What the one before had is not the next one's.
+	if after := run(t, fake(), Options{}); !after.PeakOfProcess && after.RSSMB > r.RSSMB-size/2e6 {
+		t.Errorf("%v MB with 64 MB, %v after it", r.RSSMB, after.RSSMB)
+	}
+}
+
+func TestRun_errorsNameExperimentAndRow(t *testing.T) {
+	boom := errors.New("boom")
+	if _, err := Run(t.Context(), failing("x-f1", boom), Options{}); !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "x-f1: ") {
+		t.Errorf("%v", err)
+	}
+	for _, e := range []struct {
+		name, want string
+		Experiment
+	}{
+		{"no rows", "no rows", of()},
+		{"no number", `row "DRB", µs`, of(Info("DRB", "µs", math.NaN()))},
+		{"infinite", `row "DRB", µs`, of(Within("DRB", "µs", 1, math.Inf(1), 10))},
+		{"paper's is none", `row "DRB", µs`, of(Within("DRB", "µs", math.NaN(), 1, 10))},
+		{"nothing to judge", "verdict", of(Info("DRB", "µs", 1))},
+	} {
+		if _, err := Run(t.Context(), e.Experiment, Options{}); err == nil || !strings.Contains(err.Error(), e.want) {
+			t.Errorf("%s: %v", e.name, err)
+		}
+	}
+}
+
+func TestRun_verdictIsTheRowsUnlessGiven(t *testing.T) {
+	if r := run(t, of(Within("", "", 1, 1, 1)), Options{}); r.Verdict != Agrees {
+		t.Errorf("%s", r.Verdict)
+	}
+	e := Experiment{Run: func(context.Context, Options) (*Outcome, error) {
+		return &Outcome{Rows: []Row{Info("", "", 1)}, Verdict: Disagrees}, nil
+	}}
+	if r := run(t, e, Options{}); r.Verdict != Disagrees || r.Because != "we have not found out why" {
+		t.Errorf("%s, %s", r.Verdict, r.Because)
+	}
+	if r := run(t, e, Options{Quick: true}); r.Because != "made smaller" {
+		t.Errorf("quick: %s", r.Because)
+	}
+	if r := run(t, fake(), Options{}); r.Because != "the fabric is not there" {
+		t.Errorf("given: %s", r.Because)
+	}
+}

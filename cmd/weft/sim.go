@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"weft/bench/papers"
+)
+
+func newSimCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Run the papers' experiments in a packet-level simulator",
+		Long: `Sim runs the experiments of the papers that weft is made of, at their scale, with
+the code that chooses paths, cuts flows and restores order at real hosts, and
+prints the papers' figures beside what came out.`,
+	}
+	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd())
+	return cmd
+}
+
+// simOptions are the flags of weft sim run and report.
+type simOptions struct {
+	papers.Options
+	json   bool
+	output string
+}
+
+func (o *simOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.Quick, "quick", false, "a smaller fabric or a shorter time: shows that it works, not what it says")
+	f.Uint64Var(&o.Seed, "seed", 1, "of all that is random")
+	f.IntVarP(&o.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "simulations at once, each on one core; results do not depend on it")
+}
+
+func (o *simOptions) check() error {
+	if o.Jobs < 1 {
+		return fmt.Errorf("--jobs=%d: must be 1 or more", o.Jobs)
+	}
+	return nil
+}
+
+func newSimListCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the experiments",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listExperiments(cmd.OutOrStdout(), experiments(), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array of objects instead of a table")
+	return cmd
+}
+
+func listExperiments(w io.Writer, all []papers.Experiment, asJSON bool) error {
+	if asJSON {
+		type entry struct {
+			Experiment string             `json:"experiment"`
+			Source     string             `json:"source"`
+			Title      string             `json:"title"`
+			Parameters []papers.Parameter `json:"parameters"`
+		}
+		list := make([]entry, len(all))
+		for i, e := range all {
+			list[i] = entry{e.Name, e.Source, e.Title, append([]papers.Parameter{}, e.Setting...)}
+		}
+		return printJSON(w, list)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, e := range all {
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, e.Source, e.Title)
+	}
+	return tw.Flush()
+}
+
+func newSimRunCmd() *cobra.Command {
+	var o simOptions
+	cmd := &cobra.Command{
+		Use:   "run NAME...",
+		Short: "Run experiments and print the papers' figures beside ours",
+		Long: `Run runs experiments by name; a name may be a pattern such as 'drb-*', or all.
+What it prints depends on the seed alone, not on --jobs; what the run took of the
+machine goes to standard error. It succeeds whatever the verdicts are.
+
+With --json one name gives an object, and several names or a pattern an array.`,
+		Example: "  weft sim run drb-appendix-b\n" +
+			"  weft sim run drb-f6-fattree --json\n" +
+			"  weft sim run 'conga-*' --quick -j 2",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), experiments(), names)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON instead of tables")
+	return cmd
+}
+
+func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.Experiment, names []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	selected, err := papers.Select(all, names)
+	if err != nil {
+		return err
+	}
+	var failed error
+	reports := []*papers.Report{}
+	for r, err := range o.reports(ctx, notes, selected) {
+		switch {
+		case err != nil:
+			failed = errors.Join(failed, err)
+		case o.json:
+			reports = append(reports, r)
+		default:
+			if len(reports) > 0 {
+				fmt.Fprintln(w)
+			}
+			reports = append(reports, r)
+			failed = errors.Join(failed, r.WriteText(w))
+		}
+	}
+	if !o.json {
+		return failed
+	}
+	if len(names) == 1 && selected[0].Name == names[0] {
+		if len(reports) == 0 {
+			return failed
+		}
+		return errors.Join(failed, printJSON(w, reports[0]))
+	}
+	return errors.Join(failed, printJSON(w, reports))
+}
+
+// reports runs experiments one after the other, as their speed is measured. It
+// ends when ctx is done, not when one fails.
+func (o *simOptions) reports(ctx context.Context, notes io.Writer, list []papers.Experiment) iter.Seq2[*papers.Report, error] {
+	return func(yield func(*papers.Report, error) bool) {
+		for _, e := range list {
+			p := newProgress(e.Name)
+			o.Progress = p.set
+			r, err := papers.Run(ctx, e, o.Options)
+			p.end()
+			if err == nil {
+				fmt.Fprintf(notes, "%s: %s: %s\n", e.Name, r.Verdict, r.Took())
+			}
+			if !yield(r, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+func newSimReportCmd() *cobra.Command {
+	var o simOptions
+	cmd := &cobra.Command{
+		Use:   "report [NAME...]",
+		Short: "Run experiments and draw the papers' figures beside ours, as a page of HTML",
+		Long: `Report runs experiments (all, if none is named) and writes one page that needs
+nothing else: verdicts, the papers' figures redrawn, every row and every parameter.`,
+		Example: "  weft sim report\n  weft sim report 'drb-*' --quick -o drb.html",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.report(cmd.Context(), cmd.ErrOrStderr(), experiments(), names)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVarP(&o.output, "output", "o", "report.html", "`file` to write")
+	return cmd
+}
+
+func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.Experiment, names []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	command := strings.Join(append([]string{"weft sim report"}, names...), " ")
+	if len(names) == 0 {
+		names = []string{"all"}
+	}
+	selected, err := papers.Select(all, names)
+	if err != nil {
+		return err
+	}
+	if o.output == "" {
+		return errors.New(`--output="": name a file`)
+	}
+	file, err := newReportFile("output", o.output)
+	if err != nil {
+		return err
+	}
+	defer file.discard()
+	page := papers.Page{Command: fmt.Sprintf("%s --seed %d -j %d", command, o.Seed, o.Jobs)}
+	if o.Quick {
+		page.Command += " --quick"
+	}
+	page.Facts = []papers.Parameter{{Name: "Machine", Value: cpuModel() + ": " + machine()}}
+	var failed error
+	for r, err := range o.reports(ctx, notes, selected) {
+		failed = errors.Join(failed, err)
+		if err == nil {
+			page.Reports = append(page.Reports, r)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(page.Reports) == 0 {
+		return failed
+	}
+	return errors.Join(failed, file.write(page.Write))
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/bench/papers"
+)
+
+// wanted are the papers' headline results.
+var wanted = strings.Fields(`
+	drb-appendix-b drb-f6-fattree drb-f6-vl2 drb-f7 drb-f9 drb-5.5 drb-f10 drb-f11 drb-f12
+	luopan-f2 luopan-f9 luopan-f10 luopan-f11 luopan-f12 luopan-f13 luopan-f14 luopan-f15 luopan-f16 luopan-f17 luopan-f18 luopan-f19 luopan-t1
+	drill-f2 drill-f3 drill-f6 drill-f7 drill-f11a drill-f11 drill-f12 drill-f13 drill-f14 drill-t1
+	conga-f9 conga-f10 conga-f11 conga-f12 conga-f15 conga-f16
+	thesis-t3.1 hedera-t4.3 hedera-t4.4 hedera-t4.5 hedera-t4.6`)
+
+// notReproduced are those of them that are not experiments, and why.
+var notReproduced = map[string]string{}
+
+func TestExperiments_areAllOrSayWhyNot(t *testing.T) {
+	var names []string
+	for _, e := range experiments() {
+		if slices.Contains(names, e.Name) {
+			t.Errorf("%s occurs twice", e.Name)
+		}
+		names = append(names, e.Name)
+		if e.Source == "" || e.Title == "" || len(e.Setting) == 0 || e.Run == nil {
+			t.Errorf("%s lacks a source, a title, a setting or what it runs", e.Name)
+		}
+		for _, p := range e.Setting {
+			if p.Name == "" || p.Value == "" || p.Chosen && p.Why == "" {
+				t.Errorf("%s: parameter %+v: what was chosen has a reason", e.Name, p)
+			}
+		}
+	}
+	for _, name := range wanted {
+		switch there := slices.Contains(names, name); {
+		case !there && notReproduced[name] == "":
+			t.Errorf("%s is neither an experiment nor said not to be one", name)
+		case there && notReproduced[name] != "":
+			t.Errorf("%s is an experiment, and said not to be one", name)
+		}
+	}
+}
+
+// Every experiment runs in a small form, says the same again, and says something.
+func TestExperiments_runQuickly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations are left out with -short")
+	}
+	for _, e := range experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			one, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			two, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%v, %s: %s", time.Since(start).Round(time.Millisecond), one.Verdict, one.Took())
+			var a, b strings.Builder
+			if err := one.WriteText(&a); err != nil {
+				t.Fatal(err)
+			}
+			if err := two.WriteText(&b); err != nil {
+				t.Fatal(err)
+			}
+			if a.String() != b.String() {
+				t.Errorf("-j 1:\n%s\n-j 2:\n%s", a.String(), b.String())
+			}
+			seen := make(map[[2]string]bool)
+			for _, r := range one.Rows {
+				key := [2]string{r.Label, r.Metric}
+				if r.Label == "" || r.Metric == "" || seen[key] {
+					t.Errorf("row %q, %q has no name of its own", r.Label, r.Metric)
+				}
+				seen[key] = true
+			}
+		})
+	}
+}
