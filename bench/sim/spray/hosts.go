@@ -1,0 +1,216 @@
+package spray
+
+import (
+	"fmt"
+	"time"
+
+	"weft/flowcell"
+	"weft/policy"
+	"weft/topology"
+)
+
+// HostsConfig is of all hosts of a simulation.
+type HostsConfig struct {
+	// Topology is what hosts know of the fabric. All of its links have rates.
+	Topology *topology.Topology
+	Policy   string // one of policy.Names
+	Options  policy.Options
+	Seed     uint64
+	// RackSamples: hosts of a rack share what luopan has sampled, as the paper has
+	// it in the rack's switch (Luopan §3.2); else each samples for itself.
+	RackSamples bool
+	// SamplesOnly: luopan goes by samples alone, as the paper has it (Luopan §3.2);
+	// else by what was sent since as well.
+	SamplesOnly bool
+	// Tau is the time constant of CONGA's rate estimators (CONGA §3.6). 0: 160 µs.
+	Tau time.Duration
+}
+
+// Hosts is how all hosts choose the paths of what they send: as package stack has
+// it, with the same selectors.
+type Hosts struct {
+	config HostsConfig
+	policy policy.Policy
+	topo   *topology.Topology
+	shape  shape
+	quiver *topology.Quiver // of topo, nil until needed
+	valid  uint32           // counts topologies
+	pairs  pairTable
+	paths  pathTable
+
+	aware   aware // nil if the policy goes by nothing but its Rule
+	marking *informed
+	sampled *sampled
+}
+
+// Flow is what is kept of a flow at both of its ends: how the sender cuts it, and
+// the pairs whose selectors its data and its acknowledgements use. The owner keeps
+// it between Open and Close, and may move it.
+type Flow struct {
+	cutter     flowcell.Cutter
+	hash, back uint64        // of its data's five-tuple, and of its acknowledgements'
+	last       time.Duration // when data was sent
+	data, ack  int32         // pairs
+	via        int32         // the path of the unit under way; -1: none
+	bound      uint32        // the pair's, when via was last found alive
+}
+
+// leastTimeout is the pause after which what is sent again is taken to be so because
+// of a timeout, as package stack has it.
+const leastTimeout = 5 * time.Millisecond
+
+// NewHosts returns hosts without flows. An error names the field that is wrong.
+func NewHosts(c HostsConfig) (*Hosts, error) {
+	if c.Topology == nil {
+		return nil, fmt.Errorf("spray: Topology is missing")
+	}
+	p, err := policy.New(c.Policy, c.Options)
+	if err != nil {
+		return nil, fmt.Errorf("spray: %w", err)
+	}
+	h := &Hosts{
+		config: c, policy: p, topo: c.Topology, shape: shapeOf(c.Topology),
+		pairs: newPairTable(), paths: pathTable{policy: p, byKey: make(map[string]*paths)},
+	}
+	if err := h.beAware(); err != nil {
+		return nil, fmt.Errorf("spray: %w", err)
+	}
+	return h, nil
+}
+
+// Open begins a flow. tuple is that of its data, not kept.
+func (h *Hosts) Open(f *Flow, src, dst topology.NodeID, tuple *flowcell.FiveTuple) {
+	back := flowcell.FiveTuple{Src: tuple.Dst, Dst: tuple.Src, SrcPort: tuple.DstPort, DstPort: tuple.SrcPort, Proto: tuple.Proto}
+	*f = Flow{hash: tuple.Hash(h.config.Seed), back: back.Hash(h.config.Seed), via: -1}
+	f.cutter = flowcell.NewCutter(f.hash)
+	f.data = h.use(src, dst)
+	f.ack = h.use(dst, src)
+	f.bound = h.pairs.list[f.data].bound
+}
+
+// Close ends a flow: what is kept of its hosts may be forgotten.
+func (h *Hosts) Close(f *Flow) {
+	h.pairs.leave(f.data)
+	h.pairs.leave(f.ack)
+}
+
+// Data returns the path of a packet of data with so much payload, wire bytes long
+// with all headers, and its Number; again: it has been sent before. path is -1
+// where hosts of a rack need none. Where no path is known to be live, it is any.
+func (h *Hosts) Data(f *Flow, payload, wire int, again bool, now time.Duration) (path int, n flowcell.Number) {
+	p := h.pair(f.data)
+	if p.paths == nil {
+		return -1, 0
+	}
+	unit := h.policy.Unit
+	switch {
+	case unit.Cuts():
+		path, n = h.cut(f, p, payload, again, now)
+		if !unit.Numbers() {
+			n = p.counted()
+		}
+	case unit.Kind == flowcell.UnitFlow:
+		path = p.paths.byHash(f.hash)
+	default:
+		path, n = h.begin(f, p, -1, now), p.counted()
+	}
+	if h.aware != nil {
+		h.aware.sent(p, path, wire, now)
+	}
+	return path, n
+}
+
+// cut finds the path of a packet's unit.
+func (h *Hosts) cut(f *Flow, p *pair, payload int, again bool, now time.Duration) (path int, n flowcell.Number) {
+	// What is sent again after a timeout would follow what was lost into the hole,
+	// timeout after timeout, until the unit is full.
+	if again && now-f.last > leastTimeout {
+		f.cutter.End()
+	}
+	f.last = now
+	if f.bound != p.bound {
+		if f.bound = p.bound; !p.paths.has(int(f.via)) {
+			f.cutter.End()
+			f.via = -1
+		}
+	}
+	n, begins := f.cutter.Next(h.policy.Unit, payload, 1, now)
+	if begins {
+		f.via = int32(h.begin(f, p, int(f.via), now))
+	}
+	return int(f.via), n
+}
+
+// begin returns the path of a unit that begins; last is that of the unit before, or
+// -1.
+func (h *Hosts) begin(f *Flow, p *pair, last int, now time.Duration) int {
+	if h.aware == nil {
+		path, _ := p.of(f.hash).data.Next(f.hash)
+		return path
+	}
+	return h.aware.choose(p, p.paths.components[p.paths.component(f.hash)].order, last, now)
+}
+
+// Ack returns the path of a pure acknowledgement from the flow's receiver, who has a
+// selector of its own for these (DRB §5); -1 as in Data.
+func (h *Hosts) Ack(f *Flow) (path int) {
+	p := h.pair(f.ack)
+	switch {
+	case p.paths == nil:
+		return -1
+	case !h.policy.Sprays():
+		return p.paths.byHash(f.back)
+	}
+	path, _ = p.of(f.back).ack.Next(f.back)
+	return path
+}
+
+// SetTopology has hosts use the live paths of t, which is of the same fabric.
+func (h *Hosts) SetTopology(t *topology.Topology) {
+	h.topo, h.quiver = t, nil
+	h.valid++
+}
+
+// use finds or makes a pair.
+func (h *Hosts) use(src, dst topology.NodeID) int32 {
+	i, added := h.pairs.use(src, dst)
+	if added {
+		h.look(&h.pairs.list[i])
+	}
+	return i
+}
+
+// pair returns a pair of a flow, which has taken note of the topology.
+func (h *Hosts) pair(i int32) *pair {
+	p := &h.pairs.list[i]
+	if p.valid != h.valid {
+		h.look(p)
+	}
+	return p
+}
+
+// look has a pair find its paths, and its selectors if they are others.
+func (h *Hosts) look(p *pair) {
+	p.valid = h.valid
+	set := h.topo.PathsOrAll(p.src, p.dst)
+	if set.Direct() {
+		return
+	}
+	found := h.paths.of(set, h.componentsOf(p, set))
+	if found == p.paths {
+		return
+	}
+	p.paths = found
+	h.bind(p)
+}
+
+// componentsOf are those of a pair's paths, nil where the policy takes them for one.
+func (h *Hosts) componentsOf(p *pair, set topology.PathSet) []topology.Group {
+	if !h.policy.Groups || len(set.Live) < 2 {
+		return nil
+	}
+	if h.quiver == nil {
+		h.quiver = h.topo.Quiver()
+	}
+	return h.quiver.Groups(p.src, p.dst)
+}

@@ -1,0 +1,137 @@
+package spray
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"weft/flowcell"
+	"weft/topology"
+)
+
+// Packet is what switches look at.
+type Packet struct {
+	Src, Dst topology.NodeID // hosts
+	Hash     uint64          // of its flow in its direction
+	Bytes    int32           // on the wire
+	Mark     Mark
+}
+
+// Switch is how all switches of a fabric choose ports where they have a choice.
+type Switch interface {
+	// Up returns by which of its ports that lead up a switch sends a packet to
+	// another rack, 0 being the first, or -1 if none leads there. It is asked where
+	// paths divide: at the source's edge switch and, between pods, at the aggregation
+	// switch above. in is the port by which the packet has left the node before.
+	Up(sw topology.NodeID, in int32, p *Packet, now time.Duration) int
+	// Marks reports whether Pass is to be called.
+	Marks() bool
+	// Pass is told of a packet that a switch sends by a port, hosts' ports included,
+	// and may change its Mark.
+	Pass(port int32, p *Packet, now time.Duration)
+	// SetTopology has switches use the live paths of t, which is of the same fabric.
+	SetTopology(t *topology.Topology)
+}
+
+// Queues is what switches see of their own ports.
+type Queues interface {
+	// QueueBytes is what waits at a port, what is left of the packet on the wire
+	// included.
+	QueueBytes(port int32) int
+}
+
+// The models of switches.
+const (
+	switchECMP      = "switch-ecmp"       // per flow, by its hash
+	switchWCMP      = "switch-wcmp"       // likewise, by the rates of paths
+	switchRB        = "switch-rb"         // per packet, at random
+	switchRR        = "switch-rr"         // per packet, in turn
+	switchLocal     = "switch-local"      // per flowcell, the shortest queue (Luopan §4.1)
+	switchDrill     = "switch-drill"      // per packet, DRILL(d, m)
+	switchDrillAll  = "switch-drill-all"  // likewise, as if all paths were symmetric
+	switchDrillFlow = "switch-drill-flow" // per flow, DRILL(d, m) (DRILL §4)
+	switchConga     = "switch-conga"      // per flowlet, the leaf's tables
+)
+
+// SwitchNames lists the models of switches.
+func SwitchNames() []string {
+	return []string{switchECMP, switchWCMP, switchRB, switchRR, switchLocal, switchDrill, switchDrillAll, switchDrillFlow, switchConga}
+}
+
+// SwitchConfig is of all switches of a simulation.
+type SwitchConfig struct {
+	Topology *topology.Topology // what switches know; all of its links have rates
+	Name     string             // one of SwitchNames
+	Seed     uint64
+	// DRILL(d, m) with so many engines a switch, of which of switch-rr's, too, each
+	// goes by itself (DRILL §3.2); 0: 2, 1, 1.
+	Samples, Memory, Engines int
+	FlowcellBytes            int           // of switch-local; 0: 64 KB
+	FlowletGap               time.Duration // of switch-conga; 0: 500 µs
+	Tau                      time.Duration // of switch-conga; 0: 160 µs
+}
+
+// Bounds of a SwitchConfig.
+const (
+	maxSamples = 32
+	maxMemory  = 32
+	maxEngines = 256
+)
+
+func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
+	c.Samples = cmp.Or(c.Samples, 2)
+	c.Memory = cmp.Or(c.Memory, 1)
+	c.Engines = cmp.Or(c.Engines, 1)
+	c.FlowcellBytes = cmp.Or(c.FlowcellBytes, flowcell.FlowcellBytes)
+	c.FlowletGap = cmp.Or(c.FlowletGap, flowcell.FlowletGap)
+	c.Tau = cmp.Or(c.Tau, defaultTau)
+	switch {
+	case c.Topology == nil:
+		return c, fmt.Errorf("spray: Topology is missing")
+	case !slices.Contains(SwitchNames(), c.Name):
+		return c, fmt.Errorf("spray: Name is %q, must be one of %s", c.Name, strings.Join(SwitchNames(), ", "))
+	case c.Samples < 1 || c.Samples > maxSamples:
+		return c, fmt.Errorf("spray: Samples is %d, must be from 1 to %d, or 0 for 2", c.Samples, maxSamples)
+	case c.Memory < 1 || c.Memory > maxMemory:
+		return c, fmt.Errorf("spray: Memory is %d, must be from 1 to %d, or 0 for 1", c.Memory, maxMemory)
+	case c.Engines < 1 || c.Engines > maxEngines:
+		return c, fmt.Errorf("spray: Engines is %d, must be from 1 to %d, or 0 for 1", c.Engines, maxEngines)
+	case c.FlowcellBytes < 1:
+		return c, fmt.Errorf("spray: FlowcellBytes is %d, must be positive, or 0 for 64 KB", c.FlowcellBytes)
+	case c.FlowletGap < time.Microsecond:
+		return c, fmt.Errorf("spray: FlowletGap is %v, must be at least 1µs, or 0 for 500µs", c.FlowletGap)
+	case c.Tau < time.Microsecond:
+		return c, fmt.Errorf("spray: Tau is %v, must be at least 1µs, or 0 for 160µs", c.Tau)
+	}
+	return c, nil
+}
+
+// NewSwitch returns idle switches that see queues. An error names the field that is
+// wrong.
+func NewSwitch(c SwitchConfig, queues Queues) (Switch, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	o := oblivious{nextHops: newNextHops(c.Topology, c.Name), name: c.Name, seed: c.Seed, rng: rand.NewPCG(c.Seed, 0x737769746368), engines: newEngines(c.Topology, c.Engines)}
+	l := loads{queues: queues, perByte: perByte(c.Topology)}
+	switch c.Name {
+	case switchLocal:
+		return &localSampling{oblivious: o, loads: l, bytes: int32(c.FlowcellBytes), flows: newFlowTables(&o.shape)}, nil
+	case switchDrill, switchDrillAll:
+		return newDrill(c, o, l), nil
+	case switchDrillFlow:
+		return &drillFlow{drill: newDrill(c, o, l), flows: newFlowTables(&o.shape)}, nil
+	case switchConga:
+		return newLeaves(c, o)
+	case switchRR:
+		o.turn = make([]uint32, o.shape.switches()*c.Engines)
+		for i := range o.turn { // not in step
+			o.turn[i] = uint32(o.rng.Uint64())
+		}
+	}
+	return &o, nil
+}
