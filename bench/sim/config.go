@@ -56,6 +56,9 @@ type SprayOptions struct {
 	// RackSamples: hosts of a rack share what luopan has sampled, as the paper has
 	// it in the rack's switch (Luopan §3.2); else each samples for itself.
 	RackSamples bool
+	// SamplesOnly: luopan goes by samples alone, as the paper has it (Luopan §3.2);
+	// else by what was sent since as well.
+	SamplesOnly bool
 	// Drill is DRILL(d, m) with so many engines a switch (DRILL §3.2); 0: 2, 1, 1.
 	DrillSamples, DrillMemory, DrillEngines int
 	// Tau is the time constant of CONGA's rate estimators (CONGA §3.6). 0: 160 µs.

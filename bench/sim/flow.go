@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+
+	"weft/bench/sim/spray"
+	"weft/bench/sim/tcp"
+	"weft/bench/sim/workload"
+	"weft/flowcell"
+	"weft/topology"
+)
+
+// flow is a connection: both of its ends. One that has ended is used again when
+// nothing of it is on its way any more.
+type flow struct {
+	src, dst   int32
+	underWay   int32 // packets
+	generation uint32
+	order      order
+	timerAt    int64           // when the timer's event is due; never: there is none
+	number     flowcell.Number // where switches choose: data are counted
+	done       bool
+	end        time.Duration // of delivery, 0 before
+
+	receiver   tcp.Receiver
+	tuple      flowcell.FiveTuple // of its data
+	path       spray.Flow
+	sender     tcp.Sender
+	hash, back uint64 // of its data and its acknowledgements, for switches
+	asked      workload.Flow
+}
+
+// order tells how far packets of a flow arrive behind others that were sent later.
+type order struct {
+	sent uint32
+	top  uint32 // 1 more than the latest sent of all that have arrived
+	seen uint64 // bit i: the one i before that has arrived
+}
+
+// arrived returns behind how many later ones a packet arrived, 63 for 63 and more.
+func (o *order) arrived(n uint32) int {
+	if n >= o.top {
+		o.seen = o.seen<<(n-o.top+1) | 1
+		o.top = n + 1
+		return 0
+	}
+	behind := o.top - 1 - n
+	if behind > 63 {
+		return 63
+	}
+	o.seen |= 1 << behind
+	return bits.OnesCount64(o.seen & (1<<behind - 1))
+}
+
+// takeNext has the Workload's next flow begin in its time.
+func (s *simulation) takeNext() {
+	if s.config.Workload == nil {
+		s.sourceEnded = true
+		return
+	}
+	f, ok := s.config.Workload.Next()
+	if !ok {
+		s.sourceEnded = true
+		s.maybeEnd()
+		return
+	}
+	s.next = f
+	s.awaited++
+	s.wheel.push(event{at: max(ps(f.Start), s.now), kind: nextFlow})
+}
+
+// beginLater has a flow begin in its time that the Workload begins because another
+// one has ended.
+func (s *simulation) beginLater(f workload.Flow) {
+	s.awaited++
+	var i uint32
+	if n := len(s.unusedLater); n > 0 {
+		i = s.unusedLater[n-1]
+		s.unusedLater = s.unusedLater[:n-1]
+		s.later[i] = f
+	} else {
+		i = uint32(len(s.later))
+		s.later = append(s.later, f)
+	}
+	s.wheel.push(event{at: max(ps(f.Start), s.now), what: i, kind: laterFlow})
+}
+
+// beginFlow begins one now.
+func (s *simulation) beginFlow(asked workload.Flow) {
+	hosts := topology.NodeID(len(s.delivered))
+	if asked.Src < 0 || asked.Src >= hosts || asked.Dst < 0 || asked.Dst >= hosts || asked.Src == asked.Dst || asked.Bytes < 0 {
+		s.fails(fmt.Errorf("sim: Workload: flow of %d bytes from host %d to %d; want two different hosts from 0 to %d, and not less than 0 bytes",
+			asked.Bytes, asked.Src, asked.Dst, hosts-1))
+		return
+	}
+	var i uint32
+	if n := len(s.unusedFlows); n > 0 {
+		i = s.unusedFlows[n-1]
+		s.unusedFlows = s.unusedFlows[:n-1]
+	} else {
+		i = uint32(len(s.flows))
+		s.flows = append(s.flows, new(flow))
+	}
+	f := s.flows[i]
+	*f = flow{
+		sender: f.sender, receiver: f.receiver, generation: f.generation + 1, timerAt: never,
+		src: int32(asked.Src), dst: int32(asked.Dst), asked: asked,
+		tuple: flowcell.FiveTuple{
+			Src: s.addresses[asked.Src], Dst: s.addresses[asked.Dst],
+			SrcPort: uint16(s.begun), DstPort: uint16(s.begun >> 16), Proto: flowcell.ProtoTCP,
+		},
+	}
+	s.begun++
+	now := s.clock()
+	f.sender.Start(&s.tcp, asked.Bytes, now)
+	f.receiver.Start(&s.tcp, asked.Bytes)
+	if s.hosts != nil {
+		s.hosts.Open(&f.path, asked.Src, asked.Dst, &f.tuple)
+	} else {
+		f.hash = f.tuple.Hash(s.hashSeed)
+		f.back = f.tuple.Hash(s.hashSeed + 1)
+	}
+	s.pump(i, f)
+}
+
+// pump sends what a flow may send now, and sees to its timer.
+func (s *simulation) pump(i uint32, f *flow) {
+	now := s.clock()
+	for {
+		g, ok := f.sender.Next(now)
+		if !ok {
+			break
+		}
+		s.sendData(i, f, g, now)
+	}
+	if s.probing.on {
+		s.dueProbes()
+	}
+	if at, ok := f.sender.Deadline(); ok && ps(at) < f.timerAt {
+		s.setTimer(i, f, ps(at))
+	}
+}
+
+// setTimer has timer called. Deadlines nearly always move on, so the event is left
+// where it is, and looks for a new place when its time has come.
+func (s *simulation) setTimer(i uint32, f *flow, at int64) {
+	f.timerAt = max(at, s.now)
+	f.generation++
+	s.wheel.push(event{at: f.timerAt, what: i, kind: timer | f.generation<<8})
+}
+
+func (s *simulation) timer(i, generation uint32) {
+	f := s.flows[i]
+	if f.done || f.generation<<8>>8 != generation {
+		return
+	}
+	f.timerAt = never
+	at, ok := f.sender.Deadline()
+	if !ok {
+		return
+	}
+	if ps(at) > s.now {
+		s.setTimer(i, f, ps(at))
+		return
+	}
+	f.sender.Timeout(s.clock())
+	s.timeouts++
+	s.pump(i, f)
+}
+
+// finish ends a flow of which everything has been acknowledged.
+func (s *simulation) finish(i uint32, f *flow) {
+	f.done = true
+	s.awaited--
+	s.flowsEnded++
+	if s.config.OnFlow != nil {
+		e := FlowEnd{Flow: f.asked, FCT: f.end - f.asked.Start}
+		e.Retransmits, e.Timeouts, e.DupAcks = f.sender.Stats()
+		s.config.OnFlow(e)
+	}
+	s.config.Workload.Done(f.asked, s.clock(), s.begin)
+	s.maybeEnd()
+}
+
+// leave takes note that a packet of a flow is no longer on its way.
+func (s *simulation) leave(i uint32, f *flow) {
+	if f.underWay--; f.underWay > 0 || !f.done {
+		return
+	}
+	if s.hosts != nil {
+		s.hosts.Close(&f.path)
+	}
+	if s.resequencer != nil {
+		// Remembering millions of closed flows would only fill memory.
+		s.segment = flowcell.Packet{Flow: f.tuple, Flags: flowcell.FlagRST}
+		s.nobody = s.resequencer.Push(&s.segment, 0, s.clock(), s.nobody[:0])
+		s.forgotten++
+	}
+	s.unusedFlows = append(s.unusedFlows, i)
+}
+
+// maybeEnd ends the run when nothing else can happen.
+func (s *simulation) maybeEnd() {
+	if s.sourceEnded && s.awaited == 0 && s.open == nil {
+		s.ended = true
+	}
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"weft/topology"
+)
+
+// unrouted sets what is known of a route where switches choose: how many hops it
+// has, and the last one.
+func (f *fabric) unrouted(p *packet, src, dst int32) {
+	p.hops = f.hops(src, dst)
+	for i := range p.hops {
+		p.route[i] = unknown
+	}
+	p.route[p.hops-1] = down(dst)
+}
+
+// choose has a switch choose the next port of a packet, and sets what follows from
+// it; unknown if no port leads to its destination.
+func (s *simulation) choose(p *packet) int32 {
+	f := &s.fabric
+	src, dst := s.show(p)
+	from, to := f.rack[src], f.rack[dst]
+	if p.hop == 0 {
+		n := s.switches.Up(topology.NodeID(f.edge[from]), up(src), &s.looked, s.clock())
+		if n < 0 {
+			return unknown
+		}
+		p.mark = s.looked.Mark
+		p.route[0] = up(f.edgeUp[from] + int32(n))
+		if p.hops == 3 {
+			p.route[1] = down(f.edgeUp[to] + int32(n))
+		}
+		return p.route[0]
+	}
+	agg := p.route[0]>>1 - f.edgeUp[from]
+	n := s.switches.Up(topology.NodeID(f.agg[f.pod[from]]+agg), p.route[0], &s.looked, s.clock())
+	if n < 0 {
+		return unknown
+	}
+	p.mark = s.looked.Mark
+	f.route(&p.route, src, dst, int(agg*f.cores)+n)
+	return p.route[1]
+}
+
+// show makes looked what switches see of a packet, and returns its ends.
+func (s *simulation) show(p *packet) (src, dst int32) {
+	l := &s.looked
+	dst = p.dst()
+	switch p.kind {
+	case ack:
+		f := s.flows[p.flow]
+		src, l.Hash = f.dst, f.back
+	case open:
+		src = int32(p.flow)
+		l.Hash = uint64(src)<<32 | uint64(dst)
+		l.Hash = (l.Hash ^ s.hashSeed) * 0x9e3779b97f4a7c15
+		l.Hash ^= l.Hash >> 32
+	default:
+		f := s.flows[p.flow]
+		src, l.Hash = f.src, f.hash
+	}
+	l.Src, l.Dst = topology.NodeID(src), topology.NodeID(dst)
+	l.Bytes, l.Mark = p.bytes, p.mark
+	return src, dst
+}
+
+// unreachable drops a packet that a switch knows no way for.
+func (s *simulation) unreachable(n uint32, p *packet) {
+	f := &s.fabric
+	src, _ := s.show(p)
+	port := up(f.edgeUp[f.rack[src]])
+	if p.hop == 1 {
+		port = up(f.coreUp[f.pod[f.rack[src]]])
+	}
+	s.drop(port, n)
+}
+
+// drop counts a packet as dropped at a port.
+func (s *simulation) drop(port int32, n uint32) {
+	t := &s.ports[port]
+	t.drops++
+	s.class[t.class].drops++
+	s.discard(n)
+}
+
+// watch lets a switch's port look at what it sends.
+func (s *simulation) watch(port int32, p *packet, backlog int64, c *class) {
+	if c.place == HostNIC {
+		return
+	}
+	switch {
+	case p.kind == probe:
+		s.meter(p, backlog, c)
+	case s.meters != nil:
+		s.meters.Pass(port, int(p.bytes), &p.mark, s.clock())
+	case s.switches != nil:
+		s.show(p)
+		s.switches.Pass(port, &s.looked, s.clock())
+		p.mark = s.looked.Mark
+	}
+}

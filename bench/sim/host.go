@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"weft/bench/sim/spray"
+	"weft/bench/sim/tcp"
+	"weft/flowcell"
+	"weft/resequencer"
+)
+
+// sendData sends a segment from a flow's source.
+func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duration) {
+	n := s.newPacket()
+	p := &s.packets[n]
+	*p = packet{
+		bytes: g.Len + int32(s.tcp.HeaderBytes),
+		kind:  data, flags: s.capable,
+		flow: i, order: f.order.sent, seq: g.Seq, sent: s.now,
+	}
+	if g.Retransmit {
+		p.flags |= again
+		s.retransmits++
+	}
+	f.order.sent++
+	f.underWay++
+	s.dataPackets++
+	if s.hosts != nil {
+		var path int
+		path, p.number = s.hosts.Data(&f.path, int(g.Len), int(p.bytes), g.Retransmit, now)
+		p.hops = s.fabric.route(&p.route, f.src, f.dst, path)
+		if s.meters != nil {
+			p.mark = s.hosts.DataMark(&f.path, path, now)
+		}
+	} else {
+		f.number = f.number.Count()
+		p.number = f.number
+		s.fabric.unrouted(p, f.src, f.dst)
+	}
+	s.leaveHost(n, p, f.src)
+}
+
+// leaveHost puts a packet into a host's own queue.
+func (s *simulation) leaveHost(n uint32, p *packet, host int32) {
+	if s.transmit(up(host), n, p) {
+		p.since = sinceSent(p, s.ports[up(host)].busy+s.delay)
+	}
+}
+
+// sinceSent is how long after p was sent a time is, in ns.
+func sinceSent(p *packet, at int64) uint32 {
+	return uint32(min((at-p.sent)/1000, math.MaxUint32))
+}
+
+// receive takes a packet in at the end of its way.
+func (s *simulation) receive(n uint32, p *packet) {
+	if p.flags&gone != 0 {
+		s.discard(n)
+		return
+	}
+	switch p.kind {
+	case data:
+		s.receiveData(n, p)
+	case ack:
+		s.receiveAck(n, p)
+	case open:
+		s.receiveOpen(n, p)
+	case probe:
+		s.answer(n, p)
+	case answer:
+		s.answered(n, p)
+	}
+}
+
+// receiveData is the lower half of a receiver: below TCP.
+func (s *simulation) receiveData(n uint32, p *packet) {
+	f := s.flows[p.flow]
+	s.arrived(p, &f.order)
+	if s.meters != nil {
+		s.hosts.Received(&f.path, p.mark, false, s.clock())
+	}
+	if s.resequencer == nil {
+		s.accept(n, p)
+		return
+	}
+	p.since = sinceSent(p, s.now)
+	p.hop = atHost
+	g := &s.segment
+	g.Flow = f.tuple
+	g.Length = int(p.bytes)
+	g.Seq = uint32(p.seq)
+	g.Payload = p.bytes - int32(s.tcp.HeaderBytes)
+	g.ID = uint16(p.number)
+	g.Flags = flowcell.FlagACK
+	out := s.resequencer.Push(g, n, s.clock(), s.inOrder[:0])
+	s.inOrder = out
+	if len(out) == 0 {
+		s.awaitExpiry()
+		return
+	}
+	for _, n := range out {
+		s.accept(n, &s.packets[n])
+	}
+}
+
+// arrived measures a packet of data, or one of open loop.
+func (s *simulation) arrived(p *packet, o *order) {
+	ns := (s.now - s.delay - p.sent) / 1000
+	s.latency.add(max(ns-int64(p.since), 0))
+	s.outOfOrder[o.arrived(p.order)]++
+}
+
+// awaitExpiry has expire called when the resequencer has something to do.
+func (s *simulation) awaitExpiry() {
+	if at, ok := s.resequencer.NextDeadline(); ok && ps(at) < s.expiryAt {
+		s.expiryAt = max(ps(at), s.now)
+		s.wheel.push(event{at: s.expiryAt, kind: expiry})
+	}
+}
+
+func (s *simulation) expire() {
+	if s.now != s.expiryAt {
+		return // another event took its place
+	}
+	s.expiryAt = never
+	out := s.resequencer.Expire(s.clock(), s.inOrder[:0])
+	s.inOrder = out
+	for _, n := range out {
+		s.accept(n, &s.packets[n])
+	}
+	s.awaitExpiry()
+}
+
+// accept is the upper half of a receiver: TCP takes a packet and acknowledges it,
+// with the very same packet turned round.
+func (s *simulation) accept(n uint32, p *packet) {
+	f := s.flows[p.flow]
+	if s.resequencer != nil {
+		s.resequencing.add((s.now-p.sent)/1000 - int64(p.since))
+	}
+	a, bytes := f.receiver.Data(p.seq, p.bytes-int32(s.tcp.HeaderBytes), p.flags&marked != 0)
+	s.delivered[f.dst] += bytes
+	now := s.clock()
+	if f.receiver.Done() && f.end == 0 {
+		f.end = now
+	}
+	s.ackPackets++
+	sent := p.sent
+	if p.flags&again != 0 {
+		sent = -1
+	}
+	*p = packet{
+		bytes: int32(s.tcp.HeaderBytes), kind: ack, flow: p.flow,
+		seq: a.Cum, order: uint32(a.Sacked - a.Cum), since: uint32(a.SackedLen), sent: sent,
+	}
+	if a.ECE {
+		p.flags = marked
+	}
+	if s.hosts != nil {
+		p.hops = s.fabric.route(&p.route, f.dst, f.src, s.hosts.Ack(&f.path))
+		if s.meters != nil {
+			p.mark = s.hosts.AckMark(&f.path, now)
+		}
+	} else {
+		s.fabric.unrouted(p, f.dst, f.src)
+	}
+	s.transmit(up(f.dst), n, p)
+}
+
+// receiveAck takes an acknowledgement in at a flow's source.
+func (s *simulation) receiveAck(n uint32, p *packet) {
+	i := p.flow
+	f := s.flows[i]
+	a := tcp.Ack{Cum: p.seq, ECE: p.flags&marked != 0, Echo: -1}
+	if p.since > 0 {
+		a.Sacked, a.SackedLen = p.seq+int64(p.order), int32(p.since)
+	}
+	if p.sent >= 0 {
+		a.Echo = time.Duration(p.sent / 1000)
+		s.rtt.add((s.now - p.sent) / 1000)
+	}
+	if s.meters != nil {
+		s.hosts.Received(&f.path, p.mark, true, s.clock())
+	}
+	s.freePacket(n)
+	if !f.done {
+		f.sender.Ack(a, s.clock())
+		if f.sender.Done() {
+			s.finish(i, f)
+		} else {
+			s.pump(i, f)
+		}
+	}
+	s.leave(i, f)
+}
+
+// newChoice sets up who chooses paths: hosts or switches.
+func (s *simulation) newChoice(seed uint64) (err error) {
+	c := &s.config
+	for _, name := range spray.SwitchNames() {
+		if name != c.Policy {
+			continue
+		}
+		s.switches, err = spray.NewSwitch(spray.SwitchConfig{
+			Topology: c.Topology, Name: name, Seed: seed,
+			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines,
+			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
+		}, queues{s})
+		s.watched = err == nil && s.switches.Marks()
+		return err
+	}
+	s.hosts, err = spray.NewHosts(spray.HostsConfig{
+		Topology: c.Topology, Policy: c.Policy, Options: c.Options, Seed: seed,
+		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Tau: c.Spray.Tau,
+	})
+	if err != nil {
+		return err
+	}
+	if s.hosts.Marks() {
+		s.meters = spray.NewMeters(c.Topology, c.Spray.Tau)
+		s.watched = true
+	}
+	return s.newProbing()
+}
+
+// newResequencer makes one for all hosts: flows tell them apart. Only where a bound
+// is reached is that not the same as one for each.
+func (s *simulation) newResequencer(seed uint64) {
+	c := s.config.Resequencer
+	if c == nil {
+		return
+	}
+	all := *c
+	for bound, standard := range map[*int]int{
+		&all.PeerPackets: resequencer.DefaultPeerPackets, &all.PeerBytes: resequencer.DefaultPeerBytes,
+		&all.TotalPackets: resequencer.DefaultTotalPackets, &all.TotalBytes: resequencer.DefaultTotalBytes,
+		&all.Flows: resequencer.DefaultFlows,
+	} {
+		if *bound == 0 {
+			*bound = standard
+		}
+		*bound = min(*bound*len(s.delivered), math.MaxInt32)
+	}
+	all.Seed = seed
+	s.resequencer = resequencer.New[uint32](all)
+}
+
+// queues is what switches see of their ports.
+type queues struct{ s *simulation }
+
+func (q queues) QueueBytes(port int32) int { return q.s.queueBytes(port) }

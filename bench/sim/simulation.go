@@ -1,0 +1,238 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"weft/bench/sim/spray"
+	"weft/bench/sim/tcp"
+	"weft/bench/sim/workload"
+	"weft/flowcell"
+	"weft/resequencer"
+	"weft/topology"
+)
+
+// Kinds of events, in the low byte of event.kind.
+const (
+	arrival   = iota // what: packet, at the end of a link
+	timer            // what: flow; above the kind: its generation
+	nextFlow         // the Workload's next begins
+	laterFlow        // what: index of later
+	expiry           // of what resequencers hold
+	emission         // what: host that sends open loop
+	sampling         // hosts' probes are due
+	failure          // what: index of Config.Failures
+	news             // likewise; hosts and switches know of it
+	warm             // measuring begins
+	look             // Config.OnSample
+	end
+)
+
+// simulation is a run under way. Times are in picoseconds.
+type simulation struct {
+	config Config
+	tcp    tcp.Config
+	now    int64
+	ended  bool
+	err    error // of the Workload; ends the run
+
+	wheel  *wheel
+	fabric fabric
+	ports  []port
+	class  []class
+	delay  int64
+
+	packets       []packet
+	unusedPackets []uint32
+	sum           int64 // of what was looked at ahead, so that it is not for nothing
+
+	hosts     *spray.Hosts  // nil where switches choose
+	switches  spray.Switch  // nil where hosts do
+	meters    *spray.Meters // nil where packets do not carry Marks of hosts'
+	looked    spray.Packet  // what a switch looks at
+	capable   uint8         // flags of data: whether switches may mark them
+	watched   bool          // ports look at what passes: for Marks or probes
+	addresses []flowcell.Address
+	hashSeed  uint64
+	known     *topology.Topology // to hosts and switches
+	probing   probing
+
+	flows       []*flow
+	unusedFlows []uint32
+	awaited     int    // flows that have begun, or will, and not ended
+	forgotten   uint64 // flows, by the resequencer
+	begun       uint32 // flows
+	next        workload.Flow
+	sourceEnded bool
+	later       []workload.Flow
+	unusedLater []uint32
+	begin       func(workload.Flow)
+	delivered   []int64 // since the start, by host
+
+	resequencer *resequencer.Buffer[uint32]
+	segment     flowcell.Packet
+	inOrder     []uint32
+	nobody      []uint32
+	expiryAt    int64 // when an event is under way for; never: none is
+
+	open *openLoop // nil: none
+
+	measured
+}
+
+// measured is what is counted from Warmup on.
+type measured struct {
+	since                                 int64
+	waits                                 [Places]*counts
+	latency, rtt, resequencing            *counts
+	outOfOrder                            [64]uint64
+	dataPackets, ackPackets, probePackets uint64
+	retransmits, timeouts, flowsEnded     uint64
+	hopsBefore                            uint64
+	sentBefore, deliveredBefore           []int64 // by port, by host
+}
+
+func newSimulation(c Config) (*simulation, error) {
+	s := &simulation{config: c, delay: ps(c.Delay), expiryAt: never, known: c.Topology}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	t := c.Topology
+	for i := range s.waits {
+		s.waits[i] = new(counts)
+	}
+	s.latency, s.rtt, s.resequencing = new(counts), new(counts), new(counts)
+	if err := s.newPorts(); err != nil {
+		return nil, err
+	}
+	s.fabric = newFabric(t)
+	s.delivered = make([]int64, t.NumHosts())
+	s.sentBefore, s.deliveredBefore = make([]int64, len(s.ports)), make([]int64, t.NumHosts())
+	for h := range t.NumHosts() {
+		s.addresses = append(s.addresses, flowcell.AddressFrom(t.Node(topology.NodeID(h)).Addr))
+	}
+	rng := rand.New(rand.NewPCG(c.Seed, 0x73696d))
+	s.hashSeed = rng.Uint64()
+	if err := s.newChoice(rng.Uint64()); err != nil {
+		return nil, err
+	}
+	s.newResequencer(rng.Uint64())
+	if err := s.newOpenLoop(rng.Uint64()); err != nil {
+		return nil, err
+	}
+	s.wheel = newWheel(s.shortestHop())
+	s.begin = s.beginLater
+	return s, nil
+}
+
+// shortestHop is the least time between a packet's arrivals.
+func (s *simulation) shortestHop() int64 {
+	bytes := int64(s.tcp.HeaderBytes)
+	if s.probing.on {
+		bytes = min(bytes, spray.ProbeBytes)
+	}
+	if s.open != nil {
+		bytes = min(bytes, int64(s.config.OpenLoop.PacketBytes))
+	}
+	shortest := int64(never)
+	for i := range s.class {
+		shortest = min(shortest, s.class[i].byteTime*bytes)
+	}
+	return s.delay + shortest
+}
+
+// run simulates.
+func (s *simulation) run() {
+	s.wheel.push(event{at: ps(s.config.Duration), kind: end})
+	s.wheel.push(event{at: ps(s.config.Warmup), kind: warm})
+	for i, f := range s.config.Failures {
+		s.wheel.push(event{at: ps(f.At), what: uint32(i), kind: failure})
+	}
+	if s.config.OnSample != nil {
+		s.wheel.push(event{at: ps(s.config.Warmup), kind: look})
+	}
+	s.beginOpenLoop()
+	s.takeNext()
+	w := s.wheel
+	seen := 0 // of the batch: how far ahead memory was asked for
+	for !s.ended {
+		if w.at == len(w.batch) {
+			if !w.advance() {
+				return
+			}
+			seen = 0
+		}
+		if w.at >= seen {
+			seen = min(w.at+lookahead, len(w.batch))
+			s.lookAhead(w.batch[w.at:seen])
+		}
+		e := w.batch[w.at]
+		w.at++
+		s.now = e.at
+		if e.kind == arrival {
+			s.arrive(e.what)
+		} else {
+			s.other(e)
+		}
+	}
+}
+
+// other deals with events that are rarer.
+func (s *simulation) other(e event) {
+	switch e.kind & 0xff {
+	case timer:
+		s.timer(e.what, e.kind>>8)
+	case nextFlow:
+		f := s.next
+		s.takeNext()
+		s.beginFlow(f)
+	case laterFlow:
+		f := s.later[e.what]
+		s.unusedLater = append(s.unusedLater, e.what)
+		s.beginFlow(f)
+	case expiry:
+		s.expire()
+	case emission:
+		s.emit(e.what)
+	case sampling:
+		s.probe()
+	case failure:
+		s.fail(&s.config.Failures[e.what], e.what)
+	case news:
+		s.learn(&s.config.Failures[e.what])
+	case warm:
+		s.warm()
+	case look:
+		s.config.OnSample(s.clock(), view{s})
+		s.wheel.push(event{at: s.now + ps(s.config.SampleEvery), kind: look})
+	case end:
+		s.ended = true
+	}
+}
+
+// arrive goes on with a packet at the end of a link.
+func (s *simulation) arrive(i uint32) {
+	p := &s.packets[i]
+	if p.hop == p.hops {
+		s.receive(i, p)
+		return
+	}
+	next := p.route[p.hop]
+	if next == unknown {
+		if next = s.choose(p); next == unknown {
+			s.unreachable(i, p)
+			return
+		}
+	}
+	p.hop++
+	s.transmit(next, i, p)
+}
+
+// fails ends the run for an error.
+func (s *simulation) fails(err error) { s.err, s.ended = err, true }
+
+// clock is the time as other packages count it.
+func (s *simulation) clock() time.Duration { return time.Duration(s.now / 1000) }
+
+// ps is a time in picoseconds.
+func ps(d time.Duration) int64 { return int64(d) * 1000 }

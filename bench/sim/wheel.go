@@ -1,0 +1,280 @@
+package sim
+
+import "math/bits"
+
+// event is something that happens at a time. Of two at the same time the one that
+// was pushed first comes first.
+type event struct {
+	at   int64  // ps
+	what uint32 // which packet, flow, ...
+	kind uint32
+}
+
+const (
+	wheelBits  = 12
+	wheelSlots = 1 << wheelBits
+	// chunkEvents makes a chunk 512 bytes long.
+	chunkEvents = 31
+)
+
+// wheel is a queue of events in the order of their time: a timing wheel whose slots
+// are lists of chunks, filled unsorted and sorted, stably, when their time comes.
+// What is beyond the first wheel's turn waits in a second one whose slots are the
+// first one's turns, and what is beyond that in a list. An event moves down when its
+// turn comes, before any other can be pushed there, so order of pushing is kept.
+//
+// A binary or 4-ary heap keeps order, too, but moves every event log n times through
+// memory; see BenchmarkWheel.
+type wheel struct {
+	shift  uint  // a slot is 1<<shift ps long
+	tick   int64 // the slot under way, counted from 0 in all
+	batch  []event
+	at     int // what of batch comes next
+	near   turn
+	far    turn
+	beyond []event
+
+	chunks []chunk
+	free   int32 // first of those not in use, -1: none
+
+	spare  []event
+	counts []uint32
+}
+
+type chunk struct {
+	events [chunkEvents]event
+	next   int32
+	_      [12]byte
+}
+
+// turn is all slots of a wheel and which of them are not empty.
+type turn struct {
+	slots [wheelSlots]slot
+	used  [wheelSlots / 64]uint64
+}
+
+type slot struct {
+	first, last int32 // chunks
+	n           int32 // events in the last; of an empty slot chunkEvents, so that only full ones need more
+}
+
+// newWheel returns an empty wheel with slots of at most so many picoseconds. It is
+// fastest if events are pushed that far ahead at least.
+func newWheel(slotTime int64) *wheel {
+	w := &wheel{
+		shift: uint(min(max(bits.Len64(uint64(slotTime))-1, 14), 19)),
+		tick:  -1,
+		free:  -1,
+	}
+	for i := range wheelSlots {
+		w.near.slots[i].n = chunkEvents
+		w.far.slots[i].n = chunkEvents
+	}
+	return w
+}
+
+// push adds an event, at the time of the latest popped one or later.
+func (w *wheel) push(e event) {
+	t := e.at >> w.shift
+	if t>>wheelBits == w.tick>>wheelBits && t > w.tick {
+		if s := &w.near.slots[t&(wheelSlots-1)]; s.n < chunkEvents {
+			w.chunks[s.last].events[s.n] = e
+			s.n++
+			return
+		}
+		w.add(&w.near, t, e)
+		return
+	}
+	w.pushElsewhere(t, e)
+}
+
+func (w *wheel) pushElsewhere(t int64, e event) {
+	switch {
+	case t <= w.tick:
+		w.insert(e)
+	case t>>(2*wheelBits) == w.tick>>(2*wheelBits):
+		w.add(&w.far, t>>wheelBits, e)
+	default:
+		w.beyond = append(w.beyond, e)
+	}
+}
+
+// insert puts an event into the batch under way.
+func (w *wheel) insert(e event) {
+	w.batch = append(w.batch, e)
+	i := len(w.batch) - 1
+	for ; i > w.at && w.batch[i-1].at > e.at; i-- {
+		w.batch[i] = w.batch[i-1]
+	}
+	w.batch[i] = e
+}
+
+func (w *wheel) add(t *turn, number int64, e event) {
+	i := number & (wheelSlots - 1)
+	s := &t.slots[i]
+	if s.n == chunkEvents {
+		c := w.newChunk()
+		if bit := uint64(1) << (i & 63); t.used[i>>6]&bit == 0 {
+			t.used[i>>6] |= bit
+			s.first = c
+		} else {
+			w.chunks[s.last].next = c
+		}
+		s.last, s.n = c, 0
+	}
+	w.chunks[s.last].events[s.n] = e
+	s.n++
+}
+
+func (w *wheel) newChunk() int32 {
+	if c := w.free; c >= 0 {
+		w.free = w.chunks[c].next
+		return c
+	}
+	w.chunks = append(w.chunks, chunk{})
+	return int32(len(w.chunks) - 1)
+}
+
+// empty appends a slot's events to out, in the order in which they came.
+func (w *wheel) empty(t *turn, i int, out []event) []event {
+	s := &t.slots[i]
+	t.used[i>>6] &^= 1 << (i & 63)
+	for c := s.first; ; {
+		k := &w.chunks[c]
+		next := k.next
+		k.next = w.free
+		w.free = c
+		if c == s.last {
+			out = append(out, k.events[:s.n]...)
+			s.n = chunkEvents
+			return out
+		}
+		out = append(out, k.events[:]...)
+		c = next
+	}
+}
+
+// next returns the first slot in use from i on, -1 if there is none.
+func (t *turn) next(i int) int {
+	for ; i < wheelSlots; i = i&^63 + 64 {
+		if u := t.used[i>>6] >> (i & 63); u != 0 {
+			return i + bits.TrailingZeros64(u)
+		}
+	}
+	return -1
+}
+
+// pop returns the next event, and false if there is none.
+func (w *wheel) pop() (event, bool) {
+	if w.at == len(w.batch) && !w.advance() {
+		return event{}, false
+	}
+	e := w.batch[w.at]
+	w.at++
+	return e, true
+}
+
+// advance makes a batch of the next slot that is in use.
+func (w *wheel) advance() bool {
+	from := int(w.tick&(wheelSlots-1)) + 1
+	i := -1
+	if from < wheelSlots {
+		i = w.near.next(from)
+	}
+	if i < 0 {
+		if !w.turn() {
+			return false
+		}
+		i = w.near.next(0)
+	}
+	w.tick = w.tick&^(wheelSlots-1) | int64(i)
+	w.batch, w.at = w.empty(&w.near, i, w.batch[:0]), 0
+	w.sort()
+	return true
+}
+
+// turn begins the next turn of the near wheel that has events.
+func (w *wheel) turn() bool {
+	i := -1
+	if from := int(w.tick>>wheelBits&(wheelSlots-1)) + 1; from < wheelSlots {
+		i = w.far.next(from)
+	}
+	if i < 0 {
+		if !w.farTurn() {
+			return false
+		}
+		i = w.far.next(0)
+	}
+	w.tick = (w.tick>>wheelBits&^(wheelSlots-1) | int64(i)) << wheelBits
+	w.spare = w.empty(&w.far, i, w.spare[:0])
+	for _, e := range w.spare {
+		w.add(&w.near, e.at>>w.shift, e)
+	}
+	return true
+}
+
+// farTurn begins the next turn of the far wheel that has events.
+func (w *wheel) farTurn() bool {
+	if len(w.beyond) == 0 {
+		return false
+	}
+	shift := w.shift + 2*wheelBits
+	first := w.beyond[0].at >> shift
+	for _, e := range w.beyond {
+		first = min(first, e.at>>shift)
+	}
+	w.tick = first << (2 * wheelBits)
+	rest := w.beyond[:0]
+	for _, e := range w.beyond {
+		if e.at>>shift == first {
+			w.add(&w.far, e.at>>(w.shift+wheelBits), e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	w.beyond = rest
+	return true
+}
+
+// sort orders the batch by time, stably: by counting the high bits within the slot,
+// as many as there are events, then by insertion, which is left with little to do.
+func (w *wheel) sort() {
+	n := len(w.batch)
+	if n > 32 {
+		b := min(uint(bits.Len(uint(n))), w.shift, 12)
+		shift, mask := w.shift-b, int64(1)<<b-1
+		if len(w.counts) < 1<<b {
+			w.counts = make([]uint32, 1<<b)
+		}
+		counts := w.counts[:1<<b]
+		clear(counts)
+		for i := range w.batch {
+			counts[w.batch[i].at>>shift&mask]++
+		}
+		sum := uint32(0)
+		for i, c := range counts {
+			counts[i] = sum
+			sum += c
+		}
+		if cap(w.spare) < n {
+			w.spare = make([]event, 2*n)
+		}
+		out := w.spare[:n]
+		for _, e := range w.batch {
+			c := &counts[e.at>>shift&mask]
+			out[*c] = e
+			*c++
+		}
+		w.batch, w.spare = out, w.batch
+	}
+	b := w.batch
+	for i := 1; i < len(b); i++ {
+		if e := b[i]; b[i-1].at > e.at {
+			j := i
+			for ; j > 0 && b[j-1].at > e.at; j-- {
+				b[j] = b[j-1]
+			}
+			b[j] = e
+		}
+	}
+}
