@@ -103,6 +103,7 @@ With --json one name gives an object, and several names or a pattern an array.`,
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON instead of tables")
+	cmd.Flags().StringVar(&o.output, "report", "", "`file` for the page that weft sim report writes, too")
 	return cmd
 }
 
@@ -114,6 +115,11 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 	if err != nil {
 		return err
 	}
+	file, err := newReportFile("report", o.output)
+	if err != nil {
+		return err
+	}
+	defer file.discard()
 	var failed error
 	reports := []*papers.Report{}
 	for r, err := range o.reports(ctx, notes, selected) {
@@ -129,6 +135,9 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 			reports = append(reports, r)
 			failed = errors.Join(failed, r.WriteText(w))
 		}
+	}
+	if len(reports) > 0 {
+		failed = errors.Join(failed, file.write(o.page("run", names, reports).Write))
 	}
 	if !o.json {
 		return failed
@@ -182,11 +191,11 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 	if err := o.check(); err != nil {
 		return err
 	}
-	command := strings.Join(append([]string{"weft sim report"}, names...), " ")
+	wanted := names
 	if len(names) == 0 {
-		names = []string{"all"}
+		wanted = []string{"all"}
 	}
-	selected, err := papers.Select(all, names)
+	selected, err := papers.Select(all, wanted)
 	if err != nil {
 		return err
 	}
@@ -198,23 +207,32 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 		return err
 	}
 	defer file.discard()
-	page := papers.Page{Command: fmt.Sprintf("%s --seed %d -j %d", command, o.Seed, o.Jobs)}
-	if o.Quick {
-		page.Command += " --quick"
-	}
-	page.Facts = []papers.Parameter{{Name: "Machine", Value: cpuModel() + ": " + machine()}}
 	var failed error
+	var reports []*papers.Report
 	for r, err := range o.reports(ctx, notes, selected) {
 		failed = errors.Join(failed, err)
 		if err == nil {
-			page.Reports = append(page.Reports, r)
+			reports = append(reports, r)
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if len(page.Reports) == 0 {
+	if len(reports) == 0 {
 		return failed
 	}
-	return errors.Join(failed, file.write(page.Write))
+	return errors.Join(failed, file.write(o.page("report", names, reports).Write))
+}
+
+// page is what weft sim report writes of reports that a command has made.
+func (o *simOptions) page(command string, names []string, reports []*papers.Report) papers.Page {
+	p := papers.Page{
+		Command: fmt.Sprintf("%s --seed %d -j %d", strings.Join(append([]string{"weft sim", command}, names...), " "), o.Seed, o.Jobs),
+		Facts:   []papers.Parameter{{Name: "Machine", Value: cpuModel() + ": " + machine()}},
+		Reports: reports,
+	}
+	if o.Quick {
+		p.Command += " --quick"
+	}
+	return p
 }

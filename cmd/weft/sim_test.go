@@ -155,6 +155,23 @@ func TestSimList(t *testing.T) {
 	}
 }
 
+func TestSimRun_writesAPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.html")
+	o := simJobs(1, 1)
+	o.output, o.Quick = path, true
+	var out bytes.Buffer
+	if err := o.run(t.Context(), &out, io.Discard, simulated(), []string{"drb-f1"}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(page, []byte("weft sim run drb-f1 --seed 1 -j 1 --quick")) {
+		t.Errorf("%v, %d bytes", err, len(page))
+	}
+	if !strings.Contains(out.String(), "drb-f1") {
+		t.Errorf("printed %q", out.String())
+	}
+}
+
 func TestSimReport_writesAPage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.html")
 	o := simJobs(1, 1)
