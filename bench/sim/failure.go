@@ -3,7 +3,7 @@ package sim
 // fail takes links down, or up again. What waits for a link that goes down, or is on
 // it, is lost. A port that comes back is empty.
 func (s *simulation) fail(f *Failure, number uint32) {
-	s.wheel.push(event{at: s.now + ps(f.Told), what: number, kind: news})
+	s.wheel.push(event{at: s.now + ps(f.Told), what: number, next: news})
 	failed := make(map[int32]bool)
 	for _, l := range f.Links {
 		for _, port := range []int32{up(int32(l)), down(int32(l))} {
@@ -28,15 +28,15 @@ func (s *simulation) fail(f *Failure, number uint32) {
 		if port := s.on(p); failed[port] {
 			s.ports[port].drops++
 			s.class[s.ports[port].class].drops++
-			p.hop, p.flags = p.hops, p.flags|gone
+			p.flags |= gone
 		}
 	}
 }
 
 // on returns the port that a packet has left last.
 func (s *simulation) on(p *packet) int32 {
-	if p.hop > 0 {
-		return p.route[p.hop-1]
+	if p.hop > 1 {
+		return p.route[p.hop-2]
 	}
 	switch p.kind {
 	case data:

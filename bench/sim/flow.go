@@ -15,14 +15,13 @@ import (
 // flow is a connection: both of its ends. One that has ended is used again when
 // nothing of it is on its way any more.
 type flow struct {
-	src, dst   int32
-	underWay   int32 // packets
-	generation uint32
-	order      order
-	timerAt    int64           // when the timer's event is due; never: there is none
-	number     flowcell.Number // where switches choose: data are counted
-	done       bool
-	end        time.Duration // of delivery, 0 before
+	src, dst int32
+	underWay int32 // packets
+	order    order
+	timerAt  int64           // when the timer's event is due; never: there is none
+	number   flowcell.Number // where switches choose: data are counted
+	done     bool
+	end      time.Duration // of delivery, 0 before
 
 	receiver   tcp.Receiver
 	tuple      flowcell.FiveTuple // of its data
@@ -68,7 +67,7 @@ func (s *simulation) takeNext() {
 	}
 	s.next = f
 	s.awaited++
-	s.wheel.push(event{at: max(ps(f.Start), s.now), kind: nextFlow})
+	s.wheel.push(event{at: max(ps(f.Start), s.now), next: nextFlow})
 }
 
 // beginLater has a flow begin in its time that the Workload begins because another
@@ -84,7 +83,7 @@ func (s *simulation) beginLater(f workload.Flow) {
 		i = uint32(len(s.later))
 		s.later = append(s.later, f)
 	}
-	s.wheel.push(event{at: max(ps(f.Start), s.now), what: i, kind: laterFlow})
+	s.wheel.push(event{at: max(ps(f.Start), s.now), what: i, next: laterFlow})
 }
 
 // beginFlow begins one now.
@@ -105,7 +104,7 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 	}
 	f := s.flows[i]
 	*f = flow{
-		sender: f.sender, receiver: f.receiver, generation: f.generation + 1, timerAt: never,
+		sender: f.sender, receiver: f.receiver, timerAt: never,
 		src: int32(asked.Src), dst: int32(asked.Dst), asked: asked,
 		tuple: flowcell.FiveTuple{
 			Src: s.addresses[asked.Src], Dst: s.addresses[asked.Dst],
@@ -147,14 +146,13 @@ func (s *simulation) pump(i uint32, f *flow) {
 // where it is, and looks for a new place when its time has come.
 func (s *simulation) setTimer(i uint32, f *flow, at int64) {
 	f.timerAt = max(at, s.now)
-	f.generation++
-	s.wheel.push(event{at: f.timerAt, what: i, kind: timer | f.generation<<8})
+	s.wheel.push(event{at: f.timerAt, what: i, next: timer})
 }
 
-func (s *simulation) timer(i, generation uint32) {
+func (s *simulation) timer(i uint32) {
 	f := s.flows[i]
-	if f.done || f.generation<<8>>8 != generation {
-		return
+	if f.done || s.now != f.timerAt {
+		return // another event took its place
 	}
 	f.timerAt = never
 	at, ok := f.sender.Deadline()

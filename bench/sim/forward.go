@@ -9,37 +9,42 @@ import (
 func (f *fabric) unrouted(p *packet, src, dst int32) {
 	p.hops = f.hops(src, dst)
 	for i := range p.hops {
-		p.route[i] = unknown
+		p.route[i] = undecided
 	}
 	p.route[p.hops-1] = down(dst)
 }
 
 // choose has a switch choose the next port of a packet, and sets what follows from
-// it; unknown if no port leads to its destination.
-func (s *simulation) choose(p *packet) int32 {
+// it.
+func (s *simulation) choose(i uint32) {
 	f := &s.fabric
+	p := &s.packets[i]
 	src, dst := s.show(p)
-	from, to := f.rack[src], f.rack[dst]
-	if p.hop == 0 {
-		n := s.switches.Up(topology.NodeID(f.edge[from]), up(src), &s.looked, s.clock())
-		if n < 0 {
-			return unknown
-		}
-		p.mark = s.looked.Mark
-		p.route[0] = up(f.edgeUp[from] + int32(n))
-		if p.hops == 3 {
-			p.route[1] = down(f.edgeUp[to] + int32(n))
-		}
-		return p.route[0]
+	from := f.rack[src]
+	sw, in, agg := f.edge[from], up(src), int32(0)
+	if p.hop == 2 {
+		agg = p.route[0]>>1 - f.edgeUp[from]
+		sw, in = f.agg[f.pod[from]]+agg, p.route[0]
 	}
-	agg := p.route[0]>>1 - f.edgeUp[from]
-	n := s.switches.Up(topology.NodeID(f.agg[f.pod[from]]+agg), p.route[0], &s.looked, s.clock())
-	if n < 0 {
-		return unknown
-	}
+	n := int32(s.switches.Up(topology.NodeID(sw), in, &s.looked, s.clock()))
 	p.mark = s.looked.Mark
-	f.route(&p.route, src, dst, int(agg*f.cores)+n)
-	return p.route[1]
+	port := up(f.edgeUp[from] + max(n, 0))
+	if p.hop == 2 {
+		port = up(f.coreUp[f.pod[from]] + agg*f.cores + max(n, 0))
+	}
+	if n < 0 { // no way from here; counted at the first port
+		s.drop(port, i)
+		return
+	}
+	switch {
+	case p.hop == 2:
+		f.route(&p.route, src, dst, int(agg*f.cores+n))
+	case p.hops == 3:
+		f.route(&p.route, src, dst, int(n))
+	default:
+		p.route[0] = port
+	}
+	s.transmit(port, i)
 }
 
 // show makes looked what switches see of a packet, and returns its ends.
@@ -62,17 +67,6 @@ func (s *simulation) show(p *packet) (src, dst int32) {
 	l.Src, l.Dst = topology.NodeID(src), topology.NodeID(dst)
 	l.Bytes, l.Mark = p.bytes, p.mark
 	return src, dst
-}
-
-// unreachable drops a packet that a switch knows no way for.
-func (s *simulation) unreachable(n uint32, p *packet) {
-	f := &s.fabric
-	src, _ := s.show(p)
-	port := up(f.edgeUp[f.rack[src]])
-	if p.hop == 1 {
-		port = up(f.coreUp[f.pod[f.rack[src]]])
-	}
-	s.drop(port, n)
 }
 
 // drop counts a packet as dropped at a port.

@@ -43,7 +43,7 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 
 // leaveHost puts a packet into a host's own queue.
 func (s *simulation) leaveHost(n uint32, p *packet, host int32) {
-	if s.transmit(up(host), n, p) {
+	if s.transmit(up(host), n) {
 		p.since = sinceSent(p, s.ports[up(host)].busy+s.delay)
 	}
 }
@@ -54,7 +54,8 @@ func sinceSent(p *packet, at int64) uint32 {
 }
 
 // receive takes a packet in at the end of its way.
-func (s *simulation) receive(n uint32, p *packet) {
+func (s *simulation) receive(n uint32) {
+	p := &s.packets[n]
 	if p.flags&gone != 0 {
 		s.discard(n)
 		return
@@ -93,13 +94,22 @@ func (s *simulation) receiveData(n uint32, p *packet) {
 	g.Payload = p.bytes - int32(s.tcp.HeaderBytes)
 	g.ID = uint16(p.number)
 	g.Flags = flowcell.FlagACK
-	out := s.resequencer.Push(g, n, s.clock(), s.inOrder[:0])
-	s.inOrder = out
-	if len(out) == 0 {
+	s.inOrder = s.resequencer.Push(g, n, s.clock(), s.inOrder[:0])
+	if len(s.inOrder) == 0 {
 		s.awaitExpiry()
 		return
 	}
-	for _, n := range out {
+	s.acceptAll()
+}
+
+// acceptAll hands to TCP what the resequencer has released.
+func (s *simulation) acceptAll() {
+	sum := uint32(0)
+	for _, n := range s.inOrder { // as in lookAhead
+		sum += s.packets[n].since
+	}
+	s.sum = int64(sum)
+	for _, n := range s.inOrder {
 		s.accept(n, &s.packets[n])
 	}
 }
@@ -115,7 +125,7 @@ func (s *simulation) arrived(p *packet, o *order) {
 func (s *simulation) awaitExpiry() {
 	if at, ok := s.resequencer.NextDeadline(); ok && ps(at) < s.expiryAt {
 		s.expiryAt = max(ps(at), s.now)
-		s.wheel.push(event{at: s.expiryAt, kind: expiry})
+		s.wheel.push(event{at: s.expiryAt, next: expiry})
 	}
 }
 
@@ -124,11 +134,8 @@ func (s *simulation) expire() {
 		return // another event took its place
 	}
 	s.expiryAt = never
-	out := s.resequencer.Expire(s.clock(), s.inOrder[:0])
-	s.inOrder = out
-	for _, n := range out {
-		s.accept(n, &s.packets[n])
-	}
+	s.inOrder = s.resequencer.Expire(s.clock(), s.inOrder[:0])
+	s.acceptAll()
 	s.awaitExpiry()
 }
 
@@ -165,7 +172,7 @@ func (s *simulation) accept(n uint32, p *packet) {
 	} else {
 		s.fabric.unrouted(p, f.dst, f.src)
 	}
-	s.transmit(up(f.dst), n, p)
+	s.transmit(up(f.dst), n)
 }
 
 // receiveAck takes an acknowledgement in at a flow's source.

@@ -72,7 +72,7 @@ func (s *simulation) beginOpenLoop() {
 		if to := s.config.OpenLoop.To; to != nil && int(to[h]) == h {
 			continue // sends nothing
 		}
-		s.wheel.push(event{at: s.afterGap(h), what: uint32(h), kind: emission})
+		s.wheel.push(event{at: s.afterGap(h), what: uint32(h), next: emission})
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *simulation) afterGap(h int) int64 {
 func (s *simulation) emit(host uint32) {
 	o, c := s.open, s.config.OpenLoop
 	h := int(host)
-	s.wheel.push(event{at: s.afterGap(h), what: host, kind: emission})
+	s.wheel.push(event{at: s.afterGap(h), what: host, next: emission})
 	dst := 0
 	if c.To != nil {
 		dst = int(c.To[h])

@@ -9,12 +9,12 @@ import (
 type packetKind uint8
 
 const (
-	unused packetKind = iota
-	data
+	data packetKind = iota
 	ack
 	open   // of Config.OpenLoop
 	probe  // on its way to who answers
 	answer // and back
+	unused
 )
 
 // Flags of packets.
@@ -31,15 +31,15 @@ const maxHops = 5
 // packet is one on its way, 64 bytes: what every hop looks at and what the ends do.
 // Times are in ps, or where they have 32 bits in ns since sent.
 type packet struct {
-	// route is the ports behind the host's own, hops of them; hop comes next. Where
-	// switches choose, unknown stands for what has yet to be chosen.
+	// route is the ports behind the host's own, hops of them; hop comes behind the
+	// one that the packet is in. What a switch has yet to choose is undecided.
 	route     [maxHops]int32
 	since     uint32 // entered the first switch, then arrived; ack: SackedLen
 	bytes     int32  // on the wire
 	hop, hops uint8
 	kind      packetKind
 	flags     uint8
-	flow      uint32 // of data and ack; open: host it comes from; probe, answer: sampling's
+	flow      uint32 // of data and ack; open: host it comes from; probe, answer: place in probing.out
 	order     uint32 // of data: how many its flow had sent before; ack: Sacked less Cum
 	number    flowcell.Number
 	mark      spray.Mark
@@ -47,10 +47,8 @@ type packet struct {
 	sent      int64 // ack: of what it acknowledges, -1 if that was sent again
 }
 
-const (
-	unknown = -1  // a port that a switch will choose
-	atHost  = 255 // hop of what a resequencer holds
-)
+// atHost is hop of what a resequencer holds.
+const atHost = 255
 
 // newPacket returns the number of a packet whose fields the caller sets, all.
 // Pointers to packets are no good afterwards.
@@ -64,7 +62,7 @@ func (s *simulation) newPacket() uint32 {
 	return uint32(len(s.packets) - 1)
 }
 
-// freePacket is for packets that are of no flow.
+// freePacket is for packets of which nobody else keeps count.
 func (s *simulation) freePacket(i uint32) {
 	s.packets[i].kind = unused
 	s.unusedPackets = append(s.unusedPackets, i)

@@ -107,38 +107,44 @@ func (s *simulation) queue(rate float64) (other Queue, ok bool) {
 	return other, ok
 }
 
-// transmit puts a packet into a port, or drops it. It returns false, and the packet
-// is not any more, in that case.
-func (s *simulation) transmit(number int32, i uint32, p *packet) bool {
+// transmit puts a packet into a port, which is its next, or drops it and returns
+// false.
+func (s *simulation) transmit(number int32, i uint32) bool {
 	t := &s.ports[number]
+	p := &s.packets[i]
 	c := &s.class[t.class]
+	if p.flags&gone != 0 {
+		s.discard(i)
+		return false
+	}
 	backlog := max(t.busy-s.now, 0)
 	takes := int64(p.bytes) * c.byteTime
 	if backlog+takes > c.limit {
-		t.drops++
-		c.drops++
-		s.discard(i)
+		s.drop(number, i)
 		return false
 	}
 	if backlog > c.mark && p.flags&capable != 0 {
 		p.flags |= marked
 		c.marks++
 	}
+	wait := float64(backlog)
 	c.packets++
-	if backlog > 0 {
-		wait := float64(backlog)
-		c.sum += wait
-		c.squares += wait * wait
-		t.most = max(t.most, backlog)
-	}
-	c.area += float64(p.bytes) * (float64(backlog) + float64(takes)/2)
+	c.sum += wait
+	c.squares += wait * wait
+	c.area += float64(p.bytes) * (wait + float64(takes)/2)
 	c.waits.add(backlog / 1000)
+	t.most = max(t.most, backlog)
 	if s.watched {
 		s.watch(number, p, backlog, c)
 	}
 	t.bytes += int64(p.bytes)
 	t.busy = s.now + backlog + takes
-	s.wheel.push(event{at: t.busy + s.delay, what: i, kind: arrival})
+	next := uint32(arrived)
+	if p.hop < p.hops {
+		next = uint32(p.route[p.hop])
+	}
+	p.hop++
+	s.wheel.push(event{at: t.busy + s.delay, what: i, next: next})
 	return true
 }
 

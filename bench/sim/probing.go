@@ -43,7 +43,7 @@ func (s *simulation) dueProbes() {
 	}
 	if at := max(ps(next), s.now); at < b.at {
 		b.at = at
-		s.wheel.push(event{at: at, kind: sampling})
+		s.wheel.push(event{at: at, next: sampling})
 	}
 }
 
@@ -86,11 +86,11 @@ func (s *simulation) travel(n uint32, from, to int32, path int) {
 		p.hops--
 	}
 	if from < hosts {
-		s.transmit(up(from), n, p)
+		s.transmit(up(from), n)
 		return
 	}
 	p.hop = 1
-	s.transmit(p.route[0], n, p)
+	s.transmit(p.route[0], n)
 }
 
 // hostAt returns a host, or of an edge switch its first one.

@@ -76,7 +76,7 @@ func TestTransmit_tailDrop(t *testing.T) {
 	put := func(bytes int32) bool {
 		n := s.newPacket()
 		s.packets[n] = packet{kind: open, bytes: bytes}
-		return s.transmit(port, n, &s.packets[n])
+		return s.transmit(port, n)
 	}
 	steps := []struct {
 		at    int64 // ns
@@ -119,14 +119,14 @@ func TestTransmit_mark(t *testing.T) {
 	for i, want := range []uint8{0, 0, 0, marked, marked} {
 		n := s.newPacket()
 		s.packets[n] = packet{kind: open, bytes: 1500, flags: capable}
-		s.transmit(down(0), n, &s.packets[n])
+		s.transmit(down(0), n)
 		if got := s.packets[n].flags & marked; got != want {
 			t.Errorf("packet %d: mark %d, want %d", i, got, want)
 		}
 	}
 	n := s.newPacket()
 	s.packets[n] = packet{kind: open, bytes: 1500}
-	if s.transmit(down(0), n, &s.packets[n]); s.packets[n].flags != 0 {
+	if s.transmit(down(0), n); s.packets[n].flags != 0 {
 		t.Error("a packet that does not know marks has one")
 	}
 }
@@ -158,7 +158,7 @@ func TestRun_conserves(t *testing.T) {
 			case p.flags&gone != 0:
 				lost++
 			default:
-				if under++; p.hop == p.hops {
+				if under++; p.hop == p.hops+1 {
 					last++
 				}
 			}

@@ -12,22 +12,6 @@ import (
 	"weft/topology"
 )
 
-// Kinds of events, in the low byte of event.kind.
-const (
-	arrival   = iota // what: packet, at the end of a link
-	timer            // what: flow; above the kind: its generation
-	nextFlow         // the Workload's next begins
-	laterFlow        // what: index of later
-	expiry           // of what resequencers hold
-	emission         // what: host that sends open loop
-	sampling         // hosts' probes are due
-	failure          // what: index of Config.Failures
-	news             // likewise; hosts and switches know of it
-	warm             // measuring begins
-	look             // Config.OnSample
-	end
-)
-
 // simulation is a run under way. Times are in picoseconds.
 type simulation struct {
 	config Config
@@ -143,13 +127,13 @@ func (s *simulation) shortestHop() int64 {
 
 // run simulates.
 func (s *simulation) run() {
-	s.wheel.push(event{at: ps(s.config.Duration), kind: end})
-	s.wheel.push(event{at: ps(s.config.Warmup), kind: warm})
+	s.wheel.push(event{at: ps(s.config.Duration), next: end})
+	s.wheel.push(event{at: ps(s.config.Warmup), next: warm})
 	for i, f := range s.config.Failures {
-		s.wheel.push(event{at: ps(f.At), what: uint32(i), kind: failure})
+		s.wheel.push(event{at: ps(f.At), what: uint32(i), next: failure})
 	}
 	if s.config.OnSample != nil {
-		s.wheel.push(event{at: ps(s.config.Warmup), kind: look})
+		s.wheel.push(event{at: ps(s.config.Warmup), next: look})
 	}
 	s.beginOpenLoop()
 	s.takeNext()
@@ -169,9 +153,14 @@ func (s *simulation) run() {
 		e := w.batch[w.at]
 		w.at++
 		s.now = e.at
-		if e.kind == arrival {
-			s.arrive(e.what)
-		} else {
+		switch {
+		case e.next < maxPorts:
+			s.transmit(int32(e.next), e.what)
+		case e.next == arrived:
+			s.receive(e.what)
+		case e.next == undecided:
+			s.choose(e.what)
+		default:
 			s.other(e)
 		}
 	}
@@ -179,9 +168,9 @@ func (s *simulation) run() {
 
 // other deals with events that are rarer.
 func (s *simulation) other(e event) {
-	switch e.kind & 0xff {
+	switch e.next {
 	case timer:
-		s.timer(e.what, e.kind>>8)
+		s.timer(e.what)
 	case nextFlow:
 		f := s.next
 		s.takeNext()
@@ -204,28 +193,10 @@ func (s *simulation) other(e event) {
 		s.warm()
 	case look:
 		s.config.OnSample(s.clock(), view{s})
-		s.wheel.push(event{at: s.now + ps(s.config.SampleEvery), kind: look})
+		s.wheel.push(event{at: s.now + ps(s.config.SampleEvery), next: look})
 	case end:
 		s.ended = true
 	}
-}
-
-// arrive goes on with a packet at the end of a link.
-func (s *simulation) arrive(i uint32) {
-	p := &s.packets[i]
-	if p.hop == p.hops {
-		s.receive(i, p)
-		return
-	}
-	next := p.route[p.hop]
-	if next == unknown {
-		if next = s.choose(p); next == unknown {
-			s.unreachable(i, p)
-			return
-		}
-	}
-	p.hop++
-	s.transmit(next, i, p)
 }
 
 // fails ends the run for an error.

@@ -2,14 +2,6 @@ package sim
 
 import "math/bits"
 
-// event is something that happens at a time. Of two at the same time the one that
-// was pushed first comes first.
-type event struct {
-	at   int64  // ps
-	what uint32 // which packet, flow, ...
-	kind uint32
-}
-
 const (
 	wheelBits  = 12
 	wheelSlots = 1 << wheelBits

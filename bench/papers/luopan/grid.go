@@ -78,8 +78,12 @@ func (g *grid) better(m measure, scheme string, slack float64) papers.Row {
 	return papers.Sign(fmt.Sprintf("%s: luopan below %s at every %s (up to %v %% above counts as equal)", m.name, scheme, g.axis, slack), worst < slack)
 }
 
-// slack is by how much two runs of one scheme may well differ.
-const slack = 2
+// By how many percent two runs of one scheme may well differ: in means of paired
+// flows, and in a tail of ten samples.
+const (
+	slack     = 2
+	tailSlack = 10
+)
 
 // charts draw measures of all schemes.
 func (g *grid) charts(measures ...measure) []papers.Chart {

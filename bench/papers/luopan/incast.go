@@ -37,7 +37,7 @@ func runIncast(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrivals := pick(o, 50*time.Millisecond, 2*time.Millisecond)
+	arrivals := pick(o, 36*time.Millisecond, 2*time.Millisecond)
 	jobs := int(arrivals.Milliseconds()) * pick(o, jobsPerMillisecond, 4)
 	names := []string{luopanScheme, presto, random}
 	trials, done, took := make([]trial, len(names)), make([]workload.Jobs, len(names)), make([][]float64, len(names))

@@ -58,7 +58,7 @@ func runNonUniform(ctx context.Context, o papers.Options) (*papers.Outcome, erro
 	}
 	rows = append(rows,
 		g.upTo(elephantMean, presto, -35), g.upTo(elephantMean, random, -35), g.upTo(elephantMean, localScheme, -26),
-		g.better(probeTail, presto, slack), g.better(probeTail, random, slack), g.better(probeTail, localScheme, slack))
+		g.better(probeTail, presto, tailSlack), g.better(probeTail, random, tailSlack), g.better(probeTail, localScheme, tailSlack))
 	return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(miceTail, probeTail, elephantMean),
 		Settings: run(top.String(), arrivals, g.all)}, nil
 }

@@ -39,7 +39,7 @@ func scale() papers.Experiment {
 		Setting: setting(parameter("flow sizes", webSearch), parameter("oversubscription", "4:1")),
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 			g := grid{axis: "pods", x: pick(o, []float64{6, 12, 24}, []float64{4, 6}), schemes: schemes}
-			arrivals := pick(o, map[float64]time.Duration{6: 60 * time.Millisecond, 12: 20 * time.Millisecond, 24: 5 * time.Millisecond},
+			arrivals := pick(o, map[float64]time.Duration{6: 50 * time.Millisecond, 12: 12 * time.Millisecond, 24: 3 * time.Millisecond},
 				map[float64]time.Duration{4: 3 * time.Millisecond, 6: time.Millisecond})
 			err := vary(ctx, o, &g, func(x float64, t *trial) (err error) {
 				t.arrivals = arrivals[x]
@@ -62,7 +62,7 @@ func scale() papers.Experiment {
 			rows = append(rows, g.rows(probeTail, presto, papers.Info)...)
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(overallMean, probeTail),
 				Settings: []papers.Parameter{
-					chosen("arrivals", pick(o, "60, 20 and 5 ms", "3 and 1 ms"), "a larger fabric has more flows a millisecond; elephants take longer than 5 ms"), flowsOf(g.all)}}, nil
+					chosen("arrivals", pick(o, "50, 12 and 3 ms", "3 and 1 ms"), "a larger fabric has more flows a millisecond; elephants take longer than 3 ms"), flowsOf(g.all)}}, nil
 		},
 	}
 }
@@ -72,8 +72,8 @@ func oversubscription() papers.Experiment {
 		Name: "luopan-f14", Source: "Luopan §4.4, Fig. 14", Title: "oversubscription from 1:1 to 4:1, load 0.6",
 		Setting: setting(parameter("flow sizes", webSearch)),
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
-			g := grid{axis: "oversubscription", x: pick(o, []float64{1, 2, 3, 4}, []float64{1, 4}), schemes: schemes}
-			arrivals := pick(o, 18*time.Millisecond, time.Millisecond)
+			g := grid{axis: "oversubscription", x: pick(o, []float64{1, 2, 4}, []float64{1, 4}), schemes: schemes}
+			arrivals := pick(o, 13*time.Millisecond, time.Millisecond)
 			err := vary(ctx, o, &g, func(x float64, t *trial) (err error) {
 				t.arrivals = arrivals
 				t.top, err = fatTree(pick(o, 12, 6), int(x))
@@ -108,7 +108,7 @@ func buffers() papers.Experiment {
 				return nil, err
 			}
 			g := grid{axis: "buffer, %", x: pick(o, []float64{25, 50, 100, 200, 400}, []float64{25, 400}), schemes: []string{luopanScheme, presto}}
-			arrivals := pick(o, 28*time.Millisecond, 2*time.Millisecond)
+			arrivals := pick(o, 16*time.Millisecond, 2*time.Millisecond)
 			err = vary(ctx, o, &g, func(x float64, t *trial) error {
 				t.arrivals, t.top = arrivals, top
 				t.tune = func(c *sim.Config) { c.Queues = []sim.Queue{{Bytes: int(bufferBytes * x / 100)}} }
@@ -121,7 +121,7 @@ func buffers() papers.Experiment {
 			rows = append(rows, g.rows(miceTail, presto, within(bounds{-37, -19}))...)
 			rows = append(rows, g.rows(probeTail, presto, within(bounds{-37, -19}))...)
 			rows = append(rows, g.rows(elephantMean, presto, within(bounds{-30, -6}))...)
-			rows = append(rows, g.better(probeTail, presto, slack), g.better(overallMean, presto, slack))
+			rows = append(rows, g.better(probeTail, presto, tailSlack), g.better(overallMean, presto, slack))
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(miceTail, probeTail, elephantMean),
 				Settings: run(top.String(), arrivals, g.all)}, nil
 		},
@@ -138,7 +138,7 @@ func dctcp() papers.Experiment {
 				return nil, err
 			}
 			g := grid{axis: "load", x: pick(o, []float64{.3, .5, .8}, []float64{.8}), schemes: schemes}
-			arrivals := pick(o, 26*time.Millisecond, 2*time.Millisecond)
+			arrivals := pick(o, 18*time.Millisecond, 2*time.Millisecond)
 			err = vary(ctx, o, &g, func(x float64, t *trial) error {
 				t.arrivals, t.top, t.load, t.tune = arrivals, top, x, withDCTCP
 				return nil
