@@ -68,8 +68,8 @@ type SprayOptions struct {
 // Queue is a port's.
 type Queue struct {
 	RateMbit float64
-	Bytes    int // room, the packet on the wire included
-	ECNBytes int // packets that find more are marked; 0: none
+	Bytes    int // room; of the packet on the wire what has yet to leave counts
+	ECNBytes int // packets that find more are marked, if TCP understands it; 0: none
 }
 
 // OpenLoop is traffic without feedback.
@@ -77,8 +77,9 @@ type OpenLoop struct {
 	// Load is the part of its link that every host sends.
 	Load        float64
 	PacketBytes int
-	// To is to whom each host sends, by its number; nil: each packet to any host of
-	// another rack.
+	// To is to whom each host sends, by its number, itself for nobody; nil: each
+	// packet to any host of another rack, where a Policy of hosts' allows for 1,024
+	// of them.
 	To []topology.NodeID
 	// Slotted: time goes in slots of a packet, in each of which a host begins one
 	// with probability Load (DRB, Appendix B); else packets are a Poisson process.

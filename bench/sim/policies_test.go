@@ -100,3 +100,22 @@ func TestRun_manyFlows(t *testing.T) {
 		}
 	}
 }
+
+// TestRun_drb is DRB §5.4 (n = 8, 128 hosts): 938 Mbit/s against 865 of random
+// bouncing, with the window of 64 KB that fits its round trips.
+func TestRun_drb(t *testing.T) {
+	topo := parse(t, "fat-tree:k=8"+rates)
+	got := make(map[string]float64)
+	for _, name := range []string{"drb", "rb", "ecmp"} {
+		c := drbSetting(topo, name)
+		c.TCP.WindowBytes = 64 << 10
+		c.Warmup, c.Duration = 5*time.Millisecond, 15*time.Millisecond
+		c.Workload = permutation(topo, 3, 0)
+		got[name] = goodput(c, run(t, c)) / 1e6
+	}
+	near(t, "goodput of DRB", got["drb"], 938, 0.05)
+	near(t, "goodput of RB", got["rb"], 865, 0.05)
+	if got["ecmp"] > 0.6*got["drb"] {
+		t.Errorf("ECMP has %.0f Mbit/s, DRB %.0f; want far less", got["ecmp"], got["drb"])
+	}
+}

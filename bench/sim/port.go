@@ -24,7 +24,6 @@ type class struct {
 	limit    int64 // ps: room
 	mark     int64 // ps: what finds more backlog is marked
 	place    uint8
-	rate     float64
 
 	packets, drops, marks uint64
 	// Of the backlog that packets find, in ps, and what they add to its integral
@@ -77,7 +76,7 @@ func (s *simulation) newPorts() error {
 }
 
 func (s *simulation) newClass(place int, rate float64) (class, error) {
-	c := class{byteTime: byteTime(rate), limit: never, mark: never, place: uint8(place), rate: rate, waits: s.waits[place]}
+	c := class{byteTime: byteTime(rate), limit: never, mark: never, place: uint8(place), waits: s.waits[place]}
 	if place == HostNIC {
 		if n := s.config.HostQueueBytes; n > 0 {
 			c.limit = int64(n) * c.byteTime

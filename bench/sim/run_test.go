@@ -228,11 +228,11 @@ func TestRun_allocatesNothing(t *testing.T) {
 	for _, name := range everyPolicy() {
 		c := drbSetting(parse(t, "fat-tree:k=4"+rates), name)
 		c.Workload = permutation(c.Topology, 7, 0)
-		c.Duration, c.Warmup = 61*time.Millisecond, 40*time.Millisecond
+		c.Duration, c.Warmup = 46*time.Millisecond, 30*time.Millisecond
 		var before, after runtime.MemStats
-		c.SampleEvery = 20 * time.Millisecond
+		c.SampleEvery = 15 * time.Millisecond
 		c.OnSample = func(now time.Duration, _ View) {
-			if now == 40*time.Millisecond {
+			if now == 30*time.Millisecond {
 				runtime.ReadMemStats(&before)
 			} else {
 				runtime.ReadMemStats(&after)
@@ -242,5 +242,20 @@ func TestRun_allocatesNothing(t *testing.T) {
 		if n := after.Mallocs - before.Mallocs; n > r.DataPackets/1000 {
 			t.Errorf("%s: %d allocations for %d packets", name, n, r.DataPackets)
 		}
+	}
+}
+
+// TestRun_large has every host of the largest fabric in the papers' reach send a
+// little.
+func TestRun_large(t *testing.T) {
+	if testing.Short() {
+		t.Skip("27,648 hosts")
+	}
+	c := drbSetting(parse(t, "fat-tree:k=48"+rates), "drb")
+	c.Warmup = 0
+	c.Workload = permutation(c.Topology, 1, 3000)
+	r := run(t, c)
+	if hosts := c.Topology.NumHosts(); int(r.Flows) != hosts || r.DataPackets != uint64(3*hosts) {
+		t.Errorf("%d flows ended, %d packets; want %d and %d", r.Flows, r.DataPackets, hosts, 3*hosts)
 	}
 }
