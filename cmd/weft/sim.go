@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 
@@ -155,6 +156,9 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 // ends when ctx is done, not when one fails.
 func (o *simOptions) reports(ctx context.Context, notes io.Writer, list []papers.Experiment) iter.Seq2[*papers.Report, error] {
 	return func(yield func(*papers.Report, error) bool) {
+		// A run allocates next to nothing once it is set up: what the collector saves
+		// is what earlier runs have left.
+		defer debug.SetGCPercent(debug.SetGCPercent(20))
 		for _, e := range list {
 			p := newProgress(e.Name)
 			o.Progress = p.set
