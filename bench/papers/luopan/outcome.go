@@ -143,3 +143,9 @@ func upTo(label, metric string, paper float64, changes []float64) papers.Row {
 func between(label, metric string, b bounds, ours float64) papers.Row {
 	return papers.Between(label, metric, b.low, b.high, ours, 10)
 }
+
+// meansDiffer is what most experiments have in common.
+const meansDiffer = "tails of mice gain as in the paper, means of larger flows by a few percent only; neither windows of 64 KB to 1 MB, nor longer holding in the reordering buffer, nor four times as long a run changes that (8 pods, load 0.6), and we have not found out what does"
+
+// because is said of full runs only: of others the frame says that they are small.
+func because(o papers.Options, reason string) string { return pick(o, reason, "") }

@@ -9,7 +9,8 @@ import (
 	"weft/bench/sim/workload"
 )
 
-// overallClaims are changes in percent, luopan's to Presto but where said.
+// overallClaims are changes in percent, luopan's to Presto but where said. Elephants
+// 0: there are none, as in the cache workload, whose largest flow has 3.8 MB.
 type overallClaims struct {
 	mice              bounds
 	miceRandom        float64
@@ -59,17 +60,22 @@ func runOverall(ctx context.Context, o papers.Options, distribution string, clai
 		g.upTo(miceTail, random, claims.miceRandom),
 		g.upTo(probeTail, random, claims.miceRandom),
 		g.upTo(mediumMean, presto, claims.medium),
-		g.upTo(elephantMean, presto, claims.elephants),
 		g.better(probeTail, presto, tailSlack),
 		g.better(probeTail, random, tailSlack),
 		g.better(mediumMean, presto, slack),
 		g.better(overallMean, localScheme, slack))
-	for _, m := range []measure{miceTail, probeTail, mediumMean, elephantMean} {
+	measures := []measure{miceTail, probeTail, mediumMean}
+	if claims.elephants != 0 {
+		measures = append(measures, elephantMean)
+		rows = append(rows, g.upTo(elephantMean, presto, claims.elephants))
+	}
+	for _, m := range measures {
 		rows = append(rows, g.rows(m, localScheme, papers.Info)...)
 	}
 	return &papers.Outcome{
 		Rows: rows, PacketHops: hops(g.all), Settings: run(top.String(), arrivals, g.all),
-		Charts: g.charts(miceTail, probeTail, mediumMean, elephantMean),
+		Charts:  g.charts(measures...),
+		Because: because(o, meansDiffer+"; local sampling, which sees queues as they are, comes out a little better than samples of up to 80 µs ago, in the paper a little worse"),
 	}, nil
 }
 
