@@ -16,10 +16,15 @@ import (
 
 // Hosts under luopan are luopan.Tables and nothing else: one that is driven by hand
 // chooses and asks the same.
-func TestSampled_isLuopansTable(t *testing.T) {
+func TestSampled_isLuopansTable(t *testing.T) { sameAsLuopansTable(t, false) }
+
+// By samples alone the table is not told what is sent.
+func TestSampled_samplesOnly(t *testing.T) { sameAsLuopansTable(t, true) }
+
+func sameAsLuopansTable(t *testing.T, samplesOnly bool) {
 	const seed = 21
 	topo := parse(t, leafSpine)
-	h := newHosts(t, HostsConfig{Topology: topo, Policy: "luopan", Options: policy.Options{FlowcellBytes: 1460, Samples: 2}, Seed: seed})
+	h := newHosts(t, HostsConfig{Topology: topo, Policy: "luopan", Options: policy.Options{FlowcellBytes: 1460, Samples: 2}, SamplesOnly: samplesOnly, Seed: seed})
 	bare, err := luopan.New(luopan.Config{Samples: 2, Budget: probeBudget, RateBits: 10e9, Seed: mix(seed, 0)})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +69,9 @@ func TestSampled_isLuopansTable(t *testing.T) {
 		path, _ := h.Data(&flows[i], 1460, 1500, false, now)
 		rack := uint32(h.shape.edgeOf(dst[i]))
 		p, ok := bare.Choose(rack, uint32(dst[i]), all, now)
-		bare.Sent(rack, p, 1500)
+		if !samplesOnly {
+			bare.Sent(rack, p, 1500)
+		}
 		if path != p {
 			t.Fatalf("seed %d, step %d: path %d, want %d", seed, step, path, p)
 		}
