@@ -90,4 +90,8 @@ func (s *Selector) Next(hash uint64) (path int, ok bool) {
 	return path, true
 }
 
+// Touch reads what Next will need, for who has other reads to wait for meanwhile. What
+// it returns says nothing.
+func (s *Selector) Touch() int { return s.next }
+
 func (s *Selector) random() int { return int(s.rng.Uint64() % uint64(len(s.order))) }

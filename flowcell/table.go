@@ -36,7 +36,7 @@ type Table[V any] struct {
 	latest  *slot[V] // of the last Get or Use, or nil; packets come in bursts
 	hand    uint32   // where the search for a victim goes on
 	evicted uint64
-	touched uint32 // by GetBatch
+	touched uint32 // by GetBatch and Touch, so that nothing is optimised away
 }
 
 type slot[V any] struct {
@@ -212,7 +212,7 @@ func (t *Table[V]) GetBatch(pkts []Packet, now time.Duration, out []*V) {
 		for _, h := range hashes[:n] {
 			touched ^= t.slots[h&mask].hash // a load that nothing waits for
 		}
-		t.touched = touched // or it would be optimised away
+		t.touched = touched
 		for i := range n {
 			if i > 0 && hashes[i] == hashes[i-1] && pkts[i].Flow.equal(&pkts[i-1].Flow) {
 				out[i] = out[i-1]
@@ -222,6 +222,12 @@ func (t *Table[V]) GetBatch(pkts []Packet, now time.Duration, out []*V) {
 		}
 		pkts, out = pkts[n:], out[n:]
 	}
+}
+
+// Touch asks memory for the entry of key, for who knows that it is needed soon: what
+// is touched together is waited for together.
+func (t *Table[V]) Touch(key *FiveTuple) {
+	t.touched ^= t.slots[t.hash(key)&uint32(len(t.slots)-1)].hash
 }
 
 // hash is never 0, which marks a free slot.

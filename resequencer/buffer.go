@@ -100,6 +100,10 @@ func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.
 	return out
 }
 
+// Touch asks memory for what is known of a flow, for who will call Push for it soon
+// and has other flows to touch meanwhile. It changes nothing.
+func (b *Buffer[P]) Touch(flow *flowcell.FiveTuple) { b.flows.Touch(flow) }
+
 // push deals with the commonest cases: data that is next in its flow, and data
 // behind a gap that continues what is held there. f is the segment's flow, nil
 // if that is not known or there is none.

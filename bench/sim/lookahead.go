@@ -32,11 +32,17 @@ func (s *simulation) lookAhead(events []event) {
 			sum += int64(f.src) + f.sender.Touch() + s.ports[up(p.dst())].busy
 		}
 	}
-	if s.hosts != nil {
-		for _, i := range ends[:n] {
-			if p := &s.packets[i]; p.kind <= ack {
-				sum += int64(s.hosts.Touch(&s.flows[p.flow].path, p.kind == data))
-			}
+	for _, i := range ends[:n] {
+		p := &s.packets[i]
+		if p.kind > ack {
+			continue
+		}
+		f := s.flows[p.flow]
+		if s.hosts != nil {
+			sum += int64(s.hosts.Touch(&f.path, p.kind == data))
+		}
+		if s.resequencer != nil && p.kind == data {
+			s.resequencer.Touch(&f.tuple)
 		}
 	}
 	s.sum = sum

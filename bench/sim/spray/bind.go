@@ -11,7 +11,7 @@ func (h *Hosts) bind(p *pair) {
 	p.further = nil
 	for i := range p.paths.components {
 		order := p.paths.components[i].order
-		s := selectors{drb.NewSelector(h.policy.Rule, order, seed), drb.NewSelector(h.policy.Rule, order, seed^1<<63)}
+		s := selectors{data: drb.NewSelector(h.policy.Rule, order, seed), ack: drb.NewSelector(h.policy.Rule, order, seed^1<<63)}
 		if i == 0 {
 			p.selectors = s
 		} else {

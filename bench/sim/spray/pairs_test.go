@@ -2,6 +2,7 @@ package spray
 
 import (
 	"testing"
+	"unsafe"
 
 	"weft/topology"
 )
@@ -25,5 +26,17 @@ func TestPairs_areForgottenAndBounded(t *testing.T) {
 	}
 	if _, added := p.use(5, 10+n-1); added {
 		t.Error("the latest pair was forgotten")
+	}
+}
+
+func TestPair_fillsCacheLines(t *testing.T) {
+	const line = 64
+	var p pair
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("laid out for 64 bits")
+	}
+	if unsafe.Sizeof(p)%line != 0 || unsafe.Offsetof(p.selectors) != line || unsafe.Offsetof(p.selectors.ack) != line {
+		t.Errorf("a pair has %d bytes, its selectors begin at %d, that of acknowledgements %d behind",
+			unsafe.Sizeof(p), unsafe.Offsetof(p.selectors), unsafe.Offsetof(p.selectors.ack))
 	}
 }
