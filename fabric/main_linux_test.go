@@ -28,7 +28,14 @@ func TestMain(m *testing.M) {
 		clearTestLabs(func(pid int) bool { return pid == os.Getpid() })
 		os.Exit(1)
 	}()
-	os.Exit(m.Run())
+	code := m.Run()
+	if os.Geteuid() == 0 {
+		if _, err := Down(sharedLab()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 func clearTestLabs(of func(pid int) bool) {
@@ -46,6 +53,9 @@ func clearTestLabs(of func(pid int) bool) {
 }
 
 func testLabName(letter string) string { return fmt.Sprintf("t%d%s", os.Getpid(), letter) }
+
+// sharedLab is the name of the lab that tests share and TestMain takes down.
+func sharedLab() string { return testLabName("s") }
 
 func needRoot(t testing.TB) {
 	t.Helper()

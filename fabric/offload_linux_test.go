@@ -29,10 +29,19 @@ type sprayed struct {
 	out, far *wire // at the host's uplink, at its edge switch
 }
 
-// sprayLab is a fabric of four cores whose links keep super-segments whole.
+// sprayLab is a fabric of four cores whose links keep super-segments whole. The
+// first test that needs it builds it, TestMain takes it down: each leaves it as it
+// was.
 func sprayLab(t *testing.T) *Lab {
-	return upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4"),
+	t.Helper()
+	needRoot(t)
+	l, err := Up(t.Context(), LabConfig{Name: sharedLab(), Topology: mustParse(t, "fat-tree:k=4"),
 		RateMbit: 1000, BurstBytes: 256 << 10, QueueBytes: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
 }
 
 func newSprayed(t *testing.T, l *Lab, name string) *sprayed {

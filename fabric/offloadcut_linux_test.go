@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -190,41 +189,13 @@ func TestOffload_cutsSuperSegments(t *testing.T) {
 	}
 }
 
-// carried sends n bytes over a connection of the kernel's and returns all the
-// packets that left, in their order, as the oracle has to see them. A queue behind
-// the program that drops one, or processors that take turns at it and swap two,
-// make it begin anew.
-func (s *sprayed) carried(t *testing.T, n int) [][]byte {
-	t.Helper()
-	for range 5 {
-		before := s.stats(t).Encapsulated
-		s.cubic(t, n)
-		packets := s.gathered(t)
-		left, came := s.stats(t).Encapsulated-before, uint64(0)
-		inOrder := slices.IsSortedFunc(packets, func(a, b []byte) int { return int(int32(tcpSeq(a) - tcpSeq(b))) })
-		for _, p := range packets {
-			segments, _ := s.segmentsOf(p)
-			came += segments
-		}
-		if came == left && inOrder {
-			return packets
-		}
-		t.Logf("%d segments left and %d came in, in order: %t; once more", left, came, inOrder)
-	}
-	t.Fatal("no transfer came in whole")
-	return nil
-}
-
-// tcpSeq is the sequence number inside an encapsulated packet.
-func tcpSeq(outer []byte) uint32 { return binary.BigEndian.Uint32(outer[44:]) }
-
 // A connection of the kernel's leaves in whole flowcells, each by one path and
 // one after the other, which a receiver believes.
 func TestOffload_cutsTheKernelsTCP(t *testing.T) {
 	s := newCutting(t, policy.Options{})
 	s.leaveRoom(t)
 	s.gather(t)
-	packets := s.carried(t, 8<<20)
+	packets, _ := s.carried(t, 8<<20)
 	b := resequencer.New[int](resequencer.Config{Discipline: resequencer.Presto})
 	paths := make(map[uint16]netip.Addr)
 	var last flowcell.Number

@@ -191,6 +191,7 @@ func TestOffload_tunnelsOfTheKernel(t *testing.T) {
 	if err := s.lab.Do(s.src.ID, func() error { return netlink.LinkAdd(vxlan) }); err != nil {
 		t.Skipf("VXLAN devices: %v", err)
 	}
+	t.Cleanup(func() { s.lab.Do(s.src.ID, func() error { return netlink.LinkDel(vxlan) }) })
 	err := s.lab.Do(s.src.ID, func() error {
 		if err := netlink.LinkSetUp(vxlan); err != nil {
 			return err

@@ -22,10 +22,10 @@ func TestOffload_kernelTCPByLabels(t *testing.T) {
 			s := newSprayedBy(t, l, name, encap.CarrierSRv6)
 			s.leaveRoom(t)
 			s.gather(t)
-			s.cubic(t, 4<<20)
+			packets, got := s.carried(t, 4<<20)
 			var want, sum Traffic
 			whole := 0
-			for _, p := range s.gathered(t) {
+			for _, p := range packets {
 				segs, bytes := s.segmentsOf(p)
 				want = Traffic{want.Packets + segs, want.Bytes + bytes}
 				if len(p) > 1500 {
@@ -36,7 +36,6 @@ func TestOffload_kernelTCPByLabels(t *testing.T) {
 				t.Errorf("%d super-segments in 4 MB", whole)
 			}
 			paths := 0
-			got := s.stats(t)
 			for _, b := range got.Bounces {
 				sum = Traffic{sum.Packets + b.Packets, sum.Bytes + b.Bytes}
 				if b.Packets > 0 {
@@ -80,14 +79,14 @@ func TestOffload_drawsForTheKernelsTCP(t *testing.T) {
 			}
 		}
 	}()
-	s.cubic(t, 16<<20)
+	packets, st := s.carried(t, 16<<20)
 	close(stop)
 	<-done
 	b := resequencer.New[int](resequencer.Config{Discipline: resequencer.Presto})
 	steps := make(map[uint16]int)
 	var order []int
 	s.oracle.mtu = 1 << 17
-	for i, p := range s.gathered(t) {
+	for i, p := range packets {
 		segs, _ := s.segmentsOf(p)
 		var seg flowcell.Packet
 		if err := seg.Parse(p[s.overhead():]); err != nil {
@@ -109,14 +108,13 @@ func TestOffload_drawsForTheKernelsTCP(t *testing.T) {
 		}
 		steps[cell] = step
 	}
-	if st := b.Stats(); st.FlowsNumbered != 1 || st.FlowsUnnumbered != 0 || st.HeldPackets != 0 {
-		t.Errorf("the receiver says %+v", st)
+	if r := b.Stats(); r.FlowsNumbered != 1 || r.FlowsUnnumbered != 0 || r.HeldPackets != 0 {
+		t.Errorf("the receiver says %+v", r)
 	}
 	counts := make(map[int]int)
 	for _, step := range steps {
 		counts[step]++
 	}
-	st := s.stats(t)
 	if _, cells := s.oracle.cut.counts(); len(counts) != 4 || st.Flowcells != cells || st.Chosen == 0 || st.Chosen == cells {
 		t.Errorf("flowcells by step %v; %+v, want %d flowcells, some of them chosen", counts, st, cells)
 	}

@@ -80,18 +80,24 @@ func TestDetachOffload_afterACrash(t *testing.T) {
 	}
 }
 
+// setGSOMaxSegs changes the knob until the end of the test.
 func (s *sprayed) setGSOMaxSegs(t *testing.T, n int) {
 	t.Helper()
-	err := s.lab.Do(s.src.ID, func() error {
-		link, err := netlink.LinkByName("p0")
+	before := s.gsoMaxSegs(t)
+	set := func(n int) {
+		err := s.lab.Do(s.src.ID, func() error {
+			link, err := netlink.LinkByName("p0")
+			if err != nil {
+				return err
+			}
+			return netlink.LinkSetGSOMaxSegs(link, n)
+		})
 		if err != nil {
-			return err
+			t.Error(err)
 		}
-		return netlink.LinkSetGSOMaxSegs(link, n)
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
+	set(n)
+	t.Cleanup(func() { set(int(before)) })
 }
 
 func (s *sprayed) detach(t *testing.T, want bool) {

@@ -48,12 +48,8 @@ func TestOffload_swapUnderLoad(t *testing.T) {
 	}
 	close(stop)
 	<-done
-	got := s.gathered(t)
-	if len(got) != packets {
-		t.Fatalf("%d of %d packets arrived", len(got), packets)
-	}
 	used := make([]int, 2)
-	for i, p := range got {
+	for i, p := range s.arrived(t, packets) {
 		var by []bool
 		for _, table := range tables {
 			o := s.oracle
@@ -124,7 +120,7 @@ func TestOffload_random(t *testing.T) {
 		s.out.send(t, s.numberedSegment(uint16(i)))
 	}
 	counts := make([]int, len(way.order))
-	for i, p := range s.gathered(t) {
+	for i, p := range s.arrived(t, packets) {
 		at := way.stepOf(s.numberedSegment(uint16(i)), p)
 		if at < 0 {
 			t.Fatalf("packet %d went by none of the paths:\n%s", i, dump(p))

@@ -32,23 +32,32 @@ func (s *sprayed) gsoMaxSegs(t *testing.T) (n uint32) {
 	return n
 }
 
-// leaveRoom makes the MTU of the source's routes less than its uplink's, as whoever
-// runs the offload must.
+// leaveRoom makes the MTU of the source's routes less than its uplink's until the
+// end of the test, as whoever runs the offload must.
 func (s *sprayed) leaveRoom(t *testing.T) {
+	t.Helper()
+	before := s.setRouteMTU(t, 1500-s.overhead())
+	t.Cleanup(func() { s.setRouteMTU(t, before) })
+}
+
+// setRouteMTU sets the MTU of the source's routes over its uplink, all of which
+// have the same, and returns what it was.
+func (s *sprayed) setRouteMTU(t *testing.T, mtu int) (before int) {
 	t.Helper()
 	err := s.lab.Do(s.src.ID, func() error {
 		routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 		for _, r := range routes {
 			if r.Gw != nil {
-				r.MTU = 1500 - s.overhead()
+				before, r.MTU = r.MTU, mtu
 				err = errors.Join(err, netlink.RouteReplace(&r))
 			}
 		}
 		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
+	return before
 }
 
 // overhead is what the program adds, in bytes.
@@ -234,11 +243,11 @@ func TestOffload_superSegmentsStayWhole(t *testing.T) {
 	s := newSprayed(t, sprayLab(t), "presto")
 	s.leaveRoom(t)
 	s.gather(t)
-	s.cubic(t, 4<<20)
+	packets, got := s.carried(t, 4<<20)
 	var want OffloadStats
 	whole := 0
 	bounces := make(map[netip.Addr]Traffic)
-	for _, p := range s.gathered(t) {
+	for _, p := range packets {
 		s.checkOuter(t, p)
 		segs, bytes := s.segmentsOf(p)
 		want.Encapsulated += segs
@@ -251,7 +260,6 @@ func TestOffload_superSegmentsStayWhole(t *testing.T) {
 	if whole < 20 {
 		t.Errorf("%d super-segments in 4 MB", whole)
 	}
-	got := s.stats(t)
 	if got.Encapsulated != want.Encapsulated || got.TooLong+got.NoPath+got.Malformed+got.Refused != 0 {
 		t.Errorf("counters %+v, want %d encapsulated", got, want.Encapsulated)
 	}
