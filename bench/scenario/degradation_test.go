@@ -11,13 +11,15 @@ import (
 // Capacity falls by a path's share with each core that fails, comes back with
 // it, and no connection is lost (DRB Fig. 12).
 func TestDegradation_stepsOfOnePath(t *testing.T) {
-	for _, c := range []struct {
+	type fabric struct {
 		k     int
 		phase time.Duration
-	}{{4, 400 * time.Millisecond}, {6, 200 * time.Millisecond}} {
-		if testing.Short() && c.k > 4 {
-			continue
-		}
+	}
+	fabrics := []fabric{{4, 200 * time.Millisecond}}
+	if long() {
+		fabrics = append(fabrics, fabric{4, 400 * time.Millisecond}, fabric{6, 200 * time.Millisecond})
+	}
+	for _, c := range fabrics {
 		r, err := Degradation{K: c.k, Policy: "drb", Phase: c.phase, Learn: time.Millisecond, Seed: 1}.Run()
 		if err != nil {
 			t.Fatal(err)
