@@ -74,7 +74,7 @@ func newNetwork(t *testing.T, letter string, change ...func(*fabric.LabConfig)) 
 	if err := fabric.CanBuildLab(); err != nil {
 		t.Skipf("network namespaces: %v", err)
 	}
-	for _, tool := range []string{"ip", "sysctl", "tc"} {
+	for _, tool := range []string{"grep", "ip", "sysctl", "tc"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)
 		}
@@ -139,7 +139,7 @@ func (n *network) shell(node, script string) (out string) {
 func (n *network) configuration(node string) string {
 	n.Helper()
 	return n.shell(node, `ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip -d link show p0
-		ip link | grep -c mtu; sysctl -a -r 'net.ipv4.conf' 2>/dev/null; tc filter show dev p0 ingress; tc filter show dev p0 egress`)
+		ip link | grep -c mtu; grep -rs . /proc/sys/net/ipv4/conf; tc filter show dev p0 ingress; tc filter show dev p0 egress`)
 }
 
 // wantUnchanged compares with a configuration of before.

@@ -39,7 +39,7 @@ func newNetwork(t *testing.T, letter string, change ...func(*fabric.LabConfig)) 
 	if err := fabric.CanBuildLab(); err != nil {
 		t.Skipf("network namespaces: %v", err)
 	}
-	for _, tool := range []string{"go", "ip", "sysctl", "tc"} {
+	for _, tool := range []string{"go", "grep", "ip", "sysctl", "tc"} {
 		needs(t, tool)
 	}
 	top, err := topology.Parse("fat-tree:k=4")
@@ -229,7 +229,7 @@ func (n *network) configuration(node string) string {
 	n.Helper()
 	// Not what they say on stderr: ip complains of others' namespaces that go away.
 	return n.shell(node, `exec 2>/dev/null; ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip -d link show p0
-		ip link | grep -c mtu; sysctl -a -r 'net.ipv4.conf' 2>/dev/null; tc filter show dev p0 ingress; tc filter show dev p0 egress`)
+		ip link | grep -c mtu; grep -rs . /proc/sys/net/ipv4/conf || true; tc filter show dev p0 ingress; tc filter show dev p0 egress`)
 }
 
 // wantUnchanged compares with a configuration of before.

@@ -20,7 +20,7 @@ func TestGateway_programs(t *testing.T) {
 	a, b := n.weft(hostA, "policy: presto\n"), n.weft(hostB, "policy: presto\n")
 	for _, to := range [][2]string{{hostA, hostB}, {hostA, plain}, {plain, hostA}} {
 		from, to := to[0], to[1]
-		sizes, seconds := webFiles, choose("5", "60")
+		sizes, seconds := webFiles, choose("2", "60")
 		if from == plain || to == plain {
 			sizes, seconds = webFiles[:3], "1"
 		}
