@@ -21,9 +21,7 @@ func TestDaemon_script(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
-	bin := t.TempDir()
-	public(bin) // the daemon becomes another user
-	build(t, bin, "weft/cmd/weft")
+	bin := binaries(t)
 	c := exec.Command("daemon/run.sh", "exdaemon")
 	c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	out, err := c.CombinedOutput()
@@ -80,8 +78,6 @@ func TestDaemon_besideAnEmbeddedStack(t *testing.T) {
 		need(t, program)
 	}
 	s := newSetting(t)
-	build(t, s.bin, "weft/cmd/weft")
-	public(s.bin)
 	config, err := filepath.Abs("daemon/host.yaml")
 	if err != nil {
 		t.Fatal(err)

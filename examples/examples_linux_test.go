@@ -22,7 +22,7 @@ import (
 	"weft/topology"
 )
 
-const fileBytes = 100 << 20
+const fileBytes = 50 << 20
 
 // setting is a lab, the examples' binaries and a folder with a file to serve.
 type setting struct {
@@ -36,8 +36,7 @@ func newSetting(t *testing.T) *setting {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
-	s := &setting{bin: t.TempDir(), dir: t.TempDir()}
-	build(t, s.bin, "weft/examples/...")
+	s := &setting{bin: binaries(t), dir: t.TempDir()}
 	public(s.dir) // nginx serves as another user
 	f, err := os.Create(filepath.Join(s.dir, "file"))
 	if err != nil {
@@ -69,20 +68,6 @@ func newSetting(t *testing.T) *setting {
 		}
 	})
 	return s
-}
-
-func build(t *testing.T, dir, packages string) {
-	t.Helper()
-	if out, err := exec.Command("go", "build", "-o", dir+"/", packages).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-}
-
-// public lets everybody into a test's folder.
-func public(dir string) {
-	for _, d := range []string{dir, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir))} {
-		os.Chmod(d, 0o755)
-	}
 }
 
 // command prepares a program in a node's namespace.
