@@ -35,7 +35,7 @@ func TestHost_closeLeavesNoTUN(t *testing.T) {
 	}{{"plain", false}, {"offload", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			inOwnNamespace(t)
-			wantFlat(t, 100, func() {
+			wantFlat(t, 50, func() {
 				// Of that name it fails if the last one is still there.
 				tun, err := link.OpenTUN(link.TUNConfig{
 					Name: "weft0", Overhead: Overhead, Offload: c.offload, NoForwardCheck: true,

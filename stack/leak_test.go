@@ -192,7 +192,7 @@ func TestHost_connectionsLeaveNothing(t *testing.T) {
 	}
 	to, accepted := listen(t, hosts[1], "80")
 	nearFirst := false
-	wantFlat(t, orShort(100_000, 2_000), func() {
+	wantFlat(t, orShort(20_000, 2_000), func() {
 		near, far := exchange(t, hosts[0], to, accepted)
 		nearFirst = !nearFirst
 		if nearFirst {
@@ -216,7 +216,7 @@ func TestHost_closeLeaksNothing(t *testing.T) {
 		{"tunnel", tunnelPair},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			wantFlat(t, orShort(1_000, 400), func() {
+			wantFlat(t, orShort(500, 400), func() {
 				hosts := c.open(t)
 				to, accepted := listen(t, hosts[1], "80")
 				exchange(t, hosts[0], to, accepted)
@@ -258,7 +258,7 @@ func tunnelPair(t *testing.T) (hosts [2]*Host) {
 
 // The same for Gateways, between Hosts that stand for the kernels.
 func TestGateway_closeLeaksNothing(t *testing.T) {
-	wantFlat(t, orShort(1_000, 400), func() {
+	wantFlat(t, orShort(500, 400), func() {
 		under := underlays(t)
 		var hosts [2]*Host
 		var gateways [2]*Gateway

@@ -154,7 +154,7 @@ func TestChangeLog_saysWhatItHasForgotten(t *testing.T) {
 	var log changeLog
 	var all [][]topology.LinkID // by number
 	all = append(all, nil)
-	for range 500 {
+	for range 200 {
 		links := make([]topology.LinkID, 1+rng.IntN(maxChanges/3))
 		if rng.IntN(20) == 0 {
 			links = make([]topology.LinkID, maxChanges-1+rng.IntN(4))
