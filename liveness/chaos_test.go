@@ -96,7 +96,7 @@ func TestWatcher_avoidsWhatIsDead(t *testing.T) {
 					s.keepActive(h, dst)
 				}
 				s.run(time.Second)
-				for round := range 40 * *soak {
+				for round := range fewer(40) * *soak {
 					chaosRound(t, s, h, active, round)
 				}
 			}

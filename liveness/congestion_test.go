@@ -110,10 +110,10 @@ func TestWatcher_congestionIsNotDeath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(3) {
+			for seed := range uint64(fewer(3)) {
 				s, h := congested(t, seed, c.config)
 				c.setUp(s)
-				s.run(time.Duration(*soak) * 20 * time.Second)
+				s.run(time.Duration(*soak*fewer(20)) * time.Second)
 				if n := h.w.Stats().Quarantined; n > 0 {
 					t.Errorf("seed %d: %d paths quarantined", seed, n)
 				}

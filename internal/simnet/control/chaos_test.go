@@ -29,7 +29,7 @@ func TestChaos_everybodyKnowsTheTruthInTheEnd(t *testing.T) {
 	case long():
 		rounds = 600
 	case testing.Short():
-		rounds = 3
+		rounds = 1
 	}
 	var total Stats
 	for _, spec := range specs {
@@ -74,8 +74,11 @@ func chaos(t *testing.T, spec string, seed uint64, require, clocks bool, rounds 
 
 func TestChaos_clocksMayGoBack(t *testing.T) {
 	rounds := 3
-	if long() {
+	switch {
+	case long():
 		rounds = 100
+	case testing.Short():
+		rounds = 1
 	}
 	for _, spec := range specs {
 		for seed := range uint64(3) {
