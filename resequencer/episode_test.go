@@ -166,7 +166,7 @@ func TestExpire_anEpisodeEndsWithALateOriginal(t *testing.T) {
 // original comes too late that did not before.
 func TestExpire_lossesDoNotShortenWhatReorderingNeeds(t *testing.T) {
 	var given uint64
-	for seed := range uint64(20) {
+	for seed := range uint64(fewer(20)) {
 		for _, id := range []string{"counted", "numbered"} {
 			x := fabric{seed: seed, segments: 4000, calm: 50, paths: skewed(4, 500*us), cell: 1, id: id, loss: 0.005, again: 2 * ms}
 			if id == "numbered" {
@@ -181,7 +181,7 @@ func TestExpire_lossesDoNotShortenWhatReorderingNeeds(t *testing.T) {
 			}
 		}
 	}
-	if given < 100 {
+	if given < uint64(fewer(100)) {
 		t.Errorf("only %d holes were given up", given)
 	}
 }
@@ -212,7 +212,7 @@ func receivePatiently(c Config, list []arrival) ([]time.Duration, Stats) {
 // were waited for in full.
 func TestExpire_neverWaitsLongerThanInFull(t *testing.T) {
 	earlier := 0
-	for seed := range uint64(200) {
+	for seed := range uint64(fewer(200)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		x := fabric{
 			seed:     seed,

@@ -78,3 +78,12 @@ func playSteps(t *testing.T, b *Buffer[byte], list ...step) {
 		}
 	}
 }
+
+// fewer is how many streams are tried where the race detector, which finds nothing
+// in one goroutine, makes each slow.
+func fewer(n int) int {
+	if testing.Short() {
+		return n / 5
+	}
+	return n
+}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"weft/bench/papers"
 	"weft/bench/sim"
 	"weft/bench/sim/workload"
 	"weft/topology"
@@ -218,22 +217,5 @@ func TestMostAt_isTheGreatestGain(t *testing.T) {
 	}
 	if rows := mostAt(results, enterprise, big, -20); len(rows) != 0 {
 		t.Errorf("without large flows: %+v", rows)
-	}
-}
-
-func TestExperiments_agreeWithThemselves(t *testing.T) {
-	e := f12()
-	var texts [2]string
-	for i := range texts {
-		r, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 1 + i})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, row := range r.Rows {
-			texts[i] += row.Label + row.Metric + time.Duration(row.Ours*1e9).String()
-		}
-	}
-	if texts[0] != texts[1] {
-		t.Errorf("%s\n%s", texts[0], texts[1])
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"weft/bench/papers"
 	"weft/bench/sim"
 	"weft/bench/sim/workload"
 	"weft/topology"
@@ -237,30 +236,6 @@ func TestTrial_config(t *testing.T) {
 		}
 		if c.Spray.DrillEngines != s.engines || c.Policy != s.policy || c.Queues[0].Bytes != 150_000 {
 			t.Errorf("%s: %+v", s.name, c)
-		}
-	}
-}
-
-// The same seed says the same, however many runs there are at once.
-func TestExperiments_repeat(t *testing.T) {
-	for _, e := range []papers.Experiment{pitfalls} {
-		o := papers.Options{Quick: true, Seed: 2, Jobs: 2}
-		one, err := e.Run(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Jobs = 1
-		two, err := e.Run(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range one.Rows {
-			if one.Rows[i].Ours != two.Rows[i].Ours {
-				t.Errorf("%s: %s: %v, then %v", e.Name, one.Rows[i].Label, one.Rows[i].Ours, two.Rows[i].Ours)
-			}
-		}
-		if one.PacketHops == 0 || one.PacketHops != two.PacketHops {
-			t.Errorf("%s: %d hops, then %d", e.Name, one.PacketHops, two.PacketHops)
 		}
 	}
 }

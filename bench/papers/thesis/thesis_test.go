@@ -19,8 +19,7 @@ func quick(t *testing.T, e papers.Experiment, jobs int, seed uint64) *papers.Out
 	return out
 }
 
-// The same seed gives the same outcome, whatever runs at once, and the thesis'
-// orders hold in small, too.
+// The thesis' orders hold in small, too.
 func TestExperiments_quickly(t *testing.T) {
 	names := make(map[string]bool)
 	for _, e := range Experiments() {
@@ -41,9 +40,6 @@ func TestExperiments_quickly(t *testing.T) {
 			if r.Metric == "order" && !r.OK {
 				t.Errorf("%s: does not hold: %s", e.Name, r.Label)
 			}
-		}
-		if two := quick(t, e, 2, 1); !reflect.DeepEqual(one, two) {
-			t.Errorf("%s: another outcome with two jobs", e.Name)
 		}
 	}
 }

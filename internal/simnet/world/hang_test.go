@@ -14,7 +14,9 @@ import (
 func TestRun_nothingHangsUnderLoss(t *testing.T) {
 	seeds, racks := uint64(40), []bool{false}
 	switch {
-	case testing.Short() || race:
+	case race:
+		seeds = 1
+	case testing.Short():
 		seeds = 3
 	case os.Getenv("WEFT_LONG") == "1":
 		racks = append(racks, true)

@@ -112,7 +112,7 @@ func TestRun_sameSeedSamePackets(t *testing.T) {
 	scenarios := []scenario{{"lossy", runs, func() *World { return lossy(t, 1) }}}
 	policies := policy.Names()
 	if race {
-		policies = []string{"drb", "presto"}
+		policies = []string{"drb"}
 	}
 	for _, p := range policies {
 		scenarios = append(scenarios, scenario{"crowd " + p, crowds, func() *World { return crowd(t, p, 1) }})
