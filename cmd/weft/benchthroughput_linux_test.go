@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 	"weft/fabric"
 )
 
-// The command starts itself in the namespaces, so it is built for this.
+// The command starts itself in the namespaces, so it is a process of its own.
 func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 	if err := testbed.CanUseNamespaces(); err != nil {
 		t.Skipf("network namespaces: %v", err)
@@ -27,16 +26,13 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 		t.Skip("what takes seconds is left out with -short")
 	}
 	dir := t.TempDir()
-	program, results := filepath.Join(dir, "weft"), filepath.Join(dir, "RESULTS.md")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	results := filepath.Join(dir, "RESULTS.md")
 	if err := os.WriteFile(results, []byte("# Results\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	lab := fmt.Sprintf("tputc%d", os.Getpid())
 	t.Cleanup(func() { fabric.Down(lab) })
-	cmd := exec.Command(program, "bench", "throughput", "--cases=kernel,wireguard-go", "--rounds=1", "--duration=300ms", "--warmup=100ms",
+	cmd := program(t, "bench", "throughput", "--cases=kernel,wireguard-go", "--rounds=1", "--duration=300ms", "--warmup=100ms",
 		"--name="+lab, "--wireguard="+dir, "--json", "--append="+results)
 	var notes bytes.Buffer
 	cmd.Stderr = &notes

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -121,14 +120,10 @@ func TestDemo_interrupted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
-	bin := filepath.Join(t.TempDir(), "weft")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	for i, after := range []time.Duration{0, 30, 100, 300, 800, 2000} {
 		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGHUP}[i%2]
 		var stderr bytes.Buffer
-		c := exec.Command(bin, "demo", "--fabric", "netns", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--duration", "1m")
+		c := program(t, "demo", "--fabric", "netns", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--duration", "1m")
 		c.Stderr = &stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
@@ -145,7 +140,7 @@ func TestDemo_interrupted(t *testing.T) {
 		wantNoNamespaces(t, "demoint")
 	}
 	// A reader of the output that goes away, as in weft demo | head -0.
-	c := exec.Command(bin, "demo", "--fabric", "netns", "--skip-failover", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "300ms")
+	c := program(t, "demo", "--fabric", "netns", "--skip-failover", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "300ms")
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
