@@ -19,8 +19,8 @@ type fetches struct {
 // fetchTools are the programs that it needs.
 var fetchTools = []string{"curl", "nginx", "sha256sum"}
 
-// fetchSize is that of the file, in bytes: several windows.
-const fetchSize = 1_000_000
+// fetchSize is that of the file, in bytes.
+const fetchSize = 4_000_000
 
 // fetch begins to fetch. A fetch that is not complete ends it.
 func (n *network) fetch(from, to string) *fetches {
