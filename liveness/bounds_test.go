@@ -10,44 +10,6 @@ import (
 	"weft/topology"
 )
 
-func TestWatcher_muteGetsFewProbes(t *testing.T) {
-	s := newWorld(t, "fat-tree:k=4", 5)
-	s.mute[15] = true
-	h := s.watch(0, Config{})
-	s.keepActive(h, 15)
-	s.run(3 * time.Second)
-	requests := 0
-	count := func(d time.Duration) int {
-		requests = 0
-		for end := s.now + d; s.now < end; {
-			s.run(min(h.w.Next()-1, end))
-			if s.now == end {
-				break
-			}
-			s.now++
-			h.w.Tick(s.now)
-			h.w.Probes(func(p *Probe) {
-				if p.Kind() == encap.ProbeRequest {
-					requests++
-				}
-				s.probe(h, *p)
-			})
-		}
-		return requests
-	}
-	if n := count(10 * time.Second); n < 28 || n > 56 {
-		t.Errorf("%d requests in 10 s", n)
-	}
-	if h.w.Stats().Muted != 1 {
-		t.Errorf("%+v", h.w.Stats())
-	}
-	s.mute[15] = false
-	count(2 * time.Second)
-	if n := count(time.Second); n < 150 {
-		t.Errorf("%d requests in a second after the peer has woken up", n)
-	}
-}
-
 func TestWatcher_forgetsAndRefuses(t *testing.T) {
 	s := newWorld(t, "fat-tree:k=4", 6)
 	h := s.watch(0, Config{MaxDestinations: 2})

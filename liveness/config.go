@@ -49,8 +49,10 @@ type Config struct {
 // limits of what probes that nobody answers may cost.
 const (
 	maxTimeout = 500 * time.Millisecond // for an answer
-	retryMute  = time.Second            // between tries to reach who does not answer
-	triesMute  = 4                      // probes of each
+	retryMute  = time.Second            // between tries to reach who does not answer, at first
+	maxMute    = 16 * time.Second       // at last; both differ by up to a quarter
+	pathsMute  = 4                      // paths tried at a time while it may be they that are to blame
+	triesMute  = 60                     // tries in vain until who once answered is taken for plain
 	activeFor  = time.Second            // how long a destination counts as active
 	forgetIdle = time.Minute            // when an idle destination is forgotten
 )

@@ -36,6 +36,18 @@
 // a destination with traffic taken away (Config.Floor). All times are jittered,
 // lest hosts move in step.
 //
+// # Who answers nothing
+//
+// A destination that answers none of many probes is mute, which says nothing of its
+// paths. If it never answered it is taken for a plain host, without weft, whose
+// kernel has something better to do than to say that nobody is at this port. It is
+// tried by one path after a second, then two, and so on up to 16 s, give or take a
+// quarter: so long it may take to notice that it has begun to run weft, by a path
+// that works. If it has answered before, its paths or the host may have died: four
+// paths are tried every second, and only after a minute of these is it taken for
+// plain. What is tried while not even boomerangs come home does not count. The first
+// answer, or a probe of its own (Heard), ends all that.
+//
 // # Bounds
 //
 // Probes are bounded by Config.Budget, answers awaited by a ring that the budget

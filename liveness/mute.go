@@ -1,14 +1,20 @@
 package liveness
 
+import (
+	"time"
+
+	"weft/topology"
+)
+
 // silence looks at a group after a miss: who has answered none of many probes
 // by any path is mute, because it is dead or because nobody there knows of
-// probes. That says nothing of links. From then on it gets a few probes a
-// second.
+// probes. That says nothing of links. From then on it gets few probes.
 func (w *Watcher) silence(g *group) {
 	if g.mute || g.silent < max(8, min(2*len(g.paths), 32)) || w.now-g.quiet < w.config.longest() {
 		return
 	}
-	g.mute = true
+	g.mute, g.tries, g.latest = true, 0, w.now
+	g.retry = w.now + w.jitter(w.wait(g))
 	w.stats.Muted++
 	for i := range g.paths {
 		p := &g.paths[i]
@@ -27,9 +33,46 @@ func (w *Watcher) unmute(g *group) {
 	w.scheduleGroup(g)
 }
 
+// Heard says that a host's own probe has come in. So it runs weft: if it has been
+// mute, it is tried at once. It allocates nothing.
+func (w *Watcher) Heard(from topology.NodeID, now time.Duration) {
+	w.at(now)
+	if g := w.groups[from]; g != nil && g.mute {
+		w.hasten(g)
+	}
+}
+
+// hasten has a mute group tried at once, though no more often than a path that is
+// fine.
+func (w *Watcher) hasten(g *group) {
+	g.retry = min(g.retry, max(w.now, g.latest+w.config.Interval))
+	w.retryAny(g)
+}
+
+// plain reports whether a mute group is taken for a host without weft. One that
+// has answered before is so only after many tries: more likely its paths have died,
+// or the host has, and is about to return. Boomerangs never are: their host is this one.
+func (w *Watcher) plain(g *group) bool {
+	return g != &w.near && (g.answered < 0 || g.tries >= triesMute)
+}
+
+// wait returns how long a mute group is left alone after a try. To each probe a
+// plain host answers with an ICMP error, of which its kernel may send this one no
+// more than one a second (Linux: net.ipv4.icmp_ratelimit): others want some, too.
+func (w *Watcher) wait(g *group) time.Duration {
+	tries := g.tries
+	switch {
+	case !w.plain(g):
+		tries = 0
+	case g.answered >= 0:
+		tries -= triesMute
+	}
+	return min(retryMute<<min(tries, 16), maxMute)
+}
+
 // retry is the turn of a path of a group whose probes tell nothing. Those that
 // are out of use wait for the end of their time. One that is fine stands for the
-// group: it has the next few paths in a row try whether that has changed.
+// group.
 func (w *Watcher) retry(p *path) {
 	if p.cause != fine {
 		d := p.hold
@@ -43,34 +86,60 @@ func (w *Watcher) retry(p *path) {
 	if w.budget.none() {
 		return
 	}
-	g := p.group
-	for sent, i := 0, 0; i < len(g.paths) && sent < triesMute; i++ {
+	if g := p.group; g.retry <= w.now {
+		w.try(g)
+	}
+	w.retryAny(p.group)
+}
+
+// try has the next few paths of a mute group in a row, or the next one, see whether
+// that has changed.
+func (w *Watcher) try(g *group) {
+	most := pathsMute
+	if w.plain(g) {
+		most = 1
+	}
+	sent := 0
+	for i := 0; i < len(g.paths) && sent < most; i++ {
 		g.tried = (g.tried + 1) % len(g.paths)
 		if q := &g.paths[g.tried]; !q.down && w.budget.steady(w.now) {
 			w.send(q)
 			sent++
 		}
 	}
-	w.retryAny(g)
+	if sent == 0 {
+		g.retry = w.now + w.budget.wait(w.now)
+		return
+	}
+	g.latest = w.now
+	if !w.deaf() {
+		g.tries = min(g.tries+1, 1<<10)
+	}
+	g.retry = w.now + w.jitter(w.wait(g))
 }
 
-// retryAny has a path of a group that is fine stand for it in about a second,
-// unless one does.
+// deaf reports whether nothing at all comes home any more: that tells nothing of
+// anybody else.
+func (w *Watcher) deaf() bool { return w.near.mute && w.near.answered >= 0 }
+
+// retryAny has a path of a mute group that is fine stand for it, when it is to be
+// tried again.
 func (w *Watcher) retryAny(g *group) {
-	var first *path
+	var stands *path
 	for i := range g.paths {
 		p := &g.paths[i]
 		if p.cause != fine || p.down {
 			continue
 		}
 		if p.place != nowhere {
-			return
+			stands = p
+			break
 		}
-		if first == nil {
-			first = p
+		if stands == nil {
+			stands = p
 		}
 	}
-	if first != nil {
-		w.setTurn(first, w.jitter(retryMute))
+	if stands != nil {
+		w.setTurn(stands, g.retry-w.now)
 	}
 }

@@ -72,7 +72,10 @@ type group struct {
 	silent   int           // probes missed since
 	quiet    time.Duration // sending time of the first of silent
 	mute     bool          // nobody answers
+	tries    int           // in vain since it is mute
 	tried    int           // the path last tried while it is mute
+	latest   time.Duration // when that was
+	retry    time.Duration // when the next is
 	srtt     time.Duration
 	peak     time.Duration // of round trips; falls slowly
 

@@ -39,6 +39,7 @@ type world struct {
 	hosts  map[topology.NodeID]*simHost             // those with a Watcher
 	list   []*simHost                               // in order
 	check  func(h *simHost, was *topology.Topology) // after each change of a host's Topology
+	sent   func(h *simHost, p *Probe)               // with each probe, if not nil
 }
 
 type simHost struct {
@@ -178,6 +179,9 @@ func (s *world) bounced(id topology.NodeID, via netip.Addr) topology.Path {
 
 // probe sends what a Watcher wants sent, bytes and all.
 func (s *world) probe(h *simHost, p Probe) {
+	if s.sent != nil {
+		s.sent(h, &p)
+	}
 	packet := p.Append(nil)
 	if p.Kind() == encap.Boomerang {
 		if d, ok := s.carry(s.bounced(h.id, p.Via)); ok {

@@ -180,6 +180,7 @@ func (w *Watcher) rebase(g *group, changed []topology.LinkID) {
 		return
 	}
 	g.farDown = 0
+	up := false
 	for i := range g.paths {
 		p := &g.paths[i]
 		down := w.downHere(&w.near.paths[p.up])
@@ -196,6 +197,7 @@ func (w *Watcher) rebase(g *group, changed []topology.LinkID) {
 			p.misses, p.convicts, p.goods, p.alert = 0, 0, 0, 0
 			continue
 		}
+		up = true
 		// Up again: its first probes follow soon.
 		p.history, p.recorded = 0, 0
 		p.alert = w.now + w.config.silence()
@@ -203,7 +205,10 @@ func (w *Watcher) rebase(g *group, changed []topology.LinkID) {
 			w.wake(p, w.jitter(w.config.urgent()))
 		}
 	}
-	if g.mute {
+	switch {
+	case g.mute && up:
+		w.hasten(g)
+	case g.mute:
 		w.retryAny(g)
 	}
 }

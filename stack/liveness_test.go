@@ -13,6 +13,7 @@ import (
 	"weft/encap"
 	"weft/flowcell"
 	"weft/link"
+	"weft/liveness"
 	"weft/topology"
 )
 
@@ -169,6 +170,29 @@ func TestMonitor_echoesByTheSamePath(t *testing.T) {
 	}
 	if s := h.Stats().Liveness; s.Echoed != maxEchoes*3/2 {
 		t.Errorf("%d are echoed half a second later", s.Echoed)
+	}
+}
+
+// A peer that was taken for a plain host is tried as soon as it sends a probe.
+func TestMonitor_hearsOfPeers(t *testing.T) {
+	near, _ := link.NewPair(1500, 4096)
+	clock := &stillClock{}
+	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Seed: 1, Clock: clock, Liveness: &Liveness{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	w := h.monitor.watcher
+	b, _ := fatTree.ByAddr(addrB)
+	for clock.now < 100*time.Second || w.Next() < clock.now+time.Second/4 { // and nothing is due any more
+		clock.now += time.Millisecond
+		w.Active(b, addrB, clock.now)
+		w.Tick(clock.now)
+		w.Probes(func(*liveness.Probe) {})
+	}
+	h.Receive(request(t, 0, addrB))
+	if w.Next() > clock.now || w.Stats().Muted != 2 {
+		t.Errorf("at %v the next probe is due at %v; %+v", clock.now, w.Next(), w.Stats())
 	}
 }
 

@@ -204,6 +204,9 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 		m.stats.Refused++
 		return
 	}
+	if from, ok := m.current.ByAddr(to); ok {
+		m.watcher.Heard(from, now)
+	}
 	m.echoes--
 	m.stats.Echoed++
 	m.add(&outer, func(b []byte) []byte { return append(b, packet[:encap.ProbeLen]...) })

@@ -236,6 +236,7 @@ func (p *Prober) take(buf []byte) {
 		p.stats.Refused++
 		return
 	}
+	p.watcher.Heard(origin, p.now())
 	p.stats.Echoed++
 	p.post(buf[:encap.MaxOverhead+encap.ProbeLen], paths.Addr(int(b.Path)), paths.Labels(int(b.Path)))
 }
