@@ -9,8 +9,7 @@ const (
 	// firstPatience is how long the first answer is waited for: no round trip is
 	// known yet.
 	firstPatience = 10 * time.Millisecond
-	// maxPatience is how long an answer is waited for at most, and so how often
-	// those are probed that never answer.
+	// maxPatience is how long an answer is waited for at most.
 	maxPatience = time.Second
 	maxSilent   = 63
 

@@ -1,6 +1,9 @@
 package luopan
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Answer is what came back.
 type Answer struct {
@@ -51,6 +54,7 @@ func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
 	s.queue, s.meters, s.marked = min(a.Queue, maxQueue), a.Meters, a.Marked
 	s.received, s.oneWay = a.Received != 0, a.Received-d.began
 	d.measured(s.rtt)
+	t.answered(d, from)
 	if d.answers[d.asked]++; d.answers[d.asked] == 1 {
 		t.show(slot, now)
 	}
@@ -58,10 +62,18 @@ func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
 	return true
 }
 
+// answered takes note of who has answered.
+func (t *Table) answered(d *destination, host uint32) {
+	t.mutes.answered(host)
+	if i := slices.Index(d.hosts[:d.nHosts], host); i >= 0 {
+		d.known[i] = true
+	}
+}
+
 // show puts the round that was asked for last to use.
 func (t *Table) show(slot int32, now time.Duration) {
 	d := &t.destinations[slot]
-	d.shown, d.silent = d.asked, 0
+	d.shown, d.silent, d.resting = d.asked, 0, false
 	d.loose, d.sent = 0, 0
 	expiry := t.expiry(d)
 	d.first, d.next = now, now+expiry

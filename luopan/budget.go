@@ -25,3 +25,6 @@ func (b *budget) take(n int, now time.Duration) (ok bool, ready time.Duration) {
 	b.free = free
 	return true, now
 }
+
+// give returns what was paid for n probes that are not sent after all.
+func (b *budget) give(n int) { b.free -= time.Duration(n) * b.gap }

@@ -30,7 +30,9 @@ func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path i
 	}
 	d := &t.destinations[slot]
 	d.used, d.hit = now, true
-	d.met(host)
+	if d.met(host) && d.resting {
+		t.due.set(slot, now)
+	}
 	if len(paths) != len(d.paths) || &paths[0] != &d.paths[0] {
 		t.setPaths(slot, paths)
 	}
@@ -50,14 +52,21 @@ func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path i
 	return path, sampled
 }
 
-// met takes note of a host of the rack.
-func (d *destination) met(host uint32) {
+// met takes note of a host of the rack, and reports whether it is new.
+func (d *destination) met(host uint32) bool {
 	if slices.Contains(d.hosts[:d.nHosts], host) {
-		return
+		return false
 	}
-	d.hosts[d.meet] = host
+	d.hosts[d.meet], d.known[d.meet] = host, false
 	d.meet = (d.meet + 1) % maxHosts
 	d.nHosts = min(d.nHosts+1, maxHosts)
+	return true
+}
+
+// knows reports whether a host has answered, as far as it is remembered.
+func (d *destination) knows(host uint32) bool {
+	i := slices.Index(d.hosts[:d.nHosts], host)
+	return i >= 0 && d.known[i]
 }
 
 func (t *Table) setPaths(slot int32, paths []int) {

@@ -47,7 +47,11 @@
 // the round is over. A round without any answer is given up after the smoothed round
 // trip and four times its deviation, as TCP does (RFC 6298), and four round trips at
 // least. Rounds that nobody answers double the wait, up to a second, once all hosts
-// known have been asked. An answer that comes after its round says nothing of paths,
+// known have been asked. A host that never answers is taken for one without weft and
+// left alone from round to round for 10 ms and then, doubled each time, for up to 16 s;
+// one that has answered only after 60 silent rounds, for its paths may be dead. An
+// answer, or a probe of its own (Heard), ends that at once. The latest 4,096 silent
+// hosts are remembered. An answer that comes after its round says nothing of paths,
 // but how long round trips have become, which is how a table catches up with queues
 // that are longer than its rounds; the latest 8 probes without an answer are
 // remembered for it. Racks without choices are forgotten after Idle.
@@ -59,8 +63,8 @@
 // flowcells of this host alone prefer, or shun, some of the d paths that the Table
 // drew, for one round; the next is another host's, of the latest 4 to whom there
 // was traffic. It cannot name a path, revive a dead one (whose probes do not reach
-// it), slow sampling beyond MaxExpiry and a second, or make it faster than the
-// budget. Whatever comes in costs O(d) and no memory.
+// it), slow sampling beyond MaxExpiry and a second, or by silence its own beyond 16 s,
+// or make it faster than the budget. Whatever comes in costs O(d) and no memory.
 //
 // # Who calls what
 //

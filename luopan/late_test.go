@@ -86,7 +86,7 @@ func TestAnswer_lateIsBounded(t *testing.T) {
 	table := newTest(t, Config{Samples: 3, Idle: time.Hour})
 	table.Choose(8, 8, numbers(8), 0)
 	var asked []Probe
-	for range 20 {
+	for len(asked) < 60 {
 		asked = append(asked, table.probes(max(0, table.Next()))...)
 	}
 	now := table.Next() - 1

@@ -35,24 +35,35 @@ func (t *Table) Probes(now time.Duration, send func(Probe)) {
 			t.stats.Idle++
 			continue
 		}
-		ok, ready := t.budget.take(min(t.config.Samples, len(d.paths)), now)
+		n := min(t.config.Samples, len(d.paths))
+		ok, ready := t.budget.take(n, now)
 		if !ok {
 			t.blocked = ready
 			t.stats.Deferred++
 			return
 		}
-		if d.answers[d.asked] > 0 {
+		switch {
+		case d.resting: // the round has had its say
+		case d.answers[d.asked] > 0:
 			t.learn(slot, now)
 			t.adapt(slot)
-		} else if d.n[d.asked] > 0 {
+		case d.n[d.asked] > 0:
 			d.silent = min(d.silent+1, maxSilent)
+			t.mutes.silent(d.target, d.knows(d.target), d.began)
 			t.stats.Silent++
 		}
+		host, ready := t.willing(d, now)
+		if d.resting = ready > now; d.resting {
+			t.budget.give(n)
+			t.due.set(slot, ready)
+			continue
+		}
+		d.target = host
 		t.ask(slot, now, send)
 	}
 }
 
-// ask begins a round. The one whose answers are in use stays as it is.
+// ask begins a round, of the rack's target. The one whose answers are in use stays as it is.
 func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
 	d := &t.destinations[slot]
 	t.retire(slot)
@@ -63,8 +74,6 @@ func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
 	d.n[d.asked] = uint8(min(t.config.Samples, len(d.paths)))
 	d.answers[d.asked] = 0
 	d.began, d.hit = now, false
-	d.target = d.hosts[d.turn%d.nHosts]
-	d.turn = (d.turn + 1) % d.nHosts
 	t.due.set(slot, now+t.patience(d))
 	t.stats.Rounds++
 

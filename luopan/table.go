@@ -14,6 +14,7 @@ type Table struct {
 	free         []int32          // slots that are not in use
 	due          timers
 	budget       budget
+	mutes        mutes
 	blocked      time.Duration // when there is budget again
 	latest       int32         // the slot found last, or nowhere; flowcells come in bursts
 	hand         int           // where the search for a victim goes on
@@ -44,6 +45,7 @@ type destination struct {
 	paths []int // of the last choice; the caller's
 
 	hosts  [maxHosts]uint32 // the latest to whom there was traffic
+	known  [maxHosts]bool   // which of these have answered
 	nHosts uint8
 	meet   uint8 // where the next new one goes
 	turn   uint8 // who is probed next
@@ -73,6 +75,7 @@ type destination struct {
 
 	slow         uint8 // log2 of what expiry is in units of the round trip
 	silent       uint8 // rounds without an answer in a row
+	resting      bool  // nobody may be asked for now
 	hit          bool  // there was a choice since the round began
 	hopeless     bool  // see adapt
 	level        int64 // of the round before, see adapt

@@ -177,6 +177,7 @@ func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
 		return
 	}
 	s.tokens--
+	s.heard(to, now)
 	o := outer(s.egress.paths.racks.carrier, s.self, set, int(path))
 	inner := append(s.buffer()[:headroom], packet[:encap.SampleLen]...)
 	s.id++
@@ -185,6 +186,17 @@ func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
 		s.add(inner, out)
 		s.flush()
 	}
+}
+
+// heard tells the table that a host of the topology samples, too.
+func (s *sampler) heard(from netip.Addr, now time.Duration) {
+	if s.table == nil {
+		return
+	}
+	topo, host := s.egress.paths.topo, from.As4()
+	id, _ := topo.ByAddr(from)
+	s.table.Heard(uint32(edgeOf(topo, id)), binary.BigEndian.Uint32(host[:]), now)
+	s.arm(now)
 }
 
 func (s *sampler) buffer() []byte { return s.bufs[len(s.batch)] }

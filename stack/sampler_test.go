@@ -391,3 +391,23 @@ func TestSampler_allocatesNothing(t *testing.T) {
 type nowhere struct{ Device }
 
 func (nowhere) Write(bufs [][]byte, _ int) (int, error) { return len(bufs), nil }
+
+// A peer that was taken for a plain host is asked as soon as it samples itself.
+func TestSampler_hearsOfPeers(t *testing.T) {
+	h, d, clock := samplingHost(t)
+	table := h.egress.sampler.table
+	for port := uint16(1); table.Stats().Rounds == 0 || table.Next() < clock.Now()+10*time.Second; port++ { // until it is left alone
+		h.sendCell(t, port)
+		clock.run(100 * time.Millisecond)
+	}
+	d.samples(t)
+	ask, err := encap.AppendSample(nil, encap.Sample{Token: 5, From: addrB, To: addrA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Receive(ask)
+	clock.run(time.Millisecond)
+	if asked := slices.DeleteFunc(d.samples(t), func(s encap.Sample) bool { return s.ACK }); len(asked) != 2 {
+		t.Errorf("%d probes; the next is due at %v; %+v", len(asked), table.Next(), table.Stats())
+	}
+}

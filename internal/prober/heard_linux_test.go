@@ -6,6 +6,7 @@ import (
 
 	"weft/encap"
 	"weft/liveness"
+	"weft/luopan"
 	"weft/topology"
 )
 
@@ -35,5 +36,34 @@ func TestProber_hearsOfPeers(t *testing.T) {
 	p.take(packet)
 	if next := w.Next(); next > now || p.stats.Echoed != 1 {
 		t.Errorf("at %v the next probe is due at %v; %+v", now, next, p.stats)
+	}
+}
+
+// So is one that was left alone when samples were due.
+func TestSampler_hearsOfPeers(t *testing.T) {
+	top, err := topology.Parse("fat-tree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, peer := top.Node(0), top.Node(15)
+	table, err := luopan.New(luopan.Config{Idle: time.Hour, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Choose(number(rackOf(peer.Addr)), four(peer.Addr), []int{0, 1, 2, 3}, 0)
+	now := time.Duration(0)
+	for table.Next() < now+10*time.Second { // until it rests
+		now = table.Next()
+		table.Probes(now, func(luopan.Probe) {})
+	}
+	// Without an address of its own it sends nothing, which does not matter here.
+	s := &Sampler{self: self.ID, topology: top, table: table}
+	packet, err := encap.AppendSample(make([]byte, encap.MaxOverhead), encap.Sample{Token: 1, From: peer.Addr, To: self.Addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.take(packet, now)
+	if next := table.Next(); next > now || s.stats.Answered != 1 {
+		t.Errorf("at %v the next probe is due at %v; %+v", now, next, s.stats)
 	}
 }

@@ -222,6 +222,7 @@ func (s *Sampler) answer(buf []byte, is encap.Sample, now time.Duration) {
 		s.stats.Refused++
 		return
 	}
+	s.table.Heard(number(rackOf(is.From)), four(is.From), now)
 	s.stats.Answered++
 	s.post(buf[:encap.MaxOverhead+encap.SampleLen], paths, int(is.Path))
 }

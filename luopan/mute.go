@@ -1,0 +1,99 @@
+package luopan
+
+import "time"
+
+const (
+	// maxMute is how long a host that never answers is left alone at most, and so
+	// how long it may take to notice that it has begun to run weft.
+	maxMute = 16 * time.Second
+	// onceRounds is how many rounds in a row who has answered before may be silent
+	// without being left alone: its paths or the host may have died, and return.
+	onceRounds = 60
+	// maxMutes bounds the hosts that are remembered as silent.
+	maxMutes = 4096
+)
+
+// mutes remembers hosts that were silent when last asked. They may run no weft, and
+// answer each probe with an ICMP error, of which their kernel may send this host no
+// more than one a second (Linux: net.ipv4.icmp_ratelimit): others want some, too. It
+// outlives racks that are forgotten. The zero value is empty.
+type mutes struct {
+	hosts map[uint32]mute
+	ring  []uint32 // all of these, the oldest to be forgotten next
+	next  int
+}
+
+type mute struct {
+	rounds uint8         // without an answer, in a row
+	once   bool          // it had answered before
+	until  time.Duration // when it may be asked again
+}
+
+// silent takes note of a round without an answer. once says whether the host has
+// ever answered one. From began on, the round's beginning, it is left alone for ever
+// longer.
+func (m *mutes) silent(host uint32, once bool, began time.Duration) {
+	is, known := m.hosts[host]
+	if !known {
+		m.remember(host)
+		is.once = once
+	}
+	is.rounds = min(is.rounds+1, onceRounds+32)
+	rounds := int(is.rounds)
+	if is.once {
+		rounds -= onceRounds
+	}
+	is.until = began
+	if rounds > 0 {
+		is.until += min(firstPatience<<min(rounds-1, 16), maxMute)
+	}
+	m.hosts[host] = is
+}
+
+// remember makes room for a host.
+func (m *mutes) remember(host uint32) {
+	if m.hosts == nil {
+		m.hosts = make(map[uint32]mute)
+	}
+	if len(m.ring) < maxMutes {
+		m.ring = append(m.ring, host)
+		return
+	}
+	delete(m.hosts, m.ring[m.next])
+	m.ring[m.next] = host
+	m.next = (m.next + 1) % maxMutes
+}
+
+// answered forgets that a host was silent.
+func (m *mutes) answered(host uint32) { delete(m.hosts, host) }
+
+// Heard says that a host's own probe has come in. So it runs weft: if it has been
+// silent, it may be asked at once. dst and host are as in Choose. It allocates nothing.
+func (t *Table) Heard(dst, host uint32, now time.Duration) {
+	now = t.tell(now)
+	is, known := t.mutes.hosts[host]
+	if !known || is.until <= now {
+		return
+	}
+	is.until = now
+	t.mutes.hosts[host] = is
+	if slot := t.find(dst); slot != nowhere && t.destinations[slot].resting {
+		t.due.set(slot, now)
+	}
+}
+
+// willing returns the next host of a rack in turn that may be asked. If there is none
+// yet, ready is when there will be.
+func (t *Table) willing(d *destination, now time.Duration) (host uint32, ready time.Duration) {
+	ready = Never
+	for range d.nHosts {
+		host = d.hosts[d.turn%d.nHosts]
+		d.turn = (d.turn + 1) % d.nHosts
+		is := t.mutes.hosts[host]
+		if is.until <= now {
+			return host, now
+		}
+		ready = min(ready, is.until)
+	}
+	return 0, ready
+}
