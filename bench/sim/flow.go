@@ -112,8 +112,7 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		},
 	}
 	s.begun++
-	now := s.clock()
-	f.sender.Start(&s.tcp, asked.Bytes, now)
+	f.sender.Start(&s.tcp, asked.Bytes)
 	f.receiver.Start(&s.tcp, asked.Bytes)
 	if s.hosts != nil {
 		s.hosts.Open(&f.path, asked.Src, asked.Dst, &f.tuple)

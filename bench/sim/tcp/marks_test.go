@@ -25,7 +25,7 @@ func TestDCTCP_alphaIsThePartOfMarkedPackets(t *testing.T) {
 	for _, part := range []float64{0, .1, .5, 1} {
 		rng := rand.New(rand.NewPCG(8, uint64(100*part)))
 		var s Sender
-		s.Start(&c, 0, 0)
+		s.Start(&c, 0)
 		sum, n := 0., 0
 		for i := range 30000 {
 			marked(&s, 1, func(int) bool { return rng.Float64() < part })
@@ -44,7 +44,7 @@ func TestDCTCP_alphaIsThePartOfMarkedPackets(t *testing.T) {
 func TestDCTCP_alphaForgetsASixteenthPerWindow(t *testing.T) {
 	c, _ := Config{DCTCP: true, InitialWindow: 10, WindowBytes: 10 * 1460}.WithDefaults()
 	var s Sender
-	s.Start(&c, 0, 0)
+	s.Start(&c, 0)
 	marked(&s, 1, never) // ends the empty first window
 	want := 15. / 16
 	for w := range 20 {
@@ -75,7 +75,7 @@ func TestMarks_reduceOncePerWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s Sender
-		s.Start(&config, 0, 0)
+		s.Start(&config, 0)
 		drain(&s, 0)
 		s.marks.alpha, s.marks.end = c.alpha, 1000 // alpha stays
 		marked(&s, 99, always)
@@ -93,7 +93,7 @@ func TestMarks_reduceOncePerWindow(t *testing.T) {
 func TestMarks_doNotReduceWhatALossHas(t *testing.T) {
 	c, _ := Config{DCTCP: true, InitialWindow: 40}.WithDefaults()
 	var s Sender
-	s.Start(&c, 0, 0)
+	s.Start(&c, 0)
 	drain(&s, 0)
 	s.Ack(Ack{Sacked: 1460, SackedLen: 5 * 1460}, 0)
 	drain(&s, 0)
@@ -108,7 +108,7 @@ func TestMarks_leaveTwoSegments(t *testing.T) {
 	for _, c := range []Config{{DCTCP: true}, {ECN: true}} {
 		c, _ = c.WithDefaults()
 		var s Sender
-		s.Start(&c, 0, 0)
+		s.Start(&c, 0)
 		marked(&s, 1000, always)
 		if s.cwnd != 2*1460 {
 			t.Errorf("DCTCP %v: window %d, want %d", c.DCTCP, s.cwnd, 2*1460)

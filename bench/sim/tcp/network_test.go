@@ -83,7 +83,7 @@ func (n *network) run(limit time.Duration) error {
 	}
 	n.config = c
 	n.oracle = map[int64]int32{}
-	n.s.Start(&n.config, n.total, 0)
+	n.s.Start(&n.config, n.total)
 	n.r.Start(&n.config, n.total)
 	if err := n.send(); err != nil {
 		return err

@@ -66,7 +66,7 @@ type Sender struct {
 
 // Start begins a connection that sends total bytes, or without end if that is 0.
 // c comes from WithDefaults and has to stay as it is.
-func (s *Sender) Start(c *Config, total int64, now time.Duration) {
+func (s *Sender) Start(c *Config, total int64) {
 	window := c.window()
 	s.board.reset(window)
 	*s = Sender{c: c, board: s.board, total: total, phase: open, reduced: -1, deadline: none}

@@ -50,7 +50,7 @@ func TestSender_segmentsCoverTheFlow(t *testing.T) {
 	c, _ := Config{MSS: 100, InitialWindow: 100}.WithDefaults()
 	for _, total := range []int64{1, 99, 100, 101, 1234} {
 		var s Sender
-		s.Start(&c, total, 0)
+		s.Start(&c, total)
 		var end int64
 		for seg, ok := s.Next(0); ok; seg, ok = s.Next(0) {
 			if left := total - end; seg.Seq != end || seg.Retransmit || int64(seg.Len) != min(100, left) {
@@ -72,7 +72,7 @@ func TestSender_segmentsCoverTheFlow(t *testing.T) {
 func TestSender_ignoresWhatIsOld(t *testing.T) {
 	c, _ := Config{}.WithDefaults()
 	var s Sender
-	s.Start(&c, 0, 0)
+	s.Start(&c, 0)
 	drain(&s, 0)
 	s.Ack(Ack{Cum: 5 * 1460, Echo: 0}, time.Millisecond)
 	before := s
@@ -87,7 +87,7 @@ func TestSender_ignoresWhatIsOld(t *testing.T) {
 func TestSender_countsDuplicatesOfWhatIsUnderWay(t *testing.T) {
 	c, _ := Config{}.WithDefaults()
 	var s Sender
-	s.Start(&c, 1460, 0)
+	s.Start(&c, 1460)
 	drain(&s, 0)
 	s.Ack(Ack{Cum: 0, Echo: -1}, 1)
 	s.Ack(Ack{Cum: 1460, Echo: -1}, 2)
@@ -147,12 +147,12 @@ func TestConnection_allocatesNothing(t *testing.T) {
 			c, _ := Config{WindowBytes: window, DCTCP: true, RTOMin: time.Microsecond}.WithDefaults()
 			var s Sender
 			var r Receiver
-			s.Start(&c, 0, 0)
+			s.Start(&c, 0)
 			r.Start(&c, 0)
 			var now time.Duration
 			n := testing.AllocsPerRun(100, func() {
 				now = turn(&s, &r, now, lossy)
-				s.Start(&c, 1<<20, now) // a flow ends, the next uses its state
+				s.Start(&c, 1<<20) // a flow ends, the next uses its state
 				r.Start(&c, 1<<20)
 				now = turn(&s, &r, now, lossy)
 			})
@@ -174,7 +174,7 @@ func BenchmarkConnection(b *testing.B) {
 			config, _ := Config{WindowBytes: 64 << 10, DCTCP: c.dctcp, DupThresh: 16}.WithDefaults()
 			var s Sender
 			var r Receiver
-			s.Start(&config, 0, 0)
+			s.Start(&config, 0)
 			r.Start(&config, 0)
 			var now time.Duration
 			var way [256]Segment // under way, from first to last

@@ -9,7 +9,7 @@ import (
 func TestTimer_followsRFC6298(t *testing.T) {
 	c, _ := Config{RTOMin: time.Microsecond, RTOInitial: time.Second}.WithDefaults()
 	var s Sender
-	s.Start(&c, 0, 0)
+	s.Start(&c, 0)
 	us := time.Microsecond
 	for _, step := range []struct{ rtt, want time.Duration }{
 		{0, time.Second},       // nothing measured
@@ -65,7 +65,7 @@ func TestTimer_doublesUntilAPacketIsMeasured(t *testing.T) {
 func TestTimer_endsAtAMinute(t *testing.T) {
 	c, _ := Config{}.WithDefaults()
 	var s Sender
-	s.Start(&c, 0, 0)
+	s.Start(&c, 0)
 	now := time.Duration(0)
 	for range 100 {
 		drain(&s, now)
@@ -118,7 +118,7 @@ func TestTimer_opensAgain(t *testing.T) {
 func TestTimer_beginsAnewWhenTheFirstIsSentAgain(t *testing.T) {
 	c, _ := Config{}.WithDefaults()
 	var s Sender
-	s.Start(&c, 0, 0)
+	s.Start(&c, 0)
 	drain(&s, 0)
 	s.Ack(Ack{Sacked: 1460, SackedLen: 3 * 1460}, rtt)
 	drain(&s, rtt)

@@ -136,7 +136,7 @@ func TestWindow_timeoutKeepsWhatHasArrived(t *testing.T) {
 func TestWindow_countsBytes(t *testing.T) {
 	c, _ := Config{ECN: true}.WithDefaults()
 	var s Sender
-	s.Start(&c, 0, 0)
+	s.Start(&c, 0)
 	acknowledge := func(segments int64, marked bool, want int32) {
 		t.Helper()
 		drain(&s, 0)
