@@ -55,12 +55,17 @@ func TestHost_prestoOnTheWire(t *testing.T) {
 	if s := b.Stats(); s.Ingress.BadChecksum+s.Ingress.Malformed > 0 {
 		t.Errorf("what was numbered arrives broken: %+v", s.Ingress)
 	}
-	for _, s := range w.sightings(func(s sighting) bool { return s.packet.Payload == 0 }) {
+	for _, s := range w.sightings(func(s sighting) bool { return s.packet.Payload == 0 && !isReset(s) }) {
 		if s.packet.ID != 0 {
 			t.Fatalf("a packet without data is numbered: %+v", s.packet)
 		}
 	}
 }
+
+// isReset reports a RST. What comes late for a connection that is gone, on a slow
+// machine, netstack answers with one that has an ID and no DF, and that is not
+// numbered.
+func isReset(s sighting) bool { return s.packet.Flags&flowcell.FlagRST != 0 }
 
 // What lets a Host write into the ID of netstack's packets: netstack does not
 // use it, and sets DF.
@@ -71,7 +76,7 @@ func TestHost_netstackLeavesTheIDFree(t *testing.T) {
 	w.delay = func(s sighting, b []byte, send func([]byte)) {
 		mu.Lock()
 		defer mu.Unlock()
-		if s.packet.IsTCP() && (s.packet.ID != 0 || b[6] != 0x40) {
+		if s.packet.IsTCP() && !isReset(s) && (s.packet.ID != 0 || b[6] != 0x40) {
 			wrong = append(wrong, fmt.Sprintf("%x", b[:20]))
 		}
 		send(b)
