@@ -180,6 +180,9 @@ func TestTable_status(t *testing.T) {
 	for _, p := range table.probes(0) {
 		table.Answer(answer(p, queue(uint8(p.Path))), p.Host, 5*us)
 	}
+	for i := range table.destinations {
+		table.destinations[i].share, table.destinations[i].typical = 1, table.destinations[i].fair
+	}
 	p, _ := table.Choose(4, 4, paths, 9*us)
 	table.Sent(4, p, 100)
 	all := table.Destinations()
@@ -192,7 +195,7 @@ func TestTable_status(t *testing.T) {
 		total += n
 	}
 	best := d.Samples[0]
-	if total != 2 || d.Random != 1 || d.RTT != 5*us || d.Metric != QueueBytes || len(d.Samples) != 2 ||
+	if total != 2 || d.Unsampled != 1 || d.RTT != 5*us || d.Metric != QueueBytes || len(d.Samples) != 2 ||
 		best.Path != p || best.Age != 4*us || best.Sent != 100 || best.Queue != uint8(p) || best.Queue > d.Samples[1].Queue {
 		t.Errorf("%+v", d)
 	}

@@ -40,9 +40,9 @@ func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path i
 		path, sampled = int(s.path), true
 		t.stats.Sampled++
 	} else {
-		path = t.anyPath(d, now)
-		t.stats.Random++
-		d.random++
+		path = t.other(slot, now)
+		t.stats.Unsampled++
+		d.unsampled++
 	}
 	if path < len(d.choices) {
 		d.choices[path]++
@@ -72,6 +72,9 @@ func (d *destination) knows(host uint32) bool {
 func (t *Table) setPaths(slot int32, paths []int) {
 	d := &t.destinations[slot]
 	d.paths = paths
+	if !t.config.SamplesOnly {
+		d.turnOf = below(t.random, len(paths))
+	}
 	for which := range uint8(2) {
 		round := t.round(slot, which)
 		for i := range round {
@@ -84,30 +87,25 @@ func (t *Table) setPaths(slot int32, paths []int) {
 	}
 }
 
-// best returns the least congested of the samples in use; nil if there is none, or
-// if this host has sent so much since that any path is as good. Among equals it is
-// the first, and they stand in random order.
+// best returns the sample that the next flowcell goes by, nil if there is none.
 func (t *Table) best(slot int32, now time.Duration) *sample {
-	d := &t.destinations[slot]
-	if now >= d.until {
-		return nil
+	if t.config.SamplesOnly {
+		return t.least(slot, now)
 	}
-	var best *sample
-	round := t.round(slot, d.shown)
-	for i := range round {
-		if s := &round[i]; s.answered && s.live && (best == nil || s.rank+s.own < best.rank+best.own) {
-			best = s
-		}
+	return t.fill(slot, now)
+}
+
+// other returns the path of a flowcell that no sample decides on.
+func (t *Table) other(slot int32, now time.Duration) int {
+	if t.config.SamplesOnly {
+		return t.anyPath(&t.destinations[slot], now)
 	}
-	if best == nil || best.rank+best.own > d.fair+d.loose/int64(len(d.paths)) {
-		return nil
-	}
-	return best
+	return t.inTurn(slot, now)
 }
 
 // Best returns the path that the next flowcell to a rack would take, and until when
-// that is so unless answers come in or bytes are sent first. It is false where the
-// path would be random. It counts as no choice: a rack whose choices somebody else
+// that is so unless answers come in or bytes are sent first. It is false where no
+// sample decides. It counts as no choice: a rack whose choices somebody else
 // carries out is kept by calling Choose for it now and then.
 func (t *Table) Best(dst uint32, now time.Duration) (path int, until time.Duration, ok bool) {
 	now = t.tell(now)
@@ -131,6 +129,7 @@ func (t *Table) Sent(dst uint32, path, bytes int) {
 		return
 	}
 	d := &t.destinations[slot]
+	d.volume += int64(bytes)
 	if d.answers[d.shown] == 0 {
 		return
 	}

@@ -30,9 +30,13 @@ type Config struct {
 	// 1,500.
 	QueueUnit int
 	// RateBits is the rate of a path's slowest link in bits per second, by which
-	// delays are compared with what this host has sent. It matters only where
-	// switches write no queues. Default 10e9.
+	// delays are turned into bytes, and this host's share of what flows by a path is
+	// known. Default 10e9. Of links that are slower samples then count for less, of
+	// faster ones for more, than they should.
 	RateBits float64
+	// SamplesOnly has flowcells go by the least congested sample alone, and at random
+	// without one, as the paper has it (Luopan §3.2), whatever was sent since.
+	SamplesOnly bool
 	// Seed is secret, and another one each time: who knows it can forge answers.
 	Seed uint64
 }

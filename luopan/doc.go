@@ -3,11 +3,10 @@
 //
 // A Table knows the racks that there is traffic to. For each it keeps a round: d
 // random live paths, d being 2, are probed at once, all by one host of the rack;
-// with the first answer they are put to use, and flowcells take the least congested
+// with the first answer they are put to use, and flowcells prefer the least congested
 // that has answered. After an expiry another d are probed. What is old stays in use
 // until there is a first answer to the new round, for at most as long again, or two
-// round trips. Before the first answer and after the last, and where there is
-// nothing to choose from, paths are random.
+// round trips. Before the first answer and after the last paths take turns.
 //
 // A round thus takes a round trip and an expiry; Overhead, the paper's formula, has
 // only the latter.
@@ -25,13 +24,25 @@
 // # Not to herd
 //
 // An expiry's flowcells on one path would make the congestion that probing looks
-// for (Luopan, Appendix: k must stay small). So bytes sent since count as well, and
-// once the best sample has more before it than the samples have on average, which
-// is what a path not sampled is to be expected to have, flowcells are spread at
-// random until the next round. Paths that were bad, or silent, when last sampled
-// are left out of that for a while; up to 8 a rack are remembered. In a model of
-// hosts that share paths this takes a third off the mean wait of random paths where
-// the best sample alone makes it twice as long (TestHerd).
+// for (Luopan, Appendix: k must stay small), and where several hosts see the same
+// path empty, each would fill it. So the flowcells between two rounds fill all paths
+// like vessels. How full a sampled one is at first is this host's share of what it has
+// more, or less, before it than samples have had of late; bytes sent since are added.
+// Of the others, those that have not answered included, nothing is known but what was
+// sent by them: they count as usual, and take turns. The next flowcell goes where
+// least is.
+//
+// The share is what this host sends to the rack by what d paths can carry, and one at
+// most. By each of n paths a host sends an n-th, and of those who do, d in n look at
+// that path in a round: so their shares add up to one at most, however many they
+// are, and what is amiss is mended once, not once by each. Many streams all but take
+// turns thus, and so does a host that has sent nothing yet. It takes Config.RateBits.
+//
+// Paths that were bad, or silent, when last sampled have no turn for a while; up to 8
+// a rack are remembered. In a model of hosts that share paths all this takes a half off
+// the mean wait of random paths where the best sample alone makes it twice as long
+// (TestHerd). Config.SamplesOnly is the paper's way: the best sample alone, and random
+// paths without.
 //
 // # How often
 //

@@ -136,7 +136,7 @@ func mean(all []float64) (m float64) {
 }
 
 // Samples are worth something only if not too much is sent by the best of them
-// (Luopan, Appendix): what this host has sent since must count. Beside random paths
+// (Luopan, Appendix): what this host has sent since, and its share, must count. Beside random paths
 // and the best sample alone, in a fabric of equal paths and where one has a quarter
 // of the others' rate, which random paths overload.
 func TestHerd(t *testing.T) {

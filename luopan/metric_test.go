@@ -77,45 +77,16 @@ func TestTable_delayInBytes(t *testing.T) {
 	p := table.probes(0)
 	table.Answer(answer(p[0], Answer{}), 8, 100*us)
 	table.Answer(answer(p[1], Answer{}), 8, 900*us) // 0.7 or 0.8 ms later: about 95 KB
-	table.takes(8, paths, us, p[0].Path)
-	table.Sent(8, p[0].Path, 40_000)
-	table.takes(8, paths, us, p[0].Path) // the average has some 47 KB before it
-	table.Sent(8, p[0].Path, 20_000)
-	table.guesses(8, paths, us)
-}
-
-// What this host sends fills a path, too; and when the best of those sampled is no
-// better than any, the flowcells are spread.
-func TestTable_countsWhatItSends(t *testing.T) {
-	table := newTest(t, Config{Samples: 3, Expiry: time.Second})
-	paths := numbers(10)
-	table.Choose(8, 8, paths, 0)
-	p := table.probes(0)
-	for i, q := range []uint8{0, 10, 50} { // 20 on average
-		table.Answer(answer(p[i], queue(q)), 8, us)
+	if d := table.Destinations()[0]; d.Samples[0].Path != p[0].Path || d.Metric != RoundTrip {
+		t.Errorf("%+v", d)
 	}
-	table.takes(8, paths, us, p[0].Path)
-	table.Sent(8, p[0].Path, 10*1500+1)
-	table.takes(8, paths, us, p[1].Path)
-	table.Sent(8, p[1].Path, 10*1500+1)
-	table.takes(8, paths, us, p[0].Path)
-	table.Sent(8, p[0].Path, 10*1500)
-	table.guesses(8, paths, us)
-	// That fills the others as well, at a tenth each.
-	for path := range 10 {
-		if path != p[0].Path && path != p[1].Path && path != p[2].Path {
-			table.Sent(8, path, 10*10*1500)
-			break
-		}
+	if least, most := table.round(0, 0)[0].rank, table.round(0, 0)[1].rank; least != 0 || most < 87_500 || most > 100_000 {
+		t.Errorf("%d and %d bytes", least, most)
 	}
-	table.takes(8, paths, us, p[0].Path)
-	table.Sent(8, p[0].Path, -1<<40) // nonsense
-	table.takes(8, paths, us, p[0].Path)
-	table.Sent(99, 0, 1) // nobody
 }
 
 // A probe that does not come back is a full queue, and its path is shunned by what
-// is spread at random.
+// no sample decides on.
 func TestTable_shunsTheSilent(t *testing.T) {
 	table := newTest(t, Config{Expiry: 40 * us, Budget: 1e6})
 	paths := numbers(4)

@@ -1,6 +1,7 @@
 package luopan
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,16 +9,21 @@ import (
 )
 
 // model says what a Table with a fixed expiry, whose switches write queues, must
-// choose. It keeps every round it has seen and looks at all of the last ones each
-// time.
+// choose. It keeps every round it has seen and all that was sent, and looks at all of
+// the last ones each time.
 type model struct {
-	t      testing.TB
-	table  *Table
-	expiry time.Duration
-	unit   int64
-	racks  map[uint32]*modelRack
-	asked  []modelProbe // ever
+	t       testing.TB
+	table   *Table
+	expiry  time.Duration
+	unit    int64
+	samples int
+	only    bool // Config.SamplesOnly
+	racks   map[uint32]*modelRack
+	asked   []modelProbe // ever
 }
+
+// modelRate is slow enough for all shares to be seen, in bits per second.
+const modelRate = 2e9
 
 type modelProbe struct {
 	Probe
@@ -31,21 +37,25 @@ type modelRack struct {
 	used   int // of rounds: the last with an answer, -1 at first
 	rtt    time.Duration
 	past   []uint64 // tokens of probes that were not answered in their rounds, the latest 8
+	paths  []int    // of the last choice
+	volume int64    // sent since the last round
+	rate   float64
+	usual  int64 // what samples have before them, smoothed
 }
 
 type modelRound struct {
 	paths    []int
 	queues   map[int]int64
-	own      map[int]int64
-	loose    int64
+	sent     map[int]int64 // by path, since the first answer
+	asked    time.Duration
 	answered time.Duration
 	until    time.Duration
 }
 
 func newModel(t testing.TB, samples int, seed uint64) *model {
-	m := &model{t: t, expiry: 50 * us, unit: 1000, racks: make(map[uint32]*modelRack)}
+	m := &model{t: t, expiry: 50 * us, unit: 1000, samples: samples, only: seed%4 == 3, racks: make(map[uint32]*modelRack)}
 	var err error
-	m.table, err = New(Config{Samples: samples, Expiry: m.expiry, Idle: time.Hour, QueueUnit: int(m.unit), Budget: maxBudget, Seed: seed})
+	m.table, err = New(Config{Samples: samples, Expiry: m.expiry, Idle: time.Hour, QueueUnit: int(m.unit), Budget: maxBudget, Seed: seed, RateBits: modelRate, SamplesOnly: m.only})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,30 +68,8 @@ func (m *model) choose(dst uint32, paths []int, now time.Duration) {
 		r = &modelRack{used: -1}
 		m.racks[dst] = r
 	}
-	want := -1
-	if r.used >= 0 && now < r.rounds[r.used].until {
-		round := r.rounds[r.used]
-		worst := int64(127 * m.unit)
-		var sum, n, least int64
-		for _, p := range round.paths { // equals: the first one asked about
-			if !slices.Contains(paths, p) {
-				continue
-			}
-			q, ok := round.queues[p]
-			n++
-			if !ok {
-				sum += worst
-				continue
-			}
-			sum += q
-			if want < 0 || q+round.own[p] < least {
-				want, least = p, q+round.own[p]
-			}
-		}
-		if want >= 0 && least > sum/n+round.loose/int64(len(paths)) {
-			want = -1
-		}
-	}
+	r.paths = paths
+	want, known := m.preferred(r, now)
 	got, sampled := m.table.Choose(dst, dst, paths, now)
 	if !slices.Contains(paths, got) {
 		m.t.Fatalf("path %d is not of %v", got, paths)
@@ -89,19 +77,57 @@ func (m *model) choose(dst uint32, paths []int, now time.Duration) {
 	if sampled != (want >= 0) || sampled && got != want {
 		m.t.Fatalf("to %d at %v: path %d, sampled %v; the model says %d", dst, now, got, sampled, want)
 	}
+	if !sampled && !m.only && slices.Contains(known, got) {
+		m.t.Fatalf("to %d at %v: path %d, as if it were not known", dst, now, got)
+	}
+}
+
+// preferred is the sampled path to be taken, -1 for any other, and all that are known.
+func (m *model) preferred(r *modelRack, now time.Duration) (want int, known []int) {
+	if r.used < 0 || now >= r.rounds[r.used].until {
+		return -1, nil
+	}
+	round := r.rounds[r.used]
+	share := min(1, r.rate/(float64(m.samples)*modelRate/8))
+	filled := func(p int) int64 {
+		return int64(share*float64(round.queues[p]-r.usual)) + round.sent[p]
+	}
+	for _, p := range round.paths {
+		if _, ok := round.queues[p]; ok && slices.Contains(r.paths, p) {
+			known = append(known, p)
+		}
+	}
+	if len(known) == 0 {
+		return -1, nil
+	}
+	if m.only {
+		return slices.MinFunc(known, func(p, q int) int { return cmp.Compare(round.queues[p], round.queues[q]) }), known
+	}
+	want = slices.MinFunc(known, func(p, q int) int { // equals: the first one asked about
+		return cmp.Or(cmp.Compare(filled(p), filled(q)), cmp.Compare(round.queues[p], round.queues[q]))
+	})
+	others, loose := int64(len(r.paths)-len(known)), int64(0)
+	for p, n := range round.sent {
+		gone := slices.Contains(round.paths, p) && !slices.Contains(r.paths, p)
+		if !slices.Contains(known, p) && !gone {
+			loose += n
+		}
+	}
+	if others > 0 && filled(want) > loose/others {
+		return -1, known
+	}
+	return want, known
 }
 
 func (m *model) sent(dst uint32, path, bytes int) {
 	m.table.Sent(dst, path, bytes)
 	r := m.racks[dst]
-	if r == nil || bytes <= 0 || r.used < 0 {
+	if r == nil || bytes <= 0 {
 		return
 	}
-	round := r.rounds[r.used]
-	if slices.Contains(round.paths, path) {
-		round.own[path] += int64(bytes)
-	} else {
-		round.loose += int64(bytes)
+	r.volume += int64(bytes)
+	if r.used >= 0 {
+		r.rounds[r.used].sent[path] += int64(bytes)
 	}
 }
 
@@ -111,9 +137,10 @@ func (m *model) probes(now time.Duration) {
 		r := m.racks[p.Destination]
 		round := begun[p.Destination]
 		if round == nil {
-			round = &modelRound{queues: make(map[int]int64), own: make(map[int]int64)}
+			round = &modelRound{queues: make(map[int]int64), sent: make(map[int]int64), asked: now}
 			begun[p.Destination] = round
 			m.retire(r)
+			m.review(r, now)
 			r.rounds = append(r.rounds, round)
 		}
 		if slices.Contains(round.paths, p.Path) {
@@ -125,6 +152,36 @@ func (m *model) probes(now time.Duration) {
 	if next := m.table.Next(); next <= now {
 		m.t.Fatalf("at %v something was due at %v still", now, next)
 	}
+}
+
+// review has what a rack's latest round has shown taken note of.
+func (m *model) review(r *modelRack, now time.Duration) {
+	if len(r.rounds) > 0 {
+		round := r.rounds[len(r.rounds)-1]
+		if took := now - round.asked; took > 0 {
+			rate := float64(r.volume) / took.Seconds()
+			if r.rate == 0 {
+				r.rate = rate
+			}
+			r.rate += (rate - r.rate) / 4
+		}
+		sum, n := int64(0), int64(0)
+		for _, p := range round.paths {
+			if !slices.Contains(r.paths, p) {
+				continue
+			}
+			n++
+			if q, ok := round.queues[p]; ok {
+				sum += q
+			} else {
+				sum += 127 * m.unit
+			}
+		}
+		if len(round.queues) > 0 {
+			r.usual += (sum/max(n, 1) - r.usual) / 4
+		}
+	}
+	r.volume = 0
 }
 
 // retire has a rack's latest probes without an answer remembered.
@@ -215,7 +272,7 @@ func TestTable_isTheModel(t *testing.T) {
 				t.Fatalf("seed %d", seed)
 			}
 		}
-		if s := m.table.Stats(); s.Sampled < 50 || s.Random < 50 || s.Late+s.Unknown < 10 {
+		if s := m.table.Stats(); s.Sampled < 50 || s.Unsampled < 50 || s.Late+s.Unknown < 10 {
 			t.Fatalf("seed %d shows little: %+v", seed, s)
 		}
 		silent += m.table.Stats().Silent

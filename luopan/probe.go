@@ -67,6 +67,7 @@ func (t *Table) Probes(now time.Duration, send func(Probe)) {
 func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
 	d := &t.destinations[slot]
 	t.retire(slot)
+	t.gauge(d, now)
 	d.asked = d.shown
 	if d.answers[d.shown] > 0 {
 		d.asked = 1 - d.shown

@@ -57,7 +57,7 @@ func TestTable_rounds(t *testing.T) {
 	}
 	table.Answer(answer(second[1], queue(100)), 8, 203*us)
 	table.takes(8, paths, 204*us, second[1].Path)
-	if s := table.Stats(); s.Rounds != 2 || s.Probes != 4 || s.Answers != 3 || s.Sampled != 4 || s.Random != 3 || s.Destinations != 1 {
+	if s := table.Stats(); s.Rounds != 2 || s.Probes != 4 || s.Answers != 3 || s.Sampled != 4 || s.Unsampled != 3 || s.Destinations != 1 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -5,9 +5,9 @@ import "time"
 // maxShunned bounds the paths of a destination that are remembered as bad.
 const maxShunned = 8
 
-// shunned is a path that no flowcell takes by chance for a while, since it was
+// shunned is a path that no flowcell takes without a sample for a while, since it was
 // sampled as bad, or its probe did not come back. A link that is slow, or has long
-// been full, would otherwise get its share of what is spread at random.
+// been full, would otherwise get its share of what no sample decides on.
 type shunned struct {
 	until time.Duration
 	path  int32

@@ -10,7 +10,7 @@ import (
 type Stats struct {
 	Destinations int    // known now
 	Sampled      uint64 // choices that samples decided
-	Random       uint64 // choices for want of any
+	Unsampled    uint64 // choices that no sample decided on
 	Rounds       uint64 // of probes to a rack
 	Silent       uint64 // rounds without an answer
 	Probes       uint64
@@ -31,15 +31,15 @@ type Destination struct {
 	Metric      Metric        // by which the samples are compared
 	RTT         time.Duration // of its probes, smoothed; 0 while unknown
 	Expiry      time.Duration // how long a round's answers are good for
-	// Samples are those in use, the least congested first; empty while paths are
-	// random.
+	// Samples are those in use, first the one that is preferred; empty while none
+	// decides.
 	Samples []Sample
 	// Choices is the number of flowcells by path; only of the first 64.
 	Choices []uint64
 	// OtherChoices is those by paths with higher numbers.
 	OtherChoices uint64
-	// Random is how many of all these took a random path.
-	Random uint64
+	// Unsampled is how many of all these no sample decided on.
+	Unsampled uint64
 }
 
 // Sample is what is known of a path.
@@ -74,12 +74,17 @@ func (t *Table) Destinations() []Destination {
 func (t *Table) describe(slot int32) Destination {
 	d := &t.destinations[slot]
 	is := Destination{Destination: d.id, RTT: d.rtt, Expiry: t.expiry(d),
-		Choices: slices.Clone(d.choices), OtherChoices: d.otherChoices, Random: d.random}
+		Choices: slices.Clone(d.choices), OtherChoices: d.otherChoices, Unsampled: d.unsampled}
 	if t.now >= d.until {
 		return is
 	}
 	round := slices.Clone(t.round(slot, d.shown))
-	slices.SortStableFunc(round, func(a, b sample) int { return cmp.Compare(a.rank+a.own, b.rank+b.own) })
+	slices.SortStableFunc(round, func(a, b sample) int {
+		if t.config.SamplesOnly {
+			return cmp.Compare(a.rank, b.rank)
+		}
+		return cmp.Or(cmp.Compare(d.filled(&a), d.filled(&b)), cmp.Compare(a.rank, b.rank))
+	})
 	for _, s := range round {
 		if s.answered && s.live {
 			is.Samples = append(is.Samples, Sample{Path: int(s.path), Age: t.now - s.at, Queue: s.queue,

@@ -70,7 +70,11 @@ type destination struct {
 	loose int64         // bytes sent since by other paths
 	sent  int64         // by all
 
-	typical int64 // fair, smoothed over all rounds
+	typical int64   // fair, smoothed over all rounds
+	turnOf  int     // of paths: which is next of those of which nothing is known
+	volume  int64   // bytes sent since the round began
+	rate    float64 // of that, smoothed, in bytes per second
+	share   float64 // see gauge
 	shunned [maxShunned]shunned
 
 	slow         uint8 // log2 of what expiry is in units of the round trip
@@ -82,7 +86,7 @@ type destination struct {
 	levelKind    Metric
 	choices      []uint64 // flowcells by path
 	otherChoices uint64   // by paths with higher numbers
-	random       uint64   // of all these, by random paths
+	unsampled    uint64   // of all these, those that no sample decided on
 }
 
 // sample is a path that was probed.

@@ -15,13 +15,13 @@ type Congestion struct {
 	Rack   string       `json:"rack"`   // name of its edge switch
 	Prefix netip.Prefix `json:"prefix"` // of its hosts' addresses
 	// Metric is by what samples are compared, as luopan.Metric names it; "" where
-	// paths are random for want of any.
-	Metric string           `json:"metric,omitempty"`
-	RTT    time.Duration    `json:"rtt_ns,omitempty"`    // of samples, smoothed
-	Expiry time.Duration    `json:"expiry_ns,omitempty"` // how long a sample is good for, now
-	Random uint64           `json:"random,omitempty"`    // units that took a random path
-	Paths  []PathCongestion `json:"paths,omitempty"`     // ascending; those of which something is known
-	Tags   []TagCongestion  `json:"tags,omitempty"`      // of conga, ascending
+	// there are none.
+	Metric    string           `json:"metric,omitempty"`
+	RTT       time.Duration    `json:"rtt_ns,omitempty"`    // of samples, smoothed
+	Expiry    time.Duration    `json:"expiry_ns,omitempty"` // how long a sample is good for, now
+	Unsampled uint64           `json:"unsampled,omitempty"` // units that no sample decided on
+	Paths     []PathCongestion `json:"paths,omitempty"`     // ascending; those of which something is known
+	Tags      []TagCongestion  `json:"tags,omitempty"`      // of conga, ascending
 }
 
 // PathCongestion is what samples tell of a path.
@@ -29,7 +29,7 @@ type PathCongestion struct {
 	Path    int        `json:"path"`
 	Bounce  netip.Addr `json:"bounce"` // address of its bouncing switch
 	Live    bool       `json:"live"`
-	Choices uint64     `json:"choices"` // units that have taken it, at random, too
+	Choices uint64     `json:"choices"` // units that have taken it, without a sample, too
 	// Known says that the fields below are set, from an answer that is in use; Best
 	// that units which begin take this path.
 	Known  bool          `json:"known"`

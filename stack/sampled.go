@@ -20,16 +20,22 @@ type sampled struct {
 func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
 	host := p.dst.IP().As4()
 	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.paths, now)
-	if ok && s.device != nil {
-		s.tell(p.rack, path, now)
+	if s.device != nil {
+		s.tell(p.rack, path, ok, now)
 	}
 	return path
 }
 
-// tell has the device take the same path, before it gets to see the unit.
-func (s *sampled) tell(r *rack, path int, now time.Duration) {
-	_, until, ok := s.table.Best(uint32(r.id), now)
-	if !ok || r.told.path == path && r.told.until == until {
+// tell has the device take the same path, before it gets to see the unit. While no
+// samples are in use it chooses for itself, and what it sends is not known; while they
+// are, it has to follow where no sample decides as well, or it would stay with the one
+// that it was told of last.
+func (s *sampled) tell(r *rack, path int, decided bool, now time.Duration) {
+	until := r.told.until
+	if decided {
+		_, until, _ = s.table.Best(uint32(r.id), now)
+	}
+	if until <= now || r.told.path == path && r.told.until == until {
 		return
 	}
 	if err := s.device.Choose(r.prefix, path, until-now); err != nil {
@@ -45,7 +51,7 @@ func (s *sampled) sent(p *pair, path, bytes int, _ time.Duration) {
 
 func (s *sampled) know(_ time.Duration, add func(topology.NodeID, Congestion)) {
 	for _, d := range s.table.Destinations() {
-		c := Congestion{Metric: d.Metric.String(), RTT: d.RTT, Expiry: d.Expiry, Random: d.Random}
+		c := Congestion{Metric: d.Metric.String(), RTT: d.RTT, Expiry: d.Expiry, Unsampled: d.Unsampled}
 		if len(d.Samples) == 0 {
 			c.Metric = ""
 		}

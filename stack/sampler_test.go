@@ -137,10 +137,17 @@ func TestSampler_choosesTheEmptierPath(t *testing.T) {
 		clock.run(20 * time.Microsecond)
 		h.Receive(reply(t, probes[0], func(s *encap.Sample) { s.Queue, s.Meters = 90, 3 }))
 		h.Receive(reply(t, probes[1], func(s *encap.Sample) { s.Queue, s.Meters = 3, 3 }))
+		// Who has sent hardly anything fills all paths, that with the short queues first.
+		var by [4]int
 		for port := range uint16(20) {
-			if path := h.sendCell(t, 100+port); path != int(probes[1].Path) {
-				t.Fatalf("%v: flowcell %d takes path %d, of %d the queues are short", carrier, port, path, probes[1].Path)
+			path := h.sendCell(t, 100+port)
+			if want := int(probes[(port+1)%2].Path); port < 2 && path != want {
+				t.Fatalf("%v: flowcell %d takes path %d, of %d the queues are shorter", carrier, port, path, want)
 			}
+			by[path]++
+		}
+		if by != [4]int{5, 5, 5, 5} {
+			t.Fatalf("%v: flowcells by path: %v", carrier, by)
 		}
 		know := h.Congestion()
 		if len(know) != 1 || know[0].Rack != "e3.1" || know[0].Metric != "queue" || know[0].Prefix.String() != "10.3.1.0/24" {

@@ -106,7 +106,7 @@ func describeRack(c stack.Congestion) string {
 	case len(c.Tags) > 0:
 		words = append(words, "by what receivers report")
 	default:
-		words = append(words, "at random, nothing is known")
+		words = append(words, "nothing is known")
 	}
 	if c.RTT > 0 {
 		words = append(words, "round trip "+shorter(c.RTT))
@@ -114,8 +114,8 @@ func describeRack(c stack.Congestion) string {
 	if c.Expiry > 0 {
 		words = append(words, "good for "+shorter(c.Expiry))
 	}
-	if c.Random > 0 {
-		words = append(words, fmt.Sprintf("%d at random", c.Random))
+	if c.Unsampled > 0 {
+		words = append(words, fmt.Sprintf("%d without a sample", c.Unsampled))
 	}
 	return strings.Join(words, ", ")
 }

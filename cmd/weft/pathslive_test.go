@@ -44,7 +44,7 @@ var congested = daemon.Status{
 	Mode: daemon.ModeGateway, Encapsulation: daemon.EncapSRv6, Policy: "luopan", MTU: 1500,
 	Congestion: []stack.Congestion{
 		{
-			Rack: "e1.0", Prefix: netip.MustParsePrefix("10.1.0.0/24"), Metric: "queue", RTT: 123456, Expiry: 2 * time.Millisecond, Random: 7,
+			Rack: "e1.0", Prefix: netip.MustParsePrefix("10.1.0.0/24"), Metric: "queue", RTT: 123456, Expiry: 2 * time.Millisecond, Unsampled: 7,
 			Paths: []stack.PathCongestion{
 				{Path: 0, Bounce: netip.MustParseAddr("10.4.1.1"), Live: true, Choices: 41, Known: true, Best: true, Age: 900 * time.Microsecond, Queue: 3, Meters: 4, RTT: 130 * time.Microsecond, Sent: 65536},
 				{Path: 1, Bounce: netip.MustParseAddr("10.4.1.2"), Live: true, Choices: 2, Known: true, Queue: 99, Meters: 4, Marked: true},
@@ -91,7 +91,7 @@ func TestPaths_live(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if want := "to e1.0 (10.1.0.0/24): by queue, round trip 123µs, good for 2ms, 7 at random\n"; !strings.Contains(out, want) {
+	if want := "to e1.0 (10.1.0.0/24): by queue, round trip 123µs, good for 2ms, 7 without a sample\n"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 	if strings.Contains(out, "\n10.4.1.2") {

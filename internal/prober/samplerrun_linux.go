@@ -72,7 +72,7 @@ func (s *Sampler) lookAround() {
 }
 
 // active takes note of flowcells to a rack. They count as sent by the path decided
-// on, and as full, so that too many rather than too few are spread at random.
+// on, and as full, so that too many rather than too few take other paths.
 func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,9 +23,9 @@ func TestSampled_samplesOnly(t *testing.T) { sameAsLuopansTable(t, true) }
 
 func sameAsLuopansTable(t *testing.T, samplesOnly bool) {
 	const seed = 21
-	topo := parse(t, leafSpine)
+	topo := parse(t, "leaf-spine:leaves=4,spines=4,hosts=4,host-rate=40000,fabric-rate=10000")
 	h := newHosts(t, HostsConfig{Topology: topo, Policy: "luopan", Options: policy.Options{FlowcellBytes: 1460, Samples: 2}, SamplesOnly: samplesOnly, Seed: seed})
-	bare, err := luopan.New(luopan.Config{Samples: 2, Budget: probeBudget, RateBits: 10e9, Seed: mix(seed, 0)})
+	bare, err := luopan.New(luopan.Config{SamplesOnly: samplesOnly, Samples: 2, Budget: probeBudget, RateBits: 10e9, Seed: mix(seed, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

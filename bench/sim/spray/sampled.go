@@ -54,14 +54,14 @@ func newSampled(h *Hosts) (*sampled, error) {
 	}
 	s.tables, s.due = make([]*luopan.Table, n), newDues(n)
 	for i := range s.tables {
-		l := topology.LinkID(i)
-		if s.racks {
-			l = h.shape.uplink(h.shape.edge + topology.NodeID(i))
+		edge := h.shape.edge + topology.NodeID(i)
+		if !s.racks {
+			edge = h.shape.edgeOf(topology.NodeID(i))
 		}
 		var err error
 		s.tables[i], err = luopan.New(luopan.Config{
-			Samples: h.config.Options.Samples, Expiry: h.config.Options.Expiry,
-			Budget: probeBudget, QueueUnit: QueueUnit, RateBits: rateBits(h.topo, l), Seed: mix(h.config.Seed, uint64(i))})
+			SamplesOnly: s.alone, Samples: h.config.Options.Samples, Expiry: h.config.Options.Expiry,
+			Budget: probeBudget, QueueUnit: QueueUnit, RateBits: rateBits(h.topo, h.shape.uplink(edge)), Seed: mix(h.config.Seed, uint64(i))})
 		if err != nil {
 			return nil, err
 		}
