@@ -60,7 +60,7 @@ func setting(more ...papers.Parameter) []papers.Parameter {
 		{Name: "luopan", Value: "2 samples, expiry 40 µs, one table per rack"},
 		{Name: "traffic", Value: "Poisson; each flow from a random host to a random one of another pod"},
 		{Name: "schemes", Value: "luopan; presto: 64 KB flowcells round robin; rand: 64 KB flowcells at random; switch-local: 64 KB flowcells to the least queue of each switch"},
-		{Name: "weft's luopan", Value: "counts the bytes sent since a sample, and is random when the best sample has more before it than the samples had on average; luopan-published, where it is run, goes by samples alone", Chosen: true, Why: "weft's departure from the paper; the paper's figures are compared with weft's luopan unless a row says otherwise"},
+		{Name: "weft's luopan", Value: "fills all paths by what samples show, weighed by its share of the traffic, and by the bytes sent since; luopan-published, where it is run, goes by samples alone", Chosen: true, Why: "weft's departure from the paper; the paper's figures are compared with weft's luopan unless a row says otherwise"},
 		{Name: "link delay", Value: linkDelay.String(), Chosen: true, Why: "the paper's round trip of about 40 µs: 12 links and 7.5 µs to send a packet and its acknowledgement 6 times"},
 		{Name: "load", Value: "payload, of what the links from racks to aggregation switches carry", Chosen: true, Why: "not defined; with 4:1 the hosts' links cannot be meant"},
 		{Name: "tcp", Value: fmt.Sprintf("NewReno with SACK, initial window 10, window %d KB, no handshake", window>>10), Chosen: true, Why: "not stated; the window is what sockets have by default in ns-3, in which the paper simulates. A first run had 256 KB: twice the losses, and 99.9th percentiles that were timeouts"},
