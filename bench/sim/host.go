@@ -213,6 +213,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 			Topology: c.Topology, Name: name, Seed: seed,
 			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines,
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
+			Expiry: c.Options.Expiry,
 		}, queues{s})
 		s.watched = err == nil && s.switches.Marks()
 		return err

@@ -187,6 +187,8 @@ func topoOf(s Switch) *topology.Topology {
 		return s.topo
 	case *localSampling:
 		return s.topo
+	case *timeless:
+		return s.topo
 	case *drill:
 		return s.topo
 	case *drillFlow:

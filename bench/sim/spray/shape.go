@@ -56,5 +56,15 @@ func (s *shape) uplink(sw topology.NodeID) topology.LinkID {
 	return s.aggUp + topology.LinkID(int(sw-s.agg)*s.cores)
 }
 
+// aggOf is the aggregation switch that a port up of an edge switch leads to, where
+// it is not a leaf-spine's.
+func (s *shape) aggOf(edge topology.NodeID, port int) topology.NodeID {
+	pod := int(edge-s.edge) / s.podRack
+	return s.agg + topology.NodeID(pod*s.ups+port)
+}
+
 // upPort is the port by which a link is entered from below.
 func upPort(l topology.LinkID) int32 { return 2 * int32(l) }
+
+// downPort is the port by which a link is entered from above.
+func downPort(l topology.LinkID) int32 { return upPort(l) + 1 }

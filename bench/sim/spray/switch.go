@@ -50,6 +50,7 @@ const (
 	switchRB        = "switch-rb"         // per packet, at random
 	switchRR        = "switch-rr"         // per packet, in turn
 	switchLocal     = "switch-local"      // per flowcell, the shortest queue (Luopan §4.1)
+	switchLuopan    = "switch-luopan"     // per flowcell, the best of samples that take no time (Luopan §3)
 	switchDrill     = "switch-drill"      // per packet, DRILL(d, m)
 	switchDrillAll  = "switch-drill-all"  // likewise, as if all paths were symmetric
 	switchDrillFlow = "switch-drill-flow" // per flow, DRILL(d, m) (DRILL §4)
@@ -58,7 +59,7 @@ const (
 
 // SwitchNames lists the models of switches.
 func SwitchNames() []string {
-	return []string{switchECMP, switchWCMP, switchRB, switchRR, switchLocal, switchDrill, switchDrillAll, switchDrillFlow, switchConga}
+	return []string{switchECMP, switchWCMP, switchRB, switchRR, switchLocal, switchLuopan, switchDrill, switchDrillAll, switchDrillFlow, switchConga}
 }
 
 // SwitchConfig is of all switches of a simulation.
@@ -68,8 +69,10 @@ type SwitchConfig struct {
 	Seed     uint64
 	// DRILL(d, m) with so many engines a switch, of which of switch-rr's, too, each
 	// goes by itself (DRILL §3.2); 0: 2, 1, 1.
+	// Samples are switch-luopan's, too.
 	Samples, Memory, Engines int
-	FlowcellBytes            int           // of switch-local; 0: 64 KB
+	FlowcellBytes            int           // of switch-local and switch-luopan; 0: 64 KB
+	Expiry                   time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
 	FlowletGap               time.Duration // of switch-conga; 0: 500 µs
 	Tau                      time.Duration // of switch-conga; 0: 160 µs
 }
@@ -88,6 +91,7 @@ func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
 	c.FlowcellBytes = cmp.Or(c.FlowcellBytes, flowcell.FlowcellBytes)
 	c.FlowletGap = cmp.Or(c.FlowletGap, flowcell.FlowletGap)
 	c.Tau = cmp.Or(c.Tau, defaultTau)
+	c.Expiry = cmp.Or(c.Expiry, 40*time.Microsecond)
 	switch {
 	case c.Topology == nil:
 		return c, fmt.Errorf("spray: Topology is missing")
@@ -103,6 +107,8 @@ func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
 		return c, fmt.Errorf("spray: FlowcellBytes is %d, must be positive, or 0 for 64 KB", c.FlowcellBytes)
 	case c.FlowletGap < time.Microsecond:
 		return c, fmt.Errorf("spray: FlowletGap is %v, must be at least 1µs, or 0 for 500µs", c.FlowletGap)
+	case c.Expiry < time.Microsecond:
+		return c, fmt.Errorf("spray: Expiry is %v, must be at least 1µs, or 0 for 40µs", c.Expiry)
 	case c.Tau < time.Microsecond:
 		return c, fmt.Errorf("spray: Tau is %v, must be at least 1µs, or 0 for 160µs", c.Tau)
 	}
@@ -121,6 +127,8 @@ func NewSwitch(c SwitchConfig, queues Queues) (Switch, error) {
 	switch c.Name {
 	case switchLocal:
 		return &localSampling{oblivious: o, loads: l, bytes: int32(c.FlowcellBytes), flows: newFlowTables(&o.shape)}, nil
+	case switchLuopan:
+		return newTimeless(c, o, queues), nil
 	case switchDrill, switchDrillAll:
 		return newDrill(c, o, l), nil
 	case switchDrillFlow:

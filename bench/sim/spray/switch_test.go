@@ -241,6 +241,7 @@ func TestNewSwitch_errorsNameTheField(t *testing.T) {
 		"FlowcellBytes": {Topology: topo, Name: switchLocal, FlowcellBytes: -1},
 		"FlowletGap":    {Topology: topo, Name: switchConga, FlowletGap: 1},
 		"Tau":           {Topology: topo, Name: switchConga, Tau: -1},
+		"Expiry":        {Topology: topo, Name: switchLuopan, Expiry: 1},
 	} {
 		if _, err := NewSwitch(c, queues{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -1,0 +1,143 @@
+package spray
+
+import (
+	"slices"
+	"time"
+
+	"weft/topology"
+)
+
+// timeless is Luopan as the paper has it in racks' switches (Luopan §3), but for its
+// probes: a sample takes no time and no capacity. So it is as old as its expiry at
+// most, not by a round trip more. Nobody can build that; it tells what the age of
+// samples costs those who can.
+//
+// The choice is the edge switch's, when a flowcell's first packet comes in: behind
+// the host's own queue. The aggregation switch obeys the packet's Tag. A pair may
+// have up to 32,767 paths.
+type timeless struct {
+	oblivious
+	queues  Queues
+	samples int
+	expiry  time.Duration
+	bytes   int32 // of a flowcell
+	flows   flowTables
+	tables  [][]sampledPath // by the racks of source and destination; nil until needed
+	drawn   []int
+}
+
+// maxDraws is how often a path is drawn again that the round has already.
+const maxDraws = 64
+
+// sampledPath is the least congested path of a round, which is over at until.
+type sampledPath struct {
+	until time.Duration
+	path  int16
+}
+
+func newTimeless(c SwitchConfig, o oblivious, q Queues) *timeless {
+	return &timeless{
+		oblivious: o, queues: q, samples: c.Samples, expiry: c.Expiry, bytes: int32(c.FlowcellBytes),
+		flows: newFlowTables(&o.shape), tables: make([][]sampledPath, o.shape.racks),
+	}
+}
+
+func (s *timeless) Up(sw topology.NodeID, _ int32, p *Packet, now time.Duration) int {
+	if !s.shape.isEdge(sw) {
+		return int(p.Mark.Tag)
+	}
+	e, known := s.flows.get(sw, p.Hash)
+	e.used = int64(now)
+	if e.left -= p.Bytes; !known || e.left < 0 || !s.live(sw, p, int(e.port)) {
+		e.left, e.port = s.bytes-p.Bytes, s.choose(sw, p, now)
+	}
+	if e.port < 0 {
+		return -1
+	}
+	up, core := s.digits(int(e.port))
+	p.Mark.Tag = uint8(core)
+	return up
+}
+
+// choose is a flowcell's path, a number as in package topology, of the round under
+// way or of a new one; -1: there is none.
+func (s *timeless) choose(sw topology.NodeID, p *Packet, now time.Duration) int16 {
+	from, to := s.shape.rack(p.Src), s.shape.rack(p.Dst)
+	if s.tables[from] == nil {
+		s.tables[from] = make([]sampledPath, s.shape.racks)
+	}
+	t := &s.tables[from][to]
+	if now >= t.until || !s.live(sw, p, int(t.path)) {
+		*t = sampledPath{now + s.expiry, int16(s.best(sw, p))}
+	}
+	return t.path
+}
+
+// best draws a round and returns the path with the least queues, counted as probes
+// count them, the first drawn of equals; -1: there is none.
+func (s *timeless) best(sw topology.NodeID, p *Packet) int {
+	best, least := -1, MaxQueue+1
+	s.drawn = s.drawn[:0]
+	for range s.samples {
+		path := s.draw(sw, p)
+		for try := 0; try < maxDraws && slices.Contains(s.drawn, path); try++ {
+			path = s.draw(sw, p)
+		}
+		if path < 0 {
+			return -1
+		}
+		s.drawn = append(s.drawn, path)
+		if q := s.queue(p, path); q < least {
+			best, least = path, q
+		}
+	}
+	return best
+}
+
+// draw is a random path: a random port up, and another.
+func (s *timeless) draw(sw topology.NodeID, p *Packet) int {
+	ports := s.of(sw, p)
+	if len(ports) == 0 {
+		return -1
+	}
+	up, core := ports[s.below(len(ports))], 0
+	if agg := s.shape.aggOf(sw, up); !s.samePod(p) {
+		cores := s.of(agg, p)
+		core = cores[s.below(len(cores))]
+	}
+	return up*max(s.shape.cores, 1) + core
+}
+
+// live reports whether a packet may take a path.
+func (s *timeless) live(sw topology.NodeID, p *Packet, path int) bool {
+	if path < 0 {
+		return false
+	}
+	up, core := s.digits(path)
+	return slices.Contains(s.of(sw, p), up) && (s.samePod(p) || slices.Contains(s.of(s.shape.aggOf(sw, up), p), core))
+}
+
+// digits are the ports up of a path.
+func (s *timeless) digits(path int) (up, core int) {
+	n := max(s.shape.cores, 1)
+	return path / n, path % n
+}
+
+func (s *timeless) samePod(p *Packet) bool {
+	return s.shape.rack(p.Src)/s.shape.podRack == s.shape.rack(p.Dst)/s.shape.podRack
+}
+
+// queue is the sum of the queues of a path between two racks, in QueueUnit, rounded
+// down at each port.
+func (s *timeless) queue(p *Packet, path int) int {
+	up, core := s.digits(path)
+	from, to := s.shape.edgeOf(p.Src), s.shape.edgeOf(p.Dst)
+	sum := s.units(upPort(s.shape.uplink(from)+topology.LinkID(up))) + s.units(downPort(s.shape.uplink(to)+topology.LinkID(up)))
+	if !s.samePod(p) {
+		sum += s.units(upPort(s.shape.uplink(s.shape.aggOf(from, up)) + topology.LinkID(core)))
+		sum += s.units(downPort(s.shape.uplink(s.shape.aggOf(to, up)) + topology.LinkID(core)))
+	}
+	return min(sum, MaxQueue)
+}
+
+func (s *timeless) units(port int32) int { return s.queues.QueueBytes(port) / QueueUnit }
