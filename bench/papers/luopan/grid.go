@@ -50,6 +50,19 @@ func (g *grid) published(m measure) []papers.Row {
 	return rows
 }
 
+// timeless has a row per point of how luopan would differ from a scheme if its
+// samples took no time.
+func (g *grid) timeless(m measure, scheme string) []papers.Row {
+	var rows []papers.Row
+	for i, x := range g.x {
+		rows = append(rows, papers.Info(fmt.Sprintf("%s vs %s, %s %v", timeless, scheme, g.axis, x), "change of "+m.name+", %", m.change(g.at(i, timeless), g.at(i, scheme))))
+	}
+	return rows
+}
+
+// timelessToo describes the scheme.
+var timelessToo = chosen(timeless, "besides, not in the paper: samples take no time and no capacity; the rack's switch chooses, behind the host's own queue; 2 samples, expiry 40 µs, samples alone; acknowledgements are flowcells, too; packets are counted, not numbered by flowcell", "in the paper probes travel, as luopan's do here; the difference is what the age of samples costs")
+
 // maker is of a row of a change in percent.
 type maker func(label, metric string, change float64) papers.Row
 

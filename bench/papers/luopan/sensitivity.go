@@ -9,6 +9,7 @@ import (
 	"weft/bench/sim"
 	"weft/bench/sim/spray"
 	"weft/bench/sim/workload"
+	"weft/policy"
 )
 
 // variant is luopan with other options than the paper's.
@@ -23,6 +24,13 @@ func expires(after time.Duration) variant {
 
 func takes(samples int) variant {
 	return variant{fmt.Sprintf("%d samples", samples), func(c *sim.Config) { c.Options.Samples = samples }}
+}
+
+// takesNoTime is luopan whose samples do not age on their way.
+func takesNoTime(after time.Duration) variant {
+	return variant{fmt.Sprintf("%s, expiry %v", timeless, after), func(c *sim.Config) {
+		c.Policy, c.Options = timeless, policy.Options{Expiry: after}
+	}}
 }
 
 // highLoad is where the paper's variants differ most.
@@ -72,7 +80,7 @@ func expiry() papers.Experiment {
 	return papers.Experiment{
 		Name: "luopan-f11", Source: "Luopan §4.3, Fig. 11", Title: "how long a sample is good for; tables of racks and of hosts",
 		Setting: setting(parameter("flow sizes", webSearch), highLoadOnly, parameter("expiry", "10 to 200 µs, and following the round trip"),
-			chosen("a host's own table", "expiry 40 µs", "weft's hosts sample for themselves; the paper's racks do")),
+			chosen("a host's own table", "expiry 40 µs", "weft's hosts sample for themselves; the paper's racks do"), timelessToo),
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 			variants := []variant{
 				expires(10 * time.Microsecond), expires(expiryTime), expires(200 * time.Microsecond),
@@ -80,6 +88,7 @@ func expiry() papers.Experiment {
 				{"expiry 40µs, samples alone", func(c *sim.Config) { c.Spray.SamplesOnly = true }},
 				{"expiry 200µs, samples alone", func(c *sim.Config) { c.Options.Expiry, c.Spray.SamplesOnly = 200*time.Microsecond, true }},
 				{"expiry 40µs, a table per host", func(c *sim.Config) { c.Spray.RackSamples = false }},
+				takesNoTime(10 * time.Microsecond), takesNoTime(expiryTime), takesNoTime(200 * time.Microsecond),
 			}
 			out, all, err := sensitivity(ctx, o, 12, 8*time.Millisecond, variants)
 			if err != nil {
@@ -91,7 +100,9 @@ func expiry() papers.Experiment {
 				papers.Sign("all flows mean, samples alone: 200 µs is worse than 40 µs", overallMean.change(all[5], all[4]) > 0),
 			}, out.Rows...)
 			out.Rows = append(out.Rows, papers.Info("a table per host vs per rack", "change of all flows mean, %", overallMean.change(all[6], all[1])),
-				papers.Info("a table per host vs per rack", "change of 2 KB probes p99.9, %", probeTail.change(all[6], all[1])))
+				papers.Info("a table per host vs per rack", "change of 2 KB probes p99.9, %", probeTail.change(all[6], all[1])),
+				papers.Info(timeless+", 40 µs vs 10 µs", "change of all flows mean, %", overallMean.change(all[8], all[7])),
+				papers.Info(timeless+", 200 µs vs 40 µs", "change of all flows mean, %", overallMean.change(all[9], all[8])))
 			out.Because = because(o, "weft's luopan counts what it has sent since a sample, so that it does not herd when samples get old")
 			return out, nil
 		},

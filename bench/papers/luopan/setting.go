@@ -48,9 +48,15 @@ const (
 	localScheme  = "switch-local"
 	// published is luopan by samples alone. Weft's counts what it has sent since, too.
 	published = "luopan-published"
+	// timeless is luopan by samples alone that take no time, in racks' switches: what
+	// the age of samples costs. The paper's have to travel, too.
+	timeless = "switch-luopan"
 )
 
 var schemes = []string{luopanScheme, presto, random, localScheme}
+
+// withTimeless are those of experiments about means.
+var withTimeless = append(slices.Clip(schemes), timeless)
 
 // setting is what all experiments share, and what one has besides or instead.
 func setting(more ...papers.Parameter) []papers.Parameter {

@@ -36,9 +36,9 @@ func vary(ctx context.Context, o papers.Options, g *grid, make func(x float64, t
 func scale() papers.Experiment {
 	return papers.Experiment{
 		Name: "luopan-f13", Source: "Luopan §4.4, Fig. 13", Title: "fat-trees of 6, 12 and 24 pods, load 0.6",
-		Setting: setting(parameter("flow sizes", webSearch), parameter("oversubscription", "4:1")),
+		Setting: setting(parameter("flow sizes", webSearch), parameter("oversubscription", "4:1"), timelessToo),
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
-			g := grid{axis: "pods", x: pick(o, []float64{6, 12, 24}, []float64{4, 6}), schemes: schemes}
+			g := grid{axis: "pods", x: pick(o, []float64{6, 12, 24}, []float64{4, 6}), schemes: withTimeless}
 			arrivals := pick(o, map[float64]time.Duration{6: 50 * time.Millisecond, 12: 12 * time.Millisecond, 24: 3 * time.Millisecond},
 				map[float64]time.Duration{4: 3 * time.Millisecond, 6: time.Millisecond})
 			err := vary(ctx, o, &g, func(x float64, t *trial) (err error) {
@@ -60,6 +60,8 @@ func scale() papers.Experiment {
 				g.better(overallMean, random, slack))
 			rows = append(rows, g.rows(overallMean, presto, papers.Info)...)
 			rows = append(rows, g.rows(probeTail, presto, papers.Info)...)
+			rows = append(rows, g.timeless(overallMean, presto)...)
+			rows = append(rows, g.timeless(overallMean, random)...)
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(overallMean, probeTail),
 				Settings: []papers.Parameter{
 					chosen("arrivals", pick(o, "50, 12 and 3 ms", "3 and 1 ms"), "a larger fabric has more flows a millisecond; elephants take longer than 3 ms"), flowsOf(g.all)},
@@ -71,9 +73,9 @@ func scale() papers.Experiment {
 func oversubscription() papers.Experiment {
 	return papers.Experiment{
 		Name: "luopan-f14", Source: "Luopan §4.4, Fig. 14", Title: "oversubscription from 1:1 to 4:1, load 0.6",
-		Setting: setting(parameter("flow sizes", webSearch)),
+		Setting: setting(parameter("flow sizes", webSearch), timelessToo),
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
-			g := grid{axis: "oversubscription", x: pick(o, []float64{1, 2, 4}, []float64{1, 4}), schemes: schemes}
+			g := grid{axis: "oversubscription", x: pick(o, []float64{1, 2, 4}, []float64{1, 4}), schemes: withTimeless}
 			arrivals := pick(o, 13*time.Millisecond, time.Millisecond)
 			err := vary(ctx, o, &g, func(x float64, t *trial) (err error) {
 				t.arrivals = arrivals
@@ -93,6 +95,8 @@ func oversubscription() papers.Experiment {
 				papers.Sign("luopan gains more over random at 4:1 than at 1:1", vsRandom[last] < vsRandom[0]),
 				g.better(overallMean, presto, slack), g.better(overallMean, random, slack))
 			rows = append(rows, g.rows(probeTail, presto, papers.Info)...)
+			rows = append(rows, g.timeless(overallMean, presto)...)
+			rows = append(rows, g.timeless(overallMean, random)...)
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(overallMean, probeTail),
 				Settings: run(pick(o, "12 pods", "6 pods"), arrivals, g.all), Because: because(o, meansDiffer)}, nil
 		},
@@ -132,13 +136,13 @@ func buffers() papers.Experiment {
 func dctcp() papers.Experiment {
 	return papers.Experiment{
 		Name: "luopan-f16", Source: "Luopan §4.4, Fig. 16", Title: "all schemes with DCTCP, marking at 100 KB",
-		Setting: setting(parameter("flow sizes", webSearch), parameter("transport", "DCTCP, K = 100 KB"), chosen("loads", "0.3, 0.5, 0.8", "the paper's are 0.3 to 0.8")),
+		Setting: setting(parameter("flow sizes", webSearch), parameter("transport", "DCTCP, K = 100 KB"), chosen("loads", "0.3, 0.5, 0.8", "the paper's are 0.3 to 0.8"), timelessToo),
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 			top, err := fatTree(pick(o, 12, 6), oversub)
 			if err != nil {
 				return nil, err
 			}
-			g := grid{axis: "load", x: pick(o, []float64{.3, .5, .8}, []float64{.8}), schemes: schemes}
+			g := grid{axis: "load", x: pick(o, []float64{.3, .5, .8}, []float64{.8}), schemes: withTimeless}
 			arrivals := pick(o, 18*time.Millisecond, 2*time.Millisecond)
 			err = vary(ctx, o, &g, func(x float64, t *trial) error {
 				t.arrivals, t.top, t.load, t.tune = arrivals, top, x, withDCTCP
@@ -152,6 +156,8 @@ func dctcp() papers.Experiment {
 			about.Note = `the paper: "around 15 percent"; OK is within half of that`
 			rows := append([]papers.Row{about}, g.rows(overallMean, presto, papers.Info)...)
 			rows = append(rows, g.better(overallMean, presto, slack), g.better(overallMean, random, slack), g.better(overallMean, localScheme, slack))
+			rows = append(rows, g.timeless(overallMean, presto)...)
+			rows = append(rows, g.timeless(overallMean, random)...)
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(overallMean, probeTail),
 				Settings: run(top.String(), arrivals, g.all), Because: because(o, meansDiffer)}, nil
 		},
