@@ -98,7 +98,7 @@ const enoughForTail = 10_000
 func run(fabric string, arrivals time.Duration, all []*times) []papers.Parameter {
 	return []papers.Parameter{
 		parameter("fabric", fabric),
-		chosen("arrivals", fmt.Sprint(arrivals), "the paper does not say how long it runs but for 250 ms in Figs. 2 and 17; this fits a minute and a half of CPU"),
+		chosen("arrivals", fmt.Sprint(arrivals), "the paper does not say how long it runs but for 250 ms in Figs. 2 and 17; this fits a few minutes of CPU"),
 		flowsOf(all),
 	}
 }
