@@ -21,7 +21,8 @@ func (d *daemon) sample(c *Config, t *topology.Topology, o *fabric.Offload) (err
 		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
 	}
 	if self, ok := t.ByAddr(d.place.address); ok {
-		s.RateBits = t.Rate(t.Ports(self)[0].Link) * 1e6
+		ports := t.Ports(t.Ports(self)[0].Peer) // of its edge switch; those that lead up are the last
+		s.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
 	}
 	if c.samples() {
 		s.Active, s.Decide = o.Active, o.Choose
