@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -61,16 +62,19 @@ func TestMeter_estimatesTheQueue(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	best := 0.0
-	// A machine that is busy elsewhere serves the real queue late, which the estimate
-	// cannot know.
-	for range 20 {
+	best, before := 0.0, cpuTimes(t)
+	for range 5 {
 		best = max(best, shareWithin(t, l, edge, up))
 		if best >= 0.95 {
 			return
 		}
 	}
-	t.Errorf("seed %d: at best %.1f %% of the estimates are within two packets, want 95 %%", seed, best*100)
+	text := fmt.Sprintf("seed %d: at best %.1f %% of the estimates are within two packets, want 95 %%", seed, best*100)
+	// Who is busy elsewhere serves the real queue late, which no estimate can know.
+	if idle, stolen := cpuTimes(t).since(before); idle < 0.3 || stolen > 0.01 {
+		t.Skipf("%s; the processors were idle %.0f %% of the time, and away %.0f %%: try when the machine has time", text, 100*idle, 100*stolen)
+	}
+	t.Error(text)
 }
 
 // shareWithin compares a port's estimate with its queue for two seconds and returns

@@ -1,0 +1,43 @@
+package fabric
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// processors is what they did, in ticks.
+type processors struct{ all, idle, stolen float64 }
+
+func cpuTimes(t *testing.T) (p processors) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(b), "\n")
+	for i, f := range strings.Fields(first) {
+		n, err := strconv.ParseFloat(f, 64)
+		switch {
+		case i == 0: // cpu
+			continue
+		case err != nil:
+			t.Fatalf("/proc/stat: %q", first)
+		case i == 4 || i == 5: // waiting for a disk is idle, too
+			p.idle += n
+		case i == 8:
+			p.stolen = n
+		}
+		if i <= 8 { // guests are counted twice
+			p.all += n
+		}
+	}
+	return p
+}
+
+// since returns shares of the time since before.
+func (p processors) since(before processors) (idle, stolen float64) {
+	all := max(p.all-before.all, 1)
+	return (p.idle - before.idle) / all, (p.stolen - before.stolen) / all
+}
