@@ -38,7 +38,7 @@ func TestHost_bad(t *testing.T) {
 	wantError(t, "host --check --config "+file, "host.yaml:2")
 	wantError(t, "host --config /nonexistent/host.yaml", "/nonexistent/host.yaml", "--print-config")
 	wantError(t, "host --print-config --cleanup", "choose one")
-	wantError(t, "status --socket /nonexistent/status.sock", "/nonexistent/status.sock", "is weft host running")
+	wantError(t, "status --socket /nonexistent/status.sock", "/nonexistent/status.sock", "is weft host or weft switch running")
 }
 
 func TestStatus_printsWhatTheDaemonSays(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/daemon"
+	"weft/internal/statussocket"
 	"weft/internal/switchd"
 )
 
@@ -47,7 +48,7 @@ prints that alone). Of a weft switch it prints the neighbours and the database.`
 // printHostStatus prints all fields of a host's status, but what is known of
 // congestion, path by path, as tables.
 func printHostStatus(w io.Writer, text []byte) error {
-	fields, err := daemon.Fields(text)
+	fields, err := statussocket.Fields(text)
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
@@ -67,22 +68,28 @@ func printHostStatus(w io.Writer, text []byte) error {
 	return printCongestion(w, s.Congestion)
 }
 
+// The daemons that answer.
+const (
+	anyDaemon   = "weft host or weft switch"
+	switchAgent = "weft switch"
+)
+
 // askStatus asks who is behind a socket; "" stands for the host of this network
 // namespace, or else the switch.
 func askStatus(ctx context.Context, socket string) ([]byte, error) {
 	if socket != "" {
-		return daemon.AskStatus(ctx, socket)
+		return statussocket.Ask(ctx, socket, anyDaemon)
 	}
 	host, err := daemon.StatusSocket()
 	if err != nil {
 		return nil, err
 	}
-	text, err := daemon.AskStatus(ctx, host)
+	text, err := statussocket.Ask(ctx, host, anyDaemon)
 	if err == nil {
 		return text, nil
 	}
 	if agent, err2 := switchd.StatusSocket(); err2 == nil {
-		if text, err2 := daemon.AskStatus(ctx, agent); err2 == nil {
+		if text, err2 := statussocket.Ask(ctx, agent, switchAgent); err2 == nil {
 			return text, nil
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weft/internal/daemon"
+	"weft/internal/statussocket"
 	"weft/internal/switchd"
 )
 
@@ -30,7 +30,7 @@ func newSwitchStatusCmd() *cobra.Command {
 					return err
 				}
 			}
-			text, err := daemon.AskStatus(cmd.Context(), socket)
+			text, err := statussocket.Ask(cmd.Context(), socket, switchAgent)
 			if err != nil {
 				return err
 			}

@@ -92,9 +92,6 @@ const (
 	EncapUDP    = "udp"
 )
 
-// statusOff is the Status of who wants none.
-const statusOff = "off"
-
 //go:embed default.yaml
 var defaultYAML []byte
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/statussocket"
 	"weft/topology"
 )
 
@@ -268,11 +269,11 @@ func (c *child) status() map[string]string {
 		if err != nil {
 			return err
 		}
-		text, err := AskStatus(c.n.Context(), socket)
+		text, err := statussocket.Ask(c.n.Context(), socket, "weft host")
 		if err != nil {
 			return err
 		}
-		list, err := Fields(text)
+		list, err := statussocket.Fields(text)
 		for _, f := range list {
 			fields[f.Name] = f.Value
 		}

@@ -1,16 +1,6 @@
 package daemon
 
-import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net"
-	"time"
-
-	"weft/stack"
-)
+import "weft/stack"
 
 // Status is what a daemon says of itself. Sections that are not in use are left
 // out. Counters are since the start, and begin anew where a reload says so.
@@ -74,90 +64,4 @@ type PathStatus struct {
 type Device struct {
 	Offloads string `json:"offloads"`
 	Drops    uint64 `json:"drops"`
-}
-
-// answerTime bounds how long one who asks is waited for.
-const answerTime = time.Second
-
-// maxStatus bounds an answer, in bytes.
-const maxStatus = 16 << 20
-
-// answer writes the status to each who connects, one after the other, until the
-// listener is closed.
-func answer(l net.Listener, status func() Status) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		conn.SetDeadline(time.Now().Add(answerTime))
-		if b, err := json.Marshal(status()); err == nil {
-			conn.Write(append(b, '\n'))
-		}
-		conn.Close()
-	}
-}
-
-// AskStatus returns the status, as JSON, of the daemon behind a socket.
-func AskStatus(ctx context.Context, socket string) ([]byte, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return nil, fmt.Errorf("status: %w; is weft host running in this network namespace? (--socket names another's)", err)
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * answerTime))
-	b, err := io.ReadAll(io.LimitReader(conn, maxStatus))
-	if err == nil && !json.Valid(b) {
-		err = fmt.Errorf("%s: not a status: %q", socket, b[:min(len(b), 40)])
-	}
-	if err != nil {
-		return nil, fmt.Errorf("status: %w", err)
-	}
-	return bytes.TrimSpace(b), nil
-}
-
-// Field is a value of a status and its full name.
-type Field struct{ Name, Value string }
-
-// Fields flattens JSON: {"a":{"b":[1]}} is a.b.0 = 1. The order is that of the
-// text, so a newer daemon's status is printed in full, too.
-func Fields(text []byte) ([]Field, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var fields []Field
-	err := flatten(d, "", &fields)
-	return fields, err
-}
-
-func flatten(d *json.Decoder, name string, fields *[]Field) error {
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	open, ok := t.(json.Delim)
-	if !ok {
-		if t == nil {
-			t = "-"
-		}
-		*fields = append(*fields, Field{name, fmt.Sprint(t)})
-		return nil
-	}
-	if name != "" {
-		name += "."
-	}
-	for i := 0; d.More(); i++ {
-		key := fmt.Sprint(i)
-		if open == '{' {
-			t, err := d.Token()
-			if err != nil {
-				return err
-			}
-			key = fmt.Sprint(t)
-		}
-		if err := flatten(d, name+key, fields); err != nil {
-			return err
-		}
-	}
-	_, err = d.Token()
-	return err
 }

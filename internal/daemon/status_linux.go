@@ -1,17 +1,14 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"weft/encap"
 	"weft/fabric"
+	"weft/internal/statussocket"
 )
 
 // StatusSocket is where the daemon of the calling thread's network namespace
@@ -28,7 +25,7 @@ func Cleanup() ([]string, error) { return fabric.CleanupHost() }
 // listen opens the status socket, in the place of one that a crash left.
 func (d *daemon) listen() error {
 	path := d.config.Status
-	if path == statusOff {
+	if path == statussocket.Off {
 		return nil
 	}
 	if path == "" {
@@ -37,24 +34,10 @@ func (d *daemon) listen() error {
 			return err
 		}
 	}
-	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == os.ModeSocket {
-		os.Remove(path)
-	}
-	l, err := net.Listen("unix", path)
-	if err == nil {
-		// Counters are no secret.
-		if err = os.Chmod(path, 0o666); err != nil {
-			l.Close()
-		}
-	}
-	if err != nil {
-		if errors.Is(err, unix.EACCES) {
-			err = fmt.Errorf("%w: user %s may not write there; choose another directory", err, d.config.User)
-		}
+	var err error
+	if d.status, err = statussocket.Serve(path, d.config.User, func() any { return d.snapshot() }); err != nil {
 		return d.config.lines.Errorf("status", "%w", err)
 	}
-	d.status = l
-	go answer(l, d.snapshot)
 	return nil
 }
 

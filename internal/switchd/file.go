@@ -47,9 +47,6 @@ type Damping struct {
 	Forget time.Duration `yaml:"forget"`
 }
 
-// statusOff is the Status of who wants none.
-const statusOff = "off"
-
 //go:embed default.yaml
 var defaultYAML []byte
 

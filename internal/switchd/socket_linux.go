@@ -1,14 +1,14 @@
 package switchd
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/statussocket"
 )
 
 // runDir has a directory for each agent.
@@ -48,7 +48,7 @@ func makeStatusDir(uid, gid int) error {
 // without one. Closing removes it; the directory, which may be empty then, stays.
 func (d *daemon) listen() (io.Closer, error) {
 	path := d.file.Status
-	if path == statusOff {
+	if path == statussocket.Off {
 		return nil, nil
 	}
 	if path == "" {
@@ -60,21 +60,9 @@ func (d *daemon) listen() (io.Closer, error) {
 			return nil, d.file.lines.Errorf("status", "%w", err)
 		}
 	}
-	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == os.ModeSocket {
-		os.Remove(path)
-	}
-	l, err := net.Listen("unix", path)
-	if err == nil {
-		if err = os.Chmod(path, 0o666); err != nil { // counters are no secret
-			l.Close()
-		}
-	}
-	if errors.Is(err, unix.EACCES) {
-		err = fmt.Errorf("%w: user %s may not write there; choose another directory", err, d.file.User)
-	}
+	socket, err := statussocket.Serve(path, d.file.User, func() any { return d.status() })
 	if err != nil {
 		return nil, d.file.lines.Errorf("status", "%w", err)
 	}
-	go answer(l, d.status)
-	return l, nil
+	return socket, nil
 }
