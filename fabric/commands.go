@@ -10,9 +10,9 @@ import (
 // which ones it may remove. The number is unassigned in rt_protos.
 const routeProtocol = 87
 
-// refusalMetric makes routes that refuse a destination give way to any other
-// to the same prefix.
-const refusalMetric = 4096
+// lastMetric makes routes that lead nowhere give way to any other to the same
+// prefix.
+const lastMetric = 4096
 
 // Commands renders the plan as ip and sysctl commands to be pasted into a shell
 // on the node, as root, with comments. Running them again is harmless, except
@@ -73,7 +73,11 @@ func (p NodePlan) role() string {
 
 func (r Route) command() string {
 	if len(r.Via) == 0 {
-		return fmt.Sprintf("%s route replace unreachable %s%s proto %d metric %d", r.ip(), prefixName(r.Prefix), r.inTable(), routeProtocol, refusalMetric)
+		end := "unreachable"
+		if r.Drop {
+			end = "blackhole"
+		}
+		return fmt.Sprintf("%s route replace %s %s%s proto %d metric %d", r.ip(), end, prefixName(r.Prefix), r.inTable(), routeProtocol, lastMetric)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s route replace %s%s", r.ip(), prefixName(r.Prefix), r.inTable())

@@ -68,12 +68,13 @@ type Port struct {
 }
 
 // Route is one entry of a routing table: spread over the hops, or refused as
-// unreachable when there are none, unless another route leads to the prefix:
-// that of a TUN interface, say.
+// unreachable when there are none, or dropped in silence, unless another route
+// leads to the prefix: that of a TUN interface, say.
 type Route struct {
 	Table  int          `json:"table,omitempty"` // 0: the main one
 	Prefix netip.Prefix `json:"prefix"`
 	Via    []Hop        `json:"via"`
+	Drop   bool         `json:"drop,omitempty"` // instead of refusing; see topology.Route
 	Src    netip.Addr   `json:"src,omitzero"`
 }
 
@@ -141,7 +142,7 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 }
 
 func planRoute(p NodePlan, n topology.Node, r topology.Route) Route {
-	route := Route{Prefix: r.Prefix, Via: []Hop{}}
+	route := Route{Prefix: r.Prefix, Via: []Hop{}, Drop: r.Drop}
 	if r.Virtual > 0 {
 		route.Table = virtualTable(r.Virtual - 1)
 	}

@@ -23,9 +23,20 @@ type routeID struct {
 func (r Route) id() routeID {
 	id := routeID{table: r.table(), prefix: r.Prefix.Masked()}
 	if len(r.Via) == 0 {
-		id.metric = refusalMetric
+		id.metric = lastMetric
 	}
 	return id
+}
+
+// kind is the kernel's number of the route's type.
+func (r Route) kind() int {
+	switch {
+	case len(r.Via) > 0:
+		return unix.RTN_UNICAST
+	case r.Drop:
+		return unix.RTN_BLACKHOLE
+	}
+	return unix.RTN_UNREACHABLE
 }
 
 // table is the kernel's number of the table that the route is in.
@@ -89,8 +100,8 @@ func syncRoutes(h *netlink.Handle, routes []Route, ports []netlink.Link) (change
 		}
 		changed++
 	}
-	for id := range old {
-		if err := deleteRoute(h, id); err != nil {
+	for id, was := range old {
+		if err := deleteRoute(h, id, was.Type); err != nil {
 			return changed, err
 		}
 		changed++
@@ -108,11 +119,8 @@ func portIndexes(ports []netlink.Link) map[string]int {
 
 // deleteRoute removes a route of ours; one that has gone already, as those of
 // a port do that goes down, is none to complain of.
-func deleteRoute(h *netlink.Handle, id routeID) error {
-	r := netlink.Route{Dst: ipNet(id.prefix), Table: id.table, Priority: id.metric, Protocol: routeProtocol}
-	if id.metric == refusalMetric {
-		r.Type = unix.RTN_UNREACHABLE
-	}
+func deleteRoute(h *netlink.Handle, id routeID, kind int) error {
+	r := netlink.Route{Dst: ipNet(id.prefix), Table: id.table, Priority: id.metric, Protocol: routeProtocol, Type: kind}
 	if err := h.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
 		return explain(fmt.Errorf("remove the route to %s: %w", id.prefix, err))
 	}
@@ -120,7 +128,7 @@ func deleteRoute(h *netlink.Handle, id routeID) error {
 }
 
 func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
-	n := netlink.Route{Dst: ipNet(r.Prefix), Protocol: routeProtocol, Table: r.table(), Type: unix.RTN_UNICAST}
+	n := netlink.Route{Dst: ipNet(r.Prefix), Protocol: routeProtocol, Table: r.table(), Type: r.kind()}
 	if r.Src.IsValid() {
 		n.Src = r.Src.AsSlice()
 	}
@@ -134,7 +142,7 @@ func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
 	}
 	switch len(r.Via) {
 	case 0:
-		n.Type, n.Priority = unix.RTN_UNREACHABLE, refusalMetric
+		n.Priority = lastMetric
 	case 1:
 		n.LinkIndex, n.Gw, n.Flags = n.MultiPath[0].LinkIndex, n.MultiPath[0].Gw, n.MultiPath[0].Flags
 		n.MultiPath = nil
@@ -152,7 +160,7 @@ func routeKey(r netlink.Route) string {
 		}
 		slices.Sort(hops)
 	}
-	if r.Type == unix.RTN_UNREACHABLE {
+	if r.Type != unix.RTN_UNICAST {
 		hops = nil
 	}
 	return fmt.Sprintf("%d %s %s", r.Type, r.Src, strings.Join(hops, " "))

@@ -125,11 +125,11 @@ func (r *Routes) install() (changed int, err error) {
 			return changed, err
 		}
 	}
-	for id := range r.have {
+	for id, have := range r.have {
 		if keep[id] {
 			continue
 		}
-		if err := deleteRoute(r.h, id); err != nil {
+		if err := deleteRoute(r.h, id, have.kind()); err != nil {
 			return changed, err
 		}
 		delete(r.have, id)
@@ -139,7 +139,7 @@ func (r *Routes) install() (changed int, err error) {
 }
 
 func sameRoute(a, b Route) bool {
-	return a.Prefix == b.Prefix && a.Table == b.Table && a.Src == b.Src && slices.Equal(a.Via, b.Via)
+	return a.Prefix == b.Prefix && a.Table == b.Table && a.Src == b.Src && a.Drop == b.Drop && slices.Equal(a.Via, b.Via)
 }
 
 func (r *Routes) replace(want Route) (changed int, err error) {
@@ -195,7 +195,7 @@ func (r *Routes) replaceOverLive(want Route) (changed int, err error) {
 		return 0, nil
 	}
 	delete(r.have, id)
-	return 1, deleteRoute(r.h, id)
+	return 1, deleteRoute(r.h, id, have.kind())
 }
 
 func (r *Routes) findUp() error {

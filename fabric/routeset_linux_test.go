@@ -144,7 +144,7 @@ func hopsInKernel(t *testing.T, ns, prefix string) (hops int) {
 		defer h.Close()
 		routes, err := plannedRoutes(h)
 		for id, r := range routes {
-			if prefixName(id.prefix) == prefix && id.metric != refusalMetric {
+			if prefixName(id.prefix) == prefix && id.metric != lastMetric {
 				hops = max(1, len(r.MultiPath))
 			}
 		}

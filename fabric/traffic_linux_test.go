@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,52 @@ func wantAllPairsReach(t *testing.T, l *Lab) {
 			}
 			seen[b[0]] = true
 		}
+	}
+}
+
+// A switch with a dead link is one path in many: who opens a connection through it,
+// before anybody has been told, hears nothing and tries again; an error would end
+// the attempt.
+func TestLab_deadPathIsSilent(t *testing.T) {
+	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	hosts := hostsOf(l.Config.Topology)
+	from, to := hosts[0], hosts[len(hosts)-1]
+	var sink net.Listener
+	err := l.Do(to.ID, func() (err error) {
+		sink, err = net.Listen("tcp", netip.AddrPortFrom(to.Addr, 80).String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sink.Close()
+	for _, link := range []string{"a3.2-c1.1", "a3.2-c1.2", "a3.3-c2.1"} {
+		if _, err := l.Fail(link, FailLoud); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The first host's rack sends flows over all four cores.
+	through, lost := 0, 0
+	err = l.Do(from.ID, func() error {
+		for range 40 {
+			c, err := net.DialTimeout("tcp", sink.Addr().String(), 50*time.Millisecond)
+			switch timeout, _ := err.(net.Error); {
+			case err == nil:
+				through++
+				c.Close()
+			case timeout != nil && timeout.Timeout():
+				lost++
+			default:
+				return err
+			}
+			if through > 0 && lost >= 10 {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil || through == 0 || lost == 0 {
+		t.Errorf("%v; %d connections, %d without an answer", err, through, lost)
 	}
 }
 

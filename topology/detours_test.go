@@ -114,7 +114,7 @@ func TestRoutes_detours(t *testing.T) {
 		{"e3.1-a3.2", "e0.0", "10.3.1.0/24", []int{3}},
 		{"e3.1-a3.2", "e3.0", "10.3.1.0/24", []int{3}},
 		{"e3.1-a3.2", "e0.0", "10.3.0.0/24", nil},
-		{"e3.1-a3.2", "a0.2", "10.3.1.0/24", []int{}}, // refused: no way down from its cores
+		{"e3.1-a3.2", "a0.2", "10.3.1.0/24", []int{}}, // ends there: no way down from its cores
 		{"e3.1-a3.2", "a0.3", "10.3.1.0/24", nil},
 		{"e3.1-a3.2", "a3.2", "10.3.1.0/24", []int{}},
 		// A core's link: the aggregation switches on that core go round it; edge

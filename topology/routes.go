@@ -4,12 +4,17 @@ import "net/netip"
 
 // Route is one entry of a node's static routing table. With several Ports,
 // un-encapsulated packets are spread over them by the switch's own ECMP. No
-// Ports means that the destination is refused (unreachable), so that packets
-// to nobody are not sent round in circles; any other route to the same prefix
-// comes before it.
+// Ports means that packets end here, so that those to nobody are not sent round
+// in circles; any other route to the same prefix comes before it.
 type Route struct {
 	Prefix netip.Prefix
 	Ports  []int
+	// Drop: packets that end here end in silence. Else they are refused
+	// (unreachable). Only an edge switch can tell that there is no way to a
+	// destination; a switch above it, that there is none from here. One path in many
+	// must not end the attempt to open a connection, as that error does, when the next
+	// SYN would take another.
+	Drop bool
 	// Virtual is 0 for the main table. v+1 means that the route is only for
 	// packets that were decapsulated at virtual spine v of this node, that is
 	// at the address number v of its BouncingAddrs; it comes before the main
@@ -28,7 +33,7 @@ type Route struct {
 // their senders choose another one.
 func (t *Topology) Routes(id NodeID) []Route {
 	p := t.position(id)
-	r := routeBuilder{t: t, ports: t.Ports(id)}
+	r := routeBuilder{t: t, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore}
 	switch p.layer {
 	case LayerHost:
 		// While no stack is embedded, or its packets would come back up.
@@ -65,7 +70,7 @@ func (t *Topology) edgeRoutes(r *routeBuilder, p position) {
 
 func (t *Topology) aggRoutes(r *routeBuilder, p position) {
 	for e := range t.edges {
-		r.addOrRefuse(t.subnet(p.pod, e), 24, e)
+		r.addOrEnd(t.subnet(p.pod, e), 24, e)
 	}
 	for c := range t.cores {
 		r.add(t.addr(position{layer: LayerCore, pod: p.sw, sw: c}), 32, t.edges+c)
@@ -74,6 +79,7 @@ func (t *Topology) aggRoutes(r *routeBuilder, p position) {
 		r.add(octets(10, p.pod, 0, 0), 16)
 	}
 	if t.cores == 0 {
+		r.add(octets(10, 0, 0, 0), 8)
 		return
 	}
 	r.add(octets(0, 0, 0, 0), 0, r.upPorts()...)
@@ -86,6 +92,7 @@ func (t *Topology) aggRoutes(r *routeBuilder, p position) {
 }
 
 func (t *Topology) coreRoutes(r *routeBuilder, p position) {
+	r.add(octets(10, 0, 0, 0), 8)
 	if !t.flat() {
 		for pod := range t.pods {
 			r.add(octets(10, pod, 0, 0), 16, pod)
@@ -122,6 +129,7 @@ func (t *Topology) coreRoutes(r *routeBuilder, p position) {
 type routeBuilder struct {
 	t      *Topology
 	ports  []Port
+	silent bool // see Route.Drop
 	routes []Route
 }
 
@@ -141,11 +149,11 @@ func (r *routeBuilder) addVirtual(virtual int, addr netip.Addr, bits int, ports 
 	if len(live) == 0 && len(ports) > 0 {
 		return
 	}
-	r.routes = append(r.routes, Route{netip.PrefixFrom(addr, bits), live, virtual})
+	r.routes = append(r.routes, Route{netip.PrefixFrom(addr, bits), live, len(live) == 0 && r.silent, virtual})
 }
 
-// addOrRefuse appends a route, without a port if that is not live.
-func (r *routeBuilder) addOrRefuse(addr netip.Addr, bits, port int) {
+// addOrEnd appends a route, without a port if that is not live.
+func (r *routeBuilder) addOrEnd(addr netip.Addr, bits, port int) {
 	if r.t.Live(r.ports[port].Link) {
 		r.add(addr, bits, port)
 	} else {

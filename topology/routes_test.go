@@ -117,6 +117,36 @@ func (f tables) explore(t *testing.T, at NodeID, dst netip.Addr, hops int, end f
 	}
 }
 
+// Who is next to a destination refuses; who is one of many ways to it is silent, also
+// of a port whose route the kernel has taken out itself.
+func TestRoutes_refusedAtTheEdgeOnly(t *testing.T) {
+	const seed = 6
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, whole := range fabrics(t) {
+		between := func() LinkID { return LinkID(whole.numHosts() + rng.IntN(whole.NumLinks()-whole.numHosts())) }
+		for _, top := range []*Topology{whole, whole.Without(between(), between())} {
+			f := tablesOf(top)
+			for n := range top.Nodes() {
+				above := n.Layer == LayerAgg || n.Layer == LayerCore
+				for _, r := range f.routes[n.ID] {
+					if r.Drop != (above && len(r.Ports) == 0) {
+						t.Fatalf("seed %d, %v without %v: %s: %+v", seed, top, top.Down(), n.Name, r)
+					}
+				}
+				if n.Layer != LayerCore {
+					continue
+				}
+				for h := range top.Hosts() {
+					f.routes[n.ID] = slices.DeleteFunc(slices.Clone(f.routes[n.ID]), func(r Route) bool { return len(r.Ports) > 0 })
+					if r, ok := f.match(n.ID, h.Addr, 0); !ok || !r.Drop {
+						t.Fatalf("%v: %s without ports does not drop what is for %s: %+v", top, n.Name, h.Name, r)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestRoutes_packetsToNobodyEnd(t *testing.T) {
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -101,7 +101,7 @@ func TestRoutes_virtualSpinesKeepToTheirPorts(t *testing.T) {
 		byTable[r.Virtual] = append(byTable[r.Virtual], fmt.Sprint(r.Prefix, r.Ports))
 	}
 	for table, want := range map[int]string{
-		0: "10.0.0.0/24 [0 2] 10.0.1.0/24 [0 2] 10.0.2.0/24 [1 3] 10.0.3.0/24 [1 3]",
+		0: "10.0.0.0/8 [] 10.0.0.0/24 [0 2] 10.0.1.0/24 [0 2] 10.0.2.0/24 [1 3] 10.0.3.0/24 [1 3]",
 		1: "10.0.0.0/24 [0] 10.0.1.0/24 [0] 10.0.2.0/24 [1] 10.0.3.0/24 [1]",
 		2: "10.0.0.0/24 [2] 10.0.1.0/24 [2] 10.0.2.0/24 [3] 10.0.3.0/24 [3]",
 	} {

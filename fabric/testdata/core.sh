@@ -21,6 +21,7 @@ sysctl -w net.ipv4.conf.p3.ignore_routes_with_linkdown=1
 sysctl -w net.ipv4.fib_multipath_hash_policy=3
 sysctl -w net.ipv4.fib_multipath_hash_fields=0x37
 sysctl -w net.ipv4.fib_multipath_hash_seed=33 || true # not in every kernel
+ip route replace blackhole 10.0.0.0/8 proto 87 metric 4096
 ip route replace 10.0.0.0/16 via 10.0.2.1 dev p0 onlink proto 87
 ip route replace 10.1.0.0/16 via 10.1.2.1 dev p1 onlink proto 87
 ip route replace 10.2.0.0/16 via 10.2.2.1 dev p2 onlink proto 87

@@ -25,7 +25,7 @@ ip route replace 10.2.0.0/24 via 10.2.0.1 dev p0 onlink proto 87
 ip route replace 10.2.1.0/24 via 10.2.1.1 dev p1 onlink proto 87
 ip route replace 10.4.1.1/32 via 10.4.1.1 dev p2 onlink proto 87
 ip route replace 10.4.1.2/32 via 10.4.1.2 dev p3 onlink proto 87
-ip route replace unreachable 10.2.0.0/16 proto 87 metric 4096
+ip route replace blackhole 10.2.0.0/16 proto 87 metric 4096
 ip route replace default proto 87 nexthop via 10.4.1.1 dev p2 onlink nexthop via 10.4.1.2 dev p3 onlink
 # Labels in MPLS; needs the kernel module mpls_router.
 sysctl -w net.mpls.platform_labels=20

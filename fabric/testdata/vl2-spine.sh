@@ -22,6 +22,7 @@ sysctl -w net.ipv4.conf.p3.ignore_routes_with_linkdown=1
 sysctl -w net.ipv4.fib_multipath_hash_policy=3
 sysctl -w net.ipv4.fib_multipath_hash_fields=0x37
 sysctl -w net.ipv4.fib_multipath_hash_seed=18 || true # not in every kernel
+ip route replace blackhole 10.0.0.0/8 proto 87 metric 4096
 ip route replace 10.0.0.0/24 proto 87 nexthop via 10.254.0.1 dev p0 onlink nexthop via 10.254.1.1 dev p2 onlink
 ip route replace 10.0.1.0/24 proto 87 nexthop via 10.254.0.1 dev p0 onlink nexthop via 10.254.1.1 dev p2 onlink
 ip route replace 10.0.2.0/24 proto 87 nexthop via 10.254.2.1 dev p1 onlink nexthop via 10.254.3.1 dev p3 onlink
