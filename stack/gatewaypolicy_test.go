@@ -80,6 +80,9 @@ func TestGateway_hearsReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
+	g.egress.mu.Lock()
+	g.egress.clock = new(setClock) // on which reports do not grow old
+	g.egress.mu.Unlock()
 	first := dataPacket(1, 1000)
 	through(t, kernel, first)
 	// The peer says that all paths are full but the third.
