@@ -47,17 +47,12 @@ type Hosts struct {
 // the pairs whose selectors its data and its acknowledgements use. The owner keeps
 // it between Open and Close, and may move it.
 type Flow struct {
-	cutter     flowcell.Cutter
-	hash, back uint64        // of its data's five-tuple, and of its acknowledgements'
-	last       time.Duration // when data was sent
-	data, ack  int32         // pairs
-	via        int32         // the path of the unit under way; -1: none
-	bound      uint32        // the pair's, when via was last found alive
+	cutting
+	hash, back uint64 // of its data's five-tuple, and of its acknowledgements'
+	data, ack  int32  // pairs
+	via        int32  // the path of the unit under way; -1: none
+	bound      uint32 // the pair's, when via was last found alive
 }
-
-// leastTimeout is the pause after which what is sent again is taken to be so because
-// of a timeout, as package stack has it.
-const leastTimeout = 5 * time.Millisecond
 
 // NewHosts returns hosts without flows. An error names the field that is wrong.
 func NewHosts(c HostsConfig) (*Hosts, error) {
@@ -122,19 +117,13 @@ func (h *Hosts) Data(f *Flow, payload, wire int, again bool, now time.Duration) 
 
 // cut finds the path of a packet's unit.
 func (h *Hosts) cut(f *Flow, p *pair, payload int, again bool, now time.Duration) (path int, n flowcell.Number) {
-	// What is sent again after a timeout would follow what was lost into the hole,
-	// timeout after timeout, until the unit is full.
-	if again && now-f.last > leastTimeout {
-		f.cutter.End()
-	}
-	f.last = now
 	if f.bound != p.bound {
 		if f.bound = p.bound; !p.paths.has(int(f.via)) {
 			f.cutter.End()
 			f.via = -1
 		}
 	}
-	n, begins := f.cutter.Next(h.policy.Unit, payload, 1, now)
+	n, begins := f.next(h.policy.Unit, payload, again, now)
 	if begins {
 		f.via = int32(h.begin(f, p, int(f.via), now))
 	}
