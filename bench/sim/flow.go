@@ -18,14 +18,14 @@ type flow struct {
 	src, dst int32
 	underWay int32 // packets
 	order    order
-	timerAt  int64           // when the timer's event is due; never: there is none
-	number   flowcell.Number // where switches choose: data are counted
+	timerAt  int64 // when the timer's event is due; never: there is none
 	done     bool
 	end      time.Duration // of delivery, 0 before
 
 	receiver   tcp.Receiver
 	tuple      flowcell.FiveTuple // of its data
-	path       spray.Flow
+	path       spray.Flow         // where hosts choose
+	numbers    spray.Numbers      // where switches do
 	sender     tcp.Sender
 	hash, back uint64 // of its data and its acknowledgements, for switches
 	asked      workload.Flow
@@ -119,6 +119,7 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 	} else {
 		f.hash = f.tuple.Hash(s.hashSeed)
 		f.back = f.tuple.Hash(s.hashSeed + 1)
+		f.numbers = spray.NewNumbers(f.hash)
 	}
 	s.pump(i, f)
 }

@@ -66,6 +66,7 @@ func (s *simulation) show(p *packet) (src, dst int32) {
 	}
 	l.Src, l.Dst = topology.NodeID(src), topology.NodeID(dst)
 	l.Bytes, l.Mark = p.bytes, p.mark
+	l.Numbered, l.Number = p.kind == data && s.unit.Numbers(), p.number
 	return src, dst
 }
 

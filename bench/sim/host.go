@@ -34,8 +34,7 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 			p.mark = s.hosts.DataMark(&f.path, path, now)
 		}
 	} else {
-		f.number = f.number.Count()
-		p.number = f.number
+		p.number = f.numbers.Next(s.unit, int(g.Len), g.Retransmit, now)
 		s.fabric.unrouted(p, f.src, f.dst)
 	}
 	s.leaveHost(n, p, f.src)
@@ -215,8 +214,11 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
 			Expiry: c.Options.Expiry,
 		}, queues{s})
-		s.watched = err == nil && s.switches.Marks()
-		return err
+		if err != nil {
+			return err
+		}
+		s.unit, s.watched = s.switches.Unit(), s.switches.Marks()
+		return nil
 	}
 	s.hosts, err = spray.NewHosts(spray.HostsConfig{
 		Topology: c.Topology, Policy: c.Policy, Options: c.Options, Seed: seed,

@@ -32,6 +32,7 @@ type simulation struct {
 
 	hosts     *spray.Hosts  // nil where switches choose
 	switches  spray.Switch  // nil where hosts do
+	unit      flowcell.Unit // what switches choose for
 	meters    *spray.Meters // nil where packets do not carry Marks of hosts'
 	looked    spray.Packet  // what a switch looks at
 	capable   uint8         // flags of data: whether switches may mark them

@@ -6,8 +6,9 @@ import "weft/topology"
 type flowEntry struct {
 	hash uint64
 	used int64 // when, by a clock that is the owner's; -1: the entry is free
-	left int32 // bytes of the unit under way
+	left int32 // bytes of the flowcell under way, where the switch cuts
 	port int16
+	cell uint16 // number of the flowcell under way, where hosts cut
 }
 
 // ways is in how many places a flow can be.

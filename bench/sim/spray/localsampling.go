@@ -12,8 +12,7 @@ import (
 type localSampling struct {
 	oblivious
 	loads loads
-	bytes int32 // of a flowcell
-	flows flowTables
+	cells cellTables
 }
 
 func (s *localSampling) Up(sw topology.NodeID, _ int32, p *Packet, now time.Duration) int {
@@ -21,10 +20,9 @@ func (s *localSampling) Up(sw topology.NodeID, _ int32, p *Packet, now time.Dura
 	if len(ports) == 0 {
 		return -1
 	}
-	e, known := s.flows.get(sw, p.Hash)
-	e.used = int64(now)
-	if e.left -= p.Bytes; !known || e.left < 0 || !slices.Contains(ports, int(e.port)) {
-		e.left, e.port = s.bytes-p.Bytes, int16(s.shortest(sw, ports))
+	e, begins := s.cells.of(sw, p, now)
+	if begins || !slices.Contains(ports, int(e.port)) {
+		s.cells.begin(e, p, int16(s.shortest(sw, ports)))
 	}
 	return int(e.port)
 }

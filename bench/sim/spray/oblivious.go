@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"weft/flowcell"
 	"weft/topology"
 )
 
@@ -12,6 +13,7 @@ import (
 type oblivious struct {
 	nextHops
 	name    string
+	unit    flowcell.Unit
 	seed    uint64
 	rng     *rand.PCG
 	turn    []uint32 // by switch and engine
@@ -66,6 +68,7 @@ func (o *oblivious) hashed(sw topology.NodeID, p *Packet, ports []int) int {
 // below returns a random number from 0 to n-1.
 func (o *oblivious) below(n int) int { return int(o.rng.Uint64() >> 32 * uint64(n) >> 32) }
 
+func (o *oblivious) Unit() flowcell.Unit                { return o.unit }
 func (o *oblivious) Marks() bool                        { return false }
 func (o *oblivious) Pass(int32, *Packet, time.Duration) {}
 func (o *oblivious) SetTopology(t *topology.Topology)   { o.set(t) }

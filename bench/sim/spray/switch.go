@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/policy"
 	"weft/topology"
 )
 
@@ -17,6 +18,8 @@ type Packet struct {
 	Src, Dst topology.NodeID // hosts
 	Hash     uint64          // of its flow in its direction
 	Bytes    int32           // on the wire
+	Numbered bool            // its host numbers flowcells, see Numbers
+	Number   flowcell.Number // if Numbered
 	Mark     Mark
 }
 
@@ -27,6 +30,8 @@ type Switch interface {
 	// paths divide: at the source's edge switch and, between pods, at the aggregation
 	// switch above. in is the port by which the packet has left the node before.
 	Up(sw topology.NodeID, in int32, p *Packet, now time.Duration) int
+	// Unit is what switches choose a path for. If it Numbers, hosts cut by it.
+	Unit() flowcell.Unit
 	// Marks reports whether Pass is to be called.
 	Marks() bool
 	// Pass is told of a packet that a switch sends by a port, hosts' ports included,
@@ -71,7 +76,7 @@ type SwitchConfig struct {
 	// goes by itself (DRILL §3.2); 0: 2, 1, 1.
 	// Samples are switch-luopan's, too.
 	Samples, Memory, Engines int
-	FlowcellBytes            int           // of switch-local and switch-luopan; 0: 64 KB
+	FlowcellBytes            int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
 	Expiry                   time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
 	FlowletGap               time.Duration // of switch-conga; 0: 500 µs
 	Tau                      time.Duration // of switch-conga; 0: 160 µs
@@ -103,8 +108,8 @@ func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
 		return c, fmt.Errorf("spray: Memory is %d, must be from 1 to %d, or 0 for 1", c.Memory, maxMemory)
 	case c.Engines < 1 || c.Engines > maxEngines:
 		return c, fmt.Errorf("spray: Engines is %d, must be from 1 to %d, or 0 for 1", c.Engines, maxEngines)
-	case c.FlowcellBytes < 1:
-		return c, fmt.Errorf("spray: FlowcellBytes is %d, must be positive, or 0 for 64 KB", c.FlowcellBytes)
+	case c.FlowcellBytes < policy.MinFlowcellBytes || c.FlowcellBytes > policy.MaxFlowcellBytes:
+		return c, fmt.Errorf("spray: FlowcellBytes is %d, must be from %d to %d, or 0 for 64 KB", c.FlowcellBytes, policy.MinFlowcellBytes, policy.MaxFlowcellBytes)
 	case c.FlowletGap < time.Microsecond:
 		return c, fmt.Errorf("spray: FlowletGap is %v, must be at least 1µs, or 0 for 500µs", c.FlowletGap)
 	case c.Expiry < time.Microsecond:
@@ -115,6 +120,19 @@ func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
 	return c, nil
 }
 
+// unit is what a model chooses a path for.
+func (c *SwitchConfig) unit() flowcell.Unit {
+	switch c.Name {
+	case switchECMP, switchWCMP, switchDrillFlow:
+		return flowcell.Unit{Kind: flowcell.UnitFlow}
+	case switchLocal, switchLuopan:
+		return flowcell.Unit{Kind: flowcell.UnitFlowcell, Bytes: c.FlowcellBytes}
+	case switchConga:
+		return flowcell.Unit{Kind: flowcell.UnitFlowlet, Gap: c.FlowletGap}
+	}
+	return flowcell.Unit{Kind: flowcell.UnitPacket}
+}
+
 // NewSwitch returns idle switches that see queues. An error names the field that is
 // wrong.
 func NewSwitch(c SwitchConfig, queues Queues) (Switch, error) {
@@ -122,11 +140,11 @@ func NewSwitch(c SwitchConfig, queues Queues) (Switch, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := oblivious{nextHops: newNextHops(c.Topology, c.Name), name: c.Name, seed: c.Seed, rng: rand.NewPCG(c.Seed, 0x737769746368), engines: newEngines(c.Topology, c.Engines)}
+	o := oblivious{nextHops: newNextHops(c.Topology, c.Name), name: c.Name, unit: c.unit(), seed: c.Seed, rng: rand.NewPCG(c.Seed, 0x737769746368), engines: newEngines(c.Topology, c.Engines)}
 	l := loads{queues: queues, perByte: perByte(c.Topology)}
 	switch c.Name {
 	case switchLocal:
-		return &localSampling{oblivious: o, loads: l, bytes: int32(c.FlowcellBytes), flows: newFlowTables(&o.shape)}, nil
+		return &localSampling{oblivious: o, loads: l, cells: newCellTables(&o.shape, c.FlowcellBytes)}, nil
 	case switchLuopan:
 		return newTimeless(c, o, queues), nil
 	case switchDrill, switchDrillAll:

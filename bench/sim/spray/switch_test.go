@@ -260,9 +260,11 @@ func TestSwitch_allocatesNothingPerPacket(t *testing.T) {
 			sh := shapeOf(known)
 			now := time.Duration(0)
 			p := Packet{Src: 4, Dst: 12, Hash: 5, Bytes: 1500}
+			numbers := NewNumbers(p.Hash)
 			one := func() {
 				now += time.Microsecond
 				p.Hash += 77
+				p.Number, p.Numbered = numbers.Next(s.Unit(), 1460, false, now), s.Unit().Numbers()
 				port := int32(s.Up(17, 8, &p, now))
 				s.Pass(upPort(sh.uplink(17))+2*port, &p, now)
 				s.Pass(2*12+1, &p, now)

@@ -20,8 +20,7 @@ type timeless struct {
 	queues  Queues
 	samples int
 	expiry  time.Duration
-	bytes   int32 // of a flowcell
-	flows   flowTables
+	cells   cellTables
 	tables  [][]sampledPath // by the racks of source and destination; nil until needed
 	drawn   []int
 }
@@ -37,8 +36,8 @@ type sampledPath struct {
 
 func newTimeless(c SwitchConfig, o oblivious, q Queues) *timeless {
 	return &timeless{
-		oblivious: o, queues: q, samples: c.Samples, expiry: c.Expiry, bytes: int32(c.FlowcellBytes),
-		flows: newFlowTables(&o.shape), tables: make([][]sampledPath, o.shape.racks),
+		oblivious: o, queues: q, samples: c.Samples, expiry: c.Expiry,
+		cells: newCellTables(&o.shape, c.FlowcellBytes), tables: make([][]sampledPath, o.shape.racks),
 	}
 }
 
@@ -46,10 +45,9 @@ func (s *timeless) Up(sw topology.NodeID, _ int32, p *Packet, now time.Duration)
 	if !s.shape.isEdge(sw) {
 		return int(p.Mark.Tag)
 	}
-	e, known := s.flows.get(sw, p.Hash)
-	e.used = int64(now)
-	if e.left -= p.Bytes; !known || e.left < 0 || !s.live(sw, p, int(e.port)) {
-		e.left, e.port = s.bytes-p.Bytes, s.choose(sw, p, now)
+	e, begins := s.cells.of(sw, p, now)
+	if begins || !s.live(sw, p, int(e.port)) {
+		s.cells.begin(e, p, s.choose(sw, p, now))
 	}
 	if e.port < 0 {
 		return -1
