@@ -61,7 +61,7 @@ func (g *grid) timeless(m measure, scheme string) []papers.Row {
 }
 
 // timelessToo describes the scheme.
-var timelessToo = chosen(timeless, "besides, not in the paper: samples take no time and no capacity; the rack's switch chooses, behind the host's own queue; 2 samples, expiry 40 µs, samples alone; acknowledgements are flowcells, too; packets are counted, not numbered by flowcell", "in the paper probes travel, as luopan's do here; the difference is what the age of samples costs")
+var timelessToo = chosen(timeless, "besides, not in the paper: samples take no time and no capacity; the rack's switch chooses, behind the host's own queue; 2 samples, expiry 40 µs, samples alone; acknowledgements are flowcells, too", "in the paper probes travel, as luopan's do here; the difference is what the age of samples costs")
 
 // maker is of a row of a change in percent.
 type maker func(label, metric string, change float64) papers.Row
