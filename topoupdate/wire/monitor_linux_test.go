@@ -83,7 +83,9 @@ func TestPorts_renamed(t *testing.T) {
 	rename("p1", "p0")
 	r.state(0, true)
 	r.state(1, false)
-	a.open(twoPorts).Send(1, []byte("by the second cable"))
+	from := a.open(twoPorts)
+	from.state(1, true) // its carrier comes back some time after the other end's
+	from.Send(1, []byte("by the second cable"))
 	r.until("a message", func() bool { return len(r.messages) > 0 })
 	if r.messages[0].port != 0 {
 		t.Errorf("came by port %d", r.messages[0].port)
