@@ -3,6 +3,7 @@ package conga
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"weft/bench/papers"
@@ -82,23 +83,26 @@ func baseline(ctx context.Context, o papers.Options, t traffic, because string, 
 	return out, nil
 }
 
-// change is by how many percent a policy's mean of a bin differs from ECMP's; false
-// if there was no such flow.
-func change(results []*outcome, policy string, t traffic, load float64, b bin) (float64, bool) {
+// change is by how many percent a policy's mean of a bin differs from ECMP's. Where a
+// quick run has no such flow there is no difference.
+func change(results []*outcome, policy string, t traffic, load float64, b bin) float64 {
 	from, to := find(results, ecmp, t, load), find(results, policy, t, load)
-	return papers.Change(from.fct(b), to.fct(b)), from.flows(b) > 0
+	if from.flows(b) == 0 {
+		return 0
+	}
+	return papers.Change(from.fct(b), to.fct(b))
 }
 
 func enterpriseRows(results []*outcome) (rows []papers.Row) {
 	for _, load := range baselineLoads {
-		x, _ := change(results, conga, enterprise, load, all)
+		x := change(results, conga, enterprise, load, all)
 		row := papers.Between(atLoad("CONGA, all flows", load), beside, -similar, similar, x, 0)
 		row.Note = fmt.Sprintf("the paper: similar; OK is within %d %%", similar)
 		rows = append(rows, row)
 	}
 	for _, load := range baselineLoads {
-		if x, ok := change(results, conga, enterprise, load, little); ok && load <= 0.8 {
-			rows = append(rows, papers.Between(atLoad("CONGA, small flows", load), beside, 12, 19, x, 0))
+		if load <= 0.8 {
+			rows = append(rows, papers.Between(atLoad("CONGA, small flows", load), beside, 12, 19, change(results, conga, enterprise, load, little), 0))
 		}
 	}
 	return append(rows, mostAt(results, enterprise, big, -20)...)
@@ -107,8 +111,7 @@ func enterpriseRows(results []*outcome) (rows []papers.Row) {
 func dataMiningRows(results []*outcome) []papers.Row {
 	rows := mostAt(results, dataMining, all, -35)
 	for _, load := range baselineLoads[1:] {
-		x, _ := change(results, conga, dataMining, load, all)
-		rows = append(rows, papers.Sign(fmt.Sprintf("CONGA's mean is below ECMP's at load %v", load), x < 0))
+		rows = append(rows, papers.Sign(fmt.Sprintf("CONGA's mean is below ECMP's at load %v", load), change(results, conga, dataMining, load, all) < 0))
 	}
 	return rows
 }
@@ -116,24 +119,21 @@ func dataMiningRows(results []*outcome) []papers.Row {
 // mostAt is the most that CONGA gains over ECMP at a load, of which the text says
 // "as much as" or "up to".
 func mostAt(results []*outcome, t traffic, b bin, paper float64) []papers.Row {
-	least, at, found := 0.0, 0.0, false
+	least, at := math.Inf(1), 0.0
 	for _, load := range baselineLoads {
-		if x, ok := change(results, conga, t, load, b); ok && (!found || x < least) {
-			least, at, found = x, load, true
+		if x := change(results, conga, t, load, b); x < least {
+			least, at = x, load
 		}
 	}
-	if !found {
-		return nil
-	}
-	return []papers.Row{
-		papers.Within(fmt.Sprintf("CONGA, %s, at best (load %v)", b.name, at), beside, paper, least, aboutPercent),
-	}
+	label := fmt.Sprintf("CONGA, %s, at best", b.name)
+	return []papers.Row{papers.Within(label, beside, paper, least, aboutPercent), papers.Info(label, "load", at)}
 }
 
-// The metrics of flow completion times.
+// The metrics of flow completion times, and on how many flows they rest.
 const (
 	beside     = "mean FCT, % beside ECMP's"
 	normalized = "mean FCT, of an idle network's"
+	notEnded   = "flows that had not ended, %"
 )
 
 func atLoad(what string, load float64) string { return fmt.Sprintf("%s, load %v", what, load) }
@@ -148,15 +148,11 @@ func allTimes(results []*outcome) (rows []papers.Row) {
 			continue
 		}
 		for _, b := range []bin{all, little, big} {
-			if x, ok := change(results, r.policy, r.traffic, r.load, b); ok {
-				rows = append(rows, papers.Info(atLoad(labels[r.policy]+", "+b.name, r.load), beside, x))
-			}
+			rows = append(rows, papers.Info(atLoad(labels[r.policy]+", "+b.name, r.load), beside, change(results, r.policy, r.traffic, r.load, b)))
 		}
 	}
 	for _, r := range results {
-		if left := r.completion.all.begun - r.completion.all.ended; left > 0 {
-			rows = append(rows, papers.Info(atLoad(labels[r.policy], r.load), "flows that had not ended, of "+fmt.Sprint(r.completion.all.begun), float64(left)))
-		}
+		rows = append(rows, papers.Info(atLoad(labels[r.policy], r.load), notEnded, r.underWay()))
 	}
 	for _, r := range results {
 		if r.policy == ecmp {

@@ -212,10 +212,10 @@ func TestMostAt_isTheGreatestGain(t *testing.T) {
 		results = append(results, of(ecmp, load, 10), of(conga, load, []float64{9, 7, 8}[i]))
 	}
 	rows := mostAt(results, enterprise, all, -35)
-	if len(rows) != 1 || !near(rows[0].Ours, -30) || !rows[0].OK || rows[0].Label != "CONGA, all flows, at best (load 0.8)" {
+	if len(rows) != 2 || !near(rows[0].Ours, -30) || !rows[0].OK || rows[1].Ours != 0.8 || rows[1].Label != rows[0].Label {
 		t.Errorf("%+v", rows)
 	}
-	if rows := mostAt(results, enterprise, big, -20); len(rows) != 0 {
+	if rows := mostAt(results, enterprise, big, -20); rows[0].Ours != 0 || rows[0].OK {
 		t.Errorf("without large flows: %+v", rows)
 	}
 }

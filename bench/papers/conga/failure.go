@@ -125,10 +125,9 @@ func collapse(results []*outcome, t traffic) (rows []papers.Row) {
 			rows = append(rows, offered(r))
 		}
 		name := labelOf(r.policy) + ", " + t.name
-		rows = append(rows, papers.Info(atLoad(name, r.load), normalized, r.normalized()))
-		if left := r.completion.all.begun - r.completion.all.ended; left > 0 {
-			rows = append(rows, papers.Info(atLoad(name, r.load), fmt.Sprintf("flows that had not ended, of %d", r.completion.all.begun), float64(left)))
-		}
+		rows = append(rows,
+			papers.Info(atLoad(name, r.load), normalized, r.normalized()),
+			papers.Info(atLoad(name, r.load), notEnded, r.underWay()))
 	}
 	return rows
 }

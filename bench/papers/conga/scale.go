@@ -64,10 +64,7 @@ func runScale(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	out.PacketHops = hops(results)
 	half := len(results) / 2
 	low := scaleLoads[0]
-	gain := func(of []*outcome) float64 {
-		x, _ := change(of, conga, webSearch, low, all)
-		return x
-	}
+	gain := func(of []*outcome) float64 { return change(of, conga, webSearch, low, all) }
 	first, second := gain(results[:half]), gain(results[half:])
 	out.Rows = []papers.Row{
 		papers.Between(atLoad("CONGA, "+narrow.name, low), beside, -5, -10, first, aboutPercent),
@@ -85,8 +82,8 @@ func runScale(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 				out.Rows = append(out.Rows, row)
 			}
 			out.Rows = append(out.Rows, papers.Info(atLoad(name, r.load), normalized, r.normalized()))
-			if x, _ := change(part, r.policy, webSearch, r.load, all); r.policy != ecmp && (r.policy != conga || r.load != low) {
-				out.Rows = append(out.Rows, papers.Info(atLoad(name, r.load), beside, x))
+			if r.policy != ecmp && (r.policy != conga || r.load != low) {
+				out.Rows = append(out.Rows, papers.Info(atLoad(name, r.load), beside, change(part, r.policy, webSearch, r.load, all)))
 			}
 		}
 		out.Charts = append(out.Charts, timesChart("Overall mean FCT, "+w.name, part, webSearch))

@@ -2,7 +2,6 @@ package conga
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"weft/bench/papers"
@@ -60,7 +59,7 @@ func runScattered(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	}
 	// A queue that is empty on average holds less than a byte.
 	ratio := worst / max(means[1].mean(hot), 1)
-	name := fabric.LinkName(topology.LinkID(hot / 2))
+	out.Settings = append(out.Settings, papers.Parameter{Name: "ECMP's longest queue", Value: fabric.LinkName(topology.LinkID(hot/2)) + ", down"})
 	out.Rows = append(out.Rows,
 		papers.Within("ECMP by CONGA, the spine's link down with ECMP's longest queue", "ratio of mean queues", 10, ratio, aboutPercent),
 		papers.Order("mean queue of all spines' links down: ECMP > CONGA", means[0].over(down), means[1].over(down)),
@@ -71,7 +70,7 @@ func runScattered(ctx context.Context, o papers.Options) (*papers.Outcome, error
 		out.Rows = append(out.Rows,
 			papers.Info(labelOf(r.policy), "mean queue of leaves' links up, KB", means[i].over(up)/1e3),
 			papers.Info(labelOf(r.policy), "mean queue of spines' links down, KB", means[i].over(down)/1e3),
-			papers.Info(labelOf(r.policy), fmt.Sprintf("mean queue at %s down, KB", name), means[i].mean(hot)/1e3))
+			papers.Info(labelOf(r.policy), "mean queue where ECMP's is longest, KB", means[i].mean(hot)/1e3))
 	}
 	for _, part := range []struct {
 		title string

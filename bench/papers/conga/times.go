@@ -140,6 +140,12 @@ func (o *outcome) normalized() float64 {
 	return o.fct(all) * float64(o.completion.all.begun) / o.completion.ideal
 }
 
+// underWay is the percentage of flows that had not ended at the end.
+func (o *outcome) underWay() float64 {
+	flows := o.completion.all
+	return 100 * float64(flows.begun-flows.ended) / float64(max(flows.begun, 1))
+}
+
 // offered is the load of the flows that are counted, which differs from the run's as
 // few large flows make much of it.
 func (o *outcome) offered() float64 {

@@ -82,7 +82,6 @@ type measure struct {
 
 var (
 	miceTail     = measure{"mice p99", func(t *times) float64 { return stats.Percentile(t.mice, 99) }}
-	miceFarTail  = measure{"mice p99.9", func(t *times) float64 { return stats.Percentile(t.mice, 99.9) }}
 	probeTail    = measure{"2 KB probes p99.9", func(t *times) float64 { return stats.Percentile(t.probes, 99.9) }}
 	mediumMean   = measure{"medium flows mean", func(t *times) float64 { return mean(t.medium) }}
 	elephantMean = measure{"elephants mean", func(t *times) float64 { return mean(t.elephants) }}

@@ -55,7 +55,6 @@ func runOverall(ctx context.Context, o papers.Options, distribution string, clai
 	var rows []papers.Row
 	rows = append(rows, g.rows(miceTail, presto, within(claims.mice))...)
 	rows = append(rows, g.rows(probeTail, presto, within(claims.mice))...)
-	rows = append(rows, farTails(&g, claims)...)
 	rows = append(rows,
 		g.upTo(miceTail, random, claims.miceRandom),
 		g.upTo(probeTail, random, claims.miceRandom),
@@ -78,21 +77,6 @@ func runOverall(ctx context.Context, o papers.Options, distribution string, clai
 		Because: because(o, meansDiffer+"; local sampling, which sees queues as they are, comes out a little better than samples of up to 80 µs ago, in the paper a little worse"),
 	}, nil
 }
-
-// farTails are rows of the workload's own mice where there are enough of them.
-func farTails(g *grid, claims overallClaims) []papers.Row {
-	var rows []papers.Row
-	of := within(claims.mice)
-	for i, row := range g.rows(miceFarTail, presto, of) {
-		if len(g.at(i, luopanScheme).mice) >= enoughForTail {
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-// enoughForTail is so many mice that ten are beyond the 99.9th percentile.
-const enoughForTail = 10_000
 
 // run is what a run says of itself.
 func run(fabric string, arrivals time.Duration, all []*times) []papers.Parameter {
