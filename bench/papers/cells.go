@@ -27,6 +27,18 @@ func (r Row) ours() string {
 	return "does not"
 }
 
+// span is what several seeds gave: of a figure the least and the most, of a statement
+// with how many it holds.
+func (r Row) span(seeds int) string {
+	switch {
+	case seeds == 0:
+		return ""
+	case r.statement():
+		return fmt.Sprintf("%d of %d", r.held, seeds)
+	}
+	return number(*r.Low) + " to " + number(*r.High)
+}
+
 func (r Row) statement() bool { return r.Metric == metricOrder || r.Metric == metricClaim }
 
 func (r Row) tolerance() string {

@@ -1,5 +1,6 @@
 // Package papers is the frame in which the papers' experiments are run again: an
-// experiment is a setting, rows of a paper's figure beside ours, and a verdict.
+// experiment is a setting, rows of a paper's figure beside ours, and a verdict, by one
+// seed or by the medians of several.
 package papers
 
 import "context"
@@ -27,6 +28,7 @@ type Parameter struct {
 type Options struct {
 	Quick bool // a smaller fabric or a shorter time: to see that it works, not what it says
 	Seed  uint64
+	Seeds int // Run takes so many, from Seed on: 0 is 1. An experiment looks at Seed alone
 	Jobs  int // runs at once
 	// Progress is told of how many runs are done, by one caller at a time; it may be
 	// nil. An experiment with several sweeps begins anew with each.
@@ -35,25 +37,39 @@ type Options struct {
 
 // Outcome is what came out.
 type Outcome struct {
-	Rows       []Row
-	Verdict    Verdict // "": as Judge says
-	Because    string  // why, where it does not agree within tolerances
+	Rows    []Row
+	Because string // why, where it does not agree within tolerances
+	// Judge is for experiments whose verdict or reason is another than the function
+	// Judge's and Because. It looks at nothing but rows, which with several seeds are
+	// those of all: only the first seed's is called.
+	Judge      func(rows []Row) (Verdict, string)
 	Charts     []Chart
 	Settings   []Parameter // of this run, besides the Experiment's: what --quick changed
 	PacketHops uint64      // of all runs
 }
 
-// Row is one figure. Numbers are of the unit that Metric names.
+// Row is one figure. Numbers are of the unit that Metric names. Label and Metric tell
+// it from all others of its experiment, and like Paper and Note do not depend on the
+// seed: by them the rows of several seeds are put together.
 type Row struct {
 	Label  string   `json:"label"`  // DRB
 	Metric string   `json:"metric"` // goodput, Mbit/s per host
 	Paper  *float64 `json:"paper"`  // nil: the paper does not state it
 	Ours   float64  `json:"ours"`
+	// Low and High are the least and the most of several seeds, of which Ours is the
+	// median; nil with one seed.
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
 	// TolerancePercent is how far Ours may be from Paper for OK, stated before the
 	// run. A row without Paper, or with a bound for it, says in Note what OK means.
 	TolerancePercent float64 `json:"tolerance_percent"`
 	OK               bool    `json:"ok"`
 	Note             string  `json:"note,omitempty"`
+
+	// rule is what OK means of Ours. A row without one is a statement, about its figure
+	// or another, which holds if it does with most seeds.
+	rule func(ours float64) bool
+	held int // of several seeds, with so many it is OK
 }
 
 // Verdict sums up an experiment.

@@ -68,6 +68,7 @@ var verdictClass = map[Verdict]string{Agrees: "good", AgreesOrder: "fair", Disag
 // section is a report's.
 type section struct {
 	*Report
+	Which     string // seeds
 	Class     string // of the verdict
 	OK, Of    int    // rows that agree, of those with something to agree with
 	CPU, Rate string
@@ -76,10 +77,10 @@ type section struct {
 	Pictures  []picture
 }
 
-type tableRow struct{ Label, Metric, Paper, Ours, Tolerance, Mark, Note string }
+type tableRow struct{ Label, Metric, Paper, Ours, Range, Tolerance, Mark, Note string }
 
 func newSection(r *Report) section {
-	s := section{Report: r, Class: verdictClass[r.Verdict], CPU: fmt.Sprintf("%.1f", r.CPUS), Rate: "-"}
+	s := section{Report: r, Which: r.seeds(), Class: verdictClass[r.Verdict], CPU: fmt.Sprintf("%.1f", r.CPUS), Rate: "-"}
 	if r.PacketHops > 0 && r.CPUS > 0 {
 		s.Rate = fmt.Sprintf("%.1f", r.PacketHopsPerCPUS/1e6)
 	}
@@ -93,7 +94,7 @@ func newSection(r *Report) section {
 		if mark == "yes" {
 			s.OK++
 		}
-		s.Table = append(s.Table, tableRow{row.Label, row.Metric, row.paper(), row.ours(), row.tolerance(), mark, n.mark(row)})
+		s.Table = append(s.Table, tableRow{row.Label, row.Metric, row.paper(), row.ours(), row.span(r.Seeds), row.tolerance(), mark, n.mark(row)})
 	}
 	for _, c := range r.Charts {
 		s.Pictures = append(s.Pictures, c.draw())

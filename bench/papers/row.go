@@ -16,10 +16,15 @@ const noClaim = "the paper states no figure"
 
 // Within is OK if ours is within a tolerance of the paper's.
 func Within(label, metric string, paper, ours, tolerancePercent float64) Row {
-	return Row{
-		Label: label, Metric: metric, Paper: &paper, Ours: ours, TolerancePercent: tolerancePercent,
-		OK: math.Abs(ours-paper) <= math.Abs(paper)*tolerancePercent/100,
-	}
+	return Row{Label: label, Metric: metric, Paper: &paper, TolerancePercent: tolerancePercent}.judged(ours, func(ours float64) bool {
+		return math.Abs(ours-paper) <= math.Abs(paper)*tolerancePercent/100
+	})
+}
+
+// judged is the row with a figure of ours, OK by a rule.
+func (r Row) judged(ours float64, rule func(ours float64) bool) Row {
+	r.Ours, r.OK, r.rule = ours, rule(ours), rule
+	return r
 }
 
 // Ratio is Within for a quotient of ours.
@@ -29,20 +34,20 @@ func Ratio(label, metric string, paper, ours, by, tolerancePercent float64) Row 
 
 // AtMost is OK if ours does not exceed the paper's bound by more than the tolerance.
 func AtMost(label, metric string, bound, ours, tolerancePercent float64) Row {
-	return Row{
-		Label: label, Metric: metric, Paper: &bound, Ours: ours, TolerancePercent: tolerancePercent,
-		OK:   ours <= bound+math.Abs(bound)*tolerancePercent/100,
+	r := Row{
+		Label: label, Metric: metric, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at most that",
 	}
+	return r.judged(ours, func(ours float64) bool { return ours <= bound+math.Abs(bound)*tolerancePercent/100 })
 }
 
 // AtLeast is AtMost's opposite.
 func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
-	return Row{
-		Label: label, Metric: metric, Paper: &bound, Ours: ours, TolerancePercent: tolerancePercent,
-		OK:   ours >= bound-math.Abs(bound)*tolerancePercent/100,
+	r := Row{
+		Label: label, Metric: metric, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at least that",
 	}
+	return r.judged(ours, func(ours float64) bool { return ours >= bound-math.Abs(bound)*tolerancePercent/100 })
 }
 
 // Between is for a range that the paper states: OK is within it, with the tolerance
@@ -50,12 +55,13 @@ func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
 func Between(label, metric string, low, high, ours, tolerancePercent float64) Row {
 	low, high = min(low, high), max(low, high)
 	middle := (low + high) / 2
-	return Row{
-		Label: label, Metric: metric, Paper: &middle, Ours: ours, TolerancePercent: tolerancePercent,
-		OK: ours >= low-math.Abs(low)*tolerancePercent/100 &&
-			ours <= high+math.Abs(high)*tolerancePercent/100,
+	r := Row{
+		Label: label, Metric: metric, Paper: &middle, TolerancePercent: tolerancePercent,
 		Note: fmt.Sprintf("the paper: from %s to %s; OK is within", number(low), number(high)),
 	}
+	return r.judged(ours, func(ours float64) bool {
+		return ours >= low-math.Abs(low)*tolerancePercent/100 && ours <= high+math.Abs(high)*tolerancePercent/100
+	})
 }
 
 // Order is OK if every value is above the next. Its label says what they are:
@@ -84,6 +90,12 @@ func statement(label, metric string, holds bool) Row {
 	return r
 }
 
+// InOrder is a figure of the paper's of which only an order is asked for: OK is that
+// it holds, whatever ours is.
+func InOrder(label, metric string, paper, ours float64, holds bool) Row {
+	return Row{Label: label, Metric: metric, Paper: &paper, Ours: ours, OK: holds, Note: "OK is the paper's order"}
+}
+
 // Info is a figure of ours that the paper has nothing beside. It is OK whatever it
 // is, and no verdict depends on it.
 func Info(label, metric string, ours float64) Row {
@@ -108,6 +120,17 @@ func Judge(rows []Row) Verdict {
 		return AgreesOrder
 	}
 	return Disagrees
+}
+
+// Explained judges as Judge does, and has a reason where not all rows are OK. It is
+// for Outcome.Judge.
+func Explained(reason string) func([]Row) (Verdict, string) {
+	return func(rows []Row) (Verdict, string) {
+		if v := Judge(rows); v != Agrees {
+			return v, reason
+		}
+		return Agrees, ""
+	}
 }
 
 // Change is by how many percent a value differs from another.

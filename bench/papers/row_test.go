@@ -36,6 +36,8 @@ func TestRows_ok(t *testing.T) {
 		{"order of equals", Order("", 3, 3, 1), false},
 		{"order, wrong", Order("", 3, 1, 2), false},
 		{"order of what is no number", Order("", 3, math.NaN(), 2), false},
+		{"a figure whose order holds", InOrder("", "", 1, 5, true), true},
+		{"a figure whose order does not hold", InOrder("", "", 1, 1, false), false},
 		{"sign", Sign("", true), true},
 		{"claim", Claim("", false), false},
 		{"info", Info("", "", 7), true},
@@ -65,6 +67,17 @@ func TestJudge(t *testing.T) {
 		if got := Judge(c.rows); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+func TestExplained(t *testing.T) {
+	good, bad := Within("a", "b", 1, 1, 1), Within("a", "b", 1, 2, 1)
+	judge := Explained("why")
+	if v, because := judge([]Row{good, bad}); v != Disagrees || because != "why" {
+		t.Errorf("a row that is not OK: %s, %q", v, because)
+	}
+	if v, because := judge([]Row{good}); v != Agrees || because != "" {
+		t.Errorf("rows that agree need no reason: %s, %q", v, because)
 	}
 }
 

@@ -13,7 +13,8 @@ type Report struct {
 	Experiment string `json:"experiment"`
 	Source     string `json:"source"`
 	Title      string `json:"title"`
-	Seed       uint64 `json:"seed"`
+	Seed       uint64 `json:"seed"`            // the first
+	Seeds      int    `json:"seeds,omitempty"` // how many; 0: one
 	Quick      bool   `json:"quick"`
 
 	WallS             float64 `json:"wall_s"`
@@ -34,53 +35,60 @@ type Report struct {
 }
 
 // Run runs an experiment and measures what it takes of the process, in which
-// nothing else should run meanwhile. An error is the experiment's, ctx's, or says
-// which row is no number.
+// nothing else should run meanwhile. Of several seeds, which it takes one after the
+// other, the report has the medians, and a verdict on these. An error is the
+// experiment's, ctx's, or says which row is no number or not every seed's.
 func Run(ctx context.Context, e Experiment, o Options) (*Report, error) {
 	m := startMeter()
-	out, err := e.Run(ctx, o)
-	if err == nil {
-		err = out.complete(o.Quick)
+	out, err := e.allSeeds(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
+	verdict, because, err := out.verdict(o.Quick)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	r := &Report{
 		Experiment: e.Name, Source: e.Source, Title: e.Title, Seed: o.Seed, Quick: o.Quick,
 		PacketHops: out.PacketHops,
-		Verdict:    out.Verdict, Because: out.Because, Rows: out.Rows, Charts: out.Charts,
+		Verdict:    verdict, Because: because, Rows: out.Rows, Charts: out.Charts,
 		Parameters: slices.Concat(e.Setting, out.Settings),
+	}
+	if o.Seeds > 1 {
+		r.Seeds = o.Seeds
 	}
 	m.into(r)
 	return r, nil
 }
 
-// complete finds what a careless experiment has left out, and judges where it has
-// not.
-func (o *Outcome) complete(quick bool) error {
+// check finds what a careless experiment has left out.
+func (o *Outcome) check() error {
 	if len(o.Rows) == 0 {
 		return errors.New("no rows")
 	}
-	claims := 0
 	for _, r := range o.Rows {
 		if !finite(r.Ours) || r.Paper != nil && !finite(*r.Paper) {
 			return fmt.Errorf("row %q, %s: %v is no figure", r.Label, r.Metric, r.Ours)
 		}
-		if r.Note != noClaim {
-			claims++
-		}
-	}
-	if o.Verdict == "" {
-		if claims == 0 {
-			return errors.New("no row has a figure of the paper's: say what the verdict is")
-		}
-		o.Verdict = Judge(o.Rows)
-	}
-	if o.Verdict != Agrees && o.Because == "" {
-		o.Because = "we have not found out why"
-		if quick {
-			o.Because = "made smaller"
-		}
 	}
 	return nil
+}
+
+// verdict judges, and says why if the experiment does not.
+func (o *Outcome) verdict(quick bool) (v Verdict, because string, err error) {
+	switch {
+	case o.Judge != nil:
+		v, because = o.Judge(o.Rows)
+	case !slices.ContainsFunc(o.Rows, func(r Row) bool { return r.Note != noClaim }):
+		return "", "", errors.New("no row has a figure of the paper's: say what the verdict is")
+	default:
+		v, because = Judge(o.Rows), o.Because
+	}
+	if v != Agrees && because == "" {
+		because = "we have not found out why"
+		if quick {
+			because = "made smaller"
+		}
+	}
+	return v, because, nil
 }

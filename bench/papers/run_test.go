@@ -53,25 +53,41 @@ func run(t *testing.T, e Experiment, o Options) *Report {
 }
 
 func TestReport_golden(t *testing.T) {
-	r := run(t, fake(), Options{Seed: 1, Jobs: 1, Quick: true})
-	golden(t, "report.txt", text(t, r))
+	for _, seeds := range []int{0, 1} { // both are one
+		o := Options{Seed: 1, Seeds: seeds, Jobs: 1, Quick: true}
+		goldens(t, "report", run(t, fake(), o))
+	}
+}
+
+func TestReport_goldenOfSeeds(t *testing.T) {
+	goldens(t, "seeds", run(t, fake(), Options{Seed: 1, Seeds: 3, Jobs: 2}))
+}
+
+// goldens compares a report with files in testdata.
+func goldens(t *testing.T, name string, r *Report) {
+	t.Helper()
+	golden(t, name+".txt", text(t, r))
 	r.WallS, r.CPUS, r.PacketHopsPerCPUS, r.RSSMB = 1.5, 1.25, 9.6e6, 42
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.json", append(b, '\n'))
+	golden(t, name+".json", append(b, '\n'))
 }
 
 func TestReport_isTheSameForTheSameSeedWhateverJobs(t *testing.T) {
-	one := text(t, run(t, fake(), Options{Seed: 3, Jobs: 1}))
-	two := text(t, run(t, fake(), Options{Seed: 3, Jobs: 2}))
-	other := text(t, run(t, fake(), Options{Seed: 4, Jobs: 1}))
-	if !bytes.Equal(one, two) {
-		t.Errorf("-j 1:\n%s\n-j 2:\n%s", one, two)
-	}
-	if bytes.Equal(one[bytes.IndexByte(one, '.'):], other[bytes.IndexByte(other, '.'):]) {
-		t.Error("the seed changes nothing")
+	for _, seeds := range []int{1, 3} {
+		one := text(t, run(t, fake(), Options{Seed: 3, Seeds: seeds, Jobs: 1}))
+		two := text(t, run(t, fake(), Options{Seed: 3, Seeds: seeds, Jobs: 2}))
+		other := text(t, run(t, fake(), Options{Seed: 4, Seeds: seeds, Jobs: 1}))
+		if !bytes.Equal(one, two) {
+			t.Errorf("-j 1:\n%s\n-j 2:\n%s", one, two)
+		}
+		_, one, _ = bytes.Cut(one, []byte("\n\n"))
+		_, other, _ = bytes.Cut(other, []byte("\n\n"))
+		if bytes.Equal(one, other) {
+			t.Error("the seed changes nothing")
+		}
 	}
 }
 
@@ -130,7 +146,8 @@ func TestRun_verdictIsTheRowsUnlessGiven(t *testing.T) {
 		t.Errorf("%s", r.Verdict)
 	}
 	e := Experiment{Run: func(context.Context, Options) (*Outcome, error) {
-		return &Outcome{Rows: []Row{Info("", "", 1)}, Verdict: Disagrees}, nil
+		judge := func([]Row) (Verdict, string) { return Disagrees, "" }
+		return &Outcome{Rows: []Row{Info("", "", 1)}, Judge: judge}, nil
 	}}
 	if r := run(t, e, Options{}); r.Verdict != Disagrees || r.Because != "we have not found out why" {
 		t.Errorf("%s, %s", r.Verdict, r.Because)

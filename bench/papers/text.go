@@ -13,7 +13,7 @@ import (
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n%s\n", r.Experiment, r.Source, r.Title)
-	fmt.Fprintf(&b, "Seed %d.", r.Seed)
+	b.WriteString(r.seeds())
 	if r.Quick {
 		b.WriteString(" Quick: made smaller, so that figures say little.")
 	}
@@ -21,10 +21,18 @@ func (r *Report) WriteText(w io.Writer) error {
 
 	notes := notesOf(r.Rows)
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "row\tmetric\tpaper\tours\ttolerance\tok\tnote")
+	ours := "ours"
+	if r.Seeds > 0 {
+		ours = "ours\trange"
+	}
+	fmt.Fprintf(tw, "row\tmetric\tpaper\t%s\ttolerance\tok\tnote\n", ours)
 	for _, row := range r.Rows {
+		ours = row.ours()
+		if r.Seeds > 0 {
+			ours += "\t" + row.span(r.Seeds)
+		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Label, row.Metric,
-			row.paper(), row.ours(), row.tolerance(), row.mark(), notes.mark(row))
+			row.paper(), ours, row.tolerance(), row.mark(), notes.mark(row))
 	}
 	tw.Flush()
 	for i, n := range notes {
@@ -43,6 +51,15 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	_, err := w.Write(trimLines(b.Bytes()))
 	return err
+}
+
+// seeds says which, and what several mean for figures and statements.
+func (r *Report) seeds() string {
+	if r.Seeds == 0 {
+		return fmt.Sprintf("Seed %d.", r.Seed)
+	}
+	return fmt.Sprintf("Seeds %d to %d: ours is the median, the range the least and the most; a statement holds if it does with more than half of the seeds.",
+		r.Seed, r.Seed+uint64(r.Seeds)-1)
 }
 
 // Took says in a sentence what the run took of the machine.

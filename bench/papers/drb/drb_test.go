@@ -200,16 +200,6 @@ func TestBusyRacks(t *testing.T) {
 	}
 }
 
-func TestBecause(t *testing.T) {
-	good, bad := papers.Within("a", "b", 1, 1, 1), papers.Within("a", "b", 1, 2, 1)
-	if got := because([]papers.Row{good}, "why"); got != "" {
-		t.Errorf("rows that agree need no reason: %q", got)
-	}
-	if got := because([]papers.Row{good, bad}, "why"); got != "why" {
-		t.Errorf("a row that does not agree: %q", got)
-	}
-}
-
 func TestPool(t *testing.T) {
 	one := func(goodput float64, ns int64) measured {
 		m := measured{goodput: goodput, hosts: []float64{goodput}, Result: &sim.Result{

@@ -66,23 +66,6 @@ func mean(h *hdrhistogram.Histogram) float64 { return h.Mean() / 1000 }
 
 func p99(h *hdrhistogram.Histogram) float64 { return float64(h.ValueAtQuantile(99)) / 1000 }
 
-// inOrder is a figure of the paper's of which only the order is asked for: OK is
-// that it holds.
-func inOrder(label, metric string, paper, ours float64, holds bool) papers.Row {
-	r := papers.Within(label, metric, paper, ours, 0)
-	r.OK = holds
-	r.Note = fmt.Sprintf("OK is the paper's order; ours is %.2f times the paper's", ours/paper)
-	return r
-}
-
-// because is a reason where rows need one.
-func because(rows []papers.Row, reason string) string {
-	if papers.Judge(rows) == papers.Agrees {
-		return ""
-	}
-	return reason
-}
-
 // queueingDelays is Fig. 6b: waiting by hop, and in all.
 func queueingDelays(title string, runs []measured) papers.Chart {
 	c := papers.Chart{Title: title, X: "hop", Y: "mean queueing delay, µs"}

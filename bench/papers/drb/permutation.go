@@ -102,7 +102,7 @@ func (p *permutation) run(ctx context.Context, o papers.Options) (*papers.Outcom
 	main := runs[:len(policies)]
 	out.PacketHops = hops
 	out.Rows = p.rows(main)
-	out.Because = because(out.Rows, p.because)
+	out.Judge = papers.Explained(p.because)
 	out.Charts = []papers.Chart{
 		bars(p.subfigures[0]+": goodput", "Mbit/s per host", main, p.goodput),
 		queueingDelays(p.subfigures[1]+": queueing", main),
@@ -136,10 +136,10 @@ func (p *permutation) rows(runs []measured) []papers.Row {
 	longer := mean(rb.Resequencing) > mean(drb.Resequencing)
 	slower := p99(rb.RTT) > p99(drb.RTT)
 	for _, m := range []measured{rb, drb} {
-		delay := inOrder(m.label, resequenceMetric, p.resequencing[m.label], mean(m.Resequencing), longer)
+		delay := papers.InOrder(m.label, resequenceMetric, p.resequencing[m.label], mean(m.Resequencing), longer)
 		delay.Note += "; of data packets: with their acknowledgements, which never wait, it would be half"
 		rows = append(rows, delay,
-			inOrder(m.label, roundTripMetric, p.roundTrip[m.label], p99(m.RTT), slower))
+			papers.InOrder(m.label, roundTripMetric, p.roundTrip[m.label], p99(m.RTT), slower))
 	}
 	rows = append(rows, papers.Sign("resequencing delay and RTT: RB > DRB", longer && slower))
 	rrb := byLabel(runs, "RRB")

@@ -77,19 +77,22 @@ func runF7(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	}
 	worse := fct[1] > fct[0]
 	out.Rows = []papers.Row{
-		inOrder("DRB", metric, 692, fct[0], worse),
-		inOrder("RB", metric, 891, fct[1], worse),
+		papers.InOrder("DRB", metric, 692, fct[0], worse),
+		papers.InOrder("RB", metric, 891, fct[1], worse),
 		papers.Info("RRB", metric, fct[2]),
 		papers.Info("ECMP", metric, fct[3]),
-		inOrder("ECMP", "flow completion time of 4 KB, greatest, µs", 20000, most[3], most[3] > max(most[0], most[1], most[2])),
+		papers.InOrder("ECMP", "flow completion time of 4 KB, greatest, µs", 20000, most[3], most[3] > max(most[0], most[1], most[2])),
 		papers.Order("mean FCT: RRB > RB > DRB", fct[2], fct[1], fct[0]),
 		papers.Sign("greatest FCT: ECMP's", most[3] > max(most[0], most[1], most[2])),
 		papers.Info("RB over DRB", "ratio of mean FCTs (the paper's is 1.29)", fct[1]/fct[0]),
 	}
-	if out.Verdict = papers.Judge(out.Rows); out.Verdict == papers.Agrees {
-		out.Verdict = papers.AgreesOrder
+	out.Judge = func(rows []papers.Row) (papers.Verdict, string) {
+		v := papers.Judge(rows)
+		if v == papers.Agrees {
+			v = papers.AgreesOrder
+		}
+		return v, "The trace is private: of a stand-in only the order can be compared."
 	}
-	out.Because = "The trace is private: of a stand-in only the order can be compared."
 	out.Charts = []papers.Chart{chart}
 	return out, nil
 }

@@ -12,11 +12,11 @@ const (
 // tolerance is that of all figures, in percent.
 const tolerance = 10
 
-// explain says why an outcome is not within its tolerances, if it is not and is of
-// the full size.
+// explain says why an outcome of the full size is not within its tolerances, if it is
+// not.
 func explain(out *papers.Outcome, o papers.Options, why string) {
-	if !o.Quick && papers.Judge(out.Rows) != papers.Agrees {
-		out.Because = why
+	if !o.Quick {
+		out.Judge = papers.Explained(why)
 	}
 }
 
