@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -39,6 +40,7 @@ func (o *simOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.Quick, "quick", false, "a smaller fabric or a shorter time: shows that it works, not what it says")
 	f.Uint64Var(&o.Seed, "seed", 1, "of all that is random")
+	f.IntVar(&o.Seeds, "seeds", 1, "how many, from --seed on: figures are their medians, with the least and the most, and verdicts are on these")
 	f.IntVarP(&o.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "simulations at once, each on one core; results do not depend on it")
 }
 
@@ -46,8 +48,17 @@ func (o *simOptions) check() error {
 	if o.Jobs < 1 {
 		return fmt.Errorf("--jobs=%d: must be 1 or more", o.Jobs)
 	}
+	if o.Seeds < 1 || o.Seeds > maxSeeds {
+		return fmt.Errorf("--seeds=%d: must be from 1 to %d", o.Seeds, maxSeeds)
+	}
+	if o.Seed > math.MaxUint64-uint64(o.Seeds-1) {
+		return fmt.Errorf("--seed=%d: must be lower, for the last of --seeds=%d to be a seed", o.Seed, o.Seeds)
+	}
 	return nil
 }
+
+// maxSeeds is more than anyone waits for.
+const maxSeeds = 100
 
 func newSimListCmd() *cobra.Command {
 	var asJSON bool
@@ -90,11 +101,12 @@ func newSimRunCmd() *cobra.Command {
 		Use:   "run NAME...",
 		Short: "Run experiments and print the papers' figures beside ours",
 		Long: `Run runs experiments by name; a name may be a pattern such as 'drb-*', or all.
-What it prints depends on the seed alone, not on --jobs; what the run took of the
+What it prints depends on the seeds alone, not on --jobs; what the run took of the
 machine goes to standard error. It succeeds whatever the verdicts are.
 
 With --json one name gives an object, and several names or a pattern an array.`,
 		Example: "  weft sim run drb-appendix-b\n" +
+			"  weft sim run luopan-f16 --seeds 5\n" +
 			"  weft sim run drb-f6-fattree --json\n" +
 			"  weft sim run 'conga-*' --quick -j 2",
 		Args: cobra.MinimumNArgs(1),
@@ -234,6 +246,9 @@ func (o *simOptions) page(command string, names []string, reports []*papers.Repo
 		Command: fmt.Sprintf("%s --seed %d -j %d", strings.Join(append([]string{"weft sim", command}, names...), " "), o.Seed, o.Jobs),
 		Facts:   []papers.Parameter{{Name: "Machine", Value: cpuModel() + ": " + machine()}},
 		Reports: reports,
+	}
+	if o.Seeds > 1 {
+		p.Command += fmt.Sprintf(" --seeds %d", o.Seeds)
 	}
 	if o.Quick {
 		p.Command += " --quick"

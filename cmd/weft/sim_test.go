@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func sim(t *testing.T, o simOptions, names ...string) (out, notes string, err er
 }
 
 func simJobs(seed uint64, jobs int) simOptions {
-	return simOptions{Options: papers.Options{Seed: seed, Jobs: jobs}}
+	return simOptions{Options: papers.Options{Seed: seed, Seeds: 1, Jobs: jobs}}
 }
 
 func TestSimRun_printsTheSameForTheSameSeed(t *testing.T) {
@@ -73,6 +74,42 @@ func TestSimRun_printsTheSameForTheSameSeed(t *testing.T) {
 	}
 	if !strings.Contains(notes, "drb-f1: disagrees: ") || !strings.Contains(notes, "CPU") || strings.Contains(one, "CPU") {
 		t.Errorf("what it took belongs to standard error, not output: %q", notes)
+	}
+}
+
+func TestSimRun_severalSeeds(t *testing.T) {
+	report := func(seed uint64, seeds int) (r papers.Report) {
+		o := simJobs(seed, 1)
+		o.json, o.Seeds = true, seeds
+		out, _, err := sim(t, o, "drb-f1")
+		if err := errors.Join(err, json.Unmarshal([]byte(out), &r)); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	one, two, three, all := report(4, 1), report(5, 1), report(6, 1), report(4, 3)
+	if all.Seed != 4 || all.Seeds != 3 || one.Seeds != 0 || all.PacketHops != 3*one.PacketHops {
+		t.Errorf("%+v", all)
+	}
+	for i, r := range all.Rows {
+		of := []float64{one.Rows[i].Ours, two.Rows[i].Ours, three.Rows[i].Ours}
+		slices.Sort(of)
+		if *r.Low != of[0] || r.Ours != of[1] || *r.High != of[2] {
+			t.Errorf("%s: %v from %v to %v of %v", r.Label, r.Ours, *r.Low, *r.High, of)
+		}
+	}
+	o := simJobs(4, 1)
+	o.Seeds, o.output = 3, filepath.Join(t.TempDir(), "page.html")
+	first, _, err := sim(t, o, "drb-*")
+	if err != nil || !strings.Contains(first, "Seeds 4 to 6: ") || !strings.Contains(first, "range") {
+		t.Errorf("%v, and\n%s", err, first)
+	}
+	o.Jobs = 2
+	if second, _, _ := sim(t, o, "drb-*"); first != second {
+		t.Errorf("-j 1:\n%s\n-j 2:\n%s", first, second)
+	}
+	if page, err := os.ReadFile(o.output); err != nil || !bytes.Contains(page, []byte("--seed 4 -j 2 --seeds 3")) {
+		t.Errorf("%v, %d bytes without the command", err, len(page))
 	}
 }
 
@@ -124,6 +161,9 @@ func TestSim_bad(t *testing.T) {
 	wantError(t, "sim run nothing", `"nothing"`, "weft sim list")
 	wantError(t, "sim run all --seed -1", "--seed")
 	wantError(t, "sim run all -j 0", "--jobs=0", "1 or more")
+	wantError(t, "sim run all --seeds 0", "--seeds=0", "from 1 to 100")
+	wantError(t, "sim report all --seeds 101", "--seeds=101", "from 1 to 100")
+	wantError(t, "sim run all --seed 18446744073709551615 --seeds 2", "--seed=18446744073709551615", "--seeds=2")
 	wantError(t, "sim report drb-* -o /no/such/directory/x.html", "--output")
 	wantError(t, "sim list now", "now")
 }

@@ -46,7 +46,8 @@ func TestExperiments_areAllOrSayWhyNot(t *testing.T) {
 	}
 }
 
-// Every experiment runs in a small form, says the same again, and says something.
+// Every experiment runs in a small form, says the same again, and says something, of
+// which another seed changes nothing but figures.
 func TestExperiments_runQuickly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulations are left out with -short")
@@ -63,6 +64,10 @@ func TestExperiments_runQuickly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			other, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 2, Jobs: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
 			t.Logf("%v, %s: %s", time.Since(start).Round(time.Millisecond), one.Verdict, one.Took())
 			var a, b strings.Builder
 			if err := one.WriteText(&a); err != nil {
@@ -75,7 +80,14 @@ func TestExperiments_runQuickly(t *testing.T) {
 				t.Errorf("-j 1:\n%s\n-j 2:\n%s", a.String(), b.String())
 			}
 			seen := make(map[[2]string]bool)
-			for _, r := range one.Rows {
+			if len(one.Rows) != len(other.Rows) {
+				t.Fatalf("%d rows with one seed, %d with another", len(one.Rows), len(other.Rows))
+			}
+			for i, r := range one.Rows {
+				o := other.Rows[i]
+				if r.Label != o.Label || r.Metric != o.Metric || r.Note != o.Note || (r.Paper == nil) != (o.Paper == nil) || r.Paper != nil && *r.Paper != *o.Paper {
+					t.Errorf("row %+v is, with another seed, %+v", r, o)
+				}
 				key := [2]string{r.Label, r.Metric}
 				if r.Label == "" || r.Metric == "" || seen[key] {
 					t.Errorf("row %q, %q has no name of its own", r.Label, r.Metric)
