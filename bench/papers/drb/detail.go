@@ -38,8 +38,7 @@ func runF9(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	for _, policy := range []string{"rb", "drb"} {
 		for i := range permutations {
 			c := network(o, t, policy, tm)
-
-			c.Seed += i
+			c.Seed = pooledSeed(o.Seed, permutations, i)
 			if c, err = permute(c, startSpread); err != nil {
 				return nil, err
 			}
@@ -92,6 +91,9 @@ func runF9(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	}
 	return out, nil
 }
+
+// pooledSeed is of one of the permutations of a seed. Two seeds have none in common.
+func pooledSeed(seed, permutations, i uint64) uint64 { return (seed-1)*permutations + 1 + i }
 
 // pool is several runs of one policy as one: their hosts, and what was measured of
 // their packets.

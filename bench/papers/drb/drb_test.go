@@ -200,6 +200,20 @@ func TestBusyRacks(t *testing.T) {
 	}
 }
 
+func TestPooledSeed(t *testing.T) {
+	var of []uint64
+	for seed := range uint64(3) {
+		for i := range uint64(5) {
+			of = append(of, pooledSeed(seed+1, 5, i))
+		}
+	}
+	for i, seed := range of {
+		if seed != uint64(i+1) {
+			t.Fatalf("three seeds' permutations are of %v, want 1 to 15", of)
+		}
+	}
+}
+
 func TestPool(t *testing.T) {
 	one := func(goodput float64, ns int64) measured {
 		m := measured{goodput: goodput, hosts: []float64{goodput}, Result: &sim.Result{
