@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -247,7 +246,7 @@ func TestLabels_superSegmentsStayWhole(t *testing.T) {
 	defer transfer(t, l, src, dst, tcp{})()
 	for _, c := range []*capture{at, end} {
 		longest := 0
-		within(t, 5*time.Second, "a packet of 20,000 bytes passes", func() bool {
+		within(t, patience, "a packet of 20,000 bytes passes", func() bool {
 			for p := c.read(t, 0); p != nil; p = c.read(t, 0) {
 				longest = max(longest, c.length)
 			}

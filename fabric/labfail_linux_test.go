@@ -96,7 +96,7 @@ func TestFail_loudIsSeenAndHeals(t *testing.T) {
 	if at.Before(before) || at.After(time.Now()) {
 		t.Errorf("failed at %v, not between %v and now", at, before)
 	}
-	within(t, time.Second, "the lower end loses its carrier", func() bool { return !portTo(t, l, "e0.0", "a0.2").Up })
+	within(t, patience, "the lower end loses its carrier", func() bool { return !portTo(t, l, "e0.0", "a0.2").Up })
 	if p := portTo(t, l, "a0.2", "e0.0"); p.Failure != FailLoud || p.Up {
 		t.Errorf("upper end %+v", p)
 	}
@@ -113,7 +113,7 @@ func TestFail_loudIsSeenAndHeals(t *testing.T) {
 		t.Errorf("failures %v, %v", f, err)
 	}
 	mustHeal(t, other, "e0.0-a0.2")
-	within(t, time.Second, "the carrier is back", func() bool { return portTo(t, l, "e0.0", "a0.2").Up })
+	within(t, patience, "the carrier is back", func() bool { return portTo(t, l, "e0.0", "a0.2").Up })
 	wantAsBuilt(t, l)
 }
 
@@ -122,7 +122,7 @@ func TestFail_loudIsSeenAndHeals(t *testing.T) {
 func TestFail_nodesAndLinksOverlap(t *testing.T) {
 	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
 	up := func() bool { return portTo(t, l, "a0.2", "c1.1").Up }
-	within(t, time.Second, "the lab is up", up)
+	within(t, patience, "the lab is up", up)
 	mustFail(t, l, "a0.2-3.0", FailLoud)
 	mustFail(t, l, "3.0", FailLoud)
 	mustHeal(t, l, "a0.2-c1.1")
@@ -134,7 +134,7 @@ func TestFail_nodesAndLinksOverlap(t *testing.T) {
 		t.Errorf("silent beside loud: %+v", p)
 	}
 	mustHeal(t, l, "c1.1")
-	within(t, time.Second, "the carrier is back", up)
+	within(t, patience, "the carrier is back", up)
 	if p := portTo(t, l, "a0.2", "c1.1"); p.Failure != FailSilent {
 		t.Errorf("silent without the loud: %+v", p)
 	}
@@ -259,7 +259,7 @@ func TestFail_concurrently(t *testing.T) {
 	}
 	wg.Wait()
 	mustHeal(t, l)
-	within(t, time.Second, "all links are up", func() bool {
+	within(t, patience, "all links are up", func() bool {
 		for _, n := range l.Status() {
 			for _, p := range n.Ports {
 				if !p.Up {

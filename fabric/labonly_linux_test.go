@@ -53,7 +53,7 @@ func TestLabOnly_isAFabricOfItsOwn(t *testing.T) {
 		if _, err := pair[0].WriteTo([]byte("x"), pair[1].LocalAddr()); err != nil {
 			t.Fatal(err)
 		}
-		pair[1].SetReadDeadline(time.Now().Add(5 * time.Second))
+		pair[1].SetReadDeadline(time.Now().Add(patience))
 		if _, _, err := pair[1].ReadFrom(make([]byte, 1)); err != nil {
 			t.Error(err)
 		}

@@ -41,7 +41,7 @@ func TestLab_controlPassesFullQueues(t *testing.T) {
 	}
 	b := make([]byte, 1500)
 	for i := range packets + 1 {
-		socks[1].SetReadDeadline(time.Now().Add(5 * time.Second))
+		socks[1].SetReadDeadline(time.Now().Add(patience))
 		n, from, err := socks[1].ReadFrom(b)
 		if err != nil {
 			t.Fatalf("after %d packets: %v", i, err)

@@ -101,6 +101,9 @@ func upLab(t testing.TB, cfg LabConfig) *Lab {
 	return l
 }
 
+// patience is how long busy processors are waited for.
+const patience = 30 * time.Second
+
 // within waits for something that takes the kernel a moment.
 func within(t testing.TB, d time.Duration, what string, ok func() bool) {
 	t.Helper()

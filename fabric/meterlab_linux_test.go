@@ -174,12 +174,12 @@ func probeThrough(t *testing.T, l *Lab, edge topology.Node, up int, src, dst top
 				t.Fatal(err)
 			}
 		}
-		within(t, 5*time.Second, "the packets are queued", func() bool {
+		within(t, patience, "the packets are queued", func() bool {
 			return portMeter(t, l, edge.ID, up).Packets >= before.Packets+uint64(packets)
 		})
 		most := portMeter(t, l, edge.ID, up).Length
 		sendProbe(t, source, src, dst, outer)
-		within(t, 5*time.Second, "the probe is queued", func() bool { return portMeter(t, l, edge.ID, up).Samples > before.Samples })
+		within(t, patience, "the probe is queued", func() bool { return portMeter(t, l, edge.ID, up).Samples > before.Samples })
 		least := portMeter(t, l, edge.ID, up).Length
 		least -= min(least, uint64(outer.Overhead()+encap.SampleLen+ethernetHeader)) // the probe itself
 		t.Logf("behind %d packets: %d to %d bytes", packets, least, most)
@@ -198,7 +198,7 @@ func probeThrough(t *testing.T, l *Lab, edge topology.Node, up int, src, dst top
 		n := portMeter(t, l, edge.ID, up).Packets - before.Packets
 		if short := len(counts) == 1 && least <= probeECN; (short || bunched || n > uint64(packets)+1) && tries < 30 {
 			t.Logf("%d packets were queued, or again behind the first switch (%v); once more", n, bunched)
-			within(t, 5*time.Second, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
+			within(t, patience, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
 			continue
 		}
 		counts = counts[1:]
@@ -220,7 +220,7 @@ func probeThrough(t *testing.T, l *Lab, edge topology.Node, up int, src, dst top
 				t.Errorf("at %s: %d bytes", names[i], len(b))
 			}
 		}
-		within(t, 5*time.Second, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
+		within(t, patience, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
 	}
 	if len(marks) != 2 {
 		t.Errorf("marked or not: %v, want both", marks)

@@ -24,7 +24,7 @@ func TestLab_mptcpSubflows(t *testing.T) {
 	from, to := hosts[0], hosts[len(hosts)-1]
 	stop := transfer(t, l, from, to, tcp{multipath: true, pause: 5 * time.Millisecond})
 	defer stop()
-	within(t, 5*time.Second, "7 subflows joined", func() bool {
+	within(t, patience, "7 subflows joined", func() bool {
 		joins := 0
 		for _, h := range []topology.Node{from, to} {
 			err := l.Do(h.ID, func() error {

@@ -108,7 +108,7 @@ func (s *sprayed) cubic(t *testing.T, n int) {
 	arrived := make(chan error, 1)
 	go func() { arrived <- receiveAll(l, sent) }()
 	err = s.lab.Do(s.src.ID, func() error {
-		d := net.Dialer{Timeout: 5 * time.Second, Control: func(_, _ string, c syscall.RawConn) (err error) {
+		d := net.Dialer{Timeout: patience, Control: func(_, _ string, c syscall.RawConn) (err error) {
 			c.Control(func(fd uintptr) {
 				err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
 			})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +31,7 @@ func openWire(t *testing.T, l *Lab, id topology.NodeID, port int) *wire {
 			return err
 		}
 		t.Cleanup(func() { unix.Close(w.fd) })
-		tv := unix.NsecToTimeval(int64(5 * time.Second))
+		tv := unix.NsecToTimeval(int64(patience))
 		if err := unix.SetsockoptTimeval(w.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 			return err
 		}

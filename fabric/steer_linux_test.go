@@ -122,7 +122,7 @@ func packetSocket(t *testing.T, index int, filter []unix.SockFilter) (fd int, er
 			return 0, err
 		}
 	}
-	tv := unix.NsecToTimeval(int64(5 * time.Second))
+	tv := unix.NsecToTimeval(int64(patience))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return 0, err
 	}

@@ -98,7 +98,7 @@ func TestSteer_beat(t *testing.T) {
 		t.Errorf("dead: verdict %d, %v", verdict, err)
 	}
 	// A second between the two lines: try again.
-	within(t, 10*time.Second, "taken behind a heartbeat", func() bool {
+	within(t, patience, "taken behind a heartbeat", func() bool {
 		if err := s.steer.Beat(); err != nil {
 			t.Fatal(err)
 		}

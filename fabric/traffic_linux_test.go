@@ -60,7 +60,7 @@ func wantAllPairsReach(t *testing.T, l *Lab) {
 	}
 	for j, s := range socks {
 		seen := make(map[byte]bool)
-		s.SetReadDeadline(time.Now().Add(5 * time.Second))
+		s.SetReadDeadline(time.Now().Add(patience))
 		b := make([]byte, 1)
 		for len(seen) < len(hosts)-1 {
 			if _, _, err := s.ReadFrom(b); err != nil {
@@ -150,7 +150,7 @@ func TestLab_kernelECMPUsesAllCores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sinks[0].SetReadDeadline(time.Now().Add(5 * time.Second))
+	sinks[0].SetReadDeadline(time.Now().Add(patience))
 	for i := range flows {
 		if _, _, err := sinks[0].ReadFrom(make([]byte, 1)); err != nil {
 			t.Fatalf("%d of %d arrived: %v", i, flows, err)
@@ -302,7 +302,7 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, 2*time.Second, "all links up", func() bool {
+	within(t, patience, "all links up", func() bool {
 		for _, n := range l.Status() {
 			for _, p := range n.Ports {
 				if !p.Up {
