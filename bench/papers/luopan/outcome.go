@@ -144,7 +144,7 @@ func between(label, metric string, b bounds, ours float64) papers.Row {
 }
 
 // meansDiffer is what most experiments have in common.
-const meansDiffer = "tails of mice gain as in the paper, means of larger flows by a few percent only. One cause is the age of samples: where they take no time (switch-luopan in f11, f13, f14, f16) the mean at 12 pods is 8 % below random's, not equal to it, 14 % below presto's, not 7, and with DCTCP 16.5 %, not 5; the rest we have not found. None of these brings it: windows of 64 KB to 1 MB, an initial window of 1, recovery without SACK, timeouts of 10 and 200 ms, a reordering buffer that knows what is lost, one that waits for as long as it takes, or none, twice and four times the load, four times as long a run (8 pods, load 0.6)"
+const meansDiffer = "tails of mice gain as in the paper, means of larger flows by a few percent only. One cause is the age of samples: where they take no time (switch-luopan in f11, f13, f14, f16) the mean at 12 pods is 8 % below random's, not equal to it, 14 % below presto's, not 8, and with DCTCP 16 %, not 5; the rest we have not found. None of these brings it: windows of 64 KB to 1 MB, an initial window of 1, recovery without SACK, timeouts of 10 and 200 ms, a reordering buffer that knows what is lost, one that waits for as long as it takes, or none, twice and four times the load, four times as long a run (8 pods, load 0.6)"
 
 // because is said of full runs only: of others the frame says that they are small.
 func because(o papers.Options, reason string) string { return pick(o, reason, "") }
