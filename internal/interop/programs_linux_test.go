@@ -130,13 +130,21 @@ func (n *network) pings(from, to string, mtu int) {
 	}
 }
 
-// trace looks for the target behind the fabric's hops.
+// trace looks for the target behind the fabric's hops. What answers is rate-limited
+// ICMP errors, so it may try again.
 func (n *network) trace(from, to string) {
 	for _, args := range [][]string{{}, {"-I"}, {"-T", "-p", "9"}} {
-		out := n.must(from, append(append([]string{"traceroute", "-n", "-q", "1", "-w", "5", "-m", "12"}, args...), n.addr(to))...)
-		hops := strings.Split(strings.TrimSpace(out), "\n")[1:]
-		if last := hops[len(hops)-1]; !strings.Contains(last, " "+n.addr(to)+" ") {
-			n.Errorf("traceroute %v does not reach its target:\n%s", args, out)
+		var hops []string
+		for try := 0; ; try++ {
+			out := n.must(from, append(append([]string{"traceroute", "-n", "-q", "1", "-w", "5", "-m", "12"}, args...), n.addr(to))...)
+			hops = strings.Split(strings.TrimSpace(out), "\n")[1:]
+			if strings.Contains(hops[len(hops)-1], " "+n.addr(to)+" ") {
+				break
+			}
+			icmp := n.shell(to, "grep -E '^(Icmp|Udp):' /proc/net/snmp")
+			if n.Logf("traceroute %v does not reach its target:\n%sof which that says:\n%s", args, out, icmp); try == 2 {
+				n.FailNow()
+			}
 		}
 		var addrs []string
 		for _, h := range hops {
