@@ -13,7 +13,7 @@ type Counters struct {
 	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
 }
 
-// EdgeCounters are an edge switch's packets with labels by what became of them in
+// EdgeCounters are packets whose labels begin or end at a switch by what became of them in
 // its program, since that was attached. A super-segment counts as its segments
 // where it is let through, as one where it is dropped.
 type EdgeCounters struct {

@@ -22,11 +22,11 @@ var errNoEBPF = errors.New("the kernel has no tc eBPF as of Linux 5.15")
 // and its embedded stack's.
 type edgeHost [2][4]byte
 
-// syncEdge attaches the program of an edge switch to all its ports, or takes it
-// from them where there are no hosts to watch. As with decapsulation, program and
+// syncEdge attaches the program to all ports of a switch where labels end, or begin
+// at hosts to watch; from others' it takes it. As with decapsulation, program and
 // counters outlive the process.
-func syncEdge(h *netlink.Handle, ports []netlink.Link, gate []GatePort) (changed int, err error) {
-	if len(gate) == 0 {
+func syncEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
+	if len(p.SIDs)+len(p.Gate) == 0 {
 		return edgeFilter.detachAll(h, ports)
 	}
 	spec, err := loadEdge()
@@ -51,7 +51,7 @@ func syncEdge(h *netlink.Handle, ports []netlink.Link, gate []GatePort) (changed
 		changed++
 	}
 	defer prog.Close()
-	n, err := syncHosts(prog, gate, portIndexes(ports))
+	n, err := syncHosts(prog, p.Gate, portIndexes(ports))
 	changed += n
 	if err != nil {
 		return changed, fmt.Errorf("addresses of hosts: %w", err)
@@ -81,7 +81,7 @@ func syncHosts(prog *ebpf.Program, gate []GatePort, index map[string]int) (chang
 // attachEdge is syncEdge as a step of Apply: without eBPF packets are still
 // forwarded, but unwatched.
 func (r *Report) attachEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
-	changed, err = syncEdge(h, ports, p.Gate)
+	changed, err = syncEdge(h, ports, p)
 	if errors.Is(err, errNoEBPF) {
 		r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: hosts can forge packets with labels, and the switches' congestion marks on these are lost")
 		return changed, nil

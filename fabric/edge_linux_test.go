@@ -65,38 +65,51 @@ func (w *labelWay) edge(t *testing.T, n topology.Node) EdgeCounters {
 	return *c
 }
 
-// A mark made at a spine, or one of any other combination, arrives inside as
-// encap says; the packet is the same otherwise.
+// A mark made at a spine, or on the way up to one that takes the labels off, or one
+// of any other combination, arrives inside as encap says; the packet is the same
+// otherwise.
 func TestEdge_marksArriveInside(t *testing.T) {
 	w := newLabelWay(t)
+	path := w.lab.Config.Topology.Paths(w.src.ID, w.dst.ID).Path(0).Hops
+	spine := w.lab.Config.Topology.Node(path[3])
 	payload := bytes.Repeat([]byte("weft!"), 200)
-	for outer := range byte(4) {
-		for inner := range byte(4) {
-			before := w.edge(t, w.far)
-			h, ip := w.outer(w.down), w.inner()
-			h.class, ip.tos = 0x20|outer, 0x48|inner
-			packet := h.bytes(ip.bytes(payload))
-			w.core.sendLabelled(t, packet)
-			want, err := encap.DecapsulateSRv6(bytes.Clone(packet))
-			if errors.Is(err, encap.ErrECN) {
-				before.ECN++
-				marker := w.inner()
-				marker.id = 0x7777
-				w.core.sendLabelled(t, w.outer(w.down).bytes(marker.bytes(nil)))
-				marker.ttl--
-				want = marker.bytes(nil)
-			} else if err != nil {
-				t.Fatal(err)
-			} else {
-				ip.tos, ip.ttl = want[1], ip.ttl-1
-				want = ip.bytes(payload)
-			}
-			before.Decapsulated++
-			if got := w.to.receive(t); !bytes.Equal(got, want) {
-				t.Errorf("outer ECN %d, inner %d: got\n%swant\n%s", outer, inner, hex.Dump(got[:20]), hex.Dump(want[:20]))
-			}
-			if got := w.edge(t, w.far); got != before {
-				t.Errorf("outer ECN %d, inner %d: counters %+v, want %+v", outer, inner, got, before)
+	for _, c := range []struct {
+		from *wire
+		sids netip.Addr
+		end  topology.Node // who takes the labels off
+		hops byte          // from there to the destination
+	}{
+		{w.core, w.down, w.far, 1},
+		{openWire(t, w.lab, path[2], 1), netip.MustParseAddr("5f00:fe00::"), spine, 3},
+	} {
+		for outer := range byte(4) {
+			for inner := range byte(4) {
+				before := w.edge(t, c.end)
+				h, ip := w.outer(c.sids), w.inner()
+				h.class, ip.tos = 0x20|outer, 0x48|inner
+				packet := h.bytes(ip.bytes(payload))
+				c.from.sendLabelled(t, packet)
+				want, err := encap.DecapsulateSRv6(bytes.Clone(packet))
+				if errors.Is(err, encap.ErrECN) {
+					before.ECN++
+					marker := w.inner()
+					marker.id = 0x7777
+					c.from.sendLabelled(t, w.outer(c.sids).bytes(marker.bytes(nil)))
+					marker.ttl -= c.hops
+					want = marker.bytes(nil)
+				} else if err != nil {
+					t.Fatal(err)
+				} else {
+					ip.tos, ip.ttl = want[1], ip.ttl-c.hops
+					want = ip.bytes(payload)
+				}
+				before.Decapsulated++
+				if got := w.to.receive(t); !bytes.Equal(got, want) {
+					t.Errorf("%s, outer ECN %d, inner %d: got\n%swant\n%s", c.end.Name, outer, inner, hex.Dump(got[:20]), hex.Dump(want[:20]))
+				}
+				if got := w.edge(t, c.end); got != before {
+					t.Errorf("%s, outer ECN %d, inner %d: counters %+v, want %+v", c.end.Name, outer, inner, got, before)
+				}
 			}
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // SRv6 micro-SIDs they are in the destination of an outer IPv6 header, where a
 // switch needs nothing but a route per port: it forwards what has the port's label
 // in front out of that port, the labels behind moved up by one (End.X with
-// NEXT-C-SID, RFC 9800). The destination's edge switch takes the header off.
+// NEXT-C-SID, RFC 9800). The switch that gets it without labels takes the header
+// off; hosts have the bouncing switch do that (topology.PathSet.Choices).
 //
 // A path has no other way, so labels are not repaired when a link fails: routes
 // over it go, what still comes with its label is dropped, and the hosts choose
@@ -71,18 +72,16 @@ func (p *NodePlan) planSRv6(t *topology.Topology, n topology.Node) error {
 			p.SIDs = append(p.SIDs, SID{sid, sidPrefix(sid, 24), ActionEndX, name, next, defaultMetric6})
 		}
 	}
-	if n.Layer == topology.LayerEdge {
-		p.SIDs = append(p.SIDs, planDecap(*p, t, n)...)
-	}
 	if n.Layer != topology.LayerHost {
+		p.SIDs = append(p.SIDs, planDecap(*p, t, n)...)
 		// Labels of no port. They are not to follow a default route.
 		p.Routes6 = append(p.Routes6, Route{Prefix: encap.SIDBlock, Via: []Hop{}})
 	}
 	return nil
 }
 
-// planDecap returns the routes by which an edge switch decapsulates: any port's
-// will do, but each is gone while its port is down.
+// planDecap returns the routes by which a switch decapsulates: any port's will do,
+// but each is gone while its port is down.
 func planDecap(p NodePlan, t *topology.Topology, n topology.Node) (list []SID) {
 	for i, port := range t.Ports(n.ID) {
 		if t.Live(port.Link) {

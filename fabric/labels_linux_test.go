@@ -68,7 +68,8 @@ func (w *wire) sendLabelled(t *testing.T, packet []byte) {
 }
 
 // By every path of every kind of fabric a packet comes to the switches of that
-// path and to no other, one label less at each.
+// path and to no other, one label less at each, and plain behind the last, be that
+// the destination's edge switch or where routes do the rest.
 func TestLabels_everyPath(t *testing.T) {
 	for _, spec := range labelFabrics[:3] {
 		t.Run(spec, func(t *testing.T) {
@@ -80,32 +81,37 @@ func TestLabels_everyPath(t *testing.T) {
 			}
 			s := openCaptures(t, l)
 			eachPath(t, top, func(src, dst topology.Node, set topology.PathSet, n int) {
-				addr, err := encap.SIDs(set.Labels(n))
-				if err != nil {
-					t.Fatal(err)
-				}
-				payload := fmt.Appendf(nil, "from %s to %s by path %d;", src.Name, dst.Name, n)
-				inner := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 253, src: src.Addr, dst: dst.Addr}
-				outer := ipv6{next: 4, hops: 64, src: topology.Addr6(src.Addr), dst: addr}
-				wires[src.ID].sendLabelled(t, outer.bytes(inner.bytes(payload)))
-				for !bytes.HasSuffix(wires[dst.ID].receive(t), payload) {
-				}
-				seen := s.arrivals(t, payload)
-				hops := set.Path(n).Hops[1:]
-				for i, id := range hops[:len(hops)-1] {
-					want := outer
-					want.hops -= byte(i)
-					want.dst = addr
-					wantArrival(t, top.Node(id), seen[id], want.bytes(inner.bytes(nil)), len(payload))
-					b := addr.As16()
-					encap.PopSID(&b)
-					addr = netip.AddrFrom16(b)
-				}
-				// The edge switch routes the inner packet, and is its first hop.
-				inner.ttl--
-				wantArrival(t, dst, seen[dst.ID], inner.bytes(nil), len(payload))
-				if len(seen) != len(hops) {
-					t.Errorf("%s was seen at %d nodes, want %d", payload, len(seen), len(hops))
+				for _, labels := range [][]int{set.Labels(n), set.Choices(n)} {
+					addr, err := encap.SIDs(labels)
+					if err != nil {
+						t.Fatal(err)
+					}
+					payload := fmt.Appendf(nil, "from %s to %s by %d labels of path %d;", src.Name, dst.Name, len(labels), n)
+					inner := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 253, src: src.Addr, dst: dst.Addr}
+					outer := ipv6{next: 4, hops: 64, src: topology.Addr6(src.Addr), dst: addr}
+					wires[src.ID].sendLabelled(t, outer.bytes(inner.bytes(payload)))
+					for !bytes.HasSuffix(wires[dst.ID].receive(t), payload) {
+					}
+					seen := s.arrivals(t, payload)
+					hops := set.Path(n).Hops[1:]
+					for i, id := range hops {
+						if i > len(labels) {
+							// Who takes the labels off routes the inner packet, and is its first hop.
+							inner.ttl--
+							wantArrival(t, top.Node(id), seen[id], inner.bytes(nil), len(payload))
+							continue
+						}
+						want := outer
+						want.hops -= byte(i)
+						want.dst = addr
+						wantArrival(t, top.Node(id), seen[id], want.bytes(inner.bytes(nil)), len(payload))
+						b := addr.As16()
+						encap.PopSID(&b)
+						addr = netip.AddrFrom16(b)
+					}
+					if len(seen) != len(hops) {
+						t.Errorf("%s was seen at %d nodes, want %d", payload, len(seen), len(hops))
+					}
 				}
 			})
 		})

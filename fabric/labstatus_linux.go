@@ -41,7 +41,7 @@ type NodeStatus struct {
 
 	// Of labels in IPv6; nil where there are none.
 	Labels *LabelCounters `json:"labels,omitempty"`
-	Edge   *EdgeCounters  `json:"edge,omitempty"` // of edge switches
+	Edge   *EdgeCounters  `json:"edge,omitempty"` // of switches that forward by labels
 }
 
 // PortBytes returns the counters of a node's ports in their order, those without

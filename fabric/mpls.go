@@ -7,10 +7,9 @@ import (
 	"weft/topology"
 )
 
-// MPLSRoute pops a label and sends what is behind it out of a port. The last
-// label is popped by the switch before the destination's edge switch, to which
-// the packet so comes as plain IP and is routed like any other: a stack that
-// ends early is not dropped, but routed from where it ends.
+// MPLSRoute pops a label and sends what is behind it out of a port. To the switch
+// behind the last label the packet so comes as plain IP, and is routed like any
+// other.
 type MPLSRoute struct {
 	Label int `json:"label"`
 	Hop   Hop `json:"hop"`

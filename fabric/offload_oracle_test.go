@@ -47,7 +47,7 @@ func (w sprayWay) outer(src netip.Addr, step int) (encap.Outer, error) {
 	if w.carrier == encap.CarrierIPIP {
 		return encap.NewIPIPOuter(src, w.paths.Addr(n))
 	}
-	sids, err := encap.SIDs(w.paths.Labels(n))
+	sids, err := encap.SIDs(w.paths.Choices(n))
 	if err != nil {
 		return encap.Outer{}, err
 	}

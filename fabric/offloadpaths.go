@@ -57,11 +57,11 @@ func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (
 // have in common, which is the pair's, and what is before it. That is at least the
 // way up, which says at which switch it ends.
 func labelWords(s topology.PathSet) (words []pathWord, sids [16]byte, err error) {
-	labels := s.Labels(0)
-	own := len(labels) / 2
+	labels := s.Choices(0)
+	own := min(len(labels), len(s.Bases))
 	all := make([][16]byte, s.Count())
 	for n := range all {
-		path := s.Labels(n)
+		path := s.Choices(n)
 		a, err := encap.SIDs(path)
 		if err != nil {
 			return nil, sids, err

@@ -23,13 +23,13 @@ func destination(sids [16]byte, word pathWord) netip.Addr {
 func TestWordsOf_areTheLabels(t *testing.T) {
 	for _, c := range []struct {
 		spec string
-		own  map[int]int // labels in the word, by how many a path has
+		own  map[int]int // labels in the word, by how many choices a path has
 	}{
-		{"fat-tree:k=6", map[int]int{2: 1, 4: 2}},
-		{"leaf-spine:leaves=4,spines=4,hosts=3", map[int]int{2: 1}},
-		{"leaf-spine:leaves=4,spines=1,hosts=3", map[int]int{2: 1}},
-		{"vl2:d0=2,d1=4,d2=4", map[int]int{2: 1, 4: 3}},
-		{"fat-tree:k=2", map[int]int{4: 2}},
+		{"fat-tree:k=6", map[int]int{1: 1, 2: 2}},
+		{"leaf-spine:leaves=4,spines=4,hosts=3", map[int]int{1: 1}},
+		{"leaf-spine:leaves=4,spines=1,hosts=3", map[int]int{1: 1}},
+		{"vl2:d0=2,d1=4,d2=4", map[int]int{1: 1, 3: 3}},
+		{"fat-tree:k=2", map[int]int{2: 2}},
 	} {
 		top := mustParse(t, c.spec)
 		for self := range top.Hosts() {
@@ -41,7 +41,7 @@ func TestWordsOf_areTheLabels(t *testing.T) {
 				set := top.Paths(self.ID, r.host)
 				seen := make(map[netip.Addr]bool)
 				for n, word := range r.words.words {
-					labels := set.Labels(n)
+					labels := set.Choices(n)
 					want, err := encap.SIDs(labels)
 					if err != nil {
 						t.Fatal(err)
@@ -108,9 +108,9 @@ func wordBytes(r sprayRack) (b []byte) {
 // A fabric whose switches have more ports than there are labels is refused, with
 // the port.
 func TestWordsOf_tooManyPorts(t *testing.T) {
-	top := mustParse(t, "leaf-spine:leaves=240,spines=2,hosts=1")
+	top := mustParse(t, "leaf-spine:leaves=2,spines=240,hosts=1")
 	_, err := racksOf(top, 0, encap.CarrierSRv6)
-	if err == nil || !strings.Contains(err.Error(), "port 223") || !strings.Contains(err.Error(), "10.0.223.0/24") {
+	if err == nil || !strings.Contains(err.Error(), "port 223") || !strings.Contains(err.Error(), "10.0.1.0/24") {
 		t.Errorf("%v; does not say which port, on the way to which rack", err)
 	}
 	if _, err := racksOf(top, 0, encap.CarrierIPIP); err != nil {

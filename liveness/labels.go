@@ -26,7 +26,7 @@ func (l *Labels) Of(p *Probe) (ports []int, ok bool) {
 		if p.Path >= set.Count() {
 			return nil, false
 		}
-		return set.Labels(p.Path), true
+		return set.Choices(p.Path), true
 	}
 	if l.around == nil {
 		l.around = make(map[netip.Addr][]int)
@@ -41,16 +41,17 @@ func (l *Labels) Of(p *Probe) (ports []int, ok bool) {
 	return ports, ok
 }
 
-// roundTrip leads up to the switch with a bouncing address and down again to the
-// host's edge switch. A path has the same number in both directions, and as many
-// labels up as down.
+// roundTrip leads up to the switch with a bouncing address, and on to where only one
+// way leads back to the host. A path has the same number in both directions, and as
+// many labels up as down.
 func (l *Labels) roundTrip(via netip.Addr) (ports []int, ok bool) {
 	for _, peer := range l.distant {
 		there, back := l.Topology.Paths(l.Self, peer), l.Topology.Paths(peer, l.Self)
 		for n := range there.Count() {
 			if there.Addr(n) == via {
-				up, down := there.Labels(n), back.Labels(n)
-				return append(up[:len(up)/2:len(up)/2], down[len(down)/2:]...), true
+				up := there.Labels(n)
+				up = up[: len(up)/2 : len(up)/2]
+				return append(up, back.Choices(n)[len(up):]...), true
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func TestPathOut_labelsAreTopologys(t *testing.T) {
 				most = max(most, set.Count())
 				for _, n := range set.Live {
 					byIPIP[set.Addr(n)] = true
-					want, err := encap.SIDs(set.Labels(n))
+					want, err := encap.SIDs(set.Choices(n))
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -84,7 +84,7 @@ func edgeOf(topo *topology.Topology, host topology.NodeID) topology.NodeID {
 func (t *rackTable) label(r *rack, set topology.PathSet) {
 	all := make([][16]byte, set.Count())
 	for n := range all {
-		all[n] = labelled(set.Labels(n))
+		all[n] = labelled(set.Choices(n))
 	}
 	from := differ(all)
 	tail := all[0]
@@ -132,7 +132,7 @@ func labelled(ports []int) [16]byte {
 // outer is the outer header of a path of a set from a Host to another.
 func outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.Outer {
 	if c == encap.CarrierSRv6 {
-		return labelsOuter(self, set.Labels(n))
+		return labelsOuter(self, set.Choices(n))
 	}
 	o, _ := encap.NewIPIPOuter(self, set.Addr(n)) // both are IPv4
 	return o

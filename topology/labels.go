@@ -34,6 +34,21 @@ func (s PathSet) Labels(n int) []int {
 	return []int{t.hosts + via.pod, t.edges + via.sw, t.corePort(s.dst.pod, via.pod), s.dst.sw}
 }
 
+// Choices returns the labels of path number n as far as there is a choice: behind
+// the last, whichever links are down, routes lead to the destination's rack by no
+// other way than the path's. That is the bouncing switch; in VL2, where a spine is
+// several virtual ones and routes do not know of which a packet comes, the
+// aggregation switch behind it. Who gets the packet there can take the labels off,
+// and the rest of the way is without their overhead. The slice is the caller's.
+func (s PathSet) Choices(n int) []int {
+	labels := s.Labels(n)
+	end := len(labels) / 2
+	if end > 1 && s.t.virtual() > 1 {
+		end++
+	}
+	return labels[:end:end]
+}
+
 // PathByLabels is the inverse of Labels: the number of the path from one host to
 // another, both Valid, that has these labels. It is false if none has them.
 func (t *Topology) PathByLabels(src, dst NodeID, labels []int) (n int, ok bool) {

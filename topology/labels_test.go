@@ -92,7 +92,7 @@ func TestLabels_inTheLargest(t *testing.T) {
 
 func TestLabels_withinARackNone(t *testing.T) {
 	set := mustFatTree(t, 4).Paths(0, 1)
-	if set.Count() != 0 || set.Labels(0) != nil {
+	if set.Count() != 0 || set.Labels(0) != nil || len(set.Choices(0)) > 0 {
 		t.Errorf("%d paths, labels %v", set.Count(), set.Labels(0))
 	}
 }
@@ -111,6 +111,72 @@ func TestLabels_table(t *testing.T) {
 		top := mustParse(t, c.spec)
 		src, dst := mustLookup(t, top, c.from), mustLookup(t, top, c.to)
 		if got := top.Paths(src, dst).Labels(c.n); !slices.Equal(got, c.want) {
+			t.Errorf("%s, %s to %s, path %d: %v, want %v", c.spec, c.from, c.to, c.n, got, c.want)
+		}
+	}
+}
+
+// Who takes the labels off where Choices end can leave the rest to its routes: they
+// lead along the path, over the path's own links, and nowhere else, also when links
+// are down.
+func TestChoices_routesDoTheRest(t *testing.T) {
+	const seed = 5
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, whole := range fabrics(t) {
+		var down []LinkID
+		for l := range whole.Links() {
+			if rng.IntN(6) == 0 {
+				down = append(down, l.ID)
+			}
+		}
+		for _, top := range []*Topology{whole, whole.Without(down...)} {
+			everyNumber(top, func(src, dst NodeID, set PathSet, n int) {
+				choices, labels, path := set.Choices(n), set.Labels(n), set.Path(n)
+				if len(choices) == 0 || len(choices) == len(labels) || !slices.Equal(choices, labels[:len(choices)]) {
+					t.Fatalf("%v, %d to %d, path %d: choices %v of labels %v", top, src, dst, n, choices, labels)
+				}
+				for i := len(choices); i < len(labels); i++ {
+					at := path.Hops[i+1]
+					for _, port := range routedTo(top, at, dst) {
+						if got := top.Ports(at)[port].Link; got != path.Links[i+1] {
+							t.Fatalf("seed %d: %v, %d to %d, path %d: %s leads on by %s, want %s",
+								seed, top, src, dst, n, top.Node(at).Name, top.LinkName(got), top.LinkName(path.Links[i+1]))
+						}
+					}
+					if ports := routedTo(top, at, dst); len(ports) == 0 && top.Live(path.Links[i+1]) && slices.Contains(set.Live, n) {
+						t.Fatalf("seed %d: %v, %d to %d, path %d: %s leads nowhere", seed, top, src, dst, n, top.Node(at).Name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// routedTo returns the ports by which a switch's main table leads to a host.
+func routedTo(top *Topology, at, dst NodeID) (ports []int) {
+	longest := -1
+	for _, r := range top.Routes(at) {
+		if r.Virtual == 0 && r.Prefix.Contains(top.Node(dst).Addr) && r.Prefix.Bits() > longest {
+			ports, longest = r.Ports, r.Prefix.Bits()
+		}
+	}
+	return ports
+}
+
+func TestChoices_table(t *testing.T) {
+	for _, c := range []struct {
+		spec, from, to string
+		n              int
+		want           []int
+	}{
+		{"fat-tree:k=4", "h0.0.2", "h3.1.3", 1, []int{2, 3}}, // c1.2, which knows only a3.2
+		{"fat-tree:k=4", "h0.1.2", "h0.0.2", 1, []int{3}},    // a0.3
+		{"leaf-spine:leaves=4,spines=3,hosts=2", "h0.0.2", "h0.3.2", 2, []int{4}},
+		{"vl2:d0=2,d1=4,d2=4,hosts=2", "h0.0.2", "h0.3.2", 3, []int{3, 3, 3}}, // the second spine knows both aggregation switches
+	} {
+		top := mustParse(t, c.spec)
+		src, dst := mustLookup(t, top, c.from), mustLookup(t, top, c.to)
+		if got := top.Paths(src, dst).Choices(c.n); !slices.Equal(got, c.want) {
 			t.Errorf("%s, %s to %s, path %d: %v, want %v", c.spec, c.from, c.to, c.n, got, c.want)
 		}
 	}

@@ -203,7 +203,7 @@ func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, carrier encap.C
 		}
 		s := newStep(t, set.Path(path))
 		s.Bounce, s.Address, s.Group = set.Name(path), set.Addr(path).String(), groupOf[path]
-		if err := s.label(carrier, set.Labels(path)); err != nil {
+		if err := s.label(carrier, set.Choices(path)); err != nil {
 			return listing{}, err
 		}
 		list = append(list, s)

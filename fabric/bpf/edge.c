@@ -1,6 +1,6 @@
 /*
- * The fabric's edge for packets with labels (fabric/labels.go), at tc clsact
- * ingress of all ports of an edge switch.
+ * Where labels begin and end (fabric/labels.go): at tc clsact ingress of all ports
+ * of a switch that forwards by them.
  *
  * What a host sends with labels must be its own: labels go by no routing table and
  * past no filter, and whoever may write them may send in anybody's name.

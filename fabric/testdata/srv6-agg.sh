@@ -52,6 +52,10 @@ ip -6 route replace 5f00:100::/24 encap seg6local action End.X nh6 fd77:6566:740
 ip -6 route replace 5f00:200::/24 encap seg6local action End.X nh6 fd77:6566:7400::a02:101 flavors next-csid lblen 16 nflen 8 count dev p1 proto 87 metric 1024
 ip -6 route replace 5f00:300::/24 encap seg6local action End.X nh6 fd77:6566:7400::a04:101 flavors next-csid lblen 16 nflen 8 count dev p2 proto 87 metric 1024
 ip -6 route replace 5f00:400::/24 encap seg6local action End.X nh6 fd77:6566:7400::a04:102 flavors next-csid lblen 16 nflen 8 count dev p3 proto 87 metric 1024
+ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p0 proto 87 metric 1024
+ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p1 proto 87 metric 1025
+ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p2 proto 87 metric 1026
+ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p3 proto 87 metric 1027
 # Decapsulation of IP-in-IP; needs the kernel module ipip. The device accepts any
 # inner source: let no IP-in-IP into the fabric from outside (CVE-2025-23018).
 ip link add name weft-decap0 type ipip local 10.2.2.1 remote any ttl 64

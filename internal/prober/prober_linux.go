@@ -238,7 +238,7 @@ func (p *Prober) take(buf []byte) {
 	}
 	p.watcher.Heard(origin, p.now())
 	p.stats.Echoed++
-	p.post(buf[:encap.MaxOverhead+encap.ProbeLen], paths.Addr(int(b.Path)), paths.Labels(int(b.Path)))
+	p.post(buf[:encap.MaxOverhead+encap.ProbeLen], paths.Addr(int(b.Path)), paths.Choices(int(b.Path)))
 }
 
 // observeEvery is how often the traffic is looked at.

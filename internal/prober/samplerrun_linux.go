@@ -143,7 +143,7 @@ func (s *Sampler) probe(p luopan.Probe) {
 
 // post sends an inner packet, behind room for the outer header, by a path.
 func (s *Sampler) post(b []byte, paths topology.PathSet, path int) {
-	outer, err := outerOf(s.config.Carrier, s.config.Address, paths.Addr(path), paths.Labels(path))
+	outer, err := outerOf(s.config.Carrier, s.config.Address, paths.Addr(path), paths.Choices(path))
 	if err == nil {
 		s.id++
 		b, err = outer.Encapsulate(b, s.id)

@@ -35,8 +35,8 @@ func check(b []byte) (length int, ok bool) {
 
 // pop does what a switch does with a packet with labels that has come in by
 // from: it sends it out of the port that the active label names, or takes the
-// outer header off and routes on what is inside, which only edge switches do, at
-// the end of the stack. What comes from a host has to have that host's address.
+// outer header off at the end of the stack and routes on what is inside. What comes
+// from a host has to have that host's address.
 func (n *Network) pop(node, from *node, p *packet, at time.Duration) {
 	dst := (*[16]byte)(p.data[24:])
 	if !encap.SIDBlock.Contains(netip.AddrFrom16(*dst)) {
@@ -49,7 +49,7 @@ func (n *Network) pop(node, from *node, p *packet, at time.Duration) {
 	}
 	sid, more := encap.PopSID(dst)
 	switch {
-	case sid == encap.SIDDecap && !more && node.layer == topology.LayerEdge:
+	case sid == encap.SIDDecap && !more:
 		n.decapsulate(node, p, at)
 	case sid > encap.MaxSIDPort+1, int(sid) > len(node.out):
 		n.drop(p, NoLabel)
