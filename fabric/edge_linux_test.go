@@ -239,34 +239,46 @@ func TestEdge_refusesInside(t *testing.T) {
 	}
 }
 
-// The kernel's TCP over labels: super-segments stay whole from host to host.
+// The kernel's TCP over labels: super-segments stay whole from host to host, whether
+// the destination's edge switch takes the labels off or the spine.
 func TestLabels_superSegmentsStayWhole(t *testing.T) {
-	l := upLabelLab(t, LabConfig{Topology: mustParse(t, "leaf-spine:leaves=2,spines=2,hosts=1"), Unlimited: true})
-	top := l.Config.Topology
-	hosts := hostsOf(top)
-	for i, from := range hosts {
-		to := hosts[1-i]
-		sids, err := encap.SIDs(top.Paths(from.ID, to.ID).Labels(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		shell(t, l.Namespace(from.ID), "ip route replace "+to.Addr.String()+"/32 encap seg6 mode encap.red segs "+sids.String()+" dev p0 mtu 1460")
-	}
-	src, dst := hosts[0], hosts[1]
-	spine := top.Paths(src.ID, dst.ID).Bounce(0)
-	at := openCapture(t, l, spine, 0)
-	end := openCapture(t, l, dst.ID, 0)
-	defer transfer(t, l, src, dst, tcp{})()
-	for _, c := range []*capture{at, end} {
-		longest := 0
-		within(t, patience, "a packet of 20,000 bytes passes", func() bool {
-			for p := c.read(t, 0); p != nil; p = c.read(t, 0) {
-				longest = max(longest, c.length)
+	for _, c := range []struct {
+		name   string
+		labels func(topology.PathSet, int) []int
+		passed func(LabelCounters) uint64 // of the spine's
+	}{
+		{"all labels", topology.PathSet.Labels, func(c LabelCounters) uint64 { return c.Popped }},
+		{"choices", topology.PathSet.Choices, func(c LabelCounters) uint64 { return c.Decapsulated }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := upLabelLab(t, LabConfig{Topology: mustParse(t, "leaf-spine:leaves=2,spines=2,hosts=1"), Unlimited: true})
+			top := l.Config.Topology
+			hosts := hostsOf(top)
+			for i, from := range hosts {
+				to := hosts[1-i]
+				sids, err := encap.SIDs(c.labels(top.Paths(from.ID, to.ID), i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				shell(t, l.Namespace(from.ID), "ip route replace "+to.Addr.String()+"/32 encap seg6 mode encap.red segs "+sids.String()+" dev p0 mtu 1460")
 			}
-			return longest >= 20000
+			src, dst := hosts[0], hosts[1]
+			spine := top.Paths(src.ID, dst.ID).Bounce(0)
+			at := openCapture(t, l, spine, 0)
+			end := openCapture(t, l, dst.ID, 0)
+			defer transfer(t, l, src, dst, tcp{})()
+			for _, c := range []*capture{at, end} {
+				longest := 0
+				within(t, patience, "a packet of 20,000 bytes passes", func() bool {
+					for p := c.read(t, 0); p != nil; p = c.read(t, 0) {
+						longest = max(longest, c.length)
+					}
+					return longest >= 20000
+				})
+			}
+			if got := labelCounters(t, l, top.Node(spine)); c.passed(got) == 0 || got.Ended+got.Unknown > 0 {
+				t.Errorf("counters of the spine: %+v", got)
+			}
 		})
-	}
-	if got := labelCounters(t, l, top.Node(spine)); got.Popped == 0 || got.Ended+got.Unknown > 0 {
-		t.Errorf("counters of the spine: %+v", got)
 	}
 }
