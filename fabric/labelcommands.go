@@ -19,10 +19,13 @@ func (p NodePlan) labelCommands() []string {
 			c = append(c, s.command())
 		}
 	}
+	if len(p.SIDs) > 0 {
+		c = append(c, "# weft also has a program here that carries congestion marks inside where labels end.")
+	}
 	if len(p.Gate) > 0 {
 		c = append(c,
 			"# weft also has a program here that keeps hosts from sending with labels what is",
-			"# not their own, and carries congestion marks inside; other filters can do the first:")
+			"# not their own, which other filters can do:")
 		for _, g := range p.Gate {
 			c = append(c, fmt.Sprintf("# %s: from %v only", g.Port, g.Sources))
 		}

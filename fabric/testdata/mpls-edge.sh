@@ -34,7 +34,7 @@ ip route replace 10.4.2.2/32 via 10.1.3.1 dev p3 onlink proto 87
 ip route replace unreachable 10.1.0.0/24 proto 87 metric 4096
 ip route replace default proto 87 nexthop via 10.1.2.1 dev p2 onlink nexthop via 10.1.3.1 dev p3 onlink
 # weft also has a program here that keeps hosts from sending with labels what is
-# not their own, and carries congestion marks inside; other filters can do the first:
+# not their own, which other filters can do:
 # p0: from [10.1.0.2 10.1.0.130] only
 # p1: from [10.1.0.3 10.1.0.131] only
 # Labels in MPLS; needs the kernel module mpls_router.

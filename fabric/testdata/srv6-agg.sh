@@ -56,6 +56,7 @@ ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 c
 ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p1 proto 87 metric 1025
 ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p2 proto 87 metric 1026
 ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p3 proto 87 metric 1027
+# weft also has a program here that carries congestion marks inside where labels end.
 # Decapsulation of IP-in-IP; needs the kernel module ipip. The device accepts any
 # inner source: let no IP-in-IP into the fabric from outside (CVE-2025-23018).
 ip link add name weft-decap0 type ipip local 10.2.2.1 remote any ttl 64

@@ -60,7 +60,8 @@ ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 c
 ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p1 proto 87 metric 1025
 ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p2 proto 87 metric 1026
 ip -6 route replace 5f00:fe00::/128 encap seg6local action End.DX4 nh4 0.0.0.0 count dev p3 proto 87 metric 1027
+# weft also has a program here that carries congestion marks inside where labels end.
 # weft also has a program here that keeps hosts from sending with labels what is
-# not their own, and carries congestion marks inside; other filters can do the first:
+# not their own, which other filters can do:
 # p0: from [10.1.0.2 10.1.0.130] only
 # p1: from [10.1.0.3 10.1.0.131] only
