@@ -13,9 +13,9 @@ type Counters struct {
 	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
 }
 
-// EdgeCounters are packets whose labels begin or end at a switch by what became of them in
-// its program, since that was attached. A super-segment counts as its segments
-// where it is let through, as one where it is dropped.
+// EdgeCounters are packets whose labels begin or end at a switch by what became of
+// them in its program, since that was attached. A super-segment counts as its
+// segments where it is let through, as one where it is dropped.
 type EdgeCounters struct {
 	Decapsulated uint64 `json:"decapsulated"` // left to the kernel for that
 	Forged       uint64 `json:"forged"`       // dropped: not the host's own, or the inner source is not the outer one

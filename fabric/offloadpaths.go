@@ -58,7 +58,7 @@ func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (
 // way up, which says at which switch it ends.
 func labelWords(s topology.PathSet) (words []pathWord, sids [16]byte, err error) {
 	labels := s.Choices(0)
-	own := min(len(labels), len(s.Bases))
+	own := len(s.Bases)
 	all := make([][16]byte, s.Count())
 	for n := range all {
 		path := s.Choices(n)
