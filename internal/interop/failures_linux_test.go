@@ -68,7 +68,11 @@ var deadLinks = []string{deadLink, "a1.2-" + deadCore, "a2.2-" + deadCore, "a3.2
 func (n *network) spray() (daemons []*daemon, l traffic) {
 	n.Helper()
 	for _, s := range sprayed {
-		daemons = append(daemons, n.weft(s.host, s.config))
+		config := s.config
+		if n.lab.Config.SRv6 {
+			config += "encapsulation: srv6\n"
+		}
+		daemons = append(daemons, n.weft(s.host, config))
 	}
 	for i := 0; i < len(sprayed); i += 2 {
 		l.streams = append(l.streams, n.stream(sprayed[i].host, sprayed[i+1].host))
@@ -119,6 +123,14 @@ func TestFailures_underway(t *testing.T) {
 	n := newNetwork(t, "e", mediumLinks)
 	n.run("probes alone", fetchTools, (*network).probesAlone)
 	n.run("agents", fetchTools, (*network).withAgents)
+}
+
+func TestFailures_underwayBySRv6(t *testing.T) {
+	n := newNetwork(t, "s", mediumLinks, func(c *fabric.LabConfig) { c.SRv6 = true })
+	n.run("probes alone", fetchTools, (*network).probesAlone)
+	if long {
+		n.run("agents", fetchTools, (*network).withAgents)
+	}
 }
 
 func (n *network) withAgents() {

@@ -21,8 +21,12 @@ type agent struct {
 // agents starts one on each of these switches and waits until they are at work.
 func (n *network) agents(nodes ...string) (all []*agent) {
 	n.Helper()
+	config := "topology: " + n.lab.Config.Topology.String() + "\n"
+	if n.lab.Config.SRv6 {
+		config += "encap: srv6\n"
+	}
 	for _, node := range nodes {
-		a := &agent{node: node, file: n.file(node+".yaml", []byte("topology: "+n.lab.Config.Topology.String()+"\n"))}
+		a := &agent{node: node, file: n.file(node+".yaml", []byte(config))}
 		n.Cleanup(func() {
 			n.lab.Do(n.node(node).ID, func() error {
 				socket, err := switchd.StatusSocket()
