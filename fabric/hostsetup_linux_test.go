@@ -275,6 +275,21 @@ func TestApplyHost_failureLeavesNothing(t *testing.T) {
 	differ(t, "the configuration", before, configuration(t, ns))
 }
 
+// Without IPv6 there are no labels, and who has root is not to be sent for it.
+func TestApplyHost_labelsNeedIPv6(t *testing.T) {
+	ns := hostNamespace(t, "noipv6")
+	shell(t, ns, "sysctl -qw net.ipv6.conf.p0.disable_ipv6=1")
+	before := configuration(t, ns)
+	inNamed(ns, func() error {
+		_, err := ApplyHost(strictGateway(t))
+		if err == nil || !strings.Contains(err.Error(), "sysctl -w net.ipv6.conf.p0.disable_ipv6=0") || strings.Contains(err.Error(), "run as root") {
+			t.Errorf("error %v", err)
+		}
+		return nil
+	})
+	differ(t, "the configuration", before, configuration(t, ns))
+}
+
 // attachSomeOffload attaches the program and dies.
 func attachSomeOffload() error {
 	top, err := topology.Parse("fat-tree:k=4")

@@ -57,8 +57,12 @@ func (s *HostSetup) linkLocal(p HostPlan) error {
 	if err := s.lock.write(s.state); err != nil {
 		return err
 	}
-	if err := s.h.AddrReplace(links[0], a.netlink()); err != nil {
-		return explain(fmt.Errorf("address %v on %s (is IPv6 disabled there? sysctl -w %s=0): %w", a.Address, a.Device, confKey6(a.Device, "disable_ipv6"), err))
+	err = s.h.AddrReplace(links[0], a.netlink())
+	switch {
+	case errors.Is(err, unix.EACCES): // without privileges it is EPERM
+		return fmt.Errorf("address %v on %s: labels need IPv6, which is disabled there: sysctl -w %s=0", a.Address, a.Device, confKey6(a.Device, "disable_ipv6"))
+	case err != nil:
+		return explain(fmt.Errorf("address %v on %s: %w", a.Address, a.Device, err))
 	}
 	return nil
 }
