@@ -26,6 +26,7 @@ type daemon struct {
 	log     *log.Logger
 	notify  notify.Notifier
 	started time.Time
+	warned  bool // only serve asks
 
 	mu        sync.Mutex // held while what is below changes, and by who asks for the status
 	config    *Config

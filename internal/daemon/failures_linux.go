@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type follower struct {
 	updates *listen.Listener
 	probes  *prober.Prober
 	started time.Time
+	carried string // by what, in which fabric
 
 	mu      sync.Mutex
 	deliver func(*topology.Topology) error
@@ -28,7 +30,8 @@ type follower struct {
 
 // follow begins to follow, with the configuration's topology as the baseline.
 func (d *daemon) follow(c *Config) (*follower, error) {
-	f := &follower{last: c.fabric, deliver: d.setTopology, started: time.Now()}
+	f := &follower{last: c.fabric, deliver: d.setTopology, started: time.Now(),
+		carried: fmt.Sprintf("%v through %v", c.carrier(), c.fabric)}
 	if c.tunnels() {
 		return f, nil
 	}
@@ -126,6 +129,29 @@ func (d *daemon) setTopology(t *topology.Topology) (err error) {
 	return err
 }
 
+// hint says what may be wrong if nothing has ever come home: then more likely
+// switches were never set up than all have failed.
+func (f *follower) hint() string {
+	if f == nil || f.probes == nil {
+		return ""
+	}
+	if w := f.probes.Stats().Watcher; w.Answered > 0 || w.Muted == 0 {
+		return ""
+	}
+	return "no probe has ever come home: do the switches carry " + f.carried + "? weft plan prints what each needs"
+}
+
+// warn prints that once, when there is something to say.
+func (d *daemon) warn() {
+	if d.warned {
+		return
+	}
+	if hint := d.follower.hint(); hint != "" {
+		d.warned = true
+		d.log.Print(hint)
+	}
+}
+
 // maxPathStatus bounds the paths in a status.
 const maxPathStatus = 1000
 
@@ -151,7 +177,7 @@ func (f *follower) status() *FailureStatus {
 	if f.probes == nil {
 		return s
 	}
-	s.Probes = f.probes.Stats()
+	s.Probes, s.Hint = f.probes.Stats(), f.hint()
 	for _, p := range f.probes.Paths() {
 		if len(s.Paths) == maxPathStatus {
 			break

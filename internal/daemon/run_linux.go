@@ -64,6 +64,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 					return err
 				}
 			}
+			d.warn()
 		case <-watchdog:
 			d.notify.Watchdog()
 		}

@@ -45,6 +45,7 @@ type FailureStatus struct {
 	Down    []string     `json:"down"` // links that no path is to use
 	Changes uint64       `json:"changes"`
 	Error   string       `json:"error,omitempty"`   // why the latest change was not carried out
+	Hint    string       `json:"hint,omitempty"`    // what may be wrong if no probe has ever come home
 	Updates any          `json:"updates,omitempty"` // listen.Status
 	Probes  any          `json:"probes,omitempty"`  // prober.Stats
 	Paths   []PathStatus `json:"paths,omitempty"`   // that are not simply up

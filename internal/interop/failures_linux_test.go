@@ -281,6 +281,27 @@ func TestFailures_otherKinds(t *testing.T) {
 	}
 }
 
+// Where no probe has ever come home a host says what to look at, and not after one has.
+func TestFailures_fromTheStart(t *testing.T) {
+	top, err := topology.Parse("leaf-spine:leaves=2,spines=2,hosts=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNetwork(t, "h", mediumLinks, func(c *fabric.LabConfig) { c.Topology = top })
+	n.fail("a0.0", fabric.FailSilent)
+	n.fail("a0.1", fabric.FailSilent)
+	d := n.weft("h0.0.2", "topology: "+top.String()+"\nfailures: {updates: false, interval: 30ms}\n")
+	const hint = "no probe has ever come home: do the switches carry ipip through leaf-spine:leaves=2,spines=2,hosts=1?"
+	d.says(hint)
+	d.sees("says that nothing has come home", func(s hostStatus) bool { return strings.HasPrefix(s.Failures.Hint, hint) })
+	n.heal()
+	d.sees("says that no more", func(s hostStatus) bool { return s.Failures.Hint == "" })
+	d.end(syscall.SIGTERM)
+	if said := strings.Count(d.messages(), hint); said != 1 {
+		t.Errorf("said %d times", said)
+	}
+}
+
 // findsItsPlace compares with the fabric what a daemon has found out.
 func (d *daemon) findsItsPlace() {
 	d.n.Helper()

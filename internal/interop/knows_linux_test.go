@@ -14,6 +14,7 @@ type hostStatus struct {
 	Failures struct {
 		Down    []string `json:"down"`
 		Error   string   `json:"error"`
+		Hint    string   `json:"hint"`
 		Updates struct {
 			Down []string `json:"down"`
 		} `json:"updates"`
