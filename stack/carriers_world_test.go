@@ -71,7 +71,8 @@ func TestHost_watchesItsPathsBySRv6(t *testing.T) {
 		w := carried(t, fabric.spec, encap.CarrierSRv6, "drb", func(c *stack.Config) { c.Liveness = &stack.Liveness{} })
 		f := w.Flow(fabric.a, fabric.b, world.Endless)
 		until(t, w, 50*time.Millisecond)
-		if s := w.Host(fabric.a).Stats().Liveness; s.Watcher.Answered == 0 || s.Watcher.Missed*10 > s.Watcher.Answered /* in the full queue of a slow start */ || s.Watcher.Unknown > 0 || !whole(w, fabric.a) {
+		// The queue that a slow start fills may drop one or two.
+		if s := w.Host(fabric.a).Stats().Liveness; s.Watcher.Answered == 0 || s.Watcher.Missed*10 > s.Watcher.Answered || s.Watcher.Unknown > 0 || !whole(w, fabric.a) {
 			t.Fatalf("%s: before anything fails: %+v", fabric.dead, s)
 		}
 		paths, _ := w.Host(fabric.a).Paths()

@@ -141,8 +141,9 @@ func (n *network) trace(from, to string) {
 			if strings.Contains(hops[len(hops)-1], " "+n.addr(to)+" ") {
 				break
 			}
-			icmp := n.shell(to, "grep -E '^(Icmp|Udp):' /proc/net/snmp")
-			if n.Logf("traceroute %v does not reach its target:\n%sof which that says:\n%s", args, out, icmp); try == 2 {
+			counted := n.shell(to, "grep -E '^(Icmp|Udp):' /proc/net/snmp")
+			n.Logf("traceroute %v does not reach its target:\n%swhose kernel has counted:\n%s", args, out, counted)
+			if try == 2 {
 				n.FailNow()
 			}
 		}
