@@ -2,7 +2,9 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"weft/encap"
@@ -37,14 +39,17 @@ type HostOptions struct {
 	Carrier    encap.Carrier
 	Advertised bool // the uplink takes router advertisements, and is to go on doing so
 
-	Fabric []netip.Prefix // destinations whose packets the uplink's program encapsulates
-	Rack   netip.Prefix   // of those, what is reached without: the host's own rack
+	Fabric []netip.Prefix       // destinations whose packets the uplink's program encapsulates
+	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
+	Rack   netip.Prefix         // of those, what is reached without: the host's own rack
 
 	// PerPacket: the host's own TCP is sprayed packet by packet, and nobody puts
 	// it back in order.
 	PerPacket bool
 
 	TUN    string         // the device that programs' packets are routed into; "" for none
+	TUNMTU int            // the TUN's own MTU in bytes; 0: nobody watches it
+	Own    []netip.Prefix // addresses that the TUN has besides
 	Tunnel []netip.Prefix // destinations of which every packet goes into the TUN, and TCP to Fabric besides
 
 	Endpoints []netip.AddrPort // where the tunnel's own datagrams go, which must not go into the TUN
@@ -60,13 +65,15 @@ type HostOptions struct {
 // HostPlan is what a host must be configured with so that what its programs
 // send passes weft, without any of it known to them.
 type HostPlan struct {
-	TUN     string       `json:"tun,omitempty"`
-	Uplink  string       `json:"uplink,omitempty"`
-	Address netip.Prefix `json:"tun_address,omitzero"` // that the TUN must have
-	Sysctls []Sysctl     `json:"sysctls"`              // of the TUN, too, which must exist by then
-	Routes  []HostRoute  `json:"routes"`
-	Rules   []HostRule   `json:"rules"`
-	Divert  []HostRule   `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
+	TUN     string         `json:"tun,omitempty"`
+	Uplink  string         `json:"uplink,omitempty"`
+	Address netip.Prefix   `json:"tun_address,omitzero"`    // that the TUN must have
+	TUNMTU  int            `json:"tun_mtu,omitempty"`       // bytes; 0 for any
+	Own     []netip.Prefix `json:"tun_addresses,omitempty"` // that the TUN has besides
+	Sysctls []Sysctl       `json:"sysctls"`                 // of the TUN, too, which must exist by then
+	Routes  []HostRoute    `json:"routes"`
+	Rules   []HostRule     `json:"rules"`
+	Divert  []HostRule     `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
 
 	// LinkLocal is an address that the uplink must have besides.
 	LinkLocal netip.Addr `json:"link_local,omitzero"`
@@ -106,7 +113,7 @@ func PlanHost(o HostOptions) (HostPlan, error) {
 	if err := o.check(); err != nil {
 		return HostPlan{}, err
 	}
-	p := HostPlan{TUN: o.TUN, Uplink: o.Uplink, Sysctls: []Sysctl{}, Routes: []HostRoute{}, Rules: []HostRule{}, Divert: []HostRule{}}
+	p := HostPlan{TUN: o.TUN, TUNMTU: o.TUNMTU, Own: o.Own, Uplink: o.Uplink, Sysctls: []Sysctl{}, Routes: []HostRoute{}, Rules: []HostRule{}, Divert: []HostRule{}}
 	p.filters(o)
 	if len(o.Fabric) > 0 {
 		p.fabric(o)
@@ -214,6 +221,12 @@ func (p *HostPlan) fabric(o HostOptions) {
 				r.Device, r.Gateway = o.TUN, netip.Addr{}
 			}
 			p.Routes = append(p.Routes, r)
+			for _, narrow := range slices.SortedFunc(maps.Keys(o.Narrow), netip.Prefix.Compare) {
+				if prefix.Overlaps(narrow) && narrow.Bits() > prefix.Bits() {
+					r.Prefix, r.MTU = narrow, o.Narrow[narrow]
+					p.Routes = append(p.Routes, r)
+				}
+			}
 		}
 		if o.Rack.IsValid() {
 			p.Routes = append(p.Routes, HostRoute{Table: table, Prefix: o.Rack})

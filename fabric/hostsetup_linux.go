@@ -35,7 +35,7 @@ func ApplyHost(p HostPlan) (*HostSetup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.apply(p); err != nil {
+	if _, err := s.apply(p); err != nil {
 		err = fmt.Errorf("set up the host: %w", err)
 		if undo := s.Restore(); undo != nil {
 			err = fmt.Errorf("%w (and undoing it: %w)", err, undo)
@@ -67,45 +67,83 @@ func openHostSetup() (*HostSetup, error) {
 	return s, nil
 }
 
-// Update changes over to another plan with the same devices, without a moment
-// in which a route of both is missing. On error the new plan holds in part:
-// updating to the old one mends that.
+// Update changes over to another plan for the same TUN, without a moment in
+// which a route of both is missing. On error the new plan holds in part: updating
+// to the old one mends that.
 func (s *HostSetup) Update(p HostPlan) error {
-	if p.TUN != s.plan.TUN || p.Uplink != s.plan.Uplink {
-		return fmt.Errorf("update the host's set-up: it has the devices %q and %q, the new plan %q and %q; start anew for that", s.plan.TUN, s.plan.Uplink, p.TUN, p.Uplink)
-	}
-	if err := s.apply(p); err != nil {
+	if _, err := s.change(p); err != nil {
 		return fmt.Errorf("update the host's set-up: %w", err)
 	}
 	return nil
 }
 
-func (s *HostSetup) apply(p HostPlan) error {
-	if err := s.saveSettings(p); err != nil {
-		return err
+// Repair compares the kernel with a plan, the present one or another for the same
+// TUN, and mends what differs: settings, addresses, the TUN's state, routes and
+// rules. It says what it has mended, a sentence each. It goes on after an error
+// with what it can.
+func (s *HostSetup) Repair(p HostPlan) (mended []string, err error) {
+	if mended, err = s.change(p); err != nil {
+		return mended, fmt.Errorf("repair the host's set-up: %w", err)
 	}
-	for _, c := range p.Sysctls {
-		if err := writeSetting(c.Key, c.Value); err != nil {
-			return err
-		}
-	}
-	if err := s.linkLocal(p); err != nil {
-		return err
-	}
-	s.plan = p
-	if _, err := syncHostRoutes(s.h, p.Routes); err != nil {
-		return err
-	}
-	return s.syncRules()
+	return mended, nil
 }
 
-func (s *HostSetup) syncRules() error {
+// RepairSettings is Repair for the settings of the present plan alone. The kernel
+// does not tell when some of them are changed, and looking is cheap.
+func (s *HostSetup) RepairSettings() (mended []string, err error) {
+	if s.lock == nil {
+		return nil, nil
+	}
+	return s.syncSettings()
+}
+
+func (s *HostSetup) change(p HostPlan) (mended []string, err error) {
+	if s.lock == nil {
+		return nil, errors.New("it has been restored")
+	}
+	if p.TUN != s.plan.TUN {
+		return nil, fmt.Errorf("it has the TUN %q, the new plan %q; start anew for that", s.plan.TUN, p.TUN)
+	}
+	return s.apply(p)
+}
+
+// apply makes the kernel what is planned. Each step compares first. A step that
+// fails does not keep the others from being done; the error is the first one, which
+// may be why others failed.
+func (s *HostSetup) apply(p HostPlan) (mended []string, err error) {
+	if err := s.saveSettings(p); err != nil {
+		return nil, err
+	}
+	s.plan = p
+	for _, step := range []func() ([]string, error){s.syncSettings, s.syncDevices, s.syncRoutes, s.syncRules} {
+		did, err2 := step()
+		mended = append(mended, did...)
+		if err == nil {
+			err = err2
+		}
+	}
+	return mended, err
+}
+
+func (s *HostSetup) syncSettings() (changed []string, err error) {
+	for _, c := range s.plan.Sysctls {
+		was, err2 := changeSetting(c.Key, c.Value)
+		if err2 == nil && was != c.Value {
+			changed = append(changed, fmt.Sprintf("setting %s was %s: set to %s", c.Key, was, c.Value))
+		}
+		err = errors.Join(err, err2)
+	}
+	return changed, err
+}
+
+func (s *HostSetup) syncRoutes() ([]string, error) { return syncHostRoutes(s.h, s.plan.Routes) }
+
+func (s *HostSetup) syncRules() ([]string, error) {
 	rules := s.plan.Rules
 	if s.diverted {
 		rules = append(rules[:len(rules):len(rules)], s.plan.Divert...)
 	}
-	_, err := syncHostRules(s.h, rules)
-	return err
+	return syncHostRules(s.h, rules)
 }
 
 // saveSettings writes down the present values of what will be changed, but for
@@ -113,12 +151,14 @@ func (s *HostSetup) syncRules() error {
 // a crash, the first value counts.
 func (s *HostSetup) saveSettings(p HostPlan) error {
 	own := confKey(p.TUN, "")
+	news := false
 	for _, c := range p.Sysctls {
 		if p.TUN != "" && strings.HasPrefix(c.Key, own) {
 			continue
 		}
 		i := slices.IndexFunc(s.state.Sysctls, func(v savedValue) bool { return v.Key == c.Key })
 		if i >= 0 {
+			news = news || s.state.Sysctls[i].Set != c.Value
 			s.state.Sysctls[i].Set = c.Value
 			continue
 		}
@@ -131,6 +171,10 @@ func (s *HostSetup) saveSettings(p HostPlan) error {
 			return err
 		}
 		s.state.Sysctls = append(s.state.Sysctls, v)
+		news = true
+	}
+	if !news && s.plan.Routes != nil { // it has been written
+		return nil
 	}
 	return s.lock.write(s.state)
 }
@@ -138,7 +182,7 @@ func (s *HostSetup) saveSettings(p HostPlan) error {
 // Divert leads programs' packets into the TUN, which must be read from now on.
 func (s *HostSetup) Divert() error {
 	s.diverted = true
-	if err := s.syncRules(); err != nil {
+	if _, err := s.syncRules(); err != nil {
 		return fmt.Errorf("lead packets into %s: %w", s.plan.TUN, err)
 	}
 	return nil
@@ -147,8 +191,21 @@ func (s *HostSetup) Divert() error {
 // Undivert ends that: what programs send goes past the TUN. Connections go on.
 func (s *HostSetup) Undivert() error {
 	s.diverted = false
-	if err := s.syncRules(); err != nil {
+	if _, err := s.syncRules(); err != nil {
 		return fmt.Errorf("lead packets past %s: %w", s.plan.TUN, err)
+	}
+	return nil
+}
+
+// Withdraw takes rules and routes away, so that the host goes by its own, and
+// keeps the rest: Update or Repair brings them back. Programs' packets go past the
+// TUN from then on, until Divert.
+func (s *HostSetup) Withdraw() error {
+	s.diverted = false
+	_, rules := syncHostRules(s.h, nil)
+	_, routes := syncHostRoutes(s.h, nil)
+	if err := errors.Join(rules, routes); err != nil {
+		return fmt.Errorf("withdraw the host's set-up: %w", err)
 	}
 	return nil
 }
@@ -219,11 +276,21 @@ func readSetting(key string) (string, error) {
 }
 
 func writeSetting(key, value string) error {
-	now, err := readSetting(key)
-	if err != nil || now == value {
-		return err
+	_, err := changeSetting(key, value)
+	return err
+}
+
+// changeSetting writes a setting that differs, and returns what it was.
+func changeSetting(key, value string) (was string, err error) {
+	was, err = readSetting(key)
+	if err != nil || was == value {
+		return was, err
 	}
-	err = os.WriteFile(settingPath(key), []byte(value), 0)
+	return was, putSetting(key, value)
+}
+
+func putSetting(key, value string) error {
+	err := os.WriteFile(settingPath(key), []byte(value), 0)
 	if errors.Is(err, unix.EROFS) {
 		return fmt.Errorf("sysctl %s=%s: /proc/sys is read-only here (a container, or ProtectKernelTunables=); set it from outside or let weft write it", key, value)
 	}

@@ -37,13 +37,13 @@ func CleanupHost() (removed []string, err error) {
 }
 
 func (s *HostSetup) countRules() (string, error) {
-	n, err := syncHostRules(s.h, nil)
-	return count(n, "rule"), err
+	gone, err := syncHostRules(s.h, nil)
+	return count(len(gone), "rule"), err
 }
 
 func (s *HostSetup) countRoutes() (string, error) {
-	n, err := syncHostRoutes(s.h, nil)
-	return count(n, "route"), err
+	gone, err := syncHostRoutes(s.h, nil)
+	return count(len(gone), "route"), err
 }
 
 func (s *HostSetup) countSettings() (string, error) {

@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strconv"
 
@@ -15,6 +16,8 @@ import (
 // Uplink is a host's way into the fabric.
 type Uplink struct {
 	Name    string
+	Index   int        // the kernel's number, which stays when the device gets another name
+	Up      bool       // administratively
 	Gateway netip.Addr // the zero Addr when the destination is on the link
 	MTU     int        // bytes
 	Strict  bool       // its reverse path filter, by its own setting or by that of all
@@ -48,9 +51,41 @@ func FindUplink(to netip.Addr, name string) (Uplink, error) {
 	if l.Attrs().Flags&unix.IFF_LOOPBACK != 0 {
 		return Uplink{}, fmt.Errorf("uplink: the route to %s leads to %s; name the device that leads into the fabric", to, l.Attrs().Name)
 	}
-	u := Uplink{Name: l.Attrs().Name, MTU: l.Attrs().MTU}
+	u, err := describeUplink(l)
 	u.Gateway, _ = netip.AddrFromSlice(routes[0].Gw)
 	u.Gateway = u.Gateway.Unmap()
+	return u, err
+}
+
+// LookAtUplink describes a device anew, by the number that FindUplink has given, or
+// by its name where that is 0. The Gateway stays as it is. The error is
+// ErrUplinkGone where there is no such device.
+func LookAtUplink(was Uplink) (Uplink, error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return Uplink{}, explain(err)
+	}
+	defer h.Close()
+	var l netlink.Link
+	if was.Index != 0 {
+		l, err = h.LinkByIndex(was.Index)
+	} else {
+		l, err = h.LinkByName(was.Name)
+	}
+	if errors.As(err, new(netlink.LinkNotFoundError)) {
+		return was, fmt.Errorf("uplink %s: %w", was.Name, ErrUplinkGone)
+	}
+	if err != nil {
+		return was, explain(fmt.Errorf("uplink %s: %w", was.Name, err))
+	}
+	u, err := describeUplink(l)
+	u.Gateway = was.Gateway
+	return u, err
+}
+
+func describeUplink(l netlink.Link) (Uplink, error) {
+	a := l.Attrs()
+	u := Uplink{Name: a.Name, Index: a.Index, MTU: a.MTU, Up: a.Flags&net.FlagUp != 0}
 	own, err := readFilter(u.Name)
 	if err != nil {
 		return u, err
@@ -108,23 +143,6 @@ func isHost(t *topology.Topology, addr netip.Addr) bool {
 	return ok && t.Node(id).Layer == topology.LayerHost && t.Node(id).Addr == addr
 }
 
-// AddAddresses gives a device addresses of the kernel's.
-func AddAddresses(device string, addresses []netip.Prefix) error {
-	h, err := netlink.NewHandle(netlinkFamilies...)
-	if err != nil {
-		return explain(err)
-	}
-	defer h.Close()
-	links, err := portLinks(h, []string{device})
-	if err != nil {
-		return err
-	}
-	for _, a := range addresses {
-		// Nobody else can have an address on a TUN: it need not be probed for.
-		addr := &netlink.Addr{IPNet: ipNet(a), Flags: unix.IFA_F_NODAD}
-		if err := h.AddrReplace(links[0], addr); err != nil {
-			return explain(fmt.Errorf("address %s on %s: %w", a, device, err))
-		}
-	}
-	return nil
-}
+// ErrUplinkGone says that the device that leads into the fabric does not exist any
+// more.
+var ErrUplinkGone = errors.New("the device is gone")

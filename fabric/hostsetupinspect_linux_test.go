@@ -16,7 +16,8 @@ func TestFindHost(t *testing.T) {
 			t.Errorf("FindHost: %v, %v", addr, err)
 		}
 		u, err := FindUplink(core, "")
-		if want := (Uplink{"p0", netip.MustParseAddr("10.0.0.1"), 1500, true, true}); err != nil || u != want {
+		want := Uplink{Name: "p0", Index: u.Index, Up: true, Gateway: netip.MustParseAddr("10.0.0.1"), MTU: 1500, Strict: true, Advertised: true}
+		if err != nil || u != want || u.Index == 0 {
 			t.Errorf("FindUplink: %+v, %v; want %+v", u, err, want)
 		}
 		if _, err := FindUplink(core, "nosuch0"); err == nil || !strings.Contains(err.Error(), "nosuch0") {

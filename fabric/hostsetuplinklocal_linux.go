@@ -35,36 +35,36 @@ func (a addedAddress) netlink() *netlink.Addr {
 
 // linkLocal gives the uplink the plan's address, unless it has it, and writes down
 // before that it did. It is of no harm to a later plan that has none.
-func (s *HostSetup) linkLocal(p HostPlan) error {
-	if !p.LinkLocal.IsValid() || s.state.LinkLocal != nil && s.state.LinkLocal.Address == p.LinkLocal {
-		return nil
+func (s *HostSetup) linkLocal(p HostPlan) (changed string, err error) {
+	if !p.LinkLocal.IsValid() {
+		return "", nil
 	}
 	a := addedAddress{p.Uplink, p.LinkLocal}
 	links, err := portLinks(s.h, []string{a.Device})
 	if err != nil {
-		return err
+		return "", err
 	}
 	have, err := dumped(func() ([]netlink.Addr, error) { return s.h.AddrList(links[0], netlink.FAMILY_V6) })
 	if err != nil {
-		return explain(fmt.Errorf("addresses of %s: %w", a.Device, err))
+		return "", explain(fmt.Errorf("addresses of %s: %w", a.Device, err))
 	}
 	for _, h := range have {
 		if h.IP.Equal(a.Address.AsSlice()) {
-			return nil
+			return "", nil
 		}
 	}
 	s.state.LinkLocal = &a
 	if err := s.lock.write(s.state); err != nil {
-		return err
+		return "", err
 	}
 	err = s.h.AddrReplace(links[0], a.netlink())
 	switch {
 	case errors.Is(err, unix.EACCES): // without privileges it is EPERM
-		return fmt.Errorf("address %v on %s: labels need IPv6, which is disabled there: sysctl -w %s=0", a.Address, a.Device, confKey6(a.Device, "disable_ipv6"))
+		return "", fmt.Errorf("address %v on %s: labels need IPv6, which is disabled there: sysctl -w %s=0", a.Address, a.Device, confKey6(a.Device, "disable_ipv6"))
 	case err != nil:
-		return explain(fmt.Errorf("address %v on %s: %w", a.Address, a.Device, err))
+		return "", explain(fmt.Errorf("address %v on %s: %w", a.Address, a.Device, err))
 	}
-	return nil
+	return fmt.Sprintf("address %v of %s was missing: added", a.Address, a.Device), nil
 }
 
 // remove takes the address away; it may be gone, and the device too.

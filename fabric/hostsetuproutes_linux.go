@@ -17,12 +17,13 @@ const ruleNop = 3
 
 var hostFamilies = []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
 
-// syncHostRules makes the rules with our protocol number those wanted. Missing
-// ones are added before others are removed.
-func syncHostRules(h *netlink.Handle, want []HostRule) (changed int, err error) {
+// syncHostRules makes the rules with our protocol number those wanted, and says
+// what it changed, a sentence each. Missing rules are added before others are
+// removed.
+func syncHostRules(h *netlink.Handle, want []HostRule) (changed []string, err error) {
 	have, err := hostRules(h)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, r := range want {
 		n := r.netlink()
@@ -34,7 +35,7 @@ func syncHostRules(h *netlink.Handle, want []HostRule) (changed int, err error) 
 		if err := h.RuleAdd(&n); err != nil && !errors.Is(err, unix.EEXIST) {
 			return changed, explain(fmt.Errorf("%s (kernel option IP_MULTIPLE_TABLES): %w", r.command(), err))
 		}
-		changed++
+		changed = append(changed, fmt.Sprintf("rule %d was missing: added", r.Priority))
 	}
 	// The kernel removes the first rule that has what is named, and perhaps more:
 	// so those that have more go first.
@@ -43,7 +44,7 @@ func syncHostRules(h *netlink.Handle, want []HostRule) (changed int, err error) 
 		if err := h.RuleDel(&r); err != nil && !errors.Is(err, unix.ENOENT) {
 			return changed, explain(fmt.Errorf("remove rule %d: %w", r.Priority, err))
 		}
-		changed++
+		changed = append(changed, fmt.Sprintf("rule %d was one too many: removed", r.Priority))
 	}
 	return changed, nil
 }
@@ -107,11 +108,11 @@ func ruleKey(r netlink.Rule) string {
 }
 
 // syncHostRoutes makes the routes of our two tables those wanted, without a
-// moment in which one is missing.
-func syncHostRoutes(h *netlink.Handle, want []HostRoute) (changed int, err error) {
+// moment in which one is missing, and says what it changed, a sentence each.
+func syncHostRoutes(h *netlink.Handle, want []HostRoute) (changed []string, err error) {
 	have, err := hostRoutes(h)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, r := range want {
 		n, err := r.netlink(h)
@@ -127,13 +128,17 @@ func syncHostRoutes(h *netlink.Handle, want []HostRoute) (changed int, err error
 		if err := h.RouteReplace(&n); err != nil {
 			return changed, explain(fmt.Errorf("%s: %w", r.command(), err))
 		}
-		changed++
+		what := "missing: added"
+		if ok {
+			what = "another one: replaced"
+		}
+		changed = append(changed, fmt.Sprintf("route to %s in table %d was %s", r.Prefix, r.Table, what))
 	}
 	for _, r := range have {
 		if err := h.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
 			return changed, explain(fmt.Errorf("remove the route to %s from table %d: %w", r.Dst, r.Table, err))
 		}
-		changed++
+		changed = append(changed, fmt.Sprintf("route to %s in table %d was one too many: removed", prefixKey6(r), r.Table))
 	}
 	return changed, nil
 }

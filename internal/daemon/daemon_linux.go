@@ -9,242 +9,229 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/bpf"
-
-	"weft/encap"
-	"weft/fabric"
-	"weft/flowcell"
 	"weft/internal/notify"
-	"weft/internal/prober"
-	"weft/link"
 	"weft/topology"
 )
 
-// daemon is a run. What is nil is not in use, or not yet.
+// daemon is a run. One goroutine, serve's, owns its state: it takes one event
+// after the other (configuration, news of failures, the kernel's changes, time),
+// and carries each out as a whole or not at all. It holds mu for the whole of an
+// event, so that a status is of before or after it.
 type daemon struct {
 	file    string
 	log     *log.Logger
 	notify  notify.Notifier
 	started time.Time
-	warned  bool // only serve asks
+	kernel  kernel
+	inbox   inbox
 
-	mu        sync.Mutex // held while what is below changes, and by who asks for the status
-	config    *Config
-	place     place
-	setup     *fabric.HostSetup
-	tun       *link.TUN
-	offload   *fabric.Offload
-	steer     *fabric.Steer
-	fabric    *link.Packet
-	tunnel    *link.UDP
-	dataplane dataplane
-	sampler   *prober.Sampler
-	follower  *follower
-	status    io.Closer
-	reloads   int
-
-	paths sync.Mutex // held, besides mu, while offload and sampler change, and by who sets a topology
+	mu sync.Mutex
+	state
 }
 
-// start brings everything up, in an order in which no packet is led to where
-// nobody is yet. What fails leaves the rest for stop.
-func (d *daemon) start(ctx context.Context) (err error) {
+// state is what a daemon's owner has to itself.
+type state struct {
+	config  *Config // in force
+	place   place
+	setup   hostSetup
+	parts   // nothing while weft is out of the way
+	status  io.Closer
+	reloads int
+	repairs repairs
+	trouble trouble
+	warned  bool // of a fabric from which no probe comes home
+}
+
+// parts are what carries packets at an uplink. What is nil is not in use.
+type parts struct {
+	receiver receiver
+	spray    sprayer
+	sampler  sampler
+	follower follower
+	topology *topology.Topology // that packets go by
+	changes  uint64             // of it
+	diverted bool               // programs' packets are led into the TUN
+	working  bool               // all is in place
+}
+
+// start brings everything up. What fails leaves the rest for stop.
+func (d *daemon) start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.place, err = d.config.find(ctx); err != nil {
+	if err := d.bringUp(ctx); err != nil {
 		return err
-	}
-	plan, err := d.config.plan(d.place)
-	if err != nil {
-		return err
-	}
-	if d.config.receives() {
-		if err := d.openTUN(plan); err != nil {
-			return err
-		}
-	}
-	if d.setup, err = fabric.ApplyHost(plan); err != nil {
-		return err
-	}
-	if !d.config.tunnels() {
-		if err := d.spray(d.config, d.config.fabric); err != nil {
-			return err
-		}
-	}
-	if d.config.receives() {
-		if err := d.startDataplane(); err != nil {
-			return err
-		}
-	}
-	if d.follower, err = d.follow(d.config); err != nil {
-		return err
-	}
-	if d.config.diverts() {
-		if err := d.setup.Divert(); err != nil {
-			return err
-		}
 	}
 	return d.listen()
 }
 
-func (d *daemon) openTUN(plan fabric.HostPlan) (err error) {
+// bringUp puts all parts in place, in an order in which no packet is led to where
+// nobody is yet.
+func (d *daemon) bringUp(ctx context.Context) error {
 	c := d.config
-	o := link.TUNConfig{Name: c.TUN.Name, Address: plan.Address, MTU: d.place.mtu, Overhead: c.carrier().Overhead(),
-		Offload: true, Queues: c.TUN.Queues, NoForwardCheck: true}
-	o.PayloadMax = c.policy().Unit.Bytes // a reload does not change it
-	if c.tunnels() {
-		o.Overhead = c.tunnelOverhead()
-	}
-	if d.tun, err = link.OpenTUN(o); err != nil {
+	p, err := d.findPlace(ctx)
+	if err != nil {
 		return err
 	}
-	return fabric.AddAddresses(d.tun.Name(), c.TUN.Addresses)
-}
-
-// tunnelOverhead is what the tunnel adds to a packet, in bytes.
-func (c *Config) tunnelOverhead() int {
-	n := 20 + 8 + encap.UDPOverhead
-	for _, p := range c.UDP.Peers {
-		if p.secret != [32]byte{} {
-			n = 20 + 8 + encap.UDPSealedOverhead
-		}
-	}
-	if c.UDP.Listen.Addr().Unmap().Is6() {
-		n += 20
-	}
-	return n
-}
-
-// spray attaches the program that encapsulates, by a configuration's policy and
-// what its topology has become, in place of the one that there is. In between
-// packets go by plain ECMP.
-func (d *daemon) spray(c *Config, t *topology.Topology) (err error) {
-	p := c.uplinkPolicy()
-	d.paths.Lock()
-	defer d.paths.Unlock()
-	if err := d.closeSampler(); err != nil {
+	plan, err := c.plan(p)
+	if err != nil {
 		return err
 	}
-	if d.offload != nil {
-		if err := d.offload.Close(); err != nil {
+	d.place, d.topology = p, c.fabric
+	if c.receives() {
+		if d.receiver, err = d.kernel.open(c, p, plan); err != nil {
 			return err
 		}
-		d.offload = nil
 	}
-	self, _ := c.fabric.ByAddr(d.place.address)
-	o := fabric.OffloadConfig{
-		Uplink: d.place.uplink.Name, Addresses: addresses(d.place), Topology: t, Self: self,
-		Policy: p, Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
+	if d.setup == nil {
+		d.setup, err = d.kernel.setUp(plan)
+	} else {
+		_, err = d.setup.Repair(plan)
 	}
-	if c.cutsAtUplink() {
-		o.Cut = o.Addresses
-	}
-	d.offload, err = fabric.AttachOffload(o)
 	if err != nil {
-		return c.lines.Errorf("policy", "%w", err)
+		return err
 	}
-	if c.offloads() && p.Sprays() && p.Unit.Kind != flowcell.UnitPacket && !c.ReceiversResequence {
-		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode gateway there, or resequence: true, and set receivers_resequence: true here; or use drb", p.Name)
+	if !c.tunnels() {
+		if d.spray, err = d.attach(c, c.fabric); err != nil {
+			return err
+		}
+		if err := d.sample(c, c.fabric); err != nil {
+			return err
+		}
 	}
-	return d.sample(c, t, d.offload)
+	if d.receiver != nil {
+		if err := d.receiver.start(plan); err != nil {
+			return err
+		}
+	}
+	if err := d.follow(c, c.fabric); err != nil {
+		return err
+	}
+	if c.diverts() {
+		if err := d.setup.Divert(); err != nil {
+			return err
+		}
+		d.diverted = true
+	}
+	d.working = true
+	return nil
 }
 
-func (d *daemon) startDataplane() (err error) {
-	c := d.config
-	o := dataplaneConfig{address: d.place.address, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
-		programs: d.tun, name: d.place.name, peers: d.place.peers, onlyReceiving: c.offloads(),
-		evidence: c.Failures.Probes && !c.tunnels()}
-	if o.resequencer, err = c.Resequencer.config(); err != nil {
-		return err
+// findPlace finds out where the host is. A device that was made anew has no routes
+// yet by which to find it: then its name and the switch behind it are what they were.
+func (d *daemon) findPlace(ctx context.Context) (place, error) {
+	p, err := d.kernel.find(ctx, d.config)
+	if err == nil || d.place.uplink.Name == "" {
+		return p, err
 	}
-	if c.tunnels() {
-		d.tunnel, err = link.OpenUDP(link.UDPConfig{Listen: c.UDP.Listen, Paths: c.UDP.Paths, MTU: d.place.mtu, ZeroChecksum: c.UDP.ZeroChecksum})
-	} else {
-		err = d.openFabric()
+	again := d.place
+	again.uplink.Index = 0
+	if again, err2 := d.kernel.look(again); err2 == nil && again.uplink.Up && d.config.size(&again) == nil {
+		return again, nil
 	}
+	return p, err
+}
+
+// attach attaches the program that encapsulates, in the place of the one that
+// there is. Each packet passes the one or the other.
+func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
+	s, err := d.kernel.spray(c.offload(d.place, t))
 	if err != nil {
-		return err
+		return nil, c.lines.Errorf("policy", "%w", err)
 	}
-	o.fabric, o.tunnel = d.fabric, d.tunnel
-	if d.dataplane, err = startDataplane(o); err != nil {
-		return err
+	if c.unordered() {
+		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode gateway there, or resequence: true, and set receivers_resequence: true here; or use drb", c.Policy)
 	}
-	if d.steer != nil {
-		return d.steer.Beat() // from here on the kernel does not get them
+	return s, nil
+}
+
+// sample has peers' samples answered and, under a policy that samples, the program
+// at the uplink told what its own say.
+func (d *daemon) sample(c *Config, t *topology.Topology) error {
+	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
+	switch {
+	case err == nil:
+		d.sampler = s
+	case c.samples():
+		return c.lines.Errorf("policy", "%s: %w", c.Policy, err)
+	default:
+		d.log.Printf("warning: peers whose policy samples paths get no answer from here: %v", err)
 	}
 	return nil
 }
 
-// openFabric makes a socket that gets the fabric's TCP, and the kernel not,
-// while the daemon lives.
-func (d *daemon) openFabric() (err error) {
-	var rules []fabric.SteerRule
-	for _, a := range addresses(d.place) {
-		rules = append(rules, fabric.SteerRule{Address: a, What: fabric.SteerTCP | fabric.SteerTunnelErrors})
+// follow begins to follow what becomes known of failures.
+func (d *daemon) follow(c *Config, t *topology.Topology) error {
+	if c.tunnels() {
+		return nil
 	}
-	if d.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: d.place.uplink.Name, Rules: rules}); err != nil {
+	f, err := d.kernel.follow(c, d.place, t, d.receiver, d.inbox.put)
+	if err != nil {
 		return err
 	}
-	var filter []bpf.RawInstruction
-	for _, f := range d.steer.Filter() {
-		filter = append(filter, bpf.RawInstruction{Op: f.Code, Jt: f.Jt, Jf: f.Jf, K: f.K})
-	}
-	d.fabric, err = link.OpenPacket(link.PacketConfig{Interface: d.place.uplink.Name, MTU: d.place.mtu, Filter: filter})
-	return err
+	d.follower = f
+	return nil
 }
 
-// stop undoes start, as far as that came, so that no connection is lost: first
-// programs' packets go past the TUN; then the dataplane delivers what it still
-// has; then the kernel receives again, and all is put back.
+// takeDown undoes bringUp, as far as that came, so that no connection is lost:
+// first programs' packets go past the TUN; then the dataplane delivers what it
+// still has, and the kernel receives again; then packets go as routes have them.
+// The set-up's settings stay.
+func (d *daemon) takeDown(drain time.Duration) error {
+	var errs []error
+	try := func(f func() error) { errs = append(errs, f()) }
+	if d.follower != nil {
+		try(d.follower.Close)
+		d.inbox.clear()
+	}
+	if d.sampler != nil {
+		try(d.sampler.Close)
+	}
+	if d.setup != nil {
+		try(d.setup.Withdraw)
+	}
+	if d.receiver != nil {
+		time.Sleep(drain)
+		try(d.receiver.Close)
+	}
+	if d.spray != nil {
+		try(d.spray.Close)
+	}
+	d.parts = parts{}
+	return errors.Join(errs...)
+}
+
+// stop undoes start, as far as that came.
 func (d *daemon) stop() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notify.Stopping()
-	var errs []error
-	try := func(err error) { errs = append(errs, err) }
-	if d.follower != nil {
-		try(d.follower.close())
-	}
-	try(d.closeSampler())
-	if d.setup != nil {
-		try(d.setup.Undivert())
-	}
-	if d.dataplane != nil {
-		time.Sleep(d.config.Drain)
-	}
-	if d.steer != nil { // in this order some packets arrive twice, in the other none
-		try(d.steer.Close())
-	}
-	if d.dataplane != nil {
-		try(d.dataplane.Close())
-	} else {
-		try(closeAll(d.fabric, d.tunnel, d.tun))
-	}
-	if d.offload != nil {
-		try(d.offload.Close())
-	}
+	err := d.takeDown(d.config.Drain)
 	if d.status != nil {
-		try(d.status.Close())
+		err = errors.Join(err, d.status.Close())
 	}
 	if d.setup != nil {
-		try(d.setup.Restore())
+		err = errors.Join(err, d.setup.Restore())
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}
 	return nil
 }
 
-// closeAll closes devices that no dataplane has taken over.
-func closeAll(p *link.Packet, u *link.UDP, t *link.TUN) (err error) {
-	if p != nil {
-		err = errors.Join(err, p.Close())
+// setTopology has later packets go by a topology.
+func (d *daemon) setTopology(t *topology.Topology) (err error) {
+	if d.spray != nil {
+		err = d.spray.SetTopology(t)
 	}
-	if u != nil {
-		err = errors.Join(err, u.Close())
+	if d.sampler != nil {
+		d.sampler.SetTopology(t)
 	}
-	if t != nil {
-		err = errors.Join(err, t.Close())
+	if d.receiver != nil {
+		err = errors.Join(err, d.receiver.SetTopology(t))
 	}
+	if err == nil {
+		d.topology = t
+	}
+	d.changes++
 	return err
 }

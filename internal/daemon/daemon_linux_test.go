@@ -209,6 +209,9 @@ func (n *network) launch(node, config string, env ...string) *child {
 	n.Cleanup(func() {
 		c.cmd.Process.Kill()
 		<-c.exited
+		if n.Failed() {
+			n.Logf("what the daemon of %s said:\n%s", node, c.messages())
+		}
 		n.lab.Do(n.node(node).ID, func() error {
 			_, err := Cleanup()
 			return err

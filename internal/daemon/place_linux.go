@@ -50,16 +50,21 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	if c.Gateway.IsValid() {
 		p.uplink.Gateway = c.Gateway
 	}
+	return p, c.size(&p)
+}
+
+// size sets the MTU of the network.
+func (c *Config) size(p *place) error {
 	if p.mtu = c.MTU; p.mtu == 0 {
 		p.mtu = p.uplink.MTU
 	}
 	if p.mtu > p.uplink.MTU {
-		return p, c.lines.Errorf("mtu", "is %d, more than the %d of %s; lower it or raise that", p.mtu, p.uplink.MTU, p.uplink.Name)
+		return c.lines.Errorf("mtu", "is %d, more than the %d of %s; lower it or raise that", p.mtu, p.uplink.MTU, p.uplink.Name)
 	}
 	if least := c.minMTU(); p.mtu < least {
-		return p, c.lines.Errorf("mtu", "is %d, of %s; encapsulation: %s needs %d or more", p.mtu, p.uplink.Name, c.Encapsulation, least)
+		return c.lines.Errorf("mtu", "is %d, of %s; encapsulation: %s needs %d or more", p.mtu, p.uplink.Name, c.Encapsulation, least)
 	}
-	return p, nil
+	return nil
 }
 
 // core returns the address of a core switch.
@@ -140,7 +145,7 @@ func resolve(ctx context.Context, endpoint string, like netip.Addr) (netip.AddrP
 func (c *Config) plan(p place) (fabric.HostPlan, error) {
 	o := fabric.HostOptions{Address: p.address, FilterAll: p.filter, Strict: p.strict}
 	if c.receives() {
-		o.TUN = c.TUN.Name
+		o.TUN, o.TUNMTU, o.Own = c.TUN.Name, p.mtu-c.overhead(), c.TUN.Addresses
 	}
 	if c.tunnels() {
 		for _, q := range p.peers {

@@ -117,5 +117,12 @@ func (r *relay) Err() error                             { return r.err }
 
 func (r *relay) Close() error {
 	r.end(nil)
-	return closeAll(r.c.fabric, r.c.tunnel, r.c.programs)
+	var err error
+	if r.c.fabric != nil {
+		err = r.c.fabric.Close()
+	}
+	if r.c.tunnel != nil {
+		err = errors.Join(err, r.c.tunnel.Close())
+	}
+	return errors.Join(err, r.c.programs.Close())
 }

@@ -2,15 +2,20 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/netip"
+
+	"weft/topology"
 )
 
 // reload reads the configuration again. One that is wrong, or that needs a
 // restart, changes nothing.
 func (d *daemon) reload(ctx context.Context) {
 	d.notify.Reloading()
-	err := d.change(ctx)
+	next, err := Load(d.file)
+	if err == nil {
+		err = d.change(ctx, next)
+	}
 	if err != nil {
 		d.log.Printf("reload refused, all stays as it is: %v", err)
 	} else {
@@ -19,83 +24,198 @@ func (d *daemon) reload(ctx context.Context) {
 	d.notify.Ready(d.summary())
 }
 
-func (d *daemon) change(ctx context.Context) error {
-	next, err := Load(d.file)
-	if err != nil {
-		return err
-	}
+// change carries a configuration out, all of it or nothing. If what was cannot be
+// brought back either, weft gets out of the way, and tries again by itself.
+func (d *daemon) change(ctx context.Context, next *Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.config.canBecome(next); err != nil {
 		return err
 	}
-	old := d.config
-	if err := d.adopt(ctx, next); err != nil {
-		d.config = next // as far as can be told
-		if undo := d.adopt(ctx, old); undo != nil {
-			err = fmt.Errorf("%w (and going back: %w; restart)", err, undo)
-		}
+	if !d.working {
+		return d.changeIdle(next)
+	}
+	c, err := d.prepare(ctx, next)
+	if err != nil {
 		return err
 	}
+	if err := c.carryOut(); err != nil {
+		return err
+	}
+	d.config = next
 	d.reloads++
 	return nil
 }
 
-// adopt changes over to a configuration: routes first, so that nothing is sprayed
-// by what is not there yet.
-func (d *daemon) adopt(ctx context.Context, c *Config) error {
-	if err := d.stillThere(ctx, c); err != nil {
-		return err
+// changeIdle takes a configuration over while weft is out of the way: it is what
+// the next try begins with.
+func (d *daemon) changeIdle(next *Config) error {
+	d.config = next
+	d.reloads++
+	d.trouble.again()
+	return nil
+}
+
+// change is a change of configuration under way: steps, each with its way back.
+type change struct {
+	*daemon
+	old, next *Config
+	steps     []step
+}
+
+// step is a part of a change. undo is called if a later step fails, and must be
+// right after do has failed, too.
+type step struct {
+	do, undo func() error
+	done     func() // if not nil, called when the whole change has been carried out
+}
+
+// prepare makes sure of what can be known beforehand, and lists the steps: routes
+// first, so that nothing is sprayed by what is not there yet.
+func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
+	if err := d.stillThere(ctx, next); err != nil {
+		return nil, err
 	}
-	plan, err := c.plan(d.place)
+	plan, err := next.plan(d.place)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := d.setup.Update(plan); err != nil {
-		return err
+	former, err := d.config.plan(d.place)
+	if err != nil {
+		return nil, err
 	}
-	sameFabric := c.Topology == d.config.Topology
-	samePolicy := c.Policy == d.config.Policy && c.policyOptions() == d.config.policyOptions()
-	t := d.follower.current()
-	anew := !sameFabric || !c.Failures.sameButKeys(d.config.Failures)
+	c := &change{daemon: d, old: d.config, next: next}
+	c.add(func() error { _, err := d.setup.Repair(plan); return err }, func() error { _, err := d.setup.Repair(former); return err })
+	sameFabric := next.Topology == c.old.Topology
+	samePolicy := next.Policy == c.old.Policy && next.policyOptions() == c.old.policyOptions()
+	anew := !sameFabric || !next.Failures.sameButKeys(c.old.Failures)
+	t := d.topology
 	if anew {
-		if err := d.follower.close(); err != nil {
+		t = next.fabric
+	}
+	if d.spray != nil && (!sameFabric || !samePolicy) {
+		c.replaceProgram(t)
+	}
+	if d.receiver != nil && !samePolicy {
+		c.add(func() error { return c.setPolicy(next) }, func() error { return c.setPolicy(c.old) })
+	}
+	if next.diverts() != d.diverted {
+		c.add(func() error { return d.divert(next.diverts()) }, func() error { return d.divert(!next.diverts()) })
+	}
+	switch {
+	case d.follower == nil:
+	case anew:
+		before := d.topology
+		c.add(func() error { return d.setTopology(t) }, func() error { return d.setTopology(before) })
+		c.add(func() error { return c.followAnew(next, t) }, func() error { return c.followAnew(c.old, c.old.fabric) })
+	default:
+		c.add(func() error { return d.follower.setKeys(next) }, func() error { return d.follower.setKeys(c.old) })
+	}
+	return c, nil
+}
+
+func (c *change) add(do, undo func() error) { c.steps = append(c.steps, step{do: do, undo: undo}) }
+
+// carryOut does all steps, or undoes those that it did.
+func (c *change) carryOut() error {
+	for i, s := range c.steps {
+		err := s.do()
+		if err == nil {
+			continue
+		}
+		var undo error
+		for ; i >= 0; i-- {
+			undo = errors.Join(undo, c.steps[i].undo())
+		}
+		if undo != nil {
+			c.takeAway(fmt.Sprintf("a reload failed, and so did going back: %v", undo))
+			return fmt.Errorf("%w (and going back: %w; packets go as the kernel's routes have them, until that succeeds)", err, undo)
+		}
+		return err
+	}
+	for _, s := range c.steps {
+		if s.done != nil {
+			s.done()
+		}
+	}
+	return nil
+}
+
+// replaceProgram attaches a program for the new configuration in the place of the
+// old one, which is let go of when all has succeeded. The Sampler is the
+// program's.
+func (c *change) replaceProgram(t *topology.Topology) {
+	d, former, before := c.daemon, c.spray, c.topology
+	var fresh sprayer
+	c.steps = append(c.steps, step{
+		do: func() (err error) {
+			if err := c.closeSampler(); err != nil {
+				return err
+			}
+			if fresh, err = d.attach(c.next, t); err != nil {
+				return err
+			}
+			d.spray = fresh
+			return d.sample(c.next, t)
+		},
+		undo: func() error {
+			err := c.closeSampler()
+			if fresh == nil {
+				return errors.Join(err, d.sample(c.old, before))
+			}
+			again, err2 := d.attach(c.old, before)
+			if err2 != nil {
+				return errors.Join(err, err2)
+			}
+			d.spray = again
+			return errors.Join(err, fresh.Close(), former.Close(), d.sample(c.old, before))
+		},
+		done: func() {
+			if err := former.Close(); err != nil {
+				d.log.Printf("the former program at %s: %v", d.place.uplink.Name, err)
+			}
+		},
+	})
+}
+
+func (c *change) closeSampler() error {
+	s := c.sampler
+	c.sampler = nil
+	if s == nil {
+		return nil
+	}
+	return s.Close()
+}
+
+func (c *change) setPolicy(to *Config) error {
+	if err := c.receiver.SetPolicy(to.Policy, to.policyOptions()); err != nil {
+		return to.lines.Errorf("policy", "%w", err)
+	}
+	return nil
+}
+
+func (c *change) followAnew(to *Config, t *topology.Topology) error {
+	f := c.follower
+	c.follower = nil
+	if f != nil {
+		if err := f.Close(); err != nil {
 			return err
 		}
-		t = c.fabric
-	} else if err := d.follower.keysOf(c); err != nil {
-		return c.lines.Errorf("failures.keys", "%w", err)
+		c.inbox.clear()
 	}
-	if !c.tunnels() && (d.offload == nil || !sameFabric || !samePolicy) {
-		if err := d.spray(c, t); err != nil {
-			return err
-		}
+	return c.daemon.follow(to, t)
+}
+
+// divert leads programs' packets into the TUN, or past it.
+func (d *daemon) divert(into bool) error {
+	lead := d.setup.Undivert
+	if into {
+		lead = d.setup.Divert
 	}
-	if d.dataplane != nil && !samePolicy {
-		if err := d.dataplane.SetPolicy(c.Policy, c.policyOptions()); err != nil {
-			return c.lines.Errorf("policy", "%w", err)
-		}
+	if err := lead(); err != nil {
+		return err
 	}
-	if c.diverts() != d.config.diverts() {
-		change := d.setup.Undivert
-		if c.diverts() {
-			change = d.setup.Divert
-		}
-		if err := change(); err != nil {
-			return err
-		}
-	}
-	if anew && !c.tunnels() {
-		if err := d.setTopology(t); err != nil {
-			return c.lines.Errorf("topology", "%w", err)
-		}
-		f, err := d.follow(c)
-		if err != nil {
-			return err
-		}
-		d.follower = f
-	}
-	d.config = c
+	d.diverted = into
 	return nil
 }
 
@@ -105,15 +225,13 @@ func (d *daemon) stillThere(ctx context.Context, c *Config) error {
 	if c.tunnels() {
 		return nil
 	}
-	at, err := c.find(ctx)
+	at, err := d.kernel.find(ctx, c)
 	if err != nil {
 		return err
 	}
-	if at.address != d.place.address || at.uplink.Name != d.place.uplink.Name {
+	if at.address != d.place.address || at.uplink.Index != d.place.uplink.Index {
 		return fmt.Errorf("this host is now %s by %s, and was %s by %s; restart the daemon",
 			at.address, at.uplink.Name, d.place.address, d.place.uplink.Name)
 	}
 	return nil
 }
-
-func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }

@@ -10,12 +10,18 @@ import (
 	"syscall"
 	"time"
 
+	"weft/fabric"
 	"weft/internal/notify"
 )
 
-// beat is how often the dataplane's life is confirmed to the steering program,
-// which gives it a second.
-const beat = 100 * time.Millisecond
+const (
+	// beat is how often the owner looks at what the kernel does not tell of, and
+	// confirms to the programs at the uplink that somebody watches over them.
+	beat = 50 * time.Millisecond
+	// settle bounds how often all is compared while the kernel tells of one change
+	// after the other.
+	settle = 20 * time.Millisecond
+)
 
 // Run is weft host: it sets the machine up as a configuration file says and
 // carries its packets until a signal or the context ends it. SIGHUP makes it
@@ -29,23 +35,35 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	if err := dropPrivileges(c); err != nil {
 		return err
 	}
-	d := &daemon{file: file, config: c, log: log.New(messages, "", 0), notify: notify.New(), started: time.Now()}
+	d := newDaemon(file, c, theKernel(), log.New(messages, "", 0))
+	d.notify = notify.New()
 	defer d.notify.Close()
+	watch, err := fabric.WatchHost() // before anything is set up, so that no change of it is missed
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
 	defer func() { err = errors.Join(err, d.stop()) }()
 	if err := d.start(ctx); err != nil {
 		return err
 	}
 	d.notify.Ready(d.summary())
 	d.log.Print(d.summary())
-	return d.serve(ctx, signals)
+	return d.serve(ctx, signals, watch.Changed())
 }
 
-// serve waits for what happens.
-func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
+func newDaemon(file string, c *Config, k kernel, l *log.Logger) *daemon {
+	return &daemon{file: file, log: l, started: time.Now(), kernel: k, inbox: newInbox(), state: state{config: c}}
+}
+
+// serve takes one event after the other.
+func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-chan struct{}) error {
 	every := time.NewTicker(beat)
 	defer every.Stop()
 	watchdog, stop := d.notify.Due()
 	defer stop()
+	var looked time.Time
+	dirty := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -56,13 +74,24 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 				return nil
 			}
 			d.reload(ctx)
-		case <-d.dataplaneDone():
-			return fmt.Errorf("the dataplane has ended: %w", d.dataplane.Err())
+		case <-d.inbox.wake:
+			d.hear()
+		case <-d.receiverDone():
+			d.receiverEnded()
+			d.reconcile(ctx, time.Now())
+		case <-changed:
+			if dirty = time.Since(looked) < settle; !dirty {
+				d.reconcile(ctx, time.Now())
+				looked = time.Now()
+			}
 		case <-every.C:
-			if d.steer != nil {
-				if err := d.steer.Beat(); err != nil {
-					return err
-				}
+			d.beat()
+			if now := time.Now(); dirty || now.Sub(looked) >= retryAfter {
+				dirty = false
+				d.reconcile(ctx, now)
+				looked = time.Now()
+			} else {
+				d.glance(now)
 			}
 			d.warn()
 		case <-watchdog:
@@ -71,10 +100,53 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// dataplaneDone is never ready where there is no dataplane.
-func (d *daemon) dataplaneDone() <-chan struct{} {
-	if d.dataplane == nil {
+// hear has packets go by the latest news.
+func (d *daemon) hear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.inbox.take()
+	if n == nil || !d.working {
+		return
+	}
+	if err := d.setTopology(n.topology); err != nil {
+		d.takeAway(fmt.Sprintf("the paths cannot be changed: %v", err))
+	}
+}
+
+// receiverDone is never ready where there is no receiver.
+func (d *daemon) receiverDone() <-chan struct{} {
+	if d.receiver == nil {
 		return nil
 	}
-	return d.dataplane.Done()
+	return d.receiver.Done()
+}
+
+// receiverEnded takes weft away after what moves its packets has failed: the TUN
+// was removed, for one.
+func (d *daemon) receiverEnded() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.takeAway(fmt.Sprintf("what moves packets has ended: %v", d.receiver.Err()))
+}
+
+// beat confirms to the programs that somebody watches over them.
+func (d *daemon) beat() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r, ok := d.receiver.(*hostReceiver); ok && r.steer != nil && d.working {
+		r.steer.Beat()
+	}
+}
+
+// warn tells once of a fabric from which no probe comes home.
+func (d *daemon) warn() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.warned || d.follower == nil {
+		return
+	}
+	if hint := d.follower.hint(); hint != "" {
+		d.warned = true
+		d.log.Print(hint)
+	}
 }

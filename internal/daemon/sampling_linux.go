@@ -2,59 +2,22 @@ package daemon
 
 import (
 	"encoding/binary"
-	"math/rand/v2"
 	"net/netip"
 
-	"weft/fabric"
-	"weft/internal/prober"
 	"weft/luopan"
 	"weft/stack"
 	"weft/topology"
 )
 
-// sample has peers' samples answered and, under a policy that samples, the program
-// at the uplink told what its own say. The Sampler lives as long as the program
-// does, whose it is: neither waits for the daemon's locks.
-func (d *daemon) sample(c *Config, t *topology.Topology, o *fabric.Offload) (err error) {
-	s := prober.SamplerConfig{
-		Interface: d.place.uplink.Name, Gateway: d.place.uplink.Gateway, Address: d.place.address, Topology: t,
-		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
-	}
-	if self, ok := t.ByAddr(d.place.address); ok {
-		ports := t.Ports(t.Ports(self)[0].Peer) // of its edge switch; those that lead up are the last
-		s.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
-	}
-	if c.samples() {
-		s.Active, s.Decide = o.Active, o.Choose
-	}
-	d.sampler, err = prober.OpenSampler(s)
-	if err == nil {
-		return nil
-	}
-	if c.samples() {
-		return c.lines.Errorf("policy", "%s: %w", c.Policy, err)
-	}
-	d.log.Printf("warning: peers whose policy samples paths get no answer from here: %v", err)
-	return nil
-}
-
-// closeSampler closes the Sampler, if there is one.
-func (d *daemon) closeSampler() error {
-	s := d.sampler
-	d.sampler = nil
-	if s == nil {
-		return nil
-	}
-	return s.Close()
-}
-
 // congestion is what is known of the paths to racks, whoever knows it.
 func (d *daemon) congestion() []stack.Congestion {
 	if d.sampler != nil && d.config.samples() {
-		return racksOf(d.follower.current(), d.sampler.Self(), d.sampler.Destinations())
+		return racksOf(d.topology, d.sampler.Self(), d.sampler.Destinations())
 	}
-	if p, ok := d.dataplane.(interface{ Congestion() []stack.Congestion }); ok {
-		return p.Congestion()
+	if r, ok := d.receiver.(*hostReceiver); ok {
+		if p, ok := r.dataplane.(interface{ Congestion() []stack.Congestion }); ok {
+			return p.Congestion()
+		}
 	}
 	return nil
 }

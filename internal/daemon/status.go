@@ -17,6 +17,14 @@ type Status struct {
 	Uptime        int64  `json:"uptime_s"` // seconds
 	Reloads       int    `json:"reloads"`
 
+	// State is StateWorking or StateAway. Trouble says what is wrong at the moment.
+	State   string `json:"state"`
+	Trouble string `json:"trouble,omitempty"`
+	// Repairs counts what others had changed and the daemon has put right;
+	// LatestRepairs are the latest of them in words.
+	Repairs       uint64   `json:"repairs"`
+	LatestRepairs []string `json:"latest_repairs,omitempty"`
+
 	// Congestion is what the policy knows of the paths to racks that are sent to.
 	// How often the program at the uplink has chosen each is in Offload.
 	Congestion []stack.Congestion `json:"congestion,omitempty"`
@@ -28,6 +36,12 @@ type Status struct {
 	Steer     any               `json:"steer,omitempty"`     // fabric.SteerStats
 	Dataplane any               `json:"dataplane,omitempty"` // stack.GatewayStats
 }
+
+// The values of State.
+const (
+	StateWorking = "working"        // all is in place
+	StateAway    = "out of the way" // packets go as the kernel's own routes have them
+)
 
 // SampleStatus counts the samples of paths' congestion.
 type SampleStatus struct {
@@ -44,7 +58,6 @@ type SampleStatus struct {
 type FailureStatus struct {
 	Down    []string     `json:"down"` // links that no path is to use
 	Changes uint64       `json:"changes"`
-	Error   string       `json:"error,omitempty"`   // why the latest change was not carried out
 	Hint    string       `json:"hint,omitempty"`    // what may be wrong if no probe has ever come home
 	Updates any          `json:"updates,omitempty"` // listen.Status
 	Probes  any          `json:"probes,omitempty"`  // prober.Stats

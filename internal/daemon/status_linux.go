@@ -51,27 +51,37 @@ func (d *daemon) snapshot() Status {
 	if d.place.address.IsValid() {
 		s.Address = d.place.address.String()
 	}
+	s.State, s.Trouble = StateWorking, d.trouble.why
+	if !d.working {
+		s.State = StateAway
+	}
+	s.Repairs, s.LatestRepairs = d.repairs.count, d.repairs.last
 	if !c.tunnels() {
 		s.Topology, s.Uplink = c.fabric.String(), d.place.uplink.Name
 		if d.place.uplink.Gateway.IsValid() {
 			s.Gateway = d.place.uplink.Gateway.String()
 		}
 	}
-	if d.follower != nil && !c.tunnels() {
-		s.Failures = d.follower.status()
-	}
-	if !c.tunnels() && d.follower != nil {
+	if d.follower != nil {
+		s.Failures = d.follower.status(d.topology)
+		s.Failures.Down, s.Failures.Changes = []string{}, d.changes
+		for _, l := range d.topology.Down() {
+			s.Failures.Down = append(s.Failures.Down, d.topology.LinkName(l))
+		}
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
-	s.Devices = d.devices()
-	if d.offload != nil {
-		s.Offload = orError(d.offload.Stats())
+	if o, ok := d.spray.(interface {
+		Stats() (fabric.OffloadStats, error)
+	}); ok {
+		s.Offload = orError(o.Stats())
 	}
-	if d.steer != nil {
-		s.Steer = orError(d.steer.Stats())
+	if d.receiver != nil {
+		s.Devices, s.Steer = d.receiver.devices(), d.receiver.steering()
 	}
-	if p, ok := d.dataplane.(interface{ Status() any }); ok {
-		s.Dataplane = p.Status()
+	if r, ok := d.receiver.(*hostReceiver); ok {
+		if p, ok := r.dataplane.(interface{ Status() any }); ok {
+			s.Dataplane = p.Status()
+		}
 	}
 	return s
 }
@@ -84,24 +94,14 @@ func orError[T any](v T, err error) any {
 	return v
 }
 
-func (d *daemon) devices() map[string]Device {
-	devices := make(map[string]Device)
-	if d.tun != nil {
-		devices["tun"] = Device{d.tun.Offloads().String(), d.tun.Drops()}
-	}
-	if d.fabric != nil {
-		devices["uplink"] = Device{d.fabric.Offloads().String(), d.fabric.Drops()}
-	}
-	if d.tunnel != nil {
-		devices["tunnel"] = Device{d.tunnel.Offloads().String(), d.tunnel.Drops()}
-	}
-	return devices
-}
-
 // summary says in a line what the daemon does.
 func (d *daemon) summary() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.describe()
+}
+
+func (d *daemon) describe() string {
 	c := d.config
 	if c.tunnels() {
 		return fmt.Sprintf("mode %s, %d peers by UDP, policy %s", c.Mode, len(c.UDP.Peers), c.Policy)

@@ -1,0 +1,312 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"slices"
+
+	"weft/fabric"
+	"weft/internal/prober"
+	"weft/luopan"
+	"weft/policy"
+	"weft/topology"
+)
+
+// fakeKernel keeps what a daemon does to it, forgets what it is told to, and
+// refuses what chance has it refuse.
+type fakeKernel struct {
+	random *rand.Rand
+	refuse float64 // the part of all calls that fail
+	absent bool    // there is no uplink
+	down   bool
+	index  int
+	strict bool // somebody has set a strict reverse path filter
+
+	plan     *fabric.HostPlan // applied; nil: nothing is
+	lost     []string         // what of the plan is missing
+	diverted bool
+	locked   bool // by a set-up
+
+	program   *fakeProgram // attached
+	receivers []*fakeReceiver
+	followers []*fakeFollower
+	samplers  []*fakeSampler
+}
+
+var errRefused = errors.New("the kernel refuses")
+
+func (k *fakeKernel) fails() error {
+	if k.random.Float64() < k.refuse {
+		return errRefused
+	}
+	return nil
+}
+
+// kernel returns it as a daemon sees it.
+func (k *fakeKernel) kernel() kernel {
+	return kernel{
+		find: func(_ context.Context, c *Config) (place, error) {
+			p := place{address: netip.MustParseAddr("10.0.0.2")}
+			if k.absent || k.down {
+				return p, errors.New("no route to a core")
+			}
+			p.uplink = k.uplink()
+			p.mtu = 1500
+			if k.strict {
+				p.strict = []string{"p0"}
+			}
+			return p, k.fails()
+		},
+		look: func(p place) (place, error) {
+			if k.absent || p.uplink.Index != 0 && p.uplink.Index != k.index {
+				return p, fabric.ErrUplinkGone
+			}
+			p.uplink, p.strict = k.uplink(), nil
+			if k.strict {
+				p.strict = []string{"p0"}
+			}
+			return p, k.fails()
+		},
+		setUp: func(p fabric.HostPlan) (hostSetup, error) {
+			if err := k.fails(); err != nil {
+				return nil, err
+			}
+			if k.locked {
+				panic("a second set-up")
+			}
+			k.plan, k.locked, k.lost = &p, true, nil
+			return fakeSetup{k}, nil
+		},
+		open: func(c *Config, _ place, _ fabric.HostPlan) (receiver, error) {
+			if err := k.fails(); err != nil {
+				return nil, err
+			}
+			r := &fakeReceiver{k: k, policy: c.Policy, done: make(chan struct{})}
+			k.receivers = append(k.receivers, r)
+			return r, nil
+		},
+		spray: func(c fabric.OffloadConfig) (sprayer, error) {
+			if err := k.fails(); err != nil {
+				return nil, err
+			}
+			k.program = &fakeProgram{k: k, config: c, topology: c.Topology}
+			return k.program, nil
+		},
+		sample: func(c prober.SamplerConfig) (sampler, error) {
+			if err := k.fails(); err != nil {
+				return nil, err
+			}
+			s := &fakeSampler{k, c.Topology}
+			k.samplers = append(k.samplers, s)
+			return s, nil
+		},
+		follow: func(c *Config, _ place, t *topology.Topology, _ receiver, tell func(news)) (follower, error) {
+			if err := k.fails(); err != nil {
+				return nil, err
+			}
+			f := &fakeFollower{k, c, t, tell}
+			k.followers = append(k.followers, f)
+			return f, nil
+		},
+	}
+}
+
+func (k *fakeKernel) uplink() fabric.Uplink {
+	return fabric.Uplink{Name: "p0", Index: k.index, Up: !k.down, MTU: 1500, Strict: k.strict}
+}
+
+type fakeSetup struct{ k *fakeKernel }
+
+func (s fakeSetup) Repair(p fabric.HostPlan) (mended []string, err error) {
+	if err := s.k.fails(); err != nil {
+		return nil, err
+	}
+	mended = s.k.lost
+	s.k.plan, s.k.lost = &p, nil
+	return mended, nil
+}
+
+func (s fakeSetup) RepairSettings() ([]string, error) { return nil, s.k.fails() }
+
+func (s fakeSetup) Divert() error {
+	if err := s.k.fails(); err != nil {
+		return err
+	}
+	s.k.diverted = true
+	return nil
+}
+
+func (s fakeSetup) Undivert() error {
+	if err := s.k.fails(); err != nil {
+		return err
+	}
+	s.k.diverted = false
+	return nil
+}
+
+// Withdraw succeeds always, as removing does in the real kernel.
+func (s fakeSetup) Withdraw() error {
+	s.k.plan, s.k.diverted, s.k.lost = nil, false, nil
+	return nil
+}
+
+func (s fakeSetup) Restore() error {
+	s.k.locked = false
+	return s.Withdraw()
+}
+
+type fakeProgram struct {
+	k        *fakeKernel
+	config   fabric.OffloadConfig
+	topology *topology.Topology
+	detached bool // by somebody else
+	closed   bool
+}
+
+func (p *fakeProgram) SetTopology(t *topology.Topology) error {
+	if err := p.k.fails(); err != nil {
+		return err
+	}
+	p.topology = t
+	return nil
+}
+
+func (p *fakeProgram) Repair() ([]string, error) {
+	if err := p.k.fails(); err != nil || !p.detached {
+		return nil, err
+	}
+	p.detached = false
+	return []string{"the program was missing"}, nil
+}
+
+func (p *fakeProgram) Close() error {
+	p.closed = true
+	if p.k.program == p {
+		p.k.program = nil
+	}
+	return nil
+}
+
+type fakeReceiver struct {
+	k        *fakeKernel
+	policy   string
+	topology *topology.Topology
+	done     chan struct{}
+	ended    bool
+}
+
+func (r *fakeReceiver) start(fabric.HostPlan) error { return r.k.fails() }
+func (r *fakeReceiver) Repair() ([]string, error)   { return nil, r.k.fails() }
+func (r *fakeReceiver) devices() map[string]Device  { return nil }
+func (r *fakeReceiver) steering() any               { return nil }
+func (r *fakeReceiver) Done() <-chan struct{}       { return r.done }
+func (r *fakeReceiver) Err() error                  { return errors.New("the TUN is gone") }
+
+func (r *fakeReceiver) SetTopology(t *topology.Topology) error {
+	if err := r.k.fails(); err != nil {
+		return err
+	}
+	r.topology = t
+	return nil
+}
+
+func (r *fakeReceiver) SetPolicy(name string, _ policy.Options) error {
+	if err := r.k.fails(); err != nil {
+		return err
+	}
+	r.policy = name
+	return nil
+}
+
+func (r *fakeReceiver) Close() error {
+	r.k.receivers = slices.DeleteFunc(r.k.receivers, func(x *fakeReceiver) bool { return x == r })
+	return nil
+}
+
+type fakeSampler struct {
+	k        *fakeKernel
+	topology *topology.Topology
+}
+
+func (s *fakeSampler) SetTopology(t *topology.Topology)   { s.topology = t }
+func (s *fakeSampler) Self() topology.NodeID              { return 0 }
+func (s *fakeSampler) Destinations() []luopan.Destination { return nil }
+func (s *fakeSampler) Stats() prober.SamplerStats         { return prober.SamplerStats{} }
+func (s *fakeSampler) Close() error {
+	s.k.samplers = slices.DeleteFunc(s.k.samplers, func(x *fakeSampler) bool { return x == s })
+	return nil
+}
+
+type fakeFollower struct {
+	k        *fakeKernel
+	config   *Config
+	topology *topology.Topology
+	tell     func(news)
+}
+
+func (f *fakeFollower) setKeys(c *Config) error {
+	if err := f.k.fails(); err != nil {
+		return err
+	}
+	f.config = c
+	return nil
+}
+func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
+func (f *fakeFollower) hint() string                             { return "" }
+func (f *fakeFollower) Close() error {
+	f.k.followers = slices.DeleteFunc(f.k.followers, func(x *fakeFollower) bool { return x == f })
+	return nil
+}
+
+// wrong says in what the kernel, the status and the configuration differ, "" if
+// in nothing.
+func (k *fakeKernel) wrong(d *daemon) string {
+	s := d.snapshot()
+	if !d.working {
+		if s.State != StateAway || k.plan != nil || k.diverted || k.program != nil || len(k.receivers)+len(k.samplers)+len(k.followers) > 0 {
+			return fmt.Sprintf("state %q, but left behind: plan %v, diverted %v, program %v, %d receivers, %d samplers, %d followers",
+				s.State, k.plan != nil, k.diverted, k.program != nil, len(k.receivers), len(k.samplers), len(k.followers))
+		}
+		return ""
+	}
+	c := d.config
+	plan, err := c.plan(d.place)
+	if err != nil {
+		return err.Error()
+	}
+	switch {
+	case s.State != StateWorking || s.Policy != c.Policy || s.Reloads != d.reloads:
+		return fmt.Sprintf("status: state %q, policy %s, %d reloads", s.State, s.Policy, s.Reloads)
+	case k.plan == nil || !reflect.DeepEqual(*k.plan, plan):
+		return "the plan in force is another one"
+	case k.diverted != c.diverts():
+		return fmt.Sprintf("diverted %v under policy %s", k.diverted, c.Policy)
+	case k.program == nil || k.program.closed || k.program != d.spray:
+		return "the attached program is not the daemon's"
+	case !reflect.DeepEqual(k.program.config.Policy, c.uplinkPolicy()) || k.program.topology != d.topology:
+		return fmt.Sprintf("the program has policy %s over %v, want %s over %v", k.program.config.Policy.Name, k.program.topology, c.Policy, d.topology)
+	case len(k.receivers) != 1 || len(k.followers) != 1 || len(k.samplers) > 1:
+		return fmt.Sprintf("%d receivers, %d followers, %d samplers", len(k.receivers), len(k.followers), len(k.samplers))
+	case k.receivers[0].policy != c.Policy:
+		return fmt.Sprintf("the receiver has policy %s, want %s", k.receivers[0].policy, c.Policy)
+	case k.receivers[0].topology != nil && k.receivers[0].topology != d.topology:
+		return "the receiver has another topology"
+	case len(k.samplers) == 1 && k.samplers[0].topology != d.topology:
+		return "the sampler has another topology"
+	case k.followers[0].config.Topology != c.Topology || !reflect.DeepEqual(k.followers[0].config.Failures, c.Failures):
+		return "the follower has another configuration"
+	}
+	var down []string
+	for _, l := range d.topology.Down() {
+		down = append(down, d.topology.LinkName(l))
+	}
+	if !slices.Equal(down, s.Failures.Down) {
+		return fmt.Sprintf("links down %v, in the status %v", down, s.Failures.Down)
+	}
+	return ""
+}
+

@@ -1,0 +1,159 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+
+	"weft/fabric"
+	"weft/flowcell"
+	"weft/internal/prober"
+	"weft/luopan"
+	"weft/topology"
+)
+
+// kernel is what a daemon does to the machine, and what it sees of it. Tests put
+// one that forgets and refuses in the place of the real one.
+type kernel struct {
+	find   func(context.Context, *Config) (place, error)
+	look   func(place) (place, error) // what of a place may change while the daemon runs
+	setUp  func(fabric.HostPlan) (hostSetup, error)
+	open   func(*Config, place, fabric.HostPlan) (receiver, error)
+	spray  func(fabric.OffloadConfig) (sprayer, error)
+	sample func(prober.SamplerConfig) (sampler, error)
+	follow func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
+}
+
+// hostSetup is *fabric.HostSetup: settings, addresses, routes and rules.
+type hostSetup interface {
+	Repair(fabric.HostPlan) ([]string, error)
+	RepairSettings() ([]string, error)
+	Divert() error
+	Undivert() error
+	Withdraw() error
+	Restore() error
+}
+
+// receiver is the TUN, and what reads what arrives and what programs send.
+type receiver interface {
+	dataplane
+	start(fabric.HostPlan) error
+	Repair() ([]string, error)
+	devices() map[string]Device
+	steering() any
+}
+
+// sprayer is *fabric.Offload: the program at the uplink.
+type sprayer interface {
+	SetTopology(*topology.Topology) error
+	Close() error
+}
+
+// sampler is *prober.Sampler.
+type sampler interface {
+	SetTopology(*topology.Topology)
+	Self() topology.NodeID
+	Destinations() []luopan.Destination
+	Stats() prober.SamplerStats
+	Close() error
+}
+
+// follower is what finds out what has failed.
+type follower interface {
+	setKeys(*Config) error
+	status(*topology.Topology) *FailureStatus
+	hint() string
+	Close() error // waits until no more news comes
+}
+
+// theKernel is the real one.
+func theKernel() kernel {
+	return kernel{
+		find: func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
+		look: lookAround,
+		setUp: func(p fabric.HostPlan) (hostSetup, error) {
+			s, err := fabric.ApplyHost(p)
+			if err != nil {
+				return nil, err // not a nil pointer in an interface
+			}
+			return s, nil
+		},
+		open: openReceiver,
+		spray: func(c fabric.OffloadConfig) (sprayer, error) {
+			o, err := fabric.AttachOffload(c)
+			if err != nil {
+				return nil, err
+			}
+			return o, nil
+		},
+		sample: func(c prober.SamplerConfig) (sampler, error) {
+			s, err := prober.OpenSampler(c)
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
+		},
+		follow: follow,
+	}
+}
+
+// lookAround looks again at what may have changed about the uplink. A gateway that
+// routes told stays, if they tell none now: with the device's routes gone, that is
+// all there is to go by.
+func lookAround(p place) (place, error) {
+	if p.uplink.Name == "" {
+		return p, nil // a tunnel has none
+	}
+	u, err := fabric.LookAtUplink(p.uplink)
+	if err != nil {
+		return p, err
+	}
+	p.uplink, p.strict = u, nil
+	if u.Strict {
+		p.strict = []string{u.Name}
+	}
+	p.filter, err = fabric.ReverseFilter()
+	return p, err
+}
+
+// offload says what the program at the uplink is to do under a configuration.
+func (c *Config) offload(p place, t *topology.Topology) fabric.OffloadConfig {
+	self, _ := c.fabric.ByAddr(p.address)
+	o := fabric.OffloadConfig{
+		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Self: self,
+		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
+	}
+	if c.cutsAtUplink() {
+		o.Cut = o.Addresses
+	}
+	return o
+}
+
+// sampling says how paths are sampled. Peers' samples are answered in any case; the
+// program is told of its own only under a policy that samples.
+func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.SamplerConfig {
+	o := prober.SamplerConfig{
+		Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Address: p.address, Topology: t,
+		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
+	}
+	if self, ok := t.ByAddr(p.address); ok {
+		ports := t.Ports(t.Ports(self)[0].Peer) // of its edge switch; those that lead up are the last
+		o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
+	}
+	if program, ok := s.(*fabric.Offload); ok && c.samples() {
+		o.Active, o.Decide = program.Active, program.Choose
+	}
+	return o
+}
+
+// unordered reports whether receivers that restore no order get packets out of it.
+func (c *Config) unordered() bool {
+	p := c.uplinkPolicy()
+	return c.offloads() && p.Sprays() && p.Unit.Kind != flowcell.UnitPacket && !c.ReceiversResequence
+}
+
+func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }
+
+// gone reports whether an error says that the uplink is no more.
+func gone(err error) bool { return errors.Is(err, fabric.ErrUplinkGone) }

@@ -1,0 +1,147 @@
+package daemon
+
+import (
+	"errors"
+
+	"golang.org/x/net/bpf"
+
+	"weft/encap"
+	"weft/fabric"
+	"weft/link"
+)
+
+// hostReceiver is the receiver of the real kernel. It belongs to the daemon's
+// owner; what moves packets is the dataplane's goroutines.
+type hostReceiver struct {
+	dataplane // nil until started
+	config    *Config
+	place     place
+	tun       *link.TUN
+	steer     *fabric.Steer
+	uplink    *link.Packet
+	tunnel    *link.UDP
+}
+
+// openReceiver makes the TUN, into which nothing leads yet.
+func openReceiver(c *Config, p place, plan fabric.HostPlan) (receiver, error) {
+	o := link.TUNConfig{Name: c.TUN.Name, Address: plan.Address, MTU: p.mtu, Overhead: c.overhead(),
+		Offload: true, Queues: c.TUN.Queues, NoForwardCheck: true}
+	o.PayloadMax = c.policy().Unit.Bytes // a reload does not change it
+	tun, err := link.OpenTUN(o)
+	if err != nil {
+		return nil, err
+	}
+	return &hostReceiver{config: c, place: p, tun: tun}, nil
+}
+
+// overhead is what goes before packets, in bytes.
+func (c *Config) overhead() int {
+	if !c.tunnels() {
+		return c.carrier().Overhead()
+	}
+	n := 20 + 8 + encap.UDPOverhead
+	for _, p := range c.UDP.Peers {
+		if p.secret != [32]byte{} {
+			n = 20 + 8 + encap.UDPSealedOverhead
+		}
+	}
+	if c.UDP.Listen.Addr().Unmap().Is6() {
+		n += 20
+	}
+	return n
+}
+
+// start begins to move packets.
+func (r *hostReceiver) start(fabric.HostPlan) (err error) {
+	c := r.config
+	o := dataplaneConfig{address: r.place.address, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
+		programs: r.tun, name: r.place.name, peers: r.place.peers, onlyReceiving: c.offloads(),
+		evidence: c.Failures.Probes && !c.tunnels()}
+	if o.resequencer, err = c.Resequencer.config(); err != nil {
+		return err
+	}
+	if c.tunnels() {
+		r.tunnel, err = link.OpenUDP(link.UDPConfig{Listen: c.UDP.Listen, Paths: c.UDP.Paths, MTU: r.place.mtu, ZeroChecksum: c.UDP.ZeroChecksum})
+	} else {
+		err = r.openUplink()
+	}
+	if err != nil {
+		return err
+	}
+	o.fabric, o.tunnel = r.uplink, r.tunnel
+	if r.dataplane, err = startDataplane(o); err != nil {
+		return err
+	}
+	if r.steer != nil {
+		return r.steer.Beat() // from here on the kernel does not get them
+	}
+	return nil
+}
+
+// openUplink makes a socket that gets the fabric's TCP, and the kernel not,
+// while the daemon lives.
+func (r *hostReceiver) openUplink() (err error) {
+	var rules []fabric.SteerRule
+	for _, a := range addresses(r.place) {
+		rules = append(rules, fabric.SteerRule{Address: a, What: fabric.SteerTCP | fabric.SteerTunnelErrors})
+	}
+	if r.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
+		return err
+	}
+	var filter []bpf.RawInstruction
+	for _, f := range r.steer.Filter() {
+		filter = append(filter, bpf.RawInstruction{Op: f.Code, Jt: f.Jt, Jf: f.Jf, K: f.K})
+	}
+	r.uplink, err = link.OpenPacket(link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu, Filter: filter})
+	return err
+}
+
+// Repair mends the program that keeps packets from the kernel.
+func (r *hostReceiver) Repair() ([]string, error) {
+	return nil, nil
+}
+
+// Done is never ready before the start.
+func (r *hostReceiver) Done() <-chan struct{} {
+	if r.dataplane == nil {
+		return nil
+	}
+	return r.dataplane.Done()
+}
+
+// Close gives the kernel its packets back, delivers what is held, and closes the
+// devices. In this order some packets arrive twice, in the other none.
+func (r *hostReceiver) Close() error {
+	var errs []error
+	if r.steer != nil {
+		errs = append(errs, r.steer.Close())
+	}
+	if r.dataplane != nil {
+		return errors.Join(append(errs, r.dataplane.Close())...)
+	}
+	if r.uplink != nil {
+		errs = append(errs, r.uplink.Close())
+	}
+	if r.tunnel != nil {
+		errs = append(errs, r.tunnel.Close())
+	}
+	return errors.Join(append(errs, r.tun.Close())...)
+}
+
+func (r *hostReceiver) steering() any {
+	if r.steer == nil {
+		return nil
+	}
+	return orError(r.steer.Stats())
+}
+
+func (r *hostReceiver) devices() map[string]Device {
+	devices := map[string]Device{"tun": {r.tun.Offloads().String(), r.tun.Drops()}}
+	if r.uplink != nil {
+		devices["uplink"] = Device{r.uplink.Offloads().String(), r.uplink.Drops()}
+	}
+	if r.tunnel != nil {
+		devices["tunnel"] = Device{r.tunnel.Offloads().String(), r.tunnel.Drops()}
+	}
+	return devices
+}

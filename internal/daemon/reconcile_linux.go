@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// repairs counts what the daemon has put right of what others had changed.
+type repairs struct {
+	count uint64
+	last  []string // the latest, oldest first
+}
+
+// maxRepairs bounds the repairs that a status tells of.
+const maxRepairs = 16
+
+func (r *repairs) add(did []string) {
+	r.count += uint64(len(did))
+	r.last = append(r.last, did...)
+	r.last = r.last[max(0, len(r.last)-maxRepairs):]
+}
+
+// trouble is why weft does not do what it should, or not all of it.
+type trouble struct {
+	why   string
+	retry time.Time // when to try again
+}
+
+// again makes the next try due.
+func (t *trouble) again() { t.retry = time.Time{} }
+
+// retryAfter is when what has failed is tried again, if nothing changes before.
+const retryAfter = time.Second
+
+// reconcile compares what weft owns with what is there, mends what differs, and
+// takes weft out of the way where that is not possible.
+func (d *daemon) reconcile(ctx context.Context, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.working {
+		d.comeBack(ctx, now)
+		return
+	}
+	at, err := d.kernel.look(d.place)
+	if gone(err) {
+		d.takeAway(err.Error())
+		return
+	}
+	if err != nil {
+		d.complain(now, err.Error())
+		return
+	}
+	if at.uplink.Name != d.place.uplink.Name {
+		d.log.Printf("uplink %s is now called %s", d.place.uplink.Name, at.uplink.Name)
+	}
+	was := d.place
+	d.place = at
+	switch u := at.uplink; {
+	case d.config.tunnels(): // by whatever device
+	case !u.Up:
+		d.complain(now, fmt.Sprintf("uplink %s is down", u.Name))
+		return
+	case u.MTU < d.place.mtu:
+		d.takeAway(fmt.Sprintf("the MTU of %s is %d now, and was %d", at.uplink.Name, at.uplink.MTU, was.uplink.MTU))
+		return
+	}
+	err = d.repairAll()
+	switch {
+	case gone(err):
+		d.takeAway(err.Error())
+	case err != nil:
+		d.complain(now, err.Error())
+	case d.trouble.why != "":
+		d.log.Printf("all is right again, after: %s", d.trouble.why)
+		d.trouble = trouble{}
+	}
+}
+
+// repairAll mends everything, and tells of each thing that it has mended.
+func (d *daemon) repairAll() (err error) {
+	plan, err := d.config.plan(d.place)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.mend(d.setup.Repair(plan)), d.repairPrograms())
+}
+
+// glance mends what the kernel does not tell of, which is cheap to look at.
+func (d *daemon) glance(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.working {
+		return
+	}
+	err := errors.Join(d.mend(d.setup.RepairSettings()), d.repairPrograms())
+	switch {
+	case gone(err):
+		d.takeAway(err.Error())
+	case err != nil:
+		d.complain(now, err.Error())
+	}
+}
+
+// repairPrograms mends the programs at the uplink.
+func (d *daemon) repairPrograms() (err error) {
+	if s, ok := d.spray.(repairer); ok {
+		err = d.mend(s.Repair())
+	}
+	if d.receiver != nil {
+		err = errors.Join(err, d.mend(d.receiver.Repair()))
+	}
+	return err
+}
+
+// mend tells of each thing that was mended.
+func (d *daemon) mend(did []string, err error) error {
+	for _, what := range did {
+		d.log.Printf("repaired: %s", what)
+	}
+	d.repairs.add(did)
+	return err
+}
+
+// repairer is who can compare what it owns with what is there.
+type repairer interface{ Repair() ([]string, error) }
+
+// complain tells what is wrong, once.
+func (d *daemon) complain(now time.Time, why string) {
+	if why != d.trouble.why {
+		d.log.Printf("trouble: %s", why)
+	}
+	d.trouble = trouble{why, now.Add(retryAfter)}
+}
+
+// takeAway gets weft out of the way: what programs send and receive goes as the
+// kernel's own routes have it, until all can be brought back.
+func (d *daemon) takeAway(why string) {
+	d.log.Printf("out of the way, packets go as the kernel's routes have them: %s", why)
+	if err := d.takeDown(0); err != nil && !gone(err) {
+		d.log.Printf("out of the way, but not all was undone: %v", err)
+	}
+	d.trouble = trouble{why: why}
+}
+
+// comeBack tries to bring everything up again.
+func (d *daemon) comeBack(ctx context.Context, now time.Time) {
+	if now.Before(d.trouble.retry) {
+		return
+	}
+	after := d.trouble.why
+	if err := d.bringUp(ctx); err != nil {
+		d.takeDown(0)
+		d.complain(now, err.Error())
+		return
+	}
+	d.trouble = trouble{}
+	d.repairs.count++
+	d.log.Printf("back at work: %s; it was out of the way because %s", d.describe(), after)
+}
