@@ -226,12 +226,17 @@ func (d *daemon) setTopology(t *topology.Topology) (err error) {
 	if d.sampler != nil {
 		d.sampler.SetTopology(t)
 	}
-	if d.receiver != nil {
-		err = errors.Join(err, d.receiver.SetTopology(t))
-	}
-	if err == nil {
-		d.topology = t
-	}
+	return errors.Join(err, d.setReceiverTopology(t))
+}
+
+// setReceiverTopology is setTopology but for the program at the uplink.
+func (d *daemon) setReceiverTopology(t *topology.Topology) error {
 	d.changes++
-	return err
+	if d.receiver != nil {
+		if err := d.receiver.SetTopology(t); err != nil {
+			return err
+		}
+	}
+	d.topology = t
+	return nil
 }

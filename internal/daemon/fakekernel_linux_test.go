@@ -168,6 +168,9 @@ type fakeProgram struct {
 }
 
 func (p *fakeProgram) SetTopology(t *topology.Topology) error {
+	if _, same := p.config.Topology.Diff(t); !same {
+		panic("a topology of another fabric")
+	}
 	if err := p.k.fails(); err != nil {
 		return err
 	}

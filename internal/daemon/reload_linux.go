@@ -93,7 +93,8 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	if anew {
 		t = next.fabric
 	}
-	if d.spray != nil && (!sameFabric || !samePolicy) {
+	replaces := d.spray != nil && (!sameFabric || !samePolicy)
+	if replaces {
 		c.replaceProgram(t)
 	}
 	if d.receiver != nil && !samePolicy {
@@ -106,7 +107,11 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	case d.follower == nil:
 	case anew:
 		before := d.topology
-		c.add(func() error { return d.setTopology(t) }, func() error { return d.setTopology(before) })
+		set := d.setTopology
+		if replaces {
+			set = d.setReceiverTopology // a program knows one fabric
+		}
+		c.add(func() error { return set(t) }, func() error { return set(before) })
 		c.add(func() error { return c.followAnew(next, t) }, func() error { return c.followAnew(c.old, c.old.fabric) })
 	default:
 		c.add(func() error { return d.follower.setKeys(next) }, func() error { return d.follower.setKeys(c.old) })
