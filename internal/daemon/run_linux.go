@@ -12,6 +12,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/notify"
+	"weft/internal/privileges"
 )
 
 const (
@@ -49,6 +50,9 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	}
 	d.notify.Ready(d.summary())
 	d.log.Print(d.summary())
+	if note := privileges.Shared(); note != "" {
+		d.log.Print("note: ", note)
+	}
 	return d.serve(ctx, signals, watch.Changed())
 }
 

@@ -35,7 +35,7 @@ func (d *daemon) listen() error {
 		}
 	}
 	var err error
-	if d.status, err = statussocket.Serve(path, d.config.User, func() any { return d.snapshot() }); err != nil {
+	if d.status, err = statussocket.Serve(path, func() any { return d.snapshot() }); err != nil {
 		return d.config.lines.Errorf("status", "%w", err)
 	}
 	return nil

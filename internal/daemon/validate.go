@@ -245,7 +245,7 @@ func (c *Config) checkRest() error {
 	case c.Drain < 0 || c.Drain > maxDrain:
 		return c.lines.Errorf("drain", "is %v, must be from 0s to %v", c.Drain, maxDrain)
 	case c.User == "":
-		return c.lines.Errorf("user", "is empty; name a user, such as nobody, or root to keep that")
+		return c.lines.Errorf("user", "is empty; name a user, auto for weft's own, or root to keep that")
 	case len(c.Status) > 107:
 		return c.lines.Errorf("status", "is a path of %d bytes; the kernel takes at most 107 for a socket", len(c.Status))
 	case c.Resequence && !c.offloads():

@@ -15,8 +15,21 @@ type Account struct {
 	UID, GID int
 }
 
+// Auto is the name by which LookUp finds the user OwnUser, or where there is none
+// nobody, whose other processes may send weft signals.
+const (
+	Auto    = "auto"
+	OwnUser = "weft"
+)
+
 // LookUp finds a user by its name or number.
 func LookUp(name string) (Account, error) {
+	if name == Auto {
+		if a, err := LookUp(OwnUser); err == nil {
+			return a, nil
+		}
+		name = "nobody"
+	}
 	u, err := user.Lookup(name)
 	if err != nil {
 		if u, err = user.LookupId(name); err != nil {
@@ -26,6 +39,16 @@ func LookUp(name string) (Account, error) {
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
 	return Account{name, uid, gid}, errors.Join(err1, err2)
+}
+
+// Shared says, if the process runs as a user that other services may run as, too,
+// what that means; else nothing.
+func Shared() string {
+	u, err := user.Current()
+	if err != nil || u.Username != "nobody" {
+		return ""
+	}
+	return "runs as nobody, of which any other process can stop it: useradd --system " + OwnUser + " makes a user of its own, which is taken from the next start on"
 }
 
 // become makes the calling thread the user's; package syscall would change all.

@@ -49,3 +49,16 @@ func TestLookUp_byNameAndNumber(t *testing.T) {
 		t.Errorf("no such user: %v", err)
 	}
 }
+
+// A service runs as a user of its own where there is one, and says so where not.
+func TestLookUp_auto(t *testing.T) {
+	want := "nobody"
+	if _, err := user.Lookup(OwnUser); err == nil {
+		want = OwnUser
+	} else if _, err := user.Lookup("nobody"); err != nil {
+		t.Skip(err)
+	}
+	if a, err := LookUp(Auto); err != nil || a.Name != want || a.UID == 0 {
+		t.Errorf("%+v, %v; want %s", a, err, want)
+	}
+}

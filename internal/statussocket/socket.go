@@ -26,9 +26,8 @@ const maxStatus = 16 << 20
 
 // Serve opens a socket, in the place of one that a crash left, and answers there
 // from a goroutine of its own with what status returns, until the closer is closed,
-// which removes the socket. All may read it: counters are no secret. user, who runs
-// the daemon, is for the error.
-func Serve(path, user string, status func() any) (io.Closer, error) {
+// which removes the socket. All may read it: counters are no secret.
+func Serve(path string, status func() any) (io.Closer, error) {
 	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == os.ModeSocket {
 		os.Remove(path)
 	}
@@ -39,7 +38,7 @@ func Serve(path, user string, status func() any) (io.Closer, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w: user %s may not write there; choose another directory", err, user)
+		err = fmt.Errorf("%w: the user of number %d may not write there; choose another directory", err, os.Getuid())
 	}
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func TestServe_answersAll(t *testing.T) {
 	left.SetUnlinkOnClose(false)
 	left.Close() // as a crash leaves it
 	asked := 0
-	l, err := Serve(socket, "weft", func() any { asked++; return map[string]int{"asked": asked} })
+	l, err := Serve(socket, func() any { asked++; return map[string]int{"asked": asked} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestServe_refuses(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := Serve(file, "weft", nil); err == nil {
+	if l, err := Serve(file, nil); err == nil {
 		l.Close()
 		t.Error("a file was taken for a socket")
 	}
@@ -70,7 +70,7 @@ func TestServe_refuses(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Serve(filepath.Join(dir, "s"), "weft", nil); err == nil || !strings.Contains(err.Error(), "user weft may not write there") {
+	if _, err := Serve(filepath.Join(dir, "s"), nil); err == nil || !strings.Contains(err.Error(), "may not write there") {
 		t.Errorf("error %v", err)
 	}
 }

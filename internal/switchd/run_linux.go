@@ -14,6 +14,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/notify"
+	"weft/internal/privileges"
 	"weft/topology"
 )
 
@@ -54,6 +55,9 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	d.summary = fmt.Sprintf("%s of %s: %d ports, hellos every %v", f.fabric.Node(self).Name, f.fabric, len(d.agent.names), f.Hello)
 	d.notify.Ready(d.summary)
 	d.log.Print(d.summary)
+	if note := privileges.Shared(); note != "" {
+		d.log.Print("note: ", note)
+	}
 	err = d.serve(ctx, signals)
 	d.notify.Stopping()
 	return err

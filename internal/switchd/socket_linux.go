@@ -60,7 +60,7 @@ func (d *daemon) listen() (io.Closer, error) {
 			return nil, d.file.lines.Errorf("status", "%w", err)
 		}
 	}
-	socket, err := statussocket.Serve(path, d.file.User, func() any { return d.status() })
+	socket, err := statussocket.Serve(path, func() any { return d.status() })
 	if err != nil {
 		return nil, d.file.lines.Errorf("status", "%w", err)
 	}
