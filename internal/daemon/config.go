@@ -3,6 +3,7 @@ package daemon
 import (
 	_ "embed"
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/encap"
@@ -25,7 +26,8 @@ type Config struct {
 	FlowletGap          time.Duration `yaml:"flowlet_gap"`
 	Samples             int           `yaml:"samples"`
 	Expiry              time.Duration `yaml:"expiry,auto"`
-	Encapsulation       string        `yaml:"encapsulation"`
+	Encapsulation       []string      `yaml:"encapsulation"`
+	Require             bool          `yaml:"require"`
 	ReceiversResequence bool          `yaml:"receivers_resequence"`
 	Resequence          bool          `yaml:"resequence"`
 	Resequencer         Resequencer   `yaml:"resequencer"`
@@ -38,6 +40,7 @@ type Config struct {
 
 	fabric *topology.Topology
 	lines  strictyaml.Lines
+	by     string // of Encapsulation, the one in use; "" for the first
 }
 
 // Resequencer is resequencer.Config.
@@ -90,6 +93,7 @@ const (
 	EncapIPIP   = "ipip"
 	EncapSRv6   = "srv6"
 	EncapUDP    = "udp"
+	EncapPlain  = "plain" // none: as the kernel's own routes have it
 )
 
 //go:embed default.yaml
@@ -109,8 +113,37 @@ func Default() Config {
 	return c
 }
 
+// encapsulation is the one in use.
+func (c *Config) encapsulation() string {
+	if c.by != "" {
+		return c.by
+	}
+	return c.Encapsulation[0]
+}
+
+// over is the configuration with another of its encapsulations in use, with the
+// first if that is none of them.
+func (c *Config) over(encapsulation string) *Config {
+	d := *c
+	d.by = ""
+	if slices.Contains(c.Encapsulation, encapsulation) {
+		d.by = encapsulation
+	}
+	return &d
+}
+
+// carried lists the encapsulations that have a carrier, in the order of preference.
+func (c *Config) carried() (list []string) {
+	for _, e := range c.Encapsulation {
+		if e == EncapIPIP || e == EncapSRv6 {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // tunnels reports whether the fabric is a tunnel's to peers, not a topology's.
-func (c *Config) tunnels() bool { return c.Encapsulation == EncapUDP }
+func (c *Config) tunnels() bool { return c.encapsulation() == EncapUDP }
 
 // offloads reports whether the kernel's TCP leaves without passing through weft.
 func (c *Config) offloads() bool { return c.Mode == ModeOffload }
@@ -120,7 +153,7 @@ func (c *Config) receives() bool { return !c.offloads() || c.Resequence }
 
 // carrier is what takes packets by their paths, other than a tunnel.
 func (c *Config) carrier() encap.Carrier {
-	if c.Encapsulation == EncapSRv6 {
+	if c.encapsulation() == EncapSRv6 {
 		return encap.CarrierSRv6
 	}
 	return encap.CarrierIPIP

@@ -134,7 +134,7 @@ udp:
 	}
 	want := Default()
 	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), "eth0.100", netip.MustParseAddr("10.1.0.1"), 9000
-	want.Policy, want.FlowletGap, want.Encapsulation = "letflow", time.Millisecond, EncapUDP
+	want.Policy, want.FlowletGap, want.Encapsulation = "letflow", time.Millisecond, []string{EncapUDP}
 	want.Samples, want.Expiry = 3, 80*time.Microsecond
 	want.Resequencer.Discipline, want.Resequencer.Hold = "sequence", 5*time.Millisecond
 	want.TUN.Name, want.TUN.Addresses = "spray", []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24"), netip.MustParsePrefix("fd00::1/64")}
@@ -196,7 +196,14 @@ func TestParse_bad(t *testing.T) {
 		{"tun: {addresses: [10.9.0.1/24]}", []string{"f:1: tun.addresses: are for encapsulation: udp"}},
 		{"tun: {addresses: [x]}", []string{`f:1: tun.addresses[0]: "x" is not a prefix, such as`}},
 		{"mode: offload\nencapsulation: udp", []string{"f:2: encapsulation: udp passes through weft"}},
-		{"encapsulation: gre", []string{"f:1: encapsulation:", "ipip, srv6, udp"}},
+		{"encapsulation: gre", []string{"f:1: encapsulation[0]:", "ipip, srv6, udp, plain"}},
+		{"encapsulation: []", []string{"f:1: encapsulation: is an empty list"}},
+		{"encapsulation: [srv6, srv6]", []string{"f:1: encapsulation[1]: srv6 is in the list twice"}},
+		{"encapsulation: [udp, ipip]", []string{"f:1: encapsulation[0]: udp goes to peers", "alone"}},
+		{"encapsulation: plain", []string{"f:1: encapsulation[0]: plain is what is left"}},
+		{"encapsulation: [ipip, plain, srv6]", []string{"f:1: encapsulation[1]: plain always works", "last"}},
+		{"encapsulation: [ipip, plain]\nrequire: true", []string{"f:1: encapsulation[1]: plain is given, and require: true forbids it"}},
+		{"require: true\nfailures: {probes: false}", []string{"f:1: require:", "without probes"}},
 		{"encapsulation: srv6\nmtu: 1319", []string{"f:2: mtu: is 1319, must be from 1320 to 65535"}},
 		{"topology: leaf-spine:leaves=2,spines=224,hosts=1\nencapsulation: srv6", []string{"f:2: encapsulation: srv6:", "use ipip"}},
 		{"samples: 0", []string{"f:1: samples: is 0, must be from 1 to 36"}},

@@ -312,4 +312,3 @@ func (k *fakeKernel) wrong(d *daemon) string {
 	}
 	return ""
 }
-

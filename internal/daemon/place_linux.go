@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"weft/fabric"
 	"weft/link"
@@ -62,7 +63,7 @@ func (c *Config) size(p *place) error {
 		return c.lines.Errorf("mtu", "is %d, more than the %d of %s; lower it or raise that", p.mtu, p.uplink.MTU, p.uplink.Name)
 	}
 	if least := c.minMTU(); p.mtu < least {
-		return c.lines.Errorf("mtu", "is %d, of %s; encapsulation: %s needs %d or more", p.mtu, p.uplink.Name, c.Encapsulation, least)
+		return c.lines.Errorf("mtu", "is %d, of %s; encapsulation: %s needs %d or more", p.mtu, p.uplink.Name, strings.Join(c.Encapsulation, ", "), least)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (d *daemon) snapshot() Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.config
-	s := Status{Mode: c.Mode, Encapsulation: c.Encapsulation, Policy: c.Policy, MTU: d.place.mtu,
+	s := Status{Mode: c.Mode, Encapsulation: c.encapsulation(), Policy: c.Policy, MTU: d.place.mtu,
 		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads}
 	if d.place.address.IsValid() {
 		s.Address = d.place.address.String()
@@ -108,7 +108,7 @@ func (d *daemon) describe() string {
 	}
 	by := d.place.uplink.Name
 	if c.carrier() != encap.CarrierIPIP {
-		by += " with " + c.Encapsulation
+		by += " with " + c.encapsulation()
 	}
 	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.Mode, d.place.address, c.fabric, by, c.Policy)
 }

@@ -59,7 +59,7 @@ func (c *Config) checkMode() error {
 	if err := c.oneOf("mode", c.Mode, ModeGateway, ModeOffload); err != nil {
 		return err
 	}
-	if err := c.oneOf("encapsulation", c.Encapsulation, EncapIPIP, EncapSRv6, EncapUDP); err != nil {
+	if err := c.checkEncapsulation(); err != nil {
 		return err
 	}
 	if c.tunnels() && c.offloads() {
@@ -68,9 +68,41 @@ func (c *Config) checkMode() error {
 	return nil
 }
 
+// checkEncapsulation checks the list: what comes first is preferred.
+func (c *Config) checkEncapsulation() error {
+	if len(c.Encapsulation) == 0 {
+		return c.lines.Errorf("encapsulation", "is an empty list; name ipip, srv6 or udp")
+	}
+	for i, e := range c.Encapsulation {
+		key := fmt.Sprintf("encapsulation[%d]", i)
+		if err := c.oneOf(key, e, EncapIPIP, EncapSRv6, EncapUDP, EncapPlain); err != nil {
+			return err
+		}
+		switch {
+		case slices.Contains(c.Encapsulation[:i], e):
+			return c.lines.Errorf(key, "%s is in the list twice; remove one", e)
+		case e == EncapUDP && len(c.Encapsulation) > 1:
+			return c.lines.Errorf(key, "udp goes to peers, not through a fabric, and must be alone")
+		case e == EncapPlain && i == 0:
+			return c.lines.Errorf(key, "plain is what is left when nothing else works; name ipip or srv6 before it, or do not run weft host")
+		case e == EncapPlain && i < len(c.Encapsulation)-1:
+			return c.lines.Errorf(key, "plain always works, so that nothing behind it is ever used; put it last")
+		case e == EncapPlain && c.Require:
+			return c.lines.Errorf(key, "plain is given, and require: true forbids it; remove one")
+		}
+	}
+	if c.Require && !c.tunnels() && !c.Failures.Probes {
+		return c.lines.Errorf("require", "is true, and failures.probes false: without probes nothing is ever given up; remove one")
+	}
+	return nil
+}
+
+// labels reports whether labels may be used.
+func (c *Config) labels() bool { return slices.Contains(c.Encapsulation, EncapSRv6) }
+
 // minMTU is the least MTU of the network, in bytes.
 func (c *Config) minMTU() int {
-	if c.carrier() == encap.CarrierSRv6 {
+	if c.labels() {
 		return minMTU6
 	}
 	return minMTU
@@ -85,7 +117,7 @@ func (c *Config) checkFabric() (err error) {
 			return err
 		}
 	}
-	if c.carrier() == encap.CarrierSRv6 {
+	if c.labels() {
 		if err := c.fabric.CheckPorts(encap.MaxSIDPort + 1); err != nil {
 			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
 		}

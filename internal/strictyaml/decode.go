@@ -69,6 +69,7 @@ func Read(file, who string) ([]byte, error) {
 // Decode sets what text has in the struct that to points to, and leaves the rest of
 // it as it is. file is its name in errors. The kinds of values are strings, whole
 // numbers, float64, booleans, durations, structs, slices, and what unmarshals text.
+// A list of strings may be one string.
 func Decode(text []byte, file string, to any) (Lines, error) {
 	l := Lines{file, make(map[string]int)}
 	return l, l.decode(text, reflect.ValueOf(to).Elem())
@@ -167,6 +168,11 @@ func (l Lines) decodeValue(path string, n *yaml.Node, v reflect.Value, auto bool
 }
 
 func (l Lines) decodeList(path string, n *yaml.Node, v reflect.Value) error {
+	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" && v.Type().Elem().Kind() == reflect.String {
+		one := reflect.MakeSlice(v.Type(), 1, 1)
+		v.Set(one)
+		return l.decodeValue(path, n, one.Index(0), false)
+	}
 	if n.Kind != yaml.SequenceNode {
 		return l.wrong(path, n, "a list, [] for an empty one")
 	}
