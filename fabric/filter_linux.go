@@ -5,14 +5,21 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/rlimit"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
-// tcFilter is a place among the tc filters of a device's clsact qdisc. A filter
-// there keeps its program, and the program its maps, when the process ends; a
-// later process finds them by the filter's name.
+// tcFilter is a place for one of weft's programs among those of a device's
+// ingress or egress. A program there lives, and with it its maps, when the process
+// ends; a later process finds it by the place's name.
+//
+// The kernel has two chains at each of the two hooks. TCX (Linux 6.6, tcx_linux.go)
+// comes first, and a program in it that ends the chain hides all of clsact
+// (clsact_linux.go). So weft uses TCX where there is one. What a former weft has
+// left in clsact is replaced: for the moment that both are there, each program
+// leaves alone what the other has done.
+//
+// TCX means the network namespace of the calling thread. So the methods must be
+// called in the one that h is of.
 type tcFilter struct {
 	name     string
 	parent   uint32 // netlink.HANDLE_MIN_INGRESS or HANDLE_MIN_EGRESS
@@ -28,41 +35,49 @@ var (
 	steerFilter  = tcFilter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
 	decapFilter  = tcFilter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
 	sprayFilter  = tcFilter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
+	detourFilter = tcFilter{"weft-detour", netlink.HANDLE_MIN_EGRESS, 0x574a}
 )
+
+// weftFilters are all, by whose names weft's programs are known from others'.
+var weftFilters = []tcFilter{silentFilter, steerFilter, decapFilter, edgeFilter, sprayFilter, meterFilter, classFilter, detourFilter}
 
 // attach puts a program there, in place of the one that is there.
 func (f tcFilter) attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
-	index := port.Attrs().Index
-	clsact := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: index, Parent: netlink.HANDLE_CLSACT, Handle: netlink.MakeHandle(0xffff, 0)}}
-	if err := h.QdiscAdd(clsact); err != nil && !errors.Is(err, unix.EEXIST) {
-		return explain(fmt.Errorf("clsact qdisc (kernel option NET_CLS_ACT): %w", err))
+	former, err := f.inClsact(h, port)
+	if err != nil {
+		return err
 	}
-	filter := f.on(index)
-	filter.Fd, filter.Name, filter.DirectAction = prog.FD(), f.name, true
-	if err := h.FilterReplace(filter); err != nil {
-		return explain(fmt.Errorf("tc filter (kernel option NET_CLS_BPF): %w", err))
+	err = f.attachTCX(port, prog)
+	if errors.Is(err, errNoTCX) {
+		return f.attachClsact(h, port, prog)
 	}
-	return nil
-}
-
-func (f tcFilter) on(index int) *netlink.BpfFilter {
-	return &netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: f.parent,
-		Handle: 1, Protocol: unix.ETH_P_ALL, Priority: f.priority}}
+	if err == nil && former != nil {
+		err = f.detachClsact(h, port)
+	}
+	return err
 }
 
 // program returns the ID of the program there, 0 if none.
 func (f tcFilter) program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID, error) {
-	filters, err := dumped(func() ([]netlink.Filter, error) { return h.FilterList(port, f.parent) })
-	if err != nil {
-		return 0, explain(fmt.Errorf("tc filters of %s: %w", port.Attrs().Name, err))
+	id, _, err := f.locate(h, port)
+	return id, err
+}
+
+// locate is program, and says whether it is where attach would put it.
+func (f tcFilter) locate(h *netlink.Handle, port netlink.Link) (id ebpf.ProgramID, placed bool, err error) {
+	chain, err := f.chain(port)
+	hasTCX := !errors.Is(err, errNoTCX)
+	if err != nil && hasTCX {
+		return 0, false, err
 	}
-	for _, have := range filters {
-		if bpf, ok := have.(*netlink.BpfFilter); ok && bpf.Name == f.name {
-			return ebpf.ProgramID(bpf.Id), nil
-		}
+	if id = chain.find(f); id != 0 {
+		return id, true, nil
 	}
-	return 0, nil
+	filter, err := f.inClsact(h, port)
+	if err != nil || filter == nil {
+		return 0, false, err
+	}
+	return ebpf.ProgramID(filter.Id), !hasTCX, nil
 }
 
 // find returns the program that is attached to ports already, or nil, and the
@@ -72,21 +87,21 @@ func (f tcFilter) find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.Progr
 	have := make(map[int]bool)
 	var first ebpf.ProgramID
 	for _, port := range ports {
-		id, err := f.program(h, port)
+		id, placed, err := f.locate(h, port)
 		if err != nil {
 			return nil, nil, err
 		}
 		if id != 0 && first == 0 {
 			first = id
 		}
-		have[port.Attrs().Index] = id != 0 && id == first
+		have[port.Attrs().Index] = id != 0 && id == first && placed
 	}
 	if first == 0 {
 		return nil, have, nil
 	}
-	prog, err := ebpf.NewProgramFromID(first)
+	prog, err := openProgram(first)
 	if err != nil {
-		return nil, nil, explain(fmt.Errorf("eBPF program %d: %w", first, err))
+		return nil, nil, err
 	}
 	info, err := prog.Info()
 	if err != nil {
@@ -100,13 +115,18 @@ func (f tcFilter) find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.Progr
 	return prog, have, nil
 }
 
-// detach removes the program that is there. The clsact qdisc stays: empty it
-// does nothing, and it may be somebody else's.
+// detach removes the program that is there, if any, and the clsact qdisc if weft
+// has made it and nobody uses it.
 func (f tcFilter) detach(h *netlink.Handle, port netlink.Link) error {
-	if err := h.FilterDel(f.on(port.Attrs().Index)); err != nil && !errors.Is(err, unix.ENOENT) {
-		return explain(fmt.Errorf("remove tc filter %s from %s: %w", f.name, port.Attrs().Name, err))
+	err := f.detachTCX(port)
+	if err != nil && !errors.Is(err, errNoTCX) {
+		return fmt.Errorf("remove %s from %s: %w", f.name, port.Attrs().Name, explain(err))
 	}
-	return nil
+	filter, err := f.inClsact(h, port)
+	if err != nil || filter == nil {
+		return err
+	}
+	return f.detachClsact(h, port)
 }
 
 // detachAll removes the filter from ports, as far as they have it.
@@ -139,49 +159,4 @@ func (f tcFilter) attachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.
 		changed++
 	}
 	return changed, nil
-}
-
-// loadObjects puts programs and maps of a specification into the kernel. needs
-// says which kernel they are for.
-func loadObjects(spec *ebpf.CollectionSpec, objects any, needs string) error {
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return explain(fmt.Errorf("memory limit for eBPF: %w", err))
-	}
-	err := spec.LoadAndAssign(objects, nil)
-	if errors.Is(err, unix.EPERM) {
-		return explain(err)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", needs, err)
-	}
-	return nil
-}
-
-// tcNeeds is for programs that need no more than this.
-const tcNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
-
-// programID returns the number by which a filter knows a program.
-func programID(prog *ebpf.Program) (ebpf.ProgramID, error) {
-	info, err := prog.Info()
-	if err != nil {
-		return 0, err
-	}
-	id, ok := info.ID()
-	if !ok {
-		return 0, errors.New("eBPF: the kernel does not number its programs (Linux 4.13)")
-	}
-	return id, nil
-}
-
-// uplink finds the device that a program is to be attached to: one with
-// Ethernet headers, which the programs count on.
-func uplink(h *netlink.Handle, name string) (netlink.Link, error) {
-	links, err := portLinks(h, []string{name})
-	if err != nil {
-		return nil, err
-	}
-	if kind := links[0].Attrs().EncapType; kind != "ether" {
-		return nil, fmt.Errorf("uplink %s: frames are of type %s; an Ethernet device is needed", name, kind)
-	}
-	return links[0], nil
 }

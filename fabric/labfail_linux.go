@@ -162,8 +162,12 @@ func (l *Lab) prepare(t transition) (func() error, error) {
 			return nil, err
 		}
 		steps = append(steps,
-			func() error { return silentFilter.attach(lower.node.Handle, lower.link, prog) },
-			func() error { return silentFilter.attach(upper.node.Handle, upper.link, prog) })
+			func() error {
+				return l.Do(k.A, func() error { return silentFilter.attach(lower.node.Handle, lower.link, prog) })
+			},
+			func() error {
+				return l.Do(k.B, func() error { return silentFilter.attach(upper.node.Handle, upper.link, prog) })
+			})
 	case t.to == FailLoud:
 		steps = append(steps, func() error { return upper.node.LinkSetDown(upper.link) })
 	}
@@ -172,8 +176,12 @@ func (l *Lab) prepare(t transition) (func() error, error) {
 	}
 	if t.from.silent() && !t.to.silent() {
 		steps = append(steps,
-			func() error { return silentFilter.detach(lower.node.Handle, lower.link) },
-			func() error { return silentFilter.detach(upper.node.Handle, upper.link) })
+			func() error {
+				return l.Do(k.A, func() error { return silentFilter.detach(lower.node.Handle, lower.link) })
+			},
+			func() error {
+				return l.Do(k.B, func() error { return silentFilter.detach(upper.node.Handle, upper.link) })
+			})
 	}
 	return func() error {
 		for _, step := range steps {

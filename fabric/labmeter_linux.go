@@ -33,10 +33,15 @@ func (l *Lab) PortMeters(id topology.NodeID) ([]PortMeter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n.meters(counters)
+	var all []PortMeter
+	err = l.Do(id, func() error {
+		all, err = n.meters(counters)
+		return err
+	})
+	return all, err
 }
 
-// meters are nil where there is none.
+// meters are nil where there is none. It runs in the node's namespace.
 func (n *nodeHandle) meters(counters []PortCounters) ([]PortMeter, error) {
 	byIndex, err := readMeters(n.Handle, n.links)
 	if err != nil || len(byIndex) == 0 {

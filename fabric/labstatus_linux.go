@@ -111,7 +111,7 @@ func (l *Lab) Status() []NodeStatus {
 	var all []NodeStatus
 	for n := range l.Config.nodes() {
 		s := NodeStatus{Node: n.Name, Layer: n.Layer.String(), Namespace: l.Namespace(n.ID), Ports: []PortStatus{}}
-		if err := l.inspect(n, &s, failed); err != nil {
+		if err := l.Do(n.ID, func() error { return l.inspect(n, &s, failed) }); err != nil {
 			s.Error = err.Error()
 		}
 		all = append(all, s)
@@ -130,6 +130,7 @@ func (l *Lab) failedLinks() map[topology.LinkID]FailureMode {
 	return modes
 }
 
+// inspect runs in the node's namespace.
 func (l *Lab) inspect(n topology.Node, s *NodeStatus, failed map[topology.LinkID]FailureMode) error {
 	h, err := l.node(n.ID)
 	if err != nil {
@@ -165,10 +166,7 @@ func (l *Lab) inspect(n topology.Node, s *NodeStatus, failed map[topology.LinkID
 		if s.Edge, err = readEdgeCounters(h.Handle, links); err != nil {
 			return err
 		}
-		if err := l.Do(n.ID, func() (err error) {
-			s.Labels, err = readLabelCounters()
-			return err
-		}); err != nil {
+		if s.Labels, err = readLabelCounters(); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,14 @@
 package fabric
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf"
 )
+
+// errNoMap means that a program does not have a map.
+var errNoMap = errors.New("not found")
 
 // programMap returns one of the maps that a loaded program uses.
 func programMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
@@ -23,14 +27,14 @@ func programMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
 		}
 		m.Close()
 	}
-	return nil, fmt.Errorf("eBPF program %s has no map %s", info.Name, name)
+	return nil, fmt.Errorf("eBPF program %s has no map %s: %w", info.Name, name, errNoMap)
 }
 
 // mapOf is programMap of the program with this number.
 func mapOf(id ebpf.ProgramID, name string) (*ebpf.Map, error) {
-	prog, err := ebpf.NewProgramFromID(id)
+	prog, err := openProgram(id)
 	if err != nil {
-		return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
+		return nil, err
 	}
 	defer prog.Close()
 	return programMap(prog, name)
@@ -70,14 +74,22 @@ func syncMap[K, V comparable](m *ebpf.Map, want map[K]V) (changed int, err error
 // program's enum.
 func sumCounters(m *ebpf.Map, sums ...*uint64) error {
 	for i, sum := range sums {
-		var perCPU []uint64
-		if err := m.Lookup(uint32(i), &perCPU); err != nil {
-			return fmt.Errorf("eBPF counter %d: %w", i, err)
+		if err := sumCounter(m, uint32(i), sum); err != nil {
+			return err
 		}
-		*sum = 0
-		for _, n := range perCPU {
-			*sum += n
-		}
+	}
+	return nil
+}
+
+// sumCounter is sumCounters of one.
+func sumCounter(m *ebpf.Map, i uint32, sum *uint64) error {
+	var perCPU []uint64
+	if err := m.Lookup(i, &perCPU); err != nil {
+		return fmt.Errorf("eBPF counter %d: %w", i, err)
+	}
+	*sum = 0
+	for _, n := range perCPU {
+		*sum += n
 	}
 	return nil
 }

@@ -140,11 +140,12 @@ func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error)
 	return &sprayGroups{self, p, how, make(map[string]*sprayGroup)}, err
 }
 
-// to returns the way to a rack over a topology.
-func (s *sprayGroups) to(rack sprayRack, t *topology.Topology) (*sprayGroup, error) {
+// to returns the way to a rack over a topology. Ways of different epochs are
+// different groups.
+func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*sprayGroup, error) {
 	paths := t.PathsOrAll(s.self, rack.host)
 	// Most racks have the same live paths, and an order is not cheap.
-	key := groupKey(rack.words, paths)
+	key := groupKey(rack.words, paths, epoch)
 	if g := s.groups[key]; g != nil {
 		return g, nil
 	}
@@ -164,9 +165,10 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology) (*sprayGroup, err
 	return g, nil
 }
 
-// groupKey is equal for equal sets of live paths with equal weights.
-func groupKey(words *pathWords, s topology.PathSet) string {
+// groupKey is equal for equal sets of live paths with equal weights in one epoch.
+func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
 	key := binary.BigEndian.AppendUint32(nil, words.number)
+	key = binary.BigEndian.AppendUint32(key, epoch)
 	for _, n := range s.Live {
 		key = binary.BigEndian.AppendUint32(key, uint32(n))
 	}

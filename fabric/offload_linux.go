@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -17,18 +18,20 @@ import (
 // Offload is the program attached to a host's uplink. Methods are safe for
 // concurrent use.
 type Offload struct {
-	link   netlink.Link
-	id     ebpf.ProgramID
-	prog   *ebpf.Program
-	before knobs // the uplink's, to restore
+	home     home
+	heart    heart
+	patience time.Duration
+	require  bool
 
 	counts, bounces *ebpf.Map
 	switches        map[pathWord]netip.Addr // of bounces
 
-	mu     sync.Mutex
-	handle *netlink.Handle // nil: closed
-	ways   *ways
-	drawn  drawn
+	mu       sync.Mutex
+	handle   *netlink.Handle // nil: closed
+	at       attachment
+	settings *settings // of the uplink
+	ways     *ways
+	drawn    drawn
 }
 
 var errOffloadClosed = errors.New("offload: closed")
@@ -36,13 +39,18 @@ var errOffloadClosed = errors.New("offload: closed")
 // AttachOffload sprays what leaves by an uplink in the network namespace of the
 // calling thread: it puts a program at tc egress that encapsulates the packets
 // of this host's own addresses to other racks of the fabric. Routes into the
-// fabric must have an MTU that is less than the uplink's by the carrier's
-// overhead.
+// fabric should have an MTU that is less than the uplink's by the carrier's
+// overhead: what does not fit leaves as it is.
 //
-// The program goes on when the process ends without Close, by the table that it
-// had last. Attaching again replaces it, without a packet between the two, and
-// starts its counters anew. It needs CAP_NET_ADMIN and CAP_BPF, to replace another
-// also CAP_SYS_ADMIN, and Linux 5.15.
+// The program is before those of others, by TCX, where the kernel has that (Linux
+// 6.6); Repair keeps it there. It goes on when the process ends without Close, by
+// the table that it had last, for OffloadConfig.Patience. Attaching again replaces
+// it, without a packet between the two, and starts its counters anew. Above 64 KB
+// and above OffloadConfig.Cut's flowcells the uplink's gso_ipv4_max_size is lowered.
+//
+// It needs CAP_NET_ADMIN and CAP_BPF, to replace that of another process also
+// CAP_SYS_ADMIN, and Linux 5.15. Without CAP_SYS_ADMIN one that a crash has left
+// is not found where there is TCX: DetachOffload it before.
 func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("offload: %w", err)
@@ -51,7 +59,7 @@ func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 	if err != nil {
 		return nil, explain(fmt.Errorf("offload: %w", err))
 	}
-	o := &Offload{handle: h}
+	o := &Offload{handle: h, patience: cfg.Patience, require: cfg.Require}
 	if err := o.attach(cfg); err != nil {
 		o.release()
 		return nil, fmt.Errorf("offload: uplink %s: %w", cfg.Uplink, err)
@@ -60,54 +68,69 @@ func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 }
 
 func (o *Offload) attach(cfg OffloadConfig) (err error) {
-	if o.link, err = uplink(o.handle, cfg.Uplink); err != nil {
+	if o.home, err = openHome(); err != nil {
 		return err
 	}
-	if n := o.link.Attrs().GSOIPv4MaxSize; n > maxSuper {
-		return fmt.Errorf("super-segments of up to %d bytes have no length in their IP headers (BIG TCP): ip link set %s gso_ipv4_max_size %d", n, cfg.Uplink, maxSuper)
+	link, err := uplink(o.handle, cfg.Uplink)
+	if err != nil {
+		return err
 	}
-	if err := o.load(cfg); err != nil {
+	if err := o.load(cfg, link); err != nil {
 		return err
 	}
 	if err := o.ways.change(cfg.Topology); err != nil {
 		return err
 	}
-	former, err := formerKnobs(o.handle, o.link)
+	former, err := sprayFilter.formerSettings(o.handle, link)
 	if err != nil {
 		return err
-	}
-	o.before = former
-	if cfg.PerPacketTCP {
-		o.before = former.updated(o.link)
 	}
 	// The record is with the program before anything is changed.
-	if err := o.before.bind(o.prog); err != nil {
+	o.settings = cfg.settings().plan(link, former)
+	if err := o.settings.bind(o.at.prog); err != nil {
 		return err
 	}
-	if err := sprayFilter.attach(o.handle, o.link, o.prog); err != nil {
+	if err := o.at.attach(o.handle); err != nil {
 		return err
 	}
-	if cfg.PerPacketTCP {
-		err = setGSOMaxSegs(o.handle, o.link, 1)
-	} else {
-		err = former.restore(o.handle, o.link)
+	if err := o.settings.apply(o.handle, link, former); err != nil {
+		_, err2 := o.at.detach(o.handle)
+		return errors.Join(err, err2)
 	}
-	if err != nil {
-		err = errors.Join(err, sprayFilter.detach(o.handle, o.link))
-	}
-	return err
+	return nil
 }
 
-// maxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices.
-const maxSuper = 65536
+// settings are those that the uplink must have.
+func (c OffloadConfig) settings() (w wantedSettings) {
+	if c.PerPacketTCP {
+		w[knobGSOSegments] = 1
+	}
+	w[knobGSOSize] = maxSuper
+	if len(c.Cut) > 0 {
+		w[knobGSOSize] = uint32(max(minSuper, min(c.Policy.Unit.Bytes, maxSuper)))
+	}
+	return w
+}
+
+// minSuper is the least that super-segments are limited to, in bytes: some packets.
+const minSuper = 4096
 
 // load makes program and maps, with a counter for each bouncing switch.
-func (o *Offload) load(cfg OffloadConfig) error {
+func (o *Offload) load(cfg OffloadConfig, link netlink.Link) error {
 	spec, err := loadSpray()
 	if err != nil {
 		return err
 	}
 	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy, cfg.Carrier); err != nil {
+		return err
+	}
+	if cfg.StartPlain {
+		o.ways.startPlain()
+	}
+	if err := setPatience(spec, cfg.Patience); err != nil {
+		return err
+	}
+	if err := spec.Variables[sprayVarRequire].Set(cfg.Require); err != nil {
 		return err
 	}
 	o.switches = bouncesOf(o.ways.all)
@@ -117,23 +140,25 @@ func (o *Offload) load(cfg OffloadConfig) error {
 		spec.Maps[sprayMapFlows].MaxEntries = 1
 	}
 	var objects struct {
-		WeftSpray *ebpf.Program `ebpf:"weft_spray"`
-		Own       *ebpf.Map     `ebpf:"own"`
-		Racks     *ebpf.Map     `ebpf:"racks"`
-		Groups    *ebpf.Map     `ebpf:"groups"`
-		Counters  *ebpf.Map     `ebpf:"counters"`
-		Bounces   *ebpf.Map     `ebpf:"bounces"`
-		Choices   *ebpf.Map     `ebpf:"choices"`
-		Active    *ebpf.Map     `ebpf:"active"`
+		WeftSpray *ebpf.Program  `ebpf:"weft_spray"`
+		Own       *ebpf.Map      `ebpf:"own"`
+		Racks     *ebpf.Map      `ebpf:"racks"`
+		Groups    *ebpf.Map      `ebpf:"groups"`
+		Counters  *ebpf.Map      `ebpf:"counters"`
+		Bounces   *ebpf.Map      `ebpf:"bounces"`
+		Choices   *ebpf.Map      `ebpf:"choices"`
+		Active    *ebpf.Map      `ebpf:"active"`
+		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	}
 	if err := loadObjects(spec, &objects, tcNeeds); err != nil {
 		return err
 	}
 	defer objects.Own.Close()
-	o.prog, o.counts, o.bounces = objects.WeftSpray, objects.Counters, objects.Bounces
+	o.counts, o.bounces = objects.Counters, objects.Bounces
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
-	if o.id, err = programID(o.prog); err != nil {
+	o.heart.open(objects.Heartbeat)
+	if o.at, err = newAttachment(sprayFilter, link, objects.WeftSpray); err != nil {
 		return err
 	}
 	for _, a := range cfg.Addresses {
@@ -179,14 +204,14 @@ func (o *Offload) Close() error {
 		return nil
 	}
 	defer o.release()
-	id, err := sprayFilter.program(o.handle, o.link)
-	if err != nil || id != o.id {
-		return err
-	}
-	if err := sprayFilter.detach(o.handle, o.link); err != nil {
-		return fmt.Errorf("offload: %w", err)
-	}
-	if err := o.before.restore(o.handle, o.link); err != nil {
+	err := o.home.do(func() error {
+		was, err := o.at.detach(o.handle)
+		if err != nil || !was {
+			return err
+		}
+		return o.settings.restore(o.handle, o.at.link)
+	})
+	if err != nil {
 		return fmt.Errorf("offload: %w", err)
 	}
 	return nil
@@ -194,9 +219,12 @@ func (o *Offload) Close() error {
 
 // release lets go of what the Offload holds, not of what the kernel holds.
 func (o *Offload) release() {
+	o.heart.close()
 	o.handle.Close()
 	o.handle = nil
-	o.prog.Close()
+	o.home.close()
+	o.at.release()
+	o.settings.close()
 	o.counts.Close()
 	o.bounces.Close()
 	o.drawn.close()
@@ -224,7 +252,7 @@ func DetachOffload(uplink string) (removed bool, err error) {
 		return false, err
 	}
 	// Whatever the record is worth, the program must go.
-	former, err := knobsOf(id)
+	former, err := settingsOf(id)
 	if err2 := sprayFilter.detach(h, links[0]); err2 != nil {
 		return false, fmt.Errorf("offload: %w", errors.Join(err2, err))
 	}

@@ -49,19 +49,25 @@ func newSprayed(t *testing.T, l *Lab, name string) *sprayed {
 	return newSprayedBy(t, l, name, encap.CarrierIPIP)
 }
 
-func newSprayedBy(t *testing.T, l *Lab, name string, c encap.Carrier) *sprayed {
+func newSprayedBy(t *testing.T, l *Lab, name string, c encap.Carrier, edits ...func(*OffloadConfig)) *sprayed {
 	t.Helper()
 	hosts := hostsOf(l.Config.Topology)
 	s := &sprayed{lab: l, src: hosts[0], dst: hosts[len(hosts)-1]}
 	top := l.Config.Topology
 	cfg := s.config(t, name)
 	cfg.Carrier = c
+	for _, edit := range edits {
+		edit(&cfg)
+	}
 	s.attach(t, cfg)
-	s.oracle = sprayOracle{own: cfg.Addresses, table: mustTableBy(t, top, s.src.ID, cfg.Policy, c), mtu: 1500}
+	s.oracle = sprayOracle{own: cfg.Addresses, require: cfg.Require, table: mustTableBy(t, top, s.src.ID, cfg.Policy, c), mtu: 1500}
 	s.out = openWire(t, l, s.src.ID, 0)
 	s.far = openWire(t, l, top.Ports(s.src.ID)[0].Peer, 0)
 	return s
 }
+
+// required is a configuration by which nothing leaves plain.
+func required(c *OffloadConfig) { c.Require = true }
 
 func (s *sprayed) config(t *testing.T, policy string) OffloadConfig {
 	top := s.lab.Config.Topology
@@ -130,19 +136,19 @@ func (s *sprayed) check(t *testing.T, name string, packet []byte) {
 	t.Helper()
 	before := s.stats(t)
 	inner, way, v := s.oracle.prepare(packet, 1)
-	s.send(t, packet, v != encapsulated && v != passed)
+	s.send(t, packet, s.oracle.dropped(v))
 	marker := ipv4{id: 0x7777, ttl: 9, protocol: 253, src: netip.MustParseAddr("10.99.0.1"), dst: s.dst.Addr}.bytes(nil)
 	s.out.send(t, marker)
 	got := s.receive(t)
-	switch v {
-	case encapsulated:
+	switch {
+	case v == encapsulated:
 		step := way.stepOf(inner, got)
 		if step < 0 {
 			t.Fatalf("%s: sent\n%sgot\n%swant, by some path,\n%s", name, dump(packet), dump(got), dump(way.wrap(inner, way.step(inner))))
 		}
 		before.add(way.bounce(step), Traffic{1, uint64(way.carrier.Overhead()) + uint64(binary.BigEndian.Uint16(inner[2:]))})
 		got = s.receive(t)
-	case passed:
+	case !s.oracle.dropped(v):
 		if !bytes.Equal(got, packet) {
 			t.Fatalf("%s: sent\n%sgot\n%swant the same", name, dump(packet), dump(got))
 		}
@@ -210,8 +216,8 @@ func dump(b []byte) string { return hex.Dump(b[:min(len(b), 64)]) }
 func TestOffload_equalsTheOracle(t *testing.T) {
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
-		for _, name := range []string{"drb", "rrb", "presto", "flowcell-drb", "ecmp", "rb", "rand", "luopan"} {
-			s := newSprayedBy(t, l, name, c)
+		for i, name := range []string{"drb", "rrb", "presto", "flowcell-drb", "ecmp", "rb", "rand", "luopan"} {
+			s := newSprayedBy(t, l, name, c, func(c *OffloadConfig) { c.Require = i%2 == 1 })
 			for _, p := range s.packets() {
 				s.check(t, fmt.Sprintf("%s by %v: %s", name, c, p.name), p.bytes)
 			}
@@ -227,6 +233,7 @@ func TestOffload_equalsTheOracleOnNoise(t *testing.T) {
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		onNoise(t, newSprayedBy(t, l, "flowcell-drb", c))
+		onNoise(t, newSprayedBy(t, l, "flowcell-drb", c, required))
 	}
 }
 
@@ -246,11 +253,11 @@ func onNoise(t *testing.T, s *sprayed) {
 		packet := s.noise(rng)
 		want, v := s.oracle.sent(packet, 0)
 		run := ebpf.RunOptions{Data: frameOf(packet), DataOut: out}
-		verdict, err := s.offload.prog.Run(&run)
+		verdict, err := s.offload.at.prog.Run(&run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dropped := verdict == actShot; dropped != (want == nil) {
+		if dropped := verdict == actShot; dropped != s.oracle.dropped(v) {
 			t.Fatalf("seed %d, packet %d: dropped %v, oracle %v\n%x", seed, i, dropped, v, packet)
 		}
 		if want != nil && !bytes.Equal(run.DataOut[14:], want) {
@@ -267,5 +274,6 @@ func equalStats(a, b OffloadStats) bool {
 	sent := func(a, b BounceStats) bool { return a.Addr == b.Addr && a.Traffic == b.Traffic }
 	return slices.EqualFunc(a.Bounces, b.Bounces, sent) && a.Encapsulated == b.Encapsulated && a.Passed == b.Passed &&
 		a.Refused == b.Refused && a.NoPath == b.NoPath && a.TooLong == b.TooLong && a.Malformed == b.Malformed &&
+		a.Plain == b.Plain && a.Unattended == b.Unattended && a.Broken == b.Broken &&
 		a.Flows == b.Flows && a.Flowcells == b.Flowcells
 }

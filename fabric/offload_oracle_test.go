@@ -32,7 +32,7 @@ func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy, 
 	}
 	table := make(sprayTable)
 	for _, rack := range racks {
-		g, err := groups.to(rack, t)
+		g, err := groups.to(rack, t, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -63,10 +63,11 @@ type namedPacket struct {
 // sprayOracle says what the program must do with a packet that is sent as it
 // is, in plain Go and from the same table.
 type sprayOracle struct {
-	own   []netip.Addr
-	table sprayTable
-	mtu   int
-	cut   *cutOracle // nil: the program cuts nothing
+	own     []netip.Addr
+	table   sprayTable
+	mtu     int
+	cut     *cutOracle // nil: the program cuts nothing
+	require bool
 }
 
 // verdict says which counter a packet goes to.
@@ -80,6 +81,11 @@ const (
 	badLength
 )
 
+// dropped reports whether a packet does not leave at all.
+func (o sprayOracle) dropped(v verdict) bool {
+	return o.require && v != encapsulated && v != passed
+}
+
 // sent returns what leaves by the uplink for a packet of at least 20 bytes with
 // version 4, nil if nothing does. random is the path's step where it is a matter of
 // chance.
@@ -91,10 +97,10 @@ func (o sprayOracle) sent(packet []byte, random int) ([]byte, verdict) {
 func (o sprayOracle) sentAs(packet []byte, segments, random int) ([]byte, verdict) {
 	packet, w, v := o.prepare(packet, segments)
 	switch {
-	case v == passed:
-		return packet, v
-	case v != encapsulated:
+	case o.dropped(v):
 		return nil, v
+	case v != encapsulated:
+		return packet, v
 	}
 	step := w.step(packet)
 	if w.chance(packet) {

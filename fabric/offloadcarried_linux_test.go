@@ -43,6 +43,7 @@ func (s OffloadStats) since(before OffloadStats) OffloadStats {
 		{&s.Encapsulated, &before.Encapsulated}, {&s.Passed, &before.Passed}, {&s.Refused, &before.Refused},
 		{&s.NoPath, &before.NoPath}, {&s.TooLong, &before.TooLong}, {&s.Malformed, &before.Malformed},
 		{&s.Flows, &before.Flows}, {&s.Flowcells, &before.Flowcells}, {&s.Chosen, &before.Chosen},
+		{&s.Seen, &before.Seen}, {&s.Plain, &before.Plain}, {&s.Unattended, &before.Unattended}, {&s.Broken, &before.Broken},
 	} {
 		*c.now -= *c.before
 	}

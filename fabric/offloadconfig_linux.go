@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"weft/encap"
 	"weft/flowcell"
@@ -45,7 +46,25 @@ type OffloadConfig struct {
 	// keep what they had until their route is looked up again. It costs the
 	// price of segmentation.
 	PerPacketTCP bool
+
+	// Require has packets to other racks of the fabric leave encapsulated or not at
+	// all: what cannot be encapsulated is dropped rather than left to the fabric's own
+	// routes. Patience then does nothing.
+	Require bool
+
+	// StartPlain has packets to all racks leave as they are until SetPlain says
+	// otherwise.
+	StartPlain bool
+
+	// Patience is how long after the last Beat packets are still encapsulated, at most
+	// an hour; later, and before the first Beat, they leave as they are. So a process
+	// that is dead or hangs does not steer packets into paths that may have failed
+	// since. 0: for ever.
+	Patience time.Duration
 }
+
+// maxPatience bounds OffloadConfig.Patience and DetourConfig.Patience.
+const maxPatience = time.Hour
 
 // maxOwn bounds Addresses; the size of the map own in bpf/spray.c.
 const maxOwn = 16
@@ -78,6 +97,12 @@ func (c OffloadConfig) check() error {
 	}
 	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
 		return fmt.Errorf("Carrier is %v, which the offload does not write; use ipip or srv6", c.Carrier)
+	}
+	if c.Require && c.StartPlain {
+		return errors.New("StartPlain with Require, by which nothing leaves plain: set one of them")
+	}
+	if c.Patience < 0 || c.Patience > maxPatience {
+		return fmt.Errorf("Patience is %v, must be from 0 to %v", c.Patience, maxPatience)
 	}
 	_, err := choiceOf(c.Policy)
 	return err

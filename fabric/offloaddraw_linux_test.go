@@ -59,7 +59,7 @@ func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*Offl
 func (d *drawing) path(t *testing.T, packet []byte) int {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 2048)}
-	verdict, err := d.offload.prog.Run(&run)
+	verdict, err := d.offload.at.prog.Run(&run)
 	if err != nil {
 		t.Fatal(err)
 	}

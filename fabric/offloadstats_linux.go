@@ -8,16 +8,31 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// OffloadStats are the IPv4 packets that left by an uplink, by what became of
-// them, since the program was attached. A super-segment counts as its segments
+// OffloadStats are the packets that left by an uplink, those of IPv4 by what became
+// of them, since the program was attached. A super-segment counts as its segments
 // where it was encapsulated, as one elsewhere.
 type OffloadStats struct {
+	Seen         uint64 `json:"seen"` // of all protocols: all that the program was run for
 	Encapsulated uint64 `json:"encapsulated"`
-	Passed       uint64 `json:"passed"`    // as they were: own rack, not of the fabric, of another source, IP-in-IP already
-	Refused      uint64 `json:"refused"`   // as they were, for the kernel does not encapsulate what another tunnel has
-	NoPath       uint64 `json:"no_path"`   // dropped: no live path to the rack
-	TooLong      uint64 `json:"too_long"`  // dropped: above the uplink's MTU with the outer header; the route's MTU is too large
-	Malformed    uint64 `json:"malformed"` // dropped: lengths that contradict each other; more than 64 KB in one (BIG TCP)
+
+	// These left as they were because they are none of the program's business: to the
+	// own rack, not to the fabric, of another source, IP-in-IP already.
+	Passed uint64 `json:"passed"`
+
+	// These left as they were, too, by the fabric's own routes.
+	Plain      uint64 `json:"plain"`      // to racks that are plain (SetPlain)
+	Unattended uint64 `json:"unattended"` // no Beat within OffloadConfig.Patience
+
+	// These could not be encapsulated. They left as they were or, with
+	// OffloadConfig.Require, were dropped.
+	Refused   uint64 `json:"refused"`   // the kernel does not encapsulate what another tunnel has
+	NoPath    uint64 `json:"no_path"`   // no live path to the rack
+	TooLong   uint64 `json:"too_long"`  // above the uplink's MTU with the outer header; the route's MTU is too large
+	Malformed uint64 `json:"malformed"` // lengths that contradict each other; more than 64 KB in one (BIG TCP)
+
+	// Broken were dropped: the kernel made room for the outer header and then did not
+	// let it be written.
+	Broken uint64 `json:"broken"`
 
 	// Of the addresses whose TCP is cut, and of all where paths are drawn. A flow
 	// that was forgotten for want of room begins again and counts anew.
@@ -59,10 +74,27 @@ func (o *Offload) Stats() (OffloadStats, error) {
 	return readOffloadStats(o.counts, o.bounces, o.switches)
 }
 
+// Seen returns how many packets the program was run for, of all protocols: OffloadStats'
+// at the price of one system call. Where it does not grow while the uplink sends,
+// something keeps packets from the program: see Foreign and Repair.
+func (o *Offload) Seen() (n uint64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return 0, errOffloadClosed
+	}
+	err = sumCounter(o.counts, offloadSeen, &n)
+	return n, err
+}
+
+// offloadSeen is SEEN of bpf/spray.c.
+const offloadSeen = 9
+
 func readOffloadStats(counts, bounces *ebpf.Map, switches map[pathWord]netip.Addr) (OffloadStats, error) {
 	var s OffloadStats
 	// The order of the enum in bpf/spray.c.
-	if err := sumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen); err != nil {
+	if err := sumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
+		&s.Seen, &s.Plain, &s.Unattended, &s.Broken); err != nil {
 		return s, err
 	}
 	var word pathWord

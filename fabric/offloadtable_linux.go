@@ -29,6 +29,7 @@ type groupValue struct {
 type rackValue struct {
 	Group, Number uint32
 	SIDs          [16]byte
+	Plain         uint32
 }
 
 // ways are the program's tables: the racks' groups of paths. 2,048 racks, the
@@ -43,6 +44,9 @@ type ways struct {
 	by       map[netip.Prefix]*sprayGroup // what is in racks
 	unused   []*sprayGroup                // in groups, but in no use since the last change
 	last     uint32                       // number of a group
+	plain    map[netip.Prefix]bool        // racks to which packets leave as they are
+	epochs   map[netip.Prefix]uint32      // of racks that were plain once
+	epoch    uint32                       // the latest
 	topology *topology.Topology           // that all is for, or was before an error
 }
 
@@ -55,7 +59,8 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 	if err != nil {
 		return nil, err
 	}
-	w := &ways{all: all, index: make(map[netip.Prefix]int, len(all)), known: known, by: make(map[netip.Prefix]*sprayGroup)}
+	w := &ways{all: all, index: make(map[netip.Prefix]int, len(all)), known: known, by: make(map[netip.Prefix]*sprayGroup),
+		plain: make(map[netip.Prefix]bool), epochs: make(map[netip.Prefix]uint32)}
 	for i, r := range all {
 		w.index[r.prefix] = i
 	}
@@ -89,13 +94,9 @@ func (w *ways) change(t *topology.Topology) error {
 			return !slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.host) })
 		})
 	}
-	// By now no packet is under way by these.
-	for _, g := range w.unused {
-		if err := w.groups.Delete(g.number); err != nil {
-			return fmt.Errorf("eBPF table: group %d: %w", g.number, err)
-		}
+	if err := w.forget(); err != nil {
+		return err
 	}
-	w.unused = w.unused[:0]
 	for _, rack := range racks {
 		if err := w.lead(rack, t); err != nil {
 			return err
@@ -105,9 +106,21 @@ func (w *ways) change(t *topology.Topology) error {
 	return nil
 }
 
+// forget deletes the groups that the last change has left unused. By now no packet
+// is under way by these.
+func (w *ways) forget() error {
+	for _, g := range w.unused {
+		if err := w.groups.Delete(g.number); err != nil {
+			return fmt.Errorf("eBPF table: group %d: %w", g.number, err)
+		}
+	}
+	w.unused = w.unused[:0]
+	return nil
+}
+
 // lead gives a rack its way.
 func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
-	g, err := w.known.to(rack, t)
+	g, err := w.known.to(rack, t, w.epochs[rack.prefix])
 	if err != nil {
 		return err
 	}
@@ -122,9 +135,8 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 		}
 		g.number = w.last
 	}
-	value := rackValue{g.number, uint32(w.index[rack.prefix]), rack.sids}
-	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, value); err != nil {
-		return fmt.Errorf("eBPF table: way to %v: %w", rack.prefix, err)
+	if err := w.write(rack, g); err != nil {
+		return err
 	}
 	w.by[rack.prefix] = g
 	g.racks++
@@ -134,6 +146,18 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 	if old.racks--; old.racks == 0 {
 		delete(w.known.groups, old.key)
 		w.unused = append(w.unused, old)
+	}
+	return nil
+}
+
+// write puts a rack into the table.
+func (w *ways) write(rack sprayRack, g *sprayGroup) error {
+	value := rackValue{Group: g.number, Number: uint32(w.index[rack.prefix]), SIDs: rack.sids}
+	if w.plain[rack.prefix] {
+		value.Plain = 1
+	}
+	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, value); err != nil {
+		return fmt.Errorf("eBPF table: way to %v: %w", rack.prefix, err)
 	}
 	return nil
 }

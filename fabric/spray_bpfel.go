@@ -25,6 +25,9 @@ const (
 	sprayMapOwn        = "own"
 	sprayMapRacks      = "racks"
 	sprayProgWeftSpray = "weft_spray"
+	sprayVarHeartbeat  = "heartbeat"
+	sprayVarPatience   = "patience"
+	sprayVarRequire    = "require"
 )
 
 // loadSpray returns the embedded CollectionSpec for spray.
@@ -90,6 +93,9 @@ type sprayMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayVariableSpecs struct {
+	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Patience  *ebpf.VariableSpec `ebpf:"patience"`
+	Require   *ebpf.VariableSpec `ebpf:"require"`
 }
 
 // sprayObjects contains all objects after they have been loaded into the kernel.
@@ -139,6 +145,9 @@ func (m *sprayMaps) Close() error {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayVariables struct {
+	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+	Patience  *ebpf.Variable `ebpf:"patience"`
+	Require   *ebpf.Variable `ebpf:"require"`
 }
 
 // sprayPrograms contains all programs after they have been loaded into the kernel.

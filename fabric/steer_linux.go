@@ -27,6 +27,7 @@ type SteerConfig struct {
 // SteerStats are the packets that rules apply to, super-segments as their
 // segments, since the program was attached.
 type SteerStats struct {
+	Seen       uint64 `json:"seen"`        // whatever came in, of all protocols; super-segments as one
 	Taken      uint64 `json:"taken"`       // kept from the kernel
 	PassedDead uint64 `json:"passed_dead"` // left to the kernel, since the reader was silent
 }
@@ -34,15 +35,15 @@ type SteerStats struct {
 // Steer is the program attached to an uplink's ingress. Methods are safe for
 // concurrent use.
 type Steer struct {
-	link      netlink.Link
-	id        ebpf.ProgramID
-	prog      *ebpf.Program
-	counts    *ebpf.Map
-	heartbeat *ebpf.Variable
-	filter    []unix.SockFilter
+	home   home
+	heart  heart
+	counts *ebpf.Map
+	filter []unix.SockFilter
 
-	mu     sync.Mutex
-	handle *netlink.Handle // nil: closed
+	mu       sync.Mutex
+	handle   *netlink.Handle // nil: closed
+	at       attachment
+	settings *settings // of the uplink
 }
 
 var errSteerClosed = errors.New("steer: closed")
@@ -55,7 +56,11 @@ var errSteerClosed = errors.New("steer: closed")
 // Nothing is taken before the first Beat, nor when Beat has not been called for
 // SteerPatience: a reader that has died does not take the host off the network.
 // So: attach, open the socket with Filter, then Beat. Attaching again replaces
-// the program and its rules. It needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15.
+// the program and its rules. It needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15, and to
+// find what a crash has left also CAP_SYS_ADMIN, as AttachOffload does.
+//
+// Where the uplink puts super-segments of more than 64 KB together (BIG TCP), which
+// have no length in their IP header, its gro_ipv4_max_size is lowered.
 func AttachSteer(cfg SteerConfig) (*Steer, error) {
 	if err := checkSteerRules(cfg.Rules); err != nil {
 		return nil, fmt.Errorf("steer: %w", err)
@@ -76,21 +81,40 @@ func (s *Steer) attach(cfg SteerConfig) (err error) {
 	if s.filter, err = sockFilter(cfg.Rules); err != nil {
 		return err
 	}
-	if err := s.load(cfg.Rules); err != nil {
+	if s.home, err = openHome(); err != nil {
 		return err
 	}
-	if s.link, err = uplink(s.handle, cfg.Uplink); err != nil {
+	link, err := uplink(s.handle, cfg.Uplink)
+	if err != nil {
 		return err
 	}
-	return steerFilter.attach(s.handle, s.link, s.prog)
+	if err := s.load(cfg.Rules, link); err != nil {
+		return err
+	}
+	former, err := steerFilter.formerSettings(s.handle, link)
+	if err != nil && !errors.As(err, new(refused)) { // who may not ask forgets what was set before a crash
+		return err
+	}
+	s.settings = wantedSettings{knobGROSize: maxSuper}.plan(link, former)
+	if err := s.settings.bind(s.at.prog); err != nil {
+		return err
+	}
+	if err := s.at.attach(s.handle); err != nil {
+		return err
+	}
+	if err := s.settings.apply(s.handle, link, former); err != nil {
+		_, err2 := s.at.detach(s.handle)
+		return errors.Join(err, err2)
+	}
+	return nil
 }
 
-func (s *Steer) load(rules []SteerRule) error {
+func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 	spec, err := loadSteer()
 	if err != nil {
 		return err
 	}
-	if err := spec.Variables[steerVarPatience].Set(uint64(SteerPatience)); err != nil {
+	if err := setPatience(spec, SteerPatience); err != nil {
 		return err
 	}
 	var objects struct {
@@ -103,8 +127,9 @@ func (s *Steer) load(rules []SteerRule) error {
 		return err
 	}
 	defer objects.Steered.Close()
-	s.prog, s.counts, s.heartbeat = objects.WeftSteer, objects.Counters, objects.Heartbeat
-	if s.id, err = programID(s.prog); err != nil {
+	s.counts = objects.Counters
+	s.heart.open(objects.Heartbeat)
+	if s.at, err = newAttachment(steerFilter, link, objects.WeftSteer); err != nil {
 		return err
 	}
 	for _, r := range rules {
@@ -115,30 +140,9 @@ func (s *Steer) load(rules []SteerRule) error {
 	return nil
 }
 
-// Beat says that the reader reads. Call it every 100 to 250 ms. It writes to
-// memory that is shared with the program: no system call is made that a process
-// without privileges might be refused.
-func (s *Steer) Beat() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.handle == nil {
-		return errSteerClosed
-	}
-	now, err := monotonic()
-	if err != nil {
-		return err
-	}
-	return s.heartbeat.Set(now)
-}
-
-// monotonic is the clock that bpf_ktime_get_ns reads, in nanoseconds.
-func monotonic() (uint64, error) {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		return 0, fmt.Errorf("clock: %w", err)
-	}
-	return uint64(t.Nano()), nil
-}
+// Beat says that the reader reads. Call it every 100 to 250 ms. It waits for no other
+// method, and makes no system call that a process without privileges might be refused.
+func (s *Steer) Beat() error { return s.heart.beat(errSteerClosed) }
 
 // Filter is the classic BPF program (SO_ATTACH_FILTER) for the reader's socket:
 // of type SOCK_RAW, since offsets count from the Ethernet header, and for
@@ -169,7 +173,7 @@ func (s *Steer) Stats() (SteerStats, error) {
 	}
 	var st SteerStats
 	// The order of the enum in bpf/steer.c.
-	err := sumCounters(s.counts, &st.Taken, &st.PassedDead)
+	err := sumCounters(s.counts, &st.Taken, &st.PassedDead, &st.Seen)
 	return st, err
 }
 
@@ -183,17 +187,26 @@ func (s *Steer) Close() error {
 		return nil
 	}
 	defer s.release()
-	id, err := steerFilter.program(s.handle, s.link)
-	if err != nil || id != s.id {
-		return err
+	err := s.home.do(func() error {
+		was, err := s.at.detach(s.handle)
+		if err != nil || !was {
+			return err
+		}
+		return s.settings.restore(s.handle, s.at.link)
+	})
+	if err != nil {
+		return fmt.Errorf("steer: %w", err)
 	}
-	return steerFilter.detach(s.handle, s.link)
+	return nil
 }
 
 func (s *Steer) release() {
+	s.heart.close()
 	s.handle.Close()
 	s.handle = nil
-	s.prog.Close()
+	s.home.close()
+	s.at.release()
+	s.settings.close()
 	s.counts.Close()
 }
 
@@ -214,8 +227,16 @@ func DetachSteer(uplink string) (removed bool, err error) {
 	if err != nil || id == 0 {
 		return false, err
 	}
-	if err := steerFilter.detach(h, links[0]); err != nil {
-		return false, fmt.Errorf("steer: %w", err)
+	// Whatever the record is worth, the program must go.
+	former, err := settingsOf(id)
+	if err2 := steerFilter.detach(h, links[0]); err2 != nil {
+		return false, fmt.Errorf("steer: %w", errors.Join(err2, err))
+	}
+	if err == nil {
+		err = former.restore(h, links[0])
+	}
+	if err != nil {
+		return true, fmt.Errorf("steer: removed, but settings not restored: %w", err)
 	}
 	return true, nil
 }

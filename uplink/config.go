@@ -68,8 +68,8 @@ type Stats struct {
 	// Encapsulated counts the packets of Bounces. The rest are packets of any
 	// address that left by the uplink as they were, or, dropped, did not.
 	Encapsulated uint64
-	Passed       uint64 // in no need of an outer header
-	Dropped      uint64 // no path is live, or too long, or malformed
+	Passed       uint64 // in no need of an outer header, or with no room for it
+	Dropped      uint64 // the kernel made room for the outer header and did not let it be written
 	Chosen       uint64 // flowcells of Bounces that took the path chosen for them (Device.Choose)
 
 	Taken      uint64 // packets that came in by the packet socket

@@ -169,7 +169,8 @@ func (d *Device) Stats() (Stats, error) {
 			return s, err
 		}
 		s.Chosen = o.Chosen
-		s.Encapsulated, s.Passed, s.Dropped = o.Encapsulated, o.Passed+o.Refused, o.NoPath+o.TooLong+o.Malformed
+		s.Encapsulated, s.Dropped = o.Encapsulated, o.Broken
+		s.Passed = o.Passed + o.Plain + o.Unattended + o.Refused + o.NoPath + o.TooLong + o.Malformed
 		for _, b := range o.Bounces {
 			s.Bounces = append(s.Bounces, Bounce{b.Addr, b.Packets, b.Bytes, b.Flowcells})
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
 	"weft/fabric"
@@ -21,6 +23,11 @@ func settings() (s string, err error) {
 	}
 	for _, l := range links {
 		filters := 0
+		for _, at := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
+			if r, err := link.QueryPrograms(link.QueryOptions{Target: l.Attrs().Index, Attach: at}); err == nil { // else there is no TCX
+				filters += len(r.Programs)
+			}
+		}
 		for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
 			list, _ := netlink.FilterList(l, parent) // an error: there is no clsact, thus no filter
 			filters += len(list)

@@ -2,7 +2,7 @@
 // packets (RFC 2003) that are addressed to this node, and leaves the inner
 // packet to the kernel's routing table.
 //
-// Runs at tc clsact ingress of Ethernet ports. There, and not in XDP, it keeps
+// Runs at tc ingress of Ethernet ports. There, and not in XDP, it keeps
 // 64 KB GSO segments whole.
 
 #include "packet.h"

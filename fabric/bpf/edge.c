@@ -1,5 +1,5 @@
 /*
- * Where labels begin and end (fabric/labels.go): at tc clsact ingress of all ports
+ * Where labels begin and end (fabric/labels.go): at tc ingress of all ports
  * of a switch that forwards by them.
  *
  * What a host sends with labels must be its own: labels go by no routing table and

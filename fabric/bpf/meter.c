@@ -7,7 +7,7 @@
 //   writes into CONGA's marks, its estimate of the load (§3.2; weft/conga.Mark),
 //   keeps for whoever reads the map.
 //
-// Runs at tc clsact egress of Ethernet ports, after decapsulation and routing and
+// Runs at tc egress of Ethernet ports, after decapsulation and routing and
 // before the port's own queue. Headers are read and written by helpers alone:
 // they may sit in page fragments, and what TCP sends is cloned.
 

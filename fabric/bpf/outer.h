@@ -20,8 +20,8 @@ static __always_inline __u32 overhead(const struct rack *rack)
 
 /*
  * too_long reports what does not fit with the outer header. Routes of a host
- * that sprays have an MTU that leaves room for it, so the kernel's TCP does not
- * make such packets. An IPv6 header's length leaves itself out.
+ * that sprays have an MTU that leaves room for it, so the kernel's TCP makes such
+ * packets only where that route is missing. An IPv6 header's length leaves itself out.
  */
 static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 each, const struct rack *rack)
 {
@@ -37,8 +37,7 @@ static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 e
 }
 
 /* make_room leaves super-segments whole. The kernel refuses what is in another
- * tunnel of its own already; that reaches the other side by the switches' choice
- * of path. */
+ * tunnel of its own already, which is then as it was. */
 static __always_inline int make_room(struct __sk_buff *skb, __u32 bytes, __u64 kind)
 {
 	return bpf_skb_adjust_room(skb, bytes, BPF_ADJ_ROOM_MAC,
@@ -71,9 +70,9 @@ static __always_inline int bounce(struct __sk_buff *skb, const struct ipv4 *ip, 
 
 	h.outer.check = ~fold(bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0));
 	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
-		return pass(REFUSED);
+		return unable(REFUSED);
 	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0))
-		return drop(MALFORMED);
+		return drop(BROKEN); /* the room cannot be given back */
 	return TC_ACT_OK;
 }
 
@@ -101,9 +100,9 @@ static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, _
 	h.outer.daddr[0] |= bpf_htonl(bpf_ntohl(path) >> 16);
 	h.outer.daddr[1] |= bpf_htonl(bpf_ntohl(path) << 16);
 	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV6))
-		return pass(REFUSED);
+		return unable(REFUSED);
 	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0) ||
 	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type), 0))
-		return drop(MALFORMED);
+		return drop(BROKEN); /* the room cannot be given back */
 	return TC_ACT_OK;
 }

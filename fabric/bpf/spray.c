@@ -1,7 +1,11 @@
 // Spraying at a host's uplink: puts an outer header that says the path (outer.h)
 // before the packets that this host sends into the fabric.
 //
-// Runs at tc clsact egress of an Ethernet device. The step in a flow's order of
+// What cannot be encapsulated, or is not to be, leaves as it is, counted by cause:
+// the fabric then forwards it by its own routes. Only where the loader has set
+// require is it dropped.
+//
+// Runs at tc egress of an Ethernet device. The step in a flow's order of
 // paths is the inner IPv4 ID, which the kernel's TCP advances by one with every
 // segment and a userspace sender of flowcells sets to the flowcell's number
 // (weft/flowcell.Number). Where the kernel's TCP is to be cut into flowcells,
@@ -14,10 +18,22 @@
 #define MAX_PATHS 1024 /* fabric.maxPaths; a power of two */
 #define MAX_PREFIXES 65536
 
-/* The order of fabric.OffloadStats. */
-enum { ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN, NUM_COUNTERS };
+/* The order of readOffloadStats in fabric/offloadstats_linux.go. */
+enum {
+	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
+	SEEN, PLAIN, UNATTENDED, BROKEN, NUM_COUNTERS
+};
 
 #include "count.h"
+#include "heart.h"
+
+/* Whether what cannot be encapsulated is dropped. The loader sets it. */
+volatile const __u8 require = 0;
+
+static __always_inline int unable(__u32 why)
+{
+	return require ? drop(why) : pass(why);
+}
 
 /* How a TCP packet's path is chosen; the order of fabric.sprayMode. */
 enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
@@ -40,6 +56,7 @@ struct rack {
 	__u32 group; /* its paths */
 	__u32 number; /* its own */
 	__be32 sids[4]; /* of IPv6 what all paths share, 0 where they differ; else 0 */
+	__u32 plain; /* 1: packets to it leave as they are */
 };
 
 /* The paths to some racks. */
@@ -179,6 +196,7 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	__u8 *cuts;
 	int verdict;
 
+	count(SEEN, 1);
 	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip))
 		return TC_ACT_UNSPEC;
 	cuts = bpf_map_lookup_elem(&own, &ip.saddr);
@@ -188,14 +206,18 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	g = rack ? bpf_map_lookup_elem(&groups, &rack->group) : NULL;
 	if (!g)
 		return pass(PASSED);
+	if (rack->plain)
+		return pass(PLAIN);
+	if (!require && unattended())
+		return pass(UNATTENDED);
 	if (!g->n)
-		return drop(NO_PATH);
+		return unable(NO_PATH);
 	length = bpf_ntohs(ip.tot_len);
 	if (header_length(&ip) < sizeof(ip) || length < header_length(&ip) || length > skb->len - IP)
-		return drop(MALFORMED);
+		return unable(MALFORMED);
 	each = headers(skb, &ip);
 	if (too_long(skb, length, each, rack))
-		return drop(TOO_LONG);
+		return unable(TOO_LONG);
 	segs = segments(skb, length, each);
 	path = g->order[step(skb, &ip, length, segs, rack, g, *cuts) & (MAX_PATHS - 1)];
 	verdict = by_labels(rack) ? label(skb, &ip, length, rack, path) : bounce(skb, &ip, length, path);

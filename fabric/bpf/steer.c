@@ -1,7 +1,7 @@
 // Steering at a host's uplink: takes away from the kernel what a program reads
 // from a packet socket, so that it is not processed twice.
 //
-// Runs at tc clsact ingress of an Ethernet device, behind the packet sockets,
+// Runs at tc ingress of an Ethernet device, behind the packet sockets,
 // which have seen every packet by then. What is taken here must be exactly what
 // the socket's own filter lets through (fabric.Steer.Filter). When the reader's
 // heartbeat stops the kernel gets everything again: a program that died must
@@ -16,9 +16,10 @@
 enum { TCP = 1, EVERYTHING = 2, TUNNEL_ERRORS = 4 };
 
 /* The order of fabric.SteerStats. */
-enum { TAKEN, PASSED_DEAD, NUM_COUNTERS };
+enum { TAKEN, PASSED_DEAD, SEEN, NUM_COUNTERS };
 
 #include "count.h"
+#include "heart.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -26,11 +27,6 @@ struct {
 	__type(key, __be32);
 	__type(value, __u8);
 } steered SEC(".maps");
-
-/* Nanoseconds. The loader sets how long a reader may be silent; the reader
- * writes the time of CLOCK_MONOTONIC, 0 until it reads for the first time. */
-volatile const __u64 patience = 1000000000;
-volatile __u64 heartbeat = 0;
 
 /*
  * is_tunnel_error reports an ICMP error about an IP-in-IP packet that the error's
@@ -80,13 +76,11 @@ static __always_inline int wanted(struct __sk_buff *skb)
 SEC("tc") int weft_steer(struct __sk_buff *skb)
 {
 	__u64 segs = skb->gso_segs ? skb->gso_segs : 1;
-	__s64 silent;
 
+	count(SEEN, 1);
 	if (!wanted(skb))
 		return TC_ACT_UNSPEC;
-	/* Signed: the reader may be a moment ahead of the clock read here. */
-	silent = bpf_ktime_get_ns() - heartbeat;
-	if (silent > (__s64)patience) {
+	if (unattended()) {
 		count(PASSED_DEAD, segs);
 		return TC_ACT_UNSPEC;
 	}

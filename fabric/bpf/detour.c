@@ -1,0 +1,39 @@
+// The detour around a TUN whose reader hangs: sends what would be queued there out
+// of the uplink instead, as it is, and so keeps the kernel's TCP going.
+//
+// Runs at tc egress of the TUN, which has no Ethernet headers. While the reader's
+// heartbeat comes in time it touches nothing.
+
+#include "packet.h"
+
+/* The order of fabric.DetourStats. */
+enum { DETOURED, STUCK, NUM_COUNTERS };
+
+#include "count.h"
+#include "heart.h"
+
+/* The uplink's interface index, and the next hop there, 0 where the routing table
+ * is to say. The loader sets them. */
+volatile const __u32 uplink = 0;
+volatile const __be32 gateway = 0;
+
+SEC("tc") int weft_detour(struct __sk_buff *skb)
+{
+	__u64 segs = skb->gso_segs ? skb->gso_segs : 1;
+	struct bpf_redir_neigh next = {
+		.nh_family = 2, /* AF_INET */
+		.ipv4_nh = gateway,
+	};
+
+	if (skb->protocol != bpf_htons(ETH_P_IP) || !unattended())
+		return TC_ACT_UNSPEC;
+	/* The kernel writes the uplink's header over this one. */
+	if (bpf_skb_change_head(skb, ETH_HLEN, 0))
+		return pass(STUCK);
+	count(DETOURED, segs);
+	if (gateway)
+		return bpf_redirect_neigh(uplink, &next, sizeof(next), 0);
+	return bpf_redirect_neigh(uplink, NULL, 0, 0);
+}
+
+char _license[] SEC("license") = "GPL";

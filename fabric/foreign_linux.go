@@ -1,0 +1,69 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+)
+
+// The values of ForeignProgram.By.
+const (
+	byTCX    = "TCX"
+	byClsact = "clsact"
+)
+
+// hook is where the filter is, for people.
+func (f tcFilter) hook() string {
+	if f.parent == netlink.HANDLE_MIN_INGRESS {
+		return "ingress"
+	}
+	return "egress"
+}
+
+// who names a program.
+func (p ForeignProgram) who() string {
+	if p.Name == "" {
+		return fmt.Sprintf("the %s program %d", p.By, p.ID)
+	}
+	return fmt.Sprintf("the %s program %d (%s)", p.By, p.ID, p.Name)
+}
+
+// foreign lists what others have at the hook, in the order in which it runs. While
+// weft's is not there, all of it is in front.
+func (a *attachment) foreign(h *netlink.Handle) (all []ForeignProgram, err error) {
+	var chain tcxChain
+	if chain, err = a.place.chain(a.link); err != nil && !errors.Is(err, errNoTCX) {
+		return nil, err
+	}
+	at := slices.Index(chain.programs, a.id)
+	for i, id := range chain.programs {
+		if _, wefts := placeOf(id); wefts {
+			continue
+		}
+		all = append(all, ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(id), Name: programName(id), Front: at < 0 || i < at})
+	}
+	filters, err := clsactFilters(h, a.link, a.place.parent)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(filters, func(a, b netlink.Filter) int {
+		return int(a.Attrs().Priority) - int(b.Attrs().Priority)
+	})
+	own := slices.IndexFunc(filters, func(f netlink.Filter) bool {
+		bpf, ok := f.(*netlink.BpfFilter)
+		return ok && ebpf.ProgramID(bpf.Id) == a.id
+	})
+	for i, filter := range filters {
+		p := ForeignProgram{Hook: a.place.hook(), By: byClsact, Kind: filter.Type(), Front: at < 0 && (own < 0 || i < own)}
+		if bpf, ok := filter.(*netlink.BpfFilter); ok {
+			p.ID, p.Name = uint32(bpf.Id), bpf.Name
+		}
+		if !isWefts(p.Name) {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,56 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// loadObjects puts programs and maps of a specification into the kernel. needs
+// says which kernel they are for.
+func loadObjects(spec *ebpf.CollectionSpec, objects any, needs string) error {
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return explain(fmt.Errorf("memory limit for eBPF: %w", err))
+	}
+	err := spec.LoadAndAssign(objects, nil)
+	if errors.Is(err, unix.EPERM) {
+		return explain(err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", needs, err)
+	}
+	return nil
+}
+
+// tcNeeds is for programs that need no more than this.
+const tcNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
+
+// programID returns the number by which a chain of programs knows one.
+func programID(prog *ebpf.Program) (ebpf.ProgramID, error) {
+	info, err := prog.Info()
+	if err != nil {
+		return 0, err
+	}
+	id, ok := info.ID()
+	if !ok {
+		return 0, errors.New("eBPF: the kernel does not number its programs (Linux 4.13)")
+	}
+	return id, nil
+}
+
+// uplink finds the device that a program is to be attached to: one with
+// Ethernet headers, which the programs count on.
+func uplink(h *netlink.Handle, name string) (netlink.Link, error) {
+	links, err := portLinks(h, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if kind := links[0].Attrs().EncapType; kind != "ether" {
+		return nil, fmt.Errorf("uplink %s: frames are of type %s; an Ethernet device is needed", name, kind)
+	}
+	return links[0], nil
+}

@@ -1,0 +1,58 @@
+package fabric
+
+import (
+	"fmt"
+	"time"
+)
+
+// Beat says that the process attends to the paths: see OffloadConfig.Patience. Call it
+// at least four times as often. It waits for no other method, and makes no system call
+// that a process without privileges might be refused.
+func (o *Offload) Beat() error { return o.heart.beat(errOffloadClosed) }
+
+// Repair compares what the Offload has at the uplink with what should be there: the
+// program, that it comes before those of others, and the device's settings. It mends
+// what differs, and describes in a sentence each what it has mended. Call it often; when
+// nothing differs it costs some 20 µs.
+//
+// It fails with ErrUplinkGone if the device does not exist any more, and with
+// ErrReplaced if another AttachOffload has replaced the program; a device that was
+// renamed is the same. Where others move their program to the front again and again,
+// Repair gives in for a minute, and its error names that program.
+func (o *Offload) Repair() (mended []string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return nil, errOffloadClosed
+	}
+	err = o.home.do(func() error {
+		var more []string
+		if mended, err = o.at.mend(o.handle, time.Now()); err == nil {
+			more, err = o.settings.mend(o.handle, o.at.link)
+			mended = append(mended, more...)
+		}
+		return err
+	})
+	if err != nil {
+		return mended, fmt.Errorf("offload: %w", err)
+	}
+	return mended, nil
+}
+
+// Foreign lists the programs and filters of others at the uplink's egress, in the order
+// in which they run.
+func (o *Offload) Foreign() (all []ForeignProgram, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return nil, errOffloadClosed
+	}
+	err = o.home.do(func() error {
+		all, err = o.at.foreign(o.handle)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("offload: %w", err)
+	}
+	return all, nil
+}
