@@ -143,6 +143,3 @@ func isHost(t *topology.Topology, addr netip.Addr) bool {
 	return ok && t.Node(id).Layer == topology.LayerHost && t.Node(id).Addr == addr
 }
 
-// ErrUplinkGone says that the device that leads into the fabric does not exist any
-// more.
-var ErrUplinkGone = errors.New("the device is gone")

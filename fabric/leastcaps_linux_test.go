@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +32,7 @@ func withCapabilities(f func() error, caps ...int) error {
 func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 	ns := testNamespace(t, "caps")
 	ethernetPair(t, ns, "p0", "p1")
+	shell(t, ns, "ip tuntap add tun0 mode tun && ip link set tun0 up")
 	top := mustParse(t, "fat-tree:k=4")
 	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
 		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
@@ -43,9 +45,15 @@ func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 		if err != nil {
 			return errors.Join(err, o.Close())
 		}
+		d, err := AttachDetour(DetourConfig{TUN: "tun0", Uplink: "p0", Gateway: netip.MustParseAddr("10.0.0.1"), Patience: time.Second})
+		if err != nil {
+			return errors.Join(err, o.Close(), s.Close())
+		}
 		_, err1 := o.Stats()
 		_, err2 := s.Stats()
-		return errors.Join(err1, err2, o.SetTopology(top), s.Beat(), o.Close(), s.Close())
+		_, err3 := o.Repair()
+		_, err4 := s.Repair()
+		return errors.Join(err1, err2, err3, err4, d.Close(), o.SetTopology(top), s.Beat(), o.Close(), s.Close())
 	}
 	err := inNamed(ns, func() error {
 		return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)

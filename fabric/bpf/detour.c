@@ -20,10 +20,7 @@ volatile const __be32 gateway = 0;
 SEC("tc") int weft_detour(struct __sk_buff *skb)
 {
 	__u64 segs = skb->gso_segs ? skb->gso_segs : 1;
-	struct bpf_redir_neigh next = {
-		.nh_family = 2, /* AF_INET */
-		.ipv4_nh = gateway,
-	};
+	struct bpf_redir_neigh next;
 
 	if (skb->protocol != bpf_htons(ETH_P_IP) || !unattended())
 		return TC_ACT_UNSPEC;
@@ -31,6 +28,10 @@ SEC("tc") int weft_detour(struct __sk_buff *skb)
 	if (bpf_skb_change_head(skb, ETH_HLEN, 0))
 		return pass(STUCK);
 	count(DETOURED, segs);
+	/* Without CAP_PERFMON a program may pass on no stack that it has not written. */
+	__builtin_memset(&next, 0, sizeof(next));
+	next.nh_family = 2; /* AF_INET */
+	next.ipv4_nh = gateway;
 	if (gateway)
 		return bpf_redirect_neigh(uplink, &next, sizeof(next), 0);
 	return bpf_redirect_neigh(uplink, NULL, 0, 0);

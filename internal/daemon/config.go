@@ -145,6 +145,10 @@ func (c *Config) carried() (list []string) {
 // tunnels reports whether the fabric is a tunnel's to peers, not a topology's.
 func (c *Config) tunnels() bool { return c.encapsulation() == EncapUDP }
 
+// proves reports whether a carrier is used only towards racks for which probes have
+// proved it.
+func (c *Config) proves() bool { return !c.tunnels() && c.Failures.Probes && !c.Require }
+
 // offloads reports whether the kernel's TCP leaves without passing through weft.
 func (c *Config) offloads() bool { return c.Mode == ModeOffload }
 

@@ -178,6 +178,9 @@ func (p *fakeProgram) SetTopology(t *topology.Topology) error {
 	return nil
 }
 
+func (p *fakeProgram) SetPlain(plain func(netip.Prefix) bool) error { return p.k.fails() }
+func (p *fakeProgram) Beat() error                                  { return nil }
+
 func (p *fakeProgram) Repair() ([]string, error) {
 	if err := p.k.fails(); err != nil || !p.detached {
 		return nil, err
@@ -204,6 +207,7 @@ type fakeReceiver struct {
 
 func (r *fakeReceiver) start(fabric.HostPlan) error { return r.k.fails() }
 func (r *fakeReceiver) Repair() ([]string, error)   { return nil, r.k.fails() }
+func (r *fakeReceiver) beat()                       {}
 func (r *fakeReceiver) devices() map[string]Device  { return nil }
 func (r *fakeReceiver) steering() any               { return nil }
 func (r *fakeReceiver) Done() <-chan struct{}       { return r.done }

@@ -40,6 +40,7 @@ type receiver interface {
 	dataplane
 	start(fabric.HostPlan) error
 	Repair() ([]string, error)
+	beat()
 	devices() map[string]Device
 	steering() any
 }
@@ -47,6 +48,9 @@ type receiver interface {
 // sprayer is *fabric.Offload: the program at the uplink.
 type sprayer interface {
 	SetTopology(*topology.Topology) error
+	SetPlain(func(rack netip.Prefix) bool) error
+	Repair() ([]string, error)
+	Beat() error
 	Close() error
 }
 
@@ -123,6 +127,10 @@ func (c *Config) offload(p place, t *topology.Topology) fabric.OffloadConfig {
 	o := fabric.OffloadConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
+		Require: c.Require, StartPlain: false,
+	}
+	if !c.Require {
+		o.Patience = patience
 	}
 	if c.cutsAtUplink() {
 		o.Cut = o.Addresses

@@ -18,6 +18,7 @@ type hostReceiver struct {
 	place     place
 	tun       *link.TUN
 	steer     *fabric.Steer
+	detour    *fabric.Detour
 	uplink    *link.Packet
 	tunnel    *link.UDP
 }
@@ -73,9 +74,18 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 		return err
 	}
 	if r.steer != nil {
-		return r.steer.Beat() // from here on the kernel does not get them
+		if err := r.steer.Beat(); err != nil { // from here on the kernel does not get them
+			return err
+		}
 	}
-	return nil
+	if c.tunnels() || c.offloads() {
+		return nil
+	}
+	r.detour, err = fabric.AttachDetour(fabric.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: patience})
+	if err != nil {
+		return err
+	}
+	return r.detour.Beat()
 }
 
 // openUplink makes a socket that gets the fabric's TCP, and the kernel not,
@@ -96,9 +106,26 @@ func (r *hostReceiver) openUplink() (err error) {
 	return err
 }
 
-// Repair mends the program that keeps packets from the kernel.
-func (r *hostReceiver) Repair() ([]string, error) {
-	return nil, nil
+// Repair mends the programs that keep packets from the kernel and, while nobody reads
+// the TUN, out of that.
+func (r *hostReceiver) Repair() (mended []string, err error) {
+	if r.steer != nil {
+		mended, err = r.steer.Repair()
+	}
+	if r.detour != nil {
+		did, err2 := r.detour.Repair()
+		mended, err = append(mended, did...), errors.Join(err, err2)
+	}
+	return mended, err
+}
+
+func (r *hostReceiver) beat() {
+	if r.steer != nil {
+		r.steer.Beat()
+	}
+	if r.detour != nil {
+		r.detour.Beat()
+	}
 }
 
 // Done is never ready before the start.
@@ -115,6 +142,9 @@ func (r *hostReceiver) Close() error {
 	var errs []error
 	if r.steer != nil {
 		errs = append(errs, r.steer.Close())
+	}
+	if r.detour != nil {
+		errs = append(errs, r.detour.Close())
 	}
 	if r.dataplane != nil {
 		return errors.Join(append(errs, r.dataplane.Close())...)

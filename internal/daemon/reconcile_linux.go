@@ -105,8 +105,8 @@ func (d *daemon) glance(now time.Time) {
 
 // repairPrograms mends the programs at the uplink.
 func (d *daemon) repairPrograms() (err error) {
-	if s, ok := d.spray.(repairer); ok {
-		err = d.mend(s.Repair())
+	if d.spray != nil {
+		err = d.mend(d.spray.Repair())
 	}
 	if d.receiver != nil {
 		err = errors.Join(err, d.mend(d.receiver.Repair()))
@@ -122,9 +122,6 @@ func (d *daemon) mend(did []string, err error) error {
 	d.repairs.add(did)
 	return err
 }
-
-// repairer is who can compare what it owns with what is there.
-type repairer interface{ Repair() ([]string, error) }
 
 // complain tells what is wrong, once.
 func (d *daemon) complain(now time.Time, why string) {

@@ -22,6 +22,9 @@ const (
 	// settle bounds how often all is compared while the kernel tells of one change
 	// after the other.
 	settle = 20 * time.Millisecond
+	// patience is how long the programs go on after the latest beat: as long as
+	// fabric.SteerPatience.
+	patience = fabric.SteerPatience
 )
 
 // Run is weft host: it sets the machine up as a configuration file says and
@@ -133,12 +136,15 @@ func (d *daemon) receiverEnded() {
 	d.takeAway(fmt.Sprintf("what moves packets has ended: %v", d.receiver.Err()))
 }
 
-// beat confirms to the programs that somebody watches over them.
+// beat confirms to the program at the uplink that somebody watches over its paths.
 func (d *daemon) beat() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r, ok := d.receiver.(*hostReceiver); ok && r.steer != nil && d.working {
-		r.steer.Beat()
+	if d.spray != nil && d.working {
+		d.spray.Beat()
+	}
+	if d.receiver != nil && d.working {
+		d.receiver.beat()
 	}
 }
 
