@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/vishvananda/netlink"
@@ -138,8 +139,21 @@ func FindHost(t *topology.Topology) (netip.Addr, error) {
 	return found, nil
 }
 
+// HasAddress reports whether this network namespace has an IPv4 address.
+func HasAddress(want netip.Addr) (bool, error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return false, explain(err)
+	}
+	defer h.Close()
+	addrs, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V4) })
+	if err != nil {
+		return false, explain(fmt.Errorf("list the addresses: %w", err))
+	}
+	return slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.IP.Equal(want.AsSlice()) }), nil
+}
+
 func isHost(t *topology.Topology, addr netip.Addr) bool {
 	id, ok := t.ByAddr(addr)
 	return ok && t.Node(id).Layer == topology.LayerHost && t.Node(id).Addr == addr
 }
-

@@ -117,6 +117,11 @@ func lookAround(p place) (place, error) {
 	if u.Strict {
 		p.strict = []string{u.Name}
 	}
+	has, err := fabric.HasAddress(p.address)
+	if err != nil {
+		return p, err
+	}
+	p.homeless = !has
 	p.filter, err = fabric.ReverseFilter()
 	return p, err
 }

@@ -23,8 +23,10 @@ type place struct {
 	mtu     int      // of the network, bytes
 	strict  []string // devices whose reverse path filter would be in the way
 	filter  int      // net.ipv4.conf.all.rp_filter
-	name    string
-	peers   []peer
+
+	homeless bool // the host has lost the address
+	name     string
+	peers    []peer
 }
 
 func (c *Config) find(ctx context.Context) (place, error) {

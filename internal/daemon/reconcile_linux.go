@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -62,6 +63,9 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	case !u.Up:
 		d.complain(now, fmt.Sprintf("uplink %s is down", u.Name))
 		return
+	case at.homeless:
+		d.complain(now, fmt.Sprintf("this host has not its address %s any more", at.address))
+		return
 	case u.MTU < d.place.mtu:
 		d.takeAway(fmt.Sprintf("the MTU of %s is %d now, and was %d", at.uplink.Name, at.uplink.MTU, was.uplink.MTU))
 		return
@@ -82,6 +86,9 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 func (d *daemon) repairAll() (err error) {
 	plan, err := d.config.plan(d.place)
 	if err != nil {
+		return err
+	}
+	if err := d.repairPrograms(); gone(err) { // then of much else, too
 		return err
 	}
 	return errors.Join(d.mend(d.setup.Repair(plan)), d.repairPrograms())
@@ -125,6 +132,7 @@ func (d *daemon) mend(did []string, err error) error {
 
 // complain tells what is wrong, once.
 func (d *daemon) complain(now time.Time, why string) {
+	why = strings.ReplaceAll(why, "\n", "; ") // of joined errors
 	if why != d.trouble.why {
 		d.log.Printf("trouble: %s", why)
 	}
@@ -134,6 +142,7 @@ func (d *daemon) complain(now time.Time, why string) {
 // takeAway gets weft out of the way: what programs send and receive goes as the
 // kernel's own routes have it, until all can be brought back.
 func (d *daemon) takeAway(why string) {
+	why = strings.ReplaceAll(why, "\n", "; ")
 	d.log.Printf("out of the way, packets go as the kernel's routes have them: %s", why)
 	if err := d.takeDown(0); err != nil && !gone(err) {
 		d.log.Printf("out of the way, but not all was undone: %v", err)
