@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
@@ -41,17 +40,17 @@ const (
 // further ports, so that the subflows differ in their five-tuples and ECMP
 // spreads them. It returns false when the kernel has no MPTCP.
 func enableMPTCP(own netip.Addr) (bool, error) {
-	family, err := netlink.GenlFamilyGet(mptcpFamily)
+	family, err := genlFamily(mptcpFamily)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := mptcpCall(family.ID, mptcpCmdFlushAddrs); err != nil {
+	if err := mptcpCall(family, mptcpCmdFlushAddrs); err != nil {
 		return false, err
 	}
-	err = mptcpCall(family.ID, mptcpCmdSetLimits,
+	err = mptcpCall(family, mptcpCmdSetLimits,
 		nl.NewRtAttr(mptcpAttrRcvAddAddr, nl.Uint32Attr(mptcpExtraSubflows)),
 		nl.NewRtAttr(mptcpAttrSubflows, nl.Uint32Attr(mptcpExtraSubflows)))
 	if err != nil {
@@ -63,7 +62,7 @@ func enableMPTCP(own netip.Addr) (bool, error) {
 		addr.AddRtAttr(mptcpAddr4, own.AsSlice())
 		addr.AddRtAttr(mptcpAddrPort, nl.Uint16Attr(uint16(mptcpFirstPort+i)))
 		addr.AddRtAttr(mptcpAddrFlags, nl.Uint32Attr(mptcpFlagSignal))
-		if err := mptcpCall(family.ID, mptcpCmdAddAddr, addr); err != nil {
+		if err := mptcpCall(family, mptcpCmdAddAddr, addr); err != nil {
 			return false, err
 		}
 	}
@@ -71,11 +70,6 @@ func enableMPTCP(own netip.Addr) (bool, error) {
 }
 
 func mptcpCall(family uint16, command uint8, attrs ...*nl.RtAttr) error {
-	req := nl.NewNetlinkRequest(int(family), unix.NLM_F_ACK)
-	req.AddData(&nl.Genlmsg{Command: command, Version: mptcpVersion})
-	for _, a := range attrs {
-		req.AddData(a)
-	}
-	_, err := req.Execute(unix.NETLINK_GENERIC, 0)
+	_, err := genlCall(family, genlHeader{command, mptcpVersion}, attrs...)
 	return err
 }

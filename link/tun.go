@@ -39,16 +39,18 @@ type TUNConfig struct {
 	// has about 64 KB. It matters to who must not divide them. It needs Linux
 	// 6.3; kernels before that have no bound for IPv4 alone, and ignore it.
 	PayloadMax int
-	// Queues is the number of queues (IFF_MULTI_QUEUE), at most 256; 0 means
-	// 1. Each wants a reader of its own; see TUN.Queue.
+	// Queues is the number of queues (IFF_MULTI_QUEUE), at most 255; 0 means
+	// 1. TUN.Read and TUN.ReadSuper read all of them; who wants to read them in
+	// parallel gives each a reader of its own, see TUN.Queue.
 	Queues int
 	// NoForwardCheck leaves out the check that the kernel forwards in
 	// general, for who enables it per interface.
 	NoForwardCheck bool
 }
 
-// maxQueues is the kernel's bound (MAX_TAP_QUEUES in drivers/net/tun.c).
-const maxQueues = 256
+// maxQueues is the kernel's bound (MAX_TAP_QUEUES in drivers/net/tun.c) less the
+// one that TUN.Write writes to.
+const maxQueues = 255
 
 // minMTU6 is the least MTU of a link that carries IPv6 (RFC 8200 §5).
 const minMTU6 = 1280

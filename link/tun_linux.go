@@ -3,14 +3,18 @@ package link
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
-// TUN is a TUN interface. As a device it is its first queue.
+// TUN is a TUN interface. As a device it is all of its queues. Any number of
+// goroutines may use it; one at a time reads, one at a time writes.
 type TUN struct {
 	name     string
 	mtu      int
 	queues   []*TUNQueue
+	writer   *TUNQueue // what Write writes to: the queue, or where there are several, one that has no part in their flows
+	any      *tunAny   // nil with one queue
 	offloads Offloads
 	super    super
 	queue    kernelQueue
@@ -37,13 +41,9 @@ func openTUNBy(fast opener, c TUNConfig) (*TUN, error) {
 	if o.offloads.Fallback != "" {
 		t.super.note(o.offloads.Fallback)
 	}
-	for _, f := range o.files {
-		q, err := newTUNQueue(t, f, o.vnet)
-		if err != nil {
-			o.close()
-			return nil, fmt.Errorf("tun %s: %w", o.name, err)
-		}
-		t.queues = append(t.queues, q)
+	if err := t.adopt(o); err != nil {
+		o.close()
+		return nil, fmt.Errorf("tun %s: %w", o.name, err)
 	}
 	err = configure(o.name, c)
 	if err == nil {
@@ -54,6 +54,26 @@ func openTUNBy(fast opener, c TUNConfig) (*TUN, error) {
 		return nil, fmt.Errorf("tun %s: %w", o.name, err)
 	}
 	return t, nil
+}
+
+// adopt makes queues of the files. On error they are still o's to close.
+func (t *TUN) adopt(o *opened) (err error) {
+	for _, f := range o.files {
+		q, err := newTUNQueue(t, f, o.vnet)
+		if err != nil {
+			return err
+		}
+		t.queues = append(t.queues, q)
+	}
+	t.writer = t.queues[0]
+	if o.writer == nil {
+		return nil
+	}
+	if t.writer, err = newTUNQueue(t, o.writer, o.vnet); err != nil {
+		return err
+	}
+	t.any, err = newTUNAny(t.queues)
+	return err
 }
 
 // Name returns the interface's name.
@@ -71,9 +91,9 @@ func (t *TUN) Queues() int { return len(t.queues) }
 // drivers/net/tun.c): the queue where a packet of the same flow, in either
 // direction, was last written, or, if none was in the last seconds, a hash of
 // the five-tuple. So a flow stays on one queue, and in order, as long as its packets are
-// written to the queue from which the opposite direction is read.
-// Who writes them to another moves the flow there, and what waits in the
-// old queue may then be read later than what follows it.
+// written by the TUN's own methods, or to the queue from which the opposite
+// direction is read. Who writes them to another queue moves the flow there, and what
+// waits in the old queue may then be read later than what follows it.
 func (t *TUN) Queue(i int) *TUNQueue { return t.queues[i] }
 
 // Offloads implements the package's Offloads.
@@ -87,34 +107,51 @@ func (t *TUN) MaxSuper() int { return int(t.super.max.Load()) }
 // every packet.
 func (t *TUN) Drops() uint64 {
 	sum := t.queue.drops()
-	for _, q := range t.queues {
+	for _, q := range t.all() {
 		sum += q.Drops()
 	}
 	return sum
 }
 
-// Read implements the package's Read, on queue 0.
+// all are the queues, that which is only written to included.
+func (t *TUN) all() []*TUNQueue {
+	if t.any == nil {
+		return t.queues
+	}
+	return append(slices.Clip(t.queues), t.writer)
+}
+
+// Read implements the package's Read, on all queues.
 func (t *TUN) Read(bufs [][]byte, sizes []int, offset int) (n int, err error) {
+	if t.any != nil {
+		return t.any.read(bufs, sizes, offset, false)
+	}
 	return t.queues[0].Read(bufs, sizes, offset)
 }
 
-// Write implements the package's Write, on queue 0.
+// Write implements the package's Write.
 func (t *TUN) Write(bufs [][]byte, offset int) (n int, err error) {
-	return t.queues[0].Write(bufs, offset)
+	return t.writer.Write(bufs, offset)
 }
 
-// ReadSuper implements the package's ReadSuper, on queue 0.
+// ReadSuper implements the package's ReadSuper, on all queues.
 func (t *TUN) ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err error) {
+	if t.any != nil {
+		if offset < SuperHeadroom {
+			return 0, errHeadroom
+		}
+		return t.any.read(bufs, sizes, offset, true)
+	}
 	return t.queues[0].ReadSuper(bufs, sizes, offset)
 }
 
-// WriteSuper implements the package's WriteSuper, on queue 0.
+// WriteSuper implements the package's WriteSuper.
 func (t *TUN) WriteSuper(bufs [][]byte, offset int) (n int, err error) {
-	return t.queues[0].WriteSuper(bufs, offset)
+	return t.writer.WriteSuper(bufs, offset)
 }
 
-// WriteParts implements the package's WriteParts, on queue 0.
-func (t *TUN) WriteParts(parts [][]byte) error { return t.queues[0].WriteParts(parts) }
+// WriteParts implements the package's WriteParts.
+func (t *TUN) WriteParts(parts [][]byte) error { return t.writer.WriteParts(parts) }
 
 // Close removes the interface and unblocks every Read. It may be called more
 // than once.
@@ -124,7 +161,10 @@ func (t *TUN) Close() error {
 	}
 	t.queue.close()
 	var errs []error
-	for _, q := range t.queues {
+	if t.any != nil {
+		errs = append(errs, t.any.close())
+	}
+	for _, q := range t.all() {
 		errs = append(errs, q.Close())
 	}
 	return errors.Join(errs...)

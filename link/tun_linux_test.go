@@ -194,7 +194,7 @@ func TestOpenTUN_rejectsBadConfig(t *testing.T) {
 	wantError(t, TUNConfig{MTU: 70000}, "MTU")
 	wantError(t, TUNConfig{Overhead: -1}, "Overhead")
 	wantError(t, TUNConfig{Queues: -1}, "Queues is -1")
-	wantError(t, TUNConfig{Queues: 257}, "Queues is 257")
+	wantError(t, TUNConfig{Queues: 256}, "Queues is 256")
 	wantError(t, TUNConfig{Address: netip.MustParsePrefix("fd08::1/64"), MTU: 1299, Overhead: 20}, "at least 1300")
 }
 

@@ -15,6 +15,7 @@ import (
 type opened struct {
 	name     string
 	files    []*os.File // one per queue, non-blocking
+	writer   *os.File   // a queue that nothing is read from, see detach; nil with one queue
 	vnet     bool       // packets are preceded by a VnetHeader
 	offloads Offloads
 }
@@ -23,6 +24,46 @@ func (o *opened) close() {
 	for _, f := range o.files {
 		f.Close()
 	}
+	if o.writer != nil {
+		o.writer.Close()
+	}
+}
+
+// total is how many queues are opened for so many to read from.
+func total(queues int) int {
+	if queues == 1 {
+		return 1
+	}
+	return queues + 1
+}
+
+// detach makes the last of several queues one that is only written to. What is
+// written to any other queue moves its flow there, in both directions
+// (tun_flow_update in drivers/net/tun.c): packets of the flow that wait in another
+// queue could be read behind later ones, and all flows would end up in the queue
+// that is written to. A detached queue has no part in that, so a flow stays in the
+// queue that its hash says. It needs Linux 3.8.
+func (o *opened) detach() error {
+	if len(o.files) == 1 {
+		return nil
+	}
+	last := len(o.files) - 1
+	o.files, o.writer = o.files[:last], o.files[last]
+	ifr, err := unix.NewIfreq(o.name)
+	if err != nil {
+		return err
+	}
+	ifr.SetUint16(unix.IFF_DETACH_QUEUE)
+	raw, err := o.writer.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var refused error
+	err = raw.Control(func(fd uintptr) { refused = unix.IoctlIfreq(int(fd), unix.TUNSETQUEUE, ifr) })
+	if err = errors.Join(err, refused); err != nil {
+		return fmt.Errorf("detach the queue to write to: %w", err)
+	}
+	return nil
 }
 
 // opener creates an interface.
@@ -35,7 +76,10 @@ func openQueues(c TUNConfig, fast opener) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.alone(); err != nil {
+	if err = o.detach(); err == nil {
+		err = o.alone()
+	}
+	if err != nil {
 		o.close()
 		return nil, openError(c.Name, err)
 	}
@@ -72,7 +116,7 @@ func openOrFallBack(c TUNConfig, fast opener) (*opened, error) {
 // openNetlink opens an interface with a VnetHeader before every packet.
 func openNetlink(c TUNConfig) (*opened, error) {
 	o := &opened{name: c.Name, vnet: true, offloads: Offloads{Opener: "netlink", Queues: c.Queues}}
-	for range c.Queues {
+	for range total(c.Queues) {
 		// One at a time: given no name and many queues, the library makes as many
 		// interfaces.
 		link := tuntap(o.name, c.Queues > 1)
@@ -159,7 +203,7 @@ func negotiate(set func(flags int) error) (got int, refused error) {
 // openWater opens an interface without offloads.
 func openWater(c TUNConfig) (*opened, error) {
 	o := &opened{name: c.Name, offloads: Offloads{Opener: "water", Queues: c.Queues}}
-	for range c.Queues {
+	for range total(c.Queues) {
 		ifc, err := water.New(water.Config{
 			DeviceType:             water.TUN,
 			PlatformSpecificParams: water.PlatformSpecificParams{Name: o.name, MultiQueue: c.Queues > 1},

@@ -32,6 +32,7 @@ func newTUNQueue(t *TUN, file *os.File, vnet bool) (*TUNQueue, error) {
 	q := &TUNQueue{tun: t, file: file, raw: raw, vnet: vnet}
 	// Made here and not in each call, where they would be allocated.
 	q.rd.op = q.readBatch
+	q.rd.once = func(fd uintptr) bool { q.readBatch(fd); return true }
 	q.wr.batch, q.wr.scattered, q.wr.writev = q.writeBatch, q.writeScattered, writev
 	return q, nil
 }

@@ -11,6 +11,7 @@ import (
 type tunReader struct {
 	mu     sync.Mutex
 	op     func(fd uintptr) (done bool)
+	once   func(fd uintptr) (done bool) // op, but does not wait
 	bufs   [][]byte
 	sizes  []int
 	offset int
@@ -41,11 +42,16 @@ func (q *TUNQueue) read(bufs [][]byte, sizes []int, offset int, super bool) (n i
 	if !haveRoom(bufs, offset) {
 		return 0, errNoRoom
 	}
+	return q.readBy(q.rd.op, bufs, sizes, offset, super)
+}
+
+// readBy is read by the reader's op or once, of which the latter may find nothing.
+func (q *TUNQueue) readBy(op func(uintptr) bool, bufs [][]byte, sizes []int, offset int, super bool) (n int, err error) {
 	r := &q.rd
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bufs, r.sizes, r.offset, r.super, r.n, r.err = bufs, sizes, offset, super, 0, nil
-	err = q.raw.Read(r.op)
+	err = q.raw.Read(op)
 	if err == nil {
 		err = r.err
 	}

@@ -17,7 +17,8 @@ type frame struct {
 
 // framePool keeps frames for reuse, by the length of their buffers: powers of two
 // from smallest to superBuffer. There are never more than the resequencer's
-// bounds allow, a batch, and one write.
+// bounds allow, a batch, and one write. It has no lock: its owner, inward, is
+// used under that of ingress.
 type framePool struct {
 	free [bufferClasses][]*frame
 }

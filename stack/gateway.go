@@ -48,8 +48,9 @@ type GatewayConfig struct {
 	// Programs is the TUN into which the kernel routes what programs send. What
 	// is to leave the host is written back to it, for the uplink's program to
 	// encapsulate (fabric.AttachOffload), and what has come for programs is
-	// written to it, too. Required; the Gateway owns it from a successful
-	// NewGateway on and closes it.
+	// written to it, too. The queues of a link.TUN that has several are read in
+	// parallel. Required; the Gateway owns it from a successful NewGateway on and
+	// closes it.
 	Programs GatewayDevice
 	// Fabric is where packets from the fabric for Address are read, a packet
 	// socket on the uplink; fabric.AttachSteer keeps them from the kernel. nil if
@@ -118,7 +119,9 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		self := flowcell.AddressFrom(host.Address)
 		g.receive(c, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
 	}
-	g.reading.Go(func() { g.forward(c.Programs) })
+	for _, q := range queuesOf(c.Programs) {
+		g.reading.Go(func() { g.forward(q) })
+	}
 	return g, nil
 }
 
@@ -158,7 +161,24 @@ func (g *Gateway) receive(c GatewayConfig, below io.Closer, from source, accepts
 	g.reading.Go(func() { g.ingress.run(g.fail) })
 }
 
-// forward sends what programs send until the device is closed.
+// queuesOf is what is read by a goroutine each: the queues of a device that has
+// several. A flow keeps to one queue, and so to its order.
+func queuesOf(dev SuperDevice) []SuperDevice {
+	d, ok := dev.(interface {
+		Queues() int
+		Queue(i int) *link.TUNQueue
+	})
+	if !ok || d.Queues() < 2 {
+		return []SuperDevice{dev}
+	}
+	var all []SuperDevice
+	for i := range d.Queues() {
+		all = append(all, d.Queue(i))
+	}
+	return all
+}
+
+// forward sends what programs send, by one queue, until the device is closed.
 func (g *Gateway) forward(dev SuperDevice) {
 	bufs, sizes := make([][]byte, superBatch), make([]int, superBatch)
 	for i := range bufs {

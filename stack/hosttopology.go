@@ -15,7 +15,9 @@ func (h *Host) watch(c *Config, seed uint64) {
 		return
 	}
 	e := h.egress
+	e.mu.Lock() // the sampler's timer runs already
 	e.evidence = newEvidence(seed, c.RACK)
+	e.mu.Unlock()
 	h.monitor = newMonitor(c.Liveness, e, h.address, h.ingress.clock, seed, e.writeProbes, h.chooser)
 	h.ingress.probe = h.monitor.receive
 }

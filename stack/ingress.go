@@ -17,10 +17,14 @@ import (
 
 // ingress takes packets from a source to a sink: check, resequence, deliver.
 // One goroutine reads, unless time is virtual; a timer releases what has waited
-// too long. P is the sink's packet.
+// too long. Both use the sink, so it is behind mu like all that they share. P is
+// the sink's packet.
 type ingress[P any] struct {
+	// from is the reader's alone; its counters are kept by next, under mu.
 	from source
-	to   sink[P]
+
+	// Set before the reader and the timer start, and not changed afterwards.
+
 	// accepts is asked whether a packet is for us once it is known to be one.
 	accepts func(pkt *flowcell.Packet, b []byte) bool
 	// relays says that there are switches: their errors about outer headers go to
@@ -36,7 +40,8 @@ type ingress[P any] struct {
 	clock Clock
 	done  chan struct{} // closed when the reader has ended
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards all that follows
+	to       sink[P]
 	reseq    *resequencer.Buffer[P]
 	segments []flowcell.Packet // of the batch, for the resequencer
 	packets  []P
@@ -47,7 +52,9 @@ type ingress[P any] struct {
 	stats    IngressStats
 }
 
-// sink is where packets go that are in order.
+// sink is where packets go that are in order. It is called under the lock of the
+// ingress that owns it. What buffer has returned is the reader's to fill without
+// the lock, until packet or the next buffer of that slot.
 type sink[P any] interface {
 	// buffer is where the source may read a packet to: the one of this slot.
 	buffer(slot, size int) []byte
@@ -83,10 +90,10 @@ func (in *ingress[P]) run(failed func(error)) {
 	defer close(in.done)
 	n, size := in.from.batch()
 	bufs := make([][]byte, n)
+	in.mu.Lock()
+	in.lend(bufs, size)
+	in.mu.Unlock()
 	for {
-		for i := range bufs {
-			bufs[i] = in.to.buffer(i, size)
-		}
 		err := in.from.read(bufs)
 		in.mu.Lock()
 		now := in.clock.Now()
@@ -95,6 +102,7 @@ func (in *ingress[P]) run(failed func(error)) {
 		}
 		in.push(now)
 		in.release(now)
+		in.lend(bufs, size) // for the next batch, while we have the lock
 		in.mu.Unlock()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
@@ -102,6 +110,13 @@ func (in *ingress[P]) run(failed func(error)) {
 			}
 			return
 		}
+	}
+}
+
+// lend has the sink give the reader a buffer for each slot.
+func (in *ingress[P]) lend(bufs [][]byte, size int) {
+	for i := range bufs {
+		bufs[i] = in.to.buffer(i, size)
 	}
 }
 

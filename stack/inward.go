@@ -12,7 +12,7 @@ import (
 type inward struct {
 	dev   SuperDevice
 	pool  framePool
-	slots []*frame
+	slots []*frame // lent to the reader
 	train gro.Train
 	held  []*frame // of the train under way
 	parts [][]byte // of one packet; the first is left for its first frame

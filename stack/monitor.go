@@ -52,11 +52,13 @@ const probeBatch = 64
 
 // newMonitor returns one that begins to probe at once. l has been validated.
 func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
-	t := e.paths.topo
+	e.mu.Lock()
+	t, carrier := e.paths.topo, e.paths.racks.carrier
+	e.mu.Unlock()
 	w, _ := l.watcher(t, address, seed)
 	m := &monitor{
 		config: l, egress: e, clock: clock, seed: seed, write: write, chooser: chooser, self: address,
-		carrier: e.paths.racks.carrier, outers: make(map[probeKey]encap.Outer),
+		carrier: carrier, outers: make(map[probeKey]encap.Outer),
 		watcher: w, current: t, told: t, echoes: maxEchoes, counted: clock.Now(),
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
 	}

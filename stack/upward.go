@@ -7,7 +7,7 @@ import (
 	"weft/flowcell"
 )
 
-// upward is the sink of a Host: netstack.
+// upward is the sink of a Host: netstack. It is used by ingress, under its lock.
 type upward struct {
 	ep         *endpoint
 	virtual    *virtual

@@ -192,7 +192,7 @@ func TestParse_bad(t *testing.T) {
 		{"uplink: weft0", []string{"weft0 is the uplink"}},
 		{"tun: {name: }", []string{"f:1: tun.name: has nothing"}},
 		{"tun: {name: abcdefghijklmnop}", []string{"f:1: tun.name:", "1 to 15 bytes"}},
-		{"tun: {queues: 0}", []string{"f:1: tun.queues: is 0, must be from 1 to 256"}},
+		{"tun: {queues: 0}", []string{"f:1: tun.queues: is 0, must be from 1 to 255"}},
 		{"tun: {addresses: [10.9.0.1/24]}", []string{"f:1: tun.addresses: are for encapsulation: udp"}},
 		{"tun: {addresses: [x]}", []string{`f:1: tun.addresses[0]: "x" is not a prefix, such as`}},
 		{"mode: offload\nencapsulation: udp", []string{"f:2: encapsulation: udp passes through weft"}},

@@ -23,7 +23,7 @@ const (
 	minMTU    = 596  // 576 of RFC 791 and an outer header
 	minMTU6   = 1320 // 1280 of RFC 8200, without which a device has no IPv6, and SRv6's
 	maxMTU    = 65535
-	maxQueues = 256
+	maxQueues = 255
 	maxPaths  = 256
 	maxPeers  = 1024 // each is a rule of the kernel's, which tries one after the other
 	maxDrain  = 10 * time.Second

@@ -18,7 +18,7 @@ import (
 // Off in place of a path is for a daemon that tells nobody.
 const Off = "off"
 
-// answerTime bounds how long one who asks is waited for.
+// answerTime bounds how long one who asks is waited for, once there is an answer.
 const answerTime = time.Second
 
 // maxStatus bounds an answer, in bytes.
@@ -55,8 +55,10 @@ func answer(l net.Listener, status func() any) {
 		if err != nil {
 			return
 		}
-		conn.SetDeadline(time.Now().Add(answerTime))
 		if b, err := json.Marshal(status()); err == nil {
+			// From now on: the daemon may have been busy for longer than that, and is
+			// not to blame who asks for it.
+			conn.SetDeadline(time.Now().Add(answerTime))
 			conn.Write(append(b, '\n'))
 		}
 		conn.Close()

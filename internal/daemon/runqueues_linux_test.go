@@ -1,0 +1,19 @@
+package daemon
+
+import "testing"
+
+// With several queues nothing is lost: each of 40 connections carries data both
+// ways, whose packets go out by the TUN and come in by it.
+func TestRun_manyQueues(t *testing.T) {
+	n := newNetwork(t, "q")
+	gateway := dataplanes[1]
+	for _, host := range []string{"h0.0.2", "h3.1.3"} {
+		n.start(host, "policy: drb\ntun: {queues: 4}\n", gateway.env)
+	}
+	for range 40 {
+		p := n.connect("h0.0.2", "h3.1.3")
+		p.exchange(20_000)
+		p.a.Close()
+		p.b.Close()
+	}
+}
