@@ -90,12 +90,12 @@ func (o sprayOracle) dropped(v verdict) bool {
 // version 4, nil if nothing does. random is the path's step where it is a matter of
 // chance.
 func (o sprayOracle) sent(packet []byte, random int) ([]byte, verdict) {
-	return o.sentAs(packet, 1, random)
+	return o.sentAs(packet, 1, random, nil)
 }
 
-// sentAs is sent for a packet of so many segments.
-func (o sprayOracle) sentAs(packet []byte, segments, random int) ([]byte, verdict) {
-	packet, w, v := o.prepare(packet, segments)
+// sentAs is sent for a packet of so many segments; see prepare for left.
+func (o sprayOracle) sentAs(packet []byte, segments, random int, left []byte) ([]byte, verdict) {
+	packet, w, v := o.prepare(packet, segments, left)
 	switch {
 	case o.dropped(v):
 		return nil, v
@@ -109,25 +109,36 @@ func (o sprayOracle) sentAs(packet []byte, segments, random int) ([]byte, verdic
 	return w.wrap(packet, step), v
 }
 
-// prepare says what becomes of a packet, and numbers it.
-func (o sprayOracle) prepare(packet []byte, segments int) ([]byte, sprayWay, verdict) {
+// prepare says what becomes of a packet, and numbers it. left is what has left for
+// it, outer header and all, nil if it is not known: when it was sent has a part in
+// its number.
+func (o sprayOracle) prepare(packet []byte, segments int, left []byte) ([]byte, sprayWay, verdict) {
+	w, v := o.judge(packet)
+	if v == encapsulated {
+		packet = o.cut.number(packet, segments, left[min(w.carrier.Overhead(), len(left)):])
+	}
+	return packet, w, v
+}
+
+// judge says what becomes of a packet.
+func (o sprayOracle) judge(packet []byte) (sprayWay, verdict) {
 	src := netip.AddrFrom4([4]byte(packet[12:]))
 	w, ok := o.table.way(netip.AddrFrom4([4]byte(packet[16:])))
 	if packet[9] == 4 || !slices.Contains(o.own, src) || !ok {
-		return packet, w, passed
+		return w, passed
 	}
 	if len(w.order) == 0 {
-		return packet, w, noPath
+		return w, noPath
 	}
 	header := int(packet[0]&15) * 4
 	length := int(binary.BigEndian.Uint16(packet[2:]))
 	if header < 20 || length < header || length > len(packet) {
-		return packet, w, badLength
+		return w, badLength
 	}
 	if len(packet)+w.carrier.Overhead() > o.mtu {
-		return packet, w, tooLong
+		return w, tooLong
 	}
-	return o.cut.number(packet, segments), w, encapsulated
+	return w, encapsulated
 }
 
 // wrap encapsulates for a step of the order.

@@ -48,6 +48,7 @@ func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*Offl
 	d.oracle = sprayOracle{own: cfg.Addresses, table: mustTableBy(t, d.top, d.src.ID, cfg.Policy, c), mtu: 65536}
 	if len(cfg.Cut) > 0 {
 		d.oracle.cut = newCutOracle(cfg.Policy.Unit, cfg.Cut...)
+		d.onTime(t)
 	}
 	d.rack = rackOf(d.dst.Addr)
 	d.way = d.oracle.table[d.rack]
@@ -63,7 +64,7 @@ func (d *drawing) path(t *testing.T, packet []byte) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, way, _ := d.oracle.prepare(packet, 1)
+	inner, way, _ := d.oracle.prepare(packet, 1, run.DataOut[ethernetHeader:])
 	step := way.stepOf(inner, run.DataOut[ethernetHeader:])
 	if verdict == actShot || step < 0 {
 		t.Fatalf("verdict %d:\n%sgot\n%swant, by some path,\n%s", int32(verdict), dump(packet), dump(run.DataOut[ethernetHeader:]), dump(way.wrap(inner, 0)))

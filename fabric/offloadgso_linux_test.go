@@ -105,8 +105,8 @@ func superSegmentsOfUserspace(t *testing.T, s *sprayed, carrier encap.Carrier, r
 			}
 			o := s.oracle
 			o.mtu = 1 << 17
-			inner, way, _ := o.prepare(packet, int(c.segs))
 			got := s.receive(t)
+			inner, way, _ := o.prepare(packet, int(c.segs), got)
 			step := way.stepOf(inner, got)
 			if step < 0 {
 				t.Fatalf("%s: %d bytes\n%swant, by some path,\n%s", c.name, len(got), dump(got), dump(way.wrap(inner, 0)))

@@ -92,7 +92,7 @@ func TestOffload_drawsForTheKernelsTCP(t *testing.T) {
 		if err := seg.Parse(p[s.overhead():]); err != nil {
 			t.Fatal(err)
 		}
-		inner, way, _ := s.oracle.prepare(p[s.overhead():], int(segs))
+		inner, way, _ := s.oracle.prepare(p[s.overhead():], int(segs), p)
 		step := way.stepOf(inner, p)
 		if step < 0 {
 			t.Fatalf("packet %d: got\n%swant, by some path,\n%s", i, dump(p), dump(way.wrap(inner, 0)))

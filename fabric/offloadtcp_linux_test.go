@@ -242,7 +242,7 @@ func (s *sprayed) checkOuter(t *testing.T, p []byte) {
 	t.Helper()
 	o := s.oracle
 	o.mtu = 1 << 16
-	inner, way, v := o.prepare(p[s.overhead():], 1)
+	inner, way, v := o.prepare(p[s.overhead():], 1, p)
 	if v != encapsulated || way.stepOf(inner, p) < 0 {
 		t.Fatalf("got\n%swant, by some path,\n%s", dump(p), dump(way.wrap(inner, way.step(inner))))
 	}

@@ -84,7 +84,7 @@ func TestNumber_survivesSegmentation(t *testing.T) {
 	c := NewCutter(uint64(1000))
 	u := Unit{Kind: UnitFlowcell, Bytes: FlowcellBytes}
 	for cell := range uint16(100) {
-		first, _ := c.Next(u, 45*1448, 45, 0)
+		first, _ := c.Next(u, 0, 45*1448, 45, 0)
 		for i := range uint8(45) {
 			n := first + Number(i)
 			if n.Cell() != (1000+cell)%Cells || n.Index() != i {

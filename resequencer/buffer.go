@@ -67,8 +67,9 @@ const special = flowcell.FlagSYN | flowcell.FlagFIN | flowcell.FlagRST
 // and does not run backwards, and appends to out whatever may be delivered, in
 // order. It returns out. It keeps no reference to s.
 //
-// A segment whose distance from its flow no TCP window explains begins the flow
-// anew, as a SYN does. What is not TCP is delivered at once. Deadlines are
+// A segment that is further from its flow than its sender can be is delivered at
+// once; only some of them, one after the other, have the flow go on there. What is
+// not TCP is delivered at once. Deadlines are
 // Expire's: a packet that arrives after one but before Expire still fills its
 // gap.
 func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []P {
@@ -125,7 +126,7 @@ func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 			b.follow(f, id)
 		}
 		f.next, f.id = end, id+flowcell.Number(s.MoreSegments)
-		f.regular()
+		f.regular(b.now, b.config.Hold)
 		b.stats.InOrder++
 		out = append(out, p)
 		if h == nil {
@@ -167,11 +168,12 @@ func (b *Buffer[P]) take() []P {
 }
 
 // regular takes note of a segment in order.
-func (f *flow[P]) regular() {
+func (f *flow[P]) regular(now, hold time.Duration) {
 	if f.quiet++; f.quiet == quietPackets {
 		f.quiet = 0
 		f.established = true
 		f.delays.quiet()
+		f.pace.measure(f.next, now, hold)
 	}
 }
 

@@ -138,16 +138,46 @@ func TestPush_wrapsAround(t *testing.T) {
 		push(0, at(top-49, 100, data(0)), "d"))
 }
 
-func TestPush_implausibleDistanceBeginsAnew(t *testing.T) {
+// What is far from its flow is delivered and changes nothing, until some of it in a
+// row shows that the flow is there.
+func TestPush_leapsBehindStrays(t *testing.T) {
+	const far = 1 << 30
 	_, s := script(t, Config{},
 		push(0, data(1), "a"),
 		push(0, data(3), ""),
-		push(0, at(200+maxWindow, 100, data(0)), ""), // just plausible
-		push(0, at(201+maxWindow, 100, data(0)), "bcd"),
-		push(0, data(1), "e"), // and back
-		push(0, data(3), ""),
-		push(0, data(2), "gf"))
-	if s.Flushed != 2 || s.HeldPackets != 0 {
+		push(0, at(200+firstWindow+140, 100, data(0)), ""), // just near
+		push(0, at(201+firstWindow+280, 100, data(0)), "d"),
+		push(0, at(far, 100, data(0)), "e"),
+		push(0, at(far+100, 100, data(0)), "f"),
+		push(0, at(far+400, 100, data(0)), "g"),
+		push(0, at(far+600, 100, data(0)), "bc"), // the fourth: the flow is there, behind f
+		push(0, at(far+300, 100, data(0)), ""),
+		push(0, at(far+200, 100, data(0)), "ji"), // g has gone
+		expire(10*ms, "h"),
+		push(11*ms, data(4), "k"), // and back
+		push(11*ms, data(5), "l"),
+		push(11*ms, data(6), "m"),
+		push(11*ms, data(8), ""),
+		push(11*ms, data(7), "on"))
+	if s.Flushed != 2 || s.Stray != 7 || s.Leaps != 2 || s.HeldPackets != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Strays between which the flow gets on do not move it, however many.
+func TestPush_straysBetweenOthersMoveNothing(t *testing.T) {
+	b := New[int](Config{})
+	for n := range 3000 {
+		s := data(n)
+		if out := b.Push(&s, n, 0, nil); len(out) != 1 {
+			t.Fatalf("segment %d: %d delivered", n, len(out))
+		}
+		for i := range leaps - 1 {
+			s := at(1<<29+uint32(100*(3*n+i)), 100, data(0))
+			b.Push(&s, n, 0, nil)
+		}
+	}
+	if s := b.Stats(); s.Leaps != 0 || s.InOrder != 3000 || s.Stray != 3000*(leaps-1) {
 		t.Errorf("%+v", s)
 	}
 }

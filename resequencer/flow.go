@@ -25,6 +25,9 @@ type flow[P any] struct {
 	held   *holding[P] // nil if nothing is held
 	delays delays
 
+	pace   pace
+	strays strays
+
 	// The hole that was declared lost last; lostTo is lostFrom when it has been
 	// filled since, or there was none.
 	lostFrom, lostTo uint32
@@ -42,13 +45,14 @@ const (
 )
 
 // start makes seq the first sequence number of f, which holds nothing.
-func (f *flow[P]) start(s *flowcell.Packet) {
+func (f *flow[P]) start(s *flowcell.Packet, now time.Duration) {
 	*f = flow[P]{
 		next:   s.Seq,
 		id:     flowcell.Number(s.ID),
 		began:  s.Flags&flowcell.FlagSYN != 0,
 		isn:    s.Seq,
 		delays: f.delays,
+		pace:   pace{from: s.Seq, since: now, most: f.pace.most},
 
 		established: f.established,
 	}

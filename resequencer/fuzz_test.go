@@ -165,13 +165,17 @@ func play(t *testing.T, d Discipline, ops []byte) Stats {
 		return Stats{}
 	}
 	hold := time.Duration(1+ops[0]%20) * time.Millisecond
+	flowBytes := 1 + 40*int(ops[3])
+	if ops[3] == 255 {
+		flowBytes = 0
+	}
 	r := newTrial(t, Config{
 		Discipline:   d,
 		Hold:         hold,
 		MinHold:      hold >> (ops[0] / 20 % 8),
 		Merge:        time.Duration(ops[1]) * 10 * time.Microsecond,
 		FlowPackets:  1 + int(ops[2]%32),
-		FlowBytes:    1 + 40*int(ops[3]),
+		FlowBytes:    flowBytes,
 		PeerPackets:  1 + int(ops[4]%64),
 		PeerBytes:    1 + 80*int(ops[5]),
 		TotalPackets: 1 + int(ops[6]%64),
@@ -225,6 +229,25 @@ func play(t *testing.T, d Discipline, ops []byte) Stats {
 			s.ID += 300
 		case 11:
 			s.Flags |= flowcell.FlagPSH
+		case 14: // at the edge of what is near
+			if f := r.o.find(s.Flow); f != nil {
+				w := uint32(r.o.window(f)) + uint32(ops[3]%5) - 2
+				if ops[5]%2 == 0 {
+					w = -w
+				}
+				s.Seq = f.next + w
+			}
+		case 15, 16: // some in a row, in another world
+			for i := range int(ops[5]%8) + 1 {
+				x := s
+				x.Seq += uint32(1+ops[3]%4)<<28 + 50*uint32(i*int(ops[2]%4))
+				r.push(x)
+			}
+			continue
+		case 17: // much of it
+			if f := r.o.find(s.Flow); f != nil {
+				s.Seq, s.Payload = f.next, 1<<(10+ops[3]%12)
+			}
 		case 12, 13: // a while without any gap
 			if f := r.o.find(s.Flow); f != nil {
 				for range int(ops[3]) {
@@ -309,12 +332,14 @@ func TestPush_matchesOracle(t *testing.T) {
 					sum.FlowsNumbered += s.FlowsNumbered
 					sum.FlowsUnnumbered += s.FlowsUnnumbered
 					sum.FlowsEvicted += s.FlowsEvicted
+					sum.Stray += s.Stray
+					sum.Leaps += s.Leaps
 				})
 			}
 			t.Logf("%+v", sum)
 			seen := []uint64{sum.Passed, sum.DeliveredOutOfOrder, sum.FlowsEvicted}
 			if d != Off {
-				seen = append(seen, sum.InOrder, sum.Filled, sum.TimedOut, sum.Retransmission, sum.Bound, sum.Flushed,
+				seen = append(seen, sum.Stray, sum.Leaps, sum.InOrder, sum.Filled, sum.TimedOut, sum.Retransmission, sum.Bound, sum.Flushed,
 					sum.TimeoutsLoss, sum.FlowsNumbered, sum.FlowsUnnumbered)
 			}
 			if d == Presto {

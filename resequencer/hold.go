@@ -143,6 +143,16 @@ func (b *Buffer[P]) releaseFirst(f *flow[P], cause *uint64) {
 	}
 }
 
+// pass hands a stray up.
+func (b *Buffer[P]) pass(f *flow[P], k *packet[P]) {
+	if ahead(k.seq, f.next) < 0 {
+		b.stats.DeliveredOutOfOrder++
+	}
+	b.stats.Stray++
+	b.out = append(b.out, k.p)
+	b.pool.putPacket(k)
+}
+
 // deliver hands a segment up and moves next past it.
 func (b *Buffer[P]) deliver(f *flow[P], k *packet[P], cause *uint64) {
 	if k.seq == f.next {

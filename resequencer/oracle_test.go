@@ -42,6 +42,11 @@ type oracleFlow struct {
 	lostID     uint16
 	runs       []*oracleRun // in order
 	began      int          // turn at which it began to hold
+	paceFrom   uint32
+	paceSince  time.Duration
+	pace       int64          // bytes in a hold time; -1: not known
+	strays     []oraclePacket // near each other
+	strayNext  uint32         // of the flow when they came
 }
 
 type oracleRun struct {
@@ -132,7 +137,7 @@ func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flo
 			o.forget(v)
 			o.stats.FlowsEvicted++
 		}
-		f = &oracleFlow{key: s.Flow, ewma: o.c.Hold / 2}
+		f = &oracleFlow{key: s.Flow, ewma: o.c.Hold / 2, pace: -1}
 		o.flows = append(o.flows, f)
 		o.start(f, s, syn)
 		if !syn && o.c.Discipline == Juggler {
@@ -141,9 +146,6 @@ func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flo
 	} else if syn && (f.isn == nil || *f.isn != s.Seq) {
 		o.releaseAll(f, &o.stats.Flushed)
 		o.start(f, s, syn)
-	} else if d := distance(s.Seq, f.next); d > 64<<20 || d < -64<<20 {
-		o.releaseAll(f, &o.stats.Flushed)
-		f.next, f.lost = s.Seq, false
 	}
 	highest := f.next
 	for _, r := range f.runs {
@@ -154,6 +156,9 @@ func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flo
 	if distance(p.seq, highest) < 0 {
 		o.stats.ArrivedOutOfOrder++
 	}
+	if o.stray(f, p) {
+		return o.out
+	}
 	switch o.c.Discipline {
 	case Off:
 		o.deliver(f, p, &o.stats.Passed)
@@ -163,8 +168,8 @@ func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flo
 		d := distance(p.seq, f.next)
 		switch {
 		case d == 0:
-			o.regular(f)
 			o.deliver(f, p, &o.stats.InOrder)
+			o.regular(f)
 		case d < 0:
 			o.late(f, p)
 			o.deliver(f, p, &o.stats.Retransmission)
@@ -184,10 +189,90 @@ func (o *oracle) push(s *flowcell.Packet, n int, now time.Duration, evicted *flo
 }
 
 func (o *oracle) start(f *oracleFlow, s *flowcell.Packet, syn bool) {
-	*f = oracleFlow{key: f.key, ewma: f.ewma, measured: f.measured, doubted: f.doubted, vainAt: f.vainAt, next: s.Seq, id: s.ID}
+	*f = oracleFlow{paceFrom: s.Seq, paceSince: o.now, pace: f.pace, key: f.key, ewma: f.ewma, measured: f.measured, doubted: f.doubted, vainAt: f.vainAt, next: s.Seq, id: s.ID}
 	if syn {
 		f.isn = &s.Seq
 	}
+}
+
+// perHold is how much comes in a hold time if so much came in t; all of what came in
+// a longer time.
+func (o *oracle) perHold(bytes uint32, t time.Duration) int64 {
+	if t >= o.c.Hold {
+		return min(int64(bytes), 1<<30)
+	}
+	return int64(min(float64(bytes)*float64(o.c.Hold)/float64(max(t, 1)), 1<<30))
+}
+
+// window is how much may be missing before a segment of f that counts.
+func (o *oracle) window(f *oracleFlow) int64 {
+	least, w := int64(256<<10), int64(4<<20)
+	if f.key.Proto != flowcell.ProtoTCP {
+		least, w = 256, 4096
+	}
+	if f.pace > 0 {
+		w = f.pace
+	}
+	return max(least, min(w, int64(o.c.FlowBytes), 64<<20))
+}
+
+// stray delivers a segment that is not where its flow is. After some in a row that
+// are near each other the flow is there.
+func (o *oracle) stray(f *oracleFlow, p oraclePacket) bool {
+	w := o.window(f)
+	missing := distance(p.seq, f.next)
+	if missing > 0 {
+		for _, r := range f.runs {
+			for _, q := range r.packets {
+				if f.key.Proto == flowcell.ProtoTCP {
+					missing -= int64(q.size)
+				} else {
+					missing--
+				}
+			}
+		}
+		missing = max(missing, min(0, distance(p.seq, f.next)))
+	}
+	// What would be within the least window without what is held is near as well.
+	if distance(p.seq, f.next) > 0 && missing <= w || distance(p.seq, f.next) <= 0 && missing >= -w {
+		return false
+	}
+	if f.lost && distance(p.seq, f.next) < 0 && distance(p.seq, f.lostFrom) >= 0 {
+		return false
+	}
+	end := func() uint32 { // of the lowest, and what follows it
+		end := f.strays[0].end
+		for _, q := range f.strays[1:] {
+			if distance(q.seq, end) <= 0 {
+				end = q.end
+			}
+		}
+		return end
+	}
+	if len(f.strays) > 0 {
+		if d := distance(p.seq, end()); f.strayNext != f.next || d < -w || d > w {
+			f.strays = nil
+		}
+	}
+	if len(f.strays) == 3 {
+		o.releaseAll(f, &o.stats.Flushed)
+		o.stats.Leaps++
+		f.next, f.lost = end(), false
+		for _, q := range f.strays {
+			if q.end == f.next {
+				f.id = q.id + q.more
+			}
+		}
+		f.paceFrom, f.paceSince, f.strays = f.next, o.now, nil
+		return false
+	}
+	f.strays, f.strayNext = append(f.strays, p), f.next
+	if distance(p.seq, f.next) < 0 {
+		o.stats.DeliveredOutOfOrder++
+	}
+	o.stats.Stray++
+	o.out = append(o.out, p.n)
+	return true
 }
 
 // loss is rules 1 and 3 of Presto's receiver.
@@ -242,6 +327,10 @@ func (o *oracle) regular(f *oracleFlow) {
 	if f.quietCount++; f.quietCount == 32 {
 		f.quietCount = 0
 		f.quiet()
+		if t := o.now - f.paceSince; t >= o.c.Hold/8 {
+			f.pace = max(o.perHold(f.next-f.paceFrom, t), max(f.pace, 0)-max(f.pace, 0)/4)
+			f.paceFrom, f.paceSince = f.next, o.now
+		}
 	}
 }
 

@@ -20,22 +20,22 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 		f, _ = b.flows.Use(&s.Flow, b.now)
 		b.changes++
 		f.delays.ewma = b.config.Hold / alpha
-		f.start(s)
+		f.start(s, b.now)
 		if !f.began && b.config.Discipline == Juggler {
 			f.phase = buildUp
 		}
 	case f.begins(s):
 		b.releaseAll(f, &b.stats.Flushed)
-		f.start(s)
-	case !plausible(s.Seq, f.next):
-		b.releaseAll(f, &b.stats.Flushed)
-		f.next = s.Seq
-		f.lostFrom, f.lostTo = s.Seq, s.Seq
+		f.start(s, b.now)
 	}
 	if ahead(s.Seq, f.highest()) < 0 {
 		b.stats.ArrivedOutOfOrder++
 	}
 	k := b.pool.packet(p, s.Seq, s.Seq+length(s), s)
+	if tcp := s.IsTCP(); !b.near(f, s, tcp) && b.stray(f, k, tcp) {
+		b.pass(f, k)
+		return b.take()
+	}
 	switch b.config.Discipline {
 	case Off:
 		b.deliver(f, k, &b.stats.Passed)
@@ -53,8 +53,8 @@ func (b *Buffer[P]) order(f *flow[P], k *packet[P], s *flowcell.Packet) {
 	id := k.id
 	switch d := ahead(k.seq, f.next); {
 	case d == 0:
-		f.regular()
 		b.deliver(f, k, &b.stats.InOrder)
+		f.regular(b.now, b.config.Hold)
 	case d < 0:
 		b.late(f, k)
 		b.deliver(f, k, &b.stats.Retransmission)

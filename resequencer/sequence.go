@@ -13,17 +13,9 @@ func length(s *flowcell.Packet) uint32 {
 
 // maxWindow is how far the sequence numbers of one connection that are on their
 // way together can lie apart. TCP allows 2³⁰ (RFC 7323 §2.3), but no fabric's
-// bandwidth times delay comes near this, and the less is believed the sooner a
-// flow recovers from a corrupt number.
+// bandwidth times delay comes near this.
 const maxWindow = 64 << 20
 
 // ahead is how far sequence number a lies ahead of b, modulo 2³²: negative if
 // behind.
 func ahead(a, b uint32) int32 { return int32(a - b) }
-
-// plausible reports whether two numbers can belong to one connection at one
-// time.
-func plausible(a, b uint32) bool {
-	d := ahead(a, b)
-	return -maxWindow <= d && d <= maxWindow
-}

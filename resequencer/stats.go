@@ -13,6 +13,7 @@ type Stats struct {
 	Retransmission uint64 // begins below what was delivered or declared lost
 	Bound          uint64 // held, delivered early to keep within a bound
 	Flushed        uint64 // held until Flush, or until its flow was reset or began anew
+	Stray          uint64 // too far from the flow to be its sender's, or the first from where it has leapt
 	Passed         uint64 // occupies no sequence space, is a reset, or came while Off
 
 	// Segments that begin below the highest sequence number seen before them
@@ -29,6 +30,7 @@ type Stats struct {
 	// lost, one after the other: one that was known before the last that counts
 	// was declared lost does not count.
 	TimeoutsWait    time.Duration
+	Leaps           uint64 // times that a flow was found elsewhere, by its strays
 	FlowsNumbered   uint64 // flows found to number their flowcells
 	FlowsUnnumbered uint64 // flows found not to, or not to keep a flowcell to one path
 
@@ -41,7 +43,7 @@ type Stats struct {
 
 // Delivered sums the packets delivered, whatever the cause.
 func (s Stats) Delivered() uint64 {
-	return s.InOrder + s.Filled + s.TimedOut + s.Loss + s.Retransmission + s.Bound + s.Flushed + s.Passed
+	return s.InOrder + s.Filled + s.TimedOut + s.Loss + s.Retransmission + s.Bound + s.Flushed + s.Stray + s.Passed
 }
 
 func (s *Stats) peak() {

@@ -73,21 +73,17 @@ func (e *egress) choose(p *pair, pkt *flowcell.Packet, now time.Duration) *pathO
 	return e.begin(p, &pkt.Flow, nil, now)
 }
 
-// leastTimeout is the pause after which what is sent again is taken to be so
-// because of a timeout: less than any timeout in use (a shorter one doubles until
-// it is longer), and so long that little is on its way that could be overtaken.
-const leastTimeout = 5 * time.Millisecond
-
 // cut finds the way of a TCP packet's unit, and its number where units have one.
 // What carries no payload goes beside the units: acknowledgements by paths of
 // their own, the end of a connection with its last unit, if that was just now.
 func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Duration) (c course) {
 	if pkt.Payload == 0 {
 		if !pkt.IsPureACK() {
-			f := e.flows.Get(&pkt.Flow, now)
-			if f != nil && now-f.last <= leastTimeout && p.group.has(f.via) {
-				c.via = f.via
-				return c
+			if f := e.flows.Get(&pkt.Flow, now); f != nil && p.group.has(f.via) {
+				if number, ok := f.cutter.Edge(now); ok {
+					c.via, c.number, c.numbered = f.via, number, e.uplink && e.paths.policy.Unit.Numbers()
+					return c
+				}
 			}
 		}
 		c.via = p.next(&p.of(&pkt.Flow, e.seed).ack)
@@ -102,14 +98,6 @@ func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Durat
 	if added {
 		f.cutter = flowcell.NewCutter(pkt.Flow.Hash(e.seed))
 	}
-	// What is sent again after a timeout would follow what was lost into the hole,
-	// timeout after timeout, until the unit is full.
-	if end := pkt.Seq + uint32(pkt.Payload); added || int32(end-f.sequence) > 0 {
-		f.sequence = end
-	} else if now-f.last > leastTimeout {
-		f.cutter.End()
-	}
-	f.last = now
 	if f.group != p.group.id {
 		f.group = p.group.id
 		if !p.group.has(f.via) { // the path is gone
@@ -117,7 +105,7 @@ func (e *egress) cut(p *pair, pkt *flowcell.Packet, segments int, now time.Durat
 		}
 	}
 	unit := e.paths.policy.Unit
-	number, begins := f.cutter.Next(unit, int(pkt.Payload), segments, now)
+	number, begins := f.cutter.Next(unit, pkt.Seq, int(pkt.Payload), segments, now)
 	if begins {
 		f.via = e.begin(p, &pkt.Flow, f.via, now)
 	}

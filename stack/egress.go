@@ -52,10 +52,9 @@ type egress struct {
 // sending is what is remembered of a flow that is cut into units.
 type sending struct {
 	cutter   flowcell.Cutter
-	via      *pathOut      // of the unit under way; nil while no path is live
-	group    uint32        // the latest one to have via found in
-	sequence uint32        // of TCP the highest sent; else packets sent, where the receiver goes by it
-	last     time.Duration // when TCP data was sent
+	via      *pathOut // of the unit under way; nil while no path is live
+	group    uint32   // the latest one to have via found in
+	sequence uint32   // of what is not TCP: packets sent, where the receiver goes by it
 }
 
 const (

@@ -28,13 +28,13 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 	s.dataPackets++
 	if s.hosts != nil {
 		var path int
-		path, p.number = s.hosts.Data(&f.path, int(g.Len), int(p.bytes), g.Retransmit, now)
+		path, p.number = s.hosts.Data(&f.path, uint32(g.Seq), int(g.Len), int(p.bytes), now)
 		p.hops = s.fabric.route(&p.route, f.src, f.dst, path)
 		if s.meters != nil {
 			p.mark = s.hosts.DataMark(&f.path, path, now)
 		}
 	} else {
-		p.number = f.numbers.Next(s.unit, int(g.Len), g.Retransmit, now)
+		p.number = f.numbers.Next(s.unit, uint32(g.Seq), int(g.Len), now)
 		s.fabric.unrouted(p, f.src, f.dst)
 	}
 	s.leaveHost(n, p, f.src)

@@ -108,7 +108,8 @@ func (s *simulation) emit(host uint32) {
 	if s.hosts == nil {
 		s.fabric.unrouted(p, int32(h), int32(dst))
 	} else {
-		path, _ := s.hosts.Data(s.pairFlow(h, dst), c.PacketBytes-s.tcp.HeaderBytes, c.PacketBytes, false, s.clock())
+		payload := c.PacketBytes - s.tcp.HeaderBytes
+		path, _ := s.hosts.Data(s.pairFlow(h, dst), p.order*uint32(payload), payload, c.PacketBytes, s.clock())
 		p.hops = s.fabric.route(&p.route, int32(h), int32(dst), path)
 	}
 	s.leaveHost(n, p, int32(h))

@@ -31,11 +31,13 @@ struct flow_key {
 	__be32 ports;
 };
 
-/* The flowcell under way. */
+/* The flowcell under way. Where the sender cuts, all but group, cell and step are 0. */
 struct flow {
 	__u32 group; /* by which its path is */
 	__u32 bytes;
-	__u16 segments; /* this and bytes are 0 where the sender cuts */
+	__u32 highest; /* sequence number behind all data sent */
+	__u32 last; /* tick in which data was last sent */
+	__u16 segments;
 	__u16 cell; /* its number, of which the low 10 bits count */
 	__u16 step; /* where paths are drawn: the one that was */
 	__u16 unused;
@@ -54,6 +56,17 @@ struct {
 	__type(key, struct flow_key);
 	__type(value, struct flow);
 } flows SEC(".maps");
+
+/*
+ * Time in units of 1,024 ns, which comes round after 73 minutes: what is sent again
+ * within 5 ms of a multiple of that does not count as a timeout, which does no harm.
+ */
+#define LEAST_TIMEOUT (5000000 >> 10) /* flowcell.LeastTimeout */
+
+static __always_inline __u32 ticks(void)
+{
+	return bpf_ktime_get_ns() >> 10;
+}
 
 /* write_id mends the checksum, too (RFC 1624 §3). */
 static __always_inline void write_id(struct ipv4 *ip, __u16 id)
@@ -76,17 +89,24 @@ static __always_inline void remember(const struct flow_key *key, const struct fl
 	count(FLOWS, 1);
 }
 
-/* next_number is flowcell.Cutter.Next, and its End when the table is another. */
+/*
+ * next_number is flowcell.Cutter.Next of a packet whose payload ends at end, and
+ * its End when the table is another.
+ */
 static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash, const struct rack *rack,
-					 const struct group *g, __u32 payload, __u32 segments, __u32 *step)
+					 const struct group *g, __u32 end, __u32 payload, __u32 segments, __u32 *step)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, key);
+	__u32 now = ticks(), pause;
+	int again;
 	__u16 number;
 
 	if (!f) {
 		struct flow first = {
 			.group = g->number,
 			.bytes = payload,
+			.highest = end,
+			.last = now,
 			.segments = segments,
 			.cell = hash >> 30, /* the path is by bits above 40 */
 			.step = begin(key, rack, g),
@@ -96,8 +116,13 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 		*step = first.step;
 		return first.cell << INDEX_BITS;
 	}
+	again = (__s32)(end - f->highest) <= 0;
+	if (!again)
+		f->highest = end;
+	pause = now - f->last;
+	f->last = now;
 	if (f->group != g->number || f->bytes + payload > g->cell_bytes ||
-	    f->segments + segments > CELL_SEGMENTS) {
+	    f->segments + segments > CELL_SEGMENTS || (again && pause > LEAST_TIMEOUT)) {
 		f->cell += (f->segments + CELL_SEGMENTS) >> INDEX_BITS;
 		f->group = g->number;
 		f->bytes = 0;
@@ -111,6 +136,12 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 	return number;
 }
 
+/* in_cell reports whether a number is of the flowcell under way. */
+static __always_inline int in_cell(const struct flow *f, __u16 number)
+{
+	return (__u16)(f->cell << INDEX_BITS) >> INDEX_BITS == number >> INDEX_BITS;
+}
+
 /* step_of is the step drawn for the flowcell of a number that the sender wrote. */
 static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, const struct rack *rack,
 				     const struct group *g)
@@ -118,7 +149,7 @@ static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, c
 	struct flow *f = bpf_map_lookup_elem(&flows, key);
 	struct flow now = { .group = g->number, .cell = number >> INDEX_BITS };
 
-	if (f && f->group == now.group && f->cell == now.cell)
+	if (f && f->group == now.group && in_cell(f, number))
 		return f->step;
 	now.step = begin(key, rack, g);
 	if (f)
@@ -129,14 +160,17 @@ static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, c
 }
 
 /*
- * The beginning or the end of a connection without payload is of the same
- * flowcell as what was sent last, and so cannot overtake it. Of an unknown flow
- * it keeps the kernel's ID but for the index, which might be the one that numbers
- * never have.
+ * edge_number is flowcell.Cutter.Edge: the beginning or the end of a connection
+ * without payload is of the same flowcell as what was sent last, and so cannot
+ * overtake it. Where nothing was just now it goes by any path, for it may be sent
+ * again after a timeout: the kernel gives all copies of a SYN-ACK one ID. Its
+ * number is then any, but for the index, which numbers may have.
  */
-static __always_inline __u16 edge_number(const struct flow *f, __u16 id)
+static __always_inline __u16 edge_number(const struct flow *f)
 {
-	return f ? (f->cell << INDEX_BITS) + f->segments - 1 : id >> INDEX_BITS << INDEX_BITS;
+	if (f && ticks() - f->last <= LEAST_TIMEOUT)
+		return (f->cell << INDEX_BITS) + f->segments - 1;
+	return bpf_get_prandom_u32() << INDEX_BITS;
 }
 
 /*
@@ -156,15 +190,16 @@ static __always_inline __u32 unit(struct ipv4 *ip, const struct tcp *tcp, __u64 
 	if (tcp->offset >> 4 < 5 || headers > length)
 		return step; /* the receiver will refuse it */
 	if (length > headers && cuts) {
-		write_id(ip, next_number(&key, hash, rack, g, length - headers, segments, &step));
+		write_id(ip, next_number(&key, hash, rack, g, bpf_ntohl(tcp->seq) + length - headers, length - headers,
+					 segments, &step));
 	} else if (length > headers) {
 		step = step_of(&key, bpf_ntohs(ip->id), rack, g);
 	} else if (tcp->flags & (FIN | SYN | RST)) {
 		const struct flow *f = bpf_map_lookup_elem(&flows, &key);
 
 		if (cuts)
-			write_id(ip, edge_number(f, bpf_ntohs(ip->id)));
-		if (f && f->group == g->number)
+			write_id(ip, edge_number(f));
+		if (f && f->group == g->number && in_cell(f, bpf_ntohs(ip->id)))
 			step = f->step;
 	}
 	return step;

@@ -66,7 +66,7 @@ func sameAsLuopansTable(t *testing.T, samplesOnly bool) {
 			bare.Answer(luopan.Answer{Token: p.Token, Path: p.Path, Queue: uint8(queue), Meters: 2}, uint32(p.Dst), now)
 		}
 		i := rng.IntN(len(flows))
-		path, _ := h.Data(&flows[i], 1460, 1500, false, now)
+		path, _ := h.Data(&flows[i], 0, 1460, 1500, now)
 		rack := uint32(h.shape.edgeOf(dst[i]))
 		p, ok := bare.Choose(rack, uint32(dst[i]), all, now)
 		if !samplesOnly {
@@ -135,8 +135,8 @@ func TestBacklogged_isLocalsTable(t *testing.T) {
 		all, was := []int{0, 1, 2, 3}, -1
 		for i := range 2000 {
 			now := time.Duration(i) * time.Microsecond
-			path, _ := h.Data(&f, 1460, 1500, false, now)
-			if _, begins := cutter.Next(h.policy.Unit, 1460, 1, now); begins {
+			path, _ := h.Data(&f, uint32(1460*i), 1460, 1500, now)
+			if _, begins := cutter.Next(h.policy.Unit, uint32(1460*i), 1460, 1, now); begins {
 				was = bare.Choose(uint32(h.shape.edgeOf(14)), all, now)
 			}
 			bare.Sent(0, was, 1500, now)
@@ -156,7 +156,7 @@ func TestInformed_hearsOfCongestion(t *testing.T) {
 	shunned := 0
 	for i := range 400 {
 		now := time.Duration(i) * ms // each a flowlet
-		path, _ := h.Data(&f, 1460, 1500, false, now)
+		path, _ := h.Data(&f, uint32(1460*i), 1460, 1500, now)
 		m := h.DataMark(&f, path, now)
 		if !m.Forward || m.Feedback || m.CE != 0 || int(m.Tag) != path {
 			t.Fatalf("flowlet %d by path %d: mark %+v", i, path, m)
@@ -187,7 +187,7 @@ func TestDataMark_takesTurns(t *testing.T) {
 	h.Open(&back, 12, 0, tuple(12, 0, 2))
 	for i := range 10 {
 		h.Received(&f, Mark{Forward: true, Tag: uint8(i % 4), CE: 3}, false, 0)
-		path, _ := h.Data(&back, 1460, 1500, false, 0)
+		path, _ := h.Data(&back, uint32(1460*i), 1460, 1500, 0)
 		if m := h.DataMark(&back, path, 0); m.Feedback != (i%2 == 0) || m.Forward == m.Feedback {
 			t.Errorf("packet %d: mark %+v", i, m)
 		}

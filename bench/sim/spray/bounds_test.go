@@ -32,7 +32,7 @@ func TestHosts_allocateNothingPerPacket(t *testing.T) {
 		forget := func(Probe) {}
 		one := func() {
 			now += 10 * time.Microsecond
-			path, _ := h.Data(&f, 1460, 1500, false, now)
+			path, _ := h.Data(&f, 0, 1460, 1500, now)
 			h.Ack(&f)
 			if h.Marks() {
 				m := h.DataMark(&f, path, now)
@@ -58,7 +58,7 @@ func BenchmarkData(b *testing.B) {
 			h.Open(&f, 0, 12, tuple(0, 12, 1))
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				h.Data(&f, 1460, 1500, false, time.Duration(i)*time.Microsecond)
+				h.Data(&f, uint32(1460*i), 1460, 1500, time.Duration(i)*time.Microsecond)
 			}
 		})
 	}

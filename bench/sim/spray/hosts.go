@@ -47,7 +47,7 @@ type Hosts struct {
 // the pairs whose selectors its data and its acknowledgements use. The owner keeps
 // it between Open and Close, and may move it.
 type Flow struct {
-	cutting
+	cutter     flowcell.Cutter
 	hash, back uint64 // of its data's five-tuple, and of its acknowledgements'
 	data, ack  int32  // pairs
 	via        int32  // the path of the unit under way; -1: none
@@ -89,10 +89,10 @@ func (h *Hosts) Close(f *Flow) {
 	h.pairs.leave(f.ack)
 }
 
-// Data returns the path of a packet of data with so much payload, wire bytes long
-// with all headers, and its Number; again: it has been sent before. path is -1
-// where hosts of a rack need none. Where no path is known to be live, it is any.
-func (h *Hosts) Data(f *Flow, payload, wire int, again bool, now time.Duration) (path int, n flowcell.Number) {
+// Data returns the path of a packet of data with so much payload from seq on, wire
+// bytes long with all headers, and its Number. path is -1 where hosts of a rack
+// need none. Where no path is known to be live, it is any.
+func (h *Hosts) Data(f *Flow, seq uint32, payload, wire int, now time.Duration) (path int, n flowcell.Number) {
 	p := h.pair(f.data)
 	if p.paths == nil {
 		return -1, 0
@@ -100,7 +100,7 @@ func (h *Hosts) Data(f *Flow, payload, wire int, again bool, now time.Duration) 
 	unit := h.policy.Unit
 	switch {
 	case unit.Cuts():
-		path, n = h.cut(f, p, payload, again, now)
+		path, n = h.cut(f, p, seq, payload, now)
 		if !unit.Numbers() {
 			n = p.counted()
 		}
@@ -116,14 +116,14 @@ func (h *Hosts) Data(f *Flow, payload, wire int, again bool, now time.Duration) 
 }
 
 // cut finds the path of a packet's unit.
-func (h *Hosts) cut(f *Flow, p *pair, payload int, again bool, now time.Duration) (path int, n flowcell.Number) {
+func (h *Hosts) cut(f *Flow, p *pair, seq uint32, payload int, now time.Duration) (path int, n flowcell.Number) {
 	if f.bound != p.bound {
 		if f.bound = p.bound; !p.paths.has(int(f.via)) {
 			f.cutter.End()
 			f.via = -1
 		}
 	}
-	n, begins := f.next(h.policy.Unit, payload, again, now)
+	n, begins := f.cutter.Next(h.policy.Unit, seq, payload, 1, now)
 	if begins {
 		f.via = int32(h.begin(f, p, int(f.via), now))
 	}

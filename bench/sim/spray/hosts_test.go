@@ -19,7 +19,7 @@ func hostsOf(t testing.TB, name, spec string, seed uint64) *Hosts {
 // send returns the paths of so many packets of 1,460 bytes, 10 µs apart from a time.
 func send(h *Hosts, f *Flow, packets int, from time.Duration) (list []int) {
 	for i := range packets {
-		path, _ := h.Data(f, 1460, 1500, false, from+time.Duration(i)*10*time.Microsecond)
+		path, _ := h.Data(f, uint32(1460*i), 1460, 1500, from+time.Duration(i)*10*time.Microsecond)
 		list = append(list, path)
 	}
 	return list
@@ -82,7 +82,7 @@ func TestData_prestoCutsFlowcells(t *testing.T) {
 	var cells []int
 	first := uint16(0)
 	for i := range 6 * packets {
-		path, n := h.Data(&f, 1460, 1500, false, 0)
+		path, n := h.Data(&f, uint32(1460*i), 1460, 1500, 0)
 		if i == 0 {
 			first = n.Cell()
 		}
@@ -105,10 +105,10 @@ func TestData_timeoutEndsFlowcell(t *testing.T) {
 	h := hostsOf(t, "presto", leafSpine, 1)
 	var f Flow
 	h.Open(&f, 0, 12, tuple(0, 12, 1))
-	_, a := h.Data(&f, 1460, 1500, false, 0)
-	_, b := h.Data(&f, 1460, 1500, true, leastTimeout)
-	_, c := h.Data(&f, 1460, 1500, true, 2*leastTimeout+1)
-	_, d := h.Data(&f, 1460, 1500, false, 9*leastTimeout)
+	_, a := h.Data(&f, 7, 1460, 1500, 0)
+	_, b := h.Data(&f, 7, 1460, 1500, flowcell.LeastTimeout)
+	_, c := h.Data(&f, 7, 1460, 1500, 2*flowcell.LeastTimeout+1)
+	_, d := h.Data(&f, 1467, 1460, 1500, 9*flowcell.LeastTimeout)
 	if b.Cell() != a.Cell() || c.Cell() == b.Cell() || d.Cell() != c.Cell() {
 		t.Errorf("cells %d, soon again %d, after a timeout %d, later %d", a.Cell(), b.Cell(), c.Cell(), d.Cell())
 	}
@@ -155,7 +155,7 @@ func TestData_withinARackIsDirect(t *testing.T) {
 		h := hostsOf(t, name, leafSpine, 1)
 		var f Flow
 		h.Open(&f, 0, 1, tuple(0, 1, 1))
-		if path, n := h.Data(&f, 1460, 1500, false, 0); path != -1 || n != 0 || h.Ack(&f) != -1 {
+		if path, n := h.Data(&f, 0, 1460, 1500, 0); path != -1 || n != 0 || h.Ack(&f) != -1 {
 			t.Errorf("%s: path %d, number %v", name, path, n)
 		}
 		if h.Marks() && (h.DataMark(&f, -1, 0) != Mark{} || h.AckMark(&f, 0) != Mark{}) {
@@ -203,9 +203,9 @@ func TestData_pathsAreLive(t *testing.T) {
 						back := down.PathsOrAll(x.dst, x.src)
 						for k := range 60 {
 							now := time.Duration(step)*ms + time.Duration(k)*50*time.Microsecond
-							p, n := h.Data(&x.f, 1460, 1500, false, now)
+							p, n := h.Data(&x.f, uint32(1460*k), 1460, 1500, now)
 							a := h.Ack(&x.f)
-							q, m := twin.Data(&x.twin, 1460, 1500, false, now)
+							q, m := twin.Data(&x.twin, uint32(1460*k), 1460, 1500, now)
 							if p != q || n != m || a != twin.Ack(&x.twin) {
 								t.Fatalf("%s, %s: not deterministic", spec, name)
 							}

@@ -23,7 +23,7 @@ func (c *cellsByHand) begins(payload int, again bool, now time.Duration) bool {
 	for _, n := range c.payloads {
 		sum += n
 	}
-	timedOut := again && now-c.last > leastTimeout
+	timedOut := again && now-c.last > flowcell.LeastTimeout
 	begins := len(c.payloads) == 0 || sum > c.bytes || len(c.payloads) == flowcell.MaxIndex+1 || timedOut
 	if begins {
 		c.payloads = nil
@@ -32,9 +32,11 @@ func (c *cellsByHand) begins(payload int, again bool, now time.Duration) bool {
 	return begins
 }
 
-// anyPacket draws one of data: most are full, some are sent again, some after a
+// stream draws packets of data: most are full, some are sent again, some after a
 // timeout.
-func anyPacket(rng *rand.Rand, now time.Duration) (payload int, again bool, at time.Duration) {
+type stream struct{ end uint32 }
+
+func (s *stream) packet(rng *rand.Rand, now time.Duration) (seq uint32, payload int, again bool, at time.Duration) {
 	at = now + time.Duration(1+rng.IntN(20))*time.Microsecond
 	if rng.IntN(50) == 0 {
 		at += time.Duration(rng.IntN(10)) * time.Millisecond
@@ -43,7 +45,11 @@ func anyPacket(rng *rand.Rand, now time.Duration) (payload int, again bool, at t
 	if rng.IntN(8) == 0 {
 		payload = 1 + rng.IntN(1460)
 	}
-	return payload, rng.IntN(3) == 0, at
+	if again = rng.IntN(3) == 0; again {
+		return s.end - uint32(payload), payload, again, at
+	}
+	s.end += uint32(payload)
+	return s.end - uint32(payload), payload, again, at
 }
 
 // What hosts write into packets is the same whoever chooses the path.
@@ -55,18 +61,19 @@ func TestNumbers_areThoseOfHostsPolicies(t *testing.T) {
 	var f Flow
 	hosts.Open(&f, 0, 12, tuple(0, 12, 1))
 	numbers, hand := NewNumbers(f.hash), cellsByHand{bytes: bytes}
+	var data stream
 	now, cell, timeouts := time.Duration(0), uint16(f.hash)%flowcell.Cells-1, 0
 	for i := range 5000 {
-		payload, again, at := anyPacket(rng, now)
-		if again && at-now > leastTimeout {
+		seq, payload, again, at := data.packet(rng, now)
+		if again && at-now > flowcell.LeastTimeout {
 			timeouts++
 		}
 		now = at
 		if hand.begins(payload, again, now) {
 			cell = (cell + 1) % flowcell.Cells
 		}
-		_, want := hosts.Data(&f, payload, payload+40, again, now)
-		got := numbers.Next(unit, payload, again, now)
+		_, want := hosts.Data(&f, seq, payload, payload+40, now)
+		got := numbers.Next(unit, seq, payload, now)
 		if got != want || got.Cell() != cell || int(got.Index()) != len(hand.payloads)-1 {
 			t.Fatalf("seed %d, packet %d: %d.%d; presto's hosts %d.%d, by hand %d.%d", seed, i,
 				got.Cell(), got.Index(), want.Cell(), want.Index(), cell, len(hand.payloads)-1)
@@ -81,17 +88,17 @@ func TestNumbers_whatIsSentAgainAfterATimeoutBegins(t *testing.T) {
 	unit := flowcell.Unit{Kind: flowcell.UnitFlowcell, Bytes: flowcell.FlowcellBytes}
 	for _, c := range []struct {
 		pause time.Duration
-		again bool
+		seq   uint32
 		want  flowcell.Number
 	}{
-		{leastTimeout + 1, true, flowcell.MakeNumber(8, 0)},
-		{leastTimeout, true, flowcell.MakeNumber(7, 1)},
-		{time.Second, false, flowcell.MakeNumber(7, 1)},
+		{flowcell.LeastTimeout + 1, 0, flowcell.MakeNumber(8, 0)},
+		{flowcell.LeastTimeout, 0, flowcell.MakeNumber(7, 1)},
+		{time.Second, 1460, flowcell.MakeNumber(7, 1)},
 	} {
 		n := NewNumbers(7)
-		n.Next(unit, 1460, false, time.Second)
-		if got := n.Next(unit, 1460, c.again, time.Second+c.pause); got != c.want {
-			t.Errorf("after %v, again %v: %d.%d, want %d.%d", c.pause, c.again, got.Cell(), got.Index(), c.want.Cell(), c.want.Index())
+		n.Next(unit, 0, 1460, time.Second)
+		if got := n.Next(unit, c.seq, 1460, time.Second+c.pause); got != c.want {
+			t.Errorf("after %v, %d: %d.%d, want %d.%d", c.pause, c.seq, got.Cell(), got.Index(), c.want.Cell(), c.want.Index())
 		}
 	}
 }
@@ -109,7 +116,7 @@ func TestNumbers_countWhereFlowcellsAreNoUnit(t *testing.T) {
 		numbers, want := NewNumbers(77), flowcell.Number(0)
 		for i := range 200 {
 			want = want.Count()
-			if got := numbers.Next(unit, 1460, i%3 == 0, time.Duration(i)*time.Second); got != want {
+			if got := numbers.Next(unit, uint32(i%3), 1460, time.Duration(i)*time.Second); got != want {
 				t.Fatalf("%s: packet %d has %d, want %d", name, i, got, want)
 			}
 		}
@@ -129,6 +136,7 @@ func TestUp_flowcellsAreTheHosts(t *testing.T) {
 		s := newSwitch(t, SwitchConfig{Topology: topo, Name: name, Seed: seed, Samples: 4, FlowcellBytes: bytes, Expiry: time.Microsecond}, q)
 		var numbers [flows]Numbers
 		var hands [flows]cellsByHand
+		var streams [flows]stream
 		var ports [flows]int // -1: the flowcell's first packet has yet to come
 		for i := range flows {
 			numbers[i], hands[i] = NewNumbers(mix(seed, uint64(i))), cellsByHand{bytes: bytes}
@@ -137,13 +145,13 @@ func TestUp_flowcellsAreTheHosts(t *testing.T) {
 		now := time.Duration(0)
 		for i := range 20_000 {
 			f := rng.IntN(flows)
-			payload, again, at := anyPacket(rng, now)
+			seq, payload, again, at := streams[f].packet(rng, now)
 			now = at
 			begins := hands[f].begins(payload, again, now)
 			if begins {
 				ports[f] = -1
 			}
-			n := numbers[f].Next(s.Unit(), payload, again, now)
+			n := numbers[f].Next(s.Unit(), seq, payload, now)
 			if rng.IntN(10) == 0 {
 				if begins {
 					lostFirst++

@@ -264,7 +264,7 @@ func TestSwitch_allocatesNothingPerPacket(t *testing.T) {
 			one := func() {
 				now += time.Microsecond
 				p.Hash += 77
-				p.Number, p.Numbered = numbers.Next(s.Unit(), 1460, false, now), s.Unit().Numbers()
+				p.Number, p.Numbered = numbers.Next(s.Unit(), 0, 1460, now), s.Unit().Numbers()
 				port := int32(s.Up(17, 8, &p, now))
 				s.Pass(upPort(sh.uplink(17))+2*port, &p, now)
 				s.Pass(2*12+1, &p, now)
