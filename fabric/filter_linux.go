@@ -71,7 +71,7 @@ func (f tcFilter) locate(h *netlink.Handle, port netlink.Link) (id ebpf.ProgramI
 		return 0, false, err
 	}
 	if id = chain.find(f); id != 0 {
-		return id, true, nil
+		return id, len(chain.foreign(f, id)) == 0, nil
 	}
 	filter, err := f.inClsact(h, port)
 	if err != nil || filter == nil {

@@ -2,10 +2,13 @@ package fabric
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,6 +31,26 @@ func withCapabilities(f func() error, caps ...int) error {
 	return errors.Join(f(), unix.Capset(&hdr, &have[0]))
 }
 
+// repairUnnamed repairs an Offload behind a program whose name this process may not
+// read.
+func repairUnnamed(o *Offload, end *ebpf.Program) error {
+	if _, err := sprayFilter.chain(o.at.link); errors.Is(err, errNoTCX) {
+		return nil
+	}
+	opts := link.RawAttachProgramOptions{Target: o.at.link.Attrs().Index, Program: end, Attach: ebpf.AttachTCXEgress, Anchor: link.Head()}
+	if err := link.RawAttachProgram(opts); err != nil {
+		return err
+	}
+	all, err := o.Foreign()
+	if err != nil || len(all) != 1 || all[0].Name != "" || !all[0].Front {
+		return fmt.Errorf("foreign %+v, %w", all, err)
+	}
+	if mended, err := o.Repair(); err != nil || len(mended) != 1 {
+		return fmt.Errorf("mended %q, %w", mended, err)
+	}
+	return link.RawDetachProgram(link.RawDetachProgramOptions{Target: opts.Target, Program: end, Attach: opts.Attach})
+}
+
 // A daemon needs no more than these to attach, change and close.
 func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 	ns := testNamespace(t, "caps")
@@ -36,6 +59,7 @@ func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 	top := mustParse(t, "fat-tree:k=4")
 	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
 		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
+	end := foreignProgram(t, "ends_it", tcxEnd)
 	attachAndClose := func() error {
 		o, err := AttachOffload(cfg)
 		if err != nil {
@@ -51,9 +75,13 @@ func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 		}
 		_, err1 := o.Stats()
 		_, err2 := s.Stats()
-		_, err3 := o.Repair()
-		_, err4 := s.Repair()
-		return errors.Join(err1, err2, err3, err4, d.Close(), o.SetTopology(top), s.Beat(), o.Close(), s.Close())
+		_, err3 := o.Seen()
+		again, err4 := AttachOffload(cfg)
+		if err4 != nil {
+			return errors.Join(err4, o.Close(), s.Close())
+		}
+		return errors.Join(err1, err2, err3, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
+			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close())
 	}
 	err := inNamed(ns, func() error {
 		return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)

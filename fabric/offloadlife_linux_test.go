@@ -54,8 +54,10 @@ func TestDetachOffload_afterACrash(t *testing.T) {
 	s.attach(t, cfg)
 	crashed := s.offload
 	crashed.release()
+	ownPrograms.forgetAll()
 	s.attach(t, cfg) // and a restart that crashes, too
 	s.offload.release()
+	ownPrograms.forgetAll()
 
 	s.out.send(t, s.numberedSegment(1))
 	if p := s.receive(t); p[9] != 4 {

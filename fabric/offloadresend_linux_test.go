@@ -24,7 +24,7 @@ type flowValue struct {
 // known returns the program's flows, and flowOf the key of a packet's.
 func (s *sprayed) known(t *testing.T) *ebpf.Map {
 	t.Helper()
-	flows, err := programMap(s.offload.prog, "flows")
+	flows, err := programMap(s.offload.at.prog, "flows")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (s *sprayed) pathsOf(t *testing.T, packet []byte, times int, pause func()) 
 	paths := make(map[uint32]int)
 	for range times {
 		run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 512)}
-		if _, err := s.offload.prog.Run(&run); err != nil {
+		if _, err := s.offload.at.prog.Run(&run); err != nil {
 			t.Fatal(err)
 		}
 		paths[binary.BigEndian.Uint32(run.DataOut[ethernetHeader+16:])]++
@@ -180,7 +180,7 @@ func TestOffload_cutsResendsAsTheCutter(t *testing.T) {
 func (s *sprayed) runLong(t *testing.T, packet []byte) {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 2048)}
-	if _, err := s.offload.prog.Run(&run); err != nil {
+	if _, err := s.offload.at.prog.Run(&run); err != nil {
 		t.Fatal(err)
 	}
 	o := s.oracle

@@ -1,0 +1,117 @@
+package fabric
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// uplinkTest is a host's uplink to a neighbour who shows what leaves.
+type uplinkTest struct {
+	near, far string // namespaces
+	port      netlink.Link
+	out, in   *wire // packets leave at the near end, and are seen at the far one
+	cfg       OffloadConfig
+	offload   *Offload
+}
+
+func newUplinkTest(t *testing.T) *uplinkTest {
+	t.Helper()
+	top := mustParse(t, "fat-tree:k=4")
+	u := &uplinkTest{near: testNamespace(t, "near"), far: testNamespace(t, "far"), out: &wire{}, in: &wire{},
+		cfg: OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")}}
+	cable(t, u.near, u.far)
+	open := func(ns, name string, w *wire) {
+		err := inNamed(ns, func() (err error) {
+			l, err := netlink.LinkByName(name)
+			if err != nil {
+				return err
+			}
+			if ns == u.near {
+				u.port = l
+			}
+			w.own = l.Attrs().HardwareAddr
+			w.fd, err = packetSocket(t, l.Attrs().Index, nil)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(u.near, "p0", u.out)
+	open(u.far, "p1", u.in)
+	u.out.far, u.in.far = u.in.own, u.out.own
+	return u
+}
+
+// do runs f in the namespace of the uplink.
+func (u *uplinkTest) do(t *testing.T, f func() error) {
+	t.Helper()
+	if err := inNamed(u.near, f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (u *uplinkTest) attach(t *testing.T) {
+	t.Helper()
+	u.do(t, func() (err error) {
+		u.offload, err = AttachOffload(u.cfg)
+		return err
+	})
+	o := u.offload
+	t.Cleanup(func() {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// sprays sends a packet to another rack, and reports whether it was encapsulated.
+func (u *uplinkTest) sprays(t *testing.T) bool {
+	t.Helper()
+	return u.protocol(t, topLast(u.cfg)) == 4
+}
+
+// topLast is a host of another rack.
+func topLast(c OffloadConfig) netip.Addr {
+	hosts := hostsOf(c.Topology)
+	return hosts[len(hosts)-1].Addr
+}
+
+// protocol sends a segment to an address, and returns the protocol of the packet that
+// came out.
+func (u *uplinkTest) protocol(t *testing.T, to netip.Addr) byte {
+	t.Helper()
+	tcp := append([]byte{0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x50, 0x10, 1, 0, 0, 0, 0, 0}, "payload"...)
+	u.out.send(t, ipv4{id: 1, frag: 0x4000, ttl: 9, protocol: 6, src: u.cfg.Addresses[0], dst: to}.bytes(tcp))
+	b := make([]byte, 2000)
+	for {
+		n, from, err := unix.Recvfrom(u.in.fd, b, 0)
+		if err != nil {
+			t.Fatalf("nothing came out: %v", err)
+		}
+		if from.(*unix.SockaddrLinklayer).Pkttype != unix.PACKET_OUTGOING && n > 34 && b[12] == 8 && b[13] == 0 && (b[14+9] == 4 || b[14+9] == 6) {
+			return b[14+9]
+		}
+	}
+}
+
+// repair wants so many sentences, the first with these words.
+func (u *uplinkTest) repair(t *testing.T, words ...string) {
+	t.Helper()
+	mended, err := u.offload.Repair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mended) != min(1, len(words)) {
+		t.Fatalf("mended %q, want %d", mended, min(1, len(words)))
+	}
+	for _, w := range words {
+		if !strings.Contains(mended[0], w) {
+			t.Errorf("%q does not say %q", mended[0], w)
+		}
+	}
+}
