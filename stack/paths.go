@@ -57,6 +57,8 @@ type pair struct {
 	count   flowcell.Number // of sprayed TCP segments
 	tally   []uint32        // segments by path, see evidence; nil while nobody counts
 	acks    uint16          // pure acknowledgements, where the number is to choose their path
+
+	reported bool // the latest packet that carried a mark reported congestion
 }
 
 // selectors are those of one component of a pair's paths.
