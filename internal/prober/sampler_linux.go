@@ -151,7 +151,7 @@ func (s *Sampler) SetTopology(t *topology.Topology) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.topology = t.Avoiding() // what it says is of racks
-	clear(s.racks) // each is made again when there is traffic to it
+	clear(s.racks)            // each is made again when there is traffic to it
 }
 
 func (s *Sampler) nudge() {
