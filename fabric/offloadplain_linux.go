@@ -41,6 +41,7 @@ func (w *ways) startPlain() {
 // and the receiver takes a gap inside a flowcell for loss.
 func (w *ways) setPlain(plain func(rack netip.Prefix) bool) error {
 	first := true
+	toAll := w.topology.Avoiding()
 	for _, rack := range w.all {
 		now := plain(rack.prefix)
 		if now == w.plain[rack.prefix] {
@@ -55,17 +56,29 @@ func (w *ways) setPlain(plain func(rack netip.Prefix) bool) error {
 		}
 		if !now {
 			delete(w.plain, rack.prefix)
-			if err := w.write(rack, w.by[rack.prefix]); err != nil {
+			if err := errors.Join(w.write(rack, w.by[rack.prefix]), w.writeAlone(rack)); err != nil {
 				w.plain[rack.prefix] = true
 				return err
 			}
 			continue
 		}
 		w.plain[rack.prefix], w.epochs[rack.prefix] = true, w.epoch
-		if err := w.lead(rack, w.topology); err != nil {
+		if err := errors.Join(w.lead(rack, toAll), w.leadAlone(w.topology), w.writeAlone(rack)); err != nil {
 			delete(w.plain, rack.prefix)
 			return err
 		}
 	}
 	return nil
+}
+
+// writeAlone writes those hosts of a rack anew that have ways of their own.
+func (w *ways) writeAlone(rack sprayRack) (err error) {
+	for host := range w.alone {
+		for _, p := range addressesOf(w.topology, host) {
+			if g := w.by[p]; g != nil && rack.prefix.Contains(p.Addr()) {
+				err = errors.Join(err, w.write(sprayRack{p, host, rack.words, rack.sids}, g))
+			}
+		}
+	}
+	return err
 }

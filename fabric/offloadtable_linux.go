@@ -32,9 +32,13 @@ type rackValue struct {
 	Plain         uint32
 }
 
-// ways are the program's tables: the racks' groups of paths. 2,048 racks, the
-// most that 64-port switches make, take 8 MB of kernel memory if no two of them
-// have the same paths.
+// maxAlone is to how many hosts there are other ways than to their racks
+// (topology.Avoided), at most; to more there are not. Each has two addresses.
+const maxAlone = 64
+
+// ways are the program's tables: the racks' groups of paths, and those of single
+// hosts, which the program finds first. 2,048 racks, the most that 64-port switches
+// make, take 8 MB of kernel memory if no two of them have the same paths.
 type ways struct {
 	racks, groups *ebpf.Map
 
@@ -42,6 +46,7 @@ type ways struct {
 	index    map[netip.Prefix]int
 	known    *sprayGroups
 	by       map[netip.Prefix]*sprayGroup // what is in racks
+	alone    map[topology.NodeID]bool     // hosts that have ways of their own
 	unused   []*sprayGroup                // in groups, but in no use since the last change
 	last     uint32                       // number of a group
 	plain    map[netip.Prefix]bool        // racks to which packets leave as they are
@@ -59,7 +64,8 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 	if err != nil {
 		return nil, err
 	}
-	w := &ways{all: all, index: make(map[netip.Prefix]int, len(all)), known: known, by: make(map[netip.Prefix]*sprayGroup),
+	w := &ways{all: all, index: make(map[netip.Prefix]int, len(all)), known: known,
+		by: make(map[netip.Prefix]*sprayGroup), alone: make(map[topology.NodeID]bool),
 		plain: make(map[netip.Prefix]bool), epochs: make(map[netip.Prefix]uint32)}
 	for i, r := range all {
 		w.index[r.prefix] = i
@@ -71,8 +77,8 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 // before and after.
 func (w *ways) size(spec *ebpf.CollectionSpec) {
 	n := uint32(max(1, len(w.all)))
-	spec.Maps[sprayMapRacks].MaxEntries = n
-	spec.Maps[sprayMapGroups].MaxEntries = 3 * n
+	spec.Maps[sprayMapRacks].MaxEntries = n + 2*maxAlone
+	spec.Maps[sprayMapGroups].MaxEntries = 3*n + 2*maxAlone
 	if w.known.how.mode != sprayDrawn {
 		n = 1
 	}
@@ -97,10 +103,14 @@ func (w *ways) change(t *topology.Topology) error {
 	if err := w.forget(); err != nil {
 		return err
 	}
+	toAll := t.Avoiding()
 	for _, rack := range racks {
-		if err := w.lead(rack, t); err != nil {
+		if err := w.lead(rack, toAll); err != nil {
 			return err
 		}
+	}
+	if err := w.leadAlone(t); err != nil {
+		return err
 	}
 	w.topology = t
 	return nil
@@ -118,9 +128,52 @@ func (w *ways) forget() error {
 	return nil
 }
 
-// lead gives a rack its way.
+// leadAlone gives the hosts ways of their own on whose paths something is avoided
+// that others of their racks do not avoid, and takes them from all others.
+func (w *ways) leadAlone(t *topology.Topology) error {
+	want := make(map[topology.NodeID]bool)
+	for _, a := range t.Avoided() {
+		if a.Src == w.known.self && len(want) < maxAlone {
+			want[a.Dst] = true
+		}
+	}
+	for host := range w.alone {
+		if want[host] {
+			continue
+		}
+		for _, p := range addressesOf(t, host) {
+			if err := w.racks.Delete(lpmKey{uint32(p.Bits()), p.Addr().As4()}); err != nil {
+				return fmt.Errorf("eBPF table: way to %v: %w", p, err)
+			}
+			w.leave(w.by[p])
+			delete(w.by, p)
+		}
+		delete(w.alone, host)
+	}
+	for host := range want {
+		for _, p := range addressesOf(t, host) {
+			i, ok := w.index[rackOf(p.Addr())]
+			if !ok {
+				continue // its own
+			}
+			r := w.all[i]
+			if err := w.lead(sprayRack{p, host, r.words, r.sids}, t); err != nil {
+				return err
+			}
+			w.alone[host] = true
+		}
+	}
+	return nil
+}
+
+// addressesOf are the addresses of a host's kernel and of its embedded stack.
+func addressesOf(t *topology.Topology, host topology.NodeID) [2]netip.Prefix {
+	return [2]netip.Prefix{netip.PrefixFrom(t.Node(host).Addr, 32), netip.PrefixFrom(t.EmbeddedAddr(host), 32)}
+}
+
+// lead gives a rack its way, or a host of it.
 func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
-	g, err := w.known.to(rack, t, w.epochs[rack.prefix])
+	g, err := w.known.to(rack, t, w.epochs[rackOf(rack.prefix.Addr())])
 	if err != nil {
 		return err
 	}
@@ -140,26 +193,32 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 	}
 	w.by[rack.prefix] = g
 	g.racks++
-	if old == nil {
-		return nil
-	}
-	if old.racks--; old.racks == 0 {
-		delete(w.known.groups, old.key)
-		w.unused = append(w.unused, old)
-	}
+	w.leave(old)
 	return nil
 }
 
-// write puts a rack into the table.
+// write puts a rack, or a host, into the table.
 func (w *ways) write(rack sprayRack, g *sprayGroup) error {
-	value := rackValue{Group: g.number, Number: uint32(w.index[rack.prefix]), SIDs: rack.sids}
-	if w.plain[rack.prefix] {
+	of := rackOf(rack.prefix.Addr())
+	value := rackValue{Group: g.number, Number: uint32(w.index[of]), SIDs: rack.sids}
+	if w.plain[of] {
 		value.Plain = 1
 	}
 	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, value); err != nil {
 		return fmt.Errorf("eBPF table: way to %v: %w", rack.prefix, err)
 	}
 	return nil
+}
+
+// leave takes a rack, or a host, out of its group.
+func (w *ways) leave(g *sprayGroup) {
+	if g == nil {
+		return
+	}
+	if g.racks--; g.racks == 0 {
+		delete(w.known.groups, g.key)
+		w.unused = append(w.unused, g)
+	}
 }
 
 func (g *sprayGroup) value(number uint32, p policy.Policy) *groupValue {

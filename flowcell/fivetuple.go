@@ -29,6 +29,11 @@ func AddressFrom(a netip.Addr) Address {
 	return Address{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
 }
 
+// AddressFrom4 converts the bytes of an IPv4 address.
+func AddressFrom4(b [4]byte) Address {
+	return Address{0, mapped | uint64(binary.BigEndian.Uint32(b[:]))}
+}
+
 // IP converts back. A mapped address comes out as IPv4.
 func (a Address) IP() netip.Addr {
 	var b [16]byte
@@ -48,6 +53,11 @@ type FiveTuple struct {
 	Src, Dst         Address
 	SrcPort, DstPort uint16
 	Proto            uint8
+}
+
+// Reverse is the same connection's flow the other way.
+func (t FiveTuple) Reverse() FiveTuple {
+	return FiveTuple{Src: t.Dst, Dst: t.Src, SrcPort: t.DstPort, DstPort: t.SrcPort, Proto: t.Proto}
 }
 
 func (t FiveTuple) String() string {

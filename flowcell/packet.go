@@ -51,6 +51,19 @@ func (p *Packet) IsPureACK() bool {
 	return p.IsTCP() && p.Payload == 0 && p.Flags&(FlagSYN|FlagFIN|FlagRST) == 0
 }
 
+// Part is what p says of a part of its TCP payload, from an offset on, up to so many
+// bytes: as if that were a packet of its own. Without payload, and of what is not
+// TCP, it is p.
+func (p *Packet) Part(from, most int) Packet {
+	q := *p
+	if p.IsTCP() && p.Payload > 0 {
+		q.Seq += uint32(from)
+		q.Payload = min(p.Payload-int32(from), int32(most))
+		q.Length = p.Length - int(p.Payload-q.Payload)
+	}
+	return q
+}
+
 // Parse reads an IPv4 or IPv6 packet. It allocates nothing, keeps nothing of b
 // and never panics. After an error p is of no use.
 func (p *Packet) Parse(b []byte) error { return p.ParseHeaders(b, len(b)) }

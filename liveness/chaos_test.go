@@ -49,6 +49,16 @@ func (s *world) verify(t *testing.T, h *simHost, dst topology.NodeID, active []t
 func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.NodeID) bool {
 	path := s.topo.Whole().Paths(h.id, dst).Path(n)
 	for _, c := range h.w.Suspects() {
+		if c.Path >= 0 { // of one destination
+			if !c.Held || c.Dst != dst || c.Path != n {
+				continue
+			}
+			if left := len(h.topo.Paths(h.id, dst).Live) - 1; 2*left < len(h.w.base.Paths(h.id, dst).Live) {
+				return true
+			}
+			s.t.Errorf("seed %d, at %v: path %d to %s is held in vain", s.seed, s.now, n, s.topo.Node(dst).Name)
+			continue
+		}
 		if !c.Held || !slices.Contains(path.Links, c.Link) {
 			continue
 		}

@@ -2,15 +2,20 @@ package liveness
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"weft/topology"
 )
 
+// names says what is out of use: links, and paths to single hosts.
 func names(t *topology.Topology) (list []string) {
 	for _, l := range t.Down() {
 		list = append(list, t.LinkName(l))
+	}
+	for _, a := range t.Avoided() {
+		list = append(list, t.Node(a.Dst).Name+" by "+t.Node(t.Paths(a.Src, a.Dst).Bounce(a.Path)).Name)
 	}
 	return list
 }
@@ -33,14 +38,24 @@ func TestWatcher_findsWhichLinkIsBroken(t *testing.T) {
 			func(s *world) { s.faults[side{s.link("a0.2-c1.1"), false}] = gone }, []string{"a0.2-c1.1"}, 80 * time.Millisecond},
 		{"own edge link", "fat-tree:k=4", "h0.0.2", "h3.1.3",
 			func(s *world) { s.both(s.link("e0.0-a0.3"), gone) }, []string{"e0.0-a0.3"}, 160 * time.Millisecond},
+		// One destination's word is good for itself, those of two racks for the pod,
+		// and those of two hosts for their rack.
 		{"core link of the destination's pod", "fat-tree:k=4", "h0.0.2", "h3.1.3",
-			func(s *world) { s.both(s.link("a3.3-c2.2"), gone) }, []string{"a3.3-c2.2"}, 80 * time.Millisecond},
+			func(s *world) { s.both(s.link("a3.3-c2.2"), gone) }, []string{"h3.1.3 by c2.2"}, 80 * time.Millisecond},
 		{"the same, downwards only", "fat-tree:k=4", "h0.0.2", "h3.1.3",
-			func(s *world) { s.faults[side{s.link("a3.3-c2.2"), false}] = gone }, []string{"a3.3-c2.2"}, 80 * time.Millisecond},
+			func(s *world) { s.faults[side{s.link("a3.3-c2.2"), false}] = gone }, []string{"h3.1.3 by c2.2"}, 80 * time.Millisecond},
+		{"the same, of two destinations of a rack", "fat-tree:k=4", "h0.0.2", "h3.1.3 h3.1.2",
+			func(s *world) { s.both(s.link("a3.3-c2.2"), gone) }, []string{"h3.1.2 by c2.2", "h3.1.3 by c2.2"}, 120 * time.Millisecond},
+		{"the same, of two racks", "fat-tree:k=4", "h0.0.2", "h3.1.3 h3.0.2",
+			func(s *world) { s.both(s.link("a3.3-c2.2"), gone) }, []string{"a3.3-c2.2"}, 120 * time.Millisecond},
 		{"edge link of the destination's rack", "fat-tree:k=4", "h0.0.2", "h3.1.3",
+			func(s *world) { s.both(s.link("e3.1-a3.2"), gone) }, []string{"h3.1.3 by c1.1", "h3.1.3 by c1.2"}, 160 * time.Millisecond},
+		{"edge link of two destinations' rack", "fat-tree:k=4", "h0.0.2", "h3.1.3 h3.1.2",
 			func(s *world) { s.both(s.link("e3.1-a3.2"), gone) }, []string{"e3.1-a3.2"}, 160 * time.Millisecond},
 		{"the other rack of the pod", "fat-tree:k=4", "h0.0.2", "h0.1.2",
-			func(s *world) { s.both(s.link("e0.1-a0.3"), gone) }, []string{"e0.1-a0.3"}, 80 * time.Millisecond},
+			func(s *world) { s.both(s.link("e0.1-a0.3"), gone) }, []string{"h0.1.2 by a0.3"}, 80 * time.Millisecond},
+		{"the other rack of the pod, two of it", "fat-tree:k=4", "h0.0.2", "h0.1.2 h0.1.3",
+			func(s *world) { s.both(s.link("e0.1-a0.3"), gone) }, []string{"e0.1-a0.3"}, 120 * time.Millisecond},
 		{"a core switch", "fat-tree:k=4", "h0.0.2", "h3.1.3",
 			func(s *world) {
 				for _, p := range s.topo.Ports(s.node("3.1")) {
@@ -48,23 +63,25 @@ func TestWatcher_findsWhichLinkIsBroken(t *testing.T) {
 				}
 			}, []string{"a0.2-c1.2"}, 80 * time.Millisecond},
 		{"a spine's link to the destination", "leaf-spine:leaves=4,spines=4,hosts=2", "h0.0.2", "h0.2.2",
-			func(s *world) { s.both(s.link("e0.2-a0.1"), gone) }, []string{"e0.2-a0.1"}, 80 * time.Millisecond},
+			func(s *world) { s.both(s.link("e0.2-a0.1"), gone) }, []string{"h0.2.2 by a0.1"}, 80 * time.Millisecond},
 		{"a spine's link to the host", "leaf-spine:leaves=4,spines=4,hosts=2", "h0.0.2", "h0.2.2",
 			func(s *world) { s.both(s.link("e0.0-a0.3"), gone) }, []string{"e0.0-a0.3"}, 80 * time.Millisecond},
 		{"VL2, own side", "vl2:d0=2,d1=4,d2=4", "h0.0.2", "h0.3.2",
 			func(s *world) { s.both(s.link("a0.1-c1.2"), gone) }, []string{"a0.1-c1.2"}, 80 * time.Millisecond},
 		{"VL2, the destination's side", "vl2:d0=2,d1=4,d2=4", "h0.0.2", "h0.3.2",
-			func(s *world) { s.both(s.link("a0.2-c1.1"), gone) }, []string{"a0.2-c1.1"}, 80 * time.Millisecond},
+			func(s *world) { s.both(s.link("a0.2-c1.1"), gone) }, []string{"h0.3.2 by c1.1"}, 80 * time.Millisecond},
 		{"own link lossy", "fat-tree:k=4", "h0.0.2", "h3.1.3",
 			func(s *world) { s.both(s.link("a0.2-c1.1"), fault{loss: 0.16}) }, []string{"a0.2-c1.1"}, 10 * time.Second},
 		{"far link lossy", "fat-tree:k=4", "h0.0.2", "h3.1.3",
-			func(s *world) { s.both(s.link("a3.3-c2.2"), fault{loss: 0.16}) }, []string{"a3.3-c2.2"}, 10 * time.Second},
+			func(s *world) { s.both(s.link("a3.3-c2.2"), fault{loss: 0.16}) }, []string{"h3.1.3 by c2.2"}, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(fewer(10)) {
 				s := newWorld(t, c.spec, seed)
 				h := s.watch(s.node(c.src), Config{})
-				s.keepActive(h, s.node(c.dst))
+				for _, dst := range strings.Fields(c.dst) {
+					s.keepActive(h, s.node(dst))
+				}
 				s.run(time.Second)
 				if h.changes > 0 {
 					t.Fatalf("seed %d: suspects %v while all is well", seed, names(h.topo))
@@ -87,6 +104,12 @@ func TestWatcher_findsWhichLinkIsBroken(t *testing.T) {
 	}
 }
 
+// uses reports whether a host has a link on a live path to another.
+func (h *simHost) uses(l topology.LinkID, dst topology.NodeID) bool {
+	set := h.topo.Paths(h.id, dst)
+	return slices.ContainsFunc(set.Live, func(n int) bool { return slices.Contains(set.Path(n).Links, l) })
+}
+
 // detection returns how long it takes until a host avoids a link with a fault,
 // once for each seed, in ascending order.
 func detection(t testing.TB, spec, src, dst, link string, f fault, c Config, runs int, traffic float64) []time.Duration {
@@ -103,7 +126,7 @@ func detection(t testing.TB, spec, src, dst, link string, f fault, c Config, run
 		l := s.link(link)
 		s.both(l, f)
 		begin := s.now
-		for s.now < begin+20*time.Second && h.topo.Live(l) {
+		for s.now < begin+20*time.Second && h.uses(l, s.node(dst)) {
 			s.run(s.now + 500*time.Microsecond)
 		}
 		took = append(took, s.now-begin)

@@ -60,17 +60,26 @@ func (w *Watcher) differsFromKind(g *group) bool {
 // short reports whether the marks take more of a set of paths than the floor
 // allows.
 func (w *Watcher) short(paths []path) bool {
-	live, taken := 0, 0
+	live, left := w.count(paths)
+	return float64(left) < w.config.Floor*float64(live)
+}
+
+// count returns how many of a set of paths the baseline has live, and how many of
+// these the marks leave.
+func (w *Watcher) count(paths []path) (live, left int) {
 	for i := range paths {
-		p := &paths[i]
-		if p.down {
-			continue
-		}
-		live++
-		n := &w.near.paths[p.up]
-		if w.marks.has(p.high) || w.marks.has(p.low) || w.marks.has(n.high) || w.marks.has(n.low) {
-			taken++
+		if p := &paths[i]; !p.down {
+			live++
+			if !w.taken(p) {
+				left++
+			}
 		}
 	}
-	return float64(live-taken) < w.config.Floor*float64(live)
+	return live, left
+}
+
+// taken reports whether a link of a path is marked.
+func (w *Watcher) taken(p *path) bool {
+	n := &w.near.paths[p.up]
+	return w.marks.has(p.high) || w.marks.has(p.low) || w.marks.has(n.high) || w.marks.has(n.low)
 }

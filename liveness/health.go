@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/topology"
@@ -102,8 +103,8 @@ func (w *Watcher) health(p *path) PathHealth {
 }
 
 // Suspects returns the links that the host's own evidence speaks against, the
-// best evidence first.
+// best evidence first, and then the paths that only their destination's does.
 func (w *Watcher) Suspects() []Suspect {
 	w.Topology()
-	return append([]Suspect(nil), w.suspects...)
+	return slices.Concat(w.suspects, w.alone)
 }

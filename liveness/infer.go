@@ -8,9 +8,12 @@ import (
 	"weft/topology"
 )
 
-// Suspect is a link that the host's own evidence speaks against.
+// Suspect is a link that the host's own evidence speaks against; or, if that is the
+// evidence of one destination alone, one of the paths to it.
 type Suspect struct {
 	Link  topology.LinkID
+	Dst   topology.NodeID // only its Path is out of use; Self: the link is, to all
+	Path  int             // its number for the pair; -1 if the link is
 	Since time.Duration
 	Why   string // what convicted the first path
 	Held  bool   // in use all the same: Config.Floor
@@ -33,10 +36,11 @@ func (m marks) has(l topology.LinkID) bool {
 	return l != none && m[l/64]&(1<<(l%64)) != 0
 }
 
-// infer makes links of the verdicts on paths, and a Topology of the links. It
-// looks at the paths only of those destinations that a verdict concerns.
+// infer makes links of the verdicts on paths, and a Topology of the links and of what
+// single destinations' evidence speaks against. It looks at the paths only of those
+// destinations that a verdict concerns, and of those that may contradict it.
 func (w *Watcher) infer() {
-	w.suspects = w.suspects[:0]
+	w.suspects, w.alone, w.contested = w.suspects[:0], w.alone[:0], false
 	w.accuseNear()
 	for _, s := range w.suspects {
 		w.marks.set(s.Link)
@@ -46,11 +50,13 @@ func (w *Watcher) infer() {
 			w.accuseFar(g)
 		}
 	}
+	w.hear()
 	w.sortSuspects()
 	for _, s := range w.suspects {
 		w.marks.clear(s.Link)
 	}
 	w.keepFloor()
+	w.keepFloorAlone()
 
 	var down []topology.LinkID
 	for _, s := range w.suspects {
@@ -59,8 +65,15 @@ func (w *Watcher) infer() {
 			down = append(down, s.Link)
 		}
 	}
-	next := w.base.Without(down...)
-	if changed, same := w.current.Diff(next); !same || len(changed) > 0 {
+	var avoided []topology.Avoided
+	for _, s := range w.alone {
+		if !s.Held {
+			avoided = append(avoided, topology.Avoided{Src: w.config.Self, Dst: s.Dst, Path: s.Path})
+		}
+	}
+	next := w.base.Without(down...).Avoiding(avoided...)
+	changed, same := w.current.Diff(next)
+	if !same || len(changed) > 0 || len(w.current.Redirected(next, w.config.Self)) > 0 {
 		w.current = next
 	}
 }
@@ -124,11 +137,13 @@ func (w *Watcher) accuseFar(g *group) {
 		if p.cause == fine || !w.tells(p) {
 			continue
 		}
+		l := p.high
 		if p.low != none && w.allBad(g, p.low) {
-			w.accuse(p, p.low, rankFar)
-		} else {
-			w.accuse(p, p.high, rankFar)
+			l = p.low
 		}
+		w.alone = append(w.alone, accusation(p, l, rankFar))
+		s := &w.alone[len(w.alone)-1]
+		s.Dst, s.Path = g.dst, int(p.index)
 	}
 }
 
@@ -148,13 +163,20 @@ func (w *Watcher) allBad(g *group, low topology.LinkID) bool {
 }
 
 func (w *Watcher) accuse(p *path, l topology.LinkID, rank int) {
+	s := accusation(p, l, rank)
+	s.Dst = w.config.Self
+	w.suspects = append(w.suspects, s)
+}
+
+// accusation is of a link, by what is known of a path.
+func accusation(p *path, l topology.LinkID, rank int) Suspect {
 	if p.cause != dead {
 		rank++
 	}
 	if p.cause == losses {
 		rank++
 	}
-	w.suspects = append(w.suspects, Suspect{Link: l, Since: p.since, Why: p.cause.String(), rank: rank})
+	return Suspect{Link: l, Path: -1, Since: p.since, Why: p.cause.String(), rank: rank}
 }
 
 // sortSuspects puts the best evidence first, older before newer, and leaves one

@@ -20,6 +20,9 @@ func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Durat
 			return
 		}
 	}
+	if w.contested && w.now-g.active > activeFor {
+		w.dirty = true // it may contradict again
+	}
 	g.active, g.address = w.now, address
 	if g.parked {
 		g.parked = false

@@ -87,6 +87,9 @@ func (w *Watcher) Answer(packet []byte, now time.Duration) {
 // answered is told of a probe that came home, in time or late.
 func (w *Watcher) answered(p *path, e *await) {
 	g := p.group
+	if w.contested && p.misses > 0 {
+		w.dirty = true // it may contradict now
+	}
 	p.measured(max(w.now-e.sent, 1))
 	g.answered = max(g.answered, e.sent)
 	g.silent = 0
@@ -142,6 +145,9 @@ func (w *Watcher) expired(i int32) {
 	}
 	if p.misses++; p.misses == 1 || e.sent < p.accused {
 		p.accused = e.sent
+	}
+	if w.contested && p.misses == 1 {
+		w.dirty = true // it does not contradict any more
 	}
 	if p.misses == 1 || e.sent > p.silentAt {
 		p.silentAt = e.sent

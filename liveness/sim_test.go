@@ -27,19 +27,20 @@ type fault struct {
 // Watchers, in virtual time. It knows nothing of what the package under test
 // concludes, only where packets go (topology).
 type world struct {
-	t      testing.TB
-	topo   *topology.Topology
-	seed   uint64
-	rng    *rand.Rand
-	now    time.Duration
-	events events
-	faults map[side]fault
-	all    fault                                    // of every side besides
-	mute   map[topology.NodeID]bool                 // plain hosts: they answer no probes
-	hosts  map[topology.NodeID]*simHost             // those with a Watcher
-	list   []*simHost                               // in order
-	check  func(h *simHost, was *topology.Topology) // after each change of a host's Topology
-	sent   func(h *simHost, p *Probe)               // with each probe, if not nil
+	t       testing.TB
+	topo    *topology.Topology
+	seed    uint64
+	rng     *rand.Rand
+	now     time.Duration
+	events  events
+	faults  map[side]fault
+	all     fault                                    // of every side besides
+	mute    map[topology.NodeID]bool                 // plain hosts: they answer no probes
+	ignores map[topology.NodeID]func(path int) bool  // requests by these paths they do not answer
+	hosts   map[topology.NodeID]*simHost             // those with a Watcher
+	list    []*simHost                               // in order
+	check   func(h *simHost, was *topology.Topology) // after each change of a host's Topology
+	sent    func(h *simHost, p *Probe)               // with each probe, if not nil
 }
 
 type simHost struct {
@@ -194,7 +195,7 @@ func (s *world) probe(h *simHost, p Probe) {
 		s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, p.Dst, p.Via)
 	}
 	d, ok := s.carry(set.Path(p.Path))
-	if !ok || s.mute[p.Dst] {
+	if ignores := s.ignores[p.Dst]; !ok || s.mute[p.Dst] || ignores != nil && ignores(p.Path) {
 		return
 	}
 	s.after(d, func() {

@@ -31,10 +31,14 @@ type Watcher struct {
 	out      []Probe // to be sent
 	awaited  awaited
 
-	dirty    bool // suspects is to be computed anew
-	suspects []Suspect
-	marks    marks // empty between uses
-	stats    Stats
+	dirty    bool      // suspects is to be computed anew
+	suspects []Suspect // links
+	alone    []Suspect // paths to single destinations
+	// contested says that several destinations speak against a link: what others then
+	// answer matters.
+	contested bool
+	marks     marks // empty between uses
+	stats     Stats
 }
 
 // kind is the pairs of hosts that use the same bouncing switches.
@@ -68,7 +72,7 @@ func (w *Watcher) begin(base *topology.Topology) {
 	}
 	w.config.Topology, w.base, w.current = base, base, base
 	w.groups = make(map[topology.NodeID]*group)
-	w.order, w.kinds, w.suspects = nil, nil, nil
+	w.order, w.kinds, w.suspects, w.alone, w.contested = nil, nil, nil, nil, false
 	w.schedule.heap = nil
 	w.nearN, w.farN = 0, 0
 	w.marks = make(marks, (base.NumLinks()+63)/64)
@@ -227,8 +231,9 @@ func (w *Watcher) downHere(p *path) bool {
 	return !w.base.Live(p.high) || p.low != none && !w.base.Live(p.low)
 }
 
-// Topology returns the baseline without the suspected links. The pointer
-// changes only when what is down does.
+// Topology returns the baseline without the suspected links, and with the paths
+// avoided that only their destination's evidence speaks against (see
+// topology.Avoided). The pointer changes only when what is down or avoided does.
 func (w *Watcher) Topology() *topology.Topology {
 	if w.dirty {
 		w.dirty = false

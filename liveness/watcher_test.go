@@ -158,6 +158,7 @@ func TestWatcher_baselineAndOwnEvidence(t *testing.T) {
 	s := newWorld(t, "fat-tree:k=4", 4)
 	h := s.watch(0, Config{})
 	s.keepActive(h, 15)
+	s.keepActive(h, 12) // of another rack, so that both together tell of the link
 	near, far := s.link("a0.2-c1.1"), s.link("a3.3-c2.2")
 	s.run(time.Second)
 	set := func(base *topology.Topology) {

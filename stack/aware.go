@@ -23,8 +23,9 @@ type aware interface {
 	choose(p *pair, paths []int, last int, now time.Duration) (path int)
 	// sent takes note of bytes that a path carries, headers included.
 	sent(p *pair, path, bytes int, now time.Duration)
-	// know adds what is known of the paths to each rack.
-	know(now time.Duration, add func(rack topology.NodeID, c Congestion))
+	// know adds what is known of the paths to each rack, by its edge switch, or to
+	// one of its hosts.
+	know(now time.Duration, add func(to topology.NodeID, c Congestion))
 }
 
 // awareConfig is what aware policies of a Host need.
@@ -96,6 +97,9 @@ func (e *egress) beAware(c awareConfig) error {
 func (e *egress) adopt(a aware) {
 	e.aware = a
 	e.informed, _ = a.(*informed)
+	if e.informed != nil {
+		e.flights.on.Store(true)
+	}
 	if e.sampler != nil {
 		e.sampler.table = nil
 		if s, ok := a.(*sampled); ok {
@@ -140,15 +144,24 @@ func (e *egress) congestion() (list []Congestion) {
 	if e.aware == nil {
 		return nil
 	}
+	t := e.paths.topo
 	e.aware.know(e.clock.Now(), func(id topology.NodeID, c Congestion) {
-		r := e.paths.racks.racks[id]
+		edge, host := id, id
+		if int(id) < t.NumHosts() {
+			edge = edgeOf(t, id)
+		}
+		r := e.paths.racks.racks[edge]
 		if r == nil {
 			return
 		}
-		t := e.paths.topo
-		n := t.Node(id)
+		n := t.Node(edge)
 		c.Rack, c.Prefix = n.Name, prefixOf(n.Addr)
-		set := t.PathsOrAll(e.paths.self, r.host)
+		if host == edge {
+			host = r.host
+		} else {
+			c.Host = t.Node(host).Name
+		}
+		set := t.PathsOrAll(e.paths.self, host)
 		c.describe(set)
 		list = append(list, c)
 	})

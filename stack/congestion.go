@@ -10,10 +10,11 @@ import (
 )
 
 // Congestion is what a policy that looks at congestion knows of the paths to one
-// rack. It is a snapshot.
+// rack, conga to one host. It is a snapshot.
 type Congestion struct {
-	Rack   string       `json:"rack"`   // name of its edge switch
-	Prefix netip.Prefix `json:"prefix"` // of its hosts' addresses
+	Rack   string       `json:"rack"`           // name of its edge switch
+	Host   string       `json:"host,omitempty"` // of conga: the host's name, for it speaks for nobody else
+	Prefix netip.Prefix `json:"prefix"`         // of its hosts' addresses
 	// Metric is by what samples are compared, as luopan.Metric names it; "" where
 	// there are none.
 	Metric    string           `json:"metric,omitempty"`
@@ -48,7 +49,7 @@ type TagCongestion struct {
 	Tag     uint8         `json:"tag"`
 	Paths   []int         `json:"paths"`
 	Local   uint8         `json:"local"`  // 0 to 7, by what this Host has sent, whereto ever
-	Remote  uint8         `json:"remote"` // 0 to 7, as the rack has reported, aged
+	Remote  uint8         `json:"remote"` // 0 to 7, as the host has reported, aged
 	Known   bool          `json:"known"`  // there was a report, this long ago
 	Age     time.Duration `json:"age_ns,omitempty"`
 	Choices uint64        `json:"choices"` // flowlets

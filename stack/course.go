@@ -10,6 +10,7 @@ import (
 type course struct {
 	via      *pathOut // nil: as it is
 	to       *rack    // by via; nil in a tunnel
+	pair     *pair
 	number   flowcell.Number
 	numbered bool   // number is to be written into the packet
 	marked   bool   // or CONGA's mark, where the packet has room for one
@@ -21,6 +22,9 @@ type course struct {
 // course decides on a packet, or of a packet on so much payload in so many
 // segments; false if it is dropped, and counted.
 func (e *egress) course(pair *pair, pkt *flowcell.Packet, payload, segments int, now time.Duration) (c course, ok bool) {
+	if pkt.IsTCP() {
+		e.flights.sent(pkt)
+	}
 	if pair.direct {
 		e.stats.Direct++
 		return c, true
@@ -41,7 +45,7 @@ func (e *egress) course(pair *pair, pkt *flowcell.Packet, payload, segments int,
 		e.stats.NoPath++
 		return c, false
 	}
-	c.to = pair.rack
+	c.to, c.pair = pair.rack, pair
 	if payload > 0 || e.paths.spray && !pkt.IsTCP() {
 		e.account(pair, pkt, c.via, payload, segments, now)
 	}

@@ -39,6 +39,8 @@ type egress struct {
 	informed    *informed // that aware is, or nil
 	sampler     *sampler  // nil in a tunnel, and of a Gateway
 
+	flights  *flights // has a lock of its own
+	narrows  narrows
 	evidence *evidence // nil if nobody asks for it
 	suspect  func()    // told, with the lock held, that there are losses to report; nil if evidence is
 
@@ -77,7 +79,8 @@ func newEgress(c Config, p policy.Policy, t *tunnel, seed uint64) *egress {
 		paths:      newPathTable(c.Topology, c.Address, p, c.Carrier, c.SprayDatagrams, seed),
 		flows:      flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
 
-		past: make(map[pathKey]*PathStats),
+		past:    make(map[pathKey]*PathStats),
+		flights: newFlights(seed),
 	}
 	if e.clock == nil {
 		e.clock = newRealClock()
@@ -124,6 +127,9 @@ func (e *egress) now() time.Duration {
 
 // transmit sends a packet or adds it, or its segments, to the batch.
 func (e *egress) transmit(o *outgoing, now time.Duration) {
+	if len(e.narrows.all) > 0 {
+		e.fit(o)
+	}
 	if e.tunnel != nil {
 		e.sendTunnel(o, now)
 		return
@@ -138,7 +144,7 @@ func (e *egress) transmit(o *outgoing, now time.Duration) {
 		return
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
-	if e.super != nil && pkt.IsTCP() && o.size <= e.super.MaxSuper() && (pair.direct || e.uplink) {
+	if e.super != nil && pkt.IsTCP() && !o.narrow && o.size <= e.super.MaxSuper() && (pair.direct || e.uplink) {
 		e.whole(o, pair, &pkt, now)
 		return
 	}

@@ -156,7 +156,7 @@ func (g *Gateway) receive(c GatewayConfig, below io.Closer, from source, accepts
 	g.ingress = newIngress(from, g.inward, g.config.Resequencer, newRealClock())
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
-		g.ingress.marks = g.egress.receiveMarks
+		g.ingress.marks, g.ingress.flights = g.egress.receiveMarks, g.egress.flights
 	}
 	g.reading.Go(func() { g.ingress.run(g.fail) })
 }

@@ -9,6 +9,7 @@ import (
 
 	"weft/conga"
 	"weft/encap"
+	"weft/flowcell"
 	"weft/link"
 	"weft/policy"
 )
@@ -87,9 +88,14 @@ func TestGateway_hearsReports(t *testing.T) {
 	through(t, kernel, first)
 	// The peer says that all paths are full but the third.
 	for tag := range uint8(4) {
-		answer := dataPacket(uint16(tag), 10)
+		answer := dataPacket(1, 10)
 		copy(answer[12:16], first[16:20])
 		copy(answer[16:20], first[12:16])
+		copy(answer[20:22], first[22:24])
+		copy(answer[22:24], first[20:22])
+		// Only who has seen what was sent can acknowledge it.
+		binary.BigEndian.PutUint32(answer[28:], binary.BigEndian.Uint32(first[24:])+1000)
+		answer[33] = flowcell.FlagACK
 		metric := uint8(7)
 		if tag == 2 {
 			metric = 0

@@ -134,6 +134,8 @@ func (h *Host) newIngress(c *Config, over *tunnel, ep *endpoint) *ingress[receiv
 	from := newSource(c.Device, over)
 	in := newIngress(from, &upward{ep: ep, virtual: h.virtual, timestamps: c.Timestamps}, c.Resequencer, clock)
 	in.relays = over == nil
+	in.flights, in.narrow = h.egress.flights, h.egress.narrow
+	in.flights.on.Store(true)
 	self := flowcell.AddressFrom(c.Address)
 	in.accepts = func(pkt *flowcell.Packet, b []byte) bool { return pkt.Flow.Dst == self }
 	if h.virtual != nil {

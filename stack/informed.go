@@ -8,21 +8,22 @@ import (
 	"weft/topology"
 )
 
-// informed chooses by what receivers report (CONGA §3).
+// informed chooses by what receivers report (CONGA §3), host by host: what one
+// says moves nothing that is sent to another, were it of the same rack.
 type informed struct{ table *conga.Table }
 
 func (i *informed) choose(p *pair, paths []int, last int, now time.Duration) int {
 	g := p.group
-	return i.table.Choose(uint32(p.rack.id), paths, func(path int) uint8 { return g.tag(path) }, last, now)
+	return i.table.Choose(uint32(p.host), paths, func(path int) uint8 { return g.tag(path) }, last, now)
 }
 
 func (i *informed) sent(p *pair, path, bytes int, now time.Duration) {
 	i.table.Sent(p.group.tag(path), bytes, now)
 }
 
-// mark is what a packet of data to a rack says: by which kind of path it goes, and
+// mark is what a packet of data to a host says: by which kind of path it goes, and
 // every other one in its place what there is to report.
-func (i *informed) mark(to *rack, tag uint8, now time.Duration) flowcell.Number {
+func (i *informed) mark(to *pair, tag uint8, now time.Duration) flowcell.Number {
 	if to.reported = !to.reported; to.reported {
 		if n, ok := i.report(to, now); ok {
 			return n
@@ -35,20 +36,20 @@ func (i *informed) mark(to *rack, tag uint8, now time.Duration) flowcell.Number 
 // report is what an acknowledgement says: who only receives has no packets of data
 // for it (CONGA §3.3, where all packets have a header for both). False if there is
 // nothing to report.
-func (i *informed) report(to *rack, now time.Duration) (n flowcell.Number, ok bool) {
-	tag, metric, ok := i.table.NextFeedback(uint32(to.id), now)
+func (i *informed) report(to *pair, now time.Duration) (n flowcell.Number, ok bool) {
+	tag, metric, ok := i.table.NextFeedback(uint32(to.host), now)
 	if !ok {
 		return 0, false
 	}
 	return flowcell.Number(conga.Mark{Feedback: true, Tag: tag, Metric: metric, Tick: i.table.Tick(now)}.Put()), true
 }
 
-// receive takes in what a packet from a rack says.
-func (i *informed) receive(from *rack, m conga.Mark, now time.Duration) {
+// receive takes in what a packet from a host says.
+func (i *informed) receive(from *pair, m conga.Mark, now time.Duration) {
 	if m.Feedback {
-		i.table.Feedback(uint32(from.id), m.Tag, m.Metric, now)
+		i.table.Feedback(uint32(from.host), m.Tag, m.Metric, now)
 	} else {
-		i.table.Received(uint32(from.id), m.Tag, m.Metric, now)
+		i.table.Received(uint32(from.host), m.Tag, m.Metric, now)
 	}
 }
 

@@ -37,8 +37,14 @@ type ingress[P any] struct {
 	// marks takes what packets say of congestion, a batch at a time; nil if nobody
 	// wants to know.
 	marks func([]arrivedMark)
-	clock Clock
-	done  chan struct{} // closed when the reader has ended
+	// flights is told what is acknowledged; nil if nobody wants to know. Without it
+	// no mark counts.
+	flights *flights
+	// narrow takes what a switch reports, rightly, of the MTU to a destination; nil if
+	// the packets of those who are to know are not looked at here, but by a kernel.
+	narrow func(dst flowcell.Address, mtu int)
+	clock  Clock
+	done   chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex // guards all that follows
 	to       sink[P]
@@ -182,11 +188,19 @@ func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
 	case !validIP(a.b) || pkt.IsTCP() && !a.verified && !validTCP(a.b):
 		in.stats.BadChecksum++
 		return false
-	case in.relays && pkt.Flow.Proto == flowcell.ProtoICMP:
+	case pkt.Flow.Proto == flowcell.ProtoICMP && in.relays:
 		return in.relay(pkt, a)
+	case pkt.Flow.Proto == flowcell.ProtoICMP:
+		return in.concerns(pkt, a.b)
+	}
+	proven := false
+	if in.flights != nil && pkt.IsTCP() {
+		if ack, ok := ackOf(pkt, a.b); ok {
+			proven = in.flights.acknowledged(&pkt.Flow, ack)
+		}
 	}
 	if in.relays {
-		in.unmark(pkt, a.b)
+		in.unmark(pkt, a.b, proven)
 	}
 	return true
 }

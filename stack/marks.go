@@ -9,7 +9,8 @@ import (
 	"weft/internal/checksum"
 )
 
-// arrivedMark is what a packet from an address has said of congestion.
+// arrivedMark is what a packet from an address has said of congestion. Its sender has
+// shown that it sees what is sent to it (flights).
 type arrivedMark struct {
 	from flowcell.Address
 	id   uint16
@@ -17,14 +18,20 @@ type arrivedMark struct {
 
 // unmark takes CONGA's mark off a packet that check has accepted, if it has one:
 // to TCP it is again what the sender's TCP sent, and to the resequencer its ID says
-// no more than what was sent later.
-func (in *ingress[P]) unmark(pkt *flowcell.Packet, b []byte) {
+// no more than what was sent later. Only a proven packet's mark counts: what belongs
+// to a connection whose other end has acknowledged what was sent to it. Anybody
+// could send the others, as if from any host.
+func (in *ingress[P]) unmark(pkt *flowcell.Packet, b []byte, proven bool) {
 	const df = 0x40
 	if !pkt.IsTCP() || b[0]>>4 != 4 || b[1]>>2 != conga.MarkDSCP || b[6]&df == 0 {
 		return
 	}
 	in.stats.Marked++
-	if in.marks != nil {
+	switch {
+	case in.marks == nil:
+	case !proven:
+		in.stats.UnprovenMarks++
+	default:
 		in.marked = append(in.marked, arrivedMark{pkt.Flow.Src, pkt.ID})
 	}
 	relabel(b, 0, 0)
@@ -43,6 +50,7 @@ func relabel(b []byte, dscp uint8, id uint16) {
 
 // receiveMarks takes in what packets have said. Those of addresses to which nothing
 // is sent say nothing of interest, and so nobody fills a table with made-up ones.
+// Nor do tags that no path to their rack has.
 func (e *egress) receiveMarks(marks []arrivedMark) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,8 +59,9 @@ func (e *egress) receiveMarks(marks []arrivedMark) {
 	}
 	now := e.clock.Now()
 	for _, m := range marks {
-		if p := e.paths.pairs[m.from]; p != nil && p.rack != nil {
-			e.informed.receive(p.rack, conga.ParseMark(m.id), now)
+		p, mark := e.paths.pairs[m.from], conga.ParseMark(m.id)
+		if p != nil && p.rack != nil && p.rack.tags>>mark.Tag&1 != 0 {
+			e.informed.receive(p, mark, now)
 		}
 	}
 }
@@ -62,9 +71,9 @@ func (e *egress) stamp(inner []byte, c course, now time.Duration) {
 	room := inner[1]>>2 == 0
 	switch {
 	case room && c.marked:
-		c.number = e.informed.mark(c.to, c.tag, now)
+		c.number = e.informed.mark(c.pair, c.tag, now)
 	case room:
-		c.number, c.numbered = e.informed.report(c.to, now)
+		c.number, c.numbered = e.informed.report(c.pair, now)
 	}
 	if c.numbered {
 		c.number.Stamp(inner)

@@ -14,6 +14,9 @@ type outgoing struct {
 	size  int      // bytes of all parts
 	// mss is the payload of each segment of a super-segment; 0 if it is none.
 	mss int
+	// narrow says that mss is what the way to the destination carries, not what the
+	// sender's TCP has decided on: the segments are to leave one by one.
+	narrow bool
 	// partial says that a checksum remains to be completed: that of everything
 	// behind the first csumStart bytes, of which the field, csumAt bytes further
 	// on, has the pseudo-header's.
@@ -43,7 +46,7 @@ func (o *outgoing) fromNetstack(p *gstack.PacketBuffer) {
 		skip = 0
 	}
 	g := &p.GSOOptions
-	o.mss, o.partial = 0, false
+	o.mss, o.narrow, o.partial = 0, false, false
 	if g.Type == gstack.GSONone {
 		return
 	}
@@ -60,7 +63,7 @@ func (o *outgoing) fromDevice(h link.VnetHeader, packet []byte) bool {
 		return false
 	}
 	o.parts, o.size = append(o.parts[:0], packet), len(packet)
-	o.mss = 0
+	o.mss, o.narrow = 0, false
 	if h.GSO() {
 		o.mss = int(h.GSOSize)
 	}

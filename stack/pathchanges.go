@@ -15,24 +15,32 @@ type changeLog struct {
 	list      []change
 }
 
+// change is of a link, or of what is avoided on the way to a host.
 type change struct {
 	number uint64
-	link   topology.LinkID
+	link   topology.LinkID // noLink: of a host
+	host   topology.NodeID
 }
 
-// add notes that links have changed at once.
-func (l *changeLog) add(links []topology.LinkID) {
+const noLink = topology.LinkID(-1)
+
+// add notes that links, and the ways to hosts, have changed at once.
+func (l *changeLog) add(links []topology.LinkID, hosts []topology.NodeID) {
 	l.latest++
-	if len(links) > maxChanges {
+	n := len(links) + len(hosts)
+	if n > maxChanges {
 		l.list, l.forgotten = l.list[:0], l.latest
 		return
 	}
-	if over := len(l.list) + len(links) - maxChanges; over > 0 {
+	if over := len(l.list) + n - maxChanges; over > 0 {
 		l.forgotten = l.list[over-1].number
 		l.list = l.list[:copy(l.list, l.list[over:])]
 	}
 	for _, link := range links {
-		l.list = append(l.list, change{l.latest, link})
+		l.list = append(l.list, change{number: l.latest, link: link})
+	}
+	for _, host := range hosts {
+		l.list = append(l.list, change{l.latest, noLink, host})
 	}
 }
 

@@ -58,6 +58,14 @@ func tagOf(set topology.PathSet, path int) uint8 {
 	return conga.Tag(path, set.Count(), path/(set.Count()/set.Bases[0]))
 }
 
+// tagsOf has a bit for the tag of each path of a set, those in no use, too.
+func tagsOf(set topology.PathSet) (tags uint16) {
+	for n := range set.Count() {
+		tags |= 1 << tagOf(set, n)
+	}
+	return tags
+}
+
 // byHash is the path of a flow that keeps to one, nil if none is live. A flow
 // leaves its path only when that dies, and comes back to it: the dead path's
 // flows alone choose among the others.

@@ -57,6 +57,8 @@ type pair struct {
 	count   flowcell.Number // of sprayed TCP segments
 	tally   []uint32        // segments by path, see evidence; nil while nobody counts
 	acks    uint16          // pure acknowledgements, where the number is to choose their path
+
+	reported bool // the latest packet that carried a mark reported congestion
 }
 
 // selectors are those of one component of a pair's paths.
@@ -180,7 +182,7 @@ func (t *pathTable) affects(since uint64, p *pair) bool {
 		return true
 	}
 	for _, c := range links {
-		if t.topo.OnPaths(c.link, t.self, p.host) {
+		if c.link == noLink && c.host == p.host || c.link != noLink && t.topo.OnPaths(c.link, t.self, p.host) {
 			return true
 		}
 	}
@@ -217,9 +219,10 @@ func (t *pathTable) change(topo *topology.Topology) bool {
 	if !same {
 		return false
 	}
+	hosts := t.topo.Redirected(topo, t.self)
 	t.topo, t.quiver = topo, nil
-	if len(links) > 0 {
-		t.changes.add(links)
+	if len(links)+len(hosts) > 0 {
+		t.changes.add(links, hosts)
 		t.recent = t.none
 	}
 	return true

@@ -162,7 +162,7 @@ func TestChangeLog_saysWhatItHasForgotten(t *testing.T) {
 		for i := range links {
 			links[i] = topology.LinkID(rng.IntN(1000))
 		}
-		log.add(links)
+		log.add(links, nil)
 		all = append(all, links)
 		if len(log.list) > maxChanges || log.latest != uint64(len(all)-1) {
 			t.Fatalf("seed %d: %d are remembered, latest is %d of %d", seed, len(log.list), log.latest, len(all)-1)

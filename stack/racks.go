@@ -18,7 +18,8 @@ type rack struct {
 	// the same heads share their groups.
 	heads string
 
-	reported bool // the latest packet that carried a mark reported congestion
+	tags uint16 // a bit for each that a path to it may have (conga.Tag)
+
 	// What a ChoiceDevice was told last.
 	prefix netip.Prefix
 	told   struct {
@@ -60,7 +61,7 @@ func (t *rackTable) of(topo *topology.Topology, host topology.NodeID, set topolo
 	id := edgeOf(topo, host)
 	r := t.racks[id]
 	if r == nil {
-		r = &rack{id: id, host: host, prefix: prefixOf(topo.Node(id).Addr)}
+		r = &rack{id: id, host: host, prefix: prefixOf(topo.Node(id).Addr), tags: tagsOf(set)}
 		if t.carrier == encap.CarrierSRv6 {
 			t.label(r, set)
 		}

@@ -27,36 +27,40 @@ type Stats struct {
 
 // EgressStats counts packets on their way out.
 type EgressStats struct {
-	Packets      uint64 // taken by the device; a super-segment is one
-	Supers       uint64 // of these, super-segments
-	Encapsulated uint64 // meant for a bouncing switch; the device may have dropped some
-	Direct       uint64 // left as they are: same rack, or not a host of the fabric
-	NoPath       uint64 // dropped: no path to the destination is live
-	TooLong      uint64 // dropped: longer than the MTU
-	Malformed    uint64 // dropped: not an IPv4 packet that can be classified
-	DeviceDrops  uint64 // dropped by the device
-	PairsEvicted uint64 // destinations forgotten because there were too many
-	RacksEvicted uint64 // of local and drill: racks whose best paths were forgotten because there were too many
-	FlowsEvicted uint64 // flows that were cut into units, forgotten because there were too many
-	GroupsReset  uint64 // times that all sets of live paths were forgotten because there were too many
+	Packets        uint64 // taken by the device; a super-segment is one
+	Supers         uint64 // of these, super-segments
+	Encapsulated   uint64 // meant for a bouncing switch; the device may have dropped some
+	Direct         uint64 // left as they are: same rack, or not a host of the fabric
+	NoPath         uint64 // dropped: no path to the destination is live
+	TooLong        uint64 // dropped: longer than the MTU
+	Malformed      uint64 // dropped: not an IPv4 packet that can be classified
+	Narrowed       uint64 // TCP packets cut, as a switch has reported a smaller MTU on the way
+	DeviceDrops    uint64 // dropped by the device
+	PairsEvicted   uint64 // destinations forgotten because there were too many
+	RacksEvicted   uint64 // of local and drill: racks whose best paths were forgotten because there were too many
+	NarrowsEvicted uint64 // destinations whose smaller MTU was forgotten because there were too many
+	FlowsEvicted   uint64 // flows that were cut into units, forgotten because there were too many
+	GroupsReset    uint64 // times that all sets of live paths were forgotten because there were too many
 }
 
 // IngressStats counts packets on their way in.
 type IngressStats struct {
-	Packets      uint64 // read from the device; a super-segment is one
-	Supers       uint64 // of these, super-segments
-	Delivered    uint64 // handed to TCP, UDP and ICMP
-	Merged       uint64 // handed up as part of one of these, a TCP segment that continues it
-	Malformed    uint64 // dropped: truncated, a bad header length, not IPv4
-	BadChecksum  uint64 // dropped: IPv4 or TCP checksum wrong
-	NotForUs     uint64 // dropped: addressed to somebody else
-	Martian      uint64 // dropped: from an address that nobody can have
-	Probes       uint64 // of paths, with Config.Liveness
-	Samples      uint64 // probes of congestion, and answers to own ones
-	Marked       uint64 // of Delivered and Merged, TCP with a mark of CONGA's, which was taken off
-	Encapsulated uint64 // dropped: IP-in-IP that no bouncing switch took apart
-	Relayed      uint64 // of Delivered, ICMP errors about outer headers, made to be about inner packets
-	PathErrors   uint64 // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
+	Packets       uint64 // read from the device; a super-segment is one
+	Supers        uint64 // of these, super-segments
+	Delivered     uint64 // handed to TCP, UDP and ICMP
+	Merged        uint64 // handed up as part of one of these, a TCP segment that continues it
+	Malformed     uint64 // dropped: truncated, a bad header length, not IPv4
+	BadChecksum   uint64 // dropped: IPv4 or TCP checksum wrong
+	NotForUs      uint64 // dropped: addressed to somebody else
+	Martian       uint64 // dropped: from an address that nobody can have
+	Probes        uint64 // of paths, with Config.Liveness
+	Samples       uint64 // probes of congestion, and answers to own ones
+	Marked        uint64 // of Delivered and Merged, TCP with a mark of CONGA's, which was taken off
+	UnprovenMarks uint64 // of Marked, those that did not count: nothing shows that their senders see what is sent to them
+	Encapsulated  uint64 // dropped: IP-in-IP that no bouncing switch took apart
+	Relayed       uint64 // of Delivered, ICMP errors about outer headers, made to be about inner packets
+	BlindErrors   uint64 // dropped: ICMP errors about TCP that quote nothing of what is in flight
+	PathErrors    uint64 // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
 }
 
 // PathStats counts what was given to the device for one bouncing switch, or to
@@ -106,7 +110,7 @@ func (e *egress) snapshot() (EgressStats, []PathStats) {
 	defer e.mu.Unlock()
 	s := e.stats
 	s.PairsEvicted += e.paths.evicted
-	s.FlowsEvicted = e.flows.Evicted()
+	s.FlowsEvicted, s.NarrowsEvicted = e.flows.Evicted(), e.narrows.evicted
 	if b, ok := e.aware.(*backlogged); ok {
 		s.RacksEvicted = b.table.Evicted()
 	}

@@ -63,7 +63,7 @@ func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time
 		e.stats.Malformed++
 		return
 	}
-	each := e.each(pair, pkt)
+	each := o.narrow || e.each(pair, pkt)
 	left := e.segmenter.Left()
 	segment := outgoing{partial: e.super != nil, csumStart: uint16(e.segmenter.IPHeaderLen()), csumAt: uint16(e.segmenter.ChecksumAt())}
 	var c course
@@ -71,7 +71,8 @@ func (e *egress) segment(o *outgoing, pair *pair, pkt *flowcell.Packet, now time
 		var ok bool
 		switch {
 		case each:
-			c, ok = e.course(pair, pkt, min(o.mss, int(pkt.Payload)-i*o.mss), 1, now)
+			part := pkt.Part(i*o.mss, o.mss)
+			c, ok = e.course(pair, &part, int(part.Payload), 1, now)
 		case i == 0:
 			c, ok = e.course(pair, pkt, int(pkt.Payload), left, now)
 		case e.paths.policy.Unit.Numbers():

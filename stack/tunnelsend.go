@@ -49,12 +49,12 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 		e.stats.NoPath++
 		return
 	}
-	each := o.mss > 0 && e.each(pair, &pkt)
-	segments := 1
-	if !each {
-		segments = o.segments(int(pkt.Payload))
+	each := o.mss > 0 && (o.narrow || e.each(pair, &pkt))
+	first, segments := pkt, o.segments(int(pkt.Payload))
+	if each {
+		first, segments = pkt.Part(0, o.mss), 1
 	}
-	c, ok := e.course(pair, &pkt, int(pkt.Payload), segments, now)
+	c, ok := e.course(pair, &first, int(first.Payload), segments, now)
 	if !ok {
 		return
 	}
@@ -68,7 +68,8 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 			switch {
 			case i == 0:
 			case each:
-				c, ok = e.course(pair, &pkt, o.mss, 1, now)
+				part := pkt.Part(i*o.mss, o.mss)
+				c, ok = e.course(pair, &part, int(part.Payload), 1, now)
 			case e.paths.policy.Unit.Numbers():
 				c.number++
 			case c.numbered:

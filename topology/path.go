@@ -59,6 +59,9 @@ func (t *Topology) Paths(src, dst NodeID) PathSet {
 		s.Bases = t.bases[:2:2]
 		s.Live = t.liveCores(a, b)
 	}
+	if t.avoided != nil {
+		s.Live = t.avoided.leave(src, dst, s.Live)
+	}
 	if t.rates != nil && t.rates.uneven {
 		s.Weights = weigh(s.capacities())
 	}

@@ -58,12 +58,14 @@ func (t *Topology) withDown(s *linkSet) *Topology {
 // Live reports whether a link is up.
 func (t *Topology) Live(l LinkID) bool { return !t.down.has(l) }
 
-// Whole returns the baseline of t: the same fabric with nothing down.
+// Whole returns the baseline of t: the same fabric with nothing down or avoided.
 func (t *Topology) Whole() *Topology {
-	if t.down == nil {
+	if t.down == nil && t.avoided == nil {
 		return t
 	}
-	return t.withDown(nil)
+	u := t.withDown(nil)
+	u.avoided = nil
+	return u
 }
 
 // Without returns t with the given links down besides those that are down
@@ -127,7 +129,8 @@ func (t *Topology) Down() []LinkID {
 	return list
 }
 
-// Diff returns the links that are down in one of t and u only, ascending. It
+// Diff returns the links that are down in one of t and u only, ascending; what is
+// avoided besides, Redirected compares. It
 // returns false if they are not of the same fabric, that is if their String
 // differs: then links of the same number are not the same link.
 func (t *Topology) Diff(u *Topology) ([]LinkID, bool) {

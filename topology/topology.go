@@ -102,6 +102,8 @@ type Topology struct {
 	bases []int    // of paths between pods; the first alone within a pod
 	rates *rates   // nil: none is given
 	down  *linkSet // nil: none
+
+	avoided *avoidance // nil: nothing
 }
 
 // String returns the specification that Parse accepts. It does not say what

@@ -68,7 +68,11 @@ func (s liveStatus) bounces() (all []bounceCount) {
 // printCongestion prints what a policy knows of the paths to racks.
 func printCongestion(w io.Writer, racks []stack.Congestion) error {
 	for _, c := range racks {
-		fmt.Fprintf(w, "\nto %s (%s): %s\n", c.Rack, c.Prefix, describeRack(c))
+		to := c.Rack
+		if c.Host != "" {
+			to = c.Host + " in " + to
+		}
+		fmt.Fprintf(w, "\nto %s (%s): %s\n", to, c.Prefix, describeRack(c))
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		if len(c.Paths) > 0 {
 			fmt.Fprintln(t, "path\tby\tstate\tchosen\tcongestion\tround trip\tage\tsent since")

@@ -81,17 +81,21 @@ type liveJSON struct {
 	Bounces       []bounceCount      `json:"bounces"`
 }
 
-// towards is the rack of a host, or of that name.
+// towards is what is known of the rack of a host, or of that name, or of its hosts.
 func towards(s liveStatus, to string) ([]stack.Congestion, error) {
 	addr, err := netip.ParseAddr(to)
+	var found []stack.Congestion
 	var known []string
 	for _, c := range s.Congestion {
-		if c.Rack == to || err == nil && c.Prefix.Contains(addr.Unmap()) {
-			return []stack.Congestion{c}, nil
+		if c.Rack == to || c.Host == to || err == nil && c.Prefix.Contains(addr.Unmap()) {
+			found = append(found, c)
 		}
 		known = append(known, fmt.Sprintf("%s (%s)", c.Rack, c.Prefix))
 	}
-	if len(known) == 0 {
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case len(known) == 0:
 		return nil, errors.New("--to " + to + ": of congestion nothing is known: the policy does not look (" + s.Policy + "), or nothing has been sent lately")
 	}
 	return nil, fmt.Errorf("--to %s: nothing is known; name an address in one of %s, or the rack", to, strings.Join(known, ", "))

@@ -89,6 +89,10 @@ func (h *host) down() (names []string) {
 	for _, l := range h.delivered.Down() {
 		names = append(names, h.delivered.LinkName(l))
 	}
+	for _, a := range h.delivered.Avoided() {
+		via := h.delivered.Paths(a.Src, a.Dst).Bounce(a.Path)
+		names = append(names, h.delivered.Node(a.Dst).Name+" by "+h.delivered.Node(via).Name)
+	}
 	return names
 }
 
@@ -153,7 +157,8 @@ func findsOwnDeadLink(t *testing.T, carrier encap.Carrier) {
 }
 
 // A dead link beyond the bouncing switch is found by probes that a peer sends
-// back, and only because there is a connection to it.
+// back, and only because there is a connection to it; no other peer's paths are
+// avoided for that.
 func TestProber_findsFarDeadLink(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.String(), func(t *testing.T) { findsFarDeadLink(t, c) })
@@ -189,7 +194,7 @@ func findsFarDeadLink(t *testing.T, carrier encap.Carrier) {
 		return fmt.Sprintf("%d of 4 paths to %s are known: %+v, there %+v", n, b.Name, a.Stats(), b.Stats()), n == 4
 	})
 	fail(t, l, "a3.2-c1.1", fabric.FailSilentData)
-	a.eventuallyDown(t, "a3.2-c1.1")
+	a.eventuallyDown(t, "h3.1.3 by c1.1")
 	if _, err := l.Heal(); err != nil {
 		t.Fatal(err)
 	}

@@ -145,12 +145,13 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 // now is never 0, which in an answer means that there is no clock.
 func (s *Sampler) now() time.Duration { return time.Since(s.start) + 1 }
 
-// SetTopology replaces the fabric: from now on only its live paths are chosen.
+// SetTopology replaces the fabric: from now on only its live paths are chosen. What is
+// avoided to single hosts does not matter.
 func (s *Sampler) SetTopology(t *topology.Topology) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.topology = t
-	clear(s.racks) // each is made again when there is traffic to it
+	s.topology = t.Avoiding() // what it says is of racks
+	clear(s.racks)            // each is made again when there is traffic to it
 }
 
 func (s *Sampler) nudge() {

@@ -1,0 +1,117 @@
+package liveness
+
+import (
+	"cmp"
+	"slices"
+
+	"weft/topology"
+)
+
+// hear decides which of the links that destinations' evidence speaks against are
+// suspected: those that two speak against, and nobody contradicts. Everything that is
+// known of the other side of a path, a destination has said: it answers probes or does
+// not, and acknowledges what it likes. So one alone decides on nothing but what is sent
+// to itself. Those of one rack count once, for they may be one: but on the rack's own
+// links, of which nobody else knows anything, two of its hosts decide.
+func (w *Watcher) hear() {
+	if len(w.alone) < 2 {
+		return
+	}
+	slices.SortFunc(w.alone, func(a, b Suspect) int {
+		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.Path, b.Path))
+	})
+	for from := 0; from < len(w.alone); {
+		to := from + 1
+		for to < len(w.alone) && w.alone[to].Link == w.alone[from].Link {
+			to++
+		}
+		if all := w.alone[from:to]; w.agree(all) {
+			w.contested = true
+			if !w.contradicted(all) {
+				for _, s := range all {
+					s.Dst, s.Path = w.config.Self, -1
+					w.suspects = append(w.suspects, s)
+				}
+			}
+		}
+		from = to
+	}
+}
+
+// agree reports whether accusations of one link are of two that may differ.
+func (w *Watcher) agree(all []Suspect) bool {
+	first := &all[0]
+	own := w.ofRack(first)
+	for i := range all[1:] {
+		s := &all[1+i]
+		if own && s.Dst != first.Dst || !own && w.rackOf(s.Dst) != w.rackOf(first.Dst) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofRack reports whether the link is the one to the destination's rack.
+func (w *Watcher) ofRack(s *Suspect) bool {
+	p := &w.groups[s.Dst].paths[s.Path]
+	return p.low == none || p.low == s.Link
+}
+
+func (w *Watcher) rackOf(host topology.NodeID) topology.NodeID { return w.base.Ports(host)[0].Peer }
+
+// contradicted reports whether somebody who is sent to over an accused link, and
+// answers probes, does not accuse it: the latest one over it has come home, or is yet
+// to be sent.
+func (w *Watcher) contradicted(all []Suspect) bool {
+	for _, g := range w.order {
+		if w.unprobed(g) || w.now-g.active > activeFor || slices.ContainsFunc(all, func(s Suspect) bool { return s.Dst == g.dst }) {
+			continue
+		}
+		for i := range all {
+			s := &all[i]
+			if s.Path >= len(g.paths) {
+				continue
+			}
+			p := &g.paths[s.Path]
+			if (p.high == s.Link || p.low == s.Link) && p.cause == fine && p.misses == 0 && w.tells(p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keepFloorAlone holds back what single destinations' evidence speaks against, the
+// weakest first, so that enough paths remain to each.
+func (w *Watcher) keepFloorAlone() {
+	if len(w.alone) == 0 {
+		return
+	}
+	for i := range w.suspects {
+		if s := &w.suspects[i]; !s.Held {
+			w.marks.set(s.Link)
+		} else {
+			w.marks.clear(s.Link)
+		}
+	}
+	slices.SortFunc(w.alone, func(a, b Suspect) int {
+		return cmp.Or(cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Path, b.Path))
+	})
+	kept := w.alone[:0]
+	live, left, dst := 0, 0, topology.NodeID(-1)
+	for _, s := range w.alone {
+		g := w.groups[s.Dst]
+		if s.Dst != dst {
+			dst = s.Dst
+			live, left = w.count(g.paths)
+		}
+		if p := &g.paths[s.Path]; w.taken(p) {
+			continue // by a link that is out of use to all
+		}
+		if s.Held = float64(left-1) < w.config.Floor*float64(live); !s.Held {
+			left--
+		}
+		kept = append(kept, s)
+	}
+	w.alone = kept
+}

@@ -1,0 +1,111 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Avoided is a path between two hosts that is out of use to that pair alone: its links
+// are up, but one of the two says otherwise, and nobody else does.
+type Avoided struct {
+	Src, Dst NodeID
+	Path     int // its number in PathSet
+}
+
+// avoidance is the paths that a Topology avoids. It never changes.
+type avoidance struct {
+	list []Avoided             // ascending, each once
+	by   map[[2]NodeID][]int32 // places in list, from and to
+}
+
+// Avoiding returns t with these paths out of use, instead of those that it has avoided
+// so far; t itself if they are the same. A path is in use all the same where its pair
+// would be left without any. Links, and so other pairs, are not concerned; Whole and
+// Avoiding() bring all back.
+func (t *Topology) Avoiding(list ...Avoided) *Topology {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Avoided) int {
+		return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.Path, b.Path))
+	})
+	list = slices.Compact(list)
+	if slices.Equal(list, t.Avoided()) {
+		return t
+	}
+	u := *t
+	u.avoided = nil
+	if len(list) == 0 {
+		return &u
+	}
+	u.avoided = &avoidance{list: list, by: make(map[[2]NodeID][]int32)}
+	for from := 0; from < len(list); {
+		to := from + 1
+		for to < len(list) && list[to].Src == list[from].Src && list[to].Dst == list[from].Dst {
+			to++
+		}
+		u.avoided.by[[2]NodeID{list[from].Src, list[from].Dst}] = []int32{int32(from), int32(to)}
+		from = to
+	}
+	return &u
+}
+
+// Avoided returns the paths that are out of use to their pairs alone, ascending. The
+// caller must not write to the list.
+func (t *Topology) Avoided() []Avoided {
+	if t.avoided == nil {
+		return nil
+	}
+	return t.avoided.list
+}
+
+// of returns the paths that a pair avoids.
+func (a *avoidance) of(src, dst NodeID) []Avoided {
+	if a == nil {
+		return nil
+	}
+	at := a.by[[2]NodeID{src, dst}]
+	if at == nil {
+		return nil
+	}
+	return a.list[at[0]:at[1]]
+}
+
+// leave returns the live paths of a pair that it does not avoid.
+func (a *avoidance) leave(src, dst NodeID, live []int) []int {
+	avoided := a.of(src, dst)
+	if len(avoided) == 0 {
+		return live
+	}
+	left := make([]int, 0, len(live))
+	for _, n := range live {
+		for len(avoided) > 0 && avoided[0].Path < n {
+			avoided = avoided[1:]
+		}
+		if len(avoided) == 0 || avoided[0].Path != n {
+			left = append(left, n)
+		}
+	}
+	if len(left) == 0 {
+		return live
+	}
+	return left
+}
+
+// Redirected returns the hosts to which a host avoids other paths in t than in u,
+// ascending. Like Diff, which says what links differ, it is of one fabric.
+func (t *Topology) Redirected(u *Topology, src NodeID) (hosts []NodeID) {
+	if t.avoided == u.avoided {
+		return nil
+	}
+	for _, x := range [2][]Avoided{t.Avoided(), u.Avoided()} {
+		for i, a := range x {
+			if a.Src != src || i > 0 && x[i-1].Src == src && x[i-1].Dst == a.Dst {
+				continue
+			}
+			if !slices.Equal(t.avoided.of(src, a.Dst), u.avoided.of(src, a.Dst)) {
+				hosts = append(hosts, a.Dst)
+			}
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
