@@ -63,8 +63,8 @@ func (w *Watcher) short(paths []path) bool {
 	live, taken := 0, 0
 	for i := range paths {
 		p := &paths[i]
-		if p.down {
-			continue
+		if p.down || w.proof.avoids(p.up) {
+			continue // what carries nothing is not part of what the floor is of
 		}
 		live++
 		n := &w.near.paths[p.up]

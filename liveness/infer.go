@@ -59,7 +59,7 @@ func (w *Watcher) infer() {
 			down = append(down, s.Link)
 		}
 	}
-	next := w.base.Without(down...)
+	next := w.base.Without(append(down, w.proof.avoided...)...)
 	if changed, same := w.current.Diff(next); !same || len(changed) > 0 {
 		w.current = next
 	}

@@ -14,13 +14,16 @@ import (
 // counted. It allocates only for a destination that is new.
 func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Duration) {
 	w.at(now)
+	if w.proof.idle {
+		return
+	}
 	g := w.groups[dst]
 	if g == nil {
 		if g = w.watch(dst); g == nil {
 			return
 		}
 	}
-	g.active, g.address = w.now, address
+	g.active, g.address, w.traffic = w.now, address, w.now
 	if g.parked {
 		g.parked = false
 		w.scheduleGroup(g)
@@ -56,6 +59,7 @@ func (w *Watcher) watch(dst topology.NodeID) *group {
 	g.init(w.now)
 	w.groups[dst] = g
 	w.order = append(w.order, g)
+	w.joins(g)
 	w.scheduleGroup(g)
 	w.dirty = true // the floor is this destination's as well
 	return g
@@ -90,6 +94,7 @@ func (w *Watcher) forget(g *group) {
 		w.unschedule(&g.paths[i])
 	}
 	g.gone = true
+	w.parts(g)
 	delete(w.groups, g.dst)
 	for i, o := range w.order {
 		if o == g {
