@@ -90,6 +90,10 @@ type Probe struct {
 	// probe must not be able to guess it.
 	Token          uint64
 	Origin, Target netip.Addr // IPv4; equal for a boomerang
+	// Carrier is what the probe was sent by, so that a host with several answers by the
+	// same. It is in the IPv4 ID; peers that do not know of it send and ignore 0, which
+	// is CarrierIPIP.
+	Carrier Carrier
 	// Padding is how many bytes there are behind the 24. Peers that do not know of it
 	// take a padded request for somebody else's datagram, and do not answer.
 	Padding int
@@ -123,6 +127,7 @@ func AppendProbe(b []byte, p Probe) ([]byte, error) {
 // put writes all of a packet whose bytes are 0.
 func (p *Probe) put(b []byte) {
 	from, to := p.Origin.As4(), p.Target.As4()
+	binary.BigEndian.PutUint16(b[4:], uint16(p.Carrier))
 	payload := b[datagramHeaders:]
 	payload[4] = probeVersion
 	payload[5] = byte(p.Kind)
@@ -162,6 +167,7 @@ func ParseProbe(packet []byte) (Probe, error) {
 		Origin: netip.AddrFrom4([4]byte(payload[16:])),
 		Target: netip.AddrFrom4([4]byte(payload[20:])),
 
+		Carrier: Carrier(b[5]),
 		Padding: len(b) - ProbeLen,
 	}
 	from, to := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))

@@ -12,7 +12,7 @@ func TestProbe_padding(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 2))
 	for _, padding := range []int{1, 2, 3, 4, 5, 524, 1400 - ProbeLen, 1480 - ProbeLen, 8948, MaxProbeLen - ProbeLen} {
 		p := request()
-		p.Padding = padding
+		p.Padding, p.Carrier = padding, Carrier(padding%2)
 		b := probe(t, p)
 		if len(b) != ProbeLen+padding || !IsProbe(b) || !udpValid(even(b)) {
 			t.Fatalf("%d bytes of padding: %d bytes, probe %v", padding, len(b), IsProbe(b))

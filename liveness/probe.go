@@ -58,7 +58,8 @@ func (w *Watcher) queue(p *path, i int32, padding int) {
 	g := p.group
 	probe := Probe{Via: w.near.paths[p.up].via, Path: int(p.index), Dst: g.dst, body: encap.Probe{
 		Kind: encap.ProbeRequest, Path: uint16(p.index), Token: w.awaited.ring[i].token,
-		Origin: w.config.Address, Target: g.address, Padding: padding,
+		Origin: w.config.Address, Target: g.address,
+		Carrier: w.config.Carrier, Padding: padding,
 	}}
 	if g == &w.near {
 		probe.body.Kind = encap.Boomerang

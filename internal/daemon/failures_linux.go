@@ -48,7 +48,7 @@ func (d *daemon) follow(c *Config) (*follower, error) {
 			Interface: d.place.uplink.Name, Address: d.place.address, Topology: c.fabric,
 			Carrier: c.carrier(), Gateway: d.place.uplink.Gateway,
 			Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor,
-			Seed: rand.Uint64(), Observe: observe, Deliver: f.set,
+			Seed: rand.Uint64(), Observe: observe, Deliver: func(t *topology.Topology, _ *liveness.Carriage) { f.set(t) },
 		})
 		if err != nil {
 			return nil, err
