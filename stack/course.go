@@ -21,8 +21,12 @@ type course struct {
 // course decides on a packet, or of a packet on so much payload in so many
 // segments; false if it is dropped, and counted.
 func (e *egress) course(pair *pair, pkt *flowcell.Packet, payload, segments int, now time.Duration) (c course, ok bool) {
-	if pair.direct {
-		e.stats.Direct++
+	if pair.plain() {
+		if pair.direct {
+			e.stats.Direct++
+		} else {
+			e.stats.Plain++
+		}
 		return c, true
 	}
 	unit := e.paths.policy.Unit

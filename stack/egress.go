@@ -39,8 +39,9 @@ type egress struct {
 	informed    *informed // that aware is, or nil
 	sampler     *sampler  // nil in a tunnel, and of a Gateway
 
-	evidence *evidence // nil if nobody asks for it
-	suspect  func()    // told, with the lock held, that there are losses to report; nil if evidence is
+	evidence *evidence           // nil if nobody asks for it
+	refuse   func(packet []byte) // takes, with the lock held, ICMP errors about what is too long; nil: nobody does
+	suspect  func()              // told, with the lock held, that there are losses to report; nil if evidence is
 
 	// In use during a call only.
 	out       outgoing
@@ -139,7 +140,10 @@ func (e *egress) transmit(o *outgoing, now time.Duration) {
 		return
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
-	if e.super != nil && pkt.IsTCP() && o.size <= e.super.MaxSuper() && (pair.direct || e.uplink) {
+	if head := pkt.Length - int(pkt.Payload); !e.fits(pair, &pkt, o.parts[0], head+min(o.mss, int(pkt.Payload))) {
+		return
+	}
+	if e.super != nil && pkt.IsTCP() && o.size <= e.super.MaxSuper() && (pair.plain() || e.uplink) {
 		e.whole(o, pair, &pkt, now)
 		return
 	}
@@ -180,6 +184,9 @@ func (e *egress) wrap(buf []byte, now time.Duration) []byte {
 		stripTimestamps(inner)
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
+	if !e.fits(pair, &pkt, inner, pkt.Length) {
+		return nil
+	}
 	c, ok := e.course(pair, &pkt, int(pkt.Payload), 1, now)
 	if !ok {
 		return nil

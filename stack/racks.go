@@ -18,6 +18,9 @@ type rack struct {
 	// the same heads share their groups.
 	heads string
 
+	plain bool // the carrier is not used
+	mtu   int  // the longest inner packet in bytes; 0: any
+
 	reported bool // the latest packet that carried a mark reported congestion
 	// What a ChoiceDevice was told last.
 	prefix netip.Prefix
