@@ -108,8 +108,8 @@ func (w *Watcher) remarks(k *kind, level uint8, by int32) string {
 		list = append(list, fmt.Sprintf("not by %s: packets as long as by the others do not come home from there", out))
 	}
 	if by >= 0 && level > 0 {
-		list = append(list, fmt.Sprintf("packets of %d bytes do not come home by %s, those of %d do: a link on the way has a smaller MTU, and its ICMP errors are lost",
-			w.sizes[level-1], w.nameOf(by), w.sizes[min(int(level), len(w.sizes)-1)]))
+		list = append(list, fmt.Sprintf("of packets up to %d bytes only those up to %d come home by %s: a link on the way has a smaller MTU, and its ICMP errors are lost",
+			w.config.MTU, w.sizes[min(int(level), len(w.sizes)-1)], w.nameOf(by)))
 	}
 	return strings.Join(list, "; ")
 }
