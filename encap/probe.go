@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 const (
@@ -12,6 +13,8 @@ const (
 	ProbePort = 9339
 	// ProbeLen is the length of a probe in bytes, without the outer header.
 	ProbeLen = datagramHeaders + 24
+	// MaxProbeLen is the same of the longest, with its padding.
+	MaxProbeLen = 0xffff - MaxOverhead
 	// ProbeTOS is network control by its top three bits and "low delay" to
 	// Linux's rt_tos2priority: probes are to tell dead paths from full queues, so
 	// they pass queues where switches let them.
@@ -21,7 +24,7 @@ const (
 const probeVersion = 1
 
 var probeDatagram = datagram{
-	length: ProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
+	length: ProbeLen, most: MaxProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
 }
 
 // ProbeKind says what becomes of a probe.
@@ -57,7 +60,8 @@ var (
 
 // Probe is a packet that a host sends to learn whether a path is alive. It is
 // the inner packet of IP-in-IP to the path's bouncing switch: IPv4 without
-// options, UDP from ProbePort to ProbePort, and a payload of 24 bytes:
+// options, UDP from ProbePort to ProbePort, and a payload of 24 bytes and padding,
+// whose length is what a probe of a path's MTU is about:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -86,11 +90,19 @@ type Probe struct {
 	// probe must not be able to guess it.
 	Token          uint64
 	Origin, Target netip.Addr // IPv4; equal for a boomerang
+	// Carrier is what the probe was sent by, so that a host with several answers by the
+	// same. It is in the IPv4 ID; peers that do not know of it send and ignore 0, which
+	// is CarrierIPIP.
+	Carrier Carrier
+	// Padding is how many bytes there are behind the 24. Peers that do not know of it
+	// take a padded request for somebody else's datagram, and do not answer.
+	Padding int
 }
 
-// AppendProbe appends a whole inner packet to b. It fails only if an address is
-// not IPv4, the kind is unknown, or a boomerang's addresses differ; b is then
-// returned as it was. It allocates only if b has no room for ProbeLen bytes.
+// AppendProbe appends a whole inner packet to b, ProbeLen bytes and the padding. It
+// fails only if an address is not IPv4, the kind is unknown, a boomerang's addresses
+// differ, or the packet would be longer than MaxProbeLen; b is then returned as it
+// was. It allocates only if b has no room for the packet.
 func AppendProbe(b []byte, p Probe) ([]byte, error) {
 	p.Origin, p.Target = p.Origin.Unmap(), p.Target.Unmap()
 	switch {
@@ -102,16 +114,20 @@ func AppendProbe(b []byte, p Probe) ([]byte, error) {
 		return b, ErrProbeKind
 	case p.Kind == Boomerang && p.Origin != p.Target:
 		return b, ErrProbeAddress
+	case p.Padding < 0 || p.Padding > MaxProbeLen-ProbeLen:
+		return b, ErrTooLong
 	}
-	n := len(b)
-	b = append(b, make([]byte, ProbeLen)...)
-	p.put((*[ProbeLen]byte)(b[n:]))
+	n, size := len(b), ProbeLen+p.Padding
+	b = slices.Grow(b, size)[:n+size]
+	clear(b[n:])
+	p.put(b[n:])
 	return b, nil
 }
 
 // put writes all of a packet whose bytes are 0.
-func (p *Probe) put(b *[ProbeLen]byte) {
+func (p *Probe) put(b []byte) {
 	from, to := p.Origin.As4(), p.Target.As4()
+	binary.BigEndian.PutUint16(b[4:], uint16(p.Carrier))
 	payload := b[datagramHeaders:]
 	payload[4] = probeVersion
 	payload[5] = byte(p.Kind)
@@ -122,11 +138,11 @@ func (p *Probe) put(b *[ProbeLen]byte) {
 	if p.Kind == ProbeReply {
 		from, to = to, from
 	}
-	probeDatagram.finish(b[:], from, to)
+	probeDatagram.finish(b, from, to)
 }
 
 // IsProbe reports whether a packet claims to be a probe: IPv4 without options,
-// no fragment, with a probe's length, ports and magic. It is for the hot path:
+// no fragment, with a length that a probe may have, its ports and magic. It is for the hot path:
 // other packets fail its first comparisons.
 func IsProbe(packet []byte) bool { return probeDatagram.is(packet) }
 
@@ -139,8 +155,8 @@ func ParseProbe(packet []byte) (Probe, error) {
 	if !IsProbe(packet) {
 		return Probe{}, ErrNotProbe
 	}
-	b := (*[ProbeLen]byte)(packet)
-	if err := probeDatagram.check(b[:]); err != nil {
+	b := packet[:binary.BigEndian.Uint16(packet[2:])]
+	if err := probeDatagram.check(b); err != nil {
 		return Probe{}, err
 	}
 	payload := b[datagramHeaders:]
@@ -150,6 +166,9 @@ func ParseProbe(packet []byte) (Probe, error) {
 		Token:  binary.BigEndian.Uint64(payload[8:]),
 		Origin: netip.AddrFrom4([4]byte(payload[16:])),
 		Target: netip.AddrFrom4([4]byte(payload[20:])),
+
+		Carrier: Carrier(b[5]),
+		Padding: len(b) - ProbeLen,
 	}
 	from, to := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
 	if p.Kind == ProbeReply {
@@ -185,8 +204,8 @@ func ReplyProbe(packet []byte) (path uint16, err error) {
 	// A fresh TTL and TOS: a congestion mark, or a path's length, was the
 	// request's own.
 	p.Kind = ProbeReply
-	b := (*[ProbeLen]byte)(packet)
-	*b = [ProbeLen]byte{}
+	b := packet[:ProbeLen+p.Padding]
+	clear(b)
 	p.put(b)
 	return p.Path, nil
 }

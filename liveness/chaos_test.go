@@ -64,7 +64,7 @@ func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.N
 		}
 		without := h.topo.Without(c.Link)
 		for _, a := range active {
-			if 2*len(without.Paths(h.id, a).Live) < len(h.w.base.Paths(h.id, a).Live) {
+			if 2*len(without.Paths(h.id, a).Live) < s.proved(h, a) {
 				return true
 			}
 		}
@@ -73,11 +73,22 @@ func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.N
 	return false
 }
 
+// proved is how many of the baseline's live paths to a destination are by switches
+// that are proved.
+func (s *world) proved(h *simHost, dst topology.NodeID) (n int) {
+	for _, i := range h.w.base.Paths(h.id, dst).Live {
+		if !h.w.proof.avoids(h.w.groups[dst].paths[i].up) {
+			n++
+		}
+	}
+	return n
+}
+
 // checkFloor fails if less than half of the paths to an active destination that
-// the baseline has live is left.
+// the baseline has live, and that are proved, is left.
 func (s *world) checkFloor(t *testing.T, h *simHost, active []topology.NodeID) {
 	for _, dst := range active {
-		base := len(h.w.base.Paths(h.id, dst).Live)
+		base := s.proved(h, dst)
 		if left := len(h.topo.Paths(h.id, dst).Live); 2*left < base {
 			t.Fatalf("seed %d, at %v: %d of %d paths left to %s: %+v", s.seed, s.now, left, base, s.topo.Node(dst).Name, h.w.Suspects())
 		}

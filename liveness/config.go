@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -35,12 +36,23 @@ type Config struct {
 	// most 65,536.
 	MaxDestinations int
 	// Floor is the part of a destination's live paths that own evidence leaves in
-	// use, whatever it says; rounded up to whole paths. Default: 0.5; in (0, 1].
+	// use, whatever it says; rounded up to whole paths. Paths by switches from which
+	// no boomerang comes home any more, though others do, carry nothing, and are not
+	// among those that it is a part of. Default: 0.5; in (0, 1].
 	Floor float64
 	// MinHold is how long a path is out of use at least, the first time; each
 	// offence doubles it up to MaxHold. Both are jittered by a quarter. Defaults:
 	// 5 Intervals, 10 s.
 	MinHold, MaxHold time.Duration
+	// Carrier is what takes packets by their paths, whose proof Carriage is about.
+	Carrier encap.Carrier
+	// MTU is the longest packet that data may have, outer header included, in bytes:
+	// the uplink's MTU. Full-size probes find out whether packets as long as that come
+	// through, and how long they may be if not. They take 300 bytes for each probe of
+	// Budget at most. 0: there are none. At least 576 and the outer header.
+	MTU int
+	// Require has Carriage never say that packets are to go plain, though they vanish.
+	Require bool
 	// Seed of tokens and jitter: secret and random, or answers can be forged. The
 	// same seed and calls give the same probes.
 	Seed uint64
@@ -88,6 +100,10 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("liveness: MaxDestinations is %d: give 1 to 65536", c.MaxDestinations)
 	case !(c.Floor > 0 && c.Floor <= 1):
 		return c, fmt.Errorf("liveness: Floor is %v: give a part above 0, up to 1", c.Floor)
+	case c.Carrier.Overhead() == 0:
+		return c, fmt.Errorf("liveness: Carrier is %v: give ipip or srv6", c.Carrier)
+	case c.MTU != 0 && (c.MTU < leastInner+c.Carrier.Overhead() || c.MTU > encap.MaxProbeLen):
+		return c, fmt.Errorf("liveness: MTU is %d bytes: give %d to %d, or 0 for no full-size probes", c.MTU, leastInner+c.Carrier.Overhead(), encap.MaxProbeLen)
 	case c.MinHold < 0 || c.MaxHold < c.MinHold:
 		return c, fmt.Errorf("liveness: MinHold is %v and MaxHold %v: give 0 < MinHold <= MaxHold", c.MinHold, c.MaxHold)
 	}

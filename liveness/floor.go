@@ -68,7 +68,8 @@ func (w *Watcher) short(paths []path) bool {
 // these the marks leave.
 func (w *Watcher) count(paths []path) (live, left int) {
 	for i := range paths {
-		if p := &paths[i]; !p.down {
+		// What carries nothing is not part of what the floor is of.
+		if p := &paths[i]; !p.down && !w.proof.avoids(p.up) {
 			live++
 			if !w.taken(p) {
 				left++

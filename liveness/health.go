@@ -24,6 +24,17 @@ type Stats struct {
 	Refused     uint64 // calls of Active that found no room
 
 	Destinations int // watched now
+
+	Bytes        uint64 // of all probes, outer headers included
+	Full         uint64 // full-size probes, not among Sent
+	FullAnswered uint64 // of these, in time
+	FullMissed   uint64 // not answered in time
+	TooBig       uint64 // of these, those about which an ICMP error came
+
+	TakenUp uint64        // times that the carrier came into use to racks, all of a kind or one
+	GivenUp uint64        // times that it went out of use
+	Stalls  uint64        // times that this process was not run, for Stalled together
+	Stalled time.Duration // nothing is concluded from the silence of such a time
 }
 
 // Stats returns the counters.
@@ -55,6 +66,10 @@ type PathHealth struct {
 	Since time.Duration // when it was quarantined, or let back
 	RTT   time.Duration // smoothed; 0: unknown
 	Loss  float64       // part of its latest probes, 64 at most, that was missed
+
+	Proved bool // the bouncing switch is: what goes there comes home
+	Full   bool // so do packets of Config.MTU
+	MTU    int  // the longest packet that passes, outer header included, in bytes; 0: not known
 }
 
 func (c cause) String() string {
@@ -85,6 +100,10 @@ func (w *Watcher) health(p *path) PathHealth {
 	h := PathHealth{
 		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via,
 		State: Up, Since: p.since, RTT: p.srtt,
+	}
+	h.Proved = w.proof.bounces[p.up].proved
+	if s := &p.size; s.known && int(s.level) < len(w.sizes) {
+		h.MTU, h.Full = w.sizes[s.level], s.level == 0
 	}
 	if p.recorded > 0 {
 		h.Loss = float64(p.missed()) / float64(p.recorded)

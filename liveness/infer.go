@@ -71,7 +71,7 @@ func (w *Watcher) infer() {
 			avoided = append(avoided, topology.Avoided{Src: w.config.Self, Dst: s.Dst, Path: s.Path})
 		}
 	}
-	next := w.base.Without(down...).Avoiding(avoided...)
+	next := w.base.Without(append(down, w.proof.avoided...)...).Avoiding(avoided...)
 	changed, same := w.current.Diff(next)
 	if !same || len(changed) > 0 || len(w.current.Redirected(next, w.config.Self)) > 0 {
 		w.current = next

@@ -14,6 +14,9 @@ import (
 // counted. It allocates only for a destination that is new.
 func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Duration) {
 	w.at(now)
+	if w.proof.idle {
+		return
+	}
 	g := w.groups[dst]
 	if g == nil {
 		if g = w.watch(dst); g == nil {
@@ -23,7 +26,7 @@ func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Durat
 	if w.contested && w.now-g.active > activeFor {
 		w.dirty = true // it may contradict again
 	}
-	g.active, g.address = w.now, address
+	g.active, g.address, w.traffic = w.now, address, w.now
 	if g.parked {
 		g.parked = false
 		w.scheduleGroup(g)
@@ -59,6 +62,7 @@ func (w *Watcher) watch(dst topology.NodeID) *group {
 	g.init(w.now)
 	w.groups[dst] = g
 	w.order = append(w.order, g)
+	w.joins(g)
 	w.scheduleGroup(g)
 	w.dirty = true // the floor is this destination's as well
 	return g
@@ -93,6 +97,7 @@ func (w *Watcher) forget(g *group) {
 		w.unschedule(&g.paths[i])
 	}
 	g.gone = true
+	w.parts(g)
 	delete(w.groups, g.dst)
 	for i, o := range w.order {
 		if o == g {

@@ -13,7 +13,7 @@ func (w *Watcher) silence(g *group) {
 	if g.mute || g.silent < max(8, min(2*len(g.paths), 32)) || w.now-g.quiet < w.config.longest() {
 		return
 	}
-	g.mute, g.tries, g.latest = true, 0, w.now
+	g.mute, g.tested, g.tries, g.latest = true, false, 0, w.now
 	g.retry = w.now + w.jitter(w.wait(g))
 	w.stats.Muted++
 	for i := range g.paths {
@@ -112,9 +112,10 @@ func (w *Watcher) try(g *group) {
 		return
 	}
 	g.latest = w.now
-	if !w.deaf() {
+	if g.tested && !w.deaf() { // the first is the end of what made it mute
 		g.tries = min(g.tries+1, 1<<10)
 	}
+	g.tested = true
 	g.retry = w.now + w.jitter(w.wait(g))
 }
 

@@ -56,12 +56,14 @@ type path struct {
 
 	srtt, rttvar time.Duration // RFC 6298 §2
 	lost         window
+	size         sizing
 }
 
 // group is the paths to one destination, or the boomerangs of the host. Their
 // probes are compared with each other.
 type group struct {
 	dst     topology.NodeID // Self for boomerangs
+	rack    topology.NodeID // its edge switch
 	address netip.Addr
 	paths   []path
 	gone    bool
@@ -72,6 +74,7 @@ type group struct {
 	silent   int           // probes missed since
 	quiet    time.Duration // sending time of the first of silent
 	mute     bool          // nobody answers
+	tested   bool          // it has been tried since
 	tries    int           // in vain since it is mute
 	tried    int           // the path last tried while it is mute
 	latest   time.Duration // when that was

@@ -17,7 +17,11 @@ type Probe struct {
 	body encap.Probe
 }
 
-// Append appends the whole inner packet, encap.ProbeLen bytes.
+// Len is the length of the whole inner packet in bytes: encap.ProbeLen, or more if it
+// is to find out how long packets may be.
+func (p *Probe) Len() int { return encap.ProbeLen + p.body.Padding }
+
+// Append appends the whole inner packet, Len bytes.
 func (p *Probe) Append(b []byte) []byte {
 	// The addresses are a host's, so nothing can be wrong with them.
 	b, _ = encap.AppendProbe(b, p.body)
@@ -45,16 +49,23 @@ func (w *Watcher) send(p *path) (i int32, ok bool) {
 	}
 	w.stats.Sent++
 	w.awaited.ring[i].sample = p.sample(w.now, w.config.Interval)
+	w.queue(p, i, 0)
+	return i, true
+}
+
+// queue has a probe sent that is awaited.
+func (w *Watcher) queue(p *path, i int32, padding int) {
 	g := p.group
 	probe := Probe{Via: w.near.paths[p.up].via, Path: int(p.index), Dst: g.dst, body: encap.Probe{
 		Kind: encap.ProbeRequest, Path: uint16(p.index), Token: w.awaited.ring[i].token,
 		Origin: w.config.Address, Target: g.address,
+		Carrier: w.config.Carrier, Padding: padding,
 	}}
 	if g == &w.near {
 		probe.body.Kind = encap.Boomerang
 	}
+	w.stats.Bytes += uint64(probe.Len() + w.config.Carrier.Overhead())
 	w.out = append(w.out, probe)
-	return i, true
 }
 
 // Answer takes in a boomerang that came home or a peer's reply: the whole inner
@@ -76,6 +87,13 @@ func (w *Watcher) Answer(packet []byte, now time.Duration) {
 		return
 	}
 	was, _ := w.awaited.take(b.Token)
+	if was.size > 0 {
+		if b.Padding > 0 && !was.missed {
+			w.cameHome(was.path, was.sent)
+			w.fullHome(was.path, was.size-1)
+		}
+		return
+	}
 	if was.missed {
 		w.stats.Late++
 	} else {
@@ -90,9 +108,15 @@ func (w *Watcher) answered(p *path, e *await) {
 	if w.contested && p.misses > 0 {
 		w.dirty = true // it may contradict now
 	}
-	p.measured(max(w.now-e.sent, 1))
+	if e.sent >= w.stalls.latest { // else it has waited for this process
+		p.measured(max(w.now-e.sent, 1))
+	}
 	g.answered = max(g.answered, e.sent)
+	if g.mute || g.silent >= missedByAll {
+		w.lookAgain(w.now)
+	}
 	g.silent = 0
+	w.cameHome(p, e.sent)
 	if g.mute {
 		w.unmute(g)
 	}
@@ -124,15 +148,23 @@ func (w *Watcher) expired(i int32) {
 	e := &w.awaited.ring[i]
 	e.missed = true
 	p := e.path
+	if e.size > 0 {
+		w.fullMissed(p, e)
+		return
+	}
 	if p.group.gone || p.down {
 		return
 	}
 	g := p.group
 	w.stats.Missed++
 	if g.silent++; g.silent == 1 {
-		g.quiet = e.sent
+		g.quiet = max(e.sent, w.stalls.latest)
+	}
+	if g == &w.near {
+		w.stayedOut(p, e.sent)
 	}
 	w.silence(g)
+	w.quiet(g)
 	if g != &w.near && w.near.paths[p.up].cause != fine {
 		return // it did not get as far as the path's other half
 	}

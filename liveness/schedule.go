@@ -7,7 +7,7 @@ func (w *Watcher) Next() time.Duration {
 	if len(w.out) > 0 {
 		return w.now
 	}
-	return min(w.schedule.next(), w.awaited.late.next())
+	return min(w.schedule.next(), w.awaited.late.next(), w.proof.due)
 }
 
 // Tick does what is due, at a cost in proportion to it; Probes then has what is
@@ -15,6 +15,7 @@ func (w *Watcher) Next() time.Duration {
 // all the time it was late.
 func (w *Watcher) Tick(now time.Duration) {
 	w.at(now)
+	w.noticeStall()
 	for w.awaited.late.next() <= w.now {
 		i := w.awaited.late.heap[0].id
 		w.awaited.late.remove(0)
@@ -23,6 +24,7 @@ func (w *Watcher) Tick(now time.Duration) {
 	for w.schedule.next() <= w.now {
 		w.turn(w.schedule.heap[0].id)
 	}
+	w.prove()
 }
 
 // turn is a path's turn to be probed.
@@ -75,6 +77,7 @@ func (w *Watcher) probe(p *path) (wait time.Duration) {
 			return w.budget.wait(w.now)
 		}
 		w.send(p)
+		w.sendFull(p)
 		return 0
 	}
 	g := p.group
@@ -99,6 +102,7 @@ func (w *Watcher) probe(p *path) (wait time.Duration) {
 	if i, ok := w.send(p); ok {
 		w.awaited.pair(i, g.control)
 	}
+	w.sendFull(p)
 	return 0
 }
 
@@ -138,6 +142,8 @@ func (w *Watcher) later(p *path, wait time.Duration) {
 		d = w.config.Interval // what keeps the verdict waiting takes its time
 	case p.suspicious(w.now):
 		d = w.config.urgent()
+	case p.size.step != calm:
+		d = w.config.Interval
 	default:
 		d = w.interval(p.group == &w.near)
 	}
@@ -161,11 +167,15 @@ func (w *Watcher) interval(near bool) time.Duration {
 		rate = min(wantFar, share-rate)
 		n = w.farN
 	}
+	least := w.config.Interval
+	if near && w.proof.idle {
+		least *= idleInterval
+	}
 	if n == 0 {
-		return w.config.Interval
+		return least
 	}
 	d := float64(n) / rate * float64(time.Second)
-	return max(w.config.Interval, time.Duration(min(d, float64(never/4))))
+	return max(least, time.Duration(min(d, float64(never/4))))
 }
 
 // wake has a path's turn come in at most d.

@@ -21,6 +21,7 @@ type side struct {
 type fault struct {
 	loss  float64
 	delay time.Duration
+	mtu   int // longer packets vanish; 0: none
 }
 
 // world is a fabric that loses and delays packets, and hosts on it that have
@@ -36,6 +37,8 @@ type world struct {
 	faults  map[side]fault
 	all     fault                                    // of every side besides
 	mute    map[topology.NodeID]bool                 // plain hosts: they answer no probes
+	old     map[topology.NodeID]bool                 // hosts that do not know of padding
+	deaf    map[netip.Addr]bool                      // bouncing addresses that do not decapsulate
 	ignores map[topology.NodeID]func(path int) bool  // requests by these paths they do not answer
 	hosts   map[topology.NodeID]*simHost             // those with a Watcher
 	list    []*simHost                               // in order
@@ -49,6 +52,8 @@ type simHost struct {
 	topo    *topology.Topology // as last seen
 	changes int
 	next    *event
+	stopped bool     // its process does not run
+	waiting [][]byte // answers that came meanwhile
 }
 
 type event struct {
@@ -84,6 +89,7 @@ func newWorld(t testing.TB, spec string, seed uint64) *world {
 	return &world{
 		t: t, topo: topo, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)),
 		faults: make(map[side]fault), mute: make(map[topology.NodeID]bool),
+		old: make(map[topology.NodeID]bool), deaf: make(map[netip.Addr]bool),
 		hosts: make(map[topology.NodeID]*simHost),
 	}
 }
@@ -135,6 +141,9 @@ func (s *world) settle(h *simHost) {
 			s.check(h, was)
 		}
 	}
+	if h.stopped {
+		return
+	}
 	if next := h.w.Next(); next != never && (h.next == nil || h.next.at > next || h.next.at < s.now) {
 		var e *event
 		e = s.at(next, func() {
@@ -142,6 +151,9 @@ func (s *world) settle(h *simHost) {
 				return // an earlier one has taken its place
 			}
 			h.next = nil
+			if h.stopped {
+				return
+			}
 			h.w.Tick(s.now)
 			h.w.Probes(func(p *Probe) { s.probe(h, *p) })
 			s.settle(h)
@@ -184,8 +196,15 @@ func (s *world) probe(h *simHost, p Probe) {
 		s.sent(h, &p)
 	}
 	packet := p.Append(nil)
+	if len(packet) != p.Len() {
+		s.t.Fatalf("%d bytes of %d", len(packet), p.Len())
+	}
+	if s.deaf[p.Via] {
+		return
+	}
+	size := len(packet) + encap.Overhead
 	if p.Kind() == encap.Boomerang {
-		if d, ok := s.carry(s.bounced(h.id, p.Via)); ok {
+		if d, ok := s.carry(s.bounced(h.id, p.Via), size); ok {
 			s.after(d, func() { s.answer(h, packet) })
 		}
 		return
@@ -194,8 +213,9 @@ func (s *world) probe(h *simHost, p Probe) {
 	if set.Addr(p.Path) != p.Via {
 		s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, p.Dst, p.Via)
 	}
-	d, ok := s.carry(set.Path(p.Path))
-	if ignores := s.ignores[p.Dst]; !ok || s.mute[p.Dst] || ignores != nil && ignores(p.Path) {
+	d, ok := s.carry(set.Path(p.Path), size)
+	ignores := s.ignores[p.Dst]
+	if !ok || s.mute[p.Dst] || s.old[p.Dst] && len(packet) > encap.ProbeLen || ignores != nil && ignores(p.Path) {
 		return
 	}
 	s.after(d, func() {
@@ -204,23 +224,28 @@ func (s *world) probe(h *simHost, p Probe) {
 			s.t.Fatalf("request by path %d: reply by %d, %v", p.Path, path, err)
 		}
 		back := s.topo.Whole().Paths(p.Dst, h.id).Path(int(path))
-		if d, ok := s.carry(back); ok {
+		if d, ok := s.carry(back, size); ok {
 			s.after(d, func() { s.answer(h, packet) })
 		}
 	})
 }
 
 func (s *world) answer(h *simHost, packet []byte) {
+	if h.stopped {
+		h.waiting = append(h.waiting, packet)
+		return
+	}
 	h.w.Answer(packet, s.now)
 	s.settle(h)
 }
 
-// carry sends a packet along a path.
-func (s *world) carry(p topology.Path) (time.Duration, bool) {
+// carry sends a packet of a size along a path. The outer header is counted all the
+// way.
+func (s *world) carry(p topology.Path, size int) (time.Duration, bool) {
 	var d time.Duration
 	for i, l := range p.Links {
 		f := s.faults[side{l, s.topo.Link(l).A == p.Hops[i]}]
-		if s.rng.Float64() < f.loss || s.all.loss > 0 && s.rng.Float64() < s.all.loss {
+		if f.mtu > 0 && size > f.mtu || s.rng.Float64() < f.loss || s.all.loss > 0 && s.rng.Float64() < s.all.loss {
 			return 0, false
 		}
 		d += 20*time.Microsecond + time.Duration(s.rng.IntN(10_000)) + f.delay + s.all.delay
@@ -243,7 +268,7 @@ func (s *world) talk(h *simHost, dst topology.NodeID, perSecond float64) {
 			path := set.Live[next%len(set.Live)]
 			next++
 			h.w.Sent(dst, path, 1)
-			if _, ok := s.carry(s.topo.Whole().Paths(h.id, dst).Path(path)); !ok {
+			if _, ok := s.carry(s.topo.Whole().Paths(h.id, dst).Path(path), 100); !ok {
 				s.after(time.Duration(1+s.rng.IntN(20))*time.Millisecond, func() {
 					h.w.Lost(dst, path, 1, s.now)
 					s.settle(h)
@@ -258,8 +283,10 @@ func (s *world) talk(h *simHost, dst topology.NodeID, perSecond float64) {
 // keepActive has a host believe in traffic to another, of which nothing else is
 // told.
 func (s *world) keepActive(h *simHost, dst topology.NodeID) {
-	h.w.Active(dst, s.topo.Node(dst).Addr, s.now)
-	s.settle(h)
+	if !h.stopped {
+		h.w.Active(dst, s.topo.Node(dst).Addr, s.now)
+		s.settle(h)
+	}
 	s.after(300*time.Millisecond, func() { s.keepActive(h, dst) })
 }
 

@@ -28,6 +28,7 @@ type Watcher struct {
 	nearN    int // boomerangs and other paths that are scheduled
 	farN     int
 	budget   budget
+	bulk     bucket  // of full-size probes, in bytes
 	out      []Probe // to be sent
 	awaited  awaited
 
@@ -39,6 +40,11 @@ type Watcher struct {
 	contested bool
 	marks     marks // empty between uses
 	stats     Stats
+
+	proof   proof
+	sizes   []int         // of full-size probes, outer header included, the longest first
+	traffic time.Duration // when there was any, latest
+	stalls  stalls
 }
 
 // kind is the pairs of hosts that use the same bouncing switches.
@@ -46,6 +52,8 @@ type kind struct {
 	first netip.Addr // bouncing address of path 0
 	paths int
 	up    int32 // the boomerang of path 0
+
+	number int // of the kind
 }
 
 // New returns a Watcher that begins with its first Tick.
@@ -61,6 +69,9 @@ func New(c Config) (*Watcher, error) {
 	w.schedule.move = func(p *path, place int32) { p.place = place }
 	w.awaited.init(&w.config)
 	w.budget.init(c.Budget)
+	w.sizes = sizesFor(c.MTU, c.Carrier.Overhead())
+	w.bulk.init(c.Budget * bytesPerProbe)
+	w.bulk.burst = max(100*time.Millisecond, time.Duration(2*c.MTU)*w.bulk.gap)
 	w.begin(c.Topology)
 	return w, nil
 }
@@ -86,6 +97,7 @@ func (w *Watcher) begin(base *topology.Topology) {
 		w.near.paths[i].up = int32(i)
 		w.near.paths[i].down = w.downHere(&w.near.paths[i])
 	}
+	w.beginProof()
 	w.scheduleGroup(&w.near)
 	w.dirty = true
 }
@@ -115,7 +127,7 @@ func (w *Watcher) addKind(s topology.PathSet) {
 		return
 	}
 	n := count(s)
-	k := kind{first: s.Addr(0), paths: n, up: int32(len(w.near.paths))}
+	k := kind{first: s.Addr(0), paths: n, up: int32(len(w.near.paths)), number: len(w.kinds)}
 	for i := range n {
 		links := s.Path(i).Links
 		up := links[1 : len(links)/2]
@@ -170,6 +182,7 @@ func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error 
 		return nil
 	}
 	w.base, w.dirty = base, true
+	w.lookAgain(w.now)
 	w.rebase(&w.near, changed)
 	for _, g := range w.order {
 		w.rebase(g, changed)
@@ -236,8 +249,17 @@ func (w *Watcher) downHere(p *path) bool {
 // topology.Avoided). The pointer changes only when what is down or avoided does.
 func (w *Watcher) Topology() *topology.Topology {
 	if w.dirty {
+		w.lookAgain(w.now) // a path may be fine again
+	}
+	w.prove()
+	if w.dirty {
 		w.dirty = false
 		w.infer()
+		w.proof.stale = true
+	}
+	if w.proof.stale {
+		w.proof.stale = false
+		w.carry()
 	}
 	return w.current
 }

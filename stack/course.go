@@ -25,8 +25,12 @@ func (e *egress) course(pair *pair, pkt *flowcell.Packet, payload, segments int,
 	if pkt.IsTCP() {
 		e.flights.sent(pkt)
 	}
-	if pair.direct {
-		e.stats.Direct++
+	if pair.plain() {
+		if pair.direct {
+			e.stats.Direct++
+		} else {
+			e.stats.Plain++
+		}
 		return c, true
 	}
 	unit := e.paths.policy.Unit

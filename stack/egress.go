@@ -41,8 +41,9 @@ type egress struct {
 
 	flights  *flights // has a lock of its own
 	narrows  narrows
-	evidence *evidence // nil if nobody asks for it
-	suspect  func()    // told, with the lock held, that there are losses to report; nil if evidence is
+	evidence *evidence           // nil if nobody asks for it
+	refuse   func(packet []byte) // takes, with the lock held, ICMP errors about what is too long; nil: nobody does
+	suspect  func()              // told, with the lock held, that there are losses to report; nil if evidence is
 
 	// In use during a call only.
 	out       outgoing
@@ -144,7 +145,10 @@ func (e *egress) transmit(o *outgoing, now time.Duration) {
 		return
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
-	if e.super != nil && pkt.IsTCP() && !o.narrow && o.size <= e.super.MaxSuper() && (pair.direct || e.uplink) {
+	if head := pkt.Length - int(pkt.Payload); !e.fits(pair, &pkt, o.parts[0], head+min(o.mss, int(pkt.Payload))) {
+		return
+	}
+	if e.super != nil && pkt.IsTCP() && !o.narrow && o.size <= e.super.MaxSuper() && (pair.plain() || e.uplink) {
 		e.whole(o, pair, &pkt, now)
 		return
 	}
@@ -185,6 +189,9 @@ func (e *egress) wrap(buf []byte, now time.Duration) []byte {
 		stripTimestamps(inner)
 	}
 	pair := e.paths.to(pkt.Flow.Dst)
+	if !e.fits(pair, &pkt, inner, pkt.Length) {
+		return nil
+	}
 	c, ok := e.course(pair, &pkt, int(pkt.Payload), 1, now)
 	if !ok {
 		return nil

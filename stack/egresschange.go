@@ -13,7 +13,7 @@ func (e *egress) reaches(dst netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.paths.to(flowcell.AddressFrom(dst))
-	return p.direct || p.peer != nil || p.group != nil && len(p.group.live) > 0
+	return p.plain() || p.peer != nil || p.group != nil && len(p.group.live) > 0
 }
 
 // setTopology makes later packets use t.
@@ -40,6 +40,9 @@ func (e *egress) replace(t *topology.Topology, p policy.Policy) {
 	e.stats.GroupsReset += old.groups.resets
 	e.paths = newPathTable(t, old.address, p, old.racks.carrier, old.spray, e.seed)
 	e.paths.tunnel = old.tunnel
+	if sameFabric(t, old.topo) {
+		e.paths.carry(old.carriage)
+	}
 	e.paths.groups.ids = old.groups.ids // flows under way tell by it that their path is gone
 	if t != nil {
 		a, _ := e.awareConfig.in(t, e.paths.self) // the configuration has been found good

@@ -126,8 +126,9 @@ func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, si
 func (e *egress) observe(p *pair, pkt *flowcell.Packet, c course, offset, size, mss int) {
 	size = min(size, int(pkt.Payload)-offset)
 	switch {
-	case c.via == nil:
-	case e.uplink || size <= 0 || !pkt.IsTCP():
+	case p.direct:
+	case c.via == nil && p.group == nil:
+	case c.via == nil || e.uplink || size <= 0 || !pkt.IsTCP():
 		e.evidence.touch(p)
 	default:
 		e.evidence.sent(p, c.via, &pkt.Flow, pkt.Seq+uint32(offset), uint32(size), mss)

@@ -119,6 +119,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		self := flowcell.AddressFrom(host.Address)
 		g.receive(c, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
 	}
+	g.egress.refuse = g.refuse
 	for _, q := range queuesOf(c.Programs) {
 		g.reading.Go(func() { g.forward(q) })
 	}
@@ -194,6 +195,12 @@ func (g *Gateway) forward(dev SuperDevice) {
 			return
 		}
 	}
+}
+
+// refuse gives the kernel an error about a packet of its own.
+func (g *Gateway) refuse(packet []byte) {
+	buf := append(make([]byte, link.SuperHeadroom), packet...)
+	_, _ = g.config.Device.(SuperDevice).WriteSuper([][]byte{buf}, link.SuperHeadroom) // or the next packet's is taken
 }
 
 // forward sends packets that a SuperDevice has read. They are the egress's to

@@ -118,6 +118,7 @@ func New(c Config) (*Host, error) {
 		h.net.Destroy()
 		return nil, err
 	}
+	h.egress.refuse = newRefusals(h.ingress.clock, h.ingress.receive).add
 	h.sample(&c)
 	h.watch(&c, seed)
 	if h.virtual == nil {

@@ -19,7 +19,7 @@ func (h *Host) watch(c *Config, seed uint64) {
 	e.evidence = newEvidence(seed, c.RACK)
 	e.mu.Unlock()
 	h.monitor = newMonitor(c.Liveness, e, h.address, h.ingress.clock, seed, e.writeProbes, h.chooser)
-	h.ingress.probe = h.monitor.receive
+	h.ingress.probe, h.ingress.tooLong = h.monitor.receive, h.monitor.tooLong
 }
 
 // sample begins to answer samples, to send them if the policy does, and to listen

@@ -32,6 +32,9 @@ type ingress[P any] struct {
 	relays bool
 	// probe takes probes, which it may write to; nil: they are packets like others.
 	probe func(packet []byte)
+	// tooLong takes ICMP errors about probes that were too long for a link; false if one
+	// is about something else.
+	tooLong func(packet []byte) bool
 	// sample takes samples alike.
 	sample func(packet []byte)
 	// marks takes what packets say of congestion, a batch at a time; nil if nobody
@@ -187,6 +190,9 @@ func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
 		return false
 	case !validIP(a.b) || pkt.IsTCP() && !a.verified && !validTCP(a.b):
 		in.stats.BadChecksum++
+		return false
+	case in.tooLong != nil && pkt.Flow.Proto == flowcell.ProtoICMP && in.tooLong(a.b):
+		in.stats.Probes++
 		return false
 	case pkt.Flow.Proto == flowcell.ProtoICMP && in.relays:
 		return in.relay(pkt, a)

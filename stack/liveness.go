@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/encap"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -25,6 +26,10 @@ type Liveness struct {
 	Budget           float64
 	Floor            float64
 	MinHold, MaxHold time.Duration
+	// Require has packets encapsulated though it is not proved that the carrier works.
+	// Without it they leave plain to racks for which it is not: right after New, and
+	// when no boomerang comes home any more.
+	Require bool
 }
 
 // Bounds of what others may have a Host do.
@@ -39,7 +44,7 @@ const (
 )
 
 // watcher makes the Watcher of a host.
-func (l *Liveness) watcher(t *topology.Topology, address netip.Addr, seed uint64) (*liveness.Watcher, error) {
+func (l *Liveness) watcher(t *topology.Topology, address netip.Addr, carrier encap.Carrier, mtu int, seed uint64) (*liveness.Watcher, error) {
 	self, ok := t.ByAddr(address)
 	if !ok {
 		return nil, fmt.Errorf("%v is not in %v", address, t)
@@ -47,6 +52,7 @@ func (l *Liveness) watcher(t *topology.Topology, address netip.Addr, seed uint64
 	return liveness.New(liveness.Config{
 		Topology: t, Self: self, Address: address, Seed: seed, MaxDestinations: maxTallied,
 		Interval: l.Interval, Multiplier: l.Multiplier, Budget: l.Budget, Floor: l.Floor, MinHold: l.MinHold, MaxHold: l.MaxHold,
+		Carrier: carrier, MTU: min(mtu, encap.MaxProbeLen), Require: l.Require,
 	})
 }
 
@@ -54,7 +60,7 @@ func (c *Config) validateLiveness() error {
 	if c.Liveness == nil {
 		return nil
 	}
-	if _, err := c.Liveness.watcher(c.Topology, c.Address, 1); err != nil {
+	if _, err := c.Liveness.watcher(c.Topology, c.Address, c.Carrier, c.Device.MTU(), 1); err != nil {
 		return fmt.Errorf("stack: Config.Liveness: %w", err)
 	}
 	return nil

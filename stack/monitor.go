@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"net/netip"
@@ -27,24 +28,27 @@ type monitor struct {
 	chooser TopologyDevice          // nil if the device chooses no paths
 	self    netip.Addr
 	carrier encap.Carrier
+	mtu     int
 	outers  map[probeKey]encap.Outer // guarded by mu; of probes lately sent
 	labels  liveness.Labels          // guarded by mu
 	timer   Timer
 	kicked  atomic.Bool // the timer has been asked to expire now
 
-	mu      sync.Mutex
-	watcher *liveness.Watcher
-	current *topology.Topology // that egress has
-	closed  bool
-	bufs    [][]byte // one per probe of a batch
-	batch   [][]byte
-	id      uint16 // outer IPv4 ID
-	echoes  float64
-	counted time.Duration // when echoes was
-	stats   LivenessStats
+	mu       sync.Mutex
+	watcher  *liveness.Watcher
+	current  *topology.Topology // that egress has
+	carriage *liveness.Carriage // the same
+	closed   bool
+	bufs     [][]byte // one per probe of a batch
+	batch    [][]byte
+	id       uint16 // outer IPv4 ID
+	echoes   float64
+	counted  time.Duration // when echoes was
+	stats    LivenessStats
 
 	telling sync.Mutex
 	told    *topology.Topology
+	toldOf  *liveness.Carriage
 }
 
 // probeBatch is the most probes that are written at once.
@@ -53,22 +57,23 @@ const probeBatch = 64
 // newMonitor returns one that begins to probe at once. l has been validated.
 func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
 	e.mu.Lock()
-	t, carrier := e.paths.topo, e.paths.racks.carrier
+	t, carrier, mtu := e.paths.topo, e.paths.racks.carrier, e.dev.MTU()
 	e.mu.Unlock()
-	w, _ := l.watcher(t, address, seed)
+	w, _ := l.watcher(t, address, carrier, mtu, seed)
 	m := &monitor{
 		config: l, egress: e, clock: clock, seed: seed, write: write, chooser: chooser, self: address,
-		carrier: carrier, outers: make(map[probeKey]encap.Outer),
+		carrier: carrier, mtu: mtu, outers: make(map[probeKey]encap.Outer),
 		watcher: w, current: t, told: t, echoes: maxEchoes, counted: clock.Now(),
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
 	}
 	for i := range m.bufs {
-		m.bufs[i] = make([]byte, headroom+encap.ProbeLen)
+		m.bufs[i] = make([]byte, headroom+max(mtu, encap.ProbeLen))
 	}
 	m.relabel(t)
 	m.timer = clock.AfterFunc(time.Hour, m.tick)
 	e.mu.Lock()
 	e.suspect = m.kick
+	e.paths.carry(w.Carriage())
 	e.mu.Unlock()
 	m.timer.Reset(0)
 	return m
@@ -101,12 +106,17 @@ func (m *monitor) tick() {
 func (m *monitor) settle(now time.Duration) {
 	m.watcher.Probes(m.probe)
 	m.flush()
+	news := false
 	if t := m.watcher.Topology(); t != m.current {
-		m.current = t
+		m.current, news = t, true
 		m.egress.setTopology(t)
-		if m.chooser != nil {
-			m.kick() // tells, without ingress's lock
-		}
+	}
+	if c := m.watcher.Carriage(); c != m.carriage {
+		m.carriage, news = c, true
+		m.egress.setCarriage(c)
+	}
+	if news && m.chooser != nil {
+		m.kick() // tells, without ingress's lock
 	}
 	m.timer.Reset(min(max(m.watcher.Next()-now, minPause), maxReport))
 	if m.kicked.Load() { // perhaps before the timer was set
@@ -122,18 +132,34 @@ func (m *monitor) tell() error {
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	m.mu.Lock()
-	t, closed := m.current, m.closed
+	t, c, closed := m.current, m.carriage, m.closed
 	m.mu.Unlock()
-	if t == m.told || closed {
+	if closed {
 		return nil
 	}
-	if err := m.chooser.SetTopology(t); err != nil {
+	err := m.tellOf(t, c)
+	if err != nil {
 		m.mu.Lock()
 		m.stats.Untold++
 		m.mu.Unlock()
-		return err
 	}
-	m.told = t
+	return err
+}
+
+// tellOf is called with telling held.
+func (m *monitor) tellOf(t *topology.Topology, c *liveness.Carriage) error {
+	if t != m.told {
+		if err := m.chooser.SetTopology(t); err != nil {
+			return err
+		}
+		m.told = t
+	}
+	if d, ok := m.chooser.(CarriageDevice); ok && c != m.toldOf {
+		if err := d.SetCarriage(c); err != nil {
+			return err
+		}
+		m.toldOf = c
+	}
 	return nil
 }
 
@@ -153,7 +179,7 @@ func (m *monitor) rebase(t *topology.Topology, now time.Duration) (err error) {
 		err = m.watcher.SetTopology(t, now)
 	default: // another fabric: the host may have another number
 		var w *liveness.Watcher
-		if w, err = m.config.watcher(t, m.self, m.seed); err == nil {
+		if w, err = m.config.watcher(t, m.self, m.carrier, m.mtu, m.seed); err == nil {
 			m.watcher = w
 			m.relabel(t)
 		}
@@ -191,6 +217,21 @@ func (m *monitor) receive(packet []byte) {
 	}
 }
 
+// tooLong takes an ICMP error if it is about a probe.
+func (m *monitor) tooLong(packet []byte) bool {
+	if _, _, err := encap.ProbeTooBig(packet); err != nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		now := m.clock.Now()
+		m.watcher.TooBig(packet, now)
+		m.settle(now)
+	}
+	return true
+}
+
 // echo sends a probe back by the path by which it has come: a path has the same
 // number in both directions.
 func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
@@ -201,7 +242,9 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 		m.stats.Forged++
 		return
 	}
+	size := int(binary.BigEndian.Uint16(packet[2:])) // of a padded one more
 	outer, ok := m.outer(to, int(path))
+	ok = ok && headroom+size <= len(m.bufs[0])
 	if !ok || m.echoes < 1 {
 		m.stats.Refused++
 		return
@@ -211,7 +254,7 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 	}
 	m.echoes--
 	m.stats.Echoed++
-	m.add(&outer, func(b []byte) []byte { return append(b, packet[:encap.ProbeLen]...) })
+	m.add(&outer, func(b []byte) []byte { return append(b, packet[:size]...) })
 	m.flush()
 }
 

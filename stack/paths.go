@@ -7,6 +7,7 @@ import (
 	"weft/drb"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/liveness"
 	"weft/policy"
 	"weft/topology"
 )
@@ -39,6 +40,8 @@ type pathTable struct {
 	groups  groupTable
 	quiver  *topology.Quiver // of topo, nil until needed
 	changes changeLog
+
+	carriage *liveness.Carriage // nil: the carrier is used everywhere
 }
 
 // pair is the state towards one destination: DRB keeps one selector for data
@@ -158,6 +161,7 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 		p.direct = true
 	} else {
 		p.rack = t.racks.of(t.topo, id, set)
+		t.carryTo(p.rack)
 		t.bind(p, t.groups.of(t, p, set))
 	}
 	return p

@@ -20,6 +20,9 @@ type rack struct {
 
 	tags uint16 // a bit for each that a path to it may have (conga.Tag)
 
+	plain bool // the carrier is not used
+	mtu   int  // the longest inner packet in bytes; 0: any
+
 	// What a ChoiceDevice was told last.
 	prefix netip.Prefix
 	told   struct {

@@ -31,8 +31,9 @@ type EgressStats struct {
 	Supers         uint64 // of these, super-segments
 	Encapsulated   uint64 // meant for a bouncing switch; the device may have dropped some
 	Direct         uint64 // left as they are: same rack, or not a host of the fabric
+	Plain          uint64 // left as they are, for want of proof that the carrier works
 	NoPath         uint64 // dropped: no path to the destination is live
-	TooLong        uint64 // dropped: longer than the MTU
+	TooLong        uint64 // dropped: longer than the MTU, or than all paths in use to the rack carry
 	Malformed      uint64 // dropped: not an IPv4 packet that can be classified
 	Narrowed       uint64 // TCP packets cut, as a switch has reported a smaller MTU on the way
 	DeviceDrops    uint64 // dropped by the device

@@ -49,7 +49,7 @@ func (e *egress) whole(o *outgoing, pair *pair, pkt *flowcell.Packet, now time.D
 
 // each reports whether every segment of a super-segment takes a path of its own.
 func (e *egress) each(pair *pair, pkt *flowcell.Packet) bool {
-	return !pair.direct && (e.paths.policy.Unit.Kind == flowcell.UnitPacket || !pkt.IsTCP())
+	return !pair.plain() && (e.paths.policy.Unit.Kind == flowcell.UnitPacket || !pkt.IsTCP())
 }
 
 // segment cuts a super-segment for whom does not take it whole, or because the

@@ -29,6 +29,17 @@ type Config struct {
 	// Interface, is needed.
 	Carrier encap.Carrier
 	Gateway netip.Addr
+	// Beside says that other Probers run on this host, for other carriers: this one
+	// leaves to them the requests of peers that have come by theirs. Else it answers
+	// all.
+	Beside bool
+	// Idle is what SetIdle says at the beginning.
+	Idle bool
+	// MTU is that of liveness.Config; 0 means the interface's, below 0 that there are
+	// no full-size probes.
+	MTU int
+	// Require is that of liveness.Config.
+	Require bool
 	// Interval, Multiplier, Budget and Floor are those of liveness.Config.
 	Interval   time.Duration
 	Multiplier int
@@ -39,9 +50,10 @@ type Config struct {
 	// Observe, if not nil, is called every 10 ms to tell the Watcher what has been
 	// seen of the host's traffic.
 	Observe func(*liveness.Watcher, time.Duration)
-	// Deliver is called with every new topology, by one goroutine: never two calls
+	// Deliver is called with every new topology, and whenever it changes to which racks
+	// the carrier is used or how long packets may be, by one goroutine: never two calls
 	// at a time. It must not call Close.
-	Deliver func(*topology.Topology)
+	Deliver func(*topology.Topology, *liveness.Carriage)
 }
 
 // Prober probes until Close. Its methods are safe for concurrent use.
@@ -49,7 +61,9 @@ type Prober struct {
 	self    topology.NodeID
 	address netip.Addr
 	carrier encap.Carrier
-	deliver func(*topology.Topology)
+	beside  bool
+	longest int // probe, without room for an outer header
+	deliver func(*topology.Topology, *liveness.Carriage)
 	observe func(*liveness.Watcher, time.Duration)
 	sockets sockets
 	kernel  *netlink.Handle
@@ -64,6 +78,7 @@ type Prober struct {
 	watcher *liveness.Watcher
 	base    *topology.Topology
 	shown   *topology.Topology
+	carried *liveness.Carriage // shown with it
 	labels  liveness.Labels
 	echoes  bucket
 	id      uint16
@@ -103,18 +118,28 @@ func open(c Config) (*Prober, error) {
 	if err := c.checkCarrier(); err != nil {
 		return nil, err
 	}
+	if c.MTU == 0 {
+		i, err := net.InterfaceByName(c.Interface)
+		if err != nil {
+			return nil, fmt.Errorf("Interface %s: %w", c.Interface, err)
+		}
+		c.MTU = min(i.MTU, encap.MaxProbeLen)
+	}
+	c.MTU = max(c.MTU, 0)
 	w, err := liveness.New(liveness.Config{Topology: c.Topology, Self: self, Address: c.Address, Interval: c.Interval,
-		Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed})
+		Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed, Carrier: c.Carrier, MTU: c.MTU, Require: c.Require})
 	if err != nil {
 		return nil, err
 	}
+	w.SetIdle(c.Idle, 0)
 	kernel, err := netlink.NewHandle(unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return nil, err
 	}
-	p := &Prober{self: self, address: c.Address, carrier: c.Carrier, deliver: c.Deliver, observe: c.Observe, kernel: kernel, start: time.Now(),
+	longest := max(c.MTU, encap.ProbeLen+encap.MaxOverhead)
+	p := &Prober{self: self, address: c.Address, carrier: c.Carrier, beside: c.Beside, longest: longest, deliver: c.Deliver, observe: c.Observe, kernel: kernel, start: time.Now(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		watcher: w, base: c.Topology, shown: w.Topology(), buf: make([]byte, 0, encap.MaxOverhead+encap.ProbeLen),
+		watcher: w, base: c.Topology, shown: w.Topology(), carried: w.Carriage(), buf: make([]byte, 0, encap.MaxOverhead+longest),
 		labels: liveness.Labels{Topology: c.Topology, Self: self}}
 	if p.sockets, err = openSockets(&c); err != nil {
 		kernel.Close()
@@ -170,9 +195,9 @@ func (p *Prober) run() {
 		}
 		p.watcher.Tick(p.now())
 		p.watcher.Probes(p.send)
-		now := p.watcher.Topology()
-		news := now != p.shown
-		p.shown = now
+		now, carried := p.watcher.Topology(), p.watcher.Carriage()
+		news := now != p.shown || carried != p.carried
+		p.shown, p.carried = now, carried
 		wait := p.watcher.Next() - p.now()
 		p.mu.Unlock()
 		if p.observe != nil {
@@ -180,7 +205,7 @@ func (p *Prober) run() {
 		}
 		timer.Reset(wait)
 		if news {
-			p.deliver(now)
+			p.deliver(now, carried)
 		}
 	}
 }
@@ -190,7 +215,7 @@ func (p *Prober) receive() {
 	const batch = 32
 	bufs, sizes := make([][]byte, batch), make([]int, batch)
 	for i := range bufs {
-		bufs[i] = make([]byte, encap.MaxOverhead+256)
+		bufs[i] = make([]byte, encap.MaxOverhead+p.longest+1) // one more, or it may have been cut off
 	}
 	for {
 		n, err := p.sockets.in.Read(bufs, sizes, encap.MaxOverhead)
@@ -198,7 +223,7 @@ func (p *Prober) receive() {
 		for i := range n {
 			p.take(bufs[i][:encap.MaxOverhead+sizes[i]])
 		}
-		news := p.watcher.Topology() != p.shown
+		news := p.watcher.Topology() != p.shown || p.watcher.Carriage() != p.carried
 		p.mu.Unlock()
 		if news {
 			p.nudge()
@@ -217,7 +242,14 @@ func (p *Prober) receive() {
 // take looks at a packet, behind room for an outer header.
 func (p *Prober) take(buf []byte) {
 	packet := buf[encap.MaxOverhead:]
+	if len(packet) > 9 && packet[9] == protoICMP {
+		p.watcher.TooBig(packet, p.now())
+		return
+	}
 	b, err := encap.ParseProbe(packet)
+	if err == nil && p.beside && b.Carrier != p.carrier {
+		return // another Prober's
+	}
 	if err != nil || b.Kind != encap.ProbeRequest {
 		p.watcher.Answer(packet, p.now()) // which counts what is wrong
 		return
@@ -238,7 +270,24 @@ func (p *Prober) take(buf []byte) {
 	}
 	p.watcher.Heard(origin, p.now())
 	p.stats.Echoed++
-	p.post(buf[:encap.MaxOverhead+encap.ProbeLen], paths.Addr(int(b.Path)), paths.Choices(int(b.Path)))
+	p.post(buf[:encap.MaxOverhead+encap.ProbeLen+b.Padding], paths.Addr(int(b.Path)), paths.Choices(int(b.Path)))
+}
+
+// Carriage says to which racks the carrier is used, as was delivered last, or will be
+// next.
+func (p *Prober) Carriage() *liveness.Carriage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.watcher.Carriage()
+}
+
+// SetIdle says whether another carrier is in use instead: then this one is only kept
+// proved, at a tenth of the cost.
+func (p *Prober) SetIdle(idle bool) {
+	p.mu.Lock()
+	p.watcher.SetIdle(idle, p.now())
+	p.mu.Unlock()
+	p.nudge()
 }
 
 // observeEvery is how often the traffic is looked at.

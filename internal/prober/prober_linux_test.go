@@ -65,7 +65,7 @@ func open1(t *testing.T, l *fabric.Lab, name string, carrier encap.Carrier) *hos
 			Carrier: carrier, Gateway: rackOf(n.Addr).Addr().Next(),
 			// A machine that does much else answers late.
 			Interval: 50 * time.Millisecond, Multiplier: 5,
-			Deliver: func(t *topology.Topology) {
+			Deliver: func(t *topology.Topology, _ *liveness.Carriage) {
 				h.mu.Lock()
 				defer h.mu.Unlock()
 				h.delivered = t
@@ -237,7 +237,7 @@ func TestBucket_bounds(t *testing.T) {
 }
 
 func TestFilter_assembles(t *testing.T) {
-	code, err := filter(netip.MustParseAddr("10.0.0.2"), 9)
+	code, err := filter(netip.MustParseAddr("10.0.0.2"), 9, true)
 	if err != nil || len(code) == 0 {
 		t.Errorf("%d instructions, %v", len(code), err)
 	}

@@ -126,7 +126,7 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := filter(c.Address, encap.SamplePort)
+	code, err := filter(c.Address, encap.SamplePort, false)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package prober
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -29,7 +31,7 @@ func openSockets(c *Config) (s sockets, err error) {
 			s.close()
 		}
 	}()
-	code, err := filter(c.Address, encap.ProbePort)
+	code, err := filter(c.Address, encap.ProbePort, true)
 	if err != nil {
 		return s, err
 	}
@@ -51,10 +53,20 @@ func openSockets(c *Config) (s sockets, err error) {
 	if err = unix.SetsockoptInt(s.out, unix.IPPROTO_IP, unix.IP_TOS, encap.ProbeTOS); err != nil {
 		return s, fmt.Errorf("raw socket: IP_TOS: %w", err)
 	}
-	s.port, err = net.ListenUDP("udp4", &net.UDPAddr{IP: c.Address.AsSlice(), Port: encap.ProbePort})
+	// Another Prober, for another carrier, may have it, too.
+	shared := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		if e := raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		}); e != nil {
+			return e
+		}
+		return err
+	}}
+	port, err := shared.ListenPacket(context.Background(), "udp4", netip.AddrPortFrom(c.Address, encap.ProbePort).String())
 	if err != nil {
 		return s, fmt.Errorf("port of the probes: %w", err)
 	}
+	s.port = port.(*net.UDPConn)
 	return s, s.port.SetReadBuffer(1)
 }
 

@@ -29,7 +29,7 @@ func (n *Network) SetRoutes(id topology.NodeID, t *topology.Topology) error {
 	}
 	old := &n.nodes[id]
 	node := newNode(t, t.Node(id), old.seed)
-	node.down = old.down
+	node.down, node.deaf = old.down, old.deaf
 	*old = node
 	return nil
 }
@@ -38,6 +38,10 @@ func (n *Network) SetRoutes(id topology.NodeID, t *topology.Topology) error {
 // what comes to it and what it would send is lost, until Heal. It must be one
 // of the topology.
 func (n *Network) Fail(id topology.NodeID) { n.nodes[id].down = true }
+
+// SetBounce has a switch take outer headers off, as all do at first, or drop what is
+// to be decapsulated there; it goes on to forward all else.
+func (n *Network) SetBounce(id topology.NodeID, bounces bool) { n.nodes[id].deaf = !bounces }
 
 // Heal undoes Fail. What is on the way to the node by then arrives.
 func (n *Network) Heal(id topology.NodeID) { n.nodes[id].down = false }

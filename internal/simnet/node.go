@@ -20,6 +20,7 @@ type node struct {
 	virtual []uint32
 	seed    uint64 // of its hash, so that the layers do not all choose alike
 	down    bool   // it has failed
+	deaf    bool   // it takes no outer headers off
 	// tables are the main one and, for what was decapsulated at virtual spine v,
 	// number v+1, which comes before it.
 	tables []table
@@ -80,7 +81,7 @@ func (s *node) routes(addr uint32, virtual int) []int32 {
 // bounce turns p into the packet inside, and returns which table comes before
 // the main one; or false and the reason if the switch must drop it.
 func (s *node) bounce(p *packet) (virtual int, cause Cause, ok bool) {
-	if s.layer == topology.LayerEdge {
+	if s.layer == topology.LayerEdge || s.deaf {
 		return 0, NotForUs, false
 	}
 	virtual = 1 + slices.Index(s.virtual, destination(p.data))

@@ -77,6 +77,8 @@ func (n *Network) emit(index int32, p *packet, at time.Duration) {
 func (n *Network) decapsulate(node *node, p *packet, at time.Duration) {
 	inner, err := encap.DecapsulateSRv6(p.data)
 	switch {
+	case node.deaf:
+		n.drop(p, NotForUs)
 	case err != nil:
 		n.drop(p, Malformed)
 	case number6(source(inner)) != [16]byte(p.data[8:]):

@@ -46,6 +46,21 @@ func (w *World) Heal(name string) {
 	}
 }
 
+// Deafen has switches take no outer headers off any more, without a sign; all else
+// they forward.
+func (w *World) Deafen(names ...string) { w.setBounce(false, names) }
+
+// Undeafen undoes Deafen.
+func (w *World) Undeafen(names ...string) { w.setBounce(true, names) }
+
+func (w *World) setBounce(bounces bool, names []string) {
+	for _, name := range names {
+		if id := w.node(name); id >= 0 {
+			w.net.SetBounce(id, bounces)
+		}
+	}
+}
+
 // node returns the number of a node, -1 if there is none.
 func (w *World) node(name string) topology.NodeID {
 	n, err := w.fabric.Lookup(name)

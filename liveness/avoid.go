@@ -1,0 +1,160 @@
+package liveness
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"weft/topology"
+)
+
+// idleInterval is how many times as rarely boomerangs are sent while the carrier is
+// idle, see SetIdle.
+const idleInterval = 10
+
+// bytesPerProbe is what full-size probes may take for each probe of Config.Budget.
+const bytesPerProbe = 300
+
+// SetIdle says whether another carrier is in use instead of this one. An idle one is
+// only kept proved, by a tenth of the boomerangs and hardly a full-size probe; Active
+// is ignored.
+func (w *Watcher) SetIdle(idle bool, now time.Duration) {
+	w.at(now)
+	if idle == w.proof.idle {
+		return
+	}
+	w.proof.idle = idle
+	if !idle {
+		w.scheduleGroup(&w.near)
+	}
+}
+
+// avoids reports whether paths by a switch are not used, since it is not proved, or
+// packets by it must be shorter, and others are better.
+func (pr *proof) avoids(up int32) bool { return pr.bounces[up].avoid }
+
+// avoid finds the paths that are not to be used although nothing convicts them.
+func (w *Watcher) avoid() {
+	var links []topology.LinkID
+	for i := range w.kinds {
+		links = w.avoidNear(&w.kinds[i], links)
+	}
+	for _, r := range w.proof.order {
+		links = w.avoidFar(r, links)
+	}
+	slices.Sort(links)
+	if links = slices.Compact(links); !slices.Equal(links, w.proof.avoided) {
+		w.proof.avoided, w.dirty = links, true
+	}
+}
+
+// avoidNear avoids the switches of a kind that are not proved, and those whose packets
+// must be shorter than by enough others (Config.Floor).
+func (w *Watcher) avoidNear(k *kind, links []topology.LinkID) []topology.LinkID {
+	var levels []uint8
+	open := w.proof.kinds[k.number].gate.open
+	for up := k.up; up < k.up+int32(k.paths); up++ {
+		if open && !w.near.paths[up].down && w.usable(up) {
+			levels = append(levels, w.near.paths[up].size.level)
+		}
+	}
+	most := w.mostOf(levels)
+	for up := k.up; up < k.up+int32(k.paths); up++ {
+		p, b := &w.near.paths[up], &w.proof.bounces[up]
+		b.avoid = len(levels) > 0 && !p.down && (!w.usable(up) || p.size.level > most)
+	}
+	for up := k.up; up < k.up+int32(k.paths); up++ {
+		if w.proof.avoids(up) {
+			links = w.linksOf(&w.near.paths[up], links)
+		}
+	}
+	return links
+}
+
+// mostOf is the level that the configured part of paths have, or better. The smaller a
+// level, the longer are the packets.
+func (w *Watcher) mostOf(levels []uint8) uint8 {
+	if len(levels) == 0 {
+		return 0
+	}
+	slices.Sort(levels)
+	return levels[int(math.Ceil(w.config.Floor*float64(len(levels))))-1]
+}
+
+// linksOf adds the links without which nothing but the paths by a switch are gone. If
+// what turns higher up comes home over the link to it, those to the racks below are to
+// be left out, which only what turns there takes.
+func (w *Watcher) linksOf(p *path, links []topology.LinkID) []topology.LinkID {
+	if p.low != none {
+		return append(links, p.high)
+	}
+	for up := range w.near.paths {
+		if q := &w.near.paths[up]; q.low == p.high && !q.down && w.proof.bounces[up].proved {
+			for _, port := range w.base.Ports(w.base.Link(p.high).B) {
+				if !port.Up && port.Peer != w.proof.own {
+					links = append(links, port.Link)
+				}
+			}
+			return links
+		}
+	}
+	return append(links, p.high)
+}
+
+// avoidFar avoids the paths to a rack by which packets must be shorter than by enough
+// others.
+func (w *Watcher) avoidFar(r *rackProof, links []topology.LinkID) []topology.LinkID {
+	k := &w.kinds[r.kind]
+	if w.config.MTU == 0 || !w.proof.kinds[r.kind].gate.open || len(r.groups) == 0 {
+		return links
+	}
+	var levels []uint8
+	used := func(p *path) bool { return !p.down && w.usable(p.up) && !w.proof.avoids(p.up) }
+	for i := range k.paths {
+		if used(&r.groups[0].paths[i]) {
+			levels = append(levels, w.levelOf(r, i))
+		}
+	}
+	most := w.mostOf(levels)
+	for i := range k.paths {
+		if p := &r.groups[0].paths[i]; used(p) && w.levelOf(r, i) > most {
+			links = append(links, p.high)
+		}
+	}
+	return links
+}
+
+// levelOf is that of a path to a rack, by what boomerangs and the rack's peers tell.
+func (w *Watcher) levelOf(r *rackProof, path int) uint8 {
+	level := w.near.paths[r.groups[0].paths[path].up].size.level
+	for _, g := range r.groups {
+		if s := &g.paths[path].size; s.known {
+			level = max(level, s.level)
+		}
+	}
+	return level
+}
+
+// sizeOf is the level of the packets that all paths in use to a rack carry, or, if r
+// is nil, to those of a kind of which nothing else is known; and one of the switches
+// by which no longer ones pass.
+func (w *Watcher) sizeOf(k *kind, r *rackProof) (level uint8, by int32) {
+	live := func(p *path) bool {
+		return !p.down && w.current.Live(p.high) && (p.low == none || w.current.Live(p.low))
+	}
+	by = -1
+	for i := range k.paths {
+		up := k.up + int32(i)
+		if !live(&w.near.paths[up]) || w.proof.avoids(up) || r != nil && !live(&r.groups[0].paths[i]) {
+			continue
+		}
+		at := w.near.paths[up].size.level
+		if r != nil {
+			at = w.levelOf(r, i)
+		}
+		if at > level {
+			level, by = at, up
+		}
+	}
+	return level, by
+}

@@ -1,0 +1,151 @@
+package liveness
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"weft/topology"
+)
+
+// Carriage says to which racks the carrier is used, and how long packets may be. A
+// rack is known by its edge switch. It never changes, so anybody may share it. A nil
+// Carriage says that the carrier is used everywhere.
+type Carriage struct {
+	edges map[topology.NodeID]int8 // the kind of each rack but the own; shared, not written to
+	kinds []verdict
+	racks map[topology.NodeID]verdict // what differs from its kind's
+}
+
+// verdict is on a rack.
+type verdict struct {
+	plain bool
+	mtu   int
+	why   string
+}
+
+func (c *Carriage) of(edge topology.NodeID) verdict {
+	if c == nil {
+		return verdict{}
+	}
+	if v, ok := c.racks[edge]; ok {
+		return v
+	}
+	if k, ok := c.edges[edge]; ok && k >= 0 {
+		return c.kinds[k]
+	}
+	return verdict{}
+}
+
+// Plain reports whether packets to a rack are to go without the carrier, as the
+// kernel would send them. It is false for the own rack, to which none is needed.
+func (c *Carriage) Plain(edge topology.NodeID) bool { return c.of(edge).plain }
+
+// MTU is the longest packet, without the outer header, in bytes, that the paths in
+// use to a rack carry; 0 if nothing is known, because full-size probes are off or
+// none is needed.
+func (c *Carriage) MTU(edge topology.NodeID) int { return c.of(edge).mtu }
+
+// Why says in words what Plain and MTU are due to; "" if there is nothing to say.
+func (c *Carriage) Why(edge topology.NodeID) string { return c.of(edge).why }
+
+// Racks are the edge switches of all racks but the own, in ascending order.
+func (c *Carriage) Racks() []topology.NodeID {
+	if c == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.edges))
+}
+
+// Equal reports whether two say the same.
+func (c *Carriage) Equal(d *Carriage) bool {
+	if c == nil || d == nil {
+		return c == d
+	}
+	return slices.Equal(c.kinds, d.kinds) && maps.Equal(c.racks, d.racks) && maps.Equal(c.edges, d.edges)
+}
+
+// Change is what has become different for some racks, all alike.
+type Change struct {
+	Racks []topology.NodeID // edge switches
+	Plain bool
+	MTU   int
+	Why   string
+}
+
+// Changes are the racks for which Plain or MTU differ from an earlier Carriage of the
+// same fabric, nil for the beginning, when all is plain; for the log. Racks that have
+// changed alike are one Change.
+func (c *Carriage) Changes(since *Carriage) (all []Change) {
+	at := make(map[verdict]int)
+	for _, edge := range c.Racks() {
+		was, is := verdict{plain: true}, c.of(edge)
+		if since != nil {
+			was = since.of(edge)
+		}
+		if was.plain == is.plain && (is.plain || was.mtu == is.mtu) {
+			continue
+		}
+		i, ok := at[is]
+		if !ok {
+			i = len(all)
+			at[is] = i
+			all = append(all, Change{Plain: is.plain, MTU: is.mtu, Why: is.why})
+		}
+		all[i].Racks = append(all[i].Racks, edge)
+	}
+	slices.SortStableFunc(all, func(a, b Change) int { return cmp.Compare(a.Racks[0], b.Racks[0]) })
+	return all
+}
+
+// Carriage says to which racks the carrier is used. The pointer changes only when
+// what it says does.
+func (w *Watcher) Carriage() *Carriage {
+	w.Topology()
+	return w.proof.carriage
+}
+
+// carry makes the Carriage of what has been proved, for the paths that are in use.
+func (w *Watcher) carry() {
+	next := &Carriage{edges: w.proof.edges}
+	for i := range w.kinds {
+		next.kinds = append(next.kinds, w.verdictOn(&w.kinds[i], nil))
+	}
+	for edge, r := range w.proof.racks {
+		k := w.proof.edges[edge]
+		if v := w.verdictOn(&w.kinds[k], r); v != next.kinds[k] {
+			if next.racks == nil {
+				next.racks = make(map[topology.NodeID]verdict)
+			}
+			next.racks[edge] = v
+		}
+	}
+	if !w.proof.carriage.Equal(next) {
+		w.proof.carriage = next
+	}
+}
+
+// verdictOn is the verdict on a rack with watched destinations, or, if r is nil, on
+// those of a kind without.
+func (w *Watcher) verdictOn(k *kind, r *rackProof) (v verdict) {
+	if w.proof.off {
+		return v
+	}
+	g := &w.proof.kinds[k.number].gate
+	if r != nil && g.open {
+		g = &r.gate
+	}
+	level, by := w.sizeOf(k, r)
+	if w.config.MTU > 0 {
+		v.mtu = w.sizes[min(int(level), len(w.sizes)-1)] - w.config.Carrier.Overhead()
+	}
+	switch {
+	case g.open:
+		v.why = w.remarks(k, level, by)
+	case w.config.Require:
+		v.why = "used though not proved, as required: " + g.why
+	default:
+		v.plain, v.why = true, g.why
+	}
+	return v
+}
