@@ -209,6 +209,9 @@ func (n *network) launch(node, config string, env ...string) *child {
 	n.Cleanup(func() {
 		c.cmd.Process.Kill()
 		<-c.exited
+		if m := c.messages(); strings.Contains(m, "DATA RACE") { // whose exit code nobody may have looked at
+			n.Errorf("%s: %s", node, m)
+		}
 		n.lab.Do(n.node(node).ID, func() error {
 			_, err := Cleanup()
 			return err
