@@ -65,6 +65,9 @@ func raced(t *testing.T) map[string]bool {
 	all := make(map[string]bool)
 	for line := range strings.Lines(string(b)) {
 		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "#" {
+			if len(fields) > 2 || len(fields) == 2 && fields[1] != "user" && fields[1] != "measures" {
+				t.Errorf(".ci/raced: %q: neither user nor measures, so nothing runs it", line)
+			}
 			all["weft"+strings.TrimPrefix(fields[0], ".")] = true
 		}
 	}

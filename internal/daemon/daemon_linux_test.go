@@ -209,8 +209,11 @@ func (n *network) launch(node, config string, env ...string) *child {
 	n.Cleanup(func() {
 		c.cmd.Process.Kill()
 		<-c.exited
-		if n.Failed() {
-			n.Logf("what the daemon of %s said:\n%s", node, c.messages())
+		switch m := c.messages(); {
+		case strings.Contains(m, "DATA RACE"): // whose exit code nobody may have looked at
+			n.Errorf("%s: %s", node, m)
+		case n.Failed():
+			n.Logf("what the daemon of %s said:\n%s", node, m)
 		}
 		n.lab.Do(n.node(node).ID, func() error {
 			_, err := Cleanup()

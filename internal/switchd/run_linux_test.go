@@ -85,6 +85,9 @@ func (l *lab) child(node, config string, env ...string) *child {
 	l.t.Cleanup(func() {
 		c.cmd.Process.Kill()
 		c.cmd.Wait()
+		if c.log.has("DATA RACE") { // whose exit code nobody may have looked at
+			l.t.Errorf("%s has a data race", node)
+		}
 		if l.t.Failed() {
 			l.t.Logf("%s: %s", node, c.log.String())
 		}
