@@ -108,6 +108,17 @@ func (a *attachment) mend(h *netlink.Handle, now time.Time) (mended []string, er
 	return []string{fmt.Sprintf("moved %s to the front at %s of %s, where %s stood", a.place.name, a.place.hook(), a.link.Attrs().Name, front.who())}, nil
 }
 
+// mendWith is mend of the device's settings, too, unless there is nothing more to
+// mend.
+func (a *attachment) mendWith(s *settings, h *netlink.Handle, now time.Time) (mended []string, err error) {
+	mended, err = a.mend(h, now)
+	if errors.Is(err, ErrUplinkGone) || errors.Is(err, ErrReplaced) {
+		return mended, err
+	}
+	more, err2 := s.mend(h, a.link)
+	return append(mended, more...), errors.Join(err, err2)
+}
+
 func (a *attachment) mendClsact(h *netlink.Handle) (mended []string, err error) {
 	filter, err := a.place.inClsact(h, a.link)
 	if err != nil {

@@ -35,6 +35,11 @@ func TestOffload_givesInToWhoInsists(t *testing.T) {
 			t.Fatalf("time %d: %q, %v; want an error that names who insists", i, mended, err)
 		}
 	}
+	// The settings are mended all the same.
+	u.do(t, func() error { return netlink.LinkSetGSOIPv4MaxSize(u.port, 100000) })
+	if mended, err := u.offload.Repair(); err == nil || len(mended) != 1 {
+		t.Errorf("mended %q, %v; want gso_ipv4_max_size and an error", mended, err)
+	}
 	now := time.Now().Add(moveWindow)
 	if !u.offload.at.mayMove(now) {
 		t.Error("not again after a minute")

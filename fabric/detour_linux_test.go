@@ -109,6 +109,30 @@ func (d *detourTest) queued() (n int) {
 	}
 }
 
+// longest watches what leaves by the uplink from now on.
+func (d *detourTest) longest(t *testing.T) func() int {
+	t.Helper()
+	var fd int
+	d.do(t, func() error {
+		up, err := netlink.LinkByName("p0")
+		if err != nil {
+			return err
+		}
+		fd, err = packetSocket(t, up.Attrs().Index, nil)
+		return err
+	})
+	return func() (most int) {
+		b := make([]byte, 70000)
+		for {
+			n, _, err := unix.Recvfrom(fd, b, unix.MSG_DONTWAIT)
+			if err != nil {
+				return most
+			}
+			most = max(most, n)
+		}
+	}
+}
+
 // transfer opens a connection to the neighbour and sends so many bytes. hang, unless
 // nil, is called after the first of them.
 func (d *detourTest) transfer(t *testing.T, n int, hang func()) {
@@ -152,7 +176,11 @@ func TestDetour_connectionsGoOn(t *testing.T) {
 	for _, gateway := range []netip.Addr{{}, netip.MustParseAddr(farAddr)} {
 		t.Run(fmt.Sprint(gateway), func(t *testing.T) {
 			d := newDetourTest(t, gateway)
+			longest := d.longest(t)
 			d.transfer(t, 1<<20, nil)
+			if n := longest(); n < 10000 {
+				t.Errorf("the longest packet has %d bytes: super-segments did not stay whole", n)
+			}
 			st, err := d.detour.Stats()
 			if err != nil || st.Detoured < 1<<20/1460 || st.Stuck != 0 {
 				t.Errorf("%+v, %v", st, err)

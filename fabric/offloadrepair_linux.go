@@ -12,8 +12,9 @@ func (o *Offload) Beat() error { return o.heart.beat(errOffloadClosed) }
 
 // Repair compares what the Offload has at the uplink with what should be there: the
 // program, that it comes before those of others, and the device's settings. It mends
-// what differs, and describes in a sentence each what it has mended. Call it often; when
-// nothing differs it costs some 20 µs.
+// what differs, and describes in a sentence each what it has mended. Call it often: when
+// nothing differs it costs some 30 µs, by clsact 50. To move the program to the front
+// takes two steps, between which a packet leaves as it is.
 //
 // It fails with ErrUplinkGone if the device does not exist any more, and with
 // ErrReplaced if another AttachOffload has replaced the program; a device that was
@@ -26,11 +27,7 @@ func (o *Offload) Repair() (mended []string, err error) {
 		return nil, errOffloadClosed
 	}
 	err = o.home.do(func() error {
-		var more []string
-		if mended, err = o.at.mend(o.handle, time.Now()); err == nil {
-			more, err = o.settings.mend(o.handle, o.at.link)
-			mended = append(mended, more...)
-		}
+		mended, err = o.at.mendWith(o.settings, o.handle, time.Now())
 		return err
 	})
 	if err != nil {

@@ -29,11 +29,7 @@ func (s *Steer) Repair() (mended []string, err error) {
 		return nil, errSteerClosed
 	}
 	err = s.home.do(func() error {
-		var more []string
-		if mended, err = s.at.mend(s.handle, time.Now()); err == nil {
-			more, err = s.settings.mend(s.handle, s.at.link)
-			mended = append(mended, more...)
-		}
+		mended, err = s.at.mendWith(s.settings, s.handle, time.Now())
 		return err
 	})
 	if err != nil {
