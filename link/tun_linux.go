@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // TUN is a TUN interface. As a device it is its first queue.
@@ -115,6 +116,16 @@ func (t *TUN) WriteSuper(bufs [][]byte, offset int) (n int, err error) {
 
 // WriteParts implements the package's WriteParts, on queue 0.
 func (t *TUN) WriteParts(parts [][]byte) error { return t.queues[0].WriteParts(parts) }
+
+// SetReadDeadline is that of all queues.
+func (t *TUN) SetReadDeadline(at time.Time) error {
+	for _, q := range t.queues {
+		if err := q.SetReadDeadline(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Close removes the interface and unblocks every Read. It may be called more
 // than once.

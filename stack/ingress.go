@@ -36,6 +36,7 @@ type ingress[P any] struct {
 	// marks takes what packets say of congestion, a batch at a time; nil if nobody
 	// wants to know.
 	marks func([]arrivedMark)
+	beat  beat // of the reader
 	clock Clock
 	done  chan struct{} // closed when the reader has ended
 
@@ -90,7 +91,8 @@ func (in *ingress[P]) run(failed func(error)) {
 		for i := range bufs {
 			bufs[i] = in.to.buffer(i, size)
 		}
-		err := in.from.read(bufs)
+		in.beat.before()
+		err := in.beat.after(in.from.read(bufs))
 		in.mu.Lock()
 		now := in.clock.Now()
 		for a, ok := in.from.next(); ok; a, ok = in.from.next() {
