@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -112,6 +113,10 @@ func (p *Packet) Resolve() error {
 	}
 	return nil
 }
+
+// SetReadDeadline has a Read that waits at that time, or begins later, return with
+// os.ErrDeadlineExceeded; the zero time: never.
+func (p *Packet) SetReadDeadline(t time.Time) error { return p.file.SetReadDeadline(t) }
 
 // Close closes the socket and unblocks Read. It may be called more than once.
 func (p *Packet) Close() error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // TUN is a TUN interface. As a device it is all of its queues. Any number of
@@ -152,6 +153,19 @@ func (t *TUN) WriteSuper(bufs [][]byte, offset int) (n int, err error) {
 
 // WriteParts implements the package's WriteParts.
 func (t *TUN) WriteParts(parts [][]byte) error { return t.writer.WriteParts(parts) }
+
+// SetReadDeadline is that of all queues.
+func (t *TUN) SetReadDeadline(at time.Time) error {
+	if t.any != nil {
+		return t.any.file.SetReadDeadline(at)
+	}
+	for _, q := range t.queues {
+		if err := q.SetReadDeadline(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Close removes the interface and unblocks every Read. It may be called more
 // than once.

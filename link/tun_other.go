@@ -5,6 +5,7 @@ package link
 import (
 	"errors"
 	"net"
+	"time"
 )
 
 // TUN is a TUN interface; weft has one on Linux only.
@@ -59,6 +60,9 @@ func (*none) WriteSuper([][]byte, int) (int, error) { return 0, net.ErrClosed }
 
 // WriteParts returns net.ErrClosed.
 func (*none) WriteParts([][]byte) error { return net.ErrClosed }
+
+// SetReadDeadline does nothing.
+func (*none) SetReadDeadline(time.Time) error { return nil }
 
 // Close does nothing.
 func (*none) Close() error { return nil }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,6 +50,10 @@ func (q *TUNQueue) Offloads() Offloads { return q.tun.Offloads() }
 // Drops returns how many packets were lost here: refused by the kernel, too
 // long for the buffer they were to be read into, or malformed.
 func (q *TUNQueue) Drops() uint64 { return q.drops.Load() }
+
+// SetReadDeadline has a Read that waits at that time, or begins later, return with
+// os.ErrDeadlineExceeded; the zero time: never.
+func (q *TUNQueue) SetReadDeadline(t time.Time) error { return q.file.SetReadDeadline(t) }
 
 // Close gives the queue back, whose flows go to the others, and unblocks Read.
 // With the last queue goes the interface; TUN.Close is still due. It may be

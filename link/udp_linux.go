@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -196,6 +197,10 @@ func (u *UDP) Offloads() UDPOffloads {
 	}
 	return o
 }
+
+// SetReadDeadline has a Receive that waits at that time, or begins later, return with
+// os.ErrDeadlineExceeded; the zero time: never.
+func (u *UDP) SetReadDeadline(t time.Time) error { return u.receiver.conn.SetReadDeadline(t) }
 
 // Close makes all calls, those that wait included, return net.ErrClosed. It may
 // be called more than once.

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // UDP is a UDP underlay: a socket that receives, and one per path that sends
@@ -145,6 +146,10 @@ func (u *UDP) Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip
 		return 1, nil
 	}
 }
+
+// SetReadDeadline has a Receive that waits at that time, or begins later, return with
+// os.ErrDeadlineExceeded; the zero time: never.
+func (u *UDP) SetReadDeadline(t time.Time) error { return u.conn.SetReadDeadline(t) }
 
 // Close makes all calls, those that wait included, return net.ErrClosed. It may
 // be called more than once.

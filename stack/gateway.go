@@ -59,6 +59,12 @@ type GatewayConfig struct {
 	// Evidence has what is sent remembered, so that Observe can tell of losses. It
 	// takes 1 MB.
 	Evidence bool
+	// BeatOut and BeatIn, if not nil, are called at least every 100 ms, packets or not,
+	// by the very goroutine that reads from Programs, and that reads from Fabric or the
+	// Tunnel, before it reads: when it hangs, or the process is stopped, they are not.
+	// They must be quick, and not call the Gateway. The devices must have
+	// SetReadDeadline, as those of package link do.
+	BeatOut, BeatIn func()
 	// Tunnel, in place of Topology and Fabric, carries what programs send in UDP,
 	// whatever the protocol, IPv4 and IPv6. Address is not needed then.
 	Tunnel *Tunnel
@@ -107,6 +113,17 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	if err := g.egress.beAware(host.gatewayAware(pol)); err != nil {
 		return nil, err
 	}
+	queues := queuesOf(c.Programs)
+	alive := make([]beat, len(queues))
+	for i, show := range together(len(queues), c.BeatOut) {
+		if alive[i], err = newBeat("BeatOut", show, queues[i]); err != nil {
+			return nil, err
+		}
+	}
+	in, err := c.beatIn()
+	if err != nil {
+		return nil, err
+	}
 	if c.Evidence {
 		g.egress.evidence = newEvidence(seed, true) // as the kernel probes tails
 	}
@@ -114,14 +131,14 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	case c.Tunnel != nil:
 		// That the inner source is the peer's has been checked; the kernel knows
 		// which destinations are its own.
-		g.receive(c, c.Tunnel.Underlay, newTunnelSource(over), func(*flowcell.Packet, []byte) bool { return true })
+		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(over), func(*flowcell.Packet, []byte) bool { return true })
 	case c.Fabric != nil:
 		self := flowcell.AddressFrom(host.Address)
-		g.receive(c, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
+		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
 	}
 	g.egress.refuse = g.refuse
-	for _, q := range queuesOf(c.Programs) {
-		g.reading.Go(func() { g.forward(q) })
+	for i, q := range queues {
+		g.reading.Go(func() { g.forward(q, alive[i]) })
 	}
 	return g, nil
 }
@@ -150,11 +167,23 @@ func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
 	return host, pol, err
 }
 
+// beatIn is that of the device from below, if there is one.
+func (c *GatewayConfig) beatIn() (beat, error) {
+	switch {
+	case c.Tunnel != nil:
+		return newBeat("BeatIn", c.BeatIn, c.Tunnel.Underlay)
+	case c.Fabric != nil:
+		return newBeat("BeatIn", c.BeatIn, c.Fabric)
+	}
+	return beat{}, nil
+}
+
 // receive starts to take packets from below to programs.
-func (g *Gateway) receive(c GatewayConfig, below io.Closer, from source, accepts func(*flowcell.Packet, []byte) bool) {
+func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source, accepts func(*flowcell.Packet, []byte) bool) {
 	g.below = below
 	g.inward = newInward(c.Programs)
 	g.ingress = newIngress(from, g.inward, g.config.Resequencer, newRealClock())
+	g.ingress.beat = in
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
 		g.ingress.marks, g.ingress.flights = g.egress.receiveMarks, g.egress.flights
@@ -180,13 +209,15 @@ func queuesOf(dev SuperDevice) []SuperDevice {
 }
 
 // forward sends what programs send, by one queue, until the device is closed.
-func (g *Gateway) forward(dev SuperDevice) {
+func (g *Gateway) forward(dev SuperDevice, alive beat) {
 	bufs, sizes := make([][]byte, superBatch), make([]int, superBatch)
 	for i := range bufs {
 		bufs[i] = make([]byte, link.SuperHeadroom+link.MaxSuperLen)
 	}
 	for {
+		alive.before()
 		n, err := dev.ReadSuper(bufs, sizes, link.SuperHeadroom)
+		err = alive.after(err)
 		g.egress.forward(bufs[:n], sizes)
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {

@@ -46,6 +46,7 @@ type ingress[P any] struct {
 	// narrow takes what a switch reports, rightly, of the MTU to a destination; nil if
 	// the packets of those who are to know are not looked at here, but by a kernel.
 	narrow func(dst flowcell.Address, mtu int)
+	beat   beat // of the reader
 	clock  Clock
 	done   chan struct{} // closed when the reader has ended
 
@@ -103,7 +104,8 @@ func (in *ingress[P]) run(failed func(error)) {
 	in.lend(bufs, size)
 	in.mu.Unlock()
 	for {
-		err := in.from.read(bufs)
+		in.beat.before()
+		err := in.beat.after(in.from.read(bufs))
 		in.mu.Lock()
 		now := in.clock.Now()
 		for a, ok := in.from.next(); ok; a, ok = in.from.next() {
