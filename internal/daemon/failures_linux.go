@@ -171,6 +171,13 @@ func (f *follower) status() *FailureStatus {
 	for _, l := range t.Down() {
 		s.Down = append(s.Down, t.LinkName(l))
 	}
+	for _, a := range t.Avoided() {
+		if len(s.Avoided) == maxPathStatus {
+			break
+		}
+		via := t.Paths(a.Src, a.Dst).Bounce(a.Path)
+		s.Avoided = append(s.Avoided, t.Node(a.Dst).Name+" by "+t.Node(via).Name)
+	}
 	if f.updates != nil {
 		s.Updates = f.updates.Status()
 	}

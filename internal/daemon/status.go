@@ -42,7 +42,8 @@ type SampleStatus struct {
 
 // FailureStatus is what is known of failures.
 type FailureStatus struct {
-	Down    []string     `json:"down"` // links that no path is to use
+	Down    []string     `json:"down"`              // links that no path is to use
+	Avoided []string     `json:"avoided,omitempty"` // paths that one host alone is not sent to by, as "h3.1.3 by c1.1"
 	Changes uint64       `json:"changes"`
 	Error   string       `json:"error,omitempty"`   // why the latest change was not carried out
 	Hint    string       `json:"hint,omitempty"`    // what may be wrong if no probe has ever come home
