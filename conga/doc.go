@@ -14,6 +14,9 @@
 //
 // # At a host
 //
+// The paper's leaf has a row for every other leaf. Here a row is for whatever number
+// the caller has for a destination; below it is called a rack.
+//
 // The paper's local metric is of a leaf's uplinks. A host has one uplink, and no
 // view of its leaf's; its local metric is what it has itself sent by each tag (Sent)
 // against Config.RateBits. The leaf's uplink is a switch's port like all others
@@ -36,13 +39,15 @@
 //
 // # Lies
 //
-// Reports are believed. A host that reports 0 for some tags and 7 for others
-// draws what is sent to its rack to paths of its choice, up to what the senders have
-// for it: no more than ECMP may do by accident, which the local metric
-// counters where other tags have been used less. 7, or 0, for all tags makes the choice
-// local. Nothing is said of other racks: theirs are other entries, and reports of
-// racks to which nothing is sent are refused. Within two Ages of its end a lie
-// is forgotten.
+// Reports are believed, so the caller decides whose word is good for what: all that is
+// reported by a number moves what is sent to that number, and nothing else. Package
+// stack has a number for every host. So a host that reports 0 for some tags and 7 for others
+// draws what is sent to itself to paths of its choice, up to what the senders have for
+// it: no more than ECMP may do by accident, which the local metric counters where
+// other tags have been used less. 7, or 0, for all tags makes the choice local. That a
+// report is of the host that it seems to be of, is the caller's to see: stack wants it
+// in a packet that acknowledges what was sent. Reports of those to whom nothing is sent
+// are refused. Within two Ages of its end a lie is forgotten.
 //
 // # Bounds
 //

@@ -34,7 +34,7 @@ type rackValue struct {
 
 // maxAlone is to how many hosts there are other ways than to their racks
 // (topology.Avoided), at most; to more there are not. Each has two addresses.
-const maxAlone = 64
+const maxAlone = 256
 
 // ways are the program's tables: the racks' groups of paths, and those of single
 // hosts, which the program finds first. 2,048 racks, the most that 64-port switches

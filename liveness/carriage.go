@@ -49,6 +49,11 @@ func (c *Carriage) MTU(edge topology.NodeID) int { return c.of(edge).mtu }
 // Why says in words what Plain and MTU are due to; "" if there is nothing to say.
 func (c *Carriage) Why(edge topology.NodeID) string { return c.of(edge).why }
 
+// Used reports whether the carrier is used to any rack.
+func (c *Carriage) Used() bool {
+	return c == nil || slices.ContainsFunc(c.Racks(), func(edge topology.NodeID) bool { return !c.Plain(edge) })
+}
+
 // Racks are the edge switches of all racks but the own, in ascending order.
 func (c *Carriage) Racks() []topology.NodeID {
 	if c == nil {

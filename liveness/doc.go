@@ -15,6 +15,19 @@
 // What they say of paths is expressed as suspected links: Topology is the
 // baseline, which link-state updates may change, without them.
 //
+// # Whose word counts
+//
+// Boomerangs are the host's own word: nobody else answers them. All that is known of a
+// path's other half a destination has said, by answering requests or not, and by
+// acknowledging data or not. So what one destination says has its own paths avoided and
+// no others (topology.Avoided). A link of the other half is suspected, and so avoided
+// to all, when destinations in two racks speak against it, or two hosts of the rack
+// whose own link it is, and none contradicts: a destination with traffic that answers
+// requests and has missed none over that link. If a link loses only what is as long as
+// data, those that answer do contradict: then each destination's losses convict for
+// itself. Who owns hosts in two racks of a pod can have links to it avoided only
+// while no other active destination behind them answers.
+//
 // # Congestion is not death
 //
 // A path that misses one probe is probed every few milliseconds, each time

@@ -40,7 +40,7 @@ func (in *ingress[P]) relay(pkt *flowcell.Packet, a *arrived) bool {
 // could slow it down or end it (RFC 5927 §4.1; Linux, tcp_v4_err): the kernel looks
 // itself, netstack does not. "Too big" is egress's to follow, see narrows.
 func (in *ingress[P]) concerns(pkt *flowcell.Packet, b []byte) bool {
-	if pkt.Fragment {
+	if pkt.Fragment || b[0]>>4 != 4 {
 		return true
 	}
 	if absurd(b) {

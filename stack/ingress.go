@@ -198,7 +198,7 @@ func (in *ingress[P]) check(pkt *flowcell.Packet, a *arrived) bool {
 		return false
 	case pkt.Flow.Proto == flowcell.ProtoICMP && in.relays:
 		return in.relay(pkt, a)
-	case pkt.Flow.Proto == flowcell.ProtoICMP:
+	case pkt.Flow.Proto == flowcell.ProtoICMP && in.narrow != nil:
 		return in.concerns(pkt, a.b)
 	}
 	proven := false

@@ -216,3 +216,39 @@ func bounceOf(t *testing.T, w wrapped) netip.Addr {
 	t.Helper()
 	return fatTree.Node(node(t, fatTree, w.bounce)).Addr
 }
+
+// What a host reports is about the way to itself: to its neighbour the choice stays. A
+// tag that no path to the rack has says nothing.
+func TestReceiveMarks_moveWhatIsSentToTheirHostOnly(t *testing.T) {
+	e := testEgress(t, fatTree, "conga")
+	e.clock = &stillClock{now: time.Second}
+	packet, mate := dataPacket(1, 1000), with(dataPacket(2, 1000), func(b []byte) { b[19]-- })
+	var liar flowcell.Packet
+	_ = liar.Parse(packet)
+	wrapOne(t, e, packet, time.Second)
+	wrapOne(t, e, mate, time.Second)
+	for tag := range uint8(4) {
+		e.receiveMarks([]arrivedMark{{liar.Flow.Dst, conga.Mark{Feedback: true, Tag: tag, Metric: 7 * min(1, tag^2)}.Put()}})
+	}
+	e.receiveMarks([]arrivedMark{{liar.Flow.Dst, conga.Mark{Feedback: true, Tag: 9, Metric: 7}.Put()}})
+	by := map[string]int{}
+	for port := range uint16(64) {
+		if w := wrapOne(t, e, dataPacket(100+port, 1), time.Second); w.bounce != "3.2" {
+			t.Errorf("to the host that says so a flowlet goes by %s", w.bounce)
+		}
+		w := wrapOne(t, e, with(dataPacket(100+port, 1), func(b []byte) { b[19]-- }), time.Second)
+		by[w.bounce]++
+	}
+	for _, core := range []string{"3.0", "3.1", "3.2", "3.3"} {
+		if by[core] < 4 {
+			t.Errorf("to its neighbour go %v of 64 flowlets", by)
+		}
+	}
+	for _, d := range e.informed.table.Destinations(time.Second) {
+		for _, u := range d.Tags {
+			if u.Tag > 3 || u.Age >= 0 && d.Destination != 15 {
+				t.Errorf("known is %+v", d)
+			}
+		}
+	}
+}

@@ -277,3 +277,28 @@ func TestPathTable_componentsKeepFlowsTogether(t *testing.T) {
 		}
 	}
 }
+
+// What is avoided to one host has the pairs with that host take other paths from their
+// next packet on; others, of its rack even, go on where they are.
+func TestPathTable_avoidsPathsToOneHostAlone(t *testing.T) {
+	e := testEgress(t, fatTree, "drb")
+	to := func(host topology.NodeID, top *topology.Topology) []int {
+		if top != nil {
+			e.setTopology(top)
+		}
+		return slices.Clone(e.paths.to(flowcell.AddressFrom(fatTree.EmbeddedAddr(host))).group.paths)
+	}
+	all := []int{0, 1, 2, 3}
+	mate := e.paths.to(flowcell.AddressFrom(fatTree.EmbeddedAddr(14)))
+	was := mate.group
+	next := fatTree.Avoiding(topology.Avoided{Src: 0, Dst: 15, Path: 0}, topology.Avoided{Src: 0, Dst: 15, Path: 2})
+	if before, after := to(15, nil), to(15, next); !slices.Equal(before, all) || !slices.Equal(after, []int{1, 3}) {
+		t.Errorf("paths to the host were %v, and are %v", before, after)
+	}
+	if p := e.paths.to(mate.dst); p.group != was {
+		t.Errorf("paths to its neighbour are %v", p.group.paths)
+	}
+	if after := to(15, fatTree); !slices.Equal(after, all) {
+		t.Errorf("paths to the host are %v when nothing is avoided any more", after)
+	}
+}

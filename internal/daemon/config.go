@@ -124,6 +124,9 @@ func (c *Config) encapsulation() string {
 // over is the configuration with another of its encapsulations in use, with the
 // first if that is none of them.
 func (c *Config) over(encapsulation string) *Config {
+	if encapsulation == c.encapsulation() {
+		return c
+	}
 	d := *c
 	d.by = ""
 	if slices.Contains(c.Encapsulation, encapsulation) {

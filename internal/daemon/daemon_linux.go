@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/notify"
+	"weft/liveness"
 	"weft/topology"
 )
 
@@ -39,7 +40,6 @@ type state struct {
 	reloads int
 	repairs repairs
 	trouble trouble
-	warned  bool // of a fabric from which no probe comes home
 }
 
 // parts are what carries packets at an uplink. What is nil is not in use.
@@ -50,6 +50,8 @@ type parts struct {
 	follower follower
 	topology *topology.Topology // that packets go by
 	changes  uint64             // of it
+	carriage *liveness.Carriage // the same; nil: as at the beginning
+	heard    map[string]news    // the latest by each encapsulation
 	diverted bool               // programs' packets are led into the TUN
 	working  bool               // all is in place
 }
@@ -104,6 +106,10 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		}
 	}
 	if err := d.follow(c, c.fabric); err != nil {
+		return err
+	}
+	d.hearAll()
+	if err := d.goBy(c.encapsulation()); err != nil {
 		return err
 	}
 	if c.diverts() {

@@ -36,8 +36,10 @@ type dataplaneConfig struct {
 	zeroChecksum  bool         // the tunnel's
 	name          string       // this end's, to the peers
 	peers         []peer
-	onlyReceiving bool // nothing is read from programs
-	evidence      bool // losses on paths are to be observed
+	onlyReceiving bool   // nothing is read from programs
+	evidence      bool   // losses on paths are to be observed
+	beatIn        func() // called by what reads from fabric or tunnel, see stack.GatewayConfig
+	beatOut       func() // and from programs
 }
 
 // peer is a Peer whose endpoint is resolved.
@@ -50,7 +52,7 @@ type peer struct {
 // devices are the dataplane's when it succeeds.
 var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	o := stack.GatewayConfig{Address: c.address, Policy: c.policy, PolicyOptions: c.options,
-		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence}
+		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut}
 	if c.tunnel != nil {
 		o.Tunnel = &stack.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum}
 	} else {

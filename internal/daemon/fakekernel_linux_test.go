@@ -8,9 +8,11 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"time"
 
 	"weft/fabric"
 	"weft/internal/prober"
+	"weft/liveness"
 	"weft/luopan"
 	"weft/policy"
 	"weft/topology"
@@ -205,13 +207,14 @@ type fakeReceiver struct {
 	ended    bool
 }
 
-func (r *fakeReceiver) start(fabric.HostPlan) error { return r.k.fails() }
-func (r *fakeReceiver) Repair() ([]string, error)   { return nil, r.k.fails() }
-func (r *fakeReceiver) beat()                       {}
-func (r *fakeReceiver) devices() map[string]Device  { return nil }
-func (r *fakeReceiver) steering() any               { return nil }
-func (r *fakeReceiver) Done() <-chan struct{}       { return r.done }
-func (r *fakeReceiver) Err() error                  { return errors.New("the TUN is gone") }
+func (r *fakeReceiver) start(fabric.HostPlan) error    { return r.k.fails() }
+func (r *fakeReceiver) Repair() ([]string, error)      { return nil, r.k.fails() }
+func (r *fakeReceiver) alive(time.Time) bool           { return true }
+func (r *fakeReceiver) SetCarriage(*liveness.Carriage) {}
+func (r *fakeReceiver) devices() map[string]Device     { return nil }
+func (r *fakeReceiver) steering() any                  { return nil }
+func (r *fakeReceiver) Done() <-chan struct{}          { return r.done }
+func (r *fakeReceiver) Err() error                     { return errors.New("the TUN is gone") }
 
 func (r *fakeReceiver) SetTopology(t *topology.Topology) error {
 	if err := r.k.fails(); err != nil {
@@ -263,7 +266,6 @@ func (f *fakeFollower) setKeys(c *Config) error {
 	return nil
 }
 func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
-func (f *fakeFollower) hint() string                             { return "" }
 func (f *fakeFollower) Close() error {
 	f.k.followers = slices.DeleteFunc(f.k.followers, func(x *fakeFollower) bool { return x == f })
 	return nil

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -16,50 +15,74 @@ import (
 // it from what probes find. Either may be missing.
 type hostFollower struct {
 	updates *listen.Listener
-	probes  *prober.Prober
+	probes  map[string]*prober.Prober // by encapsulation; in parallel, so that the next is known to work
+	used    string                    // of these, the one in use
 	started time.Time
-	carried string // by what, in which fabric
 }
 
-// follow begins to follow, with t as the baseline; tell is called with all news.
+// follow begins to follow, with t as the baseline; tell is called with all news, and
+// with what is known at the beginning before it returns.
 func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) (_ follower, err error) {
-	f := &hostFollower{started: time.Now(), carried: fmt.Sprintf("%v through %v", c.carrier(), c.fabric)}
-	deliver := func(t *topology.Topology) { tell(news{topology: t}) }
+	f := &hostFollower{started: time.Now(), used: c.encapsulation(), probes: make(map[string]*prober.Prober)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
 	if c.Failures.Probes {
-		o := c.liveness()
-		var observe func(*liveness.Watcher, time.Duration)
-		if r, ok := r.(*hostReceiver); ok {
-			if p, ok := r.dataplane.(interface {
-				observe(*liveness.Watcher, time.Duration)
-			}); ok {
-				observe = p.observe
+		for _, by := range c.carried() {
+			if err := f.probe(c.over(by), at, t, r, tell); err != nil {
+				return nil, err
 			}
 		}
-		f.probes, err = prober.Open(prober.Config{
-			Interface: at.uplink.Name, Address: at.address, Topology: t,
-			Carrier: c.carrier(), Gateway: at.uplink.Gateway,
-			Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor,
-			Seed: rand.Uint64(), Observe: observe, Deliver: deliver,
+	}
+	if c.Failures.Updates {
+		f.updates, err = listen.Open(listen.Config{
+			Interface: at.uplink.Name, Topology: t, Address: at.address,
+			Deliver: func(t *topology.Topology) { f.heard(t, tell) },
+			Keys:    c.Failures.keys(f.started), MaxAge: c.Failures.MaxAge,
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if c.Failures.Updates {
-		heard := deliver
-		if f.probes != nil {
-			// The fabric is the one it was opened with: nothing can be wrong.
-			heard = func(t *topology.Topology) { f.probes.SetTopology(t) }
-		}
-		f.updates, err = listen.Open(listen.Config{
-			Interface: at.uplink.Name, Topology: t, Address: at.address, Deliver: heard,
-			Keys: c.Failures.keys(f.started), MaxAge: c.Failures.MaxAge,
-		})
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
 	return f, nil
+}
+
+// probe begins to probe by a configuration's encapsulation.
+func (f *hostFollower) probe(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) error {
+	by, o := c.encapsulation(), c.liveness()
+	p := prober.Config{
+		Interface: at.uplink.Name, Address: at.address, Topology: t,
+		Carrier: c.carrier(), Gateway: at.uplink.Gateway, Beside: len(c.carried()) > 1, Idle: by != f.used,
+		MTU: at.mtu, Require: c.Require,
+		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
+		Deliver: func(t *topology.Topology, c *liveness.Carriage) { tell(news{by, t, c}) },
+	}
+	if r, ok := r.(*hostReceiver); ok && by == f.used {
+		if d, ok := r.dataplane.(interface {
+			observe(*liveness.Watcher, time.Duration)
+		}); ok {
+			p.Observe = d.observe
+		}
+	}
+	opened, err := prober.Open(p)
+	if err != nil {
+		return err
+	}
+	f.probes[by] = opened
+	tell(news{by, opened.Topology(), opened.Carriage()})
+	return nil
+}
+
+// heard takes what the switches say. Probes add to it what they find.
+func (f *hostFollower) heard(t *topology.Topology, tell func(news)) {
+	if len(f.probes) == 0 {
+		tell(news{topology: t})
+	}
+	for _, p := range f.probes {
+		p.SetTopology(t) // of the fabric that it was opened with: nothing can be wrong
+	}
 }
 
 // setKeys takes over the keys of a configuration.
@@ -75,22 +98,10 @@ func (f *hostFollower) Close() (err error) {
 	if f.updates != nil {
 		err = f.updates.Close()
 	}
-	if f.probes != nil {
-		err = errors.Join(err, f.probes.Close())
+	for _, p := range f.probes {
+		err = errors.Join(err, p.Close())
 	}
 	return err
-}
-
-// hint says what may be wrong if nothing has ever come home: then more likely
-// switches were never set up than all have failed.
-func (f *hostFollower) hint() string {
-	if f.probes == nil {
-		return ""
-	}
-	if w := f.probes.Stats().Watcher; w.Answered > 0 || w.Muted == 0 {
-		return ""
-	}
-	return "no probe has ever come home: do the switches carry " + f.carried + "? weft plan prints what each needs"
 }
 
 // maxPathStatus bounds the paths in a status.
@@ -103,15 +114,16 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 	if f.updates != nil {
 		s.Updates = f.updates.Status()
 	}
-	if f.probes == nil {
+	probes := f.probes[f.used]
+	if probes == nil {
 		return s
 	}
-	s.Probes, s.Hint = f.probes.Stats(), f.hint()
-	for _, p := range f.probes.Paths() {
+	s.Probes = probes.Stats()
+	for _, p := range probes.Paths() {
 		if len(s.Paths) == maxPathStatus {
 			break
 		}
-		if p.State == liveness.Up && p.Dst != f.probes.Self() {
+		if p.State == liveness.Up && p.Dst != probes.Self() {
 			continue
 		}
 		s.Paths = append(s.Paths, PathStatus{To: t.Node(p.Dst).Name, Via: p.Via.String(), State: string(p.State),

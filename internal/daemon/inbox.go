@@ -3,22 +3,25 @@ package daemon
 import (
 	"sync"
 
+	"weft/liveness"
 	"weft/topology"
 )
 
-// news is what has become known of the paths.
+// news is what has become known of the paths by one encapsulation.
 type news struct {
+	by       string // "" for any: what switches say, where nothing is probed
 	topology *topology.Topology
+	carriage *liveness.Carriage // nil: used everywhere, unproved
 }
 
 // inbox is where other goroutines leave news for the owner. They do not wait for
-// it, so that it may wait for them to end. The latest news replaces what was not
-// taken.
+// it, so that it may wait for them to end. The latest news by an encapsulation
+// replaces what was not taken.
 type inbox struct {
 	wake chan struct{} // buffers one
 
 	mu     sync.Mutex
-	latest *news
+	latest map[string]news
 }
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
@@ -28,7 +31,10 @@ func (in *inbox) clear() { in.take() }
 
 func (in *inbox) put(n news) {
 	in.mu.Lock()
-	in.latest = &n
+	if in.latest == nil {
+		in.latest = make(map[string]news)
+	}
+	in.latest[n.by] = n
 	in.mu.Unlock()
 	select {
 	case in.wake <- struct{}{}:
@@ -36,8 +42,8 @@ func (in *inbox) put(n news) {
 	}
 }
 
-// take returns the latest news, if there is any.
-func (in *inbox) take() *news {
+// take returns the latest news, by encapsulation.
+func (in *inbox) take() map[string]news {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n := in.latest

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
+	"time"
 
 	"weft/fabric"
 	"weft/flowcell"
 	"weft/internal/prober"
+	"weft/liveness"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -39,8 +41,9 @@ type hostSetup interface {
 type receiver interface {
 	dataplane
 	start(fabric.HostPlan) error
+	SetCarriage(*liveness.Carriage)
 	Repair() ([]string, error)
-	beat()
+	alive(now time.Time) bool // what moves packets has shown that it lives
 	devices() map[string]Device
 	steering() any
 }
@@ -67,7 +70,6 @@ type sampler interface {
 type follower interface {
 	setKeys(*Config) error
 	status(*topology.Topology) *FailureStatus
-	hint() string
 	Close() error // waits until no more news comes
 }
 
@@ -132,7 +134,7 @@ func (c *Config) offload(p place, t *topology.Topology) fabric.OffloadConfig {
 	o := fabric.OffloadConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
-		Require: c.Require, StartPlain: false,
+		Require: c.Require, StartPlain: c.proves(),
 	}
 	if !c.Require {
 		o.Patience = patience

@@ -74,7 +74,7 @@ func (w *world) event(t *testing.T) string {
 		w.followers[0].tell(news{topology: base.Without(l)})
 		heard := w.random.IntN(2) == 0 // or the owner is busy with something else
 		if heard {
-			w.d.hear()
+			w.d.hear(t.Context())
 		}
 		return fmt.Sprintf("news: %s down, heard: %v", base.LinkName(l), heard)
 	case 5:
@@ -118,7 +118,7 @@ func (w *world) event(t *testing.T) string {
 // tick lets time pass for the owner.
 func (w *world) tick() {
 	w.now = w.now.Add(2 * retryAfter)
-	w.d.hear()
+	w.d.hear(context.Background())
 	w.d.glance(w.now)
 	w.d.reconcile(context.Background(), w.now)
 }

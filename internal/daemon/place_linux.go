@@ -24,7 +24,8 @@ type place struct {
 	strict  []string // devices whose reverse path filter would be in the way
 	filter  int      // net.ipv4.conf.all.rp_filter
 
-	homeless bool // the host has lost the address
+	homeless bool                 // the host has lost the address
+	narrow   map[netip.Prefix]int // racks to which only smaller packets arrive: how large, in bytes
 	name     string
 	peers    []peer
 }
@@ -163,6 +164,7 @@ func (c *Config) plan(p place) (fabric.HostPlan, error) {
 	o.Carrier, o.Advertised = c.carrier(), p.uplink.Advertised
 	o.MTU = p.mtu - o.Carrier.Overhead()
 	o.PerPacket = c.offloads() && c.perPacket()
+	o.Narrow = p.narrow
 	o.Fabric, o.Rack = fabric.HostPrefixes(c.fabric), fabric.HostRack(p.address)
 	return fabric.PlanHost(o)
 }

@@ -2,12 +2,15 @@ package daemon
 
 import (
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/net/bpf"
 
 	"weft/encap"
 	"weft/fabric"
 	"weft/link"
+	"weft/liveness"
 )
 
 // hostReceiver is the receiver of the real kernel. It belongs to the daemon's
@@ -21,6 +24,7 @@ type hostReceiver struct {
 	detour    *fabric.Detour
 	uplink    *link.Packet
 	tunnel    *link.UDP
+	in, out   lives
 }
 
 // openReceiver makes the TUN, into which nothing leads yet.
@@ -69,23 +73,19 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 	if err != nil {
 		return err
 	}
-	o.fabric, o.tunnel = r.uplink, r.tunnel
-	if r.dataplane, err = startDataplane(o); err != nil {
-		return err
-	}
-	if r.steer != nil {
-		if err := r.steer.Beat(); err != nil { // from here on the kernel does not get them
+	if !c.tunnels() && !c.offloads() {
+		r.detour, err = fabric.AttachDetour(fabric.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: patience})
+		if err != nil {
 			return err
 		}
 	}
-	if c.tunnels() || c.offloads() {
-		return nil
-	}
-	r.detour, err = fabric.AttachDetour(fabric.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: patience})
-	if err != nil {
+	r.in.show()
+	r.out.show()
+	o.fabric, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
+	if r.dataplane, err = startDataplane(o); err != nil {
 		return err
 	}
-	return r.detour.Beat()
+	return nil
 }
 
 // openUplink makes a socket that gets the fabric's TCP, and the kernel not,
@@ -119,14 +119,45 @@ func (r *hostReceiver) Repair() (mended []string, err error) {
 	return mended, err
 }
 
-func (r *hostReceiver) beat() {
+// SetCarriage has the dataplane send by the carrier to those racks only to which it
+// is used.
+func (r *hostReceiver) SetCarriage(c *liveness.Carriage) {
+	if d, ok := r.dataplane.(interface{ SetCarriage(*liveness.Carriage) }); ok {
+		d.SetCarriage(c)
+	}
+}
+
+// lives is when a goroutine that moves packets showed that it lives, in nanoseconds
+// of Unix time.
+type lives struct{ atomic.Int64 }
+
+func (l *lives) show() { l.Store(time.Now().UnixNano()) }
+
+func (l *lives) since(now time.Time) time.Duration { return now.Sub(time.Unix(0, l.Load())) }
+
+// beatIn and beatOut are called by what reads from the uplink, and from the TUN.
+func (r *hostReceiver) beatIn() {
+	r.in.show()
 	if r.steer != nil {
 		r.steer.Beat()
 	}
+}
+
+func (r *hostReceiver) beatOut() {
+	r.out.show()
 	if r.detour != nil {
 		r.detour.Beat()
 	}
 }
+
+// alive reports whether both have shown that they live of late.
+func (r *hostReceiver) alive(now time.Time) bool {
+	return max(r.in.since(now), r.out.since(now)) < hung
+}
+
+// hung is how long what moves packets may be silent before the watchdog is not told
+// any more that all is well.
+const hung = 5 * time.Second
 
 // Done is never ready before the start.
 func (r *hostReceiver) Done() <-chan struct{} {

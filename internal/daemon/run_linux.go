@@ -82,7 +82,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 			d.reload(ctx)
 		case <-d.inbox.wake:
-			d.hear()
+			d.hear(ctx)
 		case <-d.receiverDone():
 			d.receiverEnded()
 			d.reconcile(ctx, time.Now())
@@ -100,23 +100,11 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			} else {
 				d.glance(now)
 			}
-			d.warn()
 		case <-watchdog:
-			d.notify.Watchdog()
+			if d.alive(time.Now()) {
+				d.notify.Watchdog()
+			}
 		}
-	}
-}
-
-// hear has packets go by the latest news.
-func (d *daemon) hear() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.inbox.take()
-	if n == nil || !d.working {
-		return
-	}
-	if err := d.setTopology(n.topology); err != nil {
-		d.takeAway(fmt.Sprintf("the paths cannot be changed: %v", err))
 	}
 }
 
@@ -143,20 +131,15 @@ func (d *daemon) beat() {
 	if d.spray != nil && d.working {
 		d.spray.Beat()
 	}
-	if d.receiver != nil && d.working {
-		d.receiver.beat()
-	}
 }
 
-// warn tells once of a fabric from which no probe comes home.
-func (d *daemon) warn() {
+// alive reports whether what moves packets lives, besides the owner itself.
+func (d *daemon) alive(now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.warned || d.follower == nil {
-		return
+	if d.receiver == nil || !d.working || d.receiver.alive(now) {
+		return true
 	}
-	if hint := d.follower.hint(); hint != "" {
-		d.warned = true
-		d.log.Print(hint)
-	}
+	d.complain(now, "what moves packets does not show that it lives")
+	return false
 }

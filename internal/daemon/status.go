@@ -25,6 +25,10 @@ type Status struct {
 	Repairs       uint64   `json:"repairs"`
 	LatestRepairs []string `json:"latest_repairs,omitempty"`
 
+	// Racks are those that packets do not go to as they should: plain, or in smaller
+	// packets, or not by all paths; and why.
+	Racks []RackStatus `json:"racks,omitempty"`
+
 	// Congestion is what the policy knows of the paths to racks that are sent to.
 	// How often the program at the uplink has chosen each is in Offload.
 	Congestion []stack.Congestion `json:"congestion,omitempty"`
@@ -43,6 +47,15 @@ const (
 	StateAway    = "out of the way" // packets go as the kernel's own routes have them
 )
 
+// RackStatus is how a rack is reached.
+type RackStatus struct {
+	Rack   string `json:"rack"`
+	Prefix string `json:"prefix"`
+	Plain  bool   `json:"plain"`         // as the kernel's own routes have it, for want of proof that the carrier works
+	MTU    int    `json:"mtu,omitempty"` // of packets without the outer header, bytes
+	Why    string `json:"why,omitempty"`
+}
+
 // SampleStatus counts the samples of paths' congestion.
 type SampleStatus struct {
 	Table         any    `json:"table,omitempty"` // luopan.Stats: own samples, and what became of them; under a policy that samples
@@ -56,9 +69,9 @@ type SampleStatus struct {
 
 // FailureStatus is what is known of failures.
 type FailureStatus struct {
-	Down    []string     `json:"down"` // links that no path is to use
+	Down    []string     `json:"down"`              // links that no path is to use
+	Avoided []string     `json:"avoided,omitempty"` // paths that one host alone is not sent to by, as "h3.1.3 by c1.1"
 	Changes uint64       `json:"changes"`
-	Hint    string       `json:"hint,omitempty"`    // what may be wrong if no probe has ever come home
 	Updates any          `json:"updates,omitempty"` // listen.Status
 	Probes  any          `json:"probes,omitempty"`  // prober.Stats
 	Paths   []PathStatus `json:"paths,omitempty"`   // that are not simply up

@@ -68,6 +68,14 @@ func (d *daemon) snapshot() Status {
 		for _, l := range d.topology.Down() {
 			s.Failures.Down = append(s.Failures.Down, d.topology.LinkName(l))
 		}
+		for _, a := range d.topology.Avoided() {
+			if len(s.Failures.Avoided) == maxPathStatus {
+				break
+			}
+			via := d.topology.Paths(a.Src, a.Dst).Bounce(a.Path)
+			s.Failures.Avoided = append(s.Failures.Avoided, d.topology.Node(a.Dst).Name+" by "+d.topology.Node(via).Name)
+		}
+		s.Racks = d.rackStatus()
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
 	if o, ok := d.spray.(interface {
@@ -84,6 +92,18 @@ func (d *daemon) snapshot() Status {
 		}
 	}
 	return s
+}
+
+// rackStatus says how racks are reached that are not reached as they should be.
+func (d *daemon) rackStatus() (all []RackStatus) {
+	for _, edge := range d.carriage.Racks() {
+		r := RackStatus{Rack: d.topology.Node(edge).Name, Prefix: rackPrefix(d.topology, edge).String(),
+			Plain: d.carriage.Plain(edge), MTU: d.carriage.MTU(edge), Why: d.carriage.Why(edge)}
+		if (r.Plain || r.Why != "") && len(all) < maxPathStatus {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // orError puts why something is not known in its place.
