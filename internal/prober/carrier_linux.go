@@ -44,7 +44,7 @@ func (p *Prober) post(packet []byte, via netip.Addr, ports []int) {
 		packet, err = outer.Encapsulate(packet, p.id)
 	}
 	if err == nil {
-		err = p.sockets.send(packet, via, p.carrier)
+		err = p.sockets.send(packet, via)
 	}
 	if err != nil {
 		p.stats.Unsent++

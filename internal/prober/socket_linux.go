@@ -17,8 +17,11 @@ import (
 // sockets are a prober's. What is sent is not buffered: what the uplink's queue
 // has no room for is a probe that is missed.
 type sockets struct {
-	in  *link.Packet
-	out int // a raw socket
+	in *link.Packet
+	// out is a raw socket, where no switch is known to send to: the kernel finds the
+	// way. Else probes leave by in. No route is needed then, and none makes them
+	// shorter; nor do those that a device loses when it goes down.
+	out int
 	// port keeps the kernel from telling peers that nobody is at the probes' port.
 	// Nobody reads it.
 	port *net.UDPConn
@@ -36,23 +39,38 @@ func openSockets(c *Config) (s sockets, err error) {
 		return s, err
 	}
 	in := link.PacketConfig{Interface: c.Interface, Filter: code, ReceiveBuffer: 1 << 20}
-	if c.Carrier == encap.CarrierSRv6 { // it sends, too, since no route leads to labels
+	if c.Gateway.IsValid() {
 		in.Gateway, in.Priority = c.Gateway, interactive
 	}
 	if s.in, err = link.OpenPacket(in); err != nil {
 		return s, err
 	}
+	if !c.Gateway.IsValid() {
+		if err := s.openRaw(); err != nil {
+			return s, err
+		}
+	}
+	return s, s.claimPort(c.Address)
+}
+
+// openRaw opens the raw socket.
+func (s *sockets) openRaw() (err error) {
 	// IPPROTO_RAW sends whole packets and receives nothing (raw(7)).
 	if s.out, err = unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
 		if errors.Is(err, unix.EPERM) {
 			err = fmt.Errorf("%w: CAP_NET_RAW is missing", err)
 		}
-		return s, fmt.Errorf("raw socket: %w", err)
+		return fmt.Errorf("raw socket: %w", err)
 	}
 	// The header has its own; this is for the uplink's queue (SO_PRIORITY).
 	if err = unix.SetsockoptInt(s.out, unix.IPPROTO_IP, unix.IP_TOS, encap.ProbeTOS); err != nil {
-		return s, fmt.Errorf("raw socket: IP_TOS: %w", err)
+		return fmt.Errorf("raw socket: IP_TOS: %w", err)
 	}
+	return nil
+}
+
+// claimPort takes the port of the probes.
+func (s *sockets) claimPort(own netip.Addr) error {
 	// Another Prober, for another carrier, may have it, too.
 	shared := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		if e := raw.Control(func(fd uintptr) {
@@ -62,12 +80,12 @@ func openSockets(c *Config) (s sockets, err error) {
 		}
 		return err
 	}}
-	port, err := shared.ListenPacket(context.Background(), "udp4", netip.AddrPortFrom(c.Address, encap.ProbePort).String())
+	port, err := shared.ListenPacket(context.Background(), "udp4", netip.AddrPortFrom(own, encap.ProbePort).String())
 	if err != nil {
-		return s, fmt.Errorf("port of the probes: %w", err)
+		return fmt.Errorf("port of the probes: %w", err)
 	}
 	s.port = port.(*net.UDPConn)
-	return s, s.port.SetReadBuffer(1)
+	return s.port.SetReadBuffer(1)
 }
 
 // interactive is TC_PRIO_INTERACTIVE (linux/pkt_sched.h), which encap.ProbeTOS
@@ -75,8 +93,8 @@ func openSockets(c *Config) (s sockets, err error) {
 const interactive = 6
 
 // send sends a whole packet; to is the outer destination of IP-in-IP.
-func (s *sockets) send(packet []byte, to netip.Addr, c encap.Carrier) error {
-	if c == encap.CarrierSRv6 {
+func (s *sockets) send(packet []byte, to netip.Addr) error {
+	if s.out < 0 {
 		_, err := s.in.Write([][]byte{packet}, 0)
 		return err
 	}
