@@ -71,6 +71,9 @@ func (a *Agent) turn() {
 type handler struct{ a *Agent }
 
 func (h handler) Carrier(port int, up bool) {
+	if h.a.config.Carrier != nil {
+		h.a.config.Carrier(port, up)
+	}
 	h.locked(func(a *Agent) { a.machine.Carrier(port, up, a.now()) })
 	if up && h.a.repair != nil {
 		h.a.repair.resync()

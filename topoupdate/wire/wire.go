@@ -1,6 +1,10 @@
 package wire
 
-import "weft/topoupdate"
+import (
+	"time"
+
+	"weft/topoupdate"
+)
 
 // Config says which ports to open.
 type Config struct {
@@ -17,6 +21,12 @@ type Config struct {
 	// them, about twice what the messages are long; 0 is DefaultReceiveBuffer.
 	// Above it the kernel drops, and Stats counts.
 	ReceiveBuffer int
+
+	// CarrierEvery is how often the kernel's counts of lost carriers are read,
+	// besides its messages, which are late while somebody holds its network lock
+	// (RTNL), such as who changes many routes. 0: never. It costs a microsecond per
+	// port each time; a machine that does not show the counts goes without.
+	CarrierEvery time.Duration
 
 	monitorBuffer int // of the monitor, in bytes; 0 is monitorBuffer. For tests
 }
@@ -55,6 +65,9 @@ type Stats struct {
 	// Overruns is how often the kernel had more to say about devices than it had
 	// room for, and all were listed again.
 	Overruns uint64 `json:"overruns"`
+	// Early is how many losses of a carrier were seen by the kernel's count before
+	// its message.
+	Early uint64 `json:"early"`
 	// Rejoined is how often a device was there anew.
 	Rejoined uint64 `json:"rejoined"`
 }
