@@ -62,6 +62,7 @@ func (d *daemon) follow(c *Config) (*follower, error) {
 		f.updates, err = listen.Open(listen.Config{
 			Interface: d.place.uplink.Name, Topology: c.fabric, Address: d.place.address, Deliver: heard,
 			Keys: c.Failures.keys(f.started), MaxAge: c.Failures.MaxAge,
+			Gateway: d.place.uplink.Gateway, Floor: c.Failures.Floor,
 		})
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package switchd
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -80,7 +81,7 @@ func (h handler) Carrier(port int, up bool) {
 	}
 }
 
-func (h handler) Receive(port int, message []byte) {
+func (h handler) Receive(port int, _ netip.Addr, message []byte) {
 	h.locked(func(a *Agent) { a.machine.Receive(port, message, a.now()) })
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -72,8 +73,8 @@ func (p *Ports) open(c Config) (err error) {
 // carriers is a Handler that remembers.
 type carriers []bool
 
-func (c carriers) Carrier(port int, up bool) { c[port] = up }
-func (c carriers) Receive(int, []byte)       {}
+func (c carriers) Carrier(port int, up bool)       { c[port] = up }
+func (c carriers) Receive(int, netip.Addr, []byte) {}
 
 func orDefault(n, otherwise int) int {
 	if n == 0 {
@@ -160,7 +161,7 @@ func (p *Ports) receive(port int) {
 	n := p.batch.receive(p.sockets[port])
 	p.stats[port].Received += uint64(n)
 	for i := range n {
-		p.handler.Receive(port, p.batch.message(i))
+		p.handler.Receive(port, p.batch.source(i), p.batch.message(i))
 	}
 }
 

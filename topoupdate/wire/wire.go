@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"time"
 
 	"weft/topoupdate"
@@ -42,9 +43,10 @@ type Handler interface {
 	// nobody saw is said to be down and up.
 	Carrier(port int, up bool)
 
-	// Receive gets a message, valid during the call. It is cut after
+	// Receive gets a message, valid during the call, and the address that it came
+	// from, which anybody on the cable could have forged. It is cut after
 	// topoupdate.MaxMessage + 1 bytes, so that what is too long can be told.
-	Receive(port int, message []byte)
+	Receive(port int, from netip.Addr, message []byte)
 }
 
 // PortStats counts what one port did.
@@ -53,8 +55,8 @@ type PortStats struct {
 	SendErrors uint64 `json:"send_errors"` // no carrier, or no room in the device's queue
 	Received   uint64 `json:"received"`
 
-	// Dropped is what the kernel did not hand over: the TTL was below 255, or the
-	// receive buffer was full. Modulo 2^32.
+	// Dropped is what the kernel did not hand over: the TTL was below 255, the frame
+	// was not to the group, or the receive buffer was full. Modulo 2^32.
 	Dropped uint64 `json:"dropped"`
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"weft/topology"
@@ -234,7 +235,7 @@ func (f *Fabric) step(e *event) {
 			f.after(e.node)
 		} else if n.listener != nil && n.life == e.life {
 			f.stats.Events++
-			n.listener.Receive(e.packet, f.now)
+			n.listener.Receive(e.packet, netip.Addr{}, f.now)
 			f.schedule(e.node)
 		}
 		f.spare = append(f.spare, e.packet)
