@@ -34,7 +34,9 @@ func tunnelled(from topology.Node, message []byte) []byte {
 // than all of the neighbour's would end the adjacency, and with it the link.
 func TestAgents_whatCameByATunnelIsNotFromANeighbour(t *testing.T) {
 	l := upLab(t, "u", "fat-tree:k=4", pod...)
-	l.start(fast)
+	c := fast
+	c.Keys = topoupdate.Keys{}
+	l.start(c)
 	l.adjacent()
 	agg, link := l.agents[l.id("a0.2")], l.link("e0.0-a0.2")
 	forged, err := topoupdate.NewAgent(topoupdate.AgentConfig{Topology: l.top, Self: l.id("e0.0"), Boot: math.MaxUint64 / 2})
