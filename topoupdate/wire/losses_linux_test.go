@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ func TestPorts_carrierIsLostBeforeTheKernelSaysSo(t *testing.T) {
 	slow := b.open(Config{Interfaces: []string{"p0"}, Shared: true})
 	r.settle()
 	slow.settle()
-	if r.losses.files[0] < 0 {
-		t.Skip("this machine does not show how often a carrier was lost")
+	if _, err := os.Stat("/sys/class/net/lo/carrier_down_count"); err != nil {
+		t.Skipf("this machine does not show how often a carrier was lost: %v", err)
 	}
 	for round := range 5 {
 		before := time.Now()
