@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -24,6 +25,7 @@ type Lab struct {
 	lock *labLock // of an ephemeral lab
 
 	mu        sync.Mutex
+	observe   func(link topology.LinkID, from, to time.Time) // may be nil
 	nodes     map[topology.NodeID]*nodeHandle
 	silencers map[FailureMode]*ebpf.Program
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"weft/topology"
 )
 
 // Fail makes a link, such as e0.0-a0.2, or a node with all its links fail, and
@@ -61,6 +63,14 @@ func (l *Lab) Heal(targets ...string) (at time.Time, err error) {
 		}
 		return nil
 	})
+}
+
+// Observe has f called for every link that Fail and Heal change, with the times
+// just before and after the kernel did so. f must be quick, and not call the Lab.
+func (l *Lab) Observe(f func(link topology.LinkID, from, to time.Time)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.observe = f
 }
 
 func (f failures) String() string {
@@ -125,8 +135,12 @@ func (l *Lab) changeFailures(change func(failures) error) (at time.Time, err err
 	}
 	at = time.Now()
 	for i, do := range prepared {
+		from := time.Now()
 		if err := do(); err != nil {
 			return at, fmt.Errorf("link %s: %w", l.Config.Topology.LinkName(steps[i].link), err)
+		}
+		if l.observe != nil {
+			l.observe(steps[i].link, from, time.Now())
 		}
 	}
 	state.Failures = after

@@ -69,7 +69,7 @@ func (a *Agent) advance(now time.Duration) {
 		}
 		p.helloDue = a.now + time.Duration(a.random.Int64N(int64(a.config.Hello)))/4
 	}
-	a.db.records[a.self] = record{version{a.config.Boot, firstSequence - 1}, a.now, Own, live}
+	a.db.records[a.self] = record{version: version{a.config.Boot, firstSequence - 1}, born: a.now, from: Own, status: live}
 	a.originate()
 	a.update(a.self, true)
 }

@@ -2,6 +2,7 @@ package topoupdate
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func BenchmarkListener_linkFlap(b *testing.B) {
 					s.listener.session, s.listener.window = 0, replayWindow{}
 					clear(s.listener.db.records)
 				}
-				s.listener.Receive(packets[i%len(packets)], 0)
+				s.listener.Receive(packets[i%len(packets)], netip.Addr{}, 0)
 			}
 		})
 	}

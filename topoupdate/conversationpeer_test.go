@@ -2,6 +2,7 @@ package topoupdate
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,7 +133,7 @@ func (c *conversation) deliver(n int, b []byte) {
 	if c.agent != nil {
 		c.agent.Receive(n, b, c.now)
 	} else {
-		c.listener.Receive(b, c.now)
+		c.listener.Receive(b, netip.Addr{}, c.now)
 	}
 	c.show()
 }

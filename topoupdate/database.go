@@ -33,6 +33,7 @@ type record struct {
 	born   time.Duration // when the entry was made, on our clock
 	from   int32         // the port on which it came; Own
 	status status
+	signed bool // a Listener's: the message was
 }
 
 // database holds the newest entry of every switch, one record each, and derives
@@ -122,7 +123,7 @@ func word(bitmap []byte, w int) (v uint64) {
 // store puts a claim in the place of what was known.
 func (d *database) store(c *claim, from int, now time.Duration) {
 	i := d.index(c.originator)
-	d.records[i] = record{c.version, now - c.age, int32(from), live}
+	d.records[i] = record{c.version, now - c.age, int32(from), live, d.records[i].signed}
 	d.due = min(d.due, now-c.age+d.maxAge)
 	for w := range d.fabric.words {
 		d.set(i, w, word(c.bitmap, w))
@@ -179,6 +180,11 @@ func (d *database) expire(now time.Duration) {
 func (d *database) claimed(node topology.NodeID, port int) bool {
 	i := d.index(node)
 	return i >= 0 && d.down[i*d.fabric.words+port/64]&(1<<(port%64)) != 0
+}
+
+// signed reports whether one end of a link says so in a signed message.
+func (d *database) signed(node topology.NodeID, port int) bool {
+	return d.claimed(node, port) && d.records[d.index(node)].signed
 }
 
 // topology returns the baseline without what is said to be down. It is the same

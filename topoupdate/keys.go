@@ -111,6 +111,10 @@ func (r *keyring) sign(b []byte, now time.Duration) []byte {
 	return best.mac.Sum(b)
 }
 
+// signs reports whether a message of at least headerSize bytes claims to be signed
+// where signatures mean something.
+func (r *keyring) signs(b []byte) bool { return len(r.keys) > 0 && b[atKey] != 0 }
+
 // verify checks a message of at least headerSize bytes and returns it without
 // its MAC.
 //

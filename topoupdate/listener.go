@@ -3,6 +3,8 @@ package topoupdate
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"weft/topology"
@@ -16,7 +18,18 @@ type ListenerConfig struct {
 	Self     topology.NodeID // a host
 	Keys     Keys
 	MaxAge   time.Duration // as the switches', 0: DefaultRefresh × 4
+
+	// Sources are the addresses from which unsigned messages are taken: those of the
+	// edge switch. nil: from any. Signed ones are taken from everywhere.
+	Sources []netip.Addr
+	// Floor is the part of the paths to every rack, rounded up, that unsigned
+	// messages leave in use whatever they say; 0: DefaultFloor, 1: they take nothing.
+	Floor float64
 }
+
+// DefaultFloor is half of the paths: as much as a host loses whose edge switch has
+// two uplinks, of which one fails. What more has failed a host's own probes find.
+const DefaultFloor = 0.5
 
 // Listener is a server's part of the protocol: it listens to its edge switch and
 // never says anything (DRB §4.3, rule 1). It is not safe for concurrent use. It
@@ -36,8 +49,16 @@ type ListenerConfig struct {
 // lives, with that one's next entry: at most Repeat later if it says that
 // something is down, at most Refresh if not. For one that does not live it ends
 // after MaxAge, since a message says how old its entries were when it was made.
-// Only links that were once down can be slandered so. (Without keys, nobody on the
-// cable needs a recording.)
+// Only links that were once down can be slandered so.
+//
+// # What unsigned messages can do
+//
+// Without keys nobody on the cable, or on the segment if there are others, needs a
+// recording: an address can be forged. So what is not signed takes away no more than
+// Floor leaves; Held names what else it claims. It can also keep news from a host,
+// by numbers that are higher than the switches'. A host's own probes (package
+// liveness) find then what has failed. Where some messages are signed
+// (Keys.AcceptUnsigned), others are refused until MaxAge after the last of them.
 type Listener struct {
 	fabric *fabric
 	ring   *keyring
@@ -46,10 +67,16 @@ type Listener struct {
 	edge   topology.Port // the host's only one; its peer is the edge switch
 
 	now     time.Duration
+	sources []netip.Addr
+	floor   *floor
+
 	session uint64 // the edge switch's; 0: not heard yet
+	signed  bool   // the session is a signed message's
 	heard   time.Duration
 	window  replayWindow
+	told    *topology.Topology // by everybody, of what the floor has been told
 	shown   *topology.Topology // to whom asked last
+	vouched []topology.LinkID  // links of which another kind of message speaks than before
 	stats   ListenerStats
 }
 
@@ -67,11 +94,15 @@ type ListenerStats struct {
 // NewListener returns a Listener that has heard nothing.
 func NewListener(c ListenerConfig) (*Listener, error) {
 	setDefault(&c.MaxAge, defaultAges*DefaultRefresh)
+	setDefault(&c.Floor, DefaultFloor)
 	switch {
 	case c.Topology == nil:
 		return nil, errors.New("topoupdate: ListenerConfig.Topology is missing: give the baseline")
 	case c.MaxAge < 0:
 		return nil, fmt.Errorf("topoupdate: ListenerConfig.MaxAge is %v: give what the switches have", c.MaxAge)
+	}
+	if !(c.Floor > 0 && c.Floor <= 1) {
+		return nil, fmt.Errorf("topoupdate: ListenerConfig.Floor is %v: give a part above 0, up to 1", c.Floor)
 	}
 	f, err := newFabric(c.Topology)
 	if err != nil {
@@ -86,23 +117,23 @@ func NewListener(c ListenerConfig) (*Listener, error) {
 	}
 	return &Listener{
 		fabric: f, ring: ring, db: newDatabase(f, c.MaxAge), maxAge: c.MaxAge,
-		edge:  c.Topology.Ports(c.Self)[0],
-		shown: f.Topology,
+		edge: c.Topology.Ports(c.Self)[0], sources: slices.Clone(c.Sources), floor: newFloor(f, c.Self, c.Floor),
+		told: f.Topology, shown: f.Topology,
 	}, nil
 }
 
-// Receive takes a message, any bytes, of which it keeps none. It is true if
-// Topology is another one by it.
-func (l *Listener) Receive(packet []byte, now time.Duration) (changed bool) {
+// Receive takes a message, any bytes, of which it keeps none, and the address that
+// it came from. It is true if Topology is another one by it.
+func (l *Listener) Receive(packet []byte, from netip.Addr, now time.Duration) (changed bool) {
 	l.now = max(l.now, now)
 	l.stats.Received++
-	if err := l.receive(packet); err != nil {
+	if err := l.receive(packet, from); err != nil {
 		l.stats.Rejected.add(err)
 	}
 	return l.renew()
 }
 
-func (l *Listener) receive(packet []byte) error {
+func (l *Listener) receive(packet []byte, from netip.Addr) error {
 	h, err := parseHeader(packet, l.fabric.fingerprint)
 	switch {
 	case err != nil:
@@ -111,9 +142,16 @@ func (l *Listener) receive(packet []byte) error {
 		return RejectType
 	case h.sender != l.edge.Peer || h.senderPort != l.edge.PeerPort:
 		return RejectSender
-	case h.session == l.session && !l.window.fresh(h.counter):
-		return RejectReplay
-	case h.session < l.session && l.now-l.heard < l.maxAge:
+	}
+	signed := l.ring.signs(packet)
+	switch old := l.now-l.heard >= l.maxAge; {
+	case !signed && len(l.sources) > 0 && !slices.Contains(l.sources, from):
+		return RejectSource
+	case signed && !l.signed:
+		// What others may have said of its numbers counts for nothing.
+	case !signed && l.signed && !old:
+		return RejectKey
+	case h.session == l.session && !l.window.fresh(h.counter), h.session < l.session && !old:
 		return RejectReplay
 	}
 	if packet, err = l.ring.verify(packet); err != nil {
@@ -123,13 +161,13 @@ func (l *Listener) receive(packet []byte) error {
 	if err := l.fabric.checkEntries(body, h.count, l.hears); err != nil {
 		return err
 	}
-	l.admit(&h)
+	l.admit(&h, signed)
 	for len(body) > 0 {
 		var c claim
 		if c, body, err = nextEntry(body); err != nil {
 			return err // checked before
 		}
-		l.take(&c)
+		l.take(&c, signed)
 	}
 	return nil
 }
@@ -142,9 +180,15 @@ func (l *Listener) hears(originator topology.NodeID) bool {
 // admit takes note of a genuine message. A session that is new frees the edge
 // switch from what it has said before: its clock may have gone back, and nobody
 // else can tell it so.
-func (l *Listener) admit(h *header) {
-	if h.session != l.session {
-		l.session = h.session
+func (l *Listener) admit(h *header, signed bool) {
+	if signed && !l.signed {
+		// Nobody could vouch for what has been heard so far.
+		for i := range l.db.records {
+			l.db.records[i].version = version{}
+		}
+	}
+	if h.session != l.session || signed != l.signed {
+		l.session, l.signed = h.session, signed
 		l.window = replayWindow{}
 		l.db.records[l.db.index(l.edge.Peer)].version = version{}
 	}
@@ -152,7 +196,7 @@ func (l *Listener) admit(h *header) {
 	l.heard = l.now
 }
 
-func (l *Listener) take(c *claim) {
+func (l *Listener) take(c *claim, signed bool) {
 	switch kind := l.db.judge(c); {
 	case kind == same:
 		l.stats.Repeated++
@@ -167,6 +211,20 @@ func (l *Listener) take(c *claim) {
 			l.stats.Refreshed++
 		}
 		l.db.store(c, l.edge.Index, l.now)
+		l.vouch(c.originator, signed)
+	}
+}
+
+// vouch notes whether what a switch says was signed. The floor looks again at its
+// links if that is news.
+func (l *Listener) vouch(originator topology.NodeID, signed bool) {
+	r := &l.db.records[l.db.index(originator)]
+	if r.signed == signed {
+		return
+	}
+	r.signed = signed
+	for _, p := range l.fabric.Ports(originator) {
+		l.vouched = append(l.vouched, p.Link)
 	}
 }
 
@@ -180,18 +238,65 @@ func (l *Listener) Tick(now time.Duration) (changed bool) {
 // Next returns when Tick is due. It changes with every call.
 func (l *Listener) Next() time.Duration { return l.db.due }
 
+// renew has the floor judge what has changed.
 func (l *Listener) renew() bool {
-	if l.db.topology() == l.shown {
+	now := l.db.topology()
+	if now == l.told && len(l.vouched) == 0 && l.floor.again == 0 {
 		return false
 	}
-	l.shown = l.db.snapshot
+	changed, _ := l.told.Diff(now)
+	l.told = now
+	changed = append(changed, l.vouched...)
+	l.vouched = l.vouched[:0]
+	for _, id := range changed { // first what makes room
+		l.floor.withdraw(id)
+	}
+	down := l.floor.retry(nil)
+	var up []topology.LinkID
+	for _, id := range changed {
+		switch {
+		case !l.fabric.Live(id):
+			continue // in the baseline
+		case now.Live(id):
+		case l.signs(id):
+			l.floor.force(id)
+		default:
+			l.floor.claim(id)
+		}
+		if l.floor.taken[id] {
+			down = append(down, id)
+		} else {
+			up = append(up, id)
+		}
+	}
+	next := l.shown.With(up...).Without(down...)
+	if next == l.shown {
+		return false
+	}
+	l.shown = next
 	l.stats.Snapshots++
 	return true
 }
 
+// signs reports whether a link is down by what was signed.
+func (l *Listener) signs(id topology.LinkID) bool {
+	k := l.fabric.Link(id)
+	return l.db.signed(k.A, k.PortA) || l.db.signed(k.B, k.PortB)
+}
+
 // Topology returns the baseline without the links that are down. It is another
 // one only when a link's state has changed. Immutable, to be kept freely.
-func (l *Listener) Topology() *topology.Topology { return l.db.topology() }
+func (l *Listener) Topology() *topology.Topology { return l.shown }
+
+// Held returns how many links unsigned messages say are down that the floor keeps
+// in use.
+func (l *Listener) Held() int { return len(l.floor.held) }
+
+// Signed reports whether keys are demanded of everybody, and whether what was heard
+// last was signed.
+func (l *Listener) Signed() (demanded, heard bool) {
+	return len(l.ring.keys) > 0 && !l.ring.acceptUnsigned, l.signed
+}
 
 // SetKeys replaces the keys, for instance to begin a roll-over.
 func (l *Listener) SetKeys(k Keys) error {

@@ -1,6 +1,7 @@
 package topoupdate
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestListener_eitherEndIsEnough(t *testing.T) {
 		{s.entry("c1.1", 4, 0), true},
 	} {
 		before := s.listener.Topology()
-		changed := s.listener.Receive(s.message(c.entry), 0)
+		changed := s.listener.Receive(s.message(c.entry), netip.Addr{}, 0)
 		after := s.listener.Topology()
 		if after.Live(link.Link) != c.live || changed != (before != after) {
 			t.Errorf("%+v: live %v, changed %v", c.entry, after.Live(link.Link), changed)
@@ -81,8 +82,8 @@ func TestListener_baseline(t *testing.T) {
 		t.Error("it does not begin with the baseline")
 	}
 	s := station{t: t, top: top, listener: l, ring: mustRing(t, Keys{}), session: 1}
-	l.Receive(s.message(s.entry("c1.1", 1, 1, 2)), 0)
-	l.Receive(s.message(s.entry("c1.1", 2, 1)), 0)
+	l.Receive(s.message(s.entry("c1.1", 1, 1, 2)), netip.Addr{}, 0)
+	l.Receive(s.message(s.entry("c1.1", 2, 1)), netip.Addr{}, 0)
 	if l.Topology().Live(c11[2].Link) || l.Topology().Live(c11[1].Link) {
 		t.Error("what is down in the baseline came up")
 	}
@@ -106,18 +107,18 @@ func TestListener_replayToAHostThatHasJustStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fresh.Receive(later, 0); fresh.Receive(recorded, 1) {
+	if fresh.Receive(later, netip.Addr{}, 0); fresh.Receive(recorded, netip.Addr{}, 1) {
 		// the window lets the counter pass, the sequence does not
 		t.Error("a recording is taken for news")
 	}
 	deceived := s.listener
-	if !deceived.Receive(recorded, 0) || deceived.Topology().Live(link) {
+	if !deceived.Receive(recorded, netip.Addr{}, 0) || deceived.Topology().Live(link) {
 		t.Error("the test is void: the recording is good")
 	}
-	if deceived.Receive(recorded, 1) {
+	if deceived.Receive(recorded, netip.Addr{}, 1) {
 		t.Error("the same recording counts twice")
 	}
-	if !deceived.Receive(later, 2) || !deceived.Topology().Live(link) || deceived.Receive(recorded, 3) {
+	if !deceived.Receive(later, netip.Addr{}, 2) || !deceived.Topology().Live(link) || deceived.Receive(recorded, netip.Addr{}, 3) {
 		t.Error("what the switch says does not end the deceit")
 	}
 }

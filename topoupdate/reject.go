@@ -12,6 +12,7 @@ const (
 	RejectType                     // neither hello nor update, or one that has no business here
 	RejectFabric                   // of another fabric: fingerprints differ
 	RejectSender                   // not from who is at the other end of the port
+	RejectSource                   // unsigned, and not from an address of the next switch's
 	RejectReplay                   // of an old session, or a counter seen before
 	RejectKey                      // signed by a key that is not known, or not signed
 	RejectMAC                      // wrong MAC
@@ -24,7 +25,7 @@ const (
 )
 
 var rejectNames = [NumRejects]string{
-	"truncated", "oversized", "version", "type", "fabric", "sender", "replay",
+	"truncated", "oversized", "version", "type", "fabric", "sender", "source", "replay",
 	"key", "mac", "trailing", "originator", "port", "age", "budget",
 }
 

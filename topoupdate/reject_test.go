@@ -1,6 +1,7 @@
 package topoupdate
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -124,7 +125,7 @@ func FuzzReceive(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l.Receive(b, c.now) != (l.Topology() != c.top) {
+			if l.Receive(b, netip.Addr{}, c.now) != (l.Topology() != c.top) {
 				t.Error("Receive does not tell whether the topology changed")
 			}
 		}

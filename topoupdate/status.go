@@ -27,6 +27,9 @@ type AgentStats struct {
 // Stats returns the counters.
 func (a *Agent) Stats() AgentStats { return a.stats }
 
+// Signed reports whether messages are signed, and unsigned ones refused.
+func (a *Agent) Signed() bool { return len(a.ring.keys) > 0 && !a.ring.acceptUnsigned }
+
 // Neighbour is the state of one port, for people.
 type Neighbour struct {
 	Port    int

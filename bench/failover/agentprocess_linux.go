@@ -8,7 +8,9 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,14 +23,18 @@ import (
 const agentsReady = "ready"
 
 // RunAgents runs an agent at every switch of a lab until in ends. It writes a line
-// to out when all of them take their own links for up.
-func RunAgents(ctx context.Context, name string, hello time.Duration, in io.Reader, out io.Writer) (err error) {
+// to out when all of them take their own links for up, and with traced before and
+// after that a line for every change of carrier that an agent reads.
+func RunAgents(ctx context.Context, name string, hello time.Duration, traced bool, in io.Reader, out io.Writer) (err error) {
 	lab, err := fabric.Open(name)
 	if err != nil {
 		return err
 	}
 	defer lab.Close()
 	c := newControl(lab, hello)
+	if traced {
+		c.trace = func(e TraceEvent) { fmt.Fprintln(out, formatCarrier(e)) }
+	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	for n := range lab.Config.Topology.Nodes() {
 		if n.Layer == topology.LayerHost {
@@ -48,17 +54,28 @@ func RunAgents(ctx context.Context, name string, hello time.Duration, in io.Read
 
 // agentProcess is a process that runs RunAgents. Switches have processors of
 // their own; here their agents have a process of their own, which the machine's
-// scheduler prefers to those who make the load.
+// scheduler prefers to those who make the load. A nice value would not do: it counts
+// within a session only where the kernel groups processes by session
+// (sched_autogroup_enabled).
 type agentProcess struct {
-	cmd *exec.Cmd
-	in  io.Closer
+	cmd   *exec.Cmd
+	in    io.Closer
+	lines sync.WaitGroup // that reads its trace
 }
 
-// agentNice is the agents' priority.
-const agentNice = -15
+// The agents' priority: agentRoundRobin among real-time processes, and agentNice
+// for who may not have that.
+const (
+	agentRoundRobin = 2
+	agentNice       = -15
+)
 
-func startAgentProcess(command []string, lab string, hello time.Duration) (p *agentProcess, err error) {
+// startAgentProcess starts one. trace hears of what its agents read, unless it is nil.
+func startAgentProcess(command []string, lab string, hello time.Duration, trace func(TraceEvent)) (p *agentProcess, err error) {
 	args := append(command[1:len(command):len(command)], "--name", lab, "--hello", hello.String())
+	if trace != nil {
+		args = append(args, "--trace")
+	}
 	p = &agentProcess{cmd: exec.Command(command[0], args...)}
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -69,24 +86,51 @@ func startAgentProcess(command []string, lab string, hello time.Duration) (p *ag
 	}
 	var complaint strings.Builder
 	p.cmd.Stderr = &complaint
-	if err := startNice(p.cmd); err != nil {
+	if err := startPreferred(p.cmd); err != nil {
 		return nil, fmt.Errorf("process of the agents: %w", err)
 	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	if strings.TrimSpace(line) != agentsReady {
-		p.in.Close()
-		return nil, fmt.Errorf("process of the agents: %w: %s", errors.Join(p.cmd.Wait(), errors.New("not ready")), complaint.String())
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if lines.Text() == agentsReady {
+			p.lines.Go(func() {
+				for lines.Scan() {
+					if e, ok := parseCarrier(lines.Text()); ok {
+						trace(e)
+					}
+				}
+			})
+			return p, nil
+		}
 	}
-	return p, nil
+	p.in.Close()
+	return nil, fmt.Errorf("process of the agents: %w: %s", errors.Join(p.cmd.Wait(), errors.New("not ready")), complaint.String())
 }
 
-// startNice starts a process with agentNice, which it gets from the thread that
-// forks. Who may not have it goes without.
-func startNice(cmd *exec.Cmd) error {
+// formatCarrier writes an event for the parent's trace.
+func formatCarrier(e TraceEvent) string {
+	return fmt.Sprintf("carrier\t%d\t%s\t%s", e.At.UnixNano(), e.Node, e.Of)
+}
+
+// parseCarrier reads what formatCarrier writes.
+func parseCarrier(line string) (e TraceEvent, ok bool) {
+	f := strings.Split(line, "\t")
+	if len(f) != 4 || f[0] != "carrier" {
+		return e, false
+	}
+	at, err := strconv.ParseInt(f[1], 10, 64)
+	return TraceEvent{At: time.Unix(0, at), Node: f[2], What: TraceCarrier, Of: f[3]}, err == nil
+}
+
+// startPreferred starts a process with the agents' priority, which it gets from the
+// thread that forks. Who may not have it goes without.
+func startPreferred(cmd *exec.Cmd) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and ends with the goroutine
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, agentNice)
+		rr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: agentRoundRobin}
+		if unix.SchedSetAttr(0, &rr, 0) != nil {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, 0, agentNice)
+		}
 		done <- cmd.Start()
 	}()
 	return <-done
@@ -94,5 +138,6 @@ func startNice(cmd *exec.Cmd) error {
 
 func (p *agentProcess) close() error {
 	p.in.Close()
+	p.lines.Wait() // before Wait, which closes the pipe
 	return p.cmd.Wait()
 }

@@ -21,6 +21,7 @@ import (
 type control struct {
 	lab       *fabric.Lab
 	hello     time.Duration
+	trace     func(TraceEvent)   // of what agents and hosts do; nil: none
 	listeners []*listen.Listener // by host number
 
 	process *agentProcess // that has the agents; nil if they are here
@@ -36,8 +37,9 @@ func newControl(lab *fabric.Lab, hello time.Duration) *control {
 
 // startControl starts an agent at every switch and a listener at every host,
 // which tells the host's stack.
-func startControl(o *Options, lab *fabric.Lab, stacks []*stack.Host) (c *control, err error) {
+func startControl(o *Options, lab *fabric.Lab, stacks []*stack.Host, trace func(TraceEvent)) (c *control, err error) {
 	c = newControl(lab, o.Hello)
+	c.trace = trace
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -55,7 +57,7 @@ func startControl(o *Options, lab *fabric.Lab, stacks []*stack.Host) (c *control
 		}
 	}
 	if len(o.AgentProcess) > 0 {
-		c.process, err = startAgentProcess(o.AgentProcess, lab.Config.Name, o.Hello)
+		c.process, err = startAgentProcess(o.AgentProcess, lab.Config.Name, o.Hello, trace)
 	}
 	return c, err
 }
@@ -65,8 +67,12 @@ func (c *control) listen(o *Options, n topology.Node, host *stack.Host) error {
 		l, err := listen.Open(listen.Config{
 			Interface: testbed.Uplink, Topology: o.Topology, Address: host.Address(),
 			Deliver: func(t *topology.Topology) {
+				began := time.Now()
 				// It fails for a topology without the host only.
 				_ = host.SetTopology(t)
+				if c.trace != nil {
+					c.trace(TraceEvent{At: began, Took: time.Since(began), Node: n.Name, What: TraceDelivered, Of: fmt.Sprintf("%d links down", len(t.Down()))})
+				}
 			},
 		})
 		if err == nil {
@@ -79,9 +85,13 @@ func (c *control) listen(o *Options, n topology.Node, host *stack.Host) error {
 // startAgent starts that of a switch, with c.mu held or before c is shared.
 func (c *control) startAgent(id topology.NodeID) error {
 	return c.lab.Do(id, func() error {
-		a, err := switchd.Start(switchd.Config{
-			Topology: c.lab.Config.Topology, Self: id, Hello: c.hello, Routes: true,
-		})
+		config := switchd.Config{Topology: c.lab.Config.Topology, Self: id, Hello: c.hello, Routes: true}
+		if c.trace != nil {
+			config.Carrier = func(port int, up bool) {
+				c.trace(TraceEvent{At: time.Now(), Node: c.lab.Config.Topology.Node(id).Name, What: TraceCarrier, Of: fmt.Sprintf("p%d %s", port, upOrDown(up))})
+			}
+		}
+		a, err := switchd.Start(config)
 		if err == nil {
 			c.agents[id] = a
 			if !slices.Contains(c.switches, id) {

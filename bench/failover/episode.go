@@ -2,22 +2,35 @@ package failover
 
 import (
 	"time"
+
+	"weft/topology"
 )
+
+// fall is when a link failed: just before and just after the kernel's call that
+// took it down. The call waits for others' changes of the network, and while it
+// waits the link works.
+type fall struct{ from, to time.Time }
 
 // episode is what the taps of one kind saw of one failure.
 type episode struct {
 	hole  *Hole
 	since time.Time // just before the failure
+	falls map[topology.LinkID]fall
 	// keptAfter is when those that do not need what failed must still be seen.
 	keptAfter time.Time
 
-	packets int       // into the hole, from since on
-	last    time.Time // of these; zero if there were none
+	packets int           // into the hole, from since on
+	last    time.Time     // of these; zero if there were none
+	late    time.Duration // the longest from just before a link fell to a packet that needed it
+	after   time.Duration // the longest from just after
 	kept    map[course]struct{}
+	lastOf  map[topology.NodeID]sighting // the last packet of each host into the hole
 }
 
-func newEpisode(h *Hole, since, keptAfter time.Time) *episode {
-	return &episode{hole: h, since: since, keptAfter: keptAfter, kept: make(map[course]struct{})}
+// newEpisode begins one. Links that are not in falls count as fallen at since.
+func newEpisode(h *Hole, since, keptAfter time.Time, falls map[topology.LinkID]fall) *episode {
+	return &episode{hole: h, since: since, falls: falls, keptAfter: keptAfter,
+		kept: make(map[course]struct{}), lastOf: make(map[topology.NodeID]sighting)}
 }
 
 // see counts a packet. They come in any order.
@@ -25,11 +38,8 @@ func (e *episode) see(s sighting) {
 	if s.at.Before(e.since) {
 		return
 	}
-	if _, ok := e.hole.dead[s.course]; ok {
-		e.packets++
-		if s.at.After(e.last) {
-			e.last = s.at
-		}
+	if links, ok := e.hole.dead[s.course]; ok {
+		e.fell(s, links)
 		return
 	}
 	if _, ok := e.hole.others[s.course]; ok && s.at.After(e.keptAfter) {
@@ -37,10 +47,32 @@ func (e *episode) see(s sighting) {
 	}
 }
 
-// closedAfter is the time to the last packet into the hole, 0 if none went there.
-func (e *episode) closedAfter() time.Duration {
-	if e.packets == 0 {
-		return 0
+// fell counts a packet that needs links which fail, if one of them had begun to.
+func (e *episode) fell(s sighting, links []topology.LinkID) {
+	f := e.fallOf(links)
+	if s.at.Before(f.from) {
+		return // a node's links fall one after the other, and this one was still there
 	}
-	return e.last.Sub(e.since)
+	e.packets++
+	e.late, e.after = max(e.late, s.at.Sub(f.from)), max(e.after, s.at.Sub(f.to))
+	if s.at.After(e.lastOf[s.Src].at) {
+		e.lastOf[s.Src] = s
+	}
+	if s.at.After(e.last) {
+		e.last = s.at
+	}
+}
+
+// fallOf returns the first of several links' falls.
+func (e *episode) fallOf(links []topology.LinkID) (first fall) {
+	for i, l := range links {
+		f, ok := e.falls[l]
+		if !ok {
+			f = fall{e.since, e.since}
+		}
+		if i == 0 || f.from.Before(first.from) {
+			first = f
+		}
+	}
+	return first
 }

@@ -47,8 +47,8 @@ func TestEpisode_countsOnlyWhatNeedsTheLink(t *testing.T) {
 	core := whole.Node(whole.Link(down[0]).B).Addr
 	since := time.Unix(100, 0)
 	at := func(ms int) time.Time { return since.Add(time.Duration(ms) * time.Millisecond) }
-	e := newEpisode(h, since, at(50))
-	if e.closedAfter() != 0 {
+	e := newEpisode(h, since, at(50), nil)
+	if e.late != 0 {
 		t.Error("closed before anything was sent")
 	}
 	for _, s := range []sighting{
@@ -60,8 +60,8 @@ func TestEpisode_countsOnlyWhatNeedsTheLink(t *testing.T) {
 	} {
 		e.see(s)
 	}
-	if e.packets != 2 || e.closedAfter() != 9*time.Millisecond {
-		t.Errorf("%d packets, the last after %v", e.packets, e.closedAfter())
+	if e.packets != 2 || e.late != 9*time.Millisecond {
+		t.Errorf("%d packets, the last after %v", e.packets, e.late)
 	}
 	if len(e.kept) != 0 || len(h.others) != 1 {
 		t.Errorf("kept %v of %v", e.kept, h.others)

@@ -17,15 +17,15 @@ type Pair struct{ Src, Dst topology.NodeID }
 // were seen to end. It is immutable.
 type Hole struct {
 	Down    []topology.LinkID
-	bounces []netip.Addr        // of paths that are dead for one pair at least, ascending
-	dead    map[course]struct{} // paths that were live, and are not any more
-	others  map[course]struct{} // live paths over the same bouncing addresses, of pairs that do not need what is down
+	bounces []netip.Addr                 // of paths that are dead for one pair at least, ascending
+	dead    map[course][]topology.LinkID // paths that were live, and are not any more, with what is down of each
+	others  map[course]struct{}          // live paths over the same bouncing addresses, of pairs that do not need what is down
 }
 
 // NewHole computes the hole that links leave which go down in t, for the given
 // pairs.
 func NewHole(t *topology.Topology, pairs []Pair, down ...topology.LinkID) *Hole {
-	h := &Hole{Down: down, dead: make(map[course]struct{}), others: make(map[course]struct{})}
+	h := &Hole{Down: down, dead: make(map[course][]topology.LinkID), others: make(map[course]struct{})}
 	after := t.Without(down...)
 	bounces := make(map[netip.Addr]struct{})
 	left := make(map[course]struct{})
@@ -37,7 +37,11 @@ func NewHole(t *topology.Topology, pairs []Pair, down ...topology.LinkID) *Hole 
 				left[c] = struct{}{}
 				continue
 			}
-			h.dead[c] = struct{}{}
+			for _, l := range was.Path(n).Links {
+				if slices.Contains(down, l) {
+					h.dead[c] = append(h.dead[c], l)
+				}
+			}
 			bounces[c.bounce] = struct{}{}
 		}
 	}

@@ -3,6 +3,7 @@ package failover
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"runtime"
 	"time"
@@ -33,6 +34,10 @@ type Options struct {
 	// notice of it.
 	AgentProcess []string
 	Machine      string // to be named in results
+
+	// Trace gets every event between a failure and the last packet into the hole,
+	// as text, of failures with agents; nil: none.
+	Trace io.Writer
 
 	Progress func(done, total int) // may be nil
 	Note     func(string)          // hears what a reader of the results should know; may be nil

@@ -21,6 +21,6 @@ func Figure12(context.Context, Options) (Degradation, error) { return Degradatio
 func Soak(context.Context, SoakOptions) (SoakResult, error) { return SoakResult{}, errNotLinux }
 
 // RunAgents returns an error: network namespaces are Linux's.
-func RunAgents(context.Context, string, time.Duration, io.Reader, io.Writer) error {
+func RunAgents(context.Context, string, time.Duration, bool, io.Reader, io.Writer) error {
 	return errNotLinux
 }

@@ -36,6 +36,7 @@ func (r *rig) repeat(ctx context.Context, target string, mode fabric.FailureMode
 			return rep, err
 		}
 	}
+	r.takeFalls() // of the healing before
 	failed, err := r.lab.Fail(target, mode)
 	if err != nil {
 		return rep, err
@@ -72,18 +73,42 @@ func (r *rig) repeat(ctx context.Context, target string, mode fabric.FailureMode
 // account reads the taps after an outage.
 func (r *rig) account(rep *Repetition, hole *Hole, failed, over time.Time) error {
 	half := failed.Add(over.Sub(failed) / 2)
-	left, handed := newEpisode(hole, failed, half), newEpisode(hole, failed, half)
+	falls := r.takeFalls()
+	left, handed := newEpisode(hole, failed, half, falls), newEpisode(hole, failed, half, falls)
 	if err := r.drain(r.uplinks, left.see); err != nil {
 		return fmt.Errorf("uplinks: %w", err)
 	}
 	if err := r.drain(r.handed, handed.see); err != nil {
 		return fmt.Errorf("stacks: %w", err)
 	}
-	rep.LeftMs, rep.HandedMs = milliseconds(left.closedAfter()), milliseconds(handed.closedAfter())
+	rep.LeftMs, rep.HandedMs = milliseconds(left.late), milliseconds(handed.late)
+	rep.AfterMs = milliseconds(left.after)
+	for _, f := range falls {
+		rep.FallMs = max(rep.FallMs, milliseconds(f.to.Sub(f.from)))
+	}
 	rep.HolePackets = left.packets
 	rep.Closed = over.Sub(left.last) > over.Sub(failed)/stillOpen
 	rep.OthersExpected, rep.OthersKept = len(hole.others), len(left.kept)
+	if err := r.writeTrace(rep, left, handed); err != nil {
+		return err
+	}
 	return aim(r.handed, nil)
+}
+
+// writeTrace writes what has happened from a failure to the last packet.
+func (r *rig) writeTrace(rep *Repetition, left, handed *episode) error {
+	if r.tracer == nil {
+		return nil
+	}
+	o := r.options
+	if err := r.tracer.drain(o.Topology); err != nil {
+		return err
+	}
+	r.tracer.lasts(o.Topology, TraceLeft, left)
+	r.tracer.lasts(o.Topology, TraceHanded, handed)
+	title := fmt.Sprintf("%s: last packet into the hole after %.3f ms, %.3f after its link was down, %d packets; seed %d", rep.Target, rep.LeftMs, rep.AfterMs, rep.HolePackets, o.Seed)
+	events := r.tracer.take(left.since, latest(left.since, left.last).Add(traceAfter))
+	return writeTrace(o.Trace, title, left.since, events)
 }
 
 // heal heals the target and waits until all pairs use it again.
@@ -115,4 +140,11 @@ func (r *rig) heal(ctx context.Context, rep *Repetition, hole *Hole) error {
 		rep.RestoredMs = milliseconds(last.Sub(healed))
 	}
 	return aim(r.uplinks, nil)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

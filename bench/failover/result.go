@@ -22,9 +22,9 @@ type Result struct {
 	Agents      bool   `json:"agents"`   // switches run agents, hosts listeners
 	Liveness    bool   `json:"liveness"` // hosts probe, and take losses as evidence
 	Repetitions int    `json:"repetitions"`
-	// From just before the failure to when the last packet left a sender's
-	// uplink, behind its queue, that needed what had failed; in milliseconds.
-	// Of none it is 0.
+	// From just before a link was taken down to when the last packet left a
+	// sender's uplink, behind its queue, that needed it; in milliseconds. Of none it
+	// is 0. A node's links are taken down one after the other, each has its time.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
 	Min float64 `json:"min_ms"`
@@ -33,6 +33,13 @@ type Result struct {
 	// already queued when it learnt of the failure is the difference.
 	HandedP50 float64 `json:"handed_p50_ms"`
 	HandedP99 float64 `json:"handed_p99_ms"`
+	// The same as P50 and so on from when the kernel's call that took the link down
+	// was over, and how long that call took at most: it waits for everybody else
+	// who changes something of this machine's network.
+	AfterP50 float64 `json:"after_p50_ms"`
+	AfterP99 float64 `json:"after_p99_ms"`
+	AfterMax float64 `json:"after_max_ms"`
+	FallMax  float64 `json:"fall_max_ms"`
 	// NotClosed are repetitions in which packets still went into the hole at the
 	// end of the outage; they count with the time of the last one.
 	NotClosed   int     `json:"not_closed"`
@@ -76,6 +83,8 @@ type Repetition struct {
 	Target         string  `json:"target"`
 	LeftMs         float64 `json:"left_ms"`
 	HandedMs       float64 `json:"handed_ms"`
+	AfterMs        float64 `json:"after_ms"` // as LeftMs, from when the kernel's call was over
+	FallMs         float64 `json:"fall_ms"`  // the longest call of the kernel's that took a link down
 	HolePackets    int     `json:"hole_packets"`
 	Closed         bool    `json:"closed"`
 	OthersExpected int     `json:"others_expected"`
@@ -89,7 +98,7 @@ type Repetition struct {
 }
 
 // summarise completes r by its Samples.
-func (r *Result) summarise(before, after testbed.CPU) {
+func (r *Result) summarise(before, end testbed.CPU) {
 	of := func(f func(Repetition) float64) (all []float64) {
 		for _, s := range r.Samples {
 			all = append(all, f(s))
@@ -101,6 +110,9 @@ func (r *Result) summarise(before, after testbed.CPU) {
 	r.Repetitions = len(r.Samples)
 	r.P50, r.P99 = stats.Median(left), stats.Percentile(left, 99)
 	r.Min, r.Max = stats.Percentile(left, 0), stats.Percentile(left, 100)
+	after := of(func(s Repetition) float64 { return s.AfterMs })
+	r.AfterP50, r.AfterP99, r.AfterMax = stats.Median(after), stats.Percentile(after, 99), stats.Percentile(after, 100)
+	r.FallMax = stats.Percentile(of(func(s Repetition) float64 { return s.FallMs }), 100)
 	r.HandedP50, r.HandedP99 = stats.Median(handed), stats.Percentile(handed, 99)
 	r.HolePackets = stats.Median(of(func(s Repetition) float64 { return float64(s.HolePackets) }))
 	r.GoodputBefore = mean(of(func(s Repetition) float64 { return s.GoodputBefore }))
@@ -122,7 +134,7 @@ func (r *Result) summarise(before, after testbed.CPU) {
 		}
 	}
 	r.RestoredP50, r.RestoredP99 = stats.Median(restored), stats.Percentile(restored, 99)
-	r.IdlePercent = testbed.IdlePercent(before, after)
+	r.IdlePercent = testbed.IdlePercent(before, end)
 	r.CPUBound = r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
 }
 

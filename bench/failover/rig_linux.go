@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"weft/bench/testbed"
@@ -23,8 +24,12 @@ type rig struct {
 	control *control // nil without agents
 	streams *streams
 	series  *series
-	uplinks []*tap // what has left a host
-	handed  []*tap // what its stack has handed down
+	uplinks []*tap  // what has left a host
+	handed  []*tap  // what its stack has handed down
+	tracer  *tracer // nil without Options.Trace
+
+	mu    sync.Mutex
+	falls map[topology.LinkID]fall // since takeFalls
 }
 
 // buildLab builds a lab that goes with its Close.
@@ -35,7 +40,8 @@ func buildLab(ctx context.Context, o *Options) (*fabric.Lab, error) {
 // startRig starts everything on a lab. bytesPerSecond is that of each stream, 0
 // for as much as TCP gets.
 func startRig(ctx context.Context, o *Options, lab *fabric.Lab, agents bool, bytesPerSecond float64) (r *rig, err error) {
-	r = &rig{options: o, lab: lab}
+	r = &rig{options: o, lab: lab, falls: make(map[topology.LinkID]fall)}
+	lab.Observe(r.fell)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -74,7 +80,14 @@ func (r *rig) startHosts(ctx context.Context, agents bool) (err error) {
 	if !agents {
 		return nil
 	}
-	if r.control, err = startControl(o, r.lab, r.session.Stacks); err != nil {
+	var trace func(TraceEvent)
+	if o.Trace != nil {
+		if r.tracer, err = startTracer(r.lab); err != nil {
+			return err
+		}
+		trace = r.tracer.add
+	}
+	if r.control, err = startControl(o, r.lab, r.session.Stacks, trace); err != nil {
 		return err
 	}
 	return r.control.await(ctx)
@@ -154,6 +167,9 @@ func (r *rig) close() error {
 	if r.control != nil {
 		errs = append(errs, r.control.close())
 	}
+	if r.tracer != nil {
+		errs = append(errs, r.tracer.close())
+	}
 	if r.session != nil {
 		errs = append(errs, r.session.Close())
 	}
@@ -169,4 +185,23 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// fell hears of every link that the lab changes.
+func (r *rig) fell(link topology.LinkID, from, to time.Time) {
+	r.mu.Lock()
+	r.falls[link] = fall{from, to}
+	r.mu.Unlock()
+	if r.tracer != nil {
+		r.tracer.add(TraceEvent{At: from, Took: to.Sub(from), Node: "lab", What: TraceDown, Of: r.options.Topology.LinkName(link)})
+	}
+}
+
+// takeFalls returns when each link was changed last, since the last time.
+func (r *rig) takeFalls() map[topology.LinkID]fall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.falls
+	r.falls = make(map[topology.LinkID]fall)
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type benchFailoverOptions struct {
 	topology string
 	agents   string
 	plot     string
+	trace    string
 	json     bool
 	figure12 bool
 	chaos    time.Duration
@@ -54,6 +56,7 @@ func newBenchFailoverCmd() *cobra.Command {
 	f.BoolVar(&o.figure12, "figure12", false, "take the bouncing switches 3.0 and 3.1 away and bring them back, and watch the goodput (DRB Fig. 12)")
 	f.DurationVar(&o.chaos, "chaos", 0, "check transfers by their hashes for so long, while links, switches and agents fail at random")
 	f.StringVar(&o.plot, "plot", "", "`file` for a page with pictures (HTML)")
+	f.StringVar(&o.trace, "trace", "", "`file` for every event from a failure to each host's last packet into the hole (text), of failures with agents")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table: an array of objects; with --figure12 or --chaos one object")
 	return cmd
 }
@@ -82,16 +85,18 @@ const agentsCommand = "failover-agents"
 func newBenchFailoverAgentsCmd() *cobra.Command {
 	var lab string
 	var hello time.Duration
+	var traced bool
 	cmd := &cobra.Command{
 		Use:    agentsCommand,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failover.RunAgents(cmd.Context(), lab, hello, cmd.InOrStdin(), cmd.OutOrStdout())
+			return failover.RunAgents(cmd.Context(), lab, hello, traced, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&lab, "name", "", "the lab")
 	cmd.Flags().DurationVar(&hello, "hello", 0, "the agents' interval")
+	cmd.Flags().BoolVar(&traced, "trace", false, "print what agents read of carriers")
 	return cmd
 }
 
@@ -153,6 +158,14 @@ func (o *benchFailoverOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer file.discard()
+	if o.trace != "" { // written as it happens: what is there is of use, also if the rest fails
+		f, err := os.Create(o.trace)
+		if err != nil {
+			return fmt.Errorf("--trace=%s: cannot write there: %w; name another file, or \"\" for none", o.trace, err)
+		}
+		defer f.Close()
+		o.Trace = f
+	}
 	notes := cmd.ErrOrStderr()
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
 	fmt.Fprintf(notes, "%s; %v, links of %g Mbit/s, seed %d\n", o.Machine, o.Topology, o.RateMbit, o.Seed)

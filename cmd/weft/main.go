@@ -41,6 +41,7 @@ func newRootCmd() *cobra.Command {
 		newBenchCmd(),
 		newDemoCmd(),
 		newHostCmd(),
+		newKeygenCmd(),
 		newLabCmd(),
 		newPathsCmd(),
 		newPlanCmd(),

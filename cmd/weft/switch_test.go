@@ -71,7 +71,7 @@ func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {
 		Meters:     []fabric.PortMeter{{Port: "p2", RateBits: 20e6, Length: 4500, Max: 9000, DRE: 3, Load: 0.4, Marks: 5, Samples: 6, Drops: 7}},
 		Rejected:   map[string]uint64{"replay": 2, "mac": 1}})
 	out := strings.Join(strings.Fields(mustWeft(t, "switch", "status", "--socket", socket)), " ")
-	for _, want := range []string{"a0.2 of fat-tree:k=4", "down: a0.2-c1.1", "rejected: mac 1, replay 2", "p2 c1.1 held for 1.5s 3s hears us, and we it", "a0.2 7 0s itself a0.2-c1.1", "p2 20 4500 9000 40 % 3 5 6 7"} {
+	for _, want := range []string{"a0.2 of fat-tree:k=4", "down: a0.2-c1.1", "rejected: mac 1, replay 2", "updates: UNSIGNED", "p2 c1.1 held for 1.5s 3s hears us, and we it", "a0.2 7 0s itself a0.2-c1.1", "p2 20 4500 9000 40 % 3 5 6 7"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in: %s", want, out)
 		}

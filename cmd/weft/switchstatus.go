@@ -67,6 +67,9 @@ func printSwitchStatus(w io.Writer, text []byte) error {
 	if s.Routes != nil {
 		fmt.Fprintf(w, "routes: %d changed in %d updates, the last in %.2f ms; %d errors %s\n", s.Routes.Changed, s.Routes.Updates, s.Routes.LastMS, s.Routes.Errors, s.Routes.LastError)
 	}
+	if !s.Signed {
+		fmt.Fprintln(w, "updates: UNSIGNED: who gets at a cable between switches can say what is down; weft keygen makes a key")
+	}
 	fmt.Fprintf(w, "messages: %d received, rejected: %s; %d hellos and %d updates sent\n\n", s.Received, orNone(counts(s.Rejected)), s.HellosSent, s.UpdatesSent)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "port\tneighbour\tstate\tsince\twhy\tsent\treceived\tdropped")

@@ -40,7 +40,7 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 		f.updates, err = listen.Open(listen.Config{
 			Interface: at.uplink.Name, Topology: t, Address: at.address,
 			Deliver: func(t *topology.Topology) { f.heard(t, tell) },
-			Keys:    c.Failures.keys(f.started), MaxAge: c.Failures.MaxAge,
+			Keys:    c.Failures.keys(f.started), MaxAge: c.Failures.MaxAge, Gateway: at.uplink.Gateway, Floor: c.Failures.Floor,
 		})
 		if err != nil {
 			return nil, err

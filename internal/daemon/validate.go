@@ -266,7 +266,7 @@ func (c *Config) readKey(key string, p *Peer) error {
 		err = errors.New("wrong length")
 	}
 	if err != nil { // without the text: it is a secret, if a broken one
-		return c.lines.Errorf(at, "is not 32 bytes in base64; head -c 32 /dev/urandom | base64 makes a key")
+		return c.lines.Errorf(at, "is not 32 bytes in base64; weft keygen makes a key")
 	}
 	p.secret = [32]byte(secret)
 	return nil

@@ -61,7 +61,7 @@ func start(c Config) (a *Agent, err error) {
 	for _, p := range plan.Ports {
 		a.names = append(a.names, p.Name)
 	}
-	if a.ports, err = wire.Open(wire.Config{Interfaces: a.names}); err != nil {
+	if a.ports, err = wire.Open(wire.Config{Interfaces: a.names, CarrierEvery: c.carrierEvery()}); err != nil {
 		return nil, err
 	}
 	missing := a.ports.Missing()

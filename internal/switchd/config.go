@@ -36,6 +36,10 @@ type Config struct {
 	// Changed, if not nil, is called with every new snapshot, one call at a time,
 	// after it has been flooded. It must return soon, and not call Close.
 	Changed func(*topology.Topology)
+
+	// Carrier, if not nil, is called when the agent has read of a change of a
+	// port's carrier, before it acts on it: for traces. As Changed.
+	Carrier func(port int, up bool)
 }
 
 // agent returns the protocol's part.
@@ -52,6 +56,16 @@ func (c Config) agent(now time.Time) topoupdate.AgentConfig {
 		a.Seed = uint64(c.Self) + 1 // or neighbours would keep step
 	}
 	return a
+}
+
+// carrierEvery is how often the ports' losses of carrier are counted: a link that
+// has died is known in a fifth of a Hello, however late the kernel's message is.
+func (c Config) carrierEvery() time.Duration {
+	hello := c.Hello
+	if hello == 0 {
+		hello = topoupdate.DefaultHello
+	}
+	return hello / 5
 }
 
 // plan returns the switch's in a topology.

@@ -189,8 +189,10 @@ func (l *lab) adjacent() {
 	})
 }
 
-// fast is a configuration with which tests are short.
+// fast is a configuration with which tests are short. It has a key: labs of a few
+// nodes have so many links down that hosts would not believe unsigned updates.
 var fast = Config{
+	Keys:  topoupdate.Keys{List: []topoupdate.Key{{ID: 9, Secret: make([]byte, 32)}}},
 	Hello: 20 * time.Millisecond, Refresh: 500 * time.Millisecond, MaxAge: 5 * time.Second,
 	Damping: topoupdate.Damping{Hold: 50 * time.Millisecond, Max: time.Second},
 }

@@ -3,6 +3,7 @@ package switchd
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -71,13 +72,16 @@ func (a *Agent) turn() {
 type handler struct{ a *Agent }
 
 func (h handler) Carrier(port int, up bool) {
+	if h.a.config.Carrier != nil {
+		h.a.config.Carrier(port, up)
+	}
 	h.locked(func(a *Agent) { a.machine.Carrier(port, up, a.now()) })
 	if up && h.a.repair != nil {
 		h.a.repair.resync()
 	}
 }
 
-func (h handler) Receive(port int, message []byte) {
+func (h handler) Receive(port int, _ netip.Addr, message []byte) {
 	h.locked(func(a *Agent) { a.machine.Receive(port, message, a.now()) })
 }
 

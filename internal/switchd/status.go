@@ -25,6 +25,7 @@ type Status struct {
 	Database   []Entry     `json:"database"`
 	Routes     *RouteStats `json:"routes,omitempty"`
 
+	Signed      bool              `json:"signed"`   // only what is signed with a known key is believed
 	Received    uint64            `json:"received"` // messages, rejected ones included
 	Rejected    map[string]uint64 `json:"rejected,omitempty"`
 	HellosSent  uint64            `json:"hellos_sent"`
@@ -80,7 +81,7 @@ func (a *Agent) Status() Status {
 	a.mu.Lock()
 	now := a.now()
 	stats, neighbours, database, t := a.machine.Stats(), a.machine.Neighbours(), a.machine.Database(), a.machine.Topology()
-	s := Status{Changes: a.changes}
+	s := Status{Changes: a.changes, Signed: a.machine.Signed()}
 	if a.err != nil {
 		s.Error = a.err.Error()
 	}

@@ -58,7 +58,7 @@ func (k *Key) read(l strictyaml.Lines, name, who string) error {
 	}
 	secret, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(secret) != len(k.secret) || [32]byte(secret) == [32]byte{} { // without the text: it is a secret, if a broken one
-		return l.Errorf(at, "is not 32 bytes in base64; head -c 32 /dev/urandom | base64 makes a key")
+		return l.Errorf(at, "is not 32 bytes in base64; weft keygen makes a key")
 	}
 	k.secret = [32]byte(secret)
 	return nil

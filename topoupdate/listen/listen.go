@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,14 @@ type Config struct {
 	// It must not call Close.
 	Deliver func(*topology.Topology)
 
+	// Gateway is the next switch's address on the host's network, if it has one
+	// besides its own in Topology. Messages that are not signed are taken from these
+	// two alone.
+	Gateway netip.Addr
+	// Floor is the part of the paths to every rack that messages which are not signed
+	// leave in use; 0 is topoupdate.DefaultFloor.
+	Floor float64
+
 	// Keys, if there are any, authenticate what is heard. A From counts from Open.
 	Keys topoupdate.Keys
 	// MaxAge is the switches'; 0 is topoupdate's default.
@@ -33,6 +42,8 @@ type Config struct {
 // Listener listens until Close. Its methods are safe for concurrent use.
 type Listener struct {
 	deliver func(*topology.Topology)
+	sources string  // from where unsigned messages are taken, for people
+	floor   float64 // the part of the paths that they leave
 	ports   *wire.Ports
 	start   time.Time
 	ended   chan struct{}
@@ -66,9 +77,21 @@ func open(c Config) (*Listener, error) {
 	if !ok || c.Topology.Node(self).Layer != topology.LayerHost {
 		return nil, fmt.Errorf("Address %s is no host of %s; its hosts begin with %s", c.Address, c.Topology, c.Topology.Node(0).Addr)
 	}
-	machine, err := topoupdate.NewListener(topoupdate.ListenerConfig{Topology: c.Topology, Self: self, Keys: c.Keys, MaxAge: c.MaxAge})
+	sources := []netip.Addr{c.Topology.Node(c.Topology.Ports(self)[0].Peer).Addr}
+	if c.Gateway.IsValid() {
+		sources = append(sources, c.Gateway)
+	}
+	machine, err := topoupdate.NewListener(topoupdate.ListenerConfig{Topology: c.Topology, Self: self, Keys: c.Keys, MaxAge: c.MaxAge, Sources: sources, Floor: c.Floor})
 	if err != nil {
 		return nil, err
+	}
+	names := make([]string, len(sources))
+	for i, a := range sources {
+		names[i] = a.String()
+	}
+	floor := c.Floor
+	if floor == 0 {
+		floor = topoupdate.DefaultFloor
 	}
 	ports, err := wire.Open(wire.Config{Interfaces: []string{c.Interface}, Shared: true})
 	if err != nil {
@@ -78,7 +101,7 @@ func open(c Config) (*Listener, error) {
 		ports.Close()
 		return nil, fmt.Errorf("Interface %q: no such device in this network namespace; name the uplink", c.Interface)
 	}
-	return &Listener{deliver: c.Deliver, ports: ports, start: time.Now(), ended: make(chan struct{}), machine: machine}, nil
+	return &Listener{deliver: c.Deliver, sources: strings.Join(names, " and "), floor: floor, ports: ports, start: time.Now(), ended: make(chan struct{}), machine: machine}, nil
 }
 
 // longest is how long the goroutine sleeps at most.
@@ -118,12 +141,12 @@ func (h handler) Carrier(_ int, up bool) {
 	l.carrier = up
 }
 
-func (h handler) Receive(_ int, message []byte) {
+func (h handler) Receive(_ int, from netip.Addr, message []byte) {
 	l := h.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard = time.Now()
-	l.machine.Receive(message, l.heard.Sub(l.start))
+	l.machine.Receive(message, from, l.heard.Sub(l.start))
 }
 
 // Topology returns the newest snapshot, in the beginning the baseline.
@@ -148,11 +171,25 @@ func (l *Listener) Close() error {
 	return err
 }
 
+// trust says why updates are believed.
+func (l *Listener) trust() string {
+	demanded, heard := l.machine.Signed()
+	switch {
+	case demanded:
+		return "signed: only updates with a known key are believed"
+	case heard:
+		return "signed; accept_unsigned also lets others in when these end: take it away when every switch has a key"
+	}
+	return fmt.Sprintf("UNSIGNED: believed from %s, but never for more than leaves %.0f %% of the paths to every rack; weft keygen makes a key", l.sources, 100*l.floor)
+}
+
 // Status is what a Listener has heard.
 type Status struct {
 	Carrier  bool               `json:"carrier"`
+	Trust    string             `json:"trust"`   // why updates are believed, and how far
 	Heard    float64            `json:"heard_s"` // seconds since the last message; -1: none yet
 	Down     []string           `json:"down"`    // links that are down, with those of the baseline
+	Held     int                `json:"held"`    // links that unsigned updates say are down and the floor keeps in use
 	Switches int                `json:"switches"`
 	Received uint64             `json:"received"`
 	Rejected map[string]uint64  `json:"rejected,omitempty"`
@@ -172,7 +209,7 @@ func (l *Listener) Status() Status {
 		Carrier: l.carrier, Heard: -1, Down: []string{}, Wire: wires, Database: l.machine.Database(),
 		Received: stats.Received, Rejected: stats.Rejected.ByName(), Changed: stats.Changed,
 	}
-	s.Switches = len(s.Database)
+	s.Switches, s.Held, s.Trust = len(s.Database), l.machine.Held(), l.trust()
 	if !l.heard.IsZero() {
 		s.Heard = time.Since(l.heard).Seconds()
 	}

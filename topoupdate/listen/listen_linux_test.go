@@ -28,6 +28,7 @@ type rack struct {
 	agent *topoupdate.Agent
 	ports *wire.Ports
 	start time.Time
+	keys  topoupdate.Keys
 }
 
 func newRack(t *testing.T, letter string) *rack {
@@ -39,7 +40,7 @@ func newRack(t *testing.T, letter string) *rack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rack{t: t, top: top, start: time.Now()}
+	r := &rack{t: t, top: top, start: time.Now(), keys: topoupdate.Keys{List: []topoupdate.Key{{ID: 1, Secret: make([]byte, 32)}}}}
 	r.host, _ = top.Lookup("h0.0.2")
 	r.edge, _ = top.Lookup("e0.0")
 	r.lab, err = fabric.Hold(t.Context(), fabric.LabConfig{Name: fmt.Sprintf("td%d%s", os.Getpid(), letter), Topology: top, Only: []topology.NodeID{r.host.ID, r.edge.ID}})
@@ -70,7 +71,7 @@ func (r *rack) do(id topology.NodeID, f func() error) {
 // reset starts the switch's agent anew.
 func (r *rack) reset() {
 	var err error
-	r.agent, err = topoupdate.NewAgent(topoupdate.AgentConfig{Topology: r.top, Self: r.edge.ID, Boot: uint64(time.Now().UnixNano())})
+	r.agent, err = topoupdate.NewAgent(topoupdate.AgentConfig{Topology: r.top, Self: r.edge.ID, Boot: uint64(time.Now().UnixNano()), Keys: r.keys})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func (r *rack) send() {
 }
 
 func (r *rack) config(deliver func(*topology.Topology)) Config {
-	return Config{Interface: "p0", Topology: r.top, Address: r.host.Addr, Deliver: deliver}
+	return Config{Interface: "p0", Topology: r.top, Address: r.host.Addr, Deliver: deliver, Keys: r.keys}
 }
 
 func (r *rack) open(c Config) *Listener {

@@ -163,7 +163,7 @@ type message struct {
 }
 
 func (r *recorder) Carrier(port int, up bool) { r.events = append(r.events, event{port, up}) }
-func (r *recorder) Receive(port int, text []byte) {
+func (r *recorder) Receive(port int, _ netip.Addr, text []byte) {
 	r.messages = append(r.messages, message{port, string(text)})
 }
 

@@ -13,7 +13,9 @@
 //
 // Messages leave with TTL 255, and a filter in the kernel drops what arrives with
 // less, so nobody further than a cable away can send us anything (RFC 5082).
-// IP_MINTTL would be the option for that, but it is TCP's alone. The type of
+// IP_MINTTL would be the option for that, but it is TCP's alone. The filter also
+// drops what did not come in a multicast frame, such as what this machine has taken
+// out of a tunnel. The type of
 // service is 0xD0: its upper bits are the class of network control (CS6 and DSCP
 // 52 share them), and Linux's queues take it for "interactive", so that messages
 // pass queues full of data (rt_tos2priority, pfifo_fast).

@@ -13,6 +13,7 @@ type link struct {
 	up      bool   // administratively, and with a carrier
 	losses  uint32 // how often it has lost the carrier; 0 where the kernel does not count
 	removed bool
+	address []byte // hardware address; valid during the call
 }
 
 // Lengths and numbers of linux/netlink.h, linux/rtnetlink.h and linux/if_link.h.
@@ -28,6 +29,7 @@ const (
 
 	flagInterrupted = 0x10 // NLM_F_DUMP_INTR: the list has changed meanwhile
 
+	attrAddress      = 1
 	attrName         = 3
 	attrCarrierDowns = 48
 
@@ -90,6 +92,8 @@ func parseLink(b []byte) (l link, ok bool) {
 		case attrName:
 			name, _, _ := bytes.Cut(value, []byte{0})
 			l.name = string(name)
+		case attrAddress:
+			l.address = value
 		case attrCarrierDowns:
 			if len(value) >= 4 {
 				l.losses = binary.NativeEndian.Uint32(value)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"reflect"
 	"testing"
 )
 
@@ -56,12 +57,12 @@ func TestParseLinks(t *testing.T) {
 	b = append(b, done...)
 	var c collector
 	parseLinks(b, &c)
-	want := []link{{7, "swp1", true, 3, false}, {8, "swp2", false, 0, false}, {9, "swp3", false, 0, false}, {7, "swp1", false, 0, true}}
+	want := []link{{index: 7, name: "swp1", up: true, losses: 3}, {index: 8, name: "swp2"}, {index: 9, name: "swp3"}, {index: 7, name: "swp1", removed: true}}
 	if len(c.links) != len(want) {
 		t.Fatalf("links %+v", c.links)
 	}
 	for i := range want {
-		if c.links[i] != want[i] {
+		if !reflect.DeepEqual(c.links[i], want[i]) {
 			t.Errorf("link %d: %+v, want %+v", i, c.links[i], want[i])
 		}
 	}

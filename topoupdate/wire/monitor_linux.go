@@ -19,11 +19,12 @@ type monitor struct {
 	buf      []byte
 	ports    []watched
 	byName   map[string]int
-	join     func(port, index int) error // the port's device is there, or is another one now
+	join     func(port int, device link) error // the port's device is there, or is another one now
 	report   func(port int, up bool)
 	listing  bool
 	again    bool // what the list says may be old
 	overruns uint64
+	early    uint64 // losses of carriers that the kernel had counted and not told yet
 	err      error
 }
 
@@ -141,12 +142,15 @@ func (m *monitor) link(l link) {
 			m.gone(port)
 		}
 		p.index, p.losses = l.index, l.losses
-		if err := m.join(port, l.index); err != nil {
+		if err := m.join(port, l); err != nil {
 			if !errors.Is(err, unix.ENODEV) { // else it is gone again, as we shall hear
 				m.err = err
 			}
 			return
 		}
+	}
+	if int32(l.losses-p.losses) < 0 {
+		return // of before a loss that lost has told
 	}
 	// It may have gone down and up before we looked: the kernel has counted.
 	if p.up && l.up && p.losses != l.losses {
@@ -154,6 +158,17 @@ func (m *monitor) link(l link) {
 	}
 	p.losses = l.losses
 	m.set(port, l.up)
+}
+
+// lost takes what the kernel has counted of a port's losses of its carrier, which
+// may come long before its message. What is true afterwards only that can tell.
+func (m *monitor) lost(port int, losses uint32) {
+	p := &m.ports[port]
+	if p.index != 0 && p.up && p.losses != losses {
+		p.losses = losses
+		m.early++
+		m.set(port, false)
+	}
 }
 
 func (m *monitor) gone(port int) {

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ type Ports struct {
 	mu       sync.Mutex // held by all that uses the descriptors
 	closed   bool
 	monitor  *monitor
+	losses   *losses
+	every    time.Duration // Config.CarrierEvery
 	sockets  []*socket
 	stats    []PortStats
 	rejoined uint64
@@ -47,6 +50,7 @@ func (p *Ports) open(c Config) (err error) {
 	if p.monitor, err = openMonitor(c.Interfaces, orDefault(c.monitorBuffer, monitorBuffer)); err != nil {
 		return err
 	}
+	p.losses, p.every = newLosses(len(c.Interfaces)), c.CarrierEvery
 	p.monitor.join, p.monitor.report = p.join, func(port int, up bool) { p.handler.Carrier(port, up) }
 	if err := p.poll.add(p.monitor.fd, monitorTag); err != nil {
 		return err
@@ -69,8 +73,8 @@ func (p *Ports) open(c Config) (err error) {
 // carriers is a Handler that remembers.
 type carriers []bool
 
-func (c carriers) Carrier(port int, up bool) { c[port] = up }
-func (c carriers) Receive(int, []byte)       {}
+func (c carriers) Carrier(port int, up bool)       { c[port] = up }
+func (c carriers) Receive(int, netip.Addr, []byte) {}
 
 func orDefault(n, otherwise int) int {
 	if n == 0 {
@@ -93,23 +97,29 @@ func (p *Ports) Missing() []string {
 }
 
 // join makes a port's socket that of a device.
-func (p *Ports) join(port, index int) error {
+func (p *Ports) join(port int, device link) error {
 	s := p.sockets[port]
 	if s.bound {
 		p.rejoined++
 	}
-	if err := s.join(index); err != nil {
+	if err := s.join(device.index); err != nil {
 		return fmt.Errorf("%s: %w", p.interfaces[port], err)
+	}
+	if p.every > 0 {
+		p.losses.follow(port, device)
 	}
 	return nil
 }
 
 // Wait waits until something has happened, at most until the deadline, which may
-// be zero for none, and tells the handler: changes of carrier first, then of each
+// be zero for none, or for Config.CarrierEvery, and tells the handler: changes of carrier first, then of each
 // port that has any at most 16 messages. It returns net.ErrClosed after Close; other errors are final, too.
 func (p *Ports) Wait(deadline time.Time, h Handler) error {
 	if p.initial != nil {
 		deadline = time.Now() // there is something to tell
+	}
+	if soon := time.Now().Add(p.every); p.every > 0 && (deadline.IsZero() || soon.Before(deadline)) {
+		deadline = soon
 	}
 	events, err := p.poll.wait(deadline)
 	p.mu.Lock()
@@ -133,6 +143,11 @@ func (p *Ports) Wait(deadline time.Time, h Handler) error {
 			return fmt.Errorf("topology updates: %w", err)
 		}
 	}
+	for port := range p.interfaces {
+		if count, ok := p.losses.read(port); ok {
+			p.monitor.lost(port, count)
+		}
+	}
 	for _, e := range events {
 		if e.Fd != monitorTag {
 			p.receive(int(e.Fd))
@@ -146,7 +161,7 @@ func (p *Ports) receive(port int) {
 	n := p.batch.receive(p.sockets[port])
 	p.stats[port].Received += uint64(n)
 	for i := range n {
-		p.handler.Receive(port, p.batch.message(i))
+		p.handler.Receive(port, p.batch.source(i), p.batch.message(i))
 	}
 }
 
@@ -170,7 +185,7 @@ func (p *Ports) Send(port int, message []byte) {
 func (p *Ports) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Stats{Ports: slices.Clone(p.stats), Overruns: p.monitor.overruns, Rejoined: p.rejoined}
+	s := Stats{Ports: slices.Clone(p.stats), Overruns: p.monitor.overruns, Early: p.monitor.early, Rejoined: p.rejoined}
 	for i := range s.Ports {
 		if !p.closed {
 			s.Ports[i].Dropped = p.sockets[i].drops()
@@ -196,6 +211,9 @@ func (p *Ports) release() (err error) {
 	}
 	if p.monitor != nil {
 		p.monitor.close()
+	}
+	if p.losses != nil {
+		p.losses.close()
 	}
 	for _, s := range p.sockets {
 		s.close()

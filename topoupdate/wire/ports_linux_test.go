@@ -205,8 +205,8 @@ func TestPorts_aFloodOnOnePortLeavesTheOthersTheirTurn(t *testing.T) {
 // discard is a Handler that counts.
 type discard struct{ n int }
 
-func (*discard) Carrier(int, bool)     {}
-func (d *discard) Receive(int, []byte) { d.n++ }
+func (*discard) Carrier(int, bool)                 {}
+func (d *discard) Receive(int, netip.Addr, []byte) { d.n++ }
 
 func TestPorts_noAllocationPerMessage(t *testing.T) {
 	a, b := pair(t)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +16,7 @@ type batch struct {
 	msgs    [turn]unix.Mmsghdr
 	iovecs  [turn]unix.Iovec
 	buffers [turn][bufferBytes]byte
+	names   [turn]unix.RawSockaddrInet4
 }
 
 func newBatch() *batch {
@@ -24,6 +26,8 @@ func newBatch() *batch {
 		b.iovecs[i].SetLen(bufferBytes)
 		b.msgs[i].Hdr.Iov = &b.iovecs[i]
 		b.msgs[i].Hdr.SetIovlen(1)
+		b.msgs[i].Hdr.Name = (*byte)(unsafe.Pointer(&b.names[i]))
+		b.msgs[i].Hdr.Namelen = unix.SizeofSockaddrInet4
 	}
 	return b
 }
@@ -45,3 +49,6 @@ func (b *batch) receive(s *socket) int {
 
 // message returns the i-th message, valid until the next receive.
 func (b *batch) message(i int) []byte { return b.buffers[i][:b.msgs[i].Len] }
+
+// source returns whence the i-th message came, as its IP header says.
+func (b *batch) source(i int) netip.Addr { return netip.AddrFrom4(b.names[i].Addr) }

@@ -22,8 +22,14 @@ type socket struct {
 	group unix.SockaddrInet4 // into which package unix writes with every call
 }
 
-// fullTTL accepts what nobody has forwarded.
-var fullTTL = []bpf.Instruction{
+// fromNextDoor accepts what came in a frame to the group (multicast on the link)
+// and nobody has forwarded. What a switch or host has decapsulated came in a frame to
+// itself, whatever its inner header says: a tunnel would else carry forgeries with a
+// full TTL to any port of the fabric (RFC 5082 §5.1). What programs of this machine
+// send to the group comes back to it as neither.
+var fromNextDoor = []bpf.Instruction{
+	bpf.LoadExtension{Num: bpf.ExtType},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_MULTICAST, SkipFalse: 3},
 	bpf.LoadAbsolute{Off: networkHeader + 8, Size: 1},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 255, SkipFalse: 1},
 	bpf.RetConstant{Val: 1 << 18},
@@ -64,7 +70,7 @@ func (s *socket) setUp(shared bool) error {
 			return fmt.Errorf("socket option %s: %w", o.name, err)
 		}
 	}
-	raw, err := bpf.Assemble(fullTTL)
+	raw, err := bpf.Assemble(fromNextDoor)
 	if err != nil {
 		return err
 	}
@@ -73,7 +79,7 @@ func (s *socket) setUp(shared bool) error {
 		prog[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
 	if err := unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}); err != nil {
-		return fmt.Errorf("filter for TTL 255: %w", err)
+		return fmt.Errorf("filter for TTL 255 and frames to the group: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,11 @@
 package wire
 
-import "weft/topoupdate"
+import (
+	"net/netip"
+	"time"
+
+	"weft/topoupdate"
+)
 
 // Config says which ports to open.
 type Config struct {
@@ -18,6 +23,12 @@ type Config struct {
 	// Above it the kernel drops, and Stats counts.
 	ReceiveBuffer int
 
+	// CarrierEvery is how often the kernel's counts of lost carriers are read,
+	// besides its messages, which are late while somebody holds its network lock
+	// (RTNL), such as who changes many routes. 0: never. It costs a microsecond per
+	// port each time; a machine that does not show the counts goes without.
+	CarrierEvery time.Duration
+
 	monitorBuffer int // of the monitor, in bytes; 0 is monitorBuffer. For tests
 }
 
@@ -32,9 +43,10 @@ type Handler interface {
 	// nobody saw is said to be down and up.
 	Carrier(port int, up bool)
 
-	// Receive gets a message, valid during the call. It is cut after
+	// Receive gets a message, valid during the call, and the address that it came
+	// from, which anybody on the cable could have forged. It is cut after
 	// topoupdate.MaxMessage + 1 bytes, so that what is too long can be told.
-	Receive(port int, message []byte)
+	Receive(port int, from netip.Addr, message []byte)
 }
 
 // PortStats counts what one port did.
@@ -43,8 +55,8 @@ type PortStats struct {
 	SendErrors uint64 `json:"send_errors"` // no carrier, or no room in the device's queue
 	Received   uint64 `json:"received"`
 
-	// Dropped is what the kernel did not hand over: the TTL was below 255, or the
-	// receive buffer was full. Modulo 2^32.
+	// Dropped is what the kernel did not hand over: the TTL was below 255, the frame
+	// was not to the group, or the receive buffer was full. Modulo 2^32.
 	Dropped uint64 `json:"dropped"`
 }
 
@@ -55,6 +67,9 @@ type Stats struct {
 	// Overruns is how often the kernel had more to say about devices than it had
 	// room for, and all were listed again.
 	Overruns uint64 `json:"overruns"`
+	// Early is how many losses of a carrier were seen by the kernel's count before
+	// its message.
+	Early uint64 `json:"early"`
 	// Rejoined is how often a device was there anew.
 	Rejoined uint64 `json:"rejoined"`
 }

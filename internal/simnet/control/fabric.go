@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"weft/topology"
@@ -63,8 +64,15 @@ type cable struct {
 // start of the clocks, so that they can be set back.
 const epoch = 1_000_000 * time.Hour
 
+// signed are the keys of a fabric that is given none: hosts believe everything only
+// if it is signed.
+var signed = topoupdate.Keys{List: []topoupdate.Key{{ID: 1, Secret: make([]byte, 32)}}}
+
 // New returns a fabric in which everything is up and everybody starts.
 func New(c Config) (*Fabric, error) {
+	if len(c.Agent.Keys.List) == 0 {
+		c.Agent.Keys = signed
+	}
 	f := &Fabric{
 		config: c, top: c.Topology,
 		random: rand.New(rand.NewPCG(c.Seed, 0x77656674)),
@@ -234,7 +242,7 @@ func (f *Fabric) step(e *event) {
 			f.after(e.node)
 		} else if n.listener != nil && n.life == e.life {
 			f.stats.Events++
-			n.listener.Receive(e.packet, f.now)
+			n.listener.Receive(e.packet, netip.Addr{}, f.now)
 			f.schedule(e.node)
 		}
 		f.spare = append(f.spare, e.packet)

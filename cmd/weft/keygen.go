@@ -1,0 +1,61 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// keyBytes is how long a secret is, of topology updates and of tunnels.
+const keyBytes = 32
+
+func newKeygenCmd() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "keygen",
+		Short: "Make a key for topology updates, or for a tunnel",
+		Long: `Keygen makes a new random key, 32 bytes in base64, as key files have it: those of
+failures.keys and udp.peers of weft host, and of keys of weft switch. Switches and
+hosts of a fabric share the keys of updates; the two ends of a tunnel share theirs.`,
+		Example: "  weft keygen --out /etc/weft/updates-1.key",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return writeKey(cmd.OutOrStdout())
+			}
+			return keyFile(out)
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "new `file` for the key, for its owner alone to read (default: print it)")
+	return cmd
+}
+
+func writeKey(w io.Writer) error {
+	var secret [keyBytes]byte
+	rand.Read(secret[:]) // it never fails
+	_, err := fmt.Fprintln(w, base64.StdEncoding.EncodeToString(secret[:]))
+	return err
+}
+
+// keyFile writes a key to a file that must not be there: a key that is in use is
+// not to be lost.
+func keyFile(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("--out=%s: the file is there already, and may be a key in use; name another one, or remove it", path)
+	case err != nil:
+		return fmt.Errorf("--out=%s: %w", path, err)
+	}
+	err = errors.Join(f.Chmod(0o600), writeKey(f), f.Sync()) // whatever the umask is
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("--out=%s: %w", path, err), os.Remove(path))
+	}
+	return nil
+}
