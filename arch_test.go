@@ -42,25 +42,26 @@ var lattice = map[string][]string{
 	"weft/fabric":                {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap"},
 	"weft/stack":                 {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp"},
 	"weft/uplink":                {"weft/encap", "weft/fabric", "weft/link", "weft/policy", "weft/topology"},
+	"weft/internal/simnet":       {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
+	"weft/internal/simnet/...":   {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
+	"weft/internal/interop":      {},
+	"weft/internal/updatekeys":   {"weft/internal/strictyaml", "weft/topoupdate"},
+	"weft/internal/prober":       {"weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
+	"weft/internal/switchd":      {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/daemon":       {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/bench/...":             {"weft/..."},
+	"weft/cmd/weft":              {"weft/..."},
+	"weft/examples":              {},
+	"weft/examples/httpserver":   {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/httpget":      {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/proxy":        {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/grpc":         {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
+	"weft/examples/rootless":     {"weft/stack", "weft/link", "weft/encap"},
+
 	// A patched copy of one of gVisor's packages.
 	"weft/third_party/netstack":              {},
 	"weft/third_party/netstack/tcp":          {"weft/third_party/netstack/internal/tcp"},
 	"weft/third_party/netstack/internal/tcp": {},
-	"weft/internal/simnet":                   {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
-	"weft/internal/simnet/...":               {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
-	"weft/internal/interop":                  {},
-	"weft/internal/updatekeys":               {"weft/internal/strictyaml", "weft/topoupdate"},
-	"weft/internal/prober":                   {"weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
-	"weft/internal/switchd":                  {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/internal/daemon":                   {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/bench/...":                         {"weft/..."},
-	"weft/cmd/weft":                          {"weft/..."},
-	"weft/examples":                          {},
-	"weft/examples/httpserver":               {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/httpget":                  {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/proxy":                    {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/grpc":                     {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
-	"weft/examples/rootless":                 {"weft/stack", "weft/link", "weft/encap"},
 }
 
 // pure packages may not import these, and must build anywhere.
