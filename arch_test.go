@@ -40,7 +40,7 @@ var lattice = map[string][]string{
 	"weft/liveness":              {"weft/topology", "weft/encap"},
 	"weft/link":                  {"weft/internal/checksum"},
 	"weft/fabric":                {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap"},
-	"weft/stack":                 {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum"},
+	"weft/stack":                 {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp"},
 	"weft/uplink":                {"weft/encap", "weft/fabric", "weft/link", "weft/policy", "weft/topology"},
 	"weft/internal/simnet":       {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
 	"weft/internal/simnet/...":   {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
@@ -57,6 +57,11 @@ var lattice = map[string][]string{
 	"weft/examples/proxy":        {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
 	"weft/examples/grpc":         {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
 	"weft/examples/rootless":     {"weft/stack", "weft/link", "weft/encap"},
+
+	// A patched copy of one of gVisor's packages.
+	"weft/third_party/netstack":              {},
+	"weft/third_party/netstack/tcp":          {"weft/third_party/netstack/internal/tcp"},
+	"weft/third_party/netstack/internal/tcp": {},
 }
 
 // pure packages may not import these, and must build anywhere.
@@ -64,7 +69,8 @@ var (
 	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
-		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/"},
+		"gvisor.dev/gvisor/":       {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
+		"weft/third_party/":        {"weft/stack", "weft/third_party/netstack/"},
 		"github.com/songgao/water": {"weft/link"},
 		"github.com/vishvananda/":  {"weft/link", "weft/fabric", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
 		"github.com/cilium/ebpf":   {"weft/fabric"},

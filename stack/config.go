@@ -58,12 +58,10 @@ type Config struct {
 	// is on its way for longer than those take: no fabric keeps one for seconds.
 	Timestamps bool
 	// RACK turns on netstack's RACK-TLP loss detection (RFC 8985). Where 1 % is
-	// lost it is several times as fast as the classic way, but it is off for two
-	// faults of netstack's: after a recovery it can leave data on its way
-	// without any timer, and if that is lost the connection hangs for good
-	// (of 100 KB each at 2 % loss, one in a thousand). And what a receiver holds
-	// for longer than two round trips makes it probe, and take the answer for the
-	// repair of a loss.
+	// lost it is half as fast again as the classic way. It is off because of its
+	// probes: what a receiver holds for longer than two round trips makes it
+	// probe, and it takes the answer for the repair of a loss
+	// (docs/netstack-recovery.md).
 	RACK bool
 	// Liveness, if not nil, has the Host find out alone which paths are dead.
 	Liveness *Liveness

@@ -17,12 +17,12 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/icmp"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"weft/encap"
 	"weft/flowcell"
 	"weft/resequencer"
+	"weft/third_party/netstack/tcp"
 )
 
 const nic = 1

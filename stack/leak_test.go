@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 
 	"weft/link"
+	"weft/third_party/netstack/tcp"
 	"weft/topology"
 )
 

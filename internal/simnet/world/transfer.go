@@ -102,6 +102,9 @@ type Flow struct {
 	Bytes int64
 	// Received is how many have been read at the other end so far.
 	Received int64
+	// Closed is when the end of the stream was read, 0 before. It may come later
+	// than End, for a FIN can be lost like anything else.
+	Closed time.Duration
 
 	sent int64
 	buf  []byte
@@ -164,14 +167,13 @@ func (f *Flow) receive(e *end) (more bool) {
 			return false
 		}
 		f.Received += int64(n)
-		// The end of the stream is not waited for: with RACK, netstack arms no
-		// timer for a FIN that it has retransmitted in recovery, and it may
-		// never come.
+		// The end of the stream is not waited for: what counts is when the last
+		// byte is there.
 		if f.Received == f.Bytes && f.End == 0 {
 			f.end()
 		}
 		if err == io.EOF && f.Received == f.Bytes {
-			f.buf = nil
+			f.buf, f.Closed = nil, f.world.Now()
 			return false
 		}
 		if err != nil {
