@@ -68,7 +68,7 @@ type Host struct {
 	setting sync.Mutex     // held while egress and chooser are told of a topology
 	closing sync.Once
 
-	mu      sync.Mutex
+	mu       sync.Mutex
 	sockets  map[*socket]uint64 // by age; nil once closed or failed
 	opened   uint64             // sockets, ever
 	failed   error              // why the device failed

@@ -39,7 +39,7 @@ func (v *virtual) now() time.Duration {
 // options makes netstack depend on nothing but the clock and the seed.
 func (v *virtual) options(seed uint64) gstack.Options {
 	if v == nil {
-		return gstack.Options{}
+		return gstack.Options{Clock: newPacedClock()}
 	}
 	return gstack.Options{
 		Clock:      netstackClock{v},
