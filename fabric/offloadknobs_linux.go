@@ -46,6 +46,9 @@ func (k knobs) bind(prog *ebpf.Program) error {
 		return err
 	}
 	if err := prog.BindMap(m); err != nil {
+		if notTheKernels(err) {
+			return explain(fmt.Errorf("eBPF map bound to a program: %w", err))
+		}
 		return fmt.Errorf("eBPF map bound to a program (Linux 5.10): %w", err)
 	}
 	return nil
