@@ -8,7 +8,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // edgeFilter's place is any before the routes: no other filter of a switch's looks
@@ -42,7 +41,7 @@ func syncEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int,
 			Prog *ebpf.Program `ebpf:"weft_edge"`
 		}
 		if err := loadObjects(spec, &o, tcNeeds); err != nil {
-			if !errors.Is(err, unix.EPERM) {
+			if !notTheKernels(err) {
 				err = fmt.Errorf("%w: %w", errNoEBPF, err)
 			}
 			return 0, err

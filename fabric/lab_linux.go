@@ -158,7 +158,7 @@ func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
 func openHandle(ns netns.NsHandle) (h *netlink.Handle, err error) {
 	err = inNamespace(ns, func() error {
 		h, err = netlink.NewHandle(netlinkFamilies...)
-		return err
+		return explain(err)
 	})
 	return h, err
 }

@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 
 	"github.com/cilium/ebpf"
@@ -73,7 +72,7 @@ func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePl
 			Prog *ebpf.Program `ebpf:"weft_class"`
 		}
 		err := loadObjects(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{spec.Name: spec}}, &o, tcNeeds)
-		if err != nil && !errors.Is(err, unix.EPERM) {
+		if err != nil && !notTheKernels(err) {
 			r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: packets with labels are of one class, and probes wait behind data")
 			return 0, nil
 		}

@@ -40,7 +40,7 @@ func (b *builder) wire(n topology.Node) error {
 		// Opened here, so that an index means one in this namespace.
 		h, err := netlink.NewHandle(netlinkFamilies...)
 		if err != nil {
-			return err
+			return explain(err)
 		}
 		defer h.Close()
 		for _, port := range b.cfg.ports(n.ID) {
@@ -84,7 +84,7 @@ func (b *builder) configure(n topology.Node) error {
 	return inNamed(b.cfg.namespace(n.Name), func() error {
 		h, err := netlink.NewHandle(netlinkFamilies...)
 		if err != nil {
-			return err
+			return explain(err)
 		}
 		defer h.Close()
 		report, err := Apply(plan)

@@ -17,11 +17,34 @@ func loadObjects(spec *ebpf.CollectionSpec, objects any, needs string) error {
 		return explain(fmt.Errorf("memory limit for eBPF: %w", err))
 	}
 	err := spec.LoadAndAssign(objects, nil)
-	if errors.Is(err, unix.EPERM) {
-		return explain(err)
+	if err != nil && !notTheKernels(err) {
+		// To explain a failure the library tries what the kernel can do, and takes a
+		// lack of descriptors for a lack of that.
+		if lack := tryDescriptors(len(spec.Maps) + len(spec.Programs) + loadSpare); lack != nil {
+			err = fmt.Errorf("load programs and maps: %w", lack)
+		}
+	}
+	if notTheKernels(err) {
+		return explain(fmt.Errorf("eBPF: %w", err))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", needs, err)
+	}
+	return nil
+}
+
+// loadSpare is how many descriptors it takes to load objects besides theirs: types,
+// and what is opened meanwhile.
+const loadSpare = 4
+
+// tryDescriptors says why this process cannot open n descriptors, nil if it can.
+func tryDescriptors(n int) error {
+	for range n {
+		fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
 	}
 	return nil
 }

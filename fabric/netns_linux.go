@@ -25,7 +25,7 @@ func onThread(f func() error) error {
 		home, err := netns.Get()
 		if err != nil {
 			runtime.UnlockOSThread()
-			done <- err
+			done <- explain(err)
 			return
 		}
 		err = f()
@@ -53,7 +53,7 @@ func inNamespace(ns netns.NsHandle, f func() error) error {
 func openNamespace(name string) (netns.NsHandle, error) {
 	ns, err := netns.GetFromName(name)
 	if err != nil {
-		return ns, fmt.Errorf("network namespace %s: %w", name, err)
+		return ns, explain(fmt.Errorf("network namespace %s: %w", name, err))
 	}
 	return ns, nil
 }

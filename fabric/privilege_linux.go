@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/shortage"
 )
 
 // refused is a lack of privilege that has been explained.
@@ -12,12 +14,20 @@ type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
-// explain adds to a refusal what would permit it.
+// explain adds to a refusal what would permit it, and to a shortage what would end
+// it.
 func explain(err error) error {
+	err = shortage.Explain(err)
 	if errors.As(err, new(refused)) || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
 		return err
 	}
 	return refused{fmt.Errorf("%w: run as root or with the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN", err)}
+}
+
+// notTheKernels reports whether an error would be the same with any kernel: a lack
+// of privilege or of a resource.
+func notTheKernels(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || shortage.Is(err)
 }
 
 // CanBuildLab says why this process may not build a lab, nil if it may.

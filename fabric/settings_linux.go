@@ -94,6 +94,9 @@ func (s *settings) bind(prog *ebpf.Program) (err error) {
 		return err
 	}
 	if err := prog.BindMap(s.record); err != nil {
+		if notTheKernels(err) {
+			return explain(fmt.Errorf("eBPF map bound to a program: %w", err))
+		}
 		return fmt.Errorf("eBPF map bound to a program (Linux 5.10): %w", err)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/shortage"
 )
 
 // Packet is a packet socket on an uplink that is like Ethernet. It receives
@@ -40,7 +42,7 @@ func OpenPacket(c PacketConfig) (*Packet, error) {
 	}
 	p, err := openPacket(c)
 	if err != nil {
-		return nil, fmt.Errorf("packet %s: %w", c.Interface, err)
+		return nil, shortage.Explain(fmt.Errorf("packet %s: %w", c.Interface, err))
 	}
 	return p, nil
 }

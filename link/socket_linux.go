@@ -44,7 +44,10 @@ func setUp(fd int, c PacketConfig, index int) (limited string, err error) {
 		{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING}, // Linux 4.20
 	} {
 		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, o.option, 1); err != nil {
-			return "", fmt.Errorf("the kernel has no %s: %w", o.name, err)
+			if errors.Is(err, unix.ENOPROTOOPT) {
+				return "", fmt.Errorf("the kernel has no %s: %w", o.name, err)
+			}
+			return "", fmt.Errorf("%s: %w", o.name, err)
 		}
 	}
 	if limited, err = setBuffers(fd, c.ReceiveBuffer); err != nil {

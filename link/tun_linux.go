@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"weft/internal/shortage"
 )
 
 // TUN is a TUN interface. As a device it is all of its queues. Any number of
@@ -25,7 +27,10 @@ type TUN struct {
 // OpenTUN creates an interface in the network namespace of the calling thread
 // and brings it up. It goes away with Close or with the process. The kernel
 // must forward, or nothing that weft writes would leave the machine.
-func OpenTUN(c TUNConfig) (*TUN, error) { return openTUNBy(openNetlink, c) }
+func OpenTUN(c TUNConfig) (*TUN, error) {
+	t, err := openTUNBy(openNetlink, c)
+	return t, shortage.Explain(err)
+}
 
 func openTUNBy(fast opener, c TUNConfig) (*TUN, error) {
 	if err := c.validate(); err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/shortage"
 )
 
 // udpBuffer is what is asked of a socket for sending and for receiving, in
@@ -48,7 +50,7 @@ func OpenUDP(c UDPConfig) (*UDP, error) {
 	}
 	if err != nil {
 		u.Close()
-		return nil, err
+		return nil, shortage.Explain(err)
 	}
 	return u, nil
 }
@@ -96,7 +98,7 @@ func (u *UDP) openPath(c UDPConfig) error {
 	conn, err := listenUDP(netip.AddrPortFrom(c.Listen.Addr(), 0))
 	if err != nil {
 		if errors.Is(err, unix.EMFILE) {
-			err = fmt.Errorf("%w: Paths of %d need as many files: ulimit -n, or fewer Paths", err, c.Paths)
+			err = fmt.Errorf("Paths of %d need as many descriptors, fewer less: %w", c.Paths, err)
 		}
 		return err
 	}

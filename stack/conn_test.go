@@ -40,12 +40,43 @@ func connect(t testing.TB, a, b *Host) (from, to net.Conn) {
 }
 
 func TestConn_nettest(t *testing.T) {
-	w := newWire(t)
-	a, b := newHost(t, w, addrA), newHost(t, w, addrB)
-	nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
-		c1, c2 = connect(t, a, b)
-		return c1, c2, func() { c1.Close(); c2.Close() }, nil
-	})
+	same := func(c net.Conn) net.Conn { return c }
+	for _, c := range []struct {
+		name   string
+		tunnel bool
+		self   bool // from a Host to itself
+		adjust func(net.Conn) net.Conn
+	}{
+		{"device", false, false, same},
+		{"device, to itself", false, true, same},
+		{"tunnel", true, false, same},
+		{"tunnel, to itself", true, true, same},
+		{"small buffers and Nagle", false, false, func(c net.Conn) net.Conn {
+			tcp := c.(TCPConn)
+			if err := errors.Join(tcp.SetReadBuffer(1), tcp.SetWriteBuffer(1), tcp.SetNoDelay(false)); err != nil {
+				t.Error(err)
+			}
+			return c
+		}},
+		{"as any connection", false, false, func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var a, b *Host
+			if c.tunnel {
+				a, b = tunnelHosts(t, "presto", func(int, *Config) {})
+			} else {
+				w := newWire(t)
+				a, b = newHost(t, w, addrA), newHost(t, w, addrB)
+			}
+			if c.self {
+				b = a
+			}
+			nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
+				c1, c2 = connect(t, a, b)
+				return c.adjust(c1), c.adjust(c2), func() { c1.Close(); c2.Close() }, nil
+			})
+		})
+	}
 }
 
 func TestConn_halfClose(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
+	"slices"
 	"syscall"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -16,25 +16,53 @@ import (
 	"weft/third_party/netstack/tcp"
 )
 
-// DialContext connects to address, a host:port, over network "tcp", "tcp4",
-// "udp" or "udp4". Host names are looked up with the system's resolver. It
-// fits http.Transport.DialContext.
+// Dial is DialContext without a context.
+func (h *Host) Dial(network, address string) (net.Conn, error) {
+	return h.DialContext(context.Background(), network, address)
+}
+
+// DialContext connects to address, a host:port over network "tcp", "tcp4",
+// "udp" or "udp4". Host names are looked up with the system's resolver, and all
+// their IPv4 addresses are tried in turn, each with its share of the time that
+// ctx leaves, as package net does. It fits http.Transport.DialContext. A
+// connection over TCP is a TCPConn.
+//
+// The error is a *net.OpError that wraps what each address failed with: those of
+// the kernel's sockets (syscall.ECONNREFUSED), or ctx's (context.Canceled,
+// context.DeadlineExceeded).
 func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	proto, remote, err := h.resolve(ctx, network, address)
+	proto, remotes, err := h.resolve(ctx, network, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	var s *socket
-	if proto == "udp" {
-		s, err = h.dialUDP(ctx, remote)
-	} else {
-		s, err = h.dialTCP(ctx, remote)
+	var failed dialErrors
+	for i, remote := range remotes {
+		conn, err := h.dialOne(ctx, proto, remote, len(remotes)-i)
+		if err == nil {
+			return conn, nil
+		}
+		failed = append(failed, &net.OpError{Op: "dial", Net: network, Addr: netAddr(proto, remote), Err: err})
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: netAddr(proto, remote), Err: err}
-	}
+	return nil, failed.reduce(network)
+}
+
+// dialOne connects to one address, while left are to be tried.
+func (h *Host) dialOne(ctx context.Context, proto string, remote netip.AddrPort, left int) (net.Conn, error) {
+	ctx, cancel := shareOf(ctx, left)
+	defer cancel()
 	if proto == "udp" {
+		s, err := h.dialUDP(ctx, remote)
+		if err != nil {
+			return nil, err
+		}
 		return udpConn{s}, nil
+	}
+	s, err := h.dialTCP(ctx, remote)
+	if err != nil {
+		return nil, err
 	}
 	return newTCPConn(s), nil
 }
@@ -81,7 +109,7 @@ func (h *Host) dialable(ctx context.Context, remote netip.AddrPort) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !h.egress.reaches(remote.Addr()) {
+	if remote.Addr() != h.address && !h.egress.reaches(remote.Addr()) {
 		return syscall.ENETUNREACH
 	}
 	return nil
@@ -110,7 +138,7 @@ func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort) (*socket, err
 func (h *Host) Listen(network, address string) (net.Listener, error) {
 	s, err := h.bind(network, address, "tcp", tcp.ProtocolNumber)
 	if err == nil {
-		if err = s.result(s.ep.Listen(backlog)); err == nil {
+		if err = h.startListening(s); err == nil {
 			return tcpListener{s}, nil
 		}
 		s.abort()
@@ -129,14 +157,15 @@ func (h *Host) ListenPacket(network, address string) (net.PacketConn, error) {
 }
 
 func (h *Host) bind(network, address, want string, proto tcpip.TransportProtocolNumber) (*socket, error) {
-	got, local, err := h.resolve(context.Background(), network, address)
+	got, locals, err := h.resolve(context.Background(), network, address)
 	if err != nil {
 		return nil, err
 	}
 	if got != want {
 		return nil, net.UnknownNetworkError(network)
 	}
-	if local.Addr() != h.address {
+	i := slices.IndexFunc(locals, func(a netip.AddrPort) bool { return a.Addr() == h.address })
+	if i < 0 {
 		return nil, fmt.Errorf("this stack has %v only: %w", h.address, syscall.EADDRNOTAVAIL)
 	}
 	s, err := h.open(want, proto)
@@ -146,7 +175,7 @@ func (h *Host) bind(network, address, want string, proto tcpip.TransportProtocol
 	// As package net does for TCP: connections in TIME-WAIT do not keep a
 	// server from starting again.
 	s.ep.SocketOptions().SetReuseAddress(want == "tcp")
-	if err := s.result(s.ep.Bind(fullAddress(local))); err != nil {
+	if err := s.result(s.ep.Bind(fullAddress(locals[i]))); err != nil {
 		s.abort()
 		return nil, err
 	}
@@ -161,47 +190,4 @@ func (h *Host) open(network string, proto tcpip.TransportProtocolNumber) (*socke
 		return nil, errno(terr)
 	}
 	return h.newSocket(network, ep, wq)
-}
-
-// resolve reads a network and an address; proto is tcp or udp. An empty or
-// unspecified host is the stack itself: it has one address.
-func (h *Host) resolve(ctx context.Context, network, address string) (proto string, a netip.AddrPort, err error) {
-	switch network {
-	case "tcp", "tcp4", "udp", "udp4":
-		proto = strings.TrimSuffix(network, "4")
-	default:
-		return "", a, net.UnknownNetworkError(network)
-	}
-	host, service, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", a, err
-	}
-	port, err := net.DefaultResolver.LookupPort(ctx, network, service)
-	if err != nil {
-		return "", a, err
-	}
-	ip := h.address
-	if host != "" {
-		if ip, err = lookup(ctx, host); err != nil {
-			return "", a, err
-		}
-	}
-	if ip.IsUnspecified() {
-		ip = h.address
-	}
-	return proto, netip.AddrPortFrom(ip, uint16(port)), nil
-}
-
-func lookup(ctx context.Context, host string) (netip.Addr, error) {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		if ip = ip.Unmap(); !ip.Is4() {
-			return ip, &net.AddrError{Err: "not an IPv4 address", Addr: host}
-		}
-		return ip, nil
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	return ips[0].Unmap(), nil
 }

@@ -10,6 +10,11 @@
 //	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext}}
 //	l, err := host.Listen("tcp", ":8080")
 //
+// Connections behave as package net's do: probes of idle ones are on, errors
+// satisfy errors.Is as the kernel's do, and each is a TCPConn, with the methods of
+// *net.TCPConn. (net/http finds ReadFrom and CloseWrite by itself.)
+// Host.Shutdown ends a Host when all that was written has arrived.
+//
 // Going out, a packet passes endpoint (from netstack), egress (classify, cut,
 // choose, encapsulate) and the device. Coming in, it passes the device,
 // ingress (check, resequence, merge) and endpoint (into netstack).

@@ -68,10 +68,11 @@ type Host struct {
 	setting sync.Mutex     // held while egress and chooser are told of a topology
 	closing sync.Once
 
-	mu      sync.Mutex
-	sockets map[*socket]uint64 // by age; nil once closed or failed
-	opened  uint64             // sockets, ever
-	failed  error              // why the device failed
+	mu       sync.Mutex
+	sockets  map[*socket]uint64 // by age; nil once closed or failed
+	opened   uint64             // sockets, ever
+	failed   error              // why the device failed
+	draining bool               // Shutdown was called: nobody may listen
 }
 
 // New starts a Host. On error nothing is left running and the device stays
@@ -191,7 +192,7 @@ func (h *Host) Receive(packet []byte) { h.ingress.receive(packet) }
 
 // Close resets all connections, unblocks every call with net.ErrClosed, stops
 // the goroutines and closes the device. What a connection has not yet sent is
-// lost: close connections first and wait for the peer where that matters.
+// lost: Shutdown waits for it.
 // Close may be called more than once; later calls wait for the first.
 func (h *Host) Close() error {
 	var err error
@@ -246,15 +247,26 @@ func (h *Host) closeReason() error {
 	return net.ErrClosed
 }
 
+// ended is why the Host is at an end, nil if it is not.
+func (h *Host) ended() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.endedLocked()
+}
+
+func (h *Host) endedLocked() error {
+	if h.sockets != nil {
+		return nil
+	}
+	return cmp.Or(h.failed, net.ErrClosed)
+}
+
 // track remembers a socket for Close; it fails when Close came first.
 func (h *Host) track(s *socket) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.sockets == nil {
-		if h.failed != nil {
-			return h.failed
-		}
-		return net.ErrClosed
+	if err := h.endedLocked(); err != nil {
+		return err
 	}
 	h.opened++
 	h.sockets[s] = h.opened

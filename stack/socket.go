@@ -24,6 +24,7 @@ type socket struct {
 	// connection ends. remote is invalid without a peer.
 	local, remote netip.AddrPort
 
+	listens bool          // guarded by host.mu
 	notify  *waiter.Entry // see Notify
 	closing sync.Once
 	closed  chan struct{}

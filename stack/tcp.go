@@ -11,16 +11,20 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// tcpConn is a TCP connection. Besides net.Conn it has CloseRead and
-// CloseWrite, as *net.TCPConn has.
+// tcpConn is a TCPConn.
 type tcpConn struct {
 	*socket
 	writing *sync.Mutex // one Write at a time, or their bytes would mix
 }
 
-func newTCPConn(s *socket) tcpConn { return tcpConn{s, new(sync.Mutex)} }
-
-var _ net.Conn = tcpConn{}
+func newTCPConn(s *socket) tcpConn {
+	c := tcpConn{s, new(sync.Mutex)}
+	_ = c.keepAlive(net.KeepAliveConfig{Enable: true}) // netstack takes the defaults
+	// Netstack starts the timer of the probes when it receives something after
+	// the handshake, or is told again.
+	s.host.virtual.onceConnected(s, func() { s.ep.SocketOptions().SetKeepAlive(s.ep.SocketOptions().GetKeepAlive()) })
+	return c
+}
 
 func (c tcpConn) Read(b []byte) (n int, err error) {
 	err = c.wait(waiter.ReadableEvents, &c.read, func() tcpip.Error {

@@ -7,6 +7,7 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
@@ -38,7 +39,7 @@ func (v *virtual) now() time.Duration {
 // options makes netstack depend on nothing but the clock and the seed.
 func (v *virtual) options(seed uint64) gstack.Options {
 	if v == nil {
-		return gstack.Options{}
+		return gstack.Options{Clock: newPacedClock()}
 	}
 	return gstack.Options{
 		Clock:      netstackClock{v},
@@ -71,6 +72,32 @@ func (v *virtual) settle() {
 			v.net.Pause()
 			v.net.Resume()
 		}
+	}
+}
+
+// onceConnected calls f when s, which is connecting, is connected. In real time
+// it has been since before.
+func (v *virtual) onceConnected(s *socket, f func()) {
+	if v == nil {
+		return
+	}
+	var once sync.Once
+	var entry waiter.Entry
+	entry = waiter.NewFunctionEntry(waiter.WritableEvents, func(waiter.EventMask) {
+		// Netstack holds its locks: later, but at the same time.
+		once.Do(func() {
+			v.clock.AfterFunc(0, func() {
+				s.wq.EventUnregister(&entry)
+				f()
+			})
+		})
+	})
+	s.wq.EventRegister(&entry)
+	if tcp.EndpointState(s.ep.State()) == tcp.StateEstablished { // accepted, or to oneself
+		once.Do(func() {
+			s.wq.EventUnregister(&entry)
+			f()
+		})
 	}
 }
 

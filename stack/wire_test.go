@@ -29,7 +29,7 @@ type sighting struct {
 	packet flowcell.Packet
 }
 
-func newWire(t *testing.T) *wire {
+func newWire(t testing.TB) *wire {
 	w := &wire{ends: make(map[netip.Addr]*link.Memory)}
 	t.Cleanup(w.stop)
 	return w
@@ -120,7 +120,7 @@ var (
 )
 
 // newHost starts a Host at addr; change may adjust its configuration.
-func newHost(t *testing.T, w *wire, addr netip.Addr, change ...func(*Config)) *Host {
+func newHost(t testing.TB, w *wire, addr netip.Addr, change ...func(*Config)) *Host {
 	t.Helper()
 	c := Config{Address: addr, Topology: fatTree, Device: w.plug(addr), Seed: 1}
 	for _, f := range change {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"weft/internal/shortage"
 )
 
 func main() { os.Exit(run()) }
@@ -24,7 +26,7 @@ func run() int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE) // caught, not ignored: that would outlive exec
 	if err := newRootCmd().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "weft:", err)
+		fmt.Fprintln(os.Stderr, "weft:", shortage.Explain(err))
 		return 1
 	}
 	return 0

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/shortage"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -99,7 +100,7 @@ type Stats struct {
 func Open(c Config) (*Prober, error) {
 	p, err := open(c)
 	if err != nil {
-		return nil, fmt.Errorf("probe paths: %w", err)
+		return nil, shortage.Explain(fmt.Errorf("probe paths: %w", err))
 	}
 	p.ended.Go(p.receive)
 	p.ended.Go(p.run)

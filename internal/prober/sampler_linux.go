@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/shortage"
 	"weft/link"
 	"weft/luopan"
 	"weft/topology"
@@ -94,7 +95,7 @@ type SamplerStats struct {
 func OpenSampler(c SamplerConfig) (*Sampler, error) {
 	s, err := openSampler(c)
 	if err != nil {
-		return nil, fmt.Errorf("sample paths: %w", err)
+		return nil, shortage.Explain(fmt.Errorf("sample paths: %w", err))
 	}
 	s.ended.Go(s.receive)
 	if c.Active != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"weft/internal/shortage"
 )
 
 // Ports are the open ports of a machine. Wait is for one goroutine; the other
@@ -38,7 +40,7 @@ func Open(c Config) (*Ports, error) {
 	p := &Ports{interfaces: slices.Clone(c.Interfaces), batch: newBatch(), stats: make([]PortStats, len(c.Interfaces))}
 	if err := p.open(c); err != nil {
 		p.release()
-		return nil, fmt.Errorf("topology updates: %w", err)
+		return nil, shortage.Explain(fmt.Errorf("topology updates: %w", err))
 	}
 	return p, nil
 }

@@ -1,0 +1,78 @@
+package fabric
+
+import (
+	"errors"
+	"io"
+	"net/netip"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"weft/internal/shortage/few"
+)
+
+type closing func() error
+
+func (c closing) Close() error { return c() }
+
+// What lacks a descriptor says so, and not that the kernel is too old.
+func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
+	top := mustParse(t, "fat-tree:k=4")
+	labels := labelPlan(t, top, mustLookup(t, top, "a2.2").ID, Options{SRv6: true})
+	labels.Gate = nil
+	offload := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
+		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
+	for _, c := range []struct {
+		name string
+		open func() (io.Closer, error)
+	}{
+		{"offload", func() (io.Closer, error) { return AttachOffload(offload) }},
+		{"steer", func() (io.Closer, error) { return AttachSteer(SteerConfig{Uplink: "p0", Rules: steered}) }},
+		{"meter", func() (io.Closer, error) {
+			m, err := AttachMeter(MeterConfig{Ports: []MeterPort{{Name: "p0", RateBits: 20e6}}})
+			return closing(func() error { return m.Close() }), err
+		}},
+		// Apply does without these where the kernel is too old, and notes it.
+		{"edge", func() (io.Closer, error) { return optional((*Report).attachEdge, edgeFilter, labels) }},
+		{"classes", func() (io.Closer, error) { return optional((*Report).attachClasses, classFilter, labels) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ns := testNamespace(t, "few")
+			ethernetPair(t, ns, "p0", "p1")
+			few.Descriptors(t, func() (opened io.Closer, err error) {
+				err = inNamed(ns, func() error {
+					opened, err = c.open()
+					return err
+				})
+				return opened, err
+			})
+		})
+	}
+}
+
+// optional attaches a program to p0, as Apply does. That it did without is an error,
+// too.
+func optional(attach func(*Report, *netlink.Handle, []netlink.Link, NodePlan) (int, error), filter tcFilter, p NodePlan) (io.Closer, error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	ports, err := portLinks(h, []string{"p0"})
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	var r Report
+	if _, err = attach(&r, h, ports, p); err == nil && len(r.Notes) > 0 {
+		err = errors.New(r.Notes[0])
+	}
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return closing(func() error {
+		defer h.Close()
+		_, err := filter.detachAll(h, ports)
+		return err
+	}), nil
+}

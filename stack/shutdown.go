@@ -1,0 +1,106 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+)
+
+// Shutdown ends the Host without losing what was written. It closes the
+// listeners, as Listen fails from then on with net.ErrClosed; waits until the
+// program has closed every TCP connection, what was written is acknowledged and
+// the peers have closed their side; and then does what Close does. Connections
+// that are open may be used, and others dialled, until then. UDP sockets are not
+// waited for. Pools that keep connections idle must be told (http.Server.Shutdown,
+// http.Transport.CloseIdleConnections).
+//
+// When ctx ends first, Shutdown resets what is left and returns an error that
+// wraps ctx's and says how many connections there were. When the device fails
+// or Close is called meanwhile, it returns why nothing could be waited for. With
+// Config.Clock it does not wait: it fails with EAGAIN until all is done.
+func (h *Host) Shutdown(ctx context.Context) error {
+	if err := h.stopListening(); err != nil {
+		return err
+	}
+	wait := time.Millisecond
+	for {
+		left := h.unfinished()
+		if err := h.ended(); err != nil {
+			return errors.Join(err, h.Close())
+		}
+		if left == 0 {
+			return h.Close()
+		}
+		if h.virtual != nil {
+			return syscall.EAGAIN
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("stack: Shutdown: %d TCP connections were not finished: %w", left, ctx.Err()), h.Close())
+		case <-time.After(wait):
+			wait = min(2*wait, maxShutdownWait)
+		}
+	}
+}
+
+// maxShutdownWait is the longest time between two looks at what is left. To look
+// takes a few milliseconds for 100,000 connections.
+const maxShutdownWait = 100 * time.Millisecond
+
+// stopListening closes the listeners and lets no new ones be made.
+func (h *Host) stopListening() error {
+	h.mu.Lock()
+	h.draining = true
+	var listeners []*socket
+	for s := range h.sockets {
+		if s.listens {
+			listeners = append(listeners, s)
+		}
+	}
+	h.mu.Unlock()
+	if err := h.ended(); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	for _, s := range listeners {
+		s.shut(s.ep.Close)
+	}
+	return nil
+}
+
+// startListening begins to accept connections, unless Shutdown came first.
+func (h *Host) startListening(s *socket) error {
+	h.mu.Lock()
+	s.listens = true
+	draining := h.draining
+	h.mu.Unlock()
+	if draining {
+		return net.ErrClosed
+	}
+	return s.result(s.ep.Listen(backlog))
+}
+
+// unfinished counts the TCP connections that the program, this end or the peer
+// has not done with. One in TIME-WAIT is done with: all that it had to say has
+// been acknowledged, and so is what the peer said.
+func (h *Host) unfinished() (n int) {
+	for _, e := range h.net.RegisteredEndpoints() {
+		if ep, ok := e.(*tcp.Endpoint); ok && lives(ep.EndpointState()) {
+			n++
+		}
+	}
+	return n
+}
+
+func lives(s tcp.EndpointState) bool {
+	switch s {
+	case tcp.StateSynSent, tcp.StateSynRecv, tcp.StateConnecting, tcp.StateEstablished,
+		tcp.StateFinWait1, tcp.StateFinWait2, tcp.StateCloseWait, tcp.StateClosing, tcp.StateLastAck:
+		return true
+	}
+	return false
+}
