@@ -22,7 +22,6 @@ const (
 	missedByAll = 30                     // boomerangs or requests of a group, or it is mute
 	unproved    = 300 * time.Millisecond // at least, and 5 Intervals, without anything coming home
 	regained    = 5                      // come home in a row from a switch that has lost its proof
-	undecided   = 3                      // missed boomerangs until a switch is not waited for at the start
 )
 
 // proof is what is known of whether the carrier works.
@@ -228,6 +227,7 @@ func (w *Watcher) proveBounce(b *bounce, p *path, all bool) {
 	switch {
 	case b.proved && (all && b.home < w.near.quiet+w.patience()/2 || b.missed >= missedInRow && w.now >= b.since+w.patience()):
 		b.proved, b.homes = false, 0
+		w.stats.Unproved++
 	case !b.proved && b.once && b.homes >= regained && p.cause == fine:
 		b.proved = true
 	}
@@ -246,7 +246,7 @@ func (w *Watcher) proveKind(k *kind) {
 		switch {
 		case w.usable(up):
 			usable = true
-		case !b.once && b.missed < undecided, b.proved && !p.size.settled():
+		case !b.once && b.missed < missedInRow, b.proved && !p.size.settled():
 			waiting = true
 		}
 	}
@@ -254,7 +254,7 @@ func (w *Watcher) proveKind(k *kind) {
 		if kp.first == 0 {
 			kp.first = max(w.now, 1)
 		}
-		if at := kp.first + min(max(3*w.config.Interval, 2*w.interval(true)), time.Second); w.now < at {
+		if at := kp.first + min(max(w.patience(), 2*w.interval(true)), time.Second); w.now < at {
 			w.lookAgain(at)
 			usable = false
 		}
