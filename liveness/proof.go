@@ -31,11 +31,11 @@ type proof struct {
 	kinds    []kindProof
 	racks    map[topology.NodeID]*rackProof // of watched destinations
 	order    []*rackProof                   // the same in the order of their arrival
-	edges    map[topology.NodeID]int8       // the kind of each rack but the own, -1: none is watched
-	own      topology.NodeID                // edge switch
-	due      time.Duration                  // when to look again
-	avoided  []topology.LinkID              // of paths not used for want of proof or size
-	stale    bool                           // carriage is to be made anew
+	edges    *racks
+	own      topology.NodeID   // edge switch
+	due      time.Duration     // when to look again
+	avoided  []topology.LinkID // of paths not used for want of proof or size
+	stale    bool              // carriage is to be made anew
 	carriage *Carriage
 	idle     bool
 }
@@ -71,7 +71,7 @@ func (w *Watcher) beginProof() {
 	pr := &w.proof
 	*pr = proof{
 		off: w.budget.none(), bounces: make([]bounce, len(w.near.paths)), kinds: make([]kindProof, len(w.kinds)),
-		racks: make(map[topology.NodeID]*rackProof), edges: make(map[topology.NodeID]int8), own: edgeOf(t, w.config.Self),
+		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int8)}, own: edgeOf(t, w.config.Self),
 		idle: pr.idle,
 	}
 	for i := range pr.bounces {
@@ -79,12 +79,12 @@ func (w *Watcher) beginProof() {
 	}
 	for h := range topology.NodeID(t.NumHosts()) {
 		edge := edgeOf(t, h)
-		if _, known := pr.edges[edge]; known || edge == pr.own {
+		if _, known := pr.edges.kind[edge]; known || edge == pr.own {
 			continue
 		}
-		pr.edges[edge] = -1
+		pr.edges.kind[edge] = -1
 		if k, ok := w.kindOf(t.Paths(w.config.Self, h)); ok {
-			pr.edges[edge] = int8(k.number)
+			pr.edges.kind[edge] = int8(k.number)
 		}
 	}
 	pr.due = never
@@ -105,7 +105,7 @@ func (w *Watcher) joins(g *group) {
 	r := w.proof.racks[g.rack]
 	if r == nil {
 		// Nothing speaks against the rack; whether its kind is proved is looked at first.
-		r = &rackProof{edge: g.rack, kind: max(w.proof.edges[g.rack], 0), gate: gate{open: true, ever: true, since: w.now, good: -1}}
+		r = &rackProof{edge: g.rack, kind: max(w.proof.edges.kind[g.rack], 0), gate: gate{open: true, ever: true, since: w.now, good: -1}}
 		w.proof.racks[g.rack] = r
 		w.proof.order = append(w.proof.order, r)
 	}
