@@ -105,7 +105,7 @@ func (w *Watcher) linksOf(p *path, links []topology.LinkID) []topology.LinkID {
 // others.
 func (w *Watcher) avoidFar(r *rackProof, links []topology.LinkID) []topology.LinkID {
 	k := &w.kinds[r.kind]
-	if w.config.MTU == 0 || !w.proof.kinds[r.kind].gate.open || len(r.groups) == 0 {
+	if !r.small() || !w.proof.kinds[r.kind].gate.open {
 		return links
 	}
 	var levels []uint8
@@ -124,6 +124,12 @@ func (w *Watcher) avoidFar(r *rackProof, links []topology.LinkID) []topology.Lin
 	return links
 }
 
+// small reports whether a path's packets to the rack must be shorter than to its
+// bouncing switch, as rarely is.
+func (r *rackProof) small() bool {
+	return slices.ContainsFunc(r.groups, func(g *group) bool { return g.small > 0 })
+}
+
 // levelOf is that of a path to a rack, by what boomerangs and the rack's peers tell.
 func (w *Watcher) levelOf(r *rackProof, path int) uint8 {
 	level := w.near.paths[r.groups[0].paths[path].up].size.level
@@ -139,6 +145,9 @@ func (w *Watcher) levelOf(r *rackProof, path int) uint8 {
 // is nil, to those of a kind of which nothing else is known; and one of the switches
 // by which no longer ones pass.
 func (w *Watcher) sizeOf(k *kind, r *rackProof) (level uint8, by int32) {
+	if w.near.small == 0 && (r == nil || !r.small()) {
+		return 0, -1
+	}
 	live := func(p *path) bool {
 		return !p.down && w.current.Live(p.high) && (p.low == none || w.current.Live(p.low))
 	}

@@ -12,9 +12,14 @@ import (
 // rack is known by its edge switch. It never changes, so anybody may share it. A nil
 // Carriage says that the carrier is used everywhere.
 type Carriage struct {
-	edges map[topology.NodeID]int8 // the kind of each rack but the own; shared, not written to
+	edges *racks // shared
 	kinds []verdict
 	racks map[topology.NodeID]verdict // what differs from its kind's
+}
+
+// racks are those of a fabric. They are not written to once they are made.
+type racks struct {
+	kind map[topology.NodeID]int8 // of each edge switch but the own; -1: none is watched
 }
 
 // verdict is on a rack.
@@ -31,7 +36,7 @@ func (c *Carriage) of(edge topology.NodeID) verdict {
 	if v, ok := c.racks[edge]; ok {
 		return v
 	}
-	if k, ok := c.edges[edge]; ok && k >= 0 {
+	if k, ok := c.edges.kind[edge]; ok && k >= 0 {
 		return c.kinds[k]
 	}
 	return verdict{}
@@ -59,7 +64,7 @@ func (c *Carriage) Racks() []topology.NodeID {
 	if c == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(c.edges))
+	return slices.Sorted(maps.Keys(c.edges.kind))
 }
 
 // Equal reports whether two say the same.
@@ -67,7 +72,8 @@ func (c *Carriage) Equal(d *Carriage) bool {
 	if c == nil || d == nil {
 		return c == d
 	}
-	return slices.Equal(c.kinds, d.kinds) && maps.Equal(c.racks, d.racks) && maps.Equal(c.edges, d.edges)
+	return slices.Equal(c.kinds, d.kinds) && maps.Equal(c.racks, d.racks) &&
+		(c.edges == d.edges || maps.Equal(c.edges.kind, d.edges.kind))
 }
 
 // Change is what has become different for some racks, all alike.
@@ -117,7 +123,10 @@ func (w *Watcher) carry() {
 		next.kinds = append(next.kinds, w.verdictOn(&w.kinds[i], nil))
 	}
 	for edge, r := range w.proof.racks {
-		k := w.proof.edges[edge]
+		k := r.kind
+		if (r.gate.open || !w.proof.kinds[k].gate.open) && !r.small() {
+			continue // as its kind
+		}
 		if v := w.verdictOn(&w.kinds[k], r); v != next.kinds[k] {
 			if next.racks == nil {
 				next.racks = make(map[topology.NodeID]verdict)

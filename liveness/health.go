@@ -31,10 +31,11 @@ type Stats struct {
 	FullMissed   uint64 // not answered in time
 	TooBig       uint64 // of these, those about which an ICMP error came
 
-	TakenUp uint64        // times that the carrier came into use to racks, all of a kind or one
-	GivenUp uint64        // times that it went out of use
-	Stalls  uint64        // times that this process was not run, for Stalled together
-	Stalled time.Duration // nothing is concluded from the silence of such a time
+	Unproved uint64        // times that a bouncing switch lost its proof
+	TakenUp  uint64        // times that the carrier came into use to racks, all of a kind or one
+	GivenUp  uint64        // times that it went out of use
+	Stalls   uint64        // times that this process was not run, for Stalled together
+	Stalled  time.Duration // nothing is concluded from the silence of such a time
 }
 
 // Stats returns the counters.

@@ -57,6 +57,7 @@ type path struct {
 	srtt, rttvar time.Duration // RFC 6298 §2
 	lost         window
 	size         sizing
+	small        bool // packets must be shorter than by what other paths have in common with it; see group.small
 }
 
 // group is the paths to one destination, or the boomerangs of the host. Their
@@ -68,6 +69,7 @@ type group struct {
 	paths   []path
 	gone    bool
 	bad     int // paths that are out of use
+	small   int // paths whose packets must be shorter: of a destination, than to the bouncing switch
 	farDown int // paths whose far half the baseline has down
 
 	answered time.Duration // sending time of the latest probe answered; before any: -1

@@ -22,7 +22,6 @@ const (
 	missedByAll = 30                     // boomerangs or requests of a group, or it is mute
 	unproved    = 300 * time.Millisecond // at least, and 5 Intervals, without anything coming home
 	regained    = 5                      // come home in a row from a switch that has lost its proof
-	undecided   = 3                      // missed boomerangs until a switch is not waited for at the start
 )
 
 // proof is what is known of whether the carrier works.
@@ -32,11 +31,11 @@ type proof struct {
 	kinds    []kindProof
 	racks    map[topology.NodeID]*rackProof // of watched destinations
 	order    []*rackProof                   // the same in the order of their arrival
-	edges    map[topology.NodeID]int8       // the kind of each rack but the own, -1: none is watched
-	own      topology.NodeID                // edge switch
-	due      time.Duration                  // when to look again
-	avoided  []topology.LinkID              // of paths not used for want of proof or size
-	stale    bool                           // carriage is to be made anew
+	edges    *racks
+	own      topology.NodeID   // edge switch
+	due      time.Duration     // when to look again
+	avoided  []topology.LinkID // of paths not used for want of proof or size
+	stale    bool              // carriage is to be made anew
 	carriage *Carriage
 	idle     bool
 }
@@ -72,7 +71,7 @@ func (w *Watcher) beginProof() {
 	pr := &w.proof
 	*pr = proof{
 		off: w.budget.none(), bounces: make([]bounce, len(w.near.paths)), kinds: make([]kindProof, len(w.kinds)),
-		racks: make(map[topology.NodeID]*rackProof), edges: make(map[topology.NodeID]int8), own: edgeOf(t, w.config.Self),
+		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int8)}, own: edgeOf(t, w.config.Self),
 		idle: pr.idle,
 	}
 	for i := range pr.bounces {
@@ -80,12 +79,12 @@ func (w *Watcher) beginProof() {
 	}
 	for h := range topology.NodeID(t.NumHosts()) {
 		edge := edgeOf(t, h)
-		if _, known := pr.edges[edge]; known || edge == pr.own {
+		if _, known := pr.edges.kind[edge]; known || edge == pr.own {
 			continue
 		}
-		pr.edges[edge] = -1
+		pr.edges.kind[edge] = -1
 		if k, ok := w.kindOf(t.Paths(w.config.Self, h)); ok {
-			pr.edges[edge] = int8(k.number)
+			pr.edges.kind[edge] = int8(k.number)
 		}
 	}
 	pr.due = never
@@ -106,7 +105,7 @@ func (w *Watcher) joins(g *group) {
 	r := w.proof.racks[g.rack]
 	if r == nil {
 		// Nothing speaks against the rack; whether its kind is proved is looked at first.
-		r = &rackProof{edge: g.rack, kind: max(w.proof.edges[g.rack], 0), gate: gate{open: true, ever: true, since: w.now, good: -1}}
+		r = &rackProof{edge: g.rack, kind: max(w.proof.edges.kind[g.rack], 0), gate: gate{open: true, ever: true, since: w.now, good: -1}}
 		w.proof.racks[g.rack] = r
 		w.proof.order = append(w.proof.order, r)
 	}
@@ -228,6 +227,7 @@ func (w *Watcher) proveBounce(b *bounce, p *path, all bool) {
 	switch {
 	case b.proved && (all && b.home < w.near.quiet+w.patience()/2 || b.missed >= missedInRow && w.now >= b.since+w.patience()):
 		b.proved, b.homes = false, 0
+		w.stats.Unproved++
 	case !b.proved && b.once && b.homes >= regained && p.cause == fine:
 		b.proved = true
 	}
@@ -246,7 +246,7 @@ func (w *Watcher) proveKind(k *kind) {
 		switch {
 		case w.usable(up):
 			usable = true
-		case !b.once && b.missed < undecided, b.proved && !p.size.settled():
+		case !b.once && b.missed < missedInRow, b.proved && !p.size.settled():
 			waiting = true
 		}
 	}
@@ -254,7 +254,7 @@ func (w *Watcher) proveKind(k *kind) {
 		if kp.first == 0 {
 			kp.first = max(w.now, 1)
 		}
-		if at := kp.first + min(max(3*w.config.Interval, 2*w.interval(true)), time.Second); w.now < at {
+		if at := kp.first + min(max(w.patience(), 2*w.interval(true)), time.Second); w.now < at {
 			w.lookAgain(at)
 			usable = false
 		}

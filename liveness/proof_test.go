@@ -71,7 +71,9 @@ func TestProof_onlyProvedSwitchesAreUsed(t *testing.T) {
 				s.awaitPlain(h, dst, false, 2*time.Second)
 				continue
 			}
-			s.awaitPlain(h, dst, false, 100*time.Millisecond)
+			if took := s.awaitPlain(h, dst, false, 350*time.Millisecond); len(bad) == 0 && took > 50*time.Millisecond {
+				t.Errorf("%s, seed %d: used after %v", spec, seed, took)
+			}
 			for end := s.now + 3*time.Second; s.now < end; s.run(s.now + 20*time.Millisecond) {
 				set := h.topo.Paths(0, dst)
 				if len(set.Live) == 0 || h.w.Carriage().Plain(s.edge(dst)) {

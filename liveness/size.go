@@ -263,6 +263,7 @@ func (w *Watcher) search(p *path) {
 		// Not even the shortest: the peer does not know padding. That says nothing of
 		// the path.
 		s.known, s.step, s.level = false, calm, 0
+		p.mark(false)
 		s.next = w.now + foreignFull
 		w.lookAgain(w.now)
 		return
@@ -281,6 +282,17 @@ func (w *Watcher) waitToRaise(s *sizing) {
 	s.raise = w.now + w.jitter(s.wait)
 }
 
+// mark takes note of whether a path is one of its group's small.
+func (p *path) mark(small bool) {
+	switch {
+	case small && !p.small:
+		p.group.small++
+	case !small && p.small:
+		p.group.small--
+	}
+	p.small = small
+}
+
 // settleSize takes a size for the longest that passes.
 func (w *Watcher) settleSize(p *path, level uint8, news bool) {
 	s := &p.size
@@ -288,6 +300,7 @@ func (w *Watcher) settleSize(p *path, level uint8, news bool) {
 		s.raise = w.now + w.jitter(firstRaise)
 	}
 	s.step, s.level, s.sent, s.count = calm, level, 0, 0
+	p.mark(level > 0 && (p.group == &w.near || level > w.near.paths[p.up].size.level))
 	s.next = w.now + w.jitter(w.fullEvery(p))
 	if news {
 		w.lookAgain(w.now)

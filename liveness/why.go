@@ -61,7 +61,7 @@ func (w *Watcher) whyKind(k *kind) string {
 		if b := &w.proof.bounces[up]; live(up) {
 			once = once || b.once
 			sized = sized && b.proved && !w.usable(up)
-			tried = tried && b.missed >= undecided
+			tried = tried && b.missed >= missedInRow
 			if b.missed > 0 {
 				first = min(first, b.since)
 			}

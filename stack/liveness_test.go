@@ -90,7 +90,7 @@ func TestHost_watchesItsPaths(t *testing.T) {
 	w.drop = nil
 	w.mu.Unlock()
 	eventually(t, "A uses the core again", func() bool { return !avoids(a.Topology()) && !avoids(near.told.Load()) })
-	if s := a.Stats(); s.Liveness.Watcher.Quarantined == 0 || s.Ingress.Probes == 0 || s.Liveness.Drops != 0 {
+	if s := a.Stats(); s.Liveness.Watcher.Quarantined+s.Liveness.Watcher.Unproved == 0 || s.Ingress.Probes == 0 || s.Liveness.Drops != 0 {
 		t.Errorf("A: %+v", s.Liveness)
 	}
 	a.Close()
