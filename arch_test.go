@@ -43,7 +43,7 @@ var lattice = map[string][]string{
 	"weft/link":                  {"weft/internal/checksum", "weft/internal/shortage"},
 	"weft/fabric":                {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/shortage"},
 	"weft/stack":                 {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp"},
-	"weft/uplink":                {"weft/encap", "weft/fabric", "weft/link", "weft/policy", "weft/topology"},
+	"weft/uplink":                {"weft/encap", "weft/fabric", "weft/link", "weft/liveness", "weft/policy", "weft/topology"},
 	"weft/internal/simnet":       {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
 	"weft/internal/simnet/...":   {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
 	"weft/internal/interop":      {},

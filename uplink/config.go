@@ -76,6 +76,9 @@ type Stats struct {
 	PassedDead uint64 // packets that the kernel got, since this process was not running
 	Local      uint64 // packets from programs of this machine, led round by the switch
 	Lost       uint64 // packets that the TUN or the packet socket had no room for
+
+	Repairs uint64 // times that a program or a setting at the uplink was put back
+	Trouble string // what could not be put back; "" for nothing
 }
 
 // Bounce is what went to a bouncing switch: segments of super-segments as

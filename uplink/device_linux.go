@@ -13,6 +13,7 @@ import (
 	"weft/encap"
 	"weft/fabric"
 	"weft/link"
+	"weft/liveness"
 	"weft/policy"
 	"weft/topology"
 )
@@ -24,13 +25,17 @@ const minMTU6 = 1280
 // describes. The Host that it is given to closes it.
 type Device struct {
 	carrier
-	name  string // the uplink's
-	why   []string
-	tun   *link.TUN
-	claim *claim
-	spray *fabric.Offload // nil: the Host encapsulates
-	steer *fabric.Steer   // nil: the TUN receives, too
-	local atomic.Uint64
+	name     string // the uplink's
+	topology *topology.Topology
+	why      []string
+	tun      *link.TUN
+	claim    *claim
+	spray    *fabric.Offload // nil: the Host encapsulates
+	steer    *fabric.Steer   // nil: the TUN receives, too
+	local    atomic.Uint64
+
+	repairs  atomic.Uint64
+	unmended atomic.Pointer[string] // the latest that could not be mended; nil: nothing
 
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
@@ -76,7 +81,7 @@ func Open(c Config) (*Device, error) {
 		return nil, fmt.Errorf("uplink: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	d := &Device{carrier: tun, tun: tun, name: up.Name, stop: stop}
+	d := &Device{carrier: tun, tun: tun, name: up.Name, topology: c.Topology, stop: stop}
 	if d.claim, err = takeClaim(); err != nil {
 		d.without("no programs at %s: %v", up.Name, err)
 		return d, nil
@@ -84,9 +89,10 @@ func Open(c Config) (*Device, error) {
 	if err := d.encapsulate(c, self, p); err != nil {
 		d.without("the Host encapsulates: %v", err)
 	}
-	if err := d.receive(ctx, c, up); err != nil {
+	if err := d.receive(c, up); err != nil {
 		d.without("the TUN receives: %v", err)
 	}
+	d.ended.Go(func() { d.attend(ctx) })
 	return d, nil
 }
 
@@ -103,9 +109,12 @@ func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err
 	}
 	d.spray, err = fabric.AttachOffload(fabric.OffloadConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
-		Carrier: c.Carrier,
+		Carrier: c.Carrier, Patience: fabric.SteerPatience,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return d.spray.Beat()
 }
 
 // Encapsulates reports whether the uplink does what a Host does otherwise; it
@@ -123,6 +132,19 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 		return nil
 	}
 	return d.spray.SetTopology(t)
+}
+
+// SetCarriage has packets leave plain to those racks to which the carrier is not
+// proved. The Host that the Device was given to calls it (stack.CarriageDevice); nobody
+// else needs to.
+func (d *Device) SetCarriage(c *liveness.Carriage) error {
+	if d.spray == nil {
+		return nil
+	}
+	return d.spray.SetPlain(func(rack netip.Prefix) bool {
+		edge, ok := d.topology.ByAddr(rack.Addr().Next())
+		return ok && c.Plain(edge)
+	})
 }
 
 // Choose has flowcells to a rack that begin within valid take a path, by its number.
@@ -162,7 +184,10 @@ func (d *Device) Offloads() string {
 
 // Stats returns the counters. It fails when the Device is closed.
 func (d *Device) Stats() (Stats, error) {
-	s := Stats{Local: d.local.Load(), Lost: d.Drops()}
+	s := Stats{Local: d.local.Load(), Lost: d.Drops(), Repairs: d.repairs.Load()}
+	if why := d.unmended.Load(); why != nil {
+		s.Trouble = *why
+	}
 	if d.spray != nil {
 		o, err := d.spray.Stats()
 		if err != nil {

@@ -11,11 +11,12 @@ import (
 	"weft/link"
 )
 
-// beatEvery is how often the steering program is told that this process runs.
-const beatEvery = fabric.SteerPatience / 10
+// beatEvery is how often the programs are told that this process runs, and looked
+// after.
+const beatEvery = fabric.SteerPatience / 20
 
 // receive takes what comes for the address from the kernel by a packet socket.
-func (d *Device) receive(ctx context.Context, c Config, up fabric.Uplink) error {
+func (d *Device) receive(c Config, up fabric.Uplink) error {
 	own, err := ownAddresses()
 	if err != nil {
 		return err
@@ -38,14 +39,14 @@ func (d *Device) receive(ctx context.Context, c Config, up fabric.Uplink) error 
 		return errors.Join(err, steer.Close(), socket.Close())
 	}
 	d.steer, d.carrier = steer, link.NewDuplex(socket, d.tun)
-	d.ended.Go(func() { beat(ctx, steer) })
 	d.ended.Go(func() { d.leadRound(socket, own) })
 	return nil
 }
 
-// beat ends with ctx. A process that is stopped or dead does not beat, and the
-// kernel gets its packets.
-func beat(ctx context.Context, steer *fabric.Steer) {
+// attend ends with ctx. A process that is stopped or dead does not beat: the kernel
+// gets its packets, and what it sends goes plain. Programs that others have removed,
+// or stepped in front of, are put back.
+func (d *Device) attend(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for {
@@ -53,8 +54,29 @@ func beat(ctx context.Context, steer *fabric.Steer) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// Fails only when closed, and then ctx is done.
-			_ = steer.Beat()
+			d.attendOnce()
 		}
 	}
+}
+
+func (d *Device) attendOnce() {
+	for _, p := range []program{d.spray, d.steer} {
+		if p == (*fabric.Offload)(nil) || p == (*fabric.Steer)(nil) {
+			continue
+		}
+		_ = p.Beat() // fails only when closed
+		did, err := p.Repair()
+		d.repairs.Add(uint64(len(did)))
+		if err != nil {
+			d.unmended.Store(new(err.Error()))
+		} else if len(did) > 0 {
+			d.unmended.Store(nil)
+		}
+	}
+}
+
+// program is one at the uplink.
+type program interface {
+	Beat() error
+	Repair() ([]string, error)
 }
