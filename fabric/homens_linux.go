@@ -19,7 +19,7 @@ type home struct {
 // openHome is that of the calling thread.
 func openHome() (h home, err error) {
 	if h.ns, err = netns.Get(); err != nil {
-		return h, fmt.Errorf("network namespace: %w", err)
+		return h, explain(fmt.Errorf("network namespace: %w", err))
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(h.ns), &st); err != nil {

@@ -250,10 +250,10 @@ func TestUpdate_changesOver(t *testing.T) {
 	if !strings.Contains(now, "10.4.0.0/15") || strings.Contains(now, "10.9.0.0") || !strings.Contains(now, "5740:\t") {
 		t.Errorf("after the update:\n%s", now)
 	}
-	p.Uplink = "far0"
+	p.TUN = "far0"
 	in(t, ns, func() error {
 		if err := s.Update(p); err == nil || !strings.Contains(err.Error(), "start anew") {
-			t.Errorf("another uplink: %v", err)
+			t.Errorf("another TUN: %v", err)
 		}
 		return nil
 	})

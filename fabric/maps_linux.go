@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+
+	"weft/internal/shortage"
 )
 
 // errNoMap means that a program does not have a map.
@@ -14,7 +16,7 @@ var errNoMap = errors.New("not found")
 func programMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
 	info, err := prog.Info()
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	ids, _ := info.MapIDs()
 	for _, id := range ids {
@@ -22,10 +24,14 @@ func programMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
 		if err != nil {
 			return nil, explain(err)
 		}
-		if mi, err := m.Info(); err == nil && mi.Name == name {
+		mi, err := m.Info()
+		if err == nil && mi.Name == name {
 			return m, nil
 		}
 		m.Close()
+		if shortage.Is(err) {
+			return nil, explain(err)
+		}
 	}
 	return nil, fmt.Errorf("eBPF program %s has no map %s: %w", info.Name, name, errNoMap)
 }

@@ -109,7 +109,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		return err
 	}
 	d.hearAll()
-	if err := d.goBy(c.encapsulation()); err != nil {
+	if err := d.goBy(c); err != nil {
 		return err
 	}
 	if c.diverts() {

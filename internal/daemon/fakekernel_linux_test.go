@@ -110,8 +110,11 @@ func (k *fakeKernel) kernel() kernel {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
-			f := &fakeFollower{k, c, t, tell}
+			f := &fakeFollower{k: k, config: c, topology: t, told: t, tell: tell}
+			f.none, f.all = carriages(t)
+			f.proved = f.none
 			k.followers = append(k.followers, f)
+			f.say()
 			return f, nil
 		},
 	}
@@ -167,6 +170,7 @@ type fakeProgram struct {
 	topology *topology.Topology
 	detached bool // by somebody else
 	closed   bool
+	plain    map[netip.Prefix]bool // nil: as at the beginning
 }
 
 func (p *fakeProgram) SetTopology(t *topology.Topology) error {
@@ -180,8 +184,42 @@ func (p *fakeProgram) SetTopology(t *topology.Topology) error {
 	return nil
 }
 
-func (p *fakeProgram) SetPlain(plain func(netip.Prefix) bool) error { return p.k.fails() }
-func (p *fakeProgram) Beat() error                                  { return nil }
+func (p *fakeProgram) SetPlain(plain func(netip.Prefix) bool) error {
+	if err := p.k.fails(); err != nil {
+		return err
+	}
+	p.plain = make(map[netip.Prefix]bool)
+	for n := range p.config.Topology.Nodes() {
+		if n.Layer == topology.LayerEdge {
+			rack := rackPrefix(p.config.Topology, n.ID)
+			p.plain[rack] = plain(rack)
+		}
+	}
+	return nil
+}
+
+// carries reports whether packets to a rack are encapsulated.
+func (p *fakeProgram) carries(rack netip.Prefix) bool {
+	if p.plain == nil {
+		return !p.config.StartPlain
+	}
+	return !p.plain[rack]
+}
+
+// carriages are what is known of a fabric when nothing is proved, and when nothing
+// needs to be.
+func carriages(t *topology.Topology) (none, all *liveness.Carriage) {
+	self := t.Node(0)
+	for budget, c := range map[float64]**liveness.Carriage{0: &none, -1: &all} {
+		w, err := liveness.New(liveness.Config{Topology: t, Self: self.ID, Address: self.Addr, Budget: budget, MTU: 1500})
+		if err != nil {
+			panic(err)
+		}
+		*c = w.Carriage()
+	}
+	return none, all
+}
+func (p *fakeProgram) Beat() error { return nil }
 
 func (p *fakeProgram) Repair() ([]string, error) {
 	if err := p.k.fails(); err != nil || !p.detached {
@@ -256,6 +294,15 @@ type fakeFollower struct {
 	config   *Config
 	topology *topology.Topology
 	tell     func(news)
+
+	none, all *liveness.Carriage
+	proved    *liveness.Carriage // as was told last
+	told      *topology.Topology
+}
+
+// say tells what is known.
+func (f *fakeFollower) say() {
+	f.tell(news{f.config.encapsulation(), f.told, f.proved})
 }
 
 func (f *fakeFollower) setKeys(c *Config) error {
@@ -269,6 +316,21 @@ func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &Failu
 func (f *fakeFollower) Close() error {
 	f.k.followers = slices.DeleteFunc(f.k.followers, func(x *fakeFollower) bool { return x == f })
 	return nil
+}
+
+// miscarries says to which rack the program's packets go otherwise than is known to
+// the daemon, "" for none.
+func (k *fakeKernel) miscarries(d *daemon) string {
+	for n := range d.topology.Nodes() {
+		if n.Layer != topology.LayerEdge || !d.config.proves() {
+			continue
+		}
+		rack := rackPrefix(d.topology, n.ID)
+		if k.program.carries(rack) == d.carriage.Plain(n.ID) {
+			return fmt.Sprintf("packets to %s: encapsulated %v, plain %v", n.Name, k.program.carries(rack), d.carriage.Plain(n.ID))
+		}
+	}
+	return ""
 }
 
 // wrong says in what the kernel, the status and the configuration differ, "" if
@@ -298,6 +360,8 @@ func (k *fakeKernel) wrong(d *daemon) string {
 		return "the attached program is not the daemon's"
 	case !reflect.DeepEqual(k.program.config.Policy, c.uplinkPolicy()) || k.program.topology != d.topology:
 		return fmt.Sprintf("the program has policy %s over %v, want %s over %v", k.program.config.Policy.Name, k.program.topology, c.Policy, d.topology)
+	case k.miscarries(d) != "":
+		return k.miscarries(d)
 	case len(k.receivers) != 1 || len(k.followers) != 1 || len(k.samplers) > 1:
 		return fmt.Sprintf("%d receivers, %d followers, %d samplers", len(k.receivers), len(k.followers), len(k.samplers))
 	case k.receivers[0].policy != c.Policy:

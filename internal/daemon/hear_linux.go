@@ -24,7 +24,7 @@ func (d *daemon) hear(ctx context.Context) {
 		d.changeOver(ctx, by)
 		return
 	}
-	if err := d.goBy(by); err != nil {
+	if err := d.goBy(d.config); err != nil {
 		d.takeAway(fmt.Sprintf("the paths cannot be changed: %v", err))
 	}
 }
@@ -45,9 +45,10 @@ func (d *daemon) hearAll() (by string) {
 	return d.config.encapsulation()
 }
 
-// goBy has packets go by what is known of the paths by an encapsulation.
-func (d *daemon) goBy(by string) error {
-	n, ok := d.heard[by]
+// goBy has packets go by what is known of the paths by a configuration's
+// encapsulation.
+func (d *daemon) goBy(c *Config) error {
+	n, ok := d.heard[c.encapsulation()]
 	if !ok {
 		n, ok = d.heard[""]
 	}
@@ -59,7 +60,7 @@ func (d *daemon) goBy(by string) error {
 			return err
 		}
 	}
-	return d.setCarriage(n.carriage)
+	return d.setCarriage(c, n.carriage)
 }
 
 // changeOver has packets carried by another encapsulation: all that carries them is
@@ -79,40 +80,49 @@ func (d *daemon) changeOver(ctx context.Context, by string) {
 
 // setCarriage has packets carried to those racks only towards which it is proved, and
 // of a size that arrives there.
-func (d *daemon) setCarriage(c *liveness.Carriage) (err error) {
-	if c == d.carriage {
+func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
+	if to == d.carriage {
 		return nil
 	}
-	if d.spray != nil && d.config.proves() {
-		err = d.spray.SetPlain(func(rack netip.Prefix) bool {
-			edge, ok := d.edgeOf(rack)
-			return ok && c.Plain(edge)
-		})
+	if d.spray != nil {
+		err = d.carry(c, d.spray, d.topology, to)
 	}
 	if d.receiver != nil {
-		d.receiver.SetCarriage(c)
+		d.receiver.SetCarriage(to)
 	}
-	d.place.narrow = d.narrow(c)
-	plan, err2 := d.config.plan(d.place)
+	d.place.narrow = d.narrow(c, to)
+	plan, err2 := c.plan(d.place)
 	if err2 == nil {
 		_, err2 = d.setup.Repair(plan)
 	}
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	for _, change := range c.Changes(d.carriage) {
-		d.log.Print(d.tellOf(change))
+	for _, change := range to.Changes(d.carriage) {
+		d.log.Print(d.tellOf(c, change))
 	}
-	d.carriage = c
+	d.carriage = to
 	return nil
 }
 
+// carry has a program encapsulate packets to those racks only towards which that is
+// proved. One that is new encapsulates none.
+func (d *daemon) carry(c *Config, s sprayer, t *topology.Topology, by *liveness.Carriage) error {
+	if !c.proves() {
+		return nil
+	}
+	return s.SetPlain(func(rack netip.Prefix) bool {
+		edge, ok := edgeOf(t, rack)
+		return ok && by.Plain(edge)
+	})
+}
+
 // narrow lists the racks to which packets of the usual size do not arrive.
-func (d *daemon) narrow(c *liveness.Carriage) map[netip.Prefix]int {
-	usual := d.place.mtu - d.config.overhead()
+func (d *daemon) narrow(c *Config, to *liveness.Carriage) map[netip.Prefix]int {
+	usual := d.place.mtu - c.overhead()
 	var narrow map[netip.Prefix]int
-	for _, edge := range c.Racks() {
-		if mtu := c.MTU(edge); mtu > 0 && mtu < usual {
+	for _, edge := range to.Racks() {
+		if mtu := to.MTU(edge); mtu > 0 && mtu < usual {
 			if narrow == nil {
 				narrow = make(map[netip.Prefix]int)
 			}
@@ -129,16 +139,16 @@ func rackPrefix(t *topology.Topology, edge topology.NodeID) netip.Prefix {
 }
 
 // edgeOf is the edge switch of a rack.
-func (d *daemon) edgeOf(rack netip.Prefix) (topology.NodeID, bool) {
-	id, ok := d.topology.ByAddr(rack.Addr().Next())
-	return id, ok && d.topology.Node(id).Layer == topology.LayerEdge
+func edgeOf(t *topology.Topology, rack netip.Prefix) (topology.NodeID, bool) {
+	id, ok := t.ByAddr(rack.Addr().Next())
+	return id, ok && t.Node(id).Layer == topology.LayerEdge
 }
 
 // maxNamed is how many racks a message names.
 const maxNamed = 4
 
 // tellOf is the line of the log about racks that are reached otherwise now.
-func (d *daemon) tellOf(c liveness.Change) string {
+func (d *daemon) tellOf(by *Config, c liveness.Change) string {
 	var names []string
 	for _, edge := range c.Racks[:min(len(c.Racks), maxNamed)] {
 		names = append(names, d.topology.Node(edge).Name)
@@ -150,10 +160,10 @@ func (d *daemon) tellOf(c liveness.Change) string {
 	switch {
 	case c.Plain:
 		racks += ": packets go plain, as the kernel's routes have them"
-	case c.MTU > 0 && c.MTU < d.place.mtu-d.config.overhead():
-		racks += fmt.Sprintf(": carried by %s, in packets of at most %d bytes", d.config.encapsulation(), c.MTU)
+	case c.MTU > 0 && c.MTU < d.place.mtu-by.overhead():
+		racks += fmt.Sprintf(": carried by %s, in packets of at most %d bytes", by.encapsulation(), c.MTU)
 	default:
-		racks += ": carried by " + d.config.encapsulation()
+		racks += ": carried by " + by.encapsulation()
 	}
 	if c.Why != "" {
 		racks += "; " + c.Why

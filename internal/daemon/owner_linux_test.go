@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/liveness"
 	"weft/topology"
 )
 
@@ -69,14 +70,15 @@ func (w *world) event(t *testing.T) string {
 		if len(w.followers) == 0 {
 			return "no news"
 		}
-		base := w.followers[0].topology
-		l := topology.LinkID(base.NumHosts() + w.random.IntN(base.NumLinks()-base.NumHosts()))
-		w.followers[0].tell(news{topology: base.Without(l)})
+		f := w.followers[0]
+		l := topology.LinkID(f.topology.NumHosts() + w.random.IntN(f.topology.NumLinks()-f.topology.NumHosts()))
+		f.told, f.proved = f.topology.Without(l), []*liveness.Carriage{f.none, f.all, f.all}[w.random.IntN(3)]
+		f.say()
 		heard := w.random.IntN(2) == 0 // or the owner is busy with something else
 		if heard {
 			w.d.hear(t.Context())
 		}
-		return fmt.Sprintf("news: %s down, heard: %v", base.LinkName(l), heard)
+		return fmt.Sprintf("news: %s down, carried %v, heard: %v", f.topology.LinkName(l), f.proved == f.all, heard)
 	case 5:
 		if w.plan != nil {
 			w.lost = append(w.lost, "a route")

@@ -114,6 +114,7 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 		}
 		c.add(func() error { return set(t) }, func() error { return set(before) })
 		c.add(func() error { return c.followAnew(next, t) }, func() error { return c.followAnew(c.old, c.old.fabric) })
+		c.add(func() error { return d.goBy(next) }, func() error { return nil })
 	default:
 		c.add(func() error { return d.follower.setKeys(next) }, func() error { return d.follower.setKeys(c.old) })
 	}
@@ -132,6 +133,9 @@ func (c *change) carryOut() error {
 		var undo error
 		for ; i >= 0; i-- {
 			undo = errors.Join(undo, c.steps[i].undo())
+		}
+		if undo == nil {
+			undo = c.goBy(c.old) // by what is known now
 		}
 		if undo != nil {
 			c.takeAway(fmt.Sprintf("a reload failed, and so did going back: %v", undo))
@@ -152,6 +156,7 @@ func (c *change) carryOut() error {
 // program's.
 func (c *change) replaceProgram(t *topology.Topology) {
 	d, former, before := c.daemon, c.spray, c.topology
+	_, sameFabric := before.Diff(t)
 	var fresh sprayer
 	c.steps = append(c.steps, step{
 		do: func() (err error) {
@@ -162,7 +167,10 @@ func (c *change) replaceProgram(t *topology.Topology) {
 				return err
 			}
 			d.spray = fresh
-			return d.sample(c.next, t)
+			if sameFabric { // of another one nothing is proved yet
+				err = d.carry(c.next, fresh, t, d.carriage)
+			}
+			return errors.Join(err, d.sample(c.next, t))
 		},
 		undo: func() error {
 			err := c.closeSampler()
@@ -174,7 +182,7 @@ func (c *change) replaceProgram(t *topology.Topology) {
 				return errors.Join(err, err2)
 			}
 			d.spray = again
-			return errors.Join(err, fresh.Close(), former.Close(), d.sample(c.old, before))
+			return errors.Join(err, fresh.Close(), former.Close(), d.carry(c.old, again, before, d.carriage), d.sample(c.old, before))
 		},
 		done: func() {
 			if err := former.Close(); err != nil {
@@ -208,13 +216,11 @@ func (c *change) followAnew(to *Config, t *topology.Topology) error {
 			return err
 		}
 		c.inbox.clear()
-		c.heard = nil
+		c.heard, c.carriage = nil, nil
 	}
-	if err := c.daemon.follow(to, t); err != nil {
-		return err
-	}
+	err := c.daemon.follow(to, t)
 	c.hearAll()
-	return c.goBy(to.encapsulation())
+	return err
 }
 
 // divert leads programs' packets into the TUN, or past it.
