@@ -106,7 +106,7 @@ func (f tcFilter) find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.Progr
 	info, err := prog.Info()
 	if err != nil {
 		prog.Close()
-		return nil, nil, err
+		return nil, nil, explain(err)
 	}
 	if spec.Compatible(info) != nil {
 		prog.Close()

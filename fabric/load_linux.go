@@ -56,7 +56,7 @@ const tcNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options B
 func programID(prog *ebpf.Program) (ebpf.ProgramID, error) {
 	info, err := prog.Info()
 	if err != nil {
-		return 0, err
+		return 0, explain(err)
 	}
 	id, ok := info.ID()
 	if !ok {

@@ -313,7 +313,7 @@ func TestPush_matchesOracle(t *testing.T) {
 	for _, d := range []Discipline{Presto, Sequence, Juggler, Off} {
 		t.Run(d.String(), func(t *testing.T) {
 			var sum Stats
-			for seed := range uint64(fewer(400)) {
+			for seed := range uint64(fewer(700)) {
 				seed += 1000
 				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 					s := play(t, d, randomOps(seed, 150))

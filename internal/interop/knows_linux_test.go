@@ -13,6 +13,7 @@ type hostStatus struct {
 	Gateway  string `json:"gateway"`
 	Failures struct {
 		Down    []string `json:"down"`
+		Avoided []string `json:"avoided"`
 		Error   string   `json:"error"`
 		Hint    string   `json:"hint"`
 		Updates struct {
@@ -57,12 +58,16 @@ func (d *daemon) wasTold(link, of string) {
 	})
 }
 
-// foundOut waits until a host takes a link for down, and no other, because of
-// paths that it says what is wrong with.
+// foundOut waits until a host takes a link to a core for down, and no other, or avoids
+// that core towards others, whose word alone it has; because of paths that it says
+// what is wrong with.
 func (d *daemon) foundOut(link string) {
 	d.n.Helper()
+	_, core, _ := strings.Cut(link, "-")
 	d.sees("has found out that "+link+" is down", func(s hostStatus) bool {
-		return slices.Equal(s.Failures.Down, []string{link}) && hasReason(s)
+		f := s.Failures
+		avoids := len(f.Down) == 0 && len(f.Avoided) > 0 && onlyEnd(f.Avoided, " by "+core)
+		return (avoids || slices.Equal(f.Down, []string{link})) && hasReason(s)
 	})
 }
 

@@ -36,8 +36,9 @@ func (n *network) ports(id topology.NodeID) []fabric.Port {
 }
 
 // pathMTU has switches in front of small links complain of outer headers, and the
-// kernel hear how much there is room for without one.
+// kernel hear how much there is room for without one. Probes would find it out, too.
 func (n *network) pathMTU(config string) {
+	config += "failures: {probes: false, updates: false}\n"
 	a, b := n.weft(hostA, config), n.weft(hostB, config)
 	n.shrink(cores[0])
 	n.connect(hostA, hostB, n.addr(hostB)).exchange(20_000_000)

@@ -10,6 +10,9 @@ import (
 	"weft/topology"
 )
 
+// noSocket is no open descriptor.
+const noSocket = 1 << 20
+
 // A peer that was taken for a plain host is tried as soon as it sends a probe.
 func TestProber_hearsOfPeers(t *testing.T) {
 	top, err := topology.Parse("fat-tree:k=4")
@@ -28,7 +31,7 @@ func TestProber_hearsOfPeers(t *testing.T) {
 		w.Probes(func(*liveness.Probe) {})
 	}
 	// Its own clock is behind, so that the time is the test's.
-	p := &Prober{self: self.ID, address: self.Addr, start: time.Now().Add(10*time.Second - now), watcher: w, base: top, sockets: sockets{out: -1}}
+	p := &Prober{self: self.ID, address: self.Addr, start: time.Now().Add(10*time.Second - now), watcher: w, base: top, sockets: sockets{out: noSocket}}
 	packet, err := encap.AppendProbe(make([]byte, encap.MaxOverhead), encap.Probe{Kind: encap.ProbeRequest, Origin: peer.Addr, Target: self.Addr})
 	if err != nil {
 		t.Fatal(err)

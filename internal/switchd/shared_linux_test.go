@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/topoupdate"
 )
 
 // All that is asked of an agent at once while a link comes and goes, for the race
@@ -25,7 +24,7 @@ func TestAgent_isSharedByMany(t *testing.T) {
 		func() { a.Topology() },
 		func() { a.late() },
 		func() {
-			if err := a.SetKeys(topoupdate.Keys{}); err != nil {
+			if err := a.SetKeys(c.Keys); err != nil {
 				t.Error(err)
 			}
 		},
