@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"weft/third_party/netstack/tcp"
 )
 
 // Shutdown ends the Host without losing what was written. It closes the

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"weft/third_party/netstack/tcp"
 )
 
 func TestTCPConn_copies(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
+	"weft/third_party/netstack/tcp"
 )
 
 // virtual is what a Host with a Config.Clock has besides: netstack's view of
