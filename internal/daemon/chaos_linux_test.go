@@ -18,6 +18,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
+
+	"weft/fabric"
 )
 
 // chaos is a lab in which everything happens to two daemons while connections send.
@@ -94,37 +96,40 @@ func indexOf(name string) (int, error) {
 	return i.Index, nil
 }
 
-// detachPrograms takes programs away: weft's, or those of others.
+// detachPrograms takes programs away from the uplink: weft's, or those of others.
 func detachPrograms(wefts bool, ats ...ebpf.AttachType) func(*chaos, int) {
 	return func(c *chaos, host int) {
-		c.do(c.hosts[host], func() error {
-			index, err := indexOf("p0")
+		c.do(c.hosts[host], func() error { return detachAt("p0", wefts, ats...) })
+	}
+}
+
+// detachAt takes programs away from a device of the calling thread's namespace.
+func detachAt(device string, wefts bool, ats ...ebpf.AttachType) error {
+	index, err := indexOf(device)
+	if err != nil {
+		return err
+	}
+	for _, at := range ats {
+		q, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: at})
+		if err != nil {
+			return err
+		}
+		for _, p := range q.Programs {
+			prog, err := ebpf.NewProgramFromID(p.ID)
+			if err != nil {
+				continue // it is gone already
+			}
+			info, err := prog.Info()
+			if err == nil && strings.HasPrefix(info.Name, "weft_") == wefts {
+				err = link.RawDetachProgram(link.RawDetachProgramOptions{Target: index, Program: prog, Attach: at})
+			}
+			prog.Close()
 			if err != nil {
 				return err
 			}
-			for _, at := range ats {
-				q, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: at})
-				if err != nil {
-					return err
-				}
-				for _, p := range q.Programs {
-					prog, err := ebpf.NewProgramFromID(p.ID)
-					if err != nil {
-						continue
-					}
-					info, err := prog.Info()
-					if err == nil && strings.HasPrefix(info.Name, "weft_") == wefts {
-						err = link.RawDetachProgram(link.RawDetachProgramOptions{Target: index, Program: prog, Attach: at})
-					}
-					prog.Close()
-					if err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
+		}
 	}
+	return nil
 }
 
 const (
@@ -156,10 +161,47 @@ var chaosEvents = []chaosEvent{
 	{name: "a right file and SIGHUP", do: func(c *chaos, h int) { c.hup(h, c.configs[h]+"flowlet_gap: 400us\n", "reloaded: ") }},
 	{name: "a wrong file and SIGHUP", do: func(c *chaos, h int) { c.hup(h, "policy: fastest\n", "reload refused") },
 		undo: func(c *chaos, h int) { c.children[h].write(c.configs[h]) }},
+	{name: "the uplink is renamed", do: ofHost("ip link set p0 name up9"), undo: ofHost("ip link set up9 name p0"), lasts: 500 * time.Millisecond, says: "is now called up9"},
+	{name: "half of the spines lose decapsulation", do: decapsulates(false, "c1.1", "c2.1"), undo: decapsulates(true, "c1.1", "c2.1"), lasts: 1500 * time.Millisecond},
+	{name: "all spines lose decapsulation", do: decapsulates(false, "c1.1", "c1.2", "c2.1", "c2.2"), undo: decapsulates(true, "c1.1", "c1.2", "c2.1", "c2.2"), lasts: 2500 * time.Millisecond, says: "packets go plain"},
+	{name: "a spine takes only small packets, silently", do: takes(1400), undo: takes(1500), lasts: 2 * time.Second},
 	{name: "the daemon is stopped for a while", do: func(c *chaos, h int) { c.children[h].cmd.Process.Signal(syscall.SIGSTOP) },
 		undo: func(c *chaos, h int) { c.children[h].cmd.Process.Signal(syscall.SIGCONT) }, lasts: 3 * time.Second},
 	{name: "the daemon is killed and started again", do: func(c *chaos, h int) { c.children[h].end(syscall.SIGKILL) },
 		undo: func(c *chaos, h int) { c.children[h] = c.start(c.hosts[h], c.configs[h]) }, lasts: time.Second},
+}
+
+// decapsulates takes the program from switches that decapsulates, or gives it back.
+func decapsulates(gives bool, switches ...string) func(*chaos, int) {
+	return func(c *chaos, _ int) {
+		for _, name := range switches {
+			id := c.node(name).ID
+			plan, err := c.lab.Plan(id)
+			if err != nil {
+				c.Fatal(err)
+			}
+			c.do(name, func() error {
+				if gives {
+					_, err := fabric.Apply(plan)
+					return err
+				}
+				for _, port := range plan.Ports {
+					if err := detachAt(port.Name, true, ingress); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// takes sets the MTU of a spine's ports. What is longer is lost where it comes in,
+// and nobody says so.
+func takes(mtu int) func(*chaos, int) {
+	return func(c *chaos, _ int) {
+		c.shell("c1.2", fmt.Sprintf("for p in /proc/sys/net/ipv4/conf/p*; do ip link set ${p##*/} mtu %d; done", mtu))
+	}
 }
 
 // hup writes a file and has a daemon read it.
@@ -342,6 +384,9 @@ func (c *chaos) event(e chaosEvent, host int, began time.Time, which string) {
 		c.Errorf("%s: %s at %s: after %v weft has\n%s\nand had\n%s", which, e.name, c.hosts[host], took, has, c.owned[host])
 	} else if took > chaosPatience {
 		c.Errorf("%s: %s at %s: all was right again only after %v", which, e.name, c.hosts[host], took)
+	}
+	for end := time.Now().Add(chaosPatience); e.says != "" && strings.Count(child.messages(), e.says) == had && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
 	}
 	if e.says != "" && strings.Count(child.messages(), e.says) == had {
 		c.Errorf("%s: %s at %s: the log does not say %q", which, e.name, c.hosts[host], e.says)

@@ -2,11 +2,11 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"strings"
+	"time"
 
 	"weft/liveness"
 	"weft/topology"
@@ -90,13 +90,16 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 	if d.receiver != nil {
 		d.receiver.SetCarriage(to)
 	}
-	d.place.narrow = d.narrow(c, to)
-	plan, err2 := c.plan(d.place)
-	if err2 == nil {
-		_, err2 = d.setup.Repair(plan)
-	}
-	if err = errors.Join(err, err2); err != nil {
+	if err != nil {
 		return err
+	}
+	d.place.narrow = d.narrow(c, to)
+	plan, err := c.plan(d.place)
+	if err != nil {
+		return err
+	}
+	if _, err := d.setup.Repair(plan); err != nil { // such as while the uplink is down
+		d.complain(time.Now(), err.Error())
 	}
 	for _, change := range to.Changes(d.carriage) {
 		d.log.Print(d.tellOf(c, change))
