@@ -86,7 +86,7 @@ func TestDown_leavesNothing(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(labDir, name+"*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if n, err := Down(name); n != 0 || err != nil {
+	if n, err := Down(name); n.Namespaces != 0 || err != nil {
 		t.Errorf("Down again: %d, %v", n, err)
 	}
 	if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "is not up") {
@@ -170,7 +170,7 @@ func TestDown_clearsHalfBuilt(t *testing.T) {
 	}
 	for _, state := range []bool{true, false} {
 		leaveHalf(t, cfg, state)
-		if n, err := Down(cfg.Name); n != 4 || err != nil {
+		if n, err := Down(cfg.Name); n.Namespaces != 4 || err != nil {
 			t.Errorf("state %v: Down: %d, %v", state, n, err)
 		}
 		if left := namespacesOf(t, cfg.Name); len(left) > 0 {

@@ -110,18 +110,21 @@ func newLabUpCmd(name *string) *cobra.Command {
 func newLabDownCmd(name *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Remove the lab, complete or not",
+		Short: "Remove the lab, complete or not, and end the programs that run in it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			n, err := fabric.Down(*name)
+			r, err := fabric.Down(*name)
+			for _, p := range r.Ended {
+				fmt.Fprintln(cmd.OutOrStdout(), p)
+			}
 			if err != nil {
 				return err
 			}
-			if n == 0 {
+			if r.Namespaces == 0 {
 				fmt.Fprintf(cmd.OutOrStdout(), "lab %s was not up\n", *name)
 				return nil
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "lab %s is down, %d namespaces removed\n", *name, n)
+			fmt.Fprintf(cmd.OutOrStdout(), "lab %s is down, %d namespaces removed\n", *name, r.Namespaces)
 			return nil
 		},
 	}
