@@ -42,7 +42,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 	var metered bool
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Build the lab, or find it built",
+		Short: "Build the lab, or find it built and repair it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := topofile.Load(spec)
@@ -77,7 +77,14 @@ func newLabUpCmd(name *string) *cobra.Command {
 			defer lab.Close()
 			out := cmd.OutOrStdout()
 			if lab.Reused {
-				fmt.Fprintf(out, "lab %s is up already: %s\n", lab.Config.Name, t)
+				for _, what := range lab.Repaired {
+					fmt.Fprintln(out, "repaired:", what)
+				}
+				if len(lab.Repaired) > 0 {
+					fmt.Fprintf(out, "lab %s was up and damaged: %d repairs, and it is as it was built: %s\n", lab.Config.Name, len(lab.Repaired), t)
+					return nil
+				}
+				fmt.Fprintf(out, "lab %s is up already, and there is nothing to repair: %s\n", lab.Config.Name, t)
 				return nil
 			}
 			rate := fmt.Sprintf(" of %g Mbit/s", lab.Config.RateMbit)
