@@ -140,6 +140,52 @@ func TestRun_heals(t *testing.T) {
 	}
 }
 
+// The same of what labels need, and of the tables and rules of virtual spines.
+func TestRun_healsLabelsAndVirtualSpines(t *testing.T) {
+	for _, c := range []struct {
+		letter, spec, node, config string
+		damages                    [][3]string // damage, what is whole, what is said
+		programs                   map[string]ebpf.AttachType
+	}{
+		{"i", "fat-tree:k=2", "e0.0", "encap: srv6\n", [][3]string{
+			{"ip -6 route flush proto 87", "ip -6 route show 5f00:200::/24 | grep -q seg6local", "routes"},
+			{"ip -6 addr flush dev lo scope global; ip -6 addr flush dev p1", "ip -6 addr show dev p1 | grep -q inet6", "routes"},
+			{"sysctl -w net.ipv6.conf.all.forwarding=0", "test $(sysctl -n net.ipv6.conf.all.forwarding) = 1", "set net.ipv6.conf.all.forwarding to 1, which was 0"},
+		}, map[string]ebpf.AttachType{"weft_edge": ebpf.AttachTCXIngress, "weft_class": ebpf.AttachTCXEgress}},
+		{"j", "vl2:d0=2,d1=4,d2=4,hosts=2", "c1.1", "", [][3]string{
+			{"ip rule del priority 5760 fwmark 1/0x7ff", "ip rule | grep -q 'fwmark 0x1/0x7ff'", "put back rules"},
+			{"ip route flush table 5800", "ip route show table 5800 | grep -q dev", "routes"},
+		}, nil},
+	} {
+		l := upLab(t, c.letter, c.spec)
+		p := l.child(c.node, "topology: "+c.spec+"\nhello: 20ms\n"+c.config)
+		l.within("it runs", func() bool { return p.status().Switch != "" })
+		for _, d := range c.damages {
+			if _, err := l.sh(c.node, d[1]); err != nil {
+				t.Fatalf("%s: %s is not so before", c.node, d[1])
+			}
+			before := strings.Count(p.log.String(), d[2])
+			if out, err := l.sh(c.node, d[0]); err != nil {
+				t.Fatalf("%s: %v, %s", d[0], err, out)
+			}
+			l.soon("after "+d[0], func() bool {
+				_, err := l.sh(c.node, d[1])
+				return err == nil && strings.Count(p.log.String(), d[2]) > before
+			})
+		}
+		for name, hook := range c.programs {
+			l.detach(c.node, "p0", name, hook)
+			l.soon(name+" is back", func() bool {
+				err := l.Do(l.id(c.node), func() error { _, _, err := programAt("p0", name, hook); return err })
+				return err == nil && p.log.has("attached "+strings.ReplaceAll(name, "_", "-"))
+			})
+		}
+		if s := p.status(); s.Repairs.Trouble != "" || s.CounterError != "" || c.config != "" && (s.Edge == nil || s.Labels == nil) {
+			t.Errorf("%s: %+v, edge %+v, labels %+v, %s", c.node, s.Repairs, s.Edge, s.Labels, s.CounterError)
+		}
+	}
+}
+
 // What the agent cannot mend it says, with the command that does.
 func TestRun_saysWhatItCannotMend(t *testing.T) {
 	l := upLab(t, "w", "fat-tree:k=2")
