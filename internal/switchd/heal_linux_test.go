@@ -59,18 +59,19 @@ func programAt(port, program string, hook ebpf.AttachType) (prog *ebpf.Program, 
 	return nil, 0, fmt.Errorf("%s has no program %s", port, program)
 }
 
-// soon waits a second, which is longer than anything may take to be mended.
+// soon waits for something that takes about 50 ms, and returns how long it took. On a
+// busy machine that may be longer.
 func (l *lab) soon(what string, ok func() bool) time.Duration {
 	l.t.Helper()
 	start := time.Now()
-	for time.Since(start) < time.Second {
+	for time.Since(start) < 5*time.Second {
 		if ok() {
 			return time.Since(start)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	l.t.Errorf("not within a second: %s", what)
-	return time.Second
+	l.t.Errorf("not within 5 s: %s", what)
+	return 5 * time.Second
 }
 
 // Whatever is taken from a switch is back within a second, with a sentence in the
@@ -85,8 +86,8 @@ func TestRun_heals(t *testing.T) {
 		{"strict filtering of all", "sysctl -w net.ipv4.conf.all.rp_filter=1", "test $(sysctl -n net.ipv4.conf.all.rp_filter) = 0", "set net.ipv4.conf.all.rp_filter to 0, which was 1"},
 		{"strict filtering of a port", "sysctl -w net.ipv4.conf.p1.rp_filter=1", "test $(sysctl -n net.ipv4.conf.p1.rp_filter) = 0", "set net.ipv4.conf.p1.rp_filter to 0, which was 1"},
 		{"the hash", "sysctl -w net.ipv4.fib_multipath_hash_policy=0", "test $(sysctl -n net.ipv4.fib_multipath_hash_policy) = 3", "set net.ipv4.fib_multipath_hash_policy to 3, which was 0"},
-		{"routes", "ip route flush proto 87", "ip route | grep -q ^default && ip route | grep -q ^10.0.0.0/24", "put back 4 routes"},
-		{"another's route", "ip route replace 10.0.0.0/24 dev lo proto static", "ip route | grep ^10.0.0.0/24 | grep -q 'dev p0 proto 87'", "put back 1 routes"},
+		{"routes", "ip route flush proto 87", "ip route | grep -q ^default && ip route | grep -q ^10.0.0.0/24", "routes that were missing"},
+		{"another's route", "ip route replace 10.0.0.0/24 dev lo proto static", "ip route | grep ^10.0.0.0/24 | grep -q 'dev p0 proto 87'", "routes that were missing"},
 		{"a port down and up", "ip link set p0 down; ip link set p0 up", "ip route | grep -q '^10.0.0.0/24.*dev p0'", ""}, // as the topology has it
 		{"lo", "ip link set lo down", "ip link show dev lo | grep -q LOOPBACK,UP", "set lo up"},
 		{"a new device", "ip link del p1; ip link add p1 type veth peer name far && ip link set far up",
