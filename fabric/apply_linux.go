@@ -19,6 +19,7 @@ var netlinkFamilies = []int{unix.NETLINK_ROUTE}
 // Report says what Apply did.
 type Report struct {
 	Changed int             // settings that were not as planned before
+	Did     []string        // the same in words, a sentence for each kind
 	Decap   string          // how IP-in-IP is decapsulated: DecapIPIP, DecapEBPF, or "" on nodes that do not
 	Labels  []encap.Carrier // those of labels by which it forwards
 	Notes   []string        // what this kernel lacks, and what that means
@@ -29,14 +30,16 @@ type Report struct {
 // plan that are not in this one are removed, routes of others stay. It needs
 // CAP_NET_ADMIN, a writable /proc/sys and, to attach eBPF, CAP_BPF.
 func Apply(p NodePlan) (Report, error) {
-	r, err := apply(p)
+	r, err := apply(p, nil, nil)
 	if err != nil {
 		return r, fmt.Errorf("configure %s: %w", p.Node, err)
 	}
 	return r, nil
 }
 
-func apply(p NodePlan) (r Report, err error) {
+// apply leaves ports down that are to be. The routes are made by a step of its own
+// unless that is given.
+func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Report, err error) {
 	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return r, err
 	}
@@ -53,29 +56,48 @@ func apply(p NodePlan) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
+	if routes == nil {
+		routes = func() (int, error) { return syncRoutes(h, p.Routes, ports) }
+	}
 	for _, link := range append(lo, ports...) {
+		if down[link.Attrs().Name] {
+			continue
+		}
 		n, err := setUp(h, link)
 		if err != nil {
 			return r, err
 		}
-		r.Changed += n
+		r.did(n, "set "+link.Attrs().Name+" up")
 	}
-	steps := []func() (int, error){
-		func() (int, error) { return setAddress(h, p) },
-		func() (int, error) { return r.setSysctls(p.Sysctls) },
-		func() (int, error) { return syncRoutes(h, p.Routes, ports) },
-		func() (int, error) { return r.forwardLabels(h, p) },
-		func() (int, error) { return r.decapsulate(h, ports, p) },
-		func() (int, error) { return syncRules(h, p.virtualRules(r.Decap == DecapIPIP)) },
-	}
-	for _, step := range steps {
-		n, err := step()
-		r.Changed += n
+	for _, step := range []struct {
+		what string // done, with the number of things; "": the step tells it by itself
+		do   func() (int, error)
+	}{
+		{"put back addresses of " + p.Device, func() (int, error) { return setAddress(h, p) }},
+		{"", func() (int, error) { return 0, r.applySysctls(p.Sysctls) }},
+		{"put back routes", routes},
+		{"", func() (int, error) { return 0, r.forwardLabels(h, p) }},
+		{"put back the decapsulation of IP-in-IP", func() (int, error) { return r.decapsulate(h, ports, p) }},
+		{"put back rules", func() (int, error) { return syncRules(h, p.virtualRules(r.Decap == DecapIPIP)) }},
+	} {
+		n, err := step.do()
+		r.did(n, step.what)
 		if err != nil {
 			return r, err
 		}
 	}
 	return r, nil
+}
+
+// did notes that n things were not as planned, and what was done about it.
+func (r *Report) did(n int, what string) {
+	r.Changed += n
+	switch {
+	case n > 1:
+		r.Did = append(r.Did, fmt.Sprintf("%s: %d", what, n))
+	case n == 1:
+		r.Did = append(r.Did, what)
+	}
 }
 
 // portLinks finds links by name with one request for all.

@@ -2,34 +2,11 @@ package fabric
 
 import "github.com/vishvananda/netlink"
 
-// Counters are a bouncing switch's packets by what became of them, since the
-// decapsulator was attached. A super-segment counts as its segments where it
-// was decapsulated, as one where it was dropped.
-type Counters struct {
-	Decapsulated uint64 `json:"decapsulated"`
-	Spoofed      uint64 `json:"spoofed"`   // dropped: inner source is not the outer one
-	Nested       uint64 `json:"nested"`    // dropped: IP-in-IP in IP-in-IP
-	ECN          uint64 `json:"ecn"`       // dropped: congestion marked, inner not capable (RFC 6040)
-	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
-}
-
-// EdgeCounters are packets whose labels begin or end at a switch by what became of
-// them in its program, since that was attached. A super-segment counts as its
-// segments where it is let through, as one where it is dropped.
-type EdgeCounters struct {
-	Decapsulated uint64 `json:"decapsulated"` // left to the kernel for that
-	Forged       uint64 `json:"forged"`       // dropped: not the host's own, or the inner source is not the outer one
-	Nested       uint64 `json:"nested"`       // dropped: IP-in-IP inside
-	ECN          uint64 `json:"ecn"`          // dropped: congestion marked, inner not capable (RFC 6040)
-	Malformed    uint64 `json:"malformed"`    // dropped: no whole IPv4 header inside
-}
-
 // readCounters returns the counters of the decapsulator of ports, whoever attached
 // it, and nil when there is none. The kernel's ipip device has no such counters.
 func readCounters(h *netlink.Handle, ports []netlink.Link) (*Counters, error) {
 	var c Counters
-	// The order of the enum in bpf/decap.c.
-	ok, err := decapFilter.counters(h, ports, &c.Decapsulated, &c.Spoofed, &c.Nested, &c.ECN, &c.Malformed)
+	ok, err := decapFilter.counters(h, ports, c.sums()...)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -39,8 +16,7 @@ func readCounters(h *netlink.Handle, ports []netlink.Link) (*Counters, error) {
 // readEdgeCounters is readCounters for the edge's program.
 func readEdgeCounters(h *netlink.Handle, ports []netlink.Link) (*EdgeCounters, error) {
 	var c EdgeCounters
-	// The order of the enum in bpf/edge.c.
-	ok, err := edgeFilter.counters(h, ports, &c.Decapsulated, &c.Forged, &c.Nested, &c.ECN, &c.Malformed)
+	ok, err := edgeFilter.counters(h, ports, c.sums()...)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -58,7 +34,7 @@ func (f tcFilter) counters(h *netlink.Handle, ports []netlink.Link, sums ...*uin
 		if id == 0 {
 			continue
 		}
-		m, err := mapOf(id, "counters") // bpf/count.h
+		m, err := mapOf(id, countersMap)
 		if err != nil {
 			return false, err
 		}
@@ -67,3 +43,6 @@ func (f tcFilter) counters(h *netlink.Handle, ports []netlink.Link, sums ...*uin
 	}
 	return false, nil
 }
+
+// countersMap is in programs that count: bpf/count.h.
+const countersMap = "counters"

@@ -60,9 +60,14 @@ func syncBouncing(prog *ebpf.Program, marks map[netip.Addr]uint32) (changed int,
 		return 0, err
 	}
 	defer m.Close()
-	want := make(map[[4]byte]uint32)
+	return syncMap(m, bouncingEntries(marks))
+}
+
+// bouncingEntries are marks as the program has them.
+func bouncingEntries(marks map[netip.Addr]uint32) map[[4]byte]uint32 {
+	want := make(map[[4]byte]uint32, len(marks))
 	for a, mark := range marks {
 		want[a.As4()] = mark
 	}
-	return syncMap(m, want)
+	return want
 }

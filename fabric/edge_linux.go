@@ -66,15 +66,24 @@ func syncHosts(prog *ebpf.Program, gate []GatePort, index map[string]int) (chang
 		return 0, err
 	}
 	defer m.Close()
+	want, err := edgeEntries(gate, index)
+	if err != nil {
+		return 0, err
+	}
+	return syncMap(m, want)
+}
+
+// edgeEntries are the hosts of a gate as the program has them.
+func edgeEntries(gate []GatePort, index map[string]int) (map[uint32]edgeHost, error) {
 	want := make(map[uint32]edgeHost, len(gate))
 	for _, g := range gate {
 		i, ok := index[g.Port]
 		if !ok || len(g.Sources) != len(edgeHost{}) {
-			return 0, fmt.Errorf("gate of port %s: must be one of the node's, with the addresses of a host and of its embedded stack", g.Port)
+			return nil, fmt.Errorf("gate of port %s: must be one of the node's, with the addresses of a host and of its embedded stack", g.Port)
 		}
 		want[uint32(i)] = edgeHost{g.Sources[0].As4(), g.Sources[1].As4()}
 	}
-	return syncMap(m, want)
+	return want, nil
 }
 
 // attachEdge is syncEdge as a step of Apply: without eBPF packets are still

@@ -15,10 +15,11 @@ import (
 // settings that the kernel tells of. What the kernel is silent about, such as
 // TCX programs and the other settings, must be looked at from time to time.
 type HostWatch struct {
-	socket  *nl.NetlinkSocket
-	changed chan struct{} // buffers one
-	closing sync.Once
-	ended   sync.WaitGroup
+	concerns func(kind uint16, data []byte) bool
+	socket   *nl.NetlinkSocket
+	changed  chan struct{} // buffers one
+	closing  sync.Once
+	ended    sync.WaitGroup
 }
 
 var watchedGroups = []uint{unix.RTNLGRP_LINK, unix.RTNLGRP_TC, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
@@ -26,12 +27,19 @@ var watchedGroups = []uint{unix.RTNLGRP_LINK, unix.RTNLGRP_TC, unix.RTNLGRP_IPV4
 	unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF}
 
 // WatchHost begins to watch the network namespace of the calling thread.
-func WatchHost() (*HostWatch, error) {
+func WatchHost() (*HostWatch, error) { return watch(concernsHost) }
+
+// WatchSwitch is WatchHost for a switch: of routes it tells when the planned ones
+// change. That one of another protocol has taken a planned one's place must be looked
+// for from time to time.
+func WatchSwitch() (*HostWatch, error) { return watch(concernsSwitch) }
+
+func watch(concerns func(kind uint16, data []byte) bool) (*HostWatch, error) {
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, watchedGroups...)
 	if err != nil {
-		return nil, fmt.Errorf("watch the host's set-up: %w", err)
+		return nil, fmt.Errorf("watch the kernel's settings: %w", err)
 	}
-	w := &HostWatch{socket: s, changed: make(chan struct{}, 1)}
+	w := &HostWatch{concerns: concerns, socket: s, changed: make(chan struct{}, 1)}
 	w.ended.Go(w.run)
 	return w, nil
 }
@@ -61,7 +69,7 @@ func (w *HostWatch) run() {
 			continue
 		}
 		for i := range messages {
-			if concernsHost(messages[i].Header.Type, messages[i].Data) {
+			if w.concerns(messages[i].Header.Type, messages[i].Data) {
 				w.tell()
 				break
 			}
@@ -97,4 +105,12 @@ func concernsHost(kind uint16, data []byte) bool {
 		b = b[min((n+3)&^3, len(b)):]
 	}
 	return bits == 0 || table == HostTableIn || table == HostTableOut
+}
+
+// concernsSwitch leaves out routes that are nobody's plan.
+func concernsSwitch(kind uint16, data []byte) bool {
+	if kind != unix.RTM_NEWROUTE && kind != unix.RTM_DELROUTE {
+		return true
+	}
+	return len(data) >= unix.SizeofRtMsg && data[5] == routeProtocol
 }

@@ -22,6 +22,9 @@ type Lab struct {
 	Reused bool     // Up found it built already
 	Notes  []string // what this kernel lacks, and what that means
 
+	// Repaired says what Up has mended of a lab that it found, a sentence each.
+	Repaired []string
+
 	lock *labLock // of an ephemeral lab
 
 	mu        sync.Mutex

@@ -77,8 +77,8 @@ func TestDown_leavesNothing(t *testing.T) {
 		t.Errorf("the root namespace had %d links and has %d (%v)", len(roots), len(now), err)
 	}
 	n, err := Down(name)
-	if err != nil || n != 36 {
-		t.Errorf("Down: %d, %v", n, err)
+	if err != nil || n.Namespaces != 36 {
+		t.Errorf("Down: %+v, %v", n, err)
 	}
 	if left := namespacesOf(t, name); len(left) > 0 {
 		t.Errorf("left: %v", left)
@@ -86,8 +86,8 @@ func TestDown_leavesNothing(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(labDir, name+"*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if n, err := Down(name); n != 0 || err != nil {
-		t.Errorf("Down again: %d, %v", n, err)
+	if n, err := Down(name); n.Namespaces != 0 || err != nil {
+		t.Errorf("Down again: %+v, %v", n, err)
 	}
 	if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "is not up") {
 		t.Errorf("Open: %v", err)
@@ -157,9 +157,13 @@ func TestUp_repairsHalfBuilt(t *testing.T) {
 	if err := deleteNamespace(cfg.namespace("h0.0.2")); err != nil {
 		t.Fatal(err)
 	}
-	if l := upLab(t, cfg); l.Reused {
-		t.Error("reused a lab with a node missing")
+	l := upLab(t, cfg)
+	for _, want := range []string{"h0.0.2: made its namespace again", "h0.0.2-e0.0: made the link again"} {
+		if !slices.Contains(l.Repaired, want) {
+			t.Errorf("repaired %q, want %q among it", l.Repaired, want)
+		}
 	}
+	wantAsBuilt(t, l)
 }
 
 func TestDown_clearsHalfBuilt(t *testing.T) {
@@ -170,8 +174,8 @@ func TestDown_clearsHalfBuilt(t *testing.T) {
 	}
 	for _, state := range []bool{true, false} {
 		leaveHalf(t, cfg, state)
-		if n, err := Down(cfg.Name); n != 4 || err != nil {
-			t.Errorf("state %v: Down: %d, %v", state, n, err)
+		if n, err := Down(cfg.Name); n.Namespaces != 4 || err != nil {
+			t.Errorf("state %v: Down: %+v, %v", state, n, err)
 		}
 		if left := namespacesOf(t, cfg.Name); len(left) > 0 {
 			t.Errorf("state %v: left %v", state, left)

@@ -5,20 +5,25 @@ import (
 	"sync"
 )
 
+// DownReport says what Down has removed.
+type DownReport struct {
+	Namespaces int // none when there was no such lab
+	Ended      []EndedProcess
+}
+
 // Down removes a lab, whether complete, half-built or without its state, and
-// returns how many namespaces it deleted: none when there is no such lab.
-// Other labs are not touched. Processes in the lab are not ended; each keeps
-// its namespace, now without a name, until it exits.
-func Down(name string) (deleted int, err error) {
+// ends the processes that run in its namespaces: by SIGTERM, and those that still run
+// after 2 s by SIGKILL. Other labs, other processes and this one are not touched.
+func Down(name string) (r DownReport, err error) {
 	if err := checkLabName(name); err != nil {
-		return 0, err
+		return r, err
 	}
 	if err := requireLabCapabilities(); err != nil {
-		return 0, err
+		return r, err
 	}
 	lock, err := lockLab(name)
 	if err != nil {
-		return 0, err
+		return r, err
 	}
 	defer lock.release()
 	return tearDown(name)
@@ -29,10 +34,13 @@ const deleters = 16
 
 // tearDown deletes what there is of a lab, with its lock held. The state goes
 // last: a lab of which anything is left can be found.
-func tearDown(name string) (deleted int, err error) {
+func tearDown(name string) (r DownReport, err error) {
 	names, err := namespaces(labPrefix(name))
 	if err != nil {
-		return 0, err
+		return r, err
+	}
+	if len(names) > 0 {
+		r.Ended, err = endProcesses(names)
 	}
 	todo := make(chan string)
 	var wg sync.WaitGroup
@@ -43,7 +51,7 @@ func tearDown(name string) (deleted int, err error) {
 				e := deleteNamespace(ns)
 				mu.Lock()
 				if e == nil {
-					deleted++
+					r.Namespaces++
 				}
 				err = errors.Join(err, e)
 				mu.Unlock()
@@ -56,7 +64,7 @@ func tearDown(name string) (deleted int, err error) {
 	close(todo)
 	wg.Wait()
 	if err != nil {
-		return deleted, err
+		return r, err
 	}
-	return deleted, removeState(name)
+	return r, removeState(name)
 }

@@ -15,27 +15,29 @@ import (
 
 // forwardLabels makes the namespace of the calling thread forward by labels as
 // planned.
-func (r *Report) forwardLabels(h *netlink.Handle, p NodePlan) (changed int, err error) {
+func (r *Report) forwardLabels(h *netlink.Handle, p NodePlan) error {
 	ports, err := p.links(h) // as they are now, up
 	if err != nil {
-		return 0, err
+		return err
 	}
-	steps := []func() (int, error){
+	for _, step := range []struct {
+		what string
+		do   func() (int, error)
+	}{
 		// First, so that there are no labels for hosts to forge before.
-		func() (int, error) { return r.attachEdge(h, ports, p) },
-		func() (int, error) { return r.attachClasses(h, ports, p) },
-		func() (int, error) { return syncAddresses6(h, p) },
-		func() (int, error) { return r.syncSIDs(h, ports, p) },
-		func() (int, error) { return r.syncMPLS(h, ports, p) },
-	}
-	for _, step := range steps {
-		n, err := step()
-		changed += n
+		{"put back the program where labels begin and end", func() (int, error) { return r.attachEdge(h, ports, p) }},
+		{"put back the program of classes", func() (int, error) { return r.attachClasses(h, ports, p) }},
+		{"put back IPv6 addresses", func() (int, error) { return syncAddresses6(h, p) }},
+		{"put back IPv6 routes and those of labels", func() (int, error) { return r.syncSIDs(h, ports, p) }},
+		{"put back MPLS routes", func() (int, error) { return r.syncMPLS(h, ports, p) }},
+	} {
+		n, err := step.do()
+		r.did(n, step.what)
 		if err != nil {
-			return changed, err
+			return err
 		}
 	}
-	return changed, nil
+	return nil
 }
 
 // restoreLabels restores what the kernel forgets when a port is set down: its

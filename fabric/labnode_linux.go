@@ -32,41 +32,48 @@ func (b *builder) create(n topology.Node) error {
 // kernel takes the link for one to itself and reports it down 0.4 s late.
 const firstIndex = 1000
 
-// wire makes a node's links to the layer above, each end in its namespace from
-// the start.
+// wire makes a node's links to the layer above.
 func (b *builder) wire(n topology.Node) error {
-	t := b.cfg.Topology
 	return inNamed(b.cfg.namespace(n.Name), func() error {
-		// Opened here, so that an index means one in this namespace.
-		h, err := netlink.NewHandle(netlinkFamilies...)
-		if err != nil {
-			return explain(err)
-		}
-		defer h.Close()
 		for _, port := range b.cfg.ports(n.ID) {
 			if !port.Up {
 				continue
 			}
-			peer, err := openNamespace(b.cfg.namespace(t.Node(port.Peer).Name))
-			if err != nil {
+			if err := b.wireLink(n, port); err != nil {
 				return err
-			}
-			veth := netlink.NewVeth(netlink.NewLinkAttrs())
-			veth.Name = fmt.Sprintf(DefaultPortFormat, port.Index)
-			veth.Index = firstIndex + int(port.Link)
-			veth.MTU = b.cfg.MTU
-			veth.HardwareAddr = portMAC(n.ID, port.Index)
-			veth.PeerName = fmt.Sprintf(DefaultPortFormat, port.PeerPort)
-			veth.PeerHardwareAddr = portMAC(port.Peer, port.PeerPort)
-			veth.PeerNamespace = netlink.NsFd(peer)
-			err = h.LinkAdd(veth)
-			peer.Close()
-			if err != nil {
-				return explain(fmt.Errorf("veth link to %s (kernel option VETH): %w", t.Node(port.Peer).Name, err))
 			}
 		}
 		return nil
 	})
+}
+
+// wireLink makes a link, each end in its namespace from the start. It runs in the
+// lower one's.
+func (b *builder) wireLink(n topology.Node, port topology.Port) error {
+	// Opened here, so that an index means one in this namespace.
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return explain(err)
+	}
+	defer h.Close()
+	upper := b.cfg.Topology.Node(port.Peer).Name
+	peer, err := openNamespace(b.cfg.namespace(upper))
+	if err != nil {
+		return err
+	}
+	defer peer.Close()
+	veth := netlink.NewVeth(netlink.NewLinkAttrs())
+	veth.Name = fmt.Sprintf(DefaultPortFormat, port.Index)
+	veth.Index = firstIndex + int(port.Link)
+	veth.MTU = b.cfg.MTU
+	veth.HardwareAddr = portMAC(n.ID, port.Index)
+	veth.PeerName = fmt.Sprintf(DefaultPortFormat, port.PeerPort)
+	veth.PeerHardwareAddr = portMAC(port.Peer, port.PeerPort)
+	veth.PeerNamespace = netlink.NsFd(peer)
+	if err := h.LinkAdd(veth); err != nil {
+		return explain(fmt.Errorf("veth link to %s (kernel option VETH): %w", upper, err))
+	}
+	return nil
 }
 
 // portMAC makes up a locally administered address that says whose it is.
@@ -127,15 +134,17 @@ func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topolog
 	return nil
 }
 
+var hostSysctls = []Sysctl{
+	{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"},
+	{Key: "net.ipv4.tcp_wmem", Value: "4096 65536 4194304"},
+	{"net.mptcp.enabled", "1", true},
+}
+
 // configureHost gives TCP buffers for several paths' worth of data in flight,
 // and MPTCP its subflows.
 func (b *builder) configureHost(n topology.Node) error {
 	var r Report
-	_, err := r.setSysctls([]Sysctl{
-		{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"},
-		{Key: "net.ipv4.tcp_wmem", Value: "4096 65536 4194304"},
-		{"net.mptcp.enabled", "1", true},
-	})
+	_, err := r.setSysctls(hostSysctls)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@ import (
 	"weft/topology"
 )
 
-// Up builds a lab that stays until Down, or finds it built already. What a
+// Up builds a lab that stays until Down, or finds it built already, and then mends
+// what is not as it was built: see Lab.Repaired. What a
 // crash left half-built is cleared away first. When ctx ends before the lab is
 // built, nothing is left of it. It needs CAP_SYS_ADMIN and CAP_NET_ADMIN.
 func Up(ctx context.Context, cfg LabConfig) (*Lab, error) {
@@ -52,13 +53,19 @@ func upLocked(ctx context.Context, cfg LabConfig, ephemeral bool) (*Lab, error) 
 		return nil, err
 	}
 	// The lock is ours: the owner of an ephemeral lab has died.
-	if state != nil && state.Ready && !state.Ephemeral && isWhole(cfg.Name, state) {
-		if ephemeral || state.labSettings != cfg.settings() {
+	if state != nil && state.Ready && !state.Ephemeral {
+		same := state.labSettings == cfg.settings()
+		switch {
+		case same && !ephemeral:
+			l := newLab(cfg, state.Notes)
+			l.Reused = true
+			if l.Repaired, err = repairLab(ctx, cfg, state); err != nil {
+				return nil, err
+			}
+			return l, nil
+		case isWhole(cfg.Name, state):
 			return nil, fmt.Errorf("lab %s is in use (%s): weft lab down --name %s or choose another --name", cfg.Name, state.labSettings, cfg.Name)
 		}
-		l := newLab(cfg, state.Notes)
-		l.Reused = true
-		return l, nil
 	}
 	if _, err := tearDown(cfg.Name); err != nil {
 		return nil, err

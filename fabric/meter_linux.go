@@ -5,11 +5,11 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // meterFilter comes behind a host's spraying, where a device has both: the queue
@@ -25,6 +25,8 @@ type Meter struct {
 	handle *netlink.Handle // nil: closed
 	ports  []meteredPort
 	states *ebpf.Map
+	at     *portProgram   // whose map states is
+	links  []netlink.Link // of the ports, as Repair has found them
 }
 
 type meteredPort struct {
@@ -82,8 +84,10 @@ func (m *Meter) attach(cfg MeterConfig) error {
 	if err := loadObjects(spec, &objects, meterNeeds); err != nil {
 		return err
 	}
-	defer objects.Prog.Close()
 	m.states = objects.Meters
+	if m.at, err = openPortProgram(meterFilter, objects.Prog, map[string]*ebpf.Map{meterMapMeters: m.states}); err != nil {
+		return err
+	}
 	for i, p := range cfg.Ports {
 		state := p.state()
 		if err := m.states.Put(uint32(links[i].Attrs().Index), &state); err != nil {
@@ -115,31 +119,38 @@ func (m *Meter) open(names []string) (links []netlink.Link, err error) {
 	return links, nil
 }
 
-// InheritMeter opens the meter of the named ports by a descriptor that
-// Meter.Descriptor has made, and closes the descriptor. It needs no capability.
-func InheritMeter(descriptor int, ports []string) (*Meter, error) {
+// InheritMeter opens the meter of the named ports by what Meter.Descriptors has
+// returned. It needs no capability.
+func InheritMeter(descriptors string, ports []string) (*Meter, error) {
 	m := &Meter{}
 	var err error
-	if m.states, err = ebpf.NewMapFromFD(descriptor); err == nil {
+	if m.at, err = openDescriptors(meterFilter, strings.Fields(descriptors)); err == nil && m.at != nil {
+		m.states = m.at.maps[meterMapMeters]
+	}
+	if err == nil && m.states == nil {
+		err = errors.New("no descriptors were passed on")
+	}
+	if err == nil {
 		_, err = m.open(ports)
 	}
 	if err != nil {
 		m.Close()
-		return nil, fmt.Errorf("meter: descriptor %d: %w", descriptor, err)
+		return nil, fmt.Errorf("meter: %w", err)
 	}
 	return m, nil
 }
 
-// Descriptor returns a new file descriptor for a program that this process
-// executes: with it InheritMeter reads the meter without the capabilities that
-// finding it takes (CAP_SYS_ADMIN).
-func (m *Meter) Descriptor() (int, error) {
+// Descriptors returns new file descriptors for a program that this process
+// executes, in words: with them InheritMeter reads the meter without the
+// capabilities that finding it takes (CAP_SYS_ADMIN).
+func (m *Meter) Descriptors() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.handle == nil {
-		return -1, errMeterClosed
+		return "", errMeterClosed
 	}
-	return unix.Dup(m.states.FD())
+	words, err := m.at.descriptors()
+	return strings.Join(words, " "), err
 }
 
 // Close lets go of the meter, which stays attached: see DetachMeter.
@@ -150,7 +161,12 @@ func (m *Meter) Close() error {
 		m.handle.Close()
 		m.handle = nil
 	}
-	return m.states.Close() // of nil, too
+	if m.at == nil {
+		return m.states.Close() // of nil, too
+	}
+	at := m.at
+	m.at = nil
+	return at.close()
 }
 
 // DetachMeter removes the meter from ports of the network namespace of the

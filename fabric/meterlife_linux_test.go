@@ -35,7 +35,7 @@ func TestMeter_life(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		fd, err := m.Descriptor()
+		passed, err := m.Descriptors()
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func TestMeter_life(t *testing.T) {
 			}
 		}
 		found(20e6, 0)
-		inherited, err := InheritMeter(fd, []string{"p0"})
+		inherited, err := InheritMeter(passed, []string{"p0"})
 		if err != nil {
 			return err
 		}

@@ -29,8 +29,8 @@ func (r *Report) syncMPLS(h *netlink.Handle, ports []netlink.Link, p NodePlan) (
 		}
 		return 0, nil
 	}
-	if changed, err = r.setSysctls(p.mplsSysctls()); err != nil {
-		return changed, err
+	if err := r.applySysctls(p.mplsSysctls()); err != nil {
+		return 0, err
 	}
 	list, err := dumped(func() ([]netlink.Route, error) {
 		return h.RouteListFiltered(nl.FAMILY_MPLS, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)

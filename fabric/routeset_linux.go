@@ -21,17 +21,18 @@ import (
 type Routes struct {
 	mu     sync.Mutex
 	h      *netlink.Handle
-	index  map[string]int // interface indexes of the ports
+	index  map[string]int // interface indexes of the ports that have a device
 	ports  []string
 	labels NodePlan          // as first planned: there are no other ways for labels
 	wanted []Route           // as last planned
 	have   map[routeID]Route // as installed; fewer hops than planned where ports are down
-	up     map[string]bool   // ports that are up, once asked for; nil: not asked
+	up     map[string]bool   // ports that are up
+	looked bool              // for the ports, since install began
 }
 
 // OpenRoutes makes the routes of the calling thread's network namespace those
-// of the plan, as Apply does, and stays bound to it. The ports must exist. It
-// needs CAP_NET_ADMIN.
+// of the plan, as Apply does, and stays bound to it. Routes over ports without a
+// device are left for Resync. It needs CAP_NET_ADMIN.
 func OpenRoutes(p NodePlan) (*Routes, error) {
 	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return nil, fmt.Errorf("routes of %s: %w", p.Node, err)
@@ -75,43 +76,67 @@ func (r *Routes) Set(p NodePlan) (changed int, err error) {
 }
 
 // Resync reads back what the kernel has and restores what is not as set last, and
-// of labels what is not as planned when the Routes were opened.
+// of labels what is not as planned when the Routes were opened. Routes over ports
+// that are down, or have no device, are restored as soon as that is otherwise.
 func (r *Routes) Resync() (changed int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	links, err := portLinks(r.h, r.ports)
-	if err != nil {
+	if err := r.findPorts(); err != nil {
 		return 0, err
 	}
-	r.index = portIndexes(links) // a port that was made anew has another
 	kernel, err := plannedRoutes(r.h)
 	if err != nil {
 		return 0, err
 	}
 	r.have = make(map[routeID]Route, len(kernel))
-	for id := range kernel {
-		r.have[id] = Route{} // equal to none that is wanted
+	for id, have := range kernel {
+		r.have[id] = unplanned(have)
 	}
 	for _, want := range r.wanted {
-		n, err := netlinkRoute(want, r.index)
-		if err != nil {
-			return 0, err
+		have, ok := kernel[want.id()]
+		if !ok {
+			continue
 		}
-		if was, ok := kernel[want.id()]; ok && routeKey(was) == routeKey(n) {
-			r.have[want.id()] = want
+		for _, planned := range []Route{want, r.overLive(want)} {
+			if n, err := netlinkRoute(planned, r.index); err == nil && routeKey(have) == routeKey(n) {
+				r.have[want.id()] = planned
+				break
+			}
 		}
 	}
 	changed, err = r.install()
 	if err != nil || !r.labels.Address6.IsValid() {
 		return changed, err
 	}
-	n, err := restoreLabels(r.h, r.labels)
+	n, err := restoreLabels(r.h, r.labels.without(r.missing()...))
 	return changed + n, err
+}
+
+// unplanned is a route of the kernel's as one that equals none that is wanted, but
+// is of the same kind.
+func unplanned(n netlink.Route) (r Route) {
+	switch n.Type {
+	case unix.RTN_UNICAST:
+		r.Via = []Hop{{}}
+	case unix.RTN_BLACKHOLE:
+		r.Drop = true
+	}
+	return r
+}
+
+// missing are the ports that had no device when findPorts looked.
+func (r *Routes) missing() (names []string) {
+	for _, name := range r.ports {
+		if _, ok := r.index[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // install makes r.have what is wanted, with r.mu held.
 func (r *Routes) install() (changed int, err error) {
-	r.up = nil
+	r.looked = false
 	keep := make(map[routeID]bool, len(r.wanted))
 	for _, want := range r.wanted {
 		id := want.id()
@@ -154,11 +179,21 @@ func (r *Routes) replace(want Route) (changed int, err error) {
 	return 1, nil
 }
 
+// errNoDevice is of a route over a port without a device.
+var errNoDevice = errors.New("the port has no device")
+
 // isDown reports whether the kernel refused a route because a port of it is
-// down.
-func isDown(err error) bool { return errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENETUNREACH) }
+// down, or gone.
+func isDown(err error) bool {
+	return errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.ENODEV) || errors.Is(err, errNoDevice)
+}
 
 func (r *Routes) put(want Route) error {
+	for _, hop := range want.Via {
+		if _, ok := r.index[hop.Port]; !ok {
+			return errNoDevice
+		}
+	}
 	n, err := netlinkRoute(want, r.index)
 	if err != nil {
 		return err
@@ -173,11 +208,13 @@ func (r *Routes) put(want Route) error {
 // it had over others is removed.
 func (r *Routes) replaceOverLive(want Route) (changed int, err error) {
 	id := want.id()
-	if err := r.findUp(); err != nil {
-		return 0, err
+	if !r.looked {
+		if err := r.findPorts(); err != nil {
+			return 0, err
+		}
+		r.looked = true
 	}
-	less := want
-	less.Via = slices.DeleteFunc(slices.Clone(want.Via), func(h Hop) bool { return !r.up[h.Port] })
+	less := r.overLive(want)
 	have, ok := r.have[id]
 	switch {
 	case ok && sameRoute(have, less):
@@ -198,17 +235,23 @@ func (r *Routes) replaceOverLive(want Route) (changed int, err error) {
 	return 1, deleteRoute(r.h, id, have.kind())
 }
 
-func (r *Routes) findUp() error {
-	if r.up != nil {
-		return nil
-	}
-	links, err := portLinks(r.h, r.ports)
+// overLive is a route over those of its ports that are up.
+func (r *Routes) overLive(want Route) Route {
+	want.Via = deleted(want.Via, func(h Hop) bool { return !r.up[h.Port] })
+	return want
+}
+
+// findPorts looks for the ports' devices: one that was made anew has another index.
+func (r *Routes) findPorts() error {
+	all, err := dumped(r.h.LinkList)
 	if err != nil {
-		return err
+		return explain(fmt.Errorf("list the links: %w", err))
 	}
-	r.up = make(map[string]bool, len(links))
-	for _, link := range links {
-		r.up[link.Attrs().Name] = link.Attrs().Flags&net.FlagUp != 0
+	r.index, r.up = make(map[string]int, len(r.ports)), make(map[string]bool, len(r.ports))
+	for _, link := range all {
+		if a := link.Attrs(); slices.Contains(r.ports, a.Name) {
+			r.index[a.Name], r.up[a.Name] = a.Index, a.Flags&net.FlagUp != 0
+		}
 	}
 	return nil
 }

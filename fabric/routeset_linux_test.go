@@ -184,3 +184,32 @@ func BenchmarkRoutes_oneLink(b *testing.B) {
 		})
 	}
 }
+
+// A port whose device is gone takes no other port's routes with it, and its own come
+// back with a device of that name. What was nobody's plan is removed.
+func TestRoutes_portWithoutDevice(t *testing.T) {
+	needRoot(t)
+	p := mustPlan(t, mustParse(t, "fat-tree:k=4"), "a2.2")
+	ns := portedNamespace(t, "nodev", p)
+	applyNamed(t, ns, p)
+	r := openRoutes(t, ns, p)
+	shell(t, ns, "ip link del p2; ip route flush proto 87; ip route add 10.9.0.0/16 via 10.2.0.1 dev p0 onlink proto 87")
+	if _, err := r.Resync(); err != nil {
+		t.Fatalf("without p2: %v", err)
+	}
+	for prefix, want := range map[string]int{"default": 1, "10.2.0.0/24": 1, "10.4.1.1/32": 0, "10.4.1.2/32": 1, "10.9.0.0/16": 0} {
+		if got := hopsInKernel(t, ns, prefix); got != want {
+			t.Errorf("%s has %d hops without p2, want %d", prefix, got, want)
+		}
+	}
+	if n, err := r.Resync(); n != 0 || err != nil {
+		t.Errorf("Resync again: %d changes, %v", n, err)
+	}
+	shell(t, ns, "ip link add p2 type veth peer name far9; ip link set far9 up; ip link set p2 up")
+	if n, err := r.Resync(); n != 2 || err != nil {
+		t.Errorf("Resync with p2: %d changes, %v; want the default route and the core's", n, err)
+	}
+	if again := applyNamed(t, ns, p); again.Changed > len(p.Ports) { // the device's own settings
+		t.Errorf("Apply changed %d settings", again.Changed)
+	}
+}

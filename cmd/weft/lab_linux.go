@@ -42,7 +42,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 	var metered bool
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Build the lab, or find it built",
+		Short: "Build the lab, or find it built and repair it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := topofile.Load(spec)
@@ -77,7 +77,14 @@ func newLabUpCmd(name *string) *cobra.Command {
 			defer lab.Close()
 			out := cmd.OutOrStdout()
 			if lab.Reused {
-				fmt.Fprintf(out, "lab %s is up already: %s\n", lab.Config.Name, t)
+				for _, what := range lab.Repaired {
+					fmt.Fprintln(out, "repaired:", what)
+				}
+				if len(lab.Repaired) > 0 {
+					fmt.Fprintf(out, "lab %s was up and damaged: %d repairs, and it is as it was built: %s\n", lab.Config.Name, len(lab.Repaired), t)
+					return nil
+				}
+				fmt.Fprintf(out, "lab %s is up already, and there is nothing to repair: %s\n", lab.Config.Name, t)
 				return nil
 			}
 			rate := fmt.Sprintf(" of %g Mbit/s", lab.Config.RateMbit)
@@ -110,18 +117,21 @@ func newLabUpCmd(name *string) *cobra.Command {
 func newLabDownCmd(name *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Remove the lab, complete or not",
+		Short: "Remove the lab, complete or not, and end the programs that run in it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			n, err := fabric.Down(*name)
+			r, err := fabric.Down(*name)
+			for _, p := range r.Ended {
+				fmt.Fprintln(cmd.OutOrStdout(), p)
+			}
 			if err != nil {
 				return err
 			}
-			if n == 0 {
+			if r.Namespaces == 0 {
 				fmt.Fprintf(cmd.OutOrStdout(), "lab %s was not up\n", *name)
 				return nil
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "lab %s is down, %d namespaces removed\n", *name, n)
+			fmt.Fprintf(cmd.OutOrStdout(), "lab %s is down, %d namespaces removed\n", *name, r.Namespaces)
 			return nil
 		},
 	}

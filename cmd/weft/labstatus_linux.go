@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"weft/fabric"
-	"weft/topoupdate"
 )
 
 func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
@@ -37,7 +35,7 @@ func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
 		}
 		if c := n.Counters; c != nil {
 			packets = fmt.Sprint(c.Decapsulated)
-			refused = fmt.Sprint(c.Spoofed + c.Nested + c.ECN + c.Malformed)
+			refused = refusals(c)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\t%s\t%.1f\t%.1f\t%d\n", n.Node, n.Layer, up, len(n.Ports),
 			decap, packets, refused, float64(tx)/1e6, float64(rx)/1e6, drops)
@@ -91,7 +89,7 @@ func printAgents(w io.Writer, lab *fabric.Lab) error {
 		}
 		all++
 		err := lab.Do(n.ID, func() error {
-			if agentRuns() {
+			if fabric.AgentRuns() {
 				run++
 			}
 			return nil
@@ -102,21 +100,4 @@ func printAgents(w io.Writer, lab *fabric.Lab) error {
 	}
 	_, err := fmt.Fprintf(w, "agents run on %d of %d switches\n", run, all)
 	return err
-}
-
-// agentRuns reports whether the calling thread's network namespace has a socket
-// for topology updates, which on a switch is an agent's. The table is that of
-// proc_pid_net(5): the second column is address:port in hexadecimal digits.
-func agentRuns() bool {
-	table, err := os.ReadFile("/proc/thread-self/net/udp")
-	if err != nil {
-		return false
-	}
-	port := fmt.Sprintf(":%04X", topoupdate.Port)
-	for line := range strings.Lines(string(table)) {
-		if f := strings.Fields(line); len(f) > 1 && strings.HasSuffix(f[1], port) {
-			return true
-		}
-	}
-	return false
 }

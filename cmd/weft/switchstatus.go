@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/fabric"
 	"weft/internal/statussocket"
 	"weft/internal/switchd"
 )
@@ -70,6 +71,16 @@ func printSwitchStatus(w io.Writer, text []byte) error {
 	if !s.Signed {
 		fmt.Fprintln(w, "updates: UNSIGNED: who gets at a cable between switches can say what is down; weft keygen makes a key")
 	}
+	if r := s.Repairs; r != nil {
+		fmt.Fprintf(w, "repairs: %d\n", r.Count)
+		for _, what := range r.Last {
+			fmt.Fprintf(w, "  %s\n", what)
+		}
+		if r.Trouble != "" {
+			fmt.Fprintf(w, "trouble: %s\n", r.Trouble)
+		}
+	}
+	printSwitchCounters(w, s)
 	fmt.Fprintf(w, "messages: %d received, rejected: %s; %d hellos and %d updates sent\n\n", s.Received, orNone(counts(s.Rejected)), s.HellosSent, s.UpdatesSent)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "port\tneighbour\tstate\tsince\twhy\tsent\treceived\tdropped")
@@ -114,4 +125,37 @@ func counts(m map[string]uint64) (words []string) {
 		words = append(words, fmt.Sprintf("%s %d", name, m[name]))
 	}
 	return words
+}
+
+// printSwitchCounters prints what became of encapsulated packets, drops by cause.
+func printSwitchCounters(w io.Writer, s switchd.Status) {
+	if c := s.Decap; c != nil {
+		fmt.Fprintf(w, "IP-in-IP: %d decapsulated, dropped: %s\n", c.Decapsulated, refusals(c))
+	}
+	if c := s.Edge; c != nil {
+		fmt.Fprintf(w, "labels' ends: %d decapsulated, dropped: %s\n", c.Decapsulated,
+			byCause(map[string]uint64{"forged": c.Forged, "nested": c.Nested, "ECN": c.ECN, "malformed": c.Malformed}))
+	}
+	if c := s.Labels; c != nil {
+		fmt.Fprintf(w, "labels: %d forwarded, %d decapsulated, dropped: %s\n", c.Popped, c.Decapsulated,
+			byCause(map[string]uint64{"unknown": c.Unknown, "ended early": c.Ended, "expired": c.Expired, "malformed": c.Malformed}))
+	}
+	if s.CounterError != "" {
+		fmt.Fprintf(w, "the counters cannot be read: %s\n", s.CounterError)
+	}
+}
+
+// refusals are what a bouncing switch has dropped, by cause.
+func refusals(c *fabric.Counters) string {
+	return byCause(map[string]uint64{"spoofed": c.Spoofed, "nested": c.Nested, "ECN": c.ECN, "malformed": c.Malformed})
+}
+
+// byCause is a sum and, unless that is 0, what it is made of.
+func byCause(m map[string]uint64) string {
+	sum := uint64(0)
+	maps.DeleteFunc(m, func(_ string, n uint64) bool { sum += n; return n == 0 })
+	if sum == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d (%s)", sum, strings.Join(counts(m), ", "))
 }

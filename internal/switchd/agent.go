@@ -17,7 +17,7 @@ type Agent struct {
 	config  Config
 	names   []string // of the ports
 	ports   *wire.Ports
-	repair  *repair // nil without Config.Routes
+	repair  *repair // nil if there is nothing to keep
 	started time.Time
 	ended   chan struct{}
 
@@ -69,8 +69,8 @@ func start(c Config) (a *Agent, err error) {
 		a.ports.Close()
 		return nil, fmt.Errorf("none of the ports %s to %s of %s is in this network namespace; set the port format to what they are called", a.names[0], a.names[len(a.names)-1], plan.Node)
 	}
-	if c.Routes {
-		if a.repair, err = startRepair(c, missing); err != nil {
+	if c.Routes || c.fixed || len(c.owned) > 0 {
+		if a.repair, err = startRepair(c); err != nil {
 			a.ports.Close()
 			return nil, err
 		}

@@ -40,6 +40,20 @@ type Config struct {
 	// Carrier, if not nil, is called when the agent has read of a change of a
 	// port's carrier, before it acts on it: for traces. As Changed.
 	Carrier func(port int, up bool)
+
+	// Log, if not nil, is told what the agent has mended of what others had changed,
+	// and what it cannot mend, a sentence at a time. It must return soon.
+	Log func(string)
+
+	owned []owned // what the agent keeps besides the routes
+	fixed bool    // without Routes: the baseline's are kept as they are
+}
+
+// owned is a part of the switch that the agent keeps as it is to be, such as a
+// *fabric.SwitchSetup. Each method says what it has mended.
+type owned interface {
+	Repair() ([]string, error)
+	RepairSettings() ([]string, error) // what the kernel does not tell of, which is cheap
 }
 
 // agent returns the protocol's part.

@@ -1,15 +1,10 @@
 package switchd
 
 import (
-	"os"
-	"strconv"
+	"errors"
 
 	"weft/fabric"
 )
-
-// meterDescriptor tells the program that begins anew by which descriptor it can
-// read the meter: it is no longer allowed to look for it.
-const meterDescriptor = "WEFT_SWITCH_METER"
 
 // attachMeter has the ports metered, if that is wanted.
 func (d *daemon) attachMeter(c Config) error {
@@ -26,21 +21,9 @@ func (d *daemon) attachMeter(c Config) error {
 	return nil
 }
 
-// passMeter returns the environment for the program that begins anew.
-func (d *daemon) passMeter() (env []string, err error) {
-	if d.meter == nil {
-		return nil, nil
-	}
-	fd, err := d.meter.Descriptor()
-	return []string{meterDescriptor + "=" + strconv.Itoa(fd)}, err
-}
-
 // inheritMeter takes over the meter of the program that this one was before.
-func (d *daemon) inheritMeter(c Config) error {
-	text := os.Getenv(meterDescriptor)
-	os.Unsetenv(meterDescriptor)
-	fd, err := strconv.Atoi(text)
-	if !d.file.Meter.Enabled || err != nil {
+func (d *daemon) inheritMeter(c Config, descriptors string) error {
+	if !d.file.Meter.Enabled || descriptors == "" {
 		return nil
 	}
 	cfg, err := d.file.meter(c)
@@ -52,11 +35,12 @@ func (d *daemon) inheritMeter(c Config) error {
 		names = append(names, p.Name)
 	}
 	// It works all the same.
-	d.meter, d.noMeter = fabric.InheritMeter(fd, names)
+	d.meter, d.noMeter = fabric.InheritMeter(descriptors, names)
 	return nil
 }
 
-// status is the agent's, with what the ports' meters have measured.
+// status is the agent's, with what the ports' meters have measured and the programs
+// have counted.
 func (d *daemon) status() Status {
 	s := d.agent.Status()
 	err := d.noMeter
@@ -65,6 +49,16 @@ func (d *daemon) status() Status {
 	}
 	if err != nil {
 		s.MeterError = err.Error()
+	}
+	if d.setup == nil {
+		return s
+	}
+	var errs [3]error
+	s.Decap, errs[0] = d.setup.Counters()
+	s.Edge, errs[1] = d.setup.EdgeCounters()
+	s.Labels, errs[2] = d.setup.LabelCounters()
+	if err := errors.Join(errs[:]...); err != nil {
+		s.CounterError = err.Error()
 	}
 	return s
 }

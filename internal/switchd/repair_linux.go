@@ -1,7 +1,10 @@
 package switchd
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -9,61 +12,65 @@ import (
 	"weft/topology"
 )
 
-// repair keeps the switch's routes as the newest snapshot has them, by a
-// goroutine of its own: the kernel may take its time. What it has not come to yet
-// is one snapshot, the newest.
+// repair keeps the switch as it is to be: its routes as the newest snapshot has
+// them, and the rest as it was configured. It has a goroutine of its own, the owner of
+// all that: the kernel may take its time. What it has not come to yet is one snapshot,
+// the newest.
 type repair struct {
-	config  Config
-	missing []string // ports without a device
-	routes  *fabric.Routes
-	kick    chan struct{} // buffers one: something is to be done
-	ended   chan struct{}
+	config Config
+	routes *fabric.Routes // nil: they are not the agent's
+	watch  *fabric.HostWatch
+	kick   chan struct{} // buffers one: something is to be done
+	ended  chan struct{}
 
 	mu     sync.Mutex
 	closed bool
 	wanted *topology.Topology
 	reread bool // the kernel may have dropped routes
 	stats  RouteStats
+	mended Repairs
 }
 
-// retryAfter is when what has failed is tried again.
-const retryAfter = time.Second
+const (
+	// retryAfter is when what has failed is tried again, and all is compared whether
+	// the kernel has told of a change or not.
+	retryAfter = time.Second
+	// glanceEvery is how often is looked at what the kernel does not tell of.
+	glanceEvery = 50 * time.Millisecond
+	// settle bounds how often all is compared while the kernel tells of one change
+	// after the other.
+	settle = 20 * time.Millisecond
+	// maxRepairs bounds the repairs that a status tells of.
+	maxRepairs = 16
+)
 
 // startRepair binds to the calling thread's network namespace.
-func startRepair(c Config, missing []string) (*repair, error) {
-	r := &repair{config: c, missing: missing, wanted: c.Topology, kick: make(chan struct{}, 1), ended: make(chan struct{})}
-	plan, err := r.plan(c.Topology)
-	if err != nil {
-		return nil, err
+func startRepair(c Config) (*repair, error) {
+	r := &repair{config: c, wanted: c.Topology, kick: make(chan struct{}, 1), ended: make(chan struct{})}
+	if c.Routes || c.fixed {
+		plan, err := c.plan(c.Topology)
+		if err != nil {
+			return nil, err
+		}
+		if r.routes, err = fabric.OpenRoutes(plan); err != nil {
+			return nil, err
+		}
 	}
-	if r.routes, err = fabric.OpenRoutes(plan); err != nil {
+	var err error
+	if r.watch, err = fabric.WatchSwitch(); err != nil {
+		if r.routes != nil {
+			r.routes.Close()
+		}
 		return nil, err
 	}
 	go r.run()
 	return r, nil
 }
 
-// plan leaves out the ports that are not there: no route may name them.
-func (r *repair) plan(t *topology.Topology) (fabric.NodePlan, error) {
-	if len(r.missing) > 0 {
-		var dead []topology.LinkID
-		whole, err := r.config.plan(t)
-		if err != nil {
-			return whole, err
-		}
-		for _, p := range t.Ports(r.config.Self) {
-			if slices.Contains(r.missing, whole.Ports[p.Index].Name) {
-				dead = append(dead, p.Link)
-			}
-		}
-		t = t.Without(dead...)
-	}
-	p, err := r.config.plan(t)
-	p.Ports = slices.DeleteFunc(p.Ports, func(port fabric.Port) bool { return slices.Contains(r.missing, port.Name) })
-	return p, err
-}
-
 func (r *repair) set(t *topology.Topology) {
+	if !r.config.Routes {
+		return
+	}
 	r.mu.Lock()
 	r.wanted = t
 	r.stats.Updates++
@@ -88,21 +95,42 @@ func (r *repair) wake() {
 
 func (r *repair) run() {
 	defer close(r.ended)
-	var retry <-chan time.Time
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var looked time.Time
+	dirty := true
 	for {
+		idle := false
 		select {
 		case <-r.kick:
-		case <-retry:
-			r.mu.Lock()
-			r.reread = true // nobody knows how far it came
-			r.mu.Unlock()
+			if r.isClosed() {
+				return
+			}
+			if r.takeReread() {
+				dirty = true
+			} else {
+				r.update()
+			}
+		case <-r.watch.Changed():
+			dirty = true
+		case <-timer.C:
+			idle = !dirty
 		}
-		if r.isClosed() {
-			return
+		since := time.Since(looked)
+		switch {
+		case dirty && since >= settle, since >= retryAfter:
+			r.look()
+			dirty, looked, since = false, time.Now(), 0
+		case idle:
+			r.glance()
 		}
-		retry = nil
-		if r.update() != nil {
-			retry = time.After(retryAfter)
+		switch {
+		case dirty:
+			timer.Reset(settle - since)
+		case len(r.config.owned) > 0:
+			timer.Reset(glanceEvery)
+		default: // of routes the kernel tells
+			timer.Reset(retryAfter - since)
 		}
 	}
 }
@@ -113,42 +141,132 @@ func (r *repair) isClosed() bool {
 	return r.closed
 }
 
-// update makes the routes those of the newest snapshot.
-func (r *repair) update() error {
-	r.mu.Lock()
-	t, reread := r.wanted, r.reread
-	r.reread = false
-	r.mu.Unlock()
-	start := time.Now()
-	n, err := r.apply(t, reread)
+func (r *repair) takeReread() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stats.Changed += uint64(n)
+	was := r.reread
+	r.reread = false
+	return was
+}
+
+// update makes the routes those of the newest snapshot.
+func (r *repair) update() error {
+	if r.routes == nil {
+		return nil
+	}
+	r.mu.Lock()
+	t := r.wanted
+	r.mu.Unlock()
+	start := time.Now()
+	plan, err := r.config.plan(t)
+	n := 0
+	if err == nil {
+		n, err = r.routes.Set(plan)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.stats.LastMS = float64(time.Since(start).Microseconds()) / 1000
+	r.count(n, err)
+	return err
+}
+
+// count notes what was done to the routes, with r.mu held.
+func (r *repair) count(n int, err error) {
+	r.stats.Changed += uint64(n)
 	r.stats.LastError = ""
 	if err != nil {
 		r.stats.Errors++
 		r.stats.LastError = err.Error()
 	}
-	return err
 }
 
-func (r *repair) apply(t *topology.Topology, reread bool) (changed int, err error) {
-	plan, err := r.plan(t)
+// look compares all with the kernel, mends what differs, and tells of it.
+func (r *repair) look() {
+	var errs []error
+	for _, o := range r.config.owned { // devices, before there can be routes over them
+		did, err := o.Repair()
+		r.tell(did...)
+		errs = append(errs, err)
+	}
+	if err := r.update(); err != nil {
+		errs = append(errs, err)
+	} else if r.routes != nil {
+		n, err := r.routes.Resync()
+		if n > 0 {
+			r.tell(fmt.Sprintf("put back %d routes that were missing or others", n))
+		}
+		r.mu.Lock()
+		r.count(n, err)
+		r.mu.Unlock()
+		errs = append(errs, err)
+	}
+	r.complain(errors.Join(errs...))
+}
+
+// glance mends what the kernel does not tell of.
+func (r *repair) glance() {
+	for _, o := range r.config.owned {
+		did, err := o.RepairSettings()
+		r.tell(did...)
+		if err != nil {
+			r.complain(err)
+		}
+	}
+}
+
+// tell says what was mended.
+func (r *repair) tell(did ...string) {
+	r.mu.Lock()
+	r.mended.Count += uint64(len(did))
+	r.mended.Last = append(r.mended.Last, did...)
+	r.mended.Last = r.mended.Last[max(0, len(r.mended.Last)-maxRepairs):]
+	r.mu.Unlock()
+	for _, what := range did {
+		r.log("repaired: " + what)
+	}
+}
+
+// complain says what is wrong, once, and when it no longer is.
+func (r *repair) complain(err error) {
+	why := ""
 	if err != nil {
-		return 0, err
+		why = strings.ReplaceAll(err.Error(), "\n", "; ") // of joined errors
 	}
-	if changed, err = r.routes.Set(plan); err != nil || !reread {
-		return changed, err
+	r.mu.Lock()
+	was := r.mended.Trouble
+	r.mended.Trouble = why
+	r.mu.Unlock()
+	switch {
+	case why == was:
+	case why == "":
+		r.log("all is right again, after: " + was)
+	default:
+		r.log("trouble: " + why)
 	}
-	n, err := r.routes.Resync()
-	return changed + n, err
 }
 
+func (r *repair) log(message string) {
+	if r.config.Log != nil {
+		r.config.Log(message)
+	}
+}
+
+// status is nil where the routes are not the agent's.
 func (r *repair) status() *RouteStats {
+	if !r.config.Routes {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
+	return &s
+}
+
+func (r *repair) repairs() *Repairs {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.mended
+	s.Last = slices.Clone(s.Last)
 	return &s
 }
 
@@ -158,5 +276,8 @@ func (r *repair) close() {
 	r.mu.Unlock()
 	r.wake()
 	<-r.ended
-	r.routes.Close()
+	r.watch.Close()
+	if r.routes != nil {
+		r.routes.Close()
+	}
 }

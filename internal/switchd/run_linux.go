@@ -36,8 +36,14 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	if err := d.setUp(c); err != nil {
 		return err
 	}
+	c.Log = func(message string) { d.log.Print(message) }
+	if d.setup != nil {
+		defer d.setup.Close()
+		c.owned, c.fixed = append(c.owned, d.setup), true
+	}
 	if d.meter != nil {
 		defer d.meter.Close()
+		c.owned = append(c.owned, d.meter)
 	}
 	d.notify = notify.New()
 	defer d.notify.Close()
@@ -70,9 +76,10 @@ type daemon struct {
 	log     *log.Logger
 	notify  notify.Notifier
 	agent   *Agent
-	meter   *fabric.Meter // nil without
-	noMeter error         // why there is none to be read
-	start   time.Time     // of the clock that the keys' times are on
+	setup   *fabric.SwitchSetup // nil without
+	meter   *fabric.Meter       // nil without
+	noMeter error               // why there is none to be read
+	start   time.Time           // of the clock that the keys' times are on
 	summary string
 }
 

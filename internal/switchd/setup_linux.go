@@ -2,6 +2,7 @@ package switchd
 
 import (
 	"cmp"
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -14,17 +15,28 @@ import (
 // to bind a socket again to a device that was made anew.
 var kept = privileges.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}
 
-// configured tells the program that begins anew with fewer privileges that the
-// switch has been set up with more.
-const configured = "WEFT_SWITCH_CONFIGURED"
+// Variables that tell the program that begins anew with fewer privileges that the
+// switch has been set up with more, and by which descriptors it can keep what it is no
+// longer allowed to look for.
+const (
+	configured       = "WEFT_SWITCH_CONFIGURED"
+	setupDescriptors = "WEFT_SWITCH_SETUP"
+	meterDescriptors = "WEFT_SWITCH_METER"
+)
+
+// taken is the value of a variable, which no program that this one starts gets.
+func taken(variable string) string {
+	defer os.Unsetenv(variable)
+	return os.Getenv(variable)
+}
 
 // setUp sets the switch up if that is wanted, and makes the process begin anew
 // with less than root's privileges; in the process that then begins it does
-// nothing. Attaching the program that decapsulates takes CAP_BPF, and finding
-// the one of an earlier run by its number CAP_SYS_ADMIN: neither is kept.
+// nothing. Loading the program that decapsulates takes CAP_BPF, and finding
+// the one of an earlier run by its number CAP_SYS_ADMIN: neither is kept. To put a
+// program back that is open, CAP_NET_ADMIN is enough.
 func (d *daemon) setUp(c Config) error {
-	done := os.Getenv(configured) != ""
-	os.Unsetenv(configured)
+	done, setup, meter := taken(configured) != "", taken(setupDescriptors), taken(meterDescriptors)
 	must, err := kept.Exceeded()
 	if err != nil {
 		return err
@@ -36,7 +48,7 @@ func (d *daemon) setUp(c Config) error {
 		}
 	}
 	if done {
-		err = d.inheritMeter(c)
+		err = errors.Join(d.inheritSetup(c, setup), d.inheritMeter(c, meter))
 	} else if err = d.configure(c); err == nil {
 		err = d.attachMeter(c)
 	}
@@ -48,11 +60,43 @@ func (d *daemon) setUp(c Config) error {
 			return d.file.lines.Errorf("status", "%w", err)
 		}
 	}
-	env, err := d.passMeter()
+	env, err := d.pass()
 	if err != nil {
 		return err
 	}
 	return privileges.RunAs(a, kept, append(env, configured+"=1")...)
+}
+
+// pass returns the environment for the program that begins anew.
+func (d *daemon) pass() (env []string, err error) {
+	if d.setup != nil {
+		words, err := d.setup.Descriptors()
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, setupDescriptors+"="+words)
+	}
+	if d.meter != nil {
+		words, err := d.meter.Descriptors()
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, meterDescriptors+"="+words)
+	}
+	return env, nil
+}
+
+// inheritSetup takes over the set-up of the program that this one was before.
+func (d *daemon) inheritSetup(c Config, descriptors string) error {
+	if !d.file.Configure || descriptors == "" {
+		return nil
+	}
+	plan, err := c.plan(c.Topology)
+	if err != nil {
+		return err
+	}
+	d.setup, err = fabric.InheritSwitch(plan, descriptors)
+	return err
 }
 
 // configure sets the switch up as planned, if that is wanted.
@@ -64,8 +108,8 @@ func (d *daemon) configure(c Config) error {
 	if err != nil {
 		return err
 	}
-	report, err := fabric.Apply(plan)
-	if err != nil {
+	var report fabric.Report
+	if d.setup, report, err = fabric.ApplySwitch(plan); err != nil {
 		return err
 	}
 	d.log.Printf("configured: %d settings changed; decapsulates by %s; labels by %v", report.Changed, cmp.Or(report.Decap, "nothing"), report.Labels)

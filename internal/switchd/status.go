@@ -24,6 +24,7 @@ type Status struct {
 	Neighbours []Neighbour `json:"neighbours"`
 	Database   []Entry     `json:"database"`
 	Routes     *RouteStats `json:"routes,omitempty"`
+	Repairs    *Repairs    `json:"repairs,omitempty"`
 
 	Signed      bool              `json:"signed"`   // only what is signed with a known key is believed
 	Received    uint64            `json:"received"` // messages, rejected ones included
@@ -36,7 +37,21 @@ type Status struct {
 	Meters     []fabric.PortMeter `json:"meters,omitempty"`      // of the ports, where they are metered
 	MeterError string             `json:"meter_error,omitempty"` // why they cannot be read
 
+	// What became of packets that were encapsulated for the switch, or have labels,
+	// where the agent has configured it; nil where there are none.
+	Decap        *fabric.Counters      `json:"decap,omitempty"`
+	Edge         *fabric.EdgeCounters  `json:"edge,omitempty"`
+	Labels       *fabric.LabelCounters `json:"labels,omitempty"`
+	CounterError string                `json:"counter_error,omitempty"` // why they cannot be read
+
 	Error string `json:"error,omitempty"` // why it has ended by itself
+}
+
+// Repairs is what the agent has put right of what others had changed.
+type Repairs struct {
+	Count   uint64   `json:"count"`
+	Last    []string `json:"last,omitempty"`    // the latest, oldest first
+	Trouble string   `json:"trouble,omitempty"` // what it cannot put right, and who can
 }
 
 // Neighbour is one port and who is behind it.
@@ -101,7 +116,7 @@ func (a *Agent) Status() Status {
 	}
 	slices.SortFunc(s.Database, func(x, y Entry) int { return strings.Compare(x.Switch, y.Switch) })
 	if a.repair != nil {
-		s.Routes = a.repair.status()
+		s.Routes, s.Repairs = a.repair.status(), a.repair.repairs()
 	}
 	return s
 }

@@ -1,0 +1,274 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+)
+
+// SwitchSetup keeps a switch as Apply has configured it, all but its routes: see
+// Routes. Its methods must be called by threads in the network namespace of
+// ApplySwitch, as all of a process are that does not change it. But for those that
+// return counters they are not safe for concurrent use.
+type SwitchSetup struct {
+	plan     NodePlan
+	now      NodePlan // without the ports that have no device
+	h        *netlink.Handle
+	decap    string         // Report.Decap
+	ports    map[string]int // interface indexes of the ports when they were last looked at
+	links    []netlink.Link // the same
+	programs map[string]*portProgram
+}
+
+// The maps of the programs that Repair keeps.
+var setupMaps = map[tcFilter][]string{
+	decapFilter: {countersMap, decapMapBouncing},
+	edgeFilter:  {countersMap, edgeMapHosts},
+	classFilter: nil,
+}
+
+// ApplySwitch is Apply, and keeps open what Repair needs.
+func ApplySwitch(p NodePlan) (*SwitchSetup, Report, error) {
+	report, err := Apply(p)
+	if err != nil {
+		return nil, report, err
+	}
+	s, err := newSwitchSetup(p, report.Decap)
+	if err != nil {
+		return nil, report, err
+	}
+	for place, maps := range setupMaps {
+		program, err := attachedProgram(s.h, s.links, place, maps...)
+		if err != nil {
+			s.Close()
+			return nil, report, fmt.Errorf("configure %s: %s: %w", p.Node, place.name, err)
+		}
+		if program != nil {
+			s.programs[place.name] = program
+		}
+	}
+	return s, report, nil
+}
+
+// InheritSwitch takes over the set-up of the program that this one was before, by
+// what Descriptors has returned. It needs CAP_NET_ADMIN to repair it, and nothing
+// else.
+func InheritSwitch(p NodePlan, descriptors string) (*SwitchSetup, error) {
+	words := strings.Fields(descriptors)
+	if len(words) == 0 {
+		return nil, errors.New("switch set-up: no descriptors were passed on")
+	}
+	s, err := newSwitchSetup(p, strings.TrimPrefix(words[0], "by="))
+	if err != nil {
+		return nil, err
+	}
+	for place := range setupMaps {
+		program, err := openDescriptors(place, words[1:])
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("switch set-up: %w", err)
+		}
+		if program != nil {
+			s.programs[place.name] = program
+		}
+	}
+	return s, nil
+}
+
+func newSwitchSetup(p NodePlan, decap string) (*SwitchSetup, error) {
+	h, err := netlink.NewHandle(netlinkFamilies...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	s := &SwitchSetup{plan: p, now: p, h: h, decap: decap, programs: make(map[string]*portProgram)}
+	all, err := dumped(h.LinkList)
+	if err != nil {
+		h.Close()
+		return nil, explain(fmt.Errorf("list the links: %w", err))
+	}
+	s.find(all)
+	return s, nil
+}
+
+// Descriptors returns new file descriptors, and the rest that InheritSwitch needs in
+// a program that this process executes, as one line.
+func (s *SwitchSetup) Descriptors() (string, error) {
+	words := []string{"by=" + s.decap}
+	for _, program := range s.programs {
+		more, err := program.descriptors()
+		if err != nil {
+			return "", fmt.Errorf("switch set-up: %w", err)
+		}
+		words = append(words, more...)
+	}
+	return strings.Join(words, " "), nil
+}
+
+// Close lets go of the set-up, which stays in force.
+func (s *SwitchSetup) Close() error {
+	var err error
+	for _, program := range s.programs {
+		err = errors.Join(err, program.close())
+	}
+	s.h.Close()
+	return err
+}
+
+// Repair compares the kernel with the plan and mends what differs: the state of new
+// devices of ports, addresses, settings, programs with their tables, the rules of
+// virtual spines. It says what it has mended, a sentence each. It goes on after an
+// error with what it can; errors that a person must mend name the command.
+//
+// A port that somebody has set down stays down: that is how a link is taken out of
+// service. A device that is new at a port is set up.
+func (s *SwitchSetup) Repair() (mended []string, err error) {
+	all, err := dumped(s.h.LinkList)
+	if err != nil {
+		return nil, explain(fmt.Errorf("list the links: %w", err))
+	}
+	before := s.ports
+	missing := s.find(all)
+	s.now = s.plan.without(missing...)
+	var errs []error
+	for _, name := range missing {
+		errs = append(errs, s.noDevice(name, before[name], all))
+	}
+	for _, port := range s.links {
+		a := port.Attrs()
+		if a.Flags&net.FlagUp != 0 {
+			continue
+		}
+		if before[a.Name] == a.Index {
+			errs = append(errs, fmt.Errorf("port %s has been set down and stays so until: ip link set %s up", a.Name, a.Name))
+			continue
+		}
+		if e := s.h.LinkSetUp(port); e != nil {
+			errs = append(errs, explain(fmt.Errorf("bring %s up: %w", a.Name, e)))
+			delete(s.ports, a.Name) // it is still new
+			continue
+		}
+		mended = append(mended, fmt.Sprintf("set port %s up, which has a new device", a.Name))
+	}
+	r := Report{Decap: s.decap}
+	r.repair("set lo up", func() (int, error) {
+		lo, err := portLinks(s.h, []string{"lo"})
+		if err != nil {
+			return 0, err
+		}
+		return setUp(s.h, lo[0])
+	}, &errs)
+	r.repair("put back addresses of "+s.plan.Device, func() (int, error) { return setAddress(s.h, s.now) }, &errs)
+	r.repair("put back rules", func() (int, error) { return syncRules(s.h, s.now.virtualRules(s.decap == DecapIPIP)) }, &errs)
+	r.repair("put back MPLS routes", func() (int, error) { return r.syncMPLS(s.h, s.links, s.now) }, &errs)
+	if s.decap == DecapIPIP {
+		r.repair("put back ipip devices", func() (int, error) { return addIPIP(s.h, s.plan.Bouncing) }, &errs)
+	}
+	for _, place := range []tcFilter{decapFilter, edgeFilter} {
+		r.repair("put back entries in the tables of "+place.name, func() (int, error) { return s.fill(place) }, &errs)
+	}
+	did, e := s.RepairSettings()
+	return append(append(mended, r.Did...), did...), errors.Join(append(errs, e)...)
+}
+
+// RepairSettings is Repair for the settings and the programs alone. The kernel does
+// not tell when these are changed, and looking is cheap.
+func (s *SwitchSetup) RepairSettings() (mended []string, err error) {
+	var r Report
+	if _, err = r.setSysctls(s.now.Sysctls); errors.Is(err, errNoSetting) {
+		err = nil // a device has gone just now
+	}
+	mended = r.Did
+	for _, program := range s.programs {
+		did, e := program.repair(s.h, s.links)
+		mended, err = append(mended, did...), errors.Join(err, e)
+	}
+	return mended, err
+}
+
+// repair is did after a step that may fail.
+func (r *Report) repair(what string, step func() (int, error), errs *[]error) {
+	n, err := step()
+	r.did(n, what)
+	if err != nil {
+		*errs = append(*errs, err)
+	}
+}
+
+// find finds the ports' devices among all, and returns the ports that have none.
+func (s *SwitchSetup) find(all []netlink.Link) (missing []string) {
+	s.ports, s.links = make(map[string]int, len(s.plan.Ports)), nil
+	byName := make(map[string]netlink.Link, len(all))
+	for _, link := range all {
+		byName[link.Attrs().Name] = link
+	}
+	for _, p := range s.plan.Ports {
+		link := byName[p.Name]
+		if link == nil {
+			missing = append(missing, p.Name)
+			continue
+		}
+		s.ports[p.Name] = link.Attrs().Index
+		s.links = append(s.links, link)
+	}
+	return missing
+}
+
+// noDevice says that a port has no device, and what became of the one that it had.
+func (s *SwitchSetup) noDevice(port string, had int, all []netlink.Link) error {
+	for _, link := range all {
+		if a := link.Attrs(); had != 0 && a.Index == had {
+			s.ports[port] = had // not a new one when it is back
+			return fmt.Errorf("port %s has no device: it is called %s now, and is the port's again after: ip link set %s name %s", port, a.Name, a.Name, port)
+		}
+	}
+	return fmt.Errorf("port %s has no device; it is used as soon as there is one of that name", port)
+}
+
+// fill puts into a program's table what is planned.
+func (s *SwitchSetup) fill(place tcFilter) (changed int, err error) {
+	program := s.programs[place.name]
+	if program == nil {
+		return 0, nil
+	}
+	if place == decapFilter {
+		return syncMap(program.maps[decapMapBouncing], bouncingEntries(s.plan.marks()))
+	}
+	want, err := edgeEntries(s.now.Gate, s.ports)
+	if err != nil {
+		return 0, err
+	}
+	return syncMap(program.maps[edgeMapHosts], want)
+}
+
+// Counters returns what became of the packets that are decapsulated by a program,
+// nil where there is none.
+func (s *SwitchSetup) Counters() (*Counters, error) {
+	program := s.programs[decapFilter.name]
+	if program == nil {
+		return nil, nil
+	}
+	var c Counters
+	return &c, program.counters(c.sums()...)
+}
+
+// EdgeCounters is Counters for the program where labels begin and end.
+func (s *SwitchSetup) EdgeCounters() (*EdgeCounters, error) {
+	program := s.programs[edgeFilter.name]
+	if program == nil {
+		return nil, nil
+	}
+	var c EdgeCounters
+	return &c, program.counters(c.sums()...)
+}
+
+// LabelCounters returns what became of packets with labels in IPv6, nil where there
+// are no routes of labels.
+func (s *SwitchSetup) LabelCounters() (*LabelCounters, error) {
+	if len(s.plan.SIDs) == 0 {
+		return nil, nil
+	}
+	return readLabelCounters()
+}
