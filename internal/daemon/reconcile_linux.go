@@ -25,15 +25,28 @@ func (r *repairs) add(did []string) {
 
 // trouble is why weft does not do what it should, or not all of it.
 type trouble struct {
-	why   string
-	retry time.Time // when to try again
+	why     string
+	retry   time.Time // when to try again
+	hurried bool      // that is sooner than it was
 }
 
 // again makes the next try due.
 func (t *trouble) again() { t.retry = time.Time{} }
 
-// retryAfter is when what has failed is tried again, if nothing changes before.
-const retryAfter = time.Second
+// sooner makes the next try due soon, since something has changed. A try changes
+// something itself: so it is not due at once.
+func (t *trouble) sooner() {
+	if soon := t.retry.Add(retrySoon - retryAfter); !t.retry.IsZero() && !t.hurried {
+		t.retry, t.hurried = soon, true
+	}
+}
+
+// What has failed is tried again after retryAfter, after retrySoon if something
+// changes before.
+const (
+	retryAfter = time.Second
+	retrySoon  = 200 * time.Millisecond
+)
 
 // reconcile compares what weft owns with what is there, mends what differs, and
 // takes weft out of the way where that is not possible.
@@ -136,7 +149,7 @@ func (d *daemon) complain(now time.Time, why string) {
 	if why != d.trouble.why {
 		d.log.Printf("trouble: %s", why)
 	}
-	d.trouble = trouble{why, now.Add(retryAfter)}
+	d.trouble = trouble{why: why, retry: now.Add(retryAfter)}
 }
 
 // takeAway gets weft out of the way: what programs send and receive goes as the

@@ -87,13 +87,14 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			d.receiverEnded()
 			d.reconcile(ctx, time.Now())
 		case <-changed:
+			d.hurry()
 			if dirty = time.Since(looked) < settle; !dirty {
 				d.reconcile(ctx, time.Now())
 				looked = time.Now()
 			}
 		case <-every.C:
 			d.beat()
-			if now := time.Now(); dirty || now.Sub(looked) >= retryAfter {
+			if now := time.Now(); dirty || d.overdue(now) || now.Sub(looked) >= retryAfter {
 				dirty = false
 				d.reconcile(ctx, now)
 				looked = time.Now()
@@ -106,6 +107,20 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		}
 	}
+}
+
+// hurry has what has failed tried again soon, since the kernel has changed.
+func (d *daemon) hurry() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.trouble.sooner()
+}
+
+// overdue reports whether it is time to try again what has failed.
+func (d *daemon) overdue(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.trouble.hurried && !now.Before(d.trouble.retry)
 }
 
 // receiverDone is never ready where there is no receiver.
