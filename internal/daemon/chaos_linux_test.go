@@ -98,33 +98,39 @@ func indexOf(name string) (int, error) {
 func detachPrograms(wefts bool, ats ...ebpf.AttachType) func(*chaos, int) {
 	return func(c *chaos, host int) {
 		c.do(c.hosts[host], func() error {
-			index, err := indexOf("p0")
+			return detach("p0", func(name string) bool { return strings.HasPrefix(name, "weft_") == wefts }, ats...)
+		})
+	}
+}
+
+// detach takes TCX programs of some names from a device of the calling thread's
+// namespace.
+func detach(device string, which func(name string) bool, ats ...ebpf.AttachType) error {
+	index, err := indexOf(device)
+	if err != nil {
+		return err
+	}
+	for _, at := range ats {
+		q, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: at})
+		if err != nil {
+			return err
+		}
+		for _, p := range q.Programs {
+			prog, err := ebpf.NewProgramFromID(p.ID)
+			if err != nil {
+				continue
+			}
+			info, err := prog.Info()
+			if err == nil && which(info.Name) {
+				err = link.RawDetachProgram(link.RawDetachProgramOptions{Target: index, Program: prog, Attach: at})
+			}
+			prog.Close()
 			if err != nil {
 				return err
 			}
-			for _, at := range ats {
-				q, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: at})
-				if err != nil {
-					return err
-				}
-				for _, p := range q.Programs {
-					prog, err := ebpf.NewProgramFromID(p.ID)
-					if err != nil {
-						continue
-					}
-					info, err := prog.Info()
-					if err == nil && strings.HasPrefix(info.Name, "weft_") == wefts {
-						err = link.RawDetachProgram(link.RawDetachProgramOptions{Target: index, Program: prog, Attach: at})
-					}
-					prog.Close()
-					if err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
+		}
 	}
+	return nil
 }
 
 const (
