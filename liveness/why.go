@@ -110,7 +110,15 @@ func (w *Watcher) remarks(k *kind, level uint8, by int32) string {
 	if out := w.switches(k, func(up int32) bool { return w.proof.avoids(up) && !w.proof.bounces[up].proved }); out != "" {
 		list = append(list, fmt.Sprintf("not by %s: no boomerang comes home from there", out))
 	}
-	if out := w.switches(k, func(up int32) bool { return w.proof.avoids(up) && w.proof.bounces[up].proved }); out != "" {
+	small := func(known bool) string {
+		return w.switches(k, func(up int32) bool {
+			return w.proof.avoids(up) && w.proof.bounces[up].proved && w.near.paths[up].size.known == known
+		})
+	}
+	if out := small(false); out != "" {
+		list = append(list, fmt.Sprintf("not yet by %s: no packet of full size has come home from there", out))
+	}
+	if out := small(true); out != "" {
 		list = append(list, fmt.Sprintf("not by %s: packets as long as by the others do not come home from there: a link on the way has a smaller MTU", out))
 	}
 	if by >= 0 && level > 0 {
