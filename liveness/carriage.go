@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"weft/topology"
 )
@@ -25,6 +26,7 @@ type racks struct {
 // verdict is on a rack.
 type verdict struct {
 	plain bool
+	early bool // it is plain because so little is known yet
 	mtu   int
 	why   string
 }
@@ -85,16 +87,21 @@ type Change struct {
 }
 
 // Changes are the racks for which Plain or MTU differ from an earlier Carriage of the
-// same fabric, nil for the beginning, when all is plain; for the log. Racks that have
-// changed alike are one Change.
+// same fabric, nil for the beginning, when all is plain; for the log. That a rack stays
+// plain is one, too, once the first reason is known, and so is another reason for not
+// using some of the paths. Racks that have changed alike are one Change.
 func (c *Carriage) Changes(since *Carriage) (all []Change) {
 	at := make(map[verdict]int)
 	for _, edge := range c.Racks() {
-		was, is := verdict{plain: true}, c.of(edge)
+		was, is := verdict{plain: true, early: true}, c.of(edge)
 		if since != nil {
 			was = since.of(edge)
 		}
-		if was.plain == is.plain && (is.plain || was.mtu == is.mtu) {
+		same := was.plain == is.plain && was.mtu == is.mtu && was.why == is.why
+		if is.plain && was.plain {
+			same = is.early || !was.early
+		}
+		if same {
 			continue
 		}
 		i, ok := at[is]
@@ -159,7 +166,7 @@ func (w *Watcher) verdictOn(k *kind, r *rackProof) (v verdict) {
 	case w.config.Require:
 		v.why = "used though not proved, as required: " + g.why
 	default:
-		v.plain, v.why = true, g.why
+		v.plain, v.early, v.why = true, !g.ever && strings.HasPrefix(g.why, notYet), g.why
 	}
 	return v
 }

@@ -41,26 +41,32 @@ func (w *Watcher) nameOf(up int32) string {
 	return via.String()
 }
 
-// doubtsOf is what an operator is to look at if nothing comes home.
+// doubtsOf is what an operator is to look at if nothing comes home. A boomerang comes
+// from above with a source that is below: a strict filter anywhere drops it.
 func (w *Watcher) doubtsOf() string {
 	if w.config.Carrier == encap.CarrierSRv6 {
-		return "the switches do not carry SRv6, or something filters IPv6"
+		return "the switches do not carry SRv6, something filters IPv6, or rp_filter is strict at a switch"
 	}
-	return "the switches do not decapsulate IP-in-IP, or something filters protocol 4"
+	return "the switches do not decapsulate IP-in-IP, something filters protocol 4, or rp_filter is strict at a switch"
 }
 
-// rpFilter is what else it may be if nothing ever came home.
-const rpFilter = ", or this host's rp_filter is strict"
+// notThisFabric is what else it may be if nothing ever came home.
+func (w *Watcher) notThisFabric() string {
+	return fmt.Sprintf(", or topology: %v is not this fabric", w.base)
+}
+
+// notYet begins what is said before enough is known to say why.
+const notYet = "not proved yet"
 
 // whyKind says why the carrier is not used to the racks of a kind.
 func (w *Watcher) whyKind(k *kind) string {
 	live := func(up int32) bool { return !w.near.paths[up].down }
 	all := w.switches(k, live)
-	first, once, sized, tried := never, false, true, true
+	first, once, sized, tried, ever := never, false, true, true, w.proof.kinds[k.number].gate.ever
 	for up := k.up; up < k.up+int32(k.paths); up++ {
 		if b := &w.proof.bounces[up]; live(up) {
 			once = once || b.once
-			sized = sized && b.proved && !w.usable(up)
+			sized = sized && b.proved && !w.usable(up) && (ever || w.near.paths[up].size.known)
 			tried = tried && b.missed >= missedInRow
 			if b.missed > 0 {
 				first = min(first, b.since)
@@ -72,12 +78,12 @@ func (w *Watcher) whyKind(k *kind) string {
 		return "no path is left: link-state updates say that all are down"
 	case sized:
 		return fmt.Sprintf("boomerangs come home from %s, but none of %d bytes or more has yet", all, w.sizes[len(w.sizes)-1])
-	case once:
+	case once && (ever || tried && w.now-first >= w.patience()):
 		return fmt.Sprintf("no boomerang came home from %s for %s: %s", all, seconds(w.now-first), w.doubtsOf())
-	case tried && w.now-first >= w.patience():
-		return fmt.Sprintf("no boomerang has ever come home from %s: %s%s", all, w.doubtsOf(), rpFilter)
+	case !once && tried && w.now-first >= w.patience():
+		return fmt.Sprintf("no boomerang has ever come home from %s: %s%s", all, w.doubtsOf(), w.notThisFabric())
 	}
-	return fmt.Sprintf("not proved yet: no boomerang has come home from %s", all)
+	return fmt.Sprintf(notYet+": boomerangs, some of full size, have to come home from %s", all)
 }
 
 // whyRack says why it is not used to a rack though its kind is proved.
@@ -104,8 +110,16 @@ func (w *Watcher) remarks(k *kind, level uint8, by int32) string {
 	if out := w.switches(k, func(up int32) bool { return w.proof.avoids(up) && !w.proof.bounces[up].proved }); out != "" {
 		list = append(list, fmt.Sprintf("not by %s: no boomerang comes home from there", out))
 	}
-	if out := w.switches(k, func(up int32) bool { return w.proof.avoids(up) && w.proof.bounces[up].proved }); out != "" {
-		list = append(list, fmt.Sprintf("not by %s: packets as long as by the others do not come home from there", out))
+	small := func(known bool) string {
+		return w.switches(k, func(up int32) bool {
+			return w.proof.avoids(up) && w.proof.bounces[up].proved && w.near.paths[up].size.known == known
+		})
+	}
+	if out := small(false); out != "" {
+		list = append(list, fmt.Sprintf("not yet by %s: no packet of full size has come home from there", out))
+	}
+	if out := small(true); out != "" {
+		list = append(list, fmt.Sprintf("not by %s: packets as long as by the others do not come home from there: a link on the way has a smaller MTU", out))
 	}
 	if by >= 0 && level > 0 {
 		list = append(list, fmt.Sprintf("of packets up to %d bytes only those up to %d come home by %s: a link on the way has a smaller MTU, and its ICMP errors are lost",

@@ -70,9 +70,11 @@ type Listener struct {
 	sources []netip.Addr
 	floor   *floor
 
-	session uint64 // the edge switch's; 0: not heard yet
-	signed  bool   // the session is a signed message's
-	heard   time.Duration
+	session uint64        // the edge switch's; 0: not heard yet
+	signed  bool          // the session is a signed message's
+	heard   time.Duration // the latest message that was believed
+	ever    bool          // one was
+	latest  Reject        // why the latest was not that was not
 	window  replayWindow
 	told    *topology.Topology // by everybody, of what the floor has been told
 	shown   *topology.Topology // to whom asked last
@@ -129,6 +131,9 @@ func (l *Listener) Receive(packet []byte, from netip.Addr, now time.Duration) (c
 	l.stats.Received++
 	if err := l.receive(packet, from); err != nil {
 		l.stats.Rejected.add(err)
+		if why, ok := err.(Reject); ok {
+			l.latest = why
+		}
 	}
 	return l.renew()
 }
@@ -193,7 +198,7 @@ func (l *Listener) admit(h *header, signed bool) {
 		l.db.records[l.db.index(l.edge.Peer)].version = version{}
 	}
 	l.window.mark(h.counter)
-	l.heard = l.now
+	l.heard, l.ever = l.now, true
 }
 
 func (l *Listener) take(c *claim, signed bool) {
@@ -305,6 +310,12 @@ func (l *Listener) SetKeys(k Keys) error {
 		l.ring = ring
 	}
 	return err
+}
+
+// Refused reports whether messages come and none of the last MaxAge, at least, was
+// believed, and says why the latest was not.
+func (l *Listener) Refused() (why Reject, refused bool) {
+	return l.latest, l.stats.Rejected.Total() > 0 && (!l.ever || l.now-l.heard >= l.maxAge)
 }
 
 // Stats returns the counters.

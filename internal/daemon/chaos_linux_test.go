@@ -99,12 +99,15 @@ func indexOf(name string) (int, error) {
 // detachPrograms takes programs away from the uplink: weft's, or those of others.
 func detachPrograms(wefts bool, ats ...ebpf.AttachType) func(*chaos, int) {
 	return func(c *chaos, host int) {
-		c.do(c.hosts[host], func() error { return detachAt("p0", wefts, ats...) })
+		c.do(c.hosts[host], func() error {
+			return detach("p0", func(name string) bool { return strings.HasPrefix(name, "weft_") == wefts }, ats...)
+		})
 	}
 }
 
-// detachAt takes programs away from a device of the calling thread's namespace.
-func detachAt(device string, wefts bool, ats ...ebpf.AttachType) error {
+// detach takes TCX programs of some names from a device of the calling thread's
+// namespace.
+func detach(device string, which func(name string) bool, ats ...ebpf.AttachType) error {
 	index, err := indexOf(device)
 	if err != nil {
 		return err
@@ -120,7 +123,7 @@ func detachAt(device string, wefts bool, ats ...ebpf.AttachType) error {
 				continue // it is gone already
 			}
 			info, err := prog.Info()
-			if err == nil && strings.HasPrefix(info.Name, "weft_") == wefts {
+			if err == nil && which(info.Name) {
 				err = link.RawDetachProgram(link.RawDetachProgramOptions{Target: index, Program: prog, Attach: at})
 			}
 			prog.Close()
@@ -186,7 +189,7 @@ func decapsulates(gives bool, switches ...string) func(*chaos, int) {
 					return err
 				}
 				for _, port := range plan.Ports {
-					if err := detachAt(port.Name, true, ingress); err != nil {
+					if err := detach(port.Name, func(name string) bool { return strings.HasPrefix(name, "weft_") }, ingress); err != nil {
 						return err
 					}
 				}

@@ -52,6 +52,7 @@ type parts struct {
 	changes  uint64             // of it
 	carriage *liveness.Carriage // the same; nil: as at the beginning
 	heard    map[string]news    // the latest by each encapsulation
+	unheard  string             // why nothing that switches say is believed, as was logged
 	diverted bool               // programs' packets are led into the TUN
 	working  bool               // all is in place
 }
@@ -92,6 +93,9 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, device := range p.strict {
+		d.log.Printf("rp_filter of %s is strict (1), which would drop what comes in by other ways: loose (2) until weft ends", device)
+	}
 	if !c.tunnels() {
 		if d.spray, err = d.attach(c, c.fabric); err != nil {
 			return err
@@ -117,6 +121,11 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 		d.diverted = true
+	}
+	if d.spray != nil {
+		if err := d.spray.Beat(); err != nil {
+			return err
+		}
 	}
 	d.working = true
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/statussocket"
+	"weft/internal/switchd"
 	"weft/topology"
 )
 
@@ -24,6 +25,7 @@ import (
 const (
 	childConfig = "WEFT_TEST_HOST_CONFIG"
 	childRelay  = "WEFT_TEST_HOST_RELAY" // with the relay in the place of the gateway
+	childSwitch = "WEFT_TEST_SWITCH"     // it is weft switch instead
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +39,11 @@ func TestMain(m *testing.M) {
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	if err := Run(context.Background(), file, signals, os.Stderr); err != nil {
+	run := Run
+	if os.Getenv(childSwitch) != "" {
+		run = switchd.Run
+	}
+	if err := run(context.Background(), file, signals, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "host:", err)
 		os.Exit(1)
 	}

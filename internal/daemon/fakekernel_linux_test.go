@@ -313,6 +313,7 @@ func (f *fakeFollower) setKeys(c *Config) error {
 	return nil
 }
 func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
+func (f *fakeFollower) refused() string                          { return "" }
 func (f *fakeFollower) Close() error {
 	f.k.followers = slices.DeleteFunc(f.k.followers, func(x *fakeFollower) bool { return x == f })
 	return nil

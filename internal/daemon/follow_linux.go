@@ -93,6 +93,14 @@ func (f *hostFollower) setKeys(c *Config) error {
 	return f.updates.SetKeys(c.Failures.keys(f.started))
 }
 
+// refused says why nothing that the switches say is believed.
+func (f *hostFollower) refused() string {
+	if f.updates == nil {
+		return ""
+	}
+	return f.updates.Refused()
+}
+
 // Close waits until nothing more is told.
 func (f *hostFollower) Close() (err error) {
 	if f.updates != nil {

@@ -70,7 +70,8 @@ type sampler interface {
 type follower interface {
 	setKeys(*Config) error
 	status(*topology.Topology) *FailureStatus
-	Close() error // waits until no more news comes
+	refused() string // why nothing that switches say is believed, "" if something is, or nothing is said
+	Close() error    // waits until no more news comes
 }
 
 // theKernel is the real one.

@@ -36,10 +36,15 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	}
 	p := place{address: c.Address}
 	var err error
-	if !p.address.IsValid() {
+	switch has, err2 := fabric.HasAddress(p.address); {
+	case !p.address.IsValid():
 		if p.address, err = fabric.FindHost(c.fabric); err != nil {
 			return p, c.lines.Errorf("address", "%w", err)
 		}
+	case err2 != nil:
+		return p, err2
+	case !has:
+		return p, c.lines.Errorf("address", "%s is not on this machine, as ip address shows; write auto, or the one that it has", p.address)
 	}
 	// A core's address is in none of our tables, whatever a crash has left.
 	if p.uplink, err = fabric.FindUplink(c.core(), c.Uplink); err != nil {

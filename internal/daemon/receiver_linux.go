@@ -85,6 +85,10 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 	if r.dataplane, err = startDataplane(o); err != nil {
 		return err
 	}
+	// From here on the kernel does not get them. What moves packets beats from now on,
+	// but on a busy machine it may take a moment until it runs.
+	r.beatIn()
+	r.beatOut()
 	return nil
 }
 

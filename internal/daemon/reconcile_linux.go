@@ -83,6 +83,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 		d.takeAway(fmt.Sprintf("the MTU of %s is %d now, and was %d", at.uplink.Name, at.uplink.MTU, was.uplink.MTU))
 		return
 	}
+	d.tellRefused()
 	err = d.repairAll()
 	switch {
 	case gone(err):
@@ -92,6 +93,20 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	case d.trouble.why != "":
 		d.log.Printf("all is right again, after: %s", d.trouble.why)
 		d.trouble = trouble{}
+	}
+}
+
+// tellRefused tells why nothing that switches say is believed, once.
+func (d *daemon) tellRefused() {
+	if d.follower == nil {
+		return
+	}
+	if why := d.follower.refused(); why != d.unheard {
+		if d.unheard = why; why != "" {
+			d.log.Printf("warning: %s", why)
+		} else {
+			d.log.Print("the switches' updates are believed")
+		}
 	}
 }
 

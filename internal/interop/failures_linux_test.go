@@ -291,11 +291,13 @@ func TestFailures_fromTheStart(t *testing.T) {
 	n.fail("a0.0", fabric.FailSilent)
 	n.fail("a0.1", fabric.FailSilent)
 	d := n.weft("h0.0.2", "topology: "+top.String()+"\nfailures: {updates: false, interval: 30ms}\n")
-	const hint = "no probe has ever come home: do the switches carry ipip through leaf-spine:leaves=2,spines=2,hosts=1?"
+	const hint = "no boomerang has ever come home from a0.0, a0.1: "
 	d.says(hint)
-	d.sees("says that nothing has come home", func(s hostStatus) bool { return strings.HasPrefix(s.Failures.Hint, hint) })
+	d.sees("says that nothing has come home", func(s hostStatus) bool {
+		return len(s.Racks) == 1 && s.Racks[0].Plain && strings.HasPrefix(s.Racks[0].Why, hint)
+	})
 	n.heal()
-	d.sees("says that no more", func(s hostStatus) bool { return s.Failures.Hint == "" })
+	d.sees("says that no more", func(s hostStatus) bool { return len(s.Racks) == 0 })
 	d.end(syscall.SIGTERM)
 	if said := strings.Count(d.messages(), hint); said != 1 {
 		t.Errorf("said %d times", said)

@@ -8,14 +8,17 @@ import (
 // hostStatus is what weft status --json says of a host's failures, as far as tests
 // look.
 type hostStatus struct {
-	Address  string `json:"address"`
-	Uplink   string `json:"uplink"`
-	Gateway  string `json:"gateway"`
+	Address string `json:"address"`
+	Uplink  string `json:"uplink"`
+	Gateway string `json:"gateway"`
+	Racks   []struct {
+		Plain bool   `json:"plain"`
+		Why   string `json:"why"`
+	} `json:"racks"`
 	Failures struct {
 		Down    []string `json:"down"`
 		Avoided []string `json:"avoided"`
 		Error   string   `json:"error"`
-		Hint    string   `json:"hint"`
 		Updates struct {
 			Down []string `json:"down"`
 		} `json:"updates"`

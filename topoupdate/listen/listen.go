@@ -183,6 +183,32 @@ func (l *Listener) trust() string {
 	return fmt.Sprintf("UNSIGNED: believed from %s, but never for more than leaves %.0f %% of the paths to every rack; weft keygen makes a key", l.sources, 100*l.floor)
 }
 
+// refused says why nothing that is heard is believed.
+func (l *Listener) refused() string {
+	why, refused := l.machine.Refused()
+	if !refused {
+		return ""
+	}
+	switch why {
+	case topoupdate.RejectKey, topoupdate.RejectMAC:
+		return "the switches' updates are refused: failures.keys are not the switches', or their time has not come"
+	case topoupdate.RejectFabric:
+		return fmt.Sprintf("the switches' updates are refused: they are of another fabric than topology: %v", l.machine.Topology().Whole())
+	case topoupdate.RejectSender:
+		return "the switches' updates are refused: they come from another switch than this host's; is address: right, and is this the port that it is cabled to?"
+	case topoupdate.RejectSource:
+		return "the switches' updates are refused: they are not signed, and do not come from " + l.sources + "; is gateway: right?"
+	}
+	return fmt.Sprintf("the switches' updates are refused: %v", why)
+}
+
+// Refused is Status's, alone.
+func (l *Listener) Refused() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused()
+}
+
 // Status is what a Listener has heard.
 type Status struct {
 	Carrier  bool               `json:"carrier"`
@@ -193,7 +219,8 @@ type Status struct {
 	Switches int                `json:"switches"`
 	Received uint64             `json:"received"`
 	Rejected map[string]uint64  `json:"rejected,omitempty"`
-	Changed  uint64             `json:"changed"` // entries that said something new
+	Refused  string             `json:"refused,omitempty"` // why nothing that is heard is believed, "" if something is
+	Changed  uint64             `json:"changed"`           // entries that said something new
 	Wire     wire.Stats         `json:"wire"`
 	Error    string             `json:"error,omitempty"` // why it has ended by itself
 	Database []topoupdate.Entry `json:"-"`
@@ -209,7 +236,7 @@ func (l *Listener) Status() Status {
 		Carrier: l.carrier, Heard: -1, Down: []string{}, Wire: wires, Database: l.machine.Database(),
 		Received: stats.Received, Rejected: stats.Rejected.ByName(), Changed: stats.Changed,
 	}
-	s.Switches, s.Held, s.Trust = len(s.Database), l.machine.Held(), l.trust()
+	s.Switches, s.Held, s.Trust, s.Refused = len(s.Database), l.machine.Held(), l.trust(), l.refused()
 	if !l.heard.IsZero() {
 		s.Heard = time.Since(l.heard).Seconds()
 	}
