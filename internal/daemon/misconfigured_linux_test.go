@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -275,6 +276,9 @@ func (c *child) words() string {
 // TestMisconfigured has operators get wrong what they do get wrong: in each case
 // traffic flows as the plain kernel's does in the same network, and status or log
 // names the cause.
+// oftenWrong are those that always run, besides what is refused.
+var oftenWrong = []string{"half the spines do not decapsulate", "a firewall on protocol 4, later", "MTU 1400 in the way, ICMP dropped"}
+
 func TestMisconfigured(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -294,6 +298,9 @@ func TestMisconfigured(t *testing.T) {
 	t.Logf("the plain kernel, nothing wrong: %.1f Mbit/s", healthy)
 	for _, m := range wrong {
 		t.Run(m.name, func(t *testing.T) {
+			if !m.refused && !slices.Contains(oftenWrong, m.name) && os.Getenv("WEFT_LONG") != "1" {
+				t.Skip("takes a while: WEFT_LONG=1 runs it")
+			}
 			outer := *n.network
 			outer.T = t
 			m.try(&wrongNetwork{&outer, n.keys})
