@@ -273,12 +273,21 @@ func (c *child) words() string {
 	return c.messages() + "\n" + string(b)
 }
 
-// TestMisconfigured has operators get wrong what they do get wrong: in each case
-// traffic flows as the plain kernel's does in the same network, and status or log
-// names the cause.
+// leastShare is what is asked of the goodput: on a machine that does other things, too,
+// that it is no black hole.
+func leastShare() float64 {
+	if long {
+		return wrongShare
+	}
+	return 0.3
+}
+
 // oftenWrong are those that always run, besides what is refused.
 var oftenWrong = []string{"half the spines do not decapsulate", "a firewall on protocol 4, later", "MTU 1400 in the way, ICMP dropped"}
 
+// TestMisconfigured has operators get wrong what they do get wrong: in each case
+// traffic flows as the plain kernel's does in the same network, and status or log
+// names the cause.
 func TestMisconfigured(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -298,7 +307,7 @@ func TestMisconfigured(t *testing.T) {
 	t.Logf("the plain kernel, nothing wrong: %.1f Mbit/s", healthy)
 	for _, m := range wrong {
 		t.Run(m.name, func(t *testing.T) {
-			if !m.refused && !slices.Contains(oftenWrong, m.name) && os.Getenv("WEFT_LONG") != "1" {
+			if !m.refused && !slices.Contains(oftenWrong, m.name) && !long {
 				t.Skip("takes a while: WEFT_LONG=1 runs it")
 			}
 			outer := *n.network
@@ -341,7 +350,7 @@ func (m misconfigured) try(n *wrongNetwork) {
 			all, slow := n.goodput("h0.0.2", "h3.1.3", wrongShare*plain)
 			ratio := all / plain
 			n.Logf("%s: %.1f Mbit/s, slowest flow %.2f; of plain %.2f", name, all, slow, ratio)
-			if ratio < wrongShare && !m.inherent {
+			if least := leastShare(); ratio < least && !m.inherent {
 				n.Errorf("%s: goodput is %.1f Mbit/s, and the plain kernel's %.1f", name, all, plain)
 			}
 			m.wants(n, name, c.words())
