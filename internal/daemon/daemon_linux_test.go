@@ -177,7 +177,7 @@ type child struct {
 func (n *network) start(node, config string, env ...string) *child {
 	n.Helper()
 	c := n.launch(node, config, env...)
-	c.waitFor("mode ")
+	c.waitFor("\nmode ") // a line of its own: a warning may speak of modes, too
 	return c
 }
 
@@ -244,7 +244,7 @@ func (c *child) messages() string {
 // waitFor waits for a message.
 func (c *child) waitFor(message string) {
 	c.n.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(c.messages(), message); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !strings.Contains("\n"+c.messages(), message); time.Sleep(10 * time.Millisecond) {
 		select {
 		case err := <-c.exited:
 			c.n.Fatalf("%s: the daemon ended before it said %q (%v):\n%s", c.node, message, err, c.messages())
