@@ -60,6 +60,7 @@ func (d *Device) attend(ctx context.Context) {
 }
 
 func (d *Device) attendOnce() {
+	var wrong error
 	for _, p := range []program{d.spray, d.steer} {
 		if p == (*fabric.Offload)(nil) || p == (*fabric.Steer)(nil) {
 			continue
@@ -67,11 +68,12 @@ func (d *Device) attendOnce() {
 		_ = p.Beat() // fails only when closed
 		did, err := p.Repair()
 		d.repairs.Add(uint64(len(did)))
-		if err != nil {
-			d.unmended.Store(new(err.Error()))
-		} else if len(did) > 0 {
-			d.unmended.Store(nil)
-		}
+		wrong = errors.Join(wrong, err)
+	}
+	if wrong == nil {
+		d.unmended.Store(nil)
+	} else {
+		d.unmended.Store(new(wrong.Error()))
 	}
 }
 
