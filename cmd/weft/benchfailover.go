@@ -150,9 +150,6 @@ func (o *benchFailoverOptions) run(cmd *cobra.Command) error {
 	if err := o.complete(cmd); err != nil {
 		return err
 	}
-	if err := testbed.CanUseNamespaces(); err != nil {
-		return fmt.Errorf("bench failover: %w", err)
-	}
 	file, err := newReportFile("plot", o.plot)
 	if err != nil {
 		return err
@@ -165,6 +162,9 @@ func (o *benchFailoverOptions) run(cmd *cobra.Command) error {
 		}
 		defer f.Close()
 		o.Trace = f
+	}
+	if err := testbed.CanUseNamespaces(); err != nil {
+		return fmt.Errorf("bench failover: %w", err)
 	}
 	notes := cmd.ErrOrStderr()
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
