@@ -16,6 +16,7 @@ import (
 type script struct {
 	recorder
 	packets [][]byte
+	header  link.VnetHeader
 }
 
 func (s *script) MTU() int                               { return 1500 }
@@ -24,7 +25,7 @@ func (s *script) Read([][]byte, []int, int) (int, error) { return 0, net.ErrClos
 
 func (s *script) ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err error) {
 	for ; n < len(bufs) && n < len(s.packets); n++ {
-		link.VnetHeader{Flags: link.VnetDataValid}.Put((*[link.VnetHeaderLen]byte)(bufs[n][offset-link.VnetHeaderLen:]))
+		s.header.Put((*[link.VnetHeaderLen]byte)(bufs[n][offset-link.VnetHeaderLen:]))
 		sizes[n] = copy(bufs[n][offset:], s.packets[n])
 	}
 	s.packets = s.packets[n:]
@@ -35,7 +36,7 @@ func (s *script) ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err e
 // behind a hole comes out when its time is up, and its frame is free again.
 func TestGateway_livesByItsClock(t *testing.T) {
 	clock := new(handClock)
-	programs, below := &script{recorder: recorder{max: link.MaxSuperLen}}, &script{}
+	programs, below := &script{recorder: recorder{max: link.MaxSuperLen}}, &script{header: link.VnetHeader{Flags: link.VnetDataValid}}
 	beats := 0
 	const hold = 5 * time.Millisecond
 	g, err := NewGateway(GatewayConfig{Address: addrB, Topology: fatTree, Programs: programs, Fabric: below, Policy: "drb", Seed: 1,
@@ -85,5 +86,36 @@ func TestNewGateway_noClockForATunnel(t *testing.T) {
 	_, err := NewGateway(GatewayConfig{Programs: &script{}, Tunnel: &Tunnel{}, Clock: new(handClock)})
 	if err == nil || !strings.Contains(err.Error(), "GatewayConfig.Clock") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A packet that is too long for the Gateway, such as when somebody has made the TUN's
+// MTU larger, is refused with an error that says what would do, as one or as part of a
+// super-segment.
+func TestGateway_refusesWhatIsTooLong(t *testing.T) {
+	for _, super := range []bool{false, true} {
+		programs := &script{recorder: recorder{max: link.MaxSuperLen}}
+		g, err := NewGateway(GatewayConfig{Address: addrA, Topology: fatTree, Programs: programs, Policy: "drb", Seed: 1, Clock: new(handClock)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := dataPacket(1, 1450)
+		if super {
+			b = dataPacket(1, 4*1450)
+			programs.header = link.VnetHeader{Flags: link.VnetNeedsCsum, CsumStart: 20, CsumOffset: 16, GSOType: link.VnetGSOTCPv4, GSOSize: 1450, HdrLen: 40}
+		}
+		b[6] |= 0x40 // don't fragment
+		programs.packets = [][]byte{fixed(b)}
+		if err := g.ReadPrograms(); err != nil {
+			t.Fatal(err)
+		}
+		if len(programs.written) != 1 {
+			t.Fatalf("super-segment %v: %d packets written: %+v", super, len(programs.written), g.Stats().Egress)
+		}
+		icmp := programs.written[0].packet
+		if !tooBig(icmp) || reportedMTU(icmp) != 1500-Overhead || g.Stats().Egress.TooLong != 1 {
+			t.Errorf("super-segment %v: %x, %+v", super, icmp, g.Stats().Egress)
+		}
+		g.Close()
 	}
 }

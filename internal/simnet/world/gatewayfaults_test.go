@@ -251,7 +251,7 @@ func (s *schedule) watch() {
 		bound := w.event + stallBound + 2*(w.event-w.since)
 		if s.Now() > bound && !w.told {
 			w.told = true
-			s.fail(fmt.Errorf("%v: stands still at %d bytes since %v, and there is a way since %v", w.transfer, w.seen, w.since, w.event))
+			s.fail(fmt.Errorf("%v: stands still at %d bytes since %v, and there is a way since %v; %s; %s", w.transfer, w.seen, w.since, w.event, s.towards(w.From, w.To), s.towards(w.To, w.From)))
 		}
 	}
 	for _, h := range daemonHosts {
@@ -264,6 +264,17 @@ func (s *schedule) watch() {
 		}
 	}
 	s.At(s.Now()+10*time.Millisecond, s.watch)
+}
+
+// towards says by what a host's daemon sends to another host.
+func (s *schedule) towards(from, to string) string {
+	k := s.kernels[s.node(from)]
+	if k == nil || k.daemon == nil {
+		return from + " has no daemon"
+	}
+	edge, d := s.fabric.Ports(s.node(to))[0].Peer, k.daemon
+	return fmt.Sprintf("%s to %s: plain %v, MTU %d (%s), down %v, avoided %v, beat %v ago", from, to, d.carriage.Plain(edge), d.carriage.MTU(edge), d.carriage.Why(edge),
+		d.topology.Down(), d.topology.Avoided(), s.Now()-k.beatOut)
 }
 
 // converged says what is not as it should be when all is well.
