@@ -19,20 +19,26 @@ type deadliner interface{ SetReadDeadline(t time.Time) error }
 // beat has the goroutine that reads from a device show that it lives. It belongs to
 // that goroutine. The zero value does nothing.
 type beat struct {
-	show func()
-	dev  deadliner
-	last time.Time
+	show  func()
+	dev   deadliner // nil: Read never waits
+	clock Clock
+	next  time.Duration // when to show it again
 }
 
-func newBeat(name string, show func(), dev any) (b beat, err error) {
+// newBeat returns the beat of who reads from a device, which waits unless the time is
+// virtual.
+func newBeat(name string, show func(), dev any, clock Clock) (b beat, err error) {
 	if show == nil {
 		return b, nil
+	}
+	if clock != nil {
+		return beat{show: show, clock: clock}, nil
 	}
 	d, ok := dev.(deadliner)
 	if !ok {
 		return b, fmt.Errorf("stack: GatewayConfig.%s: the device has no SetReadDeadline, without which nothing beats while no packets come", name)
 	}
-	return beat{show: show, dev: d}, nil
+	return beat{show: show, dev: d, clock: newRealClock()}, nil
 }
 
 // together returns for each of n goroutines what it calls to show that it lives; show
@@ -70,13 +76,15 @@ func (b *beat) before() {
 	if b.show == nil {
 		return
 	}
-	now := time.Now()
-	if now.Sub(b.last) < beatEvery {
+	now := b.clock.Now()
+	if now < b.next {
 		return
 	}
-	b.last = now
+	b.next = now + beatEvery
 	b.show()
-	_ = b.dev.SetReadDeadline(now.Add(beatEvery)) // a closed device's Read returns anyhow
+	if b.dev != nil {
+		_ = b.dev.SetReadDeadline(time.Now().Add(beatEvery)) // a closed device's Read returns anyhow
+	}
 }
 
 // after is called with what Read returned: that nothing came in time is no error.

@@ -46,21 +46,39 @@ func (t *pathTable) carryTo(r *rack) {
 }
 
 // fits reports whether a packet of a size is not too long for the paths to its rack.
-// If it is, it is counted, and its sender is told as a router would tell it (RFC
-// 1191). head is the packet's beginning, with all headers.
+// If it is, it is counted, and its sender is told. head is the packet's beginning, with
+// all headers.
 func (e *egress) fits(p *pair, pkt *flowcell.Packet, head []byte, size int) bool {
-	if p.rack == nil || p.rack.mtu == 0 || size <= p.rack.mtu {
+	limit := e.longest
+	if p.rack != nil && p.rack.mtu != 0 && (pkt.IsTCP() || !mayBeCut(head)) { // routers cut the others
+		limit = min(limit, p.rack.mtu)
+	}
+	if size <= limit || e.tunnel != nil {
 		return true
 	}
-	const dontFragment = 0x40
-	if !pkt.IsTCP() && head[6]&dontFragment == 0 {
-		return true // routers cut it
-	}
-	e.stats.TooLong++
-	if e.refuse != nil {
-		e.refuse(fragmentationNeeded(e.paths.topo.Node(p.rack.id).Addr, head, p.rack.mtu))
-	}
+	e.tooLong(head, limit, p.rack)
 	return false
+}
+
+// tooLong counts a packet that is longer than a limit, and tells its sender as a router
+// would (RFC 1191): the edge switch of a rack, or the host itself if the rack is nil.
+// head is the packet's beginning, with all headers.
+func (e *egress) tooLong(head []byte, limit int, to *rack) {
+	e.stats.TooLong++
+	if e.refuse == nil || head[0]>>4 != 4 || head[9] != flowcell.ProtoTCP && mayBeCut(head) {
+		return
+	}
+	router := e.paths.address
+	if to != nil {
+		router = e.paths.topo.Node(to.id).Addr
+	}
+	e.refuse(fragmentationNeeded(router, head, limit))
+}
+
+// mayBeCut reports whether routers may cut an IPv4 packet.
+func mayBeCut(head []byte) bool {
+	const dontFragment = 0x40
+	return head[0]>>4 == 4 && head[6]&dontFragment == 0
 }
 
 // fragmentationNeeded is the ICMP error of a router about an IPv4 packet, of which it

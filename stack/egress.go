@@ -28,11 +28,13 @@ type egress struct {
 	mu    sync.Mutex
 	paths *pathTable
 	flows *flowcell.Table[sending] // of units that are cut
-	bufs  [][]byte                 // one per packet of a batch, headroom and MTU long
+	bufs  [][]byte                 // one per packet of a batch, headroom and longest long
 	views [][]byte                 // what of bufs goes to the device
 	id    uint16                   // outer IPv4 ID
 	stats EgressStats
 	past  map[pathKey]*PathStats // counts of fabrics and policies gone by
+
+	longest int // packet that there is room for; a tunnel has its own bounds
 
 	aware       aware // nil if the policy goes by nothing but its Rule
 	awareConfig awareConfig
@@ -91,9 +93,10 @@ func newEgress(c Config, p policy.Policy, t *tunnel, seed uint64) *egress {
 		e.paths.tunnel = t
 		return e
 	}
+	e.longest = c.mtu()
 	e.bufs, e.views = make([][]byte, egressBatch), make([][]byte, 0, egressBatch)
 	for i := range e.bufs {
-		e.bufs[i] = make([]byte, headroom+c.mtu())
+		e.bufs[i] = make([]byte, headroom+e.longest)
 	}
 	return e
 }
@@ -163,8 +166,8 @@ const headroom = link.SuperHeadroom + encap.MaxOverhead
 func (e *egress) queue(o *outgoing, now time.Duration) {
 	buf := e.bufs[len(e.views)]
 	n := headroom
-	if n+o.size > len(buf) {
-		e.stats.TooLong++
+	if o.size > e.longest {
+		e.tooLong(o.parts[0], e.longest, nil)
 		return
 	}
 	for _, s := range o.parts {

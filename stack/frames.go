@@ -21,6 +21,7 @@ type frame struct {
 // used under that of ingress.
 type framePool struct {
 	free [bufferClasses][]*frame
+	used int // that get has returned and put has not taken back
 }
 
 const (
@@ -39,6 +40,7 @@ func class(size int) int {
 // get returns a frame with a buffer of at least so many bytes, at most
 // superBuffer.
 func (p *framePool) get(size int) *frame {
+	p.used++
 	c := class(size)
 	if last := len(p.free[c]) - 1; last >= 0 {
 		f := p.free[c][last]
@@ -50,6 +52,7 @@ func (p *framePool) get(size int) *frame {
 
 func (p *framePool) put(f *frame) {
 	f.b = nil
+	p.used--
 	if c := class(len(f.buf)); len(p.free[c]) < keepFree {
 		p.free[c] = append(p.free[c], f)
 	}

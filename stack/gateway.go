@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"sync"
 
@@ -68,6 +67,13 @@ type GatewayConfig struct {
 	// Tunnel, in place of Topology and Fabric, carries what programs send in UDP,
 	// whatever the protocol, IPv4 and IPv6. Address is not needed then.
 	Tunnel *Tunnel
+	// Clock, for simulation, is the time to live in instead of the real one. Such a
+	// Gateway does nothing by itself: ReadPrograms and ReadFabric are called when there
+	// is something to read, and at least every 50 ms if there is a BeatOut or BeatIn.
+	// Reads from the devices must not wait. All calls, the Clock's included, must come
+	// from one goroutine; they and Seed then determine everything. It does not go with
+	// Tunnel.
+	Clock Clock
 }
 
 // Gateway sprays the TCP of the host's own kernel, and puts in order what comes
@@ -80,6 +86,7 @@ type Gateway struct {
 	egress  *egress
 	ingress *ingress[*frame] // nil if there is no Fabric
 	inward  *inward
+	queues  []*queue // of Programs
 
 	closing sync.Once
 	reading sync.WaitGroup
@@ -113,12 +120,8 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	if err := g.egress.beAware(host.gatewayAware(pol)); err != nil {
 		return nil, err
 	}
-	queues := queuesOf(c.Programs)
-	alive := make([]beat, len(queues))
-	for i, show := range together(len(queues), c.BeatOut) {
-		if alive[i], err = newBeat("BeatOut", show, queues[i]); err != nil {
-			return nil, err
-		}
+	if g.queues, err = c.queues(); err != nil {
+		return nil, err
 	}
 	in, err := c.beatIn()
 	if err != nil {
@@ -137,9 +140,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
 	}
 	g.egress.refuse = g.refuse
-	for i, q := range queues {
-		g.reading.Go(func() { g.forward(q, alive[i]) })
-	}
+	g.start()
 	return g, nil
 }
 
@@ -147,7 +148,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
 	host = Config{
 		Address: c.Address.Unmap(), Topology: c.Topology, Device: c.Programs, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
-		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, Carrier: c.Carrier,
+		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, Carrier: c.Carrier, Clock: c.Clock,
 	}
 	if c.Programs == nil {
 		return host, pol, errors.New("stack: GatewayConfig.Programs is missing: link.OpenTUN opens one")
@@ -160,6 +161,9 @@ func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
 	if c.Topology != nil || c.Fabric != nil {
 		return host, pol, errors.New("stack: GatewayConfig.Tunnel is given, and Topology or Fabric, too: one way to carry packets is enough")
 	}
+	if c.Clock != nil {
+		return host, pol, errors.New("stack: GatewayConfig.Clock does not go with GatewayConfig.Tunnel, whose datagrams live in real time")
+	}
 	if err := c.Tunnel.validate(); err != nil {
 		return host, pol, fmt.Errorf("stack: GatewayConfig.Tunnel.%w", err)
 	}
@@ -171,60 +175,26 @@ func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
 func (c *GatewayConfig) beatIn() (beat, error) {
 	switch {
 	case c.Tunnel != nil:
-		return newBeat("BeatIn", c.BeatIn, c.Tunnel.Underlay)
+		return newBeat("BeatIn", c.BeatIn, c.Tunnel.Underlay, c.Clock)
 	case c.Fabric != nil:
-		return newBeat("BeatIn", c.BeatIn, c.Fabric)
+		return newBeat("BeatIn", c.BeatIn, c.Fabric, c.Clock)
 	}
 	return beat{}, nil
 }
 
-// receive starts to take packets from below to programs.
+// receive prepares to take packets from below to programs.
 func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source, accepts func(*flowcell.Packet, []byte) bool) {
 	g.below = below
 	g.inward = newInward(c.Programs)
-	g.ingress = newIngress(from, g.inward, g.config.Resequencer, newRealClock())
+	clock := c.Clock
+	if clock == nil {
+		clock = newRealClock()
+	}
+	g.ingress = newIngress(from, g.inward, g.config.Resequencer, clock)
 	g.ingress.beat = in
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
 		g.ingress.marks, g.ingress.flights = g.egress.receiveMarks, g.egress.flights
-	}
-	g.reading.Go(func() { g.ingress.run(g.fail) })
-}
-
-// queuesOf is what is read by a goroutine each: the queues of a device that has
-// several. A flow keeps to one queue, and so to its order.
-func queuesOf(dev SuperDevice) []SuperDevice {
-	d, ok := dev.(interface {
-		Queues() int
-		Queue(i int) *link.TUNQueue
-	})
-	if !ok || d.Queues() < 2 {
-		return []SuperDevice{dev}
-	}
-	var all []SuperDevice
-	for i := range d.Queues() {
-		all = append(all, d.Queue(i))
-	}
-	return all
-}
-
-// forward sends what programs send, by one queue, until the device is closed.
-func (g *Gateway) forward(dev SuperDevice, alive beat) {
-	bufs, sizes := make([][]byte, superBatch), make([]int, superBatch)
-	for i := range bufs {
-		bufs[i] = make([]byte, link.SuperHeadroom+link.MaxSuperLen)
-	}
-	for {
-		alive.before()
-		n, err := dev.ReadSuper(bufs, sizes, link.SuperHeadroom)
-		err = alive.after(err)
-		g.egress.forward(bufs[:n], sizes)
-		if err != nil {
-			if !errors.Is(err, net.ErrClosed) {
-				g.fail(err)
-			}
-			return
-		}
 	}
 }
 
@@ -279,6 +249,10 @@ type GatewayStats struct {
 	Conga       conga.Stats   // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64
+	// Frames is how many buffers for packets from the fabric are in use at the moment:
+	// 8 that the reader fills, and one for each packet or super-segment that waits for
+	// what was sent before it.
+	Frames int
 }
 
 // Stats returns the Gateway's counters.
@@ -288,7 +262,7 @@ func (g *Gateway) Stats() (s GatewayStats) {
 	if g.ingress != nil {
 		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.snapshot()
 		g.ingress.mu.Lock()
-		s.Refused = g.inward.drops
+		s.Refused, s.Frames = g.inward.drops, g.inward.pool.used
 		g.ingress.mu.Unlock()
 	}
 	return s

@@ -22,6 +22,7 @@ import (
 type ingress[P any] struct {
 	// from is the reader's alone; its counters are kept by next, under mu.
 	from source
+	bufs [][]byte // to fill, the reader's alone between lend and the next lend
 
 	// Set before the reader and the timer start, and not changed afterwards.
 
@@ -98,24 +99,9 @@ func newIngress[P any](from source, to sink[P], c resequencer.Config, clock Cloc
 // is told.
 func (in *ingress[P]) run(failed func(error)) {
 	defer close(in.done)
-	n, size := in.from.batch()
-	bufs := make([][]byte, n)
-	in.mu.Lock()
-	in.lend(bufs, size)
-	in.mu.Unlock()
+	in.begin()
 	for {
-		in.beat.before()
-		err := in.beat.after(in.from.read(bufs))
-		in.mu.Lock()
-		now := in.clock.Now()
-		for a, ok := in.from.next(); ok; a, ok = in.from.next() {
-			in.take(&a)
-		}
-		in.push(now)
-		in.release(now)
-		in.lend(bufs, size) // for the next batch, while we have the lock
-		in.mu.Unlock()
-		if err != nil {
+		if err := in.round(); err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				failed(err)
 			}
@@ -124,10 +110,37 @@ func (in *ingress[P]) run(failed func(error)) {
 	}
 }
 
+// begin prepares for the first round.
+func (in *ingress[P]) begin() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n, _ := in.from.batch()
+	in.bufs = make([][]byte, n)
+	in.lend()
+}
+
+// round waits for a batch and takes it in. It is the reader's, and does not wait where
+// the source does not.
+func (in *ingress[P]) round() error {
+	in.beat.before()
+	err := in.beat.after(in.from.read(in.bufs))
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	now := in.clock.Now()
+	for a, ok := in.from.next(); ok; a, ok = in.from.next() {
+		in.take(&a)
+	}
+	in.push(now)
+	in.release(now)
+	in.lend() // for the next batch, while we have the lock
+	return err
+}
+
 // lend has the sink give the reader a buffer for each slot.
-func (in *ingress[P]) lend(bufs [][]byte, size int) {
-	for i := range bufs {
-		bufs[i] = in.to.buffer(i, size)
+func (in *ingress[P]) lend() {
+	_, size := in.from.batch()
+	for i := range in.bufs {
+		in.bufs[i] = in.to.buffer(i, size)
 	}
 }
 

@@ -1,6 +1,7 @@
 package prober
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -9,9 +10,6 @@ import (
 	"weft/luopan"
 	"weft/topology"
 )
-
-// noSocket is no open descriptor.
-const noSocket = 1 << 20
 
 // A peer that was taken for a plain host is tried as soon as it sends a probe.
 func TestProber_hearsOfPeers(t *testing.T) {
@@ -30,15 +28,15 @@ func TestProber_hearsOfPeers(t *testing.T) {
 		w.Tick(now)
 		w.Probes(func(*liveness.Probe) {})
 	}
-	// Its own clock is behind, so that the time is the test's.
-	p := &Prober{self: self.ID, address: self.Addr, start: time.Now().Add(10*time.Second - now), watcher: w, base: top, sockets: sockets{out: noSocket}}
+	d := &Driver{self: self.ID, address: self.Addr, watcher: w, base: top,
+		send: func([]byte, netip.Addr) error { return nil }}
 	packet, err := encap.AppendProbe(make([]byte, encap.MaxOverhead), encap.Probe{Kind: encap.ProbeRequest, Origin: peer.Addr, Target: self.Addr})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.take(packet)
-	if next := w.Next(); next > now || p.stats.Echoed != 1 {
-		t.Errorf("at %v the next probe is due at %v; %+v", now, next, p.stats)
+	d.Take(packet, now)
+	if next := w.Next(); next > now || d.stats.Echoed != 1 {
+		t.Errorf("at %v the next probe is due at %v; %+v", now, next, d.stats)
 	}
 }
 

@@ -36,9 +36,7 @@ func (p *Prober) lookAround() {
 		if err == nil {
 			p.mu.Lock()
 			for addr := range all {
-				if id, ok := p.base.ByAddr(addr); ok && id != p.self && int(id) < p.base.NumHosts() {
-					p.watcher.Active(id, addr, p.now())
-				}
+				p.driver.Active(addr, p.now())
 			}
 			p.mu.Unlock()
 			p.nudge()

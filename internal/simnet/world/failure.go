@@ -108,20 +108,27 @@ func (w *World) SetTopology(t *topology.Topology) {
 }
 
 // SetHosts is SetTopology for hosts alone: those named, which start if need be,
-// or all that have started.
+// or all that have started. Of a Kernel it is the daemon that is told, or the next one.
 func (w *World) SetHosts(t *topology.Topology, names ...string) {
 	for _, name := range names {
-		if h := w.Host(name); h != nil {
-			w.fail(h.SetTopology(t))
+		if w.Host(name) != nil {
+			w.tell(w.node(name), t)
 		}
 	}
 	if len(names) > 0 {
 		return
 	}
-	for _, h := range w.hosts {
-		if h != nil {
-			w.fail(h.SetTopology(t))
-		}
+	for id := range w.hosts {
+		w.tell(topology.NodeID(id), t)
+	}
+}
+
+func (w *World) tell(id topology.NodeID, t *topology.Topology) {
+	switch k := w.kernels[id]; {
+	case k != nil:
+		k.setTopology(t)
+	case w.hosts[id] != nil:
+		w.fail(w.hosts[id].SetTopology(t))
 	}
 }
 

@@ -21,12 +21,13 @@ type kind uint64
 const (
 	injected kind = iota
 	delivered
+	handed // to a kernel's TCP
 )
 
 func (t *trace) add(at time.Duration, host topology.NodeID, k kind, b []byte) {
 	t.packets++
 	sum := mix(t.sum, uint64(at))
-	sum = mix(sum, uint64(host)<<1|uint64(k))
+	sum = mix(sum, uint64(host)<<2|uint64(k))
 	sum = mix(sum, uint64(len(b)))
 	for ; len(b) >= 8; b = b[8:] {
 		sum = mix(sum, binary.LittleEndian.Uint64(b))

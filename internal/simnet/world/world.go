@@ -38,6 +38,7 @@ type World struct {
 	fabric  *topology.Topology
 	net     *simnet.Network
 	hosts   []*stack.Host // by NodeID; nil until a scenario mentions them
+	kernels []*kernel     // those of hosts whose TCP is their kernel's
 	trace   trace
 	pattern []byte
 
@@ -71,6 +72,7 @@ func New(c Config) *World {
 		w.net, _ = simnet.New(w.fabric, simnet.Config{RateBits: 1})
 	}
 	w.hosts = make([]*stack.Host, w.fabric.NumHosts())
+	w.kernels = make([]*kernel, w.fabric.NumHosts())
 	return w
 }
 
@@ -180,6 +182,10 @@ func (w *World) step(limit time.Duration) bool {
 }
 
 func (w *World) deliver(host topology.NodeID, packet []byte) {
+	if k := w.kernels[host]; k != nil {
+		k.arrive(packet)
+		return
+	}
 	h := w.hosts[host]
 	if h == nil {
 		return

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"weft/encap"
-	"weft/liveness"
 	"weft/topology"
 )
 
@@ -20,35 +19,6 @@ func (c *Config) checkCarrier() error {
 		return errors.New("Gateway is missing: name the edge switch's address")
 	}
 	return nil
-}
-
-// send is called with the lock held.
-func (p *Prober) send(probe *liveness.Probe) {
-	var ports []int
-	if p.carrier == encap.CarrierSRv6 {
-		var ok bool
-		if ports, ok = p.labels.Of(probe); !ok {
-			p.stats.Unsent++
-			return
-		}
-	}
-	p.post(probe.Append(p.buf[:encap.MaxOverhead]), probe.Via, ports)
-}
-
-// post sends an inner packet, behind room for the outer header, by a bouncing
-// switch or out of these ports.
-func (p *Prober) post(packet []byte, via netip.Addr, ports []int) {
-	outer, err := outerOf(p.carrier, p.address, via, ports)
-	if err == nil {
-		p.id++
-		packet, err = outer.Encapsulate(packet, p.id)
-	}
-	if err == nil {
-		err = p.sockets.send(packet, via)
-	}
-	if err != nil {
-		p.stats.Unsent++
-	}
 }
 
 // outerOf is the outer header from a host to a bouncing switch, or out of these

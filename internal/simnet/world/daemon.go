@@ -1,0 +1,299 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"weft/encap"
+	"weft/internal/prober"
+	"weft/link"
+	"weft/liveness"
+	"weft/policy"
+	"weft/stack"
+	"weft/topology"
+)
+
+// daemon is what weft host does for a kernel's TCP: a Gateway, and a prober whose
+// verdicts the Gateway goes by.
+type daemon struct {
+	kernel   *kernel
+	process  *process
+	gateway  *stack.Gateway
+	probes   *prober.Driver
+	tun      *tun
+	tap      *tap
+	in, out  *reader
+	ticks    stack.Timer
+	routed   bool // TCP is routed into the TUN
+	closed   bool
+	maxSuper int // that the TUN takes
+
+	topology *topology.Topology // what the Gateway goes by
+	carriage *liveness.Carriage
+}
+
+// Daemon starts a daemon beside a host's kernel, or another one if there is one
+// already, which is killed. change, if not nil, may change its configuration.
+func (w *World) Daemon(name string, change func(*stack.GatewayConfig)) {
+	if w.Kernel(name) == nil {
+		return
+	}
+	k := w.kernels[w.node(name)]
+	k.kill()
+	d, err := k.start(change)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	k.daemon = d
+}
+
+func (k *kernel) start(change func(*stack.GatewayConfig)) (d *daemon, err error) {
+	k.ran++
+	w := k.world
+	d = &daemon{kernel: k, process: &process{clock: &w.clock}, topology: k.known, maxSuper: link.MaxSuperLen}
+	d.tun, d.tap = &tun{daemon: d}, &tap{daemon: d}
+	c := stack.GatewayConfig{
+		Address: k.address, Topology: k.known, Policy: "drb", Seed: k.chance.Uint64() | 1, Clock: d.process,
+		Programs: d.tun, Fabric: d.tap, Evidence: true,
+		BeatOut: func() { k.beatOut = w.Now() }, BeatIn: func() { k.beatIn = w.Now() },
+	}
+	if change != nil {
+		change(&c)
+	}
+	d.in = &reader{daemon: d, chance: k.chance}
+	d.out = &reader{daemon: d, chance: k.chance}
+	if d.gateway, err = stack.NewGateway(c); err != nil {
+		return nil, err
+	}
+	d.probes, err = prober.NewDriver(prober.Config{Address: k.address, Topology: k.known, Carrier: c.Carrier,
+		MTU: w.config.MTU, Seed: k.chance.Uint64(), Observe: func(p *liveness.Watcher, now time.Duration) { d.gateway.Observe(p, now) }}, d.sendProbe)
+	if err != nil {
+		return nil, err
+	}
+	d.carriage = d.probes.Carriage()
+	d.gateway.SetCarriage(d.carriage)
+	d.in.start(func() (more bool) {
+		w.fail(d.gateway.ReadFabric())
+		return len(d.tap.queue) > 0
+	})
+	d.out.start(d.readPrograms)
+	d.ticks = d.process.AfterFunc(0, d.tick)
+	d.lookAround()
+	d.routed = true
+	k.ledger.resumed = w.Now()
+	return d, nil
+}
+
+// reader is a goroutine that reads from a device: soon after something has come, and
+// at least every 50 ms.
+type reader struct {
+	daemon *daemon
+	chance *rand.Rand
+	timer  stack.Timer
+	woken  bool
+}
+
+func (r *reader) start(read func() (more bool)) {
+	r.timer = r.daemon.process.AfterFunc(0, func() {
+		r.woken = false
+		if r.daemon.closed {
+			return
+		}
+		more := read()
+		r.timer.Reset(50 * time.Millisecond)
+		if more {
+			r.wake()
+		}
+	})
+	r.woken = true
+}
+
+// wake has it read after the few dozen microseconds that a process takes to wake up.
+func (r *reader) wake() {
+	if !r.woken {
+		r.woken = true
+		r.timer.Reset(time.Duration(5+r.chance.IntN(200)) * time.Microsecond)
+	}
+}
+
+// readPrograms has the Gateway send what is in the TUN. All that it takes it must send,
+// unless it counts why not.
+func (d *daemon) readPrograms() (more bool) {
+	d.tun.read, d.tun.written = 0, 0
+	before := d.gateway.Stats().Egress
+	d.kernel.world.fail(d.gateway.ReadPrograms())
+	after := d.gateway.Stats().Egress
+	refused := after.TooLong + after.Malformed + after.DeviceDrops + after.NoPath - before.TooLong - before.Malformed - before.DeviceDrops - before.NoPath
+	if d.tun.read != d.tun.written && refused == 0 {
+		d.kernel.world.fail(fmt.Errorf("at %v the Gateway of %v took %d bytes of payload and sent %d", d.process.Now(), d.kernel.address, d.tun.read, d.tun.written))
+	}
+	return len(d.tun.queue) > 0
+}
+
+// sendProbe is the prober's socket.
+func (d *daemon) sendProbe(packet []byte, _ netip.Addr) error {
+	w := d.kernel.world
+	w.trace.add(w.Now(), d.kernel.id, injected, packet)
+	w.net.Inject(d.kernel.id, packet, w.Now())
+	return nil
+}
+
+// probe gives the prober a packet.
+func (d *daemon) probe(packet []byte) {
+	buf := append(make([]byte, encap.MaxOverhead), packet...)
+	d.process.do(func() {
+		if d.closed {
+			return
+		}
+		d.probes.Take(buf, d.process.Now())
+		if t, c, news := d.probes.News(); news {
+			d.hear(t, c)
+			d.ticks.Reset(0)
+		}
+	})
+}
+
+// tick has the prober send what is due, and the Gateway go by its news.
+func (d *daemon) tick() {
+	if d.closed {
+		return
+	}
+	now := d.process.Now()
+	d.probes.Tick(now)
+	if t, c, news := d.probes.News(); news {
+		d.hear(t, c)
+	}
+	d.ticks.Reset(max(d.probes.Next()-now, 100*time.Microsecond))
+}
+
+func (d *daemon) hear(t *topology.Topology, c *liveness.Carriage) {
+	if t != d.topology {
+		d.kernel.world.fail(d.gateway.SetTopology(t))
+		d.topology = t
+	}
+	if c != d.carriage {
+		d.gateway.SetCarriage(c)
+		d.carriage = c
+	}
+}
+
+// lookAround tells the prober to whom there are connections.
+func (d *daemon) lookAround() {
+	if d.closed {
+		return
+	}
+	for _, peer := range d.kernel.peers {
+		d.probes.Active(peer, d.process.Now())
+	}
+	d.process.AfterFunc(500*time.Millisecond, d.lookAround)
+}
+
+// setTopology is news from the switches.
+func (k *kernel) setTopology(t *topology.Topology) {
+	k.known = t
+	d := k.daemon
+	if d == nil {
+		return
+	}
+	d.process.do(func() {
+		if !d.closed {
+			k.world.fail(d.probes.SetTopology(t, d.process.Now()))
+			d.ticks.Reset(0)
+		}
+	})
+}
+
+// of returns the daemon of a host, which must have one.
+func (w *World) of(name string) *daemon {
+	if id := w.node(name); id >= 0 && w.kernels[id] != nil && w.kernels[id].daemon != nil {
+		return w.kernels[id].daemon
+	}
+	w.fail(fmt.Errorf("%s has no daemon", name))
+	return nil
+}
+
+// Stop has a host's daemon do nothing, as SIGSTOP does, until Continue.
+func (w *World) Stop(name string) {
+	if d := w.of(name); d != nil {
+		d.process.stop()
+	}
+}
+
+// Continue undoes Stop.
+func (w *World) Continue(name string) {
+	if d := w.of(name); d != nil {
+		d.kernel.ledger.resumed = w.Now()
+		d.process.resume()
+	}
+}
+
+// Kill ends a host's daemon at once, as SIGKILL does: what is in its hands is lost.
+func (w *World) Kill(name string) {
+	if d := w.of(name); d != nil {
+		d.kernel.kill()
+	}
+}
+
+func (k *kernel) kill() {
+	d := k.daemon
+	if d == nil {
+		return
+	}
+	k.daemon = nil
+	d.closed = true
+	d.process.kill()
+	d.tun.Close()
+	d.tap.Close()
+	clear(k.ledger.inside)
+}
+
+// Terminate ends a host's daemon in order, as SIGTERM does.
+func (w *World) Terminate(name string) {
+	if d := w.of(name); d != nil {
+		d.routed = false
+		d.process.AfterFunc(100*time.Millisecond, d.end) // drain
+	}
+}
+
+func (d *daemon) end() {
+	k := d.kernel
+	k.beatIn, k.beatOut = never, never // steer and detour are gone
+	for _, packet := range d.tap.queue {
+		k.ledger.remove(identity(packet))
+	}
+	d.closed = true
+	k.world.fail(d.gateway.Close())
+	if n, s := len(k.ledger.inside), d.gateway.Stats(); n > 0 || s.Frames != gatewaySlots {
+		k.world.fail(fmt.Errorf("at %v the Gateway of %v has ended: %d packets have not come out, and %d frames are in use: %+v", k.world.Now(), k.address, n, s.Frames, s))
+	}
+	k.kill()
+}
+
+// gatewaySlots are the frames that a Gateway with nothing to hold has in use.
+const gatewaySlots = 8
+
+// SetPolicy has a host's daemon choose paths by another policy.
+func (w *World) SetPolicy(name, policyName string) {
+	if d := w.of(name); d != nil {
+		d.process.do(func() { w.fail(d.gateway.SetPolicy(policyName, policy.Options{})) })
+	}
+}
+
+// Gateway returns that of a host's daemon, to look at.
+func (w *World) Gateway(name string) *stack.Gateway {
+	if d := w.of(name); d != nil {
+		return d.gateway
+	}
+	return nil
+}
+
+// Carriage returns what a host's daemon goes by.
+func (w *World) Carriage(name string) *liveness.Carriage {
+	if d := w.of(name); d != nil {
+		return d.carriage
+	}
+	return nil
+}
