@@ -165,7 +165,8 @@ func (w *Watcher) measureAnew(p *path) {
 }
 
 // waitBeside is what half of the other paths to the same place took no longer than;
-// false if that is not known of half of them.
+// false if that is not known of half of them. Those without traffic do not count: no
+// queue of theirs tells what they would have with it.
 func (w *Watcher) waitBeside(p *path) (time.Duration, bool) {
 	since := p.slow.whole.begun - slowWindow
 	all, list := 0, w.slows.list[:0]
@@ -173,6 +174,9 @@ func (w *Watcher) waitBeside(p *path) (time.Duration, bool) {
 	for i := range paths {
 		q := &paths[i]
 		if q == p || q.down || q.cause != fine || w.near.paths[q.up].cause != fine {
+			continue
+		}
+		if !q.slow.out && !w.carries(q) {
 			continue
 		}
 		all++
@@ -187,6 +191,32 @@ func (w *Watcher) waitBeside(p *path) (time.Duration, bool) {
 	}
 	slices.Sort(list)
 	return list[half-1], true
+}
+
+// carries reports whether traffic goes by a path, or, of a boomerang, over its links.
+func (w *Watcher) carries(p *path) bool {
+	used := func(q *path) bool {
+		n := &w.near.paths[q.up]
+		return !q.down && !w.proof.avoids(q.up) && w.usesLinks(q) && w.usesLinks(n)
+	}
+	if p.group != &w.near {
+		return used(p)
+	}
+	for _, g := range w.order {
+		for i := range g.paths {
+			q := &g.paths[i]
+			above := p.low == none && w.near.paths[q.up].low == p.high
+			if (q.up == p.up || above) && w.now-g.active <= activeFor && used(q) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// usesLinks reports whether the links of a path are in use.
+func (w *Watcher) usesLinks(p *path) bool {
+	return w.current.Live(p.high) && (p.low == none || w.current.Live(p.low))
 }
 
 // beside are the paths that one is compared with, itself included: all to its

@@ -46,7 +46,10 @@ func TestWatcher_findsTheSlowLink(t *testing.T) {
 						found = s.now
 					}
 				}
-				flows := []*flow{s.flow(h, dst), s.flow(h, dst), s.flow(h, dst)}
+				var flows []*flow
+				for range 8 {
+					flows = append(flows, s.flow(h, dst))
+				}
 				s.run(4 * time.Second)
 				if found == 0 || found > 2500*time.Millisecond {
 					t.Errorf("seed %d: found at %v; now avoids %v, %+v", seed, found, names(h.topo), h.w.Suspects())
@@ -200,5 +203,31 @@ func TestWatcher_whoAnswersLateSlowsItself(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// All that leads out of the pod goes by one of its two switches, since nothing above the
+// other one decapsulates: that one waits and the other does not, and neither is slow.
+func TestWatcher_loadOnTheRestIsNotSlowness(t *testing.T) {
+	for seed := range uint64(fewer(3)) {
+		s := newWorld(t, "fat-tree:k=4", seed)
+		s.rated(simRate)
+		s.queues[side{s.topo.Ports(s.node("h0.0.2"))[0].Link, true}].rate = 2 * simRate
+		s.deafen(true, "c1.1", "c1.2")
+		h := s.watch(s.node("h0.0.2"), Config{MTU: 1500})
+		for range 8 {
+			s.flow(h, s.node("h3.1.3"))
+		}
+		s.run(8 * time.Second)
+		worst := time.Duration(0)
+		for i := range h.w.near.paths {
+			worst = max(worst, h.w.near.paths[i].slow.whole.least)
+		}
+		if worst < slowLeast {
+			t.Errorf("seed %d: at most %v were waited, so this shows nothing", seed, worst)
+		}
+		if n := h.w.Stats().Slow; n > 0 {
+			t.Errorf("seed %d: %d times slow: %+v, %s", seed, n, h.w.Suspects(), h.w.Carriage().Why(s.edge(s.node("h0.1.2"))))
+		}
 	}
 }
