@@ -27,6 +27,14 @@ var probeDatagram = datagram{
 	length: ProbeLen, most: MaxProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
 }
 
+// asDataDatagram is the same of what waits as data does. ECT(0) is the TOS of data: see
+// sampleDatagram.
+var asDataDatagram = func() datagram {
+	d := probeDatagram
+	d.tos = byte(ECT0)
+	return d
+}()
+
 // ProbeKind says what becomes of a probe.
 type ProbeKind uint8
 
@@ -97,6 +105,10 @@ type Probe struct {
 	// Padding is how many bytes there are behind the 24. Peers that do not know of it
 	// take a padded request for somebody else's datagram, and do not answer.
 	Padding int
+	// AsData has the probe wait in queues as data does: it is of data's class, so its
+	// round trip tells how long queues are. A reply is of its request's class; peers that
+	// do not know of it reply in ProbeTOS.
+	AsData bool
 }
 
 // AppendProbe appends a whole inner packet to b, ProbeLen bytes and the padding. It
@@ -138,7 +150,11 @@ func (p *Probe) put(b []byte) {
 	if p.Kind == ProbeReply {
 		from, to = to, from
 	}
-	probeDatagram.finish(b, from, to)
+	d := &probeDatagram
+	if p.AsData {
+		d = &asDataDatagram
+	}
+	d.finish(b, from, to)
 }
 
 // IsProbe reports whether a packet claims to be a probe: IPv4 without options,
@@ -169,6 +185,7 @@ func ParseProbe(packet []byte) (Probe, error) {
 
 		Carrier: Carrier(b[5]),
 		Padding: len(b) - ProbeLen,
+		AsData:  b[1]&^ecnMask == byte(ECT0)&^ecnMask,
 	}
 	from, to := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
 	if p.Kind == ProbeReply {
@@ -201,8 +218,7 @@ func ReplyProbe(packet []byte) (path uint16, err error) {
 	if p.Kind != ProbeRequest {
 		return 0, ErrProbeKind
 	}
-	// A fresh TTL and TOS: a congestion mark, or a path's length, was the
-	// request's own.
+	// A fresh TTL and ECN: a congestion mark, or a path's length, was the request's own.
 	p.Kind = ProbeReply
 	b := packet[:ProbeLen+p.Padding]
 	clear(b)

@@ -46,7 +46,7 @@ func TestProbe_roundTrip(t *testing.T) {
 			Origin: netip.AddrFrom4([4]byte{10, byte(rng.IntN(4)), 0, 2}),
 			Target: netip.AddrFrom4([4]byte{10, byte(rng.IntN(4)), 1, 3}),
 		}
-		if p.Kind == Boomerang {
+		if p.AsData = rng.IntN(2) == 0; p.Kind == Boomerang {
 			p.Target = p.Origin
 		}
 		b := probe(t, p)
@@ -132,6 +132,27 @@ func TestParseProbe_refuses(t *testing.T) {
 	copy(b[44:48], b[16:20])
 	if _, err := ParseProbe(mended(&probeDatagram, b)); err != ErrProbeAddress {
 		t.Errorf("request to oneself: %v", err)
+	}
+}
+
+// What waits as data does is of data's class, there and back, whatever marks it got.
+func TestReplyProbe_keepsTheClass(t *testing.T) {
+	for _, asData := range []bool{false, true} {
+		p := request()
+		p.AsData = asData
+		b := probe(t, p)
+		was := b[1]
+		if (was == ProbeTOS) == asData {
+			t.Fatalf("TOS %#x", was)
+		}
+		b[1] |= 3 // a congestion mark on the way
+		b = mended(&probeDatagram, b)
+		if _, err := ReplyProbe(b); err != nil || b[1] != was {
+			t.Errorf("the reply's TOS is %#x, the request's was %#x; %v", b[1], was, err)
+		}
+		if got, err := ParseProbe(b); err != nil || got.AsData != asData {
+			t.Errorf("%+v, %v", got, err)
+		}
 	}
 }
 

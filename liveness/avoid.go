@@ -148,9 +148,7 @@ func (w *Watcher) sizeOf(k *kind, r *rackProof) (level uint8, by int32) {
 	if w.near.small == 0 && (r == nil || !r.small()) {
 		return 0, -1
 	}
-	live := func(p *path) bool {
-		return !p.down && w.current.Live(p.high) && (p.low == none || w.current.Live(p.low))
-	}
+	live := func(p *path) bool { return !p.down && w.usesLinks(p) }
 	by = -1
 	for i := range k.paths {
 		up := k.up + int32(i)

@@ -24,6 +24,7 @@ type await struct {
 	sample  bool  // it counts in the path's history
 	graced  bool  // its time was made longer, since this process was stopped
 	size    uint8 // of a full-size probe the place in Watcher.sizes, and 1; 0: a small one
+	asData  bool  // of data's class
 	control int32 // the probe sent beside it, in the ring; nowhere: none
 	paired  uint64
 }

@@ -131,7 +131,7 @@ func (w *Watcher) carry() {
 	}
 	for edge, r := range w.proof.racks {
 		k := r.kind
-		if (r.gate.open || !w.proof.kinds[k].gate.open) && !r.small() {
+		if (r.gate.open || !w.proof.kinds[k].gate.open) && !r.small() && !w.slow(r) {
 			continue // as its kind
 		}
 		if v := w.verdictOn(&w.kinds[k], r); v != next.kinds[k] {
@@ -162,7 +162,7 @@ func (w *Watcher) verdictOn(k *kind, r *rackProof) (v verdict) {
 	}
 	switch {
 	case g.open:
-		v.why = w.remarks(k, level, by)
+		v.why = w.remarks(k, r, level, by)
 	case w.config.Require:
 		v.why = "used though not proved, as required: " + g.why
 	default:

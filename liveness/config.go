@@ -30,7 +30,8 @@ type Config struct {
 	// most 16.
 	Multiplier int
 	// Budget is the most probes per second, over all paths. Default: 2,000, at
-	// most 100,000; negative: none, so that losses are the only evidence.
+	// most 100,000; negative: none, so that losses are the only evidence. Half as many
+	// more may be sent that wait in queues as data does, to find slow paths.
 	Budget float64
 	// MaxDestinations bounds the destinations watched at a time. Default: 256, at
 	// most 65,536.

@@ -49,6 +49,14 @@
 // a destination with traffic taken away (Config.Floor). All times are jittered,
 // lest hosts move in step.
 //
+// # Slow paths
+//
+// A link at a tenth of its rate answers every probe. What tells of it is the queue
+// before it: probes of data's class wait in it for a whole second, while those by half
+// of the other paths do not. What all paths suffer from convicts nobody here either.
+// What is slow is used less: not at all for a hold that doubles, but for the floor, then
+// on trial. Boomerangs convict links; what a destination's answers tell, its own paths.
+//
 // # Who answers nothing
 //
 // A destination that answers none of many probes is mute, which says nothing of its
@@ -64,7 +72,7 @@
 // # Bounds
 //
 // Probes are bounded by Config.Budget, answers awaited by a ring that the budget
-// sizes, destinations by Config.MaxDestinations (about 300 bytes per path of
+// sizes, destinations by Config.MaxDestinations (about 450 bytes per path of
 // each). What is beyond them is counted in Stats.
 //
 // The package is pure: it takes the time as an argument and owns no goroutine,

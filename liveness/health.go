@@ -31,6 +31,8 @@ type Stats struct {
 	FullMissed   uint64 // not answered in time
 	TooBig       uint64 // of these, those about which an ICMP error came
 
+	AsData   uint64        // probes that wait in queues as data does, not among Sent
+	Slow     uint64        // times that a path was found slow
 	Unproved uint64        // times that a bouncing switch lost its proof
 	TakenUp  uint64        // times that the carrier came into use to racks, all of a kind or one
 	GivenUp  uint64        // times that it went out of use
@@ -53,6 +55,7 @@ const (
 	Up          Health = "up"
 	Suspicious  Health = "suspicious"  // in use, and probed often
 	Quarantined Health = "quarantined" // out of use, but for the floor
+	Slow        Health = "slow"        // in use less, but for the floor: out of use for a while, or on trial after that
 	Down        Health = "down"        // link-state updates say so
 	Mute        Health = "mute"        // nothing is known: nobody answers
 )
@@ -63,8 +66,8 @@ type PathHealth struct {
 	Path  int             // its number for the pair
 	Via   netip.Addr      // bouncing address
 	State Health
-	Why   string        // for Quarantined: what convicted it
-	Since time.Duration // when it was quarantined, or let back
+	Why   string        // for Quarantined and Slow: what convicted it
+	Since time.Duration // when it was quarantined, found slow, or let back
 	RTT   time.Duration // smoothed; 0: unknown
 	Loss  float64       // part of its latest probes, 64 at most, that was missed
 
@@ -116,6 +119,8 @@ func (w *Watcher) health(p *path) PathHealth {
 		h.State, h.Why = Quarantined, p.cause.String()
 	case p.group.mute:
 		h.State = Mute
+	case p.slow.again > 0:
+		h.State, h.Why, h.Since = Slow, p.whySlow(), p.slow.moved
 	case p.suspicious(w.now):
 		h.State = Suspicious
 	}

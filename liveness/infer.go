@@ -23,9 +23,10 @@ type Suspect struct {
 const (
 	rankNear = 0
 	rankFar  = 3
+	rankSlow = 6 // and rankFar
 )
 
-func (s *Suspect) far() bool { return s.rank >= rankFar }
+func (s *Suspect) far() bool { return s.rank%rankSlow >= rankFar }
 
 // marks is a set of links.
 type marks []uint64
@@ -42,8 +43,11 @@ func (m marks) has(l topology.LinkID) bool {
 func (w *Watcher) infer() {
 	w.suspects, w.alone, w.contested = w.suspects[:0], w.alone[:0], false
 	w.accuseNear()
+	w.accuseSlow()
 	for _, s := range w.suspects {
-		w.marks.set(s.Link)
+		if s.rank < rankSlow { // by what is slow, something gets as far as the other half
+			w.marks.set(s.Link)
+		}
 	}
 	for _, g := range w.order {
 		if g.bad > 0 {
@@ -51,6 +55,7 @@ func (w *Watcher) infer() {
 		}
 	}
 	w.hear()
+	w.accuseSlowFar()
 	w.sortSuspects()
 	for _, s := range w.suspects {
 		w.marks.clear(s.Link)
@@ -170,13 +175,16 @@ func (w *Watcher) accuse(p *path, l topology.LinkID, rank int) {
 
 // accusation is of a link, by what is known of a path.
 func accusation(p *path, l topology.LinkID, rank int) Suspect {
-	if p.cause != dead {
-		rank++
+	s := Suspect{Link: l, Path: -1, Since: p.since, Why: p.cause.String(), rank: rank}
+	switch p.cause {
+	case fine:
+		s.Since, s.Why = p.slow.moved, p.whySlow()
+	case lossy:
+		s.rank++
+	case losses:
+		s.rank += 2
 	}
-	if p.cause == losses {
-		rank++
-	}
-	return Suspect{Link: l, Path: -1, Since: p.since, Why: p.cause.String(), rank: rank}
+	return s
 }
 
 // sortSuspects puts the best evidence first, older before newer, and leaves one

@@ -57,6 +57,7 @@ type path struct {
 	srtt, rttvar time.Duration // RFC 6298 §2
 	lost         window
 	size         sizing
+	slow         slowness
 	small        bool // packets must be shorter than by what other paths have in common with it; see group.small
 }
 
@@ -170,4 +171,5 @@ func (p *path) clean() {
 	p.history, p.recorded = 0, 0
 	p.alert = 0
 	p.lost = window{piece: p.lost.piece}
+	p.slow.homes, p.slow.bad = 0, 0
 }

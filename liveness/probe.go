@@ -59,7 +59,7 @@ func (w *Watcher) queue(p *path, i int32, padding int) {
 	probe := Probe{Via: w.near.paths[p.up].via, Path: int(p.index), Dst: g.dst, body: encap.Probe{
 		Kind: encap.ProbeRequest, Path: uint16(p.index), Token: w.awaited.ring[i].token,
 		Origin: w.config.Address, Target: g.address,
-		Carrier: w.config.Carrier, Padding: padding,
+		Carrier: w.config.Carrier, Padding: padding, AsData: w.awaited.ring[i].asData,
 	}}
 	if g == &w.near {
 		probe.body.Kind = encap.Boomerang
@@ -87,6 +87,10 @@ func (w *Watcher) Answer(packet []byte, now time.Duration) {
 		return
 	}
 	was, _ := w.awaited.take(b.Token)
+	if was.asData {
+		w.waited(was.path, was.sent)
+		return
+	}
 	if was.size > 0 {
 		if b.Padding > 0 && !was.missed {
 			w.cameHome(was.path, was.sent)
@@ -148,6 +152,9 @@ func (w *Watcher) expired(i int32) {
 	e := &w.awaited.ring[i]
 	e.missed = true
 	p := e.path
+	if e.asData {
+		return // lost or waiting: both are data's lot, too
+	}
 	if e.size > 0 {
 		w.fullMissed(p, e)
 		return

@@ -7,7 +7,7 @@ func (w *Watcher) Next() time.Duration {
 	if len(w.out) > 0 {
 		return w.now
 	}
-	return min(w.schedule.next(), w.awaited.late.next(), w.proof.due)
+	return min(w.schedule.next(), w.awaited.late.next(), w.proof.due, w.slows.due)
 }
 
 // Tick does what is due, at a cost in proportion to it; Probes then has what is
@@ -21,6 +21,7 @@ func (w *Watcher) Tick(now time.Duration) {
 		w.awaited.late.remove(0)
 		w.expired(i)
 	}
+	w.returnSlow()
 	for w.schedule.next() <= w.now {
 		w.turn(w.schedule.heap[0].id)
 	}
@@ -78,6 +79,7 @@ func (w *Watcher) probe(p *path) (wait time.Duration) {
 		}
 		w.send(p)
 		w.sendFull(p)
+		w.sendAsData(p)
 		return 0
 	}
 	g := p.group
@@ -103,6 +105,7 @@ func (w *Watcher) probe(p *path) (wait time.Duration) {
 		w.awaited.pair(i, g.control)
 	}
 	w.sendFull(p)
+	w.sendAsData(p)
 	return 0
 }
 

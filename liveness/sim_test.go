@@ -35,15 +35,17 @@ type world struct {
 	now     time.Duration
 	events  events
 	faults  map[side]fault
-	all     fault                                    // of every side besides
-	mute    map[topology.NodeID]bool                 // plain hosts: they answer no probes
-	old     map[topology.NodeID]bool                 // hosts that do not know of padding
-	deaf    map[netip.Addr]bool                      // bouncing addresses that do not decapsulate
-	ignores map[topology.NodeID]func(path int) bool  // requests by these paths they do not answer
-	hosts   map[topology.NodeID]*simHost             // those with a Watcher
-	list    []*simHost                               // in order
-	check   func(h *simHost, was *topology.Topology) // after each change of a host's Topology
-	sent    func(h *simHost, p *Probe)               // with each probe, if not nil
+	all     fault                                            // of every side besides
+	mute    map[topology.NodeID]bool                         // plain hosts: they answer no probes
+	old     map[topology.NodeID]bool                         // hosts that do not know of padding
+	deaf    map[netip.Addr]bool                              // bouncing addresses that do not decapsulate
+	ignores map[topology.NodeID]func(path int) bool          // requests by these paths they do not answer
+	hosts   map[topology.NodeID]*simHost                     // those with a Watcher
+	list    []*simHost                                       // in order
+	check   func(h *simHost, was *topology.Topology)         // after each change of a host's Topology
+	sent    func(h *simHost, p *Probe)                       // with each probe, if not nil
+	queues  map[side]*queue                                  // of links with a rate; nil: there are none
+	lags    map[topology.NodeID]func(path int) time.Duration // how late they answer requests
 }
 
 type simHost struct {
@@ -204,30 +206,31 @@ func (s *world) probe(h *simHost, p Probe) {
 	}
 	size := len(packet) + encap.Overhead
 	if p.Kind() == encap.Boomerang {
-		if d, ok := s.carry(s.bounced(h.id, p.Via), size); ok {
-			s.after(d, func() { s.answer(h, packet) })
-		}
+		s.travel(s.bounced(h.id, p.Via), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		return
 	}
 	set := s.topo.Whole().Paths(h.id, p.Dst)
 	if set.Addr(p.Path) != p.Via {
 		s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, p.Dst, p.Via)
 	}
-	d, ok := s.carry(set.Path(p.Path), size)
 	ignores := s.ignores[p.Dst]
-	if !ok || s.mute[p.Dst] || s.old[p.Dst] && len(packet) > encap.ProbeLen || ignores != nil && ignores(p.Path) {
-		return
-	}
-	s.after(d, func() {
+	s.travel(set.Path(p.Path), size, asData(packet), func() {
+		if s.mute[p.Dst] || s.old[p.Dst] && len(packet) > encap.ProbeLen || ignores != nil && ignores(p.Path) {
+			return
+		}
 		path, err := encap.ReplyProbe(packet)
 		if err != nil || int(path) != p.Path {
 			s.t.Fatalf("request by path %d: reply by %d, %v", p.Path, path, err)
 		}
-		back := s.topo.Whole().Paths(p.Dst, h.id).Path(int(path))
-		if d, ok := s.carry(back, size); ok {
-			s.after(d, func() { s.answer(h, packet) })
+		back := func() {
+			s.travel(s.topo.Whole().Paths(p.Dst, h.id).Path(int(path)), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		}
-	})
+		if lag := s.lags[p.Dst]; lag != nil {
+			s.after(lag(p.Path), back)
+			return
+		}
+		back()
+	}, nil)
 }
 
 func (s *world) answer(h *simHost, packet []byte) {

@@ -45,6 +45,7 @@ type Watcher struct {
 	sizes   []int         // of full-size probes, outer header included, the longest first
 	traffic time.Duration // when there was any, latest
 	stalls  stalls
+	slows   slows
 }
 
 // kind is the pairs of hosts that use the same bouncing switches.
@@ -71,6 +72,7 @@ func New(c Config) (*Watcher, error) {
 	w.budget.init(c.Budget)
 	w.sizes = sizesFor(c.MTU, c.Carrier.Overhead())
 	w.bulk.init(c.Budget * bytesPerProbe)
+	w.slows.bucket.init(c.Budget * slowShare)
 	w.bulk.burst = max(100*time.Millisecond, time.Duration(2*c.MTU)*w.bulk.gap)
 	w.begin(c.Topology)
 	return w, nil
@@ -88,6 +90,7 @@ func (w *Watcher) begin(base *topology.Topology) {
 	w.nearN, w.farN = 0, 0
 	w.marks = make(marks, (base.NumLinks()+63)/64)
 	w.awaited.forget()
+	w.slows.begin()
 	w.near = group{dst: w.config.Self, address: w.config.Address}
 	for _, dst := range w.neighbours() {
 		w.addKind(base.Paths(w.config.Self, dst))

@@ -39,7 +39,8 @@ func TestNew_namesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Budget bounds probes over any second, and all paths get their share.
+// Budget bounds probes over any second, but for the bursts of its two buckets, 8 probes
+// each, and half as many those of data's class; and all paths get their share.
 func TestWatcher_budgetHolds(t *testing.T) {
 	for _, budget := range []float64{10, 200, 2000} {
 		s := newWorld(t, "fat-tree:k=6", 1)
@@ -48,17 +49,25 @@ func TestWatcher_budgetHolds(t *testing.T) {
 			s.keepActive(h, topology.NodeID(9+dst))
 		}
 		s.all.loss = 0.05 // so that many are urgent
-		var sent []uint64
+		var sent, asData []uint64
 		rounds := fewer(300)
 		for range rounds {
 			s.run(s.now + 100*time.Millisecond)
 			sent = append(sent, h.w.Stats().Sent)
-			if n := len(sent); n > 10 && float64(sent[n-1]-sent[n-11]) > 1.1*budget+10 {
+			asData = append(asData, h.w.Stats().AsData)
+			n := len(sent)
+			if n > 10 && float64(sent[n-1]-sent[n-11]) > 1.1*budget+16 {
 				t.Fatalf("budget %v: %d probes in a second", budget, sent[n-1]-sent[n-11])
+			}
+			if n > 10 && float64(asData[n-1]-asData[n-11]) > 0.55*budget+8 {
+				t.Fatalf("budget %v: %d probes of data's class in a second", budget, asData[n-1]-asData[n-11])
 			}
 		}
 		if float64(sent[len(sent)-1]) < 0.05*float64(rounds)*budget {
 			t.Errorf("budget %v: only %d probes in %d tenths of a second", budget, sent[len(sent)-1], rounds)
+		}
+		if float64(asData[len(asData)-1]) < 0.005*float64(rounds)*budget {
+			t.Errorf("budget %v: only %d probes of data's class in %d tenths of a second", budget, asData[len(asData)-1], rounds)
 		}
 	}
 }
@@ -78,6 +87,10 @@ func TestWatcher_probesAreSpread(t *testing.T) {
 		h.w.Tick(s.now)
 		n := 0
 		h.w.Probes(func(p *Probe) {
+			if p.body.AsData { // goes beside another
+				s.probe(h, *p)
+				return
+			}
 			n++
 			k := [2]int{int(p.Dst), int(p.Via.As4()[2])<<16 | int(p.Via.As4()[1])<<8 | int(p.Via.As4()[3])}
 			if at, ok := last[k]; ok {

@@ -105,7 +105,7 @@ func (w *Watcher) whyRack(r *rackProof, path bool) string {
 }
 
 // remarks says what is amiss with paths to a rack to which the carrier is used.
-func (w *Watcher) remarks(k *kind, level uint8, by int32) string {
+func (w *Watcher) remarks(k *kind, r *rackProof, level uint8, by int32) string {
 	var list []string
 	if out := w.switches(k, func(up int32) bool { return w.proof.avoids(up) && !w.proof.bounces[up].proved }); out != "" {
 		list = append(list, fmt.Sprintf("not by %s: no boomerang comes home from there", out))
@@ -124,6 +124,9 @@ func (w *Watcher) remarks(k *kind, level uint8, by int32) string {
 	if by >= 0 && level > 0 {
 		list = append(list, fmt.Sprintf("of packets up to %d bytes only those up to %d come home by %s: a link on the way has a smaller MTU, and its ICMP errors are lost",
 			w.config.MTU, w.sizes[min(int(level), len(w.sizes)-1)], w.nameOf(by)))
+	}
+	if out := w.remarkSlow(k, r); out != "" {
+		list = append(list, out)
 	}
 	return strings.Join(list, "; ")
 }

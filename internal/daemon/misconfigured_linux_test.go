@@ -27,13 +27,11 @@ type misconfigured struct {
 	later  func(n *wrongNetwork) // what goes wrong while the daemon is at work
 	heal   func(n *wrongNetwork)
 	says   []string // each is to be in the status or in the log
+	both   []string // each is to be in both
 	// refused: the daemon is to end and say so, and so does not touch the traffic.
 	refused bool
 	// modes, if not nil, are others than wrongModes.
 	modes []string
-	// inherent: who sprays without looking is held to the pace of the slowest path.
-	// What it reaches is logged and not judged.
-	inherent bool
 }
 
 // wrongModes are in what modes each case is tried.
@@ -175,7 +173,7 @@ var (
 		{name: "a link at a tenth of its rate, luopan", config: "topology: fat-tree:k=4,host-rate=20,fabric-rate=20,core-rate=20\n",
 			modes:  []string{"mode: gateway\npolicy: luopan\n", "mode: offload\npolicy: luopan\nreceivers_resequence: true\n"},
 			damage: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 2, 7500) }, heal: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 20, 75000) }},
-		{name: "a link at a tenth of its rate", inherent: true,
+		{name: "a link at a tenth of its rate", both: []string{"less by c1.1: slow: for a second no probe came home from there in less than"},
 			damage: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 2, 7500) }, heal: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 20, 75000) }},
 	}
 )
@@ -260,17 +258,17 @@ func (n *wrongNetwork) goodput(from, to string, enough float64) (all, slowest fl
 }
 
 // words are all that the daemon says of itself.
-func (c *child) words() string {
+func (c *child) words() (log, status string) {
 	select {
 	case <-c.exited:
-		return c.messages()
+		return c.messages(), ""
 	default:
 	}
 	b, err := json.Marshal(c.status())
 	if err != nil {
 		c.n.Fatal(err)
 	}
-	return c.messages() + "\n" + string(b)
+	return c.messages(), string(b)
 }
 
 // leastShare is what is asked of the goodput: on a machine that does other things, too,
@@ -350,10 +348,12 @@ func (m misconfigured) try(n *wrongNetwork) {
 			all, slow := n.goodput("h0.0.2", "h3.1.3", wrongShare*plain)
 			ratio := all / plain
 			n.Logf("%s: %.1f Mbit/s, slowest flow %.2f; of plain %.2f", name, all, slow, ratio)
-			if least := leastShare(); ratio < least && !m.inherent {
+			if least := leastShare(); ratio < least {
 				n.Errorf("%s: goodput is %.1f Mbit/s, and the plain kernel's %.1f", name, all, plain)
 			}
-			m.wants(n, name, c.words())
+			log, status := c.words()
+			m.wants(n, name, log+"\n"+status)
+			m.wantsBoth(n, name, log, status)
 			if m.later != nil {
 				m.heal(n)
 			}
@@ -374,6 +374,23 @@ func (m misconfigured) wants(n *wrongNetwork, name, said string) {
 		n.Logf("%s: it says\n%s", name, said)
 	}
 }
+
+// wantsBoth looks for the words in both; and where nothing is said to be slow, for
+// nothing that is called so.
+func (m misconfigured) wantsBoth(n *wrongNetwork, name, log, status string) {
+	n.Helper()
+	for _, w := range m.both {
+		if !strings.Contains(log, w) || !strings.Contains(status, w) {
+			n.Errorf("%s: log or status do not say %q; they say\n%s\n%s", name, w, log, status)
+		}
+	}
+	if s := "less by "; !m.slow() && (strings.Contains(log, s) || strings.Contains(status, s)) {
+		n.Errorf("%s: something is called slow; log and status say\n%s\n%s", name, log, status)
+	}
+}
+
+// slow reports whether a link of the case is.
+func (m misconfigured) slow() bool { return strings.HasPrefix(m.name, "a link at a tenth of its rate") }
 
 // agent runs weft switch on a switch, with a key.
 func (n *wrongNetwork) agent(node string) *child {
