@@ -14,9 +14,11 @@ type tunnelSender struct {
 	*tunnel
 	segmenter gso.Segmenter
 	cuts      []datagram
-	parts     [][]byte // of all cuts
-	train     [][]byte // parts of those that go together
-	heads     []byte   // headers of all cuts, or all of them where they must be in one piece
+	parts     [][]byte  // of all cuts
+	train     [][]byte  // parts of those that go together
+	heads     []byte    // headers of all cuts, or all of them where they must be in one piece
+	looked    time.Time // at the time of day
+	day       time.Time // as it was then
 }
 
 // datagram is a segment on its way.
@@ -60,6 +62,7 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 	}
 	tos := encap.UDPTOS(o.parts[0])
 	t.begin()
+	t.follow(pair.peer)
 	if o.mss == 0 {
 		ok = t.single(o, pair.peer, &pkt, c, e.timestamps)
 	} else {
@@ -121,6 +124,17 @@ func (e *egress) sendTrains(p *peer, tos byte) {
 
 func (t *tunnelSender) begin() {
 	t.cuts, t.parts, t.heads = t.cuts[:0], t.parts[:0], t.heads[:0]
+}
+
+// follow has a peer's numbers follow the time of day.
+func (t *tunnelSender) follow(p *peer) {
+	if p.sealer == nil {
+		return
+	}
+	if now := time.Now(); now.Sub(t.looked) >= time.Second {
+		t.looked, t.day = now, t.Time()
+	}
+	p.sealer.Follow(t.day)
 }
 
 // whole reports whether datagrams to p must be in one piece: a MAC covers all,

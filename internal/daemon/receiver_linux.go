@@ -131,6 +131,23 @@ func (r *hostReceiver) SetCarriage(c *liveness.Carriage) {
 	}
 }
 
+// setPeerKeys changes the keys of a tunnel's peers, of which no other can change.
+func (r *hostReceiver) setPeerKeys(peers []Peer) error {
+	d, ok := r.dataplane.(interface {
+		SetPeerKeys(name string, key, previous *encap.UDPKey) error
+	})
+	for i := range peers {
+		p := &peers[i]
+		r.place.peers[i].Peer = *p // for when it is started again
+		if key, also := p.keys(); ok && key != nil {
+			if err := d.SetPeerKeys(p.Name, key, also); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // lives is when a goroutine that moves packets showed that it lives, in nanoseconds
 // of Unix time.
 type lives struct{ atomic.Int64 }
