@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,7 +54,8 @@ type soak struct {
 
 // TestSoak runs for as long as WEFT_SOAK says (30m), with chaos's events by the seed of
 // WEFT_CHAOS_SEED, and compares what the processes have in its second quarter and in
-// its last. WEFT_SOAK_CONNS is how many connections are open.
+// its last. WEFT_SOAK_CONNS is how many connections are open, and WEFT_SOAK_EVENTS a
+// regular expression of the events.
 func TestSoak(t *testing.T) {
 	whole, err := time.ParseDuration(os.Getenv("WEFT_SOAK"))
 	if err != nil || whole < time.Minute {
@@ -257,7 +260,8 @@ func (s *soak) away() bool { return int64(time.Since(s.began)) < s.dark.Load() }
 // rage lets things happen, by the seed.
 func (s *soak) rage(whole time.Duration, seed uint64) {
 	s.Helper()
-	events := append(soakEvents(s), chaosEvents...)
+	only := regexp.MustCompile(os.Getenv("WEFT_SOAK_EVENTS"))
+	events := slices.DeleteFunc(append(soakEvents(s), chaosEvents...), func(e chaosEvent) bool { return !only.MatchString(e.name) })
 	var order []int
 	for i := 0; time.Since(s.began) < whole; i++ {
 		if len(order) == 0 {
@@ -274,7 +278,7 @@ func (s *soak) rage(whole time.Duration, seed uint64) {
 			s.dark.Store(int64(time.Since(s.began) + e.lasts + 3*time.Second))
 		}
 		s.events++
-		s.event(e, host, s.began, fmt.Sprintf("seed %d, event %d, %v", seed, i, time.Since(s.began).Round(time.Second)))
+		s.event(e, host, s.began, fmt.Sprintf("%s: seed %d, event %d", time.Now().Format(time.TimeOnly), seed, i))
 		time.Sleep(time.Duration(s.random.IntN(1000)) * time.Millisecond)
 	}
 }
