@@ -55,7 +55,7 @@ type soak struct {
 // TestSoak runs for as long as WEFT_SOAK says (30m), with chaos's events by the seed of
 // WEFT_CHAOS_SEED, and compares what the processes have in its second quarter and in
 // its last. WEFT_SOAK_CONNS is how many connections are open, and WEFT_SOAK_EVENTS a
-// regular expression of the events.
+// regular expression of the events, WEFT_SOAK_PAUSE the time between two.
 func TestSoak(t *testing.T) {
 	whole, err := time.ParseDuration(os.Getenv("WEFT_SOAK"))
 	if err != nil || whole < time.Minute {
@@ -279,7 +279,8 @@ func (s *soak) rage(whole time.Duration, seed uint64) {
 		}
 		s.events++
 		s.event(e, host, s.began, fmt.Sprintf("%s: seed %d, event %d", time.Now().Format(time.TimeOnly), seed, i))
-		time.Sleep(time.Duration(s.random.IntN(1000)) * time.Millisecond)
+		pause, _ := time.ParseDuration(os.Getenv("WEFT_SOAK_PAUSE"))
+		time.Sleep(pause + time.Duration(s.random.IntN(1000))*time.Millisecond)
 	}
 }
 

@@ -39,6 +39,7 @@ type soakCounts struct {
 	Corrupted int           // got other bytes
 	Redialled int           // tries without a path
 	Slowest   time.Duration // exchange
+	SlowestIs string        // when and between whom
 	First     string        // what failed first
 }
 
@@ -183,10 +184,12 @@ func (l *soakLoad) exchange(ctx context.Context, c net.Conn, random *rand.Rand, 
 	case !bytes.Equal(got, want):
 		l.fail(&l.counts.Corrupted, "%v to %v, %d bytes: others came back", c.LocalAddr(), c.RemoteAddr(), size)
 	default:
-		l.count(func(c *soakCounts) {
-			c.Exchanges++
-			c.Bytes += int64(2 * size)
-			c.Slowest = max(c.Slowest, took)
+		l.count(func(n *soakCounts) {
+			n.Exchanges++
+			n.Bytes += int64(2 * size)
+			if took > n.Slowest {
+				n.Slowest, n.SlowestIs = took, fmt.Sprintf("%s %v to %v", began.Format("15:04:05"), c.LocalAddr(), c.RemoteAddr())
+			}
 		})
 		return true
 	}

@@ -151,7 +151,7 @@ func (s *soak) loadTable() string {
 	text := fmt.Sprintf("\n%-18s %6s %8s %9s %8s %7s %5s %5s %9s %9s  %s\n", "connections from", "open", "short", "exchanges", "MB", "renewed", "lost", "stuck", "corrupted", "redialled", "slowest exchange")
 	for _, from := range slices.Sorted(maps.Keys(all)) {
 		c := all[from]
-		text += fmt.Sprintf("%-18s %6d %8d %9d %8.1f %7d %5d %5d %9d %9d  %v\n", from, c.Open, c.Short, c.Exchanges, float64(c.Bytes)/1e6, c.Renewed, c.Lost, c.Stuck, c.Corrupted, c.Redialled, c.Slowest.Round(time.Millisecond))
+		text += fmt.Sprintf("%-18s %6d %8d %9d %8.1f %7d %5d %5d %9d %9d  %v, %s\n", from, c.Open, c.Short, c.Exchanges, float64(c.Bytes)/1e6, c.Renewed, c.Lost, c.Stuck, c.Corrupted, c.Redialled, c.Slowest.Round(time.Millisecond), c.SlowestIs)
 		if c.Lost+c.Stuck+c.Corrupted > 0 {
 			s.Errorf("load from %s: %d lost, %d stuck, %d corrupted; the first: %s", from, c.Lost, c.Stuck, c.Corrupted, c.First)
 		}
