@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/encap"
@@ -86,6 +87,11 @@ func (p *Peer) keys() (key, also *encap.UDPKey) {
 		also = &encap.UDPKey{ID: uint8(p.AcceptKeyID), Secret: p.accept}
 	}
 	return key, also
+}
+
+// keyed reports whether there are peers with a key.
+func (c *Config) keyed() bool {
+	return c.tunnels() && slices.ContainsFunc(c.UDP.Peers, func(p Peer) bool { return p.secret != [32]byte{} })
 }
 
 // gateway is stack's, with its counters for the status.

@@ -79,6 +79,7 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 			return err
 		}
 	}
+	o.time = r.place.time
 	r.in.show()
 	r.out.show()
 	o.fabric, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
@@ -149,12 +150,15 @@ func (r *hostReceiver) setPeerKeys(peers []Peer) error {
 }
 
 // lives is when a goroutine that moves packets showed that it lives, in nanoseconds
-// of Unix time.
+// since this process began: a time of day could be set.
 type lives struct{ atomic.Int64 }
 
-func (l *lives) show() { l.Store(time.Now().UnixNano()) }
+// began is about when this process did. Differences to it are of the monotonic clock.
+var began = time.Now()
 
-func (l *lives) since(now time.Time) time.Duration { return now.Sub(time.Unix(0, l.Load())) }
+func (l *lives) show() { l.Store(int64(time.Since(began))) }
+
+func (l *lives) since(now time.Time) time.Duration { return now.Sub(began) - time.Duration(l.Load()) }
 
 // beatIn and beatOut are called by what reads from the uplink, and from the TUN.
 func (r *hostReceiver) beatIn() {
