@@ -3,8 +3,10 @@ package weft
 import (
 	"go/build"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +28,8 @@ var lattice = map[string][]string{
 	"weft/internal/shortage":     {},
 	"weft/internal/shortage/few": {}, // for tests
 	"weft/internal/privileges":   {},
+	"weft/internal/steadyclock":  {},
+	"weft/internal/memlimit":     {},
 	"weft/internal/statussocket": {},
 	"weft/internal/chaos":        {"weft/topology"},
 	"weft/internal/topofile":     {"weft/topology"},
@@ -50,8 +54,8 @@ var lattice = map[string][]string{
 	"weft/internal/interop":      {},
 	"weft/internal/updatekeys":   {"weft/internal/strictyaml", "weft/topoupdate"},
 	"weft/internal/prober":       {"weft/internal/shortage", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
-	"weft/internal/switchd":      {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/internal/daemon":       {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/switchd":      {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/daemon":       {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
 	"weft/bench/...":             {"weft/..."},
 	"weft/cmd/weft":              {"weft/..."},
 	"weft/examples":              {},
@@ -167,6 +171,44 @@ func TestArchitecture_heavyDependenciesStayAtTheEdges(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// wallClock may look at the time of day; what it does is not to depend on nobody
+// setting the clock. Everything else measures by time.Since and the like.
+var wallClock = map[string]string{
+	"encap/udpseal.go":                    "numbers begin with it",
+	"stack/virtual.go":                    "an epoch of its own",
+	"internal/steadyclock/clock_linux.go": "",
+	"internal/switchd/config.go":          "the number of a start, for want of a better one",
+	"internal/switchd/run_linux.go":       "times of keys",
+}
+
+// A time of day that is turned into a number, or out of one, has lost the monotonic
+// clock: what is computed with it goes wrong when somebody sets the clock.
+func TestArchitecture_timeOfDayIsNotMeasuredWith(t *testing.T) {
+	lost := regexp.MustCompile(`\.Unix(Nano|Milli|Micro)?\(\)|\btime\.Unix(Milli|Micro)?\(|\.Round\(0\)|CLOCK_REALTIME`)
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if name != "." && (name == "bench" || name == "third_party" || strings.HasPrefix(name, ".")) {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if _, ok := wallClock[filepath.ToSlash(name)]; !ok && lost.Match(text) {
+			t.Errorf("%s: %s: measure by time.Since, or say in wallClock why not", name, lost.Find(text))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -37,7 +37,7 @@ var (
 // refuses what was recorded before the restart, and needs no memory of past
 // sessions. Should the clock have been set back meanwhile, the random salt keeps
 // the nonces apart, and the receiver refuses everything (ErrUDPReplay) until the
-// clock has caught up or the key is changed.
+// clock has caught up, which Follow tells the Sealer, or the key is changed.
 //
 // The MAC says who sent a datagram. It hides nothing.
 type Sealer struct {
@@ -61,6 +61,16 @@ func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Seale
 		return nil, fmt.Errorf("encap: the time is %v, before 1970 or after 2262: set the clock", now)
 	}
 	return &Sealer{aead: aead, id: key.ID, salt: salt, counter: uint64(start)}, nil
+}
+
+// Follow has later datagrams count from the time of day, if that is above where the
+// counter is: a clock that was behind at the start has been set right. One that was
+// set back changes nothing. It is cheap enough to be called for each datagram; once a
+// second is often enough.
+func (s *Sealer) Follow(now time.Time) {
+	if t := now.UnixNano(); t > 0 && uint64(t) > s.counter {
+		s.counter = uint64(t)
+	}
 }
 
 // Seal writes header and MAC into b[:UDPSealedOverhead], the headroom of the
@@ -100,7 +110,7 @@ type Opener struct {
 }
 
 type openKey struct {
-	id     uint8
+	UDPKey
 	aead   cipher.AEAD
 	replay ReplayWindow
 }
@@ -120,15 +130,50 @@ func NewOpener(key UDPKey, from, to string) (*Opener, error) {
 // receivers retire the old one. A secret that has been replaced must not come
 // back: what was seen under it is forgotten.
 func (o *Opener) Roll(key UDPKey) error {
-	if o.current != nil && o.current.id == key.ID {
+	if o.current != nil && o.current.ID == key.ID {
 		return fmt.Errorf("encap: key ID %d is in use: give the new key another", key.ID)
 	}
 	aead, err := key.direction(o.from, o.to)
 	if err != nil {
 		return err
 	}
-	o.current, o.previous = &openKey{id: key.ID, aead: aead}, o.current
+	o.current, o.previous = &openKey{UDPKey: key, aead: aead}, o.current
 	return nil
+}
+
+// SetKeys has the Opener accept a key and, unless it is nil, another one: that which is
+// to come, or the former. All others come to their end. What has been seen under a key
+// that stays is remembered. On error nothing has changed.
+func (o *Opener) SetKeys(key UDPKey, also *UDPKey) error {
+	if also != nil && also.ID == key.ID {
+		return fmt.Errorf("encap: key ID %d is given twice: give each key its own", key.ID)
+	}
+	current, err := o.with(key)
+	if err != nil {
+		return err
+	}
+	var previous *openKey
+	if also != nil {
+		if previous, err = o.with(*also); err != nil {
+			return err
+		}
+	}
+	o.current, o.previous = current, previous
+	return nil
+}
+
+// with returns a key with its memory, which is empty for one that is new.
+func (o *Opener) with(key UDPKey) (*openKey, error) {
+	for _, k := range []*openKey{o.current, o.previous} {
+		if k != nil && k.UDPKey == key {
+			return k, nil
+		}
+	}
+	aead, err := key.direction(o.from, o.to)
+	if err != nil {
+		return nil, err
+	}
+	return &openKey{UDPKey: key, aead: aead}, nil
 }
 
 // Retire makes an end to the key before the latest.
@@ -163,8 +208,8 @@ func (o *Opener) Open(b []byte) (h UDPHeader, inner []byte, err error) {
 // verify checks the MAC of b and that its counter is new.
 func (o *Opener) verify(b []byte) error {
 	key := o.current
-	if key.id != b[keyAt] {
-		if key = o.previous; key == nil || key.id != b[keyAt] {
+	if key.ID != b[keyAt] {
+		if key = o.previous; key == nil || key.ID != b[keyAt] {
 			return ErrUDPKey
 		}
 	}

@@ -39,6 +39,10 @@ type savedValue struct {
 // how it is.
 const StatusSocket = "status.sock"
 
+// ClockFile is the name in HostDir of what a daemon remembers of the time. It stays
+// when the daemon ends, and the directory with it.
+const ClockFile = "clock"
+
 // HostDir returns the directory of the calling thread's network namespace,
 // which holds the state of the host's set-up, its lock, and whatever else there
 // is to be one of. It may not exist.
@@ -65,7 +69,7 @@ func MakeHostDir(uid, gid int) (string, error) {
 	if uid < 0 {
 		return dir, nil
 	}
-	for _, name := range []string{"", "lock", "state.json"} {
+	for _, name := range []string{"", "lock", "state.json", ClockFile} {
 		err := os.Lchown(filepath.Join(dir, name), uid, gid)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("state directory: %w", err)

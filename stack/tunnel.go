@@ -33,6 +33,12 @@ type Tunnel struct {
 	Peers []Peer
 	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
 	ZeroChecksum bool
+	// Time returns the time of day, at which the numbers of datagrams with a MAC begin
+	// and which they follow; nil is time.Now. Peers refuse lower numbers than those that
+	// they have seen: one that does not go back from one start of a program to the next
+	// spares them that when somebody sets the clock back. It is called once a second, by
+	// who sends, and must be safe for concurrent use.
+	Time func() time.Time
 }
 
 // Peer is another end of a Tunnel.
@@ -46,7 +52,7 @@ type Peer struct {
 	// that contains an address has it.
 	Prefixes []netip.Prefix
 	// Key authenticates datagrams in both directions; nil: none does. Previous
-	// is accepted still, while keys are exchanged.
+	// is accepted still, or already, while keys are exchanged. SetPeerKeys changes both.
 	Key, Previous *encap.UDPKey
 }
 
@@ -101,7 +107,8 @@ func (t *Tunnel) validate() error {
 // half to a source.
 type tunnel struct {
 	Tunnel
-	partial bool // inner checksums may be left to the outer one
+	partial bool    // inner checksums may be left to the outer one
+	all     []*peer // as Peers
 	exact   map[netip.Addr]*peer
 	ranges  []peerRange // longest first
 }
@@ -115,18 +122,23 @@ type peerRange struct {
 type peer struct {
 	to     netip.AddrPort
 	from   netip.Addr
-	sealer *encap.Sealer // nil without a key
-	opener *encap.Opener
+	sealer *encap.Sealer // nil without a key; behind the lock of egress
+	key    encap.UDPKey  // the sealer's
+	opener *encap.Opener // behind the lock of ingress
 }
 
 func newTunnel(t Tunnel) (*tunnel, error) {
+	if t.Time == nil {
+		t.Time = time.Now
+	}
 	w := &tunnel{Tunnel: t, partial: !t.ZeroChecksum, exact: make(map[netip.Addr]*peer)}
 	for i, c := range t.Peers {
 		p := &peer{to: netip.AddrPortFrom(c.Endpoint.Addr().Unmap(), c.Endpoint.Port())}
 		p.from = p.to.Addr()
-		if err := p.authenticate(t.Name, c); err != nil {
+		if err := p.authenticate(t.Name, c, t.Time()); err != nil {
 			return nil, fmt.Errorf("Peers[%d]: %w", i, err)
 		}
+		w.all = append(w.all, p)
 		for _, prefix := range c.Prefixes {
 			if prefix = prefix.Masked(); prefix.IsSingleIP() {
 				w.exact[prefix.Addr()] = p
@@ -139,29 +151,28 @@ func newTunnel(t Tunnel) (*tunnel, error) {
 	return w, nil
 }
 
-func (p *peer) authenticate(self string, c Peer) (err error) {
+// authenticate gives a new peer its keys.
+func (p *peer) authenticate(self string, c Peer, now time.Time) (err error) {
 	if c.Key == nil {
 		if c.Previous != nil {
 			return errors.New("Previous is a key, but Key is none")
 		}
 		return nil
 	}
+	if p.sealer, err = newSealer(*c.Key, self, c.Name, now); err != nil {
+		return err
+	}
+	p.key = *c.Key
+	if p.opener, err = encap.NewOpener(*c.Key, c.Name, self); err != nil {
+		return err
+	}
+	return p.opener.SetKeys(*c.Key, c.Previous)
+}
+
+func newSealer(key encap.UDPKey, from, to string, now time.Time) (*encap.Sealer, error) {
 	var salt [3]byte
 	rand.Read(salt[:]) // never fails
-	if p.sealer, err = encap.NewSealer(*c.Key, self, c.Name, time.Now(), salt); err != nil {
-		return err
-	}
-	oldest := c.Key
-	if c.Previous != nil {
-		oldest = c.Previous
-	}
-	if p.opener, err = encap.NewOpener(*oldest, c.Name, self); err != nil {
-		return err
-	}
-	if c.Previous != nil {
-		return p.opener.Roll(*c.Key)
-	}
-	return nil
+	return encap.NewSealer(key, from, to, now, salt)
 }
 
 // behind returns the peer that has an inner address, nil if none.

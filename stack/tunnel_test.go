@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,6 +154,43 @@ func TestTunnel_keys(t *testing.T) {
 		if s := b.Stats().Tunnel; s.Forged == 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
+	}
+}
+
+// narrowUnderlay refuses what is too long, as the kernel does once a router has said so.
+type narrowUnderlay struct {
+	*link.UDP
+	most    atomic.Int64 // bytes of a datagram
+	refused atomic.Int64
+}
+
+func (u *narrowUnderlay) Send(path int, to netip.AddrPort, tos byte, parts [][]byte, size int) error {
+	if int64(size) > u.most.Load() {
+		u.refused.Add(1)
+		return link.ErrMessageSize
+	}
+	return u.UDP.Send(path, to, tos, parts, size)
+}
+
+// A router between the ends has a smaller MTU than the tunnel is configured with, and
+// says so: the kernel refuses long datagrams from then on. TCP goes on in shorter ones.
+func TestTunnel_aSmallerMTUOnTheWay(t *testing.T) {
+	var under [2]*narrowUnderlay
+	a, b := tunnelHosts(t, "presto", func(i int, c *Config) {
+		c.Tunnel.Peers[0].Key = key(1)
+		under[i] = &narrowUnderlay{UDP: c.Tunnel.Underlay.(*link.UDP)}
+		under[i].most.Store(1 << 20)
+		c.Tunnel.Underlay = under[i]
+	})
+	transferHashed(t, a, b, 1e6, func(sent int) {
+		if sent > 3e5 {
+			for _, u := range under {
+				u.most.Store(1300 - 28)
+			}
+		}
+	})
+	if s := a.Stats().Egress; s.Narrowed == 0 || under[0].refused.Load() == 0 || under[0].refused.Load() > 100 {
+		t.Errorf("%d calls refused; %+v", under[0].refused.Load(), s)
 	}
 }
 

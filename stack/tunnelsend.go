@@ -1,11 +1,13 @@
 package stack
 
 import (
+	"errors"
 	"time"
 
 	"weft/encap"
 	"weft/flowcell"
 	"weft/gso"
+	"weft/link"
 )
 
 // tunnelSender puts packets into datagrams. Segments of a super-segment that
@@ -14,9 +16,11 @@ type tunnelSender struct {
 	*tunnel
 	segmenter gso.Segmenter
 	cuts      []datagram
-	parts     [][]byte // of all cuts
-	train     [][]byte // parts of those that go together
-	heads     []byte   // headers of all cuts, or all of them where they must be in one piece
+	parts     [][]byte  // of all cuts
+	train     [][]byte  // parts of those that go together
+	heads     []byte    // headers of all cuts, or all of them where they must be in one piece
+	looked    time.Time // at the time of day
+	day       time.Time // as it was then
 }
 
 // datagram is a segment on its way.
@@ -60,6 +64,7 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 	}
 	tos := encap.UDPTOS(o.parts[0])
 	t.begin()
+	t.follow(pair.peer)
 	if o.mss == 0 {
 		ok = t.single(o, pair.peer, &pkt, c, e.timestamps)
 	} else {
@@ -86,11 +91,11 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 	if len(t.cuts) > 1 {
 		e.stats.Supers++
 	}
-	e.sendTrains(pair.peer, tos)
+	e.sendTrains(o, &pkt, pair.peer, tos)
 }
 
-// sendTrains sends what has been cut, path by path.
-func (e *egress) sendTrains(p *peer, tos byte) {
+// sendTrains sends what has been cut of a packet, path by path.
+func (e *egress) sendTrains(o *outgoing, pkt *flowcell.Packet, p *peer, tos byte) {
 	t := e.tunnel
 	for i := range t.cuts {
 		first := &t.cuts[i]
@@ -111,6 +116,9 @@ func (e *egress) sendTrains(p *peer, tos byte) {
 		first.via.bytes += bytes
 		if err := t.Underlay.Send(first.via.index, p.to, tos, t.train, first.size); err != nil {
 			e.stats.DeviceDrops += packets
+			if errors.Is(err, link.ErrMessageSize) {
+				e.tooLong(o, pkt, p, first.size)
+			}
 		} else {
 			e.stats.Packets += packets
 		}
@@ -119,8 +127,50 @@ func (e *egress) sendTrains(p *peer, tos byte) {
 	clear(t.parts)
 }
 
+// plateaus are MTUs that networks have (RFC 1191 §7.1), and those of other tunnels.
+var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1400, 1280, 1006, 576}
+
+// tooLong deals with a datagram that the kernel has refused, since the network between
+// the ends has a smaller MTU than the tunnel is configured with, by a router's word. TCP
+// is cut to the next smaller size from now on, until tries show that the network is
+// wider again; others are told as a router would tell them. The kernel does not say how
+// much smaller: it may take some tries.
+func (e *egress) tooLong(o *outgoing, pkt *flowcell.Packet, p *peer, size int) {
+	outer := 20 + 8
+	if p.from.Is6() {
+		outer = 40 + 8
+	}
+	for _, mtu := range plateaus {
+		if mtu >= outer+size {
+			continue
+		}
+		mtu -= outer + e.tunnel.overheadTo(p)
+		if pkt.IsTCP() {
+			e.narrows.report(pkt.Flow.Dst, mtu, e.clock.Now())
+			return
+		}
+		const dontFragment = 0x40
+		if head := o.parts[0]; head[0]>>4 == 4 && head[6]&dontFragment != 0 && e.refuse != nil {
+			e.stats.TooLong++
+			e.refuse(fragmentationNeeded(pkt.Flow.Dst.IP(), head, mtu))
+		}
+		return
+	}
+}
+
 func (t *tunnelSender) begin() {
 	t.cuts, t.parts, t.heads = t.cuts[:0], t.parts[:0], t.heads[:0]
+}
+
+// follow has a peer's numbers follow the time of day.
+func (t *tunnelSender) follow(p *peer) {
+	if p.sealer == nil {
+		return
+	}
+	if now := time.Now(); now.Sub(t.looked) >= time.Second {
+		t.looked, t.day = now, t.Time()
+	}
+	p.sealer.Follow(t.day)
 }
 
 // whole reports whether datagrams to p must be in one piece: a MAC covers all,

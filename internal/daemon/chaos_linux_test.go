@@ -31,7 +31,9 @@ type chaos struct {
 	configs    []string
 	owned      []string // what weft has at each host when nothing is wrong
 	neighbours []string // commands that make them known again
-	transfers  []*transfer
+	// environment has further variables of the daemons.
+	environment []string
+	transfers   []*transfer
 }
 
 // chaosEvent is something that happens to a host, by its place in hosts.
@@ -62,6 +64,11 @@ func (c *chaos) gatewayOf(host int) string {
 // comes up.
 func administer(c *chaos, host int) {
 	c.shell(c.hosts[host], "ip link set p0 up\n"+c.neighbours[host]+"ip route replace default via "+c.gatewayOf(host)+" dev p0 onlink")
+}
+
+// permanent are the commands that make a host's neighbours known again.
+func (c *chaos) permanent(host string) string {
+	return c.shell(host, `ip neigh show dev p0 nud permanent | sed 's/^\([^ ]*\) lladdr \([^ ]*\).*/ip neigh replace \1 lladdr \2 dev p0 nud permanent/'`)
 }
 
 // tcx attaches a program that ends the chain, in front or behind, or takes it away.
@@ -171,7 +178,7 @@ var chaosEvents = []chaosEvent{
 	{name: "the daemon is stopped for a while", do: func(c *chaos, h int) { c.children[h].cmd.Process.Signal(syscall.SIGSTOP) },
 		undo: func(c *chaos, h int) { c.children[h].cmd.Process.Signal(syscall.SIGCONT) }, lasts: 3 * time.Second},
 	{name: "the daemon is killed and started again", do: func(c *chaos, h int) { c.children[h].end(syscall.SIGKILL) },
-		undo: func(c *chaos, h int) { c.children[h] = c.start(c.hosts[h], c.configs[h]) }, lasts: time.Second},
+		undo: func(c *chaos, h int) { c.children[h] = c.start(c.hosts[h], c.configs[h], c.environment...) }, lasts: time.Second},
 }
 
 // decapsulates takes the program from switches that decapsulates, or gives it back.
@@ -334,7 +341,7 @@ func TestChaos(t *testing.T) {
 	// Each host in a mode of its own: what programs send passes the TUN, or does not.
 	c.configs = []string{"policy: drb\n", "policy: presto\n"}
 	for h, name := range c.hosts {
-		c.neighbours = append(c.neighbours, c.shell(name, `ip neigh show dev p0 nud permanent | sed 's/^\([^ ]*\) lladdr \([^ ]*\).*/ip neigh replace \1 lladdr \2 dev p0 nud permanent/'`))
+		c.neighbours = append(c.neighbours, c.permanent(name))
 		c.children = append(c.children, c.start(name, c.configs[h]))
 	}
 	time.Sleep(500 * time.Millisecond)

@@ -83,7 +83,12 @@ type Peer struct {
 	KeyFile  string         `yaml:"key_file"`
 	KeyID    int            `yaml:"key_id"`
 
+	AcceptKey     string `yaml:"accept_key"` // the same of a key that is accepted besides
+	AcceptKeyFile string `yaml:"accept_key_file"`
+	AcceptKeyID   int    `yaml:"accept_key_id"`
+
 	secret [32]byte // of Key or KeyFile; all zeros without
+	accept [32]byte // of AcceptKey or AcceptKeyFile
 }
 
 // The values of Mode and Encapsulation.

@@ -23,6 +23,7 @@ type daemon struct {
 	log     *log.Logger
 	notify  notify.Notifier
 	started time.Time
+	time    func() time.Time // of day, which does not go back; nil: the machine's
 	kernel  kernel
 	inbox   inbox
 
@@ -79,6 +80,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.time = d.time
 	d.place, d.topology = p, c.fabric
 	if c.receives() {
 		if d.receiver, err = d.kernel.open(c, p, plan); err != nil {

@@ -26,6 +26,9 @@ const (
 	childConfig = "WEFT_TEST_HOST_CONFIG"
 	childRelay  = "WEFT_TEST_HOST_RELAY" // with the relay in the place of the gateway
 	childSwitch = "WEFT_TEST_SWITCH"     // it is weft switch instead
+	// It is a Go service with a Host of its own, see embedded.
+	childEmbedded = "WEFT_TEST_EMBEDDED"
+	childVitals   = "WEFT_TEST_VITALS" // it tells how it is, see serveVitals
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +39,16 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(childRelay) != "" {
 		startDataplane = startRelay
+	}
+	if spec := os.Getenv(childEmbedded); spec != "" {
+		fmt.Fprintln(os.Stderr, "embedded:", embedded(spec))
+		os.Exit(1)
+	}
+	if os.Getenv(childVitals) != "" {
+		if err := serveVitals(nil); err != nil {
+			fmt.Fprintln(os.Stderr, "vitals:", err)
+			os.Exit(1)
+		}
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

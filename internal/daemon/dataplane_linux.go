@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/encap"
@@ -36,10 +37,11 @@ type dataplaneConfig struct {
 	zeroChecksum  bool         // the tunnel's
 	name          string       // this end's, to the peers
 	peers         []peer
-	onlyReceiving bool   // nothing is read from programs
-	evidence      bool   // losses on paths are to be observed
-	beatIn        func() // called by what reads from fabric or tunnel, see stack.GatewayConfig
-	beatOut       func() // and from programs
+	time          func() time.Time // of day, for a tunnel: see stack.Tunnel
+	onlyReceiving bool             // nothing is read from programs
+	evidence      bool             // losses on paths are to be observed
+	beatIn        func()           // called by what reads from fabric or tunnel, see stack.GatewayConfig
+	beatOut       func()           // and from programs
 }
 
 // peer is a Peer whose endpoint is resolved.
@@ -54,7 +56,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	o := stack.GatewayConfig{Address: c.address, Policy: c.policy, PolicyOptions: c.options,
 		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut}
 	if c.tunnel != nil {
-		o.Tunnel = &stack.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum}
+		o.Tunnel = &stack.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
 		o.Topology, o.Fabric, o.Carrier = c.topology, c.fabric, c.carrier
 	}
@@ -69,12 +71,27 @@ func stackPeers(peers []peer) []stack.Peer {
 	var all []stack.Peer
 	for _, p := range peers {
 		q := stack.Peer{Name: p.Name, Endpoint: p.endpoint, Prefixes: p.Prefixes}
-		if p.secret != [32]byte{} {
-			q.Key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}
-		}
+		q.Key, q.Previous = p.keys()
 		all = append(all, q)
 	}
 	return all
+}
+
+// keys are the one that a peer is sent to with, and another one that is accepted from
+// it; nil without.
+func (p *Peer) keys() (key, also *encap.UDPKey) {
+	if p.secret != [32]byte{} {
+		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}
+	}
+	if p.accept != [32]byte{} {
+		also = &encap.UDPKey{ID: uint8(p.AcceptKeyID), Secret: p.accept}
+	}
+	return key, also
+}
+
+// keyed reports whether there are peers with a key.
+func (c *Config) keyed() bool {
+	return c.tunnels() && slices.ContainsFunc(c.UDP.Peers, func(p Peer) bool { return p.secret != [32]byte{} })
 }
 
 // gateway is stack's, with its counters for the status.

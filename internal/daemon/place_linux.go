@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"weft/fabric"
 	"weft/link"
@@ -28,6 +29,7 @@ type place struct {
 	narrow   map[netip.Prefix]int // racks to which only smaller packets arrive: how large, in bytes
 	name     string
 	peers    []peer
+	time     func() time.Time // of day, for the peers' keys; nil: the machine's
 }
 
 func (c *Config) find(ctx context.Context) (place, error) {

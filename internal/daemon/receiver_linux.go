@@ -79,6 +79,7 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 			return err
 		}
 	}
+	o.time = r.place.time
 	r.in.show()
 	r.out.show()
 	o.fabric, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
@@ -131,13 +132,33 @@ func (r *hostReceiver) SetCarriage(c *liveness.Carriage) {
 	}
 }
 
+// setPeerKeys changes the keys of a tunnel's peers, of which no other can change.
+func (r *hostReceiver) setPeerKeys(peers []Peer) error {
+	d, ok := r.dataplane.(interface {
+		SetPeerKeys(name string, key, previous *encap.UDPKey) error
+	})
+	for i := range peers {
+		p := &peers[i]
+		r.place.peers[i].Peer = *p // for when it is started again
+		if key, also := p.keys(); ok && key != nil {
+			if err := d.SetPeerKeys(p.Name, key, also); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // lives is when a goroutine that moves packets showed that it lives, in nanoseconds
-// of Unix time.
+// since this process began: a time of day could be set.
 type lives struct{ atomic.Int64 }
 
-func (l *lives) show() { l.Store(time.Now().UnixNano()) }
+// began is about when this process did. Differences to it are of the monotonic clock.
+var began = time.Now()
 
-func (l *lives) since(now time.Time) time.Duration { return now.Sub(time.Unix(0, l.Load())) }
+func (l *lives) show() { l.Store(int64(time.Since(began))) }
+
+func (l *lives) since(now time.Time) time.Duration { return now.Sub(began) - time.Duration(l.Load()) }
 
 // beatIn and beatOut are called by what reads from the uplink, and from the TUN.
 func (r *hostReceiver) beatIn() {

@@ -7,7 +7,8 @@ import (
 	"weft/internal/strictyaml"
 )
 
-// reloadable are the keys that a running daemon can change.
+// reloadable are the keys of the file that a running daemon can change, besides the
+// keys of peers that have one.
 var reloadable = []string{"topology", "policy", "flowcell_bytes", "flowlet_gap", "samples", "expiry", "receivers_resequence", "failures", "drain"}
 
 // canBecome names a key that differs and cannot while the daemon runs.
@@ -18,9 +19,28 @@ func (c *Config) canBecome(next *Config) error {
 		if key == "" || slices.Contains(reloadable, key) {
 			continue
 		}
-		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+		was, is := a.Field(i).Interface(), b.Field(i).Interface()
+		if udp, ok := was.(UDP); ok {
+			was, is = udp.withoutKeys(), is.(UDP).withoutKeys()
+		}
+		if !reflect.DeepEqual(was, is) {
 			return next.lines.Errorf(key, "cannot change while the daemon runs; restart it (systemctl restart weft-host)")
 		}
 	}
 	return nil
+}
+
+// withoutKeys is all of it that a running daemon cannot change: of the peers' keys,
+// only whether there are any.
+func (u UDP) withoutKeys() UDP {
+	u.Peers = slices.Clone(u.Peers)
+	for i := range u.Peers {
+		p := &u.Peers[i]
+		keyed := p.secret != [32]byte{}
+		*p = Peer{Name: p.Name, Prefixes: p.Prefixes, Endpoint: p.Endpoint}
+		if keyed {
+			p.Key = "one"
+		}
+	}
+	return u
 }

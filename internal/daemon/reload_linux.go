@@ -101,6 +101,9 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	if d.receiver != nil && !samePolicy {
 		c.add(func() error { return c.setPolicy(next) }, func() error { return c.setPolicy(c.old) })
 	}
+	if r, ok := d.receiver.(interface{ setPeerKeys([]Peer) error }); ok && next.tunnels() {
+		c.add(func() error { return r.setPeerKeys(next.UDP.Peers) }, func() error { return r.setPeerKeys(c.old.UDP.Peers) })
+	}
 	if next.diverts() != d.diverted {
 		c.add(func() error { return d.divert(next.diverts()) }, func() error { return d.divert(!next.diverts()) })
 	}

@@ -7,12 +7,15 @@ import (
 	"io"
 	"log"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"weft/fabric"
+	"weft/internal/memlimit"
 	"weft/internal/notify"
 	"weft/internal/privileges"
+	"weft/internal/steadyclock"
 )
 
 const (
@@ -40,6 +43,10 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 		return err
 	}
 	d := newDaemon(file, c, theKernel(), log.New(messages, "", 0))
+	memlimit.Set()
+	if c.keyed() {
+		d.remember()
+	}
 	d.notify = notify.New()
 	defer d.notify.Close()
 	watch, err := fabric.WatchHost() // before anything is set up, so that no change of it is missed
@@ -61,6 +68,21 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 
 func newDaemon(file string, c *Config, k kernel, l *log.Logger) *daemon {
 	return &daemon{file: file, log: l, started: time.Now(), kernel: k, inbox: newInbox(), state: state{config: c}}
+}
+
+// remember has the time of day go on across starts of the daemon, also if somebody sets
+// the machine's clock back: peers refuse datagrams with numbers below those that they
+// have seen, and the numbers begin with the time.
+func (d *daemon) remember() {
+	dir, err := fabric.MakeHostDir(-1, -1)
+	if err == nil {
+		var clock *steadyclock.Clock
+		clock, err = steadyclock.Open(filepath.Join(dir, fabric.ClockFile))
+		d.time = clock.Now
+	}
+	if err != nil {
+		d.log.Printf("note: %v; if the clock is set back and this daemon starts again, peers with a key refuse its packets until the clock has caught up", err)
+	}
 }
 
 // serve takes one event after the other.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -239,38 +238,58 @@ func (c *Config) checkPeer(key string, p *Peer) error {
 	if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || err2 != nil || n == 0 || host == "" {
 		return c.lines.Errorf(key+".endpoint", "%q is not an address or a name with a port, such as 192.0.2.7:5740", p.Endpoint)
 	}
+	return c.checkKeys(key, p)
+}
+
+// checkKeys reads a peer's keys.
+func (c *Config) checkKeys(key string, p *Peer) (err error) {
 	if err := c.between(key+".key_id", p.KeyID, 0, 255); err != nil {
 		return err
 	}
-	return c.readKey(key, p)
-}
-
-// readKey sets the peer's secret.
-func (c *Config) readKey(key string, p *Peer) error {
-	text, at := p.Key, key+".key"
+	if err := c.between(key+".accept_key_id", p.AcceptKeyID, 0, 255); err != nil {
+		return err
+	}
+	if p.secret, err = c.readKey(key+".key", p.Key, p.KeyFile); err != nil {
+		return err
+	}
+	if p.accept, err = c.readKey(key+".accept_key", p.AcceptKey, p.AcceptKeyFile); err != nil {
+		return err
+	}
 	switch {
-	case p.Key != "" && p.KeyFile != "":
-		return c.lines.Errorf(at, "and key_file are both given; remove one")
-	case p.KeyFile != "":
-		at = key + ".key_file"
-		b, err := os.ReadFile(p.KeyFile)
-		if err != nil {
-			return c.lines.Errorf(at, "%w; the user that weft host runs as must be able to read it", err)
-		}
-		text = strings.TrimSpace(string(b))
-	case p.Key == "":
+	case p.accept == [32]byte{}:
 		return nil
+	case p.secret == [32]byte{}:
+		return c.lines.Errorf(key+".accept_key", "is given, but key is not; it is for a peer with a key, while that is exchanged")
+	case p.accept == p.secret || p.AcceptKeyID == p.KeyID:
+		return c.lines.Errorf(key+".accept_key_id", "is %d, must be another than key_id, and of another key", p.AcceptKeyID)
 	}
-	secret, err := base64.StdEncoding.DecodeString(text)
-	if err == nil && (len(secret) != len(p.secret) || [32]byte(secret) == [32]byte{}) {
-		err = errors.New("wrong length")
-	}
-	if err != nil { // without the text: it is a secret, if a broken one
-		return c.lines.Errorf(at, "is not 32 bytes in base64; weft keygen makes a key")
-	}
-	p.secret = [32]byte(secret)
 	return nil
 }
+
+// readKey reads a secret, given as text or as the name of a file; all zeros without.
+func (c *Config) readKey(at, text, file string) (secret [32]byte, err error) {
+	switch {
+	case text != "" && file != "":
+		return secret, c.lines.Errorf(at, "and %s are both given; remove one", lastOf(at)+"_file")
+	case file != "":
+		at += "_file"
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return secret, c.lines.Errorf(at, "%w; the user that weft host runs as must be able to read it", err)
+		}
+		text = strings.TrimSpace(string(b))
+	case text == "":
+		return secret, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) != len(secret) || [32]byte(b) == secret { // without the text: it is a secret, if a broken one
+		return secret, c.lines.Errorf(at, "is not 32 bytes in base64; weft keygen makes a key")
+	}
+	return [32]byte(b), nil
+}
+
+// lastOf is the last part of a key's path.
+func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 func (c *Config) checkRest() error {
 	switch {

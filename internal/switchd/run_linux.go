@@ -9,13 +9,17 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"weft/fabric"
+	"weft/internal/memlimit"
 	"weft/internal/notify"
 	"weft/internal/privileges"
+	"weft/internal/steadyclock"
 	"weft/topology"
+	"weft/topoupdate"
 )
 
 // Run is weft switch: it runs an agent as a configuration file says until a
@@ -33,9 +37,12 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	}
 	d := &daemon{name: name, file: f, log: log.New(messages, "", 0), start: time.Now()}
 	c := f.config(self, d.start)
+	d.origin = d.start
 	if err := d.setUp(c); err != nil {
 		return err
 	}
+	memlimit.Set()
+	c.Boot = d.boot()
 	c.Log = func(message string) { d.log.Print(message) }
 	if d.setup != nil {
 		defer d.setup.Close()
@@ -80,6 +87,7 @@ type daemon struct {
 	meter   *fabric.Meter       // nil without
 	noMeter error               // why there is none to be read
 	start   time.Time           // of the clock that the keys' times are on
+	origin  time.Time           // the time of day of start, by the machine's clock as it was last looked at
 	summary string
 }
 
@@ -113,6 +121,8 @@ func (f *File) self() (topology.NodeID, error) {
 func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 	watchdog, stop := d.notify.Due()
 	defer stop()
+	look := time.NewTicker(lookAtClock)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,10 +135,55 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 				return nil
 			}
 			d.hangUp()
+		case <-look.C:
+			if keys, set := d.keysAt(time.Now().Round(0), time.Since(d.start)); set {
+				d.log.Print("the clock was set: keys sign from their times by the new one")
+				_ = d.agent.SetKeys(keys) // the same as before but for their times
+			}
 		case <-watchdog:
 			d.watch()
 		}
 	}
+}
+
+const (
+	// lookAtClock is how often the machine's clock is looked at.
+	lookAtClock = 10 * time.Second
+	// clockSet is how much a clock is set at least; a smaller difference does not
+	// matter to any key.
+	clockSet = time.Second
+)
+
+// keysAt returns the keys with their times by the time of day, so long after the start,
+// and whether the clock was set since the last look. A machine may start with a wrong
+// clock, and be told the time later.
+func (d *daemon) keysAt(wall time.Time, elapsed time.Duration) (keys topoupdate.Keys, set bool) {
+	origin := wall.Add(-elapsed)
+	if origin.Sub(d.origin.Round(0)).Abs() >= clockSet {
+		d.origin, set = origin, true
+	}
+	return d.file.keys(d.origin), set
+}
+
+// boot numbers this start of the agent: by the time of day, which does not go back from
+// one start to the next. With a lower number hosts would believe the agent only after
+// max_age.
+func (d *daemon) boot() uint64 {
+	dir, err := statusDir()
+	if err == nil {
+		err = makeStatusDir(-1, -1)
+	}
+	var clock *steadyclock.Clock
+	if err == nil {
+		clock, err = steadyclock.Open(filepath.Join(dir, clockFile))
+	}
+	if err != nil {
+		d.log.Printf("note: %v; if the clock is set back and this agent starts again, hosts believe it only after max_age", err)
+	}
+	if clock == nil {
+		return 0 // the machine's time
+	}
+	return uint64(clock.Now().UnixNano())
 }
 
 // hangUp does what SIGHUP asks for.
@@ -163,7 +218,8 @@ func (d *daemon) reload() error {
 	if !d.file.sameButKeys(next) {
 		return fmt.Errorf("%s: %w", d.name, errRestart)
 	}
-	if err := d.agent.SetKeys(next.keys(d.start)); err != nil {
+	d.keysAt(time.Now().Round(0), time.Since(d.start))
+	if err := d.agent.SetKeys(next.keys(d.origin)); err != nil {
 		return err
 	}
 	d.file = next

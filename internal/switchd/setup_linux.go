@@ -55,10 +55,8 @@ func (d *daemon) setUp(c Config) error {
 	if err != nil || !must {
 		return err
 	}
-	if d.file.Status == "" {
-		if err := makeStatusDir(a.UID, a.GID); err != nil {
-			return d.file.lines.Errorf("status", "%w", err)
-		}
+	if err := makeStatusDir(a.UID, a.GID); err != nil {
+		return d.file.lines.Errorf("status", "%w", err)
 	}
 	env, err := d.pass()
 	if err != nil {

@@ -1,8 +1,10 @@
 package switchd
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -13,6 +15,9 @@ import (
 
 // runDir has a directory for each agent.
 const runDir = "/run/weft"
+
+// clockFile is in that directory what an agent remembers of the time.
+const clockFile = "clock"
 
 // statusDir is the directory of the agent of the calling thread's network
 // namespace. It is the agent's user's, unlike the one that it is in.
@@ -38,10 +43,13 @@ func makeStatusDir(uid, gid int) error {
 	if err == nil {
 		err = os.MkdirAll(dir, 0o755)
 	}
-	if err == nil && uid >= 0 {
-		err = os.Lchown(dir, uid, gid)
+	if err != nil || uid < 0 {
+		return err
 	}
-	return err
+	if err := os.Lchown(filepath.Join(dir, clockFile), uid, gid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Lchown(dir, uid, gid)
 }
 
 // listen opens the status socket, in the place of one that a crash left; nil

@@ -1,0 +1,72 @@
+package memlimit
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// part of a group's limit is the heap's; the rest is the program's text and what the
+// kernel counts: socket buffers, maps, page tables.
+const part = 0.8
+
+// Set sets the limit, unless GOMEMLIMIT does, and returns the control group's, in bytes;
+// 0 if there is none. To be called once, at the start.
+func Set() (bytes int64) {
+	bytes = find("/")
+	if bytes > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(part * float64(bytes)))
+	}
+	return bytes
+}
+
+// find returns the least limit of the groups that this process is in, 0 if there is
+// none. root is / but in tests.
+func find(root string) (limit int64) {
+	text, err := os.ReadFile(path.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		// 0::/system.slice/weft-host.service, or with version 1 4:memory:/...
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		file, tops := "", []string(nil)
+		switch {
+		case fields[0] == "0" && fields[1] == "":
+			file, tops = "memory.max", []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
+		case strings.Contains(","+fields[1]+",", ",memory,"):
+			file, tops = "memory.limit_in_bytes", []string{"sys/fs/cgroup/memory"}
+		}
+		for _, top := range tops {
+			for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
+				if n := read(path.Join(root, top, group, file)); n > 0 && (limit == 0 || n < limit) {
+					limit = n
+				}
+				if group == "/" {
+					break
+				}
+			}
+		}
+	}
+	return limit
+}
+
+// read returns a limit, 0 for none. Version 1 has a huge number instead.
+func read(name string) int64 {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64/2 {
+		return 0
+	}
+	return n
+}
