@@ -27,6 +27,7 @@ var lattice = map[string][]string{
 	"weft/internal/notify":       {},
 	"weft/internal/shortage":     {},
 	"weft/internal/shortage/few": {}, // for tests
+	"weft/internal/tools/...":    {}, // no other package needs them
 	"weft/internal/privileges":   {},
 	"weft/internal/steadyclock":  {},
 	"weft/internal/memlimit":     {},

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // unraced are packages with goroutines that CI does not run with the race detector,
@@ -173,8 +174,15 @@ func again(t *testing.T, log, ledger, failAt string, flags ...string) (out, note
 	}
 	if child, err := os.ReadFile(noted + ".child"); err == nil {
 		stat := filepath.Join("/proc", strings.TrimSpace(string(child)), "stat")
-		if s, err := os.ReadFile(stat); err == nil && !strings.Contains(string(s), ") Z ") {
-			t.Errorf("a part of the load runs still: %s", s)
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the signal has been sent
+			s, err := os.ReadFile(stat)
+			if err != nil || strings.Contains(string(s), ") Z ") {
+				break
+			}
+			if time.Now().After(end) {
+				t.Errorf("a part of the load runs still: %s", s)
+				break
+			}
 		}
 	} else if _, is := err.(*fs.PathError); !is {
 		t.Fatal(err)

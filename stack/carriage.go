@@ -56,21 +56,20 @@ func (e *egress) fits(p *pair, pkt *flowcell.Packet, head []byte, size int) bool
 	if size <= limit || e.tunnel != nil {
 		return true
 	}
-	e.tooLong(head, limit, p.rack)
+	router := e.paths.address
+	if p.rack != nil {
+		router = e.paths.topo.Node(p.rack.id).Addr
+	}
+	e.tooLong(head, limit, router)
 	return false
 }
 
 // tooLong counts a packet that is longer than a limit, and tells its sender as a router
-// would (RFC 1191): the edge switch of a rack, or the host itself if the rack is nil.
-// head is the packet's beginning, with all headers.
-func (e *egress) tooLong(head []byte, limit int, to *rack) {
+// would (RFC 1191). head is the packet's beginning, with all headers.
+func (e *egress) tooLong(head []byte, limit int, router netip.Addr) {
 	e.stats.TooLong++
 	if e.refuse == nil || head[0]>>4 != 4 || head[9] != flowcell.ProtoTCP && mayBeCut(head) {
 		return
-	}
-	router := e.paths.address
-	if to != nil {
-		router = e.paths.topo.Node(to.id).Addr
 	}
 	e.refuse(fragmentationNeeded(router, head, limit))
 }
@@ -89,8 +88,10 @@ func fragmentationNeeded(router netip.Addr, packet []byte, mtu int) []byte {
 	b := make([]byte, headers, headers+len(quote))
 	b[0], b[8], b[9] = 0x45, 64, protocolICMP
 	binary.BigEndian.PutUint16(b[2:], uint16(headers+len(quote)))
-	from := router.As4()
-	copy(b[12:], from[:])
+	copy(b[12:], packet[16:20]) // the destination, where nobody on the way has an IPv4 address
+	if router.Is4() {
+		copy(b[12:], router.AsSlice())
+	}
 	copy(b[16:], packet[12:16])
 	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(checksum.Sum(b[:20], 0)))
 	b[20], b[21] = unreachable, tooBig

@@ -167,7 +167,7 @@ func (e *egress) queue(o *outgoing, now time.Duration) {
 	buf := e.bufs[len(e.views)]
 	n := headroom
 	if o.size > e.longest {
-		e.tooLong(o.parts[0], e.longest, nil)
+		e.tooLong(o.parts[0], e.longest, e.paths.address)
 		return
 	}
 	for _, s := range o.parts {

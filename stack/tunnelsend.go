@@ -117,7 +117,7 @@ func (e *egress) sendTrains(o *outgoing, pkt *flowcell.Packet, p *peer, tos byte
 		if err := t.Underlay.Send(first.via.index, p.to, tos, t.train, first.size); err != nil {
 			e.stats.DeviceDrops += packets
 			if errors.Is(err, link.ErrMessageSize) {
-				e.tooLong(o, pkt, p, first.size)
+				e.narrowTunnel(o, pkt, p, first.size)
 			}
 		} else {
 			e.stats.Packets += packets
@@ -130,12 +130,12 @@ func (e *egress) sendTrains(o *outgoing, pkt *flowcell.Packet, p *peer, tos byte
 // plateaus are MTUs that networks have (RFC 1191 §7.1), and those of other tunnels.
 var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1400, 1280, 1006, 576}
 
-// tooLong deals with a datagram that the kernel has refused, since the network between
+// narrowTunnel deals with a datagram that the kernel has refused, since the network between
 // the ends has a smaller MTU than the tunnel is configured with, by a router's word. TCP
 // is cut to the next smaller size from now on, until tries show that the network is
 // wider again; others are told as a router would tell them. The kernel does not say how
 // much smaller: it may take some tries.
-func (e *egress) tooLong(o *outgoing, pkt *flowcell.Packet, p *peer, size int) {
+func (e *egress) narrowTunnel(o *outgoing, pkt *flowcell.Packet, p *peer, size int) {
 	outer := 20 + 8
 	if p.from.Is6() {
 		outer = 40 + 8
@@ -149,11 +149,7 @@ func (e *egress) tooLong(o *outgoing, pkt *flowcell.Packet, p *peer, size int) {
 			e.narrows.report(pkt.Flow.Dst, mtu, e.clock.Now())
 			return
 		}
-		const dontFragment = 0x40
-		if head := o.parts[0]; head[0]>>4 == 4 && head[6]&dontFragment != 0 && e.refuse != nil {
-			e.stats.TooLong++
-			e.refuse(fragmentationNeeded(pkt.Flow.Dst.IP(), head, mtu))
-		}
+		e.tooLong(o.parts[0], mtu, pkt.Flow.Dst.IP())
 		return
 	}
 }
