@@ -13,6 +13,7 @@ import (
 	"weft/encap"
 	"weft/internal/simnet"
 	"weft/link"
+	"weft/liveness"
 	"weft/resequencer"
 	"weft/stack"
 )
@@ -291,6 +292,11 @@ func (s *schedule) converged() string {
 		}
 		if down, avoided := d.topology.Down(), d.topology.Avoided(); len(down)+len(avoided) > 0 {
 			return fmt.Sprintf("%s: down %v, avoided %v", h, down, avoided)
+		}
+		for _, p := range d.probes.Paths() {
+			if n := s.fabric.Node(p.Dst).Name; n != plainHost && slices.Contains(endpoints, n) && (p.State != liveness.Up || p.RTT == 0) {
+				return fmt.Sprintf("%s to %s by %v: %+v", h, n, p.Via, p)
+			}
 		}
 	}
 	return ""
