@@ -344,7 +344,7 @@ func (s *schedule) run() error {
 // every byte arrives once and whole, nothing stands still for long while plain packets
 // have a way, and in the end all paths are in use. WEFT_SEEDS=from-to runs others.
 func TestGateway_livesThroughFaults(t *testing.T) {
-	from, to := uint64(1), uint64(24)
+	from, to := uint64(1), uint64(16)
 	if race || testing.Short() {
 		to = 4
 	}
@@ -358,7 +358,7 @@ func TestGateway_livesThroughFaults(t *testing.T) {
 		runSeed(t, seed, coverage)
 	}
 	t.Log(coverage)
-	if to-from < 20 {
+	if to-from < 15 {
 		return
 	}
 	for _, what := range []string{"cut", "hole", "plain", "policy", "encapsulated", "plain packets", "super-segments in", "held", "held for nothing"} {
