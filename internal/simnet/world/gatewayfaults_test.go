@@ -40,7 +40,7 @@ const (
 	stallBound = 2 * time.Second
 	// holdBound is how long a Gateway that runs has a packet at most: hole after hole
 	// is waited for in a flow.
-	holdBound = 100 * time.Millisecond
+	holdBound = 200 * time.Millisecond
 	// convergence is how long it takes at most, when all is well again, until all
 	// paths are used again: for so long a path is left alone that failed often.
 	convergence = 20 * time.Second
