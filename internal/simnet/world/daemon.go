@@ -88,7 +88,8 @@ func (k *kernel) start(change func(*stack.GatewayConfig)) (d *daemon, err error)
 }
 
 // reader is a goroutine that reads from a device: soon after something has come, and
-// at least every 50 ms.
+// when it has waited for long, to show that it lives. That is so rare, if well within
+// the patience of the kernel's programs, that it hides no timer that was not set.
 type reader struct {
 	daemon *daemon
 	chance *rand.Rand
@@ -103,7 +104,7 @@ func (r *reader) start(read func() (more bool)) {
 			return
 		}
 		more := read()
-		r.timer.Reset(50 * time.Millisecond)
+		r.timer.Reset(400 * time.Millisecond)
 		if more {
 			r.wake()
 		}
@@ -111,12 +112,18 @@ func (r *reader) start(read func() (more bool)) {
 	r.woken = true
 }
 
-// wake has it read after the few dozen microseconds that a process takes to wake up.
+// wake has it read after the time that a process takes to wake up: some microseconds,
+// on a machine that is busy some milliseconds, in which packets gather.
 func (r *reader) wake() {
-	if !r.woken {
-		r.woken = true
-		r.timer.Reset(time.Duration(5+r.chance.IntN(200)) * time.Microsecond)
+	if r.woken {
+		return
 	}
+	r.woken = true
+	most := 200
+	if r.chance.IntN(8) == 0 {
+		most = 8000
+	}
+	r.timer.Reset(time.Duration(5+r.chance.IntN(most)) * time.Microsecond)
 }
 
 // readPrograms has the Gateway send what is in the TUN. All that it takes it must send,
@@ -254,12 +261,18 @@ func (k *kernel) kill() {
 func (w *World) Terminate(name string) {
 	if d := w.of(name); d != nil {
 		d.routed = false
-		d.process.AfterFunc(100*time.Millisecond, d.end) // drain
+		d.process.AfterFunc(100*time.Millisecond, func() { d.end(w.Now() + 100*time.Millisecond) }) // drain
 	}
 }
 
-func (d *daemon) end() {
+// end ends the daemon by a time, or earlier, at a bad moment: when its Gateway holds
+// packets.
+func (d *daemon) end(by time.Duration) {
 	k := d.kernel
+	if d.gateway.Stats().Frames == gatewaySlots && k.world.Now() < by {
+		d.process.AfterFunc(500*time.Microsecond, func() { d.end(by) })
+		return
+	}
 	k.beatIn, k.beatOut = never, never // steer and detour are gone
 	for _, packet := range d.tap.queue {
 		k.ledger.remove(identity(packet))

@@ -54,8 +54,24 @@ func (t *tun) ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err erro
 	return n, nil
 }
 
-// wrote takes note of a packet that the daemon sends, wrapped or not.
-func (t *tun) wrote(packet []byte) { t.written += payloadOf(inner(packet)) }
+// wrote takes note of a packet that the daemon sends, wrapped or not: as it is to racks
+// to which the carrier is not proved, and by no path that is known to be dead.
+func (t *tun) wrote(packet []byte) {
+	in := inner(packet)
+	t.written += payloadOf(in)
+	d, w := t.daemon, t.daemon.kernel.world
+	to, ok := w.fabric.ByAddr(destination(in))
+	if len(in) == len(packet) || !ok {
+		return
+	}
+	if edge := w.fabric.Ports(to)[0].Peer; d.carriage.Plain(edge) {
+		w.fail(fmt.Errorf("at %v the Gateway of %v wraps a packet to %v, to whose rack nothing is proved: %s", w.Now(), d.kernel.address, destination(in), d.carriage.Why(edge)))
+	}
+	paths := d.topology.Paths(d.kernel.id, to)
+	if by := destination(packet); by.IsValid() && !slices.ContainsFunc(paths.Live, func(i int) bool { return paths.Addr(i) == by }) {
+		w.fail(fmt.Errorf("at %v the Gateway of %v sends to %v by %v, which is no live path", w.Now(), d.kernel.address, destination(in), by))
+	}
+}
 
 func (t *tun) WriteSuper(bufs [][]byte, offset int) (int, error) {
 	if t.closed {
