@@ -76,3 +76,78 @@ func TestUDPKey_refusesWhatIsNoSecret(t *testing.T) {
 		t.Errorf("from x to yz taken as from xy to z: %v", err)
 	}
 }
+
+// Keys change step by step while datagrams are on their way. What was seen stays seen
+// as long as its key does.
+func TestOpener_SetKeysRemembers(t *testing.T) {
+	inner := unhex(goldenInner)
+	one, two := newSealer(t, 1), newSealer(t, 2)
+	o := newOpener(t, 1)
+	accepts := func(b []byte, want error) {
+		t.Helper()
+		if _, _, err := o.Open(b); err != want {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	set := func(key UDPKey, also *UDPKey) {
+		t.Helper()
+		if err := o.SetKeys(key, also); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := sealed(t, one, UDPHeader{}, inner), sealed(t, two, UDPHeader{}, inner)
+	late := sealed(t, one, UDPHeader{}, inner)
+	accepts(first, nil)
+	k1, k2 := key(1), key(2)
+	set(k1, &k2)
+	accepts(first, ErrUDPReplay)
+	accepts(second, nil)
+	set(k2, &k1)
+	accepts(first, ErrUDPReplay)
+	accepts(second, ErrUDPReplay)
+	accepts(late, nil)
+	set(k2, nil)
+	accepts(second, ErrUDPReplay)
+	accepts(sealed(t, one, UDPHeader{}, inner), ErrUDPKey)
+	// What cannot be leaves all as it is.
+	other := key(3)
+	other.ID = 2
+	for _, bad := range []func() error{
+		func() error { return o.SetKeys(k1, &k1) },
+		func() error { return o.SetKeys(k2, &other) },
+		func() error { return o.SetKeys(UDPKey{ID: 9}, nil) },
+		func() error { return o.SetKeys(k1, &UDPKey{ID: 9}) },
+	} {
+		if bad() == nil {
+			t.Error("no error")
+		}
+	}
+	accepts(sealed(t, two, UDPHeader{}, inner), nil)
+}
+
+// Somebody sets the clock while datagrams are sent and across starts. Without a memory
+// of the former start one whose clock went back is refused; once the clock is right
+// again, it is heard.
+func TestSealer_clockJumps(t *testing.T) {
+	inner := unhex(goldenInner)
+	for _, jump := range []time.Duration{-24 * time.Hour, -time.Hour, time.Hour, 24 * time.Hour} {
+		s, o := newSealer(t, 1), newOpener(t, 1)
+		for i := range 100 {
+			s.Follow(startOfTime.Add(time.Duration(i/50) * jump).Add(time.Duration(i) * time.Second))
+			if _, _, err := o.Open(sealed(t, s, UDPHeader{}, inner)); err != nil {
+				t.Fatalf("%v: datagram %d: %v", jump, i, err)
+			}
+		}
+		again, err := NewSealer(key(1), "a", "b", startOfTime.Add(jump), [3]byte{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err = o.Open(sealed(t, again, UDPHeader{}, inner)); jump < 0 && err != ErrUDPReplay {
+			t.Errorf("%v: started again: %v", jump, err)
+		}
+		again.Follow(startOfTime.Add(24*time.Hour + time.Hour)) // set right, later
+		if _, _, err := o.Open(sealed(t, again, UDPHeader{}, inner)); err != nil {
+			t.Errorf("%v: started again, and the clock was set right: %v", jump, err)
+		}
+	}
+}

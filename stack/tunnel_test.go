@@ -157,6 +157,72 @@ func TestTunnel_keys(t *testing.T) {
 	}
 }
 
+// While data flows both ends go from one key to the next, twelve times, and nothing is
+// refused. Meanwhile the clock of one end jumps.
+func TestTunnel_keysRollOverUnderLoad(t *testing.T) {
+	var jump atomic.Int64
+	a, b := tunnelHosts(t, "presto", func(i int, c *Config) {
+		c.Tunnel.Peers[0].Key = key(1)
+		c.Tunnel.Time = func() time.Time { return time.Now().Add(time.Duration(i) * time.Duration(jump.Load())) }
+	})
+	ends := []struct {
+		*Host
+		peer string
+	}{{a, "b"}, {b, "a"}}
+	id, done := uint8(1), make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			for _, keys := range [][2]*encap.UDPKey{{key(id), key(id + 1)}, {key(id + 1), key(id)}, {key(id + 1), nil}} {
+				for _, end := range ends {
+					if err := end.SetPeerKeys(end.peer, keys[0], keys[1]); err != nil {
+						t.Error(err)
+					}
+				}
+				select {
+				case <-done:
+					return
+				case <-time.After(20 * time.Millisecond): // for what is on its way
+				}
+			}
+			id++
+			jump.Store(int64([]time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, 0}[id%5]))
+		}
+	}()
+	for id := 0; id < 6; id++ {
+		transferHashed(t, a, b, 20e6, func(int) { time.Sleep(time.Millisecond) })
+	}
+	close(done)
+	<-ended
+	if id < 12 {
+		t.Errorf("only %d keys", id)
+	}
+	for _, h := range []*Host{a, b} {
+		if s := h.Stats().Tunnel; s.Forged+s.Replayed+s.Malformed > 0 || s.Datagrams < 1000 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestSetPeerKeys_whatCannotBe(t *testing.T) {
+	a, b := tunnelHosts(t, "presto", func(i int, c *Config) {
+		if i == 0 {
+			c.Tunnel.Peers[0].Key = key(1)
+		}
+	})
+	for name, err := range map[string]error{
+		"nobody": a.SetPeerKeys("c", key(2), nil),
+		"none":   a.SetPeerKeys("b", nil, nil),
+		"had":    b.SetPeerKeys("a", key(2), nil),
+		"twice":  a.SetPeerKeys("b", key(2), key(2)),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
 // narrowUnderlay refuses what is too long, as the kernel does once a router has said so.
 type narrowUnderlay struct {
 	*link.UDP

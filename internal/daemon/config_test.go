@@ -100,6 +100,7 @@ func TestDefault_printsEveryKey(t *testing.T) {
 
 func TestParse_setsWhatIsGiven(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+	other := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("o", 32)))
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -127,8 +128,9 @@ udp:
       endpoint: 192.0.2.3:1
       key_file: %s
       key_id: 255
+      accept_key: %s
     - {name: d, prefixes: [0.0.0.0/0], endpoint: "[2001:db8::1]:65535"}
-`, key, file))
+`, key, file, other))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,7 @@ udp:
 	want.UDP.Name = "a"
 	want.UDP.Peers = []Peer{
 		{Name: "b", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.9.0.2/32"), netip.MustParsePrefix("fd00::2/128")}, Endpoint: "b.example:5740", Key: key, secret: secret},
-		{Name: "c", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.9.0.3/32")}, Endpoint: "192.0.2.3:1", KeyFile: file, KeyID: 255, secret: secret},
+		{Name: "c", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.9.0.3/32")}, Endpoint: "192.0.2.3:1", KeyFile: file, KeyID: 255, AcceptKey: other, secret: secret, accept: [32]byte([]byte(strings.Repeat("o", 32)))},
 		{Name: "d", Prefixes: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Endpoint: "[2001:db8::1]:65535"},
 	}
 	if a, b := settings(*c), settings(want); !reflect.DeepEqual(a, b) {
@@ -153,6 +155,7 @@ udp:
 // Each bad value is named with its line and with what would be right.
 func TestParse_bad(t *testing.T) {
 	udp := "encapsulation: udp\nudp:\n  peers:\n"
+	goodKey := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
 	peer := "name: b, prefixes: [10.9.0.2/32], endpoint: \"b:1\""
 	for _, c := range []struct {
 		text string
@@ -233,6 +236,11 @@ func TestParse_bad(t *testing.T) {
 		{udp + "    - {" + peer + ", key: a, key_file: b}", []string{"f:4: udp.peers[0].key: and key_file are both given"}},
 		{udp + "    - {" + peer + ", key_file: /nonexistent/key}", []string{"f:4: udp.peers[0].key_file:", "/nonexistent/key"}},
 		{udp + "    - {" + peer + ", key_id: 256}", []string{"f:4: udp.peers[0].key_id: is 256"}},
+		{udp + "    - {" + peer + ", accept_key_id: 256}", []string{"f:4: udp.peers[0].accept_key_id: is 256"}},
+		{udp + "    - {" + peer + ", accept_key: a2s=}", []string{"f:4: udp.peers[0].accept_key: is not 32 bytes in base64"}},
+		{udp + "    - {" + peer + ", accept_key: " + goodKey + "}", []string{"f:4: udp.peers[0].accept_key: is given, but key is not"}},
+		{udp + "    - {" + peer + ", key: " + goodKey + ", accept_key: " + goodKey + ", accept_key_id: 1}", []string{"f:4: udp.peers[0].accept_key_id: is 1, must be another"}},
+		{udp + "    - {" + peer + ", accept_key: x, accept_key_file: y}", []string{"f:4: udp.peers[0].accept_key: and accept_key_file are both given"}},
 		{"drain: 11s", []string{"f:1: drain: is 11s, must be from 0s to 10s"}},
 		{"user: \"\"", []string{"f:1: user: is empty"}},
 		{"status: /" + strings.Repeat("x", 107), []string{"f:1: status: is a path of 108 bytes"}},

@@ -93,13 +93,19 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 	if err != nil {
 		return err
 	}
-	d.place.narrow = d.narrow(c, to)
-	plan, err := c.plan(d.place)
-	if err != nil {
-		return err
-	}
-	if _, err := d.setup.Repair(plan); err != nil { // such as while the uplink is down
-		d.complain(time.Now(), err.Error())
+	if narrow := d.narrow(c, to); !maps.Equal(narrow, d.place.narrow) {
+		former, err := c.plan(d.place)
+		if err != nil {
+			return err
+		}
+		d.place.narrow = narrow
+		plan, err := c.plan(d.place)
+		if err != nil {
+			return err
+		}
+		if err := d.changeSetUp(former, plan); err != nil { // such as while the uplink is down
+			d.complain(time.Now(), err.Error())
+		}
 	}
 	for _, change := range to.Changes(d.carriage) {
 		d.log.Print(d.tellOf(c, change))

@@ -125,6 +125,32 @@ func (w *world) tick() {
 	w.d.reconcile(context.Background(), w.now)
 }
 
+// What others have changed is told, also if it is found while news or a reload is
+// carried out.
+func TestOwner_tellsOfEachRepair(t *testing.T) {
+	for name, happens := range map[string]func(w *world){
+		"news": func(w *world) {
+			f := w.followers[0]
+			f.proved = f.all
+			f.say()
+			w.d.hear(t.Context())
+			w.d.reconcile(t.Context(), w.now)
+		},
+		"a reload": func(w *world) {
+			if err := w.d.change(t.Context(), parsed(t, worldConfigs[1])); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		w := newWorld(t, 1)
+		w.lost = append(w.lost, "a route")
+		happens(w)
+		if log := w.log.String(); !strings.Contains(log, "repaired: a route") || w.d.repairs.count != 1 || len(w.lost) > 0 {
+			t.Errorf("%s: %d repairs, lost still %v; the log:\n%s", name, w.d.repairs.count, w.lost, log)
+		}
+	}
+}
+
 // Whatever happens in whatever order, and whatever the kernel refuses: status,
 // count of reloads and data plane agree after each event, nothing is left behind
 // while weft is out of the way, and with the trouble over all is right again, under

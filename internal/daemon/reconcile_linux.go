@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
+
+	"weft/fabric"
 )
 
 // repairs counts what the daemon has put right of what others had changed.
@@ -120,6 +123,16 @@ func (d *daemon) repairAll() (err error) {
 		return err
 	}
 	return errors.Join(d.mend(d.setup.Repair(plan)), d.repairPrograms())
+}
+
+// changeSetUp has the kernel go from one plan to another. What is mended before is what
+// others have changed, and is told.
+func (d *daemon) changeSetUp(from, to fabric.HostPlan) error {
+	err := d.mend(d.setup.Repair(from))
+	if err == nil && !reflect.DeepEqual(from, to) {
+		_, err = d.setup.Repair(to)
+	}
+	return err
 }
 
 // glance mends what the kernel does not tell of, which is cheap to look at.

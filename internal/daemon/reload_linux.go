@@ -86,7 +86,7 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 		return nil, err
 	}
 	c := &change{daemon: d, old: d.config, next: next}
-	c.add(func() error { _, err := d.setup.Repair(plan); return err }, func() error { _, err := d.setup.Repair(former); return err })
+	c.add(func() error { return d.changeSetUp(former, plan) }, func() error { return d.changeSetUp(former, former) })
 	sameFabric := next.Topology == c.old.Topology
 	samePolicy := next.Policy == c.old.Policy && next.policyOptions() == c.old.policyOptions()
 	anew := !sameFabric || !next.Failures.sameButKeys(c.old.Failures)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,42 @@ func TestCanBecome_namesWhatNeedsARestart(t *testing.T) {
 		err = base.canBecome(next)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Of a tunnel's peers only keys change, where there are any.
+func TestCanBecome_keysOfPeers(t *testing.T) {
+	secret := func(c string) string { return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(c, 32))) }
+	config := func(peer string) string {
+		return "encapsulation: udp\nudp:\n  name: a\n  peers:\n  - {name: b, prefixes: [10.9.0.2/32], endpoint: \"192.0.2.1:1\"" + peer + "}\n"
+	}
+	keyed, plain := ", key: "+secret("k"), ""
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{keyed, keyed + ", accept_key: " + secret("n") + ", accept_key_id: 1", true},
+		{keyed, ", key: " + secret("n") + ", key_id: 1, accept_key: " + secret("k"), true},
+		{keyed, ", key: " + secret("n") + ", key_id: 1", true},
+		{keyed, plain, false},
+		{plain, keyed, false},
+		{plain, plain + ", name: c", false},
+	} {
+		from, err := parse(config(c.from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := config(c.to)
+		if strings.Contains(c.to, "name: c") {
+			text = strings.Replace(config(""), "name: b", "name: c", 1)
+		}
+		to, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := from.canBecome(to); (err == nil) != c.ok {
+			t.Errorf("%q to %q: %v", c.from, c.to, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"weft/stack"
@@ -20,7 +21,9 @@ import (
 type vitals struct {
 	Goroutines int
 	Heap       uint64 // bytes in use
-	Load       *soakCounts
+	// MemoryLimit is the garbage collector's, in bytes.
+	MemoryLimit int64
+	Load        *soakCounts
 }
 
 // vitalsSocket is where a process of the tests answers with its vitals, in the
@@ -41,7 +44,7 @@ func serveVitals(load *soakLoad) error {
 			}
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			v := vitals{Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc}
+			v := vitals{Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, MemoryLimit: debug.SetMemoryLimit(-1)}
 			if load != nil {
 				counts := load.counted()
 				v.Load = &counts

@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// memoryGroup makes a control group with a limit, of whichever version the machine has,
+// and returns its directory.
+func memoryGroup(t *testing.T, bytes int) string {
+	t.Helper()
+	var errs []error
+	for _, g := range []struct{ top, file string }{
+		{"/sys/fs/cgroup", "memory.max"}, {"/sys/fs/cgroup/unified", "memory.max"}, {"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+	} {
+		dir := filepath.Join(g.top, fmt.Sprintf("weft-test-%d", os.Getpid()))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		err := os.WriteFile(filepath.Join(dir, g.file), []byte(strconv.Itoa(bytes)), 0)
+		if err == nil {
+			t.Cleanup(func() {
+				if err := os.Remove(dir); err != nil {
+					t.Error(err)
+				}
+			})
+			return dir
+		}
+		errs = append(errs, err, os.Remove(dir))
+	}
+	t.Skipf("no control group with a limit of memory can be made here: %v", errors.Join(errs...))
+	return ""
+}
+
+// A daemon to which its control group allows 48 MB lives in that under load: it collects
+// garbage in time, and its connections lose nothing.
+func TestRun_memoryLimit(t *testing.T) {
+	const limit = 48 << 20
+	n := newNetwork(t, "m")
+	group := memoryGroup(t, limit) // after the network, whose end ends the daemon
+	config := "policy: drb\n"      // by which all of both directions passes through the daemon
+	limited := n.start("h0.0.2", config, childGroup+"="+group, childVitals+"=1")
+	n.start("h3.1.3", config)
+	t.Cleanup(func() { // before the group's end
+		limited.cmd.Process.Kill()
+		<-limited.exited
+	})
+	var asked atomic.Int64
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 { // whose answers are garbage at once
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					limited.status()
+					asked.Add(1)
+				}
+			}
+		})
+	}
+	var pairs []*pair
+	for i := range 200 {
+		ends := [][2]string{{"h0.0.2", "h3.1.3"}, {"h3.1.3", "h0.0.2"}}[i%2]
+		pairs = append(pairs, n.connect(ends[0], ends[1]))
+	}
+	for began := time.Now(); time.Since(began) < 4*time.Second; {
+		for _, p := range pairs[:8] {
+			wg.Go(func() { p.exchange(300_000) })
+		}
+		for _, p := range pairs[8:] {
+			p.exchange(3000)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	v, err := limited.vitals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(done)
+	wg.Wait()
+	if want := int64(limit / 5 * 4); v.MemoryLimit != want {
+		t.Errorf("the collector's limit is %d bytes, want %d", v.MemoryLimit, want)
+	}
+	for _, file := range []string{"memory.max_usage_in_bytes", "memory.peak", "memory.failcnt", "memory.oom_control", "memory.events"} {
+		if b, err := os.ReadFile(filepath.Join(group, file)); err == nil {
+			t.Logf("%s: %s", file, strings.Join(strings.Fields(string(b)), " "))
+			for line := range strings.Lines(string(b)) {
+				if count, ok := strings.CutPrefix(line, "oom_kill "); ok && strings.TrimSpace(count) != "0" {
+					t.Errorf("%s: %s", file, line)
+				}
+			}
+		}
+	}
+	t.Logf("%d answers; heap of %.1f MB", asked.Load(), float64(v.Heap)/1e6)
+	limited.end(syscall.SIGTERM)
+}
