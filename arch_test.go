@@ -49,6 +49,7 @@ var lattice = map[string][]string{
 	"weft/fabric":                {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/shortage"},
 	"weft/stack":                 {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp"},
 	"weft/uplink":                {"weft/encap", "weft/fabric", "weft/link", "weft/liveness", "weft/policy", "weft/topology"},
+	"weft/fabrictest":            {"weft/internal/simnet", "weft/stack", "weft/topology"},
 	"weft/internal/simnet":       {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
 	"weft/internal/simnet/world": {"weft/internal/simnet", "weft/internal/prober", "weft/internal/checksum", "weft/stack", "weft/topology", "weft/encap", "weft/gso", "weft/link", "weft/liveness", "weft/policy", "weft/resequencer", "weft/resequencer/gro"},
 	"weft/internal/simnet/...":   {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
