@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		startDataplane = startRelay
 	}
 	if group := os.Getenv(childGroup); group != "" && os.Getuid() == 0 {
-		if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0); err != nil {
+		if err := writeExisting(filepath.Join(group, "cgroup.procs"), "0"); err != nil {
 			fmt.Fprintln(os.Stderr, "group:", err)
 			os.Exit(1)
 		}
