@@ -53,10 +53,10 @@ func writeExisting(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A daemon to which its control group allows 24 MB lives in that under load: it collects
+// A daemon to which its control group allows 16 MB lives in that under load: it collects
 // garbage in time, and its connections lose nothing.
 func TestRun_memoryLimit(t *testing.T) {
-	const limit = 24 << 20
+	const limit = 16 << 20
 	n := newNetwork(t, "m")
 	group := memoryGroup(t, limit) // after the network, whose end ends the daemon
 	config := "policy: drb\n"      // by which all of both directions passes through the daemon
@@ -88,13 +88,14 @@ func TestRun_memoryLimit(t *testing.T) {
 		pairs = append(pairs, n.connect(ends[0], ends[1]))
 	}
 	for began := time.Now(); time.Since(began) < 4*time.Second; {
+		var large sync.WaitGroup
 		for _, p := range pairs[:8] {
-			wg.Go(func() { p.exchange(300_000) })
+			large.Go(func() { p.exchange(300_000) })
 		}
 		for _, p := range pairs[8:] {
 			p.exchange(3000)
 		}
-		time.Sleep(100 * time.Millisecond)
+		large.Wait()
 	}
 	v, err := limited.vitals()
 	if err != nil {
@@ -115,7 +116,7 @@ func TestRun_memoryLimit(t *testing.T) {
 			}
 		}
 	}
-	if want := "the control group allows 24 MB of memory"; !strings.Contains(limited.messages(), want) {
+	if want := "the control group allows 16 MB of memory"; !strings.Contains(limited.messages(), want) {
 		t.Errorf("the log does not say that %s", want)
 	}
 	t.Logf("%d answers; heap of %.1f MB", asked.Load(), float64(v.Heap)/1e6)
