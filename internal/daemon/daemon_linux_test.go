@@ -302,6 +302,9 @@ func (c *child) status() map[string]string {
 			return err
 		}
 		text, err := statussocket.Ask(c.n.Context(), socket, "weft host")
+		for try := 0; try < 3 && errors.Is(err, os.ErrDeadlineExceeded); try++ { // it may wait for the kernel
+			text, err = statussocket.Ask(c.n.Context(), socket, "weft host")
+		}
 		if err != nil {
 			return err
 		}
