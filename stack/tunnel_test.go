@@ -174,17 +174,20 @@ func TestTunnel_keysRollOverUnderLoad(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for {
-			for _, keys := range [][2]*encap.UDPKey{{key(id), key(id + 1)}, {key(id + 1), key(id)}, {key(id + 1), nil}} {
+			for step, keys := range [][2]*encap.UDPKey{{key(id), key(id + 1)}, {key(id + 1), key(id)}, {key(id + 1), nil}} {
+				if step == 2 { // what was sent before has arrived once this has
+					transferHashed(t, a, b, 100, func(int) {})
+				}
 				for _, end := range ends {
 					if err := end.SetPeerKeys(end.peer, keys[0], keys[1]); err != nil {
 						t.Error(err)
 					}
 				}
-				select {
-				case <-done:
-					return
-				case <-time.After(20 * time.Millisecond): // for what is on its way
-				}
+			}
+			select {
+			case <-done:
+				return
+			default:
 			}
 			id++
 			jump.Store(int64([]time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, 0}[id%5]))

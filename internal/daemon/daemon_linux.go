@@ -24,6 +24,7 @@ type daemon struct {
 	notify  notify.Notifier
 	started time.Time
 	time    func() time.Time // of day, which does not go back; nil: the machine's
+	memory  int64            // that the control group allows, bytes; 0: no limit
 	kernel  kernel
 	inbox   inbox
 
@@ -80,7 +81,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.time = d.time
+	p.time, p.memory = d.time, d.memory
 	d.place, d.topology = p, c.fabric
 	if c.receives() {
 		if d.receiver, err = d.kernel.open(c, p, plan); err != nil {

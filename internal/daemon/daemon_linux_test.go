@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		startDataplane = startRelay
 	}
 	if group := os.Getenv(childGroup); group != "" && os.Getuid() == 0 {
-		if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0); err != nil {
+		if err := writeExisting(filepath.Join(group, "cgroup.procs"), "0"); err != nil {
 			fmt.Fprintln(os.Stderr, "group:", err)
 			os.Exit(1)
 		}
@@ -302,6 +302,9 @@ func (c *child) status() map[string]string {
 			return err
 		}
 		text, err := statussocket.Ask(c.n.Context(), socket, "weft host")
+		for try := 0; try < 3 && errors.Is(err, os.ErrDeadlineExceeded); try++ { // it may wait for the kernel
+			text, err = statussocket.Ask(c.n.Context(), socket, "weft host")
+		}
 		if err != nil {
 			return err
 		}

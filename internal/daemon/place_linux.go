@@ -30,6 +30,7 @@ type place struct {
 	name     string
 	peers    []peer
 	time     func() time.Time // of day, for the peers' keys; nil: the machine's
+	memory   int64            // that the control group allows, bytes; 0: no limit
 }
 
 func (c *Config) find(ctx context.Context) (place, error) {

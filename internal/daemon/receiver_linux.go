@@ -65,6 +65,7 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 	if o.resequencer, err = c.Resequencer.config(); err != nil {
 		return err
 	}
+	o.resequencer = within(o.resequencer, r.place.memory)
 	if c.tunnels() {
 		r.tunnel, err = link.OpenUDP(link.UDPConfig{Listen: c.UDP.Listen, Paths: c.UDP.Paths, MTU: r.place.mtu, ZeroChecksum: c.UDP.ZeroChecksum})
 	} else {

@@ -43,7 +43,9 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 		return err
 	}
 	d := newDaemon(file, c, theKernel(), log.New(messages, "", 0))
-	memlimit.Set()
+	if d.memory = memlimit.Set(); c.receives() {
+		d.tellOfMemory()
+	}
 	if c.keyed() {
 		d.remember()
 	}
@@ -68,6 +70,15 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 
 func newDaemon(file string, c *Config, k kernel, l *log.Logger) *daemon {
 	return &daemon{file: file, log: l, started: time.Now(), kernel: k, inbox: newInbox(), state: state{config: c}}
+}
+
+// tellOfMemory tells that the reorder buffer is smaller than it is configured.
+func (d *daemon) tellOfMemory() {
+	asked, err := d.config.Resequencer.config()
+	if given := within(asked, d.memory); err == nil && given != asked {
+		d.log.Printf("note: the control group allows %d MB of memory (MemoryMax=): at most %d KB and %d packets wait for others, where the configuration has %d KB and %d",
+			d.memory>>20, given.TotalBytes>>10, given.TotalPackets, asked.TotalBytes>>10, asked.TotalPackets)
+	}
 }
 
 // remember has the time of day go on across starts of the daemon, also if somebody sets

@@ -118,3 +118,34 @@ udp:
 		n.wantUnchanged(hosts[i], before[i])
 	}
 }
+
+// Both ends of a tunnel go to other keys by SIGHUP while data flows, and no datagram is
+// refused.
+func TestRun_tunnelKeysRollOver(t *testing.T) {
+	s := &soak{chaos: &chaos{network: newNetwork(t, "w")}}
+	for end, name := range soakTunnel {
+		s.tunnel = append(s.tunnel, s.start(name, s.tunnelConfig(end, "      key: "+secret(1000)+"\n")))
+	}
+	p := s.connectAddrs(soakTunnel[0], soakTunnel[1], "10.9.0.2")
+	done, ended := make(chan struct{}), make(chan int)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				ended <- n
+				return
+			default:
+				p.exchange(100_000)
+			}
+		}
+	}()
+	s.rollTunnel()
+	s.rollTunnel()
+	close(done)
+	if n := <-ended; n < 5 {
+		t.Errorf("only %d exchanges meanwhile", n)
+	}
+	for _, c := range s.tunnel {
+		c.end(syscall.SIGTERM)
+	}
+}

@@ -10,16 +10,14 @@ import (
 	"strings"
 )
 
-// part of a group's limit is the heap's; the rest is the program's text and what the
-// kernel counts: socket buffers, maps, page tables.
-const part = 0.8
-
 // Set sets the limit, unless GOMEMLIMIT does, and returns the control group's, in bytes;
 // 0 if there is none. To be called once, at the start.
 func Set() (bytes int64) {
 	bytes = find("/")
 	if bytes > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(part * float64(bytes)))
+		// The rest is for the program's text and what the kernel counts: buffers of
+		// sockets, maps, page tables.
+		debug.SetMemoryLimit(bytes / 5 * 4)
 	}
 	return bytes
 }

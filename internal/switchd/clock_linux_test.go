@@ -1,7 +1,13 @@
 package switchd
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,5 +60,48 @@ func TestKeysAt_followTheClock(t *testing.T) {
 	}
 	if _, set := d.keysAt(roll.Add(2*time.Hour), time.Hour); !set {
 		t.Error("the clock was set")
+	}
+}
+
+// An agent's start has a higher number than all before, also if the machine's clock was
+// an hour ahead then.
+func TestBoot_goesOnAfterTheClockWasSetBack(t *testing.T) {
+	if err := makeStatusDir(-1, -1); err != nil {
+		t.Skip(err)
+	}
+	dir, err := statusDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, clockFile)
+	t.Cleanup(func() {
+		os.Remove(file)
+		os.Remove(dir)
+	})
+	d := &daemon{log: log.New(io.Discard, "", 0)}
+	first := d.boot()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
+	if err := decoder.Decode(&state); err != nil {
+		t.Fatal(err)
+	}
+	booted, err := state["booted"].(json.Number).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state["booted"] = booted + int64(time.Hour)
+	if b, err = json.Marshal(state); err == nil {
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second := d.boot(); second < first+uint64(time.Hour) {
+		t.Errorf("numbers %d and, an hour ahead, %d", first, second)
 	}
 }

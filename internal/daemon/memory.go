@@ -1,0 +1,24 @@
+package daemon
+
+import "weft/resequencer"
+
+// frameBytes is the memory of a packet that is held, at least.
+const frameBytes = 2048
+
+// within lowers the bounds of a reorder buffer so that what it holds takes a quarter of
+// the memory that the daemon may have, in bytes; 0 is for as much as it likes. What is
+// above a bound is delivered early, which is better than to be killed. A packet takes
+// frameBytes or twice its size.
+func within(c resequencer.Config, memory int64) resequencer.Config {
+	if memory <= 0 {
+		return c
+	}
+	bytes, packets := int(memory/8/2), int(memory/8/frameBytes)
+	for _, b := range []*int{&c.FlowBytes, &c.PeerBytes, &c.TotalBytes} {
+		*b = max(min(*b, bytes), 1)
+	}
+	for _, p := range []*int{&c.FlowPackets, &c.PeerPackets, &c.TotalPackets} {
+		*p = max(min(*p, packets), 1)
+	}
+	return c
+}
