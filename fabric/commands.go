@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-// routeProtocol marks the routes that come from a plan, so that Apply knows
-// which ones it may remove. The number is unassigned in rt_protos.
-const routeProtocol = 87
-
 // lastMetric makes routes that lead nowhere give way to any other to the same
 // prefix.
 const lastMetric = 4096
@@ -52,14 +48,6 @@ func (p NodePlan) Commands() []string {
 		if r.iif != "" {
 			c = append(c, r.command())
 		}
-	}
-	return c
-}
-
-func (s Sysctl) command() string {
-	c := fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value)
-	if s.Optional {
-		c += " || true # not in every kernel"
 	}
 	return c
 }

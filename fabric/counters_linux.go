@@ -43,6 +43,3 @@ func (f tcFilter) counters(h *netlink.Handle, ports []netlink.Link, sums ...*uin
 	}
 	return false, nil
 }
-
-// countersMap is in programs that count: bpf/count.h.
-const countersMap = "counters"

@@ -10,10 +10,6 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// edgeFilter's place is any before the routes: no other filter of a switch's looks
-// at packets with labels as they come in.
-var edgeFilter = tcFilter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
-
 // errNoEBPF means that the kernel cannot run the program.
 var errNoEBPF = errors.New("the kernel has no tc eBPF as of Linux 5.15")
 

@@ -160,3 +160,15 @@ func (f tcFilter) attachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.
 	}
 	return changed, nil
 }
+
+// edgeFilter's place is any before the routes: no other filter of a switch's looks
+// at packets with labels as they come in.
+var edgeFilter = tcFilter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
+
+// meterFilter comes behind a host's spraying, where a device has both: the queue
+// holds what has been encapsulated.
+var meterFilter = tcFilter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
+
+// classFilter is at the egress of the ports of a switch that forwards by labels,
+// before the queue.
+var classFilter = tcFilter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}

@@ -2,12 +2,10 @@ package fabric
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 )
 
 // heart is the heartbeat that a program looks at (bpf/heart.h). Its lock is held for
@@ -57,13 +55,4 @@ func setPatience(spec *ebpf.CollectionSpec, d time.Duration) error {
 		return errors.New("the program has no heartbeat")
 	}
 	return v.Set(uint64(d))
-}
-
-// monotonic is the clock that bpf_ktime_get_ns reads, in nanoseconds.
-func monotonic() (uint64, error) {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		return 0, fmt.Errorf("clock: %w", err)
-	}
-	return uint64(t.Nano()), nil
 }

@@ -97,11 +97,9 @@ func (c LabConfig) complete() (LabConfig, error) {
 
 const (
 	minRateMbit, maxRateMbit = 0.1, 30000 // tbf's 32-bit byte rate ends at 34 Gbit/s
-	minMTU, maxMTU           = 576, 65535
-	minMTU6                  = 1280
+	maxMTU                   = 65535
 	minGSO, maxGSO           = 2048, 65536 // GSO_MAX_SIZE of a plain veth
 	maxQueue                 = 1 << 30
-	ethernetHeader           = 14
 )
 
 func (c LabConfig) check() error {

@@ -12,10 +12,6 @@ import (
 	"weft/encap"
 )
 
-// classFilter is at the egress of the ports of a switch that forwards by labels,
-// before the queue.
-var classFilter = tcFilter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}
-
 // classify is the program: it gives a packet with labels the priority that Linux
 // derives from the TOS of IPv4 when it forwards, and from the class of IPv6 does not
 // (rt_tos2priority). Without, probes of paths wait in a full queue as data does, and

@@ -14,10 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// labDir holds a lab's state and lock. It is gone after a reboot, as the
-// namespaces are.
-const labDir = "/run/weft"
-
 // labState is written before anything is built, so that whoever comes after a
 // crash knows that there is something to clear away.
 type labState struct {
@@ -113,13 +109,6 @@ func lockLab(name string) (*labLock, error) {
 		}
 		return &labLock{name, f}, nil
 	}
-}
-
-// isFile reports whether path still names the open file f.
-func isFile(f *os.File, path string) bool {
-	a, err := f.Stat()
-	b, err2 := os.Stat(path)
-	return err == nil && err2 == nil && os.SameFile(a, b)
 }
 
 // release lets go of the lock. The file goes with a lab that is no more.

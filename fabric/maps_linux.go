@@ -99,3 +99,6 @@ func sumCounter(m *ebpf.Map, i uint32, sum *uint64) error {
 	}
 	return nil
 }
+
+// countersMap is in programs that count: bpf/count.h.
+const countersMap = "counters"

@@ -12,10 +12,6 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// meterFilter comes behind a host's spraying, where a device has both: the queue
-// holds what has been encapsulated.
-var meterFilter = tcFilter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
-
 const meterNeeds = "eBPF: tc programs with locks as of Linux 5.7 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
 
 // Meter is what measures the queues of a switch's ports. Methods are safe for

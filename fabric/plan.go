@@ -84,14 +84,6 @@ type Hop struct {
 	Port string     `json:"port"`
 }
 
-// Sysctl is a kernel setting. One that is Optional is missing from some
-// kernels, and the node does its job without it.
-type Sysctl struct {
-	Key      string `json:"key"`
-	Value    string `json:"value"`
-	Optional bool   `json:"optional,omitempty"`
-}
-
 // Plan computes the configuration of one node. Links that are down in t are
 // avoided by the routes.
 func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, error) {
@@ -187,9 +179,6 @@ func planSysctls(p NodePlan, n topology.Node) []Sysctl {
 		Sysctl{"net.ipv4.fib_multipath_hash_seed", strconv.Itoa(int(n.ID) + 1), true}, // Linux 6.11
 	)
 }
-
-// maxDeviceName is the kernel's IFNAMSIZ less the terminating zero.
-const maxDeviceName = 15
 
 func checkPortFormat(format string) error {
 	name := strings.Replace(format, "%d", "63", 1)

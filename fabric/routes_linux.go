@@ -167,10 +167,3 @@ func routeKey(r netlink.Route) string {
 }
 
 func hopKey(index int, gw net.IP) string { return fmt.Sprintf("%d:%s", index, gw) }
-
-func prefixKey(r netlink.Route) string {
-	if r.Dst == nil {
-		return "0.0.0.0/0"
-	}
-	return r.Dst.String()
-}

@@ -10,12 +10,6 @@ import (
 // failure of data alone lets pass.
 const controlPort = 9338
 
-// Where the verdicts of tc programs are: linux/pkt_cls.h.
-const (
-	tcUnspec = -1 // go on with the next filter
-	tcShot   = 2  // drop
-)
-
 // silencer returns the program that drops what comes in at the ends of a link
 // that has failed silently. It is loaded once and kept, with l.mu held.
 func (l *Lab) silencer(mode FailureMode) (*ebpf.Program, error) {
