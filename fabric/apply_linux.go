@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // Apply configures the network namespace of the calling thread as planned. The
@@ -24,19 +26,19 @@ func Apply(p NodePlan) (Report, error) {
 // apply leaves ports down that are to be. The routes are made by a step of its own
 // unless that is given.
 func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Report, err error) {
-	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return r, err
 	}
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return r, explain(err)
+		return r, kernel.Explain(err)
 	}
 	defer h.Close()
 	ports, err := p.links(h)
 	if err != nil {
 		return r, err
 	}
-	lo, err := portLinks(h, []string{"lo"})
+	lo, err := kernel.Links(h, []string{"lo"})
 	if err != nil {
 		return r, err
 	}
@@ -87,25 +89,25 @@ func (r *Report) did(n int, what string) {
 // setAddress gives the node its address and, where the kernel is to
 // decapsulate, those at which it does.
 func setAddress(h *netlink.Handle, p NodePlan) (changed int, err error) {
-	links, err := portLinks(h, []string{p.Device})
+	links, err := kernel.Links(h, []string{p.Device})
 	if err != nil {
 		return 0, err
 	}
-	list, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(links[0], netlink.FAMILY_V4) })
+	list, err := kernel.Dumped(func() ([]netlink.Addr, error) { return h.AddrList(links[0], netlink.FAMILY_V4) })
 	if err != nil {
-		return 0, explain(fmt.Errorf("addresses of %s: %w", p.Device, err))
+		return 0, kernel.Explain(fmt.Errorf("addresses of %s: %w", p.Device, err))
 	}
 	have := make(map[string]bool, len(list))
 	for _, a := range list {
 		have[a.IPNet.String()] = true
 	}
 	for _, addr := range p.addresses() {
-		want := ipNet(netip.PrefixFrom(addr, 32))
+		want := kernel.IPNet(netip.PrefixFrom(addr, 32))
 		if have[want.String()] {
 			continue
 		}
 		if err := h.AddrReplace(links[0], &netlink.Addr{IPNet: want}); err != nil {
-			return changed, explain(fmt.Errorf("address %s on %s: %w", addr, p.Device, err))
+			return changed, kernel.Explain(fmt.Errorf("address %s on %s: %w", addr, p.Device, err))
 		}
 		changed++
 	}

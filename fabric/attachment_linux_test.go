@@ -11,6 +11,9 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // Two who both want to be first do not move each other for ever.
@@ -18,16 +21,16 @@ func TestOffload_givesInToWhoInsists(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
 	u.attach(t)
-	end := foreignProgram(t, "insists", tcxEnd)
-	defer inNamed(u.near, func() error { return detachForeign(u.port, ebpf.AttachTCXEgress, end) })
-	for i := range maxMoves + 3 {
+	end := kerneltest.ForeignProgram(t, "insists", kerneltest.TCXEnd)
+	defer kernel.InNamespace(u.near, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, end) })
+	for i := range kernel.MaxMoves + 3 {
 		u.do(t, func() error {
-			detachForeign(u.port, ebpf.AttachTCXEgress, end)
-			attachForeign(t, u.port, ebpf.AttachTCXEgress, end, link.Head())
+			kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, end)
+			kerneltest.AttachForeign(t, u.port, ebpf.AttachTCXEgress, end, link.Head())
 			return nil
 		})
 		mended, err := u.offload.Repair()
-		if i < maxMoves {
+		if i < kernel.MaxMoves {
 			if err != nil || len(mended) != 1 {
 				t.Fatalf("time %d: %q, %v", i, mended, err)
 			}
@@ -40,8 +43,8 @@ func TestOffload_givesInToWhoInsists(t *testing.T) {
 	if mended, err := u.offload.Repair(); err == nil || len(mended) != 1 {
 		t.Errorf("mended %q, %v; want gso_ipv4_max_size and an error", mended, err)
 	}
-	now := time.Now().Add(moveWindow)
-	if !u.offload.at.mayMove(now) {
+	now := time.Now().Add(kernel.MoveWindow)
+	if !u.offload.at.MayMove(now) {
 		t.Error("not again after a minute")
 	}
 }
@@ -60,8 +63,8 @@ func TestOffload_uplinkRenamedAndGone(t *testing.T) {
 			return errors.Join(netlink.LinkSetDown(u.port), netlink.LinkSetName(u.port, "other0"), netlink.LinkSetUp(u.port))
 		})
 		u.repair(t)
-		for _, w := range []*wire{u.out, u.in} { // that the device was down
-			unix.GetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		for _, w := range []*kerneltest.Wire{u.out, u.in} { // that the device was down
+			unix.GetsockoptInt(w.FD, unix.SOL_SOCKET, unix.SO_ERROR)
 		}
 		if !u.sprays(t) {
 			t.Error("not sprayed by the renamed device")
@@ -111,19 +114,19 @@ func TestOffload_repairOfOneReplaced(t *testing.T) {
 // What Repair costs when there is nothing to mend; cpu-ns/op whatever else the machine
 // does.
 func BenchmarkOffload_Repair(b *testing.B) {
-	top := mustParse(b, "fat-tree:k=4")
+	top := kerneltest.Topology(b, "fat-tree:k=4")
 	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(b, "drb"), PerPacketTCP: true}
 	run := func(b *testing.B) {
-		ns := testNamespace(b, "repair")
-		ethernetPair(b, ns, "p0", "p1")
-		err := inNamed(ns, func() error {
+		ns := kerneltest.Namespace(b, "repair")
+		kerneltest.EthernetPair(b, ns, "p0", "p1")
+		err := kernel.InNamespace(ns, func() error {
 			o, err := AttachOffload(cfg)
 			if err != nil {
 				return err
 			}
 			defer o.Close()
 			b.ReportAllocs()
-			var from, to unix.Rusage // of this thread, which inNamed has locked
+			var from, to unix.Rusage // of this thread, which InNamespace has locked
 			unix.Getrusage(unix.RUSAGE_THREAD, &from)
 			for b.Loop() {
 				if mended, err := o.Repair(); err != nil || mended != nil {
@@ -140,7 +143,7 @@ func BenchmarkOffload_Repair(b *testing.B) {
 		}
 	}
 	b.Run("TCX", run)
-	onlyClsact.Store(true)
-	defer onlyClsact.Store(false)
+	kernel.OnlyClsact.Store(true)
+	defer kernel.OnlyClsact.Store(false)
 	b.Run("clsact", run)
 }

@@ -2,14 +2,15 @@ package fabric
 
 import (
 	"errors"
-	"net/netip"
 	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // weft of before attached to clsact; what it left is replaced, and its qdisc, which
@@ -17,20 +18,20 @@ import (
 func TestOffload_replacesClsactByTCX(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
-	u.do(t, func() error { return netlink.QdiscAdd(clsactOf(u.port)) })
-	onlyClsact.Store(true)
-	defer onlyClsact.Store(false)
+	u.do(t, func() error { return netlink.QdiscAdd(kernel.ClsactOf(u.port)) })
+	kernel.OnlyClsact.Store(true)
+	defer kernel.OnlyClsact.Store(false)
 	u.cfg.PerPacketTCP = true
 	u.attach(t)
 	old := u.offload
 	old.release()
-	onlyClsact.Store(false)
+	kernel.OnlyClsact.Store(false)
 	u.attach(t)
 	u.do(t, func() error {
-		if f, err := sprayFilter.inClsact(u.offload.handle, u.port); f != nil || err != nil {
+		if f, err := kernel.SprayFilter.InClsact(u.offload.handle, u.port); f != nil || err != nil {
 			t.Errorf("clsact still has %v, %v", f, err)
 		}
-		if c, err := sprayFilter.chain(u.port); err != nil || !c.has(u.offload.at.id) {
+		if c, err := kernel.SprayFilter.Chain(u.port); err != nil || !c.Has(u.offload.at.ID) {
 			t.Errorf("chain %+v, %v", c, err)
 		}
 		return nil
@@ -114,7 +115,7 @@ func TestClsact_goesWithWeft(t *testing.T) {
 	o, s := pair()
 	o.release()
 	s.release()
-	ownPrograms.forgetAll()
+	kernel.ForgetPrograms()
 	u.do(t, func() error {
 		_, err1 := DetachOffload("p0")
 		_, err2 := DetachSteer("p0")
@@ -125,7 +126,7 @@ func TestClsact_goesWithWeft(t *testing.T) {
 	}
 	// Not where others have a filter, or have made it.
 	o, s = pair()
-	pass := foreignProgram(t, "others", tcxNext)
+	pass := kerneltest.ForeignProgram(t, "others", kerneltest.TCXNext)
 	others := &netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: u.port.Attrs().Index, Parent: netlink.HANDLE_MIN_INGRESS,
 		Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 7}, Fd: pass.FD(), Name: "others", DirectAction: true}
 	u.do(t, func() error { return netlink.FilterAdd(others) })
@@ -139,19 +140,12 @@ func TestClsact_goesWithWeft(t *testing.T) {
 	}
 }
 
-func inChain(u *uplinkTest) (c tcxChain, err error) {
-	err = inNamed(u.near, func() error {
-		c, err = sprayFilter.chain(u.port)
+func inChain(u *uplinkTest) (c kernel.Chain, err error) {
+	err = kernel.InNamespace(u.near, func() error {
+		c, err = kernel.SprayFilter.Chain(u.port)
 		return err
 	})
 	return c, err
-}
-
-// forgetAll makes this process know as little of what it has attached as another one.
-func (t *programTable) forgetAll() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clear(t.all)
 }
 
 // The record that weft kept before is read, too.
@@ -159,15 +153,15 @@ func TestDetachOffload_recordOfBefore(t *testing.T) {
 	u := newUplinkTest(t)
 	was := u.gsoMaxSegs(t)
 	leave := func() error {
-		prog := foreignProgram(t, "weft_spray", tcxNext)
-		m, err := ebpf.NewMap(&ebpf.MapSpec{Name: knobsMap, Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+		prog := kerneltest.ForeignProgram(t, "weft_spray", kerneltest.TCXNext)
+		m, err := ebpf.NewMap(&ebpf.MapSpec{Name: kernel.KnobsMap, Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		filter := sprayFilter.on(u.port.Attrs().Index)
+		filter := kernel.SprayFilter.On(u.port.Attrs().Index)
 		filter.Fd, filter.Name, filter.DirectAction = prog.FD(), "weft-spray", true
-		if err := netlink.QdiscAdd(clsactOf(u.port)); err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := netlink.QdiscAdd(kernel.ClsactOf(u.port)); err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 		return errors.Join(m.Put(uint32(0), was), prog.BindMap(m), netlink.FilterReplace(filter), netlink.LinkSetGSOMaxSegs(u.port, 1))
@@ -194,57 +188,4 @@ func TestDetachOffload_recordOfBefore(t *testing.T) {
 	if n := u.gsoMaxSegs(t); n != was {
 		t.Errorf("gso_max_segs is %d after both, was %d", n, was)
 	}
-}
-
-// A switch's program that weft has left in clsact goes on by TCX, with its counters.
-func TestAttachDecap_keepsItsCountersAcrossChains(t *testing.T) {
-	u := newUplinkTest(t)
-	needTCX(t, u)
-	attach := func() (id ebpf.ProgramID, changed int) {
-		t.Helper()
-		u.do(t, func() error {
-			h, err := netlink.NewHandle(netlinkFamilies...)
-			if err != nil {
-				return err
-			}
-			defer h.Close()
-			ports := []netlink.Link{u.port}
-			if changed, err = attachDecap(h, ports, map[netip.Addr]uint32{u.cfg.Addresses[0]: 0}); err != nil {
-				return err
-			}
-			id, err = decapFilter.program(h, u.port)
-			return err
-		})
-		return id, changed
-	}
-	onlyClsact.Store(true)
-	defer onlyClsact.Store(false)
-	before, _ := attach()
-	onlyClsact.Store(false)
-	ownPrograms.forgetAll()
-	after, changed := attach()
-	if after != before || changed != 1 {
-		t.Errorf("program %d, then %d; %d changes, want 1", before, after, changed)
-	}
-	u.do(t, func() error {
-		h, err := netlink.NewHandle(netlinkFamilies...)
-		if err != nil {
-			return err
-		}
-		defer h.Close()
-		if f, err := decapFilter.inClsact(h, u.port); f != nil || err != nil {
-			t.Errorf("clsact still has %v, %v", f, err)
-		}
-		return nil
-	})
-	if again, changed := attach(); again != before || changed != 0 {
-		t.Errorf("program %d, %d changes, want %d and none", again, changed, before)
-	}
-	// Others in front are gone round.
-	end := foreignProgram(t, "in_front", tcxEnd)
-	u.do(t, func() error { attachForeign(t, u.port, ebpf.AttachTCXIngress, end, link.Head()); return nil })
-	if again, changed := attach(); again != before || changed != 1 {
-		t.Errorf("behind another: program %d, %d changes, want %d and 1", again, changed, before)
-	}
-	u.do(t, func() error { return detachForeign(u.port, ebpf.AttachTCXIngress, end) })
 }

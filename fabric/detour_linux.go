@@ -12,6 +12,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
 )
 
 // DetourConfig says how packets get past a TUN whose reader hangs.
@@ -37,14 +39,14 @@ type DetourStats struct {
 // Detour is the program attached to a TUN's egress. Methods are safe for concurrent
 // use.
 type Detour struct {
-	home   home
+	home   kernel.Home
 	heart  heart
 	counts *ebpf.Map
 	uplink netlink.Link
 
 	mu     sync.Mutex
 	handle *netlink.Handle // nil: closed
-	at     attachment
+	at     kernel.Attachment
 }
 
 var errDetourClosed = errors.New("detour: closed")
@@ -62,9 +64,9 @@ func AttachDetour(cfg DetourConfig) (*Detour, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("detour: %w", err)
 	}
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return nil, explain(fmt.Errorf("detour: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("detour: %w", err))
 	}
 	d := &Detour{handle: h}
 	if err := d.attach(cfg); err != nil {
@@ -85,13 +87,13 @@ func (c DetourConfig) check() error {
 }
 
 func (d *Detour) attach(cfg DetourConfig) (err error) {
-	if d.home, err = openHome(); err != nil {
+	if d.home, err = kernel.OpenHome(); err != nil {
 		return err
 	}
-	if d.uplink, err = uplink(d.handle, cfg.Uplink); err != nil {
+	if d.uplink, err = kernel.Uplink(d.handle, cfg.Uplink); err != nil {
 		return err
 	}
-	links, err := portLinks(d.handle, []string{cfg.TUN})
+	links, err := kernel.Links(d.handle, []string{cfg.TUN})
 	if err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func (d *Detour) attach(cfg DetourConfig) (err error) {
 	if err := d.load(cfg, links[0]); err != nil {
 		return err
 	}
-	return d.at.attach(d.handle)
+	return d.at.Attach(d.handle)
 }
 
 func (d *Detour) load(cfg DetourConfig, tun netlink.Link) error {
@@ -124,12 +126,12 @@ func (d *Detour) load(cfg DetourConfig, tun netlink.Link) error {
 		Counters   *ebpf.Map      `ebpf:"counters"`
 		Heartbeat  *ebpf.Variable `ebpf:"heartbeat"`
 	}
-	if err := loadObjects(spec, &objects, tcNeeds); err != nil {
+	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
 		return err
 	}
 	d.counts = objects.Counters
 	d.heart.open(objects.Heartbeat)
-	d.at, err = newAttachment(detourFilter, tun, objects.WeftDetour)
+	d.at, err = kernel.NewAttachment(kernel.DetourFilter, tun, objects.WeftDetour)
 	return err
 }
 
@@ -146,9 +148,9 @@ func (d *Detour) Repair() (mended []string, err error) {
 	if d.handle == nil {
 		return nil, errDetourClosed
 	}
-	err = d.home.do(func() error {
-		if mended, err = d.at.mend(d.handle, time.Now()); err == nil {
-			_, err = attrsOf(d.handle, d.uplink)
+	err = d.home.Do(func() error {
+		if mended, err = d.at.Mend(d.handle, time.Now()); err == nil {
+			_, err = kernel.AttrsOf(d.handle, d.uplink)
 		}
 		return err
 	})
@@ -165,7 +167,7 @@ func (d *Detour) Stats() (s DetourStats, err error) {
 	if d.handle == nil {
 		return s, errDetourClosed
 	}
-	err = sumCounters(d.counts, &s.Detoured, &s.Stuck) // the order of the enum in bpf/detour.c
+	err = kernel.SumCounters(d.counts, &s.Detoured, &s.Stuck) // the order of the enum in bpf/detour.c
 	return s, err
 }
 
@@ -178,8 +180,8 @@ func (d *Detour) Close() error {
 		return nil
 	}
 	defer d.release()
-	err := d.home.do(func() error {
-		_, err := d.at.detach(d.handle)
+	err := d.home.Do(func() error {
+		_, err := d.at.Detach(d.handle)
 		return err
 	})
 	if err != nil {
@@ -192,7 +194,7 @@ func (d *Detour) release() {
 	d.heart.close()
 	d.handle.Close()
 	d.handle = nil
-	d.home.close()
-	d.at.release()
+	d.home.Close()
+	d.at.Release()
 	d.counts.Close()
 }

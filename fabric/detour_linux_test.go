@@ -15,6 +15,9 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // detourTest is a host whose packets to its neighbour are routed into a TUN.
@@ -28,7 +31,7 @@ type detourTest struct {
 
 func newDetourTest(t *testing.T, gateway netip.Addr) *detourTest {
 	t.Helper()
-	d := &detourTest{near: testNamespace(t, "near"), far: testNamespace(t, "far"),
+	d := &detourTest{near: kerneltest.Namespace(t, "near"), far: kerneltest.Namespace(t, "far"),
 		cfg: DetourConfig{TUN: "t0", Uplink: "p0", Gateway: gateway, Patience: time.Second}}
 	cable(t, d.near, d.far)
 	d.do(t, func() (err error) {
@@ -56,7 +59,7 @@ func newDetourTest(t *testing.T, gateway netip.Addr) *detourTest {
 		rule := netlink.NewRule()
 		rule.Priority, rule.Table = 5740, 5740
 		return errors.Join(
-			netlink.RouteAdd(&netlink.Route{LinkIndex: d.tun.Attrs().Index, Dst: ipNet(far), Table: 5740,
+			netlink.RouteAdd(&netlink.Route{LinkIndex: d.tun.Attrs().Index, Dst: kernel.IPNet(far), Table: 5740,
 				Scope: netlink.SCOPE_LINK, Src: net.ParseIP(nearAddr)}),
 			netlink.RuleAdd(rule))
 	})
@@ -74,7 +77,7 @@ func newDetourTest(t *testing.T, gateway netip.Addr) *detourTest {
 
 func (d *detourTest) do(t *testing.T, f func() error) {
 	t.Helper()
-	if err := inNamed(d.near, f); err != nil {
+	if err := kernel.InNamespace(d.near, f); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +85,7 @@ func (d *detourTest) do(t *testing.T, f func() error) {
 // alive has the TUN's reader look alive, or dead, until further notice.
 func (d *detourTest) alive(t *testing.T, yes bool) {
 	t.Helper()
-	now, err := monotonic()
+	now, err := kernel.Monotonic()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +121,7 @@ func (d *detourTest) longest(t *testing.T) func() int {
 		if err != nil {
 			return err
 		}
-		fd, err = packetSocket(t, up.Attrs().Index, nil)
+		fd, err = kerneltest.PacketSocket(t, up.Attrs().Index, nil)
 		return err
 	})
 	return func() (most int) {
@@ -138,7 +141,7 @@ func (d *detourTest) longest(t *testing.T) func() int {
 func (d *detourTest) transfer(t *testing.T, n int, hang func()) {
 	t.Helper()
 	var l net.Listener
-	err := inNamed(d.far, func() (err error) {
+	err := kernel.InNamespace(d.far, func() (err error) {
 		l, err = net.Listen("tcp4", farAddr+":0")
 		return err
 	})
@@ -150,7 +153,7 @@ func (d *detourTest) transfer(t *testing.T, n int, hang func()) {
 	arrived := make(chan error, 1)
 	go func() { arrived <- receiveAll(l, sent) }()
 	d.do(t, func() error {
-		conn, err := net.DialTimeout("tcp4", l.Addr().String(), patience)
+		conn, err := net.DialTimeout("tcp4", l.Addr().String(), kerneltest.Patience)
 		if err != nil {
 			return fmt.Errorf("dial: %w", err)
 		}
@@ -218,7 +221,7 @@ func TestDetour_leavesAlone(t *testing.T) {
 		_, err = conn.Write([]byte("x"))
 		return err
 	})
-	within(t, patience, "a packet in the TUN", func() bool { return d.queued() == 1 })
+	kerneltest.Within(t, kerneltest.Patience, "a packet in the TUN", func() bool { return d.queued() == 1 })
 	if st, err := d.detour.Stats(); err != nil || st != (DetourStats{}) {
 		t.Errorf("%+v, %v", st, err)
 	}
@@ -226,16 +229,16 @@ func TestDetour_leavesAlone(t *testing.T) {
 	d.alive(t, false)
 	frame := make([]byte, 60)
 	frame[12], frame[13], frame[14] = 0x86, 0xdd, 0x60
-	verdict, err := d.detour.at.prog.Run(&ebpf.RunOptions{Data: frame})
+	verdict, err := d.detour.at.Prog.Run(&ebpf.RunOptions{Data: frame})
 	if err != nil || verdict != actUnspec {
 		t.Errorf("IPv6: verdict %d, %v", verdict, err)
 	}
-	within(t, patience, "a Beat", func() bool {
+	kerneltest.Within(t, kerneltest.Patience, "a Beat", func() bool {
 		if err := d.detour.Beat(); err != nil {
 			t.Fatal(err)
 		}
 		frame[12], frame[13], frame[14] = 8, 0, 0x45
-		verdict, err := d.detour.at.prog.Run(&ebpf.RunOptions{Data: frame})
+		verdict, err := d.detour.at.Prog.Run(&ebpf.RunOptions{Data: frame})
 		return err == nil && verdict == actUnspec
 	})
 }
@@ -251,14 +254,14 @@ func TestDetour_repair(t *testing.T) {
 	}
 	repair(0)
 	d.do(t, func() error {
-		chain, err := detourFilter.chain(d.tun)
-		if errors.Is(err, errNoTCX) {
-			return netlink.QdiscDel(clsactOf(d.tun))
+		chain, err := kernel.DetourFilter.Chain(d.tun)
+		if errors.Is(err, kernel.ErrNoTCX) {
+			return netlink.QdiscDel(kernel.ClsactOf(d.tun))
 		}
-		if err != nil || !chain.has(d.detour.at.id) {
+		if err != nil || !chain.Has(d.detour.at.ID) {
 			return fmt.Errorf("chain %v, %w", chain, err)
 		}
-		return link.RawDetachProgram(link.RawDetachProgramOptions{Target: d.tun.Attrs().Index, Program: d.detour.at.prog, Attach: ebpf.AttachTCXEgress})
+		return link.RawDetachProgram(link.RawDetachProgramOptions{Target: d.tun.Attrs().Index, Program: d.detour.at.Prog, Attach: ebpf.AttachTCXEgress})
 	})
 	repair(1)
 	repair(0)
@@ -276,8 +279,8 @@ func TestDetour_repair(t *testing.T) {
 }
 
 func TestAttachDetour_errorsSayWhatToDo(t *testing.T) {
-	ns := testNamespace(t, "errors")
-	ethernetPair(t, ns, "p0", "p1")
+	ns := kerneltest.Namespace(t, "errors")
+	kerneltest.EthernetPair(t, ns, "p0", "p1")
 	for _, c := range []struct {
 		cfg  DetourConfig
 		want string
@@ -288,7 +291,7 @@ func TestAttachDetour_errorsSayWhatToDo(t *testing.T) {
 		{DetourConfig{TUN: "p1", Uplink: "p0", Patience: time.Second}, "a device without Ethernet headers is needed"},
 		{DetourConfig{TUN: "p1", Uplink: "lo", Patience: time.Second}, "an Ethernet device is needed"},
 	} {
-		err := inNamed(ns, func() error {
+		err := kernel.InNamespace(ns, func() error {
 			_, err := AttachDetour(c.cfg)
 			return err
 		})

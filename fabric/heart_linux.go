@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
 )
 
 // heart is the heartbeat that a program looks at (bpf/heart.h). Its lock is held for
@@ -18,7 +20,7 @@ type heart struct {
 // beat writes the time to memory that is shared with the program. No system call is
 // made that a process without privileges might be refused.
 func (h *heart) beat(closed error) error {
-	now, err := monotonic()
+	now, err := kernel.Monotonic()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/encap"
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -65,15 +66,15 @@ type HostOptions struct {
 // HostPlan is what a host must be configured with so that what its programs
 // send passes weft, without any of it known to them.
 type HostPlan struct {
-	TUN     string         `json:"tun,omitempty"`
-	Uplink  string         `json:"uplink,omitempty"`
-	Address netip.Prefix   `json:"tun_address,omitzero"`    // that the TUN must have
-	TUNMTU  int            `json:"tun_mtu,omitempty"`       // bytes; 0 for any
-	Own     []netip.Prefix `json:"tun_addresses,omitempty"` // that the TUN has besides
-	Sysctls []Sysctl       `json:"sysctls"`                 // of the TUN, too, which must exist by then
-	Routes  []HostRoute    `json:"routes"`
-	Rules   []HostRule     `json:"rules"`
-	Divert  []HostRule     `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
+	TUN     string          `json:"tun,omitempty"`
+	Uplink  string          `json:"uplink,omitempty"`
+	Address netip.Prefix    `json:"tun_address,omitzero"`    // that the TUN must have
+	TUNMTU  int             `json:"tun_mtu,omitempty"`       // bytes; 0 for any
+	Own     []netip.Prefix  `json:"tun_addresses,omitempty"` // that the TUN has besides
+	Sysctls []kernel.Sysctl `json:"sysctls"`                 // of the TUN, too, which must exist by then
+	Routes  []HostRoute     `json:"routes"`
+	Rules   []HostRule      `json:"rules"`
+	Divert  []HostRule      `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
 
 	// LinkLocal is an address that the uplink must have besides.
 	LinkLocal netip.Addr `json:"link_local,omitzero"`
@@ -113,7 +114,7 @@ func PlanHost(o HostOptions) (HostPlan, error) {
 	if err := o.check(); err != nil {
 		return HostPlan{}, err
 	}
-	p := HostPlan{TUN: o.TUN, TUNMTU: o.TUNMTU, Own: o.Own, Uplink: o.Uplink, Sysctls: []Sysctl{}, Routes: []HostRoute{}, Rules: []HostRule{}, Divert: []HostRule{}}
+	p := HostPlan{TUN: o.TUN, TUNMTU: o.TUNMTU, Own: o.Own, Uplink: o.Uplink, Sysctls: []kernel.Sysctl{}, Routes: []HostRoute{}, Rules: []HostRule{}, Divert: []HostRule{}}
 	p.filters(o)
 	if len(o.Fabric) > 0 {
 		p.fabric(o)
@@ -157,8 +158,8 @@ func (o HostOptions) check() error {
 
 // checkDevice refuses what the kernel refuses: names are pasted into paths.
 func checkDevice(name string) error {
-	if len(name) > maxDeviceName || strings.ContainsAny(name, "/ \t\n") || name == "." || name == ".." {
-		return fmt.Errorf("device %q: a name of at most %d bytes without slashes and blanks is needed", name, maxDeviceName)
+	if len(name) > kernel.MaxDeviceName || strings.ContainsAny(name, "/ \t\n") || name == "." || name == ".." {
+		return fmt.Errorf("device %q: a name of at most %d bytes without slashes and blanks is needed", name, kernel.MaxDeviceName)
 	}
 	return nil
 }
@@ -177,14 +178,14 @@ func confKey(device, name string) string {
 // on their way in.
 func (p *HostPlan) filters(o HostOptions) {
 	for _, device := range o.Strict {
-		p.Sysctls = append(p.Sysctls, Sysctl{Key: confKey(device, "rp_filter"), Value: "2"})
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(device, "rp_filter"), Value: "2"})
 	}
 	if o.PerPacket {
 		// Loss detection waits for what may have been overtaken, at first for a
 		// quarter of the least round trip (RFC 8985 §6.2). By default that is the
 		// least of five minutes: a handshake's that met no queue, and paths that
 		// differ by some packets' queueing look like losses. 0: the latest.
-		p.Sysctls = append(p.Sysctls, Sysctl{Key: minRTTWindow, Value: "0"})
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: minRTTWindow, Value: "0"})
 	}
 	if o.TUN == "" {
 		return
@@ -195,11 +196,11 @@ func (p *HostPlan) filters(o HostOptions) {
 		// devices without an address.
 		filter, p.Address = "2", dummyAddress
 	}
-	p.Sysctls = append(p.Sysctls, Sysctl{Key: confKey(o.TUN, "rp_filter"), Value: filter})
+	p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(o.TUN, "rp_filter"), Value: filter})
 	if len(o.Fabric) > 0 {
 		p.Sysctls = append(p.Sysctls,
-			Sysctl{Key: confKey(o.TUN, "accept_local"), Value: "1"},
-			Sysctl{Key: confKey(o.TUN, "forwarding"), Value: "1"})
+			kernel.Sysctl{Key: confKey(o.TUN, "accept_local"), Value: "1"},
+			kernel.Sysctl{Key: confKey(o.TUN, "forwarding"), Value: "1"})
 	}
 }
 

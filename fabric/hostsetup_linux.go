@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // HostSetup is a plan in force. Its methods are not safe for concurrent use.
@@ -28,7 +30,7 @@ type HostSetup struct {
 // and what was before the crash is what Restore puts back. It needs
 // CAP_NET_ADMIN, a writable /proc/sys/net, and HostDir.
 func ApplyHost(p HostPlan) (*HostSetup, error) {
-	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return nil, fmt.Errorf("set up the host: %w", err)
 	}
 	s, err := openHostSetup()
@@ -60,9 +62,9 @@ func openHostSetup() (*HostSetup, error) {
 		lock.release()
 		return nil, err
 	}
-	if s.h, err = netlink.NewHandle(netlinkFamilies...); err != nil {
+	if s.h, err = netlink.NewHandle(kernel.Families...); err != nil {
 		lock.release()
-		return nil, explain(err)
+		return nil, kernel.Explain(err)
 	}
 	return s, nil
 }
@@ -270,7 +272,7 @@ func settingPath(key string) string {
 func readSetting(key string) (string, error) {
 	b, err := os.ReadFile(settingPath(key))
 	if err != nil {
-		return "", explain(fmt.Errorf("sysctl %s: %w", key, err))
+		return "", kernel.Explain(fmt.Errorf("sysctl %s: %w", key, err))
 	}
 	return strings.TrimSpace(string(b)), nil
 }
@@ -295,7 +297,7 @@ func putSetting(key, value string) error {
 		return fmt.Errorf("sysctl %s=%s: /proc/sys is read-only here (a container, or ProtectKernelTunables=); set it from outside or let weft write it", key, value)
 	}
 	if err != nil {
-		return explain(fmt.Errorf("sysctl %s=%s: %w", key, value, err))
+		return kernel.Explain(fmt.Errorf("sysctl %s=%s: %w", key, value, err))
 	}
 	return nil
 }

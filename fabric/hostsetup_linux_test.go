@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/policy"
 	"weft/topology"
 )
@@ -18,15 +20,15 @@ import (
 // strict, and the device weft0.
 func hostNamespace(t *testing.T, node string) string {
 	t.Helper()
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	for _, tool := range []string{"ip", "sysctl", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)
 		}
 	}
-	ns := testNamespace(t, node)
+	ns := kerneltest.Namespace(t, node)
 	t.Cleanup(func() {
-		inNamed(ns, func() error {
+		kernel.InNamespace(ns, func() error {
 			if dir, err := HostDir(); err == nil {
 				os.RemoveAll(dir)
 			}
@@ -34,7 +36,7 @@ func hostNamespace(t *testing.T, node string) string {
 		})
 	})
 	// Link-local addresses would come up some time later.
-	shell(t, ns, `sysctl -qw net.ipv6.conf.default.addr_gen_mode=1
+	kerneltest.Shell(t, ns, `sysctl -qw net.ipv6.conf.default.addr_gen_mode=1
 		ip link add p0 type veth peer name far0
 		ip link add weft0 type veth peer name far1
 		for l in lo p0 far0 weft0 far1; do ip link set $l up; done
@@ -48,7 +50,7 @@ func hostNamespace(t *testing.T, node string) string {
 // they end with it.
 func configuration(t *testing.T, ns string) string {
 	t.Helper()
-	s := shell(t, ns, `ip rule; ip -6 rule; ip route show table all; ip -6 route show table all
+	s := kerneltest.Shell(t, ns, `ip rule; ip -6 rule; ip route show table all; ip -6 route show table all
 		sysctl -a -r 'net.ipv[46].conf' 2>/dev/null | grep -v conf.weft0
 		for d in p0 weft0; do tc filter show dev $d ingress; tc filter show dev $d egress; done`)
 	for _, must := range []string{"32766:", "default via 10.0.0.1", "p0.rp_filter = "} {
@@ -82,7 +84,7 @@ func differ(t *testing.T, what, before, after string) {
 // in runs a step in a namespace, where it must succeed.
 func in(t *testing.T, ns string, f func() error) {
 	t.Helper()
-	if err := inNamed(ns, f); err != nil {
+	if err := kernel.InNamespace(ns, f); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -149,9 +151,9 @@ func TestApplyHost_equalsCommands(t *testing.T) {
 	applied, pasted := hostNamespace(t, "applied"), hostNamespace(t, "pasted")
 	s := applyHost(t, applied, p)
 	in(t, applied, s.Divert)
-	shell(t, pasted, "set -e\n"+strings.Join(p.Commands(), "\n"))
+	kerneltest.Shell(t, pasted, "set -e\n"+strings.Join(p.Commands(), "\n"))
 	for _, show := range []string{"ip rule", "ip -6 rule", "ip route show table 5740", "ip route show table 5741", "ip -6 route show table 5740", "sysctl -a -r 'conf.(p0|weft0)'"} {
-		a, b := shell(t, applied, show), shell(t, pasted, show)
+		a, b := kerneltest.Shell(t, applied, show), kerneltest.Shell(t, pasted, show)
 		if a != b || a == "" {
 			t.Errorf("%s differs; applied:\n%s\npasted:\n%s", show, a, b)
 		}
@@ -183,7 +185,7 @@ func TestCleanupHost(t *testing.T) {
 	ns := hostNamespace(t, "cleanup")
 	before := configuration(t, ns)
 	cleanup := func() (removed []string, err error) {
-		inNamed(ns, func() error {
+		kernel.InNamespace(ns, func() error {
 			removed, err = CleanupHost()
 			return nil
 		})
@@ -215,7 +217,7 @@ func TestCleanupHost(t *testing.T) {
 
 func TestApplyHost_leavesOthersRulesAndRoutesAlone(t *testing.T) {
 	ns := hostNamespace(t, "others")
-	shell(t, ns, `ip rule add pref 5740 from 192.0.2.1 lookup 5740
+	kerneltest.Shell(t, ns, `ip rule add pref 5740 from 192.0.2.1 lookup 5740
 		ip rule add pref 5741 iif lo lookup 5741
 		ip route add 192.0.2.0/24 dev p0 table 5741`)
 	before := configuration(t, ns)
@@ -227,7 +229,7 @@ func TestApplyHost_leavesOthersRulesAndRoutesAlone(t *testing.T) {
 func TestRestore_leavesWhatSomebodyElseHasSet(t *testing.T) {
 	ns := hostNamespace(t, "touched")
 	s := applyHost(t, ns, strictGateway(t))
-	shell(t, ns, "sysctl -qw net.ipv4.conf.p0.rp_filter=0")
+	kerneltest.Shell(t, ns, "sysctl -qw net.ipv4.conf.p0.rp_filter=0")
 	in(t, ns, s.Restore)
 	if now := configuration(t, ns); !strings.Contains(now, "p0.rp_filter = 0") {
 		t.Error("an administrator's value was overwritten")
@@ -246,7 +248,7 @@ func TestUpdate_changesOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	in(t, ns, func() error { return s.Update(p) })
-	now := shell(t, ns, "ip rule; ip route show table 5741; ip route show table 5740")
+	now := kerneltest.Shell(t, ns, "ip rule; ip route show table 5741; ip route show table 5740")
 	if !strings.Contains(now, "10.4.0.0/15") || strings.Contains(now, "10.9.0.0") || !strings.Contains(now, "5740:\t") {
 		t.Errorf("after the update:\n%s", now)
 	}
@@ -266,7 +268,7 @@ func TestApplyHost_failureLeavesNothing(t *testing.T) {
 	before := configuration(t, ns)
 	p := strictGateway(t)
 	p.Routes[len(p.Routes)-1].Device = "nosuch0"
-	inNamed(ns, func() error {
+	kernel.InNamespace(ns, func() error {
 		if _, err := ApplyHost(p); err == nil || !strings.Contains(err.Error(), "nosuch0") {
 			t.Errorf("error %v", err)
 		}
@@ -278,9 +280,9 @@ func TestApplyHost_failureLeavesNothing(t *testing.T) {
 // Without IPv6 there are no labels, and who has root is not to be sent for it.
 func TestApplyHost_labelsNeedIPv6(t *testing.T) {
 	ns := hostNamespace(t, "noipv6")
-	shell(t, ns, "sysctl -qw net.ipv6.conf.p0.disable_ipv6=1")
+	kerneltest.Shell(t, ns, "sysctl -qw net.ipv6.conf.p0.disable_ipv6=1")
 	before := configuration(t, ns)
-	inNamed(ns, func() error {
+	kernel.InNamespace(ns, func() error {
 		_, err := ApplyHost(strictGateway(t))
 		if err == nil || !strings.Contains(err.Error(), "sysctl -w net.ipv6.conf.p0.disable_ipv6=0") || strings.Contains(err.Error(), "run as root") {
 			t.Errorf("error %v", err)

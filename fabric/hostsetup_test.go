@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weft/encap"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -155,7 +156,7 @@ func TestPlanHost_bad(t *testing.T) {
 
 func TestHostPrefixes_holdHostsAndNothingElse(t *testing.T) {
 	for k := topology.MinFatTreeK; k <= topology.MaxFatTreeK; k += 2 {
-		top := mustParse(t, fmt.Sprintf("fat-tree:k=%d", k))
+		top := kerneltest.Topology(t, fmt.Sprintf("fat-tree:k=%d", k))
 		ps := HostPrefixes(top)
 		size := 0
 		for i, p := range ps {

@@ -8,13 +8,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // CleanupHost removes from the network namespace of the calling thread whatever
 // a daemon that died has left: rules, routes, settings, programs, files. It says
 // what there was; another call finds nothing. It fails while a daemon runs.
 func CleanupHost() (removed []string, err error) {
-	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return nil, fmt.Errorf("clean up the host: %w", err)
 	}
 	s, err := openHostSetup()
@@ -83,9 +85,9 @@ func DetachLeftovers() error {
 // detachPrograms looks at every device: the daemon may have died before it wrote
 // down which one it uses.
 func (s *HostSetup) detachPrograms() (string, error) {
-	links, err := dumped(s.h.LinkList)
+	links, err := kernel.Dumped(s.h.LinkList)
 	if err != nil {
-		return "", explain(fmt.Errorf("list the links: %w", err))
+		return "", kernel.Explain(fmt.Errorf("list the links: %w", err))
 	}
 	n := 0
 	for _, l := range links {
@@ -107,6 +109,6 @@ func removeHostDir(dir string) {
 		os.Remove(filepath.Join(dir, name))
 	}
 	if syscall.Rmdir(dir) == nil {
-		syscall.Rmdir(labDir) // if there is nothing else
+		syscall.Rmdir(kernel.RunDir) // if there is nothing else
 	}
 }

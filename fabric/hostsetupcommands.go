@@ -3,6 +3,8 @@ package fabric
 import (
 	"fmt"
 	"strings"
+
+	"weft/internal/kernel"
 )
 
 // Commands renders the plan as ip and sysctl commands, in the order of
@@ -33,7 +35,7 @@ func (r HostRoute) command() string {
 	if r.Device == "" {
 		b.WriteString("throw ")
 	}
-	fmt.Fprintf(&b, "%s table %d proto %d", r.Prefix, r.Table, routeProtocol)
+	fmt.Fprintf(&b, "%s table %d proto %d", r.Prefix, r.Table, kernel.RouteProtocol)
 	if r.Gateway.IsValid() {
 		fmt.Fprintf(&b, " via %s", r.Gateway)
 	}
@@ -77,7 +79,7 @@ func (r HostRule) command() string {
 	if r.Port != 0 {
 		fmt.Fprintf(&b, " dport %d", r.Port)
 	}
-	fmt.Fprintf(&b, " protocol %d", routeProtocol)
+	fmt.Fprintf(&b, " protocol %d", kernel.RouteProtocol)
 	switch {
 	case r.Table != 0:
 		fmt.Fprintf(&b, " lookup %d", r.Table)

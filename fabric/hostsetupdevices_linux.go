@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // syncDevices gives the TUN and the uplink what the plan has for them: addresses,
@@ -26,20 +28,20 @@ func (s *HostSetup) syncDevices() (changed []string, err error) {
 }
 
 func (s *HostSetup) syncTUN() (changed []string, err error) {
-	links, err := portLinks(s.h, []string{s.plan.TUN})
+	links, err := kernel.Links(s.h, []string{s.plan.TUN})
 	if err != nil {
 		return nil, err
 	}
 	tun := links[0]
 	if mtu := tun.Attrs().MTU; s.plan.TUNMTU != 0 && mtu != s.plan.TUNMTU {
 		if err := s.h.LinkSetMTU(tun, s.plan.TUNMTU); err != nil {
-			return changed, explain(fmt.Errorf("MTU %d of %s: %w", s.plan.TUNMTU, s.plan.TUN, err))
+			return changed, kernel.Explain(fmt.Errorf("MTU %d of %s: %w", s.plan.TUNMTU, s.plan.TUN, err))
 		}
 		changed = append(changed, fmt.Sprintf("the MTU of %s was %d: set to %d", s.plan.TUN, mtu, s.plan.TUNMTU))
 	}
 	if tun.Attrs().Flags&net.FlagUp == 0 {
 		if err := s.h.LinkSetUp(tun); err != nil {
-			return changed, explain(fmt.Errorf("set %s up: %w", s.plan.TUN, err))
+			return changed, kernel.Explain(fmt.Errorf("set %s up: %w", s.plan.TUN, err))
 		}
 		changed = append(changed, s.plan.TUN+" was down: set up")
 	}
@@ -56,22 +58,22 @@ func (s *HostSetup) addAddresses(device netlink.Link, want []netip.Prefix) (chan
 	if len(want) == 0 {
 		return nil, nil
 	}
-	list, err := dumped(func() ([]netlink.Addr, error) { return s.h.AddrList(device, netlink.FAMILY_ALL) })
+	list, err := kernel.Dumped(func() ([]netlink.Addr, error) { return s.h.AddrList(device, netlink.FAMILY_ALL) })
 	if err != nil {
-		return nil, explain(fmt.Errorf("addresses of %s: %w", device.Attrs().Name, err))
+		return nil, kernel.Explain(fmt.Errorf("addresses of %s: %w", device.Attrs().Name, err))
 	}
 	have := make(map[string]bool, len(list))
 	for _, a := range list {
 		have[a.IPNet.String()] = true
 	}
 	for _, a := range want {
-		if have[ipNet(a).String()] {
+		if have[kernel.IPNet(a).String()] {
 			continue
 		}
 		// Nobody else can have an address on a TUN: it need not be probed for.
-		err := s.h.AddrAdd(device, &netlink.Addr{IPNet: ipNet(a), Flags: unix.IFA_F_NODAD})
+		err := s.h.AddrAdd(device, &netlink.Addr{IPNet: kernel.IPNet(a), Flags: unix.IFA_F_NODAD})
 		if err != nil && !errors.Is(err, unix.EEXIST) {
-			return changed, explain(fmt.Errorf("address %s on %s: %w", a, device.Attrs().Name, err))
+			return changed, kernel.Explain(fmt.Errorf("address %s on %s: %w", a, device.Attrs().Name, err))
 		}
 		changed = append(changed, fmt.Sprintf("address %s of %s was missing: added", a, device.Attrs().Name))
 	}

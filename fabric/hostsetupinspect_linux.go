@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -31,13 +32,13 @@ type Uplink struct {
 // FindUplink asks the kernel how it would reach an address, over the device of
 // that name unless name is "".
 func FindUplink(to netip.Addr, name string) (Uplink, error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return Uplink{}, explain(err)
+		return Uplink{}, kernel.Explain(err)
 	}
 	defer h.Close()
 	if name != "" {
-		if _, err := portLinks(h, []string{name}); err != nil {
+		if _, err := kernel.Links(h, []string{name}); err != nil {
 			return Uplink{}, fmt.Errorf("uplink: %w", err)
 		}
 	}
@@ -62,9 +63,9 @@ func FindUplink(to netip.Addr, name string) (Uplink, error) {
 // by its name where that is 0. The Gateway stays as it is. The error is
 // ErrUplinkGone where there is no such device.
 func LookAtUplink(was Uplink) (Uplink, error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return Uplink{}, explain(err)
+		return Uplink{}, kernel.Explain(err)
 	}
 	defer h.Close()
 	var l netlink.Link
@@ -77,7 +78,7 @@ func LookAtUplink(was Uplink) (Uplink, error) {
 		return was, fmt.Errorf("uplink %s: %w", was.Name, ErrUplinkGone)
 	}
 	if err != nil {
-		return was, explain(fmt.Errorf("uplink %s: %w", was.Name, err))
+		return was, kernel.Explain(fmt.Errorf("uplink %s: %w", was.Name, err))
 	}
 	u, err := describeUplink(l)
 	u.Gateway = was.Gateway
@@ -113,14 +114,14 @@ func readFilter(device string) (int, error) {
 // FindHost returns the one address of this network namespace that t gives to a
 // host's kernel.
 func FindHost(t *topology.Topology) (netip.Addr, error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return netip.Addr{}, explain(err)
+		return netip.Addr{}, kernel.Explain(err)
 	}
 	defer h.Close()
-	addrs, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V4) })
+	addrs, err := kernel.Dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V4) })
 	if err != nil {
-		return netip.Addr{}, explain(fmt.Errorf("list the addresses: %w", err))
+		return netip.Addr{}, kernel.Explain(fmt.Errorf("list the addresses: %w", err))
 	}
 	var found netip.Addr
 	for _, a := range addrs {
@@ -141,14 +142,14 @@ func FindHost(t *topology.Topology) (netip.Addr, error) {
 
 // HasAddress reports whether this network namespace has an IPv4 address.
 func HasAddress(want netip.Addr) (bool, error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return false, explain(err)
+		return false, kernel.Explain(err)
 	}
 	defer h.Close()
-	addrs, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V4) })
+	addrs, err := kernel.Dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V4) })
 	if err != nil {
-		return false, explain(fmt.Errorf("list the addresses: %w", err))
+		return false, kernel.Explain(fmt.Errorf("list the addresses: %w", err))
 	}
 	return slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.IP.Equal(want.AsSlice()) }), nil
 }

@@ -4,11 +4,13 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"weft/internal/kernel/kerneltest"
 )
 
 func TestFindHost(t *testing.T) {
 	ns := hostNamespace(t, "find")
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	core := netip.MustParseAddr("10.4.1.1")
 	in(t, ns, func() error {
 		addr, err := FindHost(top)
@@ -25,14 +27,14 @@ func TestFindHost(t *testing.T) {
 		}
 		return nil
 	})
-	shell(t, ns, "ip address add 10.1.0.2/32 dev p0")
+	kerneltest.Shell(t, ns, "ip address add 10.1.0.2/32 dev p0")
 	in(t, ns, func() error {
 		if _, err := FindHost(top); err == nil || !strings.Contains(err.Error(), "10.0.0.2 and 10.1.0.2 are both hosts") {
 			t.Errorf("FindHost with two: %v", err)
 		}
 		return nil
 	})
-	in(t, testNamespace(t, "find2"), func() error {
+	in(t, kerneltest.Namespace(t, "find2"), func() error {
 		if _, err := FindHost(top); err == nil || !strings.Contains(err.Error(), "no address here is a host's") {
 			t.Errorf("FindHost with none: %v", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"weft/encap"
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -12,9 +13,9 @@ import (
 // which would make it forget what routers have advertised.
 func (p *HostPlan) labels(o HostOptions) {
 	if o.Advertised {
-		p.Sysctls = append(p.Sysctls, Sysctl{Key: confKey6(o.Uplink, "accept_ra"), Value: "2"})
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey6(o.Uplink, "accept_ra"), Value: "2"})
 	}
-	p.Sysctls = append(p.Sysctls, Sysctl{Key: confKey6("all", "forwarding"), Value: "1"})
+	p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey6("all", "forwarding"), Value: "1"})
 	p.LinkLocal = topology.LinkLocal6(o.Address)
 	p.Routes = append(p.Routes, HostRoute{Table: HostTableOut, Prefix: encap.SIDBlock, Device: o.Uplink, Gateway: topology.LinkLocal6(o.Gateway)})
 	p.Rules = append(p.Rules, HostRule{Priority: HostRuleOut, IPv6: true, Iif: o.TUN, Table: HostTableOut})
@@ -23,9 +24,9 @@ func (p *HostPlan) labels(o HostOptions) {
 // minMTU bounds MTU. Devices with less than what IPv6 asks for have none.
 func (o HostOptions) minMTU() int {
 	if o.Carrier == encap.CarrierSRv6 {
-		return minMTU6 - o.Carrier.Overhead()
+		return kernel.MinMTU6 - o.Carrier.Overhead()
 	}
-	return minMTU - o.Carrier.Overhead()
+	return kernel.MinMTU - o.Carrier.Overhead()
 }
 
 // confKey6 is confKey for IPv6.

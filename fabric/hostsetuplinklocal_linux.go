@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -30,7 +31,7 @@ func (a addedAddress) check() error {
 func (a addedAddress) netlink() *netlink.Addr {
 	// The address is made from one that is this host's alone: it need not be
 	// probed for.
-	return &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a.Address, 64)), Scope: unix.RT_SCOPE_LINK, Flags: unix.IFA_F_NODAD}
+	return &netlink.Addr{IPNet: kernel.IPNet(netip.PrefixFrom(a.Address, 64)), Scope: unix.RT_SCOPE_LINK, Flags: unix.IFA_F_NODAD}
 }
 
 // linkLocal gives the uplink the plan's address, unless it has it, and writes down
@@ -40,13 +41,13 @@ func (s *HostSetup) linkLocal(p HostPlan) (changed string, err error) {
 		return "", nil
 	}
 	a := addedAddress{p.Uplink, p.LinkLocal}
-	links, err := portLinks(s.h, []string{a.Device})
+	links, err := kernel.Links(s.h, []string{a.Device})
 	if err != nil {
 		return "", err
 	}
-	have, err := dumped(func() ([]netlink.Addr, error) { return s.h.AddrList(links[0], netlink.FAMILY_V6) })
+	have, err := kernel.Dumped(func() ([]netlink.Addr, error) { return s.h.AddrList(links[0], netlink.FAMILY_V6) })
 	if err != nil {
-		return "", explain(fmt.Errorf("addresses of %s: %w", a.Device, err))
+		return "", kernel.Explain(fmt.Errorf("addresses of %s: %w", a.Device, err))
 	}
 	for _, h := range have {
 		if h.IP.Equal(a.Address.AsSlice()) {
@@ -62,7 +63,7 @@ func (s *HostSetup) linkLocal(p HostPlan) (changed string, err error) {
 	case errors.Is(err, unix.EACCES): // without privileges it is EPERM
 		return "", fmt.Errorf("address %v on %s: labels need IPv6, which is disabled there: sysctl -w %s=0", a.Address, a.Device, confKey6(a.Device, "disable_ipv6"))
 	case err != nil:
-		return "", explain(fmt.Errorf("address %v on %s: %w", a.Address, a.Device, err))
+		return "", kernel.Explain(fmt.Errorf("address %v on %s: %w", a.Address, a.Device, err))
 	}
 	return fmt.Sprintf("address %v of %s was missing: added", a.Address, a.Device), nil
 }
@@ -74,10 +75,10 @@ func (a addedAddress) remove(h *netlink.Handle) error {
 		return nil
 	}
 	if err != nil {
-		return explain(err)
+		return kernel.Explain(err)
 	}
 	if err := h.AddrDel(link, a.netlink()); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
-		return explain(fmt.Errorf("remove address %v from %s: %w", a.Address, a.Device, err))
+		return kernel.Explain(fmt.Errorf("remove address %v from %s: %w", a.Address, a.Device, err))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // What package netlink has no name for: the action of a rule that does nothing
@@ -33,7 +35,7 @@ func syncHostRules(h *netlink.Handle, want []HostRule) (changed []string, err er
 			continue
 		}
 		if err := h.RuleAdd(&n); err != nil && !errors.Is(err, unix.EEXIST) {
-			return changed, explain(fmt.Errorf("%s (kernel option IP_MULTIPLE_TABLES): %w", r.command(), err))
+			return changed, kernel.Explain(fmt.Errorf("%s (kernel option IP_MULTIPLE_TABLES): %w", r.command(), err))
 		}
 		changed = append(changed, fmt.Sprintf("rule %d was missing: added", r.Priority))
 	}
@@ -42,7 +44,7 @@ func syncHostRules(h *netlink.Handle, want []HostRule) (changed []string, err er
 	extra := slices.SortedFunc(maps.Values(have), func(a, b netlink.Rule) int { return b.IPProto - a.IPProto })
 	for _, r := range extra {
 		if err := h.RuleDel(&r); err != nil && !errors.Is(err, unix.ENOENT) {
-			return changed, explain(fmt.Errorf("remove rule %d: %w", r.Priority, err))
+			return changed, kernel.Explain(fmt.Errorf("remove rule %d: %w", r.Priority, err))
 		}
 		changed = append(changed, fmt.Sprintf("rule %d was one too many: removed", r.Priority))
 	}
@@ -53,15 +55,15 @@ func syncHostRules(h *netlink.Handle, want []HostRule) (changed []string, err er
 func hostRules(h *netlink.Handle) (map[string]netlink.Rule, error) {
 	ours := make(map[string]netlink.Rule)
 	for _, family := range hostFamilies {
-		rules, err := dumped(func() ([]netlink.Rule, error) { return h.RuleList(family) })
+		rules, err := kernel.Dumped(func() ([]netlink.Rule, error) { return h.RuleList(family) })
 		if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) { // no IPv6 here
 			continue
 		}
 		if err != nil {
-			return nil, explain(fmt.Errorf("list the rules: %w", err))
+			return nil, kernel.Explain(fmt.Errorf("list the rules: %w", err))
 		}
 		for _, r := range rules {
-			if r.Protocol == routeProtocol && r.Priority >= HostRuleTunnel && r.Priority <= HostRuleEnd {
+			if r.Protocol == kernel.RouteProtocol && r.Priority >= HostRuleTunnel && r.Priority <= HostRuleEnd {
 				r.Family = family
 				ours[ruleKey(r)] = r
 			}
@@ -72,13 +74,13 @@ func hostRules(h *netlink.Handle) (map[string]netlink.Rule, error) {
 
 func (r HostRule) netlink() netlink.Rule {
 	n := *netlink.NewRule()
-	n.Family, n.Priority, n.Protocol = netlink.FAMILY_V4, r.Priority, routeProtocol
+	n.Family, n.Priority, n.Protocol = netlink.FAMILY_V4, r.Priority, kernel.RouteProtocol
 	if r.IPv6 {
 		n.Family = netlink.FAMILY_V6
 	}
 	n.IifName, n.IPProto = r.Iif, r.Protocol
 	if r.To.IsValid() {
-		n.Dst = ipNet(r.To)
+		n.Dst = kernel.IPNet(r.To)
 	}
 	if r.Port != 0 {
 		n.Dport = netlink.NewRulePortRange(r.Port, r.Port)
@@ -126,7 +128,7 @@ func syncHostRoutes(h *netlink.Handle, want []HostRoute) (changed []string, err 
 			continue
 		}
 		if err := h.RouteReplace(&n); err != nil {
-			return changed, explain(fmt.Errorf("%s: %w", r.command(), err))
+			return changed, kernel.Explain(fmt.Errorf("%s: %w", r.command(), err))
 		}
 		what := "missing: added"
 		if ok {
@@ -136,7 +138,7 @@ func syncHostRoutes(h *netlink.Handle, want []HostRoute) (changed []string, err 
 	}
 	for _, r := range have {
 		if err := h.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
-			return changed, explain(fmt.Errorf("remove the route to %s from table %d: %w", r.Dst, r.Table, err))
+			return changed, kernel.Explain(fmt.Errorf("remove the route to %s from table %d: %w", r.Dst, r.Table, err))
 		}
 		changed = append(changed, fmt.Sprintf("route to %s in table %d was one too many: removed", prefixKey6(r), r.Table))
 	}
@@ -148,14 +150,14 @@ func hostRoutes(h *netlink.Handle) (map[string]netlink.Route, error) {
 	ours := make(map[string]netlink.Route)
 	for _, table := range []int{HostTableIn, HostTableOut} {
 		for _, family := range hostFamilies {
-			routes, err := dumped(func() ([]netlink.Route, error) {
-				return h.RouteListFiltered(family, &netlink.Route{Table: table, Protocol: routeProtocol}, netlink.RT_FILTER_TABLE|netlink.RT_FILTER_PROTOCOL)
+			routes, err := kernel.Dumped(func() ([]netlink.Route, error) {
+				return h.RouteListFiltered(family, &netlink.Route{Table: table, Protocol: kernel.RouteProtocol}, netlink.RT_FILTER_TABLE|netlink.RT_FILTER_PROTOCOL)
 			})
 			if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) {
 				continue
 			}
 			if err != nil {
-				return nil, explain(fmt.Errorf("list the routes of table %d: %w", table, err))
+				return nil, kernel.Explain(fmt.Errorf("list the routes of table %d: %w", table, err))
 			}
 			for _, r := range routes {
 				ours[hostRouteKey(r)] = r
@@ -166,12 +168,12 @@ func hostRoutes(h *netlink.Handle) (map[string]netlink.Route, error) {
 }
 
 func (r HostRoute) netlink(h *netlink.Handle) (netlink.Route, error) {
-	n := netlink.Route{Dst: ipNet(r.Prefix), Protocol: routeProtocol, Table: r.Table, Type: unix.RTN_UNICAST, MTU: r.MTU}
+	n := netlink.Route{Dst: kernel.IPNet(r.Prefix), Protocol: kernel.RouteProtocol, Table: r.Table, Type: unix.RTN_UNICAST, MTU: r.MTU}
 	if r.Device == "" {
 		n.Type = unix.RTN_THROW
 		return n, nil
 	}
-	links, err := portLinks(h, []string{r.Device})
+	links, err := kernel.Links(h, []string{r.Device})
 	if err != nil {
 		return n, err
 	}
@@ -189,10 +191,10 @@ func (r HostRoute) netlink(h *netlink.Handle) (netlink.Route, error) {
 
 func hostRouteKey(r netlink.Route) string { return fmt.Sprint(r.Table, " ", prefixKey6(r)) }
 
-// prefixKey6 is prefixKey that tells the default routes of both families apart.
+// prefixKey6 is kernel.PrefixKey that tells the default routes of both families apart.
 func prefixKey6(r netlink.Route) string {
 	if r.Dst == nil && r.Family == netlink.FAMILY_V6 {
 		return netip.PrefixFrom(netip.IPv6Unspecified(), 0).String()
 	}
-	return prefixKey(r)
+	return kernel.PrefixKey(r)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // hostState says what a host's set-up has changed. It is written before
@@ -48,7 +50,7 @@ func HostDir() (string, error) {
 		return "", fmt.Errorf("network namespace: %w", err)
 	}
 	// Labs have no dash in their names, so none is called like this.
-	return filepath.Join(labDir, fmt.Sprintf("host-%d", st.Ino)), nil
+	return filepath.Join(kernel.RunDir, fmt.Sprintf("host-%d", st.Ino)), nil
 }
 
 // MakeHostDir makes HostDir and gives it, and what an earlier run left in it, to
@@ -60,7 +62,7 @@ func MakeHostDir(uid, gid int) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("state directory: %w; make %s for this user, or begin as root", err, labDir)
+		return "", fmt.Errorf("state directory: %w; make %s for this user, or begin as root", err, kernel.RunDir)
 	}
 	if uid < 0 {
 		return dir, nil
@@ -86,7 +88,7 @@ func lockHost(dir string) (*hostLock, error) {
 	for {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
-			return nil, explain(fmt.Errorf("lock the host's set-up: %w", err))
+			return nil, kernel.Explain(fmt.Errorf("lock the host's set-up: %w", err))
 		}
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			owner, _ := os.ReadFile(name)
@@ -96,7 +98,7 @@ func lockHost(dir string) (*hostLock, error) {
 			}
 			return nil, fmt.Errorf("lock the host's set-up: %w", err)
 		}
-		if !isFile(f, name) { // its owner removed it before letting go
+		if !kernel.IsFile(f, name) { // its owner removed it before letting go
 			f.Close()
 			continue
 		}
@@ -178,7 +180,7 @@ func (l *hostLock) write(s hostState) error {
 		err = os.Rename(tmp, l.statePath())
 	}
 	if err != nil {
-		return explain(fmt.Errorf("state of the host's set-up: %w", err))
+		return kernel.Explain(fmt.Errorf("state of the host's set-up: %w", err))
 	}
 	return nil
 }

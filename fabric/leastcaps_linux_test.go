@@ -10,6 +10,9 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // withCapabilities runs f on the calling thread, which must be locked, with no
@@ -34,10 +37,10 @@ func withCapabilities(f func() error, caps ...int) error {
 // repairUnnamed repairs an Offload behind a program whose name this process may not
 // read.
 func repairUnnamed(o *Offload, end *ebpf.Program) error {
-	if _, err := sprayFilter.chain(o.at.link); errors.Is(err, errNoTCX) {
+	if _, err := kernel.SprayFilter.Chain(o.at.Link); errors.Is(err, kernel.ErrNoTCX) {
 		return nil
 	}
-	opts := link.RawAttachProgramOptions{Target: o.at.link.Attrs().Index, Program: end, Attach: ebpf.AttachTCXEgress, Anchor: link.Head()}
+	opts := link.RawAttachProgramOptions{Target: o.at.Link.Attrs().Index, Program: end, Attach: ebpf.AttachTCXEgress, Anchor: link.Head()}
 	if err := link.RawAttachProgram(opts); err != nil {
 		return err
 	}
@@ -53,13 +56,13 @@ func repairUnnamed(o *Offload, end *ebpf.Program) error {
 
 // A daemon needs no more than these to attach, change and close.
 func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
-	ns := testNamespace(t, "caps")
-	ethernetPair(t, ns, "p0", "p1")
-	shell(t, ns, "ip tuntap add tun0 mode tun && ip link set tun0 up")
-	top := mustParse(t, "fat-tree:k=4")
+	ns := kerneltest.Namespace(t, "caps")
+	kerneltest.EthernetPair(t, ns, "p0", "p1")
+	kerneltest.Shell(t, ns, "ip tuntap add tun0 mode tun && ip link set tun0 up")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
 		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
-	end := foreignProgram(t, "ends_it", tcxEnd)
+	end := kerneltest.ForeignProgram(t, "ends_it", kerneltest.TCXEnd)
 	attachAndClose := func() error {
 		o, err := AttachOffload(cfg)
 		if err != nil {
@@ -83,14 +86,14 @@ func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 		return errors.Join(err1, err2, err3, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
 			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close())
 	}
-	err := inNamed(ns, func() error {
+	err := kernel.InNamespace(ns, func() error {
 		return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)
 	})
 	if err != nil {
 		t.Error(err)
 	}
-	err = inNamed(ns, func() error { return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN) })
-	if !errors.Is(err, unix.EPERM) || !errors.As(err, new(refused)) {
+	err = kernel.InNamespace(ns, func() error { return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN) })
+	if !errors.Is(err, unix.EPERM) || !errors.As(err, new(kernel.Refused)) {
 		t.Errorf("without CAP_BPF: %v; does not say what is missing", err)
 	}
 }

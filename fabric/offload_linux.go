@@ -12,13 +12,14 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
 // Offload is the program attached to a host's uplink. Methods are safe for
 // concurrent use.
 type Offload struct {
-	home     home
+	home     kernel.Home
 	heart    heart
 	patience time.Duration
 	require  bool
@@ -28,8 +29,8 @@ type Offload struct {
 
 	mu       sync.Mutex
 	handle   *netlink.Handle // nil: closed
-	at       attachment
-	settings *settings // of the uplink
+	at       kernel.Attachment
+	settings *kernel.Settings // of the uplink
 	ways     *ways
 	drawn    drawn
 }
@@ -55,9 +56,9 @@ func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("offload: %w", err)
 	}
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return nil, explain(fmt.Errorf("offload: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("offload: %w", err))
 	}
 	o := &Offload{handle: h, patience: cfg.Patience, require: cfg.Require}
 	if err := o.attach(cfg); err != nil {
@@ -68,10 +69,10 @@ func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 }
 
 func (o *Offload) attach(cfg OffloadConfig) (err error) {
-	if o.home, err = openHome(); err != nil {
+	if o.home, err = kernel.OpenHome(); err != nil {
 		return err
 	}
-	link, err := uplink(o.handle, cfg.Uplink)
+	link, err := kernel.Uplink(o.handle, cfg.Uplink)
 	if err != nil {
 		return err
 	}
@@ -81,33 +82,33 @@ func (o *Offload) attach(cfg OffloadConfig) (err error) {
 	if err := o.ways.change(cfg.Topology); err != nil {
 		return err
 	}
-	former, err := sprayFilter.formerSettings(o.handle, link)
+	former, err := kernel.SprayFilter.FormerSettings(o.handle, link)
 	if err != nil {
 		return err
 	}
 	// The record is with the program before anything is changed.
-	o.settings = cfg.settings().plan(link, former)
-	if err := o.settings.bind(o.at.prog); err != nil {
+	o.settings = cfg.settings().Plan(link, former)
+	if err := o.settings.Bind(o.at.Prog); err != nil {
 		return err
 	}
-	if err := o.at.attach(o.handle); err != nil {
+	if err := o.at.Attach(o.handle); err != nil {
 		return err
 	}
-	if err := o.settings.apply(o.handle, link, former); err != nil {
-		_, err2 := o.at.detach(o.handle)
+	if err := o.settings.Apply(o.handle, link, former); err != nil {
+		_, err2 := o.at.Detach(o.handle)
 		return errors.Join(err, err2)
 	}
 	return nil
 }
 
 // settings are those that the uplink must have.
-func (c OffloadConfig) settings() (w wantedSettings) {
+func (c OffloadConfig) settings() (w kernel.Wanted) {
 	if c.PerPacketTCP {
-		w[knobGSOSegments] = 1
+		w[kernel.GSOSegments] = 1
 	}
-	w[knobGSOSize] = maxSuper
+	w[kernel.GSOSize] = kernel.MaxSuper
 	if len(c.Cut) > 0 {
-		w[knobGSOSize] = uint32(max(minSuper, min(c.Policy.Unit.Bytes, maxSuper)))
+		w[kernel.GSOSize] = uint32(max(minSuper, min(c.Policy.Unit.Bytes, kernel.MaxSuper)))
 	}
 	return w
 }
@@ -150,7 +151,7 @@ func (o *Offload) load(cfg OffloadConfig, link netlink.Link) error {
 		Active    *ebpf.Map      `ebpf:"active"`
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	}
-	if err := loadObjects(spec, &objects, tcNeeds); err != nil {
+	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
 		return err
 	}
 	defer objects.Own.Close()
@@ -158,7 +159,7 @@ func (o *Offload) load(cfg OffloadConfig, link netlink.Link) error {
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
 	o.heart.open(objects.Heartbeat)
-	if o.at, err = newAttachment(sprayFilter, link, objects.WeftSpray); err != nil {
+	if o.at, err = kernel.NewAttachment(kernel.SprayFilter, link, objects.WeftSpray); err != nil {
 		return err
 	}
 	for _, a := range cfg.Addresses {
@@ -204,12 +205,12 @@ func (o *Offload) Close() error {
 		return nil
 	}
 	defer o.release()
-	err := o.home.do(func() error {
-		was, err := o.at.detach(o.handle)
+	err := o.home.Do(func() error {
+		was, err := o.at.Detach(o.handle)
 		if err != nil || !was {
 			return err
 		}
-		return o.settings.restore(o.handle, o.at.link)
+		return o.settings.Restore(o.handle, o.at.Link)
 	})
 	if err != nil {
 		return fmt.Errorf("offload: %w", err)
@@ -222,9 +223,9 @@ func (o *Offload) release() {
 	o.heart.close()
 	o.handle.Close()
 	o.handle = nil
-	o.home.close()
-	o.at.release()
-	o.settings.close()
+	o.home.Close()
+	o.at.Release()
+	o.settings.Close()
 	o.counts.Close()
 	o.bounces.Close()
 	o.drawn.close()
@@ -238,26 +239,26 @@ func (o *Offload) release() {
 // is what a crash leaves. removed is false if there is none. To read what was
 // set it needs CAP_SYS_ADMIN.
 func DetachOffload(uplink string) (removed bool, err error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return false, explain(err)
+		return false, kernel.Explain(err)
 	}
 	defer h.Close()
-	links, err := portLinks(h, []string{uplink})
+	links, err := kernel.Links(h, []string{uplink})
 	if err != nil {
 		return false, fmt.Errorf("offload: %w", err)
 	}
-	id, err := sprayFilter.program(h, links[0])
+	id, err := kernel.SprayFilter.Program(h, links[0])
 	if err != nil || id == 0 {
 		return false, err
 	}
 	// Whatever the record is worth, the program must go.
-	former, err := settingsOf(id)
-	if err2 := sprayFilter.detach(h, links[0]); err2 != nil {
+	former, err := kernel.SettingsOf(id)
+	if err2 := kernel.SprayFilter.Detach(h, links[0]); err2 != nil {
 		return false, fmt.Errorf("offload: %w", errors.Join(err2, err))
 	}
 	if err == nil {
-		err = former.restore(h, links[0])
+		err = former.Restore(h, links[0])
 	}
 	if err != nil {
 		return true, fmt.Errorf("offload: removed, but settings not restored: %w", err)

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/policy"
 	"weft/topology"
 )
@@ -26,7 +28,7 @@ type sprayed struct {
 	src, dst topology.Node // in different racks
 	offload  *Offload
 	oracle   sprayOracle
-	out, far *wire // at the host's uplink, at its edge switch
+	out, far *kerneltest.Wire // at the host's uplink, at its edge switch
 }
 
 // sprayLab is a fabric of four cores whose links keep super-segments whole. The
@@ -34,8 +36,8 @@ type sprayed struct {
 // was.
 func sprayLab(t *testing.T) *Lab {
 	t.Helper()
-	needRoot(t)
-	l, err := Up(t.Context(), LabConfig{Name: sharedLab(), Topology: mustParse(t, "fat-tree:k=4"),
+	kerneltest.NeedRoot(t)
+	l, err := Up(t.Context(), LabConfig{Name: kerneltest.SharedLab(), Topology: kerneltest.Topology(t, "fat-tree:k=4"),
 		RateMbit: 1000, BurstBytes: 256 << 10, QueueBytes: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +53,7 @@ func newSprayed(t *testing.T, l *Lab, name string) *sprayed {
 
 func newSprayedBy(t *testing.T, l *Lab, name string, c encap.Carrier, edits ...func(*OffloadConfig)) *sprayed {
 	t.Helper()
-	hosts := hostsOf(l.Config.Topology)
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	s := &sprayed{lab: l, src: hosts[0], dst: hosts[len(hosts)-1]}
 	top := l.Config.Topology
 	cfg := s.config(t, name)
@@ -137,8 +139,8 @@ func (s *sprayed) check(t *testing.T, name string, packet []byte) {
 	before := s.stats(t)
 	way, v := s.oracle.judge(packet)
 	s.send(t, packet, s.oracle.dropped(v))
-	marker := ipv4{id: 0x7777, ttl: 9, protocol: 253, src: netip.MustParseAddr("10.99.0.1"), dst: s.dst.Addr}.bytes(nil)
-	s.out.send(t, marker)
+	marker := kerneltest.IPv4{ID: 0x7777, TTL: 9, Protocol: 253, Src: netip.MustParseAddr("10.99.0.1"), Dst: s.dst.Addr}.Bytes(nil)
+	s.out.Send(t, marker)
 	got := s.receive(t)
 	switch {
 	case v == encapsulated:
@@ -182,7 +184,7 @@ func (s *sprayed) receive(t *testing.T) []byte {
 	t.Helper()
 	b := make([]byte, 70000)
 	for {
-		n, from, err := unix.Recvfrom(s.far.fd, b, 0)
+		n, from, err := unix.Recvfrom(s.far.FD, b, 0)
 		if err != nil {
 			t.Fatalf("receive: %v", err)
 		}
@@ -191,10 +193,10 @@ func (s *sprayed) receive(t *testing.T) []byte {
 		}
 		switch binary.BigEndian.Uint16(b[12:]) {
 		case unix.ETH_P_IP:
-			return b[ethernetHeader:n]
+			return b[kernel.EthernetHeader:n]
 		case unix.ETH_P_IPV6:
-			if encap.SIDBlock.Contains(netip.AddrFrom16([16]byte(b[ethernetHeader+24:]))) {
-				return b[ethernetHeader:n]
+			if encap.SIDBlock.Contains(netip.AddrFrom16([16]byte(b[kernel.EthernetHeader+24:]))) {
+				return b[kernel.EthernetHeader:n]
 			}
 		}
 	}
@@ -204,8 +206,8 @@ func (s *sprayed) receive(t *testing.T) []byte {
 // be.
 func (s *sprayed) send(t *testing.T, packet []byte, dropped bool) {
 	t.Helper()
-	frame := slices.Concat(s.out.far, s.out.own, []byte{0x08, 0x00}, packet)
-	if _, err := unix.Write(s.out.fd, frame); err != nil && !(dropped && errors.Is(err, unix.ENOBUFS)) {
+	frame := slices.Concat(s.out.Far, s.out.Own, []byte{0x08, 0x00}, packet)
+	if _, err := unix.Write(s.out.FD, frame); err != nil && !(dropped && errors.Is(err, unix.ENOBUFS)) {
 		t.Fatal(err)
 	}
 }
@@ -222,7 +224,7 @@ func TestOffload_equalsTheOracle(t *testing.T) {
 			for _, p := range s.packets() {
 				s.check(t, fmt.Sprintf("%s by %v: %s", name, c, p.name), p.bytes)
 			}
-			s.dst = hostsOf(l.Config.Topology)[2] // of the same pod
+			s.dst = kerneltest.Hosts(l.Config.Topology)[2] // of the same pod
 			for id := range uint16(8) {
 				s.check(t, fmt.Sprintf("%s by %v, within a pod", name, c), s.numberedSegment(id<<6))
 			}
@@ -254,7 +256,7 @@ func onNoise(t *testing.T, s *sprayed) {
 		packet := s.noise(rng)
 		want, v := s.oracle.sent(packet, 0)
 		run := ebpf.RunOptions{Data: frameOf(packet), DataOut: out}
-		verdict, err := s.offload.at.prog.Run(&run)
+		verdict, err := s.offload.at.Prog.Run(&run)
 		if err != nil {
 			t.Fatal(err)
 		}

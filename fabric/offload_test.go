@@ -11,6 +11,7 @@ import (
 	"weft/drb"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/kernel/kerneltest"
 	"weft/policy"
 )
 
@@ -53,7 +54,7 @@ func TestChoiceOf_shiftIsFlowcells(t *testing.T) {
 
 // Every host finds in the table what the topology says of its paths.
 func TestSprayTable_isTheTopologys(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=6")
+	top := kerneltest.Topology(t, "fat-tree:k=6")
 	down := top.Without(top.Link(60).ID, top.Link(100).ID, top.Link(101).ID, top.Link(130).ID)
 	for _, name := range []string{"drb", "rrb", "ecmp"} {
 		p, _ := policy.New(name, policy.Options{})
@@ -90,7 +91,7 @@ func TestSprayTable_isTheTopologys(t *testing.T) {
 
 // The largest fabric fits, and racks with the same paths share them.
 func TestSprayTable_largest(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=64")
+	top := kerneltest.Topology(t, "fat-tree:k=64")
 	p, _ := policy.New("drb", policy.Options{})
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		table, err := newSprayTable(top, 0, p, c)
@@ -116,7 +117,7 @@ func TestSprayTable_largest(t *testing.T) {
 
 // The counters have room for paths that are dead at first.
 func TestBouncesOf_deadPathsToo(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	core, _ := top.Lookup("3.2")
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		racks, err := racksOf(top.WithoutNode(core.ID), 0, c)
@@ -130,7 +131,7 @@ func TestBouncesOf_deadPathsToo(t *testing.T) {
 // Packets of the kernel's are what the oracle must spread: over all paths, and
 // the IDs of one flow over neighbouring steps.
 func TestSprayOracle_spreadsFlows(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=8")
+	top := kerneltest.Topology(t, "fat-tree:k=8")
 	p, _ := policy.New("drb", policy.Options{})
 	table, err := newSprayTable(top, 0, p, encap.CarrierIPIP)
 	if err != nil {
@@ -141,8 +142,8 @@ func TestSprayOracle_spreadsFlows(t *testing.T) {
 	counts := make([]int, len(g.order))
 	const flows = 4096
 	for i := range uint16(flows) {
-		h := ipv4{frag: 0x4000, protocol: 6, src: top.Node(0).Addr, dst: dst}
-		b := h.bytes([]byte{byte(i >> 8), byte(i), 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0})
+		h := kerneltest.IPv4{Frag: 0x4000, Protocol: 6, Src: top.Node(0).Addr, Dst: dst}
+		b := h.Bytes([]byte{byte(i >> 8), byte(i), 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0})
 		first := g.step(b)
 		counts[first]++
 		b[5] = 1

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/encap"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -74,7 +75,7 @@ func changesOnlyWhatDiffers(t *testing.T, s *sprayed, c encap.Carrier) {
 			t.Fatal(err)
 		}
 	}
-	other := mustParse(t, "fat-tree:k=6")
+	other := kerneltest.Topology(t, "fat-tree:k=6")
 	if err := s.offload.SetTopology(other); err == nil {
 		t.Error("another fabric was accepted")
 	}
@@ -82,12 +83,12 @@ func changesOnlyWhatDiffers(t *testing.T, s *sprayed, c encap.Carrier) {
 
 // What a failure costs a host of a large fabric, by how far away it is.
 func BenchmarkOffloadSetTopology(b *testing.B) {
-	lab, err := Hold(b.Context(), LabConfig{Name: "osb", Topology: mustParse(b, "fat-tree:k=2"), Unlimited: true})
+	lab, err := Hold(b.Context(), LabConfig{Name: "osb", Topology: kerneltest.Topology(b, "fat-tree:k=2"), Unlimited: true})
 	if err != nil {
 		b.Skip(err)
 	}
 	defer lab.Close()
-	whole := mustParse(b, "fat-tree:k=48")
+	whole := kerneltest.Topology(b, "fat-tree:k=48")
 	for _, c := range []struct{ name, link string }{
 		{"far rack's uplink", "e40.1-a40.30"},
 		{"link into another pod", "a40.30-c7.3"},

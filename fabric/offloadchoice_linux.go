@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
 )
 
 // drawn is what goes between the program and whoever chooses for it.
@@ -53,7 +55,7 @@ func (o *Offload) Choose(rack netip.Prefix, path int, valid time.Duration) error
 	if step < 0 {
 		return fmt.Errorf("offload: Choose: path %d to %v is not live; choose one of the present topology's", path, rack)
 	}
-	now, err := monotonic()
+	now, err := kernel.Monotonic()
 	if err != nil {
 		return fmt.Errorf("offload: Choose: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -47,14 +48,14 @@ func TestOffload_Choose(t *testing.T) {
 		}
 	}
 	far := d.dst
-	d.dst = hostsOf(d.top)[8]
+	d.dst = kerneltest.Hosts(d.top)[8]
 	spread("another rack", func(i uint16) []byte { return d.segment(9, i, 0) })
 	d.dst = far
 	spread("acknowledgements", func(i uint16) []byte {
 		p := d.segment(2, i, 0)[:40]
 		p[3] = 40
 		binary.BigEndian.PutUint16(p[10:], 0)
-		binary.BigEndian.PutUint16(p[10:], ^onesSum(p[:20]))
+		binary.BigEndian.PutUint16(p[10:], ^kerneltest.OnesSum(p[:20]))
 		return p
 	})
 
@@ -172,7 +173,7 @@ func TestOffload_Active(t *testing.T) {
 	if got := asked(); got != nil {
 		t.Errorf("before anything: %v", got)
 	}
-	hosts := hostsOf(d.top)
+	hosts := kerneltest.Hosts(d.top)
 	for i, host := range []topology.Node{hosts[15], hosts[14], hosts[4], hosts[2]} {
 		d.dst = host
 		for cell := range uint16(i + 1) {

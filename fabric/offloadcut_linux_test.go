@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/flowcell"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -47,7 +49,7 @@ func TestOffload_cutEqualsTheOracle(t *testing.T) {
 			p := s.numberedSegment(0xabff)[:40]
 			p[3], p[23], p[33] = 40, port, flags
 			binary.BigEndian.PutUint16(p[10:], 0)
-			binary.BigEndian.PutUint16(p[10:], ^onesSum(p[:20]))
+			binary.BigEndian.PutUint16(p[10:], ^kerneltest.OnesSum(p[:20]))
 			s.check(t, "without payload", p)
 		}
 	}
@@ -59,7 +61,7 @@ func TestOffload_cutEqualsTheOracle(t *testing.T) {
 // vnet makes the uplink's packet socket one for sendSuper.
 func (s *sprayed) vnet(t *testing.T) {
 	t.Helper()
-	if err := unix.SetsockoptInt(s.out.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+	if err := unix.SetsockoptInt(s.out.FD, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
 		t.Skipf("packet sockets with offloads: %v", err)
 	}
 	s.oracle.mtu = 1 << 17
@@ -69,7 +71,7 @@ func (s *sprayed) vnet(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return netlink.LinkSetGSOIPv4MaxSize(link, maxSuper)
+		return netlink.LinkSetGSOIPv4MaxSize(link, kernel.MaxSuper)
 	})
 	if err != nil {
 		t.Logf("gso_ipv4_max_size: %v", err)
@@ -78,9 +80,9 @@ func (s *sprayed) vnet(t *testing.T) {
 
 // checkSuper sends a packet of so many bytes per segment, behind a TCP header of
 // so many, and compares what leaves.
-func (s *sprayed) checkSuper(t *testing.T, h ipv4, l4 []byte, header, size int) {
+func (s *sprayed) checkSuper(t *testing.T, h kerneltest.IPv4, l4 []byte, header, size int) {
 	t.Helper()
-	packet := h.bytes(l4)
+	packet := h.Bytes(l4)
 	kind, segments := byte(0), 1
 	if payload := len(l4) - header; payload > size {
 		kind, segments = 1, (payload+size-1)/size
@@ -90,7 +92,7 @@ func (s *sprayed) checkSuper(t *testing.T, h ipv4, l4 []byte, header, size int) 
 	}
 	got := s.receive(t)
 	want, _ := s.oracle.sentAs(packet, segments, 0, got)
-	if !bytes.Equal(got, want) || onesSum(got[20:40]) != 0xffff {
+	if !bytes.Equal(got, want) || kerneltest.OnesSum(got[20:40]) != 0xffff {
 		t.Fatalf("%d segments, sent\n%sgot\n%swant\n%s", segments, dump(packet), dump(got), dump(want))
 	}
 }
@@ -115,7 +117,7 @@ func TestOffload_cutsAsTheCutter(t *testing.T) {
 				s.oracle.table = mustTable(t, top, s.src.ID, mustPolicy(t, "presto"))
 				s.oracle.cut.end()
 			}
-			h := ipv4{id: uint16(rng.Uint32()), frag: 0x4000, ttl: 64, protocol: 6, src: s.src.Addr, dst: s.dst.Addr}
+			h := kerneltest.IPv4{ID: uint16(rng.Uint32()), Frag: 0x4000, TTL: 64, Protocol: 6, Src: s.src.Addr, Dst: s.dst.Addr}
 			l4 := make([]byte, 20, 60100)
 			l4[1], l4[3], l4[13] = byte(rng.IntN(3)), 80, []byte{0x10, 0x18, 0x11, 0x12, 0x14, 0}[rng.IntN(6)]
 			header := 20 + 12*rng.IntN(2)
@@ -142,11 +144,11 @@ func TestOffload_cutsAsTheCutter(t *testing.T) {
 func (s *sprayed) run(t *testing.T, packet []byte) {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 512)}
-	verdict, err := s.offload.at.prog.Run(&run)
+	verdict, err := s.offload.at.Prog.Run(&run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := run.DataOut[ethernetHeader:]
+	got := run.DataOut[kernel.EthernetHeader:]
 	want, _ := s.oracle.sentAs(packet, 1, 0, got)
 	if verdict == actShot || !bytes.Equal(got, want) {
 		t.Fatalf("verdict %d:\n%sgot\n%swant\n%s", int32(verdict), dump(packet), dump(got), dump(want))
@@ -174,15 +176,15 @@ func TestOffload_cutsMoreFlowsThanItRemembers(t *testing.T) {
 	// strict about it.
 	for i := range 1000 {
 		run := ebpf.RunOptions{Data: frameOf(segment(i)), DataOut: make([]byte, 512)}
-		if _, err := s.offload.at.prog.Run(&run); err != nil {
+		if _, err := s.offload.at.Prog.Run(&run); err != nil {
 			t.Fatal(err)
 		}
 		if st := s.stats(t); st.Flows == flows {
 			continue
 		}
 		clear(s.oracle.cut.flows)
-		if want, _ := s.oracle.sentAs(segment(i), 1, 0, run.DataOut[ethernetHeader:]); !bytes.Equal(run.DataOut[ethernetHeader:], want) {
-			t.Errorf("flow %d anew:\n%swant\n%s", i, dump(run.DataOut[ethernetHeader:]), dump(want))
+		if want, _ := s.oracle.sentAs(segment(i), 1, 0, run.DataOut[kernel.EthernetHeader:]); !bytes.Equal(run.DataOut[kernel.EthernetHeader:], want) {
+			t.Errorf("flow %d anew:\n%swant\n%s", i, dump(run.DataOut[kernel.EthernetHeader:]), dump(want))
 		}
 		s.run(t, segment(i)) // and on
 		return
@@ -198,7 +200,7 @@ func TestOffload_cutsSuperSegments(t *testing.T) {
 	for _, c := range []struct{ payload, size int }{
 		{20000, 1440}, {45000, 1440}, {20536, 1440}, {1441, 1440}, {65461, 1440}, {3000, 100}, {3400, 100}, {30000, 100}, {2881, 1440},
 	} {
-		h := ipv4{tos: 2, id: 0xbeef, frag: 0x4000, ttl: 64, protocol: 6, src: s.src.Addr, dst: s.dst.Addr}
+		h := kerneltest.IPv4{TOS: 2, ID: 0xbeef, Frag: 0x4000, TTL: 64, Protocol: 6, Src: s.src.Addr, Dst: s.dst.Addr}
 		l4 := append([]byte{0x12, 0x34, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0}, make([]byte, c.payload)...)
 		s.checkSuper(t, h, l4, 20, c.size)
 	}

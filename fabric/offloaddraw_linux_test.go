@@ -13,6 +13,8 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -27,17 +29,17 @@ type drawing struct {
 // newDrawing attaches to a cable that leads nowhere.
 func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*OffloadConfig)) *drawing {
 	t.Helper()
-	ns := testNamespace(t, "drawn-"+policy)
-	ethernetPair(t, ns, "p0", "p1")
-	d := &drawing{top: mustParse(t, "fat-tree:k=4")}
-	hosts := hostsOf(d.top)
+	ns := kerneltest.Namespace(t, "drawn-"+policy)
+	kerneltest.EthernetPair(t, ns, "p0", "p1")
+	d := &drawing{top: kerneltest.Topology(t, "fat-tree:k=4")}
+	hosts := kerneltest.Hosts(d.top)
 	d.src, d.dst = hosts[0], hosts[len(hosts)-1]
 	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{d.src.Addr, d.top.EmbeddedAddr(d.src.ID)},
 		Topology: d.top, Self: d.src.ID, Policy: mustPolicy(t, policy), Carrier: c}
 	for _, e := range edit {
 		e(&cfg)
 	}
-	err := inNamed(ns, func() (err error) {
+	err := kernel.InNamespace(ns, func() (err error) {
 		d.offload, err = AttachOffload(cfg)
 		return err
 	})
@@ -60,14 +62,14 @@ func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*Offl
 func (d *drawing) path(t *testing.T, packet []byte) int {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 2048)}
-	verdict, err := d.offload.at.prog.Run(&run)
+	verdict, err := d.offload.at.Prog.Run(&run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, way, _ := d.oracle.prepare(packet, 1, run.DataOut[ethernetHeader:])
-	step := way.stepOf(inner, run.DataOut[ethernetHeader:])
+	inner, way, _ := d.oracle.prepare(packet, 1, run.DataOut[kernel.EthernetHeader:])
+	step := way.stepOf(inner, run.DataOut[kernel.EthernetHeader:])
 	if verdict == actShot || step < 0 {
-		t.Fatalf("verdict %d:\n%sgot\n%swant, by some path,\n%s", int32(verdict), dump(packet), dump(run.DataOut[ethernetHeader:]), dump(way.wrap(inner, 0)))
+		t.Fatalf("verdict %d:\n%sgot\n%swant, by some path,\n%s", int32(verdict), dump(packet), dump(run.DataOut[kernel.EthernetHeader:]), dump(way.wrap(inner, 0)))
 	}
 	if typ := binary.BigEndian.Uint16(run.DataOut[12:]); typ != map[encap.Carrier]uint16{encap.CarrierIPIP: 0x0800, encap.CarrierSRv6: 0x86dd}[way.carrier] {
 		t.Fatalf("Ethernet type %#x by %v", typ, way.carrier)
@@ -160,7 +162,7 @@ func TestOffload_drawsWhatItCuts(t *testing.T) {
 		p = append(p, make([]byte, rng.IntN(1200))...)
 		p[2], p[3] = byte(len(p)>>8), byte(len(p))
 		binary.BigEndian.PutUint16(p[10:], 0)
-		binary.BigEndian.PutUint16(p[10:], ^onesSum(p[:20]))
+		binary.BigEndian.PutUint16(p[10:], ^kerneltest.OnesSum(p[:20]))
 		_, before := d.oracle.cut.counts()
 		path := d.path(t, p)
 		_, cells := d.oracle.cut.counts()
@@ -191,7 +193,7 @@ func TestOffload_drawsWhatItCuts(t *testing.T) {
 	fin[3], fin[33] = 40, 0x11
 	binary.BigEndian.PutUint16(fin[20:], 1)
 	binary.BigEndian.PutUint16(fin[10:], 0)
-	binary.BigEndian.PutUint16(fin[10:], ^onesSum(fin[:20]))
+	binary.BigEndian.PutUint16(fin[10:], ^kerneltest.OnesSum(fin[:20]))
 	for range 20 {
 		if p := d.path(t, bytes.Clone(fin)); p != last[1] {
 			t.Fatalf("FIN by path %d, data by %d", p, last[1])

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // sendSuper sends a super-segment as a program does through a packet socket,
@@ -20,12 +22,12 @@ func (s *sprayed) sendSuper(t *testing.T, packet []byte, gsoType byte, headers, 
 	hdr[0] = 1              // VIRTIO_NET_HDR_F_NEEDS_CSUM
 	hdr[1] = gsoType
 	le := binary.LittleEndian
-	le.PutUint16(hdr[2:], ethernetHeader+headers)
+	le.PutUint16(hdr[2:], kernel.EthernetHeader+headers)
 	le.PutUint16(hdr[4:], gsoSize)
-	le.PutUint16(hdr[6:], ethernetHeader+20)
+	le.PutUint16(hdr[6:], kernel.EthernetHeader+20)
 	le.PutUint16(hdr[8:], checksum)
-	frame := slices.Concat(hdr, s.out.far, s.out.own, []byte{0x08, 0x00}, packet)
-	_, err := unix.Write(s.out.fd, frame)
+	frame := slices.Concat(hdr, s.out.Far, s.out.Own, []byte{0x08, 0x00}, packet)
+	_, err := unix.Write(s.out.FD, frame)
 	return err
 }
 
@@ -40,7 +42,7 @@ func TestOffload_superSegmentsOfUserspace(t *testing.T) {
 }
 
 func superSegmentsOfUserspace(t *testing.T, s *sprayed, carrier encap.Carrier, require bool) {
-	if err := unix.SetsockoptInt(s.out.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+	if err := unix.SetsockoptInt(s.out.FD, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
 		t.Skipf("packet sockets with offloads: %v", err)
 	}
 	const tcpv4, udpL4, ecn = 1, 5, 0x80 // VIRTIO_NET_HDR_GSO_*
@@ -74,7 +76,7 @@ func superSegmentsOfUserspace(t *testing.T, s *sprayed, carrier encap.Carrier, r
 		if c.cut { // by the kernel: TestOffload_kernelCutsByTheSameRule
 			continue
 		}
-		h := ipv4{tos: 2, id: 64 * 77, frag: 0x4000, ttl: 64, protocol: c.protocol, src: s.src.Addr, dst: s.dst.Addr}
+		h := kerneltest.IPv4{TOS: 2, ID: 64 * 77, Frag: 0x4000, TTL: 64, Protocol: c.protocol, Src: s.src.Addr, Dst: s.dst.Addr}
 		l4 := make([]byte, c.header, c.header+c.payload)
 		copy(l4, []byte{0x12, 0x34, 0, 99})
 		checksum := uint16(6)
@@ -83,7 +85,7 @@ func superSegmentsOfUserspace(t *testing.T, s *sprayed, carrier encap.Carrier, r
 		} else {
 			binary.BigEndian.PutUint16(l4[4:], uint16(c.header+c.payload))
 		}
-		packet := h.bytes(append(l4, make([]byte, c.payload)...))
+		packet := h.Bytes(append(l4, make([]byte, c.payload)...))
 		before := s.stats(t)
 		err := s.sendSuper(t, packet, c.gso, uint16(20+c.header), c.size, checksum)
 		if c.tooLong {
@@ -131,21 +133,21 @@ func TestOffload_kernelCutsByTheSameRule(t *testing.T) {
 }
 
 func kernelCuts(t *testing.T, s *sprayed, carrier encap.Carrier) {
-	if err := unix.SetsockoptInt(s.out.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+	if err := unix.SetsockoptInt(s.out.FD, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
 		t.Skipf("packet sockets with offloads: %v", err)
 	}
 	outer := carrier.Overhead()
 	payload, size := 65535-60, 1460-outer
-	h := ipv4{tos: 2, id: 64 * 77, frag: 0x4000, ttl: 64, protocol: 6, src: s.src.Addr, dst: s.dst.Addr}
+	h := kerneltest.IPv4{TOS: 2, ID: 64 * 77, Frag: 0x4000, TTL: 64, Protocol: 6, Src: s.src.Addr, Dst: s.dst.Addr}
 	l4 := append([]byte{0x12, 0x34, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0}, make([]byte, payload)...)
-	if err := s.sendSuper(t, h.bytes(l4), 1, 40, uint16(size), 16); err != nil {
+	if err := s.sendSuper(t, h.Bytes(l4), 1, 40, uint16(size), 16); err != nil {
 		t.Fatal(err)
 	}
 	segments := (payload + size - 1) / size
 	for i := range uint16(segments) {
 		p := s.receive(t)
 		s.checkOuter(t, p)
-		if inner := binary.BigEndian.Uint16(p[outer+4:]); inner != h.id+i || len(p) > 1500 {
+		if inner := binary.BigEndian.Uint16(p[outer+4:]); inner != h.ID+i || len(p) > 1500 {
 			t.Fatalf("segment %d: %d bytes, ID %#x", i, len(p), inner)
 		}
 	}
@@ -154,27 +156,14 @@ func kernelCuts(t *testing.T, s *sprayed, carrier encap.Carrier) {
 	}
 }
 
-// ethernetPair makes two devices joined by a cable in a namespace.
-func ethernetPair(t testing.TB, ns, name, peer string) {
-	t.Helper()
-	err := inNamed(ns, func() error {
-		veth := netlink.NewVeth(netlink.NewLinkAttrs())
-		veth.Name, veth.PeerName = name, peer
-		return netlink.LinkAdd(veth)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Super-segments without a length in their header cannot be encapsulated: the uplink
 // is told to make none, and gets back what it had.
 func TestAttachOffload_bigTCP(t *testing.T) {
-	ns := testNamespace(t, "bigtcp")
-	ethernetPair(t, ns, "p0", "p1")
-	top := mustParse(t, "fat-tree:k=4")
+	ns := kerneltest.Namespace(t, "bigtcp")
+	kerneltest.EthernetPair(t, ns, "p0", "p1")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	var old error
-	err := inNamed(ns, func() error {
+	err := kernel.InNamespace(ns, func() error {
 		link, err := netlink.LinkByName("p0")
 		if err != nil {
 			return err
@@ -247,7 +236,7 @@ func TestOffload_tunnelsOfTheKernel(t *testing.T) {
 		if err := netlink.LinkSetUp(vxlan); err != nil {
 			return err
 		}
-		fd, err := packetSocket(t, vxlan.Index, nil)
+		fd, err := kerneltest.PacketSocket(t, vxlan.Index, nil)
 		if err != nil {
 			return err
 		}
@@ -255,7 +244,7 @@ func TestOffload_tunnelsOfTheKernel(t *testing.T) {
 			return err
 		}
 		// A super-segment: only those does the kernel mark as tunnelled.
-		packet := ipv4{id: 1, frag: 0x4000, ttl: 64, protocol: 6, src: netip.MustParseAddr("192.0.2.1"), dst: netip.MustParseAddr("192.0.2.2")}.bytes(
+		packet := kerneltest.IPv4{ID: 1, Frag: 0x4000, TTL: 64, Protocol: 6, Src: netip.MustParseAddr("192.0.2.1"), Dst: netip.MustParseAddr("192.0.2.2")}.Bytes(
 			append([]byte{0x12, 0x34, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0}, make([]byte, 5000)...))
 		_, err = unix.Write(fd, slices.Concat([]byte{1, 1, 54, 0, 0xe8, 3, 34, 0, 16, 0}, make([]byte, 12), []byte{8, 0}, packet))
 		return err
@@ -274,10 +263,10 @@ func TestOffload_tunnelsOfTheKernel(t *testing.T) {
 
 // The kernel takes the table of the largest fabric.
 func TestOffload_largestFabric(t *testing.T) {
-	ns := testNamespace(t, "largest")
-	ethernetPair(t, ns, "p0", "p1")
-	top := mustParse(t, "fat-tree:k=64")
-	err := inNamed(ns, func() error {
+	ns := kerneltest.Namespace(t, "largest")
+	kerneltest.EthernetPair(t, ns, "p0", "p1")
+	top := kerneltest.Topology(t, "fat-tree:k=64")
+	err := kernel.InNamespace(ns, func() error {
 		o, err := AttachOffload(OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")})
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/kernel/kerneltest"
 	"weft/resequencer"
 )
 
@@ -16,7 +17,7 @@ import (
 // what devices make of them. Switches pop labels in the very bytes that a packet
 // socket shows, so that it cannot be told from these by which path they went.
 func TestOffload_kernelTCPByLabels(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4"), Unlimited: true, SRv6: true})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4"), Unlimited: true, SRv6: true})
 	for _, name := range []string{"ecmp", "presto", "rand", "luopan"} {
 		t.Run(name, func(t *testing.T) {
 			s := newSprayedBy(t, l, name, encap.CarrierSRv6)

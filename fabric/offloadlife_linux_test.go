@@ -9,6 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // Attaching again replaces the program; the one replaced must not take the new
@@ -54,12 +56,12 @@ func TestDetachOffload_afterACrash(t *testing.T) {
 	s.attach(t, cfg)
 	crashed := s.offload
 	crashed.release()
-	ownPrograms.forgetAll()
+	kernel.ForgetPrograms()
 	s.attach(t, cfg) // and a restart that crashes, too
 	s.offload.release()
-	ownPrograms.forgetAll()
+	kernel.ForgetPrograms()
 
-	s.out.send(t, s.numberedSegment(1))
+	s.out.Send(t, s.numberedSegment(1))
 	if p := s.receive(t); p[9] != 4 {
 		t.Errorf("not sprayed by what the crash left:\n%s", dump(p))
 	}
@@ -67,7 +69,7 @@ func TestDetachOffload_afterACrash(t *testing.T) {
 	if n := s.gsoMaxSegs(t); n != 32 {
 		t.Errorf("gso_max_segs is %d, was 32", n)
 	}
-	s.out.send(t, s.numberedSegment(1))
+	s.out.Send(t, s.numberedSegment(1))
 	if p := s.receive(t); p[9] != 6 {
 		t.Errorf("still sprayed:\n%s", dump(p))
 	}
@@ -117,10 +119,10 @@ func (s *sprayed) detach(t *testing.T, want bool) {
 }
 
 func TestAttachOffload_errorsSayWhatToDo(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	own := []netip.Addr{top.Node(0).Addr}
 	ok := OffloadConfig{Uplink: "p0", Addresses: own, Topology: top, Policy: mustPolicy(t, "drb")}
-	ns := testNamespace(t, "errors")
+	ns := kerneltest.Namespace(t, "errors")
 	for _, c := range []struct {
 		edit func(*OffloadConfig)
 		want string
@@ -147,7 +149,7 @@ func TestAttachOffload_errorsSayWhatToDo(t *testing.T) {
 	} {
 		cfg := ok
 		c.edit(&cfg)
-		err := inNamed(ns, func() error {
+		err := kernel.InNamespace(ns, func() error {
 			_, err := AttachOffload(cfg)
 			return err
 		})
@@ -163,7 +165,7 @@ func TestOffload_closedAndOtherFabrics(t *testing.T) {
 	if err := s.offload.SetTopology(nil); err == nil {
 		t.Error("no topology was taken")
 	}
-	if err := s.offload.SetTopology(mustParse(t, "fat-tree:k=6")); err == nil || !strings.Contains(err.Error(), "attach anew") {
+	if err := s.offload.SetTopology(kerneltest.Topology(t, "fat-tree:k=6")); err == nil || !strings.Contains(err.Error(), "attach anew") {
 		t.Errorf("another fabric: %v", err)
 	}
 	for range 2 {

@@ -6,28 +6,30 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+
+	"weft/internal/kernel/kerneltest"
 )
 
 // packets are of all the kinds that the program tells apart.
 func (s *sprayed) packets() []namedPacket {
 	top := s.lab.Config.Topology
-	tcp := ipv4{tos: 0x2a, id: 0x1234, frag: 0x4000, ttl: 33, protocol: 6, src: s.src.Addr, dst: s.dst.Addr}
+	tcp := kerneltest.IPv4{TOS: 0x2a, ID: 0x1234, Frag: 0x4000, TTL: 33, Protocol: 6, Src: s.src.Addr, Dst: s.dst.Addr}
 	segment := append([]byte{0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x50, 0x10, 1, 0, 0xab, 0xcd, 0, 0}, "payload"...)
 	var all []namedPacket
-	add := func(name string, h ipv4, payload []byte, edit ...func(b []byte)) {
-		b := h.bytes(payload)
+	add := func(name string, h kerneltest.IPv4, payload []byte, edit ...func(b []byte)) {
+		b := h.Bytes(payload)
 		for _, e := range edit {
 			e(b)
 		}
 		all = append(all, namedPacket{name, b})
 	}
-	change := func(name string, edit func(*ipv4), payload []byte, bytes ...func(b []byte)) {
+	change := func(name string, edit func(*kerneltest.IPv4), payload []byte, bytes ...func(b []byte)) {
 		h := tcp
 		edit(&h)
 		add(name, h, payload, bytes...)
 	}
 	for _, id := range []uint16{0, 1, 2, 3, 62, 63, 64, 65, 128, 0xffc0, 0xffff} {
-		change("TCP by ID", func(h *ipv4) { h.id = id }, segment)
+		change("TCP by ID", func(h *kerneltest.IPv4) { h.ID = id }, segment)
 	}
 	for port := range byte(8) {
 		p := bytes.Clone(segment)
@@ -35,36 +37,36 @@ func (s *sprayed) packets() []namedPacket {
 		add("TCP by port", tcp, p)
 	}
 	for tos := range byte(4) {
-		change("ECN", func(h *ipv4) { h.tos = 0x48 | tos }, segment)
+		change("ECN", func(h *kerneltest.IPv4) { h.TOS = 0x48 | tos }, segment)
 	}
-	change("reserved flag", func(h *ipv4) { h.frag = 0xc000 }, segment)
-	change("first fragment", func(h *ipv4) { h.frag = 0x2000 }, segment)
-	change("first fragment with DF", func(h *ipv4) { h.frag = 0x6000 }, segment)
-	change("last fragment", func(h *ipv4) { h.frag = 100 }, segment)
-	change("options", func(h *ipv4) { h.options = []byte{1, 1, 1, 0} }, segment)
-	change("most options", func(h *ipv4) { h.options = make([]byte, 40) }, segment)
-	change("TCP cut short", func(*ipv4) {}, segment[:19])
-	change("nothing inside", func(*ipv4) {}, nil)
+	change("reserved flag", func(h *kerneltest.IPv4) { h.Frag = 0xc000 }, segment)
+	change("first fragment", func(h *kerneltest.IPv4) { h.Frag = 0x2000 }, segment)
+	change("first fragment with DF", func(h *kerneltest.IPv4) { h.Frag = 0x6000 }, segment)
+	change("last fragment", func(h *kerneltest.IPv4) { h.Frag = 100 }, segment)
+	change("options", func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }, segment)
+	change("most options", func(h *kerneltest.IPv4) { h.Options = make([]byte, 40) }, segment)
+	change("TCP cut short", func(*kerneltest.IPv4) {}, segment[:19])
+	change("nothing inside", func(*kerneltest.IPv4) {}, nil)
 	for _, id := range []uint16{0, 1, 2, 3, 64, 128, 192} {
-		change("TCP without DF", func(h *ipv4) { h.id, h.frag = id, 0 }, segment)
-		change("options, by ID", func(h *ipv4) { h.id, h.options = id, []byte{1, 1, 1, 0} }, segment)
-		change("UDP", func(h *ipv4) { h.protocol, h.id, h.frag = 17, id, 0 }, segment)
-		change("UDP with DF", func(h *ipv4) { h.protocol, h.id = 17, id }, segment)
-		change("ICMP", func(h *ipv4) { h.protocol, h.id = 1, id }, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0})
+		change("TCP without DF", func(h *kerneltest.IPv4) { h.ID, h.Frag = id, 0 }, segment)
+		change("options, by ID", func(h *kerneltest.IPv4) { h.ID, h.Options = id, []byte{1, 1, 1, 0} }, segment)
+		change("UDP", func(h *kerneltest.IPv4) { h.Protocol, h.ID, h.Frag = 17, id, 0 }, segment)
+		change("UDP with DF", func(h *kerneltest.IPv4) { h.Protocol, h.ID = 17, id }, segment)
+		change("ICMP", func(h *kerneltest.IPv4) { h.Protocol, h.ID = 1, id }, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0})
 	}
-	change("embedded address", func(h *ipv4) { h.src = top.EmbeddedAddr(s.src.ID) }, segment)
-	change("to an embedded address", func(h *ipv4) { h.dst = top.EmbeddedAddr(s.dst.ID) }, segment)
-	change("foreign source", func(h *ipv4) { h.src = netip.MustParseAddr("10.0.0.77") }, segment)
-	change("own rack", func(h *ipv4) { h.dst = hostsOf(top)[1].Addr }, segment)
-	change("not of the fabric", func(h *ipv4) { h.dst = netip.MustParseAddr("192.0.2.1") }, segment)
-	change("nested", func(h *ipv4) { h.protocol = 4 }, tcp.bytes(segment))
+	change("embedded address", func(h *kerneltest.IPv4) { h.Src = top.EmbeddedAddr(s.src.ID) }, segment)
+	change("to an embedded address", func(h *kerneltest.IPv4) { h.Dst = top.EmbeddedAddr(s.dst.ID) }, segment)
+	change("foreign source", func(h *kerneltest.IPv4) { h.Src = netip.MustParseAddr("10.0.0.77") }, segment)
+	change("own rack", func(h *kerneltest.IPv4) { h.Dst = kerneltest.Hosts(top)[1].Addr }, segment)
+	change("not of the fabric", func(h *kerneltest.IPv4) { h.Dst = netip.MustParseAddr("192.0.2.1") }, segment)
+	change("nested", func(h *kerneltest.IPv4) { h.Protocol = 4 }, tcp.Bytes(segment))
 	for _, n := range []int{1440, 1441, 1460, 1461, 1480} {
-		change(fmt.Sprintf("%d bytes", 20+n), func(*ipv4) {}, make([]byte, n))
+		change(fmt.Sprintf("%d bytes", 20+n), func(*kerneltest.IPv4) {}, make([]byte, n))
 	}
-	change("IHL 4", func(*ipv4) {}, segment, func(b []byte) { b[0] = 0x44 })
-	change("length below header", func(*ipv4) {}, segment, func(b []byte) { b[3] = 19 })
-	change("length above packet", func(*ipv4) {}, segment, func(b []byte) { b[3]++ })
-	change("padding", func(*ipv4) {}, append(segment, 0), func(b []byte) { b[3]-- })
+	change("IHL 4", func(*kerneltest.IPv4) {}, segment, func(b []byte) { b[0] = 0x44 })
+	change("length below header", func(*kerneltest.IPv4) {}, segment, func(b []byte) { b[3] = 19 })
+	change("length above packet", func(*kerneltest.IPv4) {}, segment, func(b []byte) { b[3]++ })
+	change("padding", func(*kerneltest.IPv4) {}, append(segment, 0), func(b []byte) { b[3]-- })
 	return all
 }
 

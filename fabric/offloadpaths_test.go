@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/encap"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -31,7 +32,7 @@ func TestWordsOf_areTheLabels(t *testing.T) {
 		{"vl2:d0=2,d1=4,d2=4", map[int]int{1: 1, 3: 3}},
 		{"fat-tree:k=2", map[int]int{2: 2}},
 	} {
-		top := mustParse(t, c.spec)
+		top := kerneltest.Topology(t, c.spec)
 		for self := range top.Hosts() {
 			racks, err := racksOf(top, self.ID, encap.CarrierSRv6)
 			if err != nil {
@@ -79,7 +80,7 @@ func TestWordsOf_areTheLabels(t *testing.T) {
 
 // Whatever is down, a rack's words are the same: the counters have no others.
 func TestWordsOf_doNotDependOnWhatIsDown(t *testing.T) {
-	top := mustParse(t, "vl2:d0=2,d1=4,d2=4")
+	top := kerneltest.Topology(t, "vl2:d0=2,d1=4,d2=4")
 	var links []topology.LinkID
 	for l := range top.Links() {
 		if l.ID%3 == 0 {
@@ -108,7 +109,7 @@ func wordBytes(r sprayRack) (b []byte) {
 // A fabric whose switches have more ports than there are labels is refused, with
 // the port.
 func TestWordsOf_tooManyPorts(t *testing.T) {
-	top := mustParse(t, "leaf-spine:leaves=2,spines=240,hosts=1")
+	top := kerneltest.Topology(t, "leaf-spine:leaves=2,spines=240,hosts=1")
 	_, err := racksOf(top, 0, encap.CarrierSRv6)
 	if err == nil || !strings.Contains(err.Error(), "port 223") || !strings.Contains(err.Error(), "10.0.1.0/24") {
 		t.Errorf("%v; does not say which port, on the way to which rack", err)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // Plain racks are so, and no others, across changes of the topology.
@@ -16,7 +19,7 @@ func TestOffload_setPlain(t *testing.T) {
 	u.cfg.StartPlain = true
 	u.attach(t)
 	top := u.cfg.Topology
-	hosts := hostsOf(top)
+	hosts := kerneltest.Hosts(top)
 	near, far := hosts[2].Addr, hosts[len(hosts)-1].Addr // of two other racks
 	want := func(what string, nearProto, farProto byte) {
 		t.Helper()
@@ -99,7 +102,7 @@ func TestOffload_failsOpen(t *testing.T) {
 	u.attach(t)
 	at := func(d time.Duration) {
 		t.Helper()
-		now, err := monotonic()
+		now, err := kernel.Monotonic()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +124,7 @@ func TestOffload_failsOpen(t *testing.T) {
 	if st, err := u.offload.Stats(); err != nil || st.Unattended != 2 || st.Encapsulated != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
-	within(t, patience, "sprayed behind a Beat", func() bool {
+	kerneltest.Within(t, kerneltest.Patience, "sprayed behind a Beat", func() bool {
 		if err := u.offload.Beat(); err != nil {
 			t.Fatal(err)
 		}
@@ -185,8 +188,8 @@ func TestOffload_noPath(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		packet := ipv4{id: 1, frag: 0x4000, ttl: 9, protocol: 6, src: u.cfg.Addresses[0], dst: topLast(u.cfg)}.bytes(make([]byte, 20))
-		verdict, err := u.offload.at.prog.Run(&ebpf.RunOptions{Data: frameOf(packet)})
+		packet := kerneltest.IPv4{ID: 1, Frag: 0x4000, TTL: 9, Protocol: 6, Src: u.cfg.Addresses[0], Dst: topLast(u.cfg)}.Bytes(make([]byte, 20))
+		verdict, err := u.offload.at.Prog.Run(&ebpf.RunOptions{Data: frameOf(packet)})
 		if dropped := verdict == actShot; err != nil || dropped != require {
 			t.Errorf("require %t: verdict %d, %v", require, verdict, err)
 		}

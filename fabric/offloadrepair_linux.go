@@ -26,8 +26,8 @@ func (o *Offload) Repair() (mended []string, err error) {
 	if o.handle == nil {
 		return nil, errOffloadClosed
 	}
-	err = o.home.do(func() error {
-		mended, err = o.at.mendWith(o.settings, o.handle, time.Now())
+	err = o.home.Do(func() error {
+		mended, err = o.at.MendWith(o.settings, o.handle, time.Now())
 		return err
 	})
 	if err != nil {
@@ -44,8 +44,8 @@ func (o *Offload) Foreign() (all []ForeignProgram, err error) {
 	if o.handle == nil {
 		return nil, errOffloadClosed
 	}
-	err = o.home.do(func() error {
-		all, err = o.at.foreign(o.handle)
+	err = o.home.Do(func() error {
+		all, err = o.at.Foreign(o.handle)
 		return err
 	})
 	if err != nil {

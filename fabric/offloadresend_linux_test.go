@@ -12,6 +12,8 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/policy"
 )
 
@@ -24,7 +26,7 @@ type flowValue struct {
 // known returns the program's flows, and flowOf the key of a packet's.
 func (s *sprayed) known(t *testing.T) *ebpf.Map {
 	t.Helper()
-	flows, err := programMap(s.offload.at.prog, "flows")
+	flows, err := kernel.ProgramMap(s.offload.at.Prog, "flows")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +84,10 @@ func (s *sprayed) pathsOf(t *testing.T, packet []byte, times int, pause func()) 
 	paths := make(map[uint32]int)
 	for range times {
 		run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 512)}
-		if _, err := s.offload.at.prog.Run(&run); err != nil {
+		if _, err := s.offload.at.Prog.Run(&run); err != nil {
 			t.Fatal(err)
 		}
-		paths[binary.BigEndian.Uint32(run.DataOut[ethernetHeader+16:])]++
+		paths[binary.BigEndian.Uint32(run.DataOut[kernel.EthernetHeader+16:])]++
 		pause()
 	}
 	return paths
@@ -129,7 +131,7 @@ func (s *sprayed) flagged(flags, port byte) []byte {
 		p[3], p[33] = 40, flags
 	}
 	binary.BigEndian.PutUint16(p[10:], 0)
-	binary.BigEndian.PutUint16(p[10:], ^onesSum(p[:20]))
+	binary.BigEndian.PutUint16(p[10:], ^kerneltest.OnesSum(p[:20]))
 	return p
 }
 
@@ -154,7 +156,7 @@ func TestOffload_cutsResendsAsTheCutter(t *testing.T) {
 		p[2], p[3], p[23] = byte(len(p)>>8), byte(len(p)), byte(80+flow)
 		binary.BigEndian.PutUint32(p[24:], seq)
 		binary.BigEndian.PutUint16(p[10:], 0)
-		binary.BigEndian.PutUint16(p[10:], ^onesSum(p[:20]))
+		binary.BigEndian.PutUint16(p[10:], ^kerneltest.OnesSum(p[:20]))
 		pause := pauses[rng.IntN(len(pauses))]
 		s.age(t, flows, p, pause)
 		if again := int32(seq+payload-end[flow]) <= 0; again && pause > flowcell.LeastTimeout {
@@ -180,12 +182,12 @@ func TestOffload_cutsResendsAsTheCutter(t *testing.T) {
 func (s *sprayed) runLong(t *testing.T, packet []byte) {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 2048)}
-	if _, err := s.offload.at.prog.Run(&run); err != nil {
+	if _, err := s.offload.at.Prog.Run(&run); err != nil {
 		t.Fatal(err)
 	}
 	o := s.oracle
 	o.mtu = 1 << 16
-	got := run.DataOut[ethernetHeader:]
+	got := run.DataOut[kernel.EthernetHeader:]
 	if want, _ := o.sentAs(packet, 1, 0, got); !bytes.Equal(got, want) {
 		t.Errorf("sent\n%sgot\n%swant\n%s", dump(packet), dump(got), dump(want))
 	}

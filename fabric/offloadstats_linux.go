@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
 )
 
 // OffloadStats are the packets that left by an uplink, those of IPv4 by what became
@@ -83,7 +85,7 @@ func (o *Offload) Seen() (n uint64, err error) {
 	if o.handle == nil {
 		return 0, errOffloadClosed
 	}
-	err = sumCounter(o.counts, offloadSeen, &n)
+	err = kernel.SumCounter(o.counts, offloadSeen, &n)
 	return n, err
 }
 
@@ -93,7 +95,7 @@ const offloadSeen = 9
 func readOffloadStats(counts, bounces *ebpf.Map, switches map[pathWord]netip.Addr) (OffloadStats, error) {
 	var s OffloadStats
 	// The order of the enum in bpf/spray.c.
-	if err := sumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
+	if err := kernel.SumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
 		&s.Seen, &s.Plain, &s.Unattended, &s.Broken); err != nil {
 		return s, err
 	}

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
 // numberedSegment is a small TCP segment of the source's with an ID.
 func (s *sprayed) numberedSegment(id uint16) []byte {
-	return ipv4{id: id, frag: 0x4000, ttl: 64, protocol: 6, src: s.src.Addr, dst: s.dst.Addr}.bytes(
+	return kerneltest.IPv4{ID: id, Frag: 0x4000, TTL: 64, Protocol: 6, Src: s.src.Addr, Dst: s.dst.Addr}.Bytes(
 		append([]byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0}, "payload"...))
 }
 
@@ -44,7 +45,7 @@ func TestOffload_swapUnderLoad(t *testing.T) {
 		}
 	}()
 	for id := range packets {
-		s.out.send(t, s.numberedSegment(uint16(id)))
+		s.out.Send(t, s.numberedSegment(uint16(id)))
 	}
 	close(stop)
 	<-done
@@ -99,7 +100,7 @@ func TestOffload_lastResort(t *testing.T) {
 	}
 	s.oracle.table = mustTable(t, cut, s.src.ID, mustPolicy(t, "drb"))
 	far := s.dst
-	for i, host := range hostsOf(whole)[1:] {
+	for i, host := range kerneltest.Hosts(whole)[1:] {
 		s.dst = host
 		s.check(t, host.Name, s.numberedSegment(uint16(i)))
 	}
@@ -117,7 +118,7 @@ func TestOffload_random(t *testing.T) {
 	way := s.oracle.table[rackOf(s.dst.Addr)]
 	const packets = 2000
 	for i := range packets {
-		s.out.send(t, s.numberedSegment(uint16(i)))
+		s.out.Send(t, s.numberedSegment(uint16(i)))
 	}
 	counts := make([]int, len(way.order))
 	for i, p := range s.arrived(t, packets) {
@@ -137,7 +138,7 @@ func TestOffload_random(t *testing.T) {
 		udp := s.numberedSegment(id)
 		udp[9] = 17
 		binary.BigEndian.PutUint16(udp[10:], 0)
-		binary.BigEndian.PutUint16(udp[10:], ^onesSum(udp[:20]))
+		binary.BigEndian.PutUint16(udp[10:], ^kerneltest.OnesSum(udp[:20]))
 		s.check(t, "UDP", udp)
 	}
 }

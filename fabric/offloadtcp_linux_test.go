@@ -14,6 +14,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel/kerneltest"
 )
 
 // gsoMaxSegs is the knob at the source's uplink.
@@ -68,7 +70,7 @@ func (s *sprayed) overhead() int {
 // gather makes the far end's packet socket hold what a transfer brings.
 func (s *sprayed) gather(t *testing.T) {
 	t.Helper()
-	if err := unix.SetsockoptInt(s.far.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20); err != nil {
+	if err := unix.SetsockoptInt(s.far.FD, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -76,7 +78,7 @@ func (s *sprayed) gather(t *testing.T) {
 // gathered returns the packets that have come from the source by now.
 func (s *sprayed) gathered(t *testing.T) [][]byte {
 	t.Helper()
-	s.send(t, ipv4{id: 0x7777, ttl: 9, protocol: 253, src: netip.MustParseAddr("10.99.0.1"), dst: s.dst.Addr}.bytes(nil), false)
+	s.send(t, kerneltest.IPv4{ID: 0x7777, TTL: 9, Protocol: 253, Src: netip.MustParseAddr("10.99.0.1"), Dst: s.dst.Addr}.Bytes(nil), false)
 	var all [][]byte
 	for {
 		p := s.receive(t)
@@ -85,7 +87,7 @@ func (s *sprayed) gathered(t *testing.T) [][]byte {
 		}
 		all = append(all, p)
 	}
-	if st, err := unix.GetsockoptTpacketStats(s.far.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err != nil || st.Drops > 0 {
+	if st, err := unix.GetsockoptTpacketStats(s.far.FD, unix.SOL_PACKET, unix.PACKET_STATISTICS); err != nil || st.Drops > 0 {
 		t.Fatalf("the packet socket dropped %d: %v", st.Drops, err)
 	}
 	return all
@@ -108,7 +110,7 @@ func (s *sprayed) cubic(t *testing.T, n int) {
 	arrived := make(chan error, 1)
 	go func() { arrived <- receiveAll(l, sent) }()
 	err = s.lab.Do(s.src.ID, func() error {
-		d := net.Dialer{Timeout: patience, Control: func(_, _ string, c syscall.RawConn) (err error) {
+		d := net.Dialer{Timeout: kerneltest.Patience, Control: func(_, _ string, c syscall.RawConn) (err error) {
 			c.Control(func(fd uintptr) {
 				err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
 			})

@@ -4,26 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"weft/encap"
 
 	"golang.org/x/sys/unix"
+
+	"weft/encap"
+	"weft/internal/kernel"
 )
 
 // setSysctls writes those that differ, in the network namespace of the calling
 // thread.
 func (r *Report) setSysctls(settings []Sysctl) (changed int, err error) {
 	for _, s := range settings {
-		was, wrote, err := setSysctl(s)
+		was, wrote, err := kernel.SetSysctl(s)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && s.Optional:
 			r.Notes = append(r.Notes, fmt.Sprintf("this kernel has no %s", s.Key))
 			continue
 		case errors.Is(err, fs.ErrNotExist):
-			return changed, fmt.Errorf("sysctl %s: %w", s.Key, errNoSetting)
+			return changed, fmt.Errorf("sysctl %s: %w", s.Key, kernel.ErrNoSetting)
 		case errors.Is(err, unix.EROFS):
 			return changed, fmt.Errorf("sysctl %s=%s: /proc/sys is read-only here (a container?); set it from outside or run privileged", s.Key, s.Value)
 		case err != nil:
-			return changed, explain(fmt.Errorf("sysctl -w %s=%s: %w", s.Key, s.Value, err))
+			return changed, kernel.Explain(fmt.Errorf("sysctl -w %s=%s: %w", s.Key, s.Value, err))
 		}
 		if wrote {
 			changed++

@@ -12,6 +12,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // SteerPatience is how long a reader may be silent before the kernel gets its
@@ -35,15 +37,15 @@ type SteerStats struct {
 // Steer is the program attached to an uplink's ingress. Methods are safe for
 // concurrent use.
 type Steer struct {
-	home   home
+	home   kernel.Home
 	heart  heart
 	counts *ebpf.Map
 	filter []unix.SockFilter
 
 	mu       sync.Mutex
 	handle   *netlink.Handle // nil: closed
-	at       attachment
-	settings *settings // of the uplink
+	at       kernel.Attachment
+	settings *kernel.Settings // of the uplink
 }
 
 var errSteerClosed = errors.New("steer: closed")
@@ -65,9 +67,9 @@ func AttachSteer(cfg SteerConfig) (*Steer, error) {
 	if err := checkSteerRules(cfg.Rules); err != nil {
 		return nil, fmt.Errorf("steer: %w", err)
 	}
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return nil, explain(fmt.Errorf("steer: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("steer: %w", err))
 	}
 	s := &Steer{handle: h}
 	if err := s.attach(cfg); err != nil {
@@ -81,29 +83,29 @@ func (s *Steer) attach(cfg SteerConfig) (err error) {
 	if s.filter, err = sockFilter(cfg.Rules); err != nil {
 		return err
 	}
-	if s.home, err = openHome(); err != nil {
+	if s.home, err = kernel.OpenHome(); err != nil {
 		return err
 	}
-	link, err := uplink(s.handle, cfg.Uplink)
+	link, err := kernel.Uplink(s.handle, cfg.Uplink)
 	if err != nil {
 		return err
 	}
 	if err := s.load(cfg.Rules, link); err != nil {
 		return err
 	}
-	former, err := steerFilter.formerSettings(s.handle, link)
-	if err != nil && !errors.As(err, new(refused)) { // who may not ask forgets what was set before a crash
+	former, err := kernel.SteerFilter.FormerSettings(s.handle, link)
+	if err != nil && !errors.As(err, new(kernel.Refused)) { // who may not ask forgets what was set before a crash
 		return err
 	}
-	s.settings = wantedSettings{knobGROSize: maxSuper}.plan(link, former)
-	if err := s.settings.bind(s.at.prog); err != nil {
+	s.settings = kernel.Wanted{kernel.GROSize: kernel.MaxSuper}.Plan(link, former)
+	if err := s.settings.Bind(s.at.Prog); err != nil {
 		return err
 	}
-	if err := s.at.attach(s.handle); err != nil {
+	if err := s.at.Attach(s.handle); err != nil {
 		return err
 	}
-	if err := s.settings.apply(s.handle, link, former); err != nil {
-		_, err2 := s.at.detach(s.handle)
+	if err := s.settings.Apply(s.handle, link, former); err != nil {
+		_, err2 := s.at.Detach(s.handle)
 		return errors.Join(err, err2)
 	}
 	return nil
@@ -123,13 +125,13 @@ func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 		Counters  *ebpf.Map      `ebpf:"counters"`
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	}
-	if err := loadObjects(spec, &objects, tcNeeds); err != nil {
+	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
 		return err
 	}
 	defer objects.Steered.Close()
 	s.counts = objects.Counters
 	s.heart.open(objects.Heartbeat)
-	if s.at, err = newAttachment(steerFilter, link, objects.WeftSteer); err != nil {
+	if s.at, err = kernel.NewAttachment(kernel.SteerFilter, link, objects.WeftSteer); err != nil {
 		return err
 	}
 	for _, r := range rules {
@@ -173,7 +175,7 @@ func (s *Steer) Stats() (SteerStats, error) {
 	}
 	var st SteerStats
 	// The order of the enum in bpf/steer.c.
-	err := sumCounters(s.counts, &st.Taken, &st.PassedDead, &st.Seen)
+	err := kernel.SumCounters(s.counts, &st.Taken, &st.PassedDead, &st.Seen)
 	return st, err
 }
 
@@ -187,12 +189,12 @@ func (s *Steer) Close() error {
 		return nil
 	}
 	defer s.release()
-	err := s.home.do(func() error {
-		was, err := s.at.detach(s.handle)
+	err := s.home.Do(func() error {
+		was, err := s.at.Detach(s.handle)
 		if err != nil || !was {
 			return err
 		}
-		return s.settings.restore(s.handle, s.at.link)
+		return s.settings.Restore(s.handle, s.at.Link)
 	})
 	if err != nil {
 		return fmt.Errorf("steer: %w", err)
@@ -204,9 +206,9 @@ func (s *Steer) release() {
 	s.heart.close()
 	s.handle.Close()
 	s.handle = nil
-	s.home.close()
-	s.at.release()
-	s.settings.close()
+	s.home.Close()
+	s.at.Release()
+	s.settings.Close()
 	s.counts.Close()
 }
 
@@ -214,26 +216,26 @@ func (s *Steer) release() {
 // the calling thread, whoever attached it: that is what a crash leaves. removed
 // is false if there is none.
 func DetachSteer(uplink string) (removed bool, err error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return false, explain(err)
+		return false, kernel.Explain(err)
 	}
 	defer h.Close()
-	links, err := portLinks(h, []string{uplink})
+	links, err := kernel.Links(h, []string{uplink})
 	if err != nil {
 		return false, fmt.Errorf("steer: %w", err)
 	}
-	id, err := steerFilter.program(h, links[0])
+	id, err := kernel.SteerFilter.Program(h, links[0])
 	if err != nil || id == 0 {
 		return false, err
 	}
 	// Whatever the record is worth, the program must go.
-	former, err := settingsOf(id)
-	if err2 := steerFilter.detach(h, links[0]); err2 != nil {
+	former, err := kernel.SettingsOf(id)
+	if err2 := kernel.SteerFilter.Detach(h, links[0]); err2 != nil {
 		return false, fmt.Errorf("steer: %w", errors.Join(err2, err))
 	}
 	if err == nil {
-		err = former.restore(h, links[0])
+		err = former.Restore(h, links[0])
 	}
 	if err != nil {
 		return true, fmt.Errorf("steer: removed, but settings not restored: %w", err)

@@ -1,18 +1,18 @@
 package fabric
 
 import (
-	"errors"
 	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // steerTest is a host with the program at its uplink, a reader's packet socket
@@ -20,8 +20,8 @@ import (
 type steerTest struct {
 	near, far string // namespaces
 	steer     *Steer
-	reader    int   // packet socket with the filter
-	out       *wire // at the neighbour
+	reader    int              // packet socket with the filter
+	out       *kerneltest.Wire // at the neighbour
 }
 
 // Verdicts of a tc program (linux/pkt_cls.h).
@@ -30,55 +30,16 @@ const (
 	actUnspec = 1<<32 - 1
 )
 
-const (
-	nearAddr = "10.0.0.2"
-	farAddr  = "10.0.0.99"
-)
-
-// cable joins two namespaces, near's p0 with far's p1.
-func cable(t *testing.T, near, far string) {
-	t.Helper()
-	peer, err := openNamespace(far)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	err = errors.Join(
-		inNamed(near, func() error {
-			veth := netlink.NewVeth(netlink.NewLinkAttrs())
-			veth.Name, veth.PeerName, veth.PeerNamespace = "p0", "p1", netlink.NsFd(peer)
-			return netlink.LinkAdd(veth)
-		}),
-		addressUp(near, "p0", nearAddr),
-		addressUp(far, "p1", farAddr),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func addressUp(ns, device, addr string) error {
-	return inNamed(ns, func() error {
-		link, err := netlink.LinkByName(device)
-		if err != nil {
-			return err
-		}
-		return errors.Join(
-			netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(netip.MustParseAddr(addr), 24))}),
-			netlink.LinkSetUp(link))
-	})
-}
-
 func newSteerTest(t *testing.T, rules []SteerRule) *steerTest {
 	t.Helper()
-	s := &steerTest{near: testNamespace(t, "near"), far: testNamespace(t, "far"), out: &wire{}}
+	s := &steerTest{near: kerneltest.Namespace(t, "near"), far: kerneltest.Namespace(t, "far"), out: &kerneltest.Wire{}}
 	cable(t, s.near, s.far)
-	err := inNamed(s.near, func() (err error) {
+	err := kernel.InNamespace(s.near, func() (err error) {
 		dev, err := net.InterfaceByName("p0")
 		if err != nil {
 			return err
 		}
-		s.out.far = dev.HardwareAddr
+		s.out.Far = dev.HardwareAddr
 		if s.steer, err = AttachSteer(SteerConfig{Uplink: "p0", Rules: rules}); err != nil {
 			return err
 		}
@@ -87,19 +48,19 @@ func newSteerTest(t *testing.T, rules []SteerRule) *steerTest {
 				t.Error(err)
 			}
 		})
-		s.reader, err = packetSocket(t, dev.Index, s.steer.Filter())
+		s.reader, err = kerneltest.PacketSocket(t, dev.Index, s.steer.Filter())
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = inNamed(s.far, func() (err error) {
+	err = kernel.InNamespace(s.far, func() (err error) {
 		dev, err := net.InterfaceByName("p1")
 		if err != nil {
 			return err
 		}
-		s.out.own = dev.HardwareAddr
-		s.out.fd, err = packetSocket(t, dev.Index, nil)
+		s.out.Own = dev.HardwareAddr
+		s.out.FD, err = kerneltest.PacketSocket(t, dev.Index, nil)
 		return err
 	})
 	if err != nil {
@@ -108,32 +69,11 @@ func newSteerTest(t *testing.T, rules []SteerRule) *steerTest {
 	return s
 }
 
-// packetSocket opens one on a device; nothing gets past its filter, from the
-// start.
-func packetSocket(t *testing.T, index int, filter []unix.SockFilter) (fd int, err error) {
-	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if len(filter) > 0 {
-		prog := unix.SockFprog{Len: uint16(len(filter)), Filter: unsafe.SliceData(filter)}
-		if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog); err != nil {
-			return 0, err
-		}
-	}
-	tv := unix.NsecToTimeval(int64(patience))
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
-		return 0, err
-	}
-	return fd, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: index})
-}
-
 // alive makes the reader look alive, or dead, until further notice: so no test
 // depends on how fast the machine is.
 func (s *steerTest) alive(t *testing.T, yes bool) {
 	t.Helper()
-	now, err := monotonic()
+	now, err := kernel.Monotonic()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,15 +111,15 @@ func TestSteer_readerAndProgramTakeTheSame(t *testing.T) {
 	s := newSteerTest(t, steered)
 	const seed = 6
 	rng := rand.New(rand.NewPCG(seed, 0))
-	marker := ipv4{id: 0x7777, protocol: 253, src: netip.MustParseAddr(farAddr), dst: steerTo(3)}.bytes(nil)
+	marker := kerneltest.IPv4{ID: 0x7777, Protocol: 253, Src: netip.MustParseAddr(farAddr), Dst: steerTo(3)}.Bytes(nil)
 	s.alive(t, true)
 	send := func(name string, frame []byte, want bool) {
 		t.Helper()
 		before := s.stats(t)
-		if _, err := unix.Write(s.out.fd, frame); err != nil {
+		if _, err := unix.Write(s.out.FD, frame); err != nil {
 			t.Fatal(err)
 		}
-		s.out.send(t, marker)
+		s.out.Send(t, marker)
 		got := s.read(t)
 		if want {
 			if !slices.Equal(got, frame) {
@@ -197,7 +137,7 @@ func TestSteer_readerAndProgramTakeTheSame(t *testing.T) {
 			t.Fatalf("%s: counters %+v, want %+v", name, got, before)
 		}
 	}
-	ethernet := slices.Concat(s.out.far, s.out.own)
+	ethernet := slices.Concat(s.out.Far, s.out.Own)
 	for _, p := range steerPackets() {
 		frame := slices.Concat(ethernet, []byte{8, 0}, p.bytes)
 		send(p.name, frame, steerOracle(steered, frame))
@@ -229,7 +169,7 @@ func TestSteer_programEqualsTheFilter(t *testing.T) {
 		if len(frame) < 34 {
 			continue // too short for the kernel's test runs
 		}
-		verdict, err := s.steer.at.prog.Run(&ebpf.RunOptions{Data: frame})
+		verdict, err := s.steer.at.Prog.Run(&ebpf.RunOptions{Data: frame})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/bpf"
+
+	"weft/internal/kernel/kerneltest"
 )
 
 // steerOracle says in plain words whether a frame that is addressed to the
@@ -64,51 +66,51 @@ func steerPackets() []namedPacket {
 	from := netip.AddrFrom4([4]byte{10, 0, 1, 1})
 	for n := byte(2); n <= 7; n++ {
 		own := steerTo(n)
-		h := ipv4{id: uint16(n), frag: 0x4000, ttl: 64, protocol: 6, src: from, dst: own}
-		add := func(name string, edit func(*ipv4), payload []byte, bytes ...func([]byte)) {
+		h := kerneltest.IPv4{ID: uint16(n), Frag: 0x4000, TTL: 64, Protocol: 6, Src: from, Dst: own}
+		add := func(name string, edit func(*kerneltest.IPv4), payload []byte, bytes ...func([]byte)) {
 			h := h
 			edit(&h)
-			b := h.bytes(payload)
+			b := h.Bytes(payload)
 			for _, e := range bytes {
 				e(b)
 			}
 			all = append(all, namedPacket{name + " to " + own.String(), b})
 		}
-		same := func(*ipv4) {}
+		same := func(*kerneltest.IPv4) {}
 		tcp := []byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0, 'd', 'a', 't', 'a'}
 		add("TCP", same, tcp)
 		add("no payload", same, nil)
-		add("no DF", func(h *ipv4) { h.frag = 0 }, tcp)
-		add("reserved flag", func(h *ipv4) { h.frag = 0x8000 }, tcp)
-		add("options", func(h *ipv4) { h.options = []byte{1, 1, 1, 0} }, tcp)
-		add("first fragment", func(h *ipv4) { h.frag = 0x2000 }, tcp)
-		add("last fragment", func(h *ipv4) { h.frag = 1 }, tcp)
-		add("UDP", func(h *ipv4) { h.protocol = 17 }, tcp)
-		add("nested", func(h *ipv4) { h.protocol = 4 }, h.bytes(tcp))
+		add("no DF", func(h *kerneltest.IPv4) { h.Frag = 0 }, tcp)
+		add("reserved flag", func(h *kerneltest.IPv4) { h.Frag = 0x8000 }, tcp)
+		add("options", func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }, tcp)
+		add("first fragment", func(h *kerneltest.IPv4) { h.Frag = 0x2000 }, tcp)
+		add("last fragment", func(h *kerneltest.IPv4) { h.Frag = 1 }, tcp)
+		add("UDP", func(h *kerneltest.IPv4) { h.Protocol = 17 }, tcp)
+		add("nested", func(h *kerneltest.IPv4) { h.Protocol = 4 }, h.Bytes(tcp))
 		add("header of 16 bytes", same, tcp, func(b []byte) { b[0] = 0x44 })
 		add("version 5", same, tcp, func(b []byte) { b[0] = 0x55 })
 		add("version 6", same, tcp, func(b []byte) { b[0] = 0x65 })
 
-		icmp := func(h *ipv4) { h.protocol = 1 }
-		complaint := func(kind byte, about ipv4) []byte {
-			return append([]byte{kind, 4, 0, 0, 0, 0, 5, 0}, about.bytes(tcp)...)
+		icmp := func(h *kerneltest.IPv4) { h.Protocol = 1 }
+		complaint := func(kind byte, about kerneltest.IPv4) []byte {
+			return append([]byte{kind, 4, 0, 0, 0, 0, 5, 0}, about.Bytes(tcp)...)
 		}
-		outer := ipv4{frag: 0x4000, ttl: 60, protocol: 4, src: own, dst: steerTo(99)}
+		outer := kerneltest.IPv4{Frag: 0x4000, TTL: 60, Protocol: 4, Src: own, Dst: steerTo(99)}
 		for kind := range byte(14) {
 			add("ICMP about a tunnel", icmp, complaint(kind, outer))
 		}
-		about := func(edit func(*ipv4)) []byte {
+		about := func(edit func(*kerneltest.IPv4)) []byte {
 			o := outer
 			edit(&o)
 			return complaint(3, o)
 		}
 		add("echo", icmp, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0})
-		add("ICMP about TCP", icmp, about(func(h *ipv4) { h.protocol = 6 }))
-		add("ICMP about another's tunnel", icmp, about(func(h *ipv4) { h.src = from }))
-		add("ICMP about a packet with options", icmp, about(func(h *ipv4) { h.options = []byte{1, 1, 1, 0} }))
+		add("ICMP about TCP", icmp, about(func(h *kerneltest.IPv4) { h.Protocol = 6 }))
+		add("ICMP about another's tunnel", icmp, about(func(h *kerneltest.IPv4) { h.Src = from }))
+		add("ICMP about a packet with options", icmp, about(func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }))
 		add("ICMP about version 6", icmp, complaint(3, outer), func(b []byte) { b[28] = 0x65 })
-		add("ICMP in a fragment", func(h *ipv4) { h.protocol, h.frag = 1, 0x2000 }, complaint(3, outer))
-		add("ICMP behind options", func(h *ipv4) { h.protocol, h.options = 1, make([]byte, 40) }, complaint(3, outer))
+		add("ICMP in a fragment", func(h *kerneltest.IPv4) { h.Protocol, h.Frag = 1, 0x2000 }, complaint(3, outer))
+		add("ICMP behind options", func(h *kerneltest.IPv4) { h.Protocol, h.Options = 1, make([]byte, 40) }, complaint(3, outer))
 		add("ICMP with too little of the packet", icmp, complaint(3, outer)[:8+19])
 		add("ICMP with the packet's header alone", icmp, complaint(3, outer)[:8+20])
 	}
@@ -194,8 +196,8 @@ func TestSteerFilter_mostRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range byte(maxSteered + 1) {
-		h := ipv4{protocol: 17, src: steerTo(99), dst: steerTo(n)}
-		if got, want := filterTakes(t, vm, frameOf(h.bytes(nil))), n < maxSteered; got != want {
+		h := kerneltest.IPv4{Protocol: 17, Src: steerTo(99), Dst: steerTo(n)}
+		if got, want := filterTakes(t, vm, frameOf(h.Bytes(nil))), n < maxSteered; got != want {
 			t.Errorf("to %v: taken %v", steerTo(n), got)
 		}
 	}

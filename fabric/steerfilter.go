@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 
 	"golang.org/x/net/bpf"
+
+	"weft/internal/kernel"
 )
 
 // Offsets in an Ethernet frame with an IPv4 packet.
 const (
 	offEtherType = 12
-	offIP        = ethernetHeader
+	offIP        = kernel.EthernetHeader
 	offFragment  = offIP + 6
 	offProtocol  = offIP + 9
 	offDst       = offIP + 16

@@ -10,13 +10,16 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // listen opens a TCP listener of the kernel's at near's address.
 func (s *steerTest) listen(t *testing.T) net.Listener {
 	t.Helper()
 	var l net.Listener
-	err := inNamed(s.near, func() (err error) {
+	err := kernel.InNamespace(s.near, func() (err error) {
 		l, err = net.Listen("tcp4", nearAddr+":0")
 		return err
 	})
@@ -28,7 +31,7 @@ func (s *steerTest) listen(t *testing.T) net.Listener {
 }
 
 func (s *steerTest) dial(l net.Listener, timeout time.Duration) error {
-	return inNamed(s.far, func() error {
+	return kernel.InNamespace(s.far, func() error {
 		conn, err := net.DialTimeout("tcp4", l.Addr().String(), timeout)
 		if err == nil {
 			conn.Close()
@@ -94,15 +97,15 @@ func TestSteer_beat(t *testing.T) {
 	s := newSteerTest(t, steered)
 	frame := frameOf(steerPackets()[0].bytes)
 	s.alive(t, false)
-	if verdict, err := s.steer.at.prog.Run(&ebpf.RunOptions{Data: frame}); err != nil || verdict != actUnspec {
+	if verdict, err := s.steer.at.Prog.Run(&ebpf.RunOptions{Data: frame}); err != nil || verdict != actUnspec {
 		t.Errorf("dead: verdict %d, %v", verdict, err)
 	}
 	// A second between the two lines: try again.
-	within(t, patience, "taken behind a heartbeat", func() bool {
+	kerneltest.Within(t, kerneltest.Patience, "taken behind a heartbeat", func() bool {
 		if err := s.steer.Beat(); err != nil {
 			t.Fatal(err)
 		}
-		verdict, err := s.steer.at.prog.Run(&ebpf.RunOptions{Data: frame})
+		verdict, err := s.steer.at.Prog.Run(&ebpf.RunOptions{Data: frame})
 		return err == nil && verdict == actShot
 	})
 	if n := testing.AllocsPerRun(10, func() { s.steer.Beat() }); n > 2 {
@@ -115,7 +118,7 @@ func TestSteer_replacedAndDetached(t *testing.T) {
 	first := s.steer
 	detach := func(want bool) {
 		t.Helper()
-		err := inNamed(s.near, func() error {
+		err := kernel.InNamespace(s.near, func() error {
 			removed, err := DetachSteer("p0")
 			if removed != want {
 				t.Errorf("removed %v, want %v", removed, want)
@@ -127,7 +130,7 @@ func TestSteer_replacedAndDetached(t *testing.T) {
 		}
 	}
 	var second *Steer
-	err := inNamed(s.near, func() (err error) {
+	err := kernel.InNamespace(s.near, func() (err error) {
 		second, err = AttachSteer(SteerConfig{Uplink: "p0", Rules: steered[:1]})
 		return err
 	})
@@ -146,7 +149,7 @@ func TestSteer_replacedAndDetached(t *testing.T) {
 }
 
 func TestAttachSteer_errorsSayWhatToDo(t *testing.T) {
-	ns := testNamespace(t, "errors")
+	ns := kerneltest.Namespace(t, "errors")
 	for _, c := range []struct {
 		cfg  SteerConfig
 		want string
@@ -155,7 +158,7 @@ func TestAttachSteer_errorsSayWhatToDo(t *testing.T) {
 		{SteerConfig{"p0", steered}, "steer: uplink p0: port p0: no such device"},
 		{SteerConfig{"lo", steered}, "an Ethernet device is needed"},
 	} {
-		err := inNamed(ns, func() error {
+		err := kernel.InNamespace(ns, func() error {
 			_, err := AttachSteer(c.cfg)
 			return err
 		})

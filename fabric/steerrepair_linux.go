@@ -3,6 +3,8 @@ package fabric
 import (
 	"fmt"
 	"time"
+
+	"weft/internal/kernel"
 )
 
 // Seen returns how many packets the program was run for: SteerStats' at the price of
@@ -14,7 +16,7 @@ func (s *Steer) Seen() (n uint64, err error) {
 	if s.handle == nil {
 		return 0, errSteerClosed
 	}
-	err = sumCounter(s.counts, steerSeen, &n)
+	err = kernel.SumCounter(s.counts, steerSeen, &n)
 	return n, err
 }
 
@@ -28,8 +30,8 @@ func (s *Steer) Repair() (mended []string, err error) {
 	if s.handle == nil {
 		return nil, errSteerClosed
 	}
-	err = s.home.do(func() error {
-		mended, err = s.at.mendWith(s.settings, s.handle, time.Now())
+	err = s.home.Do(func() error {
+		mended, err = s.at.MendWith(s.settings, s.handle, time.Now())
 		return err
 	})
 	if err != nil {
@@ -46,8 +48,8 @@ func (s *Steer) Foreign() (all []ForeignProgram, err error) {
 	if s.handle == nil {
 		return nil, errSteerClosed
 	}
-	err = s.home.do(func() error {
-		all, err = s.at.foreign(s.handle)
+	err = s.home.Do(func() error {
+		all, err = s.at.Foreign(s.handle)
 		return err
 	})
 	if err != nil {

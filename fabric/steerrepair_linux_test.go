@@ -8,6 +8,9 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // A program of others that ends the chain does not keep packets from the reader's
@@ -15,11 +18,11 @@ import (
 func TestSteer_besideOtherPrograms(t *testing.T) {
 	s := newSteerTest(t, steered)
 	var port netlink.Link
-	end := foreignProgram(t, "cil_from_netdev", tcxEnd)
+	end := kerneltest.ForeignProgram(t, "cil_from_netdev", kerneltest.TCXEnd)
 	hook := ebpf.AttachTCXIngress
 	do := func(f func() error) {
 		t.Helper()
-		if err := inNamed(s.near, f); err != nil {
+		if err := kernel.InNamespace(s.near, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,7 +33,7 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 	s.alive(t, true)
 	seen := func() uint64 {
 		t.Helper()
-		s.out.send(t, steerPackets()[0].bytes)
+		s.out.Send(t, steerPackets()[0].bytes)
 		s.read(t) // the packet sockets come first
 		n, err := s.steer.Seen()
 		if err != nil {
@@ -39,11 +42,11 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 		return n
 	}
 	before := seen()
-	if _, err := steerChain(s, port); errors.Is(err, errNoTCX) {
+	if _, err := steerChain(s, port); errors.Is(err, kernel.ErrNoTCX) {
 		t.Skip(err)
 	}
-	do(func() error { attachForeign(t, port, hook, end, link.Head()); return nil })
-	defer do(func() error { return detachForeign(port, hook, end) })
+	do(func() error { kerneltest.AttachForeign(t, port, hook, end, link.Head()); return nil })
+	defer do(func() error { return kerneltest.DetachForeign(port, hook, end) })
 	if n := seen(); n != before {
 		t.Errorf("%d packets seen behind a program that ends the chain, %d before", n, before)
 	}
@@ -59,7 +62,7 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 	if n := seen(); n <= before {
 		t.Error("nothing seen after Repair")
 	}
-	do(func() error { return detachForeign(port, hook, s.steer.at.prog) })
+	do(func() error { return kerneltest.DetachForeign(port, hook, s.steer.at.Prog) })
 	if mended, err := s.steer.Repair(); err != nil || len(mended) != 1 || mended[0] != "attached weft-steer at ingress of p0 again, where it was missing" {
 		t.Errorf("mended %q, %v", mended, err)
 	}
@@ -83,9 +86,9 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 	})
 }
 
-func steerChain(s *steerTest, port netlink.Link) (c tcxChain, err error) {
-	err = inNamed(s.near, func() error {
-		c, err = steerFilter.chain(port)
+func steerChain(s *steerTest, port netlink.Link) (c kernel.Chain, err error) {
+	err = kernel.InNamespace(s.near, func() error {
+		c, err = kernel.SteerFilter.Chain(port)
 		return err
 	})
 	return c, err

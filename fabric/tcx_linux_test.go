@@ -6,55 +6,26 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-)
 
-// foreignProgram loads a tc program as others have it, which returns one verdict.
-func foreignProgram(t *testing.T, name string, verdict int32) *ebpf.Program {
-	t.Helper()
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: name, Type: ebpf.SchedCLS, License: "GPL",
-		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, verdict), asm.Return()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return p
-}
-
-// Verdicts that end a chain of programs, and that do not.
-const (
-	tcxEnd  = 0  // TC_ACT_OK
-	tcxNext = -1 // TCX_NEXT
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // needTCX skips a test on kernels without.
 func needTCX(t *testing.T, u *uplinkTest) {
 	t.Helper()
-	if _, err := inChain(u); errors.Is(err, errNoTCX) {
+	if _, err := inChain(u); errors.Is(err, kernel.ErrNoTCX) {
 		t.Skip(err)
 	}
 }
 
 // withoutTCX makes the process use clsact until the end of the test.
 func withoutTCX(t *testing.T) {
-	onlyClsact.Store(true)
-	t.Cleanup(func() { onlyClsact.Store(false) })
-}
-
-// attachForeign attaches by TCX until the end of the test.
-func attachForeign(t *testing.T, port netlink.Link, at ebpf.AttachType, prog *ebpf.Program, anchor link.Anchor) {
-	t.Helper()
-	o := link.RawAttachProgramOptions{Target: port.Attrs().Index, Program: prog, Attach: at, Anchor: anchor}
-	if err := link.RawAttachProgram(o); err != nil {
-		t.Error(err)
-	}
-}
-
-func detachForeign(port netlink.Link, at ebpf.AttachType, prog *ebpf.Program) error {
-	return link.RawDetachProgram(link.RawDetachProgramOptions{Target: port.Attrs().Index, Program: prog, Attach: at})
+	kernel.OnlyClsact.Store(true)
+	t.Cleanup(func() { kernel.OnlyClsact.Store(false) })
 }
 
 // A program of others that ends the chain, wherever it is and whenever it came, does
@@ -62,7 +33,7 @@ func detachForeign(port netlink.Link, at ebpf.AttachType, prog *ebpf.Program) er
 func TestOffload_besideOtherPrograms(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
-	end := foreignProgram(t, "cil_to_netdev", tcxEnd)
+	end := kerneltest.ForeignProgram(t, "cil_to_netdev", kerneltest.TCXEnd)
 	hook := ebpf.AttachTCXEgress
 	foreign := func(front bool) {
 		t.Helper()
@@ -86,13 +57,13 @@ func TestOffload_besideOtherPrograms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.before {
-				u.do(t, func() error { attachForeign(t, u.port, hook, end, c.anchor); return nil })
+				u.do(t, func() error { kerneltest.AttachForeign(t, u.port, hook, end, c.anchor); return nil })
 				u.attach(t)
 			} else {
 				u.attach(t)
-				u.do(t, func() error { attachForeign(t, u.port, hook, end, c.anchor); return nil })
+				u.do(t, func() error { kerneltest.AttachForeign(t, u.port, hook, end, c.anchor); return nil })
 			}
-			defer u.do(t, func() error { return detachForeign(u.port, hook, end) })
+			defer u.do(t, func() error { return kerneltest.DetachForeign(u.port, hook, end) })
 			seen, err := u.offload.Seen()
 			if err != nil {
 				t.Fatal(err)
@@ -129,7 +100,7 @@ func TestOffload_repairsWhatIsGone(t *testing.T) {
 		u := newUplinkTest(t)
 		needTCX(t, u)
 		u.attach(t)
-		u.do(t, func() error { return detachForeign(u.port, ebpf.AttachTCXEgress, u.offload.at.prog) })
+		u.do(t, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, u.offload.at.Prog) })
 		if u.sprays(t) {
 			t.Fatal("sprayed without a program")
 		}
@@ -149,9 +120,9 @@ func TestOffload_repairsWhatIsGone(t *testing.T) {
 			}
 			u.do(t, func() error {
 				if what == "qdisc" {
-					return netlink.QdiscDel(clsactOf(u.port))
+					return netlink.QdiscDel(kernel.ClsactOf(u.port))
 				}
-				return netlink.FilterDel(sprayFilter.on(u.port.Attrs().Index))
+				return netlink.FilterDel(kernel.SprayFilter.On(u.port.Attrs().Index))
 			})
 			if u.sprays(t) {
 				t.Fatal("sprayed without a program")
@@ -171,7 +142,7 @@ func TestOffload_clsactNamesWhatIsInFront(t *testing.T) {
 	withoutTCX(t)
 	u := newUplinkTest(t)
 	u.attach(t)
-	end := foreignProgram(t, "ends_it", tcxEnd)
+	end := kerneltest.ForeignProgram(t, "ends_it", kerneltest.TCXEnd)
 	for _, c := range []struct {
 		priority uint16
 		front    bool
@@ -199,45 +170,45 @@ func TestOffload_clsactNamesWhatIsInFront(t *testing.T) {
 func TestTCX_ownOrder(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
-	places := []tcFilter{silentFilter, steerFilter, decapFilter, edgeFilter}
+	places := []kernel.Filter{kernel.SilentFilter, kernel.SteerFilter, kernel.DecapFilter, kernel.EdgeFilter}
 	programs := make(map[string]*ebpf.Program)
 	for _, p := range places {
-		programs[p.name] = foreignProgram(t, p.programName(), tcxNext)
+		programs[p.Name] = kerneltest.ForeignProgram(t, p.ProgramName(), kerneltest.TCXNext)
 	}
-	others := foreignProgram(t, "others", tcxNext)
+	others := kerneltest.ForeignProgram(t, "others", kerneltest.TCXNext)
 	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}} {
 		u.do(t, func() error {
-			h, err := netlink.NewHandle(netlinkFamilies...)
+			h, err := netlink.NewHandle(kernel.Families...)
 			if err != nil {
 				return err
 			}
 			defer h.Close()
-			attachForeign(t, u.port, ebpf.AttachTCXIngress, others, link.Head())
+			kerneltest.AttachForeign(t, u.port, ebpf.AttachTCXIngress, others, link.Head())
 			for _, i := range order {
-				if err := places[i].attach(h, u.port, programs[places[i].name]); err != nil {
+				if err := places[i].Attach(h, u.port, programs[places[i].Name]); err != nil {
 					return err
 				}
 			}
-			chain, err := steerFilter.chain(u.port)
+			chain, err := kernel.SteerFilter.Chain(u.port)
 			if err != nil {
 				return err
 			}
 			var got []string
-			for _, id := range chain.programs {
-				got = append(got, programName(id))
+			for _, id := range chain.Programs {
+				got = append(got, kernel.ProgramName(id))
 			}
 			if want := []string{"weft_silent", "weft_steer", "weft_decap", "weft_edge", "others"}; !slices.Equal(got, want) {
 				t.Errorf("attached as %v: %v, want %v", order, got, want)
 			}
 			for _, p := range places {
-				if id, err := p.program(h, u.port); err != nil || id == 0 {
-					t.Errorf("%s: program %d, %v", p.name, id, err)
+				if id, err := p.Program(h, u.port); err != nil || id == 0 {
+					t.Errorf("%s: program %d, %v", p.Name, id, err)
 				}
-				if err := p.detach(h, u.port); err != nil {
+				if err := p.Detach(h, u.port); err != nil {
 					return err
 				}
 			}
-			return detachForeign(u.port, ebpf.AttachTCXIngress, others)
+			return kerneltest.DetachForeign(u.port, ebpf.AttachTCXIngress, others)
 		})
 	}
 }

@@ -7,25 +7,28 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // uplinkTest is a host's uplink to a neighbour who shows what leaves.
 type uplinkTest struct {
 	near, far string // namespaces
 	port      netlink.Link
-	out, in   *wire // packets leave at the near end, and are seen at the far one
+	out, in   *kerneltest.Wire // packets leave at the near end, and are seen at the far one
 	cfg       OffloadConfig
 	offload   *Offload
 }
 
 func newUplinkTest(t *testing.T) *uplinkTest {
 	t.Helper()
-	top := mustParse(t, "fat-tree:k=4")
-	u := &uplinkTest{near: testNamespace(t, "near"), far: testNamespace(t, "far"), out: &wire{}, in: &wire{},
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	u := &uplinkTest{near: kerneltest.Namespace(t, "near"), far: kerneltest.Namespace(t, "far"), out: &kerneltest.Wire{}, in: &kerneltest.Wire{},
 		cfg: OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")}}
 	cable(t, u.near, u.far)
-	open := func(ns, name string, w *wire) {
-		err := inNamed(ns, func() (err error) {
+	open := func(ns, name string, w *kerneltest.Wire) {
+		err := kernel.InNamespace(ns, func() (err error) {
 			l, err := netlink.LinkByName(name)
 			if err != nil {
 				return err
@@ -33,8 +36,8 @@ func newUplinkTest(t *testing.T) *uplinkTest {
 			if ns == u.near {
 				u.port = l
 			}
-			w.own = l.Attrs().HardwareAddr
-			w.fd, err = packetSocket(t, l.Attrs().Index, nil)
+			w.Own = l.Attrs().HardwareAddr
+			w.FD, err = kerneltest.PacketSocket(t, l.Attrs().Index, nil)
 			return err
 		})
 		if err != nil {
@@ -43,14 +46,14 @@ func newUplinkTest(t *testing.T) *uplinkTest {
 	}
 	open(u.near, "p0", u.out)
 	open(u.far, "p1", u.in)
-	u.out.far, u.in.far = u.in.own, u.out.own
+	u.out.Far, u.in.Far = u.in.Own, u.out.Own
 	return u
 }
 
 // do runs f in the namespace of the uplink.
 func (u *uplinkTest) do(t *testing.T, f func() error) {
 	t.Helper()
-	if err := inNamed(u.near, f); err != nil {
+	if err := kernel.InNamespace(u.near, f); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -77,7 +80,7 @@ func (u *uplinkTest) sprays(t *testing.T) bool {
 
 // topLast is a host of another rack.
 func topLast(c OffloadConfig) netip.Addr {
-	hosts := hostsOf(c.Topology)
+	hosts := kerneltest.Hosts(c.Topology)
 	return hosts[len(hosts)-1].Addr
 }
 
@@ -86,10 +89,10 @@ func topLast(c OffloadConfig) netip.Addr {
 func (u *uplinkTest) protocol(t *testing.T, to netip.Addr) byte {
 	t.Helper()
 	tcp := append([]byte{0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x50, 0x10, 1, 0, 0, 0, 0, 0}, "payload"...)
-	u.out.send(t, ipv4{id: 1, frag: 0x4000, ttl: 9, protocol: 6, src: u.cfg.Addresses[0], dst: to}.bytes(tcp))
+	u.out.Send(t, kerneltest.IPv4{ID: 1, Frag: 0x4000, TTL: 9, Protocol: 6, Src: u.cfg.Addresses[0], Dst: to}.Bytes(tcp))
 	b := make([]byte, 2000)
 	for {
-		n, from, err := unix.Recvfrom(u.in.fd, b, 0)
+		n, from, err := unix.Recvfrom(u.in.FD, b, 0)
 		if err != nil {
 			t.Fatalf("nothing came out: %v", err)
 		}

@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ const (
 )
 
 // hook is where the filter is, for people.
-func (f tcFilter) hook() string {
+func (f Filter) hook() string {
 	if f.parent == netlink.HANDLE_MIN_INGRESS {
 		return "ingress"
 	}
@@ -31,21 +31,21 @@ func (p ForeignProgram) who() string {
 	return fmt.Sprintf("the %s program %d (%s)", p.By, p.ID, p.Name)
 }
 
-// foreign lists what others have at the hook, in the order in which it runs. While
+// Foreign lists what others have at the hook, in the order in which it runs. While
 // weft's is not there, all of it is in front.
-func (a *attachment) foreign(h *netlink.Handle) (all []ForeignProgram, err error) {
-	var chain tcxChain
-	if chain, err = a.place.chain(a.link); err != nil && !errors.Is(err, errNoTCX) {
+func (a *Attachment) Foreign(h *netlink.Handle) (all []ForeignProgram, err error) {
+	var chain Chain
+	if chain, err = a.place.Chain(a.Link); err != nil && !errors.Is(err, ErrNoTCX) {
 		return nil, err
 	}
-	at := slices.Index(chain.programs, a.id)
-	for i, id := range chain.programs {
+	at := slices.Index(chain.Programs, a.ID)
+	for i, id := range chain.Programs {
 		if _, wefts := placeOf(id); wefts {
 			continue
 		}
-		all = append(all, ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(id), Name: programName(id), Front: at < 0 || i < at})
+		all = append(all, ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(id), Name: ProgramName(id), Front: at < 0 || i < at})
 	}
-	filters, err := clsactFilters(h, a.link, a.place.parent)
+	filters, err := clsactFilters(h, a.Link, a.place.parent)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (a *attachment) foreign(h *netlink.Handle) (all []ForeignProgram, err error
 	})
 	own := slices.IndexFunc(filters, func(f netlink.Filter) bool {
 		bpf, ok := f.(*netlink.BpfFilter)
-		return ok && ebpf.ProgramID(bpf.Id) == a.id
+		return ok && ebpf.ProgramID(bpf.Id) == a.ID
 	})
 	for i, filter := range filters {
 		p := ForeignProgram{Hook: a.place.hook(), By: byClsact, Kind: filter.Type(), Front: at < 0 && (own < 0 || i < own)}

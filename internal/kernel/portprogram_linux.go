@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// portProgram is a program at all ports of a switch, and its maps, kept open: to load
+// PortProgram is a program at all ports of a switch, and its maps, kept open: to load
 // one takes CAP_BPF, to find one that is loaded CAP_SYS_ADMIN, but to put one back at
 // a port that is open CAP_NET_ADMIN is enough, and to use its maps nothing.
-type portProgram struct {
-	place tcFilter
+type PortProgram struct {
+	place Filter
 	prog  *ebpf.Program
 	id    ebpf.ProgramID
-	maps  map[string]*ebpf.Map
-	at    map[int]*attachment // by interface index
+	Maps  map[string]*ebpf.Map
+	at    map[int]*Attachment // by interface index
 }
 
-// openPortProgram takes a program over, with those of its maps.
-func openPortProgram(place tcFilter, prog *ebpf.Program, maps map[string]*ebpf.Map) (*portProgram, error) {
-	p := &portProgram{place: place, prog: prog, maps: maps, at: make(map[int]*attachment)}
+// OpenPortProgram takes a program over, with those of its maps.
+func OpenPortProgram(place Filter, prog *ebpf.Program, maps map[string]*ebpf.Map) (*PortProgram, error) {
+	p := &PortProgram{place: place, prog: prog, Maps: maps, at: make(map[int]*Attachment)}
 	var err error
 	if p.id, err = programID(prog); err != nil {
 		return nil, errors.Join(err, p.closeMaps(), prog.Close())
@@ -36,11 +36,11 @@ func openPortProgram(place tcFilter, prog *ebpf.Program, maps map[string]*ebpf.M
 	return p, nil
 }
 
-// attachedProgram opens the program at a place of a port, nil where there is none,
+// AttachedProgram opens the program at a place of a port, nil where there is none,
 // with the maps that are named.
-func attachedProgram(h *netlink.Handle, ports []netlink.Link, place tcFilter, names ...string) (*portProgram, error) {
+func AttachedProgram(h *netlink.Handle, ports []netlink.Link, place Filter, names ...string) (*PortProgram, error) {
 	for _, port := range ports {
-		id, err := place.program(h, port)
+		id, err := place.Program(h, port)
 		if err != nil {
 			return nil, err
 		}
@@ -53,19 +53,19 @@ func attachedProgram(h *netlink.Handle, ports []netlink.Link, place tcFilter, na
 		}
 		maps := make(map[string]*ebpf.Map)
 		for _, name := range names {
-			if maps[name], err = programMap(prog, name); err != nil {
+			if maps[name], err = ProgramMap(prog, name); err != nil {
 				return nil, errors.Join(err, prog.Close())
 			}
 		}
-		return openPortProgram(place, prog, maps)
+		return OpenPortProgram(place, prog, maps)
 	}
 	return nil, nil
 }
 
-// repair puts the program back at those of the ports that have lost it, or have it
+// Repair puts the program back at those of the ports that have lost it, or have it
 // behind others', and says what it has done. Ports that are gone meanwhile are left
 // out.
-func (p *portProgram) repair(h *netlink.Handle, ports []netlink.Link) (mended []string, err error) {
+func (p *PortProgram) Repair(h *netlink.Handle, ports []netlink.Link) (mended []string, err error) {
 	for index := range p.at {
 		if !slices.ContainsFunc(ports, func(l netlink.Link) bool { return l.Attrs().Index == index }) {
 			delete(p.at, index)
@@ -74,48 +74,48 @@ func (p *portProgram) repair(h *netlink.Handle, ports []netlink.Link) (mended []
 	for _, port := range ports {
 		index := port.Attrs().Index
 		if p.at[index] == nil {
-			p.at[index] = &attachment{place: p.place, prog: p.prog, id: p.id}
+			p.at[index] = &Attachment{place: p.place, Prog: p.prog, ID: p.id}
 		}
 		a := p.at[index]
-		a.link = port
-		did, e := a.mend(h, time.Now())
+		a.Link = port
+		did, e := a.Mend(h, time.Now())
 		if e != nil && !errors.Is(e, ErrUplinkGone) {
-			err = errors.Join(err, fmt.Errorf("%s at %s of %s: %w", p.place.name, p.place.hook(), port.Attrs().Name, e))
+			err = errors.Join(err, fmt.Errorf("%s at %s of %s: %w", p.place.Name, p.place.hook(), port.Attrs().Name, e))
 		}
 		mended = append(mended, did...)
 	}
 	return mended, err
 }
 
-// counters reads what the program has counted.
-func (p *portProgram) counters(sums ...*uint64) error {
-	return sumCounters(p.maps[countersMap], sums...)
+// Counters reads what the program has counted.
+func (p *PortProgram) Counters(sums ...*uint64) error {
+	return SumCounters(p.Maps[CountersMap], sums...)
 }
 
-// descriptors returns new file descriptors of program and maps for a program that
-// this process executes: words for openDescriptors.
-func (p *portProgram) descriptors() (words []string, err error) {
+// Descriptors returns new file descriptors of program and maps for a program that
+// this process executes: words for OpenDescriptors.
+func (p *PortProgram) Descriptors() (words []string, err error) {
 	add := func(name string, fd int) {
 		dup, e := unix.Dup(fd)
 		err = errors.Join(err, e)
 		words = append(words, fmt.Sprintf("%s=%d", name, dup))
 	}
-	add(p.place.name, p.prog.FD())
-	for name, m := range p.maps {
-		add(p.place.name+"/"+name, m.FD())
+	add(p.place.Name, p.prog.FD())
+	for name, m := range p.Maps {
+		add(p.place.Name+"/"+name, m.FD())
 	}
 	return words, err
 }
 
-// openDescriptors opens the program of a place by what descriptors has returned;
+// OpenDescriptors opens the program of a place by what Descriptors has returned;
 // nil where it is not among it. It needs no capability.
-func openDescriptors(place tcFilter, words []string) (*portProgram, error) {
+func OpenDescriptors(place Filter, words []string) (*PortProgram, error) {
 	var prog *ebpf.Program
 	maps := make(map[string]*ebpf.Map)
 	for _, word := range words {
 		name, number, _ := strings.Cut(word, "=")
 		name, mapName, isMap := strings.Cut(name, "/")
-		if name != place.name {
+		if name != place.Name {
 			continue
 		}
 		fd, err := strconv.Atoi(number)
@@ -131,11 +131,11 @@ func openDescriptors(place tcFilter, words []string) (*portProgram, error) {
 	if prog == nil {
 		return nil, nil
 	}
-	return openPortProgram(place, prog, maps)
+	return OpenPortProgram(place, prog, maps)
 }
 
-// close lets go of the program, which stays attached.
-func (p *portProgram) close() error {
+// Close lets go of the program, which stays attached.
+func (p *PortProgram) Close() error {
 	if p == nil {
 		return nil
 	}
@@ -143,8 +143,8 @@ func (p *portProgram) close() error {
 	return p.closeMaps()
 }
 
-func (p *portProgram) closeMaps() (err error) {
-	for _, m := range p.maps {
+func (p *PortProgram) closeMaps() (err error) {
+	for _, m := range p.Maps {
 		err = errors.Join(err, m.Close())
 	}
 	return err

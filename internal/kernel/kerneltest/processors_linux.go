@@ -1,4 +1,4 @@
-package fabric
+package kerneltest
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// onTime calls try until it finds nothing wrong, a few times: who is busy elsewhere
+// OnTime calls try until it finds nothing wrong, a few times: who is busy elsewhere
 // serves queues late, and what was seen of them then says nothing. If the processors
 // were, all the time, the test is skipped.
-func onTime(t *testing.T, try func() (wrong string)) {
+func OnTime(t *testing.T, try func() (wrong string)) {
 	t.Helper()
 	before, wrong := cpuTimes(t), ""
 	for range 5 {

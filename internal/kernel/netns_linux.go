@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netnsDir is where ip netns looks for named network namespaces.
-const netnsDir = "/run/netns"
+// NetnsDir is where ip netns looks for named network namespaces.
+const NetnsDir = "/run/netns"
 
 // onThread runs f on an OS thread of its own that may change its network
 // namespace: the thread is put back afterwards, or thrown away.
@@ -25,7 +25,7 @@ func onThread(f func() error) error {
 		home, err := netns.Get()
 		if err != nil {
 			runtime.UnlockOSThread()
-			done <- explain(err)
+			done <- Explain(err)
 			return
 		}
 		err = f()
@@ -39,40 +39,41 @@ func onThread(f func() error) error {
 	return <-done
 }
 
-// inNamespace runs f on a thread in the network namespace ns. Goroutines that
+// Within runs f on a thread in the network namespace ns. Goroutines that
 // f starts are not in it; sockets that f opens are, and stay there.
-func inNamespace(ns netns.NsHandle, f func() error) error {
+func Within(ns netns.NsHandle, f func() error) error {
 	return onThread(func() error {
 		if err := netns.Set(ns); err != nil {
-			return explain(fmt.Errorf("enter the network namespace: %w", err))
+			return Explain(fmt.Errorf("enter the network namespace: %w", err))
 		}
 		return f()
 	})
 }
 
-func openNamespace(name string) (netns.NsHandle, error) {
+// OpenNamespace opens a named network namespace, which the caller closes.
+func OpenNamespace(name string) (netns.NsHandle, error) {
 	ns, err := netns.GetFromName(name)
 	if err != nil {
-		return ns, explain(fmt.Errorf("network namespace %s: %w", name, err))
+		return ns, Explain(fmt.Errorf("network namespace %s: %w", name, err))
 	}
 	return ns, nil
 }
 
-// inNamed is inNamespace by name.
-func inNamed(name string, f func() error) error {
-	ns, err := openNamespace(name)
+// InNamespace is Within for a namespace by name.
+func InNamespace(name string, f func() error) error {
+	ns, err := OpenNamespace(name)
 	if err != nil {
 		return err
 	}
 	defer ns.Close()
-	return inNamespace(ns, f)
+	return Within(ns, f)
 }
 
-// createNamespace makes a named network namespace, and runs setup in it. On
+// CreateNamespace makes a named network namespace, and runs setup in it. On
 // error it leaves none.
-func createNamespace(name string, setup func() error) error {
+func CreateNamespace(name string, setup func() error) error {
 	err := onThread(func() error {
-		path := filepath.Join(netnsDir, name)
+		path := filepath.Join(NetnsDir, name)
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o444)
 		if err != nil {
 			return err
@@ -88,17 +89,17 @@ func createNamespace(name string, setup func() error) error {
 	})
 	if err != nil {
 		if !errors.Is(err, fs.ErrExist) {
-			deleteNamespace(name)
+			DeleteNamespace(name)
 		}
-		return explain(fmt.Errorf("create network namespace %s: %w", name, err))
+		return Explain(fmt.Errorf("create network namespace %s: %w", name, err))
 	}
 	return nil
 }
 
-// deleteNamespace removes the name. The namespace itself lives on as long as
+// DeleteNamespace removes the name. The namespace itself lives on as long as
 // a process is in it.
-func deleteNamespace(name string) error {
-	path := filepath.Join(netnsDir, name)
+func DeleteNamespace(name string) error {
+	path := filepath.Join(NetnsDir, name)
 	for {
 		err := unix.Unmount(path, unix.MNT_DETACH)
 		if errors.Is(err, unix.EINVAL) { // not, or no longer, a mount point
@@ -108,7 +109,7 @@ func deleteNamespace(name string) error {
 			return nil
 		}
 		if err != nil {
-			return explain(fmt.Errorf("delete network namespace %s: %w", name, err))
+			return Explain(fmt.Errorf("delete network namespace %s: %w", name, err))
 		}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -117,9 +118,9 @@ func deleteNamespace(name string) error {
 	return nil
 }
 
-// namespaces lists the named network namespaces that start with prefix.
-func namespaces(prefix string) ([]string, error) {
-	entries, err := os.ReadDir(netnsDir)
+// Namespaces lists the named network namespaces that start with prefix.
+func Namespaces(prefix string) ([]string, error) {
+	entries, err := os.ReadDir(NetnsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -135,21 +136,21 @@ func namespaces(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// prepareNetnsDir makes the directory a shared mount of its own, as ip netns
+// PrepareNetnsDir makes the directory a shared mount of its own, as ip netns
 // add does: if ip were to do so later, the mounts made before would be hidden
 // under it and could not be removed.
-func prepareNetnsDir() error {
-	if err := os.MkdirAll(netnsDir, 0o755); err != nil {
-		return explain(err)
+func PrepareNetnsDir() error {
+	if err := os.MkdirAll(NetnsDir, 0o755); err != nil {
+		return Explain(err)
 	}
-	err := unix.Mount("", netnsDir, "none", unix.MS_SHARED|unix.MS_REC, "")
+	err := unix.Mount("", NetnsDir, "none", unix.MS_SHARED|unix.MS_REC, "")
 	if errors.Is(err, unix.EINVAL) { // not a mount point yet
-		if err = unix.Mount(netnsDir, netnsDir, "none", unix.MS_BIND|unix.MS_REC, ""); err == nil {
-			err = unix.Mount("", netnsDir, "none", unix.MS_SHARED|unix.MS_REC, "")
+		if err = unix.Mount(NetnsDir, NetnsDir, "none", unix.MS_BIND|unix.MS_REC, ""); err == nil {
+			err = unix.Mount("", NetnsDir, "none", unix.MS_SHARED|unix.MS_REC, "")
 		}
 	}
 	if err != nil {
-		return explain(fmt.Errorf("mount %s: %w", netnsDir, err))
+		return Explain(fmt.Errorf("mount %s: %w", NetnsDir, err))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// errNoSetting is about a setting that is missing and must not be.
-var errNoSetting = errors.New("this kernel does not have it")
+// ErrNoSetting is about a setting that is missing and must not be.
+var ErrNoSetting = errors.New("this kernel does not have it")
 
-func setSysctl(s Sysctl) (was string, wrote bool, err error) {
+// SetSysctl sets what differs, in the network namespace of the calling thread, and
+// returns what it was.
+func SetSysctl(s Sysctl) (was string, wrote bool, err error) {
 	path := "/proc/sys/" + strings.ReplaceAll(s.Key, ".", "/")
 	have, err := os.ReadFile(path)
 	if err != nil {

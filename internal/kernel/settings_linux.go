@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -24,27 +24,27 @@ var uplinkKnobs = [...]knob{
 
 // Numbers of uplinkKnobs.
 const (
-	knobGSOSegments = iota
-	knobGSOSize
-	knobGROSize
+	GSOSegments = iota
+	GSOSize
+	GROSize
 )
 
-// maxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices: above, a
+// MaxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices: above, a
 // super-segment has no length in its IP header (BIG TCP), which nothing of weft's can do
 // without.
-const maxSuper = 65536
+const MaxSuper = 65536
 
-// wantedSettings are by the numbers of uplinkKnobs; 0: weft leaves it.
-type wantedSettings [len(uplinkKnobs)]uint32
+// Wanted are by the numbers of uplinkKnobs; 0: weft leaves it.
+type Wanted [len(uplinkKnobs)]uint32
 
 // setting is what was there before weft, and what weft has set; 0, 0: nothing.
 type setting struct{ Former, Set uint32 }
 
-// settings are the changes to an uplink. They are kept in a map that is bound to the
+// Settings are the changes to an uplink. They are kept in a map that is bound to the
 // attached program, and so are where a later process finds them when this one
 // crashes.
-type settings struct {
-	wanted  wantedSettings
+type Settings struct {
+	wanted  Wanted
 	changed changes
 	program ebpf.ProgramID // that has the record
 	record  *ebpf.Map      // nil: none
@@ -55,13 +55,13 @@ type changes [len(uplinkKnobs)]setting
 
 const (
 	settingsMap = "weft_settings"
-	knobsMap    = "weft_knobs" // of weft before: gso_max_segs, which was set to 1, alone
+	KnobsMap    = "weft_knobs" // of weft before: gso_max_segs, which was set to 1, alone
 )
 
-// plan says what to change at a device, former being what was changed for the
+// Plan says what to change at a device, former being what was changed for the
 // program that is there now. It changes nothing yet.
-func (w wantedSettings) plan(link netlink.Link, former *settings) *settings {
-	s := &settings{wanted: w}
+func (w Wanted) Plan(link netlink.Link, former *Settings) *Settings {
+	s := &Settings{wanted: w}
 	for i, k := range uplinkKnobs {
 		now := k.get(link.Attrs())
 		if f := former.changed[i]; f.Set != 0 && now == f.Set {
@@ -81,28 +81,28 @@ func (k knob) wrong(now, want uint32) bool {
 	return now != want
 }
 
-// bind makes the record part of a program.
-func (s *settings) bind(prog *ebpf.Program) (err error) {
+// Bind makes the record part of a program.
+func (s *Settings) Bind(prog *ebpf.Program) (err error) {
 	if s.program, err = programID(prog); err != nil {
 		return err
 	}
 	s.record, err = ebpf.NewMap(&ebpf.MapSpec{Name: settingsMap, Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: uint32(len(uplinkKnobs))})
 	if err != nil {
-		return explain(fmt.Errorf("eBPF map: %w", err))
+		return Explain(fmt.Errorf("eBPF map: %w", err))
 	}
 	if err := s.write(); err != nil {
 		return err
 	}
 	if err := prog.BindMap(s.record); err != nil {
-		if notTheKernels(err) {
-			return explain(fmt.Errorf("eBPF map bound to a program: %w", err))
+		if NotTheKernels(err) {
+			return Explain(fmt.Errorf("eBPF map bound to a program: %w", err))
 		}
 		return fmt.Errorf("eBPF map bound to a program (Linux 5.10): %w", err)
 	}
 	return nil
 }
 
-func (s *settings) write() error {
+func (s *Settings) write() error {
 	changed := s.changed
 	ownPrograms.note(s.program, func(p *ownProgram) { p.settings = &changed })
 	for i, c := range s.changed {
@@ -113,8 +113,8 @@ func (s *settings) write() error {
 	return nil
 }
 
-// apply makes the changes, and undoes those of former that are not among them.
-func (s *settings) apply(h *netlink.Handle, link netlink.Link, former *settings) error {
+// Apply makes the changes, and undoes those of former that are not among them.
+func (s *Settings) Apply(h *netlink.Handle, link netlink.Link, former *Settings) error {
 	for i, k := range uplinkKnobs {
 		target, now := s.changed[i].Set, k.get(link.Attrs())
 		if f := former.changed[i]; target == 0 && f.Set != 0 && now == f.Set {
@@ -132,8 +132,8 @@ func (s *settings) apply(h *netlink.Handle, link netlink.Link, former *settings)
 
 // mend makes the changes again that others have undone, and describes them. What they
 // have set is what is put back in the end.
-func (s *settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, err error) {
-	attrs, err := attrsOf(h, link)
+func (s *Settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, err error) {
+	attrs, err := AttrsOf(h, link)
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +154,12 @@ func (s *settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, 
 	return mended, nil
 }
 
-// restore puts back what was there, unless somebody else has changed it meanwhile.
-func (s *settings) restore(h *netlink.Handle, link netlink.Link) error {
+// Restore puts back what was there, unless somebody else has changed it meanwhile.
+func (s *Settings) Restore(h *netlink.Handle, link netlink.Link) error {
 	if s.changed == (changes{}) {
 		return nil
 	}
-	attrs, err := attrsOf(h, link)
+	attrs, err := AttrsOf(h, link)
 	if errors.Is(err, ErrUplinkGone) {
 		return nil
 	}
@@ -174,7 +174,8 @@ func (s *settings) restore(h *netlink.Handle, link netlink.Link) error {
 	return err
 }
 
-func (s *settings) close() {
+// Close lets go of the record, which stays with the program.
+func (s *Settings) Close() {
 	if s != nil {
 		s.record.Close() // of nil, too
 	}
@@ -182,36 +183,36 @@ func (s *settings) close() {
 
 func (k knob) change(h *netlink.Handle, link netlink.Link, value uint32) error {
 	if err := k.set(h, link, int(value)); err != nil {
-		return explain(fmt.Errorf("%s %d of %s: %w", k.name, value, link.Attrs().Name, err))
+		return Explain(fmt.Errorf("%s %d of %s: %w", k.name, value, link.Attrs().Name, err))
 	}
 	return nil
 }
 
-// attrsOf reads what a device has now.
-func attrsOf(h *netlink.Handle, link netlink.Link) (*netlink.LinkAttrs, error) {
+// AttrsOf reads what a device has now.
+func AttrsOf(h *netlink.Handle, link netlink.Link) (*netlink.LinkAttrs, error) {
 	now, err := h.LinkByIndex(link.Attrs().Index)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
 		return nil, gone(link)
 	}
 	if err != nil {
-		return nil, explain(fmt.Errorf("device %s: %w", link.Attrs().Name, err))
+		return nil, Explain(fmt.Errorf("device %s: %w", link.Attrs().Name, err))
 	}
 	return now.Attrs(), nil
 }
 
-// formerSettings are those recorded with the program that is attached to a device,
+// FormerSettings are those recorded with the program that is attached to a device,
 // none if none is.
-func (f tcFilter) formerSettings(h *netlink.Handle, link netlink.Link) (*settings, error) {
-	id, err := f.program(h, link)
+func (f Filter) FormerSettings(h *netlink.Handle, link netlink.Link) (*Settings, error) {
+	id, err := f.Program(h, link)
 	if err != nil || id == 0 {
-		return &settings{}, err
+		return &Settings{}, err
 	}
-	return settingsOf(id)
+	return SettingsOf(id)
 }
 
-// settingsOf reads the record of a program.
-func settingsOf(id ebpf.ProgramID) (*settings, error) {
-	s := &settings{}
+// SettingsOf reads the record of a program.
+func SettingsOf(id ebpf.ProgramID) (*Settings, error) {
+	s := &Settings{}
 	if own, ok := ownPrograms.get(id); ok && own.settings != nil {
 		s.changed = *own.settings
 		return s, nil
@@ -221,7 +222,7 @@ func settingsOf(id ebpf.ProgramID) (*settings, error) {
 		return s, err
 	}
 	defer prog.Close()
-	m, err := programMap(prog, settingsMap)
+	m, err := ProgramMap(prog, settingsMap)
 	if errors.Is(err, errNoMap) {
 		return s, s.readKnobs(prog)
 	}
@@ -238,8 +239,8 @@ func settingsOf(id ebpf.ProgramID) (*settings, error) {
 }
 
 // readKnobs reads the record that weft kept before.
-func (s *settings) readKnobs(prog *ebpf.Program) error {
-	m, err := programMap(prog, knobsMap)
+func (s *Settings) readKnobs(prog *ebpf.Program) error {
+	m, err := ProgramMap(prog, KnobsMap)
 	if errors.Is(err, errNoMap) {
 		return nil
 	}
@@ -247,7 +248,7 @@ func (s *settings) readKnobs(prog *ebpf.Program) error {
 		return err
 	}
 	defer m.Close()
-	c := &s.changed[knobGSOSegments]
+	c := &s.changed[GSOSegments]
 	if err := m.Lookup(uint32(0), &c.Former); err != nil || c.Former == 0 {
 		return err
 	}

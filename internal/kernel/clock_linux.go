@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monotonic is the clock that bpf_ktime_get_ns reads, in nanoseconds.
-func monotonic() (uint64, error) {
+// Monotonic is the clock that bpf_ktime_get_ns reads, in nanoseconds.
+func Monotonic() (uint64, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
 		return 0, fmt.Errorf("clock: %w", err)

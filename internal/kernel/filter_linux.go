@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// tcFilter is a place for one of weft's programs among those of a device's
+// Filter is a place for one of weft's programs among those of a device's
 // ingress or egress. A program there lives, and with it its maps, when the process
 // ends; a later process finds it by the place's name.
 //
@@ -20,8 +20,8 @@ import (
 //
 // TCX means the network namespace of the calling thread. So the methods must be
 // called in the one that h is of.
-type tcFilter struct {
-	name     string
+type Filter struct {
+	Name     string
 	parent   uint32 // netlink.HANDLE_MIN_INGRESS or HANDLE_MIN_EGRESS
 	priority uint16 // lower ones run first
 }
@@ -31,24 +31,24 @@ type tcFilter struct {
 // packet sockets before it did, so it runs before decapsulation; what a lab
 // has failed silently comes before everything.
 var (
-	silentFilter = tcFilter{"weft-silent", netlink.HANDLE_MIN_INGRESS, 0x5743}
-	steerFilter  = tcFilter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
-	decapFilter  = tcFilter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
-	sprayFilter  = tcFilter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
-	detourFilter = tcFilter{"weft-detour", netlink.HANDLE_MIN_EGRESS, 0x574a}
+	SilentFilter = Filter{"weft-silent", netlink.HANDLE_MIN_INGRESS, 0x5743}
+	SteerFilter  = Filter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
+	DecapFilter  = Filter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
+	SprayFilter  = Filter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
+	DetourFilter = Filter{"weft-detour", netlink.HANDLE_MIN_EGRESS, 0x574a}
 )
 
 // weftFilters are all, by whose names weft's programs are known from others'.
-var weftFilters = []tcFilter{silentFilter, steerFilter, decapFilter, edgeFilter, sprayFilter, meterFilter, classFilter, detourFilter}
+var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter}
 
-// attach puts a program there, in place of the one that is there.
-func (f tcFilter) attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
-	former, err := f.inClsact(h, port)
+// Attach puts a program there, in place of the one that is there.
+func (f Filter) Attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
+	former, err := f.InClsact(h, port)
 	if err != nil {
 		return err
 	}
 	err = f.attachTCX(port, prog)
-	if errors.Is(err, errNoTCX) {
+	if errors.Is(err, ErrNoTCX) {
 		return f.attachClsact(h, port, prog)
 	}
 	if err == nil && former != nil {
@@ -57,33 +57,33 @@ func (f tcFilter) attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Progra
 	return err
 }
 
-// program returns the ID of the program there, 0 if none.
-func (f tcFilter) program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID, error) {
+// Program returns the ID of the program there, 0 if none.
+func (f Filter) Program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID, error) {
 	id, _, err := f.locate(h, port)
 	return id, err
 }
 
 // locate is program, and says whether it is where attach would put it.
-func (f tcFilter) locate(h *netlink.Handle, port netlink.Link) (id ebpf.ProgramID, placed bool, err error) {
-	chain, err := f.chain(port)
-	hasTCX := !errors.Is(err, errNoTCX)
+func (f Filter) locate(h *netlink.Handle, port netlink.Link) (id ebpf.ProgramID, placed bool, err error) {
+	chain, err := f.Chain(port)
+	hasTCX := !errors.Is(err, ErrNoTCX)
 	if err != nil && hasTCX {
 		return 0, false, err
 	}
 	if id = chain.find(f); id != 0 {
 		return id, len(chain.foreign(f, id)) == 0, nil
 	}
-	filter, err := f.inClsact(h, port)
+	filter, err := f.InClsact(h, port)
 	if err != nil || filter == nil {
 		return 0, false, err
 	}
 	return ebpf.ProgramID(filter.Id), !hasTCX, nil
 }
 
-// find returns the program that is attached to ports already, or nil, and the
+// Find returns the program that is attached to ports already, or nil, and the
 // indexes of the ports that have it. One of another version than spec's counts as
 // absent.
-func (f tcFilter) find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.ProgramSpec) (*ebpf.Program, map[int]bool, error) {
+func (f Filter) Find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.ProgramSpec) (*ebpf.Program, map[int]bool, error) {
 	have := make(map[int]bool)
 	var first ebpf.ProgramID
 	for _, port := range ports {
@@ -106,7 +106,7 @@ func (f tcFilter) find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.Progr
 	info, err := prog.Info()
 	if err != nil {
 		prog.Close()
-		return nil, nil, explain(err)
+		return nil, nil, Explain(err)
 	}
 	if spec.Compatible(info) != nil {
 		prog.Close()
@@ -115,31 +115,31 @@ func (f tcFilter) find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.Progr
 	return prog, have, nil
 }
 
-// detach removes the program that is there, if any, and the clsact qdisc if weft
+// Detach removes the program that is there, if any, and the clsact qdisc if weft
 // has made it and nobody uses it.
-func (f tcFilter) detach(h *netlink.Handle, port netlink.Link) error {
+func (f Filter) Detach(h *netlink.Handle, port netlink.Link) error {
 	err := f.detachTCX(port)
-	if err != nil && !errors.Is(err, errNoTCX) {
-		return fmt.Errorf("remove %s from %s: %w", f.name, port.Attrs().Name, explain(err))
+	if err != nil && !errors.Is(err, ErrNoTCX) {
+		return fmt.Errorf("remove %s from %s: %w", f.Name, port.Attrs().Name, Explain(err))
 	}
-	filter, err := f.inClsact(h, port)
+	filter, err := f.InClsact(h, port)
 	if err != nil || filter == nil {
 		return err
 	}
 	return f.detachClsact(h, port)
 }
 
-// detachAll removes the filter from ports, as far as they have it.
-func (f tcFilter) detachAll(h *netlink.Handle, ports []netlink.Link) (changed int, err error) {
+// DetachAll removes the filter from ports, as far as they have it.
+func (f Filter) DetachAll(h *netlink.Handle, ports []netlink.Link) (changed int, err error) {
 	for _, port := range ports {
-		id, err := f.program(h, port)
+		id, err := f.Program(h, port)
 		if err != nil {
 			return changed, err
 		}
 		if id == 0 {
 			continue
 		}
-		if err := f.detach(h, port); err != nil {
+		if err := f.Detach(h, port); err != nil {
 			return changed, err
 		}
 		changed++
@@ -147,13 +147,13 @@ func (f tcFilter) detachAll(h *netlink.Handle, ports []netlink.Link) (changed in
 	return changed, nil
 }
 
-// attachAll puts a program on the ports but those that have it already.
-func (f tcFilter) attachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.Program, have map[int]bool) (changed int, err error) {
+// AttachAll puts a program on the ports but those that have it already.
+func (f Filter) AttachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.Program, have map[int]bool) (changed int, err error) {
 	for _, port := range ports {
 		if have[port.Attrs().Index] {
 			continue
 		}
-		if err := f.attach(h, port, prog); err != nil {
+		if err := f.Attach(h, port, prog); err != nil {
 			return changed, fmt.Errorf("port %s: %w", port.Attrs().Name, err)
 		}
 		changed++
@@ -161,14 +161,14 @@ func (f tcFilter) attachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.
 	return changed, nil
 }
 
-// edgeFilter's place is any before the routes: no other filter of a switch's looks
+// EdgeFilter's place is any before the routes: no other filter of a switch's looks
 // at packets with labels as they come in.
-var edgeFilter = tcFilter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
+var EdgeFilter = Filter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
 
-// meterFilter comes behind a host's spraying, where a device has both: the queue
+// MeterFilter comes behind a host's spraying, where a device has both: the queue
 // holds what has been encapsulated.
-var meterFilter = tcFilter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
+var MeterFilter = Filter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
 
-// classFilter is at the egress of the ports of a switch that forwards by labels,
+// ClassFilter is at the egress of the ports of a switch that forwards by labels,
 // before the queue.
-var classFilter = tcFilter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}
+var ClassFilter = Filter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}

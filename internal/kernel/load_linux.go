@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loadObjects puts programs and maps of a specification into the kernel. needs
+// Load puts programs and maps of a specification into the kernel. needs
 // says which kernel they are for.
-func loadObjects(spec *ebpf.CollectionSpec, objects any, needs string) error {
+func Load(spec *ebpf.CollectionSpec, objects any, needs string) error {
 	if err := rlimit.RemoveMemlock(); err != nil {
-		return explain(fmt.Errorf("memory limit for eBPF: %w", err))
+		return Explain(fmt.Errorf("memory limit for eBPF: %w", err))
 	}
 	err := spec.LoadAndAssign(objects, nil)
-	if err != nil && !notTheKernels(err) {
+	if err != nil && !NotTheKernels(err) {
 		// To explain a failure the library tries what the kernel can do, and takes a
 		// lack of descriptors for a lack of that.
 		if lack := tryDescriptors(len(spec.Maps) + len(spec.Programs) + loadSpare); lack != nil {
 			err = fmt.Errorf("load programs and maps: %w", lack)
 		}
 	}
-	if notTheKernels(err) {
-		return explain(fmt.Errorf("eBPF: %w", err))
+	if NotTheKernels(err) {
+		return Explain(fmt.Errorf("eBPF: %w", err))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", needs, err)
@@ -49,14 +49,14 @@ func tryDescriptors(n int) error {
 	return nil
 }
 
-// tcNeeds is for programs that need no more than this.
-const tcNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
+// TCNeeds is for programs that need no more than this.
+const TCNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
 
 // programID returns the number by which a chain of programs knows one.
 func programID(prog *ebpf.Program) (ebpf.ProgramID, error) {
 	info, err := prog.Info()
 	if err != nil {
-		return 0, explain(err)
+		return 0, Explain(err)
 	}
 	id, ok := info.ID()
 	if !ok {
@@ -65,10 +65,10 @@ func programID(prog *ebpf.Program) (ebpf.ProgramID, error) {
 	return id, nil
 }
 
-// uplink finds the device that a program is to be attached to: one with
+// Uplink finds the device that a program is to be attached to: one with
 // Ethernet headers, which the programs count on.
-func uplink(h *netlink.Handle, name string) (netlink.Link, error) {
-	links, err := portLinks(h, []string{name})
+func Uplink(h *netlink.Handle, name string) (netlink.Link, error) {
+	links, err := Links(h, []string{name})
 	if err != nil {
 		return nil, err
 	}

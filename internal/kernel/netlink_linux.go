@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netlinkFamilies are the sockets that a handle opens when it is made, so that
+// Families are the sockets that a handle opens when it is made, so that
 // it stays in that network namespace whatever thread uses it.
-var netlinkFamilies = []int{unix.NETLINK_ROUTE}
+var Families = []int{unix.NETLINK_ROUTE}
 
-// portLinks finds links by name with one request for all.
-func portLinks(h *netlink.Handle, names []string) ([]netlink.Link, error) {
-	all, err := dumped(h.LinkList)
+// Links finds links by name with one request for all.
+func Links(h *netlink.Handle, names []string) ([]netlink.Link, error) {
+	all, err := Dumped(h.LinkList)
 	if err != nil {
-		return nil, explain(fmt.Errorf("list the links: %w", err))
+		return nil, Explain(fmt.Errorf("list the links: %w", err))
 	}
 	byName := make(map[string]netlink.Link, len(all))
 	for _, link := range all {
@@ -33,8 +33,8 @@ func portLinks(h *netlink.Handle, names []string) ([]netlink.Link, error) {
 	return links, nil
 }
 
-// dumped repeats a listing that others' changes interrupted.
-func dumped[T any](list func() ([]T, error)) ([]T, error) {
+// Dumped repeats a listing that others' changes interrupted.
+func Dumped[T any](list func() ([]T, error)) ([]T, error) {
 	for range 10 {
 		all, err := list()
 		if !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -44,11 +44,13 @@ func dumped[T any](list func() ([]T, error)) ([]T, error) {
 	return list()
 }
 
-func ipNet(p netip.Prefix) *net.IPNet {
+// IPNet is a prefix as the netlink library has it.
+func IPNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-func prefixKey(r netlink.Route) string {
+// PrefixKey tells the destinations of IPv4 routes apart.
+func PrefixKey(r netlink.Route) string {
 	if r.Dst == nil {
 		return "0.0.0.0/0"
 	}

@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -13,14 +13,15 @@ import (
 // whoever removes the last one knows that the qdisc is weft's, too.
 const clsactMap = "weft_clsact"
 
-func clsactOf(port netlink.Link) *netlink.Clsact {
+// ClsactOf is the clsact qdisc of a device.
+func ClsactOf(port netlink.Link) *netlink.Clsact {
 	return &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
 		LinkIndex: port.Attrs().Index, Parent: netlink.HANDLE_CLSACT, Handle: netlink.MakeHandle(0xffff, 0)}}
 }
 
 // attachClsact puts a program there, in place of the one that is there.
-func (f tcFilter) attachClsact(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
-	err := h.QdiscAdd(clsactOf(port))
+func (f Filter) attachClsact(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
+	err := h.QdiscAdd(ClsactOf(port))
 	ours := err == nil
 	switch {
 	case errors.Is(err, unix.EEXIST):
@@ -30,34 +31,35 @@ func (f tcFilter) attachClsact(h *netlink.Handle, port netlink.Link, prog *ebpf.
 	case errors.Is(err, unix.ENODEV):
 		return gone(port)
 	case err != nil:
-		return explain(fmt.Errorf("clsact qdisc (kernel option NET_CLS_ACT): %w", err))
+		return Explain(fmt.Errorf("clsact qdisc (kernel option NET_CLS_ACT): %w", err))
 	}
 	if ours {
 		if err := bindClsact(prog); err != nil {
 			return err
 		}
 	}
-	filter := f.on(port.Attrs().Index)
-	filter.Fd, filter.Name, filter.DirectAction = prog.FD(), f.name, true
+	filter := f.On(port.Attrs().Index)
+	filter.Fd, filter.Name, filter.DirectAction = prog.FD(), f.Name, true
 	if err := h.FilterReplace(filter); err != nil {
-		return explain(fmt.Errorf("tc filter (kernel option NET_CLS_BPF): %w", err))
+		return Explain(fmt.Errorf("tc filter (kernel option NET_CLS_BPF): %w", err))
 	}
 	return nil
 }
 
-func (f tcFilter) on(index int) *netlink.BpfFilter {
+// On is the filter at a device with this index.
+func (f Filter) On(index int) *netlink.BpfFilter {
 	return &netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: f.parent,
 		Handle: 1, Protocol: unix.ETH_P_ALL, Priority: f.priority}}
 }
 
-// inClsact returns the filter of this name, nil if there is none.
-func (f tcFilter) inClsact(h *netlink.Handle, port netlink.Link) (*netlink.BpfFilter, error) {
+// InClsact returns the filter of this name, nil if there is none.
+func (f Filter) InClsact(h *netlink.Handle, port netlink.Link) (*netlink.BpfFilter, error) {
 	filters, err := clsactFilters(h, port, f.parent)
 	if err != nil {
 		return nil, err
 	}
 	for _, have := range filters {
-		if bpf, ok := have.(*netlink.BpfFilter); ok && bpf.Name == f.name {
+		if bpf, ok := have.(*netlink.BpfFilter); ok && bpf.Name == f.Name {
 			return bpf, nil
 		}
 	}
@@ -66,28 +68,28 @@ func (f tcFilter) inClsact(h *netlink.Handle, port netlink.Link) (*netlink.BpfFi
 
 // clsactFilters are those of one direction; none where there is no qdisc.
 func clsactFilters(h *netlink.Handle, port netlink.Link, parent uint32) ([]netlink.Filter, error) {
-	filters, err := dumped(func() ([]netlink.Filter, error) { return h.FilterList(port, parent) })
+	filters, err := Dumped(func() ([]netlink.Filter, error) { return h.FilterList(port, parent) })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV) {
 		return nil, nil // no such qdisc, no such device
 	}
 	if err != nil {
-		return nil, explain(fmt.Errorf("tc filters of %s: %w", port.Attrs().Name, err))
+		return nil, Explain(fmt.Errorf("tc filters of %s: %w", port.Attrs().Name, err))
 	}
 	return filters, nil
 }
 
 // detachClsact removes the filter that is there.
-func (f tcFilter) detachClsact(h *netlink.Handle, port netlink.Link) error {
+func (f Filter) detachClsact(h *netlink.Handle, port netlink.Link) error {
 	ours, err := ownClsact(h, port)
 	if err != nil {
 		return err
 	}
-	err = h.FilterDel(f.on(port.Attrs().Index))
+	err = h.FilterDel(f.On(port.Attrs().Index))
 	if errors.Is(err, unix.ENODEV) {
 		return nil
 	}
 	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return explain(fmt.Errorf("remove tc filter %s from %s: %w", f.name, port.Attrs().Name, err))
+		return Explain(fmt.Errorf("remove tc filter %s from %s: %w", f.Name, port.Attrs().Name, err))
 	}
 	if !ours {
 		return nil
@@ -103,8 +105,8 @@ func removeEmptyClsact(h *netlink.Handle, port netlink.Link) error {
 			return err
 		}
 	}
-	if err := h.QdiscDel(clsactOf(port)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-		return explain(fmt.Errorf("remove the clsact qdisc of %s: %w", port.Attrs().Name, err))
+	if err := h.QdiscDel(ClsactOf(port)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+		return Explain(fmt.Errorf("remove the clsact qdisc of %s: %w", port.Attrs().Name, err))
 	}
 	return nil
 }
@@ -133,7 +135,7 @@ func ownClsact(h *netlink.Handle, port netlink.Link) (bool, error) {
 // isWefts reports whether a clsact filter is one of weft's by its name.
 func isWefts(name string) bool {
 	for _, f := range weftFilters {
-		if f.name == name {
+		if f.Name == name {
 			return true
 		}
 	}
@@ -149,7 +151,7 @@ func bindClsact(prog *ebpf.Program) error {
 	ownPrograms.note(id, func(p *ownProgram) { p.madeClsact = true })
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: clsactMap, Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 	if err != nil {
-		return explain(fmt.Errorf("eBPF map: %w", err))
+		return Explain(fmt.Errorf("eBPF map: %w", err))
 	}
 	defer m.Close()
 	if err := prog.BindMap(m); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -163,7 +165,7 @@ func hasMadeClsact(id ebpf.ProgramID) bool {
 	if own, ok := ownPrograms.get(id); ok && own.madeClsact {
 		return true
 	}
-	m, err := mapOf(id, clsactMap)
+	m, err := MapOf(id, clsactMap)
 	if err != nil {
 		return false
 	}

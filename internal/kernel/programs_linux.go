@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ type programTable struct {
 }
 
 type ownProgram struct {
-	place      tcFilter
+	place      Filter
 	madeClsact bool          // the clsact qdisc that it is at is weft's
 	settings   *changes      // nil: none
 	open       *ebpf.Program // nil if no object of this process holds it
@@ -73,32 +73,32 @@ func openProgram(id ebpf.ProgramID) (*ebpf.Program, error) {
 	}
 	prog, err := ebpf.NewProgramFromID(id)
 	if err != nil {
-		return nil, explain(fmt.Errorf("eBPF program %d: %w", id, err))
+		return nil, Explain(fmt.Errorf("eBPF program %d: %w", id, err))
 	}
 	return prog, nil
 }
 
 // placeOf returns the place that a program is of, false if it is not one of weft's
 // or its name cannot be read.
-func placeOf(id ebpf.ProgramID) (tcFilter, bool) {
-	if own, ok := ownPrograms.get(id); ok && own.place.name != "" {
+func placeOf(id ebpf.ProgramID) (Filter, bool) {
+	if own, ok := ownPrograms.get(id); ok && own.place.Name != "" {
 		return own.place, true
 	}
-	name := programName(id)
+	name := ProgramName(id)
 	for _, f := range weftFilters {
-		if name == f.programName() {
+		if name == f.ProgramName() {
 			return f, true
 		}
 	}
-	return tcFilter{}, false
+	return Filter{}, false
 }
 
-// programName is how the kernel calls the place's program.
-func (f tcFilter) programName() string { return strings.ReplaceAll(f.name, "-", "_") }
+// ProgramName is how the kernel calls the place's program.
+func (f Filter) ProgramName() string { return strings.ReplaceAll(f.Name, "-", "_") }
 
-// programName returns a program's name, empty if it has none or it cannot be read
+// ProgramName returns a program's name, empty if it has none or it cannot be read
 // (CAP_SYS_ADMIN).
-func programName(id ebpf.ProgramID) string {
+func ProgramName(id ebpf.ProgramID) string {
 	prog, err := openProgram(id)
 	if err != nil {
 		return ""
@@ -109,4 +109,12 @@ func programName(id ebpf.ProgramID) string {
 		return ""
 	}
 	return info.Name
+}
+
+// ForgetPrograms makes this process know as little of what it has attached as another
+// one. For tests.
+func ForgetPrograms() {
+	ownPrograms.mu.Lock()
+	defer ownPrograms.mu.Unlock()
+	clear(ownPrograms.all)
 }

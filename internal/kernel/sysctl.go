@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import "fmt"
 
@@ -10,7 +10,8 @@ type Sysctl struct {
 	Optional bool   `json:"optional,omitempty"`
 }
 
-func (s Sysctl) command() string {
+// Command is the setting as a shell command.
+func (s Sysctl) Command() string {
 	c := fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value)
 	if s.Optional {
 		c += " || true # not in every kernel"

@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"errors"
@@ -12,52 +12,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoTCX means that the kernel has no TCX.
-var errNoTCX = errors.New("the kernel has no TCX (Linux 6.6)")
+// ErrNoTCX means that the kernel has no TCX.
+var ErrNoTCX = errors.New("the kernel has no TCX (Linux 6.6)")
 
-// onlyClsact makes this process do as on a kernel without TCX. For tests.
-var onlyClsact atomic.Bool
+// OnlyClsact makes this process do as on a kernel without TCX. For tests.
+var OnlyClsact atomic.Bool
 
-// tcxChain is what runs at a hook by TCX, in this order.
-type tcxChain struct {
-	programs []ebpf.ProgramID
+// Chain is what runs at a hook by TCX, in this order.
+type Chain struct {
+	Programs []ebpf.ProgramID
 	revision uint64 // another after each change
 }
 
 // tcxHook is how TCX calls the hook.
-func (f tcFilter) tcxHook() ebpf.AttachType {
+func (f Filter) tcxHook() ebpf.AttachType {
 	if f.parent == netlink.HANDLE_MIN_INGRESS {
 		return ebpf.AttachTCXIngress
 	}
 	return ebpf.AttachTCXEgress
 }
 
-// chain reads the hook's. It needs CAP_NET_ADMIN, and fails with ErrUplinkGone if
+// Chain reads the hook's. It needs CAP_NET_ADMIN, and fails with ErrUplinkGone if
 // there is no such device any more.
-func (f tcFilter) chain(port netlink.Link) (c tcxChain, err error) {
-	if onlyClsact.Load() {
-		return c, errNoTCX
+func (f Filter) Chain(port netlink.Link) (c Chain, err error) {
+	if OnlyClsact.Load() {
+		return c, ErrNoTCX
 	}
 	r, err := link.QueryPrograms(link.QueryOptions{Target: port.Attrs().Index, Attach: f.tcxHook()})
 	switch {
 	case errors.Is(err, unix.ENODEV):
 		return c, gone(port)
 	case errors.Is(err, unix.EINVAL) || errors.Is(err, ebpf.ErrNotSupported):
-		return c, errNoTCX
+		return c, ErrNoTCX
 	case err != nil:
-		return c, explain(fmt.Errorf("eBPF programs of %s: %w", port.Attrs().Name, err))
+		return c, Explain(fmt.Errorf("eBPF programs of %s: %w", port.Attrs().Name, err))
 	}
 	for _, p := range r.Programs {
-		c.programs = append(c.programs, p.ID)
+		c.Programs = append(c.Programs, p.ID)
 	}
 	c.revision = r.Revision
 	return c, nil
 }
 
 // find returns the program that is f's, 0 if there is none whose name can be read.
-func (c tcxChain) find(f tcFilter) ebpf.ProgramID {
-	for _, id := range c.programs {
-		if place, ok := placeOf(id); ok && place.name == f.name {
+func (c Chain) find(f Filter) ebpf.ProgramID {
+	for _, id := range c.Programs {
+		if place, ok := placeOf(id); ok && place.Name == f.Name {
 			return id
 		}
 	}
@@ -65,9 +65,9 @@ func (c tcxChain) find(f tcFilter) ebpf.ProgramID {
 }
 
 // place returns the anchor behind those of weft's that are to run before f's.
-func (c tcxChain) place(f tcFilter) link.Anchor {
+func (c Chain) place(f Filter) link.Anchor {
 	anchor := link.Head()
-	for _, id := range c.programs {
+	for _, id := range c.Programs {
 		if p, ok := placeOf(id); ok && p.priority < f.priority {
 			anchor = link.AfterProgramByID(id)
 		}
@@ -77,8 +77,8 @@ func (c tcxChain) place(f tcFilter) link.Anchor {
 
 // foreign returns those before a program that are not of weft, or are to run after
 // it.
-func (c tcxChain) foreign(f tcFilter, own ebpf.ProgramID) (ids []ebpf.ProgramID) {
-	for _, id := range c.programs {
+func (c Chain) foreign(f Filter, own ebpf.ProgramID) (ids []ebpf.ProgramID) {
+	for _, id := range c.Programs {
 		if id == own {
 			break
 		}
@@ -91,7 +91,7 @@ func (c tcxChain) foreign(f tcFilter, own ebpf.ProgramID) (ids []ebpf.ProgramID)
 
 // attachTCX puts a program before those of others and among weft's own by their
 // priorities, in place of the one that is there.
-func (f tcFilter) attachTCX(port netlink.Link, prog *ebpf.Program) error {
+func (f Filter) attachTCX(port netlink.Link, prog *ebpf.Program) error {
 	id, err := programID(prog)
 	if err != nil {
 		return err
@@ -103,14 +103,14 @@ func (f tcFilter) attachTCX(port netlink.Link, prog *ebpf.Program) error {
 			break
 		}
 	}
-	if err == nil || errors.Is(err, errNoTCX) || errors.Is(err, ErrUplinkGone) {
+	if err == nil || errors.Is(err, ErrNoTCX) || errors.Is(err, ErrUplinkGone) {
 		return err
 	}
-	return explain(fmt.Errorf("attach %s to %s by TCX: %w", f.name, port.Attrs().Name, err))
+	return Explain(fmt.Errorf("attach %s to %s by TCX: %w", f.Name, port.Attrs().Name, err))
 }
 
-func (f tcFilter) tryTCX(port netlink.Link, prog *ebpf.Program, id ebpf.ProgramID) error {
-	chain, err := f.chain(port)
+func (f Filter) tryTCX(port netlink.Link, prog *ebpf.Program, id ebpf.ProgramID) error {
+	chain, err := f.Chain(port)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (f tcFilter) tryTCX(port netlink.Link, prog *ebpf.Program, id ebpf.ProgramI
 		if err := link.RawDetachProgram(link.RawDetachProgramOptions(opts)); err != nil {
 			return err
 		}
-		if chain, err = f.chain(port); err != nil {
+		if chain, err = f.Chain(port); err != nil {
 			return err
 		}
 		opts.Anchor, opts.ExpectedRevision = chain.place(f), 0
@@ -145,8 +145,8 @@ func (f tcFilter) tryTCX(port netlink.Link, prog *ebpf.Program, id ebpf.ProgramI
 }
 
 // detachTCX removes the program that is there, if any.
-func (f tcFilter) detachTCX(port netlink.Link) error {
-	chain, err := f.chain(port)
+func (f Filter) detachTCX(port netlink.Link) error {
+	chain, err := f.Chain(port)
 	if errors.Is(err, ErrUplinkGone) {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (f tcFilter) detachTCX(port netlink.Link) error {
 	return f.removeTCX(port, prog)
 }
 
-func (f tcFilter) removeTCX(port netlink.Link, prog *ebpf.Program) error {
+func (f Filter) removeTCX(port netlink.Link, prog *ebpf.Program) error {
 	err := link.RawDetachProgram(link.RawDetachProgramOptions{Target: port.Attrs().Index, Program: prog, Attach: f.tcxHook()})
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
 		return nil
@@ -173,5 +173,5 @@ func (f tcFilter) removeTCX(port netlink.Link, prog *ebpf.Program) error {
 	return err
 }
 
-// has reports whether the chain has a program.
-func (c tcxChain) has(id ebpf.ProgramID) bool { return slices.Contains(c.programs, id) }
+// Has reports whether the chain has a program.
+func (c Chain) Has(id ebpf.ProgramID) bool { return slices.Contains(c.Programs, id) }

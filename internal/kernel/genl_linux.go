@@ -1,4 +1,4 @@
-package fabric
+package kernel
 
 import (
 	"encoding/binary"
@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// genlHeader is struct genlmsghdr of linux/genetlink.h. nl.Genlmsg (netlink v1.3.1)
+// GenlHeader is struct genlmsghdr of linux/genetlink.h. nl.Genlmsg (netlink v1.3.1)
 // has only its first two bytes, and sends the kernel two of whatever lies behind
 // it in memory.
-type genlHeader struct{ command, version uint8 }
+type GenlHeader struct{ Command, Version uint8 }
 
 // Len implements nl.NetlinkRequestData.
-func (genlHeader) Len() int { return 4 }
+func (GenlHeader) Len() int { return 4 }
 
 // Serialize implements nl.NetlinkRequestData.
-func (h genlHeader) Serialize() []byte { return []byte{h.command, h.version, 0, 0} }
+func (h GenlHeader) Serialize() []byte { return []byte{h.Command, h.Version, 0, 0} }
 
-// genlCall makes a generic netlink request in the network namespace of the calling
+// GenlCall makes a generic netlink request in the network namespace of the calling
 // thread, and returns the answers behind their headers.
-func genlCall(family uint16, h genlHeader, attrs ...*nl.RtAttr) ([][]byte, error) {
+func GenlCall(family uint16, h GenlHeader, attrs ...*nl.RtAttr) ([][]byte, error) {
 	req := nl.NewNetlinkRequest(int(family), unix.NLM_F_ACK)
 	req.AddData(h)
 	for _, a := range attrs {
@@ -35,10 +35,10 @@ func genlCall(family uint16, h genlHeader, attrs ...*nl.RtAttr) ([][]byte, error
 	return answers, err
 }
 
-// genlFamily returns the number of a generic netlink family; fs.ErrNotExist if the
+// GenlFamily returns the number of a generic netlink family; fs.ErrNotExist if the
 // kernel has none of that name.
-func genlFamily(name string) (uint16, error) {
-	answers, err := genlCall(nl.GENL_ID_CTRL, genlHeader{nl.GENL_CTRL_CMD_GETFAMILY, nl.GENL_CTRL_VERSION},
+func GenlFamily(name string) (uint16, error) {
+	answers, err := GenlCall(nl.GENL_ID_CTRL, GenlHeader{nl.GENL_CTRL_CMD_GETFAMILY, nl.GENL_CTRL_VERSION},
 		nl.NewRtAttr(nl.GENL_CTRL_ATTR_FAMILY_NAME, nl.ZeroTerminated(name)))
 	if err != nil {
 		return 0, err
