@@ -3,7 +3,6 @@ package fabric
 import (
 	"errors"
 	"io"
-	"net/netip"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -22,14 +21,10 @@ func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
 	top := kerneltest.Topology(t, "fat-tree:k=4")
 	labels := labelPlan(t, top, kerneltest.Node(t, top, "a2.2").ID, Options{SRv6: true})
 	labels.Gate = nil
-	offload := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
-		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
 	for _, c := range []struct {
 		name string
 		open func() (io.Closer, error)
 	}{
-		{"offload", func() (io.Closer, error) { return AttachOffload(offload) }},
-		{"steer", func() (io.Closer, error) { return AttachSteer(SteerConfig{Uplink: "p0", Rules: steered}) }},
 		{"meter", func() (io.Closer, error) {
 			m, err := AttachMeter(MeterConfig{Ports: []MeterPort{{Name: "p0", RateBits: 20e6}}})
 			return closing(func() error { return m.Close() }), err

@@ -10,7 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/internal/notify"
 	"weft/internal/privileges"
 )
@@ -23,8 +24,8 @@ const (
 	// after the other.
 	settle = 20 * time.Millisecond
 	// patience is how long the programs go on after the latest beat: as long as
-	// fabric.SteerPatience.
-	patience = fabric.SteerPatience
+	// hostprog.SteerPatience.
+	patience = hostprog.SteerPatience
 )
 
 // Run is weft host: it sets the machine up as a configuration file says and
@@ -42,7 +43,7 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	d := newDaemon(file, c, theKernel(), log.New(messages, "", 0))
 	d.notify = notify.New()
 	defer d.notify.Close()
-	watch, err := fabric.WatchHost() // before anything is set up, so that no change of it is missed
+	watch, err := hostsetup.NewWatch() // before anything is set up, so that no change of it is missed
 	if err != nil {
 		return err
 	}
