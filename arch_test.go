@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,60 +13,67 @@ import (
 	"testing"
 )
 
+// module is the module's path, whatever it is called.
+var module = path.Clean("weft/.")
+
 // lattice lists what each package may import of weft's own, tests aside. A
 // package that is not listed may not exist. "Pure" packages do no I/O, read no
 // clock and start no goroutine: they take the time as an argument.
 var lattice = map[string][]string{
-	"weft":                       {},
-	"weft/topology":              {},
-	"weft/flowcell":              {},
-	"weft/drb":                   {},
-	"weft/encap":                 {},
-	"weft/internal/checksum":     {},
-	"weft/internal/nearest":      {},
-	"weft/internal/strictyaml":   {"weft/internal/nearest"},
-	"weft/internal/notify":       {},
-	"weft/internal/shortage":     {},
-	"weft/internal/shortage/few": {}, // for tests
-	"weft/internal/tools/...":    {}, // no other package needs them
-	"weft/internal/privileges":   {},
-	"weft/internal/steadyclock":  {},
-	"weft/internal/memlimit":     {},
-	"weft/internal/statussocket": {},
-	"weft/internal/chaos":        {"weft/topology"},
-	"weft/internal/topofile":     {"weft/topology"},
-	"weft/luopan":                {},
-	"weft/conga":                 {},
-	"weft/local":                 {},
-	"weft/gso":                   {"weft/flowcell", "weft/internal/checksum"},
-	"weft/policy":                {"weft/flowcell", "weft/drb"},
-	"weft/resequencer":           {"weft/flowcell"},
-	"weft/resequencer/gro":       {"weft/flowcell"},
-	"weft/topoupdate":            {"weft/topology"},
-	"weft/topoupdate/wire":       {"weft/topoupdate", "weft/internal/shortage"},
-	"weft/topoupdate/listen":     {"weft/topology", "weft/topoupdate", "weft/topoupdate/wire"},
-	"weft/liveness":              {"weft/topology", "weft/encap"},
-	"weft/link":                  {"weft/internal/checksum", "weft/internal/shortage"},
-	"weft/fabric":                {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/shortage"},
-	"weft/stack":                 {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp"},
-	"weft/uplink":                {"weft/encap", "weft/fabric", "weft/link", "weft/liveness", "weft/policy", "weft/topology"},
-	"weft/fabrictest":            {"weft/internal/simnet", "weft/stack", "weft/topology"},
-	"weft/internal/simnet":       {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
-	"weft/internal/simnet/world": {"weft/internal/simnet", "weft/internal/prober", "weft/internal/checksum", "weft/stack", "weft/topology", "weft/encap", "weft/gso", "weft/link", "weft/liveness", "weft/policy", "weft/resequencer", "weft/resequencer/gro"},
-	"weft/internal/simnet/...":   {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
-	"weft/internal/interop":      {},
-	"weft/internal/updatekeys":   {"weft/internal/strictyaml", "weft/topoupdate"},
-	"weft/internal/prober":       {"weft/internal/shortage", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
-	"weft/internal/switchd":      {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/internal/daemon":       {"weft/fabric", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/bench/...":             {"weft/..."},
-	"weft/cmd/weft":              {"weft/..."},
-	"weft/examples":              {},
-	"weft/examples/httpserver":   {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/httpget":      {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/proxy":        {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/grpc":         {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
-	"weft/examples/rootless":     {"weft/stack", "weft/link", "weft/encap"},
+	module:                            {},
+	"weft/topology":                   {},
+	"weft/flowcell":                   {},
+	"weft/drb":                        {},
+	"weft/encap":                      {},
+	"weft/internal/checksum":          {},
+	"weft/internal/nearest":           {},
+	"weft/internal/strictyaml":        {"weft/internal/nearest"},
+	"weft/internal/notify":            {},
+	"weft/internal/shortage":          {},
+	"weft/internal/shortage/few":      {},                                        // for tests
+	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/topology"}, // for tests
+	"weft/internal/tools/...":         {},                                        // no other package needs them
+	"weft/internal/privileges":        {},
+	"weft/internal/steadyclock":       {},
+	"weft/internal/memlimit":          {},
+	"weft/internal/statussocket":      {},
+	"weft/internal/chaos":             {"weft/topology"},
+	"weft/internal/topofile":          {"weft/topology"},
+	"weft/luopan":                     {},
+	"weft/conga":                      {},
+	"weft/local":                      {},
+	"weft/gso":                        {"weft/flowcell", "weft/internal/checksum"},
+	"weft/policy":                     {"weft/flowcell", "weft/drb"},
+	"weft/resequencer":                {"weft/flowcell"},
+	"weft/resequencer/gro":            {"weft/flowcell"},
+	"weft/topoupdate":                 {"weft/topology"},
+	"weft/topoupdate/wire":            {"weft/topoupdate", "weft/internal/shortage"},
+	"weft/topoupdate/listen":          {"weft/topology", "weft/topoupdate", "weft/topoupdate/wire"},
+	"weft/liveness":                   {"weft/topology", "weft/encap"},
+	"weft/link":                       {"weft/internal/checksum", "weft/internal/shortage"},
+	"weft/internal/kernel":            {"weft/internal/shortage"},
+	"weft/internal/hostprog":          {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/kernel"},
+	"weft/internal/hostsetup":         {"weft/topology", "weft/encap", "weft/internal/hostprog", "weft/internal/kernel"},
+	"weft/fabric":                     {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/kernel", "weft/internal/shortage"},
+	"weft/stack":                      {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp"},
+	"weft/uplink":                     {"weft/encap", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/liveness", "weft/policy", "weft/topology"},
+	"weft/fabrictest":                 {"weft/internal/simnet", "weft/stack", "weft/topology"},
+	"weft/internal/simnet":            {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
+	"weft/internal/simnet/world":      {"weft/internal/simnet", "weft/internal/prober", "weft/internal/checksum", "weft/stack", "weft/topology", "weft/encap", "weft/gso", "weft/link", "weft/liveness", "weft/policy", "weft/resequencer", "weft/resequencer/gro"},
+	"weft/internal/simnet/...":        {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
+	"weft/internal/interop":           {},
+	"weft/internal/updatekeys":        {"weft/internal/strictyaml", "weft/topoupdate"},
+	"weft/internal/prober":            {"weft/internal/shortage", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
+	"weft/internal/switchd":           {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/daemon":            {"weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/bench/...":                  {"weft/..."},
+	"weft/cmd/weft":                   {"weft/..."},
+	"weft/examples":                   {},
+	"weft/examples/httpserver":        {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/httpget":           {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/proxy":             {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
+	"weft/examples/grpc":              {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
+	"weft/examples/rootless":          {"weft/stack", "weft/link", "weft/encap"},
 
 	// A patched copy of one of gVisor's packages.
 	"weft/third_party/netstack":              {},
@@ -83,8 +91,8 @@ var (
 		// A Host runs the patched copy: the options of the other one are of other types.
 		"gvisor.dev/gvisor/pkg/tcpip/transport/tcp": {"weft/bench/"},
 		"github.com/songgao/water":                  {"weft/link"},
-		"github.com/vishvananda/":                   {"weft/link", "weft/fabric", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
-		"github.com/cilium/ebpf":                    {"weft/fabric"},
+		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
+		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/fabric"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
 		"go.yaml.in/yaml":                           {"weft/internal/strictyaml", "weft/topology"},
 	}
@@ -110,7 +118,7 @@ func packages(t *testing.T) map[string][]string {
 		if err != nil {
 			return err
 		}
-		all[filepath.ToSlash(filepath.Join("weft", dir))] = p.Imports
+		all[path.Join(module, filepath.ToSlash(dir))] = p.Imports
 		return nil
 	})
 	if err != nil {
@@ -248,7 +256,7 @@ func TestHygiene_vetPureElsewhere(t *testing.T) {
 func relative(paths []string) []string {
 	var r []string
 	for _, p := range paths {
-		r = append(r, "."+strings.TrimPrefix(p, "weft"))
+		r = append(r, "."+strings.TrimPrefix(p, module))
 	}
 	return r
 }

@@ -3,27 +3,13 @@ package fabric
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"weft/encap"
+	"weft/internal/kernel"
 )
-
-// netlinkFamilies are the sockets that a handle opens when it is made, so that
-// it stays in that network namespace whatever thread uses it.
-var netlinkFamilies = []int{unix.NETLINK_ROUTE}
-
-// Report says what Apply did.
-type Report struct {
-	Changed int             // settings that were not as planned before
-	Did     []string        // the same in words, a sentence for each kind
-	Decap   string          // how IP-in-IP is decapsulated: DecapIPIP, DecapEBPF, or "" on nodes that do not
-	Labels  []encap.Carrier // those of labels by which it forwards
-	Notes   []string        // what this kernel lacks, and what that means
-}
 
 // Apply configures the network namespace of the calling thread as planned. The
 // ports must exist. Applying a plan again changes nothing; routes of an earlier
@@ -40,19 +26,19 @@ func Apply(p NodePlan) (Report, error) {
 // apply leaves ports down that are to be. The routes are made by a step of its own
 // unless that is given.
 func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Report, err error) {
-	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return r, err
 	}
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return r, explain(err)
+		return r, kernel.Explain(err)
 	}
 	defer h.Close()
 	ports, err := p.links(h)
 	if err != nil {
 		return r, err
 	}
-	lo, err := portLinks(h, []string{"lo"})
+	lo, err := kernel.Links(h, []string{"lo"})
 	if err != nil {
 		return r, err
 	}
@@ -100,58 +86,28 @@ func (r *Report) did(n int, what string) {
 	}
 }
 
-// portLinks finds links by name with one request for all.
-func portLinks(h *netlink.Handle, names []string) ([]netlink.Link, error) {
-	all, err := dumped(h.LinkList)
-	if err != nil {
-		return nil, explain(fmt.Errorf("list the links: %w", err))
-	}
-	byName := make(map[string]netlink.Link, len(all))
-	for _, link := range all {
-		byName[link.Attrs().Name] = link
-	}
-	links := make([]netlink.Link, len(names))
-	for i, name := range names {
-		if links[i] = byName[name]; links[i] == nil {
-			return nil, fmt.Errorf("port %s: no such device in this network namespace; rename the device or choose another port format", name)
-		}
-	}
-	return links, nil
-}
-
-// dumped repeats a listing that others' changes interrupted.
-func dumped[T any](list func() ([]T, error)) ([]T, error) {
-	for range 10 {
-		all, err := list()
-		if !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return all, err
-		}
-	}
-	return list()
-}
-
 // setAddress gives the node its address and, where the kernel is to
 // decapsulate, those at which it does.
 func setAddress(h *netlink.Handle, p NodePlan) (changed int, err error) {
-	links, err := portLinks(h, []string{p.Device})
+	links, err := kernel.Links(h, []string{p.Device})
 	if err != nil {
 		return 0, err
 	}
-	list, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(links[0], netlink.FAMILY_V4) })
+	list, err := kernel.Dumped(func() ([]netlink.Addr, error) { return h.AddrList(links[0], netlink.FAMILY_V4) })
 	if err != nil {
-		return 0, explain(fmt.Errorf("addresses of %s: %w", p.Device, err))
+		return 0, kernel.Explain(fmt.Errorf("addresses of %s: %w", p.Device, err))
 	}
 	have := make(map[string]bool, len(list))
 	for _, a := range list {
 		have[a.IPNet.String()] = true
 	}
 	for _, addr := range p.addresses() {
-		want := ipNet(netip.PrefixFrom(addr, 32))
+		want := kernel.IPNet(netip.PrefixFrom(addr, 32))
 		if have[want.String()] {
 			continue
 		}
 		if err := h.AddrReplace(links[0], &netlink.Addr{IPNet: want}); err != nil {
-			return changed, explain(fmt.Errorf("address %s on %s: %w", addr, p.Device, err))
+			return changed, kernel.Explain(fmt.Errorf("address %s on %s: %w", addr, p.Device, err))
 		}
 		changed++
 	}
@@ -169,8 +125,4 @@ func (r *Report) decapsulate(h *netlink.Handle, ports []netlink.Link, p NodePlan
 	}
 	r.Decap = DecapEBPF
 	return attachDecap(h, ports, p.marks())
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

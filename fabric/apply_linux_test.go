@@ -9,14 +9,17 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // portedNamespace is a namespace with the planned ports, whose other ends are
 // in it too.
 func portedNamespace(t testing.TB, node string, p NodePlan) string {
 	t.Helper()
-	ns := testNamespace(t, node)
-	err := inNamed(ns, func() error {
+	ns := kerneltest.Namespace(t, node)
+	err := kernel.InNamespace(ns, func() error {
 		for i, port := range p.Ports {
 			veth := netlink.NewVeth(netlink.NewLinkAttrs())
 			veth.Name, veth.PeerName = port.Name, fmt.Sprintf("far%d", i)
@@ -42,7 +45,7 @@ func portedNamespace(t testing.TB, node string, p NodePlan) string {
 func applyNamed(t testing.TB, ns string, p NodePlan) Report {
 	t.Helper()
 	var r Report
-	err := inNamed(ns, func() (err error) {
+	err := kernel.InNamespace(ns, func() (err error) {
 		r, err = Apply(p)
 		return err
 	})
@@ -53,8 +56,8 @@ func applyNamed(t testing.TB, ns string, p NodePlan) Report {
 }
 
 func TestApply_twiceChangesNothing(t *testing.T) {
-	needRoot(t)
-	top := mustParse(t, "fat-tree:k=4")
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for _, node := range []string{"h0.0.2", "e0.0", "a2.2", "3.0"} {
 		p := mustPlan(t, top, node)
 		ns := portedNamespace(t, p.Node, p)
@@ -74,14 +77,14 @@ func TestApply_twiceChangesNothing(t *testing.T) {
 // A plan for a topology with a dead core takes that core's routes away, and
 // leaves alone what is not from a plan.
 func TestApply_replacesEarlierPlan(t *testing.T) {
-	needRoot(t)
-	top := mustParse(t, "fat-tree:k=4")
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	p := mustPlan(t, top, "a2.2")
 	ns := portedNamespace(t, "replace", p)
 	applyNamed(t, ns, p)
 	foreign := netip.MustParsePrefix("192.0.2.0/24")
-	err := inNamed(ns, func() error {
-		return netlink.RouteAdd(&netlink.Route{Dst: ipNet(foreign), Type: 7 /* unreachable */})
+	err := kernel.InNamespace(ns, func() error {
+		return netlink.RouteAdd(&netlink.Route{Dst: kernel.IPNet(foreign), Type: 7 /* unreachable */})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +112,7 @@ func TestApply_replacesEarlierPlan(t *testing.T) {
 func routesOf(t *testing.T, ns string) string {
 	t.Helper()
 	var s []string
-	err := inNamed(ns, func() error {
+	err := kernel.InNamespace(ns, func() error {
 		routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 		for _, r := range routes {
 			s = append(s, fmt.Sprint(r))
@@ -124,7 +127,7 @@ func routesOf(t *testing.T, ns string) string {
 
 // What plan prints and what Apply does must be the same configuration.
 func TestApply_equalsCommands(t *testing.T) {
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	for _, tool := range []string{"ip", "sysctl", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)
@@ -135,7 +138,7 @@ func TestApply_equalsCommands(t *testing.T) {
 		{"vl2:d0=2,d1=4,d2=4,hosts=2", "3.1"},
 	} {
 		node := n.node
-		p := mustPlan(t, mustParse(t, n.spec), node)
+		p := mustPlan(t, kerneltest.Topology(t, n.spec), node)
 		applied := portedNamespace(t, "applied-"+p.Node, p)
 		pasted := portedNamespace(t, "pasted-"+p.Node, p)
 		r := applyNamed(t, applied, p)
@@ -146,9 +149,9 @@ func TestApply_equalsCommands(t *testing.T) {
 			}
 			script += c + "\n"
 		}
-		shell(t, pasted, script)
+		kerneltest.Shell(t, pasted, script)
 		for _, show := range []string{"ip route", "ip rule", "ip -4 route show table all proto 87", "ip -br -4 address", "sysctl -a -r 'rp_filter|linkdown|multipath|net.ipv4.ip_forward$'"} {
-			a, b := shell(t, applied, show), shell(t, pasted, show)
+			a, b := kerneltest.Shell(t, applied, show), kerneltest.Shell(t, pasted, show)
 			// Link indexes differ in names such as p0@far0 only if the names do.
 			if a != b {
 				t.Errorf("%s: %s differs; applied:\n%s\npasted:\n%s", node, show, a, b)
@@ -160,27 +163,10 @@ func TestApply_equalsCommands(t *testing.T) {
 	}
 }
 
-func shell(t *testing.T, ns, script string) string {
-	t.Helper()
-	var out []byte
-	err := inNamed(ns, func() error {
-		cmd := exec.Command("sh", "-c", script)
-		var err error
-		if out, err = cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%w: %s", err, out)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
-}
-
 func TestApply_missingPort(t *testing.T) {
-	needRoot(t)
-	err := inNamed(testNamespace(t, "empty"), func() error {
-		_, err := Apply(mustPlan(t, mustParse(t, "fat-tree:k=4"), "e0.0"))
+	kerneltest.NeedRoot(t)
+	err := kernel.InNamespace(kerneltest.Namespace(t, "empty"), func() error {
+		_, err := Apply(mustPlan(t, kerneltest.Topology(t, "fat-tree:k=4"), "e0.0"))
 		return err
 	})
 	if err == nil || !strings.Contains(err.Error(), "port p0") {
@@ -192,11 +178,11 @@ func TestApply_unprivileged(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root has the capabilities")
 	}
-	_, err := Apply(mustPlan(t, mustParse(t, "fat-tree:k=4"), "e0.0"))
+	_, err := Apply(mustPlan(t, kerneltest.Topology(t, "fat-tree:k=4"), "e0.0"))
 	if err == nil || !strings.Contains(err.Error(), "no CAP_NET_ADMIN: run as root") {
 		t.Errorf("Apply: %v", err)
 	}
-	_, err = Up(t.Context(), LabConfig{Name: "tnone", Topology: mustParse(t, "fat-tree:k=2")})
+	_, err = Up(t.Context(), LabConfig{Name: "tnone", Topology: kerneltest.Topology(t, "fat-tree:k=2")})
 	if err == nil || !strings.Contains(err.Error(), "run as root") {
 		t.Errorf("Up: %v", err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -59,7 +61,7 @@ func (c *capture) open(device string) error {
 		c.ring, err = unix.Mmap(c.fd, 0, captureFrames*captureFrame, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	}
 	if err == nil {
-		err = unix.Bind(c.fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: dev.Index})
+		err = unix.Bind(c.fd, &unix.SockaddrLinklayer{Protocol: kerneltest.Htons(unix.ETH_P_ALL), Ifindex: dev.Index})
 	}
 	if err != nil {
 		c.close()
@@ -96,10 +98,10 @@ func (c *capture) read(t *testing.T, wait time.Duration) []byte {
 		c.next = (c.next + 1) % captureFrames
 		protocol := binary.BigEndian.Uint16(frame[12:])
 		// Multicast: the kernel tells routers of IPv6 what it listens to.
-		multicast := protocol == unix.ETH_P_IPV6 && frame[ethernetHeader+24] == 0xff
+		multicast := protocol == unix.ETH_P_IPV6 && frame[kernel.EthernetHeader+24] == 0xff
 		if kind != unix.PACKET_OUTGOING && (protocol == unix.ETH_P_IP || protocol == unix.ETH_P_IPV6) && !multicast {
-			c.length = length - ethernetHeader
-			return frame[ethernetHeader:]
+			c.length = length - kernel.EthernetHeader
+			return frame[kernel.EthernetHeader:]
 		}
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-)
 
-// routeProtocol marks the routes that come from a plan, so that Apply knows
-// which ones it may remove. The number is unassigned in rt_protos.
-const routeProtocol = 87
+	"weft/internal/kernel"
+)
 
 // lastMetric makes routes that lead nowhere give way to any other to the same
 // prefix.
@@ -27,7 +25,7 @@ func (p NodePlan) Commands() []string {
 		c = append(c, fmt.Sprintf("ip address replace %s/32 dev %s", addr, p.Device))
 	}
 	for _, s := range p.Sysctls {
-		c = append(c, s.command())
+		c = append(c, s.Command())
 	}
 	for _, r := range p.Routes {
 		c = append(c, r.command())
@@ -56,14 +54,6 @@ func (p NodePlan) Commands() []string {
 	return c
 }
 
-func (s Sysctl) command() string {
-	c := fmt.Sprintf("sysctl -w %s=%s", s.Key, s.Value)
-	if s.Optional {
-		c += " || true # not in every kernel"
-	}
-	return c
-}
-
 func (p NodePlan) role() string {
 	if p.Layer == "host" {
 		return "host"
@@ -77,18 +67,18 @@ func (r Route) command() string {
 		if r.Drop {
 			end = "blackhole"
 		}
-		return fmt.Sprintf("%s route replace %s %s%s proto %d metric %d", r.ip(), end, prefixName(r.Prefix), r.inTable(), routeProtocol, lastMetric)
+		return fmt.Sprintf("%s route replace %s %s%s proto %d metric %d", r.ip(), end, prefixName(r.Prefix), r.inTable(), kernel.RouteProtocol, lastMetric)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s route replace %s%s", r.ip(), prefixName(r.Prefix), r.inTable())
 	if len(r.Via) > 1 {
-		fmt.Fprintf(&b, " proto %d", routeProtocol)
+		fmt.Fprintf(&b, " proto %d", kernel.RouteProtocol)
 		for _, h := range r.Via {
 			fmt.Fprintf(&b, " nexthop via %s dev %s onlink", h.Addr, h.Port)
 		}
 		return b.String()
 	}
-	fmt.Fprintf(&b, " via %s dev %s onlink proto %d", r.Via[0].Addr, r.Via[0].Port, routeProtocol)
+	fmt.Fprintf(&b, " via %s dev %s onlink proto %d", r.Via[0].Addr, r.Via[0].Port, kernel.RouteProtocol)
 	if r.Src.IsValid() {
 		fmt.Fprintf(&b, " src %s", r.Src)
 	}

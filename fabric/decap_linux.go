@@ -1,6 +1,6 @@
 package fabric
 
-//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb decap bpf/decap.c -- -O2 -g -Wall -Werror -mcpu=v3 -idirafter /usr/include/x86_64-linux-gnu
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb decap bpf/decap.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../internal/kernel/bpf -idirafter /usr/include/x86_64-linux-gnu
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
 )
 
 // The ways to decapsulate IP-in-IP at a bouncing switch.
@@ -25,7 +27,7 @@ func attachDecap(h *netlink.Handle, ports []netlink.Link, marks map[netip.Addr]u
 	if err != nil {
 		return 0, err
 	}
-	prog, have, err := decapFilter.find(h, ports, spec.Programs[decapProgWeftDecap])
+	prog, have, err := kernel.DecapFilter.Find(h, ports, spec.Programs[decapProgWeftDecap])
 	if err != nil {
 		return 0, err
 	}
@@ -42,7 +44,7 @@ func attachDecap(h *netlink.Handle, ports []netlink.Link, marks map[netip.Addr]u
 		return 0, fmt.Errorf("bouncing addresses: %w", err)
 	}
 	changed += n
-	n, err = decapFilter.attachAll(h, ports, prog, have)
+	n, err = kernel.DecapFilter.AttachAll(h, ports, prog, have)
 	return changed + n, err
 }
 
@@ -50,17 +52,17 @@ func loadProgram(spec *ebpf.CollectionSpec) (*ebpf.Program, error) {
 	var o struct {
 		Prog *ebpf.Program `ebpf:"weft_decap"`
 	}
-	err := loadObjects(spec, &o, "eBPF: the kernel has neither the module ipip nor tc eBPF as of Linux 6.3")
+	err := kernel.Load(spec, &o, "eBPF: the kernel has neither the module ipip nor tc eBPF as of Linux 6.3")
 	return o.Prog, err
 }
 
 func syncBouncing(prog *ebpf.Program, marks map[netip.Addr]uint32) (changed int, err error) {
-	m, err := programMap(prog, decapMapBouncing)
+	m, err := kernel.ProgramMap(prog, decapMapBouncing)
 	if err != nil {
 		return 0, err
 	}
 	defer m.Close()
-	return syncMap(m, bouncingEntries(marks))
+	return kernel.SyncMap(m, bouncingEntries(marks))
 }
 
 // bouncingEntries are marks as the program has them.

@@ -11,6 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -19,14 +21,14 @@ import (
 // on the other side.
 type bounce struct {
 	lab              *Lab
-	agg              *wire // sends to the core
-	core, host       *wire
+	agg              *kerneltest.Wire // sends to the core
+	core, host       *kerneltest.Wire
 	coreID           topology.NodeID
 	src, dst, coreIP netip.Addr
 }
 
 func newBounce(t *testing.T) *bounce {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
 	top := l.Config.Topology
 	find := func(name string) topology.Node {
 		n, err := top.Lookup(name)
@@ -47,12 +49,12 @@ func (b *bounce) counters(t *testing.T) Counters {
 	t.Helper()
 	var c *Counters
 	err := b.lab.Do(b.coreID, func() (err error) {
-		h, err := netlink.NewHandle(netlinkFamilies...)
+		h, err := netlink.NewHandle(kernel.Families...)
 		if err != nil {
 			return err
 		}
 		defer h.Close()
-		ports, err := portLinks(h, []string{"p0", "p1"})
+		ports, err := kernel.Links(h, []string{"p0", "p1"})
 		if err != nil {
 			return err
 		}
@@ -70,12 +72,12 @@ func (b *bounce) counters(t *testing.T) Counters {
 
 // inner is the packet inside; protocol 253 is for experiments, and the kernel
 // has no handler that would answer.
-func (b *bounce) inner() ipv4 {
-	return ipv4{tos: 0, id: 0x1234, frag: 0x4000, ttl: 17, protocol: 253, src: b.src, dst: b.dst}
+func (b *bounce) inner() kerneltest.IPv4 {
+	return kerneltest.IPv4{TOS: 0, ID: 0x1234, Frag: 0x4000, TTL: 17, Protocol: 253, Src: b.src, Dst: b.dst}
 }
 
-func (b *bounce) outer() ipv4 {
-	return ipv4{id: 1, frag: 0x4000, ttl: 64, protocol: 4, src: b.src, dst: b.coreIP}
+func (b *bounce) outer() kerneltest.IPv4 {
+	return kerneltest.IPv4{ID: 1, Frag: 0x4000, TTL: 64, Protocol: 4, Src: b.src, Dst: b.coreIP}
 }
 
 // The inner packet arrives byte for byte but for three hops' worth of TTL, and
@@ -92,11 +94,11 @@ func TestDecap_innerArrives(t *testing.T) {
 		before := b.counters(t)
 		payload := bytes.Repeat([]byte("weft!"), 200)
 		inner, outer := b.inner(), b.outer()
-		inner.tos, outer.tos = 0x48|c.inner, 0x20|c.outer
-		packet := outer.bytes(inner.bytes(payload))
-		b.agg.send(t, packet)
+		inner.TOS, outer.TOS = 0x48|c.inner, 0x20|c.outer
+		packet := outer.Bytes(inner.Bytes(payload))
+		b.agg.Send(t, packet)
 
-		seen := b.core.receive(t)
+		seen := b.core.Receive(t)
 		if !bytes.Equal(seen, packet) {
 			t.Fatalf("at the core:\n%s", hex.Dump(seen[:48]))
 		}
@@ -104,9 +106,9 @@ func TestDecap_innerArrives(t *testing.T) {
 			t.Errorf("outer destination at the core is %s, want its /32 %s", got, b.coreIP)
 		}
 		want := inner
-		want.tos, want.ttl = 0x48|c.want, inner.ttl-3
-		if got := b.host.receive(t); !bytes.Equal(got, want.bytes(payload)) {
-			t.Errorf("outer ECN %d, inner %d: got\n%swant\n%s", c.outer, c.inner, hex.Dump(got[:20]), hex.Dump(want.bytes(payload)[:20]))
+		want.TOS, want.TTL = 0x48|c.want, inner.TTL-3
+		if got := b.host.Receive(t); !bytes.Equal(got, want.Bytes(payload)) {
+			t.Errorf("outer ECN %d, inner %d: got\n%swant\n%s", c.outer, c.inner, hex.Dump(got[:20]), hex.Dump(want.Bytes(payload)[:20]))
 		}
 		before.Decapsulated++
 		if got := b.counters(t); got != before {
@@ -123,36 +125,36 @@ func TestDecap_refused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		cause  func(*Counters) *uint64
-		packet func(outer, inner ipv4) []byte
+		packet func(outer, inner kerneltest.IPv4) []byte
 	}{
-		{"other inner source", spoofed, func(o, i ipv4) []byte { i.src = elsewhere; return o.bytes(i.bytes(payload)) }},
-		{"nested", nested, func(o, i ipv4) []byte { return o.bytes(o.bytes(i.bytes(payload))) }},
-		{"congestion marked, inner not capable", ecn, func(o, i ipv4) []byte { o.tos = 3; return o.bytes(i.bytes(payload)) }},
-		{"outer options", malformed, func(o, i ipv4) []byte { o.options = nop; return o.bytes(i.bytes(payload)) }},
-		{"first fragment", malformed, func(o, i ipv4) []byte { o.frag = 0x2000; return o.bytes(i.bytes(payload)) }},
-		{"last fragment", malformed, func(o, i ipv4) []byte { o.frag = 100; return o.bytes(i.bytes(payload)) }},
-		{"outer checksum", malformed, func(o, i ipv4) []byte { p := o.bytes(i.bytes(payload)); p[10] ^= 1; return p }},
-		{"inner truncated", malformed, func(o, i ipv4) []byte { return o.bytes(i.bytes(nil)[:19]) }},
-		{"inner missing", malformed, func(o, i ipv4) []byte { return o.bytes(nil) }},
-		{"inner not IPv4", malformed, func(o, i ipv4) []byte { p := i.bytes(payload); p[0] = 0x65; return o.bytes(p) }},
-		{"inner header length", malformed, func(o, i ipv4) []byte { p := i.bytes(payload); p[0] = 0x44; return o.bytes(p) }},
-		{"inner longer than outer", malformed, func(o, i ipv4) []byte {
-			p := i.bytes(payload)
+		{"other inner source", spoofed, func(o, i kerneltest.IPv4) []byte { i.Src = elsewhere; return o.Bytes(i.Bytes(payload)) }},
+		{"nested", nested, func(o, i kerneltest.IPv4) []byte { return o.Bytes(o.Bytes(i.Bytes(payload))) }},
+		{"congestion marked, inner not capable", ecn, func(o, i kerneltest.IPv4) []byte { o.TOS = 3; return o.Bytes(i.Bytes(payload)) }},
+		{"outer options", malformed, func(o, i kerneltest.IPv4) []byte { o.Options = nop; return o.Bytes(i.Bytes(payload)) }},
+		{"first fragment", malformed, func(o, i kerneltest.IPv4) []byte { o.Frag = 0x2000; return o.Bytes(i.Bytes(payload)) }},
+		{"last fragment", malformed, func(o, i kerneltest.IPv4) []byte { o.Frag = 100; return o.Bytes(i.Bytes(payload)) }},
+		{"outer checksum", malformed, func(o, i kerneltest.IPv4) []byte { p := o.Bytes(i.Bytes(payload)); p[10] ^= 1; return p }},
+		{"inner truncated", malformed, func(o, i kerneltest.IPv4) []byte { return o.Bytes(i.Bytes(nil)[:19]) }},
+		{"inner missing", malformed, func(o, i kerneltest.IPv4) []byte { return o.Bytes(nil) }},
+		{"inner not IPv4", malformed, func(o, i kerneltest.IPv4) []byte { p := i.Bytes(payload); p[0] = 0x65; return o.Bytes(p) }},
+		{"inner header length", malformed, func(o, i kerneltest.IPv4) []byte { p := i.Bytes(payload); p[0] = 0x44; return o.Bytes(p) }},
+		{"inner longer than outer", malformed, func(o, i kerneltest.IPv4) []byte {
+			p := i.Bytes(payload)
 			binary.BigEndian.PutUint16(p[2:], uint16(len(p)+1))
-			return o.bytes(p)
+			return o.Bytes(p)
 		}},
 	} {
 		want := b.counters(t)
-		b.agg.send(t, c.packet(b.outer(), b.inner()))
+		b.agg.Send(t, c.packet(b.outer(), b.inner()))
 		*c.cause(&want)++
 		// A good packet behind it: when that is there, the bad one is not late.
 		marker := b.inner()
-		marker.id = 0x7777
-		b.agg.send(t, b.outer().bytes(marker.bytes(nil)))
+		marker.ID = 0x7777
+		b.agg.Send(t, b.outer().Bytes(marker.Bytes(nil)))
 		want.Decapsulated++
-		if got := b.host.receive(t); binary.BigEndian.Uint16(got[4:]) != marker.id {
+		if got := b.host.Receive(t); binary.BigEndian.Uint16(got[4:]) != marker.ID {
 			t.Errorf("%s: arrived:\n%s", c.name, hex.Dump(got))
-			b.host.receive(t)
+			b.host.Receive(t)
 		}
 		if got := b.counters(t); got != want {
 			t.Errorf("%s: counters %+v, want %+v", c.name, got, want)
@@ -186,8 +188,8 @@ func TestDecap_countsOnEveryCPU(t *testing.T) {
 		if err := unix.SchedSetaffinity(0, &one); err != nil {
 			t.Fatal(err)
 		}
-		b.agg.send(t, b.outer().bytes(b.inner().bytes(nil)))
-		b.host.receive(t)
+		b.agg.Send(t, b.outer().Bytes(b.inner().Bytes(nil)))
+		b.host.Receive(t)
 		sent++
 	}
 	if got := b.counters(t); got.Decapsulated != sent {
@@ -200,10 +202,10 @@ func TestDecap_notForUs(t *testing.T) {
 	b := newBounce(t)
 	before := b.counters(t)
 	outer := b.outer()
-	outer.dst = b.dst
-	b.agg.send(t, outer.bytes(b.inner().bytes(nil)))
-	outer.ttl -= 3
-	if got, want := b.host.receive(t), outer.bytes(b.inner().bytes(nil)); !bytes.Equal(got, want) {
+	outer.Dst = b.dst
+	b.agg.Send(t, outer.Bytes(b.inner().Bytes(nil)))
+	outer.TTL -= 3
+	if got, want := b.host.Receive(t), outer.Bytes(b.inner().Bytes(nil)); !bytes.Equal(got, want) {
 		t.Errorf("got\n%swant\n%s", hex.Dump(got), hex.Dump(want))
 	}
 	if got := b.counters(t); got != before {
@@ -216,8 +218,8 @@ func TestDecap_notForUs(t *testing.T) {
 func TestDecap_survivesApply(t *testing.T) {
 	b := newBounce(t)
 	b.counters(t)
-	b.agg.send(t, b.outer().bytes(b.inner().bytes(nil)))
-	b.host.receive(t)
+	b.agg.Send(t, b.outer().Bytes(b.inner().Bytes(nil)))
+	b.host.Receive(t)
 	plan := mustPlan(t, b.lab.Config.Topology, "3.0")
 	err := b.lab.Do(b.coreID, func() error {
 		r, err := Apply(plan)
@@ -244,7 +246,7 @@ func TestDecap_survivesApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.agg.send(t, b.outer().bytes(b.inner().bytes(nil)))
+	b.agg.Send(t, b.outer().Bytes(b.inner().Bytes(nil)))
 	if got := b.counters(t); got.Decapsulated != 1 {
 		t.Errorf("%d decapsulated, want still 1", got.Decapsulated)
 	}

@@ -1,6 +1,6 @@
 package fabric
 
-//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb edge bpf/edge.c -- -O2 -g -Wall -Werror -mcpu=v3 -idirafter /usr/include/x86_64-linux-gnu
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb edge bpf/edge.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../internal/kernel/bpf -idirafter /usr/include/x86_64-linux-gnu
 
 import (
 	"errors"
@@ -8,11 +8,9 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
-)
 
-// edgeFilter's place is any before the routes: no other filter of a switch's looks
-// at packets with labels as they come in.
-var edgeFilter = tcFilter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
+	"weft/internal/kernel"
+)
 
 // errNoEBPF means that the kernel cannot run the program.
 var errNoEBPF = errors.New("the kernel has no tc eBPF as of Linux 5.15")
@@ -26,13 +24,13 @@ type edgeHost [2][4]byte
 // counters outlive the process.
 func syncEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
 	if len(p.SIDs)+len(p.Gate) == 0 {
-		return edgeFilter.detachAll(h, ports)
+		return kernel.EdgeFilter.DetachAll(h, ports)
 	}
 	spec, err := loadEdge()
 	if err != nil {
 		return 0, err
 	}
-	prog, have, err := edgeFilter.find(h, ports, spec.Programs[edgeProgWeftEdge])
+	prog, have, err := kernel.EdgeFilter.Find(h, ports, spec.Programs[edgeProgWeftEdge])
 	if err != nil {
 		return 0, err
 	}
@@ -40,8 +38,8 @@ func syncEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int,
 		var o struct {
 			Prog *ebpf.Program `ebpf:"weft_edge"`
 		}
-		if err := loadObjects(spec, &o, tcNeeds); err != nil {
-			if !notTheKernels(err) {
+		if err := kernel.Load(spec, &o, kernel.TCNeeds); err != nil {
+			if !kernel.NotTheKernels(err) {
 				err = fmt.Errorf("%w: %w", errNoEBPF, err)
 			}
 			return 0, err
@@ -55,13 +53,13 @@ func syncEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int,
 	if err != nil {
 		return changed, fmt.Errorf("addresses of hosts: %w", err)
 	}
-	n, err = edgeFilter.attachAll(h, ports, prog, have)
+	n, err = kernel.EdgeFilter.AttachAll(h, ports, prog, have)
 	return changed + n, err
 }
 
 // syncHosts makes the program's table of hosts the planned one.
 func syncHosts(prog *ebpf.Program, gate []GatePort, index map[string]int) (changed int, err error) {
-	m, err := programMap(prog, edgeMapHosts)
+	m, err := kernel.ProgramMap(prog, edgeMapHosts)
 	if err != nil {
 		return 0, err
 	}
@@ -70,7 +68,7 @@ func syncHosts(prog *ebpf.Program, gate []GatePort, index map[string]int) (chang
 	if err != nil {
 		return 0, err
 	}
-	return syncMap(m, want)
+	return kernel.SyncMap(m, want)
 }
 
 // edgeEntries are the hosts of a gate as the program has them.

@@ -3,11 +3,12 @@ package fabric
 import (
 	"errors"
 	"io"
-	"net/netip"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/shortage/few"
 )
 
@@ -17,30 +18,26 @@ func (c closing) Close() error { return c() }
 
 // What lacks a descriptor says so, and not that the kernel is too old.
 func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
-	labels := labelPlan(t, top, mustLookup(t, top, "a2.2").ID, Options{SRv6: true})
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	labels := labelPlan(t, top, kerneltest.Node(t, top, "a2.2").ID, Options{SRv6: true})
 	labels.Gate = nil
-	offload := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
-		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
 	for _, c := range []struct {
 		name string
 		open func() (io.Closer, error)
 	}{
-		{"offload", func() (io.Closer, error) { return AttachOffload(offload) }},
-		{"steer", func() (io.Closer, error) { return AttachSteer(SteerConfig{Uplink: "p0", Rules: steered}) }},
 		{"meter", func() (io.Closer, error) {
 			m, err := AttachMeter(MeterConfig{Ports: []MeterPort{{Name: "p0", RateBits: 20e6}}})
 			return closing(func() error { return m.Close() }), err
 		}},
 		// Apply does without these where the kernel is too old, and notes it.
-		{"edge", func() (io.Closer, error) { return optional((*Report).attachEdge, edgeFilter, labels) }},
-		{"classes", func() (io.Closer, error) { return optional((*Report).attachClasses, classFilter, labels) }},
+		{"edge", func() (io.Closer, error) { return optional((*Report).attachEdge, kernel.EdgeFilter, labels) }},
+		{"classes", func() (io.Closer, error) { return optional((*Report).attachClasses, kernel.ClassFilter, labels) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ns := testNamespace(t, "few")
-			ethernetPair(t, ns, "p0", "p1")
+			ns := kerneltest.Namespace(t, "few")
+			kerneltest.EthernetPair(t, ns, "p0", "p1")
 			few.Descriptors(t, func() (opened io.Closer, err error) {
-				err = inNamed(ns, func() error {
+				err = kernel.InNamespace(ns, func() error {
 					opened, err = c.open()
 					return err
 				})
@@ -52,12 +49,12 @@ func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
 
 // optional attaches a program to p0, as Apply does. That it did without is an error,
 // too.
-func optional(attach func(*Report, *netlink.Handle, []netlink.Link, NodePlan) (int, error), filter tcFilter, p NodePlan) (io.Closer, error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+func optional(attach func(*Report, *netlink.Handle, []netlink.Link, NodePlan) (int, error), filter kernel.Filter, p NodePlan) (io.Closer, error) {
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return nil, explain(err)
+		return nil, kernel.Explain(err)
 	}
-	ports, err := portLinks(h, []string{"p0"})
+	ports, err := kernel.Links(h, []string{"p0"})
 	if err != nil {
 		h.Close()
 		return nil, err
@@ -72,7 +69,7 @@ func optional(attach func(*Report, *netlink.Handle, []netlink.Link, NodePlan) (i
 	}
 	return closing(func() error {
 		defer h.Close()
-		_, err := filter.detachAll(h, ports)
+		_, err := filter.DetachAll(h, ports)
 		return err
 	}), nil
 }

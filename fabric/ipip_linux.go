@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // errNoIPIP means that this kernel has no ipip devices.
@@ -33,7 +35,7 @@ func addIPIPDevice(h *netlink.Handle, name string, addr netip.Addr) (changed int
 	}
 	if err == nil {
 		if err := h.LinkDel(link); err != nil {
-			return 0, explain(fmt.Errorf("device %s: %w", name, err))
+			return 0, kernel.Explain(fmt.Errorf("device %s: %w", name, err))
 		}
 	}
 	tun := &netlink.Iptun{
@@ -49,7 +51,7 @@ func addIPIPDevice(h *netlink.Handle, name string, addr netip.Addr) (changed int
 		return 0, errNoIPIP
 	}
 	if err != nil {
-		return 0, explain(fmt.Errorf("ipip device %s: %w", name, err))
+		return 0, kernel.Explain(fmt.Errorf("ipip device %s: %w", name, err))
 	}
 	_, err = setUp(h, tun)
 	return 1, err
@@ -61,7 +63,7 @@ func setUp(h *netlink.Handle, link netlink.Link) (changed int, err error) {
 		return 0, nil
 	}
 	if err := h.LinkSetUp(link); err != nil {
-		return 0, explain(fmt.Errorf("bring %s up: %w", link.Attrs().Name, err))
+		return 0, kernel.Explain(fmt.Errorf("bring %s up: %w", link.Attrs().Name, err))
 	}
 	return 1, nil
 }

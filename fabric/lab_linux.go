@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -105,7 +106,7 @@ func (l *Lab) Plan(id topology.NodeID) (NodePlan, error) { return l.Config.plan(
 // must not leave dialling or listening to others. f must not end its goroutine
 // (testing's FailNow).
 func (l *Lab) Do(id topology.NodeID, f func() error) error {
-	return inNamed(l.Namespace(id), f)
+	return kernel.InNamespace(l.Namespace(id), f)
 }
 
 // Exec replaces the process by a program in a node's network namespace. It
@@ -137,7 +138,7 @@ func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
 	for _, p := range plan.Ports {
 		n.ports = append(n.ports, p.Name)
 	}
-	ns, err := openNamespace(l.Namespace(id))
+	ns, err := kernel.OpenNamespace(l.Namespace(id))
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
 	if n.Handle, err = openHandle(ns); err != nil {
 		return nil, err
 	}
-	links, err := portLinks(n.Handle, n.ports)
+	links, err := kernel.Links(n.Handle, n.ports)
 	if err != nil {
 		n.Close()
 		return nil, err
@@ -159,9 +160,9 @@ func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
 }
 
 func openHandle(ns netns.NsHandle) (h *netlink.Handle, err error) {
-	err = inNamespace(ns, func() error {
-		h, err = netlink.NewHandle(netlinkFamilies...)
-		return explain(err)
+	err = kernel.Within(ns, func() error {
+		h, err = netlink.NewHandle(kernel.Families...)
+		return kernel.Explain(err)
 	})
 	return h, err
 }

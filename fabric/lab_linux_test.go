@@ -11,12 +11,14 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
 func namespacesOf(t *testing.T, lab string) []string {
 	t.Helper()
-	names, err := namespaces(labPrefix(lab))
+	names, err := kernel.Namespaces(labPrefix(lab))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func namespacesOf(t *testing.T, lab string) []string {
 }
 
 func TestUp_twiceIsOnce(t *testing.T) {
-	cfg := LabConfig{Name: testLabName("a"), Topology: mustParse(t, "fat-tree:k=2")}
+	cfg := LabConfig{Name: kerneltest.LabName("a"), Topology: kerneltest.Topology(t, "fat-tree:k=2")}
 	l := upLab(t, cfg)
 	if l.Reused {
 		t.Error("reused the first time")
@@ -62,12 +64,12 @@ func inode(t *testing.T, l *Lab, id topology.NodeID) string {
 }
 
 func TestDown_leavesNothing(t *testing.T) {
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	roots, err := netlink.LinkList()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	name := l.Config.Name
 	if n := len(namespacesOf(t, name)); n != 36 {
 		t.Errorf("%d namespaces, want 36", n)
@@ -83,7 +85,7 @@ func TestDown_leavesNothing(t *testing.T) {
 	if left := namespacesOf(t, name); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if left, _ := filepath.Glob(filepath.Join(labDir, name+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(kernel.RunDir, name+"*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	if n, err := Down(name); n.Namespaces != 0 || err != nil {
@@ -97,16 +99,16 @@ func TestDown_leavesNothing(t *testing.T) {
 // leaveHalf imitates a process that died while building.
 func leaveHalf(t *testing.T, cfg LabConfig, state bool) {
 	t.Helper()
-	if err := prepareNetnsDir(); err != nil {
+	if err := kernel.PrepareNetnsDir(); err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range []string{"h0.0.2", "e0.0", "a9.9"} {
-		if err := createNamespace(cfg.namespace(node), func() error { return nil }); err != nil {
+		if err := kernel.CreateNamespace(cfg.namespace(node), func() error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// One of which the name was made and the namespace was not.
-	if err := os.WriteFile(filepath.Join(netnsDir, cfg.namespace("e1.0")), nil, 0o444); err != nil {
+	if err := os.WriteFile(filepath.Join(kernel.NetnsDir, cfg.namespace("e1.0")), nil, 0o444); err != nil {
 		t.Fatal(err)
 	}
 	if !state {
@@ -123,8 +125,8 @@ func leaveHalf(t *testing.T, cfg LabConfig, state bool) {
 }
 
 func TestUp_repairsHalfBuilt(t *testing.T) {
-	needRoot(t)
-	cfg, err := LabConfig{Name: testLabName("b"), Topology: mustParse(t, "fat-tree:k=2")}.complete()
+	kerneltest.NeedRoot(t)
+	cfg, err := LabConfig{Name: kerneltest.LabName("b"), Topology: kerneltest.Topology(t, "fat-tree:k=2")}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +153,10 @@ func TestUp_repairsHalfBuilt(t *testing.T) {
 	}
 	// Somebody deletes a namespace of a complete lab.
 	upLab(t, cfg)
-	if err := deleteNamespace(cfg.namespace("3.0")); err != nil {
+	if err := kernel.DeleteNamespace(cfg.namespace("3.0")); err != nil {
 		t.Fatal(err)
 	}
-	if err := deleteNamespace(cfg.namespace("h0.0.2")); err != nil {
+	if err := kernel.DeleteNamespace(cfg.namespace("h0.0.2")); err != nil {
 		t.Fatal(err)
 	}
 	l := upLab(t, cfg)
@@ -167,8 +169,8 @@ func TestUp_repairsHalfBuilt(t *testing.T) {
 }
 
 func TestDown_clearsHalfBuilt(t *testing.T) {
-	needRoot(t)
-	cfg, err := LabConfig{Name: testLabName("c"), Topology: mustParse(t, "fat-tree:k=2")}.complete()
+	kerneltest.NeedRoot(t)
+	cfg, err := LabConfig{Name: kerneltest.LabName("c"), Topology: kerneltest.Topology(t, "fat-tree:k=2")}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +187,8 @@ func TestDown_clearsHalfBuilt(t *testing.T) {
 
 // However far building has come when its context ends, nothing stays.
 func TestUp_cancelled(t *testing.T) {
-	needRoot(t)
-	cfg := LabConfig{Name: testLabName("d"), Topology: mustParse(t, "fat-tree:k=2")}
+	kerneltest.NeedRoot(t)
+	cfg := LabConfig{Name: kerneltest.LabName("d"), Topology: kerneltest.Topology(t, "fat-tree:k=2")}
 	t.Cleanup(func() { Down(cfg.Name) })
 	for _, at := range []int{1, 9, 18} { // of 21 steps: creating, wiring, configuring
 		ctx, cancel := context.WithCancel(t.Context())
@@ -209,9 +211,9 @@ func TestUp_cancelled(t *testing.T) {
 }
 
 func TestUp_sideBySide(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=2")
-	a := upLab(t, LabConfig{Name: testLabName("e"), Topology: top})
-	b := upLab(t, LabConfig{Name: testLabName("f"), Topology: top, RateMbit: 5})
+	top := kerneltest.Topology(t, "fat-tree:k=2")
+	a := upLab(t, LabConfig{Name: kerneltest.LabName("e"), Topology: top})
+	b := upLab(t, LabConfig{Name: kerneltest.LabName("f"), Topology: top, RateMbit: 5})
 	if inode(t, a, 0) == inode(t, b, 0) {
 		t.Error("the labs share a namespace")
 	}
@@ -226,8 +228,8 @@ func TestUp_sideBySide(t *testing.T) {
 }
 
 func TestHold(t *testing.T) {
-	needRoot(t)
-	cfg := LabConfig{Name: testLabName("g"), Topology: mustParse(t, "fat-tree:k=2")}
+	kerneltest.NeedRoot(t)
+	cfg := LabConfig{Name: kerneltest.LabName("g"), Topology: kerneltest.Topology(t, "fat-tree:k=2")}
 	l, err := Hold(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +251,7 @@ func TestHold(t *testing.T) {
 	if left := namespacesOf(t, cfg.Name); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if left, _ := filepath.Glob(filepath.Join(labDir, cfg.Name+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(kernel.RunDir, cfg.Name+"*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	// The owner dies without Close: the lock goes, the state says ephemeral.
@@ -286,7 +288,7 @@ func TestExec(t *testing.T) {
 		}
 		t.Fatal(l.Exec(0, []string{"sh", "-c", "readlink /proc/self/ns/net; exit 7"}, os.Environ()))
 	}
-	l := upLab(t, LabConfig{Name: testLabName("h"), Topology: mustParse(t, "fat-tree:k=2")})
+	l := upLab(t, LabConfig{Name: kerneltest.LabName("h"), Topology: kerneltest.Topology(t, "fat-tree:k=2")})
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestExec$")
 	cmd.Env = append(os.Environ(), nested+"="+l.Config.Name)
 	out, err := cmd.Output()

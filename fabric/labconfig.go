@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -97,19 +98,17 @@ func (c LabConfig) complete() (LabConfig, error) {
 
 const (
 	minRateMbit, maxRateMbit = 0.1, 30000 // tbf's 32-bit byte rate ends at 34 Gbit/s
-	minMTU, maxMTU           = 576, 65535
-	minMTU6                  = 1280
+	maxMTU                   = 65535
 	minGSO, maxGSO           = 2048, 65536 // GSO_MAX_SIZE of a plain veth
 	maxQueue                 = 1 << 30
-	ethernetHeader           = 14
 )
 
 func (c LabConfig) check() error {
 	switch {
-	case c.MTU < minMTU || c.MTU > maxMTU:
-		return fmt.Errorf("lab %s: MTU %d is not within %d to %d", c.Name, c.MTU, minMTU, maxMTU)
-	case c.SRv6 && c.MTU < minMTU6:
-		return fmt.Errorf("lab %s: MTU %d is too small for IPv6, which carries labels: must be %d or more", c.Name, c.MTU, minMTU6)
+	case c.MTU < kernel.MinMTU || c.MTU > maxMTU:
+		return fmt.Errorf("lab %s: MTU %d is not within %d to %d", c.Name, c.MTU, kernel.MinMTU, maxMTU)
+	case c.SRv6 && c.MTU < kernel.MinMTU6:
+		return fmt.Errorf("lab %s: MTU %d is too small for IPv6, which carries labels: must be %d or more", c.Name, c.MTU, kernel.MinMTU6)
 	case c.GSOMaxBytes != 0 && (c.GSOMaxBytes < minGSO || c.GSOMaxBytes > maxGSO):
 		return fmt.Errorf("lab %s: largest super-segment of %d bytes is not within %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
 	}
@@ -120,7 +119,7 @@ func (c LabConfig) check() error {
 }
 
 func (c LabConfig) checkRate() error {
-	frame := c.MTU + ethernetHeader
+	frame := c.MTU + kernel.EthernetHeader
 	switch {
 	case c.Unlimited && (c.RateMbit != 0 || c.QueueBytes != 0 || c.BurstBytes != 0):
 		return fmt.Errorf("lab %s: rate %g Mbit/s, queue %d and burst %d bytes are given, but links are unlimited: leave them 0, or Unlimited out", c.Name, c.RateMbit, c.QueueBytes, c.BurstBytes)
@@ -150,7 +149,7 @@ func (c LabConfig) linkRate(l topology.LinkID) float64 {
 // packet at least.
 func (c LabConfig) queueBytes(mbit float64) int {
 	bytes := float64(c.QueueBytes) * mbit / c.RateMbit
-	return max(c.MTU+ethernetHeader, int(min(bytes, maxQueue)))
+	return max(c.MTU+kernel.EthernetHeader, int(min(bytes, maxQueue)))
 }
 
 // labSettings are what two labs must share to be the same.

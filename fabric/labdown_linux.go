@@ -3,6 +3,8 @@ package fabric
 import (
 	"errors"
 	"sync"
+
+	"weft/internal/kernel"
 )
 
 // DownReport says what Down has removed.
@@ -35,7 +37,7 @@ const deleters = 16
 // tearDown deletes what there is of a lab, with its lock held. The state goes
 // last: a lab of which anything is left can be found.
 func tearDown(name string) (r DownReport, err error) {
-	names, err := namespaces(labPrefix(name))
+	names, err := kernel.Namespaces(labPrefix(name))
 	if err != nil {
 		return r, err
 	}
@@ -48,7 +50,7 @@ func tearDown(name string) (r DownReport, err error) {
 	for range deleters {
 		wg.Go(func() {
 			for ns := range todo {
-				e := deleteNamespace(ns)
+				e := kernel.DeleteNamespace(ns)
 				mu.Lock()
 				if e == nil {
 					r.Namespaces++

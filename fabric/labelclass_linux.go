@@ -10,11 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/kernel"
 )
-
-// classFilter is at the egress of the ports of a switch that forwards by labels,
-// before the queue.
-var classFilter = tcFilter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}
 
 // classify is the program: it gives a packet with labels the priority that Linux
 // derives from the TOS of IPv4 when it forwards, and from the class of IPv6 does not
@@ -24,8 +21,8 @@ func classify() (*ebpf.ProgramSpec, error) {
 	const (
 		skbPriority = 32 // offset in struct __sk_buff
 		etherType   = 12
-		ip6Class    = ethernetHeader // half a byte of version before it
-		ip6To       = ethernetHeader + 24
+		ip6Class    = kernel.EthernetHeader // half a byte of version before it
+		ip6To       = kernel.EthernetHeader + 24
 	)
 	block := encap.SIDBlock.Addr().As16()
 	code := asm.Instructions{
@@ -44,7 +41,7 @@ func classify() (*ebpf.ProgramSpec, error) {
 		asm.Xor.Reg(asm.R0, asm.R1),
 		asm.LSh.Imm(asm.R0, 1),
 		asm.StoreMem(asm.R6, skbPriority, asm.R0, asm.Word),
-		asm.Mov.Imm(asm.R0, tcUnspec).WithSymbol("pass"),
+		asm.Mov.Imm(asm.R0, kernel.TCUnspec).WithSymbol("pass"),
 		asm.Return(),
 	}
 	// That resolves the jumps, whatever the byte order, without which it is not known again in the kernel.
@@ -57,13 +54,13 @@ func classify() (*ebpf.ProgramSpec, error) {
 // forwarded all the same.
 func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
 	if len(p.SIDs) == 0 {
-		return classFilter.detachAll(h, ports)
+		return kernel.ClassFilter.DetachAll(h, ports)
 	}
 	spec, err := classify()
 	if err != nil {
 		return 0, err
 	}
-	prog, have, err := classFilter.find(h, ports, spec)
+	prog, have, err := kernel.ClassFilter.Find(h, ports, spec)
 	if err != nil {
 		return 0, err
 	}
@@ -71,8 +68,8 @@ func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePl
 		var o struct {
 			Prog *ebpf.Program `ebpf:"weft_class"`
 		}
-		err := loadObjects(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{spec.Name: spec}}, &o, tcNeeds)
-		if err != nil && !notTheKernels(err) {
+		err := kernel.Load(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{spec.Name: spec}}, &o, kernel.TCNeeds)
+		if err != nil && !kernel.NotTheKernels(err) {
 			r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: packets with labels are of one class, and probes wait behind data")
 			return 0, nil
 		}
@@ -83,6 +80,6 @@ func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePl
 		changed++
 	}
 	defer prog.Close()
-	n, err := classFilter.attachAll(h, ports, prog, have)
+	n, err := kernel.ClassFilter.AttachAll(h, ports, prog, have)
 	return changed + n, err
 }

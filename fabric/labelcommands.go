@@ -1,6 +1,10 @@
 package fabric
 
-import "fmt"
+import (
+	"fmt"
+
+	"weft/internal/kernel"
+)
 
 // labelCommands renders what a plan has for labels, besides its sysctls. Adding
 // the port's own route to fe80::/64 is left to the kernel.
@@ -33,7 +37,7 @@ func (p NodePlan) labelCommands() []string {
 	if len(p.MPLS) > 0 {
 		c = append(c, "# Labels in MPLS; needs the kernel module mpls_router.")
 		for _, s := range p.mplsSysctls() {
-			c = append(c, s.command())
+			c = append(c, s.Command())
 		}
 		for _, r := range p.MPLS {
 			c = append(c, r.command())
@@ -49,5 +53,5 @@ func (s SID) command() string {
 	} else {
 		c += " nh4 0.0.0.0"
 	}
-	return c + fmt.Sprintf(" count dev %s proto %d metric %d", s.Port, routeProtocol, s.Metric)
+	return c + fmt.Sprintf(" count dev %s proto %d metric %d", s.Port, kernel.RouteProtocol, s.Metric)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netlink/nl"
+
+	"weft/internal/kernel"
 )
 
 // readLabelCounters returns the counters of the routes of labels in the calling
@@ -16,7 +18,7 @@ import (
 func readLabelCounters() (*LabelCounters, error) {
 	list, err := readSIDs()
 	if err != nil {
-		return nil, explain(fmt.Errorf("list the routes of labels: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("list the routes of labels: %w", err))
 	}
 	if len(list) == 0 {
 		return nil, nil

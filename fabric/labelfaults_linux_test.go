@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -38,9 +40,9 @@ func randomStacks(ports int) (stacks [][16]byte, seed uint64) {
 // A port that is set down takes its routes with it, which come back; the other
 // labels stay. Hosts must choose other paths: there is no other way for a label.
 func TestLabels_failAndHeal(t *testing.T) {
-	l := upLabelLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLabelLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
-	src, dst := mustLookup(t, top, "h0.0.2"), mustLookup(t, top, "h1.0.2")
+	src, dst := kerneltest.Node(t, top, "h0.0.2"), kerneltest.Node(t, top, "h1.0.2")
 	from, to := openWire(t, l, src.ID, 0), openWire(t, l, dst.ID, 0)
 	set := top.Paths(src.ID, dst.ID)
 	send := func(n int) []byte {
@@ -48,32 +50,32 @@ func TestLabels_failAndHeal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inner := ipv4{id: uint16(n), frag: 0x4000, ttl: 64, protocol: 253, src: src.Addr, dst: dst.Addr}
-		from.sendLabelled(t, ipv6{next: 4, hops: 64, src: topology.Addr6(src.Addr), dst: addr}.bytes(inner.bytes(nil)))
-		return inner.bytes(nil)
+		inner := kerneltest.IPv4{ID: uint16(n), Frag: 0x4000, TTL: 64, Protocol: 253, Src: src.Addr, Dst: dst.Addr}
+		from.SendLabelled(t, ipv6{next: 4, hops: 64, src: topology.Addr6(src.Addr), dst: addr}.bytes(inner.Bytes(nil)))
+		return inner.Bytes(nil)
 	}
 	// The core's end goes down: its label for pod 1 is a label of no port.
 	mustFail(t, l, "a1.2-3.0", FailLoud)
 	send(0)
-	core := mustLookup(t, top, "3.0")
-	within(t, waitCount, "the core drops and counts", func() bool { return labelCounters(t, l, core).Unknown == 1 })
+	core := kerneltest.Node(t, top, "3.0")
+	kerneltest.Within(t, waitCount, "the core drops and counts", func() bool { return labelCounters(t, l, core).Unknown == 1 })
 	for _, n := range []int{1, 2, 3} {
 		send(n)
-		if got := to.receive(t); got[5] != byte(n) {
+		if got := to.Receive(t); got[5] != byte(n) {
 			t.Errorf("path %d: got the packet of path %d", n, got[5])
 		}
 	}
 	mustHeal(t, l)
-	within(t, waitCount, "the link is up", func() bool { return portTo(t, l, "a1.2", core.Name).Up })
+	kerneltest.Within(t, waitCount, "the link is up", func() bool { return portTo(t, l, "a1.2", core.Name).Up })
 	send(0)
-	if got := to.receive(t); got[5] != 0 {
+	if got := to.Receive(t); got[5] != 0 {
 		t.Errorf("healed: got the packet of path %d", got[5])
 	}
 	// Decapsulation is by the route of one port; there must be others.
 	mustFail(t, l, "h1.0.3-e1.0", FailLoud)
 	mustFail(t, l, "e1.0-a1.3", FailLoud)
 	send(1)
-	if got := to.receive(t); got[5] != 1 {
+	if got := to.Receive(t); got[5] != 1 {
 		t.Errorf("with ports of the edge switch down: got the packet of path %d", got[5])
 	}
 	mustHeal(t, l)
@@ -95,27 +97,27 @@ func TestLabels_failAndHeal(t *testing.T) {
 
 // An agent's routes bring the labels of a port back, too, with its addresses.
 func TestRoutes_resyncRestoresLabels(t *testing.T) {
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	needSIDs(t)
-	top := mustParse(t, "fat-tree:k=4")
-	p := labelPlan(t, top, mustLookup(t, top, "a2.2").ID, Options{SRv6: true})
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	p := labelPlan(t, top, kerneltest.Node(t, top, "a2.2").ID, Options{SRv6: true})
 	ns := portedNamespace(t, "resync", p)
 	applyNamed(t, ns, p)
 	const show = "ip -6 route show proto 87; ip -6 address show to fe80::7765:6674:0:0/96 | grep -c inet6"
-	built := shell(t, ns, show)
+	built := kerneltest.Shell(t, ns, show)
 	r := openRoutes(t, ns, p)
-	shell(t, ns, "ip link set p2 down")
-	if got := shell(t, ns, "ip -6 route show proto 87"); strings.Contains(got, "p2") {
+	kerneltest.Shell(t, ns, "ip link set p2 down")
+	if got := kerneltest.Shell(t, ns, "ip -6 route show proto 87"); strings.Contains(got, "p2") {
 		t.Fatalf("the kernel keeps routes over a port that is down:\n%s", got)
 	}
 	if _, err := r.Resync(); err != nil {
 		t.Errorf("while a port is down: %v", err)
 	}
-	shell(t, ns, "ip link set p2 up")
+	kerneltest.Shell(t, ns, "ip link set p2 up")
 	if n, err := r.Resync(); n == 0 || err != nil {
 		t.Errorf("%d changes, %v", n, err)
 	}
-	if got := shell(t, ns, show); got != built {
+	if got := kerneltest.Shell(t, ns, show); got != built {
 		t.Errorf("after:\n%s\nbefore:\n%s", got, built)
 	}
 	if n, err := r.Resync(); n != 0 || err != nil {
@@ -126,11 +128,11 @@ func TestRoutes_resyncRestoresLabels(t *testing.T) {
 // Applying again changes nothing; what is no longer planned goes, and what
 // others have made stays.
 func TestApply_labels(t *testing.T) {
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	needSIDs(t)
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for _, node := range []string{"h0.0.2", "e0.0", "a2.2", "3.0"} {
-		p := labelPlan(t, top, mustLookup(t, top, node).ID, Options{SRv6: true})
+		p := labelPlan(t, top, kerneltest.Node(t, top, node).ID, Options{SRv6: true})
 		ns := portedNamespace(t, "l"+p.Node, p)
 		if r := applyNamed(t, ns, p); !slices.Equal(r.Labels, []encap.Carrier{encap.CarrierSRv6}) {
 			t.Errorf("%s: labels by %v", node, r.Labels)
@@ -141,18 +143,18 @@ func TestApply_labels(t *testing.T) {
 		if node != "e0.0" {
 			continue
 		}
-		shell(t, ns, "ip -6 route add 2001:db8::/32 dev p0")
-		less := labelPlan(t, top.Without(top.Ports(mustLookup(t, top, node).ID)[2].Link), mustLookup(t, top, node).ID, Options{SRv6: true})
+		kerneltest.Shell(t, ns, "ip -6 route add 2001:db8::/32 dev p0")
+		less := labelPlan(t, top.Without(top.Ports(kerneltest.Node(t, top, node).ID)[2].Link), kerneltest.Node(t, top, node).ID, Options{SRv6: true})
 		// Its route, its label and its decapsulation; and the IPv4 plan's own.
 		applyNamed(t, ns, less)
-		if got := shell(t, ns, "ip -6 route show proto 87"); strings.Contains(got, "p2") {
+		if got := kerneltest.Shell(t, ns, "ip -6 route show proto 87"); strings.Contains(got, "p2") {
 			t.Errorf("port p2 is still in use:\n%s", got)
 		}
 		r := applyNamed(t, ns, mustPlan(t, top, node))
-		if got := shell(t, ns, "ip -6 route show proto 87"); got != "" || r.Labels != nil {
+		if got := kerneltest.Shell(t, ns, "ip -6 route show proto 87"); got != "" || r.Labels != nil {
 			t.Errorf("without labels: %v\n%s", r.Labels, got)
 		}
-		if got := shell(t, ns, "ip -6 route show 2001:db8::/32"); got == "" {
+		if got := kerneltest.Shell(t, ns, "ip -6 route show 2001:db8::/32"); got == "" {
 			t.Error("another's route is gone")
 		}
 		if got := edgeCounters(t, ns, p); got != nil {
@@ -163,11 +165,11 @@ func TestApply_labels(t *testing.T) {
 
 // What plan prints and what Apply does is the same.
 func TestApply_labelsEqualCommands(t *testing.T) {
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	needSIDs(t)
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for _, node := range []string{"h0.0.2", "e0.0", "a2.2", "3.0"} {
-		p := labelPlan(t, top, mustLookup(t, top, node).ID, Options{SRv6: true})
+		p := labelPlan(t, top, kerneltest.Node(t, top, node).ID, Options{SRv6: true})
 		applied, pasted := portedNamespace(t, "la"+p.Node, p), portedNamespace(t, "lp"+p.Node, p)
 		r := applyNamed(t, applied, p)
 		script := "set -e\n"
@@ -176,10 +178,10 @@ func TestApply_labelsEqualCommands(t *testing.T) {
 				script += c + "\n"
 			}
 		}
-		shell(t, pasted, script)
+		kerneltest.Shell(t, pasted, script)
 		for _, show := range []string{"ip -6 route show proto 87", "ip -br -6 address show scope global",
 			"ip -6 address show to fe80::7765:6674:0:0/96 | grep -c inet6", "sysctl -a -r 'ipv6.conf.(all.forwarding|p.*disable_ipv6|.*seg6_enabled)'"} {
-			a, b := shell(t, applied, show), shell(t, pasted, show)
+			a, b := kerneltest.Shell(t, applied, show), kerneltest.Shell(t, pasted, show)
 			if a != b || a == "" {
 				t.Errorf("%s: %s differs; applied:\n%s\npasted:\n%s", node, show, a, b)
 			}
@@ -189,9 +191,9 @@ func TestApply_labelsEqualCommands(t *testing.T) {
 
 // A kernel without MPLS says so, and does the rest.
 func TestApply_mpls(t *testing.T) {
-	needRoot(t)
-	top := mustParse(t, "fat-tree:k=4")
-	p := labelPlan(t, top, mustLookup(t, top, "a2.2").ID, Options{MPLS: true})
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	p := labelPlan(t, top, kerneltest.Node(t, top, "a2.2").ID, Options{MPLS: true})
 	ns := portedNamespace(t, "mpls", p)
 	r := applyNamed(t, ns, p)
 	if !hasMPLS() {
@@ -207,14 +209,14 @@ func TestApply_mpls(t *testing.T) {
 		t.Errorf("%d changes the second time", r.Changed)
 	}
 	applyNamed(t, ns, mustPlan(t, top, "a2.2"))
-	if got := shell(t, ns, "ip -f mpls route show proto 87"); got != "" {
+	if got := kerneltest.Shell(t, ns, "ip -f mpls route show proto 87"); got != "" {
 		t.Errorf("no longer planned:\n%s", got)
 	}
 }
 
 func edgeCounters(t *testing.T, ns string, p NodePlan) (c *EdgeCounters) {
 	t.Helper()
-	err := inNamed(ns, func() error {
+	err := kernel.InNamespace(ns, func() error {
 		h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return err
@@ -235,14 +237,14 @@ func edgeCounters(t *testing.T, ns string, p NodePlan) (c *EdgeCounters) {
 
 // A lab of some nodes has labels for the ports that it has.
 func TestLabels_ofPartOfAFabric(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	cfg := LabConfig{Topology: top}
 	for _, name := range []string{"h0.0.2", "e0.0", "a0.3"} {
-		cfg.Only = append(cfg.Only, mustLookup(t, top, name).ID)
+		cfg.Only = append(cfg.Only, kerneltest.Node(t, top, name).ID)
 	}
 	l := upLabelLab(t, cfg)
 	wantAsBuilt(t, l)
-	p, err := l.Plan(mustLookup(t, top, "e0.0").ID)
+	p, err := l.Plan(kerneltest.Node(t, top, "e0.0").ID)
 	if err != nil {
 		t.Fatal(err)
 	}

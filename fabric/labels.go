@@ -119,7 +119,7 @@ func (p NodePlan) sysctls6() (s []Sysctl) {
 			s = append(s, Sysctl{Key: "net.ipv6.conf." + port.Name + ".disable_ipv6", Value: "0"},
 				// Nobody may have a node of the fabric forward a packet by a list
 				// of segments: it would come to labels behind the gate.
-				Sysctl{"net.ipv6.conf." + port.Name + ".seg6_enabled", "0", true})
+				Sysctl{Key: "net.ipv6.conf." + port.Name + ".seg6_enabled", Value: "0", Optional: true})
 		}
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/kernel"
 )
 
 // forwardLabels makes the namespace of the calling thread forward by labels as
@@ -60,7 +61,7 @@ func (p NodePlan) links(h *netlink.Handle) ([]netlink.Link, error) {
 	for i, port := range p.Ports {
 		names[i] = port.Name
 	}
-	return portLinks(h, names)
+	return kernel.Links(h, names)
 }
 
 // syncAddresses6 gives the node its IPv6 addresses: it is the only one that can
@@ -69,9 +70,9 @@ func syncAddresses6(h *netlink.Handle, p NodePlan) (changed int, err error) {
 	if !p.Address6.IsValid() {
 		return 0, nil
 	}
-	list, err := dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V6) })
+	list, err := kernel.Dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V6) })
 	if err != nil {
-		return 0, explain(fmt.Errorf("IPv6 addresses: %w", err))
+		return 0, kernel.Explain(fmt.Errorf("IPv6 addresses: %w", err))
 	}
 	type own struct {
 		index int
@@ -85,21 +86,21 @@ func syncAddresses6(h *netlink.Handle, p NodePlan) (changed int, err error) {
 	for _, port := range p.Ports {
 		names = append(names, port.Name)
 	}
-	links, err := portLinks(h, names)
+	links, err := kernel.Links(h, names)
 	if err != nil {
 		return 0, err
 	}
 	for i, link := range links {
-		a := netlink.Addr{IPNet: ipNet(netip.PrefixFrom(p.Address6, 128)), Flags: unix.IFA_F_NODAD}
+		a := netlink.Addr{IPNet: kernel.IPNet(netip.PrefixFrom(p.Address6, 128)), Flags: unix.IFA_F_NODAD}
 		if i > 0 {
-			a.IPNet, a.Scope = ipNet(netip.PrefixFrom(p.LinkLocal6, 64)), unix.RT_SCOPE_LINK
+			a.IPNet, a.Scope = kernel.IPNet(netip.PrefixFrom(p.LinkLocal6, 64)), unix.RT_SCOPE_LINK
 		}
 		up := link.Attrs().Flags&net.FlagUp != 0
 		if have[own{link.Attrs().Index, a.IPNet.String()}] || !up {
 			continue
 		}
 		if err := h.AddrReplace(link, &a); err != nil {
-			return changed, explain(fmt.Errorf("address %s on %s: %w", a.IPNet, names[i], err))
+			return changed, kernel.Explain(fmt.Errorf("address %s on %s: %w", a.IPNet, names[i], err))
 		}
 		changed++
 	}
@@ -127,7 +128,7 @@ var errNoSIDs = errors.New("labels in IPv6 need Linux 6.6 with the option IPV6_S
 func checkMicroSIDs() error {
 	list, err := readSIDs()
 	if err != nil {
-		return explain(fmt.Errorf("list the routes of labels: %w", err))
+		return kernel.Explain(fmt.Errorf("list the routes of labels: %w", err))
 	}
 	for _, s := range list {
 		if s.action == nl.SEG6_LOCAL_ACTION_END_X && !s.micro {
@@ -151,7 +152,7 @@ func syncRoutes6(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed i
 		if !p.Address6.IsValid() && (errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP)) {
 			return 0, nil // no IPv6, and none is wanted
 		}
-		return 0, explain(fmt.Errorf("list the IPv6 routes: %w", err))
+		return 0, kernel.Explain(fmt.Errorf("list the IPv6 routes: %w", err))
 	}
 	planned, err := netlinkRoutes6(p, ports)
 	if err != nil {
@@ -171,16 +172,16 @@ func syncRoutes6(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed i
 		case want.Encap != nil && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)):
 			return changed, fmt.Errorf("%w: %s: %w", errNoSIDs, want.command, err)
 		default:
-			return changed, explain(fmt.Errorf("%s: %w", want.command, err))
+			return changed, kernel.Explain(fmt.Errorf("%s: %w", want.command, err))
 		}
 	}
 	for id, was := range old {
-		gone := netlink.Route{Dst: ipNet(id.prefix), Priority: id.metric, LinkIndex: was.LinkIndex, Protocol: routeProtocol}
+		gone := netlink.Route{Dst: kernel.IPNet(id.prefix), Priority: id.metric, LinkIndex: was.LinkIndex, Protocol: kernel.RouteProtocol}
 		if was.Type == unix.RTN_UNREACHABLE {
 			gone.Type, gone.LinkIndex = unix.RTN_UNREACHABLE, 0
 		}
 		if err := h.RouteDel(&gone); err != nil && !errors.Is(err, unix.ESRCH) {
-			return changed, explain(fmt.Errorf("remove the route to %s: %w", id.prefix, err))
+			return changed, kernel.Explain(fmt.Errorf("remove the route to %s: %w", id.prefix, err))
 		}
 		changed++
 	}
@@ -188,8 +189,8 @@ func syncRoutes6(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed i
 }
 
 func plannedRoutes6(h *netlink.Handle) (map[routeID6]netlink.Route, error) {
-	have, err := dumped(func() ([]netlink.Route, error) {
-		return h.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
+	have, err := kernel.Dumped(func() ([]netlink.Route, error) {
+		return h.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Protocol: kernel.RouteProtocol}, netlink.RT_FILTER_PROTOCOL)
 	})
 	if err != nil {
 		return nil, err
@@ -233,8 +234,8 @@ func netlinkRoutes6(p NodePlan, ports []netlink.Link) (list []wantedRoute6, err 
 			continue
 		}
 		list = append(list, wantedRoute6{netlink.Route{
-			Family: netlink.FAMILY_V6, Dst: ipNet(s.Prefix), Type: unix.RTN_UNICAST, Table: unix.RT_TABLE_MAIN,
-			Protocol: routeProtocol, Priority: s.Metric, LinkIndex: index[s.Port], Encap: newSIDEncap(s),
+			Family: netlink.FAMILY_V6, Dst: kernel.IPNet(s.Prefix), Type: unix.RTN_UNICAST, Table: unix.RT_TABLE_MAIN,
+			Protocol: kernel.RouteProtocol, Priority: s.Metric, LinkIndex: index[s.Port], Encap: newSIDEncap(s),
 		}, s.command()})
 	}
 	return list, nil

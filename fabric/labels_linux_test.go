@@ -6,19 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
 // upLabelLab brings up a lab that forwards by labels, where the kernel can.
 func upLabelLab(t testing.TB, cfg LabConfig) *Lab {
 	t.Helper()
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	needSIDs(t)
 	cfg.SRv6 = true
 	return upLab(t, cfg)
@@ -26,10 +25,10 @@ func upLabelLab(t testing.TB, cfg LabConfig) *Lab {
 
 func needSIDs(t testing.TB) {
 	t.Helper()
-	p := labelPlan(t, mustParse(t, "fat-tree:k=2"), 2, Options{SRv6: true}) // e0.0
+	p := labelPlan(t, kerneltest.Topology(t, "fat-tree:k=2"), 2, Options{SRv6: true}) // e0.0
 	ns := portedNamespace(t, "probe", p)
-	defer deleteNamespace(ns)
-	err := inNamed(ns, func() error { _, err := Apply(p); return err })
+	defer kernel.DeleteNamespace(ns)
+	err := kernel.InNamespace(ns, func() error { _, err := Apply(p); return err })
 	if errors.Is(err, errNoSIDs) {
 		t.Skip(err)
 	}
@@ -54,57 +53,44 @@ func (h ipv6) bytes(payload []byte) []byte {
 	return append(b, payload...)
 }
 
-func (w *wire) sendFrame(t *testing.T, protocol uint16, packet []byte) {
-	t.Helper()
-	frame := binary.BigEndian.AppendUint16(slices.Concat(w.far, w.own), protocol)
-	if _, err := unix.Write(w.fd, append(frame, packet...)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (w *wire) sendLabelled(t *testing.T, packet []byte) {
-	t.Helper()
-	w.sendFrame(t, unix.ETH_P_IPV6, packet)
-}
-
 // By every path of every kind of fabric a packet comes to the switches of that
 // path and to no other, one label less at each, and plain behind the last, be that
 // the destination's edge switch or where routes do the rest.
 func TestLabels_everyPath(t *testing.T) {
-	for _, spec := range labelFabrics[:3] {
+	for _, spec := range kerneltest.LabelFabrics[:3] {
 		t.Run(spec, func(t *testing.T) {
-			l := upLabelLab(t, LabConfig{Topology: mustParse(t, spec)})
+			l := upLabelLab(t, LabConfig{Topology: kerneltest.Topology(t, spec)})
 			top := l.Config.Topology
-			wires := make(map[topology.NodeID]*wire)
+			wires := make(map[topology.NodeID]*kerneltest.Wire)
 			for h := range top.Hosts() {
 				wires[h.ID] = openWire(t, l, h.ID, 0)
 			}
 			s := openCaptures(t, l)
-			eachPath(t, top, func(src, dst topology.Node, set topology.PathSet, n int) {
+			kerneltest.EachPath(t, top, func(src, dst topology.Node, set topology.PathSet, n int) {
 				for _, labels := range [][]int{set.Labels(n), set.Choices(n)} {
 					addr, err := encap.SIDs(labels)
 					if err != nil {
 						t.Fatal(err)
 					}
 					payload := fmt.Appendf(nil, "from %s to %s by %d labels of path %d;", src.Name, dst.Name, len(labels), n)
-					inner := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 253, src: src.Addr, dst: dst.Addr}
+					inner := kerneltest.IPv4{ID: 7, Frag: 0x4000, TTL: 64, Protocol: 253, Src: src.Addr, Dst: dst.Addr}
 					outer := ipv6{next: 4, hops: 64, src: topology.Addr6(src.Addr), dst: addr}
-					wires[src.ID].sendLabelled(t, outer.bytes(inner.bytes(payload)))
-					for !bytes.HasSuffix(wires[dst.ID].receive(t), payload) {
+					wires[src.ID].SendLabelled(t, outer.bytes(inner.Bytes(payload)))
+					for !bytes.HasSuffix(wires[dst.ID].Receive(t), payload) {
 					}
 					seen := s.arrivals(t, payload)
 					hops := set.Path(n).Hops[1:]
 					for i, id := range hops {
 						if i > len(labels) {
 							// Who takes the labels off routes the inner packet, and is its first hop.
-							inner.ttl--
-							wantArrival(t, top.Node(id), seen[id], inner.bytes(nil), len(payload))
+							inner.TTL--
+							wantArrival(t, top.Node(id), seen[id], inner.Bytes(nil), len(payload))
 							continue
 						}
 						want := outer
 						want.hops -= byte(i)
 						want.dst = addr
-						wantArrival(t, top.Node(id), seen[id], want.bytes(inner.bytes(nil)), len(payload))
+						wantArrival(t, top.Node(id), seen[id], want.bytes(inner.Bytes(nil)), len(payload))
 						b := addr.As16()
 						encap.PopSID(&b)
 						addr = netip.AddrFrom16(b)
@@ -132,7 +118,7 @@ func wantArrival(t *testing.T, n topology.Node, got [][]byte, want []byte, paylo
 	}
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)+payload))
 	ip[10], ip[11] = 0, 0
-	binary.BigEndian.PutUint16(ip[10:], ^onesSum(ip))
+	binary.BigEndian.PutUint16(ip[10:], ^kerneltest.OnesSum(ip))
 	if !bytes.Equal(got[0], want) {
 		t.Errorf("at %s:\n%x, want\n%x", n.Name, got[0], want)
 	}
@@ -141,11 +127,11 @@ func wantArrival(t *testing.T, n topology.Node, got [][]byte, want []byte, paylo
 // What the kernel makes of addresses in the block, good ones and bad, is what
 // encap says of them.
 func TestLabels_kernelPopsAsEncapDoes(t *testing.T) {
-	l := upLabelLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLabelLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
-	agg := mustLookup(t, top, "a0.2")
+	agg := kerneltest.Node(t, top, "a0.2")
 	ports := top.Ports(agg.ID)
-	var far []*wire
+	var far []*kerneltest.Wire
 	var out []*capture
 	for _, p := range ports {
 		far = append(far, openWire(t, l, p.Peer, p.PeerPort))
@@ -154,12 +140,12 @@ func TestLabels_kernelPopsAsEncapDoes(t *testing.T) {
 	stacks, seed := randomStacks(len(ports))
 	for i, stack := range stacks {
 		before := labelCounters(t, l, agg)
-		src := mustLookup(t, top, "h0.0.2").Addr
-		inner := ipv4{id: uint16(i), frag: 0x4000, ttl: 64, protocol: 253, src: src, dst: mustLookup(t, top, "h1.0.2").Addr}
+		src := kerneltest.Node(t, top, "h0.0.2").Addr
+		inner := kerneltest.IPv4{ID: uint16(i), Frag: 0x4000, TTL: 64, Protocol: 253, Src: src, Dst: kerneltest.Node(t, top, "h1.0.2").Addr}
 		// The next switch is to be the last, or it might send the packet back.
 		packet := ipv6{next: 4, hops: 2, src: topology.Addr6(src), dst: netip.AddrFrom16(stack)}
 		from := far[i%len(far)]
-		from.sendLabelled(t, packet.bytes(inner.bytes(nil)))
+		from.SendLabelled(t, packet.bytes(inner.Bytes(nil)))
 
 		want := before
 		popped := stack
@@ -172,19 +158,19 @@ func TestLabels_kernelPopsAsEncapDoes(t *testing.T) {
 		default:
 			want.Popped++
 			packet.dst, packet.hops = netip.AddrFrom16(popped), 1
-			if got := out[sid-1].read(t, waitCount); !bytes.Equal(got, packet.bytes(inner.bytes(nil))) {
-				t.Errorf("seed %d: %x out of port %d:\n%x, want\n%x", seed, stack, sid-1, got, packet.bytes(inner.bytes(nil)))
+			if got := out[sid-1].read(t, waitCount); !bytes.Equal(got, packet.bytes(inner.Bytes(nil))) {
+				t.Errorf("seed %d: %x out of port %d:\n%x, want\n%x", seed, stack, sid-1, got, packet.bytes(inner.Bytes(nil)))
 			}
 		}
-		within(t, waitCount, fmt.Sprintf("seed %d, %x: counters %+v become %+v", seed, stack, before, want), func() bool {
+		kerneltest.Within(t, waitCount, fmt.Sprintf("seed %d, %x: counters %+v become %+v", seed, stack, before, want), func() bool {
 			return labelCounters(t, l, agg) == want
 		})
 	}
-	src := mustLookup(t, top, "h0.0.2").Addr
+	src := kerneltest.Node(t, top, "h0.0.2").Addr
 	expired := ipv6{next: 4, hops: 1, src: topology.Addr6(src), dst: netip.MustParseAddr("5f00:1fe::")}
 	before := labelCounters(t, l, agg)
-	far[0].sendLabelled(t, expired.bytes(ipv4{ttl: 64, protocol: 253, src: src, dst: src}.bytes(nil)))
-	within(t, waitCount, "an expired hop limit is counted", func() bool {
+	far[0].SendLabelled(t, expired.bytes(kerneltest.IPv4{TTL: 64, Protocol: 253, Src: src, Dst: src}.Bytes(nil)))
+	kerneltest.Within(t, waitCount, "an expired hop limit is counted", func() bool {
 		return labelCounters(t, l, agg).Expired == before.Expired+1
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weft/encap"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -21,7 +22,7 @@ func labelPlan(t testing.TB, top *topology.Topology, id topology.NodeID, opts Op
 }
 
 func TestPlan_labelsGolden(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for file, c := range map[string]struct {
 		node string
 		opts Options
@@ -32,7 +33,7 @@ func TestPlan_labelsGolden(t *testing.T) {
 		"mpls-edge": {"e1.0", Options{MPLS: true}},
 		"mpls-agg":  {"a2.2", Options{MPLS: true}},
 	} {
-		p := labelPlan(t, top, mustLookup(t, top, c.node).ID, c.opts)
+		p := labelPlan(t, top, kerneltest.Node(t, top, c.node).ID, c.opts)
 		b, err := json.MarshalIndent(p, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -42,40 +43,16 @@ func TestPlan_labelsGolden(t *testing.T) {
 	}
 }
 
-// labelFabrics are one of each kind.
-var labelFabrics = []string{"fat-tree:k=4", "leaf-spine:leaves=3,spines=4,hosts=2", "vl2:d0=2,d1=4,d2=4,hosts=2", "fat-tree:k=8"}
-
-// eachPath calls f for every path between the first host of each rack and the
-// last of each other.
-func eachPath(t *testing.T, top *topology.Topology, f func(src, dst topology.Node, s topology.PathSet, n int)) {
-	t.Helper()
-	paths := 0
-	for src := range top.Hosts() {
-		for dst := range top.Hosts() {
-			a, b := src.Addr.As4(), dst.Addr.As4()
-			if s := top.Paths(src.ID, dst.ID); a[3] == 2 && (b[3] != 2 || top.NumHosts() == 2) && !s.Direct() {
-				for n := range s.Count() {
-					f(src, dst, s, n)
-					paths++
-				}
-			}
-		}
-	}
-	if paths == 0 {
-		t.Fatal("no path was looked at")
-	}
-}
-
 // What the switches' plans make of a path's labels is that path: the oracle is
 // PathSet.Path, which knows no labels.
 func TestPlan_labelsLeadByThePath(t *testing.T) {
-	for _, spec := range labelFabrics {
-		top := mustParse(t, spec)
+	for _, spec := range kerneltest.LabelFabrics {
+		top := kerneltest.Topology(t, spec)
 		plans := make([]NodePlan, top.NumNodes())
 		for n := range top.Nodes() {
 			plans[n.ID] = labelPlan(t, top, n.ID, Options{SRv6: true, MPLS: true})
 		}
-		eachPath(t, top, func(src, dst topology.Node, s topology.PathSet, n int) {
+		kerneltest.EachPath(t, top, func(src, dst topology.Node, s topology.PathSet, n int) {
 			hops := s.Path(n).Hops
 			addr, err := encap.SIDs(s.Labels(n))
 			if err != nil {
@@ -102,7 +79,7 @@ func peerBehind(t *testing.T, top *topology.Topology, p NodePlan, port string) t
 	if i < 0 {
 		t.Fatalf("%s has no port %s", p.Node, port)
 	}
-	return mustLookup(t, top, p.Ports[i].Peer).ID
+	return kerneltest.Node(t, top, p.Ports[i].Peer).ID
 }
 
 // walkSIDs follows the plans' routes from a host to who decapsulates.
@@ -166,7 +143,7 @@ func walkMPLS(t *testing.T, top *topology.Topology, plans []NodePlan, src topolo
 // No label leads to a host, and none over a link that is down; nothing needs a
 // port that only others have.
 func TestPlan_labelsOfLivePortsOnly(t *testing.T) {
-	whole := mustParse(t, "fat-tree:k=4")
+	whole := kerneltest.Topology(t, "fat-tree:k=4")
 	for n := range whole.Nodes() {
 		for _, down := range whole.Ports(n.ID) {
 			p := labelPlan(t, whole.Without(down.Link), n.ID, Options{SRv6: true, MPLS: true})
@@ -208,7 +185,7 @@ func TestPlan_labelsOfLivePortsOnly(t *testing.T) {
 
 // A switch with more ports than there are labels is refused by its name.
 func TestPlan_tooManyPorts(t *testing.T) {
-	top := mustParse(t, "leaf-spine:leaves=230,spines=2,hosts=1")
+	top := kerneltest.Topology(t, "leaf-spine:leaves=230,spines=2,hosts=1")
 	if _, err := Plan(top, 0, Options{SRv6: true}); err == nil || !strings.Contains(err.Error(), "230 ports") {
 		t.Errorf("error %v", err)
 	}

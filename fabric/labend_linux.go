@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -92,7 +93,7 @@ func (l *Lab) restoreRoutes(e linkEnd) error {
 	if err != nil {
 		return err
 	}
-	links, err := portLinks(e.node.Handle, e.node.ports)
+	links, err := kernel.Links(e.node.Handle, e.node.ports)
 	if err != nil {
 		return err
 	}

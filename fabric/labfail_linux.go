@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -177,10 +178,10 @@ func (l *Lab) prepare(t transition) (func() error, error) {
 		}
 		steps = append(steps,
 			func() error {
-				return l.Do(k.A, func() error { return silentFilter.attach(lower.node.Handle, lower.link, prog) })
+				return l.Do(k.A, func() error { return kernel.SilentFilter.Attach(lower.node.Handle, lower.link, prog) })
 			},
 			func() error {
-				return l.Do(k.B, func() error { return silentFilter.attach(upper.node.Handle, upper.link, prog) })
+				return l.Do(k.B, func() error { return kernel.SilentFilter.Attach(upper.node.Handle, upper.link, prog) })
 			})
 	case t.to == FailLoud:
 		steps = append(steps, func() error { return upper.node.LinkSetDown(upper.link) })
@@ -191,16 +192,16 @@ func (l *Lab) prepare(t transition) (func() error, error) {
 	if t.from.silent() && !t.to.silent() {
 		steps = append(steps,
 			func() error {
-				return l.Do(k.A, func() error { return silentFilter.detach(lower.node.Handle, lower.link) })
+				return l.Do(k.A, func() error { return kernel.SilentFilter.Detach(lower.node.Handle, lower.link) })
 			},
 			func() error {
-				return l.Do(k.B, func() error { return silentFilter.detach(upper.node.Handle, upper.link) })
+				return l.Do(k.B, func() error { return kernel.SilentFilter.Detach(upper.node.Handle, upper.link) })
 			})
 	}
 	return func() error {
 		for _, step := range steps {
 			if err := step(); err != nil {
-				return explain(err)
+				return kernel.Explain(err)
 			}
 		}
 		return nil

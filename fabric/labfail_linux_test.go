@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -90,13 +91,13 @@ func wantAsBuilt(t *testing.T, l *Lab) {
 }
 
 func TestFail_loudIsSeenAndHeals(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	before := time.Now()
 	at := mustFail(t, l, "a0.2-e0.0", FailLoud) // as people write it, not as it is called
 	if at.Before(before) || at.After(time.Now()) {
 		t.Errorf("failed at %v, not between %v and now", at, before)
 	}
-	within(t, patience, "the lower end loses its carrier", func() bool { return !portTo(t, l, "e0.0", "a0.2").Up })
+	kerneltest.Within(t, kerneltest.Patience, "the lower end loses its carrier", func() bool { return !portTo(t, l, "e0.0", "a0.2").Up })
 	if p := portTo(t, l, "a0.2", "e0.0"); p.Failure != FailLoud || p.Up {
 		t.Errorf("upper end %+v", p)
 	}
@@ -113,16 +114,16 @@ func TestFail_loudIsSeenAndHeals(t *testing.T) {
 		t.Errorf("failures %v, %v", f, err)
 	}
 	mustHeal(t, other, "e0.0-a0.2")
-	within(t, patience, "the carrier is back", func() bool { return portTo(t, l, "e0.0", "a0.2").Up })
+	kerneltest.Within(t, kerneltest.Patience, "the carrier is back", func() bool { return portTo(t, l, "e0.0", "a0.2").Up })
 	wantAsBuilt(t, l)
 }
 
 // Links of a failed node stay down when one of them is healed by itself, and
 // the other way round.
 func TestFail_nodesAndLinksOverlap(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	up := func() bool { return portTo(t, l, "a0.2", "c1.1").Up }
-	within(t, patience, "the lab is up", up)
+	kerneltest.Within(t, kerneltest.Patience, "the lab is up", up)
 	mustFail(t, l, "a0.2-3.0", FailLoud)
 	mustFail(t, l, "3.0", FailLoud)
 	mustHeal(t, l, "a0.2-c1.1")
@@ -134,7 +135,7 @@ func TestFail_nodesAndLinksOverlap(t *testing.T) {
 		t.Errorf("silent beside loud: %+v", p)
 	}
 	mustHeal(t, l, "c1.1")
-	within(t, patience, "the carrier is back", up)
+	kerneltest.Within(t, kerneltest.Patience, "the carrier is back", up)
 	if p := portTo(t, l, "a0.2", "c1.1"); p.Failure != FailSilent {
 		t.Errorf("silent without the loud: %+v", p)
 	}
@@ -144,7 +145,7 @@ func TestFail_nodesAndLinksOverlap(t *testing.T) {
 }
 
 func TestFail_bad(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
 	for target, want := range map[string]string{"e9.0": "e9.0", "e0.0-e1.0": "not wired to each other", "e0.0-": "node \"\""} {
 		if _, err := l.Fail(target, FailLoud); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("fail %s: error %v", target, err)
@@ -166,8 +167,8 @@ func TestFail_bad(t *testing.T) {
 // A silent failure drops packets of both directions under links that are up; a
 // failure of data alone lets the switches' messages pass.
 func TestFail_silent(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2")})
-	hosts := hostsOf(l.Config.Topology)
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	data := listenUDP(t, l, hosts...)
 	var control []*net.UDPConn
 	for _, h := range hosts {
@@ -237,7 +238,7 @@ func arrives(t *testing.T, from, to *net.UDPConn) bool {
 // Several fail and heal at a time, from two processes' views of the lab; in
 // the end all is as it was built.
 func TestFail_concurrently(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	const seed = 5
 	t.Logf("seed %d", seed)
 	var wg sync.WaitGroup
@@ -259,7 +260,7 @@ func TestFail_concurrently(t *testing.T) {
 	}
 	wg.Wait()
 	mustHeal(t, l)
-	within(t, patience, "all links are up", func() bool {
+	kerneltest.Within(t, kerneltest.Patience, "all links are up", func() bool {
 		for _, n := range l.Status() {
 			for _, p := range n.Ports {
 				if !p.Up {
@@ -273,7 +274,7 @@ func TestFail_concurrently(t *testing.T) {
 }
 
 func BenchmarkFail_linkAndHeal(b *testing.B) {
-	l := upLab(b, LabConfig{Topology: mustParse(b, "fat-tree:k=4")})
+	l := upLab(b, LabConfig{Topology: kerneltest.Topology(b, "fat-tree:k=4")})
 	for _, mode := range failureModes[1:] {
 		b.Run(string(mode), func(b *testing.B) {
 			for b.Loop() {

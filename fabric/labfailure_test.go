@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"weft/internal/kernel/kerneltest"
 )
 
 func TestFailures_transitions(t *testing.T) {
-	c := LabConfig{Name: "x", Topology: mustParse(t, "fat-tree:k=2")}
+	c := LabConfig{Name: "x", Topology: kerneltest.Topology(t, "fat-tree:k=2")}
 	for _, test := range []struct {
 		before, after failures
 		want          string // link:from>to
@@ -37,7 +39,7 @@ func TestFailures_transitions(t *testing.T) {
 
 // A lab that is built in part has only the links between what is built.
 func TestFailures_onlyWhatIsBuilt(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	c := LabConfig{Name: "x", Topology: top}
 	for _, name := range []string{"h0.0.2", "e0.0", "a0.2"} {
 		n, err := top.Lookup(name)

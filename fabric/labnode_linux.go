@@ -6,6 +6,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -13,14 +14,14 @@ import (
 // multicast reports would show up in counts of packets. Where labels need IPv6,
 // ports have no addresses but the planned.
 func (b *builder) create(n topology.Node) error {
-	return createNamespace(b.cfg.namespace(n.Name), func() error {
+	return kernel.CreateNamespace(b.cfg.namespace(n.Name), func() error {
 		var r Report
-		settings := []Sysctl{
-			{"net.ipv6.conf.all.disable_ipv6", "1", true},
-			{"net.ipv6.conf.default.disable_ipv6", "1", true},
+		settings := []kernel.Sysctl{
+			{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1", Optional: true},
+			{Key: "net.ipv6.conf.default.disable_ipv6", Value: "1", Optional: true},
 		}
 		if b.cfg.SRv6 {
-			settings = []Sysctl{{Key: "net.ipv6.conf.default.addr_gen_mode", Value: "1"}} // none
+			settings = []kernel.Sysctl{{Key: "net.ipv6.conf.default.addr_gen_mode", Value: "1"}} // none
 		}
 		_, err := r.setSysctls(settings)
 		return err
@@ -34,7 +35,7 @@ const firstIndex = 1000
 
 // wire makes a node's links to the layer above.
 func (b *builder) wire(n topology.Node) error {
-	return inNamed(b.cfg.namespace(n.Name), func() error {
+	return kernel.InNamespace(b.cfg.namespace(n.Name), func() error {
 		for _, port := range b.cfg.ports(n.ID) {
 			if !port.Up {
 				continue
@@ -51,13 +52,13 @@ func (b *builder) wire(n topology.Node) error {
 // lower one's.
 func (b *builder) wireLink(n topology.Node, port topology.Port) error {
 	// Opened here, so that an index means one in this namespace.
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return explain(err)
+		return kernel.Explain(err)
 	}
 	defer h.Close()
 	upper := b.cfg.Topology.Node(port.Peer).Name
-	peer, err := openNamespace(b.cfg.namespace(upper))
+	peer, err := kernel.OpenNamespace(b.cfg.namespace(upper))
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (b *builder) wireLink(n topology.Node, port topology.Port) error {
 	veth.PeerHardwareAddr = portMAC(port.Peer, port.PeerPort)
 	veth.PeerNamespace = netlink.NsFd(peer)
 	if err := h.LinkAdd(veth); err != nil {
-		return explain(fmt.Errorf("veth link to %s (kernel option VETH): %w", upper, err))
+		return kernel.Explain(fmt.Errorf("veth link to %s (kernel option VETH): %w", upper, err))
 	}
 	return nil
 }
@@ -88,10 +89,10 @@ func (b *builder) configure(n topology.Node) error {
 	if err != nil {
 		return err
 	}
-	return inNamed(b.cfg.namespace(n.Name), func() error {
-		h, err := netlink.NewHandle(netlinkFamilies...)
+	return kernel.InNamespace(b.cfg.namespace(n.Name), func() error {
+		h, err := netlink.NewHandle(kernel.Families...)
 		if err != nil {
-			return explain(err)
+			return kernel.Explain(err)
 		}
 		defer h.Close()
 		report, err := Apply(plan)
@@ -134,10 +135,10 @@ func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topolog
 	return nil
 }
 
-var hostSysctls = []Sysctl{
+var hostSysctls = []kernel.Sysctl{
 	{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"},
 	{Key: "net.ipv4.tcp_wmem", Value: "4096 65536 4194304"},
-	{"net.mptcp.enabled", "1", true},
+	{Key: "net.mptcp.enabled", Value: "1", Optional: true},
 }
 
 // configureHost gives TCP buffers for several paths' worth of data in flight,
@@ -150,7 +151,7 @@ func (b *builder) configureHost(n topology.Node) error {
 	}
 	ok, err := enableMPTCP(n.Addr)
 	if err != nil {
-		return explain(fmt.Errorf("MPTCP: %w", err))
+		return kernel.Explain(fmt.Errorf("MPTCP: %w", err))
 	}
 	if !ok {
 		b.note("this kernel has no MPTCP")

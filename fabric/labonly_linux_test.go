@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -26,8 +27,8 @@ func leafSpine(t *testing.T, top *topology.Topology) (only []topology.NodeID) {
 }
 
 func TestLabOnly_isAFabricOfItsOwn(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
-	cfg := LabConfig{Name: testLabName("o"), Topology: top, Only: leafSpine(t, top)}
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	cfg := LabConfig{Name: kerneltest.LabName("o"), Topology: top, Only: leafSpine(t, top)}
 	l := upLab(t, cfg)
 	if names := namespacesOf(t, cfg.Name); len(names) != 6 {
 		t.Errorf("namespaces %v", names)
@@ -53,7 +54,7 @@ func TestLabOnly_isAFabricOfItsOwn(t *testing.T) {
 		if _, err := pair[0].WriteTo([]byte("x"), pair[1].LocalAddr()); err != nil {
 			t.Fatal(err)
 		}
-		pair[1].SetReadDeadline(time.Now().Add(patience))
+		pair[1].SetReadDeadline(time.Now().Add(kerneltest.Patience))
 		if _, _, err := pair[1].ReadFrom(make([]byte, 1)); err != nil {
 			t.Error(err)
 		}
@@ -72,8 +73,8 @@ func TestLabOnly_isAFabricOfItsOwn(t *testing.T) {
 }
 
 func TestLabOnly_isRemembered(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
-	cfg := LabConfig{Name: testLabName("p"), Topology: top, Only: leafSpine(t, top)}
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	cfg := LabConfig{Name: kerneltest.LabName("p"), Topology: top, Only: leafSpine(t, top)}
 	upLab(t, cfg)
 	if l := upLab(t, cfg); !l.Reused {
 		t.Error("built anew")

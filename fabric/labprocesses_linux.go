@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // EndedProcess is a process that ran in a lab's namespace when that was taken down.
@@ -45,7 +47,7 @@ func fileIDOf(path string) (fileID, error) {
 func endProcesses(names []string) (ended []EndedProcess, err error) {
 	of := make(map[fileID]string, len(names))
 	for _, name := range names {
-		if i, err := fileIDOf(filepath.Join(netnsDir, name)); err == nil {
+		if i, err := fileIDOf(filepath.Join(kernel.NetnsDir, name)); err == nil {
 			of[i] = name
 		}
 	}
@@ -116,7 +118,7 @@ func signalProcess(fd, pid int, s unix.Signal) error {
 	if err == nil || errors.Is(err, unix.ESRCH) {
 		return nil
 	}
-	return explain(fmt.Errorf("end process %d: %w", pid, err))
+	return kernel.Explain(fmt.Errorf("end process %d: %w", pid, err))
 }
 
 // hasEnded waits until a deadline for a process to end.

@@ -6,12 +6,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/kernel/kerneltest"
 )
 
 // Down ends what runs in the lab, also who does not listen, and nobody else.
 func TestDown_endsProcesses(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2")})
-	host := hostsOf(l.Config.Topology)[0]
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
+	host := kerneltest.Hosts(l.Config.Topology)[0]
 	start := func(inside bool, script string) *exec.Cmd {
 		t.Helper()
 		c := exec.Command("sh", "-c", script)
@@ -56,7 +58,7 @@ func TestDown_endsProcesses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), what) {
 				t.Errorf("%v, want %s", err, what)
 			}
-		case <-time.After(patience):
+		case <-time.After(kerneltest.Patience):
 			t.Fatalf("it still runs; it should be %s", what)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -23,7 +24,7 @@ func (b *builder) limitPort(h *netlink.Handle, port topology.Port, link netlink.
 	mbit := b.cfg.linkRate(port.Link)
 	rate := uint64(mbit * 1e6 / 8)
 	limit := b.cfg.queueBytes(mbit)
-	if err := h.LinkSetTxQLen(link, max(1, limit/(b.cfg.MTU+ethernetHeader))); err != nil {
+	if err := h.LinkSetTxQLen(link, max(1, limit/(b.cfg.MTU+kernel.EthernetHeader))); err != nil {
 		return fmt.Errorf("queue length: %w", err)
 	}
 	bucket := netlink.MakeHandle(1, 0)

@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel/kerneltest"
 )
 
 // Whoever fills the queues does not keep the switches' messages waiting:
 // neither at the port of who sends them nor where they are forwarded.
 func TestLab_controlPassesFullQueues(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2,host-rate=100,fabric-rate=2,core-rate=100"), QueueBytes: 750_000})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2,host-rate=100,fabric-rate=2,core-rate=100"), QueueBytes: 750_000})
 	if slices.ContainsFunc(l.Notes, func(n string) bool { return strings.Contains(n, "pfifo_fast") }) {
 		t.Skip(l.Notes)
 	}
-	hosts := hostsOf(l.Config.Topology)
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	socks := listenUDP(t, l, hosts...)
 	control := listenUDP(t, l, hosts[0])[0]
 	raw, err := control.SyscallConn()
@@ -41,7 +43,7 @@ func TestLab_controlPassesFullQueues(t *testing.T) {
 	}
 	b := make([]byte, 1500)
 	for i := range packets + 1 {
-		socks[1].SetReadDeadline(time.Now().Add(patience))
+		socks[1].SetReadDeadline(time.Now().Add(kerneltest.Patience))
 		n, from, err := socks[1].ReadFrom(b)
 		if err != nil {
 			t.Fatalf("after %d packets: %v", i, err)

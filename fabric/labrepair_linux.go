@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -36,7 +37,7 @@ func repairLab(ctx context.Context, cfg LabConfig, state *labState) (did []strin
 	if r.failed, err = state.Failures.modes(cfg); err != nil {
 		return nil, err
 	}
-	if err := prepareNetnsDir(); err != nil {
+	if err := kernel.PrepareNetnsDir(); err != nil {
 		return nil, err
 	}
 	for _, step := range []func(topology.Node) error{r.namespace, r.links, r.configure} {
@@ -60,7 +61,7 @@ func (r *labRepair) say(format string, args ...any) {
 // namespace makes a node's namespace where it is missing.
 func (r *labRepair) namespace(n topology.Node) error {
 	name := r.cfg.namespace(n.Name)
-	ns, err := openNamespace(name)
+	ns, err := kernel.OpenNamespace(name)
 	if err == nil {
 		r.handles[n.ID], err = openHandle(ns)
 		ns.Close()
@@ -68,13 +69,13 @@ func (r *labRepair) namespace(n topology.Node) error {
 			return nil
 		}
 	}
-	if err := deleteNamespace(name); err != nil { // a name without a namespace
+	if err := kernel.DeleteNamespace(name); err != nil { // a name without a namespace
 		return err
 	}
 	if err := r.create(n); err != nil {
 		return err
 	}
-	if ns, err = openNamespace(name); err != nil {
+	if ns, err = kernel.OpenNamespace(name); err != nil {
 		return err
 	}
 	defer ns.Close()
@@ -106,11 +107,11 @@ func (r *labRepair) links(n topology.Node) error {
 		}{{n.ID, port.Index}, {port.Peer, port.PeerPort}} {
 			if left, err := r.handles[end.id].LinkByName(portName(end.port)); err == nil {
 				if err := r.handles[end.id].LinkDel(left); err != nil {
-					return explain(fmt.Errorf("remove what is left of link %s: %w", t.LinkName(port.Link), err))
+					return kernel.Explain(fmt.Errorf("remove what is left of link %s: %w", t.LinkName(port.Link), err))
 				}
 			}
 		}
-		if err := inNamed(r.cfg.namespace(n.Name), func() error { return r.wireLink(n, port) }); err != nil {
+		if err := kernel.InNamespace(r.cfg.namespace(n.Name), func() error { return r.wireLink(n, port) }); err != nil {
 			return err
 		}
 		r.say("%s: made the link again", t.LinkName(port.Link))
@@ -142,7 +143,7 @@ func (r *labRepair) configure(n topology.Node) error {
 			down[plan.Ports[i].Name] = true
 		}
 	}
-	return inNamed(r.cfg.namespace(n.Name), func() error {
+	return kernel.InNamespace(r.cfg.namespace(n.Name), func() error {
 		h := r.handles[n.ID]
 		report, err := apply(plan, down, func() (int, error) {
 			if AgentRuns() {
@@ -203,7 +204,7 @@ func (r *labRepair) fail() error {
 				fails = fails && (end == k.A || e.link.Attrs().Flags&net.FlagUp == 0)
 			default:
 				err = l.Do(end, func() error {
-					at, err := silentFilter.program(e.node.Handle, e.link)
+					at, err := kernel.SilentFilter.Program(e.node.Handle, e.link)
 					fails = fails && at != 0
 					return err
 				})

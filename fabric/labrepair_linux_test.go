@@ -6,13 +6,16 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // Up mends whatever somebody has done to a lab, says so, keeps what was made to fail,
 // and has nothing to do afterwards.
 func TestUp_repairs(t *testing.T) {
 	for _, srv6 := range []bool{false, true} {
-		cfg := LabConfig{Topology: mustParse(t, "fat-tree:k=4"), Meter: &LabMeter{}, SRv6: srv6}
+		cfg := LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4"), Meter: &LabMeter{}, SRv6: srv6}
 		l := upLab(t, cfg)
 		mustFail(t, l, "a1.2-c1.1", FailLoud)
 		mustFail(t, l, "e1.0-a1.3", FailSilent)
@@ -44,7 +47,7 @@ func TestUp_repairs(t *testing.T) {
 			{"c1.1", "ip link set p1 up", []string{"a1.2-c1.1: made it fail again (loud)"}},
 		} {
 			node := strings.Replace(d.node, "c1.1", mustPlan(t, cfg.Topology, "c1.1").Node, 1)
-			shell(t, namespace(node), d.damage)
+			kerneltest.Shell(t, namespace(node), d.damage)
 			did := again()
 			for _, want := range d.says {
 				want = strings.Replace(want, "3.0: set", node+": set", 1)
@@ -56,13 +59,13 @@ func TestUp_repairs(t *testing.T) {
 				t.Errorf("srv6 %v: after %s, once more: repaired %q", srv6, d.damage, did)
 			}
 		}
-		for place, want := range map[tcFilter]string{
-			decapFilter:  "a2.2: put back the decapsulation of IP-in-IP",
-			meterFilter:  "a2.2: put back meters",
-			silentFilter: "e1.0-a1.3: made it fail again (silent)",
+		for place, want := range map[kernel.Filter]string{
+			kernel.DecapFilter:  "a2.2: put back the decapsulation of IP-in-IP",
+			kernel.MeterFilter:  "a2.2: put back meters",
+			kernel.SilentFilter: "e1.0-a1.3: made it fail again (silent)",
 		} {
 			node := "a2.2"
-			if place == silentFilter {
+			if place == kernel.SilentFilter {
 				node = "e1.0"
 			}
 			n, err := cfg.Topology.Lookup(node)
@@ -71,14 +74,14 @@ func TestUp_repairs(t *testing.T) {
 			}
 			err = l.Do(n.ID, func() error {
 				plan := mustPlan(t, cfg.Topology, node)
-				h, err := netlink.NewHandle(netlinkFamilies...)
+				h, err := netlink.NewHandle(kernel.Families...)
 				if err != nil {
 					return err
 				}
 				defer h.Close()
 				links, err := plan.links(h)
 				if err == nil {
-					_, err = place.detachAll(h, links)
+					_, err = place.DetachAll(h, links)
 				}
 				return err
 			})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -20,7 +21,7 @@ func (r *labRepair) configurePort(h *netlink.Handle, n topology.Node, port topol
 	a := link.Attrs()
 	if a.MTU != r.cfg.MTU {
 		if err := h.LinkSetMTU(link, r.cfg.MTU); err != nil {
-			return did, explain(err)
+			return did, kernel.Explain(err)
 		}
 		did = append(did, fmt.Sprintf("put back the MTU %d", r.cfg.MTU))
 	}
@@ -62,9 +63,9 @@ func (r *labRepair) knows(h *netlink.Handle, port topology.Port, index int) (boo
 		want[netlink.FAMILY_V6] = topology.LinkLocal6(peer).AsSlice()
 	}
 	for family, ip := range want {
-		list, err := dumped(func() ([]netlink.Neigh, error) { return h.NeighList(index, family) })
+		list, err := kernel.Dumped(func() ([]netlink.Neigh, error) { return h.NeighList(index, family) })
 		if err != nil {
-			return false, explain(fmt.Errorf("neighbours: %w", err))
+			return false, kernel.Explain(fmt.Errorf("neighbours: %w", err))
 		}
 		if !slices.ContainsFunc(list, func(n netlink.Neigh) bool {
 			return n.IP.Equal(ip) && n.State == netlink.NUD_PERMANENT && slices.Equal(n.HardwareAddr, portMAC(port.Peer, port.PeerPort))
@@ -80,9 +81,9 @@ func (r *labRepair) limited(h *netlink.Handle, port topology.Port, a *netlink.Li
 	if r.cfg.Unlimited {
 		return true, nil
 	}
-	qdiscs, err := dumped(func() ([]netlink.Qdisc, error) { return h.QdiscList(&netlink.GenericLink{LinkAttrs: *a}) })
+	qdiscs, err := kernel.Dumped(func() ([]netlink.Qdisc, error) { return h.QdiscList(&netlink.GenericLink{LinkAttrs: *a}) })
 	if err != nil {
-		return false, explain(fmt.Errorf("queues: %w", err))
+		return false, kernel.Explain(fmt.Errorf("queues: %w", err))
 	}
 	mbit := r.cfg.linkRate(port.Link)
 	rate := uint64(mbit * 1e6 / 8)
@@ -109,7 +110,7 @@ func (r *labRepair) remeter(h *netlink.Handle, n topology.Node, plan NodePlan, r
 	}
 	var cfg MeterConfig
 	for i, port := range r.cfg.ports(n.ID) {
-		id, err := meterFilter.program(h, links[i])
+		id, err := kernel.MeterFilter.Program(h, links[i])
 		if err != nil {
 			return err
 		}

@@ -12,11 +12,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-)
 
-// labDir holds a lab's state and lock. It is gone after a reboot, as the
-// namespaces are.
-const labDir = "/run/weft"
+	"weft/internal/kernel"
+)
 
 // labState is written before anything is built, so that whoever comes after a
 // crash knows that there is something to clear away.
@@ -28,8 +26,8 @@ type labState struct {
 	Failures  failures `json:"failures,omitempty"`
 }
 
-func statePath(name string) string { return filepath.Join(labDir, name+".json") }
-func lockPath(name string) string  { return filepath.Join(labDir, name+".lock") }
+func statePath(name string) string { return filepath.Join(kernel.RunDir, name+".json") }
+func lockPath(name string) string  { return filepath.Join(kernel.RunDir, name+".lock") }
 
 // readState returns nil when the lab has no state. State that cannot be read
 // is that of a half-built lab.
@@ -39,7 +37,7 @@ func readState(name string) (*labState, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, kernel.Explain(err)
 	}
 	var s labState
 	if json.Unmarshal(b, &s) != nil {
@@ -55,7 +53,7 @@ func writeState(name string, s labState) error {
 	}
 	tmp := statePath(name) + ".new"
 	if err := os.WriteFile(tmp, b, 0o644); err != nil {
-		return explain(err)
+		return kernel.Explain(err)
 	}
 	return os.Rename(tmp, statePath(name))
 }
@@ -63,7 +61,7 @@ func writeState(name string, s labState) error {
 func removeState(name string) error {
 	for _, path := range []string{statePath(name), statePath(name) + ".new"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return explain(err)
+			return kernel.Explain(err)
 		}
 	}
 	return nil
@@ -81,15 +79,15 @@ type inUse struct{ error }
 
 func lockLab(name string) (*labLock, error) {
 	for {
-		if err := os.MkdirAll(labDir, 0o755); err != nil {
-			return nil, explain(err)
+		if err := os.MkdirAll(kernel.RunDir, 0o755); err != nil {
+			return nil, kernel.Explain(err)
 		}
 		f, err := os.OpenFile(lockPath(name), os.O_CREATE|os.O_RDWR, 0o644)
 		if errors.Is(err, fs.ErrNotExist) { // the directory went with another lab
 			continue
 		}
 		if err != nil {
-			return nil, explain(err)
+			return nil, kernel.Explain(err)
 		}
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			owner, _ := os.ReadFile(lockPath(name))
@@ -99,7 +97,7 @@ func lockLab(name string) (*labLock, error) {
 			}
 			return nil, fmt.Errorf("lock lab %s: %w", name, err)
 		}
-		if !isFile(f, lockPath(name)) { // its owner removed it before letting go
+		if !kernel.IsFile(f, lockPath(name)) { // its owner removed it before letting go
 			f.Close()
 			continue
 		}
@@ -115,18 +113,11 @@ func lockLab(name string) (*labLock, error) {
 	}
 }
 
-// isFile reports whether path still names the open file f.
-func isFile(f *os.File, path string) bool {
-	a, err := f.Stat()
-	b, err2 := os.Stat(path)
-	return err == nil && err2 == nil && os.SameFile(a, b)
-}
-
 // release lets go of the lock. The file goes with a lab that is no more.
 func (l *labLock) release() {
 	if _, err := os.Stat(statePath(l.name)); errors.Is(err, fs.ErrNotExist) {
 		os.Remove(lockPath(l.name))
-		syscall.Rmdir(labDir) // if it was the last lab
+		syscall.Rmdir(kernel.RunDir) // if it was the last lab
 	}
 	l.file.Close()
 }

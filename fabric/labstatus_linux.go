@@ -5,6 +5,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -68,7 +69,7 @@ func (n *nodeHandle) counters() ([]PortCounters, error) {
 }
 
 func (n *nodeHandle) countQueues(ports []PortCounters) error {
-	qdiscs, err := dumped(func() ([]netlink.Qdisc, error) { return n.QdiscList(nil) })
+	qdiscs, err := kernel.Dumped(func() ([]netlink.Qdisc, error) { return n.QdiscList(nil) })
 	if err != nil {
 		return fmt.Errorf("queue counters: %w", err)
 	}
@@ -91,7 +92,7 @@ func (n *nodeHandle) countQueues(ports []PortCounters) error {
 // countLinks is for ports without a queue of their own, which count nothing
 // but what the device does.
 func (n *nodeHandle) countLinks(ports []PortCounters) error {
-	links, err := portLinks(n.Handle, n.ports)
+	links, err := kernel.Links(n.Handle, n.ports)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (l *Lab) inspect(n topology.Node, s *NodeStatus, failed map[topology.LinkID
 	if err != nil {
 		return err
 	}
-	links, err := portLinks(h.Handle, h.ports)
+	links, err := kernel.Links(h.Handle, h.ports)
 	if err != nil {
 		return err
 	}

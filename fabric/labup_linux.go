@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -94,7 +95,7 @@ func isWhole(name string, s *labState) bool {
 	if err != nil {
 		return false
 	}
-	names, err := namespaces(labPrefix(name))
+	names, err := kernel.Namespaces(labPrefix(name))
 	if err != nil {
 		return false
 	}
@@ -107,10 +108,10 @@ func isWhole(name string, s *labState) bool {
 }
 
 func requireLabCapabilities() error {
-	if err := requireCapability(unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN"); err != nil {
+	if err := kernel.RequireCapability(unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN"); err != nil {
 		return fmt.Errorf("network namespaces: %w", err)
 	}
-	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return fmt.Errorf("links and routes: %w", err)
 	}
 	return nil
@@ -123,7 +124,7 @@ const builders = 2
 // build makes the namespaces, then the links between them, then configures
 // each node.
 func build(ctx context.Context, cfg LabConfig) (notes []string, err error) {
-	if err := prepareNetnsDir(); err != nil {
+	if err := kernel.PrepareNetnsDir(); err != nil {
 		return nil, err
 	}
 	b := builder{cfg: cfg, total: 3 * cfg.numNodes()}
@@ -193,4 +194,12 @@ func (b *builder) note(notes ...string) {
 			b.notes = append(b.notes, n)
 		}
 	}
+}
+
+// CanBuildLab says why this process may not build a lab, nil if it may.
+func CanBuildLab() error {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+		return err
+	}
+	return kernel.RequireCapability(unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN")
 }

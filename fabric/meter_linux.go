@@ -1,6 +1,6 @@
 package fabric
 
-//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb meter bpf/meter.c -- -O2 -g -Wall -Werror -mcpu=v3 -idirafter /usr/include/x86_64-linux-gnu
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb meter bpf/meter.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../internal/kernel/bpf -idirafter /usr/include/x86_64-linux-gnu
 
 import (
 	"errors"
@@ -10,11 +10,9 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
-)
 
-// meterFilter comes behind a host's spraying, where a device has both: the queue
-// holds what has been encapsulated.
-var meterFilter = tcFilter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
+	"weft/internal/kernel"
+)
 
 const meterNeeds = "eBPF: tc programs with locks as of Linux 5.7 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
 
@@ -25,8 +23,8 @@ type Meter struct {
 	handle *netlink.Handle // nil: closed
 	ports  []meteredPort
 	states *ebpf.Map
-	at     *portProgram   // whose map states is
-	links  []netlink.Link // of the ports, as Repair has found them
+	at     *kernel.PortProgram // whose map states is
+	links  []netlink.Link      // of the ports, as Repair has found them
 }
 
 type meteredPort struct {
@@ -81,11 +79,11 @@ func (m *Meter) attach(cfg MeterConfig) error {
 		Prog   *ebpf.Program `ebpf:"weft_meter"`
 		Meters *ebpf.Map     `ebpf:"meters"`
 	}
-	if err := loadObjects(spec, &objects, meterNeeds); err != nil {
+	if err := kernel.Load(spec, &objects, meterNeeds); err != nil {
 		return err
 	}
 	m.states = objects.Meters
-	if m.at, err = openPortProgram(meterFilter, objects.Prog, map[string]*ebpf.Map{meterMapMeters: m.states}); err != nil {
+	if m.at, err = kernel.OpenPortProgram(kernel.MeterFilter, objects.Prog, map[string]*ebpf.Map{meterMapMeters: m.states}); err != nil {
 		return err
 	}
 	for i, p := range cfg.Ports {
@@ -95,9 +93,9 @@ func (m *Meter) attach(cfg MeterConfig) error {
 		}
 	}
 	for i, link := range links {
-		if err := meterFilter.attach(m.handle, link, objects.Prog); err != nil {
+		if err := kernel.MeterFilter.Attach(m.handle, link, objects.Prog); err != nil {
 			for _, done := range links[:i] {
-				err = errors.Join(err, meterFilter.detach(m.handle, done))
+				err = errors.Join(err, kernel.MeterFilter.Detach(m.handle, done))
 			}
 			return fmt.Errorf("port %s: %w", link.Attrs().Name, err)
 		}
@@ -107,10 +105,10 @@ func (m *Meter) attach(cfg MeterConfig) error {
 
 // open finds the ports.
 func (m *Meter) open(names []string) (links []netlink.Link, err error) {
-	if m.handle, err = netlink.NewHandle(netlinkFamilies...); err != nil {
-		return nil, explain(err)
+	if m.handle, err = netlink.NewHandle(kernel.Families...); err != nil {
+		return nil, kernel.Explain(err)
 	}
-	if links, err = portLinks(m.handle, names); err != nil {
+	if links, err = kernel.Links(m.handle, names); err != nil {
 		return nil, err
 	}
 	for i, link := range links {
@@ -124,8 +122,8 @@ func (m *Meter) open(names []string) (links []netlink.Link, err error) {
 func InheritMeter(descriptors string, ports []string) (*Meter, error) {
 	m := &Meter{}
 	var err error
-	if m.at, err = openDescriptors(meterFilter, strings.Fields(descriptors)); err == nil && m.at != nil {
-		m.states = m.at.maps[meterMapMeters]
+	if m.at, err = kernel.OpenDescriptors(kernel.MeterFilter, strings.Fields(descriptors)); err == nil && m.at != nil {
+		m.states = m.at.Maps[meterMapMeters]
 	}
 	if err == nil && m.states == nil {
 		err = errors.New("no descriptors were passed on")
@@ -149,7 +147,7 @@ func (m *Meter) Descriptors() (string, error) {
 	if m.handle == nil {
 		return "", errMeterClosed
 	}
-	words, err := m.at.descriptors()
+	words, err := m.at.Descriptors()
 	return strings.Join(words, " "), err
 }
 
@@ -166,26 +164,26 @@ func (m *Meter) Close() error {
 	}
 	at := m.at
 	m.at = nil
-	return at.close()
+	return at.Close()
 }
 
 // DetachMeter removes the meter from ports of the network namespace of the
 // calling thread, whoever attached it, and returns from how many: those that had
 // none are left out.
 func DetachMeter(ports []string) (removed int, err error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return 0, explain(err)
+		return 0, kernel.Explain(err)
 	}
 	defer h.Close()
-	links, err := portLinks(h, ports)
+	links, err := kernel.Links(h, ports)
 	if err != nil {
 		return 0, fmt.Errorf("meter: %w", err)
 	}
 	for _, link := range links {
-		id, err := meterFilter.program(h, link)
+		id, err := kernel.MeterFilter.Program(h, link)
 		if err == nil && id != 0 {
-			err = meterFilter.detach(h, link)
+			err = kernel.MeterFilter.Detach(h, link)
 		}
 		if err != nil {
 			return removed, fmt.Errorf("meter: %w", err)
@@ -214,7 +212,7 @@ func (m *Meter) Ports() ([]PortMeter, error) {
 		all[i].Port = p.name
 		at[p.index] = i
 	}
-	qdiscs, err := dumped(func() ([]netlink.Qdisc, error) { return m.handle.QdiscList(nil) })
+	qdiscs, err := kernel.Dumped(func() ([]netlink.Qdisc, error) { return m.handle.QdiscList(nil) })
 	if err != nil {
 		return nil, fmt.Errorf("meter: queue counters: %w", err)
 	}
@@ -232,7 +230,7 @@ func readPortMeter(states *ebpf.Map, index int) (PortMeter, error) {
 	if err := states.LookupWithFlags(uint32(index), &s, ebpf.LookupLock); err != nil {
 		return PortMeter{}, err
 	}
-	now, err := monotonic()
+	now, err := kernel.Monotonic()
 	return s.at(now), err
 }
 
@@ -247,7 +245,7 @@ func readMeters(h *netlink.Handle, ports []netlink.Link) (map[int]PortMeter, err
 		}
 	}()
 	for _, port := range ports {
-		id, err := meterFilter.program(h, port)
+		id, err := kernel.MeterFilter.Program(h, port)
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +253,7 @@ func readMeters(h *netlink.Handle, ports []netlink.Link) (map[int]PortMeter, err
 			continue
 		}
 		if maps[id] == nil {
-			if maps[id], err = mapOf(id, meterMapMeters); err != nil {
+			if maps[id], err = kernel.MapOf(id, meterMapMeters); err != nil {
 				return nil, err
 			}
 		}

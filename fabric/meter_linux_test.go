@@ -13,6 +13,8 @@ import (
 
 	"weft/conga"
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // metered is what a meter is to make of a packet: the oracle.
@@ -52,18 +54,18 @@ func innermost(b []byte) []byte {
 func mend(ip []byte) {
 	n := int(ip[0]&15) * 4
 	ip[10], ip[11] = 0, 0
-	binary.BigEndian.PutUint16(ip[10:], ^onesSum(ip[:n]))
+	binary.BigEndian.PutUint16(ip[10:], ^kerneltest.OnesSum(ip[:n]))
 }
 
 // outers are the headers that probes may be behind.
 var outers = map[string]func(ecn byte, inner []byte) []byte{
 	"plain": func(_ byte, b []byte) []byte { return b },
 	"IP-in-IP": func(ecn byte, b []byte) []byte {
-		return ipv4{tos: ecn, ttl: 64, protocol: 4, src: meterSrc, dst: meterDst}.bytes(b)
+		return kerneltest.IPv4{TOS: ecn, TTL: 64, Protocol: 4, Src: meterSrc, Dst: meterDst}.Bytes(b)
 	},
 	"twice IP-in-IP": func(ecn byte, b []byte) []byte {
-		return ipv4{tos: ecn, ttl: 64, protocol: 4, src: meterSrc, dst: meterDst}.bytes(
-			ipv4{ttl: 64, protocol: 4, src: meterSrc, dst: meterDst}.bytes(b))
+		return kerneltest.IPv4{TOS: ecn, TTL: 64, Protocol: 4, Src: meterSrc, Dst: meterDst}.Bytes(
+			kerneltest.IPv4{TTL: 64, Protocol: 4, Src: meterSrc, Dst: meterDst}.Bytes(b))
 	},
 	"IPv6": func(ecn byte, b []byte) []byte {
 		h := make([]byte, 40, 40+len(b))
@@ -99,7 +101,7 @@ func TestMeter_likeTheOracle(t *testing.T) {
 // meterPacket makes up a packet, mostly one that a meter has to do with.
 func meterPacket(t *testing.T, rng *rand.Rand) (packet []byte, name string) {
 	var inner []byte
-	h := ipv4{tos: byte(rng.Uint32()), id: uint16(rng.Uint32()), frag: 0x4000, ttl: 60, src: meterSrc, dst: meterDst}
+	h := kerneltest.IPv4{TOS: byte(rng.Uint32()), ID: uint16(rng.Uint32()), Frag: 0x4000, TTL: 60, Src: meterSrc, Dst: meterDst}
 	switch kind := rng.IntN(8); kind {
 	case 0, 1, 2:
 		name = "sample"
@@ -122,17 +124,17 @@ func meterPacket(t *testing.T, rng *rand.Rand) (packet []byte, name string) {
 	case 3, 4, 5:
 		name = "TCP"
 		if rng.IntN(4) != 0 {
-			h.tos = conga.MarkDSCP<<2 | byte(rng.IntN(4))
+			h.TOS = conga.MarkDSCP<<2 | byte(rng.IntN(4))
 		}
-		h.protocol = 6
+		h.Protocol = 6
 		if rng.IntN(8) == 0 {
-			h.frag = 0
+			h.Frag = 0
 		}
-		inner = h.bytes(make([]byte, 20+rng.IntN(100)))
+		inner = h.Bytes(make([]byte, 20+rng.IntN(100)))
 	case 6:
 		name = "UDP"
-		h.protocol = 17
-		inner = h.bytes(make([]byte, 8+rng.IntN(100)))
+		h.Protocol = 17
+		inner = h.Bytes(make([]byte, 8+rng.IntN(100)))
 	default:
 		name = "noise"
 		inner = make([]byte, 20+rng.IntN(100))
@@ -163,14 +165,14 @@ func TestMeter_stateLikeGo(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		for i := range 500 {
 			want := r.state(t)
-			packet := ipv4{ttl: 64, protocol: 253, src: meterSrc, dst: meterDst}.bytes(make([]byte, rng.IntN(1480)))
+			packet := kerneltest.IPv4{TTL: 64, Protocol: 253, Src: meterSrc, Dst: meterDst}.Bytes(make([]byte, rng.IntN(1480)))
 			r.run(t, packet)
 			if rng.IntN(20) == 0 {
 				time.Sleep(time.Duration(rng.IntN(3_000_000)))
 			}
 			got := r.state(t)
 			// Last is when the program ran; the tick cannot be older.
-			want.enter(got.Last, uint64(len(packet)+ethernetHeader), 1)
+			want.enter(got.Last, uint64(len(packet)+kernel.EthernetHeader), 1)
 			if got != want {
 				t.Fatalf("%v, seed %d, packet %d:\ngot  %+v\nwant %+v", p, seed, i, got, want)
 			}
@@ -196,7 +198,7 @@ func TestMeter_superSegments(t *testing.T) {
 	r := newMeterRun(t, MeterPort{RateBits: 8000, QueueBytes: 3000})
 	tcp := make([]byte, 20+12+5*500)
 	tcp[12] = 8 << 4 // options, too
-	inner := ipv4{frag: 0x4000, ttl: 64, protocol: 6, src: meterSrc, dst: meterDst}.bytes(tcp)
+	inner := kerneltest.IPv4{Frag: 0x4000, TTL: 64, Protocol: 6, Src: meterSrc, Dst: meterDst}.Bytes(tcp)
 	for name, wrap := range outers {
 		r.put(t, mustMeterState(t, MeterPort{RateBits: 8000, QueueBytes: 3000}))
 		packet := wrap(0, inner)
@@ -209,7 +211,7 @@ func TestMeter_superSegments(t *testing.T) {
 		if _, err := r.prog.Run(&o); err != nil {
 			t.Fatal(name, err)
 		}
-		headers := uint64(len(packet) - len(tcp) + 32 + ethernetHeader)
+		headers := uint64(len(packet) - len(tcp) + 32 + kernel.EthernetHeader)
 		if s := r.state(t); s.Packets != 5 || s.Bytes != 5*(headers+500) {
 			t.Errorf("%s: %d packets, %d bytes, want %d", name, s.Packets, s.Bytes, 5*(headers+500))
 		}

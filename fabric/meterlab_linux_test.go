@@ -11,13 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
 // slowLink is a lab whose queues are at the edge switches' ports to the
 // aggregation; the returned one is on the way of the first host.
 func slowLink(t *testing.T, rate string, cfg LabConfig) (l *Lab, edge topology.Node, up int) {
-	cfg.Topology = mustParse(t, "fat-tree:k=2,host-rate=100,core-rate=100,fabric-rate="+rate)
+	cfg.Topology = kerneltest.Topology(t, "fat-tree:k=2,host-rate=100,core-rate=100,fabric-rate="+rate)
 	l = upLab(t, cfg)
 	edge, err := l.Config.Topology.Lookup("e0.0")
 	if err != nil {
@@ -39,7 +41,7 @@ func portMeter(t *testing.T, l *Lab, id topology.NodeID, port int) PortMeter {
 // 95 % of the time, whatever the load.
 func TestMeter_estimatesTheQueue(t *testing.T) {
 	l, edge, up := slowLink(t, "20", LabConfig{Meter: &LabMeter{}})
-	hosts := hostsOf(l.Config.Topology)
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	socks := listenUDP(t, l, hosts...)
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -62,7 +64,7 @@ func TestMeter_estimatesTheQueue(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	onTime(t, func() string {
+	kerneltest.OnTime(t, func() string {
 		share := shareWithin(t, l, edge, up)
 		if share >= 0.95 {
 			return ""
@@ -143,7 +145,7 @@ func TestMeter_probeThroughTheFabric(t *testing.T) {
 }
 
 func hostPair(l *Lab) (src, dst topology.Node) {
-	hosts := hostsOf(l.Config.Topology)
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	return hosts[0], hosts[1]
 }
 
@@ -174,14 +176,14 @@ func probeThrough(t *testing.T, l *Lab, edge topology.Node, up int, src, dst top
 				t.Fatal(err)
 			}
 		}
-		within(t, patience, "the packets are queued", func() bool {
+		kerneltest.Within(t, kerneltest.Patience, "the packets are queued", func() bool {
 			return portMeter(t, l, edge.ID, up).Packets >= before.Packets+uint64(packets)
 		})
 		most := portMeter(t, l, edge.ID, up).Length
 		sendProbe(t, source, src, dst, outer)
-		within(t, patience, "the probe is queued", func() bool { return portMeter(t, l, edge.ID, up).Samples > before.Samples })
+		kerneltest.Within(t, kerneltest.Patience, "the probe is queued", func() bool { return portMeter(t, l, edge.ID, up).Samples > before.Samples })
 		least := portMeter(t, l, edge.ID, up).Length
-		least -= min(least, uint64(outer.Overhead()+encap.SampleLen+ethernetHeader)) // the probe itself
+		least -= min(least, uint64(outer.Overhead()+encap.SampleLen+kernel.EthernetHeader)) // the probe itself
 		t.Logf("behind %d packets: %d to %d bytes", packets, least, most)
 		arrived, samples := make([][]byte, len(hops)), make([]encap.Sample, len(hops))
 		bunched := false // packets that the first switch had spaced queued behind it again
@@ -198,7 +200,7 @@ func probeThrough(t *testing.T, l *Lab, edge topology.Node, up int, src, dst top
 		n := portMeter(t, l, edge.ID, up).Packets - before.Packets
 		if short := len(counts) == 1 && least <= probeECN; (short || bunched || n > uint64(packets)+1) && tries < 30 {
 			t.Logf("%d packets were queued, or again behind the first switch (%v); once more", n, bunched)
-			within(t, patience, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
+			kerneltest.Within(t, kerneltest.Patience, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
 			continue
 		}
 		counts = counts[1:]
@@ -220,14 +222,14 @@ func probeThrough(t *testing.T, l *Lab, edge topology.Node, up int, src, dst top
 				t.Errorf("at %s: %d bytes", names[i], len(b))
 			}
 		}
-		within(t, patience, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
+		kerneltest.Within(t, kerneltest.Patience, "the queue is empty", func() bool { return portMeter(t, l, edge.ID, up).Length == 0 })
 	}
 	if len(marks) != 2 {
 		t.Errorf("marked or not: %v, want both", marks)
 	}
 }
 
-func sendProbe(t *testing.T, from *wire, src, dst topology.Node, outer encap.Outer) {
+func sendProbe(t *testing.T, from *kerneltest.Wire, src, dst topology.Node, outer encap.Outer) {
 	t.Helper()
 	b := make([]byte, encap.MaxOverhead, 200)
 	b, err := encap.AppendSample(b, encap.Sample{Path: 7, Token: 1, From: src.Addr, To: dst.Addr})
@@ -241,7 +243,7 @@ func sendProbe(t *testing.T, from *wire, src, dst topology.Node, outer encap.Out
 	if b[0]>>4 == 6 {
 		protocol = unix.ETH_P_IPV6
 	}
-	from.sendFrame(t, protocol, b)
+	from.SendFrame(t, protocol, b)
 }
 
 func nextProbe(t *testing.T, c *capture) []byte {
@@ -261,10 +263,10 @@ func nextProbe(t *testing.T, c *capture) []byte {
 // short of what there is room for, and nothing is lost.
 func TestMeter_marksSlowTCP(t *testing.T) {
 	l, edge, up := slowLink(t, "20", LabConfig{Meter: &LabMeter{ECNBytes: 15_000}})
-	hosts := hostsOf(l.Config.Topology)
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	for _, h := range hosts {
 		err := l.Do(h.ID, func() error {
-			_, err := new(Report).setSysctls([]Sysctl{
+			_, err := new(Report).setSysctls([]kernel.Sysctl{
 				{Key: "net.ipv4.tcp_ecn", Value: "1"},
 				{Key: "net.ipv4.tcp_congestion_control", Value: "reno"}, // BBR takes no notice
 			})
@@ -276,14 +278,14 @@ func TestMeter_marksSlowTCP(t *testing.T) {
 	}
 	defer transfer(t, l, hosts[0], hosts[1], tcp{})()
 	sent := func(bytes uint64) (m PortMeter) {
-		within(t, 20*time.Second, "so much is sent", func() bool {
+		kerneltest.Within(t, 20*time.Second, "so much is sent", func() bool {
 			m = portMeter(t, l, edge.ID, up)
 			return m.Bytes > bytes
 		})
 		return m
 	}
 	start := sent(2e6)
-	onTime(t, func() string {
+	kerneltest.OnTime(t, func() string {
 		before := start
 		start = sent(before.Bytes + 3e6)
 		t.Logf("%+v", start)

@@ -6,13 +6,16 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // wired makes a namespace with one link in it and runs f there.
 func wired(t *testing.T, f func() error) {
 	t.Helper()
-	name := testNamespace(t, "meter")
-	err := inNamed(name, func() error {
+	name := kerneltest.Namespace(t, "meter")
+	err := kernel.InNamespace(name, func() error {
 		veth := netlink.NewVeth(netlink.NewLinkAttrs())
 		veth.Name, veth.PeerName = "p0", "p1"
 		if err := netlink.LinkAdd(veth); err != nil {
@@ -45,12 +48,12 @@ func TestMeter_life(t *testing.T) {
 		if _, err := m.Ports(); err != errMeterClosed {
 			t.Errorf("after Close: %v", err)
 		}
-		h, err := netlink.NewHandle(netlinkFamilies...)
+		h, err := netlink.NewHandle(kernel.Families...)
 		if err != nil {
 			return err
 		}
 		defer h.Close()
-		links, err := portLinks(h, []string{"p0", "p1"})
+		links, err := kernel.Links(h, []string{"p0", "p1"})
 		if err != nil {
 			return err
 		}
@@ -114,7 +117,7 @@ func TestAttachMeter_asThePortIs(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		h, err := netlink.NewHandle(netlinkFamilies...)
+		h, err := netlink.NewHandle(kernel.Families...)
 		if err != nil {
 			return err
 		}

@@ -8,15 +8,17 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // asTheyAre fills in what the kernel knows of ports: where a rate is not given, that
 // of a token bucket (tbf) or the device's speed; where the bucket has the rate, and
 // neither queue nor burst is given, its.
 func asTheyAre(h *netlink.Handle, links []netlink.Link, ports []MeterPort) ([]MeterPort, error) {
-	qdiscs, err := dumped(func() ([]netlink.Qdisc, error) { return h.QdiscList(nil) })
+	qdiscs, err := kernel.Dumped(func() ([]netlink.Qdisc, error) { return h.QdiscList(nil) })
 	if err != nil {
-		return nil, explain(fmt.Errorf("queues: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("queues: %w", err))
 	}
 	buckets := make(map[int]*netlink.Tbf)
 	for _, q := range qdiscs {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
 )
 
 // Repair puts the meter back at ports that have lost it, and has a port's new device
@@ -18,9 +20,9 @@ func (m *Meter) Repair() (mended []string, err error) {
 	if m.handle == nil {
 		return nil, errMeterClosed
 	}
-	all, err := dumped(m.handle.LinkList)
+	all, err := kernel.Dumped(m.handle.LinkList)
 	if err != nil {
-		return nil, explain(fmt.Errorf("meter: list the links: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("meter: list the links: %w", err))
 	}
 	m.links = nil
 	for i := range m.ports {
@@ -49,7 +51,7 @@ func (m *Meter) RepairSettings() (mended []string, err error) {
 }
 
 func (m *Meter) attachAgain() (mended []string, err error) {
-	if mended, err = m.at.repair(m.handle, m.links); err != nil {
+	if mended, err = m.at.Repair(m.handle, m.links); err != nil {
 		return mended, fmt.Errorf("meter: %w", err)
 	}
 	return mended, nil

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // meterRun is the program with one port, the loopback device, which packets are
@@ -20,7 +23,7 @@ const loIndex = uint32(1)
 
 func newMeterRun(t testing.TB, p MeterPort) *meterRun {
 	t.Helper()
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	p.Name = "lo"
 	p, err := p.complete()
 	if err != nil {
@@ -34,7 +37,7 @@ func newMeterRun(t testing.TB, p MeterPort) *meterRun {
 		Prog   *ebpf.Program `ebpf:"weft_meter"`
 		Meters *ebpf.Map     `ebpf:"meters"`
 	}
-	if err := loadObjects(spec, &o, meterNeeds); err != nil {
+	if err := kernel.Load(spec, &o, meterNeeds); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.Prog.Close(); o.Meters.Close() })
@@ -76,17 +79,17 @@ func (r *meterRun) run(t testing.TB, packet []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if int32(verdict) != tcUnspec {
-		t.Fatalf("verdict %d, want %d", int32(verdict), tcUnspec)
+	if int32(verdict) != kernel.TCUnspec {
+		t.Fatalf("verdict %d, want %d", int32(verdict), kernel.TCUnspec)
 	}
-	return o.DataOut[ethernetHeader:]
+	return o.DataOut[kernel.EthernetHeader:]
 }
 
 // filled puts bytes into the queue, and a load into the estimator, in eighths.
 func (r *meterRun) filled(t testing.TB, length uint64, load float64) {
 	t.Helper()
 	s := r.state(t)
-	now, err := monotonic()
+	now, err := kernel.Monotonic()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,7 @@ func (r *meterRun) filled(t testing.TB, length uint64, load float64) {
 
 func BenchmarkMeter(b *testing.B) {
 	r := newMeterRun(b, MeterPort{RateBits: 100e9, QueueBytes: 1 << 20})
-	data := ipv4{tos: 2, frag: 0x4000, ttl: 64, protocol: 6, src: meterSrc, dst: meterDst}.bytes(make([]byte, 1480))
+	data := kerneltest.IPv4{TOS: 2, Frag: 0x4000, TTL: 64, Protocol: 6, Src: meterSrc, Dst: meterDst}.Bytes(make([]byte, 1480))
 	for _, outer := range []string{"plain", "IP-in-IP", "IPv6"} {
 		b.Run(outer, func(b *testing.B) {
 			kind := uint16(0x0800)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"weft/encap"
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -51,5 +52,5 @@ func (p NodePlan) mplsLabels() int {
 }
 
 func (r MPLSRoute) command() string {
-	return fmt.Sprintf("ip -f mpls route replace %d via inet %s dev %s proto %d", r.Label, r.Hop.Addr, r.Hop.Port, routeProtocol)
+	return fmt.Sprintf("ip -f mpls route replace %d via inet %s dev %s proto %d", r.Label, r.Hop.Addr, r.Hop.Port, kernel.RouteProtocol)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/kernel"
 )
 
 // hasMPLS reports whether the kernel forwards by MPLS in the calling thread's
@@ -32,11 +33,11 @@ func (r *Report) syncMPLS(h *netlink.Handle, ports []netlink.Link, p NodePlan) (
 	if err := r.applySysctls(p.mplsSysctls()); err != nil {
 		return 0, err
 	}
-	list, err := dumped(func() ([]netlink.Route, error) {
-		return h.RouteListFiltered(nl.FAMILY_MPLS, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
+	list, err := kernel.Dumped(func() ([]netlink.Route, error) {
+		return h.RouteListFiltered(nl.FAMILY_MPLS, &netlink.Route{Protocol: kernel.RouteProtocol}, netlink.RT_FILTER_PROTOCOL)
 	})
 	if err != nil {
-		return changed, explain(fmt.Errorf("list the MPLS routes: %w", err))
+		return changed, kernel.Explain(fmt.Errorf("list the MPLS routes: %w", err))
 	}
 	old := make(map[int]netlink.Route)
 	for _, have := range list {
@@ -53,14 +54,14 @@ func (r *Report) syncMPLS(h *netlink.Handle, ports []netlink.Link, p NodePlan) (
 			continue
 		}
 		if err := h.RouteReplace(&want); err != nil {
-			return changed, explain(fmt.Errorf("%s: %w", planned.command(), err))
+			return changed, kernel.Explain(fmt.Errorf("%s: %w", planned.command(), err))
 		}
 		changed++
 	}
 	for label := range old {
-		gone := netlink.Route{Family: nl.FAMILY_MPLS, MPLSDst: &label, Protocol: routeProtocol}
+		gone := netlink.Route{Family: nl.FAMILY_MPLS, MPLSDst: &label, Protocol: kernel.RouteProtocol}
 		if err := h.RouteDel(&gone); err != nil && !errors.Is(err, unix.ESRCH) {
-			return changed, explain(fmt.Errorf("remove the route of MPLS label %d: %w", label, err))
+			return changed, kernel.Explain(fmt.Errorf("remove the route of MPLS label %d: %w", label, err))
 		}
 		changed++
 	}
@@ -74,7 +75,7 @@ func (r *Report) syncMPLS(h *netlink.Handle, ports []netlink.Link, p NodePlan) (
 func netlinkMPLS(r MPLSRoute, index map[string]int) netlink.Route {
 	label := r.Label
 	return netlink.Route{
-		Family: nl.FAMILY_MPLS, MPLSDst: &label, Protocol: routeProtocol, Table: unix.RT_TABLE_MAIN,
+		Family: nl.FAMILY_MPLS, MPLSDst: &label, Protocol: kernel.RouteProtocol, Table: unix.RT_TABLE_MAIN,
 		LinkIndex: index[r.Hop.Port], Via: &netlink.Via{AddrFamily: nl.FAMILY_V4, Addr: r.Hop.Addr.AsSlice()},
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // The path manager's generic netlink interface, linux/mptcp_pm.h.
@@ -40,7 +42,7 @@ const (
 // further ports, so that the subflows differ in their five-tuples and ECMP
 // spreads them. It returns false when the kernel has no MPTCP.
 func enableMPTCP(own netip.Addr) (bool, error) {
-	family, err := genlFamily(mptcpFamily)
+	family, err := kernel.GenlFamily(mptcpFamily)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -70,6 +72,6 @@ func enableMPTCP(own netip.Addr) (bool, error) {
 }
 
 func mptcpCall(family uint16, command uint8, attrs ...*nl.RtAttr) error {
-	_, err := genlCall(family, genlHeader{command, mptcpVersion}, attrs...)
+	_, err := kernel.GenlCall(family, kernel.GenlHeader{Command: command, Version: mptcpVersion}, attrs...)
 	return err
 }

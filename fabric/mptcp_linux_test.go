@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -15,16 +16,16 @@ import (
 // ends announce addresses, and so either may have opened a subflow. It sends
 // little, so that no announcement is lost to a full queue.
 func TestLab_mptcpSubflows(t *testing.T) {
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	if _, err := os.Stat("/proc/sys/net/mptcp"); errors.Is(err, os.ErrNotExist) {
 		t.Skip("this kernel has no MPTCP")
 	}
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
-	hosts := hostsOf(l.Config.Topology)
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	from, to := hosts[0], hosts[len(hosts)-1]
 	stop := transfer(t, l, from, to, tcp{multipath: true, pause: 5 * time.Millisecond})
 	defer stop()
-	within(t, patience, "7 subflows joined", func() bool {
+	kerneltest.Within(t, kerneltest.Patience, "7 subflows joined", func() bool {
 		joins := 0
 		for _, h := range []topology.Node{from, to} {
 			err := l.Do(h.ID, func() error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/encap"
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -32,6 +33,10 @@ func (o *Options) Carry(carrier string) error {
 	o.MPLS = o.MPLS || c == encap.CarrierMPLS
 	return nil
 }
+
+// Sysctl is a kernel setting. One that is Optional is missing from some kernels, and
+// the node does its job without it.
+type Sysctl = kernel.Sysctl
 
 // NodePlan is everything that one node must be configured with.
 type NodePlan struct {
@@ -82,14 +87,6 @@ type Route struct {
 type Hop struct {
 	Addr netip.Addr `json:"address"`
 	Port string     `json:"port"`
-}
-
-// Sysctl is a kernel setting. One that is Optional is missing from some
-// kernels, and the node does its job without it.
-type Sysctl struct {
-	Key      string `json:"key"`
-	Value    string `json:"value"`
-	Optional bool   `json:"optional,omitempty"`
 }
 
 // Plan computes the configuration of one node. Links that are down in t are
@@ -184,20 +181,17 @@ func planSysctls(p NodePlan, n topology.Node) []Sysctl {
 	return append(s,
 		Sysctl{Key: "net.ipv4.fib_multipath_hash_policy", Value: "3"},
 		Sysctl{Key: "net.ipv4.fib_multipath_hash_fields", Value: "0x37"},
-		Sysctl{"net.ipv4.fib_multipath_hash_seed", strconv.Itoa(int(n.ID) + 1), true}, // Linux 6.11
+		Sysctl{Key: "net.ipv4.fib_multipath_hash_seed", Value: strconv.Itoa(int(n.ID) + 1), Optional: true}, // Linux 6.11
 	)
 }
-
-// maxDeviceName is the kernel's IFNAMSIZ less the terminating zero.
-const maxDeviceName = 15
 
 func checkPortFormat(format string) error {
 	name := strings.Replace(format, "%d", "63", 1)
 	switch {
 	case strings.Count(format, "%") != 1 || !strings.Contains(format, "%d"):
 		return fmt.Errorf("port format %q: must have one %%d for the port's number, as in swp%%d", format)
-	case len(name) > maxDeviceName:
-		return fmt.Errorf("port format %q: %s is longer than the %d bytes of a device name", format, name, maxDeviceName)
+	case len(name) > kernel.MaxDeviceName:
+		return fmt.Errorf("port format %q: %s is longer than the %d bytes of a device name", format, name, kernel.MaxDeviceName)
 	}
 	// These names are pasted into shells and sysctl keys.
 	for _, c := range name {

@@ -8,19 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
-
-func mustParse(t testing.TB, spec string) *topology.Topology {
-	t.Helper()
-	top, err := topology.Parse(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return top
-}
 
 func mustPlan(t testing.TB, top *topology.Topology, node string) NodePlan {
 	t.Helper()
@@ -35,15 +27,6 @@ func mustPlan(t testing.TB, top *topology.Topology, node string) NodePlan {
 	return p
 }
 
-func mustLookup(t testing.TB, top *topology.Topology, name string) topology.Node {
-	t.Helper()
-	n, err := top.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func TestPlan_golden(t *testing.T) {
 	for file, n := range map[string]struct{ spec, node string }{
 		"host":      {"fat-tree:k=4", "h0.0.2"},
@@ -53,7 +36,7 @@ func TestPlan_golden(t *testing.T) {
 		"vl2-spine": {"vl2:d0=2,d1=4,d2=4,hosts=2", "3.1"},
 		"leaf":      {"leaf-spine:leaves=3,spines=2,hosts=1", "e0.1"},
 	} {
-		p := mustPlan(t, mustParse(t, n.spec), n.node)
+		p := mustPlan(t, kerneltest.Topology(t, n.spec), n.node)
 		b, err := json.MarshalIndent(p, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +67,7 @@ func golden(t *testing.T, name, got string) {
 // Every hop must be the neighbour at the other end of the port's cable, or the
 // route leads nowhere.
 func TestPlan_hopsAreNeighbours(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=6")
+	top := kerneltest.Topology(t, "fat-tree:k=6")
 	seeds := make(map[string]string)
 	for n := range top.Nodes() {
 		p, err := Plan(top, n.ID, Options{PortFormat: "swp%d"})
@@ -125,7 +108,7 @@ func TestPlan_hopsAreNeighbours(t *testing.T) {
 }
 
 func TestPlan_avoidsDownLinks(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	core, _ := top.Lookup("3.0")
 	agg := mustPlan(t, top.WithoutNode(core.ID), "a2.2")
 	for _, r := range agg.Routes {
@@ -138,7 +121,7 @@ func TestPlan_avoidsDownLinks(t *testing.T) {
 }
 
 func TestPlan_badPortFormat(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for _, format := range []string{"swp", "%d%d", "%s", "p%d;reboot", "eth1.%d", "a/%d", "averylongnames%d"} {
 		if _, err := Plan(top, 0, Options{PortFormat: format}); err == nil || !strings.Contains(err.Error(), "port format") {
 			t.Errorf("format %q: error %v", format, err)
@@ -150,11 +133,11 @@ func TestPlan_badPortFormat(t *testing.T) {
 }
 
 func TestLabConfig_bad(t *testing.T) {
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for want, c := range map[string]LabConfig{
 		"name":          {Name: "a-b", Topology: top},
 		"Topology":      {},
-		"nodes":         {Topology: mustParse(t, "fat-tree:k=64")},
+		"nodes":         {Topology: kerneltest.Topology(t, "fat-tree:k=64")},
 		"rate":          {Topology: top, RateMbit: -1},
 		"MTU":           {Topology: top, MTU: 100},
 		"burst":         {Topology: top, BurstBytes: 1500},
@@ -169,7 +152,7 @@ func TestLabConfig_bad(t *testing.T) {
 			t.Errorf("%s: error %v", want, err)
 		}
 	}
-	slow := mustParse(t, "fat-tree:k=4,host-rate=20,fabric-rate=20,core-rate=0.01")
+	slow := kerneltest.Topology(t, "fat-tree:k=4,host-rate=20,fabric-rate=20,core-rate=0.01")
 	if _, err := (LabConfig{Topology: slow}).complete(); err == nil || !strings.Contains(err.Error(), "link a0.2-c1.1: rate 0.01") {
 		t.Errorf("a rate of the topology's: error %v", err)
 	}
@@ -195,7 +178,7 @@ func TestLabConfig_bad(t *testing.T) {
 // each port a queue in proportion.
 func TestLabConfig_ratesOfLinks(t *testing.T) {
 	spec := "fat-tree:k=4,host-rate=10,fabric-rate=20,core-rate=40,e0.0-a0.2=5"
-	top := mustParse(t, spec)
+	top := kerneltest.Topology(t, spec)
 	c, err := LabConfig{Topology: top.Without(20), RateMbit: 20, QueueBytes: 100_000}.complete()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -25,7 +26,7 @@ func setAll(t *testing.T, all map[topology.NodeID]*Routes, top *topology.Topolog
 // missing further on, once the switches know: neither up to an aggregation
 // switch without a link to the rack, nor to a core without one to the pod.
 func TestRoutes_repairWhatIsNotEncapsulated(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
 	all := make(map[topology.NodeID]*Routes)
 	for n := range top.Nodes() {
@@ -38,7 +39,7 @@ func TestRoutes_repairWhatIsNotEncapsulated(t *testing.T) {
 		}
 		all[n.ID] = openRoutes(t, l.Namespace(n.ID), plan)
 	}
-	hosts := hostsOf(top)
+	hosts := kerneltest.Hosts(top)
 	to := hosts[len(hosts)-1] // h3.1.3
 	for _, target := range []string{"e3.1-a3.2", "a3.2-3.0", "3.1", "a3.3"} {
 		mustFail(t, l, target, FailSilent) // nobody but us knows

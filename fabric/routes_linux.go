@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // routeID is what there can be one route of: the kernel keeps routes to one
@@ -60,12 +62,12 @@ func kernelRouteID(r netlink.Route) routeID {
 // plannedRoutes lists the routes with our protocol number in the tables that
 // plans are for.
 func plannedRoutes(h *netlink.Handle) (map[routeID]netlink.Route, error) {
-	have, err := dumped(func() ([]netlink.Route, error) {
-		return h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeProtocol, Table: unix.RT_TABLE_UNSPEC},
+	have, err := kernel.Dumped(func() ([]netlink.Route, error) {
+		return h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: kernel.RouteProtocol, Table: unix.RT_TABLE_UNSPEC},
 			netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
 	})
 	if err != nil {
-		return nil, explain(fmt.Errorf("list the routes: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("list the routes: %w", err))
 	}
 	planned := make(map[routeID]netlink.Route, len(have))
 	for _, r := range have {
@@ -96,7 +98,7 @@ func syncRoutes(h *netlink.Handle, routes []Route, ports []netlink.Link) (change
 			continue
 		}
 		if err := h.RouteReplace(&want); err != nil {
-			return changed, explain(fmt.Errorf("%s: %w", route.command(), err))
+			return changed, kernel.Explain(fmt.Errorf("%s: %w", route.command(), err))
 		}
 		changed++
 	}
@@ -120,15 +122,15 @@ func portIndexes(ports []netlink.Link) map[string]int {
 // deleteRoute removes a route of ours; one that has gone already, as those of
 // a port do that goes down, is none to complain of.
 func deleteRoute(h *netlink.Handle, id routeID, kind int) error {
-	r := netlink.Route{Dst: ipNet(id.prefix), Table: id.table, Priority: id.metric, Protocol: routeProtocol, Type: kind}
+	r := netlink.Route{Dst: kernel.IPNet(id.prefix), Table: id.table, Priority: id.metric, Protocol: kernel.RouteProtocol, Type: kind}
 	if err := h.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
-		return explain(fmt.Errorf("remove the route to %s: %w", id.prefix, err))
+		return kernel.Explain(fmt.Errorf("remove the route to %s: %w", id.prefix, err))
 	}
 	return nil
 }
 
 func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
-	n := netlink.Route{Dst: ipNet(r.Prefix), Protocol: routeProtocol, Table: r.table(), Type: r.kind()}
+	n := netlink.Route{Dst: kernel.IPNet(r.Prefix), Protocol: kernel.RouteProtocol, Table: r.table(), Type: r.kind()}
 	if r.Src.IsValid() {
 		n.Src = r.Src.AsSlice()
 	}
@@ -167,10 +169,3 @@ func routeKey(r netlink.Route) string {
 }
 
 func hopKey(index int, gw net.IP) string { return fmt.Sprintf("%d:%s", index, gw) }
-
-func prefixKey(r netlink.Route) string {
-	if r.Dst == nil {
-		return "0.0.0.0/0"
-	}
-	return r.Dst.String()
-}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // Routes keeps the routes of one node as planned, for agents that plan anew
@@ -34,12 +36,12 @@ type Routes struct {
 // of the plan, as Apply does, and stays bound to it. Routes over ports without a
 // device are left for Resync. It needs CAP_NET_ADMIN.
 func OpenRoutes(p NodePlan) (*Routes, error) {
-	if err := requireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return nil, fmt.Errorf("routes of %s: %w", p.Node, err)
 	}
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return nil, explain(fmt.Errorf("routes of %s: %w", p.Node, err))
+		return nil, kernel.Explain(fmt.Errorf("routes of %s: %w", p.Node, err))
 	}
 	r := &Routes{h: h, labels: p, wanted: slices.Clone(p.Routes)}
 	for _, port := range p.Ports {
@@ -199,7 +201,7 @@ func (r *Routes) put(want Route) error {
 		return err
 	}
 	if err := r.h.RouteReplace(&n); err != nil {
-		return explain(fmt.Errorf("%s: %w", want.command(), err))
+		return kernel.Explain(fmt.Errorf("%s: %w", want.command(), err))
 	}
 	return nil
 }
@@ -243,9 +245,9 @@ func (r *Routes) overLive(want Route) Route {
 
 // findPorts looks for the ports' devices: one that was made anew has another index.
 func (r *Routes) findPorts() error {
-	all, err := dumped(r.h.LinkList)
+	all, err := kernel.Dumped(r.h.LinkList)
 	if err != nil {
-		return explain(fmt.Errorf("list the links: %w", err))
+		return kernel.Explain(fmt.Errorf("list the links: %w", err))
 	}
 	r.index, r.up = make(map[string]int, len(r.ports)), make(map[string]bool, len(r.ports))
 	for _, link := range all {

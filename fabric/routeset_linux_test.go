@@ -6,6 +6,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -13,7 +15,7 @@ import (
 func openRoutes(t testing.TB, ns string, p NodePlan) *Routes {
 	t.Helper()
 	var r *Routes
-	err := inNamed(ns, func() (err error) {
+	err := kernel.InNamespace(ns, func() (err error) {
 		r, err = OpenRoutes(p)
 		return err
 	})
@@ -36,7 +38,7 @@ func setRoutes(t testing.TB, r *Routes, p NodePlan) int {
 // portFlag sets a port up or down from inside a namespace.
 func portFlag(t testing.TB, ns, port string, up bool) {
 	t.Helper()
-	err := inNamed(ns, func() error {
+	err := kernel.InNamespace(ns, func() error {
 		link, err := netlink.LinkByName(port)
 		if err != nil {
 			return err
@@ -54,11 +56,11 @@ func portFlag(t testing.TB, ns, port string, up bool) {
 // Whatever links fail and heal in whatever order, what Set leaves is what
 // Apply, which looks at the kernel, finds to be as planned.
 func TestRoutes_setEqualsApply(t *testing.T) {
-	needRoot(t)
+	kerneltest.NeedRoot(t)
 	const seed = 7
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	top := mustParse(t, "fat-tree:k=4")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for _, node := range []string{"e0.0", "a2.2", "3.0"} {
 		whole := mustPlan(t, top, node)
 		ns := portedNamespace(t, "set-"+whole.Node, whole)
@@ -83,8 +85,8 @@ func TestRoutes_setEqualsApply(t *testing.T) {
 
 // What the kernel deletes when a port is set down comes back by Resync.
 func TestRoutes_resyncRestores(t *testing.T) {
-	needRoot(t)
-	p := mustPlan(t, mustParse(t, "fat-tree:k=4"), "a2.2")
+	kerneltest.NeedRoot(t)
+	p := mustPlan(t, kerneltest.Topology(t, "fat-tree:k=4"), "a2.2")
 	ns := portedNamespace(t, "resync", p)
 	applyNamed(t, ns, p)
 	r := openRoutes(t, ns, p)
@@ -106,8 +108,8 @@ func TestRoutes_resyncRestores(t *testing.T) {
 
 // An agent may plan a route over a port that has just gone down.
 func TestRoutes_overPortsThatAreDown(t *testing.T) {
-	needRoot(t)
-	top := mustParse(t, "fat-tree:k=4")
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "fat-tree:k=4")
 	p := mustPlan(t, top, "a2.2") // p2 and p3 lead up
 	ns := portedNamespace(t, "down", p)
 	applyNamed(t, ns, p)
@@ -136,8 +138,8 @@ func TestRoutes_overPortsThatAreDown(t *testing.T) {
 // hopsInKernel returns how many next hops our route to a prefix has.
 func hopsInKernel(t *testing.T, ns, prefix string) (hops int) {
 	t.Helper()
-	err := inNamed(ns, func() error {
-		h, err := netlink.NewHandle(netlinkFamilies...)
+	err := kernel.InNamespace(ns, func() error {
+		h, err := netlink.NewHandle(kernel.Families...)
 		if err != nil {
 			return err
 		}
@@ -158,7 +160,7 @@ func hopsInKernel(t *testing.T, ns, prefix string) (hops int) {
 
 // One link fails and heals: the planning and the programming of it.
 func BenchmarkRoutes_oneLink(b *testing.B) {
-	top := mustParse(b, "fat-tree:k=4")
+	top := kerneltest.Topology(b, "fat-tree:k=4")
 	for _, c := range []struct{ name, node, link string }{
 		{"own", "e0.0", "a0.2"}, {"remote", "e0.0", "a3.2"},
 	} {
@@ -188,12 +190,12 @@ func BenchmarkRoutes_oneLink(b *testing.B) {
 // A port whose device is gone takes no other port's routes with it, and its own come
 // back with a device of that name. What was nobody's plan is removed.
 func TestRoutes_portWithoutDevice(t *testing.T) {
-	needRoot(t)
-	p := mustPlan(t, mustParse(t, "fat-tree:k=4"), "a2.2")
+	kerneltest.NeedRoot(t)
+	p := mustPlan(t, kerneltest.Topology(t, "fat-tree:k=4"), "a2.2")
 	ns := portedNamespace(t, "nodev", p)
 	applyNamed(t, ns, p)
 	r := openRoutes(t, ns, p)
-	shell(t, ns, "ip link del p2; ip route flush proto 87; ip route add 10.9.0.0/16 via 10.2.0.1 dev p0 onlink proto 87")
+	kerneltest.Shell(t, ns, "ip link del p2; ip route flush proto 87; ip route add 10.9.0.0/16 via 10.2.0.1 dev p0 onlink proto 87")
 	if _, err := r.Resync(); err != nil {
 		t.Fatalf("without p2: %v", err)
 	}
@@ -205,7 +207,7 @@ func TestRoutes_portWithoutDevice(t *testing.T) {
 	if n, err := r.Resync(); n != 0 || err != nil {
 		t.Errorf("Resync again: %d changes, %v", n, err)
 	}
-	shell(t, ns, "ip link add p2 type veth peer name far9; ip link set far9 up; ip link set p2 up")
+	kerneltest.Shell(t, ns, "ip link add p2 type veth peer name far9; ip link set far9 up; ip link set p2 up")
 	if n, err := r.Resync(); n != 2 || err != nil {
 		t.Errorf("Resync with p2: %d changes, %v; want the default route and the core's", n, err)
 	}

@@ -4,17 +4,19 @@ import (
 	"fmt"
 
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
 )
 
 // syncRules makes the rules of our priority and protocol number those planned.
 func syncRules(h *netlink.Handle, planned []rule) (changed int, err error) {
-	list, err := dumped(func() ([]netlink.Rule, error) { return h.RuleList(netlink.FAMILY_V4) })
+	list, err := kernel.Dumped(func() ([]netlink.Rule, error) { return h.RuleList(netlink.FAMILY_V4) })
 	if err != nil {
-		return 0, explain(fmt.Errorf("list the rules: %w", err))
+		return 0, kernel.Explain(fmt.Errorf("list the rules: %w", err))
 	}
 	have := make(map[rule]netlink.Rule)
 	for _, r := range list {
-		if r.Priority == virtualRule && r.Protocol == routeProtocol {
+		if r.Priority == virtualRule && r.Protocol == kernel.RouteProtocol {
 			have[rule{r.Mark, r.IifName, r.Table}] = r
 		}
 	}
@@ -25,13 +27,13 @@ func syncRules(h *netlink.Handle, planned []rule) (changed int, err error) {
 		}
 		n := netlinkRule(r)
 		if err := h.RuleAdd(n); err != nil {
-			return changed, explain(fmt.Errorf("%s (kernel option IP_MULTIPLE_TABLES): %w", r.command(), err))
+			return changed, kernel.Explain(fmt.Errorf("%s (kernel option IP_MULTIPLE_TABLES): %w", r.command(), err))
 		}
 		changed++
 	}
 	for r := range have {
 		if err := h.RuleDel(netlinkRule(r)); err != nil {
-			return changed, explain(fmt.Errorf("remove the rule to table %d: %w", r.table, err))
+			return changed, kernel.Explain(fmt.Errorf("remove the rule to table %d: %w", r.table, err))
 		}
 		changed++
 	}
@@ -40,7 +42,7 @@ func syncRules(h *netlink.Handle, planned []rule) (changed int, err error) {
 
 func netlinkRule(r rule) *netlink.Rule {
 	n := netlink.NewRule()
-	n.Family, n.Priority, n.Protocol = netlink.FAMILY_V4, virtualRule, routeProtocol
+	n.Family, n.Priority, n.Protocol = netlink.FAMILY_V4, virtualRule, kernel.RouteProtocol
 	n.IifName, n.Table = r.iif, r.table
 	if r.iif == "" {
 		mask := uint32(virtualMarkMask)

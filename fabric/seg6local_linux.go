@@ -7,6 +7,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // What linux/seg6_local.h has and netlink has not.
@@ -74,12 +76,12 @@ type sidRoute struct {
 
 // readSIDs lists our routes of labels in the calling thread's network namespace.
 func readSIDs() ([]sidRoute, error) {
-	return dumped(func() (list []sidRoute, err error) {
+	return kernel.Dumped(func() (list []sidRoute, err error) {
 		req := nl.NewNetlinkRequest(unix.RTM_GETROUTE, unix.NLM_F_DUMP)
 		req.AddData(&nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET6}})
 		err = req.ExecuteIter(unix.NETLINK_ROUTE, unix.RTM_NEWROUTE, func(b []byte) bool {
 			msg := nl.DeserializeRtMsg(b)
-			if msg.Protocol != routeProtocol {
+			if msg.Protocol != kernel.RouteProtocol {
 				return true
 			}
 			if s, ok := parseSIDRoute(b[msg.Len():]); ok {

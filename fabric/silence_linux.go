@@ -4,17 +4,13 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // controlPort is the UDP port of the switches' messages to each other, which a
 // failure of data alone lets pass.
 const controlPort = 9338
-
-// Where the verdicts of tc programs are: linux/pkt_cls.h.
-const (
-	tcUnspec = -1 // go on with the next filter
-	tcShot   = 2  // drop
-)
 
 // silencer returns the program that drops what comes in at the ends of a link
 // that has failed silently. It is loaded once and kept, with l.mu held.
@@ -27,7 +23,7 @@ func (l *Lab) silencer(mode FailureMode) (*ebpf.Program, error) {
 		Prog *ebpf.Program `ebpf:"weft_silent"`
 	}
 	all := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"weft_silent": spec}}
-	if err := loadObjects(all, &o, tcNeeds); err != nil {
+	if err := kernel.Load(all, &o, kernel.TCNeeds); err != nil {
 		return nil, err
 	}
 	l.silencers[mode] = o.Prog
@@ -38,17 +34,17 @@ func (l *Lab) silencer(mode FailureMode) (*ebpf.Program, error) {
 // IPv4 but the switches' messages, which carry no options, and of IPv6 what has
 // labels.
 func silence(mode FailureMode) asm.Instructions {
-	drop := asm.Instructions{asm.Mov.Imm(asm.R0, tcShot).WithSymbol("drop"), asm.Return()}
+	drop := asm.Instructions{asm.Mov.Imm(asm.R0, kernel.TCShot).WithSymbol("drop"), asm.Return()}
 	if mode == FailSilent {
 		return drop
 	}
 	const (
 		skbLen     = 0 // offset in struct __sk_buff
 		etherType  = 12
-		ipVersion  = ethernetHeader
-		ip6Next    = ethernetHeader + 6
-		ipProtocol = ethernetHeader + 9
-		udpTo      = ethernetHeader + 20 + 2
+		ipVersion  = kernel.EthernetHeader
+		ip6Next    = kernel.EthernetHeader + 6
+		ipProtocol = kernel.EthernetHeader + 9
+		udpTo      = kernel.EthernetHeader + 20 + 2
 	)
 	return append(asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1), // where LoadAbs expects the packet
@@ -66,7 +62,7 @@ func silence(mode FailureMode) asm.Instructions {
 		asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "pass").WithSymbol("other"),
 		asm.LoadAbs(ip6Next, asm.Byte),
 		asm.JEq.Imm(asm.R0, unix.IPPROTO_IPIP, "drop"),
-		asm.Mov.Imm(asm.R0, tcUnspec).WithSymbol("pass"),
+		asm.Mov.Imm(asm.R0, kernel.TCUnspec).WithSymbol("pass"),
 		asm.Return(),
 	}, drop...)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
 )
 
 // SwitchSetup keeps a switch as Apply has configured it, all but its routes: see
@@ -20,14 +22,14 @@ type SwitchSetup struct {
 	decap    string         // Report.Decap
 	ports    map[string]int // interface indexes of the ports when they were last looked at
 	links    []netlink.Link // the same
-	programs map[string]*portProgram
+	programs map[string]*kernel.PortProgram
 }
 
 // The maps of the programs that Repair keeps.
-var setupMaps = map[tcFilter][]string{
-	decapFilter: {countersMap, decapMapBouncing},
-	edgeFilter:  {countersMap, edgeMapHosts},
-	classFilter: nil,
+var setupMaps = map[kernel.Filter][]string{
+	kernel.DecapFilter: {kernel.CountersMap, decapMapBouncing},
+	kernel.EdgeFilter:  {kernel.CountersMap, edgeMapHosts},
+	kernel.ClassFilter: nil,
 }
 
 // ApplySwitch is Apply, and keeps open what Repair needs.
@@ -41,13 +43,13 @@ func ApplySwitch(p NodePlan) (*SwitchSetup, Report, error) {
 		return nil, report, err
 	}
 	for place, maps := range setupMaps {
-		program, err := attachedProgram(s.h, s.links, place, maps...)
+		program, err := kernel.AttachedProgram(s.h, s.links, place, maps...)
 		if err != nil {
 			s.Close()
-			return nil, report, fmt.Errorf("configure %s: %s: %w", p.Node, place.name, err)
+			return nil, report, fmt.Errorf("configure %s: %s: %w", p.Node, place.Name, err)
 		}
 		if program != nil {
-			s.programs[place.name] = program
+			s.programs[place.Name] = program
 		}
 	}
 	return s, report, nil
@@ -66,28 +68,28 @@ func InheritSwitch(p NodePlan, descriptors string) (*SwitchSetup, error) {
 		return nil, err
 	}
 	for place := range setupMaps {
-		program, err := openDescriptors(place, words[1:])
+		program, err := kernel.OpenDescriptors(place, words[1:])
 		if err != nil {
 			s.Close()
 			return nil, fmt.Errorf("switch set-up: %w", err)
 		}
 		if program != nil {
-			s.programs[place.name] = program
+			s.programs[place.Name] = program
 		}
 	}
 	return s, nil
 }
 
 func newSwitchSetup(p NodePlan, decap string) (*SwitchSetup, error) {
-	h, err := netlink.NewHandle(netlinkFamilies...)
+	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
-		return nil, explain(err)
+		return nil, kernel.Explain(err)
 	}
-	s := &SwitchSetup{plan: p, now: p, h: h, decap: decap, programs: make(map[string]*portProgram)}
-	all, err := dumped(h.LinkList)
+	s := &SwitchSetup{plan: p, now: p, h: h, decap: decap, programs: make(map[string]*kernel.PortProgram)}
+	all, err := kernel.Dumped(h.LinkList)
 	if err != nil {
 		h.Close()
-		return nil, explain(fmt.Errorf("list the links: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("list the links: %w", err))
 	}
 	s.find(all)
 	return s, nil
@@ -98,7 +100,7 @@ func newSwitchSetup(p NodePlan, decap string) (*SwitchSetup, error) {
 func (s *SwitchSetup) Descriptors() (string, error) {
 	words := []string{"by=" + s.decap}
 	for _, program := range s.programs {
-		more, err := program.descriptors()
+		more, err := program.Descriptors()
 		if err != nil {
 			return "", fmt.Errorf("switch set-up: %w", err)
 		}
@@ -111,7 +113,7 @@ func (s *SwitchSetup) Descriptors() (string, error) {
 func (s *SwitchSetup) Close() error {
 	var err error
 	for _, program := range s.programs {
-		err = errors.Join(err, program.close())
+		err = errors.Join(err, program.Close())
 	}
 	s.h.Close()
 	return err
@@ -125,9 +127,9 @@ func (s *SwitchSetup) Close() error {
 // A port that somebody has set down stays down: that is how a link is taken out of
 // service. A device that is new at a port is set up.
 func (s *SwitchSetup) Repair() (mended []string, err error) {
-	all, err := dumped(s.h.LinkList)
+	all, err := kernel.Dumped(s.h.LinkList)
 	if err != nil {
-		return nil, explain(fmt.Errorf("list the links: %w", err))
+		return nil, kernel.Explain(fmt.Errorf("list the links: %w", err))
 	}
 	before := s.ports
 	missing := s.find(all)
@@ -146,7 +148,7 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 			continue
 		}
 		if e := s.h.LinkSetUp(port); e != nil {
-			errs = append(errs, explain(fmt.Errorf("bring %s up: %w", a.Name, e)))
+			errs = append(errs, kernel.Explain(fmt.Errorf("bring %s up: %w", a.Name, e)))
 			delete(s.ports, a.Name) // it is still new
 			continue
 		}
@@ -154,7 +156,7 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 	}
 	r := Report{Decap: s.decap}
 	r.repair("set lo up", func() (int, error) {
-		lo, err := portLinks(s.h, []string{"lo"})
+		lo, err := kernel.Links(s.h, []string{"lo"})
 		if err != nil {
 			return 0, err
 		}
@@ -166,8 +168,8 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 	if s.decap == DecapIPIP {
 		r.repair("put back ipip devices", func() (int, error) { return addIPIP(s.h, s.plan.Bouncing) }, &errs)
 	}
-	for _, place := range []tcFilter{decapFilter, edgeFilter} {
-		r.repair("put back entries in the tables of "+place.name, func() (int, error) { return s.fill(place) }, &errs)
+	for _, place := range []kernel.Filter{kernel.DecapFilter, kernel.EdgeFilter} {
+		r.repair("put back entries in the tables of "+place.Name, func() (int, error) { return s.fill(place) }, &errs)
 	}
 	did, e := s.RepairSettings()
 	return append(append(mended, r.Did...), did...), errors.Join(append(errs, e)...)
@@ -177,12 +179,12 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 // not tell when these are changed, and looking is cheap.
 func (s *SwitchSetup) RepairSettings() (mended []string, err error) {
 	var r Report
-	if _, err = r.setSysctls(s.now.Sysctls); errors.Is(err, errNoSetting) {
+	if _, err = r.setSysctls(s.now.Sysctls); errors.Is(err, kernel.ErrNoSetting) {
 		err = nil // a device has gone just now
 	}
 	mended = r.Did
 	for _, program := range s.programs {
-		did, e := program.repair(s.h, s.links)
+		did, e := program.Repair(s.h, s.links)
 		mended, err = append(mended, did...), errors.Join(err, e)
 	}
 	return mended, err
@@ -228,40 +230,40 @@ func (s *SwitchSetup) noDevice(port string, had int, all []netlink.Link) error {
 }
 
 // fill puts into a program's table what is planned.
-func (s *SwitchSetup) fill(place tcFilter) (changed int, err error) {
-	program := s.programs[place.name]
+func (s *SwitchSetup) fill(place kernel.Filter) (changed int, err error) {
+	program := s.programs[place.Name]
 	if program == nil {
 		return 0, nil
 	}
-	if place == decapFilter {
-		return syncMap(program.maps[decapMapBouncing], bouncingEntries(s.plan.marks()))
+	if place == kernel.DecapFilter {
+		return kernel.SyncMap(program.Maps[decapMapBouncing], bouncingEntries(s.plan.marks()))
 	}
 	want, err := edgeEntries(s.now.Gate, s.ports)
 	if err != nil {
 		return 0, err
 	}
-	return syncMap(program.maps[edgeMapHosts], want)
+	return kernel.SyncMap(program.Maps[edgeMapHosts], want)
 }
 
 // Counters returns what became of the packets that are decapsulated by a program,
 // nil where there is none.
 func (s *SwitchSetup) Counters() (*Counters, error) {
-	program := s.programs[decapFilter.name]
+	program := s.programs[kernel.DecapFilter.Name]
 	if program == nil {
 		return nil, nil
 	}
 	var c Counters
-	return &c, program.counters(c.sums()...)
+	return &c, program.Counters(c.sums()...)
 }
 
 // EdgeCounters is Counters for the program where labels begin and end.
 func (s *SwitchSetup) EdgeCounters() (*EdgeCounters, error) {
-	program := s.programs[edgeFilter.name]
+	program := s.programs[kernel.EdgeFilter.Name]
 	if program == nil {
 		return nil, nil
 	}
 	var c EdgeCounters
-	return &c, program.counters(c.sums()...)
+	return &c, program.Counters(c.sums()...)
 }
 
 // LabelCounters returns what became of packets with labels in IPv6, nil where there

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -32,21 +34,13 @@ func listenUDP(t *testing.T, l *Lab, hosts ...topology.Node) []*net.UDPConn {
 	return socks
 }
 
-func hostsOf(top *topology.Topology) []topology.Node {
-	var hosts []topology.Node
-	for h := range top.Hosts() {
-		hosts = append(hosts, h)
-	}
-	return hosts
-}
-
 func TestLab_allPairsReach(t *testing.T) {
-	wantAllPairsReach(t, upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")}))
+	wantAllPairsReach(t, upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")}))
 }
 
 func wantAllPairsReach(t *testing.T, l *Lab) {
 	t.Helper()
-	hosts := hostsOf(l.Config.Topology)
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	socks := listenUDP(t, l, hosts...)
 	for i, from := range socks {
 		for j, to := range socks {
@@ -60,7 +54,7 @@ func wantAllPairsReach(t *testing.T, l *Lab) {
 	}
 	for j, s := range socks {
 		seen := make(map[byte]bool)
-		s.SetReadDeadline(time.Now().Add(patience))
+		s.SetReadDeadline(time.Now().Add(kerneltest.Patience))
 		b := make([]byte, 1)
 		for len(seen) < len(hosts)-1 {
 			if _, _, err := s.ReadFrom(b); err != nil {
@@ -75,8 +69,8 @@ func wantAllPairsReach(t *testing.T, l *Lab) {
 // before anybody has been told, hears nothing and tries again; an error would end
 // the attempt.
 func TestLab_deadPathIsSilent(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
-	hosts := hostsOf(l.Config.Topology)
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	from, to := hosts[0], hosts[len(hosts)-1]
 	var sink net.Listener
 	err := l.Do(to.ID, func() (err error) {
@@ -119,7 +113,7 @@ func TestLab_deadPathIsSilent(t *testing.T) {
 
 // A packet to nobody must be refused, not sent round in circles.
 func TestLab_nobodyIsUnreachable(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	err := l.Do(0, func() error {
 		c, err := net.DialTimeout("tcp", "10.3.1.77:80", 5*time.Second)
 		if err == nil {
@@ -135,9 +129,9 @@ func TestLab_nobodyIsUnreachable(t *testing.T) {
 // The switches' own ECMP must use every core: if they all hashed alike, half
 // of the cores would stay idle.
 func TestLab_kernelECMPUsesAllCores(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=4")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
-	hosts := hostsOf(top)
+	hosts := kerneltest.Hosts(top)
 	const flows = 160
 	from, to := hosts[0], hosts[len(hosts)-1]
 	sinks := listenUDP(t, l, to)
@@ -150,7 +144,7 @@ func TestLab_kernelECMPUsesAllCores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sinks[0].SetReadDeadline(time.Now().Add(patience))
+	sinks[0].SetReadDeadline(time.Now().Add(kerneltest.Patience))
 	for i := range flows {
 		if _, _, err := sinks[0].ReadFrom(make([]byte, 1)); err != nil {
 			t.Fatalf("%d of %d arrived: %v", i, flows, err)
@@ -187,12 +181,12 @@ func TestLab_kernelECMPUsesAllCores(t *testing.T) {
 func TestLab_rate(t *testing.T) {
 	for _, mbit := range []float64{5, 20} {
 		t.Run(fmt.Sprint(mbit), func(t *testing.T) {
-			l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2"), RateMbit: mbit})
-			hosts := hostsOf(l.Config.Topology)
+			l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2"), RateMbit: mbit})
+			hosts := kerneltest.Hosts(l.Config.Topology)
 			stop := transfer(t, l, hosts[0], hosts[1], tcp{})
 			defer stop()
 			time.Sleep(300 * time.Millisecond) // slow start
-			onTime(t, func() string {
+			kerneltest.OnTime(t, func() string {
 				start, before := time.Now(), txBytes(t, l, hosts[0].ID)
 				time.Sleep(time.Second)
 				bits := 8 * float64(txBytes(t, l, hosts[0].ID)-before)
@@ -212,12 +206,12 @@ func TestLab_rate(t *testing.T) {
 // Without rates nothing on the way cuts super-segments, and the ports count
 // all the same.
 func TestLab_unlimitedKeepsSuperSegments(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2"), Unlimited: true})
-	hosts := hostsOf(l.Config.Topology)
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2"), Unlimited: true})
+	hosts := kerneltest.Hosts(l.Config.Topology)
 	defer transfer(t, l, hosts[0], hosts[1], tcp{})()
 	core := topology.NodeID(l.Config.Topology.NumNodes() - 1)
 	var p PortCounters
-	within(t, 20*time.Second, "100 MB through the core", func() bool {
+	kerneltest.Within(t, 20*time.Second, "100 MB through the core", func() bool {
 		ports, err := l.PortBytes(core)
 		if err != nil {
 			t.Fatal(err)
@@ -296,13 +290,13 @@ func transfer(t *testing.T, l *Lab, from, to topology.Node, how tcp) (stop func(
 }
 
 func TestStatus(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "fat-tree:k=2")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
 	top := l.Config.Topology
 	core, err := top.Lookup("3.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, patience, "all links up", func() bool {
+	kerneltest.Within(t, kerneltest.Patience, "all links up", func() bool {
 		for _, n := range l.Status() {
 			for _, p := range n.Ports {
 				if !p.Up {
@@ -323,7 +317,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%s: %+v", n.Name, s)
 		}
 	}
-	if err := deleteNamespace(l.Namespace(core.ID)); err != nil {
+	if err := kernel.DeleteNamespace(l.Namespace(core.ID)); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Open(l.Config.Name)

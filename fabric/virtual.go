@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"weft/internal/kernel"
 )
 
 // A spine switch of a VL2 fabric is several virtual ones (DRB §3.2), each with
@@ -91,5 +93,5 @@ func (r rule) command() string {
 	if r.iif != "" {
 		what = "iif " + r.iif
 	}
-	return fmt.Sprintf("ip rule add priority %d %s lookup %d protocol %d || true # it may exist", virtualRule, what, r.table, routeProtocol)
+	return fmt.Sprintf("ip rule add priority %d %s lookup %d protocol %d || true # it may exist", virtualRule, what, r.table, kernel.RouteProtocol)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -23,7 +25,7 @@ func openTaps(t *testing.T, l *Lab) *taps {
 	s := &taps{l, make(map[topology.NodeID][]int)}
 	for n := range l.Config.nodes() {
 		for _, p := range l.Config.ports(n.ID) {
-			s.fds[n.ID] = append(s.fds[n.ID], openWire(t, l, n.ID, p.Index).fd)
+			s.fds[n.ID] = append(s.fds[n.ID], openWire(t, l, n.ID, p.Index).FD)
 		}
 	}
 	return s
@@ -47,9 +49,9 @@ func (s *taps) arrivals(t *testing.T, src topology.Node, payload []byte) map[top
 					t.Fatal(err)
 				}
 				header, ok := bytes.CutSuffix(b[:n], payload)
-				ok = ok && bytes.Equal(header[ethernetHeader+12:][:4], src.Addr.AsSlice())
+				ok = ok && bytes.Equal(header[kernel.EthernetHeader+12:][:4], src.Addr.AsSlice())
 				if ok && from.(*unix.SockaddrLinklayer).Pkttype != unix.PACKET_OUTGOING {
-					seen[id] = append(seen[id], bytes.Clone(header[ethernetHeader:]))
+					seen[id] = append(seen[id], bytes.Clone(header[kernel.EthernetHeader:]))
 				}
 			}
 		}
@@ -66,19 +68,19 @@ func theorem3(t *testing.T, top *topology.Topology, d1 int, src, dst topology.No
 	rack := func(h topology.Node) int { a := h.Addr.As4(); return int(a[1])<<8 | int(a[2]) }
 	racksPerGroup := d1 / 2
 	edge := func(h topology.Node) string {
-		return mustLookup(t, top, fmt.Sprintf("10.%d.%d.1", rack(h)>>8, rack(h)&255)).Name
+		return kerneltest.Node(t, top, fmt.Sprintf("10.%d.%d.1", rack(h)>>8, rack(h)&255)).Name
 	}
 	agg := func(h topology.Node, number int) string {
 		const d0 = 2
 		n := rack(h)/racksPerGroup*d0 + number
-		return mustLookup(t, top, fmt.Sprintf("10.254.%d.1", n)).Name
+		return kerneltest.Node(t, top, fmt.Sprintf("10.254.%d.1", n)).Name
 	}
 	if within {
 		return []string{edge(src), agg(src, r), edge(dst), dst.Name}
 	}
 	spinesPerGroup := d1 / 2
 	group := r / spinesPerGroup
-	spine := mustLookup(t, top, fmt.Sprintf("3.%d", r)).Name
+	spine := kerneltest.Node(t, top, fmt.Sprintf("3.%d", r)).Name
 	return []string{edge(src), agg(src, group), spine, agg(dst, group), edge(dst), dst.Name}
 }
 
@@ -86,9 +88,9 @@ func theorem3(t *testing.T, top *topology.Topology, d1 int, src, dst topology.No
 // hosts of one group, packets take exactly the one path that they should.
 func TestVL2_pathsAreTheorem3s(t *testing.T) {
 	const d1 = 4
-	l := upLab(t, LabConfig{Topology: mustParse(t, "vl2:d0=2,d1=4,d2=4,hosts=2")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "vl2:d0=2,d1=4,d2=4,hosts=2")})
 	top := l.Config.Topology
-	wires := make(map[topology.NodeID]*wire)
+	wires := make(map[topology.NodeID]*kerneltest.Wire)
 	for h := range top.Hosts() {
 		wires[h.ID] = openWire(t, l, h.ID, 0)
 	}
@@ -101,10 +103,10 @@ func TestVL2_pathsAreTheorem3s(t *testing.T) {
 				within := len(paths.Bases) == 1
 				want := theorem3(t, top, d1, src, dst, n, within)
 				payload := fmt.Appendf(nil, "from %s to %s by path %d;", src.Name, dst.Name, n)
-				inner := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 253, src: src.Addr, dst: dst.Addr}
-				outer := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 4, src: src.Addr, dst: paths.Addr(n)}
-				wires[src.ID].send(t, outer.bytes(inner.bytes(payload)))
-				for !bytes.HasSuffix(wires[dst.ID].receive(t), payload) {
+				inner := kerneltest.IPv4{ID: 7, Frag: 0x4000, TTL: 64, Protocol: 253, Src: src.Addr, Dst: dst.Addr}
+				outer := kerneltest.IPv4{ID: 7, Frag: 0x4000, TTL: 64, Protocol: 4, Src: src.Addr, Dst: paths.Addr(n)}
+				wires[src.ID].Send(t, outer.Bytes(inner.Bytes(payload)))
+				for !bytes.HasSuffix(wires[dst.ID].Receive(t), payload) {
 				}
 				bounce := slices.Index(want, top.Node(paths.Bounce(n)).Name)
 				wantArrivals(t, top, s.arrivals(t, src, payload), want, bounce, string(payload))
@@ -146,7 +148,7 @@ func wantArrivals(t *testing.T, top *topology.Topology, seen map[topology.NodeID
 func TestLab_allPairsReachInEveryKind(t *testing.T) {
 	for _, spec := range []string{"vl2:d0=2,d1=4,d2=4,hosts=2", "leaf-spine:leaves=3,spines=2,hosts=2", "fat-tree:k=4,hosts=1"} {
 		t.Run(spec, func(t *testing.T) {
-			l := upLab(t, LabConfig{Topology: mustParse(t, spec)})
+			l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, spec)})
 			wantAllPairsReach(t, l)
 			wantAsBuilt(t, l)
 		})
@@ -154,7 +156,7 @@ func TestLab_allPairsReachInEveryKind(t *testing.T) {
 }
 
 func TestLeafSpine_bouncesAtEverySpine(t *testing.T) {
-	l := upLab(t, LabConfig{Topology: mustParse(t, "leaf-spine:leaves=3,spines=4,hosts=1")})
+	l := upLab(t, LabConfig{Topology: kerneltest.Topology(t, "leaf-spine:leaves=3,spines=4,hosts=1")})
 	top := l.Config.Topology
 	s := openTaps(t, l)
 	src, dst := top.Node(0), top.Node(2)
@@ -165,10 +167,10 @@ func TestLeafSpine_bouncesAtEverySpine(t *testing.T) {
 	}
 	for _, n := range paths.Live {
 		payload := fmt.Appendf(nil, "by path %d;", n)
-		inner := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 253, src: src.Addr, dst: dst.Addr}
-		outer := ipv4{id: 7, frag: 0x4000, ttl: 64, protocol: 4, src: src.Addr, dst: paths.Addr(n)}
-		from.send(t, outer.bytes(inner.bytes(payload)))
-		for !bytes.HasSuffix(to.receive(t), payload) {
+		inner := kerneltest.IPv4{ID: 7, Frag: 0x4000, TTL: 64, Protocol: 253, Src: src.Addr, Dst: dst.Addr}
+		outer := kerneltest.IPv4{ID: 7, Frag: 0x4000, TTL: 64, Protocol: 4, Src: src.Addr, Dst: paths.Addr(n)}
+		from.Send(t, outer.Bytes(inner.Bytes(payload)))
+		for !bytes.HasSuffix(to.Receive(t), payload) {
 		}
 		way := []string{top.Node(top.Ports(src.ID)[0].Peer).Name, top.Node(paths.Bounce(n)).Name, top.Node(top.Ports(dst.ID)[0].Peer).Name, dst.Name}
 		wantArrivals(t, top, s.arrivals(t, src, payload), way, 1, string(payload))
@@ -178,13 +180,13 @@ func TestLeafSpine_bouncesAtEverySpine(t *testing.T) {
 // Rules and tables of virtual spines that are no longer planned go; those of
 // others stay.
 func TestApply_virtualSpines(t *testing.T) {
-	needRoot(t)
-	top := mustParse(t, "vl2:d0=2,d1=4,d2=4,hosts=2")
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "vl2:d0=2,d1=4,d2=4,hosts=2")
 	p := mustPlan(t, top, "3.0")
 	ns := portedNamespace(t, "virtual", p)
 	foreign := netlink.NewRule()
 	foreign.Priority, foreign.Mark, foreign.Table = virtualRule, 1, 99
-	err := inNamed(ns, func() error { return netlink.RuleAdd(foreign) })
+	err := kernel.InNamespace(ns, func() error { return netlink.RuleAdd(foreign) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +220,8 @@ type virtualCount struct{ rules, routes, foreign int }
 
 func countVirtual(t *testing.T, ns string) (c virtualCount) {
 	t.Helper()
-	err := inNamed(ns, func() error {
-		h, err := netlink.NewHandle(netlinkFamilies...)
+	err := kernel.InNamespace(ns, func() error {
+		h, err := netlink.NewHandle(kernel.Families...)
 		if err != nil {
 			return err
 		}

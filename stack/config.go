@@ -34,7 +34,7 @@ type Config struct {
 	// how large a flowcell is, how long a pause between flowlets.
 	PolicyOptions policy.Options
 	// UplinkEncapsulates says that the host's uplink has the program of
-	// fabric.AttachOffload, with the same topology and policy and with Address
+	// hostprog.AttachOffload, with the same topology and policy and with Address
 	// among its own: it takes a packet's path from the number that the Host has
 	// written into it. So super-segments stay whole on their way out. It counts
 	// what goes by which path, and Stats.Paths is empty. The Policy must be one

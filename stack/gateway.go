@@ -38,7 +38,7 @@ type GatewayConfig struct {
 	Policy        string
 	PolicyOptions policy.Options
 	// Carrier is that of Config; with encap.CarrierSRv6 what is written to Programs
-	// must be forwarded as IPv6, too (fabric.HostOptions).
+	// must be forwarded as IPv6, too (hostsetup.Options).
 	Carrier encap.Carrier
 	// Resequencer restores the order of incoming TCP.
 	Resequencer resequencer.Config
@@ -46,13 +46,13 @@ type GatewayConfig struct {
 	Seed uint64
 	// Programs is the TUN into which the kernel routes what programs send. What
 	// is to leave the host is written back to it, for the uplink's program to
-	// encapsulate (fabric.AttachOffload), and what has come for programs is
+	// encapsulate (hostprog.AttachOffload), and what has come for programs is
 	// written to it, too. The queues of a link.TUN that has several are read in
 	// parallel. Required; the Gateway owns it from a successful NewGateway on and
 	// closes it.
 	Programs GatewayDevice
 	// Fabric is where packets from the fabric for Address are read, a packet
-	// socket on the uplink; fabric.AttachSteer keeps them from the kernel. nil if
+	// socket on the uplink; hostprog.AttachSteer keeps them from the kernel. nil if
 	// the kernel is to receive without a resequencer. Owned as Programs is.
 	Fabric GatewayDevice
 	// Evidence has what is sent remembered, so that Observe can tell of losses. It

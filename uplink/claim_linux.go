@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/internal/hostsetup"
 )
 
 // claim is the right to attach programs in a network namespace: the lock that
@@ -20,13 +20,13 @@ import (
 // process ends.
 type claim struct{ file *os.File }
 
-// claimFile is fabric's name of the lock in HostDir.
+// claimFile is hostsetup's name of the lock in its directory.
 const claimFile = "lock"
 
 // takeClaim takes the claim on the calling thread's network namespace.
 func takeClaim() (*claim, error) {
 	for {
-		dir, err := fabric.MakeHostDir(-1, -1)
+		dir, err := hostsetup.MakeDir(-1, -1)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/link"
 	"weft/liveness"
 	"weft/policy"
@@ -30,8 +31,8 @@ type Device struct {
 	why      []string
 	tun      *link.TUN
 	claim    *claim
-	spray    *fabric.Offload // nil: the Host encapsulates
-	steer    *fabric.Steer   // nil: the TUN receives, too
+	spray    *hostprog.Offload // nil: the Host encapsulates
+	steer    *hostprog.Steer   // nil: the TUN receives, too
 	local    atomic.Uint64
 
 	repairs  atomic.Uint64
@@ -59,7 +60,7 @@ func Open(c Config) (*Device, error) {
 	}
 	// A core's address is in no routing table of weft's own.
 	core := c.Topology.Node(topology.NodeID(c.Topology.NumNodes() - 1)).Addr
-	up, err := fabric.FindUplink(core, c.Interface)
+	up, err := hostsetup.FindUplink(core, c.Interface)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +108,9 @@ func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err
 	if p.Sprays() && !p.Unit.Cuts() {
 		return nil
 	}
-	d.spray, err = fabric.AttachOffload(fabric.OffloadConfig{
+	d.spray, err = hostprog.AttachOffload(hostprog.OffloadConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
-		Carrier: c.Carrier, Patience: fabric.SteerPatience,
+		Carrier: c.Carrier, Patience: hostprog.SteerPatience,
 	})
 	if err != nil {
 		return err

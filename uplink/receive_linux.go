@@ -7,22 +7,23 @@ import (
 
 	"golang.org/x/net/bpf"
 
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/link"
 )
 
 // beatEvery is how often the programs are told that this process runs, and looked
 // after.
-const beatEvery = fabric.SteerPatience / 20
+const beatEvery = hostprog.SteerPatience / 20
 
 // receive takes what comes for the address from the kernel by a packet socket.
-func (d *Device) receive(c Config, up fabric.Uplink) error {
+func (d *Device) receive(c Config, up hostsetup.Uplink) error {
 	own, err := ownAddresses()
 	if err != nil {
 		return err
 	}
-	steer, err := fabric.AttachSteer(fabric.SteerConfig{
-		Uplink: d.name, Rules: []fabric.SteerRule{{Address: c.Address, What: fabric.SteerEverything}},
+	steer, err := hostprog.AttachSteer(hostprog.SteerConfig{
+		Uplink: d.name, Rules: []hostprog.SteerRule{{Address: c.Address, What: hostprog.SteerEverything}},
 	})
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (d *Device) attend(ctx context.Context) {
 func (d *Device) attendOnce() {
 	var wrong error
 	for _, p := range []program{d.spray, d.steer} {
-		if p == (*fabric.Offload)(nil) || p == (*fabric.Steer)(nil) {
+		if p == (*hostprog.Offload)(nil) || p == (*hostprog.Steer)(nil) {
 			continue
 		}
 		_ = p.Beat() // fails only when closed

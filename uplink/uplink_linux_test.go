@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/stack"
 )
 
@@ -66,7 +67,7 @@ func TestOpen_presto(t *testing.T) {
 		t.Errorf("%d super-segments sent: %+v", e.Supers, e)
 	}
 	// By now the program would have given up on a reader that does not beat.
-	time.Sleep(fabric.SteerPatience + beatEvery)
+	time.Sleep(hostprog.SteerPatience + beatEvery)
 	before := s
 	transferBetween(t, sender, receiver, 10<<20)
 	if s, err = to.Stats(); err != nil || s.Taken-before.Taken < 9*(s.PassedDead-before.PassedDead) || s.Taken-before.Taken < 5<<20/1460 {
@@ -156,7 +157,7 @@ func TestDevice_Choose(t *testing.T) {
 	if err := d.Active(func(netip.Prefix, netip.Addr, uint64) {}); err != nil {
 		t.Fatal(err)
 	}
-	rack := fabric.HostRack(n.topology.Node(far).Addr)
+	rack := hostsetup.Rack(n.topology.Node(far).Addr)
 	if err := d.Choose(rack, 2, time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +354,7 @@ func TestOpen_besideAnother(t *testing.T) {
 	})
 	t.Run("weft host", func(t *testing.T) {
 		n.do(t, near, func() error {
-			if _, err := fabric.CleanupHost(); err == nil || !strings.Contains(err.Error(), "in use") {
+			if _, err := hostsetup.Cleanup(); err == nil || !strings.Contains(err.Error(), "in use") {
 				t.Errorf("its clean-up, while our programs are there: %v", err)
 			}
 			return nil
@@ -379,15 +380,15 @@ func (n network) trace(t *testing.T) (found []string) {
 				found = append(found, "device "+i.Name)
 			}
 		}
-		spray, err1 := fabric.DetachOffload("p0")
+		spray, err1 := hostprog.DetachOffload("p0")
 		if spray {
 			found = append(found, "spray")
 		}
-		steer, err2 := fabric.DetachSteer("p0")
+		steer, err2 := hostprog.DetachSteer("p0")
 		if steer {
 			found = append(found, "steer")
 		}
-		dir, err3 := fabric.HostDir()
+		dir, err3 := hostsetup.Dir()
 		if _, err := os.Stat(dir); err == nil {
 			found = append(found, dir)
 		}
@@ -418,10 +419,10 @@ func TestOpen_afterACrash(t *testing.T) {
 	d, h := n.open(t, near, "presto")
 	h.Close()
 	n.do(t, near, func() error { // as a killed one leaves them
-		o, err1 := fabric.AttachOffload(fabric.OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{n.topology.EmbeddedAddr(near)},
+		o, err1 := hostprog.AttachOffload(hostprog.OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{n.topology.EmbeddedAddr(near)},
 			Topology: n.topology, Self: near, Policy: mustPolicy(t, "presto")})
-		s, err2 := fabric.AttachSteer(fabric.SteerConfig{Uplink: "p0",
-			Rules: []fabric.SteerRule{{Address: n.topology.EmbeddedAddr(near), What: fabric.SteerEverything}}})
+		s, err2 := hostprog.AttachSteer(hostprog.SteerConfig{Uplink: "p0",
+			Rules: []hostprog.SteerRule{{Address: n.topology.EmbeddedAddr(near), What: hostprog.SteerEverything}}})
 		t.Cleanup(func() { o.Close(); s.Close() })
 		return errors.Join(err1, err2)
 	})

@@ -5,7 +5,8 @@ import (
 
 	"golang.org/x/net/bpf"
 
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/link"
 	"weft/stack"
 )
@@ -15,12 +16,12 @@ import (
 type gateway struct {
 	*stack.Gateway
 	tun    *link.TUN
-	steer  *fabric.Steer
+	steer  *hostprog.Steer
 	socket *link.Packet
 }
 
 // openTUN opens the device that the plan leads packets into.
-func (g *gateway) openTUN(plan fabric.HostPlan, overhead, flowcell int) (err error) {
+func (g *gateway) openTUN(plan hostsetup.Plan, overhead, flowcell int) (err error) {
 	g.tun, err = link.OpenTUN(link.TUNConfig{
 		Name: plan.TUN, Address: plan.Address, Overhead: overhead, Offload: true, NoForwardCheck: true,
 		PayloadMax: flowcell, // what is longer would not be divided
@@ -31,8 +32,8 @@ func (g *gateway) openTUN(plan fabric.HostPlan, overhead, flowcell int) (err err
 // start runs in the host's namespace. From its end on the kernel gets no TCP of
 // the fabric but by the gateway.
 func (g *gateway) start(s *sprayer) (err error) {
-	g.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: Uplink, Rules: []fabric.SteerRule{
-		{Address: s.host.Addr, What: fabric.SteerTCP | fabric.SteerTunnelErrors}}})
+	g.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: Uplink, Rules: []hostprog.SteerRule{
+		{Address: s.host.Addr, What: hostprog.SteerTCP | hostprog.SteerTunnelErrors}}})
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,9 @@ import (
 	"net/netip"
 	"time"
 
-	"weft/fabric"
 	"weft/flowcell"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/policy"
 	"weft/topology"
 )
@@ -18,8 +19,8 @@ type sprayer struct {
 	bed     *namespaces
 	host    topology.Node
 	policy  policy.Policy
-	setup   *fabric.HostSetup
-	offload *fabric.Offload
+	setup   *hostsetup.Setup
+	offload *hostprog.Offload
 	gateway *gateway  // only in rows with Gateway
 	former  []setting // of sprayedTCP, to restore
 }
@@ -80,7 +81,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 	if withGateway {
 		o.TUN = TUN
 	}
-	plan, err := fabric.PlanHost(o)
+	plan, err := hostsetup.PlanFor(o)
 	if err != nil {
 		return err
 	}
@@ -90,11 +91,11 @@ func (s *sprayer) start(withGateway bool) (err error) {
 			return err
 		}
 	}
-	if s.setup, err = fabric.ApplyHost(plan); err != nil {
+	if s.setup, err = hostsetup.Apply(plan); err != nil {
 		return err
 	}
 	perPacket := !withGateway && s.policy.Unit.Kind == flowcell.UnitPacket
-	s.offload, err = fabric.AttachOffload(fabric.OffloadConfig{
+	s.offload, err = hostprog.AttachOffload(hostprog.OffloadConfig{
 		Uplink:       Uplink,
 		Addresses:    []netip.Addr{s.host.Addr},
 		Topology:     s.bed.config.known(),
@@ -119,29 +120,29 @@ func (s *sprayer) start(withGateway bool) (err error) {
 }
 
 // options say what the kernel's routes must be, by what they are now.
-func (s *sprayer) options() (o fabric.HostOptions, err error) {
+func (s *sprayer) options() (o hostsetup.Options, err error) {
 	t := s.bed.config.Topology
 	core := t.Node(topology.NodeID(t.NumNodes() - 1))
-	up, err := fabric.FindUplink(core.Addr, Uplink)
+	up, err := hostsetup.FindUplink(core.Addr, Uplink)
 	if err != nil {
 		return o, err
 	}
-	o = fabric.HostOptions{
+	o = hostsetup.Options{
 		Address: s.host.Addr,
 		Uplink:  up.Name, Gateway: up.Gateway, MTU: up.MTU - s.bed.config.Carrier.Overhead(),
 		Carrier: s.bed.config.Carrier,
-		Fabric:  fabric.HostPrefixes(t), Rack: fabric.HostRack(s.host.Addr),
+		Fabric:  hostsetup.Prefixes(t), Rack: hostsetup.Rack(s.host.Addr),
 	}
 	if up.Strict {
 		o.Strict = []string{up.Name}
 	}
-	o.FilterAll, err = fabric.ReverseFilter()
+	o.FilterAll, err = hostsetup.ReverseFilter()
 	return o, err
 }
 
 // beat keeps packets from the kernels while the gateways read them.
 func (s *sprayers) beat() {
-	tick := time.NewTicker(fabric.SteerPatience / 5)
+	tick := time.NewTicker(hostprog.SteerPatience / 5)
 	defer tick.Stop()
 	for {
 		select {

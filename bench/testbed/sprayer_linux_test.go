@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
-	"weft/fabric"
+	"weft/internal/hostsetup"
 	"weft/topology"
 )
 
@@ -41,7 +41,7 @@ func settings() (s string, err error) {
 	for _, r := range rules {
 		s += fmt.Sprintf("rule %d: %v\n", r.Priority, r)
 	}
-	for _, table := range []int{fabric.HostTableIn, fabric.HostTableOut} {
+	for _, table := range []int{hostsetup.TableIn, hostsetup.TableOut} {
 		routes, _ := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
 		s += fmt.Sprintf("table %d: %v\n", table, routes)
 	}

@@ -26,7 +26,7 @@ type Row struct {
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
 	// Policy is how packets are spread by weft; "": not at all. It spreads those
-	// of the kernel's TCP by the program at the host's uplink (fabric.Offload).
+	// of the kernel's TCP by the program at the host's uplink (hostprog.Offload).
 	Policy string
 	// Gateway passes the kernel's TCP through a stack.Gateway both ways.
 	Gateway bool

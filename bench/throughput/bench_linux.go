@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/hostsetup"
 	"weft/topology"
 )
 
@@ -166,7 +167,7 @@ func (b *bench) measureAll(ctx context.Context) error {
 func (b *bench) cleanUp() {
 	for _, id := range []topology.NodeID{b.from, b.to} {
 		err := b.lab.Do(id, func() error {
-			_, err := fabric.CleanupHost()
+			_, err := hostsetup.Cleanup()
 			return err
 		})
 		if err != nil {

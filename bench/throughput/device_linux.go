@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
-	"weft/fabric"
+	"weft/internal/hostprog"
 	"weft/link"
 	"weft/policy"
 	"weft/stack"
@@ -37,8 +37,8 @@ func openTUN(s site, offload bool) (*link.TUN, error) {
 // fast is a device with super-segments both ways, and what goes with it.
 type fast struct {
 	*link.Duplex
-	steer *fabric.Steer
-	spray *fabric.Offload // nil if nothing is sprayed
+	steer *hostprog.Steer
+	spray *hostprog.Offload // nil if nothing is sprayed
 	done  chan struct{}
 }
 
@@ -58,8 +58,8 @@ func openFast(s site, policyName string) (f *fast, err error) {
 			return f, err
 		}
 	}
-	if f.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: uplink, Rules: []fabric.SteerRule{
-		{Address: s.topology.EmbeddedAddr(s.self), What: fabric.SteerEverything}}}); err != nil {
+	if f.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: uplink, Rules: []hostprog.SteerRule{
+		{Address: s.topology.EmbeddedAddr(s.self), What: hostprog.SteerEverything}}}); err != nil {
 		return f, err
 	}
 	var filter []bpf.RawInstruction
@@ -79,12 +79,12 @@ func openFast(s site, policyName string) (f *fast, err error) {
 	return f, f.steer.Beat()
 }
 
-func attachSpray(s site, policyName string) (*fabric.Offload, error) {
+func attachSpray(s site, policyName string) (*hostprog.Offload, error) {
 	p, err := policy.New(policyName, policy.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return fabric.AttachOffload(fabric.OffloadConfig{
+	return hostprog.AttachOffload(hostprog.OffloadConfig{
 		Uplink:    uplink,
 		Addresses: []netip.Addr{s.topology.EmbeddedAddr(s.self)},
 		Topology:  s.topology,
@@ -95,7 +95,7 @@ func attachSpray(s site, policyName string) (*fabric.Offload, error) {
 
 // beat keeps packets from the kernel until the device is closed.
 func (f *fast) beat() {
-	tick := time.NewTicker(fabric.SteerPatience / 5)
+	tick := time.NewTicker(hostprog.SteerPatience / 5)
 	defer tick.Stop()
 	for {
 		select {

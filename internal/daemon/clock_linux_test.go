@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/internal/hostsetup"
 )
 
 // A daemon is killed, and starts again after somebody has set the machine's clock back
@@ -23,8 +23,8 @@ func TestRun_tunnelAfterTheClockWasSetBack(t *testing.T) {
 	s := &soak{chaos: &chaos{network: newNetwork(t, "x")}}
 	var file string
 	s.do(soakTunnel[0], func() error {
-		dir, err := fabric.MakeHostDir(-1, -1)
-		file = filepath.Join(dir, fabric.ClockFile)
+		dir, err := hostsetup.MakeDir(-1, -1)
+		file = filepath.Join(dir, hostsetup.ClockFile)
 		return err
 	})
 	t.Cleanup(func() { os.RemoveAll(filepath.Dir(file)) })

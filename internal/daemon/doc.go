@@ -3,7 +3,7 @@
 // weft send over every path.
 //
 // A run is: read the configuration, drop what privileges are not needed, find
-// the uplink, set up rules, routes and settings (fabric.HostPlan), open the
+// the uplink, set up rules, routes and settings (hostsetup.Plan), open the
 // devices, start the dataplane, and only then lead traffic into it. The end is
 // the same backwards, and no step of it loses a connection, since the
 // connections are the kernel's. What a crash leaves is known to the next run,

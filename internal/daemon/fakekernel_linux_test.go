@@ -10,7 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/internal/prober"
 	"weft/liveness"
 	"weft/luopan"
@@ -28,8 +29,8 @@ type fakeKernel struct {
 	index  int
 	strict bool // somebody has set a strict reverse path filter
 
-	plan     *fabric.HostPlan // applied; nil: nothing is
-	lost     []string         // what of the plan is missing
+	plan     *hostsetup.Plan // applied; nil: nothing is
+	lost     []string        // what of the plan is missing
 	diverted bool
 	locked   bool // by a set-up
 
@@ -65,7 +66,7 @@ func (k *fakeKernel) kernel() kernel {
 		},
 		look: func(p place) (place, error) {
 			if k.absent || p.uplink.Index != 0 && p.uplink.Index != k.index {
-				return p, fabric.ErrUplinkGone
+				return p, hostprog.ErrUplinkGone
 			}
 			p.uplink, p.strict = k.uplink(), nil
 			if k.strict {
@@ -73,7 +74,7 @@ func (k *fakeKernel) kernel() kernel {
 			}
 			return p, k.fails()
 		},
-		setUp: func(p fabric.HostPlan) (hostSetup, error) {
+		setUp: func(p hostsetup.Plan) (hostSetup, error) {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
@@ -83,7 +84,7 @@ func (k *fakeKernel) kernel() kernel {
 			k.plan, k.locked, k.lost = &p, true, nil
 			return fakeSetup{k}, nil
 		},
-		open: func(c *Config, _ place, _ fabric.HostPlan) (receiver, error) {
+		open: func(c *Config, _ place, _ hostsetup.Plan) (receiver, error) {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
@@ -91,7 +92,7 @@ func (k *fakeKernel) kernel() kernel {
 			k.receivers = append(k.receivers, r)
 			return r, nil
 		},
-		spray: func(c fabric.OffloadConfig) (sprayer, error) {
+		spray: func(c hostprog.OffloadConfig) (sprayer, error) {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
@@ -120,13 +121,13 @@ func (k *fakeKernel) kernel() kernel {
 	}
 }
 
-func (k *fakeKernel) uplink() fabric.Uplink {
-	return fabric.Uplink{Name: "p0", Index: k.index, Up: !k.down, MTU: 1500, Strict: k.strict}
+func (k *fakeKernel) uplink() hostsetup.Uplink {
+	return hostsetup.Uplink{Name: "p0", Index: k.index, Up: !k.down, MTU: 1500, Strict: k.strict}
 }
 
 type fakeSetup struct{ k *fakeKernel }
 
-func (s fakeSetup) Repair(p fabric.HostPlan) (mended []string, err error) {
+func (s fakeSetup) Repair(p hostsetup.Plan) (mended []string, err error) {
 	if err := s.k.fails(); err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (s fakeSetup) Restore() error {
 
 type fakeProgram struct {
 	k        *fakeKernel
-	config   fabric.OffloadConfig
+	config   hostprog.OffloadConfig
 	topology *topology.Topology
 	detached bool // by somebody else
 	closed   bool
@@ -245,7 +246,7 @@ type fakeReceiver struct {
 	ended    bool
 }
 
-func (r *fakeReceiver) start(fabric.HostPlan) error    { return r.k.fails() }
+func (r *fakeReceiver) start(hostsetup.Plan) error     { return r.k.fails() }
 func (r *fakeReceiver) Repair() ([]string, error)      { return nil, r.k.fails() }
 func (r *fakeReceiver) alive(time.Time) bool           { return true }
 func (r *fakeReceiver) SetCarriage(*liveness.Carriage) {}

@@ -7,8 +7,9 @@ import (
 	"net/netip"
 	"time"
 
-	"weft/fabric"
 	"weft/flowcell"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/internal/prober"
 	"weft/liveness"
 	"weft/luopan"
@@ -20,16 +21,16 @@ import (
 type kernel struct {
 	find   func(context.Context, *Config) (place, error)
 	look   func(place) (place, error) // what of a place may change while the daemon runs
-	setUp  func(fabric.HostPlan) (hostSetup, error)
-	open   func(*Config, place, fabric.HostPlan) (receiver, error)
-	spray  func(fabric.OffloadConfig) (sprayer, error)
+	setUp  func(hostsetup.Plan) (hostSetup, error)
+	open   func(*Config, place, hostsetup.Plan) (receiver, error)
+	spray  func(hostprog.OffloadConfig) (sprayer, error)
 	sample func(prober.SamplerConfig) (sampler, error)
 	follow func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
 }
 
-// hostSetup is *fabric.HostSetup: settings, addresses, routes and rules.
+// hostSetup is *hostsetup.Setup: settings, addresses, routes and rules.
 type hostSetup interface {
-	Repair(fabric.HostPlan) ([]string, error)
+	Repair(hostsetup.Plan) ([]string, error)
 	RepairSettings() ([]string, error)
 	Divert() error
 	Undivert() error
@@ -40,7 +41,7 @@ type hostSetup interface {
 // receiver is the TUN, and what reads what arrives and what programs send.
 type receiver interface {
 	dataplane
-	start(fabric.HostPlan) error
+	start(hostsetup.Plan) error
 	SetCarriage(*liveness.Carriage)
 	Repair() ([]string, error)
 	alive(now time.Time) bool // what moves packets has shown that it lives
@@ -48,7 +49,7 @@ type receiver interface {
 	steering() any
 }
 
-// sprayer is *fabric.Offload: the program at the uplink.
+// sprayer is *hostprog.Offload: the program at the uplink.
 type sprayer interface {
 	SetTopology(*topology.Topology) error
 	SetPlain(func(rack netip.Prefix) bool) error
@@ -79,16 +80,16 @@ func theKernel() kernel {
 	return kernel{
 		find: func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
 		look: lookAround,
-		setUp: func(p fabric.HostPlan) (hostSetup, error) {
-			s, err := fabric.ApplyHost(p)
+		setUp: func(p hostsetup.Plan) (hostSetup, error) {
+			s, err := hostsetup.Apply(p)
 			if err != nil {
 				return nil, err // not a nil pointer in an interface
 			}
 			return s, nil
 		},
 		open: openReceiver,
-		spray: func(c fabric.OffloadConfig) (sprayer, error) {
-			o, err := fabric.AttachOffload(c)
+		spray: func(c hostprog.OffloadConfig) (sprayer, error) {
+			o, err := hostprog.AttachOffload(c)
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +113,7 @@ func lookAround(p place) (place, error) {
 	if p.uplink.Name == "" {
 		return p, nil // a tunnel has none
 	}
-	u, err := fabric.LookAtUplink(p.uplink)
+	u, err := hostsetup.LookAtUplink(p.uplink)
 	if err != nil {
 		return p, err
 	}
@@ -120,19 +121,19 @@ func lookAround(p place) (place, error) {
 	if u.Strict {
 		p.strict = []string{u.Name}
 	}
-	has, err := fabric.HasAddress(p.address)
+	has, err := hostsetup.HasAddress(p.address)
 	if err != nil {
 		return p, err
 	}
 	p.homeless = !has
-	p.filter, err = fabric.ReverseFilter()
+	p.filter, err = hostsetup.ReverseFilter()
 	return p, err
 }
 
 // offload says what the program at the uplink is to do under a configuration.
-func (c *Config) offload(p place, t *topology.Topology) fabric.OffloadConfig {
+func (c *Config) offload(p place, t *topology.Topology) hostprog.OffloadConfig {
 	self, _ := c.fabric.ByAddr(p.address)
-	o := fabric.OffloadConfig{
+	o := hostprog.OffloadConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
 		Require: c.Require, StartPlain: c.proves(),
@@ -157,7 +158,7 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		ports := t.Ports(t.Ports(self)[0].Peer) // of its edge switch; those that lead up are the last
 		o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
 	}
-	if program, ok := s.(*fabric.Offload); ok && c.samples() {
+	if program, ok := s.(*hostprog.Offload); ok && c.samples() {
 		o.Active, o.Decide = program.Active, program.Choose
 	}
 	return o
@@ -172,4 +173,4 @@ func (c *Config) unordered() bool {
 func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }
 
 // gone reports whether an error says that the uplink is no more.
-func gone(err error) bool { return errors.Is(err, fabric.ErrUplinkGone) }
+func gone(err error) bool { return errors.Is(err, hostprog.ErrUplinkGone) }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"weft/fabric"
+	"weft/internal/hostsetup"
 	"weft/link"
 	"weft/topology"
 )
@@ -20,7 +20,7 @@ import (
 // what was found out where it says auto.
 type place struct {
 	address netip.Addr
-	uplink  fabric.Uplink
+	uplink  hostsetup.Uplink
 	mtu     int      // of the network, bytes
 	strict  []string // devices whose reverse path filter would be in the way
 	filter  int      // net.ipv4.conf.all.rp_filter
@@ -39,9 +39,9 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	}
 	p := place{address: c.Address}
 	var err error
-	switch has, err2 := fabric.HasAddress(p.address); {
+	switch has, err2 := hostsetup.HasAddress(p.address); {
 	case !p.address.IsValid():
-		if p.address, err = fabric.FindHost(c.fabric); err != nil {
+		if p.address, err = hostsetup.FindHost(c.fabric); err != nil {
 			return p, c.lines.Errorf("address", "%w", err)
 		}
 	case err2 != nil:
@@ -50,10 +50,10 @@ func (c *Config) find(ctx context.Context) (place, error) {
 		return p, c.lines.Errorf("address", "%s is not on this machine, as ip address shows; write auto, or the one that it has", p.address)
 	}
 	// A core's address is in none of our tables, whatever a crash has left.
-	if p.uplink, err = fabric.FindUplink(c.core(), c.Uplink); err != nil {
+	if p.uplink, err = hostsetup.FindUplink(c.core(), c.Uplink); err != nil {
 		return p, c.lines.Errorf("uplink", "%w", err)
 	}
-	if p.filter, err = fabric.ReverseFilter(); err != nil {
+	if p.filter, err = hostsetup.ReverseFilter(); err != nil {
 		return p, err
 	}
 	if p.uplink.Strict {
@@ -94,7 +94,7 @@ func (c *Config) findPeers(ctx context.Context) (p place, err error) {
 			return p, c.lines.Errorf("udp.name", "%w; say how the peers call this end", err)
 		}
 	}
-	if p.filter, err = fabric.ReverseFilter(); err != nil {
+	if p.filter, err = hostsetup.ReverseFilter(); err != nil {
 		return p, err
 	}
 	for i, q := range c.UDP.Peers {
@@ -120,7 +120,7 @@ func (p *place) findStrict() error {
 		}) {
 			continue
 		}
-		u, err := fabric.FindUplink(q.endpoint.Addr(), "")
+		u, err := hostsetup.FindUplink(q.endpoint.Addr(), "")
 		if err != nil {
 			return fmt.Errorf("peer %s: %w", q.Name, err)
 		}
@@ -154,8 +154,8 @@ func resolve(ctx context.Context, endpoint string, like netip.Addr) (netip.AddrP
 }
 
 // plan is what the kernel must be configured with.
-func (c *Config) plan(p place) (fabric.HostPlan, error) {
-	o := fabric.HostOptions{Address: p.address, FilterAll: p.filter, Strict: p.strict}
+func (c *Config) plan(p place) (hostsetup.Plan, error) {
+	o := hostsetup.Options{Address: p.address, FilterAll: p.filter, Strict: p.strict}
 	if c.receives() {
 		o.TUN, o.TUNMTU, o.Own = c.TUN.Name, p.mtu-c.overhead(), c.TUN.Addresses
 	}
@@ -166,13 +166,13 @@ func (c *Config) plan(p place) (fabric.HostPlan, error) {
 				o.Endpoints = append(o.Endpoints, q.endpoint)
 			}
 		}
-		return fabric.PlanHost(o)
+		return hostsetup.PlanFor(o)
 	}
 	o.Uplink, o.Gateway = p.uplink.Name, p.uplink.Gateway
 	o.Carrier, o.Advertised = c.carrier(), p.uplink.Advertised
 	o.MTU = p.mtu - o.Carrier.Overhead()
 	o.PerPacket = c.offloads() && c.perPacket()
 	o.Narrow = p.narrow
-	o.Fabric, o.Rack = fabric.HostPrefixes(c.fabric), fabric.HostRack(p.address)
-	return fabric.PlanHost(o)
+	o.Fabric, o.Rack = hostsetup.Prefixes(c.fabric), hostsetup.Rack(p.address)
+	return hostsetup.PlanFor(o)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"weft/fabric"
+	"weft/internal/hostsetup"
 	"weft/policy"
 	"weft/topology"
 )
@@ -48,7 +48,7 @@ func TestPlan_carriers(t *testing.T) {
 		}
 		self := c.fabric.Node(0).Addr
 		rack := c.fabric.Node(c.fabric.Ports(0)[0].Peer).Addr
-		p, err := c.plan(place{address: self, mtu: 1500, uplink: fabric.Uplink{Name: "p0", Gateway: rack}})
+		p, err := c.plan(place{address: self, mtu: 1500, uplink: hostsetup.Uplink{Name: "p0", Gateway: rack}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/internal/hostsetup"
 	"weft/internal/privileges"
 )
 
@@ -27,10 +27,10 @@ func dropPrivileges(c *Config) error {
 	}
 	// A program that a crash left can be found by its number only with
 	// CAP_SYS_ADMIN. Its packets go by plain ECMP for the moment.
-	if err := fabric.DetachLeftovers(); err != nil {
+	if err := hostsetup.DetachLeftovers(); err != nil {
 		return err
 	}
-	if _, err := fabric.MakeHostDir(a.UID, a.GID); err != nil {
+	if _, err := hostsetup.MakeDir(a.UID, a.GID); err != nil {
 		return err
 	}
 	runtime.LockOSThread() // whose mount namespace may become another one

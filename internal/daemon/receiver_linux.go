@@ -8,7 +8,8 @@ import (
 	"golang.org/x/net/bpf"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/link"
 	"weft/liveness"
 )
@@ -20,15 +21,15 @@ type hostReceiver struct {
 	config    *Config
 	place     place
 	tun       *link.TUN
-	steer     *fabric.Steer
-	detour    *fabric.Detour
+	steer     *hostprog.Steer
+	detour    *hostprog.Detour
 	uplink    *link.Packet
 	tunnel    *link.UDP
 	in, out   lives
 }
 
 // openReceiver makes the TUN, into which nothing leads yet.
-func openReceiver(c *Config, p place, plan fabric.HostPlan) (receiver, error) {
+func openReceiver(c *Config, p place, plan hostsetup.Plan) (receiver, error) {
 	o := link.TUNConfig{Name: c.TUN.Name, Address: plan.Address, MTU: p.mtu, Overhead: c.overhead(),
 		Offload: true, Queues: c.TUN.Queues, NoForwardCheck: true}
 	o.PayloadMax = c.policy().Unit.Bytes // a reload does not change it
@@ -57,7 +58,7 @@ func (c *Config) overhead() int {
 }
 
 // start begins to move packets.
-func (r *hostReceiver) start(fabric.HostPlan) (err error) {
+func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
 	o := dataplaneConfig{address: r.place.address, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
 		programs: r.tun, name: r.place.name, peers: r.place.peers, onlyReceiving: c.offloads(),
@@ -75,7 +76,7 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 		return err
 	}
 	if !c.tunnels() && !c.offloads() {
-		r.detour, err = fabric.AttachDetour(fabric.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: patience})
+		r.detour, err = hostprog.AttachDetour(hostprog.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: patience})
 		if err != nil {
 			return err
 		}
@@ -97,11 +98,11 @@ func (r *hostReceiver) start(fabric.HostPlan) (err error) {
 // openUplink makes a socket that gets the fabric's TCP, and the kernel not,
 // while the daemon lives.
 func (r *hostReceiver) openUplink() (err error) {
-	var rules []fabric.SteerRule
+	var rules []hostprog.SteerRule
 	for _, a := range addresses(r.place) {
-		rules = append(rules, fabric.SteerRule{Address: a, What: fabric.SteerTCP | fabric.SteerTunnelErrors})
+		rules = append(rules, hostprog.SteerRule{Address: a, What: hostprog.SteerTCP | hostprog.SteerTunnelErrors})
 	}
-	if r.steer, err = fabric.AttachSteer(fabric.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
+	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
 		return err
 	}
 	var filter []bpf.RawInstruction

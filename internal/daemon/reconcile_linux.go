@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"weft/fabric"
+	"weft/internal/hostsetup"
 )
 
 // repairs counts what the daemon has put right of what others had changed.
@@ -127,7 +127,7 @@ func (d *daemon) repairAll() (err error) {
 
 // changeSetUp has the kernel go from one plan to another. What is mended before is what
 // others have changed, and is told.
-func (d *daemon) changeSetUp(from, to fabric.HostPlan) error {
+func (d *daemon) changeSetUp(from, to hostsetup.Plan) error {
 	err := d.mend(d.setup.Repair(from))
 	if err == nil && !reflect.DeepEqual(from, to) {
 		_, err = d.setup.Repair(to)

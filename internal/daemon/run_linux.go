@@ -11,7 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/internal/memlimit"
 	"weft/internal/notify"
 	"weft/internal/privileges"
@@ -26,8 +27,8 @@ const (
 	// after the other.
 	settle = 20 * time.Millisecond
 	// patience is how long the programs go on after the latest beat: as long as
-	// fabric.SteerPatience.
-	patience = fabric.SteerPatience
+	// hostprog.SteerPatience.
+	patience = hostprog.SteerPatience
 )
 
 // Run is weft host: it sets the machine up as a configuration file says and
@@ -51,7 +52,7 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	}
 	d.notify = notify.New()
 	defer d.notify.Close()
-	watch, err := fabric.WatchHost() // before anything is set up, so that no change of it is missed
+	watch, err := hostsetup.NewWatch() // before anything is set up, so that no change of it is missed
 	if err != nil {
 		return err
 	}
@@ -85,10 +86,10 @@ func (d *daemon) tellOfMemory() {
 // the machine's clock back: peers refuse datagrams with numbers below those that they
 // have seen, and the numbers begin with the time.
 func (d *daemon) remember() {
-	dir, err := fabric.MakeHostDir(-1, -1)
+	dir, err := hostsetup.MakeDir(-1, -1)
 	if err == nil {
 		var clock *steadyclock.Clock
-		clock, err = steadyclock.Open(filepath.Join(dir, fabric.ClockFile))
+		clock, err = steadyclock.Open(filepath.Join(dir, hostsetup.ClockFile))
 		d.time = clock.Now
 	}
 	if err != nil {

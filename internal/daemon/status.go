@@ -36,8 +36,8 @@ type Status struct {
 
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
-	Offload   any               `json:"offload,omitempty"`   // fabric.OffloadStats, since the program was attached last
-	Steer     any               `json:"steer,omitempty"`     // fabric.SteerStats
+	Offload   any               `json:"offload,omitempty"`   // hostprog.OffloadStats, since the program was attached last
+	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats
 	Dataplane any               `json:"dataplane,omitempty"` // stack.GatewayStats
 }
 

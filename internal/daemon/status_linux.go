@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
 	"weft/internal/statussocket"
 )
 
 // StatusSocket is where the daemon of the calling thread's network namespace
 // answers when the configuration says nothing else.
 func StatusSocket() (string, error) {
-	dir, err := fabric.HostDir()
-	return filepath.Join(dir, fabric.StatusSocket), err
+	dir, err := hostsetup.Dir()
+	return filepath.Join(dir, hostsetup.StatusSocket), err
 }
 
 // Cleanup removes what a daemon that died has left in the calling thread's
 // network namespace, and says what that was.
-func Cleanup() ([]string, error) { return fabric.CleanupHost() }
+func Cleanup() ([]string, error) { return hostsetup.Cleanup() }
 
 // listen opens the status socket, in the place of one that a crash left.
 func (d *daemon) listen() error {
@@ -79,7 +80,7 @@ func (d *daemon) snapshot() Status {
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
 	if o, ok := d.spray.(interface {
-		Stats() (fabric.OffloadStats, error)
+		Stats() (hostprog.OffloadStats, error)
 	}); ok {
 		s.Offload = orError(o.Stats())
 	}

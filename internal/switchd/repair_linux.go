@@ -19,7 +19,7 @@ import (
 type repair struct {
 	config Config
 	routes *fabric.Routes // nil: they are not the agent's
-	watch  *fabric.HostWatch
+	watch  *fabric.Watch
 	kick   chan struct{} // buffers one: something is to be done
 	ended  chan struct{}
 

@@ -42,7 +42,7 @@ type kernel struct {
 // never is a beat that is older than any patience.
 const never = -time.Hour
 
-// patience is fabric.SteerPatience, and that of the detour.
+// patience is hostprog.SteerPatience, and that of the detour.
 const patience = time.Second
 
 // Kernel makes a host's TCP its kernel's, by whose address it is known, and returns

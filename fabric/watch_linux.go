@@ -1,0 +1,24 @@
+package fabric
+
+import (
+	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+)
+
+// Watch tells when the kernel may have changed something.
+type Watch = kernel.Watch
+
+// WatchSwitch tells when the kernel may have changed what a switch's set-up is made of,
+// in the network namespace of the calling thread; of routes, when the planned ones change.
+// That one of another protocol has taken a planned one's place must be looked for from
+// time to time.
+func WatchSwitch() (*Watch, error) { return kernel.NewWatch(concernsSwitch) }
+
+// concernsSwitch leaves out routes that are nobody's plan.
+func concernsSwitch(kind uint16, data []byte) bool {
+	if kind != unix.RTM_NEWROUTE && kind != unix.RTM_DELROUTE {
+		return true
+	}
+	return len(data) >= unix.SizeofRtMsg && data[5] == kernel.RouteProtocol
+}

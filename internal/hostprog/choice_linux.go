@@ -1,0 +1,128 @@
+package hostprog
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
+)
+
+// drawn is what goes between the program and whoever chooses for it.
+type drawn struct {
+	choices, active *ebpf.Map
+	flowcells       []uint64 // by number of rack, when last asked
+}
+
+func (d *drawn) close() {
+	d.choices.Close()
+	d.active.Close()
+}
+
+// choiceValue is struct choice of bpf/choice.h.
+type choiceValue struct {
+	Group, Step uint32
+	Until       uint64
+}
+
+// activityValue is struct activity of bpf/choice.h.
+type activityValue struct {
+	Flowcells uint64
+	Host      [4]byte
+	_         [4]byte
+}
+
+// Choose has flowcells to a rack that begin within valid from now take a path, by
+// its number in the PathSet to the rack. It takes the place of what was chosen
+// before; 0 leaves nothing chosen. Then, and without it, each takes any live path.
+// Flowcells under way stay where they are. A change of topology that gives the rack
+// other paths voids it.
+//
+// It is for the policy luopan, of which it is the half that the program does not
+// know, costs a system call, and fails if the path is not live.
+func (o *Offload) Choose(rack netip.Prefix, path int, valid time.Duration) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i, g, err := o.choosable(rack)
+	if err != nil {
+		return fmt.Errorf("offload: Choose: %w", err)
+	}
+	step := slices.Index(g.visits, path)
+	if step < 0 {
+		return fmt.Errorf("offload: Choose: path %d to %v is not live; choose one of the present topology's", path, rack)
+	}
+	now, err := kernel.Monotonic()
+	if err != nil {
+		return fmt.Errorf("offload: Choose: %w", err)
+	}
+	c := choiceValue{Group: g.number, Step: uint32(step), Until: now + uint64(max(0, valid))}
+	if err := o.drawn.choices.Put(uint32(i), c); err != nil {
+		return fmt.Errorf("offload: Choose: way to %v: %w", rack, err)
+	}
+	return nil
+}
+
+// choosable returns a rack's number and its paths.
+func (o *Offload) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
+	if o.handle == nil {
+		return 0, nil, errOffloadClosed
+	}
+	if o.ways.known.how.mode != sprayDrawn {
+		return 0, nil, fmt.Errorf("policy %s does not take paths that it is told", o.ways.known.policy.Name)
+	}
+	i, ok := o.ways.index[rack]
+	if !ok {
+		return 0, nil, fmt.Errorf("%v is no other rack of the fabric", rack)
+	}
+	return i, o.ways.by[rack], nil
+}
+
+// Active calls f for each rack to which flowcells have begun since it was called
+// last: how many, and the host to which the latest one was. Without flowcells that
+// the program draws paths for (luopan, rand) there are none. It is for one caller,
+// costs a system call for any number of racks, and f may call Choose.
+func (o *Offload) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
+	now, before, err := o.activity()
+	if err != nil {
+		return fmt.Errorf("offload: Active: %w", err)
+	}
+	for i, a := range now {
+		if n := a.Flowcells - before[i]; n > 0 {
+			f(o.ways.all[i].prefix, netip.AddrFrom4(a.Host), n)
+		}
+	}
+	return nil
+}
+
+// activity reads what the program has written, and what it had last time.
+func (o *Offload) activity() (now []activityValue, before []uint64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return nil, nil, errOffloadClosed
+	}
+	if o.ways.known.how.mode != sprayDrawn {
+		return nil, nil, nil
+	}
+	n := len(o.ways.all)
+	now = make([]activityValue, n)
+	var cursor ebpf.MapBatchCursor
+	got, err := o.drawn.active.BatchLookup(&cursor, make([]uint32, n), now, nil)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // that is the end
+		return nil, nil, err
+	}
+	now = now[:got]
+	before = o.drawn.flowcells
+	if before == nil {
+		before = make([]uint64, n)
+	}
+	o.drawn.flowcells = make([]uint64, n)
+	for i, a := range now {
+		o.drawn.flowcells[i] = a.Flowcells
+	}
+	return now, before, nil
+}

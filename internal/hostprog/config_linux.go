@@ -1,0 +1,117 @@
+package hostprog
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"weft/encap"
+	"weft/flowcell"
+	"weft/policy"
+	"weft/topology"
+)
+
+// OffloadConfig says what the program at a host's uplink does.
+type OffloadConfig struct {
+	Uplink string // an Ethernet device
+
+	// Addresses are this host's own, IPv4, 1 to 16: packets from them are
+	// sprayed, others left alone, for a bouncing switch accepts only packets
+	// whose inner source is the outer one.
+	Addresses []netip.Addr
+
+	Topology *topology.Topology
+	Self     topology.NodeID // the host that this is
+	Policy   policy.Policy   // none of flowlets, and of those that know of congestion only luopan
+
+	// Carrier is IP-in-IP or SRv6, for which the switches must have the routes. Under
+	// both, Addresses are IPv4: SRv6's source is their topology.Addr6.
+	Carrier encap.Carrier
+
+	// Cut are those of Addresses whose TCP the program cuts into flowcells, the
+	// host's kernel's: each packet with payload gets the Number of its flowcell
+	// into its IPv4 ID, as a flowcell.Cutter has it. For a policy of flowcells
+	// only. Who sends from the others writes the numbers, as an embedded stack
+	// does. The flowcells of 65,536 flows are remembered, which takes 6 MB of
+	// kernel memory; above, one of those idle longest goes on from its first
+	// flowcell. Under policies that draw paths (luopan, rand) those of all Addresses
+	// are remembered, and one that was forgotten draws again.
+	Cut []netip.Addr
+
+	// PerPacketTCP makes the kernel's own TCP send single packets rather than
+	// super-segments, without which a policy of packets has nothing to choose
+	// between: gso_max_segs of the uplink becomes 1. Connections that exist
+	// keep what they had until their route is looked up again. It costs the
+	// price of segmentation.
+	PerPacketTCP bool
+
+	// Require has packets to other racks of the fabric leave encapsulated or not at
+	// all: what cannot be encapsulated is dropped rather than left to the fabric's own
+	// routes. Patience then does nothing.
+	Require bool
+
+	// StartPlain has packets to all racks leave as they are until SetPlain says
+	// otherwise.
+	StartPlain bool
+
+	// Patience is how long after the last Beat packets are still encapsulated, at most
+	// an hour; later, and before the first Beat, they leave as they are. So a process
+	// that is dead or hangs does not steer packets into paths that may have failed
+	// since. 0: for ever.
+	Patience time.Duration
+}
+
+// maxPatience bounds OffloadConfig.Patience and DetourConfig.Patience.
+const maxPatience = time.Hour
+
+// maxOwn bounds Addresses; the size of the map own in bpf/spray.c.
+const maxOwn = 16
+
+func (c OffloadConfig) check() error {
+	if c.Topology == nil {
+		return errors.New("Topology is missing; use topology.Parse")
+	}
+	if !c.Topology.Valid(c.Self) || int(c.Self) >= c.Topology.NumHosts() {
+		return fmt.Errorf("Self is %d, which is no host of %s", c.Self, c.Topology)
+	}
+	if n := len(c.Addresses); n < 1 || n > maxOwn {
+		return fmt.Errorf("Addresses are %d, must be 1 to %d", n, maxOwn)
+	}
+	for _, a := range c.Addresses {
+		if !a.Unmap().Is4() {
+			return fmt.Errorf("Addresses: %v is not IPv4", a)
+		}
+	}
+	for _, a := range c.Cut {
+		if !slices.Contains(c.Addresses, a) {
+			return fmt.Errorf("Cut: %v is not among Addresses; add it there or leave it out", a)
+		}
+	}
+	if len(c.Cut) > 0 && c.Policy.Unit.Kind != flowcell.UnitFlowcell {
+		return fmt.Errorf("Cut with policy %s, which chooses per %v; leave it out or use a policy of flowcells", c.Policy.Name, c.Policy.Unit)
+	}
+	if c.PerPacketTCP && c.Policy.Unit.Kind != flowcell.UnitPacket {
+		return fmt.Errorf("PerPacketTCP with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
+	}
+	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
+		return fmt.Errorf("Carrier is %v, which the offload does not write; use ipip or srv6", c.Carrier)
+	}
+	if c.Require && c.StartPlain {
+		return errors.New("StartPlain with Require, by which nothing leaves plain: set one of them")
+	}
+	if c.Patience < 0 || c.Patience > maxPatience {
+		return fmt.Errorf("Patience is %v, must be from 0 to %v", c.Patience, maxPatience)
+	}
+	_, err := choiceOf(c.Policy)
+	return err
+}
+
+// cuts is an address's value in the map own of bpf/spray.c.
+func (c OffloadConfig) cuts(own netip.Addr) uint8 {
+	if slices.Contains(c.Cut, own) {
+		return 1
+	}
+	return 0
+}

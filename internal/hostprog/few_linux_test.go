@@ -1,0 +1,37 @@
+package hostprog
+
+import (
+	"io"
+	"net/netip"
+	"testing"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
+	"weft/internal/shortage/few"
+)
+
+// What lacks a descriptor says so, and not that the kernel is too old.
+func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	offload := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
+		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
+	for _, c := range []struct {
+		name string
+		open func() (io.Closer, error)
+	}{
+		{"offload", func() (io.Closer, error) { return AttachOffload(offload) }},
+		{"steer", func() (io.Closer, error) { return AttachSteer(SteerConfig{Uplink: "p0", Rules: steered}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ns := kerneltest.Namespace(t, "few")
+			kerneltest.EthernetPair(t, ns, "p0", "p1")
+			few.Descriptors(t, func() (opened io.Closer, err error) {
+				err = kernel.InNamespace(ns, func() error {
+					opened, err = c.open()
+					return err
+				})
+				return opened, err
+			})
+		})
+	}
+}

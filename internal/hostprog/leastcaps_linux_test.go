@@ -1,0 +1,99 @@
+package hostprog
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
+)
+
+// withCapabilities runs f on the calling thread, which must be locked, with no
+// other capabilities in effect.
+func withCapabilities(f func() error, caps ...int) error {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &have[0]); err != nil {
+		return err
+	}
+	few := have
+	few[0].Effective, few[1].Effective = 0, 0
+	for _, c := range caps {
+		few[c/32].Effective |= 1 << (c % 32)
+	}
+	if err := unix.Capset(&hdr, &few[0]); err != nil {
+		return err
+	}
+	return errors.Join(f(), unix.Capset(&hdr, &have[0]))
+}
+
+// repairUnnamed repairs an Offload behind a program whose name this process may not
+// read.
+func repairUnnamed(o *Offload, end *ebpf.Program) error {
+	if _, err := kernel.SprayFilter.Chain(o.at.Link); errors.Is(err, kernel.ErrNoTCX) {
+		return nil
+	}
+	opts := link.RawAttachProgramOptions{Target: o.at.Link.Attrs().Index, Program: end, Attach: ebpf.AttachTCXEgress, Anchor: link.Head()}
+	if err := link.RawAttachProgram(opts); err != nil {
+		return err
+	}
+	all, err := o.Foreign()
+	if err != nil || len(all) != 1 || all[0].Name != "" || !all[0].Front {
+		return fmt.Errorf("foreign %+v, %w", all, err)
+	}
+	if mended, err := o.Repair(); err != nil || len(mended) != 1 {
+		return fmt.Errorf("mended %q, %w", mended, err)
+	}
+	return link.RawDetachProgram(link.RawDetachProgramOptions{Target: opts.Target, Program: end, Attach: opts.Attach})
+}
+
+// A daemon needs no more than these to attach, change and close.
+func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
+	ns := kerneltest.Namespace(t, "caps")
+	kerneltest.EthernetPair(t, ns, "p0", "p1")
+	kerneltest.Shell(t, ns, "ip tuntap add tun0 mode tun && ip link set tun0 up")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
+		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
+	end := kerneltest.ForeignProgram(t, "ends_it", kerneltest.TCXEnd)
+	attachAndClose := func() error {
+		o, err := AttachOffload(cfg)
+		if err != nil {
+			return err
+		}
+		s, err := AttachSteer(SteerConfig{Uplink: "p0", Rules: steered})
+		if err != nil {
+			return errors.Join(err, o.Close())
+		}
+		d, err := AttachDetour(DetourConfig{TUN: "tun0", Uplink: "p0", Gateway: netip.MustParseAddr("10.0.0.1"), Patience: time.Second})
+		if err != nil {
+			return errors.Join(err, o.Close(), s.Close())
+		}
+		_, err1 := o.Stats()
+		_, err2 := s.Stats()
+		_, err3 := o.Seen()
+		again, err4 := AttachOffload(cfg)
+		if err4 != nil {
+			return errors.Join(err4, o.Close(), s.Close())
+		}
+		return errors.Join(err1, err2, err3, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
+			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close())
+	}
+	err := kernel.InNamespace(ns, func() error {
+		return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	err = kernel.InNamespace(ns, func() error { return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN) })
+	if !errors.Is(err, unix.EPERM) || !errors.As(err, new(kernel.Refused)) {
+		t.Errorf("without CAP_BPF: %v; does not say what is missing", err)
+	}
+}

@@ -1,0 +1,181 @@
+package hostprog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"weft/drb"
+	"weft/encap"
+	"weft/flowcell"
+	"weft/policy"
+	"weft/topology"
+)
+
+// maxPaths bounds the order of paths to one rack; MAX_PATHS in bpf/spray.c. A
+// three-level Clos of 64-port switches has as many cores.
+const maxPaths = 1024
+
+// sprayMode is how a TCP packet's step in the order is found; the order of the
+// enum in bpf/spray.c.
+type sprayMode uint32
+
+const (
+	sprayByNumber sprayMode = iota // the five-tuple's hash plus the IPv4 ID
+	sprayByHash                    // the five-tuple's hash alone
+	sprayRandom
+	sprayDrawn // with each flowcell: the one chosen, or any
+)
+
+// choice is a policy as the program carries it out.
+type choice struct {
+	mode  sprayMode
+	shift uint32 // from an IPv4 ID to a step
+}
+
+// flowcellShift leaves of the ID the flowcell (flowcell.Number).
+const flowcellShift = 6
+
+// choiceOf translates a policy, or says why there is no choice of that kind.
+func choiceOf(p policy.Policy) (choice, error) {
+	if c, ok := carriedOut(p); ok {
+		return c, nil
+	}
+	var can []string
+	for _, name := range policy.Names() {
+		q, _ := policy.New(name, policy.Options{})
+		if _, ok := carriedOut(q); ok {
+			can = append(can, name)
+		}
+	}
+	return choice{}, fmt.Errorf("policy %s (%v, %v) is decided by the stack, packet by packet: it needs %s, which the offload does not keep; choose one of %v", p.Name, p.Unit, p.How(), lacking(p), can)
+}
+
+// carriedOut is choiceOf. Of flows the program remembers flowcells and nothing
+// else, and of racks a path that it is told: what needs more, it cannot do.
+func carriedOut(p policy.Policy) (c choice, ok bool) {
+	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
+	switch unit := p.Unit.Kind; {
+	case unit == flowcell.UnitFlowcell && p.Rule == drb.Random && p.Aware <= policy.Sampled:
+		return choice{sprayDrawn, flowcellShift}, true
+	case p.Aware != policy.Oblivious:
+		return choice{}, false
+	case unit == flowcell.UnitPacket && inTurn:
+		return choice{mode: sprayByNumber}, true
+	case unit == flowcell.UnitPacket && p.Rule == drb.Random:
+		return choice{mode: sprayRandom}, true
+	case unit == flowcell.UnitFlowcell && inTurn:
+		return choice{sprayByNumber, flowcellShift}, true
+	case unit == flowcell.UnitFlow && p.Rule == drb.Hash:
+		return choice{mode: sprayByHash}, true
+	}
+	return choice{}, false
+}
+
+// lacking says what the program would have to know for a policy.
+func lacking(p policy.Policy) string {
+	switch {
+	case p.Aware == policy.Informed:
+		return "the reports of receivers"
+	case p.Aware == policy.Backlogged:
+		return "what was sent by each path, and when"
+	case p.Unit.Kind == flowcell.UnitFlowlet:
+		return "the pauses of flows"
+	}
+	return "state of its own"
+}
+
+// sprayGroup is the way to racks with the same live paths, in the order in which
+// they are visited, none if the racks are cut off. What is in the first four
+// fields does not change.
+type sprayGroup struct {
+	choice
+	order  []pathWord
+	visits []int // numbers of the paths, parallel to order
+	key    string
+	number uint32 // in the program's tables; 0: not there
+	racks  int    // that go by it there
+}
+
+// sprayRack is a rack that a host may send to, by one of the hosts in it.
+type sprayRack struct {
+	prefix netip.Prefix
+	host   topology.NodeID
+	words  *pathWords
+	sids   [16]byte // of an SRv6 destination what words are not, else 0
+}
+
+// rackBits is the length of a rack's prefix (thesis §3.1.2).
+const rackBits = 24
+
+// racksOf lists the racks but the host's own.
+func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
+	var racks []sprayRack
+	own := rackOf(t.Node(self).Addr)
+	known := make(map[string]*pathWords)
+	for host := range t.Hosts() { // a rack's hosts follow each other
+		prefix := rackOf(host.Addr)
+		if prefix == own || len(racks) > 0 && racks[len(racks)-1].prefix == prefix {
+			continue
+		}
+		words, sids, err := wordsOf(t.Paths(self, host.ID), c, known)
+		if err != nil {
+			return nil, fmt.Errorf("paths of %s to %v: %w", t, prefix, err)
+		}
+		racks = append(racks, sprayRack{prefix, host.ID, words, sids})
+	}
+	return racks, nil
+}
+
+// sprayGroups are the groups in use under one policy, by key.
+type sprayGroups struct {
+	self   topology.NodeID
+	policy policy.Policy
+	how    choice
+	groups map[string]*sprayGroup
+}
+
+func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error) {
+	how, err := choiceOf(p)
+	return &sprayGroups{self, p, how, make(map[string]*sprayGroup)}, err
+}
+
+// to returns the way to a rack over a topology. Ways of different epochs are
+// different groups.
+func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*sprayGroup, error) {
+	paths := t.PathsOrAll(s.self, rack.host)
+	// Most racks have the same live paths, and an order is not cheap.
+	key := groupKey(rack.words, paths, epoch)
+	if g := s.groups[key]; g != nil {
+		return g, nil
+	}
+	g := &sprayGroup{choice: s.how, key: key}
+	list := paths.Weighted()
+	if len(list) > maxPaths {
+		list = paths.Live // all alike: the weights are of too many digits
+	}
+	g.visits = s.policy.Rule.Order(paths.Bases, list)
+	for _, n := range g.visits {
+		g.order = append(g.order, rack.words.words[n])
+	}
+	if len(g.order) > maxPaths {
+		return nil, fmt.Errorf("%s: %d paths to %s, the offload takes at most %d; use the embedded stack or a smaller fabric", t, len(g.order), rack.prefix, maxPaths)
+	}
+	s.groups[key] = g
+	return g, nil
+}
+
+// groupKey is equal for equal sets of live paths with equal weights in one epoch.
+func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
+	key := binary.BigEndian.AppendUint32(nil, words.number)
+	key = binary.BigEndian.AppendUint32(key, epoch)
+	for _, n := range s.Live {
+		key = binary.BigEndian.AppendUint32(key, uint32(n))
+	}
+	for _, w := range s.Weights {
+		key = append(key, byte(w)) // 32 at most
+	}
+	return string(key)
+}
+
+func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, rackBits).Masked() }

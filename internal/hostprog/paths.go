@@ -1,0 +1,100 @@
+package hostprog
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"weft/encap"
+	"weft/topology"
+)
+
+// pathWord is what tells a rack's paths apart in the program's tables: a bouncing
+// switch's address, or of an SRv6 destination the bytes behind the block.
+type pathWord [4]byte
+
+// The bytes of an SRv6 destination that are a pathWord.
+const wordFirst, wordEnd = 2, 2 + len(pathWord{})
+
+// pathWords are those of all paths to a rack, live or not, by the paths' numbers.
+// Racks with the same share them.
+type pathWords struct {
+	number  uint32 // tells them from others
+	words   []pathWord
+	bounces []netip.Addr // the bouncing switches; of SRv6 those passed at the top
+}
+
+// wordsOf returns the words of a pair's paths, those of known if there are equal
+// ones. sids is the rest of their SRv6 destinations: the block, the labels that
+// all paths end with, and who decapsulates.
+func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (w *pathWords, sids [16]byte, err error) {
+	key := fmt.Sprint(s.Bounce(0))
+	w = &pathWords{number: uint32(len(known) + 1)}
+	if c == encap.CarrierSRv6 {
+		if w.words, sids, err = labelWords(s); err != nil {
+			return nil, sids, err
+		}
+		b := make([]byte, 0, s.Count()*len(pathWord{}))
+		for _, word := range w.words {
+			b = append(b, word[:]...)
+		}
+		key = string(b)
+	}
+	if same := known[key]; same != nil {
+		return same, sids, nil
+	}
+	known[key] = w
+	for n := range s.Count() {
+		w.bounces = append(w.bounces, s.Addr(n))
+		if c == encap.CarrierIPIP {
+			w.words = append(w.words, s.Addr(n).As4())
+		}
+	}
+	return w, sids, nil
+}
+
+// labelWords divides the labels of a pair's paths into the longest end that all
+// have in common, which is the pair's, and what is before it. That is at least the
+// way up, which says at which switch it ends.
+func labelWords(s topology.PathSet) (words []pathWord, sids [16]byte, err error) {
+	labels := s.Choices(0)
+	own := len(s.Bases)
+	all := make([][16]byte, s.Count())
+	for n := range all {
+		path := s.Choices(n)
+		a, err := encap.SIDs(path)
+		if err != nil {
+			return nil, sids, err
+		}
+		all[n] = a.As16()
+		for own < len(labels) && !slices.Equal(path[min(own, len(path)):], labels[own:]) {
+			own++
+		}
+	}
+	if own > len(pathWord{}) {
+		return nil, sids, fmt.Errorf("they differ in the first %d labels, but the offload has room for %d; use the embedded stack", own, len(pathWord{}))
+	}
+	sids = all[0]
+	clear(sids[wordFirst : wordFirst+own])
+	words = make([]pathWord, len(all))
+	for n, a := range all {
+		copy(words[n][:own], a[wordFirst:])
+	}
+	return words, sids, nil
+}
+
+// bouncesOf says to which bouncing switch the words of racks' paths lead.
+func bouncesOf(racks []sprayRack) map[pathWord]netip.Addr {
+	all := make(map[pathWord]netip.Addr)
+	seen := make(map[*pathWords]bool)
+	for _, r := range racks {
+		if seen[r.words] {
+			continue
+		}
+		seen[r.words] = true
+		for n, word := range r.words.words {
+			all[word] = r.words.bounces[n]
+		}
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+package hostprog
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+var errRequired = errors.New("offload: SetPlain: OffloadConfig.Require is set, by which packets to other racks leave encapsulated or not at all; leave it out")
+
+// SetPlain says for each rack but the host's own, by its prefix, whether packets to
+// it leave as they are, by the routes of the kernel and the fabric, rather than
+// encapsulated. Each packet goes by what was said before or by what is said now; when
+// SetPlain returns, by the latter. It is remembered across SetTopology. plain is
+// called under a lock, once for each rack, and may not call the Offload. The cost is
+// that of the racks for which it differs from before.
+func (o *Offload) SetPlain(plain func(rack netip.Prefix) bool) error {
+	if o.require {
+		return errRequired
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return errOffloadClosed
+	}
+	if err := o.ways.setPlain(plain); err != nil {
+		return fmt.Errorf("offload: SetPlain: %w", err)
+	}
+	return nil
+}
+
+// startPlain is for tables that are still empty.
+func (w *ways) startPlain() {
+	for _, rack := range w.all {
+		w.plain[rack.prefix] = true
+	}
+}
+
+// setPlain has a rack that becomes plain begin an epoch. So its flows begin new
+// flowcells when it is sprayed again: what went plain is missing from the former ones,
+// and the receiver takes a gap inside a flowcell for loss.
+func (w *ways) setPlain(plain func(rack netip.Prefix) bool) error {
+	first := true
+	toAll := w.topology.Avoiding()
+	for _, rack := range w.all {
+		now := plain(rack.prefix)
+		if now == w.plain[rack.prefix] {
+			continue
+		}
+		if first {
+			if err := w.forget(); err != nil {
+				return err
+			}
+			w.epoch++
+			first = false
+		}
+		if !now {
+			delete(w.plain, rack.prefix)
+			if err := errors.Join(w.write(rack, w.by[rack.prefix]), w.writeAlone(rack)); err != nil {
+				w.plain[rack.prefix] = true
+				return err
+			}
+			continue
+		}
+		w.plain[rack.prefix], w.epochs[rack.prefix] = true, w.epoch
+		if err := errors.Join(w.lead(rack, toAll), w.leadAlone(w.topology), w.writeAlone(rack)); err != nil {
+			delete(w.plain, rack.prefix)
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAlone writes those hosts of a rack anew that have ways of their own.
+func (w *ways) writeAlone(rack sprayRack) (err error) {
+	for host := range w.alone {
+		for _, p := range addressesOf(w.topology, host) {
+			if g := w.by[p]; g != nil && rack.prefix.Contains(p.Addr()) {
+				err = errors.Join(err, w.write(sprayRack{p, host, rack.words, rack.sids}, g))
+			}
+		}
+	}
+	return err
+}

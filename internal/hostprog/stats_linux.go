@@ -1,0 +1,124 @@
+package hostprog
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
+)
+
+// OffloadStats are the packets that left by an uplink, those of IPv4 by what became
+// of them, since the program was attached. A super-segment counts as its segments
+// where it was encapsulated, as one elsewhere.
+type OffloadStats struct {
+	Seen         uint64 `json:"seen"` // of all protocols: all that the program was run for
+	Encapsulated uint64 `json:"encapsulated"`
+
+	// These left as they were because they are none of the program's business: to the
+	// own rack, not to the fabric, of another source, IP-in-IP already.
+	Passed uint64 `json:"passed"`
+
+	// These left as they were, too, by the fabric's own routes.
+	Plain      uint64 `json:"plain"`      // to racks that are plain (SetPlain)
+	Unattended uint64 `json:"unattended"` // no Beat within OffloadConfig.Patience
+
+	// These could not be encapsulated. They left as they were or, with
+	// OffloadConfig.Require, were dropped.
+	Refused   uint64 `json:"refused"`   // the kernel does not encapsulate what another tunnel has
+	NoPath    uint64 `json:"no_path"`   // no live path to the rack
+	TooLong   uint64 `json:"too_long"`  // above the uplink's MTU with the outer header; the route's MTU is too large
+	Malformed uint64 `json:"malformed"` // lengths that contradict each other; more than 64 KB in one (BIG TCP)
+
+	// Broken were dropped: the kernel made room for the outer header and then did not
+	// let it be written.
+	Broken uint64 `json:"broken"`
+
+	// Of the addresses whose TCP is cut, and of all where paths are drawn. A flow
+	// that was forgotten for want of room begins again and counts anew.
+	Flows     uint64 `json:"flows"`
+	Flowcells uint64 `json:"flowcells"`
+	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path that Choose had said; others took any
+
+	Bounces []BounceStats `json:"bounces"` // by address
+}
+
+// BounceStats is what was sent to one bouncing switch, or by labels through it.
+type BounceStats struct {
+	Addr netip.Addr `json:"address"`
+	Traffic
+	Flowcells uint64 `json:"flowcells,omitempty"` // begun, where paths are drawn
+}
+
+// Traffic is an amount of IP packets. Bytes are
+// those of the packets as a device sends them, outer headers included, Ethernet's
+// left out.
+type Traffic struct {
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// bounceValue is struct traffic of bpf/spray.c.
+type bounceValue struct {
+	Traffic
+	Flowcells uint64
+}
+
+// Stats returns the counters.
+func (o *Offload) Stats() (OffloadStats, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return OffloadStats{}, errOffloadClosed
+	}
+	return readOffloadStats(o.counts, o.bounces, o.switches)
+}
+
+// Seen returns how many packets the program was run for, of all protocols: OffloadStats'
+// at the price of one system call. Where it does not grow while the uplink sends,
+// something keeps packets from the program: see Foreign and Repair.
+func (o *Offload) Seen() (n uint64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handle == nil {
+		return 0, errOffloadClosed
+	}
+	err = kernel.SumCounter(o.counts, offloadSeen, &n)
+	return n, err
+}
+
+// offloadSeen is SEEN of bpf/spray.c.
+const offloadSeen = 9
+
+func readOffloadStats(counts, bounces *ebpf.Map, switches map[pathWord]netip.Addr) (OffloadStats, error) {
+	var s OffloadStats
+	// The order of the enum in bpf/spray.c.
+	if err := kernel.SumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
+		&s.Seen, &s.Plain, &s.Unattended, &s.Broken); err != nil {
+		return s, err
+	}
+	var word pathWord
+	var perCPU []bounceValue
+	all := make(map[netip.Addr]BounceStats)
+	it := bounces.Iterate()
+	for it.Next(&word, &perCPU) {
+		b := all[switches[word]]
+		for _, t := range perCPU {
+			b.Packets += t.Packets
+			b.Bytes += t.Bytes
+			b.Flowcells += t.Flowcells
+		}
+		all[switches[word]] = b
+	}
+	if err := it.Err(); err != nil {
+		return s, fmt.Errorf("counters of the bouncing switches: %w", err)
+	}
+	for a, b := range all {
+		b.Addr = a
+		s.Bounces = append(s.Bounces, b)
+	}
+	slices.SortFunc(s.Bounces, func(a, b BounceStats) int { return a.Addr.Compare(b.Addr) })
+	return s, nil
+}

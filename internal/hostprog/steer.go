@@ -1,0 +1,54 @@
+package hostprog
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Steered is a set of what is handed to a reader of packets of one address.
+type Steered uint8
+
+// What can be handed over. IP-in-IP never is: a bouncing switch's decapsulator
+// has it, or the kernel.
+const (
+	// SteerTCP is unfragmented TCP.
+	SteerTCP Steered = 1 << iota
+	// SteerEverything is all of IPv4, fragments too.
+	SteerEverything
+	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address
+	// has sent: a switch complains of the outer header (RFC 2003 §4), which the
+	// kernel relates to none of its sockets.
+	SteerTunnelErrors
+
+	steerAny = SteerTCP | SteerEverything | SteerTunnelErrors
+)
+
+// SteerRule hands over packets to one address, IPv4.
+type SteerRule struct {
+	Address netip.Addr
+	What    Steered
+}
+
+// maxSteered bounds the rules; MAX_ADDRESSES in bpf/steer.c. The socket's
+// filter compares with one address after the other.
+const maxSteered = 16
+
+func checkSteerRules(rules []SteerRule) error {
+	if n := len(rules); n < 1 || n > maxSteered {
+		return fmt.Errorf("Rules are %d, must be 1 to %d", n, maxSteered)
+	}
+	seen := make(map[netip.Addr]bool)
+	for _, r := range rules {
+		a := r.Address.Unmap()
+		switch {
+		case !a.Is4():
+			return fmt.Errorf("Rules: address %v is not IPv4", r.Address)
+		case seen[a]:
+			return fmt.Errorf("Rules: address %v has two; join them with |", a)
+		case r.What == 0 || r.What&^steerAny != 0:
+			return fmt.Errorf("Rules: What of %v is %d; use SteerTCP, SteerEverything, SteerTunnelErrors or several, joined with |", a, r.What)
+		}
+		seen[a] = true
+	}
+	return nil
+}

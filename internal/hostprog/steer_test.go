@@ -1,0 +1,249 @@
+package hostprog
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/bpf"
+
+	"weft/internal/kernel/kerneltest"
+)
+
+// steerOracle says in plain words whether a frame that is addressed to the
+// device goes to the reader.
+func steerOracle(rules []SteerRule, frame []byte) bool {
+	if len(frame) < 34 || frame[12] != 8 || frame[13] != 0 {
+		return false
+	}
+	ip := frame[14:]
+	header := int(ip[0]&15) * 4
+	if ip[0]>>4 != 4 || header < 20 || ip[9] == 4 {
+		return false
+	}
+	dst := netip.AddrFrom4([4]byte(ip[16:]))
+	i := slices.IndexFunc(rules, func(r SteerRule) bool { return r.Address == dst })
+	if i < 0 {
+		return false
+	}
+	what := rules[i].What
+	fragment := binary.BigEndian.Uint16(ip[6:])&0x3fff != 0
+	switch {
+	case what&SteerEverything != 0:
+		return true
+	case fragment:
+		return false
+	case ip[9] == 6:
+		return what&SteerTCP != 0
+	case ip[9] != 1 || what&SteerTunnelErrors == 0 || len(ip) < header+8+20:
+		return false
+	}
+	icmp := ip[header:]
+	about := icmp[8:]
+	return slices.Contains([]byte{3, 11, 12}, icmp[0]) && about[0]>>4 == 4 && about[9] == 4 &&
+		netip.AddrFrom4([4]byte(about[12:])) == dst
+}
+
+// One address of each kind, and one of all.
+var (
+	steerTo = func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
+	steered = []SteerRule{
+		{steerTo(2), SteerTCP},
+		{steerTo(3), SteerEverything},
+		{steerTo(4), SteerTunnelErrors},
+		{steerTo(5), SteerTCP | SteerTunnelErrors},
+		{steerTo(6), SteerTCP | SteerEverything | SteerTunnelErrors},
+	}
+)
+
+// steerPackets are of all the kinds that are told apart, to every address that
+// has a rule and one that has none.
+func steerPackets() []namedPacket {
+	var all []namedPacket
+	from := netip.AddrFrom4([4]byte{10, 0, 1, 1})
+	for n := byte(2); n <= 7; n++ {
+		own := steerTo(n)
+		h := kerneltest.IPv4{ID: uint16(n), Frag: 0x4000, TTL: 64, Protocol: 6, Src: from, Dst: own}
+		add := func(name string, edit func(*kerneltest.IPv4), payload []byte, bytes ...func([]byte)) {
+			h := h
+			edit(&h)
+			b := h.Bytes(payload)
+			for _, e := range bytes {
+				e(b)
+			}
+			all = append(all, namedPacket{name + " to " + own.String(), b})
+		}
+		same := func(*kerneltest.IPv4) {}
+		tcp := []byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0, 'd', 'a', 't', 'a'}
+		add("TCP", same, tcp)
+		add("no payload", same, nil)
+		add("no DF", func(h *kerneltest.IPv4) { h.Frag = 0 }, tcp)
+		add("reserved flag", func(h *kerneltest.IPv4) { h.Frag = 0x8000 }, tcp)
+		add("options", func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }, tcp)
+		add("first fragment", func(h *kerneltest.IPv4) { h.Frag = 0x2000 }, tcp)
+		add("last fragment", func(h *kerneltest.IPv4) { h.Frag = 1 }, tcp)
+		add("UDP", func(h *kerneltest.IPv4) { h.Protocol = 17 }, tcp)
+		add("nested", func(h *kerneltest.IPv4) { h.Protocol = 4 }, h.Bytes(tcp))
+		add("header of 16 bytes", same, tcp, func(b []byte) { b[0] = 0x44 })
+		add("version 5", same, tcp, func(b []byte) { b[0] = 0x55 })
+		add("version 6", same, tcp, func(b []byte) { b[0] = 0x65 })
+
+		icmp := func(h *kerneltest.IPv4) { h.Protocol = 1 }
+		complaint := func(kind byte, about kerneltest.IPv4) []byte {
+			return append([]byte{kind, 4, 0, 0, 0, 0, 5, 0}, about.Bytes(tcp)...)
+		}
+		outer := kerneltest.IPv4{Frag: 0x4000, TTL: 60, Protocol: 4, Src: own, Dst: steerTo(99)}
+		for kind := range byte(14) {
+			add("ICMP about a tunnel", icmp, complaint(kind, outer))
+		}
+		about := func(edit func(*kerneltest.IPv4)) []byte {
+			o := outer
+			edit(&o)
+			return complaint(3, o)
+		}
+		add("echo", icmp, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0})
+		add("ICMP about TCP", icmp, about(func(h *kerneltest.IPv4) { h.Protocol = 6 }))
+		add("ICMP about another's tunnel", icmp, about(func(h *kerneltest.IPv4) { h.Src = from }))
+		add("ICMP about a packet with options", icmp, about(func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }))
+		add("ICMP about version 6", icmp, complaint(3, outer), func(b []byte) { b[28] = 0x65 })
+		add("ICMP in a fragment", func(h *kerneltest.IPv4) { h.Protocol, h.Frag = 1, 0x2000 }, complaint(3, outer))
+		add("ICMP behind options", func(h *kerneltest.IPv4) { h.Protocol, h.Options = 1, make([]byte, 40) }, complaint(3, outer))
+		add("ICMP with too little of the packet", icmp, complaint(3, outer)[:8+19])
+		add("ICMP with the packet's header alone", icmp, complaint(3, outer)[:8+20])
+	}
+	return all
+}
+
+func frameOf(packet []byte) []byte {
+	return append([]byte{0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0}, packet...)
+}
+
+// filterTakes runs the part of the socket's filter that looks at the frame.
+func filterTakes(t testing.TB, vm *bpf.VM, frame []byte) bool {
+	t.Helper()
+	n, err := vm.Run(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n > 0
+}
+
+func steerVM(t testing.TB) *bpf.VM {
+	t.Helper()
+	vm, err := bpf.NewVM(steerPacket(steered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vm
+}
+
+func TestSteerFilter_equalsTheOracle(t *testing.T) {
+	vm := steerVM(t)
+	taken := 0
+	for _, p := range steerPackets() {
+		frame := frameOf(p.bytes)
+		want := steerOracle(steered, frame)
+		if want {
+			taken++
+		}
+		if got := filterTakes(t, vm, frame); got != want {
+			t.Errorf("%s: taken %v, want %v", p.name, got, want)
+		}
+		frame[13] = 6 // ARP
+		if filterTakes(t, vm, frame) {
+			t.Errorf("%s: taken, but is ARP", p.name)
+		}
+	}
+	if taken < 20 {
+		t.Errorf("the oracle takes %d packets only", taken)
+	}
+}
+
+// A frame that ends early must be judged alike.
+func TestSteerFilter_truncated(t *testing.T) {
+	vm := steerVM(t)
+	for _, p := range steerPackets() {
+		frame := frameOf(p.bytes)
+		for n := 1; n < len(frame); n++ {
+			if got, want := filterTakes(t, vm, frame[:n]), steerOracle(steered, frame[:n]); got != want {
+				t.Fatalf("%s, %d bytes of it: taken %v, want %v", p.name, n, got, want)
+			}
+		}
+	}
+}
+
+// The largest set of rules must still be a program that the kernel takes.
+func TestSteerFilter_mostRules(t *testing.T) {
+	var rules []SteerRule
+	for n := range byte(maxSteered) {
+		rules = append(rules, SteerRule{steerTo(n), steerAny})
+	}
+	if err := checkSteerRules(rules); err != nil {
+		t.Fatal(err)
+	}
+	program := steerProgram(rules)
+	if _, err := bpf.Assemble(program); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(program); n > 4096 { // BPF_MAXINSNS
+		t.Errorf("%d instructions", n)
+	}
+	vm, err := bpf.NewVM(steerPacket(rules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range byte(maxSteered + 1) {
+		h := kerneltest.IPv4{Protocol: 17, Src: steerTo(99), Dst: steerTo(n)}
+		if got, want := filterTakes(t, vm, frameOf(h.Bytes(nil))), n < maxSteered; got != want {
+			t.Errorf("to %v: taken %v", steerTo(n), got)
+		}
+	}
+}
+
+func TestCheckSteerRules(t *testing.T) {
+	a := steerTo(2)
+	for _, c := range []struct {
+		rules []SteerRule
+		want  string
+	}{
+		{nil, "must be 1 to 16"},
+		{make([]SteerRule, 17), "must be 1 to 16"},
+		{[]SteerRule{{netip.Addr{}, SteerTCP}}, "is not IPv4"},
+		{[]SteerRule{{netip.IPv6Loopback(), SteerTCP}}, "::1 is not IPv4"},
+		{[]SteerRule{{a, 0}}, "What of 10.0.0.2 is 0"},
+		{[]SteerRule{{a, 8}}, "What of 10.0.0.2 is 8"},
+		{[]SteerRule{{a, SteerTCP}, {a, SteerEverything}}, "10.0.0.2 has two"},
+		{steered, ""},
+	} {
+		err := checkSteerRules(c.rules)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.rules, err, c.want)
+		}
+	}
+}
+
+// noisyFrame changes some bytes of a packet, and perhaps its end.
+func noisyFrame(rng *rand.Rand, packet []byte) []byte {
+	frame := frameOf(packet)
+	for range rng.IntN(4) {
+		frame[14+rng.IntN(len(frame)-14)] ^= 1 << rng.IntN(8)
+	}
+	return frame[:max(15, len(frame)-rng.IntN(40)*rng.IntN(2))]
+}
+
+func FuzzSteerFilter(f *testing.F) {
+	for _, p := range steerPackets() {
+		f.Add(frameOf(p.bytes))
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		if len(frame) == 0 {
+			return
+		}
+		if got, want := filterTakes(t, steerVM(t), frame), steerOracle(steered, frame); got != want {
+			t.Errorf("%x: taken %v, want %v", frame, got, want)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package hostprog
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/net/bpf"
+
+	"weft/internal/kernel"
+)
+
+// Offsets in an Ethernet frame with an IPv4 packet.
+const (
+	offEtherType = 12
+	offIP        = kernel.EthernetHeader
+	offFragment  = offIP + 6
+	offProtocol  = offIP + 9
+	offDst       = offIP + 16
+)
+
+// acceptAll lets the whole packet through a socket's filter, for its result is
+// how many bytes to keep.
+const acceptAll = 1 << 18
+
+// steerCode is a classic BPF program under construction. Each check returns by
+// itself, since conditional jumps lead no further than 255 instructions.
+type steerCode []bpf.Instruction
+
+// reject ends the program with a packet left to the kernel.
+func (c *steerCode) reject() { *c = append(*c, bpf.RetConstant{}) }
+
+// accept ends it with the packet handed over.
+func (c *steerCode) accept() { *c = append(*c, bpf.RetConstant{Val: acceptAll}) }
+
+// load puts size bytes of the frame into A. A packet that is too short ends
+// the program, rejected.
+func (c *steerCode) load(off uint32, size int) {
+	*c = append(*c, bpf.LoadAbsolute{Off: off, Size: size})
+}
+
+// loadBehind loads from behind the IP header, whose length X has.
+func (c *steerCode) loadBehind(off uint32, size int) {
+	*c = append(*c, bpf.LoadIndirect{Off: offIP + off, Size: size})
+}
+
+// require rejects unless A passes the test.
+func (c *steerCode) require(cond bpf.JumpTest, val uint32) {
+	*c = append(*c, bpf.JumpIf{Cond: cond, Val: val, SkipTrue: 1})
+	c.reject()
+}
+
+// requireOneOf rejects unless A is one of the values.
+func (c *steerCode) requireOneOf(vals ...uint32) {
+	for i, v := range vals {
+		*c = append(*c, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: uint8(len(vals) - i)})
+	}
+	c.reject()
+}
+
+// onlyIf runs body if A passes the test.
+func (c *steerCode) onlyIf(cond bpf.JumpTest, val uint32, body func(*steerCode)) {
+	var inner steerCode
+	body(&inner)
+	*c = append(*c, bpf.JumpIf{Cond: cond, Val: val, SkipFalse: uint8(len(inner))})
+	*c = append(*c, inner...)
+}
+
+// steerProgram returns the socket filter for rules. It must take exactly what
+// bpf/steer.c takes.
+func steerProgram(rules []SteerRule) []bpf.Instruction {
+	return append(steerDevice(), steerPacket(rules)...)
+}
+
+// steerDevice rejects what is not the device's own: packets to others' MAC
+// addresses or sent by this host, and those of VLANs on top of the device.
+func steerDevice() []bpf.Instruction {
+	const packetHost = 0 // linux/if_packet.h
+	var c steerCode
+	c = append(c, bpf.LoadExtension{Num: bpf.ExtType})
+	c.require(bpf.JumpEqual, packetHost)
+	c = append(c, bpf.LoadExtension{Num: bpf.ExtVLANTagPresent})
+	c.require(bpf.JumpEqual, 0)
+	return c
+}
+
+// steerPacket looks at the frame.
+func steerPacket(rules []SteerRule) []bpf.Instruction {
+	var c steerCode
+	c.load(offEtherType, 2)
+	c.require(bpf.JumpEqual, 0x0800)
+	c.load(offDst, 4) // the whole header is there
+	c.load(offIP, 1)
+	c.require(bpf.JumpGreaterOrEqual, 0x45) // version 4 and 20 bytes at least
+	c.require(bpf.JumpLessOrEqual, 0x4f)
+	c.load(offProtocol, 1)
+	c.require(bpf.JumpNotEqual, 4) // IP-in-IP
+	c.load(offDst, 4)
+	c.acceptTo(rules, SteerEverything)
+	c.load(offFragment, 2)
+	c.require(bpf.JumpBitsNotSet, 0x3fff)
+	c.load(offProtocol, 1)
+	c.onlyIf(bpf.JumpEqual, 6, func(c *steerCode) {
+		c.load(offDst, 4)
+		c.acceptTo(rules, SteerTCP)
+		c.reject()
+	})
+	c.require(bpf.JumpEqual, 1)
+	c.tunnelErrors(rules)
+	c.reject()
+	return c
+}
+
+// acceptTo accepts if A is an address with such a rule.
+func (c *steerCode) acceptTo(rules []SteerRule, what Steered) {
+	for _, r := range rules {
+		if r.What&what != 0 {
+			a := r.Address.Unmap().As4()
+			c.onlyIf(bpf.JumpEqual, binary.BigEndian.Uint32(a[:]), (*steerCode).accept)
+		}
+	}
+}
+
+// tunnelErrors accepts ICMP errors about IP-in-IP packets whose source is the
+// error's destination.
+func (c *steerCode) tunnelErrors(rules []SteerRule) {
+	const icmpHeader = 8
+	*c = append(*c, bpf.LoadMemShift{Off: offIP})
+	c.loadBehind(icmpHeader+16, 4) // the whole header is there
+	c.loadBehind(icmpHeader+9, 1)
+	c.require(bpf.JumpEqual, 4)
+	c.loadBehind(icmpHeader, 1)
+	*c = append(*c, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 4})
+	c.require(bpf.JumpEqual, 4)
+	c.loadBehind(0, 1)
+	c.requireOneOf(3, 11, 12) // unreachable, time exceeded, parameter problem
+	c.loadBehind(icmpHeader+12, 4)
+	*c = append(*c, bpf.TAX{})
+	c.load(offDst, 4)
+	*c = append(*c, bpf.JumpIfX{Cond: bpf.JumpEqual, SkipTrue: 1})
+	c.reject()
+	c.acceptTo(rules, SteerTunnelErrors)
+}

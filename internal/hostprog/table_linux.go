@@ -1,0 +1,234 @@
+package hostprog
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/cilium/ebpf"
+
+	"weft/encap"
+	"weft/policy"
+	"weft/topology"
+)
+
+// lpmKey is struct prefix of bpf/spray.c.
+type lpmKey struct {
+	Length uint32
+	Addr   [4]byte
+}
+
+// groupValue is struct group of bpf/spray.c.
+type groupValue struct {
+	N, Mode, Shift    uint32
+	CellBytes, Number uint32
+	Order             [maxPaths]pathWord
+}
+
+// rackValue is struct rack of bpf/spray.c.
+type rackValue struct {
+	Group, Number uint32
+	SIDs          [16]byte
+	Plain         uint32
+}
+
+// maxAlone is to how many hosts there are other ways than to their racks
+// (topology.Avoided), at most; to more there are not. Each has two addresses.
+const maxAlone = 256
+
+// ways are the program's tables: the racks' groups of paths, and those of single
+// hosts, which the program finds first. 2,048 racks, the most that 64-port switches
+// make, take 8 MB of kernel memory if no two of them have the same paths.
+type ways struct {
+	racks, groups *ebpf.Map
+
+	all      []sprayRack // by their numbers
+	index    map[netip.Prefix]int
+	known    *sprayGroups
+	by       map[netip.Prefix]*sprayGroup // what is in racks
+	alone    map[topology.NodeID]bool     // hosts that have ways of their own
+	unused   []*sprayGroup                // in groups, but in no use since the last change
+	last     uint32                       // number of a group
+	plain    map[netip.Prefix]bool        // racks to which packets leave as they are
+	epochs   map[netip.Prefix]uint32      // of racks that were plain once
+	epoch    uint32                       // the latest
+	topology *topology.Topology           // that all is for, or was before an error
+}
+
+func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier) (*ways, error) {
+	known, err := newSprayGroups(self, p)
+	if err != nil {
+		return nil, err
+	}
+	all, err := racksOf(t, self, c)
+	if err != nil {
+		return nil, err
+	}
+	w := &ways{all: all, index: make(map[netip.Prefix]int, len(all)), known: known,
+		by: make(map[netip.Prefix]*sprayGroup), alone: make(map[topology.NodeID]bool),
+		plain: make(map[netip.Prefix]bool), epochs: make(map[netip.Prefix]uint32)}
+	for i, r := range all {
+		w.index[r.prefix] = i
+	}
+	return w, nil
+}
+
+// size makes room in the tables: while a change goes on there are groups of
+// before and after.
+func (w *ways) size(spec *ebpf.CollectionSpec) {
+	n := uint32(max(1, len(w.all)))
+	spec.Maps[sprayMapRacks].MaxEntries = n + 2*maxAlone
+	spec.Maps[sprayMapGroups].MaxEntries = 3*n + 2*maxAlone
+	if w.known.how.mode != sprayDrawn {
+		n = 1
+	}
+	spec.Maps[sprayMapChoices].MaxEntries = n
+	spec.Maps[sprayMapActive].MaxEntries = n
+}
+
+// change carries the tables over to a topology, by no more than what differs. A
+// rack with other paths has a group of another number, which ends the flowcells
+// under way: the receiver takes a gap inside a flowcell for loss.
+func (w *ways) change(t *topology.Topology) error {
+	racks := w.all
+	if w.topology != nil {
+		changed, ok := w.topology.Diff(t)
+		if !ok {
+			return fmt.Errorf("%s is another fabric than %s; attach anew", t, w.topology)
+		}
+		racks = slices.DeleteFunc(slices.Clone(racks), func(r sprayRack) bool {
+			return !slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.host) })
+		})
+	}
+	if err := w.forget(); err != nil {
+		return err
+	}
+	toAll := t.Avoiding()
+	for _, rack := range racks {
+		if err := w.lead(rack, toAll); err != nil {
+			return err
+		}
+	}
+	if err := w.leadAlone(t); err != nil {
+		return err
+	}
+	w.topology = t
+	return nil
+}
+
+// forget deletes the groups that the last change has left unused. By now no packet
+// is under way by these.
+func (w *ways) forget() error {
+	for _, g := range w.unused {
+		if err := w.groups.Delete(g.number); err != nil {
+			return fmt.Errorf("eBPF table: group %d: %w", g.number, err)
+		}
+	}
+	w.unused = w.unused[:0]
+	return nil
+}
+
+// leadAlone gives the hosts ways of their own on whose paths something is avoided
+// that others of their racks do not avoid, and takes them from all others.
+func (w *ways) leadAlone(t *topology.Topology) error {
+	want := make(map[topology.NodeID]bool)
+	for _, a := range t.Avoided() {
+		if a.Src == w.known.self && len(want) < maxAlone {
+			want[a.Dst] = true
+		}
+	}
+	for host := range w.alone {
+		if want[host] {
+			continue
+		}
+		for _, p := range addressesOf(t, host) {
+			if err := w.racks.Delete(lpmKey{uint32(p.Bits()), p.Addr().As4()}); err != nil {
+				return fmt.Errorf("eBPF table: way to %v: %w", p, err)
+			}
+			w.leave(w.by[p])
+			delete(w.by, p)
+		}
+		delete(w.alone, host)
+	}
+	for host := range want {
+		for _, p := range addressesOf(t, host) {
+			i, ok := w.index[rackOf(p.Addr())]
+			if !ok {
+				continue // its own
+			}
+			r := w.all[i]
+			if err := w.lead(sprayRack{p, host, r.words, r.sids}, t); err != nil {
+				return err
+			}
+			w.alone[host] = true
+		}
+	}
+	return nil
+}
+
+// addressesOf are the addresses of a host's kernel and of its embedded stack.
+func addressesOf(t *topology.Topology, host topology.NodeID) [2]netip.Prefix {
+	return [2]netip.Prefix{netip.PrefixFrom(t.Node(host).Addr, 32), netip.PrefixFrom(t.EmbeddedAddr(host), 32)}
+}
+
+// lead gives a rack its way, or a host of it.
+func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
+	g, err := w.known.to(rack, t, w.epochs[rackOf(rack.prefix.Addr())])
+	if err != nil {
+		return err
+	}
+	old := w.by[rack.prefix]
+	if g == old {
+		return nil
+	}
+	if g.number == 0 {
+		w.last++
+		if err := w.groups.Put(w.last, g.value(w.last, w.known.policy)); err != nil {
+			return fmt.Errorf("eBPF table: group %d: %w", w.last, err)
+		}
+		g.number = w.last
+	}
+	if err := w.write(rack, g); err != nil {
+		return err
+	}
+	w.by[rack.prefix] = g
+	g.racks++
+	w.leave(old)
+	return nil
+}
+
+// write puts a rack, or a host, into the table.
+func (w *ways) write(rack sprayRack, g *sprayGroup) error {
+	of := rackOf(rack.prefix.Addr())
+	value := rackValue{Group: g.number, Number: uint32(w.index[of]), SIDs: rack.sids}
+	if w.plain[of] {
+		value.Plain = 1
+	}
+	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, value); err != nil {
+		return fmt.Errorf("eBPF table: way to %v: %w", rack.prefix, err)
+	}
+	return nil
+}
+
+// leave takes a rack, or a host, out of its group.
+func (w *ways) leave(g *sprayGroup) {
+	if g == nil {
+		return
+	}
+	if g.racks--; g.racks == 0 {
+		delete(w.known.groups, g.key)
+		w.unused = append(w.unused, g)
+	}
+}
+
+func (g *sprayGroup) value(number uint32, p policy.Policy) *groupValue {
+	v := &groupValue{N: uint32(len(g.order)), Mode: uint32(g.mode), Shift: g.shift,
+		CellBytes: uint32(p.Unit.Bytes), Number: number}
+	copy(v.Order[:], g.order)
+	return v
+}
+
+func (w *ways) close() {
+	w.racks.Close()
+	w.groups.Close()
+}

@@ -1,0 +1,292 @@
+package hostprog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel/kerneltest"
+)
+
+// gsoMaxSegs is the knob at the source's uplink.
+func (s *sprayed) gsoMaxSegs(t *testing.T) (n uint32) {
+	t.Helper()
+	err := s.lab.Do(s.src.ID, func() error {
+		link, err := netlink.LinkByName("p0")
+		if err == nil {
+			n = link.Attrs().GSOMaxSegs
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// leaveRoom makes the MTU of the source's routes less than its uplink's until the
+// end of the test, as whoever runs the offload must.
+func (s *sprayed) leaveRoom(t *testing.T) {
+	t.Helper()
+	before := s.setRouteMTU(t, 1500-s.overhead())
+	t.Cleanup(func() { s.setRouteMTU(t, before) })
+}
+
+// setRouteMTU sets the MTU of the source's routes over its uplink, all of which
+// have the same, and returns what it was.
+func (s *sprayed) setRouteMTU(t *testing.T, mtu int) (before int) {
+	t.Helper()
+	err := s.lab.Do(s.src.ID, func() error {
+		routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+		for _, r := range routes {
+			if r.Gw != nil {
+				before, r.MTU = r.MTU, mtu
+				err = errors.Join(err, netlink.RouteReplace(&r))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return before
+}
+
+// overhead is what the program adds, in bytes.
+func (s *sprayed) overhead() int {
+	return s.oracle.table[rackOf(s.dst.Addr)].carrier.Overhead()
+}
+
+// gather makes the far end's packet socket hold what a transfer brings.
+func (s *sprayed) gather(t *testing.T) {
+	t.Helper()
+	if err := unix.SetsockoptInt(s.far.FD, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gathered returns the packets that have come from the source by now.
+func (s *sprayed) gathered(t *testing.T) [][]byte {
+	t.Helper()
+	s.send(t, kerneltest.IPv4{ID: 0x7777, TTL: 9, Protocol: 253, Src: netip.MustParseAddr("10.99.0.1"), Dst: s.dst.Addr}.Bytes(nil), false)
+	var all [][]byte
+	for {
+		p := s.receive(t)
+		if p[9] == 253 {
+			break
+		}
+		all = append(all, p)
+	}
+	if st, err := unix.GetsockoptTpacketStats(s.far.FD, unix.SOL_PACKET, unix.PACKET_STATISTICS); err != nil || st.Drops > 0 {
+		t.Fatalf("the packet socket dropped %d: %v", st.Drops, err)
+	}
+	return all
+}
+
+// cubic sends n bytes over one connection of the kernel's and waits until they
+// have arrived as they were.
+func (s *sprayed) cubic(t *testing.T, n int) {
+	t.Helper()
+	var l net.Listener
+	err := s.lab.Do(s.dst.ID, func() (err error) {
+		l, err = net.Listen("tcp4", netip.AddrPortFrom(s.dst.Addr, 0).String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sent := bytes.Repeat([]byte("0123456789abcdef!"), n/17+1)[:n]
+	arrived := make(chan error, 1)
+	go func() { arrived <- receiveAll(l, sent) }()
+	err = s.lab.Do(s.src.ID, func() error {
+		d := net.Dialer{Timeout: kerneltest.Patience, Control: func(_, _ string, c syscall.RawConn) (err error) {
+			c.Control(func(fd uintptr) {
+				err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
+			})
+			return err
+		}}
+		conn, err := d.Dial("tcp4", l.Addr().String())
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if _, err := conn.Write(sent); err != nil {
+			return err
+		}
+		return <-arrived
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func receiveAll(l net.Listener, want []byte) error {
+	conn, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(conn, got); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return errors.New("other bytes arrived than were sent")
+	}
+	return nil
+}
+
+// flowOf keeps a TCP connection's packets that carry data or open it; the last
+// acknowledgements of a connection that closes are not numbered.
+func (s *sprayed) flowOf(packets [][]byte) [][]byte {
+	var flow [][]byte
+	for _, p := range packets {
+		if inner := p[s.overhead():]; inner[9] == 6 && (inner[33]&2 != 0 || len(inner) > 20+int(inner[32]>>4)*4) {
+			flow = append(flow, p)
+		}
+	}
+	return flow
+}
+
+// One connection of the kernel's takes the paths in digit-reversed order, packet
+// by packet, and all paths alike.
+func TestOffload_kernelTCPPerPacket(t *testing.T) {
+	l := sprayLab(t)
+	s := newSprayed(t, l, "drb")
+	s.offload.Close()
+	before := s.gsoMaxSegs(t)
+	cfg := s.config(t, "drb")
+	cfg.PerPacketTCP = true
+	s.attach(t, cfg)
+	if n := s.gsoMaxSegs(t); n != 1 {
+		t.Errorf("gso_max_segs is %d, want 1", n)
+	}
+	s.leaveRoom(t)
+	s.gather(t)
+	s.cubic(t, 4<<20)
+
+	order := s.oracle.table[rackOf(s.dst.Addr)].order
+	position := make(map[netip.Addr]int)
+	for i, a := range order {
+		position[netip.AddrFrom4(a)] = i
+	}
+	all := s.gathered(t)
+	flow := s.flowOf(all)
+	if len(flow) < 4<<20/1448 {
+		t.Fatalf("%d packets seen for 4 MB", len(flow))
+	}
+	counts := make([]int, len(order))
+	ids := make([]int, len(flow)) // of a counter that does not wrap
+	id := func(p []byte) int { return int(binary.BigEndian.Uint16(p[24:])) }
+	seen := make(map[int]bool) // also of what carries no data: the handshake, probes of a closed window
+	for _, p := range all {
+		seen[id(p)] = true
+	}
+	for i, p := range flow {
+		s.checkOuter(t, p)
+		at := position[netip.AddrFrom4([4]byte(p[16:]))]
+		counts[at]++
+		if i == 0 {
+			continue
+		}
+		last := flow[i-1]
+		// Packets that carry no data count as well.
+		steps := (id(p) - id(last)) & 0xffff
+		if want := (position[netip.AddrFrom4([4]byte(last[16:]))] + steps) % len(order); at != want {
+			t.Fatalf("packet %d: step %d, want %d (%d after the last one)", i, at, want, steps)
+		}
+		ids[i] = ids[i-1] + int(int16(steps))
+		if len(p) > 1500 {
+			t.Fatalf("packet %d has %d bytes", i, len(p))
+		}
+	}
+	// Two processors that send at once can overtake each other on the way to the
+	// capture; the kernel has counted nevertheless.
+	slices.Sort(ids)
+	for i := 3; i+3 < len(ids); i++ {
+		for missing := ids[i] + 1; missing < ids[i+1]; missing++ {
+			if !seen[(id(flow[0])+missing)&0xffff] {
+				t.Errorf("packet %d: the ID went on by %d", i, ids[i+1]-ids[i])
+			}
+		}
+		if ids[i+1] == ids[i] {
+			t.Errorf("packet %d: an ID came twice", i)
+		}
+	}
+	for _, n := range counts {
+		if n < len(flow)/len(order)-2 || n > len(flow)/len(order)+2 {
+			t.Errorf("shares %v of %d packets", counts, len(flow))
+		}
+	}
+	if err := s.offload.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.gsoMaxSegs(t); n != before {
+		t.Errorf("gso_max_segs is %d after Close, was %d", n, before)
+	}
+}
+
+// checkOuter compares a packet's outer header with what the oracle says of the
+// packet inside.
+func (s *sprayed) checkOuter(t *testing.T, p []byte) {
+	t.Helper()
+	o := s.oracle
+	o.mtu = 1 << 16
+	inner, way, v := o.prepare(p[s.overhead():], 1, p)
+	if v != encapsulated || way.stepOf(inner, p) < 0 {
+		t.Fatalf("got\n%swant, by some path,\n%s", dump(p), dump(way.wrap(inner, way.step(inner))))
+	}
+}
+
+// Super-segments leave whole, and count as what a device makes of them.
+func TestOffload_superSegmentsStayWhole(t *testing.T) {
+	s := newSprayed(t, sprayLab(t), "presto")
+	s.leaveRoom(t)
+	s.gather(t)
+	packets, got := s.carried(t, 4<<20)
+	var want OffloadStats
+	whole := 0
+	bounces := make(map[netip.Addr]Traffic)
+	for _, p := range packets {
+		s.checkOuter(t, p)
+		segs, bytes := s.segmentsOf(p)
+		want.Encapsulated += segs
+		b := bounces[netip.AddrFrom4([4]byte(p[16:]))]
+		bounces[netip.AddrFrom4([4]byte(p[16:]))] = Traffic{b.Packets + segs, b.Bytes + bytes}
+		if len(p) > 1500 {
+			whole++
+		}
+	}
+	if whole < 20 {
+		t.Errorf("%d super-segments in 4 MB", whole)
+	}
+	if got.Encapsulated != want.Encapsulated || got.TooLong+got.NoPath+got.Malformed+got.Refused != 0 {
+		t.Errorf("counters %+v, want %d encapsulated", got, want.Encapsulated)
+	}
+	for _, b := range got.Bounces {
+		if b.Traffic != bounces[b.Addr] {
+			t.Errorf("%v: %+v counted, want %+v", b.Addr, b.Traffic, bounces[b.Addr])
+		}
+	}
+}
+
+// segmentsOf says what a packet of ours becomes on a wire of 1500 bytes.
+func (s *sprayed) segmentsOf(p []byte) (n, bytes uint64) {
+	header := s.overhead() + 20 + int(p[s.overhead()+32]>>4)*4 // both IP headers and TCP's
+	mss := 1500 - header
+	payload := len(p) - header
+	segs := max(1, (payload+mss-1)/mss)
+	return uint64(segs), uint64(segs*header + payload)
+}

@@ -1,0 +1,115 @@
+package hostsetup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/hostprog"
+	"weft/internal/kernel"
+)
+
+// Cleanup removes from the network namespace of the calling thread whatever
+// a daemon that died has left: rules, routes, settings, programs, files. It says
+// what there was; another call finds nothing. It fails while a daemon runs.
+func Cleanup() (removed []string, err error) {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+		return nil, fmt.Errorf("clean up the host: %w", err)
+	}
+	s, err := openHostSetup()
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func() (string, error){s.detachPrograms, s.countRules, s.countRoutes, s.countSettings, s.countAddresses} {
+		did, err2 := step()
+		if did != "" {
+			removed = append(removed, did)
+		}
+		err = errors.Join(err, err2)
+	}
+	err = errors.Join(err, s.undo())
+	s.close(err == nil)
+	if err != nil {
+		return removed, fmt.Errorf("clean up the host: %w", err)
+	}
+	return removed, nil
+}
+
+func (s *Setup) countRules() (string, error) {
+	gone, err := syncHostRules(s.h, nil)
+	return count(len(gone), "rule"), err
+}
+
+func (s *Setup) countRoutes() (string, error) {
+	gone, err := syncHostRoutes(s.h, nil)
+	return count(len(gone), "route"), err
+}
+
+func (s *Setup) countSettings() (string, error) {
+	return count(len(s.state.Sysctls), "setting"), nil
+}
+
+func (s *Setup) countAddresses() (string, error) {
+	if s.state.LinkLocal == nil {
+		return "", nil
+	}
+	return "1 address", nil
+}
+
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// DetachLeftovers removes the programs of a daemon that died from all devices of
+// the calling thread's network namespace: packets go as the routing tables have
+// them. It needs CAP_SYS_ADMIN, and fails while a daemon runs.
+func DetachLeftovers() error {
+	s, err := openHostSetup()
+	if err != nil {
+		return err
+	}
+	defer s.close(false)
+	_, err = s.detachPrograms()
+	return err
+}
+
+// detachPrograms looks at every device: the daemon may have died before it wrote
+// down which one it uses.
+func (s *Setup) detachPrograms() (string, error) {
+	links, err := kernel.Dumped(s.h.LinkList)
+	if err != nil {
+		return "", kernel.Explain(fmt.Errorf("list the links: %w", err))
+	}
+	n := 0
+	for _, l := range links {
+		for _, detach := range []func(string) (bool, error){hostprog.DetachOffload, hostprog.DetachSteer} {
+			did, err2 := detach(l.Attrs().Name)
+			if did {
+				n++
+			}
+			err = errors.Join(err, err2)
+		}
+	}
+	return count(n, "program"), err
+}
+
+// removeHostDir removes what is known in a host's directory, and the directory if
+// that was all and the user may: one to whom root has given it may not.
+func removeHostDir(dir string) {
+	for _, name := range []string{"state.json", "state.json.new", StatusSocket, "lock"} {
+		os.Remove(filepath.Join(dir, name))
+	}
+	if syscall.Rmdir(dir) == nil {
+		syscall.Rmdir(kernel.RunDir) // if there is nothing else
+	}
+}

@@ -1,0 +1,312 @@
+package hostsetup
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"weft/encap"
+	"weft/internal/kernel"
+	"weft/topology"
+)
+
+// The numbers that a host's set-up takes, so that an administrator can find it
+// and put rules of his own before or behind it. Rules come in this order.
+const (
+	RuleTunnel = 5738 // a tunnel's own datagrams: go on behind the rest, at HostRuleEnd
+	RuleOut    = 5739 // what weft has written to the TUN: TableOut
+	RuleIn     = 5740 // what programs send: TableIn
+	RuleDirect = 5741 // what programs send past the TUN: TableOut
+	RuleEnd    = 5742 // does nothing; where RuleTunnel leads
+
+	TableIn  = 5740 // routes into the TUN
+	TableOut = 5741 // routes out of the uplink
+)
+
+// dummyAddress (RFC 7600 §4.8) numbers a TUN that needs any address at all.
+var dummyAddress = netip.MustParsePrefix("192.0.0.8/32")
+
+// Options say how a host sends into the fabric.
+type Options struct {
+	Address netip.Addr // the source address of what programs send; the zero Addr leaves it to the kernel
+	Uplink  string     // the device that leads into the fabric
+	Gateway netip.Addr // the switch behind it; the zero Addr when the fabric is on the link
+	MTU     int        // largest inner packet, bytes: the fabric's MTU less Carrier's Overhead
+
+	// Carrier is what goes before packets. With SRv6 and a TUN, what weft has
+	// written to that with labels is forwarded, which needs Gateway and Address.
+	Carrier    encap.Carrier
+	Advertised bool // the uplink takes router advertisements, and is to go on doing so
+
+	Fabric []netip.Prefix       // destinations whose packets the uplink's program encapsulates
+	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
+	Rack   netip.Prefix         // of those, what is reached without: the host's own rack
+
+	// PerPacket: the host's own TCP is sprayed packet by packet, and nobody puts
+	// it back in order.
+	PerPacket bool
+
+	TUN    string         // the device that programs' packets are routed into; "" for none
+	TUNMTU int            // the TUN's own MTU in bytes; 0: nobody watches it
+	Own    []netip.Prefix // addresses that the TUN has besides
+	Tunnel []netip.Prefix // destinations of which every packet goes into the TUN, and TCP to Fabric besides
+
+	Endpoints []netip.AddrPort // where the tunnel's own datagrams go, which must not go into the TUN
+
+	// Strict are devices with a strict reverse path filter by which packets come
+	// in from addresses that a rule leads into the TUN: the uplink, for one, where
+	// some rule of the administrator's looks at ports, since then the filter
+	// looks at the protocol, too. FilterAll is net.ipv4.conf.all.rp_filter.
+	Strict    []string
+	FilterAll int
+}
+
+// Plan is what a host must be configured with so that what its programs
+// send passes weft, without any of it known to them.
+type Plan struct {
+	TUN     string          `json:"tun,omitempty"`
+	Uplink  string          `json:"uplink,omitempty"`
+	Address netip.Prefix    `json:"tun_address,omitzero"`    // that the TUN must have
+	TUNMTU  int             `json:"tun_mtu,omitempty"`       // bytes; 0 for any
+	Own     []netip.Prefix  `json:"tun_addresses,omitempty"` // that the TUN has besides
+	Sysctls []kernel.Sysctl `json:"sysctls"`                 // of the TUN, too, which must exist by then
+	Routes  []Route         `json:"routes"`
+	Rules   []Rule          `json:"rules"`
+	Divert  []Rule          `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
+
+	// LinkLocal is an address that the uplink must have besides.
+	LinkLocal netip.Addr `json:"link_local,omitzero"`
+}
+
+// Route is a route in a table of the plan's own. Without Device it is a
+// throw: the search goes on in the tables of later rules.
+type Route struct {
+	Table   int          `json:"table"`
+	Prefix  netip.Prefix `json:"prefix"`
+	Device  string       `json:"device,omitempty"`
+	Gateway netip.Addr   `json:"gateway,omitzero"`
+	Src     netip.Addr   `json:"src,omitzero"`
+	MTU     int          `json:"mtu,omitempty"` // bytes; 0 for the device's
+}
+
+// Rule is a routing policy rule. With neither Table nor Goto it does
+// nothing, and is there to be led to.
+type Rule struct {
+	Priority int          `json:"priority"`
+	IPv6     bool         `json:"ipv6,omitempty"`
+	Iif      string       `json:"iif,omitempty"` // lo: what this machine sends
+	To       netip.Prefix `json:"to,omitzero"`
+	Protocol int          `json:"protocol,omitempty"` // as in the IP header; 0 for any
+	Port     uint16       `json:"port,omitempty"`     // destination
+	Table    int          `json:"table,omitempty"`
+	Goto     int          `json:"goto,omitempty"`
+}
+
+const (
+	protoTCP = 6
+	protoUDP = 17
+)
+
+// PlanFor computes the configuration. It names the first option that is wrong.
+func PlanFor(o Options) (Plan, error) {
+	if err := o.check(); err != nil {
+		return Plan{}, err
+	}
+	p := Plan{TUN: o.TUN, TUNMTU: o.TUNMTU, Own: o.Own, Uplink: o.Uplink, Sysctls: []kernel.Sysctl{}, Routes: []Route{}, Rules: []Rule{}, Divert: []Rule{}}
+	p.filters(o)
+	if len(o.Fabric) > 0 {
+		p.fabric(o)
+		if o.Carrier == encap.CarrierSRv6 && o.TUN != "" {
+			p.labels(o)
+		}
+	}
+	if len(o.Tunnel) > 0 {
+		p.tunnel(o)
+	}
+	return p, nil
+}
+
+func (o Options) check() error {
+	switch {
+	case len(o.Fabric) == 0 && len(o.Tunnel) == 0:
+		return fmt.Errorf("host plan: neither Fabric nor Tunnel has a destination; give one of them")
+	case len(o.Fabric) > 0 && o.Uplink == "":
+		return fmt.Errorf("host plan: Uplink is missing; name the device that leads into the fabric")
+	case len(o.Tunnel) > 0 && o.TUN == "":
+		return fmt.Errorf("host plan: TUN is missing; the tunnel needs one")
+	case len(o.Fabric) > 0 && o.MTU < o.minMTU():
+		return fmt.Errorf("host plan: MTU is %d bytes, must be %d or more by %v", o.MTU, o.minMTU(), o.Carrier)
+	case o.Carrier != encap.CarrierIPIP && o.Carrier != encap.CarrierSRv6:
+		return fmt.Errorf("host plan: Carrier is %v, which hosts do not write; use ipip or srv6", o.Carrier)
+	case o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !(o.Gateway.Is4() && o.Address.Is4()):
+		return fmt.Errorf("host plan: Gateway is %v and Address %v; labels in IPv6 need the switch's IPv4 address and the host's", o.Gateway, o.Address)
+	}
+	for _, name := range append([]string{o.TUN, o.Uplink}, o.Strict...) {
+		if err := checkDevice(name); err != nil {
+			return fmt.Errorf("host plan: %w", err)
+		}
+	}
+	for _, p := range o.Tunnel {
+		if p != p.Masked() {
+			return fmt.Errorf("host plan: prefix %s has bits behind its length; write %s", p, p.Masked())
+		}
+	}
+	return nil
+}
+
+// checkDevice refuses what the kernel refuses: names are pasted into paths.
+func checkDevice(name string) error {
+	if len(name) > kernel.MaxDeviceName || strings.ContainsAny(name, "/ \t\n") || name == "." || name == ".." {
+		return fmt.Errorf("device %q: a name of at most %d bytes without slashes and blanks is needed", name, kernel.MaxDeviceName)
+	}
+	return nil
+}
+
+// minRTTWindow is how long TCP takes a round trip for the least, in seconds.
+const minRTTWindow = "net.ipv4.tcp_min_rtt_wlen"
+
+// confKey is a setting of a device. A dot in its name (eth0.100) is written as
+// a slash, as sysctl(8) has it.
+func confKey(device, name string) string {
+	return "net.ipv4.conf." + strings.ReplaceAll(device, ".", "/") + "." + name
+}
+
+// filters lets packets in by a device that the way back does not lead through:
+// by the TUN those of this host's own address on their way out, and everybody's
+// on their way in.
+func (p *Plan) filters(o Options) {
+	for _, device := range o.Strict {
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(device, "rp_filter"), Value: "2"})
+	}
+	if o.PerPacket {
+		// Loss detection waits for what may have been overtaken, at first for a
+		// quarter of the least round trip (RFC 8985 §6.2). By default that is the
+		// least of five minutes: a handshake's that met no queue, and paths that
+		// differ by some packets' queueing look like losses. 0: the latest.
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: minRTTWindow, Value: "0"})
+	}
+	if o.TUN == "" {
+		return
+	}
+	filter := "0"
+	if o.FilterAll != 0 {
+		// The device's own 0 would not count. Loose is as good, but fails on
+		// devices without an address.
+		filter, p.Address = "2", dummyAddress
+	}
+	p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(o.TUN, "rp_filter"), Value: filter})
+	if len(o.Fabric) > 0 {
+		p.Sysctls = append(p.Sysctls,
+			kernel.Sysctl{Key: confKey(o.TUN, "accept_local"), Value: "1"},
+			kernel.Sysctl{Key: confKey(o.TUN, "forwarding"), Value: "1"})
+	}
+}
+
+// fabric leads what is encapsulated at the uplink there, and TCP through the
+// TUN first. Where no prefix of a table fits, the search goes on as if the
+// rules did not exist.
+func (p *Plan) fabric(o Options) {
+	tables := []int{TableOut}
+	if o.TUN != "" {
+		tables = []int{TableIn, TableOut}
+		p.Rules = append(p.Rules, Rule{Priority: RuleOut, Iif: o.TUN, Table: TableOut})
+		p.Divert = append(p.Divert, Rule{Priority: RuleIn, Iif: "lo", Protocol: protoTCP, Table: TableIn})
+	}
+	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, Iif: "lo", Table: TableOut})
+	for _, table := range tables {
+		for _, prefix := range o.Fabric {
+			r := Route{Table: table, Prefix: prefix, Device: o.Uplink, Gateway: o.Gateway, Src: o.Address, MTU: o.MTU}
+			if table == TableIn {
+				r.Device, r.Gateway = o.TUN, netip.Addr{}
+			}
+			p.Routes = append(p.Routes, r)
+			for _, narrow := range slices.SortedFunc(maps.Keys(o.Narrow), netip.Prefix.Compare) {
+				if prefix.Overlaps(narrow) && narrow.Bits() > prefix.Bits() {
+					r.Prefix, r.MTU = narrow, o.Narrow[narrow]
+					p.Routes = append(p.Routes, r)
+				}
+			}
+		}
+		if o.Rack.IsValid() {
+			p.Routes = append(p.Routes, Route{Table: table, Prefix: o.Rack})
+		}
+	}
+}
+
+// tunnel leads everything for the peers into the TUN but the tunnel's own
+// datagrams, which may be for an address that a peer's prefix contains.
+func (p *Plan) tunnel(o Options) {
+	var families [2]bool // IPv4, IPv6
+	for _, prefix := range o.Tunnel {
+		r := Route{Table: TableIn, Prefix: prefix, Device: o.TUN}
+		if o.Address.IsValid() && o.Address.Is4() == prefix.Addr().Is4() {
+			r.Src = o.Address
+		}
+		p.Routes = append(p.Routes, r)
+		families[family(prefix.Addr())] = true
+	}
+	var ends [2]bool
+	for _, e := range o.Endpoints {
+		addr := e.Addr().Unmap()
+		if v := family(addr); families[v] && !ends[v] {
+			ends[v] = true
+			p.Rules = append(p.Rules, Rule{Priority: RuleEnd, IPv6: v == 1})
+		}
+		if families[family(addr)] {
+			p.Rules = append(p.Rules, Rule{Priority: RuleTunnel, IPv6: family(addr) == 1, Iif: "lo",
+				To: netip.PrefixFrom(addr, addr.BitLen()), Protocol: protoUDP, Port: e.Port(), Goto: RuleEnd})
+		}
+	}
+	for v, used := range families {
+		if used {
+			p.Divert = append(p.Divert, Rule{Priority: RuleIn, IPv6: v == 1, Iif: "lo", Table: TableIn})
+		}
+	}
+}
+
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return 0
+	}
+	return 1
+}
+
+// Prefixes returns the fewest prefixes that contain the hosts of a topology
+// and none of its cores, so that packets to bouncing switches need no rule.
+func Prefixes(t *topology.Topology) []netip.Prefix {
+	var pods []netip.Prefix
+	for n := range t.Hosts() {
+		p, _ := n.Addr.Prefix(16)
+		if len(pods) == 0 || pods[len(pods)-1] != p {
+			pods = append(pods, p)
+		}
+	}
+	for merged := true; merged; {
+		pods, merged = mergePairs(pods)
+	}
+	return pods
+}
+
+// mergePairs replaces neighbours that are the halves of one prefix by it.
+func mergePairs(in []netip.Prefix) (out []netip.Prefix, merged bool) {
+	for i := 0; i < len(in); i++ {
+		if i+1 < len(in) && in[i].Bits() == in[i+1].Bits() {
+			a, _ := in[i].Addr().Prefix(in[i].Bits() - 1)
+			if b, _ := in[i+1].Addr().Prefix(in[i].Bits() - 1); a == b {
+				out, merged = append(out, a), true
+				i++
+				continue
+			}
+		}
+		out = append(out, in[i])
+	}
+	return out, merged
+}
+
+// Rack returns the prefix of the rack that a host's address belongs to.
+func Rack(address netip.Addr) netip.Prefix {
+	p, _ := address.Prefix(24)
+	return p
+}

@@ -1,0 +1,303 @@
+package hostsetup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+)
+
+// Setup is a plan in force. Its methods are not safe for concurrent use.
+// They must be called by threads in the network namespace of Apply, as all
+// of a process are that does not change it: /proc/sys/net is the thread's.
+type Setup struct {
+	plan     Plan
+	diverted bool
+	h        *netlink.Handle
+	lock     *hostLock
+	state    hostState
+}
+
+// Apply configures the network namespace of the calling thread as planned,
+// all but what leads into the TUN. What a crash left there is made part of it,
+// and what was before the crash is what Restore puts back. It needs
+// CAP_NET_ADMIN, a writable /proc/sys/net, and the directory of Dir.
+func Apply(p Plan) (*Setup, error) {
+	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
+		return nil, fmt.Errorf("set up the host: %w", err)
+	}
+	s, err := openHostSetup()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.apply(p); err != nil {
+		err = fmt.Errorf("set up the host: %w", err)
+		if undo := s.Restore(); undo != nil {
+			err = fmt.Errorf("%w (and undoing it: %w)", err, undo)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// openHostSetup locks the namespace and reads what a crash left.
+func openHostSetup() (*Setup, error) {
+	dir, err := MakeDir(-1, -1)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockHost(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Setup{lock: lock}
+	if s.state, err = lock.read(); err != nil {
+		lock.release()
+		return nil, err
+	}
+	if s.h, err = netlink.NewHandle(kernel.Families...); err != nil {
+		lock.release()
+		return nil, kernel.Explain(err)
+	}
+	return s, nil
+}
+
+// Update changes over to another plan for the same TUN, without a moment in
+// which a route of both is missing. On error the new plan holds in part: updating
+// to the old one mends that.
+func (s *Setup) Update(p Plan) error {
+	if _, err := s.change(p); err != nil {
+		return fmt.Errorf("update the host's set-up: %w", err)
+	}
+	return nil
+}
+
+// Repair compares the kernel with a plan, the present one or another for the same
+// TUN, and mends what differs: settings, addresses, the TUN's state, routes and
+// rules. It says what it has mended, a sentence each. It goes on after an error
+// with what it can.
+func (s *Setup) Repair(p Plan) (mended []string, err error) {
+	if mended, err = s.change(p); err != nil {
+		return mended, fmt.Errorf("repair the host's set-up: %w", err)
+	}
+	return mended, nil
+}
+
+// RepairSettings is Repair for the settings of the present plan alone. The kernel
+// does not tell when some of them are changed, and looking is cheap.
+func (s *Setup) RepairSettings() (mended []string, err error) {
+	if s.lock == nil {
+		return nil, nil
+	}
+	return s.syncSettings()
+}
+
+func (s *Setup) change(p Plan) (mended []string, err error) {
+	if s.lock == nil {
+		return nil, errors.New("it has been restored")
+	}
+	if p.TUN != s.plan.TUN {
+		return nil, fmt.Errorf("it has the TUN %q, the new plan %q; start anew for that", s.plan.TUN, p.TUN)
+	}
+	return s.apply(p)
+}
+
+// apply makes the kernel what is planned. Each step compares first. A step that
+// fails does not keep the others from being done; the error is the first one, which
+// may be why others failed.
+func (s *Setup) apply(p Plan) (mended []string, err error) {
+	if err := s.saveSettings(p); err != nil {
+		return nil, err
+	}
+	s.plan = p
+	for _, step := range []func() ([]string, error){s.syncSettings, s.syncDevices, s.syncRoutes, s.syncRules} {
+		did, err2 := step()
+		mended = append(mended, did...)
+		if err == nil {
+			err = err2
+		}
+	}
+	return mended, err
+}
+
+func (s *Setup) syncSettings() (changed []string, err error) {
+	for _, c := range s.plan.Sysctls {
+		was, err2 := changeSetting(c.Key, c.Value)
+		if err2 == nil && was != c.Value {
+			changed = append(changed, fmt.Sprintf("setting %s was %s: set to %s", c.Key, was, c.Value))
+		}
+		err = errors.Join(err, err2)
+	}
+	return changed, err
+}
+
+func (s *Setup) syncRoutes() ([]string, error) { return syncHostRoutes(s.h, s.plan.Routes) }
+
+func (s *Setup) syncRules() ([]string, error) {
+	rules := s.plan.Rules
+	if s.diverted {
+		rules = append(rules[:len(rules):len(rules)], s.plan.Divert...)
+	}
+	return syncHostRules(s.h, rules)
+}
+
+// saveSettings writes down the present values of what will be changed, but for
+// the TUN's, which end with it. Of what has been changed already, here or before
+// a crash, the first value counts.
+func (s *Setup) saveSettings(p Plan) error {
+	own := confKey(p.TUN, "")
+	news := false
+	for _, c := range p.Sysctls {
+		if p.TUN != "" && strings.HasPrefix(c.Key, own) {
+			continue
+		}
+		i := slices.IndexFunc(s.state.Sysctls, func(v savedValue) bool { return v.Key == c.Key })
+		if i >= 0 {
+			news = news || s.state.Sysctls[i].Set != c.Value
+			s.state.Sysctls[i].Set = c.Value
+			continue
+		}
+		former, err := readSetting(c.Key)
+		if err != nil {
+			return err
+		}
+		v := savedValue{c.Key, former, c.Value}
+		if err := v.check(); err != nil {
+			return err
+		}
+		s.state.Sysctls = append(s.state.Sysctls, v)
+		news = true
+	}
+	if !news && s.plan.Routes != nil { // it has been written
+		return nil
+	}
+	return s.lock.write(s.state)
+}
+
+// Divert leads programs' packets into the TUN, which must be read from now on.
+func (s *Setup) Divert() error {
+	s.diverted = true
+	if _, err := s.syncRules(); err != nil {
+		return fmt.Errorf("lead packets into %s: %w", s.plan.TUN, err)
+	}
+	return nil
+}
+
+// Undivert ends that: what programs send goes past the TUN. Connections go on.
+func (s *Setup) Undivert() error {
+	s.diverted = false
+	if _, err := s.syncRules(); err != nil {
+		return fmt.Errorf("lead packets past %s: %w", s.plan.TUN, err)
+	}
+	return nil
+}
+
+// Withdraw takes rules and routes away, so that the host goes by its own, and
+// keeps the rest: Update or Repair brings them back. Programs' packets go past the
+// TUN from then on, until Divert.
+func (s *Setup) Withdraw() error {
+	s.diverted = false
+	_, rules := syncHostRules(s.h, nil)
+	_, routes := syncHostRoutes(s.h, nil)
+	if err := errors.Join(rules, routes); err != nil {
+		return fmt.Errorf("withdraw the host's set-up: %w", err)
+	}
+	return nil
+}
+
+// Restore puts back what was before, all of it even if some fails, and lets go of
+// the namespace. Settings that somebody else has changed since stay as they are.
+// Another call does nothing.
+func (s *Setup) Restore() error {
+	if s.lock == nil {
+		return nil
+	}
+	err := s.undo()
+	s.close(err == nil)
+	if err != nil {
+		return fmt.Errorf("restore the host's set-up: %w; weft host --cleanup tries again", err)
+	}
+	return nil
+}
+
+// undo forgets the former values only when all are back.
+func (s *Setup) undo() error {
+	_, rules := syncHostRules(s.h, nil)
+	_, routes := syncHostRoutes(s.h, nil)
+	err := errors.Join(rules, routes)
+	for _, v := range s.state.Sysctls {
+		err = errors.Join(err, v.restore())
+	}
+	if a := s.state.LinkLocal; a != nil {
+		err = errors.Join(err, a.remove(s.h))
+	}
+	if err != nil {
+		return err
+	}
+	return s.lock.remove()
+}
+
+// close lets go of the namespace, for good: without leaving a directory.
+func (s *Setup) close(forGood bool) {
+	if forGood {
+		removeHostDir(s.lock.dir)
+	}
+	s.h.Close()
+	s.lock.release()
+	s.lock = nil
+}
+
+func (v savedValue) restore() error {
+	now, err := readSetting(v.Key)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && now != v.Set {
+		return nil // the device is gone, or somebody else wants it otherwise
+	}
+	if err != nil {
+		return err
+	}
+	return writeSetting(v.Key, v.Former)
+}
+
+func settingPath(key string) string {
+	return "/proc/sys/" + strings.NewReplacer(".", "/", "/", ".").Replace(key)
+}
+
+func readSetting(key string) (string, error) {
+	b, err := os.ReadFile(settingPath(key))
+	if err != nil {
+		return "", kernel.Explain(fmt.Errorf("sysctl %s: %w", key, err))
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+func writeSetting(key, value string) error {
+	_, err := changeSetting(key, value)
+	return err
+}
+
+// changeSetting writes a setting that differs, and returns what it was.
+func changeSetting(key, value string) (was string, err error) {
+	was, err = readSetting(key)
+	if err != nil || was == value {
+		return was, err
+	}
+	return was, putSetting(key, value)
+}
+
+func putSetting(key, value string) error {
+	err := os.WriteFile(settingPath(key), []byte(value), 0)
+	if errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("sysctl %s=%s: /proc/sys is read-only here (a container, or ProtectKernelTunables=); set it from outside or let weft write it", key, value)
+	}
+	if err != nil {
+		return kernel.Explain(fmt.Errorf("sysctl %s=%s: %w", key, value, err))
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package hostsetup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+)
+
+// hostState says what a host's set-up has changed. It is written before
+// anything is, so that whoever comes after a crash knows what was there before.
+// Rules, routes and programs are not in it: they are found by their numbers and
+// names.
+type hostState struct {
+	Boot    string       `json:"boot"`    // the kernel's boot ID,
+	Netns   uint64       `json:"netns"`   // and the cookie of the network namespace: inodes are used again
+	Process int          `json:"process"` // the latest
+	Sysctls []savedValue `json:"sysctls"` // in the order of their change
+
+	LinkLocal *addedAddress `json:"link_local,omitempty"` // which was not there before
+}
+
+// savedValue is a setting that was changed. Only while it is as it was left is
+// it put back.
+type savedValue struct {
+	Key    string `json:"key"`
+	Former string `json:"former"`
+	Set    string `json:"set"`
+}
+
+// StatusSocket is the name, in the directory of Dir, of the socket at which a daemon is asked
+// how it is.
+const StatusSocket = "status.sock"
+
+// ClockFile is the name in Dir of what a daemon remembers of the time. It stays
+// when the daemon ends, and the directory with it.
+const ClockFile = "clock"
+
+// Dir returns the directory of the calling thread's network namespace,
+// which holds the state of the host's set-up, its lock, and whatever else there
+// is to be one of. It may not exist.
+func Dir() (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
+		return "", fmt.Errorf("network namespace: %w", err)
+	}
+	// Labs have no dash in their names, so none is called like this.
+	return filepath.Join(kernel.RunDir, fmt.Sprintf("host-%d", st.Ino)), nil
+}
+
+// MakeDir makes that of Dir and gives it, and what an earlier run left in it, to
+// a user. Who runs as that user already need not call it but for uid -1, which
+// leaves the owner as it is.
+func MakeDir(uid, gid int) (string, error) {
+	dir, err := Dir()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("state directory: %w; make %s for this user, or begin as root", err, kernel.RunDir)
+	}
+	if uid < 0 {
+		return dir, nil
+	}
+	for _, name := range []string{"", "lock", "state.json", ClockFile} {
+		err := os.Lchown(filepath.Join(dir, name), uid, gid)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("state directory: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// hostLock keeps a second daemon out of a network namespace. The kernel lets go
+// of it when the process ends.
+type hostLock struct {
+	file *os.File
+	dir  string
+}
+
+func lockHost(dir string) (*hostLock, error) {
+	name := filepath.Join(dir, "lock")
+	for {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, kernel.Explain(fmt.Errorf("lock the host's set-up: %w", err))
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			owner, _ := os.ReadFile(name)
+			f.Close()
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return nil, fmt.Errorf("this network namespace is in use by weft host, process %s: stop that first", strings.TrimSpace(string(owner)))
+			}
+			return nil, fmt.Errorf("lock the host's set-up: %w", err)
+		}
+		if !kernel.IsFile(f, name) { // its owner removed it before letting go
+			f.Close()
+			continue
+		}
+		if err := f.Truncate(0); err == nil {
+			f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // for the message above only
+		}
+		return &hostLock{f, dir}, nil
+	}
+}
+
+func (l *hostLock) release() { l.file.Close() }
+
+func (l *hostLock) statePath() string { return filepath.Join(l.dir, "state.json") }
+
+// read returns the state that a crash left, or an empty one.
+func (l *hostLock) read() (hostState, error) {
+	now, err := thisNetns()
+	if err != nil {
+		return now, err
+	}
+	f, err := os.OpenFile(l.statePath(), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return now, nil
+	}
+	if err != nil {
+		return now, fmt.Errorf("state of the host's set-up: %w", err)
+	}
+	defer f.Close()
+	var s hostState
+	if json.NewDecoder(f).Decode(&s) != nil || s.Boot != now.Boot || s.Netns != now.Netns {
+		return now, nil // cut short before anything was changed, or of another time
+	}
+	for _, v := range s.Sysctls {
+		if err := v.check(); err != nil {
+			return now, fmt.Errorf("%s: %w; remove the file", l.statePath(), err)
+		}
+	}
+	if a := s.LinkLocal; a != nil {
+		if err := a.check(); err != nil {
+			return now, fmt.Errorf("%s: %w; remove the file", l.statePath(), err)
+		}
+	}
+	s.Process = now.Process
+	return s, nil
+}
+
+// savedKey is all that a set-up changes. The file belongs to the user that the
+// daemon runs as, and root must not write whatever that one has put there.
+var savedKey = regexp.MustCompile(`^net\.(ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding)|ipv6\.conf\.(all\.forwarding|[^. ]{0,14}[^./ ]\.accept_ra))$`)
+
+// maxMinRTTWindow is the kernel's bound, a day in seconds.
+const maxMinRTTWindow = 86400
+
+func (v savedValue) check() error {
+	most := 2
+	if v.Key == minRTTWindow {
+		most = maxMinRTTWindow
+	} else if !savedKey.MatchString(v.Key) {
+		most = -1
+	}
+	if n, err := strconv.Atoi(v.Former); err != nil || n < 0 || n > most {
+		return fmt.Errorf("%s=%q is not a setting that weft makes", v.Key, v.Former)
+	}
+	return nil
+}
+
+func (l *hostLock) write(s hostState) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	tmp := l.statePath() + ".new"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	if err == nil {
+		_, err = f.Write(b)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		err = os.Rename(tmp, l.statePath())
+	}
+	if err != nil {
+		return kernel.Explain(fmt.Errorf("state of the host's set-up: %w", err))
+	}
+	return nil
+}
+
+func (l *hostLock) remove() error {
+	if err := os.Remove(l.statePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state of the host's set-up: %w", err)
+	}
+	return nil
+}
+
+// thisNetns returns a state that says of which network namespace it is.
+func thisNetns() (hostState, error) {
+	s := hostState{Process: os.Getpid()}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return s, err
+	}
+	s.Boot = strings.TrimSpace(string(boot))
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return s, err
+	}
+	defer unix.Close(fd)
+	// Linux 5.14; before, the inode must do.
+	if cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE); err == nil {
+		s.Netns = cookie
+	}
+	return s, nil
+}

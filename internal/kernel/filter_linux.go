@@ -1,0 +1,174 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+)
+
+// Filter is a place for one of weft's programs among those of a device's
+// ingress or egress. A program there lives, and with it its maps, when the process
+// ends; a later process finds it by the place's name.
+//
+// The kernel has two chains at each of the two hooks. TCX (Linux 6.6, tcx_linux.go)
+// comes first, and a program in it that ends the chain hides all of clsact
+// (clsact_linux.go). So weft uses TCX where there is one. What a former weft has
+// left in clsact is replaced: for the moment that both are there, each program
+// leaves alone what the other has done.
+//
+// TCX means the network namespace of the calling thread. So the methods must be
+// called in the one that h is of.
+type Filter struct {
+	Name     string
+	parent   uint32 // netlink.HANDLE_MIN_INGRESS or HANDLE_MIN_EGRESS
+	priority uint16 // lower ones run first
+}
+
+// The priorities are ones that no other filter is likely to have, so that ours
+// replace none but ours. Steering looks at packets as they came in, as the
+// packet sockets before it did, so it runs before decapsulation; what a lab
+// has failed silently comes before everything.
+var (
+	SilentFilter = Filter{"weft-silent", netlink.HANDLE_MIN_INGRESS, 0x5743}
+	SteerFilter  = Filter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
+	DecapFilter  = Filter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
+	SprayFilter  = Filter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
+	DetourFilter = Filter{"weft-detour", netlink.HANDLE_MIN_EGRESS, 0x574a}
+)
+
+// weftFilters are all, by whose names weft's programs are known from others'.
+var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter}
+
+// Attach puts a program there, in place of the one that is there.
+func (f Filter) Attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
+	former, err := f.InClsact(h, port)
+	if err != nil {
+		return err
+	}
+	err = f.attachTCX(port, prog)
+	if errors.Is(err, ErrNoTCX) {
+		return f.attachClsact(h, port, prog)
+	}
+	if err == nil && former != nil {
+		err = f.detachClsact(h, port)
+	}
+	return err
+}
+
+// Program returns the ID of the program there, 0 if none.
+func (f Filter) Program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID, error) {
+	id, _, err := f.locate(h, port)
+	return id, err
+}
+
+// locate is program, and says whether it is where attach would put it.
+func (f Filter) locate(h *netlink.Handle, port netlink.Link) (id ebpf.ProgramID, placed bool, err error) {
+	chain, err := f.Chain(port)
+	hasTCX := !errors.Is(err, ErrNoTCX)
+	if err != nil && hasTCX {
+		return 0, false, err
+	}
+	if id = chain.find(f); id != 0 {
+		return id, len(chain.foreign(f, id)) == 0, nil
+	}
+	filter, err := f.InClsact(h, port)
+	if err != nil || filter == nil {
+		return 0, false, err
+	}
+	return ebpf.ProgramID(filter.Id), !hasTCX, nil
+}
+
+// Find returns the program that is attached to ports already, or nil, and the
+// indexes of the ports that have it. One of another version than spec's counts as
+// absent.
+func (f Filter) Find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.ProgramSpec) (*ebpf.Program, map[int]bool, error) {
+	have := make(map[int]bool)
+	var first ebpf.ProgramID
+	for _, port := range ports {
+		id, placed, err := f.locate(h, port)
+		if err != nil {
+			return nil, nil, err
+		}
+		if id != 0 && first == 0 {
+			first = id
+		}
+		have[port.Attrs().Index] = id != 0 && id == first && placed
+	}
+	if first == 0 {
+		return nil, have, nil
+	}
+	prog, err := openProgram(first)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := prog.Info()
+	if err != nil {
+		prog.Close()
+		return nil, nil, Explain(err)
+	}
+	if spec.Compatible(info) != nil {
+		prog.Close()
+		return nil, map[int]bool{}, nil
+	}
+	return prog, have, nil
+}
+
+// Detach removes the program that is there, if any, and the clsact qdisc if weft
+// has made it and nobody uses it.
+func (f Filter) Detach(h *netlink.Handle, port netlink.Link) error {
+	err := f.detachTCX(port)
+	if err != nil && !errors.Is(err, ErrNoTCX) {
+		return fmt.Errorf("remove %s from %s: %w", f.Name, port.Attrs().Name, Explain(err))
+	}
+	filter, err := f.InClsact(h, port)
+	if err != nil || filter == nil {
+		return err
+	}
+	return f.detachClsact(h, port)
+}
+
+// DetachAll removes the filter from ports, as far as they have it.
+func (f Filter) DetachAll(h *netlink.Handle, ports []netlink.Link) (changed int, err error) {
+	for _, port := range ports {
+		id, err := f.Program(h, port)
+		if err != nil {
+			return changed, err
+		}
+		if id == 0 {
+			continue
+		}
+		if err := f.Detach(h, port); err != nil {
+			return changed, err
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// AttachAll puts a program on the ports but those that have it already.
+func (f Filter) AttachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.Program, have map[int]bool) (changed int, err error) {
+	for _, port := range ports {
+		if have[port.Attrs().Index] {
+			continue
+		}
+		if err := f.Attach(h, port, prog); err != nil {
+			return changed, fmt.Errorf("port %s: %w", port.Attrs().Name, err)
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// EdgeFilter's place is any before the routes: no other filter of a switch's looks
+// at packets with labels as they come in.
+var EdgeFilter = Filter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
+
+// MeterFilter comes behind a host's spraying, where a device has both: the queue
+// holds what has been encapsulated.
+var MeterFilter = Filter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
+
+// ClassFilter is at the egress of the ports of a switch that forwards by labels,
+// before the queue.
+var ClassFilter = Filter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}

@@ -1,0 +1,126 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+
+	"weft/internal/shortage"
+)
+
+// errNoMap means that a program does not have a map.
+var errNoMap = errors.New("not found")
+
+// ProgramMap returns one of the maps that a loaded program uses.
+func ProgramMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
+	info, err := prog.Info()
+	if err != nil {
+		return nil, Explain(err)
+	}
+	ids, _ := info.MapIDs()
+	for _, id := range ids {
+		m, err := ebpf.NewMapFromID(id)
+		if err != nil {
+			return nil, Explain(err)
+		}
+		mi, err := m.Info()
+		if err == nil && mi.Name == name {
+			return m, nil
+		}
+		m.Close()
+		if shortage.Is(err) {
+			return nil, Explain(err)
+		}
+	}
+	return nil, fmt.Errorf("eBPF program %s has no map %s: %w", info.Name, name, errNoMap)
+}
+
+// MapOf is ProgramMap of the program with this number.
+func MapOf(id ebpf.ProgramID, name string) (*ebpf.Map, error) {
+	prog, err := openProgram(id)
+	if err != nil {
+		return nil, err
+	}
+	defer prog.Close()
+	return ProgramMap(prog, name)
+}
+
+// SyncMap makes a hash map's entries those of want, which it uses up, and returns
+// how many it has changed. What stays the same is there all the time.
+func SyncMap[K, V comparable](m *ebpf.Map, want map[K]V) (changed int, err error) {
+	var key K
+	var value V
+	var stale []K
+	it := m.Iterate()
+	for it.Next(&key, &value) {
+		if wanted, ok := want[key]; !ok {
+			stale = append(stale, key)
+		} else if wanted == value {
+			delete(want, key)
+		}
+	}
+	if err := it.Err(); err != nil {
+		return 0, err
+	}
+	for _, key := range stale {
+		if err := m.Delete(key); err != nil {
+			return 0, err
+		}
+	}
+	for key, value := range want {
+		if err := m.Put(key, value); err != nil {
+			return 0, err
+		}
+	}
+	return len(stale) + len(want), nil
+}
+
+// SumCounters adds up what every CPU has counted, in the order of the
+// program's enum.
+func SumCounters(m *ebpf.Map, sums ...*uint64) error {
+	for i, sum := range sums {
+		if err := SumCounter(m, uint32(i), sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SumCounter is SumCounters of one.
+func SumCounter(m *ebpf.Map, i uint32, sum *uint64) error {
+	var perCPU []uint64
+	if err := m.Lookup(i, &perCPU); err != nil {
+		return fmt.Errorf("eBPF counter %d: %w", i, err)
+	}
+	*sum = 0
+	for _, n := range perCPU {
+		*sum += n
+	}
+	return nil
+}
+
+// CountersMap is in programs that count: bpf/count.h.
+const CountersMap = "counters"
+
+// Counters reads what the program has counted that all ports share which have it:
+// false if none has. sums are in the order of the program's enum.
+func (f Filter) Counters(h *netlink.Handle, ports []netlink.Link, sums ...*uint64) (ok bool, err error) {
+	for _, port := range ports {
+		id, err := f.Program(h, port)
+		if err != nil {
+			return false, err
+		}
+		if id == 0 {
+			continue
+		}
+		m, err := MapOf(id, CountersMap)
+		if err != nil {
+			return false, err
+		}
+		defer m.Close()
+		return true, SumCounters(m, sums...)
+	}
+	return false, nil
+}

@@ -1,0 +1,120 @@
+package kernel
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf"
+)
+
+// ownPrograms are those that this process has attached: of others the kernel
+// opens programs only for who has CAP_SYS_ADMIN, and without that tells no names.
+var ownPrograms = programTable{all: make(map[ebpf.ProgramID]ownProgram)}
+
+type programTable struct {
+	mu  sync.Mutex
+	all map[ebpf.ProgramID]ownProgram
+}
+
+type ownProgram struct {
+	place      Filter
+	madeClsact bool          // the clsact qdisc that it is at is weft's
+	settings   *changes      // nil: none
+	open       *ebpf.Program // nil if no object of this process holds it
+}
+
+// maxOwnPrograms bounds the table. Nobody attaches as many without CAP_SYS_ADMIN,
+// with which nothing is lost.
+const maxOwnPrograms = 4096
+
+// note changes what is known of a program.
+func (t *programTable) note(id ebpf.ProgramID, change func(*ownProgram)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.all) >= maxOwnPrograms {
+		for id, p := range t.all {
+			if p.open == nil {
+				delete(t.all, id)
+			}
+		}
+	}
+	p := t.all[id]
+	change(&p)
+	t.all[id] = p
+}
+
+func (t *programTable) get(id ebpf.ProgramID) (ownProgram, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p, ok := t.all[id]
+	return p, ok
+}
+
+// hold makes a program one that openProgram opens without privileges, until it is
+// closed.
+func (t *programTable) hold(id ebpf.ProgramID, prog *ebpf.Program) {
+	t.note(id, func(p *ownProgram) { p.open = prog })
+}
+
+func (t *programTable) close(id ebpf.ProgramID) {
+	t.note(id, func(p *ownProgram) {
+		p.open.Close() // of nil, too
+		p.open = nil
+	})
+}
+
+// openProgram returns a program, which the caller closes.
+func openProgram(id ebpf.ProgramID) (*ebpf.Program, error) {
+	ownPrograms.mu.Lock()
+	defer ownPrograms.mu.Unlock()
+	if p := ownPrograms.all[id].open; p != nil {
+		return p.Clone()
+	}
+	prog, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		return nil, Explain(fmt.Errorf("eBPF program %d: %w", id, err))
+	}
+	return prog, nil
+}
+
+// placeOf returns the place that a program is of, false if it is not one of weft's
+// or its name cannot be read.
+func placeOf(id ebpf.ProgramID) (Filter, bool) {
+	if own, ok := ownPrograms.get(id); ok && own.place.Name != "" {
+		return own.place, true
+	}
+	name := ProgramName(id)
+	for _, f := range weftFilters {
+		if name == f.ProgramName() {
+			return f, true
+		}
+	}
+	return Filter{}, false
+}
+
+// ProgramName is how the kernel calls the place's program.
+func (f Filter) ProgramName() string { return strings.ReplaceAll(f.Name, "-", "_") }
+
+// ProgramName returns a program's name, empty if it has none or it cannot be read
+// (CAP_SYS_ADMIN).
+func ProgramName(id ebpf.ProgramID) string {
+	prog, err := openProgram(id)
+	if err != nil {
+		return ""
+	}
+	defer prog.Close()
+	info, err := prog.Info()
+	if err != nil {
+		return ""
+	}
+	return info.Name
+}
+
+// ForgetPrograms makes this process know as little of what it has attached as another
+// one. For tests.
+func ForgetPrograms() {
+	ownPrograms.mu.Lock()
+	defer ownPrograms.mu.Unlock()
+	clear(ownPrograms.all)
+}

@@ -1,0 +1,36 @@
+package kernel
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// ErrNoSetting is about a setting that is missing and must not be.
+var ErrNoSetting = errors.New("this kernel does not have it")
+
+// SetSysctl sets what differs, in the network namespace of the calling thread, and
+// returns what it was.
+func SetSysctl(s Sysctl) (was string, wrote bool, err error) {
+	path := "/proc/sys/" + strings.ReplaceAll(s.Key, ".", "/")
+	have, err := os.ReadFile(path)
+	if err != nil {
+		return "", false, err
+	}
+	was = strings.Join(strings.Fields(string(have)), " ")
+	if sameSetting(was, s.Value) {
+		return was, false, nil
+	}
+	return was, true, os.WriteFile(path, []byte(s.Value), 0)
+}
+
+// sameSetting compares values, which the kernel writes in its own way: 0x37 as
+// 55, lists with tabs.
+func sameSetting(a, b string) bool {
+	if x, err := strconv.ParseInt(strings.TrimSpace(a), 0, 64); err == nil {
+		y, err := strconv.ParseInt(strings.TrimSpace(b), 0, 64)
+		return err == nil && x == y
+	}
+	return strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
+}
