@@ -54,7 +54,8 @@ var lattice = map[string][]string{
 	"weft/internal/kernel":            {"weft/internal/shortage"},
 	"weft/internal/hostprog":          {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/kernel"},
 	"weft/internal/hostsetup":         {"weft/topology", "weft/encap", "weft/internal/hostprog", "weft/internal/kernel"},
-	"weft/fabric":                     {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/kernel", "weft/internal/shortage"},
+	"weft/fabric":                     {"weft/topology", "weft/encap", "weft/internal/kernel"},
+	"weft/lab":                        {"weft/topology", "weft/fabric", "weft/internal/kernel"},
 	"weft/stack":                      {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp"},
 	"weft/uplink":                     {"weft/encap", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/liveness", "weft/policy", "weft/topology"},
 	"weft/fabrictest":                 {"weft/internal/simnet", "weft/stack", "weft/topology"},
@@ -91,8 +92,8 @@ var (
 		// A Host runs the patched copy: the options of the other one are of other types.
 		"gvisor.dev/gvisor/pkg/tcpip/transport/tcp": {"weft/bench/"},
 		"github.com/songgao/water":                  {"weft/link"},
-		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
-		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/fabric"},
+		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
+		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
 		"go.yaml.in/yaml":                           {"weft/internal/strictyaml", "weft/topology"},
 	}

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -26,7 +26,7 @@ const fileBytes = 50 << 20
 
 // setting is a lab, the examples' binaries and a folder with a file to serve.
 type setting struct {
-	lab       *fabric.Lab
+	lab       *lab.Lab
 	bin, dir  string
 	sum       string // SHA-256 of dir/file
 	processes []*exec.Cmd
@@ -52,7 +52,7 @@ func newSetting(t *testing.T) *setting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.lab, err = fabric.Hold(context.Background(), fabric.LabConfig{
+	s.lab, err = lab.Hold(context.Background(), lab.Config{
 		Name: "examples", Topology: fatTree, RateMbit: 500, BurstBytes: 20000, QueueBytes: 300000,
 	})
 	if err != nil {

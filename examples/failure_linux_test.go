@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 // sentBy finds in what httpget says the bytes sent to each bouncing switch.
@@ -17,7 +17,7 @@ func TestExamples_aSpineDiesSilently(t *testing.T) {
 	need(t, "nsenter")
 	s := newSetting(t)
 	s.start(t, "h3.1.3", "10.3.1.131:8080", "httpserver", "-address", "10.3.1.131", "-dir", s.dir)
-	if _, err := s.lab.Fail("3.1", fabric.FailSilent); err != nil {
+	if _, err := s.lab.Fail("3.1", lab.FailSilent); err != nil {
 		t.Fatal(err)
 	}
 	get := s.command(t, "h0.0.2", "httpget", "-address", "10.0.0.130", "http://10.3.1.131:8080/file")

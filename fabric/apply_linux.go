@@ -23,9 +23,24 @@ func Apply(p NodePlan) (Report, error) {
 	return r, nil
 }
 
+// Mend is Apply for a node that has been configured before: it leaves ports down that are
+// to be, and the routes as they are where an agent keeps them.
+func Mend(p NodePlan, down map[string]bool, agent bool) (Report, error) {
+	return apply(p, down, func(h *netlink.Handle) (int, error) {
+		if agent {
+			return 0, nil
+		}
+		routes := Routes{h: h, wanted: p.Routes}
+		for _, port := range p.Ports {
+			routes.ports = append(routes.ports, port.Name)
+		}
+		return routes.Resync()
+	})
+}
+
 // apply leaves ports down that are to be. The routes are made by a step of its own
 // unless that is given.
-func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Report, err error) {
+func apply(p NodePlan, down map[string]bool, routes func(*netlink.Handle) (int, error)) (r Report, err error) {
 	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return r, err
 	}
@@ -43,7 +58,7 @@ func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Repo
 		return r, err
 	}
 	if routes == nil {
-		routes = func() (int, error) { return syncRoutes(h, p.Routes, ports) }
+		routes = func(h *netlink.Handle) (int, error) { return syncRoutes(h, p.Routes, ports) }
 	}
 	for _, link := range append(lo, ports...) {
 		if down[link.Attrs().Name] {
@@ -53,7 +68,7 @@ func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Repo
 		if err != nil {
 			return r, err
 		}
-		r.did(n, "set "+link.Attrs().Name+" up")
+		r.Add(n, "set "+link.Attrs().Name+" up")
 	}
 	for _, step := range []struct {
 		what string // done, with the number of things; "": the step tells it by itself
@@ -61,13 +76,13 @@ func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Repo
 	}{
 		{"put back addresses of " + p.Device, func() (int, error) { return setAddress(h, p) }},
 		{"", func() (int, error) { return 0, r.applySysctls(p.Sysctls) }},
-		{"put back routes", routes},
+		{"put back routes", func() (int, error) { return routes(h) }},
 		{"", func() (int, error) { return 0, r.forwardLabels(h, p) }},
 		{"put back the decapsulation of IP-in-IP", func() (int, error) { return r.decapsulate(h, ports, p) }},
 		{"put back rules", func() (int, error) { return syncRules(h, p.virtualRules(r.Decap == DecapIPIP)) }},
 	} {
 		n, err := step.do()
-		r.did(n, step.what)
+		r.Add(n, step.what)
 		if err != nil {
 			return r, err
 		}
@@ -75,8 +90,8 @@ func apply(p NodePlan, down map[string]bool, routes func() (int, error)) (r Repo
 	return r, nil
 }
 
-// did notes that n things were not as planned, and what was done about it.
-func (r *Report) did(n int, what string) {
+// Add notes that n things were not as planned, and what was done about it.
+func (r *Report) Add(n int, what string) {
 	r.Changed += n
 	switch {
 	case n > 1:

@@ -6,19 +6,27 @@ import (
 	"weft/internal/kernel"
 )
 
-// readCounters returns the counters of the decapsulator of ports, whoever attached
-// it, and nil when there is none. The kernel's ipip device has no such counters.
-func readCounters(h *netlink.Handle, ports []netlink.Link) (*Counters, error) {
-	var c Counters
+// ReadDecap says how ports decapsulate IP-in-IP, DecapIPIP or DecapEBPF, whoever has set
+// it up, and "" where they do not. Only a program has counters; else they are nil. h is of
+// the calling thread's network namespace.
+func ReadDecap(h *netlink.Handle, ports []netlink.Link) (how string, c *Counters, err error) {
+	c = new(Counters)
 	ok, err := kernel.DecapFilter.Counters(h, ports, c.sums()...)
-	if err != nil || !ok {
-		return nil, err
+	if err != nil {
+		return "", nil, err
 	}
-	return &c, nil
+	if ok {
+		return DecapEBPF, c, nil
+	}
+	if _, err := h.LinkByName(decapDevice(0)); err == nil {
+		how = DecapIPIP
+	}
+	return how, nil, nil
 }
 
-// readEdgeCounters is readCounters for the edge's program.
-func readEdgeCounters(h *netlink.Handle, ports []netlink.Link) (*EdgeCounters, error) {
+// ReadEdgeCounters returns the counters of the program at the ports of an edge switch,
+// nil where there is none. h is of the calling thread's network namespace.
+func ReadEdgeCounters(h *netlink.Handle, ports []netlink.Link) (*EdgeCounters, error) {
 	var c EdgeCounters
 	ok, err := kernel.EdgeFilter.Counters(h, ports, c.sums()...)
 	if err != nil || !ok {

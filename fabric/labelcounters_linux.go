@@ -13,9 +13,9 @@ import (
 	"weft/internal/kernel"
 )
 
-// readLabelCounters returns the counters of the routes of labels in the calling
+// ReadLabelCounters returns the counters of the routes of labels in the calling
 // thread's network namespace, nil where there are none.
-func readLabelCounters() (*LabelCounters, error) {
+func ReadLabelCounters() (*LabelCounters, error) {
 	list, err := readSIDs()
 	if err != nil {
 		return nil, kernel.Explain(fmt.Errorf("list the routes of labels: %w", err))

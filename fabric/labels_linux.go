@@ -33,7 +33,7 @@ func (r *Report) forwardLabels(h *netlink.Handle, p NodePlan) error {
 		{"put back MPLS routes", func() (int, error) { return r.syncMPLS(h, ports, p) }},
 	} {
 		n, err := step.do()
-		r.did(n, step.what)
+		r.Add(n, step.what)
 		if err != nil {
 			return err
 		}
@@ -120,8 +120,8 @@ func (r *Report) syncSIDs(h *netlink.Handle, ports []netlink.Link, p NodePlan) (
 	return changed, nil
 }
 
-// errNoSIDs is about kernels that cannot forward by micro-SIDs.
-var errNoSIDs = errors.New("labels in IPv6 need Linux 6.6 with the option IPV6_SEG6_LWTUNNEL (End.X with NEXT-C-SID): use IP-in-IP or MPLS")
+// ErrNoSIDs is about kernels that cannot forward by micro-SIDs.
+var ErrNoSIDs = errors.New("labels in IPv6 need Linux 6.6 with the option IPV6_SEG6_LWTUNNEL (End.X with NEXT-C-SID): use IP-in-IP or MPLS")
 
 // checkMicroSIDs reads the routes back: a kernel that does not know flavours
 // ignores them, and would drop what has labels.
@@ -132,7 +132,7 @@ func checkMicroSIDs() error {
 	}
 	for _, s := range list {
 		if s.action == nl.SEG6_LOCAL_ACTION_END_X && !s.micro {
-			return errNoSIDs
+			return ErrNoSIDs
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func syncRoutes6(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed i
 		case err == nil:
 			changed++
 		case want.Encap != nil && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)):
-			return changed, fmt.Errorf("%w: %s: %w", errNoSIDs, want.command, err)
+			return changed, fmt.Errorf("%w: %s: %w", ErrNoSIDs, want.command, err)
 		default:
 			return changed, kernel.Explain(fmt.Errorf("%s: %w", want.command, err))
 		}

@@ -94,6 +94,12 @@ func (c MeterConfig) complete() (MeterConfig, error) {
 	return c, nil
 }
 
+// Check says what of the port is wrong.
+func (p MeterPort) Check() error {
+	_, err := p.complete()
+	return err
+}
+
 // complete returns the port with its defaults filled in.
 func (p MeterPort) complete() (MeterPort, error) {
 	if p.Name == "" {

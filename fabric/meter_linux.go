@@ -234,9 +234,9 @@ func readPortMeter(states *ebpf.Map, index int) (PortMeter, error) {
 	return s.at(now), err
 }
 
-// readMeters returns what the meters of ports have measured, whoever attached
+// ReadMeters returns what the meters of ports have measured, whoever attached
 // them, by the ports' interface indexes. Drops are left out.
-func readMeters(h *netlink.Handle, ports []netlink.Link) (map[int]PortMeter, error) {
+func ReadMeters(h *netlink.Handle, ports []netlink.Link) (map[int]PortMeter, error) {
 	all := make(map[int]PortMeter)
 	maps := make(map[ebpf.ProgramID]*ebpf.Map)
 	defer func() {

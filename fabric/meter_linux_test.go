@@ -21,7 +21,7 @@ import (
 func metered(packet []byte, units int, load uint8, mark bool) []byte {
 	b := bytes.Clone(packet)
 	encap.AddQueue(b, units)
-	if inner := innermost(b); inner != nil && inner[9] == 6 && inner[1]>>2 == conga.MarkDSCP && inner[6]&0x40 != 0 {
+	if inner := kerneltest.Innermost(b); inner != nil && inner[9] == 6 && inner[1]>>2 == conga.MarkDSCP && inner[6]&0x40 != 0 {
 		binary.BigEndian.PutUint16(inner[4:], conga.Raise(binary.BigEndian.Uint16(inner[4:]), load))
 		mend(inner)
 	}
@@ -32,20 +32,6 @@ func metered(packet []byte, units int, load uint8, mark bool) []byte {
 		mend(b)
 	case b[0]>>4 == 6 && b[1]&0x30 != 0:
 		b[1] |= 0x30
-	}
-	return b
-}
-
-// innermost is the IPv4 header behind those that weft puts before it.
-func innermost(b []byte) []byte {
-	if b[0]>>4 == 6 {
-		if b[6] != 4 {
-			return nil
-		}
-		return b[40:]
-	}
-	for i := 0; i < 2 && b[9] == 4 && len(b) >= 40; i++ {
-		b = b[20:]
 	}
 	return b
 }

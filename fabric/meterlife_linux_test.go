@@ -59,7 +59,7 @@ func TestMeter_life(t *testing.T) {
 		}
 		found := func(want ...float64) {
 			t.Helper()
-			have, err := readMeters(h, links)
+			have, err := ReadMeters(h, links)
 			if err != nil {
 				t.Error(err)
 			}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// without returns the plan of the node as it is while some of its ports have no
+// Without returns the plan of the node as it is while some of its ports have no
 // device: without all that names them. Routes that lead over no other port are
 // left out, too.
-func (p NodePlan) without(missing ...string) NodePlan {
+func (p NodePlan) Without(missing ...string) NodePlan {
 	if len(missing) == 0 {
 		return p
 	}

@@ -11,9 +11,9 @@ import (
 	"weft/internal/kernel"
 )
 
-// setSysctls writes those that differ, in the network namespace of the calling
+// SetSysctls writes those that differ, in the network namespace of the calling
 // thread.
-func (r *Report) setSysctls(settings []Sysctl) (changed int, err error) {
+func (r *Report) SetSysctls(settings []Sysctl) (changed int, err error) {
 	for _, s := range settings {
 		was, wrote, err := kernel.SetSysctl(s)
 		switch {
@@ -35,9 +35,9 @@ func (r *Report) setSysctls(settings []Sysctl) (changed int, err error) {
 	return changed, nil
 }
 
-// applySysctls is setSysctls that counts what it has changed.
+// applySysctls is SetSysctls that counts what it has changed.
 func (r *Report) applySysctls(settings []Sysctl) error {
-	n, err := r.setSysctls(settings)
+	n, err := r.SetSysctls(settings)
 	r.Changed += n
 	return err
 }

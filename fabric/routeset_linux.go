@@ -110,7 +110,7 @@ func (r *Routes) Resync() (changed int, err error) {
 	if err != nil || !r.labels.Address6.IsValid() {
 		return changed, err
 	}
-	n, err := restoreLabels(r.h, r.labels.without(r.missing()...))
+	n, err := restoreLabels(r.h, r.labels.Without(r.missing()...))
 	return changed + n, err
 }
 

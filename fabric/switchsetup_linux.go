@@ -133,7 +133,7 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 	}
 	before := s.ports
 	missing := s.find(all)
-	s.now = s.plan.without(missing...)
+	s.now = s.plan.Without(missing...)
 	var errs []error
 	for _, name := range missing {
 		errs = append(errs, s.noDevice(name, before[name], all))
@@ -179,7 +179,7 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 // not tell when these are changed, and looking is cheap.
 func (s *SwitchSetup) RepairSettings() (mended []string, err error) {
 	var r Report
-	if _, err = r.setSysctls(s.now.Sysctls); errors.Is(err, kernel.ErrNoSetting) {
+	if _, err = r.SetSysctls(s.now.Sysctls); errors.Is(err, kernel.ErrNoSetting) {
 		err = nil // a device has gone just now
 	}
 	mended = r.Did
@@ -193,7 +193,7 @@ func (s *SwitchSetup) RepairSettings() (mended []string, err error) {
 // repair is did after a step that may fail.
 func (r *Report) repair(what string, step func() (int, error), errs *[]error) {
 	n, err := step()
-	r.did(n, what)
+	r.Add(n, what)
 	if err != nil {
 		*errs = append(*errs, err)
 	}
@@ -272,5 +272,5 @@ func (s *SwitchSetup) LabelCounters() (*LabelCounters, error) {
 	if len(s.plan.SIDs) == 0 {
 		return nil, nil
 	}
-	return readLabelCounters()
+	return ReadLabelCounters()
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/stack"
 	"weft/topology"
 )
@@ -49,7 +49,7 @@ func TestDevice_quitsASilentlyDeadLinkWithItsHost(t *testing.T) {
 	until("the core is used", used)
 
 	const link = "a0.2-c1.1"
-	if _, err := n.Fail(link, fabric.FailSilent); err != nil {
+	if _, err := n.Fail(link, lab.FailSilent); err != nil {
 		t.Fatal(err)
 	}
 	defer n.Heal() // of what a failed test leaves to the next

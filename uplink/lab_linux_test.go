@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/stack"
 	"weft/topology"
 )
@@ -23,16 +23,16 @@ import (
 // network is a lab that all tests share, one after the other. Its hosts' uplinks
 // are called p0.
 type network struct {
-	*fabric.Lab
+	*lab.Lab
 	topology *topology.Topology
 }
 
-var lab = sync.OnceValues(func() (network, error) {
+var testLab = sync.OnceValues(func() (network, error) {
 	top, err := topology.Parse("fat-tree:k=4")
 	if err != nil {
 		return network{}, err
 	}
-	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "exuplink", Topology: top, Unlimited: true, SRv6: true})
+	l, err := lab.Hold(context.Background(), lab.Config{Name: "exuplink", Topology: top, Unlimited: true, SRv6: true})
 	if err == nil {
 		closeLab = l.Close
 	}
@@ -52,10 +52,10 @@ func TestMain(m *testing.M) {
 
 func newNetwork(t *testing.T) network {
 	t.Helper()
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("builds a lab of network namespaces: %v", err)
 	}
-	n, err := lab()
+	n, err := testLab()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/fabric"
+	"weft/lab"
 	"weft/policy"
 	"weft/resequencer"
 )
@@ -155,7 +156,7 @@ func (o *Options) config(s Scenario) (c testbed.Config, err error) {
 		Carrier:     o.Carrier,
 	}
 	if !o.Plain {
-		c.Meter = &fabric.LabMeter{Tau: o.Tau}
+		c.Meter = &lab.Meter{Tau: o.Tau}
 	}
 	c.Topology, c.Known, err = s.fabric(o.Hosts, o.RateMbit)
 	return c, err

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -26,7 +26,7 @@ const agentsReady = "ready"
 // to out when all of them take their own links for up, and with traced before and
 // after that a line for every change of carrier that an agent reads.
 func RunAgents(ctx context.Context, name string, hello time.Duration, traced bool, in io.Reader, out io.Writer) (err error) {
-	lab, err := fabric.Open(name)
+	lab, err := lab.Open(name)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"weft/bench/testbed"
 	"weft/fabric"
 	"weft/internal/switchd"
+	"weft/lab"
 	"weft/stack"
 	"weft/topology"
 	"weft/topoupdate/listen"
@@ -19,7 +20,7 @@ import (
 // control is the switches' agents and the hosts' listeners. It is safe for
 // concurrent use.
 type control struct {
-	lab       *fabric.Lab
+	lab       *lab.Lab
 	hello     time.Duration
 	trace     func(TraceEvent)   // of what agents and hosts do; nil: none
 	listeners []*listen.Listener // by host number
@@ -31,13 +32,13 @@ type control struct {
 	agents   map[topology.NodeID]*switchd.Agent
 }
 
-func newControl(lab *fabric.Lab, hello time.Duration) *control {
+func newControl(lab *lab.Lab, hello time.Duration) *control {
 	return &control{lab: lab, hello: hello, agents: make(map[topology.NodeID]*switchd.Agent)}
 }
 
 // startControl starts an agent at every switch and a listener at every host,
 // which tells the host's stack.
-func startControl(o *Options, lab *fabric.Lab, stacks []*stack.Host, trace func(TraceEvent)) (c *control, err error) {
+func startControl(o *Options, lab *lab.Lab, stacks []*stack.Host, trace func(TraceEvent)) (c *control, err error) {
 	c = newControl(lab, o.Hello)
 	c.trace = trace
 	defer func() {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weft/bench/testbed"
-	"weft/fabric"
+	"weft/lab"
 )
 
 // Figure12 takes the bouncing switches 3.0 and 3.1 away and brings them back,
@@ -82,7 +82,7 @@ func (r *rig) degrade(ctx context.Context, steps []step, d *Degradation) error {
 }
 
 // play makes a step happen and returns when.
-func (r *rig) play(s step, mode fabric.FailureMode) (at time.Time, err error) {
+func (r *rig) play(s step, mode lab.FailureMode) (at time.Time, err error) {
 	switch {
 	case s.fail != "":
 		return r.lab.Fail(s.fail, mode)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 )
 
 // repeat lets a target fail once, and heals it.
-func (r *rig) repeat(ctx context.Context, target string, mode fabric.FailureMode) (rep Repetition, err error) {
+func (r *rig) repeat(ctx context.Context, target string, mode lab.FailureMode) (rep Repetition, err error) {
 	o := r.options
 	rep.Target = target
 	links, err := linksOf(o.Topology, target)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"weft/bench/testbed"
-	"weft/fabric"
+	"weft/lab"
 	"weft/stack"
 	"weft/topology"
 )
@@ -18,7 +18,7 @@ import (
 // uplinks and, where wanted, agents at the switches and listeners at the hosts.
 type rig struct {
 	options *Options
-	lab     *fabric.Lab
+	lab     *lab.Lab
 	to      []topology.NodeID
 	session *testbed.Session
 	control *control // nil without agents
@@ -33,13 +33,13 @@ type rig struct {
 }
 
 // buildLab builds a lab that goes with its Close.
-func buildLab(ctx context.Context, o *Options) (*fabric.Lab, error) {
-	return fabric.Hold(ctx, fabric.LabConfig{Name: o.Lab, Topology: o.Topology, RateMbit: o.RateMbit})
+func buildLab(ctx context.Context, o *Options) (*lab.Lab, error) {
+	return lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: o.Topology, RateMbit: o.RateMbit})
 }
 
 // startRig starts everything on a lab. bytesPerSecond is that of each stream, 0
 // for as much as TCP gets.
-func startRig(ctx context.Context, o *Options, lab *fabric.Lab, agents bool, bytesPerSecond float64) (r *rig, err error) {
+func startRig(ctx context.Context, o *Options, lab *lab.Lab, agents bool, bytesPerSecond float64) (r *rig, err error) {
 	r = &rig{options: o, lab: lab, falls: make(map[topology.LinkID]fall)}
 	lab.Observe(r.fell)
 	defer func() {

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"weft/bench/testbed"
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
-var modes = map[string]fabric.FailureMode{KindSeen: fabric.FailLoud, KindSilent: fabric.FailSilent}
+var modes = map[string]lab.FailureMode{KindSeen: lab.FailLoud, KindSilent: lab.FailSilent}
 
 // warmup is what TCP takes to find its rate.
 const warmup = 2 * time.Second
@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 }
 
 // runAll measures all kinds of failures with the same hosts.
-func runAll(ctx context.Context, o *Options, lab *fabric.Lab, agents bool, step func()) (results []Result, err error) {
+func runAll(ctx context.Context, o *Options, lab *lab.Lab, agents bool, step func()) (results []Result, err error) {
 	to, err := permute(o.Topology, o.Seed)
 	if err != nil {
 		return nil, err

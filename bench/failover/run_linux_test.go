@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weft/bench/testbed"
-	"weft/fabric"
+	"weft/lab"
 )
 
 // labOptions are for a lab that other tests running at the same time can bear.
@@ -24,7 +24,7 @@ func labOptions(t *testing.T, letter string) Options {
 	t.Cleanup(func() {
 		if left, _ := filepath.Glob("/run/netns/weft-" + name + "-*"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
-			fabric.Down(name)
+			lab.Down(name)
 		}
 	})
 	return Options{
@@ -61,18 +61,18 @@ func TestRun_measuresASwitchAndALink(t *testing.T) {
 func TestRepeat_seesAHoleThatStaysOpen(t *testing.T) {
 	o := labOptions(t, "h")
 	o.Liveness = false
-	lab, err := buildLab(t.Context(), &o)
+	l, err := buildLab(t.Context(), &o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lab.Close()
+	defer l.Close()
 	to, _ := permute(o.Topology, o.Seed)
-	r, err := startRig(t.Context(), &o, lab, false, streamRate(&o, to))
+	r, err := startRig(t.Context(), &o, l, false, streamRate(&o, to))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.close()
-	rep, err := r.repeat(t.Context(), "3.0", fabric.FailSilent)
+	rep, err := r.repeat(t.Context(), "3.0", lab.FailSilent)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"weft/bench/testbed"
-	"weft/fabric"
 	"weft/internal/chaos"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -121,8 +121,8 @@ func (r *rig) rage(ctx context.Context, o *SoakOptions, events []chaos.Event, re
 }
 
 // labModes are a lab's names for what chaos calls failures.
-var labModes = map[chaos.Mode]fabric.FailureMode{
-	chaos.Loud: fabric.FailLoud, chaos.Silent: fabric.FailSilent, chaos.SilentData: fabric.FailSilentData,
+var labModes = map[chaos.Mode]lab.FailureMode{
+	chaos.Loud: lab.FailLoud, chaos.Silent: lab.FailSilent, chaos.SilentData: lab.FailSilentData,
 }
 
 func (r *rig) apply(e chaos.Event) (err error) {
@@ -147,7 +147,7 @@ func (r *rig) converge(ctx context.Context, o *SoakOptions, res *SoakResult) err
 	down := make(map[topology.LinkID]bool)
 	targets := Targets(o.Topology, 2, o.Seed)
 	for i, target := range targets {
-		if _, err := r.lab.Fail(target, []fabric.FailureMode{fabric.FailLoud, fabric.FailSilent}[i]); err != nil {
+		if _, err := r.lab.Fail(target, []lab.FailureMode{lab.FailLoud, lab.FailSilent}[i]); err != nil {
 			return err
 		}
 		links, err := linksOf(o.Topology, target)

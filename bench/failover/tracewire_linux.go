@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 	"weft/topoupdate"
 )
@@ -137,7 +137,7 @@ type tracer struct {
 }
 
 // startTracer listens at all nodes of a lab.
-func startTracer(lab *fabric.Lab) (t *tracer, err error) {
+func startTracer(lab *lab.Lab) (t *tracer, err error) {
 	t = new(tracer)
 	defer func() {
 		if err != nil {

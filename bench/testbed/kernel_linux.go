@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
 // kernelHost is the TCP of a host's kernel.
 type kernelHost struct {
-	lab   *fabric.Lab
+	lab   *lab.Lab
 	id    topology.NodeID
 	mptcp bool
 }

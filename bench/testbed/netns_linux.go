@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/lab"
 	"weft/link"
 	"weft/stack"
 	"weft/topology"
@@ -23,14 +23,14 @@ const (
 // namespaces is a lab of network namespaces.
 type namespaces struct {
 	config Config
-	lab    *fabric.Lab
+	lab    *lab.Lab
 	owned  bool // goes with the testbed
 }
 
 // CanUseNamespaces says why weft hosts cannot run in network namespaces here,
 // nil if they can.
 func CanUseNamespaces() error {
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		return err
 	}
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
@@ -42,7 +42,7 @@ func CanUseNamespaces() error {
 // InNamespaces builds a lab that lives until Close; it needs root. progress,
 // if not nil, hears of the steps of building.
 func InNamespaces(ctx context.Context, name string, c Config, progress func(done, total int)) (Testbed, error) {
-	lab, err := fabric.Hold(ctx, fabric.LabConfig{
+	lab, err := lab.Hold(ctx, lab.Config{
 		Name: name, Topology: c.Topology, RateMbit: c.RateMbit, Progress: progress,
 		SRv6: c.Carrier == encap.CarrierSRv6, Meter: c.Meter,
 	})
@@ -54,7 +54,7 @@ func InNamespaces(ctx context.Context, name string, c Config, progress func(done
 
 // OnLab runs hosts on a lab that is up, and stays up after Close. The lab's
 // links and rates are those that it has.
-func OnLab(lab *fabric.Lab, c Config) Testbed { return &namespaces{c, lab, false} }
+func OnLab(lab *lab.Lab, c Config) Testbed { return &namespaces{c, lab, false} }
 
 func (t *namespaces) Kind() string { return "in network namespaces" }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/lab"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/stack"
@@ -89,8 +89,8 @@ type Config struct {
 	Policy      policy.Options
 	Resequencer resequencer.Config
 	Seed        uint64
-	Carrier     encap.Carrier    // of what weft hosts send by a path
-	Meter       *fabric.LabMeter // what switches measure; nil: nothing
+	Carrier     encap.Carrier // of what weft hosts send by a path
+	Meter       *lab.Meter    // what switches measure; nil: nothing
 	// Adjust, if not nil, may change what a weft host is made from.
 	Adjust func(topology.Node, *stack.Config)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -84,7 +84,7 @@ func exchange(t *testing.T, bed Testbed, row Row, c Config) {
 
 func TestInMemory_everyRow(t *testing.T) {
 	fatTree, _ := topology.FatTree(4)
-	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: encap.CarrierSRv6, Meter: &fabric.LabMeter{}}
+	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: encap.CarrierSRv6, Meter: &lab.Meter{}}
 	bed := InMemory(c)
 	for _, row := range Rows() {
 		if row.Kernel {
@@ -119,7 +119,7 @@ func TestInNamespaces_labels(t *testing.T) {
 func exchangeAll(t *testing.T, carrier encap.Carrier, rows []Row) {
 	t.Helper()
 	fatTree, _ := topology.FatTree(4)
-	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: carrier, Meter: &fabric.LabMeter{}}
+	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: carrier, Meter: &lab.Meter{}}
 	bed, err := InNamespaces(context.Background(), "testbed", c, nil)
 	if err != nil {
 		t.Fatal(err)

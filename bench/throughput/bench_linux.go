@@ -10,6 +10,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/hostsetup"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -69,7 +70,7 @@ type bench struct {
 	options  Options
 	cases    []Case // that can run here
 	topology *topology.Topology
-	lab      *fabric.Lab
+	lab      *lab.Lab
 	from, to topology.NodeID
 	spines   []spine
 
@@ -121,7 +122,7 @@ func (b *bench) build(ctx context.Context) (err error) {
 		return err
 	}
 	b.spines = spines
-	b.lab, err = fabric.Hold(ctx, fabric.LabConfig{Name: b.options.Lab, Topology: b.topology, Only: nodes, Unlimited: true})
+	b.lab, err = lab.Hold(ctx, lab.Config{Name: b.options.Lab, Topology: b.topology, Only: nodes, Unlimited: true})
 	if err != nil {
 		return err
 	}

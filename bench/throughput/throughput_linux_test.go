@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
 	"weft/internal/hostprog"
+	"weft/lab"
 	"weft/policy"
 )
 
@@ -40,9 +40,9 @@ func TestMain(m *testing.M) {
 func clearLabs() {
 	first, _ := filepath.Glob("/run/netns/weft-tput*-" + fromName)
 	for _, path := range first {
-		lab := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "weft-"), "-"+fromName)
-		if pid, err := strconv.Atoi(strings.TrimPrefix(lab, "tput")); err == nil && syscall.Kill(pid, 0) != nil {
-			fabric.Down(lab)
+		l := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "weft-"), "-"+fromName)
+		if pid, err := strconv.Atoi(strings.TrimPrefix(l, "tput")); err == nil && syscall.Kill(pid, 0) != nil {
+			lab.Down(l)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func clearLabs() {
 // short are options for the quickest of runs.
 func short(t *testing.T, cases ...string) Options {
 	t.Helper()
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("network namespaces: %v", err)
 	}
 	if testing.Short() {
@@ -65,14 +65,14 @@ func short(t *testing.T, cases ...string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := fmt.Sprintf("tput%d", os.Getpid())
+	l := fmt.Sprintf("tput%d", os.Getpid())
 	t.Cleanup(func() {
-		nothingLeft(t, lab)
-		fabric.Down(lab)
+		nothingLeft(t, l)
+		lab.Down(l)
 	})
 	return Options{
 		Cases: list, Rounds: 2, Warmup: 200 * time.Millisecond, Duration: 300 * time.Millisecond,
-		Lab: lab, Worker: []string{self}, Wireguard: "../wireguard",
+		Lab: l, Worker: []string{self}, Wireguard: "../wireguard",
 	}
 }
 

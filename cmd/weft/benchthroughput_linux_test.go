@@ -14,7 +14,7 @@ import (
 
 	"weft/bench/testbed"
 	"weft/bench/throughput"
-	"weft/fabric"
+	"weft/lab"
 )
 
 // The command starts itself in the namespaces, so it is a process of its own.
@@ -30,10 +30,10 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 	if err := os.WriteFile(results, []byte("# Results\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lab := fmt.Sprintf("tputc%d", os.Getpid())
-	t.Cleanup(func() { fabric.Down(lab) })
+	l := fmt.Sprintf("tputc%d", os.Getpid())
+	t.Cleanup(func() { lab.Down(l) })
 	cmd := program(t, "bench", "throughput", "--cases=kernel,wireguard-go", "--rounds=1", "--duration=300ms", "--warmup=100ms",
-		"--name="+lab, "--wireguard="+dir, "--json", "--append="+results)
+		"--name="+l, "--wireguard="+dir, "--json", "--append="+results)
 	var notes bytes.Buffer
 	cmd.Stderr = &notes
 	out, err := cmd.Output()
@@ -64,7 +64,7 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 			t.Errorf("no %q in\n%s", word, section)
 		}
 	}
-	if left, _ := filepath.Glob("/run/netns/weft-" + lab + "-*"); len(left) > 0 {
+	if left, _ := filepath.Glob("/run/netns/weft-" + l + "-*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

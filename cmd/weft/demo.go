@@ -19,9 +19,9 @@ import (
 	"weft/bench/report"
 	"weft/bench/testbed"
 	"weft/encap"
-	"weft/fabric"
 	"weft/flowcell"
 	"weft/internal/topofile"
+	"weft/lab"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -220,7 +220,7 @@ func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testb
 	}
 	c.Carrier, _ = encap.ParseCarrier(o.encap) // checked
 	if o.meter {
-		c.Meter = &fabric.LabMeter{}
+		c.Meter = &lab.Meter{}
 	}
 	if o.fabric == "memory" {
 		return testbed.InMemory(c), nil, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/encap"
-	"weft/fabric"
 	"weft/internal/topofile"
+	"weft/lab"
 )
 
 func newLabCmd() *cobra.Command {
@@ -29,16 +29,16 @@ by the kernel. It needs root.`,
 		}
 		return nil
 	}
-	cmd.PersistentFlags().StringVar(&name, "name", fabric.DefaultLabName, "the lab; several can be up at a time")
+	cmd.PersistentFlags().StringVar(&name, "name", lab.DefaultName, "the lab; several can be up at a time")
 	cmd.AddCommand(newLabUpCmd(&name), newLabDownCmd(&name), newLabExecCmd(&name), newLabStatusCmd(&name),
 		newLabFailCmd(&name), newLabHealCmd(&name), newLabChaosCmd(&name), newLabAgentsCmd(&name))
 	return cmd
 }
 
 func newLabUpCmd(name *string) *cobra.Command {
-	var cfg fabric.LabConfig
+	var cfg lab.Config
 	var spec, carrier string
-	var meter fabric.LabMeter
+	var meter lab.Meter
 	var metered bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -69,7 +69,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 			progress := newProgress("building lab " + *name)
 			cfg.Progress = progress.set
 			start := time.Now()
-			lab, err := fabric.Up(cmd.Context(), cfg)
+			lab, err := lab.Up(cmd.Context(), cfg)
 			progress.end()
 			if err != nil {
 				return err
@@ -120,7 +120,7 @@ func newLabDownCmd(name *string) *cobra.Command {
 		Short: "Remove the lab, complete or not, and end the programs that run in it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := fabric.Down(*name)
+			r, err := lab.Down(*name)
 			for _, p := range r.Ended {
 				fmt.Fprintln(cmd.OutOrStdout(), p)
 			}
@@ -149,7 +149,7 @@ func newLabExecCmd(name *string) *cobra.Command {
 			if len(args) < 2 {
 				return errors.New("lab exec: give a node and a command, as in weft lab exec h0.0.2 -- ping 10.3.1.3")
 			}
-			lab, err := fabric.Open(*name)
+			lab, err := lab.Open(*name)
 			if err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func newLabStatusCmd(name *string) *cobra.Command {
 		Short: "Links, decapsulation and counters of every node",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lab, err := fabric.Open(*name)
+			lab, err := lab.Open(*name)
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 func TestLab_bad(t *testing.T) {
@@ -24,7 +24,7 @@ func TestLab_metered(t *testing.T) {
 		t.Skip("network namespaces need root")
 	}
 	name := fmt.Sprintf("t%dy", os.Getpid())
-	t.Cleanup(func() { fabric.Down(name) })
+	t.Cleanup(func() { lab.Down(name) })
 	up := []string{"lab", "up", "--name", name, "--topology", "fat-tree:k=2", "--ecn", "30000"}
 	mustWeft(t, up...)
 	if out := mustWeft(t, up...); !strings.Contains(out, "is up already") {
@@ -43,7 +43,7 @@ func TestLab(t *testing.T) {
 	}
 	name := fmt.Sprintf("t%dz", os.Getpid())
 	t.Cleanup(func() {
-		if _, err := fabric.Down(name); err != nil {
+		if _, err := lab.Down(name); err != nil {
 			t.Error(err)
 		}
 	})
@@ -57,7 +57,7 @@ func TestLab(t *testing.T) {
 	wantError(t, strings.Join(append(up, "--rate", "30"), " "), "in use", "weft lab down --name "+name)
 	wantError(t, "lab exec --name "+name+" h7.0.2 -- true", "h7.0.2")
 	wantError(t, "lab exec --name "+name+" h0.0.2 -- no-such-program", "no-such-program")
-	var nodes []fabric.NodeStatus
+	var nodes []lab.NodeStatus
 	if err := json.Unmarshal([]byte(mustWeft(t, "lab", "status", "--json", "--name", name)), &nodes); err != nil {
 		t.Fatal(err)
 	}

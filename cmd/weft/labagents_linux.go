@@ -15,6 +15,7 @@ import (
 	"weft/internal/strictyaml"
 	"weft/internal/switchd"
 	"weft/internal/updatekeys"
+	"weft/lab"
 	"weft/topology"
 	"weft/topoupdate"
 )
@@ -37,7 +38,7 @@ then they keep those that lead around it.`,
 			if err != nil {
 				return fmt.Errorf("--keys-file: %w", err)
 			}
-			return withLab(*name, func(lab *fabric.Lab) error {
+			return withLab(*name, func(lab *lab.Lab) error {
 				return runLabAgents(cmd.Context(), cmd.OutOrStdout(), lab, switchd.Config{Hello: hello, Keys: keys, Routes: true})
 			})
 		},
@@ -76,7 +77,7 @@ func readKeys(file string) (topoupdate.Keys, error) {
 
 // runLabAgents runs agents until ctx ends or one of them does. c says what they
 // have in common.
-func runLabAgents(ctx context.Context, w io.Writer, lab *fabric.Lab, c switchd.Config) (err error) {
+func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Config) (err error) {
 	if len(lab.Config.Only) > 0 {
 		return errors.New("lab agents: this lab is only a part of its topology; run weft switch on the switches that it has")
 	}
@@ -122,7 +123,7 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *fabric.Lab, c switchd.C
 // restoreLabRoutes gives the switches the lab's routes back, of which agents,
 // whose routes outlive them, may have taken some away.
 func restoreLabRoutes(w io.Writer, name string) error {
-	lab, err := fabric.Open(name)
+	lab, err := lab.Open(name)
 	if err != nil {
 		return nil // it was taken down meanwhile
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -105,7 +106,7 @@ func TestLabAgents(t *testing.T) {
 }
 
 // wantPlanned checks that the switches are as the lab's plan has them.
-func wantPlanned(t *testing.T, lab *fabric.Lab) {
+func wantPlanned(t *testing.T, lab *lab.Lab) {
 	t.Helper()
 	top := lab.Config.Topology
 	for n := range top.Nodes() {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weft/fabric"
 	"weft/internal/chaos"
+	"weft/lab"
 )
 
 func newLabChaosCmd(name *string) *cobra.Command {
@@ -25,7 +25,7 @@ everything that it made fail is healed.`,
 		Example: "  weft lab chaos --seed 7 --duration 1m",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withLab(*name, func(lab *fabric.Lab) error {
+			return withLab(*name, func(lab *lab.Lab) error {
 				c.Topology = lab.Config.Topology
 				if len(lab.Config.Only) > 0 {
 					return errors.New("lab chaos: this lab is only a part of its topology, which chaos does not know how to keep connected; use lab fail")
@@ -55,7 +55,7 @@ everything that it made fail is healed.`,
 
 // playChaos makes the events happen at their times, and heals what has failed
 // when ctx ends before they do.
-func playChaos(ctx context.Context, w io.Writer, lab *fabric.Lab, events []chaos.Event) (err error) {
+func playChaos(ctx context.Context, w io.Writer, lab *lab.Lab, events []chaos.Event) (err error) {
 	failed := make(map[string]bool)
 	defer func() {
 		for target := range failed {
@@ -86,9 +86,9 @@ func playChaos(ctx context.Context, w io.Writer, lab *fabric.Lab, events []chaos
 	return nil
 }
 
-func applyChaos(lab *fabric.Lab, e chaos.Event) (time.Time, error) {
+func applyChaos(l *lab.Lab, e chaos.Event) (time.Time, error) {
 	if e.Heals() {
-		return lab.Heal(e.Target)
+		return l.Heal(e.Target)
 	}
-	return lab.Fail(e.Target, fabric.FailureMode(e.Mode))
+	return l.Fail(e.Target, lab.FailureMode(e.Mode))
 }

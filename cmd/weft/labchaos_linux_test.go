@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
 	"weft/internal/chaos"
+	"weft/lab"
 	"weft/topology"
 )
 
-func chaosLab(t *testing.T, letter string) *fabric.Lab {
+func chaosLab(t *testing.T, letter string) *lab.Lab {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
@@ -25,11 +25,11 @@ func chaosLab(t *testing.T, letter string) *fabric.Lab {
 	}
 	name := fmt.Sprintf("t%d%s", os.Getpid(), letter)
 	t.Cleanup(func() {
-		if _, err := fabric.Down(name); err != nil {
+		if _, err := lab.Down(name); err != nil {
 			t.Error(err)
 		}
 	})
-	lab, err := fabric.Up(t.Context(), fabric.LabConfig{Name: name, Topology: top})
+	lab, err := lab.Up(t.Context(), lab.Config{Name: name, Topology: top})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,37 +39,37 @@ func chaosLab(t *testing.T, letter string) *fabric.Lab {
 
 // Chaos prints what it does, and heals it.
 func TestLabChaos(t *testing.T) {
-	lab := chaosLab(t, "y")
-	out := mustWeft(t, "lab", "chaos", "--name", lab.Config.Name, "--seed", "3", "--duration", "1s", "--interval", "50ms", "--outage", "100ms")
+	l := chaosLab(t, "y")
+	out := mustWeft(t, "lab", "chaos", "--name", l.Config.Name, "--seed", "3", "--duration", "1s", "--interval", "50ms", "--outage", "100ms")
 	failed, healed := strings.Count(out, "  fail  "), strings.Count(out, "  heal  ")
 	if failed < 5 || failed != healed {
 		t.Errorf("%d failures, %d healed:\n%s", failed, healed, out)
 	}
-	if f, err := lab.Failures(); err != nil || len(f) > 0 {
+	if f, err := l.Failures(); err != nil || len(f) > 0 {
 		t.Errorf("left: %v, %v", f, err)
 	}
-	if _, err := lab.Fail("3.0", fabric.FailLoud); err != nil {
+	if _, err := l.Fail("3.0", lab.FailLoud); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "lab chaos --duration 1s --name "+lab.Config.Name, "c1.1 FAILED; weft lab heal --name "+lab.Config.Name)
+	wantError(t, "lab chaos --duration 1s --name "+l.Config.Name, "c1.1 FAILED; weft lab heal --name "+l.Config.Name)
 }
 
 // What chaos has made fail when it is interrupted it heals, and nothing else.
 func TestLabChaos_interrupted(t *testing.T) {
-	lab := chaosLab(t, "x")
-	if _, err := lab.Fail("e0.0-a0.2", fabric.FailSilent); err != nil {
+	l := chaosLab(t, "x")
+	if _, err := l.Fail("e0.0-a0.2", lab.FailSilent); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	out := writerFunc(func(b []byte) (int, error) { cancel(); return len(b), nil }) // at the first event
-	err := playChaos(ctx, out, lab, []chaos.Event{
+	err := playChaos(ctx, out, l, []chaos.Event{
 		{At: 0, Target: "3.0", Mode: chaos.Loud},
 		{At: time.Hour, Target: "3.0"},
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if f, err := lab.Failures(); err != nil || len(f) != 1 || f["e0.0-a0.2"] != fabric.FailSilent {
+	if f, err := l.Failures(); err != nil || len(f) != 1 || f["e0.0-a0.2"] != lab.FailSilent {
 		t.Errorf("left: %v, %v", f, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 func newLabFailCmd(name *string) *cobra.Command {
@@ -21,14 +21,14 @@ messages (UDP port 9338) pass. A link is named by its ends, in either order.`,
 		Example: "  weft lab fail e0.0-a0.2\n  weft lab fail --silent 3.0",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			mode := fabric.FailLoud
+			mode := lab.FailLoud
 			switch {
 			case dataOnly:
-				mode = fabric.FailSilentData
+				mode = lab.FailSilentData
 			case silent:
-				mode = fabric.FailSilent
+				mode = lab.FailSilent
 			}
-			return withLab(*name, func(lab *fabric.Lab) error {
+			return withLab(*name, func(lab *lab.Lab) error {
 				for _, target := range args {
 					if _, err := lab.Fail(target, mode); err != nil {
 						return err
@@ -48,7 +48,7 @@ func newLabHealCmd(name *string) *cobra.Command {
 		Use:   "heal [LINK|NODE]...",
 		Short: "Undo failures, all of them if none is named",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withLab(*name, func(lab *fabric.Lab) error {
+			return withLab(*name, func(lab *lab.Lab) error {
 				if _, err := lab.Heal(args...); err != nil {
 					return err
 				}
@@ -58,8 +58,8 @@ func newLabHealCmd(name *string) *cobra.Command {
 	}
 }
 
-func withLab(name string, f func(*fabric.Lab) error) error {
-	lab, err := fabric.Open(name)
+func withLab(name string, f func(*lab.Lab) error) error {
+	lab, err := lab.Open(name)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func withLab(name string, f func(*fabric.Lab) error) error {
 }
 
 // printFailures says what has failed in the lab now.
-func printFailures(w io.Writer, lab *fabric.Lab) error {
+func printFailures(w io.Writer, lab *lab.Lab) error {
 	failed, err := lab.Failures()
 	if err != nil {
 		return err

@@ -6,10 +6,11 @@ import (
 	"text/tabwriter"
 
 	"weft/fabric"
+	"weft/lab"
 )
 
 // printLabels prints what became of packets with labels, where there are any.
-func printLabels(w io.Writer, nodes []fabric.NodeStatus) error {
+func printLabels(w io.Writer, nodes []lab.NodeStatus) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := "\nLABELS\tPOPPED\tDECAPSULATED\tUNKNOWN\tENDED EARLY\tEXPIRED\tFORGED\tNESTED\tECN\tMALFORMED\n"
 	for _, n := range nodes {

@@ -9,9 +9,10 @@ import (
 	"text/tabwriter"
 
 	"weft/fabric"
+	"weft/lab"
 )
 
-func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
+func printStatus(w io.Writer, nodes []lab.NodeStatus) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tLAYER\tLINKS UP\tDECAP\tDECAPSULATED\tREFUSED\tTX MB\tRX MB\tQUEUE DROPS")
 	for _, n := range nodes {
@@ -47,7 +48,7 @@ func printStatus(w io.Writer, nodes []fabric.NodeStatus) error {
 }
 
 // labMeters are the meters of all nodes, each port with its node's name.
-func labMeters(nodes []fabric.NodeStatus) (all []fabric.PortMeter) {
+func labMeters(nodes []lab.NodeStatus) (all []fabric.PortMeter) {
 	for _, n := range nodes {
 		for _, p := range n.Ports {
 			if p.Meter != nil {
@@ -61,7 +62,7 @@ func labMeters(nodes []fabric.NodeStatus) (all []fabric.PortMeter) {
 }
 
 // failureList is for people: what has failed, and how.
-func failureList(failed map[string]fabric.FailureMode) string {
+func failureList(failed map[string]lab.FailureMode) string {
 	if len(failed) == 0 {
 		return "nothing has been made to fail"
 	}
@@ -69,9 +70,9 @@ func failureList(failed map[string]fabric.FailureMode) string {
 	for _, target := range slices.Sorted(maps.Keys(failed)) {
 		how := "SILENT"
 		switch failed[target] {
-		case fabric.FailLoud:
+		case lab.FailLoud:
 			how = "FAILED"
-		case fabric.FailSilentData:
+		case lab.FailSilentData:
 			how = "SILENT for data"
 		}
 		all = append(all, target+" "+how)
@@ -81,15 +82,15 @@ func failureList(failed map[string]fabric.FailureMode) string {
 
 // printAgents says on how many switches agents run, be it weft lab agents or weft
 // switch.
-func printAgents(w io.Writer, lab *fabric.Lab) error {
+func printAgents(w io.Writer, l *lab.Lab) error {
 	run, all := 0, 0
-	for n := range switchesOf(lab.Config.Topology) {
-		if len(lab.Config.Only) > 0 && !slices.Contains(lab.Config.Only, n.ID) {
+	for n := range switchesOf(l.Config.Topology) {
+		if len(l.Config.Only) > 0 && !slices.Contains(l.Config.Only, n.ID) {
 			continue
 		}
 		all++
-		err := lab.Do(n.ID, func() error {
-			if fabric.AgentRuns() {
+		err := l.Do(n.ID, func() error {
+			if lab.AgentRuns() {
 				run++
 			}
 			return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/link"
 	"weft/stack"
 	"weft/topology"
@@ -59,14 +59,14 @@ func TestGRPC_inMemory(t *testing.T) {
 }
 
 func TestGRPC_overAFabric(t *testing.T) {
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("builds a lab of network namespaces: %v", err)
 	}
 	top, err := topology.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab, err := fabric.Hold(context.Background(), fabric.LabConfig{
+	lab, err := lab.Hold(context.Background(), lab.Config{
 		Name: "exgrpc", Topology: top, Unlimited: true,
 	})
 	if err != nil {

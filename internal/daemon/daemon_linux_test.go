@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
 	"weft/internal/statussocket"
 	"weft/internal/switchd"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -84,7 +84,7 @@ func clearTestLabs() {
 			continue
 		}
 		if pid, err := strconv.Atoi(m[2]); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			fabric.Down(m[1])
+			lab.Down(m[1])
 		}
 	}
 }
@@ -92,13 +92,13 @@ func clearTestLabs() {
 // network is a lab in which daemons run.
 type network struct {
 	*testing.T
-	lab *fabric.Lab
+	lab *lab.Lab
 	dir string // that anybody may read
 }
 
-func newNetwork(t *testing.T, letter string, change ...func(*fabric.LabConfig)) *network {
+func newNetwork(t *testing.T, letter string, change ...func(*lab.Config)) *network {
 	t.Helper()
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("network namespaces: %v", err)
 	}
 	for _, tool := range []string{"grep", "ip", "sysctl", "tc"} {
@@ -111,11 +111,11 @@ func newNetwork(t *testing.T, letter string, change ...func(*fabric.LabConfig)) 
 		t.Fatal(err)
 	}
 	// Quick links: what is tested is where packets go.
-	c := fabric.LabConfig{Name: labName(os.Getpid(), letter), Topology: top, RateMbit: 200, BurstBytes: 20000, QueueBytes: 150000}
+	c := lab.Config{Name: labName(os.Getpid(), letter), Topology: top, RateMbit: 200, BurstBytes: 20000, QueueBytes: 150000}
 	for _, f := range change {
 		f(&c)
 	}
-	lab, err := fabric.Hold(t.Context(), c)
+	lab, err := lab.Hold(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/lab"
 )
 
 // misconfigured is something that an operator got wrong, at the host or in the
@@ -293,7 +294,7 @@ func TestMisconfigured(t *testing.T) {
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip(err)
 	}
-	n := &wrongNetwork{network: newNetwork(t, "w", func(c *fabric.LabConfig) { c.RateMbit, c.BurstBytes, c.QueueBytes = 20, 3200, 75000 })}
+	n := &wrongNetwork{network: newNetwork(t, "w", func(c *lab.Config) { c.RateMbit, c.BurstBytes, c.QueueBytes = 20, 3200, 75000 })}
 	for i := range n.keys {
 		file := filepath.Join(n.dir, fmt.Sprintf("key%d", i))
 		if err := os.WriteFile(file, []byte(strings.Repeat(string(rune('B'+i)), 42)+"A="), 0o644); err != nil {

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/policy"
 )
 
 // byLabels builds a lab whose switches forward by labels, too, and meter.
-func byLabels(c *fabric.LabConfig) { c.SRv6, c.Meter = true, &fabric.LabMeter{} }
+func byLabels(c *lab.Config) { c.SRv6, c.Meter = true, &lab.Meter{} }
 
 // reload gives a daemon another configuration, which it must accept.
 func (c *child) reload(config, says string) {

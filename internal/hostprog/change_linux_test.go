@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"weft/encap"
-	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -84,7 +84,7 @@ func changesOnlyWhatDiffers(t *testing.T, s *sprayed, c encap.Carrier) {
 
 // What a failure costs a host of a large fabric, by how far away it is.
 func BenchmarkOffloadSetTopology(b *testing.B) {
-	lab, err := fabric.Hold(b.Context(), fabric.LabConfig{Name: "osb", Topology: kerneltest.Topology(b, "fat-tree:k=2"), Unlimited: true})
+	lab, err := lab.Hold(b.Context(), lab.Config{Name: "osb", Topology: kerneltest.Topology(b, "fat-tree:k=2"), Unlimited: true})
 	if err != nil {
 		b.Skip(err)
 	}

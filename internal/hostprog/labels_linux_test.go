@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/fabric"
 	"weft/flowcell"
 	"weft/internal/kernel/kerneltest"
+	"weft/lab"
 	"weft/resequencer"
 )
 
@@ -19,7 +19,7 @@ import (
 // socket shows, so that it cannot be told from these by which path they went.
 func TestOffload_kernelTCPByLabels(t *testing.T) {
 	kerneltest.NeedRoot(t)
-	l, err := fabric.Hold(t.Context(), fabric.LabConfig{Name: kerneltest.LabName("a"), Topology: kerneltest.Topology(t, "fat-tree:k=4"), Unlimited: true, SRv6: true})
+	l, err := lab.Hold(t.Context(), lab.Config{Name: kerneltest.LabName("a"), Topology: kerneltest.Topology(t, "fat-tree:k=4"), Unlimited: true, SRv6: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,13 @@ package hostprog
 import (
 	"testing"
 
-	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
+	"weft/lab"
 )
 
 func TestMain(m *testing.M) {
-	kerneltest.Main(m, func(lab string) error {
-		_, err := fabric.Down(lab)
+	kerneltest.Main(m, func(l string) error {
+		_, err := lab.Down(l)
 		return err
 	})
 }

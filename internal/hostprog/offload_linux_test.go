@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
-	"weft/fabric"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/lab"
 	"weft/policy"
 	"weft/topology"
 )
@@ -25,7 +25,7 @@ import (
 // sprayed is a host with the program at its uplink, and the other end of the
 // cable.
 type sprayed struct {
-	lab      *fabric.Lab
+	lab      *lab.Lab
 	src, dst topology.Node // in different racks
 	offload  *Offload
 	oracle   sprayOracle
@@ -35,10 +35,10 @@ type sprayed struct {
 // sprayLab is a fabric of four cores whose links keep super-segments whole. The
 // first test that needs it builds it, TestMain takes it down: each leaves it as it
 // was.
-func sprayLab(t *testing.T) *fabric.Lab {
+func sprayLab(t *testing.T) *lab.Lab {
 	t.Helper()
 	kerneltest.NeedRoot(t)
-	l, err := fabric.Up(t.Context(), fabric.LabConfig{Name: kerneltest.SharedLab(), Topology: kerneltest.Topology(t, "fat-tree:k=4"),
+	l, err := lab.Up(t.Context(), lab.Config{Name: kerneltest.SharedLab(), Topology: kerneltest.Topology(t, "fat-tree:k=4"),
 		RateMbit: 1000, BurstBytes: 256 << 10, QueueBytes: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -47,12 +47,12 @@ func sprayLab(t *testing.T) *fabric.Lab {
 	return l
 }
 
-func newSprayed(t *testing.T, l *fabric.Lab, name string) *sprayed {
+func newSprayed(t *testing.T, l *lab.Lab, name string) *sprayed {
 	t.Helper()
 	return newSprayedBy(t, l, name, encap.CarrierIPIP)
 }
 
-func newSprayedBy(t *testing.T, l *fabric.Lab, name string, c encap.Carrier, edits ...func(*OffloadConfig)) *sprayed {
+func newSprayedBy(t *testing.T, l *lab.Lab, name string, c encap.Carrier, edits ...func(*OffloadConfig)) *sprayed {
 	t.Helper()
 	hosts := kerneltest.Hosts(l.Config.Topology)
 	s := &sprayed{lab: l, src: hosts[0], dst: hosts[len(hosts)-1]}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -35,9 +36,9 @@ func TestECN_endToEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNetwork(t, "h", func(c *fabric.LabConfig) {
+	n := newNetwork(t, "h", func(c *lab.Config) {
 		c.Topology, c.Unlimited, c.RateMbit, c.QueueBytes, c.BurstBytes = top, false, 50, 250_000, 20_000
-		c.SRv6, c.Meter = true, &fabric.LabMeter{ECNBytes: 15_000}
+		c.SRv6, c.Meter = true, &lab.Meter{ECNBytes: 15_000}
 	})
 	for _, c := range ecnCases {
 		n.run(c.name, nil, func(n *network) {

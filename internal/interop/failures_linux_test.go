@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -41,7 +41,7 @@ func (l traffic) end() {
 }
 
 // mediumLinks leave processors of any kind some time for hellos.
-func mediumLinks(c *fabric.LabConfig) {
+func mediumLinks(c *lab.Config) {
 	slowLinks(c)
 	c.RateMbit, c.QueueBytes = 100, 256<<10
 }
@@ -103,7 +103,7 @@ func (n *network) configurations() (all []string) {
 	return all
 }
 
-func (n *network) fail(target string, mode fabric.FailureMode) {
+func (n *network) fail(target string, mode lab.FailureMode) {
 	n.Helper()
 	if _, err := n.lab.Fail(target, mode); err != nil {
 		n.Fatal(err)
@@ -126,7 +126,7 @@ func TestFailures_underway(t *testing.T) {
 }
 
 func TestFailures_underwayBySRv6(t *testing.T) {
-	n := newNetwork(t, "s", mediumLinks, func(c *fabric.LabConfig) { c.SRv6 = true })
+	n := newNetwork(t, "s", mediumLinks, func(c *lab.Config) { c.SRv6 = true })
 	n.run("probes alone", fetchTools, (*network).probesAlone)
 	if long {
 		n.run("agents", fetchTools, (*network).withAgents)
@@ -140,7 +140,7 @@ func (n *network) withAgents() {
 	n.adjacent(agents)
 	edge := agents[0]
 
-	n.fail(deadLink, fabric.FailLoud)
+	n.fail(deadLink, lab.FailLoud)
 	for _, d := range daemons {
 		d.wasTold(deadLink, deadLink)
 	}
@@ -152,7 +152,7 @@ func (n *network) withAgents() {
 	n.heal()
 	n.settles(agents, daemons, l, "the link is up")
 
-	n.fail(deadCore, fabric.FailSilent)
+	n.fail(deadCore, lab.FailSilent)
 	for i, d := range daemons {
 		d.wasTold(deadLinks[i], "-"+deadCore)
 	}
@@ -206,7 +206,7 @@ func (n *network) probesAlone() {
 	before := n.configurations()
 	daemons, l := n.spray()
 
-	n.fail(deadLink, fabric.FailLoud)
+	n.fail(deadLink, lab.FailLoud)
 	for _, d := range daemons[:2] {
 		d.foundOut(deadLink) // of which the others need not know
 	}
@@ -214,7 +214,7 @@ func (n *network) probesAlone() {
 	n.heal()
 	n.settles(nil, daemons, l, "the link is up")
 
-	n.fail(deadCore, fabric.FailSilent)
+	n.fail(deadCore, lab.FailSilent)
 	for i, d := range daemons {
 		d.foundOut(deadLinks[i])
 	}
@@ -239,7 +239,7 @@ func TestFailures_otherKinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n := newNetwork(t, k.letter, mediumLinks, func(c *fabric.LabConfig) { c.Topology = top })
+			n := newNetwork(t, k.letter, mediumLinks, func(c *lab.Config) { c.Topology = top })
 			needs(t, fetchTools...)
 			agents := n.agents(n.switches()...)
 			var daemons []*daemon
@@ -253,7 +253,7 @@ func TestFailures_otherKinds(t *testing.T) {
 			n.adjacent(agents)
 
 			link := n.linkBetween(k.from, k.to, k.spine)
-			n.fail(link, fabric.FailLoud)
+			n.fail(link, lab.FailLoud)
 			for _, d := range daemons {
 				d.wasTold(link, link)
 			}
@@ -261,7 +261,7 @@ func TestFailures_otherKinds(t *testing.T) {
 			n.heal()
 			n.settles(agents, daemons, l, "the link is up")
 
-			n.fail(k.spine, fabric.FailSilent)
+			n.fail(k.spine, lab.FailSilent)
 			for _, d := range daemons {
 				d.sees("takes links of "+k.spine+" for down", func(s hostStatus) bool {
 					return len(s.Failures.Down) > 0 && onlyEnd(s.Failures.Down, "-"+k.spine)
@@ -287,9 +287,9 @@ func TestFailures_fromTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNetwork(t, "h", mediumLinks, func(c *fabric.LabConfig) { c.Topology = top })
-	n.fail("a0.0", fabric.FailSilent)
-	n.fail("a0.1", fabric.FailSilent)
+	n := newNetwork(t, "h", mediumLinks, func(c *lab.Config) { c.Topology = top })
+	n.fail("a0.0", lab.FailSilent)
+	n.fail("a0.1", lab.FailSilent)
 	d := n.weft("h0.0.2", "topology: "+top.String()+"\nfailures: {updates: false, interval: 30ms}\n")
 	const hint = "no boomerang has ever come home from a0.0, a0.1: "
 	d.says(hint)

@@ -5,12 +5,12 @@ import (
 	"syscall"
 	"testing"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 // slowLinks are such that a transfer is under way for long, and that
 // super-segments cross whole.
-func slowLinks(c *fabric.LabConfig) {
+func slowLinks(c *lab.Config) {
 	c.Unlimited, c.RateMbit, c.BurstBytes, c.QueueBytes = false, 200, 64<<10, 512<<10
 }
 

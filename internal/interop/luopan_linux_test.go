@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/stack"
 	"weft/topology"
 )
@@ -40,8 +40,8 @@ func TestLuopan_byLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNetwork(t, "k", mediumLinks, func(c *fabric.LabConfig) {
-		c.Topology, c.SRv6, c.Meter = top, true, &fabric.LabMeter{}
+	n := newNetwork(t, "k", mediumLinks, func(c *lab.Config) {
+		c.Topology, c.SRv6, c.Meter = top, true, &lab.Meter{}
 	})
 	needs(t, fetchTools...)
 	const from, to, spine = "h0.0.2", "h0.1.2", "a0.1"
@@ -71,7 +71,7 @@ func TestLuopan_byLabels(t *testing.T) {
 		t.Errorf("weft paths --live:\n%s", out)
 	}
 
-	n.fail(spine, fabric.FailSilent)
+	n.fail(spine, lab.FailSilent)
 	for _, d := range []*daemon{a, b} {
 		d.sees("takes links of "+spine+" for down", func(s hostStatus) bool {
 			return len(s.Failures.Down) > 0 && onlyEnd(s.Failures.Down, "-"+spine)

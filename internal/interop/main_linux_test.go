@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 // role makes the test program another one, when it is run inside a host.
@@ -64,7 +64,7 @@ func clearTestLabs() {
 			continue
 		}
 		if pid, err := strconv.Atoi(m[2]); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			fabric.Down(m[1])
+			lab.Down(m[1])
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
@@ -29,14 +29,14 @@ const patience = 60 * time.Second
 // network is a lab in which daemons and programs run.
 type network struct {
 	*testing.T
-	lab *fabric.Lab
+	lab *lab.Lab
 	dir string // that anybody may read
 }
 
 // newNetwork builds a lab. Without a rate links are as fast as the machine.
-func newNetwork(t *testing.T, letter string, change ...func(*fabric.LabConfig)) *network {
+func newNetwork(t *testing.T, letter string, change ...func(*lab.Config)) *network {
 	t.Helper()
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("network namespaces: %v", err)
 	}
 	for _, tool := range []string{"go", "grep", "ip", "sysctl", "tc"} {
@@ -46,11 +46,11 @@ func newNetwork(t *testing.T, letter string, change ...func(*fabric.LabConfig)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := fabric.LabConfig{Name: labName(letter), Topology: top, Unlimited: true}
+	config := lab.Config{Name: labName(letter), Topology: top, Unlimited: true}
 	for _, f := range change {
 		f(&config)
 	}
-	lab, err := fabric.Hold(t.Context(), config)
+	lab, err := lab.Hold(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

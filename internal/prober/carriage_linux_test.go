@@ -8,7 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/lab"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -25,7 +25,7 @@ func (s *shared) of(c encap.Carrier) *liveness.Carriage {
 	return s.carriage[c]
 }
 
-func openBeside(t *testing.T, l *fabric.Lab, n topology.Node, s *shared, c encap.Carrier, idle bool) *Prober {
+func openBeside(t *testing.T, l *lab.Lab, n topology.Node, s *shared, c encap.Carrier, idle bool) *Prober {
 	t.Helper()
 	var p *Prober
 	err := l.Do(n.ID, func() (err error) {

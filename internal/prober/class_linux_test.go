@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/liveness"
 	"weft/topology"
 )
 
 // flood sends datagrams from a host to another as fast as its port takes them, by
 // the spines that the kernel chooses for this many ports.
-func flood(t *testing.T, l *fabric.Lab, from, to topology.Node, flows int) {
+func flood(t *testing.T, l *lab.Lab, from, to topology.Node, flows int) {
 	t.Helper()
 	stop := make(chan struct{})
 	done := make(chan struct{})
@@ -59,14 +59,14 @@ func flood(t *testing.T, l *fabric.Lab, from, to topology.Node, flows int) {
 // Probes pass full queues of the switches, whatever carries them, or congestion
 // would convict paths.
 func TestProber_passesFullQueues(t *testing.T) {
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("builds a lab of network namespaces: %v", err)
 	}
 	top, err := topology.Parse("leaf-spine:leaves=2,spines=2,hosts=4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "h9class", Topology: top, RateMbit: 10, QueueBytes: 250_000, SRv6: true})
+	l, err := lab.Hold(context.Background(), lab.Config{Name: "h9class", Topology: top, RateMbit: 10, QueueBytes: 250_000, SRv6: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestProber_passesFullQueues(t *testing.T) {
 }
 
 // drops is how many packets a switch had no room for.
-func drops(t *testing.T, l *fabric.Lab, id topology.NodeID) (n uint64) {
+func drops(t *testing.T, l *lab.Lab, id topology.NodeID) (n uint64) {
 	t.Helper()
 	ports, err := l.PortBytes(id)
 	if err != nil {

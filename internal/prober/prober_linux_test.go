@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/lab"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -20,16 +20,16 @@ import (
 // do.
 const patience = 20 * time.Second
 
-func newLab(t *testing.T) *fabric.Lab {
+func newLab(t *testing.T) *lab.Lab {
 	t.Helper()
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("builds a lab of network namespaces: %v", err)
 	}
 	top, err := topology.Parse("fat-tree:k=4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "prober", Topology: top, Unlimited: true, SRv6: true})
+	l, err := lab.Hold(context.Background(), lab.Config{Name: "prober", Topology: top, Unlimited: true, SRv6: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ type host struct {
 // carriers are those that probes may take.
 var carriers = []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6}
 
-func open1(t *testing.T, l *fabric.Lab, name string, carrier encap.Carrier) *host {
+func open1(t *testing.T, l *lab.Lab, name string, carrier encap.Carrier) *host {
 	t.Helper()
 	n, err := l.Config.Topology.Lookup(name)
 	if err != nil {
@@ -117,7 +117,7 @@ func (h *host) eventuallyDown(t *testing.T, want ...string) {
 	})
 }
 
-func fail(t *testing.T, l *fabric.Lab, link string, mode fabric.FailureMode) {
+func fail(t *testing.T, l *lab.Lab, link string, mode lab.FailureMode) {
 	t.Helper()
 	if _, err := l.Fail(link, mode); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func findsOwnDeadLink(t *testing.T, carrier encap.Carrier) {
 		return fmt.Sprintf("%d paths", len(paths)), len(paths) == 6
 	})
 	for _, link := range []string{"a0.2-c1.1", "e0.0-a0.3"} {
-		fail(t, l, link, fabric.FailSilentData)
+		fail(t, l, link, lab.FailSilentData)
 		h.eventuallyDown(t, link)
 		if _, err := l.Heal(); err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func findsFarDeadLink(t *testing.T, carrier encap.Carrier) {
 		}
 		return fmt.Sprintf("%d of 4 paths to %s are known: %+v, there %+v", n, b.Name, a.Stats(), b.Stats()), n == 4
 	})
-	fail(t, l, "a3.2-c1.1", fabric.FailSilentData)
+	fail(t, l, "a3.2-c1.1", lab.FailSilentData)
 	a.eventuallyDown(t, "h3.1.3 by c1.1")
 	if _, err := l.Heal(); err != nil {
 		t.Fatal(err)

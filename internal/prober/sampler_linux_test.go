@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/fabric"
+	"weft/lab"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -47,7 +47,7 @@ func (s *sampled) decide(rack netip.Prefix, path int, valid time.Duration) error
 	return nil
 }
 
-func sample(t *testing.T, l *fabric.Lab, name string, carrier encap.Carrier) *sampled {
+func sample(t *testing.T, l *lab.Lab, name string, carrier encap.Carrier) *sampled {
 	t.Helper()
 	n, err := l.Config.Topology.Lookup(name)
 	if err != nil {
@@ -73,14 +73,14 @@ func sample(t *testing.T, l *fabric.Lab, name string, carrier encap.Carrier) *sa
 // Samples take their paths and come back, by either carrier, with what meters
 // write; decisions follow; what is dead is not decided on; and silence ends it.
 func TestSampler_decides(t *testing.T) {
-	if err := fabric.CanBuildLab(); err != nil {
+	if err := lab.CanBuild(); err != nil {
 		t.Skipf("builds a lab of network namespaces: %v", err)
 	}
 	top, err := topology.Parse("fat-tree:k=4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := fabric.Hold(context.Background(), fabric.LabConfig{Name: "h5sampler", Topology: top, RateMbit: 100, SRv6: true, Meter: &fabric.LabMeter{}})
+	l, err := lab.Hold(context.Background(), lab.Config{Name: "h5sampler", Topology: top, RateMbit: 100, SRv6: true, Meter: &lab.Meter{}})
 	if err != nil {
 		t.Fatal(err)
 	}

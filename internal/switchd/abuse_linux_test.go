@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topoupdate"
 )
 
@@ -24,7 +24,7 @@ type forger struct {
 	group unix.SockaddrInet4
 }
 
-func (l *lab) forger(node, port string, ttl int) forger {
+func (l *testLab) forger(node, port string, ttl int) forger {
 	l.t.Helper()
 	f := forger{l.t, -1, unix.SockaddrInet4{Port: topoupdate.Port, Addr: topoupdate.Group.As4()}}
 	err := l.Do(l.id(node), func() (err error) {
@@ -47,7 +47,7 @@ func (f forger) send(b []byte) {
 }
 
 // capture returns messages that arrive at a port, as a packet socket sees them.
-func (l *lab) capture(node, port string, n int) (messages [][]byte) {
+func (l *testLab) capture(node, port string, n int) (messages [][]byte) {
 	l.t.Helper()
 	err := l.Do(l.id(node), func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM, 0)
@@ -184,7 +184,7 @@ func TestAgents_storm(t *testing.T) {
 		}
 	}()
 	l.within("the storm", func() bool { return sent.Load() > int64(count/10) })
-	at, err := l.Fail("a0.3-c2.1", fabric.FailLoud)
+	at, err := l.Fail("a0.3-c2.1", lab.FailLoud)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 )
 
 // knows are those that a link's failure concerns: all switches and hosts, but for
 // an edge link's, of which only its ends and the hosts under it learn.
-func (l *lab) wantLink(name string, live bool, who map[string]func() *topology.Topology) {
+func (l *testLab) wantLink(name string, live bool, who map[string]func() *topology.Topology) {
 	l.t.Helper()
 	id := l.link(name)
 	for node, top := range who {
@@ -21,7 +21,7 @@ func (l *lab) wantLink(name string, live bool, who map[string]func() *topology.T
 }
 
 // everybody returns what the agents and some listeners know.
-func (l *lab) everybody(hosts ...string) map[string]func() *topology.Topology {
+func (l *testLab) everybody(hosts ...string) map[string]func() *topology.Topology {
 	who := make(map[string]func() *topology.Topology)
 	for id, a := range l.agents {
 		who[l.top.Node(id).Name] = a.Topology
@@ -32,7 +32,7 @@ func (l *lab) everybody(hosts ...string) map[string]func() *topology.Topology {
 	return who
 }
 
-func (l *lab) only(who map[string]func() *topology.Topology, names ...string) map[string]func() *topology.Topology {
+func (l *testLab) only(who map[string]func() *topology.Topology, names ...string) map[string]func() *topology.Topology {
 	some := make(map[string]func() *topology.Topology)
 	for _, n := range names {
 		some[n] = who[l.top.Node(l.id(n)).Name]
@@ -47,13 +47,13 @@ func TestAgents_aFailureIsKnownAndHeals(t *testing.T) {
 	who := l.everybody("h0.0.2", "h3.1.3")
 	for _, c := range []struct {
 		link string
-		mode fabric.FailureMode
+		mode lab.FailureMode
 		know []string
 	}{
-		{"a0.2-3.0", fabric.FailLoud, []string{"a0.2", "3.0", "a1.2", "a3.2", "e0.0", "e3.1", "h0.0.2", "h3.1.3"}},
-		{"a3.2-3.1", fabric.FailSilent, []string{"a3.2", "3.1", "a0.2", "e0.0", "e3.1", "h0.0.2", "h3.1.3"}},
-		{"e0.0-a0.3", fabric.FailLoud, []string{"e0.0", "a0.3", "h0.0.2", "h3.1.3"}},
-		{"e3.1-a3.3", fabric.FailSilent, []string{"e3.1", "a3.3", "h0.0.2", "h3.1.3"}},
+		{"a0.2-3.0", lab.FailLoud, []string{"a0.2", "3.0", "a1.2", "a3.2", "e0.0", "e3.1", "h0.0.2", "h3.1.3"}},
+		{"a3.2-3.1", lab.FailSilent, []string{"a3.2", "3.1", "a0.2", "e0.0", "e3.1", "h0.0.2", "h3.1.3"}},
+		{"e0.0-a0.3", lab.FailLoud, []string{"e0.0", "a0.3", "h0.0.2", "h3.1.3"}},
+		{"e3.1-a3.3", lab.FailSilent, []string{"e3.1", "a3.3", "h0.0.2", "h3.1.3"}},
 	} {
 		at, err := l.Fail(c.link, c.mode)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // sh runs a command in a node's namespace, and returns why it failed.
-func (l *lab) sh(node, command string) (string, error) {
+func (l *testLab) sh(node, command string) (string, error) {
 	var out []byte
 	err := l.Do(l.id(node), func() (err error) {
 		out, err = exec.Command("sh", "-c", command).CombinedOutput()
@@ -22,7 +22,7 @@ func (l *lab) sh(node, command string) (string, error) {
 }
 
 // detach removes a program from a hook of a port, from outside.
-func (l *lab) detach(node, port, program string, hook ebpf.AttachType) {
+func (l *testLab) detach(node, port, program string, hook ebpf.AttachType) {
 	l.t.Helper()
 	if err := l.Do(l.id(node), func() error { return removeProgram(port, program, hook) }); err != nil {
 		l.t.Fatalf("detach %s from %s of %s: %v", program, port, node, err)
@@ -61,7 +61,7 @@ func programAt(port, program string, hook ebpf.AttachType) (prog *ebpf.Program, 
 
 // soon waits for something that takes about 50 ms, and returns how long it took. On a
 // busy machine that may be longer.
-func (l *lab) soon(what string, ok func() bool) time.Duration {
+func (l *testLab) soon(what string, ok func() bool) time.Duration {
 	l.t.Helper()
 	start := time.Now()
 	for time.Since(start) < 5*time.Second {

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 	"weft/topoupdate"
 	"weft/topoupdate/listen"
 )
 
-// lab is a fabric with an agent on every switch, all in this process.
-type lab struct {
-	*fabric.Lab
+// testLab is a fabric with an agent on every switch, all in this process.
+type testLab struct {
+	*lab.Lab
 	t      testing.TB
 	top    *topology.Topology
 	config Config // of all agents, but for Self
@@ -56,7 +57,7 @@ func (e *events) first(node topology.NodeID, l topology.LinkID, live bool, after
 }
 
 // upLab builds a lab of some nodes, of all if there are none.
-func upLab(t testing.TB, letter, spec string, only ...string) *lab {
+func upLab(t testing.TB, letter, spec string, only ...string) *testLab {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab in network namespaces")
@@ -65,11 +66,11 @@ func upLab(t testing.TB, letter, spec string, only ...string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := fabric.LabConfig{Name: fmt.Sprintf("td%d%s", os.Getpid(), letter), Topology: top}
+	c := lab.Config{Name: fmt.Sprintf("td%d%s", os.Getpid(), letter), Topology: top}
 	for _, name := range only {
 		c.Only = append(c.Only, find(t, top, name).ID)
 	}
-	l, err := fabric.Hold(t.Context(), c)
+	l, err := lab.Hold(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func upLab(t testing.TB, letter, spec string, only ...string) *lab {
 			t.Error(err)
 		}
 	})
-	return &lab{Lab: l, t: t, top: l.Config.Topology, agents: make(map[topology.NodeID]*Agent)}
+	return &testLab{Lab: l, t: t, top: l.Config.Topology, agents: make(map[topology.NodeID]*Agent)}
 }
 
 func find(t testing.TB, top *topology.Topology, name string) topology.Node {
@@ -90,9 +91,9 @@ func find(t testing.TB, top *topology.Topology, name string) topology.Node {
 	return n
 }
 
-func (l *lab) id(name string) topology.NodeID { l.t.Helper(); return find(l.t, l.top, name).ID }
+func (l *testLab) id(name string) topology.NodeID { l.t.Helper(); return find(l.t, l.top, name).ID }
 
-func (l *lab) link(name string) topology.LinkID {
+func (l *testLab) link(name string) topology.LinkID {
 	l.t.Helper()
 	k, err := l.top.LinkByName(name)
 	if err != nil {
@@ -102,7 +103,7 @@ func (l *lab) link(name string) topology.LinkID {
 }
 
 // switches are those that are built.
-func (l *lab) switches() (all []topology.NodeID) {
+func (l *testLab) switches() (all []topology.NodeID) {
 	for n := range l.top.Nodes() {
 		if n.Layer != topology.LayerHost && (len(l.Config.Only) == 0 || slices.Contains(l.Config.Only, n.ID)) {
 			all = append(all, n.ID)
@@ -112,7 +113,7 @@ func (l *lab) switches() (all []topology.NodeID) {
 }
 
 // start starts an agent on every switch.
-func (l *lab) start(c Config) {
+func (l *testLab) start(c Config) {
 	l.t.Helper()
 	c.Topology = l.top
 	l.config = c
@@ -126,7 +127,7 @@ func (l *lab) start(c Config) {
 	})
 }
 
-func (l *lab) startOne(id topology.NodeID) *Agent {
+func (l *testLab) startOne(id topology.NodeID) *Agent {
 	l.t.Helper()
 	c := l.config
 	c.Self = id
@@ -140,7 +141,7 @@ func (l *lab) startOne(id topology.NodeID) *Agent {
 }
 
 // listen starts a listener on a host.
-func (l *lab) listen(name string) *listen.Listener {
+func (l *testLab) listen(name string) *listen.Listener {
 	l.t.Helper()
 	host := find(l.t, l.top, name)
 	var u *listen.Listener
@@ -157,7 +158,7 @@ func (l *lab) listen(name string) *listen.Listener {
 }
 
 // within waits for something that takes the fabric a moment.
-func (l *lab) within(what string, ok func() bool) {
+func (l *testLab) within(what string, ok func() bool) {
 	l.t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -174,7 +175,7 @@ func (l *lab) within(what string, ok func() bool) {
 }
 
 // adjacent waits until all neighbours hear each other.
-func (l *lab) adjacent() {
+func (l *testLab) adjacent() {
 	l.t.Helper()
 	l.within("all neighbours hear each other", func() bool {
 		for id, a := range l.agents {
@@ -198,7 +199,7 @@ var fast = Config{
 }
 
 // planOf is what a switch of the whole fabric is to be configured as.
-func (c Config) planOf(l *lab, id topology.NodeID) (fabric.NodePlan, error) {
+func (c Config) planOf(l *testLab, id topology.NodeID) (fabric.NodePlan, error) {
 	c.Topology, c.Self = l.top, id
 	return c.plan(l.top)
 }

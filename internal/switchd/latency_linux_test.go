@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topoupdate"
 )
 
@@ -24,7 +24,7 @@ func TestAgents_latency(t *testing.T) {
 	l.adjacent()
 	who := l.everybody("h0.0.2", "h3.1.3")
 	const link = "a3.2-c1.1"
-	for _, mode := range []fabric.FailureMode{fabric.FailLoud, fabric.FailSilent} {
+	for _, mode := range []lab.FailureMode{lab.FailLoud, lab.FailSilent} {
 		took := make(map[string][]time.Duration)
 		for range 30 {
 			at, err := l.Fail(link, mode)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 // two is the mask of CAP_NET_ADMIN and CAP_NET_RAW as the kernel prints it.
@@ -54,7 +54,7 @@ func TestRun_keepsTwoCapabilities(t *testing.T) {
 			}
 		}
 		before := agg.status()
-		if _, err := l.Fail("a0.1-c1.1", fabric.FailLoud); err != nil {
+		if _, err := l.Fail("a0.1-c1.1", lab.FailLoud); err != nil {
 			t.Fatal(err)
 		}
 		l.within("routes are changed", func() bool { return agg.status().Routes.Changed > before.Routes.Changed })

@@ -6,19 +6,20 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/lab"
 )
 
 // flows are datagrams between two plain hosts, many five-tuples of them, which
 // the switches' own ECMP spreads over all paths.
 type flows struct {
-	l     *lab
+	l     *testLab
 	socks []net.PacketConn
 	to    net.Addr
 }
 
 const numFlows = 48
 
-func (l *lab) flows(from, to string) *flows {
+func (l *testLab) flows(from, to string) *flows {
 	l.t.Helper()
 	f := &flows{l: l}
 	a, b := find(l.t, l.top, from), find(l.t, l.top, to)
@@ -82,7 +83,7 @@ func TestAgents_repairPlainTraffic(t *testing.T) {
 	f := l.flows("h0.0.2", "h3.1.3")
 	l.within("all answered", func() bool { return f.answered(time.Second) == numFlows })
 	const link = "a3.2-c1.1" // the destination's side: the sources' switches do not see it
-	if _, err := l.Fail(link, fabric.FailLoud); err != nil {
+	if _, err := l.Fail(link, lab.FailLoud); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.answered(300 * time.Millisecond); n == numFlows {
@@ -93,7 +94,7 @@ func TestAgents_repairPlainTraffic(t *testing.T) {
 	l.start(c)
 	l.within("all answered around the failure", func() bool { return f.answered(300*time.Millisecond) == numFlows })
 	for _, other := range []string{"e0.0-a0.3", "e3.1-a3.2"} {
-		at, err := l.Fail(other, fabric.FailLoud)
+		at, err := l.Fail(other, lab.FailLoud)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package switchd
 import (
 	"testing"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 // Who leaves in order takes nothing with him; who crashes is found out, and comes
@@ -15,7 +15,7 @@ func TestAgent_restart(t *testing.T) {
 	host, edge := l.listen("h0.0.2"), l.agents[l.id("e0.0")]
 	agg, link := l.id("a0.2"), l.link("e0.0-a0.2")
 	const old = "a0.2-c1.1"
-	if _, err := l.Fail(old, fabric.FailLoud); err != nil {
+	if _, err := l.Fail(old, lab.FailLoud); err != nil {
 		t.Fatal(err)
 	}
 	l.within("the failure is known", func() bool { return !host.Topology().Live(l.link(old)) && !edge.Topology().Live(l.link(old)) })
@@ -36,7 +36,7 @@ func TestAgent_restart(t *testing.T) {
 	l.within("its links are dead", func() bool { return !edge.Topology().Live(link) && !host.Topology().Live(link) })
 	l.startOne(agg)
 	l.within("its links are back", func() bool { return edge.Topology().Live(link) && host.Topology().Live(link) })
-	if _, err := l.Fail("a0.2-c1.2", fabric.FailLoud); err != nil {
+	if _, err := l.Fail("a0.2-c1.2", lab.FailLoud); err != nil {
 		t.Fatal(err)
 	}
 	l.within("it is believed", func() bool { return !host.Topology().Live(l.link("a0.2-c1.2")) })

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // child is a weft switch in a process of its own.
 type child struct {
-	l      *lab
+	l      *testLab
 	cmd    *exec.Cmd
 	file   string
 	socket string
@@ -64,7 +64,7 @@ func (m *messages) String() string {
 
 func (m *messages) has(s string) bool { return strings.Contains(m.String(), s) }
 
-func (l *lab) child(node, config string, env ...string) *child {
+func (l *testLab) child(node, config string, env ...string) *child {
 	l.t.Helper()
 	dir, err := os.MkdirTemp("", "weft-td-") // that any user may see, unlike the test's
 	if err == nil {

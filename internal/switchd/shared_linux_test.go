@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 // All that is asked of an agent at once while a link comes and goes, for the race
@@ -43,7 +43,7 @@ func TestAgent_isSharedByMany(t *testing.T) {
 	const name = "e0.0-a0.2"
 	link := l.link(name)
 	for range 3 {
-		if _, err := l.Fail(name, fabric.FailLoud); err != nil {
+		if _, err := l.Fail(name, lab.FailLoud); err != nil {
 			t.Fatal(err)
 		}
 		l.within("the link is down", func() bool { return !a.Topology().Live(link) })

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/lab"
 	"weft/topology"
 	"weft/topoupdate"
 	"weft/topoupdate/wire"
@@ -21,7 +21,7 @@ import (
 // rack is a host and its edge switch, whose agent the test plays.
 type rack struct {
 	t     *testing.T
-	lab   *fabric.Lab
+	lab   *lab.Lab
 	top   *topology.Topology
 	host  topology.Node
 	edge  topology.Node
@@ -43,7 +43,7 @@ func newRack(t *testing.T, letter string) *rack {
 	r := &rack{t: t, top: top, start: time.Now(), keys: topoupdate.Keys{List: []topoupdate.Key{{ID: 1, Secret: make([]byte, 32)}}}}
 	r.host, _ = top.Lookup("h0.0.2")
 	r.edge, _ = top.Lookup("e0.0")
-	r.lab, err = fabric.Hold(t.Context(), fabric.LabConfig{Name: fmt.Sprintf("td%d%s", os.Getpid(), letter), Topology: top, Only: []topology.NodeID{r.host.ID, r.edge.ID}})
+	r.lab, err = lab.Hold(t.Context(), lab.Config{Name: fmt.Sprintf("td%d%s", os.Getpid(), letter), Topology: top, Only: []topology.NodeID{r.host.ID, r.edge.ID}})
 	if err != nil {
 		t.Fatal(err)
 	}

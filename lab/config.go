@@ -1,0 +1,214 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"weft/internal/kernel"
+	"weft/topology"
+)
+
+// Config describes a lab: a fabric in network namespaces.
+type Config struct {
+	Name     string             // [a-z0-9]{1,12}; "" is DefaultLabName
+	Topology *topology.Topology // links that are down in it are built too
+
+	// Only, if not empty, are the nodes to build, with the links between them; to
+	// these all others are down.
+	Only []topology.NodeID
+
+	// Unlimited leaves out rates and queues: links are as fast as the machine,
+	// and super-segments cross them whole. RateMbit, QueueBytes and BurstBytes
+	// must then be 0.
+	Unlimited bool
+
+	// RateMbit is that of the links whose rate the topology does not say, in
+	// each direction, Ethernet headers included, in Mbit/s; 0 is 20.
+	RateMbit float64
+
+	// QueueBytes is the queue of a port of RateMbit, in bytes; 0 is 75000, 50
+	// full packets. Ports of another rate have one in proportion, as those of
+	// DRB's testbed (§6). It is kept as a number of full packets, and for each
+	// class of service: see limitPort. A super-segment of up to BurstBytes
+	// counts as one packet.
+	QueueBytes int
+
+	BurstBytes  int // tbf burst of every port, bytes; 0 is 3200, two full packets
+	MTU         int // of every link, bytes; 0 is 1500
+	GSOMaxBytes int // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
+
+	// SRv6 has the nodes forward by labels in IPv6, too. Super-segments of hosts
+	// that use them must leave room for 40 bytes in the MTU, which must be 1280 at
+	// least.
+	SRv6 bool
+
+	Meter *Meter // has the switches' ports metered; nil: they are not
+
+	// Progress, if not nil, is told how many of the steps of building are
+	// done. It is called from several goroutines, one at a time.
+	Progress func(done, total int)
+}
+
+// DefaultName is the lab of those who name none.
+const DefaultName = "lab"
+
+// maxLabNodes bounds a lab: a namespace costs about 1 MB of kernel memory.
+const maxLabNodes = 1500
+
+var labName = regexp.MustCompile(`^[a-z0-9]{1,12}$`)
+
+// checkLabName makes sure that no lab's namespaces can be taken for another's:
+// with no dash in it, the prefix weft-NAME- is a lab's own.
+func checkLabName(name string) error {
+	if !labName.MatchString(name) {
+		return fmt.Errorf("lab name %q: must be 1 to 12 of the letters a to z and digits", name)
+	}
+	return nil
+}
+
+// complete returns the configuration with its defaults filled in.
+func (c Config) complete() (Config, error) {
+	if c.Name == "" {
+		c.Name = DefaultName
+	}
+	if err := checkLabName(c.Name); err != nil {
+		return c, err
+	}
+	if c.Topology == nil {
+		return c, fmt.Errorf("lab %s: Topology is missing; use topology.Parse(\"fat-tree:k=4\")", c.Name)
+	}
+	if err := c.checkOnly(); err != nil {
+		return c, err
+	}
+	c.Only = slices.Compact(slices.Sorted(slices.Values(c.Only)))
+	if n := c.numNodes(); n > maxLabNodes {
+		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.Topology, n, maxLabNodes)
+	}
+	c.Topology = c.Topology.Whole()
+	c.MTU = cmp.Or(c.MTU, 1500)
+	if !c.Unlimited {
+		c.RateMbit = cmp.Or(c.RateMbit, 20)
+		c.QueueBytes = cmp.Or(c.QueueBytes, 75000)
+		c.BurstBytes = cmp.Or(c.BurstBytes, 3200)
+	}
+	return c, c.check()
+}
+
+const (
+	minRateMbit, maxRateMbit = 0.1, 30000 // tbf's 32-bit byte rate ends at 34 Gbit/s
+	maxMTU                   = 65535
+	minGSO, maxGSO           = 2048, 65536 // GSO_MAX_SIZE of a plain veth
+	maxQueue                 = 1 << 30
+)
+
+func (c Config) check() error {
+	switch {
+	case c.MTU < kernel.MinMTU || c.MTU > maxMTU:
+		return fmt.Errorf("lab %s: MTU %d is not within %d to %d", c.Name, c.MTU, kernel.MinMTU, maxMTU)
+	case c.SRv6 && c.MTU < kernel.MinMTU6:
+		return fmt.Errorf("lab %s: MTU %d is too small for IPv6, which carries labels: must be %d or more", c.Name, c.MTU, kernel.MinMTU6)
+	case c.GSOMaxBytes != 0 && (c.GSOMaxBytes < minGSO || c.GSOMaxBytes > maxGSO):
+		return fmt.Errorf("lab %s: largest super-segment of %d bytes is not within %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
+	}
+	if err := c.checkRate(); err != nil {
+		return err
+	}
+	return c.checkMeter()
+}
+
+func (c Config) checkRate() error {
+	frame := c.MTU + kernel.EthernetHeader
+	switch {
+	case c.Unlimited && (c.RateMbit != 0 || c.QueueBytes != 0 || c.BurstBytes != 0):
+		return fmt.Errorf("lab %s: rate %g Mbit/s, queue %d and burst %d bytes are given, but links are unlimited: leave them 0, or Unlimited out", c.Name, c.RateMbit, c.QueueBytes, c.BurstBytes)
+	case c.Unlimited:
+		return nil
+	case !(c.RateMbit >= minRateMbit && c.RateMbit <= maxRateMbit):
+		return fmt.Errorf("lab %s: rate %g Mbit/s is not within %g to %d", c.Name, c.RateMbit, minRateMbit, maxRateMbit)
+	case c.BurstBytes < frame || c.BurstBytes > maxQueue:
+		return fmt.Errorf("lab %s: burst of %d bytes does not hold a packet of %d; raise it", c.Name, c.BurstBytes, frame)
+	case c.QueueBytes < frame || c.QueueBytes > maxQueue:
+		return fmt.Errorf("lab %s: queue of %d bytes does not hold a packet of %d; raise it", c.Name, c.QueueBytes, frame)
+	}
+	for l := range c.Topology.Links() {
+		if mbit := c.linkRate(l.ID); mbit < minRateMbit || mbit > maxRateMbit {
+			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s is not within %g to %d", c.Name, c.Topology.LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
+		}
+	}
+	return nil
+}
+
+// linkRate returns a link's rate in Mbit/s.
+func (c Config) linkRate(l topology.LinkID) float64 {
+	return cmp.Or(c.Topology.Rate(l), c.RateMbit)
+}
+
+// queueBytes returns the queue of a port of a rate in Mbit/s, which holds a
+// packet at least.
+func (c Config) queueBytes(mbit float64) int {
+	bytes := float64(c.QueueBytes) * mbit / c.RateMbit
+	return max(c.MTU+kernel.EthernetHeader, int(min(bytes, maxQueue)))
+}
+
+// labSettings are what two labs must share to be the same.
+type labSettings struct {
+	Topology    string  `json:"topology"`
+	Only        string  `json:"only,omitempty"`
+	Unlimited   bool    `json:"unlimited,omitempty"`
+	RateMbit    float64 `json:"rate_mbit"`
+	QueueBytes  int     `json:"queue_bytes"`
+	BurstBytes  int     `json:"burst_bytes"`
+	MTU         int     `json:"mtu"`
+	GSOMaxBytes int     `json:"gso_max_bytes,omitempty"`
+
+	SRv6    bool  `json:"srv6,omitempty"`
+	Metered bool  `json:"metered,omitempty"`
+	Meter   Meter `json:"meter,omitzero"`
+}
+
+func (c Config) settings() labSettings {
+	s := labSettings{Topology: c.Topology.String(), Only: c.onlyNames(), Unlimited: c.Unlimited, RateMbit: c.RateMbit,
+		QueueBytes: c.QueueBytes, BurstBytes: c.BurstBytes, MTU: c.MTU, GSOMaxBytes: c.GSOMaxBytes, SRv6: c.SRv6}
+	if c.Meter != nil {
+		s.Metered, s.Meter = true, *c.Meter
+	}
+	return s
+}
+
+func (s labSettings) config(name string) (Config, error) {
+	t, err := topology.Parse(s.Topology)
+	if err != nil {
+		return Config{}, err
+	}
+	only, err := parseOnly(t, s.Only)
+	c := Config{Name: name, Topology: t, Only: only, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
+		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes, SRv6: s.SRv6}
+	if s.Metered {
+		c.Meter = &s.Meter
+	}
+	return c, err
+}
+
+func (s labSettings) String() string {
+	what := s.Topology
+	if s.Only != "" {
+		what += ", of that " + s.Only
+	}
+	if s.SRv6 {
+		what += ", srv6"
+	}
+	if s.Unlimited {
+		return fmt.Sprintf("%s, unlimited rate, MTU %d", what, s.MTU)
+	}
+	if s.Metered {
+		what += ", metered"
+	}
+	return fmt.Sprintf("%s, rate %g Mbit/s, queue %d, burst %d, MTU %d", what, s.RateMbit, s.QueueBytes, s.BurstBytes, s.MTU)
+}
+
+// namespace names a node's network namespace.
+func (c Config) namespace(node string) string { return labPrefix(c.Name) + node }
+
+func labPrefix(name string) string { return "weft-" + name + "-" }

@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+
+	"weft/internal/kernel/kerneltest"
+	"weft/topology"
+)
+
+func TestLabConfig_bad(t *testing.T) {
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	for want, c := range map[string]Config{
+		"name":          {Name: "a-b", Topology: top},
+		"Topology":      {},
+		"nodes":         {Topology: kerneltest.Topology(t, "fat-tree:k=64")},
+		"rate":          {Topology: top, RateMbit: -1},
+		"MTU":           {Topology: top, MTU: 100},
+		"burst":         {Topology: top, BurstBytes: 1500},
+		"queue":         {Topology: top, QueueBytes: 10},
+		"super-segment": {Topology: top, GSOMaxBytes: 1},
+		"unlimited":     {Topology: top, Unlimited: true, RateMbit: 20},
+		"node 99":       {Topology: top, Only: []topology.NodeID{99}},
+		"switch e0.0":   {Topology: top, Only: []topology.NodeID{0}},
+		"MTU 100":       {Topology: top, Unlimited: true, MTU: 100},
+	} {
+		if _, err := c.complete(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", want, err)
+		}
+	}
+	slow := kerneltest.Topology(t, "fat-tree:k=4,host-rate=20,fabric-rate=20,core-rate=0.01")
+	if _, err := (Config{Topology: slow}).complete(); err == nil || !strings.Contains(err.Error(), "link a0.2-c1.1: rate 0.01") {
+		t.Errorf("a rate of the topology's: error %v", err)
+	}
+	c, err := Config{Topology: top}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.settings(), (labSettings{Topology: "fat-tree:k=4", RateMbit: 20, QueueBytes: 75000, BurstBytes: 3200, MTU: 1500}); c.Name != "lab" || got != want {
+		t.Errorf("defaults are %s: %+v", c.Name, got)
+	}
+	if c, err = (Config{Topology: top, Unlimited: true}).complete(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.settings(), (labSettings{Topology: "fat-tree:k=4", Unlimited: true, MTU: 1500}); got != want {
+		t.Errorf("defaults of an unlimited lab are %+v", got)
+	}
+	if back, err := c.settings().config(c.Name); err != nil || back.settings() != c.settings() || !back.Unlimited {
+		t.Errorf("read back: %+v, %v", back, err)
+	}
+}
+
+// A lab remembers the rates of its links, which its topology says, and gives
+// each port a queue in proportion.
+func TestLabConfig_ratesOfLinks(t *testing.T) {
+	spec := "fat-tree:k=4,host-rate=10,fabric-rate=20,core-rate=40,e0.0-a0.2=5"
+	top := kerneltest.Topology(t, spec)
+	c, err := Config{Topology: top.Without(20), RateMbit: 20, QueueBytes: 100_000}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Topology.Down() != nil {
+		t.Error("links that are down are not built")
+	}
+	back, err := c.settings().config(c.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err = back.complete(); err != nil || back.settings() != c.settings() {
+		t.Errorf("read back: %+v, %v", back.settings(), err)
+	}
+	for name, want := range map[string]struct {
+		mbit  float64
+		queue int
+	}{
+		"h0.0.2-e0.0": {10, 50_000},
+		"e0.0-a0.2":   {5, 25_000},
+		"e0.0-a0.3":   {20, 100_000},
+		"a0.2-3.0":    {40, 200_000},
+	} {
+		l, err := back.Topology.LinkByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mbit := back.linkRate(l.ID)
+		if queue := back.queueBytes(mbit); mbit != want.mbit || queue != want.queue {
+			t.Errorf("%s: %g Mbit/s and a queue of %d, want %+v", name, mbit, queue, want)
+		}
+	}
+	if got, want := back.queueBytes(0.1), 1514; got != want {
+		t.Errorf("queue of a slow port is %d, want one packet of %d", got, want)
+	}
+}

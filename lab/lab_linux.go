@@ -1,0 +1,175 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"weft/fabric"
+	"weft/internal/kernel"
+	"weft/topology"
+)
+
+// Lab is a fabric in network namespaces, one per node, named weft-LAB-NODE so
+// that ip netns exec works on them too. Methods are safe for concurrent use.
+type Lab struct {
+	Config Config
+	Reused bool     // Up found it built already
+	Notes  []string // what this kernel lacks, and what that means
+
+	// Repaired says what Up has mended of a lab that it found, a sentence each.
+	Repaired []string
+
+	lock *labLock // of an ephemeral lab
+
+	mu        sync.Mutex
+	observe   func(link topology.LinkID, from, to time.Time) // may be nil
+	nodes     map[topology.NodeID]*nodeHandle
+	silencers map[FailureMode]*ebpf.Program
+}
+
+// nodeHandle is an open connection to a node's kernel configuration.
+type nodeHandle struct {
+	*netlink.Handle
+	ports     []string
+	links     []netlink.Link // the ports as devices, in the same order
+	index     map[int]int    // position of the port with an interface index
+	unlimited bool           // there are no queues
+}
+
+// Open finds a lab that is up.
+func Open(name string) (*Lab, error) {
+	if err := checkLabName(name); err != nil {
+		return nil, err
+	}
+	state, err := readState(name)
+	if err != nil {
+		return nil, err
+	}
+	if state == nil {
+		return nil, fmt.Errorf("lab %s is not up: weft lab up --name %s", name, name)
+	}
+	if !state.Ready {
+		return nil, fmt.Errorf("lab %s is half built: weft lab up --name %s builds it anew, weft lab down --name %s clears it away", name, name, name)
+	}
+	cfg, err := state.config(name)
+	if err != nil {
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
+	return newLab(cfg, state.Notes), nil
+}
+
+func newLab(cfg Config, notes []string) *Lab {
+	return &Lab{Config: cfg, Notes: notes, nodes: make(map[topology.NodeID]*nodeHandle),
+		silencers: make(map[FailureMode]*ebpf.Program)}
+}
+
+// Close lets go of the lab. A lab made by Hold is taken down.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.nodes {
+		n.Close()
+	}
+	clear(l.nodes)
+	for _, prog := range l.silencers {
+		prog.Close()
+	}
+	clear(l.silencers)
+	if l.lock == nil {
+		return nil
+	}
+	defer func() {
+		l.lock.release()
+		l.lock = nil
+	}()
+	_, err := tearDown(l.Config.Name)
+	return err
+}
+
+// Namespace returns the name of a node's network namespace.
+func (l *Lab) Namespace(id topology.NodeID) string {
+	return l.Config.namespace(l.Config.Topology.Node(id).Name)
+}
+
+// Plan returns the plan by which a node of the lab was configured.
+func (l *Lab) Plan(id topology.NodeID) (fabric.NodePlan, error) { return l.Config.plan(id) }
+
+// Do runs f in a node's network namespace, on a thread of its own. What f
+// opens stays in the namespace; goroutines that f starts are not in it, so f
+// must not leave dialling or listening to others. f must not end its goroutine
+// (testing's FailNow).
+func (l *Lab) Do(id topology.NodeID, f func() error) error {
+	return kernel.InNamespace(l.Namespace(id), f)
+}
+
+// Exec replaces the process by a program in a node's network namespace. It
+// returns only on failure. env is as in os.Environ.
+func (l *Lab) Exec(id topology.NodeID, argv, env []string) error {
+	if len(argv) == 0 {
+		return fmt.Errorf("no program to run on %s", l.Config.Topology.Node(id).Name)
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	return l.Do(id, func() error {
+		// The new program keeps the namespace of the thread that starts it.
+		return &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, argv, env)}
+	})
+}
+
+// node returns the open handle of a node, with l.mu held.
+func (l *Lab) node(id topology.NodeID) (*nodeHandle, error) {
+	if n := l.nodes[id]; n != nil {
+		return n, nil
+	}
+	plan, err := l.Config.plan(id)
+	if err != nil {
+		return nil, err
+	}
+	n := &nodeHandle{index: make(map[int]int), unlimited: l.Config.Unlimited}
+	n.ports = portNames(plan)
+	ns, err := kernel.OpenNamespace(l.Namespace(id))
+	if err != nil {
+		return nil, err
+	}
+	defer ns.Close()
+	if n.Handle, err = openHandle(ns); err != nil {
+		return nil, err
+	}
+	links, err := kernel.Links(n.Handle, n.ports)
+	if err != nil {
+		n.Close()
+		return nil, err
+	}
+	n.links = links
+	for i, link := range links {
+		n.index[link.Attrs().Index] = i
+	}
+	l.nodes[id] = n
+	return n, nil
+}
+
+func openHandle(ns netns.NsHandle) (h *netlink.Handle, err error) {
+	err = kernel.Within(ns, func() error {
+		h, err = netlink.NewHandle(kernel.Families...)
+		return kernel.Explain(err)
+	})
+	return h, err
+}
+
+// portNames are the names of the planned ports.
+func portNames(p fabric.NodePlan) (names []string) {
+	for _, port := range p.Ports {
+		names = append(names, port.Name)
+	}
+	return names
+}

@@ -1,0 +1,41 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"weft/fabric"
+)
+
+// Meter has all ports of a lab's switches metered: see AttachMeter.
+type Meter struct {
+	// ECNBytes is the length of the queue of a port of RateMbit from which on
+	// packets are marked; ports of another rate have it in proportion, as their
+	// queue. 0: none is.
+	ECNBytes int `json:"ecn_bytes,omitempty"`
+
+	Tau     time.Duration `json:"tau,omitempty"`      // see MeterPort; 0: by the port's rate
+	QCMUnit int           `json:"qcm_unit,omitempty"` // bytes; 0 is encap.QCMUnit
+}
+
+// port returns a port of a rate in Mbit/s, metered.
+func (m Meter) port(c Config, name string, mbit float64) fabric.MeterPort {
+	queue := c.queueBytes(mbit)
+	return fabric.MeterPort{
+		Name: name, RateBits: mbit * 1e6, QueueBytes: queue, BurstBytes: c.BurstBytes,
+		ECNBytes: min(queue, int(float64(m.ECNBytes)*mbit/c.RateMbit)), Tau: m.Tau, QCMUnit: m.QCMUnit,
+	}
+}
+
+func (c Config) checkMeter() error {
+	switch {
+	case c.Meter == nil:
+		return nil
+	case c.Unlimited:
+		return fmt.Errorf("lab %s: Meter: links are unlimited, so there is no rate to measure against: leave Meter or Unlimited out", c.Name)
+	}
+	if err := c.Meter.port(c, "any", c.RateMbit).Check(); err != nil {
+		return fmt.Errorf("lab %s: Meter: %w", c.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/kernel/kerneltest"
+	"weft/topology"
+)
+
+// One MPTCP connection between two hosts must get its 7 further subflows. Both
+// ends announce addresses, and so either may have opened a subflow. It sends
+// little, so that no announcement is lost to a full queue.
+func TestLab_mptcpSubflows(t *testing.T) {
+	kerneltest.NeedRoot(t)
+	if _, err := os.Stat("/proc/sys/net/mptcp"); errors.Is(err, os.ErrNotExist) {
+		t.Skip("this kernel has no MPTCP")
+	}
+	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
+	hosts := kerneltest.Hosts(l.Config.Topology)
+	from, to := hosts[0], hosts[len(hosts)-1]
+	stop := transfer(t, l, from, to, tcp{multipath: true, pause: 5 * time.Millisecond})
+	defer stop()
+	kerneltest.Within(t, kerneltest.Patience, "7 subflows joined", func() bool {
+		joins := 0
+		for _, h := range []topology.Node{from, to} {
+			err := l.Do(h.ID, func() error {
+				n, err := netstat("MPTcpExt:", "MPJoinAckRx")
+				joins += n
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return joins >= mptcpExtraSubflows
+	})
+}
+
+// netstat reads a counter of the current network namespace.
+func netstat(group, name string) (int, error) {
+	b, err := os.ReadFile("/proc/thread-self/net/netstat")
+	if err != nil {
+		return 0, err
+	}
+	var names []string
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if f[0] != group {
+			continue
+		}
+		if names == nil {
+			names = f
+			continue
+		}
+		for i := range f {
+			if names[i] == name {
+				var n int
+				_, err := fmt.Sscan(f[i], &n)
+				return n, err
+			}
+		}
+	}
+	return 0, fmt.Errorf("no counter %s %s", group, name)
+}

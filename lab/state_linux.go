@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
+)
+
+// labState is written before anything is built, so that whoever comes after a
+// crash knows that there is something to clear away.
+type labState struct {
+	labSettings
+	Ready     bool     `json:"ready"`     // built to the end
+	Ephemeral bool     `json:"ephemeral"` // belongs to a process, and is to go with it
+	Notes     []string `json:"notes,omitempty"`
+	Failures  failures `json:"failures,omitempty"`
+}
+
+func statePath(name string) string { return filepath.Join(kernel.RunDir, name+".json") }
+func lockPath(name string) string  { return filepath.Join(kernel.RunDir, name+".lock") }
+
+// readState returns nil when the lab has no state. State that cannot be read
+// is that of a half-built lab.
+func readState(name string) (*labState, error) {
+	b, err := os.ReadFile(statePath(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, kernel.Explain(err)
+	}
+	var s labState
+	if json.Unmarshal(b, &s) != nil {
+		return &labState{}, nil
+	}
+	return &s, nil
+}
+
+func writeState(name string, s labState) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	tmp := statePath(name) + ".new"
+	if err := os.WriteFile(tmp, b, 0o644); err != nil {
+		return kernel.Explain(err)
+	}
+	return os.Rename(tmp, statePath(name))
+}
+
+func removeState(name string) error {
+	for _, path := range []string{statePath(name), statePath(name) + ".new"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return kernel.Explain(err)
+		}
+	}
+	return nil
+}
+
+// labLock is held while a lab is changed, and by the owner of an ephemeral lab
+// as long as it lives. The kernel releases it when the process dies.
+type labLock struct {
+	name string
+	file *os.File
+}
+
+// inUse is the error of a lab that somebody else has locked.
+type inUse struct{ error }
+
+func lockLab(name string) (*labLock, error) {
+	for {
+		if err := os.MkdirAll(kernel.RunDir, 0o755); err != nil {
+			return nil, kernel.Explain(err)
+		}
+		f, err := os.OpenFile(lockPath(name), os.O_CREATE|os.O_RDWR, 0o644)
+		if errors.Is(err, fs.ErrNotExist) { // the directory went with another lab
+			continue
+		}
+		if err != nil {
+			return nil, kernel.Explain(err)
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			owner, _ := os.ReadFile(lockPath(name))
+			f.Close()
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return nil, inUse{fmt.Errorf("lab %s is in use by process %s: stop that, or choose another --name", name, strings.TrimSpace(string(owner)))}
+			}
+			return nil, fmt.Errorf("lock lab %s: %w", name, err)
+		}
+		if !kernel.IsFile(f, lockPath(name)) { // its owner removed it before letting go
+			f.Close()
+			continue
+		}
+		err = f.Truncate(0)
+		if err == nil {
+			_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock lab %s: %w", name, err)
+		}
+		return &labLock{name, f}, nil
+	}
+}
+
+// release lets go of the lock. The file goes with a lab that is no more.
+func (l *labLock) release() {
+	if _, err := os.Stat(statePath(l.name)); errors.Is(err, fs.ErrNotExist) {
+		os.Remove(lockPath(l.name))
+		syscall.Rmdir(kernel.RunDir) // if it was the last lab
+	}
+	l.file.Close()
+}
