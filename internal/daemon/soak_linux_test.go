@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric"
+	"weft/lab"
 )
 
 // The hosts of a soak besides those of chaos.
@@ -285,7 +285,7 @@ func (s *soak) rage(whole time.Duration, seed uint64) {
 
 // soakEvents are those that chaos has not.
 func soakEvents(s *soak) []chaosEvent {
-	fail := func(target string, mode fabric.FailureMode) (do, undo func(*chaos, int)) {
+	fail := func(target string, mode lab.FailureMode) (do, undo func(*chaos, int)) {
 		return func(c *chaos, _ int) {
 				if _, err := c.lab.Fail(target, mode); err != nil {
 					c.Fatal(err)
@@ -296,9 +296,9 @@ func soakEvents(s *soak) []chaosEvent {
 				}
 			}
 	}
-	loud, heal1 := fail("c1.2", fabric.FailLoud)
-	silent, heal2 := fail("c2.1", fabric.FailSilent)
-	link, heal3 := fail("e0.0-a0.2", fabric.FailLoud)
+	loud, heal1 := fail("c1.2", lab.FailLoud)
+	silent, heal2 := fail("c2.1", lab.FailSilent)
+	link, heal3 := fail("e0.0-a0.2", lab.FailLoud)
 	return []chaosEvent{
 		{name: "a spine dies", do: loud, undo: heal1, lasts: 2 * time.Second},
 		{name: "a spine swallows everything", do: silent, undo: heal2, lasts: 2 * time.Second},
