@@ -31,7 +31,7 @@
 //
 // Where the device takes super-segments ([weft/uplink]), one of up to 64 KB goes
 // the same way as one packet; it is not wrapped but numbered, and a program at
-// the host's uplink ([weft/fabric]) chooses the path by the number. The kernel's
+// the host's uplink ([weft/internal/hostprog]) chooses the path by the number. The kernel's
 // own TCP goes there by itself, and what arrives for it takes the way of ingress
 // to the kernel instead of netstack ([weft/stack.Gateway], weft host). Over
 // networks that nobody may configure both travel in UDP ([weft/stack.Tunnel]).
