@@ -24,8 +24,8 @@ var lattice = map[string][]string{
 	"weft/internal/strictyaml":        {"weft/internal/nearest"},
 	"weft/internal/notify":            {},
 	"weft/internal/shortage":          {},
-	"weft/internal/shortage/few":      {},                                        // for tests
-	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/topology"}, // for tests
+	"weft/internal/shortage/few":      {},                                                                      // for tests
+	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/internal/shortage/few", "weft/topology"}, // for tests
 	"weft/internal/privileges":        {},
 	"weft/internal/statussocket":      {},
 	"weft/internal/chaos":             {"weft/topology"},
