@@ -30,9 +30,9 @@ var lattice = map[string][]string{
 	"weft/internal/strictyaml":        {"weft/internal/nearest"},
 	"weft/internal/notify":            {},
 	"weft/internal/shortage":          {},
-	"weft/internal/shortage/few":      {},                                        // for tests
-	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/topology"}, // for tests
-	"weft/internal/tools/...":         {},                                        // no other package needs them
+	"weft/internal/shortage/few":      {},                                                                      // for tests
+	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/internal/shortage/few", "weft/topology"}, // for tests
+	"weft/internal/tools/...":         {},                                                                      // no other package needs them
 	"weft/internal/privileges":        {},
 	"weft/internal/steadyclock":       {},
 	"weft/internal/memlimit":          {},

@@ -1,11 +1,11 @@
-// Package fabric makes Linux machines into the switches and hosts of a Clos
-// fabric.
+// Package fabric makes Linux machines into the switches of a Clos fabric.
 //
 // Plan says what one node must be configured with, and is pure: it can be
 // printed as JSON or as ip and sysctl commands for a switch that weft does not
 // run on. Apply (Linux) makes the network namespace it is called in match a
-// plan. The lab (Linux) does so for a whole topology, with a network namespace
-// per node and rate-limited veth links between them.
+// plan. Package lab does so for a whole topology, with a network namespace per
+// node. What a host needs besides its plan is in internal/hostprog and
+// internal/hostsetup, which this package does not know.
 //
 // Forwarding is the kernel's: plain routes, and ECMP next hops for what is not
 // encapsulated (DRB §4.1). Routes keeps the routes of a switch in step with a

@@ -9,7 +9,6 @@ import (
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
-	"weft/internal/shortage/few"
 )
 
 type closing func() error
@@ -33,17 +32,7 @@ func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
 		{"edge", func() (io.Closer, error) { return optional((*Report).attachEdge, kernel.EdgeFilter, labels) }},
 		{"classes", func() (io.Closer, error) { return optional((*Report).attachClasses, kernel.ClassFilter, labels) }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			ns := kerneltest.Namespace(t, "few")
-			kerneltest.EthernetPair(t, ns, "p0", "p1")
-			few.Descriptors(t, func() (opened io.Closer, err error) {
-				err = kernel.InNamespace(ns, func() error {
-					opened, err = c.open()
-					return err
-				})
-				return opened, err
-			})
-		})
+		t.Run(c.name, func(t *testing.T) { kerneltest.FewDescriptors(t, c.open) })
 	}
 }
 

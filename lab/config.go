@@ -12,7 +12,7 @@ import (
 
 // Config describes a lab: a fabric in network namespaces.
 type Config struct {
-	Name     string             // [a-z0-9]{1,12}; "" is DefaultLabName
+	Name     string             // [a-z0-9]{1,12}; "" is DefaultName
 	Topology *topology.Topology // links that are down in it are built too
 
 	// Only, if not empty, are the nodes to build, with the links between them; to

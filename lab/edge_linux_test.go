@@ -8,12 +8,10 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
 	"weft/fabric"
-	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
@@ -58,21 +56,15 @@ func (w *labelWay) inner() kerneltest.IPv4 {
 
 func (w *labelWay) edge(t *testing.T, n topology.Node) fabric.EdgeCounters {
 	t.Helper()
-	p, err := w.lab.Plan(n.ID)
+	w.lab.mu.Lock()
+	defer w.lab.mu.Unlock()
+	node, err := w.lab.node(n.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c *fabric.EdgeCounters
 	err = w.lab.Do(n.ID, func() error {
-		h, err := netlink.NewHandle(kernel.Families...)
-		if err != nil {
-			return err
-		}
-		defer h.Close()
-		ports, err := kernel.Links(h, portNames(p))
-		if err == nil {
-			c, err = fabric.ReadEdgeCounters(h, ports)
-		}
+		c, err = fabric.ReadEdgeCounters(node.Handle, node.links)
 		return err
 	})
 	if err != nil {

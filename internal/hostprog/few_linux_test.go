@@ -5,9 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
-	"weft/internal/shortage/few"
 )
 
 // What lacks a descriptor says so, and not that the kernel is too old.
@@ -22,16 +20,6 @@ func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
 		{"offload", func() (io.Closer, error) { return AttachOffload(offload) }},
 		{"steer", func() (io.Closer, error) { return AttachSteer(SteerConfig{Uplink: "p0", Rules: steered}) }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			ns := kerneltest.Namespace(t, "few")
-			kerneltest.EthernetPair(t, ns, "p0", "p1")
-			few.Descriptors(t, func() (opened io.Closer, err error) {
-				err = kernel.InNamespace(ns, func() error {
-					opened, err = c.open()
-					return err
-				})
-				return opened, err
-			})
-		})
+		t.Run(c.name, func(t *testing.T) { kerneltest.FewDescriptors(t, c.open) })
 	}
 }

@@ -6,7 +6,7 @@
 
 #include "packet.h"
 
-/* The order of fabric.DetourStats. */
+/* The order of hostprog.DetourStats. */
 enum { DETOURED, STUCK, NUM_COUNTERS };
 
 #include "count.h"

@@ -15,10 +15,10 @@
 
 #include "packet.h"
 
-#define MAX_PATHS 1024 /* fabric.maxPaths; a power of two */
+#define MAX_PATHS 1024 /* hostprog.maxPaths; a power of two */
 #define MAX_PREFIXES 65536
 
-/* The order of readOffloadStats in fabric/offloadstats_linux.go. */
+/* The order of readOffloadStats in stats_linux.go. */
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
 	SEEN, PLAIN, UNATTENDED, BROKEN, NUM_COUNTERS
@@ -35,7 +35,7 @@ static __always_inline int unable(__u32 why)
 	return require ? drop(why) : pass(why);
 }
 
-/* How a TCP packet's path is chosen; the order of fabric.sprayMode. */
+/* How a TCP packet's path is chosen; the order of hostprog.sprayMode. */
 enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
 
 /* This host's own addresses: the outer source is the inner one. */

@@ -3,19 +3,19 @@
 //
 // Runs at tc ingress of an Ethernet device, behind the packet sockets,
 // which have seen every packet by then. What is taken here must be exactly what
-// the socket's own filter lets through (fabric.Steer.Filter). When the reader's
+// the socket's own filter lets through (hostprog.Steer.Filter). When the reader's
 // heartbeat stops the kernel gets everything again: a program that died must
 // not take the host off the network.
 
 #include "packet.h"
 
-#define MAX_ADDRESSES 16 /* fabric.maxSteered */
+#define MAX_ADDRESSES 16 /* hostprog.maxSteered */
 #define PACKET_HOST 0 /* linux/if_packet.h: addressed to this device */
 
-/* The bits of fabric.Steered. */
+/* The bits of hostprog.Steered. */
 enum { TCP = 1, EVERYTHING = 2, TUNNEL_ERRORS = 4 };
 
-/* The order of fabric.SteerStats. */
+/* The order of hostprog.SteerStats. */
 enum { TAKEN, PASSED_DEAD, SEEN, NUM_COUNTERS };
 
 #include "count.h"

@@ -1,5 +1,5 @@
 /*
- * What a program counts, by CPU: fabric.sumCounters adds it up. Behind packet.h and
+ * What a program counts, by CPU: kernel.SumCounters adds it up. Behind packet.h and
  * the program's own list of counters, whose last is NUM_COUNTERS.
  */
 
