@@ -30,6 +30,7 @@ const (
 	soakStranger  = "h2.1.3" // floods
 	soakConns     = 10_000
 	soakSample    = 10 * time.Second
+	soakJudged    = 10 * time.Minute // shorter, and a quarter has few samples, of what is not full yet
 	soakHalfOpen  = 100 // SYNs a second
 	soakAbandoned = 10  // connections that are left, every 5 s
 )

@@ -91,7 +91,8 @@ func embedded(spec string) error {
 		return err
 	}
 	go echo(l)
-	load := &soakLoad{held: held, to: words[2:], dial: func(ctx context.Context, to string) (net.Conn, error) { return host.DialContext(ctx, "tcp", to) }}
+	// A server's host may be without its uplink for a moment, and its switch says so.
+	load := &soakLoad{held: held, away: func() bool { return true }, to: words[2:], dial: func(ctx context.Context, to string) (net.Conn, error) { return host.DialContext(ctx, "tcp", to) }}
 	if err := serveVitals(load); err != nil {
 		return err
 	}
