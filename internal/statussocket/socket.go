@@ -21,6 +21,10 @@ const Off = "off"
 // answerTime bounds how long one who asks is waited for, once there is an answer.
 const answerTime = time.Second
 
+// askTime bounds how long a daemon is waited for. It may be about to mend what the
+// kernel takes seconds for, while others change its network, too.
+const askTime = 30 * time.Second
+
 // maxStatus bounds an answer, in bytes.
 const maxStatus = 16 << 20
 
@@ -73,7 +77,7 @@ func Ask(ctx context.Context, path, who string) ([]byte, error) {
 		return nil, fmt.Errorf("status: %w; is %s running in this network namespace? (--socket names another's)", err, who)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * answerTime))
+	conn.SetDeadline(time.Now().Add(askTime))
 	b, err := io.ReadAll(io.LimitReader(conn, maxStatus))
 	if err == nil && !json.Valid(b) {
 		err = fmt.Errorf("%s: not a status: %q", path, b[:min(len(b), 40)])
