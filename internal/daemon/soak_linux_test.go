@@ -31,8 +31,8 @@ const (
 	soakConns     = 10_000
 	soakSample    = 10 * time.Second
 	soakJudged    = 10 * time.Minute // shorter, and a quarter has few samples, of what is not full yet
-	soakHalfOpen  = 100 // SYNs a second
-	soakAbandoned = 10  // connections that are left, every 5 s
+	soakHalfOpen  = 100              // SYNs a second
+	soakAbandoned = 10               // connections that are left, every 5 s
 )
 
 // soakTunnel are the ends of a tunnel.
