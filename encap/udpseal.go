@@ -64,9 +64,9 @@ func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Seale
 }
 
 // Follow has later datagrams count from the time of day, if that is above where the
-// counter is: a clock that was behind at the start has been set right. One that was
-// set back changes nothing. It is cheap enough to be called for each datagram; once a
-// second is often enough.
+// counter is: for when a clock that was behind at the start has been set right. One that
+// was set back changes nothing. It is not for time that passes: whatever is on its way
+// becomes too old for the receiver's window by it.
 func (s *Sealer) Follow(now time.Time) {
 	if t := now.UnixNano(); t > 0 && uint64(t) > s.counter {
 		s.counter = uint64(t)

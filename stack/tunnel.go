@@ -34,7 +34,7 @@ type Tunnel struct {
 	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
 	ZeroChecksum bool
 	// Time returns the time of day, at which the numbers of datagrams with a MAC begin
-	// and which they follow; nil is time.Now. Peers refuse lower numbers than those that
+	// and which they follow when it is set ahead; nil is time.Now. Peers refuse lower numbers than those that
 	// they have seen: one that does not go back from one start of a program to the next
 	// spares them that when somebody sets the clock back. It is called once a second, by
 	// who sends, and must be safe for concurrent use.

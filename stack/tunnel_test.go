@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/netip"
 	"os"
@@ -205,6 +206,49 @@ func TestTunnel_keysRollOverUnderLoad(t *testing.T) {
 		if s := h.Stats().Tunnel; s.Forged+s.Replayed+s.Malformed > 0 || s.Datagrams < 1000 {
 			t.Errorf("%+v", s)
 		}
+	}
+}
+
+// Numbers go on one by one while time passes and when the clock is set back, and jump
+// once when it is set ahead: only then is what is on its way too old.
+func TestTunnel_numbersFollowTheClock(t *testing.T) {
+	begin := time.Now()
+	jump := time.Duration(0)
+	now := begin
+	tun, err := newTunnel(Tunnel{Name: "a", Time: func() time.Time { return now.Add(jump) }, Peers: []Peer{{Name: "b", Key: key(1),
+		Endpoint: netip.MustParseAddrPort("192.0.2.1:1"), Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, p := newTunnelSender(tun), tun.all[0]
+	number := func() uint64 {
+		s.follow(p, now)
+		b := make([]byte, encap.UDPSealedOverhead+40)
+		if err := p.sealer.Seal(b, encap.UDPHeader{}); err != nil {
+			t.Fatal(err)
+		}
+		return binary.BigEndian.Uint64(b[encap.UDPOverhead+4:])
+	}
+	last := number()
+	for i := range 4000 {
+		now = now.Add(10 * time.Millisecond)
+		switch i {
+		case 1000:
+			jump = -time.Hour
+		case 2000:
+			jump = 24 * time.Hour
+		case 3000:
+			jump = -24 * time.Hour
+		}
+		n := number()
+		ahead := i > 2000 && i <= 2100 && n > last+1
+		if n != last+1 && !(ahead && n > uint64(begin.Add(23*time.Hour).UnixNano())) {
+			t.Fatalf("datagram %d has number %d, the one before %d", i, n, last)
+		}
+		last = n
+	}
+	if last < uint64(begin.Add(23*time.Hour).UnixNano()) {
+		t.Error("the numbers have not followed")
 	}
 }
 

@@ -21,6 +21,7 @@ type tunnelSender struct {
 	heads     []byte    // headers of all cuts, or all of them where they must be in one piece
 	looked    time.Time // at the time of day
 	day       time.Time // as it was then
+	set       time.Time // the time of day after it was set ahead for the last time; zero: never
 }
 
 // datagram is a segment on its way.
@@ -64,7 +65,7 @@ func (e *egress) sendTunnel(o *outgoing, now time.Duration) {
 	}
 	tos := encap.UDPTOS(o.parts[0])
 	t.begin()
-	t.follow(pair.peer)
+	t.follow(pair.peer, time.Now())
 	if o.mss == 0 {
 		ok = t.single(o, pair.peer, &pkt, c, e.timestamps)
 	} else {
@@ -158,15 +159,23 @@ func (t *tunnelSender) begin() {
 	t.cuts, t.parts, t.heads = t.cuts[:0], t.parts[:0], t.heads[:0]
 }
 
-// follow has a peer's numbers follow the time of day.
-func (t *tunnelSender) follow(p *peer) {
+// follow has a peer's numbers follow the time of day when that is set ahead. That time
+// passes is no reason: what is on its way by a slow path would be too old, since
+// receivers remember a few thousand numbers. now is of the monotonic clock.
+func (t *tunnelSender) follow(p *peer, now time.Time) {
 	if p.sealer == nil {
 		return
 	}
-	if now := time.Now(); now.Sub(t.looked) >= time.Second {
-		t.looked, t.day = now, t.Time()
+	if passed := now.Sub(t.looked); t.looked.IsZero() || passed >= time.Second {
+		day := t.Time().Round(0)
+		if !t.looked.IsZero() && day.Sub(t.day)-passed > time.Second {
+			t.set = day
+		}
+		t.looked, t.day = now, day
 	}
-	p.sealer.Follow(t.day)
+	if !t.set.IsZero() {
+		p.sealer.Follow(t.set)
+	}
 }
 
 // whole reports whether datagrams to p must be in one piece: a MAC covers all,
