@@ -41,6 +41,16 @@
 // stranger's who guesses sequence numbers, are delivered at once and move nothing:
 // see window.go.
 //
+// # How long a packet waits
+//
+// No packet stays longer than Config.Hold after it was pushed, with Juggler no
+// longer than Hold and Merge, if Expire is called at NextDeadline. This holds
+// however many holes a flow has: the time of each runs from the arrival of the
+// first packet behind it, beside the others' and not after them, and when one is
+// given up, all that is before it leaves as well. A packet that joins others that
+// wait leaves with them, and a wait that is put off ends within Hold of its
+// beginning. An estimate that rises counts for later holes alone.
+//
 // How long a hole is waited for is measured, flow by flow, and while a path is
 // dead the holes that it makes are not waited for one after the other: see
 // holdtime.go.

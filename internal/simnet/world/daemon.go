@@ -274,9 +274,6 @@ func (d *daemon) end(by time.Duration) {
 		return
 	}
 	k.beatIn, k.beatOut = never, never // steer and detour are gone
-	for _, packet := range d.tap.queue {
-		k.ledger.remove(identity(packet))
-	}
 	d.closed = true
 	k.world.fail(d.gateway.Close())
 	if n, s := len(k.ledger.inside), d.gateway.Stats(); n > 0 || s.Frames != gatewaySlots {

@@ -122,7 +122,6 @@ func (t *tap) push(packet []byte) {
 		return
 	}
 	t.queue = append(t.queue, slices.Clone(packet))
-	t.daemon.kernel.ledger.in(packet)
 	t.daemon.in.wake()
 }
 
@@ -140,7 +139,8 @@ func (t *tap) ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err erro
 // next takes the first packet, and what continues it, to buf.
 func (t *tap) next(buf []byte, offset int) (size int) {
 	var train gro.Train
-	first := t.queue[0]
+	ledger, first := &t.daemon.kernel.ledger, t.queue[0]
+	ledger.in(first)
 	train.Start(first, 0)
 	size = copy(buf[offset:], first)
 	room := len(buf) - offset
@@ -151,6 +151,7 @@ func (t *tap) next(buf []byte, offset int) (size int) {
 		switch {
 		case string(p[12:24]) != string(first[12:24]): // addresses and ports
 		case open && train.Add(p, 0):
+			ledger.in(p)
 			size += copy(buf[offset+size:], p[train.HeaderLen():])
 			continue
 		default:

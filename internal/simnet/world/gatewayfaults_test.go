@@ -38,9 +38,6 @@ const (
 	// failure or repair, while there is a way for plain packets. Before that it may
 	// have stood still, and TCP waits for twice as long before each try.
 	stallBound = 2 * time.Second
-	// holdBound is how long a Gateway that runs has a packet at most: hole after hole
-	// is waited for in a flow.
-	holdBound = 200 * time.Millisecond
 	// convergence is how long it takes at most, when all is well again, until all
 	// paths are used again: for so long a path is left alone that failed often.
 	convergence = 20 * time.Second
@@ -261,7 +258,7 @@ func (s *schedule) watch() {
 			continue
 		}
 		if age := k.ledger.oldest(); age > holdBound {
-			s.fail(fmt.Errorf("at %v the Gateway of %s holds a packet for %v", s.Now(), h, age))
+			s.fail(fmt.Errorf("at %v the Gateway of %s holds a packet for %v, want at most %v", s.Now(), h, age, holdBound))
 		}
 	}
 	s.At(s.Now()+10*time.Millisecond, s.watch)
@@ -326,6 +323,9 @@ func (s *schedule) run() error {
 		k, g := s.kernels[s.node(h)], s.Gateway(h).Stats()
 		if n := len(k.ledger.inside); n > 0 || g.Frames != gatewaySlots {
 			return fmt.Errorf("%s: %d packets are in the Gateway for good, %d frames in use: %+v", h, n, g.Frames, g)
+		}
+		if d := s.of(h); d != nil && len(d.tap.queue) > 0 {
+			return fmt.Errorf("%s: the Gateway leaves %d packets in its socket for good", h, len(d.tap.queue))
 		}
 		s.coverage["encapsulated"] += int(g.Egress.Encapsulated)
 		s.coverage["plain packets"] += int(g.Egress.Plain)

@@ -4,18 +4,26 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"weft/resequencer"
 )
 
-// ledger counts the packets in a Gateway's hands: each that it was given from the
-// fabric it gives to the kernel once, whole, and soon. What is wrong fails the World.
+// holdBound is how long a Gateway that runs has a packet at most after it has read it.
+// Its timers are never late here, so this is the resequencer's bound to the nanosecond.
+const holdBound = resequencer.DefaultHold
+
+// ledger counts the packets in a Gateway's hands: each that it has read from the
+// fabric it gives to the kernel once, whole, and within holdBound. What still waits in
+// the socket is not in its hands: after a stop, the reader needs a while to catch up.
+// What is wrong fails the World.
 type ledger struct {
 	world   *World
-	inside  map[uint64][]time.Duration // by packet: when it came, the earliest first
+	inside  map[uint64][]time.Duration // by packet: when it was read, the earliest first
 	longest time.Duration              // that one was inside while the Gateway ran
 	resumed time.Duration              // when the Gateway went on, or began
 }
 
-// in takes note of a TCP packet that is given to the Gateway.
+// in takes note of a TCP packet that the Gateway reads.
 func (l *ledger) in(b []byte) {
 	if l.inside == nil {
 		l.inside = make(map[uint64][]time.Duration)
@@ -32,7 +40,11 @@ func (l *ledger) out(b []byte) {
 		l.world.fail(fmt.Errorf("at %v the kernel of %v got a packet that has not come, or once too often: %x", l.world.Now(), destination(b), b[:min(len(b), 40)]))
 		return
 	}
-	l.longest = max(l.longest, l.world.Now()-max(times[0], l.resumed))
+	age := l.world.Now() - max(times[0], l.resumed)
+	if age > holdBound {
+		l.world.fail(fmt.Errorf("at %v the Gateway of %v has held a packet for %v, want at most %v: %x", l.world.Now(), destination(b), age, holdBound, b[:min(len(b), 40)]))
+	}
+	l.longest = max(l.longest, age)
 	l.remove(key)
 }
 
