@@ -113,7 +113,7 @@ func TestDaemon_besideAnEmbeddedStack(t *testing.T) {
 	})
 	t.Run("the stack is there", func(t *testing.T) {
 		d, said := daemon("h3.1.3")
-		if err := d.Run(); err == nil || !strings.Contains(said.String(), "is in use by weft host, process ") {
+		if err := d.Run(); err == nil || !strings.Contains(said.String(), "is in use by weft, process ") {
 			t.Errorf("weft host: %v\n%s", err, said)
 		}
 		s.fetch(t, "h0.0.2", "httpget", "-address", "10.0.0.130", "-policy", "presto", server)

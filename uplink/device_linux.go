@@ -30,7 +30,7 @@ type Device struct {
 	topology *topology.Topology
 	why      []string
 	tun      *link.TUN
-	claim    *claim
+	lock     *hostsetup.Lock
 	spray    *hostprog.Offload // nil: the Host encapsulates
 	steer    *hostprog.Steer   // nil: the TUN receives, too
 	local    atomic.Uint64
@@ -83,7 +83,7 @@ func Open(c Config) (*Device, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	d := &Device{carrier: tun, tun: tun, name: up.Name, topology: c.Topology, stop: stop}
-	if d.claim, err = takeClaim(); err != nil {
+	if d.lock, err = hostsetup.TakeLock(); err != nil {
 		d.without("no programs at %s: %v", up.Name, err)
 		return d, nil
 	}
@@ -226,8 +226,8 @@ func (d *Device) Close() error {
 			errs = append(errs, d.spray.Close())
 		}
 		d.ended.Wait()
-		if d.claim != nil {
-			d.claim.release()
+		if d.lock != nil {
+			d.lock.Remove()
 		}
 		if err := errors.Join(errs...); err != nil {
 			d.err = fmt.Errorf("uplink %s: %w", d.name, err)

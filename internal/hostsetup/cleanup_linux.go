@@ -3,9 +3,6 @@ package hostsetup
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -101,15 +98,4 @@ func (s *Setup) detachPrograms() (string, error) {
 		}
 	}
 	return count(n, "program"), err
-}
-
-// removeHostDir removes what is known in a host's directory, and the directory if
-// that was all and the user may: one to whom root has given it may not.
-func removeHostDir(dir string) {
-	for _, name := range []string{"state.json", "state.json.new", StatusSocket, "lock"} {
-		os.Remove(filepath.Join(dir, name))
-	}
-	if syscall.Rmdir(dir) == nil {
-		syscall.Rmdir(kernel.RunDir) // if there is nothing else
-	}
 }

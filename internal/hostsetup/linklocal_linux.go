@@ -55,7 +55,7 @@ func (s *Setup) linkLocal(p Plan) (changed string, err error) {
 		}
 	}
 	s.state.LinkLocal = &a
-	if err := s.lock.write(s.state); err != nil {
+	if err := s.file().write(s.state); err != nil {
 		return "", err
 	}
 	err = s.h.AddrReplace(links[0], a.netlink())

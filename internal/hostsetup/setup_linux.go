@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ type Setup struct {
 	plan     Plan
 	diverted bool
 	h        *netlink.Handle
-	lock     *hostLock
+	lock     *Lock
 	state    hostState
 }
 
@@ -49,25 +50,24 @@ func Apply(p Plan) (*Setup, error) {
 
 // openHostSetup locks the namespace and reads what a crash left.
 func openHostSetup() (*Setup, error) {
-	dir, err := MakeDir(-1, -1)
-	if err != nil {
-		return nil, err
-	}
-	lock, err := lockHost(dir)
+	lock, err := TakeLock()
 	if err != nil {
 		return nil, err
 	}
 	s := &Setup{lock: lock}
-	if s.state, err = lock.read(); err != nil {
-		lock.release()
+	if s.state, err = s.file().read(); err != nil {
+		lock.Release()
 		return nil, err
 	}
 	if s.h, err = netlink.NewHandle(kernel.Families...); err != nil {
-		lock.release()
+		lock.Release()
 		return nil, kernel.Explain(err)
 	}
 	return s, nil
 }
+
+// file is where the state is kept.
+func (s *Setup) file() stateFile { return stateFile(filepath.Join(s.lock.dir, stateName)) }
 
 // Update changes over to another plan for the same TUN, without a moment in
 // which a route of both is missing. On error the new plan holds in part: updating
@@ -178,7 +178,7 @@ func (s *Setup) saveSettings(p Plan) error {
 	if !news && s.plan.Routes != nil { // it has been written
 		return nil
 	}
-	return s.lock.write(s.state)
+	return s.file().write(s.state)
 }
 
 // Divert leads programs' packets into the TUN, which must be read from now on.
@@ -241,16 +241,17 @@ func (s *Setup) undo() error {
 	if err != nil {
 		return err
 	}
-	return s.lock.remove()
+	return s.file().remove()
 }
 
 // close lets go of the namespace, for good: without leaving a directory.
 func (s *Setup) close(forGood bool) {
-	if forGood {
-		removeHostDir(s.lock.dir)
-	}
 	s.h.Close()
-	s.lock.release()
+	if forGood {
+		s.lock.Remove(stateName, stateName+".new", StatusSocket)
+	} else {
+		s.lock.Release()
+	}
 	s.lock = nil
 }
 

@@ -117,7 +117,7 @@ func applyHost(t *testing.T, ns string, p Plan) (s *Setup) {
 // die imitates the end of a process: the kernel closes what it has open.
 func (s *Setup) die() {
 	s.h.Close()
-	s.lock.release()
+	s.lock.Release()
 }
 
 func TestApplyHost_restoreLeavesNothing(t *testing.T) {
@@ -194,7 +194,7 @@ func TestCleanupHost(t *testing.T) {
 	}
 	s := applyHost(t, ns, strictGateway(t))
 	in(t, ns, s.Divert)
-	if _, err := cleanup(); err == nil || !strings.Contains(err.Error(), "in use by weft host, process") {
+	if _, err := cleanup(); err == nil || !strings.Contains(err.Error(), "in use by weft, process") {
 		t.Errorf("while a daemon runs: %v", err)
 	}
 	in(t, ns, func() error { return attachSomeOffload() })

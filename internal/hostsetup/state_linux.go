@@ -71,7 +71,7 @@ func MakeDir(uid, gid int) (string, error) {
 	if uid < 0 {
 		return dir, nil
 	}
-	for _, name := range []string{"", "lock", "state.json", ClockFile} {
+	for _, name := range []string{"", lockFile, stateName, ClockFile} {
 		err := os.Lchown(filepath.Join(dir, name), uid, gid)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("state directory: %w", err)
@@ -80,69 +80,38 @@ func MakeDir(uid, gid int) (string, error) {
 	return dir, nil
 }
 
-// hostLock keeps a second daemon out of a network namespace. The kernel lets go
-// of it when the process ends.
-type hostLock struct {
-	file *os.File
-	dir  string
-}
+// stateFile is the path of the file with a host's state.
+type stateFile string
 
-func lockHost(dir string) (*hostLock, error) {
-	name := filepath.Join(dir, "lock")
-	for {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
-		if err != nil {
-			return nil, kernel.Explain(fmt.Errorf("lock the host's set-up: %w", err))
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			owner, _ := os.ReadFile(name)
-			f.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, fmt.Errorf("this network namespace is in use by weft host, process %s: stop that first", strings.TrimSpace(string(owner)))
-			}
-			return nil, fmt.Errorf("lock the host's set-up: %w", err)
-		}
-		if !kernel.IsFile(f, name) { // its owner removed it before letting go
-			f.Close()
-			continue
-		}
-		if err := f.Truncate(0); err == nil {
-			f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // for the message above only
-		}
-		return &hostLock{f, dir}, nil
-	}
-}
-
-func (l *hostLock) release() { l.file.Close() }
-
-func (l *hostLock) statePath() string { return filepath.Join(l.dir, "state.json") }
+// stateName is the state's name in the directory of Dir.
+const stateName = "state.json"
 
 // read returns the state that a crash left, or an empty one.
-func (l *hostLock) read() (hostState, error) {
+func (f stateFile) read() (hostState, error) {
 	now, err := thisNetns()
 	if err != nil {
 		return now, err
 	}
-	f, err := os.OpenFile(l.statePath(), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	file, err := os.OpenFile(string(f), os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return now, nil
 	}
 	if err != nil {
 		return now, fmt.Errorf("state of the host's set-up: %w", err)
 	}
-	defer f.Close()
+	defer file.Close()
 	var s hostState
-	if json.NewDecoder(f).Decode(&s) != nil || s.Boot != now.Boot || s.Netns != now.Netns {
+	if json.NewDecoder(file).Decode(&s) != nil || s.Boot != now.Boot || s.Netns != now.Netns {
 		return now, nil // cut short before anything was changed, or of another time
 	}
 	for _, v := range s.Sysctls {
 		if err := v.check(); err != nil {
-			return now, fmt.Errorf("%s: %w; remove the file", l.statePath(), err)
+			return now, fmt.Errorf("%s: %w; remove the file", f, err)
 		}
 	}
 	if a := s.LinkLocal; a != nil {
 		if err := a.check(); err != nil {
-			return now, fmt.Errorf("%s: %w; remove the file", l.statePath(), err)
+			return now, fmt.Errorf("%s: %w; remove the file", f, err)
 		}
 	}
 	s.Process = now.Process
@@ -169,19 +138,19 @@ func (v savedValue) check() error {
 	return nil
 }
 
-func (l *hostLock) write(s hostState) error {
+func (f stateFile) write(s hostState) error {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	tmp := l.statePath() + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	tmp := string(f) + ".new"
+	file, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
 	if err == nil {
-		_, err = f.Write(b)
-		err = errors.Join(err, f.Close())
+		_, err = file.Write(b)
+		err = errors.Join(err, file.Close())
 	}
 	if err == nil {
-		err = os.Rename(tmp, l.statePath())
+		err = os.Rename(tmp, string(f))
 	}
 	if err != nil {
 		return kernel.Explain(fmt.Errorf("state of the host's set-up: %w", err))
@@ -189,8 +158,8 @@ func (l *hostLock) write(s hostState) error {
 	return nil
 }
 
-func (l *hostLock) remove() error {
-	if err := os.Remove(l.statePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (f stateFile) remove() error {
+	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state of the host's set-up: %w", err)
 	}
 	return nil
