@@ -7,11 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"weft/internal/kernel"
 )
@@ -78,46 +73,21 @@ type labLock struct {
 type inUse struct{ error }
 
 func lockLab(name string) (*labLock, error) {
-	for {
-		if err := os.MkdirAll(kernel.RunDir, 0o755); err != nil {
-			return nil, kernel.Explain(err)
-		}
-		f, err := os.OpenFile(lockPath(name), os.O_CREATE|os.O_RDWR, 0o644)
-		if errors.Is(err, fs.ErrNotExist) { // the directory went with another lab
-			continue
-		}
-		if err != nil {
-			return nil, kernel.Explain(err)
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			owner, _ := os.ReadFile(lockPath(name))
-			f.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, inUse{fmt.Errorf("lab %s is in use by process %s: stop that, or choose another --name", name, strings.TrimSpace(string(owner)))}
-			}
-			return nil, fmt.Errorf("lock lab %s: %w", name, err)
-		}
-		if !kernel.IsFile(f, lockPath(name)) { // its owner removed it before letting go
-			f.Close()
-			continue
-		}
-		err = f.Truncate(0)
-		if err == nil {
-			_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-		}
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("lock lab %s: %w", name, err)
-		}
-		return &labLock{name, f}, nil
+	f, err := kernel.LockFile(lockPath(name), func() error { return kernel.Explain(os.MkdirAll(kernel.RunDir, 0o755)) })
+	if e := (kernel.LockedError{}); errors.As(err, &e) {
+		return nil, inUse{fmt.Errorf("lab %s is in use by process %s: stop that, or choose another --name", name, e.Process)}
 	}
+	if err != nil {
+		return nil, fmt.Errorf("lock lab %s: %w", name, err)
+	}
+	return &labLock{name, f}, nil
 }
 
 // release lets go of the lock. The file goes with a lab that is no more.
 func (l *labLock) release() {
 	if _, err := os.Stat(statePath(l.name)); errors.Is(err, fs.ErrNotExist) {
 		os.Remove(lockPath(l.name))
-		syscall.Rmdir(kernel.RunDir) // if it was the last lab
+		kernel.RemoveRunDirs(kernel.RunDir) // if it was the last lab
 	}
 	l.file.Close()
 }

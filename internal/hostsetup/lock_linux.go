@@ -3,13 +3,8 @@ package hostsetup
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"weft/internal/kernel"
 )
@@ -29,43 +24,19 @@ type Lock struct {
 // TakeLock takes the Lock of the calling thread's network namespace. The error names
 // the process that has it.
 func TakeLock() (*Lock, error) {
-	for {
-		dir, err := MakeDir(-1, -1)
-		if err != nil {
-			return nil, err
-		}
-		l, err := lockIn(dir)
-		if l != nil || err != nil {
-			return l, err
-		}
+	dir, err := Dir()
+	if err != nil {
+		return nil, err
 	}
-}
-
-// lockIn takes the lock in a directory. It returns nil without an error if the former
-// owner has removed the file or the directory meanwhile.
-func lockIn(dir string) (*Lock, error) {
-	name := filepath.Join(dir, lockFile)
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	f, err := kernel.LockFile(filepath.Join(dir, lockFile), func() error {
+		_, err := MakeDir(-1, -1)
+		return err
+	})
+	if e := (kernel.LockedError{}); errors.As(err, &e) {
+		return nil, fmt.Errorf("this network namespace is in use by weft, process %s: stop that first", e.Process)
 	}
 	if err != nil {
-		return nil, kernel.Explain(fmt.Errorf("lock the host's set-up: %w", err))
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		owner, _ := os.ReadFile(name)
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("this network namespace is in use by weft, process %s: stop that first", strings.TrimSpace(string(owner)))
-		}
 		return nil, fmt.Errorf("lock the host's set-up: %w", err)
-	}
-	if !kernel.IsFile(f, name) {
-		f.Close()
-		return nil, nil
-	}
-	if err := f.Truncate(0); err == nil {
-		f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // for the message above only
 	}
 	return &Lock{f, dir}, nil
 }
@@ -80,8 +51,6 @@ func (l *Lock) Remove(files ...string) {
 	for _, name := range append(files, lockFile) {
 		os.Remove(filepath.Join(l.dir, name))
 	}
-	if unix.Rmdir(l.dir) == nil {
-		unix.Rmdir(kernel.RunDir)
-	}
+	kernel.RemoveRunDirs(l.dir)
 	l.file.Close()
 }

@@ -1,14 +1,5 @@
 package kernel
 
-import "os"
-
-// RunDir holds a lab's state and lock. It is gone after a reboot, as the
-// namespaces are.
+// RunDir holds the state and the locks of labs and of hosts. It is gone after a reboot,
+// as the namespaces are.
 const RunDir = "/run/weft"
-
-// IsFile reports whether path still names the open file f.
-func IsFile(f *os.File, path string) bool {
-	a, err := f.Stat()
-	b, err2 := os.Stat(path)
-	return err == nil && err2 == nil && os.SameFile(a, b)
-}
