@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,9 +37,9 @@ func TestLockFile_hasOneOwner(t *testing.T) {
 	name := filepath.Join(dir, "lock")
 	var owners, taken atomic.Int32
 	var all sync.WaitGroup
-	for range 4 {
+	for range 8 {
 		all.Go(func() {
-			for taken.Load() < 400 {
+			for taken.Load() < 600 {
 				f, err := LockFile(name, func() error { return os.MkdirAll(dir, 0o700) })
 				if errors.As(err, &LockedError{}) {
 					continue
@@ -51,6 +52,7 @@ func TestLockFile_hasOneOwner(t *testing.T) {
 					t.Error("two owners")
 				}
 				taken.Add(1)
+				runtime.Gosched() // time for a second owner
 				owners.Add(-1)
 				os.Remove(name)
 				os.Remove(dir)
