@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/encap"
 	"weft/internal/hostprog"
@@ -44,7 +46,17 @@ func hostNamespace(t *testing.T, node string) string {
 		ip address add 10.0.0.2/32 dev p0
 		ip route add default via 10.0.0.1 dev p0 onlink
 		sysctl -qw net.ipv4.conf.p0.rp_filter=1`)
-	return ns
+	// The kernel gives a device its IPv6 routes when it notices that the link is up,
+	// up to a second later.
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		routes := kerneltest.Shell(t, ns, "ip -6 route show table all")
+		if !slices.ContainsFunc([]string{"p0", "far0", "weft0", "far1"}, func(l string) bool { return !strings.Contains(routes, "ff00::/8 dev "+l+" ") }) {
+			return ns
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the devices have no routes:\n%s", routes)
+		}
+	}
 }
 
 // configuration is all that a set-up may change, weft0's own settings left out:
