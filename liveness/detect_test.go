@@ -94,6 +94,10 @@ func TestWatcher_findsWhichLinkIsBroken(t *testing.T) {
 				if got := names(h.topo); !slices.Equal(got, c.want) {
 					t.Fatalf("seed %d: after %v suspects %v, want %v", seed, s.now-begin, got, c.want)
 				}
+				s.run(s.now + 2*time.Second) // by then a switch that nothing reaches has lost its proof
+				if got := names(h.topo); !slices.Equal(got, c.want) {
+					t.Fatalf("seed %d: 2 s later suspects %v, want %v still", seed, got, c.want)
+				}
 				clear(s.faults)
 				s.run(s.now + 5*time.Second)
 				if got := names(h.topo); len(got) > 0 {

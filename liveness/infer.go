@@ -76,11 +76,27 @@ func (w *Watcher) infer() {
 			avoided = append(avoided, topology.Avoided{Src: w.config.Self, Dst: s.Dst, Path: s.Path})
 		}
 	}
-	next := w.base.Without(append(down, w.proof.avoided...)...).Avoiding(avoided...)
+	for _, l := range w.proof.avoided {
+		if !w.behind(l, down) && !w.behind(l, w.proof.avoided) {
+			down = append(down, l)
+		}
+	}
+	next := w.base.Without(down...).Avoiding(avoided...)
 	changed, same := w.current.Diff(next)
 	if !same || len(changed) > 0 || len(w.current.Redirected(next, w.config.Self)) > 0 {
 		w.current = next
 	}
+}
+
+// behind reports whether a link lies behind one that is out of use. No probe crosses it
+// then, and silence says nothing about it.
+func (w *Watcher) behind(l topology.LinkID, down []topology.LinkID) bool {
+	for i := range w.near.paths {
+		if p := &w.near.paths[i]; p.high == l && p.low != none && slices.Contains(down, p.low) {
+			return true
+		}
+	}
+	return false
 }
 
 // accuseNear suspects the own side's links: the lower one of a path if the
