@@ -110,7 +110,7 @@ func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err
 	}
 	d.spray, err = hostprog.AttachOffload(hostprog.OffloadConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
-		Carrier: c.Carrier, Patience: hostprog.SteerPatience,
+		Carrier: c.Carrier, Patience: hostprog.OffloadPatience,
 	})
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 // beatEvery is how often the programs are told that this process runs, and looked
 // after.
-const beatEvery = hostprog.SteerPatience / 20
+const beatEvery = 50 * time.Millisecond
 
 // receive takes what comes for the address from the kernel by a packet socket.
 func (d *Device) receive(c Config, up hostsetup.Uplink) error {

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -238,6 +240,14 @@ type transfer struct {
 	longest atomic.Int64 // stall, in nanoseconds
 	bytes   atomic.Int64
 	err     atomic.Pointer[error]
+	told    bool // what its sockets say while it stalls is in the log
+	sockets [2]socketAt
+}
+
+// socketAt is one end of a transfer.
+type socketAt struct {
+	host string
+	port string // where ss looks for it
 }
 
 // paced is how much a transfer sends at a time, and how often.
@@ -249,6 +259,8 @@ const (
 func (c *chaos) transfer(from, to string, began time.Time, seed byte) {
 	p := c.connect(from, to)
 	t := &transfer{name: from + " to " + to}
+	_, port, _ := net.SplitHostPort(p.a.LocalAddr().String())
+	t.sockets = [2]socketAt{{from, "sport = :" + port}, {to, "dport = :" + port}}
 	t.latest.Store(int64(time.Since(began)))
 	c.transfers = append(c.transfers, t)
 	fails := func(err error) {
@@ -286,6 +298,34 @@ func (c *chaos) transfer(from, to string, began time.Time, seed byte) {
 			t.bytes.Add(int64(n))
 		}
 	}()
+}
+
+// tellStalls logs what the kernels know of transfers that stall, until stop is closed:
+// once for each stall, of the first twenty.
+func (c *chaos) tellStalls(began time.Time, stop chan struct{}) {
+	for n := 0; n < 20; {
+		select {
+		case <-stop:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		for _, t := range c.transfers {
+			stall := time.Since(began) - time.Duration(t.latest.Load())
+			if stall < chaosStall()*3/4 {
+				t.told = false
+				continue
+			}
+			if t.told {
+				continue
+			}
+			t.told = true
+			n++
+			for _, s := range t.sockets {
+				out, err := exec.Command("ip", "netns", "exec", c.lab.Namespace(c.node(s.host).ID), "ss", "-tinoH", s.port).CombinedOutput()
+				c.Logf("%s: nothing for %v; at %s: %s %v", t.name, stall.Round(time.Millisecond), s.host, out, err)
+			}
+		}
+	}
 }
 
 // has lists what weft has at a host: all of it must come back after an event. Routes
@@ -356,6 +396,11 @@ func TestChaos(t *testing.T) {
 		ends := [][2]string{{c.hosts[0], c.hosts[1]}, {c.hosts[1], c.hosts[0]}, {c.hosts[0], "h1.0.2"}, {"h2.0.2", c.hosts[1]}}[i%4]
 		c.transfer(ends[0], ends[1], began, byte(i))
 	}
+	stop := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() { c.tellStalls(began, stop) })
+	defer telling.Wait()
+	defer close(stop)
 	order := c.random.Perm(len(chaosEvents))
 	for i := range events {
 		if i%len(order) == 0 && i > 0 {

@@ -139,7 +139,7 @@ func (c *Config) offload(p place, t *topology.Topology) hostprog.OffloadConfig {
 		Require: c.Require, StartPlain: c.proves(),
 	}
 	if !c.Require {
-		o.Patience = patience
+		o.Patience = hostprog.OffloadPatience
 	}
 	if c.cutsAtUplink() {
 		o.Cut = o.Addresses

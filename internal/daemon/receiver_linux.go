@@ -76,7 +76,7 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 		return err
 	}
 	if !c.tunnels() && !c.offloads() {
-		r.detour, err = hostprog.AttachDetour(hostprog.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: patience})
+		r.detour, err = hostprog.AttachDetour(hostprog.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: hostprog.SteerPatience})
 		if err != nil {
 			return err
 		}

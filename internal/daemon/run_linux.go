@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/memlimit"
 	"weft/internal/notify"
@@ -26,9 +25,6 @@ const (
 	// settle bounds how often all is compared while the kernel tells of one change
 	// after the other.
 	settle = 20 * time.Millisecond
-	// patience is how long the programs go on after the latest beat: as long as
-	// hostprog.SteerPatience.
-	patience = hostprog.SteerPatience
 )
 
 // Run is weft host: it sets the machine up as a configuration file says and

@@ -63,6 +63,10 @@ type OffloadConfig struct {
 	Patience time.Duration
 }
 
+// OffloadPatience is the usual OffloadConfig.Patience. A table of paths that is a second
+// old is rarely wrong.
+const OffloadPatience = time.Second
+
 // maxPatience bounds OffloadConfig.Patience and DetourConfig.Patience.
 const maxPatience = time.Hour
 

@@ -17,8 +17,10 @@ import (
 )
 
 // SteerPatience is how long a reader may be silent before the kernel gets its
-// packets.
-const SteerPatience = time.Second
+// packets, those that come in (Steer) and those that go out (DetourConfig.Patience).
+// TCP sends again after 0.2 s and, in vain, after 0.6: by then the kernel has them. A
+// reader beats every 50 ms.
+const SteerPatience = 300 * time.Millisecond
 
 // SteerConfig says what a reader of packets takes from the kernel.
 type SteerConfig struct {

@@ -43,7 +43,7 @@ type kernel struct {
 const never = -time.Hour
 
 // patience is hostprog.SteerPatience, and that of the detour.
-const patience = time.Second
+const patience = 300 * time.Millisecond
 
 // Kernel makes a host's TCP its kernel's, by whose address it is known, and returns
 // what Host does. Daemon starts a daemon beside it. It must come before other mentions
