@@ -37,12 +37,11 @@ func FuzzGateway_anyPacket(f *testing.F) {
 	f.Add(header(link.VnetHeader{}, switchError(3, 4, 1400, fatTree.Paths(0, 15).Addr(0), dataPacket(1, 100), 100)), true)
 	fabric, out, up := &given{}, &given{recorder: recorder{max: link.MaxSuperLen}}, &given{recorder: recorder{max: link.MaxSuperLen}}
 	var clock handClock
-	config := Config{Address: addrB, Topology: fatTree, Device: out, Policy: "presto", UplinkEncapsulates: true, Clock: &clock}
-	pol, err := config.validate()
+	c := config{Address: addrB, Topology: fatTree, Device: out, Policy: "presto", UplinkEncapsulates: true, Clock: &clock}
+	e, err := NewEgress(c)
 	if err != nil {
 		f.Fatal(err)
 	}
-	e := newEgress(config, pol, nil, 1)
 	in := newIngress(newSuperSource(fabric), newInward(up), resequencer.Config{TotalPackets: 64}, &clock)
 	in.relays = true
 	in.accepts = func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == flowcell.AddressFrom(addrB) }
@@ -56,12 +55,12 @@ func FuzzGateway_anyPacket(f *testing.F) {
 			fixed(b[link.VnetHeaderLen:])
 		}
 		out.written, up.written = out.written[:0], up.written[:0]
-		clock.run(100 * time.Microsecond)
+		clock.Run(100 * time.Microsecond)
 		if arrives {
 			before := in.stats.Packets
 			fabric.packet, in.done = b, make(chan struct{})
 			in.run(func(err error) { t.Error(err) })
-			if s, r, _ := in.snapshot(); s.Packets != before+1 || s.Packets != refused(s)+s.Delivered+s.Merged+uint64(r.HeldPackets) {
+			if s, r, _ := in.Stats(); s.Packets != before+1 || s.Packets != refused(s)+s.Delivered+s.Merged+uint64(r.HeldPackets) {
 				t.Fatalf("unaccounted for: %+v, %d held", s, r.HeldPackets)
 			}
 			return
@@ -80,4 +79,9 @@ func vnetBytes(h link.VnetHeader) []byte {
 	var b [link.VnetHeaderLen]byte
 	h.Put(&b)
 	return b[:]
+}
+
+// refused are all packets that ingress has dropped for what they are.
+func refused(s IngressStats) uint64 {
+	return s.Malformed + s.BadChecksum + s.NotForUs + s.Martian + s.Encapsulated + s.PathErrors
 }

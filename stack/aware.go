@@ -7,6 +7,7 @@ import (
 
 	"weft/conga"
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/local"
 	"weft/luopan"
 	"weft/policy"
@@ -28,7 +29,7 @@ type aware interface {
 	know(now time.Duration, add func(to topology.NodeID, c Congestion))
 }
 
-// awareConfig is what aware policies of a Host need.
+// awareConfig is what a policy needs to be aware. The zero value is of one that is not.
 type awareConfig struct {
 	policy   policy.Policy
 	options  policy.Options
@@ -38,8 +39,11 @@ type awareConfig struct {
 	device   ChoiceDevice // nil unless the device chooses
 }
 
-func newAwareConfig(c *Config, p policy.Policy, seed uint64) awareConfig {
-	a := awareConfig{policy: p, options: c.PolicyOptions, linkBits: c.LinkRateBits, tau: c.Tau, seed: seed}
+func newAwareConfig(c *config, p policy.Policy) awareConfig {
+	if c.Tunnel != nil || p.Aware == policy.Sampled && !c.Samples {
+		return awareConfig{}
+	}
+	a := awareConfig{policy: p, options: c.PolicyOptions, linkBits: c.LinkRateBits, tau: c.Tau, seed: c.Seed}
 	if c.UplinkEncapsulates {
 		a.device, _ = c.Device.(ChoiceDevice)
 	}
@@ -75,18 +79,15 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 
 // uplinkOf is one of the links by which packets of a host leave its rack.
 func uplinkOf(t *topology.Topology, self topology.NodeID) topology.LinkID {
-	ports := t.Ports(edgeOf(t, self))
+	ports := t.Ports(paths.EdgeOf(t, self))
 	return ports[len(ports)-1].Link // those that lead up are the last
 }
 
 // beAware has an egress go by what its policy wants to know.
 func (e *egress) beAware(c awareConfig) error {
-	if e.tunnel != nil {
-		return nil
-	}
 	a, err := c.in(e.paths.topo, e.paths.self)
 	if err != nil {
-		return fmt.Errorf("stack: Config: %w", err)
+		return fmt.Errorf("Policy %s: %w", c.policy.Name, err)
 	}
 	e.awareConfig = c
 	e.adopt(a)
@@ -101,10 +102,11 @@ func (e *egress) adopt(a aware) {
 		e.flights.on.Store(true)
 	}
 	if e.sampler != nil {
-		e.sampler.table = nil
+		var table *luopan.Table
 		if s, ok := a.(*sampled); ok {
-			e.sampler.table = s.table
+			table = s.table
 		}
+		e.sampler.Use(table)
 	}
 }
 
@@ -137,8 +139,8 @@ func (e *egress) account(p *pair, pkt *flowcell.Packet, via *pathOut, payload, s
 	}
 }
 
-// congestion is what the policy knows, rack by rack.
-func (e *egress) congestion() (list []Congestion) {
+// Congestion is what the policy knows, rack by rack.
+func (e *egress) Congestion() (list []Congestion) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.aware == nil {
@@ -148,14 +150,14 @@ func (e *egress) congestion() (list []Congestion) {
 	e.aware.know(e.clock.Now(), func(id topology.NodeID, c Congestion) {
 		edge, host := id, id
 		if int(id) < t.NumHosts() {
-			edge = edgeOf(t, id)
+			edge = paths.EdgeOf(t, id)
 		}
 		r := e.paths.racks.racks[edge]
 		if r == nil {
 			return
 		}
 		n := t.Node(edge)
-		c.Rack, c.Prefix = n.Name, prefixOf(n.Addr)
+		c.Rack, c.Prefix = n.Name, paths.PrefixOf(n.Addr)
 		if host == edge {
 			host = r.host
 		} else {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"weft/internal/clock"
 )
 
 // beatEvery is how often a goroutine that moves packets shows that it lives, while it
@@ -21,24 +23,24 @@ type deadliner interface{ SetReadDeadline(t time.Time) error }
 type beat struct {
 	show  func()
 	dev   deadliner // nil: Read never waits
-	clock Clock
+	clock clock.Clock
 	next  time.Duration // when to show it again
 }
 
 // newBeat returns the beat of who reads from a device, which waits unless the time is
 // virtual.
-func newBeat(name string, show func(), dev any, clock Clock) (b beat, err error) {
+func newBeat(name string, show func(), dev any, c clock.Clock) (b beat, err error) {
 	if show == nil {
 		return b, nil
 	}
-	if clock != nil {
-		return beat{show: show, clock: clock}, nil
+	if c != nil {
+		return beat{show: show, clock: c}, nil
 	}
 	d, ok := dev.(deadliner)
 	if !ok {
 		return b, fmt.Errorf("stack: GatewayConfig.%s: the device has no SetReadDeadline, without which nothing beats while no packets come", name)
 	}
-	return beat{show: show, dev: d, clock: newRealClock()}, nil
+	return beat{show: show, dev: d, clock: clock.Real()}, nil
 }
 
 // together returns for each of n goroutines what it calls to show that it lives; show

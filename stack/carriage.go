@@ -3,8 +3,6 @@ package stack
 import (
 	"encoding/binary"
 	"net/netip"
-	"sync"
-	"time"
 
 	"weft/flowcell"
 	"weft/internal/checksum"
@@ -24,9 +22,9 @@ type CarriageDevice interface {
 // needed, or the carrier is not used to the rack.
 func (p *pair) plain() bool { return p.direct || p.rack != nil && p.rack.plain }
 
-// setCarriage makes later packets go by the carrier to those racks only to which it
+// SetCarriage makes later packets go by the carrier to those racks only to which it
 // is used.
-func (e *egress) setCarriage(c *liveness.Carriage) {
+func (e *egress) SetCarriage(c *liveness.Carriage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.paths.carry(c)
@@ -101,62 +99,11 @@ func fragmentationNeeded(router netip.Addr, packet []byte, mtu int) []byte {
 	return b
 }
 
-// refusals gives a Host back the errors about packets that it sent itself. It must not
-// happen while they are sent: netstack holds its locks.
-type refusals struct {
-	receive func(packet []byte)
-	timer   Timer
-
-	mu      sync.Mutex
-	packets [][]byte
-}
-
-// maxRefused is how many errors wait at most; one for each connection is enough.
-const maxRefused = 256
-
-func newRefusals(clock Clock, receive func(packet []byte)) *refusals {
-	r := &refusals{receive: receive}
-	r.timer = clock.AfterFunc(time.Hour, r.deliver)
-	r.timer.Stop()
-	return r
-}
-
-// add takes an error, which becomes its own.
-func (r *refusals) add(packet []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.packets) < maxRefused {
-		r.packets = append(r.packets, packet)
-		r.timer.Reset(0)
-	}
-}
-
-func (r *refusals) deliver() {
-	r.mu.Lock()
-	packets := r.packets
-	r.packets = nil
-	r.mu.Unlock()
-	for _, p := range packets {
-		r.receive(p)
-	}
-}
-
 // SetCarriage makes later packets leave plain, without the carrier, to those racks to
 // which it is not proved, and tells the kernel of those that are too long for the
 // paths to their rack. Connections stay. The Carriage must be of the topology in use;
 // nil, as at the beginning, has the carrier used everywhere.
-func (g *Gateway) SetCarriage(c *liveness.Carriage) { g.egress.setCarriage(c) }
-
-// Carriage says to which racks the Host uses the carrier, and why not to others; nil
-// without Config.Liveness: it is used everywhere.
-func (h *Host) Carriage() *liveness.Carriage {
-	if h.monitor == nil {
-		return nil
-	}
-	h.monitor.mu.Lock()
-	defer h.monitor.mu.Unlock()
-	return h.monitor.watcher.Carriage()
-}
+func (g *Gateway) SetCarriage(c *liveness.Carriage) { g.egress.SetCarriage(c) }
 
 // sameFabric reports whether numbers of nodes mean the same in two topologies.
 func sameFabric(a, b *topology.Topology) bool {

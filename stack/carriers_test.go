@@ -8,44 +8,21 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/link"
 	"weft/topology"
 )
 
-func bySRv6(c *Config) { c.Carrier = encap.CarrierSRv6 }
+func bySRv6(c *config) { c.Carrier = encap.CarrierSRv6 }
 
-func TestNew_rejectsBadCarriers(t *testing.T) {
-	wide, err := topology.Parse("leaf-spine:leaves=300,spines=2,hosts=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, _ := link.NewPair(1500, 1)
-	small, _ := link.NewPair(600, 1)
-	for want, c := range map[string]Config{
-		"Config.Carrier mpls":                        {Topology: fatTree, Device: near, Carrier: encap.CarrierMPLS},
-		"Config.Carrier is carrier 9":                {Topology: fatTree, Device: near, Carrier: 9},
-		"Config.Carrier srv6: topology: switch a0.0": {Topology: wide, Device: near, Carrier: encap.CarrierSRv6},
-		"from 616":                   {Topology: fatTree, Device: small, Carrier: encap.CarrierSRv6},
-		"Config.LinkRateBits":        {Topology: fatTree, Device: near, LinkRateBits: -1},
-		"Tau":                        {Topology: fatTree, Device: near, Policy: "conga", Tau: -1},
-		"Config.Policy local cannot": {Topology: fatTree, Device: near, Policy: "local", UplinkEncapsulates: true},
-	} {
-		c.Address = c.Topology.EmbeddedAddr(0)
-		h, err := New(c)
-		if err == nil {
-			h.Close()
-			t.Errorf("%s is accepted", want)
-		} else if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %q", err, want)
+// A buffer has room for the longest packet, by either carrier.
+func TestNewEgress_buffersFitTheCarrier(t *testing.T) {
+	for _, change := range [][]func(*config){nil, {bySRv6}} {
+		near, _ := link.NewPair(1500, 1)
+		e := testEgress(t, fatTree, "drb", append(change, func(c *config) { c.Device = near })...)
+		if n := len(e.bufs[0]); n < link.SuperHeadroom+1500 || n > headroom+1500 || e.longest != 1500-e.config.Carrier.Overhead() {
+			t.Errorf("%v: a buffer has %d bytes for packets of %d", e.config.Carrier, n, e.longest)
 		}
-	}
-	h, err := New(Config{Address: fatTree.EmbeddedAddr(0), Topology: fatTree, Device: near, Carrier: encap.CarrierSRv6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	if mtu := h.egress.bufs[0]; len(mtu) != link.SuperHeadroom+1500 {
-		t.Errorf("a buffer has %d bytes", len(mtu))
 	}
 }
 
@@ -62,8 +39,8 @@ func TestPathOut_labelsAreTopologys(t *testing.T) {
 		e := testEgress(t, fabric, "drb", bySRv6)
 		from := topology.Addr6(fabric.EmbeddedAddr(0))
 		most, byIPIP := 0, map[netip.Addr]bool{}
-		for _, now := range []*topology.Topology{fabric, fabric.Without(fabric.Ports(edgeOf(fabric, 0))[len(fabric.Ports(edgeOf(fabric, 0)))-1].Link), fabric} {
-			e.setTopology(now)
+		for _, now := range []*topology.Topology{fabric, fabric.Without(fabric.Ports(paths.EdgeOf(fabric, 0))[len(fabric.Ports(paths.EdgeOf(fabric, 0)))-1].Link), fabric} {
+			e.SetTopology(now)
 			for host := range topology.NodeID(fabric.NumHosts()) {
 				p := e.to(fabric, host)
 				if p.direct {
@@ -102,7 +79,7 @@ func TestPathOut_labelsAreTopologys(t *testing.T) {
 // walk follows labels from a host's edge switch, and returns the switches.
 func walk(t *testing.T, fabric *topology.Topology, host topology.NodeID, ports []int) (visited []topology.NodeID) {
 	t.Helper()
-	at := edgeOf(fabric, host)
+	at := paths.EdgeOf(fabric, host)
 	visited = append(visited, at)
 	for _, port := range ports {
 		all := fabric.Ports(at)
@@ -119,7 +96,7 @@ func walk(t *testing.T, fabric *topology.Topology, host topology.NodeID, ports [
 // either carrier, with the class of service (RFC 6040 §4.1).
 func TestEncapsulate_copiesTOS(t *testing.T) {
 	for _, carrier := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
-		e := testEgress(t, fatTree, "presto", func(c *Config) { c.Carrier = carrier })
+		e := testEgress(t, fatTree, "presto", func(c *config) { c.Carrier = carrier })
 		for tos := range 256 {
 			packet := dataPacket(1, 100)
 			packet[1] = byte(tos)

@@ -72,7 +72,3 @@ func (c *Congestion) describe(set topology.PathSet) {
 		}
 	}
 }
-
-// Congestion returns what the Host's policy knows of the paths to each rack that
-// it sends to; nil where the policy does not look at congestion.
-func (h *Host) Congestion() []Congestion { return h.egress.congestion() }

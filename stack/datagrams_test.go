@@ -51,16 +51,11 @@ func sumOf(b []byte) uint16 {
 // itself.
 func TestTunnel_datagramsUnderOneHeader(t *testing.T) {
 	u := &collector{}
-	over, err := newTunnel(Tunnel{Underlay: u, Peers: []Peer{{Endpoint: netip.MustParseAddrPort("192.0.2.1:1"), Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}})
+	over := Tunnel{Underlay: u, Peers: []Peer{{Endpoint: netip.MustParseAddrPort("192.0.2.1:1"), Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
+	e, err := NewEgress(config{Address: netip.MustParseAddr("10.200.0.1"), Tunnel: &over, Policy: "presto", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Address: tunnelAddrs[0], Tunnel: &over.Tunnel, Policy: "presto"}
-	pol, err := c.policy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := newEgress(c, pol, over, 1)
 	buf := append(make([]byte, link.SuperHeadroom), datagrams(7)...)
 	h := link.VnetHeader{Flags: link.VnetNeedsCsum, GSOType: link.VnetGSOUDP, HdrLen: 28, GSOSize: 100, CsumStart: 20, CsumOffset: 6}
 	h.Put((*[link.VnetHeaderLen]byte)(buf[link.SuperHeadroom-link.VnetHeaderLen:]))

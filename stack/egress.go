@@ -1,14 +1,14 @@
 package stack
 
 import (
+	"fmt"
 	"sync"
 	"time"
-
-	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"weft/encap"
 	"weft/flowcell"
 	"weft/gso"
+	"weft/internal/clock"
 	"weft/link"
 	"weft/policy"
 )
@@ -16,13 +16,14 @@ import (
 // egress takes packets from netstack to the device: classify, cut, choose a
 // path, encapsulate.
 type egress struct {
+	config config
 	dev    Device
 	super  SuperDevice   // what dev has besides, nil if nothing
 	tunnel *tunnelSender // in place of dev; nil if there is none
 	uplink bool          // below the device somebody encapsulates, by the number in the packet
 
 	seed       uint64
-	clock      Clock
+	clock      clock.Clock
 	timestamps bool // Config.Timestamps
 
 	mu    sync.Mutex
@@ -39,7 +40,7 @@ type egress struct {
 	aware       aware // nil if the policy goes by nothing but its Rule
 	awareConfig awareConfig
 	informed    *informed // that aware is, or nil
-	sampler     *sampler  // nil in a tunnel, and of a Gateway
+	sampler     Sampler   // nil in a tunnel, and of a Gateway
 
 	flights  *flights // has a lock of its own
 	narrows  narrows
@@ -70,30 +71,45 @@ const (
 	maxFlows = 1 << 16
 )
 
-func newEgress(c Config, p policy.Policy, t *tunnel, seed uint64) *egress {
+// NewEgress returns one as c says. An error begins with the name of the field.
+func NewEgress(c config) (*egress, error) {
+	p, err := c.Validate()
+	if err != nil {
+		return nil, err
+	}
+	c.draw()
+	e := newEgress(c, p)
+	if c.Tunnel != nil {
+		t, err := newTunnel(*c.Tunnel)
+		if err != nil {
+			return nil, fmt.Errorf("Tunnel.%w", err)
+		}
+		e.tunnel = newTunnelSender(t)
+		e.paths.tunnel = t
+	}
+	return e, e.beAware(newAwareConfig(&c, p))
+}
+
+func newEgress(c config, p policy.Policy) *egress {
 	e := &egress{
+		config: c,
 		dev:    c.Device,
 		super:  super(c.Device),
 		uplink: c.UplinkEncapsulates && p.Unit.Kind != flowcell.UnitPacket,
 
-		seed:       seed,
-		clock:      c.Clock,
+		seed:       c.Seed,
+		clock:      clock.Or(c.Clock),
 		timestamps: c.Timestamps,
-		paths:      newPathTable(c.Topology, c.Address, p, c.Carrier, c.SprayDatagrams, seed),
-		flows:      flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: seed}),
+		paths:      newPathTable(c.Topology, c.Address, p, c.Carrier, c.SprayDatagrams, c.Seed),
+		flows:      flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: c.Seed}),
 
 		past:    make(map[pathKey]*PathStats),
-		flights: newFlights(seed),
+		flights: newFlights(c.Seed),
 	}
-	if e.clock == nil {
-		e.clock = newRealClock()
-	}
-	if t != nil {
-		e.tunnel = newTunnelSender(t)
-		e.paths.tunnel = t
+	if c.Tunnel != nil {
 		return e
 	}
-	e.longest = c.mtu()
+	e.longest = c.MTU()
 	e.bufs, e.views = make([][]byte, egressBatch), make([][]byte, 0, egressBatch)
 	for i := range e.bufs {
 		e.bufs[i] = make([]byte, headroom+e.longest)
@@ -101,24 +117,23 @@ func newEgress(c Config, p policy.Policy, t *tunnel, seed uint64) *egress {
 	return e
 }
 
-// send takes packets of at most the endpoint's MTU, or super-segments, and
-// returns how many it dealt with, drops included: they are counted here, and TCP
-// repairs them.
-func (e *egress) send(pkts []*gstack.PacketBuffer) int {
+// Send sends packets of at most the device's MTU less the outer header, or
+// super-segments. describe makes an Outgoing of each, whose Parts it may reuse; the
+// bytes are only read, and not kept. What is dropped is counted.
+func Send[T any](e *egress, packets []T, describe func(T, *outgoing)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
-	for _, p := range pkts {
-		e.out.fromNetstack(p)
+	for _, p := range packets {
+		describe(p, &e.out)
 		e.transmit(&e.out, now)
 	}
 	clear(e.out.parts)
 	e.flush()
-	if e.sampler != nil && e.sampler.due(now) {
-		e.sampler.pump(now)
+	if e.sampler != nil && e.sampler.Due(now) {
+		e.sampler.Pump(now)
 	}
 	e.reportLosses()
-	return len(pkts)
 }
 
 // now is the time where somebody needs it.
@@ -254,30 +269,11 @@ func (e *egress) put(buf []byte, start, end int, o *outgoing) {
 	}
 }
 
-// writeProbes sends packets that lie behind link.SuperHeadroom, and returns how
-// many the device has taken.
-func (e *egress) writeProbes(bufs [][]byte) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return writeAll(e.dev, e.super, bufs)
-}
-
-// writeAll writes packets that lie behind link.SuperHeadroom, a virtio_net_hdr
-// included where the device wants one, and returns how many were taken.
-func writeAll(dev Device, super SuperDevice, bufs [][]byte) (n int) {
-	if super != nil {
-		n, _ = super.WriteSuper(bufs, link.SuperHeadroom)
-	} else {
-		n, _ = dev.Write(bufs, link.SuperHeadroom)
-	}
-	return n
-}
-
 func (e *egress) flush() {
 	if len(e.views) == 0 {
 		return
 	}
-	n := writeAll(e.dev, e.super, e.views)
+	n := e.WriteLocked(e.views)
 	e.stats.DeviceDrops += uint64(len(e.views) - n)
 	e.stats.Packets += uint64(n)
 	e.views = e.views[:0]

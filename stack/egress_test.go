@@ -3,10 +3,10 @@ package stack
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,52 +19,19 @@ import (
 	"weft/topology"
 )
 
-func TestNew_rejectsBadPolicyOptions(t *testing.T) {
-	near, _ := link.NewPair(1500, 1)
-	for _, o := range []policy.Options{{FlowcellBytes: 7}, {FlowletGap: -1}} {
-		h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, PolicyOptions: o})
-		if err == nil {
-			h.Close()
-			t.Errorf("%+v is accepted", o)
-		} else if s := err.Error(); !strings.Contains(s, "Config.PolicyOptions: Flow") {
-			t.Errorf("%+v: %v; does not name the field", o, err)
-		}
-	}
-}
-
 // testEgress is that of the first embedded stack of a fabric.
-func testEgress(t testing.TB, fabric *topology.Topology, name string, change ...func(*Config)) *egress {
+func testEgress(t testing.TB, fabric *topology.Topology, name string, change ...func(*config)) *egress {
 	t.Helper()
 	near, _ := link.NewPair(1520, 1)
-	c := Config{Address: fabric.EmbeddedAddr(0), Topology: fabric, Device: near, Policy: name}
+	c := config{Address: fabric.EmbeddedAddr(0), Topology: fabric, Device: near, Policy: name, Samples: true, Seed: 1}
 	for _, f := range change {
 		f(&c)
 	}
-	p, err := c.validate()
+	e, err := NewEgress(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEgress(c, p, nil, 1)
-	if err := e.beAware(newAwareConfig(&c, p, 1)); err != nil {
-		t.Fatal(err)
-	}
 	return e
-}
-
-// dataPacket is one of a flow from A to B that is told by its port.
-func dataPacket(port uint16, payload int) []byte {
-	b := append(tcpSegment()[:40], make([]byte, payload)...)
-	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
-	binary.BigEndian.PutUint16(b[20:], port)
-	return fixed(b)
-}
-
-// fixed mends the IP checksum.
-func fixed(b []byte) []byte {
-	ip := header.IPv4(b)
-	ip.SetChecksum(0)
-	ip.SetChecksum(^ip.CalculateChecksum())
-	return b
 }
 
 // wrapped is what became of a packet.
@@ -89,7 +56,9 @@ func wrapOne(t testing.TB, e *egress, packet []byte, now time.Duration) wrapped 
 		if df := out[6] & 0x40; df != w.inner[6]&0x40 {
 			t.Errorf("outer DF is %02x, inner %02x", df, w.inner[6]&0x40)
 		}
-		w.bounce = bounces([]sighting{{bounce: netip.AddrFrom4([4]byte(out[16:20]))}})[0]
+		id, _ := fatTree.ByAddr(netip.AddrFrom4([4]byte(out[16:20])))
+		core, _ := fatTree.CoreNumber(id)
+		w.bounce = fmt.Sprintf("3.%d", core)
 	} else {
 		w.inner = out
 	}
@@ -134,7 +103,7 @@ func TestWrap_flowcellsKeepToOnePathEach(t *testing.T) {
 }
 
 func TestWrap_flowcellBytesAreConfigured(t *testing.T) {
-	e := testEgress(t, fatTree, "presto", func(c *Config) { c.PolicyOptions.FlowcellBytes = 3000 })
+	e := testEgress(t, fatTree, "presto", func(c *config) { c.PolicyOptions.FlowcellBytes = 3000 })
 	start := wrapOne(t, e, dataPacket(1, 1000), 0)
 	for i := 1; i < 30; i++ {
 		if w := wrapOne(t, e, dataPacket(1, 1000), 0); int(w.number.Cell()) != (int(start.number.Cell())+i/3)%1024 {
@@ -285,7 +254,7 @@ func TestWrap_topologyChangeBeginsACell(t *testing.T) {
 	packet := dataPacket(1, 1448)
 	first := wrapOne(t, e, packet, 0)
 	dead, _ := fatTree.Lookup(first.bounce)
-	e.setTopology(fatTree.WithoutNode(dead.ID))
+	e.SetTopology(fatTree.WithoutNode(dead.ID))
 	fin := dataPacket(1, 0)
 	fin[33] |= flowcell.FlagFIN
 	for range 8 {
@@ -315,7 +284,7 @@ func TestWrap_lastResort(t *testing.T) {
 			n, _ := fatTree.Lookup(agg)
 			cut = cut.WithoutNode(n.ID)
 		}
-		e.setTopology(cut)
+		e.SetTopology(cut)
 		used := map[string]bool{}
 		for range 8 {
 			w := wrapOne(t, e, packet, 0)
@@ -334,7 +303,7 @@ func TestWrap_lastResort(t *testing.T) {
 		}
 		core, _ := fatTree.Lookup("c1.1")
 		up, _ := fatTree.LinkByName("a0.2-c1.1")
-		e.setTopology(cut.With(link.ID, up.ID))
+		e.SetTopology(cut.With(link.ID, up.ID))
 		if w := wrapOne(t, e, dataPacket(2, 1448), 0); w.bounce != "3.0" && w.bounce != "0" {
 			t.Errorf("%s: by %s though only %s is live", name, w.bounce, core.Name)
 		}
@@ -350,7 +319,7 @@ func TestWrap_countsFlowsForgotten(t *testing.T) {
 		packet[12+3] = byte(100 + i>>16)
 		wrapOne(t, e, fixed(packet), time.Duration(i))
 	}
-	if s, _ := e.snapshot(); s.FlowsEvicted != more || e.flows.Len() != maxFlows {
+	if s, _ := e.Stats(); s.FlowsEvicted != more || e.flows.Len() != maxFlows {
 		t.Errorf("%d flows, %d forgotten; want %d and %d", e.flows.Len(), s.FlowsEvicted, maxFlows, more)
 	}
 }
@@ -375,7 +344,7 @@ func TestWrap_destinationsInTurn(t *testing.T) {
 
 func TestWrap_allocatesNothing(t *testing.T) {
 	for i, name := range slices.Concat(policy.Names(), policy.Names()) {
-		e := testEgress(t, fatTree, name, func(c *Config) { c.Carrier = encap.Carrier(i / len(policy.Names())) })
+		e := testEgress(t, fatTree, name, func(c *config) { c.Carrier = encap.Carrier(i / len(policy.Names())) })
 		packet := dataPacket(1, 1400) // which any Carrier has room for
 		buf := append(make([]byte, encap.MaxOverhead), packet...)
 		now := time.Duration(0)

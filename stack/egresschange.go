@@ -8,16 +8,16 @@ import (
 	"weft/topology"
 )
 
-// reaches reports whether there is a way to dst; without a tunnel there is.
-func (e *egress) reaches(dst netip.Addr) bool {
+// Reaches reports whether there is a way to dst; without a tunnel there is.
+func (e *egress) Reaches(dst netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.paths.to(flowcell.AddressFrom(dst))
 	return p.plain() || p.peer != nil || p.group != nil && len(p.group.live) > 0
 }
 
-// setTopology makes later packets use t.
-func (e *egress) setTopology(t *topology.Topology) {
+// SetTopology makes later packets use t, which has the egress's address.
+func (e *egress) SetTopology(t *topology.Topology) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.paths.change(t) {
@@ -25,8 +25,8 @@ func (e *egress) setTopology(t *topology.Topology) {
 	}
 }
 
-// topology is the one in use, nil in a tunnel.
-func (e *egress) topology() *topology.Topology {
+// Topology is the one in use, nil in a tunnel.
+func (e *egress) Topology() *topology.Topology {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.paths.topo

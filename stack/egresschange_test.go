@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"strings"
 	"testing"
 
 	"weft/flowcell"
@@ -21,7 +20,7 @@ func TestReplace_unitsUnderWayBeginAnew(t *testing.T) {
 			e := testEgress(t, wide, name)
 			packet := dataPacket(port, 1000)
 			wrapOne(t, e, packet, 0)
-			e.setTopology(fatTree)
+			e.SetTopology(fatTree)
 			wrapOne(t, e, packet, 0)
 			e.setPolicy(e.paths.policy, e.awareConfig, e.uplink)
 			wrapOne(t, e, packet, 0)
@@ -38,22 +37,6 @@ func TestReplace_unitsUnderWayBeginAnew(t *testing.T) {
 			if sum != 3 {
 				t.Fatalf("%s: %d packets of 3 are counted", name, sum)
 			}
-		}
-	}
-}
-
-// A rate that no policy can go by is refused, though the first topology has its own.
-func TestNew_absurdLinkRate(t *testing.T) {
-	rated, err := topology.Parse("fat-tree:k=4,fabric-rate=1000,host-rate=1000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rate := range []float64{-1, 1, 999, 2e13} {
-		if h, err := New(Config{Address: addrA, Topology: rated, Device: &tape{}, Policy: "luopan", LinkRateBits: rate, Clock: &handClock{}}); err == nil {
-			h.Close()
-			t.Errorf("%v bit/s is taken", rate)
-		} else if !strings.Contains(err.Error(), "LinkRateBits") {
-			t.Error(err)
 		}
 	}
 }

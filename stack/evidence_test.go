@@ -327,7 +327,7 @@ func TestForward_tellsOfLossesAtOnce(t *testing.T) {
 	if forward(4000); told != 1 {
 		t.Fatalf("told %d times of a loss", told)
 	}
-	e.report(nobody{}, 0)
+	e.Report(nobody{}, 0)
 	if forward(10_000); told != 1 {
 		t.Errorf("told again of what has been reported")
 	}

@@ -32,6 +32,11 @@ const (
 	keepFree = 256
 )
 
+// small is the largest packet that is copied out of a large buffer rather than
+// given away with it, in bytes: 64 KB that are held for 1,500 bytes would make
+// little of the resequencer's bound.
+const small = 16 << 10
+
 // class is that of buffers for so many bytes.
 func class(size int) int {
 	return max(bits.Len(uint(size-1))-bits.Len(smallest-1), 0)

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/netip"
 	"sync"
 
 	"weft/conga"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/clock"
 	"weft/link"
 	"weft/policy"
 	"weft/resequencer"
@@ -73,14 +73,14 @@ type GatewayConfig struct {
 	// Reads from the devices must not wait. All calls, the Clock's included, must come
 	// from one goroutine; they and Seed then determine everything. It does not go with
 	// Tunnel.
-	Clock Clock
+	Clock clock.Clock
 }
 
 // Gateway sprays the TCP of the host's own kernel, and puts in order what comes
 // for it. It knows nothing of connections: they are the kernel's, and survive
 // it. It is safe for concurrent use.
 type Gateway struct {
-	config  Config
+	config  config
 	below   io.Closer // where packets come from; nil if that is nowhere
 	above   io.Closer // Programs
 	egress  *egress
@@ -99,27 +99,15 @@ type Gateway struct {
 // NewGateway starts a Gateway. On error nothing is left running and the devices
 // stay open.
 func NewGateway(c GatewayConfig) (*Gateway, error) {
-	host, pol, err := c.validate()
+	host, err := c.validate()
 	if err != nil {
 		return nil, err
 	}
-	var over *tunnel
-	if c.Tunnel != nil {
-		if over, err = newTunnel(*c.Tunnel); err != nil {
-			return nil, fmt.Errorf("stack: GatewayConfig.Tunnel.%w", err)
-		}
+	e, err := NewEgress(host)
+	if err != nil {
+		return nil, fmt.Errorf("stack: GatewayConfig.%w", err)
 	}
-	seed := c.Seed
-	for seed == 0 {
-		seed = rand.Uint64()
-	}
-	if host.Resequencer.Seed == 0 {
-		host.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
-	}
-	g := &Gateway{config: host, above: c.Programs, egress: newEgress(host, pol, over, seed), done: make(chan struct{})}
-	if err := g.egress.beAware(host.gatewayAware(pol)); err != nil {
-		return nil, err
-	}
+	g := &Gateway{config: e.config, above: c.Programs, egress: e, done: make(chan struct{})}
 	if g.queues, err = c.queues(); err != nil {
 		return nil, err
 	}
@@ -128,47 +116,39 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		return nil, err
 	}
 	if c.Evidence {
-		g.egress.evidence = newEvidence(seed, true) // as the kernel probes tails
+		g.egress.Remember(true) // as the kernel probes tails
 	}
 	switch {
 	case c.Tunnel != nil:
 		// That the inner source is the peer's has been checked; the kernel knows
 		// which destinations are its own.
-		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(over), func(*flowcell.Packet, []byte) bool { return true })
+		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.tunnel.tunnel), func(*flowcell.Packet, []byte) bool { return true })
 	case c.Fabric != nil:
 		self := flowcell.AddressFrom(host.Address)
 		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
 	}
-	g.egress.refuse = g.refuse
+	g.egress.Refuse(g.refuse)
 	g.start()
 	return g, nil
 }
 
-// validate returns the configuration of the Host whose half a Gateway is.
-func (c *GatewayConfig) validate() (host Config, pol policy.Policy, err error) {
-	host = Config{
-		Address: c.Address.Unmap(), Topology: c.Topology, Device: c.Programs, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
+// validate returns what its egress and its ingress go by.
+func (c *GatewayConfig) validate() (config, error) {
+	host := config{
+		Address: c.Address.Unmap(), Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
 		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, Carrier: c.Carrier, Clock: c.Clock,
 	}
-	if c.Programs == nil {
-		return host, pol, errors.New("stack: GatewayConfig.Programs is missing: link.OpenTUN opens one")
-	}
-	if c.Tunnel == nil {
+	switch {
+	case c.Programs == nil:
+		return host, errors.New("stack: GatewayConfig.Programs is missing: link.OpenTUN opens one")
+	case c.Tunnel == nil:
 		host.UplinkEncapsulates = atUplink(c.Policy, c.PolicyOptions)
-		pol, err = host.validate()
-		return host, pol, err
+	case c.Topology != nil || c.Fabric != nil:
+		return host, errors.New("stack: GatewayConfig.Tunnel is given, and Topology or Fabric, too: one way to carry packets is enough")
+	case c.Clock != nil:
+		return host, errors.New("stack: GatewayConfig.Clock does not go with GatewayConfig.Tunnel, whose datagrams live in real time")
 	}
-	if c.Topology != nil || c.Fabric != nil {
-		return host, pol, errors.New("stack: GatewayConfig.Tunnel is given, and Topology or Fabric, too: one way to carry packets is enough")
-	}
-	if c.Clock != nil {
-		return host, pol, errors.New("stack: GatewayConfig.Clock does not go with GatewayConfig.Tunnel, whose datagrams live in real time")
-	}
-	if err := c.Tunnel.validate(); err != nil {
-		return host, pol, fmt.Errorf("stack: GatewayConfig.Tunnel.%w", err)
-	}
-	pol, err = host.policy()
-	return host, pol, err
+	return host, nil
 }
 
 // beatIn is that of the device from below, if there is one.
@@ -186,11 +166,7 @@ func (c *GatewayConfig) beatIn() (beat, error) {
 func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source, accepts func(*flowcell.Packet, []byte) bool) {
 	g.below = below
 	g.inward = newInward(c.Programs)
-	clock := c.Clock
-	if clock == nil {
-		clock = newRealClock()
-	}
-	g.ingress = newIngress(from, g.inward, g.config.Resequencer, clock)
+	g.ingress = newIngress(from, g.inward, g.config.Resequencer, clock.Or(c.Clock))
 	g.ingress.beat = in
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
@@ -234,7 +210,7 @@ func (g *Gateway) SetTopology(t *topology.Topology) error {
 	if id, ok := t.ByAddr(g.config.Address); !ok || int(id) >= t.NumHosts() {
 		return fmt.Errorf("stack: SetTopology: %v is no host of %v", g.config.Address, t)
 	}
-	g.egress.setTopology(t)
+	g.egress.SetTopology(t)
 	return nil
 }
 
@@ -257,10 +233,10 @@ type GatewayStats struct {
 
 // Stats returns the Gateway's counters.
 func (g *Gateway) Stats() (s GatewayStats) {
-	s.Egress, s.Paths = g.egress.snapshot()
-	s.Evidence, s.Conga = g.egress.evidenceStats(), g.egress.congaStats()
+	s.Egress, s.Paths = g.egress.Stats()
+	s.Evidence, s.Conga = g.egress.EvidenceStats(), g.egress.CongaStats()
 	if g.ingress != nil {
-		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.snapshot()
+		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.Stats()
 		g.ingress.mu.Lock()
 		s.Refused, s.Frames = g.inward.drops, g.inward.pool.used
 		g.ingress.mu.Unlock()
@@ -275,7 +251,7 @@ func (g *Gateway) Close() (err error) {
 	g.closing.Do(func() {
 		if g.ingress != nil { // first its source, so that the rest can be delivered
 			err = g.below.Close()
-			g.ingress.close()
+			g.ingress.Close()
 		}
 		err = errors.Join(err, g.above.Close())
 		g.reading.Wait()

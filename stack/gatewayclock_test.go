@@ -57,12 +57,12 @@ func TestGateway_livesByItsClock(t *testing.T) {
 	if s := g.Stats(); len(programs.written) != 1 || s.Frames != superBatch+1 {
 		t.Fatalf("%d packets delivered: %+v", len(programs.written), s)
 	}
-	clock.run(hold)
+	clock.Run(hold)
 	if s := g.Stats(); len(programs.written) != 2 || s.Frames != superBatch {
 		t.Errorf("%d packets delivered when the time was up: %+v", len(programs.written), s)
 	}
 	read()
-	if clock.run(beatEvery); beats != 1 {
+	if clock.Run(beatEvery); beats != 1 {
 		t.Errorf("%d beats at once", beats)
 	}
 	if read(); beats != 2 {

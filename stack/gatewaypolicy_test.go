@@ -82,7 +82,7 @@ func TestGateway_hearsReports(t *testing.T) {
 	}
 	defer g.Close()
 	g.egress.mu.Lock()
-	g.egress.clock = new(setClock) // on which reports do not grow old
+	g.egress.clock = new(handClock) // on which reports do not grow old
 	g.egress.mu.Unlock()
 	first := dataPacket(1, 1000)
 	through(t, kernel, first)
@@ -132,5 +132,28 @@ func TestGateway_hearsReports(t *testing.T) {
 		if got := netip.AddrFrom4([4]byte(out[16:20])); got != set.Addr(2) {
 			t.Errorf("by %v, want %v: %+v", got, set.Addr(2), g.Congestion())
 		}
+	}
+}
+
+// A policy of a Gateway samples nothing: the prober does, and the program draws.
+func TestGateway_doesNotSample(t *testing.T) {
+	for name, want := range map[string]bool{"luopan": false, "rand": false, "drill": true} {
+		_, tun := superPair(1500)
+		g, err := NewGateway(GatewayConfig{Address: fatTree.Node(0).Addr, Topology: fatTree, Programs: tun, Policy: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := g.egress; e.sampler != nil || (e.aware != nil) != want {
+			t.Errorf("%s: goes by %T", name, e.aware)
+		}
+		g.SetPolicy("drill", policy.Options{})
+		if _, ok := g.egress.aware.(*backlogged); !ok {
+			t.Errorf("after %s drill goes by %T", name, g.egress.aware)
+		}
+		g.SetPolicy("drb", policy.Options{})
+		if g.egress.aware != nil {
+			t.Errorf("drb goes by %T", g.egress.aware)
+		}
+		g.Close()
 	}
 }

@@ -34,6 +34,6 @@ func FuzzConcerns(f *testing.F) {
 			ip.SetChecksum(0)
 			ip.SetChecksum(^ip.CalculateChecksum())
 		}
-		in.receive(b)
+		in.Receive(b)
 	})
 }

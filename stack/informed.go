@@ -65,7 +65,8 @@ func (i *informed) know(now time.Duration, add func(topology.NodeID, Congestion)
 	}
 }
 
-func (e *egress) congaStats() (s conga.Stats) {
+// CongaStats returns the counters of the policy conga, zero under others.
+func (e *egress) CongaStats() (s conga.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.informed != nil {

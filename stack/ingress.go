@@ -6,12 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/checksum"
-	"gvisor.dev/gvisor/pkg/tcpip/header"
-
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/checksum"
+	"weft/internal/clock"
 	"weft/resequencer"
 )
 
@@ -48,41 +46,84 @@ type ingress[P any] struct {
 	// the packets of those who are to know are not looked at here, but by a kernel.
 	narrow func(dst flowcell.Address, mtu int)
 	beat   beat // of the reader
-	clock  Clock
+	clock  clock.Clock
+	still  bool          // no goroutine reads: the time is virtual
 	done   chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex // guards all that follows
-	to       sink[P]
+	to       Sink[P]
 	reseq    *resequencer.Buffer[P]
 	segments []flowcell.Packet // of the batch, for the resequencer
 	packets  []P
 	marked   []arrivedMark
 	ready    []P // to be delivered, in this order
-	timer    Timer
+	timer    clock.Timer
 	closed   bool
 	stats    IngressStats
 }
 
-// sink is where packets go that are in order. It is called under the lock of the
-// ingress that owns it. What buffer has returned is the reader's to fill without
-// the lock, until packet or the next buffer of that slot.
-type sink[P any] interface {
-	// buffer is where the source may read a packet to: the one of this slot.
-	buffer(slot, size int) []byte
-	// packet makes what the resequencer keeps of a packet that was checked. a.b
-	// is only lent, unless it is alone in its slot: then the sink may keep the
-	// buffer and have another for the slot.
-	packet(pkt *flowcell.Packet, a *arrived) P
-	// deliver takes packets in their order, and returns of how many more one has
-	// become a part. ready is not kept.
-	deliver(ready []P) (merged int)
+// Sink takes packets that are in order. It is called under the lock of the ingress
+// that owns it.
+type Sink[P any] interface {
+	// Buffer returns the buffer of a slot, into which the source reads a packet without
+	// the lock, until Packet is called for that slot, or Buffer again.
+	Buffer(slot, size int) []byte
+	// Packet makes what the resequencer keeps of a packet that was checked. The bytes
+	// of a are only lent, unless they are alone in their slot: then the sink may keep
+	// the buffer and give another one to the slot.
+	Packet(pkt *flowcell.Packet, a *arrived) P
+	// Deliver takes packets in their order. It returns how many it has merged into the
+	// one before. ready is not kept.
+	Deliver(ready []P) (merged int)
 }
 
 // lent is the slot of a packet that lies in nobody's buffer.
 const lent = -1
 
+// NewIngress returns the ingress of the host whose egress is e: from its Device, or
+// its Tunnel, to a sink. Of a Device it takes what is for the host's own address, and
+// what the other end of a connection acknowledges, or complains about, is told to e.
+// Start makes it read.
+func NewIngress[P any](e *egress, to Sink[P]) *ingress[P] {
+	c := &e.config
+	in := newIngress(newSource(c.Device, e.tunnel), to, c.Resequencer, clock.Or(c.Clock))
+	in.relays = c.Tunnel == nil
+	in.flights, in.narrow = e.flights, e.narrow
+	in.flights.on.Store(true)
+	if e.informed != nil {
+		in.marks = e.receiveMarks
+	}
+	self := flowcell.AddressFrom(c.Address)
+	in.accepts = func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self }
+	in.still = c.Clock != nil
+	return in
+}
+
+// TakeProbes has probes of paths given to probe, which may write to them, and ICMP
+// errors to tooLong, which says whether one is about a probe. Both are called with the
+// ingress's lock held. It must be called before Start.
+func (in *ingress[P]) TakeProbes(probe func(packet []byte), tooLong func(packet []byte) bool) {
+	in.probe, in.tooLong = probe, tooLong
+}
+
+// TakeSamples has samples given to sample, as TakeProbes does.
+func (in *ingress[P]) TakeSamples(sample func(packet []byte)) { in.sample = sample }
+
+// Clock is the one that an ingress lives by.
+func (in *ingress[P]) Clock() clock.Clock { return in.clock }
+
+// Start has a goroutine read until the source is closed; if it fails for another
+// reason, failed is told. Where the time is virtual nobody reads: see Receive.
+func (in *ingress[P]) Start(failed func(error)) {
+	if in.still {
+		close(in.done)
+		return
+	}
+	go in.run(failed)
+}
+
 // newIngress returns one whose timer runs; run makes it read.
-func newIngress[P any](from source, to sink[P], c resequencer.Config, clock Clock) *ingress[P] {
+func newIngress[P any](from source, to Sink[P], c resequencer.Config, clock clock.Clock) *ingress[P] {
 	in := &ingress[P]{
 		from:  from,
 		to:    to,
@@ -140,12 +181,12 @@ func (in *ingress[P]) round() error {
 func (in *ingress[P]) lend() {
 	_, size := in.from.batch()
 	for i := range in.bufs {
-		in.bufs[i] = in.to.buffer(i, size)
+		in.bufs[i] = in.to.Buffer(i, size)
 	}
 }
 
-// receive takes a packet that nobody reads.
-func (in *ingress[P]) receive(b []byte) {
+// Receive takes a packet that nobody reads. The bytes are copied.
+func (in *ingress[P]) Receive(b []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.clock.Now()
@@ -173,7 +214,7 @@ func (in *ingress[P]) take(a *arrived) {
 		pkt.MoreSegments = uint8(min((int(pkt.Payload)-1)/a.mss, flowcell.MaxIndex))
 		in.stats.Supers++
 	}
-	in.packets = append(in.packets, in.to.packet(pkt, a))
+	in.packets = append(in.packets, in.to.Packet(pkt, a))
 }
 
 // check reads a packet and reports whether it is one to deliver; if not, it has
@@ -249,20 +290,20 @@ func martian(b []byte) bool {
 }
 
 // validIP checks the checksum of an IPv4 header; IPv6 has none.
-func validIP(b []byte) bool { return b[0]>>4 == 6 || header.IPv4(b).IsChecksumValid() }
+func validIP(b []byte) bool {
+	return b[0]>>4 == 6 || checksum.Fold(checksum.Sum(b[:int(b[0]&0xf)*4], 0)) == 0xffff
+}
 
 // validTCP checks the TCP checksum of an unfragmented packet that Parse has
 // accepted.
 func validTCP(b []byte) bool {
-	var src, dst tcpip.Address
+	addresses := b[12:20]
 	if b[0]>>4 == 6 {
-		src, dst = tcpip.AddrFrom16Slice(b[8:24]), tcpip.AddrFrom16Slice(b[24:40])
-	} else {
-		src, dst = tcpip.AddrFrom4Slice(b[12:16]), tcpip.AddrFrom4Slice(b[16:20])
+		addresses = b[8:40]
 	}
-	tcp := header.TCP(b[transportAt(b):])
-	payload := tcp.Payload()
-	return tcp.IsChecksumValid(src, dst, checksum.Checksum(payload, 0), uint16(len(payload)))
+	segment := b[transportAt(b):]
+	pseudo := checksum.Sum(addresses, flowcell.ProtoTCP+uint64(len(segment)))
+	return checksum.Fold(checksum.Sum(segment, pseudo)) == 0xffff
 }
 
 // transportAt is where the transport header is in a packet that Parse has
@@ -310,16 +351,16 @@ func (in *ingress[P]) deliver() {
 	if len(in.ready) == 0 {
 		return
 	}
-	merged := in.to.deliver(in.ready)
+	merged := in.to.Deliver(in.ready)
 	in.stats.Merged += uint64(merged)
 	in.stats.Delivered += uint64(len(in.ready) - merged)
 	clear(in.ready)
 	in.ready = in.ready[:0]
 }
 
-// close ends the timer and gives up what is held. The source must have been
-// closed; the reader has ended when close returns.
-func (in *ingress[P]) close() {
+// Close ends the timer and delivers what is held. The source must have been
+// closed; the reader has ended when Close returns.
+func (in *ingress[P]) Close() {
 	<-in.done
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -329,7 +370,8 @@ func (in *ingress[P]) close() {
 	in.deliver()
 }
 
-func (in *ingress[P]) snapshot() (s IngressStats, r resequencer.Stats, t TunnelStats) {
+// Stats returns the counters.
+func (in *ingress[P]) Stats() (s IngressStats, r resequencer.Stats, t TunnelStats) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if from, ok := in.from.(*tunnelSource); ok {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/clock"
 	"weft/link"
 	"weft/resequencer"
 )
@@ -107,7 +108,7 @@ func TestIngress_readerAndTimerShareBuffers(t *testing.T) {
 	}
 	dev := newStorm(batches)
 	c := resequencer.Config{Discipline: resequencer.Sequence, Hold: 20 * time.Microsecond, MinHold: 20 * time.Microsecond}
-	in := newIngress[*frame](newSuperSource(dev), newInward(dev), c, newRealClock())
+	in := newIngress[*frame](newSuperSource(dev), newInward(dev), c, clock.Real())
 	in.accepts = func(*flowcell.Packet, []byte) bool { return true }
 	stop, watched := make(chan struct{}), make(chan struct{})
 	go func() { // somebody asks for the status meanwhile
@@ -117,16 +118,16 @@ func TestIngress_readerAndTimerShareBuffers(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(100 * time.Microsecond):
-				in.snapshot()
+				in.Stats()
 			}
 		}
 	}()
 	in.run(func(err error) { t.Error(err) })
-	in.close()
+	in.Close()
 	close(stop)
 	<-watched
 
-	stats, r, _ := in.snapshot()
+	stats, r, _ := in.Stats()
 	if r.Timeouts == 0 {
 		t.Errorf("the timer has released nothing: %+v", r)
 	}
@@ -158,30 +159,30 @@ func (c *lockChecker) check() {
 	}
 }
 
-func (c *lockChecker) buffer(slot, size int) []byte {
+func (c *lockChecker) Buffer(slot, size int) []byte {
 	c.check()
-	return c.inward.buffer(slot, size)
+	return c.inward.Buffer(slot, size)
 }
 
-func (c *lockChecker) packet(pkt *flowcell.Packet, a *arrived) *frame {
+func (c *lockChecker) Packet(pkt *flowcell.Packet, a *arrived) *frame {
 	c.check()
-	return c.inward.packet(pkt, a)
+	return c.inward.Packet(pkt, a)
 }
 
-func (c *lockChecker) deliver(ready []*frame) int {
+func (c *lockChecker) Deliver(ready []*frame) int {
 	c.check()
-	return c.inward.deliver(ready)
+	return c.inward.Deliver(ready)
 }
 
 // Whatever the reader and the timer do with a sink, they have the lock.
 func TestIngress_locksItsSink(t *testing.T) {
 	dev := newStorm(100)
 	c := &lockChecker{inward: newInward(dev)}
-	in := newIngress[*frame](newSuperSource(dev), c, resequencer.Config{Hold: time.Millisecond}, newRealClock())
+	in := newIngress[*frame](newSuperSource(dev), c, resequencer.Config{Hold: time.Millisecond}, clock.Real())
 	in.accepts = func(*flowcell.Packet, []byte) bool { return true }
 	c.mu = &in.mu
 	in.run(func(err error) { t.Error(err) })
-	in.close()
+	in.Close()
 	if c.loose > 0 {
 		t.Errorf("%d calls without the lock", c.loose)
 	}
@@ -195,13 +196,13 @@ func BenchmarkIngress(b *testing.B) {
 			dev := newStorm(b.N/superBatch + 1)
 			dev.idle = true
 			c := resequencer.Config{Discipline: d, Hold: 20 * time.Microsecond, MinHold: 20 * time.Microsecond}
-			in := newIngress[*frame](newSuperSource(dev), newInward(dev), c, newRealClock())
+			in := newIngress[*frame](newSuperSource(dev), newInward(dev), c, clock.Real())
 			in.accepts = func(*flowcell.Packet, []byte) bool { return true }
 			b.SetBytes(stormPayload)
 			b.ReportAllocs()
 			b.ResetTimer()
 			in.run(func(err error) { b.Error(err) })
-			in.close()
+			in.Close()
 		})
 	}
 }

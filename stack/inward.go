@@ -26,7 +26,7 @@ func newInward(dev SuperDevice) *inward {
 	return &inward{dev: dev, parts: make([][]byte, 1), segment: make([]byte, link.SuperHeadroom+superBuffer)}
 }
 
-func (w *inward) buffer(slot, size int) []byte {
+func (w *inward) Buffer(slot, size int) []byte {
 	for len(w.slots) <= slot {
 		w.slots = append(w.slots, nil)
 	}
@@ -36,7 +36,7 @@ func (w *inward) buffer(slot, size int) []byte {
 	return w.slots[slot].buf[:size]
 }
 
-func (w *inward) packet(_ *flowcell.Packet, a *arrived) *frame {
+func (w *inward) Packet(_ *flowcell.Packet, a *arrived) *frame {
 	var f *frame
 	if a.alone && len(a.b) > small {
 		f = w.slots[a.slot]
@@ -53,7 +53,7 @@ func (w *inward) packet(_ *flowcell.Packet, a *arrived) *frame {
 }
 
 // deliver writes what is ready, segments that continue each other as one.
-func (w *inward) deliver(ready []*frame) (merged int) {
+func (w *inward) Deliver(ready []*frame) (merged int) {
 	for _, f := range ready {
 		switch {
 		case w.dev.MaxSuper() < gro.MaxLength:

@@ -265,7 +265,7 @@ func TestGateway_closeLeaksNothing(t *testing.T) {
 		for i := range hosts {
 			addr := func(i int) netip.Addr { return fatTree.EmbeddedAddr(topology.NodeID(i)) }
 			kernel, tun := superPair(1500)
-			kernel.mtu = 1400
+			kernel.MTUBytes = 1400
 			var err error
 			if gateways[i], err = NewGateway(GatewayConfig{Programs: tun, Policy: "presto", Tunnel: tunnelTo(under, i, addr(1-i))}); err != nil {
 				t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
 	"weft/conga"
@@ -44,7 +43,7 @@ func TestStamp_marksAndReportsInTurns(t *testing.T) {
 			t.Fatalf("there is nothing to report, but %+v", m)
 		}
 	}
-	e.clock = &stillClock{now: 5 * time.Second}
+	e.clock = &stillClock{Time: 5 * time.Second}
 	for tag := range uint8(3) {
 		e.receiveMarks([]arrivedMark{{dst.Flow.Dst, conga.Mark{Tag: tag, Metric: tag + 1}.Put()}})
 	}
@@ -118,7 +117,7 @@ func TestStamp_leavesOthersAlone(t *testing.T) {
 func TestIngress_takesMarksOff(t *testing.T) {
 	for _, carrier := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		for _, ecn := range []byte{0, 1, 2, 3} {
-			e := testEgress(t, fatTree, "conga", func(c *Config) { c.Carrier = carrier })
+			e := testEgress(t, fatTree, "conga", func(c *config) { c.Carrier = carrier })
 			sent := with(dataPacket(1, 100), func(b []byte) { b[1], b[6] = ecn, 0x40 })
 			withTCPChecksum(sent)
 			inner, err := e.arrives(bytes.Clone(sent))
@@ -129,7 +128,7 @@ func TestIngress_takesMarksOff(t *testing.T) {
 			in := newIngress(newPlainSource(nil), newInward(up), resequencer.Config{}, &handClock{})
 			in.accepts = func(*flowcell.Packet, []byte) bool { return true }
 			in.relays = true
-			in.receive(inner)
+			in.Receive(inner)
 			if in.stats.Marked != 1 || len(up.written) != 1 || !bytes.Equal(up.written[0].packet, sent) {
 				t.Errorf("%v: %x became %x; %+v", carrier, sent, up.written, in.stats)
 			}
@@ -196,21 +195,6 @@ func TestRelabel_mendsTheChecksum(t *testing.T) {
 	}
 }
 
-// with changes a packet and mends the IP checksum.
-func with(b []byte, change func([]byte)) []byte {
-	change(b)
-	return fixed(b)
-}
-
-// withTCPChecksum mends TCP's.
-func withTCPChecksum(b []byte) []byte {
-	ip, t := header.IPv4(b), header.TCP(b[20:])
-	t.SetChecksum(0)
-	sum := header.PseudoHeaderChecksum(6, ip.SourceAddress(), ip.DestinationAddress(), uint16(len(b)-20))
-	t.SetChecksum(^t.CalculateChecksum(checksum.Checksum(b[40:], sum)))
-	return b
-}
-
 // bounceOf is the address of the core by which a packet went.
 func bounceOf(t *testing.T, w wrapped) netip.Addr {
 	t.Helper()
@@ -221,7 +205,7 @@ func bounceOf(t *testing.T, w wrapped) netip.Addr {
 // tag that no path to the rack has says nothing.
 func TestReceiveMarks_moveWhatIsSentToTheirHostOnly(t *testing.T) {
 	e := testEgress(t, fatTree, "conga")
-	e.clock = &stillClock{now: time.Second}
+	e.clock = &stillClock{Time: time.Second}
 	packet, mate := dataPacket(1, 1000), with(dataPacket(2, 1000), func(b []byte) { b[19]-- })
 	var liar flowcell.Packet
 	_ = liar.Parse(packet)

@@ -14,9 +14,6 @@ type merger struct {
 	head  *gstack.PacketBuffer // the first of the train, with the payload of all; nil if there is none
 }
 
-// maxHeaders is the length of the longest headers, of IPv4 and TCP.
-const maxHeaders = 60 + 60
-
 // headers returns the packet's headers, and payload where that is contiguous.
 func headers(p *gstack.PacketBuffer) []byte {
 	d := p.Data()

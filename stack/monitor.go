@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/link"
 	"weft/liveness"
 	"weft/topology"
@@ -54,11 +55,9 @@ type monitor struct {
 // probeBatch is the most probes that are written at once.
 const probeBatch = 64
 
-// newMonitor returns one that begins to probe at once. l has been validated.
-func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
-	e.mu.Lock()
-	t, carrier, mtu := e.paths.topo, e.paths.racks.carrier, e.dev.MTU()
-	e.mu.Unlock()
+// newMonitor returns one that begins to probe at once. c has been validated.
+func newMonitor(c *Config, e *egress, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
+	l, address, t, carrier, mtu := c.Liveness, c.Address, e.Topology(), c.Carrier, c.Device.MTU()
 	w, _ := l.watcher(t, address, carrier, mtu, seed)
 	m := &monitor{
 		config: l, egress: e, clock: clock, seed: seed, write: write, chooser: chooser, self: address,
@@ -71,10 +70,8 @@ func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed ui
 	}
 	m.relabel(t)
 	m.timer = clock.AfterFunc(time.Hour, m.tick)
-	e.mu.Lock()
-	e.suspect = m.kick
-	e.paths.carry(w.Carriage())
-	e.mu.Unlock()
+	e.OnLoss(m.kick)
+	e.SetCarriage(w.Carriage())
 	m.timer.Reset(0)
 	return m
 }
@@ -95,7 +92,7 @@ func (m *monitor) tick() {
 	}
 	m.kicked.Store(false)
 	now := m.clock.Now()
-	m.egress.report(m.watcher, now)
+	m.egress.Report(m.watcher, now)
 	m.watcher.Tick(now)
 	m.settle(now)
 	m.mu.Unlock()
@@ -109,11 +106,11 @@ func (m *monitor) settle(now time.Duration) {
 	news := false
 	if t := m.watcher.Topology(); t != m.current {
 		m.current, news = t, true
-		m.egress.setTopology(t)
+		m.egress.SetTopology(t)
 	}
 	if c := m.watcher.Carriage(); c != m.carriage {
 		m.carriage, news = c, true
-		m.egress.setCarriage(c)
+		m.egress.SetCarriage(c)
 	}
 	if news && m.chooser != nil {
 		m.kick() // tells, without ingress's lock
@@ -261,11 +258,7 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 // outer is the outer header of a path to a host, live or not: whether it is alive
 // is what the host wants to know.
 func (m *monitor) outer(to netip.Addr, path int) (o encap.Outer, ok bool) {
-	set, ok := pathsTo(m.current, m.self, to)
-	if !ok || path >= set.Count() {
-		return o, false
-	}
-	return outer(m.carrier, m.self, set, path), true
+	return paths.OuterTo(m.current, m.carrier, m.self, to, path)
 }
 
 // probe sends a request by its path, or a boomerang round its bouncing switch.
@@ -327,6 +320,6 @@ func (m *monitor) snapshot() LivenessStats {
 	defer m.mu.Unlock()
 	s := m.stats
 	s.Watcher = m.watcher.Stats()
-	s.Evidence = m.egress.evidenceStats()
+	s.Evidence = m.egress.EvidenceStats()
 	return s
 }

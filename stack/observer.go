@@ -21,7 +21,7 @@ type Observer interface {
 // Evidence; call it every few milliseconds. o must not call the Gateway. Of TCP that
 // the uplink's program cuts nothing passes here, and of what it encapsulates the
 // paths are not known.
-func (g *Gateway) Observe(o Observer, now time.Duration) { g.egress.report(o, now) }
+func (g *Gateway) Observe(o Observer, now time.Duration) { g.egress.Report(o, now) }
 
 // Topology returns the topology in use; nil in a Tunnel.
-func (g *Gateway) Topology() *topology.Topology { return g.egress.topology() }
+func (g *Gateway) Topology() *topology.Topology { return g.egress.Topology() }

@@ -1,12 +1,13 @@
 package stack
 
 import (
-	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
-
 	"weft/flowcell"
 	"weft/internal/checksum"
 	"weft/link"
 )
+
+// maxHeaders is the length of the longest headers, of IPv4 and TCP.
+const maxHeaders = 60 + 60
 
 // outgoing is a packet on its way out, wherever it comes from.
 type outgoing struct {
@@ -24,6 +25,10 @@ type outgoing struct {
 	csumStart, csumAt uint16
 }
 
+// Begin makes o a packet of so many bytes whose Parts are to be appended, and that
+// needs nothing done to it.
+func (o *outgoing) Begin(size int) { *o = outgoing{parts: o.parts[:0], size: size} }
+
 // segments is how many packets the payload makes.
 func (o *outgoing) segments(payload int) int {
 	if o.mss == 0 || payload <= o.mss {
@@ -32,38 +37,14 @@ func (o *outgoing) segments(payload int) int {
 	return (payload + o.mss - 1) / o.mss
 }
 
-// fromNetstack makes o a packet of netstack's, using the space of o.parts.
-func (o *outgoing) fromNetstack(p *gstack.PacketBuffer) {
-	o.parts, o.size = o.parts[:0], p.Size()
-	views, skip := p.AsViewList()
-	for v := views.Front(); v != nil; v = v.Next() {
-		s := v.AsSlice()
-		if skip >= len(s) {
-			skip -= len(s)
-			continue
-		}
-		o.parts = append(o.parts, s[skip:])
-		skip = 0
-	}
-	g := &p.GSOOptions
-	o.mss, o.narrow, o.partial = 0, false, false
-	if g.Type == gstack.GSONone {
-		return
-	}
-	o.partial, o.csumStart, o.csumAt = g.NeedsCsum, g.L3HdrLen, g.CsumOffset
-	if p.Data().Size() > int(g.MSS) {
-		o.mss = int(g.MSS)
-	}
-}
-
 // fromDevice makes o a packet that a SuperDevice has read, with its header;
 // false if that is not one that makes sense.
 func (o *outgoing) fromDevice(h link.VnetHeader, packet []byte) bool {
 	if h.Check(len(packet)) != nil {
 		return false
 	}
-	o.parts, o.size = append(o.parts[:0], packet), len(packet)
-	o.mss, o.narrow = 0, false
+	o.Begin(len(packet))
+	o.parts = append(o.parts, packet)
 	if h.GSO() {
 		o.mss = int(h.GSOSize)
 	}

@@ -41,7 +41,7 @@ func TestSetTopology_unaffectedPairsKeepTheirPosition(t *testing.T) {
 		same("before", other)
 		for range 3 {
 			cut := fatTree.Without(between(t, fatTree, "a3.2", "c1.1"))
-			e.setTopology(cut) // of pod 3, the path by 3.0
+			e.SetTopology(cut) // of pod 3, the path by 3.0
 			same("a link of another pod is down", other)
 			same("a link outside of the pod is down", near)
 			for range 30 {
@@ -49,7 +49,7 @@ func TestSetTopology_unaffectedPairsKeepTheirPosition(t *testing.T) {
 					t.Fatalf("%s: by %s", name, w.bounce)
 				}
 			}
-			e.setTopology(fatTree)
+			e.SetTopology(fatTree)
 			same("the link is back", other)
 		}
 		if n := len(e.paths.groups.byKey); n > 3 {
@@ -71,7 +71,7 @@ func TestSetTopology_affectedPairsInterleaveWhatIsLeft(t *testing.T) {
 			p.next(&p.data)
 		}
 		for i, fails := range []string{"c1.1", "c2.3", "c4.4"} {
-			e.setTopology(e.paths.topo.WithoutNode(node(t, fabric, fails)))
+			e.SetTopology(e.paths.topo.WithoutNode(node(t, fabric, fails)))
 			p := e.to(fabric, dst)
 			left := 16 - i - 1
 			used := map[int]int{}
@@ -98,7 +98,7 @@ func TestSetTopology_flowsStayOnLivePaths(t *testing.T) {
 	for port := range uint16(400) {
 		before[port] = wrapOne(t, e, dataPacket(port, 100), 0).bounce
 	}
-	e.setTopology(fatTree.WithoutNode(node(t, fatTree, "3.2")))
+	e.SetTopology(fatTree.WithoutNode(node(t, fatTree, "3.2")))
 	moved := map[string]int{}
 	for port, was := range before {
 		is := wrapOne(t, e, dataPacket(port, 100), 0).bounce
@@ -114,7 +114,7 @@ func TestSetTopology_flowsStayOnLivePaths(t *testing.T) {
 			t.Errorf("of the dead path's flows have moved %v", moved)
 		}
 	}
-	e.setTopology(fatTree)
+	e.SetTopology(fatTree)
 	for port, was := range before {
 		if is := wrapOne(t, e, dataPacket(port, 100), 0).bounce; is != was {
 			t.Fatalf("flow %d goes by %s, went by %s before all", port, is, was)
@@ -128,7 +128,7 @@ func TestSetTopology_flowcellsStayOnLivePaths(t *testing.T) {
 		e := testEgress(t, fatTree, name)
 		first := wrapOne(t, e, dataPacket(1, 1448), 0)
 		other, _ := fatTree.Lookup(next(first.bounce))
-		e.setTopology(fatTree.WithoutNode(other.ID))
+		e.SetTopology(fatTree.WithoutNode(other.ID))
 		second := wrapOne(t, e, dataPacket(1, 1448), 0)
 		if second.bounce != first.bounce || second.number != first.number+1 && name != "letflow" {
 			t.Errorf("%s: goes on with %04x by %s after %04x by %s", name, second.number, second.bounce, first.number, first.bounce)

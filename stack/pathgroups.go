@@ -7,6 +7,7 @@ import (
 
 	"weft/conga"
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/policy"
 	"weft/topology"
 )
@@ -232,7 +233,7 @@ func (t *groupTable) out(set topology.PathSet, n int, to *rack) *pathOut {
 	}
 	o := t.outs[k]
 	if o == nil {
-		o = &pathOut{bounce: k.bounce, header: outer(t.carrier, t.address, set, n), head: k.head, index: n}
+		o = &pathOut{bounce: k.bounce, header: paths.Outer(t.carrier, t.address, set, n), head: k.head, index: n}
 		t.outs[k] = o
 	}
 	return o

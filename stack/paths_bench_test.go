@@ -35,7 +35,7 @@ func BenchmarkSetTopology(b *testing.B) {
 		}
 	}
 	flap := func(n int) {
-		e.setTopology([]*topology.Topology{far, fabric}[n%2])
+		e.SetTopology([]*topology.Topology{far, fabric}[n%2])
 	}
 	b.Run("SetTopology", func(b *testing.B) {
 		b.ReportAllocs()
@@ -60,7 +60,7 @@ func BenchmarkSetTopology(b *testing.B) {
 	}
 	first("affected", few, flap)
 	first("unaffected", many, flap)
-	first("every pair affected", many, func(n int) { e.setTopology([]*topology.Topology{own, fabric}[n%2]) })
+	first("every pair affected", many, func(n int) { e.SetTopology([]*topology.Topology{own, fabric}[n%2]) })
 	b.Run("no change", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			e.paths.to(dst(i % pairs))

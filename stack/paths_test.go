@@ -11,29 +11,6 @@ import (
 	"weft/topology"
 )
 
-// node is the number of a node.
-func node(t testing.TB, fabric *topology.Topology, name string) topology.NodeID {
-	t.Helper()
-	n, err := fabric.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n.ID
-}
-
-// between is the link of two neighbours.
-func between(t testing.TB, fabric *topology.Topology, a, b string) topology.LinkID {
-	t.Helper()
-	peer := node(t, fabric, b)
-	for _, p := range fabric.Ports(node(t, fabric, a)) {
-		if p.Peer == peer {
-			return p.Link
-		}
-	}
-	t.Fatalf("there is no link from %s to %s", a, b)
-	return 0
-}
-
 // to is the pair of a host's embedded stack.
 func (e *egress) to(fabric *topology.Topology, host topology.NodeID) *pair {
 	return e.paths.to(flowcell.AddressFrom(fabric.EmbeddedAddr(host)))
@@ -70,7 +47,7 @@ func TestPathTable_afterChangesEqualsANewOne(t *testing.T) {
 				now = now.Without(l)
 			}
 		}
-		e.setTopology(now)
+		e.SetTopology(now)
 		for range rng.IntN(12) { // others find out later
 			dst := topology.NodeID(rng.IntN(fabric.NumHosts()))
 			p, set := e.to(fabric, dst), now.PathsOrAll(e.paths.self, dst)
@@ -131,14 +108,14 @@ func TestPathTable_forgetsGroupsAboveTheBound(t *testing.T) {
 	e.to(fatTree, 15)
 	e.paths.groups.paths = maxGrouped - 3 // as if there were many
 	far := e.to(fatTree, 3)               // of the own pod, two paths: fits
-	if s, _ := e.snapshot(); s.GroupsReset != 0 || far.group == nil {
+	if s, _ := e.Stats(); s.GroupsReset != 0 || far.group == nil {
 		t.Fatalf("%+v", s)
 	}
-	e.setTopology(fatTree.WithoutNode(node(t, fatTree, "3.1")))
+	e.SetTopology(fatTree.WithoutNode(node(t, fatTree, "3.1")))
 	if p := e.to(fatTree, 15); p.group == nil || len(p.group.live) != 3 {
 		t.Fatalf("%+v", p)
 	}
-	if s, _ := e.snapshot(); s.GroupsReset != 1 {
+	if s, _ := e.Stats(); s.GroupsReset != 1 {
 		t.Fatalf("%+v", s)
 	}
 	for _, host := range []topology.NodeID{3, 15, 8} {
@@ -234,11 +211,11 @@ func TestPathTable_componentsKeepFlowsTogether(t *testing.T) {
 	// Pod 1 does not reach core 3.0, so less comes to pod 3 by it than by others.
 	cut := fabric.Without(between(t, fabric, "a1.2", "c1.1"))
 	for _, name := range []string{"drb", "presto", "letflow"} {
-		e := testEgress(t, fabric, name, func(c *Config) { c.PolicyOptions.Groups = true })
+		e := testEgress(t, fabric, name, func(c *config) { c.PolicyOptions.Groups = true })
 		if p := e.to(fabric, 15); p.further != nil {
 			t.Fatalf("%s: %d components of a whole fabric", name, len(p.further)+1)
 		}
-		e.setTopology(cut)
+		e.SetTopology(cut)
 		groups := cut.Groups(0, 15)
 		p := e.to(fabric, 15)
 		if len(groups) < 2 || len(p.further) != len(groups)-1 {
@@ -271,7 +248,7 @@ func TestPathTable_componentsKeepFlowsTogether(t *testing.T) {
 				t.Errorf("%s: of %d flows %v keep to the components %+v", name, n, flows, groups)
 			}
 		}
-		e.setTopology(fabric)
+		e.SetTopology(fabric)
 		if p := e.to(fabric, 15); p.further != nil {
 			t.Errorf("%s: components of a fabric that is whole again", name)
 		}
@@ -284,7 +261,7 @@ func TestPathTable_avoidsPathsToOneHostAlone(t *testing.T) {
 	e := testEgress(t, fatTree, "drb")
 	to := func(host topology.NodeID, top *topology.Topology) []int {
 		if top != nil {
-			e.setTopology(top)
+			e.SetTopology(top)
 		}
 		return slices.Clone(e.paths.to(flowcell.AddressFrom(fatTree.EmbeddedAddr(host))).group.paths)
 	}

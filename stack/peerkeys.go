@@ -14,25 +14,15 @@ import (
 // round: that changes what fits into a packet. On error nothing has changed. It is safe
 // for concurrent use.
 func (g *Gateway) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
-	if g.egress.tunnel == nil || g.ingress == nil {
-		return errNoTunnel
-	}
-	return setPeerKeys(g.egress, g.ingress, name, key, previous)
+	return SetPeerKeys(g.egress, g.ingress, name, key, previous)
 }
 
-// SetPeerKeys is Gateway's.
-func (h *Host) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
-	if h.egress.tunnel == nil {
-		return errNoTunnel
+// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys does. What is received
+// changes first: whoever hears of a new key from this end may answer with it at once.
+func SetPeerKeys[P any](e *egress, in *ingress[P], name string, key, previous *encap.UDPKey) error {
+	if e.tunnel == nil || in == nil {
+		return errors.New("stack: SetPeerKeys: there is no Tunnel")
 	}
-	return setPeerKeys(h.egress, h.ingress, name, key, previous)
-}
-
-var errNoTunnel = errors.New("stack: SetPeerKeys: there is no Tunnel")
-
-// setPeerKeys changes what is received first: whoever hears of a new key from this end
-// may answer with it at once.
-func setPeerKeys[P any](e *egress, in *ingress[P], name string, key, previous *encap.UDPKey) error {
 	t := e.tunnel.tunnel
 	for i, c := range t.Peers {
 		if c.Name != name {

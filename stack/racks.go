@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -61,10 +62,10 @@ func newRackTable(c encap.Carrier) rackTable {
 
 // of finds or makes the rack of a host, to which the Host has these paths.
 func (t *rackTable) of(topo *topology.Topology, host topology.NodeID, set topology.PathSet) *rack {
-	id := edgeOf(topo, host)
+	id := paths.EdgeOf(topo, host)
 	r := t.racks[id]
 	if r == nil {
-		r = &rack{id: id, host: host, prefix: prefixOf(topo.Node(id).Addr), tags: tagsOf(set)}
+		r = &rack{id: id, host: host, prefix: paths.PrefixOf(topo.Node(id).Addr), tags: tagsOf(set)}
 		if t.carrier == encap.CarrierSRv6 {
 			t.label(r, set)
 		}
@@ -73,22 +74,11 @@ func (t *rackTable) of(topo *topology.Topology, host topology.NodeID, set topolo
 	return r
 }
 
-// prefixOf is a rack's, of whose addresses its edge switch has one.
-func prefixOf(edge netip.Addr) netip.Prefix {
-	p, _ := edge.Prefix(24)
-	return p
-}
-
-// edgeOf is the edge switch of a host.
-func edgeOf(topo *topology.Topology, host topology.NodeID) topology.NodeID {
-	return topo.Ports(host)[0].Peer
-}
-
 // label finds the labels of all paths to a rack, those in no use, too.
 func (t *rackTable) label(r *rack, set topology.PathSet) {
 	all := make([][16]byte, set.Count())
 	for n := range all {
-		all[n] = labelled(set.Choices(n))
+		all[n] = paths.SIDs(set.Choices(n))
 	}
 	from := differ(all)
 	tail := all[0]
@@ -124,25 +114,4 @@ func (r *rack) head(n, paths int) (a [16]byte) {
 	size := len(r.heads) / paths
 	copy(a[:], r.heads[n*size:(n+1)*size])
 	return a
-}
-
-// labelled is the destination that goes out of these ports, which Config.validate
-// has found to have labels.
-func labelled(ports []int) [16]byte {
-	a, _ := encap.SIDs(ports)
-	return a.As16()
-}
-
-// outer is the outer header of a path of a set from a Host to another.
-func outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.Outer {
-	if c == encap.CarrierSRv6 {
-		return labelsOuter(self, set.Choices(n))
-	}
-	o, _ := encap.NewIPIPOuter(self, set.Addr(n)) // both are IPv4
-	return o
-}
-
-func labelsOuter(self netip.Addr, ports []int) encap.Outer {
-	o, _ := encap.NewSRv6Outer(topology.Addr6(self), netip.AddrFrom16(labelled(ports)))
-	return o
 }

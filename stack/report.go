@@ -25,8 +25,8 @@ func (v *evidence) report(o Observer, now time.Duration) {
 	v.losses = v.losses[:0]
 }
 
-// report tells o what has been seen since it was last told.
-func (e *egress) report(o Observer, now time.Duration) {
+// Report tells o what has been seen since it was last told.
+func (e *egress) Report(o Observer, now time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.evidence != nil {
@@ -41,7 +41,8 @@ func (e *egress) reportLosses() {
 	}
 }
 
-func (e *egress) evidenceStats() (s EvidenceStats) {
+// EvidenceStats returns the counters of what was found out about losses.
+func (e *egress) EvidenceStats() (s EvidenceStats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.evidence != nil {

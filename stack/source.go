@@ -35,9 +35,9 @@ type arrived struct {
 }
 
 // newSource is the best there is of a device, or the tunnel if there is one.
-func newSource(d Device, t *tunnel) source {
+func newSource(d Device, t *tunnelSender) source {
 	if t != nil {
-		return newTunnelSource(t)
+		return newTunnelSource(t.tunnel)
 	}
 	if s := super(d); s != nil {
 		return newSuperSource(s)

@@ -2,69 +2,15 @@ package stack
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"math/rand/v2"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
 	"weft/encap"
 	"weft/flowcell"
 	"weft/link"
-	"weft/topology"
 )
-
-// superMemory is a cable that carries super-segments: a packet with its header
-// before it.
-type superMemory struct {
-	*link.Memory
-	mtu     int
-	max     atomic.Int64
-	refuses atomic.Bool // super-segments, from the next one on
-	supers  atomic.Int64
-}
-
-func superPair(mtu int) (a, b *superMemory) {
-	near, far := link.NewPair(1<<17, 1000)
-	a, b = &superMemory{Memory: near, mtu: mtu}, &superMemory{Memory: far, mtu: mtu}
-	a.max.Store(link.MaxSuperLen)
-	b.max.Store(link.MaxSuperLen)
-	return a, b
-}
-
-func (m *superMemory) MTU() int      { return m.mtu }
-func (m *superMemory) MaxSuper() int { return int(m.max.Load()) }
-
-func (m *superMemory) ReadSuper(bufs [][]byte, sizes []int, offset int) (int, error) {
-	n, err := m.Memory.Read(bufs, sizes, offset-link.VnetHeaderLen)
-	for i := range n {
-		sizes[i] -= link.VnetHeaderLen
-	}
-	return n, err
-}
-
-func (m *superMemory) WriteSuper(bufs [][]byte, offset int) (int, error) {
-	return m.Memory.Write(bufs, offset-link.VnetHeaderLen)
-}
-
-func (m *superMemory) WriteParts(parts [][]byte) error {
-	if m.refuses.Load() {
-		m.max.Store(0)
-		return errors.New("refused")
-	}
-	m.supers.Add(1)
-	if n, err := m.WriteSuper([][]byte{bytes.Join(append([][]byte{make([]byte, 22)}, parts...), nil)}, 32); n != 1 {
-		return fmt.Errorf("%d written: %v", n, err)
-	}
-	return nil
-}
 
 // recorder is a SuperDevice that keeps what is written.
 type recorder struct {
@@ -114,10 +60,10 @@ func superSegment(segments int) *outgoing {
 }
 
 // sends is what a Host's egress makes of super-segments.
-func sends(t *testing.T, policy string, max int, change func(*Config), segments ...int) (*egress, []transmitted) {
+func sends(t *testing.T, policy string, max int, change func(*config), segments ...int) (*egress, []transmitted) {
 	t.Helper()
 	r := &recorder{max: max}
-	e := testEgress(t, fatTree, policy, func(c *Config) {
+	e := testEgress(t, fatTree, policy, func(c *config) {
 		r.Device = c.Device
 		c.Device = r
 		change(c)
@@ -129,8 +75,8 @@ func sends(t *testing.T, policy string, max int, change func(*Config), segments 
 	return e, r.written
 }
 
-func uplink(c *Config) { c.UplinkEncapsulates = true }
-func plain(*Config)    {}
+func uplink(c *config) { c.UplinkEncapsulates = true }
+func plain(*config)    {}
 
 // One write, one number: the uplink's program does the rest.
 func TestTransmit_superSegmentsStayWhole(t *testing.T) {
@@ -170,7 +116,7 @@ func TestTransmit_cutsWhatNobodyTakesWhole(t *testing.T) {
 	for _, c := range []struct {
 		policy string
 		max    int
-		change func(*Config)
+		change func(*config)
 	}{
 		{"presto", link.MaxSuperLen, plain}, // nobody else encapsulates
 		{"presto", 0, uplink},               // the offload has failed
@@ -228,7 +174,7 @@ func TestTransmit_directStaysWhole(t *testing.T) {
 	to := fatTree.EmbeddedAddr(1).As4()
 	copy(o.parts[0][16:], to[:])
 	r := &recorder{max: link.MaxSuperLen}
-	e := testEgress(t, fatTree, "drb", func(c *Config) { r.Device, c.Device = c.Device, r })
+	e := testEgress(t, fatTree, "drb", func(c *config) { r.Device, c.Device = c.Device, r })
 	before := bytes.Join(o.parts, nil)
 	e.transmit(o, 0)
 	if len(r.written) != 1 || !bytes.Equal(r.written[0].packet, before) || e.stats.Direct != 1 {
@@ -239,7 +185,7 @@ func TestTransmit_directStaysWhole(t *testing.T) {
 func TestTransmit_wholeAllocatesNothing(t *testing.T) {
 	near, far := superPair(1500)
 	defer far.Close()
-	e := testEgress(t, fatTree, "presto", func(c *Config) { c.Device, c.UplinkEncapsulates = near, true })
+	e := testEgress(t, fatTree, "presto", func(c *config) { c.Device, c.UplinkEncapsulates = near, true })
 	e.super = silent{near}
 	o := superSegment(45)
 	if n := testing.AllocsPerRun(100, func() { e.transmit(o, 0) }); n != 0 {
@@ -251,101 +197,3 @@ func TestTransmit_wholeAllocatesNothing(t *testing.T) {
 type silent struct{ SuperDevice }
 
 func (silent) WriteParts([][]byte) error { return nil }
-
-// superHosts are two Hosts on one cable; nobody needs to encapsulate there.
-func superHosts(t *testing.T, policy string) (a, b *Host, devA, devB *superMemory) {
-	t.Helper()
-	devA, devB = superPair(1500)
-	for i, dev := range []*superMemory{devA, devB} {
-		h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(15 * i)), Topology: fatTree, Device: dev, Policy: policy, UplinkEncapsulates: true, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { h.Close() })
-		if i == 0 {
-			a = h
-		} else {
-			b = h
-		}
-	}
-	return a, b, devA, devB
-}
-
-// transferHashed sends random bytes and compares hashes.
-func transferHashed(t *testing.T, a, b *Host, size int, during func(sent int)) {
-	t.Helper()
-	from, to := connect(t, a, b)
-	defer from.Close()
-	defer to.Close()
-	deadline := time.Now().Add(30 * time.Second)
-	from.SetDeadline(deadline)
-	to.SetDeadline(deadline)
-	// Handed over by a channel: a FIN that goes through the kernel orders
-	// nothing for Go.
-	sum := make(chan []byte, 1)
-	go func() {
-		sent := sha256.New()
-		defer func() { sum <- sent.Sum(nil) }()
-		rng := rand.NewChaCha8([32]byte{1})
-		buf := make([]byte, 100_000)
-		for n := 0; n < size; {
-			rng.Read(buf)
-			k := min(len(buf), size-n)
-			if _, err := from.Write(buf[:k]); err != nil {
-				t.Error(err)
-				break
-			}
-			sent.Write(buf[:k])
-			n += k
-			during(n)
-		}
-		from.(interface{ CloseWrite() error }).CloseWrite()
-	}()
-	got := sha256.New()
-	n, err := io.Copy(got, to)
-	if err != nil || n != int64(size) || !bytes.Equal(<-sum, got.Sum(nil)) {
-		t.Fatalf("%d bytes, %v", n, err)
-	}
-}
-
-func TestHost_superSegmentsEndToEnd(t *testing.T) {
-	for _, policy := range []string{"presto", "ecmp"} {
-		a, b, dev, _ := superHosts(t, policy)
-		transferHashed(t, a, b, 20e6, func(int) {})
-		out, in := a.Stats(), b.Stats()
-		if dev.supers.Load() < 200 || out.Egress.Supers < 200 || in.Ingress.Supers < 200 {
-			t.Errorf("%s: %d super-segments; %+v, %+v", policy, dev.supers.Load(), out.Egress, in.Ingress)
-		}
-		if policy == "presto" && in.Resequencer.FlowsNumbered == 0 {
-			t.Errorf("the receiver does not believe the numbers: %+v", in.Resequencer)
-		}
-	}
-}
-
-// The kernel refuses super-segments from some moment on: what is refused is
-// TCP's to send again, and the connection lives on.
-func TestHost_survivesOffloadsThatBreak(t *testing.T) {
-	a, b, dev, _ := superHosts(t, "presto")
-	var refused atomic.Bool
-	transferHashed(t, a, b, 10e6, func(sent int) {
-		if sent > 3e6 && !refused.Swap(true) {
-			dev.refuses.Store(true)
-		}
-	})
-	if out := a.Stats().Egress; dev.MaxSuper() != 0 || out.DeviceDrops == 0 || out.Packets < 3000 {
-		t.Errorf("%+v", out)
-	}
-	transferHashed(t, a, b, 1e6, func(int) {}) // a connection made since
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := a.DialContext(ctxWithTimeout(t), "tcp", b.Address().String()+":1"); err == nil {
-		t.Error("a closed Host answers")
-	}
-}
-
-func ctxWithTimeout(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	t.Cleanup(cancel)
-	return ctx
-}

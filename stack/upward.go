@@ -23,12 +23,7 @@ type received struct {
 	mss int // of a super-segment; 0 if it is none
 }
 
-// small is the largest packet that is copied out of a large buffer rather than
-// given away with it, in bytes: 64 KB that are held for 1,500 bytes would make
-// little of the resequencer's bound.
-const small = 16 << 10
-
-func (u *upward) buffer(slot, size int) []byte {
+func (u *upward) Buffer(slot, size int) []byte {
 	for len(u.bufs) <= slot {
 		u.bufs, u.views = append(u.bufs, nil), append(u.views, nil)
 	}
@@ -43,7 +38,7 @@ func (u *upward) buffer(slot, size int) []byte {
 	return u.bufs[slot]
 }
 
-func (u *upward) packet(pkt *flowcell.Packet, a *arrived) received {
+func (u *upward) Packet(pkt *flowcell.Packet, a *arrived) received {
 	var payload buffer.Buffer
 	if a.alone && len(a.b) > small && u.views[a.slot] != nil {
 		view := u.views[a.slot]
@@ -67,7 +62,7 @@ func (u *upward) packet(pkt *flowcell.Packet, a *arrived) received {
 }
 
 // deliver hands up what is ready, segments that continue each other as one.
-func (u *upward) deliver(ready []received) (merged int) {
+func (u *upward) Deliver(ready []received) (merged int) {
 	for _, p := range ready {
 		if u.merge.add(p) {
 			merged++
