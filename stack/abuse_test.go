@@ -12,6 +12,7 @@ import (
 	"weft/flowcell"
 	"weft/gso"
 	"weft/internal/checksum"
+	"weft/internal/dataplane"
 	"weft/link"
 	"weft/topology"
 )
@@ -20,7 +21,7 @@ import (
 // super-segments, since cables carry packets, changes bytes, cuts off ends, sends
 // twice, and swaps. The checksums are the sender's.
 type abused struct {
-	GatewayDevice
+	dataplane.GatewayDevice
 	mu      sync.Mutex
 	rng     *rand.Rand
 	queue   [][]byte
@@ -39,10 +40,10 @@ const (
 	swapped    = 50
 )
 
-func abuse(d GatewayDevice, seed uint64) *abused {
+func abuse(d dataplane.GatewayDevice, seed uint64) *abused {
 	a := &abused{GatewayDevice: d, rng: rand.New(rand.NewPCG(seed, 1)), bufs: make([][]byte, 8), sizes: make([]int, 8)}
 	for i := range a.bufs {
-		a.bufs[i] = make([]byte, link.SuperHeadroom+superBuffer)
+		a.bufs[i] = make([]byte, link.SuperHeadroom+dataplane.SuperBuffer)
 	}
 	return a
 }
@@ -213,7 +214,7 @@ func TestHost_abusedHeaders(t *testing.T) {
 // machine is a host whose kernel is played by netstack, with a Gateway.
 type machine struct {
 	kernel  *Host
-	gateway *Gateway
+	gateway *dataplane.Gateway
 	tun     *abused // what the Gateway reads of the kernel's
 	uplink  *abused // and of the fabric's
 }
@@ -221,12 +222,12 @@ type machine struct {
 // turnpike is a TUN behind which the kernel routes: what is for itself to itself,
 // all else to the fabric.
 type turnpike struct {
-	GatewayDevice
+	dataplane.GatewayDevice
 	self   [4]byte
-	fabric GatewayDevice
+	fabric dataplane.GatewayDevice
 }
 
-func (d turnpike) to(b []byte) GatewayDevice {
+func (d turnpike) to(b []byte) dataplane.GatewayDevice {
 	if len(b) >= 20 && [4]byte(b[16:20]) == d.self {
 		return d.GatewayDevice
 	}
@@ -265,11 +266,11 @@ func machines(t *testing.T, policy string) (all [2]*machine) {
 		m.uplink = abuse(wire[i], uint64(10+i))
 		m.tun = abuse(turnpike{lower, self.As4(), wire[i]}, uint64(20+i))
 		var err error
-		if m.gateway, err = NewGateway(GatewayConfig{Address: self, Topology: fatTree, Programs: m.tun, Fabric: m.uplink, Policy: policy, Seed: 1}); err != nil {
+		if m.gateway, err = dataplane.NewGateway(dataplane.GatewayConfig{Address: self, Topology: fatTree, Programs: m.tun, Fabric: m.uplink, Policy: policy, Seed: 1}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { m.gateway.Close() })
-		// With numbers of its own, which the Gateway replaces, and no paths.
+		// with numbers of its own, which the Gateway replaces, and no paths.
 		if m.kernel, err = New(Config{Address: self, Topology: fatTree, Device: upper, Policy: "ecmp", UplinkEncapsulates: true, Seed: 1}); err != nil {
 			t.Fatal(err)
 		}

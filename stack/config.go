@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -91,8 +92,8 @@ type Config struct {
 }
 
 // plane is the part of a Config that concerns packets, not connections.
-func (c *Config) plane() config {
-	return config{
+func (c *Config) plane() dataplane.Config {
+	return dataplane.Config{
 		Address: c.Address, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel,
 		Policy: c.Policy, PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.UplinkEncapsulates, Samples: true,
 		SprayDatagrams: c.SprayDatagrams, Resequencer: c.Resequencer, Timestamps: c.Timestamps, Carrier: c.Carrier,

@@ -9,12 +9,13 @@ import (
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"weft/flowcell"
+	"weft/internal/dataplane"
 )
 
 // endpoint is the network interface that netstack sees: egress on one side,
 // ingress on the other.
 type endpoint struct {
-	out        *egress
+	out        *dataplane.Egress
 	mtu        uint32
 	gsoMax     uint32 // see GSOMaxSize
 	dispatcher atomic.Pointer[gstack.NetworkDispatcher]
@@ -26,7 +27,7 @@ var (
 	_ gstack.GSOEndpoint  = (*endpoint)(nil)
 )
 
-func newEndpoint(out *egress) *endpoint {
+func newEndpoint(out *dataplane.Egress) *endpoint {
 	const margin = header.TCPTotalHeaderMaximumSize + 1 // what netstack leaves free for headers
 	mtu, unit := out.MTU(), out.Unit()
 	mss := mtu - header.IPv4MinimumSize - header.TCPMinimumSize
@@ -58,12 +59,12 @@ func (e *endpoint) MTU() uint32 { return e.mtu }
 // send it again.
 func (e *endpoint) WritePackets(list gstack.PacketBufferList) (int, tcpip.Error) {
 	packets := list.AsSlice()
-	Send(e.out, packets, outOfNetstack)
+	dataplane.Send(e.out, packets, outOfNetstack)
 	return len(packets), nil
 }
 
 // outOfNetstack makes o a packet of netstack's, using the space of o.parts.
-func outOfNetstack(p *gstack.PacketBuffer, o *outgoing) {
+func outOfNetstack(p *gstack.PacketBuffer, o *dataplane.Outgoing) {
 	o.Begin(p.Size())
 	views, skip := p.AsViewList()
 	for v := views.Front(); v != nil; v = v.Next() {
@@ -72,16 +73,16 @@ func outOfNetstack(p *gstack.PacketBuffer, o *outgoing) {
 			skip -= len(s)
 			continue
 		}
-		o.parts = append(o.parts, s[skip:])
+		o.Parts = append(o.Parts, s[skip:])
 		skip = 0
 	}
 	g := &p.GSOOptions
 	if g.Type == gstack.GSONone {
 		return
 	}
-	o.partial, o.csumStart, o.csumAt = g.NeedsCsum, g.L3HdrLen, g.CsumOffset
+	o.Partial, o.CsumStart, o.CsumAt = g.NeedsCsum, g.L3HdrLen, g.CsumOffset
 	if p.Data().Size() > int(g.MSS) {
-		o.mss = int(g.MSS)
+		o.MSS = int(g.MSS)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"weft/encap"
+	"weft/internal/dataplane"
 	"weft/resequencer"
 	"weft/third_party/netstack/tcp"
 )
@@ -57,8 +58,8 @@ const timeWait = time.Second
 type Host struct {
 	address netip.Addr
 	net     *gstack.Stack
-	egress  *egress
-	ingress *ingress[received]
+	egress  *dataplane.Egress
+	ingress *dataplane.Ingress[received]
 	tunnel  bool           // the fabric is a Config.Tunnel
 	below   io.Closer      // the device, or what the tunnel runs over
 	virtual *virtual       // nil in real time
@@ -81,7 +82,7 @@ func New(c Config) (*Host, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	e, err := NewEgress(c.plane())
+	e, err := dataplane.NewEgress(c.plane())
 	if err != nil {
 		return nil, fmt.Errorf("stack: Config.%w", err)
 	}
@@ -100,7 +101,7 @@ func New(c Config) (*Host, error) {
 	if c.Clock != nil {
 		h.virtual = &virtual{clock: c.Clock}
 	}
-	h.ingress = NewIngress(e, &upward{ep: ep, virtual: h.virtual, timestamps: c.Timestamps})
+	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.Timestamps})
 	options := h.virtual.options(seed)
 	options.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
 	options.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/dataplane"
 	"weft/link"
 	"weft/policy"
 	"weft/topology" // programs are two Hosts that stand for the kernels of two machines, each with
-	// a Gateway between it and a Tunnel.
 )
 
-func programs(t *testing.T, change func(i int, c *GatewayConfig)) (hosts [2]*Host, gateways [2]*Gateway, cables [2]*superMemory) {
+func programs(t *testing.T, change func(i int, c *dataplane.GatewayConfig)) (hosts [2]*Host, gateways [2]*dataplane.Gateway, cables [2]*superMemory) {
 	t.Helper()
 	var under [2]*link.UDP
 	for i := range under {
@@ -25,11 +25,11 @@ func programs(t *testing.T, change func(i int, c *GatewayConfig)) (hosts [2]*Hos
 	for i := range hosts {
 		kernel, tun := superPair(1500)
 		cables[i] = tun
-		c := GatewayConfig{Programs: tun, Policy: "presto", Tunnel: &Tunnel{Underlay: under[i], Peers: []Peer{
+		c := dataplane.GatewayConfig{Programs: tun, Policy: "presto", Tunnel: &Tunnel{Underlay: under[i], Peers: []Peer{
 			{Endpoint: under[1-i].LocalAddr(), Prefixes: []netip.Prefix{netip.PrefixFrom(fatTree.EmbeddedAddr(topology.NodeID(1-i)), 32)}},
 		}}}
 		change(i, &c)
-		g, err := NewGateway(c)
+		g, err := dataplane.NewGateway(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func programs(t *testing.T, change func(i int, c *GatewayConfig)) (hosts [2]*Hos
 
 func TestGateway_carriesTCPOverATunnel(t *testing.T) {
 	for _, name := range []string{"presto", "drb"} {
-		hosts, gateways, _ := programs(t, func(_ int, c *GatewayConfig) { c.Policy = name })
+		hosts, gateways, _ := programs(t, func(_ int, c *dataplane.GatewayConfig) { c.Policy = name })
 		transferHashed(t, hosts[0], hosts[1], 10e6, func(int) {})
 		out, in := gateways[0].Stats(), gateways[1].Stats()
 		if out.Egress.Supers < 100 || in.Ingress.Packets == 0 {
@@ -71,7 +71,7 @@ func TestGateway_carriesTCPOverATunnel(t *testing.T) {
 
 // The TUN of the receiver loses its offloads: programs get packets one by one.
 func TestGateway_deliversWithoutOffloads(t *testing.T) {
-	hosts, gateways, cables := programs(t, func(int, *GatewayConfig) {})
+	hosts, gateways, cables := programs(t, func(int, *dataplane.GatewayConfig) {})
 	transferHashed(t, hosts[0], hosts[1], 6e6, func(sent int) {
 		if sent > 2e6 {
 			cables[1].Max.Store(0)
@@ -85,7 +85,7 @@ func TestGateway_deliversWithoutOffloads(t *testing.T) {
 
 // Another policy, and no connection notices.
 func TestGateway_policyChangesUnderway(t *testing.T) {
-	hosts, gateways, _ := programs(t, func(_ int, c *GatewayConfig) { c.Policy = "ecmp" })
+	hosts, gateways, _ := programs(t, func(_ int, c *dataplane.GatewayConfig) { c.Policy = "ecmp" })
 	if err := gateways[0].SetPolicy("none", policy.Options{}); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("policy none: %v", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gvisor.dev/gvisor/pkg/tcpip/checksum" // One spine's links are smaller than all others: its switch says so, of a packet
-	// that TCP has not sent, and TCP sends smaller ones by all paths from then on.
 
 	"weft/encap"
 )

@@ -1,6 +1,9 @@
 package stack
 
-import "weft/encap"
+import (
+	"weft/encap"
+	"weft/internal/dataplane"
+)
 
 // SetPeerKeys changes the keys of a peer of the Tunnel, by its Name, as Peer's Key and
 // Previous say. No datagram is lost if both ends first accept the next key besides the
@@ -9,5 +12,5 @@ import "weft/encap"
 // round: that changes what fits into a packet. On error nothing has changed. It is safe
 // for concurrent use.
 func (h *Host) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
-	return SetPeerKeys(h.egress, h.ingress, name, key, previous)
+	return dataplane.SetPeerKeys(h.egress, h.ingress, name, key, previous)
 }

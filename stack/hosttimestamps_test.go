@@ -1,8 +1,6 @@
 package stack
 
-import (
-	"testing"
-) // Both ends of a connection believe that the other has no timestamps.
+import "testing" // Both ends of a connection believe that the other has no timestamps.
 func TestHost_usesNoTimestamps(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		w := newWire(t)

@@ -3,6 +3,7 @@ package stack
 import (
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"weft/internal/dataplane"
 	"weft/resequencer/gro"
 )
 
@@ -17,7 +18,7 @@ type merger struct {
 // headers returns the packet's headers, and payload where that is contiguous.
 func headers(p *gstack.PacketBuffer) []byte {
 	d := p.Data()
-	b, _ := d.PullUp(min(d.Size(), maxHeaders))
+	b, _ := d.PullUp(min(d.Size(), dataplane.MaxHeaders))
 	return b
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane"
 	"weft/internal/paths"
 	"weft/link"
 	"weft/liveness"
@@ -22,7 +23,7 @@ import (
 // Locks are taken in the order of ingress, monitor, egress.
 type monitor struct {
 	config  *Liveness
-	egress  *egress
+	egress  *dataplane.Egress
 	clock   Clock
 	seed    uint64
 	write   func(bufs [][]byte) int // takes packets behind link.SuperHeadroom, returns how many
@@ -56,7 +57,7 @@ type monitor struct {
 const probeBatch = 64
 
 // newMonitor returns one that begins to probe at once. c has been validated.
-func newMonitor(c *Config, e *egress, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
+func newMonitor(c *Config, e *dataplane.Egress, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
 	l, address, t, carrier, mtu := c.Liveness, c.Address, e.Topology(), c.Carrier, c.Device.MTU()
 	w, _ := l.watcher(t, address, carrier, mtu, seed)
 	m := &monitor{
@@ -66,7 +67,7 @@ func newMonitor(c *Config, e *egress, clock Clock, seed uint64, write func([][]b
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
 	}
 	for i := range m.bufs {
-		m.bufs[i] = make([]byte, headroom+max(mtu, encap.ProbeLen))
+		m.bufs[i] = make([]byte, dataplane.Headroom+max(mtu, encap.ProbeLen))
 	}
 	m.relabel(t)
 	m.timer = clock.AfterFunc(time.Hour, m.tick)
@@ -241,7 +242,7 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 	}
 	size := int(binary.BigEndian.Uint16(packet[2:])) // of a padded one more
 	outer, ok := m.outer(to, int(path))
-	ok = ok && headroom+size <= len(m.bufs[0])
+	ok = ok && dataplane.Headroom+size <= len(m.bufs[0])
 	if !ok || m.echoes < 1 {
 		m.stats.Refused++
 		return
@@ -279,7 +280,7 @@ func (m *monitor) probe(p *liveness.Probe) {
 // add puts a packet, with this outer header, into the batch.
 func (m *monitor) add(o *encap.Outer, appendTo func([]byte) []byte) {
 	buf := m.bufs[len(m.batch)]
-	inner := appendTo(buf[:headroom])
+	inner := appendTo(buf[:dataplane.Headroom])
 	m.id++
 	out, err := o.Encapsulate(inner[link.SuperHeadroom:], m.id)
 	if err != nil {

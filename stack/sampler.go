@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane"
 	"weft/internal/paths"
 	"weft/link"
 	"weft/luopan"
@@ -15,7 +16,7 @@ import (
 // of others, whatever the policy. It belongs to egress and is guarded by its lock;
 // a timer drives it, and what egress sends.
 type sampler struct {
-	egress *egress
+	egress *dataplane.Egress
 	table  *luopan.Table // nil unless the policy samples
 	self   netip.Addr
 	pause  time.Duration // the shortest until the timer expires
@@ -57,7 +58,7 @@ const (
 	leastPause = 50 * time.Microsecond
 )
 
-func newSampler(e *egress, self netip.Addr, real bool) *sampler {
+func newSampler(e *dataplane.Egress, self netip.Addr, real bool) *sampler {
 	s := &sampler{egress: e, self: self, tokens: maxAnswers / 10, last: e.Clock().Now(), armed: luopan.Never,
 		bufs: make([][]byte, sampleBatch), batch: make([][]byte, 0, sampleBatch)}
 	s.pause = 1
@@ -65,7 +66,7 @@ func newSampler(e *egress, self netip.Addr, real bool) *sampler {
 		s.pause = leastPause
 	}
 	for i := range s.bufs {
-		s.bufs[i] = make([]byte, headroom+encap.SampleLen)
+		s.bufs[i] = make([]byte, dataplane.Headroom+encap.SampleLen)
 	}
 	s.send = s.probe
 	s.timer = e.Clock().AfterFunc(time.Hour, s.tick)
@@ -116,7 +117,7 @@ func (s *sampler) probe(p luopan.Probe) {
 	binary.BigEndian.PutUint32(host[:], p.Host)
 	to := netip.AddrFrom4(host)
 	buf := s.buffer()
-	inner, err := encap.AppendSample(buf[:headroom], encap.Sample{Path: uint32(p.Path), Token: p.Token, From: s.self, To: to})
+	inner, err := encap.AppendSample(buf[:dataplane.Headroom], encap.Sample{Path: uint32(p.Path), Token: p.Token, From: s.self, To: to})
 	if err != nil {
 		s.stats.Pathless++
 		return
@@ -178,7 +179,7 @@ func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
 	}
 	s.tokens--
 	s.heard(to, now)
-	inner := append(s.buffer()[:headroom], packet[:encap.SampleLen]...)
+	inner := append(s.buffer()[:dataplane.Headroom], packet[:encap.SampleLen]...)
 	s.id++
 	if out, err := o.Encapsulate(inner[link.SuperHeadroom:], s.id); err == nil {
 		s.stats.Answered++

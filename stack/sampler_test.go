@@ -10,6 +10,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/dataplane"
 	"weft/internal/paths"
 	"weft/luopan"
 	"weft/policy"
@@ -119,7 +120,7 @@ func (h *Host) sendCell(t testing.TB, port uint16) int {
 	b := dataPacket(port, 1000)
 	to := addrB.As4()
 	copy(b[16:], to[:])
-	Send(h.egress, [][]byte{fixed(b)}, func(b []byte, o *outgoing) { o.Begin(len(b)); o.parts = append(o.parts, b) })
+	dataplane.Send(h.egress, [][]byte{fixed(b)}, func(b []byte, o *dataplane.Outgoing) { o.Begin(len(b)); o.Parts = append(o.Parts, b) })
 	return h.below.(interface{ cell(testing.TB, uint16) int }).cell(t, port)
 }
 
@@ -382,7 +383,7 @@ func FuzzHost_samples(f *testing.F) {
 // Choosing by samples or marks costs no allocation, and neither do probes.
 func TestSampler_allocatesNothing(t *testing.T) {
 	clock := &stillClock{}
-	e, err := NewEgress(config{Address: addrA, Topology: fatTree, Device: nowhere{}, Policy: "luopan", Samples: true,
+	e, err := dataplane.NewEgress(dataplane.Config{Address: addrA, Topology: fatTree, Device: nowhere{}, Policy: "luopan", Samples: true,
 		PolicyOptions: policy.Options{Expiry: 100 * time.Microsecond}, Seed: 1, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
@@ -390,10 +391,10 @@ func TestSampler_allocatesNothing(t *testing.T) {
 	s := newSampler(e, addrA, false)
 	e.SetSampler(s)
 	packets := [][]byte{dataPacket(1, 1400)}
-	describe := func(b []byte, o *outgoing) { o.Begin(len(b)); o.parts = append(o.parts, b) }
+	describe := func(b []byte, o *dataplane.Outgoing) { o.Begin(len(b)); o.Parts = append(o.Parts, b) }
 	if n := testing.AllocsPerRun(2000, func() {
 		clock.Time += 50 * time.Microsecond
-		Send(e, packets, describe)
+		dataplane.Send(e, packets, describe)
 	}); n != 0 {
 		t.Errorf("%v allocations a packet", n)
 	}
