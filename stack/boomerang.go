@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -25,17 +26,5 @@ func (m *monitor) outerOf(p *liveness.Probe) (o encap.Outer, ok bool) {
 		return o, err == nil
 	}
 	ports, ok := m.labels.Of(p)
-	return labelsOuter(m.self, ports), ok
-}
-
-// pathsTo are the paths from a Host to the host with an address; false if that is
-// none, or nobody bounces on the way to it.
-func pathsTo(t *topology.Topology, self, to netip.Addr) (set topology.PathSet, ok bool) {
-	from, _ := t.ByAddr(self)
-	id, ok := t.ByAddr(to)
-	if !ok || int(id) >= t.NumHosts() {
-		return set, false
-	}
-	set = t.Paths(from, id)
-	return set, !set.Direct()
+	return paths.LabelsOuter(m.self, ports), ok
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/flowcell"
+	"weft/internal/dataplane"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -91,73 +91,31 @@ type Config struct {
 	Clock Clock
 }
 
-// minMTU is 576 bytes, which every IPv4 host must accept (RFC 791), and the
-// outer header.
-func (c *Config) minMTU() int { return 576 + OverheadOf(c.Carrier) }
+// plane is the part of a Config that concerns packets, not connections.
+func (c *Config) plane() dataplane.Config {
+	return dataplane.Config{
+		Address: c.Address, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel,
+		Policy: c.Policy, PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.UplinkEncapsulates, Samples: true,
+		SprayDatagrams: c.SprayDatagrams, Resequencer: c.Resequencer, Timestamps: c.Timestamps, Carrier: c.Carrier,
+		LinkRateBits: c.LinkRateBits, Tau: c.Tau, Seed: c.Seed, Clock: c.Clock,
+	}
+}
 
-func (c *Config) validate() (policy.Policy, error) {
-	var none policy.Policy
+// validate checks what a Config has besides its plane.
+func (c *Config) validate() error {
 	c.Address = c.Address.Unmap()
 	if c.Tunnel != nil {
-		if err := c.validateTunnel(); err != nil {
-			return none, err
-		}
-		return c.policy()
+		return c.validateTunnel()
 	}
-	if c.Topology == nil {
-		return none, errors.New("stack: Config.Topology is missing: topology.Parse makes one")
-	}
-	if c.Device == nil {
-		return none, errors.New("stack: Config.Device is missing: link.OpenTUN opens one")
-	}
-	if err := c.validateCarrier(); err != nil {
-		return none, err
-	}
-	if mtu := c.Device.MTU(); mtu < c.minMTU() || mtu > 65535 {
-		return none, fmt.Errorf("stack: Config.Device has an MTU of %d bytes, must be from %d to 65535", mtu, c.minMTU())
-	}
-	id, ok := c.Topology.ByAddr(c.Address)
-	if !ok {
-		return none, fmt.Errorf("stack: Config.Address %v is not in %v; a stack on host h0.0.2 would use %v",
-			c.Address, c.Topology, c.Topology.EmbeddedAddr(0))
-	}
-	if n := c.Topology.Node(id); n.Layer != topology.LayerHost {
-		return none, fmt.Errorf("stack: Config.Address %v belongs to the switch %s, not to a host", c.Address, n.Name)
-	}
-	if err := c.validateLiveness(); err != nil {
-		return none, err
-	}
-	return c.policy()
+	return nil
 }
-
-// validateCarrier checks that the Device and the fabric can carry the Carrier.
-func (c *Config) validateCarrier() error {
-	switch c.Carrier {
-	case encap.CarrierIPIP:
-		return nil
-	case encap.CarrierSRv6:
-		if err := c.Topology.CheckPorts(encap.MaxSIDPort + 1); err != nil {
-			return fmt.Errorf("stack: Config.Carrier srv6: %w", err)
-		}
-		return nil
-	case encap.CarrierMPLS:
-		return errors.New("stack: Config.Carrier mpls needs a device that carries more than IP, which a Device does not: choose ipip or srv6")
-	}
-	return fmt.Errorf("stack: Config.Carrier is %v, which is none: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
-}
-
-// Bounds of a link's rate in bit/s, as a topology has them: 1 kbit/s and 10 Tbit/s.
-const (
-	minLinkRate = 1e3
-	maxLinkRate = 1e13
-)
 
 func (c *Config) validateTunnel() error {
 	if c.Topology != nil || c.Device != nil {
 		return errors.New("stack: Config.Tunnel is given, and Topology or Device, too: one way to carry packets is enough")
 	}
 	if c.Liveness != nil {
-		return errors.New("stack: Config.Liveness does not go with Config.Tunnel, of whose paths nobody knows which links they take")
+		return errors.New("stack: Config.Liveness does not go with Config.Tunnel: nobody knows which links its paths take")
 	}
 	if c.Clock != nil {
 		return errors.New("stack: Config.Clock does not go with Config.Tunnel, whose datagrams live in real time")
@@ -165,50 +123,11 @@ func (c *Config) validateTunnel() error {
 	if c.Carrier != encap.CarrierIPIP {
 		return fmt.Errorf("stack: Config.Carrier %v does not go with Config.Tunnel, which carries packets in UDP", c.Carrier)
 	}
-	if err := c.Tunnel.validate(); err != nil {
-		return fmt.Errorf("stack: Config.Tunnel.%w", err)
-	}
 	if !c.Address.Is4() {
 		return fmt.Errorf("stack: Config.Address %v is not an IPv4 address", c.Address)
 	}
-	if mtu := c.mtu(); mtu < 576 {
-		return fmt.Errorf("stack: Config.Tunnel.Underlay leaves packets of %d bytes, wanted are 576", mtu)
+	if p := c.plane(); c.Tunnel.Underlay != nil && p.MTU() < 576 {
+		return fmt.Errorf("stack: Config.Tunnel.Underlay leaves packets of %d bytes, wanted are 576", p.MTU())
 	}
 	return nil
-}
-
-// mtu is that of inner packets, in bytes.
-func (c *Config) mtu() int {
-	if c.Tunnel != nil {
-		return c.Tunnel.Underlay.MTU() - c.Tunnel.overhead()
-	}
-	return c.Device.MTU() - OverheadOf(c.Carrier)
-}
-
-// policy checks what concerns the way packets are spread and put in order.
-func (c *Config) policy() (policy.Policy, error) {
-	var none policy.Policy
-	if err := c.Resequencer.Validate(); err != nil {
-		return none, fmt.Errorf("stack: Config.Resequencer: %w", err)
-	}
-	if c.Policy == "" {
-		c.Policy = policy.Default
-	}
-	if err := c.PolicyOptions.Validate(); err != nil {
-		return none, fmt.Errorf("stack: Config.PolicyOptions: %w", err)
-	}
-	p, err := policy.New(c.Policy, c.PolicyOptions)
-	if err != nil {
-		return none, fmt.Errorf("stack: Config.Policy: %w", err)
-	}
-	if c.UplinkEncapsulates && p.Unit.Kind == flowcell.UnitFlowlet {
-		return none, fmt.Errorf("stack: Config.Policy %s cannot be told to the uplink's program, which knows flowcells: choose another or unset UplinkEncapsulates", c.Policy)
-	}
-	if c.UplinkEncapsulates && p.Unit.Cuts() && p.Aware == policy.Backlogged {
-		return none, fmt.Errorf("stack: Config.Policy %s cannot be told to the uplink's program, which does not know what was sent by each path: choose another or unset UplinkEncapsulates", c.Policy)
-	}
-	if r := c.LinkRateBits; r != 0 && !(r >= minLinkRate && r <= maxLinkRate) { // NaN, too
-		return none, fmt.Errorf("stack: Config.LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9", r, float64(minLinkRate), float64(maxLinkRate))
-	}
-	return p, nil
 }

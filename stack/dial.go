@@ -109,7 +109,7 @@ func (h *Host) dialable(ctx context.Context, remote netip.AddrPort) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if remote.Addr() != h.address && !h.egress.reaches(remote.Addr()) {
+	if remote.Addr() != h.address && !h.egress.Reaches(remote.Addr()) {
 		return syscall.ENETUNREACH
 	}
 	return nil

@@ -1,8 +1,11 @@
 package stack
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 )
 
 func TestHost_prestoOnTheWire(t *testing.T) {
+	after := map[string]string{"3.0": "3.1", "3.1": "3.2", "3.2": "3.3", "3.3": "3.0"} // as round robin goes
 	w := newWire(t)
 	presto := func(c *Config) { c.Policy = "presto" }
 	a, b := newHost(t, w, addrA, presto), newHost(t, w, addrB, presto)
@@ -33,7 +37,7 @@ func TestHost_prestoOnTheWire(t *testing.T) {
 			switch {
 			case begins && (n.Cell() != (last.Cell()+1)%flowcell.Cells || bytes+payload <= 65536 && last.Index() < flowcell.MaxIndex && !again):
 				t.Fatalf("packet %d: cell %d after %d of %d bytes", i, n.Cell(), last.Cell(), bytes)
-			case begins && names[i] != next(names[i-1]):
+			case begins && names[i] != after[names[i-1]]:
 				t.Fatalf("cell %d by %s after %s", n.Cell(), names[i], names[i-1])
 			case !begins && (n.Index() != last.Index()+1 || names[i] != names[i-1]):
 				t.Fatalf("packet %d of cell %d: index %d by %s after %d by %s", i, n.Cell(), n.Index(), names[i], last.Index(), names[i-1])
@@ -90,62 +94,46 @@ func TestHost_netstackLeavesTheIDFree(t *testing.T) {
 	}
 }
 
-// setClock is a clock that is set by hand.
-type setClock struct {
-	mu  sync.Mutex
-	now time.Duration
-}
-
-func (c *setClock) Now() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *setClock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now += d
-}
-
-func (c *setClock) AfterFunc(time.Duration, func()) Timer { panic("egress sets no timer") }
-
-// Time passes for egress only when the test says so.
+// A flow changes its path after pauses of more than 500 µs, and never after shorter
+// ones. Time passes only when the test says so.
 func TestHost_letflowOnTheWire(t *testing.T) {
-	w := newWire(t)
-	clock := new(setClock)
-	a, b := newHost(t, w, addrA, func(c *Config) { c.Policy = "letflow" }), newHost(t, w, addrB)
-	a.egress.mu.Lock()
-	a.egress.clock = clock
-	a.egress.mu.Unlock()
-	c1, c2 := connect(t, a, b)
-	c2.SetReadDeadline(time.Now().Add(30 * time.Second))
-	from := flowcell.AddressFrom(addrA)
-	data := func(s sighting) bool { return s.packet.Flow.Src == from && s.packet.Payload > 0 }
+	w, a, b := newVirtual(t, 1, func(c *Config) { c.Policy = "letflow" })
+	c1, c2 := virtualConnect(t, w, a, b)
+	var used []netip.Addr // bouncing switches of data packets, in their order
+	w.seen = func(outer, inner []byte) {
+		var pkt flowcell.Packet
+		if pkt.Parse(inner) == nil && pkt.Payload > 0 && pkt.Flow.Src == flowcell.AddressFrom(addrA) {
+			used = append(used, netip.AddrFrom4([4]byte(outer[16:20])))
+		}
+	}
 	buf := make([]byte, 20_000)
-	last, changes := "", 0
+	last, changes := netip.Addr{}, 0
 	for round := range 60 {
 		pause := []time.Duration{400 * time.Microsecond, 600 * time.Microsecond}[round%2]
-		clock.pass(pause)
-		seen := len(w.sightings(data))
-		if _, err := c1.Write(buf); err != nil {
-			t.Fatal(err)
-		}
-		for n := 0; n < len(buf); {
-			k, err := c2.Read(buf[n:])
-			if err != nil {
+		w.Run(pause)
+		used = used[:0]
+		sent, read := 0, 0
+		for began := w.Now(); read < len(buf); w.Run(wireDelay) {
+			if n, err := c1.Write(buf[sent:]); sent < len(buf) && err != nil && !errors.Is(err, syscall.EAGAIN) {
+				t.Fatal(err)
+			} else {
+				sent += n
+			}
+			n, err := c2.Read(buf[:len(buf)-read])
+			if err != nil && !errors.Is(err, syscall.EAGAIN) {
 				t.Fatal(err)
 			}
-			n += k
+			if read += n; w.Now()-began > time.Second {
+				t.Fatalf("round %d: %d bytes of %d have arrived", round, read, len(buf))
+			}
 		}
-		for _, by := range bounces(w.sightings(data)[seen:]) {
-			if by != last && last != "" {
+		for _, by := range used {
+			if by != last && last.IsValid() {
 				if changes++; pause <= 500*time.Microsecond {
-					t.Fatalf("round %d: from %s to %s after %v", round, last, by, pause)
+					t.Fatalf("round %d: from %v to %v after %v", round, last, by, pause)
 				}
 			}
-			last = by
-			pause = 0
+			last, pause = by, 0
 		}
 	}
 	if changes < 10 { // of 30 pauses three in four should do

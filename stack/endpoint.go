@@ -9,12 +9,13 @@ import (
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"weft/flowcell"
+	"weft/internal/dataplane"
 )
 
 // endpoint is the network interface that netstack sees: egress on one side,
 // ingress on the other.
 type endpoint struct {
-	out        *egress
+	out        *dataplane.Egress
 	mtu        uint32
 	gsoMax     uint32 // see GSOMaxSize
 	dispatcher atomic.Pointer[gstack.NetworkDispatcher]
@@ -26,8 +27,9 @@ var (
 	_ gstack.GSOEndpoint  = (*endpoint)(nil)
 )
 
-func newEndpoint(out *egress, mtu int, unit flowcell.Unit) *endpoint {
+func newEndpoint(out *dataplane.Egress) *endpoint {
 	const margin = header.TCPTotalHeaderMaximumSize + 1 // what netstack leaves free for headers
+	mtu, unit := out.MTU(), out.Unit()
 	mss := mtu - header.IPv4MinimumSize - header.TCPMinimumSize
 	payload := math.MaxUint16 - margin
 	if unit.Kind == flowcell.UnitFlowcell {
@@ -40,7 +42,7 @@ func newEndpoint(out *egress, mtu int, unit flowcell.Unit) *endpoint {
 // SupportedGSO says whether netstack may hand down super-segments. It asks for
 // every connection.
 func (e *endpoint) SupportedGSO() gstack.SupportedGSO {
-	if e.out.tunnel != nil || e.out.super != nil && e.out.super.MaxSuper() > 0 {
+	if e.out.TakesSupers() {
 		return gstack.HostGSOSupported
 	}
 	return gstack.GSONotSupported
@@ -56,7 +58,32 @@ func (e *endpoint) MTU() uint32 { return e.mtu }
 // WritePackets copies what it is given: the payload belongs to TCP, which may
 // send it again.
 func (e *endpoint) WritePackets(list gstack.PacketBufferList) (int, tcpip.Error) {
-	return e.out.send(list.AsSlice()), nil
+	packets := list.AsSlice()
+	dataplane.Send(e.out, packets, outOfNetstack)
+	return len(packets), nil
+}
+
+// outOfNetstack makes o a packet of netstack's, using the space of o.parts.
+func outOfNetstack(p *gstack.PacketBuffer, o *dataplane.Outgoing) {
+	o.Begin(p.Size())
+	views, skip := p.AsViewList()
+	for v := views.Front(); v != nil; v = v.Next() {
+		s := v.AsSlice()
+		if skip >= len(s) {
+			skip -= len(s)
+			continue
+		}
+		o.Parts = append(o.Parts, s[skip:])
+		skip = 0
+	}
+	g := &p.GSOOptions
+	if g.Type == gstack.GSONone {
+		return
+	}
+	o.Partial, o.CsumStart, o.CsumAt = g.NeedsCsum, g.L3HdrLen, g.CsumOffset
+	if p.Data().Size() > int(g.MSS) {
+		o.MSS = int(g.MSS)
+	}
 }
 
 // deliver hands one packet up; without a dispatcher it is dropped. Calls must

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -20,7 +19,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"weft/encap"
-	"weft/flowcell"
+	"weft/internal/dataplane"
 	"weft/resequencer"
 	"weft/third_party/netstack/tcp"
 )
@@ -59,11 +58,13 @@ const timeWait = time.Second
 type Host struct {
 	address netip.Addr
 	net     *gstack.Stack
-	egress  *egress
-	ingress *ingress[received]
+	egress  *dataplane.Egress
+	ingress *dataplane.Ingress[received]
+	tunnel  bool           // the fabric is a Config.Tunnel
 	below   io.Closer      // the device, or what the tunnel runs over
 	virtual *virtual       // nil in real time
 	monitor *monitor       // nil without Config.Liveness
+	sampler *sampler       // nil in a tunnel
 	chooser TopologyDevice // nil if the device chooses no paths
 	setting sync.Mutex     // held while egress and chooser are told of a topology
 	closing sync.Once
@@ -78,37 +79,29 @@ type Host struct {
 // New starts a Host. On error nothing is left running and the device stays
 // open.
 func New(c Config) (*Host, error) {
-	pol, err := c.validate()
-	if err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	seed := c.Seed
-	for seed == 0 {
-		seed = rand.Uint64()
+	e, err := dataplane.NewEgress(c.plane())
+	if err != nil {
+		return nil, fmt.Errorf("stack: Config.%w", err)
 	}
-	if c.Resequencer.Seed == 0 {
-		c.Resequencer.Seed = rand.NewPCG(seed, 0x7265736571).Uint64()
+	if err := c.validateLiveness(); err != nil {
+		return nil, err
 	}
-	var over *tunnel
-	h := &Host{address: c.Address, sockets: make(map[*socket]uint64)}
-	if c.Tunnel != nil {
-		if over, err = newTunnel(*c.Tunnel); err != nil {
-			return nil, fmt.Errorf("stack: Config.Tunnel.%w", err)
-		}
+	seed := e.Seed()
+	h := &Host{address: c.Address, egress: e, tunnel: c.Tunnel != nil, sockets: make(map[*socket]uint64)}
+	if h.tunnel {
 		h.below = c.Tunnel.Underlay
 	} else {
 		h.below = c.Device
 		h.chooser, _ = c.Device.(TopologyDevice)
 	}
-	h.egress = newEgress(c, pol, over, seed)
-	if err := h.egress.beAware(newAwareConfig(&c, pol, seed)); err != nil {
-		return nil, err
-	}
-	ep := newEndpoint(h.egress, c.mtu(), pol.Unit)
+	ep := newEndpoint(e)
 	if c.Clock != nil {
 		h.virtual = &virtual{clock: c.Clock}
 	}
-	h.ingress = h.newIngress(&c, over, ep)
+	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.Timestamps})
 	options := h.virtual.options(seed)
 	options.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
 	options.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}
@@ -119,31 +112,11 @@ func New(c Config) (*Host, error) {
 		h.net.Destroy()
 		return nil, err
 	}
-	h.egress.refuse = newRefusals(h.ingress.clock, h.ingress.receive).add
+	e.Refuse(newRefusals(h.ingress.Clock(), h.ingress.Receive).add)
 	h.sample(&c)
 	h.watch(&c, seed)
-	if h.virtual == nil {
-		go h.ingress.run(h.fail)
-	}
+	h.ingress.Start(h.fail)
 	return h, nil
-}
-
-func (h *Host) newIngress(c *Config, over *tunnel, ep *endpoint) *ingress[received] {
-	var clock Clock = newRealClock()
-	if h.virtual != nil {
-		clock = c.Clock
-	}
-	from := newSource(c.Device, over)
-	in := newIngress(from, &upward{ep: ep, virtual: h.virtual, timestamps: c.Timestamps}, c.Resequencer, clock)
-	in.relays = over == nil
-	in.flights, in.narrow = h.egress.flights, h.egress.narrow
-	in.flights.on.Store(true)
-	self := flowcell.AddressFrom(c.Address)
-	in.accepts = func(pkt *flowcell.Packet, b []byte) bool { return pkt.Flow.Dst == self }
-	if h.virtual != nil {
-		close(in.done) // nobody reads
-	}
-	return in
 }
 
 func (h *Host) configure(c *Config, ep *endpoint) error {
@@ -188,7 +161,7 @@ func (h *Host) Address() netip.Addr { return h.address }
 // Receive takes a packet from the fabric, as if it had been read from the
 // Device; it is how packets come to a Host that has a Config.Clock. The bytes
 // are copied.
-func (h *Host) Receive(packet []byte) { h.ingress.receive(packet) }
+func (h *Host) Receive(packet []byte) { h.ingress.Receive(packet) }
 
 // Close resets all connections, unblocks every call with net.ErrClosed, stops
 // the goroutines and closes the device. What a connection has not yet sent is
@@ -200,13 +173,13 @@ func (h *Host) Close() error {
 		if h.monitor != nil {
 			h.monitor.close()
 		}
-		if s := h.egress.sampler; s != nil {
-			s.close()
+		if h.sampler != nil {
+			h.sampler.close()
 		}
 		h.abortAll(nil)
 		h.net.Close()
 		err = h.below.Close()
-		h.ingress.close()
+		h.ingress.Close()
 		h.net.Wait()
 	})
 	return err

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
@@ -362,21 +361,6 @@ func TestHost_http(t *testing.T) {
 	}
 }
 
-// echoRequest is an ICMP echo request from A's address to B's.
-func echoRequest() []byte {
-	b := make([]byte, 20+8+16)
-	ip := header.IPv4(b)
-	ip.Encode(&header.IPv4Fields{
-		TotalLength: uint16(len(b)), TTL: 64, Protocol: uint8(header.ICMPv4ProtocolNumber),
-		SrcAddr: tcpip.AddrFrom4(addrA.As4()), DstAddr: tcpip.AddrFrom4(addrB.As4()),
-	})
-	ip.SetChecksum(^ip.CalculateChecksum())
-	icmp := header.ICMPv4(b[20:])
-	icmp.SetType(header.ICMPv4Echo)
-	icmp.SetChecksum(header.ICMPv4Checksum(icmp, 0))
-	return b
-}
-
 func TestHost_answersEcho(t *testing.T) {
 	w := newWire(t)
 	b := newHost(t, w, addrB)
@@ -435,22 +419,6 @@ func TestHost_countsWhatItDrops(t *testing.T) {
 	if s := b.Stats().Ingress; s.Delivered != 2 {
 		t.Errorf("good packets: %d delivered, want 2: %+v", s.Delivered, s)
 	}
-}
-
-// tcpSegment is a segment of 10 bytes from A's address to B's.
-func tcpSegment() []byte {
-	b := make([]byte, 20+20+10)
-	ip := header.IPv4(b)
-	ip.Encode(&header.IPv4Fields{
-		TotalLength: uint16(len(b)), TTL: 64, Protocol: uint8(header.TCPProtocolNumber),
-		SrcAddr: tcpip.AddrFrom4(addrA.As4()), DstAddr: tcpip.AddrFrom4(addrB.As4()),
-	})
-	ip.SetChecksum(^ip.CalculateChecksum())
-	t := header.TCP(b[20:])
-	t.Encode(&header.TCPFields{SrcPort: 1, DstPort: 2, SeqNum: 3, DataOffset: 20, Flags: header.TCPFlagAck, WindowSize: 100})
-	sum := header.PseudoHeaderChecksum(header.TCPProtocolNumber, ip.SourceAddress(), ip.DestinationAddress(), uint16(len(t)))
-	t.SetChecksum(^t.CalculateChecksum(checksum.Checksum(b[40:], sum)))
-	return b
 }
 
 func FuzzHost_ingress(f *testing.F) {

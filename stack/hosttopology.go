@@ -14,30 +14,19 @@ func (h *Host) watch(c *Config, seed uint64) {
 	if c.Liveness == nil {
 		return
 	}
-	e := h.egress
-	e.mu.Lock() // the sampler's timer runs already
-	e.evidence = newEvidence(seed, c.RACK)
-	e.mu.Unlock()
-	h.monitor = newMonitor(c.Liveness, e, h.address, h.ingress.clock, seed, e.writeProbes, h.chooser)
-	h.ingress.probe, h.ingress.tooLong = h.monitor.receive, h.monitor.tooLong
+	h.egress.Remember(c.RACK)
+	h.monitor = newMonitor(c, h.egress, h.ingress.Clock(), seed, h.egress.WriteProbes, h.chooser)
+	h.ingress.TakeProbes(h.monitor.receive, h.monitor.tooLong)
 }
 
-// sample begins to answer samples, to send them if the policy does, and to listen
-// to marks if the policy goes by them.
+// sample begins to answer samples, and to send them if the policy does.
 func (h *Host) sample(c *Config) {
-	e := h.egress
-	if e.tunnel != nil {
+	if h.tunnel {
 		return
 	}
-	s := newSampler(e, h.address, c.Clock == nil)
-	e.mu.Lock()
-	e.sampler = s
-	e.adopt(e.aware)
-	e.mu.Unlock()
-	h.ingress.sample = s.receive
-	if e.informed != nil {
-		h.ingress.marks = e.receiveMarks
-	}
+	h.sampler = newSampler(h.egress, h.address, c.Clock == nil)
+	h.egress.SetSampler(h.sampler)
+	h.ingress.TakeSamples(h.sampler.receive)
 }
 
 // SetTopology makes the Host spread later packets over the live paths of t:
@@ -51,7 +40,7 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("stack: SetTopology: no topology")
 	}
-	if h.egress.tunnel != nil {
+	if h.tunnel {
 		return errors.New("stack: SetTopology: a Tunnel has none")
 	}
 	if id, ok := t.ByAddr(h.address); !ok || int(id) >= t.NumHosts() {
@@ -62,7 +51,7 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 	}
 	h.setting.Lock()
 	defer h.setting.Unlock()
-	h.egress.setTopology(t)
+	h.egress.SetTopology(t)
 	if h.chooser != nil {
 		return h.chooser.SetTopology(t)
 	}
@@ -71,7 +60,7 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 
 // Topology returns the topology in use: what SetTopology was given, less what
 // the Host does not trust on its own evidence.
-func (h *Host) Topology() *topology.Topology { return h.egress.topology() }
+func (h *Host) Topology() *topology.Topology { return h.egress.Topology() }
 
 // Paths returns what the Host knows of each path that it watches, and the time
 // now on the clock that it tells the times of; nil without Config.Liveness.
@@ -81,3 +70,18 @@ func (h *Host) Paths() (paths []liveness.PathHealth, now time.Duration) {
 	}
 	return h.monitor.health()
 }
+
+// Carriage says to which racks the Host uses the carrier, and why not to others; nil
+// without Config.Liveness: it is used everywhere.
+func (h *Host) Carriage() *liveness.Carriage {
+	if h.monitor == nil {
+		return nil
+	}
+	h.monitor.mu.Lock()
+	defer h.monitor.mu.Unlock()
+	return h.monitor.watcher.Carriage()
+}
+
+// Congestion returns what the Host's policy knows of the paths to each rack that
+// it sends to; nil where the policy does not look at congestion.
+func (h *Host) Congestion() []Congestion { return h.egress.Congestion() }

@@ -12,7 +12,7 @@ import (
 // ends, to a second; 0 if it does not within an hour.
 func deadAfter(w *virtualWire, c net.Conn) (time.Duration, error) {
 	w.drop = func([]byte) bool { return true }
-	for began := w.Now(); w.Now()-began < time.Hour; w.run(time.Second) {
+	for began := w.Now(); w.Now()-began < time.Hour; w.Run(time.Second) {
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.EAGAIN) {
 			return w.Now() - began, err
 		}
@@ -36,7 +36,7 @@ func TestKeepAlive_endsReadFromDeadPeer(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				w.run(time.Second)
+				w.Run(time.Second)
 				c1.Read(make([]byte, 10))
 				c2.Read(make([]byte, 10))
 			}
@@ -61,14 +61,14 @@ func TestKeepAlive_probesKeepALivePeer(t *testing.T) {
 	w, a, b := newVirtual(t, 1)
 	c1, c2 := virtualConnect(t, w, a, b)
 	before := len(w.sent[addrA])
-	w.run(time.Hour)
+	w.Run(time.Hour)
 	if n := len(w.sent[addrA]) - before; n < 2*200 || n > 2*260 {
 		t.Errorf("%d packets in an idle hour, want a probe and an answer each 15 s", n)
 	}
 	if _, err := c1.Write([]byte("still there?")); err != nil {
 		t.Error(err)
 	}
-	w.run(2 * wireDelay)
+	w.Run(2 * wireDelay)
 	if n, err := c2.Read(make([]byte, 20)); n != 12 || err != nil {
 		t.Errorf("%d bytes, %v after an idle hour", n, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 
+	"weft/internal/dataplane"
 	"weft/link"
 	"weft/third_party/netstack/tcp"
 	"weft/topology"
@@ -261,13 +262,13 @@ func TestGateway_closeLeaksNothing(t *testing.T) {
 	wantFlat(t, orShort(500, 400), func() {
 		under := underlays(t)
 		var hosts [2]*Host
-		var gateways [2]*Gateway
+		var gateways [2]*dataplane.Gateway
 		for i := range hosts {
 			addr := func(i int) netip.Addr { return fatTree.EmbeddedAddr(topology.NodeID(i)) }
 			kernel, tun := superPair(1500)
-			kernel.mtu = 1400
+			kernel.MTUBytes = 1400
 			var err error
-			if gateways[i], err = NewGateway(GatewayConfig{Programs: tun, Policy: "presto", Tunnel: tunnelTo(under, i, addr(1-i))}); err != nil {
+			if gateways[i], err = dataplane.NewGateway(dataplane.GatewayConfig{Programs: tun, Policy: "presto", Tunnel: tunnelTo(under, i, addr(1-i))}); err != nil {
 				t.Fatal(err)
 			}
 			hosts[i] = mustNew(t, Config{Address: addr(i), Topology: fatTree, Device: kernel, Policy: "ecmp", Seed: 1})

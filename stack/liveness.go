@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -50,7 +51,7 @@ func (l *Liveness) watcher(t *topology.Topology, address netip.Addr, carrier enc
 		return nil, fmt.Errorf("%v is not in %v", address, t)
 	}
 	return liveness.New(liveness.Config{
-		Topology: t, Self: self, Address: address, Seed: seed, MaxDestinations: maxTallied,
+		Topology: t, Self: self, Address: address, Seed: seed, MaxDestinations: dataplane.MaxTallied,
 		Interval: l.Interval, Multiplier: l.Multiplier, Budget: l.Budget, Floor: l.Floor, MinHold: l.MinHold, MaxHold: l.MaxHold,
 		Carrier: carrier, MTU: min(mtu, encap.MaxProbeLen), Require: l.Require,
 	})

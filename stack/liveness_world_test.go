@@ -110,7 +110,7 @@ func TestHost_quitsADeadWayDownForThatPodOnly(t *testing.T) {
 	within(t, w, 3*time.Second, "all is used again", func() bool { return whole(w, "h0.0.2") })
 }
 
-// With no probes at all, TCP's retransmissions tell.
+// with no probes at all, TCP's retransmissions tell.
 func TestHost_lossAloneIsEvidence(t *testing.T) {
 	inShort(t)
 	for _, policy := range []string{"drb", "presto"} {

@@ -25,7 +25,7 @@ func FuzzHost_probes(f *testing.F) {
 		defer h.Close()
 		for range 3 {
 			h.Receive(append([]byte(nil), packet...))
-			clock.now += time.Duration(microseconds) * time.Microsecond
+			clock.Time += time.Duration(microseconds) * time.Microsecond
 			h.monitor.tick()
 		}
 		s := h.Stats()

@@ -3,6 +3,7 @@ package stack
 import (
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"weft/internal/dataplane"
 	"weft/resequencer/gro"
 )
 
@@ -14,13 +15,10 @@ type merger struct {
 	head  *gstack.PacketBuffer // the first of the train, with the payload of all; nil if there is none
 }
 
-// maxHeaders is the length of the longest headers, of IPv4 and TCP.
-const maxHeaders = 60 + 60
-
 // headers returns the packet's headers, and payload where that is contiguous.
 func headers(p *gstack.PacketBuffer) []byte {
 	d := p.Data()
-	b, _ := d.PullUp(min(d.Size(), maxHeaders))
+	b, _ := d.PullUp(min(d.Size(), dataplane.MaxHeaders))
 	return b
 }
 

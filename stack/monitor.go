@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane"
+	"weft/internal/paths"
 	"weft/link"
 	"weft/liveness"
 	"weft/topology"
@@ -21,7 +23,7 @@ import (
 // Locks are taken in the order of ingress, monitor, egress.
 type monitor struct {
 	config  *Liveness
-	egress  *egress
+	egress  *dataplane.Egress
 	clock   Clock
 	seed    uint64
 	write   func(bufs [][]byte) int // takes packets behind link.SuperHeadroom, returns how many
@@ -54,11 +56,9 @@ type monitor struct {
 // probeBatch is the most probes that are written at once.
 const probeBatch = 64
 
-// newMonitor returns one that begins to probe at once. l has been validated.
-func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
-	e.mu.Lock()
-	t, carrier, mtu := e.paths.topo, e.paths.racks.carrier, e.dev.MTU()
-	e.mu.Unlock()
+// newMonitor returns one that begins to probe at once. c has been validated.
+func newMonitor(c *Config, e *dataplane.Egress, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
+	l, address, t, carrier, mtu := c.Liveness, c.Address, e.Topology(), c.Carrier, c.Device.MTU()
 	w, _ := l.watcher(t, address, carrier, mtu, seed)
 	m := &monitor{
 		config: l, egress: e, clock: clock, seed: seed, write: write, chooser: chooser, self: address,
@@ -67,14 +67,12 @@ func newMonitor(l *Liveness, e *egress, address netip.Addr, clock Clock, seed ui
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
 	}
 	for i := range m.bufs {
-		m.bufs[i] = make([]byte, headroom+max(mtu, encap.ProbeLen))
+		m.bufs[i] = make([]byte, dataplane.Headroom+max(mtu, encap.ProbeLen))
 	}
 	m.relabel(t)
 	m.timer = clock.AfterFunc(time.Hour, m.tick)
-	e.mu.Lock()
-	e.suspect = m.kick
-	e.paths.carry(w.Carriage())
-	e.mu.Unlock()
+	e.OnLoss(m.kick)
+	e.SetCarriage(w.Carriage())
 	m.timer.Reset(0)
 	return m
 }
@@ -95,7 +93,7 @@ func (m *monitor) tick() {
 	}
 	m.kicked.Store(false)
 	now := m.clock.Now()
-	m.egress.report(m.watcher, now)
+	m.egress.Report(m.watcher, now)
 	m.watcher.Tick(now)
 	m.settle(now)
 	m.mu.Unlock()
@@ -109,11 +107,11 @@ func (m *monitor) settle(now time.Duration) {
 	news := false
 	if t := m.watcher.Topology(); t != m.current {
 		m.current, news = t, true
-		m.egress.setTopology(t)
+		m.egress.SetTopology(t)
 	}
 	if c := m.watcher.Carriage(); c != m.carriage {
 		m.carriage, news = c, true
-		m.egress.setCarriage(c)
+		m.egress.SetCarriage(c)
 	}
 	if news && m.chooser != nil {
 		m.kick() // tells, without ingress's lock
@@ -244,7 +242,7 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 	}
 	size := int(binary.BigEndian.Uint16(packet[2:])) // of a padded one more
 	outer, ok := m.outer(to, int(path))
-	ok = ok && headroom+size <= len(m.bufs[0])
+	ok = ok && dataplane.Headroom+size <= len(m.bufs[0])
 	if !ok || m.echoes < 1 {
 		m.stats.Refused++
 		return
@@ -261,11 +259,7 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 // outer is the outer header of a path to a host, live or not: whether it is alive
 // is what the host wants to know.
 func (m *monitor) outer(to netip.Addr, path int) (o encap.Outer, ok bool) {
-	set, ok := pathsTo(m.current, m.self, to)
-	if !ok || path >= set.Count() {
-		return o, false
-	}
-	return outer(m.carrier, m.self, set, path), true
+	return paths.OuterTo(m.current, m.carrier, m.self, to, path)
 }
 
 // probe sends a request by its path, or a boomerang round its bouncing switch.
@@ -286,7 +280,7 @@ func (m *monitor) probe(p *liveness.Probe) {
 // add puts a packet, with this outer header, into the batch.
 func (m *monitor) add(o *encap.Outer, appendTo func([]byte) []byte) {
 	buf := m.bufs[len(m.batch)]
-	inner := appendTo(buf[:headroom])
+	inner := appendTo(buf[:dataplane.Headroom])
 	m.id++
 	out, err := o.Encapsulate(inner[link.SuperHeadroom:], m.id)
 	if err != nil {
@@ -327,6 +321,6 @@ func (m *monitor) snapshot() LivenessStats {
 	defer m.mu.Unlock()
 	s := m.stats
 	s.Watcher = m.watcher.Stats()
-	s.Evidence = m.egress.evidenceStats()
+	s.Evidence = m.egress.EvidenceStats()
 	return s
 }

@@ -64,7 +64,7 @@ func TestHost_failsOpen(t *testing.T) {
 	}
 }
 
-// With the carrier required, it is a black hole, as it always was.
+// with the carrier required, it is a black hole, as it always was.
 func TestHost_requiredIsABlackHole(t *testing.T) {
 	inShort(t)
 	w := watchful(t, 5, "drb", stack.Liveness{Require: true})

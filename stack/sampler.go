@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/flowcell"
+	"weft/internal/dataplane"
+	"weft/internal/paths"
 	"weft/link"
 	"weft/luopan"
 )
@@ -15,7 +16,7 @@ import (
 // of others, whatever the policy. It belongs to egress and is guarded by its lock;
 // a timer drives it, and what egress sends.
 type sampler struct {
-	egress *egress
+	egress *dataplane.Egress
 	table  *luopan.Table // nil unless the policy samples
 	self   netip.Addr
 	pause  time.Duration // the shortest until the timer expires
@@ -57,35 +58,38 @@ const (
 	leastPause = 50 * time.Microsecond
 )
 
-func newSampler(e *egress, self netip.Addr, real bool) *sampler {
-	s := &sampler{egress: e, self: self, tokens: maxAnswers / 10, last: e.clock.Now(), armed: luopan.Never,
+func newSampler(e *dataplane.Egress, self netip.Addr, real bool) *sampler {
+	s := &sampler{egress: e, self: self, tokens: maxAnswers / 10, last: e.Clock().Now(), armed: luopan.Never,
 		bufs: make([][]byte, sampleBatch), batch: make([][]byte, 0, sampleBatch)}
 	s.pause = 1
 	if real {
 		s.pause = leastPause
 	}
 	for i := range s.bufs {
-		s.bufs[i] = make([]byte, headroom+encap.SampleLen)
+		s.bufs[i] = make([]byte, dataplane.Headroom+encap.SampleLen)
 	}
 	s.send = s.probe
-	s.timer = e.clock.AfterFunc(time.Hour, s.tick)
+	s.timer = e.Clock().AfterFunc(time.Hour, s.tick)
 	s.timer.Stop()
 	return s
 }
 
 // tick is the timer's work.
 func (s *sampler) tick() {
-	s.egress.mu.Lock()
-	defer s.egress.mu.Unlock()
+	s.egress.Lock()
+	defer s.egress.Unlock()
 	s.armed = luopan.Never
-	s.pump(s.egress.clock.Now())
+	s.Pump(s.egress.Clock().Now())
 }
 
-// due reports whether there is something to be sent.
-func (s *sampler) due(now time.Duration) bool { return s.table != nil && s.table.Next() <= now }
+// Use implements Sampler.
+func (s *sampler) Use(table *luopan.Table) { s.table = table }
 
-// pump sends what is due.
-func (s *sampler) pump(now time.Duration) {
+// Due reports whether there is something to be sent.
+func (s *sampler) Due(now time.Duration) bool { return s.table != nil && s.table.Next() <= now }
+
+// Pump sends what is due.
+func (s *sampler) Pump(now time.Duration) {
 	if s.closed || s.table == nil {
 		return
 	}
@@ -112,34 +116,31 @@ func (s *sampler) probe(p luopan.Probe) {
 	var host [4]byte
 	binary.BigEndian.PutUint32(host[:], p.Host)
 	to := netip.AddrFrom4(host)
-	pair := s.egress.paths.lookup(flowcell.AddressFrom(to))
-	if pair.group == nil || p.Path >= len(pair.group.out) || pair.group.out[p.Path] == nil {
-		s.stats.Pathless++
-		return
-	}
 	buf := s.buffer()
-	inner, err := encap.AppendSample(buf[:headroom], encap.Sample{Path: uint32(p.Path), Token: p.Token, From: s.self, To: to})
+	inner, err := encap.AppendSample(buf[:dataplane.Headroom], encap.Sample{Path: uint32(p.Path), Token: p.Token, From: s.self, To: to})
 	if err != nil {
 		s.stats.Pathless++
 		return
 	}
 	s.id++
-	if out, err := pair.group.out[p.Path].encapsulate(inner[link.SuperHeadroom:], pair.rack, s.id); err == nil {
-		s.stats.Sent++
-		s.stats.Bytes += uint64(len(out))
-		s.add(inner, out)
+	out, ok := s.egress.EncapsulateLocked(inner[link.SuperHeadroom:], to, p.Path, s.id)
+	if !ok {
+		s.stats.Pathless++
+		return
 	}
+	s.stats.Sent++
+	s.stats.Bytes += uint64(len(out))
+	s.add(inner, out)
 }
 
 // receive takes a packet that encap.IsSample takes for one, and may change it.
 func (s *sampler) receive(packet []byte) {
-	e := s.egress
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	s.egress.Lock()
+	defer s.egress.Unlock()
 	if s.closed {
 		return
 	}
-	now := e.clock.Now()
+	now := s.egress.Clock().Now()
 	m, err := encap.ParseSample(packet)
 	switch {
 	case err != nil:
@@ -171,15 +172,14 @@ func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
 		s.stats.Forged++
 		return
 	}
-	set, ok := pathsTo(s.egress.paths.topo, s.self, to)
-	if !ok || int(path) >= set.Count() {
+	o, ok := s.egress.OuterLocked(to, int(path))
+	if !ok {
 		s.stats.Refused++
 		return
 	}
 	s.tokens--
 	s.heard(to, now)
-	o := outer(s.egress.paths.racks.carrier, s.self, set, int(path))
-	inner := append(s.buffer()[:headroom], packet[:encap.SampleLen]...)
+	inner := append(s.buffer()[:dataplane.Headroom], packet[:encap.SampleLen]...)
 	s.id++
 	if out, err := o.Encapsulate(inner[link.SuperHeadroom:], s.id); err == nil {
 		s.stats.Answered++
@@ -193,9 +193,10 @@ func (s *sampler) heard(from netip.Addr, now time.Duration) {
 	if s.table == nil {
 		return
 	}
-	topo, host := s.egress.paths.topo, from.As4()
+	topo, _ := s.egress.TopologyLocked()
+	host := from.As4()
 	id, _ := topo.ByAddr(from)
-	s.table.Heard(uint32(edgeOf(topo, id)), binary.BigEndian.Uint32(host[:]), now)
+	s.table.Heard(uint32(paths.EdgeOf(topo, id)), binary.BigEndian.Uint32(host[:]), now)
 	s.arm(now)
 }
 
@@ -211,28 +212,26 @@ func (s *sampler) add(buf, packet []byte) {
 
 func (s *sampler) flush() {
 	if len(s.batch) > 0 {
-		s.stats.Drops += uint64(len(s.batch) - writeAll(s.egress.dev, s.egress.super, s.batch))
+		s.stats.Drops += uint64(len(s.batch) - s.egress.WriteLocked(s.batch))
 		s.batch = s.batch[:0]
 	}
 }
 
 // close ends it.
 func (s *sampler) close() {
-	s.egress.mu.Lock()
-	defer s.egress.mu.Unlock()
+	s.egress.Lock()
+	defer s.egress.Unlock()
 	s.closed = true
 	s.timer.Stop()
 }
 
 func (s *sampler) snapshot() SampleStats {
-	s.egress.mu.Lock()
-	defer s.egress.mu.Unlock()
+	s.egress.Lock()
+	defer s.egress.Unlock()
 	n := s.stats
 	if s.table != nil {
 		n.Table = s.table.Stats()
 	}
-	if a, ok := s.egress.aware.(*sampled); ok {
-		n.Untold = a.untold
-	}
+	n.Untold = s.egress.UntoldLocked()
 	return n
 }

@@ -10,7 +10,10 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/dataplane"
+	"weft/internal/paths"
 	"weft/luopan"
+	"weft/policy"
 	"weft/topology"
 )
 
@@ -39,24 +42,7 @@ func (d *tape) samples(t *testing.T) (list []encap.Sample) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, b := range d.packets {
-		var inner []byte
-		var err error
-		set := fatTree.Paths(0, 15)
-		path := -1
-		if b[0]>>4 == 6 {
-			ports, bad := encap.ParseSIDs(netip.AddrFrom16([16]byte(b[24:])))
-			if bad != nil {
-				t.Fatal(bad)
-			}
-			path = slices.IndexFunc(set.Live, func(n int) bool { return slices.Equal(set.Choices(n), ports) })
-			inner, err = encap.DecapsulateSRv6(b)
-		} else if b[9] == flowcell.ProtoIPIP {
-			path = slices.IndexFunc(set.Live, func(n int) bool { return set.Addr(n) == netip.AddrFrom4([4]byte(b[16:])) })
-			inner, err = encap.Decapsulate(b)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		inner, path := wayOf(t, b)
 		if s, err := encap.ParseSample(inner); err == nil {
 			if int(s.Path) != path {
 				t.Fatalf("a sample of path %d goes by %d", s.Path, path)
@@ -66,6 +52,49 @@ func (d *tape) samples(t *testing.T) (list []encap.Sample) {
 	}
 	d.packets = nil
 	return list
+}
+
+// cell takes the latest packet of a flow off the tape, and returns the path by which it
+// went, -1 if it was not encapsulated.
+func (d *tape) cell(t testing.TB, port uint16) int {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, b := range slices.Backward(d.packets) {
+		inner, path := wayOf(t, b)
+		var pkt flowcell.Packet
+		if pkt.Parse(inner) == nil && pkt.IsTCP() && pkt.Flow.SrcPort == port {
+			d.packets = slices.Delete(d.packets, i, i+1)
+			return path
+		}
+	}
+	return -1
+}
+
+// wayOf takes the outer header off a packet to B, and returns the path that it says, -1
+// if there is none.
+func wayOf(t testing.TB, b []byte) (inner []byte, path int) {
+	t.Helper()
+	set := fatTree.Paths(0, 15)
+	var err error
+	switch {
+	case b[0]>>4 == 6:
+		ports, bad := encap.ParseSIDs(netip.AddrFrom16([16]byte(b[24:])))
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		path = slices.IndexFunc(set.Live, func(n int) bool { return slices.Equal(set.Choices(n), ports) })
+		inner, err = encap.DecapsulateSRv6(b)
+	case b[9] == flowcell.ProtoIPIP:
+		path = slices.IndexFunc(set.Live, func(n int) bool { return set.Addr(n) == netip.AddrFrom4([4]byte(b[16:])) })
+		inner, err = encap.Decapsulate(b)
+	default:
+		return b, -1
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inner, path
 }
 
 // samplingHost is A, with a policy that samples, and a clock set by hand.
@@ -84,25 +113,15 @@ func samplingHost(t testing.TB, change ...func(*Config)) (h *Host, d *tape, cloc
 	return h, d, clock
 }
 
-// sendCell has a Host send a flowcell to B, and returns the path that it took.
+// sendCell has a Host send a flowcell to B, and returns the path that it took, -1 if it
+// was dropped or the device is to encapsulate it.
 func (h *Host) sendCell(t testing.TB, port uint16) int {
 	t.Helper()
-	e := h.egress
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	b := dataPacket(port, 1000)
 	to := addrB.As4()
 	copy(b[16:], to[:])
-	now := e.clock.Now()
-	if e.wrap(append(make([]byte, encap.MaxOverhead), fixed(b)...), now) == nil {
-		return -1
-	}
-	if e.sampler.due(now) {
-		e.sampler.pump(now)
-	}
-	var pkt flowcell.Packet
-	_ = pkt.Parse(b)
-	return e.flows.Get(&pkt.Flow, now).via.index
+	dataplane.Send(h.egress, [][]byte{fixed(b)}, func(b []byte, o *dataplane.Outgoing) { o.Begin(len(b)); o.Parts = append(o.Parts, b) })
+	return h.below.(interface{ cell(testing.TB, uint16) int }).cell(t, port)
 }
 
 // reply is B's answer to a probe, with change made to it.
@@ -134,7 +153,7 @@ func TestSampler_choosesTheEmptierPath(t *testing.T) {
 				t.Fatalf("a probe says %+v", p)
 			}
 		}
-		clock.run(20 * time.Microsecond)
+		clock.Run(20 * time.Microsecond)
 		h.Receive(reply(t, probes[0], func(s *encap.Sample) { s.Queue, s.Meters = 90, 3 }))
 		h.Receive(reply(t, probes[1], func(s *encap.Sample) { s.Queue, s.Meters = 3, 3 }))
 		// Who has sent hardly anything fills all paths, that with the short queues first.
@@ -159,7 +178,7 @@ func TestSampler_choosesTheEmptierPath(t *testing.T) {
 				t.Errorf("of path %d is known %+v", p.Path, p)
 			}
 		}
-		clock.run(2 * time.Millisecond)
+		clock.Run(2 * time.Millisecond)
 		again := d.samples(t)
 		if len(again) < 2 {
 			t.Fatalf("%v: after the expiry %d are asked for", carrier, len(again))
@@ -168,9 +187,9 @@ func TestSampler_choosesTheEmptierPath(t *testing.T) {
 		if s.Sent != s.Table.Probes || s.Bytes != s.Sent*uint64(encap.SampleLen+OverheadOf(carrier)) || s.Table.Answers != 2 {
 			t.Errorf("%+v", s)
 		}
-		clock.run(3 * time.Second) // nobody sends: nobody asks
+		clock.Run(3 * time.Second) // nobody sends: nobody asks
 		d.samples(t)
-		clock.run(time.Second)
+		clock.Run(time.Second)
 		if n := len(d.samples(t)); n > 0 || len(h.Congestion()) > 0 {
 			t.Errorf("%d probes while idle", n)
 		}
@@ -217,7 +236,7 @@ func TestSampler_liars(t *testing.T) {
 			t.Fatalf("path %d is taken, which is dead", path)
 		}
 	}
-	clock.run(10 * time.Millisecond)
+	clock.Run(10 * time.Millisecond)
 	for _, p := range d.samples(t) {
 		if int(p.Path) == lie {
 			t.Error("a dead path is probed")
@@ -235,7 +254,7 @@ func TestSampler_answers(t *testing.T) {
 	for _, policy := range []string{"luopan", "drb", "ecmp", "conga"} {
 		for _, carrier := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 			h, d, clock := samplingHost(t, func(c *Config) { c.Policy, c.Carrier = policy, carrier })
-			clock.run(time.Second)
+			clock.Run(time.Second)
 			ask := func(path uint32, from netip.Addr) []byte {
 				b, err := encap.AppendSample(nil, encap.Sample{Path: path, Queue: 7, Meters: 2, Token: uint64(path) + 1, From: from, To: addrA})
 				if err != nil {
@@ -268,7 +287,7 @@ func TestSampler_answers(t *testing.T) {
 			for range 2 * maxAnswers / 10 {
 				h.Receive(ask(1, addrB))
 			}
-			clock.run(100 * time.Millisecond)
+			clock.Run(100 * time.Millisecond)
 			for range maxAnswers {
 				h.Receive(ask(1, addrB))
 			}
@@ -346,7 +365,7 @@ func FuzzHost_samples(f *testing.F) {
 		h.sendCell(t, 1)
 		for range 3 {
 			h.Receive(slices.Clone(packet))
-			clock.run(time.Duration(microseconds) * time.Microsecond)
+			clock.Run(time.Duration(microseconds) * time.Microsecond)
 			h.sendCell(t, 2)
 		}
 		s := h.Stats()
@@ -363,49 +382,51 @@ func FuzzHost_samples(f *testing.F) {
 
 // Choosing by samples or marks costs no allocation, and neither do probes.
 func TestSampler_allocatesNothing(t *testing.T) {
-	e := testEgress(t, fatTree, "luopan", func(c *Config) { c.PolicyOptions.Expiry = 100 * time.Microsecond })
 	clock := &stillClock{}
-	e.clock, e.dev = clock, nowhere{}
-	e.sampler = newSampler(e, addrA, false)
-	e.adopt(e.aware)
-	packet := dataPacket(1, 1448)
-	buf := append(make([]byte, encap.MaxOverhead), packet...)
+	e, err := dataplane.NewEgress(dataplane.Config{Address: addrA, Topology: fatTree, Device: nowhere{}, Policy: "luopan", Samples: true,
+		PolicyOptions: policy.Options{Expiry: 100 * time.Microsecond}, Seed: 1, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSampler(e, addrA, false)
+	e.SetSampler(s)
+	packets := [][]byte{dataPacket(1, 1400)}
+	describe := func(b []byte, o *dataplane.Outgoing) { o.Begin(len(b)); o.Parts = append(o.Parts, b) }
 	if n := testing.AllocsPerRun(2000, func() {
-		clock.now += 50 * time.Microsecond
-		copy(buf[encap.MaxOverhead:], packet)
-		if e.wrap(buf, clock.now) == nil {
-			t.Fatal(e.stats)
-		}
-		if e.sampler.due(clock.now) {
-			e.sampler.pump(clock.now)
-		}
+		clock.Time += 50 * time.Microsecond
+		dataplane.Send(e, packets, describe)
 	}); n != 0 {
 		t.Errorf("%v allocations a packet", n)
 	}
-	p := e.to(fatTree, 15)
-	host := p.dst.IP().As4()
-	probe := luopan.Probe{Destination: uint32(p.rack.id), Host: binary.BigEndian.Uint32(host[:]), Path: 1}
-	before := e.sampler.snapshot().Sent
+	if n, _ := e.Stats(); n.Packets != 2001 {
+		t.Fatalf("%+v", n)
+	}
+	host := addrB.As4()
+	probe := luopan.Probe{Destination: uint32(paths.EdgeOf(fatTree, 15)), Host: binary.BigEndian.Uint32(host[:]), Path: 1}
+	before := s.snapshot().Sent
 	if n := testing.AllocsPerRun(200, func() {
-		e.sampler.probe(probe)
-		e.sampler.flush()
-	}); n != 0 || e.sampler.snapshot().Sent != before+201 {
-		t.Errorf("%v allocations a probe, %d sent", n, e.sampler.snapshot().Sent-before)
+		s.egress.Lock()
+		s.probe(probe)
+		s.flush()
+		s.egress.Unlock()
+	}); n != 0 || s.snapshot().Sent != before+201 {
+		t.Errorf("%v allocations a probe, %d sent", n, s.snapshot().Sent-before)
 	}
 }
 
 // nowhere is a device that takes everything.
 type nowhere struct{ Device }
 
+func (nowhere) MTU() int                                { return 1500 }
 func (nowhere) Write(bufs [][]byte, _ int) (int, error) { return len(bufs), nil }
 
 // A peer that was taken for a plain host is asked as soon as it samples itself.
 func TestSampler_hearsOfPeers(t *testing.T) {
 	h, d, clock := samplingHost(t)
-	table := h.egress.sampler.table
+	table := h.sampler.table
 	for port := uint16(1); table.Stats().Rounds == 0 || table.Next() < clock.Now()+10*time.Second; port++ { // until it is left alone
 		h.sendCell(t, port)
-		clock.run(100 * time.Millisecond)
+		clock.Run(100 * time.Millisecond)
 	}
 	d.samples(t)
 	ask, err := encap.AppendSample(nil, encap.Sample{Token: 5, From: addrB, To: addrA})
@@ -413,7 +434,7 @@ func TestSampler_hearsOfPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Receive(ask)
-	clock.run(time.Millisecond)
+	clock.Run(time.Millisecond)
 	if asked := slices.DeleteFunc(d.samples(t), func(s encap.Sample) bool { return s.ACK }); len(asked) != 2 {
 		t.Errorf("%d probes; the next is due at %v; %+v", len(asked), table.Next(), table.Stats())
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weft/encap"
-	pol "weft/policy"
 )
 
 // decider is a device that encapsulates, and is told the choices.
@@ -59,7 +58,7 @@ func TestSampler_tellsTheDevice(t *testing.T) {
 		t.Fatalf("told is %v", device.choices)
 	}
 	device.choices = nil
-	clock.run(1100 * time.Microsecond)
+	clock.Run(1100 * time.Microsecond)
 	for _, p := range device.samples(t) {
 		h.Receive(reply(t, p, func(s *encap.Sample) { s.Queue, s.Meters = 50, 3 }))
 	}
@@ -69,28 +68,5 @@ func TestSampler_tellsTheDevice(t *testing.T) {
 	h.sendCell(t, 51)
 	if s := h.Stats().Samples; len(device.choices) != 1 || s.Untold != 1 {
 		t.Errorf("told is %v; %+v", device.choices, s)
-	}
-}
-
-// A policy of a Gateway samples nothing: the prober does, and the program draws.
-func TestGateway_doesNotSample(t *testing.T) {
-	for policy, want := range map[string]bool{"luopan": false, "rand": false, "drill": true} {
-		_, tun := superPair(1500)
-		g, err := NewGateway(GatewayConfig{Address: fatTree.Node(0).Addr, Topology: fatTree, Programs: tun, Policy: policy})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := g.egress; e.sampler != nil || (e.aware != nil) != want {
-			t.Errorf("%s: goes by %T", policy, e.aware)
-		}
-		g.SetPolicy("drill", pol.Options{})
-		if _, ok := g.egress.aware.(*backlogged); !ok {
-			t.Errorf("after %s drill goes by %T", policy, g.egress.aware)
-		}
-		g.SetPolicy("drb", pol.Options{})
-		if g.egress.aware != nil {
-			t.Errorf("drb goes by %T", g.egress.aware)
-		}
-		g.Close()
 	}
 }

@@ -163,12 +163,12 @@ func TestVirtual_shutdown(t *testing.T) {
 	}
 	w.drop = func(p []byte) bool { return netip.AddrFrom4([4]byte(p[12:16])) == addrB }
 	c1.Close()
-	w.run(time.Second)
+	w.Run(time.Second)
 	if err := a.Shutdown(context.Background()); !errors.Is(err, syscall.EAGAIN) {
 		t.Fatalf("nothing is acknowledged: %v", err)
 	}
 	w.drop = nil
-	w.run(5 * time.Second)
+	w.Run(5 * time.Second)
 	if err := a.Shutdown(context.Background()); !errors.Is(err, syscall.EAGAIN) {
 		t.Fatalf("the peer has not closed: %v", err)
 	}
@@ -176,7 +176,7 @@ func TestVirtual_shutdown(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	c2.Close()
-	w.run(10 * wireDelay)
+	w.Run(10 * wireDelay)
 	if err := a.Shutdown(context.Background()); err != nil {
 		t.Errorf("all is done: %v", err)
 	}

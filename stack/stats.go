@@ -1,11 +1,6 @@
 package stack
 
 import (
-	"cmp"
-	"maps"
-	"net/netip"
-	"slices"
-
 	"weft/conga"
 	"weft/resequencer"
 )
@@ -25,55 +20,6 @@ type Stats struct {
 	Conga       conga.Stats // zero unless the policy is conga
 }
 
-// EgressStats counts packets on their way out.
-type EgressStats struct {
-	Packets        uint64 // taken by the device; a super-segment is one
-	Supers         uint64 // of these, super-segments
-	Encapsulated   uint64 // meant for a bouncing switch; the device may have dropped some
-	Direct         uint64 // left as they are: same rack, or not a host of the fabric
-	Plain          uint64 // left as they are, for want of proof that the carrier works
-	NoPath         uint64 // dropped: no path to the destination is live
-	TooLong        uint64 // dropped: longer than the MTU, or than all paths in use to the rack carry
-	Malformed      uint64 // dropped: not an IPv4 packet that can be classified
-	Narrowed       uint64 // TCP packets cut, as a switch has reported a smaller MTU on the way
-	DeviceDrops    uint64 // dropped by the device
-	PairsEvicted   uint64 // destinations forgotten because there were too many
-	RacksEvicted   uint64 // of local and drill: racks whose best paths were forgotten because there were too many
-	NarrowsEvicted uint64 // destinations whose smaller MTU was forgotten because there were too many
-	FlowsEvicted   uint64 // flows that were cut into units, forgotten because there were too many
-	GroupsReset    uint64 // times that all sets of live paths were forgotten because there were too many
-}
-
-// IngressStats counts packets on their way in.
-type IngressStats struct {
-	Packets       uint64 // read from the device; a super-segment is one
-	Supers        uint64 // of these, super-segments
-	Delivered     uint64 // handed to TCP, UDP and ICMP
-	Merged        uint64 // handed up as part of one of these, a TCP segment that continues it
-	Malformed     uint64 // dropped: truncated, a bad header length, not IPv4
-	BadChecksum   uint64 // dropped: IPv4 or TCP checksum wrong
-	NotForUs      uint64 // dropped: addressed to somebody else
-	Martian       uint64 // dropped: from an address that nobody can have
-	Probes        uint64 // of paths, with Config.Liveness
-	Samples       uint64 // probes of congestion, and answers to own ones
-	Marked        uint64 // of Delivered and Merged, TCP with a mark of CONGA's, which was taken off
-	UnprovenMarks uint64 // of Marked, those that did not count: nothing shows that their senders see what is sent to them
-	Encapsulated  uint64 // dropped: IP-in-IP that no bouncing switch took apart
-	Relayed       uint64 // of Delivered, ICMP errors about outer headers, made to be about inner packets
-	BlindErrors   uint64 // dropped: ICMP errors about TCP that quote nothing of what is in flight
-	PathErrors    uint64 // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
-}
-
-// PathStats counts what was given to the device for one bouncing switch, or to
-// a Tunnel's Underlay for one source port. Bytes are those of IP packets, outer
-// header included, or of datagrams.
-type PathStats struct {
-	Bounce  netip.Addr // not valid in a Tunnel
-	Path    int        // of the Underlay; 0 without one
-	Packets uint64
-	Bytes   uint64
-}
-
 // TCPStats are netstack's own counters.
 type TCPStats struct {
 	SegmentsSent     uint64
@@ -86,15 +32,15 @@ type TCPStats struct {
 // Stats returns the Host's counters.
 func (h *Host) Stats() Stats {
 	var s Stats
-	s.Egress, s.Paths = h.egress.snapshot()
-	s.Ingress, s.Resequencer, s.Tunnel = h.ingress.snapshot()
+	s.Egress, s.Paths = h.egress.Stats()
+	s.Ingress, s.Resequencer, s.Tunnel = h.ingress.Stats()
 	if h.monitor != nil {
 		s.Liveness = h.monitor.snapshot()
 	}
-	if h.egress.sampler != nil {
-		s.Samples = h.egress.sampler.snapshot()
+	if h.sampler != nil {
+		s.Samples = h.sampler.snapshot()
 	}
-	s.Conga = h.egress.congaStats()
+	s.Conga = h.egress.CongaStats()
 	t := h.net.Stats().TCP
 	s.TCP = TCPStats{
 		SegmentsSent:     t.SegmentsSent.Value(),
@@ -104,49 +50,4 @@ func (h *Host) Stats() Stats {
 		FastRecovery:     t.FastRecovery.Value() + t.SACKRecovery.Value(),
 	}
 	return s
-}
-
-func (e *egress) snapshot() (EgressStats, []PathStats) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.stats
-	s.PairsEvicted += e.paths.evicted
-	s.FlowsEvicted, s.NarrowsEvicted = e.flows.Evicted(), e.narrows.evicted
-	if b, ok := e.aware.(*backlogged); ok {
-		s.RacksEvicted = b.table.Evicted()
-	}
-	s.GroupsReset += e.paths.groups.resets
-	sum := make(map[pathKey]*PathStats)
-	for k, p := range e.past {
-		sum[k] = &PathStats{p.Bounce, p.Path, p.Packets, p.Bytes}
-	}
-	e.paths.groups.addTo(sum)
-	var paths []PathStats
-	for _, k := range slices.SortedFunc(maps.Keys(sum), pathKey.compare) {
-		paths = append(paths, *sum[k])
-	}
-	return s, paths
-}
-
-// pathKey is what path statistics are of.
-type pathKey struct {
-	bounce netip.Addr
-	path   int // only without a bounce
-}
-
-func (k pathKey) compare(l pathKey) int {
-	return cmp.Or(k.bounce.Compare(l.bounce), cmp.Compare(k.path, l.path))
-}
-
-// addTo adds the counts of all paths to sum.
-func (t *groupTable) addTo(sum map[pathKey]*PathStats) {
-	for k, o := range t.outs {
-		p := sum[k.pathKey]
-		if p == nil {
-			p = &PathStats{Bounce: k.bounce, Path: k.path}
-			sum[k.pathKey] = p
-		}
-		p.Packets += o.packets
-		p.Bytes += o.bytes
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
+
 	"weft/third_party/netstack/tcp"
 )
 
@@ -139,7 +140,7 @@ func TestTCPConn_noDelay(t *testing.T) {
 		if n := len(w.sent[addrA]) - before; n != c.want {
 			t.Errorf("no delay %v: %d packets, want %d", c.noDelay, n, c.want)
 		}
-		w.run(time.Second)
+		w.Run(time.Second)
 		if n, _ := c2.Read(make([]byte, 100)); n != 25 {
 			t.Errorf("no delay %v: %d bytes arrived", c.noDelay, n)
 		}

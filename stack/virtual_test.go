@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,82 +18,16 @@ import (
 	"weft/encap"
 )
 
-// handClock is moved by hand.
-type handClock struct {
-	mu     sync.Mutex
-	now    time.Duration
-	timers []*handTimer // by time, then in the order of setting
-}
-
-type handTimer struct {
-	clock *handClock
-	at    time.Duration
-	f     func()
-}
-
-func (c *handClock) Now() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *handClock) AfterFunc(d time.Duration, f func()) Timer {
-	t := &handTimer{clock: c, f: f}
-	t.Reset(d)
-	return t
-}
-
-func (t *handTimer) Stop() bool {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	i := slices.Index(t.clock.timers, t)
-	if i >= 0 {
-		t.clock.timers = slices.Delete(t.clock.timers, i, i+1)
-	}
-	return i >= 0
-}
-
-func (t *handTimer) Reset(d time.Duration) bool {
-	was := t.Stop()
-	c := t.clock
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t.at = c.now + max(d, 0)
-	i := len(c.timers)
-	for i > 0 && c.timers[i-1].at > t.at {
-		i--
-	}
-	c.timers = slices.Insert(c.timers, i, t)
-	return was
-}
-
-// run moves the clock on and fires what is due.
-func (c *handClock) run(d time.Duration) {
-	until := c.Now() + d
-	for {
-		c.mu.Lock()
-		if len(c.timers) == 0 || c.timers[0].at > until {
-			c.now = until
-			c.mu.Unlock()
-			return
-		}
-		t := c.timers[0]
-		c.timers = c.timers[1:]
-		c.now = t.at
-		c.mu.Unlock()
-		t.f()
-	}
-}
-
 // virtualWire carries packets from host to host in 10 µs of a clock's time.
 type virtualWire struct {
 	handClock
 	hosts map[netip.Addr]*Host
-	log   bytes.Buffer             // every packet, as it was written
-	drop  func(packet []byte) bool // inner packets; nil: nothing is dropped
-	late  func(packet []byte) bool // takes a millisecond longer
-	reads int                      // of devices
-	sent  map[netip.Addr][][]byte  // by sender: inner packets
+	log   bytes.Buffer              // every packet, as it was written
+	drop  func(packet []byte) bool  // inner packets; nil: nothing is dropped
+	late  func(packet []byte) bool  // takes a millisecond longer
+	reads int                       // of devices
+	sent  map[netip.Addr][][]byte   // by sender: inner packets
+	seen  func(outer, inner []byte) // what is encapsulated; nil: nobody looks
 }
 
 const wireDelay = 10 * time.Microsecond
@@ -106,7 +39,10 @@ func (d virtualDevice) Write(bufs [][]byte, offset int) (int, error) {
 	for _, b := range bufs {
 		b = slices.Clone(b[offset:])
 		w.log.Write(b)
-		if inner, err := encap.Decapsulate(b); err == nil {
+		if inner, err := encap.Decapsulate(slices.Clone(b)); err == nil {
+			if w.seen != nil {
+				w.seen(b, inner)
+			}
 			b = inner
 		}
 		from := netip.AddrFrom4([4]byte(b[12:16]))
@@ -132,11 +68,15 @@ func (d virtualDevice) MTU() int     { return 1500 }
 func (d virtualDevice) Close() error { return nil }
 
 // newVirtual returns two hosts in virtual time.
-func newVirtual(t *testing.T, seed uint64) (w *virtualWire, a, b *Host) {
+func newVirtual(t *testing.T, seed uint64, change ...func(*Config)) (w *virtualWire, a, b *Host) {
 	t.Helper()
 	w = &virtualWire{hosts: map[netip.Addr]*Host{}, sent: map[netip.Addr][][]byte{}}
 	for _, addr := range []netip.Addr{addrA, addrB} {
-		h, err := New(Config{Address: addr, Topology: fatTree, Device: virtualDevice{w}, Seed: seed, Clock: w})
+		c := Config{Address: addr, Topology: fatTree, Device: virtualDevice{w}, Seed: seed, Clock: w}
+		for _, f := range change {
+			f(&c)
+		}
+		h, err := New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +97,7 @@ func virtualConnect(t *testing.T, w *virtualWire, a, b *Host) (net.Conn, net.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.run(4 * wireDelay)
+	w.Run(4 * wireDelay)
 	c2, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +127,7 @@ func TestVirtual_nothingWaits(t *testing.T) {
 	if c1.LocalAddr().(*net.TCPAddr).Port == 0 {
 		t.Error("a connection that is connecting has no port")
 	}
-	w.run(4 * wireDelay)
+	w.Run(4 * wireDelay)
 	c2, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +138,7 @@ func TestVirtual_nothingWaits(t *testing.T) {
 	if n, err := c1.Write([]byte("hello")); n != 5 || err != nil {
 		t.Errorf("Write: %d, %v", n, err)
 	}
-	w.run(2 * wireDelay)
+	w.Run(2 * wireDelay)
 	got := make([]byte, 10)
 	if n, err := c2.Read(got); string(got[:n]) != "hello" || err != nil {
 		t.Errorf("Read: %q, %v", got[:n], err)
@@ -216,7 +156,7 @@ func TestVirtual_transfersMoreThanTheBuffersHold(t *testing.T) {
 	var got []byte
 	buf := make([]byte, 1<<20)
 	partial := false
-	for sent, end := 0, false; !end; w.run(wireDelay) {
+	for sent, end := 0, false; !end; w.Run(wireDelay) {
 		if sent < len(data) {
 			n, err := c1.Write(data[sent:])
 			sent += n
@@ -261,11 +201,11 @@ func TestVirtual_timersFollowTheClock(t *testing.T) {
 	if _, err := a.DialContext(context.Background(), "tcp", "10.3.1.131:80"); err != nil {
 		t.Fatal(err)
 	}
-	w.run(time.Second - time.Microsecond)
+	w.Run(time.Second - time.Microsecond)
 	if n := len(w.sent[addrA]); n != 1 {
 		t.Errorf("%d packets within a second, want 1", n)
 	}
-	w.run(time.Microsecond + 4*wireDelay)
+	w.Run(time.Microsecond + 4*wireDelay)
 	if _, err := l.Accept(); err != nil {
 		t.Errorf("a second later: %v", err)
 	}
@@ -277,15 +217,15 @@ func TestVirtual_resequencerFollowsTheClock(t *testing.T) {
 	w, a, b := newVirtual(t, 1)
 	c1, c2 := virtualConnect(t, w, a, b)
 	c1.Write([]byte("one "))
-	w.run(2 * wireDelay)
+	w.Run(2 * wireDelay)
 	w.late = func(p []byte) bool { return bytes.Contains(p, []byte("two")) }
 	c1.Write([]byte("two "))
 	c1.Write([]byte("three"))
-	w.run(2 * wireDelay)
+	w.Run(2 * wireDelay)
 	if s := b.Stats().Resequencer; s.HeldPackets != 1 {
 		t.Fatalf("%d packets held, want 1: %+v", s.HeldPackets, s)
 	}
-	w.run(time.Millisecond)
+	w.Run(time.Millisecond)
 	got := make([]byte, 20)
 	if n, _ := c2.Read(got); string(got[:n]) != "one two three" {
 		t.Errorf("read %q", got[:n])
@@ -296,9 +236,9 @@ func TestVirtual_resequencerFollowsTheClock(t *testing.T) {
 	w.drop = func(p []byte) bool { return bytes.Contains(p, []byte("four")) }
 	c1.Write([]byte("four"))
 	c1.Write([]byte("five"))
-	w.run(2 * wireDelay)
+	w.Run(2 * wireDelay)
 	held := b.Stats().Resequencer.HeldPackets
-	w.run(10 * time.Millisecond) // the longest hold
+	w.Run(10 * time.Millisecond) // the longest hold
 	if s := b.Stats().Resequencer; held != 1 || s.TimedOut == 0 || s.HeldPackets != 0 {
 		t.Errorf("%d held, later %+v", held, s)
 	}
@@ -312,7 +252,7 @@ func TestVirtual_notify(t *testing.T) {
 	l.(Notifier).Notify(note("accept"))
 	c1, _ := a.DialContext(context.Background(), "tcp", "10.3.1.131:80")
 	c1.(Notifier).Notify(note("connected"))
-	w.run(4 * wireDelay)
+	w.Run(4 * wireDelay)
 	if want := []string{"connected", "accept"}; !slices.Equal(calls, want) {
 		t.Errorf("%v, want %v", calls, want)
 	}
@@ -324,7 +264,7 @@ func TestVirtual_notify(t *testing.T) {
 	c2.(Notifier).Notify(note("replaced"))
 	c2.(Notifier).Notify(note("read"))
 	c1.Write([]byte("x"))
-	w.run(2 * wireDelay)
+	w.Run(2 * wireDelay)
 	if !slices.Contains(calls, "read") || slices.Contains(calls, "replaced") {
 		t.Errorf("%v", calls)
 	}
@@ -338,7 +278,7 @@ func TestVirtual_refusedConnection(t *testing.T) {
 	}
 	told := false
 	c.(Notifier).Notify(func() { told = true })
-	w.run(2 * wireDelay)
+	w.Run(2 * wireDelay)
 	if _, err := c.Write([]byte("x")); !told || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("told %v, error %v", told, err)
 	}
@@ -367,7 +307,7 @@ func TestVirtual_datagrams(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Write([]byte("query"))
-	w.run(wireDelay)
+	w.Run(wireDelay)
 	if n, _, err := s.ReadFrom(buf); string(buf[:n]) != "query" || err != nil {
 		t.Errorf("ReadFrom: %q, %v", buf[:n], err)
 	}
@@ -403,10 +343,10 @@ func TestVirtual_sameSeedSamePackets(t *testing.T) {
 		for sent := 0; sent < 1<<20; {
 			n, _ := c1.Write(buf[:1<<20-sent])
 			sent += n
-			w.run(wireDelay)
+			w.Run(wireDelay)
 			c2.Read(buf)
 		}
-		w.run(time.Second)
+		w.Run(time.Second)
 		return w.log.String()
 	}
 	first := run(1)
@@ -428,7 +368,7 @@ func TestVirtual_netstackReadsNoTimeTwice(t *testing.T) {
 	last := v.NowMonotonic()
 	for i := range 1000 {
 		if i%100 == 0 {
-			c.run(50)
+			c.Run(50)
 		}
 		now := v.NowMonotonic()
 		if !now.After(last) {
@@ -436,9 +376,9 @@ func TestVirtual_netstackReadsNoTimeTwice(t *testing.T) {
 		}
 		last = now
 	}
-	c.run(time.Second)
+	c.Run(time.Second)
 	before := v.Now()
-	c.run(time.Second)
+	c.Run(time.Second)
 	if d := v.Now().Sub(before); d != time.Second {
 		t.Errorf("a second took %v", d)
 	}
@@ -449,12 +389,12 @@ func TestVirtualClose_leavesNoGoroutines(t *testing.T) {
 	w, a, b := newVirtual(t, 1)
 	c1, c2 := virtualConnect(t, w, a, b)
 	c1.Write(make([]byte, 1<<20))
-	w.run(wireDelay)
+	w.Run(wireDelay)
 	a.Close()
 	if _, err := c1.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Write after Close: %v", err)
 	}
-	w.run(time.Minute) // the timers of what is gone do nothing
+	w.Run(time.Minute) // the timers of what is gone do nothing
 	a.Receive(w.sent[addrB][0])
 	b.Close()
 	if _, err := c2.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {

@@ -8,7 +8,6 @@ import (
 	"weft/encap"
 	"weft/flowcell"
 	"weft/link"
-	"weft/topology"
 )
 
 // wire is a fabric reduced to what a Host can tell of it: it takes the outer
@@ -112,12 +111,6 @@ func (w *wire) sightings(match func(sighting) bool) (found []sighting) {
 	}
 	return found
 }
-
-var (
-	fatTree, _ = topology.FatTree(4)
-	addrA      = netip.MustParseAddr("10.0.0.130") // pod 0
-	addrB      = netip.MustParseAddr("10.3.1.131") // pod 3
-)
 
 // newHost starts a Host at addr; change may adjust its configuration.
 func newHost(t testing.TB, w *wire, addr netip.Addr, change ...func(*Config)) *Host {

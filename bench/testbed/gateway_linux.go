@@ -5,16 +5,16 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"weft/internal/dataplane"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/link"
-	"weft/stack"
 )
 
 // gateway is a host's stack.Gateway and what leads packets to it. The devices
 // are the Gateway's once there is one. What is nil is not open yet.
 type gateway struct {
-	*stack.Gateway
+	*dataplane.Gateway
 	tun    *link.TUN
 	steer  *hostprog.Steer
 	socket *link.Packet
@@ -45,7 +45,7 @@ func (g *gateway) start(s *sprayer) (err error) {
 		return err
 	}
 	c := s.bed.config
-	g.Gateway, err = stack.NewGateway(stack.GatewayConfig{
+	g.Gateway, err = dataplane.NewGateway(dataplane.GatewayConfig{
 		Address:       s.host.Addr,
 		Topology:      c.known(),
 		Policy:        s.policy.Name,

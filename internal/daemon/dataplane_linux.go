@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"weft/encap"
+	plane "weft/internal/dataplane"
 	"weft/link"
 	"weft/liveness"
 	"weft/policy"
 	"weft/resequencer"
-	"weft/stack"
 	"weft/topology"
 )
 
@@ -37,10 +37,10 @@ type dataplaneConfig struct {
 	zeroChecksum  bool         // the tunnel's
 	name          string       // this end's, to the peers
 	peers         []peer
-	time          func() time.Time // of day, for a tunnel: see stack.Tunnel
+	time          func() time.Time // of day, for a tunnel: see dataplane.Tunnel
 	onlyReceiving bool             // nothing is read from programs
 	evidence      bool             // losses on paths are to be observed
-	beatIn        func()           // called by what reads from fabric or tunnel, see stack.GatewayConfig
+	beatIn        func()           // called by what reads from fabric or tunnel, see dataplane.GatewayConfig
 	beatOut       func()           // and from programs
 }
 
@@ -53,24 +53,24 @@ type peer struct {
 // startDataplane is a variable for the tests, which have simpler ones. The
 // devices are the dataplane's when it succeeds.
 var startDataplane = func(c dataplaneConfig) (dataplane, error) {
-	o := stack.GatewayConfig{Address: c.address, Policy: c.policy, PolicyOptions: c.options,
+	o := plane.GatewayConfig{Address: c.address, Policy: c.policy, PolicyOptions: c.options,
 		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut}
 	if c.tunnel != nil {
-		o.Tunnel = &stack.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
+		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
 		o.Topology, o.Fabric, o.Carrier = c.topology, c.fabric, c.carrier
 	}
-	g, err := stack.NewGateway(o)
+	g, err := plane.NewGateway(o)
 	if err != nil {
 		return nil, err
 	}
 	return gateway{g}, nil
 }
 
-func stackPeers(peers []peer) []stack.Peer {
-	var all []stack.Peer
+func stackPeers(peers []peer) []plane.Peer {
+	var all []plane.Peer
 	for _, p := range peers {
-		q := stack.Peer{Name: p.Name, Endpoint: p.endpoint, Prefixes: p.Prefixes}
+		q := plane.Peer{Name: p.Name, Endpoint: p.endpoint, Prefixes: p.Prefixes}
 		q.Key, q.Previous = p.keys()
 		all = append(all, q)
 	}
@@ -95,7 +95,7 @@ func (c *Config) keyed() bool {
 }
 
 // gateway is stack's, with its counters for the status.
-type gateway struct{ *stack.Gateway }
+type gateway struct{ *plane.Gateway }
 
 func (g gateway) Status() any { return g.Stats() }
 

@@ -51,7 +51,7 @@ udp:
 	})
 	for _, d := range daemons {
 		for _, field := range []string{"Malformed", "UnknownPeer", "Forged", "Replayed", "BadChecksum"} {
-			if c := d.count("dataplane.Tunnel." + field); c != 0 {
+			if c := d.count("stack.Tunnel." + field); c != 0 {
 				t.Errorf("%s: %s is %d", d.node, field, c)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane"
 	"weft/internal/prober"
 	"weft/link"
 	"weft/liveness"
@@ -20,7 +21,7 @@ import (
 type daemon struct {
 	kernel   *kernel
 	process  *process
-	gateway  *stack.Gateway
+	gateway  *dataplane.Gateway
 	probes   *prober.Driver
 	tun      *tun
 	tap      *tap
@@ -36,7 +37,7 @@ type daemon struct {
 
 // Daemon starts a daemon beside a host's kernel, or another one if there is one
 // already, which is killed. change, if not nil, may change its configuration.
-func (w *World) Daemon(name string, change func(*stack.GatewayConfig)) {
+func (w *World) Daemon(name string, change func(*dataplane.GatewayConfig)) {
 	if w.Kernel(name) == nil {
 		return
 	}
@@ -50,12 +51,12 @@ func (w *World) Daemon(name string, change func(*stack.GatewayConfig)) {
 	k.daemon = d
 }
 
-func (k *kernel) start(change func(*stack.GatewayConfig)) (d *daemon, err error) {
+func (k *kernel) start(change func(*dataplane.GatewayConfig)) (d *daemon, err error) {
 	k.ran++
 	w := k.world
 	d = &daemon{kernel: k, process: &process{clock: &w.clock}, topology: k.known, maxSuper: link.MaxSuperLen}
 	d.tun, d.tap = &tun{daemon: d}, &tap{daemon: d}
-	c := stack.GatewayConfig{
+	c := dataplane.GatewayConfig{
 		Address: k.address, Topology: k.known, Policy: "drb", Seed: k.chance.Uint64() | 1, Clock: d.process,
 		Programs: d.tun, Fabric: d.tap, Evidence: true,
 		BeatOut: func() { k.beatOut = w.Now() }, BeatIn: func() { k.beatIn = w.Now() },
@@ -65,7 +66,7 @@ func (k *kernel) start(change func(*stack.GatewayConfig)) (d *daemon, err error)
 	}
 	d.in = &reader{daemon: d, chance: k.chance}
 	d.out = &reader{daemon: d, chance: k.chance}
-	if d.gateway, err = stack.NewGateway(c); err != nil {
+	if d.gateway, err = dataplane.NewGateway(c); err != nil {
 		return nil, err
 	}
 	d.probes, err = prober.NewDriver(prober.Config{Address: k.address, Topology: k.known, Carrier: c.Carrier,
@@ -293,7 +294,7 @@ func (w *World) SetPolicy(name, policyName string) {
 }
 
 // Gateway returns that of a host's daemon, to look at.
-func (w *World) Gateway(name string) *stack.Gateway {
+func (w *World) Gateway(name string) *dataplane.Gateway {
 	if d := w.of(name); d != nil {
 		return d.gateway
 	}

@@ -5,9 +5,9 @@ import (
 	"net"
 	"slices"
 
+	"weft/internal/dataplane"
 	"weft/link"
 	"weft/resequencer/gro"
-	"weft/stack"
 )
 
 // tun is a daemon's: what the kernel routes into it is read, and what is written goes
@@ -26,7 +26,7 @@ type waiting struct {
 	packet []byte
 }
 
-var _ stack.GatewayDevice = (*tun)(nil)
+var _ dataplane.GatewayDevice = (*tun)(nil)
 
 // tunQueue is how many packets wait in a TUN at most.
 const tunQueue = 500
@@ -111,7 +111,7 @@ type tap struct {
 	drops  int
 }
 
-var _ stack.GatewayDevice = (*tap)(nil)
+var _ dataplane.GatewayDevice = (*tap)(nil)
 
 // tapQueue is how many packets wait in a packet socket at most: 16 MB of buffers.
 const tapQueue = 7000

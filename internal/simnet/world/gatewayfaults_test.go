@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane"
 	"weft/internal/simnet"
 	"weft/link"
 	"weft/liveness"
@@ -101,7 +102,7 @@ func (s *schedule) between(low, high time.Duration) time.Duration {
 // begin starts a daemon.
 func (s *schedule) begin(host string) {
 	super := pick(s.rng, link.MaxSuperLen, link.MaxSuperLen, 0)
-	s.Daemon(host, func(c *stack.GatewayConfig) {
+	s.Daemon(host, func(c *dataplane.GatewayConfig) {
 		c.Carrier, c.Policy = s.carrier, pick(s.rng, gatewayPolicies...)
 		c.Resequencer.Discipline = pick(s.rng, resequencer.Presto, resequencer.Sequence)
 	})

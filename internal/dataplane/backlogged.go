@@ -1,0 +1,22 @@
+package dataplane
+
+import (
+	"time"
+
+	"weft/local"
+	"weft/topology"
+)
+
+// backlogged chooses by what this Host has sent itself (DRILL §3.2).
+type backlogged struct{ table *local.Table }
+
+func (b *backlogged) choose(p *pair, paths []int, _ int, now time.Duration) int {
+	return b.table.Choose(uint32(p.rack.id), paths, now)
+}
+
+func (b *backlogged) sent(p *pair, path, bytes int, now time.Duration) {
+	b.table.Sent(uint32(p.rack.id), path, bytes, now)
+}
+
+// know says nothing: there is nothing here that Stats.Paths does not tell.
+func (b *backlogged) know(time.Duration, func(topology.NodeID, Congestion)) {}

@@ -1,0 +1,98 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"weft/internal/clock"
+)
+
+// beatEvery is how often a goroutine that moves packets shows that it lives, while it
+// does nothing else: half of what GatewayConfig promises. It wakes it up 20 times a
+// second, and costs a look at the clock for each batch of packets.
+const beatEvery = 50 * time.Millisecond
+
+// deadliner is a device whose Read can be made to return with os.ErrDeadlineExceeded.
+type deadliner interface{ SetReadDeadline(t time.Time) error }
+
+// beat has the goroutine that reads from a device show that it lives. It belongs to
+// that goroutine. The zero value does nothing.
+type beat struct {
+	show  func()
+	dev   deadliner // nil: Read never waits
+	clock clock.Clock
+	next  time.Duration // when to show it again
+}
+
+// newBeat returns the beat of who reads from a device, which waits unless the time is
+// virtual.
+func newBeat(name string, show func(), dev any, c clock.Clock) (b beat, err error) {
+	if show == nil {
+		return b, nil
+	}
+	if c != nil {
+		return beat{show: show, clock: c}, nil
+	}
+	d, ok := dev.(deadliner)
+	if !ok {
+		return b, fmt.Errorf("dataplane: GatewayConfig.%s: the device has no SetReadDeadline, without which nothing beats while no packets come", name)
+	}
+	return beat{show: show, dev: d, clock: clock.Real()}, nil
+}
+
+// together returns for each of n goroutines what it calls to show that it lives; show
+// is called when all have done so since the last time. It is nil where show is.
+func together(n int, show func()) []func() {
+	all := make([]func(), n)
+	if show == nil || n == 1 {
+		for i := range all {
+			all[i] = show
+		}
+		return all
+	}
+	var mu sync.Mutex
+	shown, count := make([]bool, n), 0
+	for i := range all {
+		all[i] = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if shown[i] {
+				return
+			}
+			shown[i] = true
+			if count++; count == n {
+				clear(shown)
+				count = 0
+				show()
+			}
+		}
+	}
+	return all
+}
+
+// before is called before each Read.
+func (b *beat) before() {
+	if b.show == nil {
+		return
+	}
+	now := b.clock.Now()
+	if now < b.next {
+		return
+	}
+	b.next = now + beatEvery
+	b.show()
+	if b.dev != nil {
+		_ = b.dev.SetReadDeadline(time.Now().Add(beatEvery)) // a closed device's Read returns anyhow
+	}
+}
+
+// after is called with what Read returned: that nothing came in time is no error.
+func (b *beat) after(err error) error {
+	if b.show != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"weft/encap"
+	"weft/flowcell"
+	"weft/internal/clock"
+	"weft/policy"
+	"weft/resequencer"
+	"weft/topology"
+)
+
+// Config is what an egress, and an ingress beside it, go by. stack.Config and
+// GatewayConfig describe the fields to their users.
+type Config struct {
+	Address  netip.Addr
+	Topology *topology.Topology
+	Device   Device
+	Tunnel   *Tunnel // in place of Topology and Device
+
+	Policy        string // "" means policy.Default
+	PolicyOptions policy.Options
+	// UplinkEncapsulates says that a program at the uplink encapsulates, by the number
+	// in the packet.
+	UplinkEncapsulates bool
+	// Samples says that the owner sets a Sampler for policies that sample. Without it
+	// they go by their Rule.
+	Samples        bool
+	SprayDatagrams bool
+	Resequencer    resequencer.Config
+	Timestamps     bool // SYNs keep the timestamps option
+	Carrier        encap.Carrier
+	LinkRateBits   float64 // bit/s, where Topology gives no rate; 0 means 10e9
+	Tau            time.Duration
+	Seed           uint64      // 0 means a random one
+	Clock          clock.Clock // nil means the real time
+}
+
+// minMTU is 576 bytes, which every IPv4 host must accept (RFC 791), and the outer
+// header.
+func (c *Config) minMTU() int { return 576 + c.Carrier.Overhead() }
+
+// MTU is that of inner packets, in bytes.
+func (c *Config) MTU() int {
+	if c.Tunnel != nil {
+		return c.Tunnel.Underlay.MTU() - c.Tunnel.overhead()
+	}
+	return c.Device.MTU() - c.Carrier.Overhead()
+}
+
+// Bounds of a link's rate in bit/s, as a topology has them: 1 kbit/s and 10 Tbit/s.
+const (
+	minLinkRate = 1e3
+	maxLinkRate = 1e13
+)
+
+// Validate checks a config, and returns its policy. An error begins with the name
+// of the field.
+func (c *Config) Validate() (policy.Policy, error) {
+	c.Address = c.Address.Unmap()
+	if c.Tunnel != nil {
+		if err := c.Tunnel.validate(); err != nil {
+			return policy.Policy{}, fmt.Errorf("Tunnel.%w", err)
+		}
+	} else if err := c.validateFabric(); err != nil {
+		return policy.Policy{}, err
+	}
+	return c.policy()
+}
+
+// validateFabric checks what leads packets into a fabric of known paths.
+func (c *Config) validateFabric() error {
+	if c.Topology == nil {
+		return errors.New("Topology is missing: topology.Parse makes one")
+	}
+	if c.Device == nil {
+		return errors.New("Device is missing: link.OpenTUN opens one")
+	}
+	if err := c.validateCarrier(); err != nil {
+		return err
+	}
+	if mtu := c.Device.MTU(); mtu < c.minMTU() || mtu > 65535 {
+		return fmt.Errorf("Device has an MTU of %d bytes, must be from %d to 65535", mtu, c.minMTU())
+	}
+	id, ok := c.Topology.ByAddr(c.Address)
+	if !ok {
+		return fmt.Errorf("Address %v is not in %v; a stack on host h0.0.2 would use %v",
+			c.Address, c.Topology, c.Topology.EmbeddedAddr(0))
+	}
+	if n := c.Topology.Node(id); n.Layer != topology.LayerHost {
+		return fmt.Errorf("Address %v belongs to the switch %s, not to a host", c.Address, n.Name)
+	}
+	return nil
+}
+
+// validateCarrier checks that the Device and the fabric can carry the Carrier.
+func (c *Config) validateCarrier() error {
+	switch c.Carrier {
+	case encap.CarrierIPIP:
+		return nil
+	case encap.CarrierSRv6:
+		if err := c.Topology.CheckPorts(encap.MaxSIDPort + 1); err != nil {
+			return fmt.Errorf("Carrier srv6: %w", err)
+		}
+		return nil
+	case encap.CarrierMPLS:
+		return errors.New("Carrier mpls needs a device that carries more than IP, which a Device does not: choose ipip or srv6")
+	}
+	return fmt.Errorf("Carrier is %v, which is none: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
+}
+
+// policy checks how packets are spread and put in order.
+func (c *Config) policy() (policy.Policy, error) {
+	var none policy.Policy
+	if err := c.Resequencer.Validate(); err != nil {
+		return none, fmt.Errorf("Resequencer: %w", err)
+	}
+	if c.Policy == "" {
+		c.Policy = policy.Default
+	}
+	if err := c.PolicyOptions.Validate(); err != nil {
+		return none, fmt.Errorf("PolicyOptions: %w", err)
+	}
+	p, err := policy.New(c.Policy, c.PolicyOptions)
+	if err != nil {
+		return none, fmt.Errorf("Policy: %w", err)
+	}
+	if c.UplinkEncapsulates && p.Unit.Kind == flowcell.UnitFlowlet {
+		return none, fmt.Errorf("Policy %s cannot be told to the uplink's program, which knows flowcells: choose another or unset UplinkEncapsulates", c.Policy)
+	}
+	if c.UplinkEncapsulates && p.Unit.Cuts() && p.Aware == policy.Backlogged {
+		return none, fmt.Errorf("Policy %s cannot be told to the uplink's program, which does not know what was sent by each path: choose another or unset UplinkEncapsulates", c.Policy)
+	}
+	if r := c.LinkRateBits; r != 0 && !(r >= minLinkRate && r <= maxLinkRate) { // NaN, too
+		return none, fmt.Errorf("LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9", r, float64(minLinkRate), float64(maxLinkRate))
+	}
+	return p, nil
+}
+
+// draw chooses the seeds that are not given.
+func (c *Config) draw() {
+	for c.Seed == 0 {
+		c.Seed = rand.Uint64()
+	}
+	if c.Resequencer.Seed == 0 {
+		c.Resequencer.Seed = rand.NewPCG(c.Seed, 0x7265736571).Uint64()
+	}
+}

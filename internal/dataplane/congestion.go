@@ -1,0 +1,74 @@
+package dataplane
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"weft/topology"
+)
+
+// Congestion is what a policy that looks at congestion knows of the paths to one
+// rack, conga to one host. It is a snapshot.
+type Congestion struct {
+	Rack   string       `json:"rack"`           // name of its edge switch
+	Host   string       `json:"host,omitempty"` // of conga: the host's name, for it speaks for nobody else
+	Prefix netip.Prefix `json:"prefix"`         // of its hosts' addresses
+	// Metric is by what samples are compared, as luopan.Metric names it; "" where
+	// there are none.
+	Metric    string           `json:"metric,omitempty"`
+	RTT       time.Duration    `json:"rtt_ns,omitempty"`    // of samples, smoothed
+	Expiry    time.Duration    `json:"expiry_ns,omitempty"` // how long a sample is good for, now
+	Unsampled uint64           `json:"unsampled,omitempty"` // units that no sample decided on
+	Paths     []PathCongestion `json:"paths,omitempty"`     // ascending; those of which something is known
+	Tags      []TagCongestion  `json:"tags,omitempty"`      // of conga, ascending
+}
+
+// PathCongestion is what samples tell of a path.
+type PathCongestion struct {
+	Path    int        `json:"path"`
+	Bounce  netip.Addr `json:"bounce"` // address of its bouncing switch
+	Live    bool       `json:"live"`
+	Choices uint64     `json:"choices"` // units that have taken it, without a sample, too
+	// Known says that the fields below are set, from an answer that is in use; Best
+	// that units which begin take this path.
+	Known  bool          `json:"known"`
+	Best   bool          `json:"best,omitempty"`
+	Age    time.Duration `json:"age_ns,omitempty"`
+	Queue  uint8         `json:"queue,omitempty"`  // in encap.QCMUnit, if Meters is not 0
+	Meters uint8         `json:"meters,omitempty"` // switches that have added to Queue
+	Marked bool          `json:"marked,omitempty"`
+	RTT    time.Duration `json:"rtt_ns,omitempty"`
+	Sent   int64         `json:"sent,omitempty"` // bytes sent by it since
+}
+
+// TagCongestion is what CONGA knows of the paths that share a tag: one each where
+// there are no more than 16, else all by one uplink of the edge switch.
+type TagCongestion struct {
+	Tag     uint8         `json:"tag"`
+	Paths   []int         `json:"paths"`
+	Local   uint8         `json:"local"`  // 0 to 7, by what this Host has sent, whereto ever
+	Remote  uint8         `json:"remote"` // 0 to 7, as the host has reported, aged
+	Known   bool          `json:"known"`  // there was a report, this long ago
+	Age     time.Duration `json:"age_ns,omitempty"`
+	Choices uint64        `json:"choices"` // flowlets
+}
+
+// describe adds what the topology knows of the paths.
+func (c *Congestion) describe(set topology.PathSet) {
+	c.Paths = slices.DeleteFunc(c.Paths, func(p PathCongestion) bool { return p.Path >= set.Count() })
+	for i := range c.Paths {
+		p := &c.Paths[i]
+		_, p.Live = slices.BinarySearch(set.Live, p.Path)
+		p.Bounce = set.Addr(p.Path)
+	}
+	slices.SortFunc(c.Paths, func(a, b PathCongestion) int { return cmp.Compare(a.Path, b.Path) })
+	for i := range c.Tags {
+		for n := range set.Count() {
+			if tagOf(set, n) == c.Tags[i].Tag {
+				c.Tags[i].Paths = append(c.Tags[i].Paths, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package dataplanetest
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"weft/encap"
+	"weft/internal/checksum"
+)
+
+// Fixed mends the IPv4 checksum of a packet, and returns it.
+func Fixed(b []byte) []byte {
+	b[10], b[11] = 0, 0
+	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(checksum.Sum(b[:int(b[0]&0xf)*4], 0)))
+	return b
+}
+
+// With changes a packet, mends its IPv4 checksum, and returns it.
+func With(b []byte, change func([]byte)) []byte {
+	change(b)
+	return Fixed(b)
+}
+
+// WithTCPChecksum mends the TCP checksum of an IPv4 packet without options, and
+// returns it.
+func WithTCPChecksum(b []byte) []byte {
+	b[36], b[37] = 0, 0
+	sum := checksum.Sum(b[12:20], 6+uint64(len(b)-20))
+	binary.BigEndian.PutUint16(b[36:], ^checksum.Fold(checksum.Sum(b[20:], sum)))
+	return b
+}
+
+// PartialTCPChecksum leaves of the TCP checksum of an IPv4 packet without options
+// what a device wants that completes it, and returns the packet.
+func PartialTCPChecksum(b []byte) []byte {
+	sum := checksum.Sum(b[12:20], 6+uint64(len(b)-20))
+	binary.BigEndian.PutUint16(b[36:], checksum.Fold(sum))
+	return b
+}
+
+// ipv4 is the header of an empty packet from A to B.
+func ipv4(protocol byte, length int) []byte {
+	b := make([]byte, length)
+	b[0], b[8], b[9] = 0x45, 64, protocol
+	binary.BigEndian.PutUint16(b[2:], uint16(length))
+	copy(b[12:], AddrA.AsSlice())
+	copy(b[16:], AddrB.AsSlice())
+	return Fixed(b)
+}
+
+// TCPSegment is one of 10 bytes from A to B.
+func TCPSegment() []byte {
+	b := ipv4(6, 20+20+10)
+	copy(b[20:], []byte{0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0x50, 0x10, 0, 100})
+	return WithTCPChecksum(b)
+}
+
+// EchoRequest is a ping of A's to B.
+func EchoRequest() []byte {
+	b := ipv4(1, 20+8+16)
+	b[20] = 8
+	binary.BigEndian.PutUint16(b[22:], ^checksum.Fold(checksum.Sum(b[20:], 0)))
+	return b
+}
+
+// DataPacket is one of a flow from A to B that is told by its port, with a payload of
+// zeros. Its TCP checksum is wrong.
+func DataPacket(port uint16, payload int) []byte {
+	b := append(TCPSegment()[:40], make([]byte, payload)...)
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	binary.BigEndian.PutUint16(b[20:], port)
+	return Fixed(b)
+}
+
+// SwitchError is an ICMP error of the switch 10.0.2.1 about a packet that went to a
+// bouncing switch, of which it quotes so many bytes at most.
+func SwitchError(kind, code byte, mtu uint16, bounce netip.Addr, inner []byte, quoted int) []byte {
+	outer, err := encap.NewIPIP(netip.AddrFrom4([4]byte(inner[12:16])), bounce)
+	if err != nil {
+		panic(err)
+	}
+	quote := append(make([]byte, encap.Overhead), inner...)
+	if err := outer.Encapsulate(quote, 1); err != nil {
+		panic(err)
+	}
+	return icmpError(kind, code, mtu, inner[12:16], quote[:min(quoted, len(quote))])
+}
+
+// PlainError is an ICMP "too big" for a host, about a packet that has no outer header.
+func PlainError(to netip.Addr) []byte {
+	inner := DataPacket(1, 10)
+	copy(inner[12:], to.AsSlice())
+	return icmpError(3, 4, 1400, inner[12:16], Fixed(inner))
+}
+
+func icmpError(kind, code byte, mtu uint16, to, quote []byte) []byte {
+	b := append(make([]byte, 28), quote...)
+	b[0], b[8], b[9] = 0x45, 63, 1
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	copy(b[12:], []byte{10, 0, 2, 1})
+	copy(b[16:20], to)
+	b[20], b[21] = kind, code
+	binary.BigEndian.PutUint16(b[26:], mtu)
+	binary.BigEndian.PutUint16(b[22:], ^checksum.Fold(checksum.Sum(b[20:], 0)))
+	return Fixed(b)
+}

@@ -1,0 +1,36 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"weft/flowcell"
+	"weft/policy"
+)
+
+// atUplink reports whether the uplink's program carries a policy out, if it is one.
+func atUplink(name string, o policy.Options) bool {
+	p, err := policy.New(name, o)
+	return err == nil && p.Unit.Kind != flowcell.UnitFlowlet && p.Aware <= policy.Sampled
+}
+
+// SetPolicy makes later packets take paths by another policy, as
+// GatewayConfig.Policy and PolicyOptions say. Where that is for the uplink's program
+// to carry out, the program must have been told before.
+func (g *Gateway) SetPolicy(name string, o policy.Options) error {
+	c := g.config
+	c.Policy, c.PolicyOptions = name, o
+	if c.Tunnel == nil {
+		c.UplinkEncapsulates = atUplink(name, o)
+	}
+	p, err := c.Validate()
+	if err != nil {
+		return fmt.Errorf("dataplane: SetPolicy: %w", err)
+	}
+	g.egress.setPolicy(p, newAwareConfig(&c, p), c.UplinkEncapsulates)
+	return nil
+}
+
+// Congestion returns what the Gateway's policy knows of the paths to each rack that
+// it sends to; nil where the policy does not look at congestion, or has the uplink's
+// program choose.
+func (g *Gateway) Congestion() []Congestion { return g.egress.Congestion() }

@@ -1,0 +1,76 @@
+package dataplane
+
+import (
+	"time"
+
+	"weft/conga"
+	"weft/flowcell"
+	"weft/topology"
+)
+
+// informed chooses by what receivers report (CONGA §3), host by host: what one
+// says moves nothing that is sent to another, were it of the same rack.
+type informed struct{ table *conga.Table }
+
+func (i *informed) choose(p *pair, paths []int, last int, now time.Duration) int {
+	g := p.group
+	return i.table.Choose(uint32(p.host), paths, func(path int) uint8 { return g.tag(path) }, last, now)
+}
+
+func (i *informed) sent(p *pair, path, bytes int, now time.Duration) {
+	i.table.Sent(p.group.tag(path), bytes, now)
+}
+
+// mark is what a packet of data to a host says: by which kind of path it goes, and
+// every other one in its place what there is to report.
+func (i *informed) mark(to *pair, tag uint8, now time.Duration) flowcell.Number {
+	if to.reported = !to.reported; to.reported {
+		if n, ok := i.report(to, now); ok {
+			return n
+		}
+		to.reported = false
+	}
+	return flowcell.Number(conga.Mark{Tag: tag, Tick: i.table.Tick(now)}.Put())
+}
+
+// report is what an acknowledgement says: who only receives has no packets of data
+// for it (CONGA §3.3, where all packets have a header for both). False if there is
+// nothing to report.
+func (i *informed) report(to *pair, now time.Duration) (n flowcell.Number, ok bool) {
+	tag, metric, ok := i.table.NextFeedback(uint32(to.host), now)
+	if !ok {
+		return 0, false
+	}
+	return flowcell.Number(conga.Mark{Feedback: true, Tag: tag, Metric: metric, Tick: i.table.Tick(now)}.Put()), true
+}
+
+// receive takes in what a packet from a host says.
+func (i *informed) receive(from *pair, m conga.Mark, now time.Duration) {
+	if m.Feedback {
+		i.table.Feedback(uint32(from.host), m.Tag, m.Metric, now)
+	} else {
+		i.table.Received(uint32(from.host), m.Tag, m.Metric, now)
+	}
+}
+
+func (i *informed) know(now time.Duration, add func(topology.NodeID, Congestion)) {
+	for _, d := range i.table.Destinations(now) {
+		var c Congestion
+		for _, u := range d.Tags {
+			c.Tags = append(c.Tags, TagCongestion{
+				Tag: u.Tag, Local: u.Local, Remote: u.Remote, Known: u.Age >= 0, Age: max(u.Age, 0), Choices: u.Chosen,
+			})
+		}
+		add(topology.NodeID(d.Destination), c)
+	}
+}
+
+// CongaStats returns the counters of the policy conga, zero under others.
+func (e *Egress) CongaStats() (s conga.Stats) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.informed != nil {
+		s = e.informed.table.Stats()
+	}
+	return s
+}

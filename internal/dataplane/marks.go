@@ -1,0 +1,84 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"time"
+
+	"weft/conga"
+	"weft/flowcell"
+	"weft/internal/checksum"
+)
+
+// arrivedMark is what a packet from an address has said of congestion. Its sender has
+// shown that it sees what is sent to it (flights).
+type arrivedMark struct {
+	from flowcell.Address
+	id   uint16
+}
+
+// unmark takes CONGA's mark off a packet that check has accepted, if it has one:
+// to TCP it is again what the sender's TCP sent, and to the resequencer its ID says
+// no more than what was sent later. Only a proven packet's mark counts: what belongs
+// to a connection whose other end has acknowledged what was sent to it. Anybody
+// could send the others, as if from any host.
+func (in *Ingress[P]) unmark(pkt *flowcell.Packet, b []byte, proven bool) {
+	const df = 0x40
+	if !pkt.IsTCP() || b[0]>>4 != 4 || b[1]>>2 != conga.MarkDSCP || b[6]&df == 0 {
+		return
+	}
+	in.stats.Marked++
+	switch {
+	case in.marks == nil:
+	case !proven:
+		in.stats.UnprovenMarks++
+	default:
+		in.marked = append(in.marked, arrivedMark{pkt.Flow.Src, pkt.ID})
+	}
+	relabel(b, 0, 0)
+	pkt.ID = conga.ParseMark(pkt.ID).Order()
+}
+
+// relabel gives an IPv4 header another DSCP and ID, and mends its checksum (RFC
+// 1624 §3). ECN remains.
+func relabel(b []byte, dscp uint8, id uint16) {
+	was, wasID := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[4:])
+	b[1] = dscp<<2 | b[1]&3
+	binary.BigEndian.PutUint16(b[4:], id)
+	sum := uint64(^binary.BigEndian.Uint16(b[10:])) + uint64(^was) + uint64(binary.BigEndian.Uint16(b)) + uint64(^wasID) + uint64(id)
+	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(sum))
+}
+
+// receiveMarks takes in what packets have said. Those of addresses to which nothing
+// is sent say nothing of interest, and so nobody fills a table with made-up ones.
+// Nor do tags that no path to their rack has.
+func (e *Egress) receiveMarks(marks []arrivedMark) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.informed == nil { // by now
+		return
+	}
+	now := e.clock.Now()
+	for _, m := range marks {
+		p, mark := e.paths.pairs[m.from], conga.ParseMark(m.id)
+		if p != nil && p.rack != nil && p.rack.tags>>mark.Tag&1 != 0 {
+			e.informed.receive(p, mark, now)
+		}
+	}
+}
+
+// stamp writes a mark into a packet that has room for one, if there is one.
+func (e *Egress) stamp(inner []byte, c decision, now time.Duration) {
+	room := inner[1]>>2 == 0
+	switch {
+	case room && c.marked:
+		c.number = e.informed.mark(c.pair, c.tag, now)
+	case room:
+		c.number, c.numbered = e.informed.report(c.pair, now)
+	}
+	if c.numbered {
+		c.number.Stamp(inner)
+	}
+	if room && c.numbered {
+		relabel(inner, conga.MarkDSCP, uint16(c.number))
+	}
+}

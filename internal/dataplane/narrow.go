@@ -1,0 +1,111 @@
+package dataplane
+
+import (
+	"time"
+
+	"weft/flowcell"
+)
+
+// narrows are the destinations to which switches have reported a smaller MTU than the
+// device has. Egress cuts TCP segments for them; netstack is not told, since it can
+// make a connection's segments smaller and never larger again. It belongs to egress
+// and is guarded by its lock.
+//
+// After a while a packet goes as it is, to see whether the way has become wider (RFC
+// 4821 has the idea): three, a second apart, and if no switch complains the report is
+// forgotten. Each report that a try draws doubles the time until the next, from
+// narrowFor to narrowAtMost, as long as Linux believes one (net.ipv4.route.mtu_expires).
+type narrows struct {
+	all     map[flowcell.Address]*narrow
+	order   []flowcell.Address // in which they were added
+	evicted uint64
+}
+
+// narrow is one destination's.
+type narrow struct {
+	mtu   int           // bytes of an IP packet, without the outer header; 0: wide again
+	wait  time.Duration // from a report to a try
+	next  time.Duration // when a packet may go as it is
+	tries int           // packets that have gone as they were since the latest report
+}
+
+const (
+	maxNarrows   = 1 << 12
+	narrowFor    = 10 * time.Second
+	narrowAtMost = 10 * time.Minute
+	narrowTries  = 3
+	narrowPause  = time.Second // between tries
+)
+
+// report takes note of an MTU that a switch has reported. What has been lost comes
+// again, by TCP.
+func (n *narrows) report(dst flowcell.Address, mtu int, now time.Duration) {
+	d := n.all[dst]
+	switch {
+	case d == nil:
+		d = &narrow{mtu: mtu, wait: narrowFor}
+		n.add(dst, d)
+	case d.tries > 0: // by a packet that has tried
+		d.mtu, d.tries = mtu, 0
+		d.wait = min(2*d.wait, narrowAtMost)
+	default: // by another path, or about what was sent before
+		d.mtu = min(d.mtu, mtu)
+	}
+	d.next = now + d.wait
+}
+
+func (n *narrows) add(dst flowcell.Address, d *narrow) {
+	if n.all == nil {
+		n.all = make(map[flowcell.Address]*narrow)
+	}
+	if len(n.order) == maxNarrows {
+		delete(n.all, n.order[0])
+		n.order = n.order[:copy(n.order, n.order[1:])]
+		n.evicted++
+	}
+	n.all[dst] = d
+	n.order = append(n.order, dst)
+}
+
+// limit returns how long a packet to a destination may be that is size bytes long: 0
+// if that does not matter.
+func (n *narrows) limit(dst flowcell.Address, size int, now time.Duration) int {
+	d := n.all[dst]
+	if d == nil || d.mtu == 0 || size <= d.mtu {
+		return 0
+	}
+	if now < d.next {
+		return d.mtu
+	}
+	if d.tries == narrowTries {
+		d.mtu = 0
+		return 0
+	}
+	d.tries++
+	d.next = now + narrowPause
+	return 0
+}
+
+// narrow takes note of what a switch reports of the MTU to a destination.
+func (e *Egress) narrow(dst flowcell.Address, mtu int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.narrows.report(dst, mtu, e.clock.Now())
+}
+
+// fit has a TCP packet cut that is too long for the way to its destination.
+func (e *Egress) fit(o *Outgoing) {
+	var pkt flowcell.Packet
+	if pkt.ParseHeaders(o.Parts[0], o.size) != nil || !pkt.IsTCP() {
+		return
+	}
+	headers := pkt.Length - int(pkt.Payload)
+	size := o.size
+	if o.MSS > 0 {
+		size = min(size, headers+o.MSS)
+	}
+	if limit := e.narrows.limit(pkt.Flow.Dst, size, e.clock.Now()); limit > headers {
+		o.MSS, o.narrow = limit-headers, true
+		e.stats.Narrowed++
+	}
+}

@@ -1,0 +1,233 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"weft/drb"
+	"weft/encap"
+	"weft/flowcell"
+	"weft/liveness"
+	"weft/policy"
+	"weft/topology"
+)
+
+// maxPairs bounds the table of destinations: as many as the largest topology
+// has hosts, which is half of their addresses. Above it, some destination is forgotten and starts anew.
+const maxPairs = 1 << 16
+
+// pathTable knows how to reach each destination. It belongs to egress and is
+// guarded by its lock.
+//
+// When links fail or come back, nothing is computed but the list of these links.
+// A pair finds out at its next packet whether one of them lies on its paths, and
+// only then has its paths looked up again; others go on where they were.
+type pathTable struct {
+	topo    *topology.Topology
+	self    topology.NodeID
+	address netip.Addr
+	tunnel  *tunnel // in place of topo; nil if there is none
+	policy  policy.Policy
+	spray   bool // Config.SprayDatagrams
+	seed    uint64
+
+	pairs   map[flowcell.Address]*pair
+	recent  *pair // the latest asked for, and valid; packets come in bursts
+	none    *pair // recent while there is none
+	evicted uint64
+
+	racks   rackTable
+	groups  groupTable
+	quiver  *topology.Quiver // of topo, nil until needed
+	changes changeLog
+
+	carriage *liveness.Carriage // nil: the carrier is used everywhere
+}
+
+// pair is the state towards one destination: DRB keeps one selector for data
+// and one for pure ACKs (DRB §5).
+type pair struct {
+	dst    flowcell.Address
+	host   topology.NodeID // that has the address; of no meaning where direct or in a tunnel
+	direct bool            // no bouncing switch needed, or not of this fabric
+	rack   *rack           // nil where direct or in a tunnel
+	peer   *peer           // of a tunnel; nil if there is none, or no tunnel
+	valid  uint64          // the latest change that the pair has taken note of
+	group  *group          // nil: not known
+	bound  uint64          // how many groups the pair has had
+	selectors
+	further []selectors     // of the group's further components
+	count   flowcell.Number // of sprayed TCP segments
+	tally   []uint32        // segments by path, see evidence; nil while nobody counts
+	acks    uint16          // pure acknowledgements, where the number is to choose their path
+
+	reported bool // the latest packet that carried a mark reported congestion
+}
+
+// selectors are those of one component of a pair's paths.
+type selectors struct{ data, ack drb.Selector }
+
+func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, c encap.Carrier, spray bool, seed uint64) *pathTable {
+	table := &pathTable{
+		topo: t, address: address, policy: p, spray: spray, seed: seed,
+		pairs:  make(map[flowcell.Address]*pair),
+		none:   &pair{direct: true}, // as that of no address is
+		racks:  newRackTable(c),
+		groups: newGroupTable(address, p, c),
+	}
+	table.recent = table.none
+	if t != nil {
+		table.self, _ = t.ByAddr(address)
+	}
+	return table
+}
+
+// next is a selector's next path, nil if none is live.
+func (p *pair) next(s *drb.Selector) *pathOut {
+	n, ok := s.Next(0)
+	if !ok {
+		return nil
+	}
+	return p.group.out[n]
+}
+
+// of returns the selectors of the component that a flow keeps to.
+func (p *pair) of(flow *flowcell.FiveTuple, seed uint64) *selectors {
+	if p.further == nil {
+		return &p.selectors
+	}
+	return p.component(flow, seed)
+}
+
+func (p *pair) component(flow *flowcell.FiveTuple, seed uint64) *selectors {
+	if n := p.group.component(flow.Hash(seed)); n > 0 {
+		return &p.further[n-1]
+	}
+	return &p.selectors
+}
+
+// counted is the number of the next segment where units have none: with it the
+// receiver can tell what is late from what was sent again.
+func (p *pair) counted() flowcell.Number {
+	p.count = p.count.Count()
+	return p.count
+}
+
+// to returns the pair of a destination. It is good until the topology changes.
+func (t *pathTable) to(dst flowcell.Address) *pair {
+	if t.recent.dst != dst {
+		t.recent = t.lookup(dst)
+	}
+	return t.recent
+}
+
+func (t *pathTable) lookup(dst flowcell.Address) *pair {
+	p := t.pairs[dst]
+	if p == nil {
+		if len(t.pairs) >= maxPairs {
+			t.evict()
+		}
+		p = t.newPair(dst)
+		p.valid = t.changes.latest
+		t.pairs[dst] = p
+	} else if p.valid != t.changes.latest {
+		t.revalidate(p)
+	}
+	return p
+}
+
+// evict forgets some destination.
+func (t *pathTable) evict() {
+	for k, p := range t.pairs {
+		t.groups.leave(p)
+		delete(t.pairs, k)
+		t.evicted++
+		return
+	}
+}
+
+func (t *pathTable) newPair(dst flowcell.Address) *pair {
+	if t.tunnel != nil {
+		return t.tunnel.pair(t, dst)
+	}
+	p := &pair{dst: dst}
+	id, ok := t.topo.ByAddr(dst.IP())
+	if !ok || int(id) >= t.topo.NumHosts() {
+		p.direct = true
+		return p
+	}
+	p.host = id
+	if set := t.topo.PathsOrAll(t.self, id); set.Direct() {
+		p.direct = true
+	} else {
+		p.rack = t.racks.of(t.topo, id, set)
+		t.carryTo(p.rack)
+		t.bind(p, t.groups.of(t, p, set))
+	}
+	return p
+}
+
+// revalidate has a pair take note of the links that have changed.
+func (t *pathTable) revalidate(p *pair) {
+	if !p.direct && t.tunnel == nil && (p.group == nil || t.affects(p.valid, p)) {
+		if g := t.groups.of(t, p, t.topo.PathsOrAll(t.self, p.host)); g != p.group {
+			t.bind(p, g)
+		}
+	}
+	p.valid = t.changes.latest
+}
+
+// affects reports whether a pair's paths may have changed since it last took
+// note. Components depend on more than the paths of a pair, since links
+// elsewhere may have changed what else these carry (DRILL §3.4.1).
+func (t *pathTable) affects(since uint64, p *pair) bool {
+	links, all := t.changes.since(since)
+	if !all || t.groups.apart {
+		return true
+	}
+	for _, c := range links {
+		if c.link == noLink && c.host == p.host || c.link != noLink && t.topo.OnPaths(c.link, t.self, p.host) {
+			return true
+		}
+	}
+	return false
+}
+
+// bind gives a pair its paths. Selectors of different pairs and kinds must not
+// start in step, nor those of a pair again and again at one place.
+func (t *pathTable) bind(p *pair, g *group) {
+	t.groups.leave(p)
+	p.group = g
+	g.pairs++
+	a := p.dst.IP().As16()
+	seed := t.seed ^ (uint64(binary.BigEndian.Uint32(a[12:]))^binary.BigEndian.Uint64(a[:]))<<1
+	seed += p.bound * 0x9e3779b97f4a7c14 // even: the lowest bit tells nothing apart
+	p.bound++
+	p.further = nil
+	for i := range g.components {
+		order := g.components[i].order
+		s := selectors{drb.NewSelector(t.policy.Rule, order, seed), drb.NewSelector(t.policy.Rule, order, seed|1<<63)}
+		if i == 0 {
+			p.selectors = s
+		} else {
+			p.further = append(p.further, s)
+		}
+		seed += 0xd1342543de82ef96
+	}
+}
+
+// change makes later packets use the live paths of topo; false if that is
+// another fabric, and nothing has changed.
+func (t *pathTable) change(topo *topology.Topology) bool {
+	links, same := t.topo.Diff(topo)
+	if !same {
+		return false
+	}
+	hosts := t.topo.Redirected(topo, t.self)
+	t.topo, t.quiver = topo, nil
+	if len(links)+len(hosts) > 0 {
+		t.changes.add(links, hosts)
+		t.recent = t.none
+	}
+	return true
+}

@@ -1,0 +1,53 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/encap"
+)
+
+// SetPeerKeys changes the keys of a peer of the Tunnel, by its Name, as Peer's Key and
+// Previous say. No datagram is lost if both ends first accept the next key besides the
+// one in use (key, next), then both send with it (next, key), and at last both forget
+// the former (next, nil). A peer without a key cannot be given one, nor the other way
+// round: that changes what fits into a packet. On error nothing has changed. It is safe
+// for concurrent use.
+func (g *Gateway) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
+	return SetPeerKeys(g.egress, g.ingress, name, key, previous)
+}
+
+// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys does. What is received
+// changes first: whoever hears of a new key from this end may answer with it at once.
+func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key, previous *encap.UDPKey) error {
+	if e.tunnel == nil || in == nil {
+		return errors.New("dataplane: SetPeerKeys: there is no Tunnel")
+	}
+	t := e.tunnel.tunnel
+	for i, c := range t.Peers {
+		if c.Name != name {
+			continue
+		}
+		if key == nil || c.Key == nil {
+			return fmt.Errorf("dataplane: SetPeerKeys: peer %q has, or is to have, no key: make a new Tunnel for that", name)
+		}
+		p := t.all[i]
+		sealer, err := newSealer(*key, t.Name, c.Name, t.Time())
+		if err != nil {
+			return err
+		}
+		in.mu.Lock()
+		err = p.opener.SetKeys(*key, previous)
+		in.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if p.key != *key { // or the numbers of the one in use go on
+			p.sealer, p.key = sealer, *key
+		}
+		return nil
+	}
+	return fmt.Errorf("dataplane: SetPeerKeys: no peer is named %q", name)
+}

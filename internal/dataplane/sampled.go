@@ -1,0 +1,73 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"weft/luopan"
+	"weft/topology"
+)
+
+// sampled chooses by what probes have measured (Luopan §3). A flow does not keep
+// to a symmetric group: samples tell more.
+type sampled struct {
+	table  *luopan.Table
+	device ChoiceDevice // that carries choices out; nil if egress does
+	untold uint64       // choices that it did not take
+}
+
+func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
+	host := p.dst.IP().As4()
+	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.paths, now)
+	if s.device != nil {
+		s.tell(p.rack, path, ok, now)
+	}
+	return path
+}
+
+// tell has the device take the same path, before it gets to see the unit. While no
+// samples are in use it chooses for itself, and what it sends is not known; while they
+// are, it has to follow where no sample decides as well, or it would stay with the one
+// that it was told of last.
+func (s *sampled) tell(r *rack, path int, decided bool, now time.Duration) {
+	until := r.told.until
+	if decided {
+		_, until, _ = s.table.Best(uint32(r.id), now)
+	}
+	if until <= now || r.told.path == path && r.told.until == until {
+		return
+	}
+	if err := s.device.Choose(r.prefix, path, until-now); err != nil {
+		s.untold++
+		return
+	}
+	r.told.path, r.told.until = path, until
+}
+
+func (s *sampled) sent(p *pair, path, bytes int, _ time.Duration) {
+	s.table.Sent(uint32(p.rack.id), path, bytes)
+}
+
+func (s *sampled) know(_ time.Duration, add func(topology.NodeID, Congestion)) {
+	for _, d := range s.table.Destinations() {
+		c := Congestion{Metric: d.Metric.String(), RTT: d.RTT, Expiry: d.Expiry, Unsampled: d.Unsampled}
+		if len(d.Samples) == 0 {
+			c.Metric = ""
+		}
+		for path, n := range d.Choices {
+			c.Paths = append(c.Paths, PathCongestion{Path: path, Choices: n})
+		}
+		for i, m := range d.Samples {
+			at := slices.IndexFunc(c.Paths, func(p PathCongestion) bool { return p.Path == m.Path })
+			if at < 0 {
+				at = len(c.Paths)
+				c.Paths = append(c.Paths, PathCongestion{Path: m.Path})
+			}
+			p := &c.Paths[at]
+			p.Known, p.Best, p.Age = true, i == 0, m.Age
+			p.Queue, p.Meters, p.Marked, p.RTT, p.Sent = m.Queue, m.Meters, m.Marked, m.RTT, m.Sent
+		}
+		add(topology.NodeID(d.Destination), c)
+	}
+}

@@ -1,0 +1,163 @@
+package dataplane
+
+import (
+	"weft/flowcell"
+	"weft/gso"
+	"weft/link"
+	"weft/resequencer/gro"
+)
+
+// source reads packets from below, a batch at a time.
+type source interface {
+	// read waits for packets and reads them into bufs, which are as long as
+	// size says.
+	read(bufs [][]byte) error
+	// next is the next packet of the batch, in the order of arrival.
+	next() (Arrived, bool)
+	// batch is how many buffers read wants and how long they are, in bytes.
+	batch() (n, size int)
+}
+
+// Arrived is a packet as its source gives it: bytes that somebody else may have
+// made up. They may be written to.
+type Arrived struct {
+	Bytes    []byte
+	Slot     int  // of the buffer that b lies in
+	Alone    bool // nothing else lies there
+	MSS      int  // payload of the segments of a super-segment; 0 if it is none
+	verified bool // the transport's checksum is known to be right
+	vnet     link.VnetHeader
+
+	// What a tunnel's header says in place of the packet.
+	numbered bool
+	number   flowcell.Number
+	sequence uint32 // in its flow, 0 if it has none
+}
+
+// newSource is the best there is of a device, or the tunnel if there is one.
+func newSource(d Device, t *tunnelSender) source {
+	if t != nil {
+		return newTunnelSource(t.tunnel)
+	}
+	if s := super(d); s != nil {
+		return newSuperSource(s)
+	}
+	return newPlainSource(d)
+}
+
+// plainSource reads from a Device.
+type plainSource struct {
+	dev   Device
+	bufs  [][]byte
+	sizes []int
+	n, at int
+}
+
+// plainBatch is the most packets that are read from a Device in one call.
+const plainBatch = 64
+
+func newPlainSource(d Device) *plainSource {
+	return &plainSource{dev: d, sizes: make([]int, plainBatch)}
+}
+
+func (s *plainSource) batch() (n, size int) { return plainBatch, s.dev.MTU() }
+
+func (s *plainSource) read(bufs [][]byte) (err error) {
+	s.bufs, s.at = bufs, 0
+	s.n, err = s.dev.Read(bufs, s.sizes, 0)
+	return err
+}
+
+func (s *plainSource) next() (a Arrived, ok bool) {
+	if s.at == s.n {
+		return a, false
+	}
+	i := s.at
+	s.at++
+	return Arrived{Bytes: s.bufs[i][:s.sizes[i]], Slot: i, Alone: true}, true
+}
+
+// superSource reads from a SuperDevice.
+type superSource struct {
+	dev   SuperDevice
+	bufs  [][]byte
+	sizes []int
+	n, at int
+
+	datagrams gso.Segmenter // of the packet before at, if it was many
+	datagram  []byte
+}
+
+const (
+	// superBatch is the most packets that are read from a SuperDevice in one
+	// call: half a megabyte, which the cache next to a core still holds.
+	superBatch = 8
+	// SuperBuffer is the length of a buffer for super-segments, in bytes: the
+	// largest that gVisor keeps for reuse. The longest packet is a little
+	// shorter; the kernel's longest super-segments have 65,226 bytes
+	// (GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER).
+	SuperBuffer = 1 << 16
+)
+
+func newSuperSource(d SuperDevice) *superSource {
+	return &superSource{dev: d, sizes: make([]int, superBatch), datagram: make([]byte, SuperBuffer)}
+}
+
+func (s *superSource) batch() (n, size int) { return superBatch, SuperBuffer }
+
+func (s *superSource) read(bufs [][]byte) (err error) {
+	s.bufs, s.at = bufs, 0
+	s.n, err = s.dev.ReadSuper(bufs, s.sizes, link.SuperHeadroom)
+	return err
+}
+
+func (s *superSource) next() (a Arrived, ok bool) {
+	if n := s.datagrams.Next(s.datagram); n > 0 {
+		return Arrived{Bytes: s.datagram[:n], Slot: lent, verified: true}, true
+	}
+	if s.at == s.n {
+		return a, false
+	}
+	i := s.at
+	s.at++
+	buf := s.bufs[i]
+	a = Arrived{Bytes: buf[link.SuperHeadroom : link.SuperHeadroom+s.sizes[i]], Slot: i, Alone: true}
+	h := link.ParseVnetHeader((*[link.VnetHeaderLen]byte)(buf[link.SuperHeadroom-link.VnetHeaderLen:]))
+	if h.Check(len(a.Bytes)) != nil {
+		a.Bytes = nil // counted as malformed
+		return a, true
+	}
+	a.vnet = h
+	a.verified = h.Flags&(link.VnetNeedsCsum|link.VnetDataValid) != 0
+	switch {
+	case !h.GSO():
+	case h.GSOType&^link.VnetGSOECN == link.VnetGSOUDP: // nobody above wants them as one
+		if s.datagrams.Start([][]byte{a.Bytes}, int(h.GSOSize), gso.Complete) == nil {
+			return s.next()
+		}
+		a.Bytes = nil
+	default:
+		a.MSS = int(h.GSOSize)
+	}
+	return a, true
+}
+
+// superHeader is that of a train that has been finished.
+func superHeader(b []byte, t *gro.Train) link.VnetHeader {
+	h := partialHeader(b, flowcell.ProtoTCP)
+	h.GSOType, h.GSOSize, h.HdrLen = link.VnetGSOTCPv4, uint16(t.MSS()), uint16(t.HeaderLen())
+	if b[0]>>4 == 6 {
+		h.GSOType = link.VnetGSOTCPv6
+	}
+	return h
+}
+
+// partialHeader is that of a packet that Parse has accepted, TCP or UDP and no
+// fragment, whose checksum remains to be completed.
+func partialHeader(b []byte, protocol uint8) link.VnetHeader {
+	h := link.VnetHeader{Flags: link.VnetNeedsCsum, CsumStart: uint16(transportAt(b)), CsumOffset: tcpChecksumAt}
+	if protocol == flowcell.ProtoUDP {
+		h.CsumOffset = udpChecksumAt
+	}
+	return h
+}

@@ -1,0 +1,201 @@
+package dataplane
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"weft/encap"
+	"weft/flowcell"
+)
+
+// Underlay carries datagrams over as many paths as it has source ports;
+// link.OpenUDP opens one and describes the methods.
+type Underlay interface {
+	Paths() int
+	MTU() int
+	Send(path int, to netip.AddrPort, tos byte, parts [][]byte, size int) error
+	Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip.AddrPort) (n int, err error)
+	Close() error
+}
+
+// Tunnel is a fabric that knows nothing of weft: packets travel in UDP, and
+// plain ECMP spreads the source ports over the paths. Nothing needs a privilege.
+type Tunnel struct {
+	// Underlay carries the datagrams. Its new owner closes it. Required.
+	Underlay Underlay
+	// Name is what peers that share a key with us call us.
+	Name string
+	// Peers are all that packets are sent to and accepted from.
+	Peers []Peer
+	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
+	ZeroChecksum bool
+	// Time returns the time of day, at which the numbers of datagrams with a MAC begin
+	// and which they follow when it is set ahead; nil is time.Now. Peers refuse lower numbers than those that
+	// they have seen: one that does not go back from one start of a program to the next
+	// spares them that when somebody sets the clock back. It is called once a second, by
+	// who sends, and must be safe for concurrent use.
+	Time func() time.Time
+}
+
+// Peer is another end of a Tunnel.
+type Peer struct {
+	// Name is what the peer calls itself; only a Key needs one.
+	Name string
+	// Endpoint is where the peer receives. Its datagrams must come from the same
+	// address, by whatever port.
+	Endpoint netip.AddrPort
+	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. The longest
+	// that contains an address has it.
+	Prefixes []netip.Prefix
+	// Key authenticates datagrams in both directions; nil: none does. Previous
+	// is accepted still, or already, while keys are exchanged. SetPeerKeys changes both.
+	Key, Previous *encap.UDPKey
+}
+
+// maxPeers bounds a Tunnel's peers; each has a few hundred bytes.
+const maxPeers = 1 << 16
+
+// overhead is what a Tunnel adds to an inner packet, in bytes.
+func (t *Tunnel) overhead() int {
+	n := 8 + encap.UDPOverhead
+	for _, p := range t.Peers {
+		if p.Key != nil {
+			n = 8 + encap.UDPSealedOverhead
+		}
+	}
+	for _, p := range t.Peers {
+		if p.Endpoint.Addr().Unmap().Is6() {
+			return n + 40
+		}
+	}
+	return n + 20
+}
+
+func (t *Tunnel) validate() error {
+	if t.Underlay == nil {
+		return errors.New("Underlay is missing: link.OpenUDP opens one")
+	}
+	if n := len(t.Peers); n > maxPeers {
+		return fmt.Errorf("Peers are %d, at most %d may be", n, maxPeers)
+	}
+	owner := make(map[netip.Prefix]int)
+	for i, p := range t.Peers {
+		if !p.Endpoint.IsValid() || p.Endpoint.Port() == 0 {
+			return fmt.Errorf("Peers[%d].Endpoint %v is not an address and a port", i, p.Endpoint)
+		}
+		if len(p.Prefixes) == 0 {
+			return fmt.Errorf("Peers[%d].Prefixes are missing: give the addresses behind %v", i, p.Endpoint)
+		}
+		for _, prefix := range p.Prefixes {
+			if !prefix.IsValid() {
+				return fmt.Errorf("Peers[%d].Prefixes has an invalid one", i)
+			}
+			if j, taken := owner[prefix.Masked()]; taken {
+				return fmt.Errorf("Peers[%d].Prefixes: %v is Peers[%d]'s already", i, prefix, j)
+			}
+			owner[prefix.Masked()] = i
+		}
+	}
+	return nil
+}
+
+// tunnel is a Tunnel at work: its sending half belongs to egress, its receiving
+// half to a source.
+type tunnel struct {
+	Tunnel
+	partial bool    // inner checksums may be left to the outer one
+	all     []*peer // as Peers
+	exact   map[netip.Addr]*peer
+	ranges  []peerRange // longest first
+}
+
+type peerRange struct {
+	prefix netip.Prefix
+	peer   *peer
+}
+
+// peer is a Peer with its keys at work.
+type peer struct {
+	to     netip.AddrPort
+	from   netip.Addr
+	sealer *encap.Sealer // nil without a key; behind the lock of egress
+	key    encap.UDPKey  // the sealer's
+	opener *encap.Opener // behind the lock of ingress
+}
+
+func newTunnel(t Tunnel) (*tunnel, error) {
+	if t.Time == nil {
+		t.Time = time.Now
+	}
+	w := &tunnel{Tunnel: t, partial: !t.ZeroChecksum, exact: make(map[netip.Addr]*peer)}
+	for i, c := range t.Peers {
+		p := &peer{to: netip.AddrPortFrom(c.Endpoint.Addr().Unmap(), c.Endpoint.Port())}
+		p.from = p.to.Addr()
+		if err := p.authenticate(t.Name, c, t.Time()); err != nil {
+			return nil, fmt.Errorf("Peers[%d]: %w", i, err)
+		}
+		w.all = append(w.all, p)
+		for _, prefix := range c.Prefixes {
+			if prefix = prefix.Masked(); prefix.IsSingleIP() {
+				w.exact[prefix.Addr()] = p
+			} else {
+				w.ranges = append(w.ranges, peerRange{prefix, p})
+			}
+		}
+	}
+	slices.SortStableFunc(w.ranges, func(a, b peerRange) int { return b.prefix.Bits() - a.prefix.Bits() })
+	return w, nil
+}
+
+// authenticate gives a new peer its keys.
+func (p *peer) authenticate(self string, c Peer, now time.Time) (err error) {
+	if c.Key == nil {
+		if c.Previous != nil {
+			return errors.New("Previous is a key, but Key is none")
+		}
+		return nil
+	}
+	if p.sealer, err = newSealer(*c.Key, self, c.Name, now); err != nil {
+		return err
+	}
+	p.key = *c.Key
+	if p.opener, err = encap.NewOpener(*c.Key, c.Name, self); err != nil {
+		return err
+	}
+	return p.opener.SetKeys(*c.Key, c.Previous)
+}
+
+func newSealer(key encap.UDPKey, from, to string, now time.Time) (*encap.Sealer, error) {
+	var salt [3]byte
+	rand.Read(salt[:]) // never fails
+	return encap.NewSealer(key, from, to, now, salt)
+}
+
+// behind returns the peer that has an inner address, nil if none.
+func (t *tunnel) behind(a netip.Addr) *peer {
+	if p := t.exact[a]; p != nil {
+		return p
+	}
+	for _, r := range t.ranges {
+		if r.prefix.Contains(a) {
+			return r.peer
+		}
+	}
+	return nil
+}
+
+// pair is the state towards an inner address; it has no group where no peer has
+// the address.
+func (t *tunnel) pair(table *pathTable, dst flowcell.Address) *pair {
+	to := t.behind(dst.IP())
+	if to == nil {
+		return &pair{dst: dst}
+	}
+	p := &pair{dst: dst, peer: to}
+	table.bind(p, table.groups.ofTunnel(t.Underlay.Paths()))
+	return p
+}

@@ -1,0 +1,174 @@
+package dataplane
+
+import (
+	"net/netip"
+
+	"weft/encap"
+	"weft/flowcell"
+	"weft/resequencer/gro"
+)
+
+// tunnelSource reads a Tunnel's datagrams. What continues each other in a train
+// that came by one path is merged at once, in place.
+type tunnelSource struct {
+	*tunnel
+	stats TunnelStats // written by next, under the lock of ingress
+
+	bufs        [][]byte
+	sizes, segs []int
+	tos         []byte
+	from        []netip.AddrPort
+	n, at       int
+	recent      *peer
+
+	// Of the datagrams of buffer at: where the next one begins, and the packet
+	// that has been taken out of it but not given away.
+	offset int
+	ahead  Arrived
+	train  gro.Train
+}
+
+// TunnelStats counts datagrams that a Tunnel has refused.
+type TunnelStats struct {
+	Datagrams   uint64 // received
+	Malformed   uint64 // no header of ours, or not one packet behind it
+	UnknownPeer uint64 // from an address that no peer with the inner source has
+	Forged      uint64 // a MAC that is wrong, missing or by an unknown key
+	Replayed    uint64 // seen before, or too old to tell
+	BadChecksum uint64 // neither outer nor inner checksum guards it
+}
+
+func newTunnelSource(t *tunnel) *tunnelSource {
+	return &tunnelSource{
+		tunnel: t, sizes: make([]int, superBatch), segs: make([]int, superBatch),
+		tos: make([]byte, superBatch), from: make([]netip.AddrPort, superBatch),
+	}
+}
+
+func (s *tunnelSource) batch() (n, size int) { return superBatch, SuperBuffer }
+
+func (s *tunnelSource) read(bufs [][]byte) (err error) {
+	s.bufs, s.at, s.offset = bufs, 0, 0
+	s.n, err = s.Underlay.Receive(bufs, s.sizes, s.segs, s.tos, s.from)
+	return err
+}
+
+// next merges as many datagrams of a train as continue each other.
+func (s *tunnelSource) next() (a Arrived, ok bool) {
+	a, s.ahead = s.ahead, Arrived{}
+	for s.at < s.n {
+		b, ok := s.datagram()
+		if !ok { // the buffer's end
+			s.at, s.offset = s.at+1, 0
+			if a.Bytes != nil {
+				return s.complete(a), true
+			}
+			continue
+		}
+		c, ok := s.open(b)
+		if !ok {
+			continue
+		}
+		if a.Bytes != nil && c.verified == a.verified && s.train.Add(c.Bytes, 0) {
+			a.Bytes = a.Bytes[:len(a.Bytes)+copy(a.Bytes[len(a.Bytes):cap(a.Bytes)], c.Bytes[s.train.HeaderLen():])]
+			continue
+		}
+		whole := s.offset >= s.sizes[s.at]
+		c.Slot, c.Alone = s.at, a.Bytes == nil && whole
+		if a.Bytes == nil {
+			s.train.Start(c.Bytes, 0)
+			a = c
+			a.Alone = true
+			continue
+		}
+		a = s.complete(a)
+		a.Alone = false
+		s.train.Start(c.Bytes, 0)
+		s.ahead = c
+		s.ahead.Alone = false
+		return a, true
+	}
+	return a, false
+}
+
+// complete finishes what has been merged.
+func (s *tunnelSource) complete(a Arrived) Arrived {
+	if s.train.Finish(a.Bytes) {
+		a.MSS = s.train.MSS()
+		a.verified = true
+		a.vnet = superHeader(a.Bytes, &s.train)
+	}
+	return a
+}
+
+// datagram is the next of the buffer, false if there is none.
+func (s *tunnelSource) datagram() ([]byte, bool) {
+	from, end := s.offset, s.sizes[s.at]
+	if from >= end {
+		return nil, false
+	}
+	to := min(from+max(s.segs[s.at], 1), end)
+	s.offset = to
+	return s.bufs[s.at][from:to], true
+}
+
+// open takes a packet out of a datagram; false if it is refused, and counted.
+func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
+	s.stats.Datagrams++
+	p := s.sender(b)
+	if p == nil || p.from != s.from[s.at].Addr().Unmap() {
+		s.stats.UnknownPeer++
+		return a, false
+	}
+	var h encap.UDPHeader
+	var err error
+	if p.opener != nil {
+		h, a.Bytes, err = p.opener.Open(b)
+	} else {
+		h, a.Bytes, err = encap.ParseUDP(b)
+	}
+	if err == nil && p.opener == nil && s.ZeroChecksum {
+		err = encap.CheckZeroChecksum(h, a.Bytes)
+	}
+	if err == nil {
+		err = encap.UDPDecapsulateTOS(a.Bytes, s.tos[s.at])
+	}
+	if err != nil {
+		s.stats.refuse(err)
+		return a, false
+	}
+	if h.Partial {
+		var pkt flowcell.Packet
+		if pkt.Parse(a.Bytes) != nil || !pkt.IsTCP() && (pkt.Flow.Proto != flowcell.ProtoUDP || pkt.Fragment) {
+			s.stats.Malformed++
+			return a, false
+		}
+		a.verified = true
+		a.vnet = partialHeader(a.Bytes, pkt.Flow.Proto)
+	}
+	a.numbered, a.number, a.sequence = true, flowcell.Number(h.Flowcell), h.Number
+	return a, true
+}
+
+// sender is the peer that has the inner source address, nil if none. The bytes
+// are still anybody's.
+func (s *tunnelSource) sender(b []byte) *peer {
+	src, ok := encap.UDPInnerSource(b)
+	if !ok {
+		return nil
+	}
+	return s.behind(src)
+}
+
+func (s *TunnelStats) refuse(err error) {
+	switch err {
+	case encap.ErrUDPForged, encap.ErrUDPKey, encap.ErrUDPPlain, encap.ErrUDPSealed:
+		s.Forged++
+	case encap.ErrUDPReplay:
+		s.Replayed++
+	case encap.ErrUDPPartial, encap.ErrUDPUnguarded, encap.ErrChecksum:
+		s.BadChecksum++
+	default:
+		s.Malformed++
+	}
+}
