@@ -7,6 +7,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/bucket"
 	"weft/link"
 	"weft/luopan"
 )
@@ -24,9 +25,8 @@ type sampler struct {
 	send   func(luopan.Probe)
 	bufs   [][]byte // one per packet of a batch
 	batch  [][]byte
-	id     uint16 // outer IPv4 ID
-	tokens float64
-	last   time.Duration // when tokens was counted
+	id     uint16        // outer IPv4 ID
+	budget bucket.Bucket // of answers
 	closed bool
 	stats  SampleStats
 }
@@ -47,8 +47,8 @@ type SampleStats struct {
 }
 
 const (
-	// maxAnswers is how many probes are answered per second, and a tenth of it at
-	// once: those of two hosts that send as many as package luopan lets them.
+	// maxAnswers is how many probes are answered per second, and what comes in a tenth
+	// of one at once: those of two hosts that send as many as package luopan lets them.
 	maxAnswers = 40_000
 	// sampleBatch is the most samples that are written at once.
 	sampleBatch = 16
@@ -58,7 +58,7 @@ const (
 )
 
 func newSampler(e *egress, self netip.Addr, real bool) *sampler {
-	s := &sampler{egress: e, self: self, tokens: maxAnswers / 10, last: e.clock.Now(), armed: luopan.Never,
+	s := &sampler{egress: e, self: self, budget: bucket.New(maxAnswers, 100*time.Millisecond), armed: luopan.Never,
 		bufs: make([][]byte, sampleBatch), batch: make([][]byte, 0, sampleBatch)}
 	s.pause = 1
 	if real {
@@ -159,10 +159,7 @@ func (s *sampler) receive(packet []byte) {
 // answer sends a probe back by the path by which it has come: a path has the same
 // number in both directions.
 func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
-	const burst = maxAnswers / 10
-	s.tokens = min(s.tokens+(now-s.last).Seconds()*maxAnswers, burst)
-	s.last = now
-	if s.tokens < 1 {
+	if s.budget.Ready(1) > now {
 		s.stats.Refused++
 		return
 	}
@@ -176,7 +173,7 @@ func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
 		s.stats.Refused++
 		return
 	}
-	s.tokens--
+	s.budget.Take(1, now)
 	s.heard(to, now)
 	o := outer(s.egress.paths.racks.carrier, s.self, set, int(path))
 	inner := append(s.buffer()[:headroom], packet[:encap.SampleLen]...)

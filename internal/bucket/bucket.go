@@ -42,6 +42,13 @@ func Every(gap, burst time.Duration) Bucket {
 	return Bucket{gap: gap, burst: max(burst, gap)}
 }
 
+// AtLeast returns the bucket with a burst that lets n tokens through at once, 2^20 at
+// most, or more if it did before.
+func (b Bucket) AtLeast(n int) Bucket {
+	b.burst = max(b.burst, time.Duration(n)*b.gap)
+	return b
+}
+
 // None reports whether the bucket never lets anything through.
 func (b *Bucket) None() bool { return b.gap == 0 }
 

@@ -84,6 +84,33 @@ func TestNew_bounds(t *testing.T) {
 	if n != 100 || b.Ready(1) != time.Hour+10*time.Millisecond {
 		t.Errorf("%d at once, the next at %v", n, b.Ready(1))
 	}
+	if more, same := New(100, time.Second).AtLeast(101), New(100, time.Second).AtLeast(99); !more.Take(101, 0) || more.Take(1, 0) || same.Burst() != time.Second {
+		t.Errorf("a burst of 101: %+v, of 99: %+v", more, same)
+	}
+	if none := New(0, 0).AtLeast(9); none.Take(1, time.Hour) {
+		t.Error("something of nothing")
+	}
+}
+
+func TestBucket_letsThroughWhatItSays(t *testing.T) {
+	b := Every(10, 0).AtLeast(3)
+	count := func(now time.Duration) (n int) {
+		for b.Take(1, now) {
+			n++
+		}
+		return n
+	}
+	for _, c := range []struct {
+		now  time.Duration
+		want int
+	}{{0, 3}, {9, 0}, {10, 1}, {25, 1}, {29, 0}, {30, 1}, {1000, 3}, {1009, 0}, {1010, 1}} {
+		if got := count(c.now); got != c.want {
+			t.Errorf("at %d: %d, want %d", c.now, got, c.want)
+		}
+	}
+	if due := b.Ready(1); due != 1020 || b.Take(1, due-1) || !b.Take(1, due) {
+		t.Errorf("a token is said to be due at %d", due)
+	}
 }
 
 func BenchmarkTake(b *testing.B) {
