@@ -12,6 +12,7 @@ package timerq
 
 import (
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -38,8 +39,13 @@ type entry[T any] struct {
 	what   T
 }
 
-func (e *entry[T]) before(o *entry[T]) bool {
-	return e.due < o.due || e.due == o.due && e.number < o.number
+// before is 1 if an entry comes before another, else 0. It is a subtraction of numbers of
+// 128 bits: a heap's comparisons are as good as random, so branches would be mispredicted.
+func (e *entry[T]) before(o *entry[T]) int {
+	const sign = 1 << 63
+	_, borrow := bits.Sub64(e.number, o.number, 0)
+	_, borrow = bits.Sub64(uint64(e.due)^sign, uint64(o.due)^sign, borrow)
+	return int(borrow)
 }
 
 // Len is how many things are in the queue.
@@ -63,7 +69,7 @@ func (q *Queue[T]) Due(place int32) time.Duration { return q.heap[place].due }
 func (q *Queue[T]) Add(due time.Duration, what T) {
 	q.number++
 	q.heap = append(q.heap, entry[T]{})
-	q.up(len(q.heap)-1, entry[T]{due, q.number, what})
+	q.up(len(q.heap)-1, &entry[T]{due, q.number, what})
 }
 
 // Set puts something in, or moves it if place is where it is already. Either way it
@@ -107,47 +113,44 @@ func (q *Queue[T]) Clear() {
 	q.heap = q.heap[:0]
 }
 
-// settle puts an entry where i is, which is free, or above or below.
+// settle puts an entry where i is, which is free, or above or below. It is not compared on
+// the way down: most come from the end, and belong there.
 func (q *Queue[T]) settle(i int, e entry[T]) {
-	if i > 0 && e.before(&q.heap[(i-1)/4]) {
-		q.up(i, e)
-		return
-	}
-	q.down(i, e)
-}
-
-func (q *Queue[T]) up(i int, e entry[T]) {
-	for i > 0 {
-		parent := (i - 1) / 4
-		if !e.before(&q.heap[parent]) {
-			break
-		}
-		q.put(i, &q.heap[parent])
-		i = parent
-	}
-	q.put(i, &e)
-}
-
-func (q *Queue[T]) down(i int, e entry[T]) {
 	h := q.heap
 	for {
 		c := 4*i + 1
-		if c >= len(h) {
+		if c+3 >= len(h) {
 			break
 		}
+		first := c + h[c+1].before(&h[c])
+		other := c + 2 + h[c+3].before(&h[c+2])
+		first += (other - first) * h[other].before(&h[first])
+		q.put(i, &h[first])
+		i = first
+	}
+	if c := 4*i + 1; c < len(h) { // the last ones, less than four
 		first := c
-		for c++; c < min(4*i+5, len(h)); c++ {
-			if h[c].before(&h[first]) {
-				first = c
-			}
-		}
-		if !h[first].before(&e) {
-			break
+		for c++; c < len(h); c++ {
+			first += (c - first) * h[c].before(&h[first])
 		}
 		q.put(i, &h[first])
 		i = first
 	}
-	q.put(i, &e)
+	q.up(i, &e)
+}
+
+// up puts an entry where i is, which is free, or above.
+func (q *Queue[T]) up(i int, e *entry[T]) {
+	h := q.heap
+	for i > 0 {
+		parent := (i - 1) / 4
+		if e.before(&h[parent]) == 0 {
+			break
+		}
+		q.put(i, &h[parent])
+		i = parent
+	}
+	q.put(i, e)
 }
 
 func (q *Queue[T]) put(i int, e *entry[T]) {

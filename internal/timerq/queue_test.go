@@ -121,7 +121,7 @@ func TestQueue_keepsNothing(t *testing.T) {
 type standard []entry[int32]
 
 func (s standard) Len() int           { return len(s) }
-func (s standard) Less(i, j int) bool { return s[i].before(&s[j]) }
+func (s standard) Less(i, j int) bool { return s[i].before(&s[j]) == 1 }
 func (s standard) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
 func (s *standard) Push(x any)        { *s = append(*s, x.(entry[int32])) }
 func (s *standard) Pop() any {
