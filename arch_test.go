@@ -19,76 +19,93 @@ var module = path.Clean("weft/.")
 // lattice lists what each package may import of weft's own, tests aside. A
 // package that is not listed may not exist. "Pure" packages do no I/O, read no
 // clock and start no goroutine: they take the time as an argument.
-var lattice = map[string][]string{
-	module:                                  {},
-	"weft/topology":                         {},
-	"weft/flowcell":                         {},
-	"weft/drb":                              {},
-	"weft/encap":                            {},
-	"weft/internal/checksum":                {},
-	"weft/internal/nearest":                 {},
-	"weft/internal/strictyaml":              {"weft/internal/nearest"},
-	"weft/internal/notify":                  {},
-	"weft/internal/shortage":                {},
-	"weft/internal/shortage/few":            {},                                                                      // for tests
-	"weft/internal/kernel/kerneltest":       {"weft/internal/kernel", "weft/internal/shortage/few", "weft/topology"}, // for tests
-	"weft/internal/tools/...":               {},                                                                      // no other package needs them
-	"weft/internal/privileges":              {},
-	"weft/internal/steadyclock":             {},
-	"weft/internal/memlimit":                {},
-	"weft/internal/statussocket":            {},
-	"weft/internal/chaos":                   {"weft/topology"},
-	"weft/internal/topofile":                {"weft/topology"},
-	"weft/luopan":                           {},
-	"weft/conga":                            {},
-	"weft/local":                            {},
-	"weft/gso":                              {"weft/flowcell", "weft/internal/checksum"},
-	"weft/policy":                           {"weft/flowcell", "weft/drb"},
-	"weft/resequencer":                      {"weft/flowcell"},
-	"weft/resequencer/gro":                  {"weft/flowcell"},
-	"weft/topoupdate":                       {"weft/topology"},
-	"weft/topoupdate/wire":                  {"weft/topoupdate", "weft/internal/shortage"},
-	"weft/topoupdate/listen":                {"weft/topology", "weft/topoupdate", "weft/topoupdate/wire"},
-	"weft/liveness":                         {"weft/topology", "weft/encap"},
-	"weft/link":                             {"weft/internal/checksum", "weft/internal/shortage"},
-	"weft/internal/kernel":                  {"weft/internal/shortage"},
-	"weft/internal/hostprog":                {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/encap", "weft/internal/kernel"},
-	"weft/internal/hostsetup":               {"weft/topology", "weft/encap", "weft/internal/hostprog", "weft/internal/kernel"},
-	"weft/fabric":                           {"weft/topology", "weft/encap", "weft/internal/kernel"},
-	"weft/lab":                              {"weft/topology", "weft/fabric", "weft/internal/kernel"},
-	"weft/internal/clock":                   {},
-	"weft/internal/paths":                   {"weft/topology", "weft/encap"},
-	"weft/internal/dataplane":               {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/internal/clock", "weft/internal/paths"},
-	"weft/internal/dataplane/dataplanetest": {"weft/topology", "weft/encap", "weft/link", "weft/internal/checksum", "weft/internal/clock"}, // for tests
-	"weft/stack":                            {"weft/topology", "weft/flowcell", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/internal/clock", "weft/internal/dataplane", "weft/internal/paths", "weft/third_party/netstack/tcp"},
-	"weft/uplink":                           {"weft/encap", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/liveness", "weft/policy", "weft/topology"},
-	"weft/fabrictest":                       {"weft/internal/simnet", "weft/stack", "weft/topology"},
-	"weft/internal/simnet":                  {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link"},
-	"weft/internal/simnet/world":            {"weft/internal/simnet", "weft/internal/prober", "weft/internal/checksum", "weft/internal/dataplane", "weft/stack", "weft/topology", "weft/encap", "weft/gso", "weft/link", "weft/liveness", "weft/policy", "weft/resequencer", "weft/resequencer/gro"},
-	"weft/internal/simnet/...":              {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
-	"weft/internal/interop":                 {},
-	"weft/internal/updatekeys":              {"weft/internal/strictyaml", "weft/topoupdate"},
-	"weft/internal/prober":                  {"weft/internal/shortage", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
-	"weft/internal/switchd":                 {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/internal/daemon":                  {"weft/internal/hostprog", "weft/internal/hostsetup", "weft/internal/dataplane", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/bench/...":                        {"weft/..."},
-	"weft/cmd/weft":                         {"weft/..."},
-	"weft/examples":                         {},
-	"weft/examples/httpserver":              {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/httpget":                 {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/proxy":                   {"weft/stack", "weft/topology", "weft/topoupdate/listen", "weft/uplink"},
-	"weft/examples/grpc":                    {"weft/stack", "weft/topology", "weft/uplink"}, // a module of its own
-	"weft/examples/rootless":                {"weft/stack", "weft/link", "weft/encap"},
+var lattice = parseLattice(`
+.:
+topology:
+flowcell:
+drb:
+encap:
+internal/checksum:
+internal/bucket:
+internal/timerq:
+internal/nearest:
+internal/strictyaml: internal/nearest
+internal/notify:
+internal/shortage:
+internal/shortage/few:  // for tests
+internal/kernel/kerneltest: internal/kernel internal/shortage/few topology  // for tests
+internal/tools/...:  // no other package needs them
+internal/privileges:
+internal/steadyclock:
+internal/memlimit:
+internal/statussocket:
+internal/chaos: topology
+internal/topofile: topology
+luopan: internal/bucket internal/timerq
+conga:
+local:
+gso: flowcell internal/checksum
+policy: flowcell drb
+resequencer: flowcell
+resequencer/gro: flowcell
+topoupdate: topology internal/bucket
+topoupdate/wire: topoupdate internal/shortage
+topoupdate/listen: topology topoupdate topoupdate/wire
+liveness: topology encap internal/bucket internal/timerq
+link: internal/checksum internal/shortage
+internal/kernel: internal/shortage
+internal/hostprog: topology flowcell drb policy encap internal/kernel
+internal/hostsetup: topology encap internal/hostprog internal/kernel
+fabric: topology encap internal/kernel
+lab: topology fabric internal/kernel
+internal/clock:
+internal/paths: topology encap
+internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga local internal/checksum internal/clock internal/paths
+internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
+stack: topology flowcell policy resequencer resequencer/gro encap link liveness luopan conga internal/clock internal/dataplane internal/paths third_party/netstack/tcp internal/bucket
+uplink: encap internal/hostprog internal/hostsetup link liveness policy topology
+fabrictest: internal/simnet stack topology
+internal/simnet: topology flowcell encap conga link internal/timerq
+internal/simnet/world: internal/simnet internal/prober internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq
+internal/simnet/...: internal/simnet stack topology topoupdate link internal/timerq
+internal/interop:
+internal/updatekeys: internal/strictyaml topoupdate
+internal/prober: internal/shortage encap link liveness luopan topology internal/bucket
+internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/notify internal/memlimit internal/steadyclock internal/privileges internal/statussocket internal/strictyaml internal/topofile internal/updatekeys
+internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/notify internal/memlimit internal/steadyclock internal/prober internal/privileges internal/statussocket internal/strictyaml internal/topofile internal/updatekeys
+bench/...: ...
+cmd/weft: ...
+examples:
+examples/httpserver: stack topology topoupdate/listen uplink
+examples/httpget: stack topology topoupdate/listen uplink
+examples/proxy: stack topology topoupdate/listen uplink
+examples/grpc: stack topology uplink  // a module of its own
+examples/rootless: stack link encap
 
-	// A patched copy of one of gVisor's packages.
-	"weft/third_party/netstack":              {},
-	"weft/third_party/netstack/tcp":          {"weft/third_party/netstack/internal/tcp"},
-	"weft/third_party/netstack/internal/tcp": {},
+// A patched copy of one of gVisor's packages.
+third_party/netstack:
+third_party/netstack/tcp: third_party/netstack/internal/tcp
+third_party/netstack/internal/tcp:
+`)
+
+// parseLattice reads lines of a package's folder, a colon and the folders of what it may
+// import; "..." stands for all.
+func parseLattice(text string) map[string][]string {
+	rules := make(map[string][]string)
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "//")
+		if name, imports, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			for _, imp := range append([]string{name}, strings.Fields(imports)...) {
+				rules[path.Join(module, name)] = append(rules[path.Join(module, name)], path.Join(module, imp))
+			}
+		}
+	}
+	return rules
 }
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

@@ -3,6 +3,8 @@ package liveness
 import (
 	"math/bits"
 	"time"
+
+	"weft/internal/timerq"
 )
 
 // awaited is the probes that are on their way: a ring, so that the number of
@@ -12,7 +14,7 @@ type awaited struct {
 	ring   []await
 	mask   uint64
 	number uint64
-	late   timers[int32]
+	late   timerq.Queue[int32]
 }
 
 type await struct {
@@ -34,12 +36,12 @@ func (a *awaited) init(c *Config) {
 	n := uint64(max(c.Budget, 0)*2*maxTimeout.Seconds()) + 64
 	a.ring = make([]await, 1<<bits.Len64(n))
 	a.mask = uint64(len(a.ring) - 1)
-	a.late.move = func(i, place int32) { a.ring[i].place = place }
+	a.late.Moved = func(i, place int32) { a.ring[i].place = place }
 	a.forget()
 }
 
 func (a *awaited) forget() {
-	a.late.heap = a.late.heap[:0]
+	a.late.Clear()
 	for i := range a.ring {
 		a.ring[i] = await{place: nowhere, control: nowhere}
 	}
@@ -59,7 +61,7 @@ func (a *awaited) add(p *path, random uint64, now, due time.Duration) (i int32, 
 	if e.token == 0 {
 		return 0, false // one in 2^64
 	}
-	a.late.set(i, nowhere, due)
+	a.late.Add(due, i)
 	return i, true
 }
 
@@ -71,7 +73,7 @@ func (a *awaited) take(token uint64) (await, bool) {
 		return await{}, false
 	}
 	was := *e
-	a.late.remove(e.place)
+	a.late.Remove(e.place)
 	*e = await{place: nowhere, control: nowhere}
 	return was, true
 }

@@ -7,40 +7,6 @@ import (
 	"time"
 )
 
-// The heap against a sorted list.
-func TestTimers_likeASortedList(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	places := make([]int32, 100)
-	for i := range places {
-		places[i] = nowhere
-	}
-	h := timers[int32]{move: func(i, place int32) { places[i] = place }}
-	due := map[int32]time.Duration{}
-	for range 20_000 {
-		i := int32(rng.IntN(len(places)))
-		if rng.IntN(3) == 0 {
-			h.remove(places[i])
-			delete(due, i)
-		} else {
-			due[i] = time.Duration(rng.IntN(1000))
-			h.set(i, places[i], due[i])
-		}
-		want := never
-		for _, d := range due {
-			want = min(want, d)
-		}
-		if h.next() != want || len(h.heap) != len(due) {
-			t.Fatalf("next %v of %d, want %v of %d", h.next(), len(h.heap), want, len(due))
-		}
-		for i, place := range places {
-			d, in := due[int32(i)]
-			if in != (place != nowhere) || in && h.heap[place] != (timer[int32]{d, int32(i)}) {
-				t.Fatalf("%d is not at %d", i, place)
-			}
-		}
-	}
-}
-
 // The window against a list of all that happened.
 func TestWindow_likeAList(t *testing.T) {
 	type one struct {

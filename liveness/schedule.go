@@ -1,13 +1,22 @@
 package liveness
 
-import "time"
+import (
+	"time"
+
+	"weft/internal/timerq"
+)
+
+const (
+	never   = timerq.Never   // when nothing is due
+	nowhere = timerq.Nowhere // the place of what is in no queue
+)
 
 // Next returns when Tick is due; the time may have passed.
 func (w *Watcher) Next() time.Duration {
 	if len(w.out) > 0 {
 		return w.now
 	}
-	return min(w.schedule.next(), w.awaited.late.next(), w.proof.due, w.slows.due)
+	return min(w.schedule.Next(), w.awaited.late.Next(), w.proof.due, w.slows.due)
 }
 
 // Tick does what is due, at a cost in proportion to it; Probes then has what is
@@ -16,14 +25,12 @@ func (w *Watcher) Next() time.Duration {
 func (w *Watcher) Tick(now time.Duration) {
 	w.at(now)
 	w.noticeStall()
-	for w.awaited.late.next() <= w.now {
-		i := w.awaited.late.heap[0].id
-		w.awaited.late.remove(0)
-		w.expired(i)
+	for w.awaited.late.Next() <= w.now {
+		w.expired(w.awaited.late.Pop())
 	}
 	w.returnSlow()
-	for w.schedule.next() <= w.now {
-		w.turn(w.schedule.heap[0].id)
+	for w.schedule.Next() <= w.now {
+		w.turn(w.schedule.First())
 	}
 	w.prove()
 }
@@ -183,7 +190,7 @@ func (w *Watcher) interval(near bool) time.Duration {
 
 // wake has a path's turn come in at most d.
 func (w *Watcher) wake(p *path, d time.Duration) {
-	if p.place != nowhere && w.schedule.heap[p.place].due <= w.now+d {
+	if p.place != nowhere && w.schedule.Due(p.place) <= w.now+d {
 		return
 	}
 	w.setTurn(p, d)
@@ -193,14 +200,14 @@ func (w *Watcher) setTurn(p *path, d time.Duration) {
 	if p.place == nowhere {
 		*w.scheduledOf(p.group)++
 	}
-	w.schedule.set(p, p.place, w.now+max(d, 0))
+	w.schedule.Set(p, p.place, w.now+max(d, 0))
 }
 
 func (w *Watcher) unschedule(p *path) {
 	if p.place != nowhere {
 		*w.scheduledOf(p.group)--
 	}
-	w.schedule.remove(p.place)
+	w.schedule.Remove(p.place)
 }
 
 func (w *Watcher) scheduledOf(g *group) *int {

@@ -1,13 +1,13 @@
 package liveness
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
 
 	"weft/encap"
+	"weft/internal/timerq"
 	"weft/topology"
 )
 
@@ -33,7 +33,7 @@ type world struct {
 	seed    uint64
 	rng     *rand.Rand
 	now     time.Duration
-	events  events
+	events  timerq.Queue[func()]
 	faults  map[side]fault
 	all     fault                                            // of every side besides
 	mute    map[topology.NodeID]bool                         // plain hosts: they answer no probes
@@ -53,33 +53,9 @@ type simHost struct {
 	w       *Watcher
 	topo    *topology.Topology // as last seen
 	changes int
-	next    *event
-	stopped bool     // its process does not run
-	waiting [][]byte // answers that came meanwhile
-}
-
-type event struct {
-	at  time.Duration
-	seq int
-	f   func()
-}
-
-type events struct {
-	list []*event
-	seq  int
-}
-
-func (e *events) Len() int { return len(e.list) }
-func (e *events) Less(i, j int) bool {
-	a, b := e.list[i], e.list[j]
-	return a.at < b.at || a.at == b.at && a.seq < b.seq
-}
-func (e *events) Swap(i, j int) { e.list[i], e.list[j] = e.list[j], e.list[i] }
-func (e *events) Push(x any)    { e.list = append(e.list, x.(*event)) }
-func (e *events) Pop() any {
-	x := e.list[len(e.list)-1]
-	e.list = e.list[:len(e.list)-1]
-	return x
+	next    time.Duration // when it is next due; what else is among the events is void
+	stopped bool          // its process does not run
+	waiting [][]byte      // answers that came meanwhile
 }
 
 func newWorld(t testing.TB, spec string, seed uint64) *world {
@@ -96,21 +72,15 @@ func newWorld(t testing.TB, spec string, seed uint64) *world {
 	}
 }
 
-func (s *world) at(t time.Duration, f func()) *event {
-	s.events.seq++
-	e := &event{max(t, s.now), s.events.seq, f}
-	heap.Push(&s.events, e)
-	return e
-}
+func (s *world) at(t time.Duration, f func()) { s.events.Add(max(t, s.now), f) }
 
-func (s *world) after(d time.Duration, f func()) *event { return s.at(s.now+d, f) }
+func (s *world) after(d time.Duration, f func()) { s.at(s.now+d, f) }
 
 // run lets time pass until t.
 func (s *world) run(t time.Duration) {
-	for s.events.Len() > 0 && s.events.list[0].at <= t {
-		e := heap.Pop(&s.events).(*event)
-		s.now = e.at
-		e.f()
+	for s.events.Len() > 0 && s.events.Next() <= t {
+		s.now = s.events.Next()
+		s.events.Pop()()
 	}
 	s.now = t
 }
@@ -126,7 +96,7 @@ func (s *world) watch(id topology.NodeID, c Config) *simHost {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	h := &simHost{id: id, w: w, topo: w.Topology()}
+	h := &simHost{id: id, w: w, topo: w.Topology(), next: never}
 	s.hosts[id] = h
 	s.list = append(s.list, h)
 	s.settle(h)
@@ -146,13 +116,13 @@ func (s *world) settle(h *simHost) {
 	if h.stopped {
 		return
 	}
-	if next := h.w.Next(); next != never && (h.next == nil || h.next.at > next || h.next.at < s.now) {
-		var e *event
-		e = s.at(next, func() {
-			if h.next != e {
+	if next := max(h.w.Next(), s.now); next != never && (h.next > next || h.next < s.now) {
+		h.next = next
+		s.at(next, func() {
+			if h.next != next {
 				return // an earlier one has taken its place
 			}
-			h.next = nil
+			h.next = never
 			if h.stopped {
 				return
 			}
@@ -160,7 +130,6 @@ func (s *world) settle(h *simHost) {
 			h.w.Probes(func(p *Probe) { s.probe(h, *p) })
 			s.settle(h)
 		})
-		h.next = e
 	}
 }
 

@@ -128,7 +128,7 @@ func (w *Watcher) sendFull(p *path) {
 	if at >= n { // nothing passes; the shortest may again
 		at = n - 1
 	}
-	if !w.bulk.take(w.sizes[at], w.bulk.burst, w.now) {
+	if !w.bulk.Take(w.sizes[at], w.now) {
 		s.next = w.now + w.config.Interval
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"weft/internal/bucket"
 )
 
 // A slow path answers every probe and loses little, yet who sends evenly by all paths
@@ -72,7 +74,7 @@ type wait struct {
 type slows struct {
 	paths  []*path
 	due    time.Duration // when one of these is to return, or to be forgiven
-	bucket bucket
+	bucket bucket.Bucket
 	list   []time.Duration // empty between uses
 }
 
@@ -84,7 +86,7 @@ func (w *Watcher) sendAsData(p *path) {
 	if w.now < s.next || s.out || p.misses > 0 || p.group == &w.near && w.now-w.traffic > activeFor {
 		return
 	}
-	if !w.slows.bucket.take(1, w.slows.bucket.burst, w.now) {
+	if !w.slows.bucket.Take(1, w.now) {
 		return
 	}
 	s.next = w.now + slowEvery

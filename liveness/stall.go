@@ -18,7 +18,7 @@ const stallAfter = 100 * time.Millisecond
 func (w *Watcher) noticeStall() {
 	begun := w.stalls.begun
 	w.stalls.begun = true
-	due := min(w.schedule.next(), w.awaited.late.next())
+	due := min(w.schedule.Next(), w.awaited.late.Next())
 	if !begun || due == never || w.now-due < max(stallAfter, 5*w.config.Interval) {
 		return
 	}
@@ -35,7 +35,7 @@ func (w *Watcher) noticeStall() {
 	for i := range w.awaited.ring {
 		if e := &w.awaited.ring[i]; e.place != nowhere && !e.graced {
 			e.graced = true
-			w.awaited.late.set(int32(i), e.place, max(w.awaited.late.heap[e.place].due, w.now+w.config.Interval))
+			w.awaited.late.Set(int32(i), e.place, max(w.awaited.late.Due(e.place), w.now+w.config.Interval))
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/internal/bucket"
+	"weft/internal/timerq"
 	"weft/topology"
 )
 
@@ -24,12 +26,12 @@ type Watcher struct {
 	room   time.Duration
 	kinds  []kind
 
-	schedule timers[*path]
+	schedule timerq.Queue[*path]
 	nearN    int // boomerangs and other paths that are scheduled
 	farN     int
 	budget   budget
-	bulk     bucket  // of full-size probes, in bytes
-	out      []Probe // to be sent
+	bulk     bucket.Bucket // of full-size probes, in bytes
+	out      []Probe       // to be sent
 	awaited  awaited
 
 	dirty    bool      // suspects is to be computed anew
@@ -67,13 +69,12 @@ func New(c Config) (*Watcher, error) {
 	binary.LittleEndian.PutUint64(seed[:], c.Seed)
 	copy(seed[8:], "weft/liveness")
 	w := &Watcher{config: c, rng: rand.NewChaCha8(seed)}
-	w.schedule.move = func(p *path, place int32) { p.place = place }
+	w.schedule.Moved = func(p *path, place int32) { p.place = place }
 	w.awaited.init(&w.config)
 	w.budget.init(c.Budget)
 	w.sizes = sizesFor(c.MTU, c.Carrier.Overhead())
-	w.bulk.init(c.Budget * bytesPerProbe)
-	w.slows.bucket.init(c.Budget * slowShare)
-	w.bulk.burst = max(100*time.Millisecond, time.Duration(2*c.MTU)*w.bulk.gap)
+	w.bulk = bucket.New(c.Budget*bytesPerProbe, 100*time.Millisecond).AtLeast(2 * c.MTU)
+	w.slows.bucket = probes(c.Budget * slowShare)
 	w.begin(c.Topology)
 	return w, nil
 }
@@ -86,7 +87,7 @@ func (w *Watcher) begin(base *topology.Topology) {
 	w.config.Topology, w.base, w.current = base, base, base
 	w.groups = make(map[topology.NodeID]*group)
 	w.order, w.kinds, w.suspects, w.alone, w.contested = nil, nil, nil, nil, false
-	w.schedule.heap = nil
+	w.schedule.Clear()
 	w.nearN, w.farN = 0, 0
 	w.marks = make(marks, (base.NumLinks()+63)/64)
 	w.awaited.forget()

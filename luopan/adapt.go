@@ -75,7 +75,7 @@ func (t *Table) hurry(slot int32) {
 	if next := d.first + t.expiry(d); next < d.next {
 		d.next = next
 		d.until = next + max(next-d.first, 2*d.rtt)
-		t.due.set(slot, next)
+		t.dueAt(slot, next)
 	}
 }
 

@@ -77,7 +77,7 @@ func (t *Table) show(slot int32, now time.Duration) {
 	d.loose, d.sent = 0, 0
 	expiry := t.expiry(d)
 	d.first, d.next = now, now+expiry
-	t.due.set(slot, d.next)
+	t.dueAt(slot, d.next)
 	// What is old is better than nothing while the next round is on its way.
 	d.until = d.next + max(expiry, 2*d.rtt)
 }

@@ -87,7 +87,7 @@ func TestTable_boundAt10000(t *testing.T) {
 		table.Choose(dst, dst, paths, now)
 		table.answerAll(now, func(p Probe) Answer { return queue(1) })
 	}
-	if s := table.Stats(); s.Destinations != most || s.Evicted != 2*most || len(table.destinations) != most || len(table.due.heap) != most {
+	if s := table.Stats(); s.Destinations != most || s.Evicted != 2*most || len(table.destinations) != most || table.due.Len() != most {
 		t.Errorf("%+v, %d slots", s, len(table.destinations))
 	}
 }
@@ -138,36 +138,6 @@ func TestTable_budget(t *testing.T) {
 	for dst := range uint32(racks) {
 		if n := asked[dst]; n < 20 || n > 30 { // 25 each
 			t.Errorf("%d was probed %d times", dst, n)
-		}
-	}
-}
-
-func TestTimers_likeASortedList(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 6))
-	const n = 50
-	var h timers
-	for range n {
-		h.place = append(h.place, nowhere)
-	}
-	due := make(map[int32]time.Duration)
-	for range 20_000 {
-		slot := int32(rng.IntN(n))
-		if rng.IntN(3) == 0 {
-			h.remove(slot)
-			delete(due, slot)
-		} else {
-			due[slot] = time.Duration(rng.IntN(1000))
-			h.set(slot, due[slot])
-		}
-		want := Never
-		for _, d := range due {
-			want = min(want, d)
-		}
-		if h.next() != want || len(h.heap) != len(due) {
-			t.Fatalf("next %v of %d, want %v of %d", h.next(), len(h.heap), want, len(due))
-		}
-		if len(due) > 0 && due[h.heap[0].slot] != want {
-			t.Fatal("the first is another slot")
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path i
 	d := &t.destinations[slot]
 	d.used, d.hit = now, true
 	if d.met(host) && d.resting {
-		t.due.set(slot, now)
+		t.dueAt(slot, now)
 	}
 	if len(paths) != len(d.paths) || &paths[0] != &d.paths[0] {
 		t.setPaths(slot, paths)

@@ -1,12 +1,13 @@
 package luopan
 
 import (
-	"container/heap"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"weft/internal/timerq"
 )
 
 // fluid is a rack's paths to another as bins that drain: hosts put in flowcells at
@@ -22,35 +23,6 @@ func (f *fluid) backlog(path int, now time.Duration) float64 {
 	f.full[path] = max(0, f.full[path]-f.rates[path]*float64(now-f.at[path]))
 	f.at[path] = now
 	return f.full[path]
-}
-
-type happening struct {
-	at   time.Duration
-	do   func()
-	tied int
-}
-
-type agenda struct {
-	events []happening
-	n      int
-}
-
-func (a *agenda) Len() int { return len(a.events) }
-func (a *agenda) Less(i, j int) bool {
-	x, y := a.events[i], a.events[j]
-	return x.at < y.at || x.at == y.at && x.tied < y.tied
-}
-func (a *agenda) Swap(i, j int) { a.events[i], a.events[j] = a.events[j], a.events[i] }
-func (a *agenda) Push(x any)    { a.events = append(a.events, x.(happening)) }
-func (a *agenda) Pop() any {
-	x := a.events[len(a.events)-1]
-	a.events = a.events[:len(a.events)-1]
-	return x
-}
-
-func (a *agenda) plan(at time.Duration, do func()) {
-	a.n++
-	heap.Push(a, happening{at, do, a.n})
 }
 
 // herding says who chooses how in a run.
@@ -79,7 +51,7 @@ func (h herding) waits(seed uint64, lasting time.Duration) []float64 {
 		paths[i] = i
 	}
 	every := cell / (total * h.load) * float64(h.hosts)
-	var todo agenda
+	var todo timerq.Queue[func()]
 	var waits []float64
 	now := time.Duration(0)
 	for host := range h.hosts {
@@ -91,15 +63,15 @@ func (h herding) waits(seed uint64, lasting time.Duration) []float64 {
 		var tick func()
 		tick = func() {
 			t.Probes(now, func(p Probe) {
-				todo.plan(now+halfway, func() {
+				todo.Add(now+halfway, func() {
 					q := min(math.Ceil(f.backlog(p.Path, now)/1500), maxQueue)
 					wait := time.Duration(f.full[p.Path] / f.rates[p.Path])
-					todo.plan(now+wait+halfway, func() {
+					todo.Add(now+wait+halfway, func() {
 						t.Answer(Answer{Token: p.Token, Path: p.Path, Queue: uint8(q), Meters: 1, Received: now - halfway}, p.Host, now)
 					})
 				})
 			})
-			todo.plan(max(min(t.Next(), now+10*time.Microsecond), now+time.Microsecond), tick)
+			todo.Add(max(min(t.Next(), now+10*time.Microsecond), now+time.Microsecond), tick)
 		}
 		if !h.random {
 			tick()
@@ -115,14 +87,13 @@ func (h herding) waits(seed uint64, lasting time.Duration) []float64 {
 			}
 			waits = append(waits, f.backlog(path, now)/f.rates[path]/1e3)
 			f.full[path] += cell
-			todo.plan(now+time.Duration(rng.ExpFloat64()*every), send)
+			todo.Add(now+time.Duration(rng.ExpFloat64()*every), send)
 		}
-		todo.plan(time.Duration(rng.ExpFloat64()*every), send)
+		todo.Add(time.Duration(rng.ExpFloat64()*every), send)
 	}
 	for now < lasting {
-		e := heap.Pop(&todo).(happening)
-		now = e.at
-		e.do()
+		now = todo.Next()
+		todo.Pop()()
 	}
 	slices.Sort(waits)
 	return waits

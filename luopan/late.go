@@ -63,7 +63,7 @@ func (t *Table) late(slot int32, token uint64, from uint32, now time.Duration) {
 		t.answered(d, from)
 		d.measured(max(now-p.began, 1))
 		if d.n[d.asked] > 0 && d.answers[d.asked] == 0 {
-			t.due.set(slot, d.began+t.patience(d))
+			t.dueAt(slot, d.began+t.patience(d))
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (t *Table) Heard(dst, host uint32, now time.Duration) {
 	is.until = now
 	t.mutes.hosts[host] = is
 	if slot := t.find(dst); slot != nowhere && t.destinations[slot].resting {
-		t.due.set(slot, now)
+		t.dueAt(slot, now)
 	}
 }
 

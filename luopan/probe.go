@@ -14,7 +14,7 @@ type Probe struct {
 // Next returns when Probes wants to be called: a time that may have passed, or
 // Never. Any other method may bring it forward.
 func (t *Table) Next() time.Duration {
-	due := t.due.next()
+	due := t.due.Next()
 	if due == Never {
 		return Never
 	}
@@ -27,8 +27,8 @@ func (t *Table) Next() time.Duration {
 func (t *Table) Probes(now time.Duration, send func(Probe)) {
 	now = t.tell(now)
 	t.blocked = 0
-	for t.due.next() <= now {
-		slot := t.due.heap[0].slot
+	for t.due.Next() <= now {
+		slot := t.due.First()
 		d := &t.destinations[slot]
 		if now-d.used > t.config.Idle {
 			t.remove(slot)
@@ -36,9 +36,8 @@ func (t *Table) Probes(now time.Duration, send func(Probe)) {
 			continue
 		}
 		n := min(t.config.Samples, len(d.paths))
-		ok, ready := t.budget.take(n, now)
-		if !ok {
-			t.blocked = ready
+		if !t.budget.Take(n, now) {
+			t.blocked = t.budget.Ready(n)
 			t.stats.Deferred++
 			return
 		}
@@ -54,8 +53,8 @@ func (t *Table) Probes(now time.Duration, send func(Probe)) {
 		}
 		host, ready := t.willing(d, now)
 		if d.resting = ready > now; d.resting {
-			t.budget.give(n)
-			t.due.set(slot, ready)
+			t.budget.Give(n)
+			t.dueAt(slot, ready)
 			continue
 		}
 		d.target = host
@@ -75,7 +74,7 @@ func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
 	d.n[d.asked] = uint8(min(t.config.Samples, len(d.paths)))
 	d.answers[d.asked] = 0
 	d.began, d.hit = now, false
-	t.due.set(slot, now+t.patience(d))
+	t.dueAt(slot, now+t.patience(d))
 	t.stats.Rounds++
 
 	round := t.round(slot, d.asked)

@@ -1,6 +1,18 @@
 package luopan
 
-import "time"
+import (
+	"time"
+
+	"weft/internal/bucket"
+	"weft/internal/timerq"
+)
+
+const (
+	// Never is what Next returns when nothing is due.
+	Never = timerq.Never
+	// nowhere is the place of what is in no queue, and the slot of what has none.
+	nowhere = timerq.Nowhere
+)
 
 // Table is a host's congestion table. See the package. It is not safe for
 // concurrent use. Times that are handed to it are of one clock, whose origin is the
@@ -8,12 +20,13 @@ import "time"
 type Table struct {
 	config       Config
 	random       source
-	slots        map[uint32]int32 // destinations by rack
-	destinations []destination    // by slot
-	samples      []sample         // two rounds of each slot
-	free         []int32          // slots that are not in use
-	due          timers
-	budget       budget
+	slots        map[uint32]int32    // destinations by rack
+	destinations []destination       // by slot
+	samples      []sample            // two rounds of each slot
+	free         []int32             // slots that are not in use
+	due          timerq.Queue[int32] // slots
+	places       []int32             // in due, by slot
+	budget       bucket.Bucket
 	mutes        mutes
 	blocked      time.Duration // when there is budget again
 	latest       int32         // the slot found last, or nowhere; flowcells come in bursts
@@ -32,9 +45,14 @@ func New(c Config) (*Table, error) {
 }
 
 func newTable(c Config, random source) *Table {
-	return &Table{config: c, random: random, slots: make(map[uint32]int32),
-		budget: newBudget(c.Budget, c.Samples), latest: nowhere}
+	t := &Table{config: c, random: random, slots: make(map[uint32]int32), latest: nowhere,
+		budget: bucket.New(c.Budget, 20*time.Millisecond).AtLeast(c.Samples)}
+	t.due.Moved = func(slot, place int32) { t.places[slot] = place }
+	return t
 }
+
+// dueAt has a slot due at a time, instead of when it was.
+func (t *Table) dueAt(slot int32, at time.Duration) { t.due.Set(slot, t.places[slot], at) }
 
 // destination is a rack that there is traffic to.
 type destination struct {
@@ -151,18 +169,18 @@ func (t *Table) add(dst uint32, now time.Duration) int32 {
 		slot = int32(len(t.destinations))
 		t.destinations = append(t.destinations, destination{})
 		t.samples = append(t.samples, make([]sample, 2*t.config.Samples)...)
-		t.due.place = append(t.due.place, nowhere)
+		t.places = append(t.places, nowhere)
 	}
 	t.destinations[slot] = destination{id: dst, taken: true, used: now, until: -1}
 	t.slots[dst] = slot
 	t.latest = slot
-	t.due.set(slot, now)
+	t.dueAt(slot, now)
 	return slot
 }
 
 func (t *Table) remove(slot int32) {
 	delete(t.slots, t.destinations[slot].id)
-	t.due.remove(slot)
+	t.due.Remove(t.places[slot])
 	t.destinations[slot] = destination{}
 	t.free = append(t.free, slot)
 	t.latest = nowhere
@@ -170,7 +188,7 @@ func (t *Table) remove(slot int32) {
 
 // evict forgets the idlest of the next few.
 func (t *Table) evict() {
-	victim := int32(nowhere)
+	victim := nowhere
 	for seen := 0; seen < min(victims, len(t.slots)); t.hand++ {
 		slot := int32(t.hand % len(t.destinations))
 		d := &t.destinations[slot]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/bucket"
 	"weft/internal/dataplane"
 	"weft/internal/paths"
 	"weft/link"
@@ -44,8 +45,7 @@ type monitor struct {
 	bufs     [][]byte // one per probe of a batch
 	batch    [][]byte
 	id       uint16 // outer IPv4 ID
-	echoes   float64
-	counted  time.Duration // when echoes was
+	echoes   bucket.Bucket
 	stats    LivenessStats
 
 	telling sync.Mutex
@@ -63,7 +63,7 @@ func newMonitor(c *Config, e *dataplane.Egress, clock Clock, seed uint64, write 
 	m := &monitor{
 		config: l, egress: e, clock: clock, seed: seed, write: write, chooser: chooser, self: address,
 		carrier: carrier, mtu: mtu, outers: make(map[probeKey]encap.Outer),
-		watcher: w, current: t, told: t, echoes: maxEchoes, counted: clock.Now(),
+		watcher: w, current: t, told: t, echoes: bucket.New(maxEchoes, time.Second),
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch),
 	}
 	for i := range m.bufs {
@@ -233,8 +233,6 @@ func (m *monitor) tooLong(packet []byte) bool {
 // echo sends a probe back by the path by which it has come: a path has the same
 // number in both directions.
 func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
-	m.echoes = min(m.echoes+(now-m.counted).Seconds()*maxEchoes, maxEchoes)
-	m.counted = now
 	path, err := encap.ReplyProbe(packet)
 	if err != nil {
 		m.stats.Forged++
@@ -243,14 +241,13 @@ func (m *monitor) echo(packet []byte, to netip.Addr, now time.Duration) {
 	size := int(binary.BigEndian.Uint16(packet[2:])) // of a padded one more
 	outer, ok := m.outer(to, int(path))
 	ok = ok && dataplane.Headroom+size <= len(m.bufs[0])
-	if !ok || m.echoes < 1 {
+	if !ok || !m.echoes.Take(1, now) {
 		m.stats.Refused++
 		return
 	}
 	if from, ok := m.current.ByAddr(to); ok {
 		m.watcher.Heard(from, now)
 	}
-	m.echoes--
 	m.stats.Echoed++
 	m.add(&outer, func(b []byte) []byte { return append(b, packet[:size]...) })
 	m.flush()

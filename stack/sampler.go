@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/bucket"
 	"weft/internal/dataplane"
 	"weft/internal/paths"
 	"weft/link"
@@ -25,9 +26,8 @@ type sampler struct {
 	send   func(luopan.Probe)
 	bufs   [][]byte // one per packet of a batch
 	batch  [][]byte
-	id     uint16 // outer IPv4 ID
-	tokens float64
-	last   time.Duration // when tokens was counted
+	id     uint16        // outer IPv4 ID
+	budget bucket.Bucket // of answers
 	closed bool
 	stats  SampleStats
 }
@@ -48,8 +48,8 @@ type SampleStats struct {
 }
 
 const (
-	// maxAnswers is how many probes are answered per second, and a tenth of it at
-	// once: those of two hosts that send as many as package luopan lets them.
+	// maxAnswers is how many probes are answered per second, and what comes in a tenth
+	// of one at once: those of two hosts that send as many as package luopan lets them.
 	maxAnswers = 40_000
 	// sampleBatch is the most samples that are written at once.
 	sampleBatch = 16
@@ -59,7 +59,7 @@ const (
 )
 
 func newSampler(e *dataplane.Egress, self netip.Addr, real bool) *sampler {
-	s := &sampler{egress: e, self: self, tokens: maxAnswers / 10, last: e.Clock().Now(), armed: luopan.Never,
+	s := &sampler{egress: e, self: self, budget: bucket.New(maxAnswers, 100*time.Millisecond), armed: luopan.Never,
 		bufs: make([][]byte, sampleBatch), batch: make([][]byte, 0, sampleBatch)}
 	s.pause = 1
 	if real {
@@ -160,10 +160,7 @@ func (s *sampler) receive(packet []byte) {
 // answer sends a probe back by the path by which it has come: a path has the same
 // number in both directions.
 func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
-	const burst = maxAnswers / 10
-	s.tokens = min(s.tokens+(now-s.last).Seconds()*maxAnswers, burst)
-	s.last = now
-	if s.tokens < 1 {
+	if s.budget.Ready(1) > now {
 		s.stats.Refused++
 		return
 	}
@@ -177,7 +174,7 @@ func (s *sampler) answer(packet []byte, to netip.Addr, now time.Duration) {
 		s.stats.Refused++
 		return
 	}
-	s.tokens--
+	s.budget.Take(1, now)
 	s.heard(to, now)
 	inner := append(s.buffer()[:dataplane.Headroom], packet[:encap.SampleLen]...)
 	s.id++

@@ -57,7 +57,6 @@ func (a *Agent) advance(now time.Duration) {
 	a.started = true
 	for i := range a.ports {
 		p := &a.ports[i]
-		p.pace.filled, p.budget.filled = a.now, a.now
 		if p.dir == toHost {
 			continue
 		}

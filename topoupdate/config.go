@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"weft/internal/bucket"
 	"weft/topology"
 )
 
@@ -92,9 +93,8 @@ func (c *AgentConfig) validate() error {
 // new adjacency brings, and once a second from then on.
 const minBudget = 1000
 
-func (f *fabric) budget() bucket {
-	rate := max(f.numSwitches(), minBudget)
-	return newBucket(time.Second/time.Duration(rate), 2*rate)
+func (f *fabric) budget() bucket.Bucket {
+	return bucket.New(float64(max(f.numSwitches(), minBudget)), 2*time.Second)
 }
 
 // paceBurst is how many messages of updates leave a port at once.
@@ -135,7 +135,7 @@ func NewAgent(c AgentConfig) (*Agent, error) {
 		a.ports = append(a.ports, port{
 			Port: p, dir: directionOf(c.Topology, p), carrier: true,
 			pending: newBitset(f.numSwitches()),
-			pace:    newBucket(c.Pace, paceBurst),
+			pace:    bucket.Every(c.Pace, 0).AtLeast(paceBurst),
 			budget:  f.budget(),
 		})
 	}

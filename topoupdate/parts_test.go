@@ -35,27 +35,6 @@ func TestReplayWindow_takesNothingTwice(t *testing.T) {
 	}
 }
 
-func TestBucket_letsThroughWhatItSays(t *testing.T) {
-	b := newBucket(10, 3)
-	count := func(now time.Duration) (n int) {
-		for b.take(now) {
-			n++
-		}
-		return n
-	}
-	for _, c := range []struct {
-		now  time.Duration
-		want int
-	}{{0, 3}, {9, 0}, {10, 1}, {25, 1}, {29, 0}, {30, 1}, {1000, 3}, {1009, 0}, {1010, 1}} {
-		if got := count(c.now); got != c.want {
-			t.Errorf("at %d: %d, want %d", c.now, got, c.want)
-		}
-	}
-	if due := b.due(); due != 1020 || b.take(due-1) || !b.take(due) {
-		t.Errorf("a token is said to be due at %d", due)
-	}
-}
-
 // A link that flaps is down at once each time, and up only after it has been well
 // for a time that grows up to a bound and is forgotten.
 func TestDamped_upTakesLongerEachTime(t *testing.T) {

@@ -3,6 +3,7 @@ package topoupdate
 import (
 	"time"
 
+	"weft/internal/bucket"
 	"weft/topology"
 )
 
@@ -22,9 +23,9 @@ type port struct {
 	// What is sent is what is then known: however long the queue waits, it holds
 	// each switch once.
 	pending bitset
-	waiting bool   // pending is not empty
-	pace    bucket // messages that may leave
-	budget  bucket // news that may come in
+	waiting bool          // pending is not empty
+	pace    bucket.Bucket // messages that may leave
+	budget  bucket.Bucket // news that may come in
 }
 
 // works tells whether a link works, damping aside.
@@ -54,7 +55,7 @@ func (p *port) next() time.Duration {
 		t = min(t, p.helloDue, p.adj.deadline)
 	}
 	if p.waiting && p.listening() {
-		t = min(t, p.pace.due())
+		t = min(t, p.pace.Ready(1))
 	}
 	return t
 }

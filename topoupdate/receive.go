@@ -142,7 +142,7 @@ func (a *Agent) take(c *claim, p *port) error {
 	if kind != older && c.age >= a.config.MaxAge {
 		return RejectAge
 	}
-	if !p.budget.take(a.now) {
+	if !p.budget.Take(1, a.now) {
 		return RejectBudget
 	}
 	switch kind {
@@ -175,7 +175,7 @@ func (a *Agent) outbid(c *claim, kind news, p *port) error {
 	case kind == same && a.db.says(a.self, c.bitmap):
 		a.stats.Repeated++
 		return nil
-	case !p.budget.take(a.now):
+	case !p.budget.Take(1, a.now):
 		return RejectBudget
 	}
 	a.db.records[a.self].version = c.version

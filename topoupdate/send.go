@@ -12,7 +12,7 @@ func (a *Agent) Send(f func(port int, packet []byte)) {
 				p.helloDue = a.now + a.config.Hello
 			}
 		}
-		for p.waiting && p.listening() && p.pace.take(a.now) {
+		for p.waiting && p.listening() && p.pace.Take(1, a.now) {
 			a.sendUpdate(p, f)
 		}
 	}

@@ -15,8 +15,8 @@ const (
 // first one's turns, and what is beyond that in a list. An event moves down when its
 // turn comes, before any other can be pushed there, so order of pushing is kept.
 //
-// A binary or 4-ary heap keeps order, too, but moves every event log n times through
-// memory; see BenchmarkWheel.
+// timerq.Queue, a heap, keeps order, too, but moves every event log n times through
+// memory: BenchmarkWheel measures both.
 type wheel struct {
 	shift  uint  // a slot is 1<<shift ps long
 	tick   int64 // the slot under way, counted from 0 in all

@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	"weft/internal/timerq"
 )
 
 // TestWheel_order compares with a list that is sorted stably after every push.
@@ -69,67 +72,6 @@ func TestWheel_allocatesNothing(t *testing.T) {
 	}
 }
 
-// heap4 is a 4-ary heap of events with their numbers, for ties: what the wheel is
-// measured against.
-type heap4 struct {
-	list   []numbered
-	pushed uint64
-}
-
-type numbered struct {
-	event
-	number uint64
-}
-
-func (a *numbered) before(b *numbered) bool {
-	return a.at < b.at || a.at == b.at && a.number < b.number
-}
-
-func (h *heap4) push(e event) {
-	h.pushed++
-	n := numbered{e, h.pushed}
-	h.list = append(h.list, n)
-	i := len(h.list) - 1
-	for i > 0 {
-		up := (i - 1) / 4
-		if !n.before(&h.list[up]) {
-			break
-		}
-		h.list[i] = h.list[up]
-		i = up
-	}
-	h.list[i] = n
-}
-
-func (h *heap4) pop() event {
-	top := h.list[0].event
-	last := h.list[len(h.list)-1]
-	h.list = h.list[:len(h.list)-1]
-	n := len(h.list)
-	if n == 0 {
-		return top
-	}
-	i := 0
-	for {
-		child := 4*i + 1
-		if child >= n {
-			break
-		}
-		for c := child + 1; c < min(child+4, n); c++ {
-			if h.list[c].before(&h.list[child]) {
-				child = c
-			}
-		}
-		if !h.list[child].before(&last) {
-			break
-		}
-		h.list[i] = h.list[child]
-		i = child
-	}
-	h.list[i] = last
-	return top
-}
-
 // BenchmarkWheel holds so many events, each of which, when its time comes, is pushed
 // again, a hop of DRB's fat-tree later.
 func BenchmarkWheel(b *testing.B) {
@@ -151,14 +93,14 @@ func BenchmarkWheel(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("heap/events=%d", n), func(b *testing.B) {
-			h := new(heap4)
+			var h timerq.Queue[event] // of picoseconds
 			for i := range n {
-				h.push(event{at: ahead[i&0xffff]})
+				h.Add(time.Duration(ahead[i&0xffff]), event{at: ahead[i&0xffff]})
 			}
 			for i := range b.N {
-				e := h.pop()
+				e := h.Pop()
 				e.at += ahead[i&0xffff]
-				h.push(e)
+				h.Add(time.Duration(e.at), e)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/bucket"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -28,7 +29,7 @@ type Driver struct {
 	shown   *topology.Topology
 	carried *liveness.Carriage // shown with it
 	labels  liveness.Labels
-	echoes  bucket
+	echoes  bucket.Bucket
 	id      uint16
 	buf     []byte
 	stats   Stats
@@ -62,10 +63,16 @@ func NewDriver(c Config, send func(packet []byte, via netip.Addr) error) (*Drive
 	}
 	w.SetIdle(c.Idle, 0)
 	return &Driver{self: self, address: c.Address, carrier: c.Carrier, beside: c.Beside, send: send, observe: c.Observe,
-		watcher: w, base: c.Topology, shown: w.Topology(), carried: w.Carriage(),
+		echoes: newEchoes(), watcher: w, base: c.Topology, shown: w.Topology(), carried: w.Carriage(),
 		buf:    make([]byte, 0, encap.MaxOverhead+max(c.MTU, encap.ProbeLen+encap.MaxOverhead)),
 		labels: liveness.Labels{Topology: c.Topology, Self: self}}, nil
 }
+
+// echoRate is how many requests of peers are answered a second, so that nobody makes this
+// host send without bound: as many as a thousand peers may send in a fat-tree of k=8.
+const echoRate = 20_000
+
+func newEchoes() bucket.Bucket { return bucket.New(echoRate, 100*time.Millisecond) }
 
 // observeEvery is how often the traffic is looked at.
 const observeEvery = 10 * time.Millisecond
@@ -140,7 +147,7 @@ func (d *Driver) Take(buf []byte, now time.Duration) {
 		return
 	}
 	origin, ok := d.base.ByAddr(b.Origin)
-	if !ok || origin == d.self || !d.echoes.take(now) {
+	if !ok || origin == d.self || !d.echoes.Take(1, now) {
 		d.stats.Refused++
 		return
 	}

@@ -215,10 +215,11 @@ func findsFarDeadLink(t *testing.T, carrier encap.Carrier) {
 }
 
 func TestBucket_bounds(t *testing.T) {
-	var b bucket
+	const echoBurst = echoRate / 10
+	b := newEchoes()
 	taken := 0
 	for range 3 * echoBurst {
-		if b.take(time.Second) {
+		if b.Take(1, time.Second) {
 			taken++
 		}
 	}
@@ -227,7 +228,7 @@ func TestBucket_bounds(t *testing.T) {
 	}
 	taken = 0
 	for i := range 100000 { // a second's worth of them
-		if b.take(time.Second + time.Duration(i)*10*time.Microsecond) {
+		if b.Take(1, time.Second+time.Duration(i)*10*time.Microsecond) {
 			taken++
 		}
 	}

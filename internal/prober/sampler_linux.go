@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/bucket"
 	"weft/internal/shortage"
 	"weft/link"
 	"weft/luopan"
@@ -64,7 +65,7 @@ type Sampler struct {
 	table    *luopan.Table
 	topology *topology.Topology
 	racks    map[uint32]*rack // by luopan's number; those of the topology at most
-	echoes   bucket
+	echoes   bucket.Bucket
 	id       uint16
 	bufs     [1][]byte
 	stats    SamplerStats
@@ -132,7 +133,7 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 		return nil, err
 	}
 	s := &Sampler{config: c, self: self, start: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		table: table, topology: c.Topology, racks: make(map[uint32]*rack)}
+		echoes: newEchoes(), table: table, topology: c.Topology, racks: make(map[uint32]*rack)}
 	s.socket, err = link.OpenPacket(link.PacketConfig{Interface: c.Interface, Gateway: c.Gateway, Filter: code, ReceiveBuffer: 1 << 20})
 	if err != nil {
 		return nil, err

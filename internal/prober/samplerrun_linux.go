@@ -209,7 +209,7 @@ func (s *Sampler) answered(is encap.Sample, now time.Duration) {
 // answer sends a peer's sample back by its path.
 func (s *Sampler) answer(buf []byte, is encap.Sample, now time.Duration) {
 	origin, ok := s.topology.ByAddr(is.From)
-	if !ok || int(origin) >= s.topology.NumHosts() || origin == s.self || !s.echoes.take(now) {
+	if !ok || int(origin) >= s.topology.NumHosts() || origin == s.self || !s.echoes.Take(1, now) {
 		s.stats.Refused++
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"weft/topology"
 )
@@ -165,33 +164,6 @@ func TestDecrementTTL_keepsTheChecksum(t *testing.T) {
 		got := binary.BigEndian.Uint16(b[10:])
 		if want := binary.BigEndian.Uint16(seal(b)[10:]); got != want {
 			t.Fatalf("ID %#x: checksum %#x, want %#x", id, got, want)
-		}
-	}
-}
-
-// TestEventHeap_sortsStably pushes events of few distinct times and pops them
-// in between; they must come as from a stable sort.
-func TestEventHeap_sortsStably(t *testing.T) {
-	rng := rand.New(rand.NewPCG(9, 10))
-	var h eventHeap
-	var naive []event
-	for step := range 20000 {
-		if len(naive) == 0 || rng.IntN(100) < 52 {
-			at := time.Duration(rng.IntN(20))
-			naive = append(naive, event{at: at, seq: uint64(step)})
-			h.push(at, int32(step), nil)
-			continue
-		}
-		first := 0
-		for i, e := range naive {
-			if e.at < naive[first].at {
-				first = i
-			}
-		}
-		want := naive[first]
-		naive = slices.Delete(naive, first, first+1)
-		if got := h.pop(); got.at != want.at || uint64(got.port) != want.seq {
-			t.Fatalf("step %d: popped push %d at %v, want push %d at %v", step, got.port, got.at, want.seq, want.at)
 		}
 	}
 }

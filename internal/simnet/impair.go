@@ -116,5 +116,5 @@ func (n *Network) repeat(index int32, p *packet, at time.Duration) {
 		n.drop(again, QueueFull)
 		return
 	}
-	n.events.push(done+n.config.Delay+out.impairment.Delay, index, again)
+	n.events.Add(done+n.config.Delay+out.impairment.Delay, event{index, again})
 }

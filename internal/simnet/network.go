@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/timerq"
 	"weft/topology"
 )
 
@@ -73,10 +74,16 @@ type Network struct {
 	now    time.Duration
 	nodes  []node
 	ports  []port // two per link: the lower end's, the upper end's
-	events eventHeap
+	events timerq.Queue[event]
 	free   []*packet
 	stats  Stats
 	chance rand.PCG // what impairments draw from, in the order of events
+}
+
+// event is the arrival of a packet's last bit at the far end of a port's wire.
+type event struct {
+	port   int32
+	packet *packet
 }
 
 // packet is a packet in flight; data lies within buf and shrinks when an outer
@@ -168,22 +175,19 @@ func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
 // at the same now, and nothing else of the Network.
 func (n *Network) Advance(now time.Duration, deliver func(host topology.NodeID, packet []byte)) {
 	n.now = max(n.now, now)
-	for len(n.events.list) > 0 && n.events.list[0].at <= n.now {
-		e := n.events.pop()
-		n.arrive(e, deliver)
+	for n.events.Len() > 0 && n.events.Next() <= n.now {
+		at := n.events.Next()
+		n.arrive(n.events.Pop(), at, deliver)
 	}
 }
 
 // NextDeadline returns when Advance has something to do next, and false while
 // the fabric is empty.
 func (n *Network) NextDeadline() (at time.Duration, ok bool) {
-	if len(n.events.list) == 0 {
-		return 0, false
-	}
-	return n.events.list[0].at, true
+	return n.events.Next(), n.events.Len() > 0
 }
 
-func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
+func (n *Network) arrive(e event, at time.Duration, deliver func(topology.NodeID, []byte)) {
 	in, p := &n.ports[e.port], e.packet
 	node := &n.nodes[in.peer]
 	switch {
@@ -212,7 +216,7 @@ func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
 		}
 	}
 	if isIPv6(p.data) {
-		n.pop(node, &n.nodes[n.ports[e.port^1].peer], p, e.at)
+		n.pop(node, &n.nodes[n.ports[e.port^1].peer], p, at)
 		return
 	}
 	virtual := 0
@@ -228,7 +232,7 @@ func (n *Network) arrive(e event, deliver func(topology.NodeID, []byte)) {
 		n.drop(p, TTLExpired)
 		return
 	}
-	n.forward(node, virtual, p, e.at)
+	n.forward(node, virtual, p, at)
 }
 
 // forward sends p out of the port that node's routes say, at the given time.
@@ -268,7 +272,7 @@ func (n *Network) send(index int32, p *packet, at time.Duration) {
 		n.drop(p, Lost)
 		return
 	}
-	n.events.push(done+n.config.Delay+out.impairment.Delay, index, p)
+	n.events.Add(done+n.config.Delay+out.impairment.Delay, event{index, p})
 	if copies == 2 {
 		n.repeat(index, p, at)
 	}

@@ -83,13 +83,13 @@ func TestPop_oneLabelPerSwitch(t *testing.T) {
 	n := network(t, topo, Config{})
 	n.Inject(src.ID, labelled(t, src.Addr, []int{2, 3, 3, 1}, udp(src.Addr, dst.Addr, 1, 2, 100)), 0)
 	for i, want := range []string{"5f00:304:402:fe00::", "5f00:404:2fe::", "5f00:402:fe00::", "5f00:2fe::", "5f00:fe00::"} {
-		e := n.events.list[0]
+		e := n.events.First()
 		if got := netip.AddrFrom16([16]byte(e.packet.data[24:])); got != netip.MustParseAddr(want) || int(e.packet.data[7]) != 64-i {
 			t.Errorf("link %d: to %v, hop limit %d; want %s, %d", i, got, e.packet.data[7], want, 64-i)
 		}
-		n.Advance(e.at, nil)
+		n.Advance(n.events.Next(), nil)
 	}
-	if e := n.events.list[0]; isIPv6(e.packet.data) {
+	if e := n.events.First(); isIPv6(e.packet.data) {
 		t.Errorf("on the last link: %x", e.packet.data)
 	}
 }
@@ -186,7 +186,7 @@ func TestDecapsulate_marks(t *testing.T) {
 			inner[1] = 2
 		}
 		n.Inject(src.ID, labelled(t, src.Addr, []int{2, 3, 3, 1}, seal(inner)), 0)
-		n.events.list[0].packet.data[1] |= 0x30
+		n.events.First().packet.data[1] |= 0x30
 		got := drain(n)
 		switch {
 		case ect && (len(got) != 1 || got[0].packet[1] != 3):

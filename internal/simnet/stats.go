@@ -39,7 +39,7 @@ type Stats struct {
 // Stats returns the counters so far.
 func (n *Network) Stats() Stats {
 	s := n.stats
-	s.InFlight = len(n.events.list)
+	s.InFlight = n.events.Len()
 	return s
 }
 

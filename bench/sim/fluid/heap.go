@@ -10,7 +10,9 @@ type item struct {
 
 func (a item) before(b item) bool { return a.key < b.key || a.key == b.key && a.id < b.id }
 
-// heap is a binary one: container/heap would allocate.
+// heap is a binary one: container/heap would allocate, and timerq.Queue is for times and
+// for what comes in first. Equal keys are in the order of ids here, on which results
+// depend, and what is out of date is dropped all at once (keep).
 type heap struct{ items []item }
 
 func (h *heap) len() int { return len(h.items) }

@@ -1,10 +1,11 @@
 package tcp
 
 import (
-	"container/heap"
 	"fmt"
 	"testing"
 	"time"
+
+	"weft/internal/timerq"
 )
 
 // network is a sender, a receiver and what lies between: a bottleneck's queue, a
@@ -30,8 +31,7 @@ type network struct {
 	r   Receiver
 	now time.Duration
 
-	events      events
-	pushed      int
+	events      timerq.Queue[event]
 	timer       time.Duration // the next one's event; 0: none
 	nData, nAck int
 	freeAt      time.Duration // of the bottleneck
@@ -46,33 +46,11 @@ type network struct {
 }
 
 type event struct {
-	at    time.Duration
-	order int
-	kind  uint8 // packet, acknowledgement, timer
-	seg   Segment
-	ack   Ack
-	ce    bool
-	echo  time.Duration
-}
-
-type events []event
-
-func (h events) Len() int { return len(h) }
-func (h events) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
-}
-func (h events) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *events) Push(x any)   { *h = append(*h, x.(event)) }
-func (h *events) Pop() any {
-	e := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return e
-}
-
-func (n *network) push(e event) {
-	e.order = n.pushed
-	n.pushed++
-	heap.Push(&n.events, e)
+	kind uint8 // packet, acknowledgement, timer
+	seg  Segment
+	ack  Ack
+	ce   bool
+	echo time.Duration
 }
 
 // run drives the transfer to its end. An error says what did not hold.
@@ -88,9 +66,9 @@ func (n *network) run(limit time.Duration) error {
 	if err := n.send(); err != nil {
 		return err
 	}
-	for len(n.events) > 0 && !(n.stop != nil && n.stop()) {
-		e := heap.Pop(&n.events).(event)
-		n.now = e.at
+	for n.events.Len() > 0 && !(n.stop != nil && n.stop()) {
+		n.now = n.events.Next()
+		e := n.events.Pop()
 		if n.now > limit {
 			return fmt.Errorf("not done after %v: %d of %d acknowledged", limit, n.s.board.una, n.s.all)
 		}
@@ -103,7 +81,7 @@ func (n *network) run(limit time.Duration) error {
 				n.onAck(e.ack)
 			}
 		case 2:
-			if n.timer == e.at {
+			if n.timer == n.now {
 				n.timer = 0
 			}
 			n.s.Timeout(n.now)
@@ -147,7 +125,7 @@ func (n *network) send() error {
 	// An event that is too early asks again; one that is too late needs another.
 	if at, ok := n.s.Deadline(); ok && (n.timer == 0 || at < n.timer) {
 		n.timer = at
-		n.push(event{at: at, kind: 2})
+		n.events.Add(at, event{kind: 2})
 	} else if !ok && !n.s.Done() {
 		return fmt.Errorf("no timer runs")
 	}
@@ -181,7 +159,7 @@ func (n *network) transmit(seg Segment) {
 		echo = -1
 	}
 	for _, d := range late {
-		n.push(event{at: leaves + n.delay + d, seg: seg, ce: marked, echo: echo})
+		n.events.Add(leaves+n.delay+d, event{seg: seg, ce: marked, echo: echo})
 	}
 }
 
@@ -211,7 +189,7 @@ func (n *network) arrive(e event) error {
 	}
 	n.nAck++
 	for _, d := range late {
-		n.push(event{at: n.now + n.delay + d, kind: 1, ack: a})
+		n.events.Add(n.now+n.delay+d, event{kind: 1, ack: a})
 	}
 	return nil
 }

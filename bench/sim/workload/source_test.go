@@ -1,12 +1,12 @@
 package workload
 
 import (
-	"container/heap"
 	"math"
 	"reflect"
 	"testing"
 	"time"
 
+	"weft/internal/timerq"
 	"weft/topology"
 )
 
@@ -15,7 +15,7 @@ import (
 func play(t *testing.T, s Source, most int, took func(Flow) time.Duration) []Flow {
 	t.Helper()
 	var begun []Flow
-	var ends endings
+	var ends timerq.Queue[Flow]
 	now := time.Duration(0)
 	begin := func(f Flow) {
 		if f.Start < now || f.Src == f.Dst {
@@ -23,39 +23,19 @@ func play(t *testing.T, s Source, most int, took func(Flow) time.Duration) []Flo
 		}
 		now = f.Start
 		begun = append(begun, f)
-		heap.Push(&ends, ending{f.Start + took(f), len(begun), f})
+		ends.Add(f.Start+took(f), f)
 	}
 	next, ok := s.Next()
-	for len(begun) < most && (ok || len(ends) > 0) {
-		if ok && (len(ends) == 0 || next.Start <= ends[0].at) {
+	for len(begun) < most && (ok || ends.Len() > 0) {
+		if ok && next.Start <= ends.Next() {
 			begin(next)
 			next, ok = s.Next()
 			continue
 		}
-		e := heap.Pop(&ends).(ending)
-		now = e.at
-		s.Done(e.f, e.at, begin)
+		now = ends.Next()
+		s.Done(ends.Pop(), now, begin)
 	}
 	return begun
-}
-
-type ending struct {
-	at time.Duration
-	n  int
-	f  Flow
-}
-type endings []ending
-
-func (e endings) Len() int { return len(e) }
-func (e endings) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].n < e[j].n
-}
-func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *endings) Push(x any)   { *e = append(*e, x.(ending)) }
-func (e *endings) Pop() any {
-	x := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return x
 }
 
 func millisecond(Flow) time.Duration { return time.Millisecond }

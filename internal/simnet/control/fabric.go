@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/internal/timerq"
 	"weft/topology"
 	"weft/topoupdate"
 )
@@ -27,7 +28,7 @@ type Fabric struct {
 	top    *topology.Topology
 	now    time.Duration
 	random *rand.Rand
-	queue  queue
+	queue  timerq.Queue[event]
 	nodes  []node
 	cables []cable
 	spare  [][]byte
@@ -224,10 +225,10 @@ func (f *Fabric) tell(id topology.NodeID, port int, up bool) {
 
 // Run lets everything happen up to a time.
 func (f *Fabric) Run(until time.Duration) {
-	for len(f.queue.list) > 0 && f.queue.list[0].at <= until {
-		f.stats.InFlight = max(f.stats.InFlight, len(f.queue.list))
-		e := f.queue.pop()
-		f.now = e.at
+	for f.queue.Len() > 0 && f.queue.Next() <= until {
+		f.stats.InFlight = max(f.stats.InFlight, f.queue.Len())
+		f.now = f.queue.Next()
+		e := f.queue.Pop()
 		f.step(&e)
 	}
 	f.now = until
@@ -248,7 +249,7 @@ func (f *Fabric) step(e *event) {
 		f.spare = append(f.spare, e.packet)
 		return
 	}
-	if n.life != e.life || e.at != n.wake {
+	if n.life != e.life || f.now != n.wake {
 		return
 	}
 	f.stats.Events++
@@ -281,7 +282,7 @@ func (f *Fabric) schedule(id topology.NodeID) {
 		return
 	}
 	n.wake = next
-	f.queue.push(event{at: next, node: id, life: n.life})
+	f.queue.Add(next, event{node: id, life: n.life})
 }
 
 func (f *Fabric) send(from topology.NodeID, port int, packet []byte) {
@@ -303,8 +304,8 @@ func (f *Fabric) send(from topology.NodeID, port int, packet []byte) {
 	if delay > 0 {
 		delay += time.Duration(f.random.Int64N(int64(delay)))
 	}
-	f.queue.push(event{
-		at: f.now + delay, node: p.Peer, port: p.PeerPort,
+	f.queue.Add(f.now+delay, event{
+		node: p.Peer, port: p.PeerPort,
 		life: f.nodes[p.Peer].life, packet: append(b, packet...),
 	})
 }
