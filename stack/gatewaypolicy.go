@@ -1,14 +1,11 @@
 package stack
 
-import (
-	"weft/flowcell"
-	"weft/policy"
-)
+import "weft/policy"
 
 // atUplink reports whether the uplink's program carries a policy out, if it is one.
 func atUplink(name string, o policy.Options) bool {
 	p, err := policy.New(name, o)
-	return err == nil && p.Unit.Kind != flowcell.UnitFlowlet && p.Aware <= policy.Sampled
+	return err == nil && p.AtUplink()
 }
 
 // gatewayAware is what policies go by that a Gateway carries out itself: what

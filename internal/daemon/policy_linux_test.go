@@ -10,7 +10,7 @@ import (
 )
 
 // For every policy, mode and encapsulation there is a program at the uplink that
-// takes what atUplink says it takes, or a refusal.
+// takes what AtUplink says it takes, or a refusal.
 func TestPolicies_whoCarriesThemOut(t *testing.T) {
 	cuts := map[string]bool{"presto": true, "flowcell-drb": true, "rand": true, "luopan": true}
 	inWeft := map[string]bool{"letflow": true, "conga": true, "local": true, "drill": true}
