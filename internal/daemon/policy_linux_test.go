@@ -47,7 +47,7 @@ func TestPlan_carriers(t *testing.T) {
 			t.Fatal(err)
 		}
 		self := c.fabric.Node(0).Addr
-		rack := c.fabric.Node(c.fabric.Ports(0)[0].Peer).Addr
+		rack := c.fabric.Node(c.fabric.EdgeOf(0)).Addr
 		p, err := c.plan(place{address: self, mtu: 1500, uplink: hostsetup.Uplink{Name: "p0", Gateway: rack}})
 		if err != nil {
 			t.Fatal(err)

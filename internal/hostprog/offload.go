@@ -77,16 +77,13 @@ type sprayRack struct {
 	sids   [16]byte // of an SRv6 destination what words are not, else 0
 }
 
-// rackBits is the length of a rack's prefix (thesis §3.1.2).
-const rackBits = 24
-
 // racksOf lists the racks but the host's own.
 func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
 	var racks []sprayRack
-	own := rackOf(t.Node(self).Addr)
+	own := t.RackOf(self)
 	known := make(map[string]*pathWords)
 	for host := range t.Hosts() { // a rack's hosts follow each other
-		prefix := rackOf(host.Addr)
+		prefix := t.RackOf(host.ID)
 		if prefix == own || len(racks) > 0 && racks[len(racks)-1].prefix == prefix {
 			continue
 		}
@@ -149,5 +146,3 @@ func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
 	}
 	return string(key)
 }
-
-func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, rackBits).Masked() }
