@@ -73,7 +73,7 @@ func (c Config) checkOnly() error {
 			return fmt.Errorf("lab %s: node %d of Only is not in %s", c.Name, id, c.Topology)
 		}
 		if n := c.Topology.Node(id); n.Layer == topology.LayerHost && len(c.ports(id)) == 0 {
-			return fmt.Errorf("lab %s: Only has host %s without its switch %s: add that", c.Name, n.Name, c.Topology.Node(c.Topology.Ports(id)[0].Peer).Name)
+			return fmt.Errorf("lab %s: Only has host %s without its switch %s: add that", c.Name, n.Name, c.Topology.Node(c.Topology.EdgeOf(id)).Name)
 		}
 	}
 	return nil

@@ -171,7 +171,7 @@ func TestLeafSpine_bouncesAtEverySpine(t *testing.T) {
 		from.Send(t, outer.Bytes(inner.Bytes(payload)))
 		for !bytes.HasSuffix(to.Receive(t), payload) {
 		}
-		way := []string{top.Node(top.Ports(src.ID)[0].Peer).Name, top.Node(paths.Bounce(n)).Name, top.Node(top.Ports(dst.ID)[0].Peer).Name, dst.Name}
+		way := []string{top.Node(top.EdgeOf(src.ID)).Name, top.Node(paths.Bounce(n)).Name, top.Node(top.EdgeOf(dst.ID)).Name, dst.Name}
 		wantArrivals(t, top, s.arrivals(t, src, payload), way, 1, string(payload))
 	}
 }

@@ -32,7 +32,7 @@ func TestLabels_leadThereAndBack(t *testing.T) {
 		}
 		boomerangs := 0
 		for self := range topology.NodeID(whole.NumHosts()) {
-			edge := whole.Ports(self)[0].Peer
+			edge := whole.EdgeOf(self)
 			l := Labels{Topology: whole, Self: self}
 			for dst := range topology.NodeID(whole.NumHosts()) {
 				set := whole.Paths(self, dst)
@@ -46,7 +46,7 @@ func TestLabels_leadThereAndBack(t *testing.T) {
 						passed := follow(whole, edge, ports)
 						turned := slices.Index(passed, bounce)
 						if !ok || turned < 0 || turned != len(set.Bases)-1 || len(passed)-1 > turned && !(strings.HasPrefix(spec, "vl2") &&
-							len(passed)-2 == turned && adjacent(whole, passed[turned+1], whole.Ports(to)[0].Peer)) {
+							len(passed)-2 == turned && adjacent(whole, passed[turned+1], whole.EdgeOf(to))) {
 							t.Fatalf("%s: %s to %s by %s: ports %v pass %v", spec, whole.Node(self).Name, whole.Node(to).Name, set.Name(n), ports, passed)
 						}
 						boomerangs++

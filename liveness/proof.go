@@ -71,14 +71,14 @@ func (w *Watcher) beginProof() {
 	pr := &w.proof
 	*pr = proof{
 		off: w.budget.none(), bounces: make([]bounce, len(w.near.paths)), kinds: make([]kindProof, len(w.kinds)),
-		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int8)}, own: edgeOf(t, w.config.Self),
+		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int8)}, own: t.EdgeOf(w.config.Self),
 		idle: pr.idle,
 	}
 	for i := range pr.bounces {
 		pr.bounces[i].home = -1
 	}
 	for h := range topology.NodeID(t.NumHosts()) {
-		edge := edgeOf(t, h)
+		edge := t.EdgeOf(h)
 		if _, known := pr.edges.kind[edge]; known || edge == pr.own {
 			continue
 		}
@@ -91,17 +91,12 @@ func (w *Watcher) beginProof() {
 	w.lookAgain(w.now)
 }
 
-// edgeOf is the edge switch of a host.
-func edgeOf(t *topology.Topology, host topology.NodeID) topology.NodeID {
-	return t.Ports(host)[0].Peer
-}
-
 // lookAgain has prove called at a time, or before.
 func (w *Watcher) lookAgain(at time.Duration) { w.proof.due = min(w.proof.due, at) }
 
 // joins adds a destination to its rack's.
 func (w *Watcher) joins(g *group) {
-	g.rack = edgeOf(w.base, g.dst)
+	g.rack = w.base.EdgeOf(g.dst)
 	r := w.proof.racks[g.rack]
 	if r == nil {
 		// Nothing speaks against the rack; whether its kind is proved is looked at first.

@@ -28,7 +28,7 @@ func (s *world) bouncers(src, dst topology.NodeID) (names []string) {
 	return slices.Compact(names)
 }
 
-func (s *world) edge(host topology.NodeID) topology.NodeID { return edgeOf(s.topo, host) }
+func (s *world) edge(host topology.NodeID) topology.NodeID { return s.topo.EdgeOf(host) }
 
 // awaitPlain lets time pass until a host has its packets to another go plain or not,
 // and returns how long that took.

@@ -44,7 +44,7 @@ func (w *Watcher) agree(all []Suspect) bool {
 	own := w.ofRack(first)
 	for i := range all[1:] {
 		s := &all[1+i]
-		if own && s.Dst != first.Dst || !own && w.rackOf(s.Dst) != w.rackOf(first.Dst) {
+		if own && s.Dst != first.Dst || !own && w.base.EdgeOf(s.Dst) != w.base.EdgeOf(first.Dst) {
 			return true
 		}
 	}
@@ -56,8 +56,6 @@ func (w *Watcher) ofRack(s *Suspect) bool {
 	p := &w.groups[s.Dst].paths[s.Path]
 	return p.low == none || p.low == s.Link
 }
-
-func (w *Watcher) rackOf(host topology.NodeID) topology.NodeID { return w.base.Ports(host)[0].Peer }
 
 // contradicted reports whether somebody who is sent to over an accused link, and
 // answers probes, does not accuse it: the latest one over it has come home, or is yet

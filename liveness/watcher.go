@@ -111,14 +111,14 @@ func (w *Watcher) begin(base *topology.Topology) {
 func (w *Watcher) neighbours() []topology.NodeID {
 	t := w.base
 	hosts := []topology.NodeID{0, topology.NodeID(t.NumHosts() - 1)}
-	edge := t.Ports(w.config.Self)[0].Peer
+	edge := t.EdgeOf(w.config.Self)
 	for _, p := range t.Ports(edge) {
 		if !p.Up {
 			continue
 		}
 		for _, q := range t.Ports(p.Peer) {
 			if !q.Up && q.Peer != edge {
-				return append(hosts, t.Ports(q.Peer)[0].Peer)
+				return append(hosts, t.FirstHost(q.Peer))
 			}
 		}
 	}

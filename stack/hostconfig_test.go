@@ -53,6 +53,7 @@ func TestNew_rejectsBadCarriers(t *testing.T) {
 		"Config.LinkRateBits":        {Topology: fatTree, Device: near, LinkRateBits: -1},
 		"Tau":                        {Topology: fatTree, Device: near, Policy: "conga", Tau: -1},
 		"Config.Policy local cannot": {Topology: fatTree, Device: near, Policy: "local", UplinkEncapsulates: true},
+		"not know the group of paths of each flow": {Topology: fatTree, Device: near, Policy: "presto", PolicyOptions: policy.Options{Groups: true}, UplinkEncapsulates: true},
 	} {
 		c.Address = c.Topology.EmbeddedAddr(0)
 		h, err := New(c)

@@ -42,7 +42,7 @@ const maxRetries = 64
 // newFloor begins with a baseline of which nothing is claimed. part is of the
 // paths that are live in it, rounded up.
 func newFloor(f *fabric, self topology.NodeID, part float64) *floor {
-	edge := f.Topology.Ports(self)[0].Peer
+	edge := f.Topology.EdgeOf(self)
 	l := &floor{fabric: f, groups: f.ports[topology.LayerEdge] - f.hostPorts, taken: make(map[topology.LinkID]bool), held: make(map[topology.LinkID]bool)}
 	racks := int(f.start[topology.LayerAgg] - f.start[topology.LayerEdge])
 	aggs := int(f.start[topology.LayerCore] - f.start[topology.LayerAgg])

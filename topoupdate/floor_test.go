@@ -62,7 +62,7 @@ func TestFloor_countsAsTheTopologyDoes(t *testing.T) {
 				}
 				for n := range base.Hosts() {
 					was, is := base.Paths(self, n.ID), now.Paths(self, n.ID)
-					edge := base.Ports(n.ID)[0].Peer
+					edge := base.EdgeOf(n.ID)
 					if rack := int(edge - f.start[topology.LayerEdge]); !was.Direct() && l.live(rack) != len(is.Live) {
 						t.Fatalf("%s, seed %d, step %d: %d paths to %s, want %d", spec, seed, step, l.live(rack), n.Name, len(is.Live))
 					}

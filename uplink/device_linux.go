@@ -143,7 +143,7 @@ func (d *Device) SetCarriage(c *liveness.Carriage) error {
 		return nil
 	}
 	return d.spray.SetPlain(func(rack netip.Prefix) bool {
-		edge, ok := d.topology.ByAddr(rack.Addr().Next())
+		edge, ok := d.topology.RackAt(rack.Addr())
 		return ok && c.Plain(edge)
 	})
 }

@@ -157,7 +157,7 @@ func TestDevice_Choose(t *testing.T) {
 	if err := d.Active(func(netip.Prefix, netip.Addr, uint64) {}); err != nil {
 		t.Fatal(err)
 	}
-	rack := hostsetup.Rack(n.topology.Node(far).Addr)
+	rack := n.topology.RackOf(far)
 	if err := d.Choose(rack, 2, time.Minute); err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func fabricLimits(t *topology.Topology, all []stream, rateMbit float64) (limits 
 	byRack := make(map[topology.NodeID][]int)
 	var froms []topology.NodeID
 	for i, s := range all {
-		rack := t.Ports(s.from)[0].Peer
+		rack := t.EdgeOf(s.from)
 		if byRack[rack] == nil {
 			froms = append(froms, rack)
 		}

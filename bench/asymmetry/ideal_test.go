@@ -90,7 +90,7 @@ func TestIdeal_againstMaximumFlow(t *testing.T) {
 func feasible(t *topology.Topology, all []stream, rates []float64) bool {
 	const sink = -1
 	capacity := make(map[[2]topology.NodeID]float64)
-	below := t.Ports(all[0].to)[0].Peer
+	below := t.EdgeOf(all[0].to)
 	for l := range t.Links() { // up from the senders, down to the receivers, and no valleys
 		switch down := l.A == below || t.Ports(l.A)[0].Peer == below; {
 		case !t.Live(l.ID):

@@ -58,7 +58,7 @@ func linkShares(t *topology.Topology, src, dst topology.NodeID) map[direction]fl
 func pathsOf(t *topology.Topology, src, dst topology.NodeID) (paths []topology.Path) {
 	set := t.Paths(src, dst)
 	if set.Direct() {
-		if p, err := t.Path(src, dst, t.Ports(src)[0].Peer); err == nil {
+		if p, err := t.Path(src, dst, t.EdgeOf(src)); err == nil {
 			paths = append(paths, p)
 		}
 		return paths

@@ -95,7 +95,7 @@ func TestLayout(t *testing.T) {
 			if x := l.x[h.ID]; x < box.X || x > box.X+box.Width {
 				t.Errorf("k=%d: %s is outside its pod", k, h.Name)
 			}
-			edge := topo.Ports(h.ID)[0].Peer
+			edge := topo.EdgeOf(h.ID)
 			if x := l.x[edge]; x < box.X || x > box.X+box.Width {
 				t.Errorf("k=%d: the edge switch of %s is outside its pod", k, h.Name)
 			}

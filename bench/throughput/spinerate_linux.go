@@ -26,7 +26,7 @@ func (b *bench) limitSpines() error {
 	if b.options.SpineRate == 0 {
 		return nil
 	}
-	leaves := []topology.NodeID{b.leafOf(b.from), b.leafOf(b.to)}
+	leaves := []topology.NodeID{b.topology.EdgeOf(b.from), b.topology.EdgeOf(b.to)}
 	for _, s := range b.spines {
 		for _, p := range b.topology.Ports(s.node) {
 			if !slices.Contains(leaves, p.Peer) {
@@ -42,8 +42,6 @@ func (b *bench) limitSpines() error {
 	}
 	return nil
 }
-
-func (b *bench) leafOf(host topology.NodeID) topology.NodeID { return b.topology.Ports(host)[0].Peer }
 
 // limit gives a port its rate.
 func (b *bench) limit(node topology.NodeID, port int) error {

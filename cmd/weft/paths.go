@@ -166,7 +166,7 @@ type listing struct {
 func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, carrier encap.Carrier, from, to topology.Node) (listing, error) {
 	set := t.Paths(from.ID, to.ID)
 	if set.Direct() {
-		edge := t.Ports(from.ID)[0].Peer
+		edge := t.EdgeOf(from.ID)
 		path, err := t.Path(from.ID, to.ID, edge)
 		return listing{title: fmt.Sprintf("%s to %s: direct, both are in the rack of %s; no bounce, no encapsulation",
 			from.Name, to.Name, t.Node(edge).Name), list: []step{newStep(t, path)}}, err

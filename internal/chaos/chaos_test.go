@@ -84,7 +84,7 @@ func wantConnected(t *testing.T, top *topology.Topology, down map[topology.LinkI
 	t.Helper()
 	var racks []topology.Node // a host of each
 	for h := range top.Hosts() {
-		if len(racks) == 0 || top.Ports(h.ID)[0].Peer != top.Ports(racks[len(racks)-1].ID)[0].Peer {
+		if len(racks) == 0 || top.EdgeOf(h.ID) != top.EdgeOf(racks[len(racks)-1].ID) {
 			racks = append(racks, h)
 		}
 	}

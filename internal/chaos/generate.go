@@ -36,7 +36,7 @@ func newGenerator(c Config) *generator {
 	for n := range t.Nodes() {
 		switch n.Layer {
 		case topology.LayerEdge: // without it its rack is cut off
-			g.racks = append(g.racks, t.Ports(n.ID)[0].Peer)
+			g.racks = append(g.racks, t.FirstHost(n.ID))
 		case topology.LayerAgg, topology.LayerCore:
 			o := outage{target: n.Name}
 			for _, p := range t.Ports(n.ID) {

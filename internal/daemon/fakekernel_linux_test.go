@@ -192,7 +192,7 @@ func (p *fakeProgram) SetPlain(plain func(netip.Prefix) bool) error {
 	p.plain = make(map[netip.Prefix]bool)
 	for n := range p.config.Topology.Nodes() {
 		if n.Layer == topology.LayerEdge {
-			rack := rackPrefix(p.config.Topology, n.ID)
+			rack := p.config.Topology.RackOf(n.ID)
 			p.plain[rack] = plain(rack)
 		}
 	}
@@ -327,7 +327,7 @@ func (k *fakeKernel) miscarries(d *daemon) string {
 		if n.Layer != topology.LayerEdge || !d.config.proves() {
 			continue
 		}
-		rack := rackPrefix(d.topology, n.ID)
+		rack := d.topology.RackOf(n.ID)
 		if k.program.carries(rack) == d.carriage.Plain(n.ID) {
 			return fmt.Sprintf("packets to %s: encapsulated %v, plain %v", n.Name, k.program.carries(rack), d.carriage.Plain(n.ID))
 		}

@@ -121,7 +121,7 @@ func (d *daemon) carry(c *Config, s sprayer, t *topology.Topology, by *liveness.
 		return nil
 	}
 	return s.SetPlain(func(rack netip.Prefix) bool {
-		edge, ok := edgeOf(t, rack)
+		edge, ok := t.RackAt(rack.Addr())
 		return ok && by.Plain(edge)
 	})
 }
@@ -135,22 +135,10 @@ func (d *daemon) narrow(c *Config, to *liveness.Carriage) map[netip.Prefix]int {
 			if narrow == nil {
 				narrow = make(map[netip.Prefix]int)
 			}
-			narrow[rackPrefix(d.topology, edge)] = mtu
+			narrow[d.topology.RackOf(edge)] = mtu
 		}
 	}
 	return narrow
-}
-
-// rackPrefix is the prefix of an edge switch's rack.
-func rackPrefix(t *topology.Topology, edge topology.NodeID) netip.Prefix {
-	p, _ := t.Node(edge).Addr.Prefix(24)
-	return p
-}
-
-// edgeOf is the edge switch of a rack.
-func edgeOf(t *topology.Topology, rack netip.Prefix) (topology.NodeID, bool) {
-	id, ok := t.ByAddr(rack.Addr().Next())
-	return id, ok && t.Node(id).Layer == topology.LayerEdge
 }
 
 // maxNamed is how many racks a message names.

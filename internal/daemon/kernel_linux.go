@@ -155,7 +155,7 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
 	}
 	if self, ok := t.ByAddr(p.address); ok {
-		ports := t.Ports(t.Ports(self)[0].Peer) // of its edge switch; those that lead up are the last
+		ports := t.Ports(t.EdgeOf(self)) // of its edge switch; those that lead up are the last
 		o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
 	}
 	if program, ok := s.(*hostprog.Offload); ok && c.samples() {

@@ -173,6 +173,9 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 	o.MTU = p.mtu - o.Carrier.Overhead()
 	o.PerPacket = c.offloads() && c.perPacket()
 	o.Narrow = p.narrow
-	o.Fabric, o.Rack = hostsetup.Prefixes(c.fabric), hostsetup.Rack(p.address)
+	o.Fabric = hostsetup.Prefixes(c.fabric)
+	if edge, ok := c.fabric.RackAt(p.address); ok {
+		o.Rack = c.fabric.RackOf(edge)
+	}
 	return hostsetup.PlanFor(o)
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"slices"
 	"strings"
 
 	"weft/flowcell"
@@ -18,17 +17,11 @@ func (c *Config) policy() policy.Policy {
 	return p
 }
 
-// atUplink reports whether the program at the uplink carries a policy out. What it
-// does not, the dataplane does, packet by packet.
-func atUplink(p policy.Policy) bool {
-	return p.Unit.Kind != flowcell.UnitFlowlet && p.Aware <= policy.Sampled
-}
-
 // cutsAtUplink reports whether the program at the uplink cuts TCP into units,
 // which it does as well as the dataplane, and without copies.
 func (c *Config) cutsAtUplink() bool {
 	p := c.policy()
-	return !c.tunnels() && atUplink(p) && p.Unit.Kind == flowcell.UnitFlowcell
+	return !c.tunnels() && p.AtUplink() && p.Unit.Kind == flowcell.UnitFlowcell
 }
 
 // perPacket reports whether every packet takes a path of its own.
@@ -46,7 +39,7 @@ func (c *Config) samples() bool { return !c.tunnels() && c.policy().Aware == pol
 // uplinkPolicy is what the program at the uplink goes by. What a policy that it does
 // not carry out has no say in, UDP for one, goes by flow.
 func (c *Config) uplinkPolicy() policy.Policy {
-	if p := c.policy(); atUplink(p) {
+	if p := c.policy(); p.AtUplink() {
 		return p
 	}
 	return policy.PerFlow
@@ -70,12 +63,8 @@ func (c *Config) checkPolicy() error {
 	if err != nil {
 		return c.lines.Errorf("policy", "%q is unknown; use %s", c.Policy, strings.Join(policy.Names(), ", "))
 	}
-	if c.offloads() && !atUplink(p) {
-		names := slices.DeleteFunc(policy.Names(), func(name string) bool {
-			q, _ := policy.New(name, policy.Options{})
-			return !atUplink(q)
-		})
-		return c.lines.Errorf("policy", "%s is decided packet by packet in weft, past which mode offload sends; use mode: gateway, or %s", p.Name, strings.Join(names, ", "))
+	if c.offloads() && !p.AtUplink() {
+		return c.lines.Errorf("policy", "%s is decided packet by packet in weft, past which mode offload sends; use mode: gateway, or %s", p.Name, strings.Join(policy.NamesAtUplink(), ", "))
 	}
 	return nil
 }

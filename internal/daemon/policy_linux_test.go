@@ -10,7 +10,7 @@ import (
 )
 
 // For every policy, mode and encapsulation there is a program at the uplink that
-// takes what atUplink says it takes, or a refusal.
+// takes what AtUplink says it takes, or a refusal.
 func TestPolicies_whoCarriesThemOut(t *testing.T) {
 	cuts := map[string]bool{"presto": true, "flowcell-drb": true, "rand": true, "luopan": true}
 	inWeft := map[string]bool{"letflow": true, "conga": true, "local": true, "drill": true}
@@ -47,7 +47,7 @@ func TestPlan_carriers(t *testing.T) {
 			t.Fatal(err)
 		}
 		self := c.fabric.Node(0).Addr
-		rack := c.fabric.Node(c.fabric.Ports(0)[0].Peer).Addr
+		rack := c.fabric.Node(c.fabric.EdgeOf(0)).Addr
 		p, err := c.plan(place{address: self, mtu: 1500, uplink: hostsetup.Uplink{Name: "p0", Gateway: rack}})
 		if err != nil {
 			t.Fatal(err)

@@ -44,10 +44,8 @@ func racksOf(t *topology.Topology, self topology.NodeID, list []luopan.Destinati
 		if !ok {
 			continue // of another topology
 		}
-		n := t.Node(edge)
-		prefix, _ := n.Addr.Prefix(24)
-		set := t.PathsOrAll(self, t.Ports(edge)[0].Peer)
-		c := stack.Congestion{Rack: n.Name, Prefix: prefix, RTT: d.RTT, Expiry: d.Expiry}
+		set := t.PathsOrAll(self, t.FirstHost(edge))
+		c := stack.Congestion{Rack: t.Node(edge).Name, Prefix: t.RackOf(edge), RTT: d.RTT, Expiry: d.Expiry}
 		best := map[int]int{} // place among the samples, by path
 		for i, s := range d.Samples {
 			best[s.Path] = i
@@ -73,11 +71,9 @@ func racksOf(t *topology.Topology, self topology.NodeID, list []luopan.Destinati
 	return all
 }
 
-// edgeAt is the edge switch of the rack whose first address is that number; its
-// own is the next (thesis §3.1.2).
+// edgeAt is the edge switch of the rack whose first address is that number.
 func edgeAt(t *topology.Topology, number uint32) (topology.NodeID, bool) {
 	var a [4]byte
-	binary.BigEndian.PutUint32(a[:], number+1)
-	id, ok := t.ByAddr(netip.AddrFrom4(a))
-	return id, ok && t.Node(id).Layer == topology.LayerEdge
+	binary.BigEndian.PutUint32(a[:], number)
+	return t.RackAt(netip.AddrFrom4(a))
 }

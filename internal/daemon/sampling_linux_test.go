@@ -26,8 +26,8 @@ func TestRacksOf_names(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		prefix, _ := edge.Addr.Prefix(24)
-		host := top.Ports(edge.ID)[0].Peer
+		prefix := top.RackOf(edge.ID)
+		host := top.FirstHost(edge.ID)
 		paths := top.Paths(0, host)
 		without := top.Without(paths.Path(1).Links[1]) // of what is up from the sender's rack
 		first := prefix.Addr().As4()

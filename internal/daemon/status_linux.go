@@ -98,7 +98,7 @@ func (d *daemon) snapshot() Status {
 // rackStatus says how racks are reached that are not reached as they should be.
 func (d *daemon) rackStatus() (all []RackStatus) {
 	for _, edge := range d.carriage.Racks() {
-		r := RackStatus{Rack: d.topology.Node(edge).Name, Prefix: rackPrefix(d.topology, edge).String(),
+		r := RackStatus{Rack: d.topology.Node(edge).Name, Prefix: d.topology.RackOf(edge).String(),
 			Plain: d.carriage.Plain(edge), MTU: d.carriage.MTU(edge), Why: d.carriage.Why(edge)}
 		if (r.Plain || r.Why != "") && len(all) < maxPathStatus {
 			all = append(all, r)

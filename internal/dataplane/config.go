@@ -130,11 +130,9 @@ func (c *Config) policy() (policy.Policy, error) {
 	if err != nil {
 		return none, fmt.Errorf("Policy: %w", err)
 	}
-	if c.UplinkEncapsulates && p.Unit.Kind == flowcell.UnitFlowlet {
-		return none, fmt.Errorf("Policy %s cannot be told to the uplink's program, which knows flowcells: choose another or unset UplinkEncapsulates", c.Policy)
-	}
-	if c.UplinkEncapsulates && p.Unit.Cuts() && p.Aware == policy.Backlogged {
-		return none, fmt.Errorf("Policy %s cannot be told to the uplink's program, which does not know what was sent by each path: choose another or unset UplinkEncapsulates", c.Policy)
+	// Packets that each take a path of their own the Egress encapsulates itself.
+	if packets := p.Unit.Kind == flowcell.UnitPacket; c.UplinkEncapsulates && !packets && !p.AtUplink() {
+		return none, fmt.Errorf("Policy %s cannot be told to the uplink's program, which does not know %s: choose another or unset UplinkEncapsulates", c.Policy, p.UplinkLacks())
 	}
 	if r := c.LinkRateBits; r != 0 && !(r >= minLinkRate && r <= maxLinkRate) { // NaN, too
 		return none, fmt.Errorf("LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9", r, float64(minLinkRate), float64(maxLinkRate))

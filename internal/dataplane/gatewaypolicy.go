@@ -3,14 +3,13 @@ package dataplane
 import (
 	"fmt"
 
-	"weft/flowcell"
 	"weft/policy"
 )
 
 // atUplink reports whether the uplink's program carries a policy out, if it is one.
 func atUplink(name string, o policy.Options) bool {
 	p, err := policy.New(name, o)
-	return err == nil && p.Unit.Kind != flowcell.UnitFlowlet && p.Aware <= policy.Sampled
+	return err == nil && p.AtUplink()
 }
 
 // SetPolicy makes later packets take paths by another policy, as

@@ -36,53 +36,25 @@ type choice struct {
 // flowcellShift leaves of the ID the flowcell (flowcell.Number).
 const flowcellShift = 6
 
-// choiceOf translates a policy, or says why there is no choice of that kind.
+// choiceOf translates a policy, or says why the program cannot carry it out.
 func choiceOf(p policy.Policy) (choice, error) {
-	if c, ok := carriedOut(p); ok {
-		return c, nil
+	if lacks := p.UplinkLacks(); lacks != "" {
+		return choice{}, fmt.Errorf("policy %s (%v, %v) is decided by the stack, packet by packet: it needs %s, which the offload does not keep; choose one of %v", p.Name, p.Unit, p.How(), lacks, policy.NamesAtUplink())
 	}
-	var can []string
-	for _, name := range policy.Names() {
-		q, _ := policy.New(name, policy.Options{})
-		if _, ok := carriedOut(q); ok {
-			can = append(can, name)
-		}
+	c := choice{mode: sprayByNumber}
+	cells := p.Unit.Kind == flowcell.UnitFlowcell
+	if cells {
+		c.shift = flowcellShift
 	}
-	return choice{}, fmt.Errorf("policy %s (%v, %v) is decided by the stack, packet by packet: it needs %s, which the offload does not keep; choose one of %v", p.Name, p.Unit, p.How(), lacking(p), can)
-}
-
-// carriedOut is choiceOf. Of flows the program remembers flowcells and nothing
-// else, and of racks a path that it is told: what needs more, it cannot do.
-func carriedOut(p policy.Policy) (c choice, ok bool) {
-	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
-	switch unit := p.Unit.Kind; {
-	case unit == flowcell.UnitFlowcell && p.Rule == drb.Random && p.Aware <= policy.Sampled:
-		return choice{sprayDrawn, flowcellShift}, true
-	case p.Aware != policy.Oblivious:
-		return choice{}, false
-	case unit == flowcell.UnitPacket && inTurn:
-		return choice{mode: sprayByNumber}, true
-	case unit == flowcell.UnitPacket && p.Rule == drb.Random:
-		return choice{mode: sprayRandom}, true
-	case unit == flowcell.UnitFlowcell && inTurn:
-		return choice{sprayByNumber, flowcellShift}, true
-	case unit == flowcell.UnitFlow && p.Rule == drb.Hash:
-		return choice{mode: sprayByHash}, true
-	}
-	return choice{}, false
-}
-
-// lacking says what the program would have to know for a policy.
-func lacking(p policy.Policy) string {
 	switch {
-	case p.Aware == policy.Informed:
-		return "the reports of receivers"
-	case p.Aware == policy.Backlogged:
-		return "what was sent by each path, and when"
-	case p.Unit.Kind == flowcell.UnitFlowlet:
-		return "the pauses of flows"
+	case p.Rule == drb.Hash:
+		c.mode = sprayByHash
+	case p.Rule == drb.Random && cells:
+		c.mode = sprayDrawn
+	case p.Rule == drb.Random:
+		c.mode = sprayRandom
 	}
-	return "state of its own"
+	return c, nil
 }
 
 // sprayGroup is the way to racks with the same live paths, in the order in which
@@ -105,16 +77,13 @@ type sprayRack struct {
 	sids   [16]byte // of an SRv6 destination what words are not, else 0
 }
 
-// rackBits is the length of a rack's prefix (thesis §3.1.2).
-const rackBits = 24
-
 // racksOf lists the racks but the host's own.
 func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
 	var racks []sprayRack
-	own := rackOf(t.Node(self).Addr)
+	own := t.RackOf(self)
 	known := make(map[string]*pathWords)
 	for host := range t.Hosts() { // a rack's hosts follow each other
-		prefix := rackOf(host.Addr)
+		prefix := t.RackOf(host.ID)
 		if prefix == own || len(racks) > 0 && racks[len(racks)-1].prefix == prefix {
 			continue
 		}
@@ -177,5 +146,3 @@ func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
 	}
 	return string(key)
 }
-
-func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, rackBits).Masked() }

@@ -64,7 +64,7 @@ func newSprayedBy(t *testing.T, l *lab.Lab, name string, c encap.Carrier, edits 
 	}
 	s.attach(t, cfg)
 	s.oracle = sprayOracle{own: cfg.Addresses, require: cfg.Require, table: mustTableBy(t, top, s.src.ID, cfg.Policy, c), mtu: 1500}
-	host, edge := l.Namespace(s.src.ID), l.Namespace(top.Ports(s.src.ID)[0].Peer)
+	host, edge := l.Namespace(s.src.ID), l.Namespace(top.EdgeOf(s.src.ID))
 	s.out, s.far = kerneltest.OpenWire(t, host, "p0", edge, "p0"), kerneltest.OpenWire(t, edge, "p0", host, "p0")
 	return s
 }

@@ -214,3 +214,6 @@ func mix64(x uint64) uint64 {
 	x *= 0xc4ceb9fe1a85ec53
 	return x ^ x>>33
 }
+
+// rackOf is the prefix of a host's rack, in the oracle's own words (thesis §3.1.2).
+func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, 24).Masked() }

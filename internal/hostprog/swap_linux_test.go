@@ -88,7 +88,7 @@ func TestOffload_lastResort(t *testing.T) {
 	s := newSprayed(t, l, "drb")
 	whole := l.Config.Topology
 	var down []topology.LinkID
-	edge := whole.Ports(s.dst.ID)[0].Peer
+	edge := whole.EdgeOf(s.dst.ID)
 	for _, p := range whole.Ports(edge) {
 		if p.Up {
 			down = append(down, p.Link)

@@ -42,7 +42,8 @@ const maxAlone = 256
 type ways struct {
 	racks, groups *ebpf.Map
 
-	all      []sprayRack // by their numbers
+	fabric   *topology.Topology // whatever is down
+	all      []sprayRack        // by their numbers
 	index    map[netip.Prefix]int
 	known    *sprayGroups
 	by       map[netip.Prefix]*sprayGroup // what is in racks
@@ -64,7 +65,7 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 	if err != nil {
 		return nil, err
 	}
-	w := &ways{all: all, index: make(map[netip.Prefix]int, len(all)), known: known,
+	w := &ways{fabric: t, all: all, index: make(map[netip.Prefix]int, len(all)), known: known,
 		by: make(map[netip.Prefix]*sprayGroup), alone: make(map[topology.NodeID]bool),
 		plain: make(map[netip.Prefix]bool), epochs: make(map[netip.Prefix]uint32)}
 	for i, r := range all {
@@ -152,7 +153,7 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 	}
 	for host := range want {
 		for _, p := range addressesOf(t, host) {
-			i, ok := w.index[rackOf(p.Addr())]
+			i, ok := w.index[t.RackOf(host)]
 			if !ok {
 				continue // its own
 			}
@@ -173,7 +174,7 @@ func addressesOf(t *topology.Topology, host topology.NodeID) [2]netip.Prefix {
 
 // lead gives a rack its way, or a host of it.
 func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
-	g, err := w.known.to(rack, t, w.epochs[rackOf(rack.prefix.Addr())])
+	g, err := w.known.to(rack, t, w.epochs[t.RackOf(rack.host)])
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 
 // write puts a rack, or a host, into the table.
 func (w *ways) write(rack sprayRack, g *sprayGroup) error {
-	of := rackOf(rack.prefix.Addr())
+	of := w.fabric.RackOf(rack.host)
 	value := rackValue{Group: g.number, Number: uint32(w.index[of]), SIDs: rack.sids}
 	if w.plain[of] {
 		value.Plain = 1

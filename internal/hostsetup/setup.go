@@ -304,9 +304,3 @@ func mergePairs(in []netip.Prefix) (out []netip.Prefix, merged bool) {
 	}
 	return out, merged
 }
-
-// Rack returns the prefix of the rack that a host's address belongs to.
-func Rack(address netip.Addr) netip.Prefix {
-	p, _ := address.Prefix(24)
-	return p
-}

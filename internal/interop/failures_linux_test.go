@@ -310,7 +310,7 @@ func (d *daemon) findsItsPlace() {
 	var s hostStatus
 	d.n.ask(d.node, &s)
 	top := d.n.lab.Config.Topology
-	rack := top.Ports(d.n.node(d.node).ID)[0].Peer
+	rack := top.EdgeOf(d.n.node(d.node).ID)
 	if s.Address != d.n.addr(d.node) || s.Uplink != "p0" || s.Gateway != top.Node(rack).Addr.String() {
 		d.n.Errorf("%s: address %s, uplink %s, gateway %s; want %s, p0, %s", d.node, s.Address, s.Uplink, s.Gateway, d.n.addr(d.node), top.Node(rack).Addr)
 	}

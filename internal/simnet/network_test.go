@@ -80,7 +80,7 @@ func TestAdvance_pathOfEveryBounce(t *testing.T) {
 				for _, b := range bounces {
 					number++
 					plain := udp(src.Addr, topo.EmbeddedAddr(dst.ID), 1, number, 100)
-					sent, via := plain, topo.Ports(src.ID)[0].Peer
+					sent, via := plain, topo.EdgeOf(src.ID)
 					if b >= 0 {
 						sent, via = tunnel(t, src.Addr, paths.Addr(b), plain), paths.Bounce(b)
 					}

@@ -77,7 +77,7 @@ func open(c Config) (*Listener, error) {
 	if !ok || c.Topology.Node(self).Layer != topology.LayerHost {
 		return nil, fmt.Errorf("Address %s is no host of %s; its hosts begin with %s", c.Address, c.Topology, c.Topology.Node(0).Addr)
 	}
-	sources := []netip.Addr{c.Topology.Node(c.Topology.Ports(self)[0].Peer).Addr}
+	sources := []netip.Addr{c.Topology.Node(c.Topology.EdgeOf(self)).Addr}
 	if c.Gateway.IsValid() {
 		sources = append(sources, c.Gateway)
 	}

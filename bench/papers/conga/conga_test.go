@@ -147,7 +147,7 @@ func TestFabrics_areThePapers(t *testing.T) {
 		t.Fatal(err)
 	}
 	link, err := half.LinkByName("e0.1-a0.1")
-	if err != nil || half.Rate(link.ID) != 40_000 || len(uplinks(half, leafOf(half, 0))) != 2 {
+	if err != nil || half.Rate(link.ID) != 40_000 || len(uplinks(half, half.EdgeOf(0))) != 2 {
 		t.Errorf("%v: %v Mbit/s", err, half.Rate(link.ID))
 	}
 	for seed := range uint64(50) {

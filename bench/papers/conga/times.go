@@ -190,6 +190,3 @@ func uplinks(t *topology.Topology, leaf topology.NodeID) (ports []int) {
 	}
 	return ports
 }
-
-// leafOf returns the leaf of a host.
-func leafOf(t *topology.Topology, h topology.NodeID) topology.NodeID { return t.Ports(h)[0].Peer }

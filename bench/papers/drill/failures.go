@@ -28,7 +28,7 @@ func failed(t *topology.Topology, n int, seed uint64) *topology.Topology {
 func racksOf(t *topology.Topology) (racks []topology.NodeID) {
 	last := topology.NodeID(-1)
 	for h := range t.Hosts() {
-		if edge := t.Ports(h.ID)[0].Peer; edge != last {
+		if edge := t.EdgeOf(h.ID); edge != last {
 			racks, last = append(racks, h.ID), edge
 		}
 	}

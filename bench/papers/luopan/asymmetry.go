@@ -109,7 +109,7 @@ func runLeafSpine(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	}
 	rack := func(n int) []topology.NodeID { return workload.RackOf(whole, topology.NodeID(n*rackHosts)) }
 	uplinks := func(n int) (l []topology.LinkID) {
-		for _, p := range whole.Ports(whole.Ports(rack(n)[0])[0].Peer) {
+		for _, p := range whole.Ports(whole.EdgeOf(rack(n)[0])) {
 			if p.Up {
 				l = append(l, p.Link)
 			}

@@ -50,7 +50,7 @@ func FabricMbit(t *topology.Topology) float64 {
 // (Luopan §4.6).
 func PodMbit(t *topology.Topology, host topology.NodeID) float64 {
 	sum := 0.0
-	for _, agg := range uplinked(t, t.Ports(host)[0].Peer) {
+	for _, agg := range uplinked(t, t.EdgeOf(host)) {
 		for _, p := range t.Ports(agg) {
 			if p.Up {
 				sum += t.Rate(p.Link)

@@ -21,11 +21,10 @@ type places struct {
 func placesOf(t *topology.Topology) *places {
 	n := t.NumHosts()
 	p := &places{hosts: n, rack: make([]span, n), pod: make([]span, n)}
-	edge := func(h topology.NodeID) topology.NodeID { return t.Ports(h)[0].Peer }
-	p.mark(p.rack, edge)
+	p.mark(p.rack, t.EdgeOf)
 	p.mark(p.pod, func(h topology.NodeID) topology.NodeID {
 		// A pod is known by its first aggregation switch.
-		ports := t.Ports(edge(h))
+		ports := t.Ports(t.EdgeOf(h))
 		return ports[slices.IndexFunc(ports, func(p topology.Port) bool { return p.Up })].Peer
 	})
 	return p

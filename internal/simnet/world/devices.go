@@ -64,7 +64,7 @@ func (t *tun) wrote(packet []byte) {
 	if len(in) == len(packet) || !ok {
 		return
 	}
-	if edge := w.fabric.Ports(to)[0].Peer; d.carriage.Plain(edge) {
+	if edge := w.fabric.EdgeOf(to); d.carriage.Plain(edge) {
 		w.fail(fmt.Errorf("at %v the Gateway of %v wraps a packet to %v, to whose rack nothing is proved: %s", w.Now(), d.kernel.address, destination(in), d.carriage.Why(edge)))
 	}
 	paths := d.topology.Paths(d.kernel.id, to)

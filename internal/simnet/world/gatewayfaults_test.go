@@ -271,7 +271,7 @@ func (s *schedule) towards(from, to string) string {
 	if k == nil || k.daemon == nil {
 		return from + " has no daemon"
 	}
-	edge, d := s.fabric.Ports(s.node(to))[0].Peer, k.daemon
+	edge, d := s.fabric.EdgeOf(s.node(to)), k.daemon
 	return fmt.Sprintf("%s to %s: plain %v, MTU %d (%s), down %v, avoided %v, beat %v ago", from, to, d.carriage.Plain(edge), d.carriage.MTU(edge), d.carriage.Why(edge),
 		d.topology.Down(), d.topology.Avoided(), s.Now()-k.beatOut)
 }

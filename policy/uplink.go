@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"weft/drb"
+	"weft/flowcell"
+)
+
+// AtUplink reports whether the program at a host's uplink can carry the policy out,
+// so that super-segments leave the host whole. What it cannot, the dataplane does in
+// userspace. It is the one place that knows.
+func (p Policy) AtUplink() bool { return p.UplinkLacks() == "" }
+
+// UplinkLacks says, for an error, what the program at the uplink would have to know
+// to carry the policy out; "" where it lacks nothing. Of flows that program remembers
+// their flowcell, and of racks one path that it is told.
+func (p Policy) UplinkLacks() string {
+	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
+	switch unit := p.Unit.Kind; {
+	case p.Aware == Informed:
+		return "the reports of receivers"
+	case p.Aware == Backlogged:
+		return "what was sent by each path, and when"
+	case unit == flowcell.UnitFlowlet:
+		return "the pauses of flows"
+	case p.Groups:
+		return "the group of paths of each flow"
+	case unit == flowcell.UnitFlowcell && p.Rule == drb.Random,
+		p.Aware == Oblivious && unit == flowcell.UnitFlow && p.Rule == drb.Hash,
+		p.Aware == Oblivious && unit == flowcell.UnitFlowcell && inTurn,
+		p.Aware == Oblivious && unit == flowcell.UnitPacket && (inTurn || p.Rule == drb.Random):
+		return ""
+	}
+	return "state of its own"
+}
+
+// NamesAtUplink lists the policies that the program at the uplink can carry out, in
+// the order of the table.
+func NamesAtUplink() (names []string) {
+	for _, p := range table {
+		if p.AtUplink() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
