@@ -59,4 +59,13 @@
 // The package is pure: it takes the time as an argument, since an arbitrary
 // start, and owns no goroutine, timer, socket or lock. A Table is not safe for
 // concurrent use.
+//
+// # Why the inner IP ID
+//
+// The forward mark (LBTag, CE) and the feedback (tag, metric) take turns in the inner IPv4 ID
+// of TCP packets, which DSCP 9 tells apart. The field is free in packets that cannot be
+// fragmented (RFC 6864), survives a bounce or any decapsulation, costs no byte, and means
+// nothing to anybody else. A field of the outer header would end at the bouncing switch.
+// Acknowledgements carry feedback, too, or one-way flows would get none. A clock of 6 bits in
+// the mark tells the resequencer what the ID tells it otherwise: what was sent later.
 package conga

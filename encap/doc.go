@@ -13,4 +13,15 @@
 // packet. Its functions work in place on the caller's bytes and keep no
 // reference to them. Whatever the bytes, they return an error rather than
 // panic.
+//
+// # Why it is so
+//
+// A stack of labels ends where there is no choice any more, as IP-in-IP does: at the bouncing
+// switch, in VL2 at the aggregation switch behind it, since a spine's routes know two
+// (topology.PathSet.Choices). So the links below carry no header. With labels as far as the
+// destination's edge switch the kernel's TCP had 3.3 % less goodput than over IP-in-IP, so
+// 2.5 % (medians). Receivers need nothing.
+//
+// ECN passes every step by RFC 6040: it is copied out when a packet is wrapped and taken in
+// when it is unwrapped. Netstack has no ECN; the kernel's TCP reacts to it.
 package encap

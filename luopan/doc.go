@@ -85,4 +85,15 @@
 //
 // A rack takes some 850 bytes at d = 2 and 128 for each sample more, and 8 for each
 // path up to 64 to count choices; up to twice that after growth.
+//
+// # Why probes are UDP
+//
+// The probe has Luopan's word (path ID, type, 7 bits of queue) in a UDP packet of data's own
+// class, behind the IP header, since routers forward by that. A token keeps hosts off the
+// path from answering. The packet also has the number of switches that wrote and the
+// answerer's clock. So sampling works, less sharply, over switches that only forward.
+//
+// A host does its rack's part: its tables are per rack, its rounds are its own. In a rack of
+// many hosts the paper's switch would sample once for all. Here every host pays (Overhead,
+// with the host's link).
 package luopan

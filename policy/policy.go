@@ -1,5 +1,18 @@
 // Package policy is a table: a policy is a unit (when to choose a path again)
 // times a rule (which one). A new scheme is a new row.
+//
+// # Why a table
+//
+// Everything that depends on policies is derived from the table: weft demo, weft paths, the
+// kernel's programs, labels. So a new scheme is one row. A Rule is an order over the live
+// paths, made once per set of paths and shared by all pairs that have it, and a position
+// in it. Policies of packets and of whole flows keep no state per flow.
+//
+// The last rows know more than which paths are live. Their Rule is what they do while they
+// know nothing, in a tunnel, and for acknowledgements.
+//
+// Groups (DRILL's symmetric components) are off by default. A flow that keeps to one
+// component is not slowed by the others, but it cannot use them either.
 package policy
 
 import (

@@ -58,4 +58,15 @@
 // Memory is bounded by Config: what is held, in packets and bytes, per flow,
 // per peer and in all, and the flows remembered, some 170 bytes each in a table
 // that is at least a quarter full.
+//
+// # Why it is so
+//
+// A hole that began after the last one given up and is given up, too, is loss and not
+// reordering. It quarters a guess and puts a measured time in doubt until something late
+// comes after all. So an episode of losses costs about one hold, not one for each loss. Times
+// are rounded up to MinHold doubled some times, so that runs which wait equally long form a
+// queue, and ten queues need no heap.
+//
+// Flows hardly seen are forgotten before established ones, so that a flood of flows evicts
+// itself. Then the order is Juggler's: inactive, active, recovering.
 package resequencer
