@@ -11,8 +11,7 @@ const Never = time.Duration(math.MaxInt64)
 // nowhere is the place of what is not in the heap.
 const nowhere = -1
 
-// timers is a heap of slots by when they are due. place, by slot, is where in the
-// heap each is.
+// timers is a heap of slots by when they are due. place has each slot's index in the heap.
 type timers struct {
 	heap  []timer
 	place []int32
