@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weft/internal/slowtest"
 )
 
 // module is the module's path, whatever it is called.
@@ -31,6 +33,7 @@ var lattice = map[string][]string{
 	"weft/internal/notify":            {},
 	"weft/internal/shortage":          {},
 	"weft/internal/shortage/few":      {},                                                                      // for tests
+	"weft/internal/slowtest":          {},                                                                      // for tests
 	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/internal/shortage/few", "weft/topology"}, // for tests
 	"weft/internal/tools/...":         {},                                                                      // no other package needs them
 	"weft/internal/privileges":        {},
@@ -235,9 +238,7 @@ func TestHygiene_gofmt(t *testing.T) {
 }
 
 func TestHygiene_vet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("go vet is left out with -short")
-	}
+	slowtest.System(t)
 	if out, err := exec.Command("go", "vet", "./...").CombinedOutput(); err != nil {
 		t.Errorf("go vet: %v\n%s", err, out)
 	}
@@ -245,9 +246,7 @@ func TestHygiene_vet(t *testing.T) {
 
 // What is pure must build for every system that Go knows.
 func TestHygiene_vetPureElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("go vet is left out with -short")
-	}
+	slowtest.System(t)
 	cmd := exec.Command("go", append([]string{"vet"}, relative(pure)...)...)
 	cmd.Env = append(cmd.Environ(), "GOOS=darwin")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 func TestDemo_bad(t *testing.T) {
@@ -133,6 +135,7 @@ func wantNoNamespaces(t *testing.T, lab string) {
 
 // Ctrl-C at any moment leaves nothing behind, nor does a terminal that closes.
 func TestDemo_interrupted(t *testing.T) {
+	slowtest.System(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
