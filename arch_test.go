@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weft/internal/slowtest"
 )
 
 // module is the module's path, whatever it is called.
@@ -33,6 +35,7 @@ internal/strictyaml: internal/nearest
 internal/notify:
 internal/shortage:
 internal/shortage/few:  // for tests
+internal/slowtest:
 internal/kernel/kerneltest: internal/kernel internal/shortage/few topology  // for tests
 internal/tools/...:  // no other package needs them
 internal/privileges:
@@ -256,9 +259,7 @@ func TestHygiene_gofmt(t *testing.T) {
 }
 
 func TestHygiene_vet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("go vet is left out with -short")
-	}
+	slowtest.System(t)
 	if out, err := exec.Command("go", "vet", "./...").CombinedOutput(); err != nil {
 		t.Errorf("go vet: %v\n%s", err, out)
 	}
@@ -266,9 +267,7 @@ func TestHygiene_vet(t *testing.T) {
 
 // What is pure must build for every system that Go knows.
 func TestHygiene_vetPureElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("go vet is left out with -short")
-	}
+	slowtest.System(t)
 	cmd := exec.Command("go", append([]string{"vet"}, relative(pure)...)...)
 	cmd.Env = append(cmd.Environ(), "GOOS=darwin")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -105,9 +105,63 @@ func TestCI_racesEveryPackageWithGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(run), ".ci/raced") {
-		t.Error(".ci/run does not read .ci/raced")
+	for _, part := range []string{".ci/raced", "$(listed)", "$(listed user)", "$(listed measures)", "WEFT_TESTS=all go test -p 2 -race -short", "WEFT_TESTS=unraced"} {
+		if !strings.Contains(string(run), part) {
+			t.Errorf(".ci/run has no %s", part)
+		}
 	}
+}
+
+// CI runs slow tests of packages in .ci/raced with -short only. One that -short leaves out
+// nobody would run: it is for slowtest.Unraced.
+func TestCI_runsEverySlowTest(t *testing.T) {
+	list := raced(t)
+	slow := 0
+	for path := range packages(t) {
+		files, err := filepath.Glob(filepath.Join("."+strings.TrimPrefix(path, module), "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok {
+					continue
+				}
+				calls := callsIn(fn)
+				if !calls["slowtest.System"] && !calls["slowtest.Unraced"] {
+					continue
+				}
+				slow++
+				if list[path] && calls["slowtest.System"] && calls["testing.Short"] {
+					t.Errorf("%s: %s asks for -short: call slowtest.Unraced if it leaves itself out", name, fn.Name.Name)
+				}
+			}
+		}
+	}
+	if slow < 20 {
+		t.Errorf("only %d slow tests: the search is wrong", slow)
+	}
+}
+
+// callsIn returns the functions of packages that fn calls: "package.Function".
+func callsIn(fn *ast.FuncDecl) map[string]bool {
+	calls := make(map[string]bool)
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			if s, ok := c.Fun.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok {
+					calls[x.Name+"."+s.Sel.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	return calls
 }
 
 // failedLog is what go test says of a test that failed in a package.

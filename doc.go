@@ -42,4 +42,14 @@
 //
 // Nothing at the receiver is needed to deliver a packet, so a weft host talks
 // to plain hosts, and they to it.
+//
+// # What does not fit yet
+//
+//   - IPv6 inside IP-in-IP or labels. Hosts have no IPv6 address of their own in topology
+//     (Addr6 is an outer one). The tunnel carries IPv6.
+//   - Congestion in a tunnel: its header has 32 bits for feedback.
+//   - ICMPv6 errors about labels' outer headers. The MTU is by configuration.
+//   - The hosts of a rack that sample together.
+//   - A scheduler of elephants (Hedera). It will be a rule beside the others, fed from
+//     outside like luopan's choices.
 package weft

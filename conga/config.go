@@ -20,7 +20,7 @@ type Config struct {
 	// MaxDestinations bounds the racks that either table remembers, from 1 to
 	// 1<<20. Default: 16,384.
 	MaxDestinations int
-	// Seed of what is random: among equal paths.
+	// Seed of the random choice among equal paths.
 	Seed uint64
 }
 

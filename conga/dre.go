@@ -6,10 +6,9 @@ import "time"
 // grows by what is sent and shrinks by the part alpha every tau times alpha, so
 // at a steady rate R it is about R times tau.
 //
-// Nobody ticks: what ticks would have done is made up for when somebody asks,
-// with the same result. Times are since an arbitrary start; one that goes back
-// counts as the latest. Not safe for concurrent use; the zero value is a link that is
-// never busy.
+// There is no timer: each call makes up for the ticks since the last one, with the same
+// result. Times are since an arbitrary start; one that goes back counts as the latest. It
+// is not safe for concurrent use. The zero value is a link that is never busy.
 type DRE struct {
 	x     float64       // bytes
 	scale float64       // metric per byte
@@ -33,7 +32,7 @@ func NewDRE(tau time.Duration, rateBits float64) DRE {
 	return d
 }
 
-// Add takes note of bytes sent at now.
+// Add adds bytes sent at now.
 func (d *DRE) Add(bytes int, now time.Duration) {
 	d.decay(now)
 	d.x += float64(bytes)

@@ -15,8 +15,8 @@ type inward struct {
 	next  uint8               // the tag at which the round goes on
 }
 
-// Received takes note that a packet from a rack came by a path of this tag, on
-// which the busiest link's metric was ce.
+// Received records that a packet from a rack came by a path of this tag, on which
+// the busiest link's metric was ce.
 func (t *Table) Received(src uint32, tag, ce uint8, now time.Duration) {
 	row := t.from.use(src, now)
 	tag %= Tags
@@ -24,10 +24,10 @@ func (t *Table) Received(src uint32, tag, ce uint8, now time.Duration) {
 	row.news |= 1 << tag
 }
 
-// NextFeedback returns what a packet to a rack is to report, and false if
-// there is nothing to be said: of the tags heard of since their last report the
-// next one round whose metric has changed, else the next one. What was heard
-// longer than Age ago is not reported any more.
+// NextFeedback returns the report for a packet to a rack, and false if there is
+// none. It goes round the tags that were heard of since their last report. It
+// prefers the next one whose metric has changed. A metric heard longer than Age
+// ago is not reported any more.
 func (t *Table) NextFeedback(dst uint32, now time.Duration) (tag, metric uint8, ok bool) {
 	row := t.from.get(dst)
 	if row == nil || row.news == 0 {

@@ -2,9 +2,9 @@ package conga
 
 import "time"
 
-// racks maps racks to values of type V, which lie inside it: a bounded map that
-// forgets, for a new rack, the idlest of a few. Pointers to values are good
-// until the next use.
+// racks is a bounded map from racks to values of type V, which lie inside it. For
+// a new rack it forgets the idlest of a few. Pointers to values are good until
+// the next use.
 type racks[V any] struct {
 	index   map[uint32]int32
 	entries []rack[V]

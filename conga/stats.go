@@ -20,7 +20,7 @@ func (t *Table) Stats() Stats {
 	}
 }
 
-// Destination is what is known of the paths to a rack.
+// Destination is the state of the paths to a rack.
 type Destination struct {
 	Destination uint32   `json:"destination"`
 	Tags        []TagUse `json:"tags"` // those chosen or reported, ascending

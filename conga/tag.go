@@ -8,9 +8,9 @@ const (
 	MaxMetric = 7
 )
 
-// Tag returns the LBTag of a path, one of so many to its destination: the path's
-// number where the tag has room for all, else that of its first hop, the digit
-// chosen at the edge switch, modulo Tags. Paths of one tag count as one.
+// Tag returns the LBTag of a path, one of so many to its destination. It is the path's
+// number if there are no more paths than tags, else that of its first hop, the digit chosen
+// at the edge switch, modulo Tags. Paths of one tag count as one.
 func Tag(path, paths, first int) uint8 {
 	if paths > Tags {
 		path = first

@@ -6,4 +6,18 @@
 // a₂-th core of the a₁-th uplink. Any number of levels works.
 //
 // The package is pure: no I/O, no clock, no goroutine.
+//
+// # Why Interleave
+//
+// With dead paths, digit reversal over a list with holes would send packets in clusters.
+// Interleave does what digit reversal stands for. At every layer each branch is visited in
+// proportion to its live paths, every prefix of the sequence is within one visit of each
+// branch's exact share, and no branch is visited twice in a row where that can be avoided.
+// This is a schedule of unit jobs on one machine, by earliest deadline. With all paths live
+// it equals digit reversal.
+//
+// A Selector is DRB's single integer. A pair of hosts has one for data and one for pure
+// acknowledgements, which all its flows share. UDP and all else that nobody puts back in
+// order keeps to one path per pair of hosts. Ports do not count for it, since fragments
+// have none.
 package drb

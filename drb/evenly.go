@@ -5,8 +5,8 @@ package drb
 // that it does not take the same i twice in a row where it need not. Equal
 // weights give plain round robin.
 //
-// It is made of as many rounds as the weights have a common divisor: at the end
-// of each, every i has had exactly its share.
+// It has as many rounds as the weights' greatest common divisor. At the end of
+// each round every i has had exactly its share.
 func evenly(weights []int) []int {
 	rounds, total := 0, 0
 	for _, w := range weights {
@@ -45,7 +45,7 @@ func gcd(a, b int) int {
 
 // schedule is a round of evenly as a problem of unit jobs on one machine: the
 // j-th occurrence of i must fall into the slots from ⌊j·n/w⌋ to before
-// ⌈(j+1)·n/w⌉. That there is a solution shows the fluid one; earliest deadline
+// ⌈(j+1)·n/w⌉. The fluid solution shows that there is one; earliest deadline
 // first finds a solution whenever there is one.
 type schedule struct {
 	branches []branch

@@ -17,12 +17,11 @@ func (r Rule) String() string {
 	return [...]string{"digit reversal", "round robin", "random", "hash"}[r]
 }
 
-// Order lists the live paths in the order in which the rule visits them. live
-// is ascending; a path that is in it more than once, in proportion to its
-// weight, comes as often in the order, and as evenly spread as whole steps
-// allow where the rule goes round. The order depends on nothing but the
-// arguments, may be shared by any number of Selectors, and must not be changed;
-// it may be live itself.
+// Order lists the live paths in the order in which the rule visits them. live is
+// ascending. A path is in it as often as its weight says, comes as often in the
+// order, and is spread as evenly as whole steps allow if the rule goes round. The
+// order depends on the arguments alone. Any number of Selectors may share it. It
+// must not be changed, and may be live itself.
 func (r Rule) Order(bases, live []int) []int {
 	switch {
 	case r == DigitReversal:
@@ -90,8 +89,8 @@ func (s *Selector) Next(hash uint64) (path int, ok bool) {
 	return path, true
 }
 
-// Touch reads what Next will need, for who has other reads to wait for meanwhile. What
-// it returns says nothing.
+// Touch reads what Next will need, so that the read overlaps with others. Its result has no
+// meaning.
 func (s *Selector) Touch() int { return s.next }
 
 func (s *Selector) random() int { return int(s.rng.Uint64() % uint64(len(s.order))) }

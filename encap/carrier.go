@@ -44,8 +44,8 @@ func ParseCarrier(name string) (Carrier, error) {
 	return 0, fmt.Errorf("encap: unknown carrier %q; known: %s", name, strings.Join(known, ", "))
 }
 
-// Overhead is what the carrier adds to a packet, in bytes, 0 for an unknown one;
-// of MPLS four labels, the most that a path of a three-level Clos has.
+// Overhead is what the carrier adds to a packet, in bytes; 0 for an unknown one. For MPLS
+// it is four labels, the most that a path of a three-level Clos has.
 func (c Carrier) Overhead() int {
 	if int(c) >= len(carriers) {
 		return 0

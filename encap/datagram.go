@@ -7,9 +7,9 @@ const (
 	offDatagramSum  = 26 // the UDP checksum
 )
 
-// datagram is what all packets of one of weft's own kinds have in common. Each is
-// one UDP datagram in IPv4 without options, of the same length or, where the kind
-// allows it, with padding behind.
+// datagram describes one of weft's own kinds of packets. Each is a UDP datagram in IPv4
+// without options. All of a kind have the same length, but for padding where the kind
+// allows it.
 type datagram struct {
 	length int // in bytes, headers included; a multiple of 4
 	most   int // the same with the most padding; 0: there is none

@@ -6,9 +6,9 @@ import "encoding/binary"
 // one what its ECN field has become on the way (RFC 6040 §4.2), and returns the
 // inner packet, without padding, in the bytes of b.
 //
-// A packet that is none of ours (ErrNotIPIP) is told first and cheaply. Other
-// errors: ErrTruncated, ErrVersion, ErrIHL, ErrChecksum, ErrFragment,
-// ErrNested, ErrECN; b is then unchanged.
+// ErrNotIPIP is checked first and cheaply: the packet is not weft's. Other
+// errors: ErrTruncated, ErrVersion, ErrIHL, ErrChecksum, ErrFragment, ErrNested,
+// ErrECN; b is then unchanged.
 func Decapsulate(b []byte) (inner []byte, err error) {
 	if len(b) >= 20 && b[0]>>4 == 4 && b[9] != protoIPIP {
 		return nil, ErrNotIPIP

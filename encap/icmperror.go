@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Why an ICMP packet is not translated; besides these, InnerError returns those
-// of Decapsulate. Callers count by them; they are returned unwrapped.
+// Why an ICMP packet is not translated. InnerError also returns the errors of
+// Decapsulate. They are returned unwrapped, and callers count by them.
 var (
 	ErrNotTunnelError = errors.New("encap: not an ICMP error about an IP-in-IP packet that its receiver has sent")
 	ErrOurOwn         = errors.New("encap: ICMP error that concerns the tunnel alone (RFC 2003 §4)")
@@ -32,8 +32,8 @@ const (
 )
 
 // leastMTU is the least that InnerError reports, in bytes; it is Linux's own
-// net.ipv4.route.min_pmtu. A switch that reports none (from before RFC 1191), or
-// somebody who reports 60, must not cut a connection into crumbs.
+// net.ipv4.route.min_pmtu. A switch that reports none (from before RFC 1191), or a forger
+// who reports 60, must not make a connection send tiny packets.
 const leastMTU = 552
 
 // InnerError turns an ICMP error in b, about a packet whose outer header
@@ -43,11 +43,9 @@ const leastMTU = 552
 // padding, in the bytes of b. The source remains the switch that has complained;
 // about is the inner packet as far as it was quoted, in the packet's own bytes.
 //
-// What is none of ours (ErrNotTunnelError) is told first and cheaply. Errors of a
-// switch that quotes no more than RFC 792 asks for, the outer header and 8 bytes,
-// cannot be translated: ErrTruncated. An error about an inner packet whose source
-// is not the tunnel's own is nobody's: ErrNotTunnelError. b is unchanged after
-// any error.
+// ErrNotTunnelError is checked first and cheaply. It is also the error if the inner
+// packet's source is not the tunnel's own. ErrTruncated: a switch has quoted only the outer
+// header and 8 bytes, as RFC 792 asks for. b is unchanged after any error.
 func InnerError(b []byte) (packet, about []byte, err error) {
 	if len(b) >= 20 && b[0]>>4 == 4 && (b[9] != protoICMP || binary.BigEndian.Uint16(b[6:])&fragmentMask != 0) {
 		return nil, nil, ErrNotTunnelError

@@ -32,8 +32,9 @@ var (
 	ErrECN       = errors.New("encap: congestion mark on a packet that cannot carry it (RFC 6040)")
 )
 
-// IPIP is an outer header from one address to another, ready but for what
-// depends on the packet. It is an immutable value, safe for concurrent use.
+// IPIP is an outer header from one address to another, complete except for the
+// fields that depend on the packet. It is an immutable value, safe for concurrent
+// use.
 type IPIP struct {
 	header [Overhead]byte
 	sum    uint64 // of header

@@ -25,10 +25,10 @@ var (
 // MPLSLabel returns the label of an output port.
 func MPLSLabel(port int) uint32 { return mplsFirst + uint32(port) }
 
-// AppendMPLS appends the label stack that takes a packet out of these ports, one
-// at each switch (RFC 3032 §2.1): port p is label 16+p, the last one has the
-// bottom-of-stack bit. The switch that pops it, the one before the destination's
-// edge switch, so forwards the plain packet (penultimate hop popping).
+// AppendMPLS appends the label stack that takes a packet out of these ports, one at each
+// switch (RFC 3032 §2.1): port p is label 16+p, the last one has the bottom-of-stack bit.
+// The switch before the destination's edge switch pops it and forwards the plain packet
+// (penultimate hop popping).
 //
 // The traffic class is the class selector of the inner tos, its upper three bits
 // (RFC 5462). The stack has no room for the ECN field: switches that push queues
@@ -54,10 +54,10 @@ func AppendMPLS(b []byte, ports []int, tos, ttl uint8) ([]byte, error) {
 	return b, nil
 }
 
-// PopMPLS takes the top entry off the label stack in b as a switch does that
-// forwards by it: its TTL less one becomes that of the next entry (RFC 3032
-// §2.4.2), in place. A packet behind the bottom is left as it is, its TTL too (RFC
-// 3443 §3.2, the pipe model). label is at least 16; rest lies in b.
+// PopMPLS takes the top entry off the label stack in b, as a switch does that forwards by
+// it. The entry's TTL less one becomes that of the next entry (RFC 3032 §2.4.2), in place.
+// The packet behind the bottom is left as it is, with its TTL (RFC 3443 §3.2, the pipe
+// model). label is at least 16; rest lies in b.
 //
 // Errors: ErrTruncated also if the stack ends, with the bytes, before the bottom;
 // ErrMPLSLabel, ErrMPLSTTL. b is then unchanged.

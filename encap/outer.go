@@ -5,8 +5,8 @@ import "net/netip"
 // MaxOverhead is the headroom that every Outer fits into, in bytes.
 const MaxOverhead = srv6Overhead
 
-// Outer is an outer header of any carrier that IP itself forwards, ready but for
-// what depends on the packet. It is an immutable, comparable value, safe for
+// Outer is an outer header of any carrier that IP itself forwards, complete except for the
+// fields that depend on the packet. It is an immutable, comparable value, safe for
 // concurrent use. The zero value encapsulates nothing: ErrVersion.
 type Outer struct {
 	carrier Carrier
@@ -21,8 +21,8 @@ func NewIPIPOuter(src, dst netip.Addr) (Outer, error) {
 	return Outer{carrier: CarrierIPIP, ready: err == nil, ipip: h}, err
 }
 
-// NewSRv6Outer returns the outer header of packets that go where the labels in
-// sids say, which is as SIDs makes it. src is the sender's IPv6 address. Errors
+// NewSRv6Outer returns the outer header of packets that follow the labels in
+// sids, an address that SIDs has made. src is the sender's IPv6 address. Errors
 // name which of the two is wrong.
 func NewSRv6Outer(src, sids netip.Addr) (Outer, error) {
 	h, err := newSRv6(src, sids)

@@ -13,11 +13,11 @@ const (
 	ProbePort = 9339
 	// ProbeLen is the length of a probe in bytes, without the outer header.
 	ProbeLen = datagramHeaders + 24
-	// MaxProbeLen is the same of the longest, with its padding.
+	// MaxProbeLen is the length of the longest probe, with its padding.
 	MaxProbeLen = 0xffff - MaxOverhead
-	// ProbeTOS is network control by its top three bits and "low delay" to
-	// Linux's rt_tos2priority: probes are to tell dead paths from full queues, so
-	// they pass queues where switches let them.
+	// ProbeTOS is network control by its top three bits and "low delay" to Linux's
+	// rt_tos2priority: probes must tell dead paths from full queues, so they pass queues
+	// where switches let them.
 	ProbeTOS = 0xd0
 )
 
@@ -27,15 +27,15 @@ var probeDatagram = datagram{
 	length: ProbeLen, most: MaxProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
 }
 
-// asDataDatagram is the same of what waits as data does. ECT(0) is the TOS of data: see
-// sampleDatagram.
+// asDataDatagram is a probe that waits in queues as data does. ECT(0) is the TOS of data:
+// see sampleDatagram.
 var asDataDatagram = func() datagram {
 	d := probeDatagram
 	d.tos = byte(ECT0)
 	return d
 }()
 
-// ProbeKind says what becomes of a probe.
+// ProbeKind says what a receiver does with a probe.
 type ProbeKind uint8
 
 // The kinds.
@@ -66,10 +66,10 @@ var (
 	ErrProbeAddress = errors.New("encap: a probe's addresses are not those of its kind")
 )
 
-// Probe is a packet that a host sends to learn whether a path is alive. It is
-// the inner packet of IP-in-IP to the path's bouncing switch: IPv4 without
-// options, UDP from ProbePort to ProbePort, and a payload of 24 bytes and padding,
-// whose length is what a probe of a path's MTU is about:
+// Probe is a packet that a host sends to learn whether a path is alive. It is the inner
+// packet of IP-in-IP to the path's bouncing switch: IPv4 without options, UDP from
+// ProbePort to ProbePort, and a payload of 24 bytes and padding. A probe of a path's MTU is
+// as long as its padding makes it:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -91,30 +91,30 @@ var (
 // routes it home.
 type Probe struct {
 	Kind ProbeKind
-	// Path is the path's number for the pair of hosts. A path has the same
-	// number both ways, so it is the one by which a reply goes back.
+	// Path is the path's number for the pair of hosts. A path has the same number
+	// both ways, and a reply goes back by it.
 	Path uint16
 	// Token is the origin's own and comes back unchanged. Whoever cannot see the
 	// probe must not be able to guess it.
 	Token          uint64
 	Origin, Target netip.Addr // IPv4; equal for a boomerang
-	// Carrier is what the probe was sent by, so that a host with several answers by the
-	// same. It is in the IPv4 ID; peers that do not know of it send and ignore 0, which
-	// is CarrierIPIP.
+	// Carrier is the carrier of the probe, so that a host with several answers by the same
+	// one. It is in the IPv4 ID. Peers that do not know of it send and ignore 0, which is
+	// CarrierIPIP.
 	Carrier Carrier
-	// Padding is how many bytes there are behind the 24. Peers that do not know of it
-	// take a padded request for somebody else's datagram, and do not answer.
+	// Padding is the number of bytes behind the 24. Peers that do not know of it take a
+	// padded request for another program's datagram and do not answer.
 	Padding int
-	// AsData has the probe wait in queues as data does: it is of data's class, so its
-	// round trip tells how long queues are. A reply is of its request's class; peers that
+	// AsData makes the probe wait in queues as data does: it is of data's class, so its
+	// round trip tells how long queues are. A reply is of its request's class. Peers that
 	// do not know of it reply in ProbeTOS.
 	AsData bool
 }
 
-// AppendProbe appends a whole inner packet to b, ProbeLen bytes and the padding. It
-// fails only if an address is not IPv4, the kind is unknown, a boomerang's addresses
-// differ, or the packet would be longer than MaxProbeLen; b is then returned as it
-// was. It allocates only if b has no room for the packet.
+// AppendProbe appends a whole inner packet to b, ProbeLen bytes and the padding. It fails
+// only if an address is not IPv4, the kind is unknown, a boomerang's addresses differ, or
+// the packet would be longer than MaxProbeLen. b is then returned unchanged. It allocates
+// only if b has no room for the packet.
 func AppendProbe(b []byte, p Probe) ([]byte, error) {
 	p.Origin, p.Target = p.Origin.Unmap(), p.Target.Unmap()
 	switch {
@@ -202,14 +202,14 @@ func ParseProbe(packet []byte) (Probe, error) {
 	return p, nil
 }
 
-// ReplyProbe turns a request into its reply, in place, and returns the number
-// of the path by which it is to go back. Only who owns the request's
+// ReplyProbe turns a request into its reply, in place, and returns the number of
+// the path by which the reply goes back. Only the owner of the request's
 // destination address may do so. A reply has the length of its request and goes
 // to the address that the request claims to come from, so echoing amplifies
-// nothing; its rate is the caller's to bound.
+// nothing. The caller bounds its rate.
 //
-// Errors are ParseProbe's, and ErrProbeKind for what is no request; the packet
-// is then unchanged.
+// Errors are ParseProbe's, and ErrProbeKind if the packet is no request. The
+// packet is then unchanged.
 func ReplyProbe(packet []byte) (path uint16, err error) {
 	p, err := ParseProbe(packet)
 	if err != nil {

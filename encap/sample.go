@@ -27,7 +27,7 @@ const (
 	sampleVersion = 1
 	sampleACK     = 0x80 // the type bit of the probe word: set in an answer
 
-	// Offsets in the inner packet of what changes on the way.
+	// Offsets in the inner packet of the fields that change on the way.
 	offSampleType   = datagramHeaders + 7 // with the metric
 	offSampleMeters = datagramHeaders + 9
 )
@@ -46,9 +46,9 @@ var (
 	ErrSampleType    = errors.New("encap: an answer where a probe was expected")
 )
 
-// Sample is a packet that measures how congested a path is, or the answer to one
-// (Luopan §3.1). It is the inner packet of whatever carrier takes the path: IPv4
-// without options, UDP from SamplePort to SamplePort, and a payload of 32 bytes:
+// Sample is a packet that measures how congested a path is, or the answer to one (Luopan
+// §3.1). It is the inner packet of any carrier: IPv4 without options, UDP from SamplePort
+// to SamplePort, and a payload of 32 bytes:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -68,12 +68,12 @@ var (
 //	|                               0                               |
 //	+---------------------------------------------------------------+
 //
-// All in network byte order. The second word is the paper's, bit by bit (Fig. 5);
-// the paper has it before the IP header, where only switches made for it would
-// look. Routers forward by IP, so it stands behind it here, and the rest makes up
-// for what the paper could take for granted: the token, that nobody answers for
-// somebody else or twice; Meters, that switches write a metric at all; Received and
-// Marked, what is known where they do not.
+// All in network byte order. The second word is the paper's, bit by bit (Fig. 5); the paper
+// has it before the IP header, where only switches made for it would look. Here it stands
+// behind the IP header, since routers forward by IP. The other fields replace what the
+// paper takes for granted. The token keeps others from answering, and anybody from
+// answering twice. Meters says whether switches write a metric at all. Received and Marked
+// tell something where they do not.
 type Sample struct {
 	Path   uint32 // the path's number for the pair of hosts, at most MaxSamplePath
 	ACK    bool   // type: false a probe, true its answer
@@ -83,17 +83,15 @@ type Sample struct {
 	// Token is the prober's own and comes back unchanged. Whoever cannot see the
 	// probe must not be able to guess it.
 	Token uint64
-	// Received is when the probe came in, by the clock of who answers, which has
-	// an origin of its own; 0 in a probe. In answers of somebody else it may be
-	// anything, below 0 too.
+	// Received is when the probe came in, by the answerer's clock, which has an origin of
+	// its own; 0 in a probe. A foreign answer may say anything, also below 0.
 	Received time.Duration
 	From, To netip.Addr // IPv4
 }
 
-// AppendSample appends a whole inner packet to b. It fails only if a field is out
-// of range, which the error names; b is then returned as it was. Marked and
-// Received are left out of a probe. It allocates only if b has no room for
-// SampleLen bytes.
+// AppendSample appends a whole inner packet to b. It fails only if a field is out of range.
+// The error names the field, and b is returned unchanged. Marked and Received are left out
+// of a probe. It allocates only if b has no room for SampleLen bytes.
 func AppendSample(b []byte, s Sample) ([]byte, error) {
 	s.From, s.To = s.From.Unmap(), s.To.Unmap()
 	switch {
@@ -135,8 +133,8 @@ func (s *Sample) put(b *[SampleLen]byte) {
 func IsSample(packet []byte) bool { return sampleDatagram.is(packet) }
 
 // ParseSample checks a whole inner packet, its checksums included, and returns
-// what it says. Bytes behind the packet's end (padding) are not looked at, and
-// neither are those that are 0 today.
+// what it says. It ignores bytes behind the packet's end (padding) and fields
+// that are 0 today.
 //
 // Errors: ErrNotSample for what IsSample refuses, ErrTruncated, ErrChecksum,
 // ErrSampleVersion.
@@ -168,15 +166,15 @@ func ParseSample(packet []byte) (Sample, error) {
 	return s, nil
 }
 
-// AnswerSample turns a probe into its answer, in place, and returns the number of
-// the path by which it is to go back. received is when the probe came in, by a
-// clock of the caller's that must not be 0 then: the same for all it answers.
-// Path, Queue, Meters and Token stay; Marked is whether the probe came with a
-// congestion mark. Only who owns the probe's destination address may answer. An
-// answer has the length of its probe and goes to the address that the probe claims
-// to come from, so answering amplifies nothing; its rate is the caller's to bound.
+// AnswerSample turns a probe into its answer, in place, and returns the number of the path
+// by which the answer goes back. received is when the probe came in, by the caller's clock.
+// It must not be 0, and the clock must be the same for all answers. Path, Queue, Meters and
+// Token stay. Marked says whether the probe came with a congestion mark. Only the owner of
+// the probe's destination address may answer. An answer has the length of its probe and
+// goes to the address that the probe claims to come from, so answering amplifies nothing.
+// The caller bounds its rate.
 //
-// Errors are ParseSample's, and ErrSampleType for what is an answer itself; the
+// Errors are ParseSample's, and ErrSampleType if the packet is an answer. The
 // packet is then unchanged.
 func AnswerSample(packet []byte, received time.Duration) (path uint32, err error) {
 	s, err := ParseSample(packet)
@@ -194,13 +192,13 @@ func AnswerSample(packet []byte, received time.Duration) (path uint32, err error
 	return s.Path, nil
 }
 
-// AddQueue does what a switch does to a packet, outer headers included, when it
-// joins a queue: if the packet is a probe, units are added to its Queue and 1 to
-// its Meters, both saturating, and its UDP checksum is mended. It reports whether
-// it was one. Answers pass unchanged: they are to say how the probe fared.
+// AddQueue does what a switch does to a packet, outer headers included, when it joins a
+// queue: if the packet is a probe, units are added to its Queue and 1 to its Meters, both
+// saturating, and its UDP checksum is mended. It reports whether the packet was a probe.
+// Answers pass unchanged, since they report what the probe has met.
 //
-// A probe is known behind no outer header, one or two of IPv4 without options, or
-// one of IPv6 (RFC 2003, RFC 2473). Its checksums are not looked at.
+// It finds a probe behind no outer header, one or two of IPv4 without options, or one of
+// IPv6 (RFC 2003, RFC 2473). It ignores checksums.
 func AddQueue(packet []byte, units int) bool {
 	b := sampleBehind(packet)
 	if b == nil || b[offSampleType]&sampleACK != 0 {

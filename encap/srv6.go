@@ -13,8 +13,8 @@ const (
 	srv6NextIPv4 = protoIPIP
 )
 
-// ErrNotSRv6 is about a packet that is none of ours: not IPv6, or not with an
-// IPv4 packet right behind the header.
+// ErrNotSRv6 says that a packet is not weft's: it is not IPv6, or has no IPv4
+// packet right behind the header.
 var ErrNotSRv6 = errors.New("encap: not an IPv6 packet with an IPv4 packet inside")
 
 // srv6Header is an IPv6 header without a routing header (RFC 8986 §5.2,
@@ -55,11 +55,10 @@ func (h *srv6Header) encapsulate(b []byte) error {
 }
 
 // DecapsulateSRv6 is Decapsulate for an IPv6 packet with an IPv4 packet inside
-// and no extension header between. Its addresses are the caller's to judge.
+// and no extension header between. The caller judges its addresses.
 //
-// A packet that is none of ours (ErrNotSRv6) is told first and cheaply. Other
-// errors: ErrTruncated, ErrVersion, ErrIHL, ErrChecksum, ErrNested, ErrECN; b is
-// then unchanged.
+// ErrNotSRv6 is checked first and cheaply. Other errors: ErrTruncated, ErrVersion, ErrIHL,
+// ErrChecksum, ErrNested, ErrECN; b is then unchanged.
 func DecapsulateSRv6(b []byte) (inner []byte, err error) {
 	if len(b) > 0 && b[0]>>4 != 6 || len(b) >= srv6Overhead && b[6] != srv6NextIPv4 {
 		return nil, ErrNotSRv6

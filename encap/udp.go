@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// What weft's header adds behind the outer UDP header, in bytes; the outer IP
-// and UDP headers, 28 or 48 bytes, come on top.
+// The length of weft's header behind the outer UDP header, in bytes. The outer IP
+// and UDP headers, 28 or 48 bytes, are not in it.
 const (
 	UDPOverhead       = 12
 	UDPSealedOverhead = UDPOverhead + nonceSize + tagSize // with a MAC: 40
@@ -70,14 +70,13 @@ type UDPHeader struct {
 	// for. NAT may change the port; the receiver needs the path's own name to
 	// give feedback on it.
 	Path uint8
-	// Flowcell is the Number of package flowcell: the flowcell in the high 10
-	// bits, the segment's index in the low 6. A gap inside a flowcell is loss,
-	// one between two may be reordering. Who sprays packets counts as that type
-	// says; 0 if nothing is to be told.
+	// Flowcell is the Number of package flowcell: the flowcell in the high 10 bits,
+	// the segment's index in the low 6. A gap inside a flowcell is loss, one between
+	// two may be reordering. A sender that sprays packets counts them as that type
+	// says. 0 says nothing.
 	Flowcell uint16
 	// Number counts the packets of the inner flow modulo 2^32, so that every
-	// protocol inside can be put back in order, not only one that has sequence
-	// numbers.
+	// protocol inside can be put back in order, also one without sequence numbers.
 	Number uint32
 	// Feedback is what the sender has seen of a path that leads to it: the path
 	// in the high 8 bits, its quantised metric in the low 24. It counts only if
@@ -86,10 +85,10 @@ type UDPHeader struct {
 	HasFeedback bool
 	// Partial says that the inner transport checksum is not computed: the field
 	// holds the sum of the pseudo header only, as with the kernel's
-	// CHECKSUM_PARTIAL. The outer UDP checksum, or the MAC, covers the same
-	// bytes, so a checksum is computed once, and often by the NIC. It is legal
-	// only if the outer checksum is not 0 (see CheckZeroChecksum) or a MAC is
-	// there. Whoever hands the packet on completes the checksum first.
+	// CHECKSUM_PARTIAL. The outer UDP checksum, or the MAC, covers the same bytes,
+	// so a checksum is computed once, and often by the NIC. It is legal only if the
+	// outer checksum is not 0 (see CheckZeroChecksum) or a MAC is there. The
+	// receiver completes the checksum before it hands the packet on.
 	Partial bool
 }
 

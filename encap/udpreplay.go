@@ -8,17 +8,16 @@ const (
 )
 
 // ReplayWindow tells which numbers have been seen (RFC 6479). It goes 8,128
-// numbers back, which is much: paths of unequal delay reorder by their
-// difference times the packet rate, 8,128 packets being 10 ms at 10 Gbit/s.
-// Older numbers count as seen. The zero value has seen none. It is not safe for
-// concurrent use.
+// numbers back. Paths of unequal delay reorder by their difference times the
+// packet rate, and 8,128 packets are 10 ms at 10 Gbit/s. Older numbers count as
+// seen. The zero value has seen none. It is not safe for concurrent use.
 type ReplayWindow struct {
 	highest uint64
 	bits    [replayWords]uint64 // bit n mod 8,192 stands for n
 }
 
-// Accept marks n as seen. It is false if it was, or may have been. Only what has
-// proved genuine may be marked: a forged number would shut out all below it.
+// Accept marks n as seen. It returns false if n was seen, or may have been. Only the number
+// of a genuine datagram may be marked: a forged one would shut out all below it.
 func (w *ReplayWindow) Accept(n uint64) bool {
 	if n > w.highest {
 		from, to := w.highest/64, n/64

@@ -30,14 +30,13 @@ var (
 // Sealer gives datagrams to one peer their MAC. There may be only one for a key
 // and a direction at a time. It is not safe for concurrent use.
 //
-// GMAC's security ends when a nonce is used twice. A nonce is the counter and a
-// salt. The counter starts at the time, in nanoseconds since 1970, and is
-// incremented per datagram. No sender makes 10^9 datagrams a second, so after a
-// restart it starts above all that it has ever been: the receiver's window
-// refuses what was recorded before the restart, and needs no memory of past
-// sessions. Should the clock have been set back meanwhile, the random salt keeps
-// the nonces apart, and the receiver refuses everything (ErrUDPReplay) until the
-// clock has caught up, which Follow tells the Sealer, or the key is changed.
+// GMAC's security ends when a nonce is used twice. A nonce is the counter and a salt. The
+// counter starts at the time, in nanoseconds since 1970, and is incremented per datagram.
+// No sender makes 10^9 datagrams a second, so after a restart it starts above all its
+// former values. The receiver's window refuses what was recorded before the restart and
+// needs no memory of past sessions. If the clock has been set back meanwhile, the random
+// salt keeps the nonces apart. The receiver then refuses everything (ErrUDPReplay) until
+// the clock has caught up and Follow has told the Sealer, or until the key is changed.
 //
 // The MAC says who sent a datagram. It hides nothing.
 type Sealer struct {
@@ -48,9 +47,9 @@ type Sealer struct {
 	tag     [tagSize]byte
 }
 
-// NewSealer returns a Sealer for what from sends to to. The names are what both
-// ends call each other, by agreement; they must differ. now is the time of day;
-// salt is from crypto/rand, new for every Sealer.
+// NewSealer returns a Sealer for the datagrams that from sends to to. Both ends
+// agree on the two names, which must differ. now is the time of day; salt is from
+// crypto/rand, new for every Sealer.
 func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Sealer, error) {
 	aead, err := key.direction(from, to)
 	if err != nil {
@@ -63,19 +62,19 @@ func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Seale
 	return &Sealer{aead: aead, id: key.ID, salt: salt, counter: uint64(start)}, nil
 }
 
-// Follow has later datagrams count from the time of day, if that is above where the
-// counter is: for when a clock that was behind at the start has been set right. One that
-// was set back changes nothing. It is not for time that passes: whatever is on its way
-// becomes too old for the receiver's window by it.
+// Follow makes later datagrams count from the time of day if that is above the counter.
+// Call it when a clock that was behind at the start has been set right. A clock that was
+// set back changes nothing. Do not call it as time passes: the datagrams on their way would
+// become too old for the receiver's window.
 func (s *Sealer) Follow(now time.Time) {
 	if t := now.UnixNano(); t > 0 && uint64(t) > s.counter {
 		s.counter = uint64(t)
 	}
 }
 
-// Seal writes header and MAC into b[:UDPSealedOverhead], the headroom of the
-// inner packet that is all the rest of b. A datagram that UDP_SEGMENT cuts out of
-// a train has to be sealed by itself.
+// Seal writes header and MAC into b[:UDPSealedOverhead], the headroom of the inner packet
+// that is all the rest of b. Each datagram that UDP_SEGMENT cuts out of a train must be
+// sealed by itself.
 //
 // Errors: ErrTruncated if there is no inner packet, ErrUDPCounter.
 func (s *Sealer) Seal(b []byte, h UDPHeader) error {
@@ -101,8 +100,8 @@ func (s *Sealer) Seal(b []byte, h UDPHeader) error {
 // latest, and the one before until it is retired. It is not safe for concurrent
 // use.
 //
-// Its memory of what it has seen does not outlive it: after a restart, what was
-// recorded before can be replayed until the peer's next datagram arrives.
+// Its memory ends with it: after a restart, old recordings can be replayed until
+// the peer's next datagram arrives.
 type Opener struct {
 	from, to          string
 	current, previous *openKey
@@ -115,8 +114,8 @@ type openKey struct {
 	replay ReplayWindow
 }
 
-// NewOpener returns an Opener for what from sends to to: the names that the
-// sender gives NewSealer, in the same order.
+// NewOpener returns an Opener for the datagrams that from sends to to: the names
+// that the sender gives NewSealer, in the same order.
 func NewOpener(key UDPKey, from, to string) (*Opener, error) {
 	o := &Opener{from: from, to: to}
 	if err := o.Roll(key); err != nil {
@@ -128,7 +127,7 @@ func NewOpener(key UDPKey, from, to string) (*Opener, error) {
 // Roll adds a key. The one that was the latest remains accepted, the one before
 // it, if any, does not. Receivers are given a new key first, then senders; then
 // receivers retire the old one. A secret that has been replaced must not come
-// back: what was seen under it is forgotten.
+// back, since the numbers seen under it are forgotten.
 func (o *Opener) Roll(key UDPKey) error {
 	if o.current != nil && o.current.ID == key.ID {
 		return fmt.Errorf("encap: key ID %d is in use: give the new key another", key.ID)
@@ -141,9 +140,9 @@ func (o *Opener) Roll(key UDPKey) error {
 	return nil
 }
 
-// SetKeys has the Opener accept a key and, unless it is nil, another one: that which is
-// to come, or the former. All others come to their end. What has been seen under a key
-// that stays is remembered. On error nothing has changed.
+// SetKeys makes the Opener accept a key and, unless it is nil, a second one: the next or
+// the former. It accepts no others. The numbers seen under a key that stays are remembered.
+// After an error nothing has changed.
 func (o *Opener) SetKeys(key UDPKey, also *UDPKey) error {
 	if also != nil && also.ID == key.ID {
 		return fmt.Errorf("encap: key ID %d is given twice: give each key its own", key.ID)
@@ -176,12 +175,12 @@ func (o *Opener) with(key UDPKey) (*openKey, error) {
 	return &openKey{UDPKey: key, aead: aead}, nil
 }
 
-// Retire makes an end to the key before the latest.
+// Retire removes the key before the latest.
 func (o *Opener) Retire() { o.previous = nil }
 
-// Open is ParseUDP for a datagram with a MAC, whose inner packet and header are
-// what the peer has sealed, and not for the second time. One without a MAC is
-// refused. b is written to meanwhile, and unchanged when Open returns.
+// Open is ParseUDP for a datagram with a MAC. It returns only what the peer has
+// sealed, and only once. A datagram without a MAC is refused. Open writes to b
+// meanwhile and restores it before it returns.
 //
 // Errors: those of ParseUDP, but ErrUDPPlain instead of ErrUDPSealed; ErrUDPKey,
 // ErrUDPForged, ErrUDPReplay.

@@ -2,9 +2,8 @@ package encap
 
 import "net/netip"
 
-// UDPInnerSource is the source address of the inner packet of a datagram of
-// which nothing has been checked yet: it tells whose key to try. false if there
-// is none.
+// UDPInnerSource returns the source address of the inner packet of an unchecked
+// datagram: it tells whose key to try. It returns false if there is none.
 func UDPInnerSource(b []byte) (netip.Addr, bool) {
 	if len(b) < UDPOverhead {
 		return netip.Addr{}, false

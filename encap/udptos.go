@@ -12,10 +12,9 @@ func UDPTOS(inner []byte) byte {
 	return inner[0]<<4 | inner[1]>>4
 }
 
-// UDPDecapsulateTOS writes into an inner packet, as ParseUDP returns it, what its
-// ECN field has become on the way, given the outer TOS byte (RFC 6040 §4.2); the
-// DSCP remains its own. It mends the IPv4 header's checksum without looking at
-// it.
+// UDPDecapsulateTOS writes the ECN field that results from the outer TOS byte (RFC 6040
+// §4.2) into an inner packet that ParseUDP has returned. The DSCP stays. It mends the IPv4
+// header's checksum without checking it.
 //
 // Error: ErrECN; the packet is to be dropped, and is unchanged.
 func UDPDecapsulateTOS(inner []byte, tos byte) error {

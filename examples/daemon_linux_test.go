@@ -11,10 +11,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 // The script, as a user would run it.
 func TestDaemon_script(t *testing.T) {
+	slowtest.System(t)
 	for _, program := range []string{"curl", "nginx", "cmp"} {
 		need(t, program)
 	}
@@ -74,6 +77,7 @@ func (m *messages) waitFor(t *testing.T, what string) {
 // A daemon and an embedded stack on one machine: both get through, and neither
 // takes the other's programs away.
 func TestDaemon_besideAnEmbeddedStack(t *testing.T) {
+	slowtest.System(t)
 	for _, program := range []string{"curl", "nsenter"} {
 		need(t, program)
 	}

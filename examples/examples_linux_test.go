@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -179,6 +180,7 @@ func need(t *testing.T, program string) {
 }
 
 func TestExamples(t *testing.T) {
+	slowtest.System(t)
 	need(t, "nsenter")
 	s := newSetting(t)
 	const server = "http://10.3.1.131:8080/file"
@@ -230,6 +232,7 @@ http { access_log off; server { listen 10.2.0.2:80; root %s; } }`, s.dir, s.dir)
 // What tcpdump sees at a spine: IP-in-IP to the spine's /32 in, the plain
 // packet out, by the kernel's routes.
 func TestExamples_tcpdumpAtTheSpine(t *testing.T) {
+	slowtest.System(t)
 	need(t, "nsenter")
 	need(t, "tcpdump")
 	s := newSetting(t)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 )
 
@@ -14,6 +15,7 @@ var sentBy = regexp.MustCompile(`\{(10\.4\.\d\.\d) [0-9 ]*?(\d+)\}`)
 // A core swallows everything and nobody says so. Client and server find out by
 // themselves: what is sent goes by the other cores.
 func TestExamples_aSpineDiesSilently(t *testing.T) {
+	slowtest.System(t)
 	need(t, "nsenter")
 	s := newSetting(t)
 	s.start(t, "h3.1.3", "10.3.1.131:8080", "httpserver", "-address", "10.3.1.131", "-dir", s.dir)

@@ -2,14 +2,15 @@ package flowcell
 
 import "time"
 
-// LeastTimeout is the pause after which what is sent again is taken to be so
-// because of a timeout: less than any timeout in use (a shorter one doubles until
-// it is longer), and so long that little is on its way that could be overtaken.
+// LeastTimeout is the pause that marks a timeout: a resend at least this long after the
+// flow's last segment counts as a timeout's. It is less than any timeout in use (a shorter
+// one doubles until it is longer), and so long that few packets are on their way that could
+// be overtaken.
 const LeastTimeout = 5 * time.Millisecond
 
-// Cutter cuts one flow into units: it is what must be remembered of a flow, to
-// be kept in a Table, 24 bytes. The zero value is a flow that has not begun, whose
-// flowcells are numbered from 0.
+// Cutter cuts one flow into units. It has all that must be remembered of the flow, in 24
+// bytes, and is kept in a Table. The zero value is a flow that has not begun; its flowcells
+// are numbered from 0.
 type Cutter struct {
 	last     time.Duration // when data was last sent
 	highest  uint32        // sequence number behind all data sent
@@ -20,26 +21,23 @@ type Cutter struct {
 	sent     bool          // data was: last and highest are known
 }
 
-// NewCutter returns a flow that has not begun. Its flowcells are numbered from
-// one drawn from seed, such as the flow's hash, on.
+// NewCutter returns a flow that has not begun. The number of its first flowcell
+// is drawn from seed, such as the flow's hash.
 func NewCutter(seed uint64) Cutter { return Cutter{cell: uint16(seed) % Cells} }
 
-// Next tells of the packet of the flow that is sent at now whether a new unit
-// begins with it, so that a path must be chosen, and in a flowcell its Number.
-// A packet of more than one segment is one that a kernel will cut, a
-// super-segment; the Number is its first segment's. It is never divided between
-// units. seq is the TCP sequence number of its first byte, payload counts the TCP
-// payload of all segments together.
+// Next takes a packet of the flow that is sent at now. It says whether a new unit begins
+// with the packet, so that a path must be chosen, and in a flowcell the packet's Number. A
+// packet of more than one segment is a super-segment that a kernel will cut. It is never
+// divided between units, and its Number is the first segment's. seq is the TCP sequence
+// number of the first byte. payload is the TCP payload of all segments together, in bytes.
 //
-// Packets without payload are not to be passed; see Edge. A retransmission is a
-// packet like others: it belongs to the unit in which it is sent. But one that
-// follows a pause of more than LeastTimeout, and so a timeout, begins a flowcell
-// or a flowlet: it would follow what was lost into the hole, timeout after
-// timeout, until the unit is full.
+// Packets without payload go to Edge. A retransmission belongs to the unit in which it is
+// sent. After a pause of LeastTimeout it begins a flowcell or a flowlet. Otherwise it would
+// follow the lost packet into the hole, timeout after timeout, until the unit is full.
 //
-// A packet that is larger than a flowcell is one of its own. If it has more
-// segments than a flowcell (of a small MSS) then a kernel will count on through
-// the numbers that follow; those are left out.
+// A packet that is larger than a flowcell is a flowcell of its own. If it has
+// more segments than a flowcell may have (a small MSS), a kernel counts on
+// through the numbers that follow; those are left out.
 func (c *Cutter) Next(u Unit, seq uint32, payload, segments int, now time.Duration) (n Number, begins bool) {
 	switch u.Kind {
 	case UnitPacket:
@@ -71,12 +69,12 @@ func (c *Cutter) Next(u Unit, seq uint32, payload, segments int, now time.Durati
 	return n, begins
 }
 
-// Edge is for a packet without payload that is sent at now and begins or ends the
-// connection: a SYN, a FIN or a RST. It belongs to the unit of the data before it,
-// which it so cannot overtake: that has not ended if ok is true, and in a flowcell
-// n is the Number of its last segment, which the packet takes, too. ok is false if
-// no data was sent, or none within LeastTimeout: then there is nothing to overtake,
-// and the packet goes by any path; by another each time, for it may be sent again
+// Edge takes a packet without payload that is sent at now and begins or ends the
+// connection: a SYN, a FIN or a RST. The packet belongs to the unit of the data before it,
+// so that it cannot overtake that data. If ok is true, that unit has not ended. In a
+// flowcell n is then the Number of its last segment, and the packet takes it, too. ok is
+// false if no data was sent within LeastTimeout. Then there is nothing to overtake, and the
+// packet goes by any path. It takes another path each time, since it may be sent again
 // after a timeout.
 func (c *Cutter) Edge(now time.Duration) (n Number, ok bool) {
 	if !c.sent || now-c.last > LeastTimeout {
@@ -85,6 +83,6 @@ func (c *Cutter) Edge(now time.Duration) (n Number, ok bool) {
 	return MakeNumber(c.cell, 0) + Number(c.segments-1), true
 }
 
-// End ends the unit under way: the next packet begins another. It is for when
-// the unit's path is gone.
+// End ends the unit under way: the next packet begins another. Call it when the
+// unit's path is gone.
 func (c *Cutter) End() { c.open = false }

@@ -73,7 +73,7 @@ func (t *FiveTuple) equal(u *FiveTuple) bool {
 
 // Hash mixes the five-tuple with a seed. It is the ECMP hash of weft's own
 // per-flow rule: equal for all packets of a flow, spread evenly over flows.
-// Who does not know the seed cannot choose five-tuples that collide.
+// Nobody who does not know the seed can choose five-tuples that collide.
 func (t *FiveTuple) Hash(seed uint64) uint64 {
 	// Both factors of every product depend on the seed: a factor that is zero
 	// would let nothing of the other through. The first two do not wait for

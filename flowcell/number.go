@@ -9,11 +9,11 @@ import "encoding/binary"
 // in the low 6. A kernel that cuts a super-segment adds 1 to the ID for every
 // segment, so the numbers come out right; 64 KB are 46 segments of 1448 bytes.
 //
-// The last index is never used: a flowcell has at most 63 segments. A sender
-// who knows nothing of flowcells and counts its packets in the ID goes through
-// that index again and again, so it can be told from one who numbers.
+// The last index is never used: a flowcell has at most 63 segments. A sender that
+// does not number flowcells but counts its packets in the ID uses that index
+// again and again, so receivers can tell the two apart.
 //
-// A Number is a hint. Who reads it must not rely on the sender.
+// A Number is a hint. A receiver must not rely on it.
 type Number uint16
 
 const (
@@ -35,12 +35,13 @@ func MakeNumber(cell uint16, index uint8) Number {
 // Cell is the flowcell's number, below Cells.
 func (n Number) Cell() uint16 { return uint16(n >> indexBits) }
 
-// Index is the segment's place in its flowcell. Above MaxIndex nobody numbers.
+// Index is the segment's place in its flowcell. Above MaxIndex the sender does
+// not number.
 func (n Number) Index() uint8 { return uint8(n & (1<<indexBits - 1)) }
 
-// Count returns the number after n of a sender who counts packets but does not
-// number flowcells: what was sent later then has a later number. It leaves out
-// index 0, with which flowcells begin, so nobody takes it for numbering.
+// Count returns the number after n for a sender that counts packets and does not
+// number flowcells, so that later packets have later numbers. It leaves out index
+// 0, with which flowcells begin, so that receivers do not take it for numbering.
 func (n Number) Count() Number {
 	if n++; n.Index() == 0 {
 		n++

@@ -18,14 +18,14 @@ type TableConfig[V any] struct {
 	Evict func(key *FiveTuple, v *V)
 }
 
-// Table maps five-tuples to values of type V, which lie inside it, so that
-// finding one costs a cache miss or two whatever their number. It is bounded:
-// when full, it evicts the idlest of a few.
+// Table maps five-tuples to values of type V. The values lie inside it, so that
+// finding one costs a cache miss or two at any size. It is bounded: when full, it
+// evicts the idlest of a few.
 //
-// Open addressing with linear probing. Each slot counts the entries whose
-// search passed over it, so a search ends where nothing was ever pushed on, and
-// forgetting leaves no tombstones and moves nobody. Growing moves all entries at
-// once; a table does not shrink.
+// Open addressing with linear probing. Each slot counts the entries whose search passed
+// over it, so a search ends where no entry was pushed further, and forgetting leaves no
+// tombstones and moves no entry. Growing moves all entries at once; a table does not
+// shrink.
 //
 // Pointers to values are good until the next Use that adds an entry or Forget.
 // A Table is not safe for concurrent use.
@@ -75,8 +75,8 @@ func (t *Table[V]) Get(key *FiveTuple, now time.Duration) *V {
 	return t.find(key, t.hash(key), now)
 }
 
-// Use returns the value of key, and true if it has made it anew, as V's zero
-// value, in the place of another if need be.
+// Use returns the value of key. If there is none, it makes V's zero value, in the
+// place of another entry if need be, and returns true.
 func (t *Table[V]) Use(key *FiveTuple, now time.Duration) (v *V, added bool) {
 	if s := t.latest; s != nil && s.key.equal(key) {
 		s.used = now
@@ -224,8 +224,7 @@ func (t *Table[V]) GetBatch(pkts []Packet, now time.Duration, out []*V) {
 	}
 }
 
-// Touch asks memory for the entry of key, for who knows that it is needed soon: what
-// is touched together is waited for together.
+// Touch prefetches the entry of key, so that the waits for several entries overlap.
 func (t *Table[V]) Touch(key *FiveTuple) {
 	t.touched ^= t.slots[t.hash(key)&uint32(len(t.slots)-1)].hash
 }

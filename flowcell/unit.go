@@ -45,7 +45,7 @@ func (u Unit) String() string {
 }
 
 // Cuts reports whether a flow's packets must pass a Cutter to tell where a unit
-// begins. Where they need not, it is with every packet or with the first.
+// begins. If not, every packet begins one, or only the first.
 func (u Unit) Cuts() bool { return u.Kind == UnitFlowcell || u.Kind == UnitFlowlet }
 
 // Numbers reports whether packets carry the Number of their unit. Only

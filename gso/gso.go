@@ -1,8 +1,7 @@
-// Package gso cuts super-segments of TCP into segments, and of UDP into
-// datagrams, as Linux's generic segmentation offload does (net/ipv4/tcp_offload.c,
-// tcp_gso_segment, and udp_offload.c, __udp_gso_segment): what a device does
-// that takes super-segments, for one that does not, and for whoever must have
-// packets of their own, to send each by another path. It is the inverse of
+// Package gso cuts super-segments of TCP into segments, and of UDP into datagrams, as
+// Linux's generic segmentation offload does (net/ipv4/tcp_offload.c, tcp_gso_segment, and
+// udp_offload.c, __udp_gso_segment): It replaces a device that takes super-segments, and
+// serves senders that send each packet by another path. It is the inverse of
 // weft/resequencer/gro. Pure.
 package gso
 
@@ -30,13 +29,13 @@ const (
 	tcpChecksum = 16 // where it is in the header
 	udpChecksum = 6
 
-	// Flags that only the last segment has, and that only the first has: CWR is
-	// said once (RFC 3168 §6.1.2).
+	// Flags that only the last segment has, and that only the first has: CWR is sent
+	// once (RFC 3168 §6.1.2).
 	lastOnly  = flowcell.FlagPSH | flowcell.FlagFIN
 	firstOnly = flowcell.FlagCWR
 )
 
-// Checksum says what becomes of the segments' TCP or UDP checksums.
+// Checksum says how the segments' TCP or UDP checksums are made.
 type Checksum uint8
 
 // The ways.
@@ -63,10 +62,10 @@ type Segmenter struct {
 	begun    bool
 }
 
-// Start begins to cut the packet that lies in parts, of which the first has all
-// headers; its segments have at most mss bytes of payload. The parts are read
-// until Next has returned 0 and are not written to; the headers' checksums do
-// not matter. Errors: ErrHeaders, ErrMSS, ErrLength.
+// Start begins to cut the packet that lies in parts. The first part has all
+// headers. Segments have at most mss bytes of payload. The parts are read until
+// Next has returned 0 and are never written to. The headers' checksums are
+// ignored. Errors: ErrHeaders, ErrMSS, ErrLength.
 func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 	*s = Segmenter{}
 	if mss <= 0 {
@@ -159,9 +158,8 @@ func (s *Segmenter) NextLen() int {
 	return len(s.head) + min(s.left, s.mss)
 }
 
-// Next writes the next segment to dst and returns its length; 0 if there is none
-// any more or dst is too short for it, which ends the super-segment. The IPv4 ID
-// counts up.
+// Next writes the next segment to dst and returns its length. It returns 0 if there is none
+// left, or if dst is too short, which ends the super-segment. The IPv4 ID counts up.
 func (s *Segmenter) Next(dst []byte) int {
 	if !s.begun {
 		return 0
@@ -225,9 +223,9 @@ func (s *Segmenter) Header(dst []byte) {
 	binary.BigEndian.PutUint16(b[s.ChecksumAt():], sum)
 }
 
-// Payload appends to parts where the next segment's payload lies, and goes on
-// to the segment behind: for who has written its Header and sends it in parts.
-// It returns the bytes of payload.
+// Payload appends the slices of the next segment's payload to parts and goes on
+// to the segment after it. It is for callers that write the Header and send a
+// segment in parts. It also returns the length of the payload in bytes.
 func (s *Segmenter) Payload(parts [][]byte) ([][]byte, int) {
 	payload := min(s.left, s.mss)
 	for need := payload; need > 0; {

@@ -6,4 +6,14 @@
 //
 // A lab knows nodes, links and failures. It does not know how a host sprays: no policy, no
 // program of a host's (internal/hostprog), no set-up of a host's (internal/hostsetup).
+//
+// # Why it is so
+//
+// A port has two classes behind one rate: pfifo_fast under tbf. So hellos and probes pass full
+// queues, as in a switch that is configured for it. Links fail loudly (the upper end is set
+// down) or silently (a filter drops what comes in).
+//
+// A lab writes its state before it builds, and lab names contain no dash. So Down finds
+// everything by prefix after a crash. A lab that is held (weft demo) is locked for the life
+// of the process.
 package lab

@@ -13,6 +13,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -122,6 +123,7 @@ func TestFail_loudIsSeenAndHeals(t *testing.T) {
 // Links of a failed node stay down when one of them is healed by itself, and
 // the other way round.
 func TestFail_nodesAndLinksOverlap(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	up := func() bool { return portTo(t, l, "a0.2", "c1.1").Up }
 	kerneltest.Within(t, kerneltest.Patience, "the lab is up", up)
@@ -239,6 +241,7 @@ func arrives(t *testing.T, from, to *net.UDPConn) bool {
 // Several fail and heal at a time, from two processes' views of the lab; in
 // the end all is as it was built.
 func TestFail_concurrently(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	const seed = 5
 	t.Logf("seed %d", seed)

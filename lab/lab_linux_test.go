@@ -13,6 +13,7 @@ import (
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -125,6 +126,7 @@ func leaveHalf(t *testing.T, cfg Config, state bool) {
 }
 
 func TestUp_repairsHalfBuilt(t *testing.T) {
+	slowtest.System(t)
 	kerneltest.NeedRoot(t)
 	cfg, err := Config{Name: kerneltest.LabName("b"), Topology: kerneltest.Topology(t, "fat-tree:k=2")}.complete()
 	if err != nil {

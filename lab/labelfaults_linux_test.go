@@ -10,6 +10,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -37,6 +38,7 @@ func randomStacks(ports int) (stacks [][16]byte, seed uint64) {
 // A port that is set down takes its routes with it, which come back; the other
 // labels stay. Hosts must choose other paths: there is no other way for a label.
 func TestLabels_failAndHeal(t *testing.T) {
+	slowtest.System(t)
 	l := upLabelLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
 	src, dst := kerneltest.Node(t, top, "h0.0.2"), kerneltest.Node(t, top, "h1.0.2")

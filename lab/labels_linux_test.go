@@ -10,6 +10,7 @@ import (
 	"weft/encap"
 	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -41,6 +42,7 @@ func (h ipv6) bytes(payload []byte) []byte {
 // path and to no other, one label less at each, and plain behind the last, be that
 // the destination's edge switch or where routes do the rest.
 func TestLabels_everyPath(t *testing.T) {
+	slowtest.System(t)
 	for _, spec := range kerneltest.LabelFabrics[:3] {
 		t.Run(spec, func(t *testing.T) {
 			l := upLabelLab(t, Config{Topology: kerneltest.Topology(t, spec)})
@@ -111,6 +113,7 @@ func wantArrival(t *testing.T, n topology.Node, got [][]byte, want []byte, paylo
 // What the kernel makes of addresses in the block, good ones and bad, is what
 // encap says of them.
 func TestLabels_kernelPopsAsEncapDoes(t *testing.T) {
+	slowtest.System(t)
 	l := upLabelLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
 	agg := kerneltest.Node(t, top, "a0.2")

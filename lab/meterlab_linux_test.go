@@ -14,6 +14,7 @@ import (
 	"weft/fabric"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -41,6 +42,7 @@ func portMeter(t *testing.T, l *Lab, id topology.NodeID, port int) fabric.PortMe
 // Thesis Fig. 5.10: the estimate is within two full packets of the real queue,
 // 95 % of the time, whatever the load.
 func TestMeter_estimatesTheQueue(t *testing.T) {
+	slowtest.System(t)
 	l, edge, up := slowLink(t, "20", Config{Meter: &Meter{}})
 	hosts := kerneltest.Hosts(l.Config.Topology)
 	socks := listenUDP(t, l, hosts...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -16,6 +17,7 @@ import (
 // ends announce addresses, and so either may have opened a subflow. It sends
 // little, so that no announcement is lost to a full queue.
 func TestLab_mptcpSubflows(t *testing.T) {
+	slowtest.System(t)
 	kerneltest.NeedRoot(t)
 	if _, err := os.Stat("/proc/sys/net/mptcp"); errors.Is(err, os.ErrNotExist) {
 		t.Skip("this kernel has no MPTCP")

@@ -9,11 +9,13 @@ import (
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 )
 
 // Up mends whatever somebody has done to a lab, says so, keeps what was made to fail,
 // and has nothing to do afterwards.
 func TestUp_repairs(t *testing.T) {
+	slowtest.System(t)
 	for _, srv6 := range []bool{false, true} {
 		cfg := Config{Topology: kerneltest.Topology(t, "fat-tree:k=4"), Meter: &Meter{}, SRv6: srv6}
 		l := upLab(t, cfg)

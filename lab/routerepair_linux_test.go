@@ -7,6 +7,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -29,6 +30,7 @@ func setAll(t *testing.T, all map[topology.NodeID]*fabric.Routes, top *topology.
 // missing further on, once the switches know: neither up to an aggregation
 // switch without a link to the rack, nor to a core without one to the pod.
 func TestRoutes_repairWhatIsNotEncapsulated(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
 	all := make(map[topology.NodeID]*fabric.Routes)

@@ -11,6 +11,7 @@ import (
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -69,6 +70,7 @@ func wantAllPairsReach(t *testing.T, l *Lab) {
 // before anybody has been told, hears nothing and tries again; an error would end
 // the attempt.
 func TestLab_deadPathIsSilent(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	hosts := kerneltest.Hosts(l.Config.Topology)
 	from, to := hosts[0], hosts[len(hosts)-1]
@@ -113,6 +115,7 @@ func TestLab_deadPathIsSilent(t *testing.T) {
 
 // A packet to nobody must be refused, not sent round in circles.
 func TestLab_nobodyIsUnreachable(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	err := l.Do(0, func() error {
 		c, err := net.DialTimeout("tcp", "10.3.1.77:80", 5*time.Second)
@@ -129,6 +132,7 @@ func TestLab_nobodyIsUnreachable(t *testing.T) {
 // The switches' own ECMP must use every core: if they all hashed alike, half
 // of the cores would stay idle.
 func TestLab_kernelECMPUsesAllCores(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
 	top := l.Config.Topology
 	hosts := kerneltest.Hosts(top)
@@ -179,6 +183,7 @@ func TestLab_kernelECMPUsesAllCores(t *testing.T) {
 
 // A saturated link must run at its rate, and the counters must say so.
 func TestLab_rate(t *testing.T) {
+	slowtest.System(t)
 	for _, mbit := range []float64{5, 20} {
 		t.Run(fmt.Sprint(mbit), func(t *testing.T) {
 			l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=2"), RateMbit: mbit})

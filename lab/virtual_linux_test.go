@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -145,6 +146,7 @@ func wantArrivals(t *testing.T, top *topology.Topology, seen map[topology.NodeID
 
 // What is not encapsulated gets everywhere by the switches' own ECMP.
 func TestLab_allPairsReachInEveryKind(t *testing.T) {
+	slowtest.System(t)
 	for _, spec := range []string{"vl2:d0=2,d1=4,d2=4,hosts=2", "leaf-spine:leaves=3,spines=2,hosts=2", "fat-tree:k=4,hosts=1"} {
 		t.Run(spec, func(t *testing.T) {
 			l := upLab(t, Config{Topology: kerneltest.Topology(t, spec)})

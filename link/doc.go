@@ -33,12 +33,11 @@
 // returns nil for a packet that is dropped. Neither changes what it is given,
 // except that a checksum may be completed in place.
 //
-// MaxSuper is the longest super-segment that may be written, in bytes with its IP
-// header. 0 is none, and it may become 0 at any time: with the first
-// super-segment that the kernel refuses. That one is lost; what follows must be
-// sent packet by packet. WriteSuper still takes those, with checksums to be
-// completed, and ReadSuper still gives super-segments.
+// MaxSuper is the longest super-segment that may be written, in bytes with its IP header. 0
+// means none. It becomes 0 with the first super-segment that the kernel refuses, at any
+// time. That one is lost, and later ones must be sent packet by packet. WriteSuper still
+// takes packets, with checksums to be completed, and ReadSuper still gives super-segments.
 //
-// Offloads says what a device could get, and why not more. Drops counts what it
-// lost.
+// Offloads says what a device got from the kernel, and why not more. Drops counts
+// lost packets.
 package link

@@ -5,11 +5,11 @@ import "golang.org/x/net/bpf"
 // wholePacket is what a filter returns to take all of a packet.
 const wholePacket = 0x40000
 
-// prelude comes before every filter and passes, to the instruction after it,
-// what can be for this host on this link: IP, without a VLAN tag (tags are the
-// packets of another interface, and the kernel has taken them off already), and
-// sent to our MAC address alone, so not what goes out or what a promiscuous
-// interface overhears.
+// prelude comes before every filter and passes packets that can be for this host
+// on this link to the instruction after it. They are IP without a VLAN tag (a
+// tag, which the kernel has taken off already, means another interface) and were
+// sent to this host's MAC address alone. So packets that go out and packets that
+// a promiscuous interface overhears do not pass.
 var prelude = []bpf.Instruction{
 	bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 5},

@@ -44,8 +44,8 @@ func findUplink(name string) (uplink, error) {
 }
 
 // nextHop keeps the MAC address of the gateway up to date, as the kernel knows
-// it. The kernel asks for it (ARP, neighbour discovery), it is only told that
-// the address is in use: nothing that it sees of a packet socket would.
+// it. The kernel asks for the address (ARP, neighbour discovery). nextHop tells
+// it that the address is in use, which it cannot see from a packet socket.
 type nextHop struct {
 	up      uplink
 	gateway netip.Addr
@@ -110,8 +110,8 @@ func (n *nextHop) resolve() error {
 	}
 }
 
-// Neighbour entries in these states have an address that can be used, and in
-// these the administrator has set it.
+// Neighbour entries in the first states have a usable address; in the second ones
+// the administrator has set it.
 const (
 	usable = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | static
 	static = unix.NUD_PERMANENT | unix.NUD_NOARP

@@ -20,7 +20,7 @@ type Offloads struct {
 	// Refused counts super-segments that the kernel refused at run time. With
 	// the first, MaxSuper becomes 0.
 	Refused uint64
-	// Fallback says why there is less than was asked for; "" if there is not.
+	// Fallback says why there is less than was asked for; "" if there is no less.
 	Fallback string
 }
 

@@ -29,11 +29,11 @@ type PacketConfig struct {
 	Gateway netip.Addr
 	// MTU of the fabric in bytes; 0 means the interface's.
 	MTU int
-	// Filter is a classic BPF program that says which of the packets are
-	// taken, by returning as many bytes as the longest has, for which 0x40000
-	// will do, or 0; nil takes all. It sees the Ethernet
-	// header, too: IP starts at byte 14. What it does not see are frames that
-	// are not IP, have a VLAN tag, or are not addressed to this host alone.
+	// Filter is a classic BPF program that says which packets are taken; nil takes
+	// all. It returns 0, or at least the length of the longest packet, for which
+	// 0x40000 suffices. It sees the Ethernet header, so IP starts at byte 14. It
+	// does not see frames that are not IP, have a VLAN tag, or are not addressed to
+	// this host alone.
 	Filter []bpf.RawInstruction
 	// Fanout makes sockets of the same non-zero number share the packets of
 	// the interface, by a hash of the flow (PACKET_FANOUT_HASH), so that each
@@ -44,8 +44,8 @@ type PacketConfig struct {
 	// DefaultReceiveBuffer. Without CAP_NET_ADMIN the kernel's own bound
 	// (net.core.rmem_max) holds, too.
 	ReceiveBuffer int
-	// Priority is that of what is sent, to the uplink's queue (SO_PRIORITY): 6 passes
-	// what waits, where there are classes. Above that the kernel wants
+	// Priority is the priority of sent packets in the uplink's queue (SO_PRIORITY). 6
+	// passes waiting packets where the queue has classes. Above 6 the kernel wants
 	// CAP_NET_ADMIN.
 	Priority int
 }

@@ -14,10 +14,10 @@ import (
 )
 
 // Packet is a packet socket on an uplink that is like Ethernet. It receives
-// copies: the kernel still gets every packet, unless something further on, such
-// as a tc program at the uplink's ingress, takes it away. What it sends passes
-// tc at the uplink's egress and its queue, but not the routing tables. Any
-// number of goroutines may use it; one at a time reads, one at a time writes.
+// copies: the kernel still gets every packet, unless a later stage, such as a tc
+// program at the uplink's ingress, takes it away. Sent packets pass tc at the
+// uplink's egress and its queue, but not the routing tables. Any number of
+// goroutines may use it; one at a time reads, one at a time writes.
 type Packet struct {
 	name        string
 	mtu         int
@@ -116,8 +116,8 @@ func (p *Packet) Resolve() error {
 	return nil
 }
 
-// SetReadDeadline has a Read that waits at that time, or begins later, return with
-// os.ErrDeadlineExceeded; the zero time: never.
+// SetReadDeadline makes a Read that waits at that time, or begins later, return
+// os.ErrDeadlineExceeded. The zero time means never.
 func (p *Packet) SetReadDeadline(t time.Time) error { return p.file.SetReadDeadline(t) }
 
 // Close closes the socket and unblocks Read. It may be called more than once.

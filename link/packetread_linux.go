@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// packetReader is a call of Read or ReadSuper in progress. It uses recvmmsg and
-// no ring (TPACKET_V3): a ring costs the same for super-segments and a tenth less
-// for packets of 1500 bytes, and only where it fills, since a block of it that
-// does not is handed over after 1 ms at the earliest, where recvmmsg takes 5 µs.
+// packetReader is a call of Read or ReadSuper in progress. It uses recvmmsg and no ring
+// (TPACKET_V3). A ring costs the same for super-segments and a tenth less for packets of
+// 1500 bytes, but only while it fills: a block that is not full is handed over after 1 ms
+// at the earliest, where recvmmsg takes 5 µs.
 type packetReader struct {
 	mu sync.Mutex
 	op func(fd uintptr) (done bool)

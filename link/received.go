@@ -19,7 +19,7 @@ func haveRoom(bufs [][]byte, offset int) bool {
 	return true
 }
 
-// handOver finishes a packet that was read to buf[offset:] and came with h: for
+// handOver finishes a packet that was read to buf[offset:] with the header h. For
 // ReadSuper it puts h before the packet, for Read it does what h asks for. It
 // returns false if the packet must be dropped.
 func handOver(h VnetHeader, buf []byte, offset, size int, super bool) bool {

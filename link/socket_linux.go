@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkOrder is ETH_P_ALL as bind wants it. All, and not IPv4 or IPv6, also
-// because such a socket comes before tc's ingress: a program there may take
-// away from the kernel what is received here.
+// networkOrder is ETH_P_ALL as bind wants it. A socket for all protocols, unlike
+// one for IPv4 or IPv6, comes before tc's ingress: a program there may take away
+// from the kernel what is received here.
 const networkOrder = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL&0xff<<8
 
 // openSocket returns a non-blocking packet socket. limited says what was got
@@ -72,9 +72,9 @@ func setUp(fd int, c PacketConfig, index int) (limited string, err error) {
 	return limited, nil
 }
 
-// setBuffers bounds both queues of the socket. What waits to be sent is bounded
-// by the interface's queue already; the kernel's usual 200 KB would bound it to
-// two super-segments.
+// setBuffers bounds both queues of the socket. The interface's queue already
+// bounds what waits to be sent; the kernel's usual 200 KB would bound it to two
+// super-segments.
 func setBuffers(fd, receive int) (limited string, err error) {
 	force := func(forced, option, size int) error {
 		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, size) == nil {
@@ -143,8 +143,8 @@ type mmsghdr struct {
 // batchLen is how many packets pass in a system call.
 const batchLen = 64
 
-// batch is what a system call needs for many packets: each with a VnetHeader and
-// an Ethernet header of ours before the caller's bytes.
+// batch is what a system call needs for many packets: each has a VnetHeader and an Ethernet
+// header before the caller's bytes.
 type batch struct {
 	msgs [batchLen]mmsghdr
 	iovs [batchLen][2]unix.Iovec

@@ -24,9 +24,9 @@ type TUN struct {
 	closed   atomic.Bool
 }
 
-// OpenTUN creates an interface in the network namespace of the calling thread
-// and brings it up. It goes away with Close or with the process. The kernel
-// must forward, or nothing that weft writes would leave the machine.
+// OpenTUN creates an interface in the network namespace of the calling thread and
+// brings it up. It goes away with Close or with the process. The kernel must
+// forward, or no packet that weft writes would leave the machine.
 func OpenTUN(c TUNConfig) (*TUN, error) {
 	t, err := openTUNBy(openNetlink, c)
 	return t, shortage.Explain(err)
@@ -94,12 +94,12 @@ func (t *TUN) Queues() int { return len(t.queues) }
 // Queue returns a queue, 0 ≤ i < Queues(), a device of its own.
 //
 // Which queue a flow is read from is the kernel's choice (tun_select_queue in
-// drivers/net/tun.c): the queue where a packet of the same flow, in either
-// direction, was last written, or, if none was in the last seconds, a hash of
-// the five-tuple. So a flow stays on one queue, and in order, as long as its packets are
-// written by the TUN's own methods, or to the queue from which the opposite
-// direction is read. Who writes them to another queue moves the flow there, and what
-// waits in the old queue may then be read later than what follows it.
+// drivers/net/tun.c): the queue where a packet of the same flow, in either direction, was
+// last written, or, if none was in the last seconds, a hash of the five-tuple. So a flow
+// stays on one queue, and in order, as long as its packets are written by the TUN's own
+// methods, or to the queue from which the opposite direction is read. A write to another
+// queue moves the flow there, and packets that wait in the old queue may then be read later
+// than those that follow.
 func (t *TUN) Queue(i int) *TUNQueue { return t.queues[i] }
 
 // Offloads implements the package's Offloads.
@@ -108,9 +108,8 @@ func (t *TUN) Offloads() Offloads { return t.super.fill(t.offloads) }
 // MaxSuper implements the package's MaxSuper.
 func (t *TUN) MaxSuper() int { return int(t.super.max.Load()) }
 
-// Drops returns how many packets were lost: in the kernel's queues, since nobody
-// read them in time, and what the queues count. It asks the kernel: not for
-// every packet.
+// Drops returns how many packets were lost in the kernel's queues, since nobody read them
+// in time, and in the queues here. It asks the kernel, so do not call it for every packet.
 func (t *TUN) Drops() uint64 {
 	sum := t.queue.drops()
 	for _, q := range t.all() {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tunAny reads several queues of a TUN as one device. It waits for an epoll
-// instance of them, for which Go's own poller waits, so that a goroutine that
-// waits costs no thread and close ends it.
+// tunAny reads several queues of a TUN as one device. It has an epoll instance of
+// them, and Go's own poller waits for that. So a waiting goroutine costs no
+// thread, and close ends the wait.
 type tunAny struct {
 	queues []*TUNQueue
 	file   *os.File // the epoll instance

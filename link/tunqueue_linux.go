@@ -51,13 +51,13 @@ func (q *TUNQueue) Offloads() Offloads { return q.tun.Offloads() }
 // long for the buffer they were to be read into, or malformed.
 func (q *TUNQueue) Drops() uint64 { return q.drops.Load() }
 
-// SetReadDeadline has a Read that waits at that time, or begins later, return with
-// os.ErrDeadlineExceeded; the zero time: never.
+// SetReadDeadline makes a Read that waits at that time, or begins later, return
+// os.ErrDeadlineExceeded. The zero time means never.
 func (q *TUNQueue) SetReadDeadline(t time.Time) error { return q.file.SetReadDeadline(t) }
 
-// Close gives the queue back, whose flows go to the others, and unblocks Read.
-// With the last queue goes the interface; TUN.Close is still due. It may be
-// called more than once.
+// Close gives the queue back and unblocks Read. Its flows go to the other queues.
+// The interface goes with the last queue; TUN.Close must still be called. Close
+// may be called more than once.
 func (q *TUNQueue) Close() error {
 	if q.closed.Swap(true) {
 		return nil

@@ -22,8 +22,8 @@ const (
 	maxTrainBytes = 65535 - 20 - 8
 )
 
-// ErrMessageSize is that a datagram is longer than the MTU of its path, by
-// configuration or as a router has said. Nothing of the call's rest was sent.
+// ErrMessageSize says that a datagram is longer than the MTU of its path, by
+// configuration or by a router's message. The rest of the call was not sent.
 var ErrMessageSize = errors.New("udp: datagram longer than the path's MTU, and it must not be fragmented: lower the MTU in the configuration, or raise the network's")
 
 // UDPConfig says how to open a UDP underlay.
@@ -112,9 +112,9 @@ type UDPOffloads struct {
 	Segment bool
 	// GRO: a train is received by one call (UDP_GRO).
 	GRO bool
-	// ECN: the outer TOS byte is sent and received. Without, it is 0 both ways:
-	// then packets must not leave with an outer field that says ECT, as RFC 6040
-	// §4.2 could not be done on the way back.
+	// ECN: the outer TOS byte is sent and received. Without, it is 0 both ways. Packets
+	// must then not leave with an outer field that says ECT, since the receiver could not
+	// follow RFC 6040 §4.2.
 	ECN bool
 	// ZeroChecksum: the outer checksum is left out.
 	ZeroChecksum bool

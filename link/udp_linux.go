@@ -185,8 +185,8 @@ func (u *UDP) Drops() uint64 { return u.SendDrops() + u.ReceiveDrops() }
 func (u *UDP) SendDrops() uint64 { return u.sendDrops.Load() }
 
 // ReceiveDrops returns how often a datagram, or a train that the kernel had put
-// together, did not fit in the socket's buffer or the caller's. Of the former
-// the kernel tells with the next one that arrives.
+// together, did not fit in the socket's buffer or the caller's. The kernel
+// reports the former with the next datagram that arrives.
 func (u *UDP) ReceiveDrops() uint64 { return u.receiveDrops.Load() + u.receiver.overflow.Load() }
 
 // Offloads says what the kernel gives.
@@ -200,8 +200,8 @@ func (u *UDP) Offloads() UDPOffloads {
 	return o
 }
 
-// SetReadDeadline has a Receive that waits at that time, or begins later, return with
-// os.ErrDeadlineExceeded; the zero time: never.
+// SetReadDeadline makes a Receive that waits at that time, or begins later, return
+// os.ErrDeadlineExceeded. The zero time means never.
 func (u *UDP) SetReadDeadline(t time.Time) error { return u.receiver.conn.SetReadDeadline(t) }
 
 // Close makes all calls, those that wait included, return net.ErrClosed. It may

@@ -84,11 +84,10 @@ func (u *UDP) ReceiveDrops() uint64 { return u.receiveDrops.Load() }
 // Offloads says that there are none.
 func (u *UDP) Offloads() UDPOffloads { return UDPOffloads{Fallback: u.fallback} }
 
-// Send sends on a path one datagram that is put together from parts, or, if size
-// is positive, datagrams of size bytes each, the last of which may be shorter. The
-// bytes remain the caller's. Errors, after which the rest of the call's datagrams
-// are dropped and counted, are ErrMessageSize, net.ErrClosed, and what the system
-// says.
+// Send sends one datagram on a path, put together from parts, or, if size is positive,
+// datagrams of size bytes each, the last of which may be shorter. The bytes remain the
+// caller's. After an error the rest of the call's datagrams are dropped and counted. Errors
+// are ErrMessageSize, net.ErrClosed, and the system's.
 func (u *UDP) Send(path int, to netip.AddrPort, _ byte, parts [][]byte, size int) error {
 	p := u.paths[path]
 	p.mu.Lock()
@@ -147,8 +146,8 @@ func (u *UDP) Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip
 	}
 }
 
-// SetReadDeadline has a Receive that waits at that time, or begins later, return with
-// os.ErrDeadlineExceeded; the zero time: never.
+// SetReadDeadline makes a Receive that waits at that time, or begins later, return
+// os.ErrDeadlineExceeded. The zero time means never.
 func (u *UDP) SetReadDeadline(t time.Time) error { return u.conn.SetReadDeadline(t) }
 
 // Close makes all calls, those that wait included, return net.ErrClosed. It may

@@ -58,15 +58,15 @@ func (r *udpReceiver) init(conn *net.UDPConn) (err error) {
 	return err
 }
 
-// Receive waits for datagrams and takes those that are at hand, at most one or
-// one train per buffer and at most 64 in all. The i-th buffer then holds sizes[i]
-// bytes: datagrams of segs[i] bytes each, the last of which may be shorter, all of
-// which came from from[i] with tos[i] as their IP headers' DSCP and ECN. All
-// slices are at least as long as bufs. Buffers are to be of 65,535 bytes at least:
-// of what did not fit in its buffer sizes is 0, and so it is for empty datagrams.
+// Receive waits for datagrams and takes those that are at hand, at most one or one train
+// per buffer and at most 64 in all. The i-th buffer then holds sizes[i] bytes: datagrams of
+// segs[i] bytes each, the last of which may be shorter, all of which came from from[i] with
+// tos[i] as their IP headers' DSCP and ECN. All slices are at least as long as bufs.
+// Buffers should have at least 65,535 bytes. sizes[i] is 0 for a datagram that did not fit,
+// and for an empty one.
 //
-// It returns net.ErrClosed after Close. What ICMP reports about peers is no error:
-// a socket without a peer of its own hears nothing of it (udp(7), IP_RECVERR).
+// It returns net.ErrClosed after Close. ICMP errors about peers are not returned: a socket
+// without a peer of its own does not hear of them (udp(7), IP_RECVERR).
 func (u *UDP) Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip.AddrPort) (n int, err error) {
 	if len(bufs) == 0 {
 		return 0, nil

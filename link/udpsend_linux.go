@@ -56,11 +56,11 @@ func (p *udpPath) close() error {
 // 65,507 bytes. tos is the outer IP header's DSCP and ECN. The bytes remain the
 // caller's.
 //
-// Send does not wait for room: what the socket's buffer or the device's queue
-// has no room for is dropped, counted, and no error. Errors, after which the rest
-// of the call's datagrams are dropped and counted, are ErrMessageSize,
-// net.ErrClosed, and what the kernel says, for example about routes; none of them
-// is the end of the device.
+// Send does not wait for room. Datagrams for which the socket's buffer or the device's
+// queue has no room are dropped and counted; that is no error. After an error the rest of
+// the call's datagrams are dropped and counted. Errors are ErrMessageSize, net.ErrClosed,
+// and the kernel's, for example about routes. The device remains usable after all but
+// net.ErrClosed.
 func (u *UDP) Send(path int, to netip.AddrPort, tos byte, parts [][]byte, size int) error {
 	total := 0
 	for _, part := range parts {
@@ -139,7 +139,7 @@ func (u *UDP) sendTrain(p *udpPath, at *cursor, tos byte, n, size int) (unsent i
 	return unsent, errno
 }
 
-// tooManyParts is that a train is in more parts than a message may have.
+// tooManyParts says that a train is in more parts than a message may have.
 const tooManyParts = unix.E2BIG
 
 // refusal reports whether an error may mean that the kernel, or the device that

@@ -39,10 +39,10 @@ const (
 	VnetGSOECN = 0x80
 )
 
-// VnetHeader is a virtio_net_hdr without num_buffers (virtio 1.2 §5.1.6.1, as
-// in linux/virtio_net.h): what a packet between a program and the kernel leaves
-// to be done. Offsets in it count from the start of the IP packet. The zero
-// value stands for a packet that is complete.
+// VnetHeader is a virtio_net_hdr without num_buffers (virtio 1.2 §5.1.6.1, as in
+// linux/virtio_net.h): it says what is left to be done for a packet between a
+// program and the kernel. Offsets in it count from the start of the IP packet.
+// The zero value stands for a packet that is complete.
 type VnetHeader struct {
 	Flags   uint8
 	GSOType uint8
@@ -88,8 +88,8 @@ var (
 	errHdrLen    = errors.New("vnet header: HdrLen is beyond the packet")
 )
 
-// Check returns an error unless h fits a packet of size bytes, that is, unless
-// what it points at lies within.
+// Check returns an error unless h fits a packet of size bytes: all that it points
+// at must lie within the packet.
 func (h VnetHeader) Check(size int) error {
 	if h.Flags&VnetNeedsCsum != 0 && int(h.CsumStart)+int(h.CsumOffset)+2 > size {
 		return errCsumRange

@@ -82,4 +82,37 @@
 // Sources: the idea of boomerangs, and the host's own view, DRB §4.2 and §4.3;
 // detection by misses of an interval, BFD (RFC 5880 §6.8.4); losses as path
 // failure, MRC.
+//
+// # Why it is so
+//
+// Verdicts are translated to suspected links, because links are what the paths of others
+// share. Evidence of losses is a direct-mapped table for each Host: 8 ns a segment.
+//
+// Probes have a class of their own in queues: TOS 0xD0 is network control by its top three
+// bits and "low delay" to Linux. Where switches have one queue only, a long one delays the
+// verdict. Some probes are of data's class (encap.Probe.AsData) and wait where data waits.
+// A path is slow if for a second even the fastest of them took over 5 ms and 4 times as long
+// as by half of the other paths with traffic. It is out of use, but for the floor, for 2 s,
+// doubled up to 60 s.
+//
+// A kernel sends one peer no more than one ICMP error a second, so plain hosts cannot answer
+// faster. They are asked ever more rarely.
+//
+// # Proof
+//
+// A carrier is used towards a rack only while it is proved. Probes that come home prove a
+// bouncing switch. A rack goes plain within half a second when no probe comes home, or when
+// none of its peers answers though boomerangs come home. It is taken up again after a hold
+// that doubles. No floor keeps an unproved switch in use. Every 400 ms a probe of each path
+// with traffic is as long as data may be. A rack's MTU is the least of the paths in use, and
+// a few paths with a small MTU are left out instead. Silence while the process was stopped
+// does not count. Carriage says all this to egress, to the program at the uplink and to the
+// routes.
+//
+// # What is in flight
+//
+// What fell into the hole is TCP's to repair. The hole is closed at once: when SetTopology
+// returns, no packet takes a dead path, units under way included. A segment that is sent
+// again after a timeout begins a new unit, or it would follow the first into the hole. The
+// resequencer does not wait for the holes one after the other.
 package liveness

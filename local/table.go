@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Table is what a host has sent of late, by path. A rack is any number that
-// stands for one.
+// Table is what a host has sent of late, by path. A rack is any number of the
+// caller's.
 type Table struct {
 	config  Config
 	buckets buckets
@@ -37,9 +37,8 @@ func New(c Config) (*Table, error) {
 	}, nil
 }
 
-// Choose returns the path of a unit to a rack, one of paths, which are ascending
-// and not kept; -1 if there is none. A path that occurs more than once is picked so
-// much oftener.
+// Choose returns the path of a unit to a rack, one of paths, which are ascending and not
+// kept; -1 if there is none. A path that occurs more than once is picked in proportion.
 func (t *Table) Choose(dst uint32, paths []int, now time.Duration) (path int) {
 	if len(paths) == 0 {
 		return -1
@@ -74,7 +73,7 @@ func (t *Table) pick(n int, before []int) int {
 	}
 }
 
-// Sent takes note of bytes sent to a rack by a path.
+// Sent adds bytes that were sent to a rack by a path.
 func (t *Table) Sent(_ uint32, path, bytes int, now time.Duration) {
 	t.buckets.add(path, bytes, now)
 }
@@ -107,8 +106,8 @@ func (t *Table) grow() {
 	}
 }
 
-// ranking is the least loaded of the paths added, the least first, and who was added
-// first among equals.
+// ranking is the least loaded of the paths added, the least first; among equals, the one
+// added first.
 type ranking struct {
 	n     int
 	paths [MaxMemory]int

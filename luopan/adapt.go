@@ -3,13 +3,12 @@ package luopan
 import "time"
 
 const (
-	// maxSlow is how often expiry may double: who has slowed down sees congestion
+	// maxSlow is how often expiry may double: a host that has slowed down sees congestion
 	// come within 16 round trips.
 	maxSlow = 4
-	// firstPatience is how long the first answer is waited for: no round trip is
-	// known yet.
+	// firstPatience is how long to wait for the first answer, while no round trip is known.
 	firstPatience = 10 * time.Millisecond
-	// maxPatience is how long an answer is waited for at most.
+	// maxPatience is the longest wait for an answer.
 	maxPatience = time.Second
 	maxSilent   = 63
 
@@ -88,9 +87,9 @@ func (t *Table) expiry(d *destination) time.Duration {
 	return min(max(d.rtt, t.config.MinExpiry)<<d.slow, t.config.MaxExpiry)
 }
 
-// patience is how long the first answer of a round is waited for: as a retransmission
-// timer has it (RFC 6298 §2), and four round trips at least. It doubles when all hosts
-// of the rack that are known were asked in vain.
+// patience is how long to wait for the first answer of a round: as long as a retransmission
+// timer (RFC 6298 §2), and four round trips at least. It doubles when all known hosts of
+// the rack were asked in vain.
 func (t *Table) patience(d *destination) time.Duration {
 	p := firstPatience
 	if d.rtt != 0 {

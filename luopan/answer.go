@@ -12,16 +12,16 @@ type Answer struct {
 	Queue  uint8 // the sum of the queues on the way, in Config.QueueUnit; 127 and more count as 127
 	Meters uint8 // how many switches have added to it
 	Marked bool  // the probe had a congestion mark
-	// Received is when the probe came in by the clock of who answers, 0 if
-	// unknown. Its origin may be any.
+	// Received is when the probe came in, by the answerer's clock, whose origin may
+	// be any; 0 if unknown.
 	Received time.Duration
 }
 
-// Answer takes one in. from is who sent it, as in Choose. It is false, and what is
-// wrong is counted, if the answer is to no probe of the latest round (then it is
-// late, and tells no more than how long round trips are, or unknown), comes a second
-// time, or with another path or from somebody else than was asked. Its time is bounded
-// by the number of samples, whatever comes in.
+// Answer takes an answer in. from is its sender, as host in Choose. Answer returns false
+// and counts the cause if the answer belongs to no probe of the latest round, comes a
+// second time, names another path, or comes from another host than was asked. An answer to
+// an earlier round is late: it only tells how long round trips are. The time that Answer
+// takes is bounded by the number of samples.
 func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
 	now = t.tell(now)
 	number, index := openToken(a.Token)

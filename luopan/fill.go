@@ -2,9 +2,9 @@ package luopan
 
 import "time"
 
-// fill returns the sample in use that the next flowcell goes by, nil if a path of
-// which nothing is known is less full than all of them. See the package. Among equal
-// samples it is the less congested, then the first; they stand in random order.
+// fill returns the sample in use whose path the next flowcell takes, nil if an unsampled
+// path is less full than all of them. See the package. Among equal samples it is the less
+// congested, then the first; they stand in random order.
 func (t *Table) fill(slot int32, now time.Duration) *sample {
 	d := &t.destinations[slot]
 	if now >= d.until {

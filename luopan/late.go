@@ -2,15 +2,14 @@ package luopan
 
 import "time"
 
-// maxPast bounds the probes of rounds gone by whose answers are still waited for, by
-// destination: at d = 2 those of four rounds.
+// maxPast bounds, for each destination, the probes of past rounds that may still be
+// answered: at d = 2 those of four rounds.
 const maxPast = 8
 
-// past is a probe of a round that has been given up, or replaced, without an answer
-// to it. What it asked is out of date by the time that an answer comes, but how long
-// that took is not, and where round trips have become longer than rounds nothing
-// else tells. Which probe was answered is known by its token, so there is nothing to
-// be guessed as with TCP's retransmissions (RFC 6298 §3).
+// past is a probe without an answer whose round has been given up or replaced. A later
+// answer is out of date, but the time that it took is not. Where round trips have become
+// longer than rounds, nothing else tells. The token says which probe was answered, so
+// nothing need be guessed as with TCP's retransmissions (RFC 6298 §3).
 type past struct {
 	token   uint64
 	began   time.Duration

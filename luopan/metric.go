@@ -2,7 +2,7 @@ package luopan
 
 import "time"
 
-// Metric is by what the samples of a round are compared.
+// Metric is the quantity by which the samples of a round are compared.
 type Metric uint8
 
 // The metrics, from the least that is known to the most.
@@ -26,13 +26,13 @@ const (
 // scheduler adds to them is noise.
 func grain(rtt time.Duration) time.Duration { return max(rtt/8, 1) }
 
-// weigh ranks the answers of a round, in bytes that are ahead on the path, by the
-// best metric that they all have.
+// weigh ranks the answers of a round by the best metric that they all have, in bytes that
+// are ahead on the path.
 //
-// A delay counts by how many whole grains it is above the least, at the rate of a
-// path; a congestion mark is worse than any delay without, and where switches write
-// queue lengths, says nothing new. A path that has not answered, as yet, counts as
-// full: a probe that is late or lost waits in a queue or found no room in one.
+// A delay counts by the whole grains that it is above the least, at the rate of a path. A
+// congestion mark is worse than any delay without one; where switches write queue lengths,
+// it says nothing new. A path that has not answered yet counts as full: a probe that is
+// late or lost waits in a queue or found no room in one.
 func (t *Table) weigh(slot int32, which uint8) {
 	d := &t.destinations[slot]
 	round := t.round(slot, which)

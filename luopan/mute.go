@@ -3,19 +3,19 @@ package luopan
 import "time"
 
 const (
-	// maxMute is how long a host that never answers is left alone at most, and so
-	// how long it may take to notice that it has begun to run weft.
+	// maxMute is the longest time for which a host that never answers is left alone. So it
+	// is also how long it may take to notice that the host has begun to run weft.
 	maxMute = 16 * time.Second
-	// onceRounds is how many rounds in a row who has answered before may be silent
+	// onceRounds is how many rounds in a row a host that has answered before may be silent
 	// without being left alone: its paths or the host may have died, and return.
 	onceRounds = 60
 	// maxMutes bounds the hosts that are remembered as silent.
 	maxMutes = 4096
 )
 
-// mutes remembers hosts that were silent when last asked. They may run no weft, and
-// answer each probe with an ICMP error, of which their kernel may send this host no
-// more than one a second (Linux: net.ipv4.icmp_ratelimit): others want some, too. It
+// mutes remembers hosts that were silent when last asked. Such a host may run no weft and
+// answer each probe with an ICMP error. Its kernel may send this host no more than one ICMP
+// error a second (Linux: net.ipv4.icmp_ratelimit), and other programs need some, too. It
 // outlives racks that are forgotten. The zero value is empty.
 type mutes struct {
 	hosts map[uint32]mute
@@ -29,9 +29,8 @@ type mute struct {
 	until  time.Duration // when it may be asked again
 }
 
-// silent takes note of a round without an answer. once says whether the host has
-// ever answered one. From began on, the round's beginning, it is left alone for ever
-// longer.
+// silent notes a round without an answer that began at began. once says whether the host
+// has ever answered. From began on the host is left alone, longer each time.
 func (m *mutes) silent(host uint32, once bool, began time.Duration) {
 	is, known := m.hosts[host]
 	if !known {
@@ -67,8 +66,8 @@ func (m *mutes) remember(host uint32) {
 // answered forgets that a host was silent.
 func (m *mutes) answered(host uint32) { delete(m.hosts, host) }
 
-// Heard says that a host's own probe has come in. So it runs weft: if it has been
-// silent, it may be asked at once. dst and host are as in Choose. It allocates nothing.
+// Heard says that a host's own probe has come in. So it runs weft, and may be asked at once
+// even if it has been silent. dst and host are as in Choose. It allocates nothing.
 func (t *Table) Heard(dst, host uint32, now time.Duration) {
 	now = t.tell(now)
 	is, known := t.mutes.hosts[host]

@@ -8,11 +8,10 @@ import "time"
 // traffic to, probeBytes the length of a probe on the wire, links how many lead up
 // from the rack, linkBits their rate in bits per second each.
 //
-// The formula takes a round for as long as expiry; where a round trip goes before
-// the answers (see the package), put in the time from round to round. Answers to
-// others' probes are as many again where traffic is symmetric, and take the links'
-// capacity just the same; the formula does not count them. Without time or capacity
-// the result is +Inf or NaN.
+// The formula assumes that a round is as long as expiry. Where the round trip comes on top
+// (see the package), pass the time from round to round as expiry. With symmetric traffic,
+// answers to others' probes take as much capacity again; the formula does not count them.
+// Without time or capacity the result is +Inf or NaN.
 func Overhead(active, probeBytes int, expiry time.Duration, links int, linkBits float64, samples int) float64 {
 	bits := 8 * float64(samples) * float64(active) * float64(probeBytes)
 	return bits / (expiry.Seconds() * float64(links) * linkBits)

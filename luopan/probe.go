@@ -2,8 +2,8 @@ package luopan
 
 import "time"
 
-// Probe is one to be sent: by Path to Host, of the rack Destination. Token is to
-// come back with the answer.
+// Probe is a probe to be sent by Path to Host, of the rack Destination. Token must come
+// back with the answer.
 type Probe struct {
 	Destination uint32
 	Host        uint32 // IPv4, big-endian
@@ -11,8 +11,8 @@ type Probe struct {
 	Token       uint64
 }
 
-// Next returns when Probes wants to be called: a time that may have passed, or
-// Never. Any other method may bring it forward.
+// Next returns when Probes should be called: a time, perhaps past, or Never. Any
+// other method may bring it forward.
 func (t *Table) Next() time.Duration {
 	due := t.due.Next()
 	if due == Never {
@@ -21,9 +21,9 @@ func (t *Table) Next() time.Duration {
 	return max(due, t.blocked)
 }
 
-// Probes calls send for every probe that is due, and forgets racks without traffic.
-// send must not call the Table. The time it takes goes with what is due, not with
-// how many racks there are.
+// Probes calls send for every probe that is due, and forgets racks without traffic. send
+// must not call the Table. The time that Probes takes grows with what is due, not with the
+// number of racks.
 func (t *Table) Probes(now time.Duration, send func(Probe)) {
 	now = t.tell(now)
 	t.blocked = 0

@@ -5,9 +5,9 @@ import "time"
 // maxShunned bounds the paths of a destination that are remembered as bad.
 const maxShunned = 8
 
-// shunned is a path that no flowcell takes without a sample for a while, since it was
-// sampled as bad, or its probe did not come back. A link that is slow, or has long
-// been full, would otherwise get its share of what no sample decides on.
+// shunned is a path that no flowcell takes for a while unless a sample says so: it was
+// sampled as bad, or its probe did not come back. Otherwise a link that is slow, or has
+// long been full, would get its share of the flowcells on which no sample decides.
 type shunned struct {
 	until time.Duration
 	path  int32
@@ -33,9 +33,9 @@ func (d *destination) shuns(path int, now time.Duration) bool {
 	return false
 }
 
-// learn takes note of samples that will not change any more. A path is bad for as
-// long as it takes to sample them all twice, unless it is seen to be better; what
-// is bad is so beside the others of late.
+// learn records samples that will not change any more. A bad path stays bad for the time in
+// which all paths are sampled twice, unless a sample shows it better. Bad is relative to
+// the latest samples of other paths.
 func (t *Table) learn(slot int32, now time.Duration) {
 	d := &t.destinations[slot]
 	rounds := (len(d.paths) + t.config.Samples - 1) / t.config.Samples

@@ -38,7 +38,7 @@ type Destination struct {
 	Choices []uint64
 	// OtherChoices is those by paths with higher numbers.
 	OtherChoices uint64
-	// Unsampled is how many of all these no sample decided on.
+	// Unsampled is how many of all these were decided without a sample.
 	Unsampled uint64
 }
 

@@ -14,9 +14,9 @@ const (
 	nowhere = timerq.Nowhere
 )
 
-// Table is a host's congestion table. See the package. It is not safe for
-// concurrent use. Times that are handed to it are of one clock, whose origin is the
-// caller's; one before an earlier one counts as that one.
+// Table is a host's congestion table. See the package. It is not safe for concurrent use.
+// All times passed to it are of one clock with any origin. A time before an earlier one
+// counts as that earlier one.
 type Table struct {
 	config       Config
 	random       source

@@ -2,9 +2,8 @@ package luopan
 
 import "math/rand/v2"
 
-// A token is 42 random bits before the number of a destination's slot and that of
-// the sample, which make it found in O(1). Only an answer with a token that is
-// outstanding is looked at.
+// A token is 42 random bits, the number of a destination's slot, and that of the sample, so
+// that a probe is found in O(1). Answers whose token is not outstanding are ignored.
 const (
 	slotBits  = 16
 	indexBits = 6 // MaxSamples

@@ -1,5 +1,18 @@
 // Package policy is a table: a policy is a unit (when to choose a path again)
 // times a rule (which one). A new scheme is a new row.
+//
+// # Why a table
+//
+// Everything that depends on policies is derived from the table: weft demo, weft paths, the
+// kernel's programs, labels. So a new scheme is one row. A Rule is an order over the live
+// paths, made once per set of paths and shared by all pairs that have it, and a position
+// in it. Policies of packets and of whole flows keep no state per flow.
+//
+// The last rows know more than which paths are live. Their Rule is what they do while they
+// know nothing, in a tunnel, and for acknowledgements.
+//
+// Groups (DRILL's symmetric components) are off by default. A flow that keeps to one
+// component is not slowed by the others, but it cannot use them either.
 package policy
 
 import (
@@ -15,8 +28,8 @@ import (
 type Policy struct {
 	Name string
 	Unit flowcell.Unit
-	// Rule is which path a unit takes; of a policy that is aware of more than
-	// which paths are live, while it knows nothing.
+	// Rule says which path a unit takes. A policy that is aware of congestion
+	// follows it while it knows nothing.
 	Rule   drb.Rule
 	Aware  Awareness
 	Source string // where it comes from
@@ -61,8 +74,8 @@ func row(name string, unit flowcell.Unit, rule drb.Rule, source string) Policy {
 	return Policy{Name: name, Unit: unit, Rule: rule, Source: source}
 }
 
-// PerFlow is how traffic that must not be reordered is spread: one path per
-// flow, whatever the policy of the rest.
+// PerFlow spreads traffic that must not be reordered: one path for each flow,
+// whatever the policy of other traffic.
 var PerFlow = row("ecmp", flow, drb.Hash, "baseline")
 
 var table = []Policy{
@@ -85,16 +98,15 @@ func (p Policy) aware(a Awareness) Policy {
 	return p
 }
 
-// Default is the policy of those who name none.
+// Default is the policy where none is named.
 const Default = "drb"
 
-// Options adjust a policy. One set of them serves the whole table: what does
-// not concern a row's unit has no effect on it.
+// Options adjust a policy. One set of them serves the whole table: an option that
+// does not concern a row's unit has no effect on it.
 type Options struct {
-	// FlowcellBytes is how much TCP payload a flowcell holds at most, in bytes,
-	// from MinFlowcellBytes to MaxFlowcellBytes; 0 means 65,536 (Presto). The
-	// smaller the flowcells, the more evenly spread and the more often out of
-	// order.
+	// FlowcellBytes is the most TCP payload that a flowcell holds, in bytes, from
+	// MinFlowcellBytes to MaxFlowcellBytes; 0 means 65,536 (Presto). Smaller
+	// flowcells spread more evenly and arrive out of order more often.
 	FlowcellBytes int
 	// FlowletGap is the pause that a flow must exceed for its next packet to
 	// begin a flowlet, from MinFlowletGap to MaxFlowletGap; 0 means 500 µs
@@ -107,32 +119,31 @@ type Options struct {
 	// Expiry is how long a sample is good for, from MinExpiry to MaxExpiry; 0
 	// means that it follows the measured round trip (Luopan §5).
 	Expiry time.Duration
-	// Groups keeps each flow within one symmetric group of paths, chosen by
-	// weight (DRILL §3.4.2): where links are down or their rates differ, the
-	// packets of a flow then queue alike whichever path they take, and a crowded
-	// path does not set the pace of the others. The price is that a flow uses
-	// fewer paths. It has no effect on policies that keep a flow to one path.
+	// Groups keeps each flow within one symmetric group of paths, chosen by weight (DRILL
+	// §3.4.2). Where links are down or their rates differ, all packets of a flow then meet
+	// equal queues, and a crowded path does not slow the others down. The price is that a
+	// flow uses fewer paths. It has no effect on policies that keep a flow to one path.
 	Groups bool
 }
 
 // Bounds of Options.
 const (
-	// The 1,024 numbers of flowcells must not be used up twice over by what is
-	// under way: flowcells of 1 KB allow for 512 KB, those of 64 KB for 32 MB.
+	// Packets under way must not use up the 1,024 numbers of flowcells twice:
+	// flowcells of 1 KB allow for 512 KB, those of 64 KB for 32 MB.
 	MinFlowcellBytes = 1 << 10
-	// More than 63 segments a flowcell does not hold whatever its size.
+	// A flowcell holds no more than 63 segments, whatever its size.
 	MaxFlowcellBytes = 1 << 20
 
 	MinFlowletGap = time.Microsecond
 	MaxFlowletGap = 10 * time.Second
 
-	// Beyond 9 samples nothing is gained (Luopan §4.3).
+	// More than 9 samples gain nothing (Luopan §4.3).
 	MaxSamples = 36
 	MinExpiry  = 10 * time.Microsecond
 	MaxExpiry  = 10 * time.Second
 )
 
-// Validate checks all options, those too that a policy does not use.
+// Validate checks all options, also those that a policy does not use.
 func (o Options) Validate() error {
 	if n := o.FlowcellBytes; n != 0 && (n < MinFlowcellBytes || n > MaxFlowcellBytes) {
 		return fmt.Errorf("FlowcellBytes is %d, must be from %d to %d, or 0 for %d",

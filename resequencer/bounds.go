@@ -6,7 +6,7 @@ import (
 	"weft/flowcell"
 )
 
-// peer is an address from which flows come, and what is held of them together.
+// peer is an address from which flows come, and what is held of all of them.
 type peer[P any] struct {
 	packets, bytes int
 	holding        ring[holding[P]]
@@ -45,9 +45,9 @@ func (b *Buffer[P]) end(f *flow[P]) {
 	f.held = nil
 }
 
-// enforce delivers early what is over a bound after f was given a packet: f's
-// own, then that of the flow that holds longest of the same peer's, then of
-// all.
+// enforce delivers packets early while a bound is exceeded after f was given a
+// packet. It takes f's own packets first, then those of the flow of the same peer
+// that holds longest, then those of the flow that holds longest of all.
 func (b *Buffer[P]) enforce(f *flow[P]) {
 	c, s := &b.config, &b.stats
 	h, p := f.held, f.held.peer

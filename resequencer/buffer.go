@@ -67,11 +67,10 @@ const special = flowcell.FlagSYN | flowcell.FlagFIN | flowcell.FlagRST
 // and does not run backwards, and appends to out whatever may be delivered, in
 // order. It returns out. It keeps no reference to s.
 //
-// A segment that is further from its flow than its sender can be is delivered at
-// once; only some of them, one after the other, have the flow go on there. What is
-// not TCP is delivered at once. Deadlines are
-// Expire's: a packet that arrives after one but before Expire still fills its
-// gap.
+// A segment that is further from its flow than its sender can be is delivered at once. Only
+// several of them in a row make the flow go on there. A packet that is not TCP is delivered
+// at once. Only Expire enforces deadlines: a packet that arrives after one but before
+// Expire still fills its gap.
 func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
 	return b.push(nil, s, p, out)
@@ -80,9 +79,9 @@ func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []
 // batch is how many flows PushBatch looks up at once.
 const batch = 64
 
-// PushBatch is Push for packets that arrived together, packets[i] being what
-// segments[i] tells of; it looks up their flows all at once, which is faster
-// when there are many.
+// PushBatch is Push for packets that arrived together. segments[i] describes
+// packets[i]. It looks up their flows all at once, which is faster when there are
+// many.
 func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
 	for len(segments) > 0 {
@@ -101,8 +100,8 @@ func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.
 	return out
 }
 
-// Touch asks memory for what is known of a flow, for who will call Push for it soon
-// and has other flows to touch meanwhile. It changes nothing.
+// Touch prefetches the state of a flow for which Push will be called soon, so that the
+// waits for several flows overlap. It changes nothing.
 func (b *Buffer[P]) Touch(flow *flowcell.FiveTuple) { b.flows.Touch(flow) }
 
 // push deals with the commonest cases: data that is next in its flow, and data
@@ -177,8 +176,9 @@ func (f *flow[P]) regular(now, hold time.Duration) {
 	}
 }
 
-// Expire appends to out what has waited long enough at now, everything before
-// it in its flow, and what need no longer wait behind it. It returns out.
+// Expire appends to out the packets that have waited long enough at now,
+// everything before them in their flows, and the packets behind them that need
+// wait no longer. It returns out.
 func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
 	b.out = out
@@ -189,7 +189,7 @@ func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
 }
 
 // NextDeadline returns when Expire has something to do, and false if it has
-// not.
+// nothing to do.
 func (b *Buffer[P]) NextDeadline() (at time.Duration, ok bool) {
 	if r := b.earliest(); r != nil {
 		return r.at, true
@@ -210,8 +210,8 @@ func (b *Buffer[P]) earliest() (first *run[P]) {
 	return first
 }
 
-// Flush appends to out everything held, flow by flow in order, and returns
-// out. The Buffer can be used on.
+// Flush appends to out everything held, flow by flow in order, and returns out.
+// The Buffer remains usable.
 func (b *Buffer[P]) Flush(out []P) []P {
 	b.out = out
 	for h := b.holding.next.of; h != nil; h = b.holding.next.of {

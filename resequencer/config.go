@@ -9,8 +9,8 @@ import (
 // Discipline is the rule by which a Buffer tells reordering from loss.
 type Discipline uint8
 
-// The disciplines. The default is Presto: of a sender that does not number its
-// flowcells it makes Sequence.
+// The disciplines. The default is Presto. For a sender that does not number its
+// flowcells, Presto works as Sequence.
 const (
 	Presto   Discipline = iota // by flowcell: a gap within one is loss, a gap between two is held
 	Sequence                   // by TCP sequence alone: every gap is held (DRB §5)
@@ -57,10 +57,9 @@ const MaxHold = time.Hour
 type Config struct {
 	Discipline Discipline
 
-	// A packet waits for a hole as long as such holes took to be filled in its
-	// flow, times two, but at least MinHold and at most Hold, which is also
-	// what a new flow begins with. Hold is at most MaxHold; MinHold above Hold
-	// means Hold, and then the time is fixed.
+	// A packet waits for a hole twice as long as such holes took to be filled in its
+	// flow, at least MinHold and at most Hold. A new flow begins with Hold. Hold is
+	// at most MaxHold. MinHold above Hold means Hold, and then the time is fixed.
 	MinHold, Hold time.Duration
 	// Merge is how long Juggler keeps data that is in order so that more can
 	// be merged with it.
@@ -78,7 +77,8 @@ type Config struct {
 	Seed uint64
 }
 
-// Validate names the first field that makes no sense and what would.
+// Validate returns an error that names the first field that is out of range, and
+// its range.
 func (c Config) Validate() error {
 	if int(c.Discipline) >= len(disciplines) {
 		return fmt.Errorf("resequencer: Discipline is %d; want Presto, Sequence, Juggler or Off", c.Discipline)

@@ -5,12 +5,12 @@
 //	arrives     1   3   4   2          5   7   8    ... Hold ...   6
 //	delivered   1           2 3 4      5            7 8            6
 //
-// Nothing is ever dropped or duplicated: every packet pushed comes out once,
-// and whatever cannot be explained is delivered at once. A segment can be late
-// or early, never lost, by a mistake in here. What occupies no sequence space,
-// as pure acknowledgements, never waits. A hole is waited for once: when its
-// time is up it is declared lost, the flow goes on behind it, and TCP asks for
-// what is missing.
+// Nothing is ever dropped or duplicated: every packet pushed comes out once, and
+// whatever cannot be explained is delivered at once. A segment can be late or
+// early, never lost, by a mistake in here. A segment that occupies no sequence
+// space, such as a pure acknowledgement, never waits. A hole is waited for once:
+// when its time is up it is declared lost, the flow goes on behind it, and TCP
+// asks for what is missing.
 //
 // # Disciplines
 //
@@ -24,18 +24,18 @@
 //     waits, too, so that more can be merged with it; after a loss nothing is
 //     held until it is repaired.
 //
-// The number of the flowcell is a hint in the packet (flowcell.Number). It is
-// believed of a flow only once it has been shown to count, and not any more
-// once it was shown wrong; until then, and for everybody who does not number,
-// Presto is Sequence. It can make a segment wait less than Sequence would, but
-// never longer.
+// The number of the flowcell is a hint in the packet (flowcell.Number). The
+// numbers of a flow are believed once they have been shown to count, and no
+// longer once they were shown wrong. Until then, and for senders that do not
+// number, Presto is Sequence. It can make a segment wait less than Sequence
+// would, but never longer.
 //
 // Two departures from Presto are deliberate. A retransmission does not move the
-// receiver on to its flowcell, since it carries the number of its time of
-// sending and all the flowcells on their way would become old ones, which are
-// not held. And a copy of what is held waits beside it: TCP would report, by
-// SACK, that what lies between is missing, and a tail loss probe would turn
-// into a recovery.
+// receiver on to its flowcell, since it carries the number of its time of sending
+// and all the flowcells on their way would become old ones, which are not held.
+// And a copy of a held segment waits beside it. If it were delivered at once, TCP
+// would report by SACK that the segments between are missing, and a tail loss
+// probe would turn into a recovery.
 //
 // Segments that are further from their flow than its sender can be, such as a
 // stranger's who guesses sequence numbers, are delivered at once and move nothing:
@@ -57,15 +57,27 @@
 //
 // # Structure
 //
-// Found by an open-addressing table with the flow's state inline, a segment in
-// order costs one comparison. What is held of a flow is a list of runs without
-// gaps, as many as there are paths, in which the run that grew last is tried
-// first; for those who would attack it, the list is a skip list. Runs that wait
-// equally long form a queue, so that no heap is needed to know who is due.
+// An open-addressing table has the flows' state inline, and a segment in order
+// costs one comparison. The packets held of a flow are a list of runs without
+// gaps, about as many as there are paths. The run that grew last is tried first.
+// The list is a skip list, so that an attacker who makes thousands of runs gains
+// nothing. Runs that wait equally long form a queue, so that no heap is needed to
+// know who is due.
 //
 // The package is pure: it takes the time, owns no goroutine, timer or socket,
 // and once its tables have grown to their working size it allocates nothing.
 // Memory is bounded by Config: what is held, in packets and bytes, per flow,
 // per peer and in all, and the flows remembered, some 170 bytes each in a table
 // that is at least a quarter full.
+//
+// # Why it is so
+//
+// A hole that began after the last one given up and is given up, too, is loss and not
+// reordering. It quarters a guess and puts a measured time in doubt until something late
+// comes after all. So an episode of losses costs about one hold, not one for each loss. Times
+// are rounded up to MinHold doubled some times, so that runs which wait equally long form a
+// queue, and ten queues need no heap.
+//
+// Flows hardly seen are forgotten before established ones, so that a flood of flows evicts
+// itself. Then the order is Juggler's: inactive, active, recovering.
 package resequencer

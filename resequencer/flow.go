@@ -8,16 +8,16 @@ import (
 
 // flow is what is known of one direction of a connection.
 //
-// Of what is held, everything begins above next, or, where data in order waits
-// to be merged, at next.
+// All held packets begin above next or, where data in order waits to be merged,
+// at next.
 type flow[P any] struct {
 	next  uint32          // all below is delivered or declared lost
 	id    flowcell.Number // of the segment that ends at next
 	quiet uint8           // segments in order since delays was told
 	cells numbering
 	phase phase
-	// established flows have sent quietPackets in order. They are preferred over
-	// others when flows must be forgotten: a flood has none such.
+	// established flows have sent quietPackets in order. They are forgotten last: a flood
+	// has no such flows.
 	established bool
 	began       bool   // isn is known
 	isn         uint32 // of the SYN that began the flow
@@ -59,9 +59,9 @@ func (f *flow[P]) start(s *flowcell.Packet, now time.Duration) {
 	f.lostFrom, f.lostTo = s.Seq, s.Seq
 }
 
-// begins reports whether s is the SYN of a new connection rather than a late
-// copy of the one that began f, after which waiting for data that came long ago
-// would be a mistake.
+// begins reports whether s is the SYN of a new connection rather than a late copy
+// of the one that began f. After a late copy, the flow must not wait for data
+// that came long ago.
 func (f *flow[P]) begins(s *flowcell.Packet) bool {
 	return s.Flags&flowcell.FlagSYN != 0 && !(f.began && f.isn == s.Seq)
 }
@@ -96,10 +96,10 @@ func (f *flow[P]) recovering() bool { return f.lostFrom != f.lostTo }
 // have anything on its way: TCP's least retransmission timeout in most stacks.
 const inactive = 200 * time.Millisecond
 
-// rank orders flows for eviction, Juggler's way: the inactive first, then the
+// rank orders flows for eviction, as in Juggler: first the inactive, then the
 // active, last those that recover from a loss and would wait for it once more.
-// Flows that were hardly seen go before those that are established: a flood of
-// flows then washes out itself.
+// Flows hardly seen go before established ones, so that a flood of flows evicts
+// itself.
 func (f *flow[P]) rank(idle time.Duration) uint8 {
 	switch {
 	case f.held == nil && (idle > inactive || !f.established):

@@ -64,9 +64,9 @@ func (b *Buffer[P]) add(h *holding[P], r *run[P], size int) {
 	b.stats.HeldBytes += size
 }
 
-// join makes one of r and the runs behind it that it now reaches. The older has
-// waited for all that was missing before both, so r waits in its place. by is
-// the number of the segment that has closed the gap.
+// join merges r with the runs behind it that it now reaches. The older run has
+// waited for all that was missing before both, so r takes its place in the queue.
+// by is the number of the segment that has closed the gap.
 func (b *Buffer[P]) join(f *flow[P], r *run[P], by flowcell.Number) {
 	for x := r.next[0]; x != nil && ahead(x.start, r.end) <= 0; x = r.next[0] {
 		f.filled(by, x, b.now)

@@ -10,11 +10,11 @@ import (
 // delays the repair of every loss. So each flow measures how long its holes
 // took to be filled and waits twice as long (Presto's alpha).
 //
-// The measure is an EWMA that rises at once and falls slowly: what counts is
-// the slowest path, and it speaks up only now and then. It falls with every
-// quietPackets that were in order, and with every loss that was waited for in
-// vain. It begins with the longest time, and until the first hole was filled it
-// falls faster, for that was only a guess.
+// The measure is an EWMA that rises at once and falls slowly: what counts is the
+// slowest path, and it speaks up only now and then. It falls with every
+// quietPackets that were in order, and with every loss for which the flow waited
+// in vain. It begins with the longest time, and until the first hole was filled
+// it falls faster, for that was only a guess.
 const (
 	alpha        = 2
 	beta         = 2
@@ -54,9 +54,9 @@ func (d *delays) quiet() {
 	}
 }
 
-// vain takes note that a hole that was known since a time is given up now. It
-// returns false for one that was waited for together with another that counts:
-// it cost the flow little more.
+// vain notes that a hole known since a time is given up now. It returns false if
+// the flow waited for it together with another hole that counts: it cost the flow
+// little more.
 func (d *delays) vain(since, now time.Duration) bool {
 	if since < d.vainAt {
 		return false

@@ -5,11 +5,11 @@ import "weft/flowcell"
 // mergeBytes is how much of a flow Juggler merges before it hands it up.
 const mergeBytes = 64 << 10
 
-// juggle is Juggler's way: everything is held for a moment. What is in order is
-// handed up when there is enough of it, when its flags ask for it, when a hole
-// before some of it was filled, or when Config.Merge has passed; what is not,
-// when the hole is given up. After that nothing is held until the hole is
-// filled, for it is loss.
+// juggle holds everything for a moment, as Juggler does. Data in order is
+// delivered when there is enough of it, when its flags ask for it, when a hole
+// before some of it was filled, or when Config.Merge has passed. Other data is
+// delivered when the hole is given up. After that nothing is held until the hole
+// is filled, since it is loss.
 func (b *Buffer[P]) juggle(f *flow[P], k *packet[P], s *flowcell.Packet) {
 	d, id := ahead(k.seq, f.next), k.id
 	if d < 0 && f.phase == buildUp {

@@ -2,23 +2,23 @@ package resequencer
 
 import "weft/flowcell"
 
-// numbering is what is known of the numbers that a sender puts into its
-// packets: a Number of package flowcell, or whatever else its IPv4 ID is.
+// numbering is the state of a sender's numbers: each is a Number of package
+// flowcell, or any other IPv4 ID.
 //
-// Only of a sender that numbers its flowcells can a gap be told to be loss, so
-// that must be shown before it is believed: some consecutive segments have
-// consecutive indices, and a new flowcell begins among them. A counter runs
-// through the one index that weft never uses, and does not begin a flowcell
-// before; zeros and random numbers do not count on. And a belief that is shown
-// wrong, since a segment arrives behind one of its own flowcell that follows
-// it, is given up for good: then the flowcell did not keep to one path.
+// A gap can be told to be loss only if the sender numbers its flowcells. So the
+// numbers are believed after a proof: some consecutive segments have consecutive
+// indices, and a new flowcell begins among them. A plain counter uses the index
+// that weft never uses before it would begin a flowcell. Zeros and random numbers
+// do not count on. If a segment arrives behind a later one of its own flowcell,
+// the flowcell did not keep to one path, and the flow's numbers are never
+// believed again.
 type numbering uint8
 
 const (
 	unnumbered numbering = 255
 	numbered   numbering = 254
-	// Below: how many consecutive segments counted on, and whether a flowcell
-	// began among them.
+	// The fields below say how many consecutive segments counted on, and whether a
+	// flowcell began among them.
 	boundarySeen numbering = 0x40
 	countedOn    numbering = 0x3f
 )

@@ -73,9 +73,9 @@ func (b *Buffer[P]) order(f *flow[P], k *packet[P], s *flowcell.Packet) {
 	b.proceed(f, id)
 }
 
-// tellsLoss reports whether a segment with this number proves what is missing
-// before it lost: it is of the same flowcell as what came before the gap, and
-// one path does not reorder, or of an older one.
+// tellsLoss reports whether a segment with this number proves that the data
+// missing before it is lost. It does if it is of the same flowcell as the segment
+// before the gap, since one path does not reorder, or of an older one.
 func (b *Buffer[P]) tellsLoss(f *flow[P], id flowcell.Number) bool {
 	return f.cells == numbered && b.presto && cellsAhead(id, f.id) <= 0
 }

@@ -6,9 +6,9 @@ import (
 	"weft/flowcell"
 )
 
-// pool keeps what is not in use, so that nothing is allocated once as much has
-// been held as ever will. The bounds of Config bound it: at most TotalPackets,
-// and one, of packets and runs, no more of holdings and peers.
+// pool keeps unused items, so that nothing is allocated once the most has been
+// held. The bounds of Config bound it: at most TotalPackets+1 packets and as many
+// runs, and no more holdings and peers.
 type pool[P any] struct {
 	packets  *packet[P]
 	runs     *run[P]

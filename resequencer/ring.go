@@ -1,8 +1,8 @@
 package resequencer
 
-// ring is a place in a doubly linked list that runs through the items
-// themselves, so that linking allocates nothing. A list's head is a ring of no
-// item, linked to itself while the list is empty.
+// ring is a place in a doubly linked list that runs through the items themselves,
+// so that linking allocates nothing. A list's head is a ring that belongs to no
+// item. It is linked to itself while the list is empty.
 type ring[T any] struct {
 	prev, next *ring[T]
 	of         *T // nil in a head

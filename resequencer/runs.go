@@ -32,9 +32,9 @@ type run[P any] struct {
 type links[P any] [levels]*run[P]
 
 // holding is what is held of a flow: its runs in the order of their sequence
-// numbers, as a skip list. With as few runs as there are paths that is a plain
-// list; with thousands, which is what an attacker would send, finding a place
-// takes some tens of steps all the same.
+// numbers, as a skip list. With as few runs as there are paths it is a plain
+// list. With thousands, as an attacker would send, finding a place still takes
+// only tens of steps.
 type holding[P any] struct {
 	key            flowcell.FiveTuple
 	head           links[P]
@@ -51,7 +51,7 @@ type holding[P any] struct {
 func (h *holding[P]) first() *run[P] { return h.head[0] }
 
 // likely guesses which run a segment at seq continues: the one that grew last,
-// or the one behind it, or the first; flowcells on their way together arrive in
+// the one behind it, or the first. Flowcells on their way together arrive in
 // turns. It returns nil if it is none of these.
 func (h *holding[P]) likely(seq uint32) *run[P] {
 	if r := h.last; r != nil {

@@ -11,8 +11,8 @@ func length(s *flowcell.Packet) uint32 {
 	return n
 }
 
-// maxWindow is how far the sequence numbers of one connection that are on their
-// way together can lie apart. TCP allows 2³⁰ (RFC 7323 §2.3), but no fabric's
+// maxWindow is the greatest distance between sequence numbers of one connection
+// that are on their way together. TCP allows 2³⁰ (RFC 7323 §2.3), but no fabric's
 // bandwidth times delay comes near this.
 const maxWindow = 64 << 20
 

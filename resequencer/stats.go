@@ -26,9 +26,9 @@ type Stats struct {
 	TimeoutsLoss   uint64 // holes declared lost that were filled by a retransmission
 	TimeoutsPutOff uint64 // times that a hole was waited for longer because what is behind it grew
 	Timeouts       uint64 // holes declared lost because their time was up
-	// TimeoutsWait is for how long flows waited for holes that were then declared
-	// lost, one after the other: one that was known before the last that counts
-	// was declared lost does not count.
+	// TimeoutsWait is how long flows waited for holes that were then declared lost, one
+	// after the other. A hole that was known before the last counted one was declared lost
+	// does not count.
 	TimeoutsWait    time.Duration
 	Leaps           uint64 // times that a flow was found elsewhere, by its strays
 	FlowsNumbered   uint64 // flows found to number their flowcells

@@ -6,26 +6,25 @@ import (
 	"weft/flowcell"
 )
 
-// Anybody can send a segment in the name of a flow, and who does not see the flow
-// can guess its sequence numbers. If the flow went on behind each such segment,
-// all that its sender has sent before would be late, and so in no order. So a
-// segment counts only if it is near: if no more is missing before it than the flow
-// has lately got on within a hold time; what is missing beyond that could not fill
-// the hole in time. What is not near is a stray: it is delivered at once, and the
-// flow stays where it is.
+// Anybody can send a segment in the name of a flow, and a host that does not see the flow
+// can guess its sequence numbers. If the flow went on behind each such segment, all that
+// its sender has sent before would be late, and so in no order. So a segment counts only if
+// it is near: no more is missing before it than the flow has lately advanced within a hold
+// time. More than that could not fill the hole in time. Other segments are strays. A stray
+// is delivered at once, and the flow stays where it is.
 //
-// A flow does leap now and then: a burst was lost, or a connection has begun whose
-// SYN was not seen. Then it is the strays that go on, and what is near stops. So
-// where some strays near each other come, and nothing moves the flow between them,
-// the flow is there. That is also how a flow comes back that strays have led away.
+// A flow does leap now and then: a burst was lost, or a connection has begun whose SYN was
+// not seen. Then strays go on, and near segments stop. So when several strays near each
+// other come, and nothing moves the flow between them, the flow leaps to them. In the same
+// way a flow returns after strays have led it away.
 const (
-	// leastWindow is always near: some flowcells, as a burst of a flow that was
-	// slow so far may have on its way.
+	// leastWindow is always near: some flowcells, as a flow that was slow so far may
+	// have on its way after a burst.
 	leastWindow = 256 << 10
-	// firstWindow is near while the pace of a flow is not known: as many flowcells
-	// as there are paths in a large fabric.
+	// firstWindow is near while the pace of a flow is unknown: as many flowcells as there
+	// are paths in a large fabric.
 	firstWindow = 4 << 20
-	// Of what is not TCP a packet counts as a byte.
+	// A packet that is not TCP counts as a byte.
 	leastPackets, firstPackets = 256, 4096
 	// leaps is how many strays make a flow leap.
 	leaps = 4
@@ -39,7 +38,7 @@ type strays struct {
 	next uint32          // the flow's when they came
 }
 
-// pace is how fast a flow gets on.
+// pace is how fast a flow advances.
 type pace struct {
 	from  uint32        // where it was
 	since time.Duration // at this time

@@ -9,16 +9,14 @@ var (
 	local6  = [12]byte{0: 0xfe, 1: 0x80, 8: 0x77, 9: 0x65, 10: 0x66, 11: 0x74}
 )
 
-// Addr6 returns the IPv6 address of who has the IPv4 address a, be it a node's or
-// that of an embedded stack: fd77:6566:7400::/96 and a's four bytes. It is what a
-// packet that carries labels in IPv6 comes from. The zero Addr is returned for
-// what is not IPv4.
+// Addr6 returns the IPv6 address that belongs to the IPv4 address a of a node or an
+// embedded stack: fd77:6566:7400::/96 and a's four bytes. It is the source of a packet that
+// carries labels in IPv6. For an address that is not IPv4 it returns the zero Addr.
 func Addr6(a netip.Addr) netip.Addr { return within6(unique6, a) }
 
-// LinkLocal6 returns the address that a node whose IPv4 address is a has on each
-// of its ports, so that its neighbours need not ask for it:
-// fe80::7765:6674:0:0/96 and a's four bytes. The zero Addr is returned for what
-// is not IPv4.
+// LinkLocal6 returns the address that a node whose IPv4 address is a has on each of its
+// ports, so that its neighbours need not ask for it: fe80::7765:6674:0:0/96 and a's four
+// bytes. For an address that is not IPv4 it returns the zero Addr.
 func LinkLocal6(a netip.Addr) netip.Addr { return within6(local6, a) }
 
 func within6(first [12]byte, a netip.Addr) netip.Addr {

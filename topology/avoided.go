@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Avoided is a path between two hosts that is out of use to that pair alone: its links
-// are up, but one of the two says otherwise, and nobody else does.
+// Avoided is a path between two hosts that is out of use for that pair alone. Its links are
+// up, but one of the two hosts says that it does not work, and nobody else does.
 type Avoided struct {
 	Src, Dst NodeID
 	Path     int // its number in PathSet
@@ -18,10 +18,9 @@ type avoidance struct {
 	by   map[[2]NodeID][]int32 // places in list, from and to
 }
 
-// Avoiding returns t with these paths out of use, instead of those that it has avoided
-// so far; t itself if they are the same. A path is in use all the same where its pair
-// would be left without any. Links, and so other pairs, are not concerned; Whole and
-// Avoiding() bring all back.
+// Avoiding returns t with these paths out of use, in place of those that t avoids; t itself
+// if they are the same. A path stays in use if its pair would have none left. Links and
+// other pairs are not affected. Whole and Avoiding() bring all paths back.
 func (t *Topology) Avoiding(list ...Avoided) *Topology {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Avoided) int {
@@ -48,7 +47,7 @@ func (t *Topology) Avoiding(list ...Avoided) *Topology {
 	return &u
 }
 
-// Avoided returns the paths that are out of use to their pairs alone, ascending. The
+// Avoided returns the paths that are out of use for their pairs alone, ascending. The
 // caller must not write to the list.
 func (t *Topology) Avoided() []Avoided {
 	if t.avoided == nil {
@@ -90,8 +89,8 @@ func (a *avoidance) leave(src, dst NodeID, live []int) []int {
 	return left
 }
 
-// Redirected returns the hosts to which a host avoids other paths in t than in u,
-// ascending. Like Diff, which says what links differ, it is of one fabric.
+// Redirected returns the hosts, ascending, for which a host avoids different paths in t
+// than in u. As with Diff, t and u must be of one fabric.
 func (t *Topology) Redirected(u *Topology, src NodeID) (hosts []NodeID) {
 	if t.avoided == u.avoided {
 		return nil

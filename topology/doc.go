@@ -19,4 +19,30 @@
 //
 // Sources: DRB §2.1, §3.1.2, §3.2, §4.1; Al-Fares, thesis §3.1.2, §3.1.5 and
 // §3.1.8; DRILL §3.4; Luopan §3.3.
+//
+// # Why it is so
+//
+// Paths are numbered in the mixed radix system of the choices made on the way up, because
+// digit reversal reverses those digits.
+//
+// VL2 (DRB §3.2): virtual spine v·d1/2+i sits on physical spine i. So link arithmetic is the
+// fat-tree's, and only a spine's node and ports differ. A spine has an address for each of
+// its virtual spines. A packet that was decapsulated at one carries that spine's mark and is
+// routed by its table, which makes the path the one of Theorem 3.
+//
+// Diff says what differs between two snapshots and OnPaths whether a link is on a pair's
+// paths at all. With these two, a Host's pairs, the uplink's tables and a switch's routes are
+// mended by what has changed rather than made anew.
+//
+// Routes also avoids remote failures where another way up leads round them (thesis §3.1.8).
+//
+// A path weighs what its slowest link can carry, and every rule visits it so often
+// (PathSet.Weighted). Groups are found by hashing the pairs of racks that use a link.
+//
+// Packets to addresses that nobody has must not travel up and down until their TTL ends. An
+// edge switch answers "unreachable" for what its subnet should contain but does not. A host
+// does so for the address of its embedded stack while none runs. Switches above drop
+// silently what they have no route for: such an answer would end a connect, and the next
+// SYN would take another path. These routes have a high metric, so that a TUN's own route
+// comes before. Other switches need a discard route likewise, or no ICMP unreachables.
 package topology

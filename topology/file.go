@@ -21,8 +21,8 @@ import (
 //	  - {link: e0.0-a0.2, rate: 40}
 //	  - {link: 3.1-a0.2, down: true}
 //
-// The String of the result is a specification that Parse reads back, but for
-// what is down. Errors name the line.
+// The String of the result is a specification that Parse reads back, without the
+// links that are down. Errors name the line.
 func ParseFile(yamlText []byte) (*Topology, error) {
 	t, err := parseFile(yamlText)
 	if err != nil {

@@ -1,7 +1,7 @@
 package topology
 
-// Group is a symmetric component of a pair's live paths: whatever the traffic,
-// queues along one of them are as long as along the others (DRILL §3.4.1).
+// Group is a symmetric component of a pair's live paths: with any traffic, the
+// queues along its paths are equally long (DRILL §3.4.1).
 type Group struct {
 	Paths   []int // path numbers, ascending
 	Weights []int // as in PathSet, within the group
@@ -11,10 +11,10 @@ type Group struct {
 // Weighted is PathSet's Weighted for the paths of the group.
 func (g Group) Weighted() []int { return repeat(g.Paths, g.Weights) }
 
-// Groups returns the symmetric components of a pair's live paths, in the order
-// of their first paths: one where all are symmetric, none within a rack or
-// where no path is live. It depends on what is down and how fast it is anywhere
-// in the fabric, not on the pair's own links alone. For many pairs use Quiver.
+// Groups returns the symmetric components of a pair's live paths, in the order of
+// their first paths: one where all are symmetric, none within a rack or where no
+// path is live. It depends on dead links and rates in the whole fabric, not on
+// the pair's own links alone. For many pairs use Quiver.
 func (t *Topology) Groups(src, dst NodeID) []Group {
 	if t.symmetric() {
 		return oneGroup(t.Paths(src, dst))

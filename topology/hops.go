@@ -8,20 +8,19 @@ type Path struct {
 	Links []LinkID
 }
 
-// Path returns the way of a packet by path number n of the set, which must
-// not be Direct, live or not. The numbers of all kinds of fabric mean exactly
-// one path: in VL2 a virtual spine has one link to each aggregation group
-// (DRB Theorem 3).
+// Path returns the way of a packet by path number n of the set, live or not. The
+// set must not be Direct. In all kinds of fabric a number means exactly one path:
+// in VL2 a virtual spine has one link to each aggregation group (DRB Theorem 3).
 func (s PathSet) Path(n int) Path {
 	via := s.bounce(n)
 	up, down := s.t.climb(s.src, via), s.t.climb(s.dst, via)
 	return join(up, down)
 }
 
-// Path returns the one path from src to dst through a bouncing switch of
-// theirs, up and down again, live or not. In one rack via must be the hosts'
-// edge switch. In VL2 a spine is several bouncing switches in one and does not
-// tell the path: use PathSet's Path.
+// Path returns the path from src to dst through one of their bouncing switches,
+// live or not. In one rack via must be the hosts' edge switch. In VL2 a spine is
+// several bouncing switches in one and does not tell the path: use PathSet's
+// Path.
 func (t *Topology) Path(src, dst, via NodeID) (Path, error) {
 	if !t.Valid(src) || !t.Valid(dst) || int(src) >= t.numHosts() || int(dst) >= t.numHosts() {
 		return Path{}, fmt.Errorf("path: both ends must be hosts of %s", t.spec)

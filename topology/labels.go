@@ -18,11 +18,11 @@ func (s PathSet) Count() int {
 	return n
 }
 
-// Labels returns path number n of the set, live or not, as a source route
-// (Luopan §3.3): the output port, a Port.Index, at each switch, the source's edge
-// switch first, up to the one before the destination's edge switch. They are
-// four between pods and two within a pod; none, whatever n, for a pair that is
-// Direct. n is the path's ID and must be below Count. The slice is the caller's.
+// Labels returns path number n of the set, live or not, as a source route (Luopan §3.3):
+// the output port, a Port.Index, at each switch, the source's edge switch first, up to the
+// one before the destination's edge switch. There are four labels between pods, two within
+// a pod, and none for a pair that is Direct. n is the path's ID and must be below Count.
+// The slice is the caller's.
 func (s PathSet) Labels(n int) []int {
 	if s.Direct() {
 		return nil
@@ -34,12 +34,12 @@ func (s PathSet) Labels(n int) []int {
 	return []int{t.hosts + via.pod, t.edges + via.sw, t.corePort(s.dst.pod, via.pod), s.dst.sw}
 }
 
-// Choices returns the labels of path number n as far as there is a choice: behind
-// the last, whichever links are down, routes lead to the destination's rack by no
-// other way than the path's. That is the bouncing switch; in VL2, where a spine is
-// several virtual ones and routes do not know of which a packet comes, the
-// aggregation switch behind it. Who gets the packet there can take the labels off,
-// and the rest of the way is without their overhead. The slice is the caller's.
+// Choices returns the labels of path number n as far as there is a choice. After the last
+// of them, routes lead to the destination's rack only along the path, whichever links are
+// down. That place is the bouncing switch. In VL2 it is the aggregation switch behind it,
+// since a spine is several virtual ones and its routes do not know which one a packet comes
+// from. The node there can take the labels off, and the rest of the way is without their
+// overhead. The slice is the caller's.
 func (s PathSet) Choices(n int) []int {
 	labels := s.Labels(n)
 	end := len(labels) / 2
@@ -67,8 +67,8 @@ func (t *Topology) PathByLabels(src, dst NodeID, labels []int) (n int, ok bool) 
 	return n, true
 }
 
-// CheckPorts returns an error that names a switch with more than limit ports:
-// where ports are labels, a carrier has no more than so many.
+// CheckPorts returns an error that names a switch with more than limit ports. A
+// carrier whose labels are ports can name only so many.
 func (t *Topology) CheckPorts(limit int) error {
 	for _, of := range []struct {
 		p     position

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// LinkName returns what people call a link: the names of its ends, the lower
-// one first, such as e0.0-a0.2. LinkByName reads it.
+// LinkName returns a link's name: the names of its ends, the lower one first,
+// such as e0.0-a0.2. LinkByName reads it.
 func (t *Topology) LinkName(l LinkID) string {
 	link := t.Link(l)
 	return t.name(t.position(link.A)) + "-" + t.name(t.position(link.B))

@@ -80,9 +80,9 @@ func digits(s string) (d [3]int, n int, ok bool) {
 	return d, len(parts), true
 }
 
-// Lookup finds a node by what people call it: a name (h0.0.2, e0.1, a2.2,
-// c1.2), DRB's number of a core (3.0), or an address. The number and the
-// address of a virtual spine find the physical switch.
+// Lookup finds a node by a name (h0.0.2, e0.1, a2.2, c1.2), by DRB's number of a
+// core (3.0), or by an address. The number and the address of a virtual spine
+// find the physical switch.
 func (t *Topology) Lookup(s string) (Node, error) {
 	if addr, err := netip.ParseAddr(s); err == nil {
 		if id, ok := t.ByAddr(addr); ok {
@@ -123,8 +123,8 @@ func (t *Topology) CoreNumber(id NodeID) (r int, ok bool) {
 	return p.pod*t.cores + p.sw, p.layer == LayerCore
 }
 
-// Name is what the bouncing switch of path number n is called: a core by DRB's
-// number, which in VL2 is a virtual spine's, any other by its name.
+// Name returns the name of the bouncing switch of path number n. For a core it is
+// DRB's number, which in VL2 is that of a virtual spine.
 func (s PathSet) Name(n int) string {
 	if p := s.bounce(n); p.layer != LayerCore {
 		return s.t.name(p)

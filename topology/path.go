@@ -43,9 +43,9 @@ func (s PathSet) Bounce(n int) NodeID { return s.t.id(s.bounce(n)) }
 // of a pair have the same.
 func (s PathSet) Addr(n int) netip.Addr { return s.t.addr(s.bounce(n)) }
 
-// Paths returns the bouncing switches of a pair of hosts, both Valid: none
-// within a rack, the pod's aggregation switches within a pod, the cores
-// otherwise. Where nothing of the pair's is down it allocates nothing.
+// Paths returns the bouncing switches of a pair of hosts, both Valid: none within
+// a rack, the pod's aggregation switches within a pod, the cores otherwise. It
+// allocates nothing unless a link of the pair's is down.
 func (t *Topology) Paths(src, dst NodeID) PathSet {
 	a, b := t.position(src), t.position(dst)
 	s := PathSet{t: t, src: a, dst: b}
@@ -126,9 +126,9 @@ func (t *Topology) liveCores(a, b position) []int {
 	return live
 }
 
-// PathsOrAll is Paths, or where no path is live, all of the fabric's. Links are
-// said to be down that flapped and are held back, or of which the news is old; and
-// what is sent by no path is lost for sure.
+// PathsOrAll is Paths or, where no path is live, all paths of the pair. A link may be
+// reported down because it flapped and is held back, or because the news is old. A packet
+// that is sent by no path is certainly lost.
 func (t *Topology) PathsOrAll(src, dst NodeID) PathSet {
 	set := t.Paths(src, dst)
 	if len(set.Live) == 0 && !set.Direct() {
@@ -137,9 +137,9 @@ func (t *Topology) PathsOrAll(src, dst NodeID) PathSet {
 	return set
 }
 
-// OnPaths reports whether a link lies on one of a pair's paths, live or not.
-// The hosts' own links lie on none. It costs some divisions, whatever the size
-// of the fabric, and tells whom the failure of a link concerns.
+// OnPaths reports whether a link lies on one of a pair's paths, live or not. The
+// hosts' own links lie on none. It costs some divisions at any size of the
+// fabric. It tells which pairs the failure of a link concerns.
 func (t *Topology) OnPaths(l LinkID, src, dst NodeID) bool {
 	a, b := t.position(src), t.position(dst)
 	if a.pod == b.pod && a.sw == b.sw {

@@ -6,8 +6,8 @@ import (
 )
 
 // sum stands for a set of racks, each with a capacity factor: the sum of their
-// hashes, in two independent lanes of 64 bits. Sets differ with sums that are
-// equal by a chance of 2^-128; the hashes are no secret, and who configures
+// hashes, in two independent lanes of 64 bits. Different sets have equal sums
+// with a probability of 2^-128. The hashes are no secret, and whoever configures
 // rates is no adversary.
 type sum [2]uint64
 
@@ -39,9 +39,9 @@ type class struct {
 	racks sum
 }
 
-// Quiver is DRILL's labelled multigraph (§3.4.1), made once for all pairs: not
-// the labels themselves, of which there are as many as pairs times links, but
-// hashes of the sets that they are products of.
+// Quiver is DRILL's labelled multigraph (§3.4.1), made once for all pairs. It
+// does not hold the labels, of which there are as many as pairs times links. It
+// holds hashes of the two sets whose product a link's labels are.
 //
 // With P pods of E edge and A aggregation switches, and C cores per group, it
 // is made in O(P·A·(E+C)). The groups of a pair then take O(A·C) where links are

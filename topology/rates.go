@@ -26,8 +26,8 @@ type rates struct {
 	uneven bool
 }
 
-// Rate returns the rate of a link in Mbit/s; 0 where the topology does not say
-// it, which is the case for none or all links of a layer.
+// Rate returns the rate of a link in Mbit/s, or 0 if the topology does not say
+// it. It says it for all links of a layer or for none.
 func (t *Topology) Rate(l LinkID) float64 {
 	if t.rates == nil {
 		return 0

@@ -3,17 +3,16 @@ package topology
 import "net/netip"
 
 // Route is one entry of a node's static routing table. With several Ports,
-// un-encapsulated packets are spread over them by the switch's own ECMP. No
-// Ports means that packets end here, so that those to nobody are not sent round
-// in circles; any other route to the same prefix comes before it.
+// un-encapsulated packets are spread over them by the switch's own ECMP. No Ports
+// means that packets end here, so that packets to addresses that nobody has do
+// not go round in circles. Any other route to the same prefix comes before it.
 type Route struct {
 	Prefix netip.Prefix
 	Ports  []int
-	// Drop: packets that end here end in silence. Else they are refused
-	// (unreachable). Only an edge switch can tell that there is no way to a
-	// destination; a switch above it, that there is none from here. One path in many
-	// must not end the attempt to open a connection, as that error does, when the next
-	// SYN would take another.
+	// Drop says that packets which end here are dropped silently. Otherwise they are
+	// refused (unreachable). Only an edge switch can tell that there is no way to a
+	// destination. A switch above it can tell only that there is no way from here. The
+	// error would end an attempt to connect, and the next SYN would take another path.
 	Drop bool
 	// Virtual is 0 for the main table. v+1 means that the route is only for
 	// packets that were decapsulated at virtual spine v of this node, that is
@@ -25,12 +24,12 @@ type Route struct {
 
 // Routes returns the static routing table of a node (DRB §4.1): a /32 per
 // bouncing switch going up, a prefix per subnet going down, ECMP next hops for
-// what is not encapsulated. Ports whose link is down are left out, and ports
-// beyond which no way up and down again leads to a rack: such racks have a
-// route of their own, without ports if there is no way at all.
+// what is not encapsulated. Ports whose link is down are left out. So are ports
+// beyond which no way up and down leads to a rack: such racks have a route of
+// their own, without ports if there is no way at all.
 //
-// That mends what is not encapsulated. Encapsulated packets have one path:
-// their senders choose another one.
+// This mends the ways of packets that are not encapsulated. Encapsulated packets
+// have one path, and their senders choose another one.
 func (t *Topology) Routes(id NodeID) []Route {
 	p := t.position(id)
 	r := routeBuilder{t: t, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore}

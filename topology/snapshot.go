@@ -68,10 +68,9 @@ func (t *Topology) Whole() *Topology {
 	return u
 }
 
-// Without returns t with the given links down besides those that are down
-// already; t itself if that changes nothing. The paths and routes of the
-// result avoid them. It costs one copy of a bit per link of the fabric: 10 KB
-// in a fat-tree of k=48.
+// Without returns t with the given links down as well; t itself if that changes
+// nothing. The paths and routes of the result avoid them. It costs one copy of a
+// bit per link of the fabric: 10 KB in a fat-tree of k=48.
 func (t *Topology) Without(down ...LinkID) *Topology {
 	var set *linkSet
 	for _, l := range down {
@@ -129,10 +128,9 @@ func (t *Topology) Down() []LinkID {
 	return list
 }
 
-// Diff returns the links that are down in one of t and u only, ascending; what is
-// avoided besides, Redirected compares. It
-// returns false if they are not of the same fabric, that is if their String
-// differs: then links of the same number are not the same link.
+// Diff returns the links that are down in only one of t and u, ascending. Redirected
+// compares which paths they avoid. Diff returns false if their String differs: they are not
+// of the same fabric, and links of the same number are not the same link.
 func (t *Topology) Diff(u *Topology) ([]LinkID, bool) {
 	if t.spec != u.spec {
 		return nil, false
@@ -162,9 +160,9 @@ func appendBits(list []LinkID, i int, word uint64) []LinkID {
 	return list
 }
 
-// Fingerprint is a 64-bit hash (FNV-1a) of String: what is the same fabric to
-// Diff has the same one, whatever is down. It is no protection against
-// forgery.
+// Fingerprint is a 64-bit hash (FNV-1a) of String. Topologies that Diff takes for
+// the same fabric have the same one, whichever links are down. It is no
+// protection against forgery.
 func (t *Topology) Fingerprint() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(t.spec))

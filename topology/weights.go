@@ -2,17 +2,17 @@ package topology
 
 import "math"
 
-// Bounds of weights. Rates that no such weights are in proportion to are
-// rounded, to the nearest 1/maxWeight of the fastest.
+// Bounds of weights. Other rates are rounded to the nearest 1/maxWeight of the
+// fastest.
 const (
 	maxWeight = 32
-	// MaxWeighted is how long a list of Weighted is at most.
+	// MaxWeighted is the greatest length of a list of Weighted.
 	MaxWeighted = 4096
 )
 
-// Weighted returns the live paths, ascending, each as often as it weighs: what
-// drb's rules take for live. It is Live where all weigh alike, and no longer
-// than MaxWeighted. It must not be changed.
+// Weighted returns the live paths, ascending, each as often as it weighs. drb's
+// rules take it as their live paths. It equals Live where all weigh alike, and is
+// no longer than MaxWeighted. It must not be changed.
 func (s PathSet) Weighted() []int { return repeat(s.Live, s.Weights) }
 
 // repeat returns list with each element as often as it weighs.

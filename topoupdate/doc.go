@@ -57,4 +57,26 @@
 // A record per switch, per port a bit per switch that waits to be sent: whatever
 // arrives, no more is kept. A port takes in as many entries that are news as the
 // fabric has switches, per second, and lets out a message per Pace.
+//
+// # Why it is so
+//
+// Everything that anybody finds out becomes a topology.Topology with links down, for hosts
+// and switches alike. So there is one way for a path to go out of use. Where no path to a
+// destination is left, all are tried: news may be old, and links that flapped are held back.
+//
+// DRB's three rules (§4.3) are one function, Forward. Servers only listen. An edge switch
+// tells its own failures to its servers alone. News from above goes down only.
+//
+// Hellos between switches work as BFD's: each side numbers its attempts and echoes the other's
+// number. That proves both directions and makes recordings worthless. Agents also read the
+// kernel's count of lost carriers, since its message waits for the lock of all network
+// configuration. A link that comes back is reported after a time that grows if it flaps;
+// failures are never held back. A switch that was itself late does not blame its neighbours.
+//
+// A message is checked in this order, the cheapest first: length, version, fabric, expected
+// neighbour, replay window, MAC, a budget for each port. What waits to be sent is a set of
+// switches, not a list of messages.
+//
+// Updates without keys are taken only in frames to the group, with TTL 255, from the next
+// switch's address, and only if they leave half of the paths to every rack.
 package topoupdate

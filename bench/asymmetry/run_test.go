@@ -11,6 +11,7 @@ import (
 
 	"weft/bench/testbed"
 	"weft/encap"
+	"weft/internal/slowtest"
 )
 
 func run(t *testing.T, o Options, policies ...string) []Result {
@@ -105,6 +106,7 @@ func TestRun_luopanLeavesTheSlowLinkAndCountsItsProbes(t *testing.T) {
 }
 
 func TestRun_inNamespaces(t *testing.T) {
+	slowtest.System(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/bench/testbed"
+	"weft/internal/slowtest"
 	"weft/lab"
 )
 
@@ -34,6 +35,7 @@ func labOptions(t *testing.T, letter string) Options {
 }
 
 func TestRun_measuresASwitchAndALink(t *testing.T) {
+	slowtest.Unraced(t)
 	o := labOptions(t, "r")
 	results, err := Run(t.Context(), o)
 	if err != nil {
@@ -59,6 +61,7 @@ func TestRun_measuresASwitchAndALink(t *testing.T) {
 
 // A tap that nobody tells of a failure sees that packets go on into the hole.
 func TestRepeat_seesAHoleThatStaysOpen(t *testing.T) {
+	slowtest.Unraced(t)
 	o := labOptions(t, "h")
 	o.Liveness = false
 	l, err := buildLab(t.Context(), &o)

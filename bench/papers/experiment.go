@@ -1,6 +1,12 @@
 // Package papers is the frame in which the papers' experiments are run again: an
 // experiment is a setting, rows of a paper's figure beside ours, and a verdict, by one
 // seed or by the medians of several.
+//
+// An Experiment states its setting, what was chosen where the paper is silent and why, its
+// rows with tolerances fixed beforehand, and a verdict that follows from the rows. Runs are
+// independent of each other, so running several at once changes nothing but the time. With
+// several seeds a row is the median of all, judged by the rule that it carries; a statement
+// holds if it does with more than half of them.
 package papers
 
 import "context"

@@ -3,11 +3,13 @@ package permutation
 import (
 	"context"
 	"errors"
+	"reflect"
 	"runtime"
 	"testing"
 	"time"
 
 	"weft/bench/testbed"
+	"weft/internal/simnet"
 	"weft/topology"
 )
 
@@ -145,4 +147,56 @@ func TestRun_endsWithItsContext(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
+
+// Virtual time gives the same result whatever the machine does, and counts what real
+// time counts.
+func TestRunVirtual_isReproducible(t *testing.T) {
+	fatTree, _ := topology.FatTree(4)
+	c := testbed.Config{Topology: fatTree, RateMbit: 4, Seed: 1}
+	rows, err := testbed.Select([]string{"drb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seed = 1
+	var results [2]Result
+	for i := range results {
+		var reports int
+		load := Load{Warmup: 300 * time.Millisecond, Duration: 500 * time.Millisecond, Progress: func(elapsed, total time.Duration) { reports++ }}
+		if results[i], err = RunVirtual(t.Context(), c, rows[0], Random(fatTree, seed), load); err != nil || reports == 0 {
+			t.Fatalf("seed %d: %d reports, %v", seed, reports, err)
+		}
+	}
+	r := results[0]
+	if !reflect.DeepEqual(r, results[1]) {
+		t.Errorf("seed %d: two results:\n%+v\n%+v", seed, r, results[1])
+	}
+	if len(r.Mbit) != 16 || len(r.RTTMicros) < 16*5 || r.Elapsed != 500*time.Millisecond || r.IdlePercent != -1 {
+		t.Errorf("result %+v", r)
+	}
+	for _, m := range r.Mbit {
+		if m <= 0 || m > 4 {
+			t.Errorf("a host has %v Mbit/s over a link of 4", m)
+		}
+	}
+	most := uint64(4e6/8*0.5) + simnet.DefaultQueueBytes // a port counts what it takes into its queue
+	for i, l := range r.Counters.Links {
+		if l.Up == 0 || l.Down == 0 || l.Up > most || l.Down > most {
+			t.Errorf("link %d carried %+v, at most %d", i, l, most)
+		}
+	}
+}
+
+func TestRunVirtual_endsWithItsContext(t *testing.T) {
+	fatTree, _ := topology.FatTree(4)
+	rows, _ := testbed.Select([]string{"ecmp"})
+	ctx, cancel := context.WithCancel(t.Context())
+	load := Load{Duration: 1000 * time.Hour, Progress: func(elapsed, _ time.Duration) {
+		if elapsed > 100*time.Millisecond {
+			cancel()
+		}
+	}}
+	if _, err := RunVirtual(ctx, testbed.Config{Topology: fatTree, RateMbit: 4}, rows[0], Random(fatTree, 1), load); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
 }

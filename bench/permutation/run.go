@@ -257,16 +257,20 @@ func (r *runner) result(a, b reading, to []topology.NodeID) Result {
 	for i, j := range to {
 		res.Mbit[i] = float64(b.received[j]-a.received[j]) * 8 / elapsed.Seconds() / 1e6
 	}
-	c := &res.Counters
-	c.Retransmits -= a.counters.Retransmits
-	c.OutOfOrderBefore -= a.counters.OutOfOrderBefore
-	c.OutOfOrderAfter -= a.counters.OutOfOrderAfter
-	for i := range c.Links {
-		c.Links[i].Up -= a.counters.Links[i].Up
-		c.Links[i].Down -= a.counters.Links[i].Down
-	}
+	subtract(&res.Counters, a.counters)
 	r.mu.Lock()
 	res.RTTMicros = append(res.RTTMicros, r.rtts...)
 	r.mu.Unlock()
 	return res
+}
+
+// subtract leaves what has been counted since base was read.
+func subtract(c *testbed.Counters, base testbed.Counters) {
+	c.Retransmits -= base.Retransmits
+	c.OutOfOrderBefore -= base.OutOfOrderBefore
+	c.OutOfOrderAfter -= base.OutOfOrderAfter
+	for i := range c.Links {
+		c.Links[i].Up -= base.Links[i].Up
+		c.Links[i].Down -= base.Links[i].Down
+	}
 }

@@ -53,6 +53,14 @@ func count(n int64) string {
 
 func percent(x float64) string { return fmt.Sprintf("%.1f%s%%", x, narrowSpace) }
 
+// idle is percent, or a dash for what is not known.
+func idle(x float64) string {
+	if x < 0 {
+		return "–"
+	}
+	return percent(x)
+}
+
 // mbit writes a rate given in Mbit/s.
 func mbit(x float64) string {
 	if x >= 1000 {

@@ -20,7 +20,7 @@ type Report struct {
 	Title    string
 	Headline string             // the result in a sentence
 	Topology *topology.Topology // drawn if it has at most 256 hosts
-	Fabric   string             // "network namespaces", "in memory"
+	Fabric   string             // "in network namespaces", "in memory, in virtual time"
 	RateMbit float64            // of a link, Mbit/s
 	// IdealMbit is the goodput that a host would have if nothing were lost to
 	// collisions, in Mbit/s; IdealNote says how it is computed.
@@ -43,7 +43,7 @@ type Row struct {
 	PerHostMbit    []float64 // goodput by host, Mbit/s
 	Jain           float64
 	Retransmits    int64
-	IdlePercent    float64   // of the machine's processors
+	IdlePercent    float64   // of the machine's processors; negative if it does not matter or is not known
 	RTTMicros      []float64 // samples in any order, µs
 	Reordering     *Reordering
 	SharePerPath   []Share

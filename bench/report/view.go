@@ -132,7 +132,7 @@ func newTableRow(r Row) tableRow {
 		Jain:        fmt.Sprintf("%.3f", r.Jain),
 		Retransmits: count(r.Retransmits),
 		RTTMedian:   missing, RTTTail: missing, Reordering: missing,
-		Idle: percent(r.IdlePercent),
+		Idle: idle(r.IdlePercent),
 	}
 	if x := r.PerHostMbit; len(x) > 0 {
 		t.Hosts = fmt.Sprintf("%s / %s / %s", digits(slices.Min(x)), digits(stats.Median(x)), digits(slices.Max(x)))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/internal/simnet/world"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -16,7 +17,7 @@ func TestDegradation_stepsOfOnePath(t *testing.T) {
 		phase time.Duration
 	}
 	fabrics := []fabric{{4, 200 * time.Millisecond}}
-	if long() {
+	if slowtest.Long() {
 		fabrics = append(fabrics, fabric{4, 400 * time.Millisecond}, fabric{6, 200 * time.Millisecond})
 	}
 	for _, c := range fabrics {

@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/simnet"
 	"weft/internal/simnet/world"
+	"weft/internal/slowtest"
 	"weft/resequencer"
 )
 
@@ -20,7 +21,7 @@ func TestEpisode_resequencerAddsOneHold(t *testing.T) {
 		learn  time.Duration
 	}
 	episodes := []episode{{"drb", 9, 60 * time.Millisecond}, {"presto", 4, 10 * time.Millisecond}}
-	if long() {
+	if slowtest.Long() {
 		episodes = append(episodes, episode{"drb", 4, 10 * time.Millisecond}, episode{"drb", 16, 2 * time.Millisecond})
 	}
 	for _, c := range episodes {

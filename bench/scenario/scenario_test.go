@@ -1,20 +1,17 @@
 package scenario
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/resequencer"
 )
 
-// long reports whether the tests are to take their time: what the tables take.
-func long() bool { return os.Getenv("WEFT_LONG") == "1" }
-
 // bulk is how much the tests send: enough for slow start to be little of it.
 func bulk() int64 {
-	if long() {
+	if slowtest.Long() {
 		return Bulk
 	}
 	return 20 << 20
@@ -35,7 +32,7 @@ func goodput(t *testing.T, s Scenario) float64 {
 func TestRun_skewIsHidden(t *testing.T) {
 	even := goodput(t, Scenario{Policy: "presto"})
 	least := 0.9
-	if long() { // slow start is less of it
+	if slowtest.Long() { // slow start is less of it
 		least = 0.95
 	}
 	for _, skew := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond} {

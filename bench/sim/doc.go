@@ -23,4 +23,27 @@
 // Memory, not arithmetic, is what a hop costs in a fabric of thousands of hosts:
 // see lookahead.go. Flows that have ended are used again, so a run takes memory for
 // what is under way at a time.
+//
+// # Why it is so
+//
+// There are two simulations, for two questions. internal/simnet runs whole Hosts in virtual
+// time, TCP and the packets' bytes included: does weft work? This package runs thousands of
+// hosts with packets of 64 bytes of fields and a model of TCP: do the papers' tables come
+// out? Both drive the same flowcell, drb, policy, luopan, conga, local and resequencer code.
+// What is a switch's in a paper is a model behind spray.Switch.
+//
+//	workload.Source ─► tcp.Sender ─► spray.Hosts.Data ─► host's port ─► ports of the path ─► resequencer.Buffer ─► tcp.Receiver
+//	                       ▲                             (spray.Switch where switches choose)                            │
+//	                       └──────────────── the same packet, turned round, by spray.Hosts.Ack ◄─────────────────────────┘
+//
+// An event is 16 bytes, in a two-level timing wheel of pooled chunks, sorted stably when its
+// slot's time comes. Order is total: time, then order of pushing. Without it, ties break a
+// flow's interleaving, and DRB's resequencing delay comes out tenfold. Time is in picoseconds,
+// so that a byte takes a whole number of them at all usual rates. A route is five port
+// numbers in the packet, written at the source by arithmetic on the path's number, or by
+// switches hop by hop. A hop touches the packet, its port and the port's class, and calls
+// nothing through an interface unless switches choose or measure.
+//
+// A dead link has no room, and what is on it when it dies does not arrive. Hosts and switches
+// learn of it Told later.
 package sim

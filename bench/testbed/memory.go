@@ -26,9 +26,7 @@ func (memory) Supports(r Row) error {
 
 func (m memory) Start(ctx context.Context, row Row) (*Session, error) {
 	t := m.config.Topology
-	network, err := simnet.New(t, simnet.Config{
-		RateBits: int64(m.config.RateMbit * 1e6), Seed: m.config.Seed, Meter: (*simnet.Meter)(m.config.Meter),
-	})
+	network, err := simnet.New(t, m.config.Links())
 	if err != nil {
 		return nil, err
 	}
@@ -39,13 +37,8 @@ func (m memory) Start(ctx context.Context, row Row) (*Session, error) {
 		return nil, err
 	}
 	links := func() ([]LinkBytes, error) {
-		all := make([]LinkBytes, t.NumLinks())
-		runner.Inspect(func(n *simnet.Network) {
-			for i := range all {
-				up, down := n.Link(topology.LinkID(i))
-				all[i] = LinkBytes{up.Bytes, down.Bytes}
-			}
-		})
+		var all []LinkBytes
+		runner.Inspect(func(n *simnet.Network) { all = CountLinks(n, t) })
 		return all, nil
 	}
 	return weftSession(hosts, links, runner.Close), nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"weft/encap"
+	"weft/internal/simnet"
 	"weft/lab"
 	"weft/policy"
 	"weft/resequencer"
@@ -179,28 +180,57 @@ func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack
 	if err != nil {
 		return nil, err
 	}
-	sc := stack.Config{
-		Address:       c.Topology.EmbeddedAddr(n.ID),
-		Topology:      c.known(),
-		Device:        dev,
-		Policy:        row.Policy,
-		PolicyOptions: c.Policy,
-		Resequencer:   c.Resequencer,
-		Carrier:       c.Carrier,
-		LinkRateBits:  c.RateMbit * 1e6,
-		Seed:          c.Seed<<20 + uint64(n.ID) + 1,
-	}
-	if c.Meter != nil {
-		sc.Tau = c.Meter.Tau
-	}
-	if c.Adjust != nil {
-		c.Adjust(n, &sc)
-	}
+	sc := stack.Config{Device: dev}
+	c.Configure(row, n, &sc)
 	h, err := stack.New(sc)
 	if err != nil {
 		dev.Close()
 	}
 	return h, err
+}
+
+// Configure sets everything of a weft host but its device and its clock.
+func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
+	sc.Address = c.Topology.EmbeddedAddr(n.ID)
+	sc.Topology = c.known()
+	sc.Policy = row.Policy
+	sc.PolicyOptions = c.Policy
+	sc.Resequencer = c.Resequencer
+	sc.Carrier = c.Carrier
+	sc.LinkRateBits = c.RateMbit * 1e6
+	sc.Seed = c.Seed<<20 + uint64(n.ID) + 1
+	if c.Meter != nil {
+		sc.Tau = c.Meter.Tau
+	}
+	if c.Adjust != nil {
+		c.Adjust(n, sc)
+	}
+}
+
+// Links returns the links that a simulated fabric has.
+func (c *Config) Links() simnet.Config {
+	return simnet.Config{RateBits: int64(c.RateMbit * 1e6), Seed: c.Seed, Meter: (*simnet.Meter)(c.Meter)}
+}
+
+// Count adds up what weft hosts have counted; Links is left to the caller.
+func Count(hosts []*stack.Host) (c Counters) {
+	for _, h := range hosts {
+		st := h.Stats()
+		c.Retransmits += int64(st.TCP.Retransmits)
+		c.OutOfOrderBefore += int64(st.Resequencer.ArrivedOutOfOrder)
+		c.OutOfOrderAfter += int64(st.Resequencer.DeliveredOutOfOrder)
+	}
+	return c
+}
+
+// CountLinks reads the links of a simulated fabric.
+func CountLinks(n *simnet.Network, t *topology.Topology) []LinkBytes {
+	all := make([]LinkBytes, t.NumLinks())
+	for i := range all {
+		up, down := n.Link(topology.LinkID(i))
+		all[i] = LinkBytes{up.Bytes, down.Bytes}
+	}
+	return all
 }
 
 func closeAll(hosts []*stack.Host) {
@@ -216,12 +246,7 @@ func weftSession(hosts []*stack.Host, links func() ([]LinkBytes, error), end fun
 		s.Hosts = append(s.Hosts, Host{h, h.Address().String()})
 	}
 	s.counters = func() (c Counters, err error) {
-		for _, h := range hosts {
-			st := h.Stats()
-			c.Retransmits += int64(st.TCP.Retransmits)
-			c.OutOfOrderBefore += int64(st.Resequencer.ArrivedOutOfOrder)
-			c.OutOfOrderAfter += int64(st.Resequencer.DeliveredOutOfOrder)
-		}
+		c = Count(hosts)
 		c.Links, err = links()
 		return c, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -98,6 +99,7 @@ func TestInMemory_everyRow(t *testing.T) {
 }
 
 func TestInNamespaces_everyRow(t *testing.T) {
+	slowtest.System(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
@@ -106,6 +108,7 @@ func TestInNamespaces_everyRow(t *testing.T) {
 
 // How hosts take every row to labels is tested in memory.
 func TestInNamespaces_labels(t *testing.T) {
+	slowtest.System(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}

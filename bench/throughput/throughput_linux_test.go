@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weft/internal/hostprog"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/policy"
 )
@@ -89,6 +90,7 @@ func nothingLeft(t *testing.T, lab string) {
 }
 
 func TestRun_everyCaseMovesItsBytes(t *testing.T) {
+	slowtest.Unraced(t)
 	o := short(t)
 	o.Cases = slices.DeleteFunc(o.Cases, func(c Case) bool { return c.Name == stalling })
 	o.Profiles = t.TempDir()
@@ -120,6 +122,7 @@ const stalling = "kernel-mptcp"
 
 // A stall is the kernel's own affair, and is told; that all rounds stall is ours.
 func TestRun_kernelMPTCP(t *testing.T) {
+	slowtest.Unraced(t)
 	for attempt := range 3 {
 		results, err := Run(t.Context(), short(t, stalling))
 		if err != nil && strings.Contains(err.Error(), "the connection hangs") && attempt < 2 {
@@ -177,6 +180,7 @@ func TestRun_interrupted(t *testing.T) {
 // What goes wrong in one case is told, and is none of the others' business: here
 // one dies with the sender's uplink spraying.
 func TestRun_failureOfOneCase(t *testing.T) {
+	slowtest.Unraced(t)
 	o := short(t, "kernel")
 	o.Rounds = 1
 	broken := Case{Name: "broken", TCP: "kernel", way: kernelTCP}

@@ -57,7 +57,9 @@ func newDemoCmd() *cobra.Command {
 another pod and small requests beside it, under one policy after the other, and
 prints what came of it. As root the fabric is made of network namespaces, the
 kernel's routing tables and rate-limited links, and in the end spines die in it;
-otherwise, of rate-limited links in memory. It also writes a report with pictures.`,
+otherwise, of models of links and switches in memory, in virtual time: the same
+hosts, TCP included, and the same result on every machine for one --seed. It also
+writes a report with pictures.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), o, cmd) },
 	}
@@ -160,6 +162,7 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := d.measureAll(ctx, rows); err != nil {
 		return err
 	}
+	d.tellPace()
 	// First things first: whatever becomes of the output, the lab is gone.
 	if err := bed.Close(); err != nil {
 		return err
@@ -212,7 +215,7 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 
 // open makes the fabric and settles o.fabric; notes are what the user should know
 // about it.
-func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testbed.Testbed, notes []string, err error) {
+func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed demoBed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
 		Policy:      policy.Options{FlowcellBytes: o.flowcell, FlowletGap: max(flowcell.FlowletGap, asymmetry.FlowletPackets*o.packetTime())},
@@ -223,27 +226,27 @@ func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed testb
 		c.Meter = &lab.Meter{}
 	}
 	if o.fabric == "memory" {
-		return testbed.InMemory(c), nil, nil
+		return &virtualBed{config: c}, nil, nil
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
 		if o.fabric == "netns" {
 			return nil, nil, fmt.Errorf("--fabric=netns: %w; --fabric=memory needs nothing of this", err)
 		}
 		o.fabric = "memory"
-		return testbed.InMemory(c), []string{fmt.Sprintf("The fabric is in memory, with rate-limited links and without the kernel's TCP, instead of network namespaces: %v.", err)}, nil
+		return &virtualBed{config: c}, []string{fmt.Sprintf("The fabric is in memory, in virtual time and without the kernel's TCP, instead of network namespaces: %v.", err)}, nil
 	}
 	o.fabric = "netns"
 	p := newProgress("building " + o.topology)
-	bed, err = testbed.InNamespaces(ctx, o.name, c, p.set)
+	lab, err := testbed.InNamespaces(ctx, o.name, c, p.set)
 	p.end()
-	return bed, nil, err
+	return realBed{lab}, nil, err
 }
 
 // demo collects the results.
 type demo struct {
 	options  demoOptions
 	topology *topology.Topology
-	bed      testbed.Testbed
+	bed      demoBed
 	notes    []string
 	ideals   []float64 // of all hosts together in each permutation, Mbit/s
 	outcomes []outcome
@@ -281,13 +284,8 @@ func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 	return nil
 }
 
-func (d *demo) run(ctx context.Context, row testbed.Row, seed uint64, p *progress) (r permutation.Result, err error) {
-	s, err := d.bed.Start(ctx, row)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return permutation.Run(ctx, s, permutation.Random(d.topology, seed), permutation.Load{
+func (d *demo) run(ctx context.Context, row testbed.Row, seed uint64, p *progress) (permutation.Result, error) {
+	return d.bed.run(ctx, row, permutation.Random(d.topology, seed), permutation.Load{
 		Warmup: d.options.warmup, Duration: d.options.duration,
 		Progress: func(elapsed, total time.Duration) {
 			p.set(int(elapsed.Milliseconds()), int(total.Milliseconds()))

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 func TestDemo_bad(t *testing.T) {
@@ -76,12 +78,28 @@ func wantEven(t *testing.T, o outcomeJSON) {
 
 func TestDemo_inMemory(t *testing.T) {
 	rows := demoJSON(t, "--fabric", "memory", "--rate", "3", "--policies", "kernel-ecmp,ecmp,drb")
-	if len(rows) != 2 || rows["drb"].Fabric != "in memory" {
+	if len(rows) != 2 || rows["drb"].Fabric != "in memory, in virtual time" {
 		t.Errorf("rows %+v: want ecmp and drb, in memory", rows)
 	}
 	wantEven(t, rows["drb"])
+	// Virtual time does not measure the machine, so here figures can be asked for.
+	if drb, ecmp := rows["drb"], rows["ecmp"]; drb.PercentOfIdeal < 1.3*ecmp.PercentOfIdeal || drb.IdlePercent != -1 {
+		t.Errorf("drb %+v, ecmp %+v", drb, ecmp)
+	}
 	if o := rows["drb"].OutOfOrder; o == nil || o.After > o.Before {
 		t.Errorf("out of order: %+v", o)
+	}
+}
+
+// Without privileges the demo says the same in every run, and says what it is.
+func TestDemo_inMemoryIsReproducible(t *testing.T) {
+	args := []string{"demo", "--fabric", "memory", "--policies", "ecmp,drb", "--report", "", "--warmup", "200ms", "--duration", "400ms"}
+	first, second := mustWeft(t, args...), mustWeft(t, args...)
+	if first != second || !strings.Contains(first, "in virtual time") {
+		t.Errorf("two runs with one seed:\n%s%s", first, second)
+	}
+	if other := mustWeft(t, append(args, "--seed", "2")...); other == first {
+		t.Errorf("another seed says the same:\n%s", other)
 	}
 }
 
@@ -117,6 +135,7 @@ func wantNoNamespaces(t *testing.T, lab string) {
 
 // Ctrl-C at any moment leaves nothing behind, nor does a terminal that closes.
 func TestDemo_interrupted(t *testing.T) {
+	slowtest.System(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"weft/bench/failover"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
 func TestDemo_aSpineDies(t *testing.T) {
+	slowtest.Unraced(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds labs of network namespaces")
-	}
-	if testing.Short() {
-		t.Skip("half a minute, left out with -short")
 	}
 	page := filepath.Join(t.TempDir(), "report.html")
 	out := mustWeft(t, "demo", "--json", "--name", "demospine", "--fabric", "netns", "--rate", "3", "--policies", "ecmp,drb",

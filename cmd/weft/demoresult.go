@@ -186,10 +186,14 @@ func (d *demo) table(w io.Writer) error {
 		for _, s := range o.Shares {
 			low, high = min(low, s.Fraction), max(high, s.Fraction)
 		}
-		fmt.Fprintf(tw, "%s\t%.1f\t%.2f\t%.2f\t%.2f\t%.3f\t%d\t%.1f\t%.1f\t%s\t%s\t%.1f-%.1f\t%.0f\t\n",
+		idle := "-"
+		if o.IdlePercent >= 0 {
+			idle = fmt.Sprintf("%.0f", o.IdlePercent)
+		}
+		fmt.Fprintf(tw, "%s\t%.1f\t%.2f\t%.2f\t%.2f\t%.3f\t%d\t%.1f\t%.1f\t%s\t%s\t%.1f-%.1f\t%s\t\n",
 			o.Name, o.PercentOfIdeal, m.Min, m.Median, m.Max, o.Jain, o.Retransmits,
 			stats.Percentile(o.RTTMicros, 50)/1e3, stats.Percentile(o.RTTMicros, 99)/1e3,
-			before, after, 100*low, 100*high, o.IdlePercent)
+			before, after, 100*low, 100*high, idle)
 	}
 	if err := tw.Flush(); err != nil {
 		return err

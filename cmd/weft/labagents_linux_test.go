@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -71,6 +72,7 @@ const someKeys = `keys:
 // Agents of a whole lab see what fails and what heals, take it out of the
 // switches' routes, and leave the lab as it was.
 func TestLabAgents(t *testing.T) {
+	slowtest.System(t)
 	lab := chaosLab(t, "w")
 	name := lab.Config.Name
 	keys := filepath.Join(t.TempDir(), "keys.yaml")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/chaos"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -39,6 +40,7 @@ func chaosLab(t *testing.T, letter string) *lab.Lab {
 
 // Chaos prints what it does, and heals it.
 func TestLabChaos(t *testing.T) {
+	slowtest.System(t)
 	l := chaosLab(t, "y")
 	out := mustWeft(t, "lab", "chaos", "--name", l.Config.Name, "--seed", "3", "--duration", "1s", "--interval", "50ms", "--outage", "100ms")
 	failed, healed := strings.Count(out, "  fail  "), strings.Count(out, "  heal  ")
@@ -56,6 +58,7 @@ func TestLabChaos(t *testing.T) {
 
 // What chaos has made fail when it is interrupted it heals, and nothing else.
 func TestLabChaos_interrupted(t *testing.T) {
+	slowtest.System(t)
 	l := chaosLab(t, "x")
 	if _, err := l.Fail("e0.0-a0.2", lab.FailSilent); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"weft/fabric"
+	"weft/internal/slowtest"
 )
 
 // chaos is a lab in which everything happens to two daemons while connections send.
@@ -365,10 +366,11 @@ func (c *chaos) has(host int) string {
 
 // TestChaos has random things happen to two daemons under transfers: none of these
 // is lost, corrupted or stalls for long where there is a path; what is weft's is
-// back soon, and the log tells of it. With WEFT_LONG=1 that is within a second, and no
+// back soon, and the log tells of it. With WEFT_TESTS=long that is within a second, and no
 // stall is over two. WEFT_CHAOS is how many events,
 // WEFT_CHAOS_TRANSFERS under how many transfers, WEFT_CHAOS_SEED the seed.
 func TestChaos(t *testing.T) {
+	slowtest.Unraced(t)
 	number := func(name string, normal int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 			return n
@@ -376,9 +378,6 @@ func TestChaos(t *testing.T) {
 		return normal
 	}
 	events, transfers, seed := number("WEFT_CHAOS", len(chaosEvents)), number("WEFT_CHAOS_TRANSFERS", 10), number("WEFT_CHAOS_SEED", 1)
-	if testing.Short() {
-		t.Skip("takes a while")
-	}
 	c := &chaos{network: newNetwork(t, "k"), random: rand.New(rand.NewPCG(uint64(seed), 0)), hosts: []string{"h0.0.2", "h3.1.3"}}
 	// Each host in a mode of its own: what programs send passes the TUN, or does not.
 	c.configs = []string{"policy: drb\n", "policy: presto\n"}
@@ -469,21 +468,17 @@ func (c *chaos) plain(host int) bool {
 	return false
 }
 
-// long has tests take their time, and judge that of others: on a machine that has
-// nothing else to do.
-var long = os.Getenv("WEFT_LONG") == "1"
-
 // chaosPatience is how long it may take until all is right again, and chaosStall how
 // long a transfer may stall where there is a path. Finding out takes a part of it.
 func chaosPatience() time.Duration {
-	if long {
+	if slowtest.Long() {
 		return time.Second
 	}
 	return 8 * time.Second
 }
 
 func chaosStall() time.Duration {
-	if long {
+	if slowtest.Long() {
 		return 2 * time.Second
 	}
 	return 20 * time.Second

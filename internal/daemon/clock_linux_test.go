@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/hostsetup"
+	"weft/internal/slowtest"
 )
 
 // A daemon is killed, and starts again after somebody has set the machine's clock back
 // by an hour: its peer hears it at once. (The test has the first life begin an hour
 // ahead.) Without its memory of the time it is refused.
 func TestRun_tunnelAfterTheClockWasSetBack(t *testing.T) {
+	slowtest.System(t)
 	s := &soak{chaos: &chaos{network: newNetwork(t, "x")}}
 	var file string
 	s.do(soakTunnel[0], func() error {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 // memoryGroup makes a control group with a limit, of whichever version the machine has,
@@ -56,6 +58,7 @@ func writeExisting(name, text string) error {
 // A daemon to which its control group allows 16 MB lives in that under load: it collects
 // garbage in time, and its connections lose nothing.
 func TestRun_memoryLimit(t *testing.T) {
+	slowtest.System(t)
 	limit := 16 << 20
 	if raced {
 		limit = 256 << 20

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/slowtest"
 	"weft/lab"
 )
 
@@ -275,7 +276,7 @@ func (c *child) words() (log, status string) {
 // leastShare is what is asked of the goodput: on a machine that does other things, too,
 // that it is no black hole.
 func leastShare() float64 {
-	if long {
+	if slowtest.Long() {
 		return wrongShare
 	}
 	return 0.3
@@ -288,9 +289,7 @@ var oftenWrong = []string{"half the spines do not decapsulate", "a firewall on p
 // traffic flows as the plain kernel's does in the same network, and status or log
 // names the cause.
 func TestMisconfigured(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes")
-	}
+	slowtest.Unraced(t)
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip(err)
 	}
@@ -306,8 +305,8 @@ func TestMisconfigured(t *testing.T) {
 	t.Logf("the plain kernel, nothing wrong: %.1f Mbit/s", healthy)
 	for _, m := range wrong {
 		t.Run(m.name, func(t *testing.T) {
-			if !m.refused && !slices.Contains(oftenWrong, m.name) && !long {
-				t.Skip("takes a while: WEFT_LONG=1 runs it")
+			if !m.refused && !slices.Contains(oftenWrong, m.name) && !slowtest.Long() {
+				t.Skip("takes a while: WEFT_TESTS=long runs it")
 			}
 			outer := *n.network
 			outer.T = t

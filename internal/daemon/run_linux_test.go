@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 // procStatus returns the fields of /proc/PID/status of every thread, which must
@@ -147,6 +149,7 @@ var dataplanes = []struct{ name, env, policy string }{
 // The kernels' connections pass through two daemons, of which one is killed and
 // comes back, and outlive both.
 func TestRun_gateway(t *testing.T) {
+	slowtest.System(t)
 	for _, d := range dataplanes {
 		t.Run(d.name, func(t *testing.T) {
 			n := newNetwork(t, "c")
@@ -191,6 +194,7 @@ func TestRun_gateway(t *testing.T) {
 
 // A connection that is busy while its daemons come and go.
 func TestRun_startAndStopUnderLoad(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "d")
 	connection := n.connect("h0.0.2", "h3.1.3")
 	stop := make(chan struct{})
@@ -222,6 +226,7 @@ func TestRun_startAndStopUnderLoad(t *testing.T) {
 }
 
 func TestRun_cleanupAfterAKill(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "e")
 	before := n.configuration("h0.0.2")
 	a := n.start("h0.0.2", "policy: presto\n", dataplanes[1].env)
@@ -246,6 +251,7 @@ func TestRun_cleanupAfterAKill(t *testing.T) {
 
 // A start that fails leaves nothing.
 func TestRun_failureLeavesNothing(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "f")
 	before := n.configuration("h0.0.2")
 	for config, want := range map[string]string{

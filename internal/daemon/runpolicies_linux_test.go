@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/policy"
 )
@@ -47,6 +48,7 @@ func number(s map[string]string, name string) int {
 // and in each mode. Between racks everything is encapsulated, nothing is lost to a
 // wrong length, and what goes by congestion says what it knows.
 func TestRun_everyPolicy(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "p", byLabels)
 	before := n.configuration("h0.0.2")
 	for _, mode := range []string{ModeGateway, ModeOffload} {

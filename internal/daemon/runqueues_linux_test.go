@@ -1,10 +1,15 @@
 package daemon
 
-import "testing"
+import (
+	"testing"
+
+	"weft/internal/slowtest"
+)
 
 // With several queues nothing is lost: each of 40 connections carries data both
 // ways, whose packets go out by the TUN and come in by it.
 func TestRun_manyQueues(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "q")
 	gateway := dataplanes[1]
 	for _, host := range []string{"h0.0.2", "h3.1.3"} {

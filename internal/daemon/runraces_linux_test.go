@@ -6,12 +6,14 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/slowtest"
 	"weft/internal/statussocket"
 )
 
 // Several ask for the status while policies change and packets flow both ways; the
 // race detector watches the daemon, if it watches the test.
 func TestRun_statusWhileReloading(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "s")
 	config := func(policy string) string { return "policy: " + policy + "\n" }
 	a := n.start("h0.0.2", config("presto"), dataplanes[1].env)

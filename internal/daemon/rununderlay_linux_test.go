@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"weft/internal/slowtest"
 )
 
 // received returns how many packets a host's TUN has given to its kernel.
@@ -23,6 +25,7 @@ func (n *network) received(node string) int {
 // the administrator's reverse path filter is, they must not be lost, and it must
 // be put back.
 func TestRun_gatewayWithReversePathFilters(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "g")
 	for _, filters := range [][2]int{{1, 1}, {2, 1}, {0, 1}, {1, 0}} {
 		set := fmt.Sprintf("sysctl -qw net.ipv4.conf.all.rp_filter=%d net.ipv4.conf.p0.rp_filter=%d", filters[0], filters[1])
@@ -44,6 +47,7 @@ func TestRun_gatewayWithReversePathFilters(t *testing.T) {
 
 // The kernel's TCP leaves without weft; what arrives passes through it.
 func TestRun_offloadThatResequences(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "h")
 	const config = "mode: offload\npolicy: presto\nresequence: true\nreceivers_resequence: %v\n"
 	a := n.start("h0.0.2", fmt.Sprintf(config, true), dataplanes[1].env)
@@ -64,6 +68,7 @@ func TestRun_offloadThatResequences(t *testing.T) {
 // Everything for the peers passes through the tunnel, TCP to the very address of
 // its end, too; its own datagrams do not.
 func TestRun_tunnel(t *testing.T) {
+	slowtest.System(t)
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("weft", 8)))
 	for _, c := range []struct{ dataplane, env, peer string }{
 		{"relay", dataplanes[0].env, ""},
@@ -122,6 +127,7 @@ udp:
 // Both ends of a tunnel go to other keys by SIGHUP while data flows, and no datagram is
 // refused.
 func TestRun_tunnelKeysRollOver(t *testing.T) {
+	slowtest.System(t)
 	s := &soak{chaos: &chaos{network: newNetwork(t, "w")}}
 	for end, name := range soakTunnel {
 		s.tunnel = append(s.tunnel, s.start(name, s.tunnelConfig(end, "      key: "+secret(1000)+"\n")))

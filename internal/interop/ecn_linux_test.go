@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -32,6 +33,7 @@ var ecnTo = [2]string{"h0.2.2", "h0.2.3"}
 // kernel's TCP, through daemons on both ends, and that gives way: the queue is
 // shorter than that of the same transfers without ECN.
 func TestECN_endToEnd(t *testing.T) {
+	slowtest.System(t)
 	top, err := topology.Parse("leaf-spine:leaves=3,spines=1,hosts=2")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -120,15 +121,17 @@ func (n *network) heal() {
 // Transfers outlive what fails, whoever finds out; the status names it and says why
 // while it is so, and not after it.
 func TestFailures_underway(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "e", mediumLinks)
 	n.run("probes alone", fetchTools, (*network).probesAlone)
 	n.run("agents", fetchTools, (*network).withAgents)
 }
 
 func TestFailures_underwayBySRv6(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "s", mediumLinks, func(c *lab.Config) { c.SRv6 = true })
 	n.run("probes alone", fetchTools, (*network).probesAlone)
-	if long {
+	if slowtest.Long() {
 		n.run("agents", fetchTools, (*network).withAgents)
 	}
 }
@@ -233,6 +236,7 @@ var otherKinds = []struct{ letter, spec, from, to, spine string }{
 
 // weft host finds its way in every kind of fabric, and around what fails there.
 func TestFailures_otherKinds(t *testing.T) {
+	slowtest.System(t)
 	for _, k := range otherKinds {
 		t.Run(k.spec, func(t *testing.T) {
 			top, err := topology.Parse(k.spec)

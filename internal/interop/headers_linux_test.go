@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"weft/internal/slowtest"
 )
 
 // cores are the spines of the fabric.
@@ -54,6 +56,7 @@ func (c capture) tos() (packets, byCores map[byte]int) {
 
 // What network and programs are to tell each other of packets in a tunnel.
 func TestGateway_outerHeaders(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "c")
 	n.run("ECN and DSCP", []string{"tcpdump", "iperf3", "ping"}, (*network).typesOfService)
 	for _, policy := range []string{"presto", "drb"} {

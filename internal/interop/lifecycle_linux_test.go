@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 )
 
@@ -20,6 +21,7 @@ const enough = 4_000_000
 
 // What happens to daemons while transfers go on, these do not notice.
 func TestGateway_underway(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "b", slowLinks)
 	n.run("reload", nil, (*network).reload)
 	n.run("end", nil, (*network).end)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/stack"
 	"weft/topology"
@@ -35,6 +36,7 @@ func (d *daemon) live(to string) (s liveStatus) {
 // labels, while programs of all kinds run; a spine falls silent, and all go on by
 // the others, until it is back.
 func TestLuopan_byLabels(t *testing.T) {
+	slowtest.System(t)
 	const spec = "leaf-spine:leaves=2,spines=3,hosts=2"
 	top, err := topology.Parse(spec)
 	if err != nil {

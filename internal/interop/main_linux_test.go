@@ -39,17 +39,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// long reports whether the tests are to take their time.
-var long = os.Getenv("WEFT_LONG") == "1"
-
-// choose returns the first value in an ordinary run.
-func choose[T any](short, extended T) T {
-	if long {
-		return extended
-	}
-	return short
-}
-
 // labName is for a test's lab: runs at the same time do not meet, and what a
 // killed one left can be told.
 func labName(letter string) string { return fmt.Sprintf("gw%d%s", os.Getpid(), letter) }

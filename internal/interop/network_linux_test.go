@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -164,7 +165,7 @@ func (n *network) self(node, as string, args ...string) *process {
 // wait waits for a program's end and returns what it has printed.
 func (p *process) wait() (string, error) {
 	p.n.Helper()
-	ctx, cancel := context.WithTimeout(p.n.Context(), choose(patience, 10*patience))
+	ctx, cancel := context.WithTimeout(p.n.Context(), slowtest.Choose(patience, 10*patience))
 	defer cancel()
 	select {
 	case <-p.exited:

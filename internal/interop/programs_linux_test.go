@@ -11,17 +11,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/slowtest"
 )
 
 // Programs that know nothing of weft, between two hosts that have it and one that
 // does not.
 func TestGateway_programs(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "a")
 	before := n.configuration(hostA)
 	a, b := n.weft(hostA, "policy: presto\n"), n.weft(hostB, "policy: presto\n")
 	for _, to := range [][2]string{{hostA, hostB}, {hostA, plain}, {plain, hostA}} {
 		from, to := to[0], to[1]
-		sizes, seconds := webFiles, choose("2", "60")
+		sizes, seconds := webFiles, slowtest.Choose("2", "60")
 		if from == plain || to == plain {
 			sizes, seconds = webFiles[:3], "1"
 		}
@@ -41,7 +44,7 @@ func TestGateway_programs(t *testing.T) {
 	n.run("own address", nil, func(n *network) { n.connect(hostA, hostA, n.addr(hostA)).exchange(10_000_000) })
 	n.run("transfer", nil, func(n *network) {
 		p := n.connect(hostA, hostB, n.addr(hostB))
-		if err := p.send(p.a, p.b, choose[int64](300e6, 10e9)); err != nil {
+		if err := p.send(p.a, p.b, slowtest.Choose[int64](300e6, 10e9)); err != nil {
 			n.Error(err)
 		}
 	})
@@ -64,7 +67,7 @@ func (n *network) iperf(from, to, addr string) {
 	for _, args := range [][]string{nil, {"-R"}, {"-P", "4"}} {
 		server := n.start(to, "iperf3", "-s", "-1", "-B", addr)
 		n.listens(to, "5201")
-		out := n.must(from, append([]string{"iperf3", "-c", addr, "-C", "cubic", "-J", choose("-n", "-t"), choose("50M", "10")}, args...)...)
+		out := n.must(from, append([]string{"iperf3", "-c", addr, "-C", "cubic", "-J", slowtest.Choose("-n", "-t"), slowtest.Choose("50M", "10")}, args...)...)
 		if _, err := server.wait(); err != nil {
 			n.Errorf("iperf3 %v: server: %v\n%s", args, err, server.messages())
 		}

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"weft/internal/slowtest"
 )
 
 // talker is a program that one writes to.
@@ -134,7 +136,7 @@ Subsystem sftp internal-sftp
 	}
 	n.start(to, sshd, "-D", "-e", "-f", at("config"))
 	n.listens(to, "2222")
-	content := webFile(choose(5_000_000, 200_000_000))
+	content := webFile(slowtest.Choose(5_000_000, 200_000_000))
 	if err := os.WriteFile(at("there"), content, 0o600); err != nil {
 		n.Fatal(err)
 	}

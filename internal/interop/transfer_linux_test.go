@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 // pair is a connection of the kernels of two hosts.
@@ -46,7 +48,7 @@ func (n *network) connect(from, to, addr string) *pair {
 func (p *pair) send(from, to net.Conn, size int64) error {
 	p.seed++
 	for _, c := range []net.Conn{from, to} {
-		c.SetDeadline(time.Now().Add(choose(patience, 10*patience)))
+		c.SetDeadline(time.Now().Add(slowtest.Choose(patience, 10*patience)))
 	}
 	sent, got := sha256.New(), sha256.New()
 	errs := make(chan error, 1)

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"weft/internal/slowtest"
 )
 
 // A tunnel carries everything between inner addresses, IPv4 and IPv6, over a
 // network that knows nothing of it.
 func TestTunnel_programs(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t, "d")
 	hosts := []string{hostA, hostB}
 	key := n.file("key", []byte(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("weft", 8)))))
@@ -47,7 +50,7 @@ udp:
 		})
 	}
 	n.run("transfer", nil, func(n *network) {
-		n.connect(hostA, hostB, "10.9.0.2").exchange(choose[int64](50e6, 1e9))
+		n.connect(hostA, hostB, "10.9.0.2").exchange(slowtest.Choose[int64](50e6, 1e9))
 	})
 	for _, d := range daemons {
 		for _, field := range []string{"Malformed", "UnknownPeer", "Forged", "Replayed", "BadChecksum"} {

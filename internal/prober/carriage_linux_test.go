@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/liveness"
 	"weft/topology"
@@ -49,6 +50,7 @@ func openBeside(t *testing.T, l *lab.Lab, n topology.Node, s *shared, c encap.Ca
 // probes. On links of a smaller MTU, whose kernel says so or does not, both find how
 // long packets may be.
 func TestProber_sideBySide(t *testing.T) {
+	slowtest.System(t)
 	l := newLab(t)
 	n, err := l.Config.Topology.Lookup("h0.0.2")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/liveness"
 	"weft/topology"
@@ -59,6 +60,7 @@ func flood(t *testing.T, l *lab.Lab, from, to topology.Node, flows int) {
 // Probes pass full queues of the switches, whatever carries them, or congestion
 // would convict paths.
 func TestProber_passesFullQueues(t *testing.T) {
+	slowtest.System(t)
 	if err := lab.CanBuild(); err != nil {
 		t.Skipf("builds a lab of network namespaces: %v", err)
 	}

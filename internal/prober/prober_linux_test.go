@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/liveness"
 	"weft/topology"
@@ -160,6 +161,7 @@ func findsOwnDeadLink(t *testing.T, carrier encap.Carrier) {
 // back, and only because there is a connection to it; no other peer's paths are
 // avoided for that.
 func TestProber_findsFarDeadLink(t *testing.T) {
+	slowtest.System(t)
 	for _, c := range carriers {
 		t.Run(c.String(), func(t *testing.T) { findsFarDeadLink(t, c) })
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/luopan"
 	"weft/topology"
@@ -73,6 +74,7 @@ func sample(t *testing.T, l *lab.Lab, name string, carrier encap.Carrier) *sampl
 // Samples take their paths and come back, by either carrier, with what meters
 // write; decisions follow; what is dead is not decided on; and silence ends it.
 func TestSampler_decides(t *testing.T) {
+	slowtest.System(t)
 	if err := lab.CanBuild(); err != nil {
 		t.Skipf("builds a lab of network namespaces: %v", err)
 	}

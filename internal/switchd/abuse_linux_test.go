@@ -3,7 +3,6 @@ package switchd
 import (
 	"bytes"
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topoupdate"
 )
@@ -160,10 +160,7 @@ func TestAgents_anotherKeyIsNoNeighbour(t *testing.T) {
 // no goroutine is added, and a failure that is heard of by another port gets
 // through while it lasts.
 func TestAgents_storm(t *testing.T) {
-	count := 100_000
-	if os.Getenv("WEFT_LONG") != "" {
-		count = 1_000_000
-	}
+	count := slowtest.Choose(100_000, 1_000_000)
 	l := upLab(t, "s", "fat-tree:k=4", append([]string{"c2.1"}, pod...)...)
 	l.start(fast)
 	l.adjacent()

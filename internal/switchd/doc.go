@@ -8,4 +8,8 @@
 //
 // One goroutine owns the protocol and does nothing that waits but for its ports.
 // Another one changes routes. Between them is a single snapshot, the newest.
+//
+// What others change of a switch's configuration is put back, as package daemon does for a
+// host. The programs stay open across the re-exec, so CAP_NET_ADMIN is enough to put them
+// back. A port that somebody sets down stays down.
 package switchd

@@ -7,18 +7,18 @@ import (
 )
 
 // Finish makes the headers of the first packet those of the train, in place. b
-// begins with that packet's headers, as Start has seen them. Finish reports
-// whether there was something to do: a train of one packet is passed on as it
-// came, with what its device said of it, and b is left alone.
+// begins with that packet's headers, as Start has seen them. Finish returns false
+// for a train of one packet: the packet is passed on as it came, with its
+// device's metadata, and b is unchanged.
 //
-// Set are the IP length, PSH and FIN (those of the last packet) and the IPv4
-// header checksum. It is updated and not computed (RFC 1624), so that a wrong
-// one stays wrong.
+// It sets the IP length, PSH and FIN (those of the last packet) and the IPv4
+// header checksum. The checksum is updated, not computed (RFC 1624), so that a
+// wrong one stays wrong.
 //
-// The TCP checksum becomes the sum of the pseudo-header alone, as Linux has it
-// after GRO (CHECKSUM_PARTIAL): what virtio_net_hdr's NEEDS_CSUM stands for,
-// with csum_start at the TCP header and csum_offset 16. Netstack does not look
-// at it if told RXChecksumValidated. It is no checksum to send on a wire.
+// The TCP checksum becomes the sum of the pseudo-header alone, as in Linux after
+// GRO (CHECKSUM_PARTIAL). In virtio_net_hdr this is NEEDS_CSUM, with csum_start
+// at the TCP header and csum_offset 16. Netstack ignores it with
+// RXChecksumValidated. It must not be sent on a wire.
 func (t *Train) Finish(b []byte) bool {
 	if t.packets < 2 {
 		return false

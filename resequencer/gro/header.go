@@ -59,9 +59,8 @@ func wordsTCP(b []byte) (ports, seq, ack uint32, rest uint64) {
 		binary.BigEndian.Uint64(b[12:]) & mask
 }
 
-// read makes h the header of b, and returns the sequence number and the bytes
-// of payload. If b cannot be merged with anything, there are none, and h has no
-// size.
+// read makes h the header of b, and returns the sequence number and the bytes of
+// payload. If b cannot be merged with anything, both are 0, and h has no size.
 func (h *header) read(b []byte) (seq uint32, payload int) {
 	*h = header{}
 	var total int

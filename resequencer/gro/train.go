@@ -2,19 +2,19 @@ package gro
 
 import "encoding/binary"
 
-// MaxLength is the most bytes that a super-segment has, IP header included: as
-// in Linux, and what IPv4's length field can say.
+// MaxLength is the greatest length of a super-segment in bytes, IP header
+// included: Linux's, and the most that IPv4's length field can hold.
 const MaxLength = 65535
 
-// Train is a super-segment under construction. Whoever has packets in order
-// calls Add for each; when it says no, the train is complete: Finish it, send
-// it on its way, and Start the next with the packet that did not fit.
+// Train is a super-segment under construction. Call Add for each packet in order.
+// When it returns false, the train is complete: call Finish, pass it on, and
+// Start the next with the packet that did not fit.
 //
-// Packets are given as bytes of which only the headers are read, and nothing
-// is written but by Finish; no reference to them is kept. Lengths are the
-// headers' own: that so many bytes of payload are there, wherever they are, and
-// that checksums are right is for the caller to have checked. What is behind
-// the packet's end, as an Ethernet frame's padding, is not to be joined.
+// A Train reads only the headers of the packets' bytes, writes only in Finish,
+// and keeps no reference. It believes the lengths in the headers. The caller has
+// checked that there is as much payload, and that checksums are right. Bytes
+// behind the packet's end, such as an Ethernet frame's padding, must not be
+// joined.
 //
 // The zero Train is empty. It never allocates. It is not safe for concurrent
 // use.
@@ -30,7 +30,8 @@ type Train struct {
 }
 
 // Start makes b the first packet of a new train and forgets the one before. Any
-// bytes will do: what cannot be merged makes a train that nothing continues.
+// bytes are accepted: a packet that cannot be merged makes a train that nothing
+// continues.
 //
 // gsoSize is the payload of a segment, in bytes, if b is itself a super-segment,
 // as virtio_net_hdr's gso_size says; 0 if it is one segment or that is not
@@ -49,16 +50,15 @@ func (t *Train) Start(b []byte, gsoSize int) {
 	t.join(payload, b[t.ipSize+13])
 }
 
-// Add reports whether b continues the train, and takes note that it does: the
-// caller joins the payload, which is b without its first HeaderLen bytes, to
-// what the train has. If not, the train stays as it is. gsoSize is as for
-// Start.
+// Add reports whether b continues the train. If it does, the train includes b,
+// and the caller joins b's payload, which is b without its first HeaderLen bytes.
+// If not, the train is unchanged. gsoSize is as for Start.
 func (t *Train) Add(b []byte, gsoSize int) bool {
 	if !t.open || len(b) < t.size {
 		return false
 	}
-	// A packet that is equal to the first can be merged, as that could be:
-	// what header.read has looked at is not looked at again.
+	// A packet whose header equals the first one's can be merged as that one could:
+	// the fields that header.read has checked are not checked again.
 	var length int
 	var diff uint64
 	if t.ipSize == ipv4Header {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 // round is a second of chaos, and the peace after it.
@@ -26,7 +28,7 @@ func round(f *Fabric, chaos *Chaos, strikes int, peace time.Duration) error {
 func TestChaos_everybodyKnowsTheTruthInTheEnd(t *testing.T) {
 	rounds := 12
 	switch {
-	case long():
+	case slowtest.Long():
 		rounds = 600
 	case testing.Short():
 		rounds = 1
@@ -75,7 +77,7 @@ func chaos(t *testing.T, spec string, seed uint64, require, clocks bool, rounds 
 func TestChaos_clocksMayGoBack(t *testing.T) {
 	rounds := 3
 	switch {
-	case long():
+	case slowtest.Long():
 		rounds = 100
 	case testing.Short():
 		rounds = 1

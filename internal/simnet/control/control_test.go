@@ -1,7 +1,6 @@
 package control
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -31,8 +30,6 @@ func quick(seed uint64, spec string, t testing.TB) Config {
 func settled(c *Config) time.Duration {
 	return c.Agent.MaxAge + c.Agent.Damping.Max + 10*c.Agent.Repeat
 }
-
-func long() bool { return os.Getenv("WEFT_LONG") == "1" }
 
 var specs = []string{
 	"fat-tree:k=2", "fat-tree:k=4",

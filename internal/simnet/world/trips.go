@@ -15,6 +15,9 @@ type Trips struct {
 	// Pause is the time from an answer to the next request.
 	Count, Size int
 	Pause       time.Duration
+	// Every, if not 0, is the shortest time from one request to the next. It may be
+	// set until the World runs.
+	Every time.Duration
 	// Times says how long each took, from the first byte written to the last
 	// byte read. The first includes the handshake.
 	Times []time.Duration
@@ -86,8 +89,8 @@ func (t *Trips) next(e *end) bool {
 	if len(t.Times) == t.Count {
 		return false
 	}
-	t.asked = w.Now() + t.Pause
-	if t.Pause > 0 {
+	t.asked = max(w.Now()+t.Pause, t.asked+t.Every)
+	if t.asked > w.Now() {
 		t.pausing = true
 		w.At(t.asked, func() {
 			t.pausing = false

@@ -16,8 +16,12 @@ import (
 
 // Config says what a World is like.
 type Config struct {
-	// Topology is a specification that topology.Parse reads. Required.
+	// Topology is a specification that topology.Parse reads. Required, unless
+	// Fabric has the topology itself.
 	Topology string
+	// Fabric, if not nil, is used instead of Topology. Links that are down in it
+	// carry nothing.
+	Fabric *topology.Topology
 	// Links says what the links are like. Its Seed is not looked at, and hosts
 	// have a queue of 1000 full frames, the transmit queue of a Linux
 	// interface, if HostQueueBytes does not say otherwise. Required.
@@ -58,7 +62,10 @@ func New(c Config) *World {
 	}
 	w := &World{config: c, pattern: newPattern(c.Seed)}
 	var err error
-	if w.fabric, err = topology.Parse(c.Topology); err == nil {
+	if w.fabric = c.Fabric; w.fabric == nil {
+		w.fabric, err = topology.Parse(c.Topology)
+	}
+	if err == nil {
 		c.Links.Seed = c.Seed
 		if c.Links.HostQueueBytes == 0 {
 			c.Links.HostQueueBytes = 1000 * (c.MTU + simnet.FrameOverhead)

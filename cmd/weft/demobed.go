@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"weft/bench/permutation"
+	"weft/bench/testbed"
+	"weft/topology"
+)
+
+// demoBed is where the demo's runs take place.
+type demoBed interface {
+	Kind() string
+	Supports(testbed.Row) error
+	Close() error
+	run(context.Context, testbed.Row, []topology.NodeID, permutation.Load) (permutation.Result, error)
+}
+
+// realBed is a testbed in real time.
+type realBed struct{ testbed.Testbed }
+
+func (b realBed) run(ctx context.Context, row testbed.Row, to []topology.NodeID, load permutation.Load) (r permutation.Result, err error) {
+	s, err := b.Start(ctx, row)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return permutation.Run(ctx, s, to, load)
+}
+
+// virtualBed is a fabric in memory, in virtual time. It adds up how long its runs take.
+type virtualBed struct {
+	config       testbed.Config
+	virtual, own time.Duration // time in the fabric, and of this machine
+}
+
+func (*virtualBed) Kind() string { return "in memory, in virtual time" }
+
+func (*virtualBed) Supports(r testbed.Row) error {
+	if r.Kernel {
+		return errors.New("the kernel's TCP runs in network namespaces only")
+	}
+	return nil
+}
+
+func (*virtualBed) Close() error { return nil }
+
+func (b *virtualBed) run(ctx context.Context, row testbed.Row, to []topology.NodeID, load permutation.Load) (permutation.Result, error) {
+	start := time.Now()
+	r, err := permutation.RunVirtual(ctx, b.config, row, to, load)
+	b.own += time.Since(start)
+	b.virtual += load.Warmup + load.Duration
+	return r, err
+}
+
+// tellPace says how fast virtual time went. It is for the eyes only: a note would
+// make the report differ from run to run.
+func (d *demo) tellPace() {
+	if b, ok := d.bed.(*virtualBed); ok && b.own > 0 {
+		fmt.Fprintf(os.Stderr, "%.0f s of virtual time took %.1f s, %.1f times as fast as real time.\n",
+			b.virtual.Seconds(), b.own.Seconds(), b.virtual.Seconds()/b.own.Seconds())
+	}
+}
