@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"weft/conga"
-	"weft/flowcell"
 	"weft/internal/paths"
 	"weft/local"
 	"weft/luopan"
@@ -107,35 +106,6 @@ func (e *Egress) adopt(a aware) {
 			table = s.table
 		}
 		e.sampler.Use(table)
-	}
-}
-
-// begin returns the path of a unit of data of a flow, nil if none is live; last is
-// that of the unit before, or anything else.
-func (e *Egress) begin(p *pair, flow *flowcell.FiveTuple, last *pathOut, now time.Duration) *pathOut {
-	if e.aware == nil {
-		return p.next(&p.of(flow, e.seed).data)
-	}
-	was := -1
-	if p.group.has(last) {
-		was = last.index
-	}
-	g := p.group
-	paths := g.components[0].order
-	if len(g.components) > 1 {
-		paths = g.components[g.component(flow.Hash(e.seed))].order
-	}
-	path := e.aware.choose(p, paths, was, now)
-	if path < 0 || path >= len(g.out) {
-		return nil
-	}
-	return g.out[path]
-}
-
-// account tells of data that a path carries in so many segments.
-func (e *Egress) account(p *pair, pkt *flowcell.Packet, via *pathOut, payload, segments int, now time.Duration) {
-	if e.aware != nil && via != nil {
-		e.aware.sent(p, via.index, payload+segments*(pkt.Length-int(pkt.Payload)+via.header.Overhead()), now)
 	}
 }
 

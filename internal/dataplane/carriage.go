@@ -1,11 +1,6 @@
 package dataplane
 
 import (
-	"encoding/binary"
-	"net/netip"
-
-	"weft/flowcell"
-	"weft/internal/checksum"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -41,62 +36,6 @@ func (t *pathTable) carry(c *liveness.Carriage) {
 // theirs.
 func (t *pathTable) carryTo(r *rack) {
 	r.plain, r.mtu = t.carriage.Plain(r.id), t.carriage.MTU(r.id)
-}
-
-// fits reports whether a packet of a size is not too long for the paths to its rack.
-// If it is, it is counted, and its sender is told. head is the packet's beginning, with
-// all headers.
-func (e *Egress) fits(p *pair, pkt *flowcell.Packet, head []byte, size int) bool {
-	limit := e.longest
-	if p.rack != nil && p.rack.mtu != 0 && (pkt.IsTCP() || !mayBeCut(head)) { // routers cut the others
-		limit = min(limit, p.rack.mtu)
-	}
-	if size <= limit || e.tunnel != nil {
-		return true
-	}
-	router := e.paths.address
-	if p.rack != nil {
-		router = e.paths.topo.Node(p.rack.id).Addr
-	}
-	e.tooLong(head, limit, router)
-	return false
-}
-
-// tooLong counts a packet that is longer than a limit, and tells its sender as a router
-// would (RFC 1191). head is the packet's beginning, with all headers.
-func (e *Egress) tooLong(head []byte, limit int, router netip.Addr) {
-	e.stats.TooLong++
-	if e.refuse == nil || head[0]>>4 != 4 || head[9] != flowcell.ProtoTCP && mayBeCut(head) {
-		return
-	}
-	e.refuse(fragmentationNeeded(router, head, limit))
-}
-
-// mayBeCut reports whether routers may cut an IPv4 packet.
-func mayBeCut(head []byte) bool {
-	const dontFragment = 0x40
-	return head[0]>>4 == 4 && head[6]&dontFragment == 0
-}
-
-// fragmentationNeeded is the ICMP error of a router about an IPv4 packet, of which it
-// quotes the headers and a little more.
-func fragmentationNeeded(router netip.Addr, packet []byte, mtu int) []byte {
-	const headers, protocolICMP, unreachable, tooBig = 28, 1, 3, 4
-	quote := packet[:min(len(packet), MaxHeaders)]
-	b := make([]byte, headers, headers+len(quote))
-	b[0], b[8], b[9] = 0x45, 64, protocolICMP
-	binary.BigEndian.PutUint16(b[2:], uint16(headers+len(quote)))
-	copy(b[12:], packet[16:20]) // the destination, where nobody on the way has an IPv4 address
-	if router.Is4() {
-		copy(b[12:], router.AsSlice())
-	}
-	copy(b[16:], packet[12:16])
-	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(checksum.Sum(b[:20], 0)))
-	b[20], b[21] = unreachable, tooBig
-	binary.BigEndian.PutUint16(b[26:], uint16(mtu))
-	b = append(b, quote...)
-	binary.BigEndian.PutUint16(b[22:], ^checksum.Fold(checksum.Sum(b[20:], 0)))
-	return b
 }
 
 // SetCarriage makes later packets leave plain, without the carrier, to those racks to

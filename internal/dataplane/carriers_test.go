@@ -20,7 +20,7 @@ func TestNewEgress_buffersFitTheCarrier(t *testing.T) {
 	for _, change := range [][]func(*Config){nil, {bySRv6}} {
 		near, _ := link.NewPair(1500, 1)
 		e := testEgress(t, fatTree, "drb", append(change, func(c *Config) { c.Device = near })...)
-		if n := len(e.bufs[0]); n < link.SuperHeadroom+1500 || n > Headroom+1500 || e.longest != 1500-e.config.Carrier.Overhead() {
+		if n := len(e.outlet.(*plainOutlet).bufs[0]); n < link.SuperHeadroom+1500 || n > Headroom+1500 || e.longest != 1500-e.config.Carrier.Overhead() {
 			t.Errorf("%v: a buffer has %d bytes for packets of %d", e.config.Carrier, n, e.longest)
 		}
 	}
@@ -101,7 +101,7 @@ func TestEncapsulate_copiesTOS(t *testing.T) {
 			packet := dataPacket(1, 100)
 			packet[1] = byte(tos)
 			fixed(packet)
-			out := e.wrap(append(make([]byte, encap.MaxOverhead), packet...), 0)
+			out := e.wrapOne(append(make([]byte, encap.MaxOverhead), packet...), 0)
 			got := byte(0)
 			if carrier == encap.CarrierSRv6 {
 				got = byte(binary.BigEndian.Uint16(out) >> 4)

@@ -8,7 +8,6 @@ import (
 	"weft/flowcell"
 	"weft/internal/clock"
 	"weft/internal/paths"
-	"weft/link"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -28,7 +27,7 @@ func (e *Egress) Unit() flowcell.Unit {
 
 // TakesSupers reports whether Send takes super-segments, now.
 func (e *Egress) TakesSupers() bool {
-	return e.tunnel != nil || e.super != nil && e.super.MaxSuper() > 0
+	return e.outlet.supers()
 }
 
 // Refuse has ICMP errors about packets that are too long given to refuse, whose they
@@ -116,14 +115,7 @@ func (e *Egress) OuterLocked(to netip.Addr, path int) (o encap.Outer, ok bool) {
 
 // WriteLocked writes packets that lie behind link.SuperHeadroom, a virtio_net_hdr
 // included where the device wants one, and returns how many were taken.
-func (e *Egress) WriteLocked(bufs [][]byte) (n int) {
-	if e.super != nil {
-		n, _ = e.super.WriteSuper(bufs, link.SuperHeadroom)
-	} else {
-		n, _ = e.dev.Write(bufs, link.SuperHeadroom)
-	}
-	return n
-}
+func (e *Egress) WriteLocked(bufs [][]byte) int { return e.outlet.write(bufs) }
 
 // UntoldLocked counts the choices that a ChoiceDevice did not take.
 func (e *Egress) UntoldLocked() uint64 {

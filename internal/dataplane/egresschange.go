@@ -13,7 +13,7 @@ func (e *Egress) Reaches(dst netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.paths.to(flowcell.AddressFrom(dst))
-	return p.plain() || p.peer != nil || p.group != nil && len(p.group.live) > 0
+	return p.plain() || p.group != nil && len(p.group.live) > 0
 }
 
 // SetTopology makes later packets use t, which has the egress's address.

@@ -119,19 +119,16 @@ func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, si
 	v.again(p, via, f, hash, seq, end, step)
 }
 
-// observe takes note of the TCP payload that takes a course: up to size bytes, in
-// segments of mss, from an offset in a packet. Where the uplink's program finds
-// the path, nobody knows here which it is. To whom nothing but acknowledgements go,
-// and datagrams, the paths matter, too.
-func (e *Egress) observe(p *pair, pkt *flowcell.Packet, c decision, offset, size, mss int) {
-	size = min(size, int(pkt.Payload)-offset)
+// observe takes note of a packet that takes a path, in segments of mss. Where the
+// uplink's program finds the path, nobody knows here which it is. Paths to destinations
+// that get nothing but acknowledgements or datagrams matter, too.
+func (e *Egress) observe(p *pair, pkt *flowcell.Packet, via *pathOut, mss int) {
 	switch {
 	case p.direct:
-	case c.via == nil && p.group == nil:
-	case c.via == nil || e.uplink || size <= 0 || !pkt.IsTCP():
+	case via == nil || e.uplink || pkt.Payload <= 0 || !pkt.IsTCP():
 		e.evidence.touch(p)
 	default:
-		e.evidence.sent(p, c.via, &pkt.Flow, pkt.Seq+uint32(offset), uint32(size), mss)
+		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), mss)
 	}
 }
 

@@ -122,7 +122,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	case c.Tunnel != nil:
 		// That the inner source is the peer's has been checked; the kernel knows
 		// which destinations are its own.
-		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.tunnel.tunnel), func(*flowcell.Packet, []byte) bool { return true })
+		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.paths.tunnel), func(*flowcell.Packet, []byte) bool { return true })
 	case c.Fabric != nil:
 		self := flowcell.AddressFrom(host.Address)
 		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
@@ -194,8 +194,7 @@ func (e *Egress) forward(bufs [][]byte, sizes []int) {
 		}
 		e.transmit(&e.out, now)
 	}
-	e.flush()
-	e.reportLosses()
+	e.finish(now)
 }
 
 // SetTopology makes the Gateway spread later packets over the live paths of t,
@@ -204,7 +203,7 @@ func (g *Gateway) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("dataplane: SetTopology: no topology")
 	}
-	if g.egress.tunnel != nil {
+	if g.config.Tunnel != nil {
 		return errors.New("dataplane: SetTopology: a Tunnel has none")
 	}
 	if id, ok := t.ByAddr(g.config.Address); !ok || int(id) >= t.NumHosts() {

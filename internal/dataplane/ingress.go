@@ -86,7 +86,7 @@ const lent = -1
 // Start makes it read.
 func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	c := &e.config
-	in := newIngress(newSource(c.Device, e.tunnel), to, c.Resequencer, clock.Or(c.Clock))
+	in := newIngress(newSource(c.Device, e.paths.tunnel), to, c.Resequencer, clock.Or(c.Clock))
 	in.relays = c.Tunnel == nil
 	in.flights, in.narrow = e.flights, e.narrow
 	in.flights.on.Store(true)

@@ -67,18 +67,18 @@ func (e *Egress) receiveMarks(marks []arrivedMark) {
 }
 
 // stamp writes a mark into a packet that has room for one, if there is one.
-func (e *Egress) stamp(inner []byte, c decision, now time.Duration) {
+func (e *Egress) stamp(inner []byte, to *pair, d decision, now time.Duration) {
 	room := inner[1]>>2 == 0
 	switch {
-	case room && c.marked:
-		c.number = e.informed.mark(c.pair, c.tag, now)
+	case room && d.marked:
+		d.number = e.informed.mark(to, d.tag, now)
 	case room:
-		c.number, c.numbered = e.informed.report(c.pair, now)
+		d.number, d.numbered = e.informed.report(to, now)
 	}
-	if c.numbered {
-		c.number.Stamp(inner)
+	if d.numbered {
+		d.number.Stamp(inner)
 	}
-	if room && c.numbered {
-		relabel(inner, conga.MarkDSCP, uint16(c.number))
+	if room && d.numbered {
+		relabel(inner, conga.MarkDSCP, uint16(d.number))
 	}
 }

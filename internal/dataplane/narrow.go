@@ -95,8 +95,8 @@ func (e *Egress) narrow(dst flowcell.Address, mtu int) {
 
 // fit has a TCP packet cut that is too long for the way to its destination.
 func (e *Egress) fit(o *Outgoing) {
-	var pkt flowcell.Packet
-	if pkt.ParseHeaders(o.Parts[0], o.size) != nil || !pkt.IsTCP() {
+	pkt := &o.pkt
+	if !pkt.IsTCP() {
 		return
 	}
 	headers := pkt.Length - int(pkt.Payload)

@@ -20,10 +20,10 @@ func (g *Gateway) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
 // SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys does. What is received
 // changes first: whoever hears of a new key from this end may answer with it at once.
 func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key, previous *encap.UDPKey) error {
-	if e.tunnel == nil || in == nil {
+	if e.config.Tunnel == nil || in == nil {
 		return errors.New("dataplane: SetPeerKeys: there is no Tunnel")
 	}
-	t := e.tunnel.tunnel
+	t := e.paths.tunnel
 	for i, c := range t.Peers {
 		if c.Name != name {
 			continue

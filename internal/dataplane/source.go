@@ -35,9 +35,9 @@ type Arrived struct {
 }
 
 // newSource is the best there is of a device, or the tunnel if there is one.
-func newSource(d Device, t *tunnelSender) source {
+func newSource(d Device, t *tunnel) source {
 	if t != nil {
-		return newTunnelSource(t.tunnel)
+		return newTunnelSource(t)
 	}
 	if s := super(d); s != nil {
 		return newSuperSource(s)
