@@ -5,20 +5,20 @@ import (
 	"weft/topology"
 )
 
-// CarriageDevice is what a TopologyDevice has besides if it encapsulates: the Host
-// tells it to which racks packets are to go plain, and how long they may be. The
-// first Carriage comes soon after New; until then all is plain. The rules of
-// TopologyDevice hold, and a Carriage comes after the topology that it belongs to.
+// CarriageDevice is what a TopologyDevice is besides if it encapsulates. The Host
+// tells it to which racks packets leave plain, and how long they may be. The first
+// Carriage comes soon after New; until then all packets leave plain. The rules of
+// TopologyDevice hold. A Carriage comes after the topology that it belongs to.
 type CarriageDevice interface {
 	SetCarriage(c *liveness.Carriage) error
 }
 
-// plain reports whether a pair's packets leave as they are: no bouncing switch is
-// needed, or the carrier is not used to the rack.
+// plain reports whether a pair's packets leave as they are: they need no bouncing
+// switch, or the carrier is not used to the rack.
 func (p *pair) plain() bool { return p.direct || p.rack != nil && p.rack.plain }
 
-// SetCarriage makes later packets go by the carrier to those racks only to which it
-// is used.
+// SetCarriage makes later packets use the carrier only to racks for which c says so.
+// nil has it used everywhere.
 func (e *Egress) SetCarriage(c *liveness.Carriage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -32,16 +32,16 @@ func (t *pathTable) carry(c *liveness.Carriage) {
 	}
 }
 
-// carryTo takes over what is known of a rack, which packets look at: no lookup is
-// theirs.
+// carryTo copies what is known of a rack to where packets look at it without a
+// lookup.
 func (t *pathTable) carryTo(r *rack) {
 	r.plain, r.mtu = t.carriage.Plain(r.id), t.carriage.MTU(r.id)
 }
 
-// SetCarriage makes later packets leave plain, without the carrier, to those racks to
-// which it is not proved, and tells the kernel of those that are too long for the
-// paths to their rack. Connections stay. The Carriage must be of the topology in use;
-// nil, as at the beginning, has the carrier used everywhere.
+// SetCarriage makes later packets leave plain to racks for which the carrier is not
+// proved. The kernel is told of packets that are too long for the paths to their
+// rack. Connections stay. The Carriage must be of the topology in use. nil, as at the
+// beginning, has the carrier used everywhere.
 func (g *Gateway) SetCarriage(c *liveness.Carriage) { g.egress.SetCarriage(c) }
 
 // sameFabric reports whether numbers of nodes mean the same in two topologies.

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"time"
 
+	"weft/drb"
 	"weft/flowcell"
 )
 
@@ -17,9 +18,9 @@ func (e *Egress) choose(p *pair, flow *flowcell.FiveTuple, last *pathOut, now ti
 		was = last.index
 	}
 	g := p.group
-	order := g.components[0].order
-	if len(g.components) > 1 {
-		order = g.components[g.component(flow.Hash(e.seed))].order
+	order := g.Components[0].Order
+	if len(g.Components) > 1 {
+		order = g.Components[g.Component(flow.Hash(e.seed))].Order
 	}
 	path := e.aware.choose(p, order, was, now)
 	if path < 0 || path >= len(g.out) {
@@ -40,13 +41,42 @@ func (e *Egress) byFlow(p *pair, pkt *flowcell.Packet) *pathOut {
 	if !pkt.IsTCP() {
 		flow.SrcPort, flow.DstPort = 0, 0
 	}
-	return p.group.byHash(flow.Hash(e.seed))
+	if n, ok := p.group.ByHash(flow.Hash(e.seed)); ok {
+		return p.group.out[n]
+	}
+	return nil
 }
 
-// account tells of data that a path carries in so many segments.
-func (e *Egress) account(p *pair, pkt *flowcell.Packet, via *pathOut, segments int, now time.Duration) {
-	if e.aware != nil {
-		payload := int(pkt.Payload)
-		e.aware.sent(p, via.index, payload+segments*(pkt.Length-payload+via.header.Overhead()), now)
+// selectors are those of one component of a pair's paths.
+type selectors struct{ data, ack drb.Selector }
+
+// next is a selector's next path, nil if none is live.
+func (p *pair) next(s *drb.Selector) *pathOut {
+	n, ok := s.Next(0)
+	if !ok {
+		return nil
 	}
+	return p.group.out[n]
+}
+
+// of returns the selectors of the component that a flow keeps to.
+func (p *pair) of(flow *flowcell.FiveTuple, seed uint64) *selectors {
+	if p.further == nil {
+		return &p.selectors
+	}
+	return p.component(flow, seed)
+}
+
+func (p *pair) component(flow *flowcell.FiveTuple, seed uint64) *selectors {
+	if n := p.group.Component(flow.Hash(seed)); n > 0 {
+		return &p.further[n-1]
+	}
+	return &p.selectors
+}
+
+// counted returns the number of the next segment where units have no numbers. By it
+// the receiver can tell what is late from what was sent again.
+func (p *pair) counted() flowcell.Number {
+	p.count = p.count.Count()
+	return p.count
 }

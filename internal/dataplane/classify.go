@@ -5,11 +5,13 @@ import (
 	"net/netip"
 
 	"weft/flowcell"
+	"weft/gso"
 	"weft/internal/checksum"
 )
 
-// classify reads a packet's headers, and finds the state towards its destination. It
-// is false if the packet is dropped, and counted.
+// classify reads a packet's headers, and finds the state towards its destination and
+// in how many pieces the packet leaves. It is false if the packet is dropped, and
+// counted.
 func (e *Egress) classify(o *Outgoing) bool {
 	err := o.pkt.ParseHeaders(o.Parts[0], o.size)
 	if err == nil && len(e.narrows.all) > 0 {
@@ -24,7 +26,39 @@ func (e *Egress) classify(o *Outgoing) bool {
 		e.stats.NoPath++
 		return false
 	}
-	return e.fits(o)
+	if !e.fits(o) || !e.segment(o) {
+		return false
+	}
+	if o.pkt.IsTCP() {
+		e.flights.sent(&o.pkt)
+	}
+	return true
+}
+
+// segment finds out in how many pieces a packet leaves: in one, unless it is a
+// super-segment that the outlet does not take whole. It is false if the packet cannot
+// be cut; then it has been counted.
+func (e *Egress) segment(o *Outgoing) bool {
+	o.pieces, o.segments, o.whole, o.each = 1, 1, false, false
+	if o.MSS == 0 {
+		return true
+	}
+	if e.outlet.whole(o) {
+		o.whole = true
+		o.segments = (int(o.pkt.Payload) + o.MSS - 1) / o.MSS
+		return true
+	}
+	checksum := e.outlet.checksum()
+	if err := e.segmenter.Start(o.Parts, o.MSS, checksum); err != nil {
+		e.stats.Malformed++
+		return false
+	}
+	o.Partial = checksum == gso.Partial
+	o.CsumStart, o.CsumAt = uint16(e.segmenter.IPHeaderLen()), uint16(e.segmenter.ChecksumAt())
+	o.pieces = e.segmenter.Left()
+	o.segments = o.pieces
+	o.each = o.narrow || !o.pair.plain() && (e.paths.policy.Unit.Kind == flowcell.UnitPacket || !o.pkt.IsTCP())
+	return true
 }
 
 // fits reports whether a packet, or each segment of it, is short enough for the paths

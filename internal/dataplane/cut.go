@@ -6,6 +6,84 @@ import (
 	"weft/flowcell"
 )
 
+// decision is the way that a packet takes, and what it says of it.
+type decision struct {
+	via      *pathOut // nil: as it is
+	number   flowcell.Number
+	numbered bool   // number is to be written into the packet
+	marked   bool   // or CONGA's mark, where the packet has room for one
+	reports  bool   // or a report of CONGA's, if there is one to give
+	tag      uint8  // of via, for the mark
+	sequence uint32 // of the packet in its flow, if it is not TCP and the receiver is to put it in order
+}
+
+// cut finds out to which unit piece i of a packet belongs, and so which way it goes:
+// its decision. It is false if the piece is dropped, and counted.
+func (e *Egress) cut(o *Outgoing, i int, now time.Duration) bool {
+	switch d := &o.decision; {
+	case o.each:
+		part := o.pkt.Part(i*o.MSS, o.MSS)
+		return e.way(o, &part, 1, now)
+	case i == 0:
+		return e.way(o, &o.pkt, o.segments, now)
+	case e.paths.policy.Unit.Numbers():
+		d.number++
+	case d.numbered:
+		d.number = o.pair.counted()
+	}
+	return true
+}
+
+// way finds the way of a packet of o, of so many segments.
+func (e *Egress) way(o *Outgoing, pkt *flowcell.Packet, segments int, now time.Duration) bool {
+	d, pair := &o.decision, o.pair
+	*d = decision{}
+	switch {
+	case pair.direct:
+		e.stats.Direct++
+	case pair.plain():
+		e.stats.Plain++
+	default:
+		if pkt.IsTCP() && e.paths.policy.Unit.Cuts() {
+			e.unit(d, pair, pkt, segments, now)
+		} else {
+			e.packet(d, pair, pkt, now)
+		}
+		if d.via == nil {
+			e.stats.NoPath++
+			return false
+		}
+	}
+	e.note(o, pkt, segments, now)
+	return true
+}
+
+// packet finds the way of a packet that is no part of a unit.
+func (e *Egress) packet(d *decision, p *pair, pkt *flowcell.Packet, now time.Duration) {
+	switch t := e.paths; {
+	case !t.policy.Sprays() || !pkt.IsTCP() && !t.spray:
+		d.via = e.byFlow(p, pkt)
+	case pkt.IsPureACK():
+		d.via = e.byTurn(p, &pkt.Flow)
+	default:
+		d.via = e.choose(p, &pkt.Flow, nil, now)
+	}
+	if pkt.Payload > 0 && e.paths.policy.Sprays() {
+		d.number, d.numbered = p.counted(), true
+	}
+	if e.counts && !pkt.IsTCP() {
+		d.sequence = e.sequence(pkt, now)
+	}
+}
+
+// sequence counts the packets of a flow that has no numbers of its own; 0 is
+// none.
+func (e *Egress) sequence(pkt *flowcell.Packet, now time.Duration) uint32 {
+	f, _ := e.flows.Use(&pkt.Flow, now)
+	f.sequence = max(f.sequence+1, 1)
+	return f.sequence
+}
+
 // sending is what is remembered of a flow that is cut into units.
 type sending struct {
 	cutter   flowcell.Cutter
@@ -14,10 +92,10 @@ type sending struct {
 	sequence uint32   // of what is not TCP: packets sent, where the receiver goes by it
 }
 
-// cut finds the way of a TCP packet's unit, and its number where units have one.
+// unit finds the way of a TCP packet's unit, and its number where units have one.
 // Packets without payload are no part of a unit: acknowledgements take paths of their
 // own, the end of a connection takes its last unit's, if that was just now.
-func (e *Egress) cut(d *decision, p *pair, pkt *flowcell.Packet, segments int, now time.Duration) {
+func (e *Egress) unit(d *decision, p *pair, pkt *flowcell.Packet, segments int, now time.Duration) {
 	if pkt.Payload == 0 {
 		e.beside(d, p, pkt, now)
 		return
@@ -42,7 +120,7 @@ func (e *Egress) cut(d *decision, p *pair, pkt *flowcell.Packet, segments int, n
 		d.number, d.numbered = p.counted(), true
 	}
 	if e.informed != nil && d.via != nil {
-		d.marked, d.tag = true, p.group.tag(d.via.index)
+		d.marked, d.tag = true, p.group.Tags[d.via.index]
 	}
 }
 

@@ -14,12 +14,11 @@ import (
 // Egress takes packets from netstack, or from a kernel's programs, to the network. A
 // packet goes through these stages, one after the other:
 //
-//	classify   five-tuple, destination, length      classify.go
-//	segment    whole, or in how many pieces         segment.go
-//	decide     of each piece                        decision.go
-//	  cut      its unit                             cut.go
-//	  choose   the path of a unit that begins       choose.go
-//	outlet     wrap and write                       wrap.go; plain.go, super.go, tunnelsend.go
+//	classify   destination, length, pieces           classify.go
+//	cut        the unit of each piece                cut.go
+//	choose     the path of a unit that begins        choose.go
+//	wrap       the outer header, or the number       wrap.go
+//	outlet     one of plain, super and tunnel        plain.go, super.go, tunnelsend.go
 //
 // It is safe for concurrent use.
 type Egress struct {
@@ -129,10 +128,10 @@ func (e *Egress) now() time.Duration {
 
 // transmit leads one packet, or super-segment, through all stages.
 func (e *Egress) transmit(o *Outgoing, now time.Duration) {
-	if !e.classify(o) || !e.segment(o) {
+	if !e.classify(o) {
 		return
 	}
-	for i := 0; i < o.pieces && e.decide(o, i, now) && e.outlet.add(o, now); i++ {
+	for i := 0; i < o.pieces && e.cut(o, i, now) && e.outlet.add(o, now); i++ {
 	}
 	e.outlet.end(o)
 }

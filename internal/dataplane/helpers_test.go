@@ -39,7 +39,7 @@ func (e *Egress) wrapOne(buf []byte, now time.Duration) []byte {
 	o := &e.out
 	o.Begin(len(buf) - encap.MaxOverhead)
 	o.Parts = append(o.Parts, buf[encap.MaxOverhead:])
-	if !e.classify(o) || !e.segment(o) || !e.decide(o, 0, now) {
+	if !e.classify(o) || !e.cut(o, 0, now) {
 		return nil
 	}
 	if o.pkt.Flags&flowcell.FlagSYN != 0 && e.strips(o) {

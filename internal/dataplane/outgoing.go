@@ -24,17 +24,15 @@ type Outgoing struct {
 
 	// Of classify. narrow says that MSS is what the way to the destination carries, not
 	// what the sender's TCP has decided on: the segments must leave one by one.
-	pkt    flowcell.Packet
-	pair   *pair
-	narrow bool
-
-	// Of segment.
+	pkt      flowcell.Packet
+	pair     *pair
+	narrow   bool
 	pieces   int  // in which it leaves
 	segments int  // of its payload
 	whole    bool // the outlet takes a super-segment in one piece
 	each     bool // every piece takes a path of its own
 
-	decision decision // of decide, on the piece under way
+	decision decision // of cut: on the piece under way
 }
 
 // Begin makes o a packet of so many bytes, with nothing left to do, whose Parts are to

@@ -21,14 +21,14 @@ func (p *plainOutlet) checksum() gso.Checksum { return gso.Complete }
 func (p *plainOutlet) end(*Outgoing)          {}
 
 func (p *plainOutlet) add(o *Outgoing, now time.Duration) bool {
-	buf, start, end, more := p.fill(o, now)
+	buf, _, end, more := p.fill(o, now)
 	if buf == nil {
 		return more
 	}
 	if o.Partial {
 		complete(buf[Headroom:end], int(o.CsumStart), int(o.CsumAt))
 	}
-	if p.put(buf, start, end) {
+	if p.full() {
 		p.flush()
 	}
 	return true

@@ -35,7 +35,7 @@ func (s *superOutlet) add(o *Outgoing, now time.Duration) bool {
 		s.addWhole(o)
 		return true
 	}
-	buf, start, end, more := s.fill(o, now)
+	buf, start, _, more := s.fill(o, now)
 	if buf == nil {
 		return more
 	}
@@ -46,7 +46,7 @@ func (s *superOutlet) add(o *Outgoing, now time.Duration) bool {
 		h = link.VnetHeader{Flags: link.VnetNeedsCsum, CsumStart: o.CsumStart + inner, CsumOffset: o.CsumAt}
 	}
 	h.Put((*[link.VnetHeaderLen]byte)(buf[start-link.VnetHeaderLen:]))
-	if s.put(buf, start, end) {
+	if s.full() {
 		s.flush()
 	}
 	return true

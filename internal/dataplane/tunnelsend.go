@@ -32,8 +32,8 @@ type datagram struct {
 	sent     bool
 }
 
-// maxSealed is the bytes of a super-segment in datagrams, at most: of each MSS
-// that makes sense, headers included.
+// maxSealed is the most bytes that a super-segment takes in datagrams, headers
+// included, whatever its MSS.
 const maxSealed = 2 * SuperBuffer
 
 func newTunnelOutlet(e *Egress, t *tunnel) *tunnelOutlet {
@@ -101,8 +101,8 @@ func (t *tunnelOutlet) end(o *Outgoing) {
 	t.cuts, t.parts, t.heads = t.cuts[:0], t.parts[:0], t.heads[:0]
 }
 
-// gather makes a train of all datagrams from the i-th on that take its path, and counts
-// them and their bytes.
+// gather makes a train of all datagrams, from the i-th on, that take the i-th's path.
+// It counts them and their bytes.
 func (t *tunnelOutlet) gather(i int) (packets, bytes uint64) {
 	t.train = t.train[:0]
 	via := t.cuts[i].via
@@ -120,11 +120,11 @@ func (t *tunnelOutlet) gather(i int) (packets, bytes uint64) {
 // plateaus are MTUs that networks have (RFC 1191 §7.1), and those of other tunnels.
 var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1400, 1280, 1006, 576}
 
-// narrow deals with a datagram that the kernel has refused: by a router's word, the
-// network between the ends has a smaller MTU than the tunnel is configured with. TCP is
-// cut to the next smaller size from now on, until tries show that the network is wider
-// again. The senders of others are told as a router would tell them. The kernel does not
-// say how much smaller: it may take some tries.
+// narrow deals with a datagram that the kernel has refused, because a router between
+// the ends has reported a smaller MTU than the tunnel is configured with. TCP is cut
+// to the next smaller plateau from now on, until tries show that the network is wider
+// again. Senders of other packets are told as a router would tell them. The kernel
+// does not say how much smaller the MTU is, so it may take several tries.
 func (t *tunnelOutlet) narrow(o *Outgoing, size int) {
 	e, p, outer := t.e, o.pair.peer, 20+8
 	if p.from.Is6() {
@@ -144,9 +144,9 @@ func (t *tunnelOutlet) narrow(o *Outgoing, size int) {
 	}
 }
 
-// follow has a peer's numbers follow the time of day when that is set ahead. That time
-// passes is no reason: what is on its way by a slow path would be too old, since
-// receivers remember a few thousand numbers. now is of the monotonic clock.
+// follow makes a peer's numbers follow the time of day when that is set ahead. They
+// do not follow it otherwise: receivers remember a few thousand numbers, and what is
+// on its way by a slow path would be too old. now is of the monotonic clock.
 func (t *tunnelOutlet) follow(p *peer, now time.Time) {
 	if p.sealer == nil {
 		return
@@ -167,7 +167,7 @@ func (t *tunnelOutlet) follow(p *peer, now time.Time) {
 // covers all of it, and a checksum must be computed.
 func (t *tunnelOutlet) inOnePiece(p *peer) bool { return p.sealer != nil || !t.partial }
 
-// room returns n bytes more of heads, nil if there are none.
+// room returns n more bytes of heads; nil if there are none.
 func (t *tunnelOutlet) room(n int) []byte {
 	at := len(t.heads)
 	if at+n > cap(t.heads) {
@@ -177,8 +177,8 @@ func (t *tunnelOutlet) room(n int) []byte {
 	return t.heads[at : at+n : at+n]
 }
 
-// header writes what goes before an inner packet into b, all of the datagram if
-// that is whole.
+// header writes what stands before an inner packet into b. b is all of the datagram
+// if that lies in one piece.
 func (t *tunnelOutlet) header(b []byte, p *peer, d *decision, partial bool) bool {
 	h := encap.UDPHeader{Path: uint8(d.via.index), Partial: partial, Number: d.sequence}
 	if d.numbered {
@@ -198,7 +198,7 @@ func (t *tunnelOutlet) overheadTo(p *peer) int {
 	return encap.UDPOverhead
 }
 
-// single makes a datagram of a packet. SYNs lose their timestamps unless they may keep
+// single makes a datagram of a packet. A SYN loses its timestamps unless it may keep
 // them.
 func (t *tunnelOutlet) single(o *Outgoing) bool {
 	p, d := o.pair.peer, &o.decision

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -36,7 +37,7 @@ func TestOffload_avoidsPathsToOneHostAlone(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					rack := s.offload.ways.by[rackOf(p.Addr())].number
+					rack := s.offload.ways.by[paths.PrefixOf(p.Addr())].number
 					if next == whole {
 						if value.Group != rack {
 							t.Errorf("%v: %v still has group %d of its own", c, p, value.Group)

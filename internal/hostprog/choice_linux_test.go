@@ -11,6 +11,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -120,7 +121,7 @@ func TestOffload_ChooseAndSetTopology(t *testing.T) {
 
 func TestOffload_ChooseErrors(t *testing.T) {
 	d := newDrawing(t, "luopan", encap.CarrierIPIP)
-	own := rackOf(d.src.Addr)
+	own := paths.PrefixOf(d.src.Addr)
 	for _, c := range []struct {
 		rack netip.Prefix
 		path int

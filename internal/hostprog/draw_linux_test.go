@@ -15,6 +15,7 @@ import (
 	"weft/flowcell"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -52,7 +53,7 @@ func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*Offl
 		d.oracle.cut = newCutOracle(cfg.Policy.Unit, cfg.Cut...)
 		d.onTime(t)
 	}
-	d.rack = rackOf(d.dst.Addr)
+	d.rack = paths.PrefixOf(d.dst.Addr)
 	d.way = d.oracle.table[d.rack]
 	return d
 }

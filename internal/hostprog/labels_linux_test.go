@@ -9,6 +9,7 @@ import (
 	"weft/encap"
 	"weft/flowcell"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
 	"weft/lab"
 	"weft/resequencer"
 )
@@ -80,7 +81,7 @@ func TestOffload_drawsForTheKernelsTCP(t *testing.T) {
 			case <-time.After(500 * time.Microsecond):
 			}
 			// Valid for some time and not for some.
-			if err := s.offload.Choose(rackOf(s.dst.Addr), i%4, 250*time.Microsecond); err != nil {
+			if err := s.offload.Choose(paths.PrefixOf(s.dst.Addr), i%4, 250*time.Microsecond); err != nil {
 				t.Error(err)
 				return
 			}

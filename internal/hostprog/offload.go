@@ -8,6 +8,7 @@ import (
 	"weft/drb"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/policy"
 	"weft/topology"
 )
@@ -105,16 +106,13 @@ type sprayRack struct {
 	sids   [16]byte // of an SRv6 destination what words are not, else 0
 }
 
-// rackBits is the length of a rack's prefix (thesis §3.1.2).
-const rackBits = 24
-
 // racksOf lists the racks but the host's own.
 func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
 	var racks []sprayRack
-	own := rackOf(t.Node(self).Addr)
+	own := paths.PrefixOf(t.Node(self).Addr)
 	known := make(map[string]*pathWords)
 	for host := range t.Hosts() { // a rack's hosts follow each other
-		prefix := rackOf(host.Addr)
+		prefix := paths.PrefixOf(host.Addr)
 		if prefix == own || len(racks) > 0 && racks[len(racks)-1].prefix == prefix {
 			continue
 		}
@@ -143,18 +141,18 @@ func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error)
 // to returns the way to a rack over a topology. Ways of different epochs are
 // different groups.
 func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*sprayGroup, error) {
-	paths := t.PathsOrAll(s.self, rack.host)
+	set := t.PathsOrAll(s.self, rack.host)
 	// Most racks have the same live paths, and an order is not cheap.
-	key := groupKey(rack.words, paths, epoch)
+	key := groupKey(rack.words, set, epoch)
 	if g := s.groups[key]; g != nil {
 		return g, nil
 	}
 	g := &sprayGroup{choice: s.how, key: key}
-	list := paths.Weighted()
+	list := set.Weighted()
 	if len(list) > maxPaths {
-		list = paths.Live // all alike: the weights are of too many digits
+		list = set.Live // all alike: the weights are of too many digits
 	}
-	g.visits = s.policy.Rule.Order(paths.Bases, list)
+	g.visits = s.policy.Rule.Order(set.Bases, list)
 	for _, n := range g.visits {
 		g.order = append(g.order, rack.words.words[n])
 	}
@@ -169,13 +167,5 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*s
 func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
 	key := binary.BigEndian.AppendUint32(nil, words.number)
 	key = binary.BigEndian.AppendUint32(key, epoch)
-	for _, n := range s.Live {
-		key = binary.BigEndian.AppendUint32(key, uint32(n))
-	}
-	for _, w := range s.Weights {
-		key = append(key, byte(w)) // 32 at most
-	}
-	return string(key)
+	return string(paths.AppendKey(key, s, nil))
 }
-
-func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, rackBits).Masked() }

@@ -11,6 +11,7 @@ import (
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
 )
 
 // Plain racks are so, and no others, across changes of the topology.
@@ -37,7 +38,7 @@ func TestOffload_setPlain(t *testing.T) {
 		}
 	}
 	want("from the start", 6, 6)
-	set(only(rackOf(far)))
+	set(only(paths.PrefixOf(far)))
 	want("one proved", 4, 6)
 	core, _ := top.Lookup("3.1")
 	for _, now := range []func() error{
@@ -49,7 +50,7 @@ func TestOffload_setPlain(t *testing.T) {
 		}
 		want("another topology", 4, 6)
 	}
-	set(only(rackOf(near)))
+	set(only(paths.PrefixOf(near)))
 	want("the other", 6, 4)
 	set(func(netip.Prefix) bool { return false })
 	want("both", 4, 4)

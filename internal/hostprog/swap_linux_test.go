@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -115,7 +116,7 @@ func TestOffload_random(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "rb")
 	s.gather(t)
-	way := s.oracle.table[rackOf(s.dst.Addr)]
+	way := s.oracle.table[paths.PrefixOf(s.dst.Addr)]
 	const packets = 2000
 	for i := range packets {
 		s.out.Send(t, s.numberedSegment(uint16(i)))

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/policy"
 	"weft/topology"
 )
@@ -152,7 +153,7 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 	}
 	for host := range want {
 		for _, p := range addressesOf(t, host) {
-			i, ok := w.index[rackOf(p.Addr())]
+			i, ok := w.index[paths.PrefixOf(p.Addr())]
 			if !ok {
 				continue // its own
 			}
@@ -173,7 +174,7 @@ func addressesOf(t *topology.Topology, host topology.NodeID) [2]netip.Prefix {
 
 // lead gives a rack its way, or a host of it.
 func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
-	g, err := w.known.to(rack, t, w.epochs[rackOf(rack.prefix.Addr())])
+	g, err := w.known.to(rack, t, w.epochs[paths.PrefixOf(rack.prefix.Addr())])
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 
 // write puts a rack, or a host, into the table.
 func (w *ways) write(rack sprayRack, g *sprayGroup) error {
-	of := rackOf(rack.prefix.Addr())
+	of := paths.PrefixOf(rack.prefix.Addr())
 	value := rackValue{Group: g.number, Number: uint32(w.index[of]), SIDs: rack.sids}
 	if w.plain[of] {
 		value.Plain = 1

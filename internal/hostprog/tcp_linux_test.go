@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
 )
 
 // gsoMaxSegs is the knob at the source's uplink.
@@ -64,7 +65,7 @@ func (s *sprayed) setRouteMTU(t *testing.T, mtu int) (before int) {
 
 // overhead is what the program adds, in bytes.
 func (s *sprayed) overhead() int {
-	return s.oracle.table[rackOf(s.dst.Addr)].carrier.Overhead()
+	return s.oracle.table[paths.PrefixOf(s.dst.Addr)].carrier.Overhead()
 }
 
 // gather makes the far end's packet socket hold what a transfer brings.
@@ -177,7 +178,7 @@ func TestOffload_kernelTCPPerPacket(t *testing.T) {
 	s.gather(t)
 	s.cubic(t, 4<<20)
 
-	order := s.oracle.table[rackOf(s.dst.Addr)].order
+	order := s.oracle.table[paths.PrefixOf(s.dst.Addr)].order
 	position := make(map[netip.Addr]int)
 	for i, a := range order {
 		position[netip.AddrFrom4(a)] = i
