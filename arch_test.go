@@ -57,12 +57,12 @@ topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/timerq
 link: internal/checksum internal/shortage
 internal/kernel: internal/shortage
-internal/hostprog: topology flowcell drb policy encap internal/kernel
+internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology encap internal/kernel
 lab: topology fabric internal/kernel
 internal/clock:
-internal/paths: topology encap
+internal/paths: topology encap drb conga
 internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga local internal/checksum internal/clock internal/paths
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
 stack: topology flowcell policy resequencer resequencer/gro encap link liveness luopan conga internal/clock internal/dataplane internal/paths third_party/netstack/tcp internal/bucket

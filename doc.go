@@ -33,7 +33,7 @@
 // the same way as one packet; it is not wrapped but numbered, and a program at
 // the host's uplink ([weft/internal/hostprog]) chooses the path by the number. The kernel's
 // own TCP goes there by itself, and what arrives for it takes the way of ingress
-// to the kernel instead of netstack ([weft/stack.Gateway], weft host). Over
+// to the kernel instead of netstack (package internal/dataplane, weft host). Over
 // networks that nobody may configure both travel in UDP ([weft/stack.Tunnel]).
 //
 // What has failed is told by a topology with links down, whoever found out: the

@@ -15,9 +15,10 @@
 // *net.TCPConn. (net/http finds ReadFrom and CloseWrite by itself.)
 // Host.Shutdown ends a Host when all that was written has arrived.
 //
-// Going out, a packet passes endpoint (from netstack), egress (classify, cut,
-// choose, encapsulate) and the device. Coming in, it passes the device,
-// ingress (check, resequence, merge) and endpoint (into netstack).
+// A packet that leaves passes endpoint (out of netstack), the dataplane's egress
+// (classify, cut, choose, wrap) and the device. A packet that arrives passes the device,
+// the dataplane's ingress (check, restore order), toNetstack (merge) and endpoint (into
+// netstack).
 //
 // Everything in this package is safe for concurrent use. With Config.Clock, a
 // Host lives in virtual time instead, where nothing is concurrent and the same

@@ -39,7 +39,7 @@ func newEndpoint(out *dataplane.Egress) *endpoint {
 	return &endpoint{out: out, mtu: uint32(mtu), gsoMax: uint32(payload + margin)}
 }
 
-// SupportedGSO says whether netstack may hand down super-segments. It asks for
+// SupportedGSO says whether netstack may hand down super-segments. Netstack asks for
 // every connection.
 func (e *endpoint) SupportedGSO() gstack.SupportedGSO {
 	if e.out.TakesSupers() {
@@ -48,8 +48,8 @@ func (e *endpoint) SupportedGSO() gstack.SupportedGSO {
 	return gstack.GSONotSupported
 }
 
-// GSOMaxSize is such that a super-segment has whole segments only, and no more
-// payload than a flowcell: one is never divided.
+// GSOMaxSize bounds super-segments so that they have whole segments only, and no more
+// payload than a flowcell: a super-segment is never divided.
 func (e *endpoint) GSOMaxSize() uint32 { return e.gsoMax }
 
 // MTU leaves room for the outer header.
@@ -63,7 +63,8 @@ func (e *endpoint) WritePackets(list gstack.PacketBufferList) (int, tcpip.Error)
 	return len(packets), nil
 }
 
-// outOfNetstack makes o a packet of netstack's, using the space of o.parts.
+// outOfNetstack makes o a packet of netstack's, and uses the space of o.Parts. It
+// copies nothing.
 func outOfNetstack(p *gstack.PacketBuffer, o *dataplane.Outgoing) {
 	o.Begin(p.Size())
 	views, skip := p.AsViewList()
@@ -86,9 +87,9 @@ func outOfNetstack(p *gstack.PacketBuffer, o *dataplane.Outgoing) {
 	}
 }
 
-// deliver hands one packet up; without a dispatcher it is dropped. Calls must
-// not overlap. If verified, netstack does not look at its checksums: it asks the
-// interface for every packet, not the packet.
+// deliver hands one packet up; without a dispatcher it is dropped. Calls must not
+// overlap. If verified is true, netstack does not look at its checksums: netstack
+// asks the interface about that for every packet.
 func (e *endpoint) deliver(p *gstack.PacketBuffer, verified bool) {
 	e.verified.Store(verified)
 	if d := e.dispatcher.Load(); d != nil {

@@ -5,12 +5,13 @@ import (
 	"weft/internal/dataplane"
 )
 
-// SetPeerKeys changes the keys of a peer of the Tunnel, by its Name, as Peer's Key and
-// Previous say. No datagram is lost if both ends first accept the next key besides the
-// one in use (key, next), then both send with it (next, key), and at last both forget
-// the former (next, nil). A peer without a key cannot be given one, nor the other way
-// round: that changes what fits into a packet. On error nothing has changed. It is safe
-// for concurrent use.
+// SetPeerKeys changes the keys of the Tunnel's peer with a Name, as Peer's Key and
+// Previous say. It is safe for concurrent use. On error nothing has changed.
+//
+// No datagram is lost if the keys change in three steps. First both ends accept the
+// next key besides the one in use (key, next). Then both send with it (next, key). At
+// last both forget the former (next, nil). A peer without a key cannot be given one,
+// and one with a key cannot lose it: that would change what fits into a packet.
 func (h *Host) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
 	return dataplane.SetPeerKeys(h.egress, h.ingress, name, key, previous)
 }

@@ -9,7 +9,7 @@ import (
 	"weft/topology"
 )
 
-// watch begins to probe paths, if the Host is to.
+// watch begins to probe paths, if Config.Liveness is set.
 func (h *Host) watch(c *Config, seed uint64) {
 	if c.Liveness == nil {
 		return
@@ -29,13 +29,13 @@ func (h *Host) sample(c *Config) {
 	h.ingress.TakeSamples(h.sampler.receive)
 }
 
-// SetTopology makes the Host spread later packets over the live paths of t:
-// once it has returned, nothing is sent by a path that is dead in t, unless all paths
-// to a destination are: then all are tried (topology.PathsOrAll). Connections
-// stay. t must contain the Host's address. With Config.Liveness the Host leaves
-// out besides what it knows by itself to be dead. A Device that chooses paths is
-// told as well (TopologyDevice); its error is returned, and then it may still use
-// the paths of before.
+// SetTopology makes the Host spread later packets over the live paths of t. Once it
+// has returned, nothing is sent by a path that is dead in t, unless all paths to a
+// destination are dead: then all are tried (topology.PathsOrAll). Connections stay. t
+// must contain the Host's address. With Config.Liveness the Host also leaves out what
+// it knows by itself to be dead. A Device that chooses paths is told as well
+// (TopologyDevice). If the device fails, SetTopology returns its error, and the
+// device may still use the paths of before.
 func (h *Host) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("stack: SetTopology: no topology")
@@ -62,8 +62,8 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 // the Host does not trust on its own evidence.
 func (h *Host) Topology() *topology.Topology { return h.egress.Topology() }
 
-// Paths returns what the Host knows of each path that it watches, and the time
-// now on the clock that it tells the times of; nil without Config.Liveness.
+// Paths returns what the Host knows of each path that it watches, and the time now on
+// the clock that those times are of. Without Config.Liveness it returns nil.
 func (h *Host) Paths() (paths []liveness.PathHealth, now time.Duration) {
 	if h.monitor == nil {
 		return nil, 0
@@ -71,8 +71,8 @@ func (h *Host) Paths() (paths []liveness.PathHealth, now time.Duration) {
 	return h.monitor.health()
 }
 
-// Carriage says to which racks the Host uses the carrier, and why not to others; nil
-// without Config.Liveness: it is used everywhere.
+// Carriage says to which racks the Host uses the carrier, and why not to others.
+// Without Config.Liveness it is nil: the carrier is used everywhere.
 func (h *Host) Carriage() *liveness.Carriage {
 	if h.monitor == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// refusals gives a Host back the errors about packets that it sent itself. It must not
-// happen while they are sent: netstack holds its locks.
+// refusals gives a Host back the errors about packets that it sent itself. It does so
+// later, from a timer: while packets are sent, netstack holds its locks.
 type refusals struct {
 	receive func(packet []byte)
 	timer   Timer
@@ -15,7 +15,7 @@ type refusals struct {
 	packets [][]byte
 }
 
-// maxRefused is how many errors wait at most; one for each connection is enough.
+// maxRefused is how many errors wait at most. One for each connection is enough.
 const maxRefused = 256
 
 func newRefusals(clock Clock, receive func(packet []byte)) *refusals {
@@ -25,7 +25,7 @@ func newRefusals(clock Clock, receive func(packet []byte)) *refusals {
 	return r
 }
 
-// add takes an error, which becomes its own.
+// add takes an error. The bytes belong to refusals from then on.
 func (r *refusals) add(packet []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"weft/encap"
 	"weft/internal/bucket"
 	"weft/internal/dataplane"
-	"weft/internal/paths"
 	"weft/link"
 	"weft/luopan"
 )
@@ -193,7 +192,7 @@ func (s *sampler) heard(from netip.Addr, now time.Duration) {
 	topo, _ := s.egress.TopologyLocked()
 	host := from.As4()
 	id, _ := topo.ByAddr(from)
-	s.table.Heard(uint32(paths.EdgeOf(topo, id)), binary.BigEndian.Uint32(host[:]), now)
+	s.table.Heard(uint32(topo.EdgeOf(id)), binary.BigEndian.Uint32(host[:]), now)
 	s.arm(now)
 }
 

@@ -11,7 +11,6 @@ import (
 	"weft/encap"
 	"weft/flowcell"
 	"weft/internal/dataplane"
-	"weft/internal/paths"
 	"weft/luopan"
 	"weft/policy"
 	"weft/topology"
@@ -402,7 +401,7 @@ func TestSampler_allocatesNothing(t *testing.T) {
 		t.Fatalf("%+v", n)
 	}
 	host := addrB.As4()
-	probe := luopan.Probe{Destination: uint32(paths.EdgeOf(fatTree, 15)), Host: binary.BigEndian.Uint32(host[:]), Path: 1}
+	probe := luopan.Probe{Destination: uint32(fatTree.EdgeOf(15)), Host: binary.BigEndian.Uint32(host[:]), Path: 1}
 	before := s.snapshot().Sent
 	if n := testing.AllocsPerRun(200, func() {
 		s.egress.Lock()

@@ -4,6 +4,8 @@ import (
 	"gvisor.dev/gvisor/pkg/buffer"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"weft/resequencer/gro"
+
 	"weft/flowcell"
 	"weft/internal/dataplane"
 )
@@ -46,8 +48,8 @@ func (u *toNetstack) Packet(pkt *flowcell.Packet, a *dataplane.Arrived) received
 		offset := cap(u.bufs[a.Slot]) - cap(a.Bytes) // a.b ends where it ends
 		view.CapLength(offset + len(a.Bytes))
 		view.TrimFront(offset + dataplane.MaxHeaders)
-		// Headers apart: netstack holds on to them while it reads them again, and
-		// copies the whole piece of memory that they are in.
+		// The headers lie apart: netstack keeps them while it reads them again, and
+		// copies the whole piece of memory that they lie in.
 		payload = buffer.MakeWithData(a.Bytes[:dataplane.MaxHeaders])
 		payload.Append(view)
 		u.views[a.Slot], u.bufs[a.Slot] = nil, nil
@@ -62,7 +64,8 @@ func (u *toNetstack) Packet(pkt *flowcell.Packet, a *dataplane.Arrived) received
 	return received{p, a.MSS}
 }
 
-// deliver hands up what is ready, segments that continue each other as one.
+// Deliver hands up what is ready. Segments that continue each other become one
+// packet.
 func (u *toNetstack) Deliver(ready []received) (merged int) {
 	for _, p := range ready {
 		if u.merge.add(p) {
@@ -81,4 +84,43 @@ func (u *toNetstack) handUp(p *gstack.PacketBuffer) {
 	}
 	u.ep.deliver(p, p.RXChecksumValidated)
 	u.virtual.settle()
+}
+
+// merger makes super-segments of TCP segments that are handed to it in order.
+// Netstack then has less to do: what a packet costs there hardly depends on its size.
+type merger struct {
+	train gro.Train
+	head  *gstack.PacketBuffer // the first of the train, with the payload of all; nil if there is none
+}
+
+// headers returns the packet's headers, and the payload that lies directly behind
+// them.
+func headers(p *gstack.PacketBuffer) []byte {
+	d := p.Data()
+	b, _ := d.PullUp(min(d.Size(), dataplane.MaxHeaders))
+	return b
+}
+
+// add takes p over if it continues the train, and reports whether it does.
+func (m *merger) add(p received) bool {
+	if m.head == nil || !m.train.Add(headers(p.PacketBuffer), p.mss) {
+		return false
+	}
+	d := p.Data()
+	d.TrimFront(m.train.HeaderLen())
+	m.head.Data().Merge(d)
+	p.DecRef()
+	return true
+}
+
+// start makes p the first of a new train, or begins none if p is zero. It returns the
+// train before, ready to be handed up; nil if there is none.
+func (m *merger) start(p received) (before *gstack.PacketBuffer) {
+	if before = m.head; before != nil {
+		m.train.Finish(headers(before))
+	}
+	if m.head = p.PacketBuffer; m.head != nil {
+		m.train.Start(headers(m.head), p.mss)
+	}
+	return before
 }

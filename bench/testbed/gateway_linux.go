@@ -11,7 +11,7 @@ import (
 	"weft/link"
 )
 
-// gateway is a host's stack.Gateway and what leads packets to it. The devices
+// gateway is a host's dataplane.Gateway and what leads packets to it. The devices
 // are the Gateway's once there is one. What is nil is not open yet.
 type gateway struct {
 	*dataplane.Gateway

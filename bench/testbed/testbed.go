@@ -29,7 +29,7 @@ type Row struct {
 	// Policy is how packets are spread by weft; "": not at all. It spreads those
 	// of the kernel's TCP by the program at the host's uplink (hostprog.Offload).
 	Policy string
-	// Gateway passes the kernel's TCP through a stack.Gateway both ways.
+	// Gateway passes the kernel's TCP through a dataplane.Gateway both ways.
 	Gateway bool
 }
 

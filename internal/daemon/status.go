@@ -38,7 +38,7 @@ type Status struct {
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.OffloadStats, since the program was attached last
 	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats
-	Dataplane any               `json:"dataplane,omitempty"` // stack.GatewayStats
+	Dataplane any               `json:"dataplane,omitempty"` // dataplane.GatewayStats
 }
 
 // The values of State.

@@ -6,21 +6,18 @@ import (
 	"time"
 
 	"weft/conga"
-	"weft/flowcell"
-	"weft/internal/paths"
 	"weft/local"
 	"weft/luopan"
 	"weft/policy"
 	"weft/topology"
 )
 
-// aware chooses paths by more than which are live. It belongs to egress, is
-// guarded by its lock, and is asked about data only: acknowledgements go by the
-// policy's Rule.
+// aware chooses the paths of data by more than which are live. It belongs to egress
+// and is guarded by its lock. Acknowledgements go by the policy's Rule.
 type aware interface {
-	// choose returns the path of a unit that begins, one of paths, which are live
-	// and ascending, a path as often as it weighs. last is the one that the flow's
-	// unit before had, -1 if there was none or it is dead.
+	// choose returns the path of a unit that begins. It is one of paths: the live
+	// ones, ascending, each as often as it weighs. last is the path of the flow's
+	// unit before; -1 if there was none, or it is dead.
 	choose(p *pair, paths []int, last int, now time.Duration) (path int)
 	// sent takes note of bytes that a path carries, headers included.
 	sent(p *pair, path, bytes int, now time.Duration)
@@ -29,7 +26,8 @@ type aware interface {
 	know(now time.Duration, add func(to topology.NodeID, c Congestion))
 }
 
-// awareConfig is what a policy needs to be aware. The zero value is of one that is not.
+// awareConfig is what an aware policy needs. The zero value is that of a policy that
+// is not aware.
 type awareConfig struct {
 	policy   policy.Policy
 	options  policy.Options
@@ -50,7 +48,8 @@ func newAwareConfig(c *Config, p policy.Policy) awareConfig {
 	return a
 }
 
-// rate is that of a link in bit/s, as well as it is known.
+// rate returns the rate of a link in bit/s: the topology's, or the configured one. 0
+// stands for the default of the packages that ask.
 func (c *awareConfig) rate(t *topology.Topology, l topology.LinkID) float64 {
 	if r := t.Rate(l); r > 0 {
 		return r * 1e6
@@ -58,8 +57,7 @@ func (c *awareConfig) rate(t *topology.Topology, l topology.LinkID) float64 {
 	return c.linkBits // 0 stands for the same default everywhere
 }
 
-// in returns what a policy goes by in a fabric; nil where that is nothing but its
-// Rule.
+// in returns what a policy goes by in a fabric; nil if it goes by its Rule alone.
 func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, error) {
 	seed := rand.NewPCG(c.seed, 0x6177617265)
 	switch c.policy.Aware {
@@ -77,13 +75,13 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 	return nil, nil
 }
 
-// uplinkOf is one of the links by which packets of a host leave its rack.
+// uplinkOf returns one of the links by which a host's packets leave its rack.
 func uplinkOf(t *topology.Topology, self topology.NodeID) topology.LinkID {
-	ports := t.Ports(paths.EdgeOf(t, self))
+	ports := t.Ports(t.EdgeOf(self))
 	return ports[len(ports)-1].Link // those that lead up are the last
 }
 
-// beAware has an egress go by what its policy wants to know.
+// beAware makes an egress go by what its policy wants to know.
 func (e *Egress) beAware(c awareConfig) error {
 	a, err := c.in(e.paths.topo, e.paths.self)
 	if err != nil {
@@ -94,7 +92,7 @@ func (e *Egress) beAware(c awareConfig) error {
 	return nil
 }
 
-// adopt replaces what is known, by nothing if a is nil.
+// adopt replaces what is known by a; nil makes the egress go by the policy's Rule.
 func (e *Egress) adopt(a aware) {
 	e.aware = a
 	e.informed, _ = a.(*informed)
@@ -110,36 +108,8 @@ func (e *Egress) adopt(a aware) {
 	}
 }
 
-// begin returns the path of a unit of data of a flow, nil if none is live; last is
-// that of the unit before, or anything else.
-func (e *Egress) begin(p *pair, flow *flowcell.FiveTuple, last *pathOut, now time.Duration) *pathOut {
-	if e.aware == nil {
-		return p.next(&p.of(flow, e.seed).data)
-	}
-	was := -1
-	if p.group.has(last) {
-		was = last.index
-	}
-	g := p.group
-	paths := g.components[0].order
-	if len(g.components) > 1 {
-		paths = g.components[g.component(flow.Hash(e.seed))].order
-	}
-	path := e.aware.choose(p, paths, was, now)
-	if path < 0 || path >= len(g.out) {
-		return nil
-	}
-	return g.out[path]
-}
-
-// account tells of data that a path carries in so many segments.
-func (e *Egress) account(p *pair, pkt *flowcell.Packet, via *pathOut, payload, segments int, now time.Duration) {
-	if e.aware != nil && via != nil {
-		e.aware.sent(p, via.index, payload+segments*(pkt.Length-int(pkt.Payload)+via.header.Overhead()), now)
-	}
-}
-
-// Congestion is what the policy knows, rack by rack.
+// Congestion returns what the policy knows, rack by rack; nil if it does not look at
+// congestion.
 func (e *Egress) Congestion() (list []Congestion) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,14 +120,14 @@ func (e *Egress) Congestion() (list []Congestion) {
 	e.aware.know(e.clock.Now(), func(id topology.NodeID, c Congestion) {
 		edge, host := id, id
 		if int(id) < t.NumHosts() {
-			edge = paths.EdgeOf(t, id)
+			edge = t.EdgeOf(id)
 		}
 		r := e.paths.racks.racks[edge]
 		if r == nil {
 			return
 		}
 		n := t.Node(edge)
-		c.Rack, c.Prefix = n.Name, paths.PrefixOf(n.Addr)
+		c.Rack, c.Prefix = n.Name, t.RackOf(edge)
 		if host == edge {
 			host = r.host
 		} else {

@@ -7,7 +7,8 @@ import (
 	"weft/topology"
 )
 
-// backlogged chooses by what this Host has sent itself (DRILL §3.2).
+// backlogged chooses by its own backlog: what this Host has sent by each path (DRILL
+// §3.2).
 type backlogged struct{ table *local.Table }
 
 func (b *backlogged) choose(p *pair, paths []int, _ int, now time.Duration) int {
@@ -18,5 +19,5 @@ func (b *backlogged) sent(p *pair, path, bytes int, now time.Duration) {
 	b.table.Sent(uint32(p.rack.id), path, bytes, now)
 }
 
-// know says nothing: there is nothing here that Stats.Paths does not tell.
+// know adds nothing: Stats.Paths tells as much.
 func (b *backlogged) know(time.Duration, func(topology.NodeID, Congestion)) {}

@@ -10,15 +10,15 @@ import (
 	"weft/internal/clock"
 )
 
-// beatEvery is how often a goroutine that moves packets shows that it lives, while it
-// does nothing else: half of what GatewayConfig promises. It wakes it up 20 times a
-// second, and costs a look at the clock for each batch of packets.
+// beatEvery is how often an idle goroutine that moves packets shows that it lives:
+// half of what GatewayConfig promises. It wakes up 20 times a second for that. While
+// packets come, it looks at the clock once for each batch.
 const beatEvery = 50 * time.Millisecond
 
 // deadliner is a device whose Read can be made to return with os.ErrDeadlineExceeded.
 type deadliner interface{ SetReadDeadline(t time.Time) error }
 
-// beat has the goroutine that reads from a device show that it lives. It belongs to
+// beat lets the goroutine that reads from a device show that it lives. It belongs to
 // that goroutine. The zero value does nothing.
 type beat struct {
 	show  func()
@@ -27,8 +27,8 @@ type beat struct {
 	next  time.Duration // when to show it again
 }
 
-// newBeat returns the beat of who reads from a device, which waits unless the time is
-// virtual.
+// newBeat returns the beat of the goroutine that reads from a device. c is nil in
+// real time, where reading waits.
 func newBeat(name string, show func(), dev any, c clock.Clock) (b beat, err error) {
 	if show == nil {
 		return b, nil
@@ -43,8 +43,9 @@ func newBeat(name string, show func(), dev any, c clock.Clock) (b beat, err erro
 	return beat{show: show, dev: d, clock: clock.Real()}, nil
 }
 
-// together returns for each of n goroutines what it calls to show that it lives; show
-// is called when all have done so since the last time. It is nil where show is.
+// together returns, for each of n goroutines, the function that it calls to show that
+// it lives. show is called when all have called theirs since the last time. If show
+// is nil, so are the functions.
 func together(n int, show func()) []func() {
 	all := make([]func(), n)
 	if show == nil || n == 1 {
@@ -89,7 +90,7 @@ func (b *beat) before() {
 	}
 }
 
-// after is called with what Read returned: that nothing came in time is no error.
+// after takes what Read returned. That no packet came in time is no error.
 func (b *beat) after(err error) error {
 	if b.show != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil

@@ -8,7 +8,6 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
-	"weft/internal/paths"
 	"weft/link"
 	"weft/topology"
 )
@@ -20,7 +19,7 @@ func TestNewEgress_buffersFitTheCarrier(t *testing.T) {
 	for _, change := range [][]func(*Config){nil, {bySRv6}} {
 		near, _ := link.NewPair(1500, 1)
 		e := testEgress(t, fatTree, "drb", append(change, func(c *Config) { c.Device = near })...)
-		if n := len(e.bufs[0]); n < link.SuperHeadroom+1500 || n > Headroom+1500 || e.longest != 1500-e.config.Carrier.Overhead() {
+		if n := len(e.outlet.(*plainOutlet).bufs[0]); n < link.SuperHeadroom+1500 || n > Headroom+1500 || e.longest != 1500-e.config.Carrier.Overhead() {
 			t.Errorf("%v: a buffer has %d bytes for packets of %d", e.config.Carrier, n, e.longest)
 		}
 	}
@@ -39,7 +38,7 @@ func TestPathOut_labelsAreTopologys(t *testing.T) {
 		e := testEgress(t, fabric, "drb", bySRv6)
 		from := topology.Addr6(fabric.EmbeddedAddr(0))
 		most, byIPIP := 0, map[netip.Addr]bool{}
-		for _, now := range []*topology.Topology{fabric, fabric.Without(fabric.Ports(paths.EdgeOf(fabric, 0))[len(fabric.Ports(paths.EdgeOf(fabric, 0)))-1].Link), fabric} {
+		for _, now := range []*topology.Topology{fabric, fabric.Without(fabric.Ports(fabric.EdgeOf(0))[len(fabric.Ports(fabric.EdgeOf(0)))-1].Link), fabric} {
 			e.SetTopology(now)
 			for host := range topology.NodeID(fabric.NumHosts()) {
 				p := e.to(fabric, host)
@@ -79,7 +78,7 @@ func TestPathOut_labelsAreTopologys(t *testing.T) {
 // walk follows labels from a host's edge switch, and returns the switches.
 func walk(t *testing.T, fabric *topology.Topology, host topology.NodeID, ports []int) (visited []topology.NodeID) {
 	t.Helper()
-	at := paths.EdgeOf(fabric, host)
+	at := fabric.EdgeOf(host)
 	visited = append(visited, at)
 	for _, port := range ports {
 		all := fabric.Ports(at)
@@ -101,7 +100,7 @@ func TestEncapsulate_copiesTOS(t *testing.T) {
 			packet := dataPacket(1, 100)
 			packet[1] = byte(tos)
 			fixed(packet)
-			out := e.wrap(append(make([]byte, encap.MaxOverhead), packet...), 0)
+			out := e.wrapOne(append(make([]byte, encap.MaxOverhead), packet...), 0)
 			got := byte(0)
 			if carrier == encap.CarrierSRv6 {
 				got = byte(binary.BigEndian.Uint16(out) >> 4)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -66,7 +67,7 @@ func (c *Congestion) describe(set topology.PathSet) {
 	slices.SortFunc(c.Paths, func(a, b PathCongestion) int { return cmp.Compare(a.Path, b.Path) })
 	for i := range c.Tags {
 		for n := range set.Count() {
-			if tagOf(set, n) == c.Tags[i].Tag {
+			if paths.Tag(set, n) == c.Tags[i].Tag {
 				c.Tags[i].Paths = append(c.Tags[i].Paths, n)
 			}
 		}

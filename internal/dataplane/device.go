@@ -16,45 +16,43 @@ type Device interface {
 	Close() error
 }
 
-// SuperDevice is what a Device has besides if it carries super-segments: TCP
-// segments of one flow in one packet of up to 64 KB, which the kernel cuts, or
-// has merged. Directly before each packet stands a virtio_net_hdr of 10 bytes
-// that says so, see link.VnetHeader; offset is at least
-// link.SuperHeadroom. What the
-// methods share with those of Device, they mean alike.
+// SuperDevice is what a Device is besides if it carries super-segments: TCP segments
+// of one flow in one packet of up to 64 KB, which the kernel cuts, or has merged. A
+// virtio_net_hdr of 10 bytes stands directly before each packet and says so
+// (link.VnetHeader). offset is at least link.SuperHeadroom. Otherwise the methods do
+// what those of Device do.
 type SuperDevice interface {
-	// MaxSuper is the longest super-segment that may be written, IP headers
-	// included, in bytes; 0 if none may, and it can become 0 at any time.
+	// MaxSuper is the longest super-segment that may be written, in bytes, IP headers
+	// included. It is 0 if none may, and can become 0 at any time.
 	MaxSuper() int
 	ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err error)
 	WriteSuper(bufs [][]byte, offset int) (n int, err error)
-	// WriteParts writes one packet that lies in parts: the first begins with
-	// the virtio_net_hdr and has at least all headers of IP and TCP.
+	// WriteParts writes one packet that lies in parts. The first part begins with the
+	// virtio_net_hdr and has all headers of IP and TCP.
 	WriteParts(parts [][]byte) error
 }
 
-// TopologyDevice is what a Device has besides if it chooses paths, as that of
-// package uplink does where the uplink encapsulates. The Host tells it of every
-// topology that comes into use after the one that both began with, be it by
-// Host.SetTopology or by own evidence (Config.Liveness). Calls do not overlap,
-// and of several changes in a row it may hear of the last only. SetTopology must
-// not call the Host; when it has returned, nothing is sent by a path that is dead
-// in t.
+// TopologyDevice is what a Device is besides if it chooses paths, as that of package
+// uplink does. The Host tells it of every topology that comes into use after the one
+// that both began with, by Host.SetTopology or by its own evidence (Config.Liveness).
+// Calls do not overlap. Of several changes in a row the device may hear of the last
+// only. SetTopology must not call the Host. When it has returned, nothing is sent by
+// a path that is dead in t.
 type TopologyDevice interface {
 	SetTopology(t *topology.Topology) error
 }
 
-// ChoiceDevice is what a Device has besides if it chooses the paths of a policy
-// that samples, as that of package uplink does where the uplink encapsulates: it
-// draws them at random until it is told better. The Host, which probes, tells it.
+// ChoiceDevice is what a Device is besides if it chooses the paths of a policy that
+// samples, as that of package uplink does. It draws paths at random until the Host,
+// which probes them, tells it better.
 type ChoiceDevice interface {
-	// Choose has flowcells to a rack, which begin from now on until valid has
-	// passed, take a path, by its number. It is called with a lock held, must not
-	// call the Host, and fails if the path is not live.
+	// Choose makes flowcells to a rack that begin within valid, from now on, take a
+	// path, by its number. It is called with a lock held, must not call the Host, and
+	// fails if the path is not live.
 	Choose(rack netip.Prefix, path int, valid time.Duration) error
 }
 
-// super returns what a device has besides, nil if nothing.
+// super returns a device as a SuperDevice; nil if it is none.
 func super(d Device) SuperDevice {
 	s, _ := d.(SuperDevice)
 	return s

@@ -43,7 +43,7 @@ type wrapped struct {
 
 func wrapOne(t testing.TB, e *Egress, packet []byte, now time.Duration) wrapped {
 	t.Helper()
-	out := e.wrap(append(make([]byte, encap.MaxOverhead), packet...), now)
+	out := e.wrapOne(append(make([]byte, encap.MaxOverhead), packet...), now)
 	if out == nil {
 		return wrapped{bounce: "none"}
 	}
@@ -351,7 +351,7 @@ func TestWrap_allocatesNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(200, func() {
 			copy(buf[encap.MaxOverhead:], packet)
 			now += 300 * time.Microsecond
-			if e.wrap(buf, now) == nil {
+			if e.wrapOne(buf, now) == nil {
 				t.Fatal(e.stats)
 			}
 		}); n != 0 {
@@ -374,7 +374,7 @@ func FuzzWrap(f *testing.F) {
 		defer e.mu.Unlock()
 		before := e.stats
 		buf := append(make([]byte, encap.MaxOverhead), packet...)
-		out := e.wrap(buf, 0)
+		out := e.wrapOne(buf, 0)
 		sent := func(s EgressStats) uint64 { return s.Encapsulated + s.Direct }
 		dropped := func(s EgressStats) uint64 { return s.Malformed + s.NoPath }
 		if (out != nil) != (sent(e.stats) == sent(before)+1) || (out == nil) != (dropped(e.stats) == dropped(before)+1) {

@@ -8,15 +8,15 @@ import (
 	"weft/topology"
 )
 
-// Reaches reports whether there is a way to dst; without a tunnel there is.
+// Reaches reports whether there is a way to dst. Only a tunnel may have none.
 func (e *Egress) Reaches(dst netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.paths.to(flowcell.AddressFrom(dst))
-	return p.plain() || p.peer != nil || p.group != nil && len(p.group.live) > 0
+	return p.plain() || p.group != nil && len(p.group.Live) > 0
 }
 
-// SetTopology makes later packets use t, which has the egress's address.
+// SetTopology makes later packets use t, which must contain the egress's address.
 func (e *Egress) SetTopology(t *topology.Topology) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -25,7 +25,7 @@ func (e *Egress) SetTopology(t *topology.Topology) {
 	}
 }
 
-// Topology is the one in use, nil in a tunnel.
+// Topology returns the topology in use; nil in a tunnel.
 func (e *Egress) Topology() *topology.Topology {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,8 +50,8 @@ func (e *Egress) replace(t *topology.Topology, p policy.Policy) {
 	}
 }
 
-// setPolicy makes later packets take paths by p, which is aware as a says, and for
-// whom uplink says whether the uplink's program carries it out.
+// setPolicy makes later packets take paths by p. a says what it is aware of, and
+// uplink whether the uplink's program carries it out.
 func (e *Egress) setPolicy(p policy.Policy, a awareConfig, uplink bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,31 +1,32 @@
 package dataplane
 
 import (
+	"time"
+
 	"weft/flowcell"
 	"weft/topology"
 )
 
-// Bounds of what is remembered of segments: the tables are direct-mapped, a
-// newcomer takes the place of whom it meets there. What is overwritten is lost as
-// evidence, and for nothing else.
+// Bounds of what is remembered of segments. The tables are direct-mapped; a new entry
+// overwrites its slot. Only evidence is lost by that.
 const (
 	markedFlows    = 1 << 14 // 320 KB
 	markedSegments = 1 << 16 // 512 KB, 90 MB of data under way
-	// MaxTallied is for how many destinations it is counted at once what goes by
-	// which path. More than that send uncounted until the counts are next taken.
+	// MaxTallied is for how many destinations packets are counted by path at once. What
+	// goes to others is not counted until the next Report.
 	MaxTallied = 256
-	// maxLosses is how many losses wait to be reported; more are counted only.
+	// maxLosses is how many losses wait to be reported. Beyond it they are only counted.
 	maxLosses = 1024
 )
 
-// evidence finds out by which paths TCP segments were lost: one that is sent
-// again was, and a table tells the path that had carried it. It reads nothing
-// but what is sent, so it serves the kernel's TCP as well as netstack's. It
-// belongs to egress and is guarded by its lock.
+// evidence finds out by which paths TCP segments were lost. A segment that is sent
+// again was lost, and a table says by which path it had gone. Evidence reads only
+// what is sent, so it serves the kernel's TCP and netstack's alike. It belongs to
+// egress and is guarded by its lock.
 //
-// A retransmission in vain is taken for a loss: what looks at the counts must
-// stand a few. Two kinds that are many are not: probes, see sent, and what is
-// sent again in one piece, see again.
+// A needless retransmission counts as a loss. Whoever reads the counts must stand a
+// few of them. Two frequent kinds do not count: TCP's probes (see sent), and rows
+// that are sent again in one piece (see again).
 type evidence struct {
 	seed     uint64
 	probes   bool // TCP sends tail loss probes (RFC 8985 §7)
@@ -79,13 +80,13 @@ func newEvidence(seed uint64, probes bool) *evidence {
 	}
 }
 
-// sent takes note that a path carries size bytes of TCP payload from sequence
-// number seq on, in segments of mss, or in one if that is 0.
+// sent takes note that a path carries size bytes of TCP payload from sequence number
+// seq on, in segments of mss, or in one if mss is 0.
 //
-// Sent again is what ends where has been sent before. Of that, these are no
-// losses: a single byte at the end, with which TCP asks whether a peer lives or
-// its window is open; and the last segment when it comes again for the first
-// time, where TCP may do that to see whether it has been lost.
+// Payload that ends where something was sent before is sent again. Two such cases are
+// no losses. One is a single byte at the end: with it TCP asks whether a peer lives
+// or its window is open. The other is the last segment when it comes again for the
+// first time, if TCP sends tail loss probes.
 func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, size uint32, mss int) {
 	step, segments := size, uint32(1)
 	if mss > 0 && uint32(mss) < size {
@@ -119,29 +120,38 @@ func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, si
 	v.again(p, via, f, hash, seq, end, step)
 }
 
-// observe takes note of the TCP payload that takes a course: up to size bytes, in
-// segments of mss, from an offset in a packet. Where the uplink's program finds
-// the path, nobody knows here which it is. To whom nothing but acknowledgements go,
-// and datagrams, the paths matter, too.
-func (e *Egress) observe(p *pair, pkt *flowcell.Packet, c decision, offset, size, mss int) {
-	size = min(size, int(pkt.Payload)-offset)
+// note tells the policy, and whoever looks for losses, by which path a packet goes.
+func (e *Egress) note(o *Outgoing, pkt *flowcell.Packet, segments int, now time.Duration) {
+	via := o.decision.via
+	if e.aware != nil && via != nil && (pkt.Payload > 0 || e.paths.spray && !pkt.IsTCP()) {
+		payload := int(pkt.Payload)
+		e.aware.sent(o.pair, via.index, payload+segments*(pkt.Length-payload+via.header.Overhead()), now)
+	}
+	if e.evidence != nil {
+		e.observe(o.pair, pkt, via, o.MSS)
+	}
+}
+
+// observe takes note of a packet that takes a path, in segments of mss. The path is
+// not known here if the uplink's program finds it. A destination that gets only
+// acknowledgements or datagrams counts as active, too.
+func (e *Egress) observe(p *pair, pkt *flowcell.Packet, via *pathOut, mss int) {
 	switch {
 	case p.direct:
-	case c.via == nil && p.group == nil:
-	case c.via == nil || e.uplink || size <= 0 || !pkt.IsTCP():
+	case via == nil || e.uplink || pkt.Payload <= 0 || !pkt.IsTCP():
 		e.evidence.touch(p)
 	default:
-		e.evidence.sent(p, c.via, &pkt.Flow, pkt.Seq+uint32(offset), uint32(size), mss)
+		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), mss)
 	}
 }
 
 // again takes note of segments that are sent again.
 //
-// After a timeout TCP sends everything again that it has no word of, what has
-// arrived, too; and where a queue overflows, a row of segments is lost by
-// whatever paths. So of segments that are sent again one right behind the other,
-// only those count that the first one's path had carried. A dead path makes holes
-// between what others carry.
+// After a timeout TCP sends everything again that is not acknowledged, even what has
+// arrived. Where a queue overflows, a row of segments by different paths is lost. So
+// in a row of segments that are sent again, only those count that went by the same
+// path as the first. A dead path looks different: it makes holes between what others
+// carry.
 func (v *evidence) again(p *pair, via *pathOut, f *flowMark, hash uint64, seq, end, step uint32) {
 	known := false
 	for at := seq; at != end; at += min(step, end-at) {
@@ -179,13 +189,15 @@ func (v *evidence) lost(p *pair, path uint16) {
 	v.losses = append(v.losses, loss{p.host, path})
 }
 
-// mark is where a segment's path is remembered, and how it is told from others.
+// mark returns the slot in which a segment's path is remembered, and the tag that
+// tells the segment from others.
 func (v *evidence) mark(hash uint64, seq uint32) (*segmentMark, uint32) {
 	k := (hash ^ uint64(seq)*0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93
 	return &v.segments[k>>48], uint32(k>>16) | 1
 }
 
-// start begins to count what is sent to a pair, with so many segments.
+// start begins to count what is sent to a pair. segments are what has been sent
+// already.
 func (v *evidence) start(p *pair, via *pathOut, segments uint32) {
 	if v.touch(p); via.index < len(p.tally) {
 		p.tally[via.index] = segments
@@ -199,7 +211,7 @@ func (v *evidence) touch(p *pair) {
 	if p.tally != nil || len(v.tallied) == MaxTallied {
 		return
 	}
-	n := max(p.group.numbers, len(p.group.out))
+	n := p.group.Count()
 	if last := len(v.tallies) - 1; last >= 0 && cap(v.tallies[last]) >= n {
 		p.tally = v.tallies[last][:n]
 		v.tallies = v.tallies[:last]

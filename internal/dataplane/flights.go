@@ -8,13 +8,13 @@ import (
 	"weft/flowcell"
 )
 
-// flights remembers of each TCP flow which sequence numbers are on their way, to
-// tell who has seen them from who guesses. Whoever is not on the path of a
-// connection, or at its other end, has to guess one number in 2^32.
+// flights remembers which sequence numbers of each TCP flow are on their way. It
+// tells a sender that has seen them from one that guesses: only who is on the path of
+// a connection, or at its other end, need not guess one number in 2^32.
 //
-// The table is direct-mapped: a new flow takes its slot from another one. What that
-// one is told by others is refused until it has sent again. It is safe for
-// concurrent use: egress tells what was sent, ingress what was acknowledged.
+// The table is direct-mapped: a new flow overwrites its slot. The flow that was there
+// is not believed until it sends again. flights is safe for concurrent use: egress
+// tells it what was sent, ingress what was acknowledged.
 type flights struct {
 	seed uint64
 	on   atomic.Bool // somebody wants to know
@@ -32,7 +32,7 @@ type flight struct {
 
 const (
 	maxFlights = 1 << 14 // 256 KB
-	// overtaken is how far acknowledgements may be overtaken by others, in bytes:
+	// overtaken is by how many bytes acknowledgements may be overtaken by others:
 	// what 10 Gbit/s carry in 800 µs.
 	overtaken = 1 << 20
 )
@@ -47,9 +47,8 @@ func (f *flights) of(flow *flowcell.FiveTuple) (*flight, uint32) {
 	return &f.list[hash>>50], uint32(hash) | 1
 }
 
-// sent takes note of a TCP packet. One without payload counts, too: it says what an
-// acknowledgement of everything sent so far says. A reset does not: it answers what
-// belongs to no connection.
+// sent takes note of a TCP packet, also of one without payload. It ignores resets,
+// which answer packets of no connection.
 func (f *flights) sent(pkt *flowcell.Packet) {
 	if pkt.Flags&flowcell.FlagRST != 0 || !f.on.Load() {
 		return
@@ -71,7 +70,7 @@ func (f *flights) sent(pkt *flowcell.Packet) {
 	}
 }
 
-// acknowledged takes note of a packet that has come in and acknowledges everything
+// acknowledged takes note that a packet which has come in acknowledges everything
 // before ack. It reports whether its sender has seen what was sent.
 func (f *flights) acknowledged(flow *flowcell.FiveTuple, ack uint32) bool {
 	if !f.on.Load() {
@@ -102,7 +101,7 @@ func (f *flights) has(flow *flowcell.FiveTuple, seq uint32) bool {
 	return s.tag == tag && seq-s.una < s.next-s.una
 }
 
-// ackOf is the acknowledgement number of a TCP packet that Parse has accepted;
+// ackOf returns the acknowledgement number of a TCP packet that Parse has accepted;
 // false if it has none.
 func ackOf(pkt *flowcell.Packet, b []byte) (uint32, bool) {
 	if pkt.Flags&flowcell.FlagACK == 0 {

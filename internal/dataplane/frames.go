@@ -15,10 +15,10 @@ type frame struct {
 	vnet link.VnetHeader
 }
 
-// framePool keeps frames for reuse, by the length of their buffers: powers of two
-// from smallest to superBuffer. There are never more than the resequencer's
-// bounds allow, a batch, and one write. It has no lock: its owner, inward, is
-// used under that of ingress.
+// framePool keeps frames for reuse by the length of their buffers: powers of two from
+// smallest to SuperBuffer. There are never more than the resequencer's bounds, a
+// batch, and one write. It has no lock: its owner, toKernel, is used under that of
+// ingress.
 type framePool struct {
 	free [bufferClasses][]*frame
 	used int // that get has returned and put has not taken back
@@ -32,18 +32,18 @@ const (
 	keepFree = 256
 )
 
-// CopyBelow is the largest packet that is copied out of a large buffer rather than
-// given away with it, in bytes: 64 KB that are held for 1,500 bytes would make
-// little of the resequencer's bound.
+// CopyBelow is the length of the longest packet, in bytes, that is copied out of a
+// large buffer. A longer one keeps the buffer. Otherwise packets of 1,500 bytes could
+// hold 64 KB each, whatever the resequencer's bound.
 const CopyBelow = 16 << 10
 
-// class is that of buffers for so many bytes.
+// class returns the class of buffers for so many bytes.
 func class(size int) int {
 	return max(bits.Len(uint(size-1))-bits.Len(smallest-1), 0)
 }
 
-// get returns a frame with a buffer of at least so many bytes, at most
-// superBuffer.
+// get returns a frame with a buffer of at least so many bytes. They are at most
+// SuperBuffer.
 func (p *framePool) get(size int) *frame {
 	p.used++
 	c := class(size)

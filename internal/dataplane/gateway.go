@@ -30,11 +30,11 @@ type GatewayConfig struct {
 	Address netip.Addr
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
-	// Policy and PolicyOptions are those of Config.
+	// Policy and PolicyOptions are those of stack.Config.
 	//
-	// What the uplink's program carries out, it does: policies of flowcells and of
-	// flows, unless they go by what receivers report or by what was sent. Packets by
-	// the others the Gateway encapsulates itself.
+	// The uplink's program carries out policies of flowcells and of flows, unless
+	// they go by what receivers report or by what was sent (Policy.AtUplink). For the
+	// others the Gateway encapsulates packets itself.
 	Policy        string
 	PolicyOptions policy.Options
 	// Carrier is that of Config; with encap.CarrierSRv6 what is written to Programs
@@ -44,48 +44,50 @@ type GatewayConfig struct {
 	Resequencer resequencer.Config
 	// Seed is that of Config.
 	Seed uint64
-	// Programs is the TUN into which the kernel routes what programs send. What
-	// is to leave the host is written back to it, for the uplink's program to
-	// encapsulate (hostprog.AttachOffload), and what has come for programs is
-	// written to it, too. The queues of a link.TUN that has several are read in
-	// parallel. Required; the Gateway owns it from a successful NewGateway on and
+	// Programs is the TUN into which the kernel routes what programs send. Packets
+	// that leave the host are written back to it, for the uplink's program to
+	// encapsulate (hostprog.AttachOffload). Packets that have come for programs are
+	// written to it, too. If a link.TUN has several queues, they are read in
+	// parallel. Required. The Gateway owns it after a successful NewGateway, and
 	// closes it.
 	Programs GatewayDevice
-	// Fabric is where packets from the fabric for Address are read, a packet
-	// socket on the uplink; hostprog.AttachSteer keeps them from the kernel. nil if
-	// the kernel is to receive without a resequencer. Owned as Programs is.
+	// Fabric is where packets from the fabric for Address are read: a packet socket
+	// on the uplink. hostprog.AttachSteer keeps them from the kernel. nil if the
+	// kernel is to receive without a resequencer. The Gateway owns it as it owns
+	// Programs.
 	Fabric GatewayDevice
-	// Evidence has what is sent remembered, so that Observe can tell of losses. It
-	// takes 1 MB.
+	// Evidence makes the Gateway remember what is sent, so that Observe can tell of
+	// losses. It takes 1 MB.
 	Evidence bool
-	// BeatOut and BeatIn, if not nil, are called at least every 100 ms, packets or not,
-	// by the very goroutine that reads from Programs, and that reads from Fabric or the
-	// Tunnel, before it reads: when it hangs, or the process is stopped, they are not.
-	// They must be quick, and not call the Gateway. The devices must have
+	// BeatOut and BeatIn, if not nil, are called at least every 100 ms, whether
+	// packets come or not. BeatOut is called by the goroutine that reads from
+	// Programs, BeatIn by the one that reads from Fabric or the Tunnel, each before
+	// it reads. They stop when that goroutine hangs or the process is stopped. They
+	// must be quick and must not call the Gateway. The devices must have
 	// SetReadDeadline, as those of package link do.
 	BeatOut, BeatIn func()
-	// Tunnel, in place of Topology and Fabric, carries what programs send in UDP,
-	// whatever the protocol, IPv4 and IPv6. Address is not needed then.
+	// Tunnel, in place of Topology and Fabric, carries what programs send in UDP: any
+	// protocol, IPv4 and IPv6. Address is not needed then.
 	Tunnel *Tunnel
 	// Clock, for simulation, is the time to live in instead of the real one. Such a
-	// Gateway does nothing by itself: ReadPrograms and ReadFabric are called when there
-	// is something to read, and at least every 50 ms if there is a BeatOut or BeatIn.
-	// Reads from the devices must not wait. All calls, the Clock's included, must come
-	// from one goroutine; they and Seed then determine everything. It does not go with
-	// Tunnel.
+	// Gateway does nothing by itself. Its owner calls ReadPrograms and ReadFabric
+	// when there is something to read, and at least every 50 ms if there is a BeatOut
+	// or BeatIn. Reads from the devices must not wait. All calls, the Clock's
+	// included, must come from one goroutine. They and Seed then determine
+	// everything. Clock does not go with Tunnel.
 	Clock clock.Clock
 }
 
-// Gateway sprays the TCP of the host's own kernel, and puts in order what comes
-// for it. It knows nothing of connections: they are the kernel's, and survive
-// it. It is safe for concurrent use.
+// Gateway sprays the TCP of the host's own kernel, and restores the order of what
+// comes for it. It knows nothing of connections: they belong to the kernel and
+// survive the Gateway. It is safe for concurrent use.
 type Gateway struct {
 	config  Config
 	below   io.Closer // where packets come from; nil if that is nowhere
 	above   io.Closer // Programs
 	egress  *Egress
 	ingress *Ingress[*frame] // nil if there is no Fabric
-	inward  *toKernel
+	kernel  *toKernel
 	queues  []*queue // of Programs
 
 	closing sync.Once
@@ -120,9 +122,9 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	}
 	switch {
 	case c.Tunnel != nil:
-		// That the inner source is the peer's has been checked; the kernel knows
+		// The source has checked that the inner address is the peer's. The kernel knows
 		// which destinations are its own.
-		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.tunnel.tunnel), func(*flowcell.Packet, []byte) bool { return true })
+		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.paths.tunnel), func(*flowcell.Packet, []byte) bool { return true })
 	case c.Fabric != nil:
 		self := flowcell.AddressFrom(host.Address)
 		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
@@ -132,7 +134,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	return g, nil
 }
 
-// validate returns what its egress and its ingress go by.
+// validate returns what egress and ingress go by.
 func (c *GatewayConfig) validate() (Config, error) {
 	host := Config{
 		Address: c.Address.Unmap(), Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
@@ -151,7 +153,7 @@ func (c *GatewayConfig) validate() (Config, error) {
 	return host, nil
 }
 
-// beatIn is that of the device from below, if there is one.
+// beatIn returns the beat of the goroutine that reads from the fabric.
 func (c *GatewayConfig) beatIn() (beat, error) {
 	switch {
 	case c.Tunnel != nil:
@@ -165,8 +167,8 @@ func (c *GatewayConfig) beatIn() (beat, error) {
 // receive prepares to take packets from below to programs.
 func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source, accepts func(*flowcell.Packet, []byte) bool) {
 	g.below = below
-	g.inward = newToKernel(c.Programs)
-	g.ingress = newIngress(from, g.inward, g.config.Resequencer, clock.Or(c.Clock))
+	g.kernel = newToKernel(c.Programs)
+	g.ingress = newIngress(from, g.kernel, g.config.Resequencer, clock.Or(c.Clock))
 	g.ingress.beat = in
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
@@ -174,14 +176,14 @@ func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source
 	}
 }
 
-// refuse gives the kernel an error about a packet of its own.
+// refuse gives the kernel an error about one of its packets.
 func (g *Gateway) refuse(packet []byte) {
 	buf := append(make([]byte, link.SuperHeadroom), packet...)
 	_, _ = g.config.Device.(SuperDevice).WriteSuper([][]byte{buf}, link.SuperHeadroom) // or the next packet's is taken
 }
 
-// forward sends packets that a SuperDevice has read. They are the egress's to
-// write to until it returns.
+// forward sends packets that a SuperDevice has read. Egress may write to them until
+// it returns.
 func (e *Egress) forward(bufs [][]byte, sizes []int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -194,8 +196,7 @@ func (e *Egress) forward(bufs [][]byte, sizes []int) {
 		}
 		e.transmit(&e.out, now)
 	}
-	e.flush()
-	e.reportLosses()
+	e.finish(now)
 }
 
 // SetTopology makes the Gateway spread later packets over the live paths of t,
@@ -204,7 +205,7 @@ func (g *Gateway) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("dataplane: SetTopology: no topology")
 	}
-	if g.egress.tunnel != nil {
+	if g.config.Tunnel != nil {
 		return errors.New("dataplane: SetTopology: a Tunnel has none")
 	}
 	if id, ok := t.ByAddr(g.config.Address); !ok || int(id) >= t.NumHosts() {
@@ -225,9 +226,9 @@ type GatewayStats struct {
 	Conga       conga.Stats   // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64
-	// Frames is how many buffers for packets from the fabric are in use at the moment:
-	// 8 that the reader fills, and one for each packet or super-segment that waits for
-	// what was sent before it.
+	// Frames is how many buffers for packets from the fabric are in use at the
+	// moment: 8 that the reader fills, and one for each packet or super-segment that
+	// is held.
 	Frames int
 }
 
@@ -238,15 +239,15 @@ func (g *Gateway) Stats() (s GatewayStats) {
 	if g.ingress != nil {
 		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.Stats()
 		g.ingress.mu.Lock()
-		s.Refused, s.Frames = g.inward.drops, g.inward.pool.used
+		s.Refused, s.Frames = g.kernel.drops, g.kernel.pool.used
 		g.ingress.mu.Unlock()
 	}
 	return s
 }
 
-// Close delivers what is held and closes the devices. The host's connections
-// stay; the routes into Programs must have been taken away before, or what is
-// sent meanwhile is lost. Close may be called more than once.
+// Close delivers what is held and closes the devices. The host's connections stay.
+// The routes into Programs must have been removed before, or what is sent meanwhile
+// is lost. Close may be called more than once.
 func (g *Gateway) Close() (err error) {
 	g.closing.Do(func() {
 		if g.ingress != nil { // first its source, so that the rest can be delivered
@@ -272,7 +273,7 @@ func (g *Gateway) fail(err error) {
 // Done is closed when the Gateway has ended.
 func (g *Gateway) Done() <-chan struct{} { return g.done }
 
-// Err is why a device failed, with which the Gateway ends; nil while they work.
+// Err returns why a device failed, which ends the Gateway; nil while they work.
 func (g *Gateway) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

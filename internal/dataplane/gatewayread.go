@@ -7,8 +7,8 @@ import (
 	"weft/link"
 )
 
-// queue is one of Programs' queues. It belongs to the goroutine that reads it, or to
-// who calls ReadPrograms. A flow keeps to one queue, and so to its order.
+// queue is one of the queues of Programs. It belongs to the goroutine that reads it,
+// or to the caller of ReadPrograms. A flow stays in one queue, and so in order.
 type queue struct {
 	dev   SuperDevice
 	alive beat
@@ -16,7 +16,7 @@ type queue struct {
 	sizes []int
 }
 
-// queues are those of Programs: one unless it has several.
+// queues returns the queues of Programs: one unless it has several.
 func (c *GatewayConfig) queues() (all []*queue, err error) {
 	devs := []SuperDevice{c.Programs}
 	d, ok := c.Programs.(interface {

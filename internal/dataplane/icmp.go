@@ -8,14 +8,14 @@ import (
 	"weft/link"
 )
 
-// relay turns a switch's error about an outer header of ours into the one that
-// the inner packet's sender is to have, in place; other ICMP it leaves as it is.
-// It reports whether the packet is one to deliver; if not, it has been counted.
+// relay turns a switch's error about one of our outer headers, in place, into the
+// error that the inner packet's sender must get. Other ICMP it leaves as it is. It
+// reports whether the packet is to be delivered; if not, it has been counted.
 //
-// Of TCP only "too big" is relayed: that a bouncing switch cannot be reached says
-// nothing of the destination, and a connection under way to being opened would
-// fail, though its next SYN takes another path (RFC 2003 §4 knows of one path
-// only). All else keeps to the path that the error is about.
+// About TCP only "too big" is relayed. That a bouncing switch cannot be reached says
+// nothing about the destination: it would end a connection that is being opened,
+// though its next SYN takes another path (RFC 2003 §4 knows one path only). What is
+// not TCP keeps to the path that the error is about.
 //
 // The quote stays as it is, with TCP's sequence number, by which a kernel tells
 // errors from forgeries.
@@ -35,10 +35,10 @@ func (in *Ingress[P]) relay(pkt *flowcell.Packet, a *Arrived) bool {
 	return in.concerns(pkt, a.Bytes)
 }
 
-// concerns reports whether ICMP is to be delivered. What is an error about TCP must
-// quote a segment that is in flight, or anybody who guesses a connection's ports
-// could slow it down or end it (RFC 5927 §4.1; Linux, tcp_v4_err): the kernel looks
-// itself, netstack does not. "Too big" is egress's to follow, see narrows.
+// concerns reports whether ICMP is to be delivered. An error about TCP must quote a
+// segment that is in flight. Otherwise anybody who guesses a connection's ports could
+// slow it down or end it (RFC 5927 §4.1). The kernel checks that itself (tcp_v4_err),
+// netstack does not. "Too big" is for egress to follow, see narrows.
 func (in *Ingress[P]) concerns(pkt *flowcell.Packet, b []byte) bool {
 	if pkt.Fragment || b[0]>>4 != 4 {
 		return true
@@ -73,8 +73,9 @@ type quote struct {
 	length int // of the IP packet
 }
 
-// quoteOf reads what an ICMP error about an IPv4 packet quotes; false if it is no
-// error, or not about TCP. One that quotes too little is about no flow.
+// quoteOf reads what an ICMP error about an IPv4 packet quotes. It is false if the
+// packet is no error, or not about TCP. An error that quotes too little is about no
+// flow.
 func quoteOf(b []byte) (q quote, is bool) {
 	icmp := b[int(b[0]&0xf)*4:]
 	if len(icmp) < 8+20 || b[9] != flowcell.ProtoICMP {
@@ -103,9 +104,9 @@ func quoteOf(b []byte) (q quote, is bool) {
 	return q, true
 }
 
-// minPathMTU is the least that a path is believed to carry, in bytes: Linux's
-// default (net.ipv4.route.min_pmtu). Netstack would believe less, whoever says it,
-// and send a byte a packet.
+// minPathMTU is the smallest MTU of a path that is believed, in bytes: Linux's
+// default (net.ipv4.route.min_pmtu). Netstack would believe a smaller one, whoever
+// says it, and send one byte a packet.
 const minPathMTU = 552
 
 // absurd reports whether a packet is an ICMP error that tells of a smaller MTU

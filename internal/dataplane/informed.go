@@ -8,21 +8,22 @@ import (
 	"weft/topology"
 )
 
-// informed chooses by what receivers report (CONGA §3), host by host: what one
-// says moves nothing that is sent to another, were it of the same rack.
+// informed chooses by what receivers report (CONGA §3), host by host. A host's
+// reports move only what is sent to that host, not what is sent to others of its
+// rack.
 type informed struct{ table *conga.Table }
 
 func (i *informed) choose(p *pair, paths []int, last int, now time.Duration) int {
 	g := p.group
-	return i.table.Choose(uint32(p.host), paths, func(path int) uint8 { return g.tag(path) }, last, now)
+	return i.table.Choose(uint32(p.host), paths, func(path int) uint8 { return g.Tags[path] }, last, now)
 }
 
 func (i *informed) sent(p *pair, path, bytes int, now time.Duration) {
-	i.table.Sent(p.group.tag(path), bytes, now)
+	i.table.Sent(p.group.Tags[path], bytes, now)
 }
 
-// mark is what a packet of data to a host says: by which kind of path it goes, and
-// every other one in its place what there is to report.
+// mark returns what a packet of data to a host says: the tag of its path, or, in
+// every other packet, a report if there is one.
 func (i *informed) mark(to *pair, tag uint8, now time.Duration) flowcell.Number {
 	if to.reported = !to.reported; to.reported {
 		if n, ok := i.report(to, now); ok {
@@ -33,9 +34,9 @@ func (i *informed) mark(to *pair, tag uint8, now time.Duration) flowcell.Number 
 	return flowcell.Number(conga.Mark{Tag: tag, Tick: i.table.Tick(now)}.Put())
 }
 
-// report is what an acknowledgement says: who only receives has no packets of data
-// for it (CONGA §3.3, where all packets have a header for both). False if there is
-// nothing to report.
+// report returns what an acknowledgement says: a report, since a host that only
+// receives sends no data that could carry it. (In CONGA §3.3 all packets have room
+// for a mark and a report.) It is false if there is nothing to report.
 func (i *informed) report(to *pair, now time.Duration) (n flowcell.Number, ok bool) {
 	tag, metric, ok := i.table.NextFeedback(uint32(to.host), now)
 	if !ok {

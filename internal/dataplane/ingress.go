@@ -6,35 +6,41 @@ import (
 	"sync"
 	"time"
 
-	"weft/encap"
 	"weft/flowcell"
-	"weft/internal/checksum"
 	"weft/internal/clock"
 	"weft/resequencer"
 )
 
-// Ingress takes packets from a source to a sink: check, resequence, deliver.
-// One goroutine reads, unless time is virtual; a timer releases what has waited
-// too long. Both use the sink, so it is behind mu like all that they share. P is
+// Ingress takes packets from the network to netstack, or to the kernel. A packet goes
+// through these stages, one after the other:
+//
+//	source   read, a batch at a time         source.go, tunnelsource.go
+//	check    is it a packet, and for us      check.go, icmp.go, marks.go
+//	order    the resequencer
+//	sink     merge and hand over             tokernel.go; netstack's in package stack
+//
+// One goroutine reads, unless time is virtual. A timer releases what has waited too
+// long. Both use the sink, so the sink is guarded by mu, like all that they share. P is
 // the sink's packet.
 type Ingress[P any] struct {
-	// from is the reader's alone; its counters are kept by next, under mu.
+	// from belongs to the reader. next counts under mu.
 	from source
 	bufs [][]byte // to fill, the reader's alone between lend and the next lend
 
-	// Set before the reader and the timer start, and not changed afterwards.
+	// What follows is set before the reader and the timer start, and not changed
+	// afterwards.
 
-	// accepts is asked whether a packet is for us once it is known to be one.
+	// accepts reports whether a packet that is well formed is for us.
 	accepts func(pkt *flowcell.Packet, b []byte) bool
-	// relays says that there are switches: their errors about outer headers go to
-	// whom they concern, and marks that are for them are taken off.
+	// relays says that there are switches. Their errors about outer headers are passed
+	// on to the inner packets' senders, and CONGA's marks are taken off.
 	relays bool
-	// probe takes probes, which it may write to; nil: they are packets like others.
+	// probe takes probes, and may write to them; nil: they are packets like others.
 	probe func(packet []byte)
-	// tooLong takes ICMP errors about probes that were too long for a link; false if one
-	// is about something else.
+	// tooLong takes ICMP errors about probes that were too long for a link. It is false
+	// if an error is about something else.
 	tooLong func(packet []byte) bool
-	// sample takes samples alike.
+	// sample takes samples, as probe takes probes.
 	sample func(packet []byte)
 	// marks takes what packets say of congestion, a batch at a time; nil if nobody
 	// wants to know.
@@ -42,8 +48,8 @@ type Ingress[P any] struct {
 	// flights is told what is acknowledged; nil if nobody wants to know. Without it
 	// no mark counts.
 	flights *flights
-	// narrow takes what a switch reports, rightly, of the MTU to a destination; nil if
-	// the packets of those who are to know are not looked at here, but by a kernel.
+	// narrow takes the MTU to a destination that a switch has reported, rightly; nil if a
+	// kernel gets such reports itself.
 	narrow func(dst flowcell.Address, mtu int)
 	beat   beat // of the reader
 	clock  clock.Clock
@@ -80,13 +86,13 @@ type Sink[P any] interface {
 // lent is the slot of a packet that lies in nobody's buffer.
 const lent = -1
 
-// NewIngress returns the ingress of the host whose egress is e: from its Device, or
-// its Tunnel, to a sink. Of a Device it takes what is for the host's own address, and
-// what the other end of a connection acknowledges, or complains about, is told to e.
-// Start makes it read.
+// NewIngress returns the ingress of the host whose egress is e, from its Device or
+// its Tunnel to a sink. From a Device it takes only packets for the host's own
+// address. It tells e what the other ends of connections acknowledge, and which MTUs
+// switches report. Start makes it read.
 func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	c := &e.config
-	in := newIngress(newSource(c.Device, e.tunnel), to, c.Resequencer, clock.Or(c.Clock))
+	in := newIngress(newSource(c.Device, e.paths.tunnel), to, c.Resequencer, clock.Or(c.Clock))
 	in.relays = c.Tunnel == nil
 	in.flights, in.narrow = e.flights, e.narrow
 	in.flights.on.Store(true)
@@ -99,21 +105,21 @@ func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	return in
 }
 
-// TakeProbes has probes of paths given to probe, which may write to them, and ICMP
-// errors to tooLong, which says whether one is about a probe. Both are called with the
-// ingress's lock held. It must be called before Start.
+// TakeProbes gives probes of paths to probe, which may write to them, and ICMP errors
+// to tooLong, which reports whether an error is about a probe. Both are called with
+// the ingress's lock held. TakeProbes must be called before Start.
 func (in *Ingress[P]) TakeProbes(probe func(packet []byte), tooLong func(packet []byte) bool) {
 	in.probe, in.tooLong = probe, tooLong
 }
 
-// TakeSamples has samples given to sample, as TakeProbes does.
+// TakeSamples gives samples to sample, as TakeProbes does with probes.
 func (in *Ingress[P]) TakeSamples(sample func(packet []byte)) { in.sample = sample }
 
-// Clock is the one that an ingress lives by.
+// Clock returns the clock that an ingress lives by.
 func (in *Ingress[P]) Clock() clock.Clock { return in.clock }
 
-// Start has a goroutine read until the source is closed; if it fails for another
-// reason, failed is told. Where the time is virtual nobody reads: see Receive.
+// Start makes a goroutine read until the source is closed. If the source fails for
+// another reason, failed is told. In virtual time nobody reads: see Receive.
 func (in *Ingress[P]) Start(failed func(error)) {
 	if in.still {
 		close(in.done)
@@ -122,7 +128,7 @@ func (in *Ingress[P]) Start(failed func(error)) {
 	go in.run(failed)
 }
 
-// newIngress returns one whose timer runs; run makes it read.
+// newIngress returns one that has a timer and does not read yet.
 func newIngress[P any](from source, to Sink[P], c resequencer.Config, clock clock.Clock) *Ingress[P] {
 	in := &Ingress[P]{
 		from:  from,
@@ -160,7 +166,7 @@ func (in *Ingress[P]) begin() {
 	in.lend()
 }
 
-// round waits for a batch and takes it in. It is the reader's, and does not wait where
+// round waits for a batch and takes it in. The reader calls it. It does not wait if
 // the source does not.
 func (in *Ingress[P]) round() error {
 	in.beat.before()
@@ -177,7 +183,7 @@ func (in *Ingress[P]) round() error {
 	return err
 }
 
-// lend has the sink give the reader a buffer for each slot.
+// lend makes the sink give the reader a buffer for each slot.
 func (in *Ingress[P]) lend() {
 	_, size := in.from.batch()
 	for i := range in.bufs {
@@ -217,56 +223,6 @@ func (in *Ingress[P]) take(a *Arrived) {
 	in.packets = append(in.packets, in.to.Packet(pkt, a))
 }
 
-// check reads a packet and reports whether it is one to deliver; if not, it has
-// been counted. A wrong checksum must be found here and not by TCP: a sequence
-// number that is noise would spoil the order of what follows.
-func (in *Ingress[P]) check(pkt *flowcell.Packet, a *Arrived) bool {
-	if err := pkt.Parse(a.Bytes); err != nil {
-		in.stats.Malformed++
-		return false
-	}
-	a.Bytes = a.Bytes[:pkt.Length]
-	switch {
-	case !in.accepts(pkt, a.Bytes):
-		in.stats.NotForUs++
-		return false
-	case in.probe != nil && encap.IsProbe(a.Bytes):
-		in.stats.Probes++
-		in.probe(a.Bytes)
-		return false
-	case in.sample != nil && encap.IsSample(a.Bytes):
-		in.stats.Samples++
-		in.sample(a.Bytes)
-		return false
-	case martian(a.Bytes):
-		in.stats.Martian++
-		return false
-	case pkt.Flow.Proto == flowcell.ProtoIPIP:
-		in.stats.Encapsulated++
-		return false
-	case !validIP(a.Bytes) || pkt.IsTCP() && !a.verified && !validTCP(a.Bytes):
-		in.stats.BadChecksum++
-		return false
-	case in.tooLong != nil && pkt.Flow.Proto == flowcell.ProtoICMP && in.tooLong(a.Bytes):
-		in.stats.Probes++
-		return false
-	case pkt.Flow.Proto == flowcell.ProtoICMP && in.relays:
-		return in.relay(pkt, a)
-	case pkt.Flow.Proto == flowcell.ProtoICMP && in.narrow != nil:
-		return in.concerns(pkt, a.Bytes)
-	}
-	proven := false
-	if in.flights != nil && pkt.IsTCP() {
-		if ack, ok := ackOf(pkt, a.Bytes); ok {
-			proven = in.flights.acknowledged(&pkt.Flow, ack)
-		}
-	}
-	if in.relays {
-		in.unmark(pkt, a.Bytes, proven)
-	}
-	return true
-}
-
 // push gives the batch to the resequencer.
 func (in *Ingress[P]) push(now time.Duration) {
 	if len(in.marked) > 0 {
@@ -279,52 +235,6 @@ func (in *Ingress[P]) push(now time.Duration) {
 	in.packets = in.packets[:0]
 }
 
-// martian reports whether a packet has a source that none from a network has
-// (RFC 1812 §5.3.7): this-network, loopback, multicast, reserved and broadcast.
-func martian(b []byte) bool {
-	if b[0]>>4 == 6 {
-		return b[8] == 0xff || [16]byte(b[8:24]) == [16]byte{} || [16]byte(b[8:24]) == [16]byte{15: 1}
-	}
-	first := b[12]
-	return first == 0 || first == 127 || first >= 224
-}
-
-// validIP checks the checksum of an IPv4 header; IPv6 has none.
-func validIP(b []byte) bool {
-	return b[0]>>4 == 6 || checksum.Fold(checksum.Sum(b[:int(b[0]&0xf)*4], 0)) == 0xffff
-}
-
-// validTCP checks the TCP checksum of an unfragmented packet that Parse has
-// accepted.
-func validTCP(b []byte) bool {
-	addresses := b[12:20]
-	if b[0]>>4 == 6 {
-		addresses = b[8:40]
-	}
-	segment := b[transportAt(b):]
-	pseudo := checksum.Sum(addresses, flowcell.ProtoTCP+uint64(len(segment)))
-	return checksum.Fold(checksum.Sum(segment, pseudo)) == 0xffff
-}
-
-// transportAt is where the transport header is in a packet that Parse has
-// accepted and that is no fragment.
-func transportAt(b []byte) int {
-	if b[0]>>4 == 4 {
-		return int(b[0]&0xf) * 4
-	}
-	next, at := b[6], 40
-	for {
-		switch next {
-		case 0, 43, 60: // hop-by-hop, routing, destination options
-			next, at = b[at], at+8+8*int(b[at+1])
-		case 44: // an atomic fragment
-			next, at = b[at], at+8
-		default:
-			return at
-		}
-	}
-}
-
 // expire is the timer's work.
 func (in *Ingress[P]) expire() {
 	in.mu.Lock()
@@ -332,8 +242,8 @@ func (in *Ingress[P]) expire() {
 	in.release(in.clock.Now())
 }
 
-// release delivers what is due and sets the timer for what is not. Delivering
-// under the lock keeps what the reader and the timer release in order.
+// release delivers what is due and sets the timer for what is not. It delivers under
+// the lock, so that what the reader and the timer release stays in order.
 func (in *Ingress[P]) release(now time.Duration) {
 	if in.closed {
 		return

@@ -9,18 +9,19 @@ import (
 	"weft/internal/checksum"
 )
 
-// arrivedMark is what a packet from an address has said of congestion. Its sender has
+// arrivedMark is what a packet from an address says of congestion. Its sender has
 // shown that it sees what is sent to it (flights).
 type arrivedMark struct {
 	from flowcell.Address
 	id   uint16
 }
 
-// unmark takes CONGA's mark off a packet that check has accepted, if it has one:
-// to TCP it is again what the sender's TCP sent, and to the resequencer its ID says
-// no more than what was sent later. Only a proven packet's mark counts: what belongs
-// to a connection whose other end has acknowledged what was sent to it. Anybody
-// could send the others, as if from any host.
+// unmark takes CONGA's mark off a packet that check has accepted, if it has one. TCP
+// then gets what the sender's TCP sent, and the resequencer sees an ID that says
+// nothing.
+//
+// Only a proven packet's mark counts: its connection's other end has acknowledged
+// what was sent to it. Anybody could send other marks, in the name of any host.
 func (in *Ingress[P]) unmark(pkt *flowcell.Packet, b []byte, proven bool) {
 	const df = 0x40
 	if !pkt.IsTCP() || b[0]>>4 != 4 || b[1]>>2 != conga.MarkDSCP || b[6]&df == 0 {
@@ -38,8 +39,8 @@ func (in *Ingress[P]) unmark(pkt *flowcell.Packet, b []byte, proven bool) {
 	pkt.ID = conga.ParseMark(pkt.ID).Order()
 }
 
-// relabel gives an IPv4 header another DSCP and ID, and mends its checksum (RFC
-// 1624 §3). ECN remains.
+// relabel gives an IPv4 header another DSCP and ID, and mends its checksum (RFC 1624
+// §3). ECN stays.
 func relabel(b []byte, dscp uint8, id uint16) {
 	was, wasID := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[4:])
 	b[1] = dscp<<2 | b[1]&3
@@ -48,9 +49,9 @@ func relabel(b []byte, dscp uint8, id uint16) {
 	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(sum))
 }
 
-// receiveMarks takes in what packets have said. Those of addresses to which nothing
-// is sent say nothing of interest, and so nobody fills a table with made-up ones.
-// Nor do tags that no path to their rack has.
+// receiveMarks takes in what packets say of congestion. It ignores marks from
+// addresses to which nothing is sent, so nobody fills a table with made-up addresses,
+// and tags that no path to the sender's rack has.
 func (e *Egress) receiveMarks(marks []arrivedMark) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,18 +68,18 @@ func (e *Egress) receiveMarks(marks []arrivedMark) {
 }
 
 // stamp writes a mark into a packet that has room for one, if there is one.
-func (e *Egress) stamp(inner []byte, c decision, now time.Duration) {
+func (e *Egress) stamp(inner []byte, to *pair, d decision, now time.Duration) {
 	room := inner[1]>>2 == 0
 	switch {
-	case room && c.marked:
-		c.number = e.informed.mark(c.pair, c.tag, now)
+	case room && d.marked:
+		d.number = e.informed.mark(to, d.tag, now)
 	case room:
-		c.number, c.numbered = e.informed.report(c.pair, now)
+		d.number, d.numbered = e.informed.report(to, now)
 	}
-	if c.numbered {
-		c.number.Stamp(inner)
+	if d.numbered {
+		d.number.Stamp(inner)
 	}
-	if room && c.numbered {
-		relabel(inner, conga.MarkDSCP, uint16(c.number))
+	if room && d.numbered {
+		relabel(inner, conga.MarkDSCP, uint16(d.number))
 	}
 }

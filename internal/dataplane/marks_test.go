@@ -138,7 +138,7 @@ func TestIngress_takesMarksOff(t *testing.T) {
 
 // arrives is what a packet is at the receiver.
 func (e *Egress) arrives(packet []byte) ([]byte, error) {
-	out := e.wrap(append(make([]byte, encap.MaxOverhead), packet...), 0)
+	out := e.wrapOne(append(make([]byte, encap.MaxOverhead), packet...), 0)
 	if out[0]>>4 == 6 {
 		return encap.DecapsulateSRv6(out)
 	}

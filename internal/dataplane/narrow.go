@@ -7,14 +7,15 @@ import (
 )
 
 // narrows are the destinations to which switches have reported a smaller MTU than the
-// device has. Egress cuts TCP segments for them; netstack is not told, since it can
-// make a connection's segments smaller and never larger again. It belongs to egress
+// device's. Egress cuts TCP segments for them. Netstack is not told: it can make a
+// connection's segments smaller, but never larger again. narrows belongs to egress
 // and is guarded by its lock.
 //
-// After a while a packet goes as it is, to see whether the way has become wider (RFC
-// 4821 has the idea): three, a second apart, and if no switch complains the report is
-// forgotten. Each report that a try draws doubles the time until the next, from
-// narrowFor to narrowAtMost, as long as Linux believes one (net.ipv4.route.mtu_expires).
+// After a while egress lets packets go uncut, to see whether the way has become wider
+// (an idea of RFC 4821): three packets, a second apart. If no switch complains, the
+// report is forgotten. Each report about such a try doubles the time until the next,
+// from narrowFor to narrowAtMost, which is how long Linux believes a report
+// (net.ipv4.route.mtu_expires).
 type narrows struct {
 	all     map[flowcell.Address]*narrow
 	order   []flowcell.Address // in which they were added
@@ -37,8 +38,8 @@ const (
 	narrowPause  = time.Second // between tries
 )
 
-// report takes note of an MTU that a switch has reported. What has been lost comes
-// again, by TCP.
+// report takes note of an MTU that a switch has reported. TCP sends again what was
+// lost.
 func (n *narrows) report(dst flowcell.Address, mtu int, now time.Duration) {
 	d := n.all[dst]
 	switch {
@@ -67,8 +68,8 @@ func (n *narrows) add(dst flowcell.Address, d *narrow) {
 	n.order = append(n.order, dst)
 }
 
-// limit returns how long a packet to a destination may be that is size bytes long: 0
-// if that does not matter.
+// limit returns how long a packet of size bytes to a destination may be; 0 if it may
+// go as it is.
 func (n *narrows) limit(dst flowcell.Address, size int, now time.Duration) int {
 	d := n.all[dst]
 	if d == nil || d.mtu == 0 || size <= d.mtu {
@@ -86,17 +87,17 @@ func (n *narrows) limit(dst flowcell.Address, size int, now time.Duration) int {
 	return 0
 }
 
-// narrow takes note of what a switch reports of the MTU to a destination.
+// narrow takes note of the MTU to a destination that a switch reports.
 func (e *Egress) narrow(dst flowcell.Address, mtu int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.narrows.report(dst, mtu, e.clock.Now())
 }
 
-// fit has a TCP packet cut that is too long for the way to its destination.
+// fit makes a TCP packet be cut if it is too long for the way to its destination.
 func (e *Egress) fit(o *Outgoing) {
-	var pkt flowcell.Packet
-	if pkt.ParseHeaders(o.Parts[0], o.size) != nil || !pkt.IsTCP() {
+	pkt := &o.pkt
+	if !pkt.IsTCP() {
 		return
 	}
 	headers := pkt.Length - int(pkt.Payload)

@@ -17,10 +17,10 @@ type Observer interface {
 	Lost(host topology.NodeID, path, packets int, now time.Duration)
 }
 
-// Observe tells o what has been seen since the last call, with GatewayConfig.
-// Evidence; call it every few milliseconds. o must not call the Gateway. Of TCP that
-// the uplink's program cuts nothing passes here, and of what it encapsulates the
-// paths are not known.
+// Observe tells o what has been seen since the last call, if GatewayConfig.Evidence
+// is set. Call it every few milliseconds. o must not call the Gateway. TCP that the
+// uplink's program cuts does not pass the Gateway. Of what the program encapsulates,
+// the paths are not known.
 func (g *Gateway) Observe(o Observer, now time.Duration) { g.egress.Report(o, now) }
 
 // Topology returns the topology in use; nil in a Tunnel.

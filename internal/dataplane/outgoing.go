@@ -9,36 +9,40 @@ import (
 // MaxHeaders is the length of the longest headers, of IPv4 and TCP.
 const MaxHeaders = 60 + 60
 
-// Outgoing is a packet on its way out, wherever it comes from.
+// Outgoing is a packet on its way out, wherever it comes from. Each stage of egress
+// adds what it finds out.
 type Outgoing struct {
 	Parts [][]byte // of the packet, read only; the first has all headers
 	size  int      // bytes of all parts
-	// MSS is the payload of each segment of a super-segment; 0 if it is none.
+	// MSS is the payload of each segment of a super-segment, in bytes; 0 if it is none.
 	MSS int
-	// narrow says that mss is what the way to the destination carries, not what the
-	// sender's TCP has decided on: the segments are to leave one by one.
-	narrow bool
-	// Partial says that a checksum remains to be completed: that of everything
-	// behind the first csumStart bytes, of which the field, csumAt bytes further
-	// on, has the pseudo-header's.
+	// Partial says that a checksum remains to be completed: it covers everything behind
+	// the first CsumStart bytes. Its field lies CsumAt bytes further on, and has the sum
+	// of the pseudo-header.
 	Partial           bool
 	CsumStart, CsumAt uint16
+
+	// Of classify. narrow says that MSS is what the way to the destination carries, not
+	// what the sender's TCP has decided on: the segments must leave one by one.
+	pkt      flowcell.Packet
+	pair     *pair
+	narrow   bool
+	pieces   int  // in which it leaves
+	segments int  // of its payload
+	whole    bool // the outlet takes a super-segment in one piece
+	each     bool // every piece takes a path of its own
+
+	decision decision // of cut: on the piece under way
 }
 
-// Begin makes o a packet of so many bytes whose Parts are to be appended, and that
-// needs nothing done to it.
-func (o *Outgoing) Begin(size int) { *o = Outgoing{Parts: o.Parts[:0], size: size} }
-
-// segments is how many packets the payload makes.
-func (o *Outgoing) segments(payload int) int {
-	if o.MSS == 0 || payload <= o.MSS {
-		return 1
-	}
-	return (payload + o.MSS - 1) / o.MSS
+// Begin makes o a packet of so many bytes, with nothing left to do, whose Parts are to
+// be appended.
+func (o *Outgoing) Begin(size int) {
+	o.Parts, o.size, o.MSS, o.Partial, o.narrow = o.Parts[:0], size, 0, false, false
 }
 
-// fromDevice makes o a packet that a SuperDevice has read, with its header;
-// false if that is not one that makes sense.
+// fromDevice makes o a packet that a SuperDevice has read, with its header. It is false
+// if the header makes no sense.
 func (o *Outgoing) fromDevice(h link.VnetHeader, packet []byte) bool {
 	if h.Check(len(packet)) != nil {
 		return false
@@ -54,7 +58,8 @@ func (o *Outgoing) fromDevice(h link.VnetHeader, packet []byte) bool {
 }
 
 // vnet is the header for a device that takes o as it is.
-func (o *Outgoing) vnet(pkt *flowcell.Packet) (h link.VnetHeader) {
+func (o *Outgoing) vnet() (h link.VnetHeader) {
+	pkt := &o.pkt
 	if o.Partial {
 		h.Flags = link.VnetNeedsCsum
 		h.CsumStart, h.CsumOffset = o.CsumStart, o.CsumAt
@@ -82,3 +87,9 @@ func complete(packet []byte, start, at int) {
 	}
 	packet[field], packet[field+1] = byte(sum>>8), byte(sum)
 }
+
+// Where the checksums are in the transport headers.
+const (
+	tcpChecksumAt = 16
+	udpChecksumAt = 6
+)

@@ -2,9 +2,9 @@ package dataplane
 
 import "weft/topology"
 
-// maxChanges is how many changes of links are remembered: more than a pair that
-// is in use has to look through at once, and so few that looking through all of
-// them takes no longer than looking up the paths anew.
+// maxChanges is how many changes of links are remembered. It is more than a pair in
+// use has to look through at once. Looking through all of them takes no longer than
+// looking up the paths anew.
 const maxChanges = 64
 
 // changeLog is the latest changes of links, in their order. The zero value is
@@ -15,7 +15,7 @@ type changeLog struct {
 	list      []change
 }
 
-// change is of a link, or of what is avoided on the way to a host.
+// change is that of a link, or of what is avoided on the way to a host.
 type change struct {
 	number uint64
 	link   topology.LinkID // noLink: of a host
@@ -24,7 +24,7 @@ type change struct {
 
 const noLink = topology.LinkID(-1)
 
-// add notes that links, and the ways to hosts, have changed at once.
+// add notes links, and ways to hosts, that have changed at once.
 func (l *changeLog) add(links []topology.LinkID, hosts []topology.NodeID) {
 	l.latest++
 	n := len(links) + len(hosts)

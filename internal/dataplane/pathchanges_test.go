@@ -31,7 +31,7 @@ func TestSetTopology_unaffectedPairsKeepTheirPosition(t *testing.T) {
 			t.Helper()
 			for i := range 70 {
 				now := time.Duration(i) * time.Millisecond
-				got, want := e.wrap(slices.Concat(make([]byte, encap.MaxOverhead), packet), now), calm.wrap(slices.Concat(make([]byte, encap.MaxOverhead), packet), now)
+				got, want := e.wrapOne(slices.Concat(make([]byte, encap.MaxOverhead), packet), now), calm.wrapOne(slices.Concat(make([]byte, encap.MaxOverhead), packet), now)
 				if !slices.Equal(got[12:], want[12:]) { // all but the outer ID and checksum
 					t.Fatalf("%s: %s: packet %d leaves as %x, without changes as %x", name, what, i, got[:48], want[:48])
 				}

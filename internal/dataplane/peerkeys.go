@@ -7,23 +7,25 @@ import (
 	"weft/encap"
 )
 
-// SetPeerKeys changes the keys of a peer of the Tunnel, by its Name, as Peer's Key and
-// Previous say. No datagram is lost if both ends first accept the next key besides the
-// one in use (key, next), then both send with it (next, key), and at last both forget
-// the former (next, nil). A peer without a key cannot be given one, nor the other way
-// round: that changes what fits into a packet. On error nothing has changed. It is safe
-// for concurrent use.
+// SetPeerKeys changes the keys of the Tunnel's peer with a Name, as Peer's Key and
+// Previous say. It is safe for concurrent use. On error nothing has changed.
+//
+// No datagram is lost if the keys change in three steps. First both ends accept the
+// next key besides the one in use (key, next). Then both send with it (next, key). At
+// last both forget the former (next, nil). A peer without a key cannot be given one,
+// and one with a key cannot lose it: that would change what fits into a packet.
 func (g *Gateway) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
 	return SetPeerKeys(g.egress, g.ingress, name, key, previous)
 }
 
-// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys does. What is received
-// changes first: whoever hears of a new key from this end may answer with it at once.
+// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys says. Receiving
+// changes first: a peer that hears of a new key from this end may answer with it at
+// once.
 func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key, previous *encap.UDPKey) error {
-	if e.tunnel == nil || in == nil {
+	if e.config.Tunnel == nil || in == nil {
 		return errors.New("dataplane: SetPeerKeys: there is no Tunnel")
 	}
-	t := e.tunnel.tunnel
+	t := e.paths.tunnel
 	for i, c := range t.Peers {
 		if c.Name != name {
 			continue

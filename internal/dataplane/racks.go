@@ -15,8 +15,8 @@ type rack struct {
 	id   topology.NodeID // of its edge switch
 	host topology.NodeID // one of its hosts
 	tail sids            // by SRv6: of the destination what all paths have in common
-	// heads is the rest of all paths' destinations, one after the other. Racks with
-	// the same heads share their groups.
+	// heads is the rest of the destinations of all paths, one after the other. Racks
+	// with the same heads share their groups.
 	heads string
 
 	tags uint16 // a bit for each that a path to it may have (conga.Tag)
@@ -32,7 +32,7 @@ type rack struct {
 	}
 }
 
-// sids is an IPv6 destination made of labels, or a part of one with zeros in place
+// sids is an IPv6 destination made of labels, or a part of one, with zeros in place
 // of the rest.
 type sids struct{ high, low uint64 }
 
@@ -40,7 +40,7 @@ func sidsFrom(a [16]byte) sids {
 	return sids{binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(a[8:])}
 }
 
-// ipv6Destination is where an IPv6 header has it.
+// ipv6Destination is where the destination begins in an IPv6 header.
 const ipv6Destination = 24
 
 // put writes the destination of a path to a rack into an IPv6 header.
@@ -49,7 +49,7 @@ func (s sids) put(header []byte, tail sids) {
 	binary.BigEndian.PutUint64(header[ipv6Destination+8:], s.low|tail.low)
 }
 
-// rackTable has the racks that there are pairs with: no more than the topology has.
+// rackTable has the racks of all pairs, at most as many as the topology has.
 type rackTable struct {
 	carrier encap.Carrier
 	racks   map[topology.NodeID]*rack
@@ -60,12 +60,12 @@ func newRackTable(c encap.Carrier) rackTable {
 	return rackTable{carrier: c, racks: make(map[topology.NodeID]*rack), heads: make(map[string]string)}
 }
 
-// of finds or makes the rack of a host, to which the Host has these paths.
+// of finds or makes the rack of a host. set is the paths to it.
 func (t *rackTable) of(topo *topology.Topology, host topology.NodeID, set topology.PathSet) *rack {
-	id := paths.EdgeOf(topo, host)
+	id := topo.EdgeOf(host)
 	r := t.racks[id]
 	if r == nil {
-		r = &rack{id: id, host: host, prefix: paths.PrefixOf(topo.Node(id).Addr), tags: tagsOf(set)}
+		r = &rack{id: id, host: host, prefix: topo.RackOf(id), tags: tagsOf(set)}
 		if t.carrier == encap.CarrierSRv6 {
 			t.label(r, set)
 		}
@@ -74,19 +74,15 @@ func (t *rackTable) of(topo *topology.Topology, host topology.NodeID, set topolo
 	return r
 }
 
-// label finds the labels of all paths to a rack, those in no use, too.
+// label finds the labels of all paths to a rack, live or not. Config.Validate has
+// checked that all paths have labels.
 func (t *rackTable) label(r *rack, set topology.PathSet) {
-	all := make([][16]byte, set.Count())
-	for n := range all {
-		all[n] = paths.SIDs(set.Choices(n))
-	}
-	from := differ(all)
-	tail := all[0]
-	clear(tail[:from])
-	r.tail = sidsFrom(tail)
-	heads := make([]byte, 0, len(all)*from)
-	for _, a := range all {
-		heads = append(heads, a[:from]...)
+	l, _ := paths.Split(set)
+	r.tail = sidsFrom(l.Tail)
+	size := paths.Block + l.Size
+	heads := make([]byte, 0, len(l.Heads)*size)
+	for _, h := range l.Heads {
+		heads = append(heads, h[:size]...)
 	}
 	if known, ok := t.heads[string(heads)]; ok {
 		r.heads = known
@@ -96,22 +92,17 @@ func (t *rackTable) label(r *rack, set topology.PathSet) {
 	}
 }
 
-// differ is how many of the first bytes of all addresses hold what differs.
-func differ(all [][16]byte) int {
-	n := 2 // the block is everybody's first
-	for _, a := range all {
-		for i := 15; i >= n; i-- {
-			if a[i] != all[0][i] {
-				n = i + 1
-			}
-		}
-	}
-	return n
-}
-
-// head is the head of path number n.
-func (r *rack) head(n, paths int) (a [16]byte) {
-	size := len(r.heads) / paths
+// head returns the head of path n, of so many paths.
+func (r *rack) head(n, count int) (a [16]byte) {
+	size := len(r.heads) / count
 	copy(a[:], r.heads[n*size:(n+1)*size])
 	return a
+}
+
+// tagsOf returns a bit for the tag of each path of a set, live or not.
+func tagsOf(set topology.PathSet) (tags uint16) {
+	for n := range set.Count() {
+		tags |= 1 << paths.Tag(set, n)
+	}
+	return tags
 }

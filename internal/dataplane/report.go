@@ -2,7 +2,7 @@ package dataplane
 
 import "time"
 
-// report tells o what was sent and lost since it was last told, destination by
+// report tells o what was sent and lost since the last time, destination by
 // destination, and begins to count anew.
 func (v *evidence) report(o Observer, now time.Duration) {
 	for i, p := range v.tallied {
@@ -25,7 +25,7 @@ func (v *evidence) report(o Observer, now time.Duration) {
 	v.losses = v.losses[:0]
 }
 
-// Report tells o what has been seen since it was last told.
+// Report tells o what has been seen since the last time. o must not call the Egress.
 func (e *Egress) Report(o Observer, now time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -34,7 +34,8 @@ func (e *Egress) Report(o Observer, now time.Duration) {
 	}
 }
 
-// reportLosses has losses told at once. It is called with the lock held.
+// reportLosses asks for a Report if there are losses. It is called with the lock
+// held.
 func (e *Egress) reportLosses() {
 	if e.suspect != nil && len(e.evidence.losses) > 0 {
 		e.suspect()

@@ -9,8 +9,8 @@ import (
 	"weft/topology"
 )
 
-// sampled chooses by what probes have measured (Luopan §3). A flow does not keep
-// to a symmetric group: samples tell more.
+// sampled chooses by what probes have measured (Luopan §3). Flows do not keep to one
+// component: samples say more about paths.
 type sampled struct {
 	table  *luopan.Table
 	device ChoiceDevice // that carries choices out; nil if egress does
@@ -19,17 +19,17 @@ type sampled struct {
 
 func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
 	host := p.dst.IP().As4()
-	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.paths, now)
+	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.Live, now)
 	if s.device != nil {
 		s.tell(p.rack, path, ok, now)
 	}
 	return path
 }
 
-// tell has the device take the same path, before it gets to see the unit. While no
-// samples are in use it chooses for itself, and what it sends is not known; while they
-// are, it has to follow where no sample decides as well, or it would stay with the one
-// that it was told of last.
+// tell makes the device take the same path, before it sees the unit. While no samples
+// are in use, the device chooses for itself, and nobody knows here what it sends.
+// While samples are in use, it is told of every choice, even one that no sample has
+// decided: otherwise it would stay with the path that it was told of last.
 func (s *sampled) tell(r *rack, path int, decided bool, now time.Duration) {
 	until := r.told.until
 	if decided {

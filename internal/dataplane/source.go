@@ -9,17 +9,17 @@ import (
 
 // source reads packets from below, a batch at a time.
 type source interface {
-	// read waits for packets and reads them into bufs, which are as long as
-	// size says.
+	// read waits for packets and reads them into bufs, which have the lengths that
+	// batch says.
 	read(bufs [][]byte) error
-	// next is the next packet of the batch, in the order of arrival.
+	// next returns the next packet of the batch, in the order of arrival.
 	next() (Arrived, bool)
-	// batch is how many buffers read wants and how long they are, in bytes.
+	// batch returns how many buffers read wants, and how long they must be, in bytes.
 	batch() (n, size int)
 }
 
-// Arrived is a packet as its source gives it: bytes that somebody else may have
-// made up. They may be written to.
+// Arrived is a packet as its source gives it: bytes that anybody may have made up.
+// They may be written to.
 type Arrived struct {
 	Bytes    []byte
 	Slot     int  // of the buffer that b lies in
@@ -34,10 +34,11 @@ type Arrived struct {
 	sequence uint32 // in its flow, 0 if it has none
 }
 
-// newSource is the best there is of a device, or the tunnel if there is one.
-func newSource(d Device, t *tunnelSender) source {
+// newSource returns the tunnel's source if there is a tunnel, else the best that a
+// device has.
+func newSource(d Device, t *tunnel) source {
 	if t != nil {
-		return newTunnelSource(t.tunnel)
+		return newTunnelSource(t)
 	}
 	if s := super(d); s != nil {
 		return newSuperSource(s)
@@ -89,13 +90,13 @@ type superSource struct {
 }
 
 const (
-	// superBatch is the most packets that are read from a SuperDevice in one
-	// call: half a megabyte, which the cache next to a core still holds.
+	// superBatch is the most packets that are read from a SuperDevice in one call. They
+	// take half a megabyte, which fits into the cache next to a core.
 	superBatch = 8
-	// SuperBuffer is the length of a buffer for super-segments, in bytes: the
-	// largest that gVisor keeps for reuse. The longest packet is a little
-	// shorter; the kernel's longest super-segments have 65,226 bytes
-	// (GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER).
+	// SuperBuffer is the length of a buffer for super-segments, in bytes: the largest
+	// that gVisor keeps for reuse. The longest packet is a little shorter. The kernel's
+	// longest super-segments have 65,226 bytes (GSO_LEGACY_MAX_SIZE less
+	// MAX_TCP_HEADER).
 	SuperBuffer = 1 << 16
 )
 
@@ -142,7 +143,7 @@ func (s *superSource) next() (a Arrived, ok bool) {
 	return a, true
 }
 
-// superHeader is that of a train that has been finished.
+// superHeader returns the header of a train that has been finished.
 func superHeader(b []byte, t *gro.Train) link.VnetHeader {
 	h := partialHeader(b, flowcell.ProtoTCP)
 	h.GSOType, h.GSOSize, h.HdrLen = link.VnetGSOTCPv4, uint16(t.MSS()), uint16(t.HeaderLen())
@@ -152,8 +153,8 @@ func superHeader(b []byte, t *gro.Train) link.VnetHeader {
 	return h
 }
 
-// partialHeader is that of a packet that Parse has accepted, TCP or UDP and no
-// fragment, whose checksum remains to be completed.
+// partialHeader returns the header of a packet whose checksum remains to be
+// completed. Parse has accepted the packet; it is TCP or UDP and no fragment.
 func partialHeader(b []byte, protocol uint8) link.VnetHeader {
 	h := link.VnetHeader{Flags: link.VnetNeedsCsum, CsumStart: uint16(transportAt(b)), CsumOffset: tcpChecksumAt}
 	if protocol == flowcell.ProtoUDP {

@@ -46,9 +46,9 @@ type IngressStats struct {
 	PathErrors    uint64 // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
 }
 
-// PathStats counts what was given to the device for one bouncing switch, or to
-// a Tunnel's Underlay for one source port. Bytes are those of IP packets, outer
-// header included, or of datagrams.
+// PathStats counts what was given to the device for one bouncing switch, or to a
+// Tunnel's Underlay for one source port. Bytes are those of IP packets with their
+// outer headers, or of datagrams.
 type PathStats struct {
 	Bounce  netip.Addr // not valid in a Tunnel
 	Path    int        // of the Underlay; 0 without one
@@ -79,7 +79,7 @@ func (e *Egress) Stats() (EgressStats, []PathStats) {
 	return s, paths
 }
 
-// pathKey is what path statistics are of.
+// pathKey is what packets are counted by.
 type pathKey struct {
 	bounce netip.Addr
 	path   int // only without a bounce

@@ -3,107 +3,89 @@ package dataplane
 import (
 	"time"
 
-	"weft/flowcell"
 	"weft/gso"
 	"weft/link"
 )
 
-// whole sends a super-segment as it is: one decision, one write. The payload is
-// not copied.
-func (e *Egress) whole(o *Outgoing, pair *pair, pkt *flowcell.Packet, now time.Duration) {
-	n := pkt.Length - int(pkt.Payload)
-	if n > MaxHeaders || n > len(o.Parts[0]) {
-		e.stats.Malformed++
-		return
+// superOutlet is a SuperDevice. A super-segment stays whole if all of its segments
+// leave as they are, or a program below encapsulates them by the number.
+type superOutlet struct {
+	batch
+	dev   SuperDevice
+	head  [link.VnetHeaderLen + MaxHeaders]byte // of a super-segment
+	parts [][]byte
+}
+
+func newSuperOutlet(e *Egress, dev SuperDevice) *superOutlet {
+	return &superOutlet{batch: newBatch(e), dev: dev}
+}
+
+func (s *superOutlet) supers() bool           { return s.dev.MaxSuper() > 0 }
+func (s *superOutlet) checksum() gso.Checksum { return gso.Partial }
+func (s *superOutlet) end(*Outgoing)          {}
+
+func (s *superOutlet) whole(o *Outgoing) bool {
+	headers := o.pkt.Length - int(o.pkt.Payload)
+	return o.pkt.IsTCP() && !o.narrow && headers <= min(MaxHeaders, len(o.Parts[0])) && o.size <= s.dev.MaxSuper() &&
+		(s.e.uplink || o.pair.plain())
+}
+
+func (s *superOutlet) add(o *Outgoing, now time.Duration) bool {
+	if o.whole {
+		s.addWhole(o)
+		return true
 	}
-	segments := o.segments(int(pkt.Payload))
-	c, ok := e.course(pair, pkt, int(pkt.Payload), segments, now)
-	if !ok {
-		return
+	buf, start, _, more := s.fill(o, now)
+	if buf == nil {
+		return more
 	}
-	if e.evidence != nil {
-		e.observe(pair, pkt, c, 0, int(pkt.Payload), o.MSS)
+	// The checksum lies in the inner packet, which ends where the outer one ends.
+	inner := uint16(Headroom - start)
+	var h link.VnetHeader
+	if o.Partial {
+		h = link.VnetHeader{Flags: link.VnetNeedsCsum, CsumStart: o.CsumStart + inner, CsumOffset: o.CsumAt}
 	}
-	e.flush() // what came before stays before
-	o.vnet(pkt).Put((*[link.VnetHeaderLen]byte)(e.head[:]))
-	head := e.head[:link.VnetHeaderLen+copy(e.head[link.VnetHeaderLen:], o.Parts[0][:n])]
-	if c.via != nil {
-		e.stats.Encapsulated++
-		if c.numbered {
-			c.number.Stamp(head[link.VnetHeaderLen:])
+	h.Put((*[link.VnetHeaderLen]byte)(buf[start-link.VnetHeaderLen:]))
+	if s.full() {
+		s.flush()
+	}
+	return true
+}
+
+// addWhole writes a super-segment as it is: one write. The payload is not copied.
+func (s *superOutlet) addWhole(o *Outgoing) {
+	s.flush() // what came before stays before
+	stats, d := &s.e.stats, &o.decision
+	n := o.pkt.Length - int(o.pkt.Payload)
+	o.vnet().Put((*[link.VnetHeaderLen]byte)(s.head[:]))
+	head := s.head[:link.VnetHeaderLen+copy(s.head[link.VnetHeaderLen:], o.Parts[0][:n])]
+	if d.via != nil {
+		stats.Encapsulated++
+		if d.numbered {
+			d.number.Stamp(head[link.VnetHeaderLen:])
 		}
 	}
-	e.parts = append(e.parts[:0], head)
+	s.parts = append(s.parts[:0], head)
 	if rest := o.Parts[0][n:]; len(rest) > 0 {
-		e.parts = append(e.parts, rest)
+		s.parts = append(s.parts, rest)
 	}
-	e.parts = append(e.parts, o.Parts[1:]...)
-	if err := e.super.WriteParts(e.parts); err != nil {
-		e.stats.DeviceDrops++
+	s.parts = append(s.parts, o.Parts[1:]...)
+	if err := s.dev.WriteParts(s.parts); err != nil {
+		stats.DeviceDrops++
 	} else {
-		e.stats.Packets++
-		e.stats.Supers++
+		stats.Packets++
+		stats.Supers++
 	}
-	clear(e.parts)
+	clear(s.parts)
 }
 
-// each reports whether every segment of a super-segment takes a path of its own.
-func (e *Egress) each(pair *pair, pkt *flowcell.Packet) bool {
-	return !pair.plain() && (e.paths.policy.Unit.Kind == flowcell.UnitPacket || !pkt.IsTCP())
-}
-
-// segment cuts a super-segment for whom does not take it whole, or because the
-// policy has each packet take another path.
-func (e *Egress) segment(o *Outgoing, pair *pair, pkt *flowcell.Packet, now time.Duration) {
-	checksum := gso.Complete
-	if e.super != nil {
-		checksum = gso.Partial
-	}
-	if err := e.segmenter.Start(o.Parts, o.MSS, checksum); err != nil {
-		e.stats.Malformed++
-		return
-	}
-	each := o.narrow || e.each(pair, pkt)
-	left := e.segmenter.Left()
-	segment := Outgoing{Partial: e.super != nil, CsumStart: uint16(e.segmenter.IPHeaderLen()), CsumAt: uint16(e.segmenter.ChecksumAt())}
-	var c decision
-	for i := 0; i < left; i++ {
-		var ok bool
-		switch {
-		case each:
-			part := pkt.Part(i*o.MSS, o.MSS)
-			c, ok = e.course(pair, &part, int(part.Payload), 1, now)
-		case i == 0:
-			c, ok = e.course(pair, pkt, int(pkt.Payload), left, now)
-		case e.paths.policy.Unit.Numbers():
-			c.number++
-		case c.numbered:
-			c.number = pair.counted()
-		}
-		if !ok && (each || i == 0) {
-			return
-		}
-		switch {
-		case e.evidence == nil:
-		case each:
-			e.observe(pair, pkt, c, i*o.MSS, o.MSS, o.MSS)
-		case i == 0:
-			e.observe(pair, pkt, c, 0, int(pkt.Payload), o.MSS)
-		}
-		buf := e.bufs[len(e.views)]
-		n := e.segmenter.Next(buf[Headroom:])
-		if n == 0 {
-			e.stats.TooLong++
-			return
-		}
-		if out := e.encapsulate(buf[link.SuperHeadroom:Headroom+n], c, now); out != nil {
-			e.put(buf, Headroom+n-len(out), Headroom+n, &segment)
-		}
+func (s *superOutlet) flush() {
+	if len(s.views) > 0 {
+		s.written(s.write(s.views))
 	}
 }
 
-// Where the checksums are in the transport headers.
-const (
-	tcpChecksumAt = 16
-	udpChecksumAt = 6
-)
+func (s *superOutlet) write(bufs [][]byte) int {
+	n, _ := s.dev.WriteSuper(bufs, link.SuperHeadroom)
+	return n
+}

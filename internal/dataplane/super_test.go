@@ -71,7 +71,7 @@ func sends(t *testing.T, policy string, max int, change func(*Config), segments 
 	for _, n := range segments {
 		e.transmit(superSegment(n), 0)
 	}
-	e.flush()
+	e.outlet.flush()
 	return e, r.written
 }
 
@@ -186,7 +186,7 @@ func TestTransmit_wholeAllocatesNothing(t *testing.T) {
 	near, far := superPair(1500)
 	defer far.Close()
 	e := testEgress(t, fatTree, "presto", func(c *Config) { c.Device, c.UplinkEncapsulates = near, true })
-	e.super = silent{near}
+	e.outlet = newSuperOutlet(e, silent{near})
 	o := superSegment(45)
 	if n := testing.AllocsPerRun(100, func() { e.transmit(o, 0) }); n != 0 {
 		t.Errorf("%v allocations a super-segment", n)

@@ -52,7 +52,7 @@ func (w *toKernel) Packet(_ *flowcell.Packet, a *Arrived) *frame {
 	return f
 }
 
-// deliver writes what is ready, segments that continue each other as one.
+// Deliver writes what is ready. Segments that continue each other become one packet.
 func (w *toKernel) Deliver(ready []*frame) (merged int) {
 	for _, f := range ready {
 		switch {
@@ -103,7 +103,7 @@ func (w *toKernel) write(f *frame) {
 	w.writeParts(f, f.vnet)
 }
 
-// writeParts writes one packet: the first frame, with this header, and w.parts.
+// writeParts writes one packet: this header, the first frame and w.parts.
 func (w *toKernel) writeParts(first *frame, h link.VnetHeader) {
 	b := first.buf[first.at-link.VnetHeaderLen : first.at+len(first.b)]
 	h.Put((*[link.VnetHeaderLen]byte)(b))
@@ -115,7 +115,7 @@ func (w *toKernel) writeParts(first *frame, h link.VnetHeader) {
 	w.parts = w.parts[:1]
 }
 
-// cut writes a super-segment's segments one by one, as the device takes nothing
+// cut writes a super-segment's segments one by one, since the device takes nothing
 // longer.
 func (w *toKernel) cut(f *frame) {
 	if err := w.segmenter.Start([][]byte{f.b}, f.mss, gso.Complete); err != nil {

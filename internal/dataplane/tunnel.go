@@ -33,11 +33,11 @@ type Tunnel struct {
 	Peers []Peer
 	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
 	ZeroChecksum bool
-	// Time returns the time of day, at which the numbers of datagrams with a MAC begin
-	// and which they follow when it is set ahead; nil is time.Now. Peers refuse lower numbers than those that
-	// they have seen: one that does not go back from one start of a program to the next
-	// spares them that when somebody sets the clock back. It is called once a second, by
-	// who sends, and must be safe for concurrent use.
+	// Time returns the time of day; nil is time.Now. The numbers of datagrams with a
+	// MAC begin at it, and follow it when it is set ahead. Peers refuse numbers that
+	// are lower than those that they have seen. So Time should not go back from one
+	// start of a program to the next. The sender calls it once a second. It must be
+	// safe for concurrent use.
 	Time func() time.Time
 }
 
@@ -46,13 +46,13 @@ type Peer struct {
 	// Name is what the peer calls itself; only a Key needs one.
 	Name string
 	// Endpoint is where the peer receives. Its datagrams must come from the same
-	// address, by whatever port.
+	// address, from any port.
 	Endpoint netip.AddrPort
-	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. The longest
-	// that contains an address has it.
+	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
+	// peers' prefixes contain an address, the longest counts.
 	Prefixes []netip.Prefix
-	// Key authenticates datagrams in both directions; nil: none does. Previous
-	// is accepted still, or already, while keys are exchanged. SetPeerKeys changes both.
+	// Key authenticates datagrams in both directions; nil: none does. Previous is
+	// accepted, too, while keys are exchanged. SetPeerKeys changes both.
 	Key, Previous *encap.UDPKey
 }
 
@@ -103,8 +103,8 @@ func (t *Tunnel) validate() error {
 	return nil
 }
 
-// tunnel is a Tunnel at work: its sending half belongs to egress, its receiving
-// half to a source.
+// tunnel is a Tunnel at work. Egress uses its sending half, a source its receiving
+// half.
 type tunnel struct {
 	Tunnel
 	partial bool    // inner checksums may be left to the outer one
@@ -188,8 +188,8 @@ func (t *tunnel) behind(a netip.Addr) *peer {
 	return nil
 }
 
-// pair is the state towards an inner address; it has no group where no peer has
-// the address.
+// pair returns the state towards an inner address. It has no group if no peer has the
+// address.
 func (t *tunnel) pair(table *pathTable, dst flowcell.Address) *pair {
 	to := t.behind(dst.IP())
 	if to == nil {

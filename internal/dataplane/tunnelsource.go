@@ -8,8 +8,8 @@ import (
 	"weft/resequencer/gro"
 )
 
-// tunnelSource reads a Tunnel's datagrams. What continues each other in a train
-// that came by one path is merged at once, in place.
+// tunnelSource reads a Tunnel's datagrams. In a train that came by one path,
+// datagrams that continue each other are merged at once, in place.
 type tunnelSource struct {
 	*tunnel
 	stats TunnelStats // written by next, under the lock of ingress
@@ -101,7 +101,7 @@ func (s *tunnelSource) complete(a Arrived) Arrived {
 	return a
 }
 
-// datagram is the next of the buffer, false if there is none.
+// datagram returns the next datagram of the buffer; false if there is none.
 func (s *tunnelSource) datagram() ([]byte, bool) {
 	from, end := s.offset, s.sizes[s.at]
 	if from >= end {
@@ -112,7 +112,8 @@ func (s *tunnelSource) datagram() ([]byte, bool) {
 	return s.bufs[s.at][from:to], true
 }
 
-// open takes a packet out of a datagram; false if it is refused, and counted.
+// open takes a packet out of a datagram. It is false if the datagram is refused, and
+// counted.
 func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	s.stats.Datagrams++
 	p := s.sender(b)
@@ -150,8 +151,8 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	return a, true
 }
 
-// sender is the peer that has the inner source address, nil if none. The bytes
-// are still anybody's.
+// sender returns the peer that has the inner source address; nil if none has. Anybody
+// may have made the bytes up.
 func (s *tunnelSource) sender(b []byte) *peer {
 	src, ok := encap.UDPInnerSource(b)
 	if !ok {

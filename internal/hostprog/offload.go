@@ -8,6 +8,7 @@ import (
 	"weft/drb"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/policy"
 	"weft/topology"
 )
@@ -112,18 +113,18 @@ func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error)
 // to returns the way to a rack over a topology. Ways of different epochs are
 // different groups.
 func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*sprayGroup, error) {
-	paths := t.PathsOrAll(s.self, rack.host)
+	set := t.PathsOrAll(s.self, rack.host)
 	// Most racks have the same live paths, and an order is not cheap.
-	key := groupKey(rack.words, paths, epoch)
+	key := groupKey(rack.words, set, epoch)
 	if g := s.groups[key]; g != nil {
 		return g, nil
 	}
 	g := &sprayGroup{choice: s.how, key: key}
-	list := paths.Weighted()
+	list := set.Weighted()
 	if len(list) > maxPaths {
-		list = paths.Live // all alike: the weights are of too many digits
+		list = set.Live // all alike: the weights are of too many digits
 	}
-	g.visits = s.policy.Rule.Order(paths.Bases, list)
+	g.visits = s.policy.Rule.Order(set.Bases, list)
 	for _, n := range g.visits {
 		g.order = append(g.order, rack.words.words[n])
 	}
@@ -138,11 +139,5 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*s
 func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
 	key := binary.BigEndian.AppendUint32(nil, words.number)
 	key = binary.BigEndian.AppendUint32(key, epoch)
-	for _, n := range s.Live {
-		key = binary.BigEndian.AppendUint32(key, uint32(n))
-	}
-	for _, w := range s.Weights {
-		key = append(key, byte(w)) // 32 at most
-	}
-	return string(key)
+	return string(paths.AppendKey(key, s, nil))
 }

@@ -3,18 +3,15 @@ package hostprog
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
 // pathWord is what tells a rack's paths apart in the program's tables: a bouncing
 // switch's address, or of an SRv6 destination the bytes behind the block.
 type pathWord [4]byte
-
-// The bytes of an SRv6 destination that are a pathWord.
-const wordFirst, wordEnd = 2, 2 + len(pathWord{})
 
 // pathWords are those of all paths to a rack, live or not, by the paths' numbers.
 // Racks with the same share them.
@@ -53,32 +50,21 @@ func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (
 	return w, sids, nil
 }
 
-// labelWords divides the labels of a pair's paths into the longest end that all
-// have in common, which is the pair's, and what is before it. That is at least the
-// way up, which says at which switch it ends.
+// labelWords divides the labels of a pair's paths into the words, which are the heads
+// of paths.Split, and the rest.
 func labelWords(s topology.PathSet) (words []pathWord, sids [16]byte, err error) {
-	labels := s.Choices(0)
-	own := len(s.Bases)
-	all := make([][16]byte, s.Count())
-	for n := range all {
-		path := s.Choices(n)
-		a, err := encap.SIDs(path)
-		if err != nil {
-			return nil, sids, err
-		}
-		all[n] = a.As16()
-		for own < len(labels) && !slices.Equal(path[min(own, len(path)):], labels[own:]) {
-			own++
-		}
+	l, err := paths.Split(s)
+	if err != nil {
+		return nil, sids, err
 	}
-	if own > len(pathWord{}) {
-		return nil, sids, fmt.Errorf("they differ in the first %d labels, but the offload has room for %d; use the embedded stack", own, len(pathWord{}))
+	if l.Size > len(pathWord{}) {
+		return nil, sids, fmt.Errorf("they differ in the first %d labels, but the offload has room for %d; use the embedded stack", l.Size, len(pathWord{}))
 	}
-	sids = all[0]
-	clear(sids[wordFirst : wordFirst+own])
-	words = make([]pathWord, len(all))
-	for n, a := range all {
-		copy(words[n][:own], a[wordFirst:])
+	sids = l.Tail
+	copy(sids[:paths.Block], l.Heads[0][:])
+	words = make([]pathWord, len(l.Heads))
+	for n, h := range l.Heads {
+		copy(words[n][:], h[paths.Block:])
 	}
 	return words, sids, nil
 }

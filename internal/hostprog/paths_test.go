@@ -7,13 +7,14 @@ import (
 
 	"weft/encap"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
 // destination puts a path's word into the rest of its destination, as the program does.
 func destination(sids [16]byte, word pathWord) netip.Addr {
 	for i, b := range word {
-		sids[wordFirst+i] |= b
+		sids[paths.Block+i] |= b
 	}
 	return netip.AddrFrom16(sids)
 }
@@ -53,7 +54,7 @@ func TestWordsOf_areTheLabels(t *testing.T) {
 					}
 					seen[got] = true
 					own := len(labels)
-					for own > 0 && r.sids[wordFirst+own-1] != 0 {
+					for own > 0 && r.sids[paths.Block+own-1] != 0 {
 						own--
 					}
 					if own != c.own[len(labels)] || r.words.bounces[n] != set.Addr(n) {

@@ -87,10 +87,10 @@ func newInformed(h *Hosts) (*informed, error) {
 func (s *informed) rack(host topology.NodeID) uint32 { return uint32(s.shape.edgeOf(host)) }
 
 func (s *informed) choose(p *pair, order []int, last int, now time.Duration) int {
-	tags := p.paths.tags
+	tags := p.paths.Tags
 	return s.tables[p.src].Choose(s.rack(p.dst), order, func(path int) uint8 { return tags[path] }, last, now)
 }
 
 func (s *informed) sent(p *pair, path, bytes int, now time.Duration) {
-	s.tables[p.src].Sent(p.paths.tags[path], bytes, now)
+	s.tables[p.src].Sent(p.paths.Tags[path], bytes, now)
 }

@@ -1,24 +1,25 @@
 package spray
 
-import "weft/drb"
+import (
+	"weft/drb"
+	"weft/internal/paths"
+)
 
-// bind gives a pair the selectors of its paths. Those of different pairs and kinds
-// must not start in step, nor those of a pair again and again at one place.
+// bind gives a pair the selectors of its paths.
 func (h *Hosts) bind(p *pair) {
 	seed := mix(h.config.Seed, uint64(p.src)<<32|uint64(p.dst))
-	seed += uint64(p.bound) * 0x9e3779b97f4a7c14 // even: the lowest bit tells nothing apart
-	p.bound++
 	p.further = nil
-	for i := range p.paths.components {
-		order := p.paths.components[i].order
-		s := selectors{data: drb.NewSelector(h.policy.Rule, order, seed), ack: drb.NewSelector(h.policy.Rule, order, seed^1<<63)}
+	for i := range p.paths.Components {
+		order := p.paths.Components[i].Order
+		data, ack := paths.Seeds(seed, uint64(p.bound), i)
+		s := selectors{data: drb.NewSelector(h.policy.Rule, order, data), ack: drb.NewSelector(h.policy.Rule, order, ack)}
 		if i == 0 {
 			p.selectors = s
 		} else {
 			p.further = append(p.further, s)
 		}
-		seed += 0xd1342543de82ef96
 	}
+	p.bound++
 }
 
 // mix is a number that two others make, splitmix64's way (Steele et al., OOPSLA

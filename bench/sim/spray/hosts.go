@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/policy"
 	"weft/topology"
 )
@@ -65,7 +66,7 @@ func NewHosts(c HostsConfig) (*Hosts, error) {
 	}
 	h := &Hosts{
 		config: c, policy: p, topo: c.Topology, shape: shapeOf(c.Topology),
-		pairs: newPairTable(), paths: pathTable{policy: p, byKey: make(map[string]*paths)},
+		pairs: newPairTable(), paths: pathTable{policy: p, byKey: make(map[string]*paths.Group)},
 	}
 	if err := h.beAware(); err != nil {
 		return nil, fmt.Errorf("spray: %w", err)
@@ -105,7 +106,7 @@ func (h *Hosts) Data(f *Flow, seq uint32, payload, wire int, now time.Duration) 
 			n = p.counted()
 		}
 	case unit.Kind == flowcell.UnitFlow:
-		path = p.paths.byHash(f.hash)
+		path, _ = p.paths.ByHash(f.hash)
 	default:
 		path, n = h.begin(f, p, -1, now), p.counted()
 	}
@@ -118,7 +119,7 @@ func (h *Hosts) Data(f *Flow, seq uint32, payload, wire int, now time.Duration) 
 // cut finds the path of a packet's unit.
 func (h *Hosts) cut(f *Flow, p *pair, seq uint32, payload int, now time.Duration) (path int, n flowcell.Number) {
 	if f.bound != p.bound {
-		if f.bound = p.bound; !p.paths.has(int(f.via)) {
+		if f.bound = p.bound; !p.paths.Has(int(f.via)) {
 			f.cutter.End()
 			f.via = -1
 		}
@@ -137,7 +138,7 @@ func (h *Hosts) begin(f *Flow, p *pair, last int, now time.Duration) int {
 		path, _ := p.of(f.hash).data.Next(f.hash)
 		return path
 	}
-	return h.aware.choose(p, p.paths.components[p.paths.component(f.hash)].order, last, now)
+	return h.aware.choose(p, p.paths.Components[p.paths.Component(f.hash)].Order, last, now)
 }
 
 // Ack returns the path of a pure acknowledgement from the flow's receiver, who has a
@@ -148,7 +149,8 @@ func (h *Hosts) Ack(f *Flow) (path int) {
 	case p.paths == nil:
 		return -1
 	case !h.policy.Sprays():
-		return p.paths.byHash(f.back)
+		path, _ = p.paths.ByHash(f.back)
+		return path
 	}
 	path, _ = p.of(f.back).ack.Next(f.back)
 	return path

@@ -36,7 +36,7 @@ func (h *Hosts) DataMark(f *Flow, path int, now time.Duration) Mark {
 		}
 		p.reported = false
 	}
-	return Mark{Forward: true, Tag: p.paths.tags[path]}
+	return Mark{Forward: true, Tag: p.paths.Tags[path]}
 }
 
 // AckMark is what an acknowledgement says.

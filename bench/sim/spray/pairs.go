@@ -3,6 +3,7 @@ package spray
 import (
 	"weft/drb"
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -15,9 +16,9 @@ type pair struct {
 	valid    uint32 // the topology of which the pair has taken note
 	bound    uint32 // how often its paths have changed
 	count    flowcell.Number
-	reported bool        // the latest packet with a mark reported congestion
-	paths    *paths      // nil: none needed, or free
-	further  []selectors // of the further components
+	reported bool         // the latest packet with a mark reported congestion
+	paths    *paths.Group // nil: none needed, or free
+	further  []selectors  // of the further components
 	_        [8]byte
 	selectors
 }
@@ -34,7 +35,7 @@ func (p *pair) of(hash uint64) *selectors {
 	if p.further == nil {
 		return &p.selectors
 	}
-	if i := p.paths.component(hash); i > 0 {
+	if i := p.paths.Component(hash); i > 0 {
 		return &p.further[i-1]
 	}
 	return &p.selectors

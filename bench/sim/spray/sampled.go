@@ -94,7 +94,7 @@ func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
 	if s.racks {
 		answers = rack
 	}
-	path, _ := s.tables[i].Choose(uint32(rack), uint32(answers), p.paths.live, now)
+	path, _ := s.tables[i].Choose(uint32(rack), uint32(answers), p.paths.Live, now)
 	s.set(i, s.tables[i].Next())
 	return path
 }

@@ -7,21 +7,23 @@ import (
 	"weft/drb"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/liveness"
 	"weft/policy"
 	"weft/topology"
 )
 
-// maxPairs bounds the table of destinations: as many as the largest topology
-// has hosts, which is half of their addresses. Above it, some destination is forgotten and starts anew.
+// maxPairs bounds the table of destinations. The largest topology has as many hosts,
+// and twice as many addresses. Above the bound some destination is forgotten and
+// starts anew.
 const maxPairs = 1 << 16
 
-// pathTable knows how to reach each destination. It belongs to egress and is
-// guarded by its lock.
+// pathTable knows how to reach each destination. It belongs to egress and is guarded
+// by its lock.
 //
-// When links fail or come back, nothing is computed but the list of these links.
-// A pair finds out at its next packet whether one of them lies on its paths, and
-// only then has its paths looked up again; others go on where they were.
+// When links fail or come back, only the list of these links is computed. A pair
+// finds out at its next packet whether one of them lies on its paths. Only then are
+// its paths looked up again. Other pairs go on where they were.
 type pathTable struct {
 	topo    *topology.Topology
 	self    topology.NodeID
@@ -44,8 +46,8 @@ type pathTable struct {
 	carriage *liveness.Carriage // nil: the carrier is used everywhere
 }
 
-// pair is the state towards one destination: DRB keeps one selector for data
-// and one for pure ACKs (DRB §5).
+// pair is the state towards one destination. DRB keeps one selector for data and one
+// for pure ACKs (DRB §5).
 type pair struct {
 	dst    flowcell.Address
 	host   topology.NodeID // that has the address; of no meaning where direct or in a tunnel
@@ -64,9 +66,6 @@ type pair struct {
 	reported bool // the latest packet that carried a mark reported congestion
 }
 
-// selectors are those of one component of a pair's paths.
-type selectors struct{ data, ack drb.Selector }
-
 func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, c encap.Carrier, spray bool, seed uint64) *pathTable {
 	table := &pathTable{
 		topo: t, address: address, policy: p, spray: spray, seed: seed,
@@ -82,38 +81,7 @@ func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, c e
 	return table
 }
 
-// next is a selector's next path, nil if none is live.
-func (p *pair) next(s *drb.Selector) *pathOut {
-	n, ok := s.Next(0)
-	if !ok {
-		return nil
-	}
-	return p.group.out[n]
-}
-
-// of returns the selectors of the component that a flow keeps to.
-func (p *pair) of(flow *flowcell.FiveTuple, seed uint64) *selectors {
-	if p.further == nil {
-		return &p.selectors
-	}
-	return p.component(flow, seed)
-}
-
-func (p *pair) component(flow *flowcell.FiveTuple, seed uint64) *selectors {
-	if n := p.group.component(flow.Hash(seed)); n > 0 {
-		return &p.further[n-1]
-	}
-	return &p.selectors
-}
-
-// counted is the number of the next segment where units have none: with it the
-// receiver can tell what is late from what was sent again.
-func (p *pair) counted() flowcell.Number {
-	p.count = p.count.Count()
-	return p.count
-}
-
-// to returns the pair of a destination. It is good until the topology changes.
+// to returns the pair of a destination. The pair is valid until the topology changes.
 func (t *pathTable) to(dst flowcell.Address) *pair {
 	if t.recent.dst != dst {
 		t.recent = t.lookup(dst)
@@ -167,7 +135,7 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 	return p
 }
 
-// revalidate has a pair take note of the links that have changed.
+// revalidate makes a pair take note of the links that have changed.
 func (t *pathTable) revalidate(p *pair) {
 	if !p.direct && t.tunnel == nil && (p.group == nil || t.affects(p.valid, p)) {
 		if g := t.groups.of(t, p, t.topo.PathsOrAll(t.self, p.host)); g != p.group {
@@ -177,9 +145,9 @@ func (t *pathTable) revalidate(p *pair) {
 	p.valid = t.changes.latest
 }
 
-// affects reports whether a pair's paths may have changed since it last took
-// note. Components depend on more than the paths of a pair, since links
-// elsewhere may have changed what else these carry (DRILL §3.4.1).
+// affects reports whether a pair's paths may have changed since it last took note.
+// Components depend on more than a pair's own links: links elsewhere change what else
+// its paths carry (DRILL §3.4.1).
 func (t *pathTable) affects(since uint64, p *pair) bool {
 	links, all := t.changes.since(since)
 	if !all || t.groups.apart {
@@ -193,31 +161,29 @@ func (t *pathTable) affects(since uint64, p *pair) bool {
 	return false
 }
 
-// bind gives a pair its paths. Selectors of different pairs and kinds must not
-// start in step, nor those of a pair again and again at one place.
+// bind gives a pair its paths, and selectors over them.
 func (t *pathTable) bind(p *pair, g *group) {
 	t.groups.leave(p)
 	p.group = g
 	g.pairs++
 	a := p.dst.IP().As16()
 	seed := t.seed ^ (uint64(binary.BigEndian.Uint32(a[12:]))^binary.BigEndian.Uint64(a[:]))<<1
-	seed += p.bound * 0x9e3779b97f4a7c14 // even: the lowest bit tells nothing apart
-	p.bound++
 	p.further = nil
-	for i := range g.components {
-		order := g.components[i].order
-		s := selectors{drb.NewSelector(t.policy.Rule, order, seed), drb.NewSelector(t.policy.Rule, order, seed|1<<63)}
+	for i := range g.Components {
+		order := g.Components[i].Order
+		data, ack := paths.Seeds(seed, p.bound, i)
+		s := selectors{drb.NewSelector(t.policy.Rule, order, data), drb.NewSelector(t.policy.Rule, order, ack)}
 		if i == 0 {
 			p.selectors = s
 		} else {
 			p.further = append(p.further, s)
 		}
-		seed += 0xd1342543de82ef96
 	}
+	p.bound++
 }
 
-// change makes later packets use the live paths of topo; false if that is
-// another fabric, and nothing has changed.
+// change makes later packets use the live paths of topo. It is false if topo is
+// another fabric; then nothing has changed.
 func (t *pathTable) change(topo *topology.Topology) bool {
 	links, same := t.topo.Diff(topo)
 	if !same {

@@ -1,11 +1,13 @@
 package dataplane
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"weft/drb"
 	"weft/flowcell"
 	"weft/policy"
 	"weft/topology"
@@ -66,7 +68,7 @@ func TestPathTable_afterChangesEqualsANewOne(t *testing.T) {
 					}
 				}
 			}
-			if !slices.Equal(live, set.Live) || !slices.Equal(p.group.live, set.Live) {
+			if !slices.Equal(live, set.Live) || !slices.Equal(p.group.Live, set.Live) {
 				t.Fatalf("seed %d, step %d: host %d has paths %v, wanted are %v", seed, step, dst, live, set.Live)
 			}
 			for range 2 * len(set.Live) {
@@ -95,7 +97,7 @@ func checkGroups(t testing.TB, paths *pathTable) {
 		if g.key != key || g.pairs != pairs[g] || g.pairs == 0 {
 			t.Fatalf("a group has %d pairs, says %d", pairs[g], g.pairs)
 		}
-		size += len(g.live)
+		size += len(g.Weighted)
 		delete(pairs, g)
 	}
 	if len(pairs) > 0 || size != paths.groups.paths {
@@ -112,7 +114,7 @@ func TestPathTable_forgetsGroupsAboveTheBound(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	e.SetTopology(fatTree.WithoutNode(node(t, fatTree, "3.1")))
-	if p := e.to(fatTree, 15); p.group == nil || len(p.group.live) != 3 {
+	if p := e.to(fatTree, 15); p.group == nil || len(p.group.Live) != 3 {
 		t.Fatalf("%+v", p)
 	}
 	if s, _ := e.Stats(); s.GroupsReset != 1 {
@@ -188,7 +190,8 @@ func TestPathTable_weightsAreShares(t *testing.T) {
 			o := p.next(&p.data)
 			if name == "ecmp" {
 				flow := flowcell.FiveTuple{SrcPort: uint16(i)}
-				o = p.group.byHash(flow.Hash(1))
+				by, _ := p.group.ByHash(flow.Hash(1))
+				o = p.group.out[by]
 			}
 			used[o.index]++
 		}
@@ -263,7 +266,7 @@ func TestPathTable_avoidsPathsToOneHostAlone(t *testing.T) {
 		if top != nil {
 			e.SetTopology(top)
 		}
-		return slices.Clone(e.paths.to(flowcell.AddressFrom(fatTree.EmbeddedAddr(host))).group.paths)
+		return slices.Clone(e.paths.to(flowcell.AddressFrom(fatTree.EmbeddedAddr(host))).group.Live)
 	}
 	all := []int{0, 1, 2, 3}
 	mate := e.paths.to(flowcell.AddressFrom(fatTree.EmbeddedAddr(14)))
@@ -273,9 +276,29 @@ func TestPathTable_avoidsPathsToOneHostAlone(t *testing.T) {
 		t.Errorf("paths to the host were %v, and are %v", before, after)
 	}
 	if p := e.paths.to(mate.dst); p.group != was {
-		t.Errorf("paths to its neighbour are %v", p.group.paths)
+		t.Errorf("paths to its neighbour are %v", p.group.Live)
 	}
 	if after := to(15, fatTree); !slices.Equal(after, all) {
 		t.Errorf("paths to the host are %v when nothing is avoided any more", after)
+	}
+}
+
+// Whatever the seed, acknowledgements do not take the paths that data takes, in step
+// with it: nor do the paths of a pair begin again at the same place when they change.
+func TestPathTable_selectorsAreNotInStep(t *testing.T) {
+	for _, seed := range []uint64{1, 2, 1 << 63, 1<<63 + 7, math.MaxUint64} {
+		e := testEgress(t, fatTree, "rb", func(c *Config) { c.Seed = seed })
+		p := e.to(fatTree, 15)
+		draw := func(s *drb.Selector) (drawn [64]int) {
+			for i := range drawn {
+				drawn[i] = p.next(s).index
+			}
+			return drawn
+		}
+		data, ack := draw(&p.data), draw(&p.ack)
+		e.paths.bind(p, p.group)
+		if again := draw(&p.data); data == ack || data == again || ack == again {
+			t.Errorf("seed %x: data takes %v, acknowledgements take %v, data later takes %v", seed, data, ack, again)
+		}
 	}
 }

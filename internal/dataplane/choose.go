@@ -1,0 +1,82 @@
+package dataplane
+
+import (
+	"time"
+
+	"weft/drb"
+	"weft/flowcell"
+)
+
+// choose returns the path of a unit of data that begins; nil if none is live. last is
+// the path of the flow's unit before, or any other.
+func (e *Egress) choose(p *pair, flow *flowcell.FiveTuple, last *pathOut, now time.Duration) *pathOut {
+	if e.aware == nil {
+		return p.next(&p.of(flow, e.seed).data)
+	}
+	was := -1
+	if p.group.has(last) {
+		was = last.index
+	}
+	g := p.group
+	order := g.Components[0].Order
+	if len(g.Components) > 1 {
+		order = g.Components[g.Component(flow.Hash(e.seed))].Order
+	}
+	path := e.aware.choose(p, order, was, now)
+	if path < 0 || path >= len(g.out) {
+		return nil
+	}
+	return g.out[path]
+}
+
+// byTurn returns the next path of acknowledgements; nil if none is live.
+func (e *Egress) byTurn(p *pair, flow *flowcell.FiveTuple) *pathOut {
+	return p.next(&p.of(flow, e.seed).ack)
+}
+
+// byFlow returns the one path that a flow keeps to; nil if none is live. Fragments have
+// no ports, so datagrams to one host keep to one path, whatever their ports.
+func (e *Egress) byFlow(p *pair, pkt *flowcell.Packet) *pathOut {
+	flow := pkt.Flow
+	if !pkt.IsTCP() {
+		flow.SrcPort, flow.DstPort = 0, 0
+	}
+	if n, ok := p.group.ByHash(flow.Hash(e.seed)); ok {
+		return p.group.out[n]
+	}
+	return nil
+}
+
+// selectors are those of one component of a pair's paths.
+type selectors struct{ data, ack drb.Selector }
+
+// next is a selector's next path, nil if none is live.
+func (p *pair) next(s *drb.Selector) *pathOut {
+	n, ok := s.Next(0)
+	if !ok {
+		return nil
+	}
+	return p.group.out[n]
+}
+
+// of returns the selectors of the component that a flow keeps to.
+func (p *pair) of(flow *flowcell.FiveTuple, seed uint64) *selectors {
+	if p.further == nil {
+		return &p.selectors
+	}
+	return p.component(flow, seed)
+}
+
+func (p *pair) component(flow *flowcell.FiveTuple, seed uint64) *selectors {
+	if n := p.group.Component(flow.Hash(seed)); n > 0 {
+		return &p.further[n-1]
+	}
+	return &p.selectors
+}
+
+// counted returns the number of the next segment where units have no numbers. By it
+// the receiver can tell what is late from what was sent again.
+func (p *pair) counted() flowcell.Number {
+	p.count = p.count.Count()
+	return p.count
+}

@@ -1,0 +1,55 @@
+package dataplane
+
+import (
+	"weft/flowcell"
+)
+
+// Seed returns the seed of everything random of a host.
+func (e *Egress) Seed() uint64 { return e.seed }
+
+// MTU returns the MTU of the packets that Send takes, in bytes.
+func (e *Egress) MTU() int { return e.config.MTU() }
+
+// Unit returns the unit of the policy in use.
+func (e *Egress) Unit() flowcell.Unit {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.paths.policy.Unit
+}
+
+// TakesSupers reports whether Send takes super-segments at the moment.
+func (e *Egress) TakesSupers() bool {
+	return e.outlet.supers()
+}
+
+// Refuse has ICMP errors about packets that are too long given to refuse, which owns
+// them. It is called with the lock held.
+func (e *Egress) Refuse(refuse func(packet []byte)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refuse = refuse
+}
+
+// Remember makes an egress find out which path has lost what. probes says that TCP
+// sends tail loss probes (RFC 8985 §7).
+func (e *Egress) Remember(probes bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.evidence = newEvidence(e.seed, probes)
+}
+
+// OnLoss has suspect called, with the lock held, when there are losses that Report
+// has not told of.
+func (e *Egress) OnLoss(suspect func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.suspect = suspect
+}
+
+// WriteProbes sends packets that lie behind link.SuperHeadroom. It returns how many
+// the device has taken.
+func (e *Egress) WriteProbes(bufs [][]byte) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.WriteLocked(bufs)
+}

@@ -1,0 +1,78 @@
+package dataplane
+
+import (
+	"net/netip"
+	"time"
+
+	"weft/encap"
+	"weft/flowcell"
+	"weft/internal/clock"
+	"weft/internal/paths"
+	"weft/luopan"
+	"weft/topology"
+)
+
+// Sampler sends the probes of a policy that samples. An egress calls it with its lock
+// held.
+type Sampler interface {
+	// Use gives it the table to fill; nil if the policy does not sample.
+	Use(table *luopan.Table)
+	// Due reports whether there is something to be sent.
+	Due(now time.Duration) bool
+	// Pump sends what is due.
+	Pump(now time.Duration)
+}
+
+// SetSampler makes s measure what the policy asks for.
+func (e *Egress) SetSampler(s Sampler) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sampler = s
+	e.adopt(e.aware)
+}
+
+// Lock takes the lock of an egress. A Sampler lives under it, since packets are sent
+// by the table that it fills. Methods whose names end in Locked are called with the
+// lock held.
+func (e *Egress) Lock() { e.mu.Lock() }
+
+// Unlock gives the lock back.
+func (e *Egress) Unlock() { e.mu.Unlock() }
+
+// Clock returns the clock that an egress lives by.
+func (e *Egress) Clock() clock.Clock { return e.clock }
+
+// TopologyLocked returns the topology in use, and the number of the egress's host in
+// it.
+func (e *Egress) TopologyLocked() (t *topology.Topology, self topology.NodeID) {
+	return e.paths.topo, e.paths.self
+}
+
+// EncapsulateLocked writes the outer header of a live path to a host before a packet,
+// as encap.Outer does. It is false if there is no such path.
+func (e *Egress) EncapsulateLocked(buf []byte, to netip.Addr, path int, id uint16) (out []byte, ok bool) {
+	p := e.paths.lookup(flowcell.AddressFrom(to))
+	if p.group == nil || path >= len(p.group.out) || p.group.out[path] == nil {
+		return nil, false
+	}
+	out, err := p.group.out[path].encapsulate(buf, p.rack, id)
+	return out, err == nil
+}
+
+// OuterLocked returns the outer header of a path to a host, live or not; false if
+// there is no such path.
+func (e *Egress) OuterLocked(to netip.Addr, path int) (o encap.Outer, ok bool) {
+	return paths.OuterTo(e.paths.topo, e.paths.racks.carrier, e.paths.address, to, path)
+}
+
+// WriteLocked writes packets that lie behind link.SuperHeadroom, with a
+// virtio_net_hdr where the device wants one. It returns how many were taken.
+func (e *Egress) WriteLocked(bufs [][]byte) int { return e.outlet.write(bufs) }
+
+// UntoldLocked counts the choices that a ChoiceDevice did not take.
+func (e *Egress) UntoldLocked() uint64 {
+	if a, ok := e.aware.(*sampled); ok {
+		return a.untold
+	}
+	return 0
+}
