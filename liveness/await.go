@@ -21,13 +21,13 @@ type await struct {
 	token   uint64 // 0: nothing is awaited
 	path    *path
 	sent    time.Duration
-	place   int32 // in awaited.late
-	missed  bool  // its time has passed
-	sample  bool  // it counts in the path's history
-	graced  bool  // its time was made longer, since this process was stopped
-	size    uint8 // of a full-size probe the place in Watcher.sizes, and 1; 0: a small one
-	asData  bool  // of data's class
-	control int32 // the probe sent beside it, in the ring; nowhere: none
+	place   int32  // in awaited.late
+	stalls  uint64 // that there had been
+	missed  bool   // its time has passed
+	sample  bool   // it counts in the path's history
+	size    uint8  // of a full-size probe the place in Watcher.sizes, and 1; 0: a small one
+	asData  bool   // of data's class
+	control int32  // the probe sent beside it, in the ring; nowhere: none
 	paired  uint64
 }
 

@@ -36,8 +36,8 @@ type Stats struct {
 	Unproved uint64        // times that a bouncing switch lost its proof
 	TakenUp  uint64        // times that the carrier came into use to racks, all of a kind or one
 	GivenUp  uint64        // times that it went out of use
-	Stalls   uint64        // times that this process was not run, for Stalled together
-	Stalled  time.Duration // nothing is concluded from the silence of such a time
+	Stalls   uint64        // times that this process was not run when something was due, for Stalled together
+	Stalled  time.Duration // such times do not count: no silence, timeout or hold gets older
 }
 
 // Stats returns the counters.
@@ -66,8 +66,10 @@ type PathHealth struct {
 	Path  int             // its number for the pair
 	Via   netip.Addr      // bouncing address
 	State Health
-	Why   string        // for Quarantined and Slow: what convicted it
-	Since time.Duration // when it was quarantined, found slow, or let back
+	Why   string // for Quarantined and Slow: what convicted it
+	// Since is when it was quarantined, found slow, or let back. Times for which this
+	// process was not run are left out: they make it later.
+	Since time.Duration
 	RTT   time.Duration // smoothed; 0: unknown
 	Loss  float64       // part of its latest probes, 64 at most, that was missed
 
@@ -103,7 +105,7 @@ func (w *Watcher) Paths() []PathHealth {
 func (w *Watcher) health(p *path) PathHealth {
 	h := PathHealth{
 		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via,
-		State: Up, Since: p.since, RTT: p.srtt,
+		State: Up, Since: w.clock(p.since), RTT: p.srtt,
 	}
 	h.Proved = w.proof.bounces[p.up].proved
 	if s := &p.size; s.known && int(s.level) < len(w.sizes) {
@@ -120,7 +122,7 @@ func (w *Watcher) health(p *path) PathHealth {
 	case p.group.mute:
 		h.State = Mute
 	case p.slow.again > 0:
-		h.State, h.Why, h.Since = Slow, p.whySlow(), p.slow.moved
+		h.State, h.Why, h.Since = Slow, p.whySlow(), w.clock(p.slow.moved)
 	case p.suspicious(w.now):
 		h.State = Suspicious
 	}

@@ -32,7 +32,7 @@ func (p *Probe) Append(b []byte) []byte {
 func (p *Probe) Kind() encap.ProbeKind { return p.body.Kind }
 
 // Probes hands over what is to be sent, right after a Tick, or round trips come
-// out too long. f must not call the Watcher, nor keep what p points to.
+// out too long; see Away, too. f must not call the Watcher, nor keep what p points to.
 func (w *Watcher) Probes(f func(p *Probe)) {
 	for i := range w.out {
 		f(&w.out[i])
@@ -56,6 +56,7 @@ func (w *Watcher) send(p *path) (i int32, ok bool) {
 // queue has a probe sent that is awaited.
 func (w *Watcher) queue(p *path, i int32, padding int) {
 	g := p.group
+	w.awaited.ring[i].stalls = w.stats.Stalls
 	probe := Probe{Via: w.near.paths[p.up].via, Path: int(p.index), Dst: g.dst, body: encap.Probe{
 		Kind: encap.ProbeRequest, Path: uint16(p.index), Token: w.awaited.ring[i].token,
 		Origin: w.config.Address, Target: g.address,
@@ -88,7 +89,7 @@ func (w *Watcher) Answer(packet []byte, now time.Duration) {
 	}
 	was, _ := w.awaited.take(b.Token)
 	if was.asData {
-		w.waited(was.path, was.sent)
+		w.waited(was.path, &was)
 		return
 	}
 	if was.size > 0 {
@@ -112,7 +113,7 @@ func (w *Watcher) answered(p *path, e *await) {
 	if w.contested && p.misses > 0 {
 		w.dirty = true // it may contradict now
 	}
-	if e.sent >= w.stalls.latest { // else it has waited for this process
+	if e.stalls == w.stats.Stalls { // else it has waited for this process
 		p.measured(max(w.now-e.sent, 1))
 	}
 	g.answered = max(g.answered, e.sent)
@@ -165,7 +166,7 @@ func (w *Watcher) expired(i int32) {
 	g := p.group
 	w.stats.Missed++
 	if g.silent++; g.silent == 1 {
-		g.quiet = max(e.sent, w.stalls.latest)
+		g.quiet = e.sent
 	}
 	if g == &w.near {
 		w.stayedOut(p, e.sent)

@@ -15,7 +15,7 @@ import (
 //
 // Congestion: probes are of a class of their own where switches have one; where they
 // have none, so many must be missed in a row, over such a time, as no queue explains.
-// A process that was stopped: see stalled.
+// A process that was not run: see stalls.
 
 const (
 	missedInRow = 10                     // boomerangs to one switch, or longer than unproved
@@ -149,7 +149,7 @@ func (w *Watcher) stayedOut(p *path, sent time.Duration) {
 	}
 	b.homes = 0
 	if b.missed++; b.missed == 1 {
-		b.since = max(sent, w.stalls.latest)
+		b.since = sent
 	}
 	b.missed = min(b.missed, 1<<14)
 	switch {

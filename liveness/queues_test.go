@@ -38,40 +38,52 @@ func (s *world) slowed(l topology.LinkID, bits float64) {
 
 // travel has a packet of a size go along a path, and calls one of the two, unless nil,
 // when it has arrived or been lost.
-func (s *world) travel(p topology.Path, size int, asData bool, arrived, lost func()) {
+func (s *world) travel(r route, size int, asData bool, arrived, lost func()) {
 	if s.queues == nil {
-		if d, ok := s.carry(p, size); ok {
+		if d, ok := s.carry(r, size); ok {
 			s.after(d, arrived)
 		} else if lost != nil {
 			lost()
 		}
 		return
 	}
-	s.hop(p, 0, size, asData, arrived, lost)
+	t := &trip{s: s, left: r, size: size, asData: asData, arrived: arrived, lost: lost}
+	t.step = t.hop
+	t.hop()
 }
 
-// hop takes it over the path's link i and those behind.
-func (s *world) hop(p topology.Path, i, size int, asData bool, arrived, lost func()) {
-	if i == len(p.Links) {
-		arrived()
+// trip is that of a packet by a route of which some is left.
+type trip struct {
+	s             *world
+	left          route
+	size          int
+	asData        bool
+	arrived, lost func()
+	step          func() // hop
+}
+
+// hop takes it over the next link.
+func (t *trip) hop() {
+	if len(t.left) == 0 {
+		t.arrived()
 		return
 	}
-	l := p.Links[i]
-	q := s.queues[side{l, s.topo.Link(l).A == p.Hops[i]}]
-	wait := max(q.busy-s.now, 0)
-	takes := time.Duration(float64(size*8) / q.rate * float64(time.Second))
+	q, now := t.s.queues[t.left[0]], t.s.now
+	t.left = t.left[1:]
+	wait := max(q.busy-now, 0)
+	takes := time.Duration(float64(t.size*8) / q.rate * float64(time.Second))
 	switch {
-	case !asData:
+	case !t.asData:
 		wait = 0
-	case int(wait.Seconds()*q.rate/8)+size > q.limit:
-		if lost != nil {
-			lost()
+	case int(wait.Seconds()*q.rate/8)+t.size > q.limit:
+		if t.lost != nil {
+			t.lost()
 		}
 		return
 	default:
-		q.busy = s.now + wait + takes
+		q.busy = now + wait + takes
 	}
-	s.after(wait+takes+20*time.Microsecond, func() { s.hop(p, i+1, size, asData, arrived, lost) })
+	t.s.after(wait+takes+20*time.Microsecond, t.step)
 }
 
 // flow is a transfer without an end that sends evenly by all paths in use, and adapts
@@ -111,9 +123,9 @@ func (f *flow) send() {
 		f.flying++
 		began := f.s.now
 		lost := func() { f.s.after(f.trip, f.lost) } // is noticed a round trip later
-		f.s.travel(f.s.topo.Whole().Paths(f.from.id, f.dst).Path(n), dataSize, true, func() {
+		f.s.travel(f.s.route(f.from.id, f.dst, n), dataSize, true, func() {
 			f.arrived++
-			f.s.travel(f.s.topo.Whole().Paths(f.dst, f.from.id).Path(n), ackSize, true, func() {
+			f.s.travel(f.s.route(f.dst, f.from.id, n), ackSize, true, func() {
 				f.trip += (f.s.now - began - f.trip) / 8
 				f.flying--
 				f.window += 1 / f.window

@@ -14,17 +14,17 @@ const (
 // Next returns when Tick is due; the time may have passed.
 func (w *Watcher) Next() time.Duration {
 	if len(w.out) > 0 {
-		return w.now
+		return w.clock(w.now)
 	}
-	return min(w.schedule.Next(), w.awaited.late.Next(), w.proof.due, w.slows.due)
+	return w.clock(min(w.schedule.Next(), w.awaited.late.Next(), w.proof.due, w.slows.due))
 }
 
 // Tick does what is due, at a cost in proportion to it; Probes then has what is
-// to be sent. A Tick that comes late sends no more than one probe per path for
-// all the time it was late.
+// to be sent. A Tick that comes late by more than a quarter of Config.Interval says that
+// this process was not run: all that is due is put off until then.
 func (w *Watcher) Tick(now time.Duration) {
 	w.at(now)
-	w.noticeStall()
+	w.stalls.begun = true
 	for w.awaited.late.Next() <= w.now {
 		w.expired(w.awaited.late.Pop())
 	}

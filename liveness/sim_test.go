@@ -3,6 +3,7 @@ package liveness
 import (
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type world struct {
 	events  timerq.Queue[func()]
 	faults  map[side]fault
 	all     fault                                            // of every side besides
+	routes  map[way]route                                    // those found
 	mute    map[topology.NodeID]bool                         // plain hosts: they answer no probes
 	old     map[topology.NodeID]bool                         // hosts that do not know of padding
 	deaf    map[netip.Addr]bool                              // bouncing addresses that do not decapsulate
@@ -66,7 +68,7 @@ func newWorld(t testing.TB, spec string, seed uint64) *world {
 	}
 	return &world{
 		t: t, topo: topo, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)),
-		faults: make(map[side]fault), mute: make(map[topology.NodeID]bool),
+		faults: make(map[side]fault), routes: make(map[way]route), mute: make(map[topology.NodeID]bool),
 		old: make(map[topology.NodeID]bool), deaf: make(map[netip.Addr]bool),
 		hosts: make(map[topology.NodeID]*simHost),
 	}
@@ -133,32 +135,65 @@ func (s *world) settle(h *simHost) {
 	}
 }
 
-// far returns a pair with the same paths as a boomerang's target.
-func (s *world) bounced(id topology.NodeID, via netip.Addr) topology.Path {
-	hosts := []topology.NodeID{0, topology.NodeID(s.topo.NumHosts() - 1)}
-	for i := range s.topo.NumHosts() {
-		hosts = append(hosts, topology.NodeID(i))
+// route is the way of a packet: the sides of links from which it comes.
+type route []side
+
+// way tells what a route depends on: the hosts at its ends, of which the second is
+// where it turns if that is a bouncing switch, and the path's number.
+type way struct {
+	from, to topology.NodeID
+	path     int
+	via      netip.Addr
+}
+
+// route is a path's, whichever links are down.
+func (s *world) route(from, to topology.NodeID, path int) route {
+	k := way{from: from, to: to, path: path}
+	r, known := s.routes[k]
+	if !known {
+		p := s.topo.Whole().Paths(from, to).Path(path)
+		r = s.sides(p.Hops, p.Links)
+		s.routes[k] = r
 	}
-	for _, dst := range hosts {
+	return r
+}
+
+func (s *world) sides(hops []topology.NodeID, links []topology.LinkID) (r route) {
+	for i, l := range links {
+		r = append(r, side{l, s.topo.Link(l).A == hops[i]})
+	}
+	return r
+}
+
+// bounced is a boomerang's, to a bouncing address and back.
+func (s *world) bounced(id topology.NodeID, via netip.Addr) route {
+	k := way{from: id, via: via}
+	r, known := s.routes[k]
+	if known {
+		return r
+	}
+	for dst := range topology.NodeID(s.topo.NumHosts()) {
 		set := s.topo.Whole().Paths(id, dst)
 		if set.Direct() {
 			continue
 		}
 		for n := range count(set) {
-			if set.Addr(n) == via {
-				p := set.Path(n)
-				half := len(p.Links) / 2
-				up := topology.Path{Hops: p.Hops[: half+1 : half+1], Links: p.Links[:half:half]}
-				for i := half - 1; i >= 0; i-- {
-					up.Hops = append(up.Hops, p.Hops[i])
-					up.Links = append(up.Links, p.Links[i])
-				}
-				return up
+			if set.Addr(n) != via {
+				continue
 			}
+			p := set.Path(n)
+			half := len(p.Links) / 2
+			up := s.sides(p.Hops, p.Links[:half])
+			r = slices.Clone(up)
+			for _, k := range slices.Backward(up) {
+				r = append(r, side{k.link, !k.up})
+			}
+			s.routes[k] = r
+			return r
 		}
 	}
 	s.t.Fatalf("nobody bounces %v's packets at %v", id, via)
-	return topology.Path{}
+	return nil
 }
 
 // probe sends what a Watcher wants sent, bytes and all.
@@ -178,12 +213,14 @@ func (s *world) probe(h *simHost, p Probe) {
 		s.travel(s.bounced(h.id, p.Via), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		return
 	}
-	set := s.topo.Whole().Paths(h.id, p.Dst)
-	if set.Addr(p.Path) != p.Via {
-		s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, p.Dst, p.Via)
+	if k := (way{h.id, p.Dst, p.Path, p.Via}); s.routes[k] == nil {
+		if s.topo.Whole().Paths(h.id, p.Dst).Addr(p.Path) != p.Via {
+			s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, p.Dst, p.Via)
+		}
+		s.routes[k] = route{} // it has been looked at
 	}
 	ignores := s.ignores[p.Dst]
-	s.travel(set.Path(p.Path), size, asData(packet), func() {
+	s.travel(s.route(h.id, p.Dst, p.Path), size, asData(packet), func() {
 		if s.mute[p.Dst] || s.old[p.Dst] && len(packet) > encap.ProbeLen || ignores != nil && ignores(p.Path) {
 			return
 		}
@@ -192,7 +229,7 @@ func (s *world) probe(h *simHost, p Probe) {
 			s.t.Fatalf("request by path %d: reply by %d, %v", p.Path, path, err)
 		}
 		back := func() {
-			s.travel(s.topo.Whole().Paths(p.Dst, h.id).Path(int(path)), size, asData(packet), func() { s.answer(h, packet) }, nil)
+			s.travel(s.route(p.Dst, h.id, int(path)), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		}
 		if lag := s.lags[p.Dst]; lag != nil {
 			s.after(lag(p.Path), back)
@@ -211,12 +248,12 @@ func (s *world) answer(h *simHost, packet []byte) {
 	s.settle(h)
 }
 
-// carry sends a packet of a size along a path. The outer header is counted all the
+// carry sends a packet of a size along a route. The outer header is counted all the
 // way.
-func (s *world) carry(p topology.Path, size int) (time.Duration, bool) {
+func (s *world) carry(r route, size int) (time.Duration, bool) {
 	var d time.Duration
-	for i, l := range p.Links {
-		f := s.faults[side{l, s.topo.Link(l).A == p.Hops[i]}]
+	for _, k := range r {
+		f := s.faults[k]
 		if f.mtu > 0 && size > f.mtu || s.rng.Float64() < f.loss || s.all.loss > 0 && s.rng.Float64() < s.all.loss {
 			return 0, false
 		}
@@ -240,7 +277,7 @@ func (s *world) talk(h *simHost, dst topology.NodeID, perSecond float64) {
 			path := set.Live[next%len(set.Live)]
 			next++
 			h.w.Sent(dst, path, 1)
-			if _, ok := s.carry(s.topo.Whole().Paths(h.id, dst).Path(path), 100); !ok {
+			if _, ok := s.carry(s.route(h.id, dst, path), 100); !ok {
 				s.after(time.Duration(1+s.rng.IntN(20))*time.Millisecond, func() {
 					h.w.Lost(dst, path, 1, s.now)
 					s.settle(h)

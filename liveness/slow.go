@@ -101,12 +101,12 @@ func (w *Watcher) sendAsData(p *path) {
 }
 
 // waited takes note of a probe of data's class that came home.
-func (w *Watcher) waited(p *path, sent time.Duration) {
+func (w *Watcher) waited(p *path, e *await) {
 	s := &p.slow
-	if s.out || sent < s.fresh || sent < w.stalls.latest {
+	if s.out || e.sent < s.fresh || e.stalls != w.stats.Stalls {
 		return
 	}
-	rtt := max(w.now-sent, 1)
+	rtt := max(w.now-e.sent, 1)
 	if s.homes == 0 {
 		if s.begun = w.now; s.begun-s.whole.end > slowWindow {
 			s.bad = 0

@@ -18,7 +18,7 @@ type Watcher struct {
 	base    *topology.Topology
 	current *topology.Topology
 	rng     *rand.ChaCha8
-	now     time.Duration
+	now     time.Duration // running time, see stalls
 
 	near   group // boomerangs
 	groups map[topology.NodeID]*group
@@ -267,9 +267,6 @@ func (w *Watcher) Topology() *topology.Topology {
 	}
 	return w.current
 }
-
-// at takes note of the time, which never goes back.
-func (w *Watcher) at(now time.Duration) { w.now = max(w.now, now) }
 
 // jitter returns a time that differs from d by up to a quarter.
 func (w *Watcher) jitter(d time.Duration) time.Duration {

@@ -196,6 +196,7 @@ func (d *daemon) lookAround() {
 	for _, peer := range d.kernel.peers {
 		d.probes.Active(peer, d.process.Now())
 	}
+	d.ticks.Reset(0)
 	d.process.AfterFunc(500*time.Millisecond, d.lookAround)
 }
 
