@@ -26,19 +26,13 @@ var lattice = map[string][]string{
 	"weft/drb":                        {},
 	"weft/encap":                      {},
 	"weft/internal/checksum":          {},
-	"weft/internal/nearest":           {},
-	"weft/internal/strictyaml":        {"weft/internal/nearest"},
-	"weft/internal/notify":            {},
+	"weft/internal/config":            {"weft/topology", "weft/topoupdate"},
+	"weft/internal/service":           {},
 	"weft/internal/shortage":          {},
 	"weft/internal/shortage/few":      {},                                                                      // for tests
 	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/internal/shortage/few", "weft/topology"}, // for tests
 	"weft/internal/tools/...":         {},                                                                      // no other package needs them
-	"weft/internal/privileges":        {},
-	"weft/internal/steadyclock":       {},
-	"weft/internal/memlimit":          {},
-	"weft/internal/statussocket":      {},
 	"weft/internal/chaos":             {"weft/topology"},
-	"weft/internal/topofile":          {"weft/topology"},
 	"weft/luopan":                     {},
 	"weft/conga":                      {},
 	"weft/local":                      {},
@@ -63,10 +57,9 @@ var lattice = map[string][]string{
 	"weft/internal/simnet/world":      {"weft/internal/simnet", "weft/internal/prober", "weft/internal/checksum", "weft/stack", "weft/topology", "weft/encap", "weft/gso", "weft/link", "weft/liveness", "weft/policy", "weft/resequencer", "weft/resequencer/gro"},
 	"weft/internal/simnet/...":        {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link"},
 	"weft/internal/interop":           {},
-	"weft/internal/updatekeys":        {"weft/internal/strictyaml", "weft/topoupdate"},
 	"weft/internal/prober":            {"weft/internal/shortage", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology"},
-	"weft/internal/switchd":           {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
-	"weft/internal/daemon":            {"weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
+	"weft/internal/switchd":           {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/config", "weft/internal/kernel", "weft/internal/service"},
+	"weft/internal/daemon":            {"weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/prober", "weft/internal/config", "weft/internal/service"},
 	"weft/bench/...":                  {"weft/..."},
 	"weft/cmd/weft":                   {"weft/..."},
 	"weft/examples":                   {},
@@ -84,7 +77,7 @@ var lattice = map[string][]string{
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
@@ -95,7 +88,7 @@ var (
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
-		"go.yaml.in/yaml":                           {"weft/internal/strictyaml", "weft/topology"},
+		"go.yaml.in/yaml":                           {"weft/internal/config", "weft/topology"},
 	}
 )
 
@@ -188,12 +181,12 @@ func TestArchitecture_heavyDependenciesStayAtTheEdges(t *testing.T) {
 // wallClock may look at the time of day; what it does is not to depend on nobody
 // setting the clock. Everything else measures by time.Since and the like.
 var wallClock = map[string]string{
-	"encap/udpseal.go":                    "numbers begin with it",
-	"stack/tunnelsend.go":                 "numbers follow it",
-	"stack/virtual.go":                    "an epoch of its own",
-	"internal/steadyclock/clock_linux.go": "",
-	"internal/switchd/config.go":          "the number of a start, for want of a better one",
-	"internal/switchd/run_linux.go":       "times of keys",
+	"encap/udpseal.go":                "numbers begin with it",
+	"stack/tunnelsend.go":             "numbers follow it",
+	"stack/virtual.go":                "an epoch of its own",
+	"internal/service/clock_linux.go": "",
+	"internal/switchd/config.go":      "the number of a start, for want of a better one",
+	"internal/switchd/run_linux.go":   "times of keys",
 }
 
 // A time of day that is turned into a number, or out of one, has lost the monotonic

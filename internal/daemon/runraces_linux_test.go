@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"weft/internal/statussocket"
+	"weft/internal/service"
 )
 
 // Several ask for the status while policies change and packets flow both ways; the
@@ -28,7 +28,7 @@ func TestRun_statusWhileReloading(t *testing.T) {
 	for range 3 {
 		asking.Go(func() {
 			for !ended.Load() {
-				if _, err := statussocket.Ask(t.Context(), socket, "weft host"); err != nil {
+				if _, err := service.AskStatus(t.Context(), socket, "weft host"); err != nil {
 					t.Error(err)
 					return
 				}
