@@ -32,6 +32,7 @@ var lattice = map[string][]string{
 	"weft/internal/shortage/few":      {},                                                                      // for tests
 	"weft/internal/kernel/kerneltest": {"weft/internal/kernel", "weft/internal/shortage/few", "weft/topology"}, // for tests
 	"weft/internal/tools/...":         {},                                                                      // no other package needs them
+	"weft/internal/golden":            {},                                                                      // for tests
 	"weft/internal/chaos":             {"weft/topology"},
 	"weft/luopan":                     {},
 	"weft/conga":                      {},
