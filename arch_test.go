@@ -28,22 +28,17 @@ flowcell:
 drb:
 encap:
 internal/checksum:
+internal/config: topology topoupdate
+internal/service:
 internal/bucket:
 internal/timerq:
-internal/nearest:
-internal/strictyaml: internal/nearest
-internal/notify:
 internal/shortage:
 internal/shortage/few:  // for tests
 internal/slowtest:
 internal/kernel/kerneltest: internal/kernel internal/shortage/few topology  // for tests
 internal/tools/...:  // no other package needs them
-internal/privileges:
-internal/steadyclock:
-internal/memlimit:
-internal/statussocket:
+internal/golden:
 internal/chaos: topology
-internal/topofile: topology
 luopan: internal/bucket internal/timerq
 conga:
 local:
@@ -72,10 +67,9 @@ internal/simnet: topology flowcell encap conga link internal/timerq
 internal/simnet/world: internal/simnet internal/prober internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq
 internal/simnet/...: internal/simnet stack topology topoupdate link internal/timerq
 internal/interop:
-internal/updatekeys: internal/strictyaml topoupdate
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket
-internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/notify internal/memlimit internal/steadyclock internal/privileges internal/statussocket internal/strictyaml internal/topofile internal/updatekeys
-internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/notify internal/memlimit internal/steadyclock internal/prober internal/privileges internal/statussocket internal/strictyaml internal/topofile internal/updatekeys
+internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
+internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/prober internal/config internal/service
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -108,7 +102,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
@@ -119,7 +113,7 @@ var (
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
-		"go.yaml.in/yaml":                           {"weft/internal/strictyaml", "weft/topology"},
+		"go.yaml.in/yaml":                           {"weft/internal/config", "weft/topology"},
 	}
 )
 
@@ -212,12 +206,12 @@ func TestArchitecture_heavyDependenciesStayAtTheEdges(t *testing.T) {
 // wallClock may look at the time of day; what it does is not to depend on nobody
 // setting the clock. Everything else measures by time.Since and the like.
 var wallClock = map[string]string{
-	"encap/udpseal.go":                    "numbers begin with it",
-	"internal/dataplane/tunnelsend.go":    "numbers follow it",
-	"stack/virtual.go":                    "an epoch of its own",
-	"internal/steadyclock/clock_linux.go": "",
-	"internal/switchd/config.go":          "the number of a start, for want of a better one",
-	"internal/switchd/run_linux.go":       "times of keys",
+	"encap/udpseal.go":                 "numbers begin with it",
+	"internal/dataplane/tunnelsend.go": "numbers follow it",
+	"stack/virtual.go":                 "an epoch of its own",
+	"internal/service/clock_linux.go":  "",
+	"internal/switchd/config.go":       "the number of a start, for want of a better one",
+	"internal/switchd/run_linux.go":    "times of keys",
 }
 
 // A time of day that is turned into a number, or out of one, has lost the monotonic

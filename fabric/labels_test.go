@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weft/encap"
+	"weft/internal/golden"
 	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
@@ -38,8 +39,8 @@ func TestPlan_labelsGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, file+".json", string(b)+"\n")
-		golden(t, file+".sh", strings.Join(p.Commands(), "\n")+"\n")
+		golden.Check(t, file+".json", string(b)+"\n")
+		golden.Check(t, file+".sh", strings.Join(p.Commands(), "\n")+"\n")
 	}
 }
 

@@ -2,17 +2,13 @@ package fabric
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"weft/internal/golden"
 	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func mustPlan(t testing.TB, top *topology.Topology, node string) NodePlan {
 	t.Helper()
@@ -41,26 +37,8 @@ func TestPlan_golden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, file+".json", string(b)+"\n")
-		golden(t, file+".sh", strings.Join(p.Commands(), "\n")+"\n")
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test -update rewrites it); got:\n%s", path, got)
+		golden.Check(t, file+".json", string(b)+"\n")
+		golden.Check(t, file+".sh", strings.Join(p.Commands(), "\n")+"\n")
 	}
 }
 

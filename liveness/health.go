@@ -10,34 +10,34 @@ import (
 
 // Stats counts since New.
 type Stats struct {
-	Sent     uint64 // probes
-	Answered uint64 // of these, in time
-	Missed   uint64 // not answered in time
-	Late     uint64 // of the missed, those that were answered after all
-	Skipped  uint64 // not sent for want of budget
-	Unknown  uint64 // answers to nothing that was sent, or no answers at all
+	Sent     uint64 `json:"sent"`     // probes
+	Answered uint64 `json:"answered"` // of these, in time
+	Missed   uint64 `json:"missed"`   // not answered in time
+	Late     uint64 `json:"late"`     // of the missed, those that were answered after all
+	Skipped  uint64 `json:"skipped"`  // not sent for want of budget
+	Unknown  uint64 `json:"unknown"`  // answers to nothing that was sent, or no answers at all
 
-	Quarantined uint64 // paths taken out of use
-	Readmitted  uint64 // paths let back
-	Muted       uint64 // destinations that stopped answering, or never did
-	Evicted     uint64 // destinations forgotten for want of room
-	Refused     uint64 // calls of Active that found no room
+	Quarantined uint64 `json:"quarantined"` // paths taken out of use
+	Readmitted  uint64 `json:"readmitted"`  // paths let back
+	Muted       uint64 `json:"muted"`       // destinations that stopped answering, or never did
+	Evicted     uint64 `json:"evicted"`     // destinations forgotten for want of room
+	Refused     uint64 `json:"refused"`     // calls of Active that found no room
 
-	Destinations int // watched now
+	Destinations int `json:"destinations"` // watched now
 
-	Bytes        uint64 // of all probes, outer headers included
-	Full         uint64 // full-size probes, not among Sent
-	FullAnswered uint64 // of these, in time
-	FullMissed   uint64 // not answered in time
-	TooBig       uint64 // of these, those about which an ICMP error came
+	Bytes        uint64 `json:"bytes"`         // of all probes, outer headers included
+	Full         uint64 `json:"full"`          // full-size probes, not among Sent
+	FullAnswered uint64 `json:"full_answered"` // of these, in time
+	FullMissed   uint64 `json:"full_missed"`   // not answered in time
+	TooBig       uint64 `json:"too_big"`       // of these, those about which an ICMP error came
 
-	AsData   uint64        // probes that wait in queues as data does, not among Sent
-	Slow     uint64        // times that a path was found slow
-	Unproved uint64        // times that a bouncing switch lost its proof
-	TakenUp  uint64        // times that the carrier came into use to racks, all of a kind or one
-	GivenUp  uint64        // times that it went out of use
-	Stalls   uint64        // times that this process was not run when something was due, for Stalled together
-	Stalled  time.Duration // such times do not count: no silence, timeout or hold gets older
+	AsData   uint64        `json:"as_data"`    // probes that wait in queues as data does, not among Sent
+	Slow     uint64        `json:"slow"`       // times that a path was found slow
+	Unproved uint64        `json:"unproved"`   // times that a bouncing switch lost its proof
+	TakenUp  uint64        `json:"taken_up"`   // times that the carrier came into use to racks, all of a kind or one
+	GivenUp  uint64        `json:"given_up"`   // times that it went out of use
+	Stalls   uint64        `json:"stalls"`     // times that this process was not run when something was due, for Stalled together
+	Stalled  time.Duration `json:"stalled_ns"` // such times do not count: no silence, timeout or hold gets older
 }
 
 // Stats returns the counters.

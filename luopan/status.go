@@ -8,21 +8,21 @@ import (
 
 // Stats counts what a Table has done.
 type Stats struct {
-	Destinations int    // known now
-	Sampled      uint64 // choices that samples decided
-	Unsampled    uint64 // choices that no sample decided on
-	Rounds       uint64 // of probes to a rack
-	Silent       uint64 // rounds without an answer
-	Probes       uint64
-	Answers      uint64 // taken in
-	Late         uint64 // answers to a round that was over: only their round trip counts
-	Unknown      uint64 // answers to what was never asked, has been forgotten, or was answered late before
-	Replayed     uint64 // answers that came again
-	WrongPath    uint64 // answers that name another path than was asked about
-	WrongHost    uint64 // answers of somebody else than was asked
-	Deferred     uint64 // times that rounds had to wait for budget
-	Idle         uint64 // destinations forgotten for want of traffic
-	Evicted      uint64 // destinations forgotten for want of room
+	Destinations int    `json:"destinations"` // known now
+	Sampled      uint64 `json:"sampled"`      // choices that samples decided
+	Unsampled    uint64 `json:"unsampled"`    // choices that no sample decided on
+	Rounds       uint64 `json:"rounds"`       // of probes to a rack
+	Silent       uint64 `json:"silent"`       // rounds without an answer
+	Probes       uint64 `json:"probes"`
+	Answers      uint64 `json:"answers"`    // taken in
+	Late         uint64 `json:"late"`       // answers to a round that was over: only their round trip counts
+	Unknown      uint64 `json:"unknown"`    // answers to what was never asked, has been forgotten, or was answered late before
+	Replayed     uint64 `json:"replayed"`   // answers that came again
+	WrongPath    uint64 `json:"wrong_path"` // answers that name another path than was asked about
+	WrongHost    uint64 `json:"wrong_host"` // answers of somebody else than was asked
+	Deferred     uint64 `json:"deferred"`   // times that rounds had to wait for budget
+	Idle         uint64 `json:"idle"`       // destinations forgotten for want of traffic
+	Evicted      uint64 `json:"evicted"`    // destinations forgotten for want of room
 }
 
 // Destination is what is known of a rack.

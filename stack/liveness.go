@@ -70,11 +70,11 @@ func (c *Config) validateLiveness() error {
 // LivenessStats counts what a Host does to find out about paths. All are zero
 // without Config.Liveness.
 type LivenessStats struct {
-	Watcher  liveness.Stats
-	Evidence EvidenceStats
-	Echoed   uint64 // probes of others, answered
-	Refused  uint64 // probes of others, not answered: too many, or by no path between the two
-	Forged   uint64 // probes that are none, by their checksum or what they say
-	Drops    uint64 // probes that the device did not take
-	Untold   uint64 // times that a TopologyDevice did not take a topology; it is told again
+	Watcher  liveness.Stats `json:"watcher"`
+	Evidence EvidenceStats  `json:"evidence"`
+	Echoed   uint64         `json:"echoed"`  // probes of others, answered
+	Refused  uint64         `json:"refused"` // probes of others, not answered: too many, or by no path between the two
+	Forged   uint64         `json:"forged"`  // probes that are none, by their checksum or what they say
+	Drops    uint64         `json:"drops"`   // probes that the device did not take
+	Untold   uint64         `json:"untold"`  // times that a TopologyDevice did not take a topology; it is told again
 }

@@ -34,16 +34,16 @@ type sampler struct {
 // SampleStats counts what a Host does to measure how congested paths are. The
 // probes, and what became of their answers, are Table's.
 type SampleStats struct {
-	Table    luopan.Stats // zero unless the policy samples
-	Sent     uint64       // probes that the device has taken
-	Bytes    uint64       // of these, outer headers included
-	Answered uint64       // probes of others
-	Refused  uint64       // probes of others, not answered: too many, or by no path between the two
-	Forged   uint64       // samples that are none, by their checksum or what they say
-	Unasked  uint64       // answers, while the policy does not sample
-	Drops    uint64       // probes and answers that the device did not take
-	Pathless uint64       // probes of paths that were gone by then
-	Untold   uint64       // choices that a ChoiceDevice did not take
+	Table    luopan.Stats `json:"table"`    // zero unless the policy samples
+	Sent     uint64       `json:"sent"`     // probes that the device has taken
+	Bytes    uint64       `json:"bytes"`    // of these, outer headers included
+	Answered uint64       `json:"answered"` // probes of others
+	Refused  uint64       `json:"refused"`  // probes of others, not answered: too many, or by no path between the two
+	Forged   uint64       `json:"forged"`   // samples that are none, by their checksum or what they say
+	Unasked  uint64       `json:"unasked"`  // answers, while the policy does not sample
+	Drops    uint64       `json:"drops"`    // probes and answers that the device did not take
+	Pathless uint64       `json:"pathless"` // probes of paths that were gone by then
+	Untold   uint64       `json:"untold"`   // choices that a ChoiceDevice did not take
 }
 
 const (

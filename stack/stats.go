@@ -7,26 +7,26 @@ import (
 
 // Stats is a snapshot of a Host's counters, all since New.
 type Stats struct {
-	Egress  EgressStats
-	Ingress IngressStats
+	Egress  EgressStats  `json:"egress"`
+	Ingress IngressStats `json:"ingress"`
 	// Paths lists what was sent by each bouncing switch, in the order of their
 	// addresses, or by each path of a Tunnel.
-	Paths       []PathStats
-	Resequencer resequencer.Stats
-	Tunnel      TunnelStats // zero without one
-	TCP         TCPStats
-	Liveness    LivenessStats
-	Samples     SampleStats
-	Conga       conga.Stats // zero unless the policy is conga
+	Paths       []PathStats       `json:"paths"`
+	Resequencer resequencer.Stats `json:"resequencer"`
+	Tunnel      TunnelStats       `json:"tunnel"` // zero without one
+	TCP         TCPStats          `json:"tcp"`
+	Liveness    LivenessStats     `json:"liveness"`
+	Samples     SampleStats       `json:"samples"`
+	Conga       conga.Stats       `json:"conga"` // zero unless the policy is conga
 }
 
 // TCPStats are netstack's own counters.
 type TCPStats struct {
-	SegmentsSent     uint64
-	SegmentsReceived uint64
-	Retransmits      uint64
-	Timeouts         uint64 // retransmission timeouts
-	FastRecovery     uint64 // times that fast recovery was entered
+	SegmentsSent     uint64 `json:"segments_sent"`
+	SegmentsReceived uint64 `json:"segments_received"`
+	Retransmits      uint64 `json:"retransmits"`
+	Timeouts         uint64 `json:"timeouts"`      // retransmission timeouts
+	FastRecovery     uint64 `json:"fast_recovery"` // times that fast recovery was entered
 }
 
 // Stats returns the Host's counters.

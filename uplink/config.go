@@ -64,27 +64,28 @@ func (c *Config) check() (self topology.Node, p policy.Policy, err error) {
 type Stats struct {
 	// Bounces is what the uplink's program has sent to each bouncing switch, or by
 	// labels through it, by address.
-	Bounces []Bounce
+	Bounces []Bounce `json:"bounces"`
 	// Encapsulated counts the packets of Bounces. The rest are packets of any
 	// address that left by the uplink as they were, or, dropped, did not.
-	Encapsulated uint64
-	Passed       uint64 // in no need of an outer header, or with no room for it
-	Dropped      uint64 // the kernel made room for the outer header and did not let it be written
-	Chosen       uint64 // flowcells of Bounces that took the path chosen for them (Device.Choose)
+	Encapsulated uint64 `json:"encapsulated"`
+	Passed       uint64 `json:"passed"`  // in no need of an outer header, or with no room for it
+	Dropped      uint64 `json:"dropped"` // the kernel made room for the outer header and did not let it be written
+	Chosen       uint64 `json:"chosen"`  // flowcells of Bounces that took the path chosen for them (Device.Choose)
 
-	Taken      uint64 // packets that came in by the packet socket
-	PassedDead uint64 // packets that the kernel got, since this process was not running
-	Local      uint64 // packets from programs of this machine, led round by the switch
-	Lost       uint64 // packets that the TUN or the packet socket had no room for
+	Taken      uint64 `json:"taken"`       // packets that came in by the packet socket
+	PassedDead uint64 `json:"passed_dead"` // packets that the kernel got, since this process was not running
+	Local      uint64 `json:"local"`       // packets from programs of this machine, led round by the switch
+	Lost       uint64 `json:"lost"`        // packets that the TUN or the packet socket had no room for
 
-	Repairs uint64 // times that a program or a setting at the uplink was put back
-	Trouble string // what could not be put back; "" for nothing
+	Repairs uint64 `json:"repairs"` // times that a program or a setting at the uplink was put back
+	Trouble string `json:"trouble"` // what could not be put back; "" for nothing
 }
 
 // Bounce is what went to a bouncing switch: segments of super-segments as
 // packets, bytes with all IP headers.
 type Bounce struct {
-	Addr           netip.Addr
-	Packets, Bytes uint64
-	Flowcells      uint64 // that began, under luopan and rand
+	Addr      netip.Addr `json:"addr"`
+	Packets   uint64     `json:"packets"`
+	Bytes     uint64     `json:"bytes"`
+	Flowcells uint64     `json:"flowcells"` // that began, under luopan and rand
 }

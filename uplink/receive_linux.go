@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/net/bpf"
-
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/link"
@@ -28,11 +26,7 @@ func (d *Device) receive(c Config, up hostsetup.Uplink) error {
 	if err != nil {
 		return err
 	}
-	var filter []bpf.RawInstruction
-	for _, i := range steer.Filter() {
-		filter = append(filter, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
-	}
-	socket, err := link.OpenPacket(link.PacketConfig{Interface: d.name, Gateway: up.Gateway, MTU: c.MTU, Filter: filter})
+	socket, err := link.OpenPacket(link.PacketConfig{Interface: d.name, Gateway: up.Gateway, MTU: c.MTU, Filter: steer.Filter()})
 	if err != nil {
 		return errors.Join(err, steer.Close())
 	}

@@ -15,6 +15,7 @@ import (
 	"weft/encap"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
+	"weft/internal/kernel/kerneltest"
 	"weft/stack"
 )
 
@@ -277,7 +278,7 @@ func TestOpen_fallsBack(t *testing.T) {
 			var d *Device
 			var sender *stack.Host
 			n.do(t, near, func() error {
-				return withCapabilities(func() (err error) {
+				return kerneltest.WithCapabilities(func() (err error) {
 					d, sender, err = n.tryOpen(near, "presto")
 					return err
 				}, c.caps...)
@@ -303,25 +304,6 @@ func TestOpen_fallsBack(t *testing.T) {
 			}
 		})
 	}
-}
-
-// withCapabilities runs f on the calling thread, which must be locked, with no
-// other capabilities in effect.
-func withCapabilities(f func() error, caps ...int) error {
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&hdr, &have[0]); err != nil {
-		return err
-	}
-	few := have
-	few[0].Effective, few[1].Effective = 0, 0
-	for _, c := range caps {
-		few[c/32].Effective |= 1 << (c % 32)
-	}
-	if err := unix.Capset(&hdr, &few[0]); err != nil {
-		return err
-	}
-	return errors.Join(f(), unix.Capset(&hdr, &have[0]))
 }
 
 // The programs are one of a kind: who comes second does without, and disturbs

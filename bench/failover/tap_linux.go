@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
@@ -71,18 +71,7 @@ func (t *tap) filter(bounces []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	return attachFilter(t.fd, raw)
-}
-
-func attachFilter(fd int, raw []bpf.RawInstruction) error {
-	prog := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		prog[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
-	}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}); err != nil {
-		return fmt.Errorf("attach filter: %w", err)
-	}
-	return nil
+	return kernel.AttachSocketFilter(t.fd, raw)
 }
 
 // errTapOverflow says that a tap's account has holes of its own.

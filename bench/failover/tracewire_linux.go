@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/lab"
 	"weft/topology"
 	"weft/topoupdate"
@@ -66,7 +67,7 @@ func (t *updateTap) configure() error {
 	if err != nil {
 		return err
 	}
-	if err := attachFilter(t.fd, raw); err != nil {
+	if err := kernel.AttachSocketFilter(t.fd, raw); err != nil {
 		return err
 	}
 	devices, err := net.Interfaces()

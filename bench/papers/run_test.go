@@ -5,34 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"weft/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the files in testdata")
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: run the test with -update if this is right:\n%s\nwant:\n%s", name, got, want)
-	}
-}
 
 func text(t *testing.T, r *Report) []byte {
 	t.Helper()
@@ -66,13 +45,13 @@ func TestReport_goldenOfSeeds(t *testing.T) {
 // goldens compares a report with files in testdata.
 func goldens(t *testing.T, name string, r *Report) {
 	t.Helper()
-	golden(t, name+".txt", text(t, r))
+	golden.Check(t, name+".txt", string(text(t, r)))
 	r.WallS, r.CPUS, r.PacketHopsPerCPUS, r.RSSMB = 1.5, 1.25, 9.6e6, 42
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, name+".json", append(b, '\n'))
+	golden.Check(t, name+".json", string(b)+"\n")
 }
 
 func TestReport_isTheSameForTheSameSeedWhateverJobs(t *testing.T) {

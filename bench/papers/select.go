@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"weft/internal/nearest"
+	"weft/internal/config"
 )
 
 // Select returns the experiments that names ask for, each once, in the order of
@@ -45,8 +45,8 @@ func suggestion(all []Experiment, name string) string {
 	var names []string
 	for _, near := range []func(string) bool{
 		func(n string) bool { return strings.HasPrefix(n, name) },
-		func(n string) bool { return nearest.Distance(name, n) == 1 },
-		func(n string) bool { return nearest.Distance(name, n) == 2 },
+		func(n string) bool { return config.Distance(name, n) == 1 },
+		func(n string) bool { return config.Distance(name, n) == 2 },
 		func(n string) bool { return strings.HasPrefix(n, paper+"-") },
 	} {
 		for _, e := range all {

@@ -3,8 +3,6 @@ package testbed
 import (
 	"errors"
 
-	"golang.org/x/net/bpf"
-
 	"weft/internal/dataplane"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
@@ -37,11 +35,7 @@ func (g *gateway) start(s *sprayer) (err error) {
 	if err != nil {
 		return err
 	}
-	var filter []bpf.RawInstruction
-	for _, i := range g.steer.Filter() {
-		filter = append(filter, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
-	}
-	if g.socket, err = link.OpenPacket(link.PacketConfig{Interface: Uplink, Filter: filter}); err != nil {
+	if g.socket, err = link.OpenPacket(link.PacketConfig{Interface: Uplink, Filter: g.steer.Filter()}); err != nil {
 		return err
 	}
 	c := s.bed.config

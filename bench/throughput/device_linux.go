@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/net/bpf"
-
 	"weft/internal/hostprog"
 	"weft/link"
 	"weft/policy"
@@ -62,11 +60,7 @@ func openFast(s site, policyName string) (f *fast, err error) {
 		{Address: s.topology.EmbeddedAddr(s.self), What: hostprog.SteerEverything}}}); err != nil {
 		return f, err
 	}
-	var filter []bpf.RawInstruction
-	for _, i := range f.steer.Filter() {
-		filter = append(filter, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
-	}
-	in, err := link.OpenPacket(link.PacketConfig{Interface: uplink, Filter: filter})
+	in, err := link.OpenPacket(link.PacketConfig{Interface: uplink, Filter: f.steer.Filter()})
 	if err != nil {
 		return f, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"weft/bench/failover"
 	"weft/bench/testbed"
-	"weft/internal/topofile"
+	"weft/internal/config"
 )
 
 // benchFailoverOptions are the flags of weft bench failover.
@@ -111,7 +111,7 @@ func (o *benchFailoverOptions) complete(cmd *cobra.Command) (err error) {
 	if o.figure12 && o.chaos != 0 {
 		return errors.New("--figure12 and --chaos: one at a time")
 	}
-	if o.Topology, err = topofile.Load(o.topology); err != nil {
+	if o.Topology, err = config.Topology(o.topology); err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
 	single := o.figure12 || o.chaos != 0

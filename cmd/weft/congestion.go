@@ -22,14 +22,14 @@ type liveStatus struct {
 		Bounces []bounceCount `json:"bounces"`
 	} `json:"offload"`
 	Dataplane *struct {
-		Paths []bounceCount // stack.PathStats
+		Paths []bounceCount `json:"paths"` // stack.PathStats
 	} `json:"dataplane"`
 }
 
 // bounceCount is what was sent to a bouncing switch, or by labels through it.
 type bounceCount struct {
 	Address   netip.Addr `json:"address"`
-	Bounce    netip.Addr `json:"Bounce,omitzero"` // in place of Address, where the dataplane says so
+	Bounce    netip.Addr `json:"bounce,omitzero"` // in place of Address, where the dataplane says so
 	Packets   uint64     `json:"packets"`
 	Bytes     uint64     `json:"bytes"`
 	Flowcells uint64     `json:"flowcells"`

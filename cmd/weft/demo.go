@@ -20,7 +20,7 @@ import (
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/flowcell"
-	"weft/internal/topofile"
+	"weft/internal/config"
 	"weft/lab"
 	"weft/policy"
 	"weft/resequencer"
@@ -131,7 +131,7 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := o.check(); err != nil {
 		return err
 	}
-	t, err := topofile.Load(o.topology)
+	t, err := config.Topology(o.topology)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,23 +10,7 @@ import (
 	"weft/internal/daemon"
 )
 
-func TestHost_printedConfigIsTheExampleAndValid(t *testing.T) {
-	out := mustWeft(t, "host", "--print-config")
-	example, err := os.ReadFile("../../packaging/host.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out != string(example) {
-		t.Error("packaging/host.yaml is not what weft host --print-config prints: write it anew")
-	}
-	file := filepath.Join(t.TempDir(), "host.yaml")
-	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out := mustWeft(t, "host", "--check", "--config", file); !strings.Contains(out, "valid") {
-		t.Errorf("--check says %q", out)
-	}
-}
+func TestHost_printedConfigIsTheExampleAndValid(t *testing.T) { printsTheExample(t, "host") }
 
 func TestHost_bad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "host.yaml")
@@ -42,23 +25,7 @@ func TestHost_bad(t *testing.T) {
 }
 
 func TestStatus_printsWhatTheDaemonSays(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			json.NewEncoder(conn).Encode(daemon.Status{Mode: "offload", Policy: "drb", MTU: 1500,
-				Steer: map[string]int{"taken": 7}})
-			conn.Close()
-		}
-	}()
+	socket := answering(t, daemon.Status{Mode: "offload", Policy: "drb", MTU: 1500, Steer: map[string]int{"taken": 7}})
 	table := strings.Fields(mustWeft(t, "status", "--socket", socket))
 	if got := strings.Join(table, " "); !strings.HasPrefix(got, "mode offload") || !strings.Contains(got, "steer.taken 7") {
 		t.Errorf("table: %s", got)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/daemon"
-	"weft/internal/statussocket"
+	"weft/internal/service"
 	"weft/internal/switchd"
 )
 
@@ -48,7 +48,7 @@ prints that alone). Of a weft switch it prints the neighbours and the database.`
 // printHostStatus prints all fields of a host's status, but what is known of
 // congestion, path by path, as tables.
 func printHostStatus(w io.Writer, text []byte) error {
-	fields, err := statussocket.Fields(text)
+	fields, err := service.Fields(text)
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
@@ -78,18 +78,18 @@ const (
 // namespace, or else the switch.
 func askStatus(ctx context.Context, socket string) ([]byte, error) {
 	if socket != "" {
-		return statussocket.Ask(ctx, socket, anyDaemon)
+		return service.AskStatus(ctx, socket, anyDaemon)
 	}
 	host, err := daemon.StatusSocket()
 	if err != nil {
 		return nil, err
 	}
-	text, err := statussocket.Ask(ctx, host, anyDaemon)
+	text, err := service.AskStatus(ctx, host, anyDaemon)
 	if err == nil {
 		return text, nil
 	}
 	if agent, err2 := switchd.StatusSocket(); err2 == nil {
-		if text, err2 := statussocket.Ask(ctx, agent, switchAgent); err2 == nil {
+		if text, err2 := service.AskStatus(ctx, agent, switchAgent); err2 == nil {
 			return text, nil
 		}
 	}

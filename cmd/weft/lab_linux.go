@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/encap"
-	"weft/internal/topofile"
+	"weft/internal/config"
 	"weft/lab"
 )
 
@@ -45,7 +45,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 		Short: "Build the lab, or find it built and repair it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := topofile.Load(spec)
+			t, err := config.Topology(spec)
 			if err != nil {
 				return err
 			}

@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/fabric"
-	"weft/internal/strictyaml"
+	"weft/internal/config"
 	"weft/internal/switchd"
-	"weft/internal/updatekeys"
 	"weft/lab"
 	"weft/topology"
 	"weft/topoupdate"
@@ -59,20 +58,20 @@ func readKeys(file string) (topoupdate.Keys, error) {
 		return topoupdate.Keys{}, err
 	}
 	var f struct {
-		Keys           []updatekeys.Key `yaml:"keys"`
-		AcceptUnsigned bool             `yaml:"accept_unsigned"`
+		Keys           []config.UpdateKey `yaml:"keys"`
+		AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	}
-	lines, err := strictyaml.Decode(text, file, &f)
+	lines, err := config.Decode(text, file, &f)
 	if err != nil {
 		return topoupdate.Keys{}, err
 	}
 	if len(f.Keys) == 0 {
 		return topoupdate.Keys{}, lines.Errorf("keys", "there are none; give one, as weft switch --print-config shows")
 	}
-	if err := updatekeys.Read(f.Keys, lines, "keys", "weft lab agents"); err != nil {
+	if err := config.ReadUpdateKeys(f.Keys, lines, "keys", "weft lab agents"); err != nil {
 		return topoupdate.Keys{}, err
 	}
-	return updatekeys.Keys(f.Keys, f.AcceptUnsigned, time.Now()), nil
+	return config.UpdateKeys(f.Keys, f.AcceptUnsigned, time.Now()), nil
 }
 
 // runLabAgents runs agents until ctx ends or one of them does. c says what they

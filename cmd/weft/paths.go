@@ -12,7 +12,7 @@ import (
 
 	"weft/drb"
 	"weft/encap"
-	"weft/internal/topofile"
+	"weft/internal/config"
 	"weft/policy"
 	"weft/topology"
 )
@@ -95,7 +95,7 @@ rack: how congested each was found, how long ago, and how often it was chosen.`,
 }
 
 func (f pathsFlags) run(w io.Writer, counted bool) error {
-	t, err := topofile.Load(f.topology)
+	t, err := config.Topology(f.topology)
 	if err != nil {
 		return err
 	}

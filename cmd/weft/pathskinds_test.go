@@ -2,32 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weft/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; go test -update rewrites it. Got:\n%s", path, got)
-	}
-}
 
 // What is printed for every kind of fabric, with weights and groups where
 // there are any; reviewed by eye.
@@ -40,7 +20,7 @@ func TestPaths_golden(t *testing.T) {
 		"paths-uneven.txt":     "--topology " + uneven + " --from h1.0.2 --to h0.0.2",
 		"paths-uneven.json":    "--json --topology " + uneven + " --policy rrb --from h1.0.2 --to h0.0.2",
 	} {
-		golden(t, name, mustWeft(t, strings.Fields("paths "+args)...))
+		golden.Check(t, name, mustWeft(t, strings.Fields("paths "+args)...))
 	}
 }
 

@@ -2,42 +2,15 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"weft/internal/daemon"
+	"weft/internal/dataplane"
 	"weft/stack"
 )
-
-// fakeHost answers as a weft host does, and returns its socket.
-func fakeHost(t *testing.T, s daemon.Status) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			conn.Write(text)
-			conn.Close()
-		}
-	}()
-	return socket
-}
 
 // congested is a host that samples, and has conga's view of another rack.
 var congested = daemon.Status{
@@ -60,7 +33,7 @@ var congested = daemon.Status{
 		{"address": "10.4.1.1", "packets": 9, "bytes": 900, "flowcells": 2},
 		{"address": "10.4.1.2", "packets": 0, "bytes": 0},
 	}},
-	Dataplane: map[string]any{"Paths": []map[string]any{{"Bounce": "10.4.2.1", "Path": 0, "Packets": 8, "Bytes": 800}}},
+	Dataplane: dataplane.GatewayStats{Paths: []stack.PathStats{{Bounce: netip.MustParseAddr("10.4.2.1"), Packets: 8, Bytes: 800}}},
 }
 
 // lineWith is the line of a table that begins with a word, with single spaces.
@@ -76,7 +49,7 @@ func lineWith(t *testing.T, out, first string) string {
 }
 
 func TestPaths_live(t *testing.T) {
-	socket := fakeHost(t, congested)
+	socket := answering(t, congested)
 	out := mustWeft(t, "paths", "--live", "--socket", socket)
 	for first, want := range map[string]string{
 		"0":        "0 10.4.1.1 best 41 queue 3 by 4 switches 130µs 900µs 65536",
@@ -100,7 +73,7 @@ func TestPaths_live(t *testing.T) {
 }
 
 func TestPaths_liveOfOnePair(t *testing.T) {
-	socket := fakeHost(t, congested)
+	socket := answering(t, congested)
 	for to, want := range map[string]string{"10.1.0.3": "e1.0", "e2.1": "e2.1"} {
 		var got liveJSON
 		if err := json.Unmarshal([]byte(mustWeft(t, "paths", "--live", "--json", "--socket", socket, "--to", to)), &got); err != nil {
@@ -119,7 +92,7 @@ func TestPaths_liveOfOnePair(t *testing.T) {
 
 	none := congested
 	none.Policy, none.Congestion = "presto", nil
-	socket = fakeHost(t, none)
+	socket = answering(t, none)
 	if out := mustWeft(t, "paths", "--live", "--socket", socket); !strings.Contains(out, "nothing is known") {
 		t.Errorf("presto: %s", out)
 	}
@@ -128,7 +101,7 @@ func TestPaths_liveOfOnePair(t *testing.T) {
 
 // The status has the same tables, in place of fields without end.
 func TestStatus_congestionAsTables(t *testing.T) {
-	socket := fakeHost(t, congested)
+	socket := answering(t, congested)
 	out := mustWeft(t, "status", "--socket", socket)
 	if strings.Contains(out, "congestion.") || !strings.Contains(out, "to e1.0 (10.1.0.0/24): by queue") || lineWith(t, out, "mtu") != "mtu 1500" {
 		t.Errorf("status:\n%s", out)

@@ -8,7 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/fabric"
-	"weft/internal/topofile"
+	"weft/internal/config"
 )
 
 func newPlanCmd() *cobra.Command {
@@ -30,7 +30,7 @@ named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.`,
 			if node == "" {
 				return errors.New("--node is missing: name a switch or host, such as a2.2")
 			}
-			t, err := topofile.Load(spec)
+			t, err := config.Topology(spec)
 			if err != nil {
 				return err
 			}

@@ -74,17 +74,19 @@ func newSimListCmd() *cobra.Command {
 	return cmd
 }
 
+// listedExperiment is an experiment in the list's JSON.
+type listedExperiment struct {
+	Experiment string             `json:"experiment"`
+	Source     string             `json:"source"`
+	Title      string             `json:"title"`
+	Parameters []papers.Parameter `json:"parameters"`
+}
+
 func listExperiments(w io.Writer, all []papers.Experiment, asJSON bool) error {
 	if asJSON {
-		type entry struct {
-			Experiment string             `json:"experiment"`
-			Source     string             `json:"source"`
-			Title      string             `json:"title"`
-			Parameters []papers.Parameter `json:"parameters"`
-		}
-		list := make([]entry, len(all))
+		list := make([]listedExperiment, len(all))
 		for i, e := range all {
-			list[i] = entry{e.Name, e.Source, e.Title, append([]papers.Parameter{}, e.Setting...)}
+			list[i] = listedExperiment{e.Name, e.Source, e.Title, append([]papers.Parameter{}, e.Setting...)}
 		}
 		return printJSON(w, list)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,23 +11,7 @@ import (
 	"weft/internal/switchd"
 )
 
-func TestSwitch_printedConfigIsTheExampleAndValid(t *testing.T) {
-	out := mustWeft(t, "switch", "--print-config")
-	example, err := os.ReadFile("../../packaging/switch.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out != string(example) {
-		t.Error("packaging/switch.yaml is not what weft switch --print-config prints: write it anew")
-	}
-	file := filepath.Join(t.TempDir(), "switch.yaml")
-	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out := mustWeft(t, "switch", "--check", "--config", file); !strings.Contains(out, "valid") {
-		t.Errorf("--check says %q", out)
-	}
-}
+func TestSwitch_printedConfigIsTheExampleAndValid(t *testing.T) { printsTheExample(t, "switch") }
 
 func TestSwitch_bad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "switch.yaml")
@@ -40,28 +23,6 @@ func TestSwitch_bad(t *testing.T) {
 	wantError(t, "switch --config /nonexistent/switch.yaml", "/nonexistent/switch.yaml", "--print-config")
 	wantError(t, "switch --print-config --check", "choose one")
 	wantError(t, "switch status --socket /nonexistent/s", "/nonexistent/s")
-}
-
-// answering serves what a daemon would say of itself.
-func answering(t *testing.T, status any) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			json.NewEncoder(conn).Encode(status)
-			conn.Close()
-		}
-	}()
-	return socket
 }
 
 func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/fabric"
-	"weft/internal/statussocket"
+	"weft/internal/service"
 	"weft/internal/switchd"
 )
 
@@ -31,7 +31,7 @@ func newSwitchStatusCmd() *cobra.Command {
 					return err
 				}
 			}
-			text, err := statussocket.Ask(cmd.Context(), socket, switchAgent)
+			text, err := service.AskStatus(cmd.Context(), socket, switchAgent)
 			if err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ func TestRun_tunnelAfterTheClockWasSetBack(t *testing.T) {
 		s.tunnel[0] = s.start(soakTunnel[0], config(0))
 	}
 	replayed := func() int {
-		n, err := strconv.Atoi(s.tunnel[1].status()["dataplane.Tunnel.Replayed"])
+		n, err := strconv.Atoi(s.tunnel[1].status()["dataplane.tunnel.replayed"])
 		if err != nil {
 			t.Fatal(err)
 		}

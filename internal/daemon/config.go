@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/internal/strictyaml"
+	"weft/internal/config"
 	"weft/resequencer"
 	"weft/topology"
 )
@@ -39,7 +39,7 @@ type Config struct {
 	User                string        `yaml:"user"`
 
 	fabric *topology.Topology
-	lines  strictyaml.Lines
+	lines  config.Lines
 	by     string // of Encapsulation, the one in use; "" for the first
 }
 
@@ -111,10 +111,10 @@ func DefaultYAML() string { return string(defaultYAML) }
 // Default returns the configuration of an empty file.
 func Default() Config {
 	var c Config
-	if _, err := strictyaml.Decode(defaultYAML, "default.yaml", &c); err != nil {
+	if _, err := config.Decode(defaultYAML, "default.yaml", &c); err != nil {
 		panic(err) // a broken build
 	}
-	c.lines = strictyaml.Of("default.yaml")
+	c.lines = config.Of("default.yaml")
 	return c
 }
 

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"weft/flowcell"
-	"weft/internal/strictyaml"
+	"weft/internal/config"
 	"weft/policy"
 	"weft/resequencer"
 )
@@ -24,7 +24,7 @@ func parse(text string) (*Config, error) { return Parse([]byte(text), "f") }
 
 // settings is a configuration without what it was made from.
 func settings(c Config) Config {
-	c.lines, c.fabric = strictyaml.Lines{}, nil
+	c.lines, c.fabric = config.Lines{}, nil
 	return c
 }
 
@@ -73,7 +73,7 @@ func TestDefault_printsEveryKey(t *testing.T) {
 	var check func(path string, in map[string]any, typ reflect.Type)
 	check = func(path string, in map[string]any, typ reflect.Type) {
 		for i := range typ.NumField() {
-			key, _ := strictyaml.Tag(typ.Field(i))
+			key, _ := config.Tag(typ.Field(i))
 			if key == "" {
 				continue
 			}
@@ -88,7 +88,7 @@ func TestDefault_printsEveryKey(t *testing.T) {
 	}
 	check("", doc, reflect.TypeFor[Config]())
 	for i := range reflect.TypeFor[Peer]().NumField() {
-		key, _ := strictyaml.Tag(reflect.TypeFor[Peer]().Field(i))
+		key, _ := config.Tag(reflect.TypeFor[Peer]().Field(i))
 		if key == "key" {
 			key = "a key" // in the prose; the example has key_file
 		}
@@ -244,7 +244,7 @@ func TestParse_bad(t *testing.T) {
 		{"drain: 11s", []string{"f:1: drain: is 11s, must be from 0s to 10s"}},
 		{"user: \"\"", []string{"f:1: user: is empty"}},
 		{"status: /" + strings.Repeat("x", 107), []string{"f:1: status: is a path of 108 bytes"}},
-		{"#" + strings.Repeat("x", strictyaml.MaxBytes), []string{"f: longer than"}},
+		{"#" + strings.Repeat("x", config.MaxBytes), []string{"f: longer than"}},
 	} {
 		_, err := parse(c.text)
 		if err == nil {

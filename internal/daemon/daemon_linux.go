@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"weft/internal/notify"
+	"weft/internal/service"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -21,7 +21,7 @@ import (
 type daemon struct {
 	file    string
 	log     *log.Logger
-	notify  notify.Notifier
+	loop    service.Loop
 	started time.Time
 	time    func() time.Time // of day, which does not go back; nil: the machine's
 	memory  int64            // that the control group allows, bytes; 0: no limit
@@ -222,7 +222,7 @@ func (d *daemon) takeDown(drain time.Duration) error {
 func (d *daemon) stop() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.notify.Stopping()
+	d.loop.Stopping()
 	err := d.takeDown(d.config.Drain)
 	if d.status != nil {
 		err = errors.Join(err, d.status.Close())

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/internal/statussocket"
+	"weft/internal/service"
 	"weft/internal/switchd"
 	"weft/lab"
 	"weft/topology"
@@ -301,14 +301,14 @@ func (c *child) status() map[string]string {
 		if err != nil {
 			return err
 		}
-		text, err := statussocket.Ask(c.n.Context(), socket, "weft host")
+		text, err := service.AskStatus(c.n.Context(), socket, "weft host")
 		for try := 0; try < 3 && errors.Is(err, os.ErrDeadlineExceeded); try++ { // it may wait for the kernel
-			text, err = statussocket.Ask(c.n.Context(), socket, "weft host")
+			text, err = service.AskStatus(c.n.Context(), socket, "weft host")
 		}
 		if err != nil {
 			return err
 		}
-		list, err := statussocket.Fields(text)
+		list, err := service.Fields(text)
 		for _, f := range list {
 			fields[f.Name] = f.Value
 		}

@@ -4,22 +4,22 @@ import (
 	"reflect"
 	"time"
 
-	"weft/internal/updatekeys"
+	"weft/internal/config"
 	"weft/liveness"
 	"weft/topoupdate"
 )
 
 // Failures is how it becomes known what has failed.
 type Failures struct {
-	Updates        bool             `yaml:"updates"`
-	MaxAge         time.Duration    `yaml:"max_age"`
-	Keys           []updatekeys.Key `yaml:"keys"`
-	AcceptUnsigned bool             `yaml:"accept_unsigned"`
-	Probes         bool             `yaml:"probes"`
-	Interval       time.Duration    `yaml:"interval"`
-	Multiplier     int              `yaml:"multiplier"`
-	Budget         int              `yaml:"budget"`
-	Floor          float64          `yaml:"floor"`
+	Updates        bool               `yaml:"updates"`
+	MaxAge         time.Duration      `yaml:"max_age"`
+	Keys           []config.UpdateKey `yaml:"keys"`
+	AcceptUnsigned bool               `yaml:"accept_unsigned"`
+	Probes         bool               `yaml:"probes"`
+	Interval       time.Duration      `yaml:"interval"`
+	Multiplier     int                `yaml:"multiplier"`
+	Budget         int                `yaml:"budget"`
+	Floor          float64            `yaml:"floor"`
 }
 
 // liveness returns the watcher's part for a host.
@@ -53,12 +53,12 @@ func (c *Config) checkFailures() error {
 	if _, err := liveness.New(c.liveness()); err != nil {
 		return c.lines.Errorf("failures", "%w", err)
 	}
-	return updatekeys.Read(f.Keys, c.lines, "failures.keys", "the user that weft host runs as")
+	return config.ReadUpdateKeys(f.Keys, c.lines, "failures.keys", keyReader)
 }
 
 // keys returns the keys on a clock that begins at start.
 func (f *Failures) keys(start time.Time) topoupdate.Keys {
-	return updatekeys.Keys(f.Keys, f.AcceptUnsigned, start)
+	return config.UpdateKeys(f.Keys, f.AcceptUnsigned, start)
 }
 
 // sameButKeys reports whether two differ in no more than keys.

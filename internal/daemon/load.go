@@ -1,10 +1,10 @@
 package daemon
 
-import "weft/internal/strictyaml"
+import "weft/internal/config"
 
 // Load reads and validates a configuration file.
 func Load(file string) (*Config, error) {
-	text, err := strictyaml.Read(file, "weft host")
+	text, err := config.Read(file, "weft host")
 	if err != nil {
 		return nil, err
 	}
@@ -16,7 +16,7 @@ func Load(file string) (*Config, error) {
 func Parse(text []byte, file string) (*Config, error) {
 	c := Default()
 	var err error
-	if c.lines, err = strictyaml.Decode(text, file, &c); err != nil {
+	if c.lines, err = config.Decode(text, file, &c); err != nil {
 		return nil, err
 	}
 	if err := c.validate(); err != nil {

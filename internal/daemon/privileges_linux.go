@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/hostsetup"
-	"weft/internal/privileges"
+	"weft/internal/service"
 )
 
 // kept are the capabilities that the daemon needs all along: to change routes,
 // rules and settings, now and at the end; to open the packet socket; to load a
 // table of paths when the topology changes.
-var kept = privileges.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_BPF}
+var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_BPF}
 
 // dropPrivileges does what only root can do, and makes the process begin anew
 // with less. In the process that then begins it does nothing.
@@ -21,7 +21,7 @@ func dropPrivileges(c *Config) error {
 	if !must || err != nil {
 		return err
 	}
-	a, err := privileges.LookUp(c.User)
+	a, err := service.LookUp(c.User)
 	if err != nil {
 		return c.lines.Errorf("user", "%w", err)
 	}
@@ -37,5 +37,5 @@ func dropPrivileges(c *Config) error {
 	if err := shareTUN(a); err != nil {
 		return err
 	}
-	return privileges.RunAs(a, kept)
+	return service.RunAs(a, kept)
 }

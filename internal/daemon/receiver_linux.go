@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/bpf"
-
 	"weft/encap"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
@@ -105,11 +103,7 @@ func (r *hostReceiver) openUplink() (err error) {
 	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
 		return err
 	}
-	var filter []bpf.RawInstruction
-	for _, f := range r.steer.Filter() {
-		filter = append(filter, bpf.RawInstruction{Op: f.Code, Jt: f.Jt, Jf: f.Jf, K: f.K})
-	}
-	r.uplink, err = link.OpenPacket(link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu, Filter: filter})
+	r.uplink, err = link.OpenPacket(link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu, Filter: r.steer.Filter()})
 	return err
 }
 

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"weft/internal/strictyaml"
+	"weft/internal/config"
 )
 
 // reloadable are the keys of the file that a running daemon can change, besides the
@@ -15,7 +15,7 @@ var reloadable = []string{"topology", "policy", "flowcell_bytes", "flowlet_gap",
 func (c *Config) canBecome(next *Config) error {
 	a, b := reflect.ValueOf(*c), reflect.ValueOf(*next)
 	for i := range a.NumField() {
-		key, _ := strictyaml.Tag(a.Type().Field(i))
+		key, _ := config.Tag(a.Type().Field(i))
 		if key == "" || slices.Contains(reloadable, key) {
 			continue
 		}

@@ -8,20 +8,14 @@ import (
 	"weft/topology"
 )
 
-// reload reads the configuration again. One that is wrong, or that needs a
-// restart, changes nothing.
-func (d *daemon) reload(ctx context.Context) {
-	d.notify.Reloading()
+// reload reads the configuration again, and says what the daemon does then. One that is
+// wrong, or that needs a restart, changes nothing.
+func (d *daemon) reload(ctx context.Context) (string, error) {
 	next, err := Load(d.file)
 	if err == nil {
 		err = d.change(ctx, next)
 	}
-	if err != nil {
-		d.log.Printf("reload refused, all stays as it is: %v", err)
-	} else {
-		d.log.Printf("reloaded: %s", d.summary())
-	}
-	d.notify.Ready(d.summary())
+	return d.summary(), err
 }
 
 // change carries a configuration out, all of it or nothing. If what was cannot be

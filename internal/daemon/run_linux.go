@@ -8,14 +8,10 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"weft/internal/hostsetup"
-	"weft/internal/memlimit"
-	"weft/internal/notify"
-	"weft/internal/privileges"
-	"weft/internal/steadyclock"
+	"weft/internal/service"
 )
 
 const (
@@ -40,14 +36,16 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 		return err
 	}
 	d := newDaemon(file, c, theKernel(), log.New(messages, "", 0))
-	if d.memory = memlimit.Set(); c.receives() {
+	if d.memory = service.LimitMemory(); c.receives() {
 		d.tellOfMemory()
 	}
 	if c.keyed() {
 		d.remember()
 	}
-	d.notify = notify.New()
-	defer d.notify.Close()
+	d.loop = service.Loop{Notifier: service.NewNotifier(), Log: d.log, Summary: d.summary,
+		Reload: func() (string, error) { return d.reload(ctx) },
+		Alive:  func() bool { return d.alive(time.Now()) }}
+	defer d.loop.Close()
 	watch, err := hostsetup.NewWatch() // before anything is set up, so that no change of it is missed
 	if err != nil {
 		return err
@@ -57,11 +55,7 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	d.notify.Ready(d.summary())
-	d.log.Print(d.summary())
-	if note := privileges.Shared(); note != "" {
-		d.log.Print("note: ", note)
-	}
+	d.loop.Begin()
 	return d.serve(ctx, signals, watch.Changed())
 }
 
@@ -84,8 +78,8 @@ func (d *daemon) tellOfMemory() {
 func (d *daemon) remember() {
 	dir, err := hostsetup.MakeDir(-1, -1)
 	if err == nil {
-		var clock *steadyclock.Clock
-		clock, err = steadyclock.Open(filepath.Join(dir, hostsetup.ClockFile))
+		var clock *service.Clock
+		clock, err = service.OpenClock(filepath.Join(dir, hostsetup.ClockFile))
 		d.time = clock.Now
 	}
 	if err != nil {
@@ -97,7 +91,7 @@ func (d *daemon) remember() {
 func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-chan struct{}) error {
 	every := time.NewTicker(beat)
 	defer every.Stop()
-	watchdog, stop := d.notify.Due()
+	watchdog, stop := d.loop.Due()
 	defer stop()
 	var looked time.Time
 	dirty := false
@@ -106,11 +100,9 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 		case <-ctx.Done():
 			return nil
 		case s := <-signals:
-			if s != syscall.SIGHUP {
-				d.log.Printf("%v: stopping", s)
+			if d.loop.Signal(s) {
 				return nil
 			}
-			d.reload(ctx)
 		case <-d.inbox.wake:
 			d.hear(ctx)
 		case <-d.receiverDone():
@@ -132,9 +124,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 				d.glance(now)
 			}
 		case <-watchdog:
-			if d.alive(time.Now()) {
-				d.notify.Watchdog()
-			}
+			d.loop.Watch()
 		}
 	}
 }

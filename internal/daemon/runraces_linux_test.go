@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/service"
 	"weft/internal/slowtest"
-	"weft/internal/statussocket"
 )
 
 // Several ask for the status while policies change and packets flow both ways; the
@@ -30,7 +30,7 @@ func TestRun_statusWhileReloading(t *testing.T) {
 	for range 3 {
 		asking.Go(func() {
 			for !ended.Load() {
-				if _, err := statussocket.Ask(t.Context(), socket, "weft host"); err != nil {
+				if _, err := service.AskStatus(t.Context(), socket, "weft host"); err != nil {
 					t.Error(err)
 					return
 				}

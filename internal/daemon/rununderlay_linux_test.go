@@ -54,7 +54,7 @@ func TestRun_offloadThatResequences(t *testing.T) {
 	b := n.start("h3.1.3", fmt.Sprintf(config, false), dataplanes[1].env)
 	n.connect("h0.0.2", "h3.1.3").exchange(3_000_000)
 	for _, c := range []*child{a, b} {
-		if s := c.status(); s["steer.taken"] == "0" || s["dataplane.Egress.Packets"] != "0" {
+		if s := c.status(); s["steer.taken"] == "0" || s["dataplane.egress.packets"] != "0" {
 			t.Errorf("%s: status %v", c.node, s)
 		}
 	}

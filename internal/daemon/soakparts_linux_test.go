@@ -22,10 +22,10 @@ func (s *soak) rollTunnel() {
 	refused := func() (n int) {
 		for _, c := range s.tunnel {
 			f := c.status()
-			for _, why := range []string{"Forged", "Replayed", "Malformed"} {
-				v, err := strconv.Atoi(f["dataplane.Tunnel."+why])
+			for _, why := range []string{"forged", "replayed", "malformed"} {
+				v, err := strconv.Atoi(f["dataplane.tunnel."+why])
 				if err != nil {
-					s.Fatalf("%s: status has no dataplane.Tunnel.%s", c.node, why)
+					s.Fatalf("%s: status has no dataplane.tunnel.%s", c.node, why)
 				}
 				n += v
 			}

@@ -9,7 +9,7 @@ import (
 	"weft/encap"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
-	"weft/internal/statussocket"
+	"weft/internal/service"
 )
 
 // StatusSocket is where the daemon of the calling thread's network namespace
@@ -25,20 +25,11 @@ func Cleanup() ([]string, error) { return hostsetup.Cleanup() }
 
 // listen opens the status socket, in the place of one that a crash left.
 func (d *daemon) listen() error {
-	path := d.config.Status
-	if path == statussocket.Off {
-		return nil
-	}
-	if path == "" {
-		var err error
-		if path, err = StatusSocket(); err != nil {
-			return err
-		}
-	}
-	var err error
-	if d.status, err = statussocket.Serve(path, func() any { return d.snapshot() }); err != nil {
+	s, err := service.ServeStatus(d.config.Status, StatusSocket, func() any { return d.snapshot() })
+	if err != nil {
 		return d.config.lines.Errorf("status", "%w", err)
 	}
+	d.status = s
 	return nil
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/internal/privileges"
+	"weft/internal/service"
 )
 
 const tunDevice = "/dev/net/tun"
@@ -14,7 +14,7 @@ const tunDevice = "/dev/net/tun"
 // containers, where no udev sets its mode to 0666: by a node of the process's own
 // in a mount namespace of its own, which is the calling thread's. The device asks
 // for CAP_NET_ADMIN anyway.
-func shareTUN(a privileges.Account) error {
+func shareTUN(a service.Account) error {
 	var st unix.Stat_t
 	if a.UID == 0 || unix.Stat(tunDevice, &st) != nil || accessible(st, a) {
 		return nil // where it is missing, opening it says so
@@ -38,7 +38,7 @@ func shareTUN(a privileges.Account) error {
 	return nil
 }
 
-func accessible(st unix.Stat_t, a privileges.Account) bool {
+func accessible(st unix.Stat_t, a service.Account) bool {
 	const readWrite = 6
 	switch {
 	case int(st.Uid) == a.UID:

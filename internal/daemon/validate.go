@@ -1,18 +1,14 @@
 package daemon
 
 import (
-	"encoding/base64"
 	"fmt"
-	"net"
-	"net/netip"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"weft/encap"
-	"weft/internal/topofile"
+	"weft/internal/config"
+	"weft/internal/service"
 	"weft/resequencer"
 	"weft/topology"
 )
@@ -108,7 +104,7 @@ func (c *Config) minMTU() int {
 }
 
 func (c *Config) checkFabric() (err error) {
-	if c.fabric, err = topofile.Load(c.Topology); err != nil {
+	if c.fabric, err = config.Topology(c.Topology); err != nil {
 		return c.lines.Errorf("topology", "%w", err)
 	}
 	if c.MTU != 0 {
@@ -194,113 +190,17 @@ func (c *Config) checkDevice(key, name string) error {
 	return nil
 }
 
-func (c *Config) checkUDP() error {
-	if err := c.between("udp.paths", c.UDP.Paths, 1, maxPaths); err != nil {
-		return err
-	}
-	if c.tunnels() && len(c.UDP.Peers) == 0 {
-		return c.lines.Errorf("udp.peers", "has no peer; encapsulation: udp needs one")
-	}
-	if len(c.UDP.Peers) > maxPeers {
-		return c.lines.Errorf("udp.peers", "has %d peers, must have at most %d", len(c.UDP.Peers), maxPeers)
-	}
-	names := map[string]bool{c.UDP.Name: true}
-	prefixes := make(map[netip.Prefix]string)
-	for i := range c.UDP.Peers {
-		p := &c.UDP.Peers[i]
-		key := fmt.Sprintf("udp.peers[%d]", i)
-		if p.Name == "" || len(p.Name) > 255 || names[p.Name] {
-			return c.lines.Errorf(key+".name", "is %q; each peer needs a name of its own of at most 255 bytes", p.Name)
-		}
-		names[p.Name] = true
-		if err := c.checkPeer(key, p); err != nil {
-			return err
-		}
-		for j, prefix := range p.Prefixes {
-			at := fmt.Sprintf("%s.prefixes[%d]", key, j)
-			if prefix != prefix.Masked() {
-				return c.lines.Errorf(at, "%s has bits behind its length; write %s", prefix, prefix.Masked())
-			}
-			if other, ok := prefixes[prefix]; ok {
-				return c.lines.Errorf(at, "%s is %s's already; remove one", prefix, other)
-			}
-			prefixes[prefix] = p.Name
-		}
-	}
-	return nil
-}
-
-func (c *Config) checkPeer(key string, p *Peer) error {
-	if len(p.Prefixes) == 0 {
-		return c.lines.Errorf(key+".prefixes", "is empty; name what is behind %s, such as 10.9.0.2/32", p.Name)
-	}
-	host, port, err := net.SplitHostPort(p.Endpoint)
-	if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || err2 != nil || n == 0 || host == "" {
-		return c.lines.Errorf(key+".endpoint", "%q is not an address or a name with a port, such as 192.0.2.7:5740", p.Endpoint)
-	}
-	return c.checkKeys(key, p)
-}
-
-// checkKeys reads a peer's keys.
-func (c *Config) checkKeys(key string, p *Peer) (err error) {
-	if err := c.between(key+".key_id", p.KeyID, 0, 255); err != nil {
-		return err
-	}
-	if err := c.between(key+".accept_key_id", p.AcceptKeyID, 0, 255); err != nil {
-		return err
-	}
-	if p.secret, err = c.readKey(key+".key", p.Key, p.KeyFile); err != nil {
-		return err
-	}
-	if p.accept, err = c.readKey(key+".accept_key", p.AcceptKey, p.AcceptKeyFile); err != nil {
-		return err
-	}
-	switch {
-	case p.accept == [32]byte{}:
-		return nil
-	case p.secret == [32]byte{}:
-		return c.lines.Errorf(key+".accept_key", "is given, but key is not; it is for a peer with a key, while that is exchanged")
-	case p.accept == p.secret || p.AcceptKeyID == p.KeyID:
-		return c.lines.Errorf(key+".accept_key_id", "is %d, must be another than key_id, and of another key", p.AcceptKeyID)
-	}
-	return nil
-}
-
-// readKey reads a secret, given as text or as the name of a file; all zeros without.
-func (c *Config) readKey(at, text, file string) (secret [32]byte, err error) {
-	switch {
-	case text != "" && file != "":
-		return secret, c.lines.Errorf(at, "and %s are both given; remove one", lastOf(at)+"_file")
-	case file != "":
-		at += "_file"
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return secret, c.lines.Errorf(at, "%w; the user that weft host runs as must be able to read it", err)
-		}
-		text = strings.TrimSpace(string(b))
-	case text == "":
-		return secret, nil
-	}
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) != len(secret) || [32]byte(b) == secret { // without the text: it is a secret, if a broken one
-		return secret, c.lines.Errorf(at, "is not 32 bytes in base64; weft keygen makes a key")
-	}
-	return [32]byte(b), nil
-}
-
-// lastOf is the last part of a key's path.
-func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
-
 func (c *Config) checkRest() error {
 	switch {
 	case c.Drain < 0 || c.Drain > maxDrain:
 		return c.lines.Errorf("drain", "is %v, must be from 0s to %v", c.Drain, maxDrain)
 	case c.User == "":
 		return c.lines.Errorf("user", "is empty; name a user, auto for weft's own, or root to keep that")
-	case len(c.Status) > 107:
-		return c.lines.Errorf("status", "is a path of %d bytes; the kernel takes at most 107 for a socket", len(c.Status))
 	case c.Resequence && !c.offloads():
 		return c.lines.Errorf("resequence", "is for mode: offload; mode gateway always does")
+	}
+	if err := service.CheckStatusPath(c.Status); err != nil {
+		return c.lines.Errorf("status", "%w", err)
 	}
 	return nil
 }

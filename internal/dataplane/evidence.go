@@ -40,12 +40,12 @@ type evidence struct {
 
 // EvidenceStats counts what retransmissions have told of paths.
 type EvidenceStats struct {
-	Losses     uint64 // segments sent again, each a loss on the path that had carried it
-	Unknown    uint64 // sent again, but what had carried it was forgotten
-	Probes     uint64 // probes of TCP's, which say nothing
-	Runs       uint64 // sent again in one piece with what another path had carried, which says nothing either
-	Uncounted  uint64 // segments of destinations beyond those that are counted at once
-	Unreported uint64 // losses that came too fast
+	Losses     uint64 `json:"losses"`     // segments sent again, each a loss on the path that had carried it
+	Unknown    uint64 `json:"unknown"`    // sent again, but what had carried it was forgotten
+	Probes     uint64 `json:"probes"`     // probes of TCP's, which say nothing
+	Runs       uint64 `json:"runs"`       // sent again in one piece with what another path had carried, which says nothing either
+	Uncounted  uint64 `json:"uncounted"`  // segments of destinations beyond those that are counted at once
+	Unreported uint64 `json:"unreported"` // losses that came too fast
 }
 
 // flowMark is how far a flow has got.

@@ -217,19 +217,19 @@ func (g *Gateway) SetTopology(t *topology.Topology) error {
 
 // GatewayStats is a snapshot of a Gateway's counters, all since NewGateway.
 type GatewayStats struct {
-	Egress      EgressStats
-	Ingress     IngressStats
-	Paths       []PathStats // of packets that the Gateway has encapsulated itself
-	Resequencer resequencer.Stats
-	Tunnel      TunnelStats   // zero without one
-	Evidence    EvidenceStats // zero without GatewayConfig.Evidence
-	Conga       conga.Stats   // zero unless the policy is conga
+	Egress      EgressStats       `json:"egress"`
+	Ingress     IngressStats      `json:"ingress"`
+	Paths       []PathStats       `json:"paths"` // of packets that the Gateway has encapsulated itself
+	Resequencer resequencer.Stats `json:"resequencer"`
+	Tunnel      TunnelStats       `json:"tunnel"`   // zero without one
+	Evidence    EvidenceStats     `json:"evidence"` // zero without GatewayConfig.Evidence
+	Conga       conga.Stats       `json:"conga"`    // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
-	Refused uint64
+	Refused uint64 `json:"refused"`
 	// Frames is how many buffers for packets from the fabric are in use at the
 	// moment: 8 that the reader fills, and one for each packet or super-segment that
 	// is held.
-	Frames int
+	Frames int `json:"frames"`
 }
 
 // Stats returns the Gateway's counters.

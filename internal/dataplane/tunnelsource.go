@@ -30,12 +30,12 @@ type tunnelSource struct {
 
 // TunnelStats counts datagrams that a Tunnel has refused.
 type TunnelStats struct {
-	Datagrams   uint64 // received
-	Malformed   uint64 // no header of ours, or not one packet behind it
-	UnknownPeer uint64 // from an address that no peer with the inner source has
-	Forged      uint64 // a MAC that is wrong, missing or by an unknown key
-	Replayed    uint64 // seen before, or too old to tell
-	BadChecksum uint64 // neither outer nor inner checksum guards it
+	Datagrams   uint64 `json:"datagrams"`    // received
+	Malformed   uint64 `json:"malformed"`    // no header of ours, or not one packet behind it
+	UnknownPeer uint64 `json:"unknown_peer"` // from an address that no peer with the inner source has
+	Forged      uint64 `json:"forged"`       // a MAC that is wrong, missing or by an unknown key
+	Replayed    uint64 `json:"replayed"`     // seen before, or too old to tell
+	BadChecksum uint64 `json:"bad_checksum"` // neither outer nor inner checksum guards it
 }
 
 func newTunnelSource(t *tunnel) *tunnelSource {

@@ -15,25 +15,6 @@ import (
 	"weft/internal/kernel/kerneltest"
 )
 
-// withCapabilities runs f on the calling thread, which must be locked, with no
-// other capabilities in effect.
-func withCapabilities(f func() error, caps ...int) error {
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&hdr, &have[0]); err != nil {
-		return err
-	}
-	few := have
-	few[0].Effective, few[1].Effective = 0, 0
-	for _, c := range caps {
-		few[c/32].Effective |= 1 << (c % 32)
-	}
-	if err := unix.Capset(&hdr, &few[0]); err != nil {
-		return err
-	}
-	return errors.Join(f(), unix.Capset(&hdr, &have[0]))
-}
-
 // repairUnnamed repairs an Offload behind a program whose name this process may not
 // read.
 func repairUnnamed(o *Offload, end *ebpf.Program) error {
@@ -87,12 +68,12 @@ func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close())
 	}
 	err := kernel.InNamespace(ns, func() error {
-		return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)
+		return kerneltest.WithCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)
 	})
 	if err != nil {
 		t.Error(err)
 	}
-	err = kernel.InNamespace(ns, func() error { return withCapabilities(attachAndClose, unix.CAP_NET_ADMIN) })
+	err = kernel.InNamespace(ns, func() error { return kerneltest.WithCapabilities(attachAndClose, unix.CAP_NET_ADMIN) })
 	if !errors.Is(err, unix.EPERM) || !errors.As(err, new(kernel.Refused)) {
 		t.Errorf("without CAP_BPF: %v; does not say what is missing", err)
 	}

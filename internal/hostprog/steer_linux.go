@@ -5,13 +5,13 @@ package hostprog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/bpf"
-	"golang.org/x/sys/unix"
 
 	"weft/internal/kernel"
 )
@@ -42,7 +42,7 @@ type Steer struct {
 	home   kernel.Home
 	heart  heart
 	counts *ebpf.Map
-	filter []unix.SockFilter
+	filter []bpf.RawInstruction
 
 	mu       sync.Mutex
 	handle   *netlink.Handle // nil: closed
@@ -82,8 +82,8 @@ func AttachSteer(cfg SteerConfig) (*Steer, error) {
 }
 
 func (s *Steer) attach(cfg SteerConfig) (err error) {
-	if s.filter, err = sockFilter(cfg.Rules); err != nil {
-		return err
+	if s.filter, err = bpf.Assemble(steerProgram(cfg.Rules)); err != nil {
+		return fmt.Errorf("socket filter: %w", err)
 	}
 	if s.home, err = kernel.OpenHome(); err != nil {
 		return err
@@ -151,22 +151,9 @@ func (s *Steer) Beat() error { return s.heart.beat(errSteerClosed) }
 // Filter is the classic BPF program (SO_ATTACH_FILTER) for the reader's socket:
 // of type SOCK_RAW, since offsets count from the Ethernet header, and for
 // ETH_P_ALL, since one for IP alone would see only what the kernel gets. It lets
-// through exactly what the attached program takes. The caller owns the slice.
-func (s *Steer) Filter() []unix.SockFilter {
-	return append([]unix.SockFilter(nil), s.filter...)
-}
-
-func sockFilter(rules []SteerRule) ([]unix.SockFilter, error) {
-	raw, err := bpf.Assemble(steerProgram(rules))
-	if err != nil {
-		return nil, fmt.Errorf("socket filter: %w", err)
-	}
-	filter := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
-	}
-	return filter, nil
-}
+// through exactly what the attached program takes. link.PacketConfig takes it as it is.
+// The caller owns the slice.
+func (s *Steer) Filter() []bpf.RawInstruction { return slices.Clone(s.filter) }
 
 // Stats returns the counters.
 func (s *Steer) Stats() (SteerStats, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,39 +44,19 @@ const StatusSocket = "status.sock"
 // when the daemon ends, and the directory with it.
 const ClockFile = "clock"
 
+// dirKind is the kind of the directory that the host's set-up has (Dir).
+const dirKind = "host"
+
 // Dir returns the directory of the calling thread's network namespace,
 // which holds the state of the host's set-up, its lock, and whatever else there
 // is to be one of. It may not exist.
-func Dir() (string, error) {
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
-		return "", fmt.Errorf("network namespace: %w", err)
-	}
-	// Labs have no dash in their names, so none is called like this.
-	return filepath.Join(kernel.RunDir, fmt.Sprintf("host-%d", st.Ino)), nil
-}
+func Dir() (string, error) { return kernel.NamespaceDir(dirKind) }
 
 // MakeDir makes that of Dir and gives it, and what an earlier run left in it, to
 // a user. Who runs as that user already need not call it but for uid -1, which
 // leaves the owner as it is.
 func MakeDir(uid, gid int) (string, error) {
-	dir, err := Dir()
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("state directory: %w; make %s for this user, or begin as root", err, kernel.RunDir)
-	}
-	if uid < 0 {
-		return dir, nil
-	}
-	for _, name := range []string{"", lockFile, stateName, ClockFile} {
-		err := os.Lchown(filepath.Join(dir, name), uid, gid)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("state directory: %w", err)
-		}
-	}
-	return dir, nil
+	return kernel.MakeNamespaceDir(dirKind, uid, gid, lockFile, stateName, ClockFile)
 }
 
 // stateFile is the path of the file with a host's state.

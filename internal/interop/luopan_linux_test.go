@@ -89,7 +89,7 @@ func TestLuopan_byLabels(t *testing.T) {
 	n.settles(nil, []*daemon{a, b}, l, "the spine is back")
 	l.end()
 	for _, d := range []*daemon{a, b} {
-		if lost := d.count("offload.too_long") + d.count("offload.malformed") + d.count("samples.peers_refused") + d.count("samples.table.WrongPath"); lost != 0 {
+		if lost := d.count("offload.too_long") + d.count("offload.malformed") + d.count("samples.peers_refused") + d.count("samples.table.wrong_path"); lost != 0 {
 			t.Errorf("%s: status %v", d.node, d.status())
 		}
 		d.end(syscall.SIGTERM)

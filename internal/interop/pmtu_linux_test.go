@@ -43,7 +43,7 @@ func (n *network) pathMTU(config string) {
 	n.shrink(cores[0])
 	n.connect(hostA, hostB, n.addr(hostB)).exchange(20_000_000)
 	for _, d := range []*daemon{a, b} {
-		if d.count("dataplane.Ingress.Relayed") == 0 || d.count("dataplane.Ingress.PathErrors") != 0 {
+		if d.count("dataplane.ingress.relayed") == 0 || d.count("dataplane.ingress.path_errors") != 0 {
 			n.Errorf("%s: %v", d.node, d.status())
 		}
 		peer := map[string]string{hostA: hostB, hostB: hostA}[d.node]

@@ -49,12 +49,12 @@ func TestGateway_programs(t *testing.T) {
 		}
 	})
 	for _, d := range []*daemon{a, b} {
-		for _, field := range []string{"dataplane.Ingress.Malformed", "dataplane.Ingress.BadChecksum", "dataplane.Egress.Malformed", "dataplane.Egress.NoPath", "dataplane.Egress.TooLong"} {
+		for _, field := range []string{"dataplane.ingress.malformed", "dataplane.ingress.bad_checksum", "dataplane.egress.malformed", "dataplane.egress.no_path", "dataplane.egress.too_long"} {
 			if c := d.count(field); c != 0 {
 				t.Errorf("%s: %s is %d", d.node, field, c)
 			}
 		}
-		if taken, supers := d.count("steer.taken"), d.count("dataplane.Ingress.Supers"); taken < 1000 || supers < 100 {
+		if taken, supers := d.count("steer.taken"), d.count("dataplane.ingress.supers"); taken < 1000 || supers < 100 {
 			t.Errorf("%s: took %d packets, %d of them super-segments", d.node, taken, supers)
 		}
 		d.end(syscall.SIGTERM)

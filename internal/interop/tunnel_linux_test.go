@@ -53,8 +53,8 @@ udp:
 		n.connect(hostA, hostB, "10.9.0.2").exchange(slowtest.Choose[int64](50e6, 1e9))
 	})
 	for _, d := range daemons {
-		for _, field := range []string{"Malformed", "UnknownPeer", "Forged", "Replayed", "BadChecksum"} {
-			if c := d.count("stack.Tunnel." + field); c != 0 {
+		for _, field := range []string{"malformed", "unknown_peer", "forged", "replayed", "bad_checksum"} {
+			if c := d.count("dataplane.tunnel." + field); c != 0 {
 				t.Errorf("%s: %s is %d", d.node, field, c)
 			}
 		}

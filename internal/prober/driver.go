@@ -37,11 +37,11 @@ type Driver struct {
 
 // Stats counts what a Prober has done.
 type Stats struct {
-	Watcher liveness.Stats
-	Echoed  uint64 // requests of peers that were answered
-	Refused uint64 // requests that were too many, or made no sense
-	Unsent  uint64 // probes and answers that the kernel did not take
-	Drops   uint64 // probes that the socket had no room for
+	Watcher liveness.Stats `json:"watcher"`
+	Echoed  uint64         `json:"echoed"`  // requests of peers that were answered
+	Refused uint64         `json:"refused"` // requests that were too many, or made no sense
+	Unsent  uint64         `json:"unsent"`  // probes and answers that the kernel did not take
+	Drops   uint64         `json:"drops"`   // probes that the socket had no room for
 }
 
 // NewDriver returns one that begins with its first Tick. Of the configuration Interface,

@@ -82,13 +82,13 @@ type rack struct {
 
 // SamplerStats counts what a Sampler has done.
 type SamplerStats struct {
-	Table    luopan.Stats
-	Decided  uint64 // times that Decide has taken a path
-	Failed   uint64 // times that Active or Decide has failed
-	Answered uint64 // samples of peers that were answered
-	Refused  uint64 // samples of peers that were too many, or made no sense
-	Unsent   uint64 // samples and answers that could not be sent
-	Drops    uint64 // those that the socket had no room for, or the uplink's queue
+	Table    luopan.Stats `json:"table"`
+	Decided  uint64       `json:"decided"`  // times that Decide has taken a path
+	Failed   uint64       `json:"failed"`   // times that Active or Decide has failed
+	Answered uint64       `json:"answered"` // samples of peers that were answered
+	Refused  uint64       `json:"refused"`  // samples of peers that were too many, or made no sense
+	Unsent   uint64       `json:"unsent"`   // samples and answers that could not be sent
+	Drops    uint64       `json:"drops"`    // those that the socket had no room for, or the uplink's queue
 }
 
 // OpenSampler begins to sample, in the network namespace of the calling thread. It

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/internal/strictyaml"
-	"weft/internal/topofile"
-	"weft/internal/updatekeys"
+	"weft/internal/config"
+	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
 )
@@ -18,26 +17,26 @@ import (
 // File is a configuration file. The keys of the file are in the tags; with "auto",
 // that word gives the zero value. default.yaml says what each means.
 type File struct {
-	Topology       string           `yaml:"topology"`
-	Node           string           `yaml:"node,auto"`
-	Ports          string           `yaml:"ports"`
-	Configure      bool             `yaml:"configure"`
-	Encap          string           `yaml:"encap"`
-	Routes         bool             `yaml:"routes"`
-	Hello          time.Duration    `yaml:"hello"`
-	Multiplier     int              `yaml:"multiplier"`
-	RequireHellos  bool             `yaml:"require_hellos"`
-	Refresh        time.Duration    `yaml:"refresh"`
-	MaxAge         time.Duration    `yaml:"max_age"`
-	Damping        Damping          `yaml:"damping"`
-	Meter          Meter            `yaml:"meter"`
-	Keys           []updatekeys.Key `yaml:"keys"`
-	AcceptUnsigned bool             `yaml:"accept_unsigned"`
-	Status         string           `yaml:"status,auto"`
-	User           string           `yaml:"user"`
+	Topology       string             `yaml:"topology"`
+	Node           string             `yaml:"node,auto"`
+	Ports          string             `yaml:"ports"`
+	Configure      bool               `yaml:"configure"`
+	Encap          string             `yaml:"encap"`
+	Routes         bool               `yaml:"routes"`
+	Hello          time.Duration      `yaml:"hello"`
+	Multiplier     int                `yaml:"multiplier"`
+	RequireHellos  bool               `yaml:"require_hellos"`
+	Refresh        time.Duration      `yaml:"refresh"`
+	MaxAge         time.Duration      `yaml:"max_age"`
+	Damping        Damping            `yaml:"damping"`
+	Meter          Meter              `yaml:"meter"`
+	Keys           []config.UpdateKey `yaml:"keys"`
+	AcceptUnsigned bool               `yaml:"accept_unsigned"`
+	Status         string             `yaml:"status,auto"`
+	User           string             `yaml:"user"`
 
 	fabric *topology.Topology
-	lines  strictyaml.Lines
+	lines  config.Lines
 }
 
 // Damping is topoupdate.Damping, but that 0 holds nothing back.
@@ -57,7 +56,7 @@ func DefaultYAML() string { return string(defaultYAML) }
 // Default returns the configuration of an empty file.
 func Default() File {
 	var f File
-	if _, err := strictyaml.Decode(defaultYAML, "default.yaml", &f); err != nil {
+	if _, err := config.Decode(defaultYAML, "default.yaml", &f); err != nil {
 		panic(err) // a broken build
 	}
 	return f
@@ -65,7 +64,7 @@ func Default() File {
 
 // Load reads and validates a configuration file.
 func Load(name string) (*File, error) {
-	text, err := strictyaml.Read(name, program)
+	text, err := config.Read(name, program)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +79,7 @@ const program = "weft switch"
 func Parse(text []byte, name string) (*File, error) {
 	f := Default()
 	var err error
-	if f.lines, err = strictyaml.Decode(text, name, &f); err != nil {
+	if f.lines, err = config.Decode(text, name, &f); err != nil {
 		return nil, err
 	}
 	if err := f.validate(); err != nil {
@@ -92,7 +91,7 @@ func Parse(text []byte, name string) (*File, error) {
 // validate checks what can be checked without looking at the machine, and
 // resolves topology and keys. The first error names its key and line.
 func (f *File) validate() (err error) {
-	if f.fabric, err = topofile.Load(f.Topology); err != nil {
+	if f.fabric, err = config.Topology(f.Topology); err != nil {
 		return f.lines.Errorf("topology", "%w", err)
 	}
 	if f.Node != "" {
@@ -105,10 +104,10 @@ func (f *File) validate() (err error) {
 	if err := new(fabric.Options).Carry(f.Encap); err != nil {
 		return f.lines.Errorf("encap", "%w", err)
 	}
-	if len(f.Status) > 107 {
-		return f.lines.Errorf("status", "is a path of %d bytes; the kernel takes at most 107 for a socket", len(f.Status))
+	if err := service.CheckStatusPath(f.Status); err != nil {
+		return f.lines.Errorf("status", "%w", err)
 	}
-	if err := updatekeys.Read(f.Keys, f.lines, "keys", program); err != nil {
+	if err := config.ReadUpdateKeys(f.Keys, f.lines, "keys", program); err != nil {
 		return err
 	}
 	if err := f.checkNumbers(); err != nil {
@@ -162,7 +161,7 @@ func (f *File) tryOut() error {
 
 // keys returns the keys on a clock that began at start.
 func (f *File) keys(start time.Time) topoupdate.Keys {
-	return updatekeys.Keys(f.Keys, f.AcceptUnsigned, start)
+	return config.UpdateKeys(f.Keys, f.AcceptUnsigned, start)
 }
 
 // config returns an agent's configuration.
@@ -184,7 +183,7 @@ func (f *File) config(self topology.NodeID, start time.Time) Config {
 // restart.
 func (f *File) sameButKeys(g *File) bool {
 	strip := func(f File) File {
-		f.Keys, f.AcceptUnsigned, f.fabric, f.lines = nil, false, nil, strictyaml.Lines{}
+		f.Keys, f.AcceptUnsigned, f.fabric, f.lines = nil, false, nil, config.Lines{}
 		return f
 	}
 	return reflect.DeepEqual(strip(*f), strip(*g))

@@ -10,14 +10,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"weft/fabric"
-	"weft/internal/memlimit"
-	"weft/internal/notify"
-	"weft/internal/privileges"
-	"weft/internal/steadyclock"
+	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
 )
@@ -35,13 +31,13 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	if err != nil {
 		return err
 	}
-	d := &daemon{name: name, file: f, log: log.New(messages, "", 0), start: time.Now()}
+	d := &daemon{name: name, self: self, file: f, log: log.New(messages, "", 0), start: time.Now()}
 	c := f.config(self, d.start)
 	d.origin = d.start
 	if err := d.setUp(c); err != nil {
 		return err
 	}
-	memlimit.Set()
+	service.LimitMemory()
 	c.Boot = d.boot()
 	c.Log = func(message string) { d.log.Print(message) }
 	if d.setup != nil {
@@ -52,8 +48,8 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		defer d.meter.Close()
 		c.owned = append(c.owned, d.meter)
 	}
-	d.notify = notify.New()
-	defer d.notify.Close()
+	d.loop = service.Loop{Notifier: service.NewNotifier(), Log: d.log, Summary: d.summary, Reload: d.reload, Alive: d.alive}
+	defer d.loop.Close()
 	if d.agent, err = Start(c); err != nil {
 		return err
 	}
@@ -62,33 +58,26 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	if err != nil {
 		return err
 	}
-	if socket != nil {
-		defer socket.Close()
-	}
-	d.summary = fmt.Sprintf("%s of %s: %d ports, hellos every %v", f.fabric.Node(self).Name, f.fabric, len(d.agent.names), f.Hello)
-	d.notify.Ready(d.summary)
-	d.log.Print(d.summary)
-	if note := privileges.Shared(); note != "" {
-		d.log.Print("note: ", note)
-	}
+	defer socket.Close()
+	d.loop.Begin()
 	err = d.serve(ctx, signals)
-	d.notify.Stopping()
+	d.loop.Stopping()
 	return err
 }
 
 // daemon is a run.
 type daemon struct {
 	name    string
+	self    topology.NodeID
 	file    *File
 	log     *log.Logger
-	notify  notify.Notifier
+	loop    service.Loop
 	agent   *Agent
 	setup   *fabric.SwitchSetup // nil without
 	meter   *fabric.Meter       // nil without
 	noMeter error               // why there is none to be read
 	start   time.Time           // of the clock that the keys' times are on
 	origin  time.Time           // the time of day of start, by the machine's clock as it was last looked at
-	summary string
 }
 
 // self finds the switch in the fabric.
@@ -119,7 +108,7 @@ func (f *File) self() (topology.NodeID, error) {
 
 // serve waits for what happens.
 func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
-	watchdog, stop := d.notify.Due()
+	watchdog, stop := d.loop.Due()
 	defer stop()
 	look := time.NewTicker(lookAtClock)
 	defer look.Stop()
@@ -130,18 +119,16 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 		case <-d.agent.Done():
 			return fmt.Errorf("the agent has ended: %w", d.agent.Err())
 		case s := <-signals:
-			if s != syscall.SIGHUP {
-				d.log.Printf("%v: stopping", s)
+			if d.loop.Signal(s) {
 				return nil
 			}
-			d.hangUp()
 		case <-look.C:
 			if keys, set := d.keysAt(time.Now().Round(0), time.Since(d.start)); set {
 				d.log.Print("the clock was set: keys sign from their times by the new one")
 				_ = d.agent.SetKeys(keys) // the same as before but for their times
 			}
 		case <-watchdog:
-			d.watch()
+			d.loop.Watch()
 		}
 	}
 }
@@ -169,13 +156,10 @@ func (d *daemon) keysAt(wall time.Time, elapsed time.Duration) (keys topoupdate.
 // one start to the next. With a lower number hosts would believe the agent only after
 // max_age.
 func (d *daemon) boot() uint64 {
-	dir, err := statusDir()
+	dir, err := makeDir(-1, -1)
+	var clock *service.Clock
 	if err == nil {
-		err = makeStatusDir(-1, -1)
-	}
-	var clock *steadyclock.Clock
-	if err == nil {
-		clock, err = steadyclock.Open(filepath.Join(dir, clockFile))
+		clock, err = service.OpenClock(filepath.Join(dir, clockFile))
 	}
 	if err != nil {
 		d.log.Printf("note: %v; if the clock is set back and this agent starts again, hosts believe it only after max_age", err)
@@ -186,42 +170,37 @@ func (d *daemon) boot() uint64 {
 	return uint64(clock.Now().UnixNano())
 }
 
-// hangUp does what SIGHUP asks for.
-func (d *daemon) hangUp() {
-	d.notify.Reloading()
-	if err := d.reload(); err != nil {
-		d.log.Printf("reload refused, all stays as it is: %v", err)
-	} else {
-		d.log.Printf("reloaded: %d keys", len(d.file.Keys))
-	}
-	d.notify.Ready(d.summary)
+// summary says in a line what the agent does.
+func (d *daemon) summary() string {
+	t := d.file.fabric
+	return fmt.Sprintf("%s of %s: %d ports, hellos every %v", t.Node(d.self).Name, t, len(d.agent.names), d.file.Hello)
 }
 
-// watch tells the watchdog that the agent works, if it does: one that says no
-// hellos is better begun anew.
-func (d *daemon) watch() {
-	if late := d.agent.late(); late < d.notify.Every() {
-		d.notify.Watchdog()
-	} else {
-		d.log.Printf("the agent has been due for %v and does not run", late.Round(time.Millisecond))
+// alive reports whether the agent works: one that says no hellos is better begun anew.
+func (d *daemon) alive() bool {
+	late := d.agent.late()
+	if late < d.loop.Every() {
+		return true
 	}
+	d.log.Printf("the agent has been due for %v and does not run", late.Round(time.Millisecond))
+	return false
 }
 
 var errRestart = errors.New("only keys and accept_unsigned can change while the agent runs; restart it (systemctl restart weft-switch), which costs no link")
 
-// reload reads the keys again.
-func (d *daemon) reload() error {
+// reload reads the keys again, and says how many there are.
+func (d *daemon) reload() (string, error) {
 	next, err := Load(d.name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !d.file.sameButKeys(next) {
-		return fmt.Errorf("%s: %w", d.name, errRestart)
+		return "", fmt.Errorf("%s: %w", d.name, errRestart)
 	}
 	d.keysAt(time.Now().Round(0), time.Since(d.start))
 	if err := d.agent.SetKeys(next.keys(d.origin)); err != nil {
-		return err
+		return "", err
 	}
 	d.file = next
-	return nil
+	return fmt.Sprintf("%d keys", len(next.Keys)), nil
 }

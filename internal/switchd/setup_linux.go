@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
-	"weft/internal/privileges"
+	"weft/internal/service"
 )
 
 // kept are the capabilities that the agent needs all along: to change routes, and
 // to bind a socket again to a device that was made anew.
-var kept = privileges.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}
+var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}
 
 // Variables that tell the program that begins anew with fewer privileges that the
 // switch has been set up with more, and by which descriptors it can keep what it is no
@@ -41,9 +41,9 @@ func (d *daemon) setUp(c Config) error {
 	if err != nil {
 		return err
 	}
-	var a privileges.Account
+	var a service.Account
 	if must {
-		if a, err = privileges.LookUp(d.file.User); err != nil {
+		if a, err = service.LookUp(d.file.User); err != nil {
 			return d.file.lines.Errorf("user", "%w", err)
 		}
 	}
@@ -55,14 +55,14 @@ func (d *daemon) setUp(c Config) error {
 	if err != nil || !must {
 		return err
 	}
-	if err := makeStatusDir(a.UID, a.GID); err != nil {
+	if _, err := makeDir(a.UID, a.GID); err != nil {
 		return d.file.lines.Errorf("status", "%w", err)
 	}
 	env, err := d.pass()
 	if err != nil {
 		return err
 	}
-	return privileges.RunAs(a, kept, append(env, configured+"=1")...)
+	return service.RunAs(a, kept, append(env, configured+"=1")...)
 }
 
 // pass returns the environment for the program that begins anew.

@@ -5,8 +5,8 @@ import (
 	"net"
 	"slices"
 	"testing"
-	"unsafe"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"weft/internal/kernel"
@@ -63,15 +63,14 @@ func (w *Wire) SendLabelled(t *testing.T, packet []byte) {
 
 // PacketSocket opens one on a device; nothing gets past its filter, from the
 // start.
-func PacketSocket(t testing.TB, index int, filter []unix.SockFilter) (fd int, err error) {
+func PacketSocket(t testing.TB, index int, filter []bpf.RawInstruction) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	t.Cleanup(func() { unix.Close(fd) })
 	if len(filter) > 0 {
-		prog := unix.SockFprog{Len: uint16(len(filter)), Filter: unsafe.SliceData(filter)}
-		if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog); err != nil {
+		if err := kernel.AttachSocketFilter(fd, filter); err != nil {
 			return 0, err
 		}
 	}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/service"
+)
+
+// printsTheExample makes sure that what a daemon's command prints with --print-config is
+// the file of that name in packaging, and a valid one.
+func printsTheExample(t *testing.T, command string) {
+	t.Helper()
+	out := mustWeft(t, command, "--print-config")
+	example, err := os.ReadFile("../../packaging/" + command + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != string(example) {
+		t.Errorf("packaging/%s.yaml is not what weft %s --print-config prints: write it anew", command, command)
+	}
+	file := filepath.Join(t.TempDir(), command+".yaml")
+	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := mustWeft(t, command, "--check", "--config", file); !strings.Contains(out, "valid") {
+		t.Errorf("--check says %q", out)
+	}
+}
+
+// answering serves what a daemon would say of itself.
+func answering(t *testing.T, status any) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := service.ServeStatus(socket, nil, func() any { return status })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return socket
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// MaxBytes bounds a file.
+const MaxBytes = 1 << 20
+
+// Lines says where the keys of a file are, by their full names: tun.name,
+// udp.peers[0].key. What is not in the file is not in it.
+type Lines struct {
+	file string
+	at   map[string]int
+}
+
+// Of returns the Lines of a file that has no keys.
+func Of(file string) Lines { return Lines{file: file} }
+
+// Errorf makes an error that names a key and where it is.
+func (l Lines) Errorf(key, format string, args ...any) error {
+	where := l.file
+	for k := key; ; {
+		if n, ok := l.at[k]; ok {
+			where = fmt.Sprintf("%s:%d", l.file, n)
+			break
+		}
+		i := strings.LastIndexAny(k, ".[")
+		if i < 0 {
+			break
+		}
+		k = k[:i]
+	}
+	return fmt.Errorf("%s: %s: %w", where, key, fmt.Errorf(format, args...))
+}
+
+// Read reads a file of at most MaxBytes. who is the program that is to read it.
+func Read(file, who string) ([]byte, error) {
+	text, err := read(file, MaxBytes)
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("configuration: %w: the user that %s runs as (key user) must be able to read it", err, who)
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("configuration: %w; %s --print-config shows one", err, who)
+	case err != nil:
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return text, nil
+}
+
+// read reads a file of at most so many bytes.
+func read(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s is longer than %d bytes", file, most)
+	}
+	return text, err
+}

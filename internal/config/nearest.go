@@ -1,0 +1,47 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxWord bounds what Distance looks at, in bytes.
+const MaxWord = 64
+
+// Distance is Levenshtein's: how many bytes must be put in, taken out or exchanged
+// to make one word of the other. Only the first MaxWord bytes of each count.
+func Distance(a, b string) int {
+	a, b = a[:min(len(a), MaxWord)], b[:min(len(b), MaxWord)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// didYouMean names the known word that is nearest to one that is not, or all if
+// none is near.
+func didYouMean(word string, known []string) string {
+	best, at := "", len(word)/2+1
+	for _, k := range known {
+		if d := Distance(word, k); d < at {
+			best, at = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return "known: " + strings.Join(known, ", ")
+}

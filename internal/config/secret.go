@@ -1,0 +1,34 @@
+package config
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// maxKeyFile bounds a key file in bytes: 44 in base64, and blanks.
+const maxKeyFile = 4096
+
+// Secret reads a secret of 32 bytes in base64, as weft keygen makes them. key is the
+// full name of the key that has it as text; the key of the same name and _file has the
+// name of a file with it instead. who must be able to read that file. given is false,
+// and the secret all zeros, where both are empty. No error tells any of the secret.
+func (l Lines) Secret(key, text, file, who string) (secret [32]byte, given bool, err error) {
+	switch {
+	case text != "" && file != "":
+		return secret, false, l.Errorf(key, "and %s_file are both given; remove one", key[strings.LastIndexByte(key, '.')+1:])
+	case file != "":
+		key += "_file"
+		b, err := read(file, maxKeyFile)
+		if err != nil {
+			return secret, false, l.Errorf(key, "%w; %s must be able to read it", err, who)
+		}
+		text = strings.TrimSpace(string(b))
+	case text == "":
+		return secret, false, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) != len(secret) || [32]byte(b) == secret {
+		return secret, false, l.Errorf(key, "is not 32 bytes in base64; weft keygen makes a key")
+	}
+	return [32]byte(b), true, nil
+}
