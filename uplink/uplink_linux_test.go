@@ -15,6 +15,7 @@ import (
 	"weft/encap"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
+	"weft/internal/slowtest"
 	"weft/stack"
 )
 
@@ -439,6 +440,7 @@ func TestOpen_afterACrash(t *testing.T) {
 }
 
 func TestOpen_fiftyTimes(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t)
 	_, receiver := n.open(t, far, "presto")
 	again := func() {
