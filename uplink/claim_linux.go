@@ -14,10 +14,9 @@ import (
 	"weft/internal/hostsetup"
 )
 
-// claim is the right to attach programs in a network namespace: the lock that
-// weft host holds, too. Both would replace each other's programs by their own,
-// and a clean-up would take them for leftovers. The kernel lets go of it when the
-// process ends.
+// claim is the right to attach programs in a network namespace. It is the lock that weft
+// host also holds. Without it both would replace each other's programs, and a clean-up
+// would take them for leftovers. The kernel releases it when the process ends.
 type claim struct{ file *os.File }
 
 // claimFile is hostsetup's name of the lock in its directory.

@@ -9,24 +9,24 @@ import (
 	"weft/topology"
 )
 
-// pathWord is what tells a rack's paths apart in the program's tables: a bouncing
-// switch's address, or of an SRv6 destination the bytes behind the block.
+// pathWord tells a rack's paths apart in the program's tables. It is a bouncing switch's
+// address, or the bytes behind the block of an SRv6 destination.
 type pathWord [4]byte
 
 // The bytes of an SRv6 destination that are a pathWord.
 const wordFirst, wordEnd = 2, 2 + len(pathWord{})
 
-// pathWords are those of all paths to a rack, live or not, by the paths' numbers.
-// Racks with the same share them.
+// pathWords are the words of all paths to a rack, live or not, by the paths' numbers. Racks
+// with equal words share them.
 type pathWords struct {
 	number  uint32 // tells them from others
 	words   []pathWord
 	bounces []netip.Addr // the bouncing switches; of SRv6 those passed at the top
 }
 
-// wordsOf returns the words of a pair's paths, those of known if there are equal
-// ones. sids is the rest of their SRv6 destinations: the block, the labels that
-// all paths end with, and who decapsulates.
+// wordsOf returns the words of a pair's paths; if known has equal ones, those. sids is the
+// rest of their SRv6 destinations: the block, the labels that all paths end with, and the
+// label for decapsulation.
 func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (w *pathWords, sids [16]byte, err error) {
 	key := fmt.Sprint(s.Bounce(0))
 	w = &pathWords{number: uint32(len(known) + 1)}
@@ -53,9 +53,8 @@ func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (
 	return w, sids, nil
 }
 
-// labelWords divides the labels of a pair's paths into the longest end that all
-// have in common, which is the pair's, and what is before it. That is at least the
-// way up, which says at which switch it ends.
+// labelWords divides the labels of a pair's paths into the longest common end and the part
+// before it, which is at least the way up. The way up says at which switch it ends.
 func labelWords(s topology.PathSet) (words []pathWord, sids [16]byte, err error) {
 	labels := s.Choices(0)
 	own := len(s.Bases)

@@ -2,8 +2,8 @@ package kernel
 
 import "os"
 
-// RunDir holds a lab's state and lock. It is gone after a reboot, as the
-// namespaces are.
+// RunDir holds a lab's state and lock. A reboot removes it, as it removes the
+// namespaces.
 const RunDir = "/run/weft"
 
 // IsFile reports whether path still names the open file f.
