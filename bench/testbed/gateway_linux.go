@@ -11,8 +11,8 @@ import (
 	"weft/stack"
 )
 
-// gateway is a host's stack.Gateway and what leads packets to it. The devices
-// are the Gateway's once there is one. What is nil is not open yet.
+// gateway is a host's stack.Gateway and what leads packets to it. The Gateway
+// owns the devices once there is one. A nil field is not open yet.
 type gateway struct {
 	*stack.Gateway
 	tun    *link.TUN

@@ -25,10 +25,10 @@ type Packet struct {
 
 // Switch is how all switches of a fabric choose ports where they have a choice.
 type Switch interface {
-	// Up returns by which of its ports that lead up a switch sends a packet to
-	// another rack, 0 being the first, or -1 if none leads there. It is asked where
-	// paths divide: at the source's edge switch and, between pods, at the aggregation
-	// switch above. in is the port by which the packet has left the node before.
+	// Up returns the port up, from 0, by which a switch sends a packet to another rack, or
+	// -1 if none leads there. It is called where paths divide: at the source's edge switch
+	// and, between pods, at the aggregation switch above. in is the port by which the
+	// packet has left the node before.
 	Up(sw topology.NodeID, in int32, p *Packet, now time.Duration) int
 	// Unit is what switches choose a path for. If it Numbers, hosts cut by it.
 	Unit() flowcell.Unit
@@ -37,7 +37,7 @@ type Switch interface {
 	// Pass is told of a packet that a switch sends by a port, hosts' ports included,
 	// and may change its Mark.
 	Pass(port int32, p *Packet, now time.Duration)
-	// SetTopology has switches use the live paths of t, which is of the same fabric.
+	// SetTopology makes switches use the live paths of t, which is of the same fabric.
 	SetTopology(t *topology.Topology)
 }
 
