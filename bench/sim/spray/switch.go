@@ -43,8 +43,8 @@ type Switch interface {
 
 // Queues is what switches see of their own ports.
 type Queues interface {
-	// QueueBytes is what waits at a port, what is left of the packet on the wire
-	// included.
+	// QueueBytes is the backlog of a port in bytes, with the rest of the packet on the
+	// wire.
 	QueueBytes(port int32) int
 }
 
@@ -72,9 +72,8 @@ type SwitchConfig struct {
 	Topology *topology.Topology // what switches know; all of its links have rates
 	Name     string             // one of SwitchNames
 	Seed     uint64
-	// DRILL(d, m) with so many engines a switch, of which of switch-rr's, too, each
-	// goes by itself (DRILL §3.2); 0: 2, 1, 1.
-	// Samples are switch-luopan's, too.
+	// DRILL(d, m) and the number of engines of a switch (DRILL §3.2); 0: 2, 1, 1. The
+	// engines of switch-rr also choose independently. Samples are switch-luopan's, too.
 	Samples, Memory, Engines int
 	FlowcellBytes            int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
 	Expiry                   time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
