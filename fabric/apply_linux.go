@@ -23,8 +23,8 @@ func Apply(p NodePlan) (Report, error) {
 	return r, nil
 }
 
-// Mend is Apply for a node that has been configured before: it leaves ports down that are
-// to be, and the routes as they are where an agent keeps them.
+// Mend is Apply for a node that has been configured before. It leaves ports down that
+// should be down, and leaves the routes alone where an agent keeps them.
 func Mend(p NodePlan, down map[string]bool, agent bool) (Report, error) {
 	return apply(p, down, func(h *netlink.Handle) (int, error) {
 		if agent {
@@ -90,7 +90,7 @@ func apply(p NodePlan, down map[string]bool, routes func(*netlink.Handle) (int, 
 	return r, nil
 }
 
-// Add notes that n things were not as planned, and what was done about it.
+// Add records that n things were not as planned, and what was done about it.
 func (r *Report) Add(n int, what string) {
 	r.Changed += n
 	switch {

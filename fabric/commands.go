@@ -8,13 +8,13 @@ import (
 	"weft/internal/kernel"
 )
 
-// lastMetric makes routes that lead nowhere give way to any other to the same
+// lastMetric makes routes that lead nowhere yield to any other route to the same
 // prefix.
 const lastMetric = 4096
 
 // Commands renders the plan as ip and sysctl commands to be pasted into a shell
 // on the node, as root, with comments. Running them again is harmless, except
-// that adding the ipip device says that it exists.
+// that adding the ipip device then prints that it exists.
 func (p NodePlan) Commands() []string {
 	c := []string{fmt.Sprintf("# %s, %s of %s, %s", p.Node, p.role(), p.Topology, p.Address)}
 	c = append(c, "ip link set lo up")

@@ -1,8 +1,8 @@
 package fabric
 
-// Counters are a bouncing switch's packets by what became of them, since the
-// decapsulator was attached. A super-segment counts as its segments where it
-// was decapsulated, as one where it was dropped.
+// Counters count a bouncing switch's packets by outcome, since the decapsulator
+// was attached. A super-segment counts as its segments if it was decapsulated,
+// and as one packet if it was dropped.
 type Counters struct {
 	Decapsulated uint64 `json:"decapsulated"`
 	Spoofed      uint64 `json:"spoofed"`   // dropped: inner source is not the outer one
@@ -11,9 +11,9 @@ type Counters struct {
 	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
 }
 
-// EdgeCounters are packets whose labels begin or end at a switch by what became of
-// them in its program, since that was attached. A super-segment counts as its
-// segments where it is let through, as one where it is dropped.
+// EdgeCounters count packets whose labels begin or end at a switch by outcome, since its
+// program was attached. A super-segment counts as its segments if it passes, and as one
+// packet if it is dropped.
 type EdgeCounters struct {
 	Decapsulated uint64 `json:"decapsulated"` // left to the kernel for that
 	Forged       uint64 `json:"forged"`       // dropped: not the host's own, or the inner source is not the outer one
@@ -22,8 +22,8 @@ type EdgeCounters struct {
 	Malformed    uint64 `json:"malformed"`    // dropped: no whole IPv4 header inside
 }
 
-// LabelCounters are a switch's packets with labels in IPv6 by what became of
-// them, since its routes were made. A super-segment counts as one.
+// LabelCounters count a switch's packets with labels in IPv6 by outcome, since
+// its routes were made. A super-segment counts as one.
 type LabelCounters struct {
 	Popped       uint64 `json:"popped"`       // sent out of the port that the label said
 	Decapsulated uint64 `json:"decapsulated"` // at the end of the labels

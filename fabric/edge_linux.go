@@ -15,13 +15,13 @@ import (
 // errNoEBPF means that the kernel cannot run the program.
 var errNoEBPF = errors.New("the kernel has no tc eBPF as of Linux 5.15")
 
-// edgeHost is what a host may send from, as the program has it: its own address
-// and its embedded stack's.
+// edgeHost has the addresses from which a host may send, as the program stores
+// them: its own and its embedded stack's.
 type edgeHost [2][4]byte
 
-// syncEdge attaches the program to all ports of a switch where labels end, or begin
-// at hosts to watch; from others' it takes it. As with decapsulation, program and
-// counters outlive the process.
+// syncEdge attaches the program to all ports of a switch where labels end, or where hosts
+// send them. From other switches it removes it. Program and counters outlive the process,
+// as with decapsulation.
 func syncEdge(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
 	if len(p.SIDs)+len(p.Gate) == 0 {
 		return kernel.EdgeFilter.DetachAll(h, ports)

@@ -13,10 +13,10 @@ import (
 	"weft/internal/kernel"
 )
 
-// classify is the program: it gives a packet with labels the priority that Linux
-// derives from the TOS of IPv4 when it forwards, and from the class of IPv6 does not
-// (rt_tos2priority). Without, probes of paths wait in a full queue as data does, and
-// congestion is taken for failure.
+// classify is the program. It gives a packet with labels the priority that Linux derives
+// from the TOS of IPv4 when it forwards (rt_tos2priority), but not from the class of IPv6.
+// Without it, probes of paths wait in a full queue as data does, and congestion is taken
+// for failure.
 func classify() (*ebpf.ProgramSpec, error) {
 	const (
 		skbPriority = 32 // offset in struct __sk_buff
@@ -49,9 +49,9 @@ func classify() (*ebpf.ProgramSpec, error) {
 	return &ebpf.ProgramSpec{Name: "weft_class", Type: ebpf.SchedCLS, Instructions: code}, err
 }
 
-// attachClasses attaches the program to the ports of a switch that forwards by labels
-// in IPv6, or takes it from those of one that does not. Without eBPF packets are
-// forwarded all the same.
+// attachClasses attaches the program to the ports of a switch that forwards by labels in
+// IPv6, and removes it from those of other switches. Without eBPF packets are still
+// forwarded.
 func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
 	if len(p.SIDs) == 0 {
 		return kernel.ClassFilter.DetachAll(h, ports)

@@ -14,7 +14,7 @@ import (
 )
 
 // ReadLabelCounters returns the counters of the routes of labels in the calling
-// thread's network namespace, nil where there are none.
+// thread's network namespace, nil if there are none.
 func ReadLabelCounters() (*LabelCounters, error) {
 	list, err := readSIDs()
 	if err != nil {

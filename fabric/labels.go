@@ -14,9 +14,9 @@ import (
 // NEXT-C-SID, RFC 9800). The switch that gets it without labels takes the header
 // off; hosts have the bouncing switch do that (topology.PathSet.Choices).
 //
-// A path has no other way, so labels are not repaired when a link fails: routes
-// over it go, what still comes with its label is dropped, and the hosts choose
-// other paths.
+// A path has no other way, so labels are not repaired when a link fails. Its
+// routes are removed, packets that still come with its label are dropped, and the
+// hosts choose other paths.
 
 // The actions of SIDs, as ip calls them.
 const (
@@ -25,7 +25,7 @@ const (
 )
 
 // SID is a route of a label: what to do with packets to Prefix. It is bound to
-// Port and is gone while that is set down.
+// Port, and the kernel removes it while Port is set down.
 type SID struct {
 	SID     byte         `json:"sid"`
 	Prefix  netip.Prefix `json:"prefix"`
@@ -35,8 +35,9 @@ type SID struct {
 	Metric  int          `json:"metric"`
 }
 
-// GatePort is a port to a host, and the IPv4 addresses that the host may send
-// from. What it sends with labels must be its own: outside and inside.
+// GatePort is a port to a host, and the IPv4 addresses from which the host may
+// send. A packet with labels must have the host's own addresses outside and
+// inside.
 type GatePort struct {
 	Port    string       `json:"port"`
 	Sources []netip.Addr `json:"sources"`

@@ -138,7 +138,7 @@ func checkMicroSIDs() error {
 	return nil
 }
 
-// routeID6 is what the kernel keeps one IPv6 route of.
+// routeID6 is the key by which the kernel keeps one IPv6 route.
 type routeID6 struct {
 	prefix netip.Prefix
 	metric int

@@ -19,21 +19,21 @@ type MeterConfig struct {
 type MeterPort struct {
 	Name string
 
-	// RateBits is the link's, in bit/s, Ethernet headers included. 0: that of the
-	// port's token bucket (tbf), or else the speed that the device says it has.
-	// Where it is the bucket's, so are QueueBytes and BurstBytes if both are 0.
+	// RateBits is the link's, in bit/s, Ethernet headers included. 0: that of the port's
+	// token bucket (tbf), or else the speed that the device says it has. If the rate is the
+	// bucket's, so are QueueBytes and BurstBytes if both are 0.
 	RateBits float64
 
-	// QueueBytes is the size of the real queue, which holds no more: what is
-	// dropped there must not count as waiting. 0 is one second at RateBits.
+	// QueueBytes is the size of the real queue: packets dropped there must not count
+	// as waiting. 0 is one second at RateBits.
 	QueueBytes int
 
 	// BurstBytes may leave ahead of the rate, as out of a token bucket (tbf's
-	// burst): only what is above them waits. 0 for a real link.
+	// burst): only further bytes wait. 0 for a real link.
 	BurstBytes int
 
-	// ECNBytes is the length of the queue from which on packets that are capable
-	// of ECN are marked, on their outermost header; 0: none is.
+	// ECNBytes is the length of the queue from which packets that are capable of ECN are
+	// marked, on their outermost header. 0: no packet is marked.
 	ECNBytes int
 
 	Tau     time.Duration // time constant of the discounting rate estimator (CONGA §3.2), at least 16 ns; 0 is DefaultTau(RateBits)
@@ -41,8 +41,8 @@ type MeterPort struct {
 }
 
 // PortMeter is a metered port at one moment. Counters are since the meter was
-// attached, of what has come to the port's queue; super-segments count as the
-// packets they become, with their headers.
+// attached and cover packets that came to the port's queue. Super-segments count
+// as the packets they become, with their headers.
 type PortMeter struct {
 	Port     string  `json:"port"`
 	RateBits float64 `json:"rate_bits"` // that the virtual queue drains at
@@ -59,9 +59,9 @@ type PortMeter struct {
 	Drops    uint64  `json:"drops"`    // packets that the real queue dropped, modulo 2³²
 }
 
-// DefaultTau is the time of 133 full packets at a rate in bit/s, but at least
-// 160 µs, which is as many at 10 Gbit/s: CONGA's (§3.6), scaled to slower links,
-// where a packet takes longer and with it a round trip. It is a minute at most.
+// DefaultTau returns the time of 133 full packets at a rate in bit/s, at least 160 µs and
+// at most a minute. 160 µs are 133 packets at 10 Gbit/s: CONGA's value (§3.6), scaled to
+// slower links, where packets and round trips take longer.
 func DefaultTau(rateBits float64) time.Duration {
 	return time.Duration(max(160e3, min(float64(maxTau), 133*1500*8/rateBits*1e9)))
 }

@@ -34,11 +34,11 @@ type meteredPort struct {
 
 var errMeterClosed = errors.New("meter: closed")
 
-// AttachMeter has the ports of the network namespace of the calling thread
-// metered by a program at their tc egress, which goes on when the process ends.
-// Attaching again replaces it, without a packet between the two, and starts the
-// counters anew; ports that are not in the configuration keep what they have.
-// A device that is made anew has to be attached anew.
+// AttachMeter meters ports of the network namespace of the calling thread, by a
+// program at their tc egress that stays when the process ends. Attaching again
+// replaces the program, misses no packet, and starts the counters anew. Ports
+// that are not in the configuration keep their programs. A device that is made
+// anew must be attached anew.
 //
 // It needs CAP_NET_ADMIN and CAP_BPF.
 func AttachMeter(cfg MeterConfig) (*Meter, error) {
@@ -117,8 +117,8 @@ func (m *Meter) open(names []string) (links []netlink.Link, err error) {
 	return links, nil
 }
 
-// InheritMeter opens the meter of the named ports by what Meter.Descriptors has
-// returned. It needs no capability.
+// InheritMeter opens the meter of the named ports from the result of
+// Meter.Descriptors. It needs no capability.
 func InheritMeter(descriptors string, ports []string) (*Meter, error) {
 	m := &Meter{}
 	var err error
@@ -138,9 +138,9 @@ func InheritMeter(descriptors string, ports []string) (*Meter, error) {
 	return m, nil
 }
 
-// Descriptors returns new file descriptors for a program that this process
-// executes, in words: with them InheritMeter reads the meter without the
-// capabilities that finding it takes (CAP_SYS_ADMIN).
+// Descriptors returns new file descriptors, as text, for a program that this
+// process executes. With them InheritMeter reads the meter without CAP_SYS_ADMIN,
+// which finding it would take.
 func (m *Meter) Descriptors() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,9 +167,8 @@ func (m *Meter) Close() error {
 	return at.Close()
 }
 
-// DetachMeter removes the meter from ports of the network namespace of the
-// calling thread, whoever attached it, and returns from how many: those that had
-// none are left out.
+// DetachMeter removes the meter from ports of the network namespace of the calling thread,
+// whoever attached it. It returns how many ports had one.
 func DetachMeter(ports []string) (removed int, err error) {
 	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"weft/internal/kernel"
 )
 
-// asTheyAre fills in what the kernel knows of ports: where a rate is not given, that
-// of a token bucket (tbf) or the device's speed; where the bucket has the rate, and
-// neither queue nor burst is given, its.
+// asTheyAre fills in what the kernel knows about ports. If no rate is given, it takes that
+// of a token bucket (tbf) or the device's speed. If the rate is the bucket's, and neither
+// queue nor burst is given, it takes the bucket's, too.
 func asTheyAre(h *netlink.Handle, links []netlink.Link, ports []MeterPort) ([]MeterPort, error) {
 	qdiscs, err := kernel.Dumped(func() ([]netlink.Qdisc, error) { return h.QdiscList(nil) })
 	if err != nil {

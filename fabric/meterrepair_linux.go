@@ -10,10 +10,10 @@ import (
 	"weft/internal/kernel"
 )
 
-// Repair puts the meter back at ports that have lost it, and has a port's new device
-// metered as the one before was. It says what it has mended, a sentence each. Ports
-// without a device are left out. It needs CAP_NET_ADMIN, and must be called in the
-// ports' network namespace.
+// Repair puts the meter back at ports that have lost it, and meters a port's new device as
+// the former one. It returns a sentence for each thing it has mended. It leaves out ports
+// without a device. It needs CAP_NET_ADMIN and must be called in the ports' network
+// namespace.
 func (m *Meter) Repair() (mended []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,8 +39,8 @@ func (m *Meter) Repair() (mended []string, err error) {
 	return m.attachAgain()
 }
 
-// RepairSettings is Repair at the devices that Repair has found. The kernel does not
-// tell when a program is removed, and looking is cheap.
+// RepairSettings is Repair at the devices that Repair has found. Call it often: the kernel
+// does not tell when a program is removed, and looking is cheap.
 func (m *Meter) RepairSettings() (mended []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -50,9 +50,9 @@ func (p MeterPort) state() meterState {
 	return s
 }
 
-// drain is what the program does first with every packet: it brings the queue to
-// the time now, in ns of the monotonic clock. Packets on several CPUs may come a
-// little out of order; time does not go back.
+// drain is the program's first step for every packet. It brings the queue up to the time
+// now, in ns of the monotonic clock. Packets on several CPUs may come a little out of
+// order; time does not go back.
 func (s *meterState) drain(now uint64) {
 	if int64(now-s.Last) <= 0 {
 		return

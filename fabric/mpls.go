@@ -8,9 +8,8 @@ import (
 	"weft/topology"
 )
 
-// MPLSRoute pops a label and sends what is behind it out of a port. To the switch
-// behind the last label the packet so comes as plain IP, and is routed like any
-// other.
+// MPLSRoute pops a label and sends the rest of the packet out of a port. So the switch
+// behind the last label gets plain IP and routes it like any other packet.
 type MPLSRoute struct {
 	Label int `json:"label"`
 	Hop   Hop `json:"hop"`

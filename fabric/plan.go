@@ -23,7 +23,7 @@ type Options struct {
 	MPLS bool
 }
 
-// Carry adds what is needed of a carrier, by its name: ipip, srv6 or mpls.
+// Carry adds what a carrier needs, by its name: ipip, srv6 or mpls.
 func (o *Options) Carry(carrier string) error {
 	c, err := encap.ParseCarrier(carrier)
 	if err != nil {
@@ -34,8 +34,8 @@ func (o *Options) Carry(carrier string) error {
 	return nil
 }
 
-// Sysctl is a kernel setting. One that is Optional is missing from some kernels, and
-// the node does its job without it.
+// Sysctl is a kernel setting. An Optional one is missing from some kernels, and the node
+// works without it.
 type Sysctl = kernel.Sysctl
 
 // NodePlan is everything that one node must be configured with.
@@ -50,8 +50,8 @@ type NodePlan struct {
 	Routes   []Route      `json:"routes"`
 	Bouncing []netip.Addr `json:"bouncing,omitempty"` // IP-in-IP to these ends here
 
-	// Virtual, if not empty, says for each bouncing address which routing
-	// table what was inside is for; where that has no route the main one is.
+	// Virtual, if not empty, names for each bouncing address the routing table for
+	// decapsulated packets. Where that table has no route, the main one is used.
 	Virtual []VirtualSpine `json:"virtual,omitempty"`
 
 	// With Options.SRv6.
@@ -72,9 +72,9 @@ type Port struct {
 	PeerAddr netip.Addr `json:"peer_address"`
 }
 
-// Route is one entry of a routing table: spread over the hops, or refused as
-// unreachable when there are none, or dropped in silence, unless another route
-// leads to the prefix: that of a TUN interface, say.
+// Route is one entry of a routing table. Packets are spread over the hops.
+// Without hops they are refused as unreachable or dropped silently, unless
+// another route leads to the prefix, such as that of a TUN interface.
 type Route struct {
 	Table  int          `json:"table,omitempty"` // 0: the main one
 	Prefix netip.Prefix `json:"prefix"`
@@ -174,10 +174,10 @@ func planSysctls(p NodePlan, n topology.Node) []Sysctl {
 	if n.Layer == topology.LayerHost {
 		return s
 	}
-	// Switches that hash alike choose alike: what one sent to its left uplink
-	// the next sends there again, and half of the cores stay idle. So each
-	// hashes the whole five-tuple (0x37: addresses, protocol, ports) with a
-	// seed of its own; seed 0 would mean the kernel's.
+	// Switches that hash alike choose alike: packets that one sent to its left
+	// uplink the next sends there again, and half of the cores stay idle. So each
+	// hashes the whole five-tuple (0x37: addresses, protocol, ports) with a seed of
+	// its own; seed 0 would mean the kernel's.
 	return append(s,
 		Sysctl{Key: "net.ipv4.fib_multipath_hash_policy", Value: "3"},
 		Sysctl{Key: "net.ipv4.fib_multipath_hash_fields", Value: "0x37"},

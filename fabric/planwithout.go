@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Without returns the plan of the node as it is while some of its ports have no
-// device: without all that names them. Routes that lead over no other port are
-// left out, too.
+// Without returns the plan of the node while some of its ports have no device. It
+// leaves out all that names them, and routes that lead over no other port.
 func (p NodePlan) Without(missing ...string) NodePlan {
 	if len(missing) == 0 {
 		return p

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RestorePort restores what the kernel forgets when a port is set down, once it is up
-// again: routes of the plan over it, IPv6 addresses and the routes of labels. h is of the
+// RestorePort restores, after a port is up again, what the kernel forgot when it was set
+// down: routes of the plan over it, IPv6 addresses and the routes of labels. h is of the
 // node's network namespace.
 func RestorePort(h *netlink.Handle, p NodePlan, port netlink.Link) error {
 	if err := restoreRoutes(h, p, port.Attrs()); err != nil || !p.Address6.IsValid() {

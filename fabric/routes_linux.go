@@ -14,8 +14,8 @@ import (
 	"weft/internal/kernel"
 )
 
-// routeID is what there can be one route of: the kernel keeps routes to one
-// prefix in one table apart by their metric.
+// routeID is the key by which the kernel keeps one route: routes to one prefix in
+// one table differ by their metric.
 type routeID struct {
 	table  int
 	prefix netip.Prefix

@@ -13,13 +13,13 @@ import (
 	"weft/internal/kernel"
 )
 
-// Routes keeps the routes of one node as planned, for agents that plan anew
-// after every change: it remembers what it has installed and tells the kernel
-// only of the difference. Methods are safe for concurrent use.
+// Routes keeps the routes of one node as planned, for agents that plan anew after
+// every change. It remembers what it has installed and tells the kernel only the
+// difference. Methods are safe for concurrent use.
 //
-// The kernel deletes routes by itself: those all of whose ports are set down
-// (not those that merely lose their carrier). It does not restore them.
-// Whoever learns that a port was set down and up again calls Resync.
+// The kernel deletes routes by itself: those all of whose ports are set down (not
+// those that merely lose their carrier). It does not restore them. The caller
+// that learns that a port was set down and up again calls Resync.
 type Routes struct {
 	mu     sync.Mutex
 	h      *netlink.Handle
@@ -54,18 +54,18 @@ func OpenRoutes(p NodePlan) (*Routes, error) {
 	return r, nil
 }
 
-// Close lets go of the handle. The routes stay.
+// Close closes the handle. The routes stay.
 func (r *Routes) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.h.Close()
 }
 
-// Set changes the routes that differ from those set last, those that appear
-// first, so that no destination is without a route in between. A route over
-// ports that are down is installed over the others, or left out, and tried
-// again by the next Set. After an error some of the changes may have been
-// made; the next Set makes the rest.
+// Set changes the routes that differ from those set last. It adds routes first,
+// so that no destination is without a route in between. A route over ports that
+// are down is installed over the others, or left out, and tried again by the next
+// Set. After an error some of the changes may have been made; the next Set makes
+// the rest.
 func (r *Routes) Set(p NodePlan) (changed int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,9 +77,9 @@ func (r *Routes) Set(p NodePlan) (changed int, err error) {
 	return changed, nil
 }
 
-// Resync reads back what the kernel has and restores what is not as set last, and
-// of labels what is not as planned when the Routes were opened. Routes over ports
-// that are down, or have no device, are restored as soon as that is otherwise.
+// Resync reads back what the kernel has. It restores routes to those set last, and routes
+// of labels to those planned when the Routes were opened. Routes over ports that are down,
+// or have no device, are restored when the port is back.
 func (r *Routes) Resync() (changed int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"weft/internal/kernel"
 )
 
-// What linux/seg6_local.h has and netlink has not.
+// Constants of linux/seg6_local.h that netlink lacks.
 const (
 	seg6LocalCounters = 10
 	seg6LocalFlavors  = 11
@@ -44,7 +44,7 @@ func newSIDEncap(s SID) *sidEncap {
 	return e
 }
 
-// Encode adds to netlink's attributes those that it does not know.
+// Encode adds the attributes that netlink does not know.
 func (e *sidEncap) Encode() ([]byte, error) {
 	b, err := e.SEG6LocalEncap.Encode()
 	if err != nil {
@@ -66,8 +66,9 @@ func (e *sidEncap) Encode() ([]byte, error) {
 	return append(b, flavors.Serialize()...), nil
 }
 
-// sidRoute is a route of a label as the kernel has it, with what netlink does not
-// read: whether it takes addresses for micro-SIDs of our format, and its counters.
+// sidRoute is a route of a label as the kernel has it. It includes what netlink does not
+// read: whether the route takes addresses for micro-SIDs of weft's format, and its
+// counters.
 type sidRoute struct {
 	action          int
 	micro           bool

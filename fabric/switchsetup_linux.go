@@ -11,10 +11,10 @@ import (
 	"weft/internal/kernel"
 )
 
-// SwitchSetup keeps a switch as Apply has configured it, all but its routes: see
-// Routes. Its methods must be called by threads in the network namespace of
-// ApplySwitch, as all of a process are that does not change it. But for those that
-// return counters they are not safe for concurrent use.
+// SwitchSetup keeps a switch as Apply has configured it, except for its routes: see Routes.
+// Its methods must be called by threads in the network namespace of ApplySwitch, as are all
+// threads of a process that does not change it. Only the methods that return counters are
+// safe for concurrent use.
 type SwitchSetup struct {
 	plan     NodePlan
 	now      NodePlan // without the ports that have no device
@@ -32,7 +32,7 @@ var setupMaps = map[kernel.Filter][]string{
 	kernel.ClassFilter: nil,
 }
 
-// ApplySwitch is Apply, and keeps open what Repair needs.
+// ApplySwitch is Apply and keeps open what Repair needs.
 func ApplySwitch(p NodePlan) (*SwitchSetup, Report, error) {
 	report, err := Apply(p)
 	if err != nil {
@@ -55,9 +55,8 @@ func ApplySwitch(p NodePlan) (*SwitchSetup, Report, error) {
 	return s, report, nil
 }
 
-// InheritSwitch takes over the set-up of the program that this one was before, by
-// what Descriptors has returned. It needs CAP_NET_ADMIN to repair it, and nothing
-// else.
+// InheritSwitch takes over the set-up of the program that has executed this one, from the
+// result of Descriptors. It needs CAP_NET_ADMIN to repair it, and nothing else.
 func InheritSwitch(p NodePlan, descriptors string) (*SwitchSetup, error) {
 	words := strings.Fields(descriptors)
 	if len(words) == 0 {
@@ -109,7 +108,7 @@ func (s *SwitchSetup) Descriptors() (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// Close lets go of the set-up, which stays in force.
+// Close closes what the set-up holds open. The set-up stays in force.
 func (s *SwitchSetup) Close() error {
 	var err error
 	for _, program := range s.programs {
@@ -119,10 +118,10 @@ func (s *SwitchSetup) Close() error {
 	return err
 }
 
-// Repair compares the kernel with the plan and mends what differs: the state of new
-// devices of ports, addresses, settings, programs with their tables, the rules of
-// virtual spines. It says what it has mended, a sentence each. It goes on after an
-// error with what it can; errors that a person must mend name the command.
+// Repair compares the kernel with the plan and mends what differs: the state of new devices
+// of ports, addresses, settings, programs with their tables, the rules of virtual spines.
+// It returns a sentence for each thing it has mended. After an error it goes on with the
+// rest. An error that a person must mend names the command.
 //
 // A port that somebody has set down stays down: that is how a link is taken out of
 // service. A device that is new at a port is set up.
@@ -175,8 +174,8 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 	return append(append(mended, r.Did...), did...), errors.Join(append(errs, e)...)
 }
 
-// RepairSettings is Repair for the settings and the programs alone. The kernel does
-// not tell when these are changed, and looking is cheap.
+// RepairSettings is Repair for the settings and the programs alone. Call it often: the
+// kernel does not tell when these change, and looking is cheap.
 func (s *SwitchSetup) RepairSettings() (mended []string, err error) {
 	var r Report
 	if _, err = r.SetSysctls(s.now.Sysctls); errors.Is(err, kernel.ErrNoSetting) {
@@ -245,8 +244,8 @@ func (s *SwitchSetup) fill(place kernel.Filter) (changed int, err error) {
 	return kernel.SyncMap(program.Maps[edgeMapHosts], want)
 }
 
-// Counters returns what became of the packets that are decapsulated by a program,
-// nil where there is none.
+// Counters counts the packets that a program decapsulates by outcome; nil if there is no
+// program.
 func (s *SwitchSetup) Counters() (*Counters, error) {
 	program := s.programs[kernel.DecapFilter.Name]
 	if program == nil {
@@ -266,8 +265,8 @@ func (s *SwitchSetup) EdgeCounters() (*EdgeCounters, error) {
 	return &c, program.Counters(c.sums()...)
 }
 
-// LabelCounters returns what became of packets with labels in IPv6, nil where there
-// are no routes of labels.
+// LabelCounters counts packets with labels in IPv6 by outcome; nil if there are no routes
+// of labels.
 func (s *SwitchSetup) LabelCounters() (*LabelCounters, error) {
 	if len(s.plan.SIDs) == 0 {
 		return nil, nil

@@ -8,15 +8,15 @@ import (
 	"weft/internal/kernel"
 )
 
-// A spine switch of a VL2 fabric is several virtual ones (DRB §3.2), each with
-// a bouncing address of its own, and what comes down from a virtual spine must
-// go by that virtual spine's ports. Nothing in the inner packet says which it
-// was, so decapsulation leaves a mark on it, and a rule for each mark looks up
-// a routing table of that virtual spine's.
+// A spine switch of a VL2 fabric is several virtual ones (DRB §3.2), each with a
+// bouncing address of its own, and what comes down from a virtual spine must go
+// by that virtual spine's ports. Nothing in the inner packet names the virtual
+// spine, so decapsulation marks the packet, and a rule for each mark looks up
+// that virtual spine's routing table.
 //
-// The kernel's ipip device leaves no mark. But there is one per bouncing
-// address, and what it has decapsulated comes in by it: a rule for the device
-// does the same.
+// The kernel's ipip device leaves no mark. But there is one device for each
+// bouncing address, and its decapsulated packets come in by it: a rule for the
+// device does the same.
 const (
 	virtualMarkMask   = 0x7ff // the bits of the mark that are ours; the others are left as they are
 	virtualRule       = 5760  // priority of the rules; after those of hosts, before the main table

@@ -9,10 +9,9 @@ import (
 // Watch tells when the kernel may have changed something.
 type Watch = kernel.Watch
 
-// WatchSwitch tells when the kernel may have changed what a switch's set-up is made of,
-// in the network namespace of the calling thread; of routes, when the planned ones change.
-// That one of another protocol has taken a planned one's place must be looked for from
-// time to time.
+// WatchSwitch tells when the kernel may have changed a part of a switch's set-up, or a
+// planned route, in the network namespace of the calling thread. It does not tell when a
+// route of another protocol takes a planned one's place: look for that from time to time.
 func WatchSwitch() (*Watch, error) { return kernel.NewWatch(concernsSwitch) }
 
 // concernsSwitch leaves out routes that are nobody's plan.

@@ -10,9 +10,8 @@
 //	c, err := client.Dial("tcp", netip.AddrPortFrom(server.Address(), 80).String())
 //	f.Fail("a0.2-c1.1") // and what the program makes of it
 //
-// Packets are real, and switches do to them what switches do: they route, hash, take
-// outer headers off, and drop what does not fit. Rates are those of tests, some 100
-// Mbit/s in all: what is measured here is the machine.
+// Packets are real. Switches route, hash, take outer headers off, and drop what does not
+// fit. Rates are low, some 100 Mbit/s in all: measurements here measure the machine.
 package fabrictest
 
 import (
@@ -37,8 +36,8 @@ type Config struct {
 	Delay time.Duration
 	// QueueBytes is what a port holds before it drops. Default: 75,000.
 	QueueBytes int
-	// Seed makes switches hash flows, and loss strike. The Hosts' TCP runs in real time, so
-	// two runs are never the same to the packet.
+	// Seed determines how switches hash flows, and which packets are lost. The Hosts' TCP
+	// runs in real time, so two runs never have the same packets.
 	Seed uint64
 }
 
@@ -68,7 +67,7 @@ func New(form string, c Config) (*Fabric, error) {
 	return &Fabric{whole: t, now: t, runner: simnet.Start(n, 0), hosts: make(map[topology.NodeID]*stack.Host)}, nil
 }
 
-// Topology returns the fabric's, without what is down as far as everybody knows.
+// Topology returns the fabric's topology, without the links that all know to be down.
 func (f *Fabric) Topology() *topology.Topology {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,13 +101,12 @@ func (f *Fabric) Host(node string, c stack.Config) (*stack.Host, error) {
 	return h, nil
 }
 
-// Fail takes links ("a0.2-c1.1") or switches ("c1.1", "3.0") down, and everybody knows:
-// switches route round them, and Hosts avoid them. That is what link-state updates
-// do, at once.
+// Fail takes links ("a0.2-c1.1") or switches ("c1.1", "3.0") down and tells all: switches
+// route round them, and Hosts avoid them. It does at once what link-state updates do.
 func (f *Fabric) Fail(names ...string) error { return f.change(names, true, true) }
 
-// FailSilently takes links or switches down without a word to anybody: they swallow
-// packets. A Host with stack.Config.Liveness finds out.
+// FailSilently takes links or switches down and tells nobody: they swallow packets. A Host
+// with stack.Config.Liveness finds out.
 func (f *Fabric) FailSilently(names ...string) error { return f.change(names, true, false) }
 
 // Heal undoes both.

@@ -15,8 +15,8 @@ type Config struct {
 	Name     string             // [a-z0-9]{1,12}; "" is DefaultName
 	Topology *topology.Topology // links that are down in it are built too
 
-	// Only, if not empty, are the nodes to build, with the links between them; to
-	// these all others are down.
+	// Only, if not empty, are the nodes to build, with the links between them. For them all
+	// other links are down.
 	Only []topology.NodeID
 
 	// Unlimited leaves out rates and queues: links are as fast as the machine,
@@ -24,8 +24,8 @@ type Config struct {
 	// must then be 0.
 	Unlimited bool
 
-	// RateMbit is that of the links whose rate the topology does not say, in
-	// each direction, Ethernet headers included, in Mbit/s; 0 is 20.
+	// RateMbit is the rate of links whose rate the topology does not say, in Mbit/s,
+	// in each direction, Ethernet headers included; 0 is 20.
 	RateMbit float64
 
 	// QueueBytes is the queue of a port of RateMbit, in bytes; 0 is 75000, 50
@@ -39,9 +39,8 @@ type Config struct {
 	MTU         int // of every link, bytes; 0 is 1500
 	GSOMaxBytes int // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
 
-	// SRv6 has the nodes forward by labels in IPv6, too. Super-segments of hosts
-	// that use them must leave room for 40 bytes in the MTU, which must be 1280 at
-	// least.
+	// SRv6 makes the nodes forward by labels in IPv6, too. Super-segments of hosts that use
+	// them must leave room for 40 bytes in the MTU, which must be 1280 at least.
 	SRv6 bool
 
 	Meter *Meter // has the switches' ports metered; nil: they are not
@@ -51,7 +50,7 @@ type Config struct {
 	Progress func(done, total int)
 }
 
-// DefaultName is the lab of those who name none.
+// DefaultName is the lab's name where none is given.
 const DefaultName = "lab"
 
 // maxLabNodes bounds a lab: a namespace costs about 1 MB of kernel memory.
@@ -152,7 +151,7 @@ func (c Config) queueBytes(mbit float64) int {
 	return max(c.MTU+kernel.EthernetHeader, int(min(bytes, maxQueue)))
 }
 
-// labSettings are what two labs must share to be the same.
+// labSettings are equal for labs that count as the same.
 type labSettings struct {
 	Topology    string  `json:"topology"`
 	Only        string  `json:"only,omitempty"`

@@ -31,7 +31,7 @@ func Down(name string) (r DownReport, err error) {
 	return tearDown(name)
 }
 
-// deleters is high because deleting is waiting for the kernel.
+// deleters is high because deleting mostly waits for the kernel.
 const deleters = 16
 
 // tearDown deletes what there is of a lab, with its lock held. The state goes

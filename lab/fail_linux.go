@@ -12,17 +12,17 @@ import (
 )
 
 // Fail makes a link, such as e0.0-a0.2, or a node with all its links fail, and
-// returns the time just before the first of them did. What has failed in that
-// mode already stays so, and the time is that of the call; what has failed in
-// another must be healed first. A link that fails by itself and with a node
+// returns the time just before the first of them did. What has already failed in
+// that mode stays failed, and the time is that of the call. What has failed in
+// another mode must be healed first. A link that fails by itself and with a node
 // stays failed until both are healed.
 //
-// A loud failure sets the port at the link's upper end down. The lower end
-// then loses its carrier at once, as both ends would of a cut cable, and
-// leaves it to its ECMP to use another way up. The kernel deletes routes over
-// a port that is set down; at the upper end these are the fewest, and the ways
-// down, for which there is no other anyway. Switch agents see the port of
-// either end. A silent failure drops what comes in at both ends.
+// A loud failure sets the port at the link's upper end down. The lower end then
+// loses its carrier at once, as both ends of a cut cable would, and its ECMP uses
+// another way up. The kernel deletes routes over a port that is set down. At the
+// upper end these are the fewest, and they are ways down, which have no
+// alternative anyway. Switch agents see the port of either end. A silent failure
+// drops what comes in at both ends.
 //
 // The state is kept with the lab, so that another process can heal it.
 func (l *Lab) Fail(target string, mode FailureMode) (at time.Time, err error) {
@@ -42,11 +42,10 @@ func (l *Lab) Fail(target string, mode FailureMode) (at time.Time, err error) {
 	})
 }
 
-// Heal undoes what Fail did to links and nodes, of all when none is named, and
-// returns the time just before the first link came back. It restores the
-// routes of the lab's plan that the kernel deleted, unless somebody else, such
-// as a switch agent, has routes to these prefixes over the same port: an agent
-// that plans routes itself is not overruled.
+// Heal undoes Fail for the named links and nodes, or for all if none is named. It
+// returns the time just before the first link came back. It restores the routes
+// of the lab's plan that the kernel deleted, unless another program, such as a
+// switch agent, has routes to these prefixes over the same port.
 func (l *Lab) Heal(targets ...string) (at time.Time, err error) {
 	return l.changeFailures(func(f failures) error {
 		if len(targets) == 0 {
@@ -66,8 +65,8 @@ func (l *Lab) Heal(targets ...string) (at time.Time, err error) {
 	})
 }
 
-// Observe has f called for every link that Fail and Heal change, with the times
-// just before and after the kernel did so. f must be quick, and not call the Lab.
+// Observe makes Fail and Heal call f for every link that they change, with the times just
+// before and after the kernel did so. f must be quick and must not call the Lab.
 func (l *Lab) Observe(f func(link topology.LinkID, from, to time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,12 +89,12 @@ func (l *Lab) Failures() (map[string]FailureMode, error) {
 	return s.Failures, nil
 }
 
-// stateWait bounds the wait for others who are changing the lab.
+// stateWait bounds the wait for other processes that change the lab.
 const stateWait = 5 * time.Second
 
-// changeFailures lets change edit what has failed, and makes it so. What is
-// about to fail is written down before it does, and what has healed after, so
-// that a process that dies between leaves nothing that Heal does not know of.
+// changeFailures lets change edit what has failed, and makes it so. A failure is
+// written down before it is made, and a repair after it is made. So a process
+// that dies in between leaves nothing that Heal does not know of.
 func (l *Lab) changeFailures(change func(failures) error) (at time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

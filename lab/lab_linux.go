@@ -24,7 +24,8 @@ type Lab struct {
 	Reused bool     // Up found it built already
 	Notes  []string // what this kernel lacks, and what that means
 
-	// Repaired says what Up has mended of a lab that it found, a sentence each.
+	// Repaired has a sentence for each thing that Up has mended in a lab that it
+	// found.
 	Repaired []string
 
 	lock *labLock // of an ephemeral lab
@@ -71,7 +72,7 @@ func newLab(cfg Config, notes []string) *Lab {
 		silencers: make(map[FailureMode]*ebpf.Program)}
 }
 
-// Close lets go of the lab. A lab made by Hold is taken down.
+// Close closes the lab's handles. It takes down a lab made by Hold.
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,10 +103,10 @@ func (l *Lab) Namespace(id topology.NodeID) string {
 // Plan returns the plan by which a node of the lab was configured.
 func (l *Lab) Plan(id topology.NodeID) (fabric.NodePlan, error) { return l.Config.plan(id) }
 
-// Do runs f in a node's network namespace, on a thread of its own. What f
-// opens stays in the namespace; goroutines that f starts are not in it, so f
-// must not leave dialling or listening to others. f must not end its goroutine
-// (testing's FailNow).
+// Do runs f in a node's network namespace, on a thread of its own. Sockets and
+// files that f opens stay in the namespace. Goroutines that f starts are not in
+// it, so f must itself dial and listen. f must not end its goroutine (testing's
+// FailNow).
 func (l *Lab) Do(id topology.NodeID, f func() error) error {
 	return kernel.InNamespace(l.Namespace(id), f)
 }

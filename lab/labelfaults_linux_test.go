@@ -96,6 +96,7 @@ func TestLabels_failAndHeal(t *testing.T) {
 
 // A lab of some nodes has labels for the ports that it has.
 func TestLabels_ofPartOfAFabric(t *testing.T) {
+	slowtest.System(t)
 	top := kerneltest.Topology(t, "fat-tree:k=4")
 	cfg := Config{Topology: top}
 	for _, name := range []string{"h0.0.2", "e0.0", "a0.3"} {

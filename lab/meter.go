@@ -7,11 +7,11 @@ import (
 	"weft/fabric"
 )
 
-// Meter has all ports of a lab's switches metered: see AttachMeter.
+// Meter makes a lab meter all ports of its switches: see fabric.AttachMeter.
 type Meter struct {
-	// ECNBytes is the length of the queue of a port of RateMbit from which on
-	// packets are marked; ports of another rate have it in proportion, as their
-	// queue. 0: none is.
+	// ECNBytes is the length of the queue of a port of RateMbit from which packets
+	// are marked. For ports of another rate it is in proportion, as their queue is.
+	// 0: no packet is marked.
 	ECNBytes int `json:"ecn_bytes,omitempty"`
 
 	Tau     time.Duration `json:"tau,omitempty"`      // see MeterPort; 0: by the port's rate

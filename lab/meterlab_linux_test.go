@@ -115,6 +115,7 @@ func shareWithin(t *testing.T, l *Lab, edge topology.Node, up int) float64 {
 // A probe grows at each hop by what the queue held, and a mark made at the first
 // switch arrives inside, whatever carries it.
 func TestMeter_probeThroughTheFabric(t *testing.T) {
+	slowtest.System(t)
 	cfg := Config{RateMbit: 20, QueueBytes: 400_000, Meter: &Meter{ECNBytes: 4 * probeECN}}
 	t.Run("ipip", func(t *testing.T) {
 		l, edge, up := slowLink(t, "5", cfg)
@@ -264,6 +265,7 @@ func nextProbe(t *testing.T, c *capture) []byte {
 // The kernel's TCP heeds the marks: once it has found its rate, the queue stays
 // short of what there is room for, and nothing is lost.
 func TestMeter_marksSlowTCP(t *testing.T) {
+	slowtest.System(t)
 	l, edge, up := slowLink(t, "20", Config{Meter: &Meter{ECNBytes: 15_000}})
 	hosts := kerneltest.Hosts(l.Config.Topology)
 	for _, h := range hosts {

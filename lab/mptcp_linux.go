@@ -37,8 +37,8 @@ const (
 	mptcpFirstPort     = 6001 // the kernel listens on these itself
 )
 
-// enableMPTCP lets connections of the current network namespace have 8
-// subflows over one pair of addresses: it announces the own address with
+// enableMPTCP lets connections of the current network namespace have 8 subflows
+// over one pair of addresses: it announces the namespace's own address with
 // further ports, so that the subflows differ in their five-tuples and ECMP
 // spreads them. It returns false when the kernel has no MPTCP.
 func enableMPTCP(own netip.Addr) (bool, error) {

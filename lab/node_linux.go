@@ -29,9 +29,9 @@ func (b *builder) create(n topology.Node) error {
 	})
 }
 
-// firstIndex is that of the lower ends of the links. The upper ends get the
-// kernel's next, from 2: where both ends of a veth have the same index the
-// kernel takes the link for one to itself and reports it down 0.4 s late.
+// firstIndex is the first interface index of the links' lower ends. The upper
+// ends get the kernel's next, from 2. If both ends of a veth have the same index,
+// the kernel takes it for a link to itself and reports it down 0.4 s late.
 const firstIndex = 1000
 
 // wire makes a node's links to the layer above.

@@ -14,7 +14,7 @@ import (
 	"weft/internal/kernel"
 )
 
-// EndedProcess is a process that ran in a lab's namespace when that was taken down.
+// EndedProcess is a process that ran in a lab's namespace when the lab was taken down.
 type EndedProcess struct {
 	PID       int
 	Name      string // of the program, as the kernel has it
@@ -22,7 +22,7 @@ type EndedProcess struct {
 	Killed    bool // SIGTERM had not ended it within killAfter
 }
 
-// killAfter is for how long processes may end by themselves.
+// killAfter is how long processes may take to end by themselves.
 const killAfter = 2 * time.Second
 
 func (p EndedProcess) String() string {
@@ -33,7 +33,7 @@ func (p EndedProcess) String() string {
 	return fmt.Sprintf("%s process %d (%s) in %s", how, p.PID, p.Name, p.Namespace)
 }
 
-// fileID is what tells a file from all others.
+// fileID identifies a file.
 type fileID struct{ device, number uint64 }
 
 func fileIDOf(path string) (fileID, error) {

@@ -11,12 +11,12 @@ import (
 	"weft/topology"
 )
 
-// limitPort gives a port its rate and its queue: a token bucket (tbf) and in
-// it, as one queue per class of service, pfifo_fast. Of the switches' messages
-// to each other (DSCP CS6, "low delay" to Linux, as to others) so none waits
-// behind data, however full the queue: who decides by missing messages that a
-// neighbour is dead must not be told so by congestion. It holds for what is
-// forwarded, too, since Linux derives the priority from the TOS there.
+// limitPort gives a port its rate and its queue: a token bucket (tbf) with
+// pfifo_fast in it, which has a queue per class of service. So the switches'
+// messages to each other (DSCP CS6, "low delay" to Linux) never wait behind data,
+// however full the queue. Otherwise congestion would look like a dead neighbour
+// to those that decide by missing messages. It holds for forwarded packets, too,
+// since Linux derives their priority from the TOS.
 //
 // pfifo_fast counts packets where tbf alone counts bytes: its bound, for each
 // class, is the device's txqueuelen, which is read when it is made.

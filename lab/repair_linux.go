@@ -221,8 +221,8 @@ func (r *labRepair) fail() error {
 }
 
 // AgentRuns reports whether the calling thread's network namespace has a socket for
-// topology updates, which on a switch is an agent's. The table is that of
-// proc_pid_net(5): the second column is address:port in hexadecimal digits.
+// topology updates. On a switch it is an agent's. The table is that of proc_pid_net(5): the
+// second column is address:port in hexadecimal digits.
 func AgentRuns() bool {
 	table, err := os.ReadFile("/proc/thread-self/net/udp")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"weft/internal/kernel"
 )
 
-// labState is written before anything is built, so that whoever comes after a
-// crash knows that there is something to clear away.
+// labState is written before anything is built, so that a process that starts
+// after a crash knows that there is something to clear away.
 type labState struct {
 	labSettings
 	Ready     bool     `json:"ready"`     // built to the end
@@ -69,7 +69,7 @@ type labLock struct {
 	file *os.File
 }
 
-// inUse is the error of a lab that somebody else has locked.
+// inUse is the error for a lab that another process has locked.
 type inUse struct{ error }
 
 func lockLab(name string) (*labLock, error) {

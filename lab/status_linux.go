@@ -10,9 +10,9 @@ import (
 	"weft/topology"
 )
 
-// PortCounters are what left a port since the lab was built: the bytes of
-// Ethernet frames without checksum, as the rate counts them. Where the lab is
-// Unlimited, a super-segment is one packet with one header.
+// PortCounters count the packets that left a port since the lab was built. Bytes
+// are those of Ethernet frames without checksum, as the rate counts them. If the
+// lab is Unlimited, a super-segment is one packet with one header.
 type PortCounters struct {
 	Port      string `json:"port"`
 	TxBytes   uint64 `json:"tx_bytes"`
@@ -46,8 +46,9 @@ type NodeStatus struct {
 	Edge   *fabric.EdgeCounters  `json:"edge,omitempty"` // of switches that forward by labels
 }
 
-// PortBytes returns the counters of a node's ports in their order, those without
-// another end left out, with one request to the kernel: cheap enough for all nodes ten times a second.
+// PortBytes returns the counters of a node's ports in their order, without ports that have
+// no other end. It makes one request to the kernel, which is cheap enough for all nodes ten
+// times a second.
 func (l *Lab) PortBytes(id topology.NodeID) ([]PortCounters, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,17 +12,17 @@ import (
 	"weft/topology"
 )
 
-// Up builds a lab that stays until Down, or finds it built already, and then mends
-// what is not as it was built: see Lab.Repaired. What a
-// crash left half-built is cleared away first. When ctx ends before the lab is
-// built, nothing is left of it. It needs CAP_SYS_ADMIN and CAP_NET_ADMIN.
+// Up builds a lab that stays until Down. If the lab exists, Up mends what is not as it was
+// built: see Lab.Repaired. It first clears away a lab that a crash left half-built. If ctx
+// ends before the lab is built, nothing is left of it. It needs CAP_SYS_ADMIN and
+// CAP_NET_ADMIN.
 func Up(ctx context.Context, cfg Config) (*Lab, error) {
 	return up(ctx, cfg, false)
 }
 
-// Hold builds a lab that belongs to this process: nobody else can change it,
-// Close takes it down, and if the process dies without, the next Up, Hold or
-// Down of that name clears it away.
+// Hold builds a lab that belongs to this process. No other process can change it,
+// and Close takes it down. If the process dies first, the next Up, Hold or Down
+// of that name clears the lab away.
 func Hold(ctx context.Context, cfg Config) (*Lab, error) {
 	return up(ctx, cfg, true)
 }
@@ -117,8 +117,8 @@ func requireLabCapabilities() error {
 	return nil
 }
 
-// builders is how many nodes are worked on at a time: most of the work is
-// under one lock of the kernel's.
+// builders is how many nodes are built at a time: one lock of the kernel
+// serialises most of the work.
 const builders = 2
 
 // build makes the namespaces, then the links between them, then configures

@@ -87,6 +87,7 @@ func theorem3(t *testing.T, top *topology.Topology, d1 int, src, dst topology.No
 // Through every virtual spine, and through the aggregation switches between
 // hosts of one group, packets take exactly the one path that they should.
 func TestVL2_pathsAreTheorem3s(t *testing.T) {
+	slowtest.System(t)
 	const d1 = 4
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "vl2:d0=2,d1=4,d2=4,hosts=2")})
 	top := l.Config.Topology
@@ -157,6 +158,7 @@ func TestLab_allPairsReachInEveryKind(t *testing.T) {
 }
 
 func TestLeafSpine_bouncesAtEverySpine(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "leaf-spine:leaves=3,spines=4,hosts=1")})
 	top := l.Config.Topology
 	s := openTaps(t, l)

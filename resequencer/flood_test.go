@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/slowtest"
 )
 
 // flood sends segments of flows that are never seen again, each leaving a hole.
@@ -58,7 +59,7 @@ func (e *steady) next() (flowcell.Packet, int) {
 // the flows that were there before keep their order and their place.
 func TestPush_floodOfFlows(t *testing.T) {
 	flows := 1_000_000
-	if testing.Short() {
+	if slowtest.Small() {
 		flows = 200_000
 	}
 	var before, after runtime.MemStats

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/slowtest"
 )
 
 // victim is a flow at 1.16 Gbit/s over four paths of which each is slower than the
@@ -89,7 +90,7 @@ func TestPush_forgeriesDoNotMoveAFlow(t *testing.T) {
 		t.Fatalf("%d bytes out of order without a forgery", clean)
 	}
 	cells := []int{0, 3, -400}
-	if testing.Short() {
+	if slowtest.Small() {
 		cells = cells[:1]
 	}
 	for _, distance := range []int{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/slowtest"
 )
 
 const ms = time.Millisecond
@@ -79,10 +80,10 @@ func playSteps(t *testing.T, b *Buffer[byte], list ...step) {
 	}
 }
 
-// fewer is how many streams are tried where the race detector, which finds nothing
+// fewer is how many streams are tried in a small run. The race detector, which finds nothing
 // in one goroutine, makes each slow.
 func fewer(n int) int {
-	if testing.Short() {
+	if slowtest.Small() {
 		return n / 5
 	}
 	return n

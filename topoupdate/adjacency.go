@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Bounds of what a neighbour may ask for, so that none can make us wait for it
-// for ever.
+// Bounds of what a neighbour may ask for, so that none can make a switch wait for
+// ever.
 const (
 	minInterval  = time.Millisecond
 	maxDetection = 30 * time.Second
@@ -22,8 +22,8 @@ const (
 // directions work, and no recording can give it. Within an attempt a window of
 // counters keeps replays out; attempts of the sender's must not go back.
 //
-// What comes without the proof only tells us whom to answer. It makes no link
-// live and no entry known.
+// A message without the proof only says whom to answer. It makes no link live and
+// no entry known.
 type adjacency struct {
 	mine   uint64
 	theirs uint64 // 0: none heard in this attempt
@@ -33,16 +33,16 @@ type adjacency struct {
 	alive  bool // the verdict
 	why    string
 	since  time.Duration // of the verdict
-	// deadline is when the attempt ends unless something is heard; never if there
-	// is nobody in it.
+	// deadline is when the attempt ends unless something is heard; never if there is no
+	// neighbour in it.
 	deadline time.Duration
 	detect   time.Duration // how long the neighbour may be silent
 	excused  time.Duration // added to the deadline since it was last heard
 }
 
-// excuse gives the neighbour more time because we come late ourselves: what it
-// has said meanwhile we may not have heard. It is not for ever, or a switch that
-// is always late would find nobody dead.
+// excuse gives the neighbour more time because this switch is itself late and may not have
+// heard it. The time is bounded, or a switch that is always late would never find a
+// neighbour dead.
 func (a *adjacency) excuse(late time.Duration) {
 	if a.deadline != never {
 		more := min(late, 2*a.detect-a.excused)
@@ -68,9 +68,8 @@ func (a *adjacency) verdict(alive bool, why string, now time.Duration) {
 	}
 }
 
-// expire ends the attempt if its time has come; the next one is numbered next. A
-// neighbour that is dead already is forgotten: it may come back with a lower
-// number.
+// expire ends the attempt if its time has come; the next one is numbered next. A neighbour
+// that is already dead is forgotten: it may come back with a lower number.
 func (a *adjacency) expire(next func() uint64, now time.Duration) bool {
 	if now < a.deadline {
 		return false
@@ -106,9 +105,9 @@ func (a *adjacency) screen(h *header) error {
 	return nil
 }
 
-// admit takes note of a message that has passed screen and its MAC. It is true
-// if the adjacency came about by it: then the neighbour knows nothing of what we
-// know.
+// admit records a message that has passed screen and its MAC. It returns true if the
+// message completed the adjacency: the neighbour then knows nothing of this switch's
+// database.
 func (a *adjacency) admit(h *header, now time.Duration) (up bool) {
 	if h.session != a.theirs {
 		if a.alive && (a.proven || a.deadline == never) {

@@ -8,9 +8,9 @@ import (
 )
 
 // Agent is a switch's part of the protocol: a state machine. It is not safe for
-// concurrent use. Whoever drives it calls Carrier, Receive and Tick as things
-// happen, then Send, and Tick again when Next says so. now counts from an
-// arbitrary start and must not go back; what does is taken for the latest now.
+// concurrent use. Its driver calls Carrier, Receive and Tick as things happen,
+// then Send, and Tick again when Next says so. now counts from an arbitrary
+// start. A now that goes back counts as the latest.
 //
 // Its memory is fixed when it is made: a record per switch of the fabric, and
 // per port a bit per switch.
@@ -36,7 +36,7 @@ type Agent struct {
 	stats     AgentStats
 }
 
-// repeat is when an entry is to be said again.
+// repeat is when an entry must be sent again.
 type repeat struct {
 	at      time.Duration // 0: not
 	every   time.Duration
@@ -44,8 +44,9 @@ type repeat struct {
 }
 
 // Topology returns the baseline without the links that are down: those that
-// either end says are, and the switch's own, servers' included. It is another
-// one only when a link's state has changed. Immutable, to be kept freely.
+// either end reports, and the switch's own, also to servers. It returns another
+// value only when a link's state has changed. The caller may keep it; it is
+// immutable.
 func (a *Agent) Topology() *topology.Topology { return a.db.topology() }
 
 // advance begins every call that has the time.
@@ -83,7 +84,7 @@ func (a *Agent) nextSession() uint64 {
 	return a.session
 }
 
-// Carrier tells what the kernel says of a port. Unknown ports are ignored.
+// Carrier records what the kernel says about a port. Unknown ports are ignored.
 func (a *Agent) Carrier(port int, up bool, now time.Duration) {
 	a.advance(now)
 	if port < 0 || port >= len(a.ports) || a.ports[port].carrier == up {
@@ -240,9 +241,9 @@ func (a *Agent) Next() time.Duration {
 	return t
 }
 
-// Leave says goodbye to all neighbours with the next Send: an agent that ends in
-// an orderly way, to be updated for instance, leaves links that work, and the
-// neighbours go back to judging them by their carrier. Only Send may follow.
+// Leave makes the next Send say goodbye to all neighbours. An agent that ends in an orderly
+// way, for an update say, leaves links that work, and the neighbours judge them by their
+// carrier again. Only Send may follow.
 func (a *Agent) Leave(now time.Duration) {
 	a.advance(now)
 	a.stats.Left = true

@@ -25,29 +25,28 @@ const defaultAges = 4
 // AgentConfig is what an Agent has to know. Zero values stand for the defaults;
 // Topology, Self and Boot have none.
 type AgentConfig struct {
-	// Topology is the baseline. What is down in it stays down whatever anybody
-	// says.
+	// Topology is the baseline. Links that are down in it stay down whatever
+	// messages say.
 	Topology *topology.Topology
 	Self     topology.NodeID // a switch
-	// Boot numbers this start of the agent: the time of day in nanoseconds. Not 0.
-	// Should the clock have gone back, the neighbours tell the agent of its old
-	// entries, and it outbids them; its servers, who tell nobody anything, listen
-	// again after MaxAge.
+	// Boot numbers this start of the agent: the time of day in nanoseconds. Not 0. If the
+	// clock has gone back, the neighbours tell the agent of its old entries, and it outbids
+	// them. Its servers say nothing and listen again after MaxAge.
 	Boot uint64
 	Seed uint64 // of the jitter
 
 	Hello      time.Duration // between hellos, at most; default 50 ms
 	Multiplier int           // missed hellos that make a neighbour dead; 2 to 255, default 3
-	// Require takes links to switches that have not spoken for dead. Else they are
-	// judged by their carrier, so that fabrics can be changed over switch by switch.
+	// Require takes links to switches that have never spoken for dead. Without it they are
+	// judged by their carrier, so that a fabric can be changed over switch by switch.
 	Require bool
 	Damping Damping
 
 	Refresh time.Duration // between entries that say nothing new; default 5 s
-	// Repeat is how often an entry is said again that says something is down, or
-	// did within the last Refresh; default 1 s. Changes are repeated after one
-	// Hello, then after twice as long, and so on up to Repeat: a lost message
-	// costs so much, and a server that starts late waits so long.
+	// Repeat is how often an entry is sent again that reports something down, or did within
+	// the last Refresh; default 1 s. Changes are repeated after one Hello, then after twice
+	// as long, and so on up to Repeat. So it bounds what a lost message costs, and how long
+	// a server that starts late waits.
 	Repeat time.Duration
 	MaxAge time.Duration // after which an entry no longer counts; default 4 × Refresh
 	// Pace is the least time between messages of updates by one port after the
@@ -89,8 +88,8 @@ func (c *AgentConfig) validate() error {
 	return c.Damping.setDefaults()
 }
 
-// The budget of news by one port: the whole fabric at once, for that is what a
-// new adjacency brings, and once a second from then on.
+// The budget of news by one port: the whole fabric at once, since a new adjacency
+// brings that, and then the whole fabric once a second.
 const minBudget = 1000
 
 func (f *fabric) budget() bucket.Bucket {

@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// Damping holds back the return of links that flap. That a link fails is always
-// reported at once. That it works again is reported once it has worked for a
-// while without a break: Hold after a first failure, twice as long after each
-// that follows, Max at most. A link that has then been well for Forget begins
-// with Hold again. (RFC 2439 damps failures, too; here a link that is reported
-// up while it is down costs packets, one that is reported down while it is up
-// costs a share of capacity. So no link is held back that is a switch's last way
-// up, and Max is short: where much flaps at once, holding back cuts off more than
-// what has failed.)
+// Damping holds back the return of links that flap. A failure is always reported at once. A
+// return is reported after the link has worked for a while without a break: Hold after a
+// first failure, twice as long after each that follows, Max at most. A link that has worked
+// for Forget begins with Hold again. RFC 2439 damps failures, too. Here a link that is
+// reported up while it is down costs packets, and one that is reported down while it is up
+// costs only capacity. A switch's last way up is never held back. Max is short, since where
+// many links flap at once, holding back cuts off more than what has failed.
 //
 // Zero values stand for the defaults.
 type Damping struct {

@@ -12,12 +12,11 @@ import (
 // never is when nothing is due.
 const never = time.Duration(math.MaxInt64)
 
-// tombstoneAges is for how many times MaxAge a switch that has not been heard of
-// is remembered, so that none of its old entries comes back. It ends, since a
-// switch may have lost its clock.
+// tombstoneAges is how many times MaxAge a silent switch is remembered, so that none of its
+// old entries comes back. It is bounded, since a switch may have lost its clock.
 const tombstoneAges = 10
 
-// status is what a database has of a switch.
+// status is what a database has about a switch.
 type status uint8
 
 const (
@@ -26,7 +25,7 @@ const (
 	tombstone        // what it said is too old to count, but nothing older will
 )
 
-// record is the newest that is known of one switch. What it says is down is in
+// record is the newest entry of one switch. The ports that it reports down are in
 // the database's bits.
 type record struct {
 	version
@@ -36,20 +35,20 @@ type record struct {
 	signed bool // a Listener's: the message was
 }
 
-// database holds the newest entry of every switch, one record each, and derives
-// from them which links are down: those that either end says are.
+// database holds the newest entry of every switch, one record each. It derives
+// from them which links are down: those that either end reports.
 type database struct {
 	fabric  *fabric
 	maxAge  time.Duration
 	records []record
 	down    []uint64 // fabric.words per switch: its ports that it says are down
-	// due is when the next record may have to go; refreshed ones go later.
+	// due is when the next record may expire; refreshed ones expire later.
 	due      time.Duration
 	snapshot *topology.Topology
 	dirty    []topology.LinkID // about which somebody has said something else since snapshot
 }
 
-// maxDirty bounds database.dirty; more do not wait for anybody to ask.
+// maxDirty bounds database.dirty; more are applied at once.
 const maxDirty = 1024
 
 func newDatabase(f *fabric, maxAge time.Duration) *database {
@@ -187,9 +186,9 @@ func (d *database) signed(node topology.NodeID, port int) bool {
 	return d.claimed(node, port) && d.records[d.index(node)].signed
 }
 
-// topology returns the baseline without what is said to be down. It is the same
-// one for as long as no link's state changes, and otherwise costs what has
-// changed, and a bit set.
+// topology returns the baseline without the links reported down. It returns the
+// same value while no link's state changes. Otherwise its cost grows with what
+// has changed, plus a bit set.
 func (d *database) topology() *topology.Topology {
 	if len(d.dirty) == 0 {
 		return d.snapshot

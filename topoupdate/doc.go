@@ -2,13 +2,12 @@
 // milliseconds of finding out: DRB's topology update (§4.3) with the thesis's
 // liveness of neighbours (§3.1.8).
 //
-// An Agent on every switch watches its links and floods one entry, the set of its
-// own ports that are down; it passes on the entries of others by the rules of
-// Forward. A Listener on every host hears its edge switch. Both keep the newest
-// entry of every switch and derive from them a topology.Topology: a link is down
-// if either of its ends says so. Both are state machines: they take the time, and
-// messages as bytes, and own no socket, timer or goroutine; who drives them is in
-// packages wire and listen.
+// An Agent on every switch watches its links and floods one entry, the set of its own ports
+// that are down; it passes on others' entries by the rules of Forward. A Listener on every
+// host hears its edge switch. Both keep the newest entry of every switch and derive from
+// them a topology.Topology: a link is down if either of its ends says so. Both are state
+// machines: they take the time, and messages as bytes, and own no socket, timer or
+// goroutine. Packages wire and listen drive them.
 //
 // # Messages
 //
@@ -28,35 +27,33 @@
 //	   i in bit i%8 of byte i/8, without zeros at the end
 //	   at the end: HMAC-SHA-256 (32) of all that precedes it
 //
-// The fields marked 0 are sent as 0 and not looked at, but in a hello. Receivers
-// must drop what came with a TTL below 255.
+// The fields marked 0 are sent as 0 and ignored, except in a hello. Receivers must drop
+// messages that came with a TTL below 255.
 //
 // # Neighbours
 //
-// Hellos go between switches only. A link is dead when nothing was heard for
-// multiplier × interval, and at once when its carrier goes or the neighbour says
-// that it hears nothing; so it is down at both ends if it is deaf in one direction.
-// A switch that has never said anything is judged by its carrier (unless
-// AgentConfig.Require), so that a fabric can be changed over switch by switch. A
-// new adjacency is told the whole database. See adjacency for how replays are
-// kept out, Listener for what they can do to hosts.
+// Hellos go between switches only. A link is dead when nothing was heard for multiplier ×
+// interval, and at once when its carrier goes or the neighbour says that it hears nothing;
+// so it is down at both ends if it is deaf in one direction. A link to a switch that has
+// never spoken is judged by its carrier (unless AgentConfig.Require), so that a fabric can
+// be changed over switch by switch. A new adjacency is told the whole database. See
+// adjacency for how replays are kept out, Listener for what they can do to hosts.
 //
 // # Reliability
 //
-// Nothing is acknowledged, for hosts may not speak. A change goes out at once,
-// again after one Hello, after two more, and so on up to every Repeat, for as long
-// as it says that something is down and for a Refresh afterwards. Every entry is
-// renewed each Refresh, and counts for MaxAge. A host that starts late knows
-// within Repeat what is down, also if its carrier has not changed. Silence about
-// a switch says nothing: there is no digest, since a host that found one to
-// differ could ask nobody; it only would know that it must wait for what is coming
-// anyway.
+// Nothing is acknowledged, for hosts may not speak. A change goes out at once, again after
+// one Hello, after two more, and so on up to every Repeat, for as long as it says that
+// something is down and for a Refresh afterwards. Every entry is renewed each Refresh, and
+// counts for MaxAge. A host that starts late knows within Repeat what is down, also if its
+// carrier has not changed. Silence about a switch says nothing. There is no digest: a host
+// that found one to differ could ask nobody, and would still have to wait for the next
+// message.
 //
 // # Bounds
 //
-// A record per switch, per port a bit per switch that waits to be sent: whatever
-// arrives, no more is kept. A port takes in as many entries that are news as the
-// fabric has switches, per second, and lets out a message per Pace.
+// An agent keeps a record for each switch and, for each port, a bit for each switch that
+// waits to be sent, and no more, whatever arrives. A port takes as many new entries a
+// second as the fabric has switches, and sends a message per Pace.
 //
 // # Why it is so
 //

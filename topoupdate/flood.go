@@ -1,8 +1,7 @@
 package topoupdate
 
-// update passes on a switch's record, which is new, to whom it concerns. What
-// says something else than before is repeated; so is all that says something is
-// down.
+// update passes a switch's new record on to the ports that it concerns. A record
+// that has changed, or that reports something down, is repeated.
 func (a *Agent) update(index int, changed bool) {
 	a.flood(index)
 	r := &a.repeats[index]
@@ -31,10 +30,10 @@ func (a *Agent) goes(index, from int, to *port) bool {
 	return from != to.Index && forwards(a.layer, in, a.fabric.layer(a.db.id(index)), to.dir)
 }
 
-// tellAll queues all that somebody who has just come must know: what Forward lets
-// pass. A neighbour above so hears of us alone, which is all that it needs: what
-// we know from others above, it hears from them or has no path to. A neighbour
-// that has forgotten how far it had counted learns it when it tells its own entry.
+// tellAll queues all that a new neighbour must know, as far as Forward lets it pass. So a
+// neighbour above hears only this switch's own entry. It needs no more: other news from
+// above it hears from there, or has no path that it concerns. A neighbour that has
+// forgotten its own numbers learns them when it sends its own entry.
 func (a *Agent) tellAll(p *port) {
 	for i := range a.db.records {
 		if r := &a.db.records[i]; r.status == live && a.goes(i, int(r.from), p) {

@@ -23,9 +23,9 @@ const (
 //	what comes from above goes below          and, at an edge switch, to servers
 //	what comes from below goes everywhere     a spine so reflects it
 //
-// An entry therefore takes each path that could lead over the dead link
-// backwards, up to the link: whoever still has such a path hears of it by that
-// very path, whatever else has failed.
+// So an entry travels every path that could lead over the dead link, backwards
+// from the link. A host that still has such a path hears of the failure by that
+// path, whatever else has failed.
 //
 // An edge switch's entry belongs to its servers, so no other switch has one to
 // forward.

@@ -10,8 +10,8 @@ import (
 
 const (
 	macSize = sha256.Size
-	// maxKeys bounds what is tried and kept: one in use, one to come, and some
-	// that have been forgotten in a configuration.
+	// maxKeys bounds the keys that are tried and kept: one in use, one to come, and
+	// some left over in a configuration.
 	maxKeys = 8
 	// minSecret is half of SHA-256's output, which RFC 2104 (§3) has as the least.
 	minSecret = 16
@@ -21,10 +21,9 @@ const (
 type Key struct {
 	ID     uint8  // 1 to 255; travels in the message
 	Secret []byte // at least 16 bytes, uniformly random, not a passphrase
-	// From is when messages begin to be signed with it, on the clock of the
-	// machine's now; accepted it is at once. So a new key is given to everybody
-	// with a From by which everybody will have it, and the old one is taken away
-	// some time later.
+	// From is when signing with it begins, on the clock of the machine's now. It is
+	// accepted at once. So give a new key to everybody with a From by which everybody will
+	// have it, and take the old one away some time later.
 	From time.Duration
 }
 
@@ -32,8 +31,8 @@ type Key struct {
 // none: nothing is signed, nothing checked.
 type Keys struct {
 	List []Key
-	// AcceptUnsigned also takes messages without a MAC: for as long as not
-	// everybody has been given a key. Who has no keys takes signed ones unchecked.
+	// AcceptUnsigned also takes messages without a MAC, while not everybody has a key yet.
+	// A receiver without keys takes signed messages unchecked.
 	AcceptUnsigned bool
 }
 

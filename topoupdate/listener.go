@@ -12,8 +12,8 @@ import (
 
 // ListenerConfig is what a Listener has to know.
 type ListenerConfig struct {
-	// Topology is the baseline. What is down in it stays down whatever anybody
-	// says.
+	// Topology is the baseline. Links that are down in it stay down whatever
+	// messages say.
 	Topology *topology.Topology
 	Self     topology.NodeID // a host
 	Keys     Keys
@@ -22,13 +22,13 @@ type ListenerConfig struct {
 	// Sources are the addresses from which unsigned messages are taken: those of the
 	// edge switch. nil: from any. Signed ones are taken from everywhere.
 	Sources []netip.Addr
-	// Floor is the part of the paths to every rack, rounded up, that unsigned
-	// messages leave in use whatever they say; 0: DefaultFloor, 1: they take nothing.
+	// Floor is the part of the paths to every rack, rounded up, that stays in use whatever
+	// unsigned messages say. 0 means DefaultFloor; 1 means that they take nothing away.
 	Floor float64
 }
 
-// DefaultFloor is half of the paths: as much as a host loses whose edge switch has
-// two uplinks, of which one fails. What more has failed a host's own probes find.
+// DefaultFloor is half of the paths: a host loses as much if one of its edge switch's two
+// uplinks fails. The host's own probes find further failures.
 const DefaultFloor = 0.5
 
 // Listener is a server's part of the protocol: it listens to its edge switch and
@@ -54,11 +54,11 @@ const DefaultFloor = 0.5
 // # What unsigned messages can do
 //
 // Without keys nobody on the cable, or on the segment if there are others, needs a
-// recording: an address can be forged. So what is not signed takes away no more than
-// Floor leaves; Held names what else it claims. It can also keep news from a host,
-// by numbers that are higher than the switches'. A host's own probes (package
-// liveness) find then what has failed. Where some messages are signed
-// (Keys.AcceptUnsigned), others are refused until MaxAge after the last of them.
+// recording: an address can be forged. So unsigned messages take away no more than Floor
+// allows; Held counts what else they claim. A forger can also keep news from a host, by
+// numbers that are higher than the switches'. The host's own probes (package liveness) then
+// find what has failed. Where some messages are signed (Keys.AcceptUnsigned), others are
+// refused until MaxAge after the last of them.
 type Listener struct {
 	fabric *fabric
 	ring   *keyring
@@ -124,8 +124,8 @@ func NewListener(c ListenerConfig) (*Listener, error) {
 	}, nil
 }
 
-// Receive takes a message, any bytes, of which it keeps none, and the address that
-// it came from. It is true if Topology is another one by it.
+// Receive takes a message, any bytes, and the address that it came from. It keeps none of
+// the bytes. It returns true if the message has changed Topology.
 func (l *Listener) Receive(packet []byte, from netip.Addr, now time.Duration) (changed bool) {
 	l.now = max(l.now, now)
 	l.stats.Received++
@@ -182,9 +182,8 @@ func (l *Listener) hears(originator topology.NodeID) bool {
 	return l.fabric.layer(originator) != topology.LayerEdge || originator == l.edge.Peer
 }
 
-// admit takes note of a genuine message. A session that is new frees the edge
-// switch from what it has said before: its clock may have gone back, and nobody
-// else can tell it so.
+// admit records a genuine message. A new session discards the edge switch's
+// former entry: its clock may have gone back, and nobody else can tell it so.
 func (l *Listener) admit(h *header, signed bool) {
 	if signed && !l.signed {
 		// Nobody could vouch for what has been heard so far.
@@ -233,7 +232,7 @@ func (l *Listener) vouch(originator topology.NodeID, signed bool) {
 	}
 }
 
-// Tick lets go of what is too old. It is true if Topology is another one by it.
+// Tick discards what is too old. It returns true if that has changed Topology.
 func (l *Listener) Tick(now time.Duration) (changed bool) {
 	l.now = max(l.now, now)
 	l.db.expire(l.now)
@@ -289,16 +288,16 @@ func (l *Listener) signs(id topology.LinkID) bool {
 	return l.db.signed(k.A, k.PortA) || l.db.signed(k.B, k.PortB)
 }
 
-// Topology returns the baseline without the links that are down. It is another
-// one only when a link's state has changed. Immutable, to be kept freely.
+// Topology returns the baseline without the links that are down. It returns
+// another value only when a link's state has changed. The caller may keep it; it
+// is immutable.
 func (l *Listener) Topology() *topology.Topology { return l.shown }
 
-// Held returns how many links unsigned messages say are down that the floor keeps
-// in use.
+// Held returns how many links the floor keeps in use although unsigned messages report them
+// down.
 func (l *Listener) Held() int { return len(l.floor.held) }
 
-// Signed reports whether keys are demanded of everybody, and whether what was heard
-// last was signed.
+// Signed reports whether every message must be signed, and whether the last one heard was.
 func (l *Listener) Signed() (demanded, heard bool) {
 	return len(l.ring.keys) > 0 && !l.ring.acceptUnsigned, l.signed
 }
@@ -312,8 +311,8 @@ func (l *Listener) SetKeys(k Keys) error {
 	return err
 }
 
-// Refused reports whether messages come and none of the last MaxAge, at least, was
-// believed, and says why the latest was not.
+// Refused reports whether messages came during the last MaxAge or longer and none was
+// believed. It says why the latest was not.
 func (l *Listener) Refused() (why Reject, refused bool) {
 	return l.latest, l.stats.Rejected.Total() > 0 && (!l.ever || l.now-l.heard >= l.maxAge)
 }

@@ -122,8 +122,7 @@ func appendHello(b []byte, h hello) []byte {
 
 // parseHello reads what follows the header of a hello, without the MAC.
 //
-// Errors: RejectTruncated; RejectTrailing if it is longer or says what is not
-// known.
+// Errors: RejectTruncated; RejectTrailing if it is longer or has unknown flags.
 func parseHello(b []byte, count int) (h hello, err error) {
 	switch {
 	case len(b) < helloSize-headerSize:

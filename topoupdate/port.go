@@ -19,9 +19,8 @@ type port struct {
 	counter   uint64 // of messages sent
 	helloDue  time.Duration
 	helloSent time.Duration
-	// pending are the switches, by their index, whose records are to be sent.
-	// What is sent is what is then known: however long the queue waits, it holds
-	// each switch once.
+	// pending are the switches, by their index, whose records must be sent. The newest
+	// record is sent, so the queue holds each switch once, however long it waits.
 	pending bitset
 	waiting bool          // pending is not empty
 	pace    bucket.Bucket // messages that may leave

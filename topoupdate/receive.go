@@ -6,8 +6,8 @@ import (
 	"weft/topology"
 )
 
-// Receive takes a message that came in by a port, any bytes; it keeps none of
-// them. What is not as it should be is counted and has no effect.
+// Receive takes a message that came in by a port, any bytes, and keeps none of
+// them. A message that is wrong is counted and has no effect.
 func (a *Agent) Receive(port int, packet []byte, now time.Duration) {
 	a.advance(now)
 	a.stats.Received++
@@ -125,9 +125,9 @@ func (a *Agent) takeEntries(body []byte, p *port) {
 	}
 }
 
-// take lets one entry have its effect.
+// take applies one entry.
 //
-// Errors: RejectAge, RejectBudget; the entry has none then.
+// Errors: RejectAge, RejectBudget; the entry then has no effect.
 func (a *Agent) take(c *claim, p *port) error {
 	index := a.db.index(c.originator)
 	kind := a.db.judge(c)

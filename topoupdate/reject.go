@@ -4,7 +4,7 @@ package topoupdate
 // what the decoder returns; Stats counts by it.
 type Reject uint8
 
-// In the order in which a message is examined: what is cheap comes first.
+// In the order in which a message is examined: the cheapest check comes first.
 const (
 	RejectTruncated  Reject = iota // shorter than its header, its entries or its MAC say
 	RejectOversized                // longer than MaxMessage

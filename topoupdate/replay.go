@@ -1,8 +1,7 @@
 package topoupdate
 
-// replayWindow tells which counters of a session have been seen (as RFC 6479,
-// in one word). One hop hardly reorders; 64 is for what a queue of another
-// priority may do.
+// replayWindow tells which counters of a session have been seen (as RFC 6479, in
+// one word). One hop hardly reorders; 64 allows for a queue of another priority.
 type replayWindow struct {
 	next uint64 // the highest seen, plus 1; 0: none yet
 	bits uint64 // bit i: next-1-i has been seen

@@ -63,5 +63,5 @@ func (a *Agent) Neighbours() []Neighbour {
 	return list
 }
 
-// Database returns all entries that count, the own one included.
+// Database returns all valid entries, including the switch's own.
 func (a *Agent) Database() []Entry { return a.db.entries(a.now) }

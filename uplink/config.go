@@ -15,8 +15,8 @@ type Config struct {
 	// Address is the embedded stack's: Topology's EmbeddedAddr of this host.
 	// Required.
 	Address netip.Addr
-	// Topology is the fabric as it stands, as in the Host's configuration; what
-	// changes, the Host passes on. Required.
+	// Topology is the present fabric, as in the Host's configuration. The Host
+	// passes changes on. Required.
 	Topology *topology.Topology
 	// Policy and PolicyOptions are those of the Host.
 	Policy        string
@@ -59,14 +59,13 @@ func (c *Config) check() (self topology.Node, p policy.Policy, err error) {
 	return self, p, nil
 }
 
-// Stats are counters since Open. Where a part of the fast way is not in use its
-// counters are 0.
+// Stats are counters since Open. Counters of parts that are not in use are 0.
 type Stats struct {
-	// Bounces is what the uplink's program has sent to each bouncing switch, or by
+	// Bounces counts what the uplink's program has sent to each bouncing switch, or by
 	// labels through it, by address.
 	Bounces []Bounce `json:"bounces"`
-	// Encapsulated counts the packets of Bounces. The rest are packets of any
-	// address that left by the uplink as they were, or, dropped, did not.
+	// Encapsulated counts the packets of Bounces. The other counters are of packets
+	// of any address that left by the uplink as they were, or were dropped.
 	Encapsulated uint64 `json:"encapsulated"`
 	Passed       uint64 `json:"passed"`  // in no need of an outer header, or with no room for it
 	Dropped      uint64 `json:"dropped"` // the kernel made room for the outer header and did not let it be written
@@ -81,7 +80,7 @@ type Stats struct {
 	Trouble string `json:"trouble"` // what could not be put back; "" for nothing
 }
 
-// Bounce is what went to a bouncing switch: segments of super-segments as
+// Bounce counts what went to a bouncing switch: segments of super-segments as
 // packets, bytes with all IP headers.
 type Bounce struct {
 	Addr      netip.Addr `json:"addr"`

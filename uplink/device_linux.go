@@ -50,9 +50,8 @@ type carrier interface {
 	link.Sender
 }
 
-// Open opens a Device in the network namespace of the calling thread. What is
-// only for speed, and cannot be had, it does without. Nothing is left behind when
-// it fails.
+// Open opens a Device in the network namespace of the calling thread. It does without parts
+// that only give speed and are refused. When it fails, it leaves nothing behind.
 func Open(c Config) (*Device, error) {
 	self, p, err := c.check()
 	if err != nil {
@@ -118,16 +117,16 @@ func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err
 	return d.spray.Beat()
 }
 
-// Encapsulates reports whether the uplink does what a Host does otherwise; it
-// is what stack.Config.UplinkEncapsulates must say.
+// Encapsulates reports whether the uplink encapsulates in place of the Host.
+// stack.Config.UplinkEncapsulates must have this value.
 func (d *Device) Encapsulates() bool { return d.spray != nil }
 
-// Interface is the name of the uplink; topology updates come by it, too.
+// Interface is the name of the uplink. Topology updates also come by it.
 func (d *Device) Interface() string { return d.name }
 
-// SetTopology takes paths out of use or back, links of the topology that the
-// Device was opened with having gone down or up. The Host that it was given to
-// calls it (stack.TopologyDevice); nobody else needs to.
+// SetTopology takes paths out of use or back into use. t is the topology of Open
+// with other links down. The Device's Host calls it (stack.TopologyDevice);
+// nobody else needs to.
 func (d *Device) SetTopology(t *topology.Topology) error {
 	if d.spray == nil {
 		return nil
@@ -135,9 +134,8 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 	return d.spray.SetTopology(t)
 }
 
-// SetCarriage has packets leave plain to those racks to which the carrier is not
-// proved. The Host that the Device was given to calls it (stack.CarriageDevice); nobody
-// else needs to.
+// SetCarriage makes packets leave plain to racks to which the carrier is not proved. The
+// Device's Host calls it (stack.CarriageDevice); nobody else needs to.
 func (d *Device) SetCarriage(c *liveness.Carriage) error {
 	if d.spray == nil {
 		return nil
@@ -148,9 +146,9 @@ func (d *Device) SetCarriage(c *liveness.Carriage) error {
 	})
 }
 
-// Choose has flowcells to a rack that begin within valid take a path, by its number.
-// The Host that samples paths calls it (stack.ChoiceDevice). It fails if the path
-// is not live, or Encapsulates is false, since then the Host chooses.
+// Choose makes flowcells to a rack that begin within valid take a path, by its number. The
+// Host that samples paths calls it (stack.ChoiceDevice). It fails if the path is not live,
+// or Encapsulates is false, since then the Host chooses.
 func (d *Device) Choose(rack netip.Prefix, path int, valid time.Duration) error {
 	if d.spray == nil {
 		return errNoProgram
@@ -158,9 +156,9 @@ func (d *Device) Choose(rack netip.Prefix, path int, valid time.Duration) error 
 	return d.spray.Choose(rack, path, valid)
 }
 
-// Active calls f for each rack to which flowcells have begun since it was called
-// last: how many, and the host to which the latest was. It fails if Encapsulates
-// is false: then the Host knows.
+// Active calls f for each rack to which flowcells have begun since the last call, with
+// their number and the host of the latest one. It fails if Encapsulates is false: then the
+// Host knows.
 func (d *Device) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
 	if d.spray == nil {
 		return errNoProgram
@@ -170,8 +168,8 @@ func (d *Device) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uin
 
 var errNoProgram = errors.New("uplink: no program chooses paths, the Host does; see Device.Offloads")
 
-// Offloads describes, in a line for people, what packets pass through, and why
-// it is not the fastest way if it is not.
+// Offloads describes, in a line for people, what packets pass through and, if it
+// is not the fastest way, why.
 func (d *Device) Offloads() string {
 	s := d.carrier.Offloads().String()
 	if d.spray != nil {
@@ -211,9 +209,9 @@ func (d *Device) Stats() (Stats, error) {
 	return s, nil
 }
 
-// Close unblocks all calls and removes what Open has made: first the kernel gets
-// its packets back, last the program goes that those under way still need. It
-// may be called more than once; later calls wait for the first.
+// Close unblocks all calls and removes what Open has made. First the kernel gets its
+// packets back. The program that packets under way need goes last. It may be called more
+// than once; later calls wait for the first.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.stop()

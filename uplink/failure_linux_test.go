@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/stack"
 	"weft/topology"
@@ -24,6 +25,7 @@ func uses(h *stack.Host, from, to, core topology.NodeID) bool {
 // ends find out and the uplinks' programs with them: nothing goes over the core any
 // more, whole super-segments over the others, until the link is healed.
 func TestDevice_quitsASilentlyDeadLinkWithItsHost(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t)
 	watch := func(c *stack.Config) { c.Liveness = &stack.Liveness{} }
 	from, sender := n.open(t, near, "presto", watch)

@@ -7,15 +7,15 @@ import (
 	"weft/link"
 )
 
-// localBatch is how many packets of programs of this machine are led round at
+// localBatch is how many packets of this machine's programs are led round at
 // once.
 const localBatch = 4
 
-// leadRound takes what programs of this machine send to the address, which the
-// kernel routes into the TUN since the address is not its own, to the switch. It comes
-// back from there as everybody's packets do, so that the Host has one
-// device to read. What is not from this machine is dropped: it came from
-// the switch when the kernel should not have got it, and would go round again.
+// leadRound sends packets of this machine's programs to the address out to the switch. The
+// kernel routes them into the TUN, since the address is not its own. They come back from
+// the switch as everybody's packets do, so that the Host has one device to read. Packets
+// from other machines are dropped: the kernel should not have got them from the switch, and
+// they would go round again.
 func (d *Device) leadRound(socket *link.Packet, own map[netip.Addr]bool) {
 	bufs, sizes := make([][]byte, localBatch), make([]int, localBatch)
 	for i := range bufs {

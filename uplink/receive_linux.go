@@ -10,8 +10,7 @@ import (
 	"weft/link"
 )
 
-// beatEvery is how often the programs are told that this process runs, and looked
-// after.
+// beatEvery is how often the programs are told that this process runs, and repaired.
 const beatEvery = 50 * time.Millisecond
 
 // receive takes what comes for the address from the kernel by a packet socket.
@@ -38,9 +37,9 @@ func (d *Device) receive(c Config, up hostsetup.Uplink) error {
 	return nil
 }
 
-// attend ends with ctx. A process that is stopped or dead does not beat: the kernel
-// gets its packets, and what it sends goes plain. Programs that others have removed,
-// or stepped in front of, are put back.
+// attend ends with ctx. A process that is stopped or dead does not beat: the kernel then
+// gets its packets, and packets leave plain. attend puts back programs that others have
+// removed, or put theirs in front of.
 func (d *Device) attend(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()

@@ -16,6 +16,7 @@ import (
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/stack"
 )
 
@@ -421,6 +422,7 @@ func TestOpen_afterACrash(t *testing.T) {
 }
 
 func TestOpen_fiftyTimes(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t)
 	_, receiver := n.open(t, far, "presto")
 	again := func() {

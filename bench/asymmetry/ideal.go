@@ -7,20 +7,18 @@ import (
 	"weft/topology"
 )
 
-// limit is what some of the streams can get together.
+// limit is the most that some of the streams can get together.
 type limit struct {
 	streams []int
 	mbit    float64
 }
 
-// ideal is the max-min fair rate of each stream in Mbit/s, wherever each packet of
-// it goes: the best that any choice of paths can do. Links have rateMbit where the
-// topology gives no rate of its own.
+// ideal is the max-min fair rate of each stream in Mbit/s over all choices of paths: the
+// best that any can do. Links have rateMbit where the topology gives no rate.
 //
-// All streams go from some racks to one. So what the fabric can carry of them is
-// the maximum flow from any set of the sending racks, and there is nothing else to
-// keep within but the hosts' own links. Streams are filled at the same speed; those
-// that meet a full limit stop (Bertsekas and Gallager, Data Networks, §6.5.2).
+// All streams go from some racks to one. So the maximum flow from each set of sending racks
+// limits them, and otherwise only the hosts' own links do. Streams are filled at the same
+// speed; those that meet a full limit stop (Bertsekas and Gallager, Data Networks, §6.5.2).
 func ideal(t *topology.Topology, all []stream, rateMbit float64) []float64 {
 	limits := append(hostLimits(t, all, rateMbit), fabricLimits(t, all, rateMbit)...)
 	rates, stopped := make([]float64, len(all)), make([]bool, len(all))

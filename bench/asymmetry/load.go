@@ -18,11 +18,12 @@ import (
 const (
 	port         = 5001
 	connectLimit = 20 * time.Second
-	// mouseBytes is what a small transfer carries; the answer, when all has come, is a
-	// byte. Mice share a connection, one after the other: a new one each would measure
-	// how long TCP waits before it sends a lost SYN again, a second.
+	// mouseBytes is the size of a small transfer; the answer, when all has come, is a byte.
+	// Mice share a connection, one after the other. A new connection for each would measure
+	// the second that TCP waits before it sends a lost SYN again.
 	mouseBytes = 20 << 10
-	// mouseLimit is when one is given up, and how long it then counts.
+	// mouseLimit is the time after which a mouse is given up, and the time that it
+	// then counts.
 	mouseLimit = 10 * time.Second
 )
 

@@ -24,8 +24,8 @@ type Options struct {
 
 	Warmup, Duration time.Duration // not measured, measured
 
-	// Memory has the fabric be in memory, else it is made of network namespaces,
-	// which takes root.
+	// Memory makes the fabric in memory. Otherwise it is made of network namespaces, which
+	// needs root.
 	Memory bool
 	Lab    string // name of the lab of network namespaces
 	Seed   uint64
@@ -97,12 +97,12 @@ func (o *Options) Complete() {
 	}
 }
 
-// FlowletPackets is the pause that ends a flowlet, in full packets' times: half of
-// what a full queue takes. CONGA's 500 µs are 400 packets' time at 10 Gbit/s, but
-// hosts there send 45 at a time; netstack over slow links sends one or two for each
-// acknowledgement, and hardly makes such pauses. Much shorter ones have conga choose
-// again and again by one and the same report, and all together (with 4 packets'
-// time it gets a third less than with 25 where A1-T1 is down).
+// FlowletPackets is the pause that ends a flowlet, in full packets' times: half of what a
+// full queue takes. CONGA's 500 µs are 400 packets' time at 10 Gbit/s, but hosts there send
+// 45 at a time; netstack over slow links sends one or two for each acknowledgement, and
+// hardly makes such pauses. With much shorter ones conga chooses again and again by the
+// same report, and all hosts choose together (with 4 packets' time it gets a third less
+// than with 25 where A1-T1 is down).
 const FlowletPackets = 25
 
 // Check names the flag that is wrong.

@@ -15,10 +15,10 @@ import (
 // Probing is what sampling costs the links that lead up from the two sending racks,
 // and what it should by the paper's formula (Luopan §3.1).
 type Probing struct {
-	// Metric is by what most samples were compared at the end.
+	// Metric is the quantity by which most samples were compared at the end.
 	Metric string `json:"metric"`
-	// Active are the destination racks of all hosts in the two racks, those of each
-	// host counted: here hosts probe, in the paper switches do.
+	// Active is the sum, over all hosts in the two racks, of each host's destination racks:
+	// here hosts probe, in the paper switches do.
 	Active int `json:"active"`
 	// PeriodMs is from one round of probes to the next: how long samples are used
 	// and, before, waited for. RTTMs is of the samples.

@@ -52,19 +52,18 @@ func RunAgents(ctx context.Context, name string, hello time.Duration, traced boo
 	return err
 }
 
-// agentProcess is a process that runs RunAgents. Switches have processors of
-// their own; here their agents have a process of their own, which the machine's
-// scheduler prefers to those who make the load. A nice value would not do: it counts
-// within a session only where the kernel groups processes by session
-// (sched_autogroup_enabled).
+// agentProcess is a process that runs RunAgents. Switches have processors of their own.
+// Here their agents have a process of their own, which the machine's scheduler prefers to
+// the processes that make the load. A nice value would not do: it counts within a session
+// only where the kernel groups processes by session (sched_autogroup_enabled).
 type agentProcess struct {
 	cmd   *exec.Cmd
 	in    io.Closer
 	lines sync.WaitGroup // that reads its trace
 }
 
-// The agents' priority: agentRoundRobin among real-time processes, and agentNice
-// for who may not have that.
+// The agents' priority: agentRoundRobin among real-time processes, and agentNice if that is
+// refused.
 const (
 	agentRoundRobin = 2
 	agentNice       = -15

@@ -9,8 +9,8 @@ import (
 	"weft/topology"
 )
 
-// course is what is to be known of a packet to say where it goes: between which
-// hosts, and over which bouncing address.
+// course is what determines a packet's way: its two hosts, and its bouncing
+// address.
 type course struct {
 	Pair
 	bounce netip.Addr

@@ -7,16 +7,16 @@ import (
 )
 
 // fall is when a link failed: just before and just after the kernel's call that
-// took it down. The call waits for others' changes of the network, and while it
-// waits the link works.
+// took it down. The call waits for other changes of the network, and the link
+// works while it waits.
 type fall struct{ from, to time.Time }
 
-// episode is what the taps of one kind saw of one failure.
+// episode is what the taps of one kind saw during one failure.
 type episode struct {
 	hole  *Hole
 	since time.Time // just before the failure
 	falls map[topology.LinkID]fall
-	// keptAfter is when those that do not need what failed must still be seen.
+	// keptAfter is when pairs that do not need the failed part must still be seen.
 	keptAfter time.Time
 
 	packets int           // into the hole, from since on

@@ -11,16 +11,15 @@ import (
 	"weft/topoupdate"
 )
 
-// snapBytes is as much of a packet as is looked at: two IPv4 headers without
-// options.
+// snapBytes is how much of a packet is read: two IPv4 headers without options.
 const snapBytes = 40
 
 // maxBounces bounds a filter: a jump over more would not fit its 8 bits.
 const maxBounces = 200
 
-// holeFilter takes of a packet socket (SOCK_DGRAM: bytes begin at the IP
-// header) data to the given outer destinations. outgoing says that only what
-// leaves the device is meant; else only what came out of it.
+// holeFilter is a filter for a packet socket (SOCK_DGRAM: bytes begin at the IP
+// header). It takes data to the given outer destinations: with outgoing, only
+// packets that leave the device, otherwise only packets that came out of it.
 func holeFilter(bounces []netip.Addr, outgoing bool) ([]bpf.RawInstruction, error) {
 	kind := uint32(unix.PACKET_HOST)
 	if outgoing {

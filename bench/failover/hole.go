@@ -13,8 +13,8 @@ import (
 // of a stream are of the pair the other way round.
 type Pair struct{ Src, Dst topology.NodeID }
 
-// Hole says which packets a failure swallows: by topology, not by where they
-// were seen to end. It is immutable.
+// Hole says which packets a failure swallows. It follows from the topology, not
+// from where packets were seen to end. It is immutable.
 type Hole struct {
 	Down    []topology.LinkID
 	bounces []netip.Addr                 // of paths that are dead for one pair at least, ascending
@@ -22,7 +22,7 @@ type Hole struct {
 	others  map[course]struct{}          // live paths over the same bouncing addresses, of pairs that do not need what is down
 }
 
-// NewHole computes the hole that links leave which go down in t, for the given
+// NewHole computes the hole that the failure of links of t leaves for the given
 // pairs.
 func NewHole(t *topology.Topology, pairs []Pair, down ...topology.LinkID) *Hole {
 	h := &Hole{Down: down, dead: make(map[course][]topology.LinkID), others: make(map[course]struct{})}

@@ -7,15 +7,15 @@ import (
 	"weft/topology"
 )
 
-// Payload is the part of a full frame that is TCP's payload: of 1514 bytes, as
-// rates count them, 14 are Ethernet's, 20 of the outer header, 40 of IP and TCP
-// without options.
+// Payload is TCP's payload as a part of a full frame. Of 1514 bytes, as rates
+// count them, 14 are Ethernet's, 20 the outer header's, and 40 those of IP and
+// TCP without options.
 const Payload = 1440.0 / 1514
 
-// Ideal is the max-min fair goodput of streams host i to host to[i], in Mbit/s,
-// each spread over the live paths of its pair as these weigh, on links of rateMbit
-// where the topology gives no rate of its own. It is what no transport can beat
-// that spreads evenly; what acknowledgements take is left out.
+// Ideal is the max-min fair goodput of streams host i to host to[i], in Mbit/s, each spread
+// over the live paths of its pair as these weigh, on links of rateMbit where the topology
+// gives no rate of its own. No transport that spreads evenly can beat it. It leaves out
+// acknowledgements.
 //
 // It fills all streams at the same speed; those that meet a full link stop
 // (Bertsekas and Gallager, Data Networks, §6.5.2).

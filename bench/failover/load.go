@@ -17,8 +17,8 @@ const (
 	streamPort   = 5001
 	connectLimit = 20 * time.Second
 	streamBuffer = 64 << 10
-	// A paced stream writes so often: rarely enough for two processors and
-	// dozens of hosts, often enough that a burst is a few packets.
+	// The interval at which a paced stream writes: long enough for two processors
+	// and dozens of hosts, short enough that a burst is a few packets.
 	paceEvery = 2 * time.Millisecond
 )
 

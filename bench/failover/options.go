@@ -16,9 +16,9 @@ import (
 type Options struct {
 	Topology *topology.Topology
 	RateMbit float64 // of every link where Topology gives none, Mbit/s; 0: DefaultRate
-	// Load is what the streams ask for, as a part of Ideal; 0: as much as TCP
-	// gets. Below 1 no queue stands, so that what is measured are the hosts and
-	// not the length of their queues.
+	// Load is the streams' demand as a part of Ideal; 0: as much as TCP gets. Below
+	// 1 no queue stands, so that measurements show the hosts and not the length of
+	// their queues.
 	Load        float64
 	Kinds       []string
 	Agents      []bool        // with agents and listeners, and without
@@ -29,14 +29,13 @@ type Options struct {
 	Settle      time.Duration // before a failure, and after
 	Seed        uint64
 	Lab         string // name
-	// AgentProcess is a command that runs RunAgents, with --name and --hello added;
-	// nil: agents run in this process, with the hosts and their load. Soak takes no
-	// notice of it.
+	// AgentProcess is a command that runs RunAgents, with --name and --hello added; nil:
+	// agents run in this process, with the hosts and their load. Soak ignores it.
 	AgentProcess []string
 	Machine      string // to be named in results
 
-	// Trace gets every event between a failure and the last packet into the hole,
-	// as text, of failures with agents; nil: none.
+	// Trace gets, for failures with agents, every event between a failure and the last
+	// packet into the hole, as text; nil: none.
 	Trace io.Writer
 
 	Progress func(done, total int) // may be nil
@@ -95,9 +94,9 @@ func (o *Options) progress(done, total int) {
 	}
 }
 
-// perProcessor is how much goodput, in Mbit/s, a processor is asked to carry
-// where no rate is given: through six links and two stacks, packet by packet,
-// with some time to spare.
+// perProcessor is the goodput, in Mbit/s, that a processor must carry if no rate
+// is given: through six links and two stacks, packet by packet, with some time to
+// spare.
 const perProcessor = 64
 
 // DefaultRate is the rate of links, in Mbit/s, at which this machine, and not

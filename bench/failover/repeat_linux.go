@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// restoreLimit is how long what was healed may stay unused: flap damping and
-	// growing hold-downs take seconds.
+	// restoreLimit is how long a healed part may stay unused: flap damping and growing
+	// hold-downs take seconds.
 	restoreLimit = 30 * time.Second
 	pollEvery    = 20 * time.Millisecond
 	// A hole that still takes packets in the last part of an outage is not closed.

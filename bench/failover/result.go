@@ -22,15 +22,15 @@ type Result struct {
 	Agents      bool   `json:"agents"`   // switches run agents, hosts listeners
 	Liveness    bool   `json:"liveness"` // hosts probe, and take losses as evidence
 	Repetitions int    `json:"repetitions"`
-	// From just before a link was taken down to when the last packet left a
-	// sender's uplink, behind its queue, that needed it; in milliseconds. Of none it
-	// is 0. A node's links are taken down one after the other, each has its time.
+	// The time, in milliseconds, from just before a link was taken down until the last
+	// packet that needed it left a sender's uplink, behind its queue. It is 0 if there was
+	// none. A node's links are taken down one after the other; each has its time.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
 	Min float64 `json:"min_ms"`
 	Max float64 `json:"max_ms"`
-	// The same to when the last was handed to the uplink: what a sender had
-	// already queued when it learnt of the failure is the difference.
+	// The same until the last packet was handed to the uplink. The difference is
+	// what a sender had already queued when it learnt of the failure.
 	HandedP50 float64 `json:"handed_p50_ms"`
 	HandedP99 float64 `json:"handed_p99_ms"`
 	// The same as P50 and so on from when the kernel's call that took the link down
@@ -40,8 +40,8 @@ type Result struct {
 	AfterP99 float64 `json:"after_p99_ms"`
 	AfterMax float64 `json:"after_max_ms"`
 	FallMax  float64 `json:"fall_max_ms"`
-	// NotClosed are repetitions in which packets still went into the hole at the
-	// end of the outage; they count with the time of the last one.
+	// NotClosed counts repetitions in which packets still went into the hole at the end of
+	// the outage. They count with the time of the last one.
 	NotClosed   int     `json:"not_closed"`
 	HolePackets float64 `json:"hole_packets_p50"` // that needed what had failed, per repetition
 	// LostConnections have ended with an error, StuckConnections got nothing
@@ -54,7 +54,7 @@ type Result struct {
 	// these were used in the second half of the outage.
 	OthersExpected int `json:"others_expected"`
 	OthersKept     int `json:"others_kept"`
-	// From the healing to when the last pair used again what had failed.
+	// The time from the healing until the last pair used the healed part again.
 	RestoredP50 float64 `json:"restored_p50_ms"`
 	RestoredP99 float64 `json:"restored_p99_ms"`
 	NotRestored int     `json:"not_restored"` // in time
@@ -65,7 +65,7 @@ type Result struct {
 	GoodputAfter  float64 `json:"goodput_after"`
 	IdealMbit     float64 `json:"ideal_mbit"`   // of the whole fabric, see Ideal
 	OfferedMbit   float64 `json:"offered_mbit"` // what all streams together ask for; 0: as much as there is
-	// IdlePercent is the processors' while it ran, and CPUBound says that this
+	// IdlePercent is the processors' idle time while it ran. CPUBound says that it
 	// was so little that the figures are the machine's and comparisons void.
 	IdlePercent float64 `json:"idle_percent"`
 	CPUBound    bool    `json:"cpu_bound"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SoakOptions say how long to let things fail, and how much to send.
+// SoakOptions say how long failures go on, and how much is sent.
 type SoakOptions struct {
 	Options
 	Duration time.Duration // of the failures
@@ -53,8 +53,8 @@ type SoakResult struct {
 	Why       string  `json:"why,omitempty"` // the first of these
 	// SlowestMs is the longest transfer's time.
 	SlowestMs float64 `json:"slowest_ms"`
-	// Converged tells that after the last event every listener knew the truth, and
-	// every agent that of its own links; ConvergedMs is how long that took.
+	// Converged says that after the last event every listener knew the truth, and every
+	// agent the truth about its own links. ConvergedMs is how long that took.
 	Converged   bool     `json:"converged"`
 	ConvergedMs float64  `json:"converged_ms"`
 	Wrong       []string `json:"wrong,omitempty"` // who did not, and of which links

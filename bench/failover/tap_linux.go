@@ -21,9 +21,9 @@ type tap struct {
 	buf, oob []byte
 }
 
-// tapBuffer holds, in bytes as the kernel counts them (2 KB a packet), what is
-// seen between two drains: seconds of one host's packets at the lab's rates.
-// What does not fit is counted, and the measurement fails.
+// tapBuffer holds the packets between two drains, in bytes as the kernel counts
+// them (2 KB a packet): seconds of one host's packets at the lab's rates. If
+// packets do not fit, the measurement fails.
 const tapBuffer = 32 << 20
 
 // openTap opens a tap on a device of the calling thread's network namespace.

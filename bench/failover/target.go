@@ -14,9 +14,9 @@ func top(t *topology.Topology) topology.Layer {
 	return t.Node(topology.NodeID(t.NumNodes() - 1)).Layer
 }
 
-// Targets returns what is to fail, one after the other: a switch of the top
-// layer and a link below one in turns, each in an order by the seed, each as
-// often as any other.
+// Targets returns what must fail, one after the other: a switch of the top layer
+// and a link below one in turns. Each kind is in an order by the seed, and each
+// target comes as often as any other.
 func Targets(t *topology.Topology, n int, seed uint64) []string {
 	var nodes, links []string
 	for node := range t.Nodes() {

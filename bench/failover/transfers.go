@@ -21,9 +21,9 @@ import (
 
 const (
 	transferPort = 5002
-	// stuckAfter is how long a transfer may move nothing. A failure that nobody
-	// was told of is over in a tenth of a second, and timeouts that double from 20
-	// ms reach this only if something does not work.
+	// stuckAfter is how long a transfer may move nothing. A silent failure is over in a
+	// tenth of a second, and timeouts that double from 20 ms reach this only if something
+	// does not work.
 	stuckAfter = 30 * time.Second
 )
 

@@ -16,8 +16,8 @@ type Experiment struct {
 	Name   string // as in weft sim list: drb-f6-fattree
 	Source string // DRB §5.1, Fig. 6
 	Title  string // what it shows, in a line
-	// Setting is what the paper states and what had to be chosen; it does not
-	// change between rows of one paper but where the paper's does.
+	// Setting is what the paper states and what had to be chosen. It is the same in
+	// all rows of one paper, unless the paper's changes.
 	Setting []Parameter
 	Run     func(ctx context.Context, o Options) (*Outcome, error)
 }
@@ -45,18 +45,18 @@ type Options struct {
 type Outcome struct {
 	Rows    []Row
 	Because string // why, where it does not agree within tolerances
-	// Judge is for experiments whose verdict or reason is another than the function
-	// Judge's and Because. It looks at nothing but rows, which with several seeds are
-	// those of all: only the first seed's is called.
+	// Judge is for experiments whose verdict or reason differs from the function Judge's
+	// and Because. It depends on the rows alone. With several seeds these are the rows of
+	// all, and only the first seed's Judge is called.
 	Judge      func(rows []Row) (Verdict, string)
 	Charts     []Chart
 	Settings   []Parameter // of this run, besides the Experiment's: what --quick changed
 	PacketHops uint64      // of all runs
 }
 
-// Row is one figure. Numbers are of the unit that Metric names. Label and Metric tell
-// it from all others of its experiment, and like Paper and Note do not depend on the
-// seed: by them the rows of several seeds are put together.
+// Row is one figure. Numbers are of the unit that Metric names. Label and Metric together
+// are unique in an experiment and, like Paper and Note, do not depend on the seed: they
+// join the rows of several seeds.
 type Row struct {
 	Label  string   `json:"label"`  // DRB
 	Metric string   `json:"metric"` // goodput, Mbit/s per host
@@ -66,14 +66,14 @@ type Row struct {
 	// median; nil with one seed.
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`
-	// TolerancePercent is how far Ours may be from Paper for OK, stated before the
-	// run. A row without Paper, or with a bound for it, says in Note what OK means.
+	// TolerancePercent is how far Ours may be from Paper for OK, stated before the run. A
+	// row without Paper, or whose Paper is a bound, says in Note what OK means.
 	TolerancePercent float64 `json:"tolerance_percent"`
 	OK               bool    `json:"ok"`
 	Note             string  `json:"note,omitempty"`
 
-	// rule is what OK means of Ours. A row without one is a statement, about its figure
-	// or another, which holds if it does with most seeds.
+	// rule says whether Ours is OK. A row without one is a statement, about its figure or
+	// another, which holds if it does with most seeds.
 	rule func(ours float64) bool
 	held int // of several seeds, with so many it is OK
 }

@@ -11,7 +11,7 @@ const (
 	metricClaim = "claim"
 )
 
-// noClaim is the Note of a row that the paper has nothing beside.
+// noClaim is the Note of a row for which the paper has no figure.
 const noClaim = "the paper states no figure"
 
 // Within is OK if ours is within a tolerance of the paper's.
@@ -74,8 +74,8 @@ func Order(label string, descending ...float64) Row {
 	return statement(label, metricOrder, ok)
 }
 
-// Sign is a statement that an order or a direction holds which more than Order
-// has to say. Like Order's rows it counts for "agrees in sign and order".
+// Sign is a statement about an order or a direction that Order cannot express.
+// Like Order's rows it counts for "agrees in sign and order".
 func Sign(label string, holds bool) Row { return statement(label, metricOrder, holds) }
 
 // Claim is another statement of the paper's that holds or not.
@@ -90,14 +90,14 @@ func statement(label, metric string, holds bool) Row {
 	return r
 }
 
-// InOrder is a figure of the paper's of which only an order is asked for: OK is that
-// it holds, whatever ours is.
+// InOrder is a figure of the paper of which only an order is checked: OK says that the
+// order holds, whatever our figure is.
 func InOrder(label, metric string, paper, ours float64, holds bool) Row {
 	return Row{Label: label, Metric: metric, Paper: &paper, Ours: ours, OK: holds, Note: "OK is the paper's order"}
 }
 
-// Info is a figure of ours that the paper has nothing beside. It is OK whatever it
-// is, and no verdict depends on it.
+// Info is a figure of ours for which the paper has none. It is always OK, and no verdict
+// depends on it.
 func Info(label, metric string, ours float64) Row {
 	return Row{Label: label, Metric: metric, Ours: ours, OK: true, Note: noClaim}
 }

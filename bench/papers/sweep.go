@@ -33,11 +33,10 @@ func Hops(results []*sim.Result) (n uint64) {
 	return n
 }
 
-// Each calls run for 0 to n-1, Options.Jobs at once, and reports progress, one call
-// at a time. It
-// returns the error of the least index that failed; those after it need not have
-// run. When ctx is done it returns at once: calls under way end by themselves, so
-// the caller then looks at nothing that they write.
+// Each calls run for 0 to n-1, Options.Jobs at once, and reports progress, one call at a
+// time. It returns the error of the least index that failed; those after it need not have
+// run. When ctx is done it returns at once. Calls under way end by themselves, so the
+// caller must not read what they write.
 func Each(ctx context.Context, o Options, n int, run func(i int) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

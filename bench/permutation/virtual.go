@@ -13,17 +13,17 @@ import (
 	"weft/topology"
 )
 
-// scatter is the time over which streams and requests start in virtual time. There no
-// scheduler keeps hosts from doing the same thing at the same nanosecond.
+// scatter is the time over which streams and requests start in virtual time. Without it all
+// hosts would do the same thing at the same nanosecond.
 const scatter = requestEvery
 
 // virtualSlice is how much virtual time passes between two looks at the context.
 const virtualSlice = 20 * time.Millisecond
 
-// RunVirtual does what Run does with weft hosts in virtual time, on a fabric in memory.
-// The hosts, their TCP included, are the real ones; links and switches are models. The
-// result depends on its arguments only: not on the machine, nor on what else it does.
-// The row must be weft's own, see testbed.Row.Kernel.
+// RunVirtual does what Run does with weft hosts in virtual time, on a fabric in memory. The
+// hosts, their TCP included, are the real ones; links and switches are models. The result
+// depends on the arguments alone, not on the machine or its load. The row must be weft's
+// own, see testbed.Row.Kernel.
 func RunVirtual(ctx context.Context, c testbed.Config, row testbed.Row, to []topology.NodeID, load Load) (Result, error) {
 	links := c.Links()
 	links.HostQueueBytes = simnet.DefaultQueueBytes // as in the lab: hosts have the queues of switches

@@ -74,12 +74,13 @@ func Impls() []Impl {
 	}
 }
 
-// SelectCases returns the cases with these names, all of none.
+// SelectCases returns the cases with these names; all if there are no names.
 func SelectCases(names []string) ([]Case, error) {
 	return choose(Cases(), func(c Case) string { return c.Name }, "case", names)
 }
 
-// SelectImpls returns the implementations with these names, all of none.
+// SelectImpls returns the implementations with these names; all if there are no
+// names.
 func SelectImpls(names []string) ([]Impl, error) {
 	return choose(Impls(), func(i Impl) string { return i.Name }, "implementation", names)
 }

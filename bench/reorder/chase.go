@@ -16,8 +16,8 @@ type Latency struct {
 // ChaseSizes are the working sets of PointerChase, in MB.
 var ChaseSizes = []int{1, 8, 32, 128, 512}
 
-// PointerChase measures this machine: who looks up one of many flows at random,
-// and waits for it, pays that. Of some tries it takes the best.
+// PointerChase measures this machine: a look-up of a random flow among many costs
+// that much. It takes the best of some tries.
 func PointerChase(sizes []int) (list []Latency) {
 	const line = 64 / 8 // words of 8 bytes
 	const steps, tries = 1 << 20, 8

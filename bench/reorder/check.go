@@ -2,7 +2,7 @@ package reorder
 
 import "fmt"
 
-// checker watches that what goes in comes out, once.
+// checker checks that every packet that goes in comes out once.
 type checker struct {
 	in      []arrival
 	ordered bool     // of no flow may anything come behind what was sent later

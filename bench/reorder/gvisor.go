@@ -12,9 +12,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack/gro"
 )
 
-// gvisorGRO is the GRO of gVisor's netstack as it is: it merges what comes in a
-// row, and hands everything up at the end of a batch. What is out of order stays
-// so. It parses headers by itself.
+// gvisorGRO is the unchanged GRO of gVisor's netstack. It merges packets that follow each
+// other, and delivers everything at the end of a batch. Packets out of order stay so. It
+// parses headers by itself.
 type gvisorGRO struct {
 	gro.GRO
 	prepared    []*stack.PacketBuffer

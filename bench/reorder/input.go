@@ -49,9 +49,9 @@ func reordered(_, n int, rng *rand.Rand) []arrival {
 	return list
 }
 
-// cells is one flow whose flowcells take so many paths at once, so that they
-// arrive interleaved packet by packet. What takes the last path comes skew
-// packets later.
+// cells is one flow whose flowcells take several paths at once, so that they
+// arrive interleaved packet by packet. Packets of the last path come skew packets
+// later.
 func cells(paths, skew int) func(_, n int, _ *rand.Rand) []arrival {
 	return func(_, n int, _ *rand.Rand) []arrival {
 		list := make([]arrival, n)

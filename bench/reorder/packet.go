@@ -39,8 +39,8 @@ func newBatch(parse bool) *batch {
 	return b
 }
 
-// template is what all headers have in common. The checksums are missing: who
-// is measured here leaves them to others.
+// template is what all headers have in common. Checksums are missing: the
+// measured implementations leave them to others.
 var template = []byte{
 	0x45, 0, packetSize >> 8, packetSize & 0xff, 0, 0, 0x40, 0, 64, flowcell.ProtoTCP, 0, 0,
 	10, 1, 0, 0, 10, 0, 0, 2, // from, to

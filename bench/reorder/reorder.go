@@ -1,14 +1,13 @@
-// Package reorder measures buffers that put received packets back in order, and
-// those that one might take instead, on the same input side by side.
+// Package reorder compares buffers that put received packets back in order,
+// weft's and possible substitutes, on the same input.
 //
-// An input is made once, from a fixed seed, and played to every implementation
-// in batches of 64 packets, as a read of a device brings them. Timed are only
-// the implementation's own calls, a batch at a time: reading the clock costs
-// some 50 ns, below 1 ns a packet, and is not subtracted. Between batches the
-// next is prepared and what was delivered is checked, so caches and branch
-// predictors are not as warm as in a loop of nothing else. Rounds alternate
-// between the implementations, and the median is the result. The garbage
-// collector rests meanwhile: what is allocated is counted apart.
+// An input is made once, from a fixed seed, and played to every implementation in batches
+// of 64 packets, as a read of a device brings them. Only the implementation's own calls are
+// timed, a batch at a time. Reading the clock costs some 50 ns, below 1 ns a packet, and is
+// not subtracted. Between batches the next is prepared and what was delivered is checked,
+// so caches and branch predictors are not as warm as in a loop of nothing else. Rounds
+// alternate between the implementations, and the median is the result. The garbage
+// collector is off meanwhile; allocations are counted separately.
 //
 // Time is the input's: packets of 1,500 bytes at 10 Gbit/s.
 package reorder

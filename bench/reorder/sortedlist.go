@@ -7,8 +7,8 @@ import (
 	"weft/flowcell"
 )
 
-// sortedList is the plain thing that one would write: a map of flows, and of
-// each a sorted slice of what is held. It is unbounded, and knows of no SYNs.
+// sortedList is the obvious implementation: a map of flows, each with a sorted
+// slice of held packets. It is unbounded and ignores SYNs.
 type sortedList struct {
 	flows   map[flowcell.FiveTuple]*listed
 	holding []*listed // since the earliest first
@@ -29,7 +29,7 @@ type piece struct {
 	name     int
 }
 
-// listTimeout is how long a gap is waited for.
+// listTimeout is how long it waits for a gap.
 const listTimeout = 10 * time.Millisecond
 
 func newSortedList() *sortedList {

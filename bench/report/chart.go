@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Charts is a page of charts that needs nothing else, as Report's does. What is
-// empty is left out; numbers that are not finite count as 0.
+// Charts is a page of charts in one file, as Report is. Empty parts are left out.
+// Numbers that are not finite count as 0.
 type Charts struct {
 	Title    string
 	Headline string // the result in a sentence

@@ -14,16 +14,16 @@ import (
 	"weft/topology"
 )
 
-// Report is what a demo found out. Rows are shown in their order; what is
-// empty is left out. Numbers that are not finite count as 0.
+// Report is the result of a demo. Rows are shown in their order, and empty parts
+// are left out. Numbers that are not finite count as 0.
 type Report struct {
 	Title    string
 	Headline string             // the result in a sentence
 	Topology *topology.Topology // drawn if it has at most 256 hosts
 	Fabric   string             // "in network namespaces", "in memory, in virtual time"
 	RateMbit float64            // of a link, Mbit/s
-	// IdealMbit is the goodput that a host would have if nothing were lost to
-	// collisions, in Mbit/s; IdealNote says how it is computed.
+	// IdealMbit is the goodput of a host without collisions, in Mbit/s. IdealNote
+	// says how it is computed.
 	IdealMbit float64
 	IdealNote string
 	Machine   string

@@ -17,8 +17,8 @@ type Degradation struct {
 	K      int // of the fat-tree, at least 4
 	Policy string
 	Phase  time.Duration // between two events, a multiple of 20 ms
-	// Learn is the time from an event until switches and hosts know; negative if
-	// hosts are to find out alone, see Hosts: then nobody is told.
+	// Learn is the time from an event until switches and hosts know. If it is negative,
+	// nobody is told, and hosts find out alone: see Hosts.
 	Learn time.Duration
 	Seed  uint64
 	// Hosts, if not nil, may change the configuration of a host.
@@ -29,9 +29,9 @@ type Degradation struct {
 const degradationTick = 10 * time.Millisecond
 
 // degradationLinks are slow, so that a second is few packets. A host's queue is
-// shorter than a switch's: what a TCP has in a queue of a thousand packets, as
-// Linux has by default, comes down on the switches when a core fails, is more
-// than they hold, and takes TCP seconds to repair.
+// shorter than a switch's. A queue of a thousand packets, Linux's default, would
+// come down on the switches when a core fails. It is more than they hold, and TCP
+// takes seconds to repair the losses.
 var degradationLinks = simnet.Config{RateBits: 100e6, Delay: 5 * time.Microsecond, QueueBytes: 300_000, HostQueueBytes: 75_000}
 
 // DegradationPhases names the phases of a Degradation.

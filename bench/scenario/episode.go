@@ -10,8 +10,8 @@ import (
 	"weft/stack"
 )
 
-// Episode is a bulk transfer of which a path dies without a sign: packets go
-// into it until the hosts learn of it.
+// Episode is a bulk transfer one of whose paths dies silently: packets go into it
+// until the hosts learn of it.
 type Episode struct {
 	Policy     string
 	Discipline resequencer.Discipline
@@ -29,8 +29,8 @@ type EpisodeResult struct {
 	Before float64 // in the time before the path died
 	During float64 // from then until the hosts knew
 	After  float64 // after that, over a time long enough to recover
-	// Recovered is the time from the death until goodput is (n-1)/n of what it
-	// was, after it was less; 0 if it was not, or remained so.
+	// Recovered is the time from the death until goodput is back at (n-1)/n of its
+	// former value; 0 if it never fell below that, or stayed below.
 	Recovered time.Duration
 	Gap       time.Duration // the longest time without a byte
 

@@ -15,6 +15,7 @@ import (
 // adds about one hold to its repair, however many packets are lost, and goodput
 // comes back soon after the hosts know.
 func TestEpisode_resequencerAddsOneHold(t *testing.T) {
+	slowtest.System(t)
 	type episode struct {
 		policy string
 		paths  int

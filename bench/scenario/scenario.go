@@ -1,6 +1,6 @@
-// Package scenario sends TCP through fabrics with something wrong about them:
-// the real stack over four paths in virtual time, so that a scenario is the same
-// packets at the same nanoseconds whenever and wherever it is run.
+// Package scenario sends TCP through fabrics with something wrong about them: the real
+// stack over four paths in virtual time, so that a scenario has the same packets at the
+// same nanoseconds in every run.
 package scenario
 
 import (
@@ -27,7 +27,7 @@ var spines = []string{"a0.4", "a0.5", "a0.6", "a0.7"}
 
 // links are of 10 Gbit/s and 5 µs: a round trip of 40 µs without queues. Queues
 // hold a TCP window, since a host's own queue holds back its TCP rather than
-// drop; so nothing is lost but what a scenario loses.
+// drop; so only the scenario's own losses occur.
 var links = simnet.Config{RateBits: 10e9, Delay: 5 * time.Microsecond, QueueBytes: 16 << 20, HostQueueBytes: 16 << 20}
 
 // limit is the virtual time after which a scenario has failed.
@@ -44,7 +44,7 @@ type Scenario struct {
 	Skew    time.Duration // by which one of the four paths is slower
 	AckSkew time.Duration // the same on the way back
 	Loss    float64       // probability on each path
-	// Dies takes one path away after 10 ms, of which the hosts learn 2 ms later.
+	// Dies takes one path away after 10 ms. The hosts learn of it 2 ms later.
 	Dies bool
 	// Mice sends small requests beside three more bulk transfers to the rack.
 	Mice bool

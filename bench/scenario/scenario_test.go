@@ -75,7 +75,9 @@ func TestAll_endAndRepeat(t *testing.T) {
 	for _, s := range All() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			s.Bytes = 5 << 20
+			if s.Bytes = 5 << 20; slowtest.Small() {
+				s.Bytes = 1 << 20
+			}
 			a, err := s.Run()
 			if err != nil {
 				t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 
 // Config is one run. Times are simulated.
 type Config struct {
-	// Topology is the fabric. All of its links have rates. Links that are down are
-	// so from the start, and everybody knows.
+	// Topology is the fabric. All of its links have rates. Links that are down in it are
+	// down from the start, and everybody knows.
 	Topology *topology.Topology
 	Seed     uint64
 
@@ -38,8 +38,8 @@ type Config struct {
 
 	TCP      tcp.Config
 	Workload workload.Source
-	// OpenLoop sends packets that nobody acknowledges, besides the Workload, which
-	// may then be nil.
+	// OpenLoop sends packets that nobody acknowledges, beside the Workload, which may then
+	// be nil.
 	OpenLoop *OpenLoop
 
 	Failures []Failure
@@ -53,11 +53,11 @@ type Config struct {
 
 // SprayOptions are of policies that policy.Options do not know.
 type SprayOptions struct {
-	// RackSamples: hosts of a rack share what luopan has sampled, as the paper has
-	// it in the rack's switch (Luopan §3.2); else each samples for itself.
+	// RackSamples makes the hosts of a rack share luopan's samples, as in the paper, where
+	// the rack's switch samples (Luopan §3.2). Otherwise each samples for itself.
 	RackSamples bool
-	// SamplesOnly: luopan goes by samples alone, as the paper has it (Luopan §3.2);
-	// else by what was sent since as well.
+	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
+	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
 	// Drill is DRILL(d, m) with so many engines a switch (DRILL §3.2); 0: 2, 1, 1.
 	DrillSamples, DrillMemory, DrillEngines int
@@ -77,16 +77,16 @@ type OpenLoop struct {
 	// Load is the part of its link that every host sends.
 	Load        float64
 	PacketBytes int
-	// To is to whom each host sends, by its number, itself for nobody; nil: each
-	// packet to any host of another rack, where a Policy of hosts' allows for 1,024
-	// of them.
+	// To is each host's receiver, by the sender's number; a host that is its own receiver
+	// sends nothing. nil: each packet goes to any host of another rack; a Policy of hosts
+	// then allows for 1,024 hosts.
 	To []topology.NodeID
-	// Slotted: time goes in slots of a packet, in each of which a host begins one
-	// with probability Load (DRB, Appendix B); else packets are a Poisson process.
+	// Slotted divides time into slots of a packet; in each a host begins a packet with
+	// probability Load (DRB, Appendix B). Otherwise packets are a Poisson process.
 	Slotted bool
 }
 
-// Failure is of links, or their return.
+// Failure is the failure of links, or their return.
 type Failure struct {
 	At    time.Duration
 	Links []topology.LinkID
@@ -95,7 +95,7 @@ type Failure struct {
 	Told time.Duration
 }
 
-// View is what a sample may look at. A port is numbered 2·link for the way up,
+// View is what a sample may read. A port is numbered 2·link for the way up,
 // 2·link+1 for the way down.
 type View interface {
 	QueueBytes(port int) int           // waiting now

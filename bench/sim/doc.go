@@ -3,26 +3,25 @@
 //
 // # What is modelled
 //
-// Hosts have one link each, an endless queue in front of it unless HostQueueBytes
-// bounds it, and send what TCP lets them at once: data and acknowledgements share
-// that queue. Switches store and forward; each port is a first-in-first-out queue in
-// bytes with tail drop, and marks by the queue that a packet finds. Packets are as
-// long as TCP and its header make them: what carries the path (an outer IP header of
-// 20 bytes, for one) is left out, as the papers do. One Delay stands for a link's
-// propagation and all that a switch takes.
+// Hosts have one link each, an endless queue in front of it unless HostQueueBytes bounds
+// it, and send what TCP lets them at once: data and acknowledgements share that queue.
+// Switches store and forward; each port is a first-in-first-out queue in bytes with tail
+// drop, and marks by the queue that a packet finds. Packets are as long as TCP and its
+// header make them. The header that carries the path (such as an outer IP header of 20
+// bytes) is left out, as in the papers. One Delay stands for a link's propagation and all
+// that a switch takes.
 //
 // # How
 //
-// A port is no queue of packets but the time until which it is busy, for what comes
-// in leaves in order; so a hop is one event: a packet comes in at the end of a link,
-// enters the next port, and the time is known when it will come in at that one's end.
-// Only a port that fails has to look for what was in it. Times are whole picoseconds;
-// what happens at the same one happens in the order in which it was caused, so a run
-// is determined by its Config.
+// A port is not a queue of packets but the time until which it is busy, since packets leave
+// in order. So a hop is one event: a packet arrives at the end of a link and enters the
+// next port, and the time when it will arrive at that link's end is known. Only a port that
+// fails must look for its packets. Times are whole picoseconds. Events at the same time
+// happen in the order in which they were caused, so a run is determined by its Config.
 //
-// Memory, not arithmetic, is what a hop costs in a fabric of thousands of hosts:
-// see lookahead.go. Flows that have ended are used again, so a run takes memory for
-// what is under way at a time.
+// In a fabric of thousands of hosts a hop costs memory accesses, not arithmetic: see
+// lookahead.go. Ended flows are used again, so a run takes memory for what is under way at
+// one time.
 //
 // # Why it is so
 //

@@ -1,6 +1,6 @@
 package sim
 
-// event is something that happens at a time. Of two at the same time the one that
+// event is something that happens at a time. Of two events at the same time, the one that
 // was pushed first comes first.
 type event struct {
 	at   int64  // ps

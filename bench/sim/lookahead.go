@@ -1,13 +1,12 @@
 package sim
 
-// lookahead is for how many events memory is asked for at once.
+// lookahead is the number of events whose memory is read ahead.
 const lookahead = 32
 
-// lookAhead reads what the next events will need. Nearly every packet, port and
-// connection is a cache miss at each of its events, in a fabric of thousands of
-// hosts: of reads that do not depend on each other a processor has many under way at
-// once. So there are three rounds: packets and ports, what packets that have arrived
-// belong to, and what that uses.
+// lookAhead reads what the next events will need. Nearly every packet, port and connection
+// is a cache miss at each of its events, in a fabric of thousands of hosts: a processor can
+// have many independent reads under way at once. So there are three rounds: packets and
+// ports, what packets that have arrived belong to, and what that uses.
 func (s *simulation) lookAhead(events []event) {
 	sum := int64(0)
 	var ends [lookahead]uint32

@@ -1,5 +1,5 @@
-// Package stats sums samples up: fairness, percentiles, median. Its functions
-// are pure and leave their arguments alone. Of no samples they make 0.
+// Package stats summarises samples: fairness, percentiles, median. Its functions
+// are pure and do not change their arguments. Without samples they return 0.
 package stats
 
 import (
@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Jain is the fairness index of Jain, Chiu and Hawe (DEC TR-301, 1984):
-// (Σx)² / (n Σx²). It is 1 when all are equal and 1/n when one has it all. Of
-// samples that are all zero it makes 0.
+// Jain is the fairness index of Jain, Chiu and Hawe (DEC TR-301, 1984): (Σx)² /
+// (n Σx²). It is 1 when all are equal and 1/n when one has everything. If all
+// samples are zero it is 0.
 func Jain(x []float64) float64 {
 	var sum, squares float64
 	for _, v := range x {

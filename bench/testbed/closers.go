@@ -31,8 +31,8 @@ func (s *Closers) Closed() bool {
 	return s.closed
 }
 
-// Close closes all. Connections forget what they have not sent: it would go on to
-// load the fabric.
+// Close closes all. Connections drop unsent data, which would otherwise go on to load the
+// fabric.
 func (s *Closers) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -33,6 +33,6 @@ func IdlePercent(a, b CPU) float64 {
 	return 100 * (b.idle - a.idle) / (b.total - a.total)
 }
 
-// CPUBound is how many percent of the processors must be idle: where fewer are,
-// what is measured is the machine and not the fabric, and comparisons are void.
+// CPUBound is how many percent of the processors' time must be idle. Below it a
+// measurement is of the machine and not of the fabric, and comparisons are void.
 const CPUBound = 10

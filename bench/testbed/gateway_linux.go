@@ -9,8 +9,8 @@ import (
 	"weft/link"
 )
 
-// gateway is a host's dataplane.Gateway and what leads packets to it. The devices
-// are the Gateway's once there is one. What is nil is not open yet.
+// gateway is a host's dataplane.Gateway and what leads packets to it. The Gateway
+// owns the devices once there is one. A nil field is not open yet.
 type gateway struct {
 	*dataplane.Gateway
 	tun    *link.TUN

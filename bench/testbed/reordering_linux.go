@@ -10,19 +10,18 @@ import (
 // setting is a sysctl of a network namespace.
 type setting struct{ key, value string }
 
-// sprayedTCP is what a kernel's TCP wants to be told whose packets overtake
-// each other and are not put back in order.
+// sprayedTCP are settings for a kernel's TCP whose packets overtake each other
+// and are not put back in order.
 var sprayedTCP = []setting{
-	// Loss detection waits for what may have been overtaken, at first for a
-	// quarter of the least round trip (RFC 8985 §6.2 step 4). By default that is
-	// the least of five minutes: the handshake's, which met no queue. Paths that
-	// differ by some packets' queueing then look like losses, and nine of ten
-	// retransmissions are for nothing. With a window of 0 the least is the
-	// latest. It matters at senders.
+	// Loss detection waits for packets that may have been overtaken, at first for a quarter
+	// of the least round trip (RFC 8985 §6.2 step 4). By default that is the least of five
+	// minutes: the handshake's, which met no queue. Paths that differ by some packets'
+	// queueing then look like losses, and nine of ten retransmissions are for nothing. With
+	// a window of 0 the least is the latest. It matters at senders.
 	{"net/ipv4/tcp_min_rtt_wlen", "0"},
-	// What is overtaken is acknowledged at once, and so up to every packet
-	// rather than every second. Without timestamps both are 12 bytes shorter.
-	// The hosts of the embedded stack do without as well.
+	// An overtaken packet is acknowledged at once, so up to every packet is, rather
+	// than every second one. Without timestamps packets and acknowledgements are 12
+	// bytes shorter. Embedded stacks have no timestamps either.
 	{"net/ipv4/tcp_timestamps", "0"},
 }
 

@@ -83,7 +83,7 @@ func Select(names []string) ([]Row, error) {
 // Config is what all testbeds need.
 type Config struct {
 	Topology *topology.Topology
-	// Known, if not nil, is the same fabric as hosts are told that it is: with other
+	// Known, if not nil, is the fabric that hosts are told of: the same one, with other
 	// rates, say, or none.
 	Known       *topology.Topology
 	RateMbit    float64 // of every link, Mbit/s, each direction
@@ -92,7 +92,7 @@ type Config struct {
 	Seed        uint64
 	Carrier     encap.Carrier // of what weft hosts send by a path
 	Meter       *lab.Meter    // what switches measure; nil: nothing
-	// Adjust, if not nil, may change what a weft host is made from.
+	// Adjust, if not nil, may change the configuration of a weft host.
 	Adjust func(topology.Node, *stack.Config)
 }
 

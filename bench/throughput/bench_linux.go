@@ -47,9 +47,9 @@ type Options struct {
 	Note func(string)
 }
 
-// Run builds the fabric, measures all cases and leaves nothing behind, however
-// it ends. A case that cannot run here is left out; one that fails is left out
-// from then on, and the error tells it beside the results of the others.
+// Run builds the fabric and measures all cases. It leaves nothing behind, however
+// it ends. A case that cannot run here is left out. A case that fails is left out
+// from then on; Run returns its error with the results of the others.
 func Run(ctx context.Context, o Options) (results []Result, err error) {
 	b := &bench{options: o, rounds: make(map[string][]sample), failed: make(map[string]error)}
 	if b.scratch, err = os.MkdirTemp("", "weft-throughput-*"); err != nil {

@@ -47,7 +47,7 @@ func Cases() []Case {
 	}
 }
 
-// way is how a case does it. Whatever may be missing here, supports tells; nil
+// way is how a case does it. supports says what is missing on this machine; nil
 // needs nothing.
 type way struct {
 	supports func(*bench) error

@@ -51,12 +51,12 @@ type Result struct {
 
 	GbpsPerCoreMin float64 `json:"gbps_per_core_min"`
 	GbpsPerCoreMax float64 `json:"gbps_per_core_max"`
-	// OfKernel is GbpsPerCore by that of the case "kernel" in the same round;
-	// 0 where that did not run.
+	// OfKernel is GbpsPerCore divided by that of the case "kernel" in the same
+	// round; 0 if that did not run.
 	OfKernel float64 `json:"per_core_of_kernel,omitempty"`
-	// ProcessCPUPerGB is the part of CPUPerGB that the case's own processes
-	// are charged with. What the kernel does in interrupts is not in it, or in
-	// that of whoever was interrupted.
+	// ProcessCPUPerGB is the part of CPUPerGB that the case's own processes are
+	// charged with. The kernel's work in interrupts is charged to whichever process
+	// was interrupted.
 	ProcessCPUPerGB  float64 `json:"process_cpu_s_per_gb"`
 	RetransmitsPerGB float64 `json:"retransmits_per_gb"`
 	// PathShares are the parts of the bytes sent to the receiver that went by
@@ -65,8 +65,7 @@ type Result struct {
 
 	Idle  float64 `json:"idle_percent"`  // of the machine's processors
 	Steal float64 `json:"steal_percent"` // what other machines on the same hardware took
-	// OtherCores were busy with programs that have nothing to do with it;
-	// CPUPerGB leaves them out.
+	// OtherCores were busy with unrelated programs; CPUPerGB leaves them out.
 	OtherCores float64 `json:"other_cores"`
 }
 

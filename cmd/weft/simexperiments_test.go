@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/bench/papers"
+	"weft/internal/slowtest"
 )
 
 // wanted are the papers' headline results.
@@ -52,8 +53,11 @@ func TestExperiments_runQuickly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulations are left out with -short")
 	}
-	for _, e := range experiments() {
+	for i, e := range experiments() {
 		t.Run(e.Name, func(t *testing.T) {
+			if slowtest.Small() && i%6 != 0 {
+				t.Skip("one of six runs, all with WEFT_TESTS=all")
+			}
 			t.Parallel()
 			start := time.Now()
 			one, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 1})

@@ -2,12 +2,12 @@
  * Where labels begin and end (fabric/labels.go): at tc ingress of all ports
  * of a switch that forwards by them.
  *
- * What a host sends with labels must be its own: labels go by no routing table and
- * past no filter, and whoever may write them may send in anybody's name.
+ * A host may send only its own packets with labels: labels pass every routing table
+ * and filter, so a host that could write any could send in anybody's name.
  *
- * And before the kernel takes the outer header off (End.DX4), a congestion mark is
- * carried inside, which the kernel does not do, and what End.DX4 would forward
- * unseen is checked: the kernel takes the inner header as it is.
+ * Before the kernel takes the outer header off (End.DX4), the program carries a
+ * congestion mark inside, which the kernel does not do. It also checks the inner
+ * header, which End.DX4 forwards unseen.
  */
 
 #include "packet.h"

@@ -144,8 +144,8 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
 
 /*
  * parse finds the innermost IPv4 header behind what weft puts before it: one IPv6
- * header, or up to two IPv4 ones. Options and fragments end the search; nobody
- * who sprays packets sends them.
+ * header, or up to two IPv4 ones. Options and fragments end the search: hosts that
+ * spray packets do not send them.
  */
 static __always_inline void parse(struct __sk_buff *skb, struct packet *p)
 {

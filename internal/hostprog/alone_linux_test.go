@@ -8,12 +8,14 @@ import (
 	"github.com/cilium/ebpf"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
 // What is avoided to one host is avoided to both its addresses, and to nobody else of
 // its rack, though it be the first of it; when that ends, nothing is left of it.
 func TestOffload_avoidsPathsToOneHostAlone(t *testing.T) {
+	slowtest.System(t)
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		s := newSprayedBy(t, l, "presto", c)

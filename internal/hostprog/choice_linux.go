@@ -12,7 +12,7 @@ import (
 	"weft/internal/kernel"
 )
 
-// drawn is what goes between the program and whoever chooses for it.
+// drawn is what the program shares with the process that chooses paths for it.
 type drawn struct {
 	choices, active *ebpf.Map
 	flowcells       []uint64 // by number of rack, when last asked
@@ -36,14 +36,13 @@ type activityValue struct {
 	_         [4]byte
 }
 
-// Choose has flowcells to a rack that begin within valid from now take a path, by
-// its number in the PathSet to the rack. It takes the place of what was chosen
-// before; 0 leaves nothing chosen. Then, and without it, each takes any live path.
-// Flowcells under way stay where they are. A change of topology that gives the rack
-// other paths voids it.
+// Choose makes flowcells to a rack that begin within valid from now take a path, by its
+// number in the PathSet to the rack. It replaces the former choice; a valid of 0 removes
+// it. Without a choice each flowcell takes any live path. Flowcells under way keep their
+// paths. A change of topology that gives the rack other paths voids the choice.
 //
-// It is for the policy luopan, of which it is the half that the program does not
-// know, costs a system call, and fails if the path is not live.
+// It is for the policy luopan: the program does not sample. It costs a system call, and
+// fails if the path is not live.
 func (o *Offload) Choose(rack netip.Prefix, path int, valid time.Duration) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,10 +80,10 @@ func (o *Offload) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
 	return i, o.ways.by[rack], nil
 }
 
-// Active calls f for each rack to which flowcells have begun since it was called
-// last: how many, and the host to which the latest one was. Without flowcells that
-// the program draws paths for (luopan, rand) there are none. It is for one caller,
-// costs a system call for any number of racks, and f may call Choose.
+// Active calls f for each rack to which flowcells have begun since the last call, with
+// their number and the host of the latest one. Only flowcells for which the program draws
+// paths count (luopan, rand). It is for one caller and costs a system call for any number
+// of racks. f may call Choose.
 func (o *Offload) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
 	now, before, err := o.activity()
 	if err != nil {

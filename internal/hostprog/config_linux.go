@@ -17,27 +17,27 @@ import (
 type OffloadConfig struct {
 	Uplink string // an Ethernet device
 
-	// Addresses are this host's own, IPv4, 1 to 16: packets from them are
-	// sprayed, others left alone, for a bouncing switch accepts only packets
-	// whose inner source is the outer one.
+	// Addresses are this host's own, IPv4, 1 to 16. Packets from them are sprayed.
+	// Others are left alone, since a bouncing switch accepts only packets whose
+	// inner source is the outer one.
 	Addresses []netip.Addr
 
 	Topology *topology.Topology
 	Self     topology.NodeID // the host that this is
 	Policy   policy.Policy   // none of flowlets, and of those that know of congestion only luopan
 
-	// Carrier is IP-in-IP or SRv6, for which the switches must have the routes. Under
-	// both, Addresses are IPv4: SRv6's source is their topology.Addr6.
+	// Carrier is IP-in-IP or SRv6, for which the switches must have the routes. Addresses
+	// are IPv4 with both: SRv6's source is their topology.Addr6.
 	Carrier encap.Carrier
 
-	// Cut are those of Addresses whose TCP the program cuts into flowcells, the
-	// host's kernel's: each packet with payload gets the Number of its flowcell
-	// into its IPv4 ID, as a flowcell.Cutter has it. For a policy of flowcells
-	// only. Who sends from the others writes the numbers, as an embedded stack
-	// does. The flowcells of 65,536 flows are remembered, which takes 6 MB of
-	// kernel memory; above, one of those idle longest goes on from its first
-	// flowcell. Under policies that draw paths (luopan, rand) those of all Addresses
-	// are remembered, and one that was forgotten draws again.
+	// Cut are those of Addresses whose TCP the program cuts into flowcells: the kernel's.
+	// The program writes the Number of the flowcell into the IPv4 ID of each packet with
+	// payload, by the rule of flowcell.Cutter. Cut is for policies of flowcells only.
+	// Senders from other Addresses, such as an embedded stack, write the numbers
+	// themselves. The flowcells of 65,536 flows are remembered, which takes 6 MB of kernel
+	// memory; beyond that, one of those idle longest is forgotten and begins again from its
+	// first flowcell. Under policies that draw paths (luopan, rand) the flows of all
+	// Addresses are remembered, and a forgotten one draws again.
 	Cut []netip.Addr
 
 	// PerPacketTCP makes the kernel's own TCP send single packets rather than
@@ -47,12 +47,12 @@ type OffloadConfig struct {
 	// price of segmentation.
 	PerPacketTCP bool
 
-	// Require has packets to other racks of the fabric leave encapsulated or not at
-	// all: what cannot be encapsulated is dropped rather than left to the fabric's own
+	// Require makes packets to other racks of the fabric leave encapsulated or not at all.
+	// A packet that cannot be encapsulated is dropped rather than left to the fabric's own
 	// routes. Patience then does nothing.
 	Require bool
 
-	// StartPlain has packets to all racks leave as they are until SetPlain says
+	// StartPlain makes packets to all racks leave as they are until SetPlain says
 	// otherwise.
 	StartPlain bool
 

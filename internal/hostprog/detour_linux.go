@@ -16,13 +16,13 @@ import (
 	"weft/internal/kernel"
 )
 
-// DetourConfig says how packets get past a TUN whose reader hangs.
+// DetourConfig says how packets pass a TUN whose reader hangs.
 type DetourConfig struct {
 	TUN    string // a device without Ethernet headers
 	Uplink string // an Ethernet device, from which packets leave instead
 
-	// Gateway is the next hop there, IPv4. The zero value: as the routing table says
-	// for routes out of the uplink; where it has none, the packet is lost.
+	// Gateway is the next hop there, IPv4. The zero value means the routing table's next
+	// hop for routes out of the uplink; without one the packet is lost.
 	Gateway netip.Addr
 
 	// Patience is how long the reader may be silent, from 1 ms to an hour.
@@ -51,11 +51,11 @@ type Detour struct {
 
 var errDetourClosed = errors.New("detour: closed")
 
-// AttachDetour has the kernel send what is routed into a TUN out of an uplink instead
-// for as long as the TUN's reader does not Beat, as the uplink's routes have it. So
-// connections of the kernel's go on when the process that reads the TUN hangs. What
-// is in the TUN's queue by then waits there. IPv6 is left alone. Packets are as the
-// kernel made them, super-segments whole; the programs at the uplink's egress see them.
+// AttachDetour makes the kernel send packets that are routed into a TUN out of an uplink
+// instead, by the uplink's routes, while the TUN's reader does not Beat. So the kernel's
+// connections go on when the process that reads the TUN hangs. Packets already in the TUN's
+// queue wait there. IPv6 is left alone. Packets are as the kernel made them, super-segments
+// whole; the programs at the uplink's egress see them.
 //
 // Before the first Beat all packets go that way. The namespace is the calling
 // thread's. The program ends with the TUN. Attaching again replaces it. It needs

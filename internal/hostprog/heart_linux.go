@@ -10,8 +10,8 @@ import (
 	"weft/internal/kernel"
 )
 
-// heart is the heartbeat that a program looks at (bpf/heart.h). Its lock is held for
-// no longer than a beat.
+// heart is the heartbeat that a program looks at (bpf/heart.h). Its lock is held only
+// during a beat.
 type heart struct {
 	mu     sync.Mutex
 	memory *ebpf.Variable // nil: closed

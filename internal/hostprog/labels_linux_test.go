@@ -9,6 +9,7 @@ import (
 	"weft/encap"
 	"weft/flowcell"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/resequencer"
 )
@@ -18,6 +19,7 @@ import (
 // what devices make of them. Switches pop labels in the very bytes that a packet
 // socket shows, so that it cannot be told from these by which path they went.
 func TestOffload_kernelTCPByLabels(t *testing.T) {
+	slowtest.System(t)
 	kerneltest.NeedRoot(t)
 	l, err := lab.Hold(t.Context(), lab.Config{Name: kerneltest.LabName("a"), Topology: kerneltest.Topology(t, "fat-tree:k=4"), Unlimited: true, SRv6: true})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // three-level Clos of 64-port switches has as many cores.
 const maxPaths = 1024
 
-// sprayMode is how a TCP packet's step in the order is found; the order of the
-// enum in bpf/spray.c.
+// sprayMode says how a TCP packet's step in the order is found. Values are those
+// of the enum in bpf/spray.c.
 type sprayMode uint32
 
 const (
@@ -28,7 +28,7 @@ const (
 	sprayDrawn // with each flowcell: the one chosen, or any
 )
 
-// choice is a policy as the program carries it out.
+// choice is a policy in the program's terms.
 type choice struct {
 	mode  sprayMode
 	shift uint32 // from an IPv4 ID to a step
@@ -58,9 +58,8 @@ func choiceOf(p policy.Policy) (choice, error) {
 	return c, nil
 }
 
-// sprayGroup is the way to racks with the same live paths, in the order in which
-// they are visited, none if the racks are cut off. What is in the first four
-// fields does not change.
+// sprayGroup is the way to racks with the same live paths, in the order in which they are
+// visited; none if the racks are cut off. The first four fields do not change.
 type sprayGroup struct {
 	choice
 	order  []pathWord

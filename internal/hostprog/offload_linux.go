@@ -37,21 +37,21 @@ type Offload struct {
 
 var errOffloadClosed = errors.New("offload: closed")
 
-// AttachOffload sprays what leaves by an uplink in the network namespace of the
-// calling thread: it puts a program at tc egress that encapsulates the packets
-// of this host's own addresses to other racks of the fabric. Routes into the
-// fabric should have an MTU that is less than the uplink's by the carrier's
-// overhead: what does not fit leaves as it is.
+// AttachOffload sprays packets that leave by an uplink in the network namespace
+// of the calling thread. It puts a program at tc egress that encapsulates the
+// packets of this host's own addresses to other racks of the fabric. Routes into
+// the fabric should have an MTU that is less than the uplink's by the carrier's
+// overhead: packets that do not fit leave as they are.
 //
-// The program is before those of others, by TCX, where the kernel has that (Linux
-// 6.6); Repair keeps it there. It goes on when the process ends without Close, by
-// the table that it had last, for OffloadConfig.Patience. Attaching again replaces
-// it, without a packet between the two, and starts its counters anew. Above 64 KB
-// and above OffloadConfig.Cut's flowcells the uplink's gso_ipv4_max_size is lowered.
+// The program comes before those of others, by TCX, if the kernel has that (Linux 6.6);
+// Repair keeps it there. If the process ends without Close, it goes on with its last table
+// for OffloadConfig.Patience. Attaching again replaces it, misses no packet, and starts its
+// counters anew. It lowers the uplink's gso_ipv4_max_size to 64 KB and, with
+// OffloadConfig.Cut, to a flowcell.
 //
 // It needs CAP_NET_ADMIN and CAP_BPF, to replace that of another process also
-// CAP_SYS_ADMIN, and Linux 5.15. Without CAP_SYS_ADMIN one that a crash has left
-// is not found where there is TCX: DetachOffload it before.
+// CAP_SYS_ADMIN, and Linux 5.15. With TCX and without CAP_SYS_ADMIN it does not find a
+// program that a crash has left: call DetachOffload before.
 func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("offload: %w", err)
@@ -113,7 +113,7 @@ func (c OffloadConfig) settings() (w kernel.Wanted) {
 	return w
 }
 
-// minSuper is the least that super-segments are limited to, in bytes: some packets.
+// minSuper is the lowest limit on super-segments, in bytes: some packets.
 const minSuper = 4096
 
 // load makes program and maps, with a counter for each bouncing switch.
@@ -176,10 +176,10 @@ func (o *Offload) load(cfg OffloadConfig, link netlink.Link) error {
 	return nil
 }
 
-// SetTopology takes paths out of use or back, links of the topology that the
-// Offload was attached with having gone down or up. Each packet is sent by the
-// ways before or by those after; when SetTopology returns, by the latter. The cost
-// is that of the racks to which the ways have changed.
+// SetTopology takes paths out of use or back into use. t is the topology of AttachOffload
+// with other links down. Each packet goes by the old ways or by the new ones; when
+// SetTopology returns, by the new ones. The cost grows with the racks whose paths have
+// changed.
 func (o *Offload) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("offload: SetTopology: no topology")
@@ -196,8 +196,8 @@ func (o *Offload) SetTopology(t *topology.Topology) error {
 }
 
 // Close detaches the program and restores what was set at the uplink, unless
-// another AttachOffload has replaced it since. The uplink's packets then go as
-// the routing table has them. Later calls do nothing.
+// another AttachOffload has replaced it since. The uplink's packets then follow
+// the routing table. Later calls do nothing.
 func (o *Offload) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -235,9 +235,9 @@ func (o *Offload) release() {
 }
 
 // DetachOffload removes the program from an uplink in the network namespace of
-// the calling thread and restores what was set there, whoever attached it: that
-// is what a crash leaves. removed is false if there is none. To read what was
-// set it needs CAP_SYS_ADMIN.
+// the calling thread and restores what was set there, whoever attached it, also
+// after a crash. removed is false if there is none. It needs CAP_SYS_ADMIN to
+// read the former settings.
 func DetachOffload(uplink string) (removed bool, err error) {
 	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 	"weft/topology"
 )
 
-// pathWord is what tells a rack's paths apart in the program's tables: a bouncing
-// switch's address, or of an SRv6 destination the bytes behind the block.
+// pathWord tells a rack's paths apart in the program's tables. It is a bouncing switch's
+// address, or the bytes behind the block of an SRv6 destination.
 type pathWord [4]byte
 
-// pathWords are those of all paths to a rack, live or not, by the paths' numbers.
-// Racks with the same share them.
+// pathWords are the words of all paths to a rack, live or not, by the paths' numbers. Racks
+// with equal words share them.
 type pathWords struct {
 	number  uint32 // tells them from others
 	words   []pathWord
 	bounces []netip.Addr // the bouncing switches; of SRv6 those passed at the top
 }
 
-// wordsOf returns the words of a pair's paths, those of known if there are equal
-// ones. sids is the rest of their SRv6 destinations: the block, the labels that
-// all paths end with, and who decapsulates.
+// wordsOf returns the words of a pair's paths; if known has equal ones, those. sids is the
+// rest of their SRv6 destinations: the block, the labels that all paths end with, and the
+// label for decapsulation.
 func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (w *pathWords, sids [16]byte, err error) {
 	key := fmt.Sprint(s.Bounce(0))
 	w = &pathWords{number: uint32(len(known) + 1)}

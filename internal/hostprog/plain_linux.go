@@ -8,12 +8,11 @@ import (
 
 var errRequired = errors.New("offload: SetPlain: OffloadConfig.Require is set, by which packets to other racks leave encapsulated or not at all; leave it out")
 
-// SetPlain says for each rack but the host's own, by its prefix, whether packets to
-// it leave as they are, by the routes of the kernel and the fabric, rather than
-// encapsulated. Each packet goes by what was said before or by what is said now; when
-// SetPlain returns, by the latter. It is remembered across SetTopology. plain is
-// called under a lock, once for each rack, and may not call the Offload. The cost is
-// that of the racks for which it differs from before.
+// SetPlain says for each rack but the host's own, by its prefix, whether packets to it
+// leave plain, by the routes of the kernel and the fabric. Each packet follows the former
+// setting or the new one; when SetPlain returns, the new one. SetTopology keeps it. plain
+// is called under a lock, once for each rack, and must not call the Offload. The cost grows
+// with the racks for which it has changed.
 func (o *Offload) SetPlain(plain func(rack netip.Prefix) bool) error {
 	if o.require {
 		return errRequired
@@ -36,9 +35,9 @@ func (w *ways) startPlain() {
 	}
 }
 
-// setPlain has a rack that becomes plain begin an epoch. So its flows begin new
-// flowcells when it is sprayed again: what went plain is missing from the former ones,
-// and the receiver takes a gap inside a flowcell for loss.
+// setPlain begins an epoch for a rack that becomes plain. So its flows begin new flowcells
+// when it is sprayed again. Otherwise the plain packets would be missing from their
+// flowcells, and the receiver takes a gap inside a flowcell for loss.
 func (w *ways) setPlain(plain func(rack netip.Prefix) bool) error {
 	first := true
 	toAll := w.topology.Avoiding()

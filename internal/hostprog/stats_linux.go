@@ -10,18 +10,18 @@ import (
 	"weft/internal/kernel"
 )
 
-// OffloadStats are the packets that left by an uplink, those of IPv4 by what became
-// of them, since the program was attached. A super-segment counts as its segments
-// where it was encapsulated, as one elsewhere.
+// OffloadStats count the packets that left by an uplink since the program was attached,
+// those of IPv4 by outcome. A super-segment counts as its segments if it was encapsulated,
+// otherwise as one.
 type OffloadStats struct {
 	Seen         uint64 `json:"seen"` // of all protocols: all that the program was run for
 	Encapsulated uint64 `json:"encapsulated"`
 
-	// These left as they were because they are none of the program's business: to the
-	// own rack, not to the fabric, of another source, IP-in-IP already.
+	// These left as they were because the program is not for them: they go to the host's
+	// own rack or not to the fabric, have another source, or are IP-in-IP already.
 	Passed uint64 `json:"passed"`
 
-	// These left as they were, too, by the fabric's own routes.
+	// These also left as they were, by the fabric's own routes.
 	Plain      uint64 `json:"plain"`      // to racks that are plain (SetPlain)
 	Unattended uint64 `json:"unattended"` // no Beat within OffloadConfig.Patience
 
@@ -32,12 +32,12 @@ type OffloadStats struct {
 	TooLong   uint64 `json:"too_long"`  // above the uplink's MTU with the outer header; the route's MTU is too large
 	Malformed uint64 `json:"malformed"` // lengths that contradict each other; more than 64 KB in one (BIG TCP)
 
-	// Broken were dropped: the kernel made room for the outer header and then did not
-	// let it be written.
+	// Broken were dropped: the kernel made room for the outer header and then refused to
+	// write it.
 	Broken uint64 `json:"broken"`
 
-	// Of the addresses whose TCP is cut, and of all where paths are drawn. A flow
-	// that was forgotten for want of room begins again and counts anew.
+	// These count the addresses whose TCP is cut, or all if paths are drawn. A flow that
+	// was forgotten for want of room begins again and counts anew.
 	Flows     uint64 `json:"flows"`
 	Flowcells uint64 `json:"flowcells"`
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path that Choose had said; others took any
@@ -76,9 +76,9 @@ func (o *Offload) Stats() (OffloadStats, error) {
 	return readOffloadStats(o.counts, o.bounces, o.switches)
 }
 
-// Seen returns how many packets the program was run for, of all protocols: OffloadStats'
-// at the price of one system call. Where it does not grow while the uplink sends,
-// something keeps packets from the program: see Foreign and Repair.
+// Seen returns OffloadStats' count of packets of all protocols for which the program ran,
+// at the price of one system call. If it does not grow while the uplink sends, something
+// keeps packets from the program: see Foreign and Repair.
 func (o *Offload) Seen() (n uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -5,19 +5,19 @@ import (
 	"net/netip"
 )
 
-// Steered is a set of what is handed to a reader of packets of one address.
+// Steered is the set of packets of one address that are handed to a reader.
 type Steered uint8
 
-// What can be handed over. IP-in-IP never is: a bouncing switch's decapsulator
-// has it, or the kernel.
+// What can be handed over. IP-in-IP never is: it belongs to a bouncing switch's
+// decapsulator or to the kernel.
 const (
 	// SteerTCP is unfragmented TCP.
 	SteerTCP Steered = 1 << iota
 	// SteerEverything is all of IPv4, fragments too.
 	SteerEverything
-	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address
-	// has sent: a switch complains of the outer header (RFC 2003 §4), which the
-	// kernel relates to none of its sockets.
+	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address has
+	// sent: a switch reports the outer header (RFC 2003 §4), which the kernel can
+	// relate to no socket.
 	SteerTunnelErrors
 
 	steerAny = SteerTCP | SteerEverything | SteerTunnelErrors

@@ -28,7 +28,7 @@ type SteerConfig struct {
 	Rules  []SteerRule
 }
 
-// SteerStats are the packets that rules apply to, super-segments as their
+// SteerStats count the packets to which rules apply, super-segments as their
 // segments, since the program was attached.
 type SteerStats struct {
 	Seen       uint64 `json:"seen"`        // whatever came in, of all protocols; super-segments as one
@@ -52,19 +52,19 @@ type Steer struct {
 
 var errSteerClosed = errors.New("steer: closed")
 
-// AttachSteer keeps packets that come in by an uplink, in the network namespace
-// of the calling thread, from the kernel, for a reader that has them from a
-// packet socket: such a socket sees packets first, super-segments whole. The
-// kernel has checked nothing of them by then, not even the IP header's checksum.
+// AttachSteer keeps packets that come in by an uplink, in the network namespace of the
+// calling thread, from the kernel. They are for a reader with a packet socket, which sees
+// packets first, with super-segments whole. The kernel has checked nothing by then, not
+// even the IP header's checksum.
 //
-// Nothing is taken before the first Beat, nor when Beat has not been called for
-// SteerPatience: a reader that has died does not take the host off the network.
-// So: attach, open the socket with Filter, then Beat. Attaching again replaces
-// the program and its rules. It needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15, and to
-// find what a crash has left also CAP_SYS_ADMIN, as AttachOffload does.
+// It takes nothing before the first Beat, nor when Beat has not been called for
+// SteerPatience, so that a dead reader does not take the host off the network. Attach, open
+// the socket with Filter, then Beat. Attaching again replaces the program and its rules. It
+// needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15, and to find what a crash has left also
+// CAP_SYS_ADMIN, as AttachOffload does.
 //
-// Where the uplink puts super-segments of more than 64 KB together (BIG TCP), which
-// have no length in their IP header, its gro_ipv4_max_size is lowered.
+// If the uplink merges super-segments of more than 64 KB (BIG TCP), which have no length in
+// their IP header, it lowers the uplink's gro_ipv4_max_size.
 func AttachSteer(cfg SteerConfig) (*Steer, error) {
 	if err := checkSteerRules(cfg.Rules); err != nil {
 		return nil, fmt.Errorf("steer: %w", err)
@@ -145,14 +145,14 @@ func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 }
 
 // Beat says that the reader reads. Call it every 100 to 250 ms. It waits for no other
-// method, and makes no system call that a process without privileges might be refused.
+// method, and makes no system call that needs privileges.
 func (s *Steer) Beat() error { return s.heart.beat(errSteerClosed) }
 
-// Filter is the classic BPF program (SO_ATTACH_FILTER) for the reader's socket:
-// of type SOCK_RAW, since offsets count from the Ethernet header, and for
-// ETH_P_ALL, since one for IP alone would see only what the kernel gets. It lets
-// through exactly what the attached program takes. link.PacketConfig takes it as it is.
-// The caller owns the slice.
+// Filter is the classic BPF program (SO_ATTACH_FILTER) for the reader's socket. The socket
+// must be of type SOCK_RAW, since offsets count from the Ethernet header, and for
+// ETH_P_ALL, since a socket for IP alone sees only what the kernel gets. The filter passes
+// exactly what the attached program takes. link.PacketConfig takes it as it is. The caller
+// owns the slice.
 func (s *Steer) Filter() []bpf.RawInstruction { return slices.Clone(s.filter) }
 
 // Stats returns the counters.
@@ -201,9 +201,9 @@ func (s *Steer) release() {
 	s.counts.Close()
 }
 
-// DetachSteer removes the program from an uplink in the network namespace of
-// the calling thread, whoever attached it: that is what a crash leaves. removed
-// is false if there is none.
+// DetachSteer removes the program from an uplink in the network namespace of the
+// calling thread, whoever attached it, also after a crash. removed is false if
+// there is none.
 func DetachSteer(uplink string) (removed bool, err error) {
 	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	offDst       = offIP + 16
 )
 
-// acceptAll lets the whole packet through a socket's filter, for its result is
-// how many bytes to keep.
+// acceptAll passes the whole packet: a socket filter's result is the number of
+// bytes to keep.
 const acceptAll = 1 << 18
 
 // steerCode is a classic BPF program under construction. Each check returns by

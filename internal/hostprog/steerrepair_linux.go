@@ -7,9 +7,9 @@ import (
 	"weft/internal/kernel"
 )
 
-// Seen returns how many packets the program was run for: SteerStats' at the price of
-// one system call. Where it does not grow while packets come in, something keeps them
-// from the program: see Foreign and Repair.
+// Seen returns SteerStats' count of packets for which the program ran, at the price of one
+// system call. If it does not grow while packets come in, something keeps them from the
+// program: see Foreign and Repair.
 func (s *Steer) Seen() (n uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,8 +40,8 @@ func (s *Steer) Repair() (mended []string, err error) {
 	return mended, nil
 }
 
-// Foreign lists the programs and filters of others at the uplink's ingress, in the
-// order in which they run.
+// Foreign lists other owners' programs and filters at the uplink's ingress, in the order in
+// which they run.
 func (s *Steer) Foreign() (all []ForeignProgram, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,8 +32,8 @@ type rackValue struct {
 	Plain         uint32
 }
 
-// maxAlone is to how many hosts there are other ways than to their racks
-// (topology.Avoided), at most; to more there are not. Each has two addresses.
+// maxAlone is the most hosts that have other ways than their racks
+// (topology.Avoided). Each has two addresses.
 const maxAlone = 256
 
 // ways are the program's tables: the racks' groups of paths, and those of single
@@ -87,8 +87,8 @@ func (w *ways) size(spec *ebpf.CollectionSpec) {
 	spec.Maps[sprayMapActive].MaxEntries = n
 }
 
-// change carries the tables over to a topology, by no more than what differs. A
-// rack with other paths has a group of another number, which ends the flowcells
+// change carries the tables over to a topology and writes only what differs. A
+// rack with other paths gets a group of another number, which ends the flowcells
 // under way: the receiver takes a gap inside a flowcell for loss.
 func (w *ways) change(t *topology.Topology) error {
 	racks := w.all

@@ -10,9 +10,9 @@ import (
 	"weft/internal/kernel"
 )
 
-// Cleanup removes from the network namespace of the calling thread whatever
-// a daemon that died has left: rules, routes, settings, programs, files. It says
-// what there was; another call finds nothing. It fails while a daemon runs.
+// Cleanup removes all that a dead daemon has left in the network namespace of the calling
+// thread: rules, routes, settings, programs, files. It says what there was; a second call
+// finds nothing. It fails while a daemon runs.
 func Cleanup() (removed []string, err error) {
 	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return nil, fmt.Errorf("clean up the host: %w", err)
@@ -67,9 +67,9 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// DetachLeftovers removes the programs of a daemon that died from all devices of
-// the calling thread's network namespace: packets go as the routing tables have
-// them. It needs CAP_SYS_ADMIN, and fails while a daemon runs.
+// DetachLeftovers removes the programs of a dead daemon from all devices of the calling
+// thread's network namespace. Packets then follow the routing tables. It needs
+// CAP_SYS_ADMIN, and fails while a daemon runs.
 func DetachLeftovers() error {
 	s, err := openHostSetup()
 	if err != nil {

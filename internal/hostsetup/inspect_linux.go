@@ -25,13 +25,13 @@ type Uplink struct {
 	MTU     int        // bytes
 	Strict  bool       // its reverse path filter, by its own setting or by that of all
 
-	// Advertised says that it takes routers' IPv6 advertisements, as long as the
-	// host does not forward IPv6.
+	// Advertised says that it accepts routers' IPv6 advertisements, as long as the host
+	// does not forward IPv6.
 	Advertised bool
 }
 
-// FindUplink asks the kernel how it would reach an address, over the device of
-// that name unless name is "".
+// FindUplink asks the kernel how it would reach an address. If name is not "",
+// the way must lead over that device.
 func FindUplink(to netip.Addr, name string) (Uplink, error) {
 	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
@@ -60,9 +60,9 @@ func FindUplink(to netip.Addr, name string) (Uplink, error) {
 	return u, err
 }
 
-// LookAtUplink describes a device anew, by the number that FindUplink has given, or
-// by its name where that is 0. The Gateway stays as it is. The error is
-// ErrUplinkGone where there is no such device.
+// LookAtUplink describes a device anew, by the number that FindUplink has given, or by its
+// name if that is 0. The Gateway stays as it is. The error is ErrUplinkGone if there is no
+// such device.
 func LookAtUplink(was Uplink) (Uplink, error) {
 	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {

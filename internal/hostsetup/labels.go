@@ -8,9 +8,9 @@ import (
 	"weft/topology"
 )
 
-// labels lets what comes out of the TUN with labels through to the switch, whose
-// link-local address follows from its other one. That needs a host that forwards,
-// which would make it forget what routers have advertised.
+// labels makes the kernel forward packets with labels from the TUN to the switch, whose
+// link-local address follows from its other one. So the host must forward IPv6, and it
+// would then forget what routers have advertised.
 func (p *Plan) labels(o Options) {
 	if o.Advertised {
 		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey6(o.Uplink, "accept_ra"), Value: "2"})

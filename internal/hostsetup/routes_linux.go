@@ -13,15 +13,15 @@ import (
 	"weft/internal/kernel"
 )
 
-// What package netlink has no name for: the action of a rule that does nothing
-// (FR_ACT_NOP of linux/fib_rules.h).
+// The action of a rule that does nothing (FR_ACT_NOP of linux/fib_rules.h), for
+// which package netlink has no name.
 const ruleNop = 3
 
 var hostFamilies = []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
 
-// syncHostRules makes the rules with our protocol number those wanted, and says
-// what it changed, a sentence each. Missing rules are added before others are
-// removed.
+// syncHostRules makes the rules with weft's protocol number those wanted, and
+// returns a sentence for each change. It adds missing rules before it removes
+// others.
 func syncHostRules(h *netlink.Handle, want []Rule) (changed []string, err error) {
 	have, err := hostRules(h)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"weft/topology"
 )
 
-// The numbers that a host's set-up takes, so that an administrator can find it
-// and put rules of his own before or behind it. Rules come in this order.
+// The numbers that a host's set-up uses, so that administrators can find it and
+// put their own rules before or behind it. Rules come in this order.
 const (
 	RuleTunnel = 5738 // a tunnel's own datagrams: go on behind the rest, at HostRuleEnd
 	RuleOut    = 5739 // what weft has written to the TUN: TableOut
@@ -35,8 +35,8 @@ type Options struct {
 	Gateway netip.Addr // the switch behind it; the zero Addr when the fabric is on the link
 	MTU     int        // largest inner packet, bytes: the fabric's MTU less Carrier's Overhead
 
-	// Carrier is what goes before packets. With SRv6 and a TUN, what weft has
-	// written to that with labels is forwarded, which needs Gateway and Address.
+	// Carrier is the outer header's kind. With SRv6 and a TUN the kernel forwards the
+	// packets with labels that weft writes to the TUN, which needs Gateway and Address.
 	Carrier    encap.Carrier
 	Advertised bool // the uplink takes router advertisements, and is to go on doing so
 
@@ -44,8 +44,8 @@ type Options struct {
 	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
 	Rack   netip.Prefix         // of those, what is reached without: the host's own rack
 
-	// PerPacket: the host's own TCP is sprayed packet by packet, and nobody puts
-	// it back in order.
+	// PerPacket says that the host's own TCP is sprayed packet by packet, and that nobody
+	// puts it back in order.
 	PerPacket bool
 
 	TUN    string         // the device that programs' packets are routed into; "" for none
@@ -55,16 +55,16 @@ type Options struct {
 
 	Endpoints []netip.AddrPort // where the tunnel's own datagrams go, which must not go into the TUN
 
-	// Strict are devices with a strict reverse path filter by which packets come
-	// in from addresses that a rule leads into the TUN: the uplink, for one, where
-	// some rule of the administrator's looks at ports, since then the filter
-	// looks at the protocol, too. FilterAll is net.ipv4.conf.all.rp_filter.
+	// Strict are devices with a strict reverse path filter by which packets come in from
+	// addresses that a rule leads into the TUN. The uplink is one if a rule of the
+	// administrator's looks at ports, since the filter then looks at the protocol, too.
+	// FilterAll is net.ipv4.conf.all.rp_filter.
 	Strict    []string
 	FilterAll int
 }
 
-// Plan is what a host must be configured with so that what its programs
-// send passes weft, without any of it known to them.
+// Plan is the configuration of a host with which its programs' packets pass weft,
+// unknown to the programs.
 type Plan struct {
 	TUN     string          `json:"tun,omitempty"`
 	Uplink  string          `json:"uplink,omitempty"`
@@ -76,7 +76,7 @@ type Plan struct {
 	Rules   []Rule          `json:"rules"`
 	Divert  []Rule          `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
 
-	// LinkLocal is an address that the uplink must have besides.
+	// LinkLocal is a further address that the uplink must have.
 	LinkLocal netip.Addr `json:"link_local,omitzero"`
 }
 
@@ -91,8 +91,8 @@ type Route struct {
 	MTU     int          `json:"mtu,omitempty"` // bytes; 0 for the device's
 }
 
-// Rule is a routing policy rule. With neither Table nor Goto it does
-// nothing, and is there to be led to.
+// Rule is a routing policy rule. With neither Table nor Goto it does nothing;
+// other rules go to it.
 type Rule struct {
 	Priority int          `json:"priority"`
 	IPv6     bool         `json:"ipv6,omitempty"`
@@ -164,7 +164,7 @@ func checkDevice(name string) error {
 	return nil
 }
 
-// minRTTWindow is how long TCP takes a round trip for the least, in seconds.
+// minRTTWindow is for how long TCP keeps its least round trip, in seconds.
 const minRTTWindow = "net.ipv4.tcp_min_rtt_wlen"
 
 // confKey is a setting of a device. A dot in its name (eth0.100) is written as
@@ -173,18 +173,18 @@ func confKey(device, name string) string {
 	return "net.ipv4.conf." + strings.ReplaceAll(device, ".", "/") + "." + name
 }
 
-// filters lets packets in by a device that the way back does not lead through:
-// by the TUN those of this host's own address on their way out, and everybody's
+// filters lets packets in by a device through which the way back does not lead:
+// by the TUN, packets of this host's own address on their way out and everybody's
 // on their way in.
 func (p *Plan) filters(o Options) {
 	for _, device := range o.Strict {
 		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(device, "rp_filter"), Value: "2"})
 	}
 	if o.PerPacket {
-		// Loss detection waits for what may have been overtaken, at first for a
-		// quarter of the least round trip (RFC 8985 §6.2). By default that is the
-		// least of five minutes: a handshake's that met no queue, and paths that
-		// differ by some packets' queueing look like losses. 0: the latest.
+		// Loss detection waits for packets that may have been overtaken, at first for a
+		// quarter of the least round trip (RFC 8985 §6.2). By default that is the least of
+		// five minutes: a handshake's, which met no queue. Paths that differ by some
+		// packets' queueing then look like losses. 0 means the latest round trip.
 		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: minRTTWindow, Value: "0"})
 	}
 	if o.TUN == "" {
@@ -204,9 +204,9 @@ func (p *Plan) filters(o Options) {
 	}
 }
 
-// fabric leads what is encapsulated at the uplink there, and TCP through the
-// TUN first. Where no prefix of a table fits, the search goes on as if the
-// rules did not exist.
+// fabric leads packets that the uplink encapsulates there, and TCP through the
+// TUN first. If no prefix of a table fits, the search goes on as if the rules did
+// not exist.
 func (p *Plan) fabric(o Options) {
 	tables := []int{TableOut}
 	if o.TUN != "" {

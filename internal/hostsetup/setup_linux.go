@@ -15,9 +15,9 @@ import (
 	"weft/internal/kernel"
 )
 
-// Setup is a plan in force. Its methods are not safe for concurrent use.
-// They must be called by threads in the network namespace of Apply, as all
-// of a process are that does not change it: /proc/sys/net is the thread's.
+// Setup is a plan in force. Its methods are not safe for concurrent use. They
+// must be called by threads in the network namespace of Apply, as are all threads
+// of a process that does not change it: /proc/sys/net is the thread's.
 type Setup struct {
 	plan     Plan
 	diverted bool
@@ -26,9 +26,9 @@ type Setup struct {
 	state    hostState
 }
 
-// Apply configures the network namespace of the calling thread as planned,
-// all but what leads into the TUN. What a crash left there is made part of it,
-// and what was before the crash is what Restore puts back. It needs
+// Apply configures the network namespace of the calling thread as planned, except
+// for the rules that lead into the TUN. It takes over what a crash has left
+// there, and Restore puts back what was there before the crash. It needs
 // CAP_NET_ADMIN, a writable /proc/sys/net, and the directory of Dir.
 func Apply(p Plan) (*Setup, error) {
 	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
@@ -69,9 +69,8 @@ func openHostSetup() (*Setup, error) {
 // file is where the state is kept.
 func (s *Setup) file() stateFile { return stateFile(filepath.Join(s.lock.dir, stateName)) }
 
-// Update changes over to another plan for the same TUN, without a moment in
-// which a route of both is missing. On error the new plan holds in part: updating
-// to the old one mends that.
+// Update changes to another plan for the same TUN. Routes that both plans have are never
+// missing. After an error the new plan holds in part: update to the old one to mend that.
 func (s *Setup) Update(p Plan) error {
 	if _, err := s.change(p); err != nil {
 		return fmt.Errorf("update the host's set-up: %w", err)
@@ -79,10 +78,9 @@ func (s *Setup) Update(p Plan) error {
 	return nil
 }
 
-// Repair compares the kernel with a plan, the present one or another for the same
-// TUN, and mends what differs: settings, addresses, the TUN's state, routes and
-// rules. It says what it has mended, a sentence each. It goes on after an error
-// with what it can.
+// Repair compares the kernel with a plan, the present one or another for the same TUN, and
+// mends what differs: settings, addresses, the TUN's state, routes and rules. It returns a
+// sentence for each thing it has mended. After an error it goes on with the rest.
 func (s *Setup) Repair(p Plan) (mended []string, err error) {
 	if mended, err = s.change(p); err != nil {
 		return mended, fmt.Errorf("repair the host's set-up: %w", err)
@@ -90,8 +88,8 @@ func (s *Setup) Repair(p Plan) (mended []string, err error) {
 	return mended, nil
 }
 
-// RepairSettings is Repair for the settings of the present plan alone. The kernel
-// does not tell when some of them are changed, and looking is cheap.
+// RepairSettings is Repair for the settings of the present plan alone. Call it often: the
+// kernel does not tell when some of them change, and looking is cheap.
 func (s *Setup) RepairSettings() (mended []string, err error) {
 	if s.lock == nil {
 		return nil, nil
@@ -109,9 +107,8 @@ func (s *Setup) change(p Plan) (mended []string, err error) {
 	return s.apply(p)
 }
 
-// apply makes the kernel what is planned. Each step compares first. A step that
-// fails does not keep the others from being done; the error is the first one, which
-// may be why others failed.
+// apply configures the kernel as planned. Each step compares first. After a step that fails
+// the others are still done. The error is the first one, which may be why others failed.
 func (s *Setup) apply(p Plan) (mended []string, err error) {
 	if err := s.saveSettings(p); err != nil {
 		return nil, err
@@ -148,8 +145,8 @@ func (s *Setup) syncRules() ([]string, error) {
 	return syncHostRules(s.h, rules)
 }
 
-// saveSettings writes down the present values of what will be changed, but for
-// the TUN's, which end with it. Of what has been changed already, here or before
+// saveSettings writes down the present values of settings that will be changed, except for
+// the TUN's, which end with it. For a setting that has been changed already, here or before
 // a crash, the first value counts.
 func (s *Setup) saveSettings(p Plan) error {
 	own := confKey(p.TUN, "")
@@ -181,7 +178,7 @@ func (s *Setup) saveSettings(p Plan) error {
 	return s.file().write(s.state)
 }
 
-// Divert leads programs' packets into the TUN, which must be read from now on.
+// Divert leads programs' packets into the TUN. From now on the TUN must be read.
 func (s *Setup) Divert() error {
 	s.diverted = true
 	if _, err := s.syncRules(); err != nil {
@@ -190,7 +187,7 @@ func (s *Setup) Divert() error {
 	return nil
 }
 
-// Undivert ends that: what programs send goes past the TUN. Connections go on.
+// Undivert ends that: programs' packets pass by the TUN. Connections go on.
 func (s *Setup) Undivert() error {
 	s.diverted = false
 	if _, err := s.syncRules(); err != nil {
@@ -199,9 +196,8 @@ func (s *Setup) Undivert() error {
 	return nil
 }
 
-// Withdraw takes rules and routes away, so that the host goes by its own, and
-// keeps the rest: Update or Repair brings them back. Programs' packets go past the
-// TUN from then on, until Divert.
+// Withdraw removes rules and routes, so that the host follows its own, and keeps the rest.
+// Update or Repair brings them back. Programs' packets pass by the TUN until Divert.
 func (s *Setup) Withdraw() error {
 	s.diverted = false
 	_, rules := syncHostRules(s.h, nil)
@@ -212,9 +208,8 @@ func (s *Setup) Withdraw() error {
 	return nil
 }
 
-// Restore puts back what was before, all of it even if some fails, and lets go of
-// the namespace. Settings that somebody else has changed since stay as they are.
-// Another call does nothing.
+// Restore puts everything back, also after an error, and closes the namespace. Settings
+// that somebody else has changed since stay as they are. A second call does nothing.
 func (s *Setup) Restore() error {
 	if s.lock == nil {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"weft/internal/kernel"
 )
 
-// hostState says what a host's set-up has changed. It is written before
-// anything is, so that whoever comes after a crash knows what was there before.
-// Rules, routes and programs are not in it: they are found by their numbers and
-// names.
+// hostState says what a host's set-up has changed. It is written before the
+// change, so that a process that starts after a crash knows what was there
+// before. Rules, routes and programs are not in it: they are found by their
+// numbers and names.
 type hostState struct {
 	Boot    string       `json:"boot"`    // the kernel's boot ID,
 	Netns   uint64       `json:"netns"`   // and the cookie of the network namespace: inodes are used again
@@ -28,33 +28,31 @@ type hostState struct {
 	LinkLocal *addedAddress `json:"link_local,omitempty"` // which was not there before
 }
 
-// savedValue is a setting that was changed. Only while it is as it was left is
-// it put back.
+// savedValue is a setting that was changed. It is put back only if nobody has
+// changed it since.
 type savedValue struct {
 	Key    string `json:"key"`
 	Former string `json:"former"`
 	Set    string `json:"set"`
 }
 
-// StatusSocket is the name, in the directory of Dir, of the socket at which a daemon is asked
-// how it is.
+// StatusSocket is the name, in the directory of Dir, of a daemon's status socket.
 const StatusSocket = "status.sock"
 
-// ClockFile is the name in Dir of what a daemon remembers of the time. It stays
-// when the daemon ends, and the directory with it.
+// ClockFile is the name in Dir of the file in which a daemon keeps the time. It
+// stays when the daemon ends, and so does the directory.
 const ClockFile = "clock"
 
 // dirKind is the kind of the directory that the host's set-up has (Dir).
 const dirKind = "host"
 
-// Dir returns the directory of the calling thread's network namespace,
-// which holds the state of the host's set-up, its lock, and whatever else there
-// is to be one of. It may not exist.
+// Dir returns the directory of the calling thread's network namespace. It holds
+// the state of the host's set-up, its lock, and other files of which a namespace
+// has one. It may not exist.
 func Dir() (string, error) { return kernel.NamespaceDir(dirKind) }
 
-// MakeDir makes that of Dir and gives it, and what an earlier run left in it, to
-// a user. Who runs as that user already need not call it but for uid -1, which
-// leaves the owner as it is.
+// MakeDir makes the directory of Dir and gives it, with the files of earlier runs, to a
+// user. uid -1 leaves the owner as it is, for processes that already run as that user.
 func MakeDir(uid, gid int) (string, error) {
 	return kernel.MakeNamespaceDir(dirKind, uid, gid, lockFile, stateName, ClockFile)
 }
@@ -97,8 +95,9 @@ func (f stateFile) read() (hostState, error) {
 	return s, nil
 }
 
-// savedKey is all that a set-up changes. The file belongs to the user that the
-// daemon runs as, and root must not write whatever that one has put there.
+// savedKey matches the settings that a set-up changes. The file belongs to the
+// daemon's user, and root must not write other settings that this user has put
+// there.
 var savedKey = regexp.MustCompile(`^net\.(ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding)|ipv6\.conf\.(all\.forwarding|[^. ]{0,14}[^./ ]\.accept_ra))$`)
 
 // maxMinRTTWindow is the kernel's bound, a day in seconds.

@@ -8,8 +8,8 @@ import (
 	"weft/internal/kernel"
 )
 
-// NewWatch tells when the kernel may have changed what a host's set-up is made of, in
-// the network namespace of the calling thread.
+// NewWatch returns a watch that tells when the kernel may have changed a part of a host's
+// set-up, in the network namespace of the calling thread.
 func NewWatch() (*kernel.Watch, error) { return kernel.NewWatch(concernsHost) }
 
 // concernsHost leaves out other routes than weft's own and default ones, of which

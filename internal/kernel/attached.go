@@ -12,19 +12,19 @@ var ErrUplinkGone = errors.New("the device is gone")
 // ErrReplaced means that another Attach has put its program in this one's place.
 var ErrReplaced = errors.New("another program of weft has taken its place")
 
-// ForeignProgram is a program of others at a hook where weft has one.
+// ForeignProgram is another owner's program at a hook where weft has one.
 type ForeignProgram struct {
 	Hook string `json:"hook"`           // ingress or egress
 	By   string `json:"by"`             // TCX, which comes first, or clsact
 	Kind string `json:"kind,omitempty"` // of clsact's filter, such as bpf or flower
 	ID   uint32 `json:"id,omitempty"`   // the kernel's number, of eBPF
 
-	// Name is the program's, of clsact the filter's. It is empty if there is none,
-	// and of TCX if it cannot be read (CAP_SYS_ADMIN).
+	// Name is the name of the program, or of the filter in clsact. It is empty if there is
+	// none, and in TCX if it cannot be read (CAP_SYS_ADMIN).
 	Name string `json:"name,omitempty"`
 
-	// Front is whether it runs before weft's. Then it may end the chain, and weft's
-	// sees nothing of what it does that to.
+	// Front says whether it runs before weft's program. If so, it may end the chain, and
+	// weft's program does not see those packets.
 	Front bool `json:"front"`
 }
 

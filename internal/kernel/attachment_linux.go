@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Attachment is a program at its place, which is watched.
+// Attachment is a program whose place is watched.
 type Attachment struct {
 	place Filter
 	Link  netlink.Link
@@ -20,14 +20,14 @@ type Attachment struct {
 	moves   []time.Time // to the head, within MoveWindow
 }
 
-// Two agents who both want to be first would move each other for ever.
+// Two agents that both want to be first would move each other for ever.
 const (
 	MaxMoves   = 20
 	MoveWindow = time.Minute
 )
 
-// NewAttachment takes over a program that is to be attached to a device; it closes it on
-// error.
+// NewAttachment takes over a program that will be attached to a device. On error it closes
+// the program.
 func NewAttachment(f Filter, link netlink.Link, prog *ebpf.Program) (a Attachment, err error) {
 	a = Attachment{place: f, Link: link, Prog: prog}
 	if a.ID, err = programID(prog); err != nil {
@@ -38,7 +38,7 @@ func NewAttachment(f Filter, link netlink.Link, prog *ebpf.Program) (a Attachmen
 	return a, nil
 }
 
-// Release lets go of the program, which stays attached.
+// Release closes the program, which stays attached.
 func (a *Attachment) Release() {
 	if a.Prog != nil {
 		ownPrograms.close(a.ID)
@@ -75,7 +75,7 @@ func (a *Attachment) Detach(h *netlink.Handle) (was bool, err error) {
 	return true, a.place.Detach(h, a.Link)
 }
 
-// Mend puts the program back where it should be, and describes what was not so.
+// Mend puts the program back where it should be, and describes what was wrong.
 func (a *Attachment) Mend(h *netlink.Handle, now time.Time) (mended []string, err error) {
 	chain, err := a.place.Chain(a.Link)
 	if errors.Is(err, ErrNoTCX) {
@@ -111,8 +111,7 @@ func (a *Attachment) Mend(h *netlink.Handle, now time.Time) (mended []string, er
 	return []string{fmt.Sprintf("moved %s to the front at %s of %s, where %s stood", a.place.Name, a.place.hook(), a.Link.Attrs().Name, front.who())}, nil
 }
 
-// MendWith is mend of the device's settings, too, unless there is nothing more to
-// mend.
+// MendWith also mends the device's settings, unless there is nothing left to mend.
 func (a *Attachment) MendWith(s *Settings, h *netlink.Handle, now time.Time) (mended []string, err error) {
 	mended, err = a.Mend(h, now)
 	if errors.Is(err, ErrUplinkGone) || errors.Is(err, ErrReplaced) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clsactMap is bound to programs at a clsact qdisc that weft has made, so that
-// whoever removes the last one knows that the qdisc is weft's, too.
+// clsactMap is bound to programs at a clsact qdisc that weft has made. So a
+// process that removes the last program knows that the qdisc is weft's, too.
 const clsactMap = "weft_clsact"
 
 // ClsactOf is the clsact qdisc of a device.

@@ -8,15 +8,15 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Filter is a place for one of weft's programs among those of a device's
-// ingress or egress. A program there lives, and with it its maps, when the process
-// ends; a later process finds it by the place's name.
+// Filter is a place for one of weft's programs among those of a device's ingress or egress.
+// A program there outlives the process, with its maps. A later process finds it by the
+// place's name.
 //
-// The kernel has two chains at each of the two hooks. TCX (Linux 6.6, tcx_linux.go)
-// comes first, and a program in it that ends the chain hides all of clsact
-// (clsact_linux.go). So weft uses TCX where there is one. What a former weft has
-// left in clsact is replaced: for the moment that both are there, each program
-// leaves alone what the other has done.
+// The kernel has two chains at each of the two hooks. TCX (Linux 6.6, tcx_linux.go) comes
+// first, and a program in it that ends the chain hides all of clsact (clsact_linux.go). So
+// weft uses TCX where there is one. A program that a former weft has left in clsact is
+// replaced. While both are there for a moment, each leaves alone packets that the other has
+// handled.
 //
 // TCX means the network namespace of the calling thread. So the methods must be
 // called in the one that h is of.
@@ -26,10 +26,10 @@ type Filter struct {
 	priority uint16 // lower ones run first
 }
 
-// The priorities are ones that no other filter is likely to have, so that ours
-// replace none but ours. Steering looks at packets as they came in, as the
-// packet sockets before it did, so it runs before decapsulation; what a lab
-// has failed silently comes before everything.
+// Other filters are unlikely to have these priorities, so that weft's replace
+// only weft's. Steering looks at packets as they came in, as packet sockets do,
+// so it runs before decapsulation. A lab's silent failure comes before
+// everything.
 var (
 	SilentFilter = Filter{"weft-silent", netlink.HANDLE_MIN_INGRESS, 0x5743}
 	SteerFilter  = Filter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
@@ -57,7 +57,7 @@ func (f Filter) Attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program)
 	return err
 }
 
-// Program returns the ID of the program there, 0 if none.
+// Program returns the ID of the program there, 0 if there is none.
 func (f Filter) Program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID, error) {
 	id, _, err := f.locate(h, port)
 	return id, err
@@ -115,8 +115,8 @@ func (f Filter) Find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.Program
 	return prog, have, nil
 }
 
-// Detach removes the program that is there, if any, and the clsact qdisc if weft
-// has made it and nobody uses it.
+// Detach removes the program there, if any, and the clsact qdisc if weft has made it and
+// nobody uses it.
 func (f Filter) Detach(h *netlink.Handle, port netlink.Link) error {
 	err := f.detachTCX(port)
 	if err != nil && !errors.Is(err, ErrNoTCX) {
@@ -147,7 +147,7 @@ func (f Filter) DetachAll(h *netlink.Handle, ports []netlink.Link) (changed int,
 	return changed, nil
 }
 
-// AttachAll puts a program on the ports but those that have it already.
+// AttachAll puts a program on the ports that do not have it yet.
 func (f Filter) AttachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.Program, have map[int]bool) (changed int, err error) {
 	for _, port := range ports {
 		if have[port.Attrs().Index] {
@@ -161,12 +161,12 @@ func (f Filter) AttachAll(h *netlink.Handle, ports []netlink.Link, prog *ebpf.Pr
 	return changed, nil
 }
 
-// EdgeFilter's place is any before the routes: no other filter of a switch's looks
-// at packets with labels as they come in.
+// EdgeFilter may be anywhere before the routes: no other filter of a switch looks at
+// incoming packets with labels.
 var EdgeFilter = Filter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
 
-// MeterFilter comes behind a host's spraying, where a device has both: the queue
-// holds what has been encapsulated.
+// MeterFilter comes behind a host's spraying if a device has both: the queue holds
+// encapsulated packets.
 var MeterFilter = Filter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
 
 // ClassFilter is at the egress of the ports of a switch that forwards by labels,

@@ -31,8 +31,8 @@ func (p ForeignProgram) who() string {
 	return fmt.Sprintf("the %s program %d (%s)", p.By, p.ID, p.Name)
 }
 
-// Foreign lists what others have at the hook, in the order in which it runs. While
-// weft's is not there, all of it is in front.
+// Foreign lists other owners' programs at the hook, in the order in which they run. While
+// weft's is not there, all of them are in front.
 func (a *Attachment) Foreign(h *netlink.Handle) (all []ForeignProgram, err error) {
 	var chain Chain
 	if chain, err = a.place.Chain(a.Link); err != nil && !errors.Is(err, ErrNoTCX) {

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Home is a network namespace in which something was attached. The kernel takes
-// interface indexes for those of the calling thread's namespace where programs are
-// attached, whatever namespace a netlink socket is of.
+// Home is a network namespace in which a program was attached. When it attaches a program,
+// the kernel reads an interface index in the calling thread's namespace, not in that of a
+// netlink socket.
 type Home struct {
 	ns       netns.NsHandle
 	dev, ino uint64
 }
 
-// OpenHome is that of the calling thread.
+// OpenHome opens the calling thread's namespace.
 func OpenHome() (h Home, err error) {
 	if h.ns, err = netns.Get(); err != nil {
 		return h, Explain(fmt.Errorf("network namespace: %w", err))
@@ -30,7 +30,7 @@ func OpenHome() (h Home, err error) {
 	return h, nil
 }
 
-// Do runs f there. Who is there already needs no privilege for that.
+// Do runs f there. It needs no privilege if the thread is there already.
 func (h Home) Do(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -41,7 +41,7 @@ func (h Home) Do(f func() error) error {
 	return Within(h.ns, f)
 }
 
-// Close lets go of the namespace.
+// Close closes the namespace's handle.
 func (h *Home) Close() {
 	if h.ns.IsOpen() {
 		h.ns.Close()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Load puts programs and maps of a specification into the kernel. needs
-// says which kernel they are for.
+// Load puts programs and maps of a specification into the kernel. needs says
+// which kernel they require, for errors.
 func Load(spec *ebpf.CollectionSpec, objects any, needs string) error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return Explain(fmt.Errorf("memory limit for eBPF: %w", err))
@@ -33,8 +33,8 @@ func Load(spec *ebpf.CollectionSpec, objects any, needs string) error {
 	return nil
 }
 
-// loadSpare is how many descriptors it takes to load objects besides theirs: types,
-// and what is opened meanwhile.
+// loadSpare is how many descriptors loading takes besides the objects' own: for types, and
+// for files opened meanwhile.
 const loadSpare = 4
 
 // tryDescriptors says why this process cannot open n descriptors, nil if it can.
@@ -49,7 +49,7 @@ func tryDescriptors(n int) error {
 	return nil
 }
 
-// TCNeeds is for programs that need no more than this.
+// TCNeeds is what most programs require.
 const TCNeeds = "eBPF: tc programs as of Linux 5.15 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
 
 // programID returns the number by which a chain of programs knows one.

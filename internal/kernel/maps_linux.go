@@ -47,8 +47,8 @@ func MapOf(id ebpf.ProgramID, name string) (*ebpf.Map, error) {
 	return ProgramMap(prog, name)
 }
 
-// SyncMap makes a hash map's entries those of want, which it uses up, and returns
-// how many it has changed. What stays the same is there all the time.
+// SyncMap makes a hash map's entries those of want and returns how many it has changed. It
+// empties want. Entries that stay the same are in the map all the time.
 func SyncMap[K, V comparable](m *ebpf.Map, want map[K]V) (changed int, err error) {
 	var key K
 	var value V
@@ -77,8 +77,8 @@ func SyncMap[K, V comparable](m *ebpf.Map, want map[K]V) (changed int, err error
 	return len(stale) + len(want), nil
 }
 
-// SumCounters adds up what every CPU has counted, in the order of the
-// program's enum.
+// SumCounters adds up the counters of all CPUs, in the order of the program's
+// enum.
 func SumCounters(m *ebpf.Map, sums ...*uint64) error {
 	for i, sum := range sums {
 		if err := SumCounter(m, uint32(i), sum); err != nil {
@@ -88,7 +88,7 @@ func SumCounters(m *ebpf.Map, sums ...*uint64) error {
 	return nil
 }
 
-// SumCounter is SumCounters of one.
+// SumCounter is SumCounters for one counter.
 func SumCounter(m *ebpf.Map, i uint32, sum *uint64) error {
 	var perCPU []uint64
 	if err := m.Lookup(i, &perCPU); err != nil {
@@ -104,8 +104,8 @@ func SumCounter(m *ebpf.Map, i uint32, sum *uint64) error {
 // CountersMap is in programs that count: bpf/count.h.
 const CountersMap = "counters"
 
-// Counters reads what the program has counted that all ports share which have it:
-// false if none has. sums are in the order of the program's enum.
+// Counters reads the counters of the program that the ports share. It returns false if no
+// port has it. sums are in the order of the program's enum.
 func (f Filter) Counters(h *netlink.Handle, ports []netlink.Link, sums ...*uint64) (ok bool, err error) {
 	for _, port := range ports {
 		id, err := f.Program(h, port)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Families are the sockets that a handle opens when it is made, so that
-// it stays in that network namespace whatever thread uses it.
+// Families are the sockets that a handle opens when it is made. So it stays in
+// that network namespace, whichever thread uses it.
 var Families = []int{unix.NETLINK_ROUTE}
 
 // Links finds links by name with one request for all.
@@ -33,7 +33,7 @@ func Links(h *netlink.Handle, names []string) ([]netlink.Link, error) {
 	return links, nil
 }
 
-// Dumped repeats a listing that others' changes interrupted.
+// Dumped repeats a listing that was interrupted by changes of others.
 func Dumped[T any](list func() ([]T, error)) ([]T, error) {
 	for range 10 {
 		all, err := list()

@@ -136,9 +136,9 @@ func Namespaces(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// PrepareNetnsDir makes the directory a shared mount of its own, as ip netns
-// add does: if ip were to do so later, the mounts made before would be hidden
-// under it and could not be removed.
+// PrepareNetnsDir makes the directory a shared mount of its own, as ip netns add
+// does. If ip did so later, it would hide the earlier mounts, and they could not
+// be removed.
 func PrepareNetnsDir() error {
 	if err := os.MkdirAll(NetnsDir, 0o755); err != nil {
 		return Explain(err)

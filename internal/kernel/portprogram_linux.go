@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PortProgram is a program at all ports of a switch, and its maps, kept open: to load
-// one takes CAP_BPF, to find one that is loaded CAP_SYS_ADMIN, but to put one back at
-// a port that is open CAP_NET_ADMIN is enough, and to use its maps nothing.
+// PortProgram is a program at all ports of a switch, and its maps. It keeps them open.
+// Loading a program takes CAP_BPF, and finding a loaded one CAP_SYS_ADMIN. Putting back an
+// open one takes only CAP_NET_ADMIN, and using its maps nothing.
 type PortProgram struct {
 	place Filter
 	prog  *ebpf.Program
@@ -36,8 +36,8 @@ func OpenPortProgram(place Filter, prog *ebpf.Program, maps map[string]*ebpf.Map
 	return p, nil
 }
 
-// AttachedProgram opens the program at a place of a port, nil where there is none,
-// with the maps that are named.
+// AttachedProgram opens the program at a place of a port, with the named maps; nil if there
+// is none.
 func AttachedProgram(h *netlink.Handle, ports []netlink.Link, place Filter, names ...string) (*PortProgram, error) {
 	for _, port := range ports {
 		id, err := place.Program(h, port)
@@ -62,9 +62,8 @@ func AttachedProgram(h *netlink.Handle, ports []netlink.Link, place Filter, name
 	return nil, nil
 }
 
-// Repair puts the program back at those of the ports that have lost it, or have it
-// behind others', and says what it has done. Ports that are gone meanwhile are left
-// out.
+// Repair puts the program back at ports that have lost it, or have it behind others'
+// programs, and says what it has done. It leaves out ports that no longer exist.
 func (p *PortProgram) Repair(h *netlink.Handle, ports []netlink.Link) (mended []string, err error) {
 	for index := range p.at {
 		if !slices.ContainsFunc(ports, func(l netlink.Link) bool { return l.Attrs().Index == index }) {
@@ -92,8 +91,8 @@ func (p *PortProgram) Counters(sums ...*uint64) error {
 	return SumCounters(p.Maps[CountersMap], sums...)
 }
 
-// Descriptors returns new file descriptors of program and maps for a program that
-// this process executes: words for OpenDescriptors.
+// Descriptors returns new file descriptors of program and maps for a program that this
+// process executes, as text for OpenDescriptors.
 func (p *PortProgram) Descriptors() (words []string, err error) {
 	add := func(name string, fd int) {
 		dup, e := unix.Dup(fd)
@@ -107,8 +106,8 @@ func (p *PortProgram) Descriptors() (words []string, err error) {
 	return words, err
 }
 
-// OpenDescriptors opens the program of a place by what Descriptors has returned;
-// nil where it is not among it. It needs no capability.
+// OpenDescriptors opens the program of a place from the result of Descriptors; nil if that
+// does not contain it. It needs no capability.
 func OpenDescriptors(place Filter, words []string) (*PortProgram, error) {
 	var prog *ebpf.Program
 	maps := make(map[string]*ebpf.Map)
@@ -134,7 +133,7 @@ func OpenDescriptors(place Filter, words []string) (*PortProgram, error) {
 	return OpenPortProgram(place, prog, maps)
 }
 
-// Close lets go of the program, which stays attached.
+// Close closes the program, which stays attached.
 func (p *PortProgram) Close() error {
 	if p == nil {
 		return nil

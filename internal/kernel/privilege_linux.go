@@ -14,7 +14,7 @@ type Refused struct{ error }
 
 func (r Refused) Unwrap() error { return r.error }
 
-// Explain adds to a refusal what would permit it, and to a shortage what would end
+// Explain adds to a refusal what would permit the call, and to a shortage what would end
 // it.
 func Explain(err error) error {
 	err = shortage.Explain(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// ownPrograms are those that this process has attached: of others the kernel
-// opens programs only for who has CAP_SYS_ADMIN, and without that tells no names.
+// ownPrograms are the programs that this process has attached. The kernel opens other
+// programs, and tells their names, only with CAP_SYS_ADMIN.
 var ownPrograms = programTable{all: make(map[ebpf.ProgramID]ownProgram)}
 
 type programTable struct {
@@ -24,8 +24,8 @@ type ownProgram struct {
 	open       *ebpf.Program // nil if no object of this process holds it
 }
 
-// maxOwnPrograms bounds the table. Nobody attaches as many without CAP_SYS_ADMIN,
-// with which nothing is lost.
+// maxOwnPrograms bounds the table. Only a process with CAP_SYS_ADMIN attaches as many, and
+// it does not need the table.
 const maxOwnPrograms = 4096
 
 // note changes what is known of a program.
@@ -111,8 +111,8 @@ func ProgramName(id ebpf.ProgramID) string {
 	return info.Name
 }
 
-// ForgetPrograms makes this process know as little of what it has attached as another
-// one. For tests.
+// ForgetPrograms makes this process forget what it has attached, as if another process had.
+// For tests.
 func ForgetPrograms() {
 	ownPrograms.mu.Lock()
 	defer ownPrograms.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RunDir holds the state, the locks and the sockets of labs and daemons. It is gone
-// after a reboot, as the namespaces are.
+// RunDir holds the state, the locks and the sockets of labs and daemons. A reboot
+// removes it, as it removes the namespaces.
 const RunDir = "/run/weft"
 
 // NamespaceDir returns the directory that a kind of daemon, such as "host", has in

@@ -29,20 +29,21 @@ const (
 	GROSize
 )
 
-// MaxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices: above, a
-// super-segment has no length in its IP header (BIG TCP), which nothing of weft's can do
-// without.
+// MaxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices. A longer
+// super-segment has no length in its IP header (BIG TCP), and all of weft needs that
+// length.
 const MaxSuper = 65536
 
-// Wanted are by the numbers of uplinkKnobs; 0: weft leaves it.
+// Wanted has values by the numbers of uplinkKnobs; 0: weft leaves the setting
+// alone.
 type Wanted [len(uplinkKnobs)]uint32
 
-// setting is what was there before weft, and what weft has set; 0, 0: nothing.
+// setting is the value before weft, and the value that weft has set; 0, 0: weft
+// has set nothing.
 type setting struct{ Former, Set uint32 }
 
 // Settings are the changes to an uplink. They are kept in a map that is bound to the
-// attached program, and so are where a later process finds them when this one
-// crashes.
+// attached program, so that a later process finds them when this one crashes.
 type Settings struct {
 	wanted  Wanted
 	changed changes
@@ -58,8 +59,8 @@ const (
 	KnobsMap    = "weft_knobs" // of weft before: gso_max_segs, which was set to 1, alone
 )
 
-// Plan says what to change at a device, former being what was changed for the
-// program that is there now. It changes nothing yet.
+// Plan says what to change at a device. former is what was changed for the
+// program that is there now. Plan itself changes nothing.
 func (w Wanted) Plan(link netlink.Link, former *Settings) *Settings {
 	s := &Settings{wanted: w}
 	for i, k := range uplinkKnobs {
@@ -154,7 +155,7 @@ func (s *Settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, 
 	return mended, nil
 }
 
-// Restore puts back what was there, unless somebody else has changed it meanwhile.
+// Restore puts the former values back, unless somebody else has changed them meanwhile.
 func (s *Settings) Restore(h *netlink.Handle, link netlink.Link) error {
 	if s.changed == (changes{}) {
 		return nil
@@ -174,7 +175,7 @@ func (s *Settings) Restore(h *netlink.Handle, link netlink.Link) error {
 	return err
 }
 
-// Close lets go of the record, which stays with the program.
+// Close closes the record, which stays with the program.
 func (s *Settings) Close() {
 	if s != nil {
 		s.record.Close() // of nil, too
@@ -200,8 +201,8 @@ func AttrsOf(h *netlink.Handle, link netlink.Link) (*netlink.LinkAttrs, error) {
 	return now.Attrs(), nil
 }
 
-// FormerSettings are those recorded with the program that is attached to a device,
-// none if none is.
+// FormerSettings are the settings recorded with the program that is attached to a device;
+// none if there is no program.
 func (f Filter) FormerSettings(h *netlink.Handle, link netlink.Link) (*Settings, error) {
 	id, err := f.Program(h, link)
 	if err != nil || id == 0 {

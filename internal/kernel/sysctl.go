@@ -2,8 +2,8 @@ package kernel
 
 import "fmt"
 
-// Sysctl is a kernel setting. One that is Optional is missing from some
-// kernels, and the node does its job without it.
+// Sysctl is a kernel setting. An Optional one is missing from some kernels, and
+// the node works without it.
 type Sysctl struct {
 	Key      string `json:"key"`
 	Value    string `json:"value"`

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ErrNoSetting is about a setting that is missing and must not be.
+// ErrNoSetting says that a required setting is missing.
 var ErrNoSetting = errors.New("this kernel does not have it")
 
-// SetSysctl sets what differs, in the network namespace of the calling thread, and
-// returns what it was.
+// SetSysctl sets a value that differs, in the network namespace of the calling thread, and
+// returns the former value.
 func SetSysctl(s Sysctl) (was string, wrote bool, err error) {
 	path := "/proc/sys/" + strings.ReplaceAll(s.Key, ".", "/")
 	have, err := os.ReadFile(path)

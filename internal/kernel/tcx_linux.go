@@ -15,7 +15,7 @@ import (
 // ErrNoTCX means that the kernel has no TCX.
 var ErrNoTCX = errors.New("the kernel has no TCX (Linux 6.6)")
 
-// OnlyClsact makes this process do as on a kernel without TCX. For tests.
+// OnlyClsact makes this process act as on a kernel without TCX. For tests.
 var OnlyClsact atomic.Bool
 
 // Chain is what runs at a hook by TCX, in this order.

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watch tells when the kernel may have changed what a node's set-up is made of: devices,
-// addresses, rules, routes, filters, settings that the kernel tells of. What the kernel is
-// silent about, such as TCX programs and the other settings, must be looked at from time
-// to time.
+// Watch tells when the kernel may have changed a part of a node's set-up: devices,
+// addresses, rules, routes, filters, and settings that the kernel reports. It does not
+// report TCX programs and other settings: look at these from time to time.
 type Watch struct {
 	concerns func(kind uint16, data []byte) bool
 	socket   *nl.NetlinkSocket
@@ -26,7 +25,7 @@ var watchedGroups = []uint{unix.RTNLGRP_LINK, unix.RTNLGRP_TC, unix.RTNLGRP_IPV4
 	unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF}
 
 // NewWatch begins to watch the network namespace of the calling thread. concerns tells
-// which of the kernel's messages count: kind is that of rtnetlink, data what follows its
+// which of the kernel's messages count. kind is rtnetlink's; data is what follows its
 // header.
 func NewWatch(concerns func(kind uint16, data []byte) bool) (*Watch, error) {
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, watchedGroups...)

@@ -129,6 +129,7 @@ func fail(t *testing.T, l *lab.Lab, link string, mode lab.FailureMode) {
 // them for forged; an own link that drops everything is found, though nobody sees
 // it go down, and comes back.
 func TestProber_findsOwnDeadLink(t *testing.T) {
+	slowtest.System(t)
 	for _, c := range carriers {
 		t.Run(c.String(), func(t *testing.T) { findsOwnDeadLink(t, c) })
 	}

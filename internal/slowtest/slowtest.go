@@ -39,6 +39,10 @@ func Unraced(t testing.TB) {
 	}
 }
 
+// Small reports whether tests of many rounds are to do with few: with -short, and where
+// WEFT_TESTS does not ask for more.
+func Small() bool { return testing.Short() || os.Getenv(variable) == "" }
+
 // Long reports whether tests are to run as long as a release needs them: WEFT_TESTS=long.
 func Long() bool { return os.Getenv(variable) == "long" }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
 )
@@ -41,6 +42,7 @@ func (l *testLab) only(who map[string]func() *topology.Topology, names ...string
 }
 
 func TestAgents_aFailureIsKnownAndHeals(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "a", "fat-tree:k=4")
 	l.start(fast)
 	l.adjacent()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+
+	"weft/internal/slowtest"
 )
 
 // sh runs a command in a node's namespace, and returns why it failed.
@@ -143,6 +145,7 @@ func TestRun_heals(t *testing.T) {
 
 // The same of what labels need, and of the tables and rules of virtual spines.
 func TestRun_healsLabelsAndVirtualSpines(t *testing.T) {
+	slowtest.System(t)
 	for _, c := range []struct {
 		letter, spec, node, config string
 		damages                    [][3]string // damage, what is whole, what is said

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/slowtest"
 	"weft/lab"
 )
 
@@ -38,6 +39,7 @@ func privilegesOf(t *testing.T, pid int) map[string]string {
 // What is kept is enough for all that an agent does later, and a start finds what
 // a crash has left.
 func TestRun_keepsTwoCapabilities(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "p", "fat-tree:k=2") // one core, two pods
 	const config = "topology: fat-tree:k=2\nhello: 20ms\ndamping: {hold: 50ms}\n"
 	edge := l.child("e0.0", config)

@@ -7,7 +7,7 @@
 //		Deliver: func(t *topology.Topology) { host.SetTopology(t) },
 //	})
 //
-// A host that hears nothing stays with the topology that it was given, so this is
-// of no harm where switches run no agents. It needs no privilege. The protocol,
-// and what a host can be made to believe, is package topoupdate's.
+// A host that hears nothing keeps the topology that it was given, so listening does no harm
+// where switches run no agents. It needs no privilege. Package topoupdate describes the
+// protocol, and what a host can be made to believe.
 package listen

@@ -20,17 +20,15 @@ type Config struct {
 	Topology  *topology.Topology // the baseline
 	Address   netip.Addr         // the host's own, of its kernel or of an embedded stack
 
-	// Deliver is called with every new snapshot, by one goroutine: never two calls
-	// at a time, and of what changes during a call only the outcome is delivered.
-	// It must not call Close.
+	// Deliver is called with every new snapshot, by one goroutine, never twice at a time.
+	// Changes during a call are delivered as one snapshot. It must not call Close.
 	Deliver func(*topology.Topology)
 
-	// Gateway is the next switch's address on the host's network, if it has one
-	// besides its own in Topology. Messages that are not signed are taken from these
-	// two alone.
+	// Gateway is the next switch's address on the host's network, if it has one besides its
+	// own in Topology. Unsigned messages are taken from these two alone.
 	Gateway netip.Addr
-	// Floor is the part of the paths to every rack that messages which are not signed
-	// leave in use; 0 is topoupdate.DefaultFloor.
+	// Floor is the part of the paths to every rack that unsigned messages leave in use; 0
+	// is topoupdate.DefaultFloor.
 	Floor float64
 
 	// Keys, if there are any, authenticate what is heard. A From counts from Open.

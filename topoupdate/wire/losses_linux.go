@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// losses reads how often devices have lost their carrier, from sysfs. The kernel
-// counts at the moment of the loss. Its message about it (rtnetlink) comes from a
-// worker that first has to get the kernel's network lock (RTNL), which whoever
-// changes many routes or devices holds for tens of milliseconds.
+// losses reads how often devices have lost their carrier, from sysfs. The kernel counts at
+// the moment of the loss. Its message about the loss (rtnetlink) comes from a worker that
+// first needs the kernel's network lock (RTNL). A program that changes many routes or
+// devices holds that lock for tens of milliseconds.
 //
 // A machine without that file, or whose /sys is another namespace's, goes without.
 type losses struct {
@@ -70,9 +70,9 @@ func (l *losses) close() {
 
 const classNet = "class/net/"
 
-// openSysfs opens a device's directory: where /sys is mounted, if that is of the
-// device's network namespace, and else in an instance of sysfs of its own, which is
-// of the calling thread's and takes CAP_SYS_ADMIN.
+// openSysfs opens a device's directory. It uses /sys if that is of the device's network
+// namespace. Otherwise it mounts an instance of sysfs for the calling thread's namespace,
+// which takes CAP_SYS_ADMIN.
 func openSysfs(device link) (dir int, err error) {
 	if dir, err = openDevice(unix.AT_FDCWD, "/sys/"+classNet, device); err == nil {
 		return dir, nil

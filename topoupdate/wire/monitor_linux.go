@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monitorBuffer is room, in bytes, for what the kernel says about devices while nobody
-// reads: some thousand messages. After more, all is listed again.
+// monitorBuffer is room, in bytes, for the kernel's messages about devices while nobody
+// reads: some thousand. After more, all devices are listed again.
 const monitorBuffer = 4 << 20
 
-// monitor follows the devices of a network namespace by rtnetlink(7): first all
-// are listed, then every change is told. It stays in the namespace in which it
+// monitor follows the devices of a network namespace by rtnetlink(7): first it
+// lists all, then it tells every change. It stays in the namespace in which it
 // was made.
 type monitor struct {
 	fd       int

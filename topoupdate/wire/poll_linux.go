@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poll waits for any of several descriptors. It is an epoll instance which Go's
-// own poller waits for, so that a goroutine that waits costs no thread, and
-// deadlines and Close work as for any file.
+// poll waits for any of several descriptors. It is an epoll instance for which
+// Go's own poller waits. So a waiting goroutine costs no thread, and deadlines
+// and Close work as for any file.
 type poll struct {
 	file   *os.File
 	raw    syscall.RawConn

@@ -33,9 +33,9 @@ type Ports struct {
 // monitorTag marks the monitor among the ports' numbers.
 const monitorTag = -1
 
-// Open opens the ports in the network namespace of the calling thread, where they
-// then stay. Joining a device of which the process has no socket yet needs no
-// privilege; joining one that takes another's place needs CAP_NET_RAW.
+// Open opens the ports in the network namespace of the calling thread, where they then
+// stay. Joining a device needs no privilege if the process has no socket on it yet; joining
+// a device that replaces another needs CAP_NET_RAW.
 func Open(c Config) (*Ports, error) {
 	p := &Ports{interfaces: slices.Clone(c.Interfaces), batch: newBatch(), stats: make([]PortStats, len(c.Interfaces))}
 	if err := p.open(c); err != nil {
@@ -167,8 +167,8 @@ func (p *Ports) receive(port int) {
 	}
 }
 
-// Send sends a message by a port. It does not wait: where a device takes no more
-// the message is lost, as on the way, and counted.
+// Send sends a message by a port. It does not wait: if the device takes no more, the
+// message is lost and counted.
 func (p *Ports) Send(port int, message []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

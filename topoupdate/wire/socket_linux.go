@@ -22,11 +22,11 @@ type socket struct {
 	group unix.SockaddrInet4 // into which package unix writes with every call
 }
 
-// fromNextDoor accepts what came in a frame to the group (multicast on the link)
-// and nobody has forwarded. What a switch or host has decapsulated came in a frame to
-// itself, whatever its inner header says: a tunnel would else carry forgeries with a
-// full TTL to any port of the fabric (RFC 5082 §5.1). What programs of this machine
-// send to the group comes back to it as neither.
+// fromNextDoor accepts what came in a frame to the group (multicast on the link) and nobody
+// has forwarded. A decapsulated packet came in a frame to this machine itself, whatever its
+// inner header says. Otherwise a tunnel would carry forgeries with a full TTL to any port
+// of the fabric (RFC 5082 §5.1). Packets that programs of this machine send to the group
+// come back as neither.
 var fromNextDoor = []bpf.Instruction{
 	bpf.LoadExtension{Num: bpf.ExtType},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_MULTICAST, SkipFalse: 3},
@@ -84,9 +84,9 @@ func (s *socket) setUp(shared bool) error {
 	return nil
 }
 
-// join makes the socket that of a device: it sends through it alone, and hears
-// the group there alone. It can be called again when there is another device, or
-// one that was made anew and does not know of the group any more.
+// join binds the socket to a device: it sends through that device alone, and hears the
+// group there alone. Call it again for another device, or for one that was made anew and
+// has forgotten the group.
 func (s *socket) join(index int) error {
 	if s.index != 0 {
 		// The kernel finds the membership though the device may be gone.

@@ -23,10 +23,10 @@ type Config struct {
 	// Above it the kernel drops, and Stats counts.
 	ReceiveBuffer int
 
-	// CarrierEvery is how often the kernel's counts of lost carriers are read,
-	// besides its messages, which are late while somebody holds its network lock
-	// (RTNL), such as who changes many routes. 0: never. It costs a microsecond per
-	// port each time; a machine that does not show the counts goes without.
+	// CarrierEvery is how often the kernel's counts of lost carriers are read, besides its
+	// messages, which are late while a program holds its network lock (RTNL), for instance
+	// to change many routes. 0: never. It costs a microsecond per port each time. A machine
+	// that does not show the counts does without.
 	CarrierEvery time.Duration
 
 	monitorBuffer int // of the monitor, in bytes; 0 is monitorBuffer. For tests
@@ -38,14 +38,14 @@ const DefaultReceiveBuffer = 512 << 10
 // Handler is told what happens at the ports. Its methods are called by Wait, one
 // at a time; they must not call methods of Ports.
 type Handler interface {
-	// Carrier says that a port has gained or lost its carrier, and once in the
-	// beginning, for each port, which it has. A port that lost it for a moment that
-	// nobody saw is said to be down and up.
+	// Carrier says that a port has gained or lost its carrier. In the beginning it is
+	// called once for each port. For a loss so short that nobody saw it, it says down and
+	// then up.
 	Carrier(port int, up bool)
 
-	// Receive gets a message, valid during the call, and the address that it came
-	// from, which anybody on the cable could have forged. It is cut after
-	// topoupdate.MaxMessage + 1 bytes, so that what is too long can be told.
+	// Receive gets a message, valid during the call, and the address that it came from,
+	// which anybody on the cable could have forged. The message is cut after
+	// topoupdate.MaxMessage + 1 bytes, so that one that is too long can be told.
 	Receive(port int, from netip.Addr, message []byte)
 }
 
@@ -64,13 +64,12 @@ type PortStats struct {
 type Stats struct {
 	Ports []PortStats `json:"ports"`
 
-	// Overruns is how often the kernel had more to say about devices than it had
-	// room for, and all were listed again.
+	// Overruns is how often the kernel had no room for its messages about devices, and all
+	// were listed again.
 	Overruns uint64 `json:"overruns"`
-	// Early is how many losses of a carrier were seen by the kernel's count before
-	// its message.
+	// Early is how many losses of a carrier the kernel's count showed before its message.
 	Early uint64 `json:"early"`
-	// Rejoined is how often a device was there anew.
+	// Rejoined is how often a device was made anew.
 	Rejoined uint64 `json:"rejoined"`
 }
 

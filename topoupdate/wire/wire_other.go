@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Ports are not there but on Linux.
+// Ports exist on Linux only.
 type Ports struct{}
 
 // Open fails: devices are watched by Linux's netlink.

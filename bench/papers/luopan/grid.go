@@ -91,8 +91,8 @@ func (g *grid) better(m measure, scheme string, slack float64) papers.Row {
 	return papers.Sign(fmt.Sprintf("%s: luopan below %s at every %s (up to %v %% above counts as equal)", m.name, scheme, g.axis, slack), worst < slack)
 }
 
-// By how many percent two runs of one scheme may well differ: in means of paired
-// flows, and in a tail of ten samples.
+// The percentages by which two runs of one scheme may differ: in means of paired flows, and
+// in a tail of ten samples.
 const (
 	slack     = 2
 	tailSlack = 10

@@ -123,8 +123,8 @@ func flowsOf(all []*times) papers.Parameter {
 // bounds are of a change in percent.
 type bounds struct{ low, high float64 }
 
-// upToTolerance is how far a change may be from what the paper says is the
-// largest: it is the extreme of a curve, ours of a shorter run.
+// upToTolerance is how far a change may be from the paper's largest one, which is
+// the extreme of a curve; ours is of a shorter run.
 const upToTolerance = 50
 
 // upTo compares the largest gain with the paper's "up to".

@@ -9,7 +9,7 @@ import (
 	"weft/topology"
 )
 
-// pattern makes whom each host sends to.
+// pattern returns each host's receiver.
 type pattern struct {
 	name string
 	make func(t *topology.Topology, seed uint64) ([]topology.NodeID, error)
@@ -35,11 +35,10 @@ var randomAny = pattern{name: "random, not bijective", make: func(t *topology.To
 	return workload.Random(t, workload.Anywhere, seed)
 }}
 
-// interPodIncoming has the hosts of each pod receive from edge switches of one
-// number in other pods, rack-mates sending to different host numbers. By two-level
-// tables, two flows then share each core's link down that is used at all, and no
-// flows share a link up: as many as can, since a core gets what is for hosts of
-// one number only (thesis §3.5.2).
+// interPodIncoming makes the hosts of each pod receive from edge switches of one number in
+// other pods. Hosts of one rack send to different host numbers. By two-level tables, two
+// flows then share each core's link down that is used, and no flows share a link up. More
+// cannot share one, since a core gets only packets for hosts of one number (thesis §3.5.2).
 var interPodIncoming = pattern{name: "inter-pod incoming", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
 	return placeAll(t, seed, func(f *fluid.Fabric, order []int) func(src, dst topology.NodeID) bool {
 		from := make(map[int]int) // pod: edge switch
@@ -52,7 +51,7 @@ var interPodIncoming = pattern{name: "inter-pod incoming", make: func(t *topolog
 	}, func(a, b int) bool { return a != b })
 }}
 
-// sameIDOutgoing has the hosts of a rack send to hosts of one number in other pods
+// sameIDOutgoing makes the hosts of a rack send to hosts of one number in other pods
 // (thesis §3.5.2).
 var sameIDOutgoing = pattern{name: "same-ID outgoing", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
 	return placeAll(t, seed, func(f *fluid.Fabric, _ []int) func(src, dst topology.NodeID) bool {

@@ -70,7 +70,7 @@ func annealedPaths(a *fluid.Annealing, all []fluid.Pair) []int {
 	return paths
 }
 
-// nonBlocking has all hosts at one switch.
+// nonBlocking puts all hosts at one switch.
 var nonBlocking = scheme{"non-blocking", func(_ *fluid.Fabric, all []fluid.Pair, _ uint64) ([]int, error) {
 	paths := make([]int, len(all))
 	for i := range paths {

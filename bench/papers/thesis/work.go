@@ -9,9 +9,8 @@ import (
 	"weft/bench/sim/fluid"
 )
 
-// The thesis gives run times of a machine of its own. Run times are not the same
-// twice, so that here operations are counted: how often a flow is looked at. What
-// can be compared is how they grow.
+// The thesis gives run times of its own machine. Run times are never the same twice, so
+// here operations are counted: how often a flow is visited. Their growth can be compared.
 
 var table45Rows = []struct {
 	k, flows int
@@ -79,7 +78,7 @@ func runTable45(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 	return out, nil
 }
 
-// maxVisits is what a bound on the work per flow is taken to be.
+// maxVisits is the bound on the work per flow.
 const maxVisits = 64
 
 var table46Rows = []struct {

@@ -3,12 +3,12 @@ package fluid
 // slack is what rates may differ by, relatively, and still be called equal.
 const slack = 1e-9
 
-// FlowID names a flow of a Network. It is given anew once the flow is removed.
+// FlowID names a flow of a Network. It is reused once the flow is removed.
 type FlowID int32
 
-// Network keeps flows at max-min fair rates: no flow can get more without one
-// that has no more than it getting less. Flows come, go and change their ways;
-// Settle then mends only what that concerns.
+// Network keeps flows at max-min fair rates: a flow can get more only if another
+// one, which has no more than it, gets less. Flows come, go and change their
+// ways. Settle then recomputes only the flows concerned.
 type Network struct {
 	ports []port
 	flows []flow

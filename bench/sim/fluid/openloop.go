@@ -7,10 +7,10 @@ type Course [maxHops + 1]float64
 // Arrives returns what of it arrives by a route.
 func (c *Course) Arrives(r *Route) float64 { return c[r.n] }
 
-// OpenLoop returns what becomes of flows that all send as fast whatever is lost,
-// such as UDP of a constant rate: a full port passes of every flow the same part.
-// Ports of one height are looked at together, which settles it, since what comes
-// to a port has passed lower ones on the way up, or higher ones on the way down.
+// OpenLoop returns the courses of flows that send at a constant rate whatever is lost, such
+// as UDP. A full port passes the same part of every flow. Ports of one height are looked at
+// together, which settles it, since what comes to a port has passed lower ones on the way
+// up, or higher ones on the way down.
 func (f *Fabric) OpenLoop(routes []Route, rate float64) []Course {
 	courses := make([]Course, len(routes))
 	for i := range courses {

@@ -12,7 +12,7 @@ type Hash struct {
 	Seed   uint64
 }
 
-// HashKey is what a Hash is of.
+// HashKey says what a Hash hashes.
 type HashKey uint8
 
 // The keys.
@@ -26,7 +26,7 @@ const (
 	ByPod
 )
 
-// Path returns that of the nth flow.
+// Path returns the path of the nth flow.
 func (h *Hash) Path(p Pair, nth uint64) int {
 	key := nth<<1 | 1
 	switch h.Key {

@@ -32,7 +32,7 @@ func ECMP(h *Hash) Scheduler {
 	return Static(func(t *Transfer) int { return h.Path(t.Pair, t.Nth) })
 }
 
-// NonBlocking has all hosts at one switch.
+// NonBlocking puts all hosts at one switch.
 var NonBlocking Scheduler = Static(func(*Transfer) int { return Direct })
 
 // GlobalFirstFit hashes new flows, and once a period reserves for those that have
@@ -73,8 +73,8 @@ func (g *GlobalFirstFit) End(t *Transfer) {
 	}
 }
 
-// Annealed hashes new flows, and once a period moves all to where an Annealing
-// would have them.
+// Annealed hashes new flows, and once a period moves all flows to the paths of an
+// Annealing.
 type Annealed struct {
 	hash      *Hash
 	annealing *Annealing

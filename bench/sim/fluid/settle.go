@@ -1,7 +1,7 @@
 package fluid
 
-// Settle gives all flows their rates, and returns those that are new, have
-// another way or another rate; the list is valid until the next call.
+// Settle gives all flows their rates. It returns those that are new, or have
+// another way or rate; the list is valid until the next call.
 //
 // A set of rates is max-min fair if and only if they are feasible and every flow
 // is held by a port: one that is full and through which no flow gets more. So

@@ -9,13 +9,12 @@ import (
 	"weft/topology"
 )
 
-// aware chooses paths by more than which are live, for data only: acknowledgements
-// go by the policy's Rule.
+// aware chooses paths of data by congestion. Acknowledgements follow the policy's Rule.
 type aware interface {
 	// choose returns the path of a unit that begins, one of order. last is that of
 	// the flow's unit before, -1 if there was none or it is dead.
 	choose(p *pair, order []int, last int, now time.Duration) int
-	// sent takes note of bytes that a path carries.
+	// sent adds bytes that a path carries.
 	sent(p *pair, path, bytes int, now time.Duration)
 }
 

@@ -17,18 +17,17 @@ type HostsConfig struct {
 	Policy   string // one of policy.Names
 	Options  policy.Options
 	Seed     uint64
-	// RackSamples: hosts of a rack share what luopan has sampled, as the paper has
-	// it in the rack's switch (Luopan §3.2); else each samples for itself.
+	// RackSamples makes the hosts of a rack share luopan's samples, as in the paper, where
+	// the rack's switch samples (Luopan §3.2). Otherwise each samples for itself.
 	RackSamples bool
-	// SamplesOnly: luopan goes by samples alone, as the paper has it (Luopan §3.2);
-	// else by what was sent since as well.
+	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
+	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
 	// Tau is the time constant of CONGA's rate estimators (CONGA §3.6). 0: 160 µs.
 	Tau time.Duration
 }
 
-// Hosts is how all hosts choose the paths of what they send: as package stack has
-// it, with the same selectors.
+// Hosts chooses the paths for all hosts, as package stack does and with the same selectors.
 type Hosts struct {
 	config HostsConfig
 	policy policy.Policy
@@ -156,7 +155,7 @@ func (h *Hosts) Ack(f *Flow) (path int) {
 	return path
 }
 
-// SetTopology has hosts use the live paths of t, which is of the same fabric.
+// SetTopology makes hosts use the live paths of t, which is of the same fabric.
 func (h *Hosts) SetTopology(t *topology.Topology) {
 	h.topo, h.quiver = t, nil
 	h.valid++

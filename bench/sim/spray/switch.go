@@ -25,10 +25,10 @@ type Packet struct {
 
 // Switch is how all switches of a fabric choose ports where they have a choice.
 type Switch interface {
-	// Up returns by which of its ports that lead up a switch sends a packet to
-	// another rack, 0 being the first, or -1 if none leads there. It is asked where
-	// paths divide: at the source's edge switch and, between pods, at the aggregation
-	// switch above. in is the port by which the packet has left the node before.
+	// Up returns the port up, from 0, by which a switch sends a packet to another rack, or
+	// -1 if none leads there. It is called where paths divide: at the source's edge switch
+	// and, between pods, at the aggregation switch above. in is the port by which the
+	// packet has left the node before.
 	Up(sw topology.NodeID, in int32, p *Packet, now time.Duration) int
 	// Unit is what switches choose a path for. If it Numbers, hosts cut by it.
 	Unit() flowcell.Unit
@@ -37,14 +37,14 @@ type Switch interface {
 	// Pass is told of a packet that a switch sends by a port, hosts' ports included,
 	// and may change its Mark.
 	Pass(port int32, p *Packet, now time.Duration)
-	// SetTopology has switches use the live paths of t, which is of the same fabric.
+	// SetTopology makes switches use the live paths of t, which is of the same fabric.
 	SetTopology(t *topology.Topology)
 }
 
 // Queues is what switches see of their own ports.
 type Queues interface {
-	// QueueBytes is what waits at a port, what is left of the packet on the wire
-	// included.
+	// QueueBytes is the backlog of a port in bytes, with the rest of the packet on the
+	// wire.
 	QueueBytes(port int32) int
 }
 
@@ -72,9 +72,8 @@ type SwitchConfig struct {
 	Topology *topology.Topology // what switches know; all of its links have rates
 	Name     string             // one of SwitchNames
 	Seed     uint64
-	// DRILL(d, m) with so many engines a switch, of which of switch-rr's, too, each
-	// goes by itself (DRILL §3.2); 0: 2, 1, 1.
-	// Samples are switch-luopan's, too.
+	// DRILL(d, m) and the number of engines of a switch (DRILL §3.2); 0: 2, 1, 1. The
+	// engines of switch-rr also choose independently. Samples are switch-luopan's, too.
 	Samples, Memory, Engines int
 	FlowcellBytes            int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
 	Expiry                   time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)

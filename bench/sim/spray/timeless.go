@@ -7,14 +7,12 @@ import (
 	"weft/topology"
 )
 
-// timeless is Luopan as the paper has it in racks' switches (Luopan §3), but for its
-// probes: a sample takes no time and no capacity. So it is as old as its expiry at
-// most, not by a round trip more. Nobody can build that; it tells what the age of
-// samples costs those who can.
+// timeless is Luopan in racks' switches, as in the paper (Luopan §3), except that a sample
+// takes no time and no capacity. So a sample is never older than its expiry. Nobody can
+// build that; it shows what the age of samples costs real ones.
 //
-// The choice is the edge switch's, when a flowcell's first packet comes in: behind
-// the host's own queue. The aggregation switch obeys the packet's Tag. A pair may
-// have up to 32,767 paths.
+// The edge switch chooses when a flowcell's first packet comes in, behind the host's own
+// queue. The aggregation switch obeys the packet's Tag. A pair may have up to 32,767 paths.
 type timeless struct {
 	oblivious
 	queues  Queues

@@ -1,7 +1,7 @@
 package spray
 
-// Touch reads what Data, or if ack Ack, will need, for who knows that it comes soon
-// and would rather wait for many cache misses at once. The sum says nothing.
+// Touch reads what Data, or with ack Ack, will need soon, so that many cache misses
+// overlap. The sum has no meaning.
 func (h *Hosts) Touch(f *Flow, ack bool) int {
 	if ack {
 		p := &h.pairs.list[f.ack]

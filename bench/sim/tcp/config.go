@@ -1,12 +1,12 @@
 // Package tcp is TCP as far as the papers' simulations need it: a Sender and a
 // Receiver that a simulator drives. It is pure: no I/O, no clock, no goroutine.
 //
-// Congestion control is NewReno's (RFC 5681, 6582), loss recovery goes by what the
-// receiver says that it has (RFC 6675), timeouts are RFC 6298's; ECN (RFC 3168) and
-// DCTCP (RFC 8257) on demand. What of Linux is left out: delayed and stretched
-// acknowledgements, Nagle, probes of the tail (a loss that fewer than DupThresh
-// later packets tell of waits for the timeout), detecting that a retransmission is
-// lost (the same), undoing what was needless, learning the degree of reordering.
+// Congestion control is NewReno's (RFC 5681, 6582), loss recovery follows the receiver's
+// SACK blocks (RFC 6675), timeouts are RFC 6298's; ECN (RFC 3168) and DCTCP (RFC 8257) on
+// demand. It leaves out of Linux: delayed and stretched acknowledgements, Nagle, probes of
+// the tail (a loss with fewer than DupThresh later packets waits for the timeout),
+// detecting that a retransmission is lost (the same), undoing needless reductions, learning
+// the degree of reordering.
 package tcp
 
 import (
@@ -28,11 +28,11 @@ type Config struct {
 	// are used.
 	WindowBytes   int
 	InitialWindow int // segments; default 10
-	// RTOMin bounds the retransmission timeout from below; default 10 ms. RTOInitial
-	// is that of a connection without a measured round trip; default RTOMin·2.
+	// RTOMin is the least retransmission timeout; default 10 ms. RTOInitial is the timeout
+	// of a connection without a measured round trip; default RTOMin·2.
 	RTOMin, RTOInitial time.Duration
-	// DupThresh is how many later segments have to arrive before one counts as
-	// lost; default 3.
+	// DupThresh is how many later segments must arrive before one counts as lost;
+	// default 3.
 	DupThresh int
 	// DCTCP reacts to marks in proportion (RFC 8257); ECN halves the window once a
 	// round trip (RFC 3168).
@@ -41,8 +41,8 @@ type Config struct {
 	Handshake bool
 }
 
-// WithDefaults returns c with its defaults filled in, as Start wants it. An error
-// names the field that is wrong.
+// WithDefaults returns c with its defaults filled in, as Start needs it. An error names the
+// field that is wrong.
 func (c Config) WithDefaults() (Config, error) {
 	set := func(v *int, d int) {
 		if *v == 0 {

@@ -4,11 +4,11 @@ import "math/bits"
 
 const smallWords = 4
 
-// ring is a set of segments out of a window that moves on. A segment's bit is its
-// number modulo the ring's size, so that whoever moves the window has to clear
-// what falls out of it. Ranges are half open and no longer than the window.
+// ring is a set of segments out of a window that moves on. A segment's bit is its number
+// modulo the ring's size, so the caller that moves the window must clear the segments that
+// leave it. Ranges are half open and no longer than the window.
 //
-// Up to 256 segments are kept inside, for there may be very many rings.
+// Up to 256 segments are kept inline, since there may be very many rings.
 type ring struct {
 	small [smallWords]uint64
 	big   []uint64 // kept for the next user

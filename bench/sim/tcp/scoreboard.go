@@ -4,9 +4,8 @@ package tcp
 // from 0. Those below una have been acknowledged, those from next on have never
 // been sent; between, the receiver has some beyond a hole (sacked).
 //
-// Segments are lost in order and sent again in order, so that two marks say which:
-// una <= again <= lost <= next. A hole below lost is lost, one below again has been
-// sent once more.
+// Segments are lost in order and sent again in order, so two marks suffice: una <= again <=
+// lost <= next. A hole below lost is lost, and a hole below again has been sent once more.
 type scoreboard struct {
 	una, next   int64
 	again, lost int64

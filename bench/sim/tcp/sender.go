@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Segment is what a Sender wants to be sent: a packet. One of Len 0 opens the
+// Segment is a packet that a Sender wants to send. One of Len 0 opens the
 // connection (Config.Handshake).
 type Segment struct {
 	Seq        int64 // bytes since the flow's first
@@ -13,7 +13,7 @@ type Segment struct {
 	Retransmit bool
 }
 
-// Ack is what a Receiver says to each packet.
+// Ack is a Receiver's answer to each packet.
 type Ack struct {
 	Cum int64 // all bytes below have arrived
 	// Sacked and SackedLen are the block beyond a hole that the packet belongs to,
@@ -21,8 +21,8 @@ type Ack struct {
 	Sacked    int64
 	SackedLen int32
 	ECE       bool // the packet bore a congestion mark
-	// Echo is when the packet was sent; below 0 for one that was sent again, of
-	// which one cannot tell (Karn).
+	// Echo is when the packet was sent; below 0 for one that was sent again, for
+	// which it is unknown (Karn).
 	Echo time.Duration
 }
 
@@ -38,9 +38,9 @@ const (
 // none is the time of what is not going to happen.
 const none = time.Duration(math.MaxInt64)
 
-// Sender is the sending side of a connection. The zero value is of no use: Start
-// it, again and again if need be. It may be moved; of two copies only one may go
-// on, for they share what they hold. Not safe for concurrent use.
+// Sender is the sending side of a connection. The zero value must be started. Start may be
+// called again for another connection. A Sender may be moved, but only one of two copies
+// may be used on, since they share memory. It is not safe for concurrent use.
 type Sender struct {
 	c     *Config
 	board scoreboard
@@ -64,8 +64,8 @@ type Sender struct {
 	retransmits, timeouts, dupAcks uint32
 }
 
-// Start begins a connection that sends total bytes, or without end if that is 0.
-// c comes from WithDefaults and has to stay as it is.
+// Start begins a connection that sends total bytes, or without end if that is 0. c comes
+// from WithDefaults and must not change.
 func (s *Sender) Start(c *Config, total int64) {
 	window := c.window()
 	s.board.reset(window)
@@ -84,7 +84,7 @@ func (s *Sender) Start(c *Config, total int64) {
 	}
 }
 
-// Next returns what is to be sent now, until it returns false.
+// Next returns the next segment to send now, and false if there is none.
 func (s *Sender) Next(now time.Duration) (Segment, bool) {
 	b := &s.board
 	if s.phase == opening {
@@ -128,7 +128,7 @@ func (s *Sender) open(now time.Duration) (Segment, bool) {
 	return Segment{Retransmit: s.backoff > 0}, true
 }
 
-// Ack takes note of an acknowledgement. Then more may be sent: call Next.
+// Ack takes an acknowledgement. Then more may be sent: call Next.
 func (s *Sender) Ack(a Ack, now time.Duration) {
 	b := &s.board
 	if a.Echo >= 0 {
@@ -189,8 +189,7 @@ func (s *Sender) advance(to int64, bytes int32, marked bool, now time.Duration) 
 // earlier than before.
 func (s *Sender) Deadline() (time.Duration, bool) { return s.deadline, s.deadline != none }
 
-// Timeout tells that time has come to Deadline; before that it does nothing. Then
-// call Next.
+// Timeout must be called at Deadline; earlier calls do nothing. Then call Next.
 func (s *Sender) Timeout(now time.Duration) {
 	if now < s.deadline {
 		return

@@ -2,7 +2,7 @@ package tcp
 
 import "time"
 
-// maxBackoff is how often the timeout is doubled at most.
+// maxBackoff is the most times that the timeout is doubled.
 const maxBackoff = 20
 
 // sample takes note of a round trip time (RFC 6298 §2), one of each packet.

@@ -1,7 +1,7 @@
 package tcp
 
-// minWindow is the least that a reduction leaves, in segments: RFC 5681's for
-// losses, and what Linux has for marks.
+// minWindow is the least window after a reduction, in segments: RFC 5681's for
+// losses, and Linux's for marks.
 const minWindow = 2
 
 // grow opens the window for bytes that have been acknowledged: by a segment at
@@ -29,9 +29,8 @@ func (s *Sender) halve() {
 // gain is DCTCP's g (RFC 8257 §4.2).
 const gain = 1. / 16
 
-// marks estimates the part of packets that are marked (RFC 8257 §3.3). It counts
-// packets, not bytes, for each has an acknowledgement of its own, in whatever
-// order they arrive.
+// marks estimates the part of packets that are marked (RFC 8257 §3.3). It counts packets,
+// not bytes, since each has an acknowledgement of its own, in any order of arrival.
 type marks struct {
 	alpha         float64
 	packets, seen uint32 // in this window, and those of them that were marked
@@ -41,9 +40,9 @@ type marks struct {
 // reset begins with the worst, so that the first mark halves (RFC 8257 §4.2).
 func (m *marks) reset() { *m = marks{alpha: 1} }
 
-// mark takes note of an acknowledgement's congestion mark, or that it has none, and
-// reduces the window at most once per window of data: packets that left before a
-// reduction tell nothing of what it did.
+// mark counts an acknowledgement with or without a congestion mark. It reduces the window
+// at most once per window of data: packets that left before a reduction say nothing about
+// its effect.
 func (s *Sender) mark(marked bool) {
 	b, m := &s.board, &s.marks
 	if s.c.DCTCP {

@@ -23,8 +23,8 @@ type CDF struct {
 	mean     float64
 }
 
-// CDFNames returns the names of the distributions that LoadCDF knows. Each file
-// of them says in its first lines where it comes from.
+// CDFNames returns the names of the distributions that LoadCDF knows. The first
+// lines of each file name its source.
 func CDFNames() []string {
 	entries, err := embedded.ReadDir("cdf")
 	if err != nil {
@@ -50,10 +50,9 @@ func LoadCDF(name string) (*CDF, error) {
 	return c, nil
 }
 
-// ParseCDF reads lines of a size in bytes and a cumulative probability. Both must
-// not fall, the last probability is 1. What the first point has of its own is the
-// probability of just that size. Empty lines and those that begin with # are
-// skipped. Errors name the line.
+// ParseCDF reads lines of a size in bytes and a cumulative probability. Neither may fall,
+// and the last probability is 1. The first point's probability is that of exactly its size.
+// Empty lines and those that begin with # are skipped. Errors name the line.
 func ParseCDF(text []byte) (*CDF, error) {
 	c := new(CDF)
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -100,8 +99,8 @@ func (c *CDF) finish() *CDF {
 	return c
 }
 
-// Mean is that of the lines, in bytes. That of what Sample returns is above it by
-// what sizes below a byte lack of one.
+// Mean is the mean of the lines, in bytes. Sample's mean is slightly above it, since sizes
+// below a byte become one byte.
 func (c *CDF) Mean() float64 { return c.mean }
 
 // Quantile is the size that a part p of the flows does not exceed, in bytes.
@@ -133,9 +132,9 @@ func (c *CDF) Sample(r *rand.Rand) int64 {
 	return max(1, int64(math.Round(c.Quantile(r.Float64()))))
 }
 
-// Truncate returns the distribution in which larger flows than most are of just
-// that size. A short run then has the tail's load more evenly, but less of it: the
-// rate of flows is to be worked out from the result's Mean.
+// Truncate returns the distribution in which flows larger than most have exactly that size.
+// A short run then has the tail's load more evenly, but less of it: compute the rate of
+// flows from the result's Mean.
 func (c *CDF) Truncate(most int64) *CDF {
 	m := float64(most)
 	if i := sort.SearchFloat64s(c.bytes, m); i < len(c.bytes) {

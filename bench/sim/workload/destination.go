@@ -7,11 +7,11 @@ import (
 	"weft/topology"
 )
 
-// Destination says to whom a host's next flow goes, drawing from r. Negative: it
-// has no more.
+// Destination returns the receiver of a host's next flow, drawn from r. A negative number
+// means that there are no more.
 type Destination func(src topology.NodeID, r *rand.Rand) topology.NodeID
 
-// Uniform draws any host that is where it may be. An error says that there is none.
+// Uniform draws any host in the permitted places. An error says that there is none.
 func Uniform(t *topology.Topology, w Where) (Destination, error) {
 	p := placesOf(t)
 	if p.near(0, w).len() == p.hosts {
@@ -41,9 +41,9 @@ func To(to []topology.NodeID) Destination {
 	return func(src topology.NodeID, _ *rand.Rand) topology.NodeID { return to[src] }
 }
 
-// InTurn has every host go through all others once, in a random order of its own:
-// a shuffle, such as MapReduce's (thesis §4.4.3). It remembers where each host is,
-// so it is for one Source, and takes 4 bytes per pair of hosts.
+// InTurn makes every host go through all others once, in a random order of its own: a
+// shuffle, such as MapReduce's (thesis §4.4.3). It remembers the place of each host, so it
+// is for one Source. It takes 4 bytes per pair of hosts.
 func InTurn(t *topology.Topology, seed uint64) (Destination, error) {
 	n := t.NumHosts()
 	if n > maxInTurn {

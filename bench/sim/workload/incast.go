@@ -8,9 +8,9 @@ import (
 	"weft/topology"
 )
 
-// IncastConfig is of jobs in each of which a client asks servers for their parts
-// of a file, and all answer at once (Luopan §4.5, CONGA §5.3, DRILL §4). The
-// requests themselves are not sent.
+// IncastConfig describes jobs in which a client asks servers for their parts of a file, and
+// all answer at once (Luopan §4.5, CONGA §5.3, DRILL §4). The requests themselves are not
+// sent.
 type IncastConfig struct {
 	Hosts   []topology.NodeID // who may be a client or a server
 	Servers int               // of a job, all others than its client
@@ -108,9 +108,8 @@ func NewJobs(jobs, flows int) Jobs {
 	return j
 }
 
-// Ended is told of each flow that has ended, and how long it took. With the last of
-// a job it is true and returns how long the job took, all flows of which began
-// together.
+// Ended takes each flow that has ended, and how long it took. For the last flow of a job it
+// returns true and how long the job took. All flows of a job begin together.
 func (j Jobs) Ended(f Flow, took time.Duration) (time.Duration, bool) {
 	job := &j[f.Job]
 	job.left--

@@ -6,9 +6,8 @@ import (
 	"weft/topology"
 )
 
-// A load is the part of a capacity that flows' payload is offered at; headers and
-// acknowledgements come on top. Capacities are in Mbit/s and those of the fabric
-// with nothing down, since papers state loads so.
+// A load is the flows' payload as a part of a capacity; headers and acknowledgements come
+// on top. Capacities are in Mbit/s, of the fabric with nothing down, as papers state loads.
 
 // FlowsPerSecond is how many flows of a distribution make a load of a capacity.
 func FlowsPerSecond(load, mbit float64, sizes *CDF) float64 {
@@ -24,10 +23,10 @@ func HostsMbit(t *topology.Topology) float64 {
 	return sum
 }
 
-// FabricMbit is what the hosts can send out of their racks together: of each rack
-// the lesser of what its hosts and what its links to aggregation switches (or
-// spines) carry. In a fabric with an oversubscription of 4:1, load 0.8 of this is
-// 0.2 of the hosts' links (as in Luopan §4.1, CONGA §5.2).
+// FabricMbit is what the hosts together can send out of their racks: for each rack the
+// lesser of what its hosts' links and its links to aggregation switches (or spines) carry.
+// In a fabric with an oversubscription of 4:1, load 0.8 of this is 0.2 of the hosts' links
+// (as in Luopan §4.1, CONGA §5.2).
 func FabricMbit(t *topology.Topology) float64 {
 	sum := 0.0
 	for n := range t.Nodes() {

@@ -7,8 +7,8 @@ import (
 	"weft/topology"
 )
 
-// Permutation is a random one of the hosts, by sender's number: each sends to one
-// and receives from one, who is where he may be (DRB §5.1; DRILL's bijection).
+// Permutation is a random permutation of the hosts, by the sender's number: each sends to
+// one and receives from one, in the permitted places (DRB §5.1; DRILL's bijection).
 func Permutation(t *topology.Topology, w Where, seed uint64) ([]topology.NodeID, error) {
 	p := placesOf(t)
 	if p.near(0, w).len() == p.hosts {
@@ -60,11 +60,10 @@ func Random(t *topology.Topology, w Where, seed uint64) ([]topology.NodeID, erro
 	return to, nil
 }
 
-// Staggered gives every host a destination in its rack with probability rackP, in
-// another rack of its pod with podP, in another pod otherwise (thesis §3.5.2,
-// §4.4.1). Who finds nobody there takes what is next further out, or else further
-// in. With oneToOne no two hosts have the same (thesis §3.5.2), so that
-// the last to choose have to take what is left.
+// Staggered gives every host a destination in its rack with probability rackP, in another
+// rack of its pod with podP, in another pod otherwise (thesis §3.5.2, §4.4.1). A host that
+// finds no destination there looks further out, then further in. With oneToOne no two hosts
+// have the same destination (thesis §3.5.2), so the last to choose must take what is left.
 func Staggered(t *topology.Topology, rackP, podP float64, oneToOne bool, seed uint64) ([]topology.NodeID, error) {
 	if !(rackP >= 0 && podP >= 0 && rackP+podP <= 1) {
 		return nil, fmt.Errorf("workload: probabilities %v and %v of a rack and a pod: not below 0, nor above 1 together", rackP, podP)

@@ -9,7 +9,7 @@ import (
 	"weft/topology"
 )
 
-// PeriodicConfig is of hosts that begin a flow every so often.
+// PeriodicConfig describes hosts that begin a flow at regular intervals.
 type PeriodicConfig struct {
 	Senders []topology.NodeID
 	To      Destination

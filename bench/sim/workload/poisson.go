@@ -8,7 +8,7 @@ import (
 	"weft/topology"
 )
 
-// PoissonConfig is of a Poisson process of flows.
+// PoissonConfig describes a Poisson process of flows.
 type PoissonConfig struct {
 	Senders   []topology.NodeID // each is as likely
 	To        Destination
@@ -21,7 +21,7 @@ type PoissonConfig struct {
 	Seed        uint64
 }
 
-// Poisson is a Source of flows at random times, whatever becomes of those before.
+// Poisson is a Source of flows at random times, independent of earlier flows.
 type Poisson struct {
 	c     PoissonConfig
 	r     *rand.Rand

@@ -19,12 +19,12 @@ type Flow struct {
 	source   uint8  // of those that are merged
 }
 
-// Source is who begins flows. The simulator calls it from one goroutine.
+// Source begins flows. The simulator calls it from one goroutine.
 type Source interface {
 	// Next returns the flow that begins next by itself, in the order of Start; it
 	// is called when the one before has begun. False: no more.
 	Next() (Flow, bool)
-	// Done is told of every flow that has ended, the last byte being acknowledged
-	// at a time, and may begin others, at that time or later.
+	// Done takes every flow whose last byte was acknowledged at a time. It may begin
+	// others, at that time or later.
 	Done(f Flow, at time.Duration, begin func(Flow))
 }

@@ -1,11 +1,11 @@
 /*
- * Drawing the path of a flowcell: the one that was chosen for its rack, as long
- * as that is valid, or else any. It is for policies that go by samples (Luopan
- * §3), and for those of chance that it serves too, nobody ever choosing.
+ * Draws the path of a flowcell: the one that was chosen for its rack, as long
+ * as that is valid, otherwise any live one. It is for policies that follow samples
+ * (Luopan §3), and for random ones, for which nobody ever chooses.
  */
 
-/* What to do at the next flowcells to a rack; written whole by the loader. Who
- * reads one half written takes another live path, or the former, once. */
+/* What to do at the next flowcells to a rack. The loader writes it whole. A packet
+ * that reads a half-written one takes another live path, or the former, once. */
 struct choice {
 	__u32 group; /* that has the path; others know nothing of it */
 	__u32 step; /* of the group's order */

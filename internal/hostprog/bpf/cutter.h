@@ -58,8 +58,8 @@ struct {
 } flows SEC(".maps");
 
 /*
- * Time in units of 1,024 ns, which comes round after 73 minutes: what is sent again
- * within 5 ms of a multiple of that does not count as a timeout, which does no harm.
+ * Time in units of 1,024 ns, which wraps after 73 minutes. A resend within 5 ms of a
+ * multiple of that does not count as a timeout's, which does no harm.
  */
 #define LEAST_TIMEOUT (5000000 >> 10) /* flowcell.LeastTimeout */
 
@@ -161,10 +161,10 @@ static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, c
 
 /*
  * edge_number is flowcell.Cutter.Edge: the beginning or the end of a connection
- * without payload is of the same flowcell as what was sent last, and so cannot
- * overtake it. Where nothing was just now it goes by any path, for it may be sent
- * again after a timeout: the kernel gives all copies of a SYN-ACK one ID. Its
- * number is then any, but for the index, which numbers may have.
+ * without payload belongs to the flowcell of the last data, and so cannot overtake
+ * it. If no data was sent just now it goes by any path, since it may be sent again
+ * after a timeout: the kernel gives all copies of a SYN-ACK one ID. Its number is
+ * then random, with an index that numbers may have.
  */
 static __always_inline __u16 edge_number(const struct flow *f)
 {

@@ -137,8 +137,8 @@ static __always_inline int load_tcp(struct __sk_buff *skb, const struct ipv4 *ip
 
 /*
  * step says which entry of the group's order a packet takes, and numbers it
- * first if its flow is to be cut. What is not TCP in one piece nobody puts back
- * in order: it keeps to one path per pair of hosts, whatever its ports, since
+ * first if its flow is cut. Only unfragmented TCP is put back in order by receivers.
+ * Everything else keeps to one path per pair of hosts, whatever its ports, since
  * fragments have none.
  */
 static __always_inline __u32 step(struct __sk_buff *skb, struct ipv4 *ip, __u32 length, __u32 segments,

@@ -30,8 +30,8 @@ struct {
 
 /*
  * is_tunnel_error reports an ICMP error about an IP-in-IP packet that the error's
- * receiver sent: a switch complains of an outer header, and no socket of the
- * kernel's would know what to make of it. at is where the ICMP header starts.
+ * receiver sent: a switch reports an outer header, which the kernel can relate to
+ * none of its sockets. at is where the ICMP header starts.
  */
 static __always_inline int is_tunnel_error(struct __sk_buff *skb, __u32 at, __be32 daddr)
 {

@@ -13,6 +13,7 @@ import (
 	"weft/encap"
 	"weft/internal/dataplane"
 	"weft/internal/simnet"
+	"weft/internal/slowtest"
 	"weft/link"
 	"weft/liveness"
 	"weft/resequencer"
@@ -346,7 +347,7 @@ func (s *schedule) run() error {
 // have a way, and in the end all paths are in use. WEFT_SEEDS=from-to runs others.
 func TestGateway_livesThroughFaults(t *testing.T) {
 	from, to := uint64(1), uint64(16)
-	if race || testing.Short() {
+	if race || slowtest.Small() {
 		to = 4
 	}
 	if v := os.Getenv("WEFT_SEEDS"); v != "" {

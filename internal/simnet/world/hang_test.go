@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/internal/simnet"
+	"weft/internal/slowtest"
 	"weft/resequencer"
 	"weft/stack"
 )
@@ -95,7 +96,7 @@ func TestRun_nothingHangs(t *testing.T) {
 	switch {
 	case race:
 		worlds = 1
-	case testing.Short():
+	case slowtest.Small():
 		worlds = 4
 	}
 	if s := os.Getenv("WEFT_FLOWS"); s != "" {

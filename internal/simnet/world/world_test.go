@@ -322,3 +322,21 @@ func BenchmarkRun(b *testing.B) {
 		w.Close()
 	}
 }
+
+// Requests begin no sooner than Every after each other, and no sooner than the answer.
+func TestRoundTrips_every(t *testing.T) {
+	w := newWorld(t, Config{Seed: 1})
+	slow := w.RoundTrips("h0.0.2", "h0.1.2", 1000, 64, 0)
+	slow.Every = 20 * time.Millisecond
+	fast := w.RoundTrips("h0.0.2", "h0.1.2", 1000, 64, 0)
+	fast.Every = time.Nanosecond
+	if err := w.RunUntil(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slow.Times); n != 50 {
+		t.Errorf("%d requests in a second, one every 20 ms", n)
+	}
+	if n := len(fast.Times); n != 1000 {
+		t.Errorf("%d requests, of 1000 back to back", n)
+	}
+}

@@ -1,0 +1,94 @@
+package weft
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fakeCIGo stands for the go command in .ci/run: it notes what it is asked, and fails
+// with some output where FAIL is a part of that.
+const fakeCIGo = `#!/bin/sh
+line="WEFT_TESTS=$WEFT_TESTS go $*"
+echo "$line" >>"$NOTES"
+case $line in *"$FAIL"*) printf '%b\n' "$SAYS"; exit 1 ;; esac
+case "$*" in
+"list ./...") printf 'weft\nweft/drb\nweft/stack\nweft/sole\n' ;;
+"list .") echo weft ;;
+list*) printf 'weft/drb\nweft/stack\n' ;;
+esac
+`
+
+// runCI runs .ci/run with nothing real behind it. fail is a part of the call of go that
+// fails, and says what that prints.
+func runCI(t *testing.T, fail, says string) (out, notes string, ok bool) {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go": fakeCIGo, "dpkg": "#!/bin/sh\n", "ls": "#!/bin/sh\n", "gofmt": "#!/bin/sh\n", "notes": "",
+		"git": "#!/bin/sh\nfor a; do case $a in --prefix=*) mkdir -p \"${a#--prefix=}examples/grpc\" ;; esac; done\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("bash", ".ci/run")
+	cmd.Env = append(cmd.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "NOTES="+filepath.Join(dir, "notes"), "FAIL="+fail, "SAYS="+says, "WEFT_TESTS=")
+	b, err := cmd.CombinedOutput()
+	n, err2 := os.ReadFile(filepath.Join(dir, "notes"))
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	return string(b), string(n), err == nil
+}
+
+func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
+	out, notes, ok := runCI(t, "nothing fails", "")
+	if !ok || !strings.Contains(out, "all passed") {
+		t.Fatalf("passed %v:\n%s", ok, out)
+	}
+	for _, want := range []string{
+		"WEFT_TESTS=all go test .\n",
+		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
+		"WEFT_TESTS=unraced go test -p 2 ./",
+		"WEFT_TESTS=all go test -p 2 -race -short ./",
+		"WEFT_TESTS=all go test -p 1 -race -short",
+		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",
+		"run ./internal/tools/rename",
+		"WEFT_TESTS= go vet ./...\n",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("CI does not run %q:\n%s", want, notes)
+		}
+	}
+	if strings.Contains(notes, " weft/drb") {
+		t.Errorf("weft/drb is in .ci/raced, and runs with what is not:\n%s", notes)
+	}
+}
+
+func TestCI_failsWhereAPartFails(t *testing.T) {
+	const tests = "--- FAIL: TestRate (1.00s)\\nFAIL\\nFAIL\\tweft/bench/asymmetry\\t1.0s"
+	for _, c := range []struct {
+		fail, says, name string
+		ok               bool
+	}{
+		{"all go test .", "no", "", false}, // the tree: nothing else runs
+		{"all go test -p 1 weft/sole", "panic: no", "plain", false},
+		{"unraced go test", "panic: no", "plain", false},
+		{"-p 2 -race", "WARNING: DATA RACE", "raced", false},
+		{"rename", "no", "renamed", false},
+		{"go vet", "no", "renamed", false},
+		{"-race -short ./bench/asymmetry", "WARNING: DATA RACE", "measures", false},
+		{"-race -short ./bench/asymmetry", tests, "", true}, // it asserts a rate
+	} {
+		out, _, ok := runCI(t, c.fail, c.says)
+		if ok != c.ok || c.name != "" && !strings.Contains(out, c.name) {
+			t.Errorf("%q fails and says %q: CI passed %v:\n%s", c.fail, c.says, ok, out)
+		}
+	}
+}
