@@ -34,7 +34,7 @@ func (h *Host) sample(c *Config) {
 // to a destination are: then all are tried (topology.PathsOrAll). Connections
 // stay. t must contain the Host's address. With Config.Liveness the Host leaves
 // out besides what it knows by itself to be dead. A Device that chooses paths is
-// told as well (TopologyDevice); its error is returned, and then it may still use
+// told as well (PathDevice); its error is returned, and then it may still use
 // the paths of before.
 func (h *Host) SetTopology(t *topology.Topology) error {
 	if t == nil {

@@ -44,7 +44,7 @@ type SampleStats struct {
 	Unasked  uint64       // answers, while the policy does not sample
 	Drops    uint64       // probes and answers that the device did not take
 	Pathless uint64       // probes of paths that were gone by then
-	Untold   uint64       // choices that a ChoiceDevice did not take
+	Untold   uint64       // choices that a PathDevice did not take
 }
 
 const (

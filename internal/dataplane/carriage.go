@@ -10,14 +10,6 @@ import (
 	"weft/topology"
 )
 
-// CarriageDevice is what a TopologyDevice has besides if it encapsulates: the Host
-// tells it to which racks packets are to go plain, and how long they may be. The
-// first Carriage comes soon after New; until then all is plain. The rules of
-// TopologyDevice hold, and a Carriage comes after the topology that it belongs to.
-type CarriageDevice interface {
-	SetCarriage(c *liveness.Carriage) error
-}
-
 // plain reports whether a pair's packets leave as they are: no bouncing switch is
 // needed, or the carrier is not used to the rack.
 func (p *pair) plain() bool { return p.direct || p.rack != nil && p.rack.plain }

@@ -125,7 +125,7 @@ func (e *Egress) WriteLocked(bufs [][]byte) (n int) {
 	return n
 }
 
-// UntoldLocked counts the choices that a ChoiceDevice did not take.
+// UntoldLocked counts the choices that a PathDevice did not take.
 func (e *Egress) UntoldLocked() uint64 {
 	if a, ok := e.aware.(*sampled); ok {
 		return a.untold
