@@ -61,7 +61,7 @@ internal/paths: topology encap drb conga
 internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga local internal/checksum internal/clock internal/paths
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
 stack: topology flowcell policy resequencer resequencer/gro encap link liveness luopan conga internal/clock internal/dataplane internal/paths third_party/netstack/tcp internal/bucket
-uplink: encap internal/hostprog internal/hostsetup link liveness policy topology
+uplink: encap internal/hostprog internal/hostsetup link liveness policy topology stack
 fabrictest: internal/simnet stack topology
 internal/simnet: topology flowcell encap conga link internal/timerq
 internal/simnet/world: internal/simnet internal/prober internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq

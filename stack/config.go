@@ -20,8 +20,9 @@ type Config struct {
 	Address netip.Addr
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
-	// Device carries the packets. The Host owns it from a successful New on
-	// and closes it. Required.
+	// Device carries the packets. It announces by further methods what else it does:
+	// SuperDevice, PathDevice. The Host owns it from a successful New on and closes it.
+	// Required; uplink.NewHost opens one.
 	Device Device
 	// Tunnel, in place of Topology and Device, carries the packets in UDP.
 	// Address is then any IPv4 address, by which the peers know the Host.
@@ -33,15 +34,6 @@ type Config struct {
 	// PolicyOptions adjust the units of the policies that have some to adjust:
 	// how large a flowcell is, how long a pause between flowlets.
 	PolicyOptions policy.Options
-	// UplinkEncapsulates says that the host's uplink has the program of
-	// hostprog.AttachOffload, with the same topology and policy and with Address
-	// among its own: it takes a packet's path from the number that the Host has
-	// written into it. So super-segments stay whole on their way out. It counts
-	// what goes by which path, and Stats.Paths is empty. The Policy must be one
-	// of packets, which the Host encapsulates itself all the same, of flowcells,
-	// or of flows. Of one that samples the Host tells the program what it has found
-	// out, if Device is a ChoiceDevice.
-	UplinkEncapsulates bool
 	// SprayDatagrams spreads UDP and other protocols too, each packet by
 	// Policy's rule. By default all of them between two hosts keep to one path,
 	// since nothing puts them back in order. (Ports do not count: fragments
@@ -91,11 +83,19 @@ type Config struct {
 	Clock Clock
 }
 
+// pathDevice is the Device if it encapsulates, or nil.
+func (c *Config) pathDevice() PathDevice {
+	if d, ok := c.Device.(PathDevice); ok && d.Encapsulates() {
+		return d
+	}
+	return nil
+}
+
 // plane is the part of a Config that concerns packets, not connections.
 func (c *Config) plane() dataplane.Config {
 	return dataplane.Config{
 		Address: c.Address, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel,
-		Policy: c.Policy, PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.UplinkEncapsulates, Samples: true,
+		Policy: c.Policy, PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.pathDevice() != nil, Samples: true,
 		SprayDatagrams: c.SprayDatagrams, Resequencer: c.Resequencer, Timestamps: c.Timestamps, Carrier: c.Carrier,
 		LinkRateBits: c.LinkRateBits, Tau: c.Tau, Seed: c.Seed, Clock: c.Clock,
 	}

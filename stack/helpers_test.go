@@ -1,6 +1,14 @@
 package stack
 
-import "weft/internal/dataplane/dataplanetest"
+import (
+	"net/netip"
+	"time"
+
+	"weft/internal/dataplane"
+	"weft/internal/dataplane/dataplanetest"
+	"weft/liveness"
+	"weft/topology"
+)
 
 // What the tests of both halves of a host share.
 var (
@@ -26,3 +34,18 @@ type (
 	handClock   = dataplanetest.HandClock
 	stillClock  = dataplanetest.StillClock
 )
+
+// encapsulator says that it encapsulates, and takes what it is told. Nothing is
+// encapsulated: on a cable between two Hosts nobody needs it.
+type encapsulator struct{}
+
+func (encapsulator) Encapsulates() bool                            { return true }
+func (encapsulator) SetTopology(*topology.Topology) error          { return nil }
+func (encapsulator) SetCarriage(*liveness.Carriage) error          { return nil }
+func (encapsulator) Choose(netip.Prefix, int, time.Duration) error { return nil }
+
+// encapsulating is a device that says that it encapsulates.
+type encapsulating struct {
+	dataplane.GatewayDevice
+	encapsulator
+}

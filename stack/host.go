@@ -60,13 +60,13 @@ type Host struct {
 	net     *gstack.Stack
 	egress  *dataplane.Egress
 	ingress *dataplane.Ingress[received]
-	tunnel  bool           // the fabric is a Config.Tunnel
-	below   io.Closer      // the device, or what the tunnel runs over
-	virtual *virtual       // nil in real time
-	monitor *monitor       // nil without Config.Liveness
-	sampler *sampler       // nil in a tunnel
-	chooser TopologyDevice // nil if the device chooses no paths
-	setting sync.Mutex     // held while egress and chooser are told of a topology
+	tunnel  bool       // the fabric is a Config.Tunnel
+	below   io.Closer  // the device, or what the tunnel runs over
+	virtual *virtual   // nil in real time
+	monitor *monitor   // nil without Config.Liveness
+	sampler *sampler   // nil in a tunnel
+	chooser PathDevice // nil if the device chooses no paths
+	setting sync.Mutex // held while egress and chooser are told of a topology
 	closing sync.Once
 
 	mu       sync.Mutex
@@ -95,7 +95,7 @@ func New(c Config) (*Host, error) {
 		h.below = c.Tunnel.Underlay
 	} else {
 		h.below = c.Device
-		h.chooser, _ = c.Device.(TopologyDevice)
+		h.chooser = c.pathDevice()
 	}
 	ep := newEndpoint(e)
 	if c.Clock != nil {

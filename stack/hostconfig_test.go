@@ -45,6 +45,8 @@ func TestNew_rejectsBadCarriers(t *testing.T) {
 	}
 	near, _ := link.NewPair(1500, 1)
 	small, _ := link.NewPair(600, 1)
+	_, super := superPair(1500)
+	far := encapsulating{GatewayDevice: super}
 	for want, c := range map[string]Config{
 		"Config.Carrier mpls":                        {Topology: fatTree, Device: near, Carrier: encap.CarrierMPLS},
 		"Config.Carrier is carrier 9":                {Topology: fatTree, Device: near, Carrier: 9},
@@ -52,8 +54,8 @@ func TestNew_rejectsBadCarriers(t *testing.T) {
 		"from 616":                   {Topology: fatTree, Device: small, Carrier: encap.CarrierSRv6},
 		"Config.LinkRateBits":        {Topology: fatTree, Device: near, LinkRateBits: -1},
 		"Tau":                        {Topology: fatTree, Device: near, Policy: "conga", Tau: -1},
-		"Config.Policy local cannot": {Topology: fatTree, Device: near, Policy: "local", UplinkEncapsulates: true},
-		"not know the group of paths of each flow": {Topology: fatTree, Device: near, Policy: "presto", PolicyOptions: policy.Options{Groups: true}, UplinkEncapsulates: true},
+		"Config.Policy local cannot": {Topology: fatTree, Device: far, Policy: "local"},
+		"not know the group of paths of each flow": {Topology: fatTree, Device: far, Policy: "presto", PolicyOptions: policy.Options{Groups: true}},
 	} {
 		c.Address = c.Topology.EmbeddedAddr(0)
 		h, err := New(c)

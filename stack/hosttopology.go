@@ -34,7 +34,7 @@ func (h *Host) sample(c *Config) {
 // destination are dead: then all are tried (topology.PathsOrAll). Connections stay. t
 // must contain the Host's address. With Config.Liveness the Host also leaves out what
 // it knows by itself to be dead. A Device that chooses paths is told as well
-// (TopologyDevice). If the device fails, SetTopology returns its error, and the
+// (PathDevice). If the device fails, SetTopology returns its error, and the
 // device may still use the paths of before.
 func (h *Host) SetTopology(t *topology.Topology) error {
 	if t == nil {

@@ -11,6 +11,7 @@ import (
 
 // choosingDevice is told of topologies, which it refuses on demand.
 type choosingDevice struct {
+	encapsulator
 	*link.Memory
 	refuses atomic.Bool
 	refused atomic.Int64

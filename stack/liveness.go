@@ -76,5 +76,5 @@ type LivenessStats struct {
 	Refused  uint64         `json:"refused"` // probes of others, not answered: too many, or by no path between the two
 	Forged   uint64         `json:"forged"`  // probes that are none, by their checksum or what they say
 	Drops    uint64         `json:"drops"`   // probes that the device did not take
-	Untold   uint64         `json:"untold"`  // times that a TopologyDevice did not take a topology; it is told again
+	Untold   uint64         `json:"untold"`  // times that a PathDevice did not take a topology; it is told again
 }

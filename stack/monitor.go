@@ -28,7 +28,7 @@ type monitor struct {
 	clock   Clock
 	seed    uint64
 	write   func(bufs [][]byte) int // takes packets behind link.SuperHeadroom, returns how many
-	chooser TopologyDevice          // nil if the device chooses no paths
+	chooser PathDevice              // nil if the device chooses no paths
 	self    netip.Addr
 	carrier encap.Carrier
 	mtu     int
@@ -57,7 +57,7 @@ type monitor struct {
 const probeBatch = 64
 
 // newMonitor returns one that begins to probe at once. c has been validated.
-func newMonitor(c *Config, e *dataplane.Egress, clock Clock, seed uint64, write func([][]byte) int, chooser TopologyDevice) *monitor {
+func newMonitor(c *Config, e *dataplane.Egress, clock Clock, seed uint64, write func([][]byte) int, chooser PathDevice) *monitor {
 	l, address, t, carrier, mtu := c.Liveness, c.Address, e.Topology(), c.Carrier, c.Device.MTU()
 	w, _ := l.watcher(t, address, carrier, mtu, seed)
 	m := &monitor{
@@ -152,8 +152,8 @@ func (m *monitor) tellOf(t *topology.Topology, c *liveness.Carriage) error {
 		}
 		m.told = t
 	}
-	if d, ok := m.chooser.(CarriageDevice); ok && c != m.toldOf {
-		if err := d.SetCarriage(c); err != nil {
+	if c != m.toldOf {
+		if err := m.chooser.SetCarriage(c); err != nil {
 			return err
 		}
 		m.toldOf = c

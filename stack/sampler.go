@@ -43,7 +43,7 @@ type SampleStats struct {
 	Unasked  uint64       `json:"unasked"`  // answers, while the policy does not sample
 	Drops    uint64       `json:"drops"`    // probes and answers that the device did not take
 	Pathless uint64       `json:"pathless"` // probes of paths that were gone by then
-	Untold   uint64       `json:"untold"`   // choices that a ChoiceDevice did not take
+	Untold   uint64       `json:"untold"`   // choices that a PathDevice did not take
 }
 
 const (

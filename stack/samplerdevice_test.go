@@ -12,6 +12,7 @@ import (
 // decider is a device that encapsulates, and is told the choices.
 type decider struct {
 	tape
+	encapsulator
 	fails   bool
 	choices []choice
 }
@@ -35,7 +36,7 @@ func (d *decider) Choose(rack netip.Prefix, path int, valid time.Duration) error
 func TestSampler_tellsTheDevice(t *testing.T) {
 	device := &decider{}
 	h, _, clock := samplingHost(t, func(c *Config) {
-		c.Device, c.UplinkEncapsulates, c.PolicyOptions.Expiry = device, true, time.Millisecond
+		c.Device, c.PolicyOptions.Expiry = device, time.Millisecond
 	})
 	h.sendCell(t, 1)
 	if len(device.choices) > 0 {

@@ -12,13 +12,8 @@ type (
 	Device = dataplane.Device
 	// SuperDevice is what a Device has besides if it carries super-segments.
 	SuperDevice = dataplane.SuperDevice
-	// TopologyDevice is what a Device has besides if it chooses paths.
-	TopologyDevice = dataplane.TopologyDevice
-	// CarriageDevice is what a TopologyDevice has besides if it encapsulates.
-	CarriageDevice = dataplane.CarriageDevice
-	// ChoiceDevice is what a Device has besides if it chooses the paths of a policy that
-	// samples.
-	ChoiceDevice = dataplane.ChoiceDevice
+	// PathDevice is what a Device has besides if it chooses paths and encapsulates.
+	PathDevice = dataplane.PathDevice
 	// Tunnel is a fabric that knows nothing of weft, in place of Topology and Device:
 	// packets travel in UDP.
 	Tunnel = dataplane.Tunnel

@@ -7,23 +7,12 @@ import (
 
 	"weft/encap"
 	"weft/policy"
+	"weft/stack"
 	"weft/topology"
 )
 
-// Config says what Open opens. Open copies it.
-type Config struct {
-	// Address is the embedded stack's: Topology's EmbeddedAddr of this host.
-	// Required.
-	Address netip.Addr
-	// Topology is the present fabric, as in the Host's configuration. The Host
-	// passes changes on. Required.
-	Topology *topology.Topology
-	// Policy and PolicyOptions are those of the Host.
-	Policy        string
-	PolicyOptions policy.Options
-	// Carrier is that of the Host: encap.CarrierIPIP, the default, or
-	// encap.CarrierSRv6.
-	Carrier encap.Carrier
+// Options say where the fabric is. The zero value finds out.
+type Options struct {
 	// Interface leads into the fabric; "" stands for the device of the route to
 	// the fabric's switches.
 	Interface string
@@ -31,8 +20,27 @@ type Config struct {
 	MTU int
 }
 
+// NewHost opens a Device for a Host and starts the Host on it. c.Device and c.Tunnel must
+// be nil. c.Address is the embedded stack's: the topology's EmbeddedAddr of this host.
+// Closing the Host closes the Device. On error nothing is left.
+func NewHost(c stack.Config, o Options) (*stack.Host, *Device, error) {
+	d, err := Open(c, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Device = d
+	h, err := stack.New(c)
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	return h, d, nil
+}
+
 // check returns whose address it is, and how its packets are spread.
-func (c *Config) check() (self topology.Node, p policy.Policy, err error) {
+func check(c *stack.Config) (self topology.Node, p policy.Policy, err error) {
+	if c.Device != nil || c.Tunnel != nil {
+		return self, p, errors.New("uplink: Config.Device or Tunnel is given, but the Device is what is opened: leave them out")
+	}
 	if c.Topology == nil {
 		return self, p, errors.New("uplink: Config.Topology is missing: topology.Parse makes one")
 	}

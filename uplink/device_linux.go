@@ -16,6 +16,7 @@ import (
 	"weft/link"
 	"weft/liveness"
 	"weft/policy"
+	"weft/stack"
 	"weft/topology"
 )
 
@@ -50,32 +51,33 @@ type carrier interface {
 	link.Sender
 }
 
-// Open opens a Device in the network namespace of the calling thread. It does without parts
-// that only give speed and are refused. When it fails, it leaves nothing behind.
-func Open(c Config) (*Device, error) {
-	self, p, err := c.check()
+// Open opens the Device of a Host that is to have a Config, in the network namespace of the
+// calling thread. NewHost starts the Host as well. Open does without parts that only give
+// speed and are refused. When it fails, it leaves nothing behind.
+func Open(c stack.Config, o Options) (*Device, error) {
+	self, p, err := check(&c)
 	if err != nil {
 		return nil, err
 	}
 	// A core's address is in no routing table of weft's own.
 	core := c.Topology.Node(topology.NodeID(c.Topology.NumNodes() - 1)).Addr
-	up, err := hostsetup.FindUplink(core, c.Interface)
+	up, err := hostsetup.FindUplink(core, o.Interface)
 	if err != nil {
 		return nil, err
 	}
-	if c.MTU == 0 {
-		c.MTU = up.MTU
+	if o.MTU == 0 {
+		o.MTU = up.MTU
 	}
-	if c.MTU > up.MTU {
-		return nil, fmt.Errorf("uplink: Config.MTU is %d bytes, more than the %d of %s: lower it or raise that", c.MTU, up.MTU, up.Name)
+	if o.MTU > up.MTU {
+		return nil, fmt.Errorf("uplink: Options.MTU is %d bytes, more than the %d of %s: lower it or raise that", o.MTU, up.MTU, up.Name)
 	}
-	if c.Carrier == encap.CarrierSRv6 && c.MTU < minMTU6 {
-		return nil, fmt.Errorf("uplink: Config.MTU is %d bytes, but IPv6 needs %d: raise it or use the carrier ipip", c.MTU, minMTU6)
+	if c.Carrier == encap.CarrierSRv6 && o.MTU < minMTU6 {
+		return nil, fmt.Errorf("uplink: Options.MTU is %d bytes, but IPv6 needs %d: raise it or use the carrier ipip", o.MTU, minMTU6)
 	}
 	// The route keeps the address reachable for programs of this machine, and makes
 	// it one that may come in by the TUN where the reverse path is checked.
 	tun, err := link.OpenTUN(link.TUNConfig{
-		Routes: []netip.Prefix{netip.PrefixFrom(c.Address, 32)}, MTU: c.MTU, Overhead: c.Carrier.Overhead(), Offload: true,
+		Routes: []netip.Prefix{netip.PrefixFrom(c.Address, 32)}, MTU: o.MTU, Overhead: c.Carrier.Overhead(), Offload: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("uplink: %w", err)
@@ -89,7 +91,7 @@ func Open(c Config) (*Device, error) {
 	if err := d.encapsulate(c, self, p); err != nil {
 		d.without("the Host encapsulates: %v", err)
 	}
-	if err := d.receive(c, up); err != nil {
+	if err := d.receive(c.Address, o.MTU, up); err != nil {
 		d.without("the TUN receives: %v", err)
 	}
 	d.ended.Go(func() { d.attend(ctx) })
@@ -103,7 +105,7 @@ func (d *Device) without(format string, args ...any) {
 
 // encapsulate has the uplink's program do it. Where the policy is one of packets
 // the Host does so anyway, and there is nothing for the program to do.
-func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err error) {
+func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy) (err error) {
 	if p.Sprays() && !p.Unit.Cuts() {
 		return nil
 	}
@@ -118,14 +120,13 @@ func (d *Device) encapsulate(c Config, self topology.Node, p policy.Policy) (err
 }
 
 // Encapsulates reports whether the uplink encapsulates in place of the Host.
-// stack.Config.UplinkEncapsulates must have this value.
 func (d *Device) Encapsulates() bool { return d.spray != nil }
 
 // Interface is the name of the uplink. Topology updates also come by it.
 func (d *Device) Interface() string { return d.name }
 
 // SetTopology takes paths out of use or back into use. t is the topology of Open
-// with other links down. The Device's Host calls it (stack.TopologyDevice);
+// with other links down. The Device's Host calls it (stack.PathDevice);
 // nobody else needs to.
 func (d *Device) SetTopology(t *topology.Topology) error {
 	if d.spray == nil {
@@ -135,7 +136,7 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 }
 
 // SetCarriage makes packets leave plain to racks to which the carrier is not proved. The
-// Device's Host calls it (stack.CarriageDevice); nobody else needs to.
+// Device's Host calls it (stack.PathDevice); nobody else needs to.
 func (d *Device) SetCarriage(c *liveness.Carriage) error {
 	if d.spray == nil {
 		return nil
@@ -147,7 +148,7 @@ func (d *Device) SetCarriage(c *liveness.Carriage) error {
 }
 
 // Choose makes flowcells to a rack that begin within valid take a path, by its number. The
-// Host that samples paths calls it (stack.ChoiceDevice). It fails if the path is not live,
+// Host that samples paths calls it (stack.PathDevice). It fails if the path is not live,
 // or Encapsulates is false, since then the Host chooses.
 func (d *Device) Choose(rack netip.Prefix, path int, valid time.Duration) error {
 	if d.spray == nil {

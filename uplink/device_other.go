@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"weft/link"
+	"weft/liveness"
+	"weft/stack"
 	"weft/topology"
 )
 
@@ -15,8 +17,8 @@ import (
 type Device struct{ link.TUN }
 
 // Open returns an error: programs at an uplink are supported on Linux only.
-func Open(c Config) (*Device, error) {
-	if _, _, err := c.check(); err != nil {
+func Open(c stack.Config, _ Options) (*Device, error) {
+	if _, _, err := check(&c); err != nil {
 		return nil, err
 	}
 	return nil, errors.New("uplink: needs the TUN, packet sockets and eBPF of Linux; elsewhere link.OpenUDP carries a Host's packets, by stack.Config.Tunnel")
@@ -30,6 +32,9 @@ func (*Device) Interface() string { return "" }
 
 // SetTopology does nothing.
 func (*Device) SetTopology(*topology.Topology) error { return nil }
+
+// SetCarriage does nothing.
+func (*Device) SetCarriage(*liveness.Carriage) error { return nil }
 
 // Choose returns an error.
 func (*Device) Choose(netip.Prefix, int, time.Duration) error { return errors.ErrUnsupported }

@@ -1,9 +1,7 @@
 // Package uplink gives an embedded stack.Host the fastest way into the fabric
 // that a Linux machine has, in one call:
 //
-//	device, err := uplink.Open(uplink.Config{Address: addr, Topology: fabric, Policy: "presto"})
-//	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: "presto",
-//		Device: device, UplinkEncapsulates: device.Encapsulates()})
+//	host, device, err := uplink.NewHost(stack.Config{Address: addr, Topology: fabric, Policy: "presto"}, uplink.Options{})
 //
 // With stack.Config.Liveness the Host finds failures by itself. Switches that run agents
 // tell it of failures:

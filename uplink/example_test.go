@@ -21,21 +21,15 @@ func Example() {
 		panic(err)
 	}
 	address := netip.MustParseAddr("10.0.0.130")
-	device, err := uplink.Open(uplink.Config{Address: address, Topology: fabric, Policy: "presto"})
+	host, device, err := uplink.NewHost(stack.Config{
+		Address: address, Topology: fabric, Policy: "presto",
+		Liveness: &stack.Liveness{}, // it finds dead paths by itself
+	}, uplink.Options{})
 	if err != nil {
 		panic(err) // it names what is missing: a capability, a route, IPv4 forwarding
 	}
+	defer host.Close()                         // and the device
 	fmt.Fprintln(os.Stderr, device.Offloads()) // what of the fast way there is, and why not more
-
-	host, err := stack.New(stack.Config{
-		Address: address, Topology: fabric, Policy: "presto",
-		Device: device, UplinkEncapsulates: device.Encapsulates(),
-		Liveness: &stack.Liveness{}, // it finds dead paths by itself
-	})
-	if err != nil {
-		panic(err)
-	}
-	defer host.Close() // and the device
 
 	// Where switches run agents, they tell of failures within milliseconds.
 	updates, err := listen.Open(listen.Config{

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -94,16 +93,8 @@ func (n network) tryOpen(host topology.NodeID, policyName string, options ...fun
 	for _, change := range options {
 		change(&c)
 	}
-	d, err := Open(Config{Address: addr, Topology: n.topology, Policy: policyName, Carrier: c.Carrier})
-	if err != nil {
-		return nil, nil, err
-	}
-	c.Device, c.UplinkEncapsulates = d, d.Encapsulates()
-	h, err := stack.New(c)
-	if err != nil {
-		return nil, nil, errors.Join(err, d.Close())
-	}
-	return d, h, nil
+	h, d, err := NewHost(c, Options{})
+	return d, h, err
 }
 
 // hung is when a transfer is taken to have stopped for good.

@@ -3,6 +3,7 @@ package uplink
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"weft/internal/hostprog"
@@ -14,18 +15,18 @@ import (
 const beatEvery = 50 * time.Millisecond
 
 // receive takes what comes for the address from the kernel by a packet socket.
-func (d *Device) receive(c Config, up hostsetup.Uplink) error {
+func (d *Device) receive(address netip.Addr, mtu int, up hostsetup.Uplink) error {
 	own, err := ownAddresses()
 	if err != nil {
 		return err
 	}
 	steer, err := hostprog.AttachSteer(hostprog.SteerConfig{
-		Uplink: d.name, Rules: []hostprog.SteerRule{{Address: c.Address, What: hostprog.SteerEverything}},
+		Uplink: d.name, Rules: []hostprog.SteerRule{{Address: address, What: hostprog.SteerEverything}},
 	})
 	if err != nil {
 		return err
 	}
-	socket, err := link.OpenPacket(link.PacketConfig{Interface: d.name, Gateway: up.Gateway, MTU: c.MTU, Filter: steer.Filter()})
+	socket, err := link.OpenPacket(link.PacketConfig{Interface: d.name, Gateway: up.Gateway, MTU: mtu, Filter: steer.Filter()})
 	if err != nil {
 		return errors.Join(err, steer.Close())
 	}

@@ -21,10 +21,9 @@ import (
 )
 
 var (
-	_ stack.Device         = (*Device)(nil)
-	_ stack.SuperDevice    = (*Device)(nil)
-	_ stack.TopologyDevice = (*Device)(nil)
-	_ stack.ChoiceDevice   = (*Device)(nil)
+	_ stack.Device      = (*Device)(nil)
+	_ stack.SuperDevice = (*Device)(nil)
+	_ stack.PathDevice  = (*Device)(nil)
 )
 
 const (
@@ -315,7 +314,7 @@ func TestOpen_besideAnother(t *testing.T) {
 	first, sender := n.open(t, near, "presto")
 	t.Run("the same address", func(t *testing.T) {
 		n.do(t, near, func() error {
-			if d, err := Open(Config{Address: n.topology.EmbeddedAddr(near), Topology: n.topology}); err == nil {
+			if d, err := Open(stack.Config{Address: n.topology.EmbeddedAddr(near), Topology: n.topology}, Options{}); err == nil {
 				t.Error("opened")
 				return d.Close()
 			} else if !strings.Contains(err.Error(), "is another weft using this address") {
@@ -327,7 +326,7 @@ func TestOpen_besideAnother(t *testing.T) {
 	t.Run("another address", func(t *testing.T) {
 		var second *Device
 		n.do(t, near, func() (err error) {
-			second, err = Open(Config{Address: n.topology.EmbeddedAddr(near + 1), Topology: n.topology, Policy: "presto"})
+			second, err = Open(stack.Config{Address: n.topology.EmbeddedAddr(near + 1), Topology: n.topology, Policy: "presto"}, Options{})
 			return err
 		})
 		defer second.Close()

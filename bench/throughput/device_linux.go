@@ -8,12 +8,11 @@ import (
 
 	"weft/internal/hostprog"
 	"weft/link"
-	"weft/policy"
 	"weft/stack"
 )
 
-// uplink is the device of a lab's host that leads into the fabric.
-const uplink = "p0"
+// uplinkName is the device of a lab's host that leads into the fabric.
+const uplinkName = "p0"
 
 func needTUN(*bench) error {
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
@@ -36,14 +35,12 @@ func openTUN(s site, offload bool) (*link.TUN, error) {
 type fast struct {
 	*link.Duplex
 	steer *hostprog.Steer
-	spray *hostprog.Offload // nil if nothing is sprayed
 	done  chan struct{}
 }
 
 // openFast opens a device that sends by a TUN and receives by a packet socket,
-// which sees super-segments whole that a bouncing switch has decapsulated. With
-// a policy, the uplink encapsulates.
-func openFast(s site, policyName string) (f *fast, err error) {
+// which sees super-segments whole that a bouncing switch has decapsulated.
+func openFast(s site) (f *fast, err error) {
 	f = &fast{done: make(chan struct{})}
 	defer func() {
 		if err != nil {
@@ -51,16 +48,11 @@ func openFast(s site, policyName string) (f *fast, err error) {
 			f = nil
 		}
 	}()
-	if policyName != "" {
-		if f.spray, err = attachSpray(s, policyName); err != nil {
-			return f, err
-		}
-	}
-	if f.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: uplink, Rules: []hostprog.SteerRule{
+	if f.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: uplinkName, Rules: []hostprog.SteerRule{
 		{Address: s.topology.EmbeddedAddr(s.self), What: hostprog.SteerEverything}}}); err != nil {
 		return f, err
 	}
-	in, err := link.OpenPacket(link.PacketConfig{Interface: uplink, Filter: f.steer.Filter()})
+	in, err := link.OpenPacket(link.PacketConfig{Interface: uplinkName, Filter: f.steer.Filter()})
 	if err != nil {
 		return f, err
 	}
@@ -71,20 +63,6 @@ func openFast(s site, policyName string) (f *fast, err error) {
 	f.Duplex = link.NewDuplex(in, out)
 	go f.beat()
 	return f, f.steer.Beat()
-}
-
-func attachSpray(s site, policyName string) (*hostprog.Offload, error) {
-	p, err := policy.New(policyName, policy.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return hostprog.AttachOffload(hostprog.OffloadConfig{
-		Uplink:    uplink,
-		Addresses: []netip.Addr{s.topology.EmbeddedAddr(s.self)},
-		Topology:  s.topology,
-		Self:      s.self,
-		Policy:    p,
-	})
 }
 
 // beat keeps packets from the kernel until the device is closed.
@@ -110,9 +88,6 @@ func (f *fast) Close() error {
 	}
 	if f.steer != nil {
 		all = append(all, f.steer.Close())
-	}
-	if f.spray != nil {
-		all = append(all, f.spray.Close())
 	}
 	return errors.Join(all...)
 }

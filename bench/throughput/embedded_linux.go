@@ -5,7 +5,9 @@ import (
 	"net/netip"
 
 	"weft/link"
+	"weft/policy"
 	"weft/stack"
+	"weft/uplink"
 )
 
 // skeleton is weft as it was at first: every packet is a system call.
@@ -25,11 +27,16 @@ type plain struct{ stack.Device }
 // embedded is weft in the process of the program that uses it.
 func embedded(policyName string) way {
 	return way{supports: needTUN, open: func(s site) (*host, error) {
-		device, err := openFast(s, policyName)
+		c := stack.Config{Address: s.topology.EmbeddedAddr(s.self), Topology: s.topology, Policy: policyName}
+		device, err := uplink.Open(c, uplink.Options{})
 		if err != nil {
 			return nil, err
 		}
-		return newHost(s, stack.Config{Device: device, Policy: policyName, UplinkEncapsulates: true}, device.Close)
+		if p, err := policy.New(policyName, policy.Options{}); err == nil && p.AtUplink() && !device.Encapsulates() {
+			return nil, errors.Join(errors.New(device.Offloads()), device.Close())
+		}
+		c.Device = device
+		return newHost(s, c, device.Close)
 	}}
 }
 

@@ -24,7 +24,7 @@ import (
 // bareNetstack is netstack over the same device as weft's, with nothing between
 // them: what weft adds is the difference to this. ECMP gives it one path.
 var bareNetstack = way{supports: needTUN, open: func(s site) (*host, error) {
-	device, err := openFast(s, "")
+	device, err := openFast(s)
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func TestRun_failureOfOneCase(t *testing.T) {
 	broken.helper = func(_ context.Context, b *bench, _ Case, s site) (*process, error) {
 		drb, _ := policy.New("drb", policy.Options{})
 		return nil, errors.Join(errors.New("an accident"), b.lab.Do(b.from, func() error {
-			_, err := hostprog.AttachOffload(hostprog.OffloadConfig{Uplink: uplink, Topology: b.topology, Self: b.from, Policy: drb,
+			_, err := hostprog.AttachOffload(hostprog.OffloadConfig{Uplink: uplinkName, Topology: b.topology, Self: b.from, Policy: drb,
 				Addresses: []netip.Addr{b.topology.Node(b.from).Addr}, PerPacketTCP: true})
 			return err
 		}))

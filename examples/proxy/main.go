@@ -84,17 +84,11 @@ func open(spec, address, policy string, updates bool) (*stack.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-address %q: %w; on host h0.0.2 it would be 10.0.0.130", address, err)
 	}
-	device, err := uplink.Open(uplink.Config{Address: addr, Topology: fabric, Policy: policy})
+	host, device, err := uplink.NewHost(stack.Config{Address: addr, Topology: fabric, Policy: policy, Liveness: &stack.Liveness{}}, uplink.Options{})
 	if err != nil {
 		return nil, err
 	}
 	log.Print(device.Offloads())
-	host, err := stack.New(stack.Config{Address: addr, Topology: fabric, Policy: policy,
-		Device: device, UplinkEncapsulates: device.Encapsulates(), Liveness: &stack.Liveness{}})
-	if err != nil {
-		device.Close()
-		return nil, err
-	}
 	if updates { // for as long as the program runs
 		_, err = listen.Open(listen.Config{Interface: device.Interface(), Topology: fabric, Address: addr,
 			Deliver: func(t *topology.Topology) { _ = host.SetTopology(t) }})

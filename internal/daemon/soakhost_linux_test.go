@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -76,14 +75,9 @@ func embedded(spec string) error {
 	if err != nil {
 		return err
 	}
-	device, err := uplink.Open(uplink.Config{Address: address, Topology: fabric, Policy: "presto"})
+	host, device, err := uplink.NewHost(stack.Config{Address: address, Topology: fabric, Policy: "presto", Liveness: &stack.Liveness{}}, uplink.Options{})
 	if err != nil {
 		return err
-	}
-	host, err := stack.New(stack.Config{Address: address, Topology: fabric, Policy: "presto",
-		Device: device, UplinkEncapsulates: device.Encapsulates(), Liveness: &stack.Liveness{}})
-	if err != nil {
-		return errors.Join(err, device.Close())
 	}
 	defer host.Close()
 	l, err := host.Listen("tcp", ":7")

@@ -34,7 +34,7 @@ type awareConfig struct {
 	linkBits float64
 	tau      time.Duration
 	seed     uint64
-	device   ChoiceDevice // nil unless the device chooses
+	device   PathDevice // nil unless the device chooses
 }
 
 func newAwareConfig(c *Config, p policy.Policy) awareConfig {
@@ -43,7 +43,7 @@ func newAwareConfig(c *Config, p policy.Policy) awareConfig {
 	}
 	a := awareConfig{policy: p, options: c.PolicyOptions, linkBits: c.LinkRateBits, tau: c.Tau, seed: c.Seed}
 	if c.UplinkEncapsulates {
-		a.device, _ = c.Device.(ChoiceDevice)
+		a.device, _ = c.Device.(PathDevice)
 	}
 	return a
 }

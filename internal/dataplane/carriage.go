@@ -5,14 +5,6 @@ import (
 	"weft/topology"
 )
 
-// CarriageDevice is what a TopologyDevice is besides if it encapsulates. The Host
-// tells it to which racks packets leave plain, and how long they may be. The first
-// Carriage comes soon after New; until then all packets leave plain. The rules of
-// TopologyDevice hold. A Carriage comes after the topology that it belongs to.
-type CarriageDevice interface {
-	SetCarriage(c *liveness.Carriage) error
-}
-
 // plain reports whether a pair's packets leave as they are: they need no bouncing
 // switch, or the carrier is not used to the rack.
 func (p *pair) plain() bool { return p.direct || p.rack != nil && p.rack.plain }

@@ -132,7 +132,7 @@ func (c *Config) policy() (policy.Policy, error) {
 	}
 	// Packets that each take a path of their own the Egress encapsulates itself.
 	if packets := p.Unit.Kind == flowcell.UnitPacket; c.UplinkEncapsulates && !packets && !p.AtUplink() {
-		return none, fmt.Errorf("Policy %s cannot be told to the uplink's program, which does not know %s: choose another or unset UplinkEncapsulates", c.Policy, p.UplinkLacks())
+		return none, fmt.Errorf("Policy %s cannot be told to the Device, which encapsulates and does not know %s: choose another", c.Policy, p.UplinkLacks())
 	}
 	if r := c.LinkRateBits; r != 0 && !(r >= minLinkRate && r <= maxLinkRate) { // NaN, too
 		return none, fmt.Errorf("LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9", r, float64(minLinkRate), float64(maxLinkRate))

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/liveness"
 	"weft/topology"
 )
 
@@ -32,23 +33,29 @@ type SuperDevice interface {
 	WriteParts(parts [][]byte) error
 }
 
-// TopologyDevice is what a Device is besides if it chooses paths, as that of package
-// uplink does. The Host tells it of every topology that comes into use after the one
-// that both began with, by Host.SetTopology or by its own evidence (Config.Liveness).
-// Calls do not overlap. Of several changes in a row the device may hear of the last
-// only. SetTopology must not call the Host. When it has returned, nothing is sent by
-// a path that is dead in t.
-type TopologyDevice interface {
+// PathDevice is what a Device has besides if it can choose the paths of packets itself and
+// encapsulate them, as that of package uplink does. It takes a packet's path from the
+// number that the Host writes into it. Super-segments so stay whole on their way out. It
+// counts what goes by which path, and Stats.Paths is empty. It carries out policies of
+// flowcells and of flows; with a policy of packets the Host encapsulates all the same.
+//
+// Calls of SetTopology and SetCarriage do not overlap, and of several changes in a row the
+// device may hear of the last only. No method may call the Host.
+type PathDevice interface {
+	// Encapsulates reports whether it does so. New asks first, and if not, nothing else
+	// is called.
+	Encapsulates() bool
+	// SetTopology tells of every topology that comes into use after the one that both
+	// began with, by Host.SetTopology or by own evidence (Config.Liveness). When it has
+	// returned, nothing is sent by a path that is dead in t.
 	SetTopology(t *topology.Topology) error
-}
-
-// ChoiceDevice is what a Device is besides if it chooses the paths of a policy that
-// samples, as that of package uplink does. It draws paths at random until the Host,
-// which probes them, tells it better.
-type ChoiceDevice interface {
-	// Choose makes flowcells to a rack that begin within valid, from now on, take a
-	// path, by its number. It is called with a lock held, must not call the Host, and
-	// fails if the path is not live.
+	// SetCarriage tells to which racks packets are to go plain, and how long they may be.
+	// The first Carriage comes soon after New; until then all is plain. It comes after the
+	// topology that it belongs to.
+	SetCarriage(c *liveness.Carriage) error
+	// Choose has flowcells to a rack, which begin from now on until valid has passed, take
+	// a path, by its number. The Host calls it, with a lock held, if its policy samples;
+	// until then the device draws paths at random. It fails if the path is not live.
 	Choose(rack netip.Prefix, path int, valid time.Duration) error
 }
 

@@ -24,7 +24,7 @@ type rack struct {
 	plain bool // the carrier is not used
 	mtu   int  // the longest inner packet in bytes; 0: any
 
-	// What a ChoiceDevice was told last.
+	// What a PathDevice was told last.
 	prefix netip.Prefix
 	told   struct {
 		path  int

@@ -26,7 +26,7 @@
 // counted by cause.
 //
 // Under luopan and rand the program draws a path when a flowcell begins and keeps it with
-// the flow. A table rack → path, valid until, is fed by a Host (stack.ChoiceDevice) or by the
+// the flow. A table rack → path, valid until, is fed by a Host (stack.PathDevice) or by the
 // daemon's sampler, which learns from the program which racks are in use. Policies that
 // decide packet by packet (conga, letflow, local, drill) stay in userspace.
 //

@@ -13,6 +13,7 @@ import (
 	"weft/gso"
 	"weft/internal/checksum"
 	"weft/link"
+	"weft/liveness"
 	"weft/resequencer"
 	"weft/stack"
 	"weft/topology"
@@ -72,7 +73,7 @@ func (w *World) startKernel(n topology.Node) (err error) {
 	k.ledger.world = w
 	c := stack.Config{
 		// Nothing is wrapped, and nothing put in order; resends come after 200 ms.
-		Address: n.Addr, Topology: w.fabric, Device: &nic{k}, Policy: "ecmp", UplinkEncapsulates: true, Timestamps: true,
+		Address: n.Addr, Topology: w.fabric, Device: &nic{k}, Policy: "ecmp", Timestamps: true,
 		Seed: k.chance.Uint64() | 1, Clock: &w.clock,
 	}
 	c.Resequencer.Discipline, c.Resequencer.Hold = resequencer.Off, 100*time.Millisecond
@@ -89,7 +90,14 @@ type nic struct{ *kernel }
 var (
 	_ stack.Device      = nic{}
 	_ stack.SuperDevice = nic{}
+	_ stack.PathDevice  = nic{}
 )
+
+// A kernel encapsulates nothing, and nobody tells it of paths.
+func (n nic) Encapsulates() bool                            { return true }
+func (n nic) SetTopology(*topology.Topology) error          { return nil }
+func (n nic) SetCarriage(*liveness.Carriage) error          { return nil }
+func (n nic) Choose(netip.Prefix, int, time.Duration) error { return nil }
 
 func (n nic) MTU() int                                    { return n.world.config.MTU }
 func (n nic) MaxSuper() int                               { return link.MaxSuperLen }
