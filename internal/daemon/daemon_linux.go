@@ -40,7 +40,7 @@ type state struct {
 	parts   // nothing while weft is out of the way
 	status  io.Closer
 	reloads int
-	repairs repairs
+	repairs service.Repairs
 	trouble trouble
 }
 

@@ -145,8 +145,8 @@ func TestOwner_tellsOfEachRepair(t *testing.T) {
 		w := newWorld(t, 1)
 		w.lost = append(w.lost, "a route")
 		happens(w)
-		if log := w.log.String(); !strings.Contains(log, "repaired: a route") || w.d.repairs.count != 1 || len(w.lost) > 0 {
-			t.Errorf("%s: %d repairs, lost still %v; the log:\n%s", name, w.d.repairs.count, w.lost, log)
+		if log := w.log.String(); !strings.Contains(log, "repaired: a route") || w.d.repairs.Count != 1 || len(w.lost) > 0 {
+			t.Errorf("%s: %d repairs, lost still %v; the log:\n%s", name, w.d.repairs.Count, w.lost, log)
 		}
 	}
 }

@@ -5,26 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"weft/internal/hostsetup"
+	"weft/internal/service"
 )
-
-// repairs counts what the daemon has put right of what others had changed.
-type repairs struct {
-	count uint64
-	last  []string // the latest, oldest first
-}
-
-// maxRepairs bounds the repairs that a status tells of.
-const maxRepairs = 16
-
-func (r *repairs) add(did []string) {
-	r.count += uint64(len(did))
-	r.last = append(r.last, did...)
-	r.last = r.last[max(0, len(r.last)-maxRepairs):]
-}
 
 // trouble is why weft does not do what it should, or not all of it.
 type trouble struct {
@@ -167,13 +152,13 @@ func (d *daemon) mend(did []string, err error) error {
 	for _, what := range did {
 		d.log.Printf("repaired: %s", what)
 	}
-	d.repairs.add(did)
+	d.repairs.Add(did...)
 	return err
 }
 
 // complain tells what is wrong, once.
 func (d *daemon) complain(now time.Time, why string) {
-	why = strings.ReplaceAll(why, "\n", "; ") // of joined errors
+	why = service.OneLine(why)
 	if why != d.trouble.why {
 		d.log.Printf("trouble: %s", why)
 	}
@@ -183,7 +168,7 @@ func (d *daemon) complain(now time.Time, why string) {
 // takeAway gets weft out of the way: what programs send and receive goes as the
 // kernel's own routes have it, until all can be brought back.
 func (d *daemon) takeAway(why string) {
-	why = strings.ReplaceAll(why, "\n", "; ")
+	why = service.OneLine(why)
 	d.log.Printf("out of the way, packets go as the kernel's routes have them: %s", why)
 	if err := d.takeDown(0); err != nil && !gone(err) {
 		d.log.Printf("out of the way, but not all was undone: %v", err)
@@ -203,6 +188,6 @@ func (d *daemon) comeBack(ctx context.Context, now time.Time) {
 		return
 	}
 	d.trouble = trouble{}
-	d.repairs.count++
+	d.repairs.Count++
 	d.log.Printf("back at work: %s; it was out of the way because %s", d.describe(), after)
 }

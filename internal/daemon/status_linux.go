@@ -47,7 +47,8 @@ func (d *daemon) snapshot() Status {
 	if !d.working {
 		s.State = StateAway
 	}
-	s.Repairs, s.LatestRepairs = d.repairs.count, d.repairs.last
+	repaired := d.repairs.Copy()
+	s.Repairs, s.LatestRepairs = repaired.Count, repaired.Last
 	if !c.tunnels() {
 		s.Topology, s.Uplink = c.fabric.String(), d.place.uplink.Name
 		if d.place.uplink.Gateway.IsValid() {

@@ -3,12 +3,11 @@ package switchd
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"weft/fabric"
+	"weft/internal/service"
 	"weft/topology"
 )
 
@@ -40,8 +39,6 @@ const (
 	// settle bounds how often all is compared while the kernel tells of one change
 	// after the other.
 	settle = 20 * time.Millisecond
-	// maxRepairs bounds the repairs that a status tells of.
-	maxRepairs = 16
 )
 
 // startRepair binds to the calling thread's network namespace.
@@ -217,9 +214,7 @@ func (r *repair) glance() {
 // tell says what was mended.
 func (r *repair) tell(did ...string) {
 	r.mu.Lock()
-	r.mended.Count += uint64(len(did))
-	r.mended.Last = append(r.mended.Last, did...)
-	r.mended.Last = r.mended.Last[max(0, len(r.mended.Last)-maxRepairs):]
+	r.mended.Add(did...)
 	r.mu.Unlock()
 	for _, what := range did {
 		r.log("repaired: " + what)
@@ -230,7 +225,7 @@ func (r *repair) tell(did ...string) {
 func (r *repair) complain(err error) {
 	why := ""
 	if err != nil {
-		why = strings.ReplaceAll(err.Error(), "\n", "; ") // of joined errors
+		why = service.OneLine(err.Error())
 	}
 	r.mu.Lock()
 	was := r.mended.Trouble
@@ -265,9 +260,7 @@ func (r *repair) status() *RouteStats {
 func (r *repair) repairs() *Repairs {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.mended
-	s.Last = slices.Clone(s.Last)
-	return &s
+	return &Repairs{r.mended.Copy(), r.mended.Trouble}
 }
 
 func (r *repair) close() {

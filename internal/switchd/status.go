@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
 	"weft/topoupdate/wire"
@@ -49,9 +50,8 @@ type Status struct {
 
 // Repairs is what the agent has put right of what others had changed.
 type Repairs struct {
-	Count   uint64   `json:"count"`
-	Last    []string `json:"last,omitempty"`    // the latest, oldest first
-	Trouble string   `json:"trouble,omitempty"` // what it cannot put right, and who can
+	service.Repairs
+	Trouble string `json:"trouble,omitempty"` // what it cannot put right, and who can
 }
 
 // Neighbour is one port and who is behind it.
