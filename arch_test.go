@@ -28,6 +28,7 @@ var lattice = map[string][]string{
 	"weft/internal/checksum":          {},
 	"weft/internal/bucket":            {},
 	"weft/internal/timerq":            {},
+	"weft/internal/probe":             {"weft/encap", "weft/internal/bucket", "weft/liveness", "weft/topology"},
 	"weft/internal/nearest":           {},
 	"weft/internal/strictyaml":        {"weft/internal/nearest"},
 	"weft/internal/notify":            {},
@@ -58,15 +59,15 @@ var lattice = map[string][]string{
 	"weft/internal/hostsetup":         {"weft/topology", "weft/encap", "weft/internal/hostprog", "weft/internal/kernel"},
 	"weft/fabric":                     {"weft/topology", "weft/encap", "weft/internal/kernel"},
 	"weft/lab":                        {"weft/topology", "weft/fabric", "weft/internal/kernel"},
-	"weft/stack":                      {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp", "weft/internal/bucket"},
+	"weft/stack":                      {"weft/topology", "weft/flowcell", "weft/drb", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/checksum", "weft/third_party/netstack/tcp", "weft/internal/bucket", "weft/internal/probe"},
 	"weft/uplink":                     {"weft/encap", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/liveness", "weft/policy", "weft/topology"},
 	"weft/fabrictest":                 {"weft/internal/simnet", "weft/stack", "weft/topology"},
 	"weft/internal/simnet":            {"weft/topology", "weft/flowcell", "weft/encap", "weft/conga", "weft/link", "weft/internal/timerq"},
-	"weft/internal/simnet/world":      {"weft/internal/simnet", "weft/internal/prober", "weft/internal/checksum", "weft/stack", "weft/topology", "weft/encap", "weft/gso", "weft/link", "weft/liveness", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/internal/timerq"},
+	"weft/internal/simnet/world":      {"weft/internal/simnet", "weft/internal/checksum", "weft/stack", "weft/topology", "weft/encap", "weft/gso", "weft/link", "weft/liveness", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/internal/timerq", "weft/internal/probe"},
 	"weft/internal/simnet/...":        {"weft/internal/simnet", "weft/stack", "weft/topology", "weft/topoupdate", "weft/link", "weft/internal/timerq"},
 	"weft/internal/interop":           {},
 	"weft/internal/updatekeys":        {"weft/internal/strictyaml", "weft/topoupdate"},
-	"weft/internal/prober":            {"weft/internal/shortage", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology", "weft/internal/bucket"},
+	"weft/internal/prober":            {"weft/internal/shortage", "weft/encap", "weft/link", "weft/liveness", "weft/luopan", "weft/topology", "weft/internal/bucket", "weft/internal/probe"},
 	"weft/internal/switchd":           {"weft/encap", "weft/fabric", "weft/topology", "weft/topoupdate", "weft/topoupdate/wire", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
 	"weft/internal/daemon":            {"weft/internal/hostprog", "weft/internal/hostsetup", "weft/link", "weft/stack", "weft/encap", "weft/policy", "weft/flowcell", "weft/resequencer", "weft/topology", "weft/topoupdate", "weft/topoupdate/listen", "weft/liveness", "weft/luopan", "weft/internal/notify", "weft/internal/memlimit", "weft/internal/steadyclock", "weft/internal/prober", "weft/internal/privileges", "weft/internal/statussocket", "weft/internal/strictyaml", "weft/internal/topofile", "weft/internal/updatekeys"},
 	"weft/bench/...":                  {"weft/..."},
@@ -86,7 +87,7 @@ var lattice = map[string][]string{
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/internal/bucket", "weft/internal/timerq", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/nearest", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

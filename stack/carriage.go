@@ -155,7 +155,7 @@ func (h *Host) Carriage() *liveness.Carriage {
 	}
 	h.monitor.mu.Lock()
 	defer h.monitor.mu.Unlock()
-	return h.monitor.watcher.Carriage()
+	return h.monitor.driver.Carriage()
 }
 
 // sameFabric reports whether numbers of nodes mean the same in two topologies.

@@ -182,7 +182,7 @@ func TestMonitor_hearsOfPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	w := h.monitor.watcher
+	w := h.monitor.driver.Watcher()
 	b, _ := fatTree.ByAddr(addrB)
 	for clock.now < 100*time.Second || w.Next() < clock.now+time.Second/4 { // and nothing is due any more
 		clock.now += time.Millisecond

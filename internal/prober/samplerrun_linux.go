@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/probe"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -143,7 +144,7 @@ func (s *Sampler) probe(p luopan.Probe) {
 
 // post sends an inner packet, behind room for the outer header, by a path.
 func (s *Sampler) post(b []byte, paths topology.PathSet, path int) {
-	outer, err := outerOf(s.config.Carrier, s.config.Address, paths.Addr(path), paths.Choices(path))
+	outer, err := probe.Outer(s.config.Carrier, s.config.Address, paths.Addr(path), paths.Choices(path))
 	if err == nil {
 		s.id++
 		b, err = outer.Encapsulate(b, s.id)
