@@ -32,6 +32,7 @@ internal/config: topology topoupdate
 internal/service:
 internal/bucket:
 internal/timerq:
+internal/probe: topology encap liveness internal/bucket internal/paths
 internal/shortage:
 internal/shortage/few:  // for tests
 internal/slowtest:
@@ -60,14 +61,14 @@ internal/clock:
 internal/paths: topology encap drb conga
 internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga local internal/checksum internal/clock internal/paths
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
-stack: topology flowcell policy resequencer resequencer/gro encap link liveness luopan conga internal/clock internal/dataplane internal/paths third_party/netstack/tcp internal/bucket
+stack: topology flowcell policy resequencer resequencer/gro encap link liveness luopan conga internal/clock internal/dataplane internal/paths third_party/netstack/tcp internal/bucket internal/probe
 uplink: encap internal/hostprog internal/hostsetup link liveness policy topology stack
 fabrictest: internal/simnet stack topology
 internal/simnet: topology flowcell encap conga link internal/timerq
-internal/simnet/world: internal/simnet internal/prober internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq
+internal/simnet/world: internal/simnet internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq internal/probe
 internal/simnet/...: internal/simnet stack topology topoupdate link internal/timerq
 internal/interop:
-internal/prober: internal/shortage encap link liveness luopan topology internal/bucket
+internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
 internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/prober internal/config internal/service
 bench/...: ...
@@ -102,7 +103,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

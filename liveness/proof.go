@@ -47,6 +47,7 @@ type bounce struct {
 	homes  uint8         // come home in a row, while it is not proved
 	missed uint16        // boomerangs in a row
 	since  time.Duration // sending time of the first of these
+	latest time.Duration // and of the last
 	home   time.Duration // sending time of the latest that came home
 	avoid  bool          // not to be used, since others are better
 }
@@ -124,6 +125,9 @@ func (w *Watcher) cameHome(p *path, sent time.Duration) {
 	b := &w.proof.bounces[p.up]
 	b.missed = 0
 	b.home = max(b.home, sent)
+	if w.near.mute && p.group != &w.near {
+		w.hasten(&w.near)
+	}
 	if b.proved {
 		return
 	}
@@ -149,15 +153,19 @@ func (w *Watcher) stayedOut(p *path, sent time.Duration) {
 	}
 	b.homes = 0
 	if b.missed++; b.missed == 1 {
-		b.since = sent
+		b.since, b.latest = sent, sent
 	}
-	b.missed = min(b.missed, 1<<14)
-	switch {
-	case !b.proved:
+	b.missed, b.latest = min(b.missed, 1<<14), max(b.latest, sent)
+	if !b.proved || w.gone(b) {
 		w.lookAgain(w.now)
-	case b.missed >= missedInRow:
-		w.lookAgain(max(w.now, b.since+w.patience()))
 	}
+}
+
+// gone reports whether boomerangs to a switch have stayed out for so long that it loses
+// its proof. What counts is the time between them: while hardly any are sent, because all
+// are silent, nothing is found out of one.
+func (w *Watcher) gone(b *bounce) bool {
+	return b.missed >= missedInRow && b.latest >= b.since+w.patience()
 }
 
 // patience is how long nothing comes home before the proof is lost.
@@ -204,7 +212,7 @@ func (w *Watcher) prove() {
 	if pr.off {
 		return
 	}
-	all := w.quiet(&w.near)
+	all := w.quiet(&w.near) && !w.anyHome(w.near.quiet+w.patience()/2)
 	for i := range pr.bounces {
 		w.proveBounce(&pr.bounces[i], &w.near.paths[i], all)
 	}
@@ -220,12 +228,18 @@ func (w *Watcher) prove() {
 
 func (w *Watcher) proveBounce(b *bounce, p *path, all bool) {
 	switch {
-	case b.proved && (all && b.home < w.near.quiet+w.patience()/2 || b.missed >= missedInRow && w.now >= b.since+w.patience()):
+	case b.proved && (all || w.gone(b)):
 		b.proved, b.homes = false, 0
 		w.stats.Unproved++
 	case !b.proved && b.once && b.homes >= regained && p.cause == fine:
 		b.proved = true
 	}
+}
+
+// anyHome reports whether anything that was sent since then has come home: replies tell
+// of switches, too.
+func (w *Watcher) anyHome(since time.Duration) bool {
+	return slices.ContainsFunc(w.proof.bounces, func(b bounce) bool { return b.home >= since })
 }
 
 // proveKind looks at the switches of a kind: it takes one that works, and at the start

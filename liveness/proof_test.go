@@ -197,34 +197,41 @@ func TestProof_perRack(t *testing.T) {
 // Losses and queues do not have the carrier given up.
 func TestProof_lossDoesNotFlap(t *testing.T) {
 	for _, spec := range proofSpecs {
-		for seed := range uint64(10) {
-			s := newWorld(t, spec, seed)
-			dst := topology.NodeID(s.topo.NumHosts() - 1)
-			h := s.watch(0, Config{MTU: 1500})
-			s.all.loss = float64(seed+1) / 200 // on every link: up to 5 %
-			if seed == 7 {                     // total, again and again, for no longer than a full queue
-				s.all.loss = 0
-				down := side{s.topo.Ports(0)[0].Link, false}
-				var burst func()
-				burst = func() {
-					s.faults[down] = fault{loss: 1}
-					s.after(time.Duration(s.rng.IntN(200))*time.Millisecond, func() { delete(s.faults, down) })
-					s.after(500*time.Millisecond, burst)
-				}
-				s.after(time.Second, burst)
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(10) {
+				lossDoesNotFlap(t, spec, seed)
 			}
-			s.talk(h, dst, 200)
-			s.run(time.Second)
-			for end := s.now + time.Duration(fewer(60)**soak)*time.Second; s.now < end; s.run(s.now + 100*time.Millisecond) {
-				c := h.w.Carriage()
-				if c.Plain(s.edge(dst)) || c.MTU(s.edge(dst)) != 1480 {
-					t.Fatalf("%s, seed %d, at %v: plain %v, MTU %d: %q", spec, seed, s.now, c.Plain(s.edge(dst)), c.MTU(s.edge(dst)), c.Why(s.edge(dst)))
-				}
-			}
-			if st := h.w.Stats(); st.GivenUp > 0 || st.FullAnswered == 0 {
-				t.Errorf("%s, seed %d: %+v", spec, seed, st)
-			}
+		})
+	}
+}
+
+func lossDoesNotFlap(t *testing.T, spec string, seed uint64) {
+	s := newWorld(t, spec, seed)
+	dst := topology.NodeID(s.topo.NumHosts() - 1)
+	h := s.watch(0, Config{MTU: 1500})
+	s.all.loss = float64(seed+1) / 200 // on every link: up to 5 %
+	if seed == 7 {                     // total, again and again, for no longer than a full queue
+		s.all.loss = 0
+		down := side{s.topo.Ports(0)[0].Link, false}
+		var burst func()
+		burst = func() {
+			s.faults[down] = fault{loss: 1}
+			s.after(time.Duration(s.rng.IntN(200))*time.Millisecond, func() { delete(s.faults, down) })
+			s.after(500*time.Millisecond, burst)
 		}
+		s.after(time.Second, burst)
+	}
+	s.talk(h, dst, 200)
+	s.run(time.Second)
+	for end := s.now + time.Duration(fewer(60)**soak)*time.Second; s.now < end; s.run(s.now + 100*time.Millisecond) {
+		c := h.w.Carriage()
+		if c.Plain(s.edge(dst)) || c.MTU(s.edge(dst)) != 1480 {
+			t.Fatalf("%s, seed %d, at %v: plain %v, MTU %d: %q", spec, seed, s.now, c.Plain(s.edge(dst)), c.MTU(s.edge(dst)), c.Why(s.edge(dst)))
+		}
+	}
+	if st := h.w.Stats(); st.GivenUp > 0 || st.FullAnswered == 0 {
+		t.Errorf("%s, seed %d: %+v", spec, seed, st)
 	}
 }
 

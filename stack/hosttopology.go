@@ -79,7 +79,7 @@ func (h *Host) Carriage() *liveness.Carriage {
 	}
 	h.monitor.mu.Lock()
 	defer h.monitor.mu.Unlock()
-	return h.monitor.watcher.Carriage()
+	return h.monitor.driver.Carriage()
 }
 
 // Congestion returns what the Host's policy knows of the paths to each rack that

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/bucket"
 	"weft/internal/dataplane"
+	"weft/internal/probe"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -38,30 +40,24 @@ const (
 	// maxEchoes is how many probes are echoed per second, and at once: those of
 	// 500 hosts that probe 16 paths each every second.
 	maxEchoes = 8000
-	// maxReport is the longest that what is sent by which path stays unreported.
-	maxReport = 10 * time.Millisecond
 	// minPause is the shortest time between two looks at what is due.
 	minPause = 100 * time.Microsecond
 )
 
-// watcher makes the Watcher of a host.
-func (l *Liveness) watcher(t *topology.Topology, address netip.Addr, carrier encap.Carrier, mtu int, seed uint64) (*liveness.Watcher, error) {
-	self, ok := t.ByAddr(address)
-	if !ok {
-		return nil, fmt.Errorf("%v is not in %v", address, t)
-	}
-	return liveness.New(liveness.Config{
-		Topology: t, Self: self, Address: address, Seed: seed, MaxDestinations: dataplane.MaxTallied,
+// probing is how the paths of a host are probed, but for its clock and device.
+func (l *Liveness) probing(t *topology.Topology, address netip.Addr, carrier encap.Carrier, mtu int, seed uint64) probe.Config {
+	return probe.Config{
+		Topology: t, Address: address, Seed: seed, MaxDestinations: dataplane.MaxTallied,
 		Interval: l.Interval, Multiplier: l.Multiplier, Budget: l.Budget, Floor: l.Floor, MinHold: l.MinHold, MaxHold: l.MaxHold,
-		Carrier: carrier, MTU: min(mtu, encap.MaxProbeLen), Require: l.Require,
-	})
+		Carrier: carrier, MTU: min(mtu, encap.MaxProbeLen), Require: l.Require, Echoes: bucket.New(maxEchoes, time.Second),
+	}
 }
 
 func (c *Config) validateLiveness() error {
 	if c.Liveness == nil {
 		return nil
 	}
-	if _, err := c.Liveness.watcher(c.Topology, c.Address, c.Carrier, c.Device.MTU(), 1); err != nil {
+	if _, err := probe.New(c.Liveness.probing(c.Topology, c.Address, c.Carrier, c.Device.MTU(), 1)); err != nil {
 		return fmt.Errorf("stack: Config.Liveness: %w", err)
 	}
 	return nil

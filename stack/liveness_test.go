@@ -168,7 +168,7 @@ func TestMonitor_hearsOfPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	w := h.monitor.watcher
+	w := h.monitor.driver.Watcher()
 	b, _ := fatTree.ByAddr(addrB)
 	for clock.Time < 100*time.Second || w.Next() < clock.Time+time.Second/4 { // and nothing is due any more
 		clock.Time += time.Millisecond

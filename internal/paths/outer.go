@@ -7,21 +7,29 @@ import (
 	"weft/topology"
 )
 
+// OuterBy returns the outer header of a packet from a host with an address: to a bouncing
+// switch, or, of SRv6, out of these ports of the switches on its way. It fails if an address
+// is not IPv4 or a port has no label.
+func OuterBy(c encap.Carrier, self, bounce netip.Addr, ports []int) (encap.Outer, error) {
+	if c != encap.CarrierSRv6 {
+		return encap.NewIPIPOuter(self, bounce)
+	}
+	sids, err := encap.SIDs(ports)
+	if err != nil {
+		return encap.Outer{}, err
+	}
+	return encap.NewSRv6Outer(topology.Addr6(self), sids)
+}
+
 // Outer returns the outer header of path n of a set, from a host with an address. The
 // carrier is IP-in-IP or SRv6, and of SRv6 the ports of the path must have labels
 // (topology.Topology.CheckPorts).
 func Outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.Outer {
+	var ports []int
 	if c == encap.CarrierSRv6 {
-		return LabelsOuter(self, set.Choices(n))
+		ports = set.Choices(n)
 	}
-	o, _ := encap.NewIPIPOuter(self, set.Addr(n)) // both are IPv4
-	return o
-}
-
-// LabelsOuter returns the SRv6 header of a packet that leaves the switches on its way
-// by these ports. They must have labels.
-func LabelsOuter(self netip.Addr, ports []int) encap.Outer {
-	o, _ := encap.NewSRv6Outer(topology.Addr6(self), netip.AddrFrom16(SIDs(ports)))
+	o, _ := OuterBy(c, self, set.Addr(n), ports) // both are IPv4
 	return o
 }
 

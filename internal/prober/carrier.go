@@ -3,10 +3,8 @@ package prober
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"weft/encap"
-	"weft/topology"
 )
 
 func (c *Config) checkCarrier() error {
@@ -19,17 +17,4 @@ func (c *Config) checkCarrier() error {
 		return errors.New("Gateway is missing: name the edge switch's address")
 	}
 	return nil
-}
-
-// outerOf is the outer header from a host to a bouncing switch, or out of these
-// ports.
-func outerOf(c encap.Carrier, from, via netip.Addr, ports []int) (encap.Outer, error) {
-	if c == encap.CarrierIPIP {
-		return encap.NewIPIPOuter(from, via)
-	}
-	sids, err := encap.SIDs(ports)
-	if err != nil {
-		return encap.Outer{}, err
-	}
-	return encap.NewSRv6Outer(topology.Addr6(from), sids)
 }

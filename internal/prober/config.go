@@ -5,9 +5,13 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/probe"
 	"weft/liveness"
 	"weft/topology"
 )
+
+// Stats counts what a Prober has done.
+type Stats = probe.Stats
 
 // Config says whose paths are probed.
 type Config struct {

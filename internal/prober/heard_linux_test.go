@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/bucket"
+	"weft/internal/probe"
 	"weft/liveness"
 	"weft/luopan"
 	"weft/topology"
@@ -18,25 +20,24 @@ func TestProber_hearsOfPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	self, peer := top.Node(0), top.Node(15)
-	w, err := liveness.New(liveness.Config{Topology: top, Self: self.ID, Seed: 1})
+	d, err := probe.New(probe.Config{Topology: top, Address: self.Addr, Seed: 1, Write: func([]byte, netip.Addr) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := d.Watcher()
 	now := time.Duration(0)
 	for ; now < 100*time.Second || w.Next() < now+time.Second/4; now += time.Millisecond {
 		w.Active(peer.ID, peer.Addr, now)
 		w.Tick(now)
 		w.Probes(func(*liveness.Probe) {})
 	}
-	d := &Driver{self: self.ID, address: self.Addr, watcher: w, base: top,
-		send: func([]byte, netip.Addr) error { return nil }}
 	packet, err := encap.AppendProbe(make([]byte, encap.MaxOverhead), encap.Probe{Kind: encap.ProbeRequest, Origin: peer.Addr, Target: self.Addr})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Take(packet, now)
-	if next := w.Next(); next > now || d.stats.Echoed != 1 {
-		t.Errorf("at %v the next probe is due at %v; %+v", now, next, d.stats)
+	if next := w.Next(); next > now || d.Stats().Echoed != 1 {
+		t.Errorf("at %v the next probe is due at %v; %+v", now, next, d.Stats())
 	}
 }
 
@@ -58,7 +59,7 @@ func TestSampler_hearsOfPeers(t *testing.T) {
 		table.Probes(now, func(luopan.Probe) {})
 	}
 	// Without an address of its own it sends nothing, which does not matter here.
-	s := &Sampler{self: self.ID, topology: top, table: table}
+	s := &Sampler{self: self.ID, topology: top, table: table, echoes: bucket.New(1, time.Second)}
 	packet, err := encap.AppendSample(make([]byte, encap.MaxOverhead), encap.Sample{Token: 1, From: peer.Addr, To: self.Addr})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/probe"
 	"weft/internal/shortage"
 	"weft/liveness"
 	"weft/topology"
@@ -32,7 +32,7 @@ type Prober struct {
 	err     error
 
 	mu     sync.Mutex // guards driver
-	driver *Driver
+	driver *probe.Driver
 }
 
 // Open begins to probe, in the network namespace of the calling thread.
@@ -65,10 +65,10 @@ func open(c Config) (*Prober, error) {
 	p := &Prober{longest: max(c.MTU, encap.ProbeLen+encap.MaxOverhead), deliver: c.Deliver, start: time.Now(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	var err error
-	if p.driver, err = NewDriver(c, func(packet []byte, via netip.Addr) error { return p.sockets.send(packet, via) }); err != nil {
+	if p.driver, err = probe.New(c.driver(p)); err != nil {
 		return nil, err
 	}
-	p.self = p.driver.self
+	p.self, _ = c.Topology.ByAddr(c.Address)
 	if p.kernel, err = netlink.NewHandle(unix.NETLINK_INET_DIAG); err != nil {
 		return nil, err
 	}
@@ -77,6 +77,13 @@ func open(c Config) (*Prober, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// driver is what concerns the Driver, whose clock and sockets are p's.
+func (c *Config) driver(p *Prober) probe.Config {
+	return probe.Config{Topology: c.Topology, Address: c.Address, Carrier: c.Carrier, Beside: c.Beside, Idle: c.Idle, MTU: c.MTU,
+		Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed,
+		Clock: p.now, Write: p.sockets.send, Observe: c.Observe}
 }
 
 func (p *Prober) now() time.Duration { return time.Since(p.start) }
@@ -144,7 +151,7 @@ func (p *Prober) receive() {
 		for i := range n {
 			p.driver.Take(bufs[i][:encap.MaxOverhead+sizes[i]], p.now())
 		}
-		news := p.driver.changed()
+		news := p.driver.Changed() || p.driver.Next() <= p.now()
 		p.mu.Unlock()
 		if news {
 			p.nudge()

@@ -217,29 +217,6 @@ func findsFarDeadLink(t *testing.T, carrier encap.Carrier) {
 	a.eventuallyDown(t, "e2.0-a2.2")
 }
 
-func TestBucket_bounds(t *testing.T) {
-	const echoBurst = echoRate / 10
-	b := newEchoes()
-	taken := 0
-	for range 3 * echoBurst {
-		if b.Take(1, time.Second) {
-			taken++
-		}
-	}
-	if taken != echoBurst {
-		t.Errorf("%d at once, want %d", taken, echoBurst)
-	}
-	taken = 0
-	for i := range 100000 { // a second's worth of them
-		if b.Take(1, time.Second+time.Duration(i)*10*time.Microsecond) {
-			taken++
-		}
-	}
-	if taken < echoRate-1 || taken > echoRate+1 {
-		t.Errorf("%d in the second after, want %d", taken, echoRate)
-	}
-}
-
 func TestFilter_assembles(t *testing.T) {
 	code, err := filter(netip.MustParseAddr("10.0.0.2"), 9, true)
 	if err != nil || len(code) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/bucket"
+	"weft/internal/probe"
 	"weft/internal/shortage"
 	"weft/link"
 	"weft/luopan"
@@ -133,7 +134,7 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 		return nil, err
 	}
 	s := &Sampler{config: c, self: self, start: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		echoes: newEchoes(), table: table, topology: c.Topology, racks: make(map[uint32]*rack)}
+		echoes: bucket.New(probe.EchoRate, 100*time.Millisecond), table: table, topology: c.Topology, racks: make(map[uint32]*rack)}
 	s.socket, err = link.OpenPacket(link.PacketConfig{Interface: c.Interface, Gateway: c.Gateway, Filter: code, ReceiveBuffer: 1 << 20})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/paths"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -142,8 +143,8 @@ func (s *Sampler) probe(p luopan.Probe) {
 }
 
 // post sends an inner packet, behind room for the outer header, by a path.
-func (s *Sampler) post(b []byte, paths topology.PathSet, path int) {
-	outer, err := outerOf(s.config.Carrier, s.config.Address, paths.Addr(path), paths.Choices(path))
+func (s *Sampler) post(b []byte, set topology.PathSet, path int) {
+	outer, err := paths.OuterBy(s.config.Carrier, s.config.Address, set.Addr(path), set.Choices(path))
 	if err == nil {
 		s.id++
 		b, err = outer.Encapsulate(b, s.id)

@@ -8,7 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/dataplane"
-	"weft/internal/prober"
+	"weft/internal/probe"
 	"weft/link"
 	"weft/liveness"
 	"weft/policy"
@@ -22,7 +22,7 @@ type daemon struct {
 	kernel   *kernel
 	process  *process
 	gateway  *dataplane.Gateway
-	probes   *prober.Driver
+	probes   *probe.Driver
 	tun      *tun
 	tap      *tap
 	in, out  *reader
@@ -69,8 +69,9 @@ func (k *kernel) start(change func(*dataplane.GatewayConfig)) (d *daemon, err er
 	if d.gateway, err = dataplane.NewGateway(c); err != nil {
 		return nil, err
 	}
-	d.probes, err = prober.NewDriver(prober.Config{Address: k.address, Topology: k.known, Carrier: c.Carrier,
-		MTU: w.config.MTU, Seed: k.chance.Uint64(), Observe: func(p *liveness.Watcher, now time.Duration) { d.gateway.Observe(p, now) }}, d.sendProbe)
+	d.probes, err = probe.New(probe.Config{Address: k.address, Topology: k.known, Carrier: c.Carrier,
+		MTU: w.config.MTU, Seed: k.chance.Uint64(), Clock: d.process.Now, Write: d.sendProbe,
+		Observe: func(p *liveness.Watcher, now time.Duration) { d.gateway.Observe(p, now) }})
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +160,8 @@ func (d *daemon) probe(packet []byte) {
 		d.probes.Take(buf, d.process.Now())
 		if t, c, news := d.probes.News(); news {
 			d.hear(t, c)
-			d.ticks.Reset(0)
 		}
+		d.rearm()
 	})
 }
 
@@ -174,8 +175,11 @@ func (d *daemon) tick() {
 	if t, c, news := d.probes.News(); news {
 		d.hear(t, c)
 	}
-	d.ticks.Reset(max(d.probes.Next()-now, 100*time.Microsecond))
+	d.rearm()
 }
+
+// rearm has tick called when the prober wants it.
+func (d *daemon) rearm() { d.ticks.Reset(max(d.probes.Next()-d.process.Now(), 100*time.Microsecond)) }
 
 func (d *daemon) hear(t *topology.Topology, c *liveness.Carriage) {
 	if t != d.topology {
@@ -196,7 +200,7 @@ func (d *daemon) lookAround() {
 	for _, peer := range d.kernel.peers {
 		d.probes.Active(peer, d.process.Now())
 	}
-	d.ticks.Reset(0)
+	d.rearm()
 	d.process.AfterFunc(500*time.Millisecond, d.lookAround)
 }
 

@@ -1,0 +1,320 @@
+// Package probe drives a liveness.Watcher: it puts its probes into packets that take
+// their paths, hands it what comes home, and answers the probes of peers. A Host and the
+// daemon of a host's kernel do that alike; each gives its clock and what writes a packet.
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"weft/encap"
+	"weft/internal/bucket"
+	"weft/internal/paths"
+	"weft/liveness"
+	"weft/topology"
+)
+
+// Config says whose paths are probed, and how. What has the name of a field of
+// liveness.Config is that.
+type Config struct {
+	// Topology is the fabric as it stands; SetTopology replaces it.
+	Topology *topology.Topology
+	// Address is the host's own in Topology.
+	Address netip.Addr
+	// Carrier has probes take their paths: ipip or srv6.
+	Carrier encap.Carrier
+	// Beside says that other Drivers run on this host, for other carriers: this one
+	// leaves to them what has come by theirs. Else it answers all.
+	Beside bool
+	// Idle is what SetIdle says at the beginning.
+	Idle bool
+	// MTU of 0 means that there are no full-size probes.
+	MTU              int
+	Require          bool
+	Interval         time.Duration
+	Multiplier       int
+	Budget, Floor    float64
+	MinHold, MaxHold time.Duration
+	MaxDestinations  int
+	Seed             uint64
+	// Echoes bounds the requests of peers that are answered, so that nobody makes this
+	// host send without bound. The zero value means EchoRate a second.
+	Echoes bucket.Bucket
+	// Clock is what tells the times that the methods are given.
+	Clock func() time.Duration
+	// Write sends a whole packet, outer header included, which is the caller's until it
+	// returns; via is the outer destination of IP-in-IP. An error says that the packet is
+	// not sent.
+	Write func(packet []byte, via netip.Addr) error
+	// Observe, if not nil, is called every 10 ms at least, before a Tick, to tell the
+	// Watcher what has been seen of the host's traffic.
+	Observe func(*liveness.Watcher, time.Duration)
+}
+
+// EchoRate is how many requests of peers are answered a second unless Config says
+// otherwise: as many as a thousand peers may send in a fat-tree of k=8.
+const EchoRate = 20_000
+
+// maxOuters bounds the outer headers of probes that are kept, 160 bytes each. Above it
+// they are made anew.
+const maxOuters = 1 << 12
+
+// Driver drives a Watcher. Times count from any start on and do not go back. It is not
+// safe for concurrent use.
+type Driver struct {
+	config Config
+	self   topology.NodeID
+	looked time.Duration // when Observe was called latest
+
+	watcher *liveness.Watcher
+	base    *topology.Topology
+	shown   *topology.Topology
+	carried *liveness.Carriage // shown with it
+	labels  liveness.Labels
+	outers  map[key]encap.Outer // of probes lately sent
+	id      uint16
+	buf     []byte
+	stats   Stats
+}
+
+// key is what the outer header of a probe depends on.
+type key struct {
+	dst  topology.NodeID
+	path int
+	via  netip.Addr
+}
+
+// Stats counts what a Driver has done.
+type Stats struct {
+	Watcher liveness.Stats `json:"watcher"`
+	Echoed  uint64         `json:"echoed"`  // requests of peers that were answered
+	Refused uint64         `json:"refused"` // requests that were too many, or by no path between the two
+	Forged  uint64         `json:"forged"`  // probes that are none, by their checksum or what they say
+	Unsent  uint64         `json:"unsent"`  // probes and answers that Write did not take
+	Drops   uint64         `json:"drops"`   // probes that the socket had no room for; not the Driver's
+}
+
+// New returns a Driver that begins with its first Tick. An error names what is wrong with
+// the configuration.
+func New(c Config) (*Driver, error) {
+	if c.Topology == nil {
+		return nil, errors.New("Topology is missing")
+	}
+	if c.Echoes.None() {
+		c.Echoes = bucket.New(EchoRate, 100*time.Millisecond)
+	}
+	d := &Driver{config: c, outers: make(map[key]encap.Outer),
+		buf: make([]byte, 0, encap.MaxOverhead+max(c.MTU, encap.ProbeLen+encap.MaxOverhead))}
+	if err := d.begin(c.Topology); err != nil {
+		return nil, err
+	}
+	d.watcher.SetIdle(c.Idle, 0)
+	d.shown, d.carried = d.watcher.Topology(), d.watcher.Carriage()
+	return d, nil
+}
+
+// begin watches a fabric of which nothing is known.
+func (d *Driver) begin(t *topology.Topology) error {
+	c := &d.config
+	self, ok := t.ByAddr(c.Address)
+	if !ok {
+		return fmt.Errorf("Address %v is no host of %v", c.Address, t)
+	}
+	w, err := liveness.New(liveness.Config{Topology: t, Self: self, Address: c.Address, Interval: c.Interval,
+		Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, MinHold: c.MinHold, MaxHold: c.MaxHold,
+		MaxDestinations: c.MaxDestinations, Seed: c.Seed, Carrier: c.Carrier, MTU: c.MTU, Require: c.Require})
+	if err != nil {
+		return err
+	}
+	d.watcher, d.self, d.base = w, self, t
+	d.labels = liveness.Labels{Topology: t, Self: self}
+	clear(d.outers)
+	return nil
+}
+
+// Watcher is what the Driver drives. Another fabric has another one.
+func (d *Driver) Watcher() *liveness.Watcher { return d.watcher }
+
+// observeEvery is how often the traffic is looked at.
+const observeEvery = 10 * time.Millisecond
+
+// Tick sends what is due. It is to be called at Next, when there is news, and when
+// SetTopology, SetIdle, Active or Take has been.
+func (d *Driver) Tick(now time.Duration) {
+	if d.config.Observe != nil {
+		d.config.Observe(d.watcher, now)
+		d.looked = now
+	}
+	d.watcher.Tick(now)
+	d.watcher.Probes(d.probe)
+	if d.config.Clock != nil {
+		d.watcher.Away(d.config.Clock()) // sending may have taken long
+	}
+}
+
+// Next is when Tick is to be called again.
+func (d *Driver) Next() time.Duration {
+	if d.config.Observe != nil {
+		return min(d.watcher.Next(), d.looked+observeEvery)
+	}
+	return d.watcher.Next()
+}
+
+// News returns the topology and the Carriage in use, and whether one of the two is not
+// what News returned before.
+func (d *Driver) News() (t *topology.Topology, c *liveness.Carriage, news bool) {
+	news = d.Changed()
+	d.shown, d.carried = d.watcher.Topology(), d.watcher.Carriage()
+	return d.shown, d.carried, news
+}
+
+func (d *Driver) changed() bool {
+	return d.watcher.Topology() != d.shown || d.watcher.Carriage() != d.carried
+}
+
+// Changed reports whether News has something new.
+func (d *Driver) Changed() bool {
+	return d.watcher.Topology() != d.shown || d.watcher.Carriage() != d.carried
+}
+
+// SetTopology replaces what is known from elsewhere, on top of which comes what the
+// Driver finds out. Of another fabric it forgets all: the host may have another number.
+func (d *Driver) SetTopology(t *topology.Topology, now time.Duration) error {
+	if t.String() != d.base.String() {
+		return d.begin(t)
+	}
+	if err := d.watcher.SetTopology(t, now); err != nil {
+		return err
+	}
+	d.base = t
+	return nil
+}
+
+// SetIdle says whether another carrier is in use instead: then this one is only kept
+// proved, at a tenth of the cost.
+func (d *Driver) SetIdle(idle bool, now time.Duration) { d.watcher.SetIdle(idle, now) }
+
+// Active says that there is a connection to an address, which is ignored unless it is
+// another host's of the fabric. It is to be said again within a second.
+func (d *Driver) Active(peer netip.Addr, now time.Duration) {
+	if id, ok := d.host(peer); ok && id != d.self {
+		d.watcher.Active(id, peer, now)
+	}
+}
+
+// host is who has an address; false if that is no host of the fabric.
+func (d *Driver) host(a netip.Addr) (topology.NodeID, bool) {
+	id, ok := d.base.ByAddr(a)
+	return id, ok && int(id) < d.base.NumHosts()
+}
+
+// Take takes a packet from the fabric, which lies in buf behind encap.MaxOverhead bytes
+// of room for an outer header: a probe, or an ICMP error. It may write to buf, and
+// keeps nothing of it.
+func (d *Driver) Take(buf []byte, now time.Duration) {
+	packet := buf[encap.MaxOverhead:]
+	if len(packet) > 9 && packet[9] == protoICMP {
+		d.watcher.TooBig(packet, now)
+		return
+	}
+	b, err := encap.ParseProbe(packet)
+	switch {
+	case err != nil:
+		d.stats.Forged++
+	case d.config.Beside && b.Carrier != d.config.Carrier: // another Driver's
+	case b.Kind == encap.ProbeRequest:
+		d.echo(buf[:encap.MaxOverhead+encap.ProbeLen+b.Padding], b.Origin, int(b.Path), now)
+	default:
+		d.watcher.Answer(packet, now)
+	}
+}
+
+// protoICMP is ICMP's number in an IPv4 header.
+const protoICMP = 1
+
+// echo sends a request back by the path by which it has come, live or not: a path has the
+// same number in both directions.
+func (d *Driver) echo(buf []byte, to netip.Addr, path int, now time.Duration) {
+	origin, ok := d.host(to)
+	if !ok || origin == d.self || d.config.Echoes.Ready(1) > now {
+		d.stats.Refused++
+		return
+	}
+	set := d.base.Whole().Paths(d.self, origin)
+	if path >= set.Count() {
+		d.stats.Refused++
+		return
+	}
+	if _, err := encap.ReplyProbe(buf[encap.MaxOverhead:]); err != nil {
+		d.stats.Forged++
+		return
+	}
+	o, err := paths.OuterBy(d.config.Carrier, d.config.Address, set.Addr(path), set.Choices(path))
+	if err != nil {
+		d.stats.Refused++
+		return
+	}
+	d.config.Echoes.Take(1, now)
+	d.watcher.Heard(origin, now)
+	d.stats.Echoed++
+	d.post(&o, buf, set.Addr(path))
+}
+
+// probe sends a request by its path, or a boomerang round its bouncing switch.
+func (d *Driver) probe(p *liveness.Probe) {
+	k := key{p.Dst, p.Path, p.Via}
+	o, known := d.outers[k]
+	if !known {
+		var ok bool
+		if o, ok = d.outerOf(p); !ok {
+			d.stats.Unsent++
+			return
+		}
+		if len(d.outers) >= maxOuters {
+			clear(d.outers)
+		}
+		d.outers[k] = o
+	}
+	d.post(&o, p.Append(d.buf[:encap.MaxOverhead]), p.Via)
+}
+
+func (d *Driver) outerOf(p *liveness.Probe) (o encap.Outer, ok bool) {
+	var ports []int
+	if d.config.Carrier == encap.CarrierSRv6 {
+		if ports, ok = d.labels.Of(p); !ok {
+			return o, false
+		}
+	}
+	o, err := paths.OuterBy(d.config.Carrier, d.config.Address, p.Via, ports)
+	return o, err == nil
+}
+
+// post sends an inner packet that lies behind encap.MaxOverhead bytes of room.
+func (d *Driver) post(o *encap.Outer, buf []byte, via netip.Addr) {
+	d.id++
+	packet, err := o.Encapsulate(buf, d.id)
+	if err == nil {
+		err = d.config.Write(packet, via)
+	}
+	if err != nil {
+		d.stats.Unsent++
+	}
+}
+
+// Topology is the fabric without what is known to be dead.
+func (d *Driver) Topology() *topology.Topology { return d.watcher.Topology() }
+
+// Carriage says to which racks the carrier is used.
+func (d *Driver) Carriage() *liveness.Carriage { return d.watcher.Carriage() }
+
+// Paths says how the paths are, and why.
+func (d *Driver) Paths() []liveness.PathHealth { return d.watcher.Paths() }
+
+// Stats returns the counters.
+func (d *Driver) Stats() Stats {
+	s := d.stats
+	s.Watcher = d.watcher.Stats()
+	return s
+}
