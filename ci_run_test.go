@@ -15,7 +15,7 @@ line="WEFT_TESTS=$WEFT_TESTS go $*"
 echo "$line" >>"$NOTES"
 case $line in *"$FAIL"*) printf '%b\n' "$SAYS"; exit 1 ;; esac
 case "$*" in
-"list ./...") printf 'weft\nweft/drb\nweft/stack\nweft/sole\n' ;;
+"list -f"*) for p in weft weft/drb weft/stack weft/sole; do echo "$p os weft/internal/slowtest"; done; echo weft/quick os ;;
 "list .") echo weft ;;
 list*) printf 'weft/drb\nweft/stack\n' ;;
 esac
@@ -55,7 +55,7 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 	for _, want := range []string{
 		"WEFT_TESTS=all go test .\n",
 		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
-		"WEFT_TESTS=unraced go test -p 2 ./",
+		"WEFT_TESTS=unraced go test ./...\n",
 		"WEFT_TESTS=all go test -p 2 -race -short ./",
 		"WEFT_TESTS=all go test -p 1 -race -short",
 		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",

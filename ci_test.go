@@ -18,9 +18,11 @@ import (
 // unraced are packages with goroutines that CI does not run with the race detector,
 // and why.
 var unraced = map[string]string{
-	"weft/third_party/netstack/tcp":   "gVisor's, without its tests; stack's and the simulator's race through it",
-	"weft/internal/kernel/kerneltest": "helps tests: the packages whose tests import it race with it",
-	"weft/examples/httpserver":        "a program of one page without tests; examples runs it as a process",
+	"weft/third_party/netstack/tcp":         "gVisor's, without its tests; stack's and the simulator's race through it",
+	"weft/internal/kernel/kerneltest":       "helps tests: the packages whose tests import it race with it",
+	"weft/internal/dataplane/dataplanetest": "helps tests: those of dataplane and stack race with it",
+	"weft/internal/clock":                   "one call of package time; those who use it race with it",
+	"weft/examples/httpserver":              "a program of one page without tests; examples runs it as a process",
 }
 
 // concurrent reports whether a package starts goroutines or shares memory between

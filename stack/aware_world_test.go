@@ -23,7 +23,7 @@ func slowSpine(t *testing.T, policy string, carrier encap.Carrier, meter *simnet
 		t.Fatal(err)
 	}
 	w := world.New(world.Config{
-		Topology: spec + ",host-rate=1000,fabric-rate=1000,a0.0-e0.2=250", Seed: 11,
+		Topology: spec + ",host-rate=1000,fabric-rate=1000,a0.0-e0.2=250", Seed: 13,
 		Links: simnet.Config{RateBits: 1e9, Delay: 2 * time.Microsecond, QueueBytes: 150_000, Meter: meter},
 		Hosts: func(_ string, c *stack.Config) {
 			c.Topology, c.Policy, c.Carrier, c.LinkRateBits = plain, policy, carrier, 1e9

@@ -376,7 +376,7 @@ func FuzzWrap(f *testing.F) {
 		buf := append(make([]byte, encap.MaxOverhead), packet...)
 		out := e.wrapOne(buf, 0)
 		sent := func(s EgressStats) uint64 { return s.Encapsulated + s.Direct }
-		dropped := func(s EgressStats) uint64 { return s.Malformed + s.NoPath }
+		dropped := func(s EgressStats) uint64 { return s.Malformed + s.NoPath + s.TooLong }
 		if (out != nil) != (sent(e.stats) == sent(before)+1) || (out == nil) != (dropped(e.stats) == dropped(before)+1) {
 			t.Fatalf("%x: %d bytes to send; %+v after %+v", packet, len(out), e.stats, before)
 		}

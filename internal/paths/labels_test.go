@@ -49,11 +49,11 @@ func TestSplit_headsAndTailAreTheLabels(t *testing.T) {
 
 // A path without labels is an error, not a wrong way.
 func TestSplit_portsWithoutLabels(t *testing.T) {
-	wide, err := topology.Parse("leaf-spine:leaves=300,spines=2,hosts=1")
+	wide, err := topology.Parse("leaf-spine:leaves=2,spines=240,hosts=1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := Split(wide.Paths(0, 299)); err == nil {
+	if l, err := Split(wide.Paths(0, 1)); err == nil {
 		t.Errorf("%+v", l)
 	}
 }
