@@ -126,6 +126,13 @@ func TestDriver_slowToSend(t *testing.T) {
 	l := newLoop(t, nil)
 	l.run(time.Second)
 	l.slow = 30 * time.Millisecond
+	for was := l.sent; l.sent == was; {
+		l.now = max(l.now, l.d.Next())
+		l.d.Tick(l.now)
+	}
+	if l.d.Next() < l.now {
+		t.Errorf("at %v, when all is sent, something was due at %v", l.now, l.d.Next())
+	}
 	l.run(3 * time.Second)
 	if st := l.d.Stats().Watcher; st.Missed > 0 || st.Stalls == 0 {
 		t.Errorf("%+v", st)
@@ -168,7 +175,7 @@ func TestBucket_bounds(t *testing.T) {
 func TestDriver_refuses(t *testing.T) {
 	l := newLoop(t, nil)
 	for _, b := range [][]byte{
-		request(t, netip.MustParseAddr("10.4.1.1"), 0), // a switch's
+		request(t, netip.MustParseAddr("10.3.1.1"), 0), // a switch's
 		request(t, netip.MustParseAddr("10.0.0.3"), 0), // of the own rack
 		request(t, netip.MustParseAddr("10.0.0.2"), 0), // its own, which is no request
 		request(t, netip.MustParseAddr("10.9.0.2"), 0), // nobody's
@@ -187,7 +194,7 @@ func TestDriver_refuses(t *testing.T) {
 
 // In another fabric the host may have another number: all begins anew.
 func TestDriver_anotherFabric(t *testing.T) {
-	l := newLoop(t, nil)
+	l := newLoop(t, func(c *Config) { c.Address = netip.MustParseAddr("10.1.0.2") })
 	l.run(time.Second)
 	other, err := topology.Parse("fat-tree:k=6")
 	if err != nil {
