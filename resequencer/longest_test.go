@@ -27,7 +27,7 @@ func TestBuffer_noPacketWaitsLongerThanHold(t *testing.T) {
 		t.Run(fmt.Sprint(c.Discipline, " ", c.withDefaults().MinHold), func(t *testing.T) {
 			var longest time.Duration
 			var sum Stats
-			for seed := range uint64(fewer(200)) {
+			for seed := range uint64(200) {
 				l, s := holesInAChain(c, seed)
 				if l > bound {
 					t.Fatalf("seed %d: a packet stayed for %v, want at most %v", seed, l, bound)
