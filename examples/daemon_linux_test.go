@@ -106,7 +106,7 @@ func TestDaemon_besideAnEmbeddedStack(t *testing.T) {
 		if err := get.Run(); err != nil {
 			t.Errorf("%v: %s", err, report)
 		}
-		if !strings.Contains(report.String(), "no programs at p0: process ") || !strings.Contains(report.String(), "10.4.2.2") {
+		if !strings.Contains(report.String(), "no programs at p0: this network namespace is in use by weft, process ") || !strings.Contains(report.String(), "10.4.2.2") {
 			t.Errorf("said %q", report)
 		}
 		s.fetch(t, "h0.0.2", "curl", "-sS", "--noproxy", "*", server)

@@ -55,7 +55,32 @@ func newCable(t testing.TB) *cable {
 	}
 	number(t, "near0", near4, near6)
 	c.do(func() { number(t, "far0", far4, far6) })
+	c.settle(t)
 	return c
+}
+
+// settle waits until both ends send. The kernel drops without a word what is sent while
+// it still has to be told of the carrier, which a busy machine does late.
+func (c *cable) settle(t testing.TB) {
+	t.Helper()
+	up := func(name string) bool {
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			t.Error(err)
+			return true
+		}
+		return l.Attrs().OperState == netlink.OperUp
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		var far bool
+		c.do(func() { far = up("far0") })
+		switch {
+		case far && up("near0"):
+			return
+		case time.Now().After(end):
+			t.Fatal("the cable has no carrier")
+		}
+	}
 }
 
 // far lives in the far namespace, which goes away with the thread.

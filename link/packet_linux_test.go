@@ -163,6 +163,7 @@ func TestPacket_interfaceGone(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	c.settle(t)
 	transfer(t, &traffic{src: near4, dst: far4, proto: 6, port: 5001, mss: 1448}, near, far, []int{10, 5000}, 2, 0)
 	if err := netlink.LinkDel(l); err != nil {
 		t.Fatal(err)

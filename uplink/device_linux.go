@@ -176,11 +176,15 @@ func (d *Device) Offloads() string {
 	if d.spray != nil {
 		s += "; " + d.name + " encapsulates"
 	}
-	if d.why != nil {
-		s += "; " + strings.Join(d.why, "; ")
+	if refused := d.Refused(); refused != "" {
+		s += "; " + refused
 	}
 	return s
 }
+
+// Refused says which parts the Device does without, and why; "" if it has all that
+// its policy can use.
+func (d *Device) Refused() string { return strings.Join(d.why, "; ") }
 
 // Stats returns the counters. It fails when the Device is closed.
 func (d *Device) Stats() (Stats, error) {

@@ -47,5 +47,8 @@ func (*Device) Active(func(rack netip.Prefix, host netip.Addr, flowcells uint64)
 // Offloads returns "".
 func (*Device) Offloads() string { return "" }
 
+// Refused returns "".
+func (*Device) Refused() string { return "" }
+
 // Stats returns zeros.
 func (*Device) Stats() (Stats, error) { return Stats{}, nil }

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"weft/link"
-	"weft/policy"
 	"weft/stack"
 	"weft/uplink"
 )
@@ -32,8 +31,8 @@ func embedded(policyName string) way {
 		if err != nil {
 			return nil, err
 		}
-		if p, err := policy.New(policyName, policy.Options{}); err == nil && p.AtUplink() && !device.Encapsulates() {
-			return nil, errors.Join(errors.New(device.Offloads()), device.Close())
+		if refused := device.Refused(); refused != "" {
+			return nil, errors.Join(errors.New(refused), device.Close())
 		}
 		c.Device = device
 		return newHost(s, c, device.Close)

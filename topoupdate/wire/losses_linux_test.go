@@ -22,15 +22,21 @@ func TestPorts_carrierIsLostBeforeTheKernelSaysSo(t *testing.T) {
 	if _, err := os.Stat("/sys/class/net/lo/carrier_down_count"); err != nil {
 		t.Skipf("this machine does not show how often a carrier was lost: %v", err)
 	}
-	for round := range 5 {
-		before := time.Now()
+	// Where the kernel has had no such message for a second it sends the next at once.
+	late := 0
+	for range 5 {
+		counted, before := r.Stats().Early, time.Now()
 		a.set("p0", false)
 		r.state(0, false)
-		early := time.Since(before)
+		known := time.Since(before)
 		slow.state(0, false)
-		t.Logf("known after %v, said after %v", early, time.Since(before))
-		if got := r.Stats().Early; got != uint64(round+1) {
-			t.Errorf("round %d: %d losses were seen before the kernel's message", round, got)
+		said := time.Since(before)
+		t.Logf("known after %v, said after %v", known, said)
+		if said-known > 300*time.Millisecond {
+			late++
+			if got := r.Stats().Early; got != counted+1 {
+				t.Errorf("known after %v, said after %v, but %d losses were seen before the kernel's message, and %d before that", known, said, got, counted)
+			}
 		}
 		r.events = nil
 		a.set("p0", true)
@@ -39,6 +45,9 @@ func TestPorts_carrierIsLostBeforeTheKernelSaysSo(t *testing.T) {
 		if want := []event{{0, true}}; !slices.Equal(r.events, want) {
 			t.Errorf("events %v, want %v: the late message of the loss is no news", r.events, want)
 		}
+	}
+	if late == 0 {
+		t.Error("the kernel was never late")
 	}
 }
 
