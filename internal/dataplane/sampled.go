@@ -14,6 +14,7 @@ import (
 type sampled struct {
 	table  *luopan.Table
 	device PathDevice // that carries choices out; nil if egress does
+	told   uint64     // choices that it took
 	untold uint64     // choices that it did not take
 }
 
@@ -42,6 +43,7 @@ func (s *sampled) tell(r *rack, path int, decided bool, now time.Duration) {
 		s.untold++
 		return
 	}
+	s.told++
 	r.told.path, r.told.until = path, until
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/internal/bucket"
 	"weft/internal/probe"
 	"weft/liveness"
 	"weft/luopan"
@@ -52,20 +51,26 @@ func TestSampler_hearsOfPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table.Choose(number(rackOf(peer.Addr)), four(peer.Addr), []int{0, 1, 2, 3}, 0)
+	table.Choose(uint32(top.EdgeOf(peer.ID)), probe.Number(peer.Addr), []int{0, 1, 2, 3}, 0)
 	now := time.Duration(0)
 	for table.Next() < now+10*time.Second { // until it rests
 		now = table.Next()
 		table.Probes(now, func(luopan.Probe) {})
 	}
-	// Without an address of its own it sends nothing, which does not matter here.
-	s := &Sampler{self: self.ID, topology: top, table: table, echoes: bucket.New(1, time.Second)}
-	packet, err := encap.AppendSample(make([]byte, encap.MaxOverhead), encap.Sample{Token: 1, From: peer.Addr, To: self.Addr})
+	s := newSampler(SamplerConfig{Address: self.Addr, Topology: top}, table)
+	s.socket = nowhere{}
+	packet, err := encap.AppendSample(nil, encap.Sample{Token: 1, From: peer.Addr, To: self.Addr})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.take(packet, now)
-	if next := table.Next(); next > now || s.stats.Answered != 1 {
-		t.Errorf("at %v the next probe is due at %v; %+v", now, next, s.stats)
+	if next := table.Next(); next > now || s.sampler.Stats().Answered != 1 {
+		t.Errorf("at %v the next probe is due at %v; %+v", now, next, s.sampler.Stats())
 	}
 }
+
+// nowhere is a socket that takes everything.
+type nowhere struct{ socket }
+
+func (nowhere) Write(bufs [][]byte, _ int) (int, error) { return len(bufs), nil }
+func (nowhere) Drops() uint64                           { return 0 }
