@@ -467,6 +467,9 @@ func TestSampler_hears(t *testing.T) {
 	for b.choose(peer, now); b.Stats().Table.Rounds == 0 || b.Next() < now+10*time.Second; b.choose(peer, now) {
 		now += 100 * time.Millisecond
 		b.Pump(now)
+		if now > time.Hour {
+			t.Fatalf("a silent peer is not left alone: %+v", b.Stats())
+		}
 	}
 	b.taken()
 	b.Take(b.ask(peer, 77), now)
