@@ -5,9 +5,8 @@ package hostprog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
-	"sync"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -19,23 +18,19 @@ import (
 // Offload is the program attached to a host's uplink. Methods are safe for
 // concurrent use.
 type Offload struct {
-	home     kernel.Home
-	heart    heart
-	patience time.Duration
+	program
 	require  bool
+	bounces  *ebpf.Map
+	switches map[pathWord]netip.Addr // of bounces
 
-	counts, bounces *ebpf.Map
-	switches        map[pathWord]netip.Addr // of bounces
-
-	mu       sync.Mutex
-	handle   *netlink.Handle // nil: closed
-	at       kernel.Attachment
-	settings *kernel.Settings // of the uplink
-	ways     *ways
-	drawn    drawn
+	ways  *ways
+	drawn drawn
 }
 
-var errOffloadClosed = errors.New("offload: closed")
+var (
+	errOffloadClosed = errors.New("offload: closed")
+	offloadKind      = kind{name: "offload", device: "uplink", place: kernel.SprayFilter, closed: errOffloadClosed}
+)
 
 // AttachOffload sprays packets that leave by an uplink in the network namespace
 // of the calling thread. It puts a program at tc egress that encapsulates the
@@ -56,22 +51,14 @@ func AttachOffload(cfg OffloadConfig) (*Offload, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("offload: %w", err)
 	}
-	h, err := netlink.NewHandle(kernel.Families...)
-	if err != nil {
-		return nil, kernel.Explain(fmt.Errorf("offload: %w", err))
-	}
-	o := &Offload{handle: h, patience: cfg.Patience, require: cfg.Require}
-	if err := o.attach(cfg); err != nil {
-		o.release()
-		return nil, fmt.Errorf("offload: uplink %s: %w", cfg.Uplink, err)
+	o := &Offload{require: cfg.Require}
+	if err := o.open(offloadKind, cfg.Uplink, func() error { return o.attach(cfg) }); err != nil {
+		return nil, err
 	}
 	return o, nil
 }
 
-func (o *Offload) attach(cfg OffloadConfig) (err error) {
-	if o.home, err = kernel.OpenHome(); err != nil {
-		return err
-	}
+func (o *Offload) attach(cfg OffloadConfig) error {
 	link, err := kernel.Uplink(o.handle, cfg.Uplink)
 	if err != nil {
 		return err
@@ -82,23 +69,7 @@ func (o *Offload) attach(cfg OffloadConfig) (err error) {
 	if err := o.ways.change(cfg.Topology); err != nil {
 		return err
 	}
-	former, err := kernel.SprayFilter.FormerSettings(o.handle, link)
-	if err != nil {
-		return err
-	}
-	// The record is with the program before anything is changed.
-	o.settings = cfg.settings().Plan(link, former)
-	if err := o.settings.Bind(o.at.Prog); err != nil {
-		return err
-	}
-	if err := o.at.Attach(o.handle); err != nil {
-		return err
-	}
-	if err := o.settings.Apply(o.handle, link, former); err != nil {
-		_, err2 := o.at.Detach(o.handle)
-		return errors.Join(err, err2)
-	}
-	return nil
+	return o.attachWith(cfg.settings())
 }
 
 // settings are those that the uplink must have.
@@ -155,11 +126,11 @@ func (o *Offload) load(cfg OffloadConfig, link netlink.Link) error {
 		return err
 	}
 	defer objects.Own.Close()
-	o.counts, o.bounces = objects.Counters, objects.Bounces
+	o.bounces = objects.Bounces
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
-	o.heart.open(objects.Heartbeat)
-	if o.at, err = kernel.NewAttachment(kernel.SprayFilter, link, objects.WeftSpray); err != nil {
+	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Groups, objects.Choices, objects.Active}
+	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
 	for _, a := range cfg.Addresses {
@@ -184,54 +155,12 @@ func (o *Offload) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("offload: SetTopology: no topology")
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return errOffloadClosed
-	}
-	if err := o.ways.change(t); err != nil {
-		return fmt.Errorf("offload: SetTopology: %w", err)
-	}
-	return nil
-}
-
-// Close detaches the program and restores what was set at the uplink, unless
-// another AttachOffload has replaced it since. The uplink's packets then follow
-// the routing table. Later calls do nothing.
-func (o *Offload) Close() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return nil
-	}
-	defer o.release()
-	err := o.home.Do(func() error {
-		was, err := o.at.Detach(o.handle)
-		if err != nil || !was {
-			return err
+	return o.use(func() error {
+		if err := o.ways.change(t); err != nil {
+			return fmt.Errorf("offload: SetTopology: %w", err)
 		}
-		return o.settings.Restore(o.handle, o.at.Link)
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("offload: %w", err)
-	}
-	return nil
-}
-
-// release lets go of what the Offload holds, not of what the kernel holds.
-func (o *Offload) release() {
-	o.heart.close()
-	o.handle.Close()
-	o.handle = nil
-	o.home.Close()
-	o.at.Release()
-	o.settings.Close()
-	o.counts.Close()
-	o.bounces.Close()
-	o.drawn.close()
-	if o.ways != nil {
-		o.ways.close()
-	}
 }
 
 // DetachOffload removes the program from an uplink in the network namespace of
@@ -239,29 +168,5 @@ func (o *Offload) release() {
 // after a crash. removed is false if there is none. It needs CAP_SYS_ADMIN to
 // read the former settings.
 func DetachOffload(uplink string) (removed bool, err error) {
-	h, err := netlink.NewHandle(kernel.Families...)
-	if err != nil {
-		return false, kernel.Explain(err)
-	}
-	defer h.Close()
-	links, err := kernel.Links(h, []string{uplink})
-	if err != nil {
-		return false, fmt.Errorf("offload: %w", err)
-	}
-	id, err := kernel.SprayFilter.Program(h, links[0])
-	if err != nil || id == 0 {
-		return false, err
-	}
-	// Whatever the record is worth, the program must go.
-	former, err := kernel.SettingsOf(id)
-	if err2 := kernel.SprayFilter.Detach(h, links[0]); err2 != nil {
-		return false, fmt.Errorf("offload: %w", errors.Join(err2, err))
-	}
-	if err == nil {
-		err = former.Restore(h, links[0])
-	}
-	if err != nil {
-		return true, fmt.Errorf("offload: removed, but settings not restored: %w", err)
-	}
-	return true, nil
+	return offloadKind.detach(uplink)
 }

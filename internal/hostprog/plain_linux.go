@@ -17,15 +17,12 @@ func (o *Offload) SetPlain(plain func(rack netip.Prefix) bool) error {
 	if o.require {
 		return errRequired
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return errOffloadClosed
-	}
-	if err := o.ways.setPlain(plain); err != nil {
-		return fmt.Errorf("offload: SetPlain: %w", err)
-	}
-	return nil
+	return o.use(func() error {
+		if err := o.ways.setPlain(plain); err != nil {
+			return fmt.Errorf("offload: SetPlain: %w", err)
+		}
+		return nil
+	})
 }
 
 // startPlain is for tables that are still empty.

@@ -67,27 +67,18 @@ type bounceValue struct {
 }
 
 // Stats returns the counters.
-func (o *Offload) Stats() (OffloadStats, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return OffloadStats{}, errOffloadClosed
-	}
-	return readOffloadStats(o.counts, o.bounces, o.switches)
+func (o *Offload) Stats() (s OffloadStats, err error) {
+	err = o.use(func() error {
+		s, err = readOffloadStats(o.counts, o.bounces, o.switches)
+		return err
+	})
+	return s, err
 }
 
 // Seen returns OffloadStats' count of packets of all protocols for which the program ran,
 // at the price of one system call. If it does not grow while the uplink sends, something
 // keeps packets from the program: see Foreign and Repair.
-func (o *Offload) Seen() (n uint64, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return 0, errOffloadClosed
-	}
-	err = kernel.SumCounter(o.counts, offloadSeen, &n)
-	return n, err
-}
+func (o *Offload) Seen() (n uint64, err error) { return o.counter(offloadSeen) }
 
 // offloadSeen is SEEN of bpf/spray.c.
 const offloadSeen = 9

@@ -111,10 +111,11 @@ func (a *Attachment) Mend(h *netlink.Handle, now time.Time) (mended []string, er
 	return []string{fmt.Sprintf("moved %s to the front at %s of %s, where %s stood", a.place.Name, a.place.hook(), a.Link.Attrs().Name, front.who())}, nil
 }
 
-// MendWith also mends the device's settings, unless there is nothing left to mend.
+// MendWith also mends the device's settings, nil for none, unless there is nothing left to
+// mend.
 func (a *Attachment) MendWith(s *Settings, h *netlink.Handle, now time.Time) (mended []string, err error) {
 	mended, err = a.Mend(h, now)
-	if errors.Is(err, ErrUplinkGone) || errors.Is(err, ErrReplaced) {
+	if s == nil || errors.Is(err, ErrUplinkGone) || errors.Is(err, ErrReplaced) {
 		return mended, err
 	}
 	more, err2 := s.mend(h, a.Link)

@@ -42,7 +42,7 @@ type Wanted [len(uplinkKnobs)]uint32
 // has set nothing.
 type setting struct{ Former, Set uint32 }
 
-// Settings are the changes to an uplink. They are kept in a map that is bound to the
+// Settings are the changes to an uplink; nil: none. They are kept in a map that is bound to the
 // attached program, so that a later process finds them when this one crashes.
 type Settings struct {
 	wanted  Wanted
@@ -157,7 +157,7 @@ func (s *Settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, 
 
 // Restore puts the former values back, unless somebody else has changed them meanwhile.
 func (s *Settings) Restore(h *netlink.Handle, link netlink.Link) error {
-	if s.changed == (changes{}) {
+	if s == nil || s.changed == (changes{}) {
 		return nil
 	}
 	attrs, err := AttrsOf(h, link)
