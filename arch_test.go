@@ -36,7 +36,8 @@ internal/probe: topology encap liveness internal/bucket internal/paths
 internal/shortage:
 internal/shortage/few:  // for tests
 internal/slowtest:
-internal/kernel/kerneltest: internal/kernel internal/shortage/few topology  // for tests
+internal/kernel/kerneltest: internal/kernel internal/kernel/internal/seam internal/shortage/few topology  // for tests
+internal/kernel/internal/seam:
 internal/tools/...:  // no other package needs them
 internal/golden:
 internal/chaos: topology
@@ -52,7 +53,7 @@ topoupdate/wire: topoupdate internal/shortage
 topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/timerq
 link: internal/checksum internal/shortage
-internal/kernel: internal/shortage
+internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology encap internal/kernel

@@ -23,14 +23,15 @@ func TestOffload_givesInToWhoInsists(t *testing.T) {
 	u.attach(t)
 	end := kerneltest.ForeignProgram(t, "insists", kerneltest.TCXEnd)
 	defer kernel.InNamespace(u.near, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, end) })
-	for i := range kernel.MaxMoves + 3 {
+	const moves = 20 // within a minute
+	for i := range moves + 3 {
 		u.do(t, func() error {
 			kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, end)
 			kerneltest.AttachForeign(t, u.port, ebpf.AttachTCXEgress, end, link.Head())
 			return nil
 		})
 		mended, err := u.offload.Repair()
-		if i < kernel.MaxMoves {
+		if i < moves {
 			if err != nil || len(mended) != 1 {
 				t.Fatalf("time %d: %q, %v", i, mended, err)
 			}
@@ -43,10 +44,13 @@ func TestOffload_givesInToWhoInsists(t *testing.T) {
 	if mended, err := u.offload.Repair(); err == nil || len(mended) != 1 {
 		t.Errorf("mended %q, %v; want gso_ipv4_max_size and an error", mended, err)
 	}
-	now := time.Now().Add(kernel.MoveWindow)
-	if !u.offload.at.MayMove(now) {
-		t.Error("not again after a minute")
-	}
+	o := u.offload
+	u.do(t, func() error {
+		if mended, err := o.at.MendWith(o.settings, o.handle, time.Now().Add(time.Minute)); err != nil || len(mended) != 1 {
+			t.Errorf("mended %q, %v; not again after a minute", mended, err)
+		}
+		return nil
+	})
 }
 
 // A device that was renamed is the same; one that is gone is reported as such, and
@@ -93,7 +97,7 @@ func inBothChains(t *testing.T, f func(t *testing.T, u *uplinkTest)) {
 		f(t, u)
 	})
 	t.Run("clsact", func(t *testing.T) {
-		withoutTCX(t)
+		kerneltest.WithoutTCX(t)
 		f(t, newUplinkTest(t))
 	})
 }
@@ -143,7 +147,6 @@ func BenchmarkOffload_Repair(b *testing.B) {
 		}
 	}
 	b.Run("TCX", run)
-	kernel.OnlyClsact.Store(true)
-	defer kernel.OnlyClsact.Store(false)
+	kerneltest.WithoutTCX(b)
 	b.Run("clsact", run)
 }

@@ -18,7 +18,7 @@ import (
 // repairUnnamed repairs an Offload behind a program whose name this process may not
 // read.
 func repairUnnamed(o *Offload, end *ebpf.Program) error {
-	if _, err := kernel.SprayFilter.Chain(o.at.Link); errors.Is(err, kernel.ErrNoTCX) {
+	if _, err := kerneltest.TCX(o.at.Link, ebpf.AttachTCXEgress); errors.Is(err, kerneltest.ErrNoTCX) {
 		return nil
 	}
 	opts := link.RawAttachProgramOptions{Target: o.at.Link.Attrs().Index, Program: end, Attach: ebpf.AttachTCXEgress, Anchor: link.Head()}

@@ -56,10 +56,10 @@ func TestDetachOffload_afterACrash(t *testing.T) {
 	s.attach(t, cfg)
 	crashed := s.offload
 	crashed.release()
-	kernel.ForgetPrograms()
+	kerneltest.ForgetPrograms()
 	s.attach(t, cfg) // and a restart that crashes, too
 	s.offload.release()
-	kernel.ForgetPrograms()
+	kerneltest.ForgetPrograms()
 
 	s.out.Send(t, s.numberedSegment(1))
 	if p := s.receive(t); p[9] != 4 {

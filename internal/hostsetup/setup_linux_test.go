@@ -313,6 +313,6 @@ func attachSomeOffload() error {
 	}
 	_, err = hostprog.AttachOffload(hostprog.OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2")},
 		Topology: top, Policy: policy.PerFlow})
-	kernel.ForgetPrograms()
+	kerneltest.ForgetPrograms()
 	return err
 }

@@ -56,7 +56,7 @@ type changes [len(uplinkKnobs)]setting
 
 const (
 	settingsMap = "weft_settings"
-	KnobsMap    = "weft_knobs" // of weft before: gso_max_segs, which was set to 1, alone
+	knobsMap    = "weft_knobs" // of weft before: gso_max_segs, which was set to 1, alone
 )
 
 // Plan says what to change at a device. former is what was changed for the
@@ -241,7 +241,7 @@ func SettingsOf(id ebpf.ProgramID) (*Settings, error) {
 
 // readKnobs reads the record that weft kept before.
 func (s *Settings) readKnobs(prog *ebpf.Program) error {
-	m, err := ProgramMap(prog, KnobsMap)
+	m, err := ProgramMap(prog, knobsMap)
 	if errors.Is(err, errNoMap) {
 		return nil
 	}
