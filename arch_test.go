@@ -40,6 +40,7 @@ internal/kernel/kerneltest: internal/kernel internal/kernel/internal/seam intern
 internal/kernel/internal/seam:
 internal/tools/...:  // no other package needs them
 internal/golden:
+internal/mplstest: encap  // for tests
 internal/chaos: topology
 luopan: internal/bucket internal/timerq
 conga:
@@ -75,9 +76,10 @@ internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link st
 bench/...: ...
 cmd/weft: ...
 examples:
-examples/httpserver: stack topology topoupdate/listen uplink
-examples/httpget: stack topology topoupdate/listen uplink
-examples/proxy: stack topology topoupdate/listen uplink
+examples/httpserver: examples/start
+examples/httpget: examples/start
+examples/proxy: examples/start stack
+examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 examples/rootless: stack link encap
 
@@ -104,7 +106,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

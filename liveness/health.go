@@ -129,9 +129,9 @@ func (w *Watcher) health(p *path) PathHealth {
 	return h
 }
 
-// Suspects returns the links that the host's own evidence speaks against, the
+// listSuspects returns the links that the host's own evidence speaks against, the
 // best evidence first, and then the paths that only their destination's does.
-func (w *Watcher) Suspects() []Suspect {
+func (w *Watcher) listSuspects() []Suspect {
 	w.Topology()
 	return slices.Concat(w.suspects, w.alone)
 }
