@@ -38,16 +38,16 @@ type activityValue struct {
 //
 // It is for the policy luopan: the program does not sample. It costs a system call, and
 // fails if the path is not live.
-func (o *Offload) Choose(rack netip.Prefix, path int, valid time.Duration) error {
+func (o *Spray) Choose(rack netip.Prefix, path int, valid time.Duration) error {
 	return o.use(func() error {
 		if err := o.choose(rack, path, valid); err != nil {
-			return fmt.Errorf("offload: Choose: %w", err)
+			return fmt.Errorf("spray: Choose: %w", err)
 		}
 		return nil
 	})
 }
 
-func (o *Offload) choose(rack netip.Prefix, path int, valid time.Duration) error {
+func (o *Spray) choose(rack netip.Prefix, path int, valid time.Duration) error {
 	i, g, err := o.choosable(rack)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (o *Offload) choose(rack netip.Prefix, path int, valid time.Duration) error
 }
 
 // choosable returns a rack's number and its paths.
-func (o *Offload) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
+func (o *Spray) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
 	if o.ways.known.how.mode != sprayDrawn {
 		return 0, nil, fmt.Errorf("policy %s does not take paths that it is told", o.ways.known.policy.Name)
 	}
@@ -83,12 +83,12 @@ func (o *Offload) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
 // their number and the host of the latest one. Only flowcells for which the program draws
 // paths count (luopan, rand). It is for one caller and costs a system call for any number
 // of racks. f may call Choose.
-func (o *Offload) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
+func (o *Spray) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
 	var now []activityValue
 	var before []uint64
 	err := o.use(func() (err error) {
 		if now, before, err = o.activity(); err != nil {
-			return fmt.Errorf("offload: Active: %w", err)
+			return fmt.Errorf("spray: Active: %w", err)
 		}
 		return nil
 	})
@@ -104,7 +104,7 @@ func (o *Offload) Active(f func(rack netip.Prefix, host netip.Addr, flowcells ui
 }
 
 // activity reads what the program has written, and what it had last time.
-func (o *Offload) activity() (now []activityValue, before []uint64, err error) {
+func (o *Spray) activity() (now []activityValue, before []uint64, err error) {
 	if o.ways.known.how.mode != sprayDrawn {
 		return nil, nil, nil
 	}

@@ -15,14 +15,14 @@ import (
 
 // weft of before attached to clsact; what it left is replaced, and its qdisc, which
 // may be anybody's, stays.
-func TestOffload_replacesClsactByTCX(t *testing.T) {
+func TestSpray_replacesClsactByTCX(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
 	u.do(t, func() error { return netlink.QdiscAdd(kerneltest.Clsact(u.port)) })
 	restore := kerneltest.WithoutTCX(t)
 	u.cfg.PerPacketTCP = true
 	u.attach(t)
-	old := u.offload
+	old := u.spray
 	old.release()
 	restore()
 	u.attach(t)
@@ -30,7 +30,7 @@ func TestOffload_replacesClsactByTCX(t *testing.T) {
 		if f, err := kerneltest.ClsactFilter(u.port, netlink.HANDLE_MIN_EGRESS, "weft-spray"); f != nil || err != nil {
 			t.Errorf("clsact still has %v, %v", f, err)
 		}
-		if c, err := kerneltest.TCX(u.port, ebpf.AttachTCXEgress); err != nil || !slices.Contains(c, u.offload.at.ID) {
+		if c, err := kerneltest.TCX(u.port, ebpf.AttachTCXEgress); err != nil || !slices.Contains(c, u.spray.at.ID) {
 			t.Errorf("chain %v, %v", c, err)
 		}
 		return nil
@@ -38,7 +38,7 @@ func TestOffload_replacesClsactByTCX(t *testing.T) {
 	if !u.sprays(t) {
 		t.Error("not sprayed")
 	}
-	if err := u.offload.Close(); err != nil {
+	if err := u.spray.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if n := u.gsoMaxSegs(t); n != u.port.Attrs().GSOMaxSegs {
@@ -75,14 +75,14 @@ func (u *uplinkTest) hasClsact(t *testing.T) (has bool) {
 // nobody else uses it. With TCX there is none.
 func TestClsact_goesWithWeft(t *testing.T) {
 	u := newUplinkTest(t)
-	pair := func() (*Offload, *Steer) {
+	pair := func() (*Spray, *Steer) {
 		var steer *Steer
 		u.attach(t)
 		u.do(t, func() (err error) {
 			steer, err = AttachSteer(SteerConfig{Uplink: "p0", Rules: steered})
 			return err
 		})
-		return u.offload, steer
+		return u.spray, steer
 	}
 	if hasTCX(u) == nil {
 		o, s := pair()
@@ -104,7 +104,7 @@ func TestClsact_goesWithWeft(t *testing.T) {
 		}
 		o, s = pair()
 		if err := s.Close(); err != nil || !u.hasClsact(t) {
-			t.Fatalf("the qdisc went before Offload: %v", err)
+			t.Fatalf("the qdisc went before Spray: %v", err)
 		}
 		if err := o.Close(); err != nil || u.hasClsact(t) {
 			t.Fatalf("the qdisc has stayed: %v", err)
@@ -116,7 +116,7 @@ func TestClsact_goesWithWeft(t *testing.T) {
 	s.release()
 	kerneltest.ForgetPrograms()
 	u.do(t, func() error {
-		_, err1 := DetachOffload("p0")
+		_, err1 := DetachSpray("p0")
 		_, err2 := DetachSteer("p0")
 		return errors.Join(err1, err2)
 	})
@@ -148,7 +148,7 @@ func hasTCX(u *uplinkTest) error {
 }
 
 // The record that weft kept before is read, too.
-func TestDetachOffload_recordOfBefore(t *testing.T) {
+func TestDetachSpray_recordOfBefore(t *testing.T) {
 	u := newUplinkTest(t)
 	was := u.gsoMaxSegs(t)
 	leave := func() error {
@@ -169,7 +169,7 @@ func TestDetachOffload_recordOfBefore(t *testing.T) {
 		if err := leave(); err != nil {
 			return err
 		}
-		removed, err := DetachOffload("p0")
+		removed, err := DetachSpray("p0")
 		if !removed {
 			t.Error("nothing removed")
 		}
@@ -181,7 +181,7 @@ func TestDetachOffload_recordOfBefore(t *testing.T) {
 	u.do(t, leave)
 	u.cfg.PerPacketTCP = true
 	u.attach(t)
-	if err := u.offload.Close(); err != nil {
+	if err := u.spray.Close(); err != nil {
 		t.Error(err)
 	}
 	if n := u.gsoMaxSegs(t); n != was {

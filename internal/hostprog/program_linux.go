@@ -26,7 +26,7 @@ type kind struct {
 }
 
 // program is a program of weft at a device of this host: how it gets there, stays there and
-// ends. Offload, Steer and Detour are made of it. Its exported methods are safe for
+// ends. Spray, Steer and Detour are made of it. Its exported methods are safe for
 // concurrent use.
 type program struct {
 	kind  kind
@@ -120,7 +120,7 @@ func (p *program) counter(index uint32) (n uint64, err error) {
 
 // Beat says that the process attends to what the program relies on: to the paths, or to
 // reading packets. Call it at least four times within the program's patience
-// (OffloadConfig.Patience, SteerPatience, DetourConfig.Patience). It waits for no other
+// (SprayConfig.Patience, SteerPatience, DetourConfig.Patience). It waits for no other
 // method, and makes no system call that needs privileges.
 func (p *program) Beat() error { return p.heart.beat(p.kind.closed) }
 

@@ -56,7 +56,7 @@ var (
 // SteerPatience, so that a dead reader does not take the host off the network. Attach, open
 // the socket with Filter, then Beat. Attaching again replaces the program and its rules. It
 // needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15, and to find what a crash has left also
-// CAP_SYS_ADMIN, as AttachOffload does.
+// CAP_SYS_ADMIN, as AttachSpray does.
 //
 // If the uplink merges super-segments of more than 64 KB (BIG TCP), which have no length in
 // their IP header, it lowers the uplink's gro_ipv4_max_size.

@@ -25,14 +25,14 @@ func needTCX(t *testing.T, u *uplinkTest) {
 
 // A program of others that ends the chain, wherever it is and whenever it came, does
 // not keep packets from being sprayed, or is named.
-func TestOffload_besideOtherPrograms(t *testing.T) {
+func TestSpray_besideOtherPrograms(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
 	end := kerneltest.ForeignProgram(t, "cil_to_netdev", kerneltest.TCXEnd)
 	hook := ebpf.AttachTCXEgress
 	foreign := func(front bool) {
 		t.Helper()
-		all, err := u.offload.Foreign()
+		all, err := u.spray.Foreign()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,14 +59,14 @@ func TestOffload_besideOtherPrograms(t *testing.T) {
 				u.do(t, func() error { kerneltest.AttachForeign(t, u.port, hook, end, c.anchor); return nil })
 			}
 			defer u.do(t, func() error { return kerneltest.DetachForeign(u.port, hook, end) })
-			seen, err := u.offload.Seen()
+			seen, err := u.spray.Seen()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := u.sprays(t); got == c.hidden {
 				t.Errorf("sprayed %t before Repair", got)
 			}
-			more, err := u.offload.Seen()
+			more, err := u.spray.Seen()
 			if err != nil || (more > seen) == c.hidden {
 				t.Errorf("%d packets seen, then %d, %v; hidden: %t", seen, more, err, c.hidden)
 			}
@@ -79,7 +79,7 @@ func TestOffload_besideOtherPrograms(t *testing.T) {
 				t.Error("not sprayed after Repair")
 			}
 			foreign(false)
-			if err := u.offload.Close(); err != nil {
+			if err := u.spray.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if u.sprays(t) {
@@ -90,12 +90,12 @@ func TestOffload_besideOtherPrograms(t *testing.T) {
 }
 
 // What was deleted is put back.
-func TestOffload_repairsWhatIsGone(t *testing.T) {
+func TestSpray_repairsWhatIsGone(t *testing.T) {
 	t.Run("TCX", func(t *testing.T) {
 		u := newUplinkTest(t)
 		needTCX(t, u)
 		u.attach(t)
-		u.do(t, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, u.offload.at.Prog) })
+		u.do(t, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, u.spray.at.Prog) })
 		if u.sprays(t) {
 			t.Fatal("sprayed without a program")
 		}
@@ -137,7 +137,7 @@ func TestOffload_repairsWhatIsGone(t *testing.T) {
 
 // On a kernel without TCX nothing can come before clsact; a filter that does, and a
 // TCX program where there is TCX after all, are named.
-func TestOffload_clsactNamesWhatIsInFront(t *testing.T) {
+func TestSpray_clsactNamesWhatIsInFront(t *testing.T) {
 	kerneltest.WithoutTCX(t)
 	u := newUplinkTest(t)
 	u.attach(t)
@@ -153,7 +153,7 @@ func TestOffload_clsactNamesWhatIsInFront(t *testing.T) {
 		if got := u.sprays(t); got == c.front {
 			t.Errorf("priority %d: sprayed %t", c.priority, got)
 		}
-		all, err := u.offload.Foreign()
+		all, err := u.spray.Foreign()
 		if err != nil || len(all) != 1 || all[0].Name != "others" || all[0].By != "clsact" || all[0].Kind != "bpf" || all[0].Front != c.front {
 			t.Errorf("priority %d: foreign %+v, %v", c.priority, all, err)
 		}

@@ -15,9 +15,9 @@ import (
 	"weft/topology"
 )
 
-// Offload is the program attached to a host's uplink. Methods are safe for
+// Spray is the program attached to a host's uplink. Methods are safe for
 // concurrent use.
-type Offload struct {
+type Spray struct {
 	program
 	require  bool
 	bounces  *ebpf.Map
@@ -28,11 +28,11 @@ type Offload struct {
 }
 
 var (
-	errOffloadClosed = errors.New("offload: closed")
-	offloadKind      = kind{name: "offload", device: "uplink", place: kernel.SprayFilter, closed: errOffloadClosed}
+	errSprayClosed = errors.New("spray: closed")
+	sprayKind      = kind{name: "spray", device: "uplink", place: kernel.SprayFilter, closed: errSprayClosed}
 )
 
-// AttachOffload sprays packets that leave by an uplink in the network namespace
+// AttachSpray sprays packets that leave by an uplink in the network namespace
 // of the calling thread. It puts a program at tc egress that encapsulates the
 // packets of this host's own addresses to other racks of the fabric. Routes into
 // the fabric should have an MTU that is less than the uplink's by the carrier's
@@ -40,25 +40,25 @@ var (
 //
 // The program comes before those of others, by TCX, if the kernel has that (Linux 6.6);
 // Repair keeps it there. If the process ends without Close, it goes on with its last table
-// for OffloadConfig.Patience. Attaching again replaces it, misses no packet, and starts its
+// for SprayConfig.Patience. Attaching again replaces it, misses no packet, and starts its
 // counters anew. It lowers the uplink's gso_ipv4_max_size to 64 KB and, with
-// OffloadConfig.Cut, to a flowcell.
+// SprayConfig.Cut, to a flowcell.
 //
 // It needs CAP_NET_ADMIN and CAP_BPF, to replace that of another process also
 // CAP_SYS_ADMIN, and Linux 5.15. With TCX and without CAP_SYS_ADMIN it does not find a
-// program that a crash has left: call DetachOffload before.
-func AttachOffload(cfg OffloadConfig) (*Offload, error) {
+// program that a crash has left: call DetachSpray before.
+func AttachSpray(cfg SprayConfig) (*Spray, error) {
 	if err := cfg.check(); err != nil {
-		return nil, fmt.Errorf("offload: %w", err)
+		return nil, fmt.Errorf("spray: %w", err)
 	}
-	o := &Offload{require: cfg.Require}
-	if err := o.open(offloadKind, cfg.Uplink, func() error { return o.attach(cfg) }); err != nil {
+	o := &Spray{require: cfg.Require}
+	if err := o.open(sprayKind, cfg.Uplink, func() error { return o.attach(cfg) }); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-func (o *Offload) attach(cfg OffloadConfig) error {
+func (o *Spray) attach(cfg SprayConfig) error {
 	link, err := kernel.Uplink(o.handle, cfg.Uplink)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (o *Offload) attach(cfg OffloadConfig) error {
 }
 
 // settings are those that the uplink must have.
-func (c OffloadConfig) settings() (w kernel.Wanted) {
+func (c SprayConfig) settings() (w kernel.Wanted) {
 	if c.PerPacketTCP {
 		w[kernel.GSOSegments] = 1
 	}
@@ -88,7 +88,7 @@ func (c OffloadConfig) settings() (w kernel.Wanted) {
 const minSuper = 4096
 
 // load makes program and maps, with a counter for each bouncing switch.
-func (o *Offload) load(cfg OffloadConfig, link netlink.Link) error {
+func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	spec, err := loadSpray()
 	if err != nil {
 		return err
@@ -147,26 +147,26 @@ func (o *Offload) load(cfg OffloadConfig, link netlink.Link) error {
 	return nil
 }
 
-// SetTopology takes paths out of use or back into use. t is the topology of AttachOffload
+// SetTopology takes paths out of use or back into use. t is the topology of AttachSpray
 // with other links down. Each packet goes by the old ways or by the new ones; when
 // SetTopology returns, by the new ones. The cost grows with the racks whose paths have
 // changed.
-func (o *Offload) SetTopology(t *topology.Topology) error {
+func (o *Spray) SetTopology(t *topology.Topology) error {
 	if t == nil {
-		return errors.New("offload: SetTopology: no topology")
+		return errors.New("spray: SetTopology: no topology")
 	}
 	return o.use(func() error {
 		if err := o.ways.change(t); err != nil {
-			return fmt.Errorf("offload: SetTopology: %w", err)
+			return fmt.Errorf("spray: SetTopology: %w", err)
 		}
 		return nil
 	})
 }
 
-// DetachOffload removes the program from an uplink in the network namespace of
+// DetachSpray removes the program from an uplink in the network namespace of
 // the calling thread and restores what was set there, whoever attached it, also
 // after a crash. removed is false if there is none. It needs CAP_SYS_ADMIN to
 // read the former settings.
-func DetachOffload(uplink string) (removed bool, err error) {
-	return offloadKind.detach(uplink)
+func DetachSpray(uplink string) (removed bool, err error) {
+	return sprayKind.detach(uplink)
 }
