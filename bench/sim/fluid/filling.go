@@ -4,7 +4,7 @@ package fluid
 // until a port is full, the flows through it stay at what they have, and so on
 // (progressive filling).
 type filling struct {
-	flows []FlowID
+	flows []flowID
 	rate  []float64 // parallel to flows: what was found
 	held  []int32   // and by which port
 

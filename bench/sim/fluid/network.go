@@ -3,8 +3,8 @@ package fluid
 // slack is what rates may differ by, relatively, and still be called equal.
 const slack = 1e-9
 
-// FlowID names a flow of a network. It is reused once the flow is removed.
-type FlowID int32
+// flowID names a flow of a network. It is reused once the flow is removed.
+type flowID int32
 
 // network keeps flows at max-min fair rates: a flow can get more only if another
 // one, which has no more than it, gets less. Flows come, go and change their
@@ -12,10 +12,10 @@ type FlowID int32
 type network struct {
 	ports []port
 	flows []flow
-	free  []FlowID
+	free  []flowID
 
 	// Since the last settle:
-	fresh   []FlowID // without a rate yet
+	fresh   []flowID // without a rate yet
 	touched []int32  // ports of which flows have come or gone
 
 	fill filling
@@ -24,7 +24,7 @@ type network struct {
 type port struct {
 	capacity float64
 	load     float64 // of the flows that have a rate; while settling, of those that keep it
-	flows    []FlowID
+	flows    []flowID
 	bound    int32 // how many of the flows are held by this port
 }
 
@@ -50,12 +50,12 @@ func newNetwork(capacity []float64) *network {
 }
 
 // add adds a flow. It has no rate before settle.
-func (n *network) add(r Route) FlowID {
-	var id FlowID
+func (n *network) add(r Route) flowID {
+	var id flowID
 	if last := len(n.free) - 1; last >= 0 {
 		id, n.free = n.free[last], n.free[:last]
 	} else {
-		id = FlowID(len(n.flows))
+		id = flowID(len(n.flows))
 		n.flows = append(n.flows, flow{})
 	}
 	n.flows[id] = flow{used: true}
@@ -64,22 +64,22 @@ func (n *network) add(r Route) FlowID {
 }
 
 // remove removes a flow.
-func (n *network) remove(id FlowID) {
+func (n *network) remove(id flowID) {
 	n.leave(id)
 	n.flows[id].used = false
 	n.free = append(n.free, id)
 }
 
 // reroute gives a flow another way.
-func (n *network) reroute(id FlowID, r Route) {
+func (n *network) reroute(id flowID, r Route) {
 	n.leave(id)
 	n.enter(id, r)
 }
 
 // rate returns a flow's rate in Mbit/s, as of the last settle.
-func (n *network) rate(id FlowID) float64 { return n.flows[id].rate }
+func (n *network) rate(id flowID) float64 { return n.flows[id].rate }
 
-func (n *network) enter(id FlowID, r Route) {
+func (n *network) enter(id flowID, r Route) {
 	f := &n.flows[id]
 	f.route, f.held, f.rate, f.fresh = r, none, 0, true
 	for i, p := range r.list() {
@@ -90,7 +90,7 @@ func (n *network) enter(id FlowID, r Route) {
 	n.fresh = append(n.fresh, id)
 }
 
-func (n *network) leave(id FlowID) {
+func (n *network) leave(id flowID) {
 	f := &n.flows[id]
 	for i, p := range f.route.list() {
 		q := &n.ports[p]
@@ -108,7 +108,7 @@ func (n *network) leave(id FlowID) {
 }
 
 // moved notes a flow's new place among those of a port.
-func (n *network) moved(id FlowID, p, place int32) {
+func (n *network) moved(id flowID, p, place int32) {
 	f := &n.flows[id]
 	for i, q := range f.route.list() {
 		if q == p {
@@ -139,7 +139,7 @@ func (f *Fabric) MaxMin(pairs []Pair, paths []int) []float64 {
 	}
 	n.settle()
 	for i := range rates {
-		rates[i] = n.rate(FlowID(i))
+		rates[i] = n.rate(flowID(i))
 	}
 	return rates
 }

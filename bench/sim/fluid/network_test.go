@@ -63,7 +63,7 @@ func maxMin(capacity []int64, routes [][]int32) []float64 {
 type model struct {
 	n        *network
 	capacity []int64
-	ids      []FlowID
+	ids      []flowID
 	routes   [][]int32
 }
 
@@ -107,10 +107,10 @@ func (m *model) change(rng *rand.Rand) {
 
 // check compares all rates with the oracle's, and those that changed with the
 // list.
-func (m *model) check(t *testing.T, old map[FlowID]float64, changed []FlowID) {
+func (m *model) check(t *testing.T, old map[flowID]float64, changed []flowID) {
 	t.Helper()
 	want := maxMin(m.capacity, m.routes)
-	told := make(map[FlowID]bool)
+	told := make(map[flowID]bool)
 	for _, id := range changed {
 		told[id] = true
 	}
@@ -140,7 +140,7 @@ func TestSettle_isMaxMinFair(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		m := newModel(rng, maxHops+rng.IntN(30))
 		for range 12 {
-			old := make(map[FlowID]float64)
+			old := make(map[flowID]float64)
 			for _, id := range m.ids {
 				old[id] = m.n.rate(id)
 			}

@@ -54,13 +54,13 @@ type simulation struct {
 	some  bool
 	later arrivals // what Done has begun
 
-	flows []*active // by FlowID
+	flows []*active // by flowID
 	under int
 	nth   uint64
 	ends  heap
 
 	transfers []*Transfer // for a Round
-	moving    []FlowID
+	moving    []flowID
 
 	delivered float64 // bytes
 	spent     time.Duration
@@ -71,7 +71,7 @@ type simulation struct {
 type active struct {
 	Transfer
 	flow    workload.Flow
-	id      FlowID
+	id      flowID
 	under   bool
 	rate    float64
 	left    float64       // bytes, at since
@@ -186,7 +186,7 @@ func (s *simulation) round() {
 	for id, f := range s.flows {
 		if f.under {
 			s.transfers = append(s.transfers, &f.Transfer)
-			s.moving = append(s.moving, FlowID(id))
+			s.moving = append(s.moving, flowID(id))
 		}
 	}
 	was := make([]int, len(s.transfers))

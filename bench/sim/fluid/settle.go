@@ -8,7 +8,7 @@ package fluid
 // settle shares anew only among an open set of flows, all others keeping what
 // they have, and then looks whether all are still held. Flows that are not are
 // opened as well, until there are none.
-func (n *network) settle() []FlowID {
+func (n *network) settle() []flowID {
 	w := &n.fill
 	w.begin()
 	for _, id := range n.fresh {
@@ -35,7 +35,7 @@ func (n *network) settle() []FlowID {
 }
 
 // open makes a flow one whose rate is sought.
-func (n *network) open(id FlowID) {
+func (n *network) open(id flowID) {
 	f := &n.flows[id]
 	if f.at > 0 {
 		return
@@ -64,7 +64,7 @@ func (n *network) openBound(p int32) {
 func (n *network) openAll() {
 	for id := range n.flows {
 		if n.flows[id].used {
-			n.open(FlowID(id))
+			n.open(flowID(id))
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (n *network) openUnheld() {
 
 // close makes what has been sought the flows' rates, and returns those that
 // have another one than before.
-func (n *network) close() []FlowID {
+func (n *network) close() []flowID {
 	w := &n.fill
 	changed := w.flows[:0]
 	for i, id := range w.flows {
