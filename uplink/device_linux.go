@@ -34,8 +34,8 @@ type Device struct {
 	log      *slog.Logger
 	tun      *link.TUN
 	lock     *hostsetup.Lock
-	spray    *hostprog.Offload // nil: the Host encapsulates
-	steer    *hostprog.Steer   // nil: the TUN receives, too
+	spray    *hostprog.Spray // nil: the Host encapsulates
+	steer    *hostprog.Steer // nil: the TUN receives, too
 	local    atomic.Uint64
 
 	repairs  atomic.Uint64
@@ -116,9 +116,9 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	if p.Sprays() && !p.Unit.Cuts() {
 		return nil
 	}
-	d.spray, err = hostprog.AttachOffload(hostprog.OffloadConfig{
+	d.spray, err = hostprog.AttachSpray(hostprog.SprayConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
-		Carrier: c.Carrier, Patience: hostprog.OffloadPatience,
+		Carrier: c.Carrier, Patience: hostprog.SprayPatience,
 	})
 	if err != nil {
 		return err

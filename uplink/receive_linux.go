@@ -57,7 +57,7 @@ func (d *Device) attend(ctx context.Context) {
 func (d *Device) attendOnce() {
 	var wrong error
 	for _, p := range []program{d.spray, d.steer} {
-		if p == (*hostprog.Offload)(nil) || p == (*hostprog.Steer)(nil) {
+		if p == (*hostprog.Spray)(nil) || p == (*hostprog.Steer)(nil) {
 			continue
 		}
 		_ = p.Beat() // fails only when closed

@@ -27,7 +27,7 @@ type Row struct {
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
 	// Policy is how packets are spread by weft; "": not at all. It spreads those
-	// of the kernel's TCP by the program at the host's uplink (hostprog.Offload).
+	// of the kernel's TCP by the program at the host's uplink (hostprog.Spray).
 	Policy string
 	// Gateway passes the kernel's TCP through a dataplane.Gateway both ways.
 	Gateway bool

@@ -108,8 +108,8 @@ var defaultYAML []byte
 // it means. The defaults are what it says: there is no other list of them.
 func DefaultYAML() string { return string(defaultYAML) }
 
-// Default returns the configuration of an empty file.
-func Default() Config {
+// defaults returns the configuration of an empty file.
+func defaults() Config {
 	var c Config
 	if _, err := config.Decode(defaultYAML, "default.yaml", &c); err != nil {
 		panic(err) // a broken build

@@ -152,7 +152,7 @@ func (d *daemon) findPlace(ctx context.Context) (place, error) {
 // attach attaches the program that encapsulates, in the place of the one that
 // there is. Each packet passes the one or the other.
 func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
-	s, err := d.kernel.spray(c.offload(d.place, t))
+	s, err := d.kernel.spray(c.spray(d.place, t))
 	if err != nil {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"weft/backlog"
 	"weft/conga"
-	"weft/local"
 	"weft/luopan"
 	"weft/policy"
 	"weft/topology"
@@ -67,7 +67,7 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 		table, err := conga.New(conga.Config{Tau: c.options.Tau, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
 		return &informed{table: table}, err
 	case policy.Backlogged:
-		table, err := local.New(local.Config{RateBits: c.rate(t, t.Ports(self)[0].Link), Seed: seed.Uint64()})
+		table, err := backlog.New(backlog.Config{RateBits: c.rate(t, t.Ports(self)[0].Link), Seed: seed.Uint64()})
 		return &backlogged{table: table}, err
 	}
 	return nil, nil

@@ -53,8 +53,8 @@ var defaultYAML []byte
 // it means. The defaults are what it says: there is no other list of them.
 func DefaultYAML() string { return string(defaultYAML) }
 
-// Default returns the configuration of an empty file.
-func Default() File {
+// defaults returns the configuration of an empty file.
+func defaults() File {
 	var f File
 	if _, err := config.Decode(defaultYAML, "default.yaml", &f); err != nil {
 		panic(err) // a broken build
@@ -68,16 +68,16 @@ func Load(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(text, name)
+	return parse(text, name)
 }
 
 // program is who reads the files.
 const program = "weft switch"
 
-// Parse reads and validates a configuration. name is its file's in errors; files
+// parse reads and validates a configuration. name is its file's in errors; files
 // that it names are read.
-func Parse(text []byte, name string) (*File, error) {
-	f := Default()
+func parse(text []byte, name string) (*File, error) {
+	f := defaults()
 	var err error
 	if f.lines, err = config.Decode(text, name, &f); err != nil {
 		return nil, err
