@@ -36,6 +36,8 @@ type Policy struct {
 	// Groups says that the packets of a flow keep to one group of symmetric
 	// paths. See Options.
 	Groups bool
+
+	heeding *heeding // what makes the selectors of a policy that is Heeding; else nil
 }
 
 // Awareness is what a policy goes by besides which paths are live.
@@ -47,6 +49,7 @@ const (
 	Sampled                     // congestion of some paths, which probes measure (Luopan §3)
 	Informed                    // congestion of all paths, which receivers report (CONGA §3)
 	Backlogged                  // what this host has sent by each path (DRILL §3.2)
+	Heeding                     // what became of the flow's packets: a Selector of each flow decides
 )
 
 // How describes the policy's choice of a path.
@@ -58,6 +61,8 @@ func (p Policy) How() string {
 		return "least congested path"
 	case Backlogged:
 		return "least own backlog"
+	case Heeding:
+		return p.heeding.how
 	}
 	return p.Rule.String()
 }

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"time"
 
+	"weft/flowcell"
 	"weft/local"
 	"weft/topology"
 )
@@ -11,7 +12,7 @@ import (
 // §3.2).
 type backlogged struct{ table *local.Table }
 
-func (b *backlogged) choose(p *pair, paths []int, _ int, now time.Duration) int {
+func (b *backlogged) choose(p *pair, _ *flowcell.Packet, paths []int, _ int, now time.Duration) int {
 	return b.table.Choose(uint32(p.rack.id), paths, now)
 }
 

@@ -66,7 +66,7 @@ func (e *Egress) packet(d *decision, p *pair, pkt *flowcell.Packet, now time.Dur
 	case pkt.IsPureACK():
 		d.via = e.byTurn(p, &pkt.Flow)
 	default:
-		d.via = e.choose(p, &pkt.Flow, nil, now)
+		d.via = e.choose(p, pkt, nil, now)
 	}
 	if pkt.Payload > 0 && e.paths.policy.Sprays() {
 		d.number, d.numbered = p.counted(), true
@@ -113,7 +113,7 @@ func (e *Egress) unit(d *decision, p *pair, pkt *flowcell.Packet, segments int, 
 	unit := e.paths.policy.Unit
 	number, begins := f.cutter.Next(unit, pkt.Seq, int(pkt.Payload), segments, now)
 	if begins {
-		f.via = e.choose(p, &pkt.Flow, f.via, now)
+		f.via = e.choose(p, pkt, f.via, now)
 	}
 	d.via, d.number, d.numbered = f.via, number, unit.Numbers()
 	if !d.numbered {

@@ -40,6 +40,7 @@ type Egress struct {
 	aware       aware // nil if the policy goes by nothing but its Rule
 	awareConfig awareConfig
 	informed    *informed // that aware is, or nil
+	heeding     *heeding  // that aware is, or nil
 	sampler     Sampler   // nil in a tunnel, and of a Gateway
 
 	flights  *flights // has a lock of its own

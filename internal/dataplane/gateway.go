@@ -172,7 +172,7 @@ func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source
 	g.ingress.beat = in
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
-		g.ingress.marks, g.ingress.flights = g.egress.receiveMarks, g.egress.flights
+		g.ingress.marks, g.ingress.acks, g.ingress.flights = g.egress.receiveMarks, g.egress.receiveAcks, g.egress.flights
 	}
 }
 
