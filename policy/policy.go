@@ -22,6 +22,7 @@ import (
 
 	"weft/drb"
 	"weft/flowcell"
+	"weft/reps"
 )
 
 // Policy is one row.
@@ -96,7 +97,10 @@ var table = []Policy{
 	row("conga", flowlet, drb.Random, "CONGA §3").aware(Informed),
 	row("local", cell64, drb.Random, "Luopan §4.1").aware(Backlogged),
 	row("drill", packet, drb.Random, "DRILL §3.2").aware(Backlogged),
+	row("reps", packet, drb.Random, "REPS §3").Heeds("paths of acknowledged packets", newReps),
 }
+
+func newReps(seed uint64) Selector { return reps.New(seed) }
 
 func (p Policy) aware(a Awareness) Policy {
 	p.Aware = a
