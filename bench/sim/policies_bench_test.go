@@ -18,11 +18,18 @@ var fabricsOfPolicies = []struct {
 	name   string
 	slow   string // links that are slower than everybody takes them to be
 	failed string // a link that dies, of which nobody is told
+	// asItComes: nobody puts packets in order below TCP. Each is acknowledged at once, and
+	// TCP takes nothing for lost but after a timeout.
+	asItComes bool
 }{
-	{"even", "", ""},
-	{"slow", ",e0.0-a0.4=250,e3.1-a3.6=250,a5.5-c2.2=250", ""},
-	{"dead", "", "e0.0-a0.4"},
+	{"even", "", "", false},
+	{"slow", slowLinks, "", false},
+	{"dead", "", "e0.0-a0.4", false},
+	{"even-as-it-comes", "", "", true},
+	{"slow-as-it-comes", slowLinks, "", true},
 }
+
+const slowLinks = ",e0.0-a0.4=250,e3.1-a3.6=250,a5.5-c2.2=250"
 
 // settingOfPolicies has every host send to another one, without end, by DCTCP.
 func settingOfPolicies(t testing.TB, name string, seed uint64, slow, failed string) Config {
@@ -47,6 +54,10 @@ func settingOfPolicies(t testing.TB, name string, seed uint64, slow, failed stri
 	return c
 }
 
+func asItComes(c *Config) {
+	c.Resequencer, c.TCP.DupThresh = nil, 1000
+}
+
 // shares are the goodput of all hosts together and of the worst one, in % of their links'.
 func shares(c Config, r *Result) (mean, worst float64) {
 	link := (r.End - c.Warmup).Seconds() * c.Topology.Rate(0) * 1e6 / 8 * 1460 / 1500
@@ -62,6 +73,9 @@ func BenchmarkPolicies(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/seed=%d", f.name, name, seed+1), func(b *testing.B) {
 					for b.Loop() {
 						c := settingOfPolicies(b, name, seed+1, f.slow, f.failed)
+						if f.asItComes {
+							asItComes(&c)
+						}
 						r := run(b, c)
 						mean, worst := shares(c, r)
 						b.ReportMetric(mean, "goodput-%")
@@ -101,5 +115,27 @@ func TestKnown(t *testing.T) {
 	c.Known = parse(t, "fat-tree:k=4"+rates)
 	if _, err := Run(c); err == nil {
 		t.Error("Known may be another fabric")
+	}
+}
+
+// REPS §4.4: where links are slow and nobody was told, recycled paths carry more than
+// random ones, and the worst host gets more. That needs acknowledgements as packets come.
+func TestRun_repsAvoidsWhatIsSlow(t *testing.T) {
+	for seed := range uint64(2) {
+		type outcome struct{ mean, worst float64 }
+		got := make(map[string]outcome)
+		for _, name := range []string{"reps", "rb", "drb"} {
+			c := settingOfPolicies(t, name, seed+1, slowLinks, "")
+			c.Duration = 60 * time.Millisecond
+			asItComes(&c)
+			var o outcome
+			o.mean, o.worst = shares(c, run(t, c))
+			got[name] = o
+		}
+		for _, name := range []string{"rb", "drb"} {
+			if reps, other := got["reps"], got[name]; reps.mean < 1.1*other.mean || reps.worst < 1.4*other.worst {
+				t.Errorf("seed %d: reps has %.1f %%, its worst host %.1f; %s has %.1f and %.1f", seed+1, reps.mean, reps.worst, name, other.mean, other.worst)
+			}
+		}
 	}
 }
