@@ -22,8 +22,8 @@ type decision struct {
 func (e *Egress) cut(o *Outgoing, i int, now time.Duration) bool {
 	switch d := &o.decision; {
 	case o.each:
-		part := o.pkt.Part(i*o.MSS, o.MSS)
-		return e.way(o, &part, 1, now)
+		o.part = o.pkt.Part(i*o.MSS, o.MSS)
+		return e.way(o, &o.part, 1, now)
 	case i == 0:
 		return e.way(o, &o.pkt, o.segments, now)
 	case e.paths.policy.Unit.Numbers():
