@@ -120,6 +120,23 @@ func TestAcked_blocksBehindAHole(t *testing.T) {
 	}
 }
 
+// A block that is longer than what is looked at for one packet is followed at its end, also
+// when a duplicate is reported in between.
+func TestAcked_longBlocks(t *testing.T) {
+	o := newOne(t, 0)
+	o.segments = NewSegments(1 << 20) // no two have one slot
+	for i := range uint32(400) {
+		o.send(int(i), i*1000, 1000)
+	}
+	for to := uint32(2); to <= 300; to++ {
+		o.ack(Ack{All: 1000, From: 2000, To: to * 1000})
+		o.ack(Ack{All: 1000, From: 0, To: 1000})
+	}
+	if len(o.told) != 1+298 || o.told[298] != "acked 299 false 0s" {
+		t.Errorf("told of %d segments, the last is %s", len(o.told), o.told[len(o.told)-1])
+	}
+}
+
 // An acknowledgement of what was sent more than once is of one packet or the other.
 func TestAcked_whatWasSentAgainTellsNothing(t *testing.T) {
 	o := newOne(t, 0)

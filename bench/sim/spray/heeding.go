@@ -44,7 +44,7 @@ func (s *heeding) sent(*pair, int, int, time.Duration) {}
 // follow takes note that a path carries payload of a flow.
 func (s *heeding) follow(f *Flow, seq uint32, payload, path int) {
 	x, size := f.heeded, uint32(payload)
-	if size > 0 && !s.segments.New(&x.flow, f.hash, seq, size, size, path) {
+	if !s.segments.New(&x.flow, f.hash, seq, size, size, path) {
 		s.segments.Again(&x.flow, f.hash, seq, size, size, path, false, &s.counts, x.Lost)
 	}
 }
