@@ -222,7 +222,7 @@ type GatewayStats struct {
 	Paths       []PathStats       `json:"paths"` // of packets that the Gateway has encapsulated itself
 	Resequencer resequencer.Stats `json:"resequencer"`
 	Tunnel      TunnelStats       `json:"tunnel"`   // zero without one
-	Evidence    EvidenceStats     `json:"evidence"` // zero without GatewayConfig.Evidence
+	Evidence    EvidenceStats     `json:"evidence"` // zero without GatewayConfig.Evidence, unless the policy heeds losses
 	Conga       conga.Stats       `json:"conga"`    // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64 `json:"refused"`

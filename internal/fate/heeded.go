@@ -36,9 +36,6 @@ func NewHeeded(s policy.Selector, seq uint32, now time.Duration) Heeded {
 	return Heeded{selector: s, una: seq, latest: now}
 }
 
-// Known reports whether h has a selector.
-func (h *Heeded) Known() bool { return h.selector != nil }
-
 // Next returns the path of a unit that begins, one of live, or below 0 if there is none.
 // live is as policy.Selector wants it.
 func (h *Heeded) Next(live []int, now time.Duration) int {
