@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type Device struct {
 	name     string // the uplink's
 	topology *topology.Topology
 	why      []string
+	log      *slog.Logger
 	tun      *link.TUN
 	lock     *hostsetup.Lock
 	spray    *hostprog.Offload // nil: the Host encapsulates
@@ -83,7 +85,10 @@ func Open(c stack.Config, o Options) (*Device, error) {
 		return nil, fmt.Errorf("uplink: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	d := &Device{carrier: tun, tun: tun, name: up.Name, topology: c.Topology, stop: stop}
+	d := &Device{carrier: tun, tun: tun, name: up.Name, topology: c.Topology, stop: stop, log: c.Log}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
 	if d.lock, err = hostsetup.TakeLock(); err != nil {
 		d.without("no programs at %s: %v", up.Name, err)
 		return d, nil
@@ -100,7 +105,9 @@ func Open(c stack.Config, o Options) (*Device, error) {
 
 // without notes why something is not in use.
 func (d *Device) without(format string, args ...any) {
-	d.why = append(d.why, fmt.Sprintf(format, args...))
+	why := fmt.Sprintf(format, args...)
+	d.log.Warn("the device is not as fast as it could be", "why", why)
+	d.why = append(d.why, why)
 }
 
 // encapsulate has the uplink's program do it. Where the policy is one of packets

@@ -197,10 +197,10 @@ func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 	sc.PolicyOptions = c.Policy
 	sc.Resequencer = c.Resequencer
 	sc.Carrier = c.Carrier
-	sc.LinkRateBits = c.RateMbit * 1e6
-	sc.Seed = c.Seed<<20 + uint64(n.ID) + 1
+	sc.PolicyOptions.LinkRateBits = c.RateMbit * 1e6
+	sc.Simulation.Seed = c.Seed<<20 + uint64(n.ID) + 1
 	if c.Meter != nil {
-		sc.Tau = c.Meter.Tau
+		sc.PolicyOptions.Tau = c.Meter.Tau
 	}
 	if c.Adjust != nil {
 		c.Adjust(n, sc)

@@ -52,14 +52,13 @@ func sackOf(tcp []byte) (from, to uint32) {
 func (e *Egress) receiveAcks(acks []arrivedAck) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.heeding == nil { // by now
-		return
-	}
 	now := e.clock.Now()
 	for i := range acks {
 		a := &acks[i]
-		if f := e.heeding.flows.Get(&a.flow, now); f != nil {
-			f.Acked(e.evidence.segments, a.flow.Hash(e.evidence.seed), a.ack, now)
+		for _, h := range e.heeding { // none by now
+			if f := h.flows.Get(&a.flow, now); f != nil {
+				f.Acked(e.evidence.segments, a.flow.Hash(e.evidence.seed), a.ack, now)
+			}
 		}
 	}
 }

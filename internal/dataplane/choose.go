@@ -10,8 +10,8 @@ import (
 // choose returns the path of a unit of data that begins with pkt; nil if none is live.
 // last is the path of the flow's unit before, or any other. What is never acknowledged
 // tells nothing: where the policy heeds that, it goes by the Rule.
-func (e *Egress) choose(p *pair, pkt *flowcell.Packet, last *pathOut, now time.Duration) *pathOut {
-	if e.aware == nil || e.heeding != nil && pkt.Payload == 0 {
+func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, now time.Duration) *pathOut {
+	if l.aware == nil || l.heeding != nil && pkt.Payload == 0 {
 		return p.next(&p.of(&pkt.Flow, e.seed).data)
 	}
 	was := -1
@@ -23,7 +23,7 @@ func (e *Egress) choose(p *pair, pkt *flowcell.Packet, last *pathOut, now time.D
 	if len(g.Components) > 1 {
 		order = g.Components[g.Component(pkt.Flow.Hash(e.seed))].Order
 	}
-	path := e.aware.choose(p, pkt, order, was, now)
+	path := l.aware.choose(p, pkt, order, was, now)
 	if path < 0 || path >= len(g.out) {
 		return nil
 	}

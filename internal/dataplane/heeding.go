@@ -47,18 +47,27 @@ func (h *heeding) lost(flow *flowcell.FiveTuple, path int) {
 	}
 }
 
-// heed makes an egress find out what becomes of packets, if a policy that is aware in this
-// way wants to know.
-func (e *Egress) heed(a aware) {
-	e.heeding, _ = a.(*heeding)
-	e.flights.heeded.Store(e.heeding != nil)
-	if e.heeding == nil && e.evidence != nil && e.evidence.unread {
-		e.evidence = nil
+// heed makes an egress find out what becomes of packets, if the policies of some lanes
+// want to know.
+func (e *Egress) heed() {
+	e.heeding = nil
+	for _, l := range e.lanes {
+		if l.heeding != nil {
+			e.heeding = append(e.heeding, l.heeding)
+		}
 	}
-	if e.heeding != nil && e.evidence == nil {
-		// If TCP does not send such probes, a selector hears of some losses late.
-		e.evidence = newEvidence(e.seed, true)
-		e.evidence.unread = true
+	heeds := len(e.heeding) > 0
+	e.flights.heeded.Store(heeds)
+	switch v := e.evidence; {
+	case heeds:
+		e.flights.on.Store(true)
+		if v == nil {
+			// If TCP does not send such probes, a selector hears of some losses late.
+			e.evidence = newEvidence(e.seed, true)
+			e.evidence.unread = true
+		}
+	case v != nil && v.unread:
+		e.evidence = nil
 	}
 	if e.evidence != nil {
 		e.evidence.heeding = e.heeding

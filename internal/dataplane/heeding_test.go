@@ -168,7 +168,7 @@ func TestHeeding_keepsNothingOfWhatCarriesNoData(t *testing.T) {
 			}
 		}
 	}
-	if n := h.heeding.flows.Len(); n != 0 || h.made != 0 {
+	if n := h.lane.heeding.flows.Len(); n != 0 || h.made != 0 {
 		t.Errorf("%d flows are remembered, %d selectors made", n, h.made)
 	}
 }
@@ -218,7 +218,7 @@ func TestHeeding_besideEvidence(t *testing.T) {
 	}
 	other, _ := policy.New("drb", policy.Options{})
 	h.setPolicy(other, awareConfig{policy: other}, false)
-	if h.evidence == nil || h.evidence.heeding != nil || h.Egress.flights.heeded.Load() {
+	if h.evidence == nil || len(h.evidence.heeding) > 0 || h.Egress.flights.heeded.Load() {
 		t.Error("after another policy, evidence is gone or still heeded")
 	}
 	h.answer(1, 1000, 0)
@@ -258,7 +258,7 @@ func TestHeeding_allocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(500, round); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if f := h.heeding.flows.Get(&pkt.Flow, 0); f == nil {
+	if f := h.lane.heeding.flows.Get(&pkt.Flow, 0); f == nil {
 		t.Error("the flow is not known")
 	}
 }
@@ -312,4 +312,18 @@ func FuzzAcks(f *testing.F) {
 			t.Errorf("told of %q", h.told)
 		}
 	})
+}
+
+// A policy of some flows only heeds what becomes of those.
+func TestHeeding_inALaneBeside(t *testing.T) {
+	e := testEgress(t, fatTree, "drb")
+	if e.evidence != nil || e.flights.heeded.Load() {
+		t.Error("drb heeds")
+	}
+	if _, err := e.Policy("reps"); err != nil {
+		t.Fatal(err)
+	}
+	if len(e.heeding) != 1 || e.heeding[0] != e.lanes[1].heeding || e.evidence == nil || !e.flights.heeded.Load() {
+		t.Errorf("%d lanes heed, evidence %v", len(e.heeding), e.evidence != nil)
+	}
 }

@@ -100,7 +100,7 @@ func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	in.relays = c.Tunnel == nil
 	in.flights, in.acks, in.narrow = e.flights, e.receiveAcks, e.narrow
 	in.flights.on.Store(true)
-	if e.informed != nil {
+	if in.relays {
 		in.marks = e.receiveMarks
 	}
 	self := flowcell.AddressFrom(c.Address)
