@@ -22,6 +22,7 @@ import (
 
 	"weft/drb"
 	"weft/flowcell"
+	"weft/reps"
 )
 
 // Policy is one row.
@@ -36,6 +37,8 @@ type Policy struct {
 	// Groups says that the packets of a flow keep to one group of symmetric
 	// paths. See Options.
 	Groups bool
+
+	heeding *heeding // what makes the selectors of a policy that is Heeding; else nil
 }
 
 // Awareness is what a policy goes by besides which paths are live.
@@ -47,6 +50,7 @@ const (
 	Sampled                     // congestion of some paths, which probes measure (Luopan §3)
 	Informed                    // congestion of all paths, which receivers report (CONGA §3)
 	Backlogged                  // what this host has sent by each path (DRILL §3.2)
+	Heeding                     // what became of the flow's packets: a Selector of each flow decides
 )
 
 // How describes the policy's choice of a path.
@@ -58,6 +62,8 @@ func (p Policy) How() string {
 		return "least congested path"
 	case Backlogged:
 		return "least own backlog"
+	case Heeding:
+		return p.heeding.how
 	}
 	return p.Rule.String()
 }
@@ -91,7 +97,10 @@ var table = []Policy{
 	row("conga", flowlet, drb.Random, "CONGA §3").aware(Informed),
 	row("local", cell64, drb.Random, "Luopan §4.1").aware(Backlogged),
 	row("drill", packet, drb.Random, "DRILL §3.2").aware(Backlogged),
+	row("reps", packet, drb.Random, "REPS §3").Heeds("paths of acknowledged packets", newReps),
 }
+
+func newReps(seed uint64) Selector { return reps.New(seed) }
 
 func (p Policy) aware(a Awareness) Policy {
 	p.Aware = a

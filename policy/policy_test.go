@@ -27,6 +27,7 @@ func TestNew_everyName(t *testing.T) {
 		{Name: "conga", Unit: flowlet, Rule: drb.Random, Aware: Informed, Source: "CONGA §3"},
 		{Name: "local", Unit: cell, Rule: drb.Random, Aware: Backlogged, Source: "Luopan §4.1"},
 		{Name: "drill", Unit: flowcell.Unit{}, Rule: drb.Random, Aware: Backlogged, Source: "DRILL §3.2"},
+		{Name: "reps", Unit: flowcell.Unit{}, Rule: drb.Random, Aware: Heeding, Source: "REPS §3", heeding: table[len(table)-1].heeding},
 	}
 	for i, w := range want {
 		if got, err := New(w.Name, Options{}); err != nil || got != w {
@@ -155,6 +156,7 @@ func TestHow(t *testing.T) {
 		"ecmp": "hash", "drb": "digit reversal", "presto": "round robin", "letflow": "random", "rand": "random",
 		"luopan": "least congested sample", "conga": "least congested path",
 		"local": "least own backlog", "drill": "least own backlog",
+		"reps": "paths of acknowledged packets",
 	} {
 		p, err := New(name, Options{})
 		if err != nil || p.How() != want {

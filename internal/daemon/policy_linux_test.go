@@ -13,7 +13,7 @@ import (
 // takes what AtUplink says it takes, or a refusal.
 func TestPolicies_whoCarriesThemOut(t *testing.T) {
 	cuts := map[string]bool{"presto": true, "flowcell-drb": true, "rand": true, "luopan": true}
-	inWeft := map[string]bool{"letflow": true, "conga": true, "local": true, "drill": true}
+	inWeft := map[string]bool{"letflow": true, "conga": true, "local": true, "drill": true, "reps": true}
 	for _, name := range policy.Names() {
 		for _, encapsulation := range []string{EncapIPIP, EncapSRv6} {
 			text := fmt.Sprintf("policy: %s\nencapsulation: %s\n", name, encapsulation)

@@ -6,6 +6,7 @@ import (
 
 	"weft/backlog"
 	"weft/conga"
+	"weft/flowcell"
 	"weft/luopan"
 	"weft/policy"
 	"weft/topology"
@@ -14,10 +15,10 @@ import (
 // aware chooses the paths of data by more than which are live. It belongs to egress
 // and is guarded by its lock. Acknowledgements go by the policy's Rule.
 type aware interface {
-	// choose returns the path of a unit that begins. It is one of paths: the live
-	// ones, ascending, each as often as it weighs. last is the path of the flow's
+	// choose returns the path of a unit that begins with pkt. It is one of paths: the
+	// live ones, ascending, each as often as it weighs. last is the path of the flow's
 	// unit before; -1 if there was none, or it is dead.
-	choose(p *pair, paths []int, last int, now time.Duration) (path int)
+	choose(p *pair, pkt *flowcell.Packet, paths []int, last int, now time.Duration) (path int)
 	// sent takes note of bytes that a path carries, headers included.
 	sent(p *pair, path, bytes int, now time.Duration)
 	// know adds what is known of the paths to each rack, by its edge switch, or to
@@ -66,6 +67,8 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 	case policy.Informed:
 		table, err := conga.New(conga.Config{Tau: c.options.Tau, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
 		return &informed{table: table}, err
+	case policy.Heeding:
+		return newHeeding(c.policy, seed.Uint64()), nil
 	case policy.Backlogged:
 		table, err := backlog.New(backlog.Config{RateBits: c.rate(t, t.Ports(self)[0].Link), Seed: seed.Uint64()})
 		return &backlogged{table: table}, err
@@ -92,6 +95,7 @@ func (e *Egress) adopt() {
 			table = s.table
 		}
 	}
+	e.heed()
 	if e.sampler != nil {
 		e.sampler.Use(table)
 	}

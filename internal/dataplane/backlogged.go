@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weft/backlog"
+	"weft/flowcell"
 	"weft/topology"
 )
 
@@ -11,7 +12,7 @@ import (
 // §3.2).
 type backlogged struct{ table *backlog.Table }
 
-func (b *backlogged) choose(p *pair, paths []int, _ int, now time.Duration) int {
+func (b *backlogged) choose(p *pair, _ *flowcell.Packet, paths []int, _ int, now time.Duration) int {
 	return b.table.Choose(uint32(p.rack.id), paths, now)
 }
 

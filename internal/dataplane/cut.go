@@ -22,8 +22,8 @@ type decision struct {
 func (e *Egress) cut(o *Outgoing, i int, now time.Duration) bool {
 	switch d := &o.decision; {
 	case o.each:
-		part := o.pkt.Part(i*o.MSS, o.MSS)
-		return e.way(o, &part, 1, now)
+		o.part = o.pkt.Part(i*o.MSS, o.MSS)
+		return e.way(o, &o.part, 1, now)
 	case i == 0:
 		return e.way(o, &o.pkt, o.segments, now)
 	case o.lane.unit.Numbers():
@@ -66,7 +66,7 @@ func (e *Egress) packet(l *lane, d *decision, p *pair, pkt *flowcell.Packet, now
 	case pkt.IsPureACK():
 		d.via = e.byTurn(p, &pkt.Flow)
 	default:
-		d.via = e.choose(l, p, &pkt.Flow, nil, now)
+		d.via = e.choose(l, p, pkt, nil, now)
 	}
 	if pkt.Payload > 0 && l.sprays {
 		d.number, d.numbered = p.counted(), true
@@ -113,7 +113,7 @@ func (e *Egress) unit(l *lane, d *decision, p *pair, pkt *flowcell.Packet, segme
 	unit := l.unit
 	number, begins := f.cutter.Next(unit, pkt.Seq, int(pkt.Payload), segments, now)
 	if begins {
-		f.via = e.choose(l, p, &pkt.Flow, f.via, now)
+		f.via = e.choose(l, p, pkt, f.via, now)
 	}
 	d.via, d.number, d.numbered = f.via, number, unit.Numbers()
 	if !d.numbered {

@@ -41,8 +41,9 @@ type Egress struct {
 	stats EgressStats
 	past  map[pathKey]*PathStats // counts of fabrics and policies gone by
 
-	sampler  Sampler  // nil in a tunnel, and of a Gateway
-	flights  *flights // has a lock of its own
+	heeding  []*heeding // of the lanes whose policy heeds
+	sampler  Sampler    // nil in a tunnel, and of a Gateway
+	flights  *flights   // has a lock of its own
 	narrows  narrows
 	evidence *evidence           // nil if nobody asks for it
 	refuse   func(packet []byte) // takes, with the lock held, ICMP errors about what is too long; nil: nobody does

@@ -25,6 +25,7 @@ func (e *Egress) Remember(probes bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.evidence = newEvidence(e.seed, probes)
+	e.evidence.heeding = e.heeding
 }
 
 // OnLoss has suspect called, with the lock held, when there are losses that Report

@@ -13,7 +13,7 @@ import (
 // rack.
 type informed struct{ table *conga.Table }
 
-func (i *informed) choose(p *pair, paths []int, last int, now time.Duration) int {
+func (i *informed) choose(p *pair, _ *flowcell.Packet, paths []int, last int, now time.Duration) int {
 	g := p.group
 	return i.table.Choose(uint32(p.host), paths, func(path int) uint8 { return g.Tags[path] }, last, now)
 }

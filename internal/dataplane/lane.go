@@ -22,6 +22,7 @@ type lane struct {
 	paths       *pathTable
 	aware       aware     // nil if the policy goes by nothing but its Rule
 	informed    *informed // that aware is, or nil
+	heeding     *heeding  // that aware is, or nil
 	awareConfig awareConfig
 }
 
@@ -66,6 +67,7 @@ func (l *lane) goBy(p policy.Policy, uplink bool) {
 func (l *lane) know(a aware) {
 	l.aware = a
 	l.informed, _ = a.(*informed)
+	l.heeding, _ = a.(*heeding)
 }
 
 // divert gives the destinations of Config.Policies their lanes.

@@ -36,7 +36,8 @@ type Outgoing struct {
 	whole    bool // the outlet takes a super-segment in one piece
 	each     bool // every piece takes a path of its own
 
-	decision decision // of cut: on the piece under way
+	decision decision        // of cut: on the piece under way
+	part     flowcell.Packet // that piece, where each takes a path of its own
 }
 
 // Begin makes o a packet of so many bytes, with nothing left to do, whose Parts are to

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/flowcell"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -17,7 +18,7 @@ type sampled struct {
 	untold uint64  // choices that it did not take
 }
 
-func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
+func (s *sampled) choose(p *pair, _ *flowcell.Packet, _ []int, _ int, now time.Duration) int {
 	host := p.dst.IP().As4()
 	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.Live, now)
 	if s.device != nil {

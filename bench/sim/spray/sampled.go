@@ -88,7 +88,7 @@ func (s *sampled) owner(i int) topology.NodeID {
 	return topology.NodeID(i)
 }
 
-func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
+func (s *sampled) choose(_ *Flow, p *pair, _ []int, _ int, now time.Duration) int {
 	i, rack := s.index(p.src), s.shape.edgeOf(p.dst)
 	answers := p.dst
 	if s.racks {

@@ -157,9 +157,9 @@ func TestAware_symmetric(t *testing.T) {
 
 // Probes, answers and reports are virtual time's, too.
 func TestAware_isReproducible(t *testing.T) {
-	policies := []string{"luopan", "conga", "local", "drill"}
+	policies := []string{"luopan", "conga", "reps", "local", "drill"}
 	if race {
-		policies = policies[:2]
+		policies = policies[:3]
 	}
 	for _, policy := range policies {
 		var traces [2]uint64
