@@ -32,10 +32,12 @@ func run(t *testing.T, o Options, policies ...string) []Result {
 	return results
 }
 
-// sound checks what any machine must give: this is no measurement.
+// sound checks what any machine must give: this is no measurement. What stood in the queues
+// when counting began is counted: the three queues of a path hold 60 ms each at 10 Mbit/s,
+// and that is 23 % of the shortest run.
 func sound(t *testing.T, r Result) {
 	t.Helper()
-	if r.PercentOfIdeal < 5 || r.PercentOfIdeal > 110 {
+	if r.PercentOfIdeal < 5 || r.PercentOfIdeal > 130 {
 		t.Errorf("%s, %s: %.1f %% of ideal", r.Topology, r.Policy, r.PercentOfIdeal)
 	}
 	if r.Mice == 0 || r.MiceP50 <= 0 || r.MiceP99 < r.MiceP50 {
