@@ -14,10 +14,10 @@ import (
 	"weft/topology"
 )
 
-// daemon is a run. One goroutine, serve's, owns its state: it takes one event
-// after the other (configuration, news of failures, the kernel's changes, time),
-// and carries each out as a whole or not at all. It holds mu for the whole of an
-// event, so that a status is of before or after it.
+// daemon is one run of weft host. One goroutine, that of serve, owns its state. It takes
+// one event at a time (configuration, news of failures, changes of the kernel, time) and
+// carries out each as a whole or not at all. It holds mu during an event, so a status shows
+// the state before or after it.
 type daemon struct {
 	file    string
 	log     *log.Logger
@@ -190,10 +190,10 @@ func (d *daemon) follow(c *Config, t *topology.Topology) error {
 	return nil
 }
 
-// takeDown undoes bringUp, as far as that came, so that no connection is lost:
-// first programs' packets go past the TUN; then the dataplane delivers what it
-// still has, and the kernel receives again; then packets go as routes have them.
-// The set-up's settings stay.
+// takeDown undoes bringUp as far as that came, and loses no connection. First, packets of
+// programs bypass the TUN. Then the dataplane delivers what it still has, and the kernel
+// receives again. Then the routes alone say where packets go. The settings of the set-up
+// stay.
 func (d *daemon) takeDown(drain time.Duration) error {
 	var errs []error
 	try := func(f func() error) { errs = append(errs, f()) }

@@ -101,7 +101,7 @@ func (f *hostFollower) refused() string {
 	return f.updates.Refused()
 }
 
-// Close waits until nothing more is told.
+// Close ends the follower. After it nothing more is told.
 func (f *hostFollower) Close() (err error) {
 	if f.updates != nil {
 		err = f.updates.Close()

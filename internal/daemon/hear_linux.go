@@ -29,9 +29,9 @@ func (d *daemon) hear(ctx context.Context) {
 	}
 }
 
-// hearAll takes the latest news, and says by which encapsulation packets are to be
-// carried from now on: the first one of the configuration that works towards any
-// rack; while there is none, the one that they are carried by.
+// hearAll takes the latest news and returns the encapsulation that packets get from now on.
+// This is the first one of the configuration that works towards any rack. While none works,
+// it is the one in use.
 func (d *daemon) hearAll() (by string) {
 	if d.heard == nil {
 		d.heard = make(map[string]news)

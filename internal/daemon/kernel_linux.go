@@ -106,9 +106,9 @@ func theKernel() kernel {
 	}
 }
 
-// lookAround looks again at what may have changed about the uplink. A gateway that
-// routes told stays, if they tell none now: with the device's routes gone, that is
-// all there is to go by.
+// lookAround looks again at what may have changed about the uplink. If the routes named a
+// gateway before and name none now, it keeps that gateway: the routes of a device that is
+// gone are gone, too, and nothing else names one.
 func lookAround(p place) (place, error) {
 	if p.uplink.Name == "" {
 		return p, nil // a tunnel has none

@@ -11,8 +11,8 @@ func Load(file string) (*Config, error) {
 	return Parse(text, file)
 }
 
-// Parse reads and validates a configuration. file is its name in errors; files
-// that it names are read.
+// Parse reads and validates a configuration. file is its name in errors. Parse also reads
+// the files that the configuration names.
 func Parse(text []byte, file string) (*Config, error) {
 	c := Default()
 	var err error

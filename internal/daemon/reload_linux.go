@@ -148,9 +148,9 @@ func (c *change) carryOut() error {
 	return nil
 }
 
-// replaceProgram attaches a program for the new configuration in the place of the
-// old one, which is let go of when all has succeeded. The Sampler is the
-// program's.
+// replaceProgram attaches a program for the new configuration in place of the old one. The
+// old one is closed when the whole change has succeeded. The Sampler belongs to the
+// program.
 func (c *change) replaceProgram(t *topology.Topology) {
 	d, former, before := c.daemon, c.spray, c.topology
 	_, sameFabric := before.Diff(t)

@@ -23,10 +23,10 @@ const (
 	settle = 20 * time.Millisecond
 )
 
-// Run is weft host: it sets the machine up as a configuration file says and
-// carries its packets until a signal or the context ends it. SIGHUP makes it
-// read the file again. All threads of the process must be in one network
-// namespace. messages, a line each, go to log.
+// Run is weft host: it sets the machine up as a configuration file says and carries its
+// packets until a signal or the context ends it. On SIGHUP it reads the file again. All
+// threads of the process must be in one network namespace. Run writes its messages to log,
+// one a line.
 func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io.Writer) (err error) {
 	c, err := Load(file)
 	if err != nil {
@@ -72,9 +72,9 @@ func (d *daemon) tellOfMemory() {
 	}
 }
 
-// remember has the time of day go on across starts of the daemon, also if somebody sets
-// the machine's clock back: peers refuse datagrams with numbers below those that they
-// have seen, and the numbers begin with the time.
+// remember makes the time of day go on across starts of the daemon, even if somebody sets
+// the machine's clock back. The numbers of datagrams begin with the time, and peers refuse
+// numbers below those that they have seen.
 func (d *daemon) remember() {
 	dir, err := hostsetup.MakeDir(-1, -1)
 	if err == nil {
