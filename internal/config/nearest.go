@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// MaxWord bounds what Distance looks at, in bytes.
+// MaxWord is how many bytes of a word Distance looks at.
 const MaxWord = 64
 
-// Distance is Levenshtein's: how many bytes must be put in, taken out or exchanged
-// to make one word of the other. Only the first MaxWord bytes of each count.
+// Distance is Levenshtein's: how many bytes must be inserted, deleted or replaced to make b
+// of a. Only the first MaxWord bytes of each count.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), MaxWord)], b[:min(len(b), MaxWord)]
 	row := make([]int, len(b)+1)
