@@ -212,8 +212,8 @@ func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, carrier encap.C
 	return listing{title, list, notes}, nil
 }
 
-// groupNotes describes the weights and groups of a pair's paths, if there is
-// something to be said, and numbers each path's group from 1.
+// groupNotes describes the weights and groups of a pair's paths where there are several,
+// and numbers each path's group from 1.
 func groupNotes(set topology.PathSet, groups []topology.Group) (notes []string, groupOf map[int]int) {
 	if set.Weights != nil {
 		list := make([]string, len(set.Live))

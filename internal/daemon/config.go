@@ -127,8 +127,8 @@ func (c *Config) encapsulation() string {
 	return c.Encapsulation[0]
 }
 
-// over is the configuration with another of its encapsulations in use, with the
-// first if that is none of them.
+// over returns the configuration with another of its encapsulations in use, or with the
+// first if that is not one of them.
 func (c *Config) over(encapsulation string) *Config {
 	if encapsulation == c.encapsulation() {
 		return c

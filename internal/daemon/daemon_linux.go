@@ -69,8 +69,8 @@ func (d *daemon) start(ctx context.Context) error {
 	return d.listen()
 }
 
-// bringUp puts all parts in place, in an order in which no packet is led to where
-// nobody is yet.
+// bringUp puts all parts in place, in an order that never leads packets to a part that is
+// missing.
 func (d *daemon) bringUp(ctx context.Context) error {
 	c := d.config
 	p, err := d.findPlace(ctx)
@@ -134,8 +134,8 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	return nil
 }
 
-// findPlace finds out where the host is. A device that was made anew has no routes
-// yet by which to find it: then its name and the switch behind it are what they were.
+// findPlace finds out where the host is. A device that was made anew has no routes yet that
+// show it. Then findPlace assumes the name and the switch of before.
 func (d *daemon) findPlace(ctx context.Context) (place, error) {
 	p, err := d.kernel.find(ctx, d.config)
 	if err == nil || d.place.uplink.Name == "" {
@@ -149,8 +149,8 @@ func (d *daemon) findPlace(ctx context.Context) (place, error) {
 	return p, err
 }
 
-// attach attaches the program that encapsulates, in the place of the one that
-// there is. Each packet passes the one or the other.
+// attach attaches the program that encapsulates in place of the present one. Each packet
+// passes one of the two.
 func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 	s, err := d.kernel.spray(c.offload(d.place, t))
 	if err != nil {
@@ -162,8 +162,8 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 	return s, nil
 }
 
-// sample has peers' samples answered and, under a policy that samples, the program
-// at the uplink told what its own say.
+// sample answers the samples of peers. Under a policy that samples, it also tells the
+// program at the uplink what the host's own samples say.
 func (d *daemon) sample(c *Config, t *topology.Topology) error {
 	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
 	switch {

@@ -45,7 +45,7 @@ func (d *daemon) hearAll() (by string) {
 	return d.config.encapsulation()
 }
 
-// goBy has packets go by what is known of the paths by a configuration's
+// goBy makes packets follow what is known about the paths by a configuration's
 // encapsulation.
 func (d *daemon) goBy(c *Config) error {
 	n, ok := d.heard[c.encapsulation()]
@@ -63,8 +63,8 @@ func (d *daemon) goBy(c *Config) error {
 	return d.setCarriage(c, n.carriage)
 }
 
-// changeOver has packets carried by another encapsulation: all that carries them is
-// made anew. Connections live on, plain for the moment.
+// changeOver changes the encapsulation of packets: it makes all parts anew that carry them.
+// Connections live on, plain for the moment.
 func (d *daemon) changeOver(ctx context.Context, by string) {
 	d.log.Printf("carried by %s from now on, no more by %s", by, d.config.encapsulation())
 	if err := d.takeDown(d.config.Drain); err != nil {
@@ -78,8 +78,8 @@ func (d *daemon) changeOver(ctx context.Context, by string) {
 	}
 }
 
-// setCarriage has packets carried to those racks only towards which it is proved, and
-// of a size that arrives there.
+// setCarriage limits the encapsulation of packets to racks towards which it is proved, and
+// to sizes that arrive there.
 func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 	if to == d.carriage {
 		return nil
@@ -114,8 +114,8 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 	return nil
 }
 
-// carry has a program encapsulate packets to those racks only towards which that is
-// proved. One that is new encapsulates none.
+// carry makes a program encapsulate packets to racks towards which that is proved. A new
+// program encapsulates none.
 func (d *daemon) carry(c *Config, s sprayer, t *topology.Topology, by *liveness.Carriage) error {
 	if !c.proves() {
 		return nil

@@ -14,8 +14,8 @@ import (
 // changes.
 var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_BPF}
 
-// dropPrivileges does what only root can do, and makes the process begin anew
-// with less. In the process that then begins it does nothing.
+// dropPrivileges does what only root can do, and makes the process begin anew with fewer
+// privileges. In the new process it does nothing.
 func dropPrivileges(c *Config) error {
 	must, err := kept.Exceeded()
 	if !must || err != nil {

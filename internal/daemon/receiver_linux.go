@@ -12,8 +12,8 @@ import (
 	"weft/liveness"
 )
 
-// hostReceiver is the receiver of the real kernel. It belongs to the daemon's
-// owner; what moves packets is the dataplane's goroutines.
+// hostReceiver is the receiver of the real kernel. It belongs to the daemon's owner. The
+// goroutines of the dataplane move its packets.
 type hostReceiver struct {
 	dataplane // nil until started
 	config    *Config
@@ -93,8 +93,8 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	return nil
 }
 
-// openUplink makes a socket that gets the fabric's TCP, and the kernel not,
-// while the daemon lives.
+// openUplink makes a socket that gets the fabric's TCP in place of the kernel, as long as
+// the daemon lives.
 func (r *hostReceiver) openUplink() (err error) {
 	var rules []hostprog.SteerRule
 	for _, a := range addresses(r.place) {
@@ -127,7 +127,7 @@ func (r *hostReceiver) SetCarriage(c *liveness.Carriage) {
 	}
 }
 
-// setPeerKeys changes the keys of a tunnel's peers, of which no other can change.
+// setPeerKeys changes the keys of the tunnel's peers.
 func (r *hostReceiver) setPeerKeys(peers []Peer) error {
 	d, ok := r.dataplane.(interface {
 		SetPeerKeys(name string, key, previous *encap.UDPKey) error

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// beat is how often the owner looks at what the kernel does not tell of, and
-	// confirms to the programs at the uplink that somebody watches over them.
+	// beat is how often the owner looks at what the kernel does not report, and confirms to
+	// the programs at the uplink that somebody watches over them.
 	beat = 50 * time.Millisecond
-	// settle bounds how often all is compared while the kernel tells of one change
-	// after the other.
+	// settle is the least time between two comparisons of everything while the kernel
+	// reports one change after the other.
 	settle = 20 * time.Millisecond
 )
 
@@ -151,8 +151,8 @@ func (d *daemon) receiverDone() <-chan struct{} {
 	return d.receiver.Done()
 }
 
-// receiverEnded takes weft away after what moves its packets has failed: the TUN
-// was removed, for one.
+// receiverEnded takes weft out of the way after its dataplane has failed, for instance
+// because the TUN was removed.
 func (d *daemon) receiverEnded() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
