@@ -106,7 +106,8 @@ func (r *rig) writeTrace(rep *Repetition, left, handed *episode) error {
 	}
 	r.tracer.lasts(o.Topology, TraceLeft, left)
 	r.tracer.lasts(o.Topology, TraceHanded, handed)
-	title := fmt.Sprintf("%s: last packet into the hole after %.3f ms, %.3f after its link was down, %d packets; seed %d", rep.Target, rep.LeftMs, rep.AfterMs, rep.HolePackets, o.Seed)
+	title := fmt.Sprintf("%s at %s: last packet into the hole after %.3f ms, %.3f after its link was down, %d packets; seed %d",
+		rep.Target, left.since.UTC().Format(time.RFC3339Nano), rep.LeftMs, rep.AfterMs, rep.HolePackets, o.Seed)
 	events := r.tracer.take(left.since, latest(left.since, left.last).Add(traceAfter))
 	return writeTrace(o.Trace, title, left.since, events)
 }
