@@ -40,7 +40,7 @@ func upLab(t testing.TB, cfg Config) *Lab {
 			t.Error(err)
 		}
 	})
-	return up(t, cfg)
+	return mustUp(t, cfg)
 }
 
 // Labs that tests share, besides kerneltest.SharedLab.
@@ -57,10 +57,10 @@ var sharedLetters = []string{sharedBounces, sharedLabels}
 func sharedLab(t *testing.T, cfg Config) *Lab {
 	t.Helper()
 	kerneltest.NeedRoot(t)
-	return up(t, cfg)
+	return mustUp(t, cfg)
 }
 
-func up(t testing.TB, cfg Config) *Lab {
+func mustUp(t testing.TB, cfg Config) *Lab {
 	t.Helper()
 	l, err := Up(t.Context(), cfg)
 	if errors.Is(err, fabric.ErrNoSIDs) {

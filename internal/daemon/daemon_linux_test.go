@@ -15,7 +15,6 @@ import (
 
 	"weft/internal/service"
 	"weft/internal/switchd"
-	"weft/lab"
 )
 
 // The test program is the daemon, too, when it is run with these variables.
