@@ -119,6 +119,13 @@ type Options struct {
 	// Expiry is how long a sample is good for, from MinExpiry to MaxExpiry; 0
 	// means that it follows the measured round trip (Luopan §5).
 	Expiry time.Duration
+	// LinkRateBits is the rate of the links between switches in bit/s, by which policies
+	// that know what they have sent judge how much that is, where the topology gives no
+	// rate: from MinLinkRateBits to MaxLinkRateBits; 0 means 10e9.
+	LinkRateBits float64
+	// Tau is the time over which conga averages a link's rate (CONGA §3.2), from MinTau to
+	// MaxTau; 0 means 160 µs.
+	Tau time.Duration
 	// Groups keeps each flow within one symmetric group of paths, chosen by weight (DRILL
 	// §3.4.2). Where links are down or their rates differ, all packets of a flow then meet
 	// equal queues, and a crowded path does not slow the others down. The price is that a
@@ -141,6 +148,13 @@ const (
 	MaxSamples = 36
 	MinExpiry  = 10 * time.Microsecond
 	MaxExpiry  = 10 * time.Second
+
+	// As a topology's file has them.
+	MinLinkRateBits = 1e3
+	MaxLinkRateBits = 1e13
+
+	MinTau = time.Microsecond
+	MaxTau = 10 * time.Second
 )
 
 // Validate checks all options, also those that a policy does not use.
@@ -158,6 +172,13 @@ func (o Options) Validate() error {
 	}
 	if e := o.Expiry; e != 0 && (e < MinExpiry || e > MaxExpiry) {
 		return fmt.Errorf("Expiry is %v, must be from %v to %v, or 0 to follow the round trip", e, MinExpiry, MaxExpiry)
+	}
+	if r := o.LinkRateBits; r != 0 && !(r >= MinLinkRateBits && r <= MaxLinkRateBits) { // NaN, too
+		return fmt.Errorf("LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9",
+			r, float64(MinLinkRateBits), float64(MaxLinkRateBits))
+	}
+	if t := o.Tau; t != 0 && (t < MinTau || t > MaxTau) {
+		return fmt.Errorf("Tau is %v, must be from %v to %v, or 0 for 160µs", t, MinTau, MaxTau)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,16 @@ func TestNew_badOptionsNameTheField(t *testing.T) {
 		{Options{Expiry: 10 * time.Microsecond}, nil},
 		{Options{Expiry: 10 * time.Second}, nil},
 		{Options{Expiry: 10*time.Second + 1}, []string{"Expiry is 10.000000001s"}},
+		{Options{LinkRateBits: -1}, []string{"LinkRateBits is -1", "1000 to 1e+13", "0 for 10e9"}},
+		{Options{LinkRateBits: 999}, []string{"LinkRateBits is 999"}},
+		{Options{LinkRateBits: 1000}, nil},
+		{Options{LinkRateBits: 1e13}, nil},
+		{Options{LinkRateBits: math.NaN()}, []string{"LinkRateBits is NaN"}},
+		{Options{LinkRateBits: math.Inf(1)}, []string{"LinkRateBits is +Inf"}},
+		{Options{Tau: -1}, []string{"Tau is -1ns", "1µs to 10s", "0 for 160µs"}},
+		{Options{Tau: time.Microsecond}, nil},
+		{Options{Tau: 10 * time.Second}, nil},
+		{Options{Tau: 10*time.Second + 1}, []string{"Tau is 10.000000001s"}},
 	} {
 		for _, name := range Names() { // one set of options serves all
 			_, err := New(name, c.options)

@@ -99,7 +99,7 @@ func (t *namespaces) Start(ctx context.Context, row Row) (*Session, error) {
 			dev, err = link.OpenTUN(link.TUNConfig{
 				Name:     TUN,
 				Routes:   []netip.Prefix{netip.PrefixFrom(t.config.Topology.EmbeddedAddr(n.ID), 32)},
-				Overhead: stack.OverheadOf(t.config.Carrier),
+				Overhead: t.config.Carrier.Overhead(),
 			})
 			return err
 		})

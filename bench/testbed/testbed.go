@@ -28,7 +28,7 @@ type Row struct {
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
 	// Policy is how packets are spread by weft; "": not at all. It spreads those
-	// of the kernel's TCP by the program at the host's uplink (hostprog.Offload).
+	// of the kernel's TCP by the program at the host's uplink (hostprog.Spray).
 	Policy string
 	// Gateway passes the kernel's TCP through a dataplane.Gateway both ways.
 	Gateway bool
@@ -203,10 +203,10 @@ func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 	sc.PolicyOptions = c.Policy
 	sc.Resequencer = c.Resequencer
 	sc.Carrier = c.Carrier
-	sc.LinkRateBits = c.RateMbit * 1e6
-	sc.Seed = c.Seed<<20 + uint64(n.ID) + 1
+	sc.PolicyOptions.LinkRateBits = c.RateMbit * 1e6
+	sc.Simulation.Seed = c.Seed<<20 + uint64(n.ID) + 1
 	if c.Meter != nil {
-		sc.Tau = c.Meter.Tau
+		sc.PolicyOptions.Tau = c.Meter.Tau
 	}
 	if c.Adjust != nil {
 		c.Adjust(n, sc)

@@ -106,11 +106,11 @@ const (
 var defaultYAML []byte
 
 // DefaultYAML returns a configuration file with every key, its default value and its
-// meaning. Default reads it: there is no other list of the defaults.
+// meaning. The defaults are read from it: there is no other list of the defaults.
 func DefaultYAML() string { return string(defaultYAML) }
 
-// Default returns the configuration of an empty file.
-func Default() Config {
+// defaults returns the configuration of an empty file.
+func defaults() Config {
 	var c Config
 	if _, err := config.Decode(defaultYAML, "default.yaml", &c); err != nil {
 		panic(err) // a broken build

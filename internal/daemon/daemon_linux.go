@@ -152,7 +152,7 @@ func (d *daemon) findPlace(ctx context.Context) (place, error) {
 // attach attaches the program that encapsulates in place of the present one. Each packet
 // passes one of the two.
 func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
-	s, err := d.kernel.spray(c.offload(d.place, t))
+	s, err := d.kernel.spray(c.spray(d.place, t))
 	if err != nil {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"strings"
 	"time"
 
 	"weft/liveness"
@@ -108,7 +107,7 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 		}
 	}
 	for _, change := range to.Changes(d.carriage) {
-		d.log.Print(d.tellOf(c, change))
+		d.log.Print(change.Text(d.topology, c.encapsulation(), d.place.mtu-c.overhead()))
 	}
 	d.carriage = to
 	return nil
@@ -139,31 +138,4 @@ func (d *daemon) narrow(c *Config, to *liveness.Carriage) map[netip.Prefix]int {
 		}
 	}
 	return narrow
-}
-
-// maxNamed is how many racks a message names.
-const maxNamed = 4
-
-// tellOf is the line of the log about racks that are reached otherwise now.
-func (d *daemon) tellOf(by *Config, c liveness.Change) string {
-	var names []string
-	for _, edge := range c.Racks[:min(len(c.Racks), maxNamed)] {
-		names = append(names, d.topology.Node(edge).Name)
-	}
-	racks := "racks " + strings.Join(names, ", ")
-	if more := len(c.Racks) - len(names); more > 0 {
-		racks += fmt.Sprintf(" and %d more", more)
-	}
-	switch {
-	case c.Plain:
-		racks += ": packets go plain, as the kernel's routes have them"
-	case c.MTU > 0 && c.MTU < d.place.mtu-by.overhead():
-		racks += fmt.Sprintf(": carried by %s, in packets of at most %d bytes", by.encapsulation(), c.MTU)
-	default:
-		racks += ": carried by " + by.encapsulation()
-	}
-	if c.Why != "" {
-		racks += "; " + c.Why
-	}
-	return racks
 }

@@ -23,7 +23,7 @@ type kernel struct {
 	look   func(place) (place, error) // what of a place may change while the daemon runs
 	setUp  func(hostsetup.Plan) (hostSetup, error)
 	open   func(*Config, place, hostsetup.Plan) (receiver, error)
-	spray  func(hostprog.OffloadConfig) (sprayer, error)
+	spray  func(hostprog.SprayConfig) (sprayer, error)
 	sample func(prober.SamplerConfig) (sampler, error)
 	follow func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
 }
@@ -49,7 +49,7 @@ type receiver interface {
 	steering() any
 }
 
-// sprayer is *hostprog.Offload: the program at the uplink.
+// sprayer is *hostprog.Spray: the program at the uplink.
 type sprayer interface {
 	SetTopology(*topology.Topology) error
 	SetPlain(func(rack netip.Prefix) bool) error
@@ -88,8 +88,8 @@ func theKernel() kernel {
 			return s, nil
 		},
 		open: openReceiver,
-		spray: func(c hostprog.OffloadConfig) (sprayer, error) {
-			o, err := hostprog.AttachOffload(c)
+		spray: func(c hostprog.SprayConfig) (sprayer, error) {
+			o, err := hostprog.AttachSpray(c)
 			if err != nil {
 				return nil, err
 			}
@@ -130,16 +130,16 @@ func lookAround(p place) (place, error) {
 	return p, err
 }
 
-// offload says what the program at the uplink is to do under a configuration.
-func (c *Config) offload(p place, t *topology.Topology) hostprog.OffloadConfig {
+// spray says what the program at the uplink is to do under a configuration.
+func (c *Config) spray(p place, t *topology.Topology) hostprog.SprayConfig {
 	self, _ := c.fabric.ByAddr(p.address)
-	o := hostprog.OffloadConfig{
+	o := hostprog.SprayConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
 		Require: c.Require, StartPlain: c.proves(),
 	}
 	if !c.Require {
-		o.Patience = hostprog.OffloadPatience
+		o.Patience = hostprog.SprayPatience
 	}
 	if c.cutsAtUplink() {
 		o.Cut = o.Addresses
@@ -158,7 +158,7 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		ports := t.Ports(t.EdgeOf(self)) // of its edge switch; those that lead up are the last
 		o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
 	}
-	if program, ok := s.(*hostprog.Offload); ok && c.samples() {
+	if program, ok := s.(*hostprog.Spray); ok && c.samples() {
 		o.Active, o.Decide = program.Active, program.Choose
 	}
 	return o

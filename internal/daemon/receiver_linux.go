@@ -82,7 +82,7 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	o.time = r.place.time
 	r.in.show()
 	r.out.show()
-	o.fabric, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
+	o.uplink, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
 	if r.dataplane, err = startDataplane(o); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type Status struct {
 
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
-	Offload   any               `json:"offload,omitempty"`   // hostprog.OffloadStats, since the program was attached last
+	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, since the program was attached last
 	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats
 	Dataplane any               `json:"dataplane,omitempty"` // dataplane.GatewayStats
 }

@@ -72,7 +72,7 @@ func (d *daemon) snapshot() Status {
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
 	if o, ok := d.spray.(interface {
-		Stats() (hostprog.OffloadStats, error)
+		Stats() (hostprog.SprayStats, error)
 	}); ok {
 		s.Offload = orError(o.Stats())
 	}

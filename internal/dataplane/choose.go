@@ -9,8 +9,8 @@ import (
 
 // choose returns the path of a unit of data that begins; nil if none is live. last is
 // the path of the flow's unit before, or any other.
-func (e *Egress) choose(p *pair, flow *flowcell.FiveTuple, last *pathOut, now time.Duration) *pathOut {
-	if e.aware == nil {
+func (e *Egress) choose(l *lane, p *pair, flow *flowcell.FiveTuple, last *pathOut, now time.Duration) *pathOut {
+	if l.aware == nil {
 		return p.next(&p.of(flow, e.seed).data)
 	}
 	was := -1
@@ -22,7 +22,7 @@ func (e *Egress) choose(p *pair, flow *flowcell.FiveTuple, last *pathOut, now ti
 	if len(g.Components) > 1 {
 		order = g.Components[g.Component(flow.Hash(e.seed))].Order
 	}
-	path := e.aware.choose(p, order, was, now)
+	path := l.aware.choose(p, order, was, now)
 	if path < 0 || path >= len(g.out) {
 		return nil
 	}

@@ -123,25 +123,25 @@ func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, si
 // note tells the policy, and whoever looks for losses, by which path a packet goes.
 func (e *Egress) note(o *Outgoing, pkt *flowcell.Packet, segments int, now time.Duration) {
 	via := o.decision.via
-	if e.aware != nil && via != nil && (pkt.Payload > 0 || e.paths.spray && !pkt.IsTCP()) {
+	if l := o.lane; l.aware != nil && via != nil && (pkt.Payload > 0 || l.paths.spray && !pkt.IsTCP()) {
 		payload := int(pkt.Payload)
-		e.aware.sent(o.pair, via.index, payload+segments*(pkt.Length-payload+via.header.Overhead()), now)
+		l.aware.sent(o.pair, via.index, payload+segments*(pkt.Length-payload+via.header.Overhead()), now)
 	}
 	if e.evidence != nil {
-		e.observe(o.pair, pkt, via, o.MSS)
+		e.observe(o, pkt, via)
 	}
 }
 
-// observe takes note of a packet that takes a path, in segments of mss. The path is
-// not known here if the uplink's program finds it. A destination that gets only
+// observe takes note of a packet that takes a path. The path is not known here if the
+// uplink's program finds it. A destination that gets only
 // acknowledgements or datagrams counts as active, too.
-func (e *Egress) observe(p *pair, pkt *flowcell.Packet, via *pathOut, mss int) {
-	switch {
+func (e *Egress) observe(o *Outgoing, pkt *flowcell.Packet, via *pathOut) {
+	switch p := o.pair; {
 	case p.direct:
-	case via == nil || e.uplink || pkt.Payload <= 0 || !pkt.IsTCP():
+	case via == nil || o.lane.uplink || pkt.Payload <= 0 || !pkt.IsTCP():
 		e.evidence.touch(p)
 	default:
-		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), mss)
+		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), o.MSS)
 	}
 }
 

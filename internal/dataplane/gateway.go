@@ -46,7 +46,7 @@ type GatewayConfig struct {
 	Seed uint64
 	// Programs is the TUN into which the kernel routes what programs send. Packets
 	// that leave the host are written back to it, for the uplink's program to
-	// encapsulate (hostprog.AttachOffload). Packets that have come for programs are
+	// encapsulate (hostprog.AttachSpray). Packets that have come for programs are
 	// written to it, too. If a link.TUN has several queues, they are read in
 	// parallel. Required. The Gateway owns it after a successful NewGateway, and
 	// closes it.

@@ -70,8 +70,10 @@ func (i *informed) know(now time.Duration, add func(topology.NodeID, Congestion)
 func (e *Egress) CongaStats() (s conga.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.informed != nil {
-		s = e.informed.table.Stats()
+	for _, l := range e.lanes {
+		if l.informed != nil {
+			s = l.informed.table.Stats()
+		}
 	}
 	return s
 }

@@ -96,7 +96,7 @@ func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	in.relays = c.Tunnel == nil
 	in.flights, in.narrow = e.flights, e.narrow
 	in.flights.on.Store(true)
-	if e.informed != nil {
+	if in.relays {
 		in.marks = e.receiveMarks
 	}
 	self := flowcell.AddressFrom(c.Address)

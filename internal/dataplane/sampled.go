@@ -13,8 +13,8 @@ import (
 // component: samples say more about paths.
 type sampled struct {
 	table  *luopan.Table
-	device PathDevice // that carries choices out; nil if egress does
-	untold uint64     // choices that it did not take
+	device chooser // that carries choices out; nil if egress does
+	untold uint64  // choices that it did not take
 }
 
 func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {

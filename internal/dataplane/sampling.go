@@ -28,7 +28,7 @@ func (e *Egress) SetSampler(s Sampler) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sampler = s
-	e.adopt(e.aware)
+	e.adopt()
 }
 
 // Lock takes the lock of an egress. A Sampler lives under it, since packets are sent
@@ -71,8 +71,10 @@ func (e *Egress) WriteLocked(bufs [][]byte) int { return e.outlet.write(bufs) }
 
 // UntoldLocked counts the choices that a ChoiceDevice did not take.
 func (e *Egress) UntoldLocked() uint64 {
-	if a, ok := e.aware.(*sampled); ok {
-		return a.untold
+	for _, l := range e.lanes {
+		if a, ok := l.aware.(*sampled); ok {
+			return a.untold
+		}
 	}
 	return 0
 }

@@ -51,11 +51,11 @@ type Damping struct {
 var defaultYAML []byte
 
 // DefaultYAML returns a configuration file with every key, its default value and its
-// meaning. Default reads it: there is no other list of the defaults.
+// meaning. The defaults are read from it: there is no other list of the defaults.
 func DefaultYAML() string { return string(defaultYAML) }
 
-// Default returns the configuration of an empty file.
-func Default() File {
+// defaults returns the configuration of an empty file.
+func defaults() File {
 	var f File
 	if _, err := config.Decode(defaultYAML, "default.yaml", &f); err != nil {
 		panic(err) // a broken build
@@ -69,16 +69,16 @@ func Load(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(text, name)
+	return parse(text, name)
 }
 
 // program is who reads the files.
 const program = "weft switch"
 
-// Parse reads and validates a configuration. name is that of its file in errors. Parse also
-// reads the files that the configuration names.
-func Parse(text []byte, name string) (*File, error) {
-	f := Default()
+// parse reads and validates a configuration. name is its file's in errors; files
+// that it names are read.
+func parse(text []byte, name string) (*File, error) {
+	f := defaults()
 	var err error
 	if f.lines, err = config.Decode(text, name, &f); err != nil {
 		return nil, err

@@ -3,8 +3,8 @@ package spray
 import (
 	"time"
 
+	"weft/backlog"
 	"weft/conga"
-	"weft/local"
 	"weft/policy"
 	"weft/topology"
 )
@@ -38,14 +38,14 @@ func rateBits(t *topology.Topology, l topology.LinkID) float64 { return t.Rate(l
 // backlogged chooses by what a host has sent itself (DRILL §3.2).
 type backlogged struct {
 	shape  shape
-	tables []*local.Table // by host
+	tables []*backlog.Table // by host
 }
 
 func newBacklogged(h *Hosts) (*backlogged, error) {
-	b := &backlogged{shape: h.shape, tables: make([]*local.Table, h.shape.hosts)}
+	b := &backlogged{shape: h.shape, tables: make([]*backlog.Table, h.shape.hosts)}
 	for i := range b.tables {
 		var err error
-		b.tables[i], err = local.New(local.Config{
+		b.tables[i], err = backlog.New(backlog.Config{
 			RateBits: rateBits(h.topo, topology.LinkID(i)), Seed: mix(h.config.Seed, uint64(i))})
 		if err != nil {
 			return nil, err

@@ -38,8 +38,8 @@ func newAware(t *testing.T, policy string, seed uint64, change func(w *World)) (
 		Hosts: func(_ string, c *stack.Config) {
 			c.Policy = policy
 			c.PolicyOptions.FlowcellBytes = 16 << 10
-			c.LinkRateBits = gigabit
-			c.Tau = 1600 * time.Microsecond
+			c.PolicyOptions.LinkRateBits = gigabit
+			c.PolicyOptions.Tau = 1600 * time.Microsecond
 		},
 	})
 	for i := range 3 * perRack {
