@@ -48,7 +48,7 @@ func (s *world) verify(t *testing.T, h *simHost, dst topology.NodeID, active []t
 // otherwise too few paths would be left to an active destination.
 func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.NodeID) bool {
 	path := s.topo.Whole().Paths(h.id, dst).Path(n)
-	for _, c := range h.w.listSuspects() {
+	for _, c := range h.w.Suspects() {
 		if c.Path >= 0 { // of one destination
 			if !c.Held || c.Dst != dst || c.Path != n {
 				continue
@@ -90,7 +90,7 @@ func (s *world) checkFloor(t *testing.T, h *simHost, active []topology.NodeID) {
 	for _, dst := range active {
 		base := s.proved(h, dst)
 		if left := len(h.topo.Paths(h.id, dst).Live); 2*left < base {
-			t.Fatalf("seed %d, at %v: %d of %d paths left to %s: %+v", s.seed, s.now, left, base, s.topo.Node(dst).Name, h.w.listSuspects())
+			t.Fatalf("seed %d, at %v: %d of %d paths left to %s: %+v", s.seed, s.now, left, base, s.topo.Node(dst).Name, h.w.Suspects())
 		}
 	}
 }
@@ -158,7 +158,7 @@ func chaosRound(t *testing.T, s *world, h *simHost, active []topology.NodeID, ro
 						broken = append(broken, s.topo.LinkName(k.link))
 					}
 				}
-				t.Fatalf("seed %d, round %d, %v: broken are %v, suspected %+v", s.seed, round, what, broken, h.w.listSuspects())
+				t.Fatalf("seed %d, round %d, %v: broken are %v, suspected %+v", s.seed, round, what, broken, h.w.Suspects())
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func congested(t *testing.T, seed uint64, c Config) (*world, *simHost) {
 	s := newWorld(t, "fat-tree:k=4", seed)
 	s.check = func(h *simHost, _ *topology.Topology) {
-		t.Fatalf("seed %d, at %v: suspects %v: %+v", seed, s.now, names(h.topo), h.w.listSuspects())
+		t.Fatalf("seed %d, at %v: suspects %v: %+v", seed, s.now, names(h.topo), h.w.Suspects())
 	}
 	h := s.watch(s.node("h0.0.2"), c)
 	for _, dst := range []string{"h3.1.3", "h1.0.2", "h0.1.2"} {

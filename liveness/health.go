@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/topology"
@@ -126,4 +127,11 @@ func (w *Watcher) health(p *path) PathHealth {
 		h.State = Suspicious
 	}
 	return h
+}
+
+// Suspects returns the links that the host's own evidence speaks against, the
+// best evidence first, and then the paths that only their destination's does.
+func (w *Watcher) Suspects() []Suspect {
+	w.Topology()
+	return slices.Concat(w.suspects, w.alone)
 }

@@ -8,9 +8,9 @@ import (
 	"weft/topology"
 )
 
-// suspect is a link that the host's own evidence speaks against; or, if that is the
+// Suspect is a link that the host's own evidence speaks against; or, if that is the
 // evidence of one destination alone, one of the paths to it.
-type suspect struct {
+type Suspect struct {
 	Link  topology.LinkID
 	Dst   topology.NodeID // only its Path is out of use; Self: the link is, to all
 	Path  int             // its number for the pair; -1 if the link is
@@ -26,7 +26,7 @@ const (
 	rankSlow = 6 // and rankFar
 )
 
-func (s *suspect) far() bool { return s.rank%rankSlow >= rankFar }
+func (s *Suspect) far() bool { return s.rank%rankSlow >= rankFar }
 
 // marks is a set of links.
 type marks []uint64
@@ -116,7 +116,7 @@ func (w *Watcher) accuseNear() {
 	for i := range paths {
 		p := &paths[i]
 		if p.cause != fine && !p.down && p.low != none &&
-			!slices.ContainsFunc(w.suspects[:n], func(s suspect) bool { return s.Link == p.low }) {
+			!slices.ContainsFunc(w.suspects[:n], func(s Suspect) bool { return s.Link == p.low }) {
 			w.accuse(p, p.high, rankNear)
 		}
 	}
@@ -190,8 +190,8 @@ func (w *Watcher) accuse(p *path, l topology.LinkID, rank int) {
 }
 
 // accusation is of a link, by what is known of a path.
-func accusation(p *path, l topology.LinkID, rank int) suspect {
-	s := suspect{Link: l, Path: -1, Since: p.since, Why: p.cause.String(), rank: rank}
+func accusation(p *path, l topology.LinkID, rank int) Suspect {
+	s := Suspect{Link: l, Path: -1, Since: p.since, Why: p.cause.String(), rank: rank}
 	switch p.cause {
 	case fine:
 		s.Since, s.Why = p.slow.moved, p.whySlow()
@@ -206,11 +206,11 @@ func accusation(p *path, l topology.LinkID, rank int) suspect {
 // sortSuspects puts the best evidence first, older before newer, and leaves one
 // of each link.
 func (w *Watcher) sortSuspects() {
-	slices.SortFunc(w.suspects, func(a, b suspect) int {
+	slices.SortFunc(w.suspects, func(a, b Suspect) int {
 		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since))
 	})
-	w.suspects = slices.CompactFunc(w.suspects, func(a, b suspect) bool { return a.Link == b.Link })
-	slices.SortFunc(w.suspects, func(a, b suspect) int {
+	w.suspects = slices.CompactFunc(w.suspects, func(a, b Suspect) bool { return a.Link == b.Link })
+	slices.SortFunc(w.suspects, func(a, b Suspect) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Link, b.Link))
 	})
 }

@@ -81,7 +81,7 @@ func TestProof_onlyProvedSwitchesAreUsed(t *testing.T) {
 				}
 				for _, n := range set.Live {
 					if s.deaf[set.Addr(n)] {
-						t.Fatalf("%s, seed %d, at %v: %v is used: %+v", spec, seed, s.now, set.Addr(n), h.w.listSuspects())
+						t.Fatalf("%s, seed %d, at %v: %v is used: %+v", spec, seed, s.now, set.Addr(n), h.w.Suspects())
 					}
 				}
 			}

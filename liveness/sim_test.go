@@ -321,10 +321,3 @@ func (s *world) node(name string) topology.NodeID {
 	}
 	return n.ID
 }
-
-// listSuspects returns the links that the host's own evidence speaks against, the
-// best evidence first, and then the paths that only their destination's does.
-func (w *Watcher) listSuspects() []suspect {
-	w.Topology()
-	return slices.Concat(w.suspects, w.alone)
-}

@@ -39,7 +39,7 @@ func TestWatcher_findsTheSlowLink(t *testing.T) {
 					// Of several, one may be found before the others.
 					for _, n := range names(h.topo) {
 						if !slices.Contains(c.want, n) && len(c.want) == 1 && c.name != "own edge link" {
-							t.Errorf("seed %d, at %v: %s is avoided: %+v", seed, s.now, n, h.w.listSuspects())
+							t.Errorf("seed %d, at %v: %s is avoided: %+v", seed, s.now, n, h.w.Suspects())
 						}
 					}
 					if found == 0 && slices.Equal(names(h.topo), c.want) {
@@ -52,7 +52,7 @@ func TestWatcher_findsTheSlowLink(t *testing.T) {
 				}
 				s.run(4 * time.Second)
 				if found == 0 || found > 2500*time.Millisecond {
-					t.Errorf("seed %d: found at %v; now avoids %v, %+v", seed, found, names(h.topo), h.w.listSuspects())
+					t.Errorf("seed %d: found at %v; now avoids %v, %+v", seed, found, names(h.topo), h.w.Suspects())
 				}
 				rateOf := func(d time.Duration) (sum float64) {
 					for _, f := range flows {
@@ -113,7 +113,7 @@ func TestWatcher_loadIsNotSlowness(t *testing.T) {
 						s.watch(topology.NodeID(i), Config{MTU: 1500})
 					}
 					s.check = func(h *simHost, _ *topology.Topology) {
-						t.Errorf("seed %d, at %v: %s avoids %v: %+v", seed, s.now, s.topo.Node(h.id).Name, names(h.topo), h.w.listSuspects())
+						t.Errorf("seed %d, at %v: %s avoids %v: %+v", seed, s.now, s.topo.Node(h.id).Name, names(h.topo), h.w.Suspects())
 					}
 					var flows []*flow
 					for i, h := range s.list {
@@ -227,7 +227,7 @@ func TestWatcher_loadOnTheRestIsNotSlowness(t *testing.T) {
 			t.Errorf("seed %d: at most %v were waited, so this shows nothing", seed, worst)
 		}
 		if n := h.w.Stats().Slow; n > 0 {
-			t.Errorf("seed %d: %d times slow: %+v, %s", seed, n, h.w.listSuspects(), h.w.Carriage().Why(s.edge(s.node("h0.1.2"))))
+			t.Errorf("seed %d: %d times slow: %+v, %s", seed, n, h.w.Suspects(), h.w.Carriage().Why(s.edge(s.node("h0.1.2"))))
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestStalls_convictNobody(t *testing.T) {
 				s.keepActive(h, dst)
 				s.run(2 * time.Second)
 				s.check = func(h *simHost, _ *topology.Topology) {
-					t.Errorf("seed %d, at %v: avoids %v: %+v", seed, s.now, names(h.topo), h.w.listSuspects())
+					t.Errorf("seed %d, at %v: avoids %v: %+v", seed, s.now, names(h.topo), h.w.Suspects())
 				}
 				before := h.w.Stats()
 				s.starve(h, c.runs, c.away, s.now+10*time.Second)

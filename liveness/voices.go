@@ -17,7 +17,7 @@ func (w *Watcher) hear() {
 	if len(w.alone) < 2 {
 		return
 	}
-	slices.SortFunc(w.alone, func(a, b suspect) int {
+	slices.SortFunc(w.alone, func(a, b Suspect) int {
 		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.Path, b.Path))
 	})
 	for from := 0; from < len(w.alone); {
@@ -39,7 +39,7 @@ func (w *Watcher) hear() {
 }
 
 // agree reports whether accusations of one link are of two that may differ.
-func (w *Watcher) agree(all []suspect) bool {
+func (w *Watcher) agree(all []Suspect) bool {
 	first := &all[0]
 	own := w.ofRack(first)
 	for i := range all[1:] {
@@ -52,7 +52,7 @@ func (w *Watcher) agree(all []suspect) bool {
 }
 
 // ofRack reports whether the link is the one to the destination's rack.
-func (w *Watcher) ofRack(s *suspect) bool {
+func (w *Watcher) ofRack(s *Suspect) bool {
 	p := &w.groups[s.Dst].paths[s.Path]
 	return p.low == none || p.low == s.Link
 }
@@ -60,9 +60,9 @@ func (w *Watcher) ofRack(s *suspect) bool {
 // contradicted reports whether somebody who is sent to over an accused link, and
 // answers probes, does not accuse it: the latest one over it has come home, or is yet
 // to be sent.
-func (w *Watcher) contradicted(all []suspect) bool {
+func (w *Watcher) contradicted(all []Suspect) bool {
 	for _, g := range w.order {
-		if w.unprobed(g) || w.now-g.active > activeFor || slices.ContainsFunc(all, func(s suspect) bool { return s.Dst == g.dst }) {
+		if w.unprobed(g) || w.now-g.active > activeFor || slices.ContainsFunc(all, func(s Suspect) bool { return s.Dst == g.dst }) {
 			continue
 		}
 		for i := range all {
@@ -92,7 +92,7 @@ func (w *Watcher) keepFloorAlone() {
 			w.marks.clear(s.Link)
 		}
 	}
-	slices.SortFunc(w.alone, func(a, b suspect) int {
+	slices.SortFunc(w.alone, func(a, b Suspect) int {
 		return cmp.Or(cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Path, b.Path))
 	})
 	kept := w.alone[:0]

@@ -35,8 +35,8 @@ type Watcher struct {
 	awaited  awaited
 
 	dirty    bool      // suspects is to be computed anew
-	suspects []suspect // links
-	alone    []suspect // paths to single destinations
+	suspects []Suspect // links
+	alone    []Suspect // paths to single destinations
 	// contested says that several destinations speak against a link: what others then
 	// answer matters.
 	contested bool
