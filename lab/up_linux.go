@@ -196,7 +196,7 @@ func (b *builder) note(notes ...string) {
 	}
 }
 
-// CanBuild says why this process may not build a lab, nil if it may.
+// CanBuild returns nil if this process may build a lab, otherwise the reason why not.
 func CanBuild() error {
 	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return err

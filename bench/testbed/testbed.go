@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"weft/encap"
 	"weft/internal/simnet"
@@ -150,7 +151,12 @@ type Counters struct {
 }
 
 // LinkBytes counts what a link carried: towards the core, and away from it.
-type LinkBytes struct{ Up, Down uint64 }
+type LinkBytes struct {
+	Up, Down uint64
+	// The moments at which they were read. A lab's nodes are read one after the other,
+	// and each may wait for a lock of the kernel. Zero: all were read at one moment.
+	UpAt, DownAt time.Time
+}
 
 // Counters reads all counters.
 func (s *Session) Counters() (Counters, error) { return s.counters() }
@@ -228,7 +234,7 @@ func CountLinks(n *simnet.Network, t *topology.Topology) []LinkBytes {
 	all := make([]LinkBytes, t.NumLinks())
 	for i := range all {
 		up, down := n.Link(topology.LinkID(i))
-		all[i] = LinkBytes{up.Bytes, down.Bytes}
+		all[i] = LinkBytes{Up: up.Bytes, Down: down.Bytes}
 	}
 	return all
 }

@@ -54,9 +54,6 @@ func short(t *testing.T, cases ...string) Options {
 	if err := lab.CanBuild(); err != nil {
 		t.Skipf("network namespaces: %v", err)
 	}
-	if testing.Short() {
-		t.Skip("what takes seconds is left out with -short")
-	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +157,9 @@ func checkShares(t *testing.T, r Result) {
 }
 
 func TestRun_interrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what takes seconds is left out with -short")
+	}
 	for _, after := range []time.Duration{0, time.Second} { // while connecting, and while warming up
 		o := short(t, "kernel")
 		ctx, cancel := context.WithCancel(t.Context())

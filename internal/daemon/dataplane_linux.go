@@ -77,8 +77,8 @@ func stackPeers(peers []peer) []plane.Peer {
 	return all
 }
 
-// keys are the one that a peer is sent to with, and another one that is accepted from
-// it; nil without.
+// keys returns the key for sending to a peer, and the other key that is accepted from it.
+// nil means none.
 func (p *Peer) keys() (key, also *encap.UDPKey) {
 	if p.secret != [32]byte{} {
 		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}

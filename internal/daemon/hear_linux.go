@@ -28,9 +28,9 @@ func (d *daemon) hear(ctx context.Context) {
 	}
 }
 
-// hearAll takes the latest news, and says by which encapsulation packets are to be
-// carried from now on: the first one of the configuration that works towards any
-// rack; while there is none, the one that they are carried by.
+// hearAll takes the latest news and returns the encapsulation that packets get from now on.
+// This is the first one of the configuration that works towards any rack. While none works,
+// it is the one in use.
 func (d *daemon) hearAll() (by string) {
 	if d.heard == nil {
 		d.heard = make(map[string]news)
@@ -44,7 +44,7 @@ func (d *daemon) hearAll() (by string) {
 	return d.config.encapsulation()
 }
 
-// goBy has packets go by what is known of the paths by a configuration's
+// goBy makes packets follow what is known about the paths by a configuration's
 // encapsulation.
 func (d *daemon) goBy(c *Config) error {
 	n, ok := d.heard[c.encapsulation()]
@@ -62,8 +62,8 @@ func (d *daemon) goBy(c *Config) error {
 	return d.setCarriage(c, n.carriage)
 }
 
-// changeOver has packets carried by another encapsulation: all that carries them is
-// made anew. Connections live on, plain for the moment.
+// changeOver changes the encapsulation of packets: it makes all parts anew that carry them.
+// Connections live on, plain for the moment.
 func (d *daemon) changeOver(ctx context.Context, by string) {
 	d.log.Printf("carried by %s from now on, no more by %s", by, d.config.encapsulation())
 	if err := d.takeDown(d.config.Drain); err != nil {
@@ -77,8 +77,8 @@ func (d *daemon) changeOver(ctx context.Context, by string) {
 	}
 }
 
-// setCarriage has packets carried to those racks only towards which it is proved, and
-// of a size that arrives there.
+// setCarriage limits the encapsulation of packets to racks towards which it is proved, and
+// to sizes that arrive there.
 func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 	if to == d.carriage {
 		return nil
@@ -113,8 +113,8 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 	return nil
 }
 
-// carry has a program encapsulate packets to those racks only towards which that is
-// proved. One that is new encapsulates none.
+// carry makes a program encapsulate packets to racks towards which that is proved. A new
+// program encapsulates none.
 func (d *daemon) carry(c *Config, s sprayer, t *topology.Topology, by *liveness.Carriage) error {
 	if !c.proves() {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"weft/topology"
 )
 
-// kernel is what a daemon does to the machine, and what it sees of it. Tests put
-// one that forgets and refuses in the place of the real one.
+// kernel is all that a daemon does to the machine and sees of it. Tests replace it by one
+// that forgets and refuses.
 type kernel struct {
 	find   func(context.Context, *Config) (place, error)
 	look   func(place) (place, error) // what of a place may change while the daemon runs
@@ -106,9 +106,9 @@ func theKernel() kernel {
 	}
 }
 
-// lookAround looks again at what may have changed about the uplink. A gateway that
-// routes told stays, if they tell none now: with the device's routes gone, that is
-// all there is to go by.
+// lookAround looks again at what may have changed about the uplink. If the routes named a
+// gateway before and name none now, it keeps that gateway: the routes of a device that is
+// gone are gone, too, and nothing else names one.
 func lookAround(p place) (place, error) {
 	if p.uplink.Name == "" {
 		return p, nil // a tunnel has none
@@ -147,8 +147,8 @@ func (c *Config) spray(p place, t *topology.Topology) hostprog.SprayConfig {
 	return o
 }
 
-// sampling says how paths are sampled. Peers' samples are answered in any case; the
-// program is told of its own only under a policy that samples.
+// sampling says how paths are sampled. The host always answers peers' samples. The program
+// gets the results of the host's own only under a policy that samples.
 func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.SamplerConfig {
 	o := prober.SamplerConfig{
 		Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Address: p.address, Topology: t,
