@@ -16,9 +16,8 @@ echo "$line" >>"$NOTES"
 case $line in *"$FAIL"*) printf '%b\n' "$SAYS"; exit 1 ;; esac
 case "$*" in
 "list -f"*) for p in weft weft/drb weft/stack weft/sole; do echo "$p os weft/internal/slowtest"; done; echo weft/quick os ;;
-"list ./...") printf 'weft\nweft/drb\nweft/lab\nweft/quick\nweft/sole\nweft/stack\n' ;;
-"list . "*" weft/sole") printf 'weft\nweft/lab\nweft/sole\n' ;;
-"list . "*) printf 'weft\nweft/drb\nweft/lab\nweft/stack\n' ;;
+"list .") echo weft ;;
+"list "*) printf 'weft/drb\nweft/stack\n' ;;
 esac
 `
 
@@ -31,7 +30,7 @@ func runCI(t *testing.T, fail, says string) (out, notes string, ok bool) {
 	}
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"go": fakeCIGo, "dpkg": "#!/bin/sh\n", "ls": "#!/bin/sh\n", "gofmt": "#!/bin/sh\n", "notes": "", "drop": "",
+		"go": fakeCIGo, "dpkg": "#!/bin/sh\n", "ls": "#!/bin/sh\n", "gofmt": "#!/bin/sh\n", "notes": "",
 		"git": "#!/bin/sh\nfor a; do case $a in --prefix=*) mkdir -p \"${a#--prefix=}examples/grpc\" ;; esac; done\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
@@ -39,11 +38,8 @@ func runCI(t *testing.T, fail, says string) (out, notes string, ok bool) {
 		}
 	}
 	cmd := exec.Command("bash", ".ci/run")
-	cmd.Env = append(cmd.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "NOTES="+filepath.Join(dir, "notes"), "FAIL="+fail, "SAYS="+says, "WEFT_TESTS=", "DROP_CACHES="+filepath.Join(dir, "drop"))
+	cmd.Env = append(cmd.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "NOTES="+filepath.Join(dir, "notes"), "FAIL="+fail, "SAYS="+says, "WEFT_TESTS=")
 	b, err := cmd.CombinedOutput()
-	if d, err := os.ReadFile(filepath.Join(dir, "drop")); string(d) != "2\n" {
-		t.Errorf("told the kernel to drop %q (%v), want dentries and inodes: 2", d, err)
-	}
 	n, err2 := os.ReadFile(filepath.Join(dir, "notes"))
 	if err2 != nil {
 		t.Fatal(err2)
@@ -58,11 +54,9 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 	}
 	for _, want := range []string{
 		"WEFT_TESTS=all go test .\n",
-		"WEFT_TESTS=all go test -p 1 weft/sole\n",                          // what .ci/raced does not list
-		"WEFT_TESTS=unraced go test -p 1 weft/drb weft/quick weft/stack\n", // no labs, no weft/sole
+		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
+		"WEFT_TESTS=unraced go test ./...\n",      // the README's
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
-		"WEFT_TESTS=unraced go test -p 1 -run ^(TestBenchScenarios_json|",
-		"$ ./internal/daemon ./link ./cmd/weft ", // where the race detector leaves something out
 		"WEFT_TESTS=all go test -p 1 -race -short ./liveness ",
 		"WEFT_TESTS=all go test -p 1 -race -short",
 		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",
@@ -72,6 +66,9 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 		if !strings.Contains(notes, want) {
 			t.Errorf("CI does not run %q:\n%s", want, notes)
 		}
+	}
+	if strings.Contains(notes, " weft/drb") {
+		t.Errorf("weft/drb is in .ci/raced, and runs with what is not:\n%s", notes)
 	}
 }
 
@@ -83,8 +80,7 @@ func TestCI_failsWhereAPartFails(t *testing.T) {
 	}{
 		{"all go test .", "no", "", false}, // the tree: nothing else runs
 		{"all go test -p 1 weft/sole", "panic: no", "whole", false},
-		{"unraced go test -p 1 weft/drb", "panic: no", "plain", false},
-		{"-run ^(TestBenchScenarios_json", "panic: no", "apart", false},
+		{"unraced go test ./...", "panic: no", "plain", false},
 		{"-p 2 -race", "WARNING: DATA RACE", "labs", false},
 		{"-race -short ./liveness", "WARNING: DATA RACE", "raced", false},
 		{"rename", "no", "renamed", false},

@@ -3,9 +3,7 @@ package lab
 import (
 	"errors"
 	"os"
-	"slices"
 	"testing"
-	"time"
 
 	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
@@ -72,17 +70,5 @@ func mustUp(t testing.TB, cfg Config) *Lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	awaitLinks(l)
 	return l
-}
-
-// awaitLinks waits until the kernel has found that the links are up, which may be up to a
-// second after Up: until then it may lose what is sent. TestStatus wants it to happen.
-func awaitLinks(l *Lab) {
-	down := func(n NodeStatus) bool {
-		return slices.ContainsFunc(n.Ports, func(p PortStatus) bool { return !p.Up && p.Failure == "" })
-	}
-	for end := time.Now().Add(5 * time.Second); slices.ContainsFunc(l.Status(), down) && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
 }
