@@ -36,15 +36,18 @@ internal/probe: topology encap liveness luopan internal/bucket internal/paths
 internal/shortage:
 internal/shortage/few:  // for tests
 internal/slowtest:
-internal/kernel/kerneltest: internal/kernel internal/shortage/few topology  // for tests
+internal/kernel/kerneltest: internal/kernel internal/kernel/internal/seam internal/shortage/few topology  // for tests
+internal/kernel/internal/seam:
 internal/tools/...:  // no other package needs them
 internal/golden:
+internal/mplstest: encap  // for tests
 internal/chaos: topology
 luopan: internal/bucket internal/timerq
 conga:
-local:
+backlog:
+reps:
 gso: flowcell internal/checksum
-policy: flowcell drb
+policy: flowcell drb reps
 resequencer: flowcell
 resequencer/gro: flowcell
 topoupdate: topology internal/bucket
@@ -52,14 +55,15 @@ topoupdate/wire: topoupdate internal/shortage
 topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/timerq
 link: internal/checksum internal/shortage
-internal/kernel: internal/shortage
+internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology encap internal/kernel
 lab: topology fabric internal/kernel
 internal/clock:
 internal/paths: topology encap drb conga
-internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga local internal/checksum internal/clock internal/paths
+internal/fate: flowcell policy
+internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
 stack: topology flowcell policy resequencer resequencer/gro encap link liveness luopan conga internal/clock internal/dataplane internal/paths third_party/netstack/tcp internal/bucket internal/probe
 uplink: encap internal/hostprog internal/hostsetup link liveness policy topology stack
@@ -74,9 +78,10 @@ internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link st
 bench/...: ...
 cmd/weft: ...
 examples:
-examples/httpserver: stack topology topoupdate/listen uplink
-examples/httpget: stack topology topoupdate/listen uplink
-examples/proxy: stack topology topoupdate/listen uplink
+examples/httpserver: examples/start
+examples/httpget: examples/start
+examples/proxy: examples/start stack
+examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 examples/rootless: stack link encap
 
@@ -103,7 +108,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/local", "weft/internal/chaos", "weft/internal/paths", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

@@ -17,7 +17,7 @@ case $line in *"$FAIL"*) printf '%b\n' "$SAYS"; exit 1 ;; esac
 case "$*" in
 "list -f"*) for p in weft weft/drb weft/stack weft/sole; do echo "$p os weft/internal/slowtest"; done; echo weft/quick os ;;
 "list .") echo weft ;;
-list*) printf 'weft/drb\nweft/stack\n' ;;
+"list "*) printf 'weft/drb\nweft/stack\n' ;;
 esac
 `
 
@@ -55,8 +55,9 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 	for _, want := range []string{
 		"WEFT_TESTS=all go test .\n",
 		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
-		"WEFT_TESTS=unraced go test ./...\n",
-		"WEFT_TESTS=all go test -p 2 -race -short ./",
+		"WEFT_TESTS=unraced go test ./...\n",      // the README's
+		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
+		"WEFT_TESTS=all go test -p 1 -race -short ./liveness ",
 		"WEFT_TESTS=all go test -p 1 -race -short",
 		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",
 		"run ./internal/tools/rename",
@@ -78,17 +79,21 @@ func TestCI_failsWhereAPartFails(t *testing.T) {
 		ok               bool
 	}{
 		{"all go test .", "no", "", false}, // the tree: nothing else runs
-		{"all go test -p 1 weft/sole", "panic: no", "plain", false},
-		{"unraced go test", "panic: no", "plain", false},
-		{"-p 2 -race", "WARNING: DATA RACE", "raced", false},
+		{"all go test -p 1 weft/sole", "panic: no", "whole", false},
+		{"unraced go test ./...", "panic: no", "plain", false},
+		{"-p 2 -race", "WARNING: DATA RACE", "labs", false},
+		{"-race -short ./liveness", "WARNING: DATA RACE", "raced", false},
 		{"rename", "no", "renamed", false},
 		{"go vet", "no", "renamed", false},
 		{"-race -short ./bench/asymmetry", "WARNING: DATA RACE", "measures", false},
 		{"-race -short ./bench/asymmetry", tests, "", true}, // it asserts a rate
 	} {
-		out, _, ok := runCI(t, c.fail, c.says)
-		if ok != c.ok || c.name != "" && !strings.Contains(out, c.name) {
-			t.Errorf("%q fails and says %q: CI passed %v:\n%s", c.fail, c.says, ok, out)
-		}
+		t.Run(c.fail, func(t *testing.T) {
+			t.Parallel() // most of it is waiting for processes
+			out, _, ok := runCI(t, c.fail, c.says)
+			if ok != c.ok || c.name != "" && !strings.Contains(out, c.name) {
+				t.Errorf("it says %q: CI passed %v:\n%s", c.says, ok, out)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,20 +61,21 @@ func concurrent(t *testing.T, dir string) bool {
 	return found
 }
 
-// raced is what CI runs with the race detector.
-func raced(t *testing.T) map[string]bool {
+// raced is what CI runs with the race detector, and the kinds, see .ci/raced.
+func raced(t *testing.T) map[string]string {
 	t.Helper()
 	b, err := os.ReadFile(".ci/raced")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make(map[string]bool)
+	all := make(map[string]string)
 	for line := range strings.Lines(string(b)) {
 		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "#" {
-			if len(fields) > 2 || len(fields) == 2 && fields[1] != "user" && fields[1] != "measures" {
-				t.Errorf(".ci/raced: %q: neither user nor measures, so nothing runs it", line)
+			kind := strings.Join(fields[1:], " ")
+			if !slices.Contains([]string{"", "labs", "user", "measures"}, kind) {
+				t.Errorf(".ci/raced: %q: not labs, user or measures, so nothing runs it", line)
 			}
-			all[module+strings.TrimPrefix(fields[0], ".")] = true
+			all[module+strings.TrimPrefix(fields[0], ".")] = kind
 		}
 	}
 	return all
@@ -91,7 +93,7 @@ func TestCI_racesEveryPackageWithGoroutines(t *testing.T) {
 			continue
 		}
 		checked++
-		if !list[path] && unraced[path] == "" {
+		if _, listed := list[path]; !listed && unraced[path] == "" {
 			t.Errorf("%s has goroutines or locks, but is not in .ci/raced: add ./%s", path, strings.TrimPrefix(path, "weft/"))
 		}
 	}
@@ -107,7 +109,7 @@ func TestCI_racesEveryPackageWithGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{".ci/raced", "$(listed)", "$(listed user)", "$(listed measures)", "WEFT_TESTS=all go test -p 2 -race -short", "WEFT_TESTS=unraced", "WEFT_TESTS=all .ci/again"} {
+	for _, part := range []string{".ci/raced", "$(listed)", "$(listed labs)", "$(listed user)", "$(listed measures)", "WEFT_TESTS=all go test -p 2 -race -short", "WEFT_TESTS=unraced", "WEFT_TESTS=all .ci/again"} {
 		if !strings.Contains(string(run), part) {
 			t.Errorf(".ci/run has no %s", part)
 		}
@@ -139,7 +141,7 @@ func TestCI_runsEverySlowTest(t *testing.T) {
 					continue
 				}
 				slow++
-				if list[path] && calls["slowtest.System"] && calls["testing.Short"] {
+				if _, listed := list[path]; listed && calls["slowtest.System"] && calls["testing.Short"] {
 					t.Errorf("%s: %s asks for -short: call slowtest.Unraced if it leaves itself out", name, fn.Name.Name)
 				}
 			}

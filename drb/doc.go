@@ -7,10 +7,10 @@
 //
 // The package is pure: no I/O, no clock, no goroutine.
 //
-// # Why Interleave
+// # Why interleave
 //
 // With dead paths, digit reversal over a list with holes would send packets in clusters.
-// Interleave does what digit reversal stands for. At every layer each branch is visited in
+// interleave does what digit reversal stands for. At every layer each branch is visited in
 // proportion to its live paths, every prefix of the sequence is within one visit of each
 // branch's exact share, and no branch is visited twice in a row where that can be avoided.
 // This is a schedule of unit jobs on one machine, by earliest deadline. With all paths live

@@ -1,20 +1,7 @@
 package drb
 
-// Reverse is DRB's DR(r) in any mixed radix system: it writes the counter r
-// with the bases in reverse and returns the path whose digits are r's,
-// reversed, so that the choice at the lowest layer changes with every step.
-// r is taken modulo the number of paths.
-func Reverse(r int, bases []int) int {
-	path := 0
-	for _, base := range bases {
-		path = path*base + r%base
-		r /= base
-	}
-	return path
-}
-
-// Interleave returns the order in which digit reversal visits the live paths,
-// each once. With all paths live that is Reverse(0), Reverse(1), ... With some
+// interleave returns the order in which digit reversal visits the live paths,
+// each once. With all paths live these are the paper's DR(0), DR(1), ... With some
 // dead it is what digit reversal stands for rather than the same list with
 // holes: at every layer each subtree is visited in proportion to its live
 // paths and as evenly as whole steps allow. After t visits to a switch with n
@@ -24,7 +11,7 @@ func Reverse(r int, bases []int) int {
 // live holds path numbers, ascending, within the product of bases. A path that
 // weighs more than others is in it more than once, is visited as often, and
 // counts as often in its subtree.
-func Interleave(bases, live []int) []int {
+func interleave(bases, live []int) []int {
 	if len(bases) == 0 || len(live) <= 1 {
 		return append([]int(nil), live...)
 	}
@@ -42,7 +29,7 @@ func Interleave(bases, live []int) []int {
 			sub = append(sub, live[to]-digit*below)
 			to++
 		}
-		sub = Interleave(bases[1:], sub)
+		sub = interleave(bases[1:], sub)
 		for i := range sub {
 			sub[i] += digit * below
 		}

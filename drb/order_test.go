@@ -52,12 +52,12 @@ func TestReverse_workedExamples(t *testing.T) {
 		{[]int{5}, []int{0, 1, 2, 3, 4}},
 	} {
 		for r, want := range c.want {
-			if got := Reverse(r, c.bases); got != want {
+			if got := reverse(r, c.bases); got != want {
 				t.Errorf("Reverse(%d, %v) = %d, want %d", r, c.bases, got, want)
 			}
 		}
 	}
-	if got := Reverse(143, []int{12, 12}); got != 143 {
+	if got := reverse(143, []int{12, 12}); got != 143 {
 		t.Errorf("k=24: the last is %d", got)
 	}
 }
@@ -75,12 +75,12 @@ func TestReverse_isABijectionAndMatchesObviousOne(t *testing.T) {
 		n := product(bases)
 		seen := make([]bool, n)
 		for r := range n {
-			p := Reverse(r, bases)
+			p := reverse(r, bases)
 			if p < 0 || p >= n || seen[p] || p != reversed(r, bases) {
 				t.Fatalf("Reverse(%d, %v) = %d: outside, twice, or not %d", r, bases, p, reversed(r, bases))
 			}
 			seen[p] = true
-			if again := Reverse(r+3*n, bases); again != p {
+			if again := reverse(r+3*n, bases); again != p {
 				t.Fatalf("Reverse(%d, %v) = %d, one cycle earlier %d", r+3*n, bases, again, p)
 			}
 		}
@@ -96,31 +96,31 @@ func TestInterleave_allLiveIsReverse(t *testing.T) {
 		n := product(bases)
 		var want []int
 		for r := range n {
-			want = append(want, Reverse(r, bases))
+			want = append(want, reverse(r, bases))
 		}
-		if got := Interleave(bases, upTo(n)); !slices.Equal(got, want) {
+		if got := interleave(bases, upTo(n)); !slices.Equal(got, want) {
 			t.Errorf("Interleave(%v, all) = %v, want %v", bases, got, want)
 		}
 	}
 }
 
 func TestInterleave_fewPaths(t *testing.T) {
-	if got := Interleave([]int{2, 2}, nil); len(got) != 0 {
+	if got := interleave([]int{2, 2}, nil); len(got) != 0 {
 		t.Errorf("no path: %v", got)
 	}
-	if got := Interleave([]int{2, 2}, []int{3}); !slices.Equal(got, []int{3}) {
+	if got := interleave([]int{2, 2}, []int{3}); !slices.Equal(got, []int{3}) {
 		t.Errorf("one path: %v", got)
 	}
 	// The switch with both its paths gets two visits of three, and takes its
 	// paths in turn.
-	if got := Interleave([]int{2, 2}, []int{0, 1, 2}); !slices.Equal(got, []int{0, 2, 1}) {
+	if got := interleave([]int{2, 2}, []int{0, 1, 2}); !slices.Equal(got, []int{0, 2, 1}) {
 		t.Errorf("three of four: %v, want 0 2 1", got)
 	}
-	if got := Interleave([]int{3, 2}, []int{0, 1, 2, 4, 5}); !slices.Equal(got, []int{0, 4, 1, 2, 5}) {
+	if got := interleave([]int{3, 2}, []int{0, 1, 2, 4, 5}); !slices.Equal(got, []int{0, 4, 1, 2, 5}) {
 		t.Errorf("five of six: %v, want 0 4 1 2 5", got)
 	}
 	live := []int{0, 1, 3}
-	order := Interleave([]int{2, 2}, live)
+	order := interleave([]int{2, 2}, live)
 	order[0] = 99
 	if !slices.Equal(live, []int{0, 1, 3}) {
 		t.Error("Interleave shares its argument")
@@ -134,7 +134,7 @@ func TestReverse_theorem2(t *testing.T) {
 		first, second := map[int]int{}, map[int]int{}
 		lastUplink := -1
 		for r := range 4 * h * h {
-			path := Reverse(r, []int{h, h})
+			path := reverse(r, []int{h, h})
 			uplink := path / h // of the edge switch; a path names one link further up
 			if at, ok := first[uplink]; ok && r-at != h {
 				t.Fatalf("k=%d: first-layer uplink %d at steps %d and %d, want %d apart", k, uplink, at, r, h)
@@ -170,7 +170,7 @@ func TestInterleave_sharesEvenlyWithPathsDead(t *testing.T) {
 					live = append(live, p)
 				}
 			}
-			order := Interleave(bases, live)
+			order := interleave(bases, live)
 			sorted := slices.Clone(order)
 			slices.Sort(sorted)
 			if !slices.Equal(sorted, live) {
@@ -213,4 +213,17 @@ func shared(visits, bases []int) error {
 		}
 	}
 	return nil
+}
+
+// reverse is DRB's DR(r) in any mixed radix system: it writes the counter r
+// with the bases in reverse and returns the path whose digits are r's,
+// reversed, so that the choice at the lowest layer changes with every step.
+// r is taken modulo the number of paths.
+func reverse(r int, bases []int) int {
+	path := 0
+	for _, base := range bases {
+		path = path*base + r%base
+		r /= base
+	}
+	return path
 }

@@ -25,10 +25,10 @@ func (r Rule) String() string {
 func (r Rule) Order(bases, live []int) []int {
 	switch {
 	case r == DigitReversal:
-		return Interleave(bases, live)
+		return interleave(bases, live)
 	case r == RoundRobin && repeats(live):
 		// One layer that branches into all paths.
-		return Interleave([]int{live[len(live)-1] + 1}, live)
+		return interleave([]int{live[len(live)-1] + 1}, live)
 	}
 	return live
 }

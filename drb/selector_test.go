@@ -178,6 +178,6 @@ func BenchmarkNext(b *testing.B) {
 func BenchmarkInterleave(b *testing.B) {
 	bases, live := []int{12, 12}, upTo(143) // k=24, one path dead
 	for b.Loop() {
-		Interleave(bases, live)
+		interleave(bases, live)
 	}
 }

@@ -21,7 +21,7 @@ func TestInterleave_sharesByWeight(t *testing.T) {
 					live = append(live, p)
 				}
 			}
-			order := Interleave(bases, live)
+			order := interleave(bases, live)
 			if got := slices.Sorted(slices.Values(order)); !slices.Equal(got, live) {
 				t.Fatalf("seed %d: Interleave(%v, %v) = %v", seed, bases, live, order)
 			}
@@ -47,8 +47,8 @@ func TestOrder_equalWeightsAreNone(t *testing.T) {
 			if got := RoundRobin.Order(bases, live); !slices.Equal(got, want) {
 				t.Fatalf("round robin of %v in %v: %v, want %v", live, bases, got, want)
 			}
-			whole := slices.Repeat(Interleave(bases, upTo(product(bases))), weight)
-			if got := Interleave(bases, slices.Sorted(slices.Values(whole))); !slices.Equal(got, whole) {
+			whole := slices.Repeat(interleave(bases, upTo(product(bases))), weight)
+			if got := interleave(bases, slices.Sorted(slices.Values(whole))); !slices.Equal(got, whole) {
 				t.Fatalf("%v, all %d times: %v, want %v", bases, weight, got, whole)
 			}
 		}
@@ -113,7 +113,7 @@ func BenchmarkInterleaveLarge(b *testing.B) {
 	} {
 		b.Run(fmt.Sprint(name, " ", len(live)), func(b *testing.B) {
 			for b.Loop() {
-				Interleave(bases, live)
+				interleave(bases, live)
 			}
 		})
 	}

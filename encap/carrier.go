@@ -21,7 +21,7 @@ var carriers = [...]struct {
 }{
 	CarrierIPIP: {"ipip", Overhead},
 	CarrierSRv6: {"srv6", srv6Overhead},
-	CarrierMPLS: {"mpls", 4 * mplsEntry},
+	CarrierMPLS: {"mpls", 4 * 4},
 }
 
 // String returns the carrier's name, which ParseCarrier takes.

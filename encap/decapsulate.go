@@ -34,7 +34,7 @@ func innerOf(rest []byte, outer ECN) ([]byte, error) {
 		return nil, ErrNested
 	}
 	was := ECN(header[1] & ecnMask)
-	ecn, ok := DecapsulateECN(was, outer)
+	ecn, ok := decapsulateECN(was, outer)
 	if !ok {
 		return nil, ErrECN
 	}

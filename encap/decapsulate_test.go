@@ -105,7 +105,7 @@ func TestDecapsulate_ecn(t *testing.T) {
 			fix(b[:Overhead])
 			fix(b[Overhead:])
 			want := bytes.Clone(b[Overhead:])
-			ecn, ok := DecapsulateECN(inner, outer)
+			ecn, ok := decapsulateECN(inner, outer)
 			want[1] = 0xfc | byte(ecn)
 			fix(want)
 			got, err := Decapsulate(b)

@@ -17,12 +17,12 @@ func (e ECN) String() string {
 	return [...]string{"Not-ECT", "ECT(1)", "ECT(0)", "CE"}[e&ecnMask]
 }
 
-// EncapsulateECN returns the outer field for an inner one: a copy, which is
+// encapsulateECN returns the outer field for an inner one: a copy, which is
 // RFC 6040 §4.1's normal mode.
-func EncapsulateECN(inner ECN) (outer ECN) { return inner }
+func encapsulateECN(inner ECN) (outer ECN) { return inner }
 
 // decapsulated is RFC 6040 §4.2, Fig. 4, by inner and outer field. The one
-// combination that drops the packet stands as CE: see DecapsulateECN.
+// combination that drops the packet stands as CE: see decapsulateECN.
 var decapsulated = [4][4]ECN{
 	NotECT: {NotECT: NotECT, ECT0: NotECT, ECT1: NotECT, CE: CE},
 	ECT0:   {NotECT: ECT0, ECT0: ECT0, ECT1: ECT1, CE: CE},
@@ -30,11 +30,11 @@ var decapsulated = [4][4]ECN{
 	CE:     {NotECT: CE, ECT0: CE, ECT1: CE, CE: CE},
 }
 
-// DecapsulateECN returns the field of the packet that leaves the tunnel (RFC
+// decapsulateECN returns the field of the packet that leaves the tunnel (RFC
 // 6040 §4.2). It is false for a mark on a packet whose transport would not
 // understand it: the packet must be dropped, as an ECN-less switch would have
 // done.
-func DecapsulateECN(inner, outer ECN) (out ECN, ok bool) {
+func decapsulateECN(inner, outer ECN) (out ECN, ok bool) {
 	out = decapsulated[inner&ecnMask][outer&ecnMask]
 	return out, out != CE || inner != NotECT
 }

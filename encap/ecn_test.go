@@ -4,7 +4,7 @@ import "testing"
 
 func TestEncapsulateECN_copies(t *testing.T) {
 	for e := NotECT; e <= CE; e++ {
-		if got := EncapsulateECN(e); got != e {
+		if got := encapsulateECN(e); got != e {
 			t.Errorf("EncapsulateECN(%v) = %v", e, got)
 		}
 	}
@@ -24,7 +24,7 @@ func TestDecapsulateECN_RFC6040Figure4(t *testing.T) {
 		{CE, [4]ECN{CE, CE, CE, CE}},
 	} {
 		for i, outer := range outers {
-			got, ok := DecapsulateECN(row.inner, outer)
+			got, ok := decapsulateECN(row.inner, outer)
 			if want := row.want[i]; ok != (want != drop) || ok && got != want {
 				t.Errorf("DecapsulateECN(%v, %v) = %v, %v; want %v", row.inner, outer, got, ok, want)
 			}

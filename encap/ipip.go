@@ -79,7 +79,7 @@ func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	if length += Overhead; length > 0xffff {
 		return ErrTooLong
 	}
-	tos := inner[1]&^ecnMask | byte(EncapsulateECN(ECN(inner[1]&ecnMask)))
+	tos := inner[1]&^ecnMask | byte(encapsulateECN(ECN(inner[1]&ecnMask)))
 	flags := binary.BigEndian.Uint16(inner[6:]) & flagDF
 
 	outer := b[:Overhead]

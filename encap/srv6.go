@@ -46,7 +46,7 @@ func (h *srv6Header) encapsulate(b []byte) error {
 	if err != nil {
 		return err
 	}
-	tos := inner[1]&^ecnMask | byte(EncapsulateECN(ECN(inner[1]&ecnMask)))
+	tos := inner[1]&^ecnMask | byte(encapsulateECN(ECN(inner[1]&ecnMask)))
 	*(*srv6Header)(b) = *h
 	b[0] |= tos >> 4
 	b[1] = tos << 4

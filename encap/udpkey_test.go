@@ -17,24 +17,29 @@ func TestOpener_rollsItsKeysOver(t *testing.T) {
 	}
 	check("first", old, nil)
 	check("first", next, ErrUDPKey)
-	if err := o.Roll(key(2)); err != nil {
-		t.Fatal(err)
+	set := func(latest uint8, also ...uint8) {
+		t.Helper()
+		var second *UDPKey
+		for _, id := range also {
+			k := key(id)
+			second = &k
+		}
+		if err := o.SetKeys(key(latest), second); err != nil {
+			t.Fatal(err)
+		}
 	}
+	set(2, 1)
 	check("both", old, nil)
 	check("both", next, nil)
 	// Counters are equal, but each key has its own window.
 	if _, _, err := o.Open(sealed(t, newSealer(t, 1), plainHeader, inner6(0))); err != ErrUDPReplay {
 		t.Errorf("a replay under the old key: %v", err)
 	}
-	o.Retire()
+	set(2)
 	check("retired", old, ErrUDPKey)
 	check("retired", next, nil)
-	if err := o.Roll(key(3)); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Roll(key(1)); err != nil {
-		t.Fatal(err)
-	}
+	set(3, 2)
+	set(1, 3)
 	check("rolled twice", next, ErrUDPKey)
 	check("rolled twice", third, nil)
 }
@@ -60,8 +65,9 @@ func TestUDPKey_refusesWhatIsNoSecret(t *testing.T) {
 	if _, err := NewSealer(key(1), "a", "b", time.Time{}, [3]byte{}); err == nil || !strings.Contains(err.Error(), "clock") {
 		t.Errorf("NewSealer at the year 1: %v", err)
 	}
-	if err := newOpener(t, 1).Roll(key(1)); err == nil || !strings.Contains(err.Error(), "key ID 1") {
-		t.Errorf("Roll to the same ID: %v", err)
+	same := key(1)
+	if err := newOpener(t, 1).SetKeys(key(1), &same); err == nil || !strings.Contains(err.Error(), "key ID 1") {
+		t.Errorf("two keys of the same ID: %v", err)
 	}
 	// Names are told apart even where they run together.
 	ab, err := NewSealer(key(1), "x", "yz", startOfTime, [3]byte{})

@@ -7,18 +7,18 @@ const (
 	replayDepth = (replayWords - 1) * 64
 )
 
-// ReplayWindow tells which numbers have been seen (RFC 6479). It goes 8,128
+// replayWindow tells which numbers have been seen (RFC 6479). It goes 8,128
 // numbers back. Paths of unequal delay reorder by their difference times the
 // packet rate, and 8,128 packets are 10 ms at 10 Gbit/s. Older numbers count as
 // seen. The zero value has seen none. It is not safe for concurrent use.
-type ReplayWindow struct {
+type replayWindow struct {
 	highest uint64
 	bits    [replayWords]uint64 // bit n mod 8,192 stands for n
 }
 
-// Accept marks n as seen. It returns false if n was seen, or may have been. Only the number
+// accept marks n as seen. It returns false if n was seen, or may have been. Only the number
 // of a genuine datagram may be marked: a forged one would shut out all below it.
-func (w *ReplayWindow) Accept(n uint64) bool {
+func (w *replayWindow) accept(n uint64) bool {
 	if n > w.highest {
 		from, to := w.highest/64, n/64
 		for i := range min(to-from, replayWords) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// slowWindow is what ReplayWindow does, as a set of all that was seen.
+// slowWindow is what replayWindow does, as a set of all that was seen.
 type slowWindow struct {
 	seen    map[uint64]bool
 	highest uint64
@@ -25,11 +25,11 @@ func (w *slowWindow) accept(n uint64) bool {
 // replayCheck compares the two over a series of numbers.
 func replayCheck(t *testing.T, numbers func(yield func(uint64) bool)) {
 	t.Helper()
-	var fast ReplayWindow
+	var fast replayWindow
 	slow := slowWindow{seen: make(map[uint64]bool)}
 	i := 0
 	for n := range numbers {
-		if got, want := fast.Accept(n), slow.accept(n); got != want {
+		if got, want := fast.accept(n), slow.accept(n); got != want {
 			t.Fatalf("number %d, %d: accepted %v, want %v; highest was %d", i, n, got, want, slow.highest)
 		}
 		i++
@@ -77,10 +77,10 @@ func TestReplayWindow_edges(t *testing.T) {
 		{"same bit, a lap of 2^32", []uint64{5, 5 + 1<<32, 5 + 1<<32 - 1}, true},
 		{"far ahead, then back", []uint64{5, 1 << 40, 5}, false},
 	} {
-		var w ReplayWindow
+		var w replayWindow
 		var got bool
 		for _, n := range c.numbers {
-			got = w.Accept(n)
+			got = w.accept(n)
 		}
 		if got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -96,9 +96,8 @@ func (s *Sealer) Seal(b []byte, h UDPHeader) error {
 	return nil
 }
 
-// Opener checks the MACs of datagrams from one peer. Two keys are accepted: the
-// latest, and the one before until it is retired. It is not safe for concurrent
-// use.
+// Opener checks the MACs of datagrams from one peer. It accepts one key or two (SetKeys).
+// It is not safe for concurrent use.
 //
 // Its memory ends with it: after a restart, old recordings can be replayed until
 // the peer's next datagram arrives.
@@ -111,38 +110,26 @@ type Opener struct {
 type openKey struct {
 	UDPKey
 	aead   cipher.AEAD
-	replay ReplayWindow
+	replay replayWindow
 }
 
 // NewOpener returns an Opener for the datagrams that from sends to to: the names
 // that the sender gives NewSealer, in the same order.
 func NewOpener(key UDPKey, from, to string) (*Opener, error) {
 	o := &Opener{from: from, to: to}
-	if err := o.Roll(key); err != nil {
+	if err := o.SetKeys(key, nil); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-// Roll adds a key. The one that was the latest remains accepted, the one before
-// it, if any, does not. Receivers are given a new key first, then senders; then
-// receivers retire the old one. A secret that has been replaced must not come
-// back, since the numbers seen under it are forgotten.
-func (o *Opener) Roll(key UDPKey) error {
-	if o.current != nil && o.current.ID == key.ID {
-		return fmt.Errorf("encap: key ID %d is in use: give the new key another", key.ID)
-	}
-	aead, err := key.direction(o.from, o.to)
-	if err != nil {
-		return err
-	}
-	o.current, o.previous = &openKey{UDPKey: key, aead: aead}, o.current
-	return nil
-}
-
 // SetKeys makes the Opener accept a key and, unless it is nil, a second one: the next or
 // the former. It accepts no others. The numbers seen under a key that stays are remembered.
 // After an error nothing has changed.
+//
+// To replace a key, give receivers the new one as the second, then senders, then receivers
+// the new one alone. A secret that has been replaced must not come back, since the numbers
+// seen under it are forgotten.
 func (o *Opener) SetKeys(key UDPKey, also *UDPKey) error {
 	if also != nil && also.ID == key.ID {
 		return fmt.Errorf("encap: key ID %d is given twice: give each key its own", key.ID)
@@ -174,9 +161,6 @@ func (o *Opener) with(key UDPKey) (*openKey, error) {
 	}
 	return &openKey{UDPKey: key, aead: aead}, nil
 }
-
-// Retire removes the key before the latest.
-func (o *Opener) Retire() { o.previous = nil }
 
 // Open is ParseUDP for a datagram with a MAC. It returns only what the peer has
 // sealed, and only once. A datagram without a MAC is refused. Open writes to b
@@ -220,7 +204,7 @@ func (o *Opener) verify(b []byte) error {
 	if err != nil {
 		return ErrUDPForged
 	}
-	if !key.replay.Accept(binary.BigEndian.Uint64(b[counterAt:])) {
+	if !key.replay.accept(binary.BigEndian.Uint64(b[counterAt:])) {
 		return ErrUDPReplay
 	}
 	return nil

@@ -38,8 +38,9 @@ func newOpener(t testing.TB, ids ...uint8) *Opener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range ids[1:] {
-		if err := o.Roll(key(id)); err != nil {
+	if n := len(ids); n > 1 {
+		former := key(ids[n-2])
+		if err := o.SetKeys(key(ids[n-1]), &former); err != nil {
 			t.Fatal(err)
 		}
 	}

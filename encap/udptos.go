@@ -19,7 +19,7 @@ func UDPTOS(inner []byte) byte {
 // Error: ErrECN; the packet is to be dropped, and is unchanged.
 func UDPDecapsulateTOS(inner []byte, tos byte) error {
 	was := ECN(UDPTOS(inner) & ecnMask)
-	ecn, ok := DecapsulateECN(was, ECN(tos&ecnMask))
+	ecn, ok := decapsulateECN(was, ECN(tos&ecnMask))
 	switch {
 	case !ok:
 		return ErrECN

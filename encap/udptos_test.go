@@ -6,7 +6,7 @@ import (
 )
 
 // Every TOS byte inside, every one outside, both versions: the ECN field becomes
-// what DecapsulateECN says, the rest of the packet remains.
+// what decapsulateECN says, the rest of the packet remains.
 func TestUDPDecapsulateTOS_followsRFC6040(t *testing.T) {
 	for tos := range 256 {
 		v4 := unhex(goldenInner)
@@ -22,7 +22,7 @@ func TestUDPDecapsulateTOS_followsRFC6040(t *testing.T) {
 			for outer := range 256 {
 				b := bytes.Clone(inner)
 				err := UDPDecapsulateTOS(b, byte(outer))
-				ecn, ok := DecapsulateECN(ECN(tos&3), ECN(outer&3))
+				ecn, ok := decapsulateECN(ECN(tos&3), ECN(outer&3))
 				want := bytes.Clone(inner)
 				if !ok {
 					if err != ErrECN || !bytes.Equal(b, want) {

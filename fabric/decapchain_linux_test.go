@@ -29,10 +29,10 @@ func TestAttachDecap_keepsItsCountersAcrossChains(t *testing.T) {
 		return err
 	})
 	err := kernel.InNamespace(ns, func() error {
-		_, err := kernel.DecapFilter.Chain(port)
+		_, err := kerneltest.TCX(port, ebpf.AttachTCXIngress)
 		return err
 	})
-	if errors.Is(err, kernel.ErrNoTCX) {
+	if errors.Is(err, kerneltest.ErrNoTCX) {
 		t.Skip(err)
 	}
 	attach := func() (id ebpf.ProgramID, changed int) {
@@ -52,22 +52,16 @@ func TestAttachDecap_keepsItsCountersAcrossChains(t *testing.T) {
 		})
 		return id, changed
 	}
-	kernel.OnlyClsact.Store(true)
-	defer kernel.OnlyClsact.Store(false)
+	restore := kerneltest.WithoutTCX(t)
 	before, _ := attach()
-	kernel.OnlyClsact.Store(false)
-	kernel.ForgetPrograms()
+	restore()
+	kerneltest.ForgetPrograms()
 	after, changed := attach()
 	if after != before || changed != 1 {
 		t.Errorf("program %d, then %d; %d changes, want 1", before, after, changed)
 	}
 	do(func() error {
-		h, err := netlink.NewHandle(kernel.Families...)
-		if err != nil {
-			return err
-		}
-		defer h.Close()
-		if f, err := kernel.DecapFilter.InClsact(h, port); f != nil || err != nil {
+		if f, err := kerneltest.ClsactFilter(port, netlink.HANDLE_MIN_INGRESS, "weft-decap"); f != nil || err != nil {
 			t.Errorf("clsact still has %v, %v", f, err)
 		}
 		return nil

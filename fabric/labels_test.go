@@ -10,6 +10,7 @@ import (
 	"weft/encap"
 	"weft/internal/golden"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/mplstest"
 	"weft/topology"
 )
 
@@ -62,7 +63,7 @@ func TestPlan_labelsLeadByThePath(t *testing.T) {
 			if got := walkSIDs(t, top, plans, src, addr); !slices.Equal(got, hops[:len(hops)-1]) {
 				t.Errorf("%s: %s to %s by path %d: %s leads %v, want %v", spec, src.Name, dst.Name, n, addr, got, hops)
 			}
-			stack, err := encap.AppendMPLS(nil, s.Labels(n), 0, 64)
+			stack, err := mplstest.Append(nil, s.Labels(n), 0, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +123,7 @@ func walkMPLS(t *testing.T, top *topology.Topology, plans []NodePlan, src topolo
 	at := peerBehind(t, top, plans[src.ID], "p0")
 	way := []topology.NodeID{src.ID, at}
 	for len(stack) > 0 {
-		label, rest, _, err := encap.PopMPLS(stack)
+		label, rest, _, err := mplstest.Pop(stack)
 		if err != nil {
 			t.Fatal(err)
 		}

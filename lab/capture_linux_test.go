@@ -18,10 +18,10 @@ import (
 	"weft/topology"
 )
 
-// capture is a ring of the packets that came in at a port of a lab's node, copied
-// as they were. A packet socket without a ring shares the bytes with the kernel's
-// own packet until it is read, and a kernel that forwards by labels moves them up
-// in place: such a socket sees the next switch's labels.
+// capture is a ring of copies of the packets that came in at a port of a lab's node. A
+// packet socket without a ring shares the bytes with the kernel's own packet until they are
+// read. A kernel that forwards by labels moves the labels up in place, so such a socket
+// would see the next switch's labels.
 type capture struct {
 	fd   int
 	ring []byte

@@ -15,8 +15,8 @@ type Config struct {
 	Name     string             // [a-z0-9]{1,12}; "" is DefaultName
 	Topology *topology.Topology // links that are down in it are built too
 
-	// Only, if not empty, are the nodes to build, with the links between them. For them all
-	// other links are down.
+	// Only, if not empty, lists the nodes to build, with the links between them. To these
+	// nodes all other links are down.
 	Only []topology.NodeID
 
 	// Unlimited leaves out rates and queues: links are as fast as the machine,
@@ -24,15 +24,15 @@ type Config struct {
 	// must then be 0.
 	Unlimited bool
 
-	// RateMbit is the rate of links whose rate the topology does not say, in Mbit/s,
-	// in each direction, Ethernet headers included; 0 is 20.
+	// RateMbit is the rate of links for which the topology has none, in Mbit/s, in each
+	// direction, Ethernet headers included; 0 means 20.
 	RateMbit float64
 
-	// QueueBytes is the queue of a port of RateMbit, in bytes; 0 is 75000, 50
-	// full packets. Ports of another rate have one in proportion, as those of
-	// DRB's testbed (§6). It is kept as a number of full packets, and for each
-	// class of service: see limitPort. A super-segment of up to BurstBytes
-	// counts as one packet.
+	// QueueBytes is the size of the queue of a port of RateMbit, in bytes; 0 means 75000,
+	// 50 full packets. Ports of another rate have a queue in proportion, as in DRB's
+	// testbed (§6). The kernel bounds the queue as a number of full packets, and each class
+	// of service has one: see limitPort. A super-segment of up to BurstBytes counts as one
+	// packet.
 	QueueBytes int
 
 	BurstBytes  int // tbf burst of every port, bytes; 0 is 3200, two full packets
@@ -45,8 +45,8 @@ type Config struct {
 
 	Meter *Meter // has the switches' ports metered; nil: they are not
 
-	// Progress, if not nil, is told how many of the steps of building are
-	// done. It is called from several goroutines, one at a time.
+	// Progress, if not nil, is called with the number of steps of building that are done,
+	// and with their total. Calls come from several goroutines, one at a time.
 	Progress func(done, total int)
 }
 

@@ -7,15 +7,15 @@ import (
 	"weft/internal/kernel"
 )
 
-// DownReport says what Down has removed.
+// DownReport lists what Down has removed.
 type DownReport struct {
 	Namespaces int // none when there was no such lab
 	Ended      []EndedProcess
 }
 
-// Down removes a lab, whether complete, half-built or without its state, and
-// ends the processes that run in its namespaces: by SIGTERM, and those that still run
-// after 2 s by SIGKILL. Other labs, other processes and this one are not touched.
+// Down removes a lab, whether complete, half-built or without its state. It also ends the
+// processes that run in the lab's namespaces: by SIGTERM, and after 2 s by SIGKILL. It does
+// not touch other labs, other processes or this one.
 func Down(name string) (r DownReport, err error) {
 	if err := checkLabName(name); err != nil {
 		return r, err

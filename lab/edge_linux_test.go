@@ -28,9 +28,10 @@ type labelWay struct {
 	down       netip.Addr       // from the spine
 }
 
+// newLabelWay is on a lab that tests share: its counters go on.
 func newLabelWay(t *testing.T) *labelWay {
 	t.Helper()
-	l := upLabelLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
+	l := sharedLab(t, Config{Name: kerneltest.LabName(sharedLabels), Topology: kerneltest.Topology(t, "fat-tree:k=2"), SRv6: true})
 	top := l.Config.Topology
 	w := &labelWay{lab: l, src: kerneltest.Node(t, top, "h0.0.2"), dst: kerneltest.Node(t, top, "h1.0.2"),
 		near: kerneltest.Node(t, top, "e0.0"), far: kerneltest.Node(t, top, "e1.0")}

@@ -14,8 +14,8 @@ type FailureMode string
 
 // The failure modes, from the mildest to the one that hides the others.
 const (
-	// FailSilentData drops everything but the switches' own messages: only a check
-	// from end to end can tell.
+	// FailSilentData drops everything but the switches' own messages. Only a check from end
+	// to end finds it.
 	FailSilentData FailureMode = "silent-data"
 	// FailSilent drops everything while both ends see the link up.
 	FailSilent FailureMode = "silent"

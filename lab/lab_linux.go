@@ -24,8 +24,7 @@ type Lab struct {
 	Reused bool     // Up found it built already
 	Notes  []string // what this kernel lacks, and what that means
 
-	// Repaired has a sentence for each thing that Up has mended in a lab that it
-	// found.
+	// Repaired has a sentence for each thing that Up mended in a lab that existed already.
 	Repaired []string
 
 	lock *labLock // of an ephemeral lab
@@ -103,10 +102,9 @@ func (l *Lab) Namespace(id topology.NodeID) string {
 // Plan returns the plan by which a node of the lab was configured.
 func (l *Lab) Plan(id topology.NodeID) (fabric.NodePlan, error) { return l.Config.plan(id) }
 
-// Do runs f in a node's network namespace, on a thread of its own. Sockets and
-// files that f opens stay in the namespace. Goroutines that f starts are not in
-// it, so f must itself dial and listen. f must not end its goroutine (testing's
-// FailNow).
+// Do runs f in a node's network namespace, on a thread of its own. Sockets and files that f
+// opens stay in the namespace. Goroutines that f starts are not in it, so f itself must
+// dial and listen. f must not end its goroutine, as FailNow of package testing does.
 func (l *Lab) Do(id topology.NodeID, f func() error) error {
 	return kernel.InNamespace(l.Namespace(id), f)
 }

@@ -9,9 +9,9 @@ import (
 
 // Meter makes a lab meter all ports of its switches: see fabric.AttachMeter.
 type Meter struct {
-	// ECNBytes is the length of the queue of a port of RateMbit from which packets
-	// are marked. For ports of another rate it is in proportion, as their queue is.
-	// 0: no packet is marked.
+	// ECNBytes is the queue length, in bytes, from which a port of RateMbit marks packets.
+	// For ports of another rate it is in proportion, like their queue. 0 means that no
+	// packet is marked.
 	ECNBytes int `json:"ecn_bytes,omitempty"`
 
 	Tau     time.Duration `json:"tau,omitempty"`      // see MeterPort; 0: by the port's rate

@@ -21,8 +21,8 @@ func (b *builder) meter(n topology.Node, plan fabric.NodePlan) error {
 	return m.Close()
 }
 
-// PortMeters returns what the meters of a switch have measured, in the order of
-// its ports: none if the lab has no Meter.
+// PortMeters returns what the meters of a switch have measured, in the order of its ports.
+// It returns none if the lab has no Meter.
 func (l *Lab) PortMeters(id topology.NodeID) ([]fabric.PortMeter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,10 +37,10 @@ const (
 	mptcpFirstPort     = 6001 // the kernel listens on these itself
 )
 
-// enableMPTCP lets connections of the current network namespace have 8 subflows
-// over one pair of addresses: it announces the namespace's own address with
-// further ports, so that the subflows differ in their five-tuples and ECMP
-// spreads them. It returns false when the kernel has no MPTCP.
+// enableMPTCP allows 8 subflows over one pair of addresses to connections of the current
+// network namespace. It announces the namespace's own address with further ports. So the
+// subflows differ in their five-tuples, and ECMP spreads them. It returns false if the
+// kernel has no MPTCP.
 func enableMPTCP(own netip.Addr) (bool, error) {
 	family, err := kernel.GenlFamily(mptcpFamily)
 	if errors.Is(err, fs.ErrNotExist) {

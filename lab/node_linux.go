@@ -11,9 +11,9 @@ import (
 	"weft/topology"
 )
 
-// create makes a node's namespace, without IPv6: its neighbour discovery and
-// multicast reports would show up in counts of packets. Where labels need IPv6,
-// ports have no addresses but the planned.
+// create makes a node's namespace without IPv6, whose neighbour discovery and multicast
+// reports would appear in counts of packets. Where labels need IPv6, ports have the planned
+// addresses only.
 func (b *builder) create(n topology.Node) error {
 	return kernel.CreateNamespace(b.cfg.namespace(n.Name), func() error {
 		var r fabric.Report

@@ -11,15 +11,14 @@ import (
 	"weft/topology"
 )
 
-// limitPort gives a port its rate and its queue: a token bucket (tbf) with
-// pfifo_fast in it, which has a queue per class of service. So the switches'
-// messages to each other (DSCP CS6, "low delay" to Linux) never wait behind data,
-// however full the queue. Otherwise congestion would look like a dead neighbour
-// to those that decide by missing messages. It holds for forwarded packets, too,
-// since Linux derives their priority from the TOS.
+// limitPort gives a port its rate and its queue: a token bucket (tbf) with pfifo_fast in
+// it, which has a queue per class of service. So the switches' messages to each other (DSCP
+// CS6, "low delay" to Linux) never wait behind data, however full the queue is. Otherwise
+// congestion would look like a dead neighbour to a switch that judges by missing messages.
+// This holds for forwarded packets, too, because Linux derives their priority from the TOS.
 //
-// pfifo_fast counts packets where tbf alone counts bytes: its bound, for each
-// class, is the device's txqueuelen, which is read when it is made.
+// pfifo_fast counts packets, while tbf alone counts bytes. Its bound for each class is the
+// device's txqueuelen at the moment when the queue is made.
 func (b *builder) limitPort(h *netlink.Handle, port topology.Port, link netlink.Link) error {
 	mbit := b.cfg.linkRate(port.Link)
 	rate := uint64(mbit * 1e6 / 8)

@@ -30,9 +30,9 @@ func (l *Lab) silencer(mode FailureMode) (*ebpf.Program, error) {
 	return o.Prog, nil
 }
 
-// silence is the program: it drops all frames or, in a failure of data, all of
-// IPv4 but the switches' messages, which carry no options, and of IPv6 what has
-// labels.
+// silence is the program of a silent failure. It drops all frames. In a failure of data it
+// drops, of IPv4, all but the switches' messages, which have no options, and of IPv6,
+// packets with labels.
 func silence(mode FailureMode) asm.Instructions {
 	drop := asm.Instructions{asm.Mov.Imm(asm.R0, kernel.TCShot).WithSymbol("drop"), asm.Return()}
 	if mode == FailSilent {

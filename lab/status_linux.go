@@ -10,9 +10,9 @@ import (
 	"weft/topology"
 )
 
-// PortCounters count the packets that left a port since the lab was built. Bytes
-// are those of Ethernet frames without checksum, as the rate counts them. If the
-// lab is Unlimited, a super-segment is one packet with one header.
+// PortCounters count the packets that left a port since the lab was built. Bytes are those
+// of Ethernet frames without checksum, which is also what the rate counts. In a lab that is
+// Unlimited a super-segment is one packet with one header.
 type PortCounters struct {
 	Port      string `json:"port"`
 	TxBytes   uint64 `json:"tx_bytes"`
@@ -41,14 +41,14 @@ type NodeStatus struct {
 	Counters  *fabric.Counters `json:"counters,omitempty"`
 	Ports     []PortStatus     `json:"ports"`
 
-	// Of labels in IPv6; nil where there are none.
+	// Labels and Edge count packets with labels in IPv6. They are nil where there are none.
 	Labels *fabric.LabelCounters `json:"labels,omitempty"`
 	Edge   *fabric.EdgeCounters  `json:"edge,omitempty"` // of switches that forward by labels
 }
 
-// PortBytes returns the counters of a node's ports in their order, without ports that have
-// no other end. It makes one request to the kernel, which is cheap enough for all nodes ten
-// times a second.
+// PortBytes returns the counters of a node's ports in their order. It leaves out ports
+// whose other end is not built. It makes one request to the kernel, which is cheap enough
+// for all nodes ten times a second.
 func (l *Lab) PortBytes(id topology.NodeID) ([]PortCounters, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,8 +35,14 @@ func listenUDP(t *testing.T, l *Lab, hosts ...topology.Node) []*net.UDPConn {
 	return socks
 }
 
+// sharedFatTree is a lab through which tests send what arrives before they end.
+func sharedFatTree(t *testing.T) *Lab {
+	t.Helper()
+	return sharedLab(t, Config{Name: kerneltest.SharedLab(), Topology: kerneltest.Topology(t, "fat-tree:k=4")})
+}
+
 func TestLab_allPairsReach(t *testing.T) {
-	wantAllPairsReach(t, upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")}))
+	wantAllPairsReach(t, sharedFatTree(t))
 }
 
 func wantAllPairsReach(t *testing.T, l *Lab) {
@@ -116,7 +122,7 @@ func TestLab_deadPathIsSilent(t *testing.T) {
 // A packet to nobody must be refused, not sent round in circles.
 func TestLab_nobodyIsUnreachable(t *testing.T) {
 	slowtest.System(t)
-	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
+	l := sharedFatTree(t)
 	err := l.Do(0, func() error {
 		c, err := net.DialTimeout("tcp", "10.3.1.77:80", 5*time.Second)
 		if err == nil {
@@ -133,10 +139,11 @@ func TestLab_nobodyIsUnreachable(t *testing.T) {
 // of the cores would stay idle.
 func TestLab_kernelECMPUsesAllCores(t *testing.T) {
 	slowtest.System(t)
-	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
+	l := sharedFatTree(t)
 	top := l.Config.Topology
 	hosts := kerneltest.Hosts(top)
 	const flows = 160
+	before := corePackets(t, l)
 	from, to := hosts[0], hosts[len(hosts)-1]
 	sinks := listenUDP(t, l, to)
 	sources := make([]topology.Node, flows)
@@ -154,9 +161,26 @@ func TestLab_kernelECMPUsesAllCores(t *testing.T) {
 			t.Fatalf("%d of %d arrived: %v", i, flows, err)
 		}
 	}
-	var shares []uint64
+	shares := corePackets(t, l)
 	var sum uint64
-	for n := range top.Nodes() {
+	for i := range shares {
+		shares[i] -= before[i]
+		sum += shares[i]
+	}
+	if sum != flows {
+		t.Errorf("the cores carried %d packets, want %d", sum, flows)
+	}
+	for i, n := range shares {
+		if n < flows/20 { // a quarter each, by the hash
+			t.Errorf("core 3.%d carried %d of %d flows: %v", i, n, flows, shares)
+		}
+	}
+}
+
+// corePackets are the packets that each core switch has sent.
+func corePackets(t *testing.T, l *Lab) (sent []uint64) {
+	t.Helper()
+	for n := range l.Config.Topology.Nodes() {
 		if n.Layer != topology.LayerCore {
 			continue
 		}
@@ -168,17 +192,9 @@ func TestLab_kernelECMPUsesAllCores(t *testing.T) {
 		for _, p := range ports {
 			packets += p.TxPackets
 		}
-		shares = append(shares, packets)
-		sum += packets
+		sent = append(sent, packets)
 	}
-	if sum != flows {
-		t.Errorf("the cores carried %d packets, want %d", sum, flows)
-	}
-	for i, n := range shares {
-		if n < flows/20 { // a quarter each, by the hash
-			t.Errorf("core 3.%d carried %d of %d flows: %v", i, n, flows, shares)
-		}
-	}
+	return sent
 }
 
 // A saturated link must run at its rate, and the counters must say so.

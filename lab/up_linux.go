@@ -63,6 +63,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 			if l.Repaired, err = repairLab(ctx, cfg, state); err != nil {
 				return nil, err
 			}
+			l.awaitLinks(ctx)
 			return l, nil
 		case isWhole(cfg.Name, state):
 			return nil, fmt.Errorf("lab %s is in use (%s): weft lab down --name %s or choose another --name", cfg.Name, state.labSettings, cfg.Name)
@@ -86,7 +87,9 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 		}
 		return nil, err
 	}
-	return newLab(cfg, mine.Notes), nil
+	l := newLab(cfg, mine.Notes)
+	l.awaitLinks(ctx)
+	return l, nil
 }
 
 // isWhole reports whether all namespaces of a lab are there.
@@ -196,7 +199,7 @@ func (b *builder) note(notes ...string) {
 	}
 }
 
-// CanBuild says why this process may not build a lab, nil if it may.
+// CanBuild returns nil if this process may build a lab, otherwise the reason why not.
 func CanBuild() error {
 	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
 		return err

@@ -59,10 +59,10 @@ func (s *taps) arrivals(t *testing.T, src topology.Node, payload []byte) map[top
 	return seen
 }
 
-// theorem3 is the way of a packet that bounces at virtual spine 3.r of a VL2
-// fabric, or at aggregation switch r within its group, as DRB has it: up by
-// the aggregation switch with the virtual spine's group number, and down by
-// the one with the same number in the destination's group.
+// theorem3 is the path of a packet that bounces at virtual spine 3.r of a VL2 fabric, or at
+// aggregation switch r within its group, as in DRB. It goes up by the aggregation switch
+// with the virtual spine's group number, and down by the one with the same number in the
+// destination's group.
 func theorem3(t *testing.T, top *topology.Topology, d1 int, src, dst topology.Node, r int, within bool) []string {
 	t.Helper()
 	rack := func(h topology.Node) int { a := h.Addr.As4(); return int(a[1])<<8 | int(a[2]) }

@@ -91,7 +91,7 @@ func (n *nextHop) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// What goes wrong here goes wrong again, and Resolve tells it.
+			// What goes wrong here goes wrong again, and resolve tells it.
 			_, _ = n.look()
 		}
 	}

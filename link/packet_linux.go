@@ -104,18 +104,6 @@ func (p *Packet) collect() {
 	})
 }
 
-// Resolve asks for the gateway's MAC address at once, which is otherwise done
-// every few seconds. It waits for at most three seconds.
-func (p *Packet) Resolve() error {
-	if p.next == nil {
-		return nil
-	}
-	if err := p.next.resolve(); err != nil {
-		return fmt.Errorf("packet %s: %w", p.name, err)
-	}
-	return nil
-}
-
 // SetReadDeadline makes a Read that waits at that time, or begins later, return
 // os.ErrDeadlineExceeded. The zero time means never.
 func (p *Packet) SetReadDeadline(t time.Time) error { return p.file.SetReadDeadline(t) }

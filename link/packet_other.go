@@ -14,6 +14,3 @@ func OpenPacket(c PacketConfig) (*Packet, error) {
 	}
 	return nil, errors.New("packet: weft opens packet sockets on Linux only; use an in-memory device")
 }
-
-// Resolve does nothing.
-func (*Packet) Resolve() error { return nil }

@@ -107,7 +107,7 @@ func TestPacket_gatewayAddress(t *testing.T) {
 	if err := netlink.NeighDel(entry); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Resolve(); err != nil {
+	if err := p.next.resolve(); err != nil {
 		t.Error(err)
 	}
 	check(p, second)
@@ -116,7 +116,7 @@ func TestPacket_gatewayAddress(t *testing.T) {
 	if err := netlink.NeighSet(entry); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Resolve(); err != nil {
+	if err := p.next.resolve(); err != nil {
 		t.Error(err)
 	}
 	check(p, fixed)

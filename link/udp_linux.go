@@ -176,18 +176,14 @@ func (u *UDP) Paths() int { return len(u.paths) }
 // MTU returns the longest outer IP packet, in bytes.
 func (u *UDP) MTU() int { return u.mtu }
 
-// Drops returns how many datagrams were lost in both directions: SendDrops and
-// ReceiveDrops.
-func (u *UDP) Drops() uint64 { return u.SendDrops() + u.ReceiveDrops() }
-
-// SendDrops returns how many datagrams Send could not send: no room in the
-// socket's buffer or the device's queue, or an error, which it returned.
-func (u *UDP) SendDrops() uint64 { return u.sendDrops.Load() }
-
-// ReceiveDrops returns how often a datagram, or a train that the kernel had put
-// together, did not fit in the socket's buffer or the caller's. The kernel
-// reports the former with the next datagram that arrives.
-func (u *UDP) ReceiveDrops() uint64 { return u.receiveDrops.Load() + u.receiver.overflow.Load() }
+// Drops returns how many datagrams were lost in both directions: those that Send could not
+// send, for lack of room in the socket's buffer or the device's queue, or with an error,
+// which it returned; and those, or trains that the kernel had put together, that did not fit
+// in the socket's buffer or the caller's. The kernel reports the socket's with the next
+// datagram that arrives.
+func (u *UDP) Drops() uint64 {
+	return u.sendDrops.Load() + u.receiveDrops.Load() + u.receiver.overflow.Load()
+}
 
 // Offloads says what the kernel gives.
 func (u *UDP) Offloads() UDPOffloads {

@@ -122,8 +122,8 @@ func TestUDP_countsWhatDoesNotFit(t *testing.T) {
 	box := newMailbox(rx, 2)
 	whole := box.bufs[0]
 	box.bufs[0] = whole[:8]
-	if n, err := box.receive(); n != 2 || err != nil || box.sizes[0] != 0 || box.sizes[1] != 4 || rx.ReceiveDrops() != 1 {
-		t.Errorf("%d, %v, sizes %v, %d drops", n, err, box.sizes, rx.ReceiveDrops())
+	if n, err := box.receive(); n != 2 || err != nil || box.sizes[0] != 0 || box.sizes[1] != 4 || rx.Drops() != 1 {
+		t.Errorf("%d, %v, sizes %v, %d drops", n, err, box.sizes, rx.Drops())
 	}
 	box.bufs[0] = whole
 	// What overflows the socket's buffer is told with what comes after it.
@@ -132,7 +132,7 @@ func TestUDP_countsWhatDoesNotFit(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	before, sent := rx.ReceiveDrops(), uint64(0)
+	before, sent := rx.Drops(), uint64(0)
 	for received := 0; received < 2; {
 		for range 50 {
 			if err := tx.Send(0, rx.LocalAddr(), 0, [][]byte{make([]byte, 1400)}, 0); err != nil {
@@ -146,7 +146,7 @@ func TestUDP_countsWhatDoesNotFit(t *testing.T) {
 		}
 		received += n
 	}
-	if d := rx.ReceiveDrops() - before; d == 0 || d >= sent {
+	if d := rx.Drops() - before; d == 0 || d >= sent {
 		t.Errorf("%d drops of %d", d, sent)
 	}
 }

@@ -71,15 +71,9 @@ func (u *UDP) Paths() int { return len(u.paths) }
 // MTU returns the longest outer IP packet, in bytes.
 func (u *UDP) MTU() int { return u.mtu }
 
-// Drops returns how many datagrams were lost in both directions: SendDrops and
-// ReceiveDrops.
-func (u *UDP) Drops() uint64 { return u.SendDrops() + u.ReceiveDrops() }
-
-// SendDrops returns how many datagrams Send could not send.
-func (u *UDP) SendDrops() uint64 { return u.sendDrops.Load() }
-
-// ReceiveDrops returns how many datagrams did not fit in the caller's buffer.
-func (u *UDP) ReceiveDrops() uint64 { return u.receiveDrops.Load() }
+// Drops returns how many datagrams were lost in both directions: those that Send could not
+// send, and those that did not fit in the caller's buffer.
+func (u *UDP) Drops() uint64 { return u.sendDrops.Load() + u.receiveDrops.Load() }
 
 // Offloads says that there are none.
 func (u *UDP) Offloads() UDPOffloads { return UDPOffloads{Fallback: u.fallback} }

@@ -216,8 +216,8 @@ func TestUDP_refusesPeersItCannotReach(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.to) {
 			t.Errorf("Send from %v to %s: %v, want an error that names the peer", c.listen, c.to, err)
 		}
-		if u.SendDrops() != 2 {
-			t.Errorf("Send from %v to %s: %d drops, want 2", c.listen, c.to, u.SendDrops())
+		if u.Drops() != 2 {
+			t.Errorf("Send from %v to %s: %d drops, want 2", c.listen, c.to, u.Drops())
 		}
 	}
 }

@@ -50,8 +50,8 @@ func TestUDP_reportsAPathThatIsTooNarrow(t *testing.T) {
 		if err := tx.Send(0, rx.LocalAddr(), 0, [][]byte{make([]byte, 3900)}, 1300); !errors.Is(err, ErrMessageSize) {
 			t.Errorf("%v: a train of such: %v", listen, err)
 		}
-		if o := tx.Offloads(); o.Refused != 0 || tx.SendDrops() != 5 {
-			t.Errorf("%v: %v, %d drops; want no refusal and 5", listen, o, tx.SendDrops())
+		if o := tx.Offloads(); o.Refused != 0 || tx.Drops() != 5 {
+			t.Errorf("%v: %v, %d drops; want no refusal and 5", listen, o, tx.Drops())
 		}
 		if err := tx.Send(0, rx.LocalAddr(), 0, [][]byte{make([]byte, 2000)}, 1000); err != nil {
 			t.Errorf("%v: then a train that fits: %v", listen, err)
@@ -69,8 +69,8 @@ func TestUDP_aMissingRouteIsNotTheEnd(t *testing.T) {
 	if err := u.Send(0, to, 0, [][]byte{make([]byte, 300)}, 100); !errors.Is(err, unix.ENETUNREACH) {
 		t.Errorf("without a route: %v", err)
 	}
-	if o := u.Offloads(); u.SendDrops() != 3 || o.Refused != 0 {
-		t.Errorf("%d drops, %v", u.SendDrops(), o)
+	if o := u.Offloads(); u.Drops() != 3 || o.Refused != 0 {
+		t.Errorf("%d drops, %v", u.Drops(), o)
 	}
 	loopbackUp(t, 65536)
 	if err := u.Send(0, to, 0, [][]byte{make([]byte, 300)}, 100); err != nil {
@@ -121,7 +121,7 @@ func TestUDP_dropsRatherThanWaits(t *testing.T) {
 			t.Fatalf("a full buffer: %v", err)
 		}
 	}
-	d := u.SendDrops()
+	d := u.Drops()
 	if d == 0 || d >= trains*each || d%each != 0 {
 		t.Errorf("%d datagrams dropped of %d", d, trains*each)
 	}

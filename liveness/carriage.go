@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -84,6 +85,34 @@ type Change struct {
 	Plain bool
 	MTU   int
 	Why   string
+}
+
+// maxRacks is how many racks a Change's Text names.
+const maxRacks = 4
+
+// Text is a line for the log. t is the topology that the Carriage is of. usual is how
+// long packets may be that the carrier takes anywhere, without the outer header, in bytes.
+func (c *Change) Text(t *topology.Topology, carrier string, usual int) string {
+	var names []string
+	for _, edge := range c.Racks[:min(len(c.Racks), maxRacks)] {
+		names = append(names, t.Node(edge).Name)
+	}
+	text := "racks " + strings.Join(names, ", ")
+	if more := len(c.Racks) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	switch {
+	case c.Plain:
+		text += ": packets go plain, as the kernel's routes have them"
+	case c.MTU > 0 && c.MTU < usual:
+		text += fmt.Sprintf(": carried by %s, in packets of at most %d bytes", carrier, c.MTU)
+	default:
+		text += ": carried by " + carrier
+	}
+	if c.Why != "" {
+		text += "; " + c.Why
+	}
+	return text
 }
 
 // Changes are the racks for which Plain or MTU differ from an earlier Carriage of the

@@ -22,6 +22,7 @@ import (
 
 	"weft/drb"
 	"weft/flowcell"
+	"weft/reps"
 )
 
 // Policy is one row.
@@ -36,6 +37,8 @@ type Policy struct {
 	// Groups says that the packets of a flow keep to one group of symmetric
 	// paths. See Options.
 	Groups bool
+
+	heeding *heeding // what makes the selectors of a policy that is Heeding; else nil
 }
 
 // Awareness is what a policy goes by besides which paths are live.
@@ -47,6 +50,7 @@ const (
 	Sampled                     // congestion of some paths, which probes measure (Luopan §3)
 	Informed                    // congestion of all paths, which receivers report (CONGA §3)
 	Backlogged                  // what this host has sent by each path (DRILL §3.2)
+	Heeding                     // what became of the flow's packets: a Selector of each flow decides
 )
 
 // How describes the policy's choice of a path.
@@ -58,6 +62,8 @@ func (p Policy) How() string {
 		return "least congested path"
 	case Backlogged:
 		return "least own backlog"
+	case Heeding:
+		return p.heeding.how
 	}
 	return p.Rule.String()
 }
@@ -91,7 +97,10 @@ var table = []Policy{
 	row("conga", flowlet, drb.Random, "CONGA §3").aware(Informed),
 	row("local", cell64, drb.Random, "Luopan §4.1").aware(Backlogged),
 	row("drill", packet, drb.Random, "DRILL §3.2").aware(Backlogged),
+	row("reps", packet, drb.Random, "REPS §3").Heeds("paths of acknowledged packets", newReps),
 }
+
+func newReps(seed uint64) Selector { return reps.New(seed) }
 
 func (p Policy) aware(a Awareness) Policy {
 	p.Aware = a
@@ -119,6 +128,13 @@ type Options struct {
 	// Expiry is how long a sample is good for, from MinExpiry to MaxExpiry; 0
 	// means that it follows the measured round trip (Luopan §5).
 	Expiry time.Duration
+	// LinkRateBits is the rate of the links between switches in bit/s, by which policies
+	// that know what they have sent judge how much that is, where the topology gives no
+	// rate: from MinLinkRateBits to MaxLinkRateBits; 0 means 10e9.
+	LinkRateBits float64
+	// Tau is the time over which conga averages a link's rate (CONGA §3.2), from MinTau to
+	// MaxTau; 0 means 160 µs.
+	Tau time.Duration
 	// Groups keeps each flow within one symmetric group of paths, chosen by weight (DRILL
 	// §3.4.2). Where links are down or their rates differ, all packets of a flow then meet
 	// equal queues, and a crowded path does not slow the others down. The price is that a
@@ -141,6 +157,13 @@ const (
 	MaxSamples = 36
 	MinExpiry  = 10 * time.Microsecond
 	MaxExpiry  = 10 * time.Second
+
+	// As a topology's file has them.
+	MinLinkRateBits = 1e3
+	MaxLinkRateBits = 1e13
+
+	MinTau = time.Microsecond
+	MaxTau = 10 * time.Second
 )
 
 // Validate checks all options, also those that a policy does not use.
@@ -158,6 +181,13 @@ func (o Options) Validate() error {
 	}
 	if e := o.Expiry; e != 0 && (e < MinExpiry || e > MaxExpiry) {
 		return fmt.Errorf("Expiry is %v, must be from %v to %v, or 0 to follow the round trip", e, MinExpiry, MaxExpiry)
+	}
+	if r := o.LinkRateBits; r != 0 && !(r >= MinLinkRateBits && r <= MaxLinkRateBits) { // NaN, too
+		return fmt.Errorf("LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9",
+			r, float64(MinLinkRateBits), float64(MaxLinkRateBits))
+	}
+	if t := o.Tau; t != 0 && (t < MinTau || t > MaxTau) {
+		return fmt.Errorf("Tau is %v, must be from %v to %v, or 0 for 160µs", t, MinTau, MaxTau)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ func TestNew_everyName(t *testing.T) {
 		{Name: "conga", Unit: flowlet, Rule: drb.Random, Aware: Informed, Source: "CONGA §3"},
 		{Name: "local", Unit: cell, Rule: drb.Random, Aware: Backlogged, Source: "Luopan §4.1"},
 		{Name: "drill", Unit: flowcell.Unit{}, Rule: drb.Random, Aware: Backlogged, Source: "DRILL §3.2"},
+		{Name: "reps", Unit: flowcell.Unit{}, Rule: drb.Random, Aware: Heeding, Source: "REPS §3", heeding: table[len(table)-1].heeding},
 	}
 	for i, w := range want {
 		if got, err := New(w.Name, Options{}); err != nil || got != w {
@@ -94,6 +96,16 @@ func TestNew_badOptionsNameTheField(t *testing.T) {
 		{Options{Expiry: 10 * time.Microsecond}, nil},
 		{Options{Expiry: 10 * time.Second}, nil},
 		{Options{Expiry: 10*time.Second + 1}, []string{"Expiry is 10.000000001s"}},
+		{Options{LinkRateBits: -1}, []string{"LinkRateBits is -1", "1000 to 1e+13", "0 for 10e9"}},
+		{Options{LinkRateBits: 999}, []string{"LinkRateBits is 999"}},
+		{Options{LinkRateBits: 1000}, nil},
+		{Options{LinkRateBits: 1e13}, nil},
+		{Options{LinkRateBits: math.NaN()}, []string{"LinkRateBits is NaN"}},
+		{Options{LinkRateBits: math.Inf(1)}, []string{"LinkRateBits is +Inf"}},
+		{Options{Tau: -1}, []string{"Tau is -1ns", "1µs to 10s", "0 for 160µs"}},
+		{Options{Tau: time.Microsecond}, nil},
+		{Options{Tau: 10 * time.Second}, nil},
+		{Options{Tau: 10*time.Second + 1}, []string{"Tau is 10.000000001s"}},
 	} {
 		for _, name := range Names() { // one set of options serves all
 			_, err := New(name, c.options)
@@ -144,6 +156,7 @@ func TestHow(t *testing.T) {
 		"ecmp": "hash", "drb": "digit reversal", "presto": "round robin", "letflow": "random", "rand": "random",
 		"luopan": "least congested sample", "conga": "least congested path",
 		"local": "least own backlog", "drill": "least own backlog",
+		"reps": "paths of acknowledged packets",
 	} {
 		p, err := New(name, Options{})
 		if err != nil || p.How() != want {

@@ -20,6 +20,8 @@ func (p Policy) UplinkLacks() string {
 		return "the reports of receivers"
 	case p.Aware == Backlogged:
 		return "what was sent by each path, and when"
+	case p.Aware == Heeding:
+		return "what became of each flow's packets"
 	case unit == flowcell.UnitFlowlet:
 		return "the pauses of flows"
 	case p.Groups:

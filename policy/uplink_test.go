@@ -15,7 +15,7 @@ func TestAtUplink_everyPolicy(t *testing.T) {
 	const reports, sent, pauses = "the reports of receivers", "what was sent by each path, and when", "the pauses of flows"
 	want := map[string]string{ // what the program lacks
 		"ecmp": "", "rb": "", "rrb": "", "drb": "", "presto": "", "flowcell-drb": "", "rand": "", "luopan": "",
-		"letflow": pauses, "conga": reports, "local": sent, "drill": sent,
+		"letflow": pauses, "conga": reports, "local": sent, "drill": sent, "reps": "what became of each flow's packets",
 	}
 	for _, name := range Names() {
 		lacks, ok := want[name]

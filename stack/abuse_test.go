@@ -161,7 +161,7 @@ func TestHost_abuse(t *testing.T) {
 		cables := [2]*abused{abuse(devA, 1), abuse(devB, 2)}
 		var hosts [2]*Host
 		for i := range hosts {
-			h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(15 * i)), Topology: fatTree, Device: encapsulating{GatewayDevice: cables[i]}, Policy: policy, Seed: 1})
+			h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(15 * i)), Topology: fatTree, Device: encapsulating{GatewayDevice: cables[i]}, Policy: policy, Simulation: Simulation{Seed: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +201,7 @@ func TestHost_abusedHeaders(t *testing.T) {
 	var hosts [2]*Host
 	for i := range hosts {
 		cables[i].headers = true
-		h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(15 * i)), Topology: fatTree, Device: encapsulating{GatewayDevice: cables[i]}, Policy: "presto", Seed: 1})
+		h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(15 * i)), Topology: fatTree, Device: encapsulating{GatewayDevice: cables[i]}, Policy: "presto", Simulation: Simulation{Seed: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func machines(t *testing.T, policy string) (all [2]*machine) {
 		}
 		t.Cleanup(func() { m.gateway.Close() })
 		// with numbers of its own, which the Gateway replaces, and no paths.
-		if m.kernel, err = New(Config{Address: self, Topology: fatTree, Device: encapsulating{GatewayDevice: upper}, Policy: "ecmp", Seed: 1}); err != nil {
+		if m.kernel, err = New(Config{Address: self, Topology: fatTree, Device: encapsulating{GatewayDevice: upper}, Policy: "ecmp", Simulation: Simulation{Seed: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { m.kernel.Close() })

@@ -36,7 +36,7 @@ func congaFabric(t *testing.T, seed uint64) *world.World {
 		Topology: "fat-tree:k=4", Seed: seed,
 		Links: simnet.Config{RateBits: 100e6, Delay: 5 * time.Microsecond, HostQueueBytes: 75_000, Meter: &simnet.Meter{}},
 		Hosts: func(_ string, c *stack.Config) {
-			c.Policy, c.LinkRateBits, c.Tau = "conga", 100e6, 2*time.Millisecond
+			c.Policy, c.PolicyOptions.LinkRateBits, c.PolicyOptions.Tau = "conga", 100e6, 2*time.Millisecond
 			c.PolicyOptions.FlowletGap = time.Millisecond
 		},
 	})

@@ -26,10 +26,10 @@ func slowSpine(t *testing.T, policy string, carrier encap.Carrier, meter *simnet
 		Topology: spec + ",host-rate=1000,fabric-rate=1000,a0.0-e0.2=250", Seed: 13,
 		Links: simnet.Config{RateBits: 1e9, Delay: 2 * time.Microsecond, QueueBytes: 150_000, Meter: meter},
 		Hosts: func(_ string, c *stack.Config) {
-			c.Topology, c.Policy, c.Carrier, c.LinkRateBits = plain, policy, carrier, 1e9
+			c.Topology, c.Policy, c.Carrier, c.PolicyOptions.LinkRateBits = plain, policy, carrier, 1e9
 			c.PolicyOptions.FlowcellBytes = 16 << 10
 			c.PolicyOptions.FlowletGap = 100 * time.Microsecond
-			c.Tau = 500 * time.Microsecond
+			c.PolicyOptions.Tau = 500 * time.Microsecond
 		},
 	})
 	t.Cleanup(w.Close)

@@ -3,8 +3,8 @@ package stack
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
-	"time"
 
 	"weft/encap"
 	"weft/internal/dataplane"
@@ -24,24 +24,54 @@ type Config struct {
 	// SuperDevice, PathDevice. The Host owns it from a successful New on and closes it.
 	// Required; uplink.NewHost opens one.
 	Device Device
-	// Tunnel, in place of Topology and Device, carries the packets in UDP.
+	// Carrier is what takes a packet by its path: encap.CarrierIPIP, the default,
+	// to a bouncing switch, or encap.CarrierSRv6 from port to port, where the
+	// switches have the routes for it. Every policy goes with either. The Device
+	// carries IP, so encap.CarrierMPLS is refused.
+	Carrier encap.Carrier
+	// Tunnel, in place of Topology, Device and Carrier, carries the packets in UDP.
 	// Address is then any IPv4 address, by which the peers know the Host.
 	Tunnel *Tunnel
+
 	// Policy names how TCP is spread over the paths; "" means policy.Default. In a
 	// Tunnel, of whose paths nobody knows which links they share, one that is aware
 	// of congestion goes by its Rule: random.
 	Policy string
-	// PolicyOptions adjust the units of the policies that have some to adjust:
-	// how large a flowcell is, how long a pause between flowlets.
+	// Policies are in place of Policy for what is sent to the addresses in their prefixes,
+	// also on accepted connections. The longest prefix counts. At most 1,024. WithPolicy
+	// chooses for one connection.
+	Policies []PrefixPolicy
+	// PolicyOptions adjust all policies: how large a flowcell is, how long a pause between
+	// flowlets, which rate links have where Topology does not say.
 	PolicyOptions policy.Options
 	// SprayDatagrams spreads UDP and other protocols too, each packet by
-	// Policy's rule. By default all of them between two hosts keep to one path,
+	// its policy's rule. By default all of them between two hosts keep to one path,
 	// since nothing puts them back in order. (Ports do not count: fragments
 	// have none.)
 	SprayDatagrams bool
+
 	// Resequencer restores the order of incoming TCP. TCP's least
 	// retransmission timeout is twice its Hold, 20 ms by default.
 	Resequencer resequencer.Config
+	// TCP changes what netstack's TCP is told.
+	TCP TCP
+
+	// Liveness, if not nil, has the Host find out alone which paths are dead. It does not
+	// go with Tunnel.
+	Liveness *Liveness
+	// Log, if not nil, is told what changes, each change once: links that go out of use
+	// and come back, and why; to which racks the carrier is used, and why not; a device
+	// that fails or is not as fast as it could be. Nothing is logged for each packet. No
+	// lock that packets need is held meanwhile, but a handler that waits delays probes. It
+	// must not call SetTopology.
+	Log *slog.Logger
+	// Simulation is for tests and simulators.
+	Simulation Simulation
+}
+
+// TCP is what a Host tells netstack's TCP otherwise than is best in a fabric. The zero
+// value changes nothing.
+type TCP struct {
 	// Timestamps lets TCP use its timestamps option (RFC 7323). By default a
 	// Host takes it out of SYNs, its own and others'. Netstack measures round
 	// trips by it in whole milliseconds, which in a fabric are all 0 or 1, and
@@ -55,31 +85,20 @@ type Config struct {
 	// probe, and it takes the answer for the repair of a loss
 	// (docs/netstack-recovery.md).
 	RACK bool
-	// Liveness, if not nil, has the Host find out alone which paths are dead.
-	Liveness *Liveness
-	// Carrier is what takes a packet by its path: encap.CarrierIPIP, the default,
-	// to a bouncing switch, or encap.CarrierSRv6 from port to port, where the
-	// switches have the routes for it. Every policy goes with either. The Device
-	// carries IP, so encap.CarrierMPLS is refused. In a Tunnel it has no meaning.
-	Carrier encap.Carrier
-	// LinkRateBits is the rate of the links between switches in bit/s, by which
-	// policies that know what they have sent judge how much that is, where
-	// Topology gives no rate; 0 means 10e9.
-	LinkRateBits float64
-	// Tau is the time over which conga averages a link's rate (CONGA §3.2); 0 means
-	// the default of package conga.
-	Tau time.Duration
+}
+
+// Simulation makes a Host do the same whenever it is run again.
+type Simulation struct {
 	// Seed fixes where the selectors start and what they draw; 0 means a
 	// random seed.
 	Seed uint64
-	// Clock, for simulation, is the time to live in instead of the real one.
-	// Such a Host does nothing by itself: Device is not read, Receive is
-	// called instead; a call on a socket that would wait fails with EAGAIN,
-	// and Notifier tells when to try again; a connection that was dialled is
-	// still connecting; and deadlines are refused (os.ErrNoDeadline). All
-	// calls, the Clock's included, must come from one goroutine. Then Seed and
-	// the order of the calls determine everything. Close it for good only: in
-	// what order netstack resets what lingers is not determined.
+	// Clock is the time to live in instead of the real one. Such a Host does nothing by
+	// itself: Device is not read, Receive is called instead; a call on a socket that would
+	// wait fails with EAGAIN, and Notifier tells when to try again; a connection that was
+	// dialled is still connecting; and deadlines are refused (os.ErrNoDeadline). All
+	// calls, the Clock's included, must come from one goroutine. Then Seed and the order of
+	// the calls determine everything. Close it for good only: in what order netstack resets
+	// what lingers is not determined. Clock does not go with Tunnel.
 	Clock Clock
 }
 
@@ -94,10 +113,10 @@ func (c *Config) pathDevice() PathDevice {
 // plane is the part of a Config that concerns packets, not connections.
 func (c *Config) plane() dataplane.Config {
 	return dataplane.Config{
-		Address: c.Address, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel,
-		Policy: c.Policy, PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.pathDevice() != nil, Samples: true,
-		SprayDatagrams: c.SprayDatagrams, Resequencer: c.Resequencer, Timestamps: c.Timestamps, Carrier: c.Carrier,
-		LinkRateBits: c.LinkRateBits, Tau: c.Tau, Seed: c.Seed, Clock: c.Clock,
+		Address: c.Address, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel.plane(),
+		Policy: c.Policy, Policies: c.prefixPolicies(), PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.pathDevice() != nil, Samples: true,
+		SprayDatagrams: c.SprayDatagrams, Resequencer: c.Resequencer, Timestamps: c.TCP.Timestamps, Carrier: c.Carrier,
+		Seed: c.Simulation.Seed, Clock: c.Simulation.Clock,
 	}
 }
 
@@ -117,8 +136,8 @@ func (c *Config) validateTunnel() error {
 	if c.Liveness != nil {
 		return errors.New("stack: Config.Liveness does not go with Config.Tunnel: nobody knows which links its paths take")
 	}
-	if c.Clock != nil {
-		return errors.New("stack: Config.Clock does not go with Config.Tunnel, whose datagrams live in real time")
+	if c.Simulation.Clock != nil {
+		return errors.New("stack: Config.Simulation.Clock does not go with Config.Tunnel, whose datagrams live in real time")
 	}
 	if c.Carrier != encap.CarrierIPIP {
 		return fmt.Errorf("stack: Config.Carrier %v does not go with Config.Tunnel, which carries packets in UDP", c.Carrier)

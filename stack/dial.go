@@ -25,7 +25,7 @@ func (h *Host) Dial(network, address string) (net.Conn, error) {
 // "udp" or "udp4". Host names are looked up with the system's resolver, and all
 // their IPv4 addresses are tried in turn, each with its share of the time that
 // ctx leaves, as package net does. It fits http.Transport.DialContext. A
-// connection over TCP is a TCPConn.
+// connection over TCP is a TCPConn. WithPolicy gives the connection a policy of its own.
 //
 // The error is a *net.OpError that wraps what each address failed with: those of
 // the kernel's sockets (syscall.ECONNREFUSED), or ctx's (context.Canceled,
@@ -35,9 +35,13 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
+	policy, err := h.policyOf(ctx)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
 	var failed dialErrors
 	for i, remote := range remotes {
-		conn, err := h.dialOne(ctx, proto, remote, len(remotes)-i)
+		conn, err := h.dialOne(ctx, proto, remote, policy, len(remotes)-i)
 		if err == nil {
 			return conn, nil
 		}
@@ -50,24 +54,24 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 }
 
 // dialOne connects to one address, while left are to be tried.
-func (h *Host) dialOne(ctx context.Context, proto string, remote netip.AddrPort, left int) (net.Conn, error) {
+func (h *Host) dialOne(ctx context.Context, proto string, remote netip.AddrPort, policy flowPolicy, left int) (net.Conn, error) {
 	ctx, cancel := shareOf(ctx, left)
 	defer cancel()
 	if proto == "udp" {
-		s, err := h.dialUDP(ctx, remote)
+		s, err := h.dialUDP(ctx, remote, policy)
 		if err != nil {
 			return nil, err
 		}
 		return udpConn{s}, nil
 	}
-	s, err := h.dialTCP(ctx, remote)
+	s, err := h.dialTCP(ctx, remote, policy)
 	if err != nil {
 		return nil, err
 	}
 	return newTCPConn(s), nil
 }
 
-func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, error) {
+func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort, policy flowPolicy) (*socket, error) {
 	if err := h.dialable(ctx, remote); err != nil {
 		return nil, err
 	}
@@ -75,6 +79,7 @@ func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort) (*socket, err
 	if err != nil {
 		return nil, err
 	}
+	s.goBy(policy)
 	entry, notify := waiter.NewChannelEntry(waiter.WritableEvents | waiter.EventErr | waiter.EventHUp)
 	s.wq.EventRegister(&entry)
 	defer s.wq.EventUnregister(&entry)
@@ -115,7 +120,7 @@ func (h *Host) dialable(ctx context.Context, remote netip.AddrPort) error {
 	return nil
 }
 
-func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort) (*socket, error) {
+func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort, policy flowPolicy) (*socket, error) {
 	if err := h.dialable(ctx, remote); err != nil {
 		return nil, err
 	}
@@ -123,6 +128,7 @@ func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort) (*socket, err
 	if err != nil {
 		return nil, err
 	}
+	s.goBy(policy)
 	s.remote = remote
 	if err := s.result(s.ep.Connect(fullAddress(remote))); err != nil {
 		s.abort()

@@ -20,7 +20,7 @@
 // the dataplane's ingress (check, restore order), toNetstack (merge) and endpoint (into
 // netstack).
 //
-// Everything in this package is safe for concurrent use. With Config.Clock, a
+// Everything in this package is safe for concurrent use. In a Config.Simulation, a
 // Host lives in virtual time instead, where nothing is concurrent and the same
 // calls give the same packets.
 //

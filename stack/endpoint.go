@@ -8,7 +8,6 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
-	"weft/flowcell"
 	"weft/internal/dataplane"
 )
 
@@ -17,7 +16,6 @@ import (
 type endpoint struct {
 	out        *dataplane.Egress
 	mtu        uint32
-	gsoMax     uint32 // see GSOMaxSize
 	dispatcher atomic.Pointer[gstack.NetworkDispatcher]
 	verified   atomic.Bool // the packet that is delivered needs no check of its checksums
 }
@@ -28,15 +26,7 @@ var (
 )
 
 func newEndpoint(out *dataplane.Egress) *endpoint {
-	const margin = header.TCPTotalHeaderMaximumSize + 1 // what netstack leaves free for headers
-	mtu, unit := out.MTU(), out.Unit()
-	mss := mtu - header.IPv4MinimumSize - header.TCPMinimumSize
-	payload := math.MaxUint16 - margin
-	if unit.Kind == flowcell.UnitFlowcell {
-		payload = min(payload, unit.Bytes)
-	}
-	payload = max(payload/mss, 1) * mss
-	return &endpoint{out: out, mtu: uint32(mtu), gsoMax: uint32(payload + margin)}
+	return &endpoint{out: out, mtu: uint32(out.MTU())}
 }
 
 // SupportedGSO says whether netstack may hand down super-segments. Netstack asks for
@@ -49,8 +39,17 @@ func (e *endpoint) SupportedGSO() gstack.SupportedGSO {
 }
 
 // GSOMaxSize bounds super-segments so that they have whole segments only, and no more
-// payload than a flowcell: a super-segment is never divided.
-func (e *endpoint) GSOMaxSize() uint32 { return e.gsoMax }
+// payload than a flowcell of any policy in use: a super-segment is never divided.
+// Netstack asks for every connection.
+func (e *endpoint) GSOMaxSize() uint32 {
+	const margin = header.TCPTotalHeaderMaximumSize + 1 // what netstack leaves free for headers
+	mss := int(e.mtu) - header.IPv4MinimumSize - header.TCPMinimumSize
+	payload := math.MaxUint16 - margin
+	if cell := e.out.CellBytes(); cell > 0 {
+		payload = min(payload, cell)
+	}
+	return uint32(max(payload/mss, 1)*mss + margin)
+}
 
 // MTU leaves room for the outer header.
 func (e *endpoint) MTU() uint32 { return e.mtu }
@@ -76,6 +75,9 @@ func outOfNetstack(p *gstack.PacketBuffer, o *dataplane.Outgoing) {
 		}
 		o.Parts = append(o.Parts, s[skip:])
 		skip = 0
+	}
+	if p.Owner != nil {
+		o.Policy = uint8(p.Owner.KUID())
 	}
 	g := &p.GSOOptions
 	if g.Type == gstack.GSONone {

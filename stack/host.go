@@ -27,12 +27,8 @@ import (
 const nic = 1
 
 // Overhead is what a Host adds to a packet, in bytes, with the default Carrier: an
-// IPv4 header.
+// IPv4 header. Other carriers have encap.Carrier.Overhead.
 const Overhead = encap.Overhead
-
-// OverheadOf is what a Host adds to a packet with a Carrier, in bytes. Its
-// packets are by so much smaller than the Device's MTU.
-func OverheadOf(c encap.Carrier) int { return c.Overhead() }
 
 // Socket buffers in bytes. 10 Gbit/s for 1 ms is 1.25 MB; TCP may keep twice
 // that in flight without waiting for the reader, and grow when it must.
@@ -66,6 +62,7 @@ type Host struct {
 	monitor *monitor   // nil without Config.Liveness
 	sampler *sampler   // nil in a tunnel
 	chooser PathDevice // nil if the device chooses no paths
+	journal *journal   // nil without Config.Log
 	setting sync.Mutex // held while egress and chooser are told of a topology
 	closing sync.Once
 
@@ -90,7 +87,7 @@ func New(c Config) (*Host, error) {
 		return nil, err
 	}
 	seed := e.Seed()
-	h := &Host{address: c.Address, egress: e, tunnel: c.Tunnel != nil, sockets: make(map[*socket]uint64)}
+	h := &Host{address: c.Address, egress: e, tunnel: c.Tunnel != nil, journal: newJournal(&c, e.MTU()), sockets: make(map[*socket]uint64)}
 	if h.tunnel {
 		h.below = c.Tunnel.Underlay
 	} else {
@@ -98,10 +95,10 @@ func New(c Config) (*Host, error) {
 		h.chooser = c.pathDevice()
 	}
 	ep := newEndpoint(e)
-	if c.Clock != nil {
-		h.virtual = &virtual{clock: c.Clock}
+	if clock := c.Simulation.Clock; clock != nil {
+		h.virtual = &virtual{clock: clock}
 	}
-	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.Timestamps})
+	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.TCP.Timestamps})
 	options := h.virtual.options(seed)
 	options.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
 	options.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}
@@ -125,7 +122,7 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 	sack := tcpip.TCPSACKEnabled(true)
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
 	var recovery tcpip.TCPRecovery
-	if c.RACK {
+	if c.TCP.RACK {
 		recovery = tcpip.TCPRACKLossDetection
 	}
 	hold := c.Resequencer.Hold
@@ -159,7 +156,7 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 func (h *Host) Address() netip.Addr { return h.address }
 
 // Receive takes a packet from the fabric, as if it had been read from the
-// Device; it is how packets come to a Host that has a Config.Clock. The bytes
+// Device; it is how packets come to a Host in a Config.Simulation. The bytes
 // are copied.
 func (h *Host) Receive(packet []byte) { h.ingress.Receive(packet) }
 
@@ -186,7 +183,10 @@ func (h *Host) Close() error {
 }
 
 // fail ends all connections, for the device does not work any more.
-func (h *Host) fail(err error) { h.abortAll(fmt.Errorf("device failed: %w", err)) }
+func (h *Host) fail(err error) {
+	h.journal.failed(err)
+	h.abortAll(fmt.Errorf("device failed: %w", err))
+}
 
 // abortAll closes all sockets and lets no new ones be made. reason is nil for
 // Close.

@@ -30,7 +30,7 @@ func TestNew_absurdLinkRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rate := range []float64{-1, 1, 999, 2e13} {
-		if h, err := New(Config{Address: addrA, Topology: rated, Device: &tape{}, Policy: "luopan", LinkRateBits: rate, Clock: &handClock{}}); err == nil {
+		if h, err := New(Config{Address: addrA, Topology: rated, Device: &tape{}, Policy: "luopan", PolicyOptions: policy.Options{LinkRateBits: rate}, Simulation: Simulation{Clock: &handClock{}}}); err == nil {
 			h.Close()
 			t.Errorf("%v bit/s is taken", rate)
 		} else if !strings.Contains(err.Error(), "LinkRateBits") {
@@ -51,10 +51,10 @@ func TestNew_rejectsBadCarriers(t *testing.T) {
 		"Config.Carrier mpls":                        {Topology: fatTree, Device: near, Carrier: encap.CarrierMPLS},
 		"Config.Carrier is carrier 9":                {Topology: fatTree, Device: near, Carrier: 9},
 		"Config.Carrier srv6: topology: switch a0.0": {Topology: wide, Device: near, Carrier: encap.CarrierSRv6},
-		"from 616":                   {Topology: fatTree, Device: small, Carrier: encap.CarrierSRv6},
-		"Config.LinkRateBits":        {Topology: fatTree, Device: near, LinkRateBits: -1},
-		"Tau":                        {Topology: fatTree, Device: near, Policy: "conga", Tau: -1},
-		"Config.Policy local cannot": {Topology: fatTree, Device: far, Policy: "local"},
+		"from 616": {Topology: fatTree, Device: small, Carrier: encap.CarrierSRv6},
+		"Config.PolicyOptions: LinkRateBits is -1": {Topology: fatTree, Device: near, PolicyOptions: policy.Options{LinkRateBits: -1}},
+		"Config.PolicyOptions: Tau is -1ns":        {Topology: fatTree, Device: near, PolicyOptions: policy.Options{Tau: -1}},
+		"Config.Policy local cannot":               {Topology: fatTree, Device: far, Policy: "local"},
 		"not know the group of paths of each flow": {Topology: fatTree, Device: far, Policy: "presto", PolicyOptions: policy.Options{Groups: true}},
 	} {
 		c.Address = c.Topology.EmbeddedAddr(0)

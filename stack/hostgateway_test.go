@@ -25,7 +25,7 @@ func programs(t *testing.T, change func(i int, c *dataplane.GatewayConfig)) (hos
 	for i := range hosts {
 		kernel, tun := superPair(1500)
 		cables[i] = tun
-		c := dataplane.GatewayConfig{Programs: tun, Policy: "presto", Tunnel: &Tunnel{Underlay: under[i], Peers: []Peer{
+		c := dataplane.GatewayConfig{Programs: tun, Policy: "presto", Tunnel: &dataplane.Tunnel{Underlay: under[i], Peers: []dataplane.Peer{
 			{Endpoint: under[1-i].LocalAddr(), Prefixes: []netip.Prefix{netip.PrefixFrom(fatTree.EmbeddedAddr(topology.NodeID(1-i)), 32)}},
 		}}}
 		change(i, &c)
@@ -42,7 +42,7 @@ func programs(t *testing.T, change func(i int, c *dataplane.GatewayConfig)) (hos
 		// Neighbours in a rack, so that they leave their packets as they are; of
 		// an MTU that leaves room for the datagrams.
 		kernel.MTUBytes = 1400
-		h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(i)), Topology: fatTree, Device: kernel, Policy: "ecmp", Seed: 1})
+		h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(i)), Topology: fatTree, Device: kernel, Policy: "ecmp", Simulation: Simulation{Seed: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

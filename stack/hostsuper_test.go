@@ -17,7 +17,7 @@ func superHosts(t *testing.T, policy string) (a, b *Host, devA, devB *superMemor
 	t.Helper()
 	devA, devB = superPair(1500)
 	for i, dev := range []*superMemory{devA, devB} {
-		h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(15 * i)), Topology: fatTree, Device: encapsulating{GatewayDevice: dev}, Policy: policy, Seed: 1})
+		h, err := New(Config{Address: fatTree.EmbeddedAddr(topology.NodeID(15 * i)), Topology: fatTree, Device: encapsulating{GatewayDevice: dev}, Policy: policy, Simulation: Simulation{Seed: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import "testing" // Both ends of a connection believe that the other has no time
 func TestHost_usesNoTimestamps(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		w := newWire(t)
-		use := func(c *Config) { c.Timestamps = wanted }
+		use := func(c *Config) { c.TCP.Timestamps = wanted }
 		transfer(t, newHost(t, w, addrA, use), newHost(t, w, addrB, use), 100_000)
 		data := w.sightings(func(s sighting) bool { return s.packet.Payload > 0 })
 		with := 0
@@ -22,7 +22,7 @@ func TestHost_usesNoTimestamps(t *testing.T) {
 // A plain host that uses timestamps agrees to do without.
 func TestHost_plainPeersTimestampsAreNotSeen(t *testing.T) {
 	w := newWire(t)
-	plain := newHost(t, w, addrA, func(c *Config) { c.Timestamps = true })
+	plain := newHost(t, w, addrA, func(c *Config) { c.TCP.Timestamps = true })
 	weft := newHost(t, w, addrB)
 	transfer(t, plain, weft, 100_000)
 	transfer(t, weft, plain, 100_000)

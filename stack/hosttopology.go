@@ -14,8 +14,8 @@ func (h *Host) watch(c *Config, seed uint64) {
 	if c.Liveness == nil {
 		return
 	}
-	h.egress.Remember(c.RACK)
-	h.monitor = newMonitor(c, h.egress, h.ingress.Clock(), seed, h.egress.WriteProbes, h.chooser)
+	h.egress.Remember(c.TCP.RACK)
+	h.monitor = newMonitor(c, h.egress, h.ingress.Clock(), seed, h.egress.WriteProbes, h.chooser, h.journal)
 	h.ingress.TakeProbes(h.monitor.receive, h.monitor.tooLong)
 }
 
@@ -24,7 +24,7 @@ func (h *Host) sample(c *Config) {
 	if h.tunnel {
 		return
 	}
-	h.sampler = newSampler(h.egress, h.address, c.Clock == nil)
+	h.sampler = newSampler(h.egress, h.address, c.Simulation.Clock == nil)
 	h.egress.SetSampler(h.sampler)
 	h.ingress.TakeSamples(h.sampler.receive)
 }
@@ -46,16 +46,19 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 	if id, ok := t.ByAddr(h.address); !ok || int(id) >= t.NumHosts() {
 		return fmt.Errorf("stack: SetTopology: %v is no host of %v", h.address, t)
 	}
+	h.journal.told(t)
 	if h.monitor != nil {
 		return h.monitor.setTopology(t)
 	}
 	h.setting.Lock()
 	defer h.setting.Unlock()
 	h.egress.SetTopology(t)
-	if h.chooser != nil {
-		return h.chooser.SetTopology(t)
+	if h.chooser == nil {
+		return nil
 	}
-	return nil
+	err := h.chooser.SetTopology(t)
+	h.journal.device(err)
+	return err
 }
 
 // Topology returns the topology in use: what SetTopology was given, less what

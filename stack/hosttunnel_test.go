@@ -28,7 +28,7 @@ func tunnelHosts(t testing.TB, policy string, change func(i int, c *Config)) (a,
 	}
 	var hosts [2]*Host
 	for i := range hosts {
-		c := Config{Address: tunnelAddrs[i], Policy: policy, Seed: uint64(i + 1), Tunnel: &Tunnel{
+		c := Config{Address: tunnelAddrs[i], Policy: policy, Simulation: Simulation{Seed: uint64(i + 1)}, Tunnel: &Tunnel{
 			Underlay: under[i], Name: string(rune('a' + i)),
 			Peers: []Peer{{Name: string(rune('b' - i)), Endpoint: under[1-i].LocalAddr(), Prefixes: []netip.Prefix{netip.PrefixFrom(tunnelAddrs[1-i], 32)}}},
 		}}
@@ -315,7 +315,7 @@ func TestNew_rejectsBadTunnels(t *testing.T) {
 		"10.0.0.0/8 is Peers[0]'s": func(c *Config) { c.Tunnel.Peers = append(c.Tunnel.Peers, peer) },
 		"Peers[0]: encap":          func(c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) }, // both ends have no name
 		"Previous":                 func(c *Config) { c.Tunnel.Peers[0].Previous = udpKey(1) },
-		"Clock":                    func(c *Config) { c.Clock = clock.Real() },
+		"Clock":                    func(c *Config) { c.Simulation.Clock = clock.Real() },
 	} {
 		c := Config{Address: tunnelAddrs[0], Tunnel: &Tunnel{Underlay: u, Peers: []Peer{peer}}}
 		change(&c)

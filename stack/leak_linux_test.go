@@ -44,7 +44,7 @@ func TestHost_closeLeavesNoTUN(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := mustNew(t, Config{Address: addrA, Topology: fatTree, Device: tun, Seed: 1})
+				h := mustNew(t, Config{Address: addrA, Topology: fatTree, Device: tun, Simulation: Simulation{Seed: 1}})
 				if _, err := h.Listen("tcp", h.Address().String()+":80"); err != nil {
 					t.Fatal(err)
 				}

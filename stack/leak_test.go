@@ -114,7 +114,7 @@ func neighbours(t *testing.T, change func(*Config)) (hosts [2]*Host) {
 	var ends [2]*link.Memory
 	ends[0], ends[1] = link.NewPair(1500, 4096)
 	for i := range hosts {
-		c := Config{Address: fatTree.EmbeddedAddr(topology.NodeID(i)), Topology: fatTree, Device: ends[i], Seed: 1}
+		c := Config{Address: fatTree.EmbeddedAddr(topology.NodeID(i)), Topology: fatTree, Device: ends[i], Simulation: Simulation{Seed: 1}}
 		change(&c)
 		hosts[i] = mustNew(t, c)
 	}
@@ -252,7 +252,7 @@ func tunnelPair(t *testing.T) (hosts [2]*Host) {
 	t.Helper()
 	under := underlays(t)
 	for i := range hosts {
-		hosts[i] = mustNew(t, Config{Address: tunnelAddrs[i], Policy: "presto", Seed: 1, Tunnel: tunnelTo(under, i, tunnelAddrs[1-i])})
+		hosts[i] = mustNew(t, Config{Address: tunnelAddrs[i], Policy: "presto", Simulation: Simulation{Seed: 1}, Tunnel: tunnelTo(under, i, tunnelAddrs[1-i])})
 	}
 	return hosts
 }
@@ -268,10 +268,10 @@ func TestGateway_closeLeaksNothing(t *testing.T) {
 			kernel, tun := superPair(1500)
 			kernel.MTUBytes = 1400
 			var err error
-			if gateways[i], err = dataplane.NewGateway(dataplane.GatewayConfig{Programs: tun, Policy: "presto", Tunnel: tunnelTo(under, i, addr(1-i))}); err != nil {
+			if gateways[i], err = dataplane.NewGateway(dataplane.GatewayConfig{Programs: tun, Policy: "presto", Tunnel: tunnelTo(under, i, addr(1-i)).plane()}); err != nil {
 				t.Fatal(err)
 			}
-			hosts[i] = mustNew(t, Config{Address: addr(i), Topology: fatTree, Device: kernel, Policy: "ecmp", Seed: 1})
+			hosts[i] = mustNew(t, Config{Address: addr(i), Topology: fatTree, Device: kernel, Policy: "ecmp", Simulation: Simulation{Seed: 1}})
 		}
 		to, accepted := listen(t, hosts[1], "80")
 		exchange(t, hosts[0], to, accepted)

@@ -105,7 +105,7 @@ func request(t testing.TB, path uint16, origin netip.Addr) []byte {
 func TestMonitor_echoesByTheSamePath(t *testing.T) {
 	near, far := link.NewPair(1500, 4096)
 	clock := &stillClock{}
-	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Seed: 1, Clock: clock, Liveness: &Liveness{Budget: -1}})
+	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Simulation: Simulation{Seed: 1, Clock: clock}, Liveness: &Liveness{Budget: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestMonitor_echoesByTheSamePath(t *testing.T) {
 func TestMonitor_hearsOfPeers(t *testing.T) {
 	near, _ := link.NewPair(1500, 4096)
 	clock := &stillClock{}
-	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Seed: 1, Clock: clock, Liveness: &Liveness{}})
+	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Simulation: Simulation{Seed: 1, Clock: clock}, Liveness: &Liveness{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestMonitor_hearsOfPeers(t *testing.T) {
 // A Host without Liveness leaves probes to whoever listens.
 func TestHost_withoutLivenessProbesAreDatagrams(t *testing.T) {
 	near, _ := link.NewPair(1500, 16)
-	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Seed: 1, Clock: &stillClock{}})
+	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Simulation: Simulation{Seed: 1, Clock: &stillClock{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

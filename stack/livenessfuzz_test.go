@@ -18,7 +18,7 @@ func FuzzHost_probes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packet []byte, microseconds uint16) {
 		near, _ := link.NewPair(1500, 64)
 		clock := &stillClock{}
-		h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Seed: 1, Clock: clock, Liveness: &Liveness{}})
+		h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Simulation: Simulation{Seed: 1, Clock: clock}, Liveness: &Liveness{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,10 @@ type monitor struct {
 	batch    [][]byte
 	taken    []byte // what has come in, behind room for an outer header
 	stats    LivenessStats
+	noted    *topology.Topology // that the journal knows
+	notedOf  *liveness.Carriage // the same
 
+	journal *journal
 	telling sync.Mutex
 	told    *topology.Topology
 	toldOf  *liveness.Carriage
@@ -49,10 +52,10 @@ type monitor struct {
 const probeBatch = 64
 
 // newMonitor returns one that begins to probe at once. host has been validated.
-func newMonitor(host *Config, e *dataplane.Egress, clock Clock, seed uint64, write func([][]byte) int, chooser PathDevice) *monitor {
+func newMonitor(host *Config, e *dataplane.Egress, clock Clock, seed uint64, write func([][]byte) int, chooser PathDevice, j *journal) *monitor {
 	l, t, mtu := host.Liveness, e.Topology(), host.Device.MTU()
 	m := &monitor{
-		config: l, egress: e, clock: clock, write: write, chooser: chooser, self: host.Address, current: t, told: t,
+		config: l, egress: e, clock: clock, write: write, chooser: chooser, journal: j, self: host.Address, current: t, told: t,
 		bufs: make([][]byte, probeBatch), batch: make([][]byte, 0, probeBatch), taken: make([]byte, dataplane.Headroom+mtu),
 	}
 	for i := range m.bufs {
@@ -89,6 +92,7 @@ func (m *monitor) tick() {
 	m.settle()
 	m.mu.Unlock()
 	_ = m.tell() // counted, and tried again at the next tick
+	m.note()
 }
 
 // settle has egress and the device use what the Driver says, and the timer expire when
@@ -103,7 +107,7 @@ func (m *monitor) settle() {
 		m.carriage, news = c, true
 		m.egress.SetCarriage(c)
 	}
-	if news && m.chooser != nil {
+	if news && (m.chooser != nil || m.journal != nil) {
 		m.kick() // tells, without ingress's lock
 	}
 	m.timer.Reset(max(m.driver.Next()-m.clock.Now(), minPause))
@@ -126,6 +130,7 @@ func (m *monitor) tell() error {
 		return nil
 	}
 	err := m.tellOf(t, c)
+	m.journal.device(err)
 	if err != nil {
 		m.mu.Lock()
 		m.stats.Untold++
@@ -149,6 +154,24 @@ func (m *monitor) tellOf(t *topology.Topology, c *liveness.Carriage) error {
 		m.toldOf = c
 	}
 	return nil
+}
+
+// note tells the log what has changed.
+func (m *monitor) note() {
+	if m.journal == nil {
+		return
+	}
+	m.mu.Lock()
+	t, c, news := m.current, m.carriage, m.noted != m.current || m.notedOf != m.carriage
+	var suspects []liveness.Suspect
+	if news {
+		suspects = m.driver.Watcher().Suspects()
+	}
+	m.noted, m.notedOf = t, c
+	m.mu.Unlock()
+	if news {
+		m.journal.found(t, suspects, c)
+	}
 }
 
 // setTopology replaces what is known from others.

@@ -99,7 +99,7 @@ func wayOf(t testing.TB, b []byte) (inner []byte, path int) {
 func samplingHost(t testing.TB, change ...func(*Config)) (h *Host, d *tape, clock *handClock) {
 	t.Helper()
 	d, clock = &tape{}, &handClock{}
-	c := Config{Address: addrA, Topology: fatTree, Device: d, Policy: "luopan", Seed: 3, Clock: clock}
+	c := Config{Address: addrA, Topology: fatTree, Device: d, Policy: "luopan", Simulation: Simulation{Seed: 3, Clock: clock}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -182,7 +182,7 @@ func TestSampler_choosesTheEmptierPath(t *testing.T) {
 			t.Fatalf("%v: after the expiry %d are asked for", carrier, len(again))
 		}
 		s := h.Stats().Samples
-		if s.Sent != s.Table.Probes || s.Bytes != s.Sent*uint64(encap.SampleLen+OverheadOf(carrier)) || s.Table.Answers != 2 {
+		if s.Sent != s.Table.Probes || s.Bytes != s.Sent*uint64(encap.SampleLen+carrier.Overhead()) || s.Table.Answers != 2 {
 			t.Errorf("%+v", s)
 		}
 		clock.Run(3 * time.Second) // nobody sends: nobody asks

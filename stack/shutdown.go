@@ -22,7 +22,7 @@ import (
 // When ctx ends first, Shutdown resets what is left and returns an error that
 // wraps ctx's and says how many connections there were. When the device fails
 // or Close is called meanwhile, it returns why nothing could be waited for. With
-// Config.Clock it does not wait: it fails with EAGAIN until all is done.
+// Config.Simulation it does not wait: it fails with EAGAIN until all is done.
 func (h *Host) Shutdown(ctx context.Context) error {
 	if err := h.stopListening(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 type toNetstack struct {
 	ep         *endpoint
 	virtual    *virtual
-	timestamps bool // Config.Timestamps
+	timestamps bool // Config.TCP.Timestamps
 	merge      merger
 	views      []*buffer.View // by slot, where buffers are large
 	bufs       [][]byte       // by slot

@@ -5,26 +5,20 @@ import (
 	"weft/internal/dataplane"
 )
 
-// What a Config is made of.
+// The time of a Simulation.
 type (
-	// Device is the network below a Host; package link has implementations and
-	// describes the methods: Read, Write, MTU and Close.
-	Device = dataplane.Device
-	// SuperDevice is what a Device has besides if it carries super-segments.
-	SuperDevice = dataplane.SuperDevice
-	// PathDevice is what a Device has besides if it chooses paths and encapsulates.
-	PathDevice = dataplane.PathDevice
-	// Tunnel is a fabric that knows nothing of weft, in place of Topology and Device:
-	// packets travel in UDP.
-	Tunnel = dataplane.Tunnel
-	// Peer is another end of a Tunnel.
-	Peer = dataplane.Peer
-	// Underlay carries a Tunnel's datagrams; link.OpenUDP opens one.
-	Underlay = dataplane.Underlay
-	// Clock is the time that a Host lives in; Config.Clock says what one that is not the
-	// real time is for.
+	// Clock is the time that a Host lives in. Config.Simulation says what one that is not
+	// the real time is for. It is
+	//
+	//	interface {
+	//		// Now counts from any fixed point and does not run backwards.
+	//		Now() time.Duration
+	//		// AfterFunc has f called once d has passed.
+	//		AfterFunc(d time.Duration, f func()) Timer
+	//	}
 	Clock = clock.Clock
-	// Timer is a call to come, as *time.Timer is.
+	// Timer is a call to come, as *time.Timer is. It has the methods Stop() bool and
+	// Reset(d time.Duration) bool.
 	Timer = clock.Timer
 )
 

@@ -11,7 +11,7 @@ import (
 	"weft/third_party/netstack/tcp"
 )
 
-// virtual is what a Host with a Config.Clock has besides: netstack's view of
+// virtual is what a Host in a Config.Simulation has besides: netstack's view of
 // that clock, and a way to wait until netstack has come to rest. A Host in real
 // time has none, and the methods of a nil *virtual do nothing.
 type virtual struct {
@@ -143,7 +143,7 @@ func (n *noise) Int63() int64 {
 	return int64(n.pcg.Uint64() >> 1)
 }
 
-// Seed does nothing: the seed is Config.Seed.
+// Seed does nothing: the seed is Config.Simulation.Seed.
 func (n *noise) Seed(int64) {}
 
 func (n *noise) Read(b []byte) (int, error) {

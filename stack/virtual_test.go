@@ -72,7 +72,7 @@ func newVirtual(t *testing.T, seed uint64, change ...func(*Config)) (w *virtualW
 	t.Helper()
 	w = &virtualWire{hosts: map[netip.Addr]*Host{}, sent: map[netip.Addr][][]byte{}}
 	for _, addr := range []netip.Addr{addrA, addrB} {
-		c := Config{Address: addr, Topology: fatTree, Device: virtualDevice{w}, Seed: seed, Clock: w}
+		c := Config{Address: addr, Topology: fatTree, Device: virtualDevice{w}, Simulation: Simulation{Seed: seed, Clock: w}}
 		for _, f := range change {
 			f(&c)
 		}

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"slices"
 )
 
 // Count returns how many paths the pair has, live or not: the numbers of paths
@@ -47,24 +46,6 @@ func (s PathSet) Choices(n int) []int {
 		end++
 	}
 	return labels[:end:end]
-}
-
-// PathByLabels is the inverse of Labels: the number of the path from one host to
-// another, both Valid, that has these labels. It is false if none has them.
-func (t *Topology) PathByLabels(src, dst NodeID, labels []int) (n int, ok bool) {
-	a, b := t.position(src), t.position(dst)
-	if a.layer != LayerHost || b.layer != LayerHost || len(labels) < 2 {
-		return 0, false
-	}
-	s := t.Whole().Paths(src, dst)
-	n = labels[0] - t.hosts
-	if len(s.Bases) == 2 {
-		n = n*t.cores + labels[1] - t.edges
-	}
-	if n < 0 || n >= s.Count() || !slices.Equal(s.Labels(n), labels) {
-		return 0, false
-	}
-	return n, true
 }
 
 // CheckPorts returns an error that names a switch with more than limit ports. A

@@ -83,7 +83,7 @@ func TestLabels_inTheLargest(t *testing.T) {
 			if !slices.Equal(hops, path.Hops[1:len(path.Hops)-1]) {
 				t.Fatalf("seed %d: %v, %d to %d, path %d: %s", seed, top, src, dst, n, names(top, hops))
 			}
-			if got, ok := top.PathByLabels(src, dst, set.Labels(n)); !ok || got != n {
+			if got, ok := top.pathByLabels(src, dst, set.Labels(n)); !ok || got != n {
 				t.Fatalf("seed %d: %v, %d to %d: path %d is found as %d, %v", seed, top, src, dst, n, got, ok)
 			}
 		}
@@ -197,7 +197,7 @@ func TestPathByLabels_inverse(t *testing.T) {
 			}
 			everyStack(5, 7, func(labels []int) {
 				want, exists := known[key(labels)]
-				if n, ok := top.PathByLabels(0, dst, labels); ok != exists || n != want {
+				if n, ok := top.pathByLabels(0, dst, labels); ok != exists || n != want {
 					t.Fatalf("%s, to %d: %v is path %d, %v; want %d, %v", spec, dst, labels, n, ok, want, exists)
 				}
 			})
@@ -234,14 +234,14 @@ func TestPathByLabels_whatIsDownKeepsItsNumber(t *testing.T) {
 	top := mustFatTree(t, 4)
 	set := top.Paths(0, 15)
 	broken := top.Without(set.Path(2).Links[2])
-	if n, ok := broken.PathByLabels(0, 15, set.Labels(2)); !ok || n != 2 {
+	if n, ok := broken.pathByLabels(0, 15, set.Labels(2)); !ok || n != 2 {
 		t.Errorf("path %d, %v", n, ok)
 	}
 	if slices.Contains(broken.Paths(0, 15).Live, 2) || broken.Paths(0, 15).Count() != 4 {
 		t.Error("the path is live, or not counted")
 	}
 	for _, bad := range [][2]NodeID{{0, 16}, {20, 15}, {0, 0}} {
-		if n, ok := top.PathByLabels(bad[0], bad[1], set.Labels(2)); ok {
+		if n, ok := top.pathByLabels(bad[0], bad[1], set.Labels(2)); ok {
 			t.Errorf("%v: path %d", bad, n)
 		}
 	}
@@ -293,4 +293,22 @@ func TestAddr6(t *testing.T) {
 			t.Errorf("%v has %v and %v", bad, Addr6(bad), LinkLocal6(bad))
 		}
 	}
+}
+
+// pathByLabels is the inverse of Labels: the number of the path from one host to
+// another, both Valid, that has these labels. It is false if none has them.
+func (t *Topology) pathByLabels(src, dst NodeID, labels []int) (n int, ok bool) {
+	a, b := t.position(src), t.position(dst)
+	if a.layer != LayerHost || b.layer != LayerHost || len(labels) < 2 {
+		return 0, false
+	}
+	s := t.Whole().Paths(src, dst)
+	n = labels[0] - t.hosts
+	if len(s.Bases) == 2 {
+		n = n*t.cores + labels[1] - t.edges
+	}
+	if n < 0 || n >= s.Count() || !slices.Equal(s.Labels(n), labels) {
+		return 0, false
+	}
+	return n, true
 }

@@ -3,7 +3,7 @@
 // liveness of neighbours (§3.1.8).
 //
 // An Agent on every switch watches its links and floods one entry, the set of its own ports
-// that are down; it passes on others' entries by the rules of Forward. A Listener on every
+// that are down; it passes on others' entries by the rules of forwards. A Listener on every
 // host hears its edge switch. Both keep the newest entry of every switch and derive from
 // them a topology.Topology: a link is down if either of its ends says so. Both are state
 // machines: they take the time, and messages as bytes, and own no socket, timer or
@@ -61,7 +61,7 @@
 // and switches alike. So there is one way for a path to go out of use. Where no path to a
 // destination is left, all are tried: news may be old, and links that flapped are held back.
 //
-// DRB's three rules (§4.3) are one function, Forward. Servers only listen. An edge switch
+// DRB's three rules (§4.3) are one function, forwards. Servers only listen. An edge switch
 // tells its own failures to its servers alone. News from above goes down only.
 //
 // Hellos between switches work as BFD's: each side numbers its attempts and echoes the other's

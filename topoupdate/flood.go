@@ -11,7 +11,7 @@ func (a *Agent) update(index int, changed bool) {
 	}
 }
 
-// flood queues a switch's record at the ports where Forward has it go.
+// flood queues a switch's record at the ports where forwards has it go.
 func (a *Agent) flood(index int) {
 	from := int(a.db.records[index].from)
 	for i := range a.ports {
@@ -21,7 +21,7 @@ func (a *Agent) flood(index int) {
 	}
 }
 
-// goes is Forward for one port.
+// goes is forwards for one port.
 func (a *Agent) goes(index, from int, to *port) bool {
 	in := toSelf
 	if from != Own {
@@ -30,7 +30,7 @@ func (a *Agent) goes(index, from int, to *port) bool {
 	return from != to.Index && forwards(a.layer, in, a.fabric.layer(a.db.id(index)), to.dir)
 }
 
-// tellAll queues all that a new neighbour must know, as far as Forward lets it pass. So a
+// tellAll queues all that a new neighbour must know, as far as forwards lets it pass. So a
 // neighbour above hears only this switch's own entry. It needs no more: other news from
 // above it hears from there, or has no path that it concerns. A neighbour that has
 // forgotten its own numbers learns them when it sends its own entry.

@@ -2,7 +2,7 @@ package topoupdate
 
 import "weft/topology"
 
-// Own stands for the port in Forward where an entry is the switch's own.
+// Own stands for the port on which an entry came where it is the switch's own.
 const Own = -1
 
 // direction is where a port leads.
@@ -53,23 +53,4 @@ func directionOf(t *topology.Topology, p topology.Port) direction {
 		return toHost
 	}
 	return toDown
-}
-
-// Forward appends to ports those by which the switch self passes on an entry
-// of originator's that it received on port from, or, with from Own, that is its
-// own. An entry never goes back to where it came from. self and originator are
-// switches of t, from is Own or one of self's ports.
-func Forward(ports []int, t *topology.Topology, self topology.NodeID, from int, originator topology.NodeID) []int {
-	all := t.Ports(self)
-	in := toSelf
-	if from != Own {
-		in = directionOf(t, all[from])
-	}
-	layer, origin := t.Node(self).Layer, t.Node(originator).Layer
-	for _, p := range all {
-		if p.Index != from && forwards(layer, in, origin, directionOf(t, p)) {
-			ports = append(ports, p.Index)
-		}
-	}
-	return ports
 }

@@ -90,7 +90,7 @@ func TestForward_layersAndDirections(t *testing.T) {
 			}
 			want = slices.DeleteFunc(want, func(p int) bool { return p == from })
 			slices.Sort(want)
-			if got := Forward(nil, top, self, from, originator); !slices.Equal(got, want) {
+			if got := forward(nil, top, self, from, originator); !slices.Equal(got, want) {
 				t.Errorf("%s: %s from %s (port %d), about %s: ports %v, want %v", c.spec, c.self, c.from, from, c.originator, got, want)
 			}
 		}
@@ -197,7 +197,7 @@ func flood(top *topology.Topology, at topology.NodeID, from int, originator topo
 		return
 	}
 	ports := top.Ports(at)
-	for _, i := range Forward(nil, top, at, from, originator) {
+	for _, i := range forward(nil, top, at, from, originator) {
 		if top.Live(ports[i].Link) {
 			flood(top, ports[i].Peer, ports[i].PeerPort, originator, heard)
 		}
@@ -235,4 +235,23 @@ func blocking(top *topology.Topology, host topology.NodeID) (links []topology.Li
 	}
 	slices.Sort(links)
 	return slices.Compact(links)
+}
+
+// forward appends to ports those by which the switch self passes on an entry
+// of originator's that it received on port from, or, with from Own, that is its
+// own. An entry never goes back to where it came from. self and originator are
+// switches of t, from is Own or one of self's ports.
+func forward(ports []int, t *topology.Topology, self topology.NodeID, from int, originator topology.NodeID) []int {
+	all := t.Ports(self)
+	in := toSelf
+	if from != Own {
+		in = directionOf(t, all[from])
+	}
+	layer, origin := t.Node(self).Layer, t.Node(originator).Layer
+	for _, p := range all {
+		if p.Index != from && forwards(layer, in, origin, directionOf(t, p)) {
+			ports = append(ports, p.Index)
+		}
+	}
+	return ports
 }

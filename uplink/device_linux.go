@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"sync"
@@ -30,10 +31,11 @@ type Device struct {
 	name     string // the uplink's
 	topology *topology.Topology
 	why      []string
+	log      *slog.Logger
 	tun      *link.TUN
 	lock     *hostsetup.Lock
-	spray    *hostprog.Offload // nil: the Host encapsulates
-	steer    *hostprog.Steer   // nil: the TUN receives, too
+	spray    *hostprog.Spray // nil: the Host encapsulates
+	steer    *hostprog.Steer // nil: the TUN receives, too
 	local    atomic.Uint64
 
 	repairs  atomic.Uint64
@@ -83,7 +85,10 @@ func Open(c stack.Config, o Options) (*Device, error) {
 		return nil, fmt.Errorf("uplink: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	d := &Device{carrier: tun, tun: tun, name: up.Name, topology: c.Topology, stop: stop}
+	d := &Device{carrier: tun, tun: tun, name: up.Name, topology: c.Topology, stop: stop, log: c.Log}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
 	if d.lock, err = hostsetup.TakeLock(); err != nil {
 		d.without("no programs at %s: %v", up.Name, err)
 		return d, nil
@@ -100,7 +105,9 @@ func Open(c stack.Config, o Options) (*Device, error) {
 
 // without notes why something is not in use.
 func (d *Device) without(format string, args ...any) {
-	d.why = append(d.why, fmt.Sprintf(format, args...))
+	why := fmt.Sprintf(format, args...)
+	d.log.Warn("the device is not as fast as it could be", "why", why)
+	d.why = append(d.why, why)
 }
 
 // encapsulate has the uplink's program do it. Where the policy is one of packets
@@ -109,9 +116,9 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	if p.Sprays() && !p.Unit.Cuts() {
 		return nil
 	}
-	d.spray, err = hostprog.AttachOffload(hostprog.OffloadConfig{
+	d.spray, err = hostprog.AttachSpray(hostprog.SprayConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
-		Carrier: c.Carrier, Patience: hostprog.OffloadPatience,
+		Carrier: c.Carrier, Patience: hostprog.SprayPatience,
 	})
 	if err != nil {
 		return err

@@ -57,18 +57,29 @@ func (d *Device) attend(ctx context.Context) {
 func (d *Device) attendOnce() {
 	var wrong error
 	for _, p := range []program{d.spray, d.steer} {
-		if p == (*hostprog.Offload)(nil) || p == (*hostprog.Steer)(nil) {
+		if p == (*hostprog.Spray)(nil) || p == (*hostprog.Steer)(nil) {
 			continue
 		}
 		_ = p.Beat() // fails only when closed
 		did, err := p.Repair()
 		d.repairs.Add(uint64(len(did)))
+		for _, what := range did {
+			d.log.Warn("repaired", "what", what)
+		}
 		wrong = errors.Join(wrong, err)
 	}
+	was := d.unmended.Load()
 	if wrong == nil {
 		d.unmended.Store(nil)
-	} else {
-		d.unmended.Store(new(wrong.Error()))
+		if was != nil {
+			d.log.Info("all is right again", "after", *was)
+		}
+		return
+	}
+	why := wrong.Error()
+	d.unmended.Store(&why)
+	if was == nil || *was != why {
+		d.log.Error("trouble", "why", why)
 	}
 }
 

@@ -92,8 +92,8 @@ func TestOpen_policies(t *testing.T) {
 		{"drb", false, ""}, // the Host's own work, and no fallback
 		{"rand", true, ""},
 		{"luopan", true, ""},
-		{"letflow", false, "the Host encapsulates: offload: policy letflow"},
-		{"local", false, "the Host encapsulates: offload: policy local"},
+		{"letflow", false, "the Host encapsulates: spray: policy letflow"},
+		{"local", false, "the Host encapsulates: spray: policy local"},
 	} {
 		t.Run(c.policy, func(t *testing.T) {
 			d, sender := n.open(t, near, c.policy)
@@ -271,7 +271,7 @@ func TestOpen_fallsBack(t *testing.T) {
 		caps         []int
 		encapsulates bool
 	}{
-		{"no eBPF", "the Host encapsulates: offload: uplink p0: ", []int{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_DAC_OVERRIDE}, false},
+		{"no eBPF", "the Host encapsulates: spray: uplink p0: ", []int{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_DAC_OVERRIDE}, false},
 		{"no packet sockets", "the TUN receives: packet p0: ", []int{unix.CAP_NET_ADMIN, unix.CAP_BPF, unix.CAP_DAC_OVERRIDE}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -362,7 +362,7 @@ func (n network) trace(t *testing.T) (found []string) {
 				found = append(found, "device "+i.Name)
 			}
 		}
-		spray, err1 := hostprog.DetachOffload("p0")
+		spray, err1 := hostprog.DetachSpray("p0")
 		if spray {
 			found = append(found, "spray")
 		}
@@ -401,7 +401,7 @@ func TestOpen_afterACrash(t *testing.T) {
 	d, h := n.open(t, near, "presto")
 	h.Close()
 	n.do(t, near, func() error { // as a killed one leaves them
-		o, err1 := hostprog.AttachOffload(hostprog.OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{n.topology.EmbeddedAddr(near)},
+		o, err1 := hostprog.AttachSpray(hostprog.SprayConfig{Uplink: "p0", Addresses: []netip.Addr{n.topology.EmbeddedAddr(near)},
 			Topology: n.topology, Self: near, Policy: mustPolicy(t, "presto")})
 		s, err2 := hostprog.AttachSteer(hostprog.SteerConfig{Uplink: "p0",
 			Rules: []hostprog.SteerRule{{Address: n.topology.EmbeddedAddr(near), What: hostprog.SteerEverything}}})

@@ -33,7 +33,7 @@ func RunAgents(ctx context.Context, name string, hello time.Duration, traced boo
 	defer lab.Close()
 	c := newControl(lab, hello)
 	if traced {
-		c.trace = func(e TraceEvent) { fmt.Fprintln(out, formatCarrier(e)) }
+		c.trace = func(e traceEvent) { fmt.Fprintln(out, formatCarrier(e)) }
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	for n := range lab.Config.Topology.Nodes() {
@@ -70,7 +70,7 @@ const (
 )
 
 // startAgentProcess starts one. trace hears of what its agents read, unless it is nil.
-func startAgentProcess(command []string, lab string, hello time.Duration, trace func(TraceEvent)) (p *agentProcess, err error) {
+func startAgentProcess(command []string, lab string, hello time.Duration, trace func(traceEvent)) (p *agentProcess, err error) {
 	args := append(command[1:len(command):len(command)], "--name", lab, "--hello", hello.String())
 	if trace != nil {
 		args = append(args, "--trace")
@@ -106,18 +106,18 @@ func startAgentProcess(command []string, lab string, hello time.Duration, trace 
 }
 
 // formatCarrier writes an event for the parent's trace.
-func formatCarrier(e TraceEvent) string {
+func formatCarrier(e traceEvent) string {
 	return fmt.Sprintf("carrier\t%d\t%s\t%s", e.At.UnixNano(), e.Node, e.Of)
 }
 
 // parseCarrier reads what formatCarrier writes.
-func parseCarrier(line string) (e TraceEvent, ok bool) {
+func parseCarrier(line string) (e traceEvent, ok bool) {
 	f := strings.Split(line, "\t")
 	if len(f) != 4 || f[0] != "carrier" {
 		return e, false
 	}
 	at, err := strconv.ParseInt(f[1], 10, 64)
-	return TraceEvent{At: time.Unix(0, at), Node: f[2], What: TraceCarrier, Of: f[3]}, err == nil
+	return traceEvent{At: time.Unix(0, at), Node: f[2], What: traceCarrier, Of: f[3]}, err == nil
 }
 
 // startPreferred starts a process with the agents' priority, which it gets from the

@@ -22,7 +22,7 @@ import (
 type control struct {
 	lab       *lab.Lab
 	hello     time.Duration
-	trace     func(TraceEvent)   // of what agents and hosts do; nil: none
+	trace     func(traceEvent)   // of what agents and hosts do; nil: none
 	listeners []*listen.Listener // by host number
 
 	process *agentProcess // that has the agents; nil if they are here
@@ -38,7 +38,7 @@ func newControl(lab *lab.Lab, hello time.Duration) *control {
 
 // startControl starts an agent at every switch and a listener at every host,
 // which tells the host's stack.
-func startControl(o *Options, lab *lab.Lab, stacks []*stack.Host, trace func(TraceEvent)) (c *control, err error) {
+func startControl(o *Options, lab *lab.Lab, stacks []*stack.Host, trace func(traceEvent)) (c *control, err error) {
 	c = newControl(lab, o.Hello)
 	c.trace = trace
 	defer func() {
@@ -72,7 +72,7 @@ func (c *control) listen(o *Options, n topology.Node, host *stack.Host) error {
 				// It fails for a topology without the host only.
 				_ = host.SetTopology(t)
 				if c.trace != nil {
-					c.trace(TraceEvent{At: began, Took: time.Since(began), Node: n.Name, What: TraceDelivered, Of: fmt.Sprintf("%d links down", len(t.Down()))})
+					c.trace(traceEvent{At: began, Took: time.Since(began), Node: n.Name, What: traceDelivered, Of: fmt.Sprintf("%d links down", len(t.Down()))})
 				}
 			},
 		})
@@ -89,7 +89,7 @@ func (c *control) startAgent(id topology.NodeID) error {
 		config := switchd.Config{Topology: c.lab.Config.Topology, Self: id, Hello: c.hello, Routes: true}
 		if c.trace != nil {
 			config.Carrier = func(port int, up bool) {
-				c.trace(TraceEvent{At: time.Now(), Node: c.lab.Config.Topology.Node(id).Name, What: TraceCarrier, Of: fmt.Sprintf("p%d %s", port, upOrDown(up))})
+				c.trace(traceEvent{At: time.Now(), Node: c.lab.Config.Topology.Node(id).Name, What: traceCarrier, Of: fmt.Sprintf("p%d %s", port, upOrDown(up))})
 			}
 		}
 		a, err := switchd.Start(config)

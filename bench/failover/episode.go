@@ -13,7 +13,7 @@ type fall struct{ from, to time.Time }
 
 // episode is what the taps of one kind saw during one failure.
 type episode struct {
-	hole  *Hole
+	hole  *hole
 	since time.Time // just before the failure
 	falls map[topology.LinkID]fall
 	// keptAfter is when pairs that do not need the failed part must still be seen.
@@ -23,14 +23,14 @@ type episode struct {
 	last    time.Time     // of these; zero if there were none
 	late    time.Duration // the longest from just before a link fell to a packet that needed it
 	after   time.Duration // the longest from just after
-	kept    map[course]struct{}
+	kept    map[path]struct{}
 	lastOf  map[topology.NodeID]sighting // the last packet of each host into the hole
 }
 
 // newEpisode begins one. Links that are not in falls count as fallen at since.
-func newEpisode(h *Hole, since, keptAfter time.Time, falls map[topology.LinkID]fall) *episode {
+func newEpisode(h *hole, since, keptAfter time.Time, falls map[topology.LinkID]fall) *episode {
 	return &episode{hole: h, since: since, falls: falls, keptAfter: keptAfter,
-		kept: make(map[course]struct{}), lastOf: make(map[topology.NodeID]sighting)}
+		kept: make(map[path]struct{}), lastOf: make(map[topology.NodeID]sighting)}
 }
 
 // see counts a packet. They come in any order.
@@ -38,12 +38,12 @@ func (e *episode) see(s sighting) {
 	if s.at.Before(e.since) {
 		return
 	}
-	if links, ok := e.hole.dead[s.course]; ok {
+	if links, ok := e.hole.dead[s.path]; ok {
 		e.fell(s, links)
 		return
 	}
-	if _, ok := e.hole.others[s.course]; ok && s.at.After(e.keptAfter) {
-		e.kept[s.course] = struct{}{}
+	if _, ok := e.hole.others[s.path]; ok && s.at.After(e.keptAfter) {
+		e.kept[s.path] = struct{}{}
 	}
 }
 

@@ -18,12 +18,12 @@ func nested(outer, src, dst netip.Addr, protocol byte) []byte {
 	return b
 }
 
-func TestParseCourse(t *testing.T) {
+func TestParsePath(t *testing.T) {
 	whole := parse(t, "fat-tree:k=4")
 	bounce, src, dst := whole.Node(whole.Paths(0, 15).Bounce(2)).Addr, whole.EmbeddedAddr(0), whole.EmbeddedAddr(15)
 	good := nested(bounce, src, dst, 6)
-	c, ok := parseCourse(whole, good)
-	if want := (course{Pair{0, 15}, bounce}); !ok || c != want {
+	c, ok := parsePath(whole, good)
+	if want := (path{pair{0, 15}, bounce}); !ok || c != want {
 		t.Errorf("%v %v, want %v", c, ok, want)
 	}
 	for name, b := range map[string][]byte{
@@ -33,7 +33,7 @@ func TestParseCourse(t *testing.T) {
 		"to nobody":      nested(bounce, src, netip.MustParseAddr("192.0.2.1"), 6),
 		"empty":          nil,
 	} {
-		if c, ok := parseCourse(whole, b); ok {
+		if c, ok := parsePath(whole, b); ok {
 			t.Errorf("%s: %v", name, c)
 		}
 	}
@@ -41,9 +41,9 @@ func TestParseCourse(t *testing.T) {
 
 func TestEpisode_countsOnlyWhatNeedsTheLink(t *testing.T) {
 	whole := parse(t, "fat-tree:k=4")
-	pairs := []Pair{{0, 15}, {4, 15}, {0, 5}}
+	pairs := []pair{{0, 15}, {4, 15}, {0, 5}}
 	down, _ := linksOf(whole, "a3.2-c1.1") // the pod of host 15
-	h := NewHole(whole, pairs, down...)
+	h := newHole(whole, pairs, down...)
 	core := whole.Node(whole.Link(down[0]).B).Addr
 	since := time.Unix(100, 0)
 	at := func(ms int) time.Time { return since.Add(time.Duration(ms) * time.Millisecond) }
@@ -52,11 +52,11 @@ func TestEpisode_countsOnlyWhatNeedsTheLink(t *testing.T) {
 		t.Error("closed before anything was sent")
 	}
 	for _, s := range []sighting{
-		{course{Pair{0, 15}, core}, at(-3)}, // before
-		{course{Pair{0, 15}, core}, at(9)},
-		{course{Pair{4, 15}, core}, at(4)}, // taps are read one after the other
-		{course{Pair{0, 5}, core}, at(20)}, // may go on, but this is too early to show it
-		{course{Pair{0, 15}, whole.Node(whole.Paths(0, 15).Bounce(1)).Addr}, at(30)},
+		{path{pair{0, 15}, core}, at(-3)}, // before
+		{path{pair{0, 15}, core}, at(9)},
+		{path{pair{4, 15}, core}, at(4)}, // taps are read one after the other
+		{path{pair{0, 5}, core}, at(20)}, // may go on, but this is too early to show it
+		{path{pair{0, 15}, whole.Node(whole.Paths(0, 15).Bounce(1)).Addr}, at(30)},
 	} {
 		e.see(s)
 	}
@@ -66,7 +66,7 @@ func TestEpisode_countsOnlyWhatNeedsTheLink(t *testing.T) {
 	if len(e.kept) != 0 || len(h.others) != 1 {
 		t.Errorf("kept %v of %v", e.kept, h.others)
 	}
-	e.see(sighting{course{Pair{0, 5}, core}, at(60)})
+	e.see(sighting{path{pair{0, 5}, core}, at(60)})
 	if len(e.kept) != 1 {
 		t.Errorf("kept %v", e.kept)
 	}

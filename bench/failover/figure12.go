@@ -42,7 +42,7 @@ type Level struct {
 	StableS float64 `json:"stable_s"`
 }
 
-// PointJSON is a Point in seconds.
+// PointJSON is a point in seconds.
 type PointJSON struct {
 	S    float64 `json:"s"`
 	Mbit float64 `json:"mbit"`
@@ -86,7 +86,7 @@ func (s step) ideal(t *topology.Topology, to []topology.NodeID, rateMbit float64
 const stableWithin = 0.1
 
 // measure fills in what a level's points say.
-func (l *Level) measure(points []Point, first *Level) {
+func (l *Level) measure(points []point, first *Level) {
 	from, to := time.Duration(l.FromS*float64(time.Second)), time.Duration(l.ToS*float64(time.Second))
 	settled := from + (to-from)/4
 	var mine, late []float64

@@ -61,7 +61,7 @@ func (r *rig) degrade(ctx context.Context, steps []step, d *Degradation) error {
 			IdealMbit: s.ideal(o.Topology, r.to, o.RateMbit)})
 		o.progress(i+1, len(steps))
 	}
-	var points []Point
+	var points []point
 	for _, p := range r.series.points() {
 		p.T -= zero.Sub(r.series.start)
 		if p.T > 0 {

@@ -9,30 +9,30 @@ import (
 	"weft/topology"
 )
 
-// Pair is a sender and a receiver of packets, both hosts. The acknowledgements
+// pair is a sender and a receiver of packets, both hosts. The acknowledgements
 // of a stream are of the pair the other way round.
-type Pair struct{ Src, Dst topology.NodeID }
+type pair struct{ Src, Dst topology.NodeID }
 
-// Hole says which packets a failure swallows. It follows from the topology, not
+// hole says which packets a failure swallows. It follows from the topology, not
 // from where packets were seen to end. It is immutable.
-type Hole struct {
+type hole struct {
 	Down    []topology.LinkID
-	bounces []netip.Addr                 // of paths that are dead for one pair at least, ascending
-	dead    map[course][]topology.LinkID // paths that were live, and are not any more, with what is down of each
-	others  map[course]struct{}          // live paths over the same bouncing addresses, of pairs that do not need what is down
+	bounces []netip.Addr               // of paths that are dead for one pair at least, ascending
+	dead    map[path][]topology.LinkID // paths that were live, and are not any more, with what is down of each
+	others  map[path]struct{}          // live paths over the same bouncing addresses, of pairs that do not need what is down
 }
 
-// NewHole computes the hole that the failure of links of t leaves for the given
+// newHole computes the hole that the failure of links of t leaves for the given
 // pairs.
-func NewHole(t *topology.Topology, pairs []Pair, down ...topology.LinkID) *Hole {
-	h := &Hole{Down: down, dead: make(map[course][]topology.LinkID), others: make(map[course]struct{})}
+func newHole(t *topology.Topology, pairs []pair, down ...topology.LinkID) *hole {
+	h := &hole{Down: down, dead: make(map[path][]topology.LinkID), others: make(map[path]struct{})}
 	after := t.Without(down...)
 	bounces := make(map[netip.Addr]struct{})
-	left := make(map[course]struct{})
+	left := make(map[path]struct{})
 	for _, p := range pairs {
 		was, is := t.Paths(p.Src, p.Dst), after.Paths(p.Src, p.Dst)
 		for _, n := range was.Live {
-			c := course{p, was.Addr(n)}
+			c := path{p, was.Addr(n)}
 			if slices.Contains(is.Live, n) {
 				left[c] = struct{}{}
 				continue
@@ -55,18 +55,18 @@ func NewHole(t *topology.Topology, pairs []Pair, down ...topology.LinkID) *Hole 
 }
 
 // pairsOf are those of a permutation, with the acknowledgements'.
-func pairsOf(to []topology.NodeID) []Pair {
-	seen := make(map[Pair]bool)
-	var pairs []Pair
-	add := func(p Pair) {
+func pairsOf(to []topology.NodeID) []pair {
+	seen := make(map[pair]bool)
+	var pairs []pair
+	add := func(p pair) {
 		if !seen[p] {
 			seen[p] = true
 			pairs = append(pairs, p)
 		}
 	}
 	for i, j := range to {
-		add(Pair{topology.NodeID(i), j})
-		add(Pair{j, topology.NodeID(i)})
+		add(pair{topology.NodeID(i), j})
+		add(pair{j, topology.NodeID(i)})
 	}
 	return pairs
 }

@@ -16,17 +16,17 @@ func TestNewHole_isWhatCrossesTheLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := NewHole(whole, pairsOf(to), links...)
+		h := newHole(whole, pairsOf(to), links...)
 		dead, others := 0, 0
 		for _, p := range pairsOf(to) {
 			set := whole.Paths(p.Src, p.Dst)
 			for _, n := range set.Live {
-				path, err := whole.Path(p.Src, p.Dst, set.Bounce(n))
+				walked, err := whole.Path(p.Src, p.Dst, set.Bounce(n))
 				if err != nil {
 					t.Fatal(err)
 				}
-				crosses := slices.ContainsFunc(path.Links, func(l topology.LinkID) bool { return slices.Contains(links, l) })
-				c := course{p, set.Addr(n)}
+				crosses := slices.ContainsFunc(walked.Links, func(l topology.LinkID) bool { return slices.Contains(links, l) })
+				c := path{p, set.Addr(n)}
 				if _, ok := h.dead[c]; ok != crosses {
 					t.Errorf("%s: path %d of %v: in the hole %v, crosses %v", target, n, p, ok, crosses)
 				}
@@ -58,7 +58,7 @@ func TestLinksOf_namesWhatItDoesNotKnow(t *testing.T) {
 
 func TestTargets_takesTurnsAndEachAsOften(t *testing.T) {
 	whole := parse(t, "fat-tree:k=4")
-	all := Targets(whole, 32, 7)
+	all := targets(whole, 32, 7)
 	count := make(map[string]int)
 	for i, target := range all {
 		links, err := linksOf(whole, target)
@@ -73,7 +73,7 @@ func TestTargets_takesTurnsAndEachAsOften(t *testing.T) {
 	if len(count) != 4+16 || count[all[0]] != 4 {
 		t.Errorf("%v", count)
 	}
-	if !slices.Equal(all, Targets(whole, 32, 7)) || slices.Equal(all, Targets(whole, 32, 8)) {
+	if !slices.Equal(all, targets(whole, 32, 7)) || slices.Equal(all, targets(whole, 32, 8)) {
 		t.Error("the seed does not decide the order")
 	}
 }

@@ -44,7 +44,7 @@ type Options struct {
 
 // Bounds of Options.
 const (
-	MaxRepetitions = 10_000
+	maxRepetitions = 10_000
 	minOutage      = 100 * time.Millisecond
 	maxOutage      = 10 * time.Minute
 	minHello       = time.Millisecond
@@ -55,8 +55,8 @@ func (o *Options) Check() error {
 	switch {
 	case o.Topology == nil:
 		return errors.New("--topology is missing")
-	case o.Repetitions < 1 || o.Repetitions > MaxRepetitions:
-		return fmt.Errorf("--repetitions=%d: must be 1 to %d", o.Repetitions, MaxRepetitions)
+	case o.Repetitions < 1 || o.Repetitions > maxRepetitions:
+		return fmt.Errorf("--repetitions=%d: must be 1 to %d", o.Repetitions, maxRepetitions)
 	case !(o.RateMbit > 0 && o.RateMbit <= 30_000):
 		return fmt.Errorf("--rate=%g: must be over 0 and up to 30000 Mbit/s", o.RateMbit)
 	case !(o.Load >= 0 && o.Load <= 1):

@@ -25,7 +25,7 @@ func (r *rig) repeat(ctx context.Context, target string, mode lab.FailureMode) (
 	if err != nil {
 		return rep, err
 	}
-	hole := NewHole(o.Topology, pairsOf(r.to), links...)
+	hole := newHole(o.Topology, pairsOf(r.to), links...)
 	lost, _ := r.streams.lostConnections()
 	settled := time.Now()
 	if err := sleep(ctx, o.Settle); err != nil {
@@ -71,7 +71,7 @@ func (r *rig) repeat(ctx context.Context, target string, mode lab.FailureMode) (
 }
 
 // account reads the taps after an outage.
-func (r *rig) account(rep *Repetition, hole *Hole, failed, over time.Time) error {
+func (r *rig) account(rep *Repetition, hole *hole, failed, over time.Time) error {
 	half := failed.Add(over.Sub(failed) / 2)
 	falls := r.takeFalls()
 	left, handed := newEpisode(hole, failed, half, falls), newEpisode(hole, failed, half, falls)
@@ -104,8 +104,8 @@ func (r *rig) writeTrace(rep *Repetition, left, handed *episode) error {
 	if err := r.tracer.drain(o.Topology); err != nil {
 		return err
 	}
-	r.tracer.lasts(o.Topology, TraceLeft, left)
-	r.tracer.lasts(o.Topology, TraceHanded, handed)
+	r.tracer.lasts(o.Topology, traceLeft, left)
+	r.tracer.lasts(o.Topology, traceHanded, handed)
 	title := fmt.Sprintf("%s at %s: last packet into the hole after %.3f ms, %.3f after its link was down, %d packets; seed %d",
 		rep.Target, left.since.UTC().Format(time.RFC3339Nano), rep.LeftMs, rep.AfterMs, rep.HolePackets, o.Seed)
 	events := r.tracer.take(left.since, latest(left.since, left.last).Add(traceAfter))
@@ -113,12 +113,12 @@ func (r *rig) writeTrace(rep *Repetition, left, handed *episode) error {
 }
 
 // heal heals the target and waits until all pairs use it again.
-func (r *rig) heal(ctx context.Context, rep *Repetition, hole *Hole) error {
+func (r *rig) heal(ctx context.Context, rep *Repetition, hole *hole) error {
 	healed, err := r.lab.Heal(rep.Target)
 	if err != nil {
 		return err
 	}
-	used := make(map[course]bool)
+	used := make(map[path]bool)
 	last := healed
 	rep.RestoredMs = -1
 	for len(used) < len(hole.dead) && time.Since(healed) < restoreLimit {
@@ -126,8 +126,8 @@ func (r *rig) heal(ctx context.Context, rep *Repetition, hole *Hole) error {
 			return err
 		}
 		err := r.drain(r.uplinks, func(s sighting) {
-			if _, ok := hole.dead[s.course]; ok && !used[s.course] && s.at.After(healed) {
-				used[s.course] = true
+			if _, ok := hole.dead[s.path]; ok && !used[s.path] && s.at.After(healed) {
+				used[s.path] = true
 				if s.at.After(last) {
 					last = s.at
 				}

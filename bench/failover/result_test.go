@@ -48,10 +48,10 @@ func TestResult_hasTheNamesThatAreAskedFor(t *testing.T) {
 }
 
 func TestLevel_measures(t *testing.T) {
-	var points []Point
+	var points []point
 	add := func(from, to, mbit int) {
 		for ms := from + 100; ms <= to; ms += 100 {
-			points = append(points, Point{time.Duration(ms) * time.Millisecond, float64(mbit)})
+			points = append(points, point{time.Duration(ms) * time.Millisecond, float64(mbit)})
 		}
 	}
 	add(0, 4000, 100)

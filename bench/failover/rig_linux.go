@@ -80,7 +80,7 @@ func (r *rig) startHosts(ctx context.Context, agents bool) (err error) {
 	if !agents {
 		return nil
 	}
-	var trace func(TraceEvent)
+	var trace func(traceEvent)
 	if o.Trace != nil {
 		if r.tracer, err = startTracer(r.lab); err != nil {
 			return err
@@ -193,7 +193,7 @@ func (r *rig) fell(link topology.LinkID, from, to time.Time) {
 	r.falls[link] = fall{from, to}
 	r.mu.Unlock()
 	if r.tracer != nil {
-		r.tracer.add(TraceEvent{At: from, Took: to.Sub(from), Node: "lab", What: TraceDown, Of: r.options.Topology.LinkName(link)})
+		r.tracer.add(traceEvent{At: from, Took: to.Sub(from), Node: "lab", What: traceDown, Of: r.options.Topology.LinkName(link)})
 	}
 }
 

@@ -66,7 +66,7 @@ func runAll(ctx context.Context, o *Options, lab *lab.Lab, agents bool, step fun
 			res.HelloMs = milliseconds(o.Hello)
 		}
 		before := testbed.ReadCPU()
-		for _, target := range Targets(o.Topology, o.Repetitions, o.Seed) {
+		for _, target := range targets(o.Topology, o.Repetitions, o.Seed) {
 			rep, err := r.repeat(ctx, target, modes[kind])
 			if err != nil {
 				return results, fmt.Errorf("%s failure of %s, seed %d: %w", kind, target, o.Seed, err)

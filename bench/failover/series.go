@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Point is the goodput of all receivers together over one interval that ends
+// point is the goodput of all receivers together over one interval that ends
 // at T.
-type Point struct {
+type point struct {
 	T    time.Duration // since the series began
 	Mbit float64
 }
@@ -61,13 +61,13 @@ func (s *series) stop() {
 }
 
 // points returns the goodput of each interval so far.
-func (s *series) points() []Point {
+func (s *series) points() []point {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var points []Point
+	var points []point
 	for i := 1; i < len(s.samples); i++ {
 		a, b := s.samples[i-1], s.samples[i]
-		points = append(points, Point{b.at.Sub(s.start), rate(a, b)})
+		points = append(points, point{b.at.Sub(s.start), rate(a, b)})
 	}
 	return points
 }

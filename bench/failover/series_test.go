@@ -15,7 +15,7 @@ func TestSeries_isBytesByTime(t *testing.T) {
 		{at(200), []int64{100_000, 50_000, 7}},
 		{at(400), []int64{100_000, 100_000, 7}},
 	}}
-	want := []Point{{100 * time.Millisecond, 10}, {200 * time.Millisecond, 2}, {400 * time.Millisecond, 2}}
+	want := []point{{100 * time.Millisecond, 10}, {200 * time.Millisecond, 2}, {400 * time.Millisecond, 2}}
 	if got := s.points(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

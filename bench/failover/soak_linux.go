@@ -145,7 +145,7 @@ func (r *rig) converge(ctx context.Context, o *SoakOptions, res *SoakResult) err
 		return err
 	}
 	down := make(map[topology.LinkID]bool)
-	targets := Targets(o.Topology, 2, o.Seed)
+	targets := targets(o.Topology, 2, o.Seed)
 	for i, target := range targets {
 		if _, err := r.lab.Fail(target, []lab.FailureMode{lab.FailLoud, lab.FailSilent}[i]); err != nil {
 			return err

@@ -95,7 +95,7 @@ func (t *tap) drain(top *topology.Topology, f func(sighting)) error {
 		if err != nil {
 			return err
 		}
-		if c, ok := parseCourse(top, t.buf[:n]); ok {
+		if c, ok := parsePath(top, t.buf[:n]); ok {
 			f(sighting{c, at})
 		}
 	}

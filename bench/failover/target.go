@@ -14,10 +14,10 @@ func top(t *topology.Topology) topology.Layer {
 	return t.Node(topology.NodeID(t.NumNodes() - 1)).Layer
 }
 
-// Targets returns what must fail, one after the other: a switch of the top layer
+// targets returns what must fail, one after the other: a switch of the top layer
 // and a link below one in turns. Each kind is in an order by the seed, and each
 // target comes as often as any other.
-func Targets(t *topology.Topology, n int, seed uint64) []string {
+func targets(t *topology.Topology, n int, seed uint64) []string {
 	var nodes, links []string
 	for node := range t.Nodes() {
 		if node.Layer == top(t) {

@@ -14,25 +14,25 @@ import (
 
 // The events of a trace, in the order in which they follow each other.
 const (
-	// TraceDown is the lab's call that sets a port down; it takes as long as the
+	// traceDown is the lab's call that sets a port down; it takes as long as the
 	// kernel does.
-	TraceDown = "port set down"
-	// TraceCarrier is an agent that has read of a port's carrier from the kernel.
-	TraceCarrier = "carrier read"
-	// TraceSent and TraceHeard are an update that leaves a node and one that
+	traceDown = "port set down"
+	// traceCarrier is an agent that has read of a port's carrier from the kernel.
+	traceCarrier = "carrier read"
+	// traceSent and traceHeard are an update that leaves a node and one that
 	// arrives, with the kernel's timestamps.
-	TraceSent  = "update sent"
-	TraceHeard = "update heard"
-	// TraceDelivered is a host's SetTopology, from its call to its return.
-	TraceDelivered = "topology set"
-	// TraceHanded and TraceLeft are the last packet that needed what had failed: as
+	traceSent  = "update sent"
+	traceHeard = "update heard"
+	// traceDelivered is a host's SetTopology, from its call to its return.
+	traceDelivered = "topology set"
+	// traceHanded and traceLeft are the last packet that needed what had failed: as
 	// its stack handed it down, and as it left the uplink.
-	TraceHanded = "last handed"
-	TraceLeft   = "last left"
+	traceHanded = "last handed"
+	traceLeft   = "last left"
 )
 
-// TraceEvent is something that happened after a failure.
-type TraceEvent struct {
+// traceEvent is something that happened after a failure.
+type traceEvent struct {
 	At   time.Time
 	Took time.Duration // 0: a moment
 	Node string
@@ -44,10 +44,10 @@ type TraceEvent struct {
 // concurrent use; a nil trace collects nothing.
 type trace struct {
 	mu     sync.Mutex
-	events []TraceEvent
+	events []traceEvent
 }
 
-func (t *trace) add(e TraceEvent) {
+func (t *trace) add(e traceEvent) {
 	if t == nil {
 		return
 	}
@@ -57,13 +57,13 @@ func (t *trace) add(e TraceEvent) {
 }
 
 // take returns what happened between two moments, in order, and forgets all.
-func (t *trace) take(from, to time.Time) []TraceEvent {
+func (t *trace) take(from, to time.Time) []traceEvent {
 	t.mu.Lock()
 	all := t.events
 	t.events = nil
 	t.mu.Unlock()
-	all = slices.DeleteFunc(all, func(e TraceEvent) bool { return e.At.Before(from) || e.At.After(to) })
-	slices.SortStableFunc(all, func(a, b TraceEvent) int { return cmp.Compare(a.At.UnixNano(), b.At.UnixNano()) })
+	all = slices.DeleteFunc(all, func(e traceEvent) bool { return e.At.Before(from) || e.At.After(to) })
+	slices.SortStableFunc(all, func(a, b traceEvent) int { return cmp.Compare(a.At.UnixNano(), b.At.UnixNano()) })
 	return all
 }
 
@@ -72,7 +72,7 @@ const traceAfter = 5 * time.Millisecond
 
 // writeTrace writes a failure as text: a line for the failure, then one for each
 // event with the milliseconds since just before it.
-func writeTrace(w io.Writer, title string, since time.Time, events []TraceEvent) error {
+func writeTrace(w io.Writer, title string, since time.Time, events []traceEvent) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", title)
 	for _, e := range events {
@@ -89,6 +89,6 @@ func writeTrace(w io.Writer, title string, since time.Time, events []TraceEvent)
 // lasts adds when each host's last packet went into the hole.
 func (t *trace) lasts(top *topology.Topology, what string, e *episode) {
 	for src, s := range e.lastOf {
-		t.add(TraceEvent{At: s.at, Node: top.Node(src).Name, What: what, Of: fmt.Sprintf("to %s over %s", top.Node(s.Dst).Name, s.bounce)})
+		t.add(traceEvent{At: s.at, Node: top.Node(src).Name, What: what, Of: fmt.Sprintf("to %s over %s", top.Node(s.Dst).Name, s.bounce)})
 	}
 }

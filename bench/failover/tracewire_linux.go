@@ -102,10 +102,10 @@ func (t *updateTap) drain(top *topology.Topology, to *trace) error {
 		if err != nil {
 			return err
 		}
-		e := TraceEvent{At: at, Node: t.node, What: TraceHeard, Of: originators(top, t.buf[min(n, updateHeaders):n])}
+		e := traceEvent{At: at, Node: t.node, What: traceHeard, Of: originators(top, t.buf[min(n, updateHeaders):n])}
 		if a, ok := from.(*unix.SockaddrLinklayer); ok {
 			if a.Pkttype == unix.PACKET_OUTGOING {
-				e.What = TraceSent
+				e.What = traceSent
 			}
 			e.Of = t.ports[a.Ifindex] + " about " + e.Of
 		}

@@ -62,7 +62,7 @@ func TestUpdateTap_namesWhatAnUpdateIsAbout(t *testing.T) {
 }
 
 func TestCarrierLine_comesBackAsItWas(t *testing.T) {
-	e := TraceEvent{At: time.Unix(12, 34567), Node: "c1.1", What: TraceCarrier, Of: "p3 down"}
+	e := traceEvent{At: time.Unix(12, 34567), Node: "c1.1", What: traceCarrier, Of: "p3 down"}
 	if got, ok := parseCarrier(formatCarrier(e)); !ok || got != e {
 		t.Errorf("%+v %v, want %+v", got, ok, e)
 	}

@@ -25,6 +25,31 @@ func Sweep(ctx context.Context, o Options, configs []sim.Config) ([]*sim.Result,
 	return results, nil
 }
 
+// Play runs a simulation for each of the trials, by number, as Sweep does. config makes it and has it tell a W,
+// which is new, of its flows. over hands the W its result; cutOff says that flows were still
+// under way at the end.
+func Play[W any](ctx context.Context, o Options, trials int, config func(i int, w *W) (sim.Config, error), over func(i int, w *W, r *sim.Result, cutOff bool) error) ([]*W, error) {
+	all, configs := make([]*W, trials), make([]sim.Config, trials)
+	for i := range trials {
+		all[i] = new(W)
+		c, err := config(i, all[i])
+		if err != nil {
+			return nil, err
+		}
+		configs[i] = c
+	}
+	results, err := Sweep(ctx, o, configs)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range results {
+		if err := over(i, all[i], r, r.End >= configs[i].Duration); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // Hops sums up what runs have simulated.
 func Hops(results []*sim.Result) (n uint64) {
 	for _, r := range results {

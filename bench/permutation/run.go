@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -257,20 +258,31 @@ func (r *runner) result(a, b reading, to []topology.NodeID) Result {
 	for i, j := range to {
 		res.Mbit[i] = float64(b.received[j]-a.received[j]) * 8 / elapsed.Seconds() / 1e6
 	}
-	subtract(&res.Counters, a.counters)
+	subtract(&res.Counters, a.counters, elapsed)
 	r.mu.Lock()
 	res.RTTMicros = append(res.RTTMicros, r.rtts...)
 	r.mu.Unlock()
 	return res
 }
 
-// subtract leaves what has been counted since base was read.
-func subtract(c *testbed.Counters, base testbed.Counters) {
+// subtract leaves what has been counted since base was read, elapsed before.
+func subtract(c *testbed.Counters, base testbed.Counters, elapsed time.Duration) {
 	c.Retransmits -= base.Retransmits
 	c.OutOfOrderBefore -= base.OutOfOrderBefore
 	c.OutOfOrderAfter -= base.OutOfOrderAfter
 	for i := range c.Links {
-		c.Links[i].Up -= base.Links[i].Up
-		c.Links[i].Down -= base.Links[i].Down
+		l, b := &c.Links[i], base.Links[i]
+		l.Up = within(elapsed, l.Up-b.Up, l.UpAt.Sub(b.UpAt))
+		l.Down = within(elapsed, l.Down-b.Down, l.DownAt.Sub(b.DownAt))
 	}
+}
+
+// within is how many bytes pass in elapsed at the rate of bytes in took. A port that is
+// read late the second time has had longer to count than the others; took is 0 where all
+// are read at one moment.
+func within(elapsed time.Duration, bytes uint64, took time.Duration) uint64 {
+	if took <= 0 {
+		return bytes
+	}
+	return uint64(math.Round(float64(bytes) * elapsed.Seconds() / took.Seconds()))
 }

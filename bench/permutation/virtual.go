@@ -109,7 +109,7 @@ func (r *virtual) measure() (m virtualReading) {
 func (r *virtual) result(before virtualReading, elapsed time.Duration) Result {
 	after := r.measure()
 	res := Result{Elapsed: elapsed, Counters: after.counters, IdlePercent: -1}
-	subtract(&res.Counters, before.counters)
+	subtract(&res.Counters, before.counters, elapsed)
 	for i := range r.bulk {
 		res.Mbit = append(res.Mbit, float64(after.received[i]-before.received[i])*8/elapsed.Seconds()/1e6)
 		// The first request that is answered may have been made before.

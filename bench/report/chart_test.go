@@ -33,22 +33,10 @@ func TestCharts_isWellFormedAndComplete(t *testing.T) {
 	page := b.String()
 	d := xml.NewDecoder(strings.NewReader(page))
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
-	var text strings.Builder
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, ok := token.(xml.CharData); ok {
-			text.Write(c)
-		}
-	}
+	text := textOf(t, d)
 	for _, s := range []string{"a < b", "it held", "two processors", "a note", "levels", "96", "goodput", "Mbit/s, over s", "dashed is theory",
 		"measured & true", "ideal", "3.0 removed", "3.1 removed", "150", "weft bench failover"} {
-		if !strings.Contains(text.String(), s) {
+		if !strings.Contains(text, s) {
 			t.Errorf("no %q on the page", s)
 		}
 	}
@@ -78,6 +66,24 @@ func TestChart_ofNothingIsDrawn(t *testing.T) {
 		d := c.draw()
 		if len(d.YTicks) == 0 || len(d.YTicks) > 20 || len(d.XTicks) > 20 {
 			t.Errorf("%+v: %d and %d ticks", c, len(d.XTicks), len(d.YTicks))
+		}
+	}
+}
+
+// textOf is the text of a document, which must be well-formed.
+func textOf(t *testing.T, d *xml.Decoder) string {
+	t.Helper()
+	var text strings.Builder
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return text.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := token.(xml.CharData); ok {
+			text.Write(c)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/xml"
-	"io"
 	"strings"
 	"testing"
 )
@@ -14,22 +13,9 @@ func TestPlot_isWellFormedAndComplete(t *testing.T) {
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	d := xml.NewDecoder(strings.NewReader(b.String()))
-	var text strings.Builder
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, ok := token.(xml.CharData); ok {
-			text.Write(c)
-		}
-	}
+	text := textOf(t, xml.NewDecoder(strings.NewReader(b.String())))
 	for _, s := range []string{"a < b", "one & only", "two", "1 ms", "Gbit/s", "10"} {
-		if !strings.Contains(text.String(), s) {
+		if !strings.Contains(text, s) {
 			t.Errorf("no %q in the picture", s)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"weft/topology"
 )
 
-// Degradation is DRB's experiment of Fig. 12: a permutation in a fat-tree of
+// degradation is DRB's experiment of Fig. 12: a permutation in a fat-tree of
 // which core 3.0 fails, then 3.1; then 3.1 comes back, then 3.0.
-type Degradation struct {
+type degradation struct {
 	K      int // of the fat-tree, at least 4
 	Policy string
 	Phase  time.Duration // between two events, a multiple of 20 ms
@@ -25,7 +25,7 @@ type Degradation struct {
 	Hosts func(name string, c *stack.Config)
 }
 
-// degradationTick is how often a Degradation looks at the goodput.
+// degradationTick is how often a degradation looks at the goodput.
 const degradationTick = 10 * time.Millisecond
 
 // degradationLinks are slow, so that a second is few packets. A host's queue is
@@ -34,20 +34,20 @@ const degradationTick = 10 * time.Millisecond
 // takes seconds to repair the losses.
 var degradationLinks = simnet.Config{RateBits: 100e6, Delay: 5 * time.Microsecond, QueueBytes: 300_000, HostQueueBytes: 75_000}
 
-// DegradationPhases names the phases of a Degradation.
-var DegradationPhases = [5]string{"all live", "3.0 down", "3.0 and 3.1 down", "3.0 down", "all live"}
+// degradationPhases names the phases of a degradation.
+var degradationPhases = [5]string{"all live", "3.0 down", "3.0 and 3.1 down", "3.0 down", "all live"}
 
 // degradationDown are the cores that are down in each phase.
-var degradationDown = [len(DegradationPhases)][]string{1: {"3.0"}, 2: {"3.0", "3.1"}, 3: {"3.0"}}
+var degradationDown = [len(degradationPhases)][]string{1: {"3.0"}, 2: {"3.0", "3.1"}, 3: {"3.0"}}
 
-// DegradationResult is what came of a Degradation. Goodputs are those of all
+// DegradationResult is what came of a degradation. Goodputs are those of all
 // hosts together, in bits per second.
 type DegradationResult struct {
 	Goodput []float64 // by tick of 10 ms
 	// Steady is the goodput in the second half of each phase.
-	Steady [len(DegradationPhases)]float64
+	Steady [len(degradationPhases)]float64
 	// Recovered is how long each phase took to reach 95 % of Steady.
-	Recovered [len(DegradationPhases)]time.Duration
+	Recovered [len(degradationPhases)]time.Duration
 	// Stuck is how many of the Connections received nothing in some phase's
 	// second half.
 	Stuck, Connections    int
@@ -55,7 +55,7 @@ type DegradationResult struct {
 }
 
 // Run runs it. A connection that is lost is an error.
-func (d Degradation) Run() (DegradationResult, error) {
+func (d degradation) Run() (DegradationResult, error) {
 	w := world.New(world.Config{
 		Topology: fmt.Sprintf("fat-tree:k=%d", d.K), Links: degradationLinks, Seed: d.Seed,
 		Hosts: func(name string, c *stack.Config) {
@@ -76,7 +76,7 @@ func (d Degradation) Run() (DegradationResult, error) {
 	m := newMeter(w, degradationTick, flows...)
 	d.schedule(w)
 	half := make([]int64, len(flows))
-	for i := range DegradationPhases {
+	for i := range degradationPhases {
 		middle, end := time.Duration(i)*d.Phase+d.Phase/2, time.Duration(i+1)*d.Phase
 		if err := w.RunUntil(middle); err != nil {
 			return r, d.failed(err)
@@ -97,7 +97,7 @@ func (d Degradation) Run() (DegradationResult, error) {
 			r.Recovered[i] = at - (end - d.Phase)
 		}
 	}
-	for at := m.tick; at <= time.Duration(len(DegradationPhases))*d.Phase; at += m.tick {
+	for at := m.tick; at <= time.Duration(len(degradationPhases))*d.Phase; at += m.tick {
 		r.Goodput = append(r.Goodput, m.rate(at-m.tick, at))
 	}
 	r.Connections = len(flows)
@@ -128,7 +128,7 @@ func permutation(t *topology.Topology, seed uint64) []topology.NodeID {
 }
 
 // schedule has the cores of each phase fail and heal, and who is told learn it.
-func (d Degradation) schedule(w *world.World) {
+func (d degradation) schedule(w *world.World) {
 	for i, down := range degradationDown {
 		t := w.Topology()
 		for _, core := range down {
@@ -149,6 +149,6 @@ func (d Degradation) schedule(w *world.World) {
 	}
 }
 
-func (d Degradation) failed(err error) error {
+func (d degradation) failed(err error) error {
 	return fmt.Errorf("degradation of fat-tree:k=%d, %s, seed %d: %w", d.K, d.Policy, d.Seed, err)
 }

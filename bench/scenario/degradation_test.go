@@ -21,7 +21,7 @@ func TestDegradation_stepsOfOnePath(t *testing.T) {
 		fabrics = append(fabrics, fabric{4, 400 * time.Millisecond}, fabric{6, 200 * time.Millisecond})
 	}
 	for _, c := range fabrics {
-		r, err := Degradation{K: c.k, Policy: "drb", Phase: c.phase, Learn: time.Millisecond, Seed: 1}.Run()
+		r, err := degradation{K: c.k, Policy: "drb", Phase: c.phase, Learn: time.Millisecond, Seed: 1}.Run()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestDegradation_stepsOfOnePath(t *testing.T) {
 		for i, live := range []float64{n, n - 1, n - 2, n - 1, n} {
 			capacity := float64(r.Connections) * float64(degradationLinks.RateBits) * payload * live / n
 			if r.Steady[i] < 0.88*capacity || r.Steady[i] > 1.01*capacity {
-				t.Errorf("k=%d, %s: %.4g bit/s, can be %.4g", c.k, DegradationPhases[i], r.Steady[i], capacity)
+				t.Errorf("k=%d, %s: %.4g bit/s, can be %.4g", c.k, degradationPhases[i], r.Steady[i], capacity)
 			}
 		}
 		if want := int(5 * c.phase / degradationTick); len(r.Goodput) != want {

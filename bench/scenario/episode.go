@@ -10,9 +10,9 @@ import (
 	"weft/stack"
 )
 
-// Episode is a bulk transfer one of whose paths dies silently: packets go into it
+// episode is a bulk transfer one of whose paths dies silently: packets go into it
 // until the hosts learn of it.
-type Episode struct {
+type episode struct {
 	Policy     string
 	Discipline resequencer.Discipline
 	Paths      int           // 4, 9 or 16
@@ -24,7 +24,7 @@ type Episode struct {
 	Hosts func(name string, c *stack.Config)
 }
 
-// EpisodeResult is what came of an Episode. Goodputs are in bits per second.
+// EpisodeResult is what came of an episode. Goodputs are in bits per second.
 type EpisodeResult struct {
 	Before float64 // in the time before the path died
 	During float64 // from then until the hosts knew
@@ -60,7 +60,7 @@ type pace struct {
 	warm, tail time.Duration // before the death, and after it is known
 }
 
-func (e Episode) pace() pace {
+func (e episode) pace() pace {
 	if e.Slow {
 		const packet = 600 * time.Microsecond
 		return pace{
@@ -75,7 +75,7 @@ func (e Episode) pace() pace {
 }
 
 // Run runs the episode.
-func (e Episode) Run() (EpisodeResult, error) {
+func (e episode) Run() (EpisodeResult, error) {
 	x, ok := waysOf[e.Paths]
 	if !ok {
 		return EpisodeResult{}, fmt.Errorf("scenario: an episode over %d paths; there are fabrics for 4, 9 and 16", e.Paths)

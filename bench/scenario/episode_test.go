@@ -16,18 +16,18 @@ import (
 // comes back soon after the hosts know.
 func TestEpisode_resequencerAddsOneHold(t *testing.T) {
 	slowtest.System(t)
-	type episode struct {
+	type setting struct {
 		policy string
 		paths  int
 		learn  time.Duration
 	}
-	episodes := []episode{{"drb", 9, 60 * time.Millisecond}, {"presto", 4, 10 * time.Millisecond}}
+	episodes := []setting{{"drb", 9, 60 * time.Millisecond}, {"presto", 4, 10 * time.Millisecond}}
 	if slowtest.Long() {
-		episodes = append(episodes, episode{"drb", 4, 10 * time.Millisecond}, episode{"drb", 16, 2 * time.Millisecond})
+		episodes = append(episodes, setting{"drb", 4, 10 * time.Millisecond}, setting{"drb", 16, 2 * time.Millisecond})
 	}
 	for _, c := range episodes {
 		t.Run(fmt.Sprintf("%s, %d paths, known after %v", c.policy, c.paths, c.learn), func(t *testing.T) {
-			r, err := Episode{Policy: c.policy, Paths: c.paths, Learn: c.learn, Seed: 1}.Run()
+			r, err := episode{Policy: c.policy, Paths: c.paths, Learn: c.learn, Seed: 1}.Run()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestEpisode_resequencerAddsOneHold(t *testing.T) {
 }
 
 func TestEpisode_unknownPaths(t *testing.T) {
-	if _, err := (Episode{Policy: "drb", Paths: 5}).Run(); err == nil {
+	if _, err := (episode{Policy: "drb", Paths: 5}).Run(); err == nil {
 		t.Error("an episode over five paths")
 	}
 }

@@ -115,7 +115,7 @@ func (s Scenario) Run() (Result, error) {
 	return r, nil
 }
 
-// Bulk is how much the scenarios of All send, in bytes.
+// Bulk is how much each of the scenarios sends, in bytes.
 const Bulk = 50 << 20
 
 // Skews are those of the table and the plot.
@@ -132,8 +132,8 @@ func disciplineOf(policy string) resequencer.Discipline {
 	return resequencer.Presto
 }
 
-// All are the scenarios that are worth running again and again.
-func All() []Scenario {
+// scenarios are those that are worth running again and again.
+func scenarios() []Scenario {
 	var all []Scenario
 	for _, policy := range []string{"presto", "drb"} {
 		add := func(name string, s Scenario) {
@@ -155,10 +155,10 @@ func All() []Scenario {
 	return all
 }
 
-// Select returns the scenarios of All with the given names, all if there are
+// Select returns the scenarios with the given names, all if there are
 // none.
 func Select(names []string) ([]Scenario, error) {
-	all := All()
+	all := scenarios()
 	if len(names) == 0 {
 		return all, nil
 	}

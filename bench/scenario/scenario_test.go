@@ -72,7 +72,7 @@ func TestRun_lossIsToldAtOnce(t *testing.T) {
 // Every scenario ends with all bytes as they were sent, and does the same when
 // it is run again.
 func TestAll_endAndRepeat(t *testing.T) {
-	for _, s := range All() {
+	for _, s := range scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			if s.Bytes = 5 << 20; slowtest.Small() {
@@ -95,8 +95,8 @@ func TestAll_endAndRepeat(t *testing.T) {
 }
 
 func TestSelect_namesAndErrors(t *testing.T) {
-	if len(All()) < 20 {
-		t.Errorf("%d scenarios", len(All()))
+	if len(scenarios()) < 20 {
+		t.Errorf("%d scenarios", len(scenarios()))
 	}
 	if l, err := Select([]string{"drb-mice", "presto-skew-2ms"}); err != nil || len(l) != 2 || l[0].Policy != "drb" || l[1].Skew != 2*time.Millisecond {
 		t.Errorf("%+v, %v", l, err)

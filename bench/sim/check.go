@@ -35,6 +35,12 @@ func (s *simulation) check() (err error) {
 	case c.OnSample != nil && c.SampleEvery <= 0:
 		return fmt.Errorf("sim: SampleEvery is %v; want more than 0 where there is an OnSample", c.SampleEvery)
 	}
+	if c.Known == nil {
+		c.Known = c.Topology
+	}
+	if n, want := c.Known.NumLinks(), c.Topology.NumLinks(); n != want || c.Known.NumHosts() != c.Topology.NumHosts() {
+		return fmt.Errorf("sim: Known has %d hosts and %d links; want the %d and %d of Topology", c.Known.NumHosts(), n, c.Topology.NumHosts(), want)
+	}
 	for i, q := range c.Queues {
 		switch {
 		case !(q.RateMbit >= 0):

@@ -15,7 +15,10 @@ type Config struct {
 	// Topology is the fabric. All of its links have rates. Links that are down in it are
 	// down from the start, and everybody knows.
 	Topology *topology.Topology
-	Seed     uint64
+	// Known is the fabric as hosts and switches take it to be, if that is not Topology:
+	// the same with other rates. So links may be slow and nobody has been told.
+	Known *topology.Topology
+	Seed  uint64
 
 	// Duration is how long the run takes; it ends earlier when the Workload has no
 	// more flows and all have ended. What happens before Warmup is not measured.

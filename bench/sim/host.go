@@ -7,6 +7,7 @@ import (
 	"weft/bench/sim/spray"
 	"weft/bench/sim/tcp"
 	"weft/flowcell"
+	"weft/internal/fate"
 	"weft/resequencer"
 )
 
@@ -189,6 +190,9 @@ func (s *simulation) receiveAck(n uint32, p *packet) {
 	if s.meters != nil {
 		s.hosts.Received(&f.path, p.mark, true, s.clock())
 	}
+	if s.heeds {
+		s.hosts.Acked(&f.path, heeded(&a), s.clock())
+	}
 	s.freePacket(n)
 	if !f.done {
 		f.sender.Ack(a, s.clock())
@@ -201,6 +205,13 @@ func (s *simulation) receiveAck(n uint32, p *packet) {
 	s.leave(i, f)
 }
 
+// heeded is what an acknowledgement says in the words of hosts, whose sequence numbers
+// have 32 bits.
+func heeded(a *tcp.Ack) fate.Ack {
+	from := uint32(a.Sacked)
+	return fate.Ack{All: uint32(a.Cum), From: from, To: from + uint32(a.SackedLen), Marked: a.ECE}
+}
+
 // newChoice sets up who chooses paths: hosts or switches.
 func (s *simulation) newChoice(seed uint64) (err error) {
 	c := &s.config
@@ -209,7 +220,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 			continue
 		}
 		s.switches, err = spray.NewSwitch(spray.SwitchConfig{
-			Topology: c.Topology, Name: name, Seed: seed,
+			Topology: c.Known, Name: name, Seed: seed,
 			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines,
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
 			Expiry: c.Options.Expiry,
@@ -221,12 +232,13 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 		return nil
 	}
 	s.hosts, err = spray.NewHosts(spray.HostsConfig{
-		Topology: c.Topology, Policy: c.Policy, Options: c.Options, Seed: seed,
+		Topology: c.Known, Policy: c.Policy, Options: c.Options, Seed: seed,
 		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Tau: c.Spray.Tau,
 	})
 	if err != nil {
 		return err
 	}
+	s.heeds = s.hosts.Heeds()
 	if s.hosts.Marks() {
 		s.meters = spray.NewMeters(c.Topology, c.Spray.Tau)
 		s.watched = true

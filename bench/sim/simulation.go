@@ -35,6 +35,7 @@ type simulation struct {
 	unit      flowcell.Unit // what switches choose for
 	meters    *spray.Meters // nil where packets do not carry Marks of hosts'
 	looked    spray.Packet  // what a switch looks at
+	heeds     bool          // hosts go by what is acknowledged
 	capable   uint8         // flags of data: whether switches may mark them
 	watched   bool          // ports look at what passes: for Marks or probes
 	addresses []flowcell.Address
@@ -78,11 +79,12 @@ type measured struct {
 }
 
 func newSimulation(c Config) (*simulation, error) {
-	s := &simulation{config: c, delay: ps(c.Delay), expiryAt: never, known: c.Topology}
+	s := &simulation{config: c, delay: ps(c.Delay), expiryAt: never}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	t := c.Topology
+	s.known = s.config.Known
 	for i := range s.waits {
 		s.waits[i] = new(counts)
 	}

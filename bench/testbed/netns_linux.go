@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
 	"weft/encap"
 	"weft/lab"
@@ -98,7 +99,7 @@ func (t *namespaces) Start(ctx context.Context, row Row) (*Session, error) {
 			dev, err = link.OpenTUN(link.TUNConfig{
 				Name:     TUN,
 				Routes:   []netip.Prefix{netip.PrefixFrom(t.config.Topology.EmbeddedAddr(n.ID), 32)},
-				Overhead: stack.OverheadOf(t.config.Carrier),
+				Overhead: t.config.Carrier.Overhead(),
 			})
 			return err
 		})
@@ -118,11 +119,12 @@ func (t *namespaces) links() ([]LinkBytes, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n.Name, err)
 		}
+		now := time.Now()
 		for i, p := range t.config.Topology.Ports(n.ID) {
-			if p.Up {
-				all[p.Link].Up = counters[i].TxBytes
+			if l := &all[p.Link]; p.Up {
+				l.Up, l.UpAt = counters[i].TxBytes, now
 			} else {
-				all[p.Link].Down = counters[i].TxBytes
+				l.Down, l.DownAt = counters[i].TxBytes, now
 			}
 		}
 	}

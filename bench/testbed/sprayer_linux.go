@@ -20,7 +20,7 @@ type sprayer struct {
 	host    topology.Node
 	policy  policy.Policy
 	setup   *hostsetup.Setup
-	offload *hostprog.Offload
+	spray   *hostprog.Spray
 	gateway *gateway  // only in rows with Gateway
 	former  []setting // of sprayedTCP, to restore
 }
@@ -95,7 +95,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 		return err
 	}
 	perPacket := !withGateway && s.policy.Unit.Kind == flowcell.UnitPacket
-	s.offload, err = hostprog.AttachOffload(hostprog.OffloadConfig{
+	s.spray, err = hostprog.AttachSpray(hostprog.SprayConfig{
 		Uplink:       Uplink,
 		Addresses:    []netip.Addr{s.host.Addr},
 		Topology:     s.bed.config.known(),
@@ -191,8 +191,8 @@ func (s *sprayer) close() error {
 			errs = append(errs, s.gateway.close())
 		}
 		errs = append(errs, restoreAll(s.former))
-		if s.offload != nil {
-			errs = append(errs, s.offload.Close())
+		if s.spray != nil {
+			errs = append(errs, s.spray.Close())
 		}
 		if s.setup != nil {
 			errs = append(errs, s.setup.Restore())

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"weft/encap"
 	"weft/internal/simnet"
@@ -27,7 +28,7 @@ type Row struct {
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
 	// Policy is how packets are spread by weft; "": not at all. It spreads those
-	// of the kernel's TCP by the program at the host's uplink (hostprog.Offload).
+	// of the kernel's TCP by the program at the host's uplink (hostprog.Spray).
 	Policy string
 	// Gateway passes the kernel's TCP through a dataplane.Gateway both ways.
 	Gateway bool
@@ -150,7 +151,12 @@ type Counters struct {
 }
 
 // LinkBytes counts what a link carried: towards the core, and away from it.
-type LinkBytes struct{ Up, Down uint64 }
+type LinkBytes struct {
+	Up, Down uint64
+	// The moments at which they were read. A lab's nodes are read one after the other,
+	// and each may wait for a lock of the kernel. Zero: all were read at one moment.
+	UpAt, DownAt time.Time
+}
 
 // Counters reads all counters.
 func (s *Session) Counters() (Counters, error) { return s.counters() }
@@ -197,10 +203,10 @@ func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 	sc.PolicyOptions = c.Policy
 	sc.Resequencer = c.Resequencer
 	sc.Carrier = c.Carrier
-	sc.LinkRateBits = c.RateMbit * 1e6
-	sc.Seed = c.Seed<<20 + uint64(n.ID) + 1
+	sc.PolicyOptions.LinkRateBits = c.RateMbit * 1e6
+	sc.Simulation.Seed = c.Seed<<20 + uint64(n.ID) + 1
 	if c.Meter != nil {
-		sc.Tau = c.Meter.Tau
+		sc.PolicyOptions.Tau = c.Meter.Tau
 	}
 	if c.Adjust != nil {
 		c.Adjust(n, sc)
@@ -228,7 +234,7 @@ func CountLinks(n *simnet.Network, t *topology.Topology) []LinkBytes {
 	all := make([]LinkBytes, t.NumLinks())
 	for i := range all {
 		up, down := n.Link(topology.LinkID(i))
-		all[i] = LinkBytes{up.Bytes, down.Bytes}
+		all[i] = LinkBytes{Up: up.Bytes, Down: down.Bytes}
 	}
 	return all
 }

@@ -54,9 +54,6 @@ func short(t *testing.T, cases ...string) Options {
 	if err := lab.CanBuild(); err != nil {
 		t.Skipf("network namespaces: %v", err)
 	}
-	if testing.Short() {
-		t.Skip("what takes seconds is left out with -short")
-	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +157,9 @@ func checkShares(t *testing.T, r Result) {
 }
 
 func TestRun_interrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what takes seconds is left out with -short")
+	}
 	for _, after := range []time.Duration{0, time.Second} { // while connecting, and while warming up
 		o := short(t, "kernel")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -187,7 +187,7 @@ func TestRun_failureOfOneCase(t *testing.T) {
 	broken.helper = func(_ context.Context, b *bench, _ Case, s site) (*process, error) {
 		drb, _ := policy.New("drb", policy.Options{})
 		return nil, errors.Join(errors.New("an accident"), b.lab.Do(b.from, func() error {
-			_, err := hostprog.AttachOffload(hostprog.OffloadConfig{Uplink: uplinkName, Topology: b.topology, Self: b.from, Policy: drb,
+			_, err := hostprog.AttachSpray(hostprog.SprayConfig{Uplink: uplinkName, Topology: b.topology, Self: b.from, Policy: drb,
 				Addresses: []netip.Addr{b.topology.Node(b.from).Addr}, PerPacketTCP: true})
 			return err
 		}))
@@ -204,7 +204,7 @@ func TestRun_failureOfOneCase(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
-	if err != nil && strings.Contains(err.Error(), "offload: ") {
+	if err != nil && strings.Contains(err.Error(), "spray: ") {
 		t.Errorf("the accident is another one: %v", err)
 	}
 	if len(results) != 1 || results[0].Case != "kernel" || results[0].OfKernel != 1 {

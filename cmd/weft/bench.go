@@ -154,8 +154,8 @@ func pointerChase() string {
 	return "pointer chase, the latency of memory by working set, which bounds random flows: " + strings.Join(list, ", ")
 }
 
-// disturbance is the ratio of median to best round that nobody's own doing
-// explains.
+// disturbance is the ratio of the median round to the best one from which other programs
+// must have disturbed the machine.
 const disturbance = 1.5
 
 func disturbed(results []reorder.Result) (n int) {

@@ -213,8 +213,7 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 	return nil
 }
 
-// open makes the fabric and settles o.fabric; notes are what the user should know
-// about it.
+// open makes the fabric and decides o.fabric. notes tell the user about it.
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed demoBed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,

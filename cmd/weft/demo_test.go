@@ -63,8 +63,11 @@ func demoJSON(t *testing.T, args ...string) map[string]outcomeJSON {
 	return rows
 }
 
-// wantEven checks that all spines carry about the same. So short a run counts
-// few packets, and cuts through some: in a long one they are within 2 %.
+// wantEven checks that all spines carry about the same. In 1.5 s at 3 Mbit/s each carries
+// some 1300 packets of 16 flows, and 5 % of these are 65. A flow goes round the spines, so
+// where the run cuts its round it gives one of them a packet more than another, at the
+// beginning and at the end: 32 at worst. The other 33 are for what the queues of a spine's
+// four ports held at these moments. In a long run spines are within 2 %.
 func wantEven(t *testing.T, o outcomeJSON) {
 	t.Helper()
 	least, most := 1.0, 0.0
@@ -104,6 +107,7 @@ func TestDemo_inMemoryIsReproducible(t *testing.T) {
 }
 
 func TestDemo_inNamespaces(t *testing.T) {
+	slowtest.System(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}

@@ -57,8 +57,8 @@ func (b *virtualBed) run(ctx context.Context, row testbed.Row, to []topology.Nod
 	return r, err
 }
 
-// tellPace says how fast virtual time went. It is for the eyes only: a note would
-// make the report differ from run to run.
+// tellPace prints how fast virtual time went. It is no note, because notes are in the
+// report, which is the same in every run.
 func (d *demo) tellPace() {
 	if b, ok := d.bed.(*virtualBed); ok && b.own > 0 {
 		fmt.Fprintf(os.Stderr, "%.0f s of virtual time took %.1f s, %.1f times as fast as real time.\n",

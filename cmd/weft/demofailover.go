@@ -13,8 +13,8 @@ import (
 	"weft/topology"
 )
 
-// What the demo's last part does: enough to see it, and within half a minute. Who
-// wants percentiles has weft bench failover.
+// The last part of the demo is long enough to see the effect, and ends within half a
+// minute. weft bench failover measures percentiles.
 const (
 	demoFailures = 2   // of each kind: a spine, and a link below one
 	demoLoad     = 0.5 // of what the fabric carries, so that no queue stands
@@ -23,8 +23,8 @@ const (
 	demoSettle   = 500 * time.Millisecond
 )
 
-// demoEpisodes are what is measured with the same hosts: failures that ports tell
-// of and silent ones with agents at the switches, silent ones without.
+// demoEpisodes are measured with the same hosts: failures that ports report and silent
+// ones, both with agents at the switches, and silent ones without agents.
 var demoEpisodes = []struct {
 	kinds  []string
 	agents bool
@@ -33,8 +33,8 @@ var demoEpisodes = []struct {
 	{[]string{failover.KindSilent}, false},
 }
 
-// failSpines lets spines die under load, after all else: in a lab of its own, with
-// the name of the one that is gone. That it cannot is not the end of the demo.
+// failSpines makes spines die under load. It comes last and builds a lab of its own, with
+// the name of the first one, which is gone. If it fails, the demo goes on.
 func (d *demo) failSpines(ctx context.Context) error {
 	if d.options.skipFailover {
 		return nil
@@ -77,8 +77,8 @@ func (d *demo) canFailSpines() error {
 	return nil
 }
 
-// failoverOptions has the demo's links, slower where the machine could not carry
-// them with all that runs beside.
+// failoverOptions has links like the demo's, but slower if the machine could not carry them
+// beside everything else that runs.
 func (d *demo) failoverOptions() failover.Options {
 	return failover.Options{
 		Topology: d.topology, RateMbit: min(d.options.rate, failover.DefaultRate(d.topology, demoLoad)), Load: demoLoad,
@@ -127,8 +127,8 @@ func (d *demo) failoverSection() []report.Table {
 	return []report.Table{{Title: "A spine dies", About: d.failoverAbout(), Head: rows[0], Rows: rows[1:]}}
 }
 
-// addFailover puts the results into the object of drb, which was measured, or
-// into the last one.
+// addFailover puts the results into the object of drb if that was measured, otherwise into
+// the last one.
 func (d *demo) addFailover(all []outcomeJSON) {
 	if len(d.failover) == 0 {
 		return

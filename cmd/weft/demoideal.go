@@ -17,9 +17,9 @@ const (
 	fullFrame    = 1514
 )
 
-// idealsOf returns for each permutation what is ideal for all hosts together, in
-// Mbit/s: the max-min fair rates of streams that are spread evenly over their
-// paths. In a fabric of full bisection that is the rate of the hosts' links.
+// idealsOf returns the ideal rate of all hosts together for each permutation, in Mbit/s. It
+// is the sum of the max-min fair rates of streams that are spread evenly over their paths.
+// In a fabric of full bisection that is the rate of the hosts' links.
 func idealsOf(t *topology.Topology, o demoOptions) []float64 {
 	all := make([]float64, o.permutations)
 	for i := range all {

@@ -5,9 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"weft/policy"
 )
 
 // guides returns the pages that users read, by their path from here.
@@ -87,6 +90,74 @@ func TestGuides_commandsAreUnderstood(t *testing.T) {
 	}
 	if seen < 40 {
 		t.Errorf("only %d commands found", seen)
+	}
+}
+
+// The packages that a page has its reader test or build are there, and so are the tests.
+func TestGuides_goCommandsNameWhatThereIs(t *testing.T) {
+	seen := 0
+	for name, page := range guides(t) {
+		for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
+			for _, m := range regexp.MustCompile(`(?m)^go (?:test|vet|build)( [^#\n]*)`).FindAllStringSubmatch(block[1], -1) {
+				words := strings.Fields(m[1])
+				for i, word := range words {
+					switch {
+					case strings.HasPrefix(word, "."):
+						dir := filepath.Join("../..", strings.TrimSuffix(word, "..."))
+						if files, err := filepath.Glob(filepath.Join(dir, "*.go")); err != nil || len(files) == 0 && !strings.HasSuffix(word, "...") {
+							t.Errorf("%s: go%s: %s has no package", name, m[1], dir)
+						}
+						seen++
+					case word == "-run" && words[i+1] != "'^$'":
+						tests := regexp.MustCompile(`func Test\w*` + words[i+1])
+						if !slices.ContainsFunc(testFiles(t, words), tests.MatchString) {
+							t.Errorf("%s: go%s: no test is called so", name, m[1])
+						}
+					}
+				}
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("only %d packages found", seen)
+	}
+}
+
+// testFiles returns the tests of the packages among words.
+func testFiles(t *testing.T, words []string) (texts []string) {
+	t.Helper()
+	for _, word := range words {
+		names, err := filepath.Glob(filepath.Join("../..", word, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, string(b))
+		}
+	}
+	return texts
+}
+
+// The guide's table is that of package policy.
+func TestGuides_listEveryPolicy(t *testing.T) {
+	page := guides(t)["../../docs/policies.md"]
+	_, table, _ := strings.Cut(page, "|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var want []string
+	for _, name := range policy.Names() {
+		p, err := policy.New(name, policy.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit, _, _ := strings.Cut(p.Unit.String(), " ")
+		want = append(want, "| "+name+" | "+unit+" | "+p.How()+" |")
+	}
+	if got := strings.Split(strings.TrimSpace(table), "\n"); !slices.Equal(got, want) {
+		t.Errorf("docs/policies.md has the policies\n%s\nwanted are\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

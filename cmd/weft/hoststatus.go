@@ -45,8 +45,8 @@ prints that alone). Of a weft switch it prints the neighbours and the database.`
 	return cmd
 }
 
-// printHostStatus prints all fields of a host's status, but what is known of
-// congestion, path by path, as tables.
+// printHostStatus prints all fields of a host's status. What it says about congestion, path
+// by path, becomes tables.
 func printHostStatus(w io.Writer, text []byte) error {
 	fields, err := service.Fields(text)
 	if err != nil {

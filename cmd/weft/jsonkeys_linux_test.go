@@ -55,7 +55,7 @@ var printed = map[string][]any{
 // behind is what the fields hold whose type is any: "" for the daemon's words on why it
 // has nothing better.
 var behind = map[string]any{
-	"daemon.Status.Offload":        hostprog.OffloadStats{},
+	"daemon.Status.Offload":        hostprog.SprayStats{},
 	"daemon.Status.Steer":          hostprog.SteerStats{},
 	"daemon.Status.Dataplane":      dataplane.GatewayStats{},
 	"daemon.SampleStatus.Table":    luopan.Stats{},

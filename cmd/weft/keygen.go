@@ -43,8 +43,8 @@ func writeKey(w io.Writer) error {
 	return err
 }
 
-// keyFile writes a key to a file that must not be there: a key that is in use is
-// not to be lost.
+// keyFile writes a key to a new file. It refuses a file that exists, so that no key in use
+// is lost.
 func keyFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {

@@ -74,7 +74,7 @@ func readKeys(file string) (topoupdate.Keys, error) {
 	return config.UpdateKeys(f.Keys, f.AcceptUnsigned, time.Now()), nil
 }
 
-// runLabAgents runs agents until ctx ends or one of them does. c says what they
+// runLabAgents runs agents until ctx or one of them ends. c is the configuration that they
 // have in common.
 func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Config) (err error) {
 	if len(lab.Config.Only) > 0 {
@@ -119,8 +119,8 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 	}
 }
 
-// restoreLabRoutes gives the switches the lab's routes back, of which agents,
-// whose routes outlive them, may have taken some away.
+// restoreLabRoutes gives the switches the lab's routes back. The routes of agents outlive
+// the agents, and some of the lab's may be missing.
 func restoreLabRoutes(w io.Writer, name string) error {
 	lab, err := lab.Open(name)
 	if err != nil {

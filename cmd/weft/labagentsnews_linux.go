@@ -9,9 +9,9 @@ import (
 	"weft/topology"
 )
 
-// agentNews prints of many agents' snapshots what is new to all of them together: a
-// link that the first of them takes for down, and one that the last of them does
-// not take for down any more. It is safe for concurrent use.
+// agentNews prints what is new in the snapshots of many agents: a link that the first agent
+// takes for down, and a link that no agent takes for down any more. It is safe for
+// concurrent use.
 type agentNews struct {
 	w        io.Writer
 	topology *topology.Topology

@@ -80,8 +80,8 @@ func failureList(failed map[string]lab.FailureMode) string {
 	return strings.Join(all, ", ")
 }
 
-// printAgents says on how many switches agents run, be it weft lab agents or weft
-// switch.
+// printAgents prints on how many switches agents run, those of weft lab agents and of weft
+// switch alike.
 func printAgents(w io.Writer, l *lab.Lab) error {
 	run, all := 0, 0
 	for n := range switchesOf(l.Config.Topology) {

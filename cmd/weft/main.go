@@ -19,8 +19,8 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	// Whatever ends weft must let it clean up: a terminal that goes away
-	// (SIGHUP), and a reader of its output that does (SIGPIPE).
+	// Whatever ends weft must let it clean up, also a terminal that goes away (SIGHUP) and
+	// a reader of its output that does (SIGPIPE).
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	broken := make(chan os.Signal, 1)

@@ -32,15 +32,16 @@ type pathsFlags struct {
 // step is one unit's path.
 type step struct {
 	Bounce string `json:"bounce"` // empty: none is needed
-	// Address is the outer destination: the bouncing switch's, which in a VL2
-	// fabric is the virtual spine's, or that of SRv6's labels; none with MPLS.
+	// Address is the outer destination: that of the bouncing switch, in a VL2 fabric that
+	// of the virtual spine, or the one that holds SRv6's labels. MPLS has none.
 	Address string `json:"address,omitempty"`
-	// Labels are the output ports at the switches before the last, if that is
-	// what the encapsulation carries.
+	// Labels are the output ports at all switches but the last, if the encapsulation has
+	// labels.
 	Labels []int    `json:"labels,omitempty"`
 	Hops   []string `json:"hops"`
 	Links  []string `json:"links"`
-	// Group is the path's symmetric group, from 1; 0 if there is one group only.
+	// Group is the number of the path's symmetric group, from 1. It is 0 if there is only
+	// one group.
 	Group int `json:"group,omitempty"`
 }
 
@@ -211,8 +212,8 @@ func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, carrier encap.C
 	return listing{title, list, notes}, nil
 }
 
-// groupNotes describes the weights and groups of a pair's paths, if there is
-// something to be said, and numbers each path's group from 1.
+// groupNotes describes the weights and groups of a pair's paths where there are several,
+// and numbers each path's group from 1.
 func groupNotes(set topology.PathSet, groups []topology.Group) (notes []string, groupOf map[int]int) {
 	if set.Weights != nil {
 		list := make([]string, len(set.Live))

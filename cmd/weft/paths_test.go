@@ -87,7 +87,7 @@ func TestPaths_sameRack(t *testing.T) {
 }
 
 func TestPaths_randomSaysSo(t *testing.T) {
-	for _, policy := range []string{"rb", "ecmp", "rand", "luopan", "conga", "local", "drill"} {
+	for _, policy := range []string{"rb", "ecmp", "rand", "luopan", "conga", "local", "drill", "reps"} {
 		args := strings.Fields("paths --from h0.0.2 --to h3.1.3 -n 64 --policy " + policy + " --seed")
 		a, b, c := mustWeft(t, append(args, "7")...), mustWeft(t, append(args, "7")...), mustWeft(t, append(args, "8")...)
 		if !strings.Contains(a, "random") {
@@ -107,6 +107,7 @@ func TestPaths_awarePoliciesSayWhatDecides(t *testing.T) {
 		"luopan": "luopan: least congested sample for every flowcell of 64 KB",
 		"conga":  "conga: least congested path for every flowlet",
 		"drill":  "drill: least own backlog for every packet",
+		"reps":   "reps: paths of acknowledged packets for every packet",
 	} {
 		out := mustWeft(t, strings.Fields("paths --from h0.0.2 --to h3.1.3 --policy "+policy)...)
 		title, _, _ := strings.Cut(out, "\n")

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// reportFile is opened before the measurement, so that a path that cannot be
-// written costs no results. A regular file takes its name only when it is
-// complete; others, such as /dev/stdout, are written to.
+// reportFile is opened before the measurement, so that a path that cannot be written costs
+// no results. A regular file gets its name only when it is complete. Others, such as
+// /dev/stdout, are written directly.
 type reportFile struct {
 	flag      string // its name, for errors
 	file      *os.File

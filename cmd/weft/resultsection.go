@@ -15,8 +15,7 @@ import (
 // means that none is wanted.
 type resultSection struct{ path string }
 
-// openSection checks, before anything is measured, that the file is there and
-// can be written.
+// openSection checks before the measurement that the file exists and can be written.
 func openSection(path string) (resultSection, error) {
 	if path == "" {
 		return resultSection{}, nil
@@ -32,7 +31,7 @@ func openSection(path string) (resultSection, error) {
 	return resultSection{target}, f.Close()
 }
 
-// add writes a section before all others: the newest comes first. Nobody sees
+// add writes a section before all others, so that the newest comes first. Readers never see
 // half a file.
 func (s resultSection) add(content func(io.Writer) error) error {
 	if s.path == "" {

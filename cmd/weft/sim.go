@@ -166,12 +166,12 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 	return errors.Join(failed, printJSON(w, reports))
 }
 
-// reports runs experiments one after the other, as their speed is measured. It
-// ends when ctx is done, not when one fails.
+// reports runs experiments one after the other, because it measures their speed. It ends
+// when ctx ends, and goes on when one fails.
 func (o *simOptions) reports(ctx context.Context, notes io.Writer, list []papers.Experiment) iter.Seq2[*papers.Report, error] {
 	return func(yield func(*papers.Report, error) bool) {
-		// A run allocates next to nothing once it is set up: what the collector saves
-		// is what earlier runs have left.
+		// A run allocates next to nothing after its set-up. What the garbage collector
+		// frees is left from earlier runs.
 		defer debug.SetGCPercent(debug.SetGCPercent(20))
 		for _, e := range list {
 			p := newProgress(e.Name)

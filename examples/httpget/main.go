@@ -9,21 +9,14 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"net/netip"
 	"os"
 
-	"weft/stack"
-	"weft/topology"
-	"weft/topoupdate/listen"
-	"weft/uplink"
+	"weft/examples/start"
 )
 
 func main() {
 	log.SetFlags(0)
-	spec := flag.String("topology", "fat-tree:k=4", "the fabric")
-	address := flag.String("address", "", "the stack's `IP` address: the host's own with 128 added to the last number")
-	policy := flag.String("policy", "", "how packets are spread over the paths (default drb)")
-	updates := flag.Bool("updates", true, "hear from the switches what has failed; paths are probed besides")
+	flags := start.NewFlags("")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: httpget -address IP [flags] URL")
 		flag.PrintDefaults()
@@ -33,34 +26,17 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := get(*spec, *address, *policy, *updates, flag.Arg(0)); err != nil {
+	if err := get(flags, flag.Arg(0)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func get(spec, address, policy string, updates bool, url string) error {
-	fabric, err := topology.Parse(spec)
-	if err != nil {
-		return err
-	}
-	addr, err := netip.ParseAddr(address)
-	if err != nil {
-		return fmt.Errorf("-address %q: %w; on host h0.0.2 it would be 10.0.0.130", address, err)
-	}
-	host, device, err := uplink.NewHost(stack.Config{Address: addr, Topology: fabric, Policy: policy, Liveness: &stack.Liveness{}}, uplink.Options{})
+func get(flags start.Flags, url string) error {
+	host, device, err := flags.Host()
 	if err != nil {
 		return err
 	}
 	defer host.Close()
-	if updates {
-		heard, err := listen.Open(listen.Config{Interface: device.Interface(), Topology: fabric, Address: addr,
-			Deliver: func(t *topology.Topology) { _ = host.SetTopology(t) }})
-		if err != nil {
-			return err
-		}
-		defer heard.Close()
-	}
-
 	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext}}
 	response, err := client.Get(url)
 	if err != nil {
@@ -80,7 +56,7 @@ func get(spec, address, policy string, updates bool, url string) error {
 		}
 		sent = fmt.Sprint(u.Bounces)
 	}
-	log.Printf("%s\n%d bytes; sent by bouncing switch: %s; out of order: %d arrived, %d delivered",
-		device.Offloads(), n, sent, s.Resequencer.ArrivedOutOfOrder, s.Resequencer.DeliveredOutOfOrder)
+	log.Printf("%d bytes; sent by bouncing switch: %s; out of order: %d arrived, %d delivered",
+		n, sent, s.Resequencer.ArrivedOutOfOrder, s.Resequencer.DeliveredOutOfOrder)
 	return err
 }

@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Decode sets what text has in the struct that to points to, and leaves the rest of
-// it as it is. file is its name in errors. The kinds of values are strings, whole
-// numbers, float64, booleans, durations, structs, slices, and what unmarshals text.
-// A list of strings may be one string.
+// Decode sets the fields that text has in the struct to which to points, and leaves the
+// others as they are. file is the name of the text in errors. Values are strings, whole
+// numbers, float64, booleans, durations, structs, slices, and types that unmarshal text.
+// One string may stand for a list of strings.
 func Decode(text []byte, file string, to any) (Lines, error) {
 	l := Lines{file, make(map[string]int)}
 	return l, l.decode(text, reflect.ValueOf(to).Elem())

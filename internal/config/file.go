@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// MaxBytes bounds a file.
+// MaxBytes bounds the size of a file.
 const MaxBytes = 1 << 20
 
-// Lines says where the keys of a file are, by their full names: tun.name,
-// udp.peers[0].key. What is not in the file is not in it.
+// Lines says on which lines of a file its keys are. It knows keys by their full names:
+// tun.name, udp.peers[0].key. It has only keys that are in the file.
 type Lines struct {
 	file string
 	at   map[string]int
@@ -21,7 +21,7 @@ type Lines struct {
 // Of returns the Lines of a file that has no keys.
 func Of(file string) Lines { return Lines{file: file} }
 
-// Errorf makes an error that names a key and where it is.
+// Errorf makes an error that names a key and its place.
 func (l Lines) Errorf(key, format string, args ...any) error {
 	where := l.file
 	for k := key; ; {
@@ -38,7 +38,7 @@ func (l Lines) Errorf(key, format string, args ...any) error {
 	return fmt.Errorf("%s: %s: %w", where, key, fmt.Errorf(format, args...))
 }
 
-// Read reads a file of at most MaxBytes. who is the program that is to read it.
+// Read reads a file of at most MaxBytes. who is the name of the reading program in errors.
 func Read(file, who string) ([]byte, error) {
 	text, err := read(file, MaxBytes)
 	switch {

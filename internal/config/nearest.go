@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// MaxWord bounds what Distance looks at, in bytes.
-const MaxWord = 64
+// maxWord bounds what Distance looks at, in bytes.
+const maxWord = 64
 
 // Distance is Levenshtein's: how many bytes must be put in, taken out or exchanged
-// to make one word of the other. Only the first MaxWord bytes of each count.
+// to make one word of the other. Only the first maxWord bytes of each count.
 func Distance(a, b string) int {
-	a, b = a[:min(len(a), MaxWord)], b[:min(len(b), MaxWord)]
+	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

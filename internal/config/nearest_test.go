@@ -25,7 +25,7 @@ func TestDistance(t *testing.T) {
 			}
 		}
 	}
-	if got := Distance(strings.Repeat("a", 1<<20), "b"); got != MaxWord {
-		t.Errorf("a long word: %d, want %d", got, MaxWord)
+	if got := Distance(strings.Repeat("a", 1<<20), "b"); got != maxWord {
+		t.Errorf("a long word: %d, want %d", got, maxWord)
 	}
 }

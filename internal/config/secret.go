@@ -8,10 +8,11 @@ import (
 // maxKeyFile bounds a key file in bytes: 44 in base64, and blanks.
 const maxKeyFile = 4096
 
-// Secret reads a secret of 32 bytes in base64, as weft keygen makes them. key is the
-// full name of the key that has it as text; the key of the same name and _file has the
-// name of a file with it instead. who must be able to read that file. given is false,
-// and the secret all zeros, where both are empty. No error tells any of the secret.
+// Secret reads a secret of 32 bytes in base64, as weft keygen makes them. text is the value
+// of the key with the full name key, which holds the secret itself. file is the value of
+// key_file, which names a file that holds it. who is the name in errors of the program that
+// must be able to read that file. If both are empty, given is false and the secret is all
+// zeros. No error contains any of the secret.
 func (l Lines) Secret(key, text, file, who string) (secret [32]byte, given bool, err error) {
 	switch {
 	case text != "" && file != "":

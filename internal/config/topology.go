@@ -10,8 +10,8 @@ import (
 // maxTopology bounds a topology file in bytes: a line for every link of a large fabric.
 const maxTopology = 8 << 20
 
-// Topology reads a specification (topology.Parse), or the file of that name
-// (topology.ParseFile) if it ends in .yaml or .yml.
+// Topology reads a specification (topology.Parse). If spec ends in .yaml or .yml, it reads
+// the file of that name (topology.ParseFile).
 func Topology(spec string) (*topology.Topology, error) {
 	if ext := filepath.Ext(spec); ext != ".yaml" && ext != ".yml" {
 		return topology.Parse(spec)

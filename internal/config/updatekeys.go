@@ -7,8 +7,8 @@ import (
 	"weft/topoupdate"
 )
 
-// UpdateKey is a secret of topology updates in a switch's or a host's file, and when
-// messages begin to be signed with it.
+// UpdateKey is a secret of topology updates in the file of a switch or a host, with the
+// time from which messages are signed with it.
 type UpdateKey struct {
 	ID      int       `yaml:"id"`       // 1 to 255
 	Key     string    `yaml:"key"`      // 32 bytes in base64
@@ -18,8 +18,8 @@ type UpdateKey struct {
 	secret [32]byte
 }
 
-// ReadUpdateKeys resolves keys, the values of a list called name in a file. who must
-// be able to read key files.
+// ReadUpdateKeys reads the secrets of keys, the list called name in a file. who is the name
+// in errors of the program that must be able to read key files.
 func ReadUpdateKeys(keys []UpdateKey, l Lines, name, who string) error {
 	for i := range keys {
 		if err := keys[i].read(l, fmt.Sprintf("%s[%d]", name, i), who); err != nil {
@@ -45,7 +45,8 @@ func (k *UpdateKey) read(l Lines, name, who string) error {
 	return err
 }
 
-// UpdateKeys returns keys that were read on a clock that begins at start.
+// UpdateKeys returns keys that ReadUpdateKeys has read, with times on a clock that begins
+// at start.
 func UpdateKeys(keys []UpdateKey, acceptUnsigned bool, start time.Time) topoupdate.Keys {
 	all := topoupdate.Keys{AcceptUnsigned: acceptUnsigned}
 	for _, k := range keys {

@@ -364,11 +364,11 @@ func (c *chaos) has(host int) string {
 	return text
 }
 
-// TestChaos has random things happen to two daemons under transfers: none of these
-// is lost, corrupted or stalls for long where there is a path; what is weft's is
-// back soon, and the log tells of it. With WEFT_TESTS=long that is within a second, and no
-// stall is over two. WEFT_CHAOS is how many events,
-// WEFT_CHAOS_TRANSFERS under how many transfers, WEFT_CHAOS_SEED the seed.
+// TestChaos has random things happen to two daemons under transfers. No transfer is lost or
+// corrupted, and none stalls for long where there is a path. What belongs to weft is back
+// soon, and the log says so. With WEFT_TESTS=long "soon" is one second and "long" is two.
+// WEFT_CHAOS is the number of events, WEFT_CHAOS_TRANSFERS that of transfers,
+// WEFT_CHAOS_SEED the seed.
 func TestChaos(t *testing.T) {
 	slowtest.Unraced(t)
 	number := func(name string, normal int) int {

@@ -12,8 +12,9 @@ import (
 	"weft/topology"
 )
 
-// Config is a configuration file. The keys of the file are in the tags; with
-// "auto", that word gives the zero value. default.yaml says what each means.
+// Config is a configuration file of weft host. The tags are the keys of the file. Where a
+// tag says "auto", that word in the file gives the zero value. default.yaml says what each
+// key means.
 type Config struct {
 	Mode                string        `yaml:"mode"`
 	Topology            string        `yaml:"topology"`
@@ -43,7 +44,7 @@ type Config struct {
 	by     string // of Encapsulation, the one in use; "" for the first
 }
 
-// Resequencer is resequencer.Config.
+// Resequencer is the section "resequencer": see resequencer.Config.
 type Resequencer struct {
 	Discipline   string        `yaml:"discipline"`
 	Hold         time.Duration `yaml:"hold"`
@@ -58,14 +59,14 @@ type Resequencer struct {
 	Flows        int           `yaml:"flows"`
 }
 
-// TUN is the interface between the kernel and weft.
+// TUN is the section "tun": the interface between the kernel and weft.
 type TUN struct {
 	Name      string         `yaml:"name"`
 	Queues    int            `yaml:"queues"`
 	Addresses []netip.Prefix `yaml:"addresses"`
 }
 
-// UDP is the tunnel.
+// UDP is the section "udp": the tunnel.
 type UDP struct {
 	Name         string         `yaml:"name,auto"`
 	Listen       netip.AddrPort `yaml:"listen"`
@@ -104,12 +105,12 @@ const (
 //go:embed default.yaml
 var defaultYAML []byte
 
-// DefaultYAML returns a configuration file with every key, its default, and what
-// it means. The defaults are what it says: there is no other list of them.
+// DefaultYAML returns a configuration file with every key, its default value and its
+// meaning. The defaults are read from it: there is no other list of the defaults.
 func DefaultYAML() string { return string(defaultYAML) }
 
-// Default returns the configuration of an empty file.
-func Default() Config {
+// defaults returns the configuration of an empty file.
+func defaults() Config {
 	var c Config
 	if _, err := config.Decode(defaultYAML, "default.yaml", &c); err != nil {
 		panic(err) // a broken build
@@ -126,8 +127,8 @@ func (c *Config) encapsulation() string {
 	return c.Encapsulation[0]
 }
 
-// over is the configuration with another of its encapsulations in use, with the
-// first if that is none of them.
+// over returns the configuration with another of its encapsulations in use, or with the
+// first if that is not one of them.
 func (c *Config) over(encapsulation string) *Config {
 	if encapsulation == c.encapsulation() {
 		return c

@@ -19,8 +19,8 @@ import (
 	"weft/resequencer"
 )
 
-// parse reads a configuration called f.
-func parse(text string) (*Config, error) { return Parse([]byte(text), "f") }
+// parseText reads a configuration called f.
+func parseText(text string) (*Config, error) { return parse([]byte(text), "f") }
 
 // settings is a configuration without what it was made from.
 func settings(c Config) Config {
@@ -29,12 +29,12 @@ func settings(c Config) Config {
 }
 
 func TestDefault_isWhatIsPrinted(t *testing.T) {
-	printed, err := parse(DefaultYAML())
+	printed, err := parseText(DefaultYAML())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"", "# nothing\n", "---\n", "{}"} {
-		empty, err := parse(text)
+		empty, err := parseText(text)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -46,7 +46,7 @@ func TestDefault_isWhatIsPrinted(t *testing.T) {
 
 // What is documented as the default is that of the packages below.
 func TestDefault_isThePackages(t *testing.T) {
-	c := Default()
+	c := defaults()
 	got, err := c.Resequencer.config()
 	want := resequencer.Config{
 		Discipline: resequencer.Presto, Hold: resequencer.DefaultHold, MinHold: resequencer.DefaultMinHold, Merge: resequencer.DefaultMerge,
@@ -105,7 +105,7 @@ func TestParse_setsWhatIsGiven(t *testing.T) {
 	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := parse(fmt.Sprintf(`
+	c, err := parseText(fmt.Sprintf(`
 address: 10.1.0.2
 uplink: eth0.100
 gateway: 10.1.0.1
@@ -134,7 +134,7 @@ udp:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := defaults()
 	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), "eth0.100", netip.MustParseAddr("10.1.0.1"), 9000
 	want.Policy, want.FlowletGap, want.Encapsulation = "letflow", time.Millisecond, []string{EncapUDP}
 	want.Samples, want.Expiry = 3, 80*time.Microsecond
@@ -246,7 +246,7 @@ func TestParse_bad(t *testing.T) {
 		{"status: /" + strings.Repeat("x", 107), []string{"f:1: status: is a path of 108 bytes"}},
 		{"#" + strings.Repeat("x", config.MaxBytes), []string{"f: longer than"}},
 	} {
-		_, err := parse(c.text)
+		_, err := parseText(c.text)
 		if err == nil {
 			t.Errorf("%.60q: no error", c.text)
 			continue
@@ -262,7 +262,7 @@ func TestParse_bad(t *testing.T) {
 // A key is a secret, and errors are logged.
 func TestParse_errorsDoNotShowKeys(t *testing.T) {
 	const secret = "hunter2hunter2"
-	_, err := parse("encapsulation: udp\nudp:\n  peers:\n    - {name: b, prefixes: [10.9.0.2/32], endpoint: \"b:1\", key: " + secret + "}")
+	_, err := parseText("encapsulation: udp\nudp:\n  peers:\n    - {name: b, prefixes: [10.9.0.2/32], endpoint: \"b:1\", key: " + secret + "}")
 	if err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("error %v", err)
 	}
@@ -276,7 +276,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("mode: &a [*a, *a]\n")
 	f.Add("a: {<<: b}\n? [x]\n: y\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parse(strings.ReplaceAll(text, "key_file", "key")) // no files are read
+		c, err := parseText(strings.ReplaceAll(text, "key_file", "key")) // no files are read
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "f:") {
 				t.Errorf("error without the file: %v", err)

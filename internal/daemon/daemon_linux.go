@@ -14,10 +14,10 @@ import (
 	"weft/topology"
 )
 
-// daemon is a run. One goroutine, serve's, owns its state: it takes one event
-// after the other (configuration, news of failures, the kernel's changes, time),
-// and carries each out as a whole or not at all. It holds mu for the whole of an
-// event, so that a status is of before or after it.
+// daemon is one run of weft host. One goroutine, that of serve, owns its state. It takes
+// one event at a time (configuration, news of failures, changes of the kernel, time) and
+// carries out each as a whole or not at all. It holds mu during an event, so a status shows
+// the state before or after it.
 type daemon struct {
 	file    string
 	log     *log.Logger
@@ -69,8 +69,8 @@ func (d *daemon) start(ctx context.Context) error {
 	return d.listen()
 }
 
-// bringUp puts all parts in place, in an order in which no packet is led to where
-// nobody is yet.
+// bringUp puts all parts in place, in an order that never leads packets to a part that is
+// missing.
 func (d *daemon) bringUp(ctx context.Context) error {
 	c := d.config
 	p, err := d.findPlace(ctx)
@@ -134,8 +134,8 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	return nil
 }
 
-// findPlace finds out where the host is. A device that was made anew has no routes
-// yet by which to find it: then its name and the switch behind it are what they were.
+// findPlace finds out where the host is. A device that was made anew has no routes yet that
+// show it. Then findPlace assumes the name and the switch of before.
 func (d *daemon) findPlace(ctx context.Context) (place, error) {
 	p, err := d.kernel.find(ctx, d.config)
 	if err == nil || d.place.uplink.Name == "" {
@@ -149,10 +149,10 @@ func (d *daemon) findPlace(ctx context.Context) (place, error) {
 	return p, err
 }
 
-// attach attaches the program that encapsulates, in the place of the one that
-// there is. Each packet passes the one or the other.
+// attach attaches the program that encapsulates in place of the present one. Each packet
+// passes one of the two.
 func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
-	s, err := d.kernel.spray(c.offload(d.place, t))
+	s, err := d.kernel.spray(c.spray(d.place, t))
 	if err != nil {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}
@@ -162,8 +162,8 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 	return s, nil
 }
 
-// sample has peers' samples answered and, under a policy that samples, the program
-// at the uplink told what its own say.
+// sample answers the samples of peers. Under a policy that samples, it also tells the
+// program at the uplink what the host's own samples say.
 func (d *daemon) sample(c *Config, t *topology.Topology) error {
 	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
 	switch {
@@ -190,10 +190,10 @@ func (d *daemon) follow(c *Config, t *topology.Topology) error {
 	return nil
 }
 
-// takeDown undoes bringUp, as far as that came, so that no connection is lost:
-// first programs' packets go past the TUN; then the dataplane delivers what it
-// still has, and the kernel receives again; then packets go as routes have them.
-// The set-up's settings stay.
+// takeDown undoes bringUp as far as that came, and loses no connection. First, packets of
+// programs bypass the TUN. Then the dataplane delivers what it still has, and the kernel
+// receives again. Then the routes alone say where packets go. The settings of the set-up
+// stay.
 func (d *daemon) takeDown(drain time.Duration) error {
 	var errs []error
 	try := func(f func() error) { errs = append(errs, f()) }

@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,8 +15,6 @@ import (
 
 	"weft/internal/service"
 	"weft/internal/switchd"
-	"weft/lab"
-	"weft/topology"
 )
 
 // The test program is the daemon, too, when it is run with these variables.
@@ -36,7 +32,12 @@ func TestMain(m *testing.M) {
 	file := os.Getenv(childConfig)
 	if file == "" {
 		clearTestLabs()
-		os.Exit(m.Run())
+		code := m.Run()
+		if err := closeSharedLab(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		os.Exit(code)
 	}
 	if os.Getenv(childRelay) != "" {
 		startDataplane = startRelay
@@ -68,118 +69,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(0)
-}
-
-// labName is for a test's lab: runs at the same time do not meet, and what a
-// killed one left can be told.
-func labName(pid int, letter string) string { return fmt.Sprintf("host%d%s", pid, letter) }
-
-var testLab = regexp.MustCompile(`^weft-(host([0-9]+)[a-z])-h0\.0\.2$`)
-
-func clearTestLabs() {
-	names, _ := filepath.Glob("/run/netns/weft-host*")
-	for _, name := range names {
-		m := testLab.FindStringSubmatch(filepath.Base(name))
-		if m == nil {
-			continue
-		}
-		if pid, err := strconv.Atoi(m[2]); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			lab.Down(m[1])
-		}
-	}
-}
-
-// network is a lab in which daemons run.
-type network struct {
-	*testing.T
-	lab *lab.Lab
-	dir string // that anybody may read
-}
-
-func newNetwork(t *testing.T, letter string, change ...func(*lab.Config)) *network {
-	t.Helper()
-	if err := lab.CanBuild(); err != nil {
-		t.Skipf("network namespaces: %v", err)
-	}
-	for _, tool := range []string{"grep", "ip", "sysctl", "tc"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
-		}
-	}
-	top, err := topology.Parse("fat-tree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Quick links: what is tested is where packets go.
-	c := lab.Config{Name: labName(os.Getpid(), letter), Topology: top, RateMbit: 200, BurstBytes: 20000, QueueBytes: 150000}
-	for _, f := range change {
-		f(&c)
-	}
-	lab, err := lab.Hold(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := lab.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	dir, err := os.MkdirTemp("", "weft-h5-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return &network{t, lab, dir}
-}
-
-func (n *network) node(name string) topology.Node {
-	n.Helper()
-	node, err := n.lab.Config.Topology.Lookup(name)
-	if err != nil {
-		n.Fatal(err)
-	}
-	return node
-}
-
-// do runs f in a node's namespace, where it must succeed.
-func (n *network) do(node string, f func() error) {
-	n.Helper()
-	if err := n.lab.Do(n.node(node).ID, f); err != nil {
-		n.Fatalf("%s: %v", node, err)
-	}
-}
-
-func (n *network) shell(node, script string) (out string) {
-	n.Helper()
-	n.do(node, func() error {
-		b, err := exec.Command("sh", "-c", script).Output()
-		out = string(b)
-		return err
-	})
-	return out
-}
-
-// configuration is all of a host that a daemon changes.
-func (n *network) configuration(node string) string {
-	n.Helper()
-	return n.shell(node, `ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip -d link show p0
-		ip link | grep -c mtu; grep -rs . /proc/sys/net/ipv4/conf; tc filter show dev p0 ingress; tc filter show dev p0 egress`)
-}
-
-// wantUnchanged compares with a configuration of before.
-func (n *network) wantUnchanged(node, before string) {
-	n.Helper()
-	after := n.configuration(node)
-	for _, pair := range [][2]string{{before, after}, {after, before}} {
-		for _, line := range strings.Split(pair[0], "\n") {
-			if !strings.Contains(pair[1], line) {
-				n.Errorf("%s: only before or only after: %s", node, line)
-			}
-		}
-	}
 }
 
 // child is a daemon in a process of its own.

@@ -32,7 +32,7 @@ type dataplaneConfig struct {
 	options       policy.Options
 	resequencer   resequencer.Config
 	programs      *link.TUN    // what programs send, and the way to them
-	fabric        *link.Packet // what arrives of TCP; nil with a tunnel
+	uplink        *link.Packet // what arrives of TCP; nil with a tunnel
 	tunnel        *link.UDP    // nil without
 	zeroChecksum  bool         // the tunnel's
 	name          string       // this end's, to the peers
@@ -40,7 +40,7 @@ type dataplaneConfig struct {
 	time          func() time.Time // of day, for a tunnel: see dataplane.Tunnel
 	onlyReceiving bool             // nothing is read from programs
 	evidence      bool             // losses on paths are to be observed
-	beatIn        func()           // called by what reads from fabric or tunnel, see dataplane.GatewayConfig
+	beatIn        func()           // called by what reads from uplink or tunnel, see dataplane.GatewayConfig
 	beatOut       func()           // and from programs
 }
 
@@ -58,7 +58,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	if c.tunnel != nil {
 		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
-		o.Topology, o.Fabric, o.Carrier = c.topology, c.fabric, c.carrier
+		o.Topology, o.Fabric, o.Carrier = c.topology, c.uplink, c.carrier
 	}
 	g, err := plane.NewGateway(o)
 	if err != nil {
@@ -77,8 +77,8 @@ func stackPeers(peers []peer) []plane.Peer {
 	return all
 }
 
-// keys are the one that a peer is sent to with, and another one that is accepted from
-// it; nil without.
+// keys returns the key for sending to a peer, and the other key that is accepted from it.
+// nil means none.
 func (p *Peer) keys() (key, also *encap.UDPKey) {
 	if p.secret != [32]byte{} {
 		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}

@@ -9,7 +9,7 @@ import (
 	"weft/topoupdate"
 )
 
-// Failures is how it becomes known what has failed.
+// Failures is the section "failures": how the daemon learns what has failed.
 type Failures struct {
 	Updates        bool               `yaml:"updates"`
 	MaxAge         time.Duration      `yaml:"max_age"`

@@ -93,7 +93,7 @@ func (k *fakeKernel) kernel() kernel {
 			k.receivers = append(k.receivers, r)
 			return r, nil
 		},
-		spray: func(c hostprog.OffloadConfig) (sprayer, error) {
+		spray: func(c hostprog.SprayConfig) (sprayer, error) {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
@@ -168,7 +168,7 @@ func (s fakeSetup) Restore() error {
 
 type fakeProgram struct {
 	k        *fakeKernel
-	config   hostprog.OffloadConfig
+	config   hostprog.SprayConfig
 	topology *topology.Topology
 	detached bool // by somebody else
 	closed   bool

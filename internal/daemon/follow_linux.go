@@ -11,8 +11,8 @@ import (
 	"weft/topoupdate/listen"
 )
 
-// hostFollower finds out what has failed: from what the switches say, and on top of
-// it from what probes find. Either may be missing.
+// hostFollower finds out what has failed: from the switches' messages, and in addition from
+// probes. Either may be missing.
 type hostFollower struct {
 	updates *listen.Listener
 	probes  map[string]*prober.Prober // by encapsulation; in parallel, so that the next is known to work
@@ -20,8 +20,8 @@ type hostFollower struct {
 	started time.Time
 }
 
-// follow begins to follow, with t as the baseline; tell is called with all news, and
-// with what is known at the beginning before it returns.
+// follow starts to follow, with t as the baseline. It calls tell with all news. Before it
+// returns, it has told what is known at the beginning.
 func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) (_ follower, err error) {
 	f := &hostFollower{started: time.Now(), used: c.encapsulation(), probes: make(map[string]*prober.Prober)}
 	defer func() {
@@ -101,7 +101,7 @@ func (f *hostFollower) refused() string {
 	return f.updates.Refused()
 }
 
-// Close waits until nothing more is told.
+// Close ends the follower. After it nothing more is told.
 func (f *hostFollower) Close() (err error) {
 	if f.updates != nil {
 		err = f.updates.Close()
@@ -115,8 +115,8 @@ func (f *hostFollower) Close() (err error) {
 // maxPathStatus bounds the paths in a status.
 const maxPathStatus = 1000
 
-// status describes what is known. Of the paths it has those that something is
-// wrong with, and the bouncing switches.
+// status describes what is known. It lists the bouncing switches, and those paths that have
+// a fault.
 func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 	s := &FailureStatus{}
 	if f.updates != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"strings"
 	"time"
 
 	"weft/liveness"
@@ -29,9 +28,9 @@ func (d *daemon) hear(ctx context.Context) {
 	}
 }
 
-// hearAll takes the latest news, and says by which encapsulation packets are to be
-// carried from now on: the first one of the configuration that works towards any
-// rack; while there is none, the one that they are carried by.
+// hearAll takes the latest news and returns the encapsulation that packets get from now on.
+// This is the first one of the configuration that works towards any rack. While none works,
+// it is the one in use.
 func (d *daemon) hearAll() (by string) {
 	if d.heard == nil {
 		d.heard = make(map[string]news)
@@ -45,7 +44,7 @@ func (d *daemon) hearAll() (by string) {
 	return d.config.encapsulation()
 }
 
-// goBy has packets go by what is known of the paths by a configuration's
+// goBy makes packets follow what is known about the paths by a configuration's
 // encapsulation.
 func (d *daemon) goBy(c *Config) error {
 	n, ok := d.heard[c.encapsulation()]
@@ -63,8 +62,8 @@ func (d *daemon) goBy(c *Config) error {
 	return d.setCarriage(c, n.carriage)
 }
 
-// changeOver has packets carried by another encapsulation: all that carries them is
-// made anew. Connections live on, plain for the moment.
+// changeOver changes the encapsulation of packets: it makes all parts anew that carry them.
+// Connections live on, plain for the moment.
 func (d *daemon) changeOver(ctx context.Context, by string) {
 	d.log.Printf("carried by %s from now on, no more by %s", by, d.config.encapsulation())
 	if err := d.takeDown(d.config.Drain); err != nil {
@@ -78,8 +77,8 @@ func (d *daemon) changeOver(ctx context.Context, by string) {
 	}
 }
 
-// setCarriage has packets carried to those racks only towards which it is proved, and
-// of a size that arrives there.
+// setCarriage limits the encapsulation of packets to racks towards which it is proved, and
+// to sizes that arrive there.
 func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 	if to == d.carriage {
 		return nil
@@ -108,14 +107,14 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 		}
 	}
 	for _, change := range to.Changes(d.carriage) {
-		d.log.Print(d.tellOf(c, change))
+		d.log.Print(change.Text(d.topology, c.encapsulation(), d.place.mtu-c.overhead()))
 	}
 	d.carriage = to
 	return nil
 }
 
-// carry has a program encapsulate packets to those racks only towards which that is
-// proved. One that is new encapsulates none.
+// carry makes a program encapsulate packets to racks towards which that is proved. A new
+// program encapsulates none.
 func (d *daemon) carry(c *Config, s sprayer, t *topology.Topology, by *liveness.Carriage) error {
 	if !c.proves() {
 		return nil
@@ -139,31 +138,4 @@ func (d *daemon) narrow(c *Config, to *liveness.Carriage) map[netip.Prefix]int {
 		}
 	}
 	return narrow
-}
-
-// maxNamed is how many racks a message names.
-const maxNamed = 4
-
-// tellOf is the line of the log about racks that are reached otherwise now.
-func (d *daemon) tellOf(by *Config, c liveness.Change) string {
-	var names []string
-	for _, edge := range c.Racks[:min(len(c.Racks), maxNamed)] {
-		names = append(names, d.topology.Node(edge).Name)
-	}
-	racks := "racks " + strings.Join(names, ", ")
-	if more := len(c.Racks) - len(names); more > 0 {
-		racks += fmt.Sprintf(" and %d more", more)
-	}
-	switch {
-	case c.Plain:
-		racks += ": packets go plain, as the kernel's routes have them"
-	case c.MTU > 0 && c.MTU < d.place.mtu-by.overhead():
-		racks += fmt.Sprintf(": carried by %s, in packets of at most %d bytes", by.encapsulation(), c.MTU)
-	default:
-		racks += ": carried by " + by.encapsulation()
-	}
-	if c.Why != "" {
-		racks += "; " + c.Why
-	}
-	return racks
 }

@@ -14,9 +14,9 @@ type news struct {
 	carriage *liveness.Carriage // nil: used everywhere, unproved
 }
 
-// inbox is where other goroutines leave news for the owner. They do not wait for
-// it, so that it may wait for them to end. The latest news by an encapsulation
-// replaces what was not taken.
+// inbox holds news from other goroutines for the owner. They never wait for the owner, so
+// the owner may wait for them to end. Newer news about an encapsulation replaces older news
+// that the owner has not taken.
 type inbox struct {
 	wake chan struct{} // buffers one
 

@@ -17,14 +17,14 @@ import (
 	"weft/topology"
 )
 
-// kernel is what a daemon does to the machine, and what it sees of it. Tests put
-// one that forgets and refuses in the place of the real one.
+// kernel is all that a daemon does to the machine and sees of it. Tests replace it by one
+// that forgets and refuses.
 type kernel struct {
 	find   func(context.Context, *Config) (place, error)
 	look   func(place) (place, error) // what of a place may change while the daemon runs
 	setUp  func(hostsetup.Plan) (hostSetup, error)
 	open   func(*Config, place, hostsetup.Plan) (receiver, error)
-	spray  func(hostprog.OffloadConfig) (sprayer, error)
+	spray  func(hostprog.SprayConfig) (sprayer, error)
 	sample func(prober.SamplerConfig) (sampler, error)
 	follow func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
 }
@@ -50,7 +50,7 @@ type receiver interface {
 	steering() any
 }
 
-// sprayer is *hostprog.Offload: the program at the uplink.
+// sprayer is *hostprog.Spray: the program at the uplink.
 type sprayer interface {
 	SetTopology(*topology.Topology) error
 	SetPlain(func(rack netip.Prefix) bool) error
@@ -88,8 +88,8 @@ func theKernel() kernel {
 			return s, nil
 		},
 		open: openReceiver,
-		spray: func(c hostprog.OffloadConfig) (sprayer, error) {
-			o, err := hostprog.AttachOffload(c)
+		spray: func(c hostprog.SprayConfig) (sprayer, error) {
+			o, err := hostprog.AttachSpray(c)
 			if err != nil {
 				return nil, err
 			}
@@ -106,9 +106,9 @@ func theKernel() kernel {
 	}
 }
 
-// lookAround looks again at what may have changed about the uplink. A gateway that
-// routes told stays, if they tell none now: with the device's routes gone, that is
-// all there is to go by.
+// lookAround looks again at what may have changed about the uplink. If the routes named a
+// gateway before and name none now, it keeps that gateway: the routes of a device that is
+// gone are gone, too, and nothing else names one.
 func lookAround(p place) (place, error) {
 	if p.uplink.Name == "" {
 		return p, nil // a tunnel has none
@@ -130,16 +130,16 @@ func lookAround(p place) (place, error) {
 	return p, err
 }
 
-// offload says what the program at the uplink is to do under a configuration.
-func (c *Config) offload(p place, t *topology.Topology) hostprog.OffloadConfig {
+// spray says what the program at the uplink is to do under a configuration.
+func (c *Config) spray(p place, t *topology.Topology) hostprog.SprayConfig {
 	self, _ := c.fabric.ByAddr(p.address)
-	o := hostprog.OffloadConfig{
+	o := hostprog.SprayConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
 		Require: c.Require, StartPlain: c.proves(),
 	}
 	if !c.Require {
-		o.Patience = hostprog.OffloadPatience
+		o.Patience = hostprog.SprayPatience
 	}
 	if c.cutsAtUplink() {
 		o.Cut = o.Addresses
@@ -147,8 +147,8 @@ func (c *Config) offload(p place, t *topology.Topology) hostprog.OffloadConfig {
 	return o
 }
 
-// sampling says how paths are sampled. Peers' samples are answered in any case; the
-// program is told of its own only under a policy that samples.
+// sampling says how paths are sampled. The host always answers peers' samples. The program
+// gets the results of the host's own only under a policy that samples.
 func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.SamplerConfig {
 	o := prober.SamplerConfig{
 		Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Address: p.address, Topology: t,
@@ -158,7 +158,7 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		ports := t.Ports(t.EdgeOf(self)) // of its edge switch; those that lead up are the last
 		o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
 	}
-	if program, ok := s.(*hostprog.Offload); ok && c.samples() {
+	if program, ok := s.(*hostprog.Spray); ok && c.samples() {
 		o.Active, o.Decide = program.Active, program.Choose
 	}
 	return o

@@ -8,13 +8,13 @@ func Load(file string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(text, file)
+	return parse(text, file)
 }
 
-// Parse reads and validates a configuration. file is its name in errors; files
+// parse reads and validates a configuration. file is its name in errors; files
 // that it names are read.
-func Parse(text []byte, file string) (*Config, error) {
-	c := Default()
+func parse(text []byte, file string) (*Config, error) {
+	c := defaults()
 	var err error
 	if c.lines, err = config.Decode(text, file, &c); err != nil {
 		return nil, err

@@ -5,10 +5,10 @@ import "weft/resequencer"
 // frameBytes is the memory of a packet that is held, at least.
 const frameBytes = 2048
 
-// within lowers the bounds of a reorder buffer so that what it holds takes a quarter of
-// the memory that the daemon may have, in bytes; 0 is for as much as it likes. What is
-// above a bound is delivered early, which is better than to be killed. A packet takes
-// frameBytes or twice its size.
+// within lowers the bounds of a reorder buffer, so that what it holds takes at most a
+// quarter of memory, in bytes; 0 means no limit. A packet takes frameBytes or twice its
+// size. The buffer delivers early what exceeds a bound, which is better than a daemon that
+// is killed.
 func within(c resequencer.Config, memory int64) resequencer.Config {
 	if memory <= 0 {
 		return c

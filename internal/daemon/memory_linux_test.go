@@ -63,9 +63,9 @@ func TestRun_memoryLimit(t *testing.T) {
 	if raced {
 		limit = 256 << 20
 	}
-	n := newNetwork(t, "m")
-	group := memoryGroup(t, limit) // after the network, whose end ends the daemon
-	config := "policy: drb\n"      // by which all of both directions passes through the daemon
+	n := sharedNetwork(t)
+	group := memoryGroup(t, limit)
+	config := "policy: drb\n" // by which all of both directions passes through the daemon
 	limited := n.start("h0.0.2", config, childGroup+"="+group, childVitals+"=1")
 	n.start("h3.1.3", config)
 	t.Cleanup(func() { // before the group's end

@@ -5,7 +5,7 @@ import (
 )
 
 func TestWithin_aQuarterOfTheMemory(t *testing.T) {
-	c := Default()
+	c := defaults()
 	asked, err := c.Resequencer.config()
 	if err != nil {
 		t.Fatal(err)

@@ -308,9 +308,7 @@ func TestMisconfigured(t *testing.T) {
 			if !m.refused && !slices.Contains(oftenWrong, m.name) && !slowtest.Long() {
 				t.Skip("takes a while: WEFT_TESTS=long runs it")
 			}
-			outer := *n.network
-			outer.T = t
-			m.try(&wrongNetwork{&outer, n.keys})
+			m.try(&wrongNetwork{n.of(t), n.keys})
 		})
 	}
 }

@@ -36,7 +36,7 @@ var worldConfigs = []string{
 
 func parsed(t *testing.T, text string) *Config {
 	t.Helper()
-	c, err := Parse([]byte(text), "host.yaml")
+	c, err := parse([]byte(text), "host.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +151,10 @@ func TestOwner_tellsOfEachRepair(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order, and whatever the kernel refuses: status,
-// count of reloads and data plane agree after each event, nothing is left behind
-// while weft is out of the way, and with the trouble over all is right again, under
-// the latest configuration that was not refused.
+// Events come in any order, and the kernel refuses anything. After each event the status,
+// the count of reloads and the data plane agree. While weft is out of the way, it leaves
+// nothing behind. When the trouble is over, all is right again, under the latest
+// configuration that was not refused.
 func TestOwner_agreesWithTheKernel(t *testing.T) {
 	seeds, events := 150, 60
 	if testing.Short() {

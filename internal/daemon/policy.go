@@ -36,8 +36,8 @@ func (c *Config) diverts() bool { return !c.offloads() && !c.cutsAtUplink() }
 // samples reports whether paths are probed for their congestion.
 func (c *Config) samples() bool { return !c.tunnels() && c.policy().Aware == policy.Sampled }
 
-// uplinkPolicy is what the program at the uplink goes by. What a policy that it does
-// not carry out has no say in, UDP for one, goes by flow.
+// uplinkPolicy is the policy of the program at the uplink. Packets that a policy leaves
+// alone, such as UDP, go by flow.
 func (c *Config) uplinkPolicy() policy.Policy {
 	if p := c.policy(); p.AtUplink() {
 		return p

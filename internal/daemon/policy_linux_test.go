@@ -13,11 +13,11 @@ import (
 // takes what AtUplink says it takes, or a refusal.
 func TestPolicies_whoCarriesThemOut(t *testing.T) {
 	cuts := map[string]bool{"presto": true, "flowcell-drb": true, "rand": true, "luopan": true}
-	inWeft := map[string]bool{"letflow": true, "conga": true, "local": true, "drill": true}
+	inWeft := map[string]bool{"letflow": true, "conga": true, "local": true, "drill": true, "reps": true}
 	for _, name := range policy.Names() {
 		for _, encapsulation := range []string{EncapIPIP, EncapSRv6} {
 			text := fmt.Sprintf("policy: %s\nencapsulation: %s\n", name, encapsulation)
-			c, err := parse(text)
+			c, err := parseText(text)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -31,7 +31,7 @@ func TestPolicies_whoCarriesThemOut(t *testing.T) {
 			if got := c.carrier().String(); got != encapsulation {
 				t.Errorf("%s is carried by %s", encapsulation, got)
 			}
-			if _, err := parse(text + "mode: offload\n"); (err != nil) != inWeft[name] {
+			if _, err := parseText(text + "mode: offload\n"); (err != nil) != inWeft[name] {
 				t.Errorf("mode offload, %s: error %v", name, err)
 			}
 		}
@@ -42,7 +42,7 @@ func TestPolicies_whoCarriesThemOut(t *testing.T) {
 // route that what comes out of the TUN takes.
 func TestPlan_carriers(t *testing.T) {
 	for encapsulation, mtu := range map[string]int{EncapIPIP: 1480, EncapSRv6: 1460} {
-		c, err := parse("encapsulation: " + encapsulation)
+		c, err := parseText("encapsulation: " + encapsulation)
 		if err != nil {
 			t.Fatal(err)
 		}

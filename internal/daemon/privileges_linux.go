@@ -9,13 +9,13 @@ import (
 	"weft/internal/service"
 )
 
-// kept are the capabilities that the daemon needs all along: to change routes,
-// rules and settings, now and at the end; to open the packet socket; to load a
-// table of paths when the topology changes.
+// kept are the capabilities that the daemon needs from start to end: to change routes,
+// rules and settings; to open the packet socket; to load a table of paths when the topology
+// changes.
 var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_BPF}
 
-// dropPrivileges does what only root can do, and makes the process begin anew
-// with less. In the process that then begins it does nothing.
+// dropPrivileges does what only root can do, and makes the process begin anew with fewer
+// privileges. In the new process it does nothing.
 func dropPrivileges(c *Config) error {
 	must, err := kept.Exceeded()
 	if !must || err != nil {

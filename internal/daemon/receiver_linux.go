@@ -12,8 +12,8 @@ import (
 	"weft/liveness"
 )
 
-// hostReceiver is the receiver of the real kernel. It belongs to the daemon's
-// owner; what moves packets is the dataplane's goroutines.
+// hostReceiver is the receiver of the real kernel. It belongs to the daemon's owner. The
+// goroutines of the dataplane move its packets.
 type hostReceiver struct {
 	dataplane // nil until started
 	config    *Config
@@ -82,7 +82,7 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	o.time = r.place.time
 	r.in.show()
 	r.out.show()
-	o.fabric, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
+	o.uplink, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
 	if r.dataplane, err = startDataplane(o); err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	return nil
 }
 
-// openUplink makes a socket that gets the fabric's TCP, and the kernel not,
-// while the daemon lives.
+// openUplink makes a socket that gets the fabric's TCP in place of the kernel, as long as
+// the daemon lives.
 func (r *hostReceiver) openUplink() (err error) {
 	var rules []hostprog.SteerRule
 	for _, a := range addresses(r.place) {
@@ -107,8 +107,8 @@ func (r *hostReceiver) openUplink() (err error) {
 	return err
 }
 
-// Repair mends the programs that keep packets from the kernel and, while nobody reads
-// the TUN, out of that.
+// Repair mends two programs: the one that keeps arriving packets from the kernel, and the
+// one that keeps packets out of the TUN while nobody reads it.
 func (r *hostReceiver) Repair() (mended []string, err error) {
 	if r.steer != nil {
 		mended, err = r.steer.Repair()
@@ -120,15 +120,14 @@ func (r *hostReceiver) Repair() (mended []string, err error) {
 	return mended, err
 }
 
-// SetCarriage has the dataplane send by the carrier to those racks only to which it
-// is used.
+// SetCarriage tells the dataplane to which racks it may send by the carrier.
 func (r *hostReceiver) SetCarriage(c *liveness.Carriage) {
 	if d, ok := r.dataplane.(interface{ SetCarriage(*liveness.Carriage) }); ok {
 		d.SetCarriage(c)
 	}
 }
 
-// setPeerKeys changes the keys of a tunnel's peers, of which no other can change.
+// setPeerKeys changes the keys of the tunnel's peers.
 func (r *hostReceiver) setPeerKeys(peers []Peer) error {
 	d, ok := r.dataplane.(interface {
 		SetPeerKeys(name string, key, previous *encap.UDPKey) error
@@ -145,8 +144,8 @@ func (r *hostReceiver) setPeerKeys(peers []Peer) error {
 	return nil
 }
 
-// lives is when a goroutine that moves packets showed that it lives, in nanoseconds
-// since this process began: a time of day could be set.
+// lives is when a goroutine that moves packets last showed that it lives, in nanoseconds
+// since this process began. It is no time of day, because that can be set.
 type lives struct{ atomic.Int64 }
 
 // began is about when this process did. Differences to it are of the monotonic clock.
@@ -176,11 +175,12 @@ func (r *hostReceiver) alive(now time.Time) bool {
 	return max(r.in.since(now), r.out.since(now)) < hung
 }
 
-// hung is how long what moves packets may be silent before the watchdog is not told
-// any more that all is well.
+// hung is how long a goroutine that moves packets may be silent. After that the watchdog no
+// longer hears that all is well.
 const hung = 5 * time.Second
 
-// Done is never ready before the start.
+// Done returns a channel that is closed when the dataplane has ended. Before the start it
+// is nil and never ready.
 func (r *hostReceiver) Done() <-chan struct{} {
 	if r.dataplane == nil {
 		return nil
@@ -188,8 +188,8 @@ func (r *hostReceiver) Done() <-chan struct{} {
 	return r.dataplane.Done()
 }
 
-// Close gives the kernel its packets back, delivers what is held, and closes the
-// devices. In this order some packets arrive twice, in the other none.
+// Close gives the kernel its packets back, delivers what is held, and closes the devices.
+// In this order some packets arrive twice. In the other order some would not arrive at all.
 func (r *hostReceiver) Close() error {
 	var errs []error
 	if r.steer != nil {

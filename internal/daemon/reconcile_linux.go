@@ -21,23 +21,23 @@ type trouble struct {
 // again makes the next try due.
 func (t *trouble) again() { t.retry = time.Time{} }
 
-// sooner makes the next try due soon, since something has changed. A try changes
-// something itself: so it is not due at once.
+// sooner makes the next try due soon, because something has changed. It is not due at once,
+// because a try itself changes something.
 func (t *trouble) sooner() {
 	if soon := t.retry.Add(retrySoon - retryAfter); !t.retry.IsZero() && !t.hurried {
 		t.retry, t.hurried = soon, true
 	}
 }
 
-// What has failed is tried again after retryAfter, after retrySoon if something
-// changes before.
+// A failed try is repeated after retryAfter, or after retrySoon if something changes
+// meanwhile.
 const (
 	retryAfter = time.Second
 	retrySoon  = 200 * time.Millisecond
 )
 
-// reconcile compares what weft owns with what is there, mends what differs, and
-// takes weft out of the way where that is not possible.
+// reconcile compares what weft owns with what is there, and mends the differences. Where it
+// cannot, it takes weft out of the way.
 func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,8 +110,8 @@ func (d *daemon) repairAll() (err error) {
 	return errors.Join(d.mend(d.setup.Repair(plan)), d.repairPrograms())
 }
 
-// changeSetUp has the kernel go from one plan to another. What is mended before is what
-// others have changed, and is told.
+// changeSetUp changes the kernel from one plan to another. It first mends what others have
+// changed, and reports that.
 func (d *daemon) changeSetUp(from, to hostsetup.Plan) error {
 	err := d.mend(d.setup.Repair(from))
 	if err == nil && !reflect.DeepEqual(from, to) {
@@ -165,8 +165,8 @@ func (d *daemon) complain(now time.Time, why string) {
 	d.trouble = trouble{why: why, retry: now.Add(retryAfter)}
 }
 
-// takeAway gets weft out of the way: what programs send and receive goes as the
-// kernel's own routes have it, until all can be brought back.
+// takeAway gets weft out of the way: packets follow the kernel's own routes until all can
+// be brought back.
 func (d *daemon) takeAway(why string) {
 	why = service.OneLine(why)
 	d.log.Printf("out of the way, packets go as the kernel's routes have them: %s", why)

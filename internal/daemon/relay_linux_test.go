@@ -32,7 +32,7 @@ func startRelay(c dataplaneConfig) (dataplane, error) {
 	if !c.onlyReceiving {
 		go r.run(func() error { return pump(c.programs, c.programs) })
 	}
-	go r.run(func() error { return pump(c.fabric, c.programs) })
+	go r.run(func() error { return pump(c.uplink, c.programs) })
 	return r, nil
 }
 
@@ -133,8 +133,8 @@ func (r *relay) Err() error                             { return r.err }
 func (r *relay) Close() error {
 	r.end(nil)
 	var err error
-	if r.c.fabric != nil {
-		err = r.c.fabric.Close()
+	if r.c.uplink != nil {
+		err = r.c.uplink.Close()
 	}
 	if r.c.tunnel != nil {
 		err = errors.Join(err, r.c.tunnel.Close())

@@ -30,8 +30,8 @@ func (c *Config) canBecome(next *Config) error {
 	return nil
 }
 
-// withoutKeys is all of it that a running daemon cannot change: of the peers' keys,
-// only whether there are any.
+// withoutKeys is the part of the configuration that a running daemon cannot change. Of the
+// peers' keys it says only whether there are any.
 func (u UDP) withoutKeys() UDP {
 	u.Peers = slices.Clone(u.Peers)
 	for i := range u.Peers {

@@ -8,8 +8,8 @@ import (
 	"weft/topology"
 )
 
-// reload reads the configuration again, and says what the daemon does then. One that is
-// wrong, or that needs a restart, changes nothing.
+// reload reads the configuration again, and returns what the daemon does then. A wrong
+// configuration, or one that needs a restart, changes nothing.
 func (d *daemon) reload(ctx context.Context) (string, error) {
 	next, err := Load(d.file)
 	if err == nil {
@@ -18,8 +18,8 @@ func (d *daemon) reload(ctx context.Context) (string, error) {
 	return d.summary(), err
 }
 
-// change carries a configuration out, all of it or nothing. If what was cannot be
-// brought back either, weft gets out of the way, and tries again by itself.
+// change applies a configuration, all of it or nothing. If it cannot bring back the old
+// state either, weft gets out of the way, and tries again by itself.
 func (d *daemon) change(ctx context.Context, next *Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,8 +42,8 @@ func (d *daemon) change(ctx context.Context, next *Config) error {
 	return nil
 }
 
-// changeIdle takes a configuration over while weft is out of the way: it is what
-// the next try begins with.
+// changeIdle takes over a configuration while weft is out of the way. The next try begins
+// with it.
 func (d *daemon) changeIdle(next *Config) error {
 	d.config = next
 	d.reloads++
@@ -65,8 +65,8 @@ type step struct {
 	done     func() // if not nil, called when the whole change has been carried out
 }
 
-// prepare makes sure of what can be known beforehand, and lists the steps: routes
-// first, so that nothing is sprayed by what is not there yet.
+// prepare checks what can be known beforehand, and lists the steps. Routes come first, so
+// that nothing is sprayed over what is not there yet.
 func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	if err := d.stillThere(ctx, next); err != nil {
 		return nil, err
@@ -148,9 +148,9 @@ func (c *change) carryOut() error {
 	return nil
 }
 
-// replaceProgram attaches a program for the new configuration in the place of the
-// old one, which is let go of when all has succeeded. The Sampler is the
-// program's.
+// replaceProgram attaches a program for the new configuration in place of the old one. The
+// old one is closed when the whole change has succeeded. The Sampler belongs to the
+// program.
 func (c *change) replaceProgram(t *topology.Topology) {
 	d, former, before := c.daemon, c.spray, c.topology
 	_, sameFabric := before.Diff(t)
@@ -233,8 +233,8 @@ func (d *daemon) divert(into bool) error {
 	return nil
 }
 
-// stillThere makes sure that what was found out at the start holds in another
-// topology, too. A tunnel's peers cannot change.
+// stillThere checks that what was found out at the start also holds in another topology. A
+// tunnel's peers cannot change.
 func (d *daemon) stillThere(ctx context.Context, c *Config) error {
 	if c.tunnels() {
 		return nil

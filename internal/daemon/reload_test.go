@@ -7,7 +7,7 @@ import (
 )
 
 func TestCanBecome_namesWhatNeedsARestart(t *testing.T) {
-	base, err := parse("topology: fat-tree:k=4")
+	base, err := parseText("topology: fat-tree:k=4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestCanBecome_namesWhatNeedsARestart(t *testing.T) {
 		"topology: fat-tree:k=8":          "",
 		"flowcell_bytes: 4096\ndrain: 1s": "",
 	} {
-		next, err := parse(text)
+		next, err := parseText(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestCanBecome_keysOfPeers(t *testing.T) {
 		{plain, keyed, false},
 		{plain, plain + ", name: c", false},
 	} {
-		from, err := parse(config(c.from))
+		from, err := parseText(config(c.from))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestCanBecome_keysOfPeers(t *testing.T) {
 		if strings.Contains(c.to, "name: c") {
 			text = strings.Replace(config(""), "name: b", "name: c", 1)
 		}
-		to, err := parse(text)
+		to, err := parseText(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// beat is how often the owner looks at what the kernel does not tell of, and
-	// confirms to the programs at the uplink that somebody watches over them.
+	// beat is how often the owner looks at what the kernel does not report, and confirms to
+	// the programs at the uplink that somebody watches over them.
 	beat = 50 * time.Millisecond
-	// settle bounds how often all is compared while the kernel tells of one change
-	// after the other.
+	// settle is the least time between two comparisons of everything while the kernel
+	// reports one change after the other.
 	settle = 20 * time.Millisecond
 )
 
-// Run is weft host: it sets the machine up as a configuration file says and
-// carries its packets until a signal or the context ends it. SIGHUP makes it
-// read the file again. All threads of the process must be in one network
-// namespace. messages, a line each, go to log.
+// Run is weft host: it sets the machine up as a configuration file says and carries its
+// packets until a signal or the context ends it. On SIGHUP it reads the file again. All
+// threads of the process must be in one network namespace. Run writes its messages to log,
+// one a line.
 func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io.Writer) (err error) {
 	c, err := Load(file)
 	if err != nil {
@@ -72,9 +72,9 @@ func (d *daemon) tellOfMemory() {
 	}
 }
 
-// remember has the time of day go on across starts of the daemon, also if somebody sets
-// the machine's clock back: peers refuse datagrams with numbers below those that they
-// have seen, and the numbers begin with the time.
+// remember makes the time of day go on across starts of the daemon, even if somebody sets
+// the machine's clock back. The numbers of datagrams begin with the time, and peers refuse
+// numbers below those that they have seen.
 func (d *daemon) remember() {
 	dir, err := hostsetup.MakeDir(-1, -1)
 	if err == nil {
@@ -151,8 +151,8 @@ func (d *daemon) receiverDone() <-chan struct{} {
 	return d.receiver.Done()
 }
 
-// receiverEnded takes weft away after what moves its packets has failed: the TUN
-// was removed, for one.
+// receiverEnded takes weft out of the way after its dataplane has failed, for instance
+// because the TUN was removed.
 func (d *daemon) receiverEnded() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

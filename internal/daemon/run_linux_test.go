@@ -45,7 +45,7 @@ func (c *child) procStatus(names ...string) map[string]string {
 }
 
 func TestRun_dropsPrivilegesOfAllThreads(t *testing.T) {
-	n := newNetwork(t, "a")
+	n := sharedNetwork(t)
 	for _, user := range []struct{ name, uids, groups string }{{"nobody", "65534 65534 65534 65534", ""}, {"root", "0 0 0 0", ""}} {
 		c := n.start("h0.0.2", "mode: offload\npolicy: ecmp\nuser: "+user.name+"\n")
 		const three = "0000008000003000" // CAP_BPF, CAP_NET_RAW, CAP_NET_ADMIN
@@ -81,7 +81,7 @@ func coreCounts(status map[string]string) (cores []int) {
 
 // The kernel's own connection, sprayed by packets.
 func TestRun_offload(t *testing.T) {
-	n := newNetwork(t, "b")
+	n := sharedNetwork(t)
 	before := n.configuration("h0.0.2")
 	connection := n.connect("h0.0.2", "h3.1.3")
 	connection.exchange(100_000)
@@ -152,7 +152,7 @@ func TestRun_gateway(t *testing.T) {
 	slowtest.System(t)
 	for _, d := range dataplanes {
 		t.Run(d.name, func(t *testing.T) {
-			n := newNetwork(t, "c")
+			n := sharedNetwork(t)
 			before := n.configuration("h0.0.2")
 			old := n.connect("h0.0.2", "h3.1.3")
 			old.exchange(100_000)
@@ -195,7 +195,7 @@ func TestRun_gateway(t *testing.T) {
 // A connection that is busy while its daemons come and go.
 func TestRun_startAndStopUnderLoad(t *testing.T) {
 	slowtest.System(t)
-	n := newNetwork(t, "d")
+	n := sharedNetwork(t)
 	connection := n.connect("h0.0.2", "h3.1.3")
 	stop := make(chan struct{})
 	done := make(chan struct{})
@@ -227,7 +227,7 @@ func TestRun_startAndStopUnderLoad(t *testing.T) {
 
 func TestRun_cleanupAfterAKill(t *testing.T) {
 	slowtest.System(t)
-	n := newNetwork(t, "e")
+	n := sharedNetwork(t)
 	before := n.configuration("h0.0.2")
 	a := n.start("h0.0.2", "policy: presto\n", dataplanes[1].env)
 	n.do("h0.0.2", func() error {
@@ -252,7 +252,7 @@ func TestRun_cleanupAfterAKill(t *testing.T) {
 // A start that fails leaves nothing.
 func TestRun_failureLeavesNothing(t *testing.T) {
 	slowtest.System(t)
-	n := newNetwork(t, "f")
+	n := sharedNetwork(t)
 	before := n.configuration("h0.0.2")
 	for config, want := range map[string]string{
 		"policy: letflow\nmode: offload":                       "letflow",

@@ -73,7 +73,7 @@ func TestRun_everyPolicy(t *testing.T) {
 				c := n.connect("h0.0.2", "h3.1.3")
 				for _, name := range policy.Names()[1:] {
 					config := base + "policy: " + name + "\n"
-					if _, err := Parse([]byte(config), "f"); err != nil {
+					if _, err := parse([]byte(config), "f"); err != nil {
 						continue // not in this mode
 					}
 					a.reload(config, "policy "+name+"\n")

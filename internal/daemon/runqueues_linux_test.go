@@ -10,7 +10,7 @@ import (
 // ways, whose packets go out by the TUN and come in by it.
 func TestRun_manyQueues(t *testing.T) {
 	slowtest.System(t)
-	n := newNetwork(t, "q")
+	n := sharedNetwork(t)
 	gateway := dataplanes[1]
 	for _, host := range []string{"h0.0.2", "h3.1.3"} {
 		n.start(host, "policy: drb\ntun: {queues: 4}\n", gateway.env)

@@ -14,7 +14,7 @@ import (
 // race detector watches the daemon, if it watches the test.
 func TestRun_statusWhileReloading(t *testing.T) {
 	slowtest.System(t)
-	n := newNetwork(t, "s")
+	n := sharedNetwork(t)
 	config := func(policy string) string { return "policy: " + policy + "\n" }
 	a := n.start("h0.0.2", config("presto"), dataplanes[1].env)
 	n.start("h3.1.3", config("presto"), dataplanes[1].env)

@@ -48,7 +48,7 @@ func TestRun_gatewayWithReversePathFilters(t *testing.T) {
 // The kernel's TCP leaves without weft; what arrives passes through it.
 func TestRun_offloadThatResequences(t *testing.T) {
 	slowtest.System(t)
-	n := newNetwork(t, "h")
+	n := sharedNetwork(t)
 	const config = "mode: offload\npolicy: presto\nresequence: true\nreceivers_resequence: %v\n"
 	a := n.start("h0.0.2", fmt.Sprintf(config, true), dataplanes[1].env)
 	b := n.start("h3.1.3", fmt.Sprintf(config, false), dataplanes[1].env)
@@ -70,12 +70,13 @@ func TestRun_offloadThatResequences(t *testing.T) {
 func TestRun_tunnel(t *testing.T) {
 	slowtest.System(t)
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("weft", 8)))
+	n := newNetwork(t, "i")
 	for _, c := range []struct{ dataplane, env, peer string }{
 		{"relay", dataplanes[0].env, ""},
 		{"gateway", dataplanes[1].env, ""},
 		{"gateway with a key", dataplanes[1].env, "      key: " + key + "\n"},
 	} {
-		t.Run(c.dataplane, func(t *testing.T) { testTunnel(newNetwork(t, "i"), c.env, c.peer) })
+		t.Run(c.dataplane, func(t *testing.T) { testTunnel(n.of(t), c.env, c.peer) })
 	}
 }
 

@@ -34,8 +34,8 @@ func (d *daemon) sampleStatus() *SampleStatus {
 	return n
 }
 
-// racksOf translates what a Sampler knows. Of choices it has none to tell, as the
-// program makes them.
+// racksOf translates what a Sampler knows. It has no counts of choices, because the program
+// makes these.
 func racksOf(t *topology.Topology, self topology.NodeID, list []luopan.Destination) (all []stack.Congestion) {
 	for _, d := range list {
 		edge := topology.NodeID(d.Destination)

@@ -53,10 +53,11 @@ type soak struct {
 	syns, abandoned  atomic.Int64
 }
 
-// TestSoak runs for as long as WEFT_SOAK says (30m), with chaos's events by the seed of
-// WEFT_CHAOS_SEED, and compares what the processes have in its second quarter and in
-// its last. WEFT_SOAK_CONNS is how many connections are open, and WEFT_SOAK_EVENTS a
-// regular expression of the events, WEFT_SOAK_PAUSE the time between two.
+// TestSoak runs for as long as WEFT_SOAK says (30m), with the events of TestChaos by the
+// seed of WEFT_CHAOS_SEED. It compares what the processes hold in its second quarter with
+// what they hold in its last. WEFT_SOAK_CONNS is the number of open connections,
+// WEFT_SOAK_EVENTS a regular expression of the events, WEFT_SOAK_PAUSE the time between
+// two.
 func TestSoak(t *testing.T) {
 	whole, err := time.ParseDuration(os.Getenv("WEFT_SOAK"))
 	if err != nil || whole < time.Minute {

@@ -2,8 +2,8 @@ package daemon
 
 import "weft/stack"
 
-// Status is what a daemon says of itself. Sections that are not in use are left
-// out. Counters are since the start, and begin anew where a reload says so.
+// Status is what a daemon says about itself. It leaves out sections that are not in use.
+// Counters count from the start, and begin anew where a reload says so.
 type Status struct {
 	Mode          string `json:"mode"`
 	Encapsulation string `json:"encapsulation"`
@@ -20,23 +20,23 @@ type Status struct {
 	// State is StateWorking or StateAway. Trouble says what is wrong at the moment.
 	State   string `json:"state"`
 	Trouble string `json:"trouble,omitempty"`
-	// Repairs counts what others had changed and the daemon has put right;
-	// LatestRepairs are the latest of them in words.
+	// Repairs counts the changes of others that the daemon has undone; LatestRepairs
+	// describes the latest of them.
 	Repairs       uint64   `json:"repairs"`
 	LatestRepairs []string `json:"latest_repairs,omitempty"`
 
-	// Racks are those that packets do not go to as they should: plain, or in smaller
-	// packets, or not by all paths; and why.
+	// Racks lists the racks that packets do not reach as they should (plain, in smaller
+	// packets, or not by all paths), and says why.
 	Racks []RackStatus `json:"racks,omitempty"`
 
-	// Congestion is what the policy knows of the paths to racks that are sent to.
-	// How often the program at the uplink has chosen each is in Offload.
+	// Congestion is what the policy knows about the paths to racks in use. Offload says how
+	// often the program at the uplink has chosen each path.
 	Congestion []stack.Congestion `json:"congestion,omitempty"`
 	Samples    *SampleStatus      `json:"samples,omitempty"`
 
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
-	Offload   any               `json:"offload,omitempty"`   // hostprog.OffloadStats, since the program was attached last
+	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, since the program was attached last
 	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats
 	Dataplane any               `json:"dataplane,omitempty"` // dataplane.GatewayStats
 }
@@ -67,7 +67,7 @@ type SampleStatus struct {
 	Drops         uint64 `json:"drops"`
 }
 
-// FailureStatus is what is known of failures.
+// FailureStatus is what the daemon knows about failures.
 type FailureStatus struct {
 	Down    []string     `json:"down"`              // links that no path is to use
 	Avoided []string     `json:"avoided,omitempty"` // paths that one host alone is not sent to by, as "h3.1.3 by c1.1"
@@ -77,7 +77,7 @@ type FailureStatus struct {
 	Paths   []PathStatus `json:"paths,omitempty"`   // that are not simply up
 }
 
-// PathStatus is the state of a path as probes see it.
+// PathStatus is the state of a path according to its probes.
 type PathStatus struct {
 	To    string  `json:"to"` // own address: the bouncing switch and back
 	Via   string  `json:"via"`
@@ -87,7 +87,8 @@ type PathStatus struct {
 	Loss  float64 `json:"loss"` // part of the latest probes
 }
 
-// Device is what a device could get of the kernel, and what it has lost.
+// Device says which offloads the kernel gave a device, and how many packets the device has
+// lost.
 type Device struct {
 	Offloads string `json:"offloads"`
 	Drops    uint64 `json:"drops"`

@@ -12,15 +12,15 @@ import (
 	"weft/internal/service"
 )
 
-// StatusSocket is where the daemon of the calling thread's network namespace
-// answers when the configuration says nothing else.
+// StatusSocket returns the path of the status socket of the daemon in the calling thread's
+// network namespace, unless its configuration names another.
 func StatusSocket() (string, error) {
 	dir, err := hostsetup.Dir()
 	return filepath.Join(dir, hostsetup.StatusSocket), err
 }
 
-// Cleanup removes what a daemon that died has left in the calling thread's
-// network namespace, and says what that was.
+// Cleanup removes what a dead daemon has left in the calling thread's network namespace,
+// and returns a description of each thing removed.
 func Cleanup() ([]string, error) { return hostsetup.Cleanup() }
 
 // listen opens the status socket, in the place of one that a crash left.
@@ -72,7 +72,7 @@ func (d *daemon) snapshot() Status {
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
 	if o, ok := d.spray.(interface {
-		Stats() (hostprog.OffloadStats, error)
+		Stats() (hostprog.SprayStats, error)
 	}); ok {
 		s.Offload = orError(o.Stats())
 	}

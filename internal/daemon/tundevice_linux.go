@@ -10,10 +10,9 @@ import (
 
 const tunDevice = "/dev/net/tun"
 
-// shareTUN makes the TUN driver's device accessible to a user if it is not, as in
-// containers, where no udev sets its mode to 0666: by a node of the process's own
-// in a mount namespace of its own, which is the calling thread's. The device asks
-// for CAP_NET_ADMIN anyway.
+// shareTUN lets a user open the device of the TUN driver. Where no udev has set its mode to
+// 0666, as in containers, it makes a node of its own for the process, in a mount namespace
+// of its own that belongs to the calling thread. The driver asks for CAP_NET_ADMIN anyway.
 func shareTUN(a service.Account) error {
 	var st unix.Stat_t
 	if a.UID == 0 || unix.Stat(tunDevice, &st) != nil || accessible(st, a) {

@@ -1,12 +1,12 @@
 package dataplane
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"weft/backlog"
 	"weft/conga"
-	"weft/local"
+	"weft/flowcell"
 	"weft/luopan"
 	"weft/policy"
 	"weft/topology"
@@ -15,10 +15,10 @@ import (
 // aware chooses the paths of data by more than which are live. It belongs to egress
 // and is guarded by its lock. Acknowledgements go by the policy's Rule.
 type aware interface {
-	// choose returns the path of a unit that begins. It is one of paths: the live
-	// ones, ascending, each as often as it weighs. last is the path of the flow's
+	// choose returns the path of a unit that begins with pkt. It is one of paths: the
+	// live ones, ascending, each as often as it weighs. last is the path of the flow's
 	// unit before; -1 if there was none, or it is dead.
-	choose(p *pair, paths []int, last int, now time.Duration) (path int)
+	choose(p *pair, pkt *flowcell.Packet, paths []int, last int, now time.Duration) (path int)
 	// sent takes note of bytes that a path carries, headers included.
 	sent(p *pair, path, bytes int, now time.Duration)
 	// know adds what is known of the paths to each rack, by its edge switch, or to
@@ -29,21 +29,20 @@ type aware interface {
 // awareConfig is what an aware policy needs. The zero value is that of a policy that
 // is not aware.
 type awareConfig struct {
-	policy   policy.Policy
-	options  policy.Options
-	linkBits float64
-	tau      time.Duration
-	seed     uint64
-	device   PathDevice // nil unless the device chooses
+	policy  policy.Policy
+	options policy.Options
+	seed    uint64
+	device  chooser // nil unless the device chooses
 }
 
-func newAwareConfig(c *Config, p policy.Policy) awareConfig {
+// newAwareConfig returns it. uplink says that the device carries the policy out.
+func newAwareConfig(c *Config, p policy.Policy, uplink bool) awareConfig {
 	if c.Tunnel != nil || p.Aware == policy.Sampled && !c.Samples {
 		return awareConfig{}
 	}
-	a := awareConfig{policy: p, options: c.PolicyOptions, linkBits: c.LinkRateBits, tau: c.Tau, seed: c.Seed}
-	if c.UplinkEncapsulates {
-		a.device, _ = c.Device.(PathDevice)
+	a := awareConfig{policy: p, options: c.PolicyOptions, seed: c.Seed}
+	if uplink {
+		a.device, _ = c.Device.(chooser)
 	}
 	return a
 }
@@ -54,7 +53,7 @@ func (c *awareConfig) rate(t *topology.Topology, l topology.LinkID) float64 {
 	if r := t.Rate(l); r > 0 {
 		return r * 1e6
 	}
-	return c.linkBits // 0 stands for the same default everywhere
+	return c.options.LinkRateBits // 0 stands for the same default everywhere
 }
 
 // in returns what a policy goes by in a fabric; nil if it goes by its Rule alone.
@@ -66,10 +65,12 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 			Samples: c.options.Samples, Expiry: c.options.Expiry, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
 		return &sampled{table: table, device: c.device}, err
 	case policy.Informed:
-		table, err := conga.New(conga.Config{Tau: c.tau, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
+		table, err := conga.New(conga.Config{Tau: c.options.Tau, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
 		return &informed{table: table}, err
+	case policy.Heeding:
+		return newHeeding(c.policy, seed.Uint64()), nil
 	case policy.Backlogged:
-		table, err := local.New(local.Config{RateBits: c.rate(t, t.Ports(self)[0].Link), Seed: seed.Uint64()})
+		table, err := backlog.New(backlog.Config{RateBits: c.rate(t, t.Ports(self)[0].Link), Seed: seed.Uint64()})
 		return &backlogged{table: table}, err
 	}
 	return nil, nil
@@ -81,48 +82,47 @@ func uplinkOf(t *topology.Topology, self topology.NodeID) topology.LinkID {
 	return ports[len(ports)-1].Link // those that lead up are the last
 }
 
-// beAware makes an egress go by what its policy wants to know.
-func (e *Egress) beAware(c awareConfig) error {
-	a, err := c.in(e.paths.topo, e.paths.self)
-	if err != nil {
-		return fmt.Errorf("Policy %s: %w", c.policy.Name, err)
-	}
-	e.awareConfig = c
-	e.adopt(a)
-	return nil
-}
-
-// adopt replaces what is known by a; nil makes the egress go by the policy's Rule.
-func (e *Egress) adopt(a aware) {
-	e.aware = a
-	e.informed, _ = a.(*informed)
-	if e.informed != nil {
-		e.flights.on.Store(true)
-	}
-	if e.sampler != nil {
-		var table *luopan.Table
-		if s, ok := a.(*sampled); ok {
+// adopt has all go by what the lanes know by now.
+func (e *Egress) adopt() {
+	var table *luopan.Table
+	e.timed = false
+	for _, l := range e.lanes {
+		e.timed = e.timed || l.aware != nil || l.unit.Cuts()
+		if l.informed != nil {
+			e.flights.on.Store(true)
+		}
+		if s, ok := l.aware.(*sampled); ok {
 			table = s.table
 		}
+	}
+	e.heed()
+	if e.sampler != nil {
 		e.sampler.Use(table)
 	}
 }
 
-// Congestion returns what the policy knows, rack by rack; nil if it does not look at
-// congestion.
+// Congestion returns what the policies know, rack by rack; nil if none of them looks
+// at congestion.
 func (e *Egress) Congestion() (list []Congestion) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.aware == nil {
-		return nil
+	for _, l := range e.lanes {
+		if l.aware != nil {
+			list = l.congestion(list, e.clock.Now())
+		}
 	}
-	t := e.paths.topo
-	e.aware.know(e.clock.Now(), func(id topology.NodeID, c Congestion) {
+	return list
+}
+
+// congestion adds what one policy knows.
+func (l *lane) congestion(list []Congestion, now time.Duration) []Congestion {
+	t := l.paths.topo
+	l.aware.know(now, func(id topology.NodeID, c Congestion) {
 		edge, host := id, id
 		if int(id) < t.NumHosts() {
 			edge = t.EdgeOf(id)
 		}
-		r := e.paths.racks.racks[edge]
+		r := l.paths.racks.racks[edge]
 		if r == nil {
 			return
 		}
@@ -133,7 +133,7 @@ func (e *Egress) Congestion() (list []Congestion) {
 		} else {
 			c.Host = t.Node(host).Name
 		}
-		set := t.PathsOrAll(e.paths.self, host)
+		set := t.PathsOrAll(l.paths.self, host)
 		c.describe(set)
 		list = append(list, c)
 	})

@@ -3,15 +3,16 @@ package dataplane
 import (
 	"time"
 
-	"weft/local"
+	"weft/backlog"
+	"weft/flowcell"
 	"weft/topology"
 )
 
 // backlogged chooses by its own backlog: what this Host has sent by each path (DRILL
 // §3.2).
-type backlogged struct{ table *local.Table }
+type backlogged struct{ table *backlog.Table }
 
-func (b *backlogged) choose(p *pair, paths []int, _ int, now time.Duration) int {
+func (b *backlogged) choose(p *pair, _ *flowcell.Packet, paths []int, _ int, now time.Duration) int {
 	return b.table.Choose(uint32(p.rack.id), paths, now)
 }
 

@@ -14,7 +14,9 @@ func (p *pair) plain() bool { return p.direct || p.rack != nil && p.rack.plain }
 func (e *Egress) SetCarriage(c *liveness.Carriage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.paths.carry(c)
+	for _, l := range e.lanes {
+		l.paths.carry(c)
+	}
 }
 
 func (t *pathTable) carry(c *liveness.Carriage) {

@@ -48,6 +48,9 @@ func (in *Ingress[P]) check(pkt *flowcell.Packet, a *Arrived) bool {
 	if in.flights != nil && pkt.IsTCP() {
 		if ack, ok := ackOf(pkt, a.Bytes); ok {
 			proven = in.flights.acknowledged(&pkt.Flow, ack)
+			if proven && in.flights.heeded.Load() {
+				in.acked = append(in.acked, newArrivedAck(pkt, a.Bytes, ack))
+			}
 		}
 	}
 	if in.relays {

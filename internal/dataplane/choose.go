@@ -7,11 +7,12 @@ import (
 	"weft/flowcell"
 )
 
-// choose returns the path of a unit of data that begins; nil if none is live. last is
-// the path of the flow's unit before, or any other.
-func (e *Egress) choose(p *pair, flow *flowcell.FiveTuple, last *pathOut, now time.Duration) *pathOut {
-	if e.aware == nil {
-		return p.next(&p.of(flow, e.seed).data)
+// choose returns the path of a unit of data that begins with pkt; nil if none is live.
+// last is the path of the flow's unit before, or any other. What is never acknowledged
+// tells nothing: where the policy heeds that, it goes by the Rule.
+func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, now time.Duration) *pathOut {
+	if l.aware == nil || l.heeding != nil && pkt.Payload == 0 {
+		return p.next(&p.of(&pkt.Flow, e.seed).data)
 	}
 	was := -1
 	if p.group.has(last) {
@@ -20,9 +21,9 @@ func (e *Egress) choose(p *pair, flow *flowcell.FiveTuple, last *pathOut, now ti
 	g := p.group
 	order := g.Components[0].Order
 	if len(g.Components) > 1 {
-		order = g.Components[g.Component(flow.Hash(e.seed))].Order
+		order = g.Components[g.Component(pkt.Flow.Hash(e.seed))].Order
 	}
-	path := e.aware.choose(p, order, was, now)
+	path := l.aware.choose(p, pkt, order, was, now)
 	if path < 0 || path >= len(g.out) {
 		return nil
 	}

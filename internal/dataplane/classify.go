@@ -9,7 +9,7 @@ import (
 	"weft/internal/checksum"
 )
 
-// classify reads a packet's headers, and finds the state towards its destination and
+// classify reads a packet's headers, and finds its lane, the state towards its destination and
 // in how many pieces the packet leaves. It is false if the packet is dropped, and
 // counted.
 func (e *Egress) classify(o *Outgoing) bool {
@@ -21,7 +21,7 @@ func (e *Egress) classify(o *Outgoing) bool {
 		e.stats.Malformed++
 		return false
 	}
-	o.pair = e.paths.to(o.pkt.Flow.Dst)
+	e.enter(o)
 	if o.pair.group == nil && !o.pair.direct { // no peer of the tunnel has the address
 		e.stats.NoPath++
 		return false
@@ -57,7 +57,7 @@ func (e *Egress) segment(o *Outgoing) bool {
 	o.CsumStart, o.CsumAt = uint16(e.segmenter.IPHeaderLen()), uint16(e.segmenter.ChecksumAt())
 	o.pieces = e.segmenter.Left()
 	o.segments = o.pieces
-	o.each = o.narrow || !o.pair.plain() && (e.paths.policy.Unit.Kind == flowcell.UnitPacket || !o.pkt.IsTCP())
+	o.each = o.narrow || !o.pair.plain() && (o.lane.unit.Kind == flowcell.UnitPacket || !o.pkt.IsTCP())
 	return true
 }
 

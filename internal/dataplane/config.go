@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"time"
 
 	"weft/encap"
 	"weft/flowcell"
@@ -23,8 +22,9 @@ type Config struct {
 	Device   Device
 	Tunnel   *Tunnel // in place of Topology and Device
 
-	Policy        string // "" means policy.Default
-	PolicyOptions policy.Options
+	Policy        string         // "" means policy.Default
+	PolicyOptions policy.Options // of all policies
+	Policies      []PrefixPolicy // in place of Policy; the longest prefix counts
 	// UplinkEncapsulates says that a program at the uplink encapsulates, by the number
 	// in the packet.
 	UplinkEncapsulates bool
@@ -35,8 +35,6 @@ type Config struct {
 	Resequencer    resequencer.Config
 	Timestamps     bool // SYNs keep the timestamps option
 	Carrier        encap.Carrier
-	LinkRateBits   float64 // bit/s, where Topology gives no rate; 0 means 10e9
-	Tau            time.Duration
 	Seed           uint64      // 0 means a random one
 	Clock          clock.Clock // nil means the real time
 }
@@ -52,12 +50,6 @@ func (c *Config) MTU() int {
 	}
 	return c.Device.MTU() - c.Carrier.Overhead()
 }
-
-// Bounds of a link's rate in bit/s, as a topology has them: 1 kbit/s and 10 Tbit/s.
-const (
-	minLinkRate = 1e3
-	maxLinkRate = 1e13
-)
 
 // Validate checks a config, and returns its policy. An error begins with the name
 // of the field.
@@ -133,9 +125,6 @@ func (c *Config) policy() (policy.Policy, error) {
 	// Packets that each take a path of their own the Egress encapsulates itself.
 	if packets := p.Unit.Kind == flowcell.UnitPacket; c.UplinkEncapsulates && !packets && !p.AtUplink() {
 		return none, fmt.Errorf("Policy %s cannot be told to the Device, which encapsulates and does not know %s: choose another", c.Policy, p.UplinkLacks())
-	}
-	if r := c.LinkRateBits; r != 0 && !(r >= minLinkRate && r <= maxLinkRate) { // NaN, too
-		return none, fmt.Errorf("LinkRateBits is %v, must be a rate in bit/s from %v to %v, or 0 for 10e9", r, float64(minLinkRate), float64(maxLinkRate))
 	}
 	return p, nil
 }

@@ -22,11 +22,11 @@ type decision struct {
 func (e *Egress) cut(o *Outgoing, i int, now time.Duration) bool {
 	switch d := &o.decision; {
 	case o.each:
-		part := o.pkt.Part(i*o.MSS, o.MSS)
-		return e.way(o, &part, 1, now)
+		o.part = o.pkt.Part(i*o.MSS, o.MSS)
+		return e.way(o, &o.part, 1, now)
 	case i == 0:
 		return e.way(o, &o.pkt, o.segments, now)
-	case e.paths.policy.Unit.Numbers():
+	case o.lane.unit.Numbers():
 		d.number++
 	case d.numbered:
 		d.number = o.pair.counted()
@@ -44,10 +44,10 @@ func (e *Egress) way(o *Outgoing, pkt *flowcell.Packet, segments int, now time.D
 	case pair.plain():
 		e.stats.Plain++
 	default:
-		if pkt.IsTCP() && e.paths.policy.Unit.Cuts() {
-			e.unit(d, pair, pkt, segments, now)
+		if l := o.lane; pkt.IsTCP() && l.unit.Cuts() {
+			e.unit(l, d, pair, pkt, segments, now)
 		} else {
-			e.packet(d, pair, pkt, now)
+			e.packet(l, d, pair, pkt, now)
 		}
 		if d.via == nil {
 			e.stats.NoPath++
@@ -59,16 +59,16 @@ func (e *Egress) way(o *Outgoing, pkt *flowcell.Packet, segments int, now time.D
 }
 
 // packet finds the way of a packet that is no part of a unit.
-func (e *Egress) packet(d *decision, p *pair, pkt *flowcell.Packet, now time.Duration) {
-	switch t := e.paths; {
-	case !t.policy.Sprays() || !pkt.IsTCP() && !t.spray:
+func (e *Egress) packet(l *lane, d *decision, p *pair, pkt *flowcell.Packet, now time.Duration) {
+	switch {
+	case !l.sprays || !pkt.IsTCP() && !l.paths.spray:
 		d.via = e.byFlow(p, pkt)
 	case pkt.IsPureACK():
 		d.via = e.byTurn(p, &pkt.Flow)
 	default:
-		d.via = e.choose(p, &pkt.Flow, nil, now)
+		d.via = e.choose(l, p, pkt, nil, now)
 	}
-	if pkt.Payload > 0 && e.paths.policy.Sprays() {
+	if pkt.Payload > 0 && l.sprays {
 		d.number, d.numbered = p.counted(), true
 	}
 	if e.counts && !pkt.IsTCP() {
@@ -95,9 +95,9 @@ type sending struct {
 // unit finds the way of a TCP packet's unit, and its number where units have one.
 // Packets without payload are no part of a unit: acknowledgements take paths of their
 // own, the end of a connection takes its last unit's, if that was just now.
-func (e *Egress) unit(d *decision, p *pair, pkt *flowcell.Packet, segments int, now time.Duration) {
+func (e *Egress) unit(l *lane, d *decision, p *pair, pkt *flowcell.Packet, segments int, now time.Duration) {
 	if pkt.Payload == 0 {
-		e.beside(d, p, pkt, now)
+		e.beside(l, d, p, pkt, now)
 		return
 	}
 	f, added := e.flows.Use(&pkt.Flow, now)
@@ -110,33 +110,33 @@ func (e *Egress) unit(d *decision, p *pair, pkt *flowcell.Packet, segments int, 
 			f.cutter.End()
 		}
 	}
-	unit := e.paths.policy.Unit
+	unit := l.unit
 	number, begins := f.cutter.Next(unit, pkt.Seq, int(pkt.Payload), segments, now)
 	if begins {
-		f.via = e.choose(p, &pkt.Flow, f.via, now)
+		f.via = e.choose(l, p, pkt, f.via, now)
 	}
 	d.via, d.number, d.numbered = f.via, number, unit.Numbers()
 	if !d.numbered {
 		d.number, d.numbered = p.counted(), true
 	}
-	if e.informed != nil && d.via != nil {
+	if l.informed != nil && d.via != nil {
 		d.marked, d.tag = true, p.group.Tags[d.via.index]
 	}
 }
 
 // beside finds the way of a TCP packet without payload.
-func (e *Egress) beside(d *decision, p *pair, pkt *flowcell.Packet, now time.Duration) {
+func (e *Egress) beside(l *lane, d *decision, p *pair, pkt *flowcell.Packet, now time.Duration) {
 	if !pkt.IsPureACK() {
 		if f := e.flows.Get(&pkt.Flow, now); f != nil && p.group.has(f.via) {
 			if number, ok := f.cutter.Edge(now); ok {
-				d.via, d.number, d.numbered = f.via, number, e.uplink && e.paths.policy.Unit.Numbers()
+				d.via, d.number, d.numbered = f.via, number, l.uplink && l.unit.Numbers()
 				return
 			}
 		}
 	}
 	d.via = e.byTurn(p, &pkt.Flow)
-	d.reports = e.informed != nil && pkt.IsPureACK()
-	if e.uplink { // the program goes by the number
+	d.reports = l.informed != nil && pkt.IsPureACK()
+	if l.uplink { // the program goes by the number
 		p.acks++
 		d.number, d.numbered = flowcell.MakeNumber(p.acks, 0), true
 	}

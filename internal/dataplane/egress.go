@@ -20,10 +20,12 @@ import (
 //	wrap       the outer header, or the number       wrap.go
 //	outlet     one of plain, super and tunnel        plain.go, super.go, tunnelsend.go
 //
+// classify also finds the packet's lane, which is that of its policy (lane.go). An
+// egress embeds the lane of its own policy.
+//
 // It is safe for concurrent use.
 type Egress struct {
 	config Config
-	uplink bool // below the outlet a program encapsulates, by the number in the packet
 	counts bool // what is not TCP gets a number of its own in its flow
 	seed   uint64
 	clock  clock.Clock
@@ -31,18 +33,17 @@ type Egress struct {
 	mu      sync.Mutex
 	outlet  outlet
 	longest int // inner packet, in bytes; a tunnel has its own bounds
-	paths   *pathTable
-	flows   *flowcell.Table[sending] // of units that are cut
-	id      uint16                   // outer IPv4 ID
-	stats   EgressStats
-	past    map[pathKey]*PathStats // counts of fabrics and policies gone by
+	lane
+	lanes []*lane                  // that one is the first
+	timed bool                     // a lane asks what time it is
+	flows *flowcell.Table[sending] // of units that are cut
+	id    uint16                   // outer IPv4 ID
+	stats EgressStats
+	past  map[pathKey]*PathStats // counts of fabrics and policies gone by
 
-	aware       aware // nil if the policy goes by nothing but its Rule
-	awareConfig awareConfig
-	informed    *informed // that aware is, or nil
-	sampler     Sampler   // nil in a tunnel, and of a Gateway
-
-	flights  *flights // has a lock of its own
+	heeding  []*heeding // of the lanes whose policy heeds
+	sampler  Sampler    // nil in a tunnel, and of a Gateway
+	flights  *flights   // has a lock of its own
 	narrows  narrows
 	evidence *evidence           // nil if nobody asks for it
 	refuse   func(packet []byte) // takes, with the lock held, ICMP errors about what is too long; nil: nobody does
@@ -64,26 +65,31 @@ func NewEgress(c Config) (*Egress, error) {
 		return nil, err
 	}
 	c.draw()
+	own, err := newLane(&c, c.Topology, p, true)
+	if err != nil {
+		return nil, err
+	}
 	e := &Egress{
 		config: c,
-		uplink: c.UplinkEncapsulates && p.Unit.Kind != flowcell.UnitPacket,
 		seed:   c.Seed,
 		clock:  clock.Or(c.Clock),
 
-		paths: newPathTable(c.Topology, c.Address, p, c.Carrier, c.SprayDatagrams, c.Seed),
+		lane:  *own,
 		flows: flowcell.NewTable[sending](flowcell.TableConfig[sending]{Capacity: maxFlows, Seed: c.Seed}),
 
 		past:    make(map[pathKey]*PathStats),
 		flights: newFlights(c.Seed),
 	}
-	if err := e.open(&c); err != nil {
+	e.lanes = []*lane{&e.lane}
+	if err := e.attach(&c); err != nil {
 		return nil, err
 	}
-	return e, e.beAware(newAwareConfig(&c, p))
+	e.adopt()
+	return e, e.divert(c.Policies)
 }
 
-// open makes the outlet.
-func (e *Egress) open(c *Config) error {
+// attach makes the outlet.
+func (e *Egress) attach(c *Config) error {
 	if c.Tunnel != nil {
 		t, err := newTunnel(*c.Tunnel)
 		if err != nil {
@@ -120,7 +126,7 @@ func Send[T any](e *Egress, packets []T, describe func(T, *Outgoing)) {
 
 // now is the time where somebody needs it.
 func (e *Egress) now() time.Duration {
-	if e.paths.policy.Unit.Cuts() || e.aware != nil {
+	if e.timed {
 		return e.clock.Now()
 	}
 	return 0

@@ -20,8 +20,10 @@ func (e *Egress) Reaches(dst netip.Addr) bool {
 func (e *Egress) SetTopology(t *topology.Topology) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.paths.change(t) {
-		e.replace(t, e.paths.policy)
+	for _, l := range e.lanes {
+		if !l.paths.change(t) {
+			e.replace(l, t, l.paths.policy)
+		}
 	}
 }
 
@@ -32,22 +34,23 @@ func (e *Egress) Topology() *topology.Topology {
 	return e.paths.topo
 }
 
-// replace begins anew with another fabric or policy.
-func (e *Egress) replace(t *topology.Topology, p policy.Policy) {
-	old := e.paths
+// replace begins a lane anew with another fabric or policy.
+func (e *Egress) replace(l *lane, t *topology.Topology, p policy.Policy) {
+	old := l.paths
 	old.groups.addTo(e.past)
 	e.stats.PairsEvicted += old.evicted
 	e.stats.GroupsReset += old.groups.resets
-	e.paths = newPathTable(t, old.address, p, old.racks.carrier, old.spray, e.seed)
-	e.paths.tunnel = old.tunnel
+	l.paths = newPathTable(t, old.address, p, old.racks.carrier, old.spray, e.seed)
+	l.paths.tunnel, l.paths.diversions = old.tunnel, old.diversions
 	if sameFabric(t, old.topo) {
-		e.paths.carry(old.carriage)
+		l.paths.carry(old.carriage)
 	}
-	e.paths.groups.ids = old.groups.ids // flows under way tell by it that their path is gone
+	l.paths.groups.ids = old.groups.ids // flows under way tell by it that their path is gone
 	if t != nil {
-		a, _ := e.awareConfig.in(t, e.paths.self) // the configuration has been found good
-		e.adopt(a)
+		a, _ := l.awareConfig.in(t, l.paths.self) // the configuration has been found good
+		l.know(a)
 	}
+	e.adopt()
 }
 
 // setPolicy makes later packets take paths by p. a says what it is aware of, and
@@ -56,6 +59,6 @@ func (e *Egress) setPolicy(p policy.Policy, a awareConfig, uplink bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.awareConfig = a
-	e.uplink = uplink && p.Unit.Kind != flowcell.UnitPacket
-	e.replace(e.paths.topo, p)
+	e.goBy(p, uplink)
+	e.replace(&e.lane, e.paths.topo, p)
 }

@@ -1,21 +1,10 @@
 package dataplane
 
-import (
-	"weft/flowcell"
-)
-
 // Seed returns the seed of everything random of a host.
 func (e *Egress) Seed() uint64 { return e.seed }
 
 // MTU returns the MTU of the packets that Send takes, in bytes.
 func (e *Egress) MTU() int { return e.config.MTU() }
-
-// Unit returns the unit of the policy in use.
-func (e *Egress) Unit() flowcell.Unit {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.paths.policy.Unit
-}
 
 // TakesSupers reports whether Send takes super-segments at the moment.
 func (e *Egress) TakesSupers() bool {
@@ -36,6 +25,7 @@ func (e *Egress) Remember(probes bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.evidence = newEvidence(e.seed, probes)
+	e.evidence.heeding = e.heeding
 }
 
 // OnLoss has suspect called, with the lock held, when there are losses that Report

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/fate"
 	"weft/topology"
 )
 
@@ -25,14 +26,16 @@ const (
 // egress and is guarded by its lock.
 //
 // A needless retransmission counts as a loss. Whoever reads the counts must stand a
-// few of them. Two frequent kinds do not count: TCP's probes (see sent), and rows
-// that are sent again in one piece (see again).
+// few of them. Two frequent kinds do not count: TCP's probes, and rows that are sent
+// again in one piece (fate.Segments.Again).
 type evidence struct {
 	seed     uint64
 	probes   bool // TCP sends tail loss probes (RFC 8985 §7)
 	flows    []flowMark
-	segments []segmentMark
-	tallied  []*pair // with counts
+	segments *fate.Segments
+	heeding  []*heeding // are told of losses, too
+	unread   bool       // nobody else asks for it
+	tallied  []*pair    // with counts
 	tallies  [][]uint32
 	losses   []loss
 	stats    EvidenceStats
@@ -40,29 +43,15 @@ type evidence struct {
 
 // EvidenceStats counts what retransmissions have told of paths.
 type EvidenceStats struct {
-	Losses     uint64 `json:"losses"`     // segments sent again, each a loss on the path that had carried it
-	Unknown    uint64 `json:"unknown"`    // sent again, but what had carried it was forgotten
-	Probes     uint64 `json:"probes"`     // probes of TCP's, which say nothing
-	Runs       uint64 `json:"runs"`       // sent again in one piece with what another path had carried, which says nothing either
+	fate.Counts
 	Uncounted  uint64 `json:"uncounted"`  // segments of destinations beyond those that are counted at once
 	Unreported uint64 `json:"unreported"` // losses that came too fast
 }
 
 // flowMark is how far a flow has got.
 type flowMark struct {
-	tag     uint32 // of the flow
-	highest uint32 // sequence number behind everything sent
-	probe   uint32 // highest when the last segment was sent again for the first time
-	resent  uint32 // sequence number behind what was sent again last
-	path    uint16 // that had carried that
-	probed  bool
-	running bool // what is sent again has been so in one piece, by more than one path
-}
-
-// segmentMark is a segment's latest path.
-type segmentMark struct {
-	tag  uint32 // of flow and sequence number; 0: none
-	path uint16
+	tag uint32 // of the flow
+	fate.Flow
 }
 
 // loss is of one segment.
@@ -75,18 +64,13 @@ func newEvidence(seed uint64, probes bool) *evidence {
 	return &evidence{
 		seed: seed, probes: probes,
 		flows:    make([]flowMark, markedFlows),
-		segments: make([]segmentMark, markedSegments),
+		segments: fate.NewSegments(markedSegments),
 		losses:   make([]loss, 0, maxLosses),
 	}
 }
 
 // sent takes note that a path carries size bytes of TCP payload from sequence number
 // seq on, in segments of mss, or in one if mss is 0.
-//
-// Payload that ends where something was sent before is sent again. Two such cases are
-// no losses. One is a single byte at the end: with it TCP asks whether a peer lives
-// or its window is open. The other is the last segment when it comes again for the
-// first time, if TCP sends tail loss probes.
 func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, size uint32, mss int) {
 	step, segments := size, uint32(1)
 	if mss > 0 && uint32(mss) < size {
@@ -95,105 +79,55 @@ func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, si
 	}
 	if via.index < len(p.tally) {
 		p.tally[via.index] += segments
-	} else {
+	} else if !v.unread {
 		v.start(p, via, segments)
 	}
 	hash := flow.Hash(v.seed)
 	f := &v.flows[hash>>50]
-	end := seq + size
-	if f.tag != uint32(hash) || int32(end-f.highest) > 0 {
-		if f.tag != uint32(hash) {
-			*f = flowMark{tag: uint32(hash)}
-		}
-		f.highest = end
-		for at := seq; at != end; at += min(step, end-at) {
-			m, tag := v.mark(hash, at)
-			*m = segmentMark{tag, uint16(via.index)}
-		}
-		return
+	if f.tag != uint32(hash) {
+		*f = flowMark{tag: uint32(hash)}
 	}
-	if end == f.highest && (size == 1 || v.probes && size == step && !(f.probed && f.probe == end)) {
-		f.probe, f.probed = end, true
-		v.stats.Probes++
-		return
+	if !v.segments.New(&f.Flow, hash, seq, size, step, via.index) {
+		v.segments.Again(&f.Flow, hash, seq, size, step, via.index, v.probes, &v.stats.Counts, func(path int) { v.lost(p, flow, path) })
 	}
-	v.again(p, via, f, hash, seq, end, step)
 }
 
 // note tells the policy, and whoever looks for losses, by which path a packet goes.
 func (e *Egress) note(o *Outgoing, pkt *flowcell.Packet, segments int, now time.Duration) {
 	via := o.decision.via
-	if e.aware != nil && via != nil && (pkt.Payload > 0 || e.paths.spray && !pkt.IsTCP()) {
+	if l := o.lane; l.aware != nil && via != nil && (pkt.Payload > 0 || l.paths.spray && !pkt.IsTCP()) {
 		payload := int(pkt.Payload)
-		e.aware.sent(o.pair, via.index, payload+segments*(pkt.Length-payload+via.header.Overhead()), now)
+		l.aware.sent(o.pair, via.index, payload+segments*(pkt.Length-payload+via.header.Overhead()), now)
 	}
 	if e.evidence != nil {
-		e.observe(o.pair, pkt, via, o.MSS)
+		e.observe(o, pkt, via)
 	}
 }
 
-// observe takes note of a packet that takes a path, in segments of mss. The path is
-// not known here if the uplink's program finds it. A destination that gets only
+// observe takes note of a packet that takes a path. The path is not known here if the
+// uplink's program finds it. A destination that gets only
 // acknowledgements or datagrams counts as active, too.
-func (e *Egress) observe(p *pair, pkt *flowcell.Packet, via *pathOut, mss int) {
-	switch {
+func (e *Egress) observe(o *Outgoing, pkt *flowcell.Packet, via *pathOut) {
+	switch p := o.pair; {
 	case p.direct:
-	case via == nil || e.uplink || pkt.Payload <= 0 || !pkt.IsTCP():
+	case via == nil || o.lane.uplink || pkt.Payload <= 0 || !pkt.IsTCP():
 		e.evidence.touch(p)
 	default:
-		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), mss)
+		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), o.MSS)
 	}
 }
 
-// again takes note of segments that are sent again.
-//
-// After a timeout TCP sends everything again that is not acknowledged, even what has
-// arrived. Where a queue overflows, a row of segments by different paths is lost. So
-// in a row of segments that are sent again, only those count that went by the same
-// path as the first. A dead path looks different: it makes holes between what others
-// carry.
-func (v *evidence) again(p *pair, via *pathOut, f *flowMark, hash uint64, seq, end, step uint32) {
-	known := false
-	for at := seq; at != end; at += min(step, end-at) {
-		m, tag := v.mark(hash, at)
-		if m.tag == tag {
-			known = true
-			if at != f.resent {
-				f.running = false
-			} else if m.path != f.path {
-				f.running = true
-			}
-			if f.running {
-				v.stats.Runs++
-			} else {
-				v.lost(p, m.path)
-			}
-			f.path = m.path
-		} else {
-			v.stats.Unknown++
-		}
-		f.resent = at + min(step, end-at)
-		*m = segmentMark{tag, uint16(via.index)}
+func (v *evidence) lost(p *pair, flow *flowcell.FiveTuple, path int) {
+	for _, h := range v.heeding {
+		h.lost(flow, path)
 	}
-	if !known { // perhaps another connection between the same ports
-		*f = flowMark{tag: f.tag, highest: end, resent: f.resent}
-	}
-}
-
-func (v *evidence) lost(p *pair, path uint16) {
-	v.stats.Losses++
-	if len(v.losses) == cap(v.losses) {
+	switch {
+	case v.unread:
+	case len(v.losses) == cap(v.losses):
 		v.stats.Unreported++
-		return
+	default:
+		v.losses = append(v.losses, loss{p.host, uint16(path)})
 	}
-	v.losses = append(v.losses, loss{p.host, path})
-}
-
-// mark returns the slot in which a segment's path is remembered, and the tag that
-// tells the segment from others.
-func (v *evidence) mark(hash uint64, seq uint32) (*segmentMark, uint32) {
-	k := (hash ^ uint64(seq)*0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93
-	return &v.segments[k>>48], uint32(k>>16) | 1
 }
 
 // start begins to count what is sent to a pair. segments are what has been sent
@@ -208,7 +142,7 @@ func (v *evidence) start(p *pair, via *pathOut, segments uint32) {
 
 // touch begins to count what is sent to a pair, unless there are too many.
 func (v *evidence) touch(p *pair) {
-	if p.tally != nil || len(v.tallied) == MaxTallied {
+	if v.unread || p.tally != nil || len(v.tallied) == MaxTallied {
 		return
 	}
 	n := p.group.Count()

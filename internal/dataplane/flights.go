@@ -20,6 +20,8 @@ type flights struct {
 	on   atomic.Bool // somebody wants to know
 	mu   sync.Mutex
 	list []flight
+
+	heeded atomic.Bool // the policy wants to know what is acknowledged
 }
 
 // flight is one flow's.

@@ -46,7 +46,7 @@ type GatewayConfig struct {
 	Seed uint64
 	// Programs is the TUN into which the kernel routes what programs send. Packets
 	// that leave the host are written back to it, for the uplink's program to
-	// encapsulate (hostprog.AttachOffload). Packets that have come for programs are
+	// encapsulate (hostprog.AttachSpray). Packets that have come for programs are
 	// written to it, too. If a link.TUN has several queues, they are read in
 	// parallel. Required. The Gateway owns it after a successful NewGateway, and
 	// closes it.
@@ -172,7 +172,7 @@ func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source
 	g.ingress.beat = in
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
-		g.ingress.marks, g.ingress.flights = g.egress.receiveMarks, g.egress.flights
+		g.ingress.marks, g.ingress.acks, g.ingress.flights = g.egress.receiveMarks, g.egress.receiveAcks, g.egress.flights
 	}
 }
 
@@ -222,7 +222,7 @@ type GatewayStats struct {
 	Paths       []PathStats       `json:"paths"` // of packets that the Gateway has encapsulated itself
 	Resequencer resequencer.Stats `json:"resequencer"`
 	Tunnel      TunnelStats       `json:"tunnel"`   // zero without one
-	Evidence    EvidenceStats     `json:"evidence"` // zero without GatewayConfig.Evidence
+	Evidence    EvidenceStats     `json:"evidence"` // zero without GatewayConfig.Evidence, unless the policy heeds losses
 	Conga       conga.Stats       `json:"conga"`    // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64 `json:"refused"`

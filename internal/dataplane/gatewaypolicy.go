@@ -25,7 +25,7 @@ func (g *Gateway) SetPolicy(name string, o policy.Options) error {
 	if err != nil {
 		return fmt.Errorf("dataplane: SetPolicy: %w", err)
 	}
-	g.egress.setPolicy(p, newAwareConfig(&c, p), c.UplinkEncapsulates)
+	g.egress.setPolicy(p, newAwareConfig(&c, p, c.UplinkEncapsulates), c.UplinkEncapsulates)
 	return nil
 }
 

@@ -51,7 +51,7 @@ type groupTable struct {
 	byKey   map[string]*group
 	outs    map[outKey]*pathOut // of all paths that there ever were
 	paths   int                 // of all groups
-	ids     uint32              // given away
+	ids     *uint32             // given away; all lanes of an egress share it
 	resets  uint64              // how often there were too many
 	key     []byte              // of the latest asked for
 }
@@ -64,7 +64,7 @@ type outKey struct {
 }
 
 func newGroupTable(address netip.Addr, p policy.Policy, c encap.Carrier) groupTable {
-	return groupTable{address: address, policy: p, carrier: c, apart: p.Groups, byKey: make(map[string]*group), outs: make(map[outKey]*pathOut)}
+	return groupTable{address: address, policy: p, carrier: c, apart: p.Groups, byKey: make(map[string]*group), outs: make(map[outKey]*pathOut), ids: new(uint32)}
 }
 
 // of finds or makes the group of a pair with these paths.
@@ -86,8 +86,8 @@ func (t *groupTable) of(table *pathTable, p *pair, set topology.PathSet) *group 
 }
 
 func (t *groupTable) add(key string, g *group) *group {
-	t.ids = max(t.ids+1, 1)
-	g.key, g.id = key, t.ids
+	*t.ids = max(*t.ids+1, 1)
+	g.key, g.id = key, *t.ids
 	t.byKey[key] = g
 	t.paths += len(g.Weighted)
 	return g

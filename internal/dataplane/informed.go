@@ -13,7 +13,7 @@ import (
 // rack.
 type informed struct{ table *conga.Table }
 
-func (i *informed) choose(p *pair, paths []int, last int, now time.Duration) int {
+func (i *informed) choose(p *pair, _ *flowcell.Packet, paths []int, last int, now time.Duration) int {
 	g := p.group
 	return i.table.Choose(uint32(p.host), paths, func(path int) uint8 { return g.Tags[path] }, last, now)
 }
@@ -70,8 +70,10 @@ func (i *informed) know(now time.Duration, add func(topology.NodeID, Congestion)
 func (e *Egress) CongaStats() (s conga.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.informed != nil {
-		s = e.informed.table.Stats()
+	for _, l := range e.lanes {
+		if l.informed != nil {
+			s = l.informed.table.Stats()
+		}
 	}
 	return s
 }

@@ -45,6 +45,9 @@ type Ingress[P any] struct {
 	// marks takes what packets say of congestion, a batch at a time; nil if nobody
 	// wants to know.
 	marks func([]arrivedMark)
+	// acks takes what packets acknowledge of what this host has sent, a batch at a time;
+	// set where flights are.
+	acks func([]arrivedAck)
 	// flights is told what is acknowledged; nil if nobody wants to know. Without it
 	// no mark counts.
 	flights *flights
@@ -62,6 +65,7 @@ type Ingress[P any] struct {
 	segments []flowcell.Packet // of the batch, for the resequencer
 	packets  []P
 	marked   []arrivedMark
+	acked    []arrivedAck
 	ready    []P // to be delivered, in this order
 	timer    clock.Timer
 	closed   bool
@@ -94,9 +98,9 @@ func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	c := &e.config
 	in := newIngress(newSource(c.Device, e.paths.tunnel), to, c.Resequencer, clock.Or(c.Clock))
 	in.relays = c.Tunnel == nil
-	in.flights, in.narrow = e.flights, e.narrow
+	in.flights, in.acks, in.narrow = e.flights, e.receiveAcks, e.narrow
 	in.flights.on.Store(true)
-	if e.informed != nil {
+	if in.relays {
 		in.marks = e.receiveMarks
 	}
 	self := flowcell.AddressFrom(c.Address)
@@ -228,6 +232,10 @@ func (in *Ingress[P]) push(now time.Duration) {
 	if len(in.marked) > 0 {
 		in.marks(in.marked)
 		in.marked = in.marked[:0]
+	}
+	if len(in.acked) > 0 {
+		in.acks(in.acked)
+		in.acked = in.acked[:0]
 	}
 	in.ready = in.reseq.PushBatch(in.segments, in.packets, now, in.ready)
 	in.segments = in.segments[:0]

@@ -55,26 +55,28 @@ func relabel(b []byte, dscp uint8, id uint16) {
 func (e *Egress) receiveMarks(marks []arrivedMark) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.informed == nil { // by now
-		return
-	}
 	now := e.clock.Now()
-	for _, m := range marks {
-		p, mark := e.paths.pairs[m.from], conga.ParseMark(m.id)
-		if p != nil && p.rack != nil && p.rack.tags>>mark.Tag&1 != 0 {
-			e.informed.receive(p, mark, now)
+	for _, l := range e.lanes {
+		if l.informed == nil {
+			continue
+		}
+		for _, m := range marks {
+			p, mark := l.paths.pairs[m.from], conga.ParseMark(m.id)
+			if p != nil && p.rack != nil && p.rack.tags>>mark.Tag&1 != 0 {
+				l.informed.receive(p, mark, now)
+			}
 		}
 	}
 }
 
 // stamp writes a mark into a packet that has room for one, if there is one.
-func (e *Egress) stamp(inner []byte, to *pair, d decision, now time.Duration) {
+func (i *informed) stamp(inner []byte, to *pair, d decision, now time.Duration) {
 	room := inner[1]>>2 == 0
 	switch {
 	case room && d.marked:
-		d.number = e.informed.mark(to, d.tag, now)
+		d.number = i.mark(to, d.tag, now)
 	case room:
-		d.number, d.numbered = e.informed.report(to, now)
+		d.number, d.numbered = i.report(to, now)
 	}
 	if d.numbered {
 		d.number.Stamp(inner)

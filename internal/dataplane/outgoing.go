@@ -21,10 +21,14 @@ type Outgoing struct {
 	// of the pseudo-header.
 	Partial           bool
 	CsumStart, CsumAt uint16
+	// Policy is that of the packet's flow, as Egress.Policy numbers it. 0 is none: then
+	// the destination's counts, or the egress's own.
+	Policy uint8
 
 	// Of classify. narrow says that MSS is what the way to the destination carries, not
 	// what the sender's TCP has decided on: the segments must leave one by one.
 	pkt      flowcell.Packet
+	lane     *lane
 	pair     *pair
 	narrow   bool
 	pieces   int  // in which it leaves
@@ -32,13 +36,14 @@ type Outgoing struct {
 	whole    bool // the outlet takes a super-segment in one piece
 	each     bool // every piece takes a path of its own
 
-	decision decision // of cut: on the piece under way
+	decision decision        // of cut: on the piece under way
+	part     flowcell.Packet // that piece, where each takes a path of its own
 }
 
 // Begin makes o a packet of so many bytes, with nothing left to do, whose Parts are to
 // be appended.
 func (o *Outgoing) Begin(size int) {
-	o.Parts, o.size, o.MSS, o.Partial, o.narrow = o.Parts[:0], size, 0, false, false
+	o.Parts, o.size, o.MSS, o.Partial, o.narrow, o.Policy = o.Parts[:0], size, 0, false, false, 0
 }
 
 // fromDevice makes o a packet that a SuperDevice has read, with its header. It is false

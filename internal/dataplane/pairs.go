@@ -43,20 +43,22 @@ type pathTable struct {
 	quiver  *topology.Quiver // of topo, nil until needed
 	changes changeLog
 
-	carriage *liveness.Carriage // nil: the carrier is used everywhere
+	carriage   *liveness.Carriage // nil: the carrier is used everywhere
+	diversions []diversion        // longest prefix first; of the own policy's table only
 }
 
 // pair is the state towards one destination. DRB keeps one selector for data and one
 // for pure ACKs (DRB §5).
 type pair struct {
-	dst    flowcell.Address
-	host   topology.NodeID // that has the address; of no meaning where direct or in a tunnel
-	direct bool            // no bouncing switch needed, or not of this fabric
-	rack   *rack           // nil where direct or in a tunnel
-	peer   *peer           // of a tunnel; nil if there is none, or no tunnel
-	valid  uint64          // the latest change that the pair has taken note of
-	group  *group          // nil: not known
-	bound  uint64          // how many groups the pair has had
+	dst     flowcell.Address
+	host    topology.NodeID // that has the address; of no meaning where direct or in a tunnel
+	direct  bool            // no bouncing switch needed, or not of this fabric
+	rack    *rack           // nil where direct or in a tunnel
+	peer    *peer           // of a tunnel; nil if there is none, or no tunnel
+	instead *lane           // of the policy that the destination was given; nil: none
+	valid   uint64          // the latest change that the pair has taken note of
+	group   *group          // nil: not known
+	bound   uint64          // how many groups the pair has had
 	selectors
 	further []selectors     // of the group's further components
 	count   flowcell.Number // of sprayed TCP segments
@@ -96,12 +98,23 @@ func (t *pathTable) lookup(dst flowcell.Address) *pair {
 			t.evict()
 		}
 		p = t.newPair(dst)
+		p.instead = t.diverted(dst)
 		p.valid = t.changes.latest
 		t.pairs[dst] = p
 	} else if p.valid != t.changes.latest {
 		t.revalidate(p)
 	}
 	return p
+}
+
+// diverted returns the lane that a destination was given; nil if none.
+func (t *pathTable) diverted(dst flowcell.Address) *lane {
+	for i := range t.diversions {
+		if d := &t.diversions[i]; d.prefix.Contains(dst.IP()) {
+			return d.lane
+		}
+	}
+	return nil
 }
 
 // evict forgets some destination.

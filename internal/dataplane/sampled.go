@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/flowcell"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -13,12 +14,12 @@ import (
 // component: samples say more about paths.
 type sampled struct {
 	table  *luopan.Table
-	device PathDevice // that carries choices out; nil if egress does
-	told   uint64     // choices that it took
-	untold uint64     // choices that it did not take
+	device chooser // that carries choices out; nil if egress does
+	told   uint64  // choices that it took
+	untold uint64  // choices that it did not take
 }
 
-func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
+func (s *sampled) choose(p *pair, _ *flowcell.Packet, _ []int, _ int, now time.Duration) int {
 	host := p.dst.IP().As4()
 	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.Live, now)
 	if s.device != nil {

@@ -28,7 +28,7 @@ func (e *Egress) SetSampler(s Sampler) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sampler = s
-	e.adopt(e.aware)
+	e.adopt()
 }
 
 // Lock takes the lock of an egress. A Sampler lives under it, since packets are sent
@@ -69,11 +69,12 @@ func (e *Egress) OuterLocked(to netip.Addr, path int) (o encap.Outer, ok bool) {
 // virtio_net_hdr where the device wants one. It returns how many were taken.
 func (e *Egress) WriteLocked(bufs [][]byte) int { return e.outlet.write(bufs) }
 
-// ToldLocked counts the choices that a PathDevice was told, and those that it did not
-// take.
+// ToldLocked counts the choices that a device was told, and those that it did not take.
 func (e *Egress) ToldLocked() (told, untold uint64) {
-	if a, ok := e.aware.(*sampled); ok {
-		return a.told, a.untold
+	for _, l := range e.lanes {
+		if a, ok := l.aware.(*sampled); ok {
+			return a.told, a.untold
+		}
 	}
 	return 0, 0
 }

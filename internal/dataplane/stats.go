@@ -61,17 +61,19 @@ func (e *Egress) Stats() (EgressStats, []PathStats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.stats
-	s.PairsEvicted += e.paths.evicted
 	s.FlowsEvicted, s.NarrowsEvicted = e.flows.Evicted(), e.narrows.evicted
-	if b, ok := e.aware.(*backlogged); ok {
-		s.RacksEvicted = b.table.Evicted()
-	}
-	s.GroupsReset += e.paths.groups.resets
 	sum := make(map[pathKey]*PathStats)
 	for k, p := range e.past {
 		sum[k] = &PathStats{p.Bounce, p.Path, p.Packets, p.Bytes}
 	}
-	e.paths.groups.addTo(sum)
+	for _, l := range e.lanes {
+		s.PairsEvicted += l.paths.evicted
+		s.GroupsReset += l.paths.groups.resets
+		if b, ok := l.aware.(*backlogged); ok {
+			s.RacksEvicted += b.table.Evicted()
+		}
+		l.paths.groups.addTo(sum)
+	}
 	var paths []PathStats
 	for _, k := range slices.SortedFunc(maps.Keys(sum), pathKey.compare) {
 		paths = append(paths, *sum[k])

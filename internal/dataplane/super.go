@@ -27,7 +27,7 @@ func (s *superOutlet) end(*Outgoing)          {}
 func (s *superOutlet) whole(o *Outgoing) bool {
 	headers := o.pkt.Length - int(o.pkt.Payload)
 	return o.pkt.IsTCP() && !o.narrow && headers <= min(MaxHeaders, len(o.Parts[0])) && o.size <= s.dev.MaxSuper() &&
-		(s.e.uplink || o.pair.plain())
+		(o.lane.uplink || o.pair.plain())
 }
 
 func (s *superOutlet) add(o *Outgoing, now time.Duration) bool {

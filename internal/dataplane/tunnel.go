@@ -12,8 +12,7 @@ import (
 	"weft/flowcell"
 )
 
-// Underlay carries datagrams over as many paths as it has source ports;
-// link.OpenUDP opens one and describes the methods.
+// Underlay is stack.Underlay.
 type Underlay interface {
 	Paths() int
 	MTU() int
@@ -22,37 +21,20 @@ type Underlay interface {
 	Close() error
 }
 
-// Tunnel is a fabric that knows nothing of weft: packets travel in UDP, and
-// plain ECMP spreads the source ports over the paths. Nothing needs a privilege.
+// Tunnel is stack.Tunnel, which describes the fields.
 type Tunnel struct {
-	// Underlay carries the datagrams. Its new owner closes it. Required.
-	Underlay Underlay
-	// Name is what peers that share a key with us call us.
-	Name string
-	// Peers are all that packets are sent to and accepted from.
-	Peers []Peer
-	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
+	Underlay     Underlay
+	Name         string
+	Peers        []Peer
 	ZeroChecksum bool
-	// Time returns the time of day; nil is time.Now. The numbers of datagrams with a
-	// MAC begin at it, and follow it when it is set ahead. Peers refuse numbers that
-	// are lower than those that they have seen. So Time should not go back from one
-	// start of a program to the next. The sender calls it once a second. It must be
-	// safe for concurrent use.
-	Time func() time.Time
+	Time         func() time.Time
 }
 
-// Peer is another end of a Tunnel.
+// Peer is stack.Peer.
 type Peer struct {
-	// Name is what the peer calls itself; only a Key needs one.
-	Name string
-	// Endpoint is where the peer receives. Its datagrams must come from the same
-	// address, from any port.
-	Endpoint netip.AddrPort
-	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
-	// peers' prefixes contain an address, the longest counts.
-	Prefixes []netip.Prefix
-	// Key authenticates datagrams in both directions; nil: none does. Previous is
-	// accepted, too, while keys are exchanged. SetPeerKeys changes both.
+	Name          string
+	Endpoint      netip.AddrPort
+	Prefixes      []netip.Prefix
 	Key, Previous *encap.UDPKey
 }
 

@@ -22,11 +22,11 @@ func (e *Egress) wrap(buf []byte, o *Outgoing, now time.Duration) []byte {
 	}
 	switch {
 	case d.marked || d.reports:
-		e.stamp(inner, o.pair, *d, now)
+		o.lane.informed.stamp(inner, o.pair, *d, now)
 	case d.numbered:
 		d.number.Stamp(inner)
 	}
-	if e.uplink {
+	if o.lane.uplink {
 		e.stats.Encapsulated++
 		return inner
 	}

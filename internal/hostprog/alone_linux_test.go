@@ -14,7 +14,7 @@ import (
 
 // What is avoided to one host is avoided to both its addresses, and to nobody else of
 // its rack, though it be the first of it; when that ends, nothing is left of it.
-func TestOffload_avoidsPathsToOneHostAlone(t *testing.T) {
+func TestSpray_avoidsPathsToOneHostAlone(t *testing.T) {
 	slowtest.System(t)
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
@@ -24,7 +24,7 @@ func TestOffload_avoidsPathsToOneHostAlone(t *testing.T) {
 		for _, host := range []topology.NodeID{s.dst.ID, s.dst.ID - 1} {
 			avoided := []topology.Avoided{{Src: s.src.ID, Dst: host, Path: 1}, {Src: s.src.ID, Dst: host, Path: 2}, {Src: host, Dst: s.src.ID, Path: 3}}
 			for _, next := range []*topology.Topology{whole.Avoiding(avoided...), whole} {
-				if err := s.offload.SetTopology(next); err != nil {
+				if err := s.spray.SetTopology(next); err != nil {
 					t.Fatal(err)
 				}
 				for rack, g := range s.numbers(t) {
@@ -34,11 +34,11 @@ func TestOffload_avoidsPathsToOneHostAlone(t *testing.T) {
 				}
 				for _, p := range addressesOf(whole, host) {
 					var value rackValue
-					err := s.offload.ways.racks.Lookup(lpmKey{uint32(p.Bits()), p.Addr().As4()}, &value)
+					err := s.spray.ways.racks.Lookup(lpmKey{uint32(p.Bits()), p.Addr().As4()}, &value)
 					if err != nil {
 						t.Fatal(err)
 					}
-					rack := s.offload.ways.by[rackOf(p.Addr())].number
+					rack := s.spray.ways.by[rackOf(p.Addr())].number
 					if next == whole {
 						if value.Group != rack {
 							t.Errorf("%v: %v still has group %d of its own", c, p, value.Group)
@@ -46,21 +46,21 @@ func TestOffload_avoidsPathsToOneHostAlone(t *testing.T) {
 						continue
 					}
 					var g groupValue
-					if err := s.offload.ways.groups.Lookup(value.Group, &g); err != nil {
+					if err := s.spray.ways.groups.Lookup(value.Group, &g); err != nil {
 						t.Fatal(err)
 					}
-					visits := slices.Sorted(slices.Values(s.offload.ways.by[p].visits))
+					visits := slices.Sorted(slices.Values(s.spray.ways.by[p].visits))
 					if value.Group == rack || g.N != 2 || !slices.Equal(visits, []int{0, 3}) {
 						t.Errorf("%v: %v has group %d of %d paths, %v", c, p, value.Group, g.N, visits)
 					}
 				}
 			}
-			if n := len(s.offload.ways.by); n != len(racks) {
+			if n := len(s.spray.ways.by); n != len(racks) {
 				t.Errorf("%v: %d ways are left, of %d racks", c, n, len(racks))
 			}
 		}
 		key := lpmKey{32, s.dst.Addr.As4()}
-		if err := s.offload.ways.racks.Delete(key); !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := s.spray.ways.racks.Delete(key); !errors.Is(err, ebpf.ErrKeyNotExist) {
 			t.Errorf("%v: the way to %v was still there: %v", c, s.dst.Addr, err)
 		}
 	}

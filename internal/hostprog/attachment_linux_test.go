@@ -17,20 +17,21 @@ import (
 )
 
 // Two who both want to be first do not move each other for ever.
-func TestOffload_givesInToWhoInsists(t *testing.T) {
+func TestSpray_givesInToWhoInsists(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
 	u.attach(t)
 	end := kerneltest.ForeignProgram(t, "insists", kerneltest.TCXEnd)
 	defer kernel.InNamespace(u.near, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, end) })
-	for i := range kernel.MaxMoves + 3 {
+	const moves = 20 // within a minute
+	for i := range moves + 3 {
 		u.do(t, func() error {
 			kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, end)
 			kerneltest.AttachForeign(t, u.port, ebpf.AttachTCXEgress, end, link.Head())
 			return nil
 		})
-		mended, err := u.offload.Repair()
-		if i < kernel.MaxMoves {
+		mended, err := u.spray.Repair()
+		if i < moves {
 			if err != nil || len(mended) != 1 {
 				t.Fatalf("time %d: %q, %v", i, mended, err)
 			}
@@ -40,18 +41,21 @@ func TestOffload_givesInToWhoInsists(t *testing.T) {
 	}
 	// The settings are mended all the same.
 	u.do(t, func() error { return netlink.LinkSetGSOIPv4MaxSize(u.port, 100000) })
-	if mended, err := u.offload.Repair(); err == nil || len(mended) != 1 {
+	if mended, err := u.spray.Repair(); err == nil || len(mended) != 1 {
 		t.Errorf("mended %q, %v; want gso_ipv4_max_size and an error", mended, err)
 	}
-	now := time.Now().Add(kernel.MoveWindow)
-	if !u.offload.at.MayMove(now) {
-		t.Error("not again after a minute")
-	}
+	o := u.spray
+	u.do(t, func() error {
+		if mended, err := o.at.MendWith(o.settings, o.handle, time.Now().Add(time.Minute)); err != nil || len(mended) != 1 {
+			t.Errorf("mended %q, %v; not again after a minute", mended, err)
+		}
+		return nil
+	})
 }
 
 // A device that was renamed is the same; one that is gone is reported as such, and
 // Close has nothing to complain of.
-func TestOffload_uplinkRenamedAndGone(t *testing.T) {
+func TestSpray_uplinkRenamedAndGone(t *testing.T) {
 	inBothChains(t, func(t *testing.T, u *uplinkTest) {
 		u.cfg.PerPacketTCP = true
 		u.attach(t)
@@ -73,13 +77,13 @@ func TestOffload_uplinkRenamedAndGone(t *testing.T) {
 		u.repair(t, "set gso_max_segs of other0 to 1 again, which was 100")
 
 		u.do(t, func() error { return netlink.LinkDel(u.port) })
-		if mended, err := u.offload.Repair(); !errors.Is(err, ErrUplinkGone) || mended != nil {
+		if mended, err := u.spray.Repair(); !errors.Is(err, ErrUplinkGone) || mended != nil {
 			t.Errorf("%q, %v; want ErrUplinkGone", mended, err)
 		}
 		if mended, err := steer.Repair(); !errors.Is(err, ErrUplinkGone) || mended != nil {
 			t.Errorf("%q, %v; want ErrUplinkGone", mended, err)
 		}
-		if err := errors.Join(u.offload.Close(), steer.Close()); err != nil {
+		if err := errors.Join(u.spray.Close(), steer.Close()); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -93,16 +97,16 @@ func inBothChains(t *testing.T, f func(t *testing.T, u *uplinkTest)) {
 		f(t, u)
 	})
 	t.Run("clsact", func(t *testing.T) {
-		withoutTCX(t)
+		kerneltest.WithoutTCX(t)
 		f(t, newUplinkTest(t))
 	})
 }
 
 // One that was replaced does not fight its successor.
-func TestOffload_repairOfOneReplaced(t *testing.T) {
+func TestSpray_repairOfOneReplaced(t *testing.T) {
 	inBothChains(t, func(t *testing.T, u *uplinkTest) {
 		u.attach(t)
-		first := u.offload
+		first := u.spray
 		u.attach(t)
 		if mended, err := first.Repair(); !errors.Is(err, ErrReplaced) || mended != nil {
 			t.Errorf("%q, %v; want ErrReplaced", mended, err)
@@ -113,14 +117,14 @@ func TestOffload_repairOfOneReplaced(t *testing.T) {
 
 // What Repair costs when there is nothing to mend; cpu-ns/op whatever else the machine
 // does.
-func BenchmarkOffload_Repair(b *testing.B) {
+func BenchmarkSpray_Repair(b *testing.B) {
 	top := kerneltest.Topology(b, "fat-tree:k=4")
-	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(b, "drb"), PerPacketTCP: true}
+	cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(b, "drb"), PerPacketTCP: true}
 	run := func(b *testing.B) {
 		ns := kerneltest.Namespace(b, "repair")
 		kerneltest.EthernetPair(b, ns, "p0", "p1")
 		err := kernel.InNamespace(ns, func() error {
-			o, err := AttachOffload(cfg)
+			o, err := AttachSpray(cfg)
 			if err != nil {
 				return err
 			}
@@ -143,7 +147,6 @@ func BenchmarkOffload_Repair(b *testing.B) {
 		}
 	}
 	b.Run("TCX", run)
-	kernel.OnlyClsact.Store(true)
-	defer kernel.OnlyClsact.Store(false)
+	kerneltest.WithoutTCX(b)
 	b.Run("clsact", run)
 }

@@ -11,7 +11,7 @@ import (
 // counted of them. A queue behind the program that drops one, processors that take
 // turns at it and swap two, or a last acknowledgement that comes late make it begin
 // anew.
-func (s *sprayed) carried(t *testing.T, n int) ([][]byte, OffloadStats) {
+func (s *sprayed) carried(t *testing.T, n int) ([][]byte, SprayStats) {
 	t.Helper()
 	for range 5 {
 		before := s.stats(t)
@@ -29,7 +29,7 @@ func (s *sprayed) carried(t *testing.T, n int) ([][]byte, OffloadStats) {
 		t.Logf("%d segments left and %d came in, in order: %t; once more", counted.Encapsulated, came, inOrder)
 	}
 	t.Fatal("no transfer came in whole")
-	return nil, OffloadStats{}
+	return nil, SprayStats{}
 }
 
 // tcpSeq is the sequence number inside an encapsulated packet.
@@ -38,7 +38,7 @@ func (s *sprayed) tcpSeq(outer []byte) uint32 {
 }
 
 // since is what was counted after an earlier look, of the same bouncing switches.
-func (s OffloadStats) since(before OffloadStats) OffloadStats {
+func (s SprayStats) since(before SprayStats) SprayStats {
 	for _, c := range []struct{ now, before *uint64 }{
 		{&s.Encapsulated, &before.Encapsulated}, {&s.Passed, &before.Passed}, {&s.Refused, &before.Refused},
 		{&s.NoPath, &before.NoPath}, {&s.TooLong, &before.TooLong}, {&s.Malformed, &before.Malformed},

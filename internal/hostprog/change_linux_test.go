@@ -15,10 +15,10 @@ import (
 func (s *sprayed) numbers(t *testing.T) map[topology.NodeID]uint32 {
 	t.Helper()
 	all := make(map[topology.NodeID]uint32)
-	for _, r := range s.offload.ways.all {
+	for _, r := range s.spray.ways.all {
 		key := lpmKey{uint32(r.prefix.Bits()), r.prefix.Addr().As4()}
 		var value rackValue
-		if err := s.offload.ways.racks.Lookup(key, &value); err != nil {
+		if err := s.spray.ways.racks.Lookup(key, &value); err != nil {
 			t.Fatal(err)
 		}
 		all[r.host] = value.Group
@@ -28,7 +28,7 @@ func (s *sprayed) numbers(t *testing.T) map[topology.NodeID]uint32 {
 
 // A link that goes down or up ends the flowcells to the racks whose paths it is
 // on, and to no others: theirs go on where they are.
-func TestOffload_changesOnlyWhatDiffers(t *testing.T) {
+func TestSpray_changesOnlyWhatDiffers(t *testing.T) {
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		changesOnlyWhatDiffers(t, newSprayedBy(t, l, "presto", c), c)
@@ -49,7 +49,7 @@ func changesOnlyWhatDiffers(t *testing.T, s *sprayed, c encap.Carrier) {
 		}
 		for _, next := range []*topology.Topology{now.Without(link.ID), now} {
 			before := s.numbers(t)
-			if err := s.offload.SetTopology(next); err != nil {
+			if err := s.spray.SetTopology(next); err != nil {
 				t.Fatal(err)
 			}
 			changed := 0
@@ -72,18 +72,18 @@ func changesOnlyWhatDiffers(t *testing.T, s *sprayed, c encap.Carrier) {
 			}
 		}
 		now = now.Without(link.ID)
-		if err := s.offload.SetTopology(now); err != nil {
+		if err := s.spray.SetTopology(now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := kerneltest.Topology(t, "fat-tree:k=6")
-	if err := s.offload.SetTopology(other); err == nil {
+	if err := s.spray.SetTopology(other); err == nil {
 		t.Error("another fabric was accepted")
 	}
 }
 
 // What a failure costs a host of a large fabric, by how far away it is.
-func BenchmarkOffloadSetTopology(b *testing.B) {
+func BenchmarkSpraySetTopology(b *testing.B) {
 	lab, err := lab.Hold(b.Context(), lab.Config{Name: "osb", Topology: kerneltest.Topology(b, "fat-tree:k=2"), Unlimited: true})
 	if err != nil {
 		b.Skip(err)
@@ -103,7 +103,7 @@ func BenchmarkOffloadSetTopology(b *testing.B) {
 			}
 			down := whole.Without(link.ID)
 			err = lab.Do(0, func() error {
-				o, err := AttachOffload(OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{whole.Node(0).Addr}, Topology: whole, Policy: mustPolicy(b, "drb")})
+				o, err := AttachSpray(SprayConfig{Uplink: "p0", Addresses: []netip.Addr{whole.Node(0).Addr}, Topology: whole, Policy: mustPolicy(b, "drb")})
 				if err != nil {
 					return err
 				}

@@ -18,11 +18,6 @@ type drawn struct {
 	flowcells       []uint64 // by number of rack, when last asked
 }
 
-func (d *drawn) close() {
-	d.choices.Close()
-	d.active.Close()
-}
-
 // choiceValue is struct choice of bpf/choice.h.
 type choiceValue struct {
 	Group, Step uint32
@@ -43,33 +38,37 @@ type activityValue struct {
 //
 // It is for the policy luopan: the program does not sample. It costs a system call, and
 // fails if the path is not live.
-func (o *Offload) Choose(rack netip.Prefix, path int, valid time.Duration) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (o *Spray) Choose(rack netip.Prefix, path int, valid time.Duration) error {
+	return o.use(func() error {
+		if err := o.choose(rack, path, valid); err != nil {
+			return fmt.Errorf("spray: Choose: %w", err)
+		}
+		return nil
+	})
+}
+
+func (o *Spray) choose(rack netip.Prefix, path int, valid time.Duration) error {
 	i, g, err := o.choosable(rack)
 	if err != nil {
-		return fmt.Errorf("offload: Choose: %w", err)
+		return err
 	}
 	step := slices.Index(g.visits, path)
 	if step < 0 {
-		return fmt.Errorf("offload: Choose: path %d to %v is not live; choose one of the present topology's", path, rack)
+		return fmt.Errorf("path %d to %v is not live; choose one of the present topology's", path, rack)
 	}
 	now, err := kernel.Monotonic()
 	if err != nil {
-		return fmt.Errorf("offload: Choose: %w", err)
+		return err
 	}
 	c := choiceValue{Group: g.number, Step: uint32(step), Until: now + uint64(max(0, valid))}
 	if err := o.drawn.choices.Put(uint32(i), c); err != nil {
-		return fmt.Errorf("offload: Choose: way to %v: %w", rack, err)
+		return fmt.Errorf("way to %v: %w", rack, err)
 	}
 	return nil
 }
 
 // choosable returns a rack's number and its paths.
-func (o *Offload) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
-	if o.handle == nil {
-		return 0, nil, errOffloadClosed
-	}
+func (o *Spray) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
 	if o.ways.known.how.mode != sprayDrawn {
 		return 0, nil, fmt.Errorf("policy %s does not take paths that it is told", o.ways.known.policy.Name)
 	}
@@ -84,10 +83,17 @@ func (o *Offload) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
 // their number and the host of the latest one. Only flowcells for which the program draws
 // paths count (luopan, rand). It is for one caller and costs a system call for any number
 // of racks. f may call Choose.
-func (o *Offload) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
-	now, before, err := o.activity()
+func (o *Spray) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
+	var now []activityValue
+	var before []uint64
+	err := o.use(func() (err error) {
+		if now, before, err = o.activity(); err != nil {
+			return fmt.Errorf("spray: Active: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("offload: Active: %w", err)
+		return err
 	}
 	for i, a := range now {
 		if n := a.Flowcells - before[i]; n > 0 {
@@ -98,12 +104,7 @@ func (o *Offload) Active(f func(rack netip.Prefix, host netip.Addr, flowcells ui
 }
 
 // activity reads what the program has written, and what it had last time.
-func (o *Offload) activity() (now []activityValue, before []uint64, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return nil, nil, errOffloadClosed
-	}
+func (o *Spray) activity() (now []activityValue, before []uint64, err error) {
 	if o.ways.known.how.mode != sprayDrawn {
 		return nil, nil, nil
 	}

@@ -16,11 +16,11 @@ import (
 
 // What is chosen holds for flowcells that begin while it is valid, to that rack,
 // and for no others.
-func TestOffload_Choose(t *testing.T) {
+func TestSpray_Choose(t *testing.T) {
 	d := newDrawing(t, "luopan", encap.CarrierIPIP)
 	under := d.path(t, d.segment(1, 7, 0))
 	for path := range d.way.paths.Count() {
-		if err := d.offload.Choose(d.rack, path, time.Hour); err != nil {
+		if err := d.spray.Choose(d.rack, path, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		for cell := range uint16(20) {
@@ -60,11 +60,11 @@ func TestOffload_Choose(t *testing.T) {
 	})
 
 	// At the end of its validity, and withdrawn.
-	if err := d.offload.Choose(d.rack, 1, 0); err != nil {
+	if err := d.spray.Choose(d.rack, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	spread("withdrawn", func(i uint16) []byte { return d.segment(10, i, 0) })
-	if err := d.offload.Choose(d.rack, 1, 30*time.Millisecond); err != nil {
+	if err := d.spray.Choose(d.rack, 1, 30*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(31 * time.Millisecond)
@@ -73,7 +73,7 @@ func TestOffload_Choose(t *testing.T) {
 
 // A change of topology that concerns the rack voids what was chosen, since steps
 // mean other paths; one that does not, leaves it. No dead path can be chosen.
-func TestOffload_ChooseAndSetTopology(t *testing.T) {
+func TestSpray_ChooseAndSetTopology(t *testing.T) {
 	d := newDrawing(t, "luopan", encap.CarrierSRv6)
 	all := func(what string, port uint16, path int) {
 		t.Helper()
@@ -85,12 +85,12 @@ func TestOffload_ChooseAndSetTopology(t *testing.T) {
 	}
 	set := func(top *topology.Topology) {
 		t.Helper()
-		if err := d.offload.SetTopology(top); err != nil {
+		if err := d.spray.SetTopology(top); err != nil {
 			t.Fatal(err)
 		}
 		d.oracle.table = mustTableBy(t, top, d.src.ID, mustPolicy(t, "luopan"), encap.CarrierSRv6)
 	}
-	if err := d.offload.Choose(d.rack, 3, time.Hour); err != nil {
+	if err := d.spray.Choose(d.rack, 3, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	all("chosen", 1, 3)
@@ -109,16 +109,16 @@ func TestOffload_ChooseAndSetTopology(t *testing.T) {
 	if len(seen) != 3 || seen[0] {
 		t.Errorf("paths %v without the first core", seen)
 	}
-	if err := d.offload.Choose(d.rack, 0, time.Hour); err == nil || !strings.Contains(err.Error(), "path 0 to 10.3.1.0/24 is not live") {
+	if err := d.spray.Choose(d.rack, 0, time.Hour); err == nil || !strings.Contains(err.Error(), "path 0 to 10.3.1.0/24 is not live") {
 		t.Errorf("a dead path: %v", err)
 	}
-	if err := d.offload.Choose(d.rack, 3, time.Hour); err != nil {
+	if err := d.spray.Choose(d.rack, 3, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	all("another step, the same path", 4, 3)
 }
 
-func TestOffload_ChooseErrors(t *testing.T) {
+func TestSpray_ChooseErrors(t *testing.T) {
 	d := newDrawing(t, "luopan", encap.CarrierIPIP)
 	own := rackOf(d.src.Addr)
 	for _, c := range []struct {
@@ -132,36 +132,36 @@ func TestOffload_ChooseErrors(t *testing.T) {
 		{d.rack, 4, "path 4 to 10.3.1.0/24 is not live"},
 		{d.rack, -1, "is not live"},
 	} {
-		if err := d.offload.Choose(c.rack, c.path, time.Second); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := d.spray.Choose(c.rack, c.path, time.Second); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, path %d: %v; does not say %q", c.rack, c.path, err, c.want)
 		}
 	}
-	if err := d.offload.Close(); err != nil {
+	if err := d.spray.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.offload.Choose(d.rack, 0, time.Second); err == nil || !strings.Contains(err.Error(), "closed") {
+	if err := d.spray.Choose(d.rack, 0, time.Second); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("after Close: %v", err)
 	}
-	if err := d.offload.Active(func(netip.Prefix, netip.Addr, uint64) {}); err == nil {
+	if err := d.spray.Active(func(netip.Prefix, netip.Addr, uint64) {}); err == nil {
 		t.Error("Active after Close")
 	}
 	other := newDrawing(t, "presto", encap.CarrierIPIP)
-	if err := other.offload.Choose(d.rack, 0, time.Second); err == nil || !strings.Contains(err.Error(), "policy presto does not take paths") {
+	if err := other.spray.Choose(d.rack, 0, time.Second); err == nil || !strings.Contains(err.Error(), "policy presto does not take paths") {
 		t.Errorf("presto: %v", err)
 	}
 	other.path(t, other.segment(1, 0, 0))
-	if err := other.offload.Active(func(r netip.Prefix, _ netip.Addr, _ uint64) { t.Errorf("presto: active %v", r) }); err != nil {
+	if err := other.spray.Active(func(r netip.Prefix, _ netip.Addr, _ uint64) { t.Errorf("presto: active %v", r) }); err != nil {
 		t.Error(err)
 	}
 }
 
 // Who asks learns which racks flowcells have begun to since, and may choose at once.
-func TestOffload_Active(t *testing.T) {
+func TestSpray_Active(t *testing.T) {
 	d := newDrawing(t, "luopan", encap.CarrierSRv6)
 	asked := func() (got []string) {
-		err := d.offload.Active(func(rack netip.Prefix, host netip.Addr, n uint64) {
+		err := d.spray.Active(func(rack netip.Prefix, host netip.Addr, n uint64) {
 			got = append(got, fmt.Sprintf("%v %v %d", rack, host, n))
-			if err := d.offload.Choose(rack, 0, time.Second); err != nil {
+			if err := d.spray.Choose(rack, 0, time.Second); err != nil {
 				t.Error(err)
 			}
 		})

@@ -15,31 +15,30 @@ import (
 
 // weft of before attached to clsact; what it left is replaced, and its qdisc, which
 // may be anybody's, stays.
-func TestOffload_replacesClsactByTCX(t *testing.T) {
+func TestSpray_replacesClsactByTCX(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
-	u.do(t, func() error { return netlink.QdiscAdd(kernel.ClsactOf(u.port)) })
-	kernel.OnlyClsact.Store(true)
-	defer kernel.OnlyClsact.Store(false)
+	u.do(t, func() error { return netlink.QdiscAdd(kerneltest.Clsact(u.port)) })
+	restore := kerneltest.WithoutTCX(t)
 	u.cfg.PerPacketTCP = true
 	u.attach(t)
-	old := u.offload
+	old := u.spray
 	old.release()
-	kernel.OnlyClsact.Store(false)
+	restore()
 	u.attach(t)
 	u.do(t, func() error {
-		if f, err := kernel.SprayFilter.InClsact(u.offload.handle, u.port); f != nil || err != nil {
+		if f, err := kerneltest.ClsactFilter(u.port, netlink.HANDLE_MIN_EGRESS, "weft-spray"); f != nil || err != nil {
 			t.Errorf("clsact still has %v, %v", f, err)
 		}
-		if c, err := kernel.SprayFilter.Chain(u.port); err != nil || !c.Has(u.offload.at.ID) {
-			t.Errorf("chain %+v, %v", c, err)
+		if c, err := kerneltest.TCX(u.port, ebpf.AttachTCXEgress); err != nil || !slices.Contains(c, u.spray.at.ID) {
+			t.Errorf("chain %v, %v", c, err)
 		}
 		return nil
 	})
 	if !u.sprays(t) {
 		t.Error("not sprayed")
 	}
-	if err := u.offload.Close(); err != nil {
+	if err := u.spray.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if n := u.gsoMaxSegs(t); n != u.port.Attrs().GSOMaxSegs {
@@ -76,16 +75,16 @@ func (u *uplinkTest) hasClsact(t *testing.T) (has bool) {
 // nobody else uses it. With TCX there is none.
 func TestClsact_goesWithWeft(t *testing.T) {
 	u := newUplinkTest(t)
-	pair := func() (*Offload, *Steer) {
+	pair := func() (*Spray, *Steer) {
 		var steer *Steer
 		u.attach(t)
 		u.do(t, func() (err error) {
 			steer, err = AttachSteer(SteerConfig{Uplink: "p0", Rules: steered})
 			return err
 		})
-		return u.offload, steer
+		return u.spray, steer
 	}
-	if _, err := inChain(u); err == nil {
+	if hasTCX(u) == nil {
 		o, s := pair()
 		if u.hasClsact(t) {
 			t.Error("a qdisc was made that TCX does not need")
@@ -94,7 +93,7 @@ func TestClsact_goesWithWeft(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	withoutTCX(t)
+	kerneltest.WithoutTCX(t)
 	for range 2 { // the record goes from one to the other
 		o, s := pair()
 		if err := o.Close(); err != nil || !u.hasClsact(t) {
@@ -105,7 +104,7 @@ func TestClsact_goesWithWeft(t *testing.T) {
 		}
 		o, s = pair()
 		if err := s.Close(); err != nil || !u.hasClsact(t) {
-			t.Fatalf("the qdisc went before Offload: %v", err)
+			t.Fatalf("the qdisc went before Spray: %v", err)
 		}
 		if err := o.Close(); err != nil || u.hasClsact(t) {
 			t.Fatalf("the qdisc has stayed: %v", err)
@@ -115,9 +114,9 @@ func TestClsact_goesWithWeft(t *testing.T) {
 	o, s := pair()
 	o.release()
 	s.release()
-	kernel.ForgetPrograms()
+	kerneltest.ForgetPrograms()
 	u.do(t, func() error {
-		_, err1 := DetachOffload("p0")
+		_, err1 := DetachSpray("p0")
 		_, err2 := DetachSteer("p0")
 		return errors.Join(err1, err2)
 	})
@@ -140,28 +139,28 @@ func TestClsact_goesWithWeft(t *testing.T) {
 	}
 }
 
-func inChain(u *uplinkTest) (c kernel.Chain, err error) {
-	err = kernel.InNamespace(u.near, func() error {
-		c, err = kernel.SprayFilter.Chain(u.port)
+// hasTCX fails on kernels without TCX.
+func hasTCX(u *uplinkTest) error {
+	return kernel.InNamespace(u.near, func() error {
+		_, err := kerneltest.TCX(u.port, ebpf.AttachTCXEgress)
 		return err
 	})
-	return c, err
 }
 
 // The record that weft kept before is read, too.
-func TestDetachOffload_recordOfBefore(t *testing.T) {
+func TestDetachSpray_recordOfBefore(t *testing.T) {
 	u := newUplinkTest(t)
 	was := u.gsoMaxSegs(t)
 	leave := func() error {
 		prog := kerneltest.ForeignProgram(t, "weft_spray", kerneltest.TCXNext)
-		m, err := ebpf.NewMap(&ebpf.MapSpec{Name: kernel.KnobsMap, Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+		m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "weft_knobs", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		filter := kernel.SprayFilter.On(u.port.Attrs().Index)
-		filter.Fd, filter.Name, filter.DirectAction = prog.FD(), "weft-spray", true
-		if err := netlink.QdiscAdd(kernel.ClsactOf(u.port)); err != nil && !errors.Is(err, unix.EEXIST) {
+		filter := &netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: u.port.Attrs().Index, Parent: netlink.HANDLE_MIN_EGRESS,
+			Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 0x5746}, Fd: prog.FD(), Name: "weft-spray", DirectAction: true}
+		if err := netlink.QdiscAdd(kerneltest.Clsact(u.port)); err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 		return errors.Join(m.Put(uint32(0), was), prog.BindMap(m), netlink.FilterReplace(filter), netlink.LinkSetGSOMaxSegs(u.port, 1))
@@ -170,7 +169,7 @@ func TestDetachOffload_recordOfBefore(t *testing.T) {
 		if err := leave(); err != nil {
 			return err
 		}
-		removed, err := DetachOffload("p0")
+		removed, err := DetachSpray("p0")
 		if !removed {
 			t.Error("nothing removed")
 		}
@@ -182,7 +181,7 @@ func TestDetachOffload_recordOfBefore(t *testing.T) {
 	u.do(t, leave)
 	u.cfg.PerPacketTCP = true
 	u.attach(t)
-	if err := u.offload.Close(); err != nil {
+	if err := u.spray.Close(); err != nil {
 		t.Error(err)
 	}
 	if n := u.gsoMaxSegs(t); n != was {

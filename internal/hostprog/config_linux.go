@@ -13,8 +13,8 @@ import (
 	"weft/topology"
 )
 
-// OffloadConfig says what the program at a host's uplink does.
-type OffloadConfig struct {
+// SprayConfig says what the program at a host's uplink does.
+type SprayConfig struct {
 	Uplink string // an Ethernet device
 
 	// Addresses are this host's own, IPv4, 1 to 16. Packets from them are sprayed.
@@ -63,17 +63,17 @@ type OffloadConfig struct {
 	Patience time.Duration
 }
 
-// OffloadPatience is the usual OffloadConfig.Patience. A table of paths that is a second
+// SprayPatience is the usual SprayConfig.Patience. A table of paths that is a second
 // old is rarely wrong.
-const OffloadPatience = time.Second
+const SprayPatience = time.Second
 
-// maxPatience bounds OffloadConfig.Patience and DetourConfig.Patience.
+// maxPatience bounds SprayConfig.Patience and DetourConfig.Patience.
 const maxPatience = time.Hour
 
 // maxOwn bounds Addresses; the size of the map own in bpf/spray.c.
 const maxOwn = 16
 
-func (c OffloadConfig) check() error {
+func (c SprayConfig) check() error {
 	if c.Topology == nil {
 		return errors.New("Topology is missing; use topology.Parse")
 	}
@@ -100,7 +100,7 @@ func (c OffloadConfig) check() error {
 		return fmt.Errorf("PerPacketTCP with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
 	}
 	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
-		return fmt.Errorf("Carrier is %v, which the offload does not write; use ipip or srv6", c.Carrier)
+		return fmt.Errorf("Carrier is %v, which the spray program does not write; use ipip or srv6", c.Carrier)
 	}
 	if c.Require && c.StartPlain {
 		return errors.New("StartPlain with Require, by which nothing leaves plain: set one of them")
@@ -113,7 +113,7 @@ func (c OffloadConfig) check() error {
 }
 
 // cuts is an address's value in the map own of bpf/spray.c.
-func (c OffloadConfig) cuts(own netip.Addr) uint8 {
+func (c SprayConfig) cuts(own netip.Addr) uint8 {
 	if slices.Contains(c.Cut, own) {
 		return 1
 	}

@@ -39,7 +39,7 @@ func newCutting(t *testing.T, o policy.Options) *sprayed {
 
 // Packets of all kinds leave as before but for the numbers, which an embedded
 // stack writes itself.
-func TestOffload_cutEqualsTheOracle(t *testing.T) {
+func TestSpray_cutEqualsTheOracle(t *testing.T) {
 	s := newCutting(t, policy.Options{})
 	for _, p := range s.packets() {
 		s.check(t, p.name, p.bytes)
@@ -99,7 +99,7 @@ func (s *sprayed) checkSuper(t *testing.T, h kerneltest.IPv4, l4 []byte, header,
 
 // Whatever comes, of some flows and in packets of one segment or many, has the
 // numbers of the Cutter, whose units end when the table is another.
-func TestOffload_cutsAsTheCutter(t *testing.T) {
+func TestSpray_cutsAsTheCutter(t *testing.T) {
 	for _, bytes := range []int{policy.MinFlowcellBytes, 0, policy.MaxFlowcellBytes} {
 		s := newCutting(t, policy.Options{FlowcellBytes: bytes})
 		s.vnet(t)
@@ -111,7 +111,7 @@ func TestOffload_cutsAsTheCutter(t *testing.T) {
 		for i := range 1200 {
 			if i%400 == 399 {
 				top := tops[i/400%2]
-				if err := s.offload.SetTopology(top); err != nil {
+				if err := s.spray.SetTopology(top); err != nil {
 					t.Fatal(err)
 				}
 				s.oracle.table = mustTable(t, top, s.src.ID, mustPolicy(t, "presto"))
@@ -144,7 +144,7 @@ func TestOffload_cutsAsTheCutter(t *testing.T) {
 func (s *sprayed) run(t *testing.T, packet []byte) {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 512)}
-	verdict, err := s.offload.at.Prog.Run(&run)
+	verdict, err := s.spray.at.Prog.Run(&run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func (s *sprayed) run(t *testing.T, packet []byte) {
 
 // More flows than the table holds are numbered all the same. One that was
 // forgotten goes on from its first flowcell.
-func TestOffload_cutsMoreFlowsThanItRemembers(t *testing.T) {
+func TestSpray_cutsMoreFlowsThanItRemembers(t *testing.T) {
 	s := newCutting(t, policy.Options{})
 	segment := func(flow int) []byte {
 		p := s.numberedSegment(9)
@@ -176,7 +176,7 @@ func TestOffload_cutsMoreFlowsThanItRemembers(t *testing.T) {
 	// strict about it.
 	for i := range 1000 {
 		run := ebpf.RunOptions{Data: frameOf(segment(i)), DataOut: make([]byte, 512)}
-		if _, err := s.offload.at.Prog.Run(&run); err != nil {
+		if _, err := s.spray.at.Prog.Run(&run); err != nil {
 			t.Fatal(err)
 		}
 		if st := s.stats(t); st.Flows == flows {
@@ -194,7 +194,7 @@ func TestOffload_cutsMoreFlowsThanItRemembers(t *testing.T) {
 
 // Super-segments of a packet socket, whose segments the kernel does not count,
 // are numbered whole, with the right checksum.
-func TestOffload_cutsSuperSegments(t *testing.T) {
+func TestSpray_cutsSuperSegments(t *testing.T) {
 	s := newCutting(t, policy.Options{})
 	s.vnet(t)
 	for _, c := range []struct{ payload, size int }{
@@ -208,7 +208,7 @@ func TestOffload_cutsSuperSegments(t *testing.T) {
 
 // A connection of the kernel's leaves in whole flowcells, each by one path and
 // one after the other, which a receiver believes.
-func TestOffload_cutsTheKernelsTCP(t *testing.T) {
+func TestSpray_cutsTheKernelsTCP(t *testing.T) {
 	s := newCutting(t, policy.Options{})
 	s.leaveRoom(t)
 	s.gather(t)

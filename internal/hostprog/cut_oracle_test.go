@@ -108,7 +108,7 @@ func (o *cutOracle) end() {
 	}
 }
 
-// counts are OffloadStats.Flows and Flowcells.
+// counts are SprayStats.Flows and Flowcells.
 func (o *cutOracle) counts() (flows, cells uint64) {
 	if o == nil {
 		return 0, 0

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -38,18 +37,12 @@ type DetourStats struct {
 
 // Detour is the program attached to a TUN's egress. Methods are safe for concurrent
 // use.
-type Detour struct {
-	home   kernel.Home
-	heart  heart
-	counts *ebpf.Map
-	uplink netlink.Link
+type Detour struct{ program }
 
-	mu     sync.Mutex
-	handle *netlink.Handle // nil: closed
-	at     kernel.Attachment
-}
-
-var errDetourClosed = errors.New("detour: closed")
+var (
+	errDetourClosed = errors.New("detour: closed")
+	detourKind      = kind{name: "detour", device: "TUN", place: kernel.DetourFilter, closed: errDetourClosed}
+)
 
 // AttachDetour makes the kernel send packets that are routed into a TUN out of an uplink
 // instead, by the uplink's routes, while the TUN's reader does not Beat. So the kernel's
@@ -64,14 +57,9 @@ func AttachDetour(cfg DetourConfig) (*Detour, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("detour: %w", err)
 	}
-	h, err := netlink.NewHandle(kernel.Families...)
-	if err != nil {
-		return nil, kernel.Explain(fmt.Errorf("detour: %w", err))
-	}
-	d := &Detour{handle: h}
-	if err := d.attach(cfg); err != nil {
-		d.release()
-		return nil, fmt.Errorf("detour: TUN %s: %w", cfg.TUN, err)
+	d := &Detour{}
+	if err := d.open(detourKind, cfg.TUN, func() error { return d.attach(cfg) }); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -87,10 +75,7 @@ func (c DetourConfig) check() error {
 }
 
 func (d *Detour) attach(cfg DetourConfig) (err error) {
-	if d.home, err = kernel.OpenHome(); err != nil {
-		return err
-	}
-	if d.uplink, err = kernel.Uplink(d.handle, cfg.Uplink); err != nil {
+	if d.other, err = kernel.Uplink(d.handle, cfg.Uplink); err != nil {
 		return err
 	}
 	links, err := kernel.Links(d.handle, []string{cfg.TUN})
@@ -116,7 +101,7 @@ func (d *Detour) load(cfg DetourConfig, tun netlink.Link) error {
 		next = cfg.Gateway.Unmap().As4()
 	}
 	err = errors.Join(setPatience(spec, cfg.Patience),
-		spec.Variables[detourVarUplink].Set(uint32(d.uplink.Attrs().Index)),
+		spec.Variables[detourVarUplink].Set(uint32(d.other.Attrs().Index)),
 		spec.Variables[detourVarGateway].Set(binary.NativeEndian.Uint32(next[:])))
 	if err != nil {
 		return err
@@ -129,72 +114,13 @@ func (d *Detour) load(cfg DetourConfig, tun netlink.Link) error {
 	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
 		return err
 	}
-	d.counts = objects.Counters
-	d.heart.open(objects.Heartbeat)
-	d.at, err = kernel.NewAttachment(kernel.DetourFilter, tun, objects.WeftDetour)
-	return err
-}
-
-// Beat says that the TUN's reader reads. Call it at least four times as often as
-// Patience. It waits for no other method, and makes no system call that a process
-// without privileges might be refused.
-func (d *Detour) Beat() error { return d.heart.beat(errDetourClosed) }
-
-// Repair is Offload.Repair for the program at the TUN. ErrUplinkGone says that either
-// device does not exist any more.
-func (d *Detour) Repair() (mended []string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.handle == nil {
-		return nil, errDetourClosed
-	}
-	err = d.home.Do(func() error {
-		if mended, err = d.at.Mend(d.handle, time.Now()); err == nil {
-			_, err = kernel.AttrsOf(d.handle, d.uplink)
-		}
-		return err
-	})
-	if err != nil {
-		return mended, fmt.Errorf("detour: %w", err)
-	}
-	return mended, nil
+	return d.own(tun, objects.WeftDetour, objects.Counters, objects.Heartbeat)
 }
 
 // Stats returns the counters.
 func (d *Detour) Stats() (s DetourStats, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.handle == nil {
-		return s, errDetourClosed
-	}
-	err = kernel.SumCounters(d.counts, &s.Detoured, &s.Stuck) // the order of the enum in bpf/detour.c
-	return s, err
-}
-
-// Close detaches the program, unless another AttachDetour has replaced it since. Later
-// calls do nothing.
-func (d *Detour) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.handle == nil {
-		return nil
-	}
-	defer d.release()
-	err := d.home.Do(func() error {
-		_, err := d.at.Detach(d.handle)
-		return err
+	err = d.use(func() error {
+		return kernel.SumCounters(d.counts, &s.Detoured, &s.Stuck) // the order of the enum in bpf/detour.c
 	})
-	if err != nil {
-		return fmt.Errorf("detour: %w", err)
-	}
-	return nil
-}
-
-func (d *Detour) release() {
-	d.heart.close()
-	d.handle.Close()
-	d.handle = nil
-	d.home.Close()
-	d.at.Release()
-	d.counts.Close()
+	return s, err
 }

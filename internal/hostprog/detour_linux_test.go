@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,11 +255,11 @@ func TestDetour_repair(t *testing.T) {
 	}
 	repair(0)
 	d.do(t, func() error {
-		chain, err := kernel.DetourFilter.Chain(d.tun)
-		if errors.Is(err, kernel.ErrNoTCX) {
-			return netlink.QdiscDel(kernel.ClsactOf(d.tun))
+		chain, err := kerneltest.TCX(d.tun, ebpf.AttachTCXEgress)
+		if errors.Is(err, kerneltest.ErrNoTCX) {
+			return netlink.QdiscDel(kerneltest.Clsact(d.tun))
 		}
-		if err != nil || !chain.Has(d.detour.at.ID) {
+		if err != nil || !slices.Contains(chain, d.detour.at.ID) {
 			return fmt.Errorf("chain %v, %w", chain, err)
 		}
 		return link.RawDetachProgram(link.RawDetachProgramOptions{Target: d.tun.Attrs().Index, Program: d.detour.at.Prog, Attach: ebpf.AttachTCXEgress})

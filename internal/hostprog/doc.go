@@ -1,6 +1,6 @@
 // Package hostprog holds the eBPF programs of a host and what loads them: the one at the
 // uplink's egress that encapsulates what the kernel's own TCP and programs send, by a
-// policy (Offload); the one at its ingress that keeps what is for weft from the kernel's
+// policy (Spray); the one at its ingress that keeps what is for weft from the kernel's
 // own protocols while somebody reads it (Steer); and the one at the TUN device that sends
 // packets past a process that hangs (Detour).
 //
@@ -28,7 +28,7 @@
 // Under luopan and rand the program draws a path when a flowcell begins and keeps it with
 // the flow. A table rack → path, valid until, is fed by a Host (stack.PathDevice) or by the
 // daemon's sampler, which learns from the program which racks are in use. Policies that
-// decide packet by packet (conga, letflow, local, drill) stay in userspace.
+// decide packet by packet (conga, letflow, local, drill, reps) stay in userspace.
 //
 // What the programs changed at the uplink (gso_max_segs, gso_ipv4_max_size) is in a map bound
 // to the program. Repair compares program, place and settings with what should be, and mends

@@ -27,26 +27,26 @@ type drawing struct {
 }
 
 // newDrawing attaches to a cable that leads nowhere.
-func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*OffloadConfig)) *drawing {
+func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*SprayConfig)) *drawing {
 	t.Helper()
 	ns := kerneltest.Namespace(t, "drawn-"+policy)
 	kerneltest.EthernetPair(t, ns, "p0", "p1")
 	d := &drawing{top: kerneltest.Topology(t, "fat-tree:k=4")}
 	hosts := kerneltest.Hosts(d.top)
 	d.src, d.dst = hosts[0], hosts[len(hosts)-1]
-	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{d.src.Addr, d.top.EmbeddedAddr(d.src.ID)},
+	cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{d.src.Addr, d.top.EmbeddedAddr(d.src.ID)},
 		Topology: d.top, Self: d.src.ID, Policy: mustPolicy(t, policy), Carrier: c}
 	for _, e := range edit {
 		e(&cfg)
 	}
 	err := kernel.InNamespace(ns, func() (err error) {
-		d.offload, err = AttachOffload(cfg)
+		d.spray, err = AttachSpray(cfg)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.offload.Close() })
+	t.Cleanup(func() { d.spray.Close() })
 	d.oracle = sprayOracle{own: cfg.Addresses, table: mustTableBy(t, d.top, d.src.ID, cfg.Policy, c), mtu: 65536}
 	if len(cfg.Cut) > 0 {
 		d.oracle.cut = newCutOracle(cfg.Policy.Unit, cfg.Cut...)
@@ -62,7 +62,7 @@ func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*Offl
 func (d *drawing) path(t *testing.T, packet []byte) int {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 2048)}
-	verdict, err := d.offload.at.Prog.Run(&run)
+	verdict, err := d.spray.at.Prog.Run(&run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func (d *drawing) segment(port, cell uint16, index uint8) []byte {
 
 // A flowcell's path is drawn when it begins and kept, whatever is chosen meanwhile;
 // flowcells of a flow take all paths about alike.
-func TestOffload_drawsWithEachFlowcell(t *testing.T) {
+func TestSpray_drawsWithEachFlowcell(t *testing.T) {
 	for _, c := range []struct {
 		policy  string
 		carrier encap.Carrier
@@ -126,14 +126,14 @@ func TestOffload_drawsWithEachFlowcell(t *testing.T) {
 }
 
 // A flowcell under way by a path that dies goes on by a live one.
-func TestOffload_drawnPathDies(t *testing.T) {
+func TestSpray_drawnPathDies(t *testing.T) {
 	d := newDrawing(t, "rand", encap.CarrierIPIP)
 	for port := range uint16(40) {
 		p := d.path(t, d.segment(port, 5, 0))
 		dead := d.way.paths.Bounce(p)
 		less := d.top.WithoutNode(dead)
 		for _, top := range []*topology.Topology{less, d.top} {
-			if err := d.offload.SetTopology(top); err != nil {
+			if err := d.spray.SetTopology(top); err != nil {
 				t.Fatal(err)
 			}
 			d.oracle.table = mustTable(t, top, d.src.ID, mustPolicy(t, "rand"))
@@ -145,11 +145,11 @@ func TestOffload_drawnPathDies(t *testing.T) {
 }
 
 // The kernel's TCP is cut as ever, and each of its flowcells is drawn once.
-func TestOffload_drawsWhatItCuts(t *testing.T) {
-	d := newDrawing(t, "luopan", encap.CarrierSRv6, func(c *OffloadConfig) { c.Cut = c.Addresses[:1] })
+func TestSpray_drawsWhatItCuts(t *testing.T) {
+	d := newDrawing(t, "luopan", encap.CarrierSRv6, func(c *SprayConfig) { c.Cut = c.Addresses[:1] })
 	const seed = 12
 	rng := rand.New(rand.NewPCG(seed, 0))
-	if err := d.offload.Choose(d.rack, 2, time.Hour); err != nil {
+	if err := d.spray.Choose(d.rack, 2, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	// The oracle numbers, and path compares: only what begins with the choice may
@@ -179,7 +179,7 @@ func TestOffload_drawsWhatItCuts(t *testing.T) {
 			if !chosen {
 				valid = time.Hour
 			}
-			if err := d.offload.Choose(d.rack, 2, valid); err != nil {
+			if err := d.spray.Choose(d.rack, 2, valid); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,13 +11,13 @@ import (
 // What lacks a descriptor says so, and not that the kernel is too old.
 func TestFewDescriptors_errorsNameTheLimit(t *testing.T) {
 	top := kerneltest.Topology(t, "fat-tree:k=4")
-	offload := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
+	spray := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
 		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
 	for _, c := range []struct {
 		name string
 		open func() (io.Closer, error)
 	}{
-		{"offload", func() (io.Closer, error) { return AttachOffload(offload) }},
+		{"spray", func() (io.Closer, error) { return AttachSpray(spray) }},
 		{"steer", func() (io.Closer, error) { return AttachSteer(SteerConfig{Uplink: "p0", Rules: steered}) }},
 	} {
 		t.Run(c.name, func(t *testing.T) { kerneltest.FewDescriptors(t, c.open) })

@@ -31,7 +31,7 @@ func (s *sprayed) sendSuper(t *testing.T, packet []byte, gsoType byte, headers, 
 	return err
 }
 
-func TestOffload_superSegmentsOfUserspace(t *testing.T) {
+func TestSpray_superSegmentsOfUserspace(t *testing.T) {
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		t.Run(c.String(), func(t *testing.T) {
@@ -73,7 +73,7 @@ func superSegmentsOfUserspace(t *testing.T, s *sprayed, carrier encap.Carrier, r
 		{name: "UDP", protocol: 17, gso: udpL4, header: 8, size: 1000, payload: 4500, segs: 5},
 		{name: "UDP too long", protocol: 17, gso: udpL4, header: 8, size: mss + 13, payload: 4500, tooLong: true},
 	} {
-		if c.cut { // by the kernel: TestOffload_kernelCutsByTheSameRule
+		if c.cut { // by the kernel: TestSpray_kernelCutsByTheSameRule
 			continue
 		}
 		h := kerneltest.IPv4{TOS: 2, ID: 64 * 77, Frag: 0x4000, TTL: 64, Protocol: c.protocol, Src: s.src.Addr, Dst: s.dst.Addr}
@@ -125,7 +125,7 @@ func superSegmentsOfUserspace(t *testing.T, s *sprayed, carrier encap.Carrier, r
 // A super-segment that becomes too long for the device with its outer header is
 // cut by the kernel, which counts on in both headers' IDs: all its segments are
 // of one flowcell, and on one path.
-func TestOffload_kernelCutsByTheSameRule(t *testing.T) {
+func TestSpray_kernelCutsByTheSameRule(t *testing.T) {
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		t.Run(c.String(), func(t *testing.T) { kernelCuts(t, newSprayedBy(t, l, "presto", c), c) })
@@ -158,7 +158,7 @@ func kernelCuts(t *testing.T, s *sprayed, carrier encap.Carrier) {
 
 // Super-segments without a length in their header cannot be encapsulated: the uplink
 // is told to make none, and gets back what it had.
-func TestAttachOffload_bigTCP(t *testing.T) {
+func TestAttachSpray_bigTCP(t *testing.T) {
 	ns := kerneltest.Namespace(t, "bigtcp")
 	kerneltest.EthernetPair(t, ns, "p0", "p1")
 	top := kerneltest.Topology(t, "fat-tree:k=4")
@@ -172,7 +172,7 @@ func TestAttachOffload_bigTCP(t *testing.T) {
 			old = err
 			return nil
 		}
-		cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "presto")}
+		cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "presto")}
 		most := func(want uint32) {
 			t.Helper()
 			now, err := netlink.LinkByName("p0")
@@ -182,7 +182,7 @@ func TestAttachOffload_bigTCP(t *testing.T) {
 				t.Errorf("gso_ipv4_max_size is %d, want %d", n, want)
 			}
 		}
-		o, err := AttachOffload(cfg)
+		o, err := AttachSpray(cfg)
 		if err != nil {
 			return err
 		}
@@ -203,12 +203,12 @@ func TestAttachOffload_bigTCP(t *testing.T) {
 		o.release()
 		cfg.Cut = cfg.Addresses
 		cfg.Policy.Unit.Bytes = 10000
-		if o, err = AttachOffload(cfg); err != nil {
+		if o, err = AttachSpray(cfg); err != nil {
 			return err
 		}
 		most(10000)
 		o.release()
-		if removed, err := DetachOffload("p0"); err != nil || !removed {
+		if removed, err := DetachSpray("p0"); err != nil || !removed {
 			t.Errorf("detached: %v, %v", removed, err)
 		}
 		most(110000)
@@ -223,7 +223,7 @@ func TestAttachOffload_bigTCP(t *testing.T) {
 }
 
 // What is in a tunnel of the kernel's goes out as it is, and arrives.
-func TestOffload_tunnelsOfTheKernel(t *testing.T) {
+func TestSpray_tunnelsOfTheKernel(t *testing.T) {
 	s := newSprayed(t, sprayLab(t), "drb")
 	vxlan := &netlink.Vxlan{LinkAttrs: netlink.NewLinkAttrs(), VxlanId: 7, Port: 4789,
 		SrcAddr: s.src.Addr.AsSlice(), Group: s.dst.Addr.AsSlice()}
@@ -262,12 +262,12 @@ func TestOffload_tunnelsOfTheKernel(t *testing.T) {
 }
 
 // The kernel takes the table of the largest fabric.
-func TestOffload_largestFabric(t *testing.T) {
+func TestSpray_largestFabric(t *testing.T) {
 	ns := kerneltest.Namespace(t, "largest")
 	kerneltest.EthernetPair(t, ns, "p0", "p1")
 	top := kerneltest.Topology(t, "fat-tree:k=64")
 	err := kernel.InNamespace(ns, func() error {
-		o, err := AttachOffload(OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")})
+		o, err := AttachSpray(SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")})
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 // policy the program carries out: super-segments leave whole, and are counted as
 // what devices make of them. Switches pop labels in the very bytes that a packet
 // socket shows, so that it cannot be told from these by which path they went.
-func TestOffload_kernelTCPByLabels(t *testing.T) {
+func TestSpray_kernelTCPByLabels(t *testing.T) {
 	slowtest.System(t)
 	kerneltest.NeedRoot(t)
 	l, err := lab.Hold(t.Context(), lab.Config{Name: kerneltest.LabName("a"), Topology: kerneltest.Topology(t, "fat-tree:k=4"), Unlimited: true, SRv6: true})
@@ -64,7 +64,7 @@ func TestOffload_kernelTCPByLabels(t *testing.T) {
 // A connection that the program cuts leaves in flowcells, each by one path that was
 // drawn for it, or by the one chosen, while others are chosen all the time; and a
 // receiver believes the numbers.
-func TestOffload_drawsForTheKernelsTCP(t *testing.T) {
+func TestSpray_drawsForTheKernelsTCP(t *testing.T) {
 	s := newSprayed(t, sprayLab(t), "luopan")
 	cfg := s.config(t, "luopan")
 	cfg.Cut = []netip.Addr{s.src.Addr}
@@ -82,7 +82,7 @@ func TestOffload_drawsForTheKernelsTCP(t *testing.T) {
 			case <-time.After(500 * time.Microsecond):
 			}
 			// Valid for some time and not for some.
-			if err := s.offload.Choose(rackOf(s.dst.Addr), i%4, 250*time.Microsecond); err != nil {
+			if err := s.spray.Choose(rackOf(s.dst.Addr), i%4, 250*time.Microsecond); err != nil {
 				t.Error(err)
 				return
 			}

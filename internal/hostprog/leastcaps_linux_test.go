@@ -15,10 +15,10 @@ import (
 	"weft/internal/kernel/kerneltest"
 )
 
-// repairUnnamed repairs an Offload behind a program whose name this process may not
+// repairUnnamed repairs a Spray behind a program whose name this process may not
 // read.
-func repairUnnamed(o *Offload, end *ebpf.Program) error {
-	if _, err := kernel.SprayFilter.Chain(o.at.Link); errors.Is(err, kernel.ErrNoTCX) {
+func repairUnnamed(o *Spray, end *ebpf.Program) error {
+	if _, err := kerneltest.TCX(o.at.Link, ebpf.AttachTCXEgress); errors.Is(err, kerneltest.ErrNoTCX) {
 		return nil
 	}
 	opts := link.RawAttachProgramOptions{Target: o.at.Link.Attrs().Index, Program: end, Attach: ebpf.AttachTCXEgress, Anchor: link.Head()}
@@ -36,16 +36,16 @@ func repairUnnamed(o *Offload, end *ebpf.Program) error {
 }
 
 // A daemon needs no more than these to attach, change and close.
-func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
+func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 	ns := kerneltest.Namespace(t, "caps")
 	kerneltest.EthernetPair(t, ns, "p0", "p1")
 	kerneltest.Shell(t, ns, "ip tuntap add tun0 mode tun && ip link set tun0 up")
 	top := kerneltest.Topology(t, "fat-tree:k=4")
-	cfg := OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
+	cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
 		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
 	end := kerneltest.ForeignProgram(t, "ends_it", kerneltest.TCXEnd)
 	attachAndClose := func() error {
-		o, err := AttachOffload(cfg)
+		o, err := AttachSpray(cfg)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func TestOffloadAndSteer_leastCapabilities(t *testing.T) {
 		_, err1 := o.Stats()
 		_, err2 := s.Stats()
 		_, err3 := o.Seen()
-		again, err4 := AttachOffload(cfg)
+		again, err4 := AttachSpray(cfg)
 		if err4 != nil {
 			return errors.Join(err4, o.Close(), s.Close())
 		}

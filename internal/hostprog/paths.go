@@ -58,7 +58,7 @@ func labelWords(s topology.PathSet) (words []pathWord, sids [16]byte, err error)
 		return nil, sids, err
 	}
 	if l.Size > len(pathWord{}) {
-		return nil, sids, fmt.Errorf("they differ in the first %d labels, but the offload has room for %d; use the embedded stack", l.Size, len(pathWord{}))
+		return nil, sids, fmt.Errorf("they differ in the first %d labels, but the spray program has room for %d; use the embedded stack", l.Size, len(pathWord{}))
 	}
 	sids = l.Tail
 	copy(sids[:paths.Block], l.Heads[0][:])

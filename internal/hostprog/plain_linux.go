@@ -6,26 +6,23 @@ import (
 	"net/netip"
 )
 
-var errRequired = errors.New("offload: SetPlain: OffloadConfig.Require is set, by which packets to other racks leave encapsulated or not at all; leave it out")
+var errRequired = errors.New("spray: SetPlain: SprayConfig.Require is set, by which packets to other racks leave encapsulated or not at all; leave it out")
 
 // SetPlain says for each rack but the host's own, by its prefix, whether packets to it
 // leave plain, by the routes of the kernel and the fabric. Each packet follows the former
 // setting or the new one; when SetPlain returns, the new one. SetTopology keeps it. plain
-// is called under a lock, once for each rack, and must not call the Offload. The cost grows
+// is called under a lock, once for each rack, and must not call the Spray. The cost grows
 // with the racks for which it has changed.
-func (o *Offload) SetPlain(plain func(rack netip.Prefix) bool) error {
+func (o *Spray) SetPlain(plain func(rack netip.Prefix) bool) error {
 	if o.require {
 		return errRequired
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return errOffloadClosed
-	}
-	if err := o.ways.setPlain(plain); err != nil {
-		return fmt.Errorf("offload: SetPlain: %w", err)
-	}
-	return nil
+	return o.use(func() error {
+		if err := o.ways.setPlain(plain); err != nil {
+			return fmt.Errorf("spray: SetPlain: %w", err)
+		}
+		return nil
+	})
 }
 
 // startPlain is for tables that are still empty.

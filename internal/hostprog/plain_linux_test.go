@@ -14,7 +14,7 @@ import (
 )
 
 // Plain racks are so, and no others, across changes of the topology.
-func TestOffload_setPlain(t *testing.T) {
+func TestSpray_setPlain(t *testing.T) {
 	u := newUplinkTest(t)
 	u.cfg.StartPlain = true
 	u.attach(t)
@@ -32,7 +32,7 @@ func TestOffload_setPlain(t *testing.T) {
 	}
 	set := func(plain func(netip.Prefix) bool) {
 		t.Helper()
-		if err := u.offload.SetPlain(plain); err != nil {
+		if err := u.spray.SetPlain(plain); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,8 +41,8 @@ func TestOffload_setPlain(t *testing.T) {
 	want("one proved", 4, 6)
 	core, _ := top.Lookup("3.1")
 	for _, now := range []func() error{
-		func() error { return u.offload.SetTopology(top.WithoutNode(core.ID)) },
-		func() error { return u.offload.SetTopology(top) },
+		func() error { return u.spray.SetTopology(top.WithoutNode(core.ID)) },
+		func() error { return u.spray.SetTopology(top) },
 	} {
 		if err := now(); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestOffload_setPlain(t *testing.T) {
 	want("the other", 6, 4)
 	set(func(netip.Prefix) bool { return false })
 	want("both", 4, 4)
-	st, err := u.offload.Stats()
+	st, err := u.spray.Stats()
 	if err != nil || st.Plain != 2+1+2+1 || st.Encapsulated != 1+2+1+2 {
 		t.Errorf("%+v, %v; want 6 plain and 6 encapsulated", st, err)
 	}
@@ -61,21 +61,21 @@ func TestOffload_setPlain(t *testing.T) {
 		set(func(netip.Prefix) bool { return i%2 == 0 })
 	}
 	want("after many changes", 4, 4)
-	if n := len(u.offload.ways.known.groups); n > len(u.offload.ways.all) {
-		t.Errorf("%d groups for %d racks", n, len(u.offload.ways.all))
+	if n := len(u.spray.ways.known.groups); n > len(u.spray.ways.all) {
+		t.Errorf("%d groups for %d racks", n, len(u.spray.ways.all))
 	}
 }
 
 // A flow begins a new flowcell after its rack was plain: what went plain is missing
 // from the former one.
-func TestOffload_plainEndsFlowcells(t *testing.T) {
+func TestSpray_plainEndsFlowcells(t *testing.T) {
 	u := newUplinkTest(t)
 	u.cfg.Policy, u.cfg.Cut = mustPolicy(t, "presto"), u.cfg.Addresses
 	u.attach(t)
 	cells := func(want uint64) {
 		t.Helper()
 		u.sprays(t)
-		st, err := u.offload.Stats()
+		st, err := u.spray.Stats()
 		if err != nil || st.Flowcells != want {
 			t.Errorf("%d flowcells, %v; want %d", st.Flowcells, err, want)
 		}
@@ -83,11 +83,11 @@ func TestOffload_plainEndsFlowcells(t *testing.T) {
 	cells(1)
 	cells(1)
 	for i := range uint64(2) {
-		if err := u.offload.SetPlain(func(netip.Prefix) bool { return true }); err != nil {
+		if err := u.spray.SetPlain(func(netip.Prefix) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		cells(1 + i)
-		if err := u.offload.SetPlain(func(netip.Prefix) bool { return false }); err != nil {
+		if err := u.spray.SetPlain(func(netip.Prefix) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 		cells(2 + i)
@@ -96,7 +96,7 @@ func TestOffload_plainEndsFlowcells(t *testing.T) {
 
 // Packets are encapsulated while the process beats, and leave as they are before that
 // and when it is silent.
-func TestOffload_failsOpen(t *testing.T) {
+func TestSpray_failsOpen(t *testing.T) {
 	u := newUplinkTest(t)
 	u.cfg.Patience = 200 * time.Millisecond
 	u.attach(t)
@@ -106,7 +106,7 @@ func TestOffload_failsOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := u.offload.heart.set(now+uint64(d), errOffloadClosed); err != nil {
+		if err := u.spray.heart.set(now+uint64(d), errSprayClosed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,54 +121,54 @@ func TestOffload_failsOpen(t *testing.T) {
 	if u.sprays(t) {
 		t.Error("sprayed although nobody attends")
 	}
-	if st, err := u.offload.Stats(); err != nil || st.Unattended != 2 || st.Encapsulated != 1 {
+	if st, err := u.spray.Stats(); err != nil || st.Unattended != 2 || st.Encapsulated != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	kerneltest.Within(t, kerneltest.Patience, "sprayed behind a Beat", func() bool {
-		if err := u.offload.Beat(); err != nil {
+		if err := u.spray.Beat(); err != nil {
 			t.Fatal(err)
 		}
 		return u.sprays(t)
 	})
-	// Beat does not wait for who holds the Offload.
-	u.offload.mu.Lock()
-	err := u.offload.Beat()
-	u.offload.mu.Unlock()
+	// Beat does not wait for who holds the Spray.
+	u.spray.mu.Lock()
+	err := u.spray.Beat()
+	u.spray.mu.Unlock()
 	if err != nil {
 		t.Error(err)
 	}
-	if n := testing.AllocsPerRun(10, func() { u.offload.Beat() }); n > 2 {
+	if n := testing.AllocsPerRun(10, func() { u.spray.Beat() }); n > 2 {
 		t.Errorf("%v allocations a heartbeat", n)
 	}
-	if err := errors.Join(u.offload.Close()); err != nil || u.offload.Beat() != errOffloadClosed {
-		t.Errorf("closed: %v, %v", err, u.offload.Beat())
+	if err := errors.Join(u.spray.Close()); err != nil || u.spray.Beat() != errSprayClosed {
+		t.Errorf("closed: %v, %v", err, u.spray.Beat())
 	}
 }
 
 // Who requires encapsulation gets no plain packets from a silence.
-func TestOffload_require(t *testing.T) {
+func TestSpray_require(t *testing.T) {
 	u := newUplinkTest(t)
 	u.cfg.Patience, u.cfg.Require = time.Millisecond, true
 	u.attach(t)
 	if !u.sprays(t) {
 		t.Error("not sprayed")
 	}
-	if err := u.offload.SetPlain(func(netip.Prefix) bool { return true }); err == nil || !strings.Contains(err.Error(), "Require") {
+	if err := u.spray.SetPlain(func(netip.Prefix) bool { return true }); err == nil || !strings.Contains(err.Error(), "Require") {
 		t.Errorf("SetPlain: %v", err)
 	}
 	u.cfg.StartPlain = true
-	if _, err := AttachOffload(u.cfg); err == nil || !strings.Contains(err.Error(), "StartPlain with Require") {
+	if _, err := AttachSpray(u.cfg); err == nil || !strings.Contains(err.Error(), "StartPlain with Require") {
 		t.Errorf("%v", err)
 	}
 	u.cfg.StartPlain, u.cfg.Patience = false, -1
-	if _, err := AttachOffload(u.cfg); err == nil || !strings.Contains(err.Error(), "Patience is -1ns") {
+	if _, err := AttachSpray(u.cfg); err == nil || !strings.Contains(err.Error(), "Patience is -1ns") {
 		t.Errorf("%v", err)
 	}
 }
 
 // Without live paths packets leave as they are; a route whose MTU leaves no room costs
 // the spraying, not the connection.
-func TestOffload_leavesPlainWhatItCannotEncapsulate(t *testing.T) {
+func TestSpray_leavesPlainWhatItCannotEncapsulate(t *testing.T) {
 	s := newSprayed(t, sprayLab(t), "drb")
 	before := s.stats(t)
 	s.cubic(t, 1<<20) // by routes of the uplink's MTU
@@ -178,22 +178,22 @@ func TestOffload_leavesPlainWhatItCannotEncapsulate(t *testing.T) {
 }
 
 // Nor is what has no path dropped; if it is required, it is.
-func TestOffload_noPath(t *testing.T) {
+func TestSpray_noPath(t *testing.T) {
 	u := newUplinkTest(t)
 	for _, require := range []bool{false, true} {
 		u.cfg.Require = require
 		u.attach(t)
-		for n := uint32(1); n <= u.offload.ways.last; n++ {
-			if err := u.offload.ways.groups.Put(n, &groupValue{Number: n}); err != nil {
+		for n := uint32(1); n <= u.spray.ways.last; n++ {
+			if err := u.spray.ways.groups.Put(n, &groupValue{Number: n}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		packet := kerneltest.IPv4{ID: 1, Frag: 0x4000, TTL: 9, Protocol: 6, Src: u.cfg.Addresses[0], Dst: topLast(u.cfg)}.Bytes(make([]byte, 20))
-		verdict, err := u.offload.at.Prog.Run(&ebpf.RunOptions{Data: frameOf(packet)})
+		verdict, err := u.spray.at.Prog.Run(&ebpf.RunOptions{Data: frameOf(packet)})
 		if dropped := verdict == actShot; err != nil || dropped != require {
 			t.Errorf("require %t: verdict %d, %v", require, verdict, err)
 		}
-		if st, err := u.offload.Stats(); err != nil || st.NoPath != 1 {
+		if st, err := u.spray.Stats(); err != nil || st.NoPath != 1 {
 			t.Errorf("%+v, %v", st, err)
 		}
 	}

@@ -26,7 +26,7 @@ type flowValue struct {
 // known returns the program's flows, and flowOf the key of a packet's.
 func (s *sprayed) known(t *testing.T) *ebpf.Map {
 	t.Helper()
-	flows, err := kernel.ProgramMap(s.offload.at.Prog, "flows")
+	flows, err := kernel.ProgramMap(s.spray.at.Prog, "flows")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (s *sprayed) pathsOf(t *testing.T, packet []byte, times int, pause func()) 
 	paths := make(map[uint32]int)
 	for range times {
 		run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 512)}
-		if _, err := s.offload.at.Prog.Run(&run); err != nil {
+		if _, err := s.spray.at.Prog.Run(&run); err != nil {
 			t.Fatal(err)
 		}
 		paths[binary.BigEndian.Uint32(run.DataOut[kernel.EthernetHeader+16:])]++
@@ -95,7 +95,7 @@ func (s *sprayed) pathsOf(t *testing.T, packet []byte, times int, pause func()) 
 
 // What TCP sends again after a timeout does not follow into the hole what was
 // lost: one segment, sent 30 times 20 ms apart, is spread over all paths.
-func TestOffload_resentAfterTimeoutsTakesAllPaths(t *testing.T) {
+func TestSpray_resentAfterTimeoutsTakesAllPaths(t *testing.T) {
 	s := newCutting(t, policy.Options{})
 	paths := s.pathsOf(t, s.numberedSegment(0x1234), 30, func() { time.Sleep(20 * time.Millisecond) })
 	if len(paths) != 4 {
@@ -105,7 +105,7 @@ func TestOffload_resentAfterTimeoutsTakesAllPaths(t *testing.T) {
 
 // The same of what opens and closes connections. All copies of a SYN-ACK have ID 0,
 // those of others count on.
-func TestOffload_resentWithoutPayloadTakesAllPaths(t *testing.T) {
+func TestSpray_resentWithoutPayloadTakesAllPaths(t *testing.T) {
 	s := newCutting(t, policy.Options{})
 	for name, flags := range map[string]byte{"SYN": 0x02, "SYN-ACK": 0x12, "FIN": 0x11, "RST": 0x04} {
 		for _, data := range []bool{false, true} {
@@ -136,7 +136,7 @@ func (s *sprayed) flagged(flags, port byte) []byte {
 }
 
 // Data new and sent again, soon or late, is numbered as the Cutter has it.
-func TestOffload_cutsResendsAsTheCutter(t *testing.T) {
+func TestSpray_cutsResendsAsTheCutter(t *testing.T) {
 	s := newCutting(t, policy.Options{FlowcellBytes: policy.MinFlowcellBytes})
 	flows := s.known(t)
 	const seed = 21
@@ -182,7 +182,7 @@ func TestOffload_cutsResendsAsTheCutter(t *testing.T) {
 func (s *sprayed) runLong(t *testing.T, packet []byte) {
 	t.Helper()
 	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 2048)}
-	if _, err := s.offload.at.Prog.Run(&run); err != nil {
+	if _, err := s.spray.at.Prog.Run(&run); err != nil {
 		t.Fatal(err)
 	}
 	o := s.oracle
@@ -194,7 +194,7 @@ func (s *sprayed) runLong(t *testing.T, packet []byte) {
 }
 
 // An embedded stack's FINs are drawn anew, too, when it says so by their number.
-func TestOffload_resentFINIsDrawnByItsNumber(t *testing.T) {
+func TestSpray_resentFINIsDrawnByItsNumber(t *testing.T) {
 	d := newDrawing(t, "rand", encap.CarrierIPIP)
 	fin := func(cell uint16) []byte {
 		p := d.flagged(0x11, 80)

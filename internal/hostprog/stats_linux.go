@@ -10,10 +10,10 @@ import (
 	"weft/internal/kernel"
 )
 
-// OffloadStats count the packets that left by an uplink since the program was attached,
+// SprayStats count the packets that left by an uplink since the program was attached,
 // those of IPv4 by outcome. A super-segment counts as its segments if it was encapsulated,
 // otherwise as one.
-type OffloadStats struct {
+type SprayStats struct {
 	Seen         uint64 `json:"seen"` // of all protocols: all that the program was run for
 	Encapsulated uint64 `json:"encapsulated"`
 
@@ -23,10 +23,10 @@ type OffloadStats struct {
 
 	// These also left as they were, by the fabric's own routes.
 	Plain      uint64 `json:"plain"`      // to racks that are plain (SetPlain)
-	Unattended uint64 `json:"unattended"` // no Beat within OffloadConfig.Patience
+	Unattended uint64 `json:"unattended"` // no Beat within SprayConfig.Patience
 
 	// These could not be encapsulated. They left as they were or, with
-	// OffloadConfig.Require, were dropped.
+	// SprayConfig.Require, were dropped.
 	Refused   uint64 `json:"refused"`   // the kernel does not encapsulate what another tunnel has
 	NoPath    uint64 `json:"no_path"`   // no live path to the rack
 	TooLong   uint64 `json:"too_long"`  // above the uplink's MTU with the outer header; the route's MTU is too large
@@ -67,33 +67,24 @@ type bounceValue struct {
 }
 
 // Stats returns the counters.
-func (o *Offload) Stats() (OffloadStats, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return OffloadStats{}, errOffloadClosed
-	}
-	return readOffloadStats(o.counts, o.bounces, o.switches)
+func (o *Spray) Stats() (s SprayStats, err error) {
+	err = o.use(func() error {
+		s, err = readSprayStats(o.counts, o.bounces, o.switches)
+		return err
+	})
+	return s, err
 }
 
-// Seen returns OffloadStats' count of packets of all protocols for which the program ran,
+// Seen returns SprayStats' count of packets of all protocols for which the program ran,
 // at the price of one system call. If it does not grow while the uplink sends, something
 // keeps packets from the program: see Foreign and Repair.
-func (o *Offload) Seen() (n uint64, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.handle == nil {
-		return 0, errOffloadClosed
-	}
-	err = kernel.SumCounter(o.counts, offloadSeen, &n)
-	return n, err
-}
+func (o *Spray) Seen() (n uint64, err error) { return o.counter(spraySeen) }
 
-// offloadSeen is SEEN of bpf/spray.c.
-const offloadSeen = 9
+// spraySeen is SEEN of bpf/spray.c.
+const spraySeen = 9
 
-func readOffloadStats(counts, bounces *ebpf.Map, switches map[pathWord]netip.Addr) (OffloadStats, error) {
-	var s OffloadStats
+func readSprayStats(counts, bounces *ebpf.Map, switches map[pathWord]netip.Addr) (SprayStats, error) {
+	var s SprayStats
 	// The order of the enum in bpf/spray.c.
 	if err := kernel.SumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
 		&s.Seen, &s.Plain, &s.Unattended, &s.Broken); err != nil {

@@ -42,8 +42,10 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 		return n
 	}
 	before := seen()
-	if _, err := steerChain(s, port); errors.Is(err, kernel.ErrNoTCX) {
-		t.Skip(err)
+	var noTCX error
+	do(func() error { _, noTCX = kerneltest.TCX(port, hook); return nil })
+	if errors.Is(noTCX, kerneltest.ErrNoTCX) {
+		t.Skip(noTCX)
 	}
 	do(func() error { kerneltest.AttachForeign(t, port, hook, end, link.Head()); return nil })
 	defer do(func() error { return kerneltest.DetachForeign(port, hook, end) })
@@ -84,12 +86,4 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 		}
 		return err
 	})
-}
-
-func steerChain(s *steerTest, port netlink.Link) (c kernel.Chain, err error) {
-	err = kernel.InNamespace(s.near, func() error {
-		c, err = kernel.SteerFilter.Chain(port)
-		return err
-	})
-	return c, err
 }

@@ -18,7 +18,7 @@ func (s *sprayed) numberedSegment(id uint16) []byte {
 
 // While tables are replaced every packet arrives, by the one table or the
 // other, and what is sent after SetTopology by the new one.
-func TestOffload_swapUnderLoad(t *testing.T) {
+func TestSpray_swapUnderLoad(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "drb")
 	s.gather(t)
@@ -38,7 +38,7 @@ func TestOffload_swapUnderLoad(t *testing.T) {
 				return
 			case <-time.After(200 * time.Microsecond):
 			}
-			if err := s.offload.SetTopology([]*topology.Topology{less, whole}[i%2]); err != nil {
+			if err := s.spray.SetTopology([]*topology.Topology{less, whole}[i%2]); err != nil {
 				t.Error(err)
 				return
 			}
@@ -72,7 +72,7 @@ func TestOffload_swapUnderLoad(t *testing.T) {
 	}
 
 	for i, top := range []*topology.Topology{less, whole} {
-		if err := s.offload.SetTopology(top); err != nil {
+		if err := s.spray.SetTopology(top); err != nil {
 			t.Fatal(err)
 		}
 		s.oracle.table = tables[1-i]
@@ -83,7 +83,7 @@ func TestOffload_swapUnderLoad(t *testing.T) {
 }
 
 // To a rack that is said to be cut off all paths are tried, as before.
-func TestOffload_lastResort(t *testing.T) {
+func TestSpray_lastResort(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "drb")
 	whole := l.Config.Topology
@@ -95,7 +95,7 @@ func TestOffload_lastResort(t *testing.T) {
 		}
 	}
 	cut := whole.Without(down...)
-	if err := s.offload.SetTopology(cut); err != nil {
+	if err := s.spray.SetTopology(cut); err != nil {
 		t.Fatal(err)
 	}
 	s.oracle.table = mustTable(t, cut, s.src.ID, mustPolicy(t, "drb"))
@@ -111,7 +111,7 @@ func TestOffload_lastResort(t *testing.T) {
 }
 
 // The random rule uses all live paths about alike, for TCP alone.
-func TestOffload_random(t *testing.T) {
+func TestSpray_random(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "rb")
 	s.gather(t)

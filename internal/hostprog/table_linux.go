@@ -228,8 +228,3 @@ func (g *sprayGroup) value(number uint32, p policy.Policy) *groupValue {
 	copy(v.Order[:], g.order)
 	return v
 }
-
-func (w *ways) close() {
-	w.racks.Close()
-	w.groups.Close()
-}

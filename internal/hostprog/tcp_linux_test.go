@@ -35,7 +35,7 @@ func (s *sprayed) gsoMaxSegs(t *testing.T) (n uint32) {
 }
 
 // leaveRoom makes the MTU of the source's routes less than its uplink's until the
-// end of the test, as whoever runs the offload must.
+// end of the test, as whoever runs the spray program must.
 func (s *sprayed) leaveRoom(t *testing.T) {
 	t.Helper()
 	before := s.setRouteMTU(t, 1500-s.overhead())
@@ -162,10 +162,10 @@ func (s *sprayed) flowOf(packets [][]byte) [][]byte {
 
 // One connection of the kernel's takes the paths in digit-reversed order, packet
 // by packet, and all paths alike.
-func TestOffload_kernelTCPPerPacket(t *testing.T) {
+func TestSpray_kernelTCPPerPacket(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "drb")
-	s.offload.Close()
+	s.spray.Close()
 	before := s.gsoMaxSegs(t)
 	cfg := s.config(t, "drb")
 	cfg.PerPacketTCP = true
@@ -230,7 +230,7 @@ func TestOffload_kernelTCPPerPacket(t *testing.T) {
 			t.Errorf("shares %v of %d packets", counts, len(flow))
 		}
 	}
-	if err := s.offload.Close(); err != nil {
+	if err := s.spray.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.gsoMaxSegs(t); n != before {
@@ -251,12 +251,12 @@ func (s *sprayed) checkOuter(t *testing.T, p []byte) {
 }
 
 // Super-segments leave whole, and count as what a device makes of them.
-func TestOffload_superSegmentsStayWhole(t *testing.T) {
+func TestSpray_superSegmentsStayWhole(t *testing.T) {
 	s := newSprayed(t, sprayLab(t), "presto")
 	s.leaveRoom(t)
 	s.gather(t)
 	packets, got := s.carried(t, 4<<20)
-	var want OffloadStats
+	var want SprayStats
 	whole := 0
 	bounces := make(map[netip.Addr]Traffic)
 	for _, p := range packets {

@@ -3,6 +3,7 @@ package hostprog
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -17,27 +18,21 @@ import (
 // needTCX skips a test on kernels without.
 func needTCX(t *testing.T, u *uplinkTest) {
 	t.Helper()
-	if _, err := inChain(u); errors.Is(err, kernel.ErrNoTCX) {
+	if err := hasTCX(u); errors.Is(err, kerneltest.ErrNoTCX) {
 		t.Skip(err)
 	}
 }
 
-// withoutTCX makes the process use clsact until the end of the test.
-func withoutTCX(t *testing.T) {
-	kernel.OnlyClsact.Store(true)
-	t.Cleanup(func() { kernel.OnlyClsact.Store(false) })
-}
-
 // A program of others that ends the chain, wherever it is and whenever it came, does
 // not keep packets from being sprayed, or is named.
-func TestOffload_besideOtherPrograms(t *testing.T) {
+func TestSpray_besideOtherPrograms(t *testing.T) {
 	u := newUplinkTest(t)
 	needTCX(t, u)
 	end := kerneltest.ForeignProgram(t, "cil_to_netdev", kerneltest.TCXEnd)
 	hook := ebpf.AttachTCXEgress
 	foreign := func(front bool) {
 		t.Helper()
-		all, err := u.offload.Foreign()
+		all, err := u.spray.Foreign()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,14 +59,14 @@ func TestOffload_besideOtherPrograms(t *testing.T) {
 				u.do(t, func() error { kerneltest.AttachForeign(t, u.port, hook, end, c.anchor); return nil })
 			}
 			defer u.do(t, func() error { return kerneltest.DetachForeign(u.port, hook, end) })
-			seen, err := u.offload.Seen()
+			seen, err := u.spray.Seen()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := u.sprays(t); got == c.hidden {
 				t.Errorf("sprayed %t before Repair", got)
 			}
-			more, err := u.offload.Seen()
+			more, err := u.spray.Seen()
 			if err != nil || (more > seen) == c.hidden {
 				t.Errorf("%d packets seen, then %d, %v; hidden: %t", seen, more, err, c.hidden)
 			}
@@ -84,7 +79,7 @@ func TestOffload_besideOtherPrograms(t *testing.T) {
 				t.Error("not sprayed after Repair")
 			}
 			foreign(false)
-			if err := u.offload.Close(); err != nil {
+			if err := u.spray.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if u.sprays(t) {
@@ -95,12 +90,12 @@ func TestOffload_besideOtherPrograms(t *testing.T) {
 }
 
 // What was deleted is put back.
-func TestOffload_repairsWhatIsGone(t *testing.T) {
+func TestSpray_repairsWhatIsGone(t *testing.T) {
 	t.Run("TCX", func(t *testing.T) {
 		u := newUplinkTest(t)
 		needTCX(t, u)
 		u.attach(t)
-		u.do(t, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, u.offload.at.Prog) })
+		u.do(t, func() error { return kerneltest.DetachForeign(u.port, ebpf.AttachTCXEgress, u.spray.at.Prog) })
 		if u.sprays(t) {
 			t.Fatal("sprayed without a program")
 		}
@@ -112,7 +107,7 @@ func TestOffload_repairsWhatIsGone(t *testing.T) {
 	})
 	for _, what := range []string{"filter", "qdisc"} {
 		t.Run("clsact "+what, func(t *testing.T) {
-			withoutTCX(t)
+			kerneltest.WithoutTCX(t)
 			u := newUplinkTest(t)
 			u.attach(t)
 			if !u.sprays(t) {
@@ -120,9 +115,13 @@ func TestOffload_repairsWhatIsGone(t *testing.T) {
 			}
 			u.do(t, func() error {
 				if what == "qdisc" {
-					return netlink.QdiscDel(kernel.ClsactOf(u.port))
+					return netlink.QdiscDel(kerneltest.Clsact(u.port))
 				}
-				return netlink.FilterDel(kernel.SprayFilter.On(u.port.Attrs().Index))
+				filter, err := kerneltest.ClsactFilter(u.port, netlink.HANDLE_MIN_EGRESS, "weft-spray")
+				if err != nil || filter == nil {
+					t.Fatalf("filter %v, %v", filter, err)
+				}
+				return netlink.FilterDel(filter)
 			})
 			if u.sprays(t) {
 				t.Fatal("sprayed without a program")
@@ -138,8 +137,8 @@ func TestOffload_repairsWhatIsGone(t *testing.T) {
 
 // On a kernel without TCX nothing can come before clsact; a filter that does, and a
 // TCX program where there is TCX after all, are named.
-func TestOffload_clsactNamesWhatIsInFront(t *testing.T) {
-	withoutTCX(t)
+func TestSpray_clsactNamesWhatIsInFront(t *testing.T) {
+	kerneltest.WithoutTCX(t)
 	u := newUplinkTest(t)
 	u.attach(t)
 	end := kerneltest.ForeignProgram(t, "ends_it", kerneltest.TCXEnd)
@@ -154,7 +153,7 @@ func TestOffload_clsactNamesWhatIsInFront(t *testing.T) {
 		if got := u.sprays(t); got == c.front {
 			t.Errorf("priority %d: sprayed %t", c.priority, got)
 		}
-		all, err := u.offload.Foreign()
+		all, err := u.spray.Foreign()
 		if err != nil || len(all) != 1 || all[0].Name != "others" || all[0].By != "clsact" || all[0].Kind != "bpf" || all[0].Front != c.front {
 			t.Errorf("priority %d: foreign %+v, %v", c.priority, all, err)
 		}
@@ -173,7 +172,7 @@ func TestTCX_ownOrder(t *testing.T) {
 	places := []kernel.Filter{kernel.SilentFilter, kernel.SteerFilter, kernel.DecapFilter, kernel.EdgeFilter}
 	programs := make(map[string]*ebpf.Program)
 	for _, p := range places {
-		programs[p.Name] = kerneltest.ForeignProgram(t, p.ProgramName(), kerneltest.TCXNext)
+		programs[p.Name] = kerneltest.ForeignProgram(t, strings.ReplaceAll(p.Name, "-", "_"), kerneltest.TCXNext)
 	}
 	others := kerneltest.ForeignProgram(t, "others", kerneltest.TCXNext)
 	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}} {
@@ -189,13 +188,13 @@ func TestTCX_ownOrder(t *testing.T) {
 					return err
 				}
 			}
-			chain, err := kernel.SteerFilter.Chain(u.port)
+			chain, err := kerneltest.TCX(u.port, ebpf.AttachTCXIngress)
 			if err != nil {
 				return err
 			}
 			var got []string
-			for _, id := range chain.Programs {
-				got = append(got, kernel.ProgramName(id))
+			for _, id := range chain {
+				got = append(got, kerneltest.ProgramName(t, id))
 			}
 			if want := []string{"weft_silent", "weft_steer", "weft_decap", "weft_edge", "others"}; !slices.Equal(got, want) {
 				t.Errorf("attached as %v: %v, want %v", order, got, want)

@@ -17,15 +17,15 @@ type uplinkTest struct {
 	near, far string // namespaces
 	port      netlink.Link
 	out, in   *kerneltest.Wire // packets leave at the near end, and are seen at the far one
-	cfg       OffloadConfig
-	offload   *Offload
+	cfg       SprayConfig
+	spray     *Spray
 }
 
 func newUplinkTest(t *testing.T) *uplinkTest {
 	t.Helper()
 	top := kerneltest.Topology(t, "fat-tree:k=4")
 	u := &uplinkTest{near: kerneltest.Namespace(t, "near"), far: kerneltest.Namespace(t, "far"), out: &kerneltest.Wire{}, in: &kerneltest.Wire{},
-		cfg: OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")}}
+		cfg: SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")}}
 	cable(t, u.near, u.far)
 	open := func(ns, name string, w *kerneltest.Wire) {
 		err := kernel.InNamespace(ns, func() (err error) {
@@ -61,10 +61,10 @@ func (u *uplinkTest) do(t *testing.T, f func() error) {
 func (u *uplinkTest) attach(t *testing.T) {
 	t.Helper()
 	u.do(t, func() (err error) {
-		u.offload, err = AttachOffload(u.cfg)
+		u.spray, err = AttachSpray(u.cfg)
 		return err
 	})
-	o := u.offload
+	o := u.spray
 	t.Cleanup(func() {
 		if err := o.Close(); err != nil {
 			t.Error(err)
@@ -79,7 +79,7 @@ func (u *uplinkTest) sprays(t *testing.T) bool {
 }
 
 // topLast is a host of another rack.
-func topLast(c OffloadConfig) netip.Addr {
+func topLast(c SprayConfig) netip.Addr {
 	hosts := kerneltest.Hosts(c.Topology)
 	return hosts[len(hosts)-1].Addr
 }
@@ -105,7 +105,7 @@ func (u *uplinkTest) protocol(t *testing.T, to netip.Addr) byte {
 // repair wants so many sentences, the first with these words.
 func (u *uplinkTest) repair(t *testing.T, words ...string) {
 	t.Helper()
-	mended, err := u.offload.Repair()
+	mended, err := u.spray.Repair()
 	if err != nil {
 		t.Fatal(err)
 	}

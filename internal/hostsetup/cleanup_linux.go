@@ -89,7 +89,7 @@ func (s *Setup) detachPrograms() (string, error) {
 	}
 	n := 0
 	for _, l := range links {
-		for _, detach := range []func(string) (bool, error){hostprog.DetachOffload, hostprog.DetachSteer} {
+		for _, detach := range []func(string) (bool, error){hostprog.DetachSpray, hostprog.DetachSteer} {
 			did, err2 := detach(l.Attrs().Name)
 			if did {
 				n++

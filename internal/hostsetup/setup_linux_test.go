@@ -311,8 +311,8 @@ func attachSomeOffload() error {
 	if err != nil {
 		return err
 	}
-	_, err = hostprog.AttachOffload(hostprog.OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2")},
+	_, err = hostprog.AttachSpray(hostprog.SprayConfig{Uplink: "p0", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2")},
 		Topology: top, Policy: policy.PerFlow})
-	kernel.ForgetPrograms()
+	kerneltest.ForgetPrograms()
 	return err
 }

@@ -22,8 +22,8 @@ type Attachment struct {
 
 // Two agents that both want to be first would move each other for ever.
 const (
-	MaxMoves   = 20
-	MoveWindow = time.Minute
+	maxMoves   = 20
+	moveWindow = time.Minute
 )
 
 // NewAttachment takes over a program that will be attached to a device. On error it closes
@@ -51,17 +51,17 @@ func (a *Attachment) Attach(h *netlink.Handle) error { return a.place.Attach(h, 
 
 // there reports whether the program is attached.
 func (a *Attachment) there(h *netlink.Handle) (bool, error) {
-	chain, err := a.place.Chain(a.Link)
+	chain, err := a.place.chain(a.Link)
 	if errors.Is(err, ErrUplinkGone) {
 		return false, nil
 	}
-	if err == nil && chain.Has(a.ID) {
+	if err == nil && chain.has(a.ID) {
 		return true, nil
 	}
-	if err != nil && !errors.Is(err, ErrNoTCX) {
+	if err != nil && !errors.Is(err, errNoTCX) {
 		return false, err
 	}
-	filter, err := a.place.InClsact(h, a.Link)
+	filter, err := a.place.inClsact(h, a.Link)
 	return filter != nil && ebpf.ProgramID(filter.Id) == a.ID, err
 }
 
@@ -76,15 +76,15 @@ func (a *Attachment) Detach(h *netlink.Handle) (was bool, err error) {
 }
 
 // Mend puts the program back where it should be, and describes what was wrong.
-func (a *Attachment) Mend(h *netlink.Handle, now time.Time) (mended []string, err error) {
-	chain, err := a.place.Chain(a.Link)
-	if errors.Is(err, ErrNoTCX) {
+func (a *Attachment) mend(h *netlink.Handle, now time.Time) (mended []string, err error) {
+	chain, err := a.place.chain(a.Link)
+	if errors.Is(err, errNoTCX) {
 		return a.mendClsact(h)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !chain.Has(a.ID) {
+	if !chain.has(a.ID) {
 		if chain.find(a.place) != 0 {
 			return nil, ErrReplaced
 		}
@@ -101,9 +101,9 @@ func (a *Attachment) Mend(h *netlink.Handle, now time.Time) (mended []string, er
 		a.settled = chain.revision
 		return nil, nil
 	}
-	front := ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(foreign[0]), Name: ProgramName(foreign[0]), Front: true}
-	if !a.MayMove(now) {
-		return nil, fmt.Errorf("%s of %s: it came back in front %d times within a minute and is left there; what it ends the chain for, %s does not see: have it attached behind", front, a.Link.Attrs().Name, MaxMoves, a.place.Name)
+	front := ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(foreign[0]), Name: nameOf(foreign[0]), Front: true}
+	if !a.mayMove(now) {
+		return nil, fmt.Errorf("%s of %s: it came back in front %d times within a minute and is left there; what it ends the chain for, %s does not see: have it attached behind", front, a.Link.Attrs().Name, maxMoves, a.place.Name)
 	}
 	if err := a.Attach(h); err != nil {
 		return nil, err
@@ -111,10 +111,11 @@ func (a *Attachment) Mend(h *netlink.Handle, now time.Time) (mended []string, er
 	return []string{fmt.Sprintf("moved %s to the front at %s of %s, where %s stood", a.place.Name, a.place.hook(), a.Link.Attrs().Name, front.who())}, nil
 }
 
-// MendWith also mends the device's settings, unless there is nothing left to mend.
+// MendWith also mends the device's settings, nil for none, unless there is nothing left to
+// mend.
 func (a *Attachment) MendWith(s *Settings, h *netlink.Handle, now time.Time) (mended []string, err error) {
-	mended, err = a.Mend(h, now)
-	if errors.Is(err, ErrUplinkGone) || errors.Is(err, ErrReplaced) {
+	mended, err = a.mend(h, now)
+	if s == nil || errors.Is(err, ErrUplinkGone) || errors.Is(err, ErrReplaced) {
 		return mended, err
 	}
 	more, err2 := s.mend(h, a.Link)
@@ -122,7 +123,7 @@ func (a *Attachment) MendWith(s *Settings, h *netlink.Handle, now time.Time) (me
 }
 
 func (a *Attachment) mendClsact(h *netlink.Handle) (mended []string, err error) {
-	filter, err := a.place.InClsact(h, a.Link)
+	filter, err := a.place.inClsact(h, a.Link)
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +144,11 @@ func (a *Attachment) lost() string {
 }
 
 // MayMove counts a move to the head, unless there were too many of late.
-func (a *Attachment) MayMove(now time.Time) bool {
-	for len(a.moves) > 0 && now.Sub(a.moves[0]) >= MoveWindow {
+func (a *Attachment) mayMove(now time.Time) bool {
+	for len(a.moves) > 0 && now.Sub(a.moves[0]) >= moveWindow {
 		a.moves = a.moves[1:]
 	}
-	if len(a.moves) >= MaxMoves {
+	if len(a.moves) >= maxMoves {
 		return false
 	}
 	a.moves = append(a.moves, now)

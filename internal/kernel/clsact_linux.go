@@ -13,15 +13,15 @@ import (
 // process that removes the last program knows that the qdisc is weft's, too.
 const clsactMap = "weft_clsact"
 
-// ClsactOf is the clsact qdisc of a device.
-func ClsactOf(port netlink.Link) *netlink.Clsact {
+// clsactOf is the clsact qdisc of a device.
+func clsactOf(port netlink.Link) *netlink.Clsact {
 	return &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
 		LinkIndex: port.Attrs().Index, Parent: netlink.HANDLE_CLSACT, Handle: netlink.MakeHandle(0xffff, 0)}}
 }
 
 // attachClsact puts a program there, in place of the one that is there.
 func (f Filter) attachClsact(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
-	err := h.QdiscAdd(ClsactOf(port))
+	err := h.QdiscAdd(clsactOf(port))
 	ours := err == nil
 	switch {
 	case errors.Is(err, unix.EEXIST):
@@ -38,7 +38,7 @@ func (f Filter) attachClsact(h *netlink.Handle, port netlink.Link, prog *ebpf.Pr
 			return err
 		}
 	}
-	filter := f.On(port.Attrs().Index)
+	filter := f.on(port.Attrs().Index)
 	filter.Fd, filter.Name, filter.DirectAction = prog.FD(), f.Name, true
 	if err := h.FilterReplace(filter); err != nil {
 		return Explain(fmt.Errorf("tc filter (kernel option NET_CLS_BPF): %w", err))
@@ -46,14 +46,14 @@ func (f Filter) attachClsact(h *netlink.Handle, port netlink.Link, prog *ebpf.Pr
 	return nil
 }
 
-// On is the filter at a device with this index.
-func (f Filter) On(index int) *netlink.BpfFilter {
+// on is the filter at a device with this index.
+func (f Filter) on(index int) *netlink.BpfFilter {
 	return &netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: f.parent,
 		Handle: 1, Protocol: unix.ETH_P_ALL, Priority: f.priority}}
 }
 
-// InClsact returns the filter of this name, nil if there is none.
-func (f Filter) InClsact(h *netlink.Handle, port netlink.Link) (*netlink.BpfFilter, error) {
+// inClsact returns the filter of this name, nil if there is none.
+func (f Filter) inClsact(h *netlink.Handle, port netlink.Link) (*netlink.BpfFilter, error) {
 	filters, err := clsactFilters(h, port, f.parent)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (f Filter) detachClsact(h *netlink.Handle, port netlink.Link) error {
 	if err != nil {
 		return err
 	}
-	err = h.FilterDel(f.On(port.Attrs().Index))
+	err = h.FilterDel(f.on(port.Attrs().Index))
 	if errors.Is(err, unix.ENODEV) {
 		return nil
 	}
@@ -105,7 +105,7 @@ func removeEmptyClsact(h *netlink.Handle, port netlink.Link) error {
 			return err
 		}
 	}
-	if err := h.QdiscDel(ClsactOf(port)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+	if err := h.QdiscDel(clsactOf(port)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 		return Explain(fmt.Errorf("remove the clsact qdisc of %s: %w", port.Attrs().Name, err))
 	}
 	return nil

@@ -43,12 +43,12 @@ var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, S
 
 // Attach puts a program there, in place of the one that is there.
 func (f Filter) Attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
-	former, err := f.InClsact(h, port)
+	former, err := f.inClsact(h, port)
 	if err != nil {
 		return err
 	}
 	err = f.attachTCX(port, prog)
-	if errors.Is(err, ErrNoTCX) {
+	if errors.Is(err, errNoTCX) {
 		return f.attachClsact(h, port, prog)
 	}
 	if err == nil && former != nil {
@@ -65,15 +65,15 @@ func (f Filter) Program(h *netlink.Handle, port netlink.Link) (ebpf.ProgramID, e
 
 // locate is program, and says whether it is where attach would put it.
 func (f Filter) locate(h *netlink.Handle, port netlink.Link) (id ebpf.ProgramID, placed bool, err error) {
-	chain, err := f.Chain(port)
-	hasTCX := !errors.Is(err, ErrNoTCX)
+	chain, err := f.chain(port)
+	hasTCX := !errors.Is(err, errNoTCX)
 	if err != nil && hasTCX {
 		return 0, false, err
 	}
 	if id = chain.find(f); id != 0 {
 		return id, len(chain.foreign(f, id)) == 0, nil
 	}
-	filter, err := f.InClsact(h, port)
+	filter, err := f.inClsact(h, port)
 	if err != nil || filter == nil {
 		return 0, false, err
 	}
@@ -119,10 +119,10 @@ func (f Filter) Find(h *netlink.Handle, ports []netlink.Link, spec *ebpf.Program
 // nobody uses it.
 func (f Filter) Detach(h *netlink.Handle, port netlink.Link) error {
 	err := f.detachTCX(port)
-	if err != nil && !errors.Is(err, ErrNoTCX) {
+	if err != nil && !errors.Is(err, errNoTCX) {
 		return fmt.Errorf("remove %s from %s: %w", f.Name, port.Attrs().Name, Explain(err))
 	}
-	filter, err := f.InClsact(h, port)
+	filter, err := f.inClsact(h, port)
 	if err != nil || filter == nil {
 		return err
 	}

@@ -34,8 +34,8 @@ func (p ForeignProgram) who() string {
 // Foreign lists other owners' programs at the hook, in the order in which they run. While
 // weft's is not there, all of them are in front.
 func (a *Attachment) Foreign(h *netlink.Handle) (all []ForeignProgram, err error) {
-	var chain Chain
-	if chain, err = a.place.Chain(a.Link); err != nil && !errors.Is(err, ErrNoTCX) {
+	var chain chain
+	if chain, err = a.place.chain(a.Link); err != nil && !errors.Is(err, errNoTCX) {
 		return nil, err
 	}
 	at := slices.Index(chain.Programs, a.ID)
@@ -43,7 +43,7 @@ func (a *Attachment) Foreign(h *netlink.Handle) (all []ForeignProgram, err error
 		if _, wefts := placeOf(id); wefts {
 			continue
 		}
-		all = append(all, ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(id), Name: ProgramName(id), Front: at < 0 || i < at})
+		all = append(all, ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(id), Name: nameOf(id), Front: at < 0 || i < at})
 	}
 	filters, err := clsactFilters(h, a.Link, a.place.parent)
 	if err != nil {

@@ -77,7 +77,7 @@ func (p *PortProgram) Repair(h *netlink.Handle, ports []netlink.Link) (mended []
 		}
 		a := p.at[index]
 		a.Link = port
-		did, e := a.Mend(h, time.Now())
+		did, e := a.mend(h, time.Now())
 		if e != nil && !errors.Is(e, ErrUplinkGone) {
 			err = errors.Join(err, fmt.Errorf("%s at %s of %s: %w", p.place.Name, p.place.hook(), port.Attrs().Name, e))
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel/internal/seam"
 )
 
 // ownPrograms are the programs that this process has attached. The kernel opens other
@@ -84,21 +86,21 @@ func placeOf(id ebpf.ProgramID) (Filter, bool) {
 	if own, ok := ownPrograms.get(id); ok && own.place.Name != "" {
 		return own.place, true
 	}
-	name := ProgramName(id)
+	name := nameOf(id)
 	for _, f := range weftFilters {
-		if name == f.ProgramName() {
+		if name == f.programName() {
 			return f, true
 		}
 	}
 	return Filter{}, false
 }
 
-// ProgramName is how the kernel calls the place's program.
-func (f Filter) ProgramName() string { return strings.ReplaceAll(f.Name, "-", "_") }
+// programName is how the kernel calls the place's program.
+func (f Filter) programName() string { return strings.ReplaceAll(f.Name, "-", "_") }
 
-// ProgramName returns a program's name, empty if it has none or it cannot be read
+// programName returns a program's name, empty if it has none or it cannot be read
 // (CAP_SYS_ADMIN).
-func ProgramName(id ebpf.ProgramID) string {
+func nameOf(id ebpf.ProgramID) string {
 	prog, err := openProgram(id)
 	if err != nil {
 		return ""
@@ -111,10 +113,10 @@ func ProgramName(id ebpf.ProgramID) string {
 	return info.Name
 }
 
-// ForgetPrograms makes this process forget what it has attached, as if another process had.
-// For tests.
-func ForgetPrograms() {
-	ownPrograms.mu.Lock()
-	defer ownPrograms.mu.Unlock()
-	clear(ownPrograms.all)
+func init() {
+	seam.Forget = func() {
+		ownPrograms.mu.Lock()
+		defer ownPrograms.mu.Unlock()
+		clear(ownPrograms.all)
+	}
 }

@@ -42,7 +42,7 @@ type Wanted [len(uplinkKnobs)]uint32
 // has set nothing.
 type setting struct{ Former, Set uint32 }
 
-// Settings are the changes to an uplink. They are kept in a map that is bound to the
+// Settings are the changes to an uplink; nil: none. They are kept in a map that is bound to the
 // attached program, so that a later process finds them when this one crashes.
 type Settings struct {
 	wanted  Wanted
@@ -56,7 +56,7 @@ type changes [len(uplinkKnobs)]setting
 
 const (
 	settingsMap = "weft_settings"
-	KnobsMap    = "weft_knobs" // of weft before: gso_max_segs, which was set to 1, alone
+	knobsMap    = "weft_knobs" // of weft before: gso_max_segs, which was set to 1, alone
 )
 
 // Plan says what to change at a device. former is what was changed for the
@@ -157,7 +157,7 @@ func (s *Settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, 
 
 // Restore puts the former values back, unless somebody else has changed them meanwhile.
 func (s *Settings) Restore(h *netlink.Handle, link netlink.Link) error {
-	if s.changed == (changes{}) {
+	if s == nil || s.changed == (changes{}) {
 		return nil
 	}
 	attrs, err := AttrsOf(h, link)
@@ -241,7 +241,7 @@ func SettingsOf(id ebpf.ProgramID) (*Settings, error) {
 
 // readKnobs reads the record that weft kept before.
 func (s *Settings) readKnobs(prog *ebpf.Program) error {
-	m, err := ProgramMap(prog, KnobsMap)
+	m, err := ProgramMap(prog, knobsMap)
 	if errors.Is(err, errNoMap) {
 		return nil
 	}

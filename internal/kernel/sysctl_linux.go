@@ -13,7 +13,15 @@ var ErrNoSetting = errors.New("this kernel does not have it")
 // SetSysctl sets a value that differs, in the network namespace of the calling thread, and
 // returns the former value.
 func SetSysctl(s Sysctl) (was string, wrote bool, err error) {
-	path := "/proc/sys/" + strings.ReplaceAll(s.Key, ".", "/")
+	dir, done := settings.use()
+	defer done()
+	name := "/sys/" + strings.ReplaceAll(s.Key, ".", "/")
+	defer func() {
+		if e := (*os.PathError)(nil); errors.As(err, &e) {
+			e.Path = "/proc" + name // which people know
+		}
+	}()
+	path := dir + name
 	have, err := os.ReadFile(path)
 	if err != nil {
 		return "", false, err

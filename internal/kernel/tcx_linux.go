@@ -4,22 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel/internal/seam"
 )
 
-// ErrNoTCX means that the kernel has no TCX.
-var ErrNoTCX = errors.New("the kernel has no TCX (Linux 6.6)")
+// errNoTCX means that the kernel has no TCX.
+var errNoTCX = errors.New("the kernel has no TCX (Linux 6.6)")
 
-// OnlyClsact makes this process act as on a kernel without TCX. For tests.
-var OnlyClsact atomic.Bool
-
-// Chain is what runs at a hook by TCX, in this order.
-type Chain struct {
+// chain is what runs at a hook by TCX, in this order.
+type chain struct {
 	Programs []ebpf.ProgramID
 	revision uint64 // another after each change
 }
@@ -34,16 +32,16 @@ func (f Filter) tcxHook() ebpf.AttachType {
 
 // Chain reads the hook's. It needs CAP_NET_ADMIN, and fails with ErrUplinkGone if
 // there is no such device any more.
-func (f Filter) Chain(port netlink.Link) (c Chain, err error) {
-	if OnlyClsact.Load() {
-		return c, ErrNoTCX
+func (f Filter) chain(port netlink.Link) (c chain, err error) {
+	if seam.OnlyClsact.Load() {
+		return c, errNoTCX
 	}
 	r, err := link.QueryPrograms(link.QueryOptions{Target: port.Attrs().Index, Attach: f.tcxHook()})
 	switch {
 	case errors.Is(err, unix.ENODEV):
 		return c, gone(port)
 	case errors.Is(err, unix.EINVAL) || errors.Is(err, ebpf.ErrNotSupported):
-		return c, ErrNoTCX
+		return c, errNoTCX
 	case err != nil:
 		return c, Explain(fmt.Errorf("eBPF programs of %s: %w", port.Attrs().Name, err))
 	}
@@ -55,7 +53,7 @@ func (f Filter) Chain(port netlink.Link) (c Chain, err error) {
 }
 
 // find returns the program that is f's, 0 if there is none whose name can be read.
-func (c Chain) find(f Filter) ebpf.ProgramID {
+func (c chain) find(f Filter) ebpf.ProgramID {
 	for _, id := range c.Programs {
 		if place, ok := placeOf(id); ok && place.Name == f.Name {
 			return id
@@ -65,7 +63,7 @@ func (c Chain) find(f Filter) ebpf.ProgramID {
 }
 
 // place returns the anchor behind those of weft's that are to run before f's.
-func (c Chain) place(f Filter) link.Anchor {
+func (c chain) place(f Filter) link.Anchor {
 	anchor := link.Head()
 	for _, id := range c.Programs {
 		if p, ok := placeOf(id); ok && p.priority < f.priority {
@@ -77,7 +75,7 @@ func (c Chain) place(f Filter) link.Anchor {
 
 // foreign returns those before a program that are not of weft, or are to run after
 // it.
-func (c Chain) foreign(f Filter, own ebpf.ProgramID) (ids []ebpf.ProgramID) {
+func (c chain) foreign(f Filter, own ebpf.ProgramID) (ids []ebpf.ProgramID) {
 	for _, id := range c.Programs {
 		if id == own {
 			break
@@ -103,14 +101,14 @@ func (f Filter) attachTCX(port netlink.Link, prog *ebpf.Program) error {
 			break
 		}
 	}
-	if err == nil || errors.Is(err, ErrNoTCX) || errors.Is(err, ErrUplinkGone) {
+	if err == nil || errors.Is(err, errNoTCX) || errors.Is(err, ErrUplinkGone) {
 		return err
 	}
 	return Explain(fmt.Errorf("attach %s to %s by TCX: %w", f.Name, port.Attrs().Name, err))
 }
 
 func (f Filter) tryTCX(port netlink.Link, prog *ebpf.Program, id ebpf.ProgramID) error {
-	chain, err := f.Chain(port)
+	chain, err := f.chain(port)
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,7 @@ func (f Filter) tryTCX(port netlink.Link, prog *ebpf.Program, id ebpf.ProgramID)
 		if err := link.RawDetachProgram(link.RawDetachProgramOptions(opts)); err != nil {
 			return err
 		}
-		if chain, err = f.Chain(port); err != nil {
+		if chain, err = f.chain(port); err != nil {
 			return err
 		}
 		opts.Anchor, opts.ExpectedRevision = chain.place(f), 0
@@ -146,7 +144,7 @@ func (f Filter) tryTCX(port netlink.Link, prog *ebpf.Program, id ebpf.ProgramID)
 
 // detachTCX removes the program that is there, if any.
 func (f Filter) detachTCX(port netlink.Link) error {
-	chain, err := f.Chain(port)
+	chain, err := f.chain(port)
 	if errors.Is(err, ErrUplinkGone) {
 		return nil
 	}
@@ -173,5 +171,5 @@ func (f Filter) removeTCX(port netlink.Link, prog *ebpf.Program) error {
 	return err
 }
 
-// Has reports whether the chain has a program.
-func (c Chain) Has(id ebpf.ProgramID) bool { return slices.Contains(c.Programs, id) }
+// has reports whether the chain has a program.
+func (c chain) has(id ebpf.ProgramID) bool { return slices.Contains(c.Programs, id) }

@@ -33,13 +33,6 @@ func Outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.
 	return o
 }
 
-// SIDs returns the SRv6 destination that leads out of these ports. They must have
-// labels.
-func SIDs(ports []int) [16]byte {
-	a, _ := encap.SIDs(ports)
-	return a.As16()
-}
-
 // OuterTo returns the outer header of a path, live or not, from a host to the host
 // with another address; false if there is no such host or path, or none is needed.
 func OuterTo(t *topology.Topology, c encap.Carrier, self, to netip.Addr, path int) (o encap.Outer, ok bool) {

@@ -22,7 +22,7 @@ const (
 	OwnUser  = "weft"
 )
 
-// LookUp finds a user by its name or number.
+// LookUp finds a user by name or number.
 func LookUp(name string) (Account, error) {
 	if name == AutoUser {
 		if a, err := LookUp(OwnUser); err == nil {
@@ -41,8 +41,8 @@ func LookUp(name string) (Account, error) {
 	return Account{name, uid, gid}, errors.Join(err1, err2)
 }
 
-// SharedUser says, if the process runs as a user that other services may run as, too,
-// what that means; else nothing.
+// SharedUser returns a warning if the process runs as a user that other services may run
+// as, too; otherwise "".
 func SharedUser() string {
 	u, err := user.Current()
 	if err != nil || u.Username != "nobody" {

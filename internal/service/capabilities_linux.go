@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capabilities are the numbers of those that a daemon keeps, such as
+// Capabilities are numbers of capabilities(7) that a daemon keeps, such as
 // unix.CAP_NET_ADMIN.
 type Capabilities []uintptr
 
-// Exceeded reports whether the process has more than these, and is able to give
-// the rest up: it is root's.
+// Exceeded reports whether the process has more capabilities than these and can give up the
+// rest, which only a process of root can.
 func (c Capabilities) Exceeded() (bool, error) {
 	if os.Geteuid() != 0 {
 		return false, nil

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clock is a time of day that does not go back while the machine runs, not even from
-// one start of a program to the next: for numbers that must grow and that others
-// compare, such as those of datagrams with a MAC and of an agent's starts. It is safe
-// for concurrent use.
+// Clock is a time of day that does not go back while the machine is up, not even from one
+// start of a program to the next. It is for numbers that must grow and that others compare,
+// such as those of datagrams with a MAC and those of an agent's starts. It is safe for
+// concurrent use.
 //
-// The machine's own clock may be set back at any time. So the difference between it and
-// the time since boot is kept in a file, and only ever grows until the next boot. After
-// that nothing is known of before, and the time is the machine's.
+// The machine's own clock may be set back at any time. So a file keeps the difference
+// between it and the time since boot, and this difference only grows until the next boot. A
+// boot forgets it: then the time is the machine's.
 type Clock struct {
 	from machine
 	file string
@@ -40,8 +40,8 @@ type machine struct {
 // state is what is in the file.
 type state struct {
 	Boot string `json:"boot"`
-	// Booted is the time of day of the boot, in nanoseconds since 1970, as the clock
-	// had it when it was ahead most.
+	// Booted is the time of day of the boot, in nanoseconds since 1970, by the machine's
+	// clock when that was furthest ahead.
 	Booted int64 `json:"booted"`
 }
 
@@ -49,9 +49,9 @@ type state struct {
 // takes a file.
 const slack = 100 * time.Millisecond
 
-// OpenClock returns a Clock with its memory in a file, which need not exist. If that cannot
-// be read or written, the Clock is right for as long as it lives, and err says what is
-// wrong.
+// OpenClock returns a Clock that keeps its memory in a file, which need not exist. If the
+// file cannot be read or written, err says why, and the Clock still works as long as it
+// lives.
 func OpenClock(file string) (c *Clock, err error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	c = openClock(file, machine{boot: strings.TrimSpace(string(boot)), wall: time.Now, up: sinceBoot})
@@ -90,7 +90,7 @@ func readSmall(file string) ([]byte, error) {
 	return b[:n], nil
 }
 
-// Now returns the time of day: the machine's, or what that had been if nobody had set it
+// Now returns the time of day: the machine's, or what that would be if nobody had set it
 // back.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Field is a value of a status and its full name.
+// Field is a value of a status with its full name.
 type Field struct{ Name, Value string }
 
-// Fields flattens JSON: {"a":{"b":[1]}} is a.b.0 = 1. The order is that of the
-// text, so a newer daemon's status is printed in full, too.
+// Fields flattens JSON: {"a":{"b":[1]}} becomes a.b.0 = 1. It keeps the order of the text.
+// It needs no list of names, so it prints all of a newer daemon's status.
 func Fields(text []byte) ([]Field, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

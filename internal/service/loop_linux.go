@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// Loop is the part of a daemon's loop that weft's daemons have in common: signals, the
-// watchdog, and what systemd and the log are told. The rest of what happens, the owner of
-// the daemon's state selects from besides:
+// Loop is the part that the loops of weft's daemons have in common: signals, the watchdog,
+// and messages to systemd and the log. The goroutine that owns the daemon's state selects
+// on these and on all other events:
 //
 //	due, stop := l.Due()
 //	defer stop()
@@ -26,17 +26,17 @@ import (
 //		}
 //	}
 //
-// Signal and Watch are for that one goroutine.
+// Only that goroutine may call Signal and Watch.
 type Loop struct {
 	Notifier
 	Log *log.Logger
 	// Summary says in a line what the daemon does.
 	Summary func() string
-	// Reload reads the configuration again and carries it out, all of it or nothing,
-	// and says what is in force then.
+	// Reload reads the configuration again and applies all of it or nothing. It returns
+	// what is in force then.
 	Reload func() (string, error)
-	// Alive reports whether the daemon works. If not, systemd is to begin it anew; why,
-	// it tells the log.
+	// Alive reports whether the daemon works, and logs the reason if not. Then systemd
+	// restarts the daemon.
 	Alive func() bool
 }
 
@@ -50,8 +50,7 @@ func (l *Loop) Begin() {
 	}
 }
 
-// Signal takes a signal. SIGHUP has the configuration read again; any other ends the
-// daemon.
+// Signal takes a signal. SIGHUP makes it call Reload; any other ends the daemon.
 func (l *Loop) Signal(s os.Signal) (end bool) {
 	if s != syscall.SIGHUP {
 		l.Log.Printf("%v: stopping", s)
@@ -67,7 +66,7 @@ func (l *Loop) Signal(s os.Signal) (end bool) {
 	return false
 }
 
-// Watch tells the watchdog that the daemon works, if it does.
+// Watch tells the watchdog that the daemon works, if Alive says so.
 func (l *Loop) Watch() {
 	if l.Alive() {
 		l.Watchdog()

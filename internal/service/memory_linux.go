@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// LimitMemory has Go's garbage collector know how much memory the control group allows
-// (MemoryMax= of a systemd unit), unless GOMEMLIMIT says so, and returns that in bytes;
-// 0 if there is no limit. Without, the collector lets the heap double before it collects,
-// and the kernel kills the daemon meanwhile, whatever is garbage. To be called once, at
+// LimitMemory tells Go's garbage collector how much memory the control group allows
+// (MemoryMax= of a systemd unit), unless GOMEMLIMIT is set. It returns that limit in bytes,
+// 0 if there is none. Without it the collector lets the heap double before it collects, and
+// the kernel kills the daemon although most of the heap may be garbage. Call it once, at
 // the start.
 func LimitMemory() (bytes int64) {
 	bytes = memoryLimit("/")

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Notifier tells systemd how a daemon is, by the protocol of sd_notify(3): datagrams
-// of assignments to the socket that NOTIFY_SOCKET names. Without one, as with the zero value, it does
-// nothing. Who does not listen is not waited for, and no failure is reported: a
-// daemon goes on all the same. Its methods are safe for concurrent use, except
-// Close.
+// Notifier tells systemd how a daemon is, by the protocol of sd_notify(3): datagrams of
+// assignments to the socket that NOTIFY_SOCKET names. Without that variable it does
+// nothing, and neither does the zero value. It does not wait for a reader and reports no
+// failure, because a daemon goes on all the same. Its methods are safe for concurrent use,
+// except Close.
 type Notifier struct {
 	conn  net.Conn
 	every time.Duration
 }
 
-// NewNotifier takes what it needs out of the environment, so that programs that the
-// daemon starts do not speak for it. A daemon that begins anew by execve(2) calls
-// it only in the last program.
+// NewNotifier removes its variables from the environment, so that programs that the daemon
+// starts do not speak for it. A daemon that begins anew by execve(2) calls it only in the
+// last program.
 func NewNotifier() Notifier {
 	var n Notifier
 	if name := os.Getenv("NOTIFY_SOCKET"); name != "" {
@@ -39,12 +39,12 @@ func NewNotifier() Notifier {
 	return n
 }
 
-// Every is how often Watchdog is due, half of the time after which systemd
-// restarts the daemon; 0 stands for never.
+// Every returns how often Watchdog is due: half of the time after which systemd restarts
+// the daemon. 0 means never.
 func (n Notifier) Every() time.Duration { return n.every }
 
-// Due returns a channel that receives as often as Watchdog is due, never if it is
-// not, and a function that ends that.
+// Due returns a channel that receives whenever Watchdog is due, and a function that stops
+// it. If Watchdog is never due, the channel never receives.
 func (n Notifier) Due() (due <-chan time.Time, stop func()) {
 	if n.every <= 0 {
 		return nil, func() {}
@@ -53,8 +53,8 @@ func (n Notifier) Due() (due <-chan time.Time, stop func()) {
 	return t.C, t.Stop
 }
 
-// Ready says that the daemon is at work, after the start and after Reloading, and
-// what it does in a line.
+// Ready says that the daemon is at work, and in a line what it does. Call it after the
+// start and after Reloading.
 func (n Notifier) Ready(status string) { n.send("READY=1\nSTATUS=" + status) }
 
 // Stopping says that the daemon ends.
@@ -63,7 +63,7 @@ func (n Notifier) Stopping() { n.send("STOPPING=1") }
 // Watchdog says that the daemon still works.
 func (n Notifier) Watchdog() { n.send("WATCHDOG=1") }
 
-// Reloading says that the configuration is being read again. It must say when, on
+// Reloading says that the configuration is being read again. The message has the time, by
 // the clock that systemd compares with.
 func (n Notifier) Reloading() {
 	var now unix.Timespec

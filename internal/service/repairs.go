@@ -8,8 +8,8 @@ import (
 // maxRepairs bounds the repairs that a status tells of.
 const maxRepairs = 16
 
-// Repairs counts what a daemon has put right of what others had changed. It is not safe
-// for concurrent use.
+// Repairs counts the changes of others that a daemon has undone. It is not safe for
+// concurrent use.
 type Repairs struct {
 	Count uint64   `json:"count"`
 	Last  []string `json:"last,omitempty"` // the latest 16 in words, oldest first
@@ -25,5 +25,5 @@ func (r *Repairs) Add(did ...string) {
 // Copy returns a copy that later repairs do not change.
 func (r *Repairs) Copy() Repairs { return Repairs{r.Count, slices.Clone(r.Last)} }
 
-// OneLine makes a line of the text of joined errors.
+// OneLine turns the text of joined errors into one line.
 func OneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RunAs makes the process begin anew as a user with no more than the kept
-// capabilities (capabilities(7)), and without a way to get any back. The new program has the
-// arguments and the environment of this one, and env, further variables as
-// "NAME=value". It returns only on failure; the thread is of no more use then.
+// RunAs makes the process begin anew as a user with no capabilities (capabilities(7)) but
+// those kept, and without a way to get any back. The new program has the arguments and the
+// environment of this one, and env, further variables as "NAME=value". RunAs returns only
+// on failure. The thread is of no more use then.
 //
-// Privileges are a thread's, and a Go program has threads from the start; those
-// that cgo has made no library call of Go's reaches. Executing a program ends all
-// threads but the one that does so, and what that one has is what the program
-// gets. So this is right for binaries of any kind, and the set-up that follows
-// runs without root's privileges, too. Who wants the new program to have more of
-// a thread's own, such as a mount namespace, locks the calling goroutine to its
-// thread before.
+// Privileges belong to threads, and a Go program has several from the start. No call of
+// Go's library reaches threads that cgo has made. But executing a program ends all threads
+// except the one that does so, and the program gets the privileges of that thread. So RunAs
+// is right for binaries of every kind, and the set-up that follows runs without root's
+// privileges, too. To give the new program something else of a thread's, such as a mount
+// namespace, lock the calling goroutine to its thread first.
 func RunAs(a Account, keep Capabilities, env ...string) error {
 	runtime.LockOSThread() // for good
 	steps := []struct {

@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// NoStatus in place of a socket's path is for a daemon that tells nobody.
+// NoStatus as the path of a status socket means that the daemon has none.
 const NoStatus = "off"
 
 // maxSocketPath is the kernel's sun_path less the terminating zero, in bytes.
 const maxSocketPath = 107
 
-// CheckStatusPath says what is wrong with the path of a status socket.
+// CheckStatusPath returns what is wrong with the path of a status socket, nil if it is
+// right.
 func CheckStatusPath(path string) error {
 	if len(path) > maxSocketPath {
 		return fmt.Errorf("is a path of %d bytes; the kernel takes at most %d for a socket", len(path), maxSocketPath)
@@ -37,10 +38,11 @@ const askTime = 30 * time.Second
 // maxStatus bounds an answer, in bytes.
 const maxStatus = 16 << 20
 
-// ServeStatus opens a socket of the file system, in the place of one that a crash left,
-// and answers there from a goroutine of its own with what status returns, as JSON, until
-// the closer is closed, which removes the socket. All may read it: counters are no
-// secret. With NoStatus for a path it does nothing; "" is the path that standard returns.
+// ServeStatus opens a Unix socket at path and answers every connection with what status
+// returns, as JSON, from a goroutine of its own. It replaces a socket that a crash left.
+// Closing the closer ends this and removes the socket. Everybody may read it: counters are
+// no secret. If path is NoStatus, it does nothing. If path is "", it takes the one that
+// standard returns.
 func ServeStatus(path string, standard func() (string, error), status func() any) (io.Closer, error) {
 	switch path {
 	case NoStatus:
@@ -88,8 +90,8 @@ func answerStatus(l net.Listener, status func() any) {
 	}
 }
 
-// AskStatus returns the status, as JSON, of the daemon behind a socket; who names that
-// daemon in the error where nobody answers.
+// AskStatus returns the status, as JSON, of the daemon behind a socket. If nobody answers,
+// who is the name of that daemon in the error.
 func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {

@@ -58,7 +58,7 @@ func sharesWithinOne(t *testing.T, topo *topology.Topology, src, dst topology.No
 			takes[l]++
 		}
 	}
-	order := drb.Interleave(paths.Bases, paths.Live)
+	order := drb.DigitReversal.Order(paths.Bases, paths.Live)
 	n := network(t, topo, Config{})
 	a, b := topo.Node(src).Addr, topo.Node(dst).Addr
 	for sent := 1; sent <= 3*live; sent++ {

@@ -34,9 +34,9 @@ type Agent struct {
 	err     error         // why it has ended
 }
 
-// Start starts an agent in the network namespace of the calling thread, to which
-// it stays bound. Ports whose devices are missing are down. It needs
-// CAP_NET_ADMIN for the routes, and CAP_NET_RAW should a device be made anew.
+// Start starts an agent in the network namespace of the calling thread, where it stays. A
+// port without a device is down. Start needs CAP_NET_ADMIN for the routes, and CAP_NET_RAW
+// for a device that is made anew later.
 func Start(c Config) (*Agent, error) {
 	a, err := start(c)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *Agent) Topology() *topology.Topology {
 	return a.machine.Topology()
 }
 
-// SetKeys replaces the keys, for instance to begin a roll-over. A From counts
+// SetKeys replaces the keys, for instance to begin a roll-over. The From of a key counts
 // from Start.
 func (a *Agent) SetKeys(k topoupdate.Keys) error {
 	a.mu.Lock()
@@ -103,12 +103,12 @@ func (a *Agent) Err() error {
 	return a.err
 }
 
-// Close says goodbye to the neighbours, which then judge the links by their
-// carrier, and ends the agent. The routes stay as they are. It may be called more
-// than once.
+// Close says goodbye to the neighbours and ends the agent. The neighbours then judge the
+// links by their carrier. The routes stay as they are. Close may be called more than once.
 func (a *Agent) Close() error { return a.end(true) }
 
-// Kill ends the agent as a crash would: to the neighbours its links die.
+// Kill ends the agent without a goodbye, as a crash would: its neighbours take the links
+// for dead.
 func (a *Agent) Kill() error { return a.end(false) }
 
 func (a *Agent) end(orderly bool) (err error) {

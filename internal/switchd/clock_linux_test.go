@@ -30,7 +30,7 @@ func signing(k topoupdate.Keys, elapsed time.Duration) (id uint8) {
 // agent started, and however often it is set.
 func TestKeysAt_followTheClock(t *testing.T) {
 	secret := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
-	f, err := Parse([]byte("keys:\n- {id: 1, key: "+secret+"}\n- {id: 2, key: "+secret+", from: 2027-01-31T12:00:00Z}\n"), "switch.yaml")
+	f, err := parse([]byte("keys:\n- {id: 1, key: "+secret+"}\n- {id: 2, key: "+secret+", from: 2027-01-31T12:00:00Z}\n"), "switch.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"weft/topoupdate"
 )
 
-// Config is what an Agent has to know. Zero values stand for topoupdate's
-// defaults; Topology and Self have none.
+// Config configures an Agent. Zero values stand for topoupdate's defaults, except that
+// Topology and Self must be set.
 type Config struct {
 	Topology   *topology.Topology // the baseline
 	Self       topology.NodeID    // the switch
@@ -25,8 +25,8 @@ type Config struct {
 	Damping         topoupdate.Damping
 	Keys            topoupdate.Keys // a From counts from Start
 
-	// Routes makes the agent keep the switch's routes. Without it they stay as
-	// they are; what is encapsulated needs no more.
+	// Routes makes the agent keep the switch's routes. Without it they stay as they are,
+	// which is enough for encapsulated packets.
 	Routes bool
 
 	// Boot numbers this start; 0 is the time of day in nanoseconds. Seed is the
@@ -37,12 +37,13 @@ type Config struct {
 	// after it has been flooded. It must return soon, and not call Close.
 	Changed func(*topology.Topology)
 
-	// Carrier, if not nil, is called when the agent has read of a change of a
-	// port's carrier, before it acts on it: for traces. As Changed.
+	// Carrier, if not nil, is called when the agent has read of a change of a port's
+	// carrier, before it acts on it. It is for traces. It is called like Changed, and must
+	// obey the same rules.
 	Carrier func(port int, up bool)
 
-	// Log, if not nil, is told what the agent has mended of what others had changed,
-	// and what it cannot mend, a sentence at a time. It must return soon.
+	// Log, if not nil, gets a sentence for each change of others that the agent has undone
+	// or cannot undo. It must return soon.
 	Log func(string)
 
 	owned []owned // what the agent keeps besides the routes

@@ -14,8 +14,9 @@ import (
 	"weft/topoupdate"
 )
 
-// File is a configuration file. The keys of the file are in the tags; with "auto",
-// that word gives the zero value. default.yaml says what each means.
+// File is a configuration file of weft switch. The tags are the keys of the file. Where a
+// tag says "auto", that word in the file gives the zero value. default.yaml says what each
+// key means.
 type File struct {
 	Topology       string             `yaml:"topology"`
 	Node           string             `yaml:"node,auto"`
@@ -39,7 +40,7 @@ type File struct {
 	lines  config.Lines
 }
 
-// Damping is topoupdate.Damping, but that 0 holds nothing back.
+// Damping is topoupdate.Damping, except that 0 means no damping.
 type Damping struct {
 	Hold   time.Duration `yaml:"hold"`
 	Max    time.Duration `yaml:"max"`
@@ -49,12 +50,12 @@ type Damping struct {
 //go:embed default.yaml
 var defaultYAML []byte
 
-// DefaultYAML returns a configuration file with every key, its default, and what
-// it means. The defaults are what it says: there is no other list of them.
+// DefaultYAML returns a configuration file with every key, its default value and its
+// meaning. The defaults are read from it: there is no other list of the defaults.
 func DefaultYAML() string { return string(defaultYAML) }
 
-// Default returns the configuration of an empty file.
-func Default() File {
+// defaults returns the configuration of an empty file.
+func defaults() File {
 	var f File
 	if _, err := config.Decode(defaultYAML, "default.yaml", &f); err != nil {
 		panic(err) // a broken build
@@ -68,16 +69,16 @@ func Load(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(text, name)
+	return parse(text, name)
 }
 
 // program is who reads the files.
 const program = "weft switch"
 
-// Parse reads and validates a configuration. name is its file's in errors; files
+// parse reads and validates a configuration. name is its file's in errors; files
 // that it names are read.
-func Parse(text []byte, name string) (*File, error) {
-	f := Default()
+func parse(text []byte, name string) (*File, error) {
+	f := defaults()
 	var err error
 	if f.lines, err = config.Decode(text, name, &f); err != nil {
 		return nil, err

@@ -10,11 +10,11 @@ import (
 )
 
 func TestDefault_isAValidConfiguration(t *testing.T) {
-	f, err := Parse(nil, "empty.yaml")
+	f, err := parse(nil, "empty.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := Parse(defaultYAML, "default.yaml")
+	full, err := parse(defaultYAML, "default.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestParse_namesTheLineAndTheFix(t *testing.T) {
 		"keys:\n- id: 1\n  key: " + key + "\n  from: 5": {"x.yaml:4: keys[0].from", "RFC 3339"},
 		"status: /" + strings.Repeat("x", 200):          {"x.yaml:1: status", "107"},
 	} {
-		_, err := Parse([]byte(text), "x.yaml")
+		_, err := parse([]byte(text), "x.yaml")
 		if err == nil {
 			t.Errorf("%q: no error", text)
 			continue
@@ -72,7 +72,7 @@ func TestParse_keys(t *testing.T) {
 	if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString([]byte(secret))+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Parse([]byte("keys:\n- id: 7\n  key_file: "+file+"\n- id: 8\n  key_file: "+file+"\n  from: 2027-01-01T00:01:00Z\naccept_unsigned: true\n"), "x.yaml")
+	f, err := parse([]byte("keys:\n- id: 7\n  key_file: "+file+"\n- id: 8\n  key_file: "+file+"\n  from: 2027-01-01T00:01:00Z\naccept_unsigned: true\n"), "x.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func FuzzParse(f *testing.F) {
 		if strings.Contains(string(text), "key_file") || strings.Contains(string(text), "topology") {
 			return // reads files; makes large fabrics
 		}
-		if c, err := Parse(text, "x.yaml"); (c == nil) == (err == nil) {
+		if c, err := parse(text, "x.yaml"); (c == nil) == (err == nil) {
 			t.Errorf("%v, %v", c, err)
 		}
 	})

@@ -10,9 +10,9 @@ import (
 // longest is how long the agent sleeps at most.
 const longest = time.Hour
 
-// run drives the protocol. What came in is taken before the clock is looked at:
-// a switch that was too busy to run for a while must not take its neighbours for
-// dead whose hellos wait at its ports.
+// run drives the protocol. It reads what came in before it looks at the clock. So a switch
+// that was too busy to run does not take neighbours for dead whose hellos wait at its
+// ports.
 func (a *Agent) run() {
 	defer close(a.ended)
 	for {

@@ -6,8 +6,8 @@ import (
 	"weft/fabric"
 )
 
-// Meter is how the ports' queues are measured: fabric.MeterPort, the same for all
-// of them.
+// Meter says how the queues of the ports are measured, the same for all ports: see
+// fabric.MeterPort.
 type Meter struct {
 	Enabled  bool          `yaml:"enabled"`
 	RateMbit float64       `yaml:"rate_mbit,auto"` // 0: the topology's, the port's, or the device's

@@ -11,10 +11,9 @@ import (
 	"weft/topology"
 )
 
-// repair keeps the switch as it is to be: its routes as the newest snapshot has
-// them, and the rest as it was configured. It has a goroutine of its own, the owner of
-// all that: the kernel may take its time. What it has not come to yet is one snapshot,
-// the newest.
+// repair keeps the switch as it should be: its routes as the newest snapshot has them, and
+// the rest as it was configured. It owns all that and has a goroutine of its own, because
+// the kernel may take its time. At most one snapshot waits for it, the newest.
 type repair struct {
 	config Config
 	routes *fabric.Routes // nil: they are not the agent's

@@ -18,10 +18,9 @@ import (
 	"weft/topoupdate"
 )
 
-// Run is weft switch: it runs an agent as a configuration file says until a
-// signal or the context ends it. SIGHUP makes it read the keys of the file again.
-// All threads of the process must be in one network namespace. messages, a line
-// each, go to log.
+// Run is weft switch: it runs an agent as a configuration file says until a signal or the
+// context ends it. On SIGHUP it reads the keys of the file again. All threads of the
+// process must be in one network namespace. Run writes its messages to log, one a line.
 func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io.Writer) error {
 	f, err := Load(name)
 	if err != nil {
@@ -136,14 +135,14 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 const (
 	// lookAtClock is how often the machine's clock is looked at.
 	lookAtClock = 10 * time.Second
-	// clockSet is how much a clock is set at least; a smaller difference does not
-	// matter to any key.
+	// clockSet is the least change of the clock that counts. A smaller one does not matter
+	// to any key.
 	clockSet = time.Second
 )
 
-// keysAt returns the keys with their times by the time of day, so long after the start,
-// and whether the clock was set since the last look. A machine may start with a wrong
-// clock, and be told the time later.
+// keysAt returns the keys, with their times converted by the time of day wall, which is
+// elapsed after the start. set reports whether the clock was set since the last call. A
+// machine may start with a wrong clock and learn the time later.
 func (d *daemon) keysAt(wall time.Time, elapsed time.Duration) (keys topoupdate.Keys, set bool) {
 	origin := wall.Add(-elapsed)
 	if origin.Sub(d.origin.Round(0)).Abs() >= clockSet {
@@ -152,9 +151,9 @@ func (d *daemon) keysAt(wall time.Time, elapsed time.Duration) (keys topoupdate.
 	return d.file.keys(d.origin), set
 }
 
-// boot numbers this start of the agent: by the time of day, which does not go back from
-// one start to the next. With a lower number hosts would believe the agent only after
-// max_age.
+// boot returns the number of this start of the agent: the time of day, which does not go
+// back from one start to the next. If the number were lower than before, hosts would
+// believe the agent only after max_age.
 func (d *daemon) boot() uint64 {
 	dir, err := makeDir(-1, -1)
 	var clock *service.Clock

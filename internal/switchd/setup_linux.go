@@ -11,30 +11,31 @@ import (
 	"weft/internal/service"
 )
 
-// kept are the capabilities that the agent needs all along: to change routes, and
-// to bind a socket again to a device that was made anew.
+// kept are the capabilities that the agent needs from start to end: to change routes, and
+// to bind a socket to a device that was made anew.
 var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}
 
-// Variables that tell the program that begins anew with fewer privileges that the
-// switch has been set up with more, and by which descriptors it can keep what it is no
-// longer allowed to look for.
+// Environment variables for the process that begins anew with fewer privileges. They say
+// that the switch has been set up, and by which descriptors the process reaches what it may
+// no longer look for.
 const (
 	configured       = "WEFT_SWITCH_CONFIGURED"
 	setupDescriptors = "WEFT_SWITCH_SETUP"
 	meterDescriptors = "WEFT_SWITCH_METER"
 )
 
-// taken is the value of a variable, which no program that this one starts gets.
+// taken returns the value of a variable and removes it, so that no program that this one
+// starts gets it.
 func taken(variable string) string {
 	defer os.Unsetenv(variable)
 	return os.Getenv(variable)
 }
 
-// setUp sets the switch up if that is wanted, and makes the process begin anew
-// with less than root's privileges; in the process that then begins it does
-// nothing. Loading the program that decapsulates takes CAP_BPF, and finding
-// the one of an earlier run by its number CAP_SYS_ADMIN: neither is kept. To put a
-// program back that is open, CAP_NET_ADMIN is enough.
+// setUp sets the switch up if the configuration wants that. Then it makes the process begin
+// anew with less than root's privileges. In the new process it does nothing. Loading the
+// program that decapsulates takes CAP_BPF, and finding that of an earlier run by its number
+// takes CAP_SYS_ADMIN: the new process has neither. CAP_NET_ADMIN is enough to put back a
+// program that is open.
 func (d *daemon) setUp(c Config) error {
 	done, setup, meter := taken(configured) != "", taken(setupDescriptors), taken(meterDescriptors)
 	must, err := kept.Exceeded()

@@ -11,18 +11,18 @@ import (
 // dirKind is the kind of the directory that the agent of a network namespace has.
 const dirKind = "switch"
 
-// clockFile is in that directory what an agent remembers of the time.
+// clockFile is a file in that directory, in which the agent remembers the time.
 const clockFile = "clock"
 
-// StatusSocket is where the agent of the calling thread's network namespace
-// answers when the configuration says nothing else.
+// StatusSocket returns the path of the status socket of the agent in the calling thread's
+// network namespace, unless its configuration names another.
 func StatusSocket() (string, error) {
 	dir, err := kernel.NamespaceDir(dirKind)
 	return filepath.Join(dir, "status.sock"), err
 }
 
-// makeDir makes the agent's directory and gives it to a user; -1 leaves it to whose it
-// is.
+// makeDir makes the agent's directory and gives it to a user. -1 keeps the owner that it
+// has.
 func makeDir(uid, gid int) (string, error) {
 	return kernel.MakeNamespaceDir(dirKind, uid, gid, clockFile)
 }

@@ -13,7 +13,7 @@ import (
 	"weft/topoupdate/wire"
 )
 
-// Status is what an agent says of itself. Counters are since the start.
+// Status is what an agent says about itself. Counters count from the start.
 type Status struct {
 	Switch   string  `json:"switch"` // tells the status of a switch from a host's
 	Topology string  `json:"topology"`
@@ -38,8 +38,8 @@ type Status struct {
 	Meters     []fabric.PortMeter `json:"meters,omitempty"`      // of the ports, where they are metered
 	MeterError string             `json:"meter_error,omitempty"` // why they cannot be read
 
-	// What became of packets that were encapsulated for the switch, or have labels,
-	// where the agent has configured it; nil where there are none.
+	// What became of packets that were encapsulated for the switch or have labels. nil
+	// where the agent has not configured that.
 	Decap        *fabric.Counters      `json:"decap,omitempty"`
 	Edge         *fabric.EdgeCounters  `json:"edge,omitempty"`
 	Labels       *fabric.LabelCounters `json:"labels,omitempty"`
@@ -48,7 +48,7 @@ type Status struct {
 	Error string `json:"error,omitempty"` // why it has ended by itself
 }
 
-// Repairs is what the agent has put right of what others had changed.
+// Repairs counts the changes of others that the agent has undone.
 type Repairs struct {
 	service.Repairs
 	Trouble string `json:"trouble,omitempty"` // what it cannot put right, and who can
@@ -70,7 +70,7 @@ type Neighbour struct {
 	Drops  uint64  `json:"dropped,omitempty"`  // by the kernel: TTL below 255, or no room
 }
 
-// Entry is what a switch says of itself.
+// Entry is what a switch says about itself.
 type Entry struct {
 	Switch      string   `json:"switch"`
 	Incarnation uint64   `json:"incarnation"` // when its agent was started, mostly in ns since 1970
@@ -80,7 +80,7 @@ type Entry struct {
 	Down        []string `json:"down,omitempty"`
 }
 
-// Flooding counts entries, of which there are several in a message.
+// Flooding counts entries. A message has several.
 type Flooding struct {
 	Originated uint64 `json:"originated"` // own ones
 	Sent       uint64 `json:"sent"`

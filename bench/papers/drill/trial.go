@@ -111,26 +111,14 @@ func (w wholeSegments) Next() (workload.Flow, bool) {
 
 // play runs trials. Those of one topology and load have the same flows.
 func play(ctx context.Context, o papers.Options, trials []trial) ([]*flows, error) {
-	all, configs := make([]*flows, len(trials)), make([]sim.Config, len(trials))
-	for i, t := range trials {
-		all[i] = new(flows)
-		c, err := t.config(o.Seed, all[i].ended)
-		if err != nil {
-			return nil, err
+	config := func(i int, f *flows) (sim.Config, error) { return trials[i].config(o.Seed, f.ended) }
+	return papers.Play(ctx, o, len(trials), config, func(i int, f *flows, r *sim.Result, cutOff bool) error {
+		f.result, f.cutOff = r, cutOff
+		if len(f.us) == 0 {
+			return fmt.Errorf("no flow of %s at load %v has ended", trials[i].scheme.name, trials[i].load)
 		}
-		configs[i] = c
-	}
-	results, err := papers.Sweep(ctx, o, configs)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range results {
-		all[i].result, all[i].cutOff = r, r.End >= configs[i].Duration
-		if len(all[i].us) == 0 {
-			return nil, fmt.Errorf("no flow of %s at load %v has ended", trials[i].scheme.name, trials[i].load)
-		}
-	}
-	return all, nil
+		return nil
+	})
 }
 
 // grid is runs of schemes at loads.

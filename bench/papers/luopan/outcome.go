@@ -38,33 +38,24 @@ func (t *times) took(f sim.FlowEnd) {
 // play runs trials. All have the same flows where they differ in the scheme only.
 // on, if not nil, is told of every flow of a trial.
 func play(ctx context.Context, o papers.Options, trials []trial, on func(trial int, f sim.FlowEnd)) ([]*times, error) {
-	all, configs := make([]*times, len(trials)), make([]sim.Config, len(trials))
-	for i, t := range trials {
-		all[i] = new(times)
-		c, err := t.config(o.Seed, func(f sim.FlowEnd) {
+	config := func(i int, w *times) (sim.Config, error) {
+		t := trials[i]
+		return t.config(o.Seed, func(f sim.FlowEnd) {
 			if f.Start >= t.arrivals/warm {
-				all[i].took(f)
+				w.took(f)
 				if on != nil {
 					on(i, f)
 				}
 			}
 		})
-		if err != nil {
-			return nil, err
+	}
+	return papers.Play(ctx, o, len(trials), config, func(i int, w *times, r *sim.Result, cutOff bool) error {
+		w.result, w.cutOff = r, cutOff
+		if len(w.all) == 0 {
+			return fmt.Errorf("no flow of %s at load %v has ended", trials[i].scheme, trials[i].load)
 		}
-		configs[i] = c
-	}
-	results, err := papers.Sweep(ctx, o, configs)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range results {
-		all[i].result, all[i].cutOff = r, r.End >= configs[i].Duration
-		if len(all[i].all) == 0 {
-			return nil, fmt.Errorf("no flow of %s at load %v has ended", trials[i].scheme, trials[i].load)
-		}
-	}
-	return all, nil
+		return nil
+	})
 }
 
 func hops(all []*times) (n uint64) {

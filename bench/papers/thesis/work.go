@@ -12,10 +12,12 @@ import (
 // The thesis gives run times of its own machine. Run times are never the same twice, so
 // here operations are counted: how often a flow is visited. Their growth can be compared.
 
-var table45Rows = []struct {
+type row45 struct {
 	k, flows int
 	ms       float64
-}{
+}
+
+var table45Rows = []row45{
 	{16, 1_024, 1.45}, {16, 5_000, 4.14},
 	{32, 8_192, 2.71}, {32, 25_000, 9.23}, {32, 50_000, 26.31},
 	{48, 27_648, 6.91}, {48, 100_000, 51.30}, {48, 250_000, 199.43},
@@ -34,28 +36,37 @@ func table45() papers.Experiment {
 	}
 }
 
-func runTable45(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
-	rows := table45Rows
-	out := &papers.Outcome{}
+// counted calls count for each row on the row's fat-tree with the row's number of flows,
+// each to any other host. A quick run counts two rows. It returns the rows that it has counted.
+func counted[R any](ctx context.Context, o papers.Options, out *papers.Outcome, rows []R, of func(R) (k, flows int), count func(i int, f *fluid.Fabric, all []fluid.Pair) error) ([]R, error) {
 	if o.Quick {
 		rows = rows[:2]
 		out.Settings = append(out.Settings, chosen("fabric", "1,024 hosts", "quick"))
 	}
-	visits := make([]float64, len(rows))
-	err := papers.Each(ctx, o, len(rows), func(i int) error {
-		t, f, err := fabricOf(fatTree(rows[i].k))
+	return rows, papers.Each(ctx, o, len(rows), func(i int) error {
+		k, flows := of(rows[i])
+		t, f, err := fabricOf(fatTree(k))
 		if err != nil {
 			return err
 		}
-		all, err := uniform(t, rows[i].flows, o.Seed)
+		all, err := uniform(t, flows, o.Seed)
 		if err != nil {
 			return err
 		}
-		var e fluid.Estimator
-		e.Estimate(all, f.Hosts())
-		visits[i] = float64(e.Visits)
-		return nil
+		return count(i, f, all)
 	})
+}
+
+func runTable45(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
+	out := &papers.Outcome{}
+	visits := make([]float64, len(table45Rows))
+	rows, err := counted(ctx, o, out, table45Rows, func(r row45) (k, flows int) { return r.k, r.flows },
+		func(i int, f *fluid.Fabric, all []fluid.Pair) error {
+			var e fluid.Estimator
+			e.Estimate(all, f.Hosts())
+			visits[i] = float64(e.Visits)
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +92,12 @@ func runTable45(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 // maxVisits is the bound on the work per flow.
 const maxVisits = 64
 
-var table46Rows = []struct {
+type row46 struct {
 	k, flows int
 	ms       [3]float64
-}{
+}
+
+var table46Rows = []row46{
 	{16, 3_215, [3]float64{2.997, 12.209, 23.447}},
 	{16, 6_250, [3]float64{5.042, 20.848, 40.255}},
 	{32, 25_000, [3]float64{6.898, 19.091, 32.912}},
@@ -108,34 +121,22 @@ func table46() papers.Experiment {
 }
 
 func runTable46(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
-	rows := table46Rows
 	out := &papers.Outcome{}
-	if o.Quick {
-		rows = rows[:2]
-		out.Settings = append(out.Settings, chosen("fabric", "1,024 hosts", "quick"))
-	}
-	visits := make([][len(table46Iterations)]float64, len(rows))
-	err := papers.Each(ctx, o, len(rows), func(i int) error {
-		t, f, err := fabricOf(fatTree(rows[i].k))
-		if err != nil {
-			return err
-		}
-		all, err := uniform(t, rows[i].flows, o.Seed)
-		if err != nil {
-			return err
-		}
-		var e fluid.Estimator
-		demand := e.Estimate(all, f.Hosts())
-		for j, n := range table46Iterations {
-			a, err := newAnnealing(f, n, o.Seed)
-			if err != nil {
-				return err
+	visits := make([][len(table46Iterations)]float64, len(table46Rows))
+	rows, err := counted(ctx, o, out, table46Rows, func(r row46) (k, flows int) { return r.k, r.flows },
+		func(i int, f *fluid.Fabric, all []fluid.Pair) error {
+			var e fluid.Estimator
+			demand := e.Estimate(all, f.Hosts())
+			for j, n := range table46Iterations {
+				a, err := newAnnealing(f, n, o.Seed)
+				if err != nil {
+					return err
+				}
+				a.Schedule(all, demand)
+				visits[i][j] = float64(a.Visits)
 			}
-			a.Schedule(all, demand)
-			visits[i][j] = float64(a.Visits)
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,10 @@ package fluid
 
 import "math/rand/v2"
 
-// Increase is what a flow in congestion avoidance gains per tick of AIMD, in
+// increase is what a flow in congestion avoidance gains per tick of AIMD, in
 // Mbit/s: 15 MB/s, a packet of 1,500 bytes more per round trip of 100 µs (thesis
 // §4.3.5).
-const Increase = 120
+const increase = 120
 
 // AIMD is how the thesis' simulator has TCP find its rates (§4.3.5): in every
 // tick each flow, in a new random order, doubles its rate in slow start, or else
@@ -35,7 +35,7 @@ func NewAIMD(capacity []float64, routes []Route, seed uint64) *AIMD {
 	}
 	for i := range a.order {
 		a.order[i] = int32(i)
-		a.change(i, min(Increase, a.room(i)))
+		a.change(i, min(increase, a.room(i)))
 	}
 	return a
 }
@@ -50,20 +50,20 @@ func (a *AIMD) Tick() {
 		i := int(o)
 		room := a.room(i)
 		switch {
-		case room < Increase*slack:
+		case room < increase*slack:
 			a.started[i] = true
 			a.change(i, -a.rate[i]/2)
 		case a.started[i]:
-			a.change(i, min(Increase, room))
+			a.change(i, min(increase, room))
 		default:
-			a.change(i, min(max(Increase, a.rate[i]), room))
+			a.change(i, min(max(increase, a.rate[i]), room))
 		}
 	}
 }
 
 // room returns what all of a flow's way has left.
 func (a *AIMD) room(i int) float64 {
-	ports := a.routes[i].Ports()
+	ports := a.routes[i].list()
 	room := a.capacity[ports[0]] - a.load[ports[0]]
 	for _, p := range ports[1:] {
 		room = min(room, a.capacity[p]-a.load[p])
@@ -73,7 +73,7 @@ func (a *AIMD) room(i int) float64 {
 
 func (a *AIMD) change(i int, by float64) {
 	a.rate[i] += by
-	for _, p := range a.routes[i].Ports() {
+	for _, p := range a.routes[i].list() {
 		a.load[p] += by
 	}
 }

@@ -91,7 +91,7 @@ func (c *Classifier) Routes() []Route {
 // Sizes are what leaves the switch, as counters of its ports would have it.
 func (c *Classifier) Rearrange() {
 	for layer := range 2 {
-		courses := c.fabric.OpenLoop(c.Routes(), c.rate)
+		rates := c.fabric.OpenLoop(c.Routes(), c.rate)
 		bySwitch := make(map[int][]int)
 		var switches []int
 		for i := range c.pairs {
@@ -106,17 +106,17 @@ func (c *Classifier) Rearrange() {
 		}
 		for _, sw := range switches {
 			for range 3 {
-				c.move(bySwitch[sw], layer, courses)
+				c.move(bySwitch[sw], layer, rates)
 			}
 		}
 	}
 }
 
 // move moves one of a switch's flows.
-func (c *Classifier) move(flows []int, layer int, courses []Course) {
+func (c *Classifier) move(flows []int, layer int, rates []Rates) {
 	_, ports := c.place(flows[0], layer)
 	// Hop 0 is the host's own port, what leaves port 1+layer comes to the next.
-	size := func(i int) float64 { return courses[i][layer+2] }
+	size := func(i int) float64 { return rates[i][layer+2] }
 	sent := make([]float64, ports)
 	for _, i := range flows {
 		sent[c.up[i][layer]] += size(i)

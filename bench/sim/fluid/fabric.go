@@ -21,8 +21,8 @@ type Route struct {
 	n     int8
 }
 
-// Ports returns the route's ports.
-func (r *Route) Ports() []int32 { return r.ports[:r.n] }
+// list returns the route's ports.
+func (r *Route) list() []int32 { return r.ports[:r.n] }
 
 func routeOf(ports ...int32) Route {
 	r := Route{n: int8(len(ports))}

@@ -43,8 +43,8 @@ func TestRoute_isTheTopologysPath(t *testing.T) {
 			for b := range top.NumHosts() {
 				set := top.Paths(nodeID(a), nodeID(b))
 				if set.Direct() {
-					if r := f.Route(nodeID(a), nodeID(b), Direct); a != b && !slices.Equal(r.Ports(), []int32{int32(2 * a), int32(2*b + 1)}) {
-						t.Fatalf("%s: %d to %d: %v", spec, a, b, r.Ports())
+					if r := f.Route(nodeID(a), nodeID(b), Direct); a != b && !slices.Equal(r.list(), []int32{int32(2 * a), int32(2*b + 1)}) {
+						t.Fatalf("%s: %d to %d: %v", spec, a, b, r.list())
 					}
 					continue
 				}
@@ -61,8 +61,8 @@ func TestRoute_isTheTopologysPath(t *testing.T) {
 						}
 						want = append(want, port)
 					}
-					if r := f.Route(nodeID(a), nodeID(b), n); !slices.Equal(r.Ports(), want) {
-						t.Fatalf("%s: %d to %d by %d: ports %v, want %v", spec, a, b, n, r.Ports(), want)
+					if r := f.Route(nodeID(a), nodeID(b), n); !slices.Equal(r.list(), want) {
+						t.Fatalf("%s: %d to %d by %d: ports %v, want %v", spec, a, b, n, r.list(), want)
 					}
 				}
 			}
@@ -103,17 +103,17 @@ func TestNewSpread_bundlesCarryWhatTheirPortsDo(t *testing.T) {
 		for _, dst := range []topology.NodeID{1, nodeID(top.NumHosts() / 2), last} {
 			r := s.Route(0, dst, 0)
 			n := f.Paths(0, dst)
-			for i, p := range r.Ports() {
+			for i, p := range r.list() {
 				distinct := make(map[int32]bool)
 				sum := 0.0
 				for path := range n {
 					each := f.Route(0, dst, path)
-					if q := each.Ports()[i]; !distinct[q] {
+					if q := each.list()[i]; !distinct[q] {
 						distinct[q] = true
 						sum += f.Capacity()[q]
 					}
 				}
-				if got := s.Capacity()[p]; got != sum && len(r.Ports()) != 4 {
+				if got := s.Capacity()[p]; got != sum && len(r.list()) != 4 {
 					t.Errorf("%s: to %d, hop %d: %v, want %v", spec, dst, i, got, sum)
 				}
 			}

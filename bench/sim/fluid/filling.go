@@ -4,7 +4,7 @@ package fluid
 // until a port is full, the flows through it stay at what they have, and so on
 // (progressive filling).
 type filling struct {
-	flows []FlowID
+	flows []flowID
 	rate  []float64 // parallel to flows: what was found
 	held  []int32   // and by which port
 
@@ -40,7 +40,7 @@ func (w *filling) visit(p int32) {
 }
 
 // share fills, beginning with what the flows leave that are not open.
-func (n *Network) share() {
+func (n *network) share() {
 	w := &n.fill
 	w.rate, w.held = w.rate[:0], w.held[:0]
 	for _, p := range w.ports {
@@ -49,7 +49,7 @@ func (n *Network) share() {
 	}
 	for _, id := range w.flows {
 		w.rate, w.held = append(w.rate, 0), append(w.held, none)
-		for _, p := range n.flows[id].route.Ports() {
+		for _, p := range n.flows[id].route.list() {
 			w.state[p].rising++
 		}
 	}
@@ -75,7 +75,7 @@ func (n *Network) share() {
 }
 
 // stop has all open flows through a port that is full stay at a rate.
-func (n *Network) stop(p int32, level float64) {
+func (n *network) stop(p int32, level float64) {
 	w := &n.fill
 	w.state[p].holds, w.state[p].level = true, level
 	for _, id := range n.ports[p].flows {
@@ -84,7 +84,7 @@ func (n *Network) stop(p int32, level float64) {
 			continue
 		}
 		w.held[f.at-1], w.rate[f.at-1] = p, level
-		for _, q := range f.route.Ports() {
+		for _, q := range f.route.list() {
 			s := &w.state[q]
 			s.rising--
 			s.left -= level

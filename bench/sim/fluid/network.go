@@ -3,19 +3,19 @@ package fluid
 // slack is what rates may differ by, relatively, and still be called equal.
 const slack = 1e-9
 
-// FlowID names a flow of a Network. It is reused once the flow is removed.
-type FlowID int32
+// flowID names a flow of a network. It is reused once the flow is removed.
+type flowID int32
 
-// Network keeps flows at max-min fair rates: a flow can get more only if another
+// network keeps flows at max-min fair rates: a flow can get more only if another
 // one, which has no more than it, gets less. Flows come, go and change their
-// ways. Settle then recomputes only the flows concerned.
-type Network struct {
+// ways. settle then recomputes only the flows concerned.
+type network struct {
 	ports []port
 	flows []flow
-	free  []FlowID
+	free  []flowID
 
-	// Since the last Settle:
-	fresh   []FlowID // without a rate yet
+	// Since the last settle:
+	fresh   []flowID // without a rate yet
 	touched []int32  // ports of which flows have come or gone
 
 	fill filling
@@ -24,7 +24,7 @@ type Network struct {
 type port struct {
 	capacity float64
 	load     float64 // of the flows that have a rate; while settling, of those that keep it
-	flows    []FlowID
+	flows    []flowID
 	bound    int32 // how many of the flows are held by this port
 }
 
@@ -33,29 +33,29 @@ type flow struct {
 	place [maxHops]int32 // in the flows of each of the route's ports
 	held  int32          // the port that keeps the flow from getting more: full, and no flow through it gets more; none, if there is no rate yet
 	used  bool
-	fresh bool  // has come or changed its way since the last Settle
-	at    int32 // one more than its place among the flows that Settle has opened; 0: it has not
+	fresh bool  // has come or changed its way since the last settle
+	at    int32 // one more than its place among the flows that settle has opened; 0: it has not
 	rate  float64
 }
 
 const none = -1
 
-// NewNetwork returns a network of ports without flows.
-func NewNetwork(capacity []float64) *Network {
-	n := &Network{ports: make([]port, len(capacity)), fill: newFilling(len(capacity))}
+// newNetwork returns a network of ports without flows.
+func newNetwork(capacity []float64) *network {
+	n := &network{ports: make([]port, len(capacity)), fill: newFilling(len(capacity))}
 	for i, c := range capacity {
 		n.ports[i].capacity = c
 	}
 	return n
 }
 
-// Add adds a flow. It has no rate before Settle.
-func (n *Network) Add(r Route) FlowID {
-	var id FlowID
+// add adds a flow. It has no rate before settle.
+func (n *network) add(r Route) flowID {
+	var id flowID
 	if last := len(n.free) - 1; last >= 0 {
 		id, n.free = n.free[last], n.free[:last]
 	} else {
-		id = FlowID(len(n.flows))
+		id = flowID(len(n.flows))
 		n.flows = append(n.flows, flow{})
 	}
 	n.flows[id] = flow{used: true}
@@ -63,26 +63,26 @@ func (n *Network) Add(r Route) FlowID {
 	return id
 }
 
-// Remove removes a flow.
-func (n *Network) Remove(id FlowID) {
+// remove removes a flow.
+func (n *network) remove(id flowID) {
 	n.leave(id)
 	n.flows[id].used = false
 	n.free = append(n.free, id)
 }
 
-// Reroute gives a flow another way.
-func (n *Network) Reroute(id FlowID, r Route) {
+// reroute gives a flow another way.
+func (n *network) reroute(id flowID, r Route) {
 	n.leave(id)
 	n.enter(id, r)
 }
 
-// Rate returns a flow's rate in Mbit/s, as of the last Settle.
-func (n *Network) Rate(id FlowID) float64 { return n.flows[id].rate }
+// rate returns a flow's rate in Mbit/s, as of the last settle.
+func (n *network) rate(id flowID) float64 { return n.flows[id].rate }
 
-func (n *Network) enter(id FlowID, r Route) {
+func (n *network) enter(id flowID, r Route) {
 	f := &n.flows[id]
 	f.route, f.held, f.rate, f.fresh = r, none, 0, true
-	for i, p := range r.Ports() {
+	for i, p := range r.list() {
 		f.place[i] = int32(len(n.ports[p].flows))
 		n.ports[p].flows = append(n.ports[p].flows, id)
 		n.touched = append(n.touched, p)
@@ -90,9 +90,9 @@ func (n *Network) enter(id FlowID, r Route) {
 	n.fresh = append(n.fresh, id)
 }
 
-func (n *Network) leave(id FlowID) {
+func (n *network) leave(id flowID) {
 	f := &n.flows[id]
-	for i, p := range f.route.Ports() {
+	for i, p := range f.route.list() {
 		q := &n.ports[p]
 		q.load -= f.rate
 		last := len(q.flows) - 1
@@ -108,9 +108,9 @@ func (n *Network) leave(id FlowID) {
 }
 
 // moved notes a flow's new place among those of a port.
-func (n *Network) moved(id FlowID, p, place int32) {
+func (n *network) moved(id flowID, p, place int32) {
 	f := &n.flows[id]
-	for i, q := range f.route.Ports() {
+	for i, q := range f.route.list() {
 		if q == p {
 			f.place[i] = place
 		}
@@ -118,12 +118,12 @@ func (n *Network) moved(id FlowID, p, place int32) {
 }
 
 // hold notes which port keeps a flow from getting more.
-func (n *Network) hold(f *flow, p int32) {
+func (n *network) hold(f *flow, p int32) {
 	f.held = p
 	n.ports[p].bound++
 }
 
-func (n *Network) release(f *flow) {
+func (n *network) release(f *flow) {
 	if f.held != none {
 		n.ports[f.held].bound--
 		f.held = none
@@ -132,14 +132,14 @@ func (n *Network) release(f *flow) {
 
 // MaxMin returns the max-min fair rates of flows by their paths.
 func (f *Fabric) MaxMin(pairs []Pair, paths []int) []float64 {
-	n := NewNetwork(f.capacity)
+	n := newNetwork(f.capacity)
 	rates := make([]float64, len(pairs))
 	for i, p := range pairs {
-		n.Add(f.Route(p.Src, p.Dst, paths[i]))
+		n.add(f.Route(p.Src, p.Dst, paths[i]))
 	}
-	n.Settle()
+	n.settle()
 	for i := range rates {
-		rates[i] = n.Rate(FlowID(i))
+		rates[i] = n.rate(flowID(i))
 	}
 	return rates
 }

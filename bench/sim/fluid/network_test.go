@@ -59,11 +59,11 @@ func maxMin(capacity []int64, routes [][]int32) []float64 {
 	}
 }
 
-// model is a Network and what it should hold.
+// model is a network and what it should hold.
 type model struct {
-	n        *Network
+	n        *network
 	capacity []int64
-	ids      []FlowID
+	ids      []flowID
 	routes   [][]int32
 }
 
@@ -75,7 +75,7 @@ func newModel(rng *rand.Rand, ports int) *model {
 		m.capacity = append(m.capacity, c)
 		capacity = append(capacity, float64(c))
 	}
-	m.n = NewNetwork(capacity)
+	m.n = newNetwork(capacity)
 	return m
 }
 
@@ -91,32 +91,32 @@ func (m *model) change(rng *rand.Rand) {
 	switch i := rng.IntN(10); {
 	case i < 5 || len(m.ids) == 0:
 		r := m.route(rng)
-		m.ids, m.routes = append(m.ids, m.n.Add(routeOf(r...))), append(m.routes, r)
+		m.ids, m.routes = append(m.ids, m.n.add(routeOf(r...))), append(m.routes, r)
 	case i < 8:
 		k := rng.IntN(len(m.ids))
-		m.n.Remove(m.ids[k])
+		m.n.remove(m.ids[k])
 		last := len(m.ids) - 1
 		m.ids[k], m.routes[k] = m.ids[last], m.routes[last]
 		m.ids, m.routes = m.ids[:last], m.routes[:last]
 	default:
 		k := rng.IntN(len(m.ids))
 		m.routes[k] = m.route(rng)
-		m.n.Reroute(m.ids[k], routeOf(m.routes[k]...))
+		m.n.reroute(m.ids[k], routeOf(m.routes[k]...))
 	}
 }
 
 // check compares all rates with the oracle's, and those that changed with the
 // list.
-func (m *model) check(t *testing.T, old map[FlowID]float64, changed []FlowID) {
+func (m *model) check(t *testing.T, old map[flowID]float64, changed []flowID) {
 	t.Helper()
 	want := maxMin(m.capacity, m.routes)
-	told := make(map[FlowID]bool)
+	told := make(map[flowID]bool)
 	for _, id := range changed {
 		told[id] = true
 	}
 	load := make([]float64, len(m.capacity))
 	for i, id := range m.ids {
-		got := m.n.Rate(id)
+		got := m.n.rate(id)
 		if math.Abs(got-want[i]) > 1e-6 {
 			t.Fatalf("flow %d over %v: rate %v, want %v", i, m.routes[i], got, want[i])
 		}
@@ -140,14 +140,14 @@ func TestSettle_isMaxMinFair(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		m := newModel(rng, maxHops+rng.IntN(30))
 		for range 12 {
-			old := make(map[FlowID]float64)
+			old := make(map[flowID]float64)
 			for _, id := range m.ids {
-				old[id] = m.n.Rate(id)
+				old[id] = m.n.rate(id)
 			}
 			for range 1 + rng.IntN(4)*rng.IntN(6) {
 				m.change(rng)
 			}
-			changed := m.n.Settle()
+			changed := m.n.settle()
 			if m.check(t, old, changed); t.Failed() {
 				t.Fatalf("seed %d", seed)
 			}
@@ -163,13 +163,13 @@ func TestSettle_staysExactAndLocal(t *testing.T) {
 	opened, settled := 0, 0
 	for i := range 3000 {
 		m.change(rng)
-		m.n.Settle()
+		m.n.settle()
 		if i > 200 {
 			opened += len(m.n.fill.held)
 			settled += len(m.ids)
 		}
 	}
-	m.n.Settle()
+	m.n.settle()
 	m.check(t, nil, nil)
 	t.Logf("%d of %d flows opened", opened, settled)
 	if opened*2 > settled {
@@ -179,16 +179,16 @@ func TestSettle_staysExactAndLocal(t *testing.T) {
 
 func TestSettle_allocatesNothing(t *testing.T) {
 	f := fabricOf(t, "fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000")
-	n := NewNetwork(f.Capacity())
+	n := newNetwork(f.Capacity())
 	for h := range 16 {
-		n.Add(f.Route(nodeID(h), nodeID((h+4)%16), h%4))
+		n.add(f.Route(nodeID(h), nodeID((h+4)%16), h%4))
 	}
-	n.Settle()
+	n.settle()
 	if got := testing.AllocsPerRun(100, func() {
-		id := n.Add(f.Route(0, 9, 2))
-		n.Settle()
-		n.Remove(id)
-		n.Settle()
+		id := n.add(f.Route(0, 9, 2))
+		n.settle()
+		n.remove(id)
+		n.settle()
 	}); got != 0 {
 		t.Errorf("%v allocations per event, want none", got)
 	}

@@ -1,39 +1,39 @@
 package fluid
 
-// Course is the rate of a flow, in Mbit/s, as it comes to each port of its route,
+// Rates are those of a flow, in Mbit/s, as it comes to each port of its route,
 // and behind the last one as it arrives.
-type Course [maxHops + 1]float64
+type Rates [maxHops + 1]float64
 
 // Arrives returns what of it arrives by a route.
-func (c *Course) Arrives(r *Route) float64 { return c[r.n] }
+func (c *Rates) Arrives(r *Route) float64 { return c[r.n] }
 
-// OpenLoop returns the courses of flows that send at a constant rate whatever is lost, such
+// OpenLoop returns the rates of flows that send at a constant rate whatever is lost, such
 // as UDP. A full port passes the same part of every flow. Ports of one height are looked at
 // together, which settles it, since what comes to a port has passed lower ones on the way
 // up, or higher ones on the way down.
-func (f *Fabric) OpenLoop(routes []Route, rate float64) []Course {
-	courses := make([]Course, len(routes))
-	for i := range courses {
-		courses[i][0] = rate
+func (f *Fabric) OpenLoop(routes []Route, rate float64) []Rates {
+	rates := make([]Rates, len(routes))
+	for i := range rates {
+		rates[i][0] = rate
 	}
 	come := make([]float64, len(f.capacity))
 	for height := range maxHops {
-		f.at(routes, height, func(flow, hop int, p int32) { come[p] += courses[flow][hop] })
+		f.at(routes, height, func(flow, hop int, p int32) { come[p] += rates[flow][hop] })
 		f.at(routes, height, func(flow, hop int, p int32) {
 			passes := 1.0
 			if come[p] > f.capacity[p] {
 				passes = f.capacity[p] / come[p]
 			}
-			courses[flow][hop+1] = courses[flow][hop] * passes
+			rates[flow][hop+1] = rates[flow][hop] * passes
 		})
 	}
-	return courses
+	return rates
 }
 
 // at calls do for every flow that passes a port of some height.
 func (f *Fabric) at(routes []Route, height int, do func(flow, hop int, p int32)) {
 	for i := range routes {
-		for hop, p := range routes[i].Ports() {
+		for hop, p := range routes[i].list() {
 			if f.height(p) == height {
 				do(i, hop, p)
 			}

@@ -17,7 +17,7 @@ func relaxed(capacity []float64, routes []Route, rate float64) []float64 {
 		come := make([]float64, len(capacity))
 		for _, r := range routes {
 			x := rate
-			for _, p := range r.Ports() {
+			for _, p := range r.list() {
 				come[p] += x
 				x *= passes[p]
 			}
@@ -29,7 +29,7 @@ func relaxed(capacity []float64, routes []Route, rate float64) []float64 {
 	arrive := make([]float64, len(routes))
 	for i, r := range routes {
 		arrive[i] = rate
-		for _, p := range r.Ports() {
+		for _, p := range r.list() {
 			arrive[i] *= passes[p]
 		}
 	}

@@ -39,7 +39,7 @@ func Run(c Config) (*Result, error) {
 	case c.Period < 0 || c.First < 0:
 		return nil, errors.New("fluid: Config.Period and First must be 0 or more")
 	}
-	s := &simulation{Config: c, net: NewNetwork(c.Fabric.Capacity())}
+	s := &simulation{Config: c, net: newNetwork(c.Fabric.Capacity())}
 	return s.run(), nil
 }
 
@@ -47,20 +47,20 @@ const never = time.Duration(math.MaxInt64)
 
 type simulation struct {
 	Config
-	net *Network
+	net *network
 	now time.Duration
 
 	next  workload.Flow // of the Workload's own
 	some  bool
 	later arrivals // what Done has begun
 
-	flows []*active // by FlowID
+	flows []*active // by flowID
 	under int
 	nth   uint64
 	ends  heap
 
 	transfers []*Transfer // for a Round
-	moving    []FlowID
+	moving    []flowID
 
 	delivered float64 // bytes
 	spent     time.Duration
@@ -71,7 +71,7 @@ type simulation struct {
 type active struct {
 	Transfer
 	flow    workload.Flow
-	id      FlowID
+	id      flowID
 	under   bool
 	rate    float64
 	left    float64       // bytes, at since
@@ -140,7 +140,7 @@ func (s *simulation) end() {
 		s.account(f)
 		f.under = false
 		s.under--
-		s.net.Remove(f.id)
+		s.net.remove(f.id)
 		s.Scheduler.End(&f.Transfer)
 		s.result.Flows++
 		s.spent += s.now - f.flow.Start
@@ -171,7 +171,7 @@ func (s *simulation) start(w workload.Flow) {
 	t := Transfer{Pair: Pair{w.Src, w.Dst}, Nth: s.nth}
 	s.nth++
 	s.Scheduler.Begin(&t)
-	id := s.net.Add(s.Fabric.Route(w.Src, w.Dst, t.Path))
+	id := s.net.add(s.Fabric.Route(w.Src, w.Dst, t.Path))
 	if int(id) == len(s.flows) {
 		s.flows = append(s.flows, &active{})
 	}
@@ -186,7 +186,7 @@ func (s *simulation) round() {
 	for id, f := range s.flows {
 		if f.under {
 			s.transfers = append(s.transfers, &f.Transfer)
-			s.moving = append(s.moving, FlowID(id))
+			s.moving = append(s.moving, flowID(id))
 		}
 	}
 	was := make([]int, len(s.transfers))
@@ -196,17 +196,17 @@ func (s *simulation) round() {
 	s.Scheduler.Round(s.transfers)
 	for i, t := range s.transfers {
 		if t.Path != was[i] {
-			s.net.Reroute(s.moving[i], s.Fabric.Route(t.Src, t.Dst, t.Path))
+			s.net.reroute(s.moving[i], s.Fabric.Route(t.Src, t.Dst, t.Path))
 		}
 	}
 }
 
 // settle has all flows go on at what are now their rates.
 func (s *simulation) settle() {
-	for _, id := range s.net.Settle() {
+	for _, id := range s.net.settle() {
 		f := s.flows[id]
 		s.account(f)
-		f.rate = s.net.Rate(id)
+		f.rate = s.net.rate(id)
 		f.version++
 		if f.flow.Bytes > 0 && f.rate > 0 {
 			s.ends.push(item{key: float64(s.now) + math.Ceil(max(0, f.left)*8000/f.rate), id: int32(id), version: f.version})

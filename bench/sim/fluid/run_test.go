@@ -53,7 +53,7 @@ func slowly(f *Fabric, l *list, path func(workload.Flow) int) {
 		routes := make([][]int32, len(under))
 		for i, u := range under {
 			r := f.Route(u.Src, u.Dst, path(u.Flow))
-			routes[i] = slices.Clone(r.Ports())
+			routes[i] = slices.Clone(r.list())
 		}
 		rates := maxMin(capacity, routes)
 		next, which := math.Inf(1), none

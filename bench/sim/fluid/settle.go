@@ -1,14 +1,14 @@
 package fluid
 
-// Settle gives all flows their rates. It returns those that are new, or have
+// settle gives all flows their rates. It returns those that are new, or have
 // another way or rate; the list is valid until the next call.
 //
 // A set of rates is max-min fair if and only if they are feasible and every flow
 // is held by a port: one that is full and through which no flow gets more. So
-// Settle shares anew only among an open set of flows, all others keeping what
+// settle shares anew only among an open set of flows, all others keeping what
 // they have, and then looks whether all are still held. Flows that are not are
 // opened as well, until there are none.
-func (n *Network) Settle() []FlowID {
+func (n *network) settle() []flowID {
 	w := &n.fill
 	w.begin()
 	for _, id := range n.fresh {
@@ -35,7 +35,7 @@ func (n *Network) Settle() []FlowID {
 }
 
 // open makes a flow one whose rate is sought.
-func (n *Network) open(id FlowID) {
+func (n *network) open(id flowID) {
 	f := &n.flows[id]
 	if f.at > 0 {
 		return
@@ -43,14 +43,14 @@ func (n *Network) open(id FlowID) {
 	n.release(f)
 	n.fill.flows = append(n.fill.flows, id)
 	f.at = int32(len(n.fill.flows))
-	for _, p := range f.route.Ports() {
+	for _, p := range f.route.list() {
 		n.ports[p].load -= f.rate
 		n.fill.visit(p)
 	}
 }
 
 // openBound opens the flows that a port holds.
-func (n *Network) openBound(p int32) {
+func (n *network) openBound(p int32) {
 	if n.ports[p].bound == 0 {
 		return
 	}
@@ -61,17 +61,17 @@ func (n *Network) openBound(p int32) {
 	}
 }
 
-func (n *Network) openAll() {
+func (n *network) openAll() {
 	for id := range n.flows {
 		if n.flows[id].used {
-			n.open(FlowID(id))
+			n.open(flowID(id))
 		}
 	}
 }
 
 // openUnheld opens flows that share a port with open ones and are not held any
 // more, or from which an open one could take.
-func (n *Network) openUnheld() {
+func (n *network) openUnheld() {
 	w := &n.fill
 	for _, p := range w.ports[:len(w.ports):len(w.ports)] {
 		q, s := &n.ports[p], &w.state[p]
@@ -95,12 +95,12 @@ func (n *Network) openUnheld() {
 
 // close makes what has been sought the flows' rates, and returns those that
 // have another one than before.
-func (n *Network) close() []FlowID {
+func (n *network) close() []flowID {
 	w := &n.fill
 	changed := w.flows[:0]
 	for i, id := range w.flows {
 		f := &n.flows[id]
-		for _, p := range f.route.Ports() {
+		for _, p := range f.route.list() {
 			n.ports[p].load += w.rate[i]
 		}
 		n.hold(f, w.held[i])

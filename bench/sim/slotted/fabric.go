@@ -11,7 +11,7 @@ type fabric struct {
 	load    uint64
 	rng     *rand.Rand
 	hosts   []host
-	queues  [Hops][]queue
+	queues  [hops][]queue
 	packets []packet // 0 is none
 	free    int32    // list of unused packets
 	sent    uint64

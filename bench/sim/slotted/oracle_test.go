@@ -9,7 +9,7 @@ import (
 type port struct{ hop, pod, switchOrGroup, number int }
 
 // whole is a packet that knows all of its path.
-type whole struct{ path [Hops]port }
+type whole struct{ path [hops]port }
 
 // oracle is Run with a map of slices. Ports are visited in the order of their
 // names, which is Run's.
@@ -18,7 +18,7 @@ func oracle(c Config) *Result {
 	half := c.Ports / 2
 	hosts := newHosts(&c, rng)
 	queues := map[port][]whole{}
-	var names [Hops][]port
+	var names [hops][]port
 	for hop := range c.Hops {
 		for pod := range c.Ports {
 			for s := range half {
@@ -60,7 +60,7 @@ func oracle(c Config) *Result {
 			up, core, to := path/half, path%half, int(hosts[i].to)
 			srcPod, srcRack := i/(half*half), i/half%half
 			dstPod, dstRack := to/(half*half), to/half%half
-			p := whole{[Hops]port{
+			p := whole{[hops]port{
 				{0, srcPod, srcRack, up},
 				{1, srcPod, up, core},
 				{2, up, core, dstPod},

@@ -18,9 +18,9 @@ import (
 	"weft/drb"
 )
 
-// Hops of a path between pods: up from the edge and the aggregation switch, down
+// hops of a path between pods: up from the edge and the aggregation switch, down
 // from the core, the aggregation and the edge switch.
-const Hops = 5
+const hops = 5
 
 // Config is one run.
 type Config struct {
@@ -30,7 +30,7 @@ type Config struct {
 	// EqualStarts has all hosts start at the first step of their order. Otherwise
 	// each starts at a random one.
 	EqualStarts bool
-	// Hops is how many to model, from 1 to Hops; packets vanish behind the last.
+	// hops is how many to model, from 1 to hops; packets vanish behind the last.
 	Hops int
 	// Slots are measured, after Warmup slots that are not. All queues are empty at
 	// first.
@@ -41,7 +41,7 @@ type Config struct {
 // Result holds the queues' lengths by hop, the first being 0: of all ports in all
 // slots that were measured.
 type Result struct {
-	Lengths    [Hops]Lengths
+	Lengths    [hops]Lengths
 	PacketHops uint64 // of the whole run: packets that a port has sent
 }
 
@@ -56,8 +56,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("slotted: Load is %v: make it more than 0 and at most 1", c.Load)
 	case c.Rule > drb.Random:
 		return fmt.Errorf("slotted: Rule is %v: take one that chooses for each packet", c.Rule)
-	case c.Hops < 1 || c.Hops > Hops:
-		return fmt.Errorf("slotted: Hops is %d: make it 1 to %d", c.Hops, Hops)
+	case c.Hops < 1 || c.Hops > hops:
+		return fmt.Errorf("slotted: Hops is %d: make it 1 to %d", c.Hops, hops)
 	case c.Slots < 1 || c.Warmup < 0:
 		return fmt.Errorf("slotted: Slots is %d and Warmup %d: measure at least one slot", c.Slots, c.Warmup)
 	}

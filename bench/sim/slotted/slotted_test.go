@@ -52,7 +52,7 @@ func TestRun_oracle(t *testing.T) {
 	for range 25 {
 		c := Config{
 			Ports: 4 + 2*rng.IntN(3), Load: 0.5 + rng.Float64()/2, Rule: drb.Rule(rng.IntN(3)),
-			EqualStarts: rng.IntN(2) == 0, Hops: 1 + rng.IntN(Hops), Slots: 200, Warmup: rng.IntN(50), Seed: rng.Uint64(),
+			EqualStarts: rng.IntN(2) == 0, Hops: 1 + rng.IntN(hops), Slots: 200, Warmup: rng.IntN(50), Seed: rng.Uint64(),
 		}
 		if got, want := run(t, c), oracle(c); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%+v: got %v, want %v", c, got, want)
@@ -142,13 +142,13 @@ func TestRun_randomIsUnbounded(t *testing.T) {
 // Down from the core, every packet reaches the port of its host: all that came in
 // goes out at hop 5, and no host gets more than the one that sends to it begins.
 func TestRun_conserves(t *testing.T) {
-	c := Config{Ports: 8, Load: 0.7, Rule: drb.DigitReversal, Hops: Hops, Slots: 3000, Seed: 3}
+	c := Config{Ports: 8, Load: 0.7, Rule: drb.DigitReversal, Hops: hops, Slots: 3000, Seed: 3}
 	hosts := 128.0
-	within(t, "packet-hops", float64(run(t, c).PacketHops), hosts*c.Load*float64(c.Slots)*Hops, 1)
+	within(t, "packet-hops", float64(run(t, c).PacketHops), hosts*c.Load*float64(c.Slots)*hops, 1)
 }
 
 func TestRun_seed(t *testing.T) {
-	c := Config{Ports: 8, Load: 0.9, Rule: drb.Random, Hops: Hops, Slots: 300, Seed: 3}
+	c := Config{Ports: 8, Load: 0.9, Rule: drb.Random, Hops: hops, Slots: 300, Seed: 3}
 	a, b := run(t, c), run(t, c)
 	if !reflect.DeepEqual(a, b) {
 		t.Error("same seed, another result")
@@ -160,7 +160,7 @@ func TestRun_seed(t *testing.T) {
 }
 
 func TestRun_refuses(t *testing.T) {
-	good := Config{Ports: 8, Load: 0.9, Hops: Hops, Slots: 1}
+	good := Config{Ports: 8, Load: 0.9, Hops: hops, Slots: 1}
 	for field, spoil := range map[string]func(*Config){
 		"Ports": func(c *Config) { c.Ports = 7 },
 		"Load":  func(c *Config) { c.Load = math.NaN() },

@@ -3,17 +3,17 @@ package spray
 import (
 	"time"
 
+	"weft/backlog"
 	"weft/conga"
-	"weft/local"
 	"weft/policy"
 	"weft/topology"
 )
 
 // aware chooses paths of data by congestion. Acknowledgements follow the policy's Rule.
 type aware interface {
-	// choose returns the path of a unit that begins, one of order. last is that of
+	// choose returns the path of a unit of f that begins, one of order. last is that of
 	// the flow's unit before, -1 if there was none or it is dead.
-	choose(p *pair, order []int, last int, now time.Duration) int
+	choose(f *Flow, p *pair, order []int, last int, now time.Duration) int
 	// sent adds bytes that a path carries.
 	sent(p *pair, path, bytes int, now time.Duration)
 }
@@ -26,6 +26,9 @@ func (h *Hosts) beAware() (err error) {
 	case policy.Informed:
 		h.marking, err = newInformed(h)
 		h.aware = h.marking
+	case policy.Heeding:
+		h.heeding = newHeeding(h)
+		h.aware = h.heeding
 	case policy.Backlogged:
 		h.aware, err = newBacklogged(h)
 	}
@@ -38,14 +41,14 @@ func rateBits(t *topology.Topology, l topology.LinkID) float64 { return t.Rate(l
 // backlogged chooses by what a host has sent itself (DRILL §3.2).
 type backlogged struct {
 	shape  shape
-	tables []*local.Table // by host
+	tables []*backlog.Table // by host
 }
 
 func newBacklogged(h *Hosts) (*backlogged, error) {
-	b := &backlogged{shape: h.shape, tables: make([]*local.Table, h.shape.hosts)}
+	b := &backlogged{shape: h.shape, tables: make([]*backlog.Table, h.shape.hosts)}
 	for i := range b.tables {
 		var err error
-		b.tables[i], err = local.New(local.Config{
+		b.tables[i], err = backlog.New(backlog.Config{
 			RateBits: rateBits(h.topo, topology.LinkID(i)), Seed: mix(h.config.Seed, uint64(i))})
 		if err != nil {
 			return nil, err
@@ -54,7 +57,7 @@ func newBacklogged(h *Hosts) (*backlogged, error) {
 	return b, nil
 }
 
-func (b *backlogged) choose(p *pair, order []int, _ int, now time.Duration) int {
+func (b *backlogged) choose(_ *Flow, p *pair, order []int, _ int, now time.Duration) int {
 	return b.tables[p.src].Choose(uint32(b.shape.edgeOf(p.dst)), order, now)
 }
 
@@ -85,7 +88,7 @@ func newInformed(h *Hosts) (*informed, error) {
 // rack is what tables call a host's.
 func (s *informed) rack(host topology.NodeID) uint32 { return uint32(s.shape.edgeOf(host)) }
 
-func (s *informed) choose(p *pair, order []int, last int, now time.Duration) int {
+func (s *informed) choose(_ *Flow, p *pair, order []int, last int, now time.Duration) int {
 	tags := p.paths.Tags
 	return s.tables[p.src].Choose(s.rack(p.dst), order, func(path int) uint8 { return tags[path] }, last, now)
 }

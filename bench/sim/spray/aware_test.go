@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"weft/backlog"
 	"weft/conga"
 	"weft/flowcell"
-	"weft/local"
 	"weft/luopan"
 	"weft/policy"
 	"weft/topology"
@@ -120,12 +120,12 @@ func TestSampled_byRack(t *testing.T) {
 	}
 }
 
-// Likewise the tables of package local.
+// Likewise the tables of package backlog.
 func TestBacklogged_isLocalsTable(t *testing.T) {
 	const seed = 22
 	for _, name := range []string{"local", "drill"} {
 		h := newHosts(t, HostsConfig{Topology: parse(t, leafSpine), Policy: name, Seed: seed})
-		bare, err := local.New(local.Config{RateBits: 10e9, Seed: mix(seed, 3)})
+		bare, err := backlog.New(backlog.Config{RateBits: 10e9, Seed: mix(seed, 3)})
 		if err != nil {
 			t.Fatal(err)
 		}

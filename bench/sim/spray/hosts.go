@@ -41,6 +41,7 @@ type Hosts struct {
 	aware   aware // nil if the policy goes by nothing but its Rule
 	marking *informed
 	sampled *sampled
+	heeding *heeding
 }
 
 // Flow is what is kept of a flow at both of its ends: how the sender cuts it, and
@@ -48,10 +49,11 @@ type Hosts struct {
 // it between Open and Close, and may move it.
 type Flow struct {
 	cutter     flowcell.Cutter
-	hash, back uint64 // of its data's five-tuple, and of its acknowledgements'
-	data, ack  int32  // pairs
-	via        int32  // the path of the unit under way; -1: none
-	bound      uint32 // the pair's, when via was last found alive
+	hash, back uint64  // of its data's five-tuple, and of its acknowledgements'
+	data, ack  int32   // pairs
+	via        int32   // the path of the unit under way; -1: none
+	bound      uint32  // the pair's, when via was last found alive
+	heeded     *heeded // nil if the policy does not heed what becomes of packets
 }
 
 // NewHosts returns hosts without flows. An error names the field that is wrong.
@@ -63,6 +65,11 @@ func NewHosts(c HostsConfig) (*Hosts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spray: %w", err)
 	}
+	return hostsBy(c, p)
+}
+
+// hostsBy is NewHosts with a policy that need not be in the table.
+func hostsBy(c HostsConfig, p policy.Policy) (*Hosts, error) {
 	h := &Hosts{
 		config: c, policy: p, topo: c.Topology, shape: shapeOf(c.Topology),
 		pairs: newPairTable(), paths: pathTable{policy: p, byKey: make(map[string]*paths.Group)},
@@ -81,6 +88,9 @@ func (h *Hosts) Open(f *Flow, src, dst topology.NodeID, tuple *flowcell.FiveTupl
 	f.data = h.use(src, dst)
 	f.ack = h.use(dst, src)
 	f.bound = h.pairs.list[f.data].bound
+	if h.heeding != nil {
+		f.heeded = h.heeding.begin(f.hash)
+	}
 }
 
 // Close ends a flow: what is kept of its hosts may be forgotten.
@@ -112,6 +122,9 @@ func (h *Hosts) Data(f *Flow, seq uint32, payload, wire int, now time.Duration) 
 	if h.aware != nil {
 		h.aware.sent(p, path, wire, now)
 	}
+	if f.heeded != nil {
+		h.heeding.follow(f, seq, payload, path)
+	}
 	return path, n
 }
 
@@ -137,7 +150,7 @@ func (h *Hosts) begin(f *Flow, p *pair, last int, now time.Duration) int {
 		path, _ := p.of(f.hash).data.Next(f.hash)
 		return path
 	}
-	return h.aware.choose(p, p.paths.Components[p.paths.Component(f.hash)].Order, last, now)
+	return h.aware.choose(f, p, p.paths.Components[p.paths.Component(f.hash)].Order, last, now)
 }
 
 // Ack returns the path of a pure acknowledgement from the flow's receiver, who has a

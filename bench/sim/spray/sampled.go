@@ -23,10 +23,10 @@ const (
 	// ProbeBytes is the length of either on the wire, with IP-in-IP a little more
 	// than the 38 bytes of Luopan §3.1, and Ethernet's least.
 	ProbeBytes = 64
-	// QueueUnit is in what each port counts its queue, rounded down, and MaxQueue
+	// QueueUnit is in what each port counts its queue, rounded down, and maxQueue
 	// the most that they count together.
 	QueueUnit = 1500
-	MaxQueue  = 127
+	maxQueue  = 127
 )
 
 // probeBudget, of each who samples, is more than is ever due: the paper bounds probes
@@ -88,7 +88,7 @@ func (s *sampled) owner(i int) topology.NodeID {
 	return topology.NodeID(i)
 }
 
-func (s *sampled) choose(p *pair, _ []int, _ int, now time.Duration) int {
+func (s *sampled) choose(_ *Flow, p *pair, _ []int, _ int, now time.Duration) int {
 	i, rack := s.index(p.src), s.shape.edgeOf(p.dst)
 	answers := p.dst
 	if s.racks {
@@ -148,7 +148,7 @@ func (h *Hosts) Answer(p Probe, queue, meters int, now time.Duration) {
 	if s.racks {
 		i -= int(s.shape.edge)
 	}
-	a := luopan.Answer{Token: p.Token, Path: p.Path, Queue: uint8(min(queue, MaxQueue)), Meters: uint8(min(meters, 255))}
+	a := luopan.Answer{Token: p.Token, Path: p.Path, Queue: uint8(min(queue, maxQueue)), Meters: uint8(min(meters, 255))}
 	s.tables[i].Answer(a, uint32(p.Dst), now)
 	s.set(i, s.tables[i].Next())
 }

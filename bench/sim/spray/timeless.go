@@ -72,7 +72,7 @@ func (s *timeless) choose(sw topology.NodeID, p *Packet, now time.Duration) int1
 // best draws a round and returns the path with the least queues, counted as probes
 // count them, the first drawn of equals; -1: there is none.
 func (s *timeless) best(sw topology.NodeID, p *Packet) int {
-	best, least := -1, MaxQueue+1
+	best, least := -1, maxQueue+1
 	s.drawn = s.drawn[:0]
 	for range s.samples {
 		path := s.draw(sw, p)
@@ -133,7 +133,7 @@ func (s *timeless) queue(p *Packet, path int) int {
 		sum += s.units(upPort(s.shape.uplink(s.shape.aggOf(from, up)) + topology.LinkID(core)))
 		sum += s.units(downPort(s.shape.uplink(s.shape.aggOf(to, up)) + topology.LinkID(core)))
 	}
-	return min(sum, MaxQueue)
+	return min(sum, maxQueue)
 }
 
 func (s *timeless) units(port int32) int { return s.queues.QueueBytes(port) / QueueUnit }

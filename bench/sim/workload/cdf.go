@@ -23,9 +23,9 @@ type CDF struct {
 	mean     float64
 }
 
-// CDFNames returns the names of the distributions that LoadCDF knows. The first
+// cdfNames returns the names of the distributions that LoadCDF knows. The first
 // lines of each file name its source.
-func CDFNames() []string {
+func cdfNames() []string {
 	entries, err := embedded.ReadDir("cdf")
 	if err != nil {
 		panic(err) // the directory is part of the program
@@ -41,7 +41,7 @@ func CDFNames() []string {
 func LoadCDF(name string) (*CDF, error) {
 	text, err := embedded.ReadFile("cdf/" + name + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("workload: no distribution is called %q; there are %s", name, strings.Join(CDFNames(), ", "))
+		return nil, fmt.Errorf("workload: no distribution is called %q; there are %s", name, strings.Join(cdfNames(), ", "))
 	}
 	c, err := ParseCDF(text)
 	if err != nil {
@@ -99,12 +99,12 @@ func (c *CDF) finish() *CDF {
 	return c
 }
 
-// Mean is the mean of the lines, in bytes. Sample's mean is slightly above it, since sizes
+// Mean is the mean of the lines, in bytes. sample's mean is slightly above it, since sizes
 // below a byte become one byte.
 func (c *CDF) Mean() float64 { return c.mean }
 
-// Quantile is the size that a part p of the flows does not exceed, in bytes.
-func (c *CDF) Quantile(p float64) float64 {
+// quantile is the size that a part p of the flows does not exceed, in bytes.
+func (c *CDF) quantile(p float64) float64 {
 	i := sort.SearchFloat64s(c.p, p)
 	if i == len(c.p) {
 		return c.bytes[i-1]
@@ -127,9 +127,9 @@ func (c *CDF) Part(size float64) float64 {
 	return c.p[i-1] + (size-c.bytes[i-1])/(c.bytes[i]-c.bytes[i-1])*(c.p[i]-c.p[i-1])
 }
 
-// Sample draws a size, rounded to whole bytes, of at least one.
-func (c *CDF) Sample(r *rand.Rand) int64 {
-	return max(1, int64(math.Round(c.Quantile(r.Float64()))))
+// sample draws a size, rounded to whole bytes, of at least one.
+func (c *CDF) sample(r *rand.Rand) int64 {
+	return max(1, int64(math.Round(c.quantile(r.Float64()))))
 }
 
 // Truncate returns the distribution in which flows larger than most have exactly that size.

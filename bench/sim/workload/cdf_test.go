@@ -13,7 +13,7 @@ import (
 
 func TestCDF_meansAreThoseOfTheHeaders(t *testing.T) {
 	mean := regexp.MustCompile(`(?m)^# mean=(\d+)$`)
-	for _, name := range CDFNames() {
+	for _, name := range cdfNames() {
 		text, err := os.ReadFile("cdf/" + name + ".txt")
 		if err != nil {
 			t.Fatal(err)
@@ -30,20 +30,20 @@ func TestCDF_meansAreThoseOfTheHeaders(t *testing.T) {
 			t.Errorf("%s: mean %.1f, the header says %.0f", name, c.Mean(), want)
 		}
 	}
-	if len(CDFNames()) < 10 {
-		t.Errorf("%d distributions", len(CDFNames()))
+	if len(cdfNames()) < 10 {
+		t.Errorf("%d distributions", len(cdfNames()))
 	}
 }
 
 // Kolmogorov-Smirnov, with rounding to whole bytes taken into account.
 func TestCDF_samplesFollow(t *testing.T) {
 	const n, seed = 50_000, 7
-	for _, name := range CDFNames() {
+	for _, name := range cdfNames() {
 		c, _ := LoadCDF(name)
 		r := newRand(seed)
 		all := make([]int64, n)
 		for i := range all {
-			all[i] = c.Sample(r)
+			all[i] = c.sample(r)
 		}
 		slices.Sort(all)
 		worst := 0.0
@@ -71,7 +71,7 @@ func TestCDF_byHand(t *testing.T) {
 		t.Errorf("mean %v, want %v", c.Mean(), want)
 	}
 	for _, p := range []struct{ p, q float64 }{{0, 10}, {.2, 10}, {.3, 12.5}, {.6, 20}, {.61, 40}, {1, 40}} {
-		if got := c.Quantile(p.p); math.Abs(got-p.q) > 1e-9 {
+		if got := c.quantile(p.p); math.Abs(got-p.q) > 1e-9 {
 			t.Errorf("Quantile(%v) = %v, want %v", p.p, got, p.q)
 		}
 	}
@@ -80,7 +80,7 @@ func TestCDF_byHand(t *testing.T) {
 			t.Errorf("Part(%v) = %v, want %v", p.x, got, p.p)
 		}
 	}
-	if got := Fixed(2000).Sample(newRand(1)); got != 2000 || Fixed(2000).Mean() != 2000 {
+	if got := Fixed(2000).sample(newRand(1)); got != 2000 || Fixed(2000).Mean() != 2000 {
 		t.Errorf("Fixed(2000) gives %d, mean %v", got, Fixed(2000).Mean())
 	}
 }
@@ -92,12 +92,12 @@ func TestCDF_Truncate(t *testing.T) {
 		// The mean of min(size, most), by the definition.
 		want, steps := 0.0, 200_000
 		for i := range steps {
-			want += min(c.Quantile((float64(i)+0.5)/float64(steps)), float64(most)) / float64(steps)
+			want += min(c.quantile((float64(i)+0.5)/float64(steps)), float64(most)) / float64(steps)
 		}
 		if math.Abs(d.Mean()/want-1) > 1e-4 {
 			t.Errorf("cut at %d: mean %.1f, want %.1f", most, d.Mean(), want)
 		}
-		if got := d.Quantile(1); got != float64(most) {
+		if got := d.quantile(1); got != float64(most) {
 			t.Errorf("cut at %d: the largest is %v", most, got)
 		}
 	}
@@ -135,11 +135,11 @@ func FuzzParseCDF(f *testing.F) {
 			return
 		}
 		// The two are each other's inverse.
-		if q := c.Quantile(p); c.Part(math.Nextafter(q, math.Inf(1))) < p-1e-9 && c.Part(q*(1+1e-9)+1e-9) < p-1e-9 {
+		if q := c.quantile(p); c.Part(math.Nextafter(q, math.Inf(1))) < p-1e-9 && c.Part(q*(1+1e-9)+1e-9) < p-1e-9 {
 			t.Errorf("%q: Quantile(%v) = %v, Part of which is %v", text, p, q, c.Part(q))
 		}
-		if d := c.Truncate(5); d.Mean() > c.Mean()+1e-9*c.Mean() || d.Quantile(1) > 5 {
-			t.Errorf("%q: cut at 5, the mean is %v of %v and the largest %v", text, d.Mean(), c.Mean(), d.Quantile(1))
+		if d := c.Truncate(5); d.Mean() > c.Mean()+1e-9*c.Mean() || d.quantile(1) > 5 {
+			t.Errorf("%q: cut at 5, the mean is %v of %v and the largest %v", text, d.Mean(), c.Mean(), d.quantile(1))
 		}
 	})
 }

@@ -71,7 +71,7 @@ const maxClosed = 1 << 24
 func (s *Closed) flow(src topology.NodeID, turn uint32, at time.Duration) (Flow, bool) {
 	f := Flow{Start: at, Src: src, Dst: s.c.To(src, s.r), Class: s.c.Class, Job: turn}
 	if s.c.Sizes != nil {
-		f.Bytes = s.c.Sizes.Sample(s.r)
+		f.Bytes = s.c.Sizes.sample(s.r)
 	}
 	return f, f.Dst >= 0
 }

@@ -63,7 +63,7 @@ func (p *Periodic) Next() (Flow, bool) {
 	if p.c.Until != 0 && ph.at >= p.c.Until {
 		return Flow{}, false
 	}
-	f := Flow{Start: ph.at, Src: ph.host, Dst: p.c.To(ph.host, p.r), Bytes: p.c.Sizes.Sample(p.r), Class: p.c.Class}
+	f := Flow{Start: ph.at, Src: ph.host, Dst: p.c.To(ph.host, p.r), Bytes: p.c.Sizes.sample(p.r), Class: p.c.Class}
 	ph.at += p.c.Every
 	p.next = (p.next + 1) % len(p.at)
 	return f, f.Dst >= 0

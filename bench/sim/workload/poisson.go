@@ -61,7 +61,7 @@ func (p *Poisson) Next() (Flow, bool) {
 		return Flow{}, false
 	}
 	p.begun++
-	return Flow{Start: start, Src: src, Dst: dst, Bytes: p.c.Sizes.Sample(p.r), Class: p.c.Class}, true
+	return Flow{Start: start, Src: src, Dst: dst, Bytes: p.c.Sizes.sample(p.r), Class: p.c.Class}, true
 }
 
 // Done is Source's: nothing depends on it.

@@ -21,6 +21,21 @@ func ForeignProgram(t *testing.T, name string, verdict int32) *ebpf.Program {
 	return p
 }
 
+// ProgramName is the name of a program in the kernel.
+func ProgramName(t *testing.T, id ebpf.ProgramID) string {
+	t.Helper()
+	p, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	info, err := p.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Name
+}
+
 // Verdicts that end a chain of programs, and that do not.
 const (
 	TCXEnd  = 0  // TC_ACT_OK

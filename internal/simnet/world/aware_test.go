@@ -38,8 +38,8 @@ func newAware(t *testing.T, policy string, seed uint64, change func(w *World)) (
 		Hosts: func(_ string, c *stack.Config) {
 			c.Policy = policy
 			c.PolicyOptions.FlowcellBytes = 16 << 10
-			c.LinkRateBits = gigabit
-			c.Tau = 1600 * time.Microsecond
+			c.PolicyOptions.LinkRateBits = gigabit
+			c.PolicyOptions.Tau = 1600 * time.Microsecond
 		},
 	})
 	for i := range 3 * perRack {
@@ -157,9 +157,9 @@ func TestAware_symmetric(t *testing.T) {
 
 // Probes, answers and reports are virtual time's, too.
 func TestAware_isReproducible(t *testing.T) {
-	policies := []string{"luopan", "conga", "local", "drill"}
+	policies := []string{"luopan", "conga", "reps", "local", "drill"}
 	if race {
-		policies = policies[:2]
+		policies = policies[:3]
 	}
 	for _, policy := range policies {
 		var traces [2]uint64

@@ -305,11 +305,3 @@ func (w *World) Gateway(name string) *dataplane.Gateway {
 	}
 	return nil
 }
-
-// Carriage returns what a host's daemon goes by.
-func (w *World) Carriage(name string) *liveness.Carriage {
-	if d := w.of(name); d != nil {
-		return d.carriage
-	}
-	return nil
-}

@@ -30,7 +30,7 @@ var (
 	cores       = []string{"c1.1", "c1.2", "c2.1", "c2.2"}
 	bouncers    = append([]string{"a0.2", "a0.3", "a1.2", "a1.3", "a2.2", "a2.3", "a3.2", "a3.3"}, cores...)
 	// What a Gateway does packet by packet itself.
-	gatewayPolicies = []string{"drb", "rb", "rrb", "letflow", "conga", "local", "drill"}
+	gatewayPolicies = []string{"drb", "rb", "rrb", "letflow", "conga", "local", "drill", "reps"}
 )
 
 const (

@@ -53,7 +53,7 @@ var flowLengths = []int64{1, 3_000, 20_000, 100_000, 250_000}
 func (c weather) hangs(t *testing.T, seed uint64, rack bool) (hung int) {
 	t.Helper()
 	w := newWorld(t, Config{Seed: seed, Hosts: func(_ string, h *stack.Config) {
-		h.Policy, h.Resequencer.Discipline, h.RACK = c.policy, c.discipline, rack
+		h.Policy, h.Resequencer.Discipline, h.TCP.RACK = c.policy, c.discipline, rack
 	}})
 	defer w.Close()
 	impair := func() {

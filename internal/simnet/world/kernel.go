@@ -73,8 +73,8 @@ func (w *World) startKernel(n topology.Node) (err error) {
 	k.ledger.world = w
 	c := stack.Config{
 		// Nothing is wrapped, and nothing put in order; resends come after 200 ms.
-		Address: n.Addr, Topology: w.fabric, Device: &nic{k}, Policy: "ecmp", Timestamps: true,
-		Seed: k.chance.Uint64() | 1, Clock: &w.clock,
+		Address: n.Addr, Topology: w.fabric, Device: &nic{k}, Policy: "ecmp", TCP: stack.TCP{Timestamps: true},
+		Simulation: stack.Simulation{Seed: k.chance.Uint64() | 1, Clock: &w.clock},
 	}
 	c.Resequencer.Discipline, c.Resequencer.Hold = resequencer.Off, 100*time.Millisecond
 	if k.tcp, err = stack.New(c); err != nil {

@@ -34,7 +34,7 @@ func loseNext(w *World) {
 // first segment, none when it leaves recovery either. CUBIC divided by that.
 func TestRun_lossBeforeARoundTripIsKnown(t *testing.T) {
 	for _, rack := range []bool{false, true} {
-		w := newWorld(t, Config{Seed: 1, Hosts: func(_ string, c *stack.Config) { c.RACK, c.Policy = rack, "ecmp" }})
+		w := newWorld(t, Config{Seed: 1, Hosts: func(_ string, c *stack.Config) { c.TCP.RACK, c.Policy = rack, "ecmp" }})
 		w.Fail("e0.1")
 		w.At(999*time.Millisecond, func() { // the SYN comes again after a second
 			w.Heal("e0.1")

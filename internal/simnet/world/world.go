@@ -113,7 +113,7 @@ func (w *World) Trace() uint64 { return w.trace.sum }
 func (w *World) Packets() uint64 { return w.trace.packets }
 
 // Host returns a host's stack, and starts it if need be; nil if there is no
-// such host. Calls on it are the scenario's, see stack.Config.Clock.
+// such host. Calls on it are the scenario's, see stack.Config.Simulation.
 func (w *World) Host(name string) *stack.Host {
 	n, err := w.fabric.Lookup(name)
 	if err == nil && n.Layer != topology.LayerHost {
@@ -136,8 +136,10 @@ func (w *World) start(n topology.Node) (*stack.Host, error) {
 		Address:  w.fabric.EmbeddedAddr(n.ID),
 		Topology: w.fabric,
 		Device:   &device{w, n.ID},
-		Seed:     rand.NewPCG(w.config.Seed, uint64(n.ID)).Uint64() | 1, // 0 is "any"
-		Clock:    &w.clock,
+		Simulation: stack.Simulation{
+			Seed:  rand.NewPCG(w.config.Seed, uint64(n.ID)).Uint64() | 1, // 0 is "any"
+			Clock: &w.clock,
+		},
 	}
 	if w.config.Hosts != nil {
 		w.config.Hosts(n.Name, &c)

@@ -27,7 +27,7 @@ import (
 type sprayed struct {
 	lab      *lab.Lab
 	src, dst topology.Node // in different racks
-	offload  *Offload
+	spray    *Spray
 	oracle   sprayOracle
 	out, far *kerneltest.Wire // at the host's uplink, at its edge switch
 }
@@ -52,7 +52,7 @@ func newSprayed(t *testing.T, l *lab.Lab, name string) *sprayed {
 	return newSprayedBy(t, l, name, encap.CarrierIPIP)
 }
 
-func newSprayedBy(t *testing.T, l *lab.Lab, name string, c encap.Carrier, edits ...func(*OffloadConfig)) *sprayed {
+func newSprayedBy(t *testing.T, l *lab.Lab, name string, c encap.Carrier, edits ...func(*SprayConfig)) *sprayed {
 	t.Helper()
 	hosts := kerneltest.Hosts(l.Config.Topology)
 	s := &sprayed{lab: l, src: hosts[0], dst: hosts[len(hosts)-1]}
@@ -70,11 +70,11 @@ func newSprayedBy(t *testing.T, l *lab.Lab, name string, c encap.Carrier, edits 
 }
 
 // required is a configuration by which nothing leaves plain.
-func required(c *OffloadConfig) { c.Require = true }
+func required(c *SprayConfig) { c.Require = true }
 
-func (s *sprayed) config(t *testing.T, policy string) OffloadConfig {
+func (s *sprayed) config(t *testing.T, policy string) SprayConfig {
 	top := s.lab.Config.Topology
-	return OffloadConfig{Uplink: "p0", Addresses: []netip.Addr{s.src.Addr, top.EmbeddedAddr(s.src.ID)},
+	return SprayConfig{Uplink: "p0", Addresses: []netip.Addr{s.src.Addr, top.EmbeddedAddr(s.src.ID)},
 		Topology: top, Self: s.src.ID, Policy: mustPolicy(t, policy)}
 }
 
@@ -101,16 +101,16 @@ func mustPolicy(t testing.TB, name string) policy.Policy {
 	return p
 }
 
-func (s *sprayed) attach(t *testing.T, cfg OffloadConfig) {
+func (s *sprayed) attach(t *testing.T, cfg SprayConfig) {
 	t.Helper()
 	err := s.lab.Do(s.src.ID, func() (err error) {
-		s.offload, err = AttachOffload(cfg)
+		s.spray, err = AttachSpray(cfg)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := s.offload
+	o := s.spray
 	t.Cleanup(func() {
 		if err := o.Close(); err != nil {
 			t.Error(err)
@@ -118,9 +118,9 @@ func (s *sprayed) attach(t *testing.T, cfg OffloadConfig) {
 	})
 }
 
-func (s *sprayed) stats(t *testing.T) OffloadStats {
+func (s *sprayed) stats(t *testing.T) SprayStats {
 	t.Helper()
-	st, err := s.offload.Stats()
+	st, err := s.spray.Stats()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (s *sprayed) stats(t *testing.T) OffloadStats {
 }
 
 // counter is where a verdict is counted.
-func (s *OffloadStats) counter(v verdict) *uint64 {
+func (s *SprayStats) counter(v verdict) *uint64 {
 	return []*uint64{encapsulated: &s.Encapsulated, passed: &s.Passed, noPath: &s.NoPath,
 		tooLong: &s.TooLong, badLength: &s.Malformed}[v]
 }
@@ -170,7 +170,7 @@ func (s *sprayed) check(t *testing.T, name string, packet []byte) {
 }
 
 // add counts what went to a bouncing switch.
-func (s *OffloadStats) add(bounce netip.Addr, more Traffic) {
+func (s *SprayStats) add(bounce netip.Addr, more Traffic) {
 	for i := range s.Bounces {
 		if s.Bounces[i].Addr == bounce {
 			s.Bounces[i].Packets += more.Packets
@@ -217,11 +217,11 @@ func dump(b []byte) string { return hex.Dump(b[:min(len(b), 64)]) }
 
 // Packets of all kinds leave as weft's own encapsulator makes them, by the path
 // that the oracle says.
-func TestOffload_equalsTheOracle(t *testing.T) {
+func TestSpray_equalsTheOracle(t *testing.T) {
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		for i, name := range []string{"drb", "rrb", "presto", "flowcell-drb", "ecmp", "rb", "rand", "luopan"} {
-			s := newSprayedBy(t, l, name, c, func(c *OffloadConfig) { c.Require = i%2 == 1 })
+			s := newSprayedBy(t, l, name, c, func(c *SprayConfig) { c.Require = i%2 == 1 })
 			for _, p := range s.packets() {
 				s.check(t, fmt.Sprintf("%s by %v: %s", name, c, p.name), p.bytes)
 			}
@@ -233,7 +233,7 @@ func TestOffload_equalsTheOracle(t *testing.T) {
 	}
 }
 
-func TestOffload_equalsTheOracleOnNoise(t *testing.T) {
+func TestSpray_equalsTheOracleOnNoise(t *testing.T) {
 	l := sprayLab(t)
 	for _, c := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		onNoise(t, newSprayedBy(t, l, "flowcell-drb", c))
@@ -257,7 +257,7 @@ func onNoise(t *testing.T, s *sprayed) {
 		packet := s.noise(rng)
 		want, v := s.oracle.sent(packet, 0)
 		run := ebpf.RunOptions{Data: frameOf(packet), DataOut: out}
-		verdict, err := s.offload.at.Prog.Run(&run)
+		verdict, err := s.spray.at.Prog.Run(&run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func onNoise(t *testing.T, s *sprayed) {
 }
 
 // equalStats leaves out what is counted of drawn paths alone.
-func equalStats(a, b OffloadStats) bool {
+func equalStats(a, b SprayStats) bool {
 	if a.Flowcells > 0 && b.Flowcells == 0 {
 		a.Flows, a.Flowcells = 0, 0
 	}

@@ -15,18 +15,18 @@ import (
 
 // Attaching again replaces the program; the one replaced must not take the new
 // one along when it is closed, nor the record of what was set before.
-func TestOffload_replaced(t *testing.T) {
+func TestSpray_replaced(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "rrb")
 	before := s.gsoMaxSegs(t)
-	first := s.offload
+	first := s.spray
 	cfg := s.config(t, "drb")
 	cfg.PerPacketTCP = true
 	s.attach(t, cfg)
-	second := s.offload
+	second := s.spray
 	s.attach(t, cfg)
 	s.oracle.table = mustTable(t, cfg.Topology, cfg.Self, cfg.Policy)
-	for _, o := range []*Offload{first, second} {
+	for _, o := range []*Spray{first, second} {
 		if err := o.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -46,20 +46,20 @@ func TestOffload_replaced(t *testing.T) {
 }
 
 // What a crash left is found and put back by a process that knows nothing of it.
-func TestDetachOffload_afterACrash(t *testing.T) {
+func TestDetachSpray_afterACrash(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "drb")
-	s.offload.Close()
+	s.spray.Close()
 	s.setGSOMaxSegs(t, 32)
 	cfg := s.config(t, "drb")
 	cfg.PerPacketTCP = true
 	s.attach(t, cfg)
-	crashed := s.offload
+	crashed := s.spray
 	crashed.release()
-	kernel.ForgetPrograms()
+	kerneltest.ForgetPrograms()
 	s.attach(t, cfg) // and a restart that crashes, too
-	s.offload.release()
-	kernel.ForgetPrograms()
+	s.spray.release()
+	kerneltest.ForgetPrograms()
 
 	s.out.Send(t, s.numberedSegment(1))
 	if p := s.receive(t); p[9] != 4 {
@@ -107,7 +107,7 @@ func (s *sprayed) setGSOMaxSegs(t *testing.T, n int) {
 func (s *sprayed) detach(t *testing.T, want bool) {
 	t.Helper()
 	err := s.lab.Do(s.src.ID, func() error {
-		removed, err := DetachOffload("p0")
+		removed, err := DetachSpray("p0")
 		if removed != want {
 			t.Errorf("removed %v, want %v", removed, want)
 		}
@@ -118,65 +118,65 @@ func (s *sprayed) detach(t *testing.T, want bool) {
 	}
 }
 
-func TestAttachOffload_errorsSayWhatToDo(t *testing.T) {
+func TestAttachSpray_errorsSayWhatToDo(t *testing.T) {
 	top := kerneltest.Topology(t, "fat-tree:k=4")
 	own := []netip.Addr{top.Node(0).Addr}
-	ok := OffloadConfig{Uplink: "p0", Addresses: own, Topology: top, Policy: mustPolicy(t, "drb")}
+	ok := SprayConfig{Uplink: "p0", Addresses: own, Topology: top, Policy: mustPolicy(t, "drb")}
 	ns := kerneltest.Namespace(t, "errors")
 	for _, c := range []struct {
-		edit func(*OffloadConfig)
+		edit func(*SprayConfig)
 		want string
 	}{
-		{func(c *OffloadConfig) { c.Topology = nil }, "Topology is missing"},
-		{func(c *OffloadConfig) { c.Self = 16 }, "no host of fat-tree:k=4"},
-		{func(c *OffloadConfig) { c.Self = -1 }, "no host of fat-tree:k=4"},
-		{func(c *OffloadConfig) { c.Addresses = nil }, "must be 1 to 16"},
-		{func(c *OffloadConfig) { c.Addresses = slices.Repeat(own, 17) }, "must be 1 to 16"},
-		{func(c *OffloadConfig) { c.Addresses = []netip.Addr{netip.IPv6Loopback()} }, "::1 is not IPv4"},
-		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "letflow") }, "choose one of [ecmp rb rrb drb presto flowcell-drb rand luopan]"},
-		{func(c *OffloadConfig) { c.Policy, c.PerPacketTCP = mustPolicy(t, "presto"), true }, "PerPacketTCP with policy presto"},
-		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "letflow") }, "needs the pauses of flows"},
-		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "conga") }, "(flowlet between pauses of 500µs, least congested path) is decided by the stack, packet by packet: it needs the reports of receivers"},
-		{func(c *OffloadConfig) { c.Policy = mustPolicy(t, "drill") }, "it needs what was sent by each path"},
-		{func(c *OffloadConfig) { c.Carrier = encap.CarrierMPLS }, "Carrier is mpls, which the offload does not write; use ipip or srv6"},
-		{func(c *OffloadConfig) { c.Cut = own }, "Cut with policy drb"},
-		{func(c *OffloadConfig) { c.Policy, c.Cut = mustPolicy(t, "ecmp"), own }, "Cut with policy ecmp"},
-		{func(c *OffloadConfig) {
+		{func(c *SprayConfig) { c.Topology = nil }, "Topology is missing"},
+		{func(c *SprayConfig) { c.Self = 16 }, "no host of fat-tree:k=4"},
+		{func(c *SprayConfig) { c.Self = -1 }, "no host of fat-tree:k=4"},
+		{func(c *SprayConfig) { c.Addresses = nil }, "must be 1 to 16"},
+		{func(c *SprayConfig) { c.Addresses = slices.Repeat(own, 17) }, "must be 1 to 16"},
+		{func(c *SprayConfig) { c.Addresses = []netip.Addr{netip.IPv6Loopback()} }, "::1 is not IPv4"},
+		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "letflow") }, "choose one of [ecmp rb rrb drb presto flowcell-drb rand luopan]"},
+		{func(c *SprayConfig) { c.Policy, c.PerPacketTCP = mustPolicy(t, "presto"), true }, "PerPacketTCP with policy presto"},
+		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "letflow") }, "needs the pauses of flows"},
+		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "conga") }, "(flowlet between pauses of 500µs, least congested path) is decided by the stack, packet by packet: it needs the reports of receivers"},
+		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "drill") }, "it needs what was sent by each path"},
+		{func(c *SprayConfig) { c.Carrier = encap.CarrierMPLS }, "Carrier is mpls, which the spray program does not write; use ipip or srv6"},
+		{func(c *SprayConfig) { c.Cut = own }, "Cut with policy drb"},
+		{func(c *SprayConfig) { c.Policy, c.Cut = mustPolicy(t, "ecmp"), own }, "Cut with policy ecmp"},
+		{func(c *SprayConfig) {
 			c.Policy, c.Cut = mustPolicy(t, "presto"), []netip.Addr{top.Node(1).Addr}
 		}, "Cut: 10.0.0.3 is not among Addresses"},
-		{func(*OffloadConfig) {}, "port p0: no such device"},
-		{func(c *OffloadConfig) { c.Uplink = "lo" }, "an Ethernet device is needed"},
+		{func(*SprayConfig) {}, "port p0: no such device"},
+		{func(c *SprayConfig) { c.Uplink = "lo" }, "an Ethernet device is needed"},
 	} {
 		cfg := ok
 		c.edit(&cfg)
 		err := kernel.InNamespace(ns, func() error {
-			_, err := AttachOffload(cfg)
+			_, err := AttachSpray(cfg)
 			return err
 		})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "offload: ") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "spray: ") {
 			t.Errorf("%v; does not say %q", err, c.want)
 		}
 	}
 }
 
-func TestOffload_closedAndOtherFabrics(t *testing.T) {
+func TestSpray_closedAndOtherFabrics(t *testing.T) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "drb")
-	if err := s.offload.SetTopology(nil); err == nil {
+	if err := s.spray.SetTopology(nil); err == nil {
 		t.Error("no topology was taken")
 	}
-	if err := s.offload.SetTopology(kerneltest.Topology(t, "fat-tree:k=6")); err == nil || !strings.Contains(err.Error(), "attach anew") {
+	if err := s.spray.SetTopology(kerneltest.Topology(t, "fat-tree:k=6")); err == nil || !strings.Contains(err.Error(), "attach anew") {
 		t.Errorf("another fabric: %v", err)
 	}
 	for range 2 {
-		if err := s.offload.Close(); err != nil {
+		if err := s.spray.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	}
-	if err := s.offload.SetTopology(l.Config.Topology); err != errOffloadClosed {
+	if err := s.spray.SetTopology(l.Config.Topology); err != errSprayClosed {
 		t.Errorf("SetTopology after Close: %v", err)
 	}
-	if _, err := s.offload.Stats(); err != errOffloadClosed {
+	if _, err := s.spray.Stats(); err != errSprayClosed {
 		t.Errorf("Stats after Close: %v", err)
 	}
 }

@@ -40,7 +40,7 @@ const flowcellShift = 6
 // choiceOf translates a policy, or says why the program cannot carry it out.
 func choiceOf(p policy.Policy) (choice, error) {
 	if lacks := p.UplinkLacks(); lacks != "" {
-		return choice{}, fmt.Errorf("policy %s (%v, %v) is decided by the stack, packet by packet: it needs %s, which the offload does not keep; choose one of %v", p.Name, p.Unit, p.How(), lacks, policy.NamesAtUplink())
+		return choice{}, fmt.Errorf("policy %s (%v, %v) is decided by the stack, packet by packet: it needs %s, which the spray program does not keep; choose one of %v", p.Name, p.Unit, p.How(), lacks, policy.NamesAtUplink())
 	}
 	c := choice{mode: sprayByNumber}
 	cells := p.Unit.Kind == flowcell.UnitFlowcell
@@ -128,7 +128,7 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*s
 		g.order = append(g.order, rack.words.words[n])
 	}
 	if len(g.order) > maxPaths {
-		return nil, fmt.Errorf("%s: %d paths to %s, the offload takes at most %d; use the embedded stack or a smaller fabric", t, len(g.order), rack.prefix, maxPaths)
+		return nil, fmt.Errorf("%s: %d paths to %s, the spray program takes at most %d; use the embedded stack or a smaller fabric", t, len(g.order), rack.prefix, maxPaths)
 	}
 	s.groups[key] = g
 	return g, nil

@@ -1,4 +1,4 @@
-package local
+package backlog
 
 import (
 	"fmt"
@@ -37,13 +37,13 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.MaxDestinations, 16384)
 	switch {
 	case c.Samples < 1 || c.Samples > MaxSamples:
-		return c, fmt.Errorf("local: Samples is %d: give 1 to %d", c.Samples, MaxSamples)
+		return c, fmt.Errorf("backlog: Samples is %d: give 1 to %d", c.Samples, MaxSamples)
 	case c.Memory < 1 || c.Memory > MaxMemory:
-		return c, fmt.Errorf("local: Memory is %d: give 1 to %d", c.Memory, MaxMemory)
+		return c, fmt.Errorf("backlog: Memory is %d: give 1 to %d", c.Memory, MaxMemory)
 	case !(c.RateBits > 0) || math.IsInf(c.RateBits, 0): // NaN, too
-		return c, fmt.Errorf("local: RateBits is %v: give the rate of the host's uplink in bits a second", c.RateBits)
+		return c, fmt.Errorf("backlog: RateBits is %v: give the rate of the host's uplink in bits a second", c.RateBits)
 	case c.MaxDestinations < 1 || c.MaxDestinations > 1<<20:
-		return c, fmt.Errorf("local: MaxDestinations is %d: give 1 to %d", c.MaxDestinations, 1<<20)
+		return c, fmt.Errorf("backlog: MaxDestinations is %d: give 1 to %d", c.MaxDestinations, 1<<20)
 	}
 	c.MaxDestinations = 1 << bits.Len(uint(c.MaxDestinations-1))
 	return c, nil

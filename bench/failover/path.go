@@ -9,23 +9,23 @@ import (
 	"weft/topology"
 )
 
-// course is what determines a packet's way: its two hosts, and its bouncing
+// path is what determines a packet's way: its two hosts, and its bouncing
 // address.
-type course struct {
-	Pair
+type path struct {
+	pair
 	bounce netip.Addr
 }
 
 // sighting is a packet that a tap saw. The time is the kernel's own, by the
 // clock that time.Now has, so scheduling of this process is not in it.
 type sighting struct {
-	course
+	path
 	at time.Time
 }
 
-// parseCourse reads two IPv4 headers, of which the outer has no options. It
+// parsePath reads two IPv4 headers, of which the outer has no options. It
 // reports false for what is no packet between two hosts of t.
-func parseCourse(t *topology.Topology, b []byte) (c course, ok bool) {
+func parsePath(t *topology.Topology, b []byte) (c path, ok bool) {
 	if len(b) < 40 || b[0] != 0x45 || b[20]>>4 != 4 {
 		return c, false
 	}
@@ -35,7 +35,7 @@ func parseCourse(t *topology.Topology, b []byte) (c course, ok bool) {
 	}
 	src, ok1 := host(b[32:36])
 	dst, ok2 := host(b[36:40])
-	return course{Pair{src, dst}, netip.AddrFrom4([4]byte(b[16:20]))}, ok1 && ok2
+	return path{pair{src, dst}, netip.AddrFrom4([4]byte(b[16:20]))}, ok1 && ok2
 }
 
 // parseTimespec reads struct timespec as a 64-bit kernel lays it.

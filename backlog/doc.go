@@ -1,4 +1,4 @@
-// Package local chooses the path with the least backlog of this host's own
+// Package backlog chooses the path with the least backlog of this host's own
 // packets: DRILL(d, m) (DRILL §3.2), per packet, or Local Sampling (Luopan §4.1),
 // per flowcell.
 //
@@ -34,4 +34,4 @@
 // The package is pure: it takes the time as an argument, since an arbitrary start,
 // and owns no goroutine, timer, socket or lock. A Table is not safe for
 // concurrent use.
-package local
+package backlog

@@ -1,0 +1,172 @@
+package hostprog
+
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package hostprog -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb spray bpf/spray.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../kernel/bpf -idirafter /usr/include/x86_64-linux-gnu
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+
+	"weft/internal/kernel"
+	"weft/topology"
+)
+
+// Spray is the program attached to a host's uplink. Methods are safe for
+// concurrent use.
+type Spray struct {
+	program
+	require  bool
+	bounces  *ebpf.Map
+	switches map[pathWord]netip.Addr // of bounces
+
+	ways  *ways
+	drawn drawn
+}
+
+var (
+	errSprayClosed = errors.New("spray: closed")
+	sprayKind      = kind{name: "spray", device: "uplink", place: kernel.SprayFilter, closed: errSprayClosed}
+)
+
+// AttachSpray sprays packets that leave by an uplink in the network namespace
+// of the calling thread. It puts a program at tc egress that encapsulates the
+// packets of this host's own addresses to other racks of the fabric. Routes into
+// the fabric should have an MTU that is less than the uplink's by the carrier's
+// overhead: packets that do not fit leave as they are.
+//
+// The program comes before those of others, by TCX, if the kernel has that (Linux 6.6);
+// Repair keeps it there. If the process ends without Close, it goes on with its last table
+// for SprayConfig.Patience. Attaching again replaces it, misses no packet, and starts its
+// counters anew. It lowers the uplink's gso_ipv4_max_size to 64 KB and, with
+// SprayConfig.Cut, to a flowcell.
+//
+// It needs CAP_NET_ADMIN and CAP_BPF, to replace that of another process also
+// CAP_SYS_ADMIN, and Linux 5.15. With TCX and without CAP_SYS_ADMIN it does not find a
+// program that a crash has left: call DetachSpray before.
+func AttachSpray(cfg SprayConfig) (*Spray, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("spray: %w", err)
+	}
+	o := &Spray{require: cfg.Require}
+	if err := o.open(sprayKind, cfg.Uplink, func() error { return o.attach(cfg) }); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *Spray) attach(cfg SprayConfig) error {
+	link, err := kernel.Uplink(o.handle, cfg.Uplink)
+	if err != nil {
+		return err
+	}
+	if err := o.load(cfg, link); err != nil {
+		return err
+	}
+	if err := o.ways.change(cfg.Topology); err != nil {
+		return err
+	}
+	return o.attachWith(cfg.settings())
+}
+
+// settings are those that the uplink must have.
+func (c SprayConfig) settings() (w kernel.Wanted) {
+	if c.PerPacketTCP {
+		w[kernel.GSOSegments] = 1
+	}
+	w[kernel.GSOSize] = kernel.MaxSuper
+	if len(c.Cut) > 0 {
+		w[kernel.GSOSize] = uint32(max(minSuper, min(c.Policy.Unit.Bytes, kernel.MaxSuper)))
+	}
+	return w
+}
+
+// minSuper is the lowest limit on super-segments, in bytes: some packets.
+const minSuper = 4096
+
+// load makes program and maps, with a counter for each bouncing switch.
+func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
+	spec, err := loadSpray()
+	if err != nil {
+		return err
+	}
+	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy, cfg.Carrier); err != nil {
+		return err
+	}
+	if cfg.StartPlain {
+		o.ways.startPlain()
+	}
+	if err := setPatience(spec, cfg.Patience); err != nil {
+		return err
+	}
+	if err := spec.Variables[sprayVarRequire].Set(cfg.Require); err != nil {
+		return err
+	}
+	o.switches = bouncesOf(o.ways.all)
+	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(o.switches)))
+	o.ways.size(spec)
+	if len(cfg.Cut) == 0 && o.ways.known.how.mode != sprayDrawn {
+		spec.Maps[sprayMapFlows].MaxEntries = 1
+	}
+	var objects struct {
+		WeftSpray *ebpf.Program  `ebpf:"weft_spray"`
+		Own       *ebpf.Map      `ebpf:"own"`
+		Racks     *ebpf.Map      `ebpf:"racks"`
+		Groups    *ebpf.Map      `ebpf:"groups"`
+		Counters  *ebpf.Map      `ebpf:"counters"`
+		Bounces   *ebpf.Map      `ebpf:"bounces"`
+		Choices   *ebpf.Map      `ebpf:"choices"`
+		Active    *ebpf.Map      `ebpf:"active"`
+		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+	}
+	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
+		return err
+	}
+	defer objects.Own.Close()
+	o.bounces = objects.Bounces
+	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
+	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
+	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Groups, objects.Choices, objects.Active}
+	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
+		return err
+	}
+	for _, a := range cfg.Addresses {
+		if err := objects.Own.Put(a.Unmap().As4(), cfg.cuts(a)); err != nil {
+			return fmt.Errorf("own address %v: %w", a, err)
+		}
+	}
+	zero := make([]bounceValue, ebpf.MustPossibleCPU())
+	for word, a := range o.switches {
+		if err := o.bounces.Put(word, zero); err != nil {
+			return fmt.Errorf("counter of %v: %w", a, err)
+		}
+	}
+	return nil
+}
+
+// SetTopology takes paths out of use or back into use. t is the topology of AttachSpray
+// with other links down. Each packet goes by the old ways or by the new ones; when
+// SetTopology returns, by the new ones. The cost grows with the racks whose paths have
+// changed.
+func (o *Spray) SetTopology(t *topology.Topology) error {
+	if t == nil {
+		return errors.New("spray: SetTopology: no topology")
+	}
+	return o.use(func() error {
+		if err := o.ways.change(t); err != nil {
+			return fmt.Errorf("spray: SetTopology: %w", err)
+		}
+		return nil
+	})
+}
+
+// DetachSpray removes the program from an uplink in the network namespace of
+// the calling thread and restores what was set there, whoever attached it, also
+// after a crash. removed is false if there is none. It needs CAP_SYS_ADMIN to
+// read the former settings.
+func DetachSpray(uplink string) (removed bool, err error) {
+	return sprayKind.detach(uplink)
+}

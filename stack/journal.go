@@ -1,0 +1,181 @@
+package stack
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"weft/liveness"
+	"weft/topology"
+)
+
+// journal tells Config.Log what changes, each change once. It is called without the locks
+// of monitor, ingress and egress.
+type journal struct {
+	log     *slog.Logger
+	carrier string
+	longest int // inner packet, in bytes
+
+	mu       sync.Mutex
+	topology *topology.Topology // that switches, or whoever else calls SetTopology, told of
+	carriage *liveness.Carriage
+	suspects map[suspect]string // why
+	untold   string             // why the device does not know the paths in use
+}
+
+// suspect is what a Host has found out to be bad: a link, or one path to a destination.
+type suspect struct {
+	link topology.LinkID
+	dst  topology.NodeID
+	path int
+	held bool // in use all the same
+}
+
+// maxLogged is the most links that are named for one change.
+const maxLogged = 16
+
+// newJournal returns nil if nobody reads it. The methods of a nil *journal do nothing.
+func newJournal(c *Config, longest int) *journal {
+	if c.Log == nil {
+		return nil
+	}
+	return &journal{log: c.Log, carrier: c.Carrier.String(), longest: longest, topology: c.Topology}
+}
+
+// told takes the topology that the Host was given.
+func (j *journal) told(t *topology.Topology) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	links, same := j.topology.Diff(t)
+	j.topology = t
+	if !same {
+		j.log.Info("another fabric", "topology", t.String())
+		j.suspects, j.carriage = nil, nil
+		return
+	}
+	var down, up []string
+	for _, l := range links {
+		if t.Live(l) {
+			up = append(up, t.LinkName(l))
+		} else {
+			down = append(down, t.LinkName(l))
+		}
+	}
+	if len(down) > 0 {
+		j.log.Warn("links down", "links", down[:min(len(down), maxLogged)], "count", len(down))
+	}
+	if len(up) > 0 {
+		j.log.Info("links up", "links", up[:min(len(up), maxLogged)], "count", len(up))
+	}
+}
+
+// found takes what the Host has found out alone.
+func (j *journal) found(t *topology.Topology, suspects []liveness.Suspect, c *liveness.Carriage) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.suspected(t, suspects)
+	if c != j.carriage && c != nil {
+		for _, change := range c.Changes(j.carriage) {
+			level := slog.LevelInfo
+			if change.Plain {
+				level = slog.LevelWarn
+			}
+			j.log.Log(context.Background(), level, change.Text(t, j.carrier, j.longest))
+		}
+		j.carriage = c
+	}
+}
+
+// suspected tells which links and paths are avoided from now on, and which are no more.
+func (j *journal) suspected(t *topology.Topology, suspects []liveness.Suspect) {
+	now, logged := make(map[suspect]string, len(suspects)), 0
+	for _, s := range suspects {
+		k := suspect{s.Link, s.Dst, s.Path, s.Held}
+		now[k] = s.Why
+		if _, known := j.suspects[k]; known {
+			continue
+		}
+		if logged++; logged > maxLogged {
+			continue
+		}
+		what := "link avoided"
+		switch {
+		case s.Held:
+			what = "link suspected, but too few others are left"
+		case s.Path >= 0:
+			what = "path avoided"
+		}
+		j.log.Warn(what, append(k.attributes(t), "why", s.Why)...)
+	}
+	if logged > maxLogged {
+		j.log.Warn("more links avoided", "count", logged-maxLogged)
+	}
+	logged = 0
+	for _, k := range slices.SortedFunc(maps.Keys(j.suspects), suspect.compare) {
+		if _, still := now[k]; still || now[suspect{k.link, k.dst, k.path, !k.held}] != "" {
+			continue
+		}
+		if logged++; logged > maxLogged {
+			continue
+		}
+		what := "link used again"
+		if k.path >= 0 {
+			what = "path used again"
+		}
+		j.log.Info(what, k.attributes(t)...)
+	}
+	if logged > maxLogged {
+		j.log.Info("more links used again", "count", logged-maxLogged)
+	}
+	j.suspects = now
+}
+
+func (s suspect) compare(o suspect) int {
+	return cmp.Or(cmp.Compare(s.link, o.link), cmp.Compare(s.dst, o.dst), cmp.Compare(s.path, o.path))
+}
+
+// attributes name a suspect.
+func (s suspect) attributes(t *topology.Topology) []any {
+	a := []any{"link", t.LinkName(s.link)}
+	if s.path >= 0 {
+		a = append(a, "to", t.Node(s.dst).Name, "path", s.path)
+	}
+	return a
+}
+
+// device takes what a PathDevice has said to the paths in use.
+func (j *journal) device(err error) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	switch {
+	case why == j.untold:
+	case why != "":
+		j.log.Warn("the device does not take the paths in use, and is told again", "why", why)
+	default:
+		j.log.Info("the device has taken the paths in use")
+	}
+	j.untold = why
+}
+
+// failed takes why the Host reads no more.
+func (j *journal) failed(err error) {
+	if j != nil {
+		j.log.Error("device failed, all connections end", "why", err)
+	}
+}

@@ -1,0 +1,69 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"weft/internal/dataplane"
+)
+
+// PrefixPolicy gives what a Host sends to some addresses a policy of its own.
+type PrefixPolicy struct {
+	Prefix netip.Prefix // IPv4, such as 10.1.0.0/16
+	Policy string       // one of package policy's names
+}
+
+// WithPolicy returns a context with which Host.DialContext makes a connection that is
+// spread by the policy of that name, whatever Config.Policy and Config.Policies say.
+// The connection keeps to it for life. Config.PolicyOptions adjust it. What the other
+// end sends is spread as its Host says.
+//
+// If the name is unknown, the dial fails, and the error lists the names. An
+// http.Transport keeps connections for later requests: use one for each policy.
+//
+// Where the Device encapsulates (PathDevice), it does so for Config.Policy. The Host
+// encapsulates packets of other policies itself. A policy that is aware of congestion
+// knows what its own connections have found out.
+func WithPolicy(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, policyKey{}, name)
+}
+
+type policyKey struct{}
+
+// flowPolicy is a policy as egress numbers it; 0 is none. Netstack hands the owner of a
+// socket down with each of its packets, for as long as it sends any: no table of flows
+// is needed.
+type flowPolicy uint8
+
+// KUID and KGID implement tcpip.PacketOwner.
+func (p flowPolicy) KUID() uint32 { return uint32(p) }
+func (p flowPolicy) KGID() uint32 { return 0 }
+
+// policyOf returns the policy that a context asks for.
+func (h *Host) policyOf(ctx context.Context) (flowPolicy, error) {
+	name, ok := ctx.Value(policyKey{}).(string)
+	if !ok {
+		return 0, nil
+	}
+	n, err := h.egress.Policy(name)
+	if err != nil {
+		return 0, fmt.Errorf("WithPolicy: %w", err)
+	}
+	return flowPolicy(n), nil
+}
+
+// goBy gives a socket that has sent nothing yet a policy.
+func (s *socket) goBy(p flowPolicy) {
+	if p != 0 {
+		s.ep.SetOwner(p)
+	}
+}
+
+// prefixPolicies are Config.Policies as egress takes them.
+func (c *Config) prefixPolicies() (all []dataplane.PrefixPolicy) {
+	for _, p := range c.Policies {
+		all = append(all, dataplane.PrefixPolicy(p))
+	}
+	return all
+}

@@ -1,0 +1,65 @@
+package stack
+
+import (
+	"net/netip"
+	"time"
+
+	"weft/encap"
+	"weft/internal/dataplane"
+)
+
+// Underlay carries datagrams over as many paths as it has source ports;
+// link.OpenUDP opens one and describes the methods.
+type Underlay interface {
+	Paths() int
+	MTU() int
+	Send(path int, to netip.AddrPort, tos byte, parts [][]byte, size int) error
+	Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip.AddrPort) (n int, err error)
+	Close() error
+}
+
+// Tunnel is a fabric that knows nothing of weft: packets travel in UDP, and
+// plain ECMP spreads the source ports over the paths. Nothing needs a privilege.
+type Tunnel struct {
+	// Underlay carries the datagrams. The Host owns it from a successful New on and closes it. Required.
+	Underlay Underlay
+	// Name is what peers that share a key with us call us.
+	Name string
+	// Peers are all that packets are sent to and accepted from.
+	Peers []Peer
+	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
+	ZeroChecksum bool
+	// Time returns the time of day; nil is time.Now. The numbers of datagrams with a
+	// MAC begin at it, and follow it when it is set ahead. Peers refuse numbers that
+	// are lower than those that they have seen. So Time should not go back from one
+	// start of a program to the next. The sender calls it once a second. It must be
+	// safe for concurrent use.
+	Time func() time.Time
+}
+
+// Peer is another end of a Tunnel.
+type Peer struct {
+	// Name is what the peer calls itself; only a Key needs one.
+	Name string
+	// Endpoint is where the peer receives. Its datagrams must come from the same
+	// address, from any port.
+	Endpoint netip.AddrPort
+	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
+	// peers' prefixes contain an address, the longest counts.
+	Prefixes []netip.Prefix
+	// Key authenticates datagrams in both directions; nil: none does. Previous is
+	// accepted, too, while keys are exchanged. Host.SetPeerKeys changes both.
+	Key, Previous *encap.UDPKey
+}
+
+// plane is the tunnel as the dataplane takes it.
+func (t *Tunnel) plane() *dataplane.Tunnel {
+	if t == nil {
+		return nil
+	}
+	p := &dataplane.Tunnel{Underlay: t.Underlay, Name: t.Name, ZeroChecksum: t.ZeroChecksum, Time: t.Time}
+	for _, peer := range t.Peers {
+		p.Peers = append(p.Peers, dataplane.Peer(peer))
+	}
+	return p
+}
