@@ -326,7 +326,7 @@ func TestHost_repairsLoss(t *testing.T) {
 		defer mu.Unlock()
 		return rng.IntN(50) == 0
 	}
-	transfer(t, a, b, 1_000_000)
+	transfer(t, a, b, 400_000)
 	if a.Stats().TCP.Retransmits == 0 {
 		t.Error("2 % loss without a retransmit: the test tests nothing")
 	}

@@ -87,7 +87,7 @@ func TestOpen_logsWhatItDoesWithout(t *testing.T) {
 	if d.Encapsulates() {
 		t.Fatal("the uplink encapsulates flowlets")
 	}
-	if s := log.String(); strings.Count(s, "level=WARN") != 1 || !strings.Contains(s, `why="the Host encapsulates: offload: policy letflow`) {
+	if s := log.String(); strings.Count(s, "level=WARN") != 1 || !strings.Contains(s, `why="the Host encapsulates: spray: policy letflow`) {
 		t.Errorf("the log says\n%s", s)
 	}
 }
