@@ -32,7 +32,7 @@ internal/config: topology topoupdate
 internal/service:
 internal/bucket:
 internal/timerq:
-internal/probe: topology encap liveness internal/bucket internal/paths
+internal/probe: topology encap liveness luopan internal/bucket internal/paths
 internal/shortage:
 internal/shortage/few:  // for tests
 internal/slowtest:
@@ -74,7 +74,7 @@ internal/simnet/...: internal/simnet stack topology topoupdate link internal/tim
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
-internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/prober internal/config internal/service
+internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/prober internal/config internal/service
 bench/...: ...
 cmd/weft: ...
 examples:

@@ -67,7 +67,7 @@ func TestSampler_tellsTheDevice(t *testing.T) {
 	h.sendCell(t, 50)
 	device.fails = false
 	h.sendCell(t, 51)
-	if s := h.Stats().Samples; len(device.choices) != 1 || s.Untold != 1 {
+	if s := h.Stats().Samples; len(device.choices) != 1 || s.Told != 11 || s.Untold != 1 {
 		t.Errorf("told is %v; %+v", device.choices, s)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
+	"weft/internal/probe"
 	"weft/internal/prober"
 	"weft/liveness"
 	"weft/luopan"
@@ -282,9 +283,8 @@ type fakeSampler struct {
 }
 
 func (s *fakeSampler) SetTopology(t *topology.Topology)   { s.topology = t }
-func (s *fakeSampler) Self() topology.NodeID              { return 0 }
 func (s *fakeSampler) Destinations() []luopan.Destination { return nil }
-func (s *fakeSampler) Stats() prober.SamplerStats         { return prober.SamplerStats{} }
+func (s *fakeSampler) Stats() probe.SampleStats           { return probe.SampleStats{} }
 func (s *fakeSampler) Close() error {
 	s.k.samplers = slices.DeleteFunc(s.k.samplers, func(x *fakeSampler) bool { return x == s })
 	return nil

@@ -10,6 +10,7 @@ import (
 	"weft/flowcell"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
+	"weft/internal/probe"
 	"weft/internal/prober"
 	"weft/liveness"
 	"weft/luopan"
@@ -61,9 +62,8 @@ type sprayer interface {
 // sampler is *prober.Sampler.
 type sampler interface {
 	SetTopology(*topology.Topology)
-	Self() topology.NodeID
 	Destinations() []luopan.Destination
-	Stats() prober.SamplerStats
+	Stats() probe.SampleStats
 	Close() error
 }
 

@@ -1,9 +1,6 @@
 package daemon
 
 import (
-	"encoding/binary"
-	"net/netip"
-
 	"weft/luopan"
 	"weft/stack"
 	"weft/topology"
@@ -12,7 +9,8 @@ import (
 // congestion is what is known of the paths to racks, whoever knows it.
 func (d *daemon) congestion() []stack.Congestion {
 	if d.sampler != nil && d.config.samples() {
-		return racksOf(d.topology, d.sampler.Self(), d.sampler.Destinations())
+		self, _ := d.topology.ByAddr(d.place.address)
+		return racksOf(d.topology, self, d.sampler.Destinations())
 	}
 	if r, ok := d.receiver.(*hostReceiver); ok {
 		if p, ok := r.dataplane.(interface{ Congestion() []stack.Congestion }); ok {
@@ -28,7 +26,7 @@ func (d *daemon) sampleStatus() *SampleStatus {
 	}
 	s := d.sampler.Stats()
 	n := &SampleStatus{
-		Decided: s.Decided, Failed: s.Failed, PeersAnswered: s.Answered, PeersRefused: s.Refused, Unsent: s.Unsent, Drops: s.Drops,
+		Decided: s.Told, Failed: s.Untold, PeersAnswered: s.Answered, PeersRefused: s.Refused + s.Forged, Unsent: s.Unsent, Drops: s.Drops,
 	}
 	if t := s.Table; d.config.samples() {
 		n.Table = &t
@@ -40,8 +38,8 @@ func (d *daemon) sampleStatus() *SampleStatus {
 // makes these.
 func racksOf(t *topology.Topology, self topology.NodeID, list []luopan.Destination) (all []stack.Congestion) {
 	for _, d := range list {
-		edge, ok := edgeAt(t, d.Destination)
-		if !ok {
+		edge := topology.NodeID(d.Destination)
+		if d.Destination >= uint32(t.NumNodes()) || t.Node(edge).Layer != topology.LayerEdge {
 			continue // of another topology
 		}
 		set := t.PathsOrAll(self, t.FirstHost(edge))
@@ -69,11 +67,4 @@ func racksOf(t *topology.Topology, self topology.NodeID, list []luopan.Destinati
 		all = append(all, c)
 	}
 	return all
-}
-
-// edgeAt is the edge switch of the rack whose first address is that number.
-func edgeAt(t *topology.Topology, number uint32) (topology.NodeID, bool) {
-	var a [4]byte
-	binary.BigEndian.PutUint32(a[:], number)
-	return t.RackAt(netip.AddrFrom4(a))
 }

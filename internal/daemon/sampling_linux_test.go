@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"encoding/binary"
 	"slices"
 	"testing"
 	"time"
@@ -30,10 +29,11 @@ func TestRacksOf_names(t *testing.T) {
 		host := top.FirstHost(edge.ID)
 		paths := top.Paths(0, host)
 		without := top.Without(paths.Path(1).Links[1]) // of what is up from the sender's rack
-		first := prefix.Addr().As4()
 		got := racksOf(without, 0, []luopan.Destination{
-			{Destination: binary.BigEndian.Uint32([]byte{192, 0, 2, 0})},
-			{Destination: binary.BigEndian.Uint32(first[:]), Metric: luopan.QueueBytes, RTT: time.Millisecond, Samples: []luopan.Sample{
+			{Destination: uint32(host)},
+			{Destination: uint32(edge.ID) + 100},
+			{Destination: 1<<32 - 1},
+			{Destination: uint32(edge.ID), Metric: luopan.QueueBytes, RTT: time.Millisecond, Samples: []luopan.Sample{
 				{Path: 0, Queue: 3, Meters: 3, Age: time.Second}, {Path: 1, Marked: true},
 			}},
 		})
@@ -57,7 +57,7 @@ func TestRacksOf_names(t *testing.T) {
 		if got[0].Paths[1].Live {
 			t.Errorf("%s: the path over a dead link is live", spec)
 		}
-		if none := racksOf(top, 0, []luopan.Destination{{Destination: binary.BigEndian.Uint32(first[:])}}); none[0].Metric != "" {
+		if none := racksOf(top, 0, []luopan.Destination{{Destination: uint32(edge.ID)}}); none[0].Metric != "" {
 			t.Errorf("%s: nothing is known, but the metric is %s", spec, none[0].Metric)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type sampled struct {
 	table  *luopan.Table
 	device chooser // that carries choices out; nil if egress does
+	told   uint64  // choices that it took
 	untold uint64  // choices that it did not take
 }
 
@@ -43,6 +44,7 @@ func (s *sampled) tell(r *rack, path int, decided bool, now time.Duration) {
 		s.untold++
 		return
 	}
+	s.told++
 	r.told.path, r.told.until = path, until
 }
 

@@ -42,10 +42,10 @@ func (e *Egress) Unlock() { e.mu.Unlock() }
 // Clock returns the clock that an egress lives by.
 func (e *Egress) Clock() clock.Clock { return e.clock }
 
-// TopologyLocked returns the topology in use, and the number of the egress's host in
-// it.
-func (e *Egress) TopologyLocked() (t *topology.Topology, self topology.NodeID) {
-	return e.paths.topo, e.paths.self
+// RackLocked returns the edge switch of the rack of a host, which has the number of the
+// rack in the table; false if an address is in no rack.
+func (e *Egress) RackLocked(host netip.Addr) (edge topology.NodeID, ok bool) {
+	return e.paths.topo.RackAt(host)
 }
 
 // EncapsulateLocked writes the outer header of a live path to a host before a packet,
@@ -69,12 +69,12 @@ func (e *Egress) OuterLocked(to netip.Addr, path int) (o encap.Outer, ok bool) {
 // virtio_net_hdr where the device wants one. It returns how many were taken.
 func (e *Egress) WriteLocked(bufs [][]byte) int { return e.outlet.write(bufs) }
 
-// UntoldLocked counts the choices that a ChoiceDevice did not take.
-func (e *Egress) UntoldLocked() uint64 {
+// ToldLocked counts the choices that a device was told, and those that it did not take.
+func (e *Egress) ToldLocked() (told, untold uint64) {
 	for _, l := range e.lanes {
 		if a, ok := l.aware.(*sampled); ok {
-			return a.untold
+			return a.told, a.untold
 		}
 	}
-	return 0
+	return 0, 0
 }

@@ -1,6 +1,8 @@
-// Package probe drives a liveness.Watcher: it puts its probes into packets that take
-// their paths, hands it what comes home, and answers the probes of peers. A Host and the
-// daemon of a host's kernel do that alike; each gives its clock and what writes a packet.
+// Package probe drives what measures paths: a Driver a liveness.Watcher, which says whether
+// paths are alive, and a Sampler a luopan.Table, which says how congested they are. Both put
+// probes into packets that take their paths, hand on what comes home, and answer the probes
+// of peers. A Host and the daemon of a host's kernel do that alike; each gives the time and
+// what writes a packet.
 package probe
 
 import (

@@ -31,7 +31,7 @@ func openBeside(t *testing.T, l *lab.Lab, n topology.Node, s *shared, c encap.Ca
 	var p *Prober
 	err := l.Do(n.ID, func() (err error) {
 		p, err = Open(Config{Interface: "p0", Address: n.Addr, Topology: l.Config.Topology, Seed: 7 + uint64(n.ID),
-			Carrier: c, Gateway: rackOf(n.Addr).Addr().Next(), Beside: true, Idle: idle,
+			Carrier: c, Gateway: gateway(l.Config.Topology, n.ID), Beside: true, Idle: idle,
 			Deliver: func(_ *topology.Topology, carriage *liveness.Carriage) {
 				s.mu.Lock()
 				defer s.mu.Unlock()

@@ -6,7 +6,7 @@
 // its path. They come in by a packet socket: a probe that comes home has the
 // host's own address as its source, which the kernel takes for a forgery.
 //
-// A Sampler finds out, beside it, how congested they are: it runs a luopan.Table for
-// what the program at the uplink sprays, and answers the samples of peers. Its
+// A Sampler finds out, beside it, how congested they are: it runs a probe.Sampler and a
+// luopan.Table for what the program at the uplink sprays, and answers the samples of peers. Its
 // packets leave by a packet socket, which any carrier may use whatever the routes.
 package prober

@@ -63,7 +63,7 @@ func open1(t *testing.T, l *lab.Lab, name string, carrier encap.Carrier) *host {
 	h := &host{Node: n, delivered: l.Config.Topology}
 	err = l.Do(n.ID, func() (err error) {
 		h.Prober, err = Open(Config{Interface: "p0", Address: n.Addr, Topology: l.Config.Topology, Seed: 1 + uint64(n.ID),
-			Carrier: carrier, Gateway: rackOf(n.Addr).Addr().Next(),
+			Carrier: carrier, Gateway: gateway(l.Config.Topology, n.ID),
 			// A machine that does much else answers late.
 			Interval: 50 * time.Millisecond, Multiplier: 5,
 			Deliver: func(t *topology.Topology, _ *liveness.Carriage) {

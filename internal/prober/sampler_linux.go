@@ -1,7 +1,6 @@
 package prober
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -53,8 +52,7 @@ type SamplerConfig struct {
 // are safe for concurrent use.
 type Sampler struct {
 	config  SamplerConfig
-	self    topology.NodeID
-	socket  *link.Packet
+	socket  socket
 	port    *net.UDPConn // see sockets
 	start   time.Time
 	wake    chan struct{}
@@ -63,14 +61,22 @@ type Sampler struct {
 	closing sync.Once
 
 	mu       sync.Mutex
-	table    *luopan.Table
+	sampler  *probe.Sampler
+	table    *luopan.Table // the sampler's
 	topology *topology.Topology
-	racks    map[uint32]*rack // by luopan's number; those of the topology at most
-	echoes   bucket.Bucket
-	id       uint16
+	racks    map[topology.NodeID]*rack // by edge switch
 	bufs     [1][]byte
-	stats    SamplerStats
+	told     uint64
+	untold   uint64
 	err      error
+}
+
+// socket is *link.Packet.
+type socket interface {
+	Read(bufs [][]byte, sizes []int, offset int) (int, error)
+	Write(bufs [][]byte, offset int) (int, error)
+	Drops() uint64
+	Close() error
 }
 
 // rack is one that there is traffic to.
@@ -79,17 +85,6 @@ type rack struct {
 	paths   topology.PathSet
 	decided int // the path that flowcells take, -1: random
 	until   time.Duration
-}
-
-// SamplerStats counts what a Sampler has done.
-type SamplerStats struct {
-	Table    luopan.Stats `json:"table"`
-	Decided  uint64       `json:"decided"`  // times that Decide has taken a path
-	Failed   uint64       `json:"failed"`   // times that Active or Decide has failed
-	Answered uint64       `json:"answered"` // samples of peers that were answered
-	Refused  uint64       `json:"refused"`  // samples of peers that were too many, or made no sense
-	Unsent   uint64       `json:"unsent"`   // samples and answers that could not be sent
-	Drops    uint64       `json:"drops"`    // those that the socket had no room for, or the uplink's queue
 }
 
 // OpenSampler begins to sample, in the network namespace of the calling thread. It
@@ -118,14 +113,13 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 	case c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6:
 		return nil, fmt.Errorf("Carrier %v is not of IP; use ipip or srv6", c.Carrier)
 	}
-	self, ok := c.Topology.ByAddr(c.Address)
-	if !ok || int(self) >= c.Topology.NumHosts() {
+	if self, ok := c.Topology.ByAddr(c.Address); !ok || int(self) >= c.Topology.NumHosts() {
 		return nil, fmt.Errorf("Address %v is no host of %v", c.Address, c.Topology)
 	}
 	if c.FlowcellBytes == 0 {
 		c.FlowcellBytes = 64 << 10
 	}
-	table, err := luopan.New(luopan.Config{Samples: c.Samples, Expiry: c.Expiry, QueueUnit: c.QueueUnit, RateBits: c.RateBits, Seed: c.Seed})
+	table, err := c.table()
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +127,7 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sampler{config: c, self: self, start: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		echoes: bucket.New(probe.EchoRate, 100*time.Millisecond), table: table, topology: c.Topology, racks: make(map[uint32]*rack)}
+	s := newSampler(c, table)
 	s.socket, err = link.OpenPacket(link.PacketConfig{Interface: c.Interface, Gateway: c.Gateway, Filter: code, ReceiveBuffer: 1 << 20})
 	if err != nil {
 		return nil, err
@@ -145,14 +138,33 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 	return s, s.port.SetReadBuffer(1)
 }
 
-// now is never 0, which in an answer means that there is no clock.
-func (s *Sampler) now() time.Duration { return time.Since(s.start) + 1 }
+// table returns an empty one.
+func (c *SamplerConfig) table() (*luopan.Table, error) {
+	return luopan.New(luopan.Config{Samples: c.Samples, Expiry: c.Expiry, QueueUnit: c.QueueUnit, RateBits: c.RateBits, Seed: c.Seed})
+}
+
+// newSampler returns one without sockets.
+func newSampler(c SamplerConfig, table *luopan.Table) *Sampler {
+	s := &Sampler{config: c, start: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		table: table, topology: c.Topology, racks: make(map[topology.NodeID]*rack)}
+	s.sampler = probe.NewSampler(probe.SamplerConfig{Address: c.Address, Answers: bucket.New(probe.EchoRate, 100*time.Millisecond),
+		Encapsulate: s.encapsulate, Outer: s.outer, Rack: s.rackOf, Write: s.write})
+	s.sampler.Use(table)
+	return s
+}
+
+func (s *Sampler) now() time.Duration { return time.Since(s.start) }
 
 // SetTopology replaces the fabric: from now on only its live paths are chosen. What is
-// avoided to single hosts does not matter.
+// avoided to single hosts does not matter. Of another fabric nothing is known, and nothing
+// is sampled unless the host has its address there.
 func (s *Sampler) SetTopology(t *topology.Topology) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, same := s.topology.Diff(t); !same { // hosts and racks have other numbers
+		s.table, _ = s.config.table() // the configuration has been found good
+		s.sampler.Use(s.table)
+	}
 	s.topology = t.Avoiding() // what it says is of racks
 	clear(s.racks)            // each is made again when there is traffic to it
 }
@@ -164,11 +176,8 @@ func (s *Sampler) nudge() {
 	}
 }
 
-// Self is the host.
-func (s *Sampler) Self() topology.NodeID { return s.self }
-
 // Destinations says what is known of each rack that there is traffic to. Their
-// numbers are the first addresses of the racks, big-endian.
+// numbers are those of the racks' edge switches in the topology.
 func (s *Sampler) Destinations() []luopan.Destination {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,12 +185,12 @@ func (s *Sampler) Destinations() []luopan.Destination {
 }
 
 // Stats returns the counters.
-func (s *Sampler) Stats() SamplerStats {
+func (s *Sampler) Stats() probe.SampleStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	is := s.stats
-	is.Table, is.Drops = s.table.Stats(), s.socket.Drops()
-	return is
+	n := s.sampler.Stats()
+	n.Drops, n.Told, n.Untold = s.socket.Drops(), s.told, s.untold
+	return n
 }
 
 // Close stops, and waits for calls of Active and Decide to end. It may be called
@@ -194,16 +203,4 @@ func (s *Sampler) Close() (err error) {
 		err = errors.Join(err, s.port.Close(), s.err)
 	})
 	return err
-}
-
-// rackOf returns the prefix of a host's rack, which every fabric has a /24 for
-// (thesis §3.1.2).
-func rackOf(host netip.Addr) netip.Prefix { return netip.PrefixFrom(host, 24).Masked() }
-
-// number is a rack's to the table.
-func number(prefix netip.Prefix) uint32 { return four(prefix.Addr()) }
-
-func four(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
 }

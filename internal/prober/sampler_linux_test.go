@@ -22,6 +22,7 @@ import (
 // takes decisions.
 type sampled struct {
 	*Sampler
+	top     *topology.Topology
 	mu      sync.Mutex
 	to      netip.Addr // of flowcells; the zero Addr: there are none
 	decided []int
@@ -34,9 +35,15 @@ func (s *sampled) active(f func(netip.Prefix, netip.Addr, uint64)) error {
 	to := s.to
 	s.mu.Unlock()
 	if to.IsValid() {
-		f(rackOf(to), to, 1)
+		f(s.top.RackOf(s.edge(to)), to, 1)
 	}
 	return nil
+}
+
+// edge is the edge switch of a host's rack.
+func (s *sampled) edge(host netip.Addr) topology.NodeID {
+	id, _ := s.top.RackAt(host)
+	return id
 }
 
 func (s *sampled) decide(rack netip.Prefix, path int, valid time.Duration) error {
@@ -48,16 +55,20 @@ func (s *sampled) decide(rack netip.Prefix, path int, valid time.Duration) error
 	return nil
 }
 
+// gateway is the address of a host's edge switch.
+func gateway(top *topology.Topology, host topology.NodeID) netip.Addr {
+	return top.Node(top.EdgeOf(host)).Addr
+}
+
 func sample(t *testing.T, l *lab.Lab, name string, carrier encap.Carrier) *sampled {
 	t.Helper()
 	n, err := l.Config.Topology.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sampled{}
-	edge := rackOf(n.Addr).Addr().Next()
+	s := &sampled{top: l.Config.Topology}
 	if err := l.Do(n.ID, func() (err error) {
-		s.Sampler, err = OpenSampler(SamplerConfig{Interface: "p0", Gateway: edge, Address: n.Addr, Topology: l.Config.Topology,
+		s.Sampler, err = OpenSampler(SamplerConfig{Interface: "p0", Gateway: gateway(s.top, n.ID), Address: n.Addr, Topology: l.Config.Topology,
 			Carrier: carrier, Seed: 1 + uint64(n.ID), Active: s.active, Decide: s.decide})
 		return err
 	}); err != nil {
@@ -104,14 +115,14 @@ func TestSampler_decides(t *testing.T) {
 				defer a.mu.Unlock()
 				seen := slices.Compact(slices.Sorted(slices.Values(a.decided)))
 				return fmt.Sprintf("decided on %v: %+v, there %+v", seen, here, there),
-					slices.Equal(seen, []int{0, 1, 2, 3}) && a.rack == rackOf(dst) && a.valid > 0
+					slices.Equal(seen, []int{0, 1, 2, 3}) && a.rack == top.RackOf(a.edge(dst)) && a.valid > 0
 			})
 			if s := b.Stats(); s.Answered == 0 || s.Refused > 0 || s.Unsent > 0 {
 				t.Errorf("there %+v", s)
 			}
 			eventually(t, func() (string, bool) {
 				d := a.Destinations()
-				return fmt.Sprintf("%+v", d), len(d) == 1 && d[0].RTT > 0 && d[0].Destination == four(rackOf(dst).Addr()) &&
+				return fmt.Sprintf("%+v", d), len(d) == 1 && d[0].RTT > 0 && d[0].Destination == uint32(a.edge(dst)) &&
 					len(d[0].Samples) > 0 && d[0].Metric == luopan.QueueBytes && d[0].Samples[0].Meters == 5 // switches on the way
 			})
 

@@ -1,7 +1,6 @@
 package prober
 
 import (
-	"encoding/binary"
 	"errors"
 	"net"
 	"net/netip"
@@ -9,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/paths"
+	"weft/internal/probe"
 	"weft/luopan"
 	"weft/topology"
 )
@@ -32,8 +32,8 @@ func (s *Sampler) run() {
 		case <-s.wake:
 		}
 		s.mu.Lock()
-		s.table.Probes(s.now(), s.probe)
-		next := s.table.Next()
+		s.sampler.Pump(s.now())
+		next := s.sampler.Next()
 		s.mu.Unlock()
 		if next == luopan.Never {
 			timer.Stop()
@@ -60,7 +60,7 @@ func (s *Sampler) lookAround() {
 		})
 		if err != nil {
 			s.mu.Lock()
-			s.stats.Failed++
+			s.untold++
 			s.mu.Unlock()
 		}
 		if busy {
@@ -77,31 +77,32 @@ func (s *Sampler) lookAround() {
 func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !host.Is4() || prefix != rackOf(host) {
+	edge, ok := s.rackOf(host)
+	if !ok || prefix != s.topology.RackOf(edge) {
 		return
 	}
-	n := number(prefix)
-	r := s.racks[n]
+	r := s.racks[edge]
 	if r == nil {
-		id, ok := s.topology.ByAddr(host)
-		if !ok || int(id) >= s.topology.NumHosts() {
+		self, here := s.host(s.config.Address)
+		id, ok := s.host(host)
+		if !here || !ok {
 			return
 		}
-		r = &rack{prefix: prefix, paths: s.topology.Paths(s.self, id), decided: -1}
-		s.racks[n] = r
+		r = &rack{prefix: prefix, paths: s.topology.Paths(self, id), decided: -1}
+		s.racks[edge] = r
 	}
 	if len(r.paths.Live) < 2 {
 		return
 	}
 	now := s.now()
-	s.table.Sent(n, r.decided, int(min(flowcells, 1<<20))*s.config.FlowcellBytes)
-	s.table.Choose(n, four(host), r.paths.Live, now)
-	s.decide(n, r, now)
+	s.table.Sent(uint32(edge), r.decided, int(min(flowcells, 1<<20))*s.config.FlowcellBytes)
+	s.table.Choose(uint32(edge), probe.Number(host), r.paths.Live, now)
+	s.decide(edge, r, now)
 }
 
 // decide passes on what the table says of a rack, if that has changed.
-func (s *Sampler) decide(n uint32, r *rack, now time.Duration) {
-	path, until, ok := s.table.Best(n, now)
+func (s *Sampler) decide(edge topology.NodeID, r *rack, now time.Duration) {
+	path, until, ok := s.table.Best(uint32(edge), now)
 	switch {
 	case ok && path == r.decided && until == r.until:
 		return
@@ -114,48 +115,49 @@ func (s *Sampler) decide(n uint32, r *rack, now time.Duration) {
 	err := s.config.Decide(r.prefix, path, until-now)
 	switch {
 	case err != nil:
-		s.stats.Failed++
+		s.untold++
 		path, until = -1, now
 	case !ok:
 		path = -1
 	default:
-		s.stats.Decided++
+		s.told++
 	}
 	r.decided, r.until = path, until
 }
 
-// probe is called with the lock held.
-func (s *Sampler) probe(p luopan.Probe) {
-	r := s.racks[p.Destination]
-	if r == nil || p.Path >= r.paths.Count() {
-		return // of a topology that is gone
+// encapsulate writes the outer header of a path to a rack that there is traffic to.
+func (s *Sampler) encapsulate(buf []byte, to netip.Addr, path int, id uint16) (packet []byte, ok bool) {
+	edge, _ := s.rackOf(to)
+	r := s.racks[edge]
+	if r == nil || path >= r.paths.Count() {
+		return nil, false // of a topology that is gone
 	}
-	var host [4]byte
-	binary.BigEndian.PutUint32(host[:], p.Host)
-	var room [encap.MaxOverhead + encap.SampleLen]byte
-	b, err := encap.AppendSample(room[:encap.MaxOverhead], encap.Sample{Path: uint32(p.Path), Token: p.Token,
-		From: s.config.Address, To: netip.AddrFrom4(host)})
+	o, err := paths.OuterBy(s.config.Carrier, s.config.Address, r.paths.Addr(path), r.paths.Choices(path))
 	if err != nil {
-		s.stats.Unsent++
-		return
+		return nil, false
 	}
-	s.post(b, r.paths, p.Path)
+	packet, err = o.Encapsulate(buf, id)
+	return packet, err == nil
 }
 
-// post sends an inner packet, behind room for the outer header, by a path.
-func (s *Sampler) post(b []byte, set topology.PathSet, path int) {
-	outer, err := paths.OuterBy(s.config.Carrier, s.config.Address, set.Addr(path), set.Choices(path))
-	if err == nil {
-		s.id++
-		b, err = outer.Encapsulate(b, s.id)
-	}
-	if err == nil {
-		s.bufs[0] = b
-		_, err = s.socket.Write(s.bufs[:], 0)
-	}
-	if err != nil {
-		s.stats.Unsent++
-	}
+func (s *Sampler) outer(to netip.Addr, path int) (o encap.Outer, ok bool) {
+	return paths.OuterTo(s.topology, s.config.Carrier, s.config.Address, to, path)
+}
+
+func (s *Sampler) rackOf(host netip.Addr) (edge topology.NodeID, ok bool) {
+	return s.topology.RackAt(host)
+}
+
+// host is who has an address; false if that is no host of the fabric.
+func (s *Sampler) host(a netip.Addr) (id topology.NodeID, ok bool) {
+	id, ok = s.topology.ByAddr(a)
+	return id, ok && int(id) < s.topology.NumHosts()
+}
+
+func (s *Sampler) write(packet []byte) error {
+	s.bufs[0] = packet
+	_, err := s.socket.Write(s.bufs[:], 0)
+	return err
 }
 
 // receive takes what comes in until the socket is closed.
@@ -163,14 +165,14 @@ func (s *Sampler) receive() {
 	const batch = 32
 	bufs, sizes := make([][]byte, batch), make([]int, batch)
 	for i := range bufs {
-		bufs[i] = make([]byte, encap.MaxOverhead+256)
+		bufs[i] = make([]byte, 256)
 	}
 	for {
-		n, err := s.socket.Read(bufs, sizes, encap.MaxOverhead)
+		n, err := s.socket.Read(bufs, sizes, 0)
 		s.mu.Lock()
 		now := s.now()
 		for i := range n {
-			s.take(bufs[i][:encap.MaxOverhead+sizes[i]], now)
+			s.take(bufs[i][:sizes[i]], now)
 		}
 		if err != nil && !errors.Is(err, net.ErrClosed) {
 			s.err = err
@@ -183,47 +185,9 @@ func (s *Sampler) receive() {
 	}
 }
 
-// take looks at a packet, behind room for an outer header.
-func (s *Sampler) take(buf []byte, now time.Duration) {
-	is, err := encap.ParseSample(buf[encap.MaxOverhead:])
-	switch {
-	case err != nil:
-		s.stats.Refused++
-	case is.ACK:
-		s.answered(is, now)
-	default:
-		s.answer(buf, is, now)
+func (s *Sampler) take(packet []byte, now time.Duration) {
+	edge, learned := s.sampler.Take(packet, now)
+	if r := s.racks[edge]; learned && r != nil {
+		s.decide(edge, r, now)
 	}
-}
-
-func (s *Sampler) answered(is encap.Sample, now time.Duration) {
-	a := luopan.Answer{Token: is.Token, Path: int(is.Path), Queue: is.Queue, Meters: is.Meters, Marked: is.Marked, Received: is.Received}
-	if !s.table.Answer(a, four(is.From), now) {
-		return
-	}
-	n := number(rackOf(is.From))
-	if r := s.racks[n]; r != nil {
-		s.decide(n, r, now)
-	}
-}
-
-// answer sends a peer's sample back by its path.
-func (s *Sampler) answer(buf []byte, is encap.Sample, now time.Duration) {
-	origin, ok := s.topology.ByAddr(is.From)
-	if !ok || int(origin) >= s.topology.NumHosts() || origin == s.self || !s.echoes.Take(1, now) {
-		s.stats.Refused++
-		return
-	}
-	paths := s.topology.Whole().Paths(s.self, origin)
-	if int(is.Path) >= paths.Count() {
-		s.stats.Refused++
-		return
-	}
-	if _, err := encap.AnswerSample(buf[encap.MaxOverhead:], now); err != nil {
-		s.stats.Refused++
-		return
-	}
-	s.table.Heard(number(rackOf(is.From)), four(is.From), now)
-	s.stats.Answered++
-	s.post(buf[:encap.MaxOverhead+encap.SampleLen], paths, int(is.Path))
 }
