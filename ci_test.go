@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +113,23 @@ func TestCI_racesEveryPackageWithGoroutines(t *testing.T) {
 	for _, part := range []string{".ci/raced", "$(listed)", "$(listed labs)", "$(listed user)", "$(listed measures)", "WEFT_TESTS=all go test -p 2 -race -short", "WEFT_TESTS=unraced", "WEFT_TESTS=all .ci/again"} {
 		if !strings.Contains(string(run), part) {
 			t.Errorf(".ci/run has no %s", part)
+		}
+	}
+}
+
+// Two runs of a package's tests may be under way: a lab of a fixed name would be in use.
+func TestCI_labsOfTestsHaveNamesOfTheirOwn(t *testing.T) {
+	fixed := regexp.MustCompile(`lab\.Config\{\s*Name: +"|"--name", "`)
+	for path := range packages(t) {
+		files, _ := filepath.Glob(filepath.Join("."+strings.TrimPrefix(path, module), "*_linux_test.go"))
+		for _, name := range files {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := fixed.Find(b); m != nil {
+				t.Errorf("%s: %s: take kerneltest.LabName", name, m)
+			}
 		}
 	}
 }

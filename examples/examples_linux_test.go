@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
@@ -54,7 +55,7 @@ func newSetting(t *testing.T) *setting {
 		t.Fatal(err)
 	}
 	s.lab, err = lab.Hold(context.Background(), lab.Config{
-		Name: "examples", Topology: fatTree, RateMbit: 500, BurstBytes: 20000, QueueBytes: 300000,
+		Name: kerneltest.LabName("e"), Topology: fatTree, RateMbit: 500, BurstBytes: 20000, QueueBytes: 300000,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/lab"
 	"weft/stack"
 	"weft/topology"
@@ -31,22 +30,15 @@ var testLab = sync.OnceValues(func() (network, error) {
 	if err != nil {
 		return network{}, err
 	}
-	l, err := lab.Hold(context.Background(), lab.Config{Name: "exuplink", Topology: top, Unlimited: true, SRv6: true})
-	if err == nil {
-		closeLab = l.Close
-	}
+	l, err := lab.Up(context.Background(), lab.Config{Name: kerneltest.SharedLab(), Topology: top, Unlimited: true, SRv6: true})
 	return network{l, top}, err
 })
 
-var closeLab = func() error { return nil }
-
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := closeLab(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	kerneltest.Main(m, func(l string) error {
+		_, err := lab.Down(l)
+		return err
+	})
 }
 
 func newNetwork(t *testing.T) network {

@@ -229,9 +229,16 @@ func between(t *topology.Topology, from, to topology.NodeID) (nodes []topology.N
 	return nodes, spines, nil
 }
 
-// spineBytes reads how much each spine has sent towards the receiver.
-func (b *bench) spineBytes() ([]float64, error) {
-	var all []float64
+// spineCount is how much a spine has sent towards the receiver, and when it was read. A
+// busy machine reads one spine much later than another.
+type spineCount struct {
+	bytes float64
+	at    time.Time
+}
+
+// countSpines reads all spines.
+func (b *bench) countSpines() ([]spineCount, error) {
+	var all []spineCount
 	for _, s := range b.spines {
 		ports, err := b.lab.PortBytes(s.node)
 		if err != nil {
@@ -239,7 +246,7 @@ func (b *bench) spineBytes() ([]float64, error) {
 		}
 		for _, p := range ports {
 			if p.Port == s.port {
-				all = append(all, float64(p.TxBytes))
+				all = append(all, spineCount{float64(p.TxBytes), time.Now()})
 			}
 		}
 	}

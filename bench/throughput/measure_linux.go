@@ -143,13 +143,13 @@ type counts struct {
 	at               time.Time
 	cpu              cpuTimes
 	others           float64 // processor time of processes that are not ours, seconds
-	spines           []float64
+	spines           []spineCount
 	receiver, sender report
 	processes        report // sums over all of the case
 }
 
 func (b *bench) count(ctx context.Context, r *run) (c counts, err error) {
-	if c.spines, err = b.spineBytes(); err != nil {
+	if c.spines, err = b.countSpines(); err != nil {
 		return c, err
 	}
 	if c.receiver, err = r.receiver.ask(ctx, cmdCount); err != nil {
@@ -198,11 +198,12 @@ func (c counts) since(b counts) (s sample) {
 	return s
 }
 
-// shares are the parts of the difference of two readings, the largest first.
-func shares(before, after []float64) []float64 {
+// shares are the parts that spines have in the rate between two readings, the largest
+// first.
+func shares(before, after []spineCount) []float64 {
 	part, sum := make([]float64, len(after)), 0.0
 	for i := range part {
-		part[i] = after[i] - before[i]
+		part[i] = ratio(after[i].bytes-before[i].bytes, after[i].at.Sub(before[i].at).Seconds())
 		sum += part[i]
 	}
 	for i := range part {

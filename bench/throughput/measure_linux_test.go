@@ -15,12 +15,13 @@ import (
 func TestCountsSince_rates(t *testing.T) {
 	start := time.Now()
 	before := counts{
-		at: start, cpu: cpuTimes{busy: 10, idle: 100, steal: 1}, others: 7, spines: []float64{100, 0},
+		at: start, cpu: cpuTimes{busy: 10, idle: 100, steal: 1}, others: 7, spines: []spineCount{{100, start}, {0, start.Add(time.Second)}},
 		receiver: report{Bytes: 1e9, Nanos: 5e9}, sender: report{Retransmits: 3},
 		processes: report{Mallocs: 1000, CPUNanos: 4e9},
 	}
 	after := counts{
-		at: start.Add(2 * time.Second), cpu: cpuTimes{busy: 13, idle: 100.9, steal: 1.1}, others: 7.5, spines: []float64{200, 300},
+		at: start.Add(2 * time.Second), cpu: cpuTimes{busy: 13, idle: 100.9, steal: 1.1}, others: 7.5, // the second spine is read late, after twice the time
+		spines:   []spineCount{{200, start.Add(2 * time.Second)}, {600, start.Add(5 * time.Second)}},
 		receiver: report{Bytes: 3e9, Nanos: 7e9}, sender: report{Retransmits: 13},
 		processes: report{Mallocs: 5000, CPUNanos: 6e9},
 	}

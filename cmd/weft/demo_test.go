@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,9 @@ import (
 
 	"weft/internal/slowtest"
 )
+
+// demoLab is the name of a lab of this process's demo.
+func demoLab(letter string) string { return fmt.Sprintf("t%d%s", os.Getpid(), letter) }
 
 func TestDemo_bad(t *testing.T) {
 	wantError(t, "demo --topology fat-tree:k=5", "k=5")
@@ -111,12 +115,12 @@ func TestDemo_inNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
-	rows := demoJSON(t, "--fabric", "netns", "--skip-failover", "--name", "demotest", "--rate", "3", "--policies", "kernel-ecmp,drb")
+	rows := demoJSON(t, "--fabric", "netns", "--skip-failover", "--name", demoLab("d"), "--rate", "3", "--policies", "kernel-ecmp,drb")
 	if len(rows) != 2 || rows["drb"].Fabric != "in network namespaces" {
 		t.Errorf("rows %+v: want kernel-ecmp and drb, in network namespaces", rows)
 	}
 	wantEven(t, rows["drb"])
-	wantNoNamespaces(t, "demotest")
+	wantNoNamespaces(t, demoLab("d"))
 }
 
 func TestDemo_table(t *testing.T) {
@@ -146,7 +150,7 @@ func TestDemo_interrupted(t *testing.T) {
 	for i, after := range []time.Duration{0, 30, 100, 300, 800, 2000} {
 		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGHUP}[i%2]
 		var stderr bytes.Buffer
-		c := program(t, "demo", "--fabric", "netns", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--duration", "1m")
+		c := program(t, "demo", "--fabric", "netns", "--name", demoLab("i"), "--report", "", "--policies", "drb", "--rate", "2", "--duration", "1m")
 		c.Stderr = &stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
@@ -160,10 +164,10 @@ func TestDemo_interrupted(t *testing.T) {
 		if !ended.Stop() {
 			t.Errorf("%v after %d ms: did not end:\n%s", sig, after, stderr.String())
 		}
-		wantNoNamespaces(t, "demoint")
+		wantNoNamespaces(t, demoLab("i"))
 	}
 	// A reader of the output that goes away, as in weft demo | head -0.
-	c := program(t, "demo", "--fabric", "netns", "--skip-failover", "--name", "demoint", "--report", "", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "300ms")
+	c := program(t, "demo", "--fabric", "netns", "--skip-failover", "--name", demoLab("i"), "--report", "", "--policies", "drb", "--rate", "2", "--warmup", "0s", "--duration", "300ms")
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +176,7 @@ func TestDemo_interrupted(t *testing.T) {
 	if err := c.Run(); err == nil {
 		t.Error("nobody read the table: no error")
 	}
-	wantNoNamespaces(t, "demoint")
+	wantNoNamespaces(t, demoLab("i"))
 }
 
 func TestReportFile_leavesDevicesAlone(t *testing.T) {

@@ -84,7 +84,7 @@ func changesOnlyWhatDiffers(t *testing.T, s *sprayed, c encap.Carrier) {
 
 // What a failure costs a host of a large fabric, by how far away it is.
 func BenchmarkSpraySetTopology(b *testing.B) {
-	lab, err := lab.Hold(b.Context(), lab.Config{Name: "osb", Topology: kerneltest.Topology(b, "fat-tree:k=2"), Unlimited: true})
+	lab, err := lab.Hold(b.Context(), lab.Config{Name: kerneltest.LabName("b"), Topology: kerneltest.Topology(b, "fat-tree:k=2"), Unlimited: true})
 	if err != nil {
 		b.Skip(err)
 	}

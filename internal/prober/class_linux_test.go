@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/liveness"
@@ -68,7 +69,7 @@ func TestProber_passesFullQueues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lab.Hold(context.Background(), lab.Config{Name: "h9class", Topology: top, RateMbit: 10, QueueBytes: 250_000, SRv6: true})
+	l, err := lab.Hold(context.Background(), lab.Config{Name: kerneltest.LabName("c"), Topology: top, RateMbit: 10, QueueBytes: 250_000, SRv6: true})
 	if err != nil {
 		t.Fatal(err)
 	}

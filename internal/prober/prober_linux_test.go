@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/liveness"
@@ -30,7 +31,7 @@ func newLab(t *testing.T) *lab.Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lab.Hold(context.Background(), lab.Config{Name: "prober", Topology: top, Unlimited: true, SRv6: true})
+	l, err := lab.Hold(context.Background(), lab.Config{Name: kerneltest.LabName("p"), Topology: top, Unlimited: true, SRv6: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/luopan"
@@ -93,7 +94,7 @@ func TestSampler_decides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lab.Hold(context.Background(), lab.Config{Name: "h5sampler", Topology: top, RateMbit: 100, SRv6: true, Meter: &lab.Meter{}})
+	l, err := lab.Hold(context.Background(), lab.Config{Name: kerneltest.LabName("m"), Topology: top, RateMbit: 100, SRv6: true, Meter: &lab.Meter{}})
 	if err != nil {
 		t.Fatal(err)
 	}
