@@ -1,6 +1,7 @@
 package hostprog
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ type uplinkTest struct {
 	out, in   *kerneltest.Wire // packets leave at the near end, and are seen at the far one
 	cfg       SprayConfig
 	spray     *Spray
+	seq       uint32 // of the next segment
 }
 
 func newUplinkTest(t *testing.T) *uplinkTest {
@@ -84,11 +86,15 @@ func topLast(c SprayConfig) netip.Addr {
 	return hosts[len(hosts)-1].Addr
 }
 
-// protocol sends a segment to an address, and returns the protocol of the packet that
-// came out.
+// protocol sends the flow's next segment to an address, and returns the protocol of the
+// packet that came out. The same segment once more would be a timeout's resend on a busy
+// machine, which ends a flowcell.
 func (u *uplinkTest) protocol(t *testing.T, to netip.Addr) byte {
 	t.Helper()
-	tcp := append([]byte{0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x50, 0x10, 1, 0, 0, 0, 0, 0}, "payload"...)
+	const payload = "payload"
+	tcp := append([]byte{0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x50, 0x10, 1, 0, 0, 0, 0, 0}, payload...)
+	binary.BigEndian.PutUint32(tcp[4:], u.seq)
+	u.seq += uint32(len(payload))
 	u.out.Send(t, kerneltest.IPv4{ID: 1, Frag: 0x4000, TTL: 9, Protocol: 6, Src: u.cfg.Addresses[0], Dst: to}.Bytes(tcp))
 	b := make([]byte, 2000)
 	for {
