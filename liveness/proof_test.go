@@ -286,3 +286,58 @@ func TestProof_withoutProbesOrRequired(t *testing.T) {
 		}
 	}
 }
+
+// A switch that has lost its proof needs several boomerangs in a row to have it again, and a
+// missed one begins anew.
+func TestProof_regainedInARow(t *testing.T) {
+	s := newWorld(t, "fat-tree:k=4", 1)
+	h := s.watch(0, Config{})
+	s.keepActive(h, topology.NodeID(s.topo.NumHosts()-1))
+	s.run(2 * time.Second)
+	w := h.w
+	b, p := &w.proof.bounces[0], &w.near.paths[0]
+	if !b.proved || !b.once {
+		t.Fatalf("after 2 s: %+v", *b)
+	}
+	home := func(want bool) {
+		t.Helper()
+		w.cameHome(p, w.now)
+		w.proof.due = w.now
+		if w.prove(); b.proved != want {
+			t.Errorf("proved %v after %d in a row", b.proved, b.homes)
+		}
+	}
+	b.proved, b.homes = false, 0
+	for range regained - 1 {
+		home(false)
+	}
+	b.home = 0
+	w.stayedOut(p, w.now)
+	for range regained - 1 {
+		home(false)
+	}
+	home(true)
+}
+
+// A group is quiet when so many of its probes are missed, and not before nothing has come
+// home for the patience.
+func TestProof_quiet(t *testing.T) {
+	s := newWorld(t, "fat-tree:k=4", 1)
+	h := s.watch(0, Config{})
+	s.run(2 * time.Second)
+	w := h.w
+	g := &w.near
+	for _, c := range []struct {
+		missed int
+		ago    time.Duration
+		want   bool
+	}{
+		{missedByAll - 1, time.Hour, false}, {missedByAll, w.patience(), true}, {missedByAll, w.patience() - 1, false}, {0, time.Hour, false},
+	} {
+		g.mute, g.silent = false, c.missed
+		g.quiet = w.now - c.ago
+		if got := w.quiet(g); got != c.want {
+			t.Errorf("%d missed, none home since %v: quiet %v", c.missed, c.ago, got)
+		}
+	}
+}
