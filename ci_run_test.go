@@ -57,8 +57,8 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
 		"WEFT_TESTS=unraced go test ./...\n",      // the README's
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
-		"WEFT_TESTS=all go test -p 1 -race -short ./liveness ",
-		"WEFT_TESTS=all go test -p 1 -race -short",
+		"WEFT_TESTS=all go test -p 2 -race -short ./liveness ",
+		"WEFT_TESTS=all go test -p 2 -race -short",
 		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",
 		"run ./internal/tools/rename",
 		"WEFT_TESTS= go vet ./...\n",
@@ -81,7 +81,7 @@ func TestCI_failsWhereAPartFails(t *testing.T) {
 		{"all go test .", "no", "", false}, // the tree: nothing else runs
 		{"all go test -p 1 weft/sole", "panic: no", "whole", false},
 		{"unraced go test ./...", "panic: no", "plain", false},
-		{"-p 2 -race", "WARNING: DATA RACE", "labs", false},
+		{"-race -short ./internal/daemon", "WARNING: DATA RACE", "labs", false},
 		{"-race -short ./liveness", "WARNING: DATA RACE", "raced", false},
 		{"rename", "no", "renamed", false},
 		{"go vet", "no", "renamed", false},
