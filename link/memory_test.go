@@ -204,6 +204,7 @@ func TestMemory_concurrent(t *testing.T) {
 		var seen [writers][each]int
 		var mu sync.Mutex
 		var reading, writing sync.WaitGroup
+		read := make(chan struct{}, 1) // that something was
 		for range readers {
 			reading.Go(func() {
 				bufs, sizes := buffers(16, 100)
@@ -223,6 +224,10 @@ func TestMemory_concurrent(t *testing.T) {
 						last[w] = i
 					}
 					mu.Unlock()
+					select {
+					case read <- struct{}{}:
+					default:
+					}
 				}
 			})
 		}
@@ -237,6 +242,7 @@ func TestMemory_concurrent(t *testing.T) {
 			})
 		}
 		writing.Wait()
+		<-read // what waits when b is closed is gone
 		b.Close()
 		reading.Wait()
 		arrived := uint64(0)

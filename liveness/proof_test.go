@@ -325,6 +325,9 @@ func TestProof_quiet(t *testing.T) {
 	s := newWorld(t, "fat-tree:k=4", 1)
 	h := s.watch(0, Config{})
 	s.run(2 * time.Second)
+	if p := s.watch(1, Config{Interval: 200 * time.Millisecond}).w.patience(); p != time.Second {
+		t.Errorf("probes every 200 ms, and the patience is %v", p)
+	}
 	w := h.w
 	g := &w.near
 	for _, c := range []struct {
@@ -338,6 +341,103 @@ func TestProof_quiet(t *testing.T) {
 		g.quiet = w.now - c.ago
 		if got := w.quiet(g); got != c.want {
 			t.Errorf("%d missed, none home since %v: quiet %v", c.missed, c.ago, got)
+		}
+	}
+}
+
+// watching is a Watcher of a fabric that is well, with two destinations in one rack.
+func watching(t *testing.T) (w *Watcher, rack *rackProof) {
+	s := newWorld(t, "fat-tree:k=4", 1)
+	h := s.watch(0, Config{})
+	dst := topology.NodeID(s.topo.NumHosts() - 1)
+	s.keepActive(h, dst)
+	s.keepActive(h, dst-1)
+	s.run(2 * time.Second)
+	if r := h.w.proof.racks[s.edge(dst)]; r != nil && len(r.groups) == 2 {
+		return h.w, r
+	}
+	t.Fatal("no two destinations in a rack")
+	return nil, nil
+}
+
+// proves has the proof looked at now.
+func (w *Watcher) proves() {
+	w.proof.due = w.now
+	w.prove()
+}
+
+// Boomerangs come home in another order than they were sent, and are found missing late.
+func TestProof_olderNewsIsNone(t *testing.T) {
+	w, _ := watching(t)
+	b, p := &w.proof.bounces[0], &w.near.paths[0]
+	sent := w.now
+	w.cameHome(p, sent)
+	w.cameHome(p, sent-time.Millisecond)
+	w.stayedOut(p, sent-time.Millisecond)
+	if b.home != sent || b.missed != 0 {
+		t.Errorf("home %v of %v, %d missed", b.home, sent, b.missed)
+	}
+	w.stayedOut(p, sent+time.Millisecond)
+	if b.missed != 1 {
+		t.Errorf("%d missed, want 1", b.missed)
+	}
+}
+
+// What counts is how long boomerangs were sent in vain, not how long ago that began.
+func TestProof_missedOverATime(t *testing.T) {
+	w, _ := watching(t)
+	b, p := &w.proof.bounces[0], &w.near.paths[0]
+	b.home = 0
+	begin := w.now
+	for i := range missedInRow {
+		w.stayedOut(p, begin+time.Duration(i))
+	}
+	w.now += time.Hour
+	if w.proves(); !b.proved {
+		t.Error("the proof is lost by boomerangs that were all sent at once")
+	}
+	w.stayedOut(p, begin+w.patience())
+	if w.proves(); b.proved {
+		t.Error("the proof is not lost")
+	}
+	for range regained {
+		w.cameHome(p, w.now)
+	}
+	p.cause = lossy
+	if w.proves(); b.proved {
+		t.Error("a switch that loses packets has its proof again")
+	}
+	p.cause = fine
+	if w.proves(); !b.proved {
+		t.Error("the proof is not regained")
+	}
+}
+
+// Where all boomerangs stay out at once all proof is lost, unless replies tell of a switch.
+func TestProof_allAtOnce(t *testing.T) {
+	for _, replies := range []bool{true, false} {
+		w, _ := watching(t)
+		w.near.silent, w.near.quiet = missedByAll, w.now-w.patience()
+		for i := range w.proof.bounces {
+			w.proof.bounces[i].home = 0
+		}
+		if replies {
+			w.proof.bounces[1].home = w.now
+		}
+		if w.proves(); w.proof.bounces[0].proved != replies {
+			t.Errorf("replies come home %v, and proved is %v", replies, w.proof.bounces[0].proved)
+		}
+	}
+}
+
+// A rack is given up when nobody there answers any more who did, not when one does not.
+func TestProof_oneSilentPeer(t *testing.T) {
+	w, r := watching(t)
+	for i, g := range r.groups {
+		g.answered, g.mute = w.now, false
+		g.silent, g.quiet = missedByAll, w.now-w.patience()
+		if w.proves(); r.gate.open != (i == 0) {
+			t.Errorf("%d of 2 are silent, and the rack's gate is open: %v", i+1, r.gate.open)
 		}
 	}
 }
