@@ -60,19 +60,20 @@ internal/hostprog: topology flowcell drb policy encap internal/kernel internal/p
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology encap internal/kernel
 lab: topology fabric internal/kernel
-internal/clock:
+internal/clock: internal/timerq
+internal/lookout: topology encap liveness internal/clock internal/probe
 internal/paths: topology encap drb conga
 internal/fate: flowcell policy
-internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths
+internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
-stack: topology flowcell policy resequencer resequencer/gro encap link liveness luopan conga internal/clock internal/dataplane internal/paths third_party/netstack/tcp internal/bucket internal/probe
+stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe
 uplink: encap internal/hostprog internal/hostsetup link liveness policy topology stack
 fabrictest: internal/simnet stack topology
 internal/simnet: topology flowcell encap conga link internal/timerq
-internal/simnet/world: internal/simnet internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq internal/probe
+internal/simnet/world: internal/simnet internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq internal/lookout internal/probe
 internal/simnet/...: internal/simnet stack topology topoupdate link internal/timerq
 internal/interop:
-internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/probe internal/paths
+internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
 internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/prober internal/config internal/service
 bench/...: ...

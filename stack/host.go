@@ -20,6 +20,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/dataplane"
+	"weft/internal/lookout"
 	"weft/resequencer"
 	"weft/third_party/netstack/tcp"
 )
@@ -56,14 +57,14 @@ type Host struct {
 	net     *gstack.Stack
 	egress  *dataplane.Egress
 	ingress *dataplane.Ingress[received]
-	tunnel  bool       // the fabric is a Config.Tunnel
-	below   io.Closer  // the device, or what the tunnel runs over
-	virtual *virtual   // nil in real time
-	monitor *monitor   // nil without Config.Liveness
-	sampler *sampler   // nil in a tunnel
-	chooser PathDevice // nil if the device chooses no paths
-	journal *journal   // nil without Config.Log
-	setting sync.Mutex // held while egress and chooser are told of a topology
+	tunnel  bool              // the fabric is a Config.Tunnel
+	below   io.Closer         // the device, or what the tunnel runs over
+	virtual *virtual          // nil in real time
+	lookout *lookout.Lookout  // nil without Config.Liveness
+	probes  *dataplane.Outbox // the same
+	chooser *pathDevice       // nil if the device chooses no paths
+	journal *lookout.Journal  // nil without Config.Log
+	setting sync.Mutex        // held while egress and chooser are told of a topology
 	closing sync.Once
 
 	mu       sync.Mutex
@@ -83,23 +84,25 @@ func New(c Config) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stack: Config.%w", err)
 	}
-	if err := c.validateLiveness(); err != nil {
-		return nil, err
-	}
-	seed := e.Seed()
-	h := &Host{address: c.Address, egress: e, tunnel: c.Tunnel != nil, journal: newJournal(&c, e.MTU()), sockets: make(map[*socket]uint64)}
+	h := &Host{address: c.Address, egress: e, tunnel: c.Tunnel != nil, sockets: make(map[*socket]uint64)}
+	h.journal = lookout.NewJournal(c.Log, c.Topology, c.Carrier, e.MTU())
 	if h.tunnel {
 		h.below = c.Tunnel.Underlay
 	} else {
 		h.below = c.Device
-		h.chooser = c.pathDevice()
+		if d := c.pathDevice(); d != nil {
+			h.chooser = &pathDevice{PathDevice: d, journal: h.journal, topology: c.Topology}
+		}
 	}
 	ep := newEndpoint(e)
 	if clock := c.Simulation.Clock; clock != nil {
 		h.virtual = &virtual{clock: clock}
 	}
 	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.TCP.Timestamps})
-	options := h.virtual.options(seed)
+	if err := h.watch(&c); err != nil {
+		return nil, err
+	}
+	options := h.virtual.options(e.Seed())
 	options.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
 	options.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}
 	options.HandleLocal = true
@@ -109,9 +112,9 @@ func New(c Config) (*Host, error) {
 		h.net.Destroy()
 		return nil, err
 	}
-	e.Refuse(newRefusals(h.ingress.Clock(), h.ingress.Receive).add)
-	h.sample(&c)
-	h.watch(&c, seed)
+	if h.lookout != nil {
+		h.lookout.Start()
+	}
 	h.ingress.Start(h.fail)
 	return h, nil
 }
@@ -167,12 +170,10 @@ func (h *Host) Receive(packet []byte) { h.ingress.Receive(packet) }
 func (h *Host) Close() error {
 	var err error
 	h.closing.Do(func() {
-		if h.monitor != nil {
-			h.monitor.close()
+		if h.lookout != nil {
+			h.lookout.Close()
 		}
-		if h.sampler != nil {
-			h.sampler.close()
-		}
+		h.egress.Close()
 		h.abortAll(nil)
 		h.net.Close()
 		err = h.below.Close()
@@ -184,7 +185,7 @@ func (h *Host) Close() error {
 
 // fail ends all connections, for the device does not work any more.
 func (h *Host) fail(err error) {
-	h.journal.failed(err)
+	h.journal.Failed(err)
 	h.abortAll(fmt.Errorf("device failed: %w", err))
 }
 

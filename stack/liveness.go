@@ -8,9 +8,9 @@ import (
 	"weft/encap"
 	"weft/internal/bucket"
 	"weft/internal/dataplane"
+	"weft/internal/lookout"
 	"weft/internal/probe"
 	"weft/liveness"
-	"weft/topology"
 )
 
 // Liveness has a Host find out alone which paths are dead or lossy,
@@ -35,42 +35,80 @@ type Liveness struct {
 	Require bool
 }
 
-// Bounds of what others may have a Host do.
 const (
 	// maxEchoes is how many probes are echoed per second, and at once: those of
 	// 500 hosts that probe 16 paths each every second.
 	maxEchoes = 8000
-	// minPause is the shortest time between two looks at what is due.
-	minPause = 100 * time.Microsecond
+	// probeBatch is the most probes that are written at once.
+	probeBatch = 64
 )
 
-// probing is how the paths of a host are probed, but for its clock and device.
-func (l *Liveness) probing(t *topology.Topology, address netip.Addr, carrier encap.Carrier, mtu int, seed uint64) probe.Config {
-	return probe.Config{
-		Topology: t, Address: address, Seed: seed, MaxDestinations: dataplane.MaxTallied,
-		Interval: l.Interval, Multiplier: l.Multiplier, Budget: l.Budget, Floor: l.Floor, MinHold: l.MinHold, MaxHold: l.MaxHold,
-		Carrier: carrier, MTU: min(mtu, encap.MaxProbeLen), Require: l.Require, Echoes: bucket.New(maxEchoes, time.Second),
-	}
-}
-
-func (c *Config) validateLiveness() error {
-	if c.Liveness == nil {
+// watch makes a Host find out how its paths are, if Config.Liveness is set: from Start on.
+func (h *Host) watch(c *Config) error {
+	l := c.Liveness
+	if l == nil {
 		return nil
 	}
-	if _, err := probe.New(c.Liveness.probing(c.Topology, c.Address, c.Carrier, c.Device.MTU(), 1)); err != nil {
+	mtu := c.Device.MTU()
+	h.probes = h.egress.NewOutbox(probeBatch, max(mtu, encap.MaxOverhead+encap.ProbeLen))
+	o := lookout.Config{
+		Probe: probe.Config{
+			Topology: c.Topology, Address: c.Address, Seed: h.egress.Seed(), MaxDestinations: dataplane.MaxTallied,
+			Interval: l.Interval, Multiplier: l.Multiplier, Budget: l.Budget, Floor: l.Floor, MinHold: l.MinHold, MaxHold: l.MaxHold,
+			Carrier: c.Carrier, MTU: min(mtu, encap.MaxProbeLen), Require: l.Require, Echoes: bucket.New(maxEchoes, time.Second),
+			Write:   func(packet []byte, _ netip.Addr) error { h.probes.Add(packet); return nil },
+			Observe: func(w *liveness.Watcher, now time.Duration) { h.egress.Report(w, now) },
+		},
+		Clock: h.egress.Clock(), Flush: h.probes.Flush, Plane: h.egress, Journal: h.journal,
+	}
+	if h.chooser != nil {
+		o.Tell = h.chooser.tell
+	}
+	var err error
+	if h.lookout, err = lookout.New(o); err != nil {
 		return fmt.Errorf("stack: Config.Liveness: %w", err)
 	}
+	h.egress.Remember(c.TCP.RACK)
+	h.egress.OnLoss(h.lookout.Kick)
+	h.ingress.TakeProbes(h.lookout.Take)
 	return nil
+}
+
+// Paths returns what the Host knows of each path that it watches, and the time now on
+// the clock that those times are of. Without Config.Liveness it returns nil.
+func (h *Host) Paths() (paths []liveness.PathHealth, now time.Duration) {
+	if h.lookout == nil {
+		return nil, 0
+	}
+	return h.lookout.Paths()
+}
+
+// Carriage says to which racks the Host uses the carrier, and why not to others.
+// Without Config.Liveness it is nil: the carrier is used everywhere.
+func (h *Host) Carriage() *liveness.Carriage {
+	if h.lookout == nil {
+		return nil
+	}
+	return h.lookout.Carriage()
 }
 
 // LivenessStats counts what a Host does to find out about paths. All are zero
 // without Config.Liveness.
 type LivenessStats struct {
-	Watcher  liveness.Stats `json:"watcher"`
-	Evidence EvidenceStats  `json:"evidence"`
-	Echoed   uint64         `json:"echoed"`  // probes of others, answered
-	Refused  uint64         `json:"refused"` // probes of others, not answered: too many, or by no path between the two
-	Forged   uint64         `json:"forged"`  // probes that are none, by their checksum or what they say
-	Drops    uint64         `json:"drops"`   // probes that the device did not take
-	Untold   uint64         `json:"untold"`  // times that a PathDevice did not take a topology; it is told again
+	// ProbeStats counts the Host's probes and what comes in.
+	ProbeStats
+	Evidence EvidenceStats `json:"evidence"`
+	Untold   uint64        `json:"untold"` // times that a PathDevice did not take a topology; it is told again
+}
+
+func (h *Host) livenessStats() (s LivenessStats) {
+	if h.lookout == nil {
+		return s
+	}
+	s.ProbeStats, s.Evidence = h.lookout.Stats(), h.egress.EvidenceStats()
+	s.Drops = h.probes.Drops()
+	if h.chooser != nil {
+		s.Untold = h.chooser.untold.Load()
+	}
+	return s
 }

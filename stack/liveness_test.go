@@ -2,6 +2,7 @@ package stack
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,11 +42,12 @@ func TestHost_watchesItsPaths(t *testing.T) {
 	a := newHost(t, w, addrA, watch, near.below)
 	b := newHost(t, w, addrB, watch)
 	transfer(t, a, b, 1_000_000)
+	self, _ := fatTree.ByAddr(addrA)
 	eventually(t, "A hears of all", func() bool {
 		paths, _ := a.Paths()
 		home, echoed := 0, 0
 		for _, p := range paths {
-			if p.RTT > 0 && p.Dst == a.monitor.watcherSelf() {
+			if p.RTT > 0 && p.Dst == self {
 				home++
 			} else if p.RTT > 0 {
 				echoed++
@@ -83,11 +85,6 @@ func TestHost_watchesItsPaths(t *testing.T) {
 	if err := a.SetTopology(fatTree); err == nil {
 		t.Error("SetTopology after Close")
 	}
-}
-
-func (m *monitor) watcherSelf() topology.NodeID {
-	id, _ := fatTree.ByAddr(m.self)
-	return id
 }
 
 // request is a probe of B's for A, as it comes out of a bouncing switch.
@@ -161,24 +158,36 @@ func TestMonitor_echoesByTheSamePath(t *testing.T) {
 
 // A peer that was taken for a plain host is tried as soon as it sends a probe.
 func TestMonitor_hearsOfPeers(t *testing.T) {
-	near, _ := link.NewPair(1500, 4096)
-	clock := &stillClock{}
-	h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Simulation: Simulation{Seed: 1, Clock: clock}, Liveness: &Liveness{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	w := h.monitor.driver.Watcher()
+	h, d, clock := samplingHost(t, func(c *Config) { c.Policy, c.Liveness = "drb", &Liveness{} })
 	b, _ := fatTree.ByAddr(addrB)
-	for clock.Time < 100*time.Second || w.Next() < clock.Time+time.Second/4 { // and nothing is due any more
-		clock.Time += time.Millisecond
-		w.Active(b, addrB, clock.Time)
-		w.Tick(clock.Time)
-		w.Probes(func(*liveness.Probe) {})
+	// asked takes the probes off the tape that want an answer of B.
+	asked := func() (n int) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, packet := range d.packets {
+			inner, _ := wayOf(t, packet)
+			if p, err := encap.ParseProbe(inner); err == nil && p.Kind == encap.ProbeRequest && p.Target == addrB {
+				n++
+			}
+		}
+		d.packets = nil
+		return n
+	}
+	muted := func() uint64 { return h.Stats().Liveness.Watcher.Muted }
+	for quiet := 0; clock.Now() < 100*time.Second || quiet < 3; { // and nothing is due any more
+		h.sendCell(t, 1)
+		if clock.Run(100 * time.Millisecond); asked() > 0 {
+			quiet = 0
+		} else {
+			quiet++
+		}
+	}
+	if paths, _ := h.Paths(); muted() < 2 || !slices.ContainsFunc(paths, func(p liveness.PathHealth) bool { return p.Dst == b }) {
+		t.Errorf("%d destinations are muted; %+v", muted(), paths)
 	}
 	h.Receive(request(t, 0, addrB))
-	if w.Next() > clock.Time || w.Stats().Muted != 2 {
-		t.Errorf("at %v the next probe is due at %v; %+v", clock.Time, w.Next(), w.Stats())
+	if clock.Run(time.Millisecond); asked() == 0 {
+		t.Errorf("nothing is asked at once; %+v", h.Stats().Liveness)
 	}
 }
 

@@ -17,7 +17,7 @@ func FuzzHost_probes(f *testing.F) {
 	f.Add(home, uint16(0))
 	f.Fuzz(func(t *testing.T, packet []byte, microseconds uint16) {
 		near, _ := link.NewPair(1500, 64)
-		clock := &stillClock{}
+		clock := &handClock{}
 		h, err := New(Config{Address: addrA, Topology: fatTree, Device: near, Simulation: Simulation{Seed: 1, Clock: clock}, Liveness: &Liveness{}})
 		if err != nil {
 			t.Fatal(err)
@@ -25,8 +25,7 @@ func FuzzHost_probes(f *testing.F) {
 		defer h.Close()
 		for range 3 {
 			h.Receive(append([]byte(nil), packet...))
-			clock.Time += time.Duration(microseconds) * time.Microsecond
-			h.monitor.tick()
+			clock.Run(time.Duration(microseconds) * time.Microsecond)
 		}
 		s := h.Stats()
 		l := s.Liveness

@@ -34,13 +34,7 @@ func (h *Host) Stats() Stats {
 	var s Stats
 	s.Egress, s.Paths = h.egress.Stats()
 	s.Ingress, s.Resequencer, s.Tunnel = h.ingress.Stats()
-	if h.monitor != nil {
-		s.Liveness = h.monitor.snapshot()
-	}
-	if h.sampler != nil {
-		s.Samples = h.sampler.snapshot()
-	}
-	s.Conga = h.egress.CongaStats()
+	s.Liveness, s.Samples, s.Conga = h.livenessStats(), h.egress.SampleStats(), h.egress.CongaStats()
 	t := h.net.Stats().TCP
 	s.TCP = TCPStats{
 		SegmentsSent:     t.SegmentsSent.Value(),

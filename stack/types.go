@@ -3,6 +3,7 @@ package stack
 import (
 	"weft/internal/clock"
 	"weft/internal/dataplane"
+	"weft/internal/probe"
 )
 
 // The time of a Simulation.
@@ -32,6 +33,11 @@ type (
 	PathStats = dataplane.PathStats
 	// TunnelStats counts datagrams that a Tunnel has refused.
 	TunnelStats = dataplane.TunnelStats
+	// ProbeStats counts probes of paths.
+	ProbeStats = probe.Stats
+	// SampleStats counts what a Host does to measure how congested paths are. The
+	// probes, and what became of their answers, are Table's.
+	SampleStats = probe.SampleStats
 	// EvidenceStats counts what retransmissions have told of paths.
 	EvidenceStats = dataplane.EvidenceStats
 	// Congestion is what a policy that looks at congestion knows of the paths to a rack.

@@ -97,7 +97,7 @@ func (e *Egress) adopt() {
 	}
 	e.heed()
 	if e.sampler != nil {
-		e.sampler.Use(table)
+		e.sampler.probes.Use(table)
 	}
 }
 

@@ -20,8 +20,7 @@ func (in *Ingress[P]) check(pkt *flowcell.Packet, a *Arrived) bool {
 		in.stats.NotForUs++
 		return false
 	case in.probe != nil && encap.IsProbe(a.Bytes):
-		in.stats.Probes++
-		in.probe(a.Bytes)
+		in.takeProbe(a.Bytes)
 		return false
 	case in.sample != nil && encap.IsSample(a.Bytes):
 		in.stats.Samples++
@@ -36,8 +35,8 @@ func (in *Ingress[P]) check(pkt *flowcell.Packet, a *Arrived) bool {
 	case !validIP(a.Bytes) || pkt.IsTCP() && !a.verified && !validTCP(a.Bytes):
 		in.stats.BadChecksum++
 		return false
-	case in.tooLong != nil && pkt.Flow.Proto == flowcell.ProtoICMP && in.tooLong(a.Bytes):
-		in.stats.Probes++
+	case in.probe != nil && pkt.Flow.Proto == flowcell.ProtoICMP && aboutProbe(a.Bytes):
+		in.takeProbe(a.Bytes)
 		return false
 	case pkt.Flow.Proto == flowcell.ProtoICMP && in.relays:
 		return in.relay(pkt, a)
@@ -57,6 +56,12 @@ func (in *Ingress[P]) check(pkt *flowcell.Packet, a *Arrived) bool {
 		in.unmark(pkt, a.Bytes, proven)
 	}
 	return true
+}
+
+// aboutProbe reports whether an ICMP error says that a probe was too long for a link.
+func aboutProbe(b []byte) bool {
+	_, _, err := encap.ProbeTooBig(b)
+	return err == nil
 }
 
 // martian reports whether a packet's source is one that no packet from a network has

@@ -28,8 +28,8 @@ type Config struct {
 	// UplinkEncapsulates says that a program at the uplink encapsulates, by the number
 	// in the packet.
 	UplinkEncapsulates bool
-	// Samples says that the owner sets a Sampler for policies that sample. Without it
-	// they go by their Rule.
+	// Samples says that there is an Ingress besides, which takes in samples. Without it
+	// policies that sample go by their Rule.
 	Samples        bool
 	SprayDatagrams bool
 	Resequencer    resequencer.Config

@@ -42,7 +42,7 @@ type Egress struct {
 	past  map[pathKey]*PathStats // counts of fabrics and policies gone by
 
 	heeding  []*heeding // of the lanes whose policy heeds
-	sampler  Sampler    // nil in a tunnel, and of a Gateway
+	sampler  *sampler   // nil in a tunnel, and of a Gateway
 	flights  *flights   // has a lock of its own
 	narrows  narrows
 	evidence *evidence           // nil if nobody asks for it
@@ -145,8 +145,8 @@ func (e *Egress) transmit(o *Outgoing, now time.Duration) {
 // finish writes what is left of a batch of packets, and tells whoever wants to know.
 func (e *Egress) finish(now time.Duration) {
 	e.outlet.flush()
-	if e.sampler != nil && e.sampler.Due(now) {
-		e.sampler.Pump(now)
+	if e.sampler != nil && e.sampler.probes.Due(now) {
+		e.sampler.pump(now)
 	}
 	e.reportLosses()
 }

@@ -1,5 +1,10 @@
 package dataplane
 
+import "weft/internal/clock"
+
+// Clock returns the clock that an egress lives by.
+func (e *Egress) Clock() clock.Clock { return e.clock }
+
 // Seed returns the seed of everything random of a host.
 func (e *Egress) Seed() uint64 { return e.seed }
 
@@ -34,12 +39,4 @@ func (e *Egress) OnLoss(suspect func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.suspect = suspect
-}
-
-// WriteProbes sends packets that lie behind link.SuperHeadroom. It returns how many
-// the device has taken.
-func (e *Egress) WriteProbes(bufs [][]byte) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.WriteLocked(bufs)
 }

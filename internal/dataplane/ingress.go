@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"weft/encap"
 	"weft/flowcell"
 	"weft/internal/clock"
 	"weft/resequencer"
@@ -35,12 +36,9 @@ type Ingress[P any] struct {
 	// relays says that there are switches. Their errors about outer headers are passed
 	// on to the inner packets' senders, and CONGA's marks are taken off.
 	relays bool
-	// probe takes probes, and may write to them; nil: they are packets like others.
-	probe func(packet []byte)
-	// tooLong takes ICMP errors about probes that were too long for a link. It is false
-	// if an error is about something else.
-	tooLong func(packet []byte) bool
-	// sample takes samples, as probe takes probes.
+	// probe takes probes, see TakeProbes; nil: they are packets like others.
+	probe func(bufs ...[]byte)
+	// sample takes samples; nil: they are packets like others.
 	sample func(packet []byte)
 	// marks takes what packets say of congestion, a batch at a time; nil if nobody
 	// wants to know.
@@ -66,7 +64,8 @@ type Ingress[P any] struct {
 	packets  []P
 	marked   []arrivedMark
 	acked    []arrivedAck
-	ready    []P // to be delivered, in this order
+	ready    []P    // to be delivered, in this order
+	probed   []byte // a probe, behind room for an outer header
 	timer    clock.Timer
 	closed   bool
 	stats    IngressStats
@@ -92,11 +91,12 @@ const lent = -1
 
 // NewIngress returns the ingress of the host whose egress is e, from its Device or
 // its Tunnel to a sink. From a Device it takes only packets for the host's own
-// address. It tells e what the other ends of connections acknowledge, and which MTUs
-// switches report. Start makes it read.
+// address. It tells e what the other ends of connections acknowledge, which MTUs switches
+// report, and what samples say. It takes back ICMP errors about packets that e refuses.
+// Start makes it read.
 func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	c := &e.config
-	in := newIngress(newSource(c.Device, e.paths.tunnel), to, c.Resequencer, clock.Or(c.Clock))
+	in := newIngress(newSource(c.Device, e.paths.tunnel), to, c.Resequencer, e.clock)
 	in.relays = c.Tunnel == nil
 	in.flights, in.acks, in.narrow = e.flights, e.receiveAcks, e.narrow
 	in.flights.on.Store(true)
@@ -106,21 +106,27 @@ func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	self := flowcell.AddressFrom(c.Address)
 	in.accepts = func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self }
 	in.still = c.Clock != nil
+	if c.Samples && c.Tunnel == nil {
+		in.sample = e.sample().receive
+	}
+	e.Refuse(newRefusals(in.clock, in.Receive).add)
 	return in
 }
 
-// TakeProbes gives probes of paths to probe, which may write to them, and ICMP errors
-// to tooLong, which reports whether an error is about a probe. Both are called with
-// the ingress's lock held. TakeProbes must be called before Start.
-func (in *Ingress[P]) TakeProbes(probe func(packet []byte), tooLong func(packet []byte) bool) {
-	in.probe, in.tooLong = probe, tooLong
+// TakeProbes gives probes of paths, and ICMP errors about probes that were too long for a
+// link, to take. Each packet lies in its buffer behind encap.MaxOverhead bytes. take may
+// write to the buffer, and keeps nothing of it. It is called with the ingress's lock held.
+// TakeProbes must be called before Start.
+func (in *Ingress[P]) TakeProbes(take func(bufs ...[]byte)) {
+	in.probe, in.probed = take, make([]byte, encap.MaxOverhead, 1<<11)
 }
 
-// TakeSamples gives samples to sample, as TakeProbes does with probes.
-func (in *Ingress[P]) TakeSamples(sample func(packet []byte)) { in.sample = sample }
-
-// Clock returns the clock that an ingress lives by.
-func (in *Ingress[P]) Clock() clock.Clock { return in.clock }
+// takeProbe hands on a probe, or an error about one.
+func (in *Ingress[P]) takeProbe(packet []byte) {
+	in.stats.Probes++
+	in.probed = append(in.probed[:encap.MaxOverhead], packet...)
+	in.probe(in.probed)
+}
 
 // Start makes a goroutine read until the source is closed. If the source fails for
 // another reason, failed is told. In virtual time nobody reads: see Receive.

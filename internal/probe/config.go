@@ -22,7 +22,8 @@ type Config struct {
 	// Beside says that other Drivers run on this host, for other carriers: this one
 	// leaves to them what has come by theirs. Else it answers all.
 	Beside bool
-	// Idle is what SetIdle says at the beginning.
+	// Idle says that another carrier is in use instead: then this one is only kept proved,
+	// at a tenth of the cost.
 	Idle bool
 	// MTU of 0 means that there are no full-size probes.
 	MTU              int

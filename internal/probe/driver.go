@@ -31,8 +31,6 @@ type Driver struct {
 
 	watcher *liveness.Watcher
 	base    *topology.Topology
-	shown   *topology.Topology
-	carried *liveness.Carriage // shown with it
 	labels  liveness.Labels
 	outers  map[key]encap.Outer // of probes lately sent
 	id      uint16
@@ -54,7 +52,7 @@ type Stats struct {
 	Refused uint64         `json:"refused"` // requests that were too many, or by no path between the two
 	Forged  uint64         `json:"forged"`  // probes that are none, by their checksum or what they say
 	Unsent  uint64         `json:"unsent"`  // probes and answers that Write did not take
-	Drops   uint64         `json:"drops"`   // probes that the socket had no room for; not the Driver's
+	Drops   uint64         `json:"drops"`   // probes that the socket or the device had no room for; not the Driver's
 }
 
 // New returns a Driver that begins with its first Tick. An error names what is wrong with
@@ -71,8 +69,6 @@ func New(c Config) (*Driver, error) {
 	if err := d.begin(c.Topology); err != nil {
 		return nil, err
 	}
-	d.watcher.SetIdle(c.Idle, 0)
-	d.shown, d.carried = d.watcher.Topology(), d.watcher.Carriage()
 	return d, nil
 }
 
@@ -89,6 +85,7 @@ func (d *Driver) begin(t *topology.Topology) error {
 	if err != nil {
 		return err
 	}
+	w.SetIdle(c.Idle, 0)
 	d.watcher, d.self, d.base = w, self, t
 	d.labels = liveness.Labels{Topology: t, Self: self}
 	clear(d.outers)
@@ -101,8 +98,8 @@ func (d *Driver) Watcher() *liveness.Watcher { return d.watcher }
 // observeEvery is how often the traffic is looked at.
 const observeEvery = 10 * time.Millisecond
 
-// Tick sends what is due. It is to be called at Next, when there is news, and when
-// SetTopology, SetIdle, Active or Take has been.
+// Tick sends what is due. It is to be called at Next, when Observe has much to tell, and
+// soon after SetTopology and Active.
 func (d *Driver) Tick(now time.Duration) {
 	if d.config.Observe != nil {
 		d.config.Observe(d.watcher, now)
@@ -123,23 +120,6 @@ func (d *Driver) Next() time.Duration {
 	return d.watcher.Next()
 }
 
-// News returns the topology and the Carriage in use, and whether one of the two is not
-// what News returned before.
-func (d *Driver) News() (t *topology.Topology, c *liveness.Carriage, news bool) {
-	news = d.Changed()
-	d.shown, d.carried = d.watcher.Topology(), d.watcher.Carriage()
-	return d.shown, d.carried, news
-}
-
-func (d *Driver) changed() bool {
-	return d.watcher.Topology() != d.shown || d.watcher.Carriage() != d.carried
-}
-
-// Changed reports whether News has something new.
-func (d *Driver) Changed() bool {
-	return d.watcher.Topology() != d.shown || d.watcher.Carriage() != d.carried
-}
-
 // SetTopology replaces what is known from elsewhere, on top of which comes what the
 // Driver finds out. Of another fabric it forgets all: the host may have another number.
 func (d *Driver) SetTopology(t *topology.Topology, now time.Duration) error {
@@ -152,10 +132,6 @@ func (d *Driver) SetTopology(t *topology.Topology, now time.Duration) error {
 	d.base = t
 	return nil
 }
-
-// SetIdle says whether another carrier is in use instead: then this one is only kept
-// proved, at a tenth of the cost.
-func (d *Driver) SetIdle(idle bool, now time.Duration) { d.watcher.SetIdle(idle, now) }
 
 // Active says that there is a connection to an address, which is ignored unless it is
 // another host's of the fabric. It is to be said again within a second.

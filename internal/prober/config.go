@@ -30,7 +30,8 @@ type Config struct {
 	// leaves to them the requests of peers that have come by theirs. Else it answers
 	// all.
 	Beside bool
-	// Idle is what SetIdle says at the beginning.
+	// Idle says that another carrier is in use instead: then this one is only kept proved,
+	// at a tenth of the cost.
 	Idle bool
 	// MTU is that of liveness.Config; 0 means the interface's, below 0 that there are
 	// no full-size probes.
@@ -48,7 +49,7 @@ type Config struct {
 	// seen of the host's traffic.
 	Observe func(*liveness.Watcher, time.Duration)
 	// Deliver is called with every new topology, and whenever it changes to which racks
-	// the carrier is used or how long packets may be, by one goroutine: never two calls
-	// at a time. It must not call Close.
+	// the carrier is used or how long packets may be, never twice at a time; first with
+	// what is known at the beginning. It must not call Close or SetTopology.
 	Deliver func(*topology.Topology, *liveness.Carriage)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane/dataplanetest"
 	"weft/internal/probe"
 	"weft/liveness"
 	"weft/luopan"
@@ -91,13 +92,14 @@ func TestSampler_anotherFabric(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, out := newSampler(c, table), &tape{}
-	s.socket = out
+	now := &dataplanetest.StillClock{Time: time.Second} // samples do not get old
+	s.socket, s.clock = out, now
 	// learn has flowcells begin, and answers what is asked.
 	learn := func(top *topology.Topology) {
 		t.Helper()
 		edge, _ := top.RackAt(peer)
 		s.active(top.RackOf(edge), peer, 1)
-		s.sampler.Pump(s.now())
+		s.sampler.Pump(s.clock.Now())
 		id, _ := top.ByAddr(self)
 		to, _ := top.ByAddr(peer)
 		set := top.Paths(id, to)
@@ -119,7 +121,8 @@ func TestSampler_anotherFabric(t *testing.T) {
 				t.Fatal(err)
 			}
 			path = -1
-			s.take(answer, s.now())
+			now.Time += 10 * time.Microsecond
+			s.take(answer, s.clock.Now())
 			if i == 0 && (rack != top.RackOf(edge) || path != int(m.Path)) {
 				t.Errorf("%v: decided is %d to %v, %d is best", top, path, rack, m.Path)
 			}

@@ -2,7 +2,9 @@ package prober
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -34,12 +36,7 @@ func (p *Prober) lookAround() {
 		all, err := peers(p.kernel)
 		took := time.Since(began)
 		if err == nil {
-			p.mu.Lock()
-			for addr := range all {
-				p.driver.Active(addr, p.now())
-			}
-			p.mu.Unlock()
-			p.nudge()
+			p.lookout.Active(slices.Collect(maps.Keys(all))...)
 		}
 		select {
 		case <-p.stop:

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/clock"
+	"weft/internal/lookout"
 	"weft/internal/probe"
 	"weft/internal/shortage"
 	"weft/liveness"
@@ -21,18 +23,13 @@ import (
 type Prober struct {
 	self    topology.NodeID
 	longest int // probe, without room for an outer header
-	deliver func(*topology.Topology, *liveness.Carriage)
 	sockets sockets
 	kernel  *netlink.Handle
-	start   time.Time
-	wake    chan struct{} // something may have changed
+	lookout *lookout.Lookout
 	stop    chan struct{}
 	ended   sync.WaitGroup
 	closing sync.Once
-	err     error
-
-	mu     sync.Mutex // guards driver
-	driver *probe.Driver
+	err     error // of receive
 }
 
 // Open begins to probe, in the network namespace of the calling thread.
@@ -41,8 +38,8 @@ func Open(c Config) (*Prober, error) {
 	if err != nil {
 		return nil, shortage.Explain(fmt.Errorf("probe paths: %w", err))
 	}
+	p.lookout.Start()
 	p.ended.Go(p.receive)
-	p.ended.Go(p.run)
 	p.ended.Go(p.lookAround)
 	return p, nil
 }
@@ -62,10 +59,9 @@ func open(c Config) (*Prober, error) {
 		c.MTU = min(i.MTU, encap.MaxProbeLen)
 	}
 	c.MTU = max(c.MTU, 0)
-	p := &Prober{longest: max(c.MTU, encap.ProbeLen+encap.MaxOverhead), deliver: c.Deliver, start: time.Now(),
-		wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	p := &Prober{longest: max(c.MTU, encap.ProbeLen+encap.MaxOverhead), stop: make(chan struct{})}
 	var err error
-	if p.driver, err = probe.New(c.driver(p)); err != nil {
+	if p.lookout, err = lookout.New(c.lookout(p)); err != nil {
 		return nil, err
 	}
 	p.self, _ = c.Topology.ByAddr(c.Address)
@@ -79,64 +75,28 @@ func open(c Config) (*Prober, error) {
 	return p, nil
 }
 
-// driver is what concerns the Driver, whose clock and sockets are p's.
-func (c *Config) driver(p *Prober) probe.Config {
-	return probe.Config{Topology: c.Topology, Address: c.Address, Carrier: c.Carrier, Beside: c.Beside, Idle: c.Idle, MTU: c.MTU,
-		Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed,
-		Clock: p.now, Write: p.sockets.send, Observe: c.Observe}
+// lookout says what is probed, by p's sockets.
+func (c *Config) lookout(p *Prober) lookout.Config {
+	return lookout.Config{
+		Probe: probe.Config{Topology: c.Topology, Address: c.Address, Carrier: c.Carrier, Beside: c.Beside, Idle: c.Idle, MTU: c.MTU,
+			Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed,
+			Write: func(packet []byte, via netip.Addr) error { return p.sockets.send(packet, via) }, Observe: c.Observe},
+		Clock: clock.Real(),
+		Tell:  func(t *topology.Topology, carriage *liveness.Carriage) error { c.Deliver(t, carriage); return nil },
+	}
 }
 
-func (p *Prober) now() time.Duration { return time.Since(p.start) }
-
-// SetTopology replaces what is known from elsewhere. What the Prober has found out
-// itself is delivered on top of it.
+// SetTopology replaces what is known from elsewhere. What the Prober has found out itself is
+// delivered on top of it, before SetTopology returns.
 func (p *Prober) SetTopology(t *topology.Topology) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.driver.SetTopology(t, p.now()); err != nil {
+	if err := p.lookout.SetTopology(t); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
-	p.nudge()
 	return nil
 }
 
 // Topology is what was delivered last, or will be next.
-func (p *Prober) Topology() *topology.Topology {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.driver.Topology()
-}
-
-// nudge makes run look again.
-func (p *Prober) nudge() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-// run sends what is due and delivers what is new.
-func (p *Prober) run() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-p.stop:
-			return
-		case <-timer.C:
-		case <-p.wake:
-		}
-		p.mu.Lock()
-		p.driver.Tick(p.now())
-		t, carriage, news := p.driver.News()
-		wait := p.driver.Next() - p.now()
-		p.mu.Unlock()
-		timer.Reset(wait)
-		if news {
-			p.deliver(t, carriage)
-		}
-	}
-}
+func (p *Prober) Topology() *topology.Topology { return p.lookout.Topology() }
 
 // receive takes what comes in until the socket is closed.
 func (p *Prober) receive() {
@@ -145,22 +105,17 @@ func (p *Prober) receive() {
 	for i := range bufs {
 		bufs[i] = make([]byte, encap.MaxOverhead+p.longest+1) // one more, or it may have been cut off
 	}
+	taken := make([][]byte, 0, batch)
 	for {
 		n, err := p.sockets.in.Read(bufs, sizes, encap.MaxOverhead)
-		p.mu.Lock()
+		taken = taken[:0]
 		for i := range n {
-			p.driver.Take(bufs[i][:encap.MaxOverhead+sizes[i]], p.now())
+			taken = append(taken, bufs[i][:encap.MaxOverhead+sizes[i]])
 		}
-		news := p.driver.Changed() || p.driver.Next() <= p.now()
-		p.mu.Unlock()
-		if news {
-			p.nudge()
-		}
+		p.lookout.Take(taken...)
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				p.mu.Lock()
 				p.err = err
-				p.mu.Unlock()
 			}
 			return
 		}
@@ -169,36 +124,20 @@ func (p *Prober) receive() {
 
 // Carriage says to which racks the carrier is used, as was delivered last, or will be
 // next.
-func (p *Prober) Carriage() *liveness.Carriage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.driver.Carriage()
-}
-
-// SetIdle says whether another carrier is in use instead: then this one is only kept
-// proved, at a tenth of the cost.
-func (p *Prober) SetIdle(idle bool) {
-	p.mu.Lock()
-	p.driver.SetIdle(idle, p.now())
-	p.mu.Unlock()
-	p.nudge()
-}
+func (p *Prober) Carriage() *liveness.Carriage { return p.lookout.Carriage() }
 
 // Self is the host.
 func (p *Prober) Self() topology.NodeID { return p.self }
 
 // Paths says how the paths are, and why.
 func (p *Prober) Paths() []liveness.PathHealth {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.driver.Paths()
+	paths, _ := p.lookout.Paths()
+	return paths
 }
 
 // Stats returns the counters.
 func (p *Prober) Stats() Stats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.driver.Stats()
+	s := p.lookout.Stats()
 	s.Drops = p.sockets.in.Drops()
 	return s
 }
@@ -210,6 +149,7 @@ func (p *Prober) Close() (err error) {
 		close(p.stop)
 		err = p.sockets.in.Close()
 		p.ended.Wait()
+		p.lookout.Close()
 		p.kernel.Close()
 		err = errors.Join(err, p.sockets.close(), p.err)
 	})

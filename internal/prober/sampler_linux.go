@@ -10,6 +10,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/bucket"
+	"weft/internal/clock"
 	"weft/internal/probe"
 	"weft/internal/shortage"
 	"weft/link"
@@ -54,13 +55,14 @@ type Sampler struct {
 	config  SamplerConfig
 	socket  socket
 	port    *net.UDPConn // see sockets
-	start   time.Time
-	wake    chan struct{}
+	clock   clock.Clock
+	alarm   *clock.Alarm // for what is due
 	stop    chan struct{}
 	ended   sync.WaitGroup
 	closing sync.Once
 
 	mu       sync.Mutex
+	closed   bool
 	sampler  *probe.Sampler
 	table    *luopan.Table // the sampler's
 	topology *topology.Topology
@@ -96,7 +98,6 @@ func OpenSampler(c SamplerConfig) (*Sampler, error) {
 	}
 	s.ended.Go(s.receive)
 	if c.Active != nil {
-		s.ended.Go(s.run)
 		s.ended.Go(s.lookAround)
 	}
 	return s, nil
@@ -145,15 +146,14 @@ func (c *SamplerConfig) table() (*luopan.Table, error) {
 
 // newSampler returns one without sockets.
 func newSampler(c SamplerConfig, table *luopan.Table) *Sampler {
-	s := &Sampler{config: c, start: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+	s := &Sampler{config: c, clock: clock.Real(), stop: make(chan struct{}),
 		table: table, topology: c.Topology, racks: make(map[topology.NodeID]*rack)}
+	s.alarm = clock.NewAlarm(s.clock, clock.LeastPause, s.tick)
 	s.sampler = probe.NewSampler(probe.SamplerConfig{Address: c.Address, Answers: bucket.New(probe.EchoRate, 100*time.Millisecond),
 		Encapsulate: s.encapsulate, Outer: s.outer, Rack: s.rackOf, Write: s.write})
 	s.sampler.Use(table)
 	return s
 }
-
-func (s *Sampler) now() time.Duration { return time.Since(s.start) }
 
 // SetTopology replaces the fabric: from now on only its live paths are chosen. What is
 // avoided to single hosts does not matter. Of another fabric nothing is known, and nothing
@@ -167,13 +167,6 @@ func (s *Sampler) SetTopology(t *topology.Topology) {
 	}
 	s.topology = t.Avoiding() // what it says is of racks
 	clear(s.racks)            // each is made again when there is traffic to it
-}
-
-func (s *Sampler) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Destinations says what is known of each rack that there is traffic to. Their
@@ -200,6 +193,10 @@ func (s *Sampler) Close() (err error) {
 		close(s.stop)
 		err = s.socket.Close()
 		s.ended.Wait()
+		s.mu.Lock()
+		s.closed = true
+		s.alarm.Set(clock.Never)
+		s.mu.Unlock()
 		err = errors.Join(err, s.port.Close(), s.err)
 	})
 	return err

@@ -9,38 +9,22 @@ import (
 	"weft/encap"
 	"weft/internal/paths"
 	"weft/internal/probe"
-	"weft/luopan"
 	"weft/topology"
 )
 
-const (
-	// shortestNap is what timers of a host can do.
-	shortestNap = 50 * time.Microsecond
-	// How often it is asked where traffic goes: while there is some, and else.
-	lookBusy, lookCalm = 2 * time.Millisecond, 20 * time.Millisecond
-)
+// How often it is asked where traffic goes: while there is some, and else.
+const lookBusy, lookCalm = 2 * time.Millisecond, 20 * time.Millisecond
 
-// run sends what is due.
-func (s *Sampler) run() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-s.stop:
-			return
-		case <-timer.C:
-		case <-s.wake:
-		}
-		s.mu.Lock()
-		s.sampler.Pump(s.now())
-		next := s.sampler.Next()
-		s.mu.Unlock()
-		if next == luopan.Never {
-			timer.Stop()
-			continue
-		}
-		timer.Reset(max(next-s.now(), shortestNap))
+// tick sends what is due.
+func (s *Sampler) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
 	}
+	s.alarm.Rang()
+	s.sampler.Pump(s.clock.Now())
+	s.alarm.Set(s.sampler.Next())
 }
 
 // lookAround tells the table to which racks there is traffic.
@@ -58,13 +42,13 @@ func (s *Sampler) lookAround() {
 			busy = true
 			s.active(prefix, host, flowcells)
 		})
+		s.mu.Lock()
 		if err != nil {
-			s.mu.Lock()
 			s.untold++
-			s.mu.Unlock()
 		}
+		s.alarm.Set(s.sampler.Next())
+		s.mu.Unlock()
 		if busy {
-			s.nudge()
 			timer.Reset(lookBusy)
 		} else {
 			timer.Reset(lookCalm)
@@ -94,7 +78,7 @@ func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64)
 	if len(r.paths.Live) < 2 {
 		return
 	}
-	now := s.now()
+	now := s.clock.Now()
 	s.table.Sent(uint32(edge), r.decided, int(min(flowcells, 1<<20))*s.config.FlowcellBytes)
 	s.table.Choose(uint32(edge), probe.Number(host), r.paths.Live, now)
 	s.decide(edge, r, now)
@@ -170,10 +154,11 @@ func (s *Sampler) receive() {
 	for {
 		n, err := s.socket.Read(bufs, sizes, 0)
 		s.mu.Lock()
-		now := s.now()
+		now := s.clock.Now()
 		for i := range n {
 			s.take(bufs[i][:sizes[i]], now)
 		}
+		s.alarm.Set(s.sampler.Next())
 		if err != nil && !errors.Is(err, net.ErrClosed) {
 			s.err = err
 		}
@@ -181,7 +166,6 @@ func (s *Sampler) receive() {
 		if err != nil {
 			return
 		}
-		s.nudge()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/dataplane"
+	"weft/internal/lookout"
 	"weft/internal/probe"
 	"weft/link"
 	"weft/liveness"
@@ -22,11 +23,10 @@ type daemon struct {
 	kernel   *kernel
 	process  *process
 	gateway  *dataplane.Gateway
-	probes   *probe.Driver
+	lookout  *lookout.Lookout
 	tun      *tun
 	tap      *tap
 	in, out  *reader
-	ticks    stack.Timer
 	routed   bool // TCP is routed into the TUN
 	closed   bool
 	maxSuper int // that the TUN takes
@@ -69,20 +69,20 @@ func (k *kernel) start(change func(*dataplane.GatewayConfig)) (d *daemon, err er
 	if d.gateway, err = dataplane.NewGateway(c); err != nil {
 		return nil, err
 	}
-	d.probes, err = probe.New(probe.Config{Address: k.address, Topology: k.known, Carrier: c.Carrier,
-		MTU: w.config.MTU, Seed: k.chance.Uint64(), Clock: d.process.Now, Write: d.sendProbe,
-		Observe: func(p *liveness.Watcher, now time.Duration) { d.gateway.Observe(p, now) }})
+	d.lookout, err = lookout.New(lookout.Config{Clock: d.process, Tell: d.hear, Probe: probe.Config{
+		Address: k.address, Topology: k.known, Carrier: c.Carrier, MTU: w.config.MTU, Seed: k.chance.Uint64(), Write: d.sendProbe,
+		Observe: func(p *liveness.Watcher, now time.Duration) { d.gateway.Observe(p, now) }}})
 	if err != nil {
 		return nil, err
 	}
-	d.carriage = d.probes.Carriage()
+	d.lookout.Start()
+	d.carriage = d.lookout.Carriage()
 	d.gateway.SetCarriage(d.carriage)
 	d.in.start(func() (more bool) {
 		w.fail(d.gateway.ReadFabric())
 		return len(d.tap.queue) > 0
 	})
 	d.out.start(d.readPrograms)
-	d.ticks = d.process.AfterFunc(0, d.tick)
 	d.lookAround()
 	d.routed = true
 	k.ledger.resumed = w.Now()
@@ -153,35 +153,11 @@ func (d *daemon) sendProbe(packet []byte, _ netip.Addr) error {
 // probe gives the prober a packet.
 func (d *daemon) probe(packet []byte) {
 	buf := append(make([]byte, encap.MaxOverhead), packet...)
-	d.process.do(func() {
-		if d.closed {
-			return
-		}
-		d.probes.Take(buf, d.process.Now())
-		if t, c, news := d.probes.News(); news {
-			d.hear(t, c)
-		}
-		d.rearm()
-	})
+	d.process.do(func() { d.lookout.Take(buf) })
 }
 
-// tick has the prober send what is due, and the Gateway go by its news.
-func (d *daemon) tick() {
-	if d.closed {
-		return
-	}
-	now := d.process.Now()
-	d.probes.Tick(now)
-	if t, c, news := d.probes.News(); news {
-		d.hear(t, c)
-	}
-	d.rearm()
-}
-
-// rearm has tick called when the prober wants it.
-func (d *daemon) rearm() { d.ticks.Reset(max(d.probes.Next()-d.process.Now(), 100*time.Microsecond)) }
-
-func (d *daemon) hear(t *topology.Topology, c *liveness.Carriage) {
+// hear has the Gateway go by what the prober finds out.
+func (d *daemon) hear(t *topology.Topology, c *liveness.Carriage) error {
 	if t != d.topology {
 		d.kernel.world.fail(d.gateway.SetTopology(t))
 		d.topology = t
@@ -190,6 +166,7 @@ func (d *daemon) hear(t *topology.Topology, c *liveness.Carriage) {
 		d.gateway.SetCarriage(c)
 		d.carriage = c
 	}
+	return nil
 }
 
 // lookAround tells the prober to whom there are connections.
@@ -197,10 +174,7 @@ func (d *daemon) lookAround() {
 	if d.closed {
 		return
 	}
-	for _, peer := range d.kernel.peers {
-		d.probes.Active(peer, d.process.Now())
-	}
-	d.rearm()
+	d.lookout.Active(d.kernel.peers...)
 	d.process.AfterFunc(500*time.Millisecond, d.lookAround)
 }
 
@@ -213,8 +187,7 @@ func (k *kernel) setTopology(t *topology.Topology) {
 	}
 	d.process.do(func() {
 		if !d.closed {
-			k.world.fail(d.probes.SetTopology(t, d.process.Now()))
-			d.ticks.Reset(0)
+			k.world.fail(d.lookout.SetTopology(t))
 		}
 	})
 }
@@ -257,6 +230,7 @@ func (k *kernel) kill() {
 	}
 	k.daemon = nil
 	d.closed = true
+	d.lookout.Close()
 	d.process.kill()
 	d.tun.Close()
 	d.tap.Close()
@@ -281,6 +255,7 @@ func (d *daemon) end(by time.Duration) {
 	}
 	k.beatIn, k.beatOut = never, never // steer and detour are gone
 	d.closed = true
+	d.lookout.Close()
 	k.world.fail(d.gateway.Close())
 	if n, s := len(k.ledger.inside), d.gateway.Stats(); n > 0 || s.Frames != gatewaySlots {
 		k.world.fail(fmt.Errorf("at %v the Gateway of %v has ended: %d packets have not come out, and %d frames are in use: %+v", k.world.Now(), k.address, n, s.Frames, s))

@@ -292,7 +292,8 @@ func (s *schedule) converged() string {
 		if down, avoided := d.topology.Down(), d.topology.Avoided(); len(down)+len(avoided) > 0 {
 			return fmt.Sprintf("%s: down %v, avoided %v", h, down, avoided)
 		}
-		for _, p := range d.probes.Paths() {
+		paths, _ := d.lookout.Paths()
+		for _, p := range paths {
 			if n := s.fabric.Node(p.Dst).Name; n != plainHost && slices.Contains(endpoints, n) && (p.State != liveness.Up || p.RTT == 0) {
 				return fmt.Sprintf("%s to %s by %v: %+v", h, n, p.Via, p)
 			}

@@ -1,15 +1,16 @@
-package stack
+package dataplane
 
 import (
 	"sync"
-	"time"
+
+	"weft/internal/clock"
 )
 
-// refusals gives a Host back the errors about packets that it sent itself. It does so
+// refusals gives a host back the errors about packets that it sent itself. It does so
 // later, from a timer: while packets are sent, netstack holds its locks.
 type refusals struct {
 	receive func(packet []byte)
-	timer   Timer
+	alarm   *clock.Alarm
 
 	mu      sync.Mutex
 	packets [][]byte
@@ -18,10 +19,9 @@ type refusals struct {
 // maxRefused is how many errors wait at most. One for each connection is enough.
 const maxRefused = 256
 
-func newRefusals(clock Clock, receive func(packet []byte)) *refusals {
+func newRefusals(c clock.Clock, receive func(packet []byte)) *refusals {
 	r := &refusals{receive: receive}
-	r.timer = clock.AfterFunc(time.Hour, r.deliver)
-	r.timer.Stop()
+	r.alarm = clock.NewAlarm(c, 0, r.deliver)
 	return r
 }
 
@@ -31,12 +31,13 @@ func (r *refusals) add(packet []byte) {
 	defer r.mu.Unlock()
 	if len(r.packets) < maxRefused {
 		r.packets = append(r.packets, packet)
-		r.timer.Reset(0)
+		r.alarm.Kick()
 	}
 }
 
 func (r *refusals) deliver() {
 	r.mu.Lock()
+	r.alarm.Rang()
 	packets := r.packets
 	r.packets = nil
 	r.mu.Unlock()

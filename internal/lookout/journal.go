@@ -1,4 +1,4 @@
-package stack
+package lookout
 
 import (
 	"cmp"
@@ -8,13 +8,14 @@ import (
 	"slices"
 	"sync"
 
+	"weft/encap"
 	"weft/liveness"
 	"weft/topology"
 )
 
-// journal tells Config.Log what changes, each change once. It is called without the locks
-// of monitor, ingress and egress.
-type journal struct {
+// Journal says to a log what changes, each change once. A nil *Journal says nothing. It is
+// safe for concurrent use. It is to be called without locks that packets need.
+type Journal struct {
 	log     *slog.Logger
 	carrier string
 	longest int // inner packet, in bytes
@@ -26,7 +27,7 @@ type journal struct {
 	untold   string             // why the device does not know the paths in use
 }
 
-// suspect is what a Host has found out to be bad: a link, or one path to a destination.
+// suspect is what a host has found out to be bad: a link, or one path to a destination.
 type suspect struct {
 	link topology.LinkID
 	dst  topology.NodeID
@@ -37,16 +38,17 @@ type suspect struct {
 // maxLogged is the most links that are named for one change.
 const maxLogged = 16
 
-// newJournal returns nil if nobody reads it. The methods of a nil *journal do nothing.
-func newJournal(c *Config, longest int) *journal {
-	if c.Log == nil {
+// NewJournal returns one for a log; nil if that is nil. t is the fabric at the beginning,
+// nil if there is none. longest is what an inner packet may have by the carrier, in bytes.
+func NewJournal(log *slog.Logger, t *topology.Topology, carrier encap.Carrier, longest int) *Journal {
+	if log == nil {
 		return nil
 	}
-	return &journal{log: c.Log, carrier: c.Carrier.String(), longest: longest, topology: c.Topology}
+	return &Journal{log: log, carrier: carrier.String(), longest: longest, topology: t}
 }
 
-// told takes the topology that the Host was given.
-func (j *journal) told(t *topology.Topology) {
+// Told takes the topology that the host was given.
+func (j *Journal) Told(t *topology.Topology) {
 	if j == nil {
 		return
 	}
@@ -75,8 +77,8 @@ func (j *journal) told(t *topology.Topology) {
 	}
 }
 
-// found takes what the Host has found out alone.
-func (j *journal) found(t *topology.Topology, suspects []liveness.Suspect, c *liveness.Carriage) {
+// Found takes what the host has found out alone.
+func (j *Journal) Found(t *topology.Topology, suspects []liveness.Suspect, c *liveness.Carriage) {
 	if j == nil {
 		return
 	}
@@ -96,7 +98,7 @@ func (j *journal) found(t *topology.Topology, suspects []liveness.Suspect, c *li
 }
 
 // suspected tells which links and paths are avoided from now on, and which are no more.
-func (j *journal) suspected(t *topology.Topology, suspects []liveness.Suspect) {
+func (j *Journal) suspected(t *topology.Topology, suspects []liveness.Suspect) {
 	now, logged := make(map[suspect]string, len(suspects)), 0
 	for _, s := range suspects {
 		k := suspect{s.Link, s.Dst, s.Path, s.Held}
@@ -152,8 +154,8 @@ func (s suspect) attributes(t *topology.Topology) []any {
 	return a
 }
 
-// device takes what a PathDevice has said to the paths in use.
-func (j *journal) device(err error) {
+// Device takes what a device that chooses paths has said to the paths in use.
+func (j *Journal) Device(err error) {
 	if j == nil {
 		return
 	}
@@ -173,8 +175,8 @@ func (j *journal) device(err error) {
 	j.untold = why
 }
 
-// failed takes why the Host reads no more.
-func (j *journal) failed(err error) {
+// Failed takes why the host reads no more.
+func (j *Journal) Failed(err error) {
 	if j != nil {
 		j.log.Error("device failed, all connections end", "why", err)
 	}
