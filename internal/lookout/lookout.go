@@ -32,8 +32,8 @@ type Config struct {
 	Plane Plane
 	// Tell, if not nil, is called with all that is new, and first with what is known at the
 	// beginning. Of several changes in a row it may hear of the last only. Calls do not
-	// overlap, and no lock is held that packets need. After an error it is called again
-	// soon. It must not call Close or SetTopology.
+	// overlap, and no lock is held that packets need. After an error it is called again, 10 ms
+	// later or before. It must not call Close or SetTopology.
 	Tell func(*topology.Topology, *liveness.Carriage) error
 	// Journal, if not nil, is told what has changed, after Tell.
 	Journal *Journal
@@ -53,6 +53,7 @@ type Lookout struct {
 	mu     sync.Mutex
 	driver *probe.Driver
 	found  verdict // that Plane goes by
+	again  time.Duration // when Tell is told again what it did not take; clock.Never: it has taken all
 	closed bool
 
 	telling sync.Mutex // held while Tell and Journal are called; taken before mu
@@ -66,8 +67,12 @@ type verdict struct {
 	carriage *liveness.Carriage
 }
 
-// leastPause is the shortest time between two looks at what is due.
-const leastPause = 100 * time.Microsecond
+const (
+	// leastPause is the shortest time between two looks at what is due.
+	leastPause = 100 * time.Microsecond
+	// tellAgain is when Tell is called again after an error.
+	tellAgain = 10 * time.Millisecond
+)
 
 // New returns a Lookout that does nothing before Start. An error names the field of
 // Config.Probe.
@@ -77,7 +82,7 @@ func New(c Config) (*Lookout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lookout{config: c, driver: d, found: verdict{topology: c.Probe.Topology}}
+	l := &Lookout{config: c, driver: d, found: verdict{topology: c.Probe.Topology}, again: clock.Never}
 	l.alarm = clock.NewAlarm(c.Clock, leastPause, l.tick)
 	return l, nil
 }
@@ -106,7 +111,7 @@ func (l *Lookout) tick() {
 	l.settle()
 	l.mu.Unlock()
 	if l.telling.TryLock() { // else another looks again when it has told
-		_ = l.tell() // is told again at the next tick
+		_ = l.tell() // is told again
 	}
 }
 
@@ -117,7 +122,7 @@ func (l *Lookout) settle() (news bool) {
 		l.config.Flush()
 	}
 	news = l.use()
-	l.alarm.Set(l.driver.Next())
+	l.alarm.Set(min(l.driver.Next(), l.again))
 	return news && (l.config.Tell != nil || l.config.Journal != nil)
 }
 
@@ -140,6 +145,7 @@ func (l *Lookout) use() (news bool) {
 // and gives it back.
 func (l *Lookout) tell() (err error) {
 	l.mu.Lock()
+	l.again = clock.Never
 	v, closed := l.found, l.closed
 	var suspects []liveness.Suspect
 	note := l.config.Journal != nil && v != l.noted
@@ -156,12 +162,17 @@ func (l *Lookout) tell() (err error) {
 		l.config.Journal.Found(v.topology, suspects, v.carriage)
 		l.noted = v
 	}
-	l.telling.Unlock()
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if v != l.found { // who came meanwhile did not wait
+	l.telling.Unlock()
+	switch {
+	case l.closed:
+	case v != l.found: // who found it did not wait
 		l.alarm.Kick()
+	case err != nil:
+		l.again = l.config.Clock.Now() + tellAgain
+		l.alarm.Set(min(l.driver.Next(), l.again))
 	}
 	return err
 }
