@@ -1,7 +1,8 @@
 // Package probe drives what measures paths: a Driver a liveness.Watcher, which says whether
 // paths are alive, and a Sampler a luopan.Table, which says how congested they are. Both put
 // probes into packets that take their paths, hand on what comes home, and answer the probes
-// of peers. A Host and the daemon of a host's kernel do that alike; each gives the time and
+// of peers. Package lookout runs a Driver for a Host and for the daemon of a host's kernel. A
+// Sampler is run by the data path of a Host, and by package prober. Each gives the time and
 // what writes a packet.
 package probe
 

@@ -212,3 +212,23 @@ func TestDriver_anotherFabric(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// A Driver that is idle is so in another fabric, too.
+func TestDriver_idleInAnotherFabric(t *testing.T) {
+	sent := make(map[bool]int)
+	for _, idle := range []bool{false, true} {
+		l := newLoop(t, func(c *Config) { c.Idle = idle })
+		other, err := topology.Parse("fat-tree:k=6")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.d.SetTopology(other, l.now); err != nil {
+			t.Fatal(err)
+		}
+		l.run(5 * time.Second)
+		sent[idle] = l.sent
+	}
+	if sent[true] == 0 || 3*sent[true] > sent[false] {
+		t.Errorf("%d probes while idle, else %d", sent[true], sent[false])
+	}
+}
