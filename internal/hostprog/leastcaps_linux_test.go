@@ -25,9 +25,9 @@ func repairUnnamed(o *Spray, end *ebpf.Program) error {
 	if err := link.RawAttachProgram(opts); err != nil {
 		return err
 	}
-	all, err := o.Foreign()
-	if err != nil || len(all) != 1 || all[0].Name != "" || !all[0].Front {
-		return fmt.Errorf("foreign %+v, %w", all, err)
+	s, err := o.Stats()
+	if all := s.Foreign; err != nil || len(all) != 1 || all[0].Name != "" || !all[0].Front {
+		return fmt.Errorf("foreign %+v, %w", s.Foreign, err)
 	}
 	if mended, err := o.Repair(); err != nil || len(mended) != 1 {
 		return fmt.Errorf("mended %q, %w", mended, err)
@@ -59,12 +59,11 @@ func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 		}
 		_, err1 := o.Stats()
 		_, err2 := s.Stats()
-		_, err3 := o.Seen()
-		again, err4 := AttachSpray(cfg)
-		if err4 != nil {
-			return errors.Join(err4, o.Close(), s.Close())
+		again, err3 := AttachSpray(cfg)
+		if err3 != nil {
+			return errors.Join(err3, o.Close(), s.Close())
 		}
-		return errors.Join(err1, err2, err3, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
+		return errors.Join(err1, err2, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
 			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close())
 	}
 	err := kernel.InNamespace(ns, func() error {

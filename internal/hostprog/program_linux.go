@@ -112,12 +112,6 @@ func (p *program) do(f func() error) error {
 	return nil
 }
 
-// counter reads one counter, at the price of one system call.
-func (p *program) counter(index uint32) (n uint64, err error) {
-	err = p.use(func() error { return kernel.SumCounter(p.counts, index, &n) })
-	return n, err
-}
-
 // Beat says that the process attends to what the program relies on: to the paths, or to
 // reading packets. Call it at least four times within the program's patience
 // (SprayConfig.Patience, SteerPatience, DetourConfig.Patience). It waits for no other
@@ -144,14 +138,14 @@ func (p *program) Repair() (mended []string, err error) {
 	return mended, err
 }
 
-// Foreign lists other owners' programs and filters at the hook where the program is, in the
-// order in which they run.
-func (p *program) Foreign() (all []ForeignProgram, err error) {
-	err = p.atHome(func() (err error) {
+// foreign lists other owners' programs and filters at the hook where the program is, in the
+// order in which they run; none if they cannot be listed, as when the device is gone.
+func (p *program) foreign() (all []ForeignProgram) {
+	_ = p.atHome(func() (err error) {
 		all, err = p.at.Foreign(p.handle)
 		return err
 	})
-	return all, err
+	return all
 }
 
 // Close detaches the program and restores what was set at its device, unless another Attach

@@ -43,6 +43,9 @@ type SprayStats struct {
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path that Choose had said; others took any
 
 	Bounces []BounceStats `json:"bounces"` // by address
+
+	// Foreign lists programs of others beside it, see ForeignProgram.Front.
+	Foreign []ForeignProgram `json:"foreign,omitempty"`
 }
 
 // BounceStats is what was sent to one bouncing switch, or by labels through it.
@@ -72,16 +75,9 @@ func (o *Spray) Stats() (s SprayStats, err error) {
 		s, err = readSprayStats(o.counts, o.bounces, o.switches)
 		return err
 	})
+	s.Foreign = o.foreign()
 	return s, err
 }
-
-// Seen returns SprayStats' count of packets of all protocols for which the program ran,
-// at the price of one system call. If it does not grow while the uplink sends, something
-// keeps packets from the program: see Foreign and Repair.
-func (o *Spray) Seen() (n uint64, err error) { return o.counter(spraySeen) }
-
-// spraySeen is SEEN of bpf/spray.c.
-const spraySeen = 9
 
 func readSprayStats(counts, bounces *ebpf.Map, switches map[pathWord]netip.Addr) (SprayStats, error) {
 	var s SprayStats

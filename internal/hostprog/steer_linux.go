@@ -33,6 +33,9 @@ type SteerStats struct {
 	Seen       uint64 `json:"seen"`        // whatever came in, of all protocols; super-segments as one
 	Taken      uint64 `json:"taken"`       // kept from the kernel
 	PassedDead uint64 `json:"passed_dead"` // left to the kernel, since the reader was silent
+
+	// Foreign lists programs of others beside it, see ForeignProgram.Front.
+	Foreign []ForeignProgram `json:"foreign,omitempty"`
 }
 
 // Steer is the program attached to an uplink's ingress. Methods are safe for
@@ -127,16 +130,9 @@ func (s *Steer) Stats() (st SteerStats, err error) {
 		// The order of the enum in bpf/steer.c.
 		return kernel.SumCounters(s.counts, &st.Taken, &st.PassedDead, &st.Seen)
 	})
+	st.Foreign = s.foreign()
 	return st, err
 }
-
-// Seen returns SteerStats' count of packets for which the program ran, at the price of one
-// system call. If it does not grow while packets come in, something keeps them from the
-// program: see Foreign and Repair.
-func (s *Steer) Seen() (n uint64, err error) { return s.counter(steerSeen) }
-
-// steerSeen is SEEN of bpf/steer.c.
-const steerSeen = 2
 
 // DetachSteer removes the program from an uplink in the network namespace of the
 // calling thread, whoever attached it, also after a crash. removed is false if

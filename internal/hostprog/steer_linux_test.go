@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func TestSteer_readerAndProgramTakeTheSame(t *testing.T) {
 		}
 		before.Taken++
 		before.Seen = s.stats(t).Seen
-		if got := s.stats(t); got != before {
+		if got := s.stats(t); !reflect.DeepEqual(got, before) {
 			t.Fatalf("%s: counters %+v, want %+v", name, got, before)
 		}
 	}

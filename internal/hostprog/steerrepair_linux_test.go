@@ -35,11 +35,11 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 		t.Helper()
 		s.out.Send(t, steerPackets()[0].bytes)
 		s.read(t) // the packet sockets come first
-		n, err := s.steer.Seen()
+		st, err := s.steer.Stats()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n
+		return st.Seen
 	}
 	before := seen()
 	var noTCX error
@@ -52,9 +52,9 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 	if n := seen(); n != before {
 		t.Errorf("%d packets seen behind a program that ends the chain, %d before", n, before)
 	}
-	all, err := s.steer.Foreign()
-	if err != nil || len(all) != 1 || all[0].String() != fmt.Sprintf("TCX program %d (cil_from_netdev), in front of weft's at ingress", all[0].ID) {
-		t.Errorf("foreign %v, %v", all, err)
+	st, err := s.steer.Stats()
+	if all := st.Foreign; err != nil || len(all) != 1 || all[0].String() != fmt.Sprintf("TCX program %d (cil_from_netdev), in front of weft's at ingress", all[0].ID) {
+		t.Errorf("foreign %v, %v", st.Foreign, err)
 	}
 	for _, want := range []int{1, 0} {
 		if mended, err := s.steer.Repair(); err != nil || len(mended) != want {

@@ -32,12 +32,12 @@ func TestSpray_besideOtherPrograms(t *testing.T) {
 	hook := ebpf.AttachTCXEgress
 	foreign := func(front bool) {
 		t.Helper()
-		all, err := u.spray.Foreign()
+		s, err := u.spray.Stats()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(all) != 1 || all[0].Name != "cil_to_netdev" || all[0].By != "TCX" || all[0].Hook != "egress" || all[0].Front != front || all[0].ID == 0 {
-			t.Errorf("foreign: %+v, want cil_to_netdev, in front: %t", all, front)
+		if all := s.Foreign; len(all) != 1 || all[0].Name != "cil_to_netdev" || all[0].By != "TCX" || all[0].Hook != "egress" || all[0].Front != front || all[0].ID == 0 {
+			t.Errorf("foreign: %+v, want cil_to_netdev, in front: %t", s.Foreign, front)
 		}
 	}
 	for _, c := range []struct {
@@ -59,16 +59,16 @@ func TestSpray_besideOtherPrograms(t *testing.T) {
 				u.do(t, func() error { kerneltest.AttachForeign(t, u.port, hook, end, c.anchor); return nil })
 			}
 			defer u.do(t, func() error { return kerneltest.DetachForeign(u.port, hook, end) })
-			seen, err := u.spray.Seen()
+			seen, err := u.spray.Stats()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := u.sprays(t); got == c.hidden {
 				t.Errorf("sprayed %t before Repair", got)
 			}
-			more, err := u.spray.Seen()
-			if err != nil || (more > seen) == c.hidden {
-				t.Errorf("%d packets seen, then %d, %v; hidden: %t", seen, more, err, c.hidden)
+			more, err := u.spray.Stats()
+			if err != nil || (more.Seen > seen.Seen) == c.hidden {
+				t.Errorf("%d packets seen, then %d, %v; hidden: %t", seen.Seen, more.Seen, err, c.hidden)
 			}
 			foreign(c.hidden)
 			if c.hidden {
@@ -153,9 +153,9 @@ func TestSpray_clsactNamesWhatIsInFront(t *testing.T) {
 		if got := u.sprays(t); got == c.front {
 			t.Errorf("priority %d: sprayed %t", c.priority, got)
 		}
-		all, err := u.spray.Foreign()
-		if err != nil || len(all) != 1 || all[0].Name != "others" || all[0].By != "clsact" || all[0].Kind != "bpf" || all[0].Front != c.front {
-			t.Errorf("priority %d: foreign %+v, %v", c.priority, all, err)
+		s, err := u.spray.Stats()
+		if all := s.Foreign; err != nil || len(all) != 1 || all[0].Name != "others" || all[0].By != "clsact" || all[0].Kind != "bpf" || all[0].Front != c.front {
+			t.Errorf("priority %d: foreign %+v, %v", c.priority, s.Foreign, err)
 		}
 		u.repair(t)
 		u.do(t, func() error {

@@ -81,15 +81,15 @@ func SyncMap[K, V comparable](m *ebpf.Map, want map[K]V) (changed int, err error
 // enum.
 func SumCounters(m *ebpf.Map, sums ...*uint64) error {
 	for i, sum := range sums {
-		if err := SumCounter(m, uint32(i), sum); err != nil {
+		if err := sumCounter(m, uint32(i), sum); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SumCounter is SumCounters for one counter.
-func SumCounter(m *ebpf.Map, i uint32, sum *uint64) error {
+// sumCounter is SumCounters for one counter.
+func sumCounter(m *ebpf.Map, i uint32, sum *uint64) error {
 	var perCPU []uint64
 	if err := m.Lookup(i, &perCPU); err != nil {
 		return fmt.Errorf("eBPF counter %d: %w", i, err)
