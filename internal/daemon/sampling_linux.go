@@ -26,7 +26,8 @@ func (d *daemon) sampleStatus() *SampleStatus {
 	}
 	s := d.sampler.Stats()
 	n := &SampleStatus{
-		Decided: s.Told, Failed: s.Untold, PeersAnswered: s.Answered, PeersRefused: s.Refused + s.Forged, Unsent: s.Unsent, Drops: s.Drops,
+		Sent: s.Sent, Bytes: s.Bytes, Decided: s.Told, Failed: s.Untold, PeersAnswered: s.Answered, PeersRefused: s.Refused,
+		Forged: s.Forged, Unasked: s.Unasked, Pathless: s.Pathless, Unsent: s.Unsent, Drops: s.Drops,
 	}
 	if t := s.Table; d.config.samples() {
 		n.Table = &t

@@ -1,10 +1,15 @@
 package daemon
 
 import (
+	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"weft/internal/probe"
 	"weft/luopan"
 	"weft/stack"
 	"weft/topology"
@@ -59,6 +64,45 @@ func TestRacksOf_names(t *testing.T) {
 		}
 		if none := racksOf(top, 0, []luopan.Destination{{Destination: uint32(edge.ID)}}); none[0].Metric != "" {
 			t.Errorf("%s: nothing is known, but the metric is %s", spec, none[0].Metric)
+		}
+	}
+}
+
+// counted is a sampler with counters.
+type counted struct {
+	fakeSampler
+	stats probe.SampleStats
+}
+
+func (c *counted) Stats() probe.SampleStats { return c.stats }
+
+// The status shows every counter of samples, each apart.
+func TestSampleStatus_showsEveryCounter(t *testing.T) {
+	var c counted
+	v := reflect.ValueOf(&c.stats).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Uint64 {
+			f.SetUint(1000 + uint64(i))
+		}
+	}
+	c.stats.Table.Rounds = 999
+	for _, samples := range []bool{false, true} {
+		d := &daemon{}
+		d.sampler, d.config = &c, &Config{Mode: ModeGateway, Encapsulation: []string{EncapIPIP}, Policy: "drb"}
+		if samples {
+			d.config.Policy = "luopan"
+		}
+		shown, err := json.Marshal(d.sampleStatus())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range v.NumField() {
+			if f := v.Field(i); f.Kind() == reflect.Uint64 && strings.Count(string(shown), fmt.Sprint(f.Uint())) != 1 {
+				t.Errorf("%s is not shown, or not apart: %s", v.Type().Field(i).Name, shown)
+			}
+		}
+		if strings.Contains(string(shown), "999") != samples {
+			t.Errorf("samples %t: %s", samples, shown)
 		}
 	}
 }

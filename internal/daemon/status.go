@@ -59,10 +59,15 @@ type RackStatus struct {
 // SampleStatus counts the samples of paths' congestion.
 type SampleStatus struct {
 	Table         any    `json:"table,omitempty"` // luopan.Stats: own samples, and what became of them; under a policy that samples
+	Sent          uint64 `json:"sent"`            // own samples
+	Bytes         uint64 `json:"bytes"`           // of these, outer headers included
 	Decided       uint64 `json:"decided"`         // choices that the program at the uplink was told
 	Failed        uint64 `json:"failed"`          // that it did not take, or times that it could not be asked
 	PeersAnswered uint64 `json:"peers_answered"`
-	PeersRefused  uint64 `json:"peers_refused"` // too many, or made no sense
+	PeersRefused  uint64 `json:"peers_refused"` // too many, or by no path between the two
+	Forged        uint64 `json:"forged"`        // samples that are none, by their checksum or what they say
+	Unasked       uint64 `json:"unasked"`       // answers, while the policy does not sample
+	Pathless      uint64 `json:"pathless"`      // own samples of paths that were gone by then
 	Unsent        uint64 `json:"unsent"`
 	Drops         uint64 `json:"drops"`
 }
