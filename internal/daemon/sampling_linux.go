@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	plane "weft/internal/dataplane"
 	"weft/luopan"
 	"weft/stack"
 	"weft/topology"
@@ -57,12 +58,11 @@ func racksOf(t *topology.Topology, self topology.NodeID, list []luopan.Destinati
 			live[path] = true
 		}
 		for path := range set.Count() {
-			p := stack.PathCongestion{Path: path, Bounce: set.Addr(path), Live: live[path]}
+			p := stack.PathCongestion{Path: path}
 			if i, ok := best[path]; ok {
-				s := d.Samples[i]
-				p.Known, p.Best, p.Age = true, i == 0, s.Age
-				p.Queue, p.Meters, p.Marked, p.RTT, p.Sent = s.Queue, s.Meters, s.Marked, s.RTT, s.Sent
+				p = plane.PathOf(d.Samples[i], i == 0)
 			}
+			p.Bounce, p.Live = set.Addr(path), live[path]
 			c.Paths = append(c.Paths, p)
 		}
 		all = append(all, c)

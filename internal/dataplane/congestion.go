@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/internal/paths"
+	"weft/luopan"
 	"weft/topology"
 )
 
@@ -42,6 +43,12 @@ type PathCongestion struct {
 	Marked bool          `json:"marked,omitempty"`
 	RTT    time.Duration `json:"rtt_ns,omitempty"`
 	Sent   int64         `json:"sent,omitempty"` // bytes sent by it since
+}
+
+// PathOf says what a sample tells of its path; best says that units take it. Live, Bounce
+// and Choices are left to the caller.
+func PathOf(s luopan.Sample, best bool) PathCongestion {
+	return PathCongestion{Path: s.Path, Known: true, Best: best, Age: s.Age, Queue: s.Queue, Meters: s.Meters, Marked: s.Marked, RTT: s.RTT, Sent: s.Sent}
 }
 
 // TagCongestion is what CONGA knows of the paths that share a tag: one each where

@@ -67,9 +67,9 @@ func (s *sampled) know(_ time.Duration, add func(topology.NodeID, Congestion)) {
 				at = len(c.Paths)
 				c.Paths = append(c.Paths, PathCongestion{Path: m.Path})
 			}
-			p := &c.Paths[at]
-			p.Known, p.Best, p.Age = true, i == 0, m.Age
-			p.Queue, p.Meters, p.Marked, p.RTT, p.Sent = m.Queue, m.Meters, m.Marked, m.RTT, m.Sent
+			choices := c.Paths[at].Choices
+			c.Paths[at] = PathOf(m, i == 0)
+			c.Paths[at].Choices = choices
 		}
 		add(topology.NodeID(d.Destination), c)
 	}

@@ -52,7 +52,7 @@ type Lookout struct {
 
 	mu     sync.Mutex
 	driver *probe.Driver
-	found  verdict // that Plane goes by
+	found  verdict       // that Plane goes by
 	again  time.Duration // when Tell is told again what it did not take; clock.Never: it has taken all
 	closed bool
 
