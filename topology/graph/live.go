@@ -17,14 +17,18 @@ func (p Paths) Live(down Down) (live []int, rates []float64) {
 	g := p.g
 	falls := make(map[NodeID]float64) // by switch: the rate of the ways down from it
 	for n, path := range p.List {
-		up, ok := g.flow(path.edge, down, true, func(at NodeID) bool { return at == path.Bounce })
+		up, ok := g.flow(path.edge, wave{g: g, down: down, ports: g.up,
+			end:   func(at NodeID) bool { return at == path.Bounce },
+			leads: func(at NodeID) bool { return g.isAbove(path.Bounce, at) }})
 		if !ok {
 			continue
 		}
 		fall, known := falls[path.Bounce]
 		if !known {
 			var ok bool
-			if fall, ok = g.flow(path.Bounce, down, false, func(at NodeID) bool { return slices.Contains(p.dst, at) }); !ok {
+			if fall, ok = g.flow(path.Bounce, wave{g: g, down: down, ports: g.down,
+				end:   func(at NodeID) bool { return slices.Contains(p.dst, at) },
+				leads: func(at NodeID) bool { return g.aboveAny(p.dst, at) }}); !ok {
 				fall = -1
 			}
 			falls[path.Bounce] = fall
@@ -45,10 +49,10 @@ func slower(a, b float64) float64 {
 	return min(a, b)
 }
 
-// flow returns the greatest traffic from a switch, going up or down only, to those that are
-// the end, and false if there is no way. It is 0 if a link's rate is not known.
-func (g *Graph) flow(from NodeID, down Down, up bool, end func(NodeID) bool) (rate float64, ok bool) {
-	w := wave{g: g, down: down, up: up, end: end, leads: make(map[NodeID]bool)}
+// flow returns the greatest traffic from a switch to the ends of a wave, and false if there
+// is no way. It is 0 if a link's rate is not known.
+func (g *Graph) flow(from NodeID, w wave) (rate float64, ok bool) {
+	w.alive = make(map[NodeID]bool)
 	if !w.reaches(from) {
 		return 0, false
 	}
@@ -58,10 +62,10 @@ func (g *Graph) flow(from NodeID, down Down, up bool, end func(NodeID) bool) (ra
 	for len(level) > 0 {
 		var next []NodeID
 		for _, n := range level {
-			if end(n) {
+			if w.end(n) {
 				continue
 			}
-			ports := w.ports(n)
+			ports := w.on(n)
 			share := part[n] / float64(len(ports))
 			for _, p := range ports {
 				if r := g.links[p.Link].Rate; r == 0 {
@@ -83,36 +87,33 @@ func (g *Graph) flow(from NodeID, down Down, up bool, end func(NodeID) bool) (ra
 	return 1 / most, true
 }
 
-// wave finds the ways from a switch to others.
+// wave finds the live ways from a switch to others, tier by tier.
 type wave struct {
 	g     *Graph
 	down  Down
-	up    bool
-	end   func(NodeID) bool
-	leads map[NodeID]bool
+	ports [][]Port          // by node: those that lead to the next tier
+	end   func(NodeID) bool // whether a way ends at a switch
+	leads func(NodeID) bool // whether ways lead on from a switch while no link is down
+	alive map[NodeID]bool   // by switch: whether one does now
 }
 
-// reaches reports whether a way leads from a node to an end.
+// reaches reports whether a way leads from a switch to an end.
 func (w *wave) reaches(n NodeID) bool {
 	if w.end(n) {
 		return true
 	}
-	ok, known := w.leads[n]
+	ok, known := w.alive[n]
 	if !known {
-		ok = len(w.ports(n)) > 0
-		w.leads[n] = ok
+		ok = len(w.on(n)) > 0
+		w.alive[n] = ok
 	}
 	return ok
 }
 
-// ports returns the live links of a node that lead to an end.
-func (w *wave) ports(n NodeID) (list []Port) {
-	all := w.g.down[n]
-	if w.up {
-		all = w.g.up[n]
-	}
-	for _, p := range all {
-		if !w.down(p.Link) && w.g.nodes[p.Peer].Tier > 0 && w.reaches(p.Peer) {
+// on returns the links of a switch by which ways go on.
+func (w *wave) on(n NodeID) (list []Port) {
+	for _, p := range w.ports[n] {
+		if !w.down(p.Link) && w.g.nodes[p.Peer].Tier > 0 && w.leads(p.Peer) && w.reaches(p.Peer) {
 			list = append(list, p)
 		}
 	}

@@ -26,11 +26,20 @@ import (
 // Further keys of a node are sids, those of a link rate (Mbit/s) and count, of links that
 // are alike. A node without a tier is a host. Errors name the line.
 func Parse(text []byte) (*Graph, error) {
-	s, err := parse(text)
+	s, err := ParseSpec(text)
 	if err != nil {
-		return nil, fmt.Errorf("graph: %w", err)
+		return nil, err
 	}
 	return New(s)
+}
+
+// ParseSpec reads what New makes a Graph of.
+func ParseSpec(text []byte) (Spec, error) {
+	s, err := parse(text)
+	if err != nil {
+		return s, fmt.Errorf("graph: %w", err)
+	}
+	return s, nil
 }
 
 func parse(text []byte) (s Spec, err error) {
