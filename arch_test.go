@@ -24,6 +24,8 @@ var module = path.Clean("weft/.")
 var lattice = parseLattice(`
 .:
 topology:
+topology/graph:
+internal/discover: topology/graph
 flowcell:
 drb:
 encap:
@@ -120,7 +122,7 @@ var (
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
-		"go.yaml.in/yaml":                           {"weft/internal/config", "weft/topology"},
+		"go.yaml.in/yaml":                           {"weft/internal/config", "weft/internal/discover", "weft/topology"},
 	}
 )
 

@@ -37,14 +37,21 @@ func TestHostShutdown_deliversWhatWasWritten(t *testing.T) {
 			var read sync.WaitGroup
 			var got []byte
 			var err error
+			begin := make(chan struct{})
 			read.Go(func() {
-				time.Sleep(50 * time.Millisecond) // the receive buffer is smaller
+				<-begin // the receive buffer is smaller
 				got, err = io.ReadAll(c2)
 				c2.Close()
 			})
 			c1.Close()
+			if c.all {
+				close(begin)
+			}
 			if err := c.end(a); err != nil {
 				t.Error(err)
+			}
+			if !c.all {
+				close(begin)
 			}
 			read.Wait()
 			if all := err == nil && bytes.Equal(got, sent); all != c.all {
@@ -79,8 +86,19 @@ func TestHostShutdown_waitsForOpenConnections(t *testing.T) {
 	if _, err := a.Listen("tcp", ":81"); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Listen during Shutdown: %v", err)
 	}
-	if _, err := b.Dial("tcp", "10.0.0.130:80"); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("a new connection during Shutdown: %v", err)
+	// Accept ends just before the port does. A connection in between is reset.
+	for began := time.Now(); ; {
+		c, err := b.Dial("tcp", "10.0.0.130:80")
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+		if err != nil || time.Since(began) > 10*time.Second {
+			t.Fatalf("a new connection during Shutdown: %v", err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Error("a connection that nobody accepted delivers")
+		}
+		c.Close()
 	}
 	// What is open works on, both ways.
 	for _, pair := range [][2]net.Conn{{c1, c2}, {c2, c1}} {

@@ -72,7 +72,10 @@ type host struct {
 	testbed.Endpoint
 	address     netip.Addr
 	retransmits func() (uint64, error)
-	close       func() error
+	// plain says whether packets to the peer's rack go without the carrier, and how
+	// often it was given up. nil: they never do.
+	plain func() (now bool, givenUp uint64, err error)
+	close func() error
 }
 
 // Select returns the cases with the given names, in the order of Cases, and

@@ -2,15 +2,19 @@ package throughput
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"weft/internal/daemon"
+	"weft/internal/service"
+	"weft/liveness"
 )
 
 // daemonized is the kernel's TCP with weft host beside it at both ends, by a
@@ -28,7 +32,7 @@ func daemonized(config ...string) way {
 // ready. To drop privileges the process begins anew on the way.
 func runDaemon(s site, config []string) (*host, error) {
 	name := filepath.Join(s.scratch, s.topology.Node(s.self).Name)
-	lines := append([]string{"topology: " + s.topology.String(), "status: off", "user: root"}, config...)
+	lines := append([]string{"topology: " + s.topology.String(), "status: " + name + ".status", "user: root"}, config...)
 	if err := os.WriteFile(name+".yaml", []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return nil, err
 	}
@@ -54,7 +58,37 @@ func runDaemon(s site, config []string) (*host, error) {
 	if err := waitReady(ready); err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	return &host{retransmits: func() (uint64, error) { return 0, nil }, close: stop}, nil
+	return &host{
+		retransmits: func() (uint64, error) { return 0, nil },
+		plain:       func() (bool, uint64, error) { return askPlain(ctx, name+".status", s.topology.Node(s.peer).Addr) },
+		close:       stop,
+	}, nil
+}
+
+// askPlain asks a daemon whether packets to an address go plain, and how often it has
+// given a carrier up.
+func askPlain(ctx context.Context, socket string, to netip.Addr) (now bool, givenUp uint64, err error) {
+	text, err := service.AskStatus(ctx, socket, "the case's daemon")
+	if err != nil {
+		return false, 0, err
+	}
+	var s struct {
+		Racks    []daemon.RackStatus `json:"racks"`
+		Failures struct {
+			Probes struct {
+				Watcher liveness.Stats `json:"watcher"`
+			} `json:"probes"`
+		} `json:"failures"`
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return false, 0, fmt.Errorf("status: %w", err)
+	}
+	for _, r := range s.Racks {
+		if p, err := netip.ParsePrefix(r.Prefix); err == nil && p.Contains(to) {
+			now = r.Plain
+		}
+	}
+	return now, s.Failures.Probes.Watcher.GivenUp, nil
 }
 
 // readyLimit is more than a daemon takes to set up a host.

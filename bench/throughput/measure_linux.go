@@ -32,6 +32,10 @@ func (b *bench) measure(ctx context.Context, c Case) (s sample, err error) {
 	if err := sleep(ctx, b.options.Warmup); err != nil {
 		return s, err
 	}
+	givenUp, err := r.carried(ctx)
+	if err != nil {
+		return s, err
+	}
 	before, err := b.count(ctx, &r)
 	if err != nil {
 		return s, err
@@ -43,7 +47,45 @@ func (b *bench) measure(ctx context.Context, c Case) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	return after.since(before), r.finish(ctx)
+	s = after.since(before)
+	_, since, err := r.plain(ctx)
+	if s.plain = since != givenUp; s.plain {
+		b.note(fmt.Sprintf("case %s: a daemon gave its carrier up in round %d, so a part of it went plain", c.Name, len(b.rounds[c.Name])+1))
+	}
+	return s, errors.Join(err, r.finish(ctx))
+}
+
+// proofLimit is more than a daemon takes to prove its carrier to a rack, on a busy machine,
+// too.
+const proofLimit = 10 * time.Second
+
+// carried waits until no helper sends plain any more, and tells how often they have given
+// their carriers up before.
+func (r *run) carried(ctx context.Context) (givenUp uint64, err error) {
+	for deadline := time.Now().Add(proofLimit); ; {
+		now, givenUp, err := r.plain(ctx)
+		if err != nil || !now {
+			return givenUp, err
+		}
+		if time.Now().After(deadline) {
+			return 0, fmt.Errorf("packets go plain after %v: no daemon has proved its carrier", proofLimit)
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// plain reports whether a helper sends plain, and how often they all have given up.
+func (r *run) plain(ctx context.Context) (now bool, givenUp uint64, err error) {
+	for _, p := range r.helpers {
+		a, err := p.ask(ctx, cmdPlain)
+		if err != nil {
+			return false, 0, fmt.Errorf("forwarder: %w", err)
+		}
+		now, givenUp = now || a.Plain, givenUp+a.GivenUp
+	}
+	return now, givenUp, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -26,6 +26,7 @@ const (
 	cmdStart  = "start"  // sender: begin to write
 	cmdCount  = "count"  // tell the counters; between the first two a profile is taken
 	cmdFinish = "finish" // sender: stop and close; receiver: wait for the end of the stream
+	cmdPlain  = "plain"  // helper: tell whether, and how often, packets to the peer go plain
 )
 
 // report is an answer: the counters as they stand. A helper that is no Worker
@@ -36,6 +37,8 @@ type report struct {
 	Nanos       int64  `json:"ns"`                // monotonic, the same clock for all processes
 	Retransmits uint64 `json:"retransmits"`       // by the host's TCP
 	Mallocs     uint64 `json:"mallocs"`
-	CPUNanos    int64  `json:"cpu_ns"` // user and system time of the process
+	CPUNanos    int64  `json:"cpu_ns"`             // user and system time of the process
+	Plain       bool   `json:"plain,omitempty"`    // the carrier is not in use to the peer's rack; answer to cmdPlain
+	GivenUp     uint64 `json:"given_up,omitempty"` // times that a carrier went out of use; answer to cmdPlain
 	Error       string `json:"error,omitempty"`
 }

@@ -16,6 +16,7 @@ type sample struct {
 	mallocs      float64 // in the case's processes, per 10⁶ bytes of payload
 	retransmits  float64 // per 10⁹ bytes of payload
 	shares       []float64
+	plain        bool // a daemon gave up its carrier meanwhile
 }
 
 func (s sample) perCore() float64 { return ratio(s.gbps, s.cores) }
@@ -62,6 +63,8 @@ type Result struct {
 	// PathShares are the parts of the bytes sent to the receiver that went by
 	// each spine, the busiest first: it is not the same one in every round.
 	PathShares []float64 `json:"path_shares"`
+	// PlainRounds are those in which a daemon gave up its carrier for a while.
+	PlainRounds int `json:"plain_rounds,omitempty"`
 
 	Idle  float64 `json:"idle_percent"`  // of the machine's processors
 	Steal float64 `json:"steal_percent"` // what other machines on the same hardware took
@@ -93,6 +96,11 @@ func summarise(name, tcp string, rounds, kernel []sample) Result {
 		Idle:             median(func(s sample) float64 { return s.idle }),
 		Steal:            median(func(s sample) float64 { return s.steal }),
 		OtherCores:       median(func(s sample) float64 { return s.otherCores }),
+	}
+	for _, s := range rounds {
+		if s.plain {
+			r.PlainRounds++
+		}
 	}
 	for i := range rounds[0].shares {
 		r.PathShares = append(r.PathShares, median(func(s sample) float64 { return s.shares[i] }))

@@ -32,7 +32,11 @@ func Worker(job string, in io.Reader, out io.Writer) (err error) {
 		return err
 	}
 	for lines.Scan() {
-		if err := answers.Encode(w.report(w.do(lines.Text()))); err != nil {
+		r := w.report(w.do(lines.Text()))
+		if lines.Text() == cmdPlain {
+			w.reportPlain(&r)
+		}
+		if err := answers.Encode(r); err != nil {
 			return err
 		}
 	}
@@ -100,6 +104,8 @@ func (w *worker) do(command string) error {
 		return nil
 	case cmdCount:
 		return errors.Join(w.stream.err(), w.profileBetween())
+	case cmdPlain:
+		return nil
 	case cmdFinish:
 		return w.stream.finish()
 	}
@@ -132,6 +138,17 @@ func (w *worker) report(failed error) report {
 		r.Error = failed.Error()
 	}
 	return r
+}
+
+// reportPlain fills in how the host's carrier does.
+func (w *worker) reportPlain(r *report) {
+	if w.host.plain == nil {
+		return
+	}
+	var err error
+	if r.Plain, r.GivenUp, err = w.host.plain(); err != nil {
+		r.Error = err.Error()
+	}
 }
 
 // measureProcess fills in the time and what the process has used.

@@ -50,6 +50,7 @@ func newRootCmd() *cobra.Command {
 		newSimCmd(),
 		newStatusCmd(),
 		newSwitchCmd(),
+		newTopologyCmd(),
 		newVersionCmd(),
 	)
 	return root

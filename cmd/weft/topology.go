@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weft/internal/discover"
+	"weft/topology/graph"
+)
+
+func newTopologyCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "topology",
+		Short: "What is known of a fabric's switches, hosts and cables, as a graph",
+		Long: `Topology prints a fabric as a graph in YAML. Comments at the beginning say how large it
+is, by how many paths its racks reach each other, and what had to be guessed. Other
+commands do not yet take graphs.`,
+	}
+	cmd.AddCommand(
+		topologyFrom("from-yaml", "Check a graph, and print it in its usual form",
+			func(text []byte) (discover.Found, error) {
+				s, err := graph.ParseSpec(text)
+				return discover.Found{Spec: s}, err
+			}),
+		topologyFrom("from-containerlab", "Make a graph of a containerlab topology file", discover.Containerlab))
+	return cmd
+}
+
+func topologyFrom(name, short string, read func([]byte) (discover.Found, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     name + " FILE",
+		Short:   short,
+		Example: "  weft topology " + name + " fabric.yaml > graph.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			found, err := read(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			g, err := graph.New(found.Spec)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			out := cmd.OutOrStdout()
+			summarise(out, g)
+			for _, line := range found.Guesses {
+				fmt.Fprintf(out, "# guessed: %s\n", line)
+			}
+			_, err = out.Write(g.Text())
+			return err
+		},
+	}
+}
+
+// maxCut bounds how many pairs of racks without a path are named.
+const maxCut = 5
+
+// summarise says how large a fabric is and by how many paths its racks reach each other.
+func summarise(w io.Writer, g *graph.Graph) {
+	first, end := g.Tier(1)
+	sizes := []string{fmt.Sprintf("%d hosts", g.NumHosts())}
+	for tier := 1; tier <= graph.MaxTier; tier++ {
+		if a, b := g.Tier(tier); b > a {
+			sizes = append(sizes, fmt.Sprintf("%d switches of tier %d", b-a, tier))
+		}
+	}
+	fmt.Fprintf(w, "# %s, %d links\n", strings.Join(sizes, ", "), g.NumLinks())
+	least, most, cut := 0, 0, 0
+	for a := first; a < end; a++ {
+		for b := first; b < end; b++ {
+			n := len(g.Paths(a, b).List)
+			switch {
+			case a == b:
+				continue
+			case n == 0:
+				if cut++; cut <= maxCut {
+					fmt.Fprintf(w, "# no path from %s to %s\n", g.Node(a).Name, g.Node(b).Name)
+				}
+				continue
+			case least == 0 || n < least:
+				least = n
+			}
+			most = max(most, n)
+		}
+	}
+	if cut > maxCut {
+		fmt.Fprintf(w, "# and so on: %d pairs of racks have no path\n", cut)
+	}
+	if most > 0 {
+		fmt.Fprintf(w, "# paths between racks: %d to %d\n", least, most)
+	}
+}
