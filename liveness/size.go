@@ -296,6 +296,7 @@ func (p *path) mark(small bool) {
 // settleSize takes a size for the longest that passes.
 func (w *Watcher) settleSize(p *path, level uint8, news bool) {
 	s := &p.size
+	news = news || level != s.level
 	if level < s.level { // what passes now may be the next but one
 		s.raise = w.now + w.jitter(firstRaise)
 	}
