@@ -9,13 +9,25 @@ import (
 	"weft/stack"
 )
 
-// watchful is a fabric whose hosts watch their paths; its links are so slow that
-// a second is not too much to simulate.
+// linkRate is that of the links of a watchful fabric, in bit/s: so slow that seconds are not
+// too much to simulate. What probes take of it is still little.
+const linkRate = 25e6
+
+// busyRate is that of links where what data alone tells counts.
+const busyRate = 100e6
+
+// watchful is a fabric whose hosts watch their paths.
 func watchful(t *testing.T, seed uint64, policy string, l stack.Liveness) *world.World {
+	t.Helper()
+	return watchfulAt(t, linkRate, seed, policy, l)
+}
+
+// watchfulAt is one with links of a rate in bit/s.
+func watchfulAt(t *testing.T, rate int64, seed uint64, policy string, l stack.Liveness) *world.World {
 	t.Helper()
 	w := world.New(world.Config{
 		Topology: "fat-tree:k=4", Seed: seed,
-		Links: simnet.Config{RateBits: 100e6, Delay: 5 * time.Microsecond, HostQueueBytes: 75_000},
+		Links: simnet.Config{RateBits: rate, Delay: 5 * time.Microsecond, HostQueueBytes: int(6 * rate / 8000)},
 		Hosts: func(_ string, c *stack.Config) { c.Policy, c.Liveness = policy, &l },
 	})
 	t.Cleanup(w.Close)
@@ -83,7 +95,7 @@ func TestHost_quitsASilentlyDeadCore(t *testing.T) {
 			}
 			before := f.Received
 			until(t, w, w.Now()+500*time.Millisecond)
-			if rate := float64(f.Received-before) * 8 / 0.5; rate < 60e6 {
+			if rate := float64(f.Received-before) * 8 / 0.5; rate < 0.6*linkRate {
 				t.Errorf("%s, seed %d: %.0f bit/s without the core", policy, seed, rate)
 			}
 			w.Heal("c1.1")
@@ -115,7 +127,7 @@ func TestHost_lossAloneIsEvidence(t *testing.T) {
 	inShort(t)
 	for _, policy := range []string{"drb", "presto"} {
 		for seed := uint64(1); seed <= 8; seed++ {
-			w := watchful(t, seed, policy, stack.Liveness{Budget: -1})
+			w := watchfulAt(t, busyRate, seed, policy, stack.Liveness{Budget: -1})
 			for range 4 {
 				w.Flow("h0.0.2", "h3.0.2", world.Endless)
 			}
@@ -135,7 +147,7 @@ func TestHost_lossAloneIsEvidence(t *testing.T) {
 func TestHost_congestionIsNoEvidence(t *testing.T) {
 	inShort(t)
 	for _, budget := range []float64{0, -1} {
-		w := watchful(t, 9, "drb", stack.Liveness{Budget: budget})
+		w := watchfulAt(t, busyRate, 9, "drb", stack.Liveness{Budget: budget})
 		senders := []string{"h0.0.2", "h0.1.3", "h1.0.2", "h1.1.3", "h2.0.2", "h2.1.2", "h2.1.3", "h3.1.3"}
 		for _, h := range senders {
 			w.Flow(h, "h3.0.2", world.Endless)

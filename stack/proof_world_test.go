@@ -37,13 +37,13 @@ func TestHost_failsOpen(t *testing.T) {
 			for _, c := range []struct {
 				name  string
 				deaf  []string
-				least float64 // bit/s of 100 Mbit/s
+				least float64 // part of linkRate
 				plain bool
 			}{
-				{"all decapsulate", nil, 80e6, false},
-				{"half decapsulate", allCores[1:3], 60e6, false},
-				{"one decapsulates", allCores[1:], 40e6, false},
-				{"nobody decapsulates", allCores, 60e6, true},
+				{"all decapsulate", nil, 0.8, false},
+				{"half decapsulate", allCores[1:3], 0.6, false},
+				{"one decapsulates", allCores[1:], 0.4, false},
+				{"nobody decapsulates", allCores, 0.6, true},
 			} {
 				w := watchful(t, 5, policy, stack.Liveness{})
 				w.Deafen(c.deaf...)
@@ -53,7 +53,7 @@ func TestHost_failsOpen(t *testing.T) {
 				h := w.Host("h0.0.2")
 				carriage, edge := h.Carriage(), rackOf(w, "h3.0.2")
 				t.Logf("%s, %s: %.1f Mbit/s, %q", policy, c.name, rate/1e6, carriage.Why(edge))
-				if rate < c.least || carriage.Plain(edge) != c.plain {
+				if rate < c.least*linkRate || carriage.Plain(edge) != c.plain {
 					t.Errorf("%s, %s: %.1f Mbit/s, plain %v", policy, c.name, rate/1e6, carriage.Plain(edge))
 				}
 				if c.plain && !strings.Contains(carriage.Why(edge), "do not decapsulate") {
@@ -95,13 +95,13 @@ func TestHost_connectionsLiveThroughLossOfProof(t *testing.T) {
 					w.Deafen(allCores...)
 					within(t, w, time.Second, "it is given up", plain)
 					until(t, w, w.Now()+500*time.Millisecond) // TCP's timeout
-					if rate := goodput(t, w, f, time.Second); rate < 60e6 {
+					if rate := goodput(t, w, f, time.Second); rate < 0.6*linkRate {
 						t.Errorf("%s, seed %d: %.1f Mbit/s while it is plain", policy, seed, rate/1e6)
 					}
 					w.Undeafen(allCores...)
 					within(t, w, 10*time.Second, "it is taken up", func() bool { return !plain() })
 					until(t, w, w.Now()+300*time.Millisecond)
-					if rate := goodput(t, w, f, time.Second); rate < 60e6 {
+					if rate := goodput(t, w, f, time.Second); rate < 0.6*linkRate {
 						t.Errorf("%s, seed %d: %.1f Mbit/s when it is used again", policy, seed, rate/1e6)
 					}
 				}
@@ -133,7 +133,7 @@ func TestHost_findsTheMTU(t *testing.T) {
 		least float64
 		mtu   int
 	}{
-		{"everywhere near", own, 60e6, 1380}, {"everywhere far", far, 60e6, 1380}, {"one path", few, 50e6, 1480},
+		{"everywhere near", own, 0.6, 1380}, {"everywhere far", far, 0.6, 1380}, {"one path", few, 0.5, 1480},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +157,7 @@ func TestHost_findsTheMTU(t *testing.T) {
 					until(t, w, w.Now()+time.Second) // TCP's timeout
 					rate := goodput(t, w, f, time.Second)
 					t.Logf("%s: found after %v, %.1f Mbit/s, %q", what, took, rate/1e6, h.Carriage().Why(edge))
-					if rate < c.least || h.Carriage().Plain(edge) {
+					if rate < c.least*linkRate || h.Carriage().Plain(edge) {
 						t.Errorf("%s: %.1f Mbit/s, plain %v, MTU %d", what, rate/1e6, h.Carriage().Plain(edge), h.Carriage().MTU(edge))
 					}
 					hole(w, 0, c.where...)
@@ -173,7 +173,7 @@ func TestHost_findsTheMTU(t *testing.T) {
 // Queues that overflow, and a peer without weft, do not have the carrier given up.
 func TestHost_congestionIsNoLossOfProof(t *testing.T) {
 	inShort(t)
-	w := watchful(t, 9, "drb", stack.Liveness{})
+	w := watchfulAt(t, busyRate, 9, "drb", stack.Liveness{})
 	senders := []string{"h0.0.2", "h0.1.3", "h1.0.2", "h1.1.3", "h2.0.2", "h2.1.2", "h2.1.3"}
 	for _, h := range senders {
 		w.Flow(h, "h3.0.2", world.Endless)
