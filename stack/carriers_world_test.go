@@ -11,12 +11,12 @@ import (
 	"weft/stack"
 )
 
-// carried is a fabric whose hosts use a carrier and a policy.
-func carried(t *testing.T, topology string, carrier encap.Carrier, policy string, change ...func(*stack.Config)) *world.World {
+// carried is a fabric whose hosts use a carrier and a policy, with links of a rate in bit/s.
+func carried(t *testing.T, rate int64, topology string, carrier encap.Carrier, policy string, change ...func(*stack.Config)) *world.World {
 	t.Helper()
 	w := world.New(world.Config{
 		Topology: topology, Seed: 7,
-		Links: simnet.Config{RateBits: 1e9, Delay: 2 * time.Microsecond, HostQueueBytes: 300_000},
+		Links: simnet.Config{RateBits: rate, Delay: 2 * time.Microsecond, HostQueueBytes: int(3 * rate / 10_000)},
 		Hosts: func(_ string, c *stack.Config) {
 			c.Policy, c.Carrier = policy, carrier
 			for _, f := range change {
@@ -42,7 +42,7 @@ func TestHost_everyPolicyByEveryCarrier(t *testing.T) {
 		}
 		for _, name := range names {
 			for _, carrier := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
-				w := carried(t, fabric.spec, carrier, name)
+				w := carried(t, 1e9, fabric.spec, carrier, name)
 				w.Flow(fabric.a, fabric.b, 300_000)
 				w.Flow(fabric.c, fabric.a, 100_000)
 				w.Flow(fabric.b, fabric.a, 100_000)
@@ -68,7 +68,7 @@ func TestHost_watchesItsPathsBySRv6(t *testing.T) {
 		{"fat-tree:k=4", "h0.0.2", "h3.0.2", "c1.1", "3.0"},
 		{"fat-tree:k=4", "h0.0.2", "h0.1.2", "a0.2", ""},
 	} {
-		w := carried(t, fabric.spec, encap.CarrierSRv6, "drb", func(c *stack.Config) { c.Liveness = &stack.Liveness{} })
+		w := carried(t, busyRate, fabric.spec, encap.CarrierSRv6, "drb", func(c *stack.Config) { c.Liveness = &stack.Liveness{} })
 		f := w.Flow(fabric.a, fabric.b, world.Endless)
 		until(t, w, 50*time.Millisecond)
 		// The queue that a slow start fills may drop one or two.

@@ -14,6 +14,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 
 	"weft/internal/dataplane"
+	"weft/internal/slowtest"
 	"weft/link"
 	"weft/third_party/netstack/tcp"
 	"weft/topology"
@@ -99,12 +100,13 @@ func (f footprint) less(g footprint) footprint {
 	return footprint{f.goroutines - g.goroutines, f.files - g.files, f.objects - g.objects, f.bytes - g.bytes}
 }
 
-// orShort is the number of rounds.
-func orShort(n, short int) int {
-	if testing.Short() {
-		return short
+// rounds is how many there are: few still show an object, or some 300 bytes, that stay of
+// each; with all, which CI runs, it is 70 bytes.
+func rounds(all, few int) int {
+	if slowtest.Small() {
+		return few
 	}
-	return n
+	return all
 }
 
 // neighbours are two Hosts with a cable between them. In one rack they leave
@@ -193,7 +195,7 @@ func TestHost_connectionsLeaveNothing(t *testing.T) {
 	}
 	to, accepted := listen(t, hosts[1], "80")
 	nearFirst := false
-	wantFlat(t, orShort(20_000, 2_000), func() {
+	wantFlat(t, rounds(20_000, 2_000), func() {
 		near, far := exchange(t, hosts[0], to, accepted)
 		nearFirst = !nearFirst
 		if nearFirst {
@@ -217,7 +219,7 @@ func TestHost_closeLeaksNothing(t *testing.T) {
 		{"tunnel", tunnelPair},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			wantFlat(t, orShort(500, 400), func() {
+			wantFlat(t, rounds(500, 350), func() {
 				hosts := c.open(t)
 				to, accepted := listen(t, hosts[1], "80")
 				exchange(t, hosts[0], to, accepted)
@@ -259,7 +261,7 @@ func tunnelPair(t *testing.T) (hosts [2]*Host) {
 
 // The same for Gateways, between Hosts that stand for the kernels.
 func TestGateway_closeLeaksNothing(t *testing.T) {
-	wantFlat(t, orShort(500, 400), func() {
+	wantFlat(t, rounds(500, 350), func() {
 		under := underlays(t)
 		var hosts [2]*Host
 		var gateways [2]*dataplane.Gateway

@@ -241,7 +241,7 @@ func TestHost_closesTheHoleAtOnce(t *testing.T) {
 			})
 			senders.Go(func() { <-stop; c1.Close(); c2.Close() })
 		}
-		for i := range 60 {
+		for i := range rounds(60, 20) {
 			core, _ := fatTree.Lookup([]string{"3.0", "3.1", "3.2", "3.3"}[i%4])
 			if err := a.SetTopology(fatTree.WithoutNode(core.ID)); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/simnet"
 	"weft/internal/simnet/world"
+	"weft/internal/slowtest"
 	"weft/stack"
 )
 
@@ -125,8 +126,12 @@ func TestHost_quitsADeadWayDownForThatPodOnly(t *testing.T) {
 // with no probes at all, TCP's retransmissions tell.
 func TestHost_lossAloneIsEvidence(t *testing.T) {
 	inShort(t)
+	seeds := uint64(8)
+	if slowtest.Small() {
+		seeds = 4
+	}
 	for _, policy := range []string{"drb", "presto"} {
-		for seed := uint64(1); seed <= 8; seed++ {
+		for seed := uint64(1); seed <= seeds; seed++ {
 			w := watchfulAt(t, busyRate, seed, policy, stack.Liveness{Budget: -1})
 			for range 4 {
 				w.Flow("h0.0.2", "h3.0.2", world.Endless)

@@ -95,13 +95,13 @@ func TestHost_connectionsLiveThroughLossOfProof(t *testing.T) {
 					w.Deafen(allCores...)
 					within(t, w, time.Second, "it is given up", plain)
 					until(t, w, w.Now()+500*time.Millisecond) // TCP's timeout
-					if rate := goodput(t, w, f, time.Second); rate < 0.6*linkRate {
+					if rate := goodput(t, w, f, 500*time.Millisecond); rate < 0.6*linkRate {
 						t.Errorf("%s, seed %d: %.1f Mbit/s while it is plain", policy, seed, rate/1e6)
 					}
 					w.Undeafen(allCores...)
 					within(t, w, 10*time.Second, "it is taken up", func() bool { return !plain() })
 					until(t, w, w.Now()+300*time.Millisecond)
-					if rate := goodput(t, w, f, time.Second); rate < 0.6*linkRate {
+					if rate := goodput(t, w, f, 500*time.Millisecond); rate < 0.6*linkRate {
 						t.Errorf("%s, seed %d: %.1f Mbit/s when it is used again", policy, seed, rate/1e6)
 					}
 				}

@@ -201,7 +201,7 @@ func TestVirtual_shutdown(t *testing.T) {
 }
 
 func TestHostShutdown_leaksNothing(t *testing.T) {
-	wantFlat(t, orShort(500, 400), func() {
+	wantFlat(t, rounds(500, 350), func() {
 		hosts := neighbours(t, func(*Config) {})
 		to, accepted := listen(t, hosts[1], "80")
 		near, far := exchange(t, hosts[0], to, accepted)
