@@ -15,10 +15,23 @@ import (
 // frr is FRR's daemons in a fabric of two leaves and two spines, with a host at the first
 // leaf, in network namespaces. Addresses are an operator's, of both families.
 type frr struct {
-	t    *testing.T
-	name string // that all namespaces begin with
-	dir  string
+	t     *testing.T
+	name  string // that all namespaces begin with
+	dir   string
+	graph string // its file
 }
+
+const frrGraph = `nodes:
+  s1: {tier: 2, addresses: [172.16.0.1, "2001:db8::1"], as: 65001}
+  s2: {tier: 2, addresses: [172.16.0.2, "2001:db8::2"], as: 65002}
+  l1: {tier: 1, prefixes: [192.168.1.64/26, "2001:db8:1::/64"], as: 65101}
+  l2: {tier: 1, prefixes: [192.168.2.64/26, "2001:db8:2::/64"], as: 65102}
+links:
+  - {ends: [l1, s1], ports: [to-s1, to-l1]}
+  - {ends: [l1, s2], ports: [to-s2, to-l1]}
+  - {ends: [l2, s1], ports: [to-s1, to-l2]}
+  - {ends: [l2, s2], ports: [to-s2, to-l2]}
+`
 
 const frrDaemons = "/usr/lib/frr/"
 
@@ -36,7 +49,7 @@ func newFRR(t *testing.T) *frr {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &frr{t, fmt.Sprintf("weft-f%d-", os.Getpid()), dir}
+	f := &frr{t: t, name: fmt.Sprintf("weft-f%d-", os.Getpid()), dir: dir}
 	t.Cleanup(f.down)
 	f.run("chmod", "755", dir)
 	for _, n := range []string{"s1", "s2", "l1", "l2", "h1"} {
@@ -49,14 +62,15 @@ func newFRR(t *testing.T) *frr {
 		f.run("ip", "-n", f.name+l[0], "link", "set", "to-"+l[1], "up")
 		f.run("ip", "-n", f.name+l[1], "link", "set", "to-"+l[0], "up")
 	}
-	for at, addr := range map[string]string{"l1 to-h1": "192.168.1.65/26", "h1 to-l1": "192.168.1.66/26", "s1 lo": "172.16.0.1/32", "s2 lo": "172.16.0.2/32"} {
-		n, dev, _ := strings.Cut(at, " ")
-		f.run("ip", "-n", f.name+n, "addr", "add", addr, "dev", dev)
+	f.run("ip", "-n", f.name+"l1", "addr", "add", "192.168.1.65/26", "dev", "to-h1")
+	f.run("ip", "-n", f.name+"h1", "addr", "add", "192.168.1.66/26", "dev", "to-l1")
+	f.graph = filepath.Join(dir, "graph.yaml")
+	if err := os.WriteFile(f.graph, []byte(frrGraph), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	f.start("s1", 65001, "172.16.0.1/32 2001:db8::1/128", "l1 l2")
-	f.start("s2", 65002, "172.16.0.2/32 2001:db8::2/128", "l1 l2")
-	f.start("l1", 65101, "192.168.1.64/26 2001:db8:1::/64", "s1 s2")
-	f.start("l2", 65102, "192.168.2.64/26 2001:db8:2::/64", "s1 s2")
+	for _, n := range []string{"s1", "s2", "l1", "l2"} {
+		f.start(n)
+	}
 	return f
 }
 
@@ -74,41 +88,22 @@ func (f *frr) at(node string, argv ...string) {
 	f.run(append([]string{"ip", "netns", "exec", f.name + node}, argv...)...)
 }
 
-// start runs a switch's zebra and bgpd.
-func (f *frr) start(node string, as int, prefixes, peers string) {
+// start runs a switch's zebra and bgpd, configured as weft plan says.
+func (f *frr) start(node string) {
 	f.t.Helper()
-	var b strings.Builder
-	fmt.Fprintf(&b, "frr defaults datacenter\nhostname %s\nrouter bgp %d\n bgp router-id 1.1.1.%d\n no bgp ebgp-requires-policy\n no bgp network import-check\n", node, as, as%250)
-	for _, p := range strings.Fields(peers) {
-		fmt.Fprintf(&b, " neighbor to-%s interface remote-as external\n", p)
-	}
-	leaf := node[0] == 'l'
-	if leaf {
-		b.WriteString(" neighbor H peer-group\n neighbor H remote-as external\n neighbor H passive\n bgp listen range 192.168.1.64/26 peer-group H\n")
-	}
-	for _, family := range []string{"ipv4", "ipv6"} {
-		fmt.Fprintf(&b, " address-family %s unicast\n", family)
-		for _, p := range strings.Fields(prefixes) {
-			if strings.Contains(p, ":") == (family == "ipv6") {
-				fmt.Fprintf(&b, "  network %s\n", p)
-			}
-		}
-		for _, p := range strings.Fields(peers) {
-			fmt.Fprintf(&b, "  neighbor to-%s activate\n", p)
-		}
-		if leaf {
-			b.WriteString("  neighbor H activate\n  neighbor H addpath-tx-all-paths\n")
-		}
-		b.WriteString(" exit-address-family\n")
-	}
+	conf := mustWeft(f.t, "plan", "--for", "frr", "--topology", f.graph, "--node", node)
 	dir := filepath.Join(f.dir, node)
+	file := filepath.Join(dir, "frr.conf")
 	f.run("mkdir", dir)
-	if err := os.WriteFile(filepath.Join(dir, "frr.conf"), []byte(b.String()), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
 		f.t.Fatal(err)
 	}
 	f.run("chown", "-R", "frr:frr", dir)
+	if out, err := exec.Command("vtysh", "-C", "-f", file).CombinedOutput(); err != nil || len(out) > 0 {
+		f.t.Fatalf("vtysh refuses the configuration of %s: %v: %s\n%s", node, err, out, conf)
+	}
 	for _, daemon := range []string{"zebra", "bgpd"} {
-		f.at(node, frrDaemons+daemon, "-d", "-N", f.name+node, "-f", filepath.Join(dir, "frr.conf"),
+		f.at(node, frrDaemons+daemon, "-d", "-N", f.name+node, "-f", file,
 			"-i", filepath.Join(dir, daemon+".pid"), "-z", filepath.Join(dir, "z.sock"), "--vty_socket", dir)
 	}
 }
@@ -125,8 +120,8 @@ func (f *frr) down() {
 	os.RemoveAll(f.dir)
 }
 
-// graph runs weft at the host until it prints all of want, or for half a minute.
-func (f *frr) graph(want ...string) {
+// heard runs weft at the host until it prints all of want, or for half a minute.
+func (f *frr) heard(want ...string) {
 	f.t.Helper()
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		self := program(f.t, "topology", "from-bgp", "--as", "4200000001", "--neighbor", "192.168.1.65=65101")
@@ -153,7 +148,7 @@ func TestTopologyFromBGP_FRR(t *testing.T) {
 	slowtest.System(t)
 	f := newFRR(t)
 	const failing = "  - {ends: [as65102, as65001]}\n"
-	f.graph(
+	f.heard(
 		"# paths between racks: 2 to 2\nnodes:\n", // nothing is guessed
 		`  as65101: {tier: 1, prefixes: [192.168.1.64/26, "2001:db8:1::/64"], as: 65101}`,
 		`  as65102: {tier: 1, prefixes: [192.168.2.64/26, "2001:db8:2::/64"], as: 65102}`,
@@ -161,7 +156,7 @@ func TestTopologyFromBGP_FRR(t *testing.T) {
 		`  as65002: {tier: 2, addresses: [172.16.0.2, "2001:db8::2"], as: 65002}`,
 		failing, "  - {ends: [as65102, as65002]}\n")
 	f.run("ip", "-n", f.name+"s1", "link", "set", "to-l2", "down")
-	f.graph("# paths between racks: 1 to 1\nnodes:\n", "  - {ends: [as65102, as65002]}\n")
+	f.heard("# paths between racks: 1 to 1\nnodes:\n", "  - {ends: [as65102, as65002]}\n")
 	f.run("ip", "-n", f.name+"s1", "link", "set", "to-l2", "up")
-	f.graph("# paths between racks: 2 to 2\n", failing)
+	f.heard("# paths between racks: 2 to 2\n", failing)
 }
