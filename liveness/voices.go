@@ -38,7 +38,8 @@ func (w *Watcher) hear() {
 	}
 }
 
-// agree reports whether two destinations accuse a link that are not the same host.
+// agree reports whether two independent destinations accuse one link: two of different
+// racks or, for the rack's own link, two hosts.
 func (w *Watcher) agree(all []Suspect) bool {
 	first := &all[0]
 	own := w.ofRack(first)
