@@ -88,8 +88,8 @@ func (c *Config) driver(p *Prober) probe.Config {
 
 func (p *Prober) now() time.Duration { return time.Since(p.start) }
 
-// SetTopology replaces what is known from elsewhere. What the Prober has found out
-// itself is delivered on top of it.
+// SetTopology replaces the topology that is known from elsewhere. The Prober's own
+// findings are applied on top of it before delivery.
 func (p *Prober) SetTopology(t *topology.Topology) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *Prober) SetTopology(t *topology.Topology) error {
 	return nil
 }
 
-// Topology is what was delivered last, or will be next.
+// Topology returns the topology that was delivered last, or will be delivered next.
 func (p *Prober) Topology() *topology.Topology {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,15 +167,14 @@ func (p *Prober) receive() {
 	}
 }
 
-// Carriage says to which racks the carrier is used, as was delivered last, or will be
-// next.
+// Carriage returns the Carriage that was delivered last, or will be delivered next.
 func (p *Prober) Carriage() *liveness.Carriage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.driver.Carriage()
 }
 
-// SetIdle says whether another carrier is in use instead: then this one is only kept
+// SetIdle says whether another carrier is in use instead. This one is then only kept
 // proved, at a tenth of the cost.
 func (p *Prober) SetIdle(idle bool) {
 	p.mu.Lock()
@@ -184,10 +183,10 @@ func (p *Prober) SetIdle(idle bool) {
 	p.nudge()
 }
 
-// Self is the host.
+// Self returns the host's node.
 func (p *Prober) Self() topology.NodeID { return p.self }
 
-// Paths says how the paths are, and why.
+// Paths returns the state of all paths, with reasons.
 func (p *Prober) Paths() []liveness.PathHealth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,8 +202,8 @@ func (p *Prober) Stats() Stats {
 	return s
 }
 
-// Close stops, and waits for a call of Deliver to end. It may be called more than
-// once.
+// Close stops the Prober, and waits for a running call of Deliver. It may be called more
+// than once.
 func (p *Prober) Close() (err error) {
 	p.closing.Do(func() {
 		close(p.stop)
