@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Config of a Table. Zero values mean the defaults.
+// Config configures a Table. Zero values mean the defaults.
 type Config struct {
 	// Tau is how long a DRE remembers, from MinTau to MaxTau. Default: 160 µs
 	// (CONGA §3.6), for links of 10 Gbit/s; it should be longer than a round trip.
 	Tau time.Duration
-	// Age is how long a report counts in full, from Tau to MaxAge. Default: 10 ms
-	// (CONGA §3.3), or Tau if that is longer.
+	// Age is how long a report has full weight, from Tau to MaxAge. Default: 10 ms (CONGA
+	// §3.3), or Tau if that is longer.
 	Age time.Duration
-	// RateBits is the rate, in bits a second, of the fabric links by which this
-	// host's packets leave their rack. Default: 10e9.
+	// RateBits is the rate, in bits a second, of the fabric links by which this host's
+	// packets leave their rack. Default: 10e9.
 	RateBits float64
-	// MaxDestinations bounds the racks that either table remembers, from 1 to
+	// MaxDestinations bounds the racks that each of the two tables remembers, from 1 to
 	// 1<<20. Default: 16,384.
 	MaxDestinations int
 	// Seed of the random choice among equal paths.

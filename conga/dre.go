@@ -2,13 +2,14 @@ package conga
 
 import "time"
 
-// DRE estimates how busy a link is (discounting rate estimator, CONGA §3.2): X
-// grows by what is sent and shrinks by the part alpha every tau times alpha, so
-// at a steady rate R it is about R times tau.
+// DRE estimates how busy a link is (discounting rate estimator, CONGA §3.2). X grows by
+// the bytes sent and shrinks by a factor 1-alpha every tau times alpha. So at a steady
+// rate R it is about R times tau.
 //
-// There is no timer: each call makes up for the ticks since the last one, with the same
-// result. Times are since an arbitrary start; one that goes back counts as the latest. It
-// is not safe for concurrent use. The zero value is a link that is never busy.
+// There is no timer: each call applies the ticks since the last one, with the same
+// result. Times are since an arbitrary start; a time before the latest counts as the
+// latest. A DRE is not safe for concurrent use. The zero value is a link that is never
+// busy.
 type DRE struct {
 	x     float64       // bytes
 	scale float64       // metric per byte

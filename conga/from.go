@@ -24,10 +24,10 @@ func (t *Table) Received(src uint32, tag, ce uint8, now time.Duration) {
 	row.news |= 1 << tag
 }
 
-// NextFeedback returns the report for a packet to a rack, and false if there is
-// none. It goes round the tags that were heard of since their last report. It
-// prefers the next one whose metric has changed. A metric heard longer than Age
-// ago is not reported any more.
+// NextFeedback returns the report for a packet to a rack. ok is false if there is none.
+// It takes turns among the tags that packets have brought since their last report, and
+// prefers the next one whose metric has changed. It does not report a metric that is
+// older than Age.
 func (t *Table) NextFeedback(dst uint32, now time.Duration) (tag, metric uint8, ok bool) {
 	row := t.from.get(dst)
 	if row == nil || row.news == 0 {

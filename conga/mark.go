@@ -73,17 +73,17 @@ func ParseMark(id uint16) Mark {
 	}
 }
 
-// Order returns an ID to use in place of m's. Of two packets that were sent at least half a
-// tau and at most 16 tau apart, the later one's is ahead, as sequence numbers of 16 bits
-// are. That tells a packet sent again, a round trip later, from one that was overtaken. The
-// ID begins no flowcell.
+// Order returns an ID to use in place of m's. Of two packets that were sent at least half
+// a tau and at most 16 tau apart, the later one's ID is ahead, as with 16-bit sequence
+// numbers. That tells a packet that was sent again, a round trip later, from one that was
+// overtaken. The ID begins no flowcell.
 func (m Mark) Order() uint16 { return uint16(m.Tick%ticks)<<10 | 1 }
 
-// Tick is the time as a Mark has it: in halves of Config.Tau, modulo 64.
+// Tick returns the time as a Mark carries it: in halves of Config.Tau, modulo 64.
 func (t *Table) Tick(now time.Duration) uint8 { return uint8(now/(t.config.Tau/2)) % ticks }
 
-// Raise does what a switch does: it returns id with the CE of a forward mark
-// raised to metric. All else is unchanged. The caller mends the checksum.
+// Raise does a switch's part: it returns id with the CE of a forward mark raised to
+// metric. All else is unchanged. The caller updates the checksum.
 func Raise(id uint16, metric uint8) uint16 {
 	ce := uint16(min(metric, MaxMetric)) << markMetricShift
 	if id&markFeedback != 0 || id&markMetric >= ce {

@@ -6,8 +6,8 @@ import "time"
 type Stats struct {
 	Destinations int    `json:"destinations"` // racks to which something is sent
 	Sources      int    `json:"sources"`      // racks from which something has come
-	Evicted      uint64 `json:"evicted"`      // racks forgotten for others
-	Refused      uint64 `json:"refused"`      // reports of racks to which nothing is sent
+	Evicted      uint64 `json:"evicted"`      // racks forgotten to make room
+	Refused      uint64 `json:"refused"`      // reports from racks to which nothing is sent
 }
 
 // Stats returns the counters.
@@ -20,7 +20,7 @@ func (t *Table) Stats() Stats {
 	}
 }
 
-// Destination is the state of the paths to a rack.
+// Destination is what a Table knows of the paths to a rack.
 type Destination struct {
 	Destination uint32   `json:"destination"`
 	Tags        []TagUse `json:"tags"` // those chosen or reported, ascending
@@ -29,14 +29,14 @@ type Destination struct {
 // TagUse is what is known of the paths of one LBTag to a rack.
 type TagUse struct {
 	Tag    uint8         `json:"tag"`
-	Local  uint8         `json:"local"`  // by what was sent, whereto ever
+	Local  uint8         `json:"local"`  // of what this host has sent by the tag, to all racks
 	Remote uint8         `json:"remote"` // as reported, aged
 	Age    time.Duration `json:"age"`    // ns since the report; -1 if there was none
-	Chosen uint64        `json:"chosen"` // flowlets
+	Chosen uint64        `json:"chosen"` // flowlets that took it
 }
 
-// Destinations returns what is known of all racks to which something is sent,
-// in no order; the caller owns it.
+// Destinations returns what is known of all racks to which something is sent, in no
+// order. The caller owns the slice.
 func (t *Table) Destinations(now time.Duration) []Destination {
 	list := make([]Destination, len(t.to.entries))
 	for i := range t.to.entries {

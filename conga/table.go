@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Table is what a host knows of the congestion of its paths, and of others' paths
-// to itself. A rack is any number of the caller's.
+// Table is what a host knows of the congestion of its paths, and of others' paths to
+// itself. A rack is any number that the caller chooses.
 type Table struct {
 	config  Config
 	local   [Tags]DRE
@@ -42,11 +42,12 @@ func New(c Config) (*Table, error) {
 	return t, nil
 }
 
-// Choose returns the path of a new flowlet to a rack (CONGA §3.5): one with the least of
-// max(local, remote) metric; last, the path of the flow's latest flowlet or -1, if that is
-// among the best, else a random one of them. It is -1 if paths is empty. paths is not kept.
-// tag is called once or twice for each path and must return the same both times. A path
-// that occurs more than once is more likely in proportion.
+// Choose returns the path of a new flowlet to a rack (CONGA §3.5): one with the least
+// max(local, remote) metric. last is the path of the flow's latest flowlet, or -1. Choose
+// returns last if it is among the best, otherwise a random one of the best. The result is
+// -1 if paths is empty. paths is not kept. tag is called once or twice for each path and
+// must return the same both times. A path that occurs several times is more likely in
+// proportion.
 func (t *Table) Choose(dst uint32, paths []int, tag func(path int) uint8, last int, now time.Duration) (path int) {
 	if len(paths) == 0 {
 		return -1
@@ -100,8 +101,8 @@ func (t *Table) Sent(tag uint8, bytes int, now time.Duration) {
 	t.local[tag%Tags].Add(bytes, now)
 }
 
-// Feedback takes a rack's report of the congestion on the way to it by paths of
-// this tag. A report of a rack to which nothing is sent is refused and counted.
+// Feedback takes a rack's report of the congestion on the way to it by paths of this tag.
+// A report from a rack to which nothing is sent is refused and counted.
 func (t *Table) Feedback(dst uint32, tag, metric uint8, now time.Duration) {
 	row := t.to.get(dst)
 	if row == nil {

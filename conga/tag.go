@@ -8,9 +8,10 @@ const (
 	MaxMetric = 7
 )
 
-// Tag returns the LBTag of a path, one of so many to its destination. It is the path's
-// number if there are no more paths than tags, else that of its first hop, the digit chosen
-// at the edge switch, modulo Tags. Paths of one tag count as one.
+// Tag returns the LBTag of a path, one of so many to its destination. If there are no
+// more paths than tags, it is the path's number. Otherwise it is the number of the path's
+// first hop, the digit chosen at the edge switch, modulo Tags. Paths of one tag count as
+// one.
 func Tag(path, paths, first int) uint8 {
 	if paths > Tags {
 		path = first

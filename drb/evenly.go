@@ -1,12 +1,11 @@
 package drb
 
-// evenly returns a sequence in which i occurs weights[i] times and every
-// prefix of length t holds t·weights[i]/n of them, rounded up or down. Within
-// that it does not take the same i twice in a row where it need not. Equal
-// weights give plain round robin.
+// evenly returns a sequence in which i occurs weights[i] times. Every prefix of length t
+// holds t·weights[i]/n of them, rounded up or down. Within that bound it does not repeat
+// the same i where it need not. Equal weights give plain round robin.
 //
-// It has as many rounds as the weights' greatest common divisor. At the end of
-// each round every i has had exactly its share.
+// The sequence consists of as many rounds as the weights' greatest common divisor. At the
+// end of each round every i has had exactly its share.
 func evenly(weights []int) []int {
 	rounds, total := 0, 0
 	for _, w := range weights {
@@ -43,10 +42,10 @@ func gcd(a, b int) int {
 	return a
 }
 
-// schedule is a round of evenly as a problem of unit jobs on one machine: the
-// j-th occurrence of i must fall into the slots from ⌊j·n/w⌋ to before
-// ⌈(j+1)·n/w⌉. The fluid solution shows that there is one; earliest deadline
-// first finds a solution whenever there is one.
+// schedule is a round of evenly as a problem of unit jobs on one machine: the j-th
+// occurrence of i must get a slot from ⌊j·n/w⌋ up to, not including, ⌈(j+1)·n/w⌉. The
+// fluid solution shows that a schedule exists, and earliest deadline first finds one
+// whenever one exists.
 type schedule struct {
 	branches []branch
 	n        int // jobs in all, and slots
@@ -99,11 +98,11 @@ func (s *schedule) instead(t, but int) int {
 	return but
 }
 
-// solvable reports whether all jobs left fit into the slots from t on. They do
-// if before each deadline there is room for those that are due by then (Hall's
-// theorem: slots that begin later than t have the room that the fluid solution
-// left them). Only deadlines up to that of a job already done can fail: later,
-// no branch is ahead of its share, and all shares together fit.
+// solvable reports whether all jobs left fit into the slots from t on. They do if before
+// each deadline there is room for the jobs that are due by then (Hall's theorem; slots
+// that begin later than t have the room that the fluid solution left them). Only
+// deadlines up to that of a job already done can fail: beyond it, no branch is ahead of
+// its share, and all shares together fit.
 func (s *schedule) solvable(t int) bool {
 	ahead := t
 	for i := range s.branches {

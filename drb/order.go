@@ -1,16 +1,14 @@
 package drb
 
-// interleave returns the order in which digit reversal visits the live paths,
-// each once. With all paths live these are the paper's DR(0), DR(1), ... With some
-// dead it is what digit reversal stands for rather than the same list with
-// holes: at every layer each subtree is visited in proportion to its live
-// paths and as evenly as whole steps allow. After t visits to a switch with n
-// live paths above, a branch with w of them has had its share t·w/n rounded up
-// or down.
+// interleave returns the order in which digit reversal visits the live paths, each once.
+// With all paths live it is the paper's DR(0), DR(1), ... With dead paths it is not the
+// same list with holes: at every layer each subtree is visited in proportion to its live
+// paths, as evenly as whole steps allow. After t visits to a switch with n live paths
+// above, a branch with w of them has had its share t·w/n, rounded up or down.
 //
-// live holds path numbers, ascending, within the product of bases. A path that
-// weighs more than others is in it more than once, is visited as often, and
-// counts as often in its subtree.
+// live holds path numbers, ascending, within the product of bases. A path that weighs
+// more than others occurs in it several times, is visited as often, and counts as often
+// in its subtree.
 func interleave(bases, live []int) []int {
 	if len(bases) == 0 || len(live) <= 1 {
 		return append([]int(nil), live...)

@@ -18,10 +18,10 @@ func (r Rule) String() string {
 }
 
 // Order lists the live paths in the order in which the rule visits them. live is
-// ascending. A path is in it as often as its weight says, comes as often in the
-// order, and is spread as evenly as whole steps allow if the rule goes round. The
-// order depends on the arguments alone. Any number of Selectors may share it. It
-// must not be changed, and may be live itself.
+// ascending, and has each path as often as its weight says. The order has it as often,
+// spread as evenly as whole steps allow if the rule takes turns. The order depends on the
+// arguments alone, so any number of Selectors may share it. It must not be changed, and
+// may be live itself.
 func (r Rule) Order(bases, live []int) []int {
 	switch {
 	case r == DigitReversal:
@@ -52,8 +52,8 @@ type Selector struct {
 	rng   rand.PCG
 }
 
-// NewSelector returns a selector that starts at a random place, drawn from
-// seed, of an order that the same rule made.
+// NewSelector returns a Selector for an order that the same rule made. It starts at a
+// random place, drawn from seed.
 func NewSelector(rule Rule, order []int, seed uint64) Selector {
 	s := Selector{order: order, rule: rule, rng: *rand.NewPCG(seed, 0x77656674)}
 	if len(order) > 0 {
@@ -89,8 +89,8 @@ func (s *Selector) Next(hash uint64) (path int, ok bool) {
 	return path, true
 }
 
-// Touch reads what Next will need, so that the read overlaps with others. Its result has no
-// meaning.
+// Touch reads what Next will need, so that this read overlaps with others. The result has
+// no meaning.
 func (s *Selector) Touch() int { return s.next }
 
 func (s *Selector) random() int { return int(s.rng.Uint64() % uint64(len(s.order))) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Carrier is what a packet's path is written into.
+// Carrier is the way in which a packet carries its path.
 type Carrier uint8
 
 // The carriers.

@@ -2,13 +2,13 @@ package encap
 
 import "encoding/binary"
 
-// Decapsulate checks both headers of an IP-in-IP packet, writes into the inner
-// one what its ECN field has become on the way (RFC 6040 §4.2), and returns the
-// inner packet, without padding, in the bytes of b.
+// Decapsulate checks both headers of an IP-in-IP packet and returns the inner packet,
+// without padding, in the bytes of b. It writes the resulting ECN field into the inner
+// header (RFC 6040 §4.2).
 //
-// ErrNotIPIP is checked first and cheaply: the packet is not weft's. Other
-// errors: ErrTruncated, ErrVersion, ErrIHL, ErrChecksum, ErrFragment, ErrNested,
-// ErrECN; b is then unchanged.
+// ErrNotIPIP is checked first and cheaply: the packet is not weft's. Other errors:
+// ErrTruncated, ErrVersion, ErrIHL, ErrChecksum, ErrFragment, ErrNested, ErrECN; b is
+// then unchanged.
 func Decapsulate(b []byte) (inner []byte, err error) {
 	if len(b) >= 20 && b[0]>>4 == 4 && b[9] != protoIPIP {
 		return nil, ErrNotIPIP

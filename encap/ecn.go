@@ -30,10 +30,9 @@ var decapsulated = [4][4]ECN{
 	CE:     {NotECT: CE, ECT0: CE, ECT1: CE, CE: CE},
 }
 
-// decapsulateECN returns the field of the packet that leaves the tunnel (RFC
-// 6040 §4.2). It is false for a mark on a packet whose transport would not
-// understand it: the packet must be dropped, as an ECN-less switch would have
-// done.
+// decapsulateECN returns the field of the packet that leaves the tunnel (RFC 6040 §4.2).
+// ok is false for a mark on a packet whose transport does not understand marks. That
+// packet must be dropped, as a switch without ECN would have dropped it.
 func decapsulateECN(inner, outer ECN) (out ECN, ok bool) {
 	out = decapsulated[inner&ecnMask][outer&ecnMask]
 	return out, out != CE || inner != NotECT

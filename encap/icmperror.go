@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Why an ICMP packet is not translated. InnerError also returns the errors of
-// Decapsulate. They are returned unwrapped, and callers count by them.
+// Errors of InnerError, besides those of Decapsulate. They are returned unwrapped, and
+// callers count by them.
 var (
 	ErrNotTunnelError = errors.New("encap: not an ICMP error about an IP-in-IP packet that its receiver has sent")
 	ErrOurOwn         = errors.New("encap: ICMP error that concerns the tunnel alone (RFC 2003 §4)")
@@ -36,16 +36,16 @@ const (
 // who reports 60, must not make a connection send tiny packets.
 const leastMTU = 552
 
-// InnerError turns an ICMP error in b, about a packet whose outer header
-// Encapsulate has written, into the error that the inner packet's sender is to
-// have (RFC 2003 §4, §5.1): about the inner packet, and with an MTU that leaves
-// room for the outer header. It works in place and returns the packet, without
-// padding, in the bytes of b. The source remains the switch that has complained;
-// about is the inner packet as far as it was quoted, in the packet's own bytes.
+// InnerError translates an ICMP error in b about a packet that Encapsulate has wrapped.
+// The result is the error that the inner packet's sender must get (RFC 2003 §4, §5.1): it
+// quotes the inner packet, and its MTU leaves room for the outer header. InnerError works
+// in place and returns the packet, without padding, in the bytes of b. The source remains
+// the switch that has reported the error. about is the quoted part of the inner packet,
+// in the bytes of packet.
 //
 // ErrNotTunnelError is checked first and cheaply. It is also the error if the inner
-// packet's source is not the tunnel's own. ErrTruncated: a switch has quoted only the outer
-// header and 8 bytes, as RFC 792 asks for. b is unchanged after any error.
+// packet's source is not the tunnel's own. ErrTruncated: the switch has quoted only the
+// outer header and 8 bytes, as RFC 792 asks for. b is unchanged after any error.
 func InnerError(b []byte) (packet, about []byte, err error) {
 	if len(b) >= 20 && b[0]>>4 == 4 && (b[9] != protoICMP || binary.BigEndian.Uint16(b[6:])&fragmentMask != 0) {
 		return nil, nil, ErrNotTunnelError

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// Overhead is what an outer header adds, in bytes. An MTU shrinks by it.
+// Overhead is the length of an outer header in bytes. An MTU shrinks by it.
 const Overhead = 20
 
 const (
@@ -19,7 +19,7 @@ const (
 	fragmentMask = flagMF | 0x1fff // more fragments, or an offset
 )
 
-// Why a packet is refused. Callers count by them; they are returned unwrapped.
+// Errors about packets. Callers count by them; they are returned unwrapped.
 var (
 	ErrTruncated = errors.New("encap: packet shorter than its headers say")
 	ErrVersion   = errors.New("encap: not an IPv4 packet")
@@ -59,14 +59,13 @@ func NewIPIP(src, dst netip.Addr) (IPIP, error) {
 	return h, nil
 }
 
-// Encapsulate writes the outer header of RFC 2003 §3.1 into b[:Overhead], the
-// headroom, for the IPv4 packet in b[Overhead:], which it does not change. DF,
-// DSCP and ECN are the inner packet's; id identifies the outer one, which
-// matters only if it may be fragmented (RFC 6864 §4). Bytes behind the inner
-// packet's end are not accounted for.
+// Encapsulate writes the outer header of RFC 2003 §3.1 into b[:Overhead], the headroom,
+// for the IPv4 packet in b[Overhead:], which it does not change. DF, DSCP and ECN are
+// copied from the inner packet. id is the outer packet's ID, which matters only if that
+// may be fragmented (RFC 6864 §4). Bytes behind the inner packet's end do not count.
 //
-// The inner checksum is not looked at: the packet is the sender's own.
-// Errors: ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
+// The inner checksum is not checked: the packet is the sender's own. Errors:
+// ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
 func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	if len(b) < Overhead+20 {
 		return ErrTruncated

@@ -5,9 +5,9 @@ import "net/netip"
 // MaxOverhead is the headroom that every Outer fits into, in bytes.
 const MaxOverhead = srv6Overhead
 
-// Outer is an outer header of any carrier that IP itself forwards, complete except for the
+// Outer is an outer header of a carrier that IP itself forwards, complete except for the
 // fields that depend on the packet. It is an immutable, comparable value, safe for
-// concurrent use. The zero value encapsulates nothing: ErrVersion.
+// concurrent use. The zero value encapsulates nothing; its error is ErrVersion.
 type Outer struct {
 	carrier Carrier
 	ready   bool
@@ -21,9 +21,8 @@ func NewIPIPOuter(src, dst netip.Addr) (Outer, error) {
 	return Outer{carrier: CarrierIPIP, ready: err == nil, ipip: h}, err
 }
 
-// NewSRv6Outer returns the outer header of packets that follow the labels in
-// sids, an address that SIDs has made. src is the sender's IPv6 address. Errors
-// name which of the two is wrong.
+// NewSRv6Outer returns the outer header of packets that follow the labels in sids, an
+// address from SIDs. src is the sender's IPv6 address. Errors name the wrong address.
 func NewSRv6Outer(src, sids netip.Addr) (Outer, error) {
 	h, err := newSRv6(src, sids)
 	return Outer{carrier: CarrierSRv6, ready: err == nil, srv6: h}, err
@@ -32,10 +31,10 @@ func NewSRv6Outer(src, sids netip.Addr) (Outer, error) {
 // Overhead returns the length of the header in bytes.
 func (o *Outer) Overhead() int { return o.carrier.Overhead() }
 
-// Encapsulate writes the header right before the IPv4 packet in b[MaxOverhead:],
-// which it does not change, and returns b from the header on. DSCP and ECN are
-// the inner packet's; id is IPv4's and ignored by other carriers. See
-// IPIP.Encapsulate for what is not looked at.
+// Encapsulate writes the header right before the IPv4 packet in b[MaxOverhead:], which it
+// does not change, and returns b from the header on. DSCP and ECN are copied from the
+// inner packet. id is the ID of an IPv4 outer header; other carriers ignore it.
+// IPIP.Encapsulate says what is not checked.
 //
 // Errors: ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
 func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {

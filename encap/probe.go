@@ -16,8 +16,8 @@ const (
 	// MaxProbeLen is the length of the longest probe, with its padding.
 	MaxProbeLen = 0xffff - MaxOverhead
 	// ProbeTOS is network control by its top three bits and "low delay" to Linux's
-	// rt_tos2priority: probes must tell dead paths from full queues, so they pass queues
-	// where switches let them.
+	// rt_tos2priority. Probes must tell dead paths from full queues, so they overtake
+	// queues where switches let them.
 	ProbeTOS = 0xd0
 )
 
@@ -40,8 +40,8 @@ type ProbeKind uint8
 
 // The kinds.
 const (
-	Boomerang    ProbeKind = iota + 1 // a bouncing switch sends it home, by nothing but routing
-	ProbeRequest                      // the target, if it runs weft, makes a reply of it
+	Boomerang    ProbeKind = iota + 1 // a bouncing switch sends it home by routing alone
+	ProbeRequest                      // a target that runs weft turns it into a reply
 	ProbeReply                        // comes back by the request's path
 )
 
@@ -57,8 +57,7 @@ func (k ProbeKind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Why bytes are no sound probe, besides ErrTruncated and ErrChecksum. They are
-// returned unwrapped.
+// Errors about probes, besides ErrTruncated and ErrChecksum. They are returned unwrapped.
 var (
 	ErrNotProbe     = errors.New("encap: not a probe")
 	ErrProbeVersion = errors.New("encap: unknown version of a probe")
@@ -91,29 +90,29 @@ var (
 // routes it home.
 type Probe struct {
 	Kind ProbeKind
-	// Path is the path's number for the pair of hosts. A path has the same number
-	// both ways, and a reply goes back by it.
+	// Path is the path's number for the pair of hosts. A path has the same number in both
+	// directions, and the reply takes it back.
 	Path uint16
-	// Token is the origin's own and comes back unchanged. Whoever cannot see the
-	// probe must not be able to guess it.
+	// Token is the origin's own and comes back unchanged. Hosts that do not see the probe
+	// must not be able to guess it.
 	Token          uint64
 	Origin, Target netip.Addr // IPv4; equal for a boomerang
-	// Carrier is the carrier of the probe, so that a host with several answers by the same
-	// one. It is in the IPv4 ID. Peers that do not know of it send and ignore 0, which is
-	// CarrierIPIP.
+	// Carrier is the carrier of the probe. A host with several carriers answers by the
+	// same one. It is in the IPv4 ID. Peers without this feature send and ignore 0, which
+	// is CarrierIPIP.
 	Carrier Carrier
-	// Padding is the number of bytes behind the 24. Peers that do not know of it take a
+	// Padding is the number of bytes behind the 24. Peers without this feature take a
 	// padded request for another program's datagram and do not answer.
 	Padding int
-	// AsData makes the probe wait in queues as data does: it is of data's class, so its
-	// round trip tells how long queues are. A reply is of its request's class. Peers that
-	// do not know of it reply in ProbeTOS.
+	// AsData puts the probe into data's class, so that its round trip includes the queues
+	// in which data waits. A reply has its request's class. Peers without this feature
+	// reply in ProbeTOS.
 	AsData bool
 }
 
 // AppendProbe appends a whole inner packet to b, ProbeLen bytes and the padding. It fails
-// only if an address is not IPv4, the kind is unknown, a boomerang's addresses differ, or
-// the packet would be longer than MaxProbeLen. b is then returned unchanged. It allocates
+// if an address is not IPv4, the kind is unknown, a boomerang's addresses differ, or the
+// packet would be longer than MaxProbeLen. b is then returned unchanged. It allocates
 // only if b has no room for the packet.
 func AppendProbe(b []byte, p Probe) ([]byte, error) {
 	p.Origin, p.Target = p.Origin.Unmap(), p.Target.Unmap()
@@ -157,15 +156,15 @@ func (p *Probe) put(b []byte) {
 	d.finish(b, from, to)
 }
 
-// IsProbe reports whether a packet claims to be a probe: IPv4 without options,
-// no fragment, with a length that a probe may have, its ports and magic. It is for the hot path:
-// other packets fail its first comparisons.
+// IsProbe reports whether a packet claims to be a probe: IPv4 without options, no
+// fragment, with a possible length, the ports and the magic of a probe. It is for the hot
+// path: other packets fail its first comparisons.
 func IsProbe(packet []byte) bool { return probeDatagram.is(packet) }
 
-// ParseProbe checks a whole inner packet, its checksums included, and returns
-// what it says. Bytes behind the packet's end (padding) are not looked at.
+// ParseProbe checks a whole inner packet, its checksums included, and decodes it. Bytes
+// behind the packet's end (padding) are ignored.
 //
-// Errors: ErrNotProbe for what IsProbe refuses, ErrTruncated, ErrChecksum,
+// Errors: ErrNotProbe for packets that IsProbe refuses, ErrTruncated, ErrChecksum,
 // ErrProbeVersion, ErrProbeKind, ErrProbeAddress.
 func ParseProbe(packet []byte) (Probe, error) {
 	if !IsProbe(packet) {
@@ -202,14 +201,13 @@ func ParseProbe(packet []byte) (Probe, error) {
 	return p, nil
 }
 
-// ReplyProbe turns a request into its reply, in place, and returns the number of
-// the path by which the reply goes back. Only the owner of the request's
-// destination address may do so. A reply has the length of its request and goes
-// to the address that the request claims to come from, so echoing amplifies
-// nothing. The caller bounds its rate.
+// ReplyProbe turns a request into its reply, in place, and returns the number of the path
+// by which the reply goes back. Only the owner of the request's destination address may
+// do so. A reply is as long as its request and goes to the address that the request
+// claims as its source, so echoing amplifies nothing. The caller bounds its rate.
 //
-// Errors are ParseProbe's, and ErrProbeKind if the packet is no request. The
-// packet is then unchanged.
+// Errors are ParseProbe's, and ErrProbeKind if the packet is no request. The packet is
+// then unchanged.
 func ReplyProbe(packet []byte) (path uint16, err error) {
 	p, err := ParseProbe(packet)
 	if err != nil {

@@ -2,15 +2,15 @@ package encap
 
 import "encoding/binary"
 
-// ProbeTooBig reads an ICMP "fragmentation needed" (RFC 1191) about a probe that the
-// receiver of the message has sent, in IP-in-IP or as the bouncing switch has sent it on.
-// It returns the probe's token, which nobody off the path knows, and the longest packet
-// that fits, in bytes, without an outer header. The caller must not believe it before it
-// has found that it sent the token.
+// ProbeTooBig reads an ICMP "fragmentation needed" (RFC 1191) about a probe that this
+// host has sent. The error quotes the probe in IP-in-IP, or as the bouncing switch has
+// sent it on. ProbeTooBig returns the probe's token, which nobody off the path knows, and
+// the longest packet that fits, in bytes, without an outer header. The caller must
+// believe it only if it sent the token.
 //
-// Errors: ErrNotProbe if it is no such ICMP message, or quotes too little to hold the token
-// (RFC 792 asks for 8 bytes behind the header; Linux quotes all); ErrTruncated,
-// ErrChecksum. b is not changed.
+// Errors: ErrNotProbe if b is another packet, or quotes too little to hold the token (RFC
+// 792 asks for 8 bytes behind the header; Linux quotes all); ErrTruncated, ErrChecksum. b
+// is not changed.
 func ProbeTooBig(b []byte) (token uint64, mtu int, err error) {
 	if len(b) < 20+icmpHeader || b[0]>>4 != 4 || b[9] != protoICMP || binary.BigEndian.Uint16(b[6:])&fragmentMask != 0 {
 		return 0, 0, ErrNotProbe

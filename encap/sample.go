@@ -38,8 +38,8 @@ var sampleDatagram = datagram{
 	length: SampleLen, port: SamplePort, magic: 0x77666c73 /* "wfls" */, tos: byte(ECT0),
 }
 
-// Why bytes are no sound sample, besides ErrTruncated and ErrChecksum. They are
-// returned unwrapped.
+// Errors about samples, besides ErrTruncated and ErrChecksum. They are returned
+// unwrapped.
 var (
 	ErrNotSample     = errors.New("encap: not a sample")
 	ErrSampleVersion = errors.New("encap: unknown version of a sample")
@@ -80,18 +80,18 @@ type Sample struct {
 	Queue  uint8  // QCM: the sum of the queues on the way in QCMUnit, at most MaxQueue
 	Meters uint8  // how many switches have added to Queue, saturating at 255
 	Marked bool   // of an answer: the probe came with a congestion mark
-	// Token is the prober's own and comes back unchanged. Whoever cannot see the
-	// probe must not be able to guess it.
+	// Token is the prober's own and comes back unchanged. Hosts that do not see the probe
+	// must not be able to guess it.
 	Token uint64
 	// Received is when the probe came in, by the answerer's clock, which has an origin of
-	// its own; 0 in a probe. A foreign answer may say anything, also below 0.
+	// its own. It is 0 in a probe. A foreign answer may have any value, also below 0.
 	Received time.Duration
 	From, To netip.Addr // IPv4
 }
 
-// AppendSample appends a whole inner packet to b. It fails only if a field is out of range.
-// The error names the field, and b is returned unchanged. Marked and Received are left out
-// of a probe. It allocates only if b has no room for SampleLen bytes.
+// AppendSample appends a whole inner packet to b. It fails if a field is out of range;
+// the error names the field, and b is returned unchanged. In a probe, Marked and Received
+// are left out. It allocates only if b has no room for SampleLen bytes.
 func AppendSample(b []byte, s Sample) ([]byte, error) {
 	s.From, s.To = s.From.Unmap(), s.To.Unmap()
 	switch {
@@ -132,11 +132,10 @@ func (s *Sample) put(b *[SampleLen]byte) {
 // other packets fail its first comparisons.
 func IsSample(packet []byte) bool { return sampleDatagram.is(packet) }
 
-// ParseSample checks a whole inner packet, its checksums included, and returns
-// what it says. It ignores bytes behind the packet's end (padding) and fields
-// that are 0 today.
+// ParseSample checks a whole inner packet, its checksums included, and decodes it. It
+// ignores bytes behind the packet's end (padding) and fields that are 0 today.
 //
-// Errors: ErrNotSample for what IsSample refuses, ErrTruncated, ErrChecksum,
+// Errors: ErrNotSample for packets that IsSample refuses, ErrTruncated, ErrChecksum,
 // ErrSampleVersion.
 func ParseSample(packet []byte) (Sample, error) {
 	if !IsSample(packet) {
@@ -166,16 +165,16 @@ func ParseSample(packet []byte) (Sample, error) {
 	return s, nil
 }
 
-// AnswerSample turns a probe into its answer, in place, and returns the number of the path
-// by which the answer goes back. received is when the probe came in, by the caller's clock.
-// It must not be 0, and the clock must be the same for all answers. Path, Queue, Meters and
-// Token stay. Marked says whether the probe came with a congestion mark. Only the owner of
-// the probe's destination address may answer. An answer has the length of its probe and
-// goes to the address that the probe claims to come from, so answering amplifies nothing.
-// The caller bounds its rate.
+// AnswerSample turns a probe into its answer, in place, and returns the number of the
+// path by which the answer goes back. received is when the probe came in, by the caller's
+// clock. It must not be 0, and the clock must be the same for all answers. Path, Queue,
+// Meters and Token stay. Marked says whether the probe came with a congestion mark. Only
+// the owner of the probe's destination address may answer. An answer is as long as its
+// probe and goes to the address that the probe claims as its source, so answering
+// amplifies nothing. The caller bounds its rate.
 //
-// Errors are ParseSample's, and ErrSampleType if the packet is an answer. The
-// packet is then unchanged.
+// Errors are ParseSample's, and ErrSampleType if the packet is an answer. The packet is
+// then unchanged.
 func AnswerSample(packet []byte, received time.Duration) (path uint32, err error) {
 	s, err := ParseSample(packet)
 	if err != nil {
@@ -192,13 +191,13 @@ func AnswerSample(packet []byte, received time.Duration) (path uint32, err error
 	return s.Path, nil
 }
 
-// AddQueue does what a switch does to a packet, outer headers included, when it joins a
-// queue: if the packet is a probe, units are added to its Queue and 1 to its Meters, both
-// saturating, and its UDP checksum is mended. It reports whether the packet was a probe.
-// Answers pass unchanged, since they report what the probe has met.
+// AddQueue does a switch's part when a packet, outer headers included, joins a queue. If
+// the packet is a probe, it adds units to Queue and 1 to Meters, both saturating, and
+// updates the UDP checksum. It reports whether the packet was a probe. Answers pass
+// unchanged, since they report what the probe has met.
 //
-// It finds a probe behind no outer header, one or two of IPv4 without options, or one of
-// IPv6 (RFC 2003, RFC 2473). It ignores checksums.
+// It finds a probe behind no outer header, behind one or two of IPv4 without options, or
+// behind one of IPv6 (RFC 2003, RFC 2473). It ignores checksums.
 func AddQueue(packet []byte, units int) bool {
 	b := sampleBehind(packet)
 	if b == nil || b[offSampleType]&sampleACK != 0 {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// The length of weft's header behind the outer UDP header, in bytes. The outer IP
-// and UDP headers, 28 or 48 bytes, are not in it.
+// The length of weft's header behind the outer UDP header, in bytes. It does not include
+// the outer IP and UDP headers, 28 or 48 bytes.
 const (
 	UDPOverhead       = 12
 	UDPSealedOverhead = UDPOverhead + nonceSize + tagSize // with a MAC: 40
@@ -21,8 +21,7 @@ const (
 	udpFlags    = udpSealed | udpPartial | udpFeedback // those that version 1 knows
 )
 
-// Why a datagram is refused. Callers count by them; they are returned
-// unwrapped.
+// Errors about datagrams. Callers count by them; they are returned unwrapped.
 var (
 	ErrUDPVersion  = errors.New("encap: unknown version of weft's UDP header")
 	ErrUDPFlags    = errors.New("encap: unknown flags in weft's UDP header, or feedback without its flag")
@@ -66,29 +65,27 @@ var (
 // All in network byte order. Key ID, salt and counter are one nonce, see
 // Sealer. Both forms keep the inner header 4-byte aligned behind an outer one.
 type UDPHeader struct {
-	// Path is the sender's number of the path, which its source port stands
-	// for. NAT may change the port; the receiver needs the path's own name to
-	// give feedback on it.
+	// Path is the sender's number of the path, which its source port stands for. NAT may
+	// change the port, and the receiver needs the path's number to give feedback on it.
 	Path uint8
-	// Flowcell is the Number of package flowcell: the flowcell in the high 10 bits,
-	// the segment's index in the low 6. A gap inside a flowcell is loss, one between
-	// two may be reordering. A sender that sprays packets counts them as that type
-	// says. 0 says nothing.
+	// Flowcell is the Number of package flowcell: the flowcell in the high 10 bits, the
+	// segment's index in the low 6. A gap inside a flowcell is loss; a gap between two
+	// may be reordering. A sender that sprays packets counts them with Number.Count. 0
+	// says nothing.
 	Flowcell uint16
-	// Number counts the packets of the inner flow modulo 2^32, so that every
-	// protocol inside can be put back in order, also one without sequence numbers.
+	// Number counts the packets of the inner flow modulo 2^32. So the order of every
+	// inner protocol can be restored, also of those without sequence numbers.
 	Number uint32
-	// Feedback is what the sender has seen of a path that leads to it: the path
-	// in the high 8 bits, its quantised metric in the low 24. It counts only if
-	// HasFeedback.
+	// Feedback is what the sender has seen of a path that leads to it: the path in the
+	// high 8 bits, its quantised metric in the low 24. It is valid only with HasFeedback.
 	Feedback    uint32
 	HasFeedback bool
-	// Partial says that the inner transport checksum is not computed: the field
-	// holds the sum of the pseudo header only, as with the kernel's
-	// CHECKSUM_PARTIAL. The outer UDP checksum, or the MAC, covers the same bytes,
-	// so a checksum is computed once, and often by the NIC. It is legal only if the
-	// outer checksum is not 0 (see CheckZeroChecksum) or a MAC is there. The
-	// receiver completes the checksum before it hands the packet on.
+	// Partial says that the inner transport checksum is not computed: the field holds
+	// only the sum of the pseudo header, as with the kernel's CHECKSUM_PARTIAL. The outer
+	// UDP checksum, or the MAC, covers the same bytes, so a checksum is computed once,
+	// and often by the NIC. Partial is legal only if the outer checksum is not 0 (see
+	// CheckZeroChecksum) or there is a MAC. The receiver completes the checksum before it
+	// passes the packet on.
 	Partial bool
 }
 
@@ -112,13 +109,13 @@ func (h *UDPHeader) put(b *[UDPOverhead]byte, flags byte) {
 	binary.BigEndian.PutUint32(b[8:], feedback)
 }
 
-// ParseUDP checks the payload of an outer datagram without a MAC and returns
-// its header and, in the bytes of b, its inner packet: exactly one IPv4 or IPv6
-// packet, whose lengths agree and whose checksums nobody has looked at. A
-// datagram with a MAC is refused: see Opener.
+// ParseUDP checks the payload of an outer datagram without a MAC. It returns its header
+// and, in the bytes of b, its inner packet: exactly one IPv4 or IPv6 packet, whose
+// lengths agree and whose checksums are not checked. It refuses a datagram with a MAC:
+// see Opener.
 //
-// Errors: ErrTruncated, ErrUDPVersion, ErrUDPFlags, ErrUDPSealed, ErrVersion,
-// ErrIHL, ErrUDPTrailing.
+// Errors: ErrTruncated, ErrUDPVersion, ErrUDPFlags, ErrUDPSealed, ErrVersion, ErrIHL,
+// ErrUDPTrailing.
 func ParseUDP(b []byte) (h UDPHeader, inner []byte, err error) {
 	h, sealed, err := parseUDP(b)
 	switch {

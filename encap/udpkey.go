@@ -9,21 +9,21 @@ import (
 	"fmt"
 )
 
-// UDPKey is what two peers share. Its ID travels in the datagram, so that a
-// receiver knows which of two keys to try while keys are exchanged.
+// UDPKey is a key that two peers share. Its ID travels in the datagram, so that a
+// receiver knows which of two keys to try during a change of keys.
 type UDPKey struct {
 	ID     uint8
 	Secret [32]byte // uniformly random, not a passphrase
 }
 
-// direction returns the GMAC of one direction: GCM (NIST SP 800-38D) of no
-// plaintext, with all of the datagram as additional data. It is the fastest
-// that Go's library has where AES is in hardware (amd64, arm64, s390x,
-// ppc64le); without that it runs in constant time, but slowly.
+// direction returns the GMAC of one direction: GCM (NIST SP 800-38D) of no plaintext,
+// with the whole datagram as additional data. It is the fastest MAC of Go's library where
+// AES is in hardware (amd64, arm64, s390x, ppc64le); elsewhere it runs in constant time,
+// but slowly.
 //
-// The key is HKDF-SHA-256 (RFC 5869) of the secret for this sender and this
-// receiver, so that a datagram that is sent back to its sender does not verify
-// there, nor do the two directions ever share a nonce.
+// The key is HKDF-SHA-256 (RFC 5869) of the secret for this sender and this receiver. So
+// a datagram that is sent back to its sender does not verify there, and the two
+// directions never share a nonce.
 func (k *UDPKey) direction(from, to string) (cipher.AEAD, error) {
 	switch {
 	case from == to:

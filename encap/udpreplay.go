@@ -7,10 +7,10 @@ const (
 	replayDepth = (replayWords - 1) * 64
 )
 
-// replayWindow tells which numbers have been seen (RFC 6479). It goes 8,128
-// numbers back. Paths of unequal delay reorder by their difference times the
-// packet rate, and 8,128 packets are 10 ms at 10 Gbit/s. Older numbers count as
-// seen. The zero value has seen none. It is not safe for concurrent use.
+// replayWindow remembers which numbers have been seen (RFC 6479). It goes 8,128 numbers
+// back. Paths of unequal delay reorder by the difference of their delays times the packet
+// rate; 8,128 packets are 10 ms at 10 Gbit/s. Older numbers count as seen. The zero value
+// has seen none. It is not safe for concurrent use.
 type replayWindow struct {
 	highest uint64
 	bits    [replayWords]uint64 // bit n mod 8,192 stands for n

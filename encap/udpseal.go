@@ -19,7 +19,7 @@ const (
 	tagAt     = UDPOverhead + nonceSize
 )
 
-// Why a datagram with a MAC is refused, or cannot be made.
+// Errors about datagrams with a MAC.
 var (
 	ErrUDPKey     = errors.New("encap: MAC by a key that is not, or no longer, known")
 	ErrUDPForged  = errors.New("encap: wrong MAC")
@@ -63,8 +63,8 @@ func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Seale
 }
 
 // Follow makes later datagrams count from the time of day if that is above the counter.
-// Call it when a clock that was behind at the start has been set right. A clock that was
-// set back changes nothing. Do not call it as time passes: the datagrams on their way would
+// Call it when a clock that was behind at the start has been corrected. A clock that was
+// set back changes nothing. Do not call it as time passes: datagrams in flight would
 // become too old for the receiver's window.
 func (s *Sealer) Follow(now time.Time) {
 	if t := now.UnixNano(); t > 0 && uint64(t) > s.counter {
@@ -73,8 +73,8 @@ func (s *Sealer) Follow(now time.Time) {
 }
 
 // Seal writes header and MAC into b[:UDPSealedOverhead], the headroom of the inner packet
-// that is all the rest of b. Each datagram that UDP_SEGMENT cuts out of a train must be
-// sealed by itself.
+// in the rest of b. Each datagram that UDP_SEGMENT cuts out of a train must be sealed by
+// itself.
 //
 // Errors: ErrTruncated if there is no inner packet, ErrUDPCounter.
 func (s *Sealer) Seal(b []byte, h UDPHeader) error {
@@ -99,8 +99,8 @@ func (s *Sealer) Seal(b []byte, h UDPHeader) error {
 // Opener checks the MACs of datagrams from one peer. It accepts one key or two (SetKeys).
 // It is not safe for concurrent use.
 //
-// Its memory ends with it: after a restart, old recordings can be replayed until
-// the peer's next datagram arrives.
+// It keeps its window in memory only. After a restart, old recordings can be replayed
+// until the peer's next datagram arrives.
 type Opener struct {
 	from, to          string
 	current, previous *openKey
@@ -162,9 +162,9 @@ func (o *Opener) with(key UDPKey) (*openKey, error) {
 	return &openKey{UDPKey: key, aead: aead}, nil
 }
 
-// Open is ParseUDP for a datagram with a MAC. It returns only what the peer has
-// sealed, and only once. A datagram without a MAC is refused. Open writes to b
-// meanwhile and restores it before it returns.
+// Open is ParseUDP for a datagram with a MAC. It returns only packets that the peer has
+// sealed, and each only once. It refuses a datagram without a MAC. Open writes to b and
+// restores it before it returns.
 //
 // Errors: those of ParseUDP, but ErrUDPPlain instead of ErrUDPSealed; ErrUDPKey,
 // ErrUDPForged, ErrUDPReplay.

@@ -2,8 +2,8 @@ package encap
 
 import "net/netip"
 
-// UDPInnerSource returns the source address of the inner packet of an unchecked
-// datagram: it tells whose key to try. It returns false if there is none.
+// UDPInnerSource returns the source address of the inner packet of an unchecked datagram,
+// to find the key to try. It returns false if there is none.
 func UDPInnerSource(b []byte) (netip.Addr, bool) {
 	if len(b) < UDPOverhead {
 		return netip.Addr{}, false

@@ -2,9 +2,9 @@ package encap
 
 import "encoding/binary"
 
-// UDPTOS returns the TOS byte, DSCP and ECN, that the outer header of an inner
-// IPv4 or IPv6 packet gets: its own (RFC 6040 §4.1, RFC 2983 §4.1). inner is not
-// empty and is sound, as ParseUDP has it.
+// UDPTOS returns the TOS byte, DSCP and ECN, for the outer header of an inner IPv4 or
+// IPv6 packet: the inner packet's own (RFC 6040 §4.1, RFC 2983 §4.1). inner must not be
+// empty and must be well-formed, as from ParseUDP.
 func UDPTOS(inner []byte) byte {
 	if inner[0]>>4 == 4 {
 		return inner[1]
@@ -13,10 +13,10 @@ func UDPTOS(inner []byte) byte {
 }
 
 // UDPDecapsulateTOS writes the ECN field that results from the outer TOS byte (RFC 6040
-// §4.2) into an inner packet that ParseUDP has returned. The DSCP stays. It mends the IPv4
-// header's checksum without checking it.
+// §4.2) into an inner packet from ParseUDP. The DSCP stays. It updates the IPv4 header's
+// checksum without checking it.
 //
-// Error: ErrECN; the packet is to be dropped, and is unchanged.
+// Error: ErrECN; the packet must be dropped, and is unchanged.
 func UDPDecapsulateTOS(inner []byte, tos byte) error {
 	was := ECN(UDPTOS(inner) & ecnMask)
 	ecn, ok := decapsulateECN(was, ECN(tos&ecnMask))

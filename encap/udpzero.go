@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Why a packet may not travel in a datagram whose UDP checksum is 0.
+// Errors of CheckZeroChecksum.
 var (
 	ErrUDPPartial   = errors.New("encap: no outer checksum covers the inner one, which is partial")
 	ErrUDPUnguarded = errors.New("encap: neither the outer nor the inner UDP checksum is computed")
@@ -13,25 +13,25 @@ var (
 
 const protoUDP = 17
 
-// CheckZeroChecksum reports whether a packet without a MAC may be, or may have
-// been, sent under an outer UDP checksum of 0. RFC 6935 §5 allows that over IPv6
-// to tunnels alone, under the conditions of RFC 6936. Of those,
+// CheckZeroChecksum reports whether a packet without a MAC may be sent, or may have been
+// sent, under an outer UDP checksum of 0. RFC 6935 §5 allows that over IPv6 to tunnels
+// alone, under the conditions of RFC 6936. These are met as follows:
 //
-//   - this function checks, at both ends, that the inner packet is guarded by a
+//   - This function checks, at both ends, that the inner packet is guarded by a
 //     checksum of its own: its IPv4 header is right, its transport checksum is
-//     not partial, and it is no UDP packet that has none either (RFC 6936 §5);
-//   - the receiver accepts only known outer source addresses and ports that have
+//     not partial, and it is not a UDP packet without a checksum (RFC 6936 §5).
+//   - The receiver accepts only known outer source addresses and ports that have
 //     been opened for it, since a damaged address may have brought any datagram
-//     to it (§4; the kernel's UDP_NO_CHECK6_RX is per socket);
-//   - a datagram changes nothing but the state of the flow inside, and a header
-//     that noise has changed does no more than reordering does: numbers are
-//     hints, and feedback and reserved flags are checked;
-//   - a datagram is never fragmented: the underlay sets DF.
+//     to it (§4; the kernel's UDP_NO_CHECK6_RX is per socket).
+//   - A datagram changes only the state of the flow inside. A damaged header does
+//     no more than reordering does: numbers are hints, and feedback and reserved
+//     flags are checked.
+//   - A datagram is never fragmented: the underlay sets DF.
 //
-// A receiver cannot ask the kernel whether a checksum was 0. It uses this
-// function on everything if it has allowed zeros over IPv6; over IPv4, where
-// everybody may send zeros, it relies on the sender. With a MAC none of this is
-// needed. IPv6 extension headers are not followed.
+// A receiver cannot ask the kernel whether a checksum was 0. If it has allowed zeros over
+// IPv6, it uses this function on everything. Over IPv4, where everybody may send zeros,
+// it relies on the sender. With a MAC none of this is needed. IPv6 extension headers are
+// not followed.
 //
 // inner is what ParseUDP has returned. Errors: ErrUDPPartial, ErrChecksum,
 // ErrUDPUnguarded.

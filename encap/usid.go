@@ -6,17 +6,16 @@ import (
 	"net/netip"
 )
 
-// SIDBlock is where the first 16 bits of every carrier of micro-SIDs are from:
-// the block that IANA keeps for SRv6 alone (RFC 9602), so that no filter or route
-// for other addresses meets them.
+// SIDBlock holds the first 16 bits of every carrier of micro-SIDs. IANA keeps this block
+// for SRv6 alone (RFC 9602), so no filter or route for other addresses matches it.
 var SIDBlock = netip.PrefixFrom(netip.AddrFrom16([16]byte{sidBlock0, sidBlock1}), 8*sidFirst)
 
 const (
-	// SIDDecap is the micro-SID of who is to take the outer header off and route
-	// what is inside by its main table (End.DX4, RFC 8986 §4.5).
+	// SIDDecap is the micro-SID of the node that takes the outer header off and routes
+	// the inner packet by its main table (End.DX4, RFC 8986 §4.5).
 	SIDDecap = 0xfe
-	// MaxSIDPort is the highest port that has a micro-SID: port p has p+1, and
-	// what is from 0xe0 on is not a port.
+	// MaxSIDPort is the highest port that has a micro-SID. Port p has p+1; values from
+	// 0xe0 on are not ports.
 	MaxSIDPort = 0xde
 )
 
@@ -26,18 +25,18 @@ const (
 	maxSIDs              = 16 - sidFirst - 1 // ports that an address has room for, besides SIDDecap
 )
 
-// Why a carrier of micro-SIDs is refused. They are returned unwrapped.
+// Errors of ParseSIDs. They are returned unwrapped.
 var (
 	ErrSIDBlock = errors.New("encap: address is not in the block of micro-SIDs")
 	ErrSIDPort  = errors.New("encap: micro-SID that is neither a port nor decapsulation")
 	ErrSIDEnd   = errors.New("encap: micro-SIDs end before one says decapsulate, or go on behind it")
 )
 
-// SIDs returns the IPv6 destination that takes a packet out of these ports, one
-// at each switch, and has it decapsulated by the next (RFC 9800, NEXT-C-SID): 16
-// bits of SIDBlock, then 8-bit micro-SIDs, left-aligned, then zeros. Ports 2, 3,
-// 1, 0 are 5f00:304:201:fe00::. Whoever gets a packet without ports is to
-// decapsulate it at once. Errors name the port.
+// SIDs returns the IPv6 destination that leads a packet out of these ports, one at each
+// switch. The next switch decapsulates the packet (RFC 9800, NEXT-C-SID). The address is
+// 16 bits of SIDBlock, then 8-bit micro-SIDs, left-aligned, then zeros. Ports 2, 3, 1, 0
+// are 5f00:304:201:fe00::. A packet without ports is decapsulated at once. Errors name
+// the port.
 func SIDs(ports []int) (netip.Addr, error) {
 	if len(ports) > maxSIDs {
 		return netip.Addr{}, fmt.Errorf("encap: %d ports on a path, but an address of micro-SIDs has room for %d", len(ports), maxSIDs)
@@ -75,13 +74,13 @@ func ParseSIDs(addr netip.Addr) (ports []int, err error) {
 	}
 }
 
-// PopSID makes the next micro-SID of a destination the active one, as a switch
-// with a NEXT-C-SID behaviour does (RFC 9800 §4.1), and returns the one that was
-// active, 0 if there was none.
+// PopSID makes the next micro-SID of a destination the active one, as a switch with a
+// NEXT-C-SID behaviour does (RFC 9800 §4.1). It returns the one that was active, 0 if
+// there was none.
 //
-// It is false, and changes nothing, if nothing but zeros is behind the active
-// SID: as it should be for SIDDecap; for a port the stack ends early, and the
-// packet is to be dropped. It is also false, with 0, outside SIDBlock.
+// It returns false, and changes nothing, if only zeros follow the active SID. For
+// SIDDecap that is correct. For a port the stack ends too early, and the packet must be
+// dropped. It also returns false, with 0, outside SIDBlock.
 func PopSID(a *[16]byte) (sid byte, ok bool) {
 	if a[0] != sidBlock0 || a[1] != sidBlock1 {
 		return 0, false

@@ -71,9 +71,9 @@ func (t *FiveTuple) equal(u *FiveTuple) bool {
 		uint64((t.SrcPort^u.SrcPort)|(t.DstPort^u.DstPort))|uint64(t.Proto^u.Proto) == 0
 }
 
-// Hash mixes the five-tuple with a seed. It is the ECMP hash of weft's own
-// per-flow rule: equal for all packets of a flow, spread evenly over flows.
-// Nobody who does not know the seed can choose five-tuples that collide.
+// Hash mixes the five-tuple with a seed. It is the ECMP hash of weft's own per-flow rule:
+// equal for all packets of a flow, spread evenly over flows. Without the seed nobody can
+// choose five-tuples that collide.
 func (t *FiveTuple) Hash(seed uint64) uint64 {
 	// Both factors of every product depend on the seed: a factor that is zero
 	// would let nothing of the other through. The first two do not wait for

@@ -2,23 +2,22 @@ package flowcell
 
 import "encoding/binary"
 
-// Number says to which flowcell of its flow a packet belongs and where in it.
-// On the wire it is the IPv4 ID of an atomic datagram, which is free for the
-// sender's use (RFC 6864 §4.1), or the lower half of the IPv6 flow label: the
-// flowcell in the high 10 bits, which wrap, the index of the segment inside it
-// in the low 6. A kernel that cuts a super-segment adds 1 to the ID for every
-// segment, so the numbers come out right; 64 KB are 46 segments of 1448 bytes.
+// Number says to which flowcell of its flow a packet belongs, and its place there. On the
+// wire it is the IPv4 ID of an atomic datagram, which is free for the sender's use (RFC
+// 6864 §4.1), or the lower half of the IPv6 flow label. The high 10 bits are the
+// flowcell's number, which wraps. The low 6 bits are the index of the segment inside it.
+// A kernel that cuts a super-segment adds 1 to the ID for every segment, so the numbers
+// come out right; 64 KB are 46 segments of 1448 bytes.
 //
-// The last index is never used: a flowcell has at most 63 segments. A sender that
-// does not number flowcells but counts its packets in the ID uses that index
-// again and again, so receivers can tell the two apart.
+// The last index is never used: a flowcell has at most 63 segments. A sender that does
+// not number flowcells but counts its packets in the ID uses that index again and again,
+// so receivers can tell the two apart.
 //
 // A Number is a hint. A receiver must not rely on it.
 type Number uint16
 
 const (
-	// Cells is how many flowcells can be told apart: they are numbered modulo
-	// this.
+	// Cells is how many flowcells can be told apart. Their numbers are modulo Cells.
 	Cells = 1 << 10
 	// MaxIndex is the highest index of a segment in a flowcell.
 	MaxIndex = 1<<indexBits - 2
@@ -26,8 +25,8 @@ const (
 	indexBits = 6
 )
 
-// MakeNumber returns the Number of a segment in a flowcell, which it takes
-// modulo Cells. index is at most MaxIndex.
+// MakeNumber returns the Number of a segment in a flowcell. cell is taken modulo Cells.
+// index is at most MaxIndex.
 func MakeNumber(cell uint16, index uint8) Number {
 	return Number(cell<<indexBits | uint16(index))
 }
@@ -35,8 +34,8 @@ func MakeNumber(cell uint16, index uint8) Number {
 // Cell is the flowcell's number, below Cells.
 func (n Number) Cell() uint16 { return uint16(n >> indexBits) }
 
-// Index is the segment's place in its flowcell. Above MaxIndex the sender does
-// not number.
+// Index is the segment's place in its flowcell. If it is above MaxIndex, the sender does
+// not number its flowcells.
 func (n Number) Index() uint8 { return uint8(n & (1<<indexBits - 1)) }
 
 // Count returns the number after n for a sender that counts packets and does not
@@ -49,9 +48,9 @@ func (n Number) Count() Number {
 	return n
 }
 
-// Stamp writes the Number into the header of an unfragmented IPv4 packet, which
-// Parse has accepted, sets DF, without which the ID would not be free, and
-// mends the checksum (RFC 1624 §3).
+// Stamp writes the Number into the header of an unfragmented IPv4 packet that Parse has
+// accepted. It sets DF, since the ID is free only then, and updates the checksum (RFC
+// 1624 §3).
 func (n Number) Stamp(packet []byte) {
 	const df = 0x4000
 	h := packet[:20]

@@ -26,7 +26,7 @@ const (
 	FlagCWR
 )
 
-// Packet is what classification and resequencing need to know of an IP packet.
+// Packet holds the fields of an IP packet that classification and resequencing need.
 type Packet struct {
 	Flow   FiveTuple
 	Length int // bytes of the IP packet; the slice may be longer (padding)
@@ -36,9 +36,9 @@ type Packet struct {
 	ID       uint16 // the IPv4 ID, or the lower half of the IPv6 flow label: see Number
 	Flags    uint8
 	Fragment bool // part of a fragmented datagram: ports are unknown, Flow has none
-	// MoreSegments is how many segments follow the first one in a super-segment. ID
-	// is that of the first segment, and the others count on. Parse cannot know it
-	// and sets 0.
+	// MoreSegments is the number of segments after the first in a super-segment. ID is
+	// that of the first segment, and the others count up from it. Parse cannot know the
+	// number and sets 0.
 	MoreSegments uint8
 }
 
@@ -51,9 +51,9 @@ func (p *Packet) IsPureACK() bool {
 	return p.IsTCP() && p.Payload == 0 && p.Flags&(FlagSYN|FlagFIN|FlagRST) == 0
 }
 
-// Part returns p for a part of its TCP payload, up to so many bytes from an offset on, as
-// if the part were a packet of its own. A packet without payload or without TCP is returned
-// as it is.
+// Part returns p for a part of its TCP payload, as if the part were a packet of its own.
+// The part begins at offset from and has at most most bytes. A packet without payload or
+// without TCP is returned unchanged.
 func (p *Packet) Part(from, most int) Packet {
 	q := *p
 	if p.IsTCP() && p.Payload > 0 {
@@ -68,8 +68,8 @@ func (p *Packet) Part(from, most int) Packet {
 // and never panics. After an error p is of no use.
 func (p *Packet) Parse(b []byte) error { return p.ParseHeaders(b, len(b)) }
 
-// ParseHeaders is Parse for a packet of size bytes of which b has only the first.
-// b must have all headers; otherwise the error is ErrTruncated.
+// ParseHeaders is Parse for a packet of size bytes of which b holds only the beginning. b
+// must hold all headers; otherwise the error is ErrTruncated.
 func (p *Packet) ParseHeaders(b []byte, size int) error {
 	p.MoreSegments = 0
 	if size = max(size, len(b)); len(b) < 20 {

@@ -2,19 +2,18 @@ package flowcell
 
 import "time"
 
-// TableConfig says how large a Table may become and what it forgets first.
+// TableConfig bounds a Table and says what it forgets first.
 type TableConfig[V any] struct {
-	// Capacity is the most flows remembered at once, at least 1. An entry takes
-	// 56 bytes and a V; a table has room for two to four times as many entries
-	// as it has held at most.
+	// Capacity is the most flows remembered at once, at least 1. An entry takes 56 bytes
+	// and a V. A table has slots for two to four times the most entries that it has held.
 	Capacity int
-	// Seed of the hash: a secret one makes it hard to have flows collide.
+	// Seed of the hash. A secret one makes it hard to find flows that collide.
 	Seed uint64
-	// Rank orders entries for eviction, lower ones first; among equals the one
-	// idle longest goes. nil makes all equal.
+	// Rank orders entries for eviction, lower ones first. Among equals the entry that has
+	// been idle longest goes. nil makes all equal.
 	Rank func(v *V, idle time.Duration) uint8
-	// Evict is told of an entry before it is forgotten for want of room. It
-	// must not touch the table. May be nil.
+	// Evict is called with an entry that is about to be evicted. It must not touch the
+	// table. May be nil.
 	Evict func(key *FiveTuple, v *V)
 }
 
@@ -65,8 +64,7 @@ func (t *Table[V]) Len() int { return t.n }
 // Evicted counts flows forgotten for want of room.
 func (t *Table[V]) Evicted() uint64 { return t.evicted }
 
-// Get returns the value of key, nil if there is none, and takes note that it
-// was used at now.
+// Get returns the value of key, nil if there is none, and records its use at now.
 func (t *Table[V]) Get(key *FiveTuple, now time.Duration) *V {
 	if s := t.latest; s != nil && s.key.equal(key) {
 		s.used = now
@@ -75,8 +73,8 @@ func (t *Table[V]) Get(key *FiveTuple, now time.Duration) *V {
 	return t.find(key, t.hash(key), now)
 }
 
-// Use returns the value of key. If there is none, it makes V's zero value, in the
-// place of another entry if need be, and returns true.
+// Use returns the value of key. If there is none, it adds V's zero value, evicts another
+// entry if necessary, and returns true.
 func (t *Table[V]) Use(key *FiveTuple, now time.Duration) (v *V, added bool) {
 	if s := t.latest; s != nil && s.key.equal(key) {
 		s.used = now
@@ -192,9 +190,9 @@ func (t *Table[V]) evict(now time.Duration) {
 // lookahead is how many entries GetBatch has under way at once.
 const lookahead = 64
 
-// GetBatch is Get for the flows of many packets: it asks memory for the entries
-// of up to 64 before it looks at the first, so that cache misses overlap. out is
-// at least as long as pkts; out[i] is nil where the flow of pkts[i] is unknown.
+// GetBatch is Get for the flows of many packets. It prefetches the entries of up to 64
+// flows before it looks at the first, so that cache misses overlap. out is at least as
+// long as pkts; out[i] is nil if the flow of pkts[i] is unknown.
 func (t *Table[V]) GetBatch(pkts []Packet, now time.Duration, out []*V) {
 	var hashes [lookahead]uint32
 	mask := uint32(len(t.slots) - 1)

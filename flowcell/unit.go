@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// UnitKind is what a sender cuts a flow into, to choose a path for each.
+// UnitKind is the kind of unit into which a sender cuts a flow. Each unit takes one path.
 type UnitKind uint8
 
 // The kinds.
 const (
 	UnitPacket   UnitKind = iota // every packet
-	UnitFlowcell                 // so many bytes (Presto; Luopan §2.1)
-	UnitFlowlet                  // what a pause separates (CONGA §2.6, LetFlow)
-	UnitFlow                     // never again within a flow
+	UnitFlowcell                 // a bounded number of bytes (Presto; Luopan §2.1)
+	UnitFlowlet                  // packets without a long pause between them (CONGA §2.6, LetFlow)
+	UnitFlow                     // the whole flow
 )
 
 // Defaults of a Unit.

@@ -1,7 +1,7 @@
 // Package gso cuts super-segments of TCP into segments, and of UDP into datagrams, as
 // Linux's generic segmentation offload does (net/ipv4/tcp_offload.c, tcp_gso_segment, and
-// udp_offload.c, __udp_gso_segment): It replaces a device that takes super-segments, and
-// serves senders that send each packet by another path. It is the inverse of
+// udp_offload.c, __udp_gso_segment). It serves devices that do not take super-segments,
+// and senders that send each packet by another path. It is the inverse of
 // weft/resequencer/gro. Pure.
 package gso
 
@@ -13,7 +13,7 @@ import (
 	"weft/internal/checksum"
 )
 
-// Why a packet cannot be cut. Returned unwrapped.
+// Errors of Segmenter.Start. Returned unwrapped.
 var (
 	ErrHeaders = errors.New("gso: not TCP or UDP behind a plain IPv4 or IPv6 header, all in the first part")
 	ErrMSS     = errors.New("gso: a segment size of 0")
@@ -35,13 +35,13 @@ const (
 	firstOnly = flowcell.FlagCWR
 )
 
-// Checksum says how the segments' TCP or UDP checksums are made.
+// Checksum says how to make the segments' TCP or UDP checksums.
 type Checksum uint8
 
 // The ways.
 const (
 	Complete Checksum = iota // computed
-	Partial                  // the sum of the pseudo-header: for a device with checksum offload
+	Partial                  // the sum of the pseudo-header, for a device with checksum offload
 )
 
 // Segmenter cuts one super-segment at a time. The zero value has none. It
@@ -62,10 +62,10 @@ type Segmenter struct {
 	begun    bool
 }
 
-// Start begins to cut the packet that lies in parts. The first part has all
-// headers. Segments have at most mss bytes of payload. The parts are read until
-// Next has returned 0 and are never written to. The headers' checksums are
-// ignored. Errors: ErrHeaders, ErrMSS, ErrLength.
+// Start begins to cut the packet in parts. The first part holds all headers. Segments
+// have at most mss bytes of payload. The Segmenter reads the parts until Next has
+// returned 0, and never writes to them. It ignores the headers' checksums. Errors:
+// ErrHeaders, ErrMSS, ErrLength.
 func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 	*s = Segmenter{}
 	if mss <= 0 {
@@ -128,13 +128,13 @@ func (s *Segmenter) transport(b []byte, protocol uint8) bool {
 	return true
 }
 
-// HeaderLen is the bytes of IP and TCP or UDP header that every segment has.
+// HeaderLen is the length in bytes of the IP and TCP or UDP headers of every segment.
 func (s *Segmenter) HeaderLen() int { return len(s.head) }
 
-// IPHeaderLen is the bytes of IP header, which the other header follows.
+// IPHeaderLen is the length of the IP header in bytes.
 func (s *Segmenter) IPHeaderLen() int { return s.ip }
 
-// ChecksumAt is where the checksum is in the header that follows that of IP.
+// ChecksumAt is the offset of the checksum in the TCP or UDP header, in bytes.
 func (s *Segmenter) ChecksumAt() int {
 	if s.udp {
 		return udpChecksum
@@ -142,7 +142,7 @@ func (s *Segmenter) ChecksumAt() int {
 	return tcpChecksum
 }
 
-// Left is how many segments are still to come.
+// Left is the number of segments still to come.
 func (s *Segmenter) Left() int {
 	if !s.begun {
 		return 0
@@ -158,8 +158,8 @@ func (s *Segmenter) NextLen() int {
 	return len(s.head) + min(s.left, s.mss)
 }
 
-// Next writes the next segment to dst and returns its length. It returns 0 if there is none
-// left, or if dst is too short, which ends the super-segment. The IPv4 ID counts up.
+// Next writes the next segment to dst and returns its length. It returns 0 if there is
+// none left, or if dst is too short, which ends the super-segment. The IPv4 ID counts up.
 func (s *Segmenter) Next(dst []byte) int {
 	if !s.begun {
 		return 0
@@ -223,9 +223,9 @@ func (s *Segmenter) Header(dst []byte) {
 	binary.BigEndian.PutUint16(b[s.ChecksumAt():], sum)
 }
 
-// Payload appends the slices of the next segment's payload to parts and goes on
-// to the segment after it. It is for callers that write the Header and send a
-// segment in parts. It also returns the length of the payload in bytes.
+// Payload appends the slices of the next segment's payload to parts, and moves on to the
+// segment after it. It is for callers that write the Header and send a segment in parts.
+// It also returns the length of the payload in bytes.
 func (s *Segmenter) Payload(parts [][]byte) ([][]byte, int) {
 	payload := min(s.left, s.mss)
 	for need := payload; need > 0; {

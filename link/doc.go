@@ -1,5 +1,5 @@
-// Package link moves packets in batches between weft and a network: a TUN
-// interface of the kernel, a packet socket on an uplink, or a queue in memory.
+// Package link moves packets in batches between weft and a network: a TUN interface of
+// the kernel, a packet socket on an uplink, or a queue in memory.
 //
 // Every device has the method set that the consumer, package stack, declares:
 //
@@ -8,36 +8,37 @@
 //	MTU() int
 //	Close() error
 //
-// Buffers belong to the caller; a device keeps no reference once a call has
-// returned. offset is headroom: packets start there, and a device may use the
-// bytes before it. Read blocks until there is a packet and takes as many as
-// are at hand; after Close it returns net.ErrClosed. Write returns how many
-// packets the device took; it never blocks, and drops what does not fit. MTU
-// is the longest packet that may be written, in bytes. Read and Write may be
-// called concurrently with each other and with Close.
+// Buffers belong to the caller; a device keeps no reference once a call has returned.
+// offset is headroom: packets start there, and a device may use the bytes before it. Read
+// blocks until there is a packet, and returns all packets that are ready and fit; after
+// Close it returns net.ErrClosed. Write returns how many packets the device took. It
+// never blocks, and drops packets that do not fit. MTU is the longest packet that may be
+// written, in bytes. Read and Write may be called concurrently with each other and with
+// Close.
 //
-// TUN, its queues, Packet and Duplex carry super-segments, too: many segments of
-// TCP, or datagrams of UDP, under one header, which the kernel or its network
-// card cuts (GSO) or has merged (GRO).
+// TUN, its queues, Packet and Duplex carry super-segments, too: many segments of TCP, or
+// datagrams of UDP, under one header, which the kernel or its network card cuts (GSO) or
+// has merged (GRO).
 //
 //	MaxSuper() int
 //	ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err error)
 //	WriteSuper(bufs [][]byte, offset int) (n int, err error)
 //	WriteParts(parts [][]byte) error
 //
-// Each packet is preceded, directly before offset, by an encoded VnetHeader,
-// which has passed Check where the device was read; sizes do not count it. A
-// packet whose header fails Check is dropped and counted. offset is at least
-// SuperHeadroom. WriteParts takes one packet in pieces, the first of which
-// begins with the VnetHeader and holds at least the IP and TCP headers after it; it
-// returns nil for a packet that is dropped. Neither changes what it is given,
-// except that a checksum may be completed in place.
+// An encoded VnetHeader precedes each packet, directly before offset. When it was read
+// from the device, it has passed Check; sizes do not count it. A packet whose header
+// fails Check is dropped and counted. offset is at least SuperHeadroom. WriteParts takes
+// one packet in pieces. The first piece begins with the VnetHeader and holds at least the
+// IP and TCP headers after it. WriteParts returns nil for a packet that is dropped.
+// Neither method changes the caller's bytes, except that it may complete a checksum in
+// place.
 //
-// MaxSuper is the longest super-segment that may be written, in bytes with its IP header. 0
-// means none. It becomes 0 with the first super-segment that the kernel refuses, at any
+// MaxSuper is the longest super-segment that may be written, in bytes with its IP header.
+// 0 means none. It becomes 0 with the first super-segment that the kernel refuses, at any
 // time. That one is lost, and later ones must be sent packet by packet. WriteSuper still
-// takes packets, with checksums to be completed, and ReadSuper still gives super-segments.
+// takes packets, with checksums to be completed, and ReadSuper still returns
+// super-segments.
 //
-// Offloads says what a device got from the kernel, and why not more. Drops counts
-// lost packets.
+// Offloads says what a device got from the kernel, and why not more. Drops counts lost
+// packets.
 package link

@@ -25,10 +25,10 @@ type half interface {
 	Close() error
 }
 
-// Duplex is a device that receives by one device and sends by another: in from a
-// packet socket at the uplink, which gets super-segments whole, out by a TUN, so
-// that the kernel routes them. The other halves of the two devices are not used
-// and remain the caller's.
+// Duplex is a device that receives by one device and sends by another. It receives by a
+// packet socket at the uplink, which gets super-segments whole, and sends by a TUN, so
+// that the kernel routes the packets. It does not use the other halves of the two
+// devices; they remain the caller's.
 type Duplex struct {
 	rx Receiver
 	tx Sender
@@ -66,7 +66,7 @@ func (d *Duplex) MTU() int { return d.tx.MTU() }
 // MaxSuper returns the sender's.
 func (d *Duplex) MaxSuper() int { return d.tx.MaxSuper() }
 
-// Drops returns how many packets both have lost.
+// Drops returns how many packets the two have lost together.
 func (d *Duplex) Drops() uint64 { return d.rx.Drops() + d.tx.Drops() }
 
 // Offloads returns the sender's, with the name of the receiver's opener and its

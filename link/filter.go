@@ -5,11 +5,10 @@ import "golang.org/x/net/bpf"
 // wholePacket is what a filter returns to take all of a packet.
 const wholePacket = 0x40000
 
-// prelude comes before every filter and passes packets that can be for this host
-// on this link to the instruction after it. They are IP without a VLAN tag (a
-// tag, which the kernel has taken off already, means another interface) and were
-// sent to this host's MAC address alone. So packets that go out and packets that
-// a promiscuous interface overhears do not pass.
+// prelude comes before every filter. It passes only packets that can be for this host on
+// this link: IP without a VLAN tag, sent to this host's MAC address alone. (A tag that
+// the kernel has already removed means another interface.) So packets that go out, and
+// packets that a promiscuous interface overhears, do not pass.
 var prelude = []bpf.Instruction{
 	bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 5},

@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// DefaultCapacity is the length of a memory device's queue where none is
-// given, in packets: the transmit queue of a Linux interface.
+// DefaultCapacity is the default length of a memory device's queue, in packets: the
+// transmit queue of a Linux interface.
 const DefaultCapacity = 1000
 
-// Memory is one end of a cable in memory: what is written to one end is read
-// from the other, in order. Any number of goroutines may use it.
+// Memory is one end of a cable in memory: packets written to one end are read from the
+// other, in order. It is safe for concurrent use.
 type Memory struct {
 	mtu     int
 	in, out *queue
@@ -35,13 +35,13 @@ func NewPair(mtu, capacity int) (a, b *Memory) {
 // MTU returns the longest packet that may be written, in bytes.
 func (m *Memory) MTU() int { return m.mtu }
 
-// Drops returns how many of the packets written to this end were lost: too
-// long, empty, no room in the queue, longer than the buffer they were to be
-// read into, or the other end closed before they were read.
+// Drops returns how many of the packets written to this end were lost: too long, empty,
+// no room in the queue, longer than the reader's buffer, or not read before the other end
+// closed.
 func (m *Memory) Drops() uint64 { return m.out.dropped() }
 
-// Read implements the package's Read. The other end's Close does not unblock
-// it: a cable whose far end is pulled out is silent.
+// Read implements the package's Read. The other end's Close does not unblock it: a cable
+// without a far end is silent.
 func (m *Memory) Read(bufs [][]byte, sizes []int, offset int) (n int, err error) {
 	if len(bufs) == 0 {
 		return 0, nil
@@ -57,8 +57,8 @@ func (m *Memory) Write(bufs [][]byte, offset int) (n int, err error) {
 	return m.out.write(bufs, offset, m.mtu), nil
 }
 
-// Close makes this end's Read and Write return net.ErrClosed; packets on their
-// way to it are lost. It may be called more than once.
+// Close makes this end's Read and Write return net.ErrClosed. Packets in flight to it are
+// lost. It may be called more than once.
 func (m *Memory) Close() error {
 	m.closed.Store(true)
 	m.in.close()

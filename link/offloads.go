@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Offloads says what a device could get from the kernel.
+// Offloads says what a device got from the kernel.
 type Offloads struct {
 	// Opener names what opened the device: "netlink", "water", "packet",
 	// "memory".
 	Opener string
-	// Checksum: packets may pass with their checksum left to be completed.
+	// Checksum: packets may pass with a checksum that is still to be completed.
 	Checksum bool
 	// TSO4, TSO6 and USO: TCP over IPv4, TCP over IPv6 and UDP may be read as
 	// super-segments.
 	TSO4, TSO6, USO bool
 	// Queues is the number of queues.
 	Queues int
-	// Refused counts super-segments that the kernel refused at run time. With
-	// the first, MaxSuper becomes 0.
+	// Refused counts super-segments that the kernel refused at run time. At the first,
+	// MaxSuper becomes 0.
 	Refused uint64
-	// Fallback says why there is less than was asked for; "" if there is no less.
+	// Fallback says why there is less than was asked for; "" if nothing is missing.
 	Fallback string
 }
 
-// String describes o in a line for people.
+// String describes o in one line.
 func (o Offloads) String() string {
 	var has []string
 	for _, f := range []struct {

@@ -23,29 +23,27 @@ const maxFilter = 4096
 type PacketConfig struct {
 	// Interface is the name of the uplink, which must be like Ethernet.
 	Interface string
-	// Gateway is the neighbour on the uplink to which everything is sent,
-	// IPv4 or IPv6. Without one the device only receives: what is written is
-	// dropped.
+	// Gateway is the neighbour on the uplink to which everything is sent, IPv4 or IPv6.
+	// Without it the device only receives, and drops written packets.
 	Gateway netip.Addr
 	// MTU of the fabric in bytes; 0 means the interface's.
 	MTU int
-	// Filter is a classic BPF program that says which packets are taken; nil takes
-	// all. It returns 0, or at least the length of the longest packet, for which
-	// 0x40000 suffices. It sees the Ethernet header, so IP starts at byte 14. It
-	// does not see frames that are not IP, have a VLAN tag, or are not addressed to
-	// this host alone.
+	// Filter is a classic BPF program that selects packets; nil takes all. It returns 0,
+	// or at least the length of the longest packet; 0x40000 suffices. It sees the
+	// Ethernet header, so IP starts at byte 14. It does not see frames that are not IP,
+	// have a VLAN tag, or are not addressed to this host alone.
 	Filter []bpf.RawInstruction
-	// Fanout makes sockets of the same non-zero number share the packets of
-	// the interface, by a hash of the flow (PACKET_FANOUT_HASH), so that each
-	// has a reader of its own and a flow stays with one of them.
+	// Fanout makes sockets of the same non-zero number share the packets of the
+	// interface, by a hash of the flow (PACKET_FANOUT_HASH). So each socket has a reader
+	// of its own, and a flow stays with one socket.
 	Fanout uint16
-	// ReceiveBuffer bounds, in bytes as the kernel counts them, what waits to
-	// be read; above it packets are dropped and counted. 0 means
+	// ReceiveBuffer bounds the packets that wait to be read, in bytes as the kernel
+	// counts them. Packets above it are dropped and counted. 0 means
 	// DefaultReceiveBuffer. Without CAP_NET_ADMIN the kernel's own bound
-	// (net.core.rmem_max) holds, too.
+	// (net.core.rmem_max) applies, too.
 	ReceiveBuffer int
 	// Priority is the priority of sent packets in the uplink's queue (SO_PRIORITY). 6
-	// passes waiting packets where the queue has classes. Above 6 the kernel wants
+	// overtakes waiting packets where the queue has classes. Above 6 the kernel requires
 	// CAP_NET_ADMIN.
 	Priority int
 }

@@ -13,11 +13,11 @@ import (
 	"weft/internal/shortage"
 )
 
-// Packet is a packet socket on an uplink that is like Ethernet. It receives
-// copies: the kernel still gets every packet, unless a later stage, such as a tc
-// program at the uplink's ingress, takes it away. Sent packets pass tc at the
-// uplink's egress and its queue, but not the routing tables. Any number of
-// goroutines may use it; one at a time reads, one at a time writes.
+// Packet is a packet socket on an uplink that is like Ethernet. It receives copies: the
+// kernel still gets every packet, unless a later stage takes it, such as a tc program at
+// the uplink's ingress. Sent packets pass tc at the uplink's egress and its queue, but
+// not the routing tables. It is safe for concurrent use: reads take turns, and so do
+// writes.
 type Packet struct {
 	name        string
 	mtu         int
@@ -33,9 +33,8 @@ type Packet struct {
 	closed      atomic.Bool
 }
 
-// OpenPacket opens a packet socket in the network namespace of the calling
-// thread, and waits, for at most three seconds, for the gateway to tell its
-// MAC address.
+// OpenPacket opens a packet socket in the network namespace of the calling thread. It
+// waits up to three seconds for the gateway's MAC address.
 func OpenPacket(c PacketConfig) (*Packet, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -86,9 +85,9 @@ func (p *Packet) MaxSuper() int { return int(p.super.max.Load()) }
 // Offloads implements the package's Offloads.
 func (p *Packet) Offloads() Offloads { return p.super.fill(p.offloads) }
 
-// Drops returns how many packets were lost: not taken by the kernel for
-// sending, or written without a gateway; not received for want of room in the
-// receive buffer; too long for the buffer they were to be read into, malformed.
+// Drops returns how many packets were lost: refused by the kernel for sending, written
+// without a gateway, not received because the receive buffer was full, too long for the
+// reader's buffer, or malformed.
 func (p *Packet) Drops() uint64 {
 	p.collect()
 	return p.drops.Load() + p.kernelDrops.Load()

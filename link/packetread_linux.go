@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// packetReader is a call of Read or ReadSuper in progress. It uses recvmmsg and no ring
-// (TPACKET_V3). A ring costs the same for super-segments and a tenth less for packets of
-// 1500 bytes, but only while it fills: a block that is not full is handed over after 1 ms
-// at the earliest, where recvmmsg takes 5 µs.
+// packetReader is a call of Read or ReadSuper in progress. It uses recvmmsg and not a
+// ring (TPACKET_V3). A ring costs the same for super-segments, and a tenth less for
+// packets of 1500 bytes, but only while it fills: a block that is not full is delivered
+// after 1 ms at the earliest, where recvmmsg takes 5 µs.
 type packetReader struct {
 	mu sync.Mutex
 	op func(fd uintptr) (done bool)
@@ -27,9 +27,8 @@ func (r *packetReader) init(op func(uintptr) bool) {
 	r.batch.init()
 }
 
-// Read implements the package's Read. It completes checksums, passes a
-// super-segment of TCP as one long packet, and drops one of UDP, which is many
-// datagrams.
+// Read implements the package's Read. It completes checksums, returns a super-segment of
+// TCP as one long packet, and drops one of UDP, which is many datagrams.
 func (p *Packet) Read(bufs [][]byte, sizes []int, offset int) (n int, err error) {
 	return p.read(bufs, sizes, offset, false)
 }

@@ -11,10 +11,10 @@ import (
 // errGone is what Read returns when somebody has removed the interface.
 var errGone = errors.New("the interface is gone: open the device again when it is back")
 
-// super says whether a device may be given super-segments. It becomes false for
-// good with the first one that the kernel refuses. Offloads break at run time, by
-// a driver, a kernel or a program in the path, and a device that went on would
-// lose every one. Any goroutine may use it.
+// super says whether a device may be given super-segments. It becomes false for good with
+// the first one that the kernel refuses. A driver, a kernel or a program in the path can
+// break offloads at run time, and a device that went on would lose every super-segment.
+// It is safe for concurrent use.
 type super struct {
 	max     atomic.Int32
 	refused atomic.Uint64

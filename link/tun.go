@@ -17,34 +17,33 @@ const minMTU = 68
 type TUNConfig struct {
 	// Name of the interface, at most 15 bytes; "" lets the kernel choose.
 	Name string
-	// Address is the kernel's own address on the interface. The zero Prefix leaves
-	// it unnumbered, which is right for an embedded stack: its address must not be
-	// the kernel's.
+	// Address is the kernel's own address on the interface. The zero Prefix means no
+	// address, which is right for an embedded stack: its address must not be the
+	// kernel's.
 	Address netip.Prefix
 	// Routes are the destinations that the kernel sends into the interface:
 	// the /32 of the embedded stack, at least.
 	Routes []netip.Prefix
 	// MTU of the fabric in bytes; 0 means DefaultMTU.
 	MTU int
-	// Overhead is what encapsulation adds to a packet, in bytes. The interface's own
-	// MTU is MTU less Overhead, so that the kernel tells senders, too, how long
-	// packets may be.
+	// Overhead is the length of the outer header in bytes. The interface's own MTU is MTU
+	// less Overhead, so that the kernel tells senders how long packets may be.
 	Overhead int
-	// Offload asks for super-segments and checksums that are left to be
-	// completed (IFF_VNET_HDR, TUNSETOFFLOAD); see TUN.Offloads for what was
-	// got. Where the kernel refuses, packets pass one by one as without.
+	// Offload asks for super-segments and for checksums that are still to be completed
+	// (IFF_VNET_HDR, TUNSETOFFLOAD); TUN.Offloads says what the kernel gave. If it
+	// refuses, packets pass one by one as without Offload.
 	Offload bool
-	// PayloadMax bounds the TCP payload, in bytes, of the super-segments that the
-	// kernel's own TCP over IPv4 hands over; 0 leaves it to the kernel, which has
-	// about 64 KB. It is for readers that must not divide them. It needs Linux 6.3;
-	// older kernels have no bound for IPv4 alone, and ignore it.
+	// PayloadMax bounds the TCP payload, in bytes, of the super-segments of the kernel's
+	// own TCP over IPv4; 0 means the kernel's bound, about 64 KB. It is for readers that
+	// must not divide super-segments. It needs Linux 6.3; older kernels have no bound for
+	// IPv4 alone, and ignore it.
 	PayloadMax int
-	// Queues is the number of queues (IFF_MULTI_QUEUE), at most 255; 0 means 1.
-	// TUN.Read and TUN.ReadSuper read all of them. To read them in parallel, give
-	// each a reader of its own, see TUN.Queue.
+	// Queues is the number of queues (IFF_MULTI_QUEUE), at most 255; 0 means 1. TUN.Read
+	// and TUN.ReadSuper read all of them. To read them in parallel, read each by
+	// TUN.Queue in its own goroutine.
 	Queues int
-	// NoForwardCheck leaves out the check that the kernel forwards in general. It is
-	// for callers that enable forwarding per interface.
+	// NoForwardCheck leaves out the check that the kernel forwards in general. It is for
+	// callers that enable forwarding for each interface.
 	NoForwardCheck bool
 }
 

@@ -10,8 +10,8 @@ import (
 	"weft/internal/shortage"
 )
 
-// TUN is a TUN interface. As a device it is all of its queues. Any number of
-// goroutines may use it; one at a time reads, one at a time writes.
+// TUN is a TUN interface with all of its queues. It is safe for concurrent use: reads
+// take turns, and so do writes.
 type TUN struct {
 	name     string
 	mtu      int
@@ -24,9 +24,9 @@ type TUN struct {
 	closed   atomic.Bool
 }
 
-// OpenTUN creates an interface in the network namespace of the calling thread and
-// brings it up. It goes away with Close or with the process. The kernel must
-// forward, or no packet that weft writes would leave the machine.
+// OpenTUN creates an interface in the network namespace of the calling thread and brings
+// it up. The interface goes away with Close or with the process. The kernel must forward,
+// otherwise no packet that weft writes would leave the machine.
 func OpenTUN(c TUNConfig) (*TUN, error) {
 	t, err := openTUNBy(openNetlink, c)
 	return t, shortage.Explain(err)
@@ -91,15 +91,15 @@ func (t *TUN) MTU() int { return t.mtu }
 // Queues returns the number of queues.
 func (t *TUN) Queues() int { return len(t.queues) }
 
-// Queue returns a queue, 0 ≤ i < Queues(), a device of its own.
+// Queue returns queue i, 0 ≤ i < Queues(), as a device of its own.
 //
-// Which queue a flow is read from is the kernel's choice (tun_select_queue in
-// drivers/net/tun.c): the queue where a packet of the same flow, in either direction, was
-// last written, or, if none was in the last seconds, a hash of the five-tuple. So a flow
-// stays on one queue, and in order, as long as its packets are written by the TUN's own
-// methods, or to the queue from which the opposite direction is read. A write to another
-// queue moves the flow there, and packets that wait in the old queue may then be read later
-// than those that follow.
+// The kernel chooses the queue of a flow (tun_select_queue in drivers/net/tun.c): the
+// queue where a packet of the same flow, in either direction, was last written. If none
+// was written in the last seconds, it uses a hash of the five-tuple. So a flow stays on
+// one queue, and in order, as long as its packets are written by the TUN's own methods,
+// or to the queue from which the opposite direction is read. A write to another queue
+// moves the flow there. Packets that wait in the old queue may then be read after later
+// ones.
 func (t *TUN) Queue(i int) *TUNQueue { return t.queues[i] }
 
 // Offloads implements the package's Offloads.
@@ -108,8 +108,9 @@ func (t *TUN) Offloads() Offloads { return t.super.fill(t.offloads) }
 // MaxSuper implements the package's MaxSuper.
 func (t *TUN) MaxSuper() int { return int(t.super.max.Load()) }
 
-// Drops returns how many packets were lost in the kernel's queues, since nobody read them
-// in time, and in the queues here. It asks the kernel, so do not call it for every packet.
+// Drops returns how many packets were lost, because nobody read them from the kernel's
+// queues in time, or in the queues here. It asks the kernel, so do not call it for every
+// packet.
 func (t *TUN) Drops() uint64 {
 	sum := t.queue.drops()
 	for _, q := range t.all() {
@@ -158,7 +159,7 @@ func (t *TUN) WriteSuper(bufs [][]byte, offset int) (n int, err error) {
 // WriteParts implements the package's WriteParts.
 func (t *TUN) WriteParts(parts [][]byte) error { return t.writer.WriteParts(parts) }
 
-// SetReadDeadline is that of all queues.
+// SetReadDeadline sets the deadline of all queues.
 func (t *TUN) SetReadDeadline(at time.Time) error {
 	if t.any != nil {
 		return t.any.file.SetReadDeadline(at)

@@ -37,12 +37,12 @@ func total(queues int) int {
 	return queues + 1
 }
 
-// detach makes the last of several queues one that is only written to. What is
-// written to any other queue moves its flow there, in both directions
-// (tun_flow_update in drivers/net/tun.c): packets of the flow that wait in another
-// queue could be read behind later ones, and all flows would end up in the queue
-// that is written to. A detached queue has no part in that, so a flow stays in the
-// queue that its hash says. It needs Linux 3.8.
+// detach makes the last of several queues one that is only written to. A write to any
+// other queue moves the packet's flow there, in both directions (tun_flow_update in
+// drivers/net/tun.c). Packets of the flow that wait in another queue could then be read
+// after later ones, and all flows would end up in the queue that is written to. A write
+// to a detached queue moves no flow, so a flow stays in the queue that its hash selects.
+// It needs Linux 3.8.
 func (o *opened) detach() error {
 	if len(o.files) == 1 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TUNQueue is one queue of a TUN interface. Any number of goroutines may use
-// it; one at a time reads, one at a time writes.
+// TUNQueue is one queue of a TUN interface. It is safe for concurrent use: reads take
+// turns, and so do writes.
 type TUNQueue struct {
 	tun    *TUN
 	file   *os.File
@@ -47,17 +47,16 @@ func (q *TUNQueue) MaxSuper() int { return q.tun.MaxSuper() }
 // Offloads implements the package's Offloads; all queues have the same.
 func (q *TUNQueue) Offloads() Offloads { return q.tun.Offloads() }
 
-// Drops returns how many packets were lost here: refused by the kernel, too
-// long for the buffer they were to be read into, or malformed.
+// Drops returns how many packets were lost here: refused by the kernel, too long for the
+// reader's buffer, or malformed.
 func (q *TUNQueue) Drops() uint64 { return q.drops.Load() }
 
 // SetReadDeadline makes a Read that waits at that time, or begins later, return
 // os.ErrDeadlineExceeded. The zero time means never.
 func (q *TUNQueue) SetReadDeadline(t time.Time) error { return q.file.SetReadDeadline(t) }
 
-// Close gives the queue back and unblocks Read. Its flows go to the other queues.
-// The interface goes with the last queue; TUN.Close must still be called. Close
-// may be called more than once.
+// Close gives the queue back and unblocks Read. Its flows move to the other queues.
+// TUN.Close must still be called. Close may be called more than once.
 func (q *TUNQueue) Close() error {
 	if q.closed.Swap(true) {
 		return nil

@@ -22,10 +22,9 @@ type tunReader struct {
 	iov    [2]unix.Iovec
 }
 
-// Read implements the package's Read. Once a packet is there it takes those
-// that follow without waiting. With TUNConfig.Offload it completes checksums,
-// passes a super-segment of TCP as one long packet, and drops one of UDP,
-// which is many datagrams.
+// Read implements the package's Read. After the first packet it takes those that are
+// ready, without waiting. With TUNConfig.Offload it completes checksums, returns a
+// super-segment of TCP as one long packet, and drops one of UDP, which is many datagrams.
 func (q *TUNQueue) Read(bufs [][]byte, sizes []int, offset int) (n int, err error) {
 	return q.read(bufs, sizes, offset, false)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// DefaultUDPPaths is the number of source ports of a UDP underlay where none is
-// given. Plain ECMP hashes them: 32 find nearly all of a handful of paths.
+// DefaultUDPPaths is the default number of source ports of a UDP underlay. Plain ECMP
+// hashes them: 32 ports use nearly all of a handful of paths.
 const DefaultUDPPaths = 32
 
 const (
@@ -28,9 +28,9 @@ var ErrMessageSize = errors.New("udp: datagram longer than the path's MTU, and i
 
 // UDPConfig says how to open a UDP underlay.
 type UDPConfig struct {
-	// Listen is where datagrams are received. Port 0 lets the system choose. An
-	// unspecified address stands for all of its family; the family is that of
-	// all peers.
+	// Listen is the address on which datagrams are received. Port 0 lets the system
+	// choose. An unspecified address means all addresses of its family. All peers must be
+	// of that family.
 	Listen netip.AddrPort
 	// Paths is how many source ports are used, at most 256; 0 means
 	// DefaultUDPPaths.
@@ -38,10 +38,10 @@ type UDPConfig struct {
 	// MTU is the longest outer IP packet in bytes, from 576 (1280 over IPv6) to
 	// 65535; 0 means DefaultMTU.
 	MTU int
-	// ZeroChecksum leaves out the outer UDP checksum, and accepts that over
-	// IPv6 (RFC 6935); the conditions are encap.CheckZeroChecksum's. It helps
-	// with NICs that cannot compute it. Elsewhere it costs: Linux refuses to
-	// segment such datagrams.
+	// ZeroChecksum sends an outer UDP checksum of 0, and accepts that over IPv6 (RFC
+	// 6935) under the conditions of encap.CheckZeroChecksum. It helps with NICs that
+	// cannot compute the checksum. Elsewhere it costs: Linux refuses to segment such
+	// datagrams.
 	ZeroChecksum bool
 }
 
@@ -106,29 +106,29 @@ func checkTo(to, local netip.AddrPort) error {
 	return nil
 }
 
-// UDPOffloads says what a UDP underlay could get from the system.
+// UDPOffloads says what a UDP underlay got from the system.
 type UDPOffloads struct {
 	// Segment: a train is sent by one call (UDP_SEGMENT).
 	Segment bool
 	// GRO: a train is received by one call (UDP_GRO).
 	GRO bool
-	// ECN: the outer TOS byte is sent and received. Without, it is 0 both ways. Packets
-	// must then not leave with an outer field that says ECT, since the receiver could not
-	// follow RFC 6040 §4.2.
+	// ECN: the outer TOS byte is sent and received. Otherwise it is 0 in both directions.
+	// Packets must then not leave with an outer field that says ECT, since the receiver
+	// could not follow RFC 6040 §4.2.
 	ECN bool
 	// ZeroChecksum: the outer checksum is left out.
 	ZeroChecksum bool
 	// ReceiveBuffer is the size of the socket's buffer in bytes of kernel
 	// memory, about twice the bytes that fit; 0 if unknown.
 	ReceiveBuffer int
-	// Refused counts the trains that the kernel refused at run time. With the
-	// first, Segment becomes false for good.
+	// Refused counts the trains that the kernel refused at run time. At the first,
+	// Segment becomes false for good.
 	Refused uint64
-	// Fallback says why there is less than was asked for; "" if there is not.
+	// Fallback says why there is less than was asked for; "" if nothing is missing.
 	Fallback string
 }
 
-// String describes o in a line for people.
+// String describes o in one line.
 func (o UDPOffloads) String() string {
 	var has []string
 	for _, f := range []struct {

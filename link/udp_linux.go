@@ -18,9 +18,9 @@ import (
 // get as much as net.core.rmem_max and wmem_max allow.
 const udpBuffer = 8 << 20
 
-// UDP is a UDP underlay: a socket that receives, and one per path that sends
-// from a port of its own. It sets DF on what it sends. Any goroutine may use it;
-// those that send on one path at a time, and those that receive, take turns.
+// UDP is a UDP underlay: one socket receives, and one socket for each path sends from a
+// port of its own. It sets DF on the packets it sends. It is safe for concurrent use:
+// Sends on one path take turns, and so do Receives.
 type UDP struct {
 	local      netip.AddrPort
 	mtu        int
@@ -167,7 +167,7 @@ func control(conn *net.UDPConn, f func(fd int) error) error {
 // note records why less was got than asked for; the first reason stays.
 func (u *UDP) note(why string) { u.why.CompareAndSwap(nil, &why) }
 
-// LocalAddr returns where datagrams are received.
+// LocalAddr returns the address on which datagrams are received.
 func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 
 // Paths returns the number of paths.
@@ -176,16 +176,16 @@ func (u *UDP) Paths() int { return len(u.paths) }
 // MTU returns the longest outer IP packet, in bytes.
 func (u *UDP) MTU() int { return u.mtu }
 
-// Drops returns how many datagrams were lost in both directions: those that Send could not
-// send, for lack of room in the socket's buffer or the device's queue, or with an error,
-// which it returned; and those, or trains that the kernel had put together, that did not fit
-// in the socket's buffer or the caller's. The kernel reports the socket's with the next
-// datagram that arrives.
+// Drops returns how many datagrams were lost in both directions. Send loses datagrams
+// when the socket's buffer or the device's queue is full, or with an error, which it
+// returns. Receive loses datagrams, or trains that the kernel has merged, that did not
+// fit in the socket's buffer or in the caller's. The kernel reports losses of the
+// socket's buffer with the next datagram that arrives.
 func (u *UDP) Drops() uint64 {
 	return u.sendDrops.Load() + u.receiveDrops.Load() + u.receiver.overflow.Load()
 }
 
-// Offloads says what the kernel gives.
+// Offloads says what the kernel gave.
 func (u *UDP) Offloads() UDPOffloads {
 	o := u.offloads
 	o.Segment = u.segment.Load()
@@ -200,8 +200,8 @@ func (u *UDP) Offloads() UDPOffloads {
 // os.ErrDeadlineExceeded. The zero time means never.
 func (u *UDP) SetReadDeadline(t time.Time) error { return u.receiver.conn.SetReadDeadline(t) }
 
-// Close makes all calls, those that wait included, return net.ErrClosed. It may
-// be called more than once.
+// Close makes all calls return net.ErrClosed, also those that wait. It may be called more
+// than once.
 func (u *UDP) Close() error {
 	if u.closed.Swap(true) {
 		return nil

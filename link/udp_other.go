@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// UDP is a UDP underlay: a socket that receives, and one per path that sends
-// from a port of its own, a datagram per system call. Any goroutine may use it.
-// Outside Linux it does not set DF, the TOS byte is 0 both ways, and Send may
-// wait where the system makes it.
+// UDP is a UDP underlay: one socket receives, and one socket for each path sends from a
+// port of its own, a datagram per system call. It is safe for concurrent use. Outside
+// Linux it does not set DF, and the TOS byte is 0 in both directions. Send waits if the
+// system makes it wait.
 type UDP struct {
 	conn       *net.UDPConn
 	local      netip.AddrPort
@@ -62,7 +62,7 @@ func OpenUDP(c UDPConfig) (*UDP, error) {
 	return u, nil
 }
 
-// LocalAddr returns where datagrams are received.
+// LocalAddr returns the address on which datagrams are received.
 func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 
 // Paths returns the number of paths.
@@ -71,17 +71,17 @@ func (u *UDP) Paths() int { return len(u.paths) }
 // MTU returns the longest outer IP packet, in bytes.
 func (u *UDP) MTU() int { return u.mtu }
 
-// Drops returns how many datagrams were lost in both directions: those that Send could not
-// send, and those that did not fit in the caller's buffer.
+// Drops returns how many datagrams were lost in both directions: those that Send could
+// not send, and those that did not fit in the caller's buffer.
 func (u *UDP) Drops() uint64 { return u.sendDrops.Load() + u.receiveDrops.Load() }
 
 // Offloads says that there are none.
 func (u *UDP) Offloads() UDPOffloads { return UDPOffloads{Fallback: u.fallback} }
 
-// Send sends one datagram on a path, put together from parts, or, if size is positive,
+// Send sends one datagram on a path, joined from parts. If size is positive, it sends
 // datagrams of size bytes each, the last of which may be shorter. The bytes remain the
-// caller's. After an error the rest of the call's datagrams are dropped and counted. Errors
-// are ErrMessageSize, net.ErrClosed, and the system's.
+// caller's. After an error the rest of the call's datagrams are dropped and counted.
+// Errors are ErrMessageSize, net.ErrClosed, and the system's.
 func (u *UDP) Send(path int, to netip.AddrPort, _ byte, parts [][]byte, size int) error {
 	p := u.paths[path]
 	p.mu.Lock()
@@ -144,8 +144,8 @@ func (u *UDP) Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip
 // os.ErrDeadlineExceeded. The zero time means never.
 func (u *UDP) SetReadDeadline(t time.Time) error { return u.conn.SetReadDeadline(t) }
 
-// Close makes all calls, those that wait included, return net.ErrClosed. It may
-// be called more than once.
+// Close makes all calls return net.ErrClosed, also those that wait. It may be called more
+// than once.
 func (u *UDP) Close() error {
 	if u.closed.Swap(true) {
 		return nil

@@ -58,15 +58,15 @@ func (r *udpReceiver) init(conn *net.UDPConn) (err error) {
 	return err
 }
 
-// Receive waits for datagrams and takes those that are at hand, at most one or one train
-// per buffer and at most 64 in all. The i-th buffer then holds sizes[i] bytes: datagrams of
-// segs[i] bytes each, the last of which may be shorter, all of which came from from[i] with
-// tos[i] as their IP headers' DSCP and ECN. All slices are at least as long as bufs.
-// Buffers should have at least 65,535 bytes. sizes[i] is 0 for a datagram that did not fit,
-// and for an empty one.
+// Receive waits for a datagram and returns those that are ready: at most one datagram or
+// one train in each buffer, and at most 64 in all. The i-th buffer then holds sizes[i]
+// bytes: datagrams of segs[i] bytes each, the last of which may be shorter. All of them
+// came from from[i] with tos[i] as DSCP and ECN of their IP headers. All slices are at
+// least as long as bufs. Buffers should have at least 65,535 bytes. sizes[i] is 0 for a
+// datagram that did not fit, and for an empty one.
 //
-// It returns net.ErrClosed after Close. ICMP errors about peers are not returned: a socket
-// without a peer of its own does not hear of them (udp(7), IP_RECVERR).
+// It returns net.ErrClosed after Close. It does not return ICMP errors about peers: a
+// socket without a peer of its own does not get them (udp(7), IP_RECVERR).
 func (u *UDP) Receive(bufs [][]byte, sizes, segs []int, tos []byte, from []netip.AddrPort) (n int, err error) {
 	if len(bufs) == 0 {
 		return 0, nil

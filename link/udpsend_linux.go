@@ -49,17 +49,16 @@ func (p *udpPath) close() error {
 	return conn.Close()
 }
 
-// Send sends on a path, from 0 to Paths()-1, one datagram that is put together
-// from parts, or, if size is positive, a train: datagrams of size bytes each, the
-// last of which may be shorter. The parts need not end where datagrams do. Trains
-// of any length are split into what the kernel takes at once: 64 datagrams or
-// 65,507 bytes. tos is the outer IP header's DSCP and ECN. The bytes remain the
-// caller's.
+// Send sends one datagram on a path, from 0 to Paths()-1, joined from parts. If size is
+// positive, it sends a train: datagrams of size bytes each, the last of which may be
+// shorter. The parts need not end where datagrams do. A train of any length is split into
+// pieces that the kernel takes at once: 64 datagrams or 65,507 bytes. tos is the outer IP
+// header's DSCP and ECN. The bytes remain the caller's.
 //
-// Send does not wait for room. Datagrams for which the socket's buffer or the device's
-// queue has no room are dropped and counted; that is no error. After an error the rest of
-// the call's datagrams are dropped and counted. Errors are ErrMessageSize, net.ErrClosed,
-// and the kernel's, for example about routes. The device remains usable after all but
+// Send does not wait. Datagrams for which the socket's buffer or the device's queue is
+// full are dropped and counted; that is no error. After an error the rest of the call's
+// datagrams are dropped and counted. Errors are ErrMessageSize, net.ErrClosed, and the
+// kernel's, for example about routes. The device remains usable after all but
 // net.ErrClosed.
 func (u *UDP) Send(path int, to netip.AddrPort, tos byte, parts [][]byte, size int) error {
 	total := 0
@@ -142,10 +141,10 @@ func (u *UDP) sendTrain(p *udpPath, at *cursor, tos byte, n, size int) (unsent i
 // tooManyParts says that a train is in more parts than a message may have.
 const tooManyParts = unix.E2BIG
 
-// refusal reports whether an error may mean that the kernel, or the device that
-// the route leads to, cannot segment: EIO comes from a device that does not
-// compute checksums (udp_send_skb in net/ipv4/udp.c), 524 is the kernel's own
-// ENOTSUPP, which escapes from some drivers.
+// refusal reports whether an error may mean that the kernel, or the device of the route,
+// cannot segment. EIO comes from a device that does not compute checksums (udp_send_skb
+// in net/ipv4/udp.c). 524 is the kernel's own ENOTSUPP, which some drivers return by
+// mistake.
 func refusal(errno unix.Errno) bool {
 	switch errno {
 	case unix.EIO, unix.EINVAL, unix.EOPNOTSUPP, unix.ENOPROTOOPT, unix.Errno(524):

@@ -18,9 +18,9 @@ const MaxSuperLen = 65535
 
 // Bits of VnetHeader.Flags.
 const (
-	// VnetNeedsCsum: the checksum field holds the sum over the pseudo-header
-	// and whoever sends the packet completes it. On a packet that was
-	// received it means, too, that nothing need be verified.
+	// VnetNeedsCsum: the checksum field holds the sum over the pseudo-header, and the
+	// sender of the packet completes it. On a received packet it also means that nothing
+	// need be verified.
 	VnetNeedsCsum = 1
 	// VnetDataValid: the checksum has been verified.
 	VnetDataValid = 2
@@ -31,8 +31,8 @@ const (
 	VnetGSONone  = 0
 	VnetGSOTCPv4 = 1
 	VnetGSOTCPv6 = 4
-	// VnetGSOUDP is datagrams of equal size (virtio: UDP_L4), IPv4 or IPv6;
-	// not the obsolete 3, one datagram cut into fragments.
+	// VnetGSOUDP is datagrams of equal size (virtio: UDP_L4), IPv4 or IPv6. It is not the
+	// obsolete type 3, one datagram cut into fragments.
 	VnetGSOUDP = 5
 	// VnetGSOECN is added to a TCP type if the first segment carries CWR and
 	// the others must not.
@@ -40,9 +40,9 @@ const (
 )
 
 // VnetHeader is a virtio_net_hdr without num_buffers (virtio 1.2 §5.1.6.1, as in
-// linux/virtio_net.h): it says what is left to be done for a packet between a
-// program and the kernel. Offsets in it count from the start of the IP packet.
-// The zero value stands for a packet that is complete.
+// linux/virtio_net.h). It says what the program or the kernel still has to do for a
+// packet. Offsets in it count from the start of the IP packet. The zero value is for a
+// packet that is complete.
 type VnetHeader struct {
 	Flags   uint8
 	GSOType uint8
@@ -51,8 +51,8 @@ type VnetHeader struct {
 	HdrLen uint16
 	// GSOSize is the payload of a segment in bytes; the last may have less.
 	GSOSize uint16
-	// CsumStart is where the sum to be completed starts, CsumOffset where its
-	// field is, counted from there; in bytes.
+	// CsumStart is where the sum to be completed starts. CsumOffset is where its field
+	// is, counted from CsumStart. Both in bytes.
 	CsumStart  uint16
 	CsumOffset uint16
 }
@@ -66,7 +66,7 @@ func (h VnetHeader) Put(b *[VnetHeaderLen]byte) {
 	binary.LittleEndian.PutUint16(b[8:], h.CsumOffset)
 }
 
-// ParseVnetHeader decodes a header. What it says may be nonsense: see Check.
+// ParseVnetHeader decodes a header. Its values may be wrong: see Check.
 func ParseVnetHeader(b *[VnetHeaderLen]byte) VnetHeader {
 	return VnetHeader{
 		Flags:      b[0],
@@ -88,7 +88,7 @@ var (
 	errHdrLen    = errors.New("vnet header: HdrLen is beyond the packet")
 )
 
-// Check returns an error unless h fits a packet of size bytes: all that it points
+// Check returns an error unless h fits a packet of size bytes: everything that it points
 // at must lie within the packet.
 func (h VnetHeader) Check(size int) error {
 	if h.Flags&VnetNeedsCsum != 0 && int(h.CsumStart)+int(h.CsumOffset)+2 > size {

@@ -15,9 +15,9 @@ const idleInterval = 10
 // bytesPerProbe is what full-size probes may take for each probe of Config.Budget.
 const bytesPerProbe = 300
 
-// SetIdle says whether another carrier is in use instead of this one. An idle one is
-// only kept proved, by a tenth of the boomerangs and hardly a full-size probe; Active
-// is ignored.
+// SetIdle says whether another carrier is in use instead. The Watcher then only keeps the
+// idle carrier proved, with a tenth of the boomerangs and few full-size probes. It
+// ignores Active.
 func (w *Watcher) SetIdle(idle bool, now time.Duration) {
 	w.at(now)
 	if idle == w.proof.idle {

@@ -10,9 +10,9 @@ import (
 	"weft/topology"
 )
 
-// Carriage says to which racks the carrier is used, and how long packets may be. A
-// rack is known by its edge switch. It never changes, so anybody may share it. A nil
-// Carriage says that the carrier is used everywhere.
+// Carriage says to which racks the carrier is used, and how long packets may be. The edge
+// switch identifies a rack. A Carriage never changes, so it is safe for concurrent use. A
+// nil Carriage means that the carrier is used everywhere.
 type Carriage struct {
 	edges *racks // shared
 	kinds []verdict
@@ -45,16 +45,16 @@ func (c *Carriage) of(edge topology.NodeID) verdict {
 	return verdict{}
 }
 
-// Plain reports whether packets to a rack are to go without the carrier, as the
-// kernel would send them. It is false for the own rack, to which none is needed.
+// Plain reports whether packets to a rack go without the carrier, by the kernel's own
+// routes. It is false for the host's own rack, which needs no carrier.
 func (c *Carriage) Plain(edge topology.NodeID) bool { return c.of(edge).plain }
 
-// MTU is the longest packet, without the outer header, in bytes, that the paths in
-// use to a rack carry; 0 if nothing is known, because full-size probes are off or
-// none is needed.
+// MTU is the longest packet, without the outer header, in bytes, that the paths in use to
+// a rack carry. It is 0 if that is not known: full-size probes are off, or the rack needs
+// no carrier.
 func (c *Carriage) MTU(edge topology.NodeID) int { return c.of(edge).mtu }
 
-// Why says in words what Plain and MTU are due to; "" if there is nothing to say.
+// Why gives the reason for Plain and MTU in words; "" if there is nothing to say.
 func (c *Carriage) Why(edge topology.NodeID) string { return c.of(edge).why }
 
 // Used reports whether the carrier is used to any rack.
@@ -62,7 +62,7 @@ func (c *Carriage) Used() bool {
 	return c == nil || slices.ContainsFunc(c.Racks(), func(edge topology.NodeID) bool { return !c.Plain(edge) })
 }
 
-// Racks are the edge switches of all racks but the own, in ascending order.
+// Racks returns the edge switches of all racks but the host's own, in ascending order.
 func (c *Carriage) Racks() []topology.NodeID {
 	if c == nil {
 		return nil
@@ -70,7 +70,7 @@ func (c *Carriage) Racks() []topology.NodeID {
 	return slices.Sorted(maps.Keys(c.edges.kind))
 }
 
-// Equal reports whether two say the same.
+// Equal reports whether two Carriages say the same.
 func (c *Carriage) Equal(d *Carriage) bool {
 	if c == nil || d == nil {
 		return c == d
@@ -79,7 +79,7 @@ func (c *Carriage) Equal(d *Carriage) bool {
 		(c.edges == d.edges || maps.Equal(c.edges.kind, d.edges.kind))
 }
 
-// Change is what has become different for some racks, all alike.
+// Change is a change that is the same for all of its Racks.
 type Change struct {
 	Racks []topology.NodeID // edge switches
 	Plain bool
@@ -90,8 +90,8 @@ type Change struct {
 // maxRacks is how many racks a Change's Text names.
 const maxRacks = 4
 
-// Text is a line for the log. t is the topology that the Carriage is of. usual is how
-// long packets may be that the carrier takes anywhere, without the outer header, in bytes.
+// Text returns a line for the log. t is the topology of the Carriage. usual is the
+// longest packet that the carrier takes anywhere, without the outer header, in bytes.
 func (c *Change) Text(t *topology.Topology, carrier string, usual int) string {
 	var names []string
 	for _, edge := range c.Racks[:min(len(c.Racks), maxRacks)] {
@@ -115,10 +115,11 @@ func (c *Change) Text(t *topology.Topology, carrier string, usual int) string {
 	return text
 }
 
-// Changes are the racks for which Plain or MTU differ from an earlier Carriage of the
-// same fabric, nil for the beginning, when all is plain; for the log. That a rack stays
-// plain is one, too, once the first reason is known, and so is another reason for not
-// using some of the paths. Racks that have changed alike are one Change.
+// Changes returns, for the log, the racks whose Plain or MTU differ from an earlier
+// Carriage of the same fabric. since is nil at the beginning, when all racks are plain. A
+// rack that stays plain is included once its first reason is known. A new reason for
+// leaving out some of the paths is included, too. Racks that have changed alike are one
+// Change.
 func (c *Carriage) Changes(since *Carriage) (all []Change) {
 	at := make(map[verdict]int)
 	for _, edge := range c.Racks() {
@@ -145,8 +146,8 @@ func (c *Carriage) Changes(since *Carriage) (all []Change) {
 	return all
 }
 
-// Carriage says to which racks the carrier is used. The pointer changes only when
-// what it says does.
+// Carriage says to which racks the carrier is used. The pointer changes only when the
+// content does.
 func (w *Watcher) Carriage() *Carriage {
 	w.Topology()
 	return w.proof.carriage

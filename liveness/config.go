@@ -10,62 +10,61 @@ import (
 	"weft/topology"
 )
 
-// Config says whom a Watcher watches for and how eagerly. Zero values mean the
+// Config says which host a Watcher serves and how often it probes. Zero values mean the
 // documented defaults.
 type Config struct {
 	// Topology is the baseline; SetTopology replaces it.
 	Topology *topology.Topology
 	// Self is the host.
 	Self topology.NodeID
-	// Address is the IPv4 address from which it probes, one of Self's. Default:
-	// its kernel's, Topology.Node(Self).Addr.
+	// Address is the IPv4 source address of the probes, one of Self's. Default: the
+	// address of Self's kernel, Topology.Node(Self).Addr.
 	Address netip.Addr
-	// Interval is the time between two probes of one path, unless Budget allows
-	// only a longer one. The other times derive from it: a suspicious path is
-	// probed every sixth of it, and is dead after no less than two of silence.
-	// Default: 20 ms. At least 1 ms, at most 10 s.
+	// Interval is the time between two probes of one path. If Budget does not suffice,
+	// the time is longer. Other times derive from it: a suspicious path is probed every
+	// sixth of it, and is dead after at least two Intervals of silence. Default: 20 ms.
+	// From 1 ms to 10 s.
 	Interval time.Duration
-	// Multiplier is the least number of probes missed in a row that convict a
-	// path. Where probes get lost elsewhere, too, more are needed. Default: 3, at
-	// most 16.
+	// Multiplier is the least number of probes missed in a row that convict a path. Where
+	// other paths lose probes, too, more are needed. Default: 3, at most 16.
 	Multiplier int
-	// Budget is the most probes per second, over all paths. Default: 2,000, at
-	// most 100,000; negative: none, so that losses are the only evidence. Half as many
-	// more may be sent that wait in queues as data does, to find slow paths.
+	// Budget is the most probes per second, over all paths. Default: 2,000, at most
+	// 100,000. Negative: no probes, so that losses are the only evidence. Up to half as
+	// many again may be sent in data's class, to find slow paths.
 	Budget float64
 	// MaxDestinations bounds the destinations watched at a time. Default: 256, at
 	// most 65,536.
 	MaxDestinations int
-	// Floor is the part of a destination's live paths that own evidence leaves in
-	// use, whatever it says; rounded up to whole paths. Paths by switches from which
-	// no boomerang comes home any more, though others do, carry nothing, and are not
-	// among those that it is a part of. Default: 0.5; in (0, 1].
+	// Floor is the share of a destination's live paths that stays in use whatever the
+	// host's own evidence says, rounded up to whole paths. Unproved paths do not count
+	// among the live paths and carry nothing: those by switches from which no boomerang
+	// comes home, though boomerangs come home from others. Default: 0.5; in (0, 1].
 	Floor float64
-	// MinHold is how long a path is out of use at least, the first time; each
-	// offence doubles it up to MaxHold. Both are jittered by a quarter. Defaults:
-	// 5 Intervals, 10 s.
+	// MinHold is the least time that a path is out of use after its first offence. Each
+	// offence doubles it, up to MaxHold. Both are jittered by a quarter. Defaults: 5
+	// Intervals, 10 s.
 	MinHold, MaxHold time.Duration
-	// Carrier is what takes packets by their paths, whose proof Carriage is about.
+	// Carrier takes packets by their paths. Carriage says where it is proved.
 	Carrier encap.Carrier
-	// MTU is the longest packet that data may have, outer header included, in bytes:
-	// the uplink's MTU. Full-size probes find out whether packets as long as that come
-	// through, and how long they may be if not. They take 300 bytes for each probe of
-	// Budget at most. 0: there are none. At least 576 and the outer header.
+	// MTU is the longest data packet, outer header included, in bytes: the uplink's MTU.
+	// Full-size probes find out whether packets of this length arrive and, if not, how
+	// long packets may be. They cost at most 300 bytes for each probe of Budget. 0: no
+	// full-size probes. At least 576 bytes plus the outer header.
 	MTU int
-	// Require has Carriage never say that packets are to go plain, though they vanish.
+	// Require makes Carriage never say Plain, even if packets are lost.
 	Require bool
-	// Seed of tokens and jitter: secret and random, or answers can be forged. The
-	// same seed and calls give the same probes.
+	// Seed of tokens and jitter. It must be secret and random, or answers can be forged.
+	// The same seed and calls give the same probes.
 	Seed uint64
 }
 
 // limits of what probes that nobody answers may cost.
 const (
 	maxTimeout = 500 * time.Millisecond // for an answer
-	retryMute  = time.Second            // between tries to reach who does not answer, at first
+	retryMute  = time.Second            // between tries to reach a mute destination, at first
 	maxMute    = 16 * time.Second       // at last; both differ by up to a quarter
-	pathsMute  = 4                      // paths tried at a time while it may be they that are to blame
-	triesMute  = 60                     // tries in vain until who once answered is taken for plain
+	pathsMute  = 4                      // paths tried at a time while the paths may be at fault
+	triesMute  = 60                     // failed tries until a destination that once answered counts as plain
 	activeFor  = time.Second            // how long a destination counts as active
 	forgetIdle = time.Minute            // when an idle destination is forgotten
 )

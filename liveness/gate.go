@@ -2,10 +2,10 @@ package liveness
 
 import "time"
 
-// gate is whether the carrier is used towards somewhere: it closes at once when
-// proof is missing, opens at once for the first time, and opens again only when proof
-// has been there for a while, which gets longer with every time. The zero value is
-// closed.
+// gate says whether the carrier is used towards a rack, or all racks of a kind. It closes
+// at once when proof is missing. The first time it opens at once. Later it opens only
+// after proof has been there for a hold, which doubles with every closing. The zero value
+// is closed.
 type gate struct {
 	open  bool
 	ever  bool          // it has been open

@@ -14,13 +14,13 @@ type Stats struct {
 	Answered uint64 `json:"answered"` // of these, in time
 	Missed   uint64 `json:"missed"`   // not answered in time
 	Late     uint64 `json:"late"`     // of the missed, those that were answered after all
-	Skipped  uint64 `json:"skipped"`  // not sent for want of budget
-	Unknown  uint64 `json:"unknown"`  // answers to nothing that was sent, or no answers at all
+	Skipped  uint64 `json:"skipped"`  // not sent: the budget did not suffice
+	Unknown  uint64 `json:"unknown"`  // answers to no probe that was sent, and packets that are no answers
 
 	Quarantined uint64 `json:"quarantined"` // paths taken out of use
 	Readmitted  uint64 `json:"readmitted"`  // paths let back
-	Muted       uint64 `json:"muted"`       // destinations that stopped answering, or never did
-	Evicted     uint64 `json:"evicted"`     // destinations forgotten for want of room
+	Muted       uint64 `json:"muted"`       // destinations that stopped answering, or never answered
+	Evicted     uint64 `json:"evicted"`     // destinations forgotten to make room
 	Refused     uint64 `json:"refused"`     // calls of Active that found no room
 
 	Destinations int `json:"destinations"` // watched now
@@ -29,15 +29,15 @@ type Stats struct {
 	Full         uint64 `json:"full"`          // full-size probes, not among Sent
 	FullAnswered uint64 `json:"full_answered"` // of these, in time
 	FullMissed   uint64 `json:"full_missed"`   // not answered in time
-	TooBig       uint64 `json:"too_big"`       // of these, those about which an ICMP error came
+	TooBig       uint64 `json:"too_big"`       // of these, those that an ICMP error reported as too big
 
-	AsData   uint64        `json:"as_data"`    // probes that wait in queues as data does, not among Sent
+	AsData   uint64        `json:"as_data"`    // probes of data's class, not among Sent
 	Slow     uint64        `json:"slow"`       // times that a path was found slow
 	Unproved uint64        `json:"unproved"`   // times that a bouncing switch lost its proof
-	TakenUp  uint64        `json:"taken_up"`   // times that the carrier came into use to racks, all of a kind or one
-	GivenUp  uint64        `json:"given_up"`   // times that it went out of use
-	Stalls   uint64        `json:"stalls"`     // times that this process was not run when something was due, for Stalled together
-	Stalled  time.Duration `json:"stalled_ns"` // such times do not count: no silence, timeout or hold gets older
+	TakenUp  uint64        `json:"taken_up"`   // times that the carrier came into use to a rack, or to all racks of a kind
+	GivenUp  uint64        `json:"given_up"`   // times that it went out of use to them
+	Stalls   uint64        `json:"stalls"`     // times that this process was not run when something was due; Stalled is their sum
+	Stalled  time.Duration `json:"stalled_ns"` // does not count as silence, nor towards timeouts and holds
 }
 
 // Stats returns the counters.
@@ -54,10 +54,10 @@ type Health string
 const (
 	Up          Health = "up"
 	Suspicious  Health = "suspicious"  // in use, and probed often
-	Quarantined Health = "quarantined" // out of use, but for the floor
-	Slow        Health = "slow"        // in use less, but for the floor: out of use for a while, or on trial after that
+	Quarantined Health = "quarantined" // out of use, except for the floor
+	Slow        Health = "slow"        // out of use for a while, except for the floor, or on trial after that
 	Down        Health = "down"        // link-state updates say so
-	Mute        Health = "mute"        // nothing is known: nobody answers
+	Mute        Health = "mute"        // nobody answers, so nothing is known
 )
 
 // PathHealth is what is known of one path.
@@ -66,15 +66,15 @@ type PathHealth struct {
 	Path  int             // its number for the pair
 	Via   netip.Addr      // bouncing address
 	State Health
-	Why   string // for Quarantined and Slow: what convicted it
-	// Since is when it was quarantined, found slow, or let back. Times for which this
-	// process was not run are left out: they make it later.
+	Why   string // for Quarantined and Slow: the evidence
+	// Since is when it was quarantined, found slow, or let back. Time while this process
+	// was not run is left out.
 	Since time.Duration
 	RTT   time.Duration // smoothed; 0: unknown
-	Loss  float64       // part of its latest probes, 64 at most, that was missed
+	Loss  float64       // share of its latest probes, up to 64, that were missed
 
-	Proved bool // the bouncing switch is: what goes there comes home
-	Full   bool // so do packets of Config.MTU
+	Proved bool // packets to the bouncing switch come home
+	Full   bool // packets of Config.MTU come home from there, too
 	MTU    int  // the longest packet that passes, outer header included, in bytes; 0: not known
 }
 
@@ -82,9 +82,9 @@ func (c cause) String() string {
 	return [...]string{"fine", "probes not answered", "many probes not answered", "many packets sent again"}[c]
 }
 
-// Paths returns the state of the boomerangs and of the paths to all
-// destinations watched. It is for status, not for the hot path: a large fabric
-// has hundreds of paths per destination.
+// Paths returns the state of the boomerangs and of the paths to all watched destinations.
+// It is for status, not for the hot path: in a large fabric a destination has hundreds of
+// paths.
 func (w *Watcher) Paths() []PathHealth {
 	n := len(w.near.paths)
 	for _, g := range w.order {
@@ -129,8 +129,8 @@ func (w *Watcher) health(p *path) PathHealth {
 	return h
 }
 
-// Suspects returns the links that the host's own evidence speaks against, the
-// best evidence first, and then the paths that only their destination's does.
+// Suspects returns the suspected links, those with the best evidence first, and then the
+// paths that only their destination accuses.
 func (w *Watcher) Suspects() []Suspect {
 	w.Topology()
 	return slices.Concat(w.suspects, w.alone)

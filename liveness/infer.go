@@ -8,15 +8,15 @@ import (
 	"weft/topology"
 )
 
-// Suspect is a link that the host's own evidence speaks against; or, if that is the
-// evidence of one destination alone, one of the paths to it.
+// Suspect is a link that the host's evidence accuses. If only one destination accuses it,
+// it is one of the paths to that destination.
 type Suspect struct {
 	Link  topology.LinkID
-	Dst   topology.NodeID // only its Path is out of use; Self: the link is, to all
-	Path  int             // its number for the pair; -1 if the link is
+	Dst   topology.NodeID // only its Path is out of use; Self: the link is out of use for all
+	Path  int             // its number for the pair; -1 if the link is out of use for all
 	Since time.Duration
-	Why   string // what convicted the first path
-	Held  bool   // in use all the same: Config.Floor
+	Why   string // the evidence against the first path
+	Held  bool   // stays in use for Config.Floor
 	rank  int    // the better the evidence, the lower
 }
 
@@ -135,9 +135,9 @@ func (w *Watcher) aliveAbove(p *path) bool {
 	return false
 }
 
-// accuseFar suspects links of the destination's side. Paths that the own side's
-// suspects explain say nothing. If all others over the link to the destination's
-// rack are bad, it is that link; else the one to the bouncing switch. If none is
+// accuseFar suspects links of the destination's half. It leaves out paths that suspects
+// of the host's half explain. If all other paths over the link to the destination's rack
+// are bad, it accuses that link; else the link to the bouncing switch. If no path is
 // good, the destination is dead.
 func (w *Watcher) accuseFar(g *group) {
 	bad, good := 0, 0

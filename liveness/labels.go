@@ -6,20 +6,20 @@ import (
 	"weft/topology"
 )
 
-// Labels finds the way of probes that are carried by labels, output ports, rather
-// than to Probe.Via. The zero value with its two fields set is ready. It is not safe
-// for concurrent use.
+// Labels finds the output ports for probes that labels carry, in place of Probe.Via. The
+// zero value with its two exported fields set is ready. It is not safe for concurrent
+// use.
 type Labels struct {
-	Topology *topology.Topology // whichever links are down: paths keep their labels
+	Topology *topology.Topology // links that are down do not matter: paths keep their labels
 	Self     topology.NodeID
 
 	distant []topology.NodeID    // nil until needed
 	around  map[netip.Addr][]int // round trips, by bouncing address
 }
 
-// Of returns the output ports at the switches from the host's edge switch on that a
-// probe passes before one of them is to take its labels off; false if it has no such
-// path. The caller must not write to them.
+// Of returns the output ports of a probe's way, from the host's edge switch on, up to the
+// switch that takes the labels off. ok is false if the probe has no such path. The caller
+// must not write to ports.
 func (l *Labels) Of(p *Probe) (ports []int, ok bool) {
 	if p.Dst != l.Self {
 		set := l.Topology.Paths(l.Self, p.Dst)
@@ -58,8 +58,8 @@ func (l *Labels) roundTrip(via netip.Addr) (ports []int, ok bool) {
 	return nil, false
 }
 
-// findDistant looks at all hosts for one of each kind that a host's paths differ by:
-// of another rack of its pod, and of another pod, as far as there are.
+// findDistant finds one host of each kind of distant rack: another rack of the pod, and
+// another pod, as far as the fabric has them.
 func (l *Labels) findDistant() {
 	seen := 0
 	for h := topology.NodeID(0); int(h) < l.Topology.NumHosts(); h++ {

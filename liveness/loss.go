@@ -7,11 +7,11 @@ import (
 	"weft/topology"
 )
 
-// Active says that there is traffic to a destination, at one of its addresses:
-// its paths are probed for the next second. A destination in the same rack, or
-// in no rack, has none. Beyond MaxDestinations the one that has been idle
-// longest is forgotten, or the new one is not watched if none is idle; both are
-// counted. It allocates only for a destination that is new.
+// Active says that there is traffic to a destination, at one of its addresses. Its paths
+// are then probed for a second. A destination in the same rack, or in no rack, has no
+// paths. Above MaxDestinations, the destination that has been idle longest is forgotten;
+// if none is idle, the new one is not watched. Both are counted. Active allocates only
+// for a new destination.
 func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Duration) {
 	w.at(now)
 	if w.proof.idle {
@@ -108,9 +108,9 @@ func (w *Watcher) forget(g *group) {
 	w.dirty = true
 }
 
-// Sent says that packets to a destination went by one of its paths; as of the
-// latest time that the Watcher was told. It allocates nothing; so does Lost.
-// Both ignore destinations and paths that are not watched.
+// Sent says that packets to a destination took one of its paths, at the time of the
+// latest call that had a time. Sent and Lost allocate nothing. Both ignore destinations
+// and paths that are not watched.
 func (w *Watcher) Sent(dst topology.NodeID, path, packets int) {
 	if p := w.pathOf(dst, path); p != nil {
 		piece := w.piece()
@@ -119,8 +119,8 @@ func (w *Watcher) Sent(dst topology.NodeID, path, packets int) {
 	}
 }
 
-// Lost says that packets which went by a path had to be sent again. Sent was
-// told of them when they went.
+// Lost says that packets which took a path had to be sent again. Sent has counted them
+// before.
 func (w *Watcher) Lost(dst topology.NodeID, path, packets int, now time.Duration) {
 	w.at(now)
 	p := w.pathOf(dst, path)

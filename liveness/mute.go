@@ -6,9 +6,9 @@ import (
 	"weft/topology"
 )
 
-// silence looks at a group after a miss: who has answered none of many probes
-// by any path is mute, because it is dead or because nobody there knows of
-// probes. That says nothing of links. From then on it gets few probes.
+// silence looks at a group after a miss. A destination that has answered none of many
+// probes by any path is mute: it is dead, or does not run weft. That says nothing about
+// links. A mute group gets few probes.
 func (w *Watcher) silence(g *group) {
 	if g.mute || g.silent < max(8, min(2*len(g.paths), 32)) || w.now-g.quiet < w.config.longest() {
 		return
@@ -33,8 +33,8 @@ func (w *Watcher) unmute(g *group) {
 	w.scheduleGroup(g)
 }
 
-// Heard says that a host's own probe has come in. So it runs weft: if it has been
-// mute, it is tried at once. It allocates nothing.
+// Heard says that a probe of another host has come in, so that host runs weft. If it was
+// mute, it is tried at once. Heard allocates nothing.
 func (w *Watcher) Heard(from topology.NodeID, now time.Duration) {
 	w.at(now)
 	if g := w.groups[from]; g != nil && g.mute {
@@ -42,23 +42,23 @@ func (w *Watcher) Heard(from topology.NodeID, now time.Duration) {
 	}
 }
 
-// hasten has a mute group tried at once, though no more often than a path that is
-// fine.
+// hasten makes a mute group's next try due at once, but not more often than the probes of
+// a healthy path.
 func (w *Watcher) hasten(g *group) {
 	g.retry = min(g.retry, max(w.now, g.latest+w.config.Interval))
 	w.retryAny(g)
 }
 
-// plain reports whether a mute group is taken for a host without weft. One that
-// has answered before is so only after many tries: more likely its paths have died,
-// or the host has, and is about to return. Boomerangs never are: their host is this one.
+// plain reports whether a mute group counts as a host without weft. A host that has
+// answered before counts as one only after many tries: its paths or the host have more
+// likely died, and may return. Boomerangs are never plain: their host is this one.
 func (w *Watcher) plain(g *group) bool {
 	return g != &w.near && (g.answered < 0 || g.tries >= triesMute)
 }
 
-// wait returns how long a mute group is left alone after a try. To each probe a
-// plain host answers with an ICMP error, of which its kernel may send this one no
-// more than one a second (Linux: net.ipv4.icmp_ratelimit): others want some, too.
+// wait returns how long a mute group is left alone after a try. A plain host answers each
+// probe with an ICMP error. Its kernel may send this host only one a second (Linux:
+// net.ipv4.icmp_ratelimit), and other programs need some of them.
 func (w *Watcher) wait(g *group) time.Duration {
 	tries := g.tries
 	switch {
@@ -70,8 +70,8 @@ func (w *Watcher) wait(g *group) time.Duration {
 	return min(retryMute<<min(tries, 16), maxMute)
 }
 
-// retry is the turn of a path of a group whose probes tell nothing. Those that
-// are out of use wait for the end of their time. One that is fine stands for the
+// retry is the turn of a path of a group whose probes tell nothing. A path that is out of
+// use waits for the end of its hold. One healthy path carries the tries of the whole
 // group.
 func (w *Watcher) retry(p *path) {
 	if p.cause != fine {
@@ -92,8 +92,8 @@ func (w *Watcher) retry(p *path) {
 	w.retryAny(p.group)
 }
 
-// try has the next few paths of a mute group in a row, or the next one, see whether
-// that has changed.
+// try probes the next few paths of a mute group, or only the next one, to see whether the
+// group answers again.
 func (w *Watcher) try(g *group) {
 	most := pathsMute
 	if w.plain(g) {
@@ -119,12 +119,10 @@ func (w *Watcher) try(g *group) {
 	g.retry = w.now + w.jitter(w.wait(g))
 }
 
-// deaf reports whether nothing at all comes home any more: that tells nothing of
-// anybody else.
+// deaf reports whether nothing comes home any more. Then misses say nothing about others.
 func (w *Watcher) deaf() bool { return w.near.mute && w.near.answered >= 0 }
 
-// retryAny has a path of a mute group that is fine stand for it, when it is to be
-// tried again.
+// retryAny lets a healthy path of a mute group carry the next try.
 func (w *Watcher) retryAny(g *group) {
 	var stands *path
 	for i := range g.paths {

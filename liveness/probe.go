@@ -8,17 +8,17 @@ import (
 	"weft/topology"
 )
 
-// Probe is a packet to send: Append's bytes in IP-in-IP from the host to Via, or with
-// the labels that a Labels says.
+// Probe is a packet to send: Append's bytes, in IP-in-IP from the host to Via, or with
+// the labels that Labels.Of returns.
 type Probe struct {
 	Via  netip.Addr      // the bouncing address: the outer destination
-	Path int             // number of the path for the pair; of a boomerang the one with which it shares the switch
+	Path int             // number of the path for the pair; of a boomerang, that of a path with the same switch
 	Dst  topology.NodeID // Self for a boomerang
 	body encap.Probe
 }
 
-// Len is the length of the whole inner packet in bytes: encap.ProbeLen, or more if it
-// is to find out how long packets may be.
+// Len returns the length of the whole inner packet in bytes: encap.ProbeLen, or more for
+// a full-size probe.
 func (p *Probe) Len() int { return encap.ProbeLen + p.body.Padding }
 
 // Append appends the whole inner packet, Len bytes.
@@ -31,8 +31,8 @@ func (p *Probe) Append(b []byte) []byte {
 // Kind tells boomerangs from requests.
 func (p *Probe) Kind() encap.ProbeKind { return p.body.Kind }
 
-// Probes hands over what is to be sent, right after a Tick, or round trips come
-// out too long; see Away, too. f must not call the Watcher, nor keep what p points to.
+// Probes passes each probe that is due to f. Call it right after Tick; a delay makes the
+// measured round trips too long (see Away). f must not call the Watcher, nor keep p.
 func (w *Watcher) Probes(f func(p *Probe)) {
 	for i := range w.out {
 		f(&w.out[i])
@@ -69,9 +69,8 @@ func (w *Watcher) queue(p *path, i int32, padding int) {
 	w.out = append(w.out, probe)
 }
 
-// Answer takes in a boomerang that came home or a peer's reply: the whole inner
-// packet, which it does not keep. Anything else, whatever the bytes, is counted
-// and ignored. It allocates nothing.
+// Answer takes a boomerang that came home, or a peer's reply: the whole inner packet,
+// which it does not keep. Any other bytes are counted and ignored. It allocates nothing.
 func (w *Watcher) Answer(packet []byte, now time.Duration) {
 	w.at(now)
 	b, err := encap.ParseProbe(packet)

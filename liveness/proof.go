@@ -7,20 +7,20 @@ import (
 	"weft/topology"
 )
 
-// Proof of the carrier, bouncing switch by bouncing switch. Boomerangs need no peer,
-// and come home only where the switch takes the outer header off and routes what is
-// inside; so do replies to requests. A switch from which nothing comes home any more
-// has lost its proof: unlike what convicts a path, that needs no other path to compare
-// with, and no floor keeps it in use.
+// Proof of the carrier, for each bouncing switch. Boomerangs need no peer. They come home
+// only if the switch takes the outer header off and routes the inner packet. Replies to
+// requests prove the same. A switch from which nothing comes home any more has lost its
+// proof. That needs no other path to compare with, and no floor keeps the switch in use.
 //
-// Congestion: probes are of a class of their own where switches have one; where they
-// have none, so many must be missed in a row, over such a time, as no queue explains.
-// A process that was not run: see stalls.
+// Congestion: probes have a class of their own where switches have one. Where switches
+// have one queue, a switch loses its proof only after more misses in a row, over a longer
+// time, than a queue explains. Time while the process was not run does not count: see
+// stalls.
 
 const (
 	missedInRow = 10                     // boomerangs to one switch, or longer than unproved
-	missedByAll = 30                     // boomerangs or requests of a group, or it is mute
-	unproved    = 300 * time.Millisecond // at least, and 5 Intervals, without anything coming home
+	missedByAll = 30                     // boomerangs or requests of a group; then it is mute
+	unproved    = 300 * time.Millisecond // at least, and 5 Intervals; without anything coming home
 	regained    = 5                      // come home in a row from a switch that has lost its proof
 )
 

@@ -11,7 +11,7 @@ const (
 	nowhere = timerq.Nowhere // the place of what is in no queue
 )
 
-// Next returns when Tick is due; the time may have passed.
+// Next returns when Tick is due, which may be in the past.
 func (w *Watcher) Next() time.Duration {
 	if len(w.out) > 0 {
 		return w.clock(w.now)
@@ -19,9 +19,9 @@ func (w *Watcher) Next() time.Duration {
 	return w.clock(min(w.schedule.Next(), w.awaited.late.Next(), w.proof.due, w.slows.due))
 }
 
-// Tick does what is due, at a cost in proportion to it; Probes then has what is
-// to be sent. A Tick that comes late by more than a quarter of Config.Interval says that
-// this process was not run: all that is due is put off until then.
+// Tick does what is due. Its cost grows with that. Probes then has the probes to send. A
+// Tick that is late by more than a quarter of Config.Interval means that this process was
+// not run: that time is left out, and what was due is put off.
 func (w *Watcher) Tick(now time.Duration) {
 	w.at(now)
 	w.stalls.begun = true
@@ -160,10 +160,9 @@ func (w *Watcher) later(p *path, wait time.Duration) {
 	w.setTurn(p, w.jitter(max(d, wait)))
 }
 
-// interval returns the time between two probes of a path that is fine: what the
-// configuration says or, if the steady part of the budget does not suffice for it,
-// what it does; boomerangs and the others may have half of it each, and what
-// the other half does not need.
+// interval returns the time between two probes of a healthy path. It is Config.Interval,
+// or longer if the steady part of the budget does not suffice. Boomerangs and requests
+// may each use half of the budget, and what the other half leaves.
 func (w *Watcher) interval(near bool) time.Duration {
 	if w.budget.none() {
 		return never / 2

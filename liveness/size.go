@@ -6,13 +6,13 @@ import (
 	"weft/encap"
 )
 
-// How long packets may be. Small probes pass where full-size packets vanish, if a
-// link has a smaller MTU and ICMP is lost. So now and then a probe of a path is
-// padded to the longest packet that is believed to pass, DF set. Those that are
-// missed though the small ones beside them come home raise a doubt; if many are in a
-// row, a search finds the longest that pass. Later on longer ones are tried again,
-// ever more rarely where they fail (the idea of RFC 4821 and RFC 8899, with probes
-// that carry no data).
+// How long packets may be. If a link has a smaller MTU and its ICMP errors are lost,
+// small probes pass and full-size packets vanish. So now and then a probe of a path is
+// padded to the longest packet that is believed to pass, with DF set. If it is missed
+// though the small probes beside it come home, that length is in doubt. After many such
+// misses in a row, a search finds the longest packet that passes. Later, longer packets
+// are tried again, more rarely each time they fail. This is the idea of RFC 4821 and RFC
+// 8899, with probes that carry no data.
 
 const (
 	fullEvery   = 400 * time.Millisecond // between full-size probes of a path in use
@@ -308,9 +308,9 @@ func (w *Watcher) settleSize(p *path, level uint8, news bool) {
 	}
 }
 
-// TooBig takes in an ICMP "fragmentation needed", the whole packet, which it does not
-// keep. It is believed at once if it quotes a full-size probe that is on its way.
-// Anything else is counted and ignored. It allocates nothing.
+// TooBig takes an ICMP "fragmentation needed", the whole packet, which it does not keep.
+// It believes the error at once if that quotes a full-size probe in flight. Anything else
+// is counted and ignored. It allocates nothing.
 func (w *Watcher) TooBig(packet []byte, now time.Duration) {
 	w.at(now)
 	token, mtu, err := encap.ProbeTooBig(packet)

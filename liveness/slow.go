@@ -8,29 +8,29 @@ import (
 	"weft/internal/bucket"
 )
 
-// A slow path answers every probe and loses little, yet who sends evenly by all paths
-// is held to its pace. What tells is the queue before the slow link. Probes pass queues
-// where switches let them, so a few more of data's class are sent beside them, which
-// wait where data waits (encap.Probe.AsData).
+// A slow path answers every probe and loses little. But a flow that uses all paths evenly
+// can go no faster than its slowest path allows. The queue before the slow link shows the
+// fault. Most probes overtake queues where switches let them, so a few probes of data's
+// class are sent beside them; these wait where data waits (encap.Probe.AsData).
 //
-// A path is slow if in two windows in a row even the fastest of these took longer than
-// slowLeast, and slowTimes as long as by half of the other paths to the same place.
-// The least of a window tells a queue that stands from bursts, which come and go. What
-// all paths suffer from convicts nobody, nor does what more than half of them do.
+// A path is slow if in two windows in a row even the fastest of these probes took longer
+// than slowLeast, and slowTimes as long as by half of the other paths to the same place.
+// The least of a window tells a standing queue from bursts, which come and go. A delay
+// that more than half of the paths share convicts none.
 //
-// Boomerangs tell of the host's own half, and convict links. Requests that are slow
-// convict a path if the boomerang by the same switch took less by slowLeast, so that it
-// is the other half. A destination could make that up, so it convicts its own paths and
-// no others. When a path leaves or returns, what is known of those beside it is void:
-// they have more to carry, or less.
+// Boomerangs test the host's own half, and convict links. Slow requests convict a path if
+// the boomerang to the same switch was faster by slowLeast, so that the other half is at
+// fault. A destination could make its answers slow, so they convict only its own paths.
+// When a path leaves or returns, the load of the others changes, so their windows begin
+// anew.
 //
-// The queue drains once nobody uses the path, and probes then look fine. So time alone
-// brings a path back, on trial: one window convicts it again, for twice as long. Who
-// has behaved for forgetIdle is forgiven.
+// The queue drains when nobody uses the path, and probes then look good. So only time
+// brings a path back, on trial: one slow window convicts it again, for twice as long. A
+// path that stays good for forgetIdle loses its record.
 //
-// Rejected: the time that a long probe takes more than a short one, which tells a link's
-// rate while it is idle. It says nothing where links are slow only under load, and at
-// the rates of today's fabrics a host's clock and scheduler hide it.
+// Rejected: the difference in time between a long and a short probe, which shows a link's
+// rate while the link is idle. It shows nothing where links are slow only under load, and
+// at the rates of today's fabrics a host's clock and scheduler hide it.
 const (
 	slowWindow = 500 * time.Millisecond // at least
 	slowHomes  = 4                      // probes of a window that come home, at least

@@ -2,18 +2,18 @@ package liveness
 
 import "time"
 
-// A Watcher lives in running time: what its caller's clock has counted less the time
-// for which this process was not run, because it was stopped, the machine was busy or
-// suspended, or it waited for something else. Nobody else stood still meanwhile, but
-// what they sent waits to be read, and what was to be sent was not. So such a time ends
-// no timeout, makes no silence longer and no probe due; all goes on as if it had not been.
+// stalls keeps running time: the caller's clock less the time while this process was not
+// run, because it was stopped, the machine was busy or suspended, or the process waited
+// for something else. Other hosts went on meanwhile: their packets wait to be read, and
+// this host's probes were not sent. So such a time ends no timeout, lengthens no silence
+// and makes no probe due.
 //
-// It shows in a call that comes much later than something was due. When the process was
-// run last is not known; it was at the latest call. So time goes on from there: what
-// has come in is read before anything is found missing. Where a machine is so busy that
-// every call is late, it goes on from when the first thing was due that has been put off
-// already. So however late calls are, every second one gets on with what is due, and who
-// is dead is found out.
+// A call that comes much later than something was due shows such a time. When the process
+// last ran is not known, except that it ran at the latest call. So running time continues
+// from there, and the packets that have come in are read before any answer counts as
+// missing. On a machine so busy that every call is late, running time continues from the
+// time when the first thing was due that has been put off before. So however late calls
+// are, every second call does what is due, and dead paths are found.
 type stalls struct {
 	begun bool          // there has been a Tick
 	away  time.Duration // in all: the caller's clock less running time
@@ -47,9 +47,9 @@ func (w *Watcher) leaveOut(d time.Duration) {
 	w.stats.Stalled += d
 }
 
-// Away says that this process may not have been run between the latest call and now,
-// though nothing was due: it has sent probes, say, and is to have done so at once. If
-// that took longer than a quarter of Config.Interval, the time is left out.
+// Away says that this process may not have run between the latest call and now, though
+// nothing was due: for example while it sent probes, which should take no time. If more
+// than a quarter of Config.Interval has passed, that time is left out.
 func (w *Watcher) Away(now time.Duration) {
 	if d := now - w.stalls.away - w.now; w.stalls.begun && d > w.config.late() {
 		w.leaveOut(d)

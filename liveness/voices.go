@@ -7,12 +7,12 @@ import (
 	"weft/topology"
 )
 
-// hear decides which of the links that destinations' evidence speaks against are
-// suspected: those that two speak against, and nobody contradicts. Everything that is
-// known of the other side of a path, a destination has said: it answers probes or does
-// not, and acknowledges what it likes. So one alone decides on nothing but what is sent
-// to itself. Those of one rack count once, for they may be one: but on the rack's own
-// links, of which nobody else knows anything, two of its hosts decide.
+// hear decides which of the links that destinations accuse are suspected: those that two
+// destinations accuse and none contradicts. All evidence about the other half of a path
+// comes from a destination, which answers probes or not and acknowledges what it likes.
+// So one destination alone affects only the traffic to itself. Destinations of one rack
+// count as one, since they may be one host. For the rack's own links, which no other rack
+// uses, two of its hosts decide.
 func (w *Watcher) hear() {
 	if len(w.alone) < 2 {
 		return
@@ -38,7 +38,8 @@ func (w *Watcher) hear() {
 	}
 }
 
-// agree reports whether accusations of one link are of two that may differ.
+// agree reports whether two independent destinations accuse one link: two of different
+// racks or, for the rack's own link, two hosts.
 func (w *Watcher) agree(all []Suspect) bool {
 	first := &all[0]
 	own := w.ofRack(first)

@@ -12,7 +12,7 @@ import (
 	"weft/topology"
 )
 
-// Watcher watches the paths of one host: see the package's documentation.
+// Watcher watches the paths of one host. See the package documentation.
 type Watcher struct {
 	config  Config
 	base    *topology.Topology
@@ -22,7 +22,7 @@ type Watcher struct {
 
 	near   group // boomerangs
 	groups map[topology.NodeID]*group
-	order  []*group // those of the map, in the order of their arrival
+	order  []*group // those of the map, oldest first
 	room   time.Duration
 	kinds  []kind
 
@@ -59,7 +59,7 @@ type kind struct {
 	number int // of the kind
 }
 
-// New returns a Watcher that begins with its first Tick.
+// New returns a Watcher. It starts with its first Tick.
 func New(c Config) (*Watcher, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *Watcher) neighbours() []topology.NodeID {
 	return hosts
 }
 
-// addKind adds the boomerangs of a set of paths, unless they are there.
+// addKind adds the boomerangs of a set of paths if they are not there yet.
 func (w *Watcher) addKind(s topology.PathSet) {
 	if _, known := w.kindOf(s); known || s.Direct() {
 		return
@@ -166,10 +166,11 @@ func count(s topology.PathSet) int {
 	return n
 }
 
-// SetTopology replaces the baseline, which link-state updates change. What it
-// has down is down, and not probed. What it has up again is used as soon as the
-// host's own evidence, if there is any against it, is refuted. Of another fabric
-// (another String) everything is forgotten; Self must be a host of it.
+// SetTopology replaces the baseline, which link-state updates change. Links that are down
+// in base are down and not probed. Links that are up again are used at once, unless the
+// host has evidence against them; then they are used when probes refute that evidence. If
+// base is another fabric (another String), everything is forgotten. Self must be a host
+// of base.
 func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error {
 	w.at(now)
 	changed, same := w.base.Diff(base)
@@ -194,8 +195,8 @@ func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error 
 	return nil
 }
 
-// rebase looks at the baseline again for a group that one of the changed links
-// concerns.
+// rebase reads the baseline again for a group if one of the changed links is on its
+// paths.
 func (w *Watcher) rebase(g *group, changed []topology.LinkID) {
 	if g != &w.near && !concerns(w.base, changed, w.config.Self, g.dst) {
 		return
@@ -248,9 +249,9 @@ func (w *Watcher) downHere(p *path) bool {
 	return !w.base.Live(p.high) || p.low != none && !w.base.Live(p.low)
 }
 
-// Topology returns the baseline without the suspected links, and with the paths
-// avoided that only their destination's evidence speaks against (see
-// topology.Avoided). The pointer changes only when what is down or avoided does.
+// Topology returns the baseline without the suspected links. Paths that only their
+// destination accuses are avoided (see topology.Avoided). The pointer changes only when
+// links or avoided paths change.
 func (w *Watcher) Topology() *topology.Topology {
 	if w.dirty {
 		w.lookAgain(w.now) // a path may be fine again

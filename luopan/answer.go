@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Answer is what came back.
+// Answer is the content of an answer to a probe.
 type Answer struct {
 	Token  uint64
 	Path   int
-	Queue  uint8 // the sum of the queues on the way, in Config.QueueUnit; 127 and more count as 127
+	Queue  uint8 // the sum of the queues on the path, in Config.QueueUnit; 127 means 127 or more
 	Meters uint8 // how many switches have added to it
 	Marked bool  // the probe had a congestion mark
-	// Received is when the probe came in, by the answerer's clock, whose origin may
-	// be any; 0 if unknown.
+	// Received is when the probe came in, by the answerer's clock, which may have any
+	// origin; 0 if unknown.
 	Received time.Duration
 }
 
-// Answer takes an answer in. from is its sender, as host in Choose. Answer returns false
-// and counts the cause if the answer belongs to no probe of the latest round, comes a
-// second time, names another path, or comes from another host than was asked. An answer to
-// an earlier round is late: it only tells how long round trips are. The time that Answer
-// takes is bounded by the number of samples.
+// Answer takes an answer. from is its sender, as host in Choose. Answer returns false and
+// counts the cause if the answer belongs to no probe of the latest round, comes a second
+// time, names another path, or comes from another host than was asked. An answer to an
+// earlier round is late: only its round trip time counts. The cost grows with the number
+// of samples and is bounded by it.
 func (t *Table) Answer(a Answer, from uint32, now time.Duration) (ok bool) {
 	now = t.tell(now)
 	number, index := openToken(a.Token)

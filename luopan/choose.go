@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Choose returns the path of a flowcell, and whether samples decided (Luopan §3.2). It is
-// called with a flowcell's first packet. dst is the destination's rack, host its IPv4
-// address in big-endian order; from now on it may be probed. paths are the live ones,
-// ascending, at most 2³¹-1. The Table keeps the slice until the next Choose for the rack
-// and never writes to it. The caller must not write to it either, and passes another slice
-// for other paths. A path that is not in it is never returned.
+// Choose returns the path of a flowcell, and whether samples decided (Luopan §3.2). Call
+// it with a flowcell's first packet. dst is the destination's rack. host is the
+// destination's IPv4 address in big-endian order; from now on that host may be probed.
+// paths are the live paths, ascending, at most 2³¹-1. Choose never returns another path.
+// The Table keeps the slice until the next Choose for the rack and never writes to it.
+// The caller must not write to it either, and passes another slice for other paths.
 //
 // Without paths the result is -1. A single path is taken, and nothing is probed.
 //
-// It allocates nothing for a rack that is known, unless there are more paths.
+// Choose allocates nothing for a known rack, unless there are more paths than before.
 func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path int, sampled bool) {
 	switch len(paths) {
 	case 0:
@@ -102,10 +102,10 @@ func (t *Table) other(slot int32, now time.Duration) int {
 	return t.inTurn(slot, now)
 }
 
-// Best returns the path that the next flowcell to a rack would take, and until when, unless
-// answers come in or bytes are sent first. It returns false where no sample decides. It
-// does not count as a choice. A caller whose choices are carried out elsewhere calls Choose
-// now and then to keep the rack.
+// Best returns the path that the next flowcell to a rack would take, and the time until
+// which that holds if no answers come in and no bytes are sent. ok is false if no sample
+// decides. Best does not count as a choice. A caller that carries out its choices
+// elsewhere calls Choose now and then, so that the rack is not forgotten.
 func (t *Table) Best(dst uint32, now time.Duration) (path int, until time.Duration, ok bool) {
 	now = t.tell(now)
 	slot := t.find(dst)
@@ -119,8 +119,8 @@ func (t *Table) Best(dst uint32, now time.Duration) (path int, until time.Durati
 	return int(s.path), t.destinations[slot].until, true
 }
 
-// Sent adds bytes that were sent to a rack by a path. They count towards its congestion
-// until there are newer samples. Unknown racks and paths are ignored.
+// Sent adds bytes that were sent to a rack by a path. They count as congestion until
+// newer samples replace them. Unknown racks and paths are ignored.
 func (t *Table) Sent(dst uint32, path, bytes int) {
 	slot := t.find(dst)
 	if slot == nowhere || bytes <= 0 {

@@ -8,34 +8,34 @@ import (
 
 // Config says how a Table samples. Zero values mean the defaults.
 type Config struct {
-	// Samples is d, the number of paths of a destination that are probed at a time, from 1
+	// Samples is d, the number of paths of a destination in one round of probes, from 1
 	// to MaxSamples. Default 2 (Luopan §4.3).
 	Samples int
-	// Expiry is how long the answers of a round are used before the next is asked for. 0:
-	// it follows what is measured, between MinExpiry, by default 40 µs (Luopan §4.3), and
-	// MaxExpiry, by default 100 ms, so that even a host that is slow or was lied to looks
-	// ten times a second.
+	// Expiry is how long the answers of a round are used before the next round. 0: it
+	// follows the measured round trips, between MinExpiry, by default 40 µs (Luopan
+	// §4.3), and MaxExpiry, by default 100 ms. So even a host that is slow or lied to
+	// probes ten times a second.
 	Expiry, MinExpiry, MaxExpiry time.Duration
 	// Idle is the time without a choice after which a destination is forgotten. Default a
 	// second.
 	Idle time.Duration
-	// MaxDestinations is the most destinations known at once, at most 65,536.
-	// Default 16,384. A new one takes the place of one that has long been idle.
+	// MaxDestinations is the most destinations known at once, at most 65,536. Default
+	// 16,384. A new destination replaces one that has long been idle.
 	MaxDestinations int
 	// Budget is the most probes a second to all destinations together. Default 20,000. If
 	// it does not suffice, rounds begin later, in the order in which they are due.
 	Budget float64
-	// QueueUnit is how many bytes of a queue the switches count as one. Default
-	// 1,500.
+	// QueueUnit is how many bytes of queue switches count as one. Default 1,500.
 	QueueUnit int
-	// RateBits is the rate of a path's slowest link in bits per second. It turns delays
-	// into bytes and gives this host's share of a path's traffic. Default 10e9. If links
-	// are slower, samples count for less than they should; if links are faster, for more.
+	// RateBits is the rate of a path's slowest link in bits per second. It converts
+	// delays to bytes and gives this host's share of a path's traffic. Default 10e9. If
+	// links are slower, samples count too little; if links are faster, too much.
 	RateBits float64
-	// SamplesOnly makes flowcells follow the least congested sample alone, whatever was
-	// sent since, and go at random without one, as in the paper (Luopan §3.2).
+	// SamplesOnly is the paper's rule (Luopan §3.2): flowcells follow the least congested
+	// sample alone, and bytes sent since do not count. Without a sample they take random
+	// paths.
 	SamplesOnly bool
-	// Seed is secret and different each time: whoever knows it can forge answers.
+	// Seed must be secret and different each time: who knows it can forge answers.
 	Seed uint64
 }
 

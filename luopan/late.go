@@ -6,10 +6,10 @@ import "time"
 // answered: at d = 2 those of four rounds.
 const maxPast = 8
 
-// past is a probe without an answer whose round has been given up or replaced. A later
-// answer is out of date, but the time that it took is not. Where round trips have become
-// longer than rounds, nothing else tells. The token says which probe was answered, so
-// nothing need be guessed as with TCP's retransmissions (RFC 6298 §3).
+// past is a probe without an answer whose round has ended. A later answer says nothing
+// about the path, but its round trip time counts. Nothing else shows that round trips
+// have become longer than rounds. The token says which probe was answered, so no guess is
+// needed as with TCP's retransmissions (RFC 6298 §3).
 type past struct {
 	token   uint64
 	began   time.Duration

@@ -7,10 +7,10 @@ type Metric uint8
 
 // The metrics, from the least that is known to the most.
 const (
-	NoMetric   Metric = iota // there is no answer yet
-	RoundTrip                // how long the answer took
-	OneWay                   // how long the probe took, by two clocks
-	QueueBytes               // what the switches say of their queues
+	NoMetric   Metric = iota // no answer yet
+	RoundTrip                // time until the answer came
+	OneWay                   // time that the probe took, by two clocks
+	QueueBytes               // queues that the switches report
 )
 
 func (m Metric) String() string {
@@ -29,10 +29,10 @@ func grain(rtt time.Duration) time.Duration { return max(rtt/8, 1) }
 // weigh ranks the answers of a round by the best metric that they all have, in bytes that
 // are ahead on the path.
 //
-// A delay counts by the whole grains that it is above the least, at the rate of a path. A
-// congestion mark is worse than any delay without one; where switches write queue lengths,
-// it says nothing new. A path that has not answered yet counts as full: a probe that is
-// late or lost waits in a queue or found no room in one.
+// A delay counts in whole grains above the least delay, at the rate of a path. A
+// congestion mark is worse than any delay without one; where switches write queue
+// lengths, it is ignored. A path that has not answered yet counts as full: a probe that
+// is late or lost waits in a queue or was dropped by one.
 func (t *Table) weigh(slot int32, which uint8) {
 	d := &t.destinations[slot]
 	round := t.round(slot, which)

@@ -14,9 +14,9 @@ const (
 )
 
 // mutes remembers hosts that were silent when last asked. Such a host may run no weft and
-// answer each probe with an ICMP error. Its kernel may send this host no more than one ICMP
-// error a second (Linux: net.ipv4.icmp_ratelimit), and other programs need some, too. It
-// outlives racks that are forgotten. The zero value is empty.
+// answer each probe with an ICMP error. Its kernel may send this host at most one ICMP
+// error a second (Linux: net.ipv4.icmp_ratelimit), and other programs need some of them.
+// mutes keeps a host even when its rack is forgotten. The zero value is empty.
 type mutes struct {
 	hosts map[uint32]mute
 	ring  []uint32 // all of these, the oldest to be forgotten next
@@ -66,8 +66,9 @@ func (m *mutes) remember(host uint32) {
 // answered forgets that a host was silent.
 func (m *mutes) answered(host uint32) { delete(m.hosts, host) }
 
-// Heard says that a host's own probe has come in. So it runs weft, and may be asked at once
-// even if it has been silent. dst and host are as in Choose. It allocates nothing.
+// Heard says that a probe of another host has come in, so that host runs weft. It may be
+// asked at once even if it has been silent. dst and host are as in Choose. Heard
+// allocates nothing.
 func (t *Table) Heard(dst, host uint32, now time.Duration) {
 	now = t.tell(now)
 	is, known := t.mutes.hosts[host]

@@ -2,8 +2,8 @@ package luopan
 
 import "time"
 
-// Probe is a probe to be sent by Path to Host, of the rack Destination. Token must come
-// back with the answer.
+// Probe is a probe to send by Path to Host, in the rack Destination. The answer must
+// carry Token.
 type Probe struct {
 	Destination uint32
 	Host        uint32 // IPv4, big-endian
@@ -11,8 +11,8 @@ type Probe struct {
 	Token       uint64
 }
 
-// Next returns when Probes should be called: a time, perhaps past, or Never. Any
-// other method may bring it forward.
+// Next returns when to call Probes: a time, perhaps past, or Never. Any other method may
+// make it earlier.
 func (t *Table) Next() time.Duration {
 	due := t.due.Next()
 	if due == Never {
@@ -22,8 +22,8 @@ func (t *Table) Next() time.Duration {
 }
 
 // Probes calls send for every probe that is due, and forgets racks without traffic. send
-// must not call the Table. The time that Probes takes grows with what is due, not with the
-// number of racks.
+// must not call the Table. The cost grows with the probes and racks that are due, not
+// with the number of racks.
 func (t *Table) Probes(now time.Duration, send func(Probe)) {
 	now = t.tell(now)
 	t.blocked = 0

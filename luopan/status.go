@@ -10,44 +10,43 @@ import (
 type Stats struct {
 	Destinations int    `json:"destinations"` // known now
 	Sampled      uint64 `json:"sampled"`      // choices that samples decided
-	Unsampled    uint64 `json:"unsampled"`    // choices that no sample decided on
+	Unsampled    uint64 `json:"unsampled"`    // choices without a sample
 	Rounds       uint64 `json:"rounds"`       // of probes to a rack
 	Silent       uint64 `json:"silent"`       // rounds without an answer
 	Probes       uint64 `json:"probes"`
 	Answers      uint64 `json:"answers"`    // taken in
-	Late         uint64 `json:"late"`       // answers to a round that was over: only their round trip counts
-	Unknown      uint64 `json:"unknown"`    // answers to what was never asked, has been forgotten, or was answered late before
-	Replayed     uint64 `json:"replayed"`   // answers that came again
+	Late         uint64 `json:"late"`       // answers to an earlier round: only their round trip counts
+	Unknown      uint64 `json:"unknown"`    // answers to probes that were never sent, are forgotten, or were answered late before
+	Replayed     uint64 `json:"replayed"`   // answers that came a second time
 	WrongPath    uint64 `json:"wrong_path"` // answers that name another path than was asked about
-	WrongHost    uint64 `json:"wrong_host"` // answers of somebody else than was asked
+	WrongHost    uint64 `json:"wrong_host"` // answers from another host than was asked
 	Deferred     uint64 `json:"deferred"`   // times that rounds had to wait for budget
-	Idle         uint64 `json:"idle"`       // destinations forgotten for want of traffic
-	Evicted      uint64 `json:"evicted"`    // destinations forgotten for want of room
+	Idle         uint64 `json:"idle"`       // destinations forgotten because they were idle
+	Evicted      uint64 `json:"evicted"`    // destinations forgotten to make room
 }
 
-// Destination is what is known of a rack.
+// Destination is what a Table knows of a rack.
 type Destination struct {
 	Destination uint32
 	Metric      Metric        // by which the samples are compared
 	RTT         time.Duration // of its probes, smoothed; 0 while unknown
-	Expiry      time.Duration // how long a round's answers are good for
-	// Samples are those in use, first the one that is preferred; empty while none
-	// decides.
+	Expiry      time.Duration // how long a round's answers are used
+	// Samples are those in use, the preferred one first. Empty if no sample decides.
 	Samples []Sample
-	// Choices is the number of flowcells by path; only of the first 64.
+	// Choices is the number of flowcells by path, for the first 64 paths.
 	Choices []uint64
-	// OtherChoices is those by paths with higher numbers.
+	// OtherChoices is the number of flowcells by all other paths.
 	OtherChoices uint64
 	// Unsampled is how many of all these were decided without a sample.
 	Unsampled uint64
 }
 
-// Sample is what is known of a path.
+// Sample is what a Table knows of a path.
 type Sample struct {
 	Path   int
 	Age    time.Duration // since its answer, when the Table was last called
 	Queue  uint8         // in Config.QueueUnit; see Meters
-	Meters uint8         // switches that have added to Queue; 0: it says nothing
+	Meters uint8         // switches that have added to Queue; 0: Queue says nothing
 	Marked bool
 	RTT    time.Duration
 	Sent   int64 // bytes sent by it since
@@ -60,8 +59,8 @@ func (t *Table) Stats() Stats {
 	return s
 }
 
-// Destinations returns what is known of each rack, in their order. It allocates
-// and takes time with their number: it is for people.
+// Destinations returns what is known of each rack, sorted by rack. It allocates, and its
+// cost grows with the number of racks: it is for status.
 func (t *Table) Destinations() []Destination {
 	all := make([]Destination, 0, len(t.slots))
 	for _, slot := range t.slots {

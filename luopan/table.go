@@ -15,8 +15,8 @@ const (
 )
 
 // Table is a host's congestion table. See the package. It is not safe for concurrent use.
-// All times passed to it are of one clock with any origin. A time before an earlier one
-// counts as that earlier one.
+// All times passed to it are of one clock with any origin. A time before the latest one
+// counts as the latest one.
 type Table struct {
 	config       Config
 	random       source

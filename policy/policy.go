@@ -1,15 +1,15 @@
-// Package policy is a table: a policy is a unit (when to choose a path again)
-// times a rule (which one). A new scheme is a new row.
+// Package policy is a table: a policy is a unit (when to choose a path again) times a
+// rule (which path). A new scheme is a new row.
 //
 // # Why a table
 //
-// Everything that depends on policies is derived from the table: weft demo, weft paths, the
+// Everything that depends on policies derives from the table: weft demo, weft paths, the
 // kernel's programs, labels. So a new scheme is one row. A Rule is an order over the live
-// paths, made once per set of paths and shared by all pairs that have it, and a position
-// in it. Policies of packets and of whole flows keep no state per flow.
+// paths, made once for each set of paths and shared by all pairs with that set, and a
+// position in it. Policies of packets and of whole flows keep no state for each flow.
 //
-// The last rows know more than which paths are live. Their Rule is what they do while they
-// know nothing, in a tunnel, and for acknowledgements.
+// The policies in the last rows also know of congestion. They follow their Rule while
+// they know nothing, in a tunnel, and for acknowledgements.
 //
 // Groups (DRILL's symmetric components) are off by default. A flow that keeps to one
 // component is not slowed by the others, but it cannot use them either.
@@ -41,7 +41,7 @@ type Policy struct {
 	heeding *heeding // what makes the selectors of a policy that is Heeding; else nil
 }
 
-// Awareness is what a policy goes by besides which paths are live.
+// Awareness is what a policy knows besides which paths are live.
 type Awareness uint8
 
 // The kinds.
@@ -50,7 +50,7 @@ const (
 	Sampled                     // congestion of some paths, which probes measure (Luopan §3)
 	Informed                    // congestion of all paths, which receivers report (CONGA §3)
 	Backlogged                  // what this host has sent by each path (DRILL §3.2)
-	Heeding                     // what became of the flow's packets: a Selector of each flow decides
+	Heeding                     // the fate of the flow's packets; each flow has a Selector
 )
 
 // How describes the policy's choice of a path.
@@ -114,8 +114,8 @@ const Default = "drb"
 // does not concern a row's unit has no effect on it.
 type Options struct {
 	// FlowcellBytes is the most TCP payload that a flowcell holds, in bytes, from
-	// MinFlowcellBytes to MaxFlowcellBytes; 0 means 65,536 (Presto). Smaller
-	// flowcells spread more evenly and arrive out of order more often.
+	// MinFlowcellBytes to MaxFlowcellBytes; 0 means 65,536 (Presto). Smaller flowcells
+	// spread more evenly, but more of them arrive out of order.
 	FlowcellBytes int
 	// FlowletGap is the pause that a flow must exceed for its next packet to
 	// begin a flowlet, from MinFlowletGap to MaxFlowletGap; 0 means 500 µs
@@ -125,26 +125,27 @@ type Options struct {
 	// Samples is how many paths to a destination are probed at a time by a policy
 	// that samples, from 1 to MaxSamples; 0 means 2 (Luopan §4.3).
 	Samples int
-	// Expiry is how long a sample is good for, from MinExpiry to MaxExpiry; 0
-	// means that it follows the measured round trip (Luopan §5).
+	// Expiry is how long a sample is used, from MinExpiry to MaxExpiry; 0 means that it
+	// follows the measured round trip (Luopan §5).
 	Expiry time.Duration
-	// LinkRateBits is the rate of the links between switches in bit/s, by which policies
-	// that know what they have sent judge how much that is, where the topology gives no
-	// rate: from MinLinkRateBits to MaxLinkRateBits; 0 means 10e9.
+	// LinkRateBits is the rate of the links between switches in bit/s, from
+	// MinLinkRateBits to MaxLinkRateBits; 0 means 10e9. Policies that go by what they
+	// have sent need it. It counts only where the topology gives no rate.
 	LinkRateBits float64
 	// Tau is the time over which conga averages a link's rate (CONGA §3.2), from MinTau to
 	// MaxTau; 0 means 160 µs.
 	Tau time.Duration
 	// Groups keeps each flow within one symmetric group of paths, chosen by weight (DRILL
-	// §3.4.2). Where links are down or their rates differ, all packets of a flow then meet
+	// §3.4.2). Where links are down or rates differ, all packets of a flow then meet
 	// equal queues, and a crowded path does not slow the others down. The price is that a
-	// flow uses fewer paths. It has no effect on policies that keep a flow to one path.
+	// flow uses fewer paths. Groups has no effect on policies that keep a flow to one
+	// path.
 	Groups bool
 }
 
 // Bounds of Options.
 const (
-	// Packets under way must not use up the 1,024 numbers of flowcells twice:
+	// The 1,024 numbers of flowcells must not wrap within the packets in flight:
 	// flowcells of 1 KB allow for 512 KB, those of 64 KB for 32 MB.
 	MinFlowcellBytes = 1 << 10
 	// A flowcell holds no more than 63 segments, whatever its size.
@@ -158,7 +159,7 @@ const (
 	MinExpiry  = 10 * time.Microsecond
 	MaxExpiry  = 10 * time.Second
 
-	// As a topology's file has them.
+	// The bounds are those of a topology file.
 	MinLinkRateBits = 1e3
 	MaxLinkRateBits = 1e13
 
@@ -192,8 +193,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// New returns the policy of that name, adjusted. An error names the known ones,
-// or the option that is wrong.
+// New returns the named policy with these options. An error names the known policies, or
+// the wrong option.
 func New(name string, o Options) (Policy, error) {
 	if err := o.Validate(); err != nil {
 		return Policy{}, fmt.Errorf("policy options: %w", err)

@@ -5,14 +5,14 @@ import (
 	"weft/flowcell"
 )
 
-// AtUplink reports whether the program at a host's uplink can carry the policy out,
-// so that super-segments leave the host whole. What it cannot, the dataplane does in
-// userspace. It is the one place that knows.
+// AtUplink reports whether the program at a host's uplink can carry out the policy, so
+// that super-segments leave the host whole. Otherwise the dataplane carries it out in
+// userspace. All code asks this one function.
 func (p Policy) AtUplink() bool { return p.UplinkLacks() == "" }
 
-// UplinkLacks says, for an error, what the program at the uplink would have to know
-// to carry the policy out; "" where it lacks nothing. Of flows that program remembers
-// their flowcell, and of racks one path that it is told.
+// UplinkLacks says, for an error, what the program at the uplink would have to know to
+// carry out the policy; "" if it lacks nothing. The program remembers each flow's
+// flowcell and, for each rack, one path that it is told.
 func (p Policy) UplinkLacks() string {
 	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
 	switch unit := p.Unit.Kind; {

@@ -6,8 +6,8 @@ import (
 	"weft/flowcell"
 )
 
-// Buffer puts segments back in order. P is whatever the caller calls a packet;
-// a Buffer only keeps it and gives it back, and keeps no reference afterwards.
+// Buffer puts segments back in order. P is the caller's type for a packet; a Buffer only
+// keeps it and gives it back, and keeps no reference afterwards.
 //
 // A Buffer is not safe for concurrent use.
 type Buffer[P any] struct {
@@ -29,7 +29,7 @@ type Buffer[P any] struct {
 	stats Stats
 }
 
-// New returns an empty Buffer. See Config.Validate.
+// New returns an empty Buffer. c must pass Config.Validate.
 func New[P any](c Config) *Buffer[P] {
 	c = c.withDefaults()
 	b := &Buffer[P]{
@@ -63,14 +63,14 @@ func New[P any](c Config) *Buffer[P] {
 // special are the flags that are not those of plain data.
 const special = flowcell.FlagSYN | flowcell.FlagFIN | flowcell.FlagRST
 
-// Push takes one packet that arrived at now, which counts from any fixed point
-// and does not run backwards, and appends to out whatever may be delivered, in
-// order. It returns out. It keeps no reference to s.
+// Push takes one packet that arrived at now, which counts from any fixed point and does
+// not run backwards. It appends to out all packets that may be delivered now, in order,
+// and returns out. It keeps no reference to s.
 //
-// A segment that is further from its flow than its sender can be is delivered at once. Only
-// several of them in a row make the flow go on there. A packet that is not TCP is delivered
-// at once. Only Expire enforces deadlines: a packet that arrives after one but before
-// Expire still fills its gap.
+// A segment that is further from its flow than its sender can be is delivered at once.
+// Only several of them in a row make the flow continue there. A packet that is not TCP is
+// delivered at once. Only Expire enforces deadlines: a packet that arrives after a
+// deadline but before Expire still fills its gap.
 func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
 	return b.push(nil, s, p, out)
@@ -79,9 +79,8 @@ func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []
 // batch is how many flows PushBatch looks up at once.
 const batch = 64
 
-// PushBatch is Push for packets that arrived together. segments[i] describes
-// packets[i]. It looks up their flows all at once, which is faster when there are
-// many.
+// PushBatch is Push for packets that arrived together. segments[i] describes packets[i].
+// It looks up all their flows first, which is faster for many packets.
 func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
 	for len(segments) > 0 {
@@ -176,9 +175,9 @@ func (f *flow[P]) regular(now, hold time.Duration) {
 	}
 }
 
-// Expire appends to out the packets that have waited long enough at now,
-// everything before them in their flows, and the packets behind them that need
-// wait no longer. It returns out.
+// Expire appends to out the packets whose hold has ended at now, all packets before them
+// in their flows, and the packets behind them that need not wait any longer. It returns
+// out.
 func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
 	b.out = out
@@ -188,8 +187,7 @@ func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
 	return b.take()
 }
 
-// NextDeadline returns when Expire has something to do, and false if it has
-// nothing to do.
+// NextDeadline returns when Expire has something to do. ok is false if nothing waits.
 func (b *Buffer[P]) NextDeadline() (at time.Duration, ok bool) {
 	if r := b.earliest(); r != nil {
 		return r.at, true

@@ -38,8 +38,8 @@ const (
 	DefaultMinHold = 100 * time.Microsecond // Juggler's ofo_timeout is 50 to 500 µs
 	DefaultMerge   = 20 * time.Microsecond  // Juggler's inseq_timeout at 10 Gbit/s
 
-	// While a flow's hole is waited for, its sender can be ahead by no more
-	// than TCP's window, which is what the bound per flow allows for.
+	// While a flow waits for a hole, its sender can be ahead by no more than TCP's
+	// window. The bound per flow allows for that.
 	DefaultFlowPackets  = 8192
 	DefaultFlowBytes    = 16 << 20
 	DefaultPeerPackets  = 32768
@@ -49,36 +49,36 @@ const (
 	DefaultFlows        = 65536
 )
 
-// MaxHold is the longest Config.Hold: long after it, TCP has given up.
+// MaxHold is the longest Config.Hold. TCP gives up long before.
 const MaxHold = time.Hour
 
-// Config says how long packets are held and how many. Zero means the default
-// of the same name. Over a bound packets are delivered early, never dropped.
+// Config bounds how long packets are held and how many. Zero means the default of the
+// same name. Above a bound packets are delivered early, never dropped.
 type Config struct {
 	Discipline Discipline
 
 	// A packet waits for a hole twice as long as such holes took to be filled in its
-	// flow, at least MinHold and at most Hold. A new flow begins with Hold. Hold is
-	// at most MaxHold. MinHold above Hold means Hold, and then the time is fixed.
+	// flow, at least MinHold and at most Hold. A new flow begins with Hold. Hold is at
+	// most MaxHold. If MinHold is above Hold, packets wait exactly Hold.
 	MinHold, Hold time.Duration
-	// Merge is how long Juggler keeps data that is in order so that more can
-	// be merged with it.
+	// Merge is how long Juggler keeps data that is in order, so that more can be merged
+	// with it.
 	Merge time.Duration
 
 	FlowPackets, FlowBytes   int // most held for one flow
 	PeerPackets, PeerBytes   int // most held for all flows from one address
 	TotalPackets, TotalBytes int // most held in all
 
-	// Flows is the most flows remembered, closed ones included: these must
-	// still recognise a retransmission.
+	// Flows is the most flows remembered, closed ones included: the Buffer must still
+	// recognise their retransmissions.
 	Flows int
-	// Seed of the hash that finds flows. A secret one keeps strangers from
-	// choosing five-tuples that collide.
+	// Seed of the hash that finds flows. If it is secret, nobody else can choose
+	// five-tuples that collide.
 	Seed uint64
 }
 
-// Validate returns an error that names the first field that is out of range, and
-// its range.
+// Validate returns an error that names the first field that is out of range, and its
+// range.
 func (c Config) Validate() error {
 	if int(c.Discipline) >= len(disciplines) {
 		return fmt.Errorf("resequencer: Discipline is %d; want Presto, Sequence, Juggler or Off", c.Discipline)

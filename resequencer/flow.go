@@ -6,10 +6,9 @@ import (
 	"weft/flowcell"
 )
 
-// flow is what is known of one direction of a connection.
+// flow is the state of one direction of a connection.
 //
-// All held packets begin above next or, where data in order waits to be merged,
-// at next.
+// All held packets begin above next, or at next where data in order waits to be merged.
 type flow[P any] struct {
 	next  uint32          // all below is delivered or declared lost
 	id    flowcell.Number // of the segment that ends at next
@@ -96,10 +95,9 @@ func (f *flow[P]) recovering() bool { return f.lostFrom != f.lostTo }
 // have anything on its way: TCP's least retransmission timeout in most stacks.
 const inactive = 200 * time.Millisecond
 
-// rank orders flows for eviction, as in Juggler: first the inactive, then the
-// active, last those that recover from a loss and would wait for it once more.
-// Flows hardly seen go before established ones, so that a flood of flows evicts
-// itself.
+// rank orders flows for eviction, as in Juggler: first the inactive, then the active,
+// last those that recover from a loss and would wait for it once more. Flows that were
+// hardly seen go before established ones, so that a flood of flows evicts itself.
 func (f *flow[P]) rank(idle time.Duration) uint8 {
 	switch {
 	case f.held == nil && (idle > inactive || !f.established):

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// A hold shorter than the difference of the paths' delays is worse than none:
-// every hole is then reported to TCP, and late at that. One that is much longer
-// delays the repair of every loss. So each flow measures how long its holes
-// took to be filled and waits twice as long (Presto's alpha).
+// A hold shorter than the difference of the paths' delays is worse than none: every hole
+// is then reported to TCP, and late. A hold that is much longer delays the repair of
+// every loss. So each flow measures how long its holes took to be filled, and waits twice
+// as long (Presto's alpha).
 //
-// The measure is an EWMA that rises at once and falls slowly: what counts is the
-// slowest path, and it speaks up only now and then. It falls with every
-// quietPackets that were in order, and with every loss for which the flow waited
-// in vain. It begins with the longest time, and until the first hole was filled
-// it falls faster, for that was only a guess.
+// The measure is an EWMA that rises at once and falls slowly, since the slowest path
+// counts and is seen only now and then. It falls with every quietPackets that were in
+// order, and with every loss for which the flow waited in vain. It begins with the
+// longest time. Until the first hole is filled that is only a guess, and it falls faster.
 const (
 	alpha        = 2
 	beta         = 2

@@ -5,11 +5,10 @@ import "weft/flowcell"
 // mergeBytes is how much of a flow Juggler merges before it hands it up.
 const mergeBytes = 64 << 10
 
-// juggle holds everything for a moment, as Juggler does. Data in order is
-// delivered when there is enough of it, when its flags ask for it, when a hole
-// before some of it was filled, or when Config.Merge has passed. Other data is
-// delivered when the hole is given up. After that nothing is held until the hole
-// is filled, since it is loss.
+// juggle holds everything for a moment, as Juggler does. It delivers data in order when
+// there is enough of it, when its flags ask for it, when a hole before some of it was
+// filled, or when Config.Merge has passed. It delivers other data when the hole is given
+// up. The hole is then loss, and nothing is held until it is filled.
 func (b *Buffer[P]) juggle(f *flow[P], k *packet[P], s *flowcell.Packet) {
 	d, id := ahead(k.seq, f.next), k.id
 	if d < 0 && f.phase == buildUp {

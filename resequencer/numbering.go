@@ -2,16 +2,14 @@ package resequencer
 
 import "weft/flowcell"
 
-// numbering is the state of a sender's numbers: each is a Number of package
-// flowcell, or any other IPv4 ID.
+// numbering is what is known of a sender's IPv4 IDs: whether each is a flowcell.Number.
 //
-// A gap can be told to be loss only if the sender numbers its flowcells. So the
-// numbers are believed after a proof: some consecutive segments have consecutive
-// indices, and a new flowcell begins among them. A plain counter uses the index
-// that weft never uses before it would begin a flowcell. Zeros and random numbers
-// do not count on. If a segment arrives behind a later one of its own flowcell,
-// the flowcell did not keep to one path, and the flow's numbers are never
-// believed again.
+// A gap within a flowcell means loss only if the sender numbers its flowcells. So the
+// numbers are believed after a proof: some consecutive segments have consecutive indices,
+// and a new flowcell begins among them. A plain counter would use the index that weft
+// never uses before it begins a flowcell. Zeros and random numbers do not count on. If a
+// segment arrives behind a later one of its own flowcell, the flowcell did not keep to
+// one path, and the flow's numbers are never believed again.
 type numbering uint8
 
 const (

@@ -31,10 +31,9 @@ type run[P any] struct {
 
 type links[P any] [levels]*run[P]
 
-// holding is what is held of a flow: its runs in the order of their sequence
-// numbers, as a skip list. With as few runs as there are paths it is a plain
-// list. With thousands, as an attacker would send, finding a place still takes
-// only tens of steps.
+// holding is the held packets of a flow: runs in the order of their sequence numbers, as
+// a skip list. With as few runs as there are paths it is a plain list. With thousands, as
+// an attacker would send, a search still takes only tens of steps.
 type holding[P any] struct {
 	key            flowcell.FiveTuple
 	head           links[P]

@@ -2,37 +2,37 @@ package resequencer
 
 import "time"
 
-// Stats counts packets since New, and says what is held now.
+// Stats counts packets since New, and says how many are held now.
 type Stats struct {
 	// Packets delivered, by cause. The causes exclude each other; their sum is
 	// the number of packets pushed less HeldPackets.
-	InOrder        uint64 `json:"in_order"`       // was next in its flow, or the first that is known of it
+	InOrder        uint64 `json:"in_order"`       // was next in its flow, or the first of its flow
 	Filled         uint64 `json:"filled"`         // held until the gap before it was filled
 	TimedOut       uint64 `json:"timed_out"`      // held until the gap before it was declared lost
-	Loss           uint64 `json:"loss"`           // behind a gap that its flowcell tells to be loss, or that was declared lost (Juggler)
-	Retransmission uint64 `json:"retransmission"` // begins below what was delivered or declared lost
+	Loss           uint64 `json:"loss"`           // behind a gap that is loss, by its flowcell or because it was declared lost (Juggler)
+	Retransmission uint64 `json:"retransmission"` // begins below data that was delivered or declared lost
 	Bound          uint64 `json:"bound"`          // held, delivered early to keep within a bound
 	Flushed        uint64 `json:"flushed"`        // held until Flush, or until its flow was reset or began anew
-	Stray          uint64 `json:"stray"`          // too far from the flow to be its sender's, or the first from where it has leapt
+	Stray          uint64 `json:"stray"`          // too far from the flow to be its sender's, or the first after the flow has leapt
 	Passed         uint64 `json:"passed"`         // occupies no sequence space, is a reset, or came while Off
 
-	// Segments that begin below the highest sequence number seen before them
-	// in their flow: RFC 4737 §3.3's "reordered" on byte numbers, where packets
-	// enter and where they leave. Retransmissions count in both.
+	// Segments that begin below the highest sequence number seen before them in their
+	// flow (RFC 4737 §3.3's "reordered", on byte numbers), where packets enter and where
+	// they leave. Both include retransmissions.
 	ArrivedOutOfOrder   uint64 `json:"arrived_out_of_order"`
 	DeliveredOutOfOrder uint64 `json:"delivered_out_of_order"`
 
-	TimeoutsLate   uint64 `json:"timeouts_late"`    // holes declared lost that were filled by the original after all: the hold time was too short
-	TimeoutsLoss   uint64 `json:"timeouts_loss"`    // holes declared lost that were filled by a retransmission
-	TimeoutsPutOff uint64 `json:"timeouts_put_off"` // times that a hole was waited for longer because what is behind it grew
+	TimeoutsLate   uint64 `json:"timeouts_late"`    // holes declared lost that the original filled after all: the hold was too short
+	TimeoutsLoss   uint64 `json:"timeouts_loss"`    // holes declared lost that a retransmission filled
+	TimeoutsPutOff uint64 `json:"timeouts_put_off"` // times that a wait was extended because more data arrived behind the hole
 	Timeouts       uint64 `json:"timeouts"`         // holes declared lost because their time was up
 	// TimeoutsWait is how long flows waited for holes that were then declared lost, one
-	// after the other. A hole that was known before the last counted one was declared lost
-	// does not count.
+	// after the other. A hole that was known before the last counted one was declared
+	// lost does not count.
 	TimeoutsWait    time.Duration `json:"timeouts_wait_ns"`
-	Leaps           uint64        `json:"leaps"`            // times that a flow was found elsewhere, by its strays
+	Leaps           uint64        `json:"leaps"`            // times that strays moved a flow to another place
 	FlowsNumbered   uint64        `json:"flows_numbered"`   // flows found to number their flowcells
-	FlowsUnnumbered uint64        `json:"flows_unnumbered"` // flows found not to, or not to keep a flowcell to one path
+	FlowsUnnumbered uint64        `json:"flows_unnumbered"` // flows found not to number, or not to keep a flowcell to one path
 
 	HeldPackets    int `json:"held_packets"`
 	MaxHeldPackets int `json:"max_held_packets"`

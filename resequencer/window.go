@@ -7,16 +7,16 @@ import (
 )
 
 // Anybody can send a segment in the name of a flow, and a host that does not see the flow
-// can guess its sequence numbers. If the flow went on behind each such segment, all that
-// its sender has sent before would be late, and so in no order. So a segment counts only if
-// it is near: no more is missing before it than the flow has lately advanced within a hold
-// time. More than that could not fill the hole in time. Other segments are strays. A stray
-// is delivered at once, and the flow stays where it is.
+// can guess its sequence numbers. If the flow moved on behind such a segment, everything
+// that its real sender has sent before would be late and would not be put in order. So a
+// segment counts only if it is near: at most as much data is missing before it as the
+// flow has lately advanced within a hold. More could not fill the hole in time. Other
+// segments are strays. A stray is delivered at once, and the flow stays where it is.
 //
-// A flow does leap now and then: a burst was lost, or a connection has begun whose SYN was
-// not seen. Then strays go on, and near segments stop. So when several strays near each
-// other come, and nothing moves the flow between them, the flow leaps to them. In the same
-// way a flow returns after strays have led it away.
+// A flow does leap now and then: a burst was lost, or a connection has begun whose SYN
+// was not seen. Then strays continue, and near segments stop. So when several strays near
+// each other come, and nothing moves the flow between them, the flow leaps to them. In
+// the same way a flow returns after forged strays have moved it.
 const (
 	// leastWindow is always near: some flowcells, as a flow that was slow so far may
 	// have on its way after a burst.

@@ -21,10 +21,10 @@ func octets(a, b, c, d int) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), byte(d)})
 }
 
-// flat reports whether racks are numbered throughout rather than by pod:
-// leaf-spine and VL2. There the rack with number n is 10.(n div 256).(n mod
-// 256).0/24, aggregation switches (a leaf-spine's spines) count down from the
-// top, and virtual spine 3.r, number i of group j, is 10.255.(j+1).(i+1).
+// flat reports whether racks are numbered through the whole fabric rather than by pod:
+// leaf-spine and VL2. There the rack with number n is 10.(n div 256).(n mod 256).0/24.
+// Aggregation switches (a leaf-spine's spines) count down from the top. Virtual spine
+// 3.r, number i of group j, is 10.255.(j+1).(i+1).
 func (t *Topology) flat() bool { return t.kind != fatTree }
 
 // flatAggTop is the second octet of the first 256 aggregation switches of a
@@ -79,8 +79,8 @@ func (t *Topology) addr(p position) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-// ByAddr finds the node that owns an address; a host owns its kernel's and its
-// embedded stack's, a spine of VL2 those of its virtual spines.
+// ByAddr finds the node that owns an address. A host owns its kernel's and its embedded
+// stack's address, a spine of VL2 those of its virtual spines.
 func (t *Topology) ByAddr(addr netip.Addr) (NodeID, bool) {
 	if !addr.Is4() {
 		return 0, false
@@ -139,10 +139,10 @@ func (t *Topology) EmbeddedAddr(host NodeID) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-// BouncingAddrs returns the addresses at which a node takes off outer headers
-// and routes on what is inside: its own if it is an aggregation or a core
-// switch, one per virtual spine, in their order, if it is a spine of VL2, none
-// for others.
+// BouncingAddrs returns the addresses at which a node takes off outer headers and routes
+// the inner packet. For an aggregation or a core switch it is the switch's own. For a
+// spine of VL2 there is one for each virtual spine, in their order. Other nodes have
+// none.
 func (t *Topology) BouncingAddrs(id NodeID) []netip.Addr {
 	p := t.position(id)
 	switch p.layer {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Avoided is a path between two hosts that is out of use for that pair alone. Its links are
-// up, but one of the two hosts says that it does not work, and nobody else does.
+// Avoided is a path between two hosts that is out of use for that pair alone. Its links
+// are up, but one of the two hosts has evidence against it, and no other host has.
 type Avoided struct {
 	Src, Dst NodeID
 	Path     int // its number in PathSet
@@ -18,9 +18,10 @@ type avoidance struct {
 	by   map[[2]NodeID][]int32 // places in list, from and to
 }
 
-// Avoiding returns t with these paths out of use, in place of those that t avoids; t itself
-// if they are the same. A path stays in use if its pair would have none left. Links and
-// other pairs are not affected. Whole and Avoiding() bring all paths back.
+// Avoiding returns t with these paths out of use, in place of those that t avoids. It
+// returns t itself if they are the same. A path stays in use if its pair would have none
+// left. Links and other pairs are not affected. Whole and Avoiding() bring all paths
+// back.
 func (t *Topology) Avoiding(list ...Avoided) *Topology {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Avoided) int {

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ParseFile reads the longer form of a specification, in YAML: the same
-// parameters, and links that have a rate of their own or are down.
+// ParseFile reads the longer form of a specification, in YAML: the same parameters, and
+// links that have a rate of their own or are down.
 //
 //	kind: fat-tree
 //	k: 4
@@ -21,8 +21,8 @@ import (
 //	  - {link: e0.0-a0.2, rate: 40}
 //	  - {link: 3.1-a0.2, down: true}
 //
-// The String of the result is a specification that Parse reads back, without the
-// links that are down. Errors name the line.
+// Parse reads the String of the result, which does not include the links that are down.
+// Errors name the line.
 func ParseFile(yamlText []byte) (*Topology, error) {
 	t, err := parseFile(yamlText)
 	if err != nil {

@@ -11,10 +11,10 @@ type Group struct {
 // Weighted is PathSet's Weighted for the paths of the group.
 func (g Group) Weighted() []int { return repeat(g.Paths, g.Weights) }
 
-// Groups returns the symmetric components of a pair's live paths, in the order of
-// their first paths: one where all are symmetric, none within a rack or where no
-// path is live. It depends on dead links and rates in the whole fabric, not on
-// the pair's own links alone. For many pairs use Quiver.
+// Groups returns the symmetric components of a pair's live paths, in the order of their
+// first paths. There is one if all paths are symmetric, none within a rack or if no path
+// is live. The result depends on dead links and rates in the whole fabric, not only on
+// the pair's own links. For many pairs use Quiver.
 func (t *Topology) Groups(src, dst NodeID) []Group {
 	if t.symmetric() {
 		return oneGroup(t.Paths(src, dst))
@@ -34,12 +34,11 @@ func oneGroup(s PathSet) []Group {
 	return []Group{{Paths: s.Live, Weights: s.Weights, Weight: 1}}
 }
 
-// score tells links apart as DRILL's does: two paths are symmetric if theirs
-// are equal. A link's labels are the pairs of racks whose paths run over it,
-// each with the path's capacity factor there, and in a Clos they are a product
-// of two sets: of sources with their factors, and of destinations. The
-// destinations of a pair's last link and the sources of its first are the same
-// on all its paths.
+// score tells links apart as DRILL's score does: two paths are symmetric if their links
+// have equal scores. A link's labels are the pairs of racks whose paths use it, each with
+// the path's capacity factor there. In a Clos they are a product of two sets: of sources
+// with their factors, and of destinations. The destinations of a pair's last link and the
+// sources of its first link are the same on all its paths.
 type score struct {
 	first    sum    // destinations
 	up, down [2]sum // sources, destinations; zero within a pod

@@ -17,10 +17,9 @@ func (s PathSet) Path(n int) Path {
 	return join(up, down)
 }
 
-// Path returns the path from src to dst through one of their bouncing switches,
-// live or not. In one rack via must be the hosts' edge switch. In VL2 a spine is
-// several bouncing switches in one and does not tell the path: use PathSet's
-// Path.
+// Path returns the path from src to dst through one of their bouncing switches, live or
+// not. In one rack via must be the hosts' edge switch. A spine of VL2 is several bouncing
+// switches in one, so it does not determine the path: use PathSet's Path.
 func (t *Topology) Path(src, dst, via NodeID) (Path, error) {
 	if !t.Valid(src) || !t.Valid(dst) || int(src) >= t.numHosts() || int(dst) >= t.numHosts() {
 		return Path{}, fmt.Errorf("path: both ends must be hosts of %s", t.spec)

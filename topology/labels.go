@@ -33,12 +33,12 @@ func (s PathSet) Labels(n int) []int {
 	return []int{t.hosts + via.pod, t.edges + via.sw, t.corePort(s.dst.pod, via.pod), s.dst.sw}
 }
 
-// Choices returns the labels of path number n as far as there is a choice. After the last
-// of them, routes lead to the destination's rack only along the path, whichever links are
-// down. That place is the bouncing switch. In VL2 it is the aggregation switch behind it,
-// since a spine is several virtual ones and its routes do not know which one a packet comes
-// from. The node there can take the labels off, and the rest of the way is without their
-// overhead. The slice is the caller's.
+// Choices returns the labels of path number n as far as there is a choice. Behind the
+// last of them, routes lead to the destination's rack only along the path, whichever
+// links are down. That place is the bouncing switch. In VL2 it is the aggregation switch
+// behind it, since a spine is several virtual ones and its routes do not know from which
+// one a packet comes. The node there can take the labels off, so the rest of the way is
+// without their overhead. The slice is the caller's.
 func (s PathSet) Choices(n int) []int {
 	labels := s.Labels(n)
 	end := len(labels) / 2

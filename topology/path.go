@@ -2,21 +2,20 @@ package topology
 
 import "net/netip"
 
-// PathSet is what a sender needs to know of a pair: the live bouncing
-// switches, numbered in a mixed radix system whose digits are the choices
-// made going up, the lowest layer's first (the most significant digit picks
-// the edge switch's uplink). DRB reverses these digits (DRB §3.1.2).
+// PathSet holds the paths of a pair of hosts: the live bouncing switches, numbered in a
+// mixed radix system. The digits are the choices made on the way up, the lowest layer's
+// first (the most significant digit selects the edge switch's uplink). DRB reverses these
+// digits (DRB §3.1.2).
 //
-// An empty Bases means that no bounce is needed: both hosts are in one rack
-// and packets go un-encapsulated. Bases with no Live path means that the pair
-// is cut off.
+// An empty Bases means that no bounce is needed: both hosts are in one rack and packets
+// go without an outer header. Bases with no Live path means that the pair is cut off.
 //
 // The slices may be shared with other sets and must not be changed.
 type PathSet struct {
 	Bases []int // choices per digit, most significant first
 	Live  []int // path numbers in use, ascending
 	// Weights are in proportion to the rates of the paths' slowest links between
-	// switches, parallel to Live, in lowest terms; nil where all are alike or no
+	// switches, in lowest terms, one for each path in Live. nil if all are equal or no
 	// rates are known. See Weighted.
 	Weights []int
 
@@ -126,9 +125,9 @@ func (t *Topology) liveCores(a, b position) []int {
 	return live
 }
 
-// PathsOrAll is Paths or, where no path is live, all paths of the pair. A link may be
-// reported down because it flapped and is held back, or because the news is old. A packet
-// that is sent by no path is certainly lost.
+// PathsOrAll is Paths or, if no path is live, all paths of the pair. A link may be
+// reported down although it works: it flapped and is held back, or the report is old. A
+// packet that is not sent is certainly lost.
 func (t *Topology) PathsOrAll(src, dst NodeID) PathSet {
 	set := t.Paths(src, dst)
 	if len(set.Live) == 0 && !set.Direct() {
@@ -137,9 +136,9 @@ func (t *Topology) PathsOrAll(src, dst NodeID) PathSet {
 	return set
 }
 
-// OnPaths reports whether a link lies on one of a pair's paths, live or not. The
-// hosts' own links lie on none. It costs some divisions at any size of the
-// fabric. It tells which pairs the failure of a link concerns.
+// OnPaths reports whether a link lies on one of a pair's paths, live or not. The hosts'
+// own links lie on none. It costs a few divisions at any size of the fabric. It finds the
+// pairs that a link's failure affects.
 func (t *Topology) OnPaths(l LinkID, src, dst NodeID) bool {
 	a, b := t.position(src), t.position(dst)
 	if a.pod == b.pod && a.sw == b.sw {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// sum stands for a set of racks, each with a capacity factor: the sum of their
-// hashes, in two independent lanes of 64 bits. Different sets have equal sums
-// with a probability of 2^-128. The hashes are no secret, and whoever configures
-// rates is no adversary.
+// sum stands for a set of racks, each with a capacity factor. It is the sum of their
+// hashes, in two independent lanes of 64 bits. Different sets have equal sums with a
+// probability of 2^-128. The hashes are not secret: rates come from the operator, who is
+// no adversary.
 type sum [2]uint64
 
 func (a sum) plus(b sum) sum  { return sum{a[0] + b[0], a[1] + b[1]} }
@@ -39,18 +39,18 @@ type class struct {
 	racks sum
 }
 
-// Quiver is DRILL's labelled multigraph (§3.4.1), made once for all pairs. It
-// does not hold the labels, of which there are as many as pairs times links. It
-// holds hashes of the two sets whose product a link's labels are.
+// Quiver is DRILL's labelled multigraph (§3.4.1), made once for all pairs. It does not
+// hold the labels, whose number is pairs times links. It holds hashes of the two sets
+// whose product a link's labels are.
 //
-// With P pods of E edge and A aggregation switches, and C cores per group, it
-// is made in O(P·A·(E+C)). The groups of a pair then take O(A·C) where links are
-// down, after O(P·A·C) for the first pair of a pod; O(P·A·C) times the distinct
-// rates at a switch where rates are uneven. DRILL's own construction takes
+// With P pods of E edge and A aggregation switches, and C cores in each group, it takes
+// O(P·A·(E+C)) to make. The groups of a pair then take O(A·C) where links are down, after
+// O(P·A·C) for the first pair of a pod. Where rates are uneven they take O(P·A·C) times
+// the number of distinct rates at a switch. DRILL's own construction takes
 // O(racks²·switches²) for all pairs.
 //
-// The zero capacity factor stands for that of a link of unknown rate. A Quiver
-// is not safe for concurrent use.
+// The capacity factor 0 stands for a link of unknown rate. A Quiver is not safe for
+// concurrent use.
 type Quiver struct {
 	t      *Topology
 	uneven bool
@@ -71,7 +71,7 @@ type Quiver struct {
 
 const dead = -1
 
-// Quiver returns that of t.
+// Quiver returns the Quiver of t.
 func (t *Topology) Quiver() *Quiver {
 	q := &Quiver{
 		t:       t,

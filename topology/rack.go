@@ -11,8 +11,8 @@ func (t *Topology) EdgeOf(host NodeID) NodeID {
 	return NodeID(t.numHosts() + int(host)/t.hosts)
 }
 
-// FirstHost returns the first host of an edge switch's rack. Its paths are those of
-// every host there, but for paths that single hosts avoid.
+// FirstHost returns the first host of an edge switch's rack. Every host there has the
+// same paths, except for paths that single hosts avoid.
 func (t *Topology) FirstHost(edge NodeID) NodeID {
 	return NodeID((int(edge) - t.numHosts()) * t.hosts)
 }

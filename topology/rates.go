@@ -26,8 +26,8 @@ type rates struct {
 	uneven bool
 }
 
-// Rate returns the rate of a link in Mbit/s, or 0 if the topology does not say
-// it. It says it for all links of a layer or for none.
+// Rate returns the rate of a link in Mbit/s, or 0 if the topology has no rates for the
+// link's layer. A layer has rates for all of its links or for none.
 func (t *Topology) Rate(l LinkID) float64 {
 	if t.rates == nil {
 		return 0

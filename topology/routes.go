@@ -2,34 +2,34 @@ package topology
 
 import "net/netip"
 
-// Route is one entry of a node's static routing table. With several Ports,
-// un-encapsulated packets are spread over them by the switch's own ECMP. No Ports
-// means that packets end here, so that packets to addresses that nobody has do
-// not go round in circles. Any other route to the same prefix comes before it.
+// Route is one entry of a node's static routing table. With several Ports, the switch's
+// own ECMP spreads packets without an outer header over them. Without Ports packets end
+// here, so that packets to addresses that nobody has do not go round in circles. Any
+// other route to the same prefix is preferred.
 type Route struct {
 	Prefix netip.Prefix
 	Ports  []int
 	// Drop says that packets which end here are dropped silently. Otherwise they are
-	// refused (unreachable). Only an edge switch can tell that there is no way to a
-	// destination. A switch above it can tell only that there is no way from here. The
-	// error would end an attempt to connect, and the next SYN would take another path.
+	// refused with an ICMP unreachable. Only an edge switch knows that there is no way to
+	// a destination. A switch above it knows only that there is no way from here; its
+	// error would end an attempt to connect, although the next SYN would take another
+	// path.
 	Drop bool
-	// Virtual is 0 for the main table. v+1 means that the route is only for
-	// packets that were decapsulated at virtual spine v of this node, that is
-	// at the address number v of its BouncingAddrs; it comes before the main
-	// table, whatever the prefixes' lengths, and where there is none the main
-	// table decides.
+	// Virtual is 0 for the main table. v+1 means that the route is only for packets that
+	// were decapsulated at virtual spine v of this node: at address number v of its
+	// BouncingAddrs. Such a route is preferred to the main table, whatever the prefixes'
+	// lengths. Without one the main table decides.
 	Virtual int
 }
 
-// Routes returns the static routing table of a node (DRB §4.1): a /32 per
-// bouncing switch going up, a prefix per subnet going down, ECMP next hops for
-// what is not encapsulated. Ports whose link is down are left out. So are ports
-// beyond which no way up and down leads to a rack: such racks have a route of
-// their own, without ports if there is no way at all.
+// Routes returns the static routing table of a node (DRB §4.1): a /32 for each bouncing
+// switch going up, a prefix for each subnet going down, ECMP next hops for packets
+// without an outer header. Ports whose link is down are left out. So are ports beyond
+// which no way up and down leads to a rack: such racks have a route of their own, without
+// ports if there is no way at all.
 //
-// This mends the ways of packets that are not encapsulated. Encapsulated packets
-// have one path, and their senders choose another one.
+// This repairs the ways of packets without an outer header. Encapsulated packets have one
+// path, and their senders choose another one.
 func (t *Topology) Routes(id NodeID) []Route {
 	p := t.position(id)
 	r := routeBuilder{t: t, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore}

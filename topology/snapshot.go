@@ -58,7 +58,7 @@ func (t *Topology) withDown(s *linkSet) *Topology {
 // Live reports whether a link is up.
 func (t *Topology) Live(l LinkID) bool { return !t.down.has(l) }
 
-// Whole returns the baseline of t: the same fabric with nothing down or avoided.
+// Whole returns the baseline of t: the same fabric with no link down and no path avoided.
 func (t *Topology) Whole() *Topology {
 	if t.down == nil && t.avoided == nil {
 		return t
@@ -68,9 +68,9 @@ func (t *Topology) Whole() *Topology {
 	return u
 }
 
-// Without returns t with the given links down as well; t itself if that changes
-// nothing. The paths and routes of the result avoid them. It costs one copy of a
-// bit per link of the fabric: 10 KB in a fat-tree of k=48.
+// Without returns t with the given links down as well, or t itself if they already are.
+// The paths and routes of the result avoid them. It costs one copy of a bit for each link
+// of the fabric: 10 KB in a fat-tree of k=48.
 func (t *Topology) Without(down ...LinkID) *Topology {
 	var set *linkSet
 	for _, l := range down {
@@ -129,8 +129,8 @@ func (t *Topology) Down() []LinkID {
 }
 
 // Diff returns the links that are down in only one of t and u, ascending. Redirected
-// compares which paths they avoid. Diff returns false if their String differs: they are not
-// of the same fabric, and links of the same number are not the same link.
+// compares the paths that they avoid. Diff returns false if their String differs: they
+// are different fabrics, whose link numbers do not match.
 func (t *Topology) Diff(u *Topology) ([]LinkID, bool) {
 	if t.spec != u.spec {
 		return nil, false
@@ -160,9 +160,8 @@ func appendBits(list []LinkID, i int, word uint64) []LinkID {
 	return list
 }
 
-// Fingerprint is a 64-bit hash (FNV-1a) of String. Topologies that Diff takes for
-// the same fabric have the same one, whichever links are down. It is no
-// protection against forgery.
+// Fingerprint is a 64-bit hash (FNV-1a) of String. Topologies of the same fabric (see
+// Diff) have the same one, whichever links are down. It does not protect against forgery.
 func (t *Topology) Fingerprint() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(t.spec))

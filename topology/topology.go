@@ -66,11 +66,11 @@ func (k kind) String() string {
 	return [...]string{"fat-tree", "leaf-spine", "vl2"}[k]
 }
 
-// shape is what all three-level Clos fabrics share: pods of edge and
-// aggregation switches, each pod a full bipartite graph, and every aggregation
-// switch on its own group of cores. A leaf-spine is one pod without cores. The
-// pods of a VL2 are its aggregation groups, and its cores are virtual spines:
-// those with the same place in their groups are one physical switch (DRB §3.2).
+// shape is the common shape of all three-level Clos fabrics: pods of edge and aggregation
+// switches, each pod a full bipartite graph, and a group of cores for every aggregation
+// switch. A leaf-spine is one pod without cores. The pods of a VL2 are its aggregation
+// groups, and its cores are virtual spines: those with the same place in their groups are
+// one physical switch (DRB §3.2).
 type shape struct {
 	kind  kind
 	pods  int
@@ -106,8 +106,8 @@ type Topology struct {
 	avoided *avoidance // nil: nothing
 }
 
-// String returns the specification that Parse accepts. It does not say what
-// is down.
+// String returns the specification that Parse accepts. It does not include links that are
+// down.
 func (t *Topology) String() string { return t.spec }
 
 // NumNodes returns the number of hosts and switches.

@@ -10,9 +10,9 @@ const (
 	MaxWeighted = 4096
 )
 
-// Weighted returns the live paths, ascending, each as often as it weighs. drb's
-// rules take it as their live paths. It equals Live where all weigh alike, and is
-// no longer than MaxWeighted. It must not be changed.
+// Weighted returns the live paths, ascending, each as often as it weighs. drb's rules
+// take it as their live paths. It equals Live if all weigh the same, and is no longer
+// than MaxWeighted. It must not be changed.
 func (s PathSet) Weighted() []int { return repeat(s.Live, s.Weights) }
 
 // repeat returns list with each element as often as it weighs.

@@ -11,10 +11,10 @@ import (
 	"weft/topology"
 )
 
-// Options say where the fabric is. The zero value finds out.
+// Options say where the fabric is. The zero value detects it.
 type Options struct {
-	// Interface leads into the fabric; "" stands for the device of the route to
-	// the fabric's switches.
+	// Interface leads into the fabric; "" means the device of the route to the fabric's
+	// switches.
 	Interface string
 	// MTU of the fabric in bytes; 0 means Interface's.
 	MTU int
@@ -22,7 +22,7 @@ type Options struct {
 
 // NewHost opens a Device for a Host and starts the Host on it. c.Device and c.Tunnel must
 // be nil. c.Address is the embedded stack's: the topology's EmbeddedAddr of this host.
-// Closing the Host closes the Device. On error nothing is left.
+// Closing the Host closes the Device. After an error nothing is left.
 func NewHost(c stack.Config, o Options) (*stack.Host, *Device, error) {
 	d, err := Open(c, o)
 	if err != nil {
@@ -69,27 +69,27 @@ func check(c *stack.Config) (self topology.Node, p policy.Policy, err error) {
 
 // Stats are counters since Open. Counters of parts that are not in use are 0.
 type Stats struct {
-	// Bounces counts what the uplink's program has sent to each bouncing switch, or by
-	// labels through it, by address.
+	// Bounces counts, by address, what the uplink's program has sent to each bouncing
+	// switch, or by labels through it.
 	Bounces []Bounce `json:"bounces"`
 	// Encapsulated counts the packets of Bounces. The other counters are of packets
 	// of any address that left by the uplink as they were, or were dropped.
 	Encapsulated uint64 `json:"encapsulated"`
-	Passed       uint64 `json:"passed"`  // in no need of an outer header, or with no room for it
-	Dropped      uint64 `json:"dropped"` // the kernel made room for the outer header and did not let it be written
+	Passed       uint64 `json:"passed"`  // needed no outer header, or could not get one
+	Dropped      uint64 `json:"dropped"` // the kernel made room for the outer header but refused to write it
 	Chosen       uint64 `json:"chosen"`  // flowcells of Bounces that took the path chosen for them (Device.Choose)
 
-	Taken      uint64 `json:"taken"`       // packets that came in by the packet socket
-	PassedDead uint64 `json:"passed_dead"` // packets that the kernel got, since this process was not running
-	Local      uint64 `json:"local"`       // packets from programs of this machine, led round by the switch
-	Lost       uint64 `json:"lost"`        // packets that the TUN or the packet socket had no room for
+	Taken      uint64 `json:"taken"`       // packets received by the packet socket
+	PassedDead uint64 `json:"passed_dead"` // packets left to the kernel because this process was not running
+	Local      uint64 `json:"local"`       // packets from programs of this machine, sent round by the switch
+	Lost       uint64 `json:"lost"`        // packets lost because the TUN or the packet socket was full
 
-	Repairs uint64 `json:"repairs"` // times that a program or a setting at the uplink was put back
-	Trouble string `json:"trouble"` // what could not be put back; "" for nothing
+	Repairs uint64 `json:"repairs"` // repairs of a program or a setting at the uplink
+	Trouble string `json:"trouble"` // what could not be repaired; "" for nothing
 }
 
-// Bounce counts what went to a bouncing switch: segments of super-segments as
-// packets, bytes with all IP headers.
+// Bounce counts the packets to one bouncing switch. A super-segment counts as its
+// segments. Bytes include all IP headers.
 type Bounce struct {
 	Addr      netip.Addr `json:"addr"`
 	Packets   uint64     `json:"packets"`

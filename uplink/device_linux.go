@@ -53,9 +53,9 @@ type carrier interface {
 	link.Sender
 }
 
-// Open opens the Device of a Host that is to have a Config, in the network namespace of the
-// calling thread. NewHost starts the Host as well. Open does without parts that only give
-// speed and are refused. When it fails, it leaves nothing behind.
+// Open opens the Device for a Host with config c, in the network namespace of the calling
+// thread. NewHost starts the Host as well. Parts that only make it faster may be refused;
+// Open does without them. If it fails, nothing is left.
 func Open(c stack.Config, o Options) (*Device, error) {
 	self, p, err := check(&c)
 	if err != nil {
@@ -126,10 +126,11 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	return d.spray.Beat()
 }
 
-// Encapsulates reports whether the uplink encapsulates in place of the Host.
+// Encapsulates reports whether the program at the uplink encapsulates instead of the
+// Host.
 func (d *Device) Encapsulates() bool { return d.spray != nil }
 
-// Interface is the name of the uplink. Topology updates also come by it.
+// Interface returns the name of the uplink. Topology updates arrive by it, too.
 func (d *Device) Interface() string { return d.name }
 
 // SetTopology takes paths out of use or back into use. t is the topology of Open
@@ -142,7 +143,7 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 	return d.spray.SetTopology(t)
 }
 
-// SetCarriage makes packets leave plain to racks to which the carrier is not proved. The
+// SetCarriage makes packets go plain to racks for which the carrier is not proved. The
 // Device's Host calls it (stack.PathDevice); nobody else needs to.
 func (d *Device) SetCarriage(c *liveness.Carriage) error {
 	if d.spray == nil {
@@ -154,9 +155,9 @@ func (d *Device) SetCarriage(c *liveness.Carriage) error {
 	})
 }
 
-// Choose makes flowcells to a rack that begin within valid take a path, by its number. The
+// Choose makes flowcells to a rack that begin within valid take a path, by its number. A
 // Host that samples paths calls it (stack.PathDevice). It fails if the path is not live,
-// or Encapsulates is false, since then the Host chooses.
+// or if Encapsulates is false: then the Host chooses.
 func (d *Device) Choose(rack netip.Prefix, path int, valid time.Duration) error {
 	if d.spray == nil {
 		return errNoProgram
@@ -165,8 +166,8 @@ func (d *Device) Choose(rack netip.Prefix, path int, valid time.Duration) error 
 }
 
 // Active calls f for each rack to which flowcells have begun since the last call, with
-// their number and the host of the latest one. It fails if Encapsulates is false: then the
-// Host knows.
+// their number and the host of the latest one. It fails if Encapsulates is false: then
+// the Host knows.
 func (d *Device) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
 	if d.spray == nil {
 		return errNoProgram
@@ -176,8 +177,8 @@ func (d *Device) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uin
 
 var errNoProgram = errors.New("uplink: no program chooses paths, the Host does; see Device.Offloads")
 
-// Offloads describes, in a line for people, what packets pass through and, if it
-// is not the fastest way, why.
+// Offloads describes, in one line, the parts that packets pass. If this is not the
+// fastest way, it says why.
 func (d *Device) Offloads() string {
 	s := d.carrier.Offloads().String()
 	if d.spray != nil {
@@ -189,7 +190,7 @@ func (d *Device) Offloads() string {
 	return s
 }
 
-// Refused says which parts the Device does without, and why; "" if it has all that
+// Refused says which parts the Device does without, and why; "" if it has all parts that
 // its policy can use.
 func (d *Device) Refused() string { return strings.Join(d.why, "; ") }
 
@@ -221,9 +222,9 @@ func (d *Device) Stats() (Stats, error) {
 	return s, nil
 }
 
-// Close unblocks all calls and removes what Open has made. First the kernel gets its
-// packets back. The program that packets under way need goes last. It may be called more
-// than once; later calls wait for the first.
+// Close unblocks all calls and removes what Open has made. The kernel gets its packets
+// back first. The program that packets in flight need is removed last. Close may be
+// called more than once; later calls wait for the first.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.stop()

@@ -11,10 +11,10 @@ import (
 // once.
 const localBatch = 4
 
-// leadRound sends packets of this machine's programs to the address out to the switch. The
-// kernel routes them into the TUN, since the address is not its own. They come back from
-// the switch as everybody's packets do, so that the Host has one device to read. Packets
-// from other machines are dropped: the kernel should not have got them from the switch, and
+// leadRound sends packets of this machine's programs to the address out to the switch.
+// The kernel routes them into the TUN, since the address is not its own. They come back
+// from the switch as all packets do, so the Host has one device to read. Packets from
+// other machines are dropped: the kernel should not have got them from the switch, and
 // they would go round again.
 func (d *Device) leadRound(socket *link.Packet, own map[netip.Addr]bool) {
 	bufs, sizes := make([][]byte, localBatch), make([]int, localBatch)

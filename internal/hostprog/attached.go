@@ -3,13 +3,13 @@ package hostprog
 import "weft/internal/kernel"
 
 var (
-	// ErrUplinkGone means that the device that a program was attached to does not exist
-	// any more, or has left the network namespace. Attach anew when there is one again.
+	// ErrUplinkGone means that the program's device does not exist any more, or has left
+	// the network namespace. Attach again when there is a device.
 	ErrUplinkGone = kernel.ErrUplinkGone
 
-	// ErrReplaced means that another Attach has put its program in this one's place.
+	// ErrReplaced means that another Attach has replaced this program.
 	ErrReplaced = kernel.ErrReplaced
 )
 
-// ForeignProgram is a program of others at a hook where weft has one.
+// ForeignProgram is another owner's program at a hook that weft uses.
 type ForeignProgram = kernel.ForeignProgram

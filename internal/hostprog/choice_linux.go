@@ -33,8 +33,8 @@ type activityValue struct {
 
 // Choose makes flowcells to a rack that begin within valid from now take a path, by its
 // number in the PathSet to the rack. It replaces the former choice; a valid of 0 removes
-// it. Without a choice each flowcell takes any live path. Flowcells under way keep their
-// paths. A change of topology that gives the rack other paths voids the choice.
+// it. Without a choice each flowcell takes a random live path. Flowcells under way keep
+// their paths. A change of topology that gives the rack other paths removes the choice.
 //
 // It is for the policy luopan: the program does not sample. It costs a system call, and
 // fails if the path is not live.
@@ -81,8 +81,8 @@ func (o *Spray) choosable(rack netip.Prefix) (int, *sprayGroup, error) {
 
 // Active calls f for each rack to which flowcells have begun since the last call, with
 // their number and the host of the latest one. Only flowcells for which the program draws
-// paths count (luopan, rand). It is for one caller and costs a system call for any number
-// of racks. f may call Choose.
+// paths count (luopan, rand). One goroutine at a time may call it. It costs one system
+// call for any number of racks. f may call Choose.
 func (o *Spray) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
 	var now []activityValue
 	var before []uint64

@@ -13,53 +13,50 @@ import (
 	"weft/topology"
 )
 
-// SprayConfig says what the program at a host's uplink does.
+// SprayConfig configures the program at a host's uplink.
 type SprayConfig struct {
 	Uplink string // an Ethernet device
 
-	// Addresses are this host's own, IPv4, 1 to 16. Packets from them are sprayed.
-	// Others are left alone, since a bouncing switch accepts only packets whose
+	// Addresses are this host's own, IPv4, 1 to 16. The program sprays packets from
+	// these. It leaves others alone, since a bouncing switch accepts only packets whose
 	// inner source is the outer one.
 	Addresses []netip.Addr
 
 	Topology *topology.Topology
 	Self     topology.NodeID // the host that this is
-	Policy   policy.Policy   // none of flowlets, and of those that know of congestion only luopan
+	Policy   policy.Policy   // one for which Policy.AtUplink is true
 
-	// Carrier is IP-in-IP or SRv6, for which the switches must have the routes. Addresses
-	// are IPv4 with both: SRv6's source is their topology.Addr6.
+	// Carrier is IP-in-IP or SRv6. The switches must have its routes. Addresses are IPv4
+	// with both: the SRv6 source is their topology.Addr6.
 	Carrier encap.Carrier
 
 	// Cut are those of Addresses whose TCP the program cuts into flowcells: the kernel's.
-	// The program writes the Number of the flowcell into the IPv4 ID of each packet with
-	// payload, by the rule of flowcell.Cutter. Cut is for policies of flowcells only.
+	// By the rule of flowcell.Cutter, the program writes the Number of the flowcell into
+	// the IPv4 ID of each packet with payload. Cut is for policies of flowcells only.
 	// Senders from other Addresses, such as an embedded stack, write the numbers
-	// themselves. The flowcells of 65,536 flows are remembered, which takes 6 MB of kernel
-	// memory; beyond that, one of those idle longest is forgotten and begins again from its
-	// first flowcell. Under policies that draw paths (luopan, rand) the flows of all
-	// Addresses are remembered, and a forgotten one draws again.
+	// themselves. The program remembers the flowcells of 65,536 flows, which takes 6 MB
+	// of kernel memory. Above that it forgets one of those idle longest, which begins
+	// again from its first flowcell. Under policies that draw paths (luopan, rand) it
+	// remembers the flows of all Addresses, and draws again for a forgotten one.
 	Cut []netip.Addr
 
 	// PerPacketTCP makes the kernel's own TCP send single packets rather than
-	// super-segments, without which a policy of packets has nothing to choose
-	// between: gso_max_segs of the uplink becomes 1. Connections that exist
-	// keep what they had until their route is looked up again. It costs the
-	// price of segmentation.
+	// super-segments, between which a policy of packets could not choose. It sets
+	// gso_max_segs of the uplink to 1. Existing connections keep the old setting until
+	// their route is looked up again. It costs the processor time of segmentation.
 	PerPacketTCP bool
 
-	// Require makes packets to other racks of the fabric leave encapsulated or not at all.
-	// A packet that cannot be encapsulated is dropped rather than left to the fabric's own
-	// routes. Patience then does nothing.
+	// Require makes packets to other racks of the fabric leave encapsulated or not at
+	// all. A packet that cannot be encapsulated is dropped rather than routed by the
+	// fabric's own routes. Patience then has no effect.
 	Require bool
 
-	// StartPlain makes packets to all racks leave as they are until SetPlain says
-	// otherwise.
+	// StartPlain makes packets to all racks go plain until SetPlain says otherwise.
 	StartPlain bool
 
-	// Patience is how long after the last Beat packets are still encapsulated, at most
-	// an hour; later, and before the first Beat, they leave as they are. So a process
-	// that is dead or hangs does not steer packets into paths that may have failed
-	// since. 0: for ever.
+	// Patience is how long after the last Beat packets are still encapsulated, at most an
+	// hour. Later, and before the first Beat, they go plain. So a process that is dead or
+	// hangs does not steer packets into paths that have failed since. 0: for ever.
 	Patience time.Duration
 }
 

@@ -15,24 +15,24 @@ import (
 	"weft/internal/kernel"
 )
 
-// DetourConfig says how packets pass a TUN whose reader hangs.
+// DetourConfig says how packets bypass a TUN whose reader hangs.
 type DetourConfig struct {
 	TUN    string // a device without Ethernet headers
 	Uplink string // an Ethernet device, from which packets leave instead
 
 	// Gateway is the next hop there, IPv4. The zero value means the routing table's next
-	// hop for routes out of the uplink; without one the packet is lost.
+	// hop for routes out of the uplink; if there is none, the packet is lost.
 	Gateway netip.Addr
 
 	// Patience is how long the reader may be silent, from 1 ms to an hour.
 	Patience time.Duration
 }
 
-// DetourStats are the IPv4 packets that came to a TUN while its reader was silent,
+// DetourStats counts the IPv4 packets that came to a TUN while its reader was silent,
 // since the program was attached.
 type DetourStats struct {
-	Detoured uint64 `json:"detoured"` // super-segments as their segments
-	Stuck    uint64 `json:"stuck"`    // went into the TUN all the same: the kernel had no room for the other header
+	Detoured uint64 `json:"detoured"` // sent by the uplink; super-segments count as their segments
+	Stuck    uint64 `json:"stuck"`    // sent into the TUN, since the kernel had no room for the other header
 }
 
 // Detour is the program attached to a TUN's egress. Methods are safe for concurrent
@@ -44,13 +44,13 @@ var (
 	detourKind      = kind{name: "detour", device: "TUN", place: kernel.DetourFilter, closed: errDetourClosed}
 )
 
-// AttachDetour makes the kernel send packets that are routed into a TUN out of an uplink
-// instead, by the uplink's routes, while the TUN's reader does not Beat. So the kernel's
-// connections go on when the process that reads the TUN hangs. Packets already in the TUN's
-// queue wait there. IPv6 is left alone. Packets are as the kernel made them, super-segments
-// whole; the programs at the uplink's egress see them.
+// AttachDetour makes the kernel send packets for a TUN out of an uplink instead, by the
+// uplink's routes, while the TUN's reader does not Beat. So the kernel's connections
+// continue when the process that reads the TUN hangs. Packets already in the TUN's queue
+// wait there. IPv6 is left alone. The packets are as the kernel made them, with
+// super-segments whole; the programs at the uplink's egress see them.
 //
-// Before the first Beat all packets go that way. The namespace is the calling
+// Before the first Beat all packets take the uplink. The namespace is the calling
 // thread's. The program ends with the TUN. Attaching again replaces it. It needs
 // CAP_NET_ADMIN, CAP_BPF and Linux 5.15.
 func AttachDetour(cfg DetourConfig) (*Detour, error) {

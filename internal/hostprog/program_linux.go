@@ -112,22 +112,22 @@ func (p *program) do(f func() error) error {
 	return nil
 }
 
-// Beat says that the process attends to what the program relies on: to the paths, or to
-// reading packets. Call it at least four times within the program's patience
-// (SprayConfig.Patience, SteerPatience, DetourConfig.Patience). It waits for no other
-// method, and makes no system call that needs privileges.
+// Beat says that the process is alive and does what the program relies on: it keeps the
+// paths current, or reads packets. Call it at least four times within the program's
+// patience (SprayConfig.Patience, SteerPatience, DetourConfig.Patience). It waits for no
+// other method, and makes no system call that needs privileges.
 func (p *program) Beat() error { return p.heart.beat(p.kind.closed) }
 
-// Repair compares what the program has at its device with what should be there: the
-// program, that it comes before those of others, and the device's settings. It mends what
-// differs and returns a sentence for each thing it has mended. Call it often: when nothing
-// differs it costs some 30 µs, with clsact 50. Moving the program to the front takes two
-// steps; it does not see packets in between.
+// Repair checks that the program is at its device, that it comes before those of others,
+// and that the device's settings are right. It restores what differs and returns a
+// sentence for each repair. Call it often: if nothing differs it costs some 30 µs, with
+// clsact 50. Moving the program to the front takes two steps; it does not see packets
+// between them.
 //
 // It fails with ErrUplinkGone if a device that the program needs does not exist any more,
-// and with ErrReplaced if another Attach has replaced the program. A renamed device is the
-// same device. If another owner moves its program to the front again and again, Repair
-// gives in for a minute, and its error names that program.
+// and with ErrReplaced if another Attach has replaced the program. A renamed device is
+// the same device. If another owner moves its program to the front again and again,
+// Repair stops for a minute, and its error names that program.
 func (p *program) Repair() (mended []string, err error) {
 	err = p.atHome(func() (err error) {
 		if mended, err = p.at.MendWith(p.settings, p.handle, time.Now()); err == nil && p.other != nil {

@@ -32,21 +32,21 @@ var (
 	sprayKind      = kind{name: "spray", device: "uplink", place: kernel.SprayFilter, closed: errSprayClosed}
 )
 
-// AttachSpray sprays packets that leave by an uplink in the network namespace
-// of the calling thread. It puts a program at tc egress that encapsulates the
-// packets of this host's own addresses to other racks of the fabric. Routes into
-// the fabric should have an MTU that is less than the uplink's by the carrier's
-// overhead: packets that do not fit leave as they are.
+// AttachSpray sprays packets that leave by an uplink in the network namespace of the
+// calling thread. It puts a program at tc egress that encapsulates the packets of this
+// host's own addresses to other racks of the fabric. Routes into the fabric should have
+// an MTU that is less than the uplink's by the carrier's overhead: packets that do not
+// fit leave unchanged.
 //
 // The program comes before those of others, by TCX, if the kernel has that (Linux 6.6);
-// Repair keeps it there. If the process ends without Close, it goes on with its last table
-// for SprayConfig.Patience. Attaching again replaces it, misses no packet, and starts its
-// counters anew. It lowers the uplink's gso_ipv4_max_size to 64 KB and, with
-// SprayConfig.Cut, to a flowcell.
+// Repair keeps it there. If the process ends without Close, the program continues with
+// its last table for SprayConfig.Patience. Attaching again replaces it, misses no packet,
+// and starts its counters anew. It lowers the uplink's gso_ipv4_max_size to 64 KB and,
+// with SprayConfig.Cut, to a flowcell.
 //
-// It needs CAP_NET_ADMIN and CAP_BPF, to replace that of another process also
-// CAP_SYS_ADMIN, and Linux 5.15. With TCX and without CAP_SYS_ADMIN it does not find a
-// program that a crash has left: call DetachSpray before.
+// It needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15. To replace another process's program it
+// also needs CAP_SYS_ADMIN. With TCX and without CAP_SYS_ADMIN it does not find a program
+// that a crash has left: call DetachSpray before.
 func AttachSpray(cfg SprayConfig) (*Spray, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("spray: %w", err)
@@ -148,9 +148,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 }
 
 // SetTopology takes paths out of use or back into use. t is the topology of AttachSpray
-// with other links down. Each packet goes by the old ways or by the new ones; when
-// SetTopology returns, by the new ones. The cost grows with the racks whose paths have
-// changed.
+// with other links down. During the call each packet takes an old path or a new one;
+// after it, a new one. The cost grows with the racks whose paths have changed.
 func (o *Spray) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("spray: SetTopology: no topology")
@@ -163,10 +162,9 @@ func (o *Spray) SetTopology(t *topology.Topology) error {
 	})
 }
 
-// DetachSpray removes the program from an uplink in the network namespace of
-// the calling thread and restores what was set there, whoever attached it, also
-// after a crash. removed is false if there is none. It needs CAP_SYS_ADMIN to
-// read the former settings.
+// DetachSpray removes the program from an uplink in the network namespace of the calling
+// thread and restores the former settings, whoever attached it, also after a crash.
+// removed is false if there is none. It needs CAP_SYS_ADMIN to read the former settings.
 func DetachSpray(uplink string) (removed bool, err error) {
 	return sprayKind.detach(uplink)
 }

@@ -10,24 +10,24 @@ import (
 	"weft/internal/kernel"
 )
 
-// SprayStats count the packets that left by an uplink since the program was attached,
-// those of IPv4 by outcome. A super-segment counts as its segments if it was encapsulated,
-// otherwise as one.
+// SprayStats counts the packets that left by an uplink since the program was attached,
+// those of IPv4 by outcome. A super-segment counts as its segments if it was
+// encapsulated, otherwise as one.
 type SprayStats struct {
-	Seen         uint64 `json:"seen"` // of all protocols: all that the program was run for
+	Seen         uint64 `json:"seen"` // of all protocols: each packet for which the program ran
 	Encapsulated uint64 `json:"encapsulated"`
 
-	// These left as they were because the program is not for them: they go to the host's
-	// own rack or not to the fabric, have another source, or are IP-in-IP already.
+	// These left unchanged because the program is not for them: they go to the host's own
+	// rack or not to the fabric, have another source, or are IP-in-IP already.
 	Passed uint64 `json:"passed"`
 
-	// These also left as they were, by the fabric's own routes.
+	// These also left unchanged, by the fabric's own routes.
 	Plain      uint64 `json:"plain"`      // to racks that are plain (SetPlain)
 	Unattended uint64 `json:"unattended"` // no Beat within SprayConfig.Patience
 
 	// These could not be encapsulated. They left as they were or, with
 	// SprayConfig.Require, were dropped.
-	Refused   uint64 `json:"refused"`   // the kernel does not encapsulate what another tunnel has
+	Refused   uint64 `json:"refused"`   // in another tunnel already, which the kernel does not encapsulate again
 	NoPath    uint64 `json:"no_path"`   // no live path to the rack
 	TooLong   uint64 `json:"too_long"`  // above the uplink's MTU with the outer header; the route's MTU is too large
 	Malformed uint64 `json:"malformed"` // lengths that contradict each other; more than 64 KB in one (BIG TCP)
@@ -36,11 +36,11 @@ type SprayStats struct {
 	// write it.
 	Broken uint64 `json:"broken"`
 
-	// These count the addresses whose TCP is cut, or all if paths are drawn. A flow that
-	// was forgotten for want of room begins again and counts anew.
+	// These count the addresses whose TCP is cut, or all addresses if paths are drawn. A
+	// flow that was evicted begins again and counts anew.
 	Flows     uint64 `json:"flows"`
 	Flowcells uint64 `json:"flowcells"`
-	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path that Choose had said; others took any
+	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path of Choose; others took a random one
 
 	Bounces []BounceStats `json:"bounces"` // by address
 
@@ -52,12 +52,11 @@ type SprayStats struct {
 type BounceStats struct {
 	Addr netip.Addr `json:"address"`
 	Traffic
-	Flowcells uint64 `json:"flowcells,omitempty"` // begun, where paths are drawn
+	Flowcells uint64 `json:"flowcells,omitempty"` // begun; only where paths are drawn
 }
 
-// Traffic is an amount of IP packets. Bytes are
-// those of the packets as a device sends them, outer headers included, Ethernet's
-// left out.
+// Traffic is an amount of IP packets. Bytes are those of the packets as a device sends
+// them: with outer headers, without Ethernet's.
 type Traffic struct {
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`

@@ -8,16 +8,16 @@ import (
 // Steered is the set of packets of one address that are handed to a reader.
 type Steered uint8
 
-// What can be handed over. IP-in-IP never is: it belongs to a bouncing switch's
-// decapsulator or to the kernel.
+// The sets. None includes IP-in-IP: it belongs to a bouncing switch's decapsulator or to
+// the kernel.
 const (
 	// SteerTCP is unfragmented TCP.
 	SteerTCP Steered = 1 << iota
-	// SteerEverything is all of IPv4, fragments too.
+	// SteerEverything is all of IPv4, including fragments.
 	SteerEverything
-	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address has
-	// sent: a switch reports the outer header (RFC 2003 §4), which the kernel can
-	// relate to no socket.
+	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address has sent.
+	// A switch quotes the outer header (RFC 2003 §4), for which the kernel knows no
+	// socket.
 	SteerTunnelErrors
 
 	steerAny = SteerTCP | SteerEverything | SteerTunnelErrors

@@ -15,24 +15,24 @@ import (
 	"weft/internal/kernel"
 )
 
-// SteerPatience is how long a reader may be silent before the kernel gets its
-// packets, those that come in (Steer) and those that go out (DetourConfig.Patience).
-// TCP sends again after 0.2 s and, in vain, after 0.6: by then the kernel has them. A
-// reader beats every 50 ms.
+// SteerPatience is how long a reader may be silent before the kernel gets its packets,
+// incoming (Steer) and outgoing ones (DetourConfig.Patience). TCP sends again after 0.2 s
+// and, if that is lost, after 0.6 s: by then the kernel has the packets. A reader beats
+// every 50 ms.
 const SteerPatience = 300 * time.Millisecond
 
-// SteerConfig says what a reader of packets takes from the kernel.
+// SteerConfig says which packets a reader takes from the kernel.
 type SteerConfig struct {
 	Uplink string // an Ethernet device
 	Rules  []SteerRule
 }
 
-// SteerStats count the packets to which rules apply, super-segments as their
-// segments, since the program was attached.
+// SteerStats counts the packets that rules match, since the program was attached. A
+// super-segment counts as its segments.
 type SteerStats struct {
-	Seen       uint64 `json:"seen"`        // whatever came in, of all protocols; super-segments as one
+	Seen       uint64 `json:"seen"`        // all incoming packets, of all protocols; a super-segment counts as one
 	Taken      uint64 `json:"taken"`       // kept from the kernel
-	PassedDead uint64 `json:"passed_dead"` // left to the kernel, since the reader was silent
+	PassedDead uint64 `json:"passed_dead"` // left to the kernel, because the reader was silent
 
 	// Foreign lists programs of others beside it, see ForeignProgram.Front.
 	Foreign []ForeignProgram `json:"foreign,omitempty"`
@@ -52,17 +52,17 @@ var (
 
 // AttachSteer keeps packets that come in by an uplink, in the network namespace of the
 // calling thread, from the kernel. They are for a reader with a packet socket, which sees
-// packets first, with super-segments whole. The kernel has checked nothing by then, not
-// even the IP header's checksum.
+// packets first, with super-segments whole. The kernel has checked nothing at that point,
+// not even the IP header's checksum.
 //
-// It takes nothing before the first Beat, nor when Beat has not been called for
-// SteerPatience, so that a dead reader does not take the host off the network. Attach, open
-// the socket with Filter, then Beat. Attaching again replaces the program and its rules. It
-// needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15, and to find what a crash has left also
-// CAP_SYS_ADMIN, as AttachSpray does.
+// It takes nothing before the first Beat, nor if Beat was not called for SteerPatience,
+// so that a dead reader does not take the host off the network. Attach, open the socket
+// with Filter, then Beat. Attaching again replaces the program and its rules. It needs
+// CAP_NET_ADMIN, CAP_BPF and Linux 5.15. To find a program that a crash has left it also
+// needs CAP_SYS_ADMIN, as AttachSpray does.
 //
-// If the uplink merges super-segments of more than 64 KB (BIG TCP), which have no length in
-// their IP header, it lowers the uplink's gro_ipv4_max_size.
+// If the uplink merges super-segments of more than 64 KB (BIG TCP), which have no length
+// in their IP header, it lowers the uplink's gro_ipv4_max_size.
 func AttachSteer(cfg SteerConfig) (*Steer, error) {
 	if err := checkSteerRules(cfg.Rules); err != nil {
 		return nil, fmt.Errorf("steer: %w", err)
@@ -117,11 +117,11 @@ func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 	return nil
 }
 
-// Filter is the classic BPF program (SO_ATTACH_FILTER) for the reader's socket. The socket
-// must be of type SOCK_RAW, since offsets count from the Ethernet header, and for
-// ETH_P_ALL, since a socket for IP alone sees only what the kernel gets. The filter passes
-// exactly what the attached program takes. link.PacketConfig takes it as it is. The caller
-// owns the slice.
+// Filter returns the classic BPF program (SO_ATTACH_FILTER) for the reader's socket. The
+// socket must be of type SOCK_RAW, since offsets count from the Ethernet header, and for
+// ETH_P_ALL, since a socket for IP alone sees only what the kernel gets. The filter
+// passes exactly the packets that the attached program takes. link.PacketConfig takes it
+// unchanged. The caller owns the slice.
 func (s *Steer) Filter() []bpf.RawInstruction { return slices.Clone(s.filter) }
 
 // Stats returns the counters.

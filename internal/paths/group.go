@@ -14,8 +14,8 @@ import (
 type Group struct {
 	Live       []int       // numbers of the live paths, ascending
 	Weighted   []int       // the same, each as often as it weighs
-	Tags       []uint8     // what CONGA calls each live path (conga.Tag), by number; nil of Alike
-	Components []Component // at least one; more only where flows keep to one
+	Tags       []uint8     // CONGA's tag of each live path (conga.Tag), by path number; nil from Alike
+	Components []Component // at least one; more only where each flow keeps to one
 
 	alive  []bool // by number
 	number uint64 // of paths, live or not; 0 where they have weights
@@ -28,7 +28,7 @@ type Component struct {
 }
 
 // NewGroup returns the group of a set of paths, in the order of a rule. components are
-// the set's, where flows keep to one of several; else there are none.
+// the set's symmetric components if each flow keeps to one of several; otherwise nil.
 func NewGroup(rule drb.Rule, set topology.PathSet, components []topology.Group) Group {
 	count := set.Count()
 	g := Group{Live: set.Live, Weighted: set.Weighted(), Tags: make([]uint8, count), alive: make([]bool, count)}
@@ -51,7 +51,7 @@ func NewGroup(rule drb.Rule, set topology.PathSet, components []topology.Group) 
 	return g
 }
 
-// Alike returns the group of so many paths of which nothing else is known, all live.
+// Alike returns the group of so many paths, all live and of equal weight.
 func Alike(rule drb.Rule, paths int) Group {
 	g := Group{Live: make([]int, paths), alive: make([]bool, paths), number: uint64(paths)}
 	for i := range g.Live {
@@ -68,9 +68,9 @@ func (g *Group) Count() int { return len(g.alive) }
 // Has reports whether a path is live.
 func (g *Group) Has(path int) bool { return uint(path) < uint(len(g.alive)) && g.alive[path] }
 
-// ByHash returns the path of a flow that keeps to one; false if none is live. A flow
-// leaves its path only when that dies, and comes back to it: only the flows of dead
-// paths choose among the others.
+// ByHash returns the path of a flow that keeps to one path; ok is false if none is live.
+// A flow leaves its path only when the path dies, and returns when it comes back: only
+// flows of dead paths choose among the others.
 func (g *Group) ByHash(hash uint64) (path int, ok bool) {
 	if g.number > 0 {
 		if n := int(hash % g.number); g.alive[n] {
@@ -98,14 +98,14 @@ func (g *Group) Component(hash uint64) int {
 	return 0
 }
 
-// Tag returns what CONGA calls path n of a set.
+// Tag returns CONGA's tag of path n of a set.
 func Tag(set topology.PathSet, n int) uint8 {
 	return conga.Tag(n, set.Count(), n/(set.Count()/set.Bases[0]))
 }
 
-// AppendKey appends to key what tells the live paths of a set, their weights and their
-// components apart from others of the same paths. A topology has fewer than 2^16 paths
-// to a rack.
+// AppendKey appends to key a code of a set's live paths, their weights and their
+// components. Two sets with the same paths in all have the same code only if these are
+// the same. A topology has fewer than 2^16 paths to a rack.
 func AppendKey(key []byte, set topology.PathSet, components []topology.Group) []byte {
 	key = appendNumbers(key, set.Live)
 	key = binary.AppendUvarint(key, uint64(len(set.Weights)))
@@ -127,10 +127,10 @@ func appendNumbers(key []byte, list []int) []byte {
 	return key
 }
 
-// Seeds returns the seeds of the selectors of a pair for data and for acknowledgements,
-// by the pair's own seed, by how often its paths have changed, and by the component.
-// Selectors must not start in step: those of different pairs and kinds, nor those of a
-// pair again and again at one place.
+// Seeds returns the seeds of a pair's selectors for data and for acknowledgements. They
+// depend on the pair's own seed, on how often its paths have changed, and on the
+// component. So selectors of different pairs and kinds do not start in step, and a pair
+// does not start at the same place again and again.
 func Seeds(pair, changes uint64, component int) (data, ack uint64) {
 	data = pair + changes*0x9e3779b97f4a7c14 + uint64(component)*0xd1342543de82ef96
 	return data, data ^ 1<<63

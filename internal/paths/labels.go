@@ -5,10 +5,10 @@ import (
 	"weft/topology"
 )
 
-// Labels are the SRv6 destinations of all paths to a rack, live or not, by their
-// numbers. Each is the block, a head and the tail. The heads are what differs between
-// the paths, and at least the way up, which says at which switch it ends. The tail is
-// what all paths end with.
+// Labels are the SRv6 destinations of all paths to a rack, live or not, by path number.
+// Each is the block, a head and the tail. The heads hold what differs between the paths,
+// and at least the way up, which determines the switch where it ends. All paths have the
+// same tail.
 type Labels struct {
 	Heads [][16]byte // from the block on; zeros in place of the tail
 	Size  int        // labels in each head, a byte each

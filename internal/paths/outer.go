@@ -7,9 +7,9 @@ import (
 	"weft/topology"
 )
 
-// OuterBy returns the outer header of a packet from a host with an address: to a bouncing
-// switch, or, of SRv6, out of these ports of the switches on its way. It fails if an address
-// is not IPv4 or a port has no label.
+// OuterBy returns the outer header of a packet from a host's address self. With IP-in-IP
+// it leads to the bouncing switch bounce, with SRv6 out of the ports of the switches on
+// its way. It fails if an address is not IPv4 or a port has no label.
 func OuterBy(c encap.Carrier, self, bounce netip.Addr, ports []int) (encap.Outer, error) {
 	if c != encap.CarrierSRv6 {
 		return encap.NewIPIPOuter(self, bounce)
@@ -21,8 +21,8 @@ func OuterBy(c encap.Carrier, self, bounce netip.Addr, ports []int) (encap.Outer
 	return encap.NewSRv6Outer(topology.Addr6(self), sids)
 }
 
-// Outer returns the outer header of path n of a set, from a host with an address. The
-// carrier is IP-in-IP or SRv6, and of SRv6 the ports of the path must have labels
+// Outer returns the outer header of path n of a set, from a host's address self. The
+// carrier is IP-in-IP or SRv6. With SRv6 the ports of the path must have labels
 // (topology.Topology.CheckPorts).
 func Outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.Outer {
 	var ports []int
@@ -33,8 +33,9 @@ func Outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.
 	return o
 }
 
-// OuterTo returns the outer header of a path, live or not, from a host to the host
-// with another address; false if there is no such host or path, or none is needed.
+// OuterTo returns the outer header of a path, live or not, from one host's address to
+// another's. ok is false if there is no such host or path, or if the path needs no
+// header.
 func OuterTo(t *topology.Topology, c encap.Carrier, self, to netip.Addr, path int) (o encap.Outer, ok bool) {
 	from, _ := t.ByAddr(self)
 	id, ok := t.ByAddr(to)

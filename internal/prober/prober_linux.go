@@ -86,8 +86,8 @@ func (c *Config) lookout(p *Prober) lookout.Config {
 	}
 }
 
-// SetTopology replaces what is known from elsewhere. What the Prober has found out itself is
-// delivered on top of it, before SetTopology returns.
+// SetTopology replaces the topology that is known from elsewhere. The Prober's own
+// findings are applied on top of it. Deliver has been called when SetTopology returns.
 func (p *Prober) SetTopology(t *topology.Topology) error {
 	if err := p.lookout.SetTopology(t); !errors.Is(err, net.ErrClosed) {
 		return err
@@ -95,7 +95,7 @@ func (p *Prober) SetTopology(t *topology.Topology) error {
 	return nil
 }
 
-// Topology is what was delivered last, or will be next.
+// Topology returns the topology that was delivered last, or will be delivered next.
 func (p *Prober) Topology() *topology.Topology { return p.lookout.Topology() }
 
 // receive takes what comes in until the socket is closed.
@@ -122,14 +122,13 @@ func (p *Prober) receive() {
 	}
 }
 
-// Carriage says to which racks the carrier is used, as was delivered last, or will be
-// next.
+// Carriage returns the Carriage that was delivered last, or will be delivered next.
 func (p *Prober) Carriage() *liveness.Carriage { return p.lookout.Carriage() }
 
-// Self is the host.
+// Self returns the host's node.
 func (p *Prober) Self() topology.NodeID { return p.self }
 
-// Paths says how the paths are, and why.
+// Paths returns the state of all paths, with reasons.
 func (p *Prober) Paths() []liveness.PathHealth {
 	paths, _ := p.lookout.Paths()
 	return paths
@@ -142,8 +141,8 @@ func (p *Prober) Stats() Stats {
 	return s
 }
 
-// Close stops, and waits for a call of Deliver to end. It may be called more than
-// once.
+// Close stops the Prober, and waits for a running call of Deliver. It may be called more
+// than once.
 func (p *Prober) Close() (err error) {
 	p.closing.Do(func() {
 		close(p.stop)

@@ -18,16 +18,16 @@ import (
 	"weft/topology"
 )
 
-// SamplerConfig says whose paths are sampled.
+// SamplerConfig says which host's paths a Sampler samples, and how.
 type SamplerConfig struct {
 	// Interface leads into the fabric; Gateway is the edge switch behind it.
 	Interface string
 	Gateway   netip.Addr
-	// Address is the host's own in Topology, its kernel's.
+	// Address is the address of the host's kernel in Topology.
 	Address netip.Addr
 	// Topology is the fabric as it stands; SetTopology replaces it.
 	Topology *topology.Topology
-	// Carrier has samples take their paths: the one of data. MPLS is refused.
+	// Carrier carries the samples. It is the carrier of data. MPLS is refused.
 	Carrier encap.Carrier
 	// Samples, Expiry, QueueUnit and RateBits are those of luopan.Config.
 	Samples   int
@@ -36,21 +36,22 @@ type SamplerConfig struct {
 	RateBits  float64
 	// FlowcellBytes is what a flowcell holds at most; 0 means 65,536.
 	FlowcellBytes int
-	// Seed is secret, and another one each time.
+	// Seed must be secret, and different each time.
 	Seed uint64
-	// Active is called every few milliseconds and says to which racks flowcells have
-	// begun since: to what host the latest was, and how many. nil: nothing is
-	// sampled, and only peers are answered.
+	// Active is called every few milliseconds. For each rack to which flowcells have
+	// begun since the last call, it calls its argument with the rack, the host of the
+	// latest flowcell, and the number of flowcells. nil: nothing is sampled, and the
+	// Sampler only answers peers.
 	Active func(func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error
-	// Decide is told the path, by its number in the PathSet to the rack, that
-	// flowcells which begin within valid are to take, whenever that changes; 0 is
-	// for random ones. By what goes on meanwhile it may refuse. It must not call the
-	// Sampler, and may be called while Active is.
+	// Decide is called whenever the best path to a rack changes. Flowcells that begin
+	// within valid must take path, its number in the PathSet to the rack. A valid of 0
+	// means random paths. Decide may fail if the topology has changed meanwhile. It must
+	// not call the Sampler, and may be called while Active runs.
 	Decide func(rack netip.Prefix, path int, valid time.Duration) error
 }
 
-// Sampler samples paths, and answers the samples of peers, until Close. Its methods
-// are safe for concurrent use.
+// Sampler samples paths and answers the samples of peers until Close. Its methods are
+// safe for concurrent use.
 type Sampler struct {
 	config  SamplerConfig
 	socket  socket
@@ -89,8 +90,8 @@ type rack struct {
 	until   time.Duration
 }
 
-// OpenSampler begins to sample, in the network namespace of the calling thread. It
-// waits, for at most three seconds, for the gateway to tell its MAC address.
+// OpenSampler begins to sample, in the network namespace of the calling thread. It waits
+// up to three seconds for the gateway's MAC address.
 func OpenSampler(c SamplerConfig) (*Sampler, error) {
 	s, err := openSampler(c)
 	if err != nil {
@@ -155,9 +156,9 @@ func newSampler(c SamplerConfig, table *luopan.Table) *Sampler {
 	return s
 }
 
-// SetTopology replaces the fabric: from now on only its live paths are chosen. What is
-// avoided to single hosts does not matter. Of another fabric nothing is known, and nothing
-// is sampled unless the host has its address there.
+// SetTopology replaces the fabric: from now on only its live paths are chosen. Paths that
+// single hosts avoid do not matter here. If t is another fabric, everything is forgotten,
+// and nothing is sampled unless the host's address is in t.
 func (s *Sampler) SetTopology(t *topology.Topology) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +170,8 @@ func (s *Sampler) SetTopology(t *topology.Topology) {
 	clear(s.racks)            // each is made again when there is traffic to it
 }
 
-// Destinations says what is known of each rack that there is traffic to. Their
-// numbers are those of the racks' edge switches in the topology.
+// Destinations returns what is known of each rack with traffic. A rack's number is that
+// of its edge switch in the topology.
 func (s *Sampler) Destinations() []luopan.Destination {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,8 +187,8 @@ func (s *Sampler) Stats() probe.SampleStats {
 	return n
 }
 
-// Close stops, and waits for calls of Active and Decide to end. It may be called
-// more than once.
+// Close stops the Sampler, and waits for running calls of Active and Decide. It may be
+// called more than once.
 func (s *Sampler) Close() (err error) {
 	s.closing.Do(func() {
 		close(s.stop)

@@ -6,19 +6,18 @@ import (
 	"weft/flowcell"
 )
 
-// Finish makes the headers of the first packet those of the train, in place. b
-// begins with that packet's headers, as Start has seen them. Finish returns false
-// for a train of one packet: the packet is passed on as it came, with its
-// device's metadata, and b is unchanged.
+// Finish turns the headers of the first packet into those of the train, in place. b
+// begins with that packet's headers, as Start has seen them. Finish returns false for a
+// train of one packet: pass that packet on as it came, with its device's metadata; b is
+// unchanged.
 //
-// It sets the IP length, PSH and FIN (those of the last packet) and the IPv4
-// header checksum. The checksum is updated, not computed (RFC 1624), so that a
-// wrong one stays wrong.
+// It sets the IP length, the last packet's PSH and FIN, and the IPv4 header checksum. The
+// checksum is updated, not computed (RFC 1624), so that a wrong one stays wrong.
 //
-// The TCP checksum becomes the sum of the pseudo-header alone, as in Linux after
-// GRO (CHECKSUM_PARTIAL). In virtio_net_hdr this is NEEDS_CSUM, with csum_start
-// at the TCP header and csum_offset 16. Netstack ignores it with
-// RXChecksumValidated. It must not be sent on a wire.
+// The TCP checksum becomes the sum of the pseudo-header alone, as in Linux after GRO
+// (CHECKSUM_PARTIAL). In virtio_net_hdr this is NEEDS_CSUM, with csum_start at the TCP
+// header and csum_offset 16. Netstack ignores it with RXChecksumValidated. It must not be
+// sent on a wire.
 func (t *Train) Finish(b []byte) bool {
 	if t.packets < 2 {
 		return false

@@ -2,22 +2,20 @@ package gro
 
 import "encoding/binary"
 
-// MaxLength is the greatest length of a super-segment in bytes, IP header
-// included: Linux's, and the most that IPv4's length field can hold.
+// MaxLength is the greatest length of a super-segment in bytes, IP header included. It is
+// Linux's, and the most that IPv4's length field can hold.
 const MaxLength = 65535
 
-// Train is a super-segment under construction. Call Add for each packet in order.
-// When it returns false, the train is complete: call Finish, pass it on, and
-// Start the next with the packet that did not fit.
+// Train is a super-segment under construction. Call Add for each packet in order. When it
+// returns false, the train is complete: call Finish, pass the train on, and Start the
+// next one with the packet that did not fit.
 //
-// A Train reads only the headers of the packets' bytes, writes only in Finish,
-// and keeps no reference. It believes the lengths in the headers. The caller has
-// checked that there is as much payload, and that checksums are right. Bytes
-// behind the packet's end, such as an Ethernet frame's padding, must not be
-// joined.
+// A Train reads only the headers of the packets, writes only in Finish, and keeps no
+// reference. It believes the lengths in the headers: the caller has checked that the
+// payload is there and that checksums are right. Bytes behind the packet's end, such as
+// an Ethernet frame's padding, must not be joined.
 //
-// The zero Train is empty. It never allocates. It is not safe for concurrent
-// use.
+// The zero Train is empty. It never allocates. It is not safe for concurrent use.
 type Train struct {
 	header
 	length   int // bytes of the IP packet
@@ -29,13 +27,11 @@ type Train struct {
 	open     bool   // no packet has ended it
 }
 
-// Start makes b the first packet of a new train and forgets the one before. Any
-// bytes are accepted: a packet that cannot be merged makes a train that nothing
-// continues.
+// Start makes b the first packet of a new train and forgets the one before. Any bytes are
+// accepted: a packet that cannot be merged makes a train that nothing continues.
 //
-// gsoSize is the payload of a segment, in bytes, if b is itself a super-segment,
-// as virtio_net_hdr's gso_size says; 0 if it is one segment or that is not
-// known.
+// gsoSize is the payload of a segment, in bytes, if b is itself a super-segment (gso_size
+// of virtio_net_hdr). It is 0 if b is one segment or the caller does not know.
 func (t *Train) Start(b []byte, gsoSize int) {
 	seq, payload := t.read(b)
 	t.packets, t.segments = 1, 1
@@ -50,9 +46,9 @@ func (t *Train) Start(b []byte, gsoSize int) {
 	t.join(payload, b[t.ipSize+13])
 }
 
-// Add reports whether b continues the train. If it does, the train includes b,
-// and the caller joins b's payload, which is b without its first HeaderLen bytes.
-// If not, the train is unchanged. gsoSize is as for Start.
+// Add reports whether b continues the train. If it does, the train includes b, and the
+// caller joins b's payload, which is b without its first HeaderLen bytes. If not, the
+// train is unchanged. gsoSize is as in Start.
 func (t *Train) Add(b []byte, gsoSize int) bool {
 	if !t.open || len(b) < t.size {
 		return false
@@ -111,7 +107,7 @@ func (t *Train) join(payload int, flags uint8) {
 	t.open = t.open && payload%t.mss == 0
 }
 
-// Segments is how many segments the train consists of, 0 if it is empty.
+// Segments is the number of segments in the train, 0 if it is empty.
 func (t *Train) Segments() int { return t.segments }
 
 // MSS is the payload, in bytes, of every segment but the last, which may have
@@ -119,7 +115,7 @@ func (t *Train) Segments() int { return t.segments }
 // be merged.
 func (t *Train) MSS() int { return t.mss }
 
-// HeaderLen is the bytes of IP and TCP header that every packet of the train
-// has: virtio_net_hdr's hdr_len. It is 0 if the train is a packet that cannot
-// be merged.
+// HeaderLen is the length in bytes of the IP and TCP headers of every packet of the
+// train: virtio_net_hdr's hdr_len. It is 0 if the train is a packet that cannot be
+// merged.
 func (t *Train) HeaderLen() int { return t.size }

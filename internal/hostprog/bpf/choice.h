@@ -1,11 +1,11 @@
 /*
- * Draws the path of a flowcell: the one that was chosen for its rack, as long
- * as that is valid, otherwise any live one. It is for policies that follow samples
- * (Luopan §3), and for random ones, for which nobody ever chooses.
+ * Draws the path of a flowcell: the path that was chosen for its rack while that choice
+ * is valid, otherwise a random live path. It is for policies that follow samples
+ * (Luopan §3), and for random policies, for which nobody chooses.
  */
 
-/* What to do at the next flowcells to a rack. The loader writes it whole. A packet
- * that reads a half-written one takes another live path, or the former, once. */
+/* The choice for the next flowcells to a rack. The loader writes it whole. A packet that
+ * reads a half-written choice takes another live path, or the former one, once. */
 struct choice {
 	__u32 group; /* that has the path; others know nothing of it */
 	__u32 step; /* of the group's order */

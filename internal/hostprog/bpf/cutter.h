@@ -1,11 +1,11 @@
 /*
- * Cutting the host's own TCP into flowcells: writes weft/flowcell.Number into
- * the IPv4 ID, as weft/flowcell.Cutter gives it to a unit of flowcells.
+ * Cuts the host's own TCP into flowcells: writes weft/flowcell.Number into the
+ * IPv4 ID, as weft/flowcell.Cutter computes it for flowcells.
  *
- * A flow's packets come one after the other, for the kernel's TCP sends under
- * its socket's lock. Where they do not, or where the table of flows has given an
- * entry to another flow while it was in use here, a number may come twice or be
- * left out: a number is a hint, and the receiver takes it for one.
+ * A flow's packets come one after the other, since the kernel's TCP sends under its
+ * socket's lock. If they do not, or if the table of flows has given an entry to
+ * another flow while it was in use here, a number may come twice or be left out.
+ * That is harmless: a receiver takes a number as a hint.
  */
 
 #define INDEX_BITS 6 /* of a number: the segment in its flowcell */
@@ -44,11 +44,11 @@ struct flow {
 };
 
 /*
- * Above its size the table forgets flows that have sent nothing for long; they
- * go on from their first flowcell. So does a reused five-tuple, or it goes on
- * where the connection before it ended: the receiver believes in numbers once
- * it has seen them count on, whatever the first one is. Where none are cut and no
- * paths drawn, the loader makes room for one.
+ * When full, the table forgets flows that have sent nothing for long; they go on from
+ * their first flowcell. A reused five-tuple does the same, or goes on where the
+ * connection before it ended. Receivers believe numbers once they have seen them
+ * count on, whatever the first one is. If no flow is cut and no path is drawn, the
+ * loader makes the table with one entry.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -90,8 +90,8 @@ static __always_inline void remember(const struct flow_key *key, const struct fl
 }
 
 /*
- * next_number is flowcell.Cutter.Next of a packet whose payload ends at end, and
- * its End when the table is another.
+ * next_number is flowcell.Cutter.Next for a packet whose payload ends at end. If the
+ * flow's path group has changed, it is also flowcell.Cutter.End.
  */
 static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash, const struct rack *rack,
 					 const struct group *g, __u32 end, __u32 payload, __u32 segments, __u32 *step)
@@ -160,9 +160,9 @@ static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, c
 }
 
 /*
- * edge_number is flowcell.Cutter.Edge: the beginning or the end of a connection
- * without payload belongs to the flowcell of the last data, and so cannot overtake
- * it. If no data was sent just now it goes by any path, since it may be sent again
+ * edge_number is flowcell.Cutter.Edge. A packet without payload that begins or ends a
+ * connection belongs to the flowcell of the last data, so it cannot overtake that
+ * data. If no data was sent just before, it takes any path, since it may be sent again
  * after a timeout: the kernel gives all copies of a SYN-ACK one ID. Its number is
  * then random, with an index that numbers may have.
  */
@@ -174,11 +174,11 @@ static __always_inline __u16 edge_number(const struct flow *f)
 }
 
 /*
- * unit finds the flowcell of a TCP packet and returns its step where paths are
- * drawn; and numbers the packet if its flow is to be cut. It changes the copy of
- * the header only: packets of TCP's are clones, whose headers may be written to
- * when there is room made for the outer one. Bare acknowledgements are of no
- * flowcell: not numbered, and each by any path.
+ * unit finds the flowcell of a TCP packet and returns its step where paths are drawn.
+ * It numbers the packet if its flow is to be cut. It changes only the copy of the
+ * header: TCP's packets are clones, whose headers may be written to only after room
+ * was made for the outer header. Pure acknowledgements belong to no flowcell: they
+ * are not numbered, and each takes any path.
  */
 static __always_inline __u32 unit(struct ipv4 *ip, const struct tcp *tcp, __u64 hash, const struct rack *rack,
 				  const struct group *g, __u32 length, __u32 segments, int cuts)

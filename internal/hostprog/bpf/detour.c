@@ -1,5 +1,5 @@
-// The detour around a TUN whose reader hangs: sends what would be queued there out
-// of the uplink instead, as it is, and so keeps the kernel's TCP going.
+// The detour around a TUN whose reader hangs: sends packets for the TUN out of the
+// uplink instead, unchanged, so that the kernel's TCP continues.
 //
 // Runs at tc egress of the TUN, which has no Ethernet headers. While the reader's
 // heartbeat comes in time it touches nothing.

@@ -1,7 +1,7 @@
 /*
- * The heartbeat of the process that a program serves. Nanoseconds of
- * CLOCK_MONOTONIC. The loader sets how long the process may be silent, 0 for ever;
- * the process writes the time, 0 until it does so for the first time.
+ * The heartbeat of the process that a program serves, in nanoseconds of
+ * CLOCK_MONOTONIC. The loader sets how long the process may be silent; 0: for ever.
+ * The process writes the time; the value is 0 until the first beat.
  */
 
 volatile const __u64 patience = 0;

@@ -19,9 +19,9 @@ static __always_inline __u32 overhead(const struct rack *rack)
 }
 
 /*
- * too_long reports what does not fit with the outer header. Routes of a host
- * that sprays have an MTU that leaves room for it, so the kernel's TCP makes such
- * packets only where that route is missing. An IPv6 header's length leaves itself out.
+ * too_long reports a packet that does not fit with the outer header. Routes of a host
+ * that sprays have an MTU that leaves room for it, so the kernel's TCP makes longer
+ * packets only where that route is missing. An IPv6 header's length excludes itself.
  */
 static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 each, const struct rack *rack)
 {
@@ -45,9 +45,9 @@ static __always_inline int make_room(struct __sk_buff *skb, __u32 bytes, __u64 k
 }
 
 /*
- * bounce puts IP-in-IP before a packet, with the inner packet's ID: a device that
- * cuts super-segments counts on in both headers. The inner header, whose ID may
- * be a new one, is written with the outer: making room has made both private.
+ * bounce puts IP-in-IP before a packet, with the inner packet's ID: a device that cuts
+ * super-segments counts up in both headers. The inner header may have a new ID and
+ * is written with the outer header: making room has made both private.
  */
 static __always_inline int bounce(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, __be32 to)
 {

@@ -1,17 +1,17 @@
-// Spraying at a host's uplink: puts an outer header that says the path (outer.h)
+// Spraying at a host's uplink: puts an outer header that names the path (outer.h)
 // before the packets that this host sends into the fabric.
 //
-// What cannot be encapsulated, or is not to be, leaves as it is, counted by cause:
-// the fabric then forwards it by its own routes. Only where the loader has set
-// require is it dropped.
+// A packet that cannot or must not be encapsulated leaves unchanged, counted by
+// cause, and the fabric forwards it by its own routes. It is dropped only if the
+// loader has set require.
 //
-// Runs at tc egress of an Ethernet device. The step in a flow's order of
-// paths is the inner IPv4 ID, which the kernel's TCP advances by one with every
-// segment and a userspace sender of flowcells sets to the flowcell's number
-// (weft/flowcell.Number). Where the kernel's TCP is to be cut into flowcells,
-// too, the program writes that number (cutter.h); where paths are drawn
-// (choice.h) it remembers that of each flow's flowcell. It keeps no other state.
-// Super-segments stay whole.
+// Runs at tc egress of an Ethernet device. The inner IPv4 ID gives the step in a
+// flow's order of paths. The kernel's TCP adds one to the ID for every segment; a
+// userspace sender of flowcells sets it to the flowcell's number
+// (weft/flowcell.Number). If the kernel's TCP is to be cut into flowcells, too, the
+// program writes that number (cutter.h). If paths are drawn (choice.h), it remembers
+// the path of each flow's flowcell. It keeps no other state. Super-segments stay
+// whole.
 
 #include "packet.h"
 
@@ -125,8 +125,8 @@ static __always_inline struct rack *rack_of(__be32 daddr)
 #include "cutter.h"
 
 /*
- * load_tcp reports TCP in one piece, and reads its header. Without DF the ID is
- * not the sender's to use (RFC 6864).
+ * load_tcp reports whether a packet is unfragmented TCP, and reads the TCP header.
+ * Without DF the ID is not the sender's to use (RFC 6864).
  */
 static __always_inline int load_tcp(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, struct tcp *tcp)
 {
@@ -136,9 +136,9 @@ static __always_inline int load_tcp(struct __sk_buff *skb, const struct ipv4 *ip
 }
 
 /*
- * step says which entry of the group's order a packet takes, and numbers it
- * first if its flow is cut. Only unfragmented TCP is put back in order by receivers.
- * Everything else keeps to one path per pair of hosts, whatever its ports, since
+ * step says which entry of the group's order a packet takes, and numbers the packet
+ * first if its flow is cut. Receivers restore the order only of unfragmented TCP. All
+ * other packets keep to one path for each pair of hosts, whatever their ports, since
  * fragments have none.
  */
 static __always_inline __u32 step(struct __sk_buff *skb, struct ipv4 *ip, __u32 length, __u32 segments,

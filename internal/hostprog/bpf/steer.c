@@ -1,11 +1,11 @@
-// Steering at a host's uplink: takes away from the kernel what a program reads
-// from a packet socket, so that it is not processed twice.
+// Steering at a host's uplink: takes packets from the kernel that a program reads
+// from a packet socket, so that they are not processed twice.
 //
-// Runs at tc ingress of an Ethernet device, behind the packet sockets,
-// which have seen every packet by then. What is taken here must be exactly what
-// the socket's own filter lets through (hostprog.Steer.Filter). When the reader's
-// heartbeat stops the kernel gets everything again: a program that died must
-// not take the host off the network.
+// Runs at tc ingress of an Ethernet device, behind the packet sockets, which have
+// seen every packet by then. It must take exactly the packets that the socket's own
+// filter passes (hostprog.Steer.Filter). When the reader's heartbeat stops, the
+// kernel gets everything again: a dead program must not take the host off the
+// network.
 
 #include "packet.h"
 
@@ -30,8 +30,8 @@ struct {
 
 /*
  * is_tunnel_error reports an ICMP error about an IP-in-IP packet that the error's
- * receiver sent: a switch reports an outer header, which the kernel can relate to
- * none of its sockets. at is where the ICMP header starts.
+ * receiver has sent. A switch quotes the outer header, for which the kernel knows no
+ * socket. at is where the ICMP header starts.
  */
 static __always_inline int is_tunnel_error(struct __sk_buff *skb, __u32 at, __be32 daddr)
 {
