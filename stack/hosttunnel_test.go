@@ -193,7 +193,7 @@ func TestTunnel_keysRollOverUnderLoad(t *testing.T) {
 		}
 	}()
 	for id := 0; id < 6; id++ {
-		transferHashed(t, a, b, 5e6, func(int) { time.Sleep(time.Millisecond) })
+		transferHashed(t, a, b, 12e6, func(int) { time.Sleep(time.Millisecond) })
 	}
 	close(done)
 	<-ended
