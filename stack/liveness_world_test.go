@@ -126,12 +126,8 @@ func TestHost_quitsADeadWayDownForThatPodOnly(t *testing.T) {
 // with no probes at all, TCP's retransmissions tell.
 func TestHost_lossAloneIsEvidence(t *testing.T) {
 	inShort(t)
-	seeds := uint64(8)
-	if slowtest.Small() {
-		seeds = 4
-	}
 	for _, policy := range []string{"drb", "presto"} {
-		for seed := uint64(1); seed <= seeds; seed++ {
+		for seed := uint64(1); seed <= few(8, 4); seed++ {
 			w := watchfulAt(t, busyRate, seed, policy, stack.Liveness{Budget: -1})
 			for range 4 {
 				w.Flow("h0.0.2", "h3.0.2", world.Endless)
@@ -214,6 +210,14 @@ func TestHost_livenessIsDeterministic(t *testing.T) {
 	if again, m := play(); again != sum || m != n {
 		t.Errorf("%x over %d packets, then %x over %d", sum, n, again, m)
 	}
+}
+
+// few is how many seeds there are, and how many in an ordinary run.
+func few(all, ordinary uint64) uint64 {
+	if slowtest.Small() {
+		return ordinary
+	}
+	return all
 }
 
 // inShort skips a world that takes too long under the race detector.

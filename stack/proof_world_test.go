@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/simnet"
 	"weft/internal/simnet/world"
+	"weft/internal/slowtest"
 	"weft/stack"
 	"weft/topology"
 )
@@ -85,7 +86,7 @@ func TestHost_connectionsLiveThroughLossOfProof(t *testing.T) {
 	for _, policy := range []string{"drb", "presto", "letflow"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= 3; seed++ {
+			for seed := uint64(1); seed <= few(3, 2); seed++ {
 				w := watchful(t, seed, policy, stack.Liveness{})
 				f := w.Flow("h0.0.2", "h3.0.2", world.Endless)
 				edge := rackOf(w, "h3.0.2")
@@ -139,6 +140,9 @@ func TestHost_findsTheMTU(t *testing.T) {
 			t.Parallel()
 			for _, policy := range []string{"drb", "presto"} {
 				for _, before := range []bool{true, false} {
+					if slowtest.Small() && before != (policy == "drb") {
+						continue // two of the four; CI runs all
+					}
 					what := fmt.Sprintf("%s, %s, before %v", c.name, policy, before)
 					w := watchful(t, 7, policy, stack.Liveness{})
 					edge := rackOf(w, "h3.0.2")
