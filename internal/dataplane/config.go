@@ -14,8 +14,8 @@ import (
 	"weft/topology"
 )
 
-// Config is what an egress, and an ingress beside it, go by. stack.Config and
-// GatewayConfig describe the fields to their users.
+// Config configures an egress and the ingress beside it. stack.Config and GatewayConfig
+// describe the fields.
 type Config struct {
 	Address  netip.Addr
 	Topology *topology.Topology
@@ -25,11 +25,11 @@ type Config struct {
 	Policy        string         // "" means policy.Default
 	PolicyOptions policy.Options // of all policies
 	Policies      []PrefixPolicy // in place of Policy; the longest prefix counts
-	// UplinkEncapsulates says that a program at the uplink encapsulates, by the number
-	// in the packet.
+	// UplinkEncapsulates says that a program at the uplink encapsulates, by the number in
+	// the packet.
 	UplinkEncapsulates bool
-	// Samples says that the owner sets a Sampler for policies that sample. Without it
-	// they go by their Rule.
+	// Samples says that the owner sets a Sampler for policies that sample. Without a
+	// Sampler they follow their Rule.
 	Samples        bool
 	SprayDatagrams bool
 	Resequencer    resequencer.Config

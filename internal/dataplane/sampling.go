@@ -23,7 +23,7 @@ type Sampler interface {
 	Pump(now time.Duration)
 }
 
-// SetSampler makes s measure what the policy asks for.
+// SetSampler makes s sample for the policy.
 func (e *Egress) SetSampler(s Sampler) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -31,19 +31,19 @@ func (e *Egress) SetSampler(s Sampler) {
 	e.adopt()
 }
 
-// Lock takes the lock of an egress. A Sampler lives under it, since packets are sent
-// by the table that it fills. Methods whose names end in Locked are called with the
+// Lock takes the lock of an egress. A Sampler runs under this lock, since packets are
+// sent by the table that it fills. Methods whose names end in Locked are called with the
 // lock held.
 func (e *Egress) Lock() { e.mu.Lock() }
 
 // Unlock gives the lock back.
 func (e *Egress) Unlock() { e.mu.Unlock() }
 
-// Clock returns the clock that an egress lives by.
+// Clock returns the egress's clock.
 func (e *Egress) Clock() clock.Clock { return e.clock }
 
-// RackLocked returns the edge switch of the rack of a host, which has the number of the
-// rack in the table; false if an address is in no rack.
+// RackLocked returns the edge switch of a host's rack, which is the rack's number in the
+// table; ok is false if the address is in no rack.
 func (e *Egress) RackLocked(host netip.Addr) (edge topology.NodeID, ok bool) {
 	return e.paths.topo.RackAt(host)
 }
@@ -65,11 +65,11 @@ func (e *Egress) OuterLocked(to netip.Addr, path int) (o encap.Outer, ok bool) {
 	return paths.OuterTo(e.paths.topo, e.paths.racks.carrier, e.paths.address, to, path)
 }
 
-// WriteLocked writes packets that lie behind link.SuperHeadroom, with a
-// virtio_net_hdr where the device wants one. It returns how many were taken.
+// WriteLocked writes packets that lie behind link.SuperHeadroom, with a virtio_net_hdr if
+// the device wants one. It returns how many the device has taken.
 func (e *Egress) WriteLocked(bufs [][]byte) int { return e.outlet.write(bufs) }
 
-// ToldLocked counts the choices that a device was told, and those that it did not take.
+// ToldLocked counts the choices that a device accepted, and those that it refused.
 func (e *Egress) ToldLocked() (told, untold uint64) {
 	for _, l := range e.lanes {
 		if a, ok := l.aware.(*sampled); ok {
