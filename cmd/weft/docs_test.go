@@ -60,12 +60,15 @@ func commands(page string) (all [][]string) {
 // quick are commands that need no privileges and little time, by their beginnings.
 // They run whole; of others the flags are checked. TestLab and the tests of package
 // internal/interop run those.
-var quick = []string{"plan ", "paths --policy", "sim list", "host --print-config", "switch --print-config"}
+var quick = []string{"plan ", "paths --policy", "sim list", "host --print-config", "switch --print-config", "topology from-yaml"}
 
 func TestGuides_commandsAreUnderstood(t *testing.T) {
 	seen := 0
 	for name, page := range guides(t) {
 		for _, args := range commands(page) {
+			if i := slices.Index(args, "graph.yaml"); i >= 0 {
+				args[i] = "testdata/graph.yaml"
+			}
 			line := strings.Join(args, " ")
 			seen++
 			cmd, rest, err := newRootCmd().Find(args)

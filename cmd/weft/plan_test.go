@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -55,4 +57,22 @@ func TestPlan_bad(t *testing.T) {
 	wantError(t, "plan --node a2.2 --topology ring:n=4", "ring")
 	wantError(t, "plan a2.2", "a2.2")
 	wantError(t, "plan --node a2.2 --encap gre", "--encap", "gre", "srv6")
+}
+
+func TestPlan_frr(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "graph.yaml")
+	text := "nodes:\n  spine1: {tier: 2, addresses: [172.16.0.1], as: 65001}\n  leaf1: {tier: 1, addresses: [172.16.1.1], as: 65101}\n" +
+		"links:\n  - {ends: [leaf1, spine1], ports: [swp1, swp7]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := mustWeft(t, "plan", "--for", "frr", "--topology", file)
+	for _, want := range []string{"! ---- leaf1 ----\nhostname leaf1\n", "! ---- spine1 ----\nhostname spine1\n", "!   ip link set weft-decap0 up\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	wantError(t, "plan --for frr --topology "+file+" --node leaf9", `node "leaf9": not in`)
+	wantError(t, "plan --for frr", "--for frr needs a graph with AS numbers")
+	wantError(t, "plan --for sonic", `--for "sonic": must be iproute2 or frr`)
 }

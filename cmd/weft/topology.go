@@ -26,7 +26,8 @@ commands do not yet take graphs.`,
 				s, err := graph.ParseSpec(text)
 				return discover.Found{Spec: s}, err
 			}),
-		topologyFrom("from-containerlab", "Make a graph of a containerlab topology file", discover.Containerlab))
+		topologyFrom("from-containerlab", "Make a graph of a containerlab topology file", discover.Containerlab),
+		newTopologyFromBGPCmd())
 	return cmd
 }
 
@@ -45,19 +46,26 @@ func topologyFrom(name, short string, read func([]byte) (discover.Found, error))
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			g, err := graph.New(found.Spec)
-			if err != nil {
+			if err := printGraph(cmd.OutOrStdout(), found); err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			out := cmd.OutOrStdout()
-			summarise(out, g)
-			for _, line := range found.Guesses {
-				fmt.Fprintf(out, "# guessed: %s\n", line)
-			}
-			_, err = out.Write(g.Text())
-			return err
+			return nil
 		},
 	}
+}
+
+// printGraph writes a graph, and before it, as comments, its size and what was guessed.
+func printGraph(w io.Writer, found discover.Found) error {
+	g, err := graph.New(found.Spec)
+	if err != nil {
+		return err
+	}
+	summarise(w, g)
+	for _, line := range found.Guesses {
+		fmt.Fprintf(w, "# guessed: %s\n", line)
+	}
+	_, err = w.Write(g.Text())
+	return err
 }
 
 // maxCut bounds how many pairs of racks without a path are named.

@@ -219,14 +219,30 @@ func takes(mtu int) func(*chaos, int) {
 	}
 }
 
+// answers is how a daemon answers SIGHUP.
+var answers = []string{"reloaded: ", "reload refused"}
+
 // hup writes a file and has a daemon read it.
 func (c *chaos) hup(host int, config, says string) {
-	had := strings.Count(c.children[host].messages(), says)
-	c.children[host].write(config)
-	c.children[host].cmd.Process.Signal(syscall.SIGHUP)
-	for end := time.Now().Add(10 * time.Second); strings.Count(c.children[host].messages(), says) == had; time.Sleep(10 * time.Millisecond) {
+	child := c.children[host]
+	had := make(map[string]int)
+	for _, a := range answers {
+		had[a] = strings.Count(child.messages(), a)
+	}
+	child.write(config)
+	child.cmd.Process.Signal(syscall.SIGHUP)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for _, a := range answers {
+			switch m := child.messages(); {
+			case strings.Count(m, a) == had[a]:
+			case a == says:
+				return
+			default:
+				c.Fatalf("%s: the daemon was to say %q: %s", c.hosts[host], says, m[strings.LastIndex(m, a):])
+			}
+		}
 		if time.Now().After(end) {
-			c.children[host].cmd.Process.Signal(syscall.SIGQUIT) // which has it say where it hangs
+			child.cmd.Process.Signal(syscall.SIGQUIT) // which has it say where it hangs
 			time.Sleep(time.Second)
 			c.Fatalf("%s: 10 s after SIGHUP the daemon has not said %q", c.hosts[host], says)
 		}

@@ -41,7 +41,7 @@ func (g *Graph) setNodes(s Spec) error {
 			return errorf(n.Line, "node %q: a name must not be empty or contain spaces, commas, colons or slashes", n.Name)
 		case n.Tier < 0 || n.Tier > MaxTier:
 			return errorf(n.Line, "node %s: tier %d, must be from 0 (hosts) over 1 (edge switches) to %d", n.Name, n.Tier, MaxTier)
-		case n.Tier > 0 && len(n.Addresses) == 0:
+		case n.Tier > 1 && len(n.Addresses) == 0:
 			return errorf(n.Line, "switch %s: it has no address, and so packets cannot bounce there", n.Name)
 		case n.Tier > 1 && len(n.Prefixes) > 0:
 			return errorf(n.Line, "switch %s: only edge switches (tier 1) have racks, and it is in tier %d", n.Name, n.Tier)

@@ -1,46 +1,49 @@
-package graph
+package graph_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"weft/topology/graph"
+	"weft/topology/graph/graphtest"
 )
 
 // walk is a way of a packet from an edge switch up to its highest switch and down to an
 // edge switch, never turning otherwise.
 type walk struct {
-	peak        NodeID
-	edge        NodeID // that it begins at
-	up, falling []LinkID
+	peak        graph.NodeID
+	edge        graph.NodeID // that it begins at
+	up, falling []graph.LinkID
 }
 
 // walks finds, by looking at all of them, the ways between two sets of edge switches over
 // links that are not down.
-func walks(g *Graph, src, dst []NodeID, down Down) (all []walk) {
-	var fall func(n NodeID, w walk)
-	fall = func(n NodeID, w walk) {
+func walks(g *graph.Graph, src, dst []graph.NodeID, down graph.Down) (all []walk) {
+	var fall func(n graph.NodeID, w walk)
+	fall = func(n graph.NodeID, w walk) {
 		if slices.Contains(dst, n) {
 			w.falling = slices.Clone(w.falling)
 			all = append(all, w)
 			return // an edge switch has hosts only below
 		}
 		for l := range g.NumLinks() {
-			if low, high := g.Ends(LinkID(l)); high == n && g.Node(low).Tier > 0 && !down(LinkID(l)) {
+			if low, high := g.Ends(graph.LinkID(l)); high == n && g.Node(low).Tier > 0 && !down(graph.LinkID(l)) {
 				v := w
-				v.falling = append(slices.Clone(w.falling), LinkID(l))
+				v.falling = append(slices.Clone(w.falling), graph.LinkID(l))
 				fall(low, v)
 			}
 		}
 	}
-	var climb func(n NodeID, w walk)
-	climb = func(n NodeID, w walk) {
+	var climb func(n graph.NodeID, w walk)
+	climb = func(n graph.NodeID, w walk) {
 		w.peak = n
 		fall(n, w)
 		for l := range g.NumLinks() {
-			if low, high := g.Ends(LinkID(l)); low == n && !down(LinkID(l)) {
+			if low, high := g.Ends(graph.LinkID(l)); low == n && !down(graph.LinkID(l)) {
 				v := w
-				v.up = append(slices.Clone(w.up), LinkID(l))
+				v.up = append(slices.Clone(w.up), graph.LinkID(l))
 				climb(high, v)
 			}
 		}
@@ -51,40 +54,40 @@ func walks(g *Graph, src, dst []NodeID, down Down) (all []walk) {
 	return all
 }
 
-func none(LinkID) bool { return false }
+func none(graph.LinkID) bool { return false }
 
 // Paths and their lives are those that a search of all ways finds.
 func TestPaths_matchASearchOfAllWays(t *testing.T) {
 	paths, dead, shared := 0, 0, 0
 	for seed := range uint64(200) {
-		g, err := New(random(seed))
+		g, err := graph.New(graphtest.Random(seed))
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		r := rand.New(rand.NewPCG(seed, 3))
-		cut := make(map[LinkID]bool)
+		cut := make(map[graph.LinkID]bool)
 		for range r.IntN(4) {
 			if g.NumLinks() > 0 {
-				cut[LinkID(r.IntN(g.NumLinks()))] = true
+				cut[graph.LinkID(r.IntN(g.NumLinks()))] = true
 			}
 		}
-		down := func(l LinkID) bool { return cut[l] }
+		down := func(l graph.LinkID) bool { return cut[l] }
 		first, end := g.Tier(1)
 		for range 12 {
-			src, dst := NodeID(r.IntN(int(end))), NodeID(r.IntN(int(end)))
+			src, dst := graph.NodeID(r.IntN(int(end))), graph.NodeID(r.IntN(int(end)))
 			if r.IntN(3) == 0 {
-				src = first + NodeID(r.IntN(int(end-first)))
+				src = first + graph.NodeID(r.IntN(int(end-first)))
 			}
 			p := g.Paths(src, dst)
-			direct := slices.ContainsFunc(g.Edges(src), func(e NodeID) bool { return slices.Contains(g.Edges(dst), e) })
+			direct := slices.ContainsFunc(g.Edges(src), func(e graph.NodeID) bool { return slices.Contains(g.Edges(dst), e) })
 			if p.Direct != direct || direct && len(p.List) > 0 {
 				t.Fatalf("seed %d: %d to %d: direct %v", seed, src, dst, p.Direct)
 			}
 			if direct {
 				continue
 			}
-			type place struct{ edge, peak NodeID }
-			all, lowest := make(map[place]bool), MaxTier+1
+			type place struct{ edge, peak graph.NodeID }
+			all, lowest := make(map[place]bool), graph.MaxTier+1
 			whole := walks(g, g.Edges(src), g.Edges(dst), none)
 			for _, w := range whole {
 				lowest = min(lowest, g.Node(w.peak).Tier)
@@ -105,7 +108,7 @@ func TestPaths_matchASearchOfAllWays(t *testing.T) {
 			}
 			live, rates := p.Live(down)
 			for n, path := range p.List {
-				pl := place{path.edge, path.Bounce}
+				pl := place{edgeOf(g, src, path), path.Bounce}
 				if !all[pl] {
 					t.Fatalf("seed %d: %d to %d: path %d bounces at %s", seed, src, dst, n, g.Node(path.Bounce).Name)
 				}
@@ -137,10 +140,10 @@ func TestPaths_matchASearchOfAllWays(t *testing.T) {
 
 // capacity is the traffic at which the first link of some ways is full: each switch divides
 // equally among the links by which one of the ways goes on.
-func capacity(g *Graph, ways []walk) float64 {
+func capacity(g *graph.Graph, ways []walk) float64 {
 	least := math.Inf(1)
-	for _, part := range []func(walk) []LinkID{func(w walk) []LinkID { return w.up }, func(w walk) []LinkID { return w.falling }} {
-		next := make(map[NodeID][]LinkID) // the links by which ways leave a node
+	for _, part := range []func(walk) []graph.LinkID{func(w walk) []graph.LinkID { return w.up }, func(w walk) []graph.LinkID { return w.falling }} {
+		next := make(map[graph.NodeID][]graph.LinkID) // the links by which ways leave a node
 		distinct := make(map[string]walk)
 		for _, w := range ways {
 			key := ""
@@ -154,7 +157,7 @@ func capacity(g *Graph, ways []walk) float64 {
 				}
 			}
 		}
-		load := make(map[LinkID]float64)
+		load := make(map[graph.LinkID]float64)
 		for _, w := range distinct {
 			chance := 1.0 // that a packet takes this way
 			for i := range part(w) {
@@ -176,7 +179,7 @@ func capacity(g *Graph, ways []walk) float64 {
 }
 
 // leaving is the node that a way leaves by its i-th link.
-func leaving(g *Graph, way []LinkID, i int) NodeID {
+func leaving(g *graph.Graph, way []graph.LinkID, i int) graph.NodeID {
 	low, high := g.Ends(way[i])
 	if i == 0 { // the end that the next link, if there is one, does not have
 		if len(way) == 1 {
@@ -193,4 +196,13 @@ func leaving(g *Graph, way []LinkID, i int) NodeID {
 		return low
 	}
 	return high
+}
+
+// edgeOf is the edge switch that a path begins at.
+func edgeOf(g *graph.Graph, src graph.NodeID, p graph.Path) graph.NodeID {
+	edges := g.Edges(src)
+	if len(edges) == 1 {
+		return edges[0]
+	}
+	return edges[p.Digits[0]]
 }

@@ -1,25 +1,28 @@
-package graph
+// Package graphtest makes fabrics for tests.
+package graphtest
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+
+	"weft/topology/graph"
 )
 
-// random returns a Clos that nobody would have computed: 1 to 5 tiers of a few switches,
+// Random returns a Clos that nobody would have computed: 1 to 5 tiers of a few switches,
 // each wired to some of the tier above by bundles of 1 to 3 links of odd rates, racks of 0
 // to 3 hosts, and now and then a host with two uplinks.
-func random(seed uint64) Spec {
+func Random(seed uint64) graph.Spec {
 	r := rand.New(rand.NewPCG(seed, 17))
-	var s Spec
-	tiers := 1 + r.IntN(MaxTier)
+	var s graph.Spec
+	tiers := 1 + r.IntN(graph.MaxTier)
 	if tiers == 1 && r.IntN(4) > 0 {
 		tiers = 3
 	}
 	names := make([][]string, tiers+1)
 	for tier := 1; tier <= tiers; tier++ {
 		for i := range 1 + r.IntN(5) {
-			n := Node{Name: fmt.Sprintf("s%d-%d", tier, i), Tier: tier, AS: uint32(65000 + 100*tier + i),
+			n := graph.Node{Name: fmt.Sprintf("s%d-%d", tier, i), Tier: tier, AS: uint32(65000 + 100*tier + i),
 				Addresses: []netip.Addr{netip.AddrFrom4([4]byte{172, 16, byte(tier), byte(i + 1)})}}
 			if r.IntN(2) == 0 {
 				n.Addresses = append(n.Addresses, netip.MustParseAddr(fmt.Sprintf("2001:db8::%d:%d", tier, i+1)))
@@ -38,7 +41,7 @@ func random(seed uint64) Spec {
 			rate = 0
 		}
 		for range 1 + max(0, r.IntN(5)-2) {
-			l := Link{Ends: [2]string{low, high}, Rate: rate}
+			l := graph.Link{Ends: [2]string{low, high}, Rate: rate}
 			if r.IntN(2) == 0 {
 				l.Ends = [2]string{high, low}
 			}
@@ -63,11 +66,11 @@ func random(seed uint64) Spec {
 	}
 	for i, edge := range names[1] {
 		for h := range r.IntN(4) {
-			n := Node{Name: fmt.Sprintf("h%d-%d", i, h), Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 168, byte(i), byte(66 + h)})}}
+			n := graph.Node{Name: fmt.Sprintf("h%d-%d", i, h), Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 168, byte(i), byte(66 + h)})}}
 			s.Nodes = append(s.Nodes, n)
-			s.Links = append(s.Links, Link{Ends: [2]string{n.Name, edge}, Rate: 10})
+			s.Links = append(s.Links, graph.Link{Ends: [2]string{n.Name, edge}, Rate: 10})
 			if r.IntN(3) == 0 {
-				s.Links = append(s.Links, Link{Ends: [2]string{n.Name, names[1][r.IntN(len(names[1]))]}})
+				s.Links = append(s.Links, graph.Link{Ends: [2]string{n.Name, names[1][r.IntN(len(names[1]))]}})
 			}
 		}
 	}

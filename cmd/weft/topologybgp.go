@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/internal/discover"
+	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/session"
+)
+
+func newTopologyFromBGPCmd() *cobra.Command {
+	var neighbors []string
+	var as uint32
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "from-bgp --as AS --neighbor ADDRESS=AS",
+		Short: "Make a graph of the routes that this host's switches announce",
+		Long: `From-bgp asks the switches that this host is wired to for their routes, and makes a graph
+of the AS paths. It announces nothing. Each switch needs an AS of its own (RFC 7938), must
+announce an address of its own (a /32 or /128), and must send all paths (add-path). In FRR:
+  neighbor HOST addpath-tx-all-paths`,
+		Example: "  weft topology from-bgp --as 4200000001 --neighbor 192.168.1.1=65101",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c := session.Config{AS: as}
+			for _, text := range neighbors {
+				n, err := neighborOf(text)
+				if err != nil {
+					return err
+				}
+				c.Neighbors = append(c.Neighbors, n)
+			}
+			self, err := thisHost()
+			if err != nil {
+				return err
+			}
+			for _, a := range self.Addresses {
+				if a.Is4() && !c.RouterID.IsValid() {
+					c.RouterID = a
+				}
+			}
+			found, err := hearBGP(cmd.Context(), c, self, wait)
+			if err != nil {
+				return err
+			}
+			return printGraph(cmd.OutOrStdout(), found)
+		},
+	}
+	cmd.Flags().Uint32Var(&as, "as", 0, "this host's own AS number (required)")
+	cmd.Flags().StringArrayVar(&neighbors, "neighbor", nil, "a switch: its address and AS, such as 192.168.1.1=65101 (required; may be repeated)")
+	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for all routes")
+	return cmd
+}
+
+func neighborOf(text string) (n session.Neighbor, err error) {
+	addr, as, ok := strings.Cut(text, "=")
+	if n.Addr, err = netip.ParseAddr(addr); err != nil || !ok {
+		return n, fmt.Errorf("--neighbor %q: must be an address and an AS, such as 192.168.1.1=65101", text)
+	}
+	number, err := strconv.ParseUint(as, 10, 32)
+	if err != nil || number == 0 {
+		return n, fmt.Errorf("--neighbor %q: AS %q, must be a number from 1 to 4294967295", text, as)
+	}
+	n.AS = uint32(number)
+	return n, nil
+}
+
+// thisHost returns this host's name, and its addresses that others can reach.
+func thisHost() (h bgp.Host, err error) {
+	if h.Name, err = os.Hostname(); err != nil {
+		return h, err
+	}
+	all, err := net.InterfaceAddrs()
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			h.Addresses = append(h.Addresses, p.Addr().Unmap())
+		}
+	}
+	return h, err
+}
+
+// hearBGP waits until the neighbours have sent all that they have, or for so long, and
+// returns the graph of it.
+func hearBGP(ctx context.Context, c session.Config, self bgp.Host, wait time.Duration) (f discover.Found, err error) {
+	changed := make(chan struct{}, 1)
+	c.Changed = func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	s, err := session.Open(c)
+	if err != nil {
+		return f, err
+	}
+	defer s.Close()
+	timeout := time.After(wait)
+	for !s.Complete() {
+		select {
+		case <-changed:
+			continue
+		case <-ctx.Done():
+			return f, ctx.Err()
+		case <-timeout:
+		}
+		if missing := s.Missing(); len(missing) > 0 {
+			return f, fmt.Errorf("no BGP session with %v after %v; does the switch know this host as a neighbor of AS %d?", missing, wait, c.AS)
+		}
+		f.Guesses = append(f.Guesses, fmt.Sprintf("that there is no more: not all routes had come after %v", wait))
+		break
+	}
+	var guesses []string
+	f.Spec, guesses = s.Spec(self)
+	f.Guesses = append(f.Guesses, guesses...)
+	if len(f.Spec.Nodes) < 2 {
+		return f, errors.New("the neighbors announce no routes; in FRR, network, redistribute and no bgp ebgp-requires-policy say what is announced")
+	}
+	return f, nil
+}

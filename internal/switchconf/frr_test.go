@@ -1,0 +1,90 @@
+package switchconf
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/topology/graph"
+)
+
+const text = `nodes:
+  spine1: {tier: 2, addresses: [172.16.0.1, "2001:db8::1"], as: 65001}
+  leaf1:  {tier: 1, prefixes: [192.168.1.64/26], as: 65101}
+  leaf2:  {tier: 1, addresses: [172.16.1.2], prefixes: [192.168.2.64/26]}
+  h1: {addresses: [192.168.1.66]}
+links:
+  - {ends: [leaf1, spine1], ports: [swp1, swp7]}
+  - {ends: [leaf1, h1], ports: [swp3, eth0]}
+`
+
+func parse(t *testing.T, text string) *graph.Graph {
+	t.Helper()
+	g, err := graph.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func node(t *testing.T, g *graph.Graph, name string) graph.NodeID {
+	t.Helper()
+	id, ok := g.ByName(name)
+	if !ok {
+		t.Fatalf("no %s", name)
+	}
+	return id
+}
+
+func TestFRR_leafAndSpine(t *testing.T) {
+	g := parse(t, text)
+	for name, want := range map[string][]string{
+		"leaf1": {"router bgp 65101", " bgp router-id 0.0.254.77", " neighbor swp1 interface remote-as 65001", " bgp listen range 192.168.1.64/26 peer-group weft",
+			"  network 192.168.1.64/26", "  neighbor weft addpath-tx-all-paths", "  neighbor weft route-map weft-none in", "route-map weft-none deny 10"},
+		"spine1": {" ip address 172.16.0.1/32", " ipv6 address 2001:db8::1/128", " bgp router-id 172.16.0.1", " neighbor swp7 interface remote-as 65101",
+			"  network 2001:db8::1/128", "  neighbor swp7 addpath-tx-all-paths", "  neighbor swp7 activate"},
+	} {
+		got, err := FRR(g, node(t, g, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range want {
+			if !slices.Contains(strings.Split(got, "\n"), line) {
+				t.Errorf("%s: no %q in\n%s", name, line, got)
+			}
+		}
+		// What leads up sends its best path alone: racks hear all of them from above.
+		for _, not := range []string{"swp1 addpath", "swp3", "eth0"} {
+			if strings.Contains(got, not) {
+				t.Errorf("%s: %q in\n%s", name, not, got)
+			}
+		}
+	}
+}
+
+func TestFRR_errors(t *testing.T) {
+	g := parse(t, text)
+	for name, want := range map[string]string{"h1": "h1 is a host", "leaf2": "leaf2 has no AS"} {
+		if _, err := FRR(g, node(t, g, name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	g = parse(t, strings.Replace(text, ", ports: [swp1, swp7]", "", 1))
+	if _, err := FRR(g, node(t, g, "leaf1")); err == nil || !strings.Contains(err.Error(), "the port of leaf1 to spine1 has no name") {
+		t.Error(err)
+	}
+	g = parse(t, strings.Replace(text, ", as: 65001", "", 1))
+	if _, err := FRR(g, node(t, g, "leaf1")); err == nil || !strings.Contains(err.Error(), "spine1 has no AS") {
+		t.Error(err)
+	}
+}
+
+func TestDecapsulation_whereItBounces(t *testing.T) {
+	g := parse(t, text)
+	if got := Decapsulation(g, node(t, g, "leaf2")); got != nil {
+		t.Errorf("%q", got)
+	}
+	if got := Decapsulation(g, node(t, g, "spine1")); len(got) == 0 || got[0] != "ip link add name weft-decap0 type ipip local 172.16.0.1 remote any ttl 64" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,268 @@
+// Package session hears routes by BGP from a host's own switches, with GoBGP. It announces
+// nothing. One Session may be open in a process: GoBGP keeps settings in global variables.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/osrg/gobgp/v4/api"
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	packet "github.com/osrg/gobgp/v4/pkg/packet/bgp"
+	"github.com/osrg/gobgp/v4/pkg/server"
+
+	"weft/topology/graph"
+	"weft/topoupdate/bgp"
+)
+
+// Neighbor is a switch to hear from.
+type Neighbor struct {
+	Addr     netip.Addr
+	AS       uint32
+	Password string // TCP MD5 (RFC 2385), "" for none
+}
+
+// Config is that of a Session.
+type Config struct {
+	AS        uint32     // the host's own
+	RouterID  netip.Addr // an IPv4 address of the host
+	Neighbors []Neighbor
+	Log       *slog.Logger // nil: none
+	// Changed is called when routes have come or gone. It must not block. May be nil.
+	Changed func()
+}
+
+func (c Config) check() error {
+	switch {
+	case c.AS == 0:
+		return errors.New("bgp: AS is missing: the host needs a number of its own, such as 4200000001")
+	case !c.RouterID.Is4():
+		return fmt.Errorf("bgp: RouterID %v, must be an IPv4 address of the host", c.RouterID)
+	case len(c.Neighbors) == 0:
+		return errors.New("bgp: Neighbors is empty: name the host's own switches")
+	}
+	for i, n := range c.Neighbors {
+		if !n.Addr.IsValid() || n.AS == 0 {
+			return fmt.Errorf("bgp: neighbor %v with AS %d: both must be given", n.Addr, n.AS)
+		}
+		if slices.ContainsFunc(c.Neighbors[:i], func(o Neighbor) bool { return o.Addr == n.Addr }) {
+			return fmt.Errorf("bgp: neighbor %v is given twice", n.Addr)
+		}
+	}
+	return nil
+}
+
+// Session is the sessions with all neighbours. Its methods may be called concurrently.
+type Session struct {
+	config Config
+	server *server.BgpServer
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	table *bgp.Table
+	ended map[end]bool                   // neighbours that have sent all that they had, by family
+	up    map[netip.Addr][]packet.Family // neighbours with a session, and what they send in it
+}
+
+type end struct {
+	neighbor netip.Addr
+	family   packet.Family
+}
+
+// families are what is heard of.
+var families = []packet.Family{packet.RF_IPv4_UC, packet.RF_IPv6_UC}
+
+// Open begins to connect to the neighbours, and goes on to whenever a session ends. Close
+// the Session after use.
+func Open(c Config) (*Session, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Changed == nil {
+		c.Changed = func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Session{config: c, server: server.NewBgpServer(server.LoggerOption(c.Log, nil)), cancel: cancel,
+		table: bgp.NewTable(), ended: make(map[end]bool), up: make(map[netip.Addr][]packet.Family)}
+	go s.server.Serve()
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("bgp: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Session) start(ctx context.Context) error {
+	global := &api.Global{Asn: s.config.AS, RouterId: s.config.RouterID.String(), ListenPort: -1}
+	if err := s.server.StartBgp(ctx, &api.StartBgpRequest{Global: global}); err != nil {
+		return err
+	}
+	err := s.server.WatchEvent(ctx, server.WatchEventMessageCallbacks{
+		OnPathUpdate: s.hear,
+		OnPathEor:    func(p *apiutil.Path, _ time.Time) { s.endOf(p) },
+		OnPeerUpdate: s.peer,
+	}, server.WatchUpdate(true, "", ""), server.WatchEor(true), server.WatchPeer())
+	if err != nil {
+		return err
+	}
+	for _, n := range s.config.Neighbors {
+		if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(n)}); err != nil {
+			return fmt.Errorf("neighbor %v: %w", n.Addr, err)
+		}
+	}
+	return nil
+}
+
+// retry is how long, in seconds, after the end of a session or of an attempt the next
+// attempt is made.
+const retry = 1
+
+// restart is how long, in seconds, a neighbour may wait for this host after a session.
+const restart = 10
+
+func peerOf(n Neighbor) *api.Peer {
+	p := &api.Peer{
+		Conf:   &api.PeerConf{NeighborAddress: n.Addr.String(), PeerAsn: n.AS, AuthPassword: n.Password},
+		Timers: &api.Timers{Config: &api.TimersConfig{ConnectRetry: retry, IdleHoldTimeAfterReset: retry}},
+		// FRR marks the end of its routes (RFC 4724) for those who can restart gracefully.
+		GracefulRestart: &api.GracefulRestart{Enabled: true, RestartTime: restart},
+	}
+	for _, f := range families {
+		p.AfiSafis = append(p.AfiSafis, &api.AfiSafi{
+			Config:            &api.AfiSafiConfig{Family: apiutil.ToApiFamily(f.Afi(), f.Safi()), Enabled: true},
+			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: true}},
+			AddPaths:          &api.AddPaths{Config: &api.AddPathsConfig{Receive: true}},
+		})
+	}
+	return p
+}
+
+// hear takes routes.
+func (s *Session) hear(paths []*apiutil.Path, _ time.Time) {
+	s.mu.Lock()
+	for _, p := range paths {
+		n, ok := p.Nlri.(*packet.IPAddrPrefix)
+		if !ok {
+			continue
+		}
+		k := bgp.Key{Neighbor: p.PeerAddress, Prefix: n.Prefix.Masked(), ID: p.RemoteID}
+		if p.Withdrawal {
+			s.table.Withdraw(k)
+		} else {
+			s.table.Set(k, bgp.Route{ASPath: asPath(p.Attrs)})
+		}
+	}
+	s.mu.Unlock()
+	s.config.Changed()
+}
+
+// asPath returns the AS path of a route, nil if it has none or one that is no mere sequence:
+// an aggregate's says nothing of links.
+func asPath(attrs []packet.PathAttributeInterface) (path []uint32) {
+	for _, a := range attrs {
+		as, ok := a.(*packet.PathAttributeAsPath)
+		if !ok {
+			continue
+		}
+		for _, part := range as.Value {
+			if part.GetType() != packet.BGP_ASPATH_ATTR_TYPE_SEQ {
+				return nil
+			}
+			path = append(path, part.GetAS()...)
+		}
+	}
+	return path
+}
+
+func (s *Session) endOf(p *apiutil.Path) {
+	s.mu.Lock()
+	s.ended[end{p.PeerAddress, p.Family}] = true
+	s.mu.Unlock()
+	s.config.Changed()
+}
+
+// peer drops the routes of a neighbour whose session has ended.
+func (s *Session) peer(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
+	if e.Type != apiutil.PEER_EVENT_STATE {
+		return
+	}
+	addr, up := e.Peer.State.NeighborAddress, e.Peer.State.SessionState == packet.BGP_FSM_ESTABLISHED
+	s.mu.Lock()
+	_, was := s.up[addr]
+	switch {
+	case up:
+		s.up[addr] = familiesOf(e.Peer.State.RemoteCap)
+	case was:
+		delete(s.up, addr)
+		s.table.Drop(addr)
+		for _, f := range families {
+			delete(s.ended, end{addr, f})
+		}
+	}
+	s.mu.Unlock()
+	if was != up {
+		s.config.Log.Info("session", "neighbor", addr, "established", up)
+		s.config.Changed()
+	}
+}
+
+// familiesOf returns what a neighbour sends, of the families that are heard.
+func familiesOf(capabilities []packet.ParameterCapabilityInterface) (list []packet.Family) {
+	for _, c := range capabilities {
+		if m, ok := c.(*packet.CapMultiProtocol); ok && slices.Contains(families, m.CapValue) {
+			list = append(list, m.CapValue)
+		}
+	}
+	if len(list) == 0 {
+		list = families[:1] // RFC 4760: IPv4 needs no word
+	}
+	return list
+}
+
+// Spec returns what the routes heard so far make up (bgp.Table.Spec).
+func (s *Session) Spec(self bgp.Host) (spec graph.Spec, guesses []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.Spec(self)
+}
+
+// Complete reports whether every neighbour has sent all routes that it had when its session
+// began.
+func (s *Session) Complete() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.config.Neighbors {
+		sends, ok := s.up[n.Addr]
+		if !ok || slices.ContainsFunc(sends, func(f packet.Family) bool { return !s.ended[end{n.Addr, f}] }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Missing returns the neighbours that have not established a session.
+func (s *Session) Missing() (list []netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.config.Neighbors {
+		if _, ok := s.up[n.Addr]; !ok {
+			list = append(list, n.Addr)
+		}
+	}
+	return list
+}
+
+// Close ends the sessions.
+func (s *Session) Close() error {
+	s.cancel()
+	s.server.Stop()
+	return nil
+}
