@@ -299,7 +299,7 @@ func (p *path) isSlow() bool { return p.slow.out && p.cause == fine && !p.down }
 
 // whySlow says what has shown a path to be slow, the first time.
 func (p *path) whySlow() string {
-	return fmt.Sprintf("slow: for a second no probe came home in less than %s, by others in %s", millis(p.slow.took), millis(p.slow.others))
+	return fmt.Sprintf("slow: for a second every probe took at least %s, by others %s", millis(p.slow.took), millis(p.slow.others))
 }
 
 // remarkSlow says which of the paths to a kind's racks, or to a rack, are slow; "" if
@@ -318,7 +318,7 @@ func (w *Watcher) remarkSlow(k *kind, r *rackProof) string {
 	if names == "" {
 		return ""
 	}
-	return fmt.Sprintf("less by %s: slow: for a second no probe came home from there in less than %s, by others in %s: a link on the way is slower than it should be, or full",
+	return fmt.Sprintf("less by %s: slow: for a second every probe from there took at least %s, by others %s: a link on the way is slower than it should be, or full",
 		names, millis(took), millis(others))
 }
 

@@ -77,9 +77,9 @@ func (c *AgentConfig) validate() error {
 	case c.Boot == 0:
 		return errors.New("topoupdate: AgentConfig.Boot is 0: give the time of day in nanoseconds")
 	case c.Hello < minInterval || c.Hello > maxDetection:
-		return fmt.Errorf("topoupdate: AgentConfig.Hello is %v: from %v to %v", c.Hello, minInterval, maxDetection)
+		return fmt.Errorf("topoupdate: AgentConfig.Hello is %v: give %v to %v", c.Hello, minInterval, maxDetection)
 	case c.Multiplier < 2 || c.Multiplier > 255:
-		return fmt.Errorf("topoupdate: AgentConfig.Multiplier is %d: from 2 to 255", c.Multiplier)
+		return fmt.Errorf("topoupdate: AgentConfig.Multiplier is %d: give 2 to 255", c.Multiplier)
 	case c.Refresh <= 0 || c.Repeat <= 0 || c.Pace <= 0:
 		return errors.New("topoupdate: AgentConfig.Refresh, Repeat and Pace must be positive")
 	case c.MaxAge < 2*c.Refresh:

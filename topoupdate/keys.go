@@ -50,7 +50,7 @@ func (k *Keys) Validate() error {
 		}
 		for _, other := range k.List[:i] {
 			if other.ID == key.ID {
-				return fmt.Errorf("Keys.List[%d].ID: %d is twice in the list: number keys apart", i, key.ID)
+				return fmt.Errorf("Keys.List[%d].ID: %d is in the list twice: give each key its own number", i, key.ID)
 			}
 		}
 	}

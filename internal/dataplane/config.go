@@ -103,7 +103,7 @@ func (c *Config) validateCarrier() error {
 	case encap.CarrierMPLS:
 		return errors.New("Carrier mpls needs a device that carries more than IP, which a Device does not: choose ipip or srv6")
 	}
-	return fmt.Errorf("Carrier is %v, which is none: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
+	return fmt.Errorf("Carrier is %v, which is unknown: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
 }
 
 // policy checks how packets are spread and put in order.
@@ -124,7 +124,7 @@ func (c *Config) policy() (policy.Policy, error) {
 	}
 	// Packets that each take a path of their own the Egress encapsulates itself.
 	if packets := p.Unit.Kind == flowcell.UnitPacket; c.UplinkEncapsulates && !packets && !p.AtUplink() {
-		return none, fmt.Errorf("Policy %s cannot be told to the Device, which encapsulates and does not know %s: choose another", c.Policy, p.UplinkLacks())
+		return none, fmt.Errorf("Policy %s cannot be carried out by the Device, which encapsulates and does not know %s: choose another policy", c.Policy, p.UplinkLacks())
 	}
 	return p, nil
 }

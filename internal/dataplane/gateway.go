@@ -144,7 +144,7 @@ func (c *GatewayConfig) validate() (Config, error) {
 	case c.Tunnel == nil:
 		host.UplinkEncapsulates = atUplink(c.Policy, c.PolicyOptions)
 	case c.Topology != nil || c.Fabric != nil:
-		return host, errors.New("dataplane: GatewayConfig.Tunnel is given, and Topology or Fabric, too: one way to carry packets is enough")
+		return host, errors.New("dataplane: GatewayConfig.Tunnel is given together with Topology or Fabric: give only one way to carry packets")
 	case c.Clock != nil:
 		return host, errors.New("dataplane: GatewayConfig.Clock does not go with GatewayConfig.Tunnel, whose datagrams live in real time")
 	}

@@ -73,12 +73,12 @@ func (l *lane) know(a aware) {
 // divert gives the destinations of Config.Policies their lanes.
 func (e *Egress) divert(all []PrefixPolicy) error {
 	if len(all) > maxPrefixes {
-		return fmt.Errorf("Policies are %d, at most %d may be", len(all), maxPrefixes)
+		return fmt.Errorf("Policies has %d entries, at most %d are allowed", len(all), maxPrefixes)
 	}
 	taken := make(map[netip.Prefix]int)
 	for i, d := range all {
 		if !d.Prefix.IsValid() || d.Prefix.Addr().Is4In6() {
-			return fmt.Errorf("Policies[%d].Prefix %v is none: give one such as 10.1.0.0/16", i, d.Prefix)
+			return fmt.Errorf("Policies[%d].Prefix %v is not valid: give one such as 10.1.0.0/16", i, d.Prefix)
 		}
 		prefix := d.Prefix.Masked()
 		if j, ok := taken[prefix]; ok {

@@ -31,7 +31,7 @@ func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key, previous *e
 			continue
 		}
 		if key == nil || c.Key == nil {
-			return fmt.Errorf("dataplane: SetPeerKeys: peer %q has, or is to have, no key: make a new Tunnel for that", name)
+			return fmt.Errorf("dataplane: SetPeerKeys: peer %q has no key, or would have none: make a new Tunnel for that", name)
 		}
 		p := t.all[i]
 		sealer, err := newSealer(*key, t.Name, c.Name, t.Time())

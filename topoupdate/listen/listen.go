@@ -69,7 +69,7 @@ func open(c Config) (*Listener, error) {
 	case c.Topology == nil:
 		return nil, errors.New("Topology is missing: give the fabric's, such as topology.Parse(\"fat-tree:k=4\")")
 	case c.Deliver == nil:
-		return nil, errors.New("Deliver is missing: give who is to have the snapshots, such as Host.SetTopology")
+		return nil, errors.New("Deliver is missing: give a function that takes the snapshots, such as Host.SetTopology")
 	}
 	self, ok := c.Topology.ByAddr(c.Address)
 	if !ok || c.Topology.Node(self).Layer != topology.LayerHost {
@@ -176,9 +176,9 @@ func (l *Listener) trust() string {
 	case demanded:
 		return "signed: only updates with a known key are believed"
 	case heard:
-		return "signed; accept_unsigned also lets others in when these end: take it away when every switch has a key"
+		return "signed; accept_unsigned also lets unsigned updates in when signed ones end: remove it when every switch has a key"
 	}
-	return fmt.Sprintf("UNSIGNED: believed from %s, but never for more than leaves %.0f %% of the paths to every rack; weft keygen makes a key", l.sources, 100*l.floor)
+	return fmt.Sprintf("UNSIGNED: believed from %s, but %.0f %% of the paths to every rack stay in use; weft keygen makes a key", l.sources, 100*l.floor)
 }
 
 // refused says why nothing that is heard is believed.
