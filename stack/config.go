@@ -92,11 +92,11 @@ type Simulation struct {
 	Seed uint64
 	// Clock replaces the real time. Such a Host does nothing by itself. It does not read
 	// Device: call Receive instead. A call on a socket that would wait fails with EAGAIN,
-	// and Notifier tells when to try again. DialContext returns a connection that is still connecting.
-	// Deadlines are refused (os.ErrNoDeadline). All calls, including the Clock's, must
-	// come from one goroutine. Then Seed and the order of the calls determine everything,
-	// except what Close does: in which order netstack resets the remaining connections is
-	// not determined. Clock does not work with Tunnel.
+	// and Notifier tells when to try again. DialContext returns a connection that is still
+	// connecting. Deadlines are refused (os.ErrNoDeadline). All calls, including the
+	// Clock's, must come from one goroutine. Then Seed and the order of the calls
+	// determine everything, except what Close does: in which order netstack resets the
+	// remaining connections is not determined. Clock does not work with Tunnel.
 	Clock Clock
 }
 
