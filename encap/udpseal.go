@@ -21,7 +21,7 @@ const (
 
 // Errors about datagrams with a MAC.
 var (
-	ErrUDPKey     = errors.New("encap: MAC by a key that is not, or no longer, known")
+	ErrUDPKey     = errors.New("encap: MAC by an unknown or removed key")
 	ErrUDPForged  = errors.New("encap: wrong MAC")
 	ErrUDPReplay  = errors.New("encap: datagram seen before, or too old to tell")
 	ErrUDPCounter = errors.New("encap: counter used up: give the peers a new key")

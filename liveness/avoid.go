@@ -8,8 +8,8 @@ import (
 	"weft/topology"
 )
 
-// idleInterval is how many times as rarely boomerangs are sent while the carrier is
-// idle, see SetIdle.
+// idleInterval is the factor by which boomerangs are rarer while the carrier is idle. See
+// SetIdle.
 const idleInterval = 10
 
 // bytesPerProbe is what full-size probes may take for each probe of Config.Budget.
@@ -29,8 +29,8 @@ func (w *Watcher) SetIdle(idle bool, now time.Duration) {
 	}
 }
 
-// avoids reports whether paths by a switch are not used, since it is not proved, or
-// packets by it must be shorter, and others are better.
+// avoids reports whether paths by a switch are not used: the switch is not proved, or
+// packets by it must be shorter than by others.
 func (pr *proof) avoids(up int32) bool { return pr.bounces[up].avoid }
 
 // avoid finds the paths that are not to be used although nothing convicts them.
@@ -48,8 +48,8 @@ func (w *Watcher) avoid() {
 	}
 }
 
-// avoidNear avoids the switches of a kind that are not proved, and those whose packets
-// must be shorter than by enough others (Config.Floor).
+// avoidNear avoids the switches of a kind that are not proved. It also avoids those whose
+// packets must be shorter, if enough others remain (Config.Floor).
 func (w *Watcher) avoidNear(k *kind, links []topology.LinkID) []topology.LinkID {
 	var levels []uint8
 	open := w.proof.kinds[k.number].gate.open
@@ -71,8 +71,8 @@ func (w *Watcher) avoidNear(k *kind, links []topology.LinkID) []topology.LinkID 
 	return links
 }
 
-// mostOf is the level that the configured part of paths have, or better. The smaller a
-// level, the longer are the packets.
+// mostOf returns the greatest level among the best part of levels, which is Config.Floor
+// of them. A smaller level means longer packets.
 func (w *Watcher) mostOf(levels []uint8) uint8 {
 	if len(levels) == 0 {
 		return 0
@@ -81,9 +81,10 @@ func (w *Watcher) mostOf(levels []uint8) uint8 {
 	return levels[int(math.Ceil(w.config.Floor*float64(len(levels))))-1]
 }
 
-// linksOf adds the links without which nothing but the paths by a switch are gone. If
-// what turns higher up comes home over the link to it, those to the racks below are to
-// be left out, which only what turns there takes.
+// linksOf adds links that take exactly the paths by a switch out of use. If boomerangs to
+// switches further up come home over the link to this switch, the link itself must stay
+// in use. Then these are the links down to its racks, which only packets that bounce
+// there take.
 func (w *Watcher) linksOf(p *path, links []topology.LinkID) []topology.LinkID {
 	if p.low != none {
 		return append(links, p.high)
@@ -101,8 +102,8 @@ func (w *Watcher) linksOf(p *path, links []topology.LinkID) []topology.LinkID {
 	return append(links, p.high)
 }
 
-// avoidFar avoids the paths to a rack by which packets must be shorter than by enough
-// others.
+// avoidFar avoids the paths to a rack whose packets must be shorter, if enough others
+// remain.
 func (w *Watcher) avoidFar(r *rackProof, links []topology.LinkID) []topology.LinkID {
 	k := &w.kinds[r.kind]
 	if !r.small() || !w.proof.kinds[r.kind].gate.open {
@@ -124,8 +125,8 @@ func (w *Watcher) avoidFar(r *rackProof, links []topology.LinkID) []topology.Lin
 	return links
 }
 
-// small reports whether a path's packets to the rack must be shorter than to its
-// bouncing switch, as rarely is.
+// small reports whether packets by a path must be shorter to the rack than to the path's
+// bouncing switch. That is rare.
 func (r *rackProof) small() bool {
 	return slices.ContainsFunc(r.groups, func(g *group) bool { return g.small > 0 })
 }
@@ -141,9 +142,9 @@ func (w *Watcher) levelOf(r *rackProof, path int) uint8 {
 	return level
 }
 
-// sizeOf is the level of the packets that all paths in use to a rack carry, or, if r
-// is nil, to those of a kind of which nothing else is known; and one of the switches
-// by which no longer ones pass.
+// sizeOf returns the level of the longest packets that all paths in use to a rack carry,
+// and one of the switches that set this limit, or -1. If r is nil, it is for the racks of
+// a kind without watched destinations.
 func (w *Watcher) sizeOf(k *kind, r *rackProof) (level uint8, by int32) {
 	if w.near.small == 0 && (r == nil || !r.small()) {
 		return 0, -1

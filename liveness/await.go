@@ -7,9 +7,9 @@ import (
 	"weft/internal/timerq"
 )
 
-// awaited is the probes that are on their way: a ring, so that the number of
-// each, in its token, finds it. An answer after its time is still good for
-// telling that it was not lost, until the ring has come round.
+// awaited holds the probes in flight in a ring. A probe's token holds its place. An
+// answer that comes too late still shows that the probe was not lost, until the ring
+// reuses its place.
 type awaited struct {
 	ring   []await
 	mask   uint64
@@ -47,9 +47,9 @@ func (a *awaited) forget() {
 	}
 }
 
-// add awaits the answer to a probe until due. It returns the probe's token: the
-// low bits are its place in the ring, the others random. It is false if the ring
-// has come round to a probe that may still be answered in time.
+// add awaits the answer to a probe until due. The low bits of the probe's token are its
+// place in the ring, the others are random. ok is false if the next place holds a probe
+// that may still be answered in time.
 func (a *awaited) add(p *path, random uint64, now, due time.Duration) (i int32, ok bool) {
 	i = int32(a.number & a.mask)
 	e := &a.ring[i]
@@ -65,8 +65,8 @@ func (a *awaited) add(p *path, random uint64, now, due time.Duration) (i int32, 
 	return i, true
 }
 
-// take returns what a token was sent with, and forgets it; false if nothing
-// with this token is awaited.
+// take returns the probe that was sent with a token, and forgets it; ok is false if there
+// is none.
 func (a *awaited) take(token uint64) (await, bool) {
 	e := &a.ring[token&a.mask]
 	if token == 0 || e.token != token {

@@ -1,8 +1,8 @@
 package liveness
 
-// keepFloor holds back suspects, the weakest evidence first, so that enough
-// paths remain to every destination with traffic and for every kind of pair.
-// What it marks is what is not held.
+// keepFloor holds back suspects, the weakest evidence first, so that enough paths remain
+// to every destination with traffic and for every kind of pair. It marks the suspects
+// that are not held.
 func (w *Watcher) keepFloor() {
 	for _, s := range w.suspects {
 		w.marks.set(s.Link)
@@ -43,8 +43,8 @@ func (w *Watcher) belowFloor() (tight [][]path) {
 	return tight
 }
 
-// differsFromKind reports whether more is wrong with a destination's paths than
-// with those of all pairs of their kind, namely on its side.
+// differsFromKind reports whether a destination's paths have more faults than those of
+// all pairs of their kind: faults on its own side.
 func (w *Watcher) differsFromKind(g *group) bool {
 	if g.farDown > 0 {
 		return true

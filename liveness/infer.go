@@ -37,8 +37,8 @@ func (m marks) has(l topology.LinkID) bool {
 	return l != none && m[l/64]&(1<<(l%64)) != 0
 }
 
-// infer makes links of the verdicts on paths, and a Topology of the links and of what
-// single destinations' evidence speaks against. It looks at the paths only of those
+// infer turns the verdicts on paths into suspected links, and makes a Topology of these
+// links and of the paths that single destinations accuse. It looks only at the paths of
 // destinations that a verdict concerns, and of those that may contradict it.
 func (w *Watcher) infer() {
 	w.suspects, w.alone, w.contested = w.suspects[:0], w.alone[:0], false
@@ -99,9 +99,9 @@ func (w *Watcher) behind(l topology.LinkID, down []topology.LinkID) bool {
 	return false
 }
 
-// accuseNear suspects the own side's links: the lower one of a path if the
-// boomerang to the switch above it is bad, which explains all paths over it;
-// else the one to the bouncing switch itself.
+// accuseNear suspects links of the host's own side. If the boomerang to the switch above
+// a path's lower link is bad, too, it accuses the lower link, which explains all paths
+// over it; else the link to the bouncing switch itself.
 func (w *Watcher) accuseNear() {
 	if w.near.bad == 0 {
 		return
@@ -122,9 +122,8 @@ func (w *Watcher) accuseNear() {
 	}
 }
 
-// aliveAbove reports whether boomerangs came home over a link since the one that
-// turns at its upper end is dead: that switch does not bounce, but the link is
-// alive.
+// aliveAbove reports whether boomerangs came home over a link after the boomerang that
+// turns at its upper end died. Then that switch does not bounce, but the link is alive.
 func (w *Watcher) aliveAbove(p *path) bool {
 	for i := range w.near.paths {
 		q := &w.near.paths[i]

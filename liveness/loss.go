@@ -145,8 +145,8 @@ func (w *Watcher) pathOf(dst topology.NodeID, i int) *path {
 
 func (w *Watcher) piece() int32 { return int32(w.now / w.config.piece()) }
 
-// weigh looks at a path's losses: those that stand out a little are worth
-// probes at once, those that stand out beyond doubt, and for some time, convict.
+// weigh looks at a path's losses. If they are a little above those of others, the path is
+// probed at once. If they are beyond doubt, and for some time, they convict it.
 func (w *Watcher) weigh(p *path) {
 	if w.now-p.judged < w.config.urgent() && p.judged > 0 {
 		return

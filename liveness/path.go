@@ -114,9 +114,8 @@ func (p *path) suspicious(now time.Duration) bool {
 	return p.cause == fine && (p.misses > 0 || p.recorded > 0 && p.history&7 != 0 || now < p.alert)
 }
 
-// sample reports whether a probe that is being sent is one of the history. While
-// a path is probed often not all are, or the history would hold one burst of
-// losses and nothing else.
+// sample reports whether a probe that is being sent goes into the history. While a path
+// is probed often, not all do, or the history would hold only one burst of losses.
 func (p *path) sample(now, interval time.Duration) bool {
 	if p.recorded > 0 && now-p.sampled < interval/2 {
 		return false

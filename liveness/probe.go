@@ -78,8 +78,8 @@ func (w *Watcher) Answer(packet []byte, now time.Duration) {
 		w.stats.Unknown++
 		return
 	}
-	// The kind and the addresses must be those sent with the token, though who
-	// knows it has seen them.
+	// The kind and the addresses must be those sent with the token, even though only a
+	// node that saw the probe knows the token.
 	e := &w.awaited.ring[b.Token&w.awaited.mask]
 	if e.token != b.Token || e.path == nil || e.path.group.gone ||
 		(b.Kind == encap.Boomerang) != (e.path.group == &w.near) {
@@ -211,8 +211,8 @@ func (w *Watcher) hurry(p *path) {
 	w.clear(p)
 }
 
-// clear has the near half of a path probed as if it were suspicious, until it is
-// known which half is to blame.
+// clear makes the near half of a path be probed as if it were suspicious, until it is
+// known which half is at fault.
 func (w *Watcher) clear(p *path) {
 	n := &w.near.paths[p.up]
 	if n == p || n.cause != fine || n.down || w.unprobed(&w.near) || n.answered >= p.accused && n.misses == 0 {

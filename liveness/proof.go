@@ -161,9 +161,9 @@ func (w *Watcher) stayedOut(p *path, sent time.Duration) {
 	}
 }
 
-// gone reports whether boomerangs to a switch have stayed out for so long that it loses
-// its proof. What counts is the time between them: while hardly any are sent, because all
-// are silent, nothing is found out of one.
+// gone reports whether boomerangs to a switch have failed for so long that it loses its
+// proof. The time between the first and the last missed boomerang counts. So nothing is
+// concluded from a single miss while few are sent because all are silent.
 func (w *Watcher) gone(b *bounce) bool {
 	return b.missed >= missedInRow && b.latest >= b.since+w.patience()
 }
@@ -171,8 +171,8 @@ func (w *Watcher) gone(b *bounce) bool {
 // patience is how long nothing comes home before the proof is lost.
 func (w *Watcher) patience() time.Duration { return max(unproved, 5*w.config.Interval) }
 
-// quiet reports whether none of a group's probes have been answered for so long that
-// nothing explains it but that they do not get through.
+// quiet reports whether no probe of a group has been answered for so long that they must
+// be lost on the way.
 func (w *Watcher) quiet(g *group) bool {
 	if g.silent < missedByAll && !g.mute {
 		return false
@@ -201,8 +201,7 @@ func (w *Watcher) usable(up int32) bool {
 	return w.proof.bounces[up].proved && (w.config.MTU == 0 || w.near.paths[up].size.fits(len(w.sizes)))
 }
 
-// prove finds out to which racks the carrier is used and by which of the switches, if
-// it is time to.
+// prove decides to which racks the carrier is used and by which switches, if that is due.
 func (w *Watcher) prove() {
 	pr := &w.proof
 	if w.now < pr.due {
@@ -236,14 +235,14 @@ func (w *Watcher) proveBounce(b *bounce, p *path, all bool) {
 	}
 }
 
-// anyHome reports whether anything that was sent since then has come home: replies tell
-// of switches, too.
+// anyHome reports whether any boomerang or reply to a probe sent at or after a time has
+// come home.
 func (w *Watcher) anyHome(since time.Duration) bool {
 	return slices.ContainsFunc(w.proof.bounces, func(b bounce) bool { return b.home >= since })
 }
 
-// proveKind looks at the switches of a kind: it takes one that works, and at the start
-// a moment for the others to show whether they do.
+// proveKind looks at the switches of a kind. The carrier is used if one of them works. At
+// the start it waits a moment, so that the others can show whether they work.
 func (w *Watcher) proveKind(k *kind) {
 	kp := &w.proof.kinds[k.number]
 	usable, waiting := false, false
@@ -271,9 +270,10 @@ func (w *Watcher) proveKind(k *kind) {
 	w.move(&kp.gate, usable, func() string { return w.whyKind(k) })
 }
 
-// proveRack looks at what a rack's destinations tell: that there is no path by a
-// switch that is proved, or that of those there who answer probes nobody does any
-// more, though boomerangs come home. As long as its kind is not proved, it waits.
+// proveRack looks at a rack's destinations. The rack loses its proof if no path by a
+// proved switch is left. It also loses it if none of the destinations that have answered
+// probes answers any more, though boomerangs come home. While its kind is not proved, it
+// waits.
 func (w *Watcher) proveRack(r *rackProof) {
 	if !w.proof.kinds[r.kind].gate.open {
 		return

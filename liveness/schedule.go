@@ -67,9 +67,9 @@ func (w *Watcher) turn(p *path) {
 	w.later(p, w.probe(p))
 }
 
-// probe sends a path's probe, and another path's beside it where the path is
-// suspicious; it returns how long the path has to wait at least for want of
-// budget.
+// probe sends a path's probe, and beside it another path's probe if the path is
+// suspicious. It returns how long the path must wait at least if the budget does not
+// suffice.
 func (w *Watcher) probe(p *path) (wait time.Duration) {
 	switch n := &w.near.paths[p.up]; {
 	case n == p:
@@ -116,8 +116,8 @@ func (w *Watcher) probe(p *path) (wait time.Duration) {
 	return 0
 }
 
-// otherThan returns the path whose probe is to go beside that of p: one above
-// suspicion if there is any; nil if p is the only one in use.
+// otherThan returns the path whose probe is sent beside that of p: one without suspicion
+// if there is any; nil if p is the only one in use.
 func (w *Watcher) otherThan(p *path) (other *path) {
 	g := p.group
 	n := len(g.paths)

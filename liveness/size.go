@@ -141,8 +141,7 @@ func (w *Watcher) sendFull(p *path) {
 	}
 }
 
-// upward is what is tried next of what is longer than level: by turns the next one and
-// the longest.
+// upward returns the next longer size to try: at random the next one or the longest.
 func (w *Watcher) upward(level, least uint8) uint8 {
 	if w.random(2) == 0 {
 		return least
@@ -160,9 +159,9 @@ func (w *Watcher) fullEvery(p *path) time.Duration {
 	return max(fullEvery, 2*w.config.Interval)
 }
 
-// doubts is how many full-size probes in a row have to be missed until smaller ones
-// are tried: more where the small ones get lost, too; fewer where none has ever come
-// home.
+// doubts returns how many full-size probes in a row must be missed before smaller ones
+// are tried. It is more if small probes get lost, too, and fewer if no full-size probe
+// has ever come home.
 func (w *Watcher) doubts(p *path) uint8 {
 	if !p.size.known {
 		return sizeTries
@@ -200,7 +199,7 @@ func (w *Watcher) fullHome(p *path, at uint8) {
 	}
 }
 
-// fullMissed takes note of one that did not. It tells something only if small ones
+// fullMissed records a full-size probe that was missed. It counts only if small probes
 // that were sent since have come home.
 func (w *Watcher) fullMissed(p *path, e *await) {
 	w.stats.FullMissed++
@@ -241,8 +240,8 @@ func (w *Watcher) fullMissed(p *path, e *await) {
 	}
 }
 
-// doubtAlike has the other paths of a group looked at: what is wrong with one is often
-// so with all.
+// doubtAlike tests the other paths of a group, too: a fault of one is often a fault of
+// all.
 func (w *Watcher) doubtAlike(p *path) {
 	for i := range p.group.paths {
 		if q := &p.group.paths[i]; q.size.step == calm && q.size.known {

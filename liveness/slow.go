@@ -148,16 +148,15 @@ func (w *Watcher) judgeSlow(p *path) {
 	w.dirty = true
 }
 
-// waitsBehind reports whether a path's probes wait in the half that it is about: behind
-// the bouncing switch, unless it is a boomerang's.
+// waitsBehind reports whether a path's probes wait in the half that the path tests:
+// behind the bouncing switch, unless it is a boomerang's.
 func (w *Watcher) waitsBehind(p *path) bool {
 	n := &w.near.paths[p.up]
 	near := &n.slow.whole
 	return n == p || !n.slow.out && near.end > 0 && near.end >= p.slow.whole.begun && p.slow.whole.least-near.least > slowLeast
 }
 
-// measureAnew has all paths begin a new window that one is compared with, itself
-// included.
+// measureAnew makes p, and all paths that it is compared with, begin a new window.
 func (w *Watcher) measureAnew(p *path) {
 	all := w.beside(p)
 	for i := range all {
@@ -166,9 +165,9 @@ func (w *Watcher) measureAnew(p *path) {
 	}
 }
 
-// waitBeside is what half of the other paths to the same place took no longer than;
-// false if that is not known of half of them. Those without traffic do not count: no
-// queue of theirs tells what they would have with it.
+// waitBeside returns the longest wait among the faster half of the other paths to the
+// same place; ok is false if that is not known of half of them. Paths without traffic do
+// not count: their queues do not show how long they would be with traffic.
 func (w *Watcher) waitBeside(p *path) (time.Duration, bool) {
 	since := p.slow.whole.begun - slowWindow
 	all, list := 0, w.slows.list[:0]
@@ -221,7 +220,7 @@ func (w *Watcher) usesLinks(p *path) bool {
 	return w.current.Live(p.high) && (p.low == none || w.current.Live(p.low))
 }
 
-// beside are the paths that one is compared with, itself included: all to its
+// beside returns the paths that a path is compared with, itself included: all to its
 // destination, or the boomerangs of its kind.
 func (w *Watcher) beside(p *path) []path {
 	if p.group != &w.near {
@@ -299,11 +298,11 @@ func (p *path) isSlow() bool { return p.slow.out && p.cause == fine && !p.down }
 
 // whySlow says what has shown a path to be slow, the first time.
 func (p *path) whySlow() string {
-	return fmt.Sprintf("slow: for a second no probe came home in less than %s, by others in %s", millis(p.slow.took), millis(p.slow.others))
+	return fmt.Sprintf("slow: for a second every probe took at least %s, by others %s", millis(p.slow.took), millis(p.slow.others))
 }
 
-// remarkSlow says which of the paths to a kind's racks, or to a rack, are slow; "" if
-// none is. They are named until they are forgiven, so that it does not change with
+// remarkSlow names the paths to a kind's racks, or to a rack, that are slow; "" if none
+// is. It names them until their record is lost, so that the text does not change with
 // every trial.
 func (w *Watcher) remarkSlow(k *kind, r *rackProof) string {
 	took, others := never, time.Duration(0)
@@ -318,13 +317,13 @@ func (w *Watcher) remarkSlow(k *kind, r *rackProof) string {
 	if names == "" {
 		return ""
 	}
-	return fmt.Sprintf("less by %s: slow: for a second no probe came home from there in less than %s, by others in %s: a link on the way is slower than it should be, or full",
+	return fmt.Sprintf("less by %s: slow: for a second every probe from there took at least %s, by others %s: a link on the way is slower than it should be, or full",
 		names, millis(took), millis(others))
 }
 
-// slowest is what has been found slow of a path by a switch: the boomerang, that over
-// its lower link, or, if r is not nil, the path to a destination in the rack; nil if
-// nothing has.
+// slowest returns a path by a switch that has been found slow: the boomerang, the one
+// over its lower link or, if r is not nil, the path to a destination in the rack; nil if
+// there is none.
 func (w *Watcher) slowest(up int32, path int, r *rackProof) *path {
 	near := &w.near.paths[up]
 	for _, p := range w.slows.paths {

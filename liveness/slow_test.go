@@ -72,7 +72,7 @@ func TestWatcher_findsTheSlowLink(t *testing.T) {
 					t.Errorf("seed %d: of the rack it says %q", seed, why)
 				}
 				for _, p := range h.w.Paths() {
-					if slow := p.State == Slow; slow != strings.HasPrefix(p.Why, "slow: for a second no probe came home in less than") {
+					if slow := p.State == Slow; slow != strings.HasPrefix(p.Why, "slow: for a second every probe took at least") {
 						t.Errorf("seed %d: %+v", seed, p)
 					}
 				}

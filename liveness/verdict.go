@@ -19,9 +19,9 @@ func (w *Watcher) judge(p *path) {
 	}
 }
 
-// blamesFar reports whether what goes wrong on a path since some time is its far
-// half's fault: the boomerang of its bouncing switch has come home since. It is
-// true for boomerangs, and where boomerangs do not work.
+// blamesFar reports whether the faults of a path since a time are in its far half: the
+// boomerang of its bouncing switch has come home since. It is true for boomerangs, and
+// where boomerangs do not work.
 func (w *Watcher) blamesFar(p *path, since time.Duration) bool {
 	n := &w.near.paths[p.up]
 	if n == p || w.near.answered < 0 || w.near.mute {
@@ -30,13 +30,12 @@ func (w *Watcher) blamesFar(p *path, since time.Duration) bool {
 	return n.cause == fine && n.misses == 0 && n.answered >= since
 }
 
-// bursty is how many misses a burst of losses may cause, if it loses a third of
-// all packets; what is silent for five times as long as the least is
-// no burst.
+// bursty is how many misses a burst of losses may cause, if it loses a third of all
+// packets. A silence five times as long as the least is no burst.
 const bursty = 10
 
-// isDead reports whether a path has been silent for so long, and beside so many
-// probes of other paths that came home, that nothing else explains it.
+// isDead reports whether a path has been silent for so long, and beside so many probes of
+// other paths that came home, that it must be dead.
 func (w *Watcher) isDead(p *path) bool {
 	if int(p.convicts) < w.config.Multiplier {
 		return false
@@ -65,8 +64,8 @@ func (w *Watcher) needed(p *path) int {
 	return max(w.config.Multiplier, int(math.Ceil(doubt/-math.Log(rate))))
 }
 
-// isLossy reports whether a path misses probes when most others do not. Of
-// misses in a row two count: a burst of losses is no bad cable.
+// isLossy reports whether a path misses probes when most others do not. Of several misses
+// in a row two count, since a burst of losses is no bad cable.
 func isLossy(p *path) bool {
 	const enough = 24
 	if p.recorded < enough {

@@ -58,9 +58,9 @@ func (w *Watcher) ofRack(s *Suspect) bool {
 	return p.low == none || p.low == s.Link
 }
 
-// contradicted reports whether somebody who is sent to over an accused link, and
-// answers probes, does not accuse it: the latest one over it has come home, or is yet
-// to be sent.
+// contradicted reports whether a destination with traffic over an accused link answers
+// probes and does not accuse the link: its latest probe over the link has come home, or
+// is still to be sent.
 func (w *Watcher) contradicted(all []Suspect) bool {
 	for _, g := range w.order {
 		if w.unprobed(g) || w.now-g.active > activeFor || slices.ContainsFunc(all, func(s Suspect) bool { return s.Dst == g.dst }) {
@@ -80,8 +80,8 @@ func (w *Watcher) contradicted(all []Suspect) bool {
 	return false
 }
 
-// keepFloorAlone holds back what single destinations' evidence speaks against, the
-// weakest first, so that enough paths remain to each.
+// keepFloorAlone holds back paths that single destinations accuse, the weakest evidence
+// first, so that enough paths remain to each destination.
 func (w *Watcher) keepFloorAlone() {
 	if len(w.alone) == 0 {
 		return

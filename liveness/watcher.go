@@ -37,8 +37,8 @@ type Watcher struct {
 	dirty    bool      // suspects is to be computed anew
 	suspects []Suspect // links
 	alone    []Suspect // paths to single destinations
-	// contested says that several destinations speak against a link: what others then
-	// answer matters.
+	// contested says that several destinations accuse a link, so the answers of others
+	// matter.
 	contested bool
 	marks     marks // empty between uses
 	stats     Stats

@@ -100,7 +100,7 @@ func (w *Watcher) whyRack(r *rackProof, path bool) string {
 			}
 		}
 	}
-	return fmt.Sprintf("no request to %s was answered for %s, though boomerangs come home: its rack does not get what the switches send on, its answers are lost, or weft was stopped there",
+	return fmt.Sprintf("no request to %s was answered for %s, though boomerangs come home: its rack does not get the decapsulated packets, its answers are lost, or weft was stopped there",
 		strings.Join(names, ", "), seconds(w.now-first))
 }
 

@@ -106,10 +106,10 @@ func mean(all []float64) (m float64) {
 	return m
 }
 
-// Samples are worth something only if not too much is sent by the best of them
-// (Luopan, Appendix): what this host has sent since, and its share, must count. Beside random paths
-// and the best sample alone, in a fabric of equal paths and where one has a quarter
-// of the others' rate, which random paths overload.
+// Samples help only if the best one does not attract too much (Luopan, Appendix): the
+// bytes that this host has sent since, and its share, must count. The test compares this
+// with random paths and with the best sample alone. The fabric has equal paths, or one
+// path with a quarter of the others' rate, which random paths overload.
 func TestHerd(t *testing.T) {
 	even := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 	odd := func(n int) []float64 { r := even(n); r[0] = .25; return r }

@@ -77,10 +77,10 @@ func TestToken_isRandom(t *testing.T) {
 	}
 }
 
-// One host of four in a rack lies: empty queues on all it is asked about, with
-// everything else it can say made up as well. It cannot have flowcells take a dead
-// path beyond what goes there anyway, nor touch other racks; what it gains of a
-// path that it wants to fill is bounded by how often that is drawn and it is asked.
+// One host of four in a rack lies: it reports empty queues for all probes, and makes up
+// everything else that an answer can say. It cannot make flowcells take a dead path, nor
+// affect other racks. Its gain on a path that it wants to fill is bounded by how often
+// that path is drawn and the liar is asked.
 func TestAnswer_damageOfALiar(t *testing.T) {
 	const n, dead, victim, liar = 8, 3, 5, 100
 	shares := func(lie bool) (rack, other [n]float64) {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Many holes open one after the other, each before the former is given up, of which
-// some are filled late so that the estimate rises, and flowcells that keep coming put
-// waits off: all the same no packet stays longer than Hold, nor with Juggler than Hold
-// and Merge.
+// Many holes open one after the other, each before the former is given up. Some of them
+// are filled late, so that the estimate rises, and flowcells that keep coming extend
+// waits. Still no packet stays longer than Hold or, with Juggler, longer than Hold and
+// Merge.
 func TestBuffer_noPacketWaitsLongerThanHold(t *testing.T) {
 	for _, c := range []Config{
 		{Discipline: Presto},

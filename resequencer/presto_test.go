@@ -51,10 +51,10 @@ func TestPresto_rule2_newerInOrder(t *testing.T) {
 
 // Rule 2, expSeq > start(S): a retransmission. Push.
 //
-// Weft departs from Presto in what follows: lastFlowcell stays that of what
-// expSeq ends, for a retransmission carries the number of its time of sending,
-// and the flowcells on their way would all become older ones, which are pushed
-// up unordered.
+// Weft departs from Presto here: lastFlowcell remains the flowcell that ends at expSeq. A
+// retransmission carries the number of the time when it was sent again. With Presto's
+// rule the flowcells in flight would all become older ones, which are pushed up
+// unordered.
 func TestPresto_rule2_newerRetransmission(t *testing.T) {
 	s := traceNumbered(t, Config{},
 		push(1*ms, in(7, 3, data(4)), "a"),

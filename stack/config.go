@@ -13,92 +13,90 @@ import (
 	"weft/topology"
 )
 
-// Config is what New needs. New copies it.
+// Config configures a Host. New copies it.
 type Config struct {
 	// Address is the stack's IPv4 address: one that Topology gives to a host,
 	// usually its EmbeddedAddr. Required.
 	Address netip.Addr
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
-	// Device carries the packets. It announces by further methods what else it does:
-	// SuperDevice, PathDevice. The Host owns it from a successful New on and closes it.
+	// Device carries the packets. Further methods announce what else it can do:
+	// SuperDevice, PathDevice. After a successful New the Host owns it and closes it.
 	// Required; uplink.NewHost opens one.
 	Device Device
-	// Carrier is what takes a packet by its path: encap.CarrierIPIP, the default,
-	// to a bouncing switch, or encap.CarrierSRv6 from port to port, where the
-	// switches have the routes for it. Every policy goes with either. The Device
-	// carries IP, so encap.CarrierMPLS is refused.
+	// Carrier takes packets by their paths: encap.CarrierIPIP, the default, to a bouncing
+	// switch, or encap.CarrierSRv6 from port to port, if the switches have its routes.
+	// Every policy works with either. The Device carries IP, so encap.CarrierMPLS is
+	// refused.
 	Carrier encap.Carrier
 	// Tunnel, in place of Topology, Device and Carrier, carries the packets in UDP.
-	// Address is then any IPv4 address, by which the peers know the Host.
+	// Address is then any IPv4 address by which the peers know the Host.
 	Tunnel *Tunnel
 
-	// Policy names how TCP is spread over the paths; "" means policy.Default. In a
-	// Tunnel, of whose paths nobody knows which links they share, one that is aware
-	// of congestion goes by its Rule: random.
+	// Policy names how TCP is spread over the paths; "" means policy.Default. In a Tunnel
+	// nobody knows which links the paths share, so a congestion-aware policy follows its
+	// Rule there: random.
 	Policy string
-	// Policies are in place of Policy for what is sent to the addresses in their prefixes,
-	// also on accepted connections. The longest prefix counts. At most 1,024. WithPolicy
-	// chooses for one connection.
+	// Policies replace Policy for traffic to the addresses in their prefixes, also on
+	// accepted connections. The longest prefix counts. At most 1,024. WithPolicy chooses
+	// for one connection.
 	Policies []PrefixPolicy
-	// PolicyOptions adjust all policies: how large a flowcell is, how long a pause between
-	// flowlets, which rate links have where Topology does not say.
+	// PolicyOptions adjust all policies: the size of a flowcell, the pause between
+	// flowlets, the rate of links where Topology has none.
 	PolicyOptions policy.Options
-	// SprayDatagrams spreads UDP and other protocols too, each packet by
-	// its policy's rule. By default all of them between two hosts keep to one path,
-	// since nothing puts them back in order. (Ports do not count: fragments
-	// have none.)
+	// SprayDatagrams spreads UDP and other protocols too, each packet by its policy's
+	// rule. By default all of them between two hosts keep to one path, since nothing
+	// restores their order. (Ports do not count: fragments have none.)
 	SprayDatagrams bool
 
-	// Resequencer restores the order of incoming TCP. TCP's least
-	// retransmission timeout is twice its Hold, 20 ms by default.
+	// Resequencer restores the order of incoming TCP. The least retransmission timeout of
+	// the Host's TCP is twice its Hold, 20 ms by default.
 	Resequencer resequencer.Config
-	// TCP changes what netstack's TCP is told.
+	// TCP changes options of netstack's TCP.
 	TCP TCP
 
-	// Liveness, if not nil, has the Host find out alone which paths are dead. It does not
-	// go with Tunnel.
+	// Liveness, if not nil, makes the Host find dead paths by itself. It does not work
+	// with Tunnel.
 	Liveness *Liveness
-	// Log, if not nil, is told what changes, each change once: links that go out of use
-	// and come back, and why; to which racks the carrier is used, and why not; a device
-	// that fails or is not as fast as it could be. Nothing is logged for each packet. No
-	// lock that packets need is held meanwhile, but a handler that waits delays probes. It
+	// Log, if not nil, gets each change once: links that go out of use and come back, and
+	// why; to which racks the carrier is used, and why not to others; a device that fails
+	// or is slower than it could be. Nothing is logged for each packet. The Host holds no
+	// lock that packets need during a call, but a slow handler delays probes. A handler
 	// must not call SetTopology.
 	Log *slog.Logger
 	// Simulation is for tests and simulators.
 	Simulation Simulation
 }
 
-// TCP is what a Host tells netstack's TCP otherwise than is best in a fabric. The zero
-// value changes nothing.
+// TCP changes options of netstack's TCP from the values that are best in a fabric. The
+// zero value changes nothing.
 type TCP struct {
-	// Timestamps lets TCP use its timestamps option (RFC 7323). By default a
-	// Host takes it out of SYNs, its own and others'. Netstack measures round
-	// trips by it in whole milliseconds, which in a fabric are all 0 or 1, and
-	// leaves slow start for that; and it takes 12 bytes a packet. What it is for
-	// besides, to tell a packet from one that is 4 GB older, needs a packet that
-	// is on its way for longer than those take: no fabric keeps one for seconds.
+	// Timestamps lets TCP use its timestamps option (RFC 7323). By default a Host takes
+	// the option out of SYNs, its own and others'. With it netstack measures round trips
+	// in whole milliseconds, which in a fabric are all 0 or 1, and leaves slow start for
+	// that reason. The option also takes 12 bytes a packet. Its other use is to tell a
+	// packet from one that is 4 GB older. For that an old packet must be in flight while
+	// 4 GB are sent: no fabric keeps a packet for seconds.
 	Timestamps bool
-	// RACK turns on netstack's RACK-TLP loss detection (RFC 8985). Where 1 % is
-	// lost it is half as fast again as the classic way. It is off because of its
-	// probes: what a receiver holds for longer than two round trips makes it
-	// probe, and it takes the answer for the repair of a loss
-	// (docs/netstack-recovery.md).
+	// RACK turns on netstack's RACK-TLP loss detection (RFC 8985). At 1 % loss it is half
+	// as fast again as the classic way. It is off because of its probes: if a receiver
+	// holds segments for longer than two round trips, the sender probes, and takes the
+	// answer for the repair of a loss (docs/netstack-recovery.md).
 	RACK bool
 }
 
-// Simulation makes a Host do the same whenever it is run again.
+// Simulation makes a Host behave the same in every run.
 type Simulation struct {
-	// Seed fixes where the selectors start and what they draw; 0 means a
-	// random seed.
+	// Seed determines where the selectors start and what they draw; 0 means a random
+	// seed.
 	Seed uint64
-	// Clock is the time to live in instead of the real one. Such a Host does nothing by
-	// itself: Device is not read, Receive is called instead; a call on a socket that would
-	// wait fails with EAGAIN, and Notifier tells when to try again; a connection that was
-	// dialled is still connecting; and deadlines are refused (os.ErrNoDeadline). All
-	// calls, the Clock's included, must come from one goroutine. Then Seed and the order of
-	// the calls determine everything. Close it for good only: in what order netstack resets
-	// what lingers is not determined. Clock does not go with Tunnel.
+	// Clock replaces the real time. Such a Host does nothing by itself. It does not read
+	// Device: call Receive instead. A call on a socket that would wait fails with EAGAIN,
+	// and Notifier tells when to try again. DialContext returns a connection that is still
+	// connecting. Deadlines are refused (os.ErrNoDeadline). All calls, including the
+	// Clock's, must come from one goroutine. Then Seed and the order of the calls
+	// determine everything, except what Close does: in which order netstack resets the
+	// remaining connections is not determined. Clock does not work with Tunnel.
 	Clock Clock
 }
 

@@ -21,15 +21,14 @@ func (h *Host) Dial(network, address string) (net.Conn, error) {
 	return h.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to address, a host:port over network "tcp", "tcp4",
-// "udp" or "udp4". Host names are looked up with the system's resolver, and all
-// their IPv4 addresses are tried in turn, each with its share of the time that
-// ctx leaves, as package net does. It fits http.Transport.DialContext. A
-// connection over TCP is a TCPConn. WithPolicy gives the connection a policy of its own.
+// DialContext connects to address, a host:port over network "tcp", "tcp4", "udp" or
+// "udp4". It looks up host names with the system's resolver and tries all their IPv4
+// addresses in turn, each with its share of the time that ctx leaves, as package net
+// does. It fits http.Transport.DialContext. A TCP connection is a TCPConn. WithPolicy
+// gives the connection a policy of its own.
 //
-// The error is a *net.OpError that wraps what each address failed with: those of
-// the kernel's sockets (syscall.ECONNREFUSED), or ctx's (context.Canceled,
-// context.DeadlineExceeded).
+// The error is a *net.OpError that wraps the error of each address: those of the kernel's
+// sockets (syscall.ECONNREFUSED), or ctx's (context.Canceled, context.DeadlineExceeded).
 func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	proto, remotes, err := h.resolve(ctx, network, address)
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"weft/internal/dataplane"
 )
 
-// PrefixPolicy gives what a Host sends to some addresses a policy of its own.
+// PrefixPolicy gives a Host's traffic to some addresses a policy of its own.
 type PrefixPolicy struct {
 	Prefix netip.Prefix // IPv4, such as 10.1.0.0/16
 	Policy string       // one of package policy's names
 }
 
-// WithPolicy returns a context with which Host.DialContext makes a connection that is
-// spread by the policy of that name, whatever Config.Policy and Config.Policies say.
-// The connection keeps to it for life. Config.PolicyOptions adjust it. What the other
-// end sends is spread as its Host says.
+// WithPolicy returns a context for Host.DialContext. A connection dialled with it is
+// spread by the named policy, whatever Config.Policy and Config.Policies say, for its
+// whole life. Config.PolicyOptions apply. The other end's Host chooses the policy of the
+// packets that it sends.
 //
 // If the name is unknown, the dial fails, and the error lists the names. An
-// http.Transport keeps connections for later requests: use one for each policy.
+// http.Transport reuses connections: use one Transport for each policy.
 //
-// Where the Device encapsulates (PathDevice), it does so for Config.Policy. The Host
-// encapsulates packets of other policies itself. A policy that is aware of congestion
-// knows what its own connections have found out.
+// If the Device encapsulates (PathDevice), it does so for Config.Policy. The Host
+// encapsulates packets of other policies itself. A congestion-aware policy knows only
+// what its own connections have measured.
 func WithPolicy(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, policyKey{}, name)
 }

@@ -6,14 +6,13 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// pacedClock is the real time for netstack, whose timers run one after the other.
+// pacedClock is the real time for netstack. Its timers run one after the other.
 //
-// Each of Go's timers runs in a goroutine of its own. When a program closes
-// 50,000 connections, as many retransmission timers are due 20 ms later, and the
-// few goroutines that would take in the acknowledgements wait for their turn
-// behind all of them. So each round of timers makes the next one longer: closing
-// n connections took time as n². Timers that wait for each other are not in the
-// scheduler's way, and when their turn comes most find that there is nothing left
+// Each of Go's timers runs in a goroutine of its own. When a program closes 50,000
+// connections, as many retransmission timers are due 20 ms later, and the few goroutines
+// that take acknowledgements wait behind all of them. So each round of timers makes the
+// next one longer: closing n connections took time as n². Timers that wait for each other
+// do not occupy the scheduler, and when their turn comes most of them find nothing left
 // to send.
 type pacedClock struct {
 	tcpip.Clock

@@ -11,18 +11,17 @@ import (
 	"weft/third_party/netstack/tcp"
 )
 
-// Shutdown ends the Host without losing what was written. It closes the
-// listeners, as Listen fails from then on with net.ErrClosed; waits until the
-// program has closed every TCP connection, what was written is acknowledged and
-// the peers have closed their side; and then does what Close does. Connections
-// that are open may be used, and others dialled, until then. UDP sockets are not
-// waited for. Pools that keep connections idle must be told (http.Server.Shutdown,
-// http.Transport.CloseIdleConnections).
+// Shutdown ends the Host without losing written data. It closes the listeners; from then
+// on Listen fails with net.ErrClosed. It waits until the program has closed every TCP
+// connection, all written data is acknowledged and the peers have closed their side. Then
+// it does what Close does. Meanwhile open connections may be used, and new ones dialled.
+// It does not wait for UDP sockets. Pools that keep idle connections must be closed by
+// the program (http.Server.Shutdown, http.Transport.CloseIdleConnections).
 //
-// When ctx ends first, Shutdown resets what is left and returns an error that
-// wraps ctx's and says how many connections there were. When the device fails
-// or Close is called meanwhile, it returns why nothing could be waited for. With
-// Config.Simulation it does not wait: it fails with EAGAIN until all is done.
+// If ctx ends first, Shutdown resets the remaining connections and returns an error that
+// wraps ctx's and says how many there were. If the device fails or Close is called
+// meanwhile, it returns that cause. With Config.Simulation it does not wait: it fails
+// with EAGAIN until all is done.
 func (h *Host) Shutdown(ctx context.Context) error {
 	if err := h.stopListening(); err != nil {
 		return err

@@ -8,49 +8,47 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// TCPConn is what every TCP connection of a Host can do: the methods of
-// *net.TCPConn, which implements it, too, but those that need a file descriptor.
-// DialContext and Accept return connections that are one:
+// TCPConn has the methods of every TCP connection of a Host: those of *net.TCPConn,
+// except the ones that need a file descriptor. *net.TCPConn implements it, too.
+// Connections from DialContext and Accept are TCPConns:
 //
 //	conn.(stack.TCPConn).SetLinger(0)
 //
-// All methods may be called concurrently. Errors are *net.OpError; after Close
-// they wrap net.ErrClosed.
+// All methods are safe for concurrent use. Errors are *net.OpError; after Close they wrap
+// net.ErrClosed.
 //
-// TCPConn is to be called, not to be implemented: it grows when *net.TCPConn does.
+// Call TCPConn, but do not implement it: it grows when *net.TCPConn does.
 type TCPConn interface {
 	net.Conn
-	// ReadFrom sends what r has until its end and returns how many bytes those
-	// were. io.Copy calls it.
+	// ReadFrom sends what r returns until its end, and returns the number of bytes.
+	// io.Copy calls it.
 	io.ReaderFrom
-	// WriteTo writes what is received to w until the peer closes, and returns how
-	// many bytes those were. io.Copy calls it.
+	// WriteTo writes received data to w until the peer closes, and returns the number of
+	// bytes. io.Copy calls it.
 	io.WriterTo
 
 	// CloseRead shuts the reading side.
 	CloseRead() error
-	// CloseWrite sends what was written, and then that it was all.
+	// CloseWrite sends the remaining written data, and then the end of the stream.
 	CloseWrite() error
 
-	// SetKeepAlive turns probes of an idle connection on, as they are by default,
-	// or off.
+	// SetKeepAlive turns probes of an idle connection on, which is the default, or off.
 	SetKeepAlive(on bool) error
-	// SetKeepAlivePeriod sets the time without traffic until the first probe; 0
-	// means 15 s, and less than 0 leaves it.
+	// SetKeepAlivePeriod sets the time without traffic until the first probe; 0 means 15
+	// s, and below 0 changes nothing.
 	SetKeepAlivePeriod(d time.Duration) error
-	// SetKeepAliveConfig sets all of the probes. As in package net, Idle and
-	// Interval of 0 mean 15 s, a Count of 0 means 9, and less than 0 leaves what is.
+	// SetKeepAliveConfig sets all options of the probes. As in package net, Idle and
+	// Interval of 0 mean 15 s, a Count of 0 means 9, and values below 0 change nothing.
 	SetKeepAliveConfig(c net.KeepAliveConfig) error
-	// SetNoDelay is true by default: what is written leaves at once. False waits
-	// for a whole segment while data is unacknowledged (Nagle's algorithm).
+	// SetNoDelay is true by default: written data leaves at once. With false, data waits
+	// for a whole segment while other data is unacknowledged (Nagle's algorithm).
 	SetNoDelay(on bool) error
-	// SetLinger says what Close does with data that is not acknowledged. Less than
-	// 0, the default, and more: it is sent in the background. 0: it is discarded, and
-	// the peer gets a reset.
+	// SetLinger says what Close does with data that is not acknowledged. Below 0, the
+	// default, and above 0: it is sent in the background. 0: it is discarded, and the
+	// peer gets a reset.
 	SetLinger(seconds int) error
-	// SetReadBuffer and SetWriteBuffer fix a buffer's size in bytes, from 4 KiB to
-	// 8 MiB; what is beyond is taken for the nearer one. By default buffers have
-	// 2.5 MiB, and grow.
+	// SetReadBuffer and SetWriteBuffer fix a buffer's size in bytes, from 4 KiB to 8 MiB;
+	// other values count as the nearer bound. By default buffers have 2.5 MiB, and grow.
 	SetReadBuffer(bytes int) error
 	SetWriteBuffer(bytes int) error
 }

@@ -8,8 +8,8 @@ import (
 	"weft/internal/dataplane"
 )
 
-// Underlay carries datagrams over as many paths as it has source ports;
-// link.OpenUDP opens one and describes the methods.
+// Underlay carries datagrams over as many paths as it has source ports. link.OpenUDP
+// opens one and describes the methods.
 type Underlay interface {
 	Paths() int
 	MTU() int
@@ -18,37 +18,38 @@ type Underlay interface {
 	Close() error
 }
 
-// Tunnel is a fabric that knows nothing of weft: packets travel in UDP, and
-// plain ECMP spreads the source ports over the paths. Nothing needs a privilege.
+// Tunnel carries packets over a fabric that knows nothing of weft: packets travel in UDP,
+// and plain ECMP spreads the source ports over the paths. It needs no privilege.
 type Tunnel struct {
-	// Underlay carries the datagrams. The Host owns it from a successful New on and closes it. Required.
+	// Underlay carries the datagrams. After a successful New the Host owns it and closes
+	// it. Required.
 	Underlay Underlay
-	// Name is what peers that share a key with us call us.
+	// Name is this end's name for peers that share a key with it.
 	Name string
-	// Peers are all that packets are sent to and accepted from.
+	// Peers are the only senders and receivers of packets.
 	Peers []Peer
 	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
 	ZeroChecksum bool
-	// Time returns the time of day; nil is time.Now. The numbers of datagrams with a
-	// MAC begin at it, and follow it when it is set ahead. Peers refuse numbers that
-	// are lower than those that they have seen. So Time should not go back from one
-	// start of a program to the next. The sender calls it once a second. It must be
-	// safe for concurrent use.
+	// Time returns the time of day; nil is time.Now. The numbers of datagrams with a MAC
+	// begin at it, and follow it when it is set forward. Peers refuse numbers that are
+	// lower than those that they have seen, so Time should not go back from one start of
+	// a program to the next. The sender calls it once a second. It must be safe for
+	// concurrent use.
 	Time func() time.Time
 }
 
 // Peer is another end of a Tunnel.
 type Peer struct {
-	// Name is what the peer calls itself; only a Key needs one.
+	// Name is the peer's own Name; only a Key needs one.
 	Name string
-	// Endpoint is where the peer receives. Its datagrams must come from the same
-	// address, from any port.
+	// Endpoint is the address on which the peer receives. Its datagrams must come from
+	// the same address, from any port.
 	Endpoint netip.AddrPort
 	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
 	// peers' prefixes contain an address, the longest counts.
 	Prefixes []netip.Prefix
-	// Key authenticates datagrams in both directions; nil: none does. Previous is
-	// accepted, too, while keys are exchanged. Host.SetPeerKeys changes both.
+	// Key authenticates datagrams in both directions; nil: no authentication. Previous is
+	// also accepted, during a change of keys. Host.SetPeerKeys changes both.
 	Key, Previous *encap.UDPKey
 }
 

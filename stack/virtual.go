@@ -155,11 +155,11 @@ func (n *noise) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Notifier is what all connections and listeners of a Host implement.
+// Notifier is implemented by all connections and listeners of a Host.
 type Notifier interface {
-	// Notify has f called whenever a call that failed with EAGAIN may do
-	// better now, until the connection is closed. f must not call the Host or
-	// anything of it. Another Notify replaces f.
+	// Notify makes the Host call f whenever a call that failed with EAGAIN may succeed,
+	// until the connection is closed. f must not call the Host or any of its sockets.
+	// Another Notify replaces f.
 	Notify(f func())
 }
 

@@ -11,19 +11,19 @@ const (
 	maxDetection = 30 * time.Second
 )
 
-// adjacency is what a switch knows of the neighbour at one port: a BFD session
-// (RFC 5880) in all but the bytes.
+// adjacency is what a switch knows of the neighbour at one port: a BFD session (RFC 5880)
+// in all but the bytes.
 //
-// Each side numbers its attempts: mine begins at the time of the agent's start in
-// nanoseconds and grows whenever the link is found dead, so it is never used
-// twice. A message names the attempt of its sender and the one of ours that the
-// sender has heard. If that is mine, the message was sent after we last took the
-// link for dead, and the neighbour hears us: that is the proof that both
-// directions work, and no recording can give it. Within an attempt a window of
-// counters keeps replays out; attempts of the sender's must not go back.
+// Each side numbers its attempts. mine begins at the time of the agent's start in
+// nanoseconds and grows whenever the link is found dead, so it is never used twice. A
+// message names its sender's attempt, and our attempt that the sender has heard. If the
+// latter is mine, the message was sent after we last found the link dead, and the
+// neighbour hears us. That proves that both directions work, and no recording can prove
+// it. Within an attempt a window of counters keeps replays out. The sender's attempts
+// must not go back.
 //
-// A message without the proof only says whom to answer. It makes no link live and
-// no entry known.
+// A message without the proof only says whom to answer. It makes no link live and no
+// entry known.
 type adjacency struct {
 	mine   uint64
 	theirs uint64 // 0: none heard in this attempt

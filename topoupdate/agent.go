@@ -8,12 +8,12 @@ import (
 )
 
 // Agent is a switch's part of the protocol: a state machine. It is not safe for
-// concurrent use. Its driver calls Carrier, Receive and Tick as things happen,
-// then Send, and Tick again when Next says so. now counts from an arbitrary
-// start. A now that goes back counts as the latest.
+// concurrent use. Its driver calls Carrier, Receive and Tick as things happen, then Send,
+// and Tick again when Next says so. now counts from an arbitrary start. A now before the
+// latest counts as the latest.
 //
-// Its memory is fixed when it is made: a record per switch of the fabric, and
-// per port a bit per switch.
+// Its memory is fixed when it is made: a record for each switch of the fabric, and for
+// each port a bit for each switch.
 type Agent struct {
 	config AgentConfig
 	fabric *fabric
@@ -43,10 +43,9 @@ type repeat struct {
 	changed time.Duration // when it last said something else
 }
 
-// Topology returns the baseline without the links that are down: those that
-// either end reports, and the switch's own, also to servers. It returns another
-// value only when a link's state has changed. The caller may keep it; it is
-// immutable.
+// Topology returns the baseline without the links that are down: those that either end
+// reports, and the switch's own, including those to servers. The pointer changes only
+// when a link's state has changed. The caller may keep it; it is immutable.
 func (a *Agent) Topology() *topology.Topology { return a.db.topology() }
 
 // advance begins every call that has the time.
@@ -84,7 +83,8 @@ func (a *Agent) nextSession() uint64 {
 	return a.session
 }
 
-// Carrier records what the kernel says about a port. Unknown ports are ignored.
+// Carrier records the carrier of a port, as the kernel reports it. Unknown ports are
+// ignored.
 func (a *Agent) Carrier(port int, up bool, now time.Duration) {
 	a.advance(now)
 	if port < 0 || port >= len(a.ports) || a.ports[port].carrier == up {
@@ -241,9 +241,9 @@ func (a *Agent) Next() time.Duration {
 	return t
 }
 
-// Leave makes the next Send say goodbye to all neighbours. An agent that ends in an orderly
-// way, for an update say, leaves links that work, and the neighbours judge them by their
-// carrier again. Only Send may follow.
+// Leave makes the next Send announce the end to all neighbours. When an agent ends in an
+// orderly way, for example for an update, its links still work, and the neighbours judge
+// them by their carrier again. Only Send may follow.
 func (a *Agent) Leave(now time.Duration) {
 	a.advance(now)
 	a.stats.Left = true
@@ -253,7 +253,7 @@ func (a *Agent) Leave(now time.Duration) {
 	}
 }
 
-// SetKeys replaces the keys, for instance to begin a roll-over.
+// SetKeys replaces the keys, for example to start a change of keys.
 func (a *Agent) SetKeys(k Keys) error {
 	ring, err := newKeyring(k)
 	if err == nil {

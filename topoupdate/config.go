@@ -22,35 +22,35 @@ const (
 // defaultAges is MaxAge in Refreshes.
 const defaultAges = 4
 
-// AgentConfig is what an Agent has to know. Zero values stand for the defaults;
-// Topology, Self and Boot have none.
+// AgentConfig configures an Agent. Zero values mean the defaults; Topology, Self and Boot
+// have none.
 type AgentConfig struct {
-	// Topology is the baseline. Links that are down in it stay down whatever
-	// messages say.
+	// Topology is the baseline. Links that are down in it stay down, whatever messages
+	// say.
 	Topology *topology.Topology
 	Self     topology.NodeID // a switch
 	// Boot numbers this start of the agent: the time of day in nanoseconds. Not 0. If the
-	// clock has gone back, the neighbours tell the agent of its old entries, and it outbids
-	// them. Its servers say nothing and listen again after MaxAge.
+	// clock has gone back, the neighbours tell the agent of its old entries, and it uses
+	// higher numbers. Its servers send nothing; they listen to it again after MaxAge.
 	Boot uint64
 	Seed uint64 // of the jitter
 
-	Hello      time.Duration // between hellos, at most; default 50 ms
-	Multiplier int           // missed hellos that make a neighbour dead; 2 to 255, default 3
-	// Require takes links to switches that have never spoken for dead. Without it they are
-	// judged by their carrier, so that a fabric can be changed over switch by switch.
+	Hello      time.Duration // between two hellos, at most; default 50 ms
+	Multiplier int           // hellos missed until a neighbour is dead; 2 to 255, default 3
+	// Require treats links to switches that have never sent a message as dead. Without it
+	// their carrier decides, so that agents can be introduced switch by switch.
 	Require bool
 	Damping Damping
 
-	Refresh time.Duration // between entries that say nothing new; default 5 s
-	// Repeat is how often an entry is sent again that reports something down, or did within
-	// the last Refresh; default 1 s. Changes are repeated after one Hello, then after twice
-	// as long, and so on up to Repeat. So it bounds what a lost message costs, and how long
-	// a server that starts late waits.
+	Refresh time.Duration // between entries without news; default 5 s
+	// Repeat is the time between repetitions of an entry that reports something down, or
+	// did so within the last Refresh; default 1 s. A change is repeated after one Hello,
+	// then after twice as long, and so on up to Repeat. So Repeat bounds the delay that a
+	// lost message causes, and how long a server that starts late waits.
 	Repeat time.Duration
 	MaxAge time.Duration // after which an entry no longer counts; default 4 × Refresh
-	// Pace is the least time between messages of updates by one port after the
-	// first few; default 1 ms.
+	// Pace is the least time between two update messages by one port after the first few;
+	// default 1 ms.
 	Pace time.Duration
 	Keys Keys
 }
@@ -77,9 +77,9 @@ func (c *AgentConfig) validate() error {
 	case c.Boot == 0:
 		return errors.New("topoupdate: AgentConfig.Boot is 0: give the time of day in nanoseconds")
 	case c.Hello < minInterval || c.Hello > maxDetection:
-		return fmt.Errorf("topoupdate: AgentConfig.Hello is %v: from %v to %v", c.Hello, minInterval, maxDetection)
+		return fmt.Errorf("topoupdate: AgentConfig.Hello is %v: give %v to %v", c.Hello, minInterval, maxDetection)
 	case c.Multiplier < 2 || c.Multiplier > 255:
-		return fmt.Errorf("topoupdate: AgentConfig.Multiplier is %d: from 2 to 255", c.Multiplier)
+		return fmt.Errorf("topoupdate: AgentConfig.Multiplier is %d: give 2 to 255", c.Multiplier)
 	case c.Refresh <= 0 || c.Repeat <= 0 || c.Pace <= 0:
 		return errors.New("topoupdate: AgentConfig.Refresh, Repeat and Pace must be positive")
 	case c.MaxAge < 2*c.Refresh:
@@ -99,8 +99,8 @@ func (f *fabric) budget() bucket.Bucket {
 // paceBurst is how many messages of updates leave a port at once.
 const paceBurst = 8
 
-// NewAgent returns the agent of a switch. Every port is taken to have a carrier
-// until Carrier says otherwise.
+// NewAgent returns the agent of a switch. Every port counts as having a carrier until
+// Carrier says otherwise.
 func NewAgent(c AgentConfig) (*Agent, error) {
 	c.setDefaults()
 	if err := c.validate(); err != nil {

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Damping holds back the return of links that flap. A failure is always reported at once. A
-// return is reported after the link has worked for a while without a break: Hold after a
-// first failure, twice as long after each that follows, Max at most. A link that has worked
-// for Forget begins with Hold again. RFC 2439 damps failures, too. Here a link that is
-// reported up while it is down costs packets, and one that is reported down while it is up
-// costs only capacity. A switch's last way up is never held back. Max is short, since where
-// many links flap at once, holding back cuts off more than what has failed.
+// Damping delays the reports that a flapping link is up again. A failure is always
+// reported at once. A return is reported after the link has worked without a break for
+// Hold after a first failure, twice as long after each further one, Max at most. A link
+// that has worked for Forget begins with Hold again. RFC 2439 damps failures, too. Here a
+// link that is reported up while it is down costs packets, and a link that is reported
+// down while it is up costs only capacity. A switch's last way up is never delayed. Max
+// is short: where many links flap at once, longer delays would cut off more than the
+// failures do.
 //
-// Zero values stand for the defaults.
+// Zero values mean the defaults.
 type Damping struct {
-	Hold   time.Duration // default 250 ms; negative: nothing is held back
+	Hold   time.Duration // default 250 ms; negative: no delay
 	Max    time.Duration // default 2 s
 	Forget time.Duration // default 60 s
 }

@@ -1,18 +1,18 @@
 // Package topoupdate lets switches tell every host which links are down, within
-// milliseconds of finding out: DRB's topology update (§4.3) with the thesis's
-// liveness of neighbours (§3.1.8).
+// milliseconds of detection: DRB's topology update (§4.3) with the thesis's liveness of
+// neighbours (§3.1.8).
 //
-// An Agent on every switch watches its links and floods one entry, the set of its own ports
-// that are down; it passes on others' entries by the rules of forwards. A Listener on every
-// host hears its edge switch. Both keep the newest entry of every switch and derive from
-// them a topology.Topology: a link is down if either of its ends says so. Both are state
-// machines: they take the time, and messages as bytes, and own no socket, timer or
-// goroutine. Packages wire and listen drive them.
+// An Agent on every switch watches its links. It floods one entry, the set of its own
+// ports that are down, and passes on others' entries by the rules of forwards. A Listener
+// on every host receives the messages of its edge switch. Both keep the newest entry of
+// every switch and derive a topology.Topology from them: a link is down if either of its
+// ends says so. Both are state machines: they take the time, and messages as bytes, and
+// own no socket, timer or goroutine. Packages wire and listen drive them.
 //
 // # Messages
 //
-// One UDP datagram of at most MaxMessage bytes from neighbour to neighbour. All
-// numbers are big-endian.
+// A message is one UDP datagram of at most MaxMessage bytes from neighbour to neighbour.
+// All numbers are big-endian.
 //
 //	0  magic 0x5755    2  version 1     3  type: 1 hello, 2 update
 //	4  key ID, 0: no MAC                5  0
@@ -32,48 +32,50 @@
 //
 // # Neighbours
 //
-// Hellos go between switches only. A link is dead when nothing was heard for multiplier ×
-// interval, and at once when its carrier goes or the neighbour says that it hears nothing;
-// so it is down at both ends if it is deaf in one direction. A link to a switch that has
-// never spoken is judged by its carrier (unless AgentConfig.Require), so that a fabric can
-// be changed over switch by switch. A new adjacency is told the whole database. See
-// adjacency for how replays are kept out, Listener for what they can do to hosts.
+// Only switches exchange hellos. A link is dead when nothing was heard for multiplier ×
+// interval. It is dead at once when its carrier goes or the neighbour says that it hears
+// nothing. So a link that is deaf in one direction is down at both ends. A link to a
+// switch that has never sent a message is judged by its carrier (unless
+// AgentConfig.Require), so that agents can be introduced switch by switch. A new
+// adjacency is sent the whole database. See adjacency for how replays are kept out, and
+// Listener for what they can do to hosts.
 //
 // # Reliability
 //
-// Nothing is acknowledged, for hosts may not speak. A change goes out at once, again after
-// one Hello, after two more, and so on up to every Repeat, for as long as it says that
-// something is down and for a Refresh afterwards. Every entry is renewed each Refresh, and
-// counts for MaxAge. A host that starts late knows within Repeat what is down, also if its
-// carrier has not changed. Silence about a switch says nothing. There is no digest: a host
-// that found one to differ could ask nobody, and would still have to wait for the next
-// message.
+// Nothing is acknowledged, since hosts may not send. A change is sent at once, again
+// after one Hello, after two more, and so on up to every Repeat, while the entry reports
+// something down and for a Refresh afterwards. Every entry is renewed each Refresh, and
+// counts for MaxAge. A host that starts late knows within Repeat what is down, even if
+// its carrier has not changed. Silence about a switch says nothing. There is no digest: a
+// host that found a difference could ask nobody, and would still have to wait for the
+// next message.
 //
 // # Bounds
 //
 // An agent keeps a record for each switch and, for each port, a bit for each switch that
-// waits to be sent, and no more, whatever arrives. A port takes as many new entries a
-// second as the fabric has switches, and sends a message per Pace.
+// waits to be sent. It keeps no more, whatever arrives. A port accepts as many new
+// entries a second as the fabric has switches, and sends one message per Pace.
 //
 // # Why it is so
 //
-// Everything that anybody finds out becomes a topology.Topology with links down, for hosts
-// and switches alike. So there is one way for a path to go out of use. Where no path to a
-// destination is left, all are tried: news may be old, and links that flapped are held back.
+// Every finding, of hosts and of switches, becomes a topology.Topology with links down.
+// So there is one way to take a path out of use. If no path to a destination is left, all
+// are tried: news may be old, and links that flapped are held back.
 //
-// DRB's three rules (§4.3) are one function, forwards. Servers only listen. An edge switch
-// tells its own failures to its servers alone. News from above goes down only.
+// DRB's three rules (§4.3) are one function, forwards. Servers only listen. An edge
+// switch reports its own failures only to its servers. News from above goes down only.
 //
-// Hellos between switches work as BFD's: each side numbers its attempts and echoes the other's
-// number. That proves both directions and makes recordings worthless. Agents also read the
-// kernel's count of lost carriers, since its message waits for the lock of all network
-// configuration. A link that comes back is reported after a time that grows if it flaps;
-// failures are never held back. A switch that was itself late does not blame its neighbours.
+// Hellos between switches work as BFD's: each side numbers its attempts and echoes the
+// other's number. That proves both directions and makes recordings worthless. Agents also
+// read the kernel's count of lost carriers, since the kernel's message waits for the lock
+// of all network configuration. A link that comes back is reported after a delay that
+// grows if it flaps; failures are never delayed. A switch that was itself late does not
+// blame its neighbours.
 //
-// A message is checked in this order, the cheapest first: length, version, fabric, expected
-// neighbour, replay window, MAC, a budget for each port. What waits to be sent is a set of
-// switches, not a list of messages.
+// A message is checked in this order, the cheapest first: length, version, fabric,
+// expected neighbour, replay window, MAC, a budget for each port. Entries that wait to be
+// sent are a set of switches, not a list of messages.
 //
-// Updates without keys are taken only in frames to the group, with TTL 255, from the next
-// switch's address, and only if they leave half of the paths to every rack.
+// Updates without keys are accepted only in frames to the group, with TTL 255, from the
+// next switch's address, and only if they leave half of the paths to every rack.
 package topoupdate

@@ -18,10 +18,10 @@ type version struct {
 	sequence    uint32
 }
 
-// compare is negative if v is older than u, zero if they are the same.
-// Sequence numbers are compared as RFC 1982 does. For numbers that are exactly
-// half the circle apart, which the RFC leaves open, the greater one is newer, so
-// that of any two switches one gives in.
+// compare is negative if v is older than u, zero if they are the same. Sequence numbers
+// are compared as in RFC 1982. The RFC leaves open which of two numbers exactly half the
+// circle apart is newer. Here it is the greater one, so that one of any two switches
+// gives in.
 func (v version) compare(u version) int {
 	switch {
 	case v.incarnation != u.incarnation:
@@ -114,10 +114,10 @@ func nextEntry(b []byte) (c claim, rest []byte, err error) {
 	return c, b[entrySize+n:], nil
 }
 
-// Entry is what a switch says of itself, as the database holds it.
+// Entry is a switch's report about itself, as the database holds it.
 type Entry struct {
 	Originator  topology.NodeID
-	Incarnation uint64        // when the originator was started, by its own count
+	Incarnation uint64        // number of the originator's start
 	Sequence    uint32        // wraps, RFC 1982
 	Age         time.Duration // since it was made, as far as is known
 	Down        []int         // the originator's ports that are down, ascending

@@ -30,10 +30,10 @@ func (a *Agent) goes(index, from int, to *port) bool {
 	return from != to.Index && forwards(a.layer, in, a.fabric.layer(a.db.id(index)), to.dir)
 }
 
-// tellAll queues all that a new neighbour must know, as far as forwards lets it pass. So a
-// neighbour above hears only this switch's own entry. It needs no more: other news from
-// above it hears from there, or has no path that it concerns. A neighbour that has
-// forgotten its own numbers learns them when it sends its own entry.
+// tellAll queues all that a new neighbour must know, as far as forwards lets it pass. So
+// a neighbour above gets only this switch's own entry. It needs no more: it hears other
+// news from its own neighbours above, or has no path that the news concerns. A neighbour
+// that has forgotten its own numbers learns them when it sends its own entry.
 func (a *Agent) tellAll(p *port) {
 	for i := range a.db.records {
 		if r := &a.db.records[i]; r.status == live && a.goes(i, int(r.from), p) {

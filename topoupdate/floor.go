@@ -7,14 +7,14 @@ import (
 	"weft/topology"
 )
 
-// floor bounds what unsigned news may take away: a part of a host's paths to every rack
-// always stays in use. Claims are honoured in the order in which they came. A claim that
-// would leave fewer paths is held, and tried again when another one ends.
+// floor bounds what unsigned messages may take away: a part of a host's paths to every
+// rack always stays in use. Claims are accepted in the order in which they came. A claim
+// that would leave fewer paths is held, and tried again when another one ends.
 //
 // In a Clos a path to a rack of another pod is a choice of an aggregation switch (group)
-// and of one of that group's cores, so live paths are counted by group and pod. The cost of
-// a claim grows with what it concerns: at most every rack, for a link on the host's own
-// side.
+// and of one of that group's cores, so live paths are counted by group and pod. The cost
+// of a claim grows with the racks that it concerns: every rack, for a link on the host's
+// own side.
 type floor struct {
 	fabric *fabric
 	groups int // aggregation switches of a pod

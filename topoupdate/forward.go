@@ -2,7 +2,7 @@ package topoupdate
 
 import "weft/topology"
 
-// Own stands for the port on which an entry came where it is the switch's own.
+// Own stands for the port of the switch's own entries, which came by no port.
 const Own = -1
 
 // direction is where a port leads.
@@ -15,20 +15,19 @@ const (
 	toSelf                  // no port: what a switch says of itself
 )
 
-// forwards is DRB's three rules (§4.3) and where the thesis's tags go
-// (§3.1.8), for one switch:
+// forwards is DRB's three rules (§4.3), and where the thesis's tags go (§3.1.8), for one
+// switch:
 //
 //	servers only listen                       nothing comes from a server
 //	a ToR's uplink failure is its servers'    an edge switch's own entry goes down only
 //	what comes from above goes below          and, at an edge switch, to servers
 //	what comes from below goes everywhere     a spine so reflects it
 //
-// So an entry travels every path that could lead over the dead link, backwards
-// from the link. A host that still has such a path hears of the failure by that
-// path, whatever else has failed.
+// So an entry travels every path that could lead over the dead link, backwards from the
+// link. A host that still has such a path hears of the failure by that path, whatever
+// else has failed.
 //
-// An edge switch's entry belongs to its servers, so no other switch has one to
-// forward.
+// An edge switch's entry is only for its servers, so no other switch forwards one.
 func forwards(self topology.Layer, from direction, originator topology.Layer, to direction) bool {
 	if originator == topology.LayerEdge && (self != topology.LayerEdge || from != toSelf) {
 		return false

@@ -237,10 +237,10 @@ func blocking(top *topology.Topology, host topology.NodeID) (links []topology.Li
 	return slices.Compact(links)
 }
 
-// forward appends to ports those by which the switch self passes on an entry
-// of originator's that it received on port from, or, with from Own, that is its
-// own. An entry never goes back to where it came from. self and originator are
-// switches of t, from is Own or one of self's ports.
+// forward appends to ports those by which the switch self passes on an entry of
+// originator's. from is the port on which it received the entry, or Own if the entry is
+// its own. An entry never goes back to where it came from. self and originator are
+// switches of t.
 func forward(ports []int, t *topology.Topology, self topology.NodeID, from int, originator topology.NodeID) []int {
 	all := t.Ports(self)
 	in := toSelf

@@ -21,18 +21,18 @@ const (
 type Key struct {
 	ID     uint8  // 1 to 255; travels in the message
 	Secret []byte // at least 16 bytes, uniformly random, not a passphrase
-	// From is when signing with it begins, on the clock of the machine's now. It is
-	// accepted at once. So give a new key to everybody with a From by which everybody will
-	// have it, and take the old one away some time later.
+	// From is when to begin to sign with the key, on the clock of the machine's now. The
+	// key is accepted at once. So give everybody a new key whose From is after everybody
+	// has it, and remove the old key some time later.
 	From time.Duration
 }
 
-// Keys authenticate messages by HMAC-SHA-256 (RFC 2104). The zero value has
-// none: nothing is signed, nothing checked.
+// Keys authenticate messages by HMAC-SHA-256 (RFC 2104). The zero value has none: nothing
+// is signed, nothing checked.
 type Keys struct {
 	List []Key
-	// AcceptUnsigned also takes messages without a MAC, while not everybody has a key yet.
-	// A receiver without keys takes signed messages unchecked.
+	// AcceptUnsigned also accepts messages without a MAC, while some nodes have no key
+	// yet. A receiver without keys accepts signed messages unchecked.
 	AcceptUnsigned bool
 }
 
@@ -50,7 +50,7 @@ func (k *Keys) Validate() error {
 		}
 		for _, other := range k.List[:i] {
 			if other.ID == key.ID {
-				return fmt.Errorf("Keys.List[%d].ID: %d is twice in the list: number keys apart", i, key.ID)
+				return fmt.Errorf("Keys.List[%d].ID: %d is in the list twice: give each key its own number", i, key.ID)
 			}
 		}
 	}

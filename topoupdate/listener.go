@@ -10,20 +10,21 @@ import (
 	"weft/topology"
 )
 
-// ListenerConfig is what a Listener has to know.
+// ListenerConfig configures a Listener.
 type ListenerConfig struct {
-	// Topology is the baseline. Links that are down in it stay down whatever
-	// messages say.
+	// Topology is the baseline. Links that are down in it stay down, whatever messages
+	// say.
 	Topology *topology.Topology
 	Self     topology.NodeID // a host
 	Keys     Keys
-	MaxAge   time.Duration // as the switches', 0: DefaultRefresh × 4
+	MaxAge   time.Duration // that of the switches; 0: DefaultRefresh × 4
 
-	// Sources are the addresses from which unsigned messages are taken: those of the
-	// edge switch. nil: from any. Signed ones are taken from everywhere.
+	// Sources are the addresses from which unsigned messages are accepted: those of the
+	// edge switch. nil: any address. Signed messages are accepted from any address.
 	Sources []netip.Addr
-	// Floor is the part of the paths to every rack, rounded up, that stays in use whatever
-	// unsigned messages say. 0 means DefaultFloor; 1 means that they take nothing away.
+	// Floor is the share of the paths to every rack, rounded up, that stays in use
+	// whatever unsigned messages say. 0 means DefaultFloor; 1 means that they take
+	// nothing away.
 	Floor float64
 }
 
@@ -31,34 +32,32 @@ type ListenerConfig struct {
 // uplinks fails. The host's own probes find further failures.
 const DefaultFloor = 0.5
 
-// Listener is a server's part of the protocol: it listens to its edge switch and
-// never says anything (DRB §4.3, rule 1). It is not safe for concurrent use. It
-// begins with the baseline, to which it comes back if nothing is heard for
-// MaxAge.
+// Listener is a server's part of the protocol: it listens to its edge switch and never
+// sends (DRB §4.3, rule 1). It is not safe for concurrent use. It begins with the
+// baseline, and returns to it if nothing is heard for MaxAge.
 //
 // # What a replay can do
 //
-// Who does not speak cannot challenge, so a Listener knows a recording only by
-// what has come before it: an edge switch's session and counter grow, and so do
-// each originator's incarnation and sequence. A Listener that has heard its edge
-// switch once takes no recording of anything earlier, until the switch has been
-// silent for MaxAge: then an older session is let in, for the switch may have
-// lost its clock. One that has just started and has heard nothing takes a
-// recording for news, from whoever can send to it with a TTL of 255, that is on
-// its own cable. What it was made to believe ends, for every originator that
-// lives, with that one's next entry: at most Repeat later if it says that
-// something is down, at most Refresh if not. For one that does not live it ends
-// after MaxAge, since a message says how old its entries were when it was made.
-// Only links that were once down can be slandered so.
+// A Listener does not send, so it cannot challenge a sender. It recognises a recording
+// only by earlier messages: an edge switch's session and counter grow, and so do each
+// originator's incarnation and sequence. After it has heard its edge switch once, it
+// accepts no recording of anything earlier, until the switch has been silent for MaxAge.
+// Then it accepts an older session, since the switch may have lost its clock. A Listener
+// that has just started and has heard nothing takes a recording for news. The sender must
+// reach it with a TTL of 255, so it is on the Listener's own cable. For every originator
+// that is alive, the false news ends with that switch's next entry: at most Repeat later
+// if it reports something down, at most Refresh later if not. For an originator that is
+// not alive it ends after MaxAge, since a message says how old its entries were when it
+// was made. A replay can only report links down that were once down.
 //
 // # What unsigned messages can do
 //
-// Without keys nobody on the cable, or on the segment if there are others, needs a
-// recording: an address can be forged. So unsigned messages take away no more than Floor
-// allows; Held counts what else they claim. A forger can also keep news from a host, by
-// numbers that are higher than the switches'. The host's own probes (package liveness) then
-// find what has failed. Where some messages are signed (Keys.AcceptUnsigned), others are
-// refused until MaxAge after the last of them.
+// Without keys an attacker on the cable, or on a shared segment, needs no recording: an
+// address can be forged. So unsigned messages take away no more than Floor allows; Held
+// counts the other links that they claim. A forger can also keep news from a host, by
+// higher numbers than the switches'. The host's own probes (package liveness) then find
+// the failures. If some messages are signed (Keys.AcceptUnsigned), unsigned ones are
+// refused until MaxAge after the last signed one.
 type Listener struct {
 	fabric *fabric
 	ring   *keyring
@@ -86,10 +85,10 @@ type Listener struct {
 type ListenerStats struct {
 	Received  uint64 // messages, rejected ones included
 	Rejected  Rejects
-	Changed   uint64 // entries that said something else than before
-	Refreshed uint64 // entries that were newer and said the same
-	Repeated  uint64 // entries that were known
-	Older     uint64 // entries that were older than what is known
+	Changed   uint64 // entries with news
+	Refreshed uint64 // newer entries without news
+	Repeated  uint64 // entries that were known already
+	Older     uint64 // entries older than the known ones
 	Snapshots uint64 // topologies made
 }
 
@@ -124,8 +123,8 @@ func NewListener(c ListenerConfig) (*Listener, error) {
 	}, nil
 }
 
-// Receive takes a message, any bytes, and the address that it came from. It keeps none of
-// the bytes. It returns true if the message has changed Topology.
+// Receive takes a message, any bytes, and its source address. It keeps none of the bytes.
+// changed says whether the message has changed Topology.
 func (l *Listener) Receive(packet []byte, from netip.Addr, now time.Duration) (changed bool) {
 	l.now = max(l.now, now)
 	l.stats.Received++
@@ -232,7 +231,7 @@ func (l *Listener) vouch(originator topology.NodeID, signed bool) {
 	}
 }
 
-// Tick discards what is too old. It returns true if that has changed Topology.
+// Tick discards entries that are too old. It returns true if that has changed Topology.
 func (l *Listener) Tick(now time.Duration) (changed bool) {
 	l.now = max(l.now, now)
 	l.db.expire(l.now)
@@ -288,9 +287,8 @@ func (l *Listener) signs(id topology.LinkID) bool {
 	return l.db.signed(k.A, k.PortA) || l.db.signed(k.B, k.PortB)
 }
 
-// Topology returns the baseline without the links that are down. It returns
-// another value only when a link's state has changed. The caller may keep it; it
-// is immutable.
+// Topology returns the baseline without the links that are down. The pointer changes only
+// when a link's state has changed. The caller may keep it; it is immutable.
 func (l *Listener) Topology() *topology.Topology { return l.shown }
 
 // Held returns how many links the floor keeps in use although unsigned messages report them
@@ -302,7 +300,7 @@ func (l *Listener) Signed() (demanded, heard bool) {
 	return len(l.ring.keys) > 0 && !l.ring.acceptUnsigned, l.signed
 }
 
-// SetKeys replaces the keys, for instance to begin a roll-over.
+// SetKeys replaces the keys, for example to start a change of keys.
 func (l *Listener) SetKeys(k Keys) error {
 	ring, err := newKeyring(k)
 	if err == nil {
@@ -311,8 +309,8 @@ func (l *Listener) SetKeys(k Keys) error {
 	return err
 }
 
-// Refused reports whether messages came during the last MaxAge or longer and none was
-// believed. It says why the latest was not.
+// Refused reports whether messages were rejected and none was believed: never, or not for
+// MaxAge. why is the reason for the latest rejection.
 func (l *Listener) Refused() (why Reject, refused bool) {
 	return l.latest, l.stats.Rejected.Total() > 0 && (!l.ever || l.now-l.heard >= l.maxAge)
 }
@@ -320,5 +318,5 @@ func (l *Listener) Refused() (why Reject, refused bool) {
 // Stats returns the counters.
 func (l *Listener) Stats() ListenerStats { return l.stats }
 
-// Database returns all entries that count.
+// Database returns all valid entries.
 func (l *Listener) Database() []Entry { return l.db.entries(l.now) }

@@ -66,11 +66,10 @@ func appendHeader(b []byte, h *header, fingerprint uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, h.heard)
 }
 
-// parseHeader reads the header of a message of this fabric. It allocates
-// nothing and touches nothing behind the header.
+// parseHeader reads the header of a message of this fabric. It allocates nothing and
+// reads nothing behind the header.
 //
-// Errors: RejectTruncated, RejectOversized, RejectVersion, RejectType,
-// RejectFabric.
+// Errors: RejectTruncated, RejectOversized, RejectVersion, RejectType, RejectFabric.
 func parseHeader(b []byte, fingerprint uint64) (h header, err error) {
 	switch {
 	case len(b) < headerSize:

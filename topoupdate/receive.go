@@ -6,8 +6,8 @@ import (
 	"weft/topology"
 )
 
-// Receive takes a message that came in by a port, any bytes, and keeps none of
-// them. A message that is wrong is counted and has no effect.
+// Receive takes a message that came in by a port, any bytes, and keeps none of them. A
+// wrong message is counted and has no effect.
 func (a *Agent) Receive(port int, packet []byte, now time.Duration) {
 	a.advance(now)
 	a.stats.Received++

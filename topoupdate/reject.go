@@ -1,26 +1,26 @@
 package topoupdate
 
-// Reject says why a message, or an entry, was not taken. As an error it is
-// what the decoder returns; Stats counts by it.
+// Reject says why a message, or an entry, was not accepted. It is the decoder's error,
+// and Stats counts by it.
 type Reject uint8
 
-// In the order in which a message is examined: the cheapest check comes first.
+// In the order of the checks: the cheapest comes first.
 const (
 	RejectTruncated  Reject = iota // shorter than its header, its entries or its MAC say
 	RejectOversized                // longer than MaxMessage
-	RejectVersion                  // not ours, or of a version that is not known
-	RejectType                     // neither hello nor update, or one that has no business here
-	RejectFabric                   // of another fabric: fingerprints differ
-	RejectSender                   // not from who is at the other end of the port
-	RejectSource                   // unsigned, and not from an address of the next switch's
-	RejectReplay                   // of an old session, or a counter seen before
-	RejectKey                      // signed by a key that is not known, or not signed
+	RejectVersion                  // not weft's, or of an unknown version
+	RejectType                     // neither hello nor update, or of a type that this node does not accept
+	RejectFabric                   // of another fabric: the fingerprints differ
+	RejectSender                   // not from the node at the other end of the port
+	RejectSource                   // unsigned, and not from an address of the next switch
+	RejectReplay                   // of an old session, or with a counter seen before
+	RejectKey                      // signed by an unknown key, or not signed
 	RejectMAC                      // wrong MAC
 	RejectTrailing                 // bytes behind the last entry, or not in canonical form
-	RejectOriginator               // an entry of no switch, or of one that is not heard here
-	RejectPort                     // an entry about a port that its switch has not, or that leads to a server
+	RejectOriginator               // an entry of no switch, or of a switch whose entries do not come here
+	RejectPort                     // an entry about a port that its switch does not have, or that leads to a server
 	RejectAge                      // an entry older than MaxAge
-	RejectBudget                   // an entry over the port's budget of news
+	RejectBudget                   // an entry above the port's budget of news
 	NumRejects
 )
 
@@ -33,7 +33,7 @@ func (r Reject) String() string { return rejectNames[r] }
 
 func (r Reject) Error() string { return "topoupdate: rejected: " + rejectNames[r] }
 
-// Rejects counts what was not taken, by reason.
+// Rejects counts what was not accepted, by reason.
 type Rejects [NumRejects]uint64
 
 // Total returns the sum of all reasons.
@@ -44,8 +44,7 @@ func (r Rejects) Total() (n uint64) {
 	return n
 }
 
-// ByName returns the counts that are not zero under the names of their
-// reasons.
+// ByName returns the counts that are not zero, by the names of their reasons.
 func (r Rejects) ByName() map[string]uint64 {
 	m := make(map[string]uint64)
 	for i, c := range r {

@@ -1,7 +1,7 @@
 package topoupdate
 
-// Send calls f for each message that must be sent now. The bytes are valid during
-// the call only. Nothing is kept for ports at which nobody listens.
+// Send calls f for each message that must be sent now. The bytes are valid only during
+// the call. Messages for ports at which nobody listens are not kept.
 func (a *Agent) Send(f func(port int, packet []byte)) {
 	for i := range a.ports {
 		p := &a.ports[i]

@@ -14,11 +14,11 @@ type AgentStats struct {
 	UpdatesSent uint64
 	EntriesSent uint64
 	Originated  uint64 // own entries
-	Outbid      uint64 // of these, against an older life of this switch
-	Changed     uint64 // entries received that said something else
-	Refreshed   uint64 // entries received that were newer and said the same
-	Repeated    uint64 // entries received that were known
-	Older       uint64 // entries received that were older than what is known
+	Outbid      uint64 // of these, those against entries of this switch's earlier start
+	Changed     uint64 // received entries with news
+	Refreshed   uint64 // received newer entries without news
+	Repeated    uint64 // received entries that were known already
+	Older       uint64 // received entries older than the known ones
 	LinkDowns   uint64 // own links reported down
 	Late        uint64 // Ticks so late that neighbours were given more time
 	Left        bool
@@ -30,17 +30,17 @@ func (a *Agent) Stats() AgentStats { return a.stats }
 // Signed reports whether messages are signed, and unsigned ones refused.
 func (a *Agent) Signed() bool { return len(a.ring.keys) > 0 && !a.ring.acceptUnsigned }
 
-// Neighbour is the state of one port, for people.
+// Neighbour is the state of one port, for status.
 type Neighbour struct {
 	Port    int
 	Node    topology.NodeID
 	Carrier bool
-	Hears   bool          // both directions are proven; false for servers, who never speak
+	Hears   bool          // both directions are proved; false for servers, which never send
 	Alive   bool          // the verdict on the link, before damping
-	Why     string        // why so; empty for servers
+	Why     string        // the reason; empty for servers
 	Since   time.Duration // of the verdict, on now's clock
 	Up      bool          // as reported to the fabric
-	UpAt    time.Duration // when it will be reported up, if it stays well; 0: nothing is held back
+	UpAt    time.Duration // when it will be reported up if it keeps working; 0: no delay
 	Queued  int           // entries that wait to be sent
 }
 

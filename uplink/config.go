@@ -39,7 +39,7 @@ func NewHost(c stack.Config, o Options) (*stack.Host, *Device, error) {
 // check returns whose address it is, and how its packets are spread.
 func check(c *stack.Config) (self topology.Node, p policy.Policy, err error) {
 	if c.Device != nil || c.Tunnel != nil {
-		return self, p, errors.New("uplink: Config.Device or Tunnel is given, but the Device is what is opened: leave them out")
+		return self, p, errors.New("uplink: Config.Device or Config.Tunnel is given, but uplink opens the Device itself: leave them out")
 	}
 	if c.Topology == nil {
 		return self, p, errors.New("uplink: Config.Topology is missing: topology.Parse makes one")

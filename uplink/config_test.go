@@ -40,7 +40,7 @@ func TestOpen_saysWhichFieldIsWrong(t *testing.T) {
 		{"the kernel's", stack.Config{Address: netip.MustParseAddr("10.0.1.3"), Topology: top}, "the embedded stack's is 10.0.1.131"},
 		{"policy", stack.Config{Address: good, Topology: top, Policy: "prest"}, "Config.Policy"},
 		{"carrier", stack.Config{Address: good, Topology: top, Carrier: encap.CarrierMPLS}, "Config.Carrier is mpls"},
-		{"a device", stack.Config{Address: good, Topology: top, Device: pair}, "Config.Device or Tunnel is given"},
+		{"a device", stack.Config{Address: good, Topology: top, Device: pair}, "Config.Device or Config.Tunnel is given"},
 		{"options", stack.Config{Address: good, Topology: top, PolicyOptions: policy.Options{FlowcellBytes: 1}}, "FlowcellBytes is 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

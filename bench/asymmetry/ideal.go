@@ -14,11 +14,12 @@ type limit struct {
 }
 
 // ideal is the max-min fair rate of each stream in Mbit/s over all choices of paths: the
-// best that any can do. Links have rateMbit where the topology gives no rate.
+// best that any policy can reach. Links have rateMbit where the topology gives no rate.
 //
-// All streams go from some racks to one. So the maximum flow from each set of sending racks
-// limits them, and otherwise only the hosts' own links do. Streams are filled at the same
-// speed; those that meet a full limit stop (Bertsekas and Gallager, Data Networks, §6.5.2).
+// All streams go from some racks to one. So the maximum flow from each set of sending
+// racks limits them, and otherwise only the hosts' own links do. All streams grow at the
+// same speed; those that meet a full limit stop (Bertsekas and Gallager, Data Networks,
+// §6.5.2).
 func ideal(t *topology.Topology, all []stream, rateMbit float64) []float64 {
 	limits := append(hostLimits(t, all, rateMbit), fabricLimits(t, all, rateMbit)...)
 	rates, stopped := make([]float64, len(all)), make([]bool, len(all))

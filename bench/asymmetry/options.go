@@ -13,7 +13,7 @@ import (
 	"weft/resequencer"
 )
 
-// Options say what to measure. Complete fills in what is 0 and has a default.
+// Options say what to measure. Complete sets defaults for fields that are 0.
 type Options struct {
 	Scenarios []Scenario
 	Rows      []testbed.Row // hosts of weft only
@@ -22,21 +22,21 @@ type Options struct {
 	Streams  int     // per host of the two sending racks
 	RateMbit float64 // of the links between switches in Mbit/s; those of hosts have hostRate times as much
 
-	Warmup, Duration time.Duration // not measured, measured
+	Warmup, Duration time.Duration // before the measurement; of the measurement
 
-	// Memory makes the fabric in memory. Otherwise it is made of network namespaces, which
-	// needs root.
+	// Memory uses the fabric in memory. Otherwise it is built of network namespaces,
+	// which needs root.
 	Memory bool
 	Lab    string // name of the lab of network namespaces
 	Seed   uint64
 
 	Carrier encap.Carrier
 	Policy  policy.Options
-	// Plain leaves out the meters of switches.
+	// Plain runs without the meters of switches.
 	Plain bool
 	Tau   time.Duration // of the DREs of conga, at hosts and switches
 
-	// Progress, if not nil, is told how much of what has been done.
+	// Progress, if not nil, is called with how much is done and what.
 	Progress func(what string, done, total int)
 }
 
@@ -97,15 +97,15 @@ func (o *Options) Complete() {
 	}
 }
 
-// FlowletPackets is the pause that ends a flowlet, in full packets' times: half of what a
-// full queue takes. CONGA's 500 µs are 400 packets' time at 10 Gbit/s, but hosts there send
-// 45 at a time; netstack over slow links sends one or two for each acknowledgement, and
-// hardly makes such pauses. With much shorter ones conga chooses again and again by the
-// same report, and all hosts choose together (with 4 packets' time it gets a third less
-// than with 25 where A1-T1 is down).
+// FlowletPackets is the pause that ends a flowlet, in full packets' times: half of the
+// time that a full queue takes. CONGA's 500 µs are 400 packets' time at 10 Gbit/s, but
+// hosts there send 45 packets at a time. Netstack over slow links sends one or two for
+// each acknowledgement, and hardly ever makes such pauses. With much shorter pauses conga
+// chooses again and again by the same report, and all hosts choose the same path (with 4
+// packets' time it gets a third less than with 25 where A1-T1 is down).
 const FlowletPackets = 25
 
-// Check names the flag that is wrong.
+// Check returns an error that names the wrong flag.
 func (o *Options) Check() error {
 	switch {
 	case len(o.Rows) == 0:

@@ -12,16 +12,16 @@ import (
 	"weft/topology"
 )
 
-// Probing is what sampling costs the links that lead up from the two sending racks,
-// and what it should by the paper's formula (Luopan §3.1).
+// Probing is the cost of sampling on the links up from the two sending racks, measured
+// and by the paper's formula (Luopan §3.1).
 type Probing struct {
-	// Metric is the quantity by which most samples were compared at the end.
+	// Metric is the metric of most samples at the end.
 	Metric string `json:"metric"`
-	// Active is the sum, over all hosts in the two racks, of each host's destination racks:
-	// here hosts probe, in the paper switches do.
+	// Active is the sum, over all hosts in the two racks, of each host's destination
+	// racks. Here hosts probe; in the paper switches do.
 	Active int `json:"active"`
-	// PeriodMs is from one round of probes to the next: how long samples are used
-	// and, before, waited for. RTTMs is of the samples.
+	// PeriodMs is the time from one round of probes to the next. It includes the wait for
+	// answers. RTTMs is the round trip of samples.
 	PeriodMs float64 `json:"period_ms"`
 	RTTMs    float64 `json:"rtt_ms"`
 

@@ -9,19 +9,19 @@ import (
 	"weft/topology"
 )
 
-// Result is what one policy made of one scenario.
+// Result is the result of one policy in one scenario.
 type Result struct {
 	Topology string `json:"topology"` // the scenario's name
 	Spec     string `json:"spec"`     // of the fabric
-	About    string `json:"about"`    // what is wrong with it
+	About    string `json:"about"`    // the fault
 	Fabric   string `json:"fabric"`   // what it is made of
 	Policy   string `json:"policy"`
 	Encap    string `json:"encap"`
 	Metered  bool   `json:"metered"` // switches measure their queues
 	Seed     uint64 `json:"seed"`
 
-	// Flows are the long streams, and GoodputMbit is theirs and the mice's together.
-	// Ideal is what they could get at best with every packet on the right path.
+	// Flows are the long streams. GoodputMbit is that of streams and mice together. Ideal
+	// is the best that they could get, with every packet on the best path.
 	Flows          int     `json:"flows"`
 	GoodputMbit    float64 `json:"goodput_mbit"`
 	IdealMbit      float64 `json:"ideal_mbit"`
@@ -30,20 +30,20 @@ type Result struct {
 	Retransmits    int64   `json:"retransmits"`
 
 	// Mice are transfers of 20 KB over open connections, timed until the receiver's
-	// answer. One that is given up counts ten seconds.
+	// answer. An aborted one counts as ten seconds.
 	Mice        int     `json:"mice"`
 	MiceGivenUp int     `json:"mice_given_up"`
 	MiceP50     float64 `json:"mice_p50_us"`
 	MiceP99     float64 `json:"mice_p99_us"`
 
-	// SharePerPath is how the bytes that T2 sends to T3 divide over its paths P1 to
-	// P4, in percent, as counted at T2's uplinks.
+	// SharePerPath is the share, in percent, of T2's bytes to T3 on each of its paths P1
+	// to P4, as counted at T2's uplinks.
 	SharePerPath map[string]float64 `json:"share_per_path"`
 
 	Probing *Probing `json:"probing,omitempty"` // of policies that sample
 
 	IdlePercent float64 `json:"idle_percent"` // of the machine's processors; -1 if unknown
-	CPUBound    bool    `json:"cpu_bound"`    // too little for a comparison
+	CPUBound    bool    `json:"cpu_bound"`    // too little idle time for a comparison
 	DurationS   float64 `json:"duration_s"`
 }
 

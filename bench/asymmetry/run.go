@@ -12,8 +12,8 @@ import (
 // miceShare is the part of the ideal that mice ask for.
 const miceShare = 0.1
 
-// Run measures every policy in every scenario. What has been measured before an
-// error is returned with it.
+// Run measures every policy in every scenario. On error it also returns the results so
+// far.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	var results []Result
 	for _, s := range o.Scenarios {

@@ -6,13 +6,13 @@ import (
 	"weft/topology"
 )
 
-// Scenario is a fabric and what is wrong with it.
+// Scenario is a fabric and its fault.
 type Scenario struct {
 	Name  string
-	About string // what is wrong with it
+	About string // the fault
 	// Link is the link that is down or slow, by its name; "" if none is.
 	Link string
-	Slow float64 // part of the others' rate that it has; 0: it is down
+	Slow float64 // its share of the other links' rate; 0: it is down
 	// Told says that hosts know the links' rates, and weigh paths by them.
 	Told bool
 }
@@ -36,7 +36,7 @@ const (
 // are not to be the bottleneck.
 const hostRate = 2
 
-// Scenarios are all of them.
+// Scenarios returns all scenarios.
 func Scenarios() []Scenario {
 	return []Scenario{
 		{Name: "link-down", About: "A1-T1 is down, which everybody knows (Luopan Fig. 1a)", Link: linkA1T1},

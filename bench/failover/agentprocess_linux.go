@@ -22,9 +22,9 @@ import (
 // agentsReady is what a process of agents says when they have found each other.
 const agentsReady = "ready"
 
-// RunAgents runs an agent at every switch of a lab until in ends. It writes a line
-// to out when all of them take their own links for up, and with traced before and
-// after that a line for every change of carrier that an agent reads.
+// RunAgents runs an agent at every switch of a lab until in ends. It writes a line to out
+// when every agent considers its own links up. With traced it also writes a line for
+// every change of carrier that an agent reads, before and after that.
 func RunAgents(ctx context.Context, name string, hello time.Duration, traced bool, in io.Reader, out io.Writer) (err error) {
 	lab, err := lab.Open(name)
 	if err != nil {

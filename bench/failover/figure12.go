@@ -31,14 +31,14 @@ type Level struct {
 	FromS     float64 `json:"from_s"`
 	ToS       float64 `json:"to_s"`
 	IdealMbit float64 `json:"ideal_mbit"` // see Ideal
-	// Mbit is the median of its samples without those of the first quarter, in
-	// which TCP finds its rate again.
+	// Mbit is the median of its samples without the first quarter, in which TCP finds its
+	// rate again.
 	Mbit      float64 `json:"mbit"`
-	OfIdeal   float64 `json:"of_ideal"`   // Mbit by IdealMbit
-	OfFirst   float64 `json:"of_first"`   // Mbit by that of the first level
+	OfIdeal   float64 `json:"of_ideal"`   // Mbit divided by IdealMbit
+	OfFirst   float64 `json:"of_first"`   // Mbit divided by that of the first level
 	WantFirst float64 `json:"want_first"` // the same of IdealMbit: 1-1/n for each core that is gone
-	// StableS is the time until the goodput was within a tenth of Mbit for the
-	// first time and for three samples; -1 if it never was.
+	// StableS is the time until the goodput first stayed within a tenth of Mbit for three
+	// samples; -1 if it never did.
 	StableS float64 `json:"stable_s"`
 }
 

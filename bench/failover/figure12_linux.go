@@ -10,10 +10,9 @@ import (
 	"weft/lab"
 )
 
-// Figure12 takes the bouncing switches 3.0 and 3.1 away and brings them back,
-// every o.Outage one, under a permutation that takes as much as it gets
-// (o.Load: 0), and watches the goodput. Failures are o.Kinds[0], with or without
-// agents as o.Agents[0] says.
+// Figure12 takes the bouncing switches 3.0 and 3.1 away and brings them back, one every
+// o.Outage, and measures the goodput. The load is a permutation without a limit (o.Load:
+// 0). Failures are o.Kinds[0], with or without agents as o.Agents[0] says.
 func Figure12(ctx context.Context, o Options) (d Degradation, err error) {
 	o.Complete()
 	if err := o.Check(); err != nil {

@@ -7,18 +7,17 @@ import (
 	"weft/topology"
 )
 
-// Payload is TCP's payload as a part of a full frame. Of 1514 bytes, as rates
-// count them, 14 are Ethernet's, 20 the outer header's, and 40 those of IP and
-// TCP without options.
+// Payload is TCP's payload as a share of a full frame. Rates count 1514 bytes a frame: 14
+// are Ethernet's, 20 the outer header's, and 40 those of IP and TCP without options.
 const Payload = 1440.0 / 1514
 
-// Ideal is the max-min fair goodput of streams host i to host to[i], in Mbit/s, each spread
-// over the live paths of its pair as these weigh, on links of rateMbit where the topology
-// gives no rate of its own. No transport that spreads evenly can beat it. It leaves out
-// acknowledgements.
+// Ideal is the max-min fair goodput, in Mbit/s, of streams from each host i to host
+// to[i]. Each stream is spread over the live paths of its pair by weight, on links of
+// rateMbit where the topology gives no rate of its own. No transport that spreads evenly
+// can beat it. It leaves out acknowledgements.
 //
-// It fills all streams at the same speed; those that meet a full link stop
-// (Bertsekas and Gallager, Data Networks, §6.5.2).
+// All streams grow at the same speed; those that meet a full link stop (Bertsekas and
+// Gallager, Data Networks, §6.5.2).
 func Ideal(t *topology.Topology, to []topology.NodeID, rateMbit float64) []float64 {
 	shares := make([]map[direction]float64, len(to)) // of each stream on each link
 	capacity := make(map[direction]float64)

@@ -16,30 +16,29 @@ import (
 type Options struct {
 	Topology *topology.Topology
 	RateMbit float64 // of every link where Topology gives none, Mbit/s; 0: DefaultRate
-	// Load is the streams' demand as a part of Ideal; 0: as much as TCP gets. Below
-	// 1 no queue stands, so that measurements show the hosts and not the length of
-	// their queues.
+	// Load is the streams' demand as a share of Ideal; 0: as much as TCP gets. Below 1 no
+	// queue stands, so measurements show the hosts and not the length of their queues.
 	Load        float64
 	Kinds       []string
 	Agents      []bool        // with agents and listeners, and without
-	Liveness    bool          // hosts find out by themselves, too
+	Liveness    bool          // hosts also find failures by themselves
 	Repetitions int           // of each combination
 	Hello       time.Duration // the agents' interval
 	Outage      time.Duration // from a failure to its healing
 	Settle      time.Duration // before a failure, and after
 	Seed        uint64
 	Lab         string // name
-	// AgentProcess is a command that runs RunAgents, with --name and --hello added; nil:
+	// AgentProcess is a command that runs RunAgents; --name and --hello are added. nil:
 	// agents run in this process, with the hosts and their load. Soak ignores it.
 	AgentProcess []string
-	Machine      string // to be named in results
+	Machine      string // for the results
 
-	// Trace gets, for failures with agents, every event between a failure and the last
-	// packet into the hole, as text; nil: none.
+	// Trace gets, as text, every event from a failure with agents to the last packet sent
+	// to the failed part; nil: no trace.
 	Trace io.Writer
 
 	Progress func(done, total int) // may be nil
-	Note     func(string)          // hears what a reader of the results should know; may be nil
+	Note     func(string)          // gets remarks for the reader of the results; may be nil
 }
 
 // Bounds of Options.
@@ -50,7 +49,7 @@ const (
 	minHello       = time.Millisecond
 )
 
-// Check says what is wrong with options, by the names of the flags.
+// Check returns an error that names the wrong flag.
 func (o *Options) Check() error {
 	switch {
 	case o.Topology == nil:
@@ -99,8 +98,8 @@ func (o *Options) progress(done, total int) {
 // spare.
 const perProcessor = 64
 
-// DefaultRate is the rate of links, in Mbit/s, at which this machine, and not
-// only the fabric, can carry the load.
+// DefaultRate is the default rate of links, in Mbit/s. It is low enough that the fabric,
+// and not this machine, limits the load.
 func DefaultRate(t *topology.Topology, load float64) float64 {
 	if load == 0 {
 		load = 1
@@ -109,7 +108,7 @@ func DefaultRate(t *topology.Topology, load float64) float64 {
 	return max(math.Floor(2*rate)/2, 0.5)
 }
 
-// Complete fills in what is 0 and has a default.
+// Complete sets defaults for fields that are 0.
 func (o *Options) Complete() {
 	if o.RateMbit == 0 && o.Topology != nil {
 		o.RateMbit = DefaultRate(o.Topology, o.Load)

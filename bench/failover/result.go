@@ -9,8 +9,8 @@ import (
 
 // The kinds of failures.
 const (
-	KindSeen   = "seen"   // a port goes down, and with it the carrier of the other end
-	KindSilent = "silent" // links stay up and swallow everything
+	KindSeen   = "seen"   // a port goes down, and so does the carrier at the other end
+	KindSilent = "silent" // links stay up and drop everything
 )
 
 // Kinds lists them.
@@ -23,50 +23,50 @@ type Result struct {
 	Liveness    bool   `json:"liveness"` // hosts probe, and take losses as evidence
 	Repetitions int    `json:"repetitions"`
 	// The time, in milliseconds, from just before a link was taken down until the last
-	// packet that needed it left a sender's uplink, behind its queue. It is 0 if there was
-	// none. A node's links are taken down one after the other; each has its time.
+	// packet that needed it left a sender's uplink, behind its queue. It is 0 if there
+	// was none. A node's links are taken down one after the other; each has its own time.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
 	Min float64 `json:"min_ms"`
 	Max float64 `json:"max_ms"`
-	// The same until the last packet was handed to the uplink. The difference is
-	// what a sender had already queued when it learnt of the failure.
+	// The same until the last packet was given to the uplink. The difference is the time
+	// in queues of packets sent before the sender knew of the failure.
 	HandedP50 float64 `json:"handed_p50_ms"`
 	HandedP99 float64 `json:"handed_p99_ms"`
-	// The same as P50 and so on from when the kernel's call that took the link down
-	// was over, and how long that call took at most: it waits for everybody else
-	// who changes something of this machine's network.
+	// The same as P50 and so on, but from the end of the kernel's call that took the link
+	// down; and the longest such call. The call waits for everybody else who changes this
+	// machine's network settings.
 	AfterP50 float64 `json:"after_p50_ms"`
 	AfterP99 float64 `json:"after_p99_ms"`
 	AfterMax float64 `json:"after_max_ms"`
 	FallMax  float64 `json:"fall_max_ms"`
-	// NotClosed counts repetitions in which packets still went into the hole at the end of
-	// the outage. They count with the time of the last one.
+	// NotClosed counts repetitions in which packets were still sent to the failed part at
+	// the end of the outage. They count with the time of the last such packet.
 	NotClosed   int     `json:"not_closed"`
-	HolePackets float64 `json:"hole_packets_p50"` // that needed what had failed, per repetition
-	// LostConnections have ended with an error, StuckConnections got nothing
-	// through for a second after all was healed.
+	HolePackets float64 `json:"hole_packets_p50"` // packets that needed the failed part, per repetition
+	// LostConnections ended with an error. StuckConnections moved no byte for a second
+	// after everything was healed.
 	LostConnections  int    `json:"lost_connections"`
 	StuckConnections int    `json:"stuck_connections"`
 	LostWhy          string `json:"lost_why,omitempty"` // the first one's error
-	// Pairs and paths over the same bouncing switch that do not need the link
-	// that has failed: how many there were in all repetitions, and how many of
-	// these were used in the second half of the outage.
+	// OthersExpected counts pairs and paths, in all repetitions, over the same bouncing
+	// switch that do not need the failed link. OthersKept counts those of them that were
+	// used in the second half of the outage.
 	OthersExpected int `json:"others_expected"`
 	OthersKept     int `json:"others_kept"`
 	// The time from the healing until the last pair used the healed part again.
 	RestoredP50 float64 `json:"restored_p50_ms"`
 	RestoredP99 float64 `json:"restored_p99_ms"`
 	NotRestored int     `json:"not_restored"` // in time
-	// Goodput of all receivers together in Mbit/s, means over the repetitions:
-	// before the failure, from there to the healing, and when it was over.
+	// Goodput of all receivers together in Mbit/s, means over the repetitions: before the
+	// failure, from the failure to the healing, and afterwards.
 	GoodputBefore float64 `json:"goodput_before"`
 	GoodputDuring float64 `json:"goodput_during"`
 	GoodputAfter  float64 `json:"goodput_after"`
 	IdealMbit     float64 `json:"ideal_mbit"`   // of the whole fabric, see Ideal
 	OfferedMbit   float64 `json:"offered_mbit"` // what all streams together ask for; 0: as much as there is
-	// IdlePercent is the processors' idle time while it ran. CPUBound says that it
-	// was so little that the figures are the machine's and comparisons void.
+	// IdlePercent is the processors' idle time during the run. CPUBound says that it was
+	// so little that the figures are the machine's, and comparisons are void.
 	IdlePercent float64 `json:"idle_percent"`
 	CPUBound    bool    `json:"cpu_bound"`
 	Topology    string  `json:"topology"`

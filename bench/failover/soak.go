@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// SoakOptions say how long failures go on, and how much is sent.
+// SoakOptions say how long failures continue, and how much is sent.
 type SoakOptions struct {
 	Options
 	Duration time.Duration // of the failures
-	// TransferBytes is the most that one transfer sends; they are of all sizes up
-	// to it. 0: 1 MB.
+	// TransferBytes is the size of the largest transfer; sizes vary up to it. 0: 1 MB.
 	TransferBytes int
 	// Restart is the mean time between two restarts of an agent; 0: 5 s.
 	Restart time.Duration
@@ -25,7 +24,7 @@ func (o *SoakOptions) complete() {
 	o.Repetitions = cmp.Or(o.Repetitions, 1)
 }
 
-// Check says what is wrong with options, by the names of the flags.
+// Check returns an error that names the wrong flag.
 func (o *SoakOptions) Check() error {
 	if o.Duration < time.Second || o.Duration > 24*time.Hour {
 		return fmt.Errorf("--chaos=%v: must be 1s to 24h", o.Duration)
@@ -33,7 +32,7 @@ func (o *SoakOptions) Check() error {
 	return o.Options.Check()
 }
 
-// SoakResult is what came of it.
+// SoakResult is the result of a soak.
 type SoakResult struct {
 	Topology  string  `json:"topology"`
 	RateMbit  float64 `json:"rate_mbit"`
@@ -53,11 +52,11 @@ type SoakResult struct {
 	Why       string  `json:"why,omitempty"` // the first of these
 	// SlowestMs is the longest transfer's time.
 	SlowestMs float64 `json:"slowest_ms"`
-	// Converged says that after the last event every listener knew the truth, and every
-	// agent the truth about its own links. ConvergedMs is how long that took.
+	// Converged says that after the last event every listener knew the state of all
+	// links, and every agent that of its own links. ConvergedMs is how long that took.
 	Converged   bool     `json:"converged"`
 	ConvergedMs float64  `json:"converged_ms"`
-	Wrong       []string `json:"wrong,omitempty"` // who did not, and of which links
+	Wrong       []string `json:"wrong,omitempty"` // nodes with a wrong view, and the links
 	IdlePercent float64  `json:"idle_percent"`
 }
 

@@ -21,10 +21,10 @@ const (
 	restartPause  = 200 * time.Millisecond
 )
 
-// Soak sends transfers that are checked by their hashes while links and
-// switches fail, heal and flap, and agents are restarted and killed, all by the
-// seed. Then it lets a switch and a link fail for good and waits for everybody
-// to know, and heals them and waits again.
+// Soak sends transfers that are checked by their hashes. Meanwhile links and switches
+// fail, heal and flap, and agents are restarted and killed, all by the seed. Then it lets
+// a switch and a link fail for good, waits until all nodes know, heals them, and waits
+// again.
 func Soak(ctx context.Context, o SoakOptions) (res SoakResult, err error) {
 	o.complete()
 	if err := o.Check(); err != nil {

@@ -30,10 +30,9 @@ const (
 // afterFailure is the pause before the transfer after one that has failed.
 const afterFailure = 100 * time.Millisecond
 
-// transfers sends, from each host to its receiver, one transfer after the
-// other, each over a connection of its own, and compares the hashes of both
-// ends. A transfer is 8 bytes of length, the data and its SHA-256; what comes
-// back is the receiver's own SHA-256.
+// transfers sends one transfer after the other from each host to its receiver, each over
+// a connection of its own, and compares the hashes of both ends. A transfer is 8 bytes of
+// length, the data and its SHA-256. The receiver sends its own SHA-256 back.
 type transfers struct {
 	done, bytes, slowest   atomic.Int64
 	corrupted, stuck, lost atomic.Int64

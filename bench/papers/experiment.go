@@ -1,28 +1,28 @@
-// Package papers is the frame in which the papers' experiments are run again: an
+// Package papers is the frame in which the papers' experiments are repeated. An
 // experiment is a setting, rows of a paper's figure beside ours, and a verdict, by one
 // seed or by the medians of several.
 //
-// An Experiment states its setting, what was chosen where the paper is silent and why, its
-// rows with tolerances fixed beforehand, and a verdict that follows from the rows. Runs are
-// independent of each other, so running several at once changes nothing but the time. With
-// several seeds a row is the median of all, judged by the rule that it carries; a statement
-// holds if it does with more than half of them.
+// An Experiment states its setting, the choices that we made where the paper is silent
+// and why, its rows with tolerances fixed beforehand, and a verdict that follows from the
+// rows. Runs are independent of each other, so running several at once changes only the
+// time. With several seeds a row is the median of all, judged by the rule that it
+// carries. A statement holds if it holds with more than half of the seeds.
 package papers
 
 import "context"
 
-// Experiment is one of a paper's.
+// Experiment is one experiment of a paper.
 type Experiment struct {
 	Name   string // as in weft sim list: drb-f6-fattree
 	Source string // DRB §5.1, Fig. 6
-	Title  string // what it shows, in a line
-	// Setting is what the paper states and what had to be chosen. It is the same in
-	// all rows of one paper, unless the paper's changes.
+	Title  string // what it shows, in one line
+	// Setting is what the paper states and what we had to choose. It is the same in all
+	// rows of one paper, unless the paper's changes.
 	Setting []Parameter
 	Run     func(ctx context.Context, o Options) (*Outcome, error)
 }
 
-// Parameter is one of a setting.
+// Parameter is one parameter of a setting.
 type Parameter struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
@@ -30,52 +30,52 @@ type Parameter struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// Options are of a run.
+// Options are the options of a run.
 type Options struct {
-	Quick bool // a smaller fabric or a shorter time: to see that it works, not what it says
+	Quick bool // a smaller fabric or a shorter time: only to see that the experiment runs
 	Seed  uint64
-	Seeds int // Run takes so many, from Seed on: 0 is 1. An experiment looks at Seed alone
+	Seeds int // number of seeds that Run takes, from Seed on; 0 means 1. An experiment looks at Seed alone
 	Jobs  int // runs at once
-	// Progress is told of how many runs are done, by one caller at a time; it may be
-	// nil. An experiment with several sweeps begins anew with each.
+	// Progress is called with the number of finished runs, by one caller at a time; it
+	// may be nil. An experiment with several sweeps begins at 0 with each.
 	Progress func(done, total int)
 }
 
-// Outcome is what came out.
+// Outcome is the result of an experiment.
 type Outcome struct {
 	Rows    []Row
-	Because string // why, where it does not agree within tolerances
-	// Judge is for experiments whose verdict or reason differs from the function Judge's
-	// and Because. It depends on the rows alone. With several seeds these are the rows of
-	// all, and only the first seed's Judge is called.
+	Because string // why it does not agree within tolerances
+	// Judge, if not nil, replaces the function Judge and Because. It depends on the rows
+	// alone. With several seeds these are the rows of all, and only the first seed's
+	// Judge is called.
 	Judge      func(rows []Row) (Verdict, string)
 	Charts     []Chart
 	Settings   []Parameter // of this run, besides the Experiment's: what --quick changed
 	PacketHops uint64      // of all runs
 }
 
-// Row is one figure. Numbers are of the unit that Metric names. Label and Metric together
+// Row is one figure. Numbers are in the unit that Metric names. Label and Metric together
 // are unique in an experiment and, like Paper and Note, do not depend on the seed: they
-// join the rows of several seeds.
+// identify the same row of several seeds.
 type Row struct {
 	Label  string   `json:"label"`  // DRB
 	Metric string   `json:"metric"` // goodput, Mbit/s per host
 	Paper  *float64 `json:"paper"`  // nil: the paper does not state it
 	Ours   float64  `json:"ours"`
-	// Low and High are the least and the most of several seeds, of which Ours is the
-	// median; nil with one seed.
+	// Low and High are the least and the greatest value of several seeds, of which Ours
+	// is the median; nil with one seed.
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`
-	// TolerancePercent is how far Ours may be from Paper for OK, stated before the run. A
-	// row without Paper, or whose Paper is a bound, says in Note what OK means.
+	// TolerancePercent is how far Ours may be from Paper for OK. It was fixed before the
+	// run. If a row has no Paper, or Paper is a bound, Note says what OK means.
 	TolerancePercent float64 `json:"tolerance_percent"`
 	OK               bool    `json:"ok"`
 	Note             string  `json:"note,omitempty"`
 
-	// rule says whether Ours is OK. A row without one is a statement, about its figure or
-	// another, which holds if it does with most seeds.
+	// rule says whether Ours is OK. A row without a rule is a statement, about its figure
+	// or another one. It holds if it holds with most seeds.
 	rule func(ours float64) bool
-	held int // of several seeds, with so many it is OK
+	held int // number of seeds with which it is OK
 }
 
 // Verdict sums up an experiment.
@@ -103,7 +103,7 @@ type Line struct {
 	X, Y []float64
 }
 
-// Bar is ours beside the paper's.
+// Bar is our value beside the paper's.
 type Bar struct {
 	Name  string
 	Ours  float64

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Page is a page of reports in HTML that needs nothing else.
+// Page is an HTML page of reports that needs no other file.
 type Page struct {
 	Reports []*Report
 	Facts   []Parameter // of the machine and the like

@@ -41,7 +41,7 @@ func AtMost(label, metric string, bound, ours, tolerancePercent float64) Row {
 	return r.judged(ours, func(ours float64) bool { return ours <= bound+math.Abs(bound)*tolerancePercent/100 })
 }
 
-// AtLeast is AtMost's opposite.
+// AtLeast is OK if ours is not below the paper's bound by more than the tolerance.
 func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
 	r := Row{
 		Label: label, Metric: metric, Paper: &bound, TolerancePercent: tolerancePercent,
@@ -50,8 +50,8 @@ func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
 	return r.judged(ours, func(ours float64) bool { return ours >= bound-math.Abs(bound)*tolerancePercent/100 })
 }
 
-// Between is for a range that the paper states: OK is within it, with the tolerance
-// at both ends. Paper is the middle.
+// Between is OK if ours is within a range that the paper states, with the tolerance at
+// both ends. Paper is the middle.
 func Between(label, metric string, low, high, ours, tolerancePercent float64) Row {
 	low, high = min(low, high), max(low, high)
 	middle := (low + high) / 2
@@ -64,8 +64,8 @@ func Between(label, metric string, low, high, ours, tolerancePercent float64) Ro
 	})
 }
 
-// Order is OK if every value is above the next. Its label says what they are:
-// "goodput: DRB > RB > RRB".
+// Order is OK if every value is above the next. Its label names them: "goodput: DRB > RB
+// > RRB".
 func Order(label string, descending ...float64) Row {
 	ok := true
 	for i := 1; i < len(descending); i++ {
@@ -78,7 +78,7 @@ func Order(label string, descending ...float64) Row {
 // Like Order's rows it counts for "agrees in sign and order".
 func Sign(label string, holds bool) Row { return statement(label, metricOrder, holds) }
 
-// Claim is another statement of the paper's that holds or not.
+// Claim is another statement of the paper that holds or not.
 func Claim(label string, holds bool) Row { return statement(label, metricClaim, holds) }
 
 func statement(label, metric string, holds bool) Row {
@@ -90,7 +90,7 @@ func statement(label, metric string, holds bool) Row {
 	return r
 }
 
-// InOrder is a figure of the paper of which only an order is checked: OK says that the
+// InOrder is a figure of the paper of which only an order is checked: it is OK if the
 // order holds, whatever our figure is.
 func InOrder(label, metric string, paper, ours float64, holds bool) Row {
 	return Row{Label: label, Metric: metric, Paper: &paper, Ours: ours, OK: holds, Note: "OK is the paper's order"}
@@ -102,8 +102,9 @@ func Info(label, metric string, ours float64) Row {
 	return Row{Label: label, Metric: metric, Ours: ours, OK: true, Note: noClaim}
 }
 
-// Judge is the verdict of rows: they agree if all are OK; in sign and order if all
-// statements of Order and Sign are, of which there must be one; else not.
+// Judge is the verdict of rows. They agree if all are OK. They agree in sign and order if
+// all statements of Order and Sign hold, and there is at least one. Otherwise they
+// disagree.
 func Judge(rows []Row) Verdict {
 	all, order, orders := true, true, 0
 	for _, r := range rows {
@@ -122,8 +123,8 @@ func Judge(rows []Row) Verdict {
 	return Disagrees
 }
 
-// Explained judges as Judge does, and has a reason where not all rows are OK. It is
-// for Outcome.Judge.
+// Explained judges as Judge does, and adds a reason if not all rows are OK. It is for
+// Outcome.Judge.
 func Explained(reason string) func([]Row) (Verdict, string) {
 	return func(rows []Row) (Verdict, string) {
 		if v := Judge(rows); v != Agrees {
@@ -133,5 +134,5 @@ func Explained(reason string) func([]Row) (Verdict, string) {
 	}
 }
 
-// Change is by how many percent a value differs from another.
+// Change is the difference of a value from another, in percent.
 func Change(from, to float64) float64 { return (to/from - 1) * 100 }

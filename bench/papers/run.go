@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Report is an experiment that has been run. Only what the machine took differs
-// between two runs of one seed.
+// Report is the result of a run. Two runs of one seed differ only in the machine's
+// resources that they took.
 type Report struct {
 	Experiment string `json:"experiment"`
 	Source     string `json:"source"`
@@ -21,7 +21,7 @@ type Report struct {
 	CPUS              float64 `json:"cpu_s"` // of the process, all threads; 0: unknown
 	PacketHops        uint64  `json:"packet_hops"`
 	PacketHopsPerCPUS float64 `json:"packet_hops_per_cpu_s"`
-	RSSMB             float64 `json:"rss_mb"` // the most that was resident, in 10^6 bytes
+	RSSMB             float64 `json:"rss_mb"` // the most memory that was resident, in 10^6 bytes
 
 	Verdict    Verdict     `json:"verdict"`
 	Because    string      `json:"because"`
@@ -29,15 +29,15 @@ type Report struct {
 	Parameters []Parameter `json:"parameters"`
 
 	Charts []Chart `json:"-"`
-	// PeakOfProcess says that RSSMB counts what was before this run as well, since
-	// the system does not let it begin anew.
+	// PeakOfProcess says that RSSMB includes the time before this run, since the system
+	// cannot reset it.
 	PeakOfProcess bool `json:"-"`
 }
 
-// Run runs an experiment and measures what it takes of the process, in which
-// nothing else should run meanwhile. Of several seeds, which it takes one after the
-// other, the report has the medians, and a verdict on these. An error is the
-// experiment's, ctx's, or says which row is no number or not every seed's.
+// Run runs an experiment and measures the resources that the process takes; nothing else
+// should run in the process meanwhile. It runs several seeds one after the other; the
+// report then has the medians, and a verdict on these. An error is the experiment's,
+// ctx's, or names a row that is not a number or that not every seed has.
 func Run(ctx context.Context, e Experiment, o Options) (*Report, error) {
 	m := startMeter()
 	out, err := e.allSeeds(ctx, o)

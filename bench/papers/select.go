@@ -9,9 +9,9 @@ import (
 	"weft/internal/config"
 )
 
-// Select returns the experiments that names ask for, each once, in the order of
-// all. A name may be a pattern such as drb-*, or "all". An error is about a name
-// that fits none, and lists near ones.
+// Select returns the named experiments, each once, in the order of all. A name may be a
+// pattern such as drb-*, or "all". The error for a name that matches none lists similar
+// names.
 func Select(all []Experiment, names []string) ([]Experiment, error) {
 	wanted := make([]bool, len(all))
 	for _, name := range names {

@@ -8,11 +8,11 @@ import (
 	"weft/bench/sim"
 )
 
-// Sweep runs simulations, Options.Jobs at once, and returns their results in the
-// order of configs, whatever Jobs is. See Each for errors.
+// Sweep runs simulations, Options.Jobs at once, and returns their results in the order of
+// configs, whatever Jobs is. See Each for errors.
 //
-// Runs share nothing: each Config has a Workload of its own, and functions of its
-// own that write where no other run's do.
+// Runs share nothing: each Config has a Workload of its own, and functions that write
+// only to memory of their own run.
 func Sweep(ctx context.Context, o Options, configs []sim.Config) ([]*sim.Result, error) {
 	results := make([]*sim.Result, len(configs))
 	err := Each(ctx, o, len(configs), func(i int) (err error) {
@@ -25,9 +25,9 @@ func Sweep(ctx context.Context, o Options, configs []sim.Config) ([]*sim.Result,
 	return results, nil
 }
 
-// Play runs a simulation for each of the trials, by number, as Sweep does. config makes it and has it tell a W,
-// which is new, of its flows. over hands the W its result; cutOff says that flows were still
-// under way at the end.
+// Play runs a simulation for each of the trials, by number, as Sweep does. config makes
+// the simulation's Config, which reports its flows to w, a new W. over gives w the
+// result; cutOff says that flows were still running at the end.
 func Play[W any](ctx context.Context, o Options, trials int, config func(i int, w *W) (sim.Config, error), over func(i int, w *W, r *sim.Result, cutOff bool) error) ([]*W, error) {
 	all, configs := make([]*W, trials), make([]sim.Config, trials)
 	for i := range trials {
@@ -59,8 +59,8 @@ func Hops(results []*sim.Result) (n uint64) {
 }
 
 // Each calls run for 0 to n-1, Options.Jobs at once, and reports progress, one call at a
-// time. It returns the error of the least index that failed; those after it need not have
-// run. When ctx is done it returns at once. Calls under way end by themselves, so the
+// time. It returns the error of the lowest index that failed; later ones may not have
+// run. When ctx is done it returns at once. Running calls end by themselves, so the
 // caller must not read what they write.
 func Each(ctx context.Context, o Options, n int, run func(i int) error) error {
 	if err := ctx.Err(); err != nil {

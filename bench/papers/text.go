@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// WriteText writes the report without what the machine took: it is the same for
-// the same seed.
+// WriteText writes the report without the machine's resources, so it is the same for the
+// same seed.
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n%s\n", r.Experiment, r.Source, r.Title)
@@ -62,7 +62,7 @@ func (r *Report) seeds() string {
 		r.Seed, r.Seed+uint64(r.Seeds)-1)
 }
 
-// Took says in a sentence what the run took of the machine.
+// Took says in a sentence which resources of the machine the run took.
 func (r *Report) Took() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%.1f s, %.1f s CPU", r.WallS, r.CPUS)

@@ -9,9 +9,9 @@ import (
 	"weft/topology"
 )
 
-// Random returns for each host the host that it sends to. It is random, but every pair is
-// as far apart as pairs of the fabric can be: in different pods, so that all packets cross
-// the core layer, or in different racks if there is one pod.
+// Random returns for each host the host that it sends to. It is random, but all pairs are
+// as far apart as the fabric allows: in different pods, so that all packets cross the
+// core layer, or in different racks if there is one pod.
 func Random(t *topology.Topology, seed uint64) []topology.NodeID {
 	rng := rand.New(rand.NewPCG(seed, 0x7065726d))
 	n := t.NumHosts()

@@ -17,9 +17,9 @@ import (
 
 // Load says how long to run.
 type Load struct {
-	Warmup   time.Duration // not measured
-	Duration time.Duration // measured
-	// Progress, if not nil, is told how much of both has passed.
+	Warmup   time.Duration // before the measurement
+	Duration time.Duration // of the measurement
+	// Progress, if not nil, is called with how much of both has passed.
 	Progress func(elapsed, total time.Duration)
 }
 

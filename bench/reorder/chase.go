@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Latency is the time of a load of a cache line whose address the load before
-// it yields, when all lines lie within so many bytes.
+// Latency is the time to load a cache line whose address the load before it yields, when
+// all lines lie within a given number of bytes.
 type Latency struct {
 	MB    int
 	Nanos float64
@@ -16,8 +16,8 @@ type Latency struct {
 // ChaseSizes are the working sets of PointerChase, in MB.
 var ChaseSizes = []int{1, 8, 32, 128, 512}
 
-// PointerChase measures this machine: a look-up of a random flow among many costs
-// that much. It takes the best of some tries.
+// PointerChase measures this machine's memory: the cost of looking up a random flow among
+// many. It takes the best of several tries.
 func PointerChase(sizes []int) (list []Latency) {
 	const line = 64 / 8 // words of 8 bytes
 	const steps, tries = 1 << 20, 8

@@ -1,11 +1,11 @@
-// Package reorder compares buffers that put received packets back in order,
-// weft's and possible substitutes, on the same input.
+// Package reorder compares buffers that restore the order of received packets, weft's and
+// possible substitutes, on the same input.
 //
 // An input is made once, from a fixed seed, and played to every implementation in batches
-// of 64 packets, as a read of a device brings them. Only the implementation's own calls are
-// timed, a batch at a time. Reading the clock costs some 50 ns, below 1 ns a packet, and is
-// not subtracted. Between batches the next is prepared and what was delivered is checked,
-// so caches and branch predictors are not as warm as in a loop of nothing else. Rounds
+// of 64 packets, as a device read returns them. Only the implementation's own calls are
+// timed, a batch at a time. Reading the clock costs some 50 ns, below 1 ns a packet, and
+// is not subtracted. Between batches the next batch is prepared and the delivered packets
+// are checked, so caches and branch predictors are not as warm as in a tight loop. Rounds
 // alternate between the implementations, and the median is the result. The garbage
 // collector is off meanwhile; allocations are counted separately.
 //
@@ -25,22 +25,22 @@ type Options struct {
 	Cases []Case
 	Impls []Impl
 	Flows []int // of the cases that have many; nil for each case's own
-	// Rounds is how many are measured, at least 1, and Packets how many a round
-	// plays, at least 1, rounded up to whole batches. Their product is at most
-	// MaxPackets. A round to warm up comes before.
+	// Rounds is the number of measured rounds, at least 1. Packets is the number of
+	// packets in a round, at least 1, rounded up to whole batches. Their product is at
+	// most MaxPackets. A warm-up round comes before.
 	Rounds, Packets int
 	// Progress is told how much of all is done. May be nil.
 	Progress func(done, total int)
 }
 
-// Bounds of Options, for the sake of memory: a million flows take all
-// implementations together 1.3 GB, a packet of the input takes 12 bytes.
+// Bounds of Options, to limit memory: a million flows take all implementations together
+// 1.3 GB, a packet of the input takes 12 bytes.
 const (
 	MaxFlows   = 4 << 20
 	MaxPackets = 32 << 20
 )
 
-// Result is what one implementation came to in one case.
+// Result is the result of one implementation in one case.
 type Result struct {
 	Case  string `json:"case"`
 	Impl  string `json:"impl"`
@@ -55,19 +55,18 @@ type Result struct {
 	// OutOfOrder is the share of packets delivered behind a later one of their
 	// flow.
 	OutOfOrder float64 `json:"out_of_order"`
-	// DeliveredSegments is how many segments a delivered packet has, on
-	// average: 1 where nothing merges.
+	// DeliveredSegments is the average number of segments in a delivered packet; 1 if
+	// nothing merges.
 	DeliveredSegments float64 `json:"delivered_segments"`
-	// Config says what was not left at its default.
+	// Config names the settings that differ from their defaults.
 	Config string `json:"config,omitempty"`
 }
 
 // Interval is the time that a packet of the input takes.
 const Interval = interval
 
-// Run measures every implementation in every case. It fails if an
-// implementation loses or duplicates a packet, or, where it should not, delivers
-// one out of order.
+// Run measures every implementation in every case. It fails if an implementation loses or
+// duplicates a packet, or delivers one out of order where it should not.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	o.Packets = (o.Packets + batchSize - 1) / batchSize * batchSize
 	type job struct {

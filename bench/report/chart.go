@@ -46,7 +46,7 @@ type Chart struct {
 type ChartLine struct {
 	Name string
 	X, Y []float64 // as many
-	// Expected draws a thin line in the colour of text, for what theory says.
+	// Expected draws a thin line in the text colour, for values that theory predicts.
 	Expected bool
 }
 

@@ -1,6 +1,6 @@
-// Package report writes the results of a demo as one HTML file that needs
-// nothing else: no script, no font, no picture from elsewhere. It reads well in
-// light and dark mode, on paper, and without telling colours apart.
+// Package report writes the results of a demo as one HTML file that needs no other: no
+// script, no font, no external picture. It reads well in light and dark mode, on paper,
+// and without telling colours apart.
 package report
 
 import (

@@ -28,10 +28,10 @@ type degradation struct {
 // degradationTick is how often a degradation looks at the goodput.
 const degradationTick = 10 * time.Millisecond
 
-// degradationLinks are slow, so that a second is few packets. A host's queue is
-// shorter than a switch's. A queue of a thousand packets, Linux's default, would
-// come down on the switches when a core fails. It is more than they hold, and TCP
-// takes seconds to repair the losses.
+// degradationLinks are slow, so that a second has few packets. A host's queue is shorter
+// than a switch's. A queue of a thousand packets, Linux's default, would empty into the
+// switches when a core fails. That is more than they hold, and TCP takes seconds to
+// repair the losses.
 var degradationLinks = simnet.Config{RateBits: 100e6, Delay: 5 * time.Microsecond, QueueBytes: 300_000, HostQueueBytes: 75_000}
 
 // degradationPhases names the phases of a degradation.
@@ -40,8 +40,8 @@ var degradationPhases = [5]string{"all live", "3.0 down", "3.0 and 3.1 down", "3
 // degradationDown are the cores that are down in each phase.
 var degradationDown = [len(degradationPhases)][]string{1: {"3.0"}, 2: {"3.0", "3.1"}, 3: {"3.0"}}
 
-// DegradationResult is what came of a degradation. Goodputs are those of all
-// hosts together, in bits per second.
+// DegradationResult is the result of a degradation. Goodputs are those of all hosts
+// together, in bits per second.
 type DegradationResult struct {
 	Goodput []float64 // by tick of 10 ms
 	// Steady is the goodput in the second half of each phase.

@@ -24,19 +24,19 @@ type episode struct {
 	Hosts func(name string, c *stack.Config)
 }
 
-// EpisodeResult is what came of an episode. Goodputs are in bits per second.
+// EpisodeResult is the result of an episode. Goodputs are in bits per second.
 type EpisodeResult struct {
 	Before float64 // in the time before the path died
 	During float64 // from then until the hosts knew
 	After  float64 // after that, over a time long enough to recover
-	// Recovered is the time from the death until goodput is back at (n-1)/n of its
-	// former value; 0 if it never fell below that, or stayed below.
+	// Recovered is the time from the death until goodput is back at (n-1)/n of its former
+	// value; 0 if it never fell below that, or stayed below.
 	Recovered time.Duration
 	Gap       time.Duration // the longest time without a byte
 
 	Retransmits, Timeouts uint64 // TCP's
-	// Resequencer is what the receiver counted from the death on: TimeoutsWait
-	// is what it added to the repair of losses.
+	// Resequencer counts at the receiver from the death on. Its TimeoutsWait is the time
+	// that it added to the repair of losses.
 	Resequencer resequencer.Stats
 }
 

@@ -1,6 +1,6 @@
-// Package scenario sends TCP through fabrics with something wrong about them: the real
-// stack over four paths in virtual time, so that a scenario has the same packets at the
-// same nanoseconds in every run.
+// Package scenario sends TCP through fabrics with a fault. It runs the real stack over
+// four paths in virtual time, so a scenario has the same packets at the same nanoseconds
+// in every run.
 package scenario
 
 import (
@@ -33,7 +33,7 @@ var links = simnet.Config{RateBits: 10e9, Delay: 5 * time.Microsecond, QueueByte
 // limit is the virtual time after which a scenario has failed.
 const limit = 10 * time.Second
 
-// Scenario is a bulk transfer and what is wrong with its paths.
+// Scenario is a bulk transfer and the fault of its paths.
 type Scenario struct {
 	Name       string
 	Policy     string
@@ -41,7 +41,7 @@ type Scenario struct {
 	Bytes      int64 // of the bulk transfer
 	Seed       uint64
 
-	Skew    time.Duration // by which one of the four paths is slower
+	Skew    time.Duration // extra delay of one of the four paths
 	AckSkew time.Duration // the same on the way back
 	Loss    float64       // probability on each path
 	// Dies takes one path away after 10 ms. The hosts learn of it 2 ms later.
@@ -50,7 +50,7 @@ type Scenario struct {
 	Mice bool
 }
 
-// Result is what came of a scenario.
+// Result is the result of a scenario.
 type Result struct {
 	Scenario
 	Goodput     float64 // of the bulk transfer, bits per second; 0 if it did not end in time

@@ -13,26 +13,26 @@ import (
 // Config is one run. Times are simulated.
 type Config struct {
 	// Topology is the fabric. All of its links have rates. Links that are down in it are
-	// down from the start, and everybody knows.
+	// down from the start, and all hosts and switches know it.
 	Topology *topology.Topology
-	// Known is the fabric as hosts and switches take it to be, if that is not Topology:
-	// the same with other rates. So links may be slow and nobody has been told.
+	// Known is the fabric as hosts and switches believe it to be, if it differs from
+	// Topology: the same with other rates. So links may be slow without anybody knowing.
 	Known *topology.Topology
 	Seed  uint64
 
-	// Duration is how long the run takes; it ends earlier when the Workload has no
-	// more flows and all have ended. What happens before Warmup is not measured.
+	// Duration is how long the run takes; it ends earlier when the Workload has no more
+	// flows and all have ended. Nothing is measured before Warmup.
 	Duration, Warmup time.Duration
 
-	Delay time.Duration // propagation of a link, and what a switch takes
-	// Queues are those of ports by the rate of their link. A rate of 0 stands for
-	// all others.
+	Delay time.Duration // propagation of a link, plus the switch's own delay
+	// Queues are those of ports, by the rate of their link. The Queue with rate 0 is for
+	// all other rates.
 	Queues []Queue
-	// HostQueueBytes is the room in a host's own queue; 0: as much as it likes.
+	// HostQueueBytes is the size of a host's own queue; 0: unbounded.
 	HostQueueBytes int
 
-	// Policy is one of weft's own, which hosts follow, or one of spray.SwitchNames,
-	// which switches follow.
+	// Policy is one of weft's, which hosts carry out, or one of spray.SwitchNames, which
+	// switches carry out.
 	Policy  string
 	Options policy.Options
 	Spray   SprayOptions
@@ -47,14 +47,14 @@ type Config struct {
 
 	Failures []Failure
 
-	// OnFlow is told of every flow that has ended. Nil: nobody is.
+	// OnFlow, if not nil, is called for every flow that has ended.
 	OnFlow func(FlowEnd)
 	// OnSample is called every SampleEvery, from Warmup on.
 	SampleEvery time.Duration
 	OnSample    func(now time.Duration, v View)
 }
 
-// SprayOptions are of policies that policy.Options do not know.
+// SprayOptions are options of policies that policy.Options does not have.
 type SprayOptions struct {
 	// RackSamples makes the hosts of a rack share luopan's samples, as in the paper, where
 	// the rack's switch samples (Luopan §3.2). Otherwise each samples for itself.
@@ -68,20 +68,20 @@ type SprayOptions struct {
 	Tau time.Duration
 }
 
-// Queue is a port's.
+// Queue is the queue of a port.
 type Queue struct {
 	RateMbit float64
-	Bytes    int // room; of the packet on the wire what has yet to leave counts
-	ECNBytes int // packets that find more are marked, if TCP understands it; 0: none
+	Bytes    int // size; of the packet being sent, the bytes that are still to leave count
+	ECNBytes int // packets that find more bytes are marked, if TCP understands marks; 0: none
 }
 
 // OpenLoop is traffic without feedback.
 type OpenLoop struct {
-	// Load is the part of its link that every host sends.
+	// Load is each host's traffic as a share of its link.
 	Load        float64
 	PacketBytes int
 	// To is each host's receiver, by the sender's number; a host that is its own receiver
-	// sends nothing. nil: each packet goes to any host of another rack; a Policy of hosts
+	// sends nothing. nil: each packet goes to any host of another rack; a policy of hosts
 	// then allows for 1,024 hosts.
 	To []topology.NodeID
 	// Slotted divides time into slots of a packet; in each a host begins a packet with
@@ -94,7 +94,7 @@ type Failure struct {
 	At    time.Duration
 	Links []topology.LinkID
 	Up    bool
-	// Told is how long after At hosts and switches know.
+	// Told is how long after At hosts and switches learn of it.
 	Told time.Duration
 }
 

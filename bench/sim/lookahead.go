@@ -3,10 +3,10 @@ package sim
 // lookahead is the number of events whose memory is read ahead.
 const lookahead = 32
 
-// lookAhead reads what the next events will need. Nearly every packet, port and connection
-// is a cache miss at each of its events, in a fabric of thousands of hosts: a processor can
-// have many independent reads under way at once. So there are three rounds: packets and
-// ports, what packets that have arrived belong to, and what that uses.
+// lookAhead reads what the next events will need. In a fabric of thousands of hosts
+// nearly every packet, port and connection is a cache miss at each of its events, and a
+// processor can have many independent reads in flight. So there are three rounds: packets
+// and ports, then the objects of packets that have arrived, then the data that these use.
 func (s *simulation) lookAhead(events []event) {
 	sum := int64(0)
 	var ends [lookahead]uint32

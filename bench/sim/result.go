@@ -32,12 +32,12 @@ type Result struct {
 
 	// Of data packets, in nanoseconds.
 	Latency      *hdrhistogram.Histogram // from entering the first switch to leaving the last (DRB §5.3)
-	RTT          *hdrhistogram.Histogram // from sending to the acknowledgement it causes; not of what is sent again
+	RTT          *hdrhistogram.Histogram // from sending to the acknowledgement that it causes; not of packets that are sent again
 	Resequencing *hdrhistogram.Histogram // how long the resequencer kept it; 0 counts
 
-	// OutOfOrder[n] counts data packets that arrived behind n others that were sent
-	// after them in their flow, those behind more in the last (RFC 4737 §4.2's
-	// extent in packets that overtook).
+	// OutOfOrder[n] counts data packets that arrived behind n packets sent after them in
+	// their flow (RFC 4737 §4.2's extent, in packets that overtook). The last entry
+	// counts those behind more.
 	OutOfOrder  [64]uint64
 	Resequencer resequencer.Stats // of all hosts together, of the whole run
 
@@ -50,11 +50,11 @@ type Result struct {
 // Place sums up the ports of one kind.
 type Place struct {
 	Packets, Drops, Marks uint64
-	// Of the queue as packets find it, in bytes without themselves.
+	// Of the queue as packets find it, in bytes, without the packets themselves.
 	MeanBytes, VarBytes float64
 	MaxBytes            int
 	Wait                *hdrhistogram.Histogram // ns before a packet's first bit leaves
-	// TimeMeanBytes is the mean over time and ports, what is on the wire included.
+	// TimeMeanBytes is the mean over time and ports, including the packet on the wire.
 	TimeMeanBytes float64
 }
 
@@ -69,5 +69,5 @@ type Port struct {
 type FlowEnd struct {
 	workload.Flow
 	FCT                            time.Duration // from Start to the last byte's delivery to the application
-	Retransmits, Timeouts, DupAcks uint32        // DupAcks: as TCP counts them, what the resequencer hid left out
+	Retransmits, Timeouts, DupAcks uint32        // DupAcks: as TCP counts them, without those that the resequencer avoided
 }

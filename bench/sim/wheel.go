@@ -10,12 +10,12 @@ const (
 )
 
 // wheel is a queue of events in the order of their time: a timing wheel whose slots are
-// lists of chunks, filled unsorted and sorted, stably, when their time comes. Events beyond
-// the first wheel's turn wait in a second wheel whose slots are the first one's turns, and
-// later events in a list. An event moves down when its turn comes, before any other can be
-// pushed there, so the order of pushing is kept.
+// lists of chunks, filled unsorted and sorted, stably, when their time comes. Events
+// beyond the first wheel's turn wait in a second wheel whose slots are the turns of the
+// first, and later events in a list. An event moves down when its turn comes, before any
+// other can be pushed there, so the order of pushing is kept.
 //
-// timerq.Queue, a heap, keeps order, too, but moves every event log n times through
+// timerq.Queue, a heap, also keeps the order, but moves every event log n times through
 // memory: BenchmarkWheel measures both.
 type wheel struct {
 	shift  uint  // a slot is 1<<shift ps long

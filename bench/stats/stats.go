@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Jain is the fairness index of Jain, Chiu and Hawe (DEC TR-301, 1984): (Σx)² /
-// (n Σx²). It is 1 when all are equal and 1/n when one has everything. If all
-// samples are zero it is 0.
+// Jain is the fairness index of Jain, Chiu and Hawe (DEC TR-301, 1984): (Σx)² / (n Σx²).
+// It is 1 if all are equal and 1/n if one has everything. If all samples are zero it is
+// 0.
 func Jain(x []float64) float64 {
 	var sum, squares float64
 	for _, v := range x {
@@ -22,9 +22,9 @@ func Jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
-// Percentile is the smallest sample that at least p percent of all samples do
-// not exceed (nearest rank: no interpolation). p below 0 counts as 0, which is
-// the smallest sample, above 100 as 100.
+// Percentile is the smallest sample that at least p percent of all samples do not exceed
+// (nearest rank: no interpolation). p below 0 counts as 0, which gives the smallest
+// sample, p above 100 as 100.
 func Percentile(x []float64, p float64) float64 {
 	if len(x) == 0 {
 		return 0

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Closers are what a run has opened: listeners and connections. The zero value is
+// Closers holds the listeners and connections that a run has opened. The zero value is
 // ready; it is safe for concurrent use.
 type Closers struct {
 	mu     sync.Mutex
@@ -31,7 +31,7 @@ func (s *Closers) Closed() bool {
 	return s.closed
 }
 
-// Close closes all. Connections drop unsent data, which would otherwise go on to load the
+// Close closes all. Connections drop unsent data, which would otherwise still load the
 // fabric.
 func (s *Closers) Close() {
 	s.mu.Lock()

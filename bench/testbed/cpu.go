@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// CPU is the machine's processor time so far, in ticks of the kernel. The zero
-// value says that it is not known.
+// CPU is the machine's processor time so far, in ticks of the kernel. The zero value
+// means unknown.
 type CPU struct{ idle, total float64 }
 
 // ReadCPU reads /proc/stat; where there is none, the result is zero.
@@ -24,8 +24,8 @@ func ReadCPU() (t CPU) {
 	return t
 }
 
-// IdlePercent is the part of the time from a to b that the processors had
-// nothing to do; -1 if it is not known.
+// IdlePercent is the share of the time from a to b in which the processors were idle; -1
+// if unknown.
 func IdlePercent(a, b CPU) float64 {
 	if b.total <= a.total {
 		return -1
@@ -33,6 +33,6 @@ func IdlePercent(a, b CPU) float64 {
 	return 100 * (b.idle - a.idle) / (b.total - a.total)
 }
 
-// CPUBound is how many percent of the processors' time must be idle. Below it a
-// measurement is of the machine and not of the fabric, and comparisons are void.
+// CPUBound is the least idle time of the processors, in percent. Below it a measurement
+// shows the machine and not the fabric, and comparisons are void.
 const CPUBound = 10

@@ -40,8 +40,8 @@ func CanUseNamespaces() error {
 	return nil
 }
 
-// InNamespaces builds a lab that lives until Close; it needs root. progress,
-// if not nil, hears of the steps of building.
+// InNamespaces builds a lab that lives until Close; it needs root. progress, if not nil,
+// is called at each step of building.
 func InNamespaces(ctx context.Context, name string, c Config, progress func(done, total int)) (Testbed, error) {
 	lab, err := lab.Hold(ctx, lab.Config{
 		Name: name, Topology: c.Topology, RateMbit: c.RateMbit, Progress: progress,
@@ -53,8 +53,8 @@ func InNamespaces(ctx context.Context, name string, c Config, progress func(done
 	return &namespaces{c, lab, true}, nil
 }
 
-// OnLab runs hosts on a lab that is up, and stays up after Close. The lab's
-// links and rates are those that it has.
+// OnLab runs hosts on a lab that is up, and leaves it up after Close. The lab keeps its
+// links and rates.
 func OnLab(lab *lab.Lab, c Config) Testbed { return &namespaces{c, lab, false} }
 
 func (t *namespaces) Kind() string { return "in network namespaces" }

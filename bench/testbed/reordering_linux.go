@@ -13,11 +13,12 @@ type setting struct{ key, value string }
 // sprayedTCP are settings for a kernel's TCP whose packets overtake each other
 // and are not put back in order.
 var sprayedTCP = []setting{
-	// Loss detection waits for packets that may have been overtaken, at first for a quarter
-	// of the least round trip (RFC 8985 §6.2 step 4). By default that is the least of five
-	// minutes: the handshake's, which met no queue. Paths that differ by some packets'
-	// queueing then look like losses, and nine of ten retransmissions are for nothing. With
-	// a window of 0 the least is the latest. It matters at senders.
+	// Loss detection waits for packets that may have been overtaken, at first for a
+	// quarter of the least round trip (RFC 8985 §6.2 step 4). By default that is the
+	// least of five minutes: the handshake's, which met no queue. Paths that differ by
+	// the queueing time of a few packets then look like losses, and nine of ten
+	// retransmissions are needless. With a window of 0 the least is the latest. The
+	// setting matters at senders.
 	{"net/ipv4/tcp_min_rtt_wlen", "0"},
 	// An overtaken packet is acknowledged at once, so up to every packet is, rather
 	// than every second one. Without timestamps packets and acknowledgements are 12

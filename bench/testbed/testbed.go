@@ -1,6 +1,6 @@
-// Package testbed runs hosts of all kinds on a fabric that is either real,
-// made of network namespaces and the kernel's routing tables, or in memory:
-// weft hosts under any policy, and the kernel's own TCP to compare with.
+// Package testbed runs hosts of all kinds on a fabric: weft hosts under any policy, and
+// the kernel's own TCP to compare with. The fabric is either real, made of network
+// namespaces and the kernel's routing tables, or in memory.
 package testbed
 
 import (
@@ -27,15 +27,15 @@ type Row struct {
 	Source string // where it comes from
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
-	// Policy is how packets are spread by weft; "": not at all. It spreads those
-	// of the kernel's TCP by the program at the host's uplink (hostprog.Spray).
+	// Policy is how weft spreads packets; "": not at all. For the kernel's TCP the
+	// program at the host's uplink spreads them (hostprog.Spray).
 	Policy string
 	// Gateway passes the kernel's TCP through a dataplane.Gateway both ways.
 	Gateway bool
 }
 
-// Resequences reports whether the row's hosts put packets back in order, and
-// count them.
+// Resequences reports whether the row's hosts restore the order of packets, and count
+// them.
 func (r Row) Resequences() bool { return !r.Kernel || r.Gateway }
 
 // congestionControl is what every row uses; netstack's is fixed by its Host.

@@ -30,20 +30,20 @@ type Options struct {
 	Warmup   time.Duration // of every run, not measured
 	Duration time.Duration // of every run, measured
 	Lab      string        // name of the lab of network namespaces
-	// SpineRate, if not 0, is the rate of the links between leaves and spines,
-	// Ethernet headers included, in Mbit/s.
+	// SpineRate, if not 0, is the rate of the links between leaves and spines in Mbit/s,
+	// Ethernet headers included.
 	SpineRate float64
-	// Worker is the command line of a program that calls Worker with one more
+	// Worker is the command line of a program that calls Worker. Run appends one
 	// argument, the job.
 	Worker []string
 	// Wireguard is the directory of the forwarder's source.
 	Wireguard string
-	// Profiles is the directory for profiles of the processor time, a file for
-	// each Worker, and a run each; "" for none.
+	// Profiles is the directory for profiles of the processor time, a file for each
+	// Worker and run; "" for none.
 	Profiles string
-	// Progress, if not nil, is told how many of the runs are done.
+	// Progress, if not nil, is called with the number of finished runs.
 	Progress func(done, total int)
-	// Note, if not nil, is told what was left out, and why.
+	// Note, if not nil, is called with what was left out, and why.
 	Note func(string)
 }
 

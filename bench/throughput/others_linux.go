@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// otherSeconds is the processor time so far of all processes but ours, and of
-// children of theirs that have ended: of what the machine does besides. The
-// kernel's own threads do not count, since they work for us as well. An
-// interrupt may be charged to whoever was interrupted; the error is small.
+// otherSeconds is the processor time so far of all processes but ours, and of their
+// children that have ended. So it is the machine's other work. The kernel's own threads
+// do not count, since they work for us as well. An interrupt may be charged to the
+// process that it interrupted; the error is small.
 func otherSeconds(ours []int) (float64, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

@@ -45,9 +45,9 @@ type Result struct {
 	Min         float64 `json:"min"` // Gbps of the slowest round
 	Max         float64 `json:"max"` // Gbps of the fastest round
 
-	// PercentOfIdeal compares Gbps with what all spines together could carry of
-	// plain TCP: their number x rate x 1448/1514. An outer header (20 bytes a
-	// packet) counts against the case. 0 where spines have no rate.
+	// PercentOfIdeal is Gbps in percent of the plain TCP that all spines together could
+	// carry: their number x rate x 1448/1514. An outer header (20 bytes a packet) counts
+	// against the case. 0 if spines have no rate.
 	PercentOfIdeal float64 `json:"percent_of_ideal,omitempty"`
 
 	GbpsPerCoreMin float64 `json:"gbps_per_core_min"`
@@ -55,13 +55,13 @@ type Result struct {
 	// OfKernel is GbpsPerCore divided by that of the case "kernel" in the same
 	// round; 0 if that did not run.
 	OfKernel float64 `json:"per_core_of_kernel,omitempty"`
-	// ProcessCPUPerGB is the part of CPUPerGB that the case's own processes are
-	// charged with. The kernel's work in interrupts is charged to whichever process
-	// was interrupted.
+	// ProcessCPUPerGB is the share of CPUPerGB that the case's own processes are charged
+	// with. The kernel's work in interrupts is charged to the process that was
+	// interrupted.
 	ProcessCPUPerGB  float64 `json:"process_cpu_s_per_gb"`
 	RetransmitsPerGB float64 `json:"retransmits_per_gb"`
-	// PathShares are the parts of the bytes sent to the receiver that went by
-	// each spine, the busiest first: it is not the same one in every round.
+	// PathShares are the shares of the bytes sent to the receiver by each spine, the
+	// busiest first. The busiest spine may differ between rounds.
 	PathShares []float64 `json:"path_shares"`
 	// PlainRounds are those in which a daemon gave up its carrier for a while.
 	PlainRounds int `json:"plain_rounds,omitempty"`

@@ -10,10 +10,10 @@ import (
 	"weft/topology"
 )
 
-// A limited port has a tbf with a burst of half a millisecond, since a machine
-// that is busy is so late for its timers, and a port would lose of its rate; but
-// of two packets at least. Super-segments are cut there as at a port of hardware,
-// up to 800 Mbit/s. The queue has a hundred packets.
+// A limited port has a tbf with a burst of half a millisecond, at least two packets. On a
+// busy machine timers are that late, and the port would otherwise lose some of its rate.
+// Super-segments are cut there as at a port of hardware, up to 800 Mbit/s. The queue has
+// a hundred packets.
 const (
 	limitedBurst = 0.5e-3 // seconds
 	leastBurst   = 2 * 1600

@@ -16,11 +16,11 @@ import (
 	"weft/topology"
 )
 
-// Worker is the process of one end. It takes commands from in, answers on out, and returns
-// when in ends, with nothing left of what it brought up. The process must be in the network
-// namespace of its host. Run adds the job to Options.Worker as an argument of the program.
-// It is not part of in, since a daemon that drops privileges starts again with its
-// arguments.
+// Worker is the process of one end. It takes commands from in, writes answers to out, and
+// returns when in ends, after it has removed everything that it set up. The process must
+// be in the network namespace of its host. Run passes the job as an argument of the
+// program (Options.Worker), not by in, since a daemon that drops privileges starts again
+// with its arguments.
 func Worker(job string, in io.Reader, out io.Writer) (err error) {
 	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
 	w, err := newWorker(job)

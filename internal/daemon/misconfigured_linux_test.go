@@ -175,7 +175,7 @@ var (
 		{name: "a link at a tenth of its rate, luopan", config: "topology: fat-tree:k=4,host-rate=20,fabric-rate=20,core-rate=20\n",
 			modes:  []string{"mode: gateway\npolicy: luopan\n", "mode: offload\npolicy: luopan\nreceivers_resequence: true\n"},
 			damage: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 2, 7500) }, heal: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 20, 75000) }},
-		{name: "a link at a tenth of its rate", both: []string{"less by c1.1: slow: for a second no probe came home from there in less than"},
+		{name: "a link at a tenth of its rate", both: []string{"less by c1.1: slow: for a second every probe from there took at least"},
 			damage: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 2, 7500) }, heal: func(n *wrongNetwork) { n.rate("a0.2", "c1.1", 20, 75000) }},
 	}
 )

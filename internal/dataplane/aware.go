@@ -101,8 +101,8 @@ func (e *Egress) adopt() {
 	}
 }
 
-// Congestion returns what the policies know, rack by rack; nil if none of them looks
-// at congestion.
+// Congestion returns what the policies know, rack by rack; nil if none of them uses
+// congestion.
 func (e *Egress) Congestion() (list []Congestion) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -38,7 +38,7 @@ func newBeat(name string, show func(), dev any, c clock.Clock) (b beat, err erro
 	}
 	d, ok := dev.(deadliner)
 	if !ok {
-		return b, fmt.Errorf("dataplane: GatewayConfig.%s: the device has no SetReadDeadline, without which nothing beats while no packets come", name)
+		return b, fmt.Errorf("dataplane: GatewayConfig.%s: the device has no SetReadDeadline, which is needed to beat while no packets come", name)
 	}
 	return beat{show: show, dev: d, clock: clock.Real()}, nil
 }

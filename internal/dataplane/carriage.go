@@ -9,8 +9,8 @@ import (
 // switch, or the carrier is not used to the rack.
 func (p *pair) plain() bool { return p.direct || p.rack != nil && p.rack.plain }
 
-// SetCarriage makes later packets use the carrier only to racks for which c says so.
-// nil has it used everywhere.
+// SetCarriage makes later packets use the carrier only to racks for which c says so. nil
+// means all racks.
 func (e *Egress) SetCarriage(c *liveness.Carriage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -32,10 +32,10 @@ func (t *pathTable) carryTo(r *rack) {
 	r.plain, r.mtu = t.carriage.Plain(r.id), t.carriage.MTU(r.id)
 }
 
-// SetCarriage makes later packets leave plain to racks for which the carrier is not
-// proved. The kernel is told of packets that are too long for the paths to their
-// rack. Connections stay. The Carriage must be of the topology in use. nil, as at the
-// beginning, has the carrier used everywhere.
+// SetCarriage makes later packets go plain to racks for which the carrier is not proved.
+// The kernel gets an ICMP error for packets that are too long for the paths to their
+// rack. Connections continue. The Carriage must be of the topology in use. nil, the
+// initial value, means that the carrier is used everywhere.
 func (g *Gateway) SetCarriage(c *liveness.Carriage) { g.egress.SetCarriage(c) }
 
 // sameFabric reports whether numbers of nodes mean the same in two topologies.

@@ -14,8 +14,8 @@ import (
 	"weft/topology"
 )
 
-// Config is what an egress, and an ingress beside it, go by. stack.Config and
-// GatewayConfig describe the fields to their users.
+// Config configures an egress and the ingress beside it. stack.Config and GatewayConfig
+// describe the fields.
 type Config struct {
 	Address  netip.Addr
 	Topology *topology.Topology
@@ -25,8 +25,8 @@ type Config struct {
 	Policy        string         // "" means policy.Default
 	PolicyOptions policy.Options // of all policies
 	Policies      []PrefixPolicy // in place of Policy; the longest prefix counts
-	// UplinkEncapsulates says that a program at the uplink encapsulates, by the number
-	// in the packet.
+	// UplinkEncapsulates says that a program at the uplink encapsulates, by the number in
+	// the packet.
 	UplinkEncapsulates bool
 	// Samples says that there is an Ingress besides, which takes in samples. Without it
 	// policies that sample go by their Rule.
@@ -103,7 +103,7 @@ func (c *Config) validateCarrier() error {
 	case encap.CarrierMPLS:
 		return errors.New("Carrier mpls needs a device that carries more than IP, which a Device does not: choose ipip or srv6")
 	}
-	return fmt.Errorf("Carrier is %v, which is none: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
+	return fmt.Errorf("Carrier is %v, which is unknown: choose encap.CarrierIPIP or CarrierSRv6", c.Carrier)
 }
 
 // policy checks how packets are spread and put in order.
@@ -124,7 +124,7 @@ func (c *Config) policy() (policy.Policy, error) {
 	}
 	// Packets that each take a path of their own the Egress encapsulates itself.
 	if packets := p.Unit.Kind == flowcell.UnitPacket; c.UplinkEncapsulates && !packets && !p.AtUplink() {
-		return none, fmt.Errorf("Policy %s cannot be told to the Device, which encapsulates and does not know %s: choose another", c.Policy, p.UplinkLacks())
+		return none, fmt.Errorf("Policy %s cannot be carried out by the Device, which encapsulates and does not know %s: choose another policy", c.Policy, p.UplinkLacks())
 	}
 	return p, nil
 }

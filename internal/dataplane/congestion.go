@@ -11,30 +11,29 @@ import (
 	"weft/topology"
 )
 
-// Congestion is what a policy that looks at congestion knows of the paths to one
-// rack, conga to one host. It is a snapshot.
+// Congestion is what a congestion-aware policy knows of the paths to one rack; with
+// conga, to one host. It is a snapshot.
 type Congestion struct {
 	Rack   string       `json:"rack"`           // name of its edge switch
-	Host   string       `json:"host,omitempty"` // of conga: the host's name, for it speaks for nobody else
+	Host   string       `json:"host,omitempty"` // with conga: the name of the host that the reports are about
 	Prefix netip.Prefix `json:"prefix"`         // of its hosts' addresses
-	// Metric is by what samples are compared, as luopan.Metric names it; "" where
-	// there are none.
+	// Metric is the metric of the samples, as luopan.Metric names it; "" without samples.
 	Metric    string           `json:"metric,omitempty"`
 	RTT       time.Duration    `json:"rtt_ns,omitempty"`    // of samples, smoothed
-	Expiry    time.Duration    `json:"expiry_ns,omitempty"` // how long a sample is good for, now
-	Unsampled uint64           `json:"unsampled,omitempty"` // units that no sample decided on
-	Paths     []PathCongestion `json:"paths,omitempty"`     // ascending; those of which something is known
+	Expiry    time.Duration    `json:"expiry_ns,omitempty"` // how long a sample is used, now
+	Unsampled uint64           `json:"unsampled,omitempty"` // units without a sample
+	Paths     []PathCongestion `json:"paths,omitempty"`     // the known ones, ascending
 	Tags      []TagCongestion  `json:"tags,omitempty"`      // of conga, ascending
 }
 
-// PathCongestion is what samples tell of a path.
+// PathCongestion is what samples say of a path.
 type PathCongestion struct {
 	Path    int        `json:"path"`
 	Bounce  netip.Addr `json:"bounce"` // address of its bouncing switch
 	Live    bool       `json:"live"`
-	Choices uint64     `json:"choices"` // units that have taken it, without a sample, too
-	// Known says that the fields below are set, from an answer that is in use; Best
-	// that units which begin take this path.
+	Choices uint64     `json:"choices"` // units that took it, including those without a sample
+	// Known says that an answer in use sets the fields below. Best says that the next
+	// units take this path.
 	Known  bool          `json:"known"`
 	Best   bool          `json:"best,omitempty"`
 	Age    time.Duration `json:"age_ns,omitempty"`
@@ -51,14 +50,14 @@ func PathOf(s luopan.Sample, best bool) PathCongestion {
 	return PathCongestion{Path: s.Path, Known: true, Best: best, Age: s.Age, Queue: s.Queue, Meters: s.Meters, Marked: s.Marked, RTT: s.RTT, Sent: s.Sent}
 }
 
-// TagCongestion is what CONGA knows of the paths that share a tag: one each where
-// there are no more than 16, else all by one uplink of the edge switch.
+// TagCongestion is what CONGA knows of the paths that share a tag: one path if there are
+// no more than 16, else all paths by one uplink of the edge switch.
 type TagCongestion struct {
 	Tag     uint8         `json:"tag"`
 	Paths   []int         `json:"paths"`
-	Local   uint8         `json:"local"`  // 0 to 7, by what this Host has sent, whereto ever
+	Local   uint8         `json:"local"`  // 0 to 7, of what this Host has sent by the tag, to all racks
 	Remote  uint8         `json:"remote"` // 0 to 7, as the host has reported, aged
-	Known   bool          `json:"known"`  // there was a report, this long ago
+	Known   bool          `json:"known"`  // there was a report, Age ago
 	Age     time.Duration `json:"age_ns,omitempty"`
 	Choices uint64        `json:"choices"` // flowlets
 }

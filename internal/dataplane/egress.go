@@ -20,8 +20,8 @@ import (
 //	wrap       the outer header, or the number       wrap.go
 //	outlet     one of plain, super and tunnel        plain.go, super.go, tunnelsend.go
 //
-// classify also finds the packet's lane, which is that of its policy (lane.go). An
-// egress embeds the lane of its own policy.
+// classify also finds the packet's lane, which is that of its policy (lane.go). An egress
+// embeds the lane of its own policy.
 //
 // It is safe for concurrent use.
 type Egress struct {
@@ -58,7 +58,7 @@ type Egress struct {
 // forgotten: its next packet begins a new unit.
 const maxFlows = 1 << 16
 
-// NewEgress returns one as c says. An error begins with the name of the field.
+// NewEgress returns the egress for c. An error begins with the name of the field.
 func NewEgress(c Config) (*Egress, error) {
 	p, err := c.Validate()
 	if err != nil {
@@ -110,8 +110,8 @@ func (e *Egress) attach(c *Config) error {
 }
 
 // Send sends packets of at most the device's MTU less the outer header, or
-// super-segments. describe makes an Outgoing of each, whose Parts it may reuse; the
-// bytes are only read, and not kept. What is dropped is counted.
+// super-segments. describe turns each into an Outgoing, whose Parts it may reuse. Send
+// only reads the bytes and does not keep them. Dropped packets are counted.
 func Send[T any](e *Egress, packets []T, describe func(T, *Outgoing)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

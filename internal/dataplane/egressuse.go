@@ -16,7 +16,7 @@ func (e *Egress) TakesSupers() bool {
 	return e.outlet.supers()
 }
 
-// Refuse has ICMP errors about packets that are too long given to refuse, which owns
+// Refuse sets a function that gets ICMP errors about packets that are too long, and owns
 // them. It is called with the lock held.
 func (e *Egress) Refuse(refuse func(packet []byte)) {
 	e.mu.Lock()
@@ -24,8 +24,8 @@ func (e *Egress) Refuse(refuse func(packet []byte)) {
 	e.refuse = refuse
 }
 
-// Remember makes an egress find out which path has lost what. probes says that TCP
-// sends tail loss probes (RFC 8985 §7).
+// Remember makes an egress record which path has lost which segments. probes says that
+// TCP sends tail loss probes (RFC 8985 §7).
 func (e *Egress) Remember(probes bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -33,8 +33,8 @@ func (e *Egress) Remember(probes bool) {
 	e.evidence.heeding = e.heeding
 }
 
-// OnLoss has suspect called, with the lock held, when there are losses that Report
-// has not told of.
+// OnLoss sets a function that is called, with the lock held, when there are losses that
+// Report has not reported.
 func (e *Egress) OnLoss(suspect func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,26 +8,26 @@ import (
 	"weft/topology"
 )
 
-// Bounds of what is remembered of segments. The tables are direct-mapped; a new entry
-// overwrites its slot. Only evidence is lost by that.
+// Sizes of the tables of segments. The tables are direct-mapped: a new entry overwrites
+// its slot. Only evidence is lost.
 const (
 	markedFlows    = 1 << 14 // 320 KB
 	markedSegments = 1 << 16 // 512 KB, 90 MB of data under way
-	// MaxTallied is for how many destinations packets are counted by path at once. What
-	// goes to others is not counted until the next Report.
+	// MaxTallied is the number of destinations for which packets are counted by path at
+	// the same time. Packets to other destinations are not counted until the next Report.
 	MaxTallied = 256
 	// maxLosses is how many losses wait to be reported. Beyond it they are only counted.
 	maxLosses = 1024
 )
 
-// evidence finds out by which paths TCP segments were lost. A segment that is sent
-// again was lost, and a table says by which path it had gone. Evidence reads only
-// what is sent, so it serves the kernel's TCP and netstack's alike. It belongs to
-// egress and is guarded by its lock.
+// evidence finds out by which paths TCP segments were lost. A segment that is sent again
+// was lost, and a table says by which path it had gone. Evidence reads only outgoing
+// packets, so it serves the kernel's TCP and netstack's alike. It belongs to egress and
+// is guarded by its lock.
 //
-// A needless retransmission counts as a loss. Whoever reads the counts must stand a
-// few of them. Two frequent kinds do not count: TCP's probes, and rows that are sent
-// again in one piece (fate.Segments.Again).
+// A needless retransmission counts as a loss. The reader of the counts must tolerate a
+// few of them. Two frequent kinds do not count: TCP's probes, and rows of segments that
+// are sent again in one piece (fate.Segments.Again).
 type evidence struct {
 	seed     uint64
 	probes   bool // TCP sends tail loss probes (RFC 8985 §7)
@@ -41,11 +41,11 @@ type evidence struct {
 	stats    EvidenceStats
 }
 
-// EvidenceStats counts what retransmissions have told of paths.
+// EvidenceStats counts what retransmissions say of paths.
 type EvidenceStats struct {
 	fate.Counts
-	Uncounted  uint64 `json:"uncounted"`  // segments of destinations beyond those that are counted at once
-	Unreported uint64 `json:"unreported"` // losses that came too fast
+	Uncounted  uint64 `json:"uncounted"`  // segments to destinations above MaxTallied
+	Unreported uint64 `json:"unreported"` // losses that came faster than they were reported
 }
 
 // flowMark is how far a flow has got.

@@ -8,13 +8,13 @@ import (
 	"weft/flowcell"
 )
 
-// flights remembers which sequence numbers of each TCP flow are on their way. It
-// tells a sender that has seen them from one that guesses: only who is on the path of
-// a connection, or at its other end, need not guess one number in 2^32.
+// flights remembers which sequence numbers of each TCP flow are in flight. It tells a
+// sender that has seen them from one that guesses. Only a node on the path of a
+// connection, or at its other end, knows them; others must guess one number in 2^32.
 //
-// The table is direct-mapped: a new flow overwrites its slot. The flow that was there
-// is not believed until it sends again. flights is safe for concurrent use: egress
-// tells it what was sent, ingress what was acknowledged.
+// The table is direct-mapped: a new flow overwrites its slot. The old flow is not
+// believed until it sends again. flights is safe for concurrent use: egress records what
+// was sent, ingress what was acknowledged.
 type flights struct {
 	seed uint64
 	on   atomic.Bool // somebody wants to know

@@ -16,7 +16,7 @@ type frame struct {
 }
 
 // framePool keeps frames for reuse by the length of their buffers: powers of two from
-// smallest to SuperBuffer. There are never more than the resequencer's bounds, a
+// smallest to SuperBuffer. The number of frames is bounded by the resequencer's bounds, a
 // batch, and one write. It has no lock: its owner, toKernel, is used under that of
 // ingress.
 type framePool struct {
@@ -32,8 +32,8 @@ const (
 	keepFree = 256
 )
 
-// CopyBelow is the length of the longest packet, in bytes, that is copied out of a
-// large buffer. A longer one keeps the buffer. Otherwise packets of 1,500 bytes could
+// CopyBelow is the length of the longest packet, in bytes, that is copied out of a large
+// buffer. A longer packet keeps the buffer. Without copying, packets of 1,500 bytes could
 // hold 64 KB each, whatever the resequencer's bound.
 const CopyBelow = 16 << 10
 

@@ -17,14 +17,14 @@ import (
 	"weft/topology"
 )
 
-// GatewayDevice is what a Gateway reads and writes: a Device that carries
-// super-segments, too.
+// GatewayDevice is the device that a Gateway reads and writes: a Device that also carries
+// super-segments.
 type GatewayDevice interface {
 	Device
 	SuperDevice
 }
 
-// GatewayConfig is what NewGateway needs. NewGateway copies it.
+// GatewayConfig configures a Gateway. NewGateway copies it.
 type GatewayConfig struct {
 	// Address is the IPv4 address of the host's own kernel in Topology. Required.
 	Address netip.Addr
@@ -32,55 +32,53 @@ type GatewayConfig struct {
 	Topology *topology.Topology
 	// Policy and PolicyOptions are those of stack.Config.
 	//
-	// The uplink's program carries out policies of flowcells and of flows, unless
-	// they go by what receivers report or by what was sent (Policy.AtUplink). For the
-	// others the Gateway encapsulates packets itself.
+	// The uplink's program carries out policies for which Policy.AtUplink is true. For
+	// the others the Gateway encapsulates packets itself.
 	Policy        string
 	PolicyOptions policy.Options
-	// Carrier is that of Config; with encap.CarrierSRv6 what is written to Programs
-	// must be forwarded as IPv6, too (hostsetup.Options).
+	// Carrier is that of Config. With encap.CarrierSRv6 the kernel must also forward the
+	// packets written to Programs as IPv6 (hostsetup.Options).
 	Carrier encap.Carrier
 	// Resequencer restores the order of incoming TCP.
 	Resequencer resequencer.Config
 	// Seed is that of Config.
 	Seed uint64
-	// Programs is the TUN into which the kernel routes what programs send. Packets
-	// that leave the host are written back to it, for the uplink's program to
-	// encapsulate (hostprog.AttachSpray). Packets that have come for programs are
-	// written to it, too. If a link.TUN has several queues, they are read in
-	// parallel. Required. The Gateway owns it after a successful NewGateway, and
-	// closes it.
+	// Programs is the TUN into which the kernel routes the packets of programs. The
+	// Gateway writes outgoing packets back to it, for the uplink's program to encapsulate
+	// (hostprog.AttachSpray). It also writes packets for programs to it. If a link.TUN
+	// has several queues, they are read in parallel. Required. The Gateway owns it after
+	// a successful NewGateway, and closes it.
 	Programs GatewayDevice
-	// Fabric is where packets from the fabric for Address are read: a packet socket
-	// on the uplink. hostprog.AttachSteer keeps them from the kernel. nil if the
+	// Fabric is a packet socket on the uplink, from which packets from the fabric for
+	// Address are read. hostprog.AttachSteer keeps them from the kernel. nil if the
 	// kernel is to receive without a resequencer. The Gateway owns it as it owns
 	// Programs.
 	Fabric GatewayDevice
-	// Evidence makes the Gateway remember what is sent, so that Observe can tell of
+	// Evidence makes the Gateway remember outgoing segments, so that Observe can report
 	// losses. It takes 1 MB.
 	Evidence bool
-	// BeatOut and BeatIn, if not nil, are called at least every 100 ms, whether
-	// packets come or not. BeatOut is called by the goroutine that reads from
-	// Programs, BeatIn by the one that reads from Fabric or the Tunnel, each before
-	// it reads. They stop when that goroutine hangs or the process is stopped. They
-	// must be quick and must not call the Gateway. The devices must have
-	// SetReadDeadline, as those of package link do.
+	// BeatOut and BeatIn, if not nil, are called at least every 100 ms, whether packets
+	// come or not. The goroutine that reads from Programs calls BeatOut before each read.
+	// The one that reads from Fabric or the Tunnel calls BeatIn. So the calls stop when
+	// that goroutine hangs or the process is stopped. They must be quick and must not
+	// call the Gateway. The devices must have SetReadDeadline, as those of package link
+	// do.
 	BeatOut, BeatIn func()
-	// Tunnel, in place of Topology and Fabric, carries what programs send in UDP: any
-	// protocol, IPv4 and IPv6. Address is not needed then.
+	// Tunnel, in place of Topology and Fabric, carries the packets of programs in UDP:
+	// any protocol, IPv4 and IPv6. Address is not needed then.
 	Tunnel *Tunnel
-	// Clock, for simulation, is the time to live in instead of the real one. Such a
-	// Gateway does nothing by itself. Its owner calls ReadPrograms and ReadFabric
-	// when there is something to read, and at least every 50 ms if there is a BeatOut
-	// or BeatIn. Reads from the devices must not wait. All calls, the Clock's
-	// included, must come from one goroutine. They and Seed then determine
-	// everything. Clock does not go with Tunnel.
+	// Clock, for simulation, replaces the real time. The Gateway then does nothing by
+	// itself. Its owner calls ReadPrograms and ReadFabric when there is something to
+	// read, and at least every 50 ms if there is a BeatOut or BeatIn. Reads from the
+	// devices must not wait. All calls, including the Clock's, must come from one
+	// goroutine. They and Seed then determine everything. Clock does not work with
+	// Tunnel.
 	Clock clock.Clock
 }
 
-// Gateway sprays the TCP of the host's own kernel, and restores the order of what
-// comes for it. It knows nothing of connections: they belong to the kernel and
-// survive the Gateway. It is safe for concurrent use.
+// Gateway sprays the TCP of the host's own kernel, and restores the order of incoming
+// packets. It knows nothing of connections: they belong to the kernel and survive the
+// Gateway. It is safe for concurrent use.
 type Gateway struct {
 	config  Config
 	below   io.Closer // where packets come from; nil if that is nowhere
@@ -146,7 +144,7 @@ func (c *GatewayConfig) validate() (Config, error) {
 	case c.Tunnel == nil:
 		host.UplinkEncapsulates = atUplink(c.Policy, c.PolicyOptions)
 	case c.Topology != nil || c.Fabric != nil:
-		return host, errors.New("dataplane: GatewayConfig.Tunnel is given, and Topology or Fabric, too: one way to carry packets is enough")
+		return host, errors.New("dataplane: GatewayConfig.Tunnel is given together with Topology or Fabric: give only one way to carry packets")
 	case c.Clock != nil:
 		return host, errors.New("dataplane: GatewayConfig.Clock does not go with GatewayConfig.Tunnel, whose datagrams live in real time")
 	}
@@ -226,9 +224,8 @@ type GatewayStats struct {
 	Conga       conga.Stats       `json:"conga"`    // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64 `json:"refused"`
-	// Frames is how many buffers for packets from the fabric are in use at the
-	// moment: 8 that the reader fills, and one for each packet or super-segment that
-	// is held.
+	// Frames is how many buffers for packets from the fabric are in use: 8 for the
+	// reader, and one for each packet or super-segment that is held.
 	Frames int `json:"frames"`
 }
 
@@ -245,9 +242,9 @@ func (g *Gateway) Stats() (s GatewayStats) {
 	return s
 }
 
-// Close delivers what is held and closes the devices. The host's connections stay.
-// The routes into Programs must have been removed before, or what is sent meanwhile
-// is lost. Close may be called more than once.
+// Close delivers the held packets and closes the devices. The host's connections
+// continue. The routes into Programs must have been removed before, or packets that are
+// sent meanwhile are lost. Close may be called more than once.
 func (g *Gateway) Close() (err error) {
 	g.closing.Do(func() {
 		if g.ingress != nil { // first its source, so that the rest can be delivered
@@ -273,7 +270,7 @@ func (g *Gateway) fail(err error) {
 // Done is closed when the Gateway has ended.
 func (g *Gateway) Done() <-chan struct{} { return g.done }
 
-// Err returns why a device failed, which ends the Gateway; nil while they work.
+// Err returns the error of the device that ended the Gateway; nil while both work.
 func (g *Gateway) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

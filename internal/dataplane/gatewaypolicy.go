@@ -12,9 +12,9 @@ func atUplink(name string, o policy.Options) bool {
 	return err == nil && p.AtUplink()
 }
 
-// SetPolicy makes later packets take paths by another policy, as
-// GatewayConfig.Policy and PolicyOptions say. Where that is for the uplink's program
-// to carry out, the program must have been told before.
+// SetPolicy makes later packets take paths by another policy, as GatewayConfig.Policy and
+// PolicyOptions say. If the uplink's program carries it out, set the program's policy
+// first.
 func (g *Gateway) SetPolicy(name string, o policy.Options) error {
 	c := g.config
 	c.Policy, c.PolicyOptions = name, o
@@ -29,7 +29,7 @@ func (g *Gateway) SetPolicy(name string, o policy.Options) error {
 	return nil
 }
 
-// Congestion returns what the Gateway's policy knows of the paths to each rack that
-// it sends to; nil where the policy does not look at congestion, or has the uplink's
-// program choose.
+// Congestion returns what the Gateway's policy knows of the paths to each rack that it
+// sends to; nil if the policy does not use congestion, or the uplink's program chooses
+// the paths.
 func (g *Gateway) Congestion() []Congestion { return g.egress.Congestion() }

@@ -80,8 +80,8 @@ func (g *Gateway) forward(q *queue) {
 	}
 }
 
-// ReadPrograms reads a batch from each queue of Programs and sends it. It is only for
-// a Gateway with a GatewayConfig.Clock. It returns what a device returned.
+// ReadPrograms reads a batch from each queue of Programs and sends it. It is only for a
+// Gateway with a GatewayConfig.Clock. It returns the error of the device.
 func (g *Gateway) ReadPrograms() error {
 	var errs []error
 	for _, q := range g.queues {
@@ -90,7 +90,7 @@ func (g *Gateway) ReadPrograms() error {
 	return errors.Join(errs...)
 }
 
-// ReadFabric reads a batch from Fabric, and delivers what is in order. It is only for
-// a Gateway with a GatewayConfig.Clock and a Fabric. It returns what the device
-// returned.
+// ReadFabric reads a batch from Fabric, and delivers the packets that are in order. It is
+// only for a Gateway with a GatewayConfig.Clock and a Fabric. It returns the error of the
+// device.
 func (g *Gateway) ReadFabric() error { return g.ingress.round() }

@@ -8,17 +8,17 @@ import (
 	"weft/link"
 )
 
-// relay turns a switch's error about one of our outer headers, in place, into the
-// error that the inner packet's sender must get. Other ICMP it leaves as it is. It
-// reports whether the packet is to be delivered; if not, it has been counted.
+// relay turns a switch's error about one of our outer headers, in place, into the error
+// that the inner packet's sender must get. It leaves other ICMP unchanged. It reports
+// whether the packet is to be delivered; if not, it has been counted.
 //
-// About TCP only "too big" is relayed. That a bouncing switch cannot be reached says
-// nothing about the destination: it would end a connection that is being opened,
-// though its next SYN takes another path (RFC 2003 §4 knows one path only). What is
-// not TCP keeps to the path that the error is about.
+// Of the errors about TCP only "too big" is relayed. That a bouncing switch cannot be
+// reached says nothing about the destination. Such an error would end a connection that
+// is being opened, although its next SYN takes another path (RFC 2003 §4 assumes a single
+// path). Protocols other than TCP keep to the path that the error is about.
 //
-// The quote stays as it is, with TCP's sequence number, by which a kernel tells
-// errors from forgeries.
+// The quote stays unchanged, with TCP's sequence number, by which a kernel tells errors
+// from forgeries.
 func (in *Ingress[P]) relay(pkt *flowcell.Packet, a *Arrived) bool {
 	packet, about, err := encap.InnerError(a.Bytes)
 	if err == encap.ErrNotTunnelError {
@@ -38,7 +38,7 @@ func (in *Ingress[P]) relay(pkt *flowcell.Packet, a *Arrived) bool {
 // concerns reports whether ICMP is to be delivered. An error about TCP must quote a
 // segment that is in flight. Otherwise anybody who guesses a connection's ports could
 // slow it down or end it (RFC 5927 §4.1). The kernel checks that itself (tcp_v4_err),
-// netstack does not. "Too big" is for egress to follow, see narrows.
+// netstack does not. "Too big" is for egress, see narrows.
 func (in *Ingress[P]) concerns(pkt *flowcell.Packet, b []byte) bool {
 	if pkt.Fragment || b[0]>>4 != 4 {
 		return true

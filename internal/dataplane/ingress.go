@@ -20,9 +20,9 @@ import (
 //	order    the resequencer
 //	sink     merge and hand over             tokernel.go; netstack's in package stack
 //
-// One goroutine reads, unless time is virtual. A timer releases what has waited too
-// long. Both use the sink, so the sink is guarded by mu, like all that they share. P is
-// the sink's packet.
+// One goroutine reads, unless time is virtual. A timer releases packets whose hold has
+// ended. Both use the sink, so mu guards the sink and all else that they share. P is the
+// sink's packet.
 type Ingress[P any] struct {
 	// from belongs to the reader. next counts under mu.
 	from source
@@ -71,18 +71,18 @@ type Ingress[P any] struct {
 	stats    IngressStats
 }
 
-// Sink takes packets that are in order. It is called under the lock of the ingress
-// that owns it.
+// Sink takes packets that are in order. Its ingress calls it with the ingress's lock
+// held.
 type Sink[P any] interface {
-	// Buffer returns the buffer of a slot, into which the source reads a packet without
-	// the lock, until Packet is called for that slot, or Buffer again.
+	// Buffer returns the buffer of a slot. The source reads a packet into it without the
+	// lock, until Packet, or Buffer again, is called for that slot.
 	Buffer(slot, size int) []byte
-	// Packet makes what the resequencer keeps of a packet that was checked. The bytes
-	// of a are only lent, unless they are alone in their slot: then the sink may keep
-	// the buffer and give another one to the slot.
+	// Packet turns a checked packet into the form that the resequencer keeps. The bytes
+	// of a are only lent, unless they are alone in their slot: then the sink may keep the
+	// buffer and give the slot another one.
 	Packet(pkt *flowcell.Packet, a *Arrived) P
-	// Deliver takes packets in their order. It returns how many it has merged into the
-	// one before. ready is not kept.
+	// Deliver takes packets in their order. It returns how many of them it has merged
+	// into the one before. It must not keep ready.
 	Deliver(ready []P) (merged int)
 }
 
@@ -129,7 +129,7 @@ func (in *Ingress[P]) takeProbe(packet []byte) {
 }
 
 // Start makes a goroutine read until the source is closed. If the source fails for
-// another reason, failed is told. In virtual time nobody reads: see Receive.
+// another reason, it calls failed. In virtual time nobody reads: see Receive.
 func (in *Ingress[P]) Start(failed func(error)) {
 	if in.still {
 		close(in.done)
@@ -201,7 +201,7 @@ func (in *Ingress[P]) lend() {
 	}
 }
 
-// Receive takes a packet that nobody reads. The bytes are copied.
+// Receive takes a packet that was not read from the source. The bytes are copied.
 func (in *Ingress[P]) Receive(b []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -282,8 +282,8 @@ func (in *Ingress[P]) deliver() {
 	in.ready = in.ready[:0]
 }
 
-// Close ends the timer and delivers what is held. The source must have been
-// closed; the reader has ended when Close returns.
+// Close stops the timer and delivers the held packets. The source must have been closed
+// before. The reader has ended when Close returns.
 func (in *Ingress[P]) Close() {
 	<-in.done
 	in.mu.Lock()

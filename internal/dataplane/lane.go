@@ -11,9 +11,9 @@ import (
 )
 
 // lane is how the packets of one policy leave: by which paths, and what is known of
-// these. An egress has a lane of its own policy, and one more for each policy that
-// flows or destinations are given besides: at most as many as there are policies. What
-// was given to a lane stays with it.
+// these. An egress has a lane for its own policy, and one for each other policy of its
+// flows or destinations: at most as many as there are policies. A lane keeps the packets
+// and state that were assigned to it.
 type lane struct {
 	unit   flowcell.Unit // of the policy
 	sprays bool          // the policy does
@@ -26,7 +26,7 @@ type lane struct {
 	awareConfig awareConfig
 }
 
-// PrefixPolicy gives what is sent to some addresses a policy.
+// PrefixPolicy gives packets to some addresses a policy.
 type PrefixPolicy struct {
 	Prefix netip.Prefix // IPv4; in a tunnel also IPv6
 	Policy string
@@ -73,12 +73,12 @@ func (l *lane) know(a aware) {
 // divert gives the destinations of Config.Policies their lanes.
 func (e *Egress) divert(all []PrefixPolicy) error {
 	if len(all) > maxPrefixes {
-		return fmt.Errorf("Policies are %d, at most %d may be", len(all), maxPrefixes)
+		return fmt.Errorf("Policies has %d entries, at most %d are allowed", len(all), maxPrefixes)
 	}
 	taken := make(map[netip.Prefix]int)
 	for i, d := range all {
 		if !d.Prefix.IsValid() || d.Prefix.Addr().Is4In6() {
-			return fmt.Errorf("Policies[%d].Prefix %v is none: give one such as 10.1.0.0/16", i, d.Prefix)
+			return fmt.Errorf("Policies[%d].Prefix %v is not valid: give one such as 10.1.0.0/16", i, d.Prefix)
 		}
 		prefix := d.Prefix.Masked()
 		if j, ok := taken[prefix]; ok {
@@ -95,8 +95,8 @@ func (e *Egress) divert(all []PrefixPolicy) error {
 	return nil
 }
 
-// Policy returns the number of a policy for Outgoing.Policy. Its lane is made if there
-// is none yet. An error names the policies that there are.
+// Policy returns the number of a policy for Outgoing.Policy, and makes its lane if there
+// is none yet. An error names the known policies.
 func (e *Egress) Policy(name string) (number uint8, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,8 +143,8 @@ func (e *Egress) change(o *Outgoing) {
 	o.pair = o.lane.paths.to(o.pkt.Flow.Dst)
 }
 
-// CellBytes is the most payload of a super-segment that is a flowcell, under each of
-// the policies in use, in bytes; 0 if none has flowcells.
+// CellBytes returns the most payload, in bytes, of a super-segment that is one flowcell
+// under each of the policies in use; 0 if none has flowcells.
 func (e *Egress) CellBytes() (least int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

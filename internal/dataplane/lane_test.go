@@ -146,10 +146,10 @@ func TestNewEgress_badPolicies(t *testing.T) {
 	for want, policies := range map[string][]PrefixPolicy{
 		`Policies[1].Policy: policy "prest": unknown; known: ecmp`:      {{prefix("10.1.0.0/16"), "drb"}, {prefix("10.2.0.0/16"), "prest"}},
 		`Policies[0].Policy: policy "": unknown`:                        {{prefix("10.1.0.0/16"), ""}},
-		"Policies[0].Prefix invalid Prefix is none":                     {{Policy: "drb"}},
-		"Policies[0].Prefix ::ffff:10.1.0.0/112 is none":                {{prefix("::ffff:10.1.0.0/112"), "drb"}},
+		"Policies[0].Prefix invalid Prefix is not valid":                {{Policy: "drb"}},
+		"Policies[0].Prefix ::ffff:10.1.0.0/112 is not valid":           {{prefix("::ffff:10.1.0.0/112"), "drb"}},
 		"Policies[1].Prefix 10.1.2.3/16 is that of Policies[0] already": {{prefix("10.1.0.0/16"), "drb"}, {prefix("10.1.2.3/16"), "rb"}},
-		"Policies are 1025, at most 1024 may be":                        many,
+		"Policies has 1025 entries, at most 1024 are allowed":           many,
 	} {
 		near, _ := link.NewPair(1520, 1)
 		_, err := NewEgress(Config{Address: addrA, Topology: fatTree, Device: near, Policies: policies})

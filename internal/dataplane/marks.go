@@ -16,12 +16,12 @@ type arrivedMark struct {
 	id   uint16
 }
 
-// unmark takes CONGA's mark off a packet that check has accepted, if it has one. TCP
-// then gets what the sender's TCP sent, and the resequencer sees an ID that says
+// unmark takes CONGA's mark off a packet that check has accepted, if it has one. TCP then
+// gets the packet as the sender's TCP sent it, and the resequencer sees an ID that says
 // nothing.
 //
-// Only a proven packet's mark counts: its connection's other end has acknowledged
-// what was sent to it. Anybody could send other marks, in the name of any host.
+// Only a proven packet's mark counts: the other end of its connection has acknowledged
+// data that was sent to it. Anybody could send other marks, in the name of any host.
 func (in *Ingress[P]) unmark(pkt *flowcell.Packet, b []byte, proven bool) {
 	const df = 0x40
 	if !pkt.IsTCP() || b[0]>>4 != 4 || b[1]>>2 != conga.MarkDSCP || b[6]&df == 0 {

@@ -6,15 +6,15 @@ import (
 	"weft/flowcell"
 )
 
-// narrows are the destinations to which switches have reported a smaller MTU than the
+// narrows holds the destinations to which switches have reported a smaller MTU than the
 // device's. Egress cuts TCP segments for them. Netstack is not told: it can make a
-// connection's segments smaller, but never larger again. narrows belongs to egress
-// and is guarded by its lock.
+// connection's segments smaller, but never larger again. narrows belongs to egress and is
+// guarded by its lock.
 //
-// After a while egress lets packets go uncut, to see whether the way has become wider
-// (an idea of RFC 4821): three packets, a second apart. If no switch complains, the
-// report is forgotten. Each report about such a try doubles the time until the next,
-// from narrowFor to narrowAtMost, which is how long Linux believes a report
+// After a while egress lets packets go uncut, to see whether the path has a larger MTU
+// again (an idea of RFC 4821): three packets, a second apart. If no switch complains, the
+// report is forgotten. Each report about such a try doubles the time until the next, from
+// narrowFor to narrowAtMost, which is how long Linux believes a report
 // (net.ipv4.route.mtu_expires).
 type narrows struct {
 	all     map[flowcell.Address]*narrow

@@ -9,20 +9,21 @@ import (
 // MaxHeaders is the length of the longest headers, of IPv4 and TCP.
 const MaxHeaders = 60 + 60
 
-// Outgoing is a packet on its way out, wherever it comes from. Each stage of egress
-// adds what it finds out.
+// Outgoing is a packet on its way out, wherever it comes from. Each stage of egress adds
+// its results.
 type Outgoing struct {
 	Parts [][]byte // of the packet, read only; the first has all headers
 	size  int      // bytes of all parts
-	// MSS is the payload of each segment of a super-segment, in bytes; 0 if it is none.
+	// MSS is the payload of each segment of a super-segment, in bytes; 0 for a single
+	// packet.
 	MSS int
-	// Partial says that a checksum remains to be completed: it covers everything behind
-	// the first CsumStart bytes. Its field lies CsumAt bytes further on, and has the sum
-	// of the pseudo-header.
+	// Partial says that a checksum remains to be completed. It covers everything behind
+	// the first CsumStart bytes. Its field lies CsumAt bytes further on, and holds the
+	// sum of the pseudo-header.
 	Partial           bool
 	CsumStart, CsumAt uint16
-	// Policy is that of the packet's flow, as Egress.Policy numbers it. 0 is none: then
-	// the destination's counts, or the egress's own.
+	// Policy is that of the packet's flow, as Egress.Policy numbers it. 0 means none:
+	// then the destination's policy applies, or the egress's own.
 	Policy uint8
 
 	// Of classify. narrow says that MSS is what the way to the destination carries, not
@@ -40,8 +41,7 @@ type Outgoing struct {
 	part     flowcell.Packet // that piece, where each takes a path of its own
 }
 
-// Begin makes o a packet of so many bytes, with nothing left to do, whose Parts are to
-// be appended.
+// Begin makes o a packet of so many bytes without offloads. The caller appends its Parts.
 func (o *Outgoing) Begin(size int) {
 	o.Parts, o.size, o.MSS, o.Partial, o.narrow, o.Policy = o.Parts[:0], size, 0, false, false, 0
 }

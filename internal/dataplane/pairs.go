@@ -18,12 +18,12 @@ import (
 // starts anew.
 const maxPairs = 1 << 16
 
-// pathTable knows how to reach each destination. It belongs to egress and is guarded
-// by its lock.
+// pathTable holds the paths to each destination. It belongs to egress and is guarded by
+// its lock.
 //
-// When links fail or come back, only the list of these links is computed. A pair
-// finds out at its next packet whether one of them lies on its paths. Only then are
-// its paths looked up again. Other pairs go on where they were.
+// When links fail or come back, only the list of these links is computed. At its next
+// packet a pair finds out whether one of them lies on its paths. Only then are its paths
+// looked up again. Other pairs keep their place in their order.
 type pathTable struct {
 	topo    *topology.Topology
 	self    topology.NodeID

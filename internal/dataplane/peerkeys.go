@@ -8,18 +8,18 @@ import (
 )
 
 // SetPeerKeys changes the keys of the Tunnel's peer with a Name, as Peer's Key and
-// Previous say. It is safe for concurrent use. On error nothing has changed.
+// Previous say. It is safe for concurrent use. After an error nothing has changed.
 //
-// No datagram is lost if the keys change in three steps. First both ends accept the
-// next key besides the one in use (key, next). Then both send with it (next, key). At
-// last both forget the former (next, nil). A peer without a key cannot be given one,
-// and one with a key cannot lose it: that would change what fits into a packet.
+// No datagram is lost if the keys change in three steps. First both ends accept the next
+// key besides the one in use (key, next). Then both send with it (next, key). At last
+// both forget the former (next, nil). A peer without a key cannot be given one, and a
+// peer with a key cannot lose it: that would change the length of the packets that fit.
 func (g *Gateway) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
 	return SetPeerKeys(g.egress, g.ingress, name, key, previous)
 }
 
-// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys says. Receiving
-// changes first: a peer that hears of a new key from this end may answer with it at
+// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys says. Receiving changes
+// first, since a peer that sees a datagram with the new key may answer with that key at
 // once.
 func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key, previous *encap.UDPKey) error {
 	if e.config.Tunnel == nil || in == nil {
@@ -31,7 +31,7 @@ func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key, previous *e
 			continue
 		}
 		if key == nil || c.Key == nil {
-			return fmt.Errorf("dataplane: SetPeerKeys: peer %q has, or is to have, no key: make a new Tunnel for that", name)
+			return fmt.Errorf("dataplane: SetPeerKeys: peer %q has no key, or would have none: make a new Tunnel for that", name)
 		}
 		p := t.all[i]
 		sealer, err := newSealer(*key, t.Name, c.Name, t.Time())

@@ -25,7 +25,7 @@ func (v *evidence) report(o Observer, now time.Duration) {
 	v.losses = v.losses[:0]
 }
 
-// Report tells o what has been seen since the last time. o must not call the Egress.
+// Report reports to o what was seen since the last call. o must not call the Egress.
 func (e *Egress) Report(o Observer, now time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -42,7 +42,7 @@ func (e *Egress) reportLosses() {
 	}
 }
 
-// EvidenceStats returns the counters of what was found out about losses.
+// EvidenceStats returns the counters of evidence.
 func (e *Egress) EvidenceStats() (s EvidenceStats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

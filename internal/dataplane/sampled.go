@@ -28,10 +28,10 @@ func (s *sampled) choose(p *pair, _ *flowcell.Packet, _ []int, _ int, now time.D
 	return path
 }
 
-// tell makes the device take the same path, before it sees the unit. While no samples
-// are in use, the device chooses for itself, and nobody knows here what it sends.
-// While samples are in use, it is told of every choice, even one that no sample has
-// decided: otherwise it would stay with the path that it was told of last.
+// tell makes the device take the same path, before it sees the unit. While no samples are
+// in use, the device chooses for itself, and this Host does not know which paths it
+// takes. While samples are in use, the device is told of every choice, even one that no
+// sample has decided: otherwise it would keep the last path that it was told.
 func (s *sampled) tell(r *rack, path int, decided bool, now time.Duration) {
 	until := r.told.until
 	if decided {

@@ -18,13 +18,12 @@ type source interface {
 	batch() (n, size int)
 }
 
-// Arrived is a packet as its source gives it: bytes that anybody may have made up.
-// They may be written to.
+// Arrived is a packet from its source. The bytes are untrusted. They may be written to.
 type Arrived struct {
 	Bytes    []byte
 	Slot     int  // of the buffer that b lies in
-	Alone    bool // nothing else lies there
-	MSS      int  // payload of the segments of a super-segment; 0 if it is none
+	Alone    bool // no other packet lies there
+	MSS      int  // payload of the segments of a super-segment; 0 for a single packet
 	verified bool // the transport's checksum is known to be right
 	vnet     link.VnetHeader
 
@@ -95,8 +94,7 @@ const (
 	superBatch = 8
 	// SuperBuffer is the length of a buffer for super-segments, in bytes: the largest
 	// that gVisor keeps for reuse. The longest packet is a little shorter. The kernel's
-	// longest super-segments have 65,226 bytes (GSO_LEGACY_MAX_SIZE less
-	// MAX_TCP_HEADER).
+	// longest super-segments have 65,226 bytes (GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER).
 	SuperBuffer = 1 << 16
 )
 

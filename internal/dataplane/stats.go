@@ -11,13 +11,13 @@ import (
 type EgressStats struct {
 	Packets        uint64 `json:"packets"`         // taken by the device; a super-segment is one
 	Supers         uint64 `json:"supers"`          // of these, super-segments
-	Encapsulated   uint64 `json:"encapsulated"`    // meant for a bouncing switch; the device may have dropped some
-	Direct         uint64 `json:"direct"`          // left as they are: same rack, or not a host of the fabric
-	Plain          uint64 `json:"plain"`           // left as they are, for want of proof that the carrier works
+	Encapsulated   uint64 `json:"encapsulated"`    // for a bouncing switch; the device may have dropped some
+	Direct         uint64 `json:"direct"`          // sent without an outer header: same rack, or not a host of the fabric
+	Plain          uint64 `json:"plain"`           // sent without an outer header: no proof that the carrier works
 	NoPath         uint64 `json:"no_path"`         // dropped: no path to the destination is live
-	TooLong        uint64 `json:"too_long"`        // dropped: longer than the MTU, or than all paths in use to the rack carry
+	TooLong        uint64 `json:"too_long"`        // dropped: longer than the MTU, or than any path in use to the rack carries
 	Malformed      uint64 `json:"malformed"`       // dropped: not an IPv4 packet that can be classified
-	Narrowed       uint64 `json:"narrowed"`        // TCP packets cut, as a switch has reported a smaller MTU on the way
+	Narrowed       uint64 `json:"narrowed"`        // TCP packets cut, since a switch has reported a smaller MTU on the way
 	DeviceDrops    uint64 `json:"device_drops"`    // dropped by the device
 	PairsEvicted   uint64 `json:"pairs_evicted"`   // destinations forgotten because there were too many
 	RacksEvicted   uint64 `json:"racks_evicted"`   // of local and drill: racks whose best paths were forgotten because there were too many
@@ -31,24 +31,24 @@ type IngressStats struct {
 	Packets       uint64 `json:"packets"`        // read from the device; a super-segment is one
 	Supers        uint64 `json:"supers"`         // of these, super-segments
 	Delivered     uint64 `json:"delivered"`      // handed to TCP, UDP and ICMP
-	Merged        uint64 `json:"merged"`         // handed up as part of one of these, a TCP segment that continues it
+	Merged        uint64 `json:"merged"`         // TCP segments merged into a delivered one before them
 	Malformed     uint64 `json:"malformed"`      // dropped: truncated, a bad header length, not IPv4
 	BadChecksum   uint64 `json:"bad_checksum"`   // dropped: IPv4 or TCP checksum wrong
-	NotForUs      uint64 `json:"not_for_us"`     // dropped: addressed to somebody else
+	NotForUs      uint64 `json:"not_for_us"`     // dropped: addressed to another host
 	Martian       uint64 `json:"martian"`        // dropped: from an address that nobody can have
 	Probes        uint64 `json:"probes"`         // of paths, with Config.Liveness
-	Samples       uint64 `json:"samples"`        // probes of congestion, and answers to own ones
-	Marked        uint64 `json:"marked"`         // of Delivered and Merged, TCP with a mark of CONGA's, which was taken off
-	UnprovenMarks uint64 `json:"unproven_marks"` // of Marked, those that did not count: nothing shows that their senders see what is sent to them
-	Encapsulated  uint64 `json:"encapsulated"`   // dropped: IP-in-IP that no bouncing switch took apart
-	Relayed       uint64 `json:"relayed"`        // of Delivered, ICMP errors about outer headers, made to be about inner packets
-	BlindErrors   uint64 `json:"blind_errors"`   // dropped: ICMP errors about TCP that quote nothing of what is in flight
-	PathErrors    uint64 `json:"path_errors"`    // dropped: errors of switches that say nothing to a sender, quote too little, or tell of an MTU that no path has
+	Samples       uint64 `json:"samples"`        // probes of congestion, and answers to this host's own
+	Marked        uint64 `json:"marked"`         // of Delivered and Merged, TCP with a CONGA mark, which was taken off
+	UnprovenMarks uint64 `json:"unproven_marks"` // of Marked, those that did not count: no proof that their senders see what is sent to them
+	Encapsulated  uint64 `json:"encapsulated"`   // dropped: IP-in-IP that no bouncing switch has decapsulated
+	Relayed       uint64 `json:"relayed"`        // of Delivered, ICMP errors about outer headers, translated to inner packets
+	BlindErrors   uint64 `json:"blind_errors"`   // dropped: ICMP errors about TCP that quote no segment in flight
+	PathErrors    uint64 `json:"path_errors"`    // dropped: errors of switches that do not concern a sender, quote too little, or report an MTU that no path has
 }
 
-// PathStats counts what was given to the device for one bouncing switch, or to a
-// Tunnel's Underlay for one source port. Bytes are those of IP packets with their
-// outer headers, or of datagrams.
+// PathStats counts the packets given to the device for one bouncing switch, or to a
+// Tunnel's Underlay for one source port. Bytes are those of IP packets with their outer
+// headers, or of datagrams.
 type PathStats struct {
 	Bounce  netip.Addr `json:"bounce"` // not valid in a Tunnel
 	Path    int        `json:"path"`   // of the Underlay; 0 without one

@@ -11,9 +11,9 @@ const (
 	timestampsLength = 10
 )
 
-// StripTimestamps takes the timestamps option out of a SYN. b is the headers of an
-// IPv4 packet that flowcell.Packet.Parse has accepted. The option is replaced by
-// no-operations, and TCP's checksum is mended (RFC 1624).
+// StripTimestamps takes the timestamps option out of a SYN. b is the headers of an IPv4
+// packet that flowcell.Packet.Parse has accepted. No-operations replace the option, and
+// TCP's checksum is updated (RFC 1624).
 func StripTimestamps(b []byte) {
 	tcp := b[int(b[0]&0xf)*4:]
 	end := int(tcp[12]>>4) * 4

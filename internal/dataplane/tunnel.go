@@ -62,7 +62,7 @@ func (t *Tunnel) validate() error {
 		return errors.New("Underlay is missing: link.OpenUDP opens one")
 	}
 	if n := len(t.Peers); n > maxPeers {
-		return fmt.Errorf("Peers are %d, at most %d may be", n, maxPeers)
+		return fmt.Errorf("Peers has %d entries, at most %d are allowed", n, maxPeers)
 	}
 	owner := make(map[netip.Prefix]int)
 	for i, p := range t.Peers {
@@ -137,7 +137,7 @@ func newTunnel(t Tunnel) (*tunnel, error) {
 func (p *peer) authenticate(self string, c Peer, now time.Time) (err error) {
 	if c.Key == nil {
 		if c.Previous != nil {
-			return errors.New("Previous is a key, but Key is none")
+			return errors.New("Previous is given, but Key is missing: give both")
 		}
 		return nil
 	}

@@ -120,11 +120,11 @@ func (t *tunnelOutlet) gather(i int) (packets, bytes uint64) {
 // plateaus are MTUs that networks have (RFC 1191 §7.1), and those of other tunnels.
 var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1400, 1280, 1006, 576}
 
-// narrow deals with a datagram that the kernel has refused, because a router between
-// the ends has reported a smaller MTU than the tunnel is configured with. TCP is cut
-// to the next smaller plateau from now on, until tries show that the network is wider
-// again. Senders of other packets are told as a router would tell them. The kernel
-// does not say how much smaller the MTU is, so it may take several tries.
+// narrow handles a datagram that the kernel has refused, because a router between the
+// ends has reported a smaller MTU than the tunnel is configured with. From now on TCP is
+// cut to the next smaller plateau, until tries show that the MTU is larger again. Senders
+// of other packets get the error that a router would send. The kernel does not say how
+// much smaller the MTU is, so it may take several tries.
 func (t *tunnelOutlet) narrow(o *Outgoing, size int) {
 	e, p, outer := t.e, o.pair.peer, 20+8
 	if p.from.Is6() {

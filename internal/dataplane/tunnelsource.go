@@ -31,11 +31,11 @@ type tunnelSource struct {
 // TunnelStats counts datagrams that a Tunnel has refused.
 type TunnelStats struct {
 	Datagrams   uint64 `json:"datagrams"`    // received
-	Malformed   uint64 `json:"malformed"`    // no header of ours, or not one packet behind it
-	UnknownPeer uint64 `json:"unknown_peer"` // from an address that no peer with the inner source has
+	Malformed   uint64 `json:"malformed"`    // no header of weft's, or not exactly one packet behind it
+	UnknownPeer uint64 `json:"unknown_peer"` // from an address that belongs to no peer with the inner source
 	Forged      uint64 `json:"forged"`       // a MAC that is wrong, missing or by an unknown key
 	Replayed    uint64 `json:"replayed"`     // seen before, or too old to tell
-	BadChecksum uint64 `json:"bad_checksum"` // neither outer nor inner checksum guards it
+	BadChecksum uint64 `json:"bad_checksum"` // neither the outer nor the inner checksum covers it, or one is wrong
 }
 
 func newTunnelSource(t *tunnel) *tunnelSource {

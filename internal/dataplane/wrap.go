@@ -8,8 +8,8 @@ import (
 	"weft/link"
 )
 
-// Headroom is what stands before a packet in a buffer: room for a SuperDevice's header
-// and for the outer header.
+// Headroom is the space before a packet in a buffer: for a SuperDevice's header and for
+// the outer header.
 const Headroom = link.SuperHeadroom + encap.MaxOverhead
 
 // wrap makes a packet ready for the device, as was decided: it lies in buf behind

@@ -6,11 +6,10 @@ import (
 	"testing"
 )
 
-// carried sends n bytes over a connection of the kernel's and returns all the
-// packets that left, in their order, as the oracle has to see them, and what was
-// counted of them. A queue behind the program that drops one, processors that take
-// turns at it and swap two, or a last acknowledgement that comes late make it begin
-// anew.
+// carried sends n bytes over a connection of the kernel's TCP. It returns all packets
+// that left, in their order, as the oracle must see them, and the program's counts of
+// them. It starts again if the order was disturbed: a queue behind the program dropped a
+// packet, two processors swapped two, or the last acknowledgement came late.
 func (s *sprayed) carried(t *testing.T, n int) ([][]byte, SprayStats) {
 	t.Helper()
 	for range 5 {

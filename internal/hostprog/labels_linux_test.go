@@ -14,10 +14,10 @@ import (
 	"weft/resequencer"
 )
 
-// Connections of the kernel's arrive by labels as they were sent, whichever
-// policy the program carries out: super-segments leave whole, and are counted as
-// what devices make of them. Switches pop labels in the very bytes that a packet
-// socket shows, so that it cannot be told from these by which path they went.
+// Connections of the kernel's TCP arrive by labels as they were sent, whichever policy
+// the program carries out. Super-segments leave whole, and are counted as the segments
+// that devices make of them. Switches pop labels in the very bytes that a packet socket
+// shows, so the bytes do not show which path a packet took.
 func TestSpray_kernelTCPByLabels(t *testing.T) {
 	slowtest.System(t)
 	kerneltest.NeedRoot(t)

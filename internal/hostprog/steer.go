@@ -44,7 +44,7 @@ func checkSteerRules(rules []SteerRule) error {
 		case !a.Is4():
 			return fmt.Errorf("Rules: address %v is not IPv4", r.Address)
 		case seen[a]:
-			return fmt.Errorf("Rules: address %v has two; join them with |", a)
+			return fmt.Errorf("Rules: address %v has two rules; join their What with |", a)
 		case r.What == 0 || r.What&^steerAny != 0:
 			return fmt.Errorf("Rules: What of %v is %d; use SteerTCP, SteerEverything, SteerTunnelErrors or several, joined with |", a, r.What)
 		}

@@ -14,7 +14,7 @@ import (
 	"weft/topoupdate/wire"
 )
 
-// Config says to whom to listen, and for whom.
+// Config configures a Listener.
 type Config struct {
 	Interface string             // the uplink
 	Topology  *topology.Topology // the baseline
@@ -24,14 +24,14 @@ type Config struct {
 	// Changes during a call are delivered as one snapshot. It must not call Close.
 	Deliver func(*topology.Topology)
 
-	// Gateway is the next switch's address on the host's network, if it has one besides its
-	// own in Topology. Unsigned messages are taken from these two alone.
+	// Gateway is the next switch's address on the host's network, if it has one besides
+	// its address in Topology. Unsigned messages are accepted only from these two.
 	Gateway netip.Addr
-	// Floor is the part of the paths to every rack that unsigned messages leave in use; 0
-	// is topoupdate.DefaultFloor.
+	// Floor is the share of the paths to every rack that unsigned messages leave in use;
+	// 0 is topoupdate.DefaultFloor.
 	Floor float64
 
-	// Keys, if there are any, authenticate what is heard. A From counts from Open.
+	// Keys, if any, authenticate messages. A From counts from Open.
 	Keys topoupdate.Keys
 	// MaxAge is the switches'; 0 is topoupdate's default.
 	MaxAge time.Duration
@@ -54,7 +54,7 @@ type Listener struct {
 }
 
 // Open begins to listen, in the network namespace of the calling thread. Several
-// listeners can have one interface.
+// Listeners may use one interface.
 func Open(c Config) (*Listener, error) {
 	l, err := open(c)
 	if err != nil {
@@ -69,7 +69,7 @@ func open(c Config) (*Listener, error) {
 	case c.Topology == nil:
 		return nil, errors.New("Topology is missing: give the fabric's, such as topology.Parse(\"fat-tree:k=4\")")
 	case c.Deliver == nil:
-		return nil, errors.New("Deliver is missing: give who is to have the snapshots, such as Host.SetTopology")
+		return nil, errors.New("Deliver is missing: give a function that takes the snapshots, such as Host.SetTopology")
 	}
 	self, ok := c.Topology.ByAddr(c.Address)
 	if !ok || c.Topology.Node(self).Layer != topology.LayerHost {
@@ -147,22 +147,22 @@ func (h handler) Receive(_ int, from netip.Addr, message []byte) {
 	l.machine.Receive(message, from, l.heard.Sub(l.start))
 }
 
-// Topology returns the newest snapshot, in the beginning the baseline.
+// Topology returns the newest snapshot, at first the baseline.
 func (l *Listener) Topology() *topology.Topology {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.machine.Topology()
 }
 
-// SetKeys replaces the keys. A From counts from Open, see Config.
+// SetKeys replaces the keys. A From counts from Open; see Config.
 func (l *Listener) SetKeys(k topoupdate.Keys) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.machine.SetKeys(k)
 }
 
-// Close stops listening and waits for a call of Deliver to end. It may be called
-// more than once.
+// Close stops listening and waits for a running call of Deliver. It may be called more
+// than once.
 func (l *Listener) Close() error {
 	err := l.ports.Close()
 	<-l.ended
@@ -176,9 +176,9 @@ func (l *Listener) trust() string {
 	case demanded:
 		return "signed: only updates with a known key are believed"
 	case heard:
-		return "signed; accept_unsigned also lets others in when these end: take it away when every switch has a key"
+		return "signed; accept_unsigned also lets unsigned updates in when signed ones end: remove it when every switch has a key"
 	}
-	return fmt.Sprintf("UNSIGNED: believed from %s, but never for more than leaves %.0f %% of the paths to every rack; weft keygen makes a key", l.sources, 100*l.floor)
+	return fmt.Sprintf("UNSIGNED: believed from %s, but %.0f %% of the paths to every rack stay in use; weft keygen makes a key", l.sources, 100*l.floor)
 }
 
 // refused says why nothing that is heard is believed.
@@ -200,31 +200,31 @@ func (l *Listener) refused() string {
 	return fmt.Sprintf("the switches' updates are refused: %v", why)
 }
 
-// Refused is Status's, alone.
+// Refused returns Status's Refused.
 func (l *Listener) Refused() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused()
 }
 
-// Status is what a Listener has heard.
+// Status is the state of a Listener.
 type Status struct {
 	Carrier  bool               `json:"carrier"`
-	Trust    string             `json:"trust"`   // why updates are believed, and how far
+	Trust    string             `json:"trust"`   // why updates are believed, and up to which bound
 	Heard    float64            `json:"heard_s"` // seconds since the last message; -1: none yet
-	Down     []string           `json:"down"`    // links that are down, with those of the baseline
-	Held     int                `json:"held"`    // links that unsigned updates say are down and the floor keeps in use
+	Down     []string           `json:"down"`    // links that are down, including those of the baseline
+	Held     int                `json:"held"`    // links that unsigned updates report down and the floor keeps in use
 	Switches int                `json:"switches"`
 	Received uint64             `json:"received"`
 	Rejected map[string]uint64  `json:"rejected,omitempty"`
-	Refused  string             `json:"refused,omitempty"` // why nothing that is heard is believed, "" if something is
-	Changed  uint64             `json:"changed"`           // entries that said something new
+	Refused  string             `json:"refused,omitempty"` // why no message is believed, "" if some are
+	Changed  uint64             `json:"changed"`           // entries with news
 	Wire     wire.Stats         `json:"wire"`
 	Error    string             `json:"error,omitempty"` // why it has ended by itself
 	Database []topoupdate.Entry `json:"-"`
 }
 
-// Status returns what has been heard.
+// Status returns the state of the Listener.
 func (l *Listener) Status() Status {
 	wires := l.ports.Stats()
 	l.mu.Lock()

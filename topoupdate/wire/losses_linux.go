@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// losses reads how often devices have lost their carrier, from sysfs. The kernel counts at
+// losses reads from sysfs how often devices have lost their carrier. The kernel counts at
 // the moment of the loss. Its message about the loss (rtnetlink) comes from a worker that
 // first needs the kernel's network lock (RTNL). A program that changes many routes or
 // devices holds that lock for tens of milliseconds.
 //
-// A machine without that file, or whose /sys is another namespace's, goes without.
+// If a machine does not have that file, or its /sys is another namespace's, losses does
+// nothing.
 type losses struct {
 	files []int // by port; -1: none
 	buf   [32]byte

@@ -34,8 +34,8 @@ type Ports struct {
 const monitorTag = -1
 
 // Open opens the ports in the network namespace of the calling thread, where they then
-// stay. Joining a device needs no privilege if the process has no socket on it yet; joining
-// a device that replaces another needs CAP_NET_RAW.
+// stay. Opening a device needs no privilege if the process has no socket on it yet.
+// Opening a device that replaces another needs CAP_NET_RAW.
 func Open(c Config) (*Ports, error) {
 	p := &Ports{interfaces: slices.Clone(c.Interfaces), batch: newBatch(), stats: make([]PortStats, len(c.Interfaces))}
 	if err := p.open(c); err != nil {
@@ -85,7 +85,7 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// Missing returns those interfaces that are not there.
+// Missing returns the interfaces that do not exist.
 func (p *Ports) Missing() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,9 +113,10 @@ func (p *Ports) join(port int, device link) error {
 	return nil
 }
 
-// Wait waits until something has happened, at most until the deadline, which may
-// be zero for none, or for Config.CarrierEvery, and tells the handler: changes of carrier first, then of each
-// port that has any at most 16 messages. It returns net.ErrClosed after Close; other errors are final, too.
+// Wait waits until something has happened, but at most until the deadline (zero: none),
+// or for Config.CarrierEvery. It then calls the handler: first for changes of carrier,
+// then for at most 16 messages of each port that has any. It returns net.ErrClosed after
+// Close. Other errors are final, too.
 func (p *Ports) Wait(deadline time.Time, h Handler) error {
 	if p.initial != nil {
 		deadline = time.Now() // there is something to tell
@@ -167,7 +168,7 @@ func (p *Ports) receive(port int) {
 	}
 }
 
-// Send sends a message by a port. It does not wait: if the device takes no more, the
+// Send sends a message by a port. It does not wait: if the device's queue is full, the
 // message is lost and counted.
 func (p *Ports) Send(port int, message []byte) {
 	p.mu.Lock()
@@ -196,7 +197,7 @@ func (p *Ports) Stats() Stats {
 	return s
 }
 
-// Close closes all and ends Wait. It may be called more than once.
+// Close closes all ports and ends Wait. It may be called more than once.
 func (p *Ports) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,11 +22,11 @@ type socket struct {
 	group unix.SockaddrInet4 // into which package unix writes with every call
 }
 
-// fromNextDoor accepts what came in a frame to the group (multicast on the link) and nobody
-// has forwarded. A decapsulated packet came in a frame to this machine itself, whatever its
-// inner header says. Otherwise a tunnel would carry forgeries with a full TTL to any port
-// of the fabric (RFC 5082 §5.1). Packets that programs of this machine send to the group
-// come back as neither.
+// fromNextDoor accepts packets that came in a frame to the group (multicast on the link)
+// and that nobody has forwarded. A decapsulated packet came in a frame to this machine
+// itself, whatever its inner header says. Otherwise a tunnel would carry forgeries with a
+// full TTL to any port of the fabric (RFC 5082 §5.1). Packets that programs of this
+// machine send to the group come back as neither.
 var fromNextDoor = []bpf.Instruction{
 	bpf.LoadExtension{Num: bpf.ExtType},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_MULTICAST, SkipFalse: 3},

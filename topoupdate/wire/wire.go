@@ -9,24 +9,24 @@ import (
 
 // Config says which ports to open.
 type Config struct {
-	// Interfaces are the ports' devices, by port number. One that is not there
-	// has no carrier until it is.
+	// Interfaces are the ports' devices, by port number. A device that does not exist yet
+	// has no carrier.
 	Interfaces []string
 
-	// Shared lets several sockets of a machine receive the same messages: those of
-	// listeners in several programs. Without, a second one is refused, as a second
-	// agent on a switch should be.
+	// Shared lets several sockets of a machine receive the same messages, as listeners in
+	// several programs do. Without it a second socket is refused, as a second agent on a
+	// switch should be.
 	Shared bool
 
-	// ReceiveBuffer bounds what waits at each port, in bytes as the kernel counts
-	// them, about twice what the messages are long; 0 is DefaultReceiveBuffer.
-	// Above it the kernel drops, and Stats counts.
+	// ReceiveBuffer bounds the messages that wait at each port, in bytes as the kernel
+	// counts them, about twice the messages' length; 0 is DefaultReceiveBuffer. Above it
+	// the kernel drops, and Stats counts.
 	ReceiveBuffer int
 
-	// CarrierEvery is how often the kernel's counts of lost carriers are read, besides its
-	// messages, which are late while a program holds its network lock (RTNL), for instance
-	// to change many routes. 0: never. It costs a microsecond per port each time. A machine
-	// that does not show the counts does without.
+	// CarrierEvery is the time between two reads of the kernel's counts of lost carriers.
+	// The kernel's messages about losses are late while a program holds its network lock
+	// (RTNL), for example to change many routes. 0: never. Each read costs a microsecond
+	// per port. A machine without these counts works without.
 	CarrierEvery time.Duration
 
 	monitorBuffer int // of the monitor, in bytes; 0 is monitorBuffer. For tests
@@ -35,17 +35,18 @@ type Config struct {
 // DefaultReceiveBuffer holds the database of a fabric with thousands of switches.
 const DefaultReceiveBuffer = 512 << 10
 
-// Handler is told what happens at the ports. Its methods are called by Wait, one
-// at a time; they must not call methods of Ports.
+// Handler is told what happens at the ports. Wait calls its methods one at a time; they
+// must not call methods of Ports.
 type Handler interface {
-	// Carrier says that a port has gained or lost its carrier. In the beginning it is
-	// called once for each port. For a loss so short that nobody saw it, it says down and
-	// then up.
+	// Carrier says that a port has gained or lost its carrier. At the start it is called
+	// once for each port. For a loss so short that nobody saw it, Carrier is called
+	// twice: down, then up.
 	Carrier(port int, up bool)
 
-	// Receive gets a message, valid during the call, and the address that it came from,
-	// which anybody on the cable could have forged. The message is cut after
-	// topoupdate.MaxMessage + 1 bytes, so that one that is too long can be told.
+	// Receive gets a message, valid during the call, and its source address, which
+	// anybody on the cable could have forged. The message is cut after
+	// topoupdate.MaxMessage + 1 bytes, so that a message that is too long can be
+	// recognised.
 	Receive(port int, from netip.Addr, message []byte)
 }
 
@@ -55,8 +56,8 @@ type PortStats struct {
 	SendErrors uint64 `json:"send_errors"` // no carrier, or no room in the device's queue
 	Received   uint64 `json:"received"`
 
-	// Dropped is what the kernel did not hand over: the TTL was below 255, the frame
-	// was not to the group, or the receive buffer was full. Modulo 2^32.
+	// Dropped counts, modulo 2^32, packets that the kernel did not deliver: the TTL was
+	// below 255, the frame was not to the group, or the receive buffer was full.
 	Dropped uint64 `json:"dropped"`
 }
 
@@ -64,12 +65,12 @@ type PortStats struct {
 type Stats struct {
 	Ports []PortStats `json:"ports"`
 
-	// Overruns is how often the kernel had no room for its messages about devices, and all
-	// were listed again.
+	// Overruns counts how often the kernel had no room for its messages about devices, so
+	// that all devices were listed again.
 	Overruns uint64 `json:"overruns"`
-	// Early is how many losses of a carrier the kernel's count showed before its message.
+	// Early counts losses of a carrier that the kernel's count showed before its message.
 	Early uint64 `json:"early"`
-	// Rejoined is how often a device was made anew.
+	// Rejoined counts devices that were replaced.
 	Rejoined uint64 `json:"rejoined"`
 }
 

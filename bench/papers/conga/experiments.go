@@ -1,4 +1,4 @@
-// Package conga runs the experiments of CONGA (SIGCOMM 2014) again.
+// Package conga repeats the experiments of CONGA (SIGCOMM 2014).
 package conga
 
 import "weft/bench/papers"

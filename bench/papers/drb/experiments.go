@@ -1,4 +1,4 @@
-// Package drb runs the experiments of DRB (CoNEXT 2013) again.
+// Package drb repeats the experiments of DRB (CoNEXT 2013).
 package drb
 
 import "weft/bench/papers"

@@ -35,10 +35,11 @@ var randomAny = pattern{name: "random, not bijective", make: func(t *topology.To
 	return workload.Random(t, workload.Anywhere, seed)
 }}
 
-// interPodIncoming makes the hosts of each pod receive from edge switches of one number in
-// other pods. Hosts of one rack send to different host numbers. By two-level tables, two
-// flows then share each core's link down that is used, and no flows share a link up. More
-// cannot share one, since a core gets only packets for hosts of one number (thesis §3.5.2).
+// interPodIncoming makes the hosts of each pod receive from edge switches of one number
+// in other pods. Hosts of one rack send to different host numbers. With two-level tables,
+// two flows then share each used link down from a core, and no flows share a link up.
+// More flows cannot share a link down, since a core gets only packets for hosts of one
+// number (thesis §3.5.2).
 var interPodIncoming = pattern{name: "inter-pod incoming", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
 	return placeAll(t, seed, func(f *fluid.Fabric, order []int) func(src, dst topology.NodeID) bool {
 		from := make(map[int]int) // pod: edge switch

@@ -1,5 +1,5 @@
-// Package thesis runs the experiments of Al-Fares' thesis again: those of fat-trees
-// (chapter 3) and of Hedera (chapter 4).
+// Package thesis repeats the experiments of Al-Fares' thesis: those of fat-trees (chapter
+// 3) and of Hedera (chapter 4).
 package thesis
 
 import "weft/bench/papers"

@@ -7,11 +7,10 @@ import "math/rand/v2"
 // §4.3.5).
 const increase = 120
 
-// AIMD is how the thesis' simulator has TCP find its rates (§4.3.5): in every
-// tick each flow, in a new random order, doubles its rate in slow start, or else
-// adds to it, as far as its way has room; if it has none, the flow halves its
-// rate. The thesis does not say how slow start ends: here with the first halving.
-// A tick is a round trip.
+// AIMD is the thesis' model of how TCP finds its rates (§4.3.5). In every tick each flow,
+// in a new random order, doubles its rate in slow start, or otherwise adds to it, as far
+// as its path has room; if there is no room, the flow halves its rate. The thesis does
+// not say how slow start ends: here with the first halving. A tick is a round trip.
 type AIMD struct {
 	capacity []float64
 	routes   []Route

@@ -8,10 +8,10 @@ import (
 	"weft/topology"
 )
 
-// Annealing seeks paths by simulated annealing (thesis §4.2.4). Its state gives
-// every host one core, by which all that is for the host travels; the hosts of a
-// pod have different ones. Its energy is by how much links are overbooked. What
-// was best begins the next search.
+// Annealing searches paths by simulated annealing (thesis §4.2.4). Its state gives every
+// host one core, which all traffic to the host takes; the hosts of a pod have different
+// cores. Its energy is the sum by which links are overbooked. The best state begins the
+// next search.
 type Annealing struct {
 	fabric *Fabric
 	c      AnnealingConfig
@@ -27,12 +27,12 @@ type Annealing struct {
 	byDst  index
 	swaps  [][2]int32 // since the best state
 
-	// Visits counts how often the last Schedule has moved a flow, to begin with and
-	// back again included: what its run time is made of.
+	// Visits counts how often the last Schedule has moved a flow, including the first
+	// placement and moves back. It determines the run time.
 	Visits int
 }
 
-// AnnealingConfig is what a search is given.
+// AnnealingConfig configures a search.
 type AnnealingConfig struct {
 	Iterations int
 	// C is the thesis' c as a multiple of the first temperature: a state that is
@@ -69,7 +69,7 @@ func NewAnnealing(f *Fabric, c AnnealingConfig) (*Annealing, error) {
 	return a, nil
 }
 
-// Schedule seeks paths for flows with demands, parts of a host's link.
+// Schedule searches paths for flows with demands, which are shares of a host's link.
 func (a *Annealing) Schedule(flows []Pair, demand []float64) {
 	a.flows, a.demand = flows, a.demand[:0]
 	for _, d := range demand {
@@ -84,7 +84,7 @@ func (a *Annealing) Schedule(flows []Pair, demand []float64) {
 	a.search()
 }
 
-// Path returns the one found for a flow.
+// Path returns the path found for a flow.
 func (a *Annealing) Path(p Pair) int {
 	switch n := int(a.core[p.Dst]); {
 	case a.fabric.rack[p.Src] == a.fabric.rack[p.Dst]:

@@ -2,10 +2,10 @@ package fluid
 
 import "math/rand/v2"
 
-// Classifier is flow classification in edge and aggregation switches (thesis
-// §3.1.6, Fig. 3.11): a switch gives a new flow the port up that carries least,
-// and now and then moves flows from the port that carries most. It is for flows
-// that all send at one rate and never end.
+// Classifier is flow classification in edge and aggregation switches (thesis §3.1.6, Fig.
+// 3.11). A switch gives a new flow the port up that carries least, and now and then moves
+// flows from the port that carries most. It is for flows that all send at one rate and
+// never end.
 type Classifier struct {
 	fabric *Fabric
 	rate   float64
@@ -14,8 +14,8 @@ type Classifier struct {
 	rng    *rand.Rand
 }
 
-// NewClassifier lets flows begin, in their order. Where several ports carry
-// least, one of them is drawn.
+// NewClassifier starts flows, in their order. If several ports carry least, it draws one
+// of them.
 func NewClassifier(f *Fabric, pairs []Pair, rate float64, seed uint64) *Classifier {
 	c := &Classifier{fabric: f, rate: rate, pairs: pairs, up: make([][2]int, len(pairs)),
 		rng: rand.New(rand.NewPCG(seed, 0x636c617373))}
@@ -73,7 +73,7 @@ func (c *Classifier) least(i, layer int) int {
 	return best
 }
 
-// Routes returns the flows' ways.
+// Routes returns the flows' routes.
 func (c *Classifier) Routes() []Route {
 	routes := make([]Route, len(c.pairs))
 	for i, p := range c.pairs {
@@ -86,9 +86,9 @@ func (c *Classifier) Routes() []Route {
 	return routes
 }
 
-// Rearrange has every switch move up to three flows, one after the other the
-// largest that is smaller than what the fullest port sends more than the emptiest.
-// Sizes are what leaves the switch, as counters of its ports would have it.
+// Rearrange makes every switch move up to three flows, one after the other: each time the
+// largest flow that is smaller than the difference between the fullest and the emptiest
+// port. Sizes are the rates that leave the switch, as counters of its ports would show.
 func (c *Classifier) Rearrange() {
 	for layer := range 2 {
 		rates := c.fabric.OpenLoop(c.Routes(), c.rate)

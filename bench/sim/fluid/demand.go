@@ -1,14 +1,14 @@
 package fluid
 
-// Estimator finds what flows would get if only hosts' own links limited them
+// Estimator computes the rates that flows would get if only hosts' own links limited them
 // (thesis §4.2.2, Fig. 4.4). It keeps its buffers from call to call.
 type Estimator struct {
 	bySrc, byDst index
 	demand       []float64
 	converged    []bool
 	limited      []bool // by the receiver
-	// Visits counts how often the last Estimate has looked at a flow: what its run
-	// time is made of.
+	// Visits counts how often the last Estimate has looked at a flow. It determines the
+	// run time.
 	Visits int
 }
 

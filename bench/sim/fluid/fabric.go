@@ -107,12 +107,11 @@ func upPorts(t *topology.Topology, id topology.NodeID) []topology.Port {
 	return nil
 }
 
-// NewSpread is NewFabric for senders that spread every flow evenly over all of
-// its paths, packet by packet. Then all ports that lead up from a switch carry
-// the same, and so do all that lead down to it: each such bundle is one port
-// here, with the capacity of all, and a pair has but one path. All links must be
-// live, and those of a layer equally fast, since otherwise they do not carry the
-// same.
+// NewSpread is NewFabric for senders that spread every flow evenly over all of its paths,
+// packet by packet. Then all ports that lead up from a switch carry the same, and so do
+// all that lead down to it. Each such bundle is one port here, with the capacity of all,
+// and a pair has only one path. All links must be live, and those of a layer equally
+// fast, since otherwise they do not carry the same.
 func NewSpread(t *topology.Topology) (*Fabric, error) {
 	f, err := NewFabric(t)
 	if err != nil {
@@ -146,14 +145,14 @@ func (f *Fabric) bundle(t *topology.Topology, first int32, n int, like int32) er
 	return nil
 }
 
-// Capacity returns what ports carry, in Mbit/s. It must not be changed.
+// Capacity returns the capacities of ports, in Mbit/s. It must not be changed.
 func (f *Fabric) Capacity() []float64 { return f.capacity }
 
 // Hosts returns how many hosts there are.
 func (f *Fabric) Hosts() int { return f.hosts }
 
-// Paths returns how many paths a pair has, live or not; 1 within a rack, and
-// where all paths are taken at once.
+// Paths returns how many paths a pair has, live or not. It is 1 within a rack, and if all
+// paths are taken at once.
 func (f *Fabric) Paths(src, dst topology.NodeID) int {
 	a, b := f.rack[src], f.rack[dst]
 	switch {
@@ -166,8 +165,8 @@ func (f *Fabric) Paths(src, dst topology.NodeID) int {
 	}
 }
 
-// Route returns the way from a host to another one by a path of that number,
-// numbered as in topology.PathSet. Within a rack the number does not matter.
+// Route returns the route from one host to another by a path, numbered as in
+// topology.PathSet. Within a rack the number does not matter.
 func (f *Fabric) Route(src, dst topology.NodeID, path int) Route {
 	a, b := f.rack[src], f.rack[dst]
 	from, to := int32(2*src), int32(2*dst+1)

@@ -13,12 +13,12 @@ func (f *Fabric) units() []int64 {
 	return list
 }
 
-// FirstFit reserves capacity for flows on the first path that has it, all links
-// of the fabric being known: Global First Fit (thesis §4.2.3), and with demands of
-// 1 the flow scheduler (thesis §3.1.7).
+// FirstFit reserves capacity for flows on the first path that has it, and knows all links
+// of the fabric. It is Global First Fit (thesis §4.2.3), and with demands of 1 the flow
+// scheduler (thesis §3.1.7).
 //
-// Where the thesis asks that what is used be less than the capacity, it may be
-// equal here: a flow that fills a link would never find a path otherwise.
+// The thesis requires that the reserved sum be less than the capacity. Here it may be
+// equal: a flow that fills a link would otherwise never find a path.
 type FirstFit struct {
 	fabric *Fabric
 	left   []int64 // by port, in units
@@ -27,8 +27,8 @@ type FirstFit struct {
 // NewFirstFit returns a FirstFit with nothing reserved.
 func NewFirstFit(f *Fabric) *FirstFit { return &FirstFit{fabric: f, left: f.units()} }
 
-// Place reserves demand, a part of a host's link, and returns the path. False: no
-// path has so much.
+// Place reserves demand, a share of a host's link, and returns the path. ok is false if
+// no path has so much capacity.
 func (g *FirstFit) Place(p Pair, demand float64) (path int, ok bool) {
 	need := int64(demand * unit)
 	for n := range g.fabric.Paths(p.Src, p.Dst) {

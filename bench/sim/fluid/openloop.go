@@ -8,9 +8,9 @@ type Rates [maxHops + 1]float64
 func (c *Rates) Arrives(r *Route) float64 { return c[r.n] }
 
 // OpenLoop returns the rates of flows that send at a constant rate whatever is lost, such
-// as UDP. A full port passes the same part of every flow. Ports of one height are looked at
-// together, which settles it, since what comes to a port has passed lower ones on the way
-// up, or higher ones on the way down.
+// as UDP. A full port passes the same share of every flow. It computes the ports of one
+// height together. One pass is enough, since traffic to a port has passed lower ports on
+// the way up, or higher ports on the way down.
 func (f *Fabric) OpenLoop(routes []Route, rate float64) []Rates {
 	rates := make([]Rates, len(routes))
 	for i := range rates {

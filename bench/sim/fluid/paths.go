@@ -21,8 +21,8 @@ const (
 	ByFlow HashKey = iota
 	// ByDestination is of the destination's address (thesis §4.4.2).
 	ByDestination
-	// ByPod is of the destination's pod only, as where a switch has one route per
-	// prefix: no multipathing within that.
+	// ByPod is the destination's pod only, as if a switch had one route for each prefix:
+	// no multipathing within a prefix.
 	ByPod
 )
 
@@ -46,9 +46,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// TwoLevel returns the path that two-level routing tables give a pair: what a
-// switch takes on the way up is the destination's host number plus the switch's
-// own, modulo its ports up (thesis §3.1.5, Fig. 3.5 and 3.6).
+// TwoLevel returns the path that two-level routing tables give a pair: on the way up a
+// switch takes the port (destination's host number + switch's own number) modulo its
+// ports up (thesis §3.1.5, Fig. 3.5 and 3.6).
 func (f *Fabric) TwoLevel(p Pair) int {
 	if f.Paths(p.Src, p.Dst) == 1 {
 		return 0

@@ -13,15 +13,15 @@ type Config struct {
 	Fabric    *Fabric
 	Workload  workload.Source
 	Scheduler Scheduler
-	// Period is how often the Scheduler's Round is called, First when for the
-	// first time; Period 0: never.
+	// Period is the time between two calls of the Scheduler's Round, First the time of
+	// the first call. Period 0: never.
 	Period, First time.Duration
-	// Duration is how long the run takes, or less if no flow is left. What is
-	// delivered before Warmup does not count.
+	// Duration is how long the run takes, or less if no flow is left. Bytes delivered
+	// before Warmup do not count.
 	Duration, Warmup time.Duration
 }
 
-// Result is what was measured.
+// Result is the result of a run.
 type Result struct {
 	Mbit  float64       // delivered per second between Warmup and the end, to all hosts
 	End   time.Duration // of the run

@@ -35,8 +35,8 @@ func ECMP(h *Hash) Scheduler {
 // NonBlocking puts all hosts at one switch.
 var NonBlocking Scheduler = Static(func(*Transfer) int { return Direct })
 
-// GlobalFirstFit hashes new flows, and once a period reserves for those that have
-// none what they demand; reservations last as long as the flows (thesis §4.2.3).
+// GlobalFirstFit hashes new flows. Once a period it reserves the demand of flows without
+// a reservation; reservations last as long as the flows (thesis §4.2.3).
 type GlobalFirstFit struct {
 	hash      *Hash
 	fit       *FirstFit

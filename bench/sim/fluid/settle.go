@@ -1,13 +1,13 @@
 package fluid
 
-// settle gives all flows their rates. It returns those that are new, or have
-// another way or rate; the list is valid until the next call.
+// settle gives all flows their rates. It returns the flows that are new or have another
+// route or rate; the list is valid until the next call.
 //
-// A set of rates is max-min fair if and only if they are feasible and every flow
-// is held by a port: one that is full and through which no flow gets more. So
-// settle shares anew only among an open set of flows, all others keeping what
-// they have, and then looks whether all are still held. Flows that are not are
-// opened as well, until there are none.
+// A set of rates is max-min fair if and only if the rates are feasible and every flow is
+// held by a port: one that is full and through which no flow gets more. So settle
+// computes new rates only for an open set of flows, while all others keep theirs, and
+// then checks whether all flows are still held. It opens the flows that are not, and
+// repeats until all are held.
 func (n *network) settle() []flowID {
 	w := &n.fill
 	w.begin()

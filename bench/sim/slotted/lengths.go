@@ -1,8 +1,7 @@
 package slotted
 
-// Lengths counts, by queue length, how often it was seen. Lengths are as in the
-// appendix's formula, what has just arrived included and what is being sent still
-// there.
+// Lengths counts how often each queue length was seen. Lengths are as in the appendix's
+// formula: they include packets that have just arrived and the one that is being sent.
 type Lengths []uint64
 
 func (l *Lengths) count(queues []queue) {

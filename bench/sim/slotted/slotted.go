@@ -1,12 +1,11 @@
-// Package slotted is the queue model of DRB's Appendix B: a fat-tree in which all
-// packets are of one length, a port sends one of them in a slot, and a queue
-// follows
+// Package slotted is the queue model of DRB's Appendix B: a fat-tree in which all packets
+// are of one length, a port sends one of them in a slot, and a queue follows
 //
 //	q(t+1) = (q(t) - 1)⁺ + Σ f(t+1)
 //
-// where f are the packets that arrive. It drives weft's own drb.Selector. Where
-// the appendix puts a hop together from independent queues, here is the whole
-// fabric, so that hops 4 and 5 need no approximation.
+// where f are the packets that arrive. It drives weft's own drb.Selector. The appendix
+// models a hop by independent queues. This package models the whole fabric, so that hops
+// 4 and 5 need no approximation.
 //
 // The package is pure: no I/O, no clock, no goroutine.
 package slotted
@@ -30,16 +29,16 @@ type Config struct {
 	// EqualStarts has all hosts start at the first step of their order. Otherwise
 	// each starts at a random one.
 	EqualStarts bool
-	// hops is how many to model, from 1 to hops; packets vanish behind the last.
+	// hops is the number of hops to model, from 1 to hops; packets vanish behind the
+	// last.
 	Hops int
-	// Slots are measured, after Warmup slots that are not. All queues are empty at
+	// Slots is the number of measured slots, after Warmup slots. All queues are empty at
 	// first.
 	Slots, Warmup int
 	Seed          uint64
 }
 
-// Result holds the queues' lengths by hop, the first being 0: of all ports in all
-// slots that were measured.
+// Result holds the queue lengths by hop, from 0: of all ports in all measured slots.
 type Result struct {
 	Lengths    [hops]Lengths
 	PacketHops uint64 // of the whole run: packets that a port has sent
@@ -122,9 +121,8 @@ func cycle(n int, rng *rand.Rand) []int32 {
 	return to
 }
 
-// FirstHopOfRandom returns the mean queue that random choices lead to at the first
-// hop, n/2 flows that each begin a packet in a slot with probability 2ρ/n:
-// ρ + (1 - 2/n)ρ² / 2(1-ρ).
+// FirstHopOfRandom returns the mean queue of random choices at the first hop, if n/2
+// flows each begin a packet in a slot with probability 2ρ/n: ρ + (1 - 2/n)ρ² / 2(1-ρ).
 func FirstHopOfRandom(ports int, load float64) float64 {
 	return load + (1-2/float64(ports))*load*load/(2*(1-load))
 }

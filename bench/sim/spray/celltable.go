@@ -6,10 +6,10 @@ import (
 	"weft/topology"
 )
 
-// cellTables are the flow tables of switches that send each flowcell one way: an entry has
-// the number of the flowcell under way, and a packet with another one is the first of the
-// next (Luopan §3.2). Packets without a number, such as acknowledgements, are cut by bytes
-// on the wire.
+// cellTables are the flow tables of switches that send each flowcell by one path. An
+// entry has the number of the current flowcell; a packet with another number begins the
+// next one (Luopan §3.2). Packets without a number, such as acknowledgements, are cut by
+// bytes on the wire.
 type cellTables struct {
 	flowTables
 	bytes int32 // of a flowcell that they cut

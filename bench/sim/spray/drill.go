@@ -7,15 +7,15 @@ import (
 	"weft/topology"
 )
 
-// drill is switches that follow DRILL(d, m): each engine of a switch sends a packet
-// by the least loaded of d ports picked at random and of the m that were least
-// loaded at its latest choice (DRILL §3.2.2). Where paths are not symmetric, a flow
-// keeps to one of their components (§3.4.2), or by switch-drill-all does not.
+// drill models switches that follow DRILL(d, m): each engine of a switch sends a packet
+// by the least loaded of d random ports and of the m ports that were least loaded at its
+// latest choice (DRILL §3.2.2). If paths are not symmetric, a flow keeps to one of their
+// components (§3.4.2); switch-drill-all does not do that.
 //
-// What waits is known but for what is just entering a queue (§3.2.1): a packet that
-// another engine has chosen for a port is seen there once it would have been
-// transferred at the port's rate. An engine knows its own latest choices, having
-// made them one after the other.
+// An engine does not see packets that are just entering a queue (§3.2.1): a packet that
+// another engine has chosen for a port is visible once it would have been transferred at
+// the port's rate. An engine knows its own latest choices, since it has made them one
+// after the other.
 type drill struct {
 	oblivious
 	loads    loads

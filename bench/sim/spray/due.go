@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Never is when nothing is due.
+// Never means that nothing is due.
 const Never = time.Duration(math.MaxInt64)
 
 // dues is when each of so many is due: a tree of which every node has the lesser of

@@ -49,10 +49,10 @@ func (s *heeding) follow(f *Flow, seq uint32, payload, path int) {
 	}
 }
 
-// Heeds reports whether Acked wants to know what is acknowledged.
+// Heeds reports whether acknowledgements must be passed to Acked.
 func (h *Hosts) Heeds() bool { return h.heeding != nil }
 
-// Acked takes in what an acknowledgement says to a flow's sender.
+// Acked takes the content of an acknowledgement to a flow's sender.
 func (h *Hosts) Acked(f *Flow, a fate.Ack, now time.Duration) {
 	f.heeded.Acked(h.heeding.segments, f.hash, a, now)
 }

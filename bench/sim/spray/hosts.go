@@ -10,15 +10,16 @@ import (
 	"weft/topology"
 )
 
-// HostsConfig is of all hosts of a simulation.
+// HostsConfig configures all hosts of a simulation.
 type HostsConfig struct {
 	// Topology is what hosts know of the fabric. All of its links have rates.
 	Topology *topology.Topology
 	Policy   string // one of policy.Names
 	Options  policy.Options
 	Seed     uint64
-	// RackSamples makes the hosts of a rack share luopan's samples, as in the paper, where
-	// the rack's switch samples (Luopan §3.2). Otherwise each samples for itself.
+	// RackSamples makes the hosts of a rack share luopan's samples, as in the paper,
+	// where the rack's switch samples (Luopan §3.2). Otherwise each host samples for
+	// itself.
 	RackSamples bool
 	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
 	// Otherwise it also counts what was sent since.
@@ -44,9 +45,9 @@ type Hosts struct {
 	heeding *heeding
 }
 
-// Flow is what is kept of a flow at both of its ends: how the sender cuts it, and
-// the pairs whose selectors its data and its acknowledgements use. The owner keeps
-// it between Open and Close, and may move it.
+// Flow is the state of a flow at both of its ends: how the sender cuts it, and the pairs
+// whose selectors its data and its acknowledgements use. The owner keeps it between Open
+// and Close, and may move it.
 type Flow struct {
 	cutter     flowcell.Cutter
 	hash, back uint64  // of its data's five-tuple, and of its acknowledgements'
@@ -80,7 +81,7 @@ func hostsBy(c HostsConfig, p policy.Policy) (*Hosts, error) {
 	return h, nil
 }
 
-// Open begins a flow. tuple is that of its data, not kept.
+// Open begins a flow. tuple is the five-tuple of its data; it is not kept.
 func (h *Hosts) Open(f *Flow, src, dst topology.NodeID, tuple *flowcell.FiveTuple) {
 	back := flowcell.FiveTuple{Src: tuple.Dst, Dst: tuple.Src, SrcPort: tuple.DstPort, DstPort: tuple.SrcPort, Proto: tuple.Proto}
 	*f = Flow{hash: tuple.Hash(h.config.Seed), back: back.Hash(h.config.Seed), via: -1}
@@ -93,15 +94,15 @@ func (h *Hosts) Open(f *Flow, src, dst topology.NodeID, tuple *flowcell.FiveTupl
 	}
 }
 
-// Close ends a flow: what is kept of its hosts may be forgotten.
+// Close ends a flow. The state of its hosts may then be forgotten.
 func (h *Hosts) Close(f *Flow) {
 	h.pairs.leave(f.data)
 	h.pairs.leave(f.ack)
 }
 
-// Data returns the path of a packet of data with so much payload from seq on, wire
-// bytes long with all headers, and its Number. path is -1 where hosts of a rack
-// need none. Where no path is known to be live, it is any.
+// Data returns the path and the Number of a data packet. payload is its payload in bytes
+// from seq on, wire its length with all headers. path is -1 if hosts of a rack need none.
+// If no path is known to be live, it is any path.
 func (h *Hosts) Data(f *Flow, seq uint32, payload, wire int, now time.Duration) (path int, n flowcell.Number) {
 	p := h.pair(f.data)
 	if p.paths == nil {
@@ -153,7 +154,7 @@ func (h *Hosts) begin(f *Flow, p *pair, last int, now time.Duration) int {
 	return h.aware.choose(f, p, p.paths.Components[p.paths.Component(f.hash)].Order, last, now)
 }
 
-// Ack returns the path of a pure acknowledgement from the flow's receiver, who has a
+// Ack returns the path of a pure acknowledgement from the flow's receiver, which has a
 // selector of its own for these (DRB §5); -1 as in Data.
 func (h *Hosts) Ack(f *Flow) (path int) {
 	p := h.pair(f.ack)

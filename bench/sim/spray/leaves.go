@@ -9,13 +9,12 @@ import (
 	"weft/topology"
 )
 
-// leaves is CONGA at edge switches (CONGA §3): a flowlet takes the port with the
-// least of max(local, remote) metric. Between pods aggregation switches spread by
-// hash.
+// leaves is CONGA at edge switches (CONGA §3): a flowlet takes the port with the least
+// max(local, remote) metric. Between pods aggregation switches spread by hash.
 //
-// The tables are weft's for hosts, one a leaf, by the number of a port in place of a
-// path. These take all ports to be equally fast: what a slower one sends counts as
-// much more.
+// The tables are weft's for hosts, one for each leaf, with the number of a port in place
+// of a path. They treat all ports as equally fast: the bytes that a slower port sends
+// count as much more.
 type leaves struct {
 	oblivious
 	meters  *Meters

@@ -7,9 +7,9 @@ import (
 	"weft/topology"
 )
 
-// Mark is what a packet says of congestion (CONGA §3.1): by which kind of path it
-// goes and how busy that was so far, and how busy a path the other way was. In a
-// simulation it needs no bits in a header.
+// Mark is a packet's report of congestion (CONGA §3.1): the kind of its path, how busy
+// that was so far, and how busy a path the other way was. In a simulation it needs no
+// bits in a header.
 type Mark struct {
 	Forward  bool // Tag and CE are set
 	Feedback bool // FbTag and FbMetric are set
@@ -23,8 +23,8 @@ type Mark struct {
 // and hands them to Received.
 func (h *Hosts) Marks() bool { return h.marking != nil }
 
-// DataMark is what a packet of data by a path says. Packets take turns, as weft's
-// do, which have room for one thing: every other one reports.
+// DataMark returns the Mark of a data packet by a path. A packet of weft has room for one
+// thing, so packets take turns: every other one reports.
 func (h *Hosts) DataMark(f *Flow, path int, now time.Duration) Mark {
 	p := h.pair(f.data)
 	if p.paths == nil {
@@ -39,7 +39,7 @@ func (h *Hosts) DataMark(f *Flow, path int, now time.Duration) Mark {
 	return Mark{Forward: true, Tag: p.paths.Tags[path]}
 }
 
-// AckMark is what an acknowledgement says.
+// AckMark returns the Mark of an acknowledgement.
 func (h *Hosts) AckMark(f *Flow, now time.Duration) Mark {
 	p := h.pair(f.ack)
 	if p.paths == nil {
@@ -53,8 +53,8 @@ func (s *informed) report(p *pair, now time.Duration) Mark {
 	return Mark{Feedback: ok, FbTag: tag, FbMetric: metric}
 }
 
-// Received takes in what a packet of data of a flow has said to its receiver, or if
-// ack, what an acknowledgement has said to its sender.
+// Received takes the Mark that a flow's data packet has brought to its receiver or, with
+// ack, that an acknowledgement has brought to its sender.
 func (h *Hosts) Received(f *Flow, m Mark, ack bool, now time.Duration) {
 	p := h.pair(f.data)
 	from, at := p.src, p.dst
@@ -79,7 +79,7 @@ type Meters struct {
 // defaultTau is CONGA's (§3.6).
 const defaultTau = 160 * time.Microsecond
 
-// NewMeters returns those of idle ports. tau 0: 160 µs.
+// NewMeters returns the estimators of idle ports. tau 0: 160 µs.
 func NewMeters(t *topology.Topology, tau time.Duration) *Meters {
 	if tau == 0 {
 		tau = defaultTau
@@ -92,8 +92,8 @@ func NewMeters(t *topology.Topology, tau time.Duration) *Meters {
 	return m
 }
 
-// Pass is told of a packet that a node sends by a port, and raises its Mark. Ports
-// of hosts and to hosts have no meters.
+// Pass raises the Mark of a packet that a node sends by a port. Ports of hosts and to
+// hosts have no meters.
 func (m *Meters) Pass(port int32, bytes int, mark *Mark, now time.Duration) {
 	if port < m.first {
 		return

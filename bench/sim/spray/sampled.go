@@ -9,8 +9,8 @@ import (
 
 // Probe is a sample of a path to be taken.
 type Probe struct {
-	// Owner is who samples: a host, or with RackSamples an edge switch, from which
-	// the probe then starts and to which its answer returns.
+	// Owner is the node that samples: a host, or with RackSamples an edge switch. The
+	// probe starts there, and its answer returns there.
 	Owner topology.NodeID
 	// Dst is the host that answers; with RackSamples an edge switch.
 	Dst   topology.NodeID
@@ -20,8 +20,8 @@ type Probe struct {
 
 // Of probes and their answers.
 const (
-	// ProbeBytes is the length of either on the wire, with IP-in-IP a little more
-	// than the 38 bytes of Luopan §3.1, and Ethernet's least.
+	// ProbeBytes is the length of a probe or an answer on the wire: with IP-in-IP a
+	// little more than the 38 bytes of Luopan §3.1, and Ethernet's least.
 	ProbeBytes = 64
 	// QueueUnit is in what each port counts its queue, rounded down, and maxQueue
 	// the most that they count together.
@@ -114,8 +114,8 @@ func (s *sampled) set(i int, at time.Duration) {
 	}
 }
 
-// Next is when Probes is to be called, Never if nobody samples; a time that may have
-// passed. Data, Answer and Probes may change it.
+// Next returns when to call Probes, Never if nobody samples; the time may have passed.
+// Data, Answer and Probes may change it.
 func (h *Hosts) Next() time.Duration {
 	if h.sampled == nil {
 		return Never
@@ -123,8 +123,8 @@ func (h *Hosts) Next() time.Duration {
 	return h.sampled.due.next()
 }
 
-// Probes calls send for every probe that is due. send must not call Hosts, and is
-// not kept.
+// Probes calls send for every probe that is due. send must not call Hosts. Probes does
+// not keep it.
 func (h *Hosts) Probes(now time.Duration, send func(Probe)) {
 	s := h.sampled
 	if s == nil {
@@ -140,8 +140,8 @@ func (h *Hosts) Probes(now time.Duration, send func(Probe)) {
 	s.send = nil
 }
 
-// Answer takes in the answer to a probe: queue is the sum of what the ports of
-// switches have counted, in QueueUnit, and meters how many these were.
+// Answer takes the answer to a probe. queue is the sum of the queues that switch ports
+// have counted, in QueueUnit, and meters the number of these ports.
 func (h *Hosts) Answer(p Probe, queue, meters int, now time.Duration) {
 	s := h.sampled
 	i := int(p.Owner)

@@ -13,7 +13,7 @@ import (
 	"weft/topology"
 )
 
-// Packet is what switches look at.
+// Packet holds the fields of a packet that switches use.
 type Packet struct {
 	Src, Dst topology.NodeID // hosts
 	Hash     uint64          // of its flow in its direction
@@ -30,18 +30,18 @@ type Switch interface {
 	// and, between pods, at the aggregation switch above. in is the port by which the
 	// packet has left the node before.
 	Up(sw topology.NodeID, in int32, p *Packet, now time.Duration) int
-	// Unit is what switches choose a path for. If it Numbers, hosts cut by it.
+	// Unit is the unit for which switches choose a path. If it Numbers, hosts cut by it.
 	Unit() flowcell.Unit
-	// Marks reports whether Pass is to be called.
+	// Marks reports whether Pass must be called.
 	Marks() bool
-	// Pass is told of a packet that a switch sends by a port, hosts' ports included,
-	// and may change its Mark.
+	// Pass takes a packet that a switch sends by a port, including ports to hosts. It may
+	// change the packet's Mark.
 	Pass(port int32, p *Packet, now time.Duration)
 	// SetTopology makes switches use the live paths of t, which is of the same fabric.
 	SetTopology(t *topology.Topology)
 }
 
-// Queues is what switches see of their own ports.
+// Queues is the switches' view of their own ports.
 type Queues interface {
 	// QueueBytes is the backlog of a port in bytes, with the rest of the packet on the
 	// wire.
@@ -67,7 +67,7 @@ func SwitchNames() []string {
 	return []string{switchECMP, switchWCMP, switchRB, switchRR, switchLocal, switchLuopan, switchDrill, switchDrillAll, switchDrillFlow, switchConga}
 }
 
-// SwitchConfig is of all switches of a simulation.
+// SwitchConfig configures all switches of a simulation.
 type SwitchConfig struct {
 	Topology *topology.Topology // what switches know; all of its links have rates
 	Name     string             // one of SwitchNames

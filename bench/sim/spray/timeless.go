@@ -7,12 +7,13 @@ import (
 	"weft/topology"
 )
 
-// timeless is Luopan in racks' switches, as in the paper (Luopan §3), except that a sample
-// takes no time and no capacity. So a sample is never older than its expiry. Nobody can
-// build that; it shows what the age of samples costs real ones.
+// timeless is Luopan in racks' switches, as in the paper (Luopan §3), except that a
+// sample takes no time and no capacity. So a sample is never older than its expiry. This
+// cannot be built; it shows the effect of the age of real samples.
 //
 // The edge switch chooses when a flowcell's first packet comes in, behind the host's own
-// queue. The aggregation switch obeys the packet's Tag. A pair may have up to 32,767 paths.
+// queue. The aggregation switch follows the packet's Tag. A pair may have up to 32,767
+// paths.
 type timeless struct {
 	oblivious
 	queues  Queues

@@ -1,12 +1,12 @@
-// Package tcp is TCP as far as the papers' simulations need it: a Sender and a
-// Receiver that a simulator drives. It is pure: no I/O, no clock, no goroutine.
+// Package tcp is TCP as far as the papers' simulations need it: a Sender and a Receiver
+// that a simulator drives. It is pure: no I/O, no clock, no goroutine.
 //
 // Congestion control is NewReno's (RFC 5681, 6582), loss recovery follows the receiver's
-// SACK blocks (RFC 6675), timeouts are RFC 6298's; ECN (RFC 3168) and DCTCP (RFC 8257) on
-// demand. It leaves out of Linux: delayed and stretched acknowledgements, Nagle, probes of
-// the tail (a loss with fewer than DupThresh later packets waits for the timeout),
-// detecting that a retransmission is lost (the same), undoing needless reductions, learning
-// the degree of reordering.
+// SACK blocks (RFC 6675), timeouts are RFC 6298's; ECN (RFC 3168) and DCTCP (RFC 8257)
+// are options. Unlike Linux it has no delayed or stretched acknowledgements, no Nagle, no
+// tail loss probes (a loss with fewer than DupThresh later packets waits for the
+// timeout), no detection of lost retransmissions (they wait, too), no undo of needless
+// reductions, and does not learn the degree of reordering.
 package tcp
 
 import (
@@ -19,13 +19,12 @@ const (
 	maxRTO    = 60 * time.Second // RFC 6298 §2.5
 )
 
-// Config is of all connections. Zero values mean the defaults.
+// Config configures all connections. Zero values mean the defaults.
 type Config struct {
 	MSS         int // bytes of payload; default 1460, at least 64
 	HeaderBytes int // of a data packet, and all of an acknowledgement; default 40
-	// WindowBytes is the receiver's window, which bounds what is under way; default
-	// 256 KB (DRB §5), at least a segment, at most 4 MB. Only whole segments of it
-	// are used.
+	// WindowBytes is the receiver's window, which bounds the bytes in flight; default 256
+	// KB (DRB §5), at least a segment, at most 4 MB. Only whole segments of it are used.
 	WindowBytes   int
 	InitialWindow int // segments; default 10
 	// RTOMin is the least retransmission timeout; default 10 ms. RTOInitial is the timeout

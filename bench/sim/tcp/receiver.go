@@ -20,9 +20,9 @@ func (r *Receiver) Start(c *Config, total int64) {
 	*r = Receiver{c: c, total: total, have: r.have}
 }
 
-// Data takes a segment of n bytes from seq on, as a Sender cuts them, and returns the
-// acknowledgement, whose Echo the caller fills in, and how many bytes have thereby become
-// the application's. marked says that the packet had a congestion mark.
+// Data takes a segment of n bytes from seq on, as a Sender cuts them. It returns the
+// acknowledgement, whose Echo the caller fills in, and how many bytes can now be
+// delivered to the application. marked says that the packet had a congestion mark.
 func (r *Receiver) Data(seq int64, n int32, marked bool) (a Ack, delivered int64) {
 	before := r.cum()
 	a = Ack{ECE: marked, Echo: -1}

@@ -4,9 +4,9 @@ import "math/bits"
 
 const smallWords = 4
 
-// ring is a set of segments out of a window that moves on. A segment's bit is its number
-// modulo the ring's size, so the caller that moves the window must clear the segments that
-// leave it. Ranges are half open and no longer than the window.
+// ring is a set of segments in a moving window. A segment's bit is its number modulo the
+// ring's size, so the caller that moves the window must clear the segments that leave it.
+// Ranges are half open and no longer than the window.
 //
 // Up to 256 segments are kept inline, since there may be very many rings.
 type ring struct {

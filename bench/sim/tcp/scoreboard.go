@@ -1,11 +1,12 @@
 package tcp
 
-// scoreboard is what a sender knows of its segments (RFC 6675 §4), which it counts
-// from 0. Those below una have been acknowledged, those from next on have never
-// been sent; between, the receiver has some beyond a hole (sacked).
+// scoreboard is a sender's state of its segments (RFC 6675 §4), counted from 0. Those
+// below una have been acknowledged, those from next on have never been sent. Of those
+// between, the receiver has some beyond a hole (sacked).
 //
-// Segments are lost in order and sent again in order, so two marks suffice: una <= again <=
-// lost <= next. A hole below lost is lost, and a hole below again has been sent once more.
+// Segments are lost in order and sent again in order, so two marks suffice: una <= again
+// <= lost <= next. A hole below lost is lost, and a hole below again has been sent once
+// more.
 type scoreboard struct {
 	una, next   int64
 	again, lost int64

@@ -38,9 +38,9 @@ const (
 // none is the time of what is not going to happen.
 const none = time.Duration(math.MaxInt64)
 
-// Sender is the sending side of a connection. The zero value must be started. Start may be
-// called again for another connection. A Sender may be moved, but only one of two copies
-// may be used on, since they share memory. It is not safe for concurrent use.
+// Sender is the sending side of a connection. The zero value must be started. Start may
+// be called again for another connection. A Sender may be moved. After a copy only one of
+// the two may be used, since they share memory. It is not safe for concurrent use.
 type Sender struct {
 	c     *Config
 	board scoreboard
@@ -64,8 +64,8 @@ type Sender struct {
 	retransmits, timeouts, dupAcks uint32
 }
 
-// Start begins a connection that sends total bytes, or without end if that is 0. c comes
-// from WithDefaults and must not change.
+// Start begins a connection that sends total bytes; 0: without end. c comes from
+// WithDefaults and must not change.
 func (s *Sender) Start(c *Config, total int64) {
 	window := c.window()
 	s.board.reset(window)
@@ -184,8 +184,8 @@ func (s *Sender) advance(to int64, bytes int32, marked bool, now time.Duration) 
 	}
 }
 
-// Deadline returns when the retransmission timer is due. False: it does not run.
-// Mostly it moves on with every acknowledgement, but after a measurement it may be
+// Deadline returns when the retransmission timer is due. ok is false if it does not run.
+// It usually moves later with every acknowledgement, but after a measurement it may be
 // earlier than before.
 func (s *Sender) Deadline() (time.Duration, bool) { return s.deadline, s.deadline != none }
 
@@ -212,9 +212,9 @@ func (s *Sender) Timeout(now time.Duration) {
 // Done reports whether all bytes have been acknowledged.
 func (s *Sender) Done() bool { return s.board.una == s.all }
 
-// Stats returns how many segments were sent again, how often the timer ran out, and
-// how many acknowledgements came that acknowledged nothing more while something was
-// under way (RFC 5681 §2).
+// Stats returns how many segments were sent again, how often the timer ran out, and how
+// many acknowledgements came that acknowledged nothing new while data was in flight (RFC
+// 5681 §2).
 func (s *Sender) Stats() (retransmits, timeouts, dupAcks uint32) {
 	return s.retransmits, s.timeouts, s.dupAcks
 }

@@ -4,10 +4,10 @@ package tcp
 // losses, and Linux's for marks.
 const minWindow = 2
 
-// grow opens the window for bytes that have been acknowledged: by a segment at
-// most per acknowledgement in slow start, then by a segment per window (RFC 5681
-// §3.1, counted in bytes as RFC 3465 has it). It never gets larger than the
-// receiver's, so that a reduction is always felt.
+// grow opens the window for acknowledged bytes: in slow start by at most a segment for
+// each acknowledgement, then by a segment for each window (RFC 5681 §3.1, counted in
+// bytes as in RFC 3465). It never exceeds the receiver's window, so that a reduction
+// always has an effect.
 func (s *Sender) grow(bytes int32) {
 	mss := int32(s.c.MSS)
 	if s.cwnd < s.ssthresh {

@@ -37,7 +37,7 @@ func cdfNames() []string {
 	return names
 }
 
-// LoadCDF returns a distribution by name. An error lists the names there are.
+// LoadCDF returns a distribution by name. An error lists the known names.
 func LoadCDF(name string) (*CDF, error) {
 	text, err := embedded.ReadFile("cdf/" + name + ".txt")
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *CDF) quantile(p float64) float64 {
 	return c.bytes[i-1] + (p-c.p[i-1])/(c.p[i]-c.p[i-1])*(c.bytes[i]-c.bytes[i-1])
 }
 
-// Part is the part of the flows that are no larger than size.
+// Part is the share of flows that are no larger than size.
 func (c *CDF) Part(size float64) float64 {
 	i := sort.Search(len(c.bytes), func(i int) bool { return c.bytes[i] > size })
 	if i == 0 {
@@ -132,9 +132,9 @@ func (c *CDF) sample(r *rand.Rand) int64 {
 	return max(1, int64(math.Round(c.quantile(r.Float64()))))
 }
 
-// Truncate returns the distribution in which flows larger than most have exactly that size.
-// A short run then has the tail's load more evenly, but less of it: compute the rate of
-// flows from the result's Mean.
+// Truncate returns the distribution in which flows larger than most have exactly that
+// size. In a short run the load of the tail is then more even, but there is less of it:
+// compute the rate of flows from the result's Mean.
 func (c *CDF) Truncate(most int64) *CDF {
 	m := float64(most)
 	if i := sort.SearchFloat64s(c.bytes, m); i < len(c.bytes) {

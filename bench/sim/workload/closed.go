@@ -9,15 +9,15 @@ import (
 	"weft/topology"
 )
 
-// ClosedConfig describes hosts that begin a flow when one has ended.
+// ClosedConfig describes hosts that begin a flow when the one before has ended.
 type ClosedConfig struct {
 	Senders []topology.NodeID
 	To      Destination
 	Sizes   *CDF // nil: flows never end
 	// AtOnce is how many flows a host has under way; 0: one.
 	AtOnce int
-	// Rounds is how many flows a host begins in each of its AtOnce turns; 0: as long as To
-	// has destinations.
+	// Rounds is the number of flows that a host begins in each of its AtOnce turns; 0:
+	// until To has no more destinations.
 	Rounds int
 	// Hosts begin at Start, each at a random time up to Spread later.
 	Start, Spread time.Duration

@@ -91,7 +91,7 @@ func (s *Incast) Next() (Flow, bool) {
 // Done is Source's: nothing depends on it.
 func (s *Incast) Done(Flow, time.Duration, func(Flow)) {}
 
-// Jobs finds out when jobs end. See NewJobs.
+// Jobs detects when jobs end. See NewJobs.
 type Jobs []jobState
 
 type jobState struct {
@@ -99,7 +99,8 @@ type jobState struct {
 	longest time.Duration
 }
 
-// NewJobs is for jobs of so many flows each, numbered below jobs.
+// NewJobs returns the Jobs of an Incast: jobs of so many flows each, with numbers below
+// jobs.
 func NewJobs(jobs, flows int) Jobs {
 	j := make(Jobs, jobs)
 	for i := range j {
@@ -108,8 +109,8 @@ func NewJobs(jobs, flows int) Jobs {
 	return j
 }
 
-// Ended takes each flow that has ended, and how long it took. For the last flow of a job it
-// returns true and how long the job took. All flows of a job begin together.
+// Ended takes each flow that has ended, and how long it took. For the last flow of a job
+// it returns how long the job took, and true. All flows of a job begin together.
 func (j Jobs) Ended(f Flow, took time.Duration) (time.Duration, bool) {
 	job := &j[f.Job]
 	job.left--

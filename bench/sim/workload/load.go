@@ -9,7 +9,7 @@ import (
 // A load is the flows' payload as a part of a capacity; headers and acknowledgements come
 // on top. Capacities are in Mbit/s, of the fabric with nothing down, as papers state loads.
 
-// FlowsPerSecond is how many flows of a distribution make a load of a capacity.
+// FlowsPerSecond is the rate of flows of a distribution that makes a load of a capacity.
 func FlowsPerSecond(load, mbit float64, sizes *CDF) float64 {
 	return load * mbit * 1e6 / 8 / sizes.Mean()
 }
@@ -23,10 +23,10 @@ func HostsMbit(t *topology.Topology) float64 {
 	return sum
 }
 
-// FabricMbit is what the hosts together can send out of their racks: for each rack the
-// lesser of what its hosts' links and its links to aggregation switches (or spines) carry.
-// In a fabric with an oversubscription of 4:1, load 0.8 of this is 0.2 of the hosts' links
-// (as in Luopan §4.1, CONGA §5.2).
+// FabricMbit is the rate at which all hosts together can send out of their racks: for
+// each rack the lesser of the rates of its hosts' links and of its links to aggregation
+// switches (or spines). In a fabric with an oversubscription of 4:1, load 0.8 of this is
+// 0.2 of the hosts' links (as in Luopan §4.1, CONGA §5.2).
 func FabricMbit(t *topology.Topology) float64 {
 	sum := 0.0
 	for n := range t.Nodes() {

@@ -9,9 +9,9 @@ type merged struct {
 	ok      []bool
 }
 
-// Merge returns the flows of all sources in the order of Start; of those that
-// start at once, those of the first source first. Each source is told of the end
-// of its own flows only. There may be up to 255.
+// Merge returns the flows of all sources in the order of Start. Of flows that start at
+// the same time, those of earlier sources come first. Each source gets only the ends of
+// its own flows. There may be up to 255 sources.
 func Merge(sources ...Source) Source {
 	var m merged
 	for _, s := range sources {

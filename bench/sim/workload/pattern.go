@@ -33,7 +33,8 @@ func Permutation(t *topology.Topology, w Where, seed uint64) ([]topology.NodeID,
 	return to, nil
 }
 
-// Stride is that of the thesis (§3.5.2): host x sends to x+by, modulo all.
+// Stride is the thesis' stride pattern (§3.5.2): host x sends to host x+by, modulo the
+// number of hosts.
 func Stride(t *topology.Topology, by int) ([]topology.NodeID, error) {
 	n := t.NumHosts()
 	if by < 0 || by%n == 0 {
@@ -61,9 +62,10 @@ func Random(t *topology.Topology, w Where, seed uint64) ([]topology.NodeID, erro
 }
 
 // Staggered gives every host a destination in its rack with probability rackP, in another
-// rack of its pod with podP, in another pod otherwise (thesis §3.5.2, §4.4.1). A host that
-// finds no destination there looks further out, then further in. With oneToOne no two hosts
-// have the same destination (thesis §3.5.2), so the last to choose must take what is left.
+// rack of its pod with podP, in another pod otherwise (thesis §3.5.2, §4.4.1). If there
+// is no destination left there, it looks further out, then further in. With oneToOne no
+// two hosts have the same destination (thesis §3.5.2), so the last hosts must take what
+// is left.
 func Staggered(t *topology.Topology, rackP, podP float64, oneToOne bool, seed uint64) ([]topology.NodeID, error) {
 	if !(rackP >= 0 && podP >= 0 && rackP+podP <= 1) {
 		return nil, fmt.Errorf("workload: probabilities %v and %v of a rack and a pod: not below 0, nor above 1 together", rackP, podP)

@@ -59,7 +59,7 @@ func (t *handTimer) Reset(d time.Duration) bool {
 	return was
 }
 
-// Run moves the clock on and calls what is due.
+// Run moves the clock forward and calls what is due.
 func (c *HandClock) Run(d time.Duration) {
 	until := c.Now() + d
 	for {

@@ -1,6 +1,6 @@
-// Package dataplanetest has what the tests of a host's two halves share, of package
-// dataplane and of package stack: a small fabric, packets, a clock that is moved by
-// hand, a cable that carries super-segments. Only tests import it.
+// Package dataplanetest has the common test helpers of packages dataplane and stack: a
+// small fabric, packets, a clock that is moved by hand, a cable that carries
+// super-segments. Only tests import it.
 package dataplanetest
 
 import (
@@ -20,7 +20,7 @@ var (
 	AddrB = netip.MustParseAddr("10.3.1.131") // pod 3
 )
 
-// Node is the number of a node.
+// Node returns the number of a node.
 func Node(t testing.TB, fabric *topology.Topology, name string) topology.NodeID {
 	t.Helper()
 	n, err := fabric.Lookup(name)
@@ -30,7 +30,7 @@ func Node(t testing.TB, fabric *topology.Topology, name string) topology.NodeID 
 	return n.ID
 }
 
-// Between is the link of two neighbours.
+// Between returns the link between two neighbours.
 func Between(t testing.TB, fabric *topology.Topology, a, b string) topology.LinkID {
 	t.Helper()
 	peer := Node(t, fabric, b)
@@ -43,7 +43,7 @@ func Between(t testing.TB, fabric *topology.Topology, a, b string) topology.Link
 	return 0
 }
 
-// Eventually waits up to ten seconds for what other goroutines are to bring about.
+// Eventually waits up to ten seconds until other goroutines have made a condition true.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for range 2000 {

@@ -8,21 +8,21 @@ import (
 	"weft/internal/checksum"
 )
 
-// Fixed mends the IPv4 checksum of a packet, and returns it.
+// Fixed updates the IPv4 checksum of a packet, and returns the packet.
 func Fixed(b []byte) []byte {
 	b[10], b[11] = 0, 0
 	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(checksum.Sum(b[:int(b[0]&0xf)*4], 0)))
 	return b
 }
 
-// With changes a packet, mends its IPv4 checksum, and returns it.
+// With changes a packet, updates its IPv4 checksum, and returns the packet.
 func With(b []byte, change func([]byte)) []byte {
 	change(b)
 	return Fixed(b)
 }
 
-// WithTCPChecksum mends the TCP checksum of an IPv4 packet without options, and
-// returns it.
+// WithTCPChecksum updates the TCP checksum of an IPv4 packet without options, and returns
+// the packet.
 func WithTCPChecksum(b []byte) []byte {
 	b[36], b[37] = 0, 0
 	sum := checksum.Sum(b[12:20], 6+uint64(len(b)-20))
@@ -30,8 +30,8 @@ func WithTCPChecksum(b []byte) []byte {
 	return b
 }
 
-// PartialTCPChecksum leaves of the TCP checksum of an IPv4 packet without options
-// what a device wants that completes it, and returns the packet.
+// PartialTCPChecksum replaces the TCP checksum of an IPv4 packet without options by the
+// partial sum that a device completes, and returns the packet.
 func PartialTCPChecksum(b []byte) []byte {
 	sum := checksum.Sum(b[12:20], 6+uint64(len(b)-20))
 	binary.BigEndian.PutUint16(b[36:], checksum.Fold(sum))
@@ -48,14 +48,14 @@ func ipv4(protocol byte, length int) []byte {
 	return Fixed(b)
 }
 
-// TCPSegment is one of 10 bytes from A to B.
+// TCPSegment returns a segment of 10 bytes from A to B.
 func TCPSegment() []byte {
 	b := ipv4(6, 20+20+10)
 	copy(b[20:], []byte{0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0x50, 0x10, 0, 100})
 	return WithTCPChecksum(b)
 }
 
-// EchoRequest is a ping of A's to B.
+// EchoRequest returns a ping from A to B.
 func EchoRequest() []byte {
 	b := ipv4(1, 20+8+16)
 	b[20] = 8
@@ -63,8 +63,8 @@ func EchoRequest() []byte {
 	return b
 }
 
-// DataPacket is one of a flow from A to B that is told by its port, with a payload of
-// zeros. Its TCP checksum is wrong.
+// DataPacket returns a packet of a flow from A to B with a payload of zeros. port
+// identifies the flow. The TCP checksum is wrong.
 func DataPacket(port uint16, payload int) []byte {
 	b := append(TCPSegment()[:40], make([]byte, payload)...)
 	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
@@ -72,8 +72,8 @@ func DataPacket(port uint16, payload int) []byte {
 	return Fixed(b)
 }
 
-// SwitchError is an ICMP error of the switch 10.0.2.1 about a packet that went to a
-// bouncing switch, of which it quotes so many bytes at most.
+// SwitchError returns an ICMP error of the switch 10.0.2.1 about a packet to a bouncing
+// switch. It quotes at most quoted bytes of the packet.
 func SwitchError(kind, code byte, mtu uint16, bounce netip.Addr, inner []byte, quoted int) []byte {
 	outer, err := encap.NewIPIP(netip.AddrFrom4([4]byte(inner[12:16])), bounce)
 	if err != nil {
@@ -86,7 +86,8 @@ func SwitchError(kind, code byte, mtu uint16, bounce netip.Addr, inner []byte, q
 	return icmpError(kind, code, mtu, inner[12:16], quote[:min(quoted, len(quote))])
 }
 
-// PlainError is an ICMP "too big" for a host, about a packet that has no outer header.
+// PlainError returns an ICMP "too big" for a host, about a packet without an outer
+// header.
 func PlainError(to netip.Addr) []byte {
 	inner := DataPacket(1, 10)
 	copy(inner[12:], to.AsSlice())

@@ -9,14 +9,14 @@ import (
 	"weft/link"
 )
 
-// SuperMemory is one end of a cable that carries super-segments: packets with their
-// virtio_net_hdr before them.
+// SuperMemory is one end of a cable that carries super-segments: packets preceded by
+// their virtio_net_hdr.
 type SuperMemory struct {
 	*link.Memory
 	MTUBytes int
-	Max      atomic.Int64 // what MaxSuper says
-	Refuses  atomic.Bool  // super-segments, from the next one on
-	Supers   atomic.Int64 // that were written
+	Max      atomic.Int64 // value of MaxSuper
+	Refuses  atomic.Bool  // refuses super-segments, from the next one on
+	Supers   atomic.Int64 // super-segments that were written
 }
 
 // SuperPair returns both ends of a cable.
