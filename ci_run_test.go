@@ -85,6 +85,7 @@ func TestCI_failsWhereAPartFails(t *testing.T) {
 		{"all go test -p 1 weft/sole", "panic: no", "whole", false},
 		{"unraced go test weft/drb", "panic: no", "plain", false},
 		{"list ./...", "no", "plain", false}, // else it would run nothing
+		{"list -f", "no", "whole", false},    // else neither would run what has slow tests
 		{"-race -short ./internal/daemon", "WARNING: DATA RACE", "labs", false},
 		{"-race -short ./internal/kernel/internal/seam", "WARNING: DATA RACE", "raced", false},
 		{"rename", "no", "renamed", false},
