@@ -28,8 +28,9 @@ var unraced = map[string]string{
 }
 
 // concurrent reports whether a package starts goroutines or shares memory between
-// some: a go statement, sync, sync/atomic or time.AfterFunc, tests aside.
-func concurrent(t *testing.T, dir string) bool {
+// some: a go statement, sync, sync/atomic or time.AfterFunc. Of its tests it asks the same
+// if tests is true, of the rest of it if not.
+func concurrent(t *testing.T, dir string, tests bool) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -37,7 +38,7 @@ func concurrent(t *testing.T, dir string) bool {
 	}
 	found := false
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") != tests {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -90,7 +91,7 @@ func TestCI_racesEveryPackageWithGoroutines(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); dir != "." && err == nil {
 			continue // a module of its own
 		}
-		if !concurrent(t, dir) {
+		if !concurrent(t, dir, false) {
 			continue
 		}
 		checked++
@@ -98,9 +99,12 @@ func TestCI_racesEveryPackageWithGoroutines(t *testing.T) {
 			t.Errorf("%s has goroutines or locks, but is not in .ci/raced: add ./%s", path, strings.TrimPrefix(path, "weft/"))
 		}
 	}
-	for path := range list {
+	for path, kind := range list {
 		if _, ok := all[path]; !ok {
 			t.Errorf(".ci/raced has %s, which is no package", path)
+		}
+		if dir := "." + strings.TrimPrefix(path, module); kind == "" && !concurrent(t, dir, false) && !concurrent(t, dir, true) {
+			t.Errorf(".ci/raced has %s, where nothing runs beside anything: the race detector finds nothing", path)
 		}
 	}
 	if checked < 15 {

@@ -149,11 +149,11 @@ func (p *Probe) put(b []byte) {
 	if p.Kind == ProbeReply {
 		from, to = to, from
 	}
-	d := &probeDatagram
 	if p.AsData {
-		d = &asDataDatagram
+		asDataDatagram.finish(b, from, to)
+	} else {
+		probeDatagram.finish(b, from, to)
 	}
-	d.finish(b, from, to)
 }
 
 // IsProbe reports whether a packet claims to be a probe: IPv4 without options, no

@@ -348,7 +348,10 @@ func (s *schedule) run() error {
 // have a way, and in the end all paths are in use. WEFT_SEEDS=from-to runs others.
 func TestGateway_livesThroughFaults(t *testing.T) {
 	from, to := uint64(1), uint64(16)
-	if race || slowtest.Small() {
+	switch {
+	case race: // both carriers, and a change of policy; wrong results are for the run without it
+		from, to = 2, 3
+	case slowtest.Small():
 		to = 4
 	}
 	if v := os.Getenv("WEFT_SEEDS"); v != "" {
@@ -385,7 +388,11 @@ func runSeed(t *testing.T, seed uint64, coverage map[string]int) {
 
 // The same seed gives the same packets at the same times.
 func TestGateway_sameSeedSameTrace(t *testing.T) {
-	for seed := uint64(1); seed <= 3; seed++ {
+	seeds := uint64(3)
+	if race {
+		seeds = 1
+	}
+	for seed := uint64(1); seed <= seeds; seed++ {
 		var sums, packets [2]uint64
 		for i := range sums {
 			s := newSchedule(t, seed, make(map[string]int))
