@@ -81,6 +81,11 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.needsGateway() { // or each part would wait for it
+		if err := d.kernel.reach(p); err != nil {
+			return err
+		}
+	}
 	p.time, p.memory = d.time, d.memory
 	d.place, d.topology = p, c.fabric
 	if c.receives() {

@@ -29,6 +29,8 @@ type fakeKernel struct {
 	down   bool
 	index  int
 	strict bool // somebody has set a strict reverse path filter
+	looks  int
+	mute   time.Duration // how long the gateway is waited for in vain; 0: it answers
 
 	plan     *hostsetup.Plan // applied; nil: nothing is
 	lost     []string        // what of the plan is missing
@@ -65,7 +67,15 @@ func (k *fakeKernel) kernel() kernel {
 			}
 			return p, k.fails()
 		},
+		reach: func(place) error {
+			if k.mute == 0 {
+				return nil
+			}
+			time.Sleep(k.mute)
+			return errors.New("the gateway does not answer")
+		},
 		look: func(p place) (place, error) {
+			k.looks++
 			if k.absent || p.uplink.Index != 0 && p.uplink.Index != k.index {
 				return p, hostprog.ErrUplinkGone
 			}

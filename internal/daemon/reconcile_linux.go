@@ -181,10 +181,10 @@ func (d *daemon) comeBack(ctx context.Context, now time.Time) {
 	if now.Before(d.trouble.retry) {
 		return
 	}
-	after := d.trouble.why
+	after, began := d.trouble.why, time.Now()
 	if err := d.bringUp(ctx); err != nil {
 		d.takeDown(0)
-		d.complain(now, err.Error())
+		d.complain(now.Add(time.Since(began)), err.Error()) // it may have waited for the gateway
 		return
 	}
 	d.trouble = trouble{}
