@@ -37,6 +37,7 @@ type fakeKernel struct {
 	diverted bool
 	locked   bool // by a set-up
 
+	foreign   []hostprog.ForeignProgram
 	program   *fakeProgram // attached
 	receivers []*fakeReceiver
 	followers []*fakeFollower
@@ -232,6 +233,8 @@ func carriages(t *topology.Topology) (none, all *liveness.Carriage) {
 	return none, all
 }
 func (p *fakeProgram) Beat() error { return nil }
+
+func (p *fakeProgram) Foreign() ([]hostprog.ForeignProgram, error) { return p.k.foreign, nil }
 
 func (p *fakeProgram) Repair() ([]string, error) {
 	if err := p.k.fails(); err != nil || !p.detached {
