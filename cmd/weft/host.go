@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"weft/internal/daemon"
+	"weft/internal/service"
 )
 
 // defaultHostConfig is where packages put it.
@@ -66,8 +64,7 @@ keeps three capabilities.`,
 
 // runHost hands the signals to the daemon, whom SIGHUP is not to end.
 func runHost(cmd *cobra.Command, file string) error {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	signals, stop := service.Signals()
+	defer stop()
 	return daemon.Run(context.WithoutCancel(cmd.Context()), file, signals, cmd.ErrOrStderr())
 }

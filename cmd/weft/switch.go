@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/service"
 	"weft/internal/switchd"
 )
 
@@ -57,8 +55,7 @@ user and keeps two capabilities.`,
 
 // runSwitch hands the signals to the agent, whom SIGHUP is not to end.
 func runSwitch(cmd *cobra.Command, file string) error {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	signals, stop := service.Signals()
+	defer stop()
 	return switchd.Run(context.WithoutCancel(cmd.Context()), file, signals, cmd.ErrOrStderr())
 }

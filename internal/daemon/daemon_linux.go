@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"weft/internal/hostprog"
 	"weft/internal/service"
 	"weft/liveness"
 	"weft/topology"
@@ -54,9 +55,10 @@ type parts struct {
 	changes  uint64             // of it
 	carriage *liveness.Carriage // the same; nil: as at the beginning
 	heard    map[string]news    // the latest by each encapsulation
-	unheard  string             // why nothing that switches say is believed, as was logged
-	diverted bool               // programs' packets are led into the TUN
-	working  bool               // all is in place
+	others   []hostprog.ForeignProgram
+	unheard  string // why nothing that switches say is believed, as was logged
+	diverted bool   // programs' packets are led into the TUN
+	working  bool   // all is in place
 }
 
 // start brings everything up. What fails leaves the rest for stop.
@@ -80,6 +82,11 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	plan, err := c.plan(p)
 	if err != nil {
 		return err
+	}
+	if c.needsGateway() { // or each part would wait for it
+		if err := d.kernel.reach(p); err != nil {
+			return err
+		}
 	}
 	p.time, p.memory = d.time, d.memory
 	d.place, d.topology = p, c.fabric

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -58,8 +57,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signals, _ := service.Signals()
 	run := Run
 	if os.Getenv(childSwitch) != "" {
 		run = switchd.Run

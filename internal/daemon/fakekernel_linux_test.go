@@ -29,12 +29,19 @@ type fakeKernel struct {
 	down   bool
 	index  int
 	strict bool // somebody has set a strict reverse path filter
+	looks  int
+	name   string        // of the uplink; "" for p0
+	mtu    int           // of the uplink; 0 for 1500
+	moved  bool          // the host has lost its address
+	unset  []string      // settings that are not as they should be
+	mute   time.Duration // how long the gateway is waited for in vain; 0: it answers
 
 	plan     *hostsetup.Plan // applied; nil: nothing is
 	lost     []string        // what of the plan is missing
 	diverted bool
 	locked   bool // by a set-up
 
+	foreign   []hostprog.ForeignProgram
 	program   *fakeProgram // attached
 	receivers []*fakeReceiver
 	followers []*fakeFollower
@@ -65,7 +72,15 @@ func (k *fakeKernel) kernel() kernel {
 			}
 			return p, k.fails()
 		},
+		reach: func(place) error {
+			if k.mute == 0 {
+				return nil
+			}
+			time.Sleep(k.mute)
+			return errors.New("the gateway does not answer")
+		},
 		look: func(p place) (place, error) {
+			k.looks++
 			if k.absent || p.uplink.Index != 0 && p.uplink.Index != k.index {
 				return p, hostprog.ErrUplinkGone
 			}
@@ -73,6 +88,7 @@ func (k *fakeKernel) kernel() kernel {
 			if k.strict {
 				p.strict = []string{"p0"}
 			}
+			p.homeless = k.moved
 			return p, k.fails()
 		},
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
@@ -123,7 +139,14 @@ func (k *fakeKernel) kernel() kernel {
 }
 
 func (k *fakeKernel) uplink() hostsetup.Uplink {
-	return hostsetup.Uplink{Name: "p0", Index: k.index, Up: !k.down, MTU: 1500, Strict: k.strict}
+	u := hostsetup.Uplink{Name: "p0", Index: k.index, Up: !k.down, MTU: 1500, Strict: k.strict}
+	if k.name != "" {
+		u.Name = k.name
+	}
+	if k.mtu != 0 {
+		u.MTU = k.mtu
+	}
+	return u
 }
 
 type fakeSetup struct{ k *fakeKernel }
@@ -137,7 +160,13 @@ func (s fakeSetup) Repair(p hostsetup.Plan) (mended []string, err error) {
 	return mended, nil
 }
 
-func (s fakeSetup) RepairSettings() ([]string, error) { return nil, s.k.fails() }
+func (s fakeSetup) RepairSettings() (mended []string, err error) {
+	if err := s.k.fails(); err != nil {
+		return nil, err
+	}
+	mended, s.k.unset = s.k.unset, nil
+	return mended, nil
+}
 
 func (s fakeSetup) Divert() error {
 	if err := s.k.fails(); err != nil {
@@ -223,6 +252,8 @@ func carriages(t *topology.Topology) (none, all *liveness.Carriage) {
 }
 func (p *fakeProgram) Beat() error { return nil }
 
+func (p *fakeProgram) Foreign() ([]hostprog.ForeignProgram, error) { return p.k.foreign, nil }
+
 func (p *fakeProgram) Repair() ([]string, error) {
 	if err := p.k.fails(); err != nil || !p.detached {
 		return nil, err
@@ -243,18 +274,27 @@ type fakeReceiver struct {
 	k        *fakeKernel
 	policy   string
 	topology *topology.Topology
+	carriage *liveness.Carriage
 	done     chan struct{}
-	ended    bool
+	detached bool // one of its programs, by somebody else
+	hangs    bool
 }
 
-func (r *fakeReceiver) start(hostsetup.Plan) error     { return r.k.fails() }
-func (r *fakeReceiver) Repair() ([]string, error)      { return nil, r.k.fails() }
-func (r *fakeReceiver) alive(time.Time) bool           { return true }
-func (r *fakeReceiver) SetCarriage(*liveness.Carriage) {}
-func (r *fakeReceiver) devices() map[string]Device     { return nil }
-func (r *fakeReceiver) steering() any                  { return nil }
-func (r *fakeReceiver) Done() <-chan struct{}          { return r.done }
-func (r *fakeReceiver) Err() error                     { return errors.New("the TUN is gone") }
+func (r *fakeReceiver) start(hostsetup.Plan) error       { return r.k.fails() }
+func (r *fakeReceiver) alive(time.Time) bool             { return !r.hangs }
+func (r *fakeReceiver) SetCarriage(c *liveness.Carriage) { r.carriage = c }
+func (r *fakeReceiver) devices() map[string]Device       { return nil }
+func (r *fakeReceiver) steering() any                    { return nil }
+func (r *fakeReceiver) Done() <-chan struct{}            { return r.done }
+func (r *fakeReceiver) Err() error                       { return errors.New("the TUN is gone") }
+
+func (r *fakeReceiver) Repair() ([]string, error) {
+	if err := r.k.fails(); err != nil || !r.detached {
+		return nil, err
+	}
+	r.detached = false
+	return []string{"the steering was missing"}, nil
+}
 
 func (r *fakeReceiver) SetTopology(t *topology.Topology) error {
 	if err := r.k.fails(); err != nil {
@@ -370,6 +410,8 @@ func (k *fakeKernel) wrong(d *daemon) string {
 		return fmt.Sprintf("the receiver has policy %s, want %s", k.receivers[0].policy, c.Policy)
 	case k.receivers[0].topology != nil && k.receivers[0].topology != d.topology:
 		return "the receiver has another topology"
+	case k.receivers[0].carriage != d.carriage:
+		return "the receiver has another carriage"
 	case len(k.samplers) == 1 && k.samplers[0].topology != d.topology:
 		return "the sampler has another topology"
 	case k.followers[0].config.Topology != c.Topology || !reflect.DeepEqual(k.followers[0].config.Failures, c.Failures):

@@ -7,11 +7,15 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
 	"weft/flowcell"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/probe"
 	"weft/internal/prober"
+	"weft/link"
 	"weft/liveness"
 	"weft/luopan"
 	"weft/topology"
@@ -22,6 +26,7 @@ import (
 type kernel struct {
 	find   func(context.Context, *Config) (place, error)
 	look   func(place) (place, error) // what of a place may change while the daemon runs
+	reach  func(place) error          // waits for the gateway to answer, seconds at most
 	setUp  func(hostsetup.Plan) (hostSetup, error)
 	open   func(*Config, place, hostsetup.Plan) (receiver, error)
 	spray  func(hostprog.SprayConfig) (sprayer, error)
@@ -79,7 +84,7 @@ type follower interface {
 func theKernel() kernel {
 	return kernel{
 		find: func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
-		look: lookAround,
+		look: lookAround, reach: reachGateway,
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
 			s, err := hostsetup.Apply(p)
 			if err != nil {
@@ -129,6 +134,24 @@ func lookAround(p place) (place, error) {
 	p.filter, err = hostsetup.ReverseFilter()
 	return p, err
 }
+
+// reachGateway finds out whether the gateway answers, as each socket that sends to it does.
+func reachGateway(p place) error {
+	if !p.uplink.Gateway.IsValid() {
+		return nil
+	}
+	s, err := link.OpenPacket(link.PacketConfig{Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Filter: nothing})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// nothing is a filter that takes no packet.
+var nothing = []bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K}}
+
+// needsGateway reports whether parts of the daemon end if the gateway does not answer.
+func (c *Config) needsGateway() bool { return !c.tunnels() && (c.Failures.Probes || c.samples()) }
 
 // spray says what the program at the uplink is to do under a configuration.
 func (c *Config) spray(p place, t *topology.Topology) hostprog.SprayConfig {

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
 )
@@ -17,6 +18,7 @@ var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_B
 // dropPrivileges does what only root can do, and makes the process begin anew with fewer
 // privileges. In the new process it does nothing.
 func dropPrivileges(c *Config) error {
+	hostprog.TakeNames()
 	must, err := kept.Exceeded()
 	if !must || err != nil {
 		return err
@@ -37,5 +39,9 @@ func dropPrivileges(c *Config) error {
 	if err := shareTUN(a); err != nil {
 		return err
 	}
-	return service.RunAs(a, kept)
+	var env []string
+	if names, err := hostprog.KeepNames(); err == nil { // or others' programs are known by number
+		env = append(env, names)
+	}
+	return service.RunAs(a, kept, env...)
 }

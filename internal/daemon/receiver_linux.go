@@ -120,6 +120,18 @@ func (r *hostReceiver) Repair() (mended []string, err error) {
 	return mended, err
 }
 
+// Foreign lists other owners' programs where those two are.
+func (r *hostReceiver) Foreign() (all []hostprog.ForeignProgram, err error) {
+	if r.steer != nil {
+		all, err = r.steer.Foreign()
+	}
+	if r.detour != nil {
+		more, err2 := r.detour.Foreign()
+		all, err = append(all, more...), errors.Join(err, err2)
+	}
+	return all, err
+}
+
 // SetCarriage tells the dataplane to which racks it may send by the carrier.
 func (r *hostReceiver) SetCarriage(c *liveness.Carriage) {
 	if d, ok := r.dataplane.(interface{ SetCarriage(*liveness.Carriage) }); ok {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
+	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
 )
@@ -73,6 +75,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	}
 	d.tellRefused()
 	err = d.repairAll()
+	d.tellOthers()
 	switch {
 	case gone(err):
 		d.takeAway(err.Error())
@@ -96,6 +99,30 @@ func (d *daemon) tellRefused() {
 			d.log.Print("the switches' updates are believed")
 		}
 	}
+}
+
+// tellOthers tells which programs of others run in front of weft's, each once. Repair gets in
+// front of them where it can; where the kernel has no TCX, a filter of a lower priority stays
+// in front.
+func (d *daemon) tellOthers() {
+	var all []hostprog.ForeignProgram
+	for _, part := range []any{d.spray, d.receiver} {
+		if p, ok := part.(interface {
+			Foreign() ([]hostprog.ForeignProgram, error)
+		}); ok {
+			found, err := p.Foreign()
+			if err != nil {
+				return // Repair says the same
+			}
+			all = append(all, found...)
+		}
+	}
+	for _, p := range all {
+		if p.Front && !slices.Contains(d.others, p) {
+			d.log.Printf("warning: %v: if it ends the chain, weft does not see those packets; have it attached behind", p)
+		}
+	}
+	d.others = all
 }
 
 // repairAll mends everything, and tells of each thing that it has mended.
@@ -181,10 +208,10 @@ func (d *daemon) comeBack(ctx context.Context, now time.Time) {
 	if now.Before(d.trouble.retry) {
 		return
 	}
-	after := d.trouble.why
+	after, began := d.trouble.why, time.Now()
 	if err := d.bringUp(ctx); err != nil {
 		d.takeDown(0)
-		d.complain(now, err.Error())
+		d.complain(now.Add(time.Since(began)), err.Error()) // it may have waited for the gateway
 		return
 	}
 	d.trouble = trouble{}

@@ -89,6 +89,11 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 		t = next.fabric
 	}
 	replaces := d.spray != nil && (!sameFabric || !samePolicy)
+	if (anew || replaces) && next.needsGateway() { // each part would wait for it, and again on the way back
+		if err := d.kernel.reach(d.place); err != nil {
+			return nil, err
+		}
+	}
 	if replaces {
 		c.replaceProgram(t)
 	}

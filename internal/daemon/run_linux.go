@@ -96,6 +96,9 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 	var looked time.Time
 	dirty := false
 	for {
+		if d.loop.Pending(signals) {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return nil

@@ -1,6 +1,9 @@
 package daemon
 
-import "weft/stack"
+import (
+	"weft/internal/hostprog"
+	"weft/stack"
+)
 
 // Status is what a daemon says about itself. It leaves out sections that are not in use.
 // Counters count from the start, and begin anew where a reload says so.
@@ -24,6 +27,10 @@ type Status struct {
 	// describes the latest of them.
 	Repairs       uint64   `json:"repairs"`
 	LatestRepairs []string `json:"latest_repairs,omitempty"`
+
+	// Others lists other owners' programs and filters where weft's programs are. What runs
+	// in front of weft's may keep packets from them.
+	Others []hostprog.ForeignProgram `json:"others,omitempty"`
 
 	// Racks lists the racks that packets do not reach as they should (plain, in smaller
 	// packets, or not by all paths), and says why.

@@ -55,6 +55,7 @@ func (d *daemon) snapshot() Status {
 			s.Gateway = d.place.uplink.Gateway.String()
 		}
 	}
+	s.Others = d.others
 	if d.follower != nil {
 		s.Failures = d.follower.status(d.topology)
 		s.Failures.Down, s.Failures.Changes = []string{}, d.changes

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +19,10 @@ import (
 
 // repairUnnamed repairs a Spray behind a program whose name this process may not
 // read.
-func repairUnnamed(o *Spray, end *ebpf.Program) error {
+func repairUnnamed(o *Spray, end *ebpf.Program) error { return repairBehind(o, end, "") }
+
+// repairBehind repairs a Spray behind a program, which it must call by a name.
+func repairBehind(o *Spray, end *ebpf.Program, name string) error {
 	if _, err := kerneltest.TCX(o.at.Link, ebpf.AttachTCXEgress); errors.Is(err, kerneltest.ErrNoTCX) {
 		return nil
 	}
@@ -25,11 +30,11 @@ func repairUnnamed(o *Spray, end *ebpf.Program) error {
 	if err := link.RawAttachProgram(opts); err != nil {
 		return err
 	}
-	s, err := o.Stats()
-	if all := s.Foreign; err != nil || len(all) != 1 || all[0].Name != "" || !all[0].Front {
-		return fmt.Errorf("foreign %+v, %w", s.Foreign, err)
+	all, err := o.Foreign()
+	if err != nil || len(all) != 1 || all[0].Name != name || !all[0].Front {
+		return fmt.Errorf("foreign %+v, %w", all, err)
 	}
-	if mended, err := o.Repair(); err != nil || len(mended) != 1 {
+	if mended, err := o.Repair(); err != nil || len(mended) != 1 || !strings.Contains(mended[0], name) {
 		return fmt.Errorf("mended %q, %w", mended, err)
 	}
 	return link.RawDetachProgram(link.RawDetachProgramOptions{Target: opts.Target, Program: end, Attach: opts.Attach})
@@ -75,5 +80,38 @@ func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 	err = kernel.InNamespace(ns, func() error { return kerneltest.WithCapabilities(attachAndClose, unix.CAP_NET_ADMIN) })
 	if !errors.Is(err, unix.EPERM) || !errors.As(err, new(kernel.Refused)) {
 		t.Errorf("without CAP_BPF: %v; does not say what is missing", err)
+	}
+}
+
+// What KeepNames has left open tells the names of others' programs to a process that may
+// not read them, also of those that come later.
+func TestSpray_namesOthersWithoutPrivileges(t *testing.T) {
+	ns := kerneltest.Namespace(t, "names")
+	kerneltest.EthernetPair(t, ns, "p0", "p1")
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top, Policy: mustPolicy(t, "drb")}
+	variable, err := kernel.KeepNames()
+	if err != nil {
+		t.Skip(err) // a kernel that does not describe its types
+	}
+	name, fd, _ := strings.Cut(variable, "=")
+	t.Setenv(name, fd)
+	kernel.TakeNames()
+	defer kernel.DropNames()
+	if _, set := os.LookupEnv(name); set {
+		t.Errorf("%s stays in the environment", name)
+	}
+	err = kernel.InNamespace(ns, func() error {
+		return kerneltest.WithCapabilities(func() error {
+			o, err := AttachSpray(cfg)
+			if err != nil {
+				return err
+			}
+			end := kerneltest.ForeignProgram(t, "cil_to_netdev", kerneltest.TCXEnd)
+			return errors.Join(repairBehind(o, end, "cil_to_netdev"), o.Close())
+		}, unix.CAP_NET_ADMIN, unix.CAP_BPF)
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -138,14 +138,14 @@ func (p *program) Repair() (mended []string, err error) {
 	return mended, err
 }
 
-// foreign lists other owners' programs and filters at the hook where the program is, in the
-// order in which they run; none if they cannot be listed, as when the device is gone.
-func (p *program) foreign() (all []ForeignProgram) {
-	_ = p.atHome(func() (err error) {
+// Foreign lists other owners' programs and filters at the hook where the program is, in the
+// order in which they run.
+func (p *program) Foreign() (all []ForeignProgram, err error) {
+	err = p.atHome(func() (err error) {
 		all, err = p.at.Foreign(p.handle)
 		return err
 	})
-	return all
+	return all, err
 }
 
 // Close detaches the program and restores what was set at its device, unless another Attach

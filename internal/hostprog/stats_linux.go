@@ -43,9 +43,6 @@ type SprayStats struct {
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path of Choose; others took a random one
 
 	Bounces []BounceStats `json:"bounces"` // by address
-
-	// Foreign lists programs of others beside it, see ForeignProgram.Front.
-	Foreign []ForeignProgram `json:"foreign,omitempty"`
 }
 
 // BounceStats is what was sent to one bouncing switch, or by labels through it.
@@ -74,7 +71,6 @@ func (o *Spray) Stats() (s SprayStats, err error) {
 		s, err = readSprayStats(o.counts, o.bounces, o.switches)
 		return err
 	})
-	s.Foreign = o.foreign()
 	return s, err
 }
 

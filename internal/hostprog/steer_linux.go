@@ -33,9 +33,6 @@ type SteerStats struct {
 	Seen       uint64 `json:"seen"`        // all incoming packets, of all protocols; a super-segment counts as one
 	Taken      uint64 `json:"taken"`       // kept from the kernel
 	PassedDead uint64 `json:"passed_dead"` // left to the kernel, because the reader was silent
-
-	// Foreign lists programs of others beside it, see ForeignProgram.Front.
-	Foreign []ForeignProgram `json:"foreign,omitempty"`
 }
 
 // Steer is the program attached to an uplink's ingress. Methods are safe for
@@ -130,7 +127,6 @@ func (s *Steer) Stats() (st SteerStats, err error) {
 		// The order of the enum in bpf/steer.c.
 		return kernel.SumCounters(s.counts, &st.Taken, &st.PassedDead, &st.Seen)
 	})
-	st.Foreign = s.foreign()
 	return st, err
 }
 

@@ -52,9 +52,9 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 	if n := seen(); n != before {
 		t.Errorf("%d packets seen behind a program that ends the chain, %d before", n, before)
 	}
-	st, err := s.steer.Stats()
-	if all := st.Foreign; err != nil || len(all) != 1 || all[0].String() != fmt.Sprintf("TCX program %d (cil_from_netdev), in front of weft's at ingress", all[0].ID) {
-		t.Errorf("foreign %v, %v", st.Foreign, err)
+	all, err := s.steer.Foreign()
+	if err != nil || len(all) != 1 || all[0].String() != fmt.Sprintf("TCX program %d (cil_from_netdev), in front of weft's at ingress", all[0].ID) {
+		t.Errorf("foreign %v, %v", all, err)
 	}
 	for _, want := range []int{1, 0} {
 		if mended, err := s.steer.Repair(); err != nil || len(mended) != want {

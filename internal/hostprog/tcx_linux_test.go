@@ -32,12 +32,12 @@ func TestSpray_besideOtherPrograms(t *testing.T) {
 	hook := ebpf.AttachTCXEgress
 	foreign := func(front bool) {
 		t.Helper()
-		s, err := u.spray.Stats()
+		all, err := u.spray.Foreign()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := s.Foreign; len(all) != 1 || all[0].Name != "cil_to_netdev" || all[0].By != "TCX" || all[0].Hook != "egress" || all[0].Front != front || all[0].ID == 0 {
-			t.Errorf("foreign: %+v, want cil_to_netdev, in front: %t", s.Foreign, front)
+		if len(all) != 1 || all[0].Name != "cil_to_netdev" || all[0].By != "TCX" || all[0].Hook != "egress" || all[0].Front != front || all[0].ID == 0 {
+			t.Errorf("foreign: %+v, want cil_to_netdev, in front: %t", all, front)
 		}
 	}
 	for _, c := range []struct {
@@ -153,9 +153,9 @@ func TestSpray_clsactNamesWhatIsInFront(t *testing.T) {
 		if got := u.sprays(t); got == c.front {
 			t.Errorf("priority %d: sprayed %t", c.priority, got)
 		}
-		s, err := u.spray.Stats()
-		if all := s.Foreign; err != nil || len(all) != 1 || all[0].Name != "others" || all[0].By != "clsact" || all[0].Kind != "bpf" || all[0].Front != c.front {
-			t.Errorf("priority %d: foreign %+v, %v", c.priority, s.Foreign, err)
+		all, err := u.spray.Foreign()
+		if err != nil || len(all) != 1 || all[0].Name != "others" || all[0].By != "clsact" || all[0].Kind != "bpf" || all[0].Front != c.front {
+			t.Errorf("priority %d: foreign %+v, %v", c.priority, all, err)
 		}
 		u.repair(t)
 		u.do(t, func() error {

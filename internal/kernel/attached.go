@@ -20,7 +20,7 @@ type ForeignProgram struct {
 	ID   uint32 `json:"id,omitempty"`   // the kernel's number, of eBPF
 
 	// Name is the name of the program, or of the filter in clsact. It is empty if there is
-	// none, and in TCX if it cannot be read (CAP_SYS_ADMIN).
+	// none, and in TCX if it cannot be read (CAP_SYS_ADMIN or KeepNames).
 	Name string `json:"name,omitempty"`
 
 	// Front says whether it runs before weft's program. If so, it may end the chain, and

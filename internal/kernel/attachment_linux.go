@@ -101,7 +101,7 @@ func (a *Attachment) mend(h *netlink.Handle, now time.Time) (mended []string, er
 		a.settled = chain.revision
 		return nil, nil
 	}
-	front := ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(foreign[0]), Name: nameOf(foreign[0]), Front: true}
+	front := ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(foreign[0]), Name: calledBy(foreign[0]), Front: true}
 	if !a.mayMove(now) {
 		return nil, fmt.Errorf("%s of %s: it came back in front %d times within a minute and is left there; what it ends the chain for, %s does not see: have it attached behind", front, a.Link.Attrs().Name, maxMoves, a.place.Name)
 	}

@@ -43,7 +43,7 @@ func (a *Attachment) Foreign(h *netlink.Handle) (all []ForeignProgram, err error
 		if _, wefts := placeOf(id); wefts {
 			continue
 		}
-		all = append(all, ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(id), Name: nameOf(id), Front: at < 0 || i < at})
+		all = append(all, ForeignProgram{Hook: a.place.hook(), By: byTCX, ID: uint32(id), Name: calledBy(id), Front: at < 0 || i < at})
 	}
 	filters, err := clsactFilters(h, a.Link, a.place.parent)
 	if err != nil {

@@ -113,6 +113,16 @@ func nameOf(id ebpf.ProgramID) string {
 	return info.Name
 }
 
+// calledBy is nameOf for people: it also knows what KeepNames has made readable. By this
+// name nobody may take a program for weft's: without CAP_SYS_ADMIN it can neither be opened
+// nor replaced.
+func calledBy(id ebpf.ProgramID) string {
+	if name := nameOf(id); name != "" {
+		return name
+	}
+	return names.of(id)
+}
+
 func init() {
 	seam.Forget = func() {
 		ownPrograms.mu.Lock()

@@ -13,6 +13,9 @@ import (
 //	due, stop := l.Due()
 //	defer stop()
 //	for {
+//		if l.Pending(signals) {
+//			return nil
+//		}
 //		select {
 //		case <-ctx.Done():
 //			return nil
@@ -26,7 +29,7 @@ import (
 //		}
 //	}
 //
-// Only that goroutine may call Signal and Watch.
+// Only that goroutine may call Pending, Signal and Watch.
 type Loop struct {
 	Notifier
 	Log *log.Logger
@@ -64,6 +67,18 @@ func (l *Loop) Signal(s os.Signal) (end bool) {
 	}
 	l.Ready(l.Summary())
 	return false
+}
+
+// Pending takes a signal that is there already, as Signal does. Call it before each select:
+// that chooses at random among what is ready, and other events may be ready all the time
+// and take long.
+func (l *Loop) Pending(signals <-chan os.Signal) (end bool) {
+	select {
+	case s := <-signals:
+		return l.Signal(s)
+	default:
+		return false
+	}
 }
 
 // Watch tells the watchdog that the daemon works, if Alive says so.

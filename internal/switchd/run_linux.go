@@ -112,6 +112,9 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 	look := time.NewTicker(lookAtClock)
 	defer look.Stop()
 	for {
+		if d.loop.Pending(signals) {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return nil

@@ -9,12 +9,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"weft/internal/service"
 )
 
 // childFile makes the test program a weft switch with that configuration: all
@@ -27,8 +28,7 @@ func TestMain(m *testing.M) {
 		clearLeftovers()
 		os.Exit(m.Run())
 	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	signals, _ := service.Signals()
 	if err := Run(context.Background(), file, signals, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "ended:", err)
 		os.Exit(1)
