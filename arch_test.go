@@ -23,7 +23,7 @@ var module = path.Clean("weft/.")
 // clock and start no goroutine: they take the time as an argument.
 var lattice = parseLattice(`
 .:
-topology:
+topology: topology/graph
 topology/graph:
 topology/graph/graphtest: topology/graph  // for tests
 internal/discover: topology/graph

@@ -15,7 +15,7 @@ var soak = flag.Int("soak", 1, "how many times as long as usual simulations run"
 // truth returns which paths of a pair work in both directions.
 func (s *world) truth(src, dst topology.NodeID) (works []bool) {
 	set := s.topo.Whole().Paths(src, dst)
-	for n := range count(set) {
+	for n := range set.Count() {
 		p := set.Path(n)
 		ok := true
 		for _, l := range p.Links {
@@ -50,7 +50,7 @@ func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.N
 	path := s.topo.Whole().Paths(h.id, dst).Path(n)
 	for _, c := range h.w.Suspects() {
 		if c.Path >= 0 { // of one destination
-			if !c.Held || c.Dst != dst || c.Path != n {
+			if !c.Held || c.Dst != s.topo.Node(dst).Addr || c.Path != n {
 				continue
 			}
 			if left := len(h.topo.Paths(h.id, dst).Live) - 1; 2*left < len(h.w.base.Paths(h.id, dst).Live) {
@@ -77,7 +77,7 @@ func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.N
 // that are proved.
 func (s *world) proved(h *simHost, dst topology.NodeID) (n int) {
 	for _, i := range h.w.base.Paths(h.id, dst).Live {
-		if !h.w.proof.avoids(h.w.groups[dst].paths[i].up) {
+		if !h.w.proof.avoids(h.w.groups[s.topo.Node(dst).Addr].paths[i].up) {
 			n++
 		}
 	}

@@ -5,15 +5,14 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/topology"
 )
 
 // Probe is a packet to send: Append's bytes, in IP-in-IP from the host to Via, or with
 // the labels that Labels.Of returns.
 type Probe struct {
-	Via  netip.Addr      // the bouncing address: the outer destination
-	Path int             // number of the path for the pair; of a boomerang, that of a path with the same switch
-	Dst  topology.NodeID // Self for a boomerang
+	Via  netip.Addr // the bouncing address: the outer destination
+	Path int        // number of the path for the pair; of a boomerang, that of a path with the same switch
+	Dst  netip.Addr // a host, as in topology.HostAt; Self for a boomerang
 	body encap.Probe
 }
 

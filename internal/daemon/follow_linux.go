@@ -134,7 +134,7 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 		if p.State == liveness.Up && p.Dst != probes.Self() {
 			continue
 		}
-		s.Paths = append(s.Paths, PathStatus{To: t.Node(p.Dst).Name, Via: p.Via.String(), State: string(p.State),
+		s.Paths = append(s.Paths, PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
 			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss})
 	}
 	return s

@@ -66,8 +66,8 @@ func (d *daemon) snapshot() Status {
 			if len(s.Failures.Avoided) == maxPathStatus {
 				break
 			}
-			via := d.topology.Paths(a.Src, a.Dst).Bounce(a.Path)
-			s.Failures.Avoided = append(s.Failures.Avoided, d.topology.Node(a.Dst).Name+" by "+d.topology.Node(via).Name)
+			via := d.topology.PathsTo(a.Src, a.Dst).Bounce(a.Path)
+			s.Failures.Avoided = append(s.Failures.Avoided, d.topology.HostName(a.Dst)+" by "+d.topology.Node(via).Name)
 		}
 		s.Racks = d.rackStatus()
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()

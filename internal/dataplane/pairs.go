@@ -37,6 +37,7 @@ type pathTable struct {
 	recent  *pair // the latest asked for, and valid; packets come in bursts
 	none    *pair // recent while there is none
 	evicted uint64
+	numbers uint32 // given to pairs
 
 	racks   rackTable
 	groups  groupTable
@@ -51,14 +52,15 @@ type pathTable struct {
 // for pure ACKs (DRB §5).
 type pair struct {
 	dst     flowcell.Address
-	host    topology.NodeID // that has the address; of no meaning where direct or in a tunnel
-	direct  bool            // no bouncing switch needed, or not of this fabric
-	rack    *rack           // nil where direct or in a tunnel
-	peer    *peer           // of a tunnel; nil if there is none, or no tunnel
-	instead *lane           // of the policy that the destination was given; nil: none
-	valid   uint64          // the latest change that the pair has taken note of
-	group   *group          // nil: not known
-	bound   uint64          // how many groups the pair has had
+	host    netip.Addr // that has the address, see topology.HostAt; of no meaning where direct or in a tunnel
+	number  uint32     // no other pair has it; not 0
+	direct  bool       // no bouncing switch needed, or not of this fabric
+	rack    *rack      // nil where direct or in a tunnel
+	peer    *peer      // of a tunnel; nil if there is none, or no tunnel
+	instead *lane      // of the policy that the destination was given; nil: none
+	valid   uint64     // the latest change that the pair has taken note of
+	group   *group     // nil: not known
+	bound   uint64     // how many groups the pair has had
 	selectors
 	further []selectors     // of the group's further components
 	count   flowcell.Number // of sprayed TCP segments
@@ -98,6 +100,8 @@ func (t *pathTable) lookup(dst flowcell.Address) *pair {
 			t.evict()
 		}
 		p = t.newPair(dst)
+		t.numbers = max(t.numbers+1, 1)
+		p.number = t.numbers
 		p.instead = t.diverted(dst)
 		p.valid = t.changes.latest
 		t.pairs[dst] = p
@@ -105,6 +109,17 @@ func (t *pathTable) lookup(dst flowcell.Address) *pair {
 		t.revalidate(p)
 	}
 	return p
+}
+
+// byNumber returns the pairs that need paths, by their numbers.
+func (t *pathTable) byNumber() map[uint32]*pair {
+	m := make(map[uint32]*pair, len(t.pairs))
+	for _, p := range t.pairs {
+		if p.rack != nil {
+			m[p.number] = p
+		}
+	}
+	return m
 }
 
 // diverted returns the lane that a destination was given; nil if none.
@@ -132,16 +147,16 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 		return t.tunnel.pair(t, dst)
 	}
 	p := &pair{dst: dst}
-	id, ok := t.topo.ByAddr(dst.IP())
-	if !ok || int(id) >= t.topo.NumHosts() {
+	host, edge, ok := t.topo.HostAt(dst.IP())
+	if !ok {
 		p.direct = true
 		return p
 	}
-	p.host = id
-	if set := t.topo.PathsOrAll(t.self, id); set.Direct() {
+	p.host = host
+	if set := t.topo.PathsTo(t.self, host).OrAll(); set.Direct() {
 		p.direct = true
 	} else {
-		p.rack = t.racks.of(t.topo, id, set)
+		p.rack = t.racks.of(t.topo, edge, set)
 		t.carryTo(p.rack)
 		t.bind(p, t.groups.of(t, p, set))
 	}
@@ -151,7 +166,7 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 // revalidate makes a pair take note of the links that have changed.
 func (t *pathTable) revalidate(p *pair) {
 	if !p.direct && t.tunnel == nil && (p.group == nil || t.affects(p.valid, p)) {
-		if g := t.groups.of(t, p, t.topo.PathsOrAll(t.self, p.host)); g != p.group {
+		if g := t.groups.of(t, p, t.topo.PathsTo(t.self, p.host).OrAll()); g != p.group {
 			t.bind(p, g)
 		}
 	}
@@ -167,7 +182,7 @@ func (t *pathTable) affects(since uint64, p *pair) bool {
 		return true
 	}
 	for _, c := range links {
-		if c.link == noLink && c.host == p.host || c.link != noLink && t.topo.OnPaths(c.link, t.self, p.host) {
+		if c.link == noLink && c.host == p.host || c.link != noLink && t.topo.OnPaths(c.link, t.self, p.rack.id) {
 			return true
 		}
 	}

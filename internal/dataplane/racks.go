@@ -13,7 +13,6 @@ import (
 // rack is what all pairs with hosts of one rack share, whichever links are up.
 type rack struct {
 	id   topology.NodeID // of its edge switch
-	host topology.NodeID // one of its hosts
 	tail sids            // by SRv6: of the destination what all paths have in common
 	// heads is the rest of the destinations of all paths, one after the other. Racks
 	// with the same heads share their groups.
@@ -60,12 +59,11 @@ func newRackTable(c encap.Carrier) rackTable {
 	return rackTable{carrier: c, racks: make(map[topology.NodeID]*rack), heads: make(map[string]string)}
 }
 
-// of finds or makes the rack of a host. set is the paths to it.
-func (t *rackTable) of(topo *topology.Topology, host topology.NodeID, set topology.PathSet) *rack {
-	id := topo.EdgeOf(host)
+// of finds or makes a rack. set is the paths to it.
+func (t *rackTable) of(topo *topology.Topology, id topology.NodeID, set topology.PathSet) *rack {
 	r := t.racks[id]
 	if r == nil {
-		r = &rack{id: id, host: host, prefix: topo.RackOf(id), tags: tagsOf(set)}
+		r = &rack{id: id, prefix: topo.RackOf(id), tags: tagsOf(set)}
 		if t.carrier == encap.CarrierSRv6 {
 			t.label(r, set)
 		}

@@ -52,7 +52,7 @@ func (s *sampled) sent(p *pair, path, bytes int, _ time.Duration) {
 	s.table.Sent(uint32(p.rack.id), path, bytes)
 }
 
-func (s *sampled) know(_ time.Duration, add func(topology.NodeID, Congestion)) {
+func (s *sampled) know(_ time.Duration, add func(topology.NodeID, uint32, Congestion)) {
 	for _, d := range s.table.Destinations() {
 		c := Congestion{Metric: d.Metric.String(), RTT: d.RTT, Expiry: d.Expiry, Unsampled: d.Unsampled}
 		if len(d.Samples) == 0 {
@@ -71,6 +71,6 @@ func (s *sampled) know(_ time.Duration, add func(topology.NodeID, Congestion)) {
 			c.Paths[at] = PathOf(m, i == 0)
 			c.Paths[at].Choices = choices
 		}
-		add(topology.NodeID(d.Destination), c)
+		add(topology.NodeID(d.Destination), 0, c)
 	}
 }
