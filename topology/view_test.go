@@ -95,7 +95,7 @@ func TestFromGraph_hasThePathsOfTheGraph(t *testing.T) {
 			}
 		}
 	}
-	if views < 500 || compared < 5000 {
+	if views < 500 || compared < 3000 {
 		t.Errorf("only %d views and %d paths", views, compared)
 	}
 }
