@@ -63,6 +63,8 @@ func (w *Watcher) queue(p *path, i int32, padding int) {
 	}}
 	if g == &w.near {
 		probe.body.Kind = encap.Boomerang
+	} else if !w.base.NumbersShared() {
+		probe.body.Via, probe.body.Padding = probe.Via, max(padding, probe.Via.BitLen()/8)
 	}
 	w.stats.Bytes += uint64(probe.Len() + w.config.Carrier.Overhead())
 	w.out = append(w.out, probe)

@@ -62,7 +62,7 @@ type kindProof struct {
 type rackProof struct {
 	edge   topology.NodeID
 	gate   gate
-	kind   int8
+	kind   int32
 	groups []*group
 }
 
@@ -72,7 +72,7 @@ func (w *Watcher) beginProof() {
 	pr := &w.proof
 	*pr = proof{
 		off: w.budget.none(), bounces: make([]bounce, len(w.near.paths)), kinds: make([]kindProof, len(w.kinds)),
-		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int8)}, own: w.near.rack,
+		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int32)}, own: w.near.rack,
 		idle: pr.idle,
 	}
 	for i := range pr.bounces {
@@ -84,7 +84,7 @@ func (w *Watcher) beginProof() {
 		}
 		pr.edges.kind[edge] = -1
 		if k, ok := w.kindOf(t.Paths(w.config.Self, edge)); ok {
-			pr.edges.kind[edge] = int8(k.number)
+			pr.edges.kind[edge] = int32(k.number)
 		}
 	}
 	pr.due = never
@@ -296,7 +296,7 @@ func (w *Watcher) proveRack(r *rackProof) {
 
 // homeSince reports whether a boomerang that was sent since then has come home from a
 // switch of a kind.
-func (w *Watcher) homeSince(kind int8, then time.Duration) bool {
+func (w *Watcher) homeSince(kind int32, then time.Duration) bool {
 	k := &w.kinds[kind]
 	for _, b := range w.proof.bounces[k.up:][:k.paths] {
 		if b.home >= then {

@@ -50,6 +50,8 @@ type pathList struct {
 	downs []NodeID // the bouncing switches, each once
 	bases []int    // of codes
 	codes []int    // of each path: its digits as a number, ascending
+
+	byBounce map[NodeID]int // the first path by a switch
 }
 
 type viewPath struct {
@@ -206,6 +208,28 @@ func (s PathSet) Ordered(rule func(bases, paths []int) []int, list []int) []int 
 	}
 	return order
 }
+
+// Via returns the first path that bounces at an address; false if none does.
+func (s PathSet) Via(bounce netip.Addr) (n int, ok bool) {
+	if s.rack == nil {
+		for n := range s.Count() {
+			if s.Addr(n) == bounce {
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	id, known := s.t.view.byAddr[bounce]
+	if s.rack.list == nil || !known {
+		return 0, false
+	}
+	n, ok = s.rack.list.byBounce[id]
+	return n, ok
+}
+
+// NumbersShared reports whether a path has the same number in both directions. Where the
+// fabric is data, it has the same bouncing switch.
+func (t *Topology) NumbersShared() bool { return t.view == nil }
 
 // Uplink returns the first choice on the way up of path number n: the most significant
 // digit.

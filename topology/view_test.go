@@ -64,6 +64,8 @@ func TestFromGraph_hasThePathsOfTheGraph(t *testing.T) {
 					switch {
 					case set.Addr(n) != g.Node(p.Bounce).Addresses[0] || v.Node(set.Bounce(n)).Name != g.Node(p.Bounce).Name || set.Name(n) != g.Node(p.Bounce).Name:
 						t.Fatalf("seed %d, %v to %v: path %d bounces at %v, want %s", seed, self, dst, n, set.Addr(n), g.Node(p.Bounce).Name)
+					case !isVia(set, n):
+						t.Fatalf("seed %d, %v to %v: path %d is not found by its bouncing address", seed, self, dst, n)
 					case set.Uplink(n) != append(p.Digits, 0)[0]:
 						t.Fatalf("seed %d, %v to %v: path %d goes up by %d, want %v", seed, self, dst, n, set.Uplink(n), p.Digits)
 					case v.LinkName(up[0]) != g.Node(p.Edge()).Name+"-"+g.Node(p.Bounce).Name || v.Link(far[0]).B != set.Bounce(n) || v.Link(far[0]).A != edge:
@@ -98,6 +100,12 @@ func TestFromGraph_hasThePathsOfTheGraph(t *testing.T) {
 	if views < 500 || compared < 3000 {
 		t.Errorf("only %d views and %d paths", views, compared)
 	}
+}
+
+// isVia reports whether a path, or one before it by the same switch, is found by its address.
+func isVia(set PathSet, n int) bool {
+	at, ok := set.Via(set.Addr(n))
+	return ok && at <= n && set.Addr(at) == set.Addr(n)
 }
 
 // Every address is in the rack that the Graph leads packets to.

@@ -225,7 +225,7 @@ func (b *viewBuilder) setList(rack int, found graph.Paths, known map[string]*pat
 }
 
 func (b *viewBuilder) listOf(found graph.Paths) *pathList {
-	l := &pathList{}
+	l := &pathList{byBounce: make(map[NodeID]int)}
 	for _, p := range found.List {
 		for i, d := range p.Digits {
 			if i == len(l.bases) {
@@ -249,6 +249,9 @@ func (b *viewBuilder) listOf(found graph.Paths) *pathList {
 		if !ok {
 			up = b.addLink(NodeID(1+b.rackFor([]graph.NodeID{p.Edge()})), bounce)
 			b.uplinks[ends] = up
+		}
+		if _, known := l.byBounce[bounce]; !known {
+			l.byBounce[bounce] = len(l.paths)
 		}
 		code := 0
 		for i, d := range p.Digits {

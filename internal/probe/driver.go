@@ -159,7 +159,7 @@ func (d *Driver) Take(buf []byte, now time.Duration) {
 		d.stats.Forged++
 	case d.config.Beside && b.Carrier != d.config.Carrier: // another Driver's
 	case b.Kind == encap.ProbeRequest:
-		d.echo(buf[:encap.MaxOverhead+encap.ProbeLen+b.Padding], b.Origin, int(b.Path), now)
+		d.echo(buf[:encap.MaxOverhead+encap.ProbeLen+b.Padding], &b, now)
 	default:
 		d.watcher.Answer(packet, now)
 	}
@@ -168,16 +168,20 @@ func (d *Driver) Take(buf []byte, now time.Duration) {
 // protoICMP is ICMP's number in an IPv4 header.
 const protoICMP = 1
 
-// echo sends a request back by the path by which it has come, live or not: a path has the
-// same number in both directions.
-func (d *Driver) echo(buf []byte, to netip.Addr, path int, now time.Duration) {
-	origin, edge, ok := d.base.HostAt(to)
+// echo sends a request back by the path by which it has come, live or not. It has the same
+// bouncing switch in both directions.
+func (d *Driver) echo(buf []byte, request *encap.Probe, now time.Duration) {
+	origin, edge, ok := d.base.HostAt(request.Origin)
 	if !ok || origin == d.host || d.config.Echoes.Ready(1) > now {
 		d.stats.Refused++
 		return
 	}
 	set := d.base.Whole().Paths(d.self, edge)
-	if path >= set.Count() {
+	path, ok := int(request.Path), true
+	if request.Via.IsValid() {
+		path, ok = set.Via(request.Via)
+	}
+	if !ok || path >= set.Count() {
 		d.stats.Refused++
 		return
 	}
