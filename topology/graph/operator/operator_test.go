@@ -3,6 +3,7 @@ package operator
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"weft/topology"
@@ -35,6 +36,9 @@ func TestSpec_isAGraphOfTheSameWiring(t *testing.T) {
 				if low != graph.NodeID(l.A) || high != graph.NodeID(l.B) || g.Link(graph.LinkID(l.ID)).Rate != top.Rate(l.ID) {
 					t.Fatalf("%s: link %s is %v", spec, top.LinkName(l.ID), g.Link(graph.LinkID(l.ID)))
 				}
+			}
+			if strings.HasPrefix(spec, "vl2") {
+				continue // a path of a graph is a bouncing switch, not one of the several that it is in VL2
 			}
 			for _, pair := range [][2]int{{0, 1}, {0, top.NumHosts() - 1}} {
 				a, b := topology.NodeID(pair[0]), topology.NodeID(pair[1])
