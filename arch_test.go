@@ -28,6 +28,7 @@ topology/graph:
 topology/graph/graphtest: topology/graph  // for tests
 topology/graph/operator: topology topology/graph
 internal/discover: topology/graph
+internal/frr:
 internal/switchconf: topology/graph
 flowcell:
 drb:
@@ -65,8 +66,8 @@ link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
-fabric: topology encap internal/kernel
-lab: topology fabric internal/kernel
+fabric: topology topology/graph encap internal/kernel
+lab: topology topology/graph fabric internal/frr internal/kernel internal/switchconf
 internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/probe
 internal/paths: topology encap drb conga

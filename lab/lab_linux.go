@@ -96,7 +96,7 @@ func (l *Lab) Close() error {
 
 // Namespace returns the name of a node's network namespace.
 func (l *Lab) Namespace(id topology.NodeID) string {
-	return l.Config.namespace(l.Config.Topology.Node(id).Name)
+	return l.Config.namespace(l.Config.plant.Node(id).Name)
 }
 
 // Plan returns the plan by which a node of the lab was configured.
@@ -113,7 +113,7 @@ func (l *Lab) Do(id topology.NodeID, f func() error) error {
 // returns only on failure. env is as in os.Environ.
 func (l *Lab) Exec(id topology.NodeID, argv, env []string) error {
 	if len(argv) == 0 {
-		return fmt.Errorf("no program to run on %s", l.Config.Topology.Node(id).Name)
+		return fmt.Errorf("no program to run on %s", l.Config.plant.Node(id).Name)
 	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil {

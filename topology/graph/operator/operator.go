@@ -29,6 +29,7 @@ const (
 func Spec(t *topology.Topology, seed uint64) graph.Spec {
 	p := planner{t: t, r: rand.New(rand.NewPCG(seed, 0x6f70)), used: make(map[netip.Addr]bool),
 		names: make([]string, t.NumNodes()), racks: make(map[topology.NodeID][2]netip.Prefix)}
+	p.first = p.r.IntN(2)
 	var s graph.Spec
 	for n := range t.Nodes() {
 		if n.Layer != topology.LayerHost {
@@ -54,6 +55,7 @@ type planner struct {
 	used  map[netip.Addr]bool // addresses, and the first ones of racks
 	names []string            // by node
 	racks map[topology.NodeID][2]netip.Prefix
+	first int                 // which of racks4 the first rack is from
 	count [topology.LayerCore + 1]int // switches named, by layer
 	hosts int                         // named in the rack
 }
@@ -91,7 +93,7 @@ func (p *planner) rack(edge topology.NodeID) [2]netip.Prefix {
 	}
 	// Besides hosts, the gateway, the network's own address and the one for broadcasts.
 	length := min(rackBits, 32-bits.Len(uint(hosts+2)))
-	from := racks4[p.r.IntN(2)]
+	from := racks4[(p.first+len(p.racks))%2]
 	if len(p.racks) >= 1<<(length-from.Bits())/2 { // 192.168.0.0/16 may be full
 		from = racks4[0]
 	}
