@@ -57,8 +57,6 @@ type Config struct {
 	// Progress, if not nil, is called with the number of steps of building that are done,
 	// and with their total. Calls come from several goroutines, one at a time.
 	Progress func(done, total int)
-
-	plant plant // Topology or Graph
 }
 
 // DefaultName is the lab's name where none is given.
@@ -94,7 +92,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.Only = slices.Compact(slices.Sorted(slices.Values(c.Only)))
 	if n := c.numNodes(); n > maxLabNodes {
-		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.plant, n, maxLabNodes)
+		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.plant(), n, maxLabNodes)
 	}
 	c.MTU = cmp.Or(c.MTU, 1500)
 	if !c.Unlimited {
@@ -105,7 +103,7 @@ func (c Config) complete() (Config, error) {
 	return c, c.check()
 }
 
-// setPlant makes the plant of what is to be built.
+// setPlant checks what is to be built, and completes it.
 func (c *Config) setPlant() error {
 	switch {
 	case c.Graph == nil && c.Topology == nil:
@@ -114,7 +112,6 @@ func (c *Config) setPlant() error {
 		return errors.New("BFD is for the switches of a Graph, which run BGP; leave it out")
 	case c.Graph == nil:
 		c.Topology = c.Topology.Whole()
-		c.plant = c.Topology
 		return nil
 	case c.Topology != nil:
 		return errors.New("Topology and Graph are both given; leave one out")
@@ -127,8 +124,16 @@ func (c *Config) setPlant() error {
 	if err != nil {
 		return err
 	}
-	c.Graph, c.plant = g, graphPlant{g}
+	c.Graph = g
 	return graphPlant{g}.check()
+}
+
+// plant is the Topology or the Graph.
+func (c Config) plant() plant {
+	if c.Graph != nil {
+		return graphPlant{c.Graph}
+	}
+	return c.Topology
 }
 
 const (
@@ -167,9 +172,9 @@ func (c Config) checkRate() error {
 	case c.QueueBytes < frame || c.QueueBytes > maxQueue:
 		return fmt.Errorf("lab %s: queue of %d bytes does not hold a packet of %d; raise it", c.Name, c.QueueBytes, frame)
 	}
-	for l := range c.plant.Links() {
+	for l := range c.plant().Links() {
 		if mbit := c.linkRate(l.ID); mbit < minRateMbit || mbit > maxRateMbit {
-			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s is not within %g to %d", c.Name, c.plant.LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
+			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s is not within %g to %d", c.Name, c.plant().LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
 		}
 	}
 	return nil
@@ -177,7 +182,7 @@ func (c Config) checkRate() error {
 
 // linkRate returns a link's rate in Mbit/s.
 func (c Config) linkRate(l topology.LinkID) float64 {
-	return cmp.Or(c.plant.Rate(l), c.RateMbit)
+	return cmp.Or(c.plant().Rate(l), c.RateMbit)
 }
 
 // queueBytes returns the queue of a port of a rate in Mbit/s, which holds a
@@ -268,4 +273,20 @@ func (c Config) portName(id topology.NodeID, port int) string {
 		return fabric.GraphPorts(c.Graph, graph.NodeID(id))[port].Name
 	}
 	return fmt.Sprintf(fabric.DefaultPortFormat, port)
+}
+
+// Size returns the numbers of hosts, switches and links of the fabric.
+func (c Config) Size() (hosts, switches, links int) {
+	p := c.plant()
+	return p.NumHosts(), p.NumNodes() - p.NumHosts(), p.NumLinks()
+}
+
+// HasRates reports whether some link has a rate of its own.
+func (c Config) HasRates() bool {
+	for l := range c.plant().Links() {
+		if c.plant().Rate(l.ID) != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -136,7 +136,7 @@ func lacks(have, want map[netip.Prefix]int) string {
 // routes returns the number of ways that a switch's kernel has to each prefix.
 func (c Config) routes(id topology.NodeID) (map[netip.Prefix]int, error) {
 	have := make(map[netip.Prefix]int)
-	err := kernel.InNamespace(c.namespace(c.plant.Node(id).Name), func() error {
+	err := kernel.InNamespace(c.namespace(c.plant().Node(id).Name), func() error {
 		h, err := netlink.NewHandle(kernel.Families...)
 		if err != nil {
 			return kernel.Explain(err)

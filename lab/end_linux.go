@@ -65,13 +65,13 @@ func (c Config) setNeighbour(h *netlink.Handle, id topology.NodeID, port topolog
 // neighbours returns the addresses of a port's other end that routes lead to. Switches of a
 // Graph find each other by themselves.
 func (c Config) neighbours(id topology.NodeID, port topology.Port) (list []netip.Addr) {
-	peer := c.plant.Node(port.Peer)
+	peer := c.plant().Node(port.Peer)
 	switch {
 	case c.Graph == nil && c.SRv6:
 		return []netip.Addr{peer.Addr, topology.LinkLocal6(peer.Addr)}
 	case c.Graph == nil:
 		return []netip.Addr{peer.Addr}
-	case c.plant.Node(id).Layer != topology.LayerHost && peer.Layer != topology.LayerHost:
+	case c.plant().Node(id).Layer != topology.LayerHost && peer.Layer != topology.LayerHost:
 		return nil
 	}
 	end := fabric.GraphPorts(c.Graph, graph.NodeID(id))[port.Index]

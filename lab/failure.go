@@ -46,7 +46,7 @@ type failureTarget struct {
 
 // target finds what people call a link (e0.0-a0.2, in either order) or a node.
 func (c Config) target(s string) (failureTarget, error) {
-	if g, ok := c.plant.(graphPlant); ok {
+	if g, ok := c.plant().(graphPlant); ok {
 		return c.graphTarget(g, s)
 	}
 	if strings.Contains(s, "-") {

@@ -63,7 +63,7 @@ func (b *builder) wireLink(n topology.Node, port topology.Port) error {
 		return kernel.Explain(err)
 	}
 	defer h.Close()
-	upper := b.cfg.plant.Node(port.Peer).Name
+	upper := b.cfg.plant().Node(port.Peer).Name
 	peer, err := kernel.OpenNamespace(b.cfg.namespace(upper))
 	if err != nil {
 		return err

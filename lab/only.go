@@ -19,7 +19,7 @@ func (c Config) builds(id topology.NodeID) bool {
 // nodes yields those that are built, in the order of their numbers.
 func (c Config) nodes() iter.Seq[topology.Node] {
 	return func(yield func(topology.Node) bool) {
-		for n := range c.plant.Nodes() {
+		for n := range c.plant().Nodes() {
 			if c.builds(n.ID) && !yield(n) {
 				return
 			}
@@ -31,13 +31,13 @@ func (c Config) numNodes() int {
 	if len(c.Only) > 0 {
 		return len(c.Only)
 	}
-	return c.plant.NumNodes()
+	return c.plant().NumNodes()
 }
 
 // ports returns those of a node's ports that have another end.
 func (c Config) ports(id topology.NodeID) []topology.Port {
 	absent := func(p topology.Port) bool { return !c.builds(p.Peer) }
-	return slices.DeleteFunc(c.plant.Ports(id), absent)
+	return slices.DeleteFunc(c.plant().Ports(id), absent)
 }
 
 // plan is that of a node to which all links to what is not built are down, and

@@ -101,7 +101,7 @@ func (r *labRepair) namespace(n topology.Node) error {
 
 // links makes those of a node's links to the layer above that are not whole.
 func (r *labRepair) links(n topology.Node) error {
-	t := r.cfg.plant
+	t := r.cfg.plant()
 	for _, port := range r.cfg.ports(n.ID) {
 		if !port.Up {
 			continue
@@ -151,7 +151,7 @@ func (r *labRepair) configure(n topology.Node) error {
 	}
 	down := make(map[string]bool)
 	for i, port := range r.cfg.ports(n.ID) {
-		if r.failed[port.Link] == FailLoud && r.cfg.plant.Link(port.Link).B == n.ID {
+		if r.failed[port.Link] == FailLoud && r.cfg.plant().Link(port.Link).B == n.ID {
 			down[plan.Ports[i].Name] = true
 		}
 	}
@@ -195,7 +195,7 @@ func (r *labRepair) fail() error {
 	defer l.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(r.failed)) {
 		mode := r.failed[id]
-		k := r.cfg.plant.Link(id)
+		k := r.cfg.plant().Link(id)
 		fails := true
 		for _, end := range []topology.NodeID{k.A, k.B} {
 			e, err := l.end(id, end)
@@ -224,9 +224,9 @@ func (r *labRepair) fail() error {
 			err = do()
 		}
 		if err != nil {
-			return fmt.Errorf("link %s: %w", r.cfg.plant.LinkName(id), err)
+			return fmt.Errorf("link %s: %w", r.cfg.plant().LinkName(id), err)
 		}
-		r.say("%s: made it fail again (%s)", r.cfg.plant.LinkName(id), mode)
+		r.say("%s: made it fail again (%s)", r.cfg.plant().LinkName(id), mode)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func routingDir(lab string) string { return filepath.Join(kernel.RunDir, lab+".f
 
 // router is FRR at a switch.
 func (c Config) router(id topology.NodeID) frr.Switch {
-	return frr.Switch{Dir: filepath.Join(routingDir(c.Name), c.plant.Node(id).Name), BFD: c.BFD}
+	return frr.Switch{Dir: filepath.Join(routingDir(c.Name), c.plant().Node(id).Name), BFD: c.BFD}
 }
 
 // startRouting starts those of a switch's daemons that do not run, and returns their names.
