@@ -114,31 +114,44 @@ func (l *Lab) waysTo(t *testing.T, from, leaf string) (ways [2]int) {
 	return ways
 }
 
+// becomes waits until two leaves have so many ways to each other, of both families. Then
+// their hosts reach each other.
+func (l *Lab) becomes(t *testing.T, what string, want int) {
+	t.Helper()
+	kerneltest.Within(t, kerneltest.Patience, what, func() bool {
+		return l.waysTo(t, "leaf1", "leaf2") == [2]int{want, want} && l.waysTo(t, "leaf2", "leaf1") == [2]int{want, want}
+	})
+	connected(t, l, "h1-1", "h2-1")
+}
+
 // A fabric with an operator's addresses: hosts reach each other over both families, leaves
 // have every path, spines take outer headers off, and what fails is led around.
 func TestGraph(t *testing.T) {
 	l := upGraph(t, Config{Name: kerneltest.LabName("i"), Graph: operators(t, "leaf-spine:leaves=2,spines=2,hosts=1", 1)})
-	connected(t, l, "h1-1", "h2-1")
-	becomes := func(what string, want int) {
-		t.Helper()
-		kerneltest.Within(t, kerneltest.Patience, what, func() bool {
-			return l.waysTo(t, "leaf1", "leaf2") == [2]int{want, want} && l.waysTo(t, "leaf2", "leaf1") == [2]int{want, want}
-		})
-		connected(t, l, "h1-1", "h2-1")
-	}
-	becomes("two ways between the leaves", 2)
+	l.becomes(t, "two ways between the leaves", 2)
 	bounces(t, l, "h1-1", "h2-1")
-	for _, target := range []string{"spine1-leaf1", "leaf2:swp3", "spine1"} {
-		mustFail(t, l, target, FailLoud)
-		becomes("one way after "+target+" has failed", 1)
-		mustHeal(t, l)
-		becomes("two ways after "+target+" was healed", 2)
-	}
 	if up := portTo(t, l, "leaf1", "spine1"); !up.Up || up.Port != "swp2" {
 		t.Errorf("port %+v", up)
 	}
+	mustFail(t, l, "spine1-leaf1", FailLoud)
+	l.becomes(t, "one way after a link has failed", 1)
+	mustHeal(t, l, "leaf1-spine1")
+	l.becomes(t, "two ways after it was healed", 2)
+	wantNothingLeft(t, l)
+}
+
+// What fails otherwise, and what is damaged, is led around and repaired.
+func TestGraph_failuresAndRepairs(t *testing.T) {
+	slowtest.System(t)
+	l := upGraph(t, Config{Name: kerneltest.LabName("o"), Graph: operators(t, "leaf-spine:leaves=2,spines=2,hosts=1", 3)})
+	for _, target := range []string{"leaf2:swp3", "spine1", "spine2:swp2-leaf2:swp3"} {
+		mustFail(t, l, target, FailLoud)
+		l.becomes(t, "one way after "+target+" has failed", 1)
+		mustHeal(t, l)
+		l.becomes(t, "two ways after "+target+" was healed", 2)
+	}
 	mended(t, l)
-	becomes("two ways after repairs", 2)
+	l.becomes(t, "two ways after repairs", 2)
 	wantNothingLeft(t, l)
 }
 
@@ -189,7 +202,7 @@ func mended(t *testing.T, l *Lab) {
 	}
 	dir := l.Config.router(l.mustLookup(t, "leaf1")).Dir
 	kerneltest.Shell(t, l.Namespace(l.mustLookup(t, "h1-1")), "kill -9 $(cat "+dir+"/bgpd.pid); ip -6 route del default; ip addr flush dev eth1 scope global")
-	kerneltest.Within(t, kerneltest.Patience, "the end of bgpd", func() bool { return !l.Routing(l.mustLookup(t, "leaf1")) })
+	kerneltest.Within(t, kerneltest.Patience, "the end of bgpd", func() bool { return l.Routing(l.mustLookup(t, "leaf1")) != nil })
 	did := again()
 	for _, want := range []string{"leaf1: started FRR's bgpd again", "h1-1: put back IPv6 addresses", "h1-1: put back addresses of eth1"} {
 		if !slices.Contains(did, want) {
@@ -235,21 +248,6 @@ func wantNoTrace(t *testing.T, name string) {
 	}
 }
 
-// What FRR may leave when it is killed is in its lab's directory or was removed at once.
-func TestGraph_downLeavesNoFilesOfFRR(t *testing.T) {
-	crashes := func() []string {
-		list, _ := filepath.Glob("/var/tmp/frr/*")
-		ours, _ := filepath.Glob("/run/frr/*")
-		return append(list, ours...)
-	}
-	before := crashes()
-	l := upGraph(t, Config{Name: kerneltest.LabName("j"), Graph: operators(t, "leaf-spine:leaves=1,spines=1,hosts=1", 2)})
-	wantNothingLeft(t, l)
-	if after := crashes(); len(after) > len(before) { // others may run FRR, too
-		t.Errorf("there were %d files of FRR, and are %d: %v", len(before), len(after), after)
-	}
-}
-
 func TestGraph_upCancelled(t *testing.T) {
 	kerneltest.NeedRoot(t)
 	cfg := Config{Name: kerneltest.LabName("k"), Graph: operators(t, "leaf-spine:leaves=1,spines=1,hosts=1", 2)}
@@ -278,8 +276,21 @@ func TestGraph_heldByADeadProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := l.mustLookup(t, "leaf1")
-	if !l.Routing(leaf) {
-		t.Error("FRR does not run")
+	if err := l.Routing(leaf); err != nil {
+		t.Error(err)
+	}
+	// FRR makes directories elsewhere, too.
+	links, _ := filepath.Glob(filepath.Join(routingDir(cfg.Name), "*", "*.crash"))
+	var elsewhere []string
+	for _, link := range links {
+		dir, err := filepath.EvalSymlinks(link)
+		if err != nil {
+			t.Error(err)
+		}
+		elsewhere = append(elsewhere, dir)
+	}
+	if len(elsewhere) != 4 {
+		t.Errorf("FRR's directories are %v, want 4", elsewhere)
 	}
 	l.lock.release()
 	l.lock = nil
@@ -288,6 +299,11 @@ func TestGraph_heldByADeadProcess(t *testing.T) {
 		t.Error(err)
 	}
 	wantNoTrace(t, cfg.Name)
+	for _, dir := range elsewhere {
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("left: %s", dir)
+		}
+	}
 }
 
 // The whole fabric of a fat-tree, with BFD: every pair of hosts, and all paths.

@@ -168,14 +168,14 @@ func (s Switch) process(name string) int {
 	return int(lock.Pid)
 }
 
-// Runs reports whether all daemons run.
-func (s Switch) Runs() bool {
+// Check returns nil if all daemons run, otherwise which one does not.
+func (s Switch) Check() error {
 	for _, name := range s.Daemons() {
 		if s.process(name) == 0 {
-			return false
+			return fmt.Errorf("FRR's %s does not run; if it crashed, it says why in %s", name, s.crashLink(name))
 		}
 	}
-	return true
+	return nil
 }
 
 // endWait is far more than a killed process takes to end.
@@ -218,8 +218,8 @@ func (s Switch) Show(commands ...string) ([]byte, error) {
 	return out, nil
 }
 
-// Check returns what FRR has against a configuration, nil if nothing.
-func Check(config string) error {
+// CheckConfig returns what FRR has against a configuration, nil if nothing.
+func CheckConfig(config string) error {
 	f, err := os.CreateTemp("", "weft-frr")
 	if err != nil {
 		return err
