@@ -63,7 +63,7 @@ func (w *Watcher) queue(p *path, i int32, padding int) {
 	}}
 	if g == &w.near {
 		probe.body.Kind = encap.Boomerang
-	} else if !w.base.NumbersShared() {
+	} else if !w.base.Computed() {
 		probe.body.Via, probe.body.Padding = probe.Via, max(padding, probe.Via.BitLen()/8)
 	}
 	w.stats.Bytes += uint64(probe.Len() + w.config.Carrier.Overhead())

@@ -72,12 +72,22 @@ func (t *Topology) RackOf(id NodeID) netip.Prefix {
 }
 
 // RackPrefixes returns all prefixes of an edge switch's rack. It has one where the fabric
-// is computed. The list must not be changed.
+// is computed. They are in order, IPv4 first. The list must not be changed.
 func (t *Topology) RackPrefixes(edge NodeID) []netip.Prefix {
 	if t.view != nil {
 		return t.view.rack(edge).prefixes
 	}
 	return []netip.Prefix{t.RackOf(edge)}
+}
+
+// RackPrefixes4 returns those of RackPrefixes that are IPv4.
+func (t *Topology) RackPrefixes4(edge NodeID) []netip.Prefix {
+	list := t.RackPrefixes(edge)
+	n := 0
+	for n < len(list) && list[n].Addr().Is4() { // they come first
+		n++
+	}
+	return list[:n:n]
 }
 
 // RackAt returns the edge switch of the rack whose prefix holds an address, whether

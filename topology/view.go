@@ -30,6 +30,7 @@ type view struct {
 	byName  map[string]NodeID
 	byAddr  map[netip.Addr]NodeID
 	uplinks map[viewEnds]LinkID // the ways up
+	byEnds  map[[2]NodeID]LinkID
 }
 
 // viewEnds are the ends of a link between switches: an edge switch or a rack, and a
@@ -68,7 +69,8 @@ func FromGraph(g *graph.Graph, self netip.Addr) (*Topology, error) {
 		return nil, fmt.Errorf("graph: no host has the address %v", self)
 	}
 	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), sets: make(map[string]int),
-		view: &view{byNet: make(map[netip.Prefix]NodeID), byName: make(map[string]NodeID), byAddr: make(map[netip.Addr]NodeID), uplinks: make(map[viewEnds]LinkID)}}
+		view: &view{byNet: make(map[netip.Prefix]NodeID), byName: make(map[string]NodeID), byAddr: make(map[netip.Addr]NodeID), uplinks: make(map[viewEnds]LinkID),
+			byEnds: make(map[[2]NodeID]LinkID)}}
 	b.addHost(self)
 	b.findRacks()
 	if err := b.addPaths(); err != nil {
@@ -167,14 +169,10 @@ func (v *view) ports(id NodeID) (list []Port) {
 	return list
 }
 
-// between returns the link that joins two nodes.
+// between returns the link from a node up to another.
 func (v *view) between(low, high NodeID) (LinkID, bool) {
-	for _, l := range v.links {
-		if l.A == low && l.B == high {
-			return l.ID, true
-		}
-	}
-	return 0, false
+	l, ok := v.byEnds[[2]NodeID{low, high}]
+	return l, ok
 }
 
 // comparePrefixes orders prefixes by family, address and length.
@@ -227,9 +225,39 @@ func (s PathSet) Via(bounce netip.Addr) (n int, ok bool) {
 	return n, ok
 }
 
-// NumbersShared reports whether a path has the same number in both directions. Where the
-// fabric is data, it has the same bouncing switch.
-func (t *Topology) NumbersShared() bool { return t.view == nil }
+// Computed reports whether the fabric is one of the computed kinds, and not data. In these
+// a path has the same number in both directions, addresses follow from the shape, and links
+// are cables.
+func (t *Topology) Computed() bool { return t.view == nil }
+
+// Within compares two fabrics that are data, as one host has seen them at two times. It
+// returns t with those links down that u has not, by the names of their ends. more is true
+// if u has links, or prefixes of racks, that t has not.
+func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
+	has := make([]bool, len(t.view.links))
+	for _, l := range u.view.links {
+		a, knownA := t.view.byName[u.view.nodes[l.A].Name]
+		b, knownB := t.view.byName[u.view.nodes[l.B].Name]
+		id, known := t.view.byEnds[[2]NodeID{a, b}]
+		if !knownA || !knownB || !known {
+			more = true
+			continue
+		}
+		has[id] = true
+	}
+	for p, rack := range u.view.byNet {
+		if id, known := t.view.byNet[p]; !known || t.view.nodes[id].Name != u.view.nodes[rack].Name {
+			more = true
+		}
+	}
+	var down []LinkID
+	for l := t.view.up; l < len(has); l++ {
+		if !has[l] {
+			down = append(down, LinkID(l))
+		}
+	}
+	return t.Whole().Without(down...), more
+}
 
 // Uplink returns the first choice on the way up of path number n: the most significant
 // digit.

@@ -206,6 +206,7 @@ func (b *viewBuilder) addLinks() {
 func (b *viewBuilder) addLink(low, high NodeID) LinkID {
 	l := Link{ID: LinkID(len(b.links)), A: low, B: high}
 	b.links = append(b.links, l)
+	b.byEnds[[2]NodeID{low, high}] = l.ID
 	return l.ID
 }
 

@@ -91,7 +91,7 @@ func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]spr
 		if err != nil {
 			return nil, fmt.Errorf("paths of %s to %v: %w", t, t.RackOf(edge), err)
 		}
-		for _, prefix := range t.RackPrefixes(edge) {
+		for _, prefix := range t.RackPrefixes4(edge) {
 			racks = append(racks, sprayRack{prefix, prefix, edge, words, sids})
 		}
 	}

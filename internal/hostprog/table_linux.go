@@ -170,7 +170,7 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 // rackOf returns the rack of a host.
 func (w *ways) rackOf(host netip.Addr) (rack sprayRack, ok bool) {
 	edge, _ := w.fabric.RackAt(host)
-	for _, prefix := range w.fabric.RackPrefixes(edge) {
+	for _, prefix := range w.fabric.RackPrefixes4(edge) {
 		if i, known := w.index[prefix]; known && prefix.Contains(host) {
 			return w.all[i], true
 		}
