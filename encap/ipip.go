@@ -7,11 +7,12 @@ import (
 	"net/netip"
 )
 
-// Overhead is the length of an outer header in bytes. An MTU shrinks by it.
+// Overhead is the length of an IPv4 outer header in bytes. An MTU shrinks by it.
 const Overhead = 20
 
 const (
-	protoIPIP = 4
+	protoIPIP = 4  // an IPv4 packet follows
+	protoIPv6 = 41 // an IPv6 packet follows
 	ttl       = 64 // RFC 2003 §3.1 leaves it to the tunnel; IANA's default
 
 	flagDF       = 0x4000
@@ -22,17 +23,18 @@ const (
 // Errors about packets. Callers count by them; they are returned unwrapped.
 var (
 	ErrTruncated = errors.New("encap: packet shorter than its headers say")
-	ErrVersion   = errors.New("encap: not an IPv4 packet")
+	ErrVersion   = errors.New("encap: neither an IPv4 nor an IPv6 packet, or not the one that the header before it says")
 	ErrIHL       = errors.New("encap: IHL below 20 bytes")
 	ErrTooLong   = errors.New("encap: longer than 65535 bytes with the outer header")
 	ErrChecksum  = errors.New("encap: bad IPv4 header checksum")
 	ErrNotIPIP   = errors.New("encap: not an IP-in-IP packet")
 	ErrNested    = errors.New("encap: IP-in-IP inside IP-in-IP")
 	ErrFragment  = errors.New("encap: outer packet is a fragment")
+	ErrJumbo     = errors.New("encap: IPv6 jumbogram (RFC 2675), which no outer header has a length for")
 	ErrECN       = errors.New("encap: congestion mark on a packet that cannot carry it (RFC 6040)")
 )
 
-// IPIP is an outer header from one address to another, complete except for the
+// IPIP is an IPv4 outer header from one address to another, complete except for the
 // fields that depend on the packet. It is an immutable value, safe for concurrent
 // use.
 type IPIP struct {
@@ -59,18 +61,22 @@ func NewIPIP(src, dst netip.Addr) (IPIP, error) {
 	return h, nil
 }
 
-// Encapsulate writes the outer header of RFC 2003 §3.1 into b[:Overhead], the headroom,
-// for the IPv4 packet in b[Overhead:], which it does not change. DF, DSCP and ECN are
-// copied from the inner packet. id is the outer packet's ID, which matters only if that
+// Encapsulate writes the outer header into b[:Overhead], the headroom, for the packet in
+// b[Overhead:], which it does not change: IPv4 (RFC 2003 §3.1) or IPv6 (RFC 4213 §3.5).
+// DSCP and ECN are copied from the inner packet, and IPv4's DF. DF is always set for IPv6,
+// which nobody on the way may cut. id is the outer packet's ID, which matters only if that
 // may be fragmented (RFC 6864 §4). Bytes behind the inner packet's end do not count.
 //
 // The inner checksum is not checked: the packet is the sender's own. Errors:
-// ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
+// ErrTruncated, ErrVersion, ErrIHL, ErrTooLong, ErrJumbo; b is then unchanged.
 func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	if len(b) < Overhead+20 {
 		return ErrTruncated
 	}
 	inner := b[Overhead:]
+	if inner[0]>>4 == 6 {
+		return h.encapsulate6(b, id)
+	}
 	_, length, err := lengths(inner)
 	if err != nil {
 		return err
@@ -80,7 +86,28 @@ func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	}
 	tos := inner[1]&^ecnMask | byte(encapsulateECN(ECN(inner[1]&ecnMask)))
 	flags := binary.BigEndian.Uint16(inner[6:]) & flagDF
+	h.put(b, tos, length, id, flags)
+	return nil
+}
 
+// encapsulate6 is Encapsulate for an IPv6 packet.
+func (h *IPIP) encapsulate6(b []byte, id uint16) error {
+	inner := b[Overhead:]
+	length, err := length6(inner)
+	if err != nil {
+		return err
+	}
+	if length += Overhead; length > 0xffff {
+		return ErrTooLong
+	}
+	of := IPIP{header: h.header, sum: h.sum + protoIPv6 - protoIPIP}
+	of.header[9] = protoIPv6
+	of.put(b, outerClass(class6(inner)), length, id, flagDF)
+	return nil
+}
+
+// put writes the header for a packet of length bytes, the header's own included.
+func (h *IPIP) put(b []byte, tos byte, length int, id, flags uint16) {
 	outer := b[:Overhead]
 	*(*[Overhead]byte)(outer) = h.header
 	outer[1] = tos
@@ -89,7 +116,6 @@ func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	binary.BigEndian.PutUint16(outer[6:], flags)
 	s := h.sum + uint64(tos) + uint64(length) + uint64(id) + uint64(flags)
 	binary.BigEndian.PutUint16(outer[10:], ^fold(s))
-	return nil
 }
 
 // lengths returns the header and total length of the IPv4 packet that b starts
