@@ -17,7 +17,7 @@ const (
 	golden6in4 = "452a0050beef400040296665" + "0a0000020a040101"
 	golden6in6 = "62a00000003c2940" + "20010db8000000000000000000000002" + "20010db8ffff00000000000000000004"
 	golden4in6 = "62a00000001c0440" + "20010db8000000000000000000000002" + "20010db8ffff00000000000000000004"
-	goldenDX6  = "62a00000003c2940" + "fd7765667400000000000000" + "0a000002" + "5f0003040201fe00" + "0000000000000000"
+	goldenDT6  = "62a00000003c2940" + "fd7765667400000000000000" + "0a000002" + "5f0003040201fd00" + "0000000000000000"
 )
 
 var (
@@ -50,7 +50,7 @@ func TestOuter_goldenOfAllFamilies(t *testing.T) {
 		"4in6":      {mustOuter6(t), goldenInner, unhex(golden4in6)},
 		"6in6":      {mustOuter6(t), goldenInner6, unhex(golden6in6)},
 		"4 in SRv6": {mustSRv6(t), goldenInner, unhex(goldenSRv6)},
-		"6 in SRv6": {mustSRv6(t), goldenInner6, unhex(goldenDX6)},
+		"6 in SRv6": {mustSRv6(t), goldenInner6, unhex(goldenDT6)},
 	} {
 		inner := unhex(c.inner)
 		got, err := c.outer.Encapsulate(append(behind(inner), "padding"...), 0xbeef)
@@ -306,6 +306,38 @@ func benchmark6(b *testing.B, o Outer) {
 	for b.Loop() {
 		if _, err := o.Encapsulate(p, 1); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// The labels of IPv6 inside are those of IPv4 but for the last, wherever that is.
+func TestEndIn6(t *testing.T) {
+	for n := range maxSIDs + 1 {
+		ports := make([]int, n)
+		for i := range ports {
+			ports[i] = 0xdd - i
+		}
+		sids, err := SIDs(ports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := NewSRv6Outer(src6, sids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := o.Encapsulate(behind(unhex(goldenInner6)), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := netip.AddrFrom16([16]byte(b[24:40]))
+		back, err := ParseSIDs(to)
+		want := sids.As16()
+		want[2+n] = SIDDecap6
+		if err != nil || len(back) != n || to != netip.AddrFrom16(want) {
+			t.Errorf("%v became %v, %v, %v", sids, to, back, err)
+		}
+		if EndIn6(b); netip.AddrFrom16([16]byte(b[24:40])) != to {
+			t.Errorf("%v: twice is not once", sids)
 		}
 	}
 }

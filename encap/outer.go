@@ -58,7 +58,9 @@ func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {
 	b = b[MaxOverhead-o.Overhead():]
 	var err error
 	if o.six {
-		err = o.ip6.encapsulate(b)
+		if err = o.ip6.encapsulate(b); err == nil && b[6] == protoIPv6 && o.carrier == CarrierSRv6 {
+			EndIn6(b)
+		}
 	} else {
 		err = o.ipip.Encapsulate(b, id)
 	}
