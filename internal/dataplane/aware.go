@@ -122,7 +122,7 @@ func (l *lane) congestion(list []Congestion, now time.Duration) []Congestion {
 		if int(id) < t.NumHosts() {
 			edge = t.EdgeOf(id)
 		}
-		r := l.paths.racks.racks[edge]
+		r := l.paths.racks.at(edge)
 		if r == nil {
 			return
 		}

@@ -31,6 +31,7 @@ type pathTable struct {
 	tunnel  *tunnel // in place of topo; nil if there is none
 	policy  policy.Policy
 	spray   bool // Config.SprayDatagrams
+	inner6  bool // IPv6 is encapsulated
 	seed    uint64
 
 	pairs   map[flowcell.Address]*pair
@@ -52,6 +53,8 @@ type pathTable struct {
 type pair struct {
 	dst     flowcell.Address
 	host    topology.NodeID // that has the address; of no meaning where direct or in a tunnel
+	four    uint32          // the address, or of IPv6 the host's own, as a number; 0 where direct or in a tunnel
+	six     bool            // the address is IPv6; false in a tunnel, whose own header has numbers
 	direct  bool            // no bouncing switch needed, or not of this fabric
 	rack    *rack           // nil where direct or in a tunnel
 	peer    *peer           // of a tunnel; nil if there is none, or no tunnel
@@ -131,21 +134,42 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 	if t.tunnel != nil {
 		return t.tunnel.pair(t, dst)
 	}
-	p := &pair{dst: dst}
-	id, ok := t.topo.ByAddr(dst.IP())
-	if !ok || int(id) >= t.topo.NumHosts() {
+	addr := dst.IP()
+	p := &pair{dst: dst, six: addr.Is6()}
+	id, ok := hostAt(t.topo, addr)
+	if !ok {
 		p.direct = true
 		return p
 	}
 	p.host = id
+	if p.six {
+		addr = t.topo.Node(id).Addr
+	}
+	if addr.Is4() {
+		four := addr.As4()
+		p.four = binary.BigEndian.Uint32(four[:])
+	}
 	if set := t.topo.PathsOrAll(t.self, id); set.Direct() {
 		p.direct = true
 	} else {
-		p.rack = t.racks.of(t.topo, id, set)
+		p.rack = t.racks.of(t.topo, id, p.six, set)
 		t.carryTo(p.rack)
 		t.bind(p, t.groups.of(t, p, set))
 	}
 	return p
+}
+
+// hostAt finds the host that has an address of either family. Every IPv4 address has an
+// IPv6 address that belongs to it (topology.Addr6).
+func hostAt(t *topology.Topology, addr netip.Addr) (topology.NodeID, bool) {
+	id, ok := t.ByAddr(addr)
+	if !ok && addr.Is6() {
+		b := addr.As16()
+		if four := netip.AddrFrom4([4]byte(b[12:])); topology.Addr6(four) == addr {
+			id, ok = t.ByAddr(four)
+		}
+	}
+	return id, ok && int(id) < t.NumHosts()
 }
 
 // revalidate makes a pair take note of the links that have changed.

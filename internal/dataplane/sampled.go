@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -20,9 +19,8 @@ type sampled struct {
 }
 
 func (s *sampled) choose(p *pair, _ *flowcell.Packet, _ []int, _ int, now time.Duration) int {
-	host := p.dst.IP().As4()
-	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.Live, now)
-	if s.device != nil {
+	path, ok := s.table.Choose(uint32(p.rack.id), p.four, p.group.Live, now)
+	if s.device != nil && !p.six {
 		s.tell(p.rack, path, ok, now)
 	}
 	return path
