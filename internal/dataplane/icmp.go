@@ -30,7 +30,6 @@ func (in *Ingress[P]) relay(pkt *flowcell.Packet, a *Arrived) bool {
 		in.stats.PathErrors++
 		return false
 	}
-	in.stats.Relayed++
 	a.Bytes = a.Bytes[:len(packet)] // with its capacity, by which sinks find the buffer
 	a.vnet = link.VnetHeader{}
 	// The error is of the inner packet's family, and need not be to the address to which
@@ -39,6 +38,7 @@ func (in *Ingress[P]) relay(pkt *flowcell.Packet, a *Arrived) bool {
 		in.stats.PathErrors++
 		return false
 	}
+	in.stats.Relayed++
 	return in.concerns(pkt, a.Bytes)
 }
 
