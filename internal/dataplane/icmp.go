@@ -69,6 +69,9 @@ func (in *Ingress[P]) concerns(pkt *flowcell.Packet, b []byte) bool {
 	switch {
 	case !is:
 		return true
+	case !validICMP(b): // nobody behind us would see what "too big" says
+		in.stats.BadChecksum++
+		return false
 	case !in.flights.has(&q.flow, q.seq):
 		in.stats.BlindErrors++
 		return false
@@ -107,6 +110,15 @@ func isICMP(b []byte) bool {
 // error (RFC 4443 §2.4).
 func isICMP6Error(b []byte) bool {
 	return isICMP(b) && (b[40] < icmp6Query || b[40] == icmp6Redirect)
+}
+
+// validICMP reports whether the checksum of a packet that isICMP has accepted is right.
+func validICMP(b []byte) bool {
+	if b[0]>>4 == 6 {
+		pseudo := checksum.Sum(b[8:40], flowcell.ProtoICMPv6+uint64(len(b)-40))
+		return checksum.Fold(checksum.Sum(b[40:], pseudo)) == 0xffff
+	}
+	return checksum.Fold(checksum.Sum(b[int(b[0]&0xf)*4:], 0)) == 0xffff
 }
 
 // quote is the TCP segment that an ICMP error is about.

@@ -178,6 +178,12 @@ func TestConcerns_believesWhatIsInFlight6(t *testing.T) {
 	if s := in.stats; s.PathErrors != 1 || e.narrows.all != nil {
 		t.Errorf("of no link: %+v", s)
 	}
+	damaged := icmpError6(2, 0, 1400, addrA6, packet)
+	damaged[47]--
+	in.Receive(damaged)
+	if s := in.stats; s.BadChecksum != 1 || e.narrows.all != nil {
+		t.Errorf("damaged: %+v", s)
+	}
 	in.Receive(icmpError6(2, 0, 1300, addrA6, packet))
 	if s := transmit(); len(s) != 2 || s[0] != 1300 || s[1] != 60+160 {
 		t.Errorf("after: %v", s)
