@@ -10,20 +10,23 @@ import "encoding/binary"
 // ErrTruncated, ErrVersion, ErrIHL, ErrChecksum, ErrFragment, ErrNested, ErrECN, ErrJumbo;
 // b is then unchanged.
 func Decapsulate(b []byte) (inner []byte, err error) {
-	if len(b) > 0 && b[0]>>4 == 6 {
-		return decapsulate6(b)
-	}
-	if len(b) >= 20 && b[0]>>4 == 4 && b[9] != protoIPIP && b[9] != protoIPv6 {
+	if len(b) >= 20 && b[9] != protoIPIP && b[9] != protoIPv6 && b[0]>>4 == 4 {
 		return nil, ErrNotIPIP
 	}
 	outer, rest, err := split(b)
 	if err != nil {
+		if len(b) > 0 && b[0]>>4 == 6 {
+			return decapsulate6(b)
+		}
 		return nil, err
 	}
 	if binary.BigEndian.Uint16(outer[6:])&fragmentMask != 0 {
 		return nil, ErrFragment
 	}
-	return innerOf(rest, outer[9], ECN(outer[1]&ecnMask))
+	if outer[9] == protoIPv6 {
+		return innerOf6(rest, ECN(outer[1]&ecnMask))
+	}
+	return innerOf(rest, ECN(outer[1]&ecnMask))
 }
 
 // decapsulate6 is Decapsulate for an IPv6 outer header. An extension header is not weft's,
@@ -36,20 +39,19 @@ func decapsulate6(b []byte) (inner []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return innerOf(b[ip6Overhead:n], b[6], ECN(class6(b)&ecnMask))
+	if b[6] == protoIPv6 {
+		return innerOf6(b[ip6Overhead:n], ECN(class6(b)&ecnMask))
+	}
+	return innerOf(b[ip6Overhead:n], ECN(class6(b)&ecnMask))
 }
 
-// innerOf checks the inner packet that rest begins with, gives it what its ECN
-// field has become on the way, and returns it without what is behind its end. protocol is
-// what the outer header says of it.
+// innerOf checks the inner IPv4 packet that rest begins with, gives it what its ECN
+// field has become on the way, and returns it without what is behind its end.
 //
 // A packet must not bounce from switch to switch by one header inside the other. So what is
 // in a tunnel must not be a tunnel, except for IPv6 in IPv4: hosts have such tunnels of their
 // own, and there the nesting ends.
-func innerOf(rest []byte, protocol byte, outer ECN) ([]byte, error) {
-	if protocol == protoIPv6 {
-		return innerOf6(rest, outer)
-	}
+func innerOf(rest []byte, outer ECN) ([]byte, error) {
 	header, payload, err := split(rest)
 	if err != nil {
 		return nil, err

@@ -60,24 +60,17 @@ func FuzzDecapsulate(f *testing.F) {
 func FuzzEncapsulate(f *testing.F) {
 	f.Add(unhex(goldenInner), uint16(1))
 	f.Add(unhex(goldenInner)[:20], uint16(0))
-	f.Add(unhex(goldenInner6), uint16(0))
 	f.Fuzz(func(t *testing.T, inner []byte, id uint16) {
 		h := mustIPIP(t)
 		b := append(make([]byte, Overhead), inner...)
 		if err := h.Encapsulate(b, id); err != nil {
-			if sound(inner) && len(inner) <= 0xffff-Overhead {
+			if _, _, e := lengths(inner); e == nil && len(inner) <= 0xffff-Overhead {
 				t.Fatalf("sound packet %x refused: %v", inner, err)
 			}
 			return
 		}
 		if !valid(b[:Overhead]) || !bytes.Equal(b[Overhead:], inner) {
 			t.Fatalf("%x became %x", inner, b)
-		}
-		if inner[0]>>4 == 6 {
-			if b[9] != protoIPv6 || b[1] != tosOf(inner) || b[6] != 0x40 {
-				t.Fatalf("header %x of %x", b[:Overhead], inner)
-			}
-			return
 		}
 		ihl, n, _ := lengths(inner)
 		if inner[9] == protoIPIP {

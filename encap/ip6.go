@@ -48,7 +48,7 @@ func newIP6(src, dst netip.Addr) (ip6Header, error) {
 			return ip6Header{}, fmt.Errorf("encap: %s address %v is not IPv6 without a zone", a.what, a.Addr)
 		}
 	}
-	h := ip6Header{0: 0x60, 7: hopLimit}
+	h := ip6Header{0: 0x60, 6: protoIPIP, 7: hopLimit}
 	from, to := src.As16(), dst.As16()
 	copy(h[8:], from[:])
 	copy(h[24:], to[:])
@@ -62,28 +62,39 @@ func (h *ip6Header) encapsulate(b []byte) error {
 		return ErrTruncated
 	}
 	inner := b[ip6Overhead:]
-	var length int
-	var err error
-	var tos, next byte
-	if inner[0]>>4 == 6 {
-		if length, err = length6(inner); length > 0xffff {
-			err = ErrTooLong
+	_, length, err := lengths(inner) // no more than a payload length can say
+	if err != nil {
+		if inner[0]>>4 == 6 {
+			return h.encapsulate6(b)
 		}
-		tos, next = class6(inner), protoIPv6
-	} else {
-		_, length, err = lengths(inner) // no more than a payload length can say
-		tos, next = inner[1], protoIPIP
+		return err
 	}
+	h.put(b, outerClass(inner[1]), length)
+	return nil
+}
+
+// encapsulate6 is encapsulate for an IPv6 packet.
+func (h *ip6Header) encapsulate6(b []byte) error {
+	inner := b[ip6Overhead:]
+	length, err := length6(inner)
 	if err != nil {
 		return err
 	}
-	tos = outerClass(tos)
+	if length > 0xffff {
+		return ErrTooLong
+	}
+	h.put(b, outerClass(class6(inner)), length)
+	b[6] = protoIPv6
+	EndIn6(b)
+	return nil
+}
+
+// put writes the header for an IPv4 packet of length bytes.
+func (h *ip6Header) put(b []byte, tos byte, length int) {
 	*(*ip6Header)(b) = *h
 	b[0] |= tos >> 4
 	b[1] = tos << 4
-	b[6] = next
 	binary.BigEndian.PutUint16(b[4:], uint16(length))
-	return nil
 }
 
 // outerClass is the outer header's TOS or traffic class for an inner one: DSCP and ECN by

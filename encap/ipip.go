@@ -61,22 +61,19 @@ func NewIPIP(src, dst netip.Addr) (IPIP, error) {
 	return h, nil
 }
 
-// Encapsulate writes the outer header into b[:Overhead], the headroom, for the packet in
-// b[Overhead:], which it does not change: IPv4 (RFC 2003 §3.1) or IPv6 (RFC 4213 §3.5).
-// DSCP and ECN are copied from the inner packet, and IPv4's DF. DF is always set for IPv6,
-// which nobody on the way may cut. id is the outer packet's ID, which matters only if that
+// Encapsulate writes the outer header of RFC 2003 §3.1 into b[:Overhead], the headroom,
+// for the IPv4 packet in b[Overhead:], which it does not change. DF, DSCP and ECN are
+// copied from the inner packet. id is the outer packet's ID, which matters only if that
 // may be fragmented (RFC 6864 §4). Bytes behind the inner packet's end do not count.
+// Outer.Encapsulate takes IPv6 as well.
 //
 // The inner checksum is not checked: the packet is the sender's own. Errors:
-// ErrTruncated, ErrVersion, ErrIHL, ErrTooLong, ErrJumbo; b is then unchanged.
+// ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
 func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	if len(b) < Overhead+20 {
 		return ErrTruncated
 	}
 	inner := b[Overhead:]
-	if inner[0]>>4 == 6 {
-		return h.encapsulate6(b, id)
-	}
 	_, length, err := lengths(inner)
 	if err != nil {
 		return err
@@ -86,11 +83,20 @@ func (h *IPIP) Encapsulate(b []byte, id uint16) error {
 	}
 	tos := inner[1]&^ecnMask | byte(encapsulateECN(ECN(inner[1]&ecnMask)))
 	flags := binary.BigEndian.Uint16(inner[6:]) & flagDF
-	h.put(b, tos, length, id, flags)
+
+	outer := b[:Overhead]
+	*(*[Overhead]byte)(outer) = h.header
+	outer[1] = tos
+	binary.BigEndian.PutUint16(outer[2:], uint16(length))
+	binary.BigEndian.PutUint16(outer[4:], id)
+	binary.BigEndian.PutUint16(outer[6:], flags)
+	s := h.sum + uint64(tos) + uint64(length) + uint64(id) + uint64(flags)
+	binary.BigEndian.PutUint16(outer[10:], ^fold(s))
 	return nil
 }
 
-// encapsulate6 is Encapsulate for an IPv6 packet.
+// encapsulate6 is Encapsulate for an IPv6 packet (RFC 4213 §3.5), of which b has 20 bytes. DF
+// is always set: nobody on the way may cut IPv6.
 func (h *IPIP) encapsulate6(b []byte, id uint16) error {
 	inner := b[Overhead:]
 	length, err := length6(inner)
@@ -100,22 +106,15 @@ func (h *IPIP) encapsulate6(b []byte, id uint16) error {
 	if length += Overhead; length > 0xffff {
 		return ErrTooLong
 	}
-	of := IPIP{header: h.header, sum: h.sum + protoIPv6 - protoIPIP}
-	of.header[9] = protoIPv6
-	of.put(b, outerClass(class6(inner)), length, id, flagDF)
-	return nil
-}
-
-// put writes the header for a packet of length bytes, the header's own included.
-func (h *IPIP) put(b []byte, tos byte, length int, id, flags uint16) {
 	outer := b[:Overhead]
-	*(*[Overhead]byte)(outer) = h.header
-	outer[1] = tos
+	copy(outer, h.header[:])
+	outer[1] = outerClass(class6(inner))
 	binary.BigEndian.PutUint16(outer[2:], uint16(length))
 	binary.BigEndian.PutUint16(outer[4:], id)
-	binary.BigEndian.PutUint16(outer[6:], flags)
-	s := h.sum + uint64(tos) + uint64(length) + uint64(id) + uint64(flags)
-	binary.BigEndian.PutUint16(outer[10:], ^fold(s))
+	binary.BigEndian.PutUint16(outer[6:], flagDF)
+	outer[9] = protoIPv6
+	binary.BigEndian.PutUint16(outer[10:], ^fold(sum(outer)))
+	return nil
 }
 
 // lengths returns the header and total length of the IPv4 packet that b starts

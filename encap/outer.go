@@ -44,8 +44,8 @@ func (o *Outer) Overhead() int {
 
 // Encapsulate writes the header right before the IPv4 or IPv6 packet in b[MaxOverhead:],
 // which it does not change, and returns b from the header on. DSCP and ECN are copied from
-// the inner packet. id is the ID of an IPv4 outer header; IPv6 has none, and its flow label
-// stays 0. IPIP.Encapsulate says what is not checked.
+// the inner packet. id is the ID of an IPv4 outer header, whose DF is set if the inner packet
+// is IPv6. An IPv6 header has none, and its flow label stays 0. IPIP.Encapsulate says what is not checked.
 //
 // Errors: ErrTruncated, ErrVersion, ErrIHL, ErrTooLong, ErrJumbo; b is then unchanged.
 func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {
@@ -58,11 +58,9 @@ func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {
 	b = b[MaxOverhead-o.Overhead():]
 	var err error
 	if o.six {
-		if err = o.ip6.encapsulate(b); err == nil && b[6] == protoIPv6 && o.carrier == CarrierSRv6 {
-			EndIn6(b)
-		}
-	} else {
-		err = o.ipip.Encapsulate(b, id)
+		err = o.ip6.encapsulate(b)
+	} else if err = o.ipip.Encapsulate(b, id); err == ErrVersion {
+		err = o.ipip.encapsulate6(b, id)
 	}
 	if err != nil {
 		return nil, err

@@ -203,6 +203,16 @@ func FuzzOuter(f *testing.F) {
 	})
 }
 
+func BenchmarkOuter_ipip(b *testing.B) {
+	o, p := mustIPIPOuter(b), behind(unhex(goldenInner))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := o.Encapsulate(p, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkOuter_srv6(b *testing.B) {
 	o, p := mustSRv6(b), behind(unhex(goldenInner))
 	b.ReportAllocs()

@@ -57,10 +57,13 @@ func SIDs(ports []int) (netip.Addr, error) {
 }
 
 // EndIn6 makes the labels in an IPv6 outer header, which come from SIDs, end in SIDDecap6,
-// for an IPv6 packet inside. Outer.Encapsulate does so itself; who writes the destination
-// anew must do it again.
+// for an IPv6 packet inside. Other destinations stay as they are. Outer.Encapsulate does so
+// itself; who writes the destination anew must do it again.
 func EndIn6(header []byte) {
 	a := (*[16]byte)(header[24:])
+	if a[0] != sidBlock0 || a[1] != sidBlock1 {
+		return
+	}
 	for i := len(a) - 1; i >= sidFirst; i-- {
 		if a[i] == SIDDecap {
 			a[i] = SIDDecap6

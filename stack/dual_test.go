@@ -274,12 +274,12 @@ func TestHost_learnsThePathMTUFor6(t *testing.T) {
 			send(packet)
 			return
 		}
-		outer, err := encap.NewIPIP(addrA, small)
+		outer, err := encap.NewIPIPOuter(addrA, small)
 		if err != nil {
 			panic(err)
 		}
-		quote := append(make([]byte, encap.Overhead), packet...)
-		if err := outer.Encapsulate(quote, 1); err != nil {
+		quote, err := outer.Encapsulate(append(make([]byte, encap.MaxOverhead), packet...), 1)
+		if err != nil {
 			panic(err)
 		}
 		b := append(make([]byte, 28), quote[:548]...)

@@ -22,7 +22,7 @@ func (e *Egress) classify(o *Outgoing) bool {
 		return false
 	}
 	e.enter(o)
-	o.bare = bare(&o.pkt, o.Parts[0]) && e.paths.tunnel == nil
+	o.bare = (o.pkt.Flow.Proto != flowcell.ProtoTCP || o.pkt.Extensions) && e.bare(o)
 	if o.pair.group == nil && !o.pair.direct { // no peer of the tunnel has the address
 		e.stats.NoPath++
 		return false

@@ -58,18 +58,13 @@ func (o *Outgoing) number() flowcell.Number {
 	return o.decision.number
 }
 
-// bare reports whether a packet is one that no switch takes out of an outer header: a
-// tunnel's (encap.ErrNested). IPv6 with extension headers, fragments too, is not encapsulated
-// either: switches that look for the inner ports would take it through their processor, and
-// nobody here can cut it.
-func bare(pkt *flowcell.Packet, head []byte) bool {
-	switch pkt.Flow.Proto {
-	case flowcell.ProtoTCP:
-		return pkt.Extensions
-	case flowcell.ProtoIPIP:
-		return true
-	}
-	return pkt.Extensions || pkt.Flow.Proto == flowcell.ProtoIPv6 && head[0]>>4 == 6
+// bare reports whether a packet that is not TCP, or has extension headers, is one that no
+// switch takes out of an outer header: a tunnel's (encap.ErrNested). IPv6 with extension
+// headers, fragments too, is not encapsulated either: switches that look for the inner ports
+// would take it through their processor, and nobody here can cut it.
+func (e *Egress) bare(o *Outgoing) bool {
+	tunnel := o.pkt.Flow.Proto == flowcell.ProtoIPIP || o.pkt.Flow.Proto == flowcell.ProtoIPv6 && o.Parts[0][0]>>4 == 6
+	return (tunnel || o.pkt.Extensions) && e.paths.tunnel == nil
 }
 
 // Begin makes o a packet of so many bytes without offloads. The caller appends its Parts.

@@ -53,9 +53,8 @@ type pathTable struct {
 type pair struct {
 	dst     flowcell.Address
 	host    topology.NodeID // that has the address; of no meaning where direct or in a tunnel
-	four    uint32          // the address, or of IPv6 the host's own, as a number; 0 where direct or in a tunnel
-	six     bool            // the address is IPv6; false in a tunnel, whose own header has numbers
 	direct  bool            // no bouncing switch needed, or not of this fabric
+	six     bool            // the address is IPv6; false in a tunnel, whose own header has numbers
 	rack    *rack           // nil where direct or in a tunnel
 	peer    *peer           // of a tunnel; nil if there is none, or no tunnel
 	instead *lane           // of the policy that the destination was given; nil: none
@@ -67,6 +66,7 @@ type pair struct {
 	count   flowcell.Number // of sprayed TCP segments
 	tally   []uint32        // segments by path, see evidence; nil while nobody counts
 	acks    uint16          // pure acknowledgements, where the number is to choose their path
+	four    uint32          // the address, or of IPv6 the host's own, as a number; 0 where direct or in a tunnel
 
 	reported bool // the latest packet that carried a mark reported congestion
 }
