@@ -28,7 +28,7 @@ type lane struct {
 
 // PrefixPolicy gives packets to some addresses a policy.
 type PrefixPolicy struct {
-	Prefix netip.Prefix // IPv4; in a tunnel also IPv6
+	Prefix netip.Prefix // of either family
 	Policy string
 }
 

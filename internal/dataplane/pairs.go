@@ -66,7 +66,7 @@ type pair struct {
 	count   flowcell.Number // of sprayed TCP segments
 	tally   []uint32        // segments by path, see evidence; nil while nobody counts
 	acks    uint16          // pure acknowledgements, where the number is to choose their path
-	four    uint32          // the address, or of IPv6 the host's own, as a number; 0 where direct or in a tunnel
+	four    uint32          // the address, or of IPv6 see fourOf, as a number; 0 where direct or in a tunnel
 
 	reported bool // the latest packet that carried a mark reported congestion
 }
@@ -143,7 +143,7 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 	}
 	p.host = id
 	if p.six {
-		addr = t.topo.Node(id).Addr
+		addr = fourOf(t.topo, id, addr)
 	}
 	if addr.Is4() {
 		four := addr.As4()
@@ -163,13 +163,30 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 // IPv6 address that belongs to it (topology.Addr6).
 func hostAt(t *topology.Topology, addr netip.Addr) (topology.NodeID, bool) {
 	id, ok := t.ByAddr(addr)
-	if !ok && addr.Is6() {
-		b := addr.As16()
-		if four := netip.AddrFrom4([4]byte(b[12:])); topology.Addr6(four) == addr {
-			id, ok = t.ByAddr(four)
-		}
+	if four, is := within(addr); !ok && is {
+		id, ok = t.ByAddr(four)
 	}
 	return id, ok && int(id) < t.NumHosts()
+}
+
+// within returns the IPv4 address that is the end of an IPv6 address, if topology.Addr6 has
+// made that.
+func within(addr netip.Addr) (netip.Addr, bool) {
+	if !addr.Is6() {
+		return netip.Addr{}, false
+	}
+	b := addr.As16()
+	four := netip.AddrFrom4([4]byte(b[12:]))
+	return four, topology.Addr6(four) == addr
+}
+
+// fourOf returns the IPv4 address of what has an IPv6 address at a host: that which belongs
+// to it, or the kernel's.
+func fourOf(t *topology.Topology, id topology.NodeID, six netip.Addr) netip.Addr {
+	if four, is := within(six); is {
+		return four
+	}
+	return t.Node(id).Addr
 }
 
 // revalidate makes a pair take note of the links that have changed.
