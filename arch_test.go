@@ -23,16 +23,18 @@ var module = path.Clean("weft/.")
 // clock and start no goroutine: they take the time as an argument.
 var lattice = parseLattice(`
 .:
-topology:
+topology: topology/graph
 topology/graph:
 topology/graph/graphtest: topology/graph  // for tests
+topology/graph/operator: topology topology/graph
 internal/discover: topology/graph
+internal/frr:
 internal/switchconf: topology/graph
 flowcell:
 drb:
 encap:
 internal/checksum:
-internal/config: topology topoupdate
+internal/config: topology topology/graph topoupdate
 internal/service:
 internal/bucket:
 internal/timerq:
@@ -64,8 +66,8 @@ link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
-fabric: topology encap internal/kernel
-lab: topology fabric internal/kernel
+fabric: topology topology/graph encap internal/kernel
+lab: topology topology/graph fabric internal/frr internal/kernel internal/switchconf
 internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/probe
 internal/paths: topology encap drb conga
@@ -81,7 +83,7 @@ internal/simnet/...: internal/simnet stack topology topoupdate link internal/tim
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
-internal/daemon: internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/prober internal/config internal/service
+internal/daemon: topology/graph topoupdate/bgp topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/prober internal/config internal/service
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -115,7 +117,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topoupdate/bgp"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/bucket", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

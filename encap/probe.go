@@ -23,6 +23,11 @@ const (
 
 const probeVersion = 1
 
+const (
+	viaLen = 4 // of Probe.Via, in bytes
+	idVia  = 1 // in the first byte of the IPv4 ID: there is one
+)
+
 var probeDatagram = datagram{
 	length: ProbeLen, most: MaxProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
 }
@@ -90,9 +95,13 @@ var (
 // routes it home.
 type Probe struct {
 	Kind ProbeKind
-	// Path is the path's number for the pair of hosts. A path has the same number in both
-	// directions, and the reply takes it back.
+	// Path is the path's number for the pair of hosts. Where a path has the same number in
+	// both directions, the reply takes it back.
 	Path uint16
+	// Via is the bouncing address, which tells the path where numbers differ between the
+	// two directions. It takes the first four bytes of Padding, and a bit of the IPv4 ID
+	// says that it is there. The zero Addr means that the number tells.
+	Via netip.Addr
 	// Token is the origin's own and comes back unchanged. Hosts that do not see the probe
 	// must not be able to guess it.
 	Token          uint64
@@ -111,7 +120,7 @@ type Probe struct {
 }
 
 // AppendProbe appends a whole inner packet to b, ProbeLen bytes and the padding. It fails
-// if an address is not IPv4, the kind is unknown, a boomerang's addresses differ, or the
+// if an address is not IPv4, the kind is unknown, Via has no room in the padding, a boomerang's addresses differ, or the
 // packet would be longer than MaxProbeLen. b is then returned unchanged. It allocates
 // only if b has no room for the packet.
 func AppendProbe(b []byte, p Probe) ([]byte, error) {
@@ -127,6 +136,8 @@ func AppendProbe(b []byte, p Probe) ([]byte, error) {
 		return b, ErrProbeAddress
 	case p.Padding < 0 || p.Padding > MaxProbeLen-ProbeLen:
 		return b, ErrTooLong
+	case p.Via.IsValid() && (!p.Via.Is4() || p.Padding < viaLen):
+		return b, fmt.Errorf("encap: a probe's Via %v is not IPv4, or has no room in %d bytes of padding", p.Via, p.Padding)
 	}
 	n, size := len(b), ProbeLen+p.Padding
 	b = slices.Grow(b, size)[:n+size]
@@ -146,6 +157,11 @@ func (p *Probe) put(b []byte) {
 	binary.BigEndian.PutUint64(payload[8:], p.Token)
 	copy(payload[16:], from[:])
 	copy(payload[20:], to[:])
+	if p.Via.IsValid() {
+		via := p.Via.As4()
+		copy(payload[24:], via[:])
+		b[4] = idVia
+	}
 	if p.Kind == ProbeReply {
 		from, to = to, from
 	}
@@ -189,6 +205,9 @@ func ParseProbe(packet []byte) (Probe, error) {
 	from, to := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
 	if p.Kind == ProbeReply {
 		from, to = to, from
+	}
+	if b[4] == idVia && p.Padding >= viaLen {
+		p.Via = netip.AddrFrom4([4]byte(payload[24:]))
 	}
 	switch {
 	case payload[4] != probeVersion:

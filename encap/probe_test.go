@@ -79,6 +79,38 @@ func TestProbe_checksumIsNeverZero(t *testing.T) {
 	}
 }
 
+// A bouncing address comes to the target and back home, in a probe of any length that has
+// room for it; without its bit in the IPv4 ID the padding is no address.
+func TestProbe_via(t *testing.T) {
+	via := netip.MustParseAddr("172.16.0.1")
+	for _, padding := range []int{4, 6, 1000} {
+		p := request()
+		p.Via, p.Padding = via, padding
+		b := probe(t, p)
+		if got, err := ParseProbe(b); err != nil || got != p || !udpValid(b) {
+			t.Errorf("padding %d: %+v, %v", padding, got, err)
+		}
+		if _, err := ReplyProbe(b); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ParseProbe(b); err != nil || got.Via != via || got.Kind != ProbeReply || got.Padding != padding {
+			t.Errorf("padding %d: the reply is %+v, %v", padding, got, err)
+		}
+		b[4] = 0
+		if got, err := ParseProbe(mended(&probeDatagram, b)); err != nil || got.Via.IsValid() {
+			t.Errorf("padding %d: %+v, %v without the bit", padding, got, err)
+		}
+	}
+	for name, p := range map[string]Probe{
+		"no room": {Kind: ProbeRequest, Origin: origin, Target: target, Via: via, Padding: 3},
+		"IPv6":    {Kind: ProbeRequest, Origin: origin, Target: target, Via: netip.MustParseAddr("2001:db8::1"), Padding: 16},
+	} {
+		if b, err := AppendProbe([]byte{7}, p); err == nil || len(b) != 1 {
+			t.Errorf("%s: %x, %v", name, b, err)
+		}
+	}
+}
+
 func TestAppendProbe_refuses(t *testing.T) {
 	v6 := netip.MustParseAddr("2001:db8::1")
 	for name, p := range map[string]Probe{

@@ -113,7 +113,7 @@ func sidPrefix(sid byte, bits int) netip.Prefix {
 // sysctls6 are what forwarding by labels in IPv6 needs, in the order in which they
 // must be made.
 func (p NodePlan) sysctls6() (s []Sysctl) {
-	if p.Address6.IsValid() {
+	if p.has6() {
 		s = append(s, Sysctl{Key: "net.ipv6.conf.all.forwarding", Value: "1"},
 			Sysctl{Key: "net.ipv6.conf.lo.disable_ipv6", Value: "0"})
 		for _, port := range p.Ports {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -67,7 +68,7 @@ func (p NodePlan) links(h *netlink.Handle) ([]netlink.Link, error) {
 // syncAddresses6 gives the node its IPv6 addresses: it is the only one that can
 // have them, so nobody is asked first (NODAD).
 func syncAddresses6(h *netlink.Handle, p NodePlan) (changed int, err error) {
-	if !p.Address6.IsValid() {
+	if !p.has6() {
 		return 0, nil
 	}
 	list, err := kernel.Dumped(func() ([]netlink.Addr, error) { return h.AddrList(nil, netlink.FAMILY_V6) })
@@ -90,19 +91,30 @@ func syncAddresses6(h *netlink.Handle, p NodePlan) (changed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, link := range links {
-		a := netlink.Addr{IPNet: kernel.IPNet(netip.PrefixFrom(p.Address6, 128)), Flags: unix.IFA_F_NODAD}
-		if i > 0 {
-			a.IPNet, a.Scope = kernel.IPNet(netip.PrefixFrom(p.LinkLocal6, 64)), unix.RT_SCOPE_LINK
-		}
+	add := func(link netlink.Link, p netip.Prefix, scope int) error {
+		a := netlink.Addr{IPNet: kernel.IPNet(p), Flags: unix.IFA_F_NODAD, Scope: scope}
 		up := link.Attrs().Flags&net.FlagUp != 0
 		if have[own{link.Attrs().Index, a.IPNet.String()}] || !up {
-			continue
+			return nil
 		}
 		if err := h.AddrReplace(link, &a); err != nil {
-			return changed, kernel.Explain(fmt.Errorf("address %s on %s: %w", a.IPNet, names[i], err))
+			return kernel.Explain(fmt.Errorf("address %s on %s: %w", p, link.Attrs().Name, err))
 		}
 		changed++
+		return nil
+	}
+	for _, a := range p.addresses6() {
+		if err := add(links[0], netip.PrefixFrom(a, 128), 0); err != nil {
+			return changed, err
+		}
+	}
+	if !p.LinkLocal6.IsValid() {
+		return changed, nil // the kernel makes them
+	}
+	for _, link := range links[1:] {
+		if err := add(link, netip.PrefixFrom(p.LinkLocal6, 64), unix.RT_SCOPE_LINK); err != nil {
+			return changed, err
+		}
 	}
 	return changed, nil
 }
@@ -110,7 +122,7 @@ func syncAddresses6(h *netlink.Handle, p NodePlan) (changed int, err error) {
 // syncSIDs makes the IPv6 routes with our protocol number those planned.
 func (r *Report) syncSIDs(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
 	changed, err = syncRoutes6(h, ports, p)
-	if err != nil || !p.Address6.IsValid() {
+	if err != nil || !p.LinkLocal6.IsValid() {
 		return changed, err
 	}
 	if err := checkMicroSIDs(); err != nil {
@@ -149,7 +161,7 @@ type routeID6 struct {
 func syncRoutes6(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
 	old, err := plannedRoutes6(h)
 	if err != nil {
-		if !p.Address6.IsValid() && (errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP)) {
+		if !p.has6() && (errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP)) {
 			return 0, nil // no IPv6, and none is wanted
 		}
 		return 0, kernel.Explain(fmt.Errorf("list the IPv6 routes: %w", err))
@@ -216,8 +228,11 @@ func netlinkRoutes6(p NodePlan, ports []netlink.Link) (list []wantedRoute6, err 
 		up[port.Attrs().Name] = port.Attrs().Flags&net.FlagUp != 0
 	}
 	for _, r := range p.Routes6 {
-		if len(r.Via) > 0 && !up[r.Via[0].Port] {
-			continue
+		if len(r.Via) > 0 {
+			r.Via = slices.DeleteFunc(slices.Clone(r.Via), func(h Hop) bool { return !up[h.Port] })
+			if len(r.Via) == 0 {
+				continue
+			}
 		}
 		n, err := netlinkRoute(r, index)
 		if err != nil {
@@ -260,5 +275,5 @@ func routeKey6(r netlink.Route) string {
 	case *netlink.SEG6LocalEncap:
 		action = e.String()
 	}
-	return fmt.Sprintf("%s %s %s", hopKey(r.LinkIndex, r.Gw), r.Src, action)
+	return fmt.Sprintf("%s %s %s", hopKeys(r), r.Src, action)
 }

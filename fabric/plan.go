@@ -45,6 +45,7 @@ type NodePlan struct {
 	Layer    string       `json:"layer"`
 	Address  netip.Addr   `json:"address"`
 	Device   string       `json:"device"` // that carries Address, as a /32
+	More     []netip.Addr `json:"more_addresses,omitempty"` // on Device, too, of both families
 	Ports    []Port       `json:"ports"`
 	Sysctls  []Sysctl     `json:"sysctls"`
 	Routes   []Route      `json:"routes"`
@@ -54,7 +55,7 @@ type NodePlan struct {
 	// decapsulated packets. Where that table has no route, the main one is used.
 	Virtual []VirtualSpine `json:"virtual,omitempty"`
 
-	// With Options.SRv6.
+	// With Options.SRv6, and of PlanGraph, which leaves LinkLocal6 to the kernel.
 	Address6   netip.Addr `json:"address6,omitzero"`    // on Device, as a /128
 	LinkLocal6 netip.Addr `json:"link_local6,omitzero"` // on every port
 	Routes6    []Route    `json:"routes6,omitempty"`
@@ -70,6 +71,8 @@ type Port struct {
 	Name     string     `json:"name"`
 	Peer     string     `json:"peer"`
 	PeerAddr netip.Addr `json:"peer_address"`
+
+	PeerAddr6 netip.Addr `json:"peer_address6,omitzero"` // of PlanGraph
 }
 
 // Route is one entry of a routing table. Packets are spread over the hops.
@@ -112,7 +115,7 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 	}
 	for _, port := range t.Ports(id) {
 		peer := t.Node(port.Peer)
-		p.Ports = append(p.Ports, Port{fmt.Sprintf(format, port.Index), peer.Name, peer.Addr})
+		p.Ports = append(p.Ports, Port{Name: fmt.Sprintf(format, port.Index), Peer: peer.Name, PeerAddr: peer.Addr})
 	}
 	if n.Layer == topology.LayerHost {
 		p.Device = p.Ports[0].Name

@@ -14,7 +14,7 @@ import (
 // down: routes of the plan over it, IPv6 addresses and the routes of labels. h is of the
 // node's network namespace.
 func RestorePort(h *netlink.Handle, p NodePlan, port netlink.Link) error {
-	if err := restoreRoutes(h, p, port.Attrs()); err != nil || !p.Address6.IsValid() {
+	if err := restoreRoutes(h, p, port.Attrs()); err != nil || !p.has6() {
 		return err
 	}
 	// No agent changes these: there are no other ways for labels.

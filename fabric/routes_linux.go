@@ -154,6 +154,14 @@ func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
 
 // routeKey is what two routes of one routeID must share to be the same.
 func routeKey(r netlink.Route) string {
+	hops := ""
+	if r.Type == unix.RTN_UNICAST {
+		hops = hopKeys(r)
+	}
+	return fmt.Sprintf("%d %s %s", r.Type, r.Src, hops)
+}
+
+func hopKeys(r netlink.Route) string {
 	hops := []string{hopKey(r.LinkIndex, r.Gw)}
 	if len(r.MultiPath) > 0 {
 		hops = hops[:0]
@@ -162,10 +170,7 @@ func routeKey(r netlink.Route) string {
 		}
 		slices.Sort(hops)
 	}
-	if r.Type != unix.RTN_UNICAST {
-		hops = nil
-	}
-	return fmt.Sprintf("%d %s %s", r.Type, r.Src, strings.Join(hops, " "))
+	return strings.Join(hops, " ")
 }
 
 func hopKey(index int, gw net.IP) string { return fmt.Sprintf("%d:%s", index, gw) }

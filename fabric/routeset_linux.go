@@ -107,7 +107,7 @@ func (r *Routes) Resync() (changed int, err error) {
 		}
 	}
 	changed, err = r.install()
-	if err != nil || !r.labels.Address6.IsValid() {
+	if err != nil || !r.labels.has6() {
 		return changed, err
 	}
 	n, err := restoreLabels(r.h, r.labels.Without(r.missing()...))

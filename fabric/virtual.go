@@ -47,14 +47,26 @@ func virtualSpines(bouncing []netip.Addr) []VirtualSpine {
 // addresses are the node's own and those at which it decapsulates, which for
 // the kernel's decapsulator must be local.
 func (p NodePlan) addresses() []netip.Addr {
-	list := []netip.Addr{p.Address}
-	for _, addr := range p.Bouncing {
-		if !slices.Contains(list, addr) {
+	return p.addressesOf(p.Address, netip.Addr.Is4, p.Bouncing)
+}
+
+// addresses6 is addresses for IPv6.
+func (p NodePlan) addresses6() []netip.Addr {
+	return p.addressesOf(p.Address6, netip.Addr.Is6, nil)
+}
+
+// addressesOf lists one family, each address once.
+func (p NodePlan) addressesOf(first netip.Addr, is func(netip.Addr) bool, also []netip.Addr) (list []netip.Addr) {
+	for _, addr := range slices.Concat([]netip.Addr{first}, also, p.More) {
+		if is(addr) && !slices.Contains(list, addr) {
 			list = append(list, addr)
 		}
 	}
 	return list
 }
+
+// has6 reports whether the node has IPv6.
+func (p NodePlan) has6() bool { return len(p.addresses6())+len(p.Routes6) > 0 }
 
 // marks returns the mark of each bouncing address, 0 for none.
 func (p NodePlan) marks() map[netip.Addr]uint32 {

@@ -2,12 +2,10 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/vishvananda/netlink"
 
-	"weft/fabric"
 	"weft/internal/kernel"
 	"weft/topology"
 )
@@ -40,7 +38,7 @@ func (l *Lab) linked(node topology.NodeID, failed map[topology.LinkID]FailureMod
 		defer h.Close()
 		var names []string
 		for _, port := range l.Config.ports(node) {
-			names = append(names, fmt.Sprintf(fabric.DefaultPortFormat, port.Index))
+			names = append(names, l.Config.portName(node, port.Index))
 		}
 		links, err := kernel.Links(h, names)
 		if err != nil {

@@ -2,18 +2,27 @@ package lab
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 
+	"weft/fabric"
 	"weft/internal/kernel"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // Config describes a lab: a fabric in network namespaces.
 type Config struct {
 	Name     string             // [a-z0-9]{1,12}; "" is DefaultName
 	Topology *topology.Topology // links that are down in it are built too
+
+	// Graph, if not nil, is built instead of a Topology. Its switches run FRR, which must be
+	// installed, and learn all routes by BGP. Nodes and links have the graph's numbers. Ports
+	// without a name are called p0 and so on, switches without an AS get one.
+	Graph *graph.Graph
+	BFD   bool // the switches of a Graph watch their links by BFD, too, each 100 ms
 
 	// Only, if not empty, lists the nodes to build, with the links between them. To these
 	// nodes all other links are down.
@@ -75,17 +84,16 @@ func (c Config) complete() (Config, error) {
 	if err := checkLabName(c.Name); err != nil {
 		return c, err
 	}
-	if c.Topology == nil {
-		return c, fmt.Errorf("lab %s: Topology is missing; use topology.Parse(\"fat-tree:k=4\")", c.Name)
+	if err := c.setPlant(); err != nil {
+		return c, fmt.Errorf("lab %s: %w", c.Name, err)
 	}
 	if err := c.checkOnly(); err != nil {
 		return c, err
 	}
 	c.Only = slices.Compact(slices.Sorted(slices.Values(c.Only)))
 	if n := c.numNodes(); n > maxLabNodes {
-		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.Topology, n, maxLabNodes)
+		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.plant(), n, maxLabNodes)
 	}
-	c.Topology = c.Topology.Whole()
 	c.MTU = cmp.Or(c.MTU, 1500)
 	if !c.Unlimited {
 		c.RateMbit = cmp.Or(c.RateMbit, 20)
@@ -93,6 +101,39 @@ func (c Config) complete() (Config, error) {
 		c.BurstBytes = cmp.Or(c.BurstBytes, 3200)
 	}
 	return c, c.check()
+}
+
+// setPlant checks what is to be built, and completes it.
+func (c *Config) setPlant() error {
+	switch {
+	case c.Graph == nil && c.Topology == nil:
+		return errors.New("Topology is missing; use topology.Parse(\"fat-tree:k=4\")")
+	case c.Graph == nil && c.BFD:
+		return errors.New("BFD is for the switches of a Graph, which run BGP; leave it out")
+	case c.Graph == nil:
+		c.Topology = c.Topology.Whole()
+		return nil
+	case c.Topology != nil:
+		return errors.New("Topology and Graph are both given; leave one out")
+	case len(c.Only) > 0:
+		return errors.New("Only is for a Topology; leave nodes out of the Graph instead")
+	case c.SRv6:
+		return errors.New("SRv6 is for a Topology; switches that run FRR forward by IP-in-IP only")
+	}
+	g, err := named(c.Graph)
+	if err != nil {
+		return err
+	}
+	c.Graph = g
+	return graphPlant{g}.check()
+}
+
+// plant is the Topology or the Graph.
+func (c Config) plant() plant {
+	if c.Graph != nil {
+		return graphPlant{c.Graph}
+	}
+	return c.Topology
 }
 
 const (
@@ -131,9 +172,9 @@ func (c Config) checkRate() error {
 	case c.QueueBytes < frame || c.QueueBytes > maxQueue:
 		return fmt.Errorf("lab %s: queue of %d bytes does not hold a packet of %d; raise it", c.Name, c.QueueBytes, frame)
 	}
-	for l := range c.Topology.Links() {
+	for l := range c.plant().Links() {
 		if mbit := c.linkRate(l.ID); mbit < minRateMbit || mbit > maxRateMbit {
-			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s is not within %g to %d", c.Name, c.Topology.LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
+			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s is not within %g to %d", c.Name, c.plant().LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
 		}
 	}
 	return nil
@@ -141,7 +182,7 @@ func (c Config) checkRate() error {
 
 // linkRate returns a link's rate in Mbit/s.
 func (c Config) linkRate(l topology.LinkID) float64 {
-	return cmp.Or(c.Topology.Rate(l), c.RateMbit)
+	return cmp.Or(c.plant().Rate(l), c.RateMbit)
 }
 
 // queueBytes returns the queue of a port of a rate in Mbit/s, which holds a
@@ -153,7 +194,9 @@ func (c Config) queueBytes(mbit float64) int {
 
 // labSettings are equal for labs that count as the same.
 type labSettings struct {
-	Topology    string  `json:"topology"`
+	Topology    string  `json:"topology,omitempty"`
+	Graph       string  `json:"graph,omitempty"`
+	BFD         bool    `json:"bfd,omitempty"`
 	Only        string  `json:"only,omitempty"`
 	Unlimited   bool    `json:"unlimited,omitempty"`
 	RateMbit    float64 `json:"rate_mbit"`
@@ -168,8 +211,13 @@ type labSettings struct {
 }
 
 func (c Config) settings() labSettings {
-	s := labSettings{Topology: c.Topology.String(), Only: c.onlyNames(), Unlimited: c.Unlimited, RateMbit: c.RateMbit,
+	s := labSettings{BFD: c.BFD, Only: c.onlyNames(), Unlimited: c.Unlimited, RateMbit: c.RateMbit,
 		QueueBytes: c.QueueBytes, BurstBytes: c.BurstBytes, MTU: c.MTU, GSOMaxBytes: c.GSOMaxBytes, SRv6: c.SRv6}
+	if c.Graph != nil {
+		s.Graph = string(c.Graph.Text())
+	} else {
+		s.Topology = c.Topology.String()
+	}
 	if c.Meter != nil {
 		s.Metered, s.Meter = true, *c.Meter
 	}
@@ -177,21 +225,28 @@ func (c Config) settings() labSettings {
 }
 
 func (s labSettings) config(name string) (Config, error) {
-	t, err := topology.Parse(s.Topology)
-	if err != nil {
-		return Config{}, err
-	}
-	only, err := parseOnly(t, s.Only)
-	c := Config{Name: name, Topology: t, Only: only, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
+	c := Config{Name: name, BFD: s.BFD, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
 		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes, SRv6: s.SRv6}
 	if s.Metered {
 		c.Meter = &s.Meter
 	}
-	return c, err
+	var err error
+	if s.Graph != "" {
+		c.Graph, err = graph.Parse([]byte(s.Graph))
+	} else if c.Topology, err = topology.Parse(s.Topology); err == nil {
+		c.Only, err = parseOnly(c.Topology, s.Only)
+	}
+	if err != nil {
+		return c, err
+	}
+	return c, c.setPlant()
 }
 
 func (s labSettings) String() string {
 	what := s.Topology
+	if s.Graph != "" {
+		what = "a graph" // that of the plant is as long as a sentence may be
+	}
 	if s.Only != "" {
 		what += ", of that " + s.Only
 	}
@@ -211,3 +266,27 @@ func (s labSettings) String() string {
 func (c Config) namespace(node string) string { return labPrefix(c.Name) + node }
 
 func labPrefix(name string) string { return "weft-" + name + "-" }
+
+// portName names the device of a node's port.
+func (c Config) portName(id topology.NodeID, port int) string {
+	if c.Graph != nil {
+		return fabric.GraphPorts(c.Graph, graph.NodeID(id))[port].Name
+	}
+	return fmt.Sprintf(fabric.DefaultPortFormat, port)
+}
+
+// Size returns the numbers of hosts, switches and links of the fabric.
+func (c Config) Size() (hosts, switches, links int) {
+	p := c.plant()
+	return p.NumHosts(), p.NumNodes() - p.NumHosts(), p.NumLinks()
+}
+
+// HasRates reports whether some link has a rate of its own.
+func (c Config) HasRates() bool {
+	for l := range c.plant().Links() {
+		if c.plant().Rate(l.ID) != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -41,6 +41,9 @@ func tearDown(name string) (r DownReport, err error) {
 	if err != nil {
 		return r, err
 	}
+	if err := stopRouting(name); err != nil {
+		return r, err
+	}
 	if len(names) > 0 {
 		r.Ended, err = endProcesses(names)
 	}

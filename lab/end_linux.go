@@ -2,12 +2,14 @@ package lab
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/vishvananda/netlink"
 
 	"weft/fabric"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // linkEnd is a port of the lab, open.
@@ -35,7 +37,7 @@ func (l *Lab) bringBack(e linkEnd) error {
 	if err := e.node.LinkSetUp(e.link); err != nil {
 		return err
 	}
-	if err := l.Config.setNeighbour(e.node.Handle, e.port, e.link.Attrs().Index); err != nil {
+	if err := l.Config.setNeighbour(e.node.Handle, e.id, e.port, e.link.Attrs().Index); err != nil {
 		return err
 	}
 	plan, err := l.Config.plan(e.id)
@@ -46,22 +48,44 @@ func (l *Lab) bringBack(e linkEnd) error {
 }
 
 // setNeighbour makes the other end of a port's link known.
-func (c Config) setNeighbour(h *netlink.Handle, port topology.Port, index int) error {
-	peer := c.Topology.Node(port.Peer).Addr
-	n := netlink.Neigh{
-		LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT,
-		IP:           peer.AsSlice(),
-		HardwareAddr: portMAC(port.Peer, port.PeerPort),
-	}
-	if err := h.NeighSet(&n); err != nil {
-		return fmt.Errorf("neighbour: %w", err)
-	}
-	if !c.SRv6 {
-		return nil
-	}
-	n.Family, n.IP = netlink.FAMILY_V6, topology.LinkLocal6(peer).AsSlice()
-	if err := h.NeighSet(&n); err != nil {
-		return fmt.Errorf("IPv6 neighbour: %w", err)
+func (c Config) setNeighbour(h *netlink.Handle, id topology.NodeID, port topology.Port, index int) error {
+	for _, a := range c.neighbours(id, port) {
+		n := netlink.Neigh{
+			LinkIndex: index, Family: familyOf(a), State: netlink.NUD_PERMANENT,
+			IP:           a.AsSlice(),
+			HardwareAddr: portMAC(port.Peer, port.PeerPort),
+		}
+		if err := h.NeighSet(&n); err != nil {
+			return fmt.Errorf("neighbour %v: %w", a, err)
+		}
 	}
 	return nil
+}
+
+// neighbours returns the addresses of a port's other end that routes lead to. Switches of a
+// Graph find each other by themselves.
+func (c Config) neighbours(id topology.NodeID, port topology.Port) (list []netip.Addr) {
+	peer := c.plant().Node(port.Peer)
+	switch {
+	case c.Graph == nil && c.SRv6:
+		return []netip.Addr{peer.Addr, topology.LinkLocal6(peer.Addr)}
+	case c.Graph == nil:
+		return []netip.Addr{peer.Addr}
+	case c.plant().Node(id).Layer != topology.LayerHost && peer.Layer != topology.LayerHost:
+		return nil
+	}
+	end := fabric.GraphPorts(c.Graph, graph.NodeID(id))[port.Index]
+	for _, a := range []netip.Addr{end.PeerAddr, end.PeerAddr6} {
+		if a.IsValid() {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func familyOf(a netip.Addr) int {
+	if a.Is4() {
+		return netlink.FAMILY_V4
+	}
+	return netlink.FAMILY_V6
 }

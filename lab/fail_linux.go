@@ -124,7 +124,7 @@ func (l *Lab) changeFailures(change func(failures) error) (at time.Time, err err
 	prepared := make([]func() error, len(steps))
 	for i, step := range steps {
 		if prepared[i], err = l.prepare(step); err != nil {
-			return at, fmt.Errorf("link %s: %w", l.Config.Topology.LinkName(step.link), err)
+			return at, fmt.Errorf("link %s: %w", l.Config.plant().LinkName(step.link), err)
 		}
 	}
 	state.Failures = failures{}
@@ -137,7 +137,7 @@ func (l *Lab) changeFailures(change func(failures) error) (at time.Time, err err
 	for i, do := range prepared {
 		from := time.Now()
 		if err := do(); err != nil {
-			return at, fmt.Errorf("link %s: %w", l.Config.Topology.LinkName(steps[i].link), err)
+			return at, fmt.Errorf("link %s: %w", l.Config.plant().LinkName(steps[i].link), err)
 		}
 		if l.observe != nil {
 			l.observe(steps[i].link, from, time.Now())
@@ -159,7 +159,7 @@ func lockLabWithin(name string, wait time.Duration) (*labLock, error) {
 // prepare does what can be done before the moment of a transition, and returns
 // what happens then.
 func (l *Lab) prepare(t transition) (func() error, error) {
-	k := l.Config.Topology.Link(t.link)
+	k := l.Config.plant().Link(t.link)
 	lower, err := l.end(t.link, k.A)
 	if err != nil {
 		return nil, err

@@ -46,6 +46,9 @@ type failureTarget struct {
 
 // target finds what people call a link (e0.0-a0.2, in either order) or a node.
 func (c Config) target(s string) (failureTarget, error) {
+	if g, ok := c.plant().(graphPlant); ok {
+		return c.graphTarget(g, s)
+	}
 	if strings.Contains(s, "-") {
 		k, err := c.Topology.LinkByName(s)
 		if err != nil {
@@ -63,11 +66,31 @@ func (c Config) target(s string) (failureTarget, error) {
 	if !c.builds(n.ID) {
 		return failureTarget{}, fmt.Errorf("node %s: lab %s was built without it", n.Name, c.Name)
 	}
+	return c.nodeTarget(n), nil
+}
+
+// graphTarget is target in a graph, where nodes' names may have dashes.
+func (c Config) graphTarget(g graphPlant, s string) (failureTarget, error) {
+	if n, err := g.Lookup(s); err == nil {
+		return c.nodeTarget(n), nil
+	}
+	links := g.linksNamed(s)
+	switch {
+	case len(links) == 1:
+		return failureTarget{g.LinkName(links[0]), links}, nil
+	case len(links) > 1: // a bundle
+		k := g.Link(links[0])
+		return failureTarget{g.Node(k.A).Name + "-" + g.Node(k.B).Name, links}, nil
+	}
+	return failureTarget{}, fmt.Errorf("%q: the graph has no such node or link; links are called by their ends, such as %s, or with a port, NODE:PORT", s, g.LinkName(0))
+}
+
+func (c Config) nodeTarget(n topology.Node) failureTarget {
 	t := failureTarget{name: n.Name}
 	for _, p := range c.ports(n.ID) {
 		t.links = append(t.links, p.Link)
 	}
-	return t, nil
+	return t
 }
 
 // modes returns how each link has failed that has: a link fails by itself, or

@@ -96,8 +96,11 @@ func (l *Lab) Close() error {
 
 // Namespace returns the name of a node's network namespace.
 func (l *Lab) Namespace(id topology.NodeID) string {
-	return l.Config.namespace(l.Config.Topology.Node(id).Name)
+	return l.Config.namespace(l.Config.plant().Node(id).Name)
 }
+
+// Lookup finds a node by its name or one of its addresses.
+func (l *Lab) Lookup(name string) (topology.Node, error) { return l.Config.plant().Lookup(name) }
 
 // Plan returns the plan by which a node of the lab was configured.
 func (l *Lab) Plan(id topology.NodeID) (fabric.NodePlan, error) { return l.Config.plan(id) }
@@ -113,7 +116,7 @@ func (l *Lab) Do(id topology.NodeID, f func() error) error {
 // returns only on failure. env is as in os.Environ.
 func (l *Lab) Exec(id topology.NodeID, argv, env []string) error {
 	if len(argv) == 0 {
-		return fmt.Errorf("no program to run on %s", l.Config.Topology.Node(id).Name)
+		return fmt.Errorf("no program to run on %s", l.Config.plant().Node(id).Name)
 	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil {

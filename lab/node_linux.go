@@ -24,6 +24,11 @@ func (b *builder) create(n topology.Node) error {
 		if b.cfg.SRv6 {
 			settings = []kernel.Sysctl{{Key: "net.ipv6.conf.default.addr_gen_mode", Value: "1"}} // none
 		}
+		if b.cfg.Graph != nil {
+			// BGP's neighbours are known by addresses that the kernel makes of the ports'. They
+			// are in use at once: nobody else has them.
+			settings = []kernel.Sysctl{{Key: "net.ipv6.conf.default.accept_dad", Value: "0"}}
+		}
 		_, err := r.SetSysctls(settings)
 		return err
 	})
@@ -58,18 +63,18 @@ func (b *builder) wireLink(n topology.Node, port topology.Port) error {
 		return kernel.Explain(err)
 	}
 	defer h.Close()
-	upper := b.cfg.Topology.Node(port.Peer).Name
+	upper := b.cfg.plant().Node(port.Peer).Name
 	peer, err := kernel.OpenNamespace(b.cfg.namespace(upper))
 	if err != nil {
 		return err
 	}
 	defer peer.Close()
 	veth := netlink.NewVeth(netlink.NewLinkAttrs())
-	veth.Name = fmt.Sprintf(fabric.DefaultPortFormat, port.Index)
+	veth.Name = b.cfg.portName(n.ID, port.Index)
 	veth.Index = firstIndex + int(port.Link)
 	veth.MTU = b.cfg.MTU
 	veth.HardwareAddr = portMAC(n.ID, port.Index)
-	veth.PeerName = fmt.Sprintf(fabric.DefaultPortFormat, port.PeerPort)
+	veth.PeerName = b.cfg.portName(port.Peer, port.PeerPort)
 	veth.PeerHardwareAddr = portMAC(port.Peer, port.PeerPort)
 	veth.PeerNamespace = netlink.NsFd(peer)
 	if err := h.LinkAdd(veth); err != nil {
@@ -119,7 +124,7 @@ func (b *builder) configure(n topology.Node) error {
 
 func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topology.Port, link netlink.Link) error {
 	index := link.Attrs().Index
-	if err := b.cfg.setNeighbour(h, port, index); err != nil {
+	if err := b.cfg.setNeighbour(h, n.ID, port, index); err != nil {
 		return err
 	}
 	if !b.cfg.Unlimited {
@@ -149,6 +154,9 @@ func (b *builder) configureHost(n topology.Node) error {
 	_, err := r.SetSysctls(hostSysctls)
 	if err != nil {
 		return err
+	}
+	if !n.Addr.Is4() {
+		return nil
 	}
 	ok, err := enableMPTCP(n.Addr)
 	if err != nil {

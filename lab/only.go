@@ -8,6 +8,7 @@ import (
 
 	"weft/fabric"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // builds reports whether a node is part of the lab.
@@ -18,7 +19,7 @@ func (c Config) builds(id topology.NodeID) bool {
 // nodes yields those that are built, in the order of their numbers.
 func (c Config) nodes() iter.Seq[topology.Node] {
 	return func(yield func(topology.Node) bool) {
-		for n := range c.Topology.Nodes() {
+		for n := range c.plant().Nodes() {
 			if c.builds(n.ID) && !yield(n) {
 				return
 			}
@@ -30,18 +31,21 @@ func (c Config) numNodes() int {
 	if len(c.Only) > 0 {
 		return len(c.Only)
 	}
-	return c.Topology.NumNodes()
+	return c.plant().NumNodes()
 }
 
 // ports returns those of a node's ports that have another end.
 func (c Config) ports(id topology.NodeID) []topology.Port {
 	absent := func(p topology.Port) bool { return !c.builds(p.Peer) }
-	return slices.DeleteFunc(c.Topology.Ports(id), absent)
+	return slices.DeleteFunc(c.plant().Ports(id), absent)
 }
 
 // plan is that of a node to which all links to what is not built are down, and
 // which has no ports for them.
 func (c Config) plan(id topology.NodeID) (fabric.NodePlan, error) {
+	if c.Graph != nil {
+		return fabric.PlanGraph(c.Graph, graph.NodeID(id))
+	}
 	opts := fabric.Options{SRv6: c.SRv6}
 	if len(c.Only) == 0 {
 		return fabric.Plan(c.Topology, id, opts)

@@ -28,7 +28,7 @@ type labRepair struct {
 // repairLab mends a lab, and says what it has mended, a sentence each. What was made
 // to fail stays so.
 func repairLab(ctx context.Context, cfg Config, state *labState) (did []string, err error) {
-	r := labRepair{builder: builder{cfg: cfg, total: 3 * cfg.numNodes(), notes: state.Notes},
+	r := labRepair{builder: builder{cfg: cfg, notes: state.Notes},
 		handles: make(map[topology.NodeID]*netlink.Handle), fresh: make(map[topology.NodeID]bool)}
 	defer func() {
 		for _, h := range r.handles {
@@ -41,7 +41,12 @@ func repairLab(ctx context.Context, cfg Config, state *labState) (did []string, 
 	if err := kernel.PrepareNetnsDir(); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(topology.Node) error{r.namespace, r.links, r.configure} {
+	steps := []func(topology.Node) error{r.namespace, r.links, r.configure}
+	if cfg.Graph != nil {
+		steps = append(steps, r.startRouting)
+	}
+	r.total = len(steps) * cfg.numNodes()
+	for _, step := range steps {
 		for n := range cfg.nodes() {
 			if err := ctx.Err(); err != nil {
 				return r.did, err
@@ -52,7 +57,15 @@ func repairLab(ctx context.Context, cfg Config, state *labState) (did []string, 
 			r.progress()
 		}
 	}
-	return r.did, r.fail()
+	if err := r.fail(); err != nil {
+		return r.did, err
+	}
+	before := len(r.notes)
+	err = r.awaitRoutes(ctx, r.failed)
+	for _, what := range r.notes[before:] {
+		r.say("not mended: %s", what)
+	}
+	return r.did, err
 }
 
 func (r *labRepair) say(format string, args ...any) {
@@ -88,7 +101,7 @@ func (r *labRepair) namespace(n topology.Node) error {
 
 // links makes those of a node's links to the layer above that are not whole.
 func (r *labRepair) links(n topology.Node) error {
-	t := r.cfg.Topology
+	t := r.cfg.plant()
 	for _, port := range r.cfg.ports(n.ID) {
 		if !port.Up {
 			continue
@@ -106,7 +119,7 @@ func (r *labRepair) links(n topology.Node) error {
 			id   topology.NodeID
 			port int
 		}{{n.ID, port.Index}, {port.Peer, port.PeerPort}} {
-			if left, err := r.handles[end.id].LinkByName(portName(end.port)); err == nil {
+			if left, err := r.handles[end.id].LinkByName(r.cfg.portName(end.id, end.port)); err == nil {
 				if err := r.handles[end.id].LinkDel(left); err != nil {
 					return kernel.Explain(fmt.Errorf("remove what is left of link %s: %w", t.LinkName(port.Link), err))
 				}
@@ -120,11 +133,9 @@ func (r *labRepair) links(n topology.Node) error {
 	return nil
 }
 
-func portName(port int) string { return fmt.Sprintf(fabric.DefaultPortFormat, port) }
-
 // port is nil where a port has no device.
 func (r *labRepair) port(id topology.NodeID, port int) *netlink.LinkAttrs {
-	link, err := r.handles[id].LinkByName(portName(port))
+	link, err := r.handles[id].LinkByName(r.cfg.portName(id, port))
 	if err != nil {
 		return nil
 	}
@@ -140,7 +151,7 @@ func (r *labRepair) configure(n topology.Node) error {
 	}
 	down := make(map[string]bool)
 	for i, port := range r.cfg.ports(n.ID) {
-		if r.failed[port.Link] == FailLoud && r.cfg.Topology.Link(port.Link).B == n.ID {
+		if r.failed[port.Link] == FailLoud && r.cfg.plant().Link(port.Link).B == n.ID {
 			down[plan.Ports[i].Name] = true
 		}
 	}
@@ -184,7 +195,7 @@ func (r *labRepair) fail() error {
 	defer l.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(r.failed)) {
 		mode := r.failed[id]
-		k := r.cfg.Topology.Link(id)
+		k := r.cfg.plant().Link(id)
 		fails := true
 		for _, end := range []topology.NodeID{k.A, k.B} {
 			e, err := l.end(id, end)
@@ -213,9 +224,9 @@ func (r *labRepair) fail() error {
 			err = do()
 		}
 		if err != nil {
-			return fmt.Errorf("link %s: %w", r.cfg.Topology.LinkName(id), err)
+			return fmt.Errorf("link %s: %w", r.cfg.plant().LinkName(id), err)
 		}
-		r.say("%s: made it fail again (%s)", r.cfg.Topology.LinkName(id), mode)
+		r.say("%s: made it fail again (%s)", r.cfg.plant().LinkName(id), mode)
 	}
 	return nil
 }

@@ -26,12 +26,12 @@ func (r *labRepair) configurePort(h *netlink.Handle, n topology.Node, port topol
 		}
 		did = append(did, fmt.Sprintf("put back the MTU %d", r.cfg.MTU))
 	}
-	known, err := r.knows(h, port, a.Index)
+	known, err := r.knows(h, n.ID, port, a.Index)
 	if err != nil {
 		return did, err
 	}
 	if !known && a.Flags&net.FlagUp != 0 { // the kernel keeps none while a port is down
-		if err := r.cfg.setNeighbour(h, port, a.Index); err != nil {
+		if err := r.cfg.setNeighbour(h, n.ID, port, a.Index); err != nil {
 			return did, err
 		}
 		did = append(did, "put back the neighbour")
@@ -57,19 +57,14 @@ func (r *labRepair) configurePort(h *netlink.Handle, n topology.Node, port topol
 }
 
 // knows reports whether the other end of a port's link is known as setNeighbour has it.
-func (r *labRepair) knows(h *netlink.Handle, port topology.Port, index int) (bool, error) {
-	peer := r.cfg.Topology.Node(port.Peer).Addr
-	want := map[int]net.IP{netlink.FAMILY_V4: peer.AsSlice()}
-	if r.cfg.SRv6 {
-		want[netlink.FAMILY_V6] = topology.LinkLocal6(peer).AsSlice()
-	}
-	for family, ip := range want {
-		list, err := kernel.Dumped(func() ([]netlink.Neigh, error) { return h.NeighList(index, family) })
+func (r *labRepair) knows(h *netlink.Handle, id topology.NodeID, port topology.Port, index int) (bool, error) {
+	for _, want := range r.cfg.neighbours(id, port) {
+		list, err := kernel.Dumped(func() ([]netlink.Neigh, error) { return h.NeighList(index, familyOf(want)) })
 		if err != nil {
 			return false, kernel.Explain(fmt.Errorf("neighbours: %w", err))
 		}
 		if !slices.ContainsFunc(list, func(n netlink.Neigh) bool {
-			return n.IP.Equal(ip) && n.State == netlink.NUD_PERMANENT && slices.Equal(n.HardwareAddr, portMAC(port.Peer, port.PeerPort))
+			return n.IP.Equal(want.AsSlice()) && n.State == netlink.NUD_PERMANENT && slices.Equal(n.HardwareAddr, portMAC(port.Peer, port.PeerPort))
 		}) {
 			return false, nil
 		}

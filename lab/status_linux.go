@@ -153,7 +153,7 @@ func (l *Lab) inspect(n topology.Node, s *NodeStatus, failed map[topology.LinkID
 	}
 	for i, port := range l.Config.ports(n.ID) {
 		a := links[i].Attrs()
-		p := PortStatus{PortCounters: counters[i], Peer: l.Config.Topology.Node(port.Peer).Name, Up: a.OperState == netlink.OperUp, Failure: failed[port.Link]}
+		p := PortStatus{PortCounters: counters[i], Peer: l.Config.plant().Node(port.Peer).Name, Up: a.OperState == netlink.OperUp, Failure: failed[port.Link]}
 		if a.Statistics != nil {
 			p.RxBytes = a.Statistics.RxBytes
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/frr"
 	"weft/internal/kernel"
 	"weft/topology"
 )
@@ -34,6 +35,11 @@ func up(ctx context.Context, cfg Config, hold bool) (*Lab, error) {
 	}
 	if err := requireLabCapabilities(); err != nil {
 		return nil, err
+	}
+	if cfg.Graph != nil {
+		if err := frr.Available(); err != nil {
+			return nil, fmt.Errorf("lab %s: %w", cfg.Name, err)
+		}
 	}
 	lock, err := lockLab(cfg.Name)
 	if err != nil {
@@ -125,16 +131,24 @@ func requireLabCapabilities() error {
 const builders = 2
 
 // build makes the namespaces, then the links between them, then configures
-// each node.
+// each node. The switches of a Graph then find their routes.
 func build(ctx context.Context, cfg Config) (notes []string, err error) {
 	if err := kernel.PrepareNetnsDir(); err != nil {
 		return nil, err
 	}
-	b := builder{cfg: cfg, total: 3 * cfg.numNodes()}
-	for _, step := range []func(topology.Node) error{b.create, b.wire, b.configure} {
+	b := builder{cfg: cfg}
+	steps := []func(topology.Node) error{b.create, b.wire, b.configure}
+	if cfg.Graph != nil {
+		steps = append(steps, b.startRouting)
+	}
+	b.total = len(steps) * cfg.numNodes()
+	for _, step := range steps {
 		if err := b.each(ctx, step); err != nil {
 			return nil, fmt.Errorf("build lab %s: %w", cfg.Name, err)
 		}
+	}
+	if err := b.awaitRoutes(ctx, nil); err != nil {
+		return nil, fmt.Errorf("build lab %s: %w", cfg.Name, err)
 	}
 	return b.notes, nil
 }

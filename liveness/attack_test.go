@@ -16,14 +16,14 @@ func (s *world) deny(h *simHost, dst topology.NodeID, perSecond float64, lost fu
 	var send func()
 	send = func() {
 		s.after(gap/2+time.Duration(s.rng.Int64N(int64(gap))), send)
-		h.w.Active(dst, s.topo.Node(dst).Addr, s.now)
+		h.w.Active(s.topo.Node(dst).Addr, s.topo.Node(dst).Addr, s.now)
 		live := h.topo.Paths(h.id, dst).Live
 		path := live[next%len(live)]
 		next++
-		h.w.Sent(dst, path, 1)
+		h.w.Sent(s.topo.Node(dst).Addr, path, 1)
 		if lost(path) {
 			s.after(time.Duration(1+s.rng.IntN(20))*time.Millisecond, func() {
-				h.w.Lost(dst, path, 1, s.now)
+				h.w.Lost(s.topo.Node(dst).Addr, path, 1, s.now)
 				s.settle(h)
 			})
 		}

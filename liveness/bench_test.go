@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"fmt"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func large(b *testing.B) *Watcher {
 	}
 	for i := range 256 {
 		dst := topology.NodeID(1000 + i*100)
-		w.Active(dst, topo.Node(dst).Addr, 0)
+		w.Active(topo.Node(dst).Addr, topo.Node(dst).Addr, 0)
 	}
 	return w
 }
@@ -72,7 +73,7 @@ func BenchmarkSent_k48(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		w.Sent(topology.NodeID(1000+i%256*100), i%576, 1)
+		w.Sent(w.order[i%256].dst, i%576, 1)
 	}
 }
 
@@ -81,13 +82,13 @@ func BenchmarkLost_k48(b *testing.B) {
 	w := large(b)
 	now := time.Duration(0)
 	for i := range 576 * 40 {
-		w.Sent(1000, i%576, 1)
+		w.Sent(w.order[0].dst, i%576, 1)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
 		now += 10 * time.Microsecond
-		w.Lost(1000, 7, 1, now)
+		w.Lost(w.order[0].dst, 7, 1, now)
 	}
 }
 
@@ -101,13 +102,16 @@ func BenchmarkActive_k48(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	addr := topo.Node(9999).Addr
+	var hosts []netip.Addr
+	for i := range 20000 {
+		hosts = append(hosts, topo.Node(topology.NodeID(1000+i)).Addr)
+	}
 	now := time.Duration(0)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
 		now += 2 * activeFor
-		w.Active(topology.NodeID(1000+i%20000), addr, now)
+		w.Active(hosts[i%20000], hosts[i%20000], now)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 func TestWatcher_forgetsAndRefuses(t *testing.T) {
 	s := newWorld(t, "fat-tree:k=4", 6)
 	h := s.watch(0, Config{MaxDestinations: 2})
-	active := func(dst topology.NodeID) { h.w.Active(dst, s.topo.Node(dst).Addr, s.now) }
+	active := func(dst topology.NodeID) { h.w.Active(s.topo.Node(dst).Addr, s.topo.Node(dst).Addr, s.now) }
 	active(15)
 	active(14)
 	active(1) // of the same rack
@@ -25,7 +25,7 @@ func TestWatcher_forgetsAndRefuses(t *testing.T) {
 	s.run(1500 * time.Millisecond)
 	active(14)
 	active(13)
-	if st := h.w.Stats(); st.Destinations != 2 || st.Refused != 1 || st.Evicted != 1 || h.w.groups[15] != nil {
+	if st := h.w.Stats(); st.Destinations != 2 || st.Refused != 1 || st.Evicted != 1 || h.w.groups[s.topo.Node(15).Addr] != nil {
 		t.Errorf("%+v", st)
 	}
 	// An idle destination is not probed.
@@ -72,9 +72,9 @@ func TestWatcher_allocatesNothing(t *testing.T) {
 	peer := s.topo.Node(15).Addr
 	n := testing.AllocsPerRun(2000, func() {
 		now += time.Millisecond
-		h.w.Active(15, peer, now)
-		h.w.Sent(15, path%4, 10)
-		h.w.Lost(15, path%4, 1, now)
+		h.w.Active(peer, peer, now)
+		h.w.Sent(peer, path%4, 10)
+		h.w.Lost(peer, path%4, 1, now)
 		path++
 		h.w.Tick(now)
 		h.w.Probes(func(p *Probe) {
@@ -105,9 +105,10 @@ func FuzzAnswer(f *testing.F) {
 		s.run(10 * time.Millisecond)
 		now := s.now + time.Duration(step)
 		h.w.Answer(packet, now)
-		h.w.Sent(15, path, n)
-		h.w.Lost(15, path, n, now)
-		h.w.Active(topology.NodeID(path), self, now)
+		peer := s.topo.Node(15).Addr
+		h.w.Sent(peer, path, n)
+		h.w.Lost(peer, path, n, now)
+		h.w.Active(netip.AddrFrom4([4]byte{10, byte(path >> 16), byte(path >> 8), byte(path)}), self, now)
 		h.w.Tick(now)
 		if len(h.w.Topology().Down()) > 0 {
 			t.Fatal("one packet killed a link")

@@ -21,7 +21,7 @@ type Carriage struct {
 
 // racks are those of a fabric. They are not written to once they are made.
 type racks struct {
-	kind map[topology.NodeID]int8 // of each edge switch but the own; -1: none is watched
+	kind map[topology.NodeID]int32 // of each edge switch but the own; -1: none is watched
 }
 
 // verdict is on a rack.

@@ -15,7 +15,8 @@ func names(t *topology.Topology) (list []string) {
 		list = append(list, t.LinkName(l))
 	}
 	for _, a := range t.Avoided() {
-		list = append(list, t.Node(a.Dst).Name+" by "+t.Node(t.Paths(a.Src, a.Dst).Bounce(a.Path)).Name)
+		dst, _ := t.ByAddr(a.Dst)
+		list = append(list, t.Node(dst).Name+" by "+t.Node(t.PathsTo(a.Src, a.Dst).Bounce(a.Path)).Name)
 	}
 	return list
 }

@@ -50,7 +50,7 @@ func (w *Watcher) differsFromKind(g *group) bool {
 		return true
 	}
 	for i := range w.suspects {
-		if s := &w.suspects[i]; s.far() && w.base.OnPaths(s.Link, w.config.Self, g.dst) {
+		if s := &w.suspects[i]; s.far() && w.base.OnPaths(s.Link, w.near.rack, g.rack) {
 			return true
 		}
 	}

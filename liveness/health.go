@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"time"
-
-	"weft/topology"
 )
 
 // Stats counts since New.
@@ -62,9 +60,9 @@ const (
 
 // PathHealth is what is known of one path.
 type PathHealth struct {
-	Dst   topology.NodeID // Self for a boomerang
-	Path  int             // its number for the pair
-	Via   netip.Addr      // bouncing address
+	Dst   netip.Addr // a host, as in topology.HostAt; Self for a boomerang
+	Path  int        // its number for the pair
+	Via   netip.Addr // bouncing address
 	State Health
 	Why   string // for Quarantined and Slow: the evidence
 	// Since is when it was quarantined, found slow, or let back. Time while this process

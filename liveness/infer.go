@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 // it is one of the paths to that destination.
 type Suspect struct {
 	Link  topology.LinkID
-	Dst   topology.NodeID // only its Path is out of use; Self: the link is out of use for all
-	Path  int             // its number for the pair; -1 if the link is out of use for all
+	Dst   netip.Addr // only this host's Path is out of use; Self: the link is out of use for all
+	Path  int        // its number for the pair; -1 if the link is out of use for all
 	Since time.Duration
 	Why   string // the evidence against the first path
 	Held  bool   // stays in use for Config.Floor
@@ -184,7 +185,7 @@ func (w *Watcher) allBad(g *group, low topology.LinkID) bool {
 
 func (w *Watcher) accuse(p *path, l topology.LinkID, rank int) {
 	s := accusation(p, l, rank)
-	s.Dst = w.config.Self
+	s.Dst = w.near.dst
 	w.suspects = append(w.suspects, s)
 }
 

@@ -2,7 +2,9 @@ package liveness
 
 import (
 	"net/netip"
+	"slices"
 
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -13,7 +15,7 @@ type Labels struct {
 	Topology *topology.Topology // links that are down do not matter: paths keep their labels
 	Self     topology.NodeID
 
-	distant []topology.NodeID    // nil until needed
+	distant []topology.NodeID    // racks; nil until needed
 	around  map[netip.Addr][]int // round trips, by bouncing address
 }
 
@@ -21,8 +23,8 @@ type Labels struct {
 // switch that takes the labels off. ok is false if the probe has no such path. The caller
 // must not write to ports.
 func (l *Labels) Of(p *Probe) (ports []int, ok bool) {
-	if p.Dst != l.Self {
-		set := l.Topology.Paths(l.Self, p.Dst)
+	if p.Kind() != encap.Boomerang {
+		set := l.Topology.PathsTo(l.Self, p.Dst)
 		if p.Path >= set.Count() {
 			return nil, false
 		}
@@ -58,14 +60,13 @@ func (l *Labels) roundTrip(via netip.Addr) (ports []int, ok bool) {
 	return nil, false
 }
 
-// findDistant finds one host of each kind of distant rack: another rack of the pod, and
-// another pod, as far as the fabric has them.
+// findDistant finds one rack of each kind that needs a path.
 func (l *Labels) findDistant() {
-	seen := 0
-	for h := topology.NodeID(0); int(h) < l.Topology.NumHosts(); h++ {
-		if n := len(l.Topology.Paths(l.Self, h).Bases); n > 0 && seen&(1<<n) == 0 {
-			seen |= 1 << n
-			l.distant = append(l.distant, h)
+	var kinds []topology.PathSet
+	for edge := range l.Topology.Racks() {
+		set := l.Topology.Paths(l.Self, edge)
+		if !set.Direct() && !slices.ContainsFunc(kinds, set.Like) {
+			kinds, l.distant = append(kinds, set), append(l.distant, edge)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -41,8 +42,8 @@ func TestLabels_leadThereAndBack(t *testing.T) {
 						break
 					}
 					bounce, _ := whole.ByAddr(set.Addr(n))
-					for _, to := range []topology.NodeID{dst, self} {
-						ports, ok := l.Of(&Probe{Via: set.Addr(n), Path: n, Dst: to})
+					for to, kind := range map[topology.NodeID]encap.ProbeKind{dst: encap.ProbeRequest, self: encap.Boomerang} {
+						ports, ok := l.Of(&Probe{Via: set.Addr(n), Path: n, Dst: whole.Node(to).Addr, body: encap.Probe{Kind: kind}})
 						passed := follow(whole, edge, ports)
 						turned := slices.Index(passed, bounce)
 						if !ok || turned < 0 || turned != len(set.Bases)-1 || len(passed)-1 > turned && !(strings.HasPrefix(spec, "vl2") &&
@@ -53,10 +54,10 @@ func TestLabels_leadThereAndBack(t *testing.T) {
 					}
 				}
 			}
-			if _, ok := l.Of(&Probe{Via: whole.Node(self).Addr, Dst: self}); ok {
+			if _, ok := l.Of(&Probe{Via: whole.Node(self).Addr, Dst: whole.Node(self).Addr, body: encap.Probe{Kind: encap.Boomerang}}); ok {
 				t.Errorf("%s: a host bounces", spec)
 			}
-			if _, ok := l.Of(&Probe{Path: 1000, Dst: topology.NodeID(whole.NumHosts() - 1)}); ok && self != topology.NodeID(whole.NumHosts()-1) {
+			if _, ok := l.Of(&Probe{Path: 1000, Dst: whole.Node(topology.NodeID(whole.NumHosts() - 1)).Addr, body: encap.Probe{Kind: encap.ProbeRequest}}); ok && self != topology.NodeID(whole.NumHosts()-1) {
 				t.Errorf("%s: there is a path 1000", spec)
 			}
 		}

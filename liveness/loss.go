@@ -3,16 +3,15 @@ package liveness
 import (
 	"net/netip"
 	"time"
-
-	"weft/topology"
 )
 
-// Active says that there is traffic to a destination, at one of its addresses. Its paths
+// Active says that there is traffic to a destination, a host as in topology.HostAt, at one
+// of its addresses. Its paths
 // are then probed for a second. A destination in the same rack, or in no rack, has no
 // paths. Above MaxDestinations, the destination that has been idle longest is forgotten;
 // if none is idle, the new one is not watched. Both are counted. Active allocates only
 // for a new destination.
-func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Duration) {
+func (w *Watcher) Active(dst, address netip.Addr, now time.Duration) {
 	w.at(now)
 	if w.proof.idle {
 		return
@@ -35,25 +34,22 @@ func (w *Watcher) Active(dst topology.NodeID, address netip.Addr, now time.Durat
 
 // watch makes the group of a destination; nil if there is no room, or nothing to
 // watch.
-func (w *Watcher) watch(dst topology.NodeID) *group {
-	if dst < 0 || int(dst) >= w.base.NumHosts() {
+func (w *Watcher) watch(dst netip.Addr) *group {
+	host, edge, ok := w.base.HostAt(dst)
+	if !ok || host != dst {
 		return nil
 	}
-	set := w.base.Paths(w.config.Self, dst)
+	set := w.base.Paths(w.config.Self, edge)
 	k, ok := w.kindOf(set)
 	if !ok || !w.makeRoom() {
 		return nil
 	}
-	g := &group{dst: dst, paths: make([]path, k.paths)}
+	g := &group{dst: dst, rack: edge, paths: make([]path, k.paths)}
 	for i := range g.paths {
 		p := &g.paths[i]
-		links := set.Path(i).Links
-		far := links[len(links)/2 : len(links)-1]
+		_, down := set.Halves(i)
 		p.index, p.up = int32(i), k.up+int32(i)
-		p.high, p.low = far[0], none
-		if len(far) > 1 {
-			p.low = far[1]
-		}
+		p.setHalf(down)
 		if p.down = w.near.paths[p.up].down; w.downHere(p) {
 			p.down = true
 			g.farDown++
@@ -111,7 +107,7 @@ func (w *Watcher) forget(g *group) {
 // Sent says that packets to a destination took one of its paths, at the time of the
 // latest call that had a time. Sent and Lost allocate nothing. Both ignore destinations
 // and paths that are not watched.
-func (w *Watcher) Sent(dst topology.NodeID, path, packets int) {
+func (w *Watcher) Sent(dst netip.Addr, path, packets int) {
 	if p := w.pathOf(dst, path); p != nil {
 		piece := w.piece()
 		p.lost.addSent(piece, packets)
@@ -121,7 +117,7 @@ func (w *Watcher) Sent(dst topology.NodeID, path, packets int) {
 
 // Lost says that packets which took a path had to be sent again. Sent has counted them
 // before.
-func (w *Watcher) Lost(dst topology.NodeID, path, packets int, now time.Duration) {
+func (w *Watcher) Lost(dst netip.Addr, path, packets int, now time.Duration) {
 	w.at(now)
 	p := w.pathOf(dst, path)
 	if p == nil {
@@ -135,7 +131,7 @@ func (w *Watcher) Lost(dst topology.NodeID, path, packets int, now time.Duration
 	}
 }
 
-func (w *Watcher) pathOf(dst topology.NodeID, i int) *path {
+func (w *Watcher) pathOf(dst netip.Addr, i int) *path {
 	g := w.groups[dst]
 	if g == nil || uint(i) >= uint(len(g.paths)) {
 		return nil

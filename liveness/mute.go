@@ -1,9 +1,8 @@
 package liveness
 
 import (
+	"net/netip"
 	"time"
-
-	"weft/topology"
 )
 
 // silence looks at a group after a miss. A destination that has answered none of many
@@ -35,7 +34,7 @@ func (w *Watcher) unmute(g *group) {
 
 // Heard says that a probe of another host has come in, so that host runs weft. If it was
 // mute, it is tried at once. Heard allocates nothing.
-func (w *Watcher) Heard(from topology.NodeID, now time.Duration) {
+func (w *Watcher) Heard(from netip.Addr, now time.Duration) {
 	w.at(now)
 	if g := w.groups[from]; g != nil && g.mute {
 		w.hasten(g)

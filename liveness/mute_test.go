@@ -11,7 +11,7 @@ import (
 // requests lets time pass and counts the requests that a host sends to another.
 func (s *world) requests(h *simHost, dst topology.NodeID, d time.Duration) (n int) {
 	s.sent = func(from *simHost, p *Probe) {
-		if from == h && p.Kind() == encap.ProbeRequest && p.Dst == dst {
+		if from == h && p.Kind() == encap.ProbeRequest && p.Dst == s.topo.Node(dst).Addr {
 			n++
 		}
 	}
@@ -62,7 +62,7 @@ func TestWatcher_plainIsFoundThoughTrafficPauses(t *testing.T) {
 	s.mute[15] = true
 	h := s.watch(0, Config{})
 	burst := func() {
-		h.w.Active(15, s.topo.Node(15).Addr, s.now)
+		h.w.Active(s.topo.Node(15).Addr, s.topo.Node(15).Addr, s.now)
 		s.settle(h)
 	}
 	burst()
@@ -91,7 +91,7 @@ func TestWatcher_plainThatIsHeardIsTriedAtOnce(t *testing.T) {
 	s.keepActive(h, 15)
 	s.run(100 * time.Second)
 	heard := func(from topology.NodeID) {
-		h.w.Heard(from, s.now)
+		h.w.Heard(s.topo.Node(from).Addr, s.now)
 		s.settle(h)
 	}
 	heard(14) // who is not watched

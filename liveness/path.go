@@ -61,10 +61,18 @@ type path struct {
 	small        bool // packets must be shorter than by what other paths have in common with it; see group.small
 }
 
+// setHalf sets the links of a path's half, of which the last leads to the bouncing switch.
+func (p *path) setHalf(links []topology.LinkID) {
+	p.high, p.low = links[len(links)-1], none
+	if len(links) > 1 {
+		p.low = links[0]
+	}
+}
+
 // group is the paths to one destination, or the boomerangs of the host. Their
 // probes are compared with each other.
 type group struct {
-	dst     topology.NodeID // Self for boomerangs
+	dst     netip.Addr      // the host, as in topology.HostAt; Self for boomerangs
 	rack    topology.NodeID // its edge switch
 	address netip.Addr
 	paths   []path

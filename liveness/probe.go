@@ -5,15 +5,14 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/topology"
 )
 
 // Probe is a packet to send: Append's bytes, in IP-in-IP from the host to Via, or with
 // the labels that Labels.Of returns.
 type Probe struct {
-	Via  netip.Addr      // the bouncing address: the outer destination
-	Path int             // number of the path for the pair; of a boomerang, that of a path with the same switch
-	Dst  topology.NodeID // Self for a boomerang
+	Via  netip.Addr // the bouncing address: the outer destination
+	Path int        // number of the path for the pair; of a boomerang, that of a path with the same switch
+	Dst  netip.Addr // a host, as in topology.HostAt; Self for a boomerang
 	body encap.Probe
 }
 
@@ -64,6 +63,8 @@ func (w *Watcher) queue(p *path, i int32, padding int) {
 	}}
 	if g == &w.near {
 		probe.body.Kind = encap.Boomerang
+	} else if !w.base.Computed() {
+		probe.body.Via, probe.body.Padding = probe.Via, max(padding, probe.Via.BitLen()/8)
 	}
 	w.stats.Bytes += uint64(probe.Len() + w.config.Carrier.Overhead())
 	w.out = append(w.out, probe)

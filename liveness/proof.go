@@ -62,7 +62,7 @@ type kindProof struct {
 type rackProof struct {
 	edge   topology.NodeID
 	gate   gate
-	kind   int8
+	kind   int32
 	groups []*group
 }
 
@@ -72,20 +72,19 @@ func (w *Watcher) beginProof() {
 	pr := &w.proof
 	*pr = proof{
 		off: w.budget.none(), bounces: make([]bounce, len(w.near.paths)), kinds: make([]kindProof, len(w.kinds)),
-		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int8)}, own: t.EdgeOf(w.config.Self),
+		racks: make(map[topology.NodeID]*rackProof), edges: &racks{make(map[topology.NodeID]int32)}, own: w.near.rack,
 		idle: pr.idle,
 	}
 	for i := range pr.bounces {
 		pr.bounces[i].home = -1
 	}
-	for h := range topology.NodeID(t.NumHosts()) {
-		edge := t.EdgeOf(h)
-		if _, known := pr.edges.kind[edge]; known || edge == pr.own {
+	for edge := range t.Racks() {
+		if edge == pr.own {
 			continue
 		}
 		pr.edges.kind[edge] = -1
-		if k, ok := w.kindOf(t.Paths(w.config.Self, h)); ok {
-			pr.edges.kind[edge] = int8(k.number)
+		if k, ok := w.kindOf(t.Paths(w.config.Self, edge)); ok {
+			pr.edges.kind[edge] = int32(k.number)
 		}
 	}
 	pr.due = never
@@ -97,7 +96,6 @@ func (w *Watcher) lookAgain(at time.Duration) { w.proof.due = min(w.proof.due, a
 
 // joins adds a destination to its rack's.
 func (w *Watcher) joins(g *group) {
-	g.rack = w.base.EdgeOf(g.dst)
 	r := w.proof.racks[g.rack]
 	if r == nil {
 		// Nothing speaks against the rack; whether its kind is proved is looked at first.
@@ -298,7 +296,7 @@ func (w *Watcher) proveRack(r *rackProof) {
 
 // homeSince reports whether a boomerang that was sent since then has come home from a
 // switch of a kind.
-func (w *Watcher) homeSince(kind int8, then time.Duration) bool {
+func (w *Watcher) homeSince(kind int32, then time.Duration) bool {
 	k := &w.kinds[kind]
 	for _, b := range w.proof.bounces[k.up:][:k.paths] {
 		if b.home >= then {

@@ -21,7 +21,7 @@ func (s *world) deafen(deaf bool, names ...string) {
 // bouncers are the names of the bouncing switches of a pair.
 func (s *world) bouncers(src, dst topology.NodeID) (names []string) {
 	set := s.topo.Paths(src, dst)
-	for n := range count(set) {
+	for n := range set.Count() {
 		names = append(names, s.topo.Node(set.Bounce(n)).Name)
 	}
 	slices.Sort(names)

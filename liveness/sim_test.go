@@ -177,7 +177,7 @@ func (s *world) bounced(id topology.NodeID, via netip.Addr) route {
 		if set.Direct() {
 			continue
 		}
-		for n := range count(set) {
+		for n := range set.Count() {
 			if set.Addr(n) != via {
 				continue
 			}
@@ -213,15 +213,16 @@ func (s *world) probe(h *simHost, p Probe) {
 		s.travel(s.bounced(h.id, p.Via), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		return
 	}
-	if k := (way{h.id, p.Dst, p.Path, p.Via}); s.routes[k] == nil {
-		if s.topo.Whole().Paths(h.id, p.Dst).Addr(p.Path) != p.Via {
-			s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, p.Dst, p.Via)
+	dst, _ := s.topo.ByAddr(p.Dst)
+	if k := (way{h.id, dst, p.Path, p.Via}); s.routes[k] == nil {
+		if s.topo.Whole().Paths(h.id, dst).Addr(p.Path) != p.Via {
+			s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, dst, p.Via)
 		}
 		s.routes[k] = route{} // it has been looked at
 	}
-	ignores := s.ignores[p.Dst]
-	s.travel(s.route(h.id, p.Dst, p.Path), size, asData(packet), func() {
-		if s.mute[p.Dst] || s.old[p.Dst] && len(packet) > encap.ProbeLen || ignores != nil && ignores(p.Path) {
+	ignores := s.ignores[dst]
+	s.travel(s.route(h.id, dst, p.Path), size, asData(packet), func() {
+		if s.mute[dst] || s.old[dst] && len(packet) > encap.ProbeLen || ignores != nil && ignores(p.Path) {
 			return
 		}
 		path, err := encap.ReplyProbe(packet)
@@ -229,9 +230,9 @@ func (s *world) probe(h *simHost, p Probe) {
 			s.t.Fatalf("request by path %d: reply by %d, %v", p.Path, path, err)
 		}
 		back := func() {
-			s.travel(s.route(p.Dst, h.id, int(path)), size, asData(packet), func() { s.answer(h, packet) }, nil)
+			s.travel(s.route(dst, h.id, int(path)), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		}
-		if lag := s.lags[p.Dst]; lag != nil {
+		if lag := s.lags[dst]; lag != nil {
 			s.after(lag(p.Path), back)
 			return
 		}
@@ -271,15 +272,15 @@ func (s *world) talk(h *simHost, dst topology.NodeID, perSecond float64) {
 	var send func()
 	send = func() {
 		s.after(gap/2+time.Duration(s.rng.Int64N(int64(gap))), send)
-		h.w.Active(dst, s.topo.Node(dst).Addr, s.now)
+		h.w.Active(s.topo.Node(dst).Addr, s.topo.Node(dst).Addr, s.now)
 		set := h.topo.Paths(h.id, dst)
 		if len(set.Live) > 0 {
 			path := set.Live[next%len(set.Live)]
 			next++
-			h.w.Sent(dst, path, 1)
+			h.w.Sent(s.topo.Node(dst).Addr, path, 1)
 			if _, ok := s.carry(s.route(h.id, dst, path), 100); !ok {
 				s.after(time.Duration(1+s.rng.IntN(20))*time.Millisecond, func() {
-					h.w.Lost(dst, path, 1, s.now)
+					h.w.Lost(s.topo.Node(dst).Addr, path, 1, s.now)
 					s.settle(h)
 				})
 			}
@@ -293,7 +294,7 @@ func (s *world) talk(h *simHost, dst topology.NodeID, perSecond float64) {
 // told.
 func (s *world) keepActive(h *simHost, dst topology.NodeID) {
 	if !h.stopped {
-		h.w.Active(dst, s.topo.Node(dst).Addr, s.now)
+		h.w.Active(s.topo.Node(dst).Addr, s.topo.Node(dst).Addr, s.now)
 		s.settle(h)
 	}
 	s.after(300*time.Millisecond, func() { s.keepActive(h, dst) })

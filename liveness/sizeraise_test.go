@@ -27,7 +27,7 @@ func TestSize_passesAgainWhileTried(t *testing.T) {
 		}
 		tried := false
 		s.sent = func(_ *simHost, p *Probe) {
-			if !tried && p.Dst == 15 && p.Path == 0 && p.Kind() == encap.ProbeRequest && p.Len()+encap.Overhead > 1400 {
+			if !tried && p.Dst == s.topo.Node(15).Addr && p.Path == 0 && p.Kind() == encap.ProbeRequest && p.Len()+encap.Overhead > 1400 {
 				tried = true
 				s.after(time.Microsecond, func() { s.holes(0, link) })
 			}

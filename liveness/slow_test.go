@@ -181,7 +181,7 @@ func TestWatcher_whoAnswersLateSlowsItself(t *testing.T) {
 						t.Errorf("seed %d, at %v: %v is down", seed, s.now, names(h.topo))
 					}
 					for _, a := range h.topo.Avoided() {
-						if s.lags[a.Dst] == nil {
+						if dst, _ := s.topo.ByAddr(a.Dst); s.lags[dst] == nil {
 							t.Errorf("seed %d, at %v: %v is avoided", seed, s.now, names(h.topo))
 						}
 					}

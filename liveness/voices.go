@@ -2,9 +2,8 @@ package liveness
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
-
-	"weft/topology"
 )
 
 // hear decides which of the links that destinations accuse are suspected: those that two
@@ -18,7 +17,7 @@ func (w *Watcher) hear() {
 		return
 	}
 	slices.SortFunc(w.alone, func(a, b Suspect) int {
-		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.Link, b.Link), a.Dst.Compare(b.Dst), cmp.Compare(a.Path, b.Path))
 	})
 	for from := 0; from < len(w.alone); {
 		to := from + 1
@@ -29,7 +28,7 @@ func (w *Watcher) hear() {
 			w.contested = true
 			if !w.contradicted(all) {
 				for _, s := range all {
-					s.Dst, s.Path = w.config.Self, -1
+					s.Dst, s.Path = w.near.dst, -1
 					w.suspects = append(w.suspects, s)
 				}
 			}
@@ -45,7 +44,7 @@ func (w *Watcher) agree(all []Suspect) bool {
 	own := w.ofRack(first)
 	for i := range all[1:] {
 		s := &all[1+i]
-		if own && s.Dst != first.Dst || !own && w.base.EdgeOf(s.Dst) != w.base.EdgeOf(first.Dst) {
+		if own && s.Dst != first.Dst || !own && w.groups[s.Dst].rack != w.groups[first.Dst].rack {
 			return true
 		}
 	}
@@ -94,10 +93,10 @@ func (w *Watcher) keepFloorAlone() {
 		}
 	}
 	slices.SortFunc(w.alone, func(a, b Suspect) int {
-		return cmp.Or(cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(a.Dst.Compare(b.Dst), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Path, b.Path))
 	})
 	kept := w.alone[:0]
-	live, left, dst := 0, 0, topology.NodeID(-1)
+	live, left, dst := 0, 0, netip.Addr{}
 	for _, s := range w.alone {
 		g := w.groups[s.Dst]
 		if s.Dst != dst {

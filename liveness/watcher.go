@@ -21,7 +21,7 @@ type Watcher struct {
 	now     time.Duration // running time, see stalls
 
 	near   group // boomerangs
-	groups map[topology.NodeID]*group
+	groups map[netip.Addr]*group
 	order  []*group // those of the map, oldest first
 	room   time.Duration
 	kinds  []kind
@@ -52,7 +52,7 @@ type Watcher struct {
 
 // kind is the pairs of hosts that use the same bouncing switches.
 type kind struct {
-	first netip.Addr // bouncing address of path 0
+	set   topology.PathSet // of one of the pairs
 	paths int
 	up    int32 // the boomerang of path 0
 
@@ -85,16 +85,19 @@ func (w *Watcher) begin(base *topology.Topology) {
 		g.gone = true
 	}
 	w.config.Topology, w.base, w.current = base, base, base
-	w.groups = make(map[topology.NodeID]*group)
+	w.groups = make(map[netip.Addr]*group)
 	w.order, w.kinds, w.suspects, w.alone, w.contested = nil, nil, nil, nil, false
 	w.schedule.Clear()
 	w.nearN, w.farN = 0, 0
 	w.marks = make(marks, (base.NumLinks()+63)/64)
 	w.awaited.forget()
 	w.slows.begin()
-	w.near = group{dst: w.config.Self, address: w.config.Address}
-	for _, dst := range w.neighbours() {
-		w.addKind(base.Paths(w.config.Self, dst))
+	self, own, _ := base.HostAt(w.config.Address)
+	w.near = group{dst: self, rack: own, address: w.config.Address}
+	w.addKind(base.Paths(w.config.Self, base.EdgeOf(0)))
+	w.addKind(base.Paths(w.config.Self, base.EdgeOf(topology.NodeID(base.NumHosts()-1))))
+	for edge := range base.Racks() {
+		w.addKind(base.Paths(w.config.Self, edge))
 	}
 	w.near.init(w.now)
 	for i := range w.near.paths {
@@ -106,39 +109,16 @@ func (w *Watcher) begin(base *topology.Topology) {
 	w.dirty = true
 }
 
-// neighbours returns a host of each kind of pair that Self is in: one behind
-// another edge switch of its pod and one of another pod, if there are any.
-func (w *Watcher) neighbours() []topology.NodeID {
-	t := w.base
-	hosts := []topology.NodeID{0, topology.NodeID(t.NumHosts() - 1)}
-	edge := t.EdgeOf(w.config.Self)
-	for _, p := range t.Ports(edge) {
-		if !p.Up {
-			continue
-		}
-		for _, q := range t.Ports(p.Peer) {
-			if !q.Up && q.Peer != edge {
-				return append(hosts, t.FirstHost(q.Peer))
-			}
-		}
-	}
-	return hosts
-}
-
 // addKind adds the boomerangs of a set of paths if they are not there yet.
 func (w *Watcher) addKind(s topology.PathSet) {
 	if _, known := w.kindOf(s); known || s.Direct() {
 		return
 	}
-	n := count(s)
-	k := kind{first: s.Addr(0), paths: n, up: int32(len(w.near.paths)), number: len(w.kinds)}
-	for i := range n {
-		links := s.Path(i).Links
-		up := links[1 : len(links)/2]
-		p := path{index: int32(i), via: s.Addr(i), high: up[len(up)-1], low: none}
-		if len(up) > 1 {
-			p.low = up[0]
-		}
+	k := kind{set: s, paths: s.Count(), up: int32(len(w.near.paths)), number: len(w.kinds)}
+	for i := range k.paths {
+		up, _ := s.Halves(i)
+		p := path{index: int32(i), via: s.Addr(i)}
+		p.setHalf(up)
 		w.near.paths = append(w.near.paths, p)
 	}
 	w.kinds = append(w.kinds, k)
@@ -148,22 +128,12 @@ func (w *Watcher) kindOf(s topology.PathSet) (kind, bool) {
 	if s.Direct() {
 		return kind{}, false
 	}
-	first := s.Addr(0)
 	for _, k := range w.kinds {
-		if k.first == first {
+		if k.set.Like(s) {
 			return k, true
 		}
 	}
 	return kind{}, false
-}
-
-// count returns the number of paths of a set, live or not.
-func count(s topology.PathSet) int {
-	n := 1
-	for _, base := range s.Bases {
-		n *= base
-	}
-	return n
 }
 
 // SetTopology replaces the baseline, which link-state updates change. Links that are down
@@ -198,7 +168,7 @@ func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error 
 // rebase reads the baseline again for a group if one of the changed links is on its
 // paths.
 func (w *Watcher) rebase(g *group, changed []topology.LinkID) {
-	if g != &w.near && !concerns(w.base, changed, w.config.Self, g.dst) {
+	if g != &w.near && !concerns(w.base, changed, w.near.rack, g.rack) {
 		return
 	}
 	g.farDown = 0

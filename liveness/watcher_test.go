@@ -78,7 +78,7 @@ func TestWatcher_probesAreSpread(t *testing.T) {
 	s := newWorld(t, "fat-tree:k=4", 3)
 	h := s.watch(0, Config{})
 	s.keepActive(h, 15)
-	last := map[[2]int]time.Duration{}
+	last := map[[2]netip.Addr]time.Duration{}
 	var gaps []time.Duration
 	atOnce := 0
 	for s.now < 10*time.Second {
@@ -92,7 +92,7 @@ func TestWatcher_probesAreSpread(t *testing.T) {
 				return
 			}
 			n++
-			k := [2]int{int(p.Dst), int(p.Via.As4()[2])<<16 | int(p.Via.As4()[1])<<8 | int(p.Via.As4()[3])}
+			k := [2]netip.Addr{p.Dst, p.Via}
 			if at, ok := last[k]; ok {
 				gaps = append(gaps, s.now-at)
 			}
@@ -196,7 +196,7 @@ func TestWatcher_baselineAndOwnEvidence(t *testing.T) {
 	expect("told of", near)
 	s.run(s.now + time.Second)
 	for _, p := range h.w.Paths() {
-		if p.Dst == 0 && p.Via == s.topo.Node(s.node("c1.1")).Addr && p.State != Down {
+		if p.Dst == s.topo.Node(0).Addr && p.Via == s.topo.Node(s.node("c1.1")).Addr && p.State != Down {
 			t.Errorf("boomerang to c1.1 is %v", p.State)
 		}
 	}

@@ -9,9 +9,11 @@ import (
 	"weft/internal/dataplane"
 	"weft/link"
 	"weft/policy"
-	"weft/topology" // programs are two Hosts that stand for the kernels of two machines, each with
+	"weft/topology"
 )
 
+// programs are two Hosts that stand for the kernels of two machines, each with a Gateway in
+// front of it.
 func programs(t *testing.T, change func(i int, c *dataplane.GatewayConfig)) (hosts [2]*Host, gateways [2]*dataplane.Gateway, cables [2]*superMemory) {
 	t.Helper()
 	var under [2]*link.UDP

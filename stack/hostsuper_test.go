@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"weft/topology" // superHosts are two Hosts on one cable; nobody needs to encapsulate there.
+	"weft/topology"
 )
 
+// superHosts are two Hosts on one cable; nobody needs to encapsulate there.
 func superHosts(t *testing.T, policy string) (a, b *Host, devA, devB *superMemory) {
 	t.Helper()
 	devA, devB = superPair(1500)

@@ -11,11 +11,12 @@ import (
 
 	"weft/encap"
 	"weft/internal/clock"
-	"weft/link" // tunnelHosts are two Hosts of an ordinary user on the loopback interface.
+	"weft/link"
 )
 
 var tunnelAddrs = []netip.Addr{netip.MustParseAddr("10.200.0.1"), netip.MustParseAddr("10.200.0.2")}
 
+// tunnelHosts are two Hosts of an ordinary user on the loopback interface.
 func tunnelHosts(t testing.TB, policy string, change func(i int, c *Config)) (a, b *Host) {
 	t.Helper()
 	return tunnelHostsAt(t, "127.0.0.1:0", policy, change)

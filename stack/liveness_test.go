@@ -42,7 +42,7 @@ func TestHost_watchesItsPaths(t *testing.T) {
 	a := newHost(t, w, addrA, watch, near.below)
 	b := newHost(t, w, addrB, watch)
 	transfer(t, a, b, 1_000_000)
-	self, _ := fatTree.ByAddr(addrA)
+	self, _, _ := fatTree.HostAt(addrA)
 	eventually(t, "A hears of all", func() bool {
 		paths, _ := a.Paths()
 		home, echoed := 0, 0
@@ -159,7 +159,7 @@ func TestMonitor_echoesByTheSamePath(t *testing.T) {
 // A peer that was taken for a plain host is tried as soon as it sends a probe.
 func TestMonitor_hearsOfPeers(t *testing.T) {
 	h, d, clock := samplingHost(t, func(c *Config) { c.Policy, c.Liveness = "drb", &Liveness{} })
-	b, _ := fatTree.ByAddr(addrB)
+	b, _, _ := fatTree.HostAt(addrB)
 	// asked takes the probes off the tape that want an answer of B.
 	asked := func() (n int) {
 		d.mu.Lock()

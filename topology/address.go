@@ -82,6 +82,10 @@ func (t *Topology) addr(p position) netip.Addr {
 // ByAddr finds the node that owns an address. A host owns its kernel's and its embedded
 // stack's address, a spine of VL2 those of its virtual spines.
 func (t *Topology) ByAddr(addr netip.Addr) (NodeID, bool) {
+	if t.view != nil {
+		id, ok := t.view.byAddr[addr]
+		return id, ok
+	}
 	if !addr.Is4() {
 		return 0, false
 	}
@@ -132,8 +136,11 @@ func (t *Topology) inRack(pod, edge, z int) (position, bool) {
 }
 
 // EmbeddedAddr returns the address of the embedded stack on a host: the
-// host's own with 128 added to the last octet.
+// host's own with 128 added to the last octet. Where the fabric is data it is the zero Addr.
 func (t *Topology) EmbeddedAddr(host NodeID) netip.Addr {
+	if t.view != nil {
+		return netip.Addr{}
+	}
 	a := t.addr(t.position(host)).As4()
 	a[3] += embeddedOffset
 	return netip.AddrFrom4(a)
@@ -144,6 +151,12 @@ func (t *Topology) EmbeddedAddr(host NodeID) netip.Addr {
 // spine of VL2 there is one for each virtual spine, in their order. Other nodes have
 // none.
 func (t *Topology) BouncingAddrs(id NodeID) []netip.Addr {
+	if t.view != nil {
+		if n := t.view.nodes[id]; n.Layer >= LayerAgg {
+			return []netip.Addr{n.Addr}
+		}
+		return nil
+	}
 	p := t.position(id)
 	switch p.layer {
 	case LayerAgg:

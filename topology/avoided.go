@@ -2,20 +2,28 @@ package topology
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 )
 
 // Avoided is a path between two hosts that is out of use for that pair alone. Its links
 // are up, but one of the two hosts has evidence against it, and no other host has.
 type Avoided struct {
-	Src, Dst NodeID
-	Path     int // its number in PathSet
+	Src  NodeID
+	Dst  netip.Addr // a host, see HostAt
+	Path int        // its number in PathSet
 }
 
 // avoidance is the paths that a Topology avoids. It never changes.
 type avoidance struct {
-	list []Avoided             // ascending, each once
-	by   map[[2]NodeID][]int32 // places in list, from and to
+	list []Avoided         // ascending, each once
+	by   map[pair][2]int32 // places in list, from and to
+}
+
+// pair is two hosts.
+type pair struct {
+	src NodeID
+	dst netip.Addr
 }
 
 // Avoiding returns t with these paths out of use, in place of those that t avoids. It
@@ -25,7 +33,7 @@ type avoidance struct {
 func (t *Topology) Avoiding(list ...Avoided) *Topology {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Avoided) int {
-		return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.Src, b.Src), a.Dst.Compare(b.Dst), cmp.Compare(a.Path, b.Path))
 	})
 	list = slices.Compact(list)
 	if slices.Equal(list, t.Avoided()) {
@@ -36,13 +44,13 @@ func (t *Topology) Avoiding(list ...Avoided) *Topology {
 	if len(list) == 0 {
 		return &u
 	}
-	u.avoided = &avoidance{list: list, by: make(map[[2]NodeID][]int32)}
+	u.avoided = &avoidance{list: list, by: make(map[pair][2]int32)}
 	for from := 0; from < len(list); {
 		to := from + 1
 		for to < len(list) && list[to].Src == list[from].Src && list[to].Dst == list[from].Dst {
 			to++
 		}
-		u.avoided.by[[2]NodeID{list[from].Src, list[from].Dst}] = []int32{int32(from), int32(to)}
+		u.avoided.by[pair{list[from].Src, list[from].Dst}] = [2]int32{int32(from), int32(to)}
 		from = to
 	}
 	return &u
@@ -58,19 +66,16 @@ func (t *Topology) Avoided() []Avoided {
 }
 
 // of returns the paths that a pair avoids.
-func (a *avoidance) of(src, dst NodeID) []Avoided {
+func (a *avoidance) of(src NodeID, dst netip.Addr) []Avoided {
 	if a == nil {
 		return nil
 	}
-	at := a.by[[2]NodeID{src, dst}]
-	if at == nil {
-		return nil
-	}
+	at := a.by[pair{src, dst}]
 	return a.list[at[0]:at[1]]
 }
 
 // leave returns the live paths of a pair that it does not avoid.
-func (a *avoidance) leave(src, dst NodeID, live []int) []int {
+func (a *avoidance) leave(src NodeID, dst netip.Addr, live []int) []int {
 	avoided := a.of(src, dst)
 	if len(avoided) == 0 {
 		return live
@@ -92,7 +97,7 @@ func (a *avoidance) leave(src, dst NodeID, live []int) []int {
 
 // Redirected returns the hosts, ascending, for which a host avoids different paths in t
 // than in u. As with Diff, t and u must be of one fabric.
-func (t *Topology) Redirected(u *Topology, src NodeID) (hosts []NodeID) {
+func (t *Topology) Redirected(u *Topology, src NodeID) (hosts []netip.Addr) {
 	if t.avoided == u.avoided {
 		return nil
 	}
@@ -106,6 +111,6 @@ func (t *Topology) Redirected(u *Topology, src NodeID) (hosts []NodeID) {
 			}
 		}
 	}
-	slices.Sort(hosts)
+	slices.SortFunc(hosts, netip.Addr.Compare)
 	return slices.Compact(hosts)
 }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"testing"
 )
@@ -27,16 +28,16 @@ func TestAvoiding_concernsThePairAlone(t *testing.T) {
 			for range rng.IntN(8) {
 				src, dst := NodeID(rng.IntN(3)), NodeID(rng.IntN(whole.NumHosts()))
 				if n := len(base.Paths(src, dst).Live); n > 0 {
-					list = append(list, Avoided{src, dst, rng.IntN(whole.Paths(src, dst).Count())})
+					list = append(list, Avoided{src, whole.Node(dst).Addr, rng.IntN(whole.Paths(src, dst).Count())})
 				}
 			}
 			now := base.Avoiding(list...)
 			for src := range NodeID(3) {
-				var other []NodeID
+				var other []netip.Addr
 				for dst := range NodeID(whole.NumHosts()) {
 					var want []int
 					for _, n := range base.Paths(src, dst).Live {
-						if !slices.Contains(list, Avoided{src, dst, n}) {
+						if !slices.Contains(list, Avoided{src, whole.Node(dst).Addr, n}) {
 							want = append(want, n)
 						}
 					}
@@ -47,7 +48,7 @@ func TestAvoiding_concernsThePairAlone(t *testing.T) {
 						t.Fatalf("%s, seed %d: %d to %d has %v, want %v", spec, seed, src, dst, got, want)
 					}
 					if !slices.Equal(pathsAvoided(before, src, dst), pathsAvoided(now, src, dst)) {
-						other = append(other, dst)
+						other = append(other, whole.Node(dst).Addr)
 					}
 				}
 				if got := before.Redirected(now, src); !slices.Equal(got, other) {
@@ -67,7 +68,7 @@ func TestAvoiding_concernsThePairAlone(t *testing.T) {
 
 func pathsAvoided(t *Topology, src, dst NodeID) (list []int) {
 	for _, a := range t.Avoided() {
-		if a.Src == src && a.Dst == dst {
+		if a.Src == src && a.Dst == t.Node(dst).Addr {
 			list = append(list, a.Path)
 		}
 	}

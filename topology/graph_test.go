@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// graph is who is wired to whom. A spine of VL2 is a node per virtual spine,
+// neighbours is who is wired to whom. A spine of VL2 is a node per virtual spine,
 // numbered after all others: port v*groups+g of the spine is port g of virtual
 // spine v.
-type graph struct {
+type neighbours struct {
 	top  *Topology
 	near [][]NodeID
 	of   []NodeID // the switch that a node is, or is part of
 }
 
-func extended(top *Topology) graph {
-	g := graph{top: top}
+func extended(top *Topology) neighbours {
+	g := neighbours{top: top}
 	for n := range top.Nodes() {
 		g.of = append(g.of, n.ID)
 	}
@@ -41,7 +41,7 @@ func extended(top *Topology) graph {
 }
 
 // bounce returns the node at which a path bounces, by its address.
-func (g graph) bounce(t *testing.T, set PathSet, n int) NodeID {
+func (g neighbours) bounce(t *testing.T, set PathSet, n int) NodeID {
 	t.Helper()
 	id, ok := g.top.ByAddr(set.Addr(n))
 	addrs := g.top.BouncingAddrs(id)
@@ -55,7 +55,7 @@ func (g graph) bounce(t *testing.T, set PathSet, n int) NodeID {
 	return NodeID(slices.Index(g.of[g.top.NumNodes():], id) + g.top.NumNodes() + v)
 }
 
-func (g graph) physical(ids []NodeID) (list []NodeID) {
+func (g neighbours) physical(ids []NodeID) (list []NodeID) {
 	for _, id := range ids {
 		list = append(list, g.of[id])
 	}
@@ -69,7 +69,7 @@ type ways struct {
 	count []int
 }
 
-func (g graph) breadthFirst(from NodeID) ways {
+func (g neighbours) breadthFirst(from NodeID) ways {
 	n := len(g.near)
 	w := ways{make([]NodeID, n), make([]int, n), make([]int, n)}
 	for i := range w.dist {

@@ -16,8 +16,8 @@ func (g Group) Weighted() []int { return repeat(g.Paths, g.Weights) }
 // is live. The result depends on dead links and rates in the whole fabric, not only on
 // the pair's own links. For many pairs use Quiver.
 func (t *Topology) Groups(src, dst NodeID) []Group {
-	if t.symmetric() {
-		return oneGroup(t.Paths(src, dst))
+	if t.view != nil || t.symmetric() {
+		return t.Paths(src, dst).groups()
 	}
 	return t.Quiver().Groups(src, dst)
 }
@@ -27,11 +27,27 @@ func (t *Topology) symmetric() bool {
 	return t.down == nil && (t.rates == nil || !t.rates.uneven)
 }
 
-func oneGroup(s PathSet) []Group {
+// groups takes paths of one weight for symmetric. Where the fabric is data, no more is known.
+func (s PathSet) groups() (groups []Group) {
 	if len(s.Live) == 0 {
 		return nil
 	}
-	return []Group{{Paths: s.Live, Weights: s.Weights, Weight: 1}}
+	if s.rack == nil || s.Weights == nil {
+		return []Group{{Paths: s.Live, Weights: s.Weights, Weight: 1}}
+	}
+	at := make(map[int]int)
+	for i, n := range s.Live {
+		w := s.Weights[i]
+		k, ok := at[w]
+		if !ok {
+			k = len(groups)
+			at[w] = k
+			groups = append(groups, Group{})
+		}
+		groups[k].Paths, groups[k].Weights = append(groups[k].Paths, n), append(groups[k].Weights, w)
+	}
+	settle(groups)
+	return groups
 }
 
 // score tells links apart as DRILL's score does: two paths are symmetric if their links
@@ -48,8 +64,8 @@ type score struct {
 // Groups is Topology's Groups.
 func (q *Quiver) Groups(src, dst NodeID) []Group {
 	set := q.t.Paths(src, dst)
-	if len(set.Live) < 2 || q.t.symmetric() {
-		return oneGroup(set)
+	if q.t.view != nil || len(set.Live) < 2 || q.t.symmetric() {
+		return set.groups()
 	}
 	index := make(map[score]int)
 	var groups []Group

@@ -14,7 +14,7 @@ import (
 // shortest path between two racks is labelled with the racks and with the
 // path's capacity factor there. Spines of VL2 are split.
 type literal struct {
-	g      graph
+	g      neighbours
 	rates  map[[2]NodeID]float64 // of live links, both ways
 	whole  map[NodeID]ways       // distances with nothing down, from racks
 	labels map[[2]NodeID]map[string]bool

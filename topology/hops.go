@@ -8,19 +8,42 @@ type Path struct {
 	Links []LinkID
 }
 
-// Path returns the way of a packet by path number n of the set, live or not. The
-// set must not be Direct. In all kinds of fabric a number means exactly one path:
+// Path returns the way of a packet by path number n of the set, live or not, between the
+// hosts or edge switches that the set is of. The set must not be Direct. In all kinds of fabric a number means exactly one path:
 // in VL2 a virtual spine has one link to each aggregation group (DRB Theorem 3).
 func (s PathSet) Path(n int) Path {
+	if s.rack != nil {
+		return s.viewPath(n)
+	}
 	via := s.bounce(n)
 	up, down := s.t.climb(s.src, via), s.t.climb(s.dst, via)
 	return join(up, down)
+}
+
+// Halves returns the links of path number n between switches, live or not, each half from
+// its edge switch to the bouncing switch. The hosts' own links are not among them. The
+// slices are the caller's.
+func (s PathSet) Halves(n int) (up, down []LinkID) {
+	if s.rack != nil {
+		u, d := s.rack.ends(n)
+		return []LinkID{u}, []LinkID{d}
+	}
+	via, t := s.bounce(n), s.t
+	if via.layer == LayerAgg {
+		return []LinkID{t.edgeLink(s.src.pod, s.src.sw, via.sw)}, []LinkID{t.edgeLink(s.dst.pod, s.dst.sw, via.sw)}
+	}
+	g, c := via.pod, via.sw
+	return []LinkID{t.edgeLink(s.src.pod, s.src.sw, g), t.coreLink(s.src.pod, g, c)},
+		[]LinkID{t.edgeLink(s.dst.pod, s.dst.sw, g), t.coreLink(s.dst.pod, g, c)}
 }
 
 // Path returns the path from src to dst through one of their bouncing switches, live or
 // not. In one rack via must be the hosts' edge switch. A spine of VL2 is several bouncing
 // switches in one, so it does not determine the path: use PathSet's Path.
 func (t *Topology) Path(src, dst, via NodeID) (Path, error) {
+	if t.view != nil {
+		return Path{}, fmt.Errorf("path: in %s a switch does not determine it; choose one by its number in Paths", t.spec)
+	}
 	if !t.Valid(src) || !t.Valid(dst) || int(src) >= t.numHosts() || int(dst) >= t.numHosts() {
 		return Path{}, fmt.Errorf("path: both ends must be hosts of %s", t.spec)
 	}
@@ -49,14 +72,14 @@ func above(v, host position) bool {
 	return v.layer == LayerCore
 }
 
-// climb returns the way from a host up to a switch above it, both included;
-// a virtual spine is given by its group and its place there.
-func (t *Topology) climb(host, v position) Path {
-	h := t.id(host)
-	p := Path{
-		Hops:  []NodeID{h, t.id(position{layer: LayerEdge, pod: host.pod, sw: host.sw})},
-		Links: []LinkID{t.hostLink(h)},
+// climb returns the way from a host or an edge switch up to a switch above it, both
+// included; a virtual spine is given by its group and its place there.
+func (t *Topology) climb(host, v position) (p Path) {
+	if host.layer == LayerHost {
+		h := t.id(host)
+		p.Hops, p.Links = append(p.Hops, h), append(p.Links, t.hostLink(h))
 	}
+	p.Hops = append(p.Hops, t.id(position{layer: LayerEdge, pod: host.pod, sw: host.sw}))
 	if v.layer == LayerEdge {
 		return p
 	}

@@ -7,6 +7,9 @@ import (
 // Count returns how many paths the pair has, live or not: the numbers of paths
 // are 0 to Count-1. It is 0 for a pair that is Direct.
 func (s PathSet) Count() int {
+	if s.rack != nil && s.rack.list != nil {
+		return len(s.rack.list.paths)
+	}
 	if s.Direct() {
 		return 0
 	}
@@ -21,9 +24,9 @@ func (s PathSet) Count() int {
 // the output port, a Port.Index, at each switch, the source's edge switch first, up to the
 // one before the destination's edge switch. There are four labels between pods, two within
 // a pod, and none for a pair that is Direct. n is the path's ID and must be below Count.
-// The slice is the caller's.
+// The slice is the caller's. It is nil where the fabric is data: see CheckPorts.
 func (s PathSet) Labels(n int) []int {
-	if s.Direct() {
+	if s.Direct() || s.rack != nil {
 		return nil
 	}
 	t, via := s.t, s.bounce(n)
@@ -41,6 +44,9 @@ func (s PathSet) Labels(n int) []int {
 // without their overhead. The slice is the caller's.
 func (s PathSet) Choices(n int) []int {
 	labels := s.Labels(n)
+	if labels == nil {
+		return nil
+	}
 	end := len(labels) / 2
 	if end > 1 && s.t.virtual() > 1 {
 		end++
@@ -51,6 +57,9 @@ func (s PathSet) Choices(n int) []int {
 // CheckPorts returns an error that names a switch with more than limit ports. A
 // carrier whose labels are ports can name only so many.
 func (t *Topology) CheckPorts(limit int) error {
+	if t.view != nil {
+		return fmt.Errorf("topology: the ports of switches are not known in %s: take another carrier than labels", t.spec)
+	}
 	for _, of := range []struct {
 		p     position
 		ports int

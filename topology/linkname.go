@@ -9,7 +9,7 @@ import (
 // such as e0.0-a0.2. LinkByName reads it.
 func (t *Topology) LinkName(l LinkID) string {
 	link := t.Link(l)
-	return t.name(t.position(link.A)) + "-" + t.name(t.position(link.B))
+	return t.nameOf(link.A) + "-" + t.nameOf(link.B)
 }
 
 // LinkByName finds the link between two nodes, in either order, joined by a
@@ -31,7 +31,7 @@ func (t *Topology) LinkByName(s string) (Link, error) {
 	if one.Layer > two.Layer {
 		one, two = two, one
 	}
-	l, ok := t.between(t.position(one.ID), t.position(two.ID))
+	l, ok := t.between(one.ID, two.ID)
 	if !ok {
 		return Link{}, fmt.Errorf("link %q: %s and %s are not wired to each other in %s", s, one.Name, two.Name, t.spec)
 	}
@@ -39,7 +39,11 @@ func (t *Topology) LinkByName(s string) (Link, error) {
 }
 
 // between returns the link from a node up to another.
-func (t *Topology) between(low, high position) (LinkID, bool) {
+func (t *Topology) between(a, b NodeID) (LinkID, bool) {
+	if t.view != nil {
+		return t.view.between(a, b)
+	}
+	low, high := t.position(a), t.position(b)
 	switch {
 	case low.layer == LayerHost && high.layer == LayerEdge:
 		return t.hostLink(t.id(low)), low.pod == high.pod && low.sw == high.sw

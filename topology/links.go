@@ -4,6 +4,9 @@ import "iter"
 
 // NumLinks returns the number of cables, live or not.
 func (t *Topology) NumLinks() int {
+	if t.view != nil {
+		return len(t.view.links)
+	}
 	return t.numHosts() + t.pods*t.edges*t.aggs + t.pods*t.aggs*t.cores
 }
 
@@ -29,6 +32,9 @@ func (t *Topology) corePort(pod, group int) int {
 
 // Link returns the link with the given number, 0 to NumLinks-1.
 func (t *Topology) Link(id LinkID) Link {
+	if t.view != nil {
+		return t.view.links[id]
+	}
 	i := int(id)
 	if i < t.numHosts() {
 		p := t.position(NodeID(i))
@@ -64,8 +70,12 @@ func (t *Topology) Links() iter.Seq[Link] {
 	}
 }
 
-// Ports returns a node's ports in order: those that lead down first.
+// Ports returns a node's ports in order: those that lead down first. Where the fabric is
+// data their numbers are not the switches'.
 func (t *Topology) Ports(id NodeID) []Port {
+	if t.view != nil {
+		return t.view.ports(id)
+	}
 	p := t.position(id)
 	var links []LinkID
 	switch p.layer {

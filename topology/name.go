@@ -84,16 +84,39 @@ func digits(s string) (d [3]int, n int, ok bool) {
 // core (3.0), or by an address. The number and the address of a virtual spine
 // find the physical switch.
 func (t *Topology) Lookup(s string) (Node, error) {
+	if t.view != nil {
+		if id, ok := t.view.byName[s]; ok {
+			return t.Node(id), nil
+		}
+	}
 	if addr, err := netip.ParseAddr(s); err == nil {
 		if id, ok := t.ByAddr(addr); ok {
 			return t.Node(id), nil
 		}
 		return Node{}, fmt.Errorf("address %s: no node of %s has it", s, t.spec)
 	}
+	if t.view != nil {
+		return Node{}, fmt.Errorf("node %q: not in %s; it has %s and %d racks and switches more", s, t.spec, t.nameOf(0), t.NumNodes()-1)
+	}
 	if id, ok := t.byName(s); ok {
 		return t.Node(id), nil
 	}
 	return Node{}, fmt.Errorf("node %q: not in %s; %s", s, t.spec, t.naming())
+}
+
+// HostName returns the name of a host that HostAt has found, its address if it has none.
+func (t *Topology) HostName(host netip.Addr) string {
+	if id, ok := t.ByAddr(host); ok {
+		return t.nameOf(id)
+	}
+	return host.String()
+}
+
+func (t *Topology) nameOf(id NodeID) string {
+	if t.view != nil {
+		return t.view.nodes[id].Name
+	}
+	return t.name(t.position(id))
 }
 
 // naming says how nodes are called.
@@ -119,6 +142,9 @@ func (t *Topology) nameRange(first, n int) string {
 // CoreNumber returns r of DRB's 3.r for a core switch; for a spine of VL2 that
 // of its first virtual spine.
 func (t *Topology) CoreNumber(id NodeID) (r int, ok bool) {
+	if t.view != nil {
+		return 0, false
+	}
 	p := t.position(id)
 	return p.pod*t.cores + p.sw, p.layer == LayerCore
 }
@@ -126,6 +152,9 @@ func (t *Topology) CoreNumber(id NodeID) (r int, ok bool) {
 // Name returns the name of the bouncing switch of path number n. For a core it is
 // DRB's number, which in VL2 is that of a virtual spine.
 func (s PathSet) Name(n int) string {
+	if s.rack != nil {
+		return s.t.nameOf(s.Bounce(n))
+	}
 	if p := s.bounce(n); p.layer != LayerCore {
 		return s.t.name(p)
 	}

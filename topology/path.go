@@ -7,6 +7,9 @@ import "net/netip"
 // first (the most significant digit selects the edge switch's uplink). DRB reverses these
 // digits (DRB §3.1.2).
 //
+// Where the fabric is data, switches need not have equally many choices: then not all
+// numbers of the mixed radix system are paths, and Ordered translates.
+//
 // An empty Bases means that no bounce is needed: both hosts are in one rack and packets
 // go without an outer header. Bases with no Live path means that the pair is cut off.
 //
@@ -21,6 +24,16 @@ type PathSet struct {
 
 	t        *Topology
 	src, dst position
+	rack     *viewRack // in place of both, where the fabric is data
+}
+
+// Like reports whether two sets, of one topology and from one host, have the same
+// bouncing switch for each number.
+func (s PathSet) Like(o PathSet) bool {
+	if s.rack != nil {
+		return o.rack != nil && s.rack.list == o.rack.list
+	}
+	return len(s.Bases) == len(o.Bases) && (s.Direct() || s.bounce(0) == o.bounce(0))
 }
 
 // Direct reports whether the pair needs no bouncing switch.
@@ -36,16 +49,31 @@ func (s PathSet) bounce(n int) position {
 
 // Bounce returns the switch at which path number n bounces. In a VL2 fabric
 // that is a physical spine, at which several paths bounce.
-func (s PathSet) Bounce(n int) NodeID { return s.t.id(s.bounce(n)) }
+func (s PathSet) Bounce(n int) NodeID {
+	if s.rack != nil {
+		return s.rack.list.paths[n].bounce
+	}
+	return s.t.id(s.bounce(n))
+}
 
 // Addr returns the outer destination address of path number n; no two paths
 // of a pair have the same.
-func (s PathSet) Addr(n int) netip.Addr { return s.t.addr(s.bounce(n)) }
+func (s PathSet) Addr(n int) netip.Addr {
+	if s.rack != nil {
+		return s.t.view.nodes[s.rack.list.paths[n].bounce].Addr
+	}
+	return s.t.addr(s.bounce(n))
+}
 
 // Paths returns the bouncing switches of a pair of hosts, both Valid: none within
 // a rack, the pod's aggregation switches within a pod, the cores otherwise. It
 // allocates nothing unless a link of the pair's is down.
 func (t *Topology) Paths(src, dst NodeID) PathSet {
+	if t.view != nil {
+		s := t.view.paths(t, dst)
+		s.use(s.Live)
+		return s
+	}
 	a, b := t.position(src), t.position(dst)
 	s := PathSet{t: t, src: a, dst: b}
 	switch {
@@ -58,13 +86,23 @@ func (t *Topology) Paths(src, dst NodeID) PathSet {
 		s.Bases = t.bases[:2:2]
 		s.Live = t.liveCores(a, b)
 	}
-	if t.avoided != nil {
-		s.Live = t.avoided.leave(src, dst, s.Live)
+	if t.avoided != nil && b.layer == LayerHost {
+		s.Live = t.avoided.leave(src, t.addr(b), s.Live)
 	}
-	if t.rates != nil && t.rates.uneven {
-		s.Weights = weigh(s.capacities())
-	}
+	s.use(s.Live)
 	return s
+}
+
+// PathsTo is Paths to a host that HostAt has found, without those that it avoids.
+func (t *Topology) PathsTo(src NodeID, host netip.Addr) PathSet {
+	if t.view != nil {
+		edge, _ := t.view.rackOf(host)
+		s := t.view.paths(t, edge)
+		s.use(t.avoided.leave(src, host, s.Live))
+		return s
+	}
+	dst, _ := t.ByAddr(host)
+	return t.Paths(src, dst)
 }
 
 // numbers are 0, 1, 2, ...: the live paths of all pairs that have them all.
@@ -128,18 +166,39 @@ func (t *Topology) liveCores(a, b position) []int {
 // PathsOrAll is Paths or, if no path is live, all paths of the pair. A link may be
 // reported down although it works: it flapped and is held back, or the report is old. A
 // packet that is not sent is certainly lost.
-func (t *Topology) PathsOrAll(src, dst NodeID) PathSet {
-	set := t.Paths(src, dst)
-	if len(set.Live) == 0 && !set.Direct() {
-		return t.Whole().Paths(src, dst)
+func (t *Topology) PathsOrAll(src, dst NodeID) PathSet { return t.Paths(src, dst).OrAll() }
+
+// OrAll returns the set or, if none of its paths is live, the set with all paths in use.
+// See PathsOrAll.
+func (s PathSet) OrAll() PathSet {
+	if len(s.Live) > 0 || s.Direct() {
+		return s
 	}
-	return set
+	s.t = s.t.Whole()
+	s.use(numbers[:s.Count():s.Count()])
+	return s
+}
+
+// use makes paths the live ones.
+func (s *PathSet) use(live []int) {
+	s.Live, s.Weights = live, nil
+	switch {
+	case s.rack != nil:
+		if s.rack.rates != nil {
+			s.Weights = weigh(s.capacities())
+		}
+	case s.t.rates != nil && s.t.rates.uneven:
+		s.Weights = weigh(s.capacities())
+	}
 }
 
 // OnPaths reports whether a link lies on one of a pair's paths, live or not. The hosts'
 // own links lie on none. It costs a few divisions at any size of the fabric. It finds the
 // pairs that a link's failure affects.
 func (t *Topology) OnPaths(l LinkID, src, dst NodeID) bool {
+	if t.view != nil {
+		return t.view.onPaths(l, dst)
+	}
 	a, b := t.position(src), t.position(dst)
 	if a.pod == b.pod && a.sw == b.sw {
 		return false

@@ -73,6 +73,9 @@ const dead = -1
 
 // Quiver returns the Quiver of t.
 func (t *Topology) Quiver() *Quiver {
+	if t.view != nil {
+		return &Quiver{t: t}
+	}
 	q := &Quiver{
 		t:       t,
 		uneven:  t.rates != nil && t.rates.uneven,

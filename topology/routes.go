@@ -28,9 +28,14 @@ type Route struct {
 // which no way up and down leads to a rack: such racks have a route of their own, without
 // ports if there is no way at all.
 //
+// It is nil where the fabric is data: there the switches have a routing protocol.
+//
 // This repairs the ways of packets without an outer header. Encapsulated packets have one
 // path, and their senders choose another one.
 func (t *Topology) Routes(id NodeID) []Route {
+	if t.view != nil {
+		return nil
+	}
 	p := t.position(id)
 	r := routeBuilder{t: t, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore}
 	switch p.layer {

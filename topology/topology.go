@@ -95,10 +95,12 @@ func (s shape) virtual() int {
 	return 1
 }
 
-// Topology is a Clos fabric and the links of it that are down.
+// Topology is a Clos fabric and the links of it that are down: a computed one, or one that
+// is data, as one of its hosts sees it (FromGraph).
 type Topology struct {
 	spec string
 	shape
+	view  *view    // in place of shape, of a fabric that is data; nil: it is computed
 	bases []int    // of paths between pods; the first alone within a pod
 	rates *rates   // nil: none is given
 	down  *linkSet // nil: none
@@ -112,11 +114,20 @@ func (t *Topology) String() string { return t.spec }
 
 // NumNodes returns the number of hosts and switches.
 func (t *Topology) NumNodes() int {
+	if t.view != nil {
+		return len(t.view.nodes)
+	}
 	return t.numHosts() + t.numEdges() + t.numAggs() + t.numCores()
 }
 
-// NumHosts returns the number of hosts; their IDs are 0 to NumHosts-1.
-func (t *Topology) NumHosts() int { return t.numHosts() }
+// NumHosts returns the number of hosts; their IDs are 0 to NumHosts-1. It is 1 where the
+// fabric is data, which has only the host itself for a node. See HostAt for others.
+func (t *Topology) NumHosts() int {
+	if t.view != nil {
+		return 1
+	}
+	return t.numHosts()
+}
 
 // position is a node's place in its layer. For cores, pod is the group.
 type position struct {
@@ -171,6 +182,9 @@ func (t *Topology) Valid(id NodeID) bool { return id >= 0 && int(id) < t.NumNode
 
 // Node returns the node with the given number, which must be Valid.
 func (t *Topology) Node(id NodeID) Node {
+	if t.view != nil {
+		return t.view.nodes[id]
+	}
 	p := t.position(id)
 	return Node{ID: id, Layer: p.layer, Name: t.name(p), Addr: t.addr(p)}
 }
@@ -189,7 +203,7 @@ func (t *Topology) Nodes() iter.Seq[Node] {
 // Hosts yields the hosts in the order of their numbers.
 func (t *Topology) Hosts() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
-		for i := range t.numHosts() {
+		for i := range t.NumHosts() {
 			if !yield(t.Node(NodeID(i))) {
 				return
 			}

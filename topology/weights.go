@@ -33,9 +33,18 @@ func repeat(list, weights []int) []int {
 // live paths, parallel to Live, in Mbit/s; 0 where no rate is known.
 func (s PathSet) capacities() []float64 {
 	list := make([]float64, len(s.Live))
+	if s.rack != nil {
+		for i, n := range s.Live {
+			list[i] = s.rack.rates[n]
+		}
+		return list
+	}
 	for i, n := range s.Live {
-		for _, l := range s.switchLinks(n) {
-			list[i] = slower(list[i], s.t.Rate(l))
+		up, down := s.Halves(n)
+		for _, half := range [2][]LinkID{up, down} {
+			for _, l := range half {
+				list[i] = slower(list[i], s.t.Rate(l))
+			}
 		}
 	}
 	return list
@@ -47,18 +56,6 @@ func slower(a, b float64) float64 {
 		return max(a, b)
 	}
 	return min(a, b)
-}
-
-// switchLinks returns the links of a path without the hosts' own, in their
-// order.
-func (s PathSet) switchLinks(n int) []LinkID {
-	via := s.bounce(n)
-	if via.layer == LayerAgg {
-		return []LinkID{s.t.edgeLink(s.src.pod, s.src.sw, via.sw), s.t.edgeLink(s.dst.pod, s.dst.sw, via.sw)}
-	}
-	g, c := via.pod, via.sw
-	return []LinkID{s.t.edgeLink(s.src.pod, s.src.sw, g), s.t.coreLink(s.src.pod, g, c),
-		s.t.coreLink(s.dst.pod, g, c), s.t.edgeLink(s.dst.pod, s.dst.sw, g)}
 }
 
 // weigh returns whole numbers from 1 to maxWeight that are in proportion to

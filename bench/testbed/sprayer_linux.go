@@ -131,7 +131,7 @@ func (s *sprayer) options() (o hostsetup.Options, err error) {
 		Address: s.host.Addr,
 		Uplink:  up.Name, Gateway: up.Gateway, MTU: up.MTU - s.bed.config.Carrier.Overhead(),
 		Carrier: s.bed.config.Carrier,
-		Fabric:  hostsetup.Prefixes(t), Rack: t.RackOf(s.host.ID),
+		Fabric:  hostsetup.Prefixes(t), Rack: t.RackPrefixes(t.EdgeOf(s.host.ID)),
 	}
 	if up.Strict {
 		o.Strict = []string{up.Name}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/encap"
-	"weft/internal/config"
 	"weft/lab"
 )
 
@@ -20,7 +19,7 @@ func newLabCmd() *cobra.Command {
 		Short: "A Clos fabric in network namespaces, kept between commands",
 		Long: `Lab builds a whole fabric on this machine: a network namespace weft-LAB-NODE per
 switch and host, links with a rate and a finite queue between them, forwarding
-by the kernel. It needs root.`,
+by the kernel. With BGP, FRR's daemons run in the switches' namespaces. It needs root.`,
 	}
 	var name string
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
@@ -37,7 +36,8 @@ by the kernel. It needs root.`,
 
 func newLabUpCmd(name *string) *cobra.Command {
 	var cfg lab.Config
-	var spec, carrier string
+	var what labFabric
+	var carrier string
 	var meter lab.Meter
 	var metered bool
 	cmd := &cobra.Command{
@@ -45,7 +45,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 		Short: "Build the lab, or find it built and repair it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := config.Topology(spec)
+			t, guesses, err := what.read(&cfg)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 			if metered || meter.ECNBytes != 0 {
 				cfg.Meter = &meter
 			}
-			cfg.Name, cfg.Topology = *name, t
+			cfg.Name = *name
 			progress := newProgress("building lab " + *name)
 			cfg.Progress = progress.set
 			start := time.Now()
@@ -88,20 +88,22 @@ func newLabUpCmd(name *string) *cobra.Command {
 				return nil
 			}
 			rate := fmt.Sprintf(" of %g Mbit/s", lab.Config.RateMbit)
-			for l := range t.Links() {
-				if t.Rate(l.ID) != 0 {
-					rate = " of the topology's rates"
-				}
+			if lab.Config.HasRates() {
+				rate = " of the topology's rates"
 			}
+			hosts, switches, links := lab.Config.Size()
 			fmt.Fprintf(out, "lab %s is up: %s, %d hosts, %d switches, %d links%s, in %.1f s\n", lab.Config.Name, t,
-				t.NumHosts(), t.NumNodes()-t.NumHosts(), t.NumLinks(), rate, time.Since(start).Seconds())
+				hosts, switches, links, rate, time.Since(start).Seconds())
+			for _, guess := range guesses {
+				fmt.Fprintln(out, "guessed:", guess)
+			}
 			for _, note := range lab.Notes {
 				fmt.Fprintln(out, "note:", note)
 			}
 			return nil
 		},
 	}
-	topologyFlag(cmd, &spec)
+	what.flags(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&cfg.RateMbit, "rate", 20, "rate of the links whose rate the topology does not say, in each direction, Mbit/s")
 	flags.IntVar(&cfg.QueueBytes, "queue", 75000, "queue of a port of --rate, bytes; of others in proportion")
@@ -109,6 +111,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 	flags.StringVar(&carrier, "encap", encap.CarrierIPIP.String(), "what packets may have their path in: ipip, or srv6 as well")
 	flags.BoolVar(&metered, "meter", false, "meter the switches' queues: weft lab status prints them, probes and CONGA's marks carry them")
 	flags.IntVar(&meter.ECNBytes, "ecn", 0, "queue of a port of --rate from which on packets are marked, `bytes`, of others in proportion (0: none is); meters, too")
+	flags.BoolVar(&cfg.BFD, "bfd", false, "with BGP, switches watch their links by BFD, too")
 	flags.IntVar(&cfg.MTU, "mtu", 1500, "MTU of every link, bytes")
 	flags.IntVar(&cfg.GSOMaxBytes, "gso-max", 0, "largest super-segment of the hosts' kernels, bytes (0: the kernel's)")
 	return cmd
@@ -154,7 +157,7 @@ func newLabExecCmd(name *string) *cobra.Command {
 				return err
 			}
 			defer lab.Close()
-			node, err := lab.Config.Topology.Lookup(args[0])
+			node, err := lab.Lookup(args[0])
 			if err != nil {
 				return err
 			}

@@ -77,6 +77,9 @@ func readKeys(file string) (topoupdate.Keys, error) {
 // runLabAgents runs agents until ctx or one of them ends. c is the configuration that they
 // have in common.
 func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Config) (err error) {
+	if lab.Config.Graph != nil {
+		return errors.New("lab agents: the switches of this lab run BGP, which does what agents do")
+	}
 	if len(lab.Config.Only) > 0 {
 		return errors.New("lab agents: this lab is only a part of its topology; run weft switch on the switches that it has")
 	}

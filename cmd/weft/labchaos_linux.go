@@ -26,6 +26,9 @@ everything that it made fail is healed.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withLab(*name, func(lab *lab.Lab) error {
+				if lab.Config.Graph != nil {
+					return errors.New("lab chaos: knows computed fabrics only; use lab fail")
+				}
 				c.Topology = lab.Config.Topology
 				if len(lab.Config.Only) > 0 {
 					return errors.New("lab chaos: this lab is only a part of its topology, which chaos does not know how to keep connected; use lab fail")

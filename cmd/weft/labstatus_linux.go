@@ -10,6 +10,7 @@ import (
 
 	"weft/fabric"
 	"weft/lab"
+	"weft/topology"
 )
 
 func printStatus(w io.Writer, nodes []lab.NodeStatus) error {
@@ -83,6 +84,9 @@ func failureList(failed map[string]lab.FailureMode) string {
 // printAgents prints on how many switches agents run, those of weft lab agents and of weft
 // switch alike.
 func printAgents(w io.Writer, l *lab.Lab) error {
+	if l.Config.Graph != nil {
+		return printRouting(w, l)
+	}
 	run, all := 0, 0
 	for n := range switchesOf(l.Config.Topology) {
 		if len(l.Config.Only) > 0 && !slices.Contains(l.Config.Only, n.ID) {
@@ -100,5 +104,19 @@ func printAgents(w io.Writer, l *lab.Lab) error {
 		}
 	}
 	_, err := fmt.Fprintf(w, "agents run on %d of %d switches\n", run, all)
+	return err
+}
+
+// printRouting prints on how many switches of a graph FRR runs.
+func printRouting(w io.Writer, l *lab.Lab) error {
+	run, all := 0, 0
+	first, _ := l.Config.Graph.Tier(1)
+	for id := int(first); id < l.Config.Graph.NumNodes(); id++ {
+		all++
+		if l.Routing(topology.NodeID(id)) {
+			run++
+		}
+	}
+	_, err := fmt.Fprintf(w, "FRR runs on %d of %d switches\n", run, all)
 	return err
 }

@@ -193,7 +193,7 @@ func (f pathsFlags) steps(t *topology.Topology, p policy.Policy, carrier encap.C
 		title += fmt.Sprintf("; the order is random, here from seed %d", f.seed)
 	}
 	notes, groupOf := groupNotes(set, t.Groups(from.ID, to.ID))
-	selector := drb.NewSelector(p.Rule, p.Rule.Order(set.Bases, weighted), f.seed)
+	selector := drb.NewSelector(p.Rule, set.Ordered(p.Rule.Order, weighted), f.seed)
 	selector.StartAt(f.start)
 	flows := rand.New(rand.NewPCG(f.seed, 0))
 	list := make([]step, 0, n)

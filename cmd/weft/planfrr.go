@@ -38,7 +38,7 @@ func planFRR(w io.Writer, file, node string) error {
 }
 
 func printFRR(w io.Writer, g *graph.Graph, id graph.NodeID) error {
-	text, err := switchconf.FRR(g, id)
+	text, err := switchconf.FRR(g, id, switchconf.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,9 +32,9 @@ announce an address of its own (a /32 or /128), and must send all paths (add-pat
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := session.Config{AS: as}
 			for _, text := range neighbors {
-				n, err := neighborOf(text)
+				n, err := session.ParseNeighbor(text)
 				if err != nil {
-					return err
+					return fmt.Errorf("--neighbor %q: %w", text, err)
 				}
 				c.Neighbors = append(c.Neighbors, n)
 			}
@@ -60,19 +58,6 @@ announce an address of its own (a /32 or /128), and must send all paths (add-pat
 	cmd.Flags().StringArrayVar(&neighbors, "neighbor", nil, "a switch: its address and AS, such as 192.168.1.1=65101 (required; may be repeated)")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for all routes")
 	return cmd
-}
-
-func neighborOf(text string) (n session.Neighbor, err error) {
-	addr, as, ok := strings.Cut(text, "=")
-	if n.Addr, err = netip.ParseAddr(addr); err != nil || !ok {
-		return n, fmt.Errorf("--neighbor %q: must be an address and an AS, such as 192.168.1.1=65101", text)
-	}
-	number, err := strconv.ParseUint(as, 10, 32)
-	if err != nil || number == 0 {
-		return n, fmt.Errorf("--neighbor %q: AS %q, must be a number from 1 to 4294967295", text, as)
-	}
-	n.AS = uint32(number)
-	return n, nil
 }
 
 // thisHost returns this host's name, and its addresses that others can reach.

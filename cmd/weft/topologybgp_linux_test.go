@@ -12,9 +12,9 @@ import (
 	"weft/internal/slowtest"
 )
 
-// frr is FRR's daemons in a fabric of two leaves and two spines, with a host at the first
+// frrFabric is FRR's daemons in a fabric of two leaves and two spines, with a host at the first
 // leaf, in network namespaces. Addresses are an operator's, of both families.
-type frr struct {
+type frrFabric struct {
 	t     *testing.T
 	name  string // that all namespaces begin with
 	dir   string
@@ -36,7 +36,7 @@ links:
 const frrDaemons = "/usr/lib/frr/"
 
 // newFRR sets the fabric up, and takes it down at the end of the test.
-func newFRR(t *testing.T) *frr {
+func newFRR(t *testing.T) *frrFabric {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("needs root, for network namespaces")
@@ -49,7 +49,7 @@ func newFRR(t *testing.T) *frr {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &frr{t: t, name: fmt.Sprintf("weft-f%d-", os.Getpid()), dir: dir}
+	f := &frrFabric{t: t, name: fmt.Sprintf("weft-f%d-", os.Getpid()), dir: dir}
 	t.Cleanup(f.down)
 	f.run("chmod", "755", dir)
 	for _, n := range []string{"s1", "s2", "l1", "l2", "h1"} {
@@ -75,7 +75,7 @@ func newFRR(t *testing.T) *frr {
 }
 
 // run fails the test if a command does.
-func (f *frr) run(argv ...string) {
+func (f *frrFabric) run(argv ...string) {
 	f.t.Helper()
 	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		f.t.Fatalf("%v: %v: %s", argv, err, out)
@@ -83,13 +83,13 @@ func (f *frr) run(argv ...string) {
 }
 
 // at runs a command in a node's namespace.
-func (f *frr) at(node string, argv ...string) {
+func (f *frrFabric) at(node string, argv ...string) {
 	f.t.Helper()
 	f.run(append([]string{"ip", "netns", "exec", f.name + node}, argv...)...)
 }
 
 // start runs a switch's zebra and bgpd, configured as weft plan says.
-func (f *frr) start(node string) {
+func (f *frrFabric) start(node string) {
 	f.t.Helper()
 	conf := mustWeft(f.t, "plan", "--for", "frr", "--topology", f.graph, "--node", node)
 	dir := filepath.Join(f.dir, node)
@@ -109,7 +109,7 @@ func (f *frr) start(node string) {
 }
 
 // down ends all that runs in the namespaces, and removes them.
-func (f *frr) down() {
+func (f *frrFabric) down() {
 	for _, n := range []string{"h1", "l1", "l2", "s1", "s2"} {
 		pids, _ := exec.Command("ip", "netns", "pids", f.name+n).Output()
 		for _, pid := range strings.Fields(string(pids)) {
@@ -121,7 +121,7 @@ func (f *frr) down() {
 }
 
 // heard runs weft at the host until it prints all of want, or for half a minute.
-func (f *frr) heard(want ...string) {
+func (f *frrFabric) heard(want ...string) {
 	f.t.Helper()
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		self := program(f.t, "topology", "from-bgp", "--as", "4200000001", "--neighbor", "192.168.1.65=65101")

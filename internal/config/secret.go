@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 )
 
@@ -32,4 +33,21 @@ func (l Lines) Secret(key, text, file, who string) (secret [32]byte, given bool,
 		return secret, false, l.Errorf(key, "is not 32 bytes in base64; weft keygen makes a key")
 	}
 	return [32]byte(b), true, nil
+}
+
+// maxPassword is what TCP takes for a key (RFC 2385; TCP_MD5SIG_MAXKEYLEN).
+const maxPassword = 80
+
+// ReadPassword reads a file that holds a password of at most 80 bytes, with or without a
+// line's end. No error contains any of it.
+func ReadPassword(file string) (string, error) {
+	b, err := read(file, maxKeyFile)
+	if err != nil {
+		return "", err
+	}
+	password := strings.TrimRight(string(b), "\r\n")
+	if password == "" || len(password) > maxPassword || strings.ContainsAny(password, "\r\n") {
+		return "", fmt.Errorf("%s: must hold one line of 1 to %d bytes", file, maxPassword)
+	}
+	return password, nil
 }

@@ -18,6 +18,7 @@ import (
 type Config struct {
 	Mode                string        `yaml:"mode"`
 	Topology            string        `yaml:"topology"`
+	BGP                 BGP           `yaml:"bgp"`
 	Address             netip.Addr    `yaml:"address,auto"`
 	Uplink              string        `yaml:"uplink,auto"`
 	Gateway             netip.Addr    `yaml:"gateway,auto"`
@@ -39,7 +40,7 @@ type Config struct {
 	Status              string        `yaml:"status,auto"`
 	User                string        `yaml:"user"`
 
-	fabric *topology.Topology
+	fabric *topology.Topology // nil: BGP has told nothing yet
 	lines  config.Lines
 	by     string // of Encapsulation, the one in use; "" for the first
 }
@@ -57,6 +58,13 @@ type Resequencer struct {
 	TotalPackets int           `yaml:"total_packets"`
 	TotalBytes   int           `yaml:"total_bytes"`
 	Flows        int           `yaml:"flows"`
+}
+
+// BGP is the section "bgp": the host's own switches, which tell what the fabric is.
+type BGP struct {
+	AS           int      `yaml:"as"`
+	Neighbors    []string `yaml:"neighbors"` // session.ParseNeighbor
+	PasswordFile string   `yaml:"password_file"`
 }
 
 // TUN is the section "tun": the interface between the kernel and weft.
@@ -100,6 +108,9 @@ const (
 	EncapSRv6   = "srv6"
 	EncapUDP    = "udp"
 	EncapPlain  = "plain" // none: as the kernel's own routes have it
+
+	// TopologyBGP is the Topology of a host that learns the fabric from its switches.
+	TopologyBGP = "bgp"
 )
 
 //go:embed default.yaml

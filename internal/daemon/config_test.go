@@ -163,7 +163,7 @@ func TestParse_bad(t *testing.T) {
 	}{
 		{"mode: gateway\npolicie: drb", []string{"f:2: policie: unknown key; did you mean policy?"}},
 		{"tun:\n  queue: 2", []string{"f:2: tun.queue: unknown key; did you mean queues?"}},
-		{"zzz: 1", []string{"f:1: zzz: unknown key; known: mode, topology, address"}},
+		{"zzz: 1", []string{"f:1: zzz: unknown key; known: mode, topology, bgp, address"}},
 		{udp + "    - {" + peer + ", endpiont: x}", []string{"f:4: udp.peers[0].endpiont", "did you mean endpoint?"}},
 		{"mode: gateway\nmode: offload", []string{"f:2", "mode", "twice"}},
 		{"mode: gate", []string{"f:1: mode:", `"gate" is unknown; use gateway, offload`}},

@@ -36,6 +36,8 @@ type daemon struct {
 // state is what a daemon's owner has to itself.
 type state struct {
 	config  *Config // in force
+	learner learner // nil: the fabric is configured
+	rebase  rebase
 	place   place
 	setup   hostSetup
 	parts   // nothing while weft is out of the way
@@ -65,7 +67,16 @@ type parts struct {
 func (d *daemon) start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.bringUp(ctx); err != nil {
+	if d.config.learns() {
+		var err error
+		if d.learner, err = d.kernel.learn(d.config); err != nil {
+			return err
+		}
+	}
+	switch err := d.bringUp(ctx); {
+	case errors.Is(err, errUnlearned):
+		d.complain(time.Now(), err.Error())
+	case err != nil:
 		return err
 	}
 	return d.listen()
@@ -75,6 +86,13 @@ func (d *daemon) start(ctx context.Context) error {
 // missing.
 func (d *daemon) bringUp(ctx context.Context) error {
 	c := d.config
+	if d.learner != nil {
+		t, err := d.learner.fabric(c)
+		if err != nil {
+			return err
+		}
+		c.fabric, d.rebase = t, rebase{}
+	}
 	p, err := d.findPlace(ctx)
 	if err != nil {
 		return err
@@ -236,6 +254,9 @@ func (d *daemon) stop() error {
 	}
 	if d.setup != nil {
 		err = errors.Join(err, d.setup.Restore())
+	}
+	if d.learner != nil {
+		err = errors.Join(err, d.learner.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("stop: %w", err)

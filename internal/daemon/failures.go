@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/config"
 	"weft/liveness"
+	"weft/topology"
 	"weft/topoupdate"
 )
 
@@ -50,7 +51,11 @@ func (c *Config) checkFailures() error {
 	if c.tunnels() {
 		return nil // which has no topology
 	}
-	if _, err := liveness.New(c.liveness()); err != nil {
+	l := c.liveness()
+	if l.Topology == nil { // any will do for what is checked
+		l.Topology, _ = topology.FatTree(topology.MinFatTreeK)
+	}
+	if _, err := liveness.New(l); err != nil {
 		return c.lines.Errorf("failures", "%w", err)
 	}
 	return config.ReadUpdateKeys(f.Keys, c.lines, "failures.keys", keyReader)

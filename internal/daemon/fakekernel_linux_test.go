@@ -353,6 +353,10 @@ func (f *fakeFollower) setKeys(c *Config) error {
 	f.config = c
 	return nil
 }
+func (f *fakeFollower) heard(t *topology.Topology) {
+	f.told = t
+	f.say()
+}
 func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
 func (f *fakeFollower) refused() string                          { return "" }
 func (f *fakeFollower) Close() error {

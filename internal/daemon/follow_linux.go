@@ -17,13 +17,14 @@ type hostFollower struct {
 	updates *listen.Listener
 	probes  map[string]*prober.Prober // by encapsulation; in parallel, so that the next is known to work
 	used    string                    // of these, the one in use
+	tell    func(news)
 	started time.Time
 }
 
 // follow starts to follow, with t as the baseline. It calls tell with all news. Before it
 // returns, it has told what is known at the beginning.
 func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) (_ follower, err error) {
-	f := &hostFollower{started: time.Now(), used: c.encapsulation(), probes: make(map[string]*prober.Prober)}
+	f := &hostFollower{started: time.Now(), used: c.encapsulation(), tell: tell, probes: make(map[string]*prober.Prober)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
@@ -36,10 +37,10 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 			}
 		}
 	}
-	if c.Failures.Updates {
+	if c.Failures.Updates && t.Computed() {
 		f.updates, err = listen.Open(listen.Config{
 			Interface: at.uplink.Name, Topology: t, Address: at.address,
-			Deliver: func(t *topology.Topology) { f.heard(t, tell) },
+			Deliver: func(t *topology.Topology) { f.heard(t) },
 			Keys:    c.Failures.keys(f.started), MaxAge: c.Failures.MaxAge, Gateway: at.uplink.Gateway, Floor: c.Failures.Floor,
 		})
 		if err != nil {
@@ -76,9 +77,9 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology, r receiv
 }
 
 // heard takes what the switches say. Probes add to it what they find.
-func (f *hostFollower) heard(t *topology.Topology, tell func(news)) {
+func (f *hostFollower) heard(t *topology.Topology) {
 	if len(f.probes) == 0 {
-		tell(news{topology: t})
+		f.tell(news{topology: t})
 	}
 	for _, p := range f.probes {
 		p.SetTopology(t) // of the fabric that it was opened with: nothing can be wrong
@@ -134,7 +135,7 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 		if p.State == liveness.Up && p.Dst != probes.Self() {
 			continue
 		}
-		s.Paths = append(s.Paths, PathStatus{To: t.Node(p.Dst).Name, Via: p.Via.String(), State: string(p.State),
+		s.Paths = append(s.Paths, PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
 			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss})
 	}
 	return s

@@ -24,6 +24,7 @@ import (
 // kernel is all that a daemon does to the machine and sees of it. Tests replace it by one
 // that forgets and refuses.
 type kernel struct {
+	learn  func(*Config) (learner, error)
 	find   func(context.Context, *Config) (place, error)
 	look   func(place) (place, error) // what of a place may change while the daemon runs
 	reach  func(place) error          // waits for the gateway to answer, seconds at most
@@ -76,6 +77,7 @@ type sampler interface {
 type follower interface {
 	setKeys(*Config) error
 	status(*topology.Topology) *FailureStatus
+	heard(*topology.Topology)
 	refused() string // why nothing that switches say is believed, "" if something is, or nothing is said
 	Close() error    // waits until no more news comes
 }
@@ -83,8 +85,9 @@ type follower interface {
 // theKernel is the real one.
 func theKernel() kernel {
 	return kernel{
-		find: func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
-		look: lookAround, reach: reachGateway,
+		learn: learn,
+		find:  func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
+		look:  lookAround, reach: reachGateway,
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
 			s, err := hostsetup.Apply(p)
 			if err != nil {

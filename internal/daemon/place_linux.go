@@ -79,7 +79,7 @@ func (c *Config) size(p *place) error {
 	return nil
 }
 
-// core returns the address of a core switch.
+// core returns the address of a core switch, or of the last bouncing switch.
 func (c *Config) core() netip.Addr {
 	return c.fabric.Node(topology.NodeID(c.fabric.NumNodes() - 1)).Addr
 }
@@ -175,7 +175,7 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 	o.Narrow = p.narrow
 	o.Fabric = hostsetup.Prefixes(c.fabric)
 	if edge, ok := c.fabric.RackAt(p.address); ok {
-		o.Rack = c.fabric.RackOf(edge)
+		o.Rack = c.fabric.RackPrefixes4(edge)
 	}
 	return hostsetup.PlanFor(o)
 }

@@ -27,9 +27,21 @@ func (d *daemon) change(ctx context.Context, next *Config) error {
 		return err
 	}
 	next = next.over(d.config.encapsulation())
+	if next.learns() {
+		next.fabric = d.config.fabric
+	}
 	if !d.working {
 		return d.changeIdle(next)
 	}
+	if err := d.apply(ctx, next); err != nil {
+		return err
+	}
+	d.reloads++
+	return nil
+}
+
+// apply carries out a configuration that this daemon can become.
+func (d *daemon) apply(ctx context.Context, next *Config) error {
 	c, err := d.prepare(ctx, next)
 	if err != nil {
 		return err
@@ -38,7 +50,6 @@ func (d *daemon) change(ctx context.Context, next *Config) error {
 		return err
 	}
 	d.config = next
-	d.reloads++
 	return nil
 }
 
@@ -81,7 +92,8 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	}
 	c := &change{daemon: d, old: d.config, next: next}
 	c.add(func() error { return d.changeSetUp(former, plan) }, func() error { return d.changeSetUp(former, former) })
-	sameFabric := next.Topology == c.old.Topology
+	_, sameFabric := next.fabric.Diff(c.old.fabric)
+	sameFabric = sameFabric && next.Topology == c.old.Topology
 	samePolicy := next.Policy == c.old.Policy && next.policyOptions() == c.old.policyOptions()
 	anew := !sameFabric || !next.Failures.sameButKeys(c.old.Failures)
 	t := d.topology

@@ -108,6 +108,8 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-d.inbox.wake:
 			d.hear(ctx)
+		case <-d.learned():
+			d.relearn(time.Now())
 		case <-d.receiverDone():
 			d.receiverEnded()
 			d.reconcile(ctx, time.Now())
@@ -119,6 +121,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-every.C:
 			d.beat()
+			d.grow(ctx, time.Now())
 			if now := time.Now(); dirty || d.overdue(now) || now.Sub(looked) >= retryAfter {
 				dirty = false
 				d.reconcile(ctx, now)

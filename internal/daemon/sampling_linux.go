@@ -44,7 +44,7 @@ func racksOf(t *topology.Topology, self topology.NodeID, list []luopan.Destinati
 		if d.Destination >= uint32(t.NumNodes()) || t.Node(edge).Layer != topology.LayerEdge {
 			continue // of another topology
 		}
-		set := t.PathsOrAll(self, t.FirstHost(edge))
+		set := t.PathsOrAll(self, edge)
 		c := stack.Congestion{Rack: t.Node(edge).Name, Prefix: t.RackOf(edge), RTT: d.RTT, Expiry: d.Expiry}
 		best := map[int]int{} // place among the samples, by path
 		for i, s := range d.Samples {

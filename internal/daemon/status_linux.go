@@ -10,6 +10,7 @@ import (
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
+	"weft/topology"
 )
 
 // StatusSocket returns the path of the status socket of the daemon in the calling thread's
@@ -50,7 +51,7 @@ func (d *daemon) snapshot() Status {
 	repaired := d.repairs.Copy()
 	s.Repairs, s.LatestRepairs = repaired.Count, repaired.Last
 	if !c.tunnels() {
-		s.Topology, s.Uplink = c.fabric.String(), d.place.uplink.Name
+		s.Topology, s.Uplink = c.fabricName(), d.place.uplink.Name
 		if d.place.uplink.Gateway.IsValid() {
 			s.Gateway = d.place.uplink.Gateway.String()
 		}
@@ -66,8 +67,8 @@ func (d *daemon) snapshot() Status {
 			if len(s.Failures.Avoided) == maxPathStatus {
 				break
 			}
-			via := d.topology.Paths(a.Src, a.Dst).Bounce(a.Path)
-			s.Failures.Avoided = append(s.Failures.Avoided, d.topology.Node(a.Dst).Name+" by "+d.topology.Node(via).Name)
+			via := d.topology.PathsTo(a.Src, a.Dst).Bounce(a.Path)
+			s.Failures.Avoided = append(s.Failures.Avoided, d.topology.HostName(a.Dst)+" by "+d.topology.Node(via).Name)
 		}
 		s.Racks = d.rackStatus()
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
@@ -124,5 +125,25 @@ func (d *daemon) describe() string {
 	if c.carrier() != encap.CarrierIPIP {
 		by += " with " + c.encapsulation()
 	}
-	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.Mode, d.place.address, c.fabric, by, c.Policy)
+	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.Mode, d.place.address, c.fabricName(), by, c.Policy)
+}
+
+// fabricName is how the fabric is called: a graph by where it is from and its size.
+func (c *Config) fabricName() string {
+	switch {
+	case c.fabric == nil:
+		return c.Topology + " (not known yet)"
+	case c.fabric.Computed():
+		return c.fabric.String()
+	}
+	racks, bounces := 0, 0
+	for n := range c.fabric.Nodes() {
+		switch {
+		case n.Layer == topology.LayerEdge:
+			racks++
+		case n.Layer > topology.LayerEdge:
+			bounces++
+		}
+	}
+	return fmt.Sprintf("%s (%d racks, %d bouncing switches)", c.Topology, racks, bounces)
 }

@@ -11,6 +11,7 @@ import (
 	"weft/internal/service"
 	"weft/resequencer"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // Bounds of the configuration.
@@ -104,15 +105,28 @@ func (c *Config) minMTU() int {
 }
 
 func (c *Config) checkFabric() (err error) {
-	if c.fabric, err = config.Topology(c.Topology); err != nil {
-		return c.lines.Errorf("topology", "%w", err)
+	var g *graph.Graph
+	switch {
+	case c.learns():
+		if err := c.checkBGP(); err != nil {
+			return err
+		}
+	default:
+		if c.fabric, g, err = config.Fabric(c.Topology); err != nil {
+			return c.lines.Errorf("topology", "%w", err)
+		}
+	}
+	if g != nil {
+		if err := c.checkGraph(g); err != nil {
+			return err
+		}
 	}
 	if c.MTU != 0 {
 		if err := c.between("mtu", c.MTU, c.minMTU(), maxMTU); err != nil {
 			return err
 		}
 	}
-	if c.labels() {
+	if c.labels() && c.fabric != nil {
 		if err := c.fabric.CheckPorts(encap.MaxSIDPort + 1); err != nil {
 			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
 		}
@@ -120,7 +134,7 @@ func (c *Config) checkFabric() (err error) {
 	if c.Gateway.IsValid() && !c.Gateway.Is4() {
 		return c.lines.Errorf("gateway", "%s is not IPv4; the fabric is", c.Gateway)
 	}
-	if !c.Address.IsValid() || c.tunnels() {
+	if !c.Address.IsValid() || c.tunnels() || c.learns() {
 		return nil
 	}
 	id, ok := c.fabric.ByAddr(c.Address)

@@ -21,9 +21,9 @@ type aware interface {
 	choose(p *pair, pkt *flowcell.Packet, paths []int, last int, now time.Duration) (path int)
 	// sent takes note of bytes that a path carries, headers included.
 	sent(p *pair, path, bytes int, now time.Duration)
-	// know adds what is known of the paths to each rack, by its edge switch, or to
-	// one of its hosts.
-	know(now time.Duration, add func(to topology.NodeID, c Congestion))
+	// know adds what is known of the paths to each rack, by its edge switch, or, if number
+	// is not 0, to the host of a pair.
+	know(now time.Duration, add func(edge topology.NodeID, number uint32, c Congestion))
 }
 
 // awareConfig is what an aware policy needs. The zero value is that of a policy that
@@ -117,23 +117,23 @@ func (e *Egress) Congestion() (list []Congestion) {
 // congestion adds what one policy knows.
 func (l *lane) congestion(list []Congestion, now time.Duration) []Congestion {
 	t := l.paths.topo
-	l.aware.know(now, func(id topology.NodeID, c Congestion) {
-		edge, host := id, id
-		if int(id) < t.NumHosts() {
-			edge = t.EdgeOf(id)
-		}
-		r := l.paths.racks.at(edge)
-		if r == nil {
+	var hosts map[uint32]*pair
+	l.aware.know(now, func(edge topology.NodeID, number uint32, c Congestion) {
+		set := t.PathsOrAll(l.paths.self, edge)
+		if number != 0 {
+			if hosts == nil {
+				hosts = l.paths.byNumber()
+			}
+			p := hosts[number]
+			if p == nil {
+				return
+			}
+			edge, c.Host = p.rack.id, t.HostName(p.host)
+			set = t.PathsTo(l.paths.self, p.host).OrAll()
+		} else if l.paths.racks.at(edge) == nil {
 			return
 		}
-		n := t.Node(edge)
-		c.Rack, c.Prefix = n.Name, t.RackOf(edge)
-		if host == edge {
-			host = r.host
-		} else {
-			c.Host = t.Node(host).Name
-		}
-		set := t.PathsOrAll(l.paths.self, host)
+		c.Rack, c.Prefix = t.Node(edge).Name, t.RackOf(edge)
 		c.describe(set)
 		list = append(list, c)
 	})

@@ -21,4 +21,4 @@ func (b *backlogged) sent(p *pair, path, bytes int, now time.Duration) {
 }
 
 // know adds nothing: Stats.Paths tells as much.
-func (b *backlogged) know(time.Duration, func(topology.NodeID, Congestion)) {}
+func (b *backlogged) know(time.Duration, func(topology.NodeID, uint32, Congestion)) {}

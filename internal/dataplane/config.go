@@ -102,11 +102,11 @@ func (c *Config) validateFabric() error {
 	if n := c.Topology.Node(id); n.Layer != topology.LayerHost {
 		return fmt.Errorf("Address %v belongs to the switch %s, not to a host", c.Address, n.Name)
 	}
-	return c.validateAddress6(id)
+	return c.validateAddress6()
 }
 
 // validateAddress6 checks the IPv6 address of a host.
-func (c *Config) validateAddress6(self topology.NodeID) error {
+func (c *Config) validateAddress6() error {
 	a := c.Address6
 	if a == (netip.Addr{}) {
 		return nil
@@ -114,8 +114,10 @@ func (c *Config) validateAddress6(self topology.NodeID) error {
 	if !a.Is6() || a.Is4In6() || a.Zone() != "" || !a.IsGlobalUnicast() {
 		return fmt.Errorf("Address6 %v is not a global IPv6 address without a zone: give one, or none", a)
 	}
-	if id, ok := hostAt(c.Topology, a); ok && id != self {
-		return fmt.Errorf("Address6 %v belongs to %s, and Address %v to %s: give addresses of one host", a, c.Topology.Node(id).Name, c.Address, c.Topology.Node(self).Name)
+	host, edge, ok := hostAt(c.Topology, a)
+	own, ownEdge, _ := hostAt(c.Topology, c.Address)
+	if ok && (edge != ownEdge || host.Is4() && host != own) { // where the fabric is data, racks are all it knows
+		return fmt.Errorf("Address6 %v belongs to %s, and Address %v to %s: give addresses of one host", a, c.Topology.HostName(host), c.Address, c.Topology.HostName(own))
 	}
 	return nil
 }

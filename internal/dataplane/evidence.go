@@ -1,11 +1,11 @@
 package dataplane
 
 import (
+	"net/netip"
 	"time"
 
 	"weft/flowcell"
 	"weft/internal/fate"
-	"weft/topology"
 )
 
 // Sizes of the tables of segments. The tables are direct-mapped: a new entry overwrites
@@ -56,7 +56,7 @@ type flowMark struct {
 
 // loss is of one segment.
 type loss struct {
-	host topology.NodeID
+	host netip.Addr
 	path uint16
 }
 

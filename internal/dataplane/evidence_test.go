@@ -16,21 +16,26 @@ import (
 // witness is an Observer that counts.
 type witness struct {
 	sentBy, lostBy map[string]int // by host and path
-	hosts          []topology.NodeID
+	hosts          []netip.Addr
 }
 
 func newWitness() *witness { return &witness{sentBy: map[string]int{}, lostBy: map[string]int{}} }
 
-func (r *witness) Active(host topology.NodeID, _ netip.Addr, _ time.Duration) {
+func (r *witness) Active(host, _ netip.Addr, _ time.Duration) {
 	r.hosts = append(r.hosts, host)
 }
 
-func (r *witness) Sent(host topology.NodeID, path int, n int) {
-	r.sentBy[fmt.Sprintf("%d/%d", host, path)] += n
+func (r *witness) Sent(host netip.Addr, path int, n int) {
+	r.sentBy[witnessed(host, path)] += n
 }
 
-func (r *witness) Lost(host topology.NodeID, path int, n int, _ time.Duration) {
-	r.lostBy[fmt.Sprintf("%d/%d", host, path)] += n
+func (r *witness) Lost(host netip.Addr, path int, n int, _ time.Duration) {
+	r.lostBy[witnessed(host, path)] += n
+}
+
+// witnessed names a path to a host.
+func witnessed(host netip.Addr, path int) string {
+	return fmt.Sprintf("%v/%d", host, path)
 }
 
 // sender is one flow whose segments are given paths by a test.
@@ -60,7 +65,7 @@ func (s sender) expect(what string, losses map[int]int) {
 	s.evidence.report(r, 0)
 	total := 0
 	for path, n := range losses {
-		if got := r.lostBy[fmt.Sprintf("15/%d", path)]; got != n {
+		if got := r.lostBy[fmt.Sprintf("10.3.1.3/%d", path)]; got != n {
 			s.Errorf("%s: path %d has lost %d, wanted are %d", what, path, got, n)
 		}
 		total += n
@@ -181,7 +186,7 @@ func TestEvidence_neverBlamesAPathThatHasNotCarriedIt(t *testing.T) {
 		sent[path]++
 		for _, l := range s.evidence.losses {
 			blamed++
-			if !resend || !known || int(l.path) != before || l.host != 15 {
+			if !resend || !known || int(l.path) != before || l.host != fatTree.Node(15).Addr {
 				t.Fatalf("seed %d: flow %d, sequence %d: %+v, had gone by %d", seed, f, seq, l, before)
 			}
 		}
@@ -194,7 +199,7 @@ func TestEvidence_neverBlamesAPathThatHasNotCarriedIt(t *testing.T) {
 	r := newWitness()
 	s.evidence.report(r, 0)
 	for path, n := range sent {
-		if got := r.sentBy[fmt.Sprintf("15/%d", path)]; got != n {
+		if got := r.sentBy[fmt.Sprintf("10.3.1.3/%d", path)]; got != n {
 			t.Errorf("seed %d: path %d has carried %d, %d are counted", seed, path, n, got)
 		}
 	}
@@ -250,9 +255,9 @@ func TestEvidence_allocatesNothing(t *testing.T) {
 
 type nobody struct{}
 
-func (nobody) Active(topology.NodeID, netip.Addr, time.Duration) {}
-func (nobody) Sent(topology.NodeID, int, int)                    {}
-func (nobody) Lost(topology.NodeID, int, int, time.Duration)     {}
+func (nobody) Active(netip.Addr, netip.Addr, time.Duration) {}
+func (nobody) Sent(netip.Addr, int, int)                    {}
+func (nobody) Lost(netip.Addr, int, int, time.Duration)     {}
 
 // What egress does in any policy comes to evidence with the path that it has
 // taken: a packet that comes again is a loss of the path before.
@@ -267,7 +272,7 @@ func TestObserve_knowsThePathOfEveryPolicy(t *testing.T) {
 			by := wrapOne(t, e, packet, 0).bounce
 			if i%10 == 9 {
 				wrapOne(t, e, packet, 0)
-				lost["15/"+by[2:]]++
+				lost["10.3.1.3/"+by[2:]]++
 			}
 			// Nothing that carries no payload is looked at.
 			wrapOne(t, e, dataPacket(9, 0), 0)

@@ -102,7 +102,7 @@ func (t *groupTable) components(table *pathTable, p *pair, set topology.PathSet)
 	if table.quiver == nil {
 		table.quiver = table.topo.Quiver()
 	}
-	if c := table.quiver.Groups(table.self, p.host); len(c) > 1 {
+	if c := table.quiver.Groups(table.self, p.rack.id); len(c) > 1 {
 		return c
 	}
 	return nil

@@ -37,7 +37,7 @@ func (h *heeding) choose(_ *pair, pkt *flowcell.Packet, paths []int, _ int, now 
 func (h *heeding) sent(*pair, int, int, time.Duration) {}
 
 // know adds nothing: selectors know of flows, not of racks.
-func (h *heeding) know(time.Duration, func(topology.NodeID, Congestion)) {}
+func (h *heeding) know(time.Duration, func(topology.NodeID, uint32, Congestion)) {}
 
 // lost takes note that what a path had carried is sent again, in the unit for which choose
 // was asked last.

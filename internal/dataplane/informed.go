@@ -15,7 +15,7 @@ type informed struct{ table *conga.Table }
 
 func (i *informed) choose(p *pair, _ *flowcell.Packet, paths []int, last int, now time.Duration) int {
 	g := p.group
-	return i.table.Choose(uint32(p.host), paths, func(path int) uint8 { return g.Tags[path] }, last, now)
+	return i.table.Choose(p.number, paths, func(path int) uint8 { return g.Tags[path] }, last, now)
 }
 
 func (i *informed) sent(p *pair, path, bytes int, now time.Duration) {
@@ -38,7 +38,7 @@ func (i *informed) mark(to *pair, tag uint8, now time.Duration) flowcell.Number 
 // receives sends no data that could carry it. (In CONGA §3.3 all packets have room
 // for a mark and a report.) It is false if there is nothing to report.
 func (i *informed) report(to *pair, now time.Duration) (n flowcell.Number, ok bool) {
-	tag, metric, ok := i.table.NextFeedback(uint32(to.host), now)
+	tag, metric, ok := i.table.NextFeedback(to.number, now)
 	if !ok {
 		return 0, false
 	}
@@ -48,13 +48,13 @@ func (i *informed) report(to *pair, now time.Duration) (n flowcell.Number, ok bo
 // receive takes in what a packet from a host says.
 func (i *informed) receive(from *pair, m conga.Mark, now time.Duration) {
 	if m.Feedback {
-		i.table.Feedback(uint32(from.host), m.Tag, m.Metric, now)
+		i.table.Feedback(from.number, m.Tag, m.Metric, now)
 	} else {
-		i.table.Received(uint32(from.host), m.Tag, m.Metric, now)
+		i.table.Received(from.number, m.Tag, m.Metric, now)
 	}
 }
 
-func (i *informed) know(now time.Duration, add func(topology.NodeID, Congestion)) {
+func (i *informed) know(now time.Duration, add func(topology.NodeID, uint32, Congestion)) {
 	for _, d := range i.table.Destinations(now) {
 		var c Congestion
 		for _, u := range d.Tags {
@@ -62,7 +62,7 @@ func (i *informed) know(now time.Duration, add func(topology.NodeID, Congestion)
 				Tag: u.Tag, Local: u.Local, Remote: u.Remote, Known: u.Age >= 0, Age: max(u.Age, 0), Choices: u.Chosen,
 			})
 		}
-		add(topology.NodeID(d.Destination), c)
+		add(0, d.Destination, c)
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"weft/link"
-	"weft/topology" // A Gateway says what it has seen of the kernel's TCP: whom it goes to, if only
 )
 
+// A Gateway says what it has seen of the kernel's TCP: whom it goes to, and by which paths
+// segments went and were lost.
 func TestGateway_observes(t *testing.T) {
 	kernel, programs := superPair(1500)
 	g, err := NewGateway(GatewayConfig{Address: addrA, Topology: fatTree, Programs: programs, Policy: "drb", Evidence: true, Seed: 1})
@@ -44,8 +45,8 @@ func TestGateway_observes(t *testing.T) {
 	for _, n := range w.lostBy {
 		lost += n
 	}
-	slices.Sort(w.hosts)
-	if sent != 41 || lost != 1 || !slices.Equal(w.hosts, []topology.NodeID{near.ID, far.ID}) {
+	slices.SortFunc(w.hosts, netip.Addr.Compare)
+	if sent != 41 || lost != 1 || !slices.Equal(w.hosts, []netip.Addr{near.Addr, far.Addr}) {
 		t.Errorf("%d sent by %v, %d lost by %v; hosts %v", sent, w.sentBy, lost, w.lostBy, w.hosts)
 	}
 	if s := g.Stats().Evidence; s.Losses != 1 {

@@ -9,12 +9,13 @@ import (
 
 // Observer takes a Gateway's observations of paths. *liveness.Watcher is one.
 type Observer interface {
-	// Active says that there is traffic to an address of a host.
-	Active(host topology.NodeID, address netip.Addr, now time.Duration)
+	// Active says that there is traffic to an address of a host. Hosts are named as
+	// topology.HostAt names them.
+	Active(host, address netip.Addr, now time.Duration)
 	// Sent says how many TCP segments a path to dst has carried since the last call.
-	Sent(host topology.NodeID, path, packets int)
+	Sent(host netip.Addr, path, packets int)
 	// Lost says how many of the segments that a path has carried were sent again.
-	Lost(host topology.NodeID, path, packets int, now time.Duration)
+	Lost(host netip.Addr, path, packets int, now time.Duration)
 }
 
 // Observe reports to o what the Gateway has seen since the last call, if

@@ -38,6 +38,7 @@ type pathTable struct {
 	recent  *pair // the latest asked for, and valid; packets come in bursts
 	none    *pair // recent while there is none
 	evicted uint64
+	numbers uint32 // given to pairs
 
 	racks   rackTable
 	groups  groupTable
@@ -52,15 +53,16 @@ type pathTable struct {
 // for pure ACKs (DRB §5).
 type pair struct {
 	dst     flowcell.Address
-	host    topology.NodeID // that has the address; of no meaning where direct or in a tunnel
-	direct  bool            // no bouncing switch needed, or not of this fabric
-	six     bool            // the address is IPv6; false in a tunnel, whose own header has numbers
-	rack    *rack           // nil where direct or in a tunnel
-	peer    *peer           // of a tunnel; nil if there is none, or no tunnel
-	instead *lane           // of the policy that the destination was given; nil: none
-	valid   uint64          // the latest change that the pair has taken note of
-	group   *group          // nil: not known
-	bound   uint64          // how many groups the pair has had
+	host    netip.Addr // that has the address, see topology.HostAt; of no meaning where direct or in a tunnel
+	number  uint32     // no other pair has it; not 0
+	six     bool       // the address is IPv6; false in a tunnel, whose own header has numbers
+	direct  bool       // no bouncing switch needed, or not of this fabric
+	rack    *rack      // nil where direct or in a tunnel
+	peer    *peer      // of a tunnel; nil if there is none, or no tunnel
+	instead *lane      // of the policy that the destination was given; nil: none
+	valid   uint64     // the latest change that the pair has taken note of
+	group   *group     // nil: not known
+	bound   uint64     // how many groups the pair has had
 	selectors
 	further []selectors     // of the group's further components
 	count   flowcell.Number // of sprayed TCP segments
@@ -101,6 +103,8 @@ func (t *pathTable) lookup(dst flowcell.Address) *pair {
 			t.evict()
 		}
 		p = t.newPair(dst)
+		t.numbers = max(t.numbers+1, 1)
+		p.number = t.numbers
 		p.instead = t.diverted(dst)
 		p.valid = t.changes.latest
 		t.pairs[dst] = p
@@ -108,6 +112,17 @@ func (t *pathTable) lookup(dst flowcell.Address) *pair {
 		t.revalidate(p)
 	}
 	return p
+}
+
+// byNumber returns the pairs that need paths, by their numbers.
+func (t *pathTable) byNumber() map[uint32]*pair {
+	m := make(map[uint32]*pair, len(t.pairs))
+	for _, p := range t.pairs {
+		if p.rack != nil {
+			m[p.number] = p
+		}
+	}
+	return m
 }
 
 // diverted returns the lane that a destination was given; nil if none.
@@ -136,37 +151,31 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 	}
 	addr := dst.IP()
 	p := &pair{dst: dst, six: addr.Is6()}
-	id, ok := hostAt(t.topo, addr)
+	host, edge, ok := hostAt(t.topo, addr)
 	if !ok {
 		p.direct = true
 		return p
 	}
-	p.host = id
-	if p.six {
-		addr = fourOf(t.topo, id, addr)
-	}
-	if addr.Is4() {
-		four := addr.As4()
-		p.four = binary.BigEndian.Uint32(four[:])
-	}
-	if set := t.topo.PathsOrAll(t.self, id); set.Direct() {
+	p.host = host
+	p.four = fourOf(addr, host)
+	if set := t.topo.PathsTo(t.self, host).OrAll(); set.Direct() {
 		p.direct = true
 	} else {
-		p.rack = t.racks.of(t.topo, id, p.six, set)
+		p.rack = t.racks.of(t.topo, edge, p.six, set)
 		t.carryTo(p.rack)
 		t.bind(p, t.groups.of(t, p, set))
 	}
 	return p
 }
 
-// hostAt finds the host that has an address of either family. Every IPv4 address has an
-// IPv6 address that belongs to it (topology.Addr6).
-func hostAt(t *topology.Topology, addr netip.Addr) (topology.NodeID, bool) {
-	id, ok := t.ByAddr(addr)
+// hostAt is topology.HostAt, where every IPv4 address has an IPv6 address that belongs to it
+// (topology.Addr6).
+func hostAt(t *topology.Topology, addr netip.Addr) (host netip.Addr, edge topology.NodeID, ok bool) {
+	host, edge, ok = t.HostAt(addr)
 	if four, is := within(addr); !ok && is {
-		id, ok = t.ByAddr(four)
+		return t.HostAt(four)
 	}
-	return id, ok && int(id) < t.NumHosts()
+	return host, edge, ok
 }
 
 // within returns the IPv4 address that is the end of an IPv6 address, if topology.Addr6 has
@@ -180,19 +189,25 @@ func within(addr netip.Addr) (netip.Addr, bool) {
 	return four, topology.Addr6(four) == addr
 }
 
-// fourOf returns the IPv4 address of what has an IPv6 address at a host: that which belongs
-// to it, or the kernel's.
-func fourOf(t *topology.Topology, id topology.NodeID, six netip.Addr) netip.Addr {
-	if four, is := within(six); is {
-		return four
+// fourOf returns the IPv4 address of what has an address at a host, as a number: itself, the
+// one that belongs to it, or the host's own. It is 0 if none is known.
+func fourOf(addr, host netip.Addr) uint32 {
+	if four, is := within(addr); is {
+		addr = four
+	} else if !addr.Is4() {
+		addr = host
 	}
-	return t.Node(id).Addr
+	if !addr.Is4() {
+		return 0
+	}
+	four := addr.As4()
+	return binary.BigEndian.Uint32(four[:])
 }
 
 // revalidate makes a pair take note of the links that have changed.
 func (t *pathTable) revalidate(p *pair) {
 	if !p.direct && t.tunnel == nil && (p.group == nil || t.affects(p.valid, p)) {
-		if g := t.groups.of(t, p, t.topo.PathsOrAll(t.self, p.host)); g != p.group {
+		if g := t.groups.of(t, p, t.topo.PathsTo(t.self, p.host).OrAll()); g != p.group {
 			t.bind(p, g)
 		}
 	}
@@ -208,7 +223,7 @@ func (t *pathTable) affects(since uint64, p *pair) bool {
 		return true
 	}
 	for _, c := range links {
-		if c.link == noLink && c.host == p.host || c.link != noLink && t.topo.OnPaths(c.link, t.self, p.host) {
+		if c.link == noLink && c.host == p.host || c.link != noLink && t.topo.OnPaths(c.link, t.self, p.rack.id) {
 			return true
 		}
 	}

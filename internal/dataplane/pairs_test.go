@@ -271,7 +271,7 @@ func TestPathTable_avoidsPathsToOneHostAlone(t *testing.T) {
 	all := []int{0, 1, 2, 3}
 	mate := e.paths.to(flowcell.AddressFrom(fatTree.EmbeddedAddr(14)))
 	was := mate.group
-	next := fatTree.Avoiding(topology.Avoided{Src: 0, Dst: 15, Path: 0}, topology.Avoided{Src: 0, Dst: 15, Path: 2})
+	next := fatTree.Avoiding(topology.Avoided{Dst: fatTree.Node(15).Addr, Path: 0}, topology.Avoided{Dst: fatTree.Node(15).Addr, Path: 2})
 	if before, after := to(15, nil), to(15, next); !slices.Equal(before, all) || !slices.Equal(after, []int{1, 3}) {
 		t.Errorf("paths to the host were %v, and are %v", before, after)
 	}

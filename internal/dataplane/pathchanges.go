@@ -1,6 +1,10 @@
 package dataplane
 
-import "weft/topology"
+import (
+	"net/netip"
+
+	"weft/topology"
+)
 
 // maxChanges is how many changes of links are remembered. It is more than a pair in
 // use has to look through at once. Looking through all of them takes no longer than
@@ -19,13 +23,13 @@ type changeLog struct {
 type change struct {
 	number uint64
 	link   topology.LinkID // noLink: of a host
-	host   topology.NodeID
+	host   netip.Addr
 }
 
 const noLink = topology.LinkID(-1)
 
 // add notes links, and ways to hosts, that have changed at once.
-func (l *changeLog) add(links []topology.LinkID, hosts []topology.NodeID) {
+func (l *changeLog) add(links []topology.LinkID, hosts []netip.Addr) {
 	l.latest++
 	n := len(links) + len(hosts)
 	if n > maxChanges {

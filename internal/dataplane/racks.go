@@ -15,7 +15,6 @@ import (
 type rack struct {
 	id   topology.NodeID // of its edge switch
 	six  bool            // of pairs with IPv6 addresses
-	host topology.NodeID // one of its hosts
 	tail sids            // by SRv6: of the destination what all paths have in common
 	// heads is the rest of the destinations of all paths, one after the other. Racks
 	// with the same heads share their groups.
@@ -76,13 +75,12 @@ func newRackTable(c encap.Carrier) rackTable {
 	return rackTable{carrier: c, racks: make(map[rackKey]*rack), heads: make(map[string]string)}
 }
 
-// of finds or makes the rack of a host, by its address of a family. set is the paths to it.
-func (t *rackTable) of(topo *topology.Topology, host topology.NodeID, six bool, set topology.PathSet) *rack {
-	id := topo.EdgeOf(host)
+// of finds or makes a rack of a family. set is the paths to it.
+func (t *rackTable) of(topo *topology.Topology, id topology.NodeID, six bool, set topology.PathSet) *rack {
 	key := rackKey{id, six}
 	r := t.racks[key]
 	if r == nil {
-		r = &rack{id: id, six: six, host: host, prefix: topo.RackOf(id), tags: tagsOf(set)}
+		r = &rack{id: id, six: six, prefix: topo.RackOf(id), tags: tagsOf(set)}
 		if t.carrier == encap.CarrierSRv6 {
 			t.label(r, set)
 		}

@@ -19,11 +19,26 @@ type sampled struct {
 }
 
 func (s *sampled) choose(p *pair, _ *flowcell.Packet, _ []int, _ int, now time.Duration) int {
+	if p.four == 0 {
+		return s.chooseUnasked(p, now)
+	}
 	path, ok := s.table.Choose(uint32(p.rack.id), p.four, p.group.Live, now)
 	if s.device != nil && !p.six {
 		s.tell(p.rack, path, ok, now)
 	}
 	return path
+}
+
+// chooseUnasked is choose for a host that cannot be asked: samples are IPv4, and it has only
+// an IPv6 address. What others of its rack have said counts, or else the policy's Rule.
+func (s *sampled) chooseUnasked(p *pair, now time.Duration) int {
+	if path, _, ok := s.table.Best(uint32(p.rack.id), now); ok && p.group.Has(path) {
+		return path
+	}
+	if path, ok := p.data.Next(0); ok {
+		return path
+	}
+	return -1
 }
 
 // tell makes the device take the same path, before it sees the unit. While no samples are
@@ -50,7 +65,7 @@ func (s *sampled) sent(p *pair, path, bytes int, _ time.Duration) {
 	s.table.Sent(uint32(p.rack.id), path, bytes)
 }
 
-func (s *sampled) know(_ time.Duration, add func(topology.NodeID, Congestion)) {
+func (s *sampled) know(_ time.Duration, add func(topology.NodeID, uint32, Congestion)) {
 	for _, d := range s.table.Destinations() {
 		c := Congestion{Metric: d.Metric.String(), RTT: d.RTT, Expiry: d.Expiry, Unsampled: d.Unsampled}
 		if len(d.Samples) == 0 {
@@ -69,6 +84,6 @@ func (s *sampled) know(_ time.Duration, add func(topology.NodeID, Congestion)) {
 			c.Paths[at] = PathOf(m, i == 0)
 			c.Paths[at].Choices = choices
 		}
-		add(topology.NodeID(d.Destination), c)
+		add(topology.NodeID(d.Destination), 0, c)
 	}
 }

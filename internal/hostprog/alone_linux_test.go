@@ -2,6 +2,7 @@ package hostprog
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -21,8 +22,8 @@ func TestSpray_avoidsPathsToOneHostAlone(t *testing.T) {
 		s := newSprayedBy(t, l, "presto", c)
 		whole := l.Config.Topology
 		racks := s.numbers(t)
-		for _, host := range []topology.NodeID{s.dst.ID, s.dst.ID - 1} {
-			avoided := []topology.Avoided{{Src: s.src.ID, Dst: host, Path: 1}, {Src: s.src.ID, Dst: host, Path: 2}, {Src: host, Dst: s.src.ID, Path: 3}}
+		for _, host := range []netip.Addr{s.dst.Addr, whole.Node(s.dst.ID - 1).Addr} {
+			avoided := []topology.Avoided{{Src: s.src.ID, Dst: host, Path: 1}, {Src: s.src.ID, Dst: host, Path: 2}, {Src: s.dst.ID, Dst: s.src.Addr, Path: 3}}
 			for _, next := range []*topology.Topology{whole.Avoiding(avoided...), whole} {
 				if err := s.spray.SetTopology(next); err != nil {
 					t.Fatal(err)

@@ -21,7 +21,7 @@ func (s *sprayed) numbers(t *testing.T) map[topology.NodeID]uint32 {
 		if err := s.spray.ways.racks.Lookup(key, &value); err != nil {
 			t.Fatal(err)
 		}
-		all[r.host] = value.Group
+		all[r.edge] = value.Group
 	}
 	return all
 }

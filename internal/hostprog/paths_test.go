@@ -40,7 +40,7 @@ func TestWordsOf_areTheLabels(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range racks {
-				set := top.Paths(self.ID, r.host)
+				set := top.Paths(self.ID, r.edge)
 				seen := make(map[netip.Addr]bool)
 				for n, word := range r.words.words {
 					labels := set.Choices(n)

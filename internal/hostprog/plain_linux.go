@@ -72,7 +72,7 @@ func (w *ways) writeAlone(rack sprayRack) (err error) {
 	for host := range w.alone {
 		for _, p := range addressesOf(w.topology, host) {
 			if g := w.by[p]; g != nil && rack.prefix.Contains(p.Addr()) {
-				err = errors.Join(err, w.write(sprayRack{p, host, rack.words, rack.sids}, g))
+				err = errors.Join(err, w.write(sprayRack{p, rack.of, rack.edge, rack.words, rack.sids}, g))
 			}
 		}
 	}

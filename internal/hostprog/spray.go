@@ -69,10 +69,11 @@ type sprayGroup struct {
 	racks  int    // that go by it there
 }
 
-// sprayRack is a rack that a host may send to, by one of the hosts in it.
+// sprayRack is a prefix of a rack that a host may send to.
 type sprayRack struct {
-	prefix netip.Prefix
-	host   topology.NodeID
+	prefix netip.Prefix // of the rack, or the address of a host that has ways of its own
+	of     netip.Prefix // of the rack
+	edge   topology.NodeID
 	words  *pathWords
 	sids   [16]byte // of an SRv6 destination what words are not, else 0
 }
@@ -80,18 +81,19 @@ type sprayRack struct {
 // racksOf lists the racks but the host's own.
 func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
 	var racks []sprayRack
-	own := t.RackOf(self)
 	known := make(map[string]*pathWords)
-	for host := range t.Hosts() { // a rack's hosts follow each other
-		prefix := t.RackOf(host.ID)
-		if prefix == own || len(racks) > 0 && racks[len(racks)-1].prefix == prefix {
+	for edge := range t.Racks() {
+		set := t.Paths(self, edge)
+		if set.Direct() {
 			continue
 		}
-		words, sids, err := wordsOf(t.Paths(self, host.ID), c, known)
+		words, sids, err := wordsOf(set, c, known)
 		if err != nil {
-			return nil, fmt.Errorf("paths of %s to %v: %w", t, prefix, err)
+			return nil, fmt.Errorf("paths of %s to %v: %w", t, t.RackOf(edge), err)
 		}
-		racks = append(racks, sprayRack{prefix, host.ID, words, sids})
+		for _, prefix := range t.RackPrefixes4(edge) {
+			racks = append(racks, sprayRack{prefix, prefix, edge, words, sids})
+		}
 	}
 	return racks, nil
 }
@@ -112,7 +114,10 @@ func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error)
 // to returns the way to a rack over a topology. Ways of different epochs are
 // different groups.
 func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*sprayGroup, error) {
-	set := t.PathsOrAll(s.self, rack.host)
+	set := t.PathsOrAll(s.self, rack.edge)
+	if rack.prefix != rack.of {
+		set = t.PathsTo(s.self, rack.prefix.Addr()).OrAll()
+	}
 	// Most racks have the same live paths, and an order is not cheap.
 	key := groupKey(rack.words, set, epoch)
 	if g := s.groups[key]; g != nil {
@@ -123,7 +128,7 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*s
 	if len(list) > maxPaths {
 		list = set.Live // all alike: the weights are of too many digits
 	}
-	g.visits = s.policy.Rule.Order(set.Bases, list)
+	g.visits = set.Ordered(s.policy.Rule.Order, list)
 	for _, n := range g.visits {
 		g.order = append(g.order, rack.words.words[n])
 	}

@@ -36,7 +36,7 @@ func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy, 
 		if err != nil {
 			return nil, err
 		}
-		table[rack.prefix] = sprayWay{g, t.PathsOrAll(self, rack.host), c}
+		table[rack.prefix] = sprayWay{g, t.PathsOrAll(self, rack.edge), c}
 	}
 	return table, nil
 }

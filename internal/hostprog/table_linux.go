@@ -47,7 +47,7 @@ type ways struct {
 	index    map[netip.Prefix]int
 	known    *sprayGroups
 	by       map[netip.Prefix]*sprayGroup // what is in racks
-	alone    map[topology.NodeID]bool     // hosts that have ways of their own
+	alone    map[netip.Addr]bool          // hosts that have ways of their own
 	unused   []*sprayGroup                // in groups, but in no use since the last change
 	last     uint32                       // number of a group
 	plain    map[netip.Prefix]bool        // racks to which packets leave as they are
@@ -66,7 +66,7 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 		return nil, err
 	}
 	w := &ways{fabric: t, all: all, index: make(map[netip.Prefix]int, len(all)), known: known,
-		by: make(map[netip.Prefix]*sprayGroup), alone: make(map[topology.NodeID]bool),
+		by: make(map[netip.Prefix]*sprayGroup), alone: make(map[netip.Addr]bool),
 		plain: make(map[netip.Prefix]bool), epochs: make(map[netip.Prefix]uint32)}
 	for i, r := range all {
 		w.index[r.prefix] = i
@@ -98,7 +98,7 @@ func (w *ways) change(t *topology.Topology) error {
 			return fmt.Errorf("%s is another fabric than %s; attach anew", t, w.topology)
 		}
 		racks = slices.DeleteFunc(slices.Clone(racks), func(r sprayRack) bool {
-			return !slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.host) })
+			return !slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.edge) })
 		})
 	}
 	if err := w.forget(); err != nil {
@@ -132,7 +132,7 @@ func (w *ways) forget() error {
 // leadAlone gives the hosts ways of their own on whose paths something is avoided
 // that others of their racks do not avoid, and takes them from all others.
 func (w *ways) leadAlone(t *topology.Topology) error {
-	want := make(map[topology.NodeID]bool)
+	want := make(map[netip.Addr]bool)
 	for _, a := range t.Avoided() {
 		if a.Src == w.known.self && len(want) < maxAlone {
 			want[a.Dst] = true
@@ -153,12 +153,12 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 	}
 	for host := range want {
 		for _, p := range addressesOf(t, host) {
-			i, ok := w.index[t.RackOf(host)]
+			r, ok := w.rackOf(host)
 			if !ok {
 				continue // its own
 			}
-			r := w.all[i]
-			if err := w.lead(sprayRack{p, host, r.words, r.sids}, t); err != nil {
+			r.prefix = p
+			if err := w.lead(r, t); err != nil {
 				return err
 			}
 			w.alone[host] = true
@@ -167,14 +167,30 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 	return nil
 }
 
-// addressesOf are the addresses of a host's kernel and of its embedded stack.
-func addressesOf(t *topology.Topology, host topology.NodeID) [2]netip.Prefix {
-	return [2]netip.Prefix{netip.PrefixFrom(t.Node(host).Addr, 32), netip.PrefixFrom(t.EmbeddedAddr(host), 32)}
+// rackOf returns the rack of a host.
+func (w *ways) rackOf(host netip.Addr) (rack sprayRack, ok bool) {
+	edge, _ := w.fabric.RackAt(host)
+	for _, prefix := range w.fabric.RackPrefixes4(edge) {
+		if i, known := w.index[prefix]; known && prefix.Contains(host) {
+			return w.all[i], true
+		}
+	}
+	return sprayRack{}, false
+}
+
+// addressesOf returns a host's addresses: that of its kernel, and that of its embedded
+// stack if the fabric computes one.
+func addressesOf(t *topology.Topology, host netip.Addr) []netip.Prefix {
+	list := []netip.Prefix{netip.PrefixFrom(host, 32)}
+	if id, ok := t.ByAddr(host); ok {
+		list = append(list, netip.PrefixFrom(t.EmbeddedAddr(id), 32))
+	}
+	return list
 }
 
 // lead gives a rack its way, or a host of it.
 func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
-	g, err := w.known.to(rack, t, w.epochs[t.RackOf(rack.host)])
+	g, err := w.known.to(rack, t, w.epochs[rack.of])
 	if err != nil {
 		return err
 	}
@@ -200,9 +216,8 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 
 // write puts a rack, or a host, into the table.
 func (w *ways) write(rack sprayRack, g *sprayGroup) error {
-	of := w.fabric.RackOf(rack.host)
-	value := rackValue{Group: g.number, Number: uint32(w.index[of]), SIDs: rack.sids}
-	if w.plain[of] {
+	value := rackValue{Group: g.number, Number: uint32(w.index[rack.of]), SIDs: rack.sids}
+	if w.plain[rack.of] {
 		value.Plain = 1
 	}
 	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, value); err != nil {

@@ -42,7 +42,7 @@ type Options struct {
 
 	Fabric []netip.Prefix       // destinations whose packets the uplink's program encapsulates
 	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
-	Rack   netip.Prefix         // of those, what is reached without: the host's own rack
+	Rack   []netip.Prefix       // of those, what is reached without: the host's own rack
 
 	// PerPacket says that the host's own TCP is sprayed packet by packet, and that nobody
 	// puts it back in order.
@@ -217,6 +217,9 @@ func (p *Plan) fabric(o Options) {
 	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, Iif: "lo", Table: TableOut})
 	for _, table := range tables {
 		for _, prefix := range o.Fabric {
+			if slices.Contains(o.Rack, prefix) {
+				continue
+			}
 			r := Route{Table: table, Prefix: prefix, Device: o.Uplink, Gateway: o.Gateway, Src: o.Address, MTU: o.MTU}
 			if table == TableIn {
 				r.Device, r.Gateway = o.TUN, netip.Addr{}
@@ -229,8 +232,8 @@ func (p *Plan) fabric(o Options) {
 				}
 			}
 		}
-		if o.Rack.IsValid() {
-			p.Routes = append(p.Routes, Route{Table: table, Prefix: o.Rack})
+		for _, own := range o.Rack {
+			p.Routes = append(p.Routes, Route{Table: table, Prefix: own})
 		}
 	}
 }
@@ -274,8 +277,12 @@ func family(a netip.Addr) int {
 }
 
 // Prefixes returns the fewest prefixes that contain the hosts of a topology
-// and none of its cores, so that packets to bouncing switches need no rule.
+// and none of its cores, so that packets to bouncing switches need no rule. Where the fabric
+// is data these are its racks' prefixes.
 func Prefixes(t *topology.Topology) []netip.Prefix {
+	if !t.Computed() {
+		return racks(t)
+	}
 	var pods []netip.Prefix
 	for n := range t.Hosts() {
 		p, _ := n.Addr.Prefix(16)
@@ -287,6 +294,14 @@ func Prefixes(t *topology.Topology) []netip.Prefix {
 		pods, merged = mergePairs(pods)
 	}
 	return pods
+}
+
+// racks returns the IPv4 prefixes of all racks.
+func racks(t *topology.Topology) (list []netip.Prefix) {
+	for edge := range t.Racks() {
+		list = append(list, t.RackPrefixes4(edge)...)
+	}
+	return list
 }
 
 // mergePairs replaces neighbours that are the halves of one prefix by it.

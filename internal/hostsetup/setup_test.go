@@ -23,7 +23,7 @@ func prefixes(list ...string) (p []netip.Prefix) {
 func gatewayOptions() Options {
 	return Options{
 		Address: netip.MustParseAddr("10.0.0.2"), Uplink: "p0", Gateway: netip.MustParseAddr("10.0.0.1"), MTU: 1480,
-		Fabric: prefixes("10.0.0.0/14"), Rack: netip.MustParsePrefix("10.0.0.0/24"), TUN: "weft0",
+		Fabric: prefixes("10.0.0.0/14"), Rack: prefixes("10.0.0.0/24"), TUN: "weft0",
 	}
 }
 
@@ -44,7 +44,7 @@ func TestPlanHost_commands(t *testing.T) {
 	looseAll := gatewayOptions()
 	looseAll.FilterAll = 2
 	onLink := offload
-	onLink.Gateway, onLink.Rack = netip.Addr{}, netip.Prefix{}
+	onLink.Gateway, onLink.Rack = netip.Addr{}, nil
 	labelled := gatewayOptions()
 	labelled.Carrier, labelled.MTU, labelled.Advertised = encap.CarrierSRv6, 1460, true
 	labelledOffload := offload

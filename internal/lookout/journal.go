@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -30,7 +31,7 @@ type Journal struct {
 // suspect is what a host has found out to be bad: a link, or one path to a destination.
 type suspect struct {
 	link topology.LinkID
-	dst  topology.NodeID
+	dst  netip.Addr
 	path int
 	held bool // in use all the same
 }
@@ -142,14 +143,14 @@ func (j *Journal) suspected(t *topology.Topology, suspects []liveness.Suspect) {
 }
 
 func (s suspect) compare(o suspect) int {
-	return cmp.Or(cmp.Compare(s.link, o.link), cmp.Compare(s.dst, o.dst), cmp.Compare(s.path, o.path))
+	return cmp.Or(cmp.Compare(s.link, o.link), s.dst.Compare(o.dst), cmp.Compare(s.path, o.path))
 }
 
 // attributes name a suspect.
 func (s suspect) attributes(t *topology.Topology) []any {
 	a := []any{"link", t.LinkName(s.link)}
 	if s.path >= 0 {
-		a = append(a, "to", t.Node(s.dst).Name, "path", s.path)
+		a = append(a, "to", t.HostName(s.dst), "path", s.path)
 	}
 	return a
 }

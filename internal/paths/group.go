@@ -40,13 +40,13 @@ func NewGroup(rule drb.Rule, set topology.PathSet, components []topology.Group) 
 		g.number = uint64(count)
 	}
 	if len(components) < 2 {
-		g.Components = []Component{{Order: rule.Order(set.Bases, g.Weighted)}}
+		g.Components = []Component{{Order: set.Ordered(rule.Order, g.Weighted)}}
 		return g
 	}
 	upTo := uint64(0)
 	for _, c := range components {
 		upTo += uint64(c.Weight)
-		g.Components = append(g.Components, Component{rule.Order(set.Bases, c.Weighted()), upTo})
+		g.Components = append(g.Components, Component{set.Ordered(rule.Order, c.Weighted()), upTo})
 	}
 	return g
 }
@@ -100,7 +100,7 @@ func (g *Group) Component(hash uint64) int {
 
 // Tag returns CONGA's tag of path n of a set.
 func Tag(set topology.PathSet, n int) uint8 {
-	return conga.Tag(n, set.Count(), n/(set.Count()/set.Bases[0]))
+	return conga.Tag(n, set.Count(), set.Uplink(n))
 }
 
 // AppendKey appends to key a code of a set's live paths, their weights and their

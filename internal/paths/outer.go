@@ -38,11 +38,11 @@ func Outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.
 // header.
 func OuterTo(t *topology.Topology, c encap.Carrier, self, to netip.Addr, path int) (o encap.Outer, ok bool) {
 	from, _ := t.ByAddr(self)
-	id, ok := t.ByAddr(to)
-	if !ok || int(id) >= t.NumHosts() {
+	_, edge, ok := t.HostAt(to)
+	if !ok {
 		return o, false
 	}
-	set := t.Paths(from, id)
+	set := t.Paths(from, edge)
 	if set.Direct() || path < 0 || path >= set.Count() {
 		return o, false
 	}

@@ -28,6 +28,7 @@ const maxOuters = 1 << 12
 type Driver struct {
 	config Config
 	self   topology.NodeID
+	host   netip.Addr    // the same, see topology.HostAt
 	looked time.Duration // when Observe was called latest
 
 	watcher *liveness.Watcher
@@ -41,7 +42,7 @@ type Driver struct {
 
 // key is what the outer header of a probe depends on.
 type key struct {
-	dst  topology.NodeID
+	dst  netip.Addr
 	path int
 	via  netip.Addr
 }
@@ -76,7 +77,8 @@ func New(c Config) (*Driver, error) {
 // begin watches a fabric of which nothing is known.
 func (d *Driver) begin(t *topology.Topology) error {
 	c := &d.config
-	self, ok := t.ByAddr(c.Address)
+	self, _ := t.ByAddr(c.Address)
+	host, _, ok := t.HostAt(c.Address)
 	if !ok {
 		return fmt.Errorf("Address %v is no host of %v", c.Address, t)
 	}
@@ -87,7 +89,7 @@ func (d *Driver) begin(t *topology.Topology) error {
 		return err
 	}
 	w.SetIdle(c.Idle, 0)
-	d.watcher, d.self, d.base = w, self, t
+	d.watcher, d.self, d.host, d.base = w, self, host, t
 	d.labels = liveness.Labels{Topology: t, Self: self}
 	clear(d.outers)
 	return nil
@@ -137,15 +139,9 @@ func (d *Driver) SetTopology(t *topology.Topology, now time.Duration) error {
 // Active says that there is a connection to an address, which is ignored unless it is
 // another host's of the fabric. It is to be said again within a second.
 func (d *Driver) Active(peer netip.Addr, now time.Duration) {
-	if id, ok := d.host(peer); ok && id != d.self {
-		d.watcher.Active(id, peer, now)
+	if host, _, ok := d.base.HostAt(peer); ok && host != d.host {
+		d.watcher.Active(host, peer, now)
 	}
-}
-
-// host is who has an address; false if that is no host of the fabric.
-func (d *Driver) host(a netip.Addr) (topology.NodeID, bool) {
-	id, ok := d.base.ByAddr(a)
-	return id, ok && int(id) < d.base.NumHosts()
 }
 
 // Take takes a packet from the fabric, which lies in buf behind encap.MaxOverhead bytes
@@ -163,7 +159,7 @@ func (d *Driver) Take(buf []byte, now time.Duration) {
 		d.stats.Forged++
 	case d.config.Beside && b.Carrier != d.config.Carrier: // another Driver's
 	case b.Kind == encap.ProbeRequest:
-		d.echo(buf[:encap.MaxOverhead+encap.ProbeLen+b.Padding], b.Origin, int(b.Path), now)
+		d.echo(buf[:encap.MaxOverhead+encap.ProbeLen+b.Padding], &b, now)
 	default:
 		d.watcher.Answer(packet, now)
 	}
@@ -172,16 +168,20 @@ func (d *Driver) Take(buf []byte, now time.Duration) {
 // protoICMP is ICMP's number in an IPv4 header.
 const protoICMP = 1
 
-// echo sends a request back by the path by which it has come, live or not: a path has the
-// same number in both directions.
-func (d *Driver) echo(buf []byte, to netip.Addr, path int, now time.Duration) {
-	origin, ok := d.host(to)
-	if !ok || origin == d.self || d.config.Echoes.Ready(1) > now {
+// echo sends a request back by the path by which it has come, live or not. It has the same
+// bouncing switch in both directions.
+func (d *Driver) echo(buf []byte, request *encap.Probe, now time.Duration) {
+	origin, edge, ok := d.base.HostAt(request.Origin)
+	if !ok || origin == d.host || d.config.Echoes.Ready(1) > now {
 		d.stats.Refused++
 		return
 	}
-	set := d.base.Whole().Paths(d.self, origin)
-	if path >= set.Count() {
+	set := d.base.Whole().Paths(d.self, edge)
+	path, ok := int(request.Path), true
+	if request.Via.IsValid() {
+		path, ok = set.Via(request.Via)
+	}
+	if !ok || path >= set.Count() {
 		d.stats.Refused++
 		return
 	}

@@ -28,7 +28,7 @@ func TestProber_hearsOfPeers(t *testing.T) {
 	w := d.Watcher()
 	now := time.Duration(0)
 	for ; now < 100*time.Second || w.Next() < now+time.Second/4; now += time.Millisecond {
-		w.Active(peer.ID, peer.Addr, now)
+		w.Active(peer.Addr, peer.Addr, now)
 		w.Tick(now)
 		w.Probes(func(*liveness.Probe) {})
 	}

@@ -21,7 +21,7 @@ import (
 
 // Prober probes until Close. Its methods are safe for concurrent use.
 type Prober struct {
-	self    topology.NodeID
+	self    netip.Addr
 	longest int // probe, without room for an outer header
 	sockets sockets
 	kernel  *netlink.Handle
@@ -64,7 +64,7 @@ func open(c Config) (*Prober, error) {
 	if p.lookout, err = lookout.New(c.lookout(p)); err != nil {
 		return nil, err
 	}
-	p.self, _ = c.Topology.ByAddr(c.Address)
+	p.self, _, _ = c.Topology.HostAt(c.Address)
 	if p.kernel, err = netlink.NewHandle(unix.NETLINK_INET_DIAG); err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (p *Prober) receive() {
 // Carriage returns the Carriage that was delivered last, or will be delivered next.
 func (p *Prober) Carriage() *liveness.Carriage { return p.lookout.Carriage() }
 
-// Self returns the host's node.
-func (p *Prober) Self() topology.NodeID { return p.self }
+// Self returns the host, as topology.HostAt names it.
+func (p *Prober) Self() netip.Addr { return p.self }
 
 // Paths returns the state of all paths, with reasons.
 func (p *Prober) Paths() []liveness.PathHealth {

@@ -92,8 +92,8 @@ func (h *host) down() (names []string) {
 		names = append(names, h.delivered.LinkName(l))
 	}
 	for _, a := range h.delivered.Avoided() {
-		via := h.delivered.Paths(a.Src, a.Dst).Bounce(a.Path)
-		names = append(names, h.delivered.Node(a.Dst).Name+" by "+h.delivered.Node(via).Name)
+		via := h.delivered.PathsTo(a.Src, a.Dst).Bounce(a.Path)
+		names = append(names, h.delivered.HostName(a.Dst)+" by "+h.delivered.Node(via).Name)
 	}
 	return names
 }
@@ -191,7 +191,7 @@ func findsFarDeadLink(t *testing.T, carrier encap.Carrier) {
 	eventually(t, func() (string, bool) {
 		n := 0
 		for _, p := range a.Paths() {
-			if p.Dst == b.ID && p.State == liveness.Up && p.RTT > 0 {
+			if p.Dst == b.Addr && p.State == liveness.Up && p.RTT > 0 {
 				n++
 			}
 		}

@@ -115,7 +115,7 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 	case c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6:
 		return nil, fmt.Errorf("Carrier %v is not of IP; use ipip or srv6", c.Carrier)
 	}
-	if self, ok := c.Topology.ByAddr(c.Address); !ok || int(self) >= c.Topology.NumHosts() {
+	if _, _, ok := c.Topology.HostAt(c.Address); !ok {
 		return nil, fmt.Errorf("Address %v is no host of %v", c.Address, c.Topology)
 	}
 	if c.FlowcellBytes == 0 {

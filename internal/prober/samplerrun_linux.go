@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/encap"
@@ -62,17 +63,16 @@ func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	edge, ok := s.rackOf(host)
-	if !ok || prefix != s.topology.RackOf(edge) {
+	if !ok || !slices.Contains(s.topology.RackPrefixes(edge), prefix) {
 		return
 	}
 	r := s.racks[edge]
 	if r == nil {
-		self, here := s.host(s.config.Address)
-		id, ok := s.host(host)
-		if !here || !ok {
+		self, here := s.topology.ByAddr(s.config.Address)
+		if !here {
 			return
 		}
-		r = &rack{prefix: prefix, paths: s.topology.Paths(self, id), decided: -1}
+		r = &rack{prefix: prefix, paths: s.topology.Paths(self, edge), decided: -1}
 		s.racks[edge] = r
 	}
 	if len(r.paths.Live) < 2 {
@@ -130,12 +130,6 @@ func (s *Sampler) outer(to netip.Addr, path int) (o encap.Outer, ok bool) {
 
 func (s *Sampler) rackOf(host netip.Addr) (edge topology.NodeID, ok bool) {
 	return s.topology.RackAt(host)
-}
-
-// host is who has an address; false if that is no host of the fabric.
-func (s *Sampler) host(a netip.Addr) (id topology.NodeID, ok bool) {
-	id, ok = s.topology.ByAddr(a)
-	return id, ok && int(id) < s.topology.NumHosts()
 }
 
 func (s *Sampler) write(packet []byte) error {

@@ -14,12 +14,19 @@ import (
 // keeps out what they announce.
 const hosts = "weft"
 
+// Options are choices that the graph leaves open. The zero value is valid.
+type Options struct {
+	// BFD has switches watch their links to each other with packets each 100 ms, of which
+	// three may be missing. It finds failures of which the ports know nothing.
+	BFD bool
+}
+
 // FRR returns a switch's configuration in FRR's language: BGP over its links without
 // addresses of their own (unnumbered), every path sent to those below, and at an edge
 // switch sessions with hosts, from whom it takes nothing. It leaves out what the fabric has
 // besides, such as the addresses of racks' gateways. The switch and its neighbours need an
 // AS, and the ports names.
-func FRR(g *graph.Graph, id graph.NodeID) (string, error) {
+func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 	n := g.Node(id)
 	if n.Tier == 0 {
 		return "", fmt.Errorf("%s is a host; name a switch", n.Name)
@@ -55,6 +62,9 @@ func FRR(g *graph.Graph, id graph.NodeID) (string, error) {
 		// News of failures must not wait, as they do for 30 s by FRR's traditional defaults.
 		line(" neighbor %s advertisement-interval 0", p.port)
 		line(" neighbor %s timers connect 1", p.port)
+		if opts.BFD {
+			line(" neighbor %s bfd 3 100 100", p.port)
+		}
 	}
 	if n.Tier == 1 {
 		line(" neighbor %s peer-group", hosts)

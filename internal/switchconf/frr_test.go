@@ -44,7 +44,7 @@ func TestFRR_leafAndSpine(t *testing.T) {
 		"spine1": {" ip address 172.16.0.1/32", " ipv6 address 2001:db8::1/128", " bgp router-id 172.16.0.1", " neighbor swp7 interface remote-as 65101",
 			"  network 2001:db8::1/128", "  neighbor swp7 addpath-tx-all-paths", "  neighbor swp7 activate"},
 	} {
-		got, err := FRR(g, node(t, g, name))
+		got, err := FRR(g, node(t, g, name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,16 +65,16 @@ func TestFRR_leafAndSpine(t *testing.T) {
 func TestFRR_errors(t *testing.T) {
 	g := parse(t, text)
 	for name, want := range map[string]string{"h1": "h1 is a host", "leaf2": "leaf2 has no AS"} {
-		if _, err := FRR(g, node(t, g, name)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := FRR(g, node(t, g, name), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 	g = parse(t, strings.Replace(text, ", ports: [swp1, swp7]", "", 1))
-	if _, err := FRR(g, node(t, g, "leaf1")); err == nil || !strings.Contains(err.Error(), "the port of leaf1 to spine1 has no name") {
+	if _, err := FRR(g, node(t, g, "leaf1"), Options{}); err == nil || !strings.Contains(err.Error(), "the port of leaf1 to spine1 has no name") {
 		t.Error(err)
 	}
 	g = parse(t, strings.Replace(text, ", as: 65001", "", 1))
-	if _, err := FRR(g, node(t, g, "leaf1")); err == nil || !strings.Contains(err.Error(), "spine1 has no AS") {
+	if _, err := FRR(g, node(t, g, "leaf1"), Options{}); err == nil || !strings.Contains(err.Error(), "spine1 has no AS") {
 		t.Error(err)
 	}
 }

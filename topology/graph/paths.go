@@ -13,6 +13,9 @@ type Path struct {
 	edge   NodeID
 }
 
+// Edge returns the edge switch of the source that the path begins at.
+func (p *Path) Edge() NodeID { return p.edge }
+
 // Paths are those between two places.
 type Paths struct {
 	// List has all paths, live or not. A path's number is its place here. It is empty if
@@ -25,8 +28,11 @@ type Paths struct {
 
 // Paths returns the paths from one host or edge switch to another. Those between hosts of
 // the same edge switches are the same, but for the hosts' own links.
-func (g *Graph) Paths(src, dst NodeID) Paths {
-	p := Paths{g: g, src: g.Edges(src), dst: g.Edges(dst)}
+func (g *Graph) Paths(src, dst NodeID) Paths { return g.Between(g.Edges(src), g.Edges(dst)) }
+
+// Between is Paths between hosts with these edge switches. It keeps the slices.
+func (g *Graph) Between(src, dst []NodeID) Paths {
+	p := Paths{g: g, src: src, dst: dst}
 	for _, e := range p.src {
 		p.Direct = p.Direct || slices.Contains(p.dst, e)
 	}

@@ -36,6 +36,16 @@ func hear(g *graph.Graph, from graph.NodeID, tab *Table) {
 				walk(p.Peer, true, path)
 			}
 		}
+		if !up && g.Node(n).Tier == 1 { // a valley: a rack's switch passes on what is above it
+			for _, p := range g.Up(n) {
+				if over := g.Node(p.Peer); !slices.Contains(path, over.AS) {
+					for _, a := range over.Addresses {
+						ids[netip.PrefixFrom(a, a.BitLen())]++
+						tab.Set(Key{leaf, netip.PrefixFrom(a, a.BitLen()), ids[netip.PrefixFrom(a, a.BitLen())]}, Route{append(slices.Clone(path), over.AS)})
+					}
+				}
+			}
+		}
 		for _, p := range g.Down(n) {
 			if g.Node(p.Peer).Tier > 0 && !slices.Contains(path, g.Node(p.Peer).AS) {
 				walk(p.Peer, false, path)

@@ -18,7 +18,8 @@ type Host struct {
 // to guess, a line each. A switch is called by its AS, such as as65001. It has the host
 // routes (/32, /128) that its AS announces as its addresses. An edge switch is a neighbour,
 // or announces prefixes and is on no shortest way to those of others; the prefixes are its
-// racks. (Longer ways may lead through racks where a link is down.) Prefixes of links, /30
+// racks. (Longer ways may lead through racks where a link is down, and so may the shortest
+// one to a switch's own address.) Prefixes of links, /30
 // and longer, are nobody's racks. Other switches without an address are left out, as
 // packets cannot bounce there.
 //
@@ -81,7 +82,7 @@ func (b *builder) add(k Key, path []uint32, shortest bool) {
 	b.as(path[0]).edge = true
 	for i, number := range path {
 		a := b.as(number)
-		a.transit = a.transit || shortest && i > 0 && i < len(path)-1
+		a.transit = a.transit || shortest && !k.Prefix.IsSingleIP() && i > 0 && i < len(path)-1
 		if i > 0 {
 			b.links[[2]uint32{min(path[i-1], number), max(path[i-1], number)}] = true
 		}

@@ -294,7 +294,7 @@ func (s *schedule) converged() string {
 		}
 		paths, _ := d.lookout.Paths()
 		for _, p := range paths {
-			if n := s.fabric.Node(p.Dst).Name; n != plainHost && slices.Contains(endpoints, n) && (p.State != liveness.Up || p.RTT == 0) {
+			if n := s.fabric.HostName(p.Dst); n != plainHost && slices.Contains(endpoints, n) && (p.State != liveness.Up || p.RTT == 0) {
 				return fmt.Sprintf("%s to %s by %v: %+v", h, n, p.Via, p)
 			}
 		}

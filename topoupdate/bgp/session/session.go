@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,20 @@ type Neighbor struct {
 	Addr     netip.Addr
 	AS       uint32
 	Password string // TCP MD5 (RFC 2385), "" for none
+}
+
+// ParseNeighbor reads a neighbour's address and AS, such as 192.168.1.1=65101.
+func ParseNeighbor(text string) (n Neighbor, err error) {
+	addr, as, ok := strings.Cut(text, "=")
+	if n.Addr, err = netip.ParseAddr(addr); err != nil || !ok {
+		return n, fmt.Errorf("neighbor %q: must be an address and an AS, such as 192.168.1.1=65101", text)
+	}
+	number, err := strconv.ParseUint(as, 10, 32)
+	if err != nil || number == 0 {
+		return n, fmt.Errorf("neighbor %q: AS %q, must be a number from 1 to 4294967295", text, as)
+	}
+	n.AS = uint32(number)
+	return n, nil
 }
 
 // Config is that of a Session.

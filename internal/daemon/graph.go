@@ -1,0 +1,187 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"time"
+
+	"weft/internal/config"
+	"weft/topology"
+	"weft/topology/graph"
+	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/session"
+)
+
+// learns reports whether the host learns the fabric from its switches.
+func (c *Config) learns() bool { return c.Topology == TopologyBGP && !c.tunnels() }
+
+// checkBGP checks what the sessions need.
+func (c *Config) checkBGP() error {
+	if c.labels() {
+		return c.lines.Errorf("encapsulation", "srv6 needs the ports of switches, which topology: bgp does not tell; use ipip")
+	}
+	_, err := c.session()
+	return err
+}
+
+// session is the configuration of the sessions with the host's switches.
+func (c *Config) session() (s session.Config, err error) {
+	if c.BGP.AS == 0 {
+		return s, c.lines.Errorf("bgp.as", "is missing; give this host a number of its own, such as 4200000001, under which its switches know it")
+	}
+	if err := c.between("bgp.as", c.BGP.AS, 1, math.MaxUint32); err != nil {
+		return s, err
+	}
+	s.AS = uint32(c.BGP.AS)
+	if len(c.BGP.Neighbors) == 0 {
+		return s, c.lines.Errorf("bgp.neighbors", "is empty; name the switches that this host is wired to, such as [192.168.1.1=65101]")
+	}
+	password, err := c.password()
+	if err != nil {
+		return s, err
+	}
+	for i, text := range c.BGP.Neighbors {
+		n, err := session.ParseNeighbor(text)
+		if err != nil {
+			return s, c.lines.Errorf(fmt.Sprintf("bgp.neighbors[%d]", i), "%w", err)
+		}
+		n.Password = password
+		s.Neighbors = append(s.Neighbors, n)
+	}
+	return s, nil
+}
+
+// password reads that of the sessions (RFC 2385), "" for none.
+func (c *Config) password() (string, error) {
+	if c.BGP.PasswordFile == "" {
+		return "", nil
+	}
+	password, err := config.ReadPassword(c.BGP.PasswordFile)
+	if err != nil {
+		return "", c.lines.Errorf("bgp.password_file", "%w", err)
+	}
+	return password, nil
+}
+
+// ownAddresses returns this machine's addresses that others can reach.
+func ownAddresses() (list []netip.Addr, err error) {
+	all, err := net.InterfaceAddrs()
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			list = append(list, p.Addr().Unmap())
+		}
+	}
+	return list, err
+}
+
+// viewOf returns a graph as the host sees it that has one of these addresses, or the one
+// that is configured.
+func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (*topology.Topology, error) {
+	if c.Address.IsValid() {
+		own = []netip.Addr{c.Address}
+	}
+	for _, a := range own {
+		if id, ok := g.ByAddr(a); ok && int(id) < g.NumHosts() && a.Is4() {
+			return topology.FromGraph(g, a)
+		}
+	}
+	return nil, fmt.Errorf("no host has an address of this machine, %v", own)
+}
+
+// checkGraph makes the fabric of a graph.
+func (c *Config) checkGraph(g *graph.Graph) (err error) {
+	own, err := ownAddresses()
+	if err == nil {
+		c.fabric, err = c.viewOf(g, own)
+	}
+	if err != nil {
+		return c.lines.Errorf("topology", "%s: %w", c.Topology, err)
+	}
+	return nil
+}
+
+// errUnlearned says that the switches have not told enough yet.
+var errUnlearned = errors.New("BGP")
+
+// learner hears from the host's switches what the fabric is.
+type learner interface {
+	fabric(*Config) (*topology.Topology, error) // wraps errUnlearned while too little is known
+	changed() <-chan struct{}
+	Close() error
+}
+
+// bgpLearner is the learner of real sessions.
+type bgpLearner struct {
+	session *session.Session
+	wake    chan struct{}
+	began   time.Time
+}
+
+// patience is how long a switch may take to tell that it has sent all its routes (RFC 4724).
+// Not every switch does.
+const patience = 5 * time.Second
+
+// learn opens the sessions. The host's router ID is its address, or its first one.
+func learn(c *Config) (learner, error) {
+	s, err := c.session()
+	if err != nil {
+		return nil, err
+	}
+	own, err := ownAddresses()
+	if err != nil {
+		return nil, err
+	}
+	s.RouterID = c.Address
+	for _, a := range own {
+		if a.Is4() && !s.RouterID.IsValid() {
+			s.RouterID = a
+		}
+	}
+	l := &bgpLearner{wake: make(chan struct{}, 1), began: time.Now()}
+	s.Changed = func() {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+	if l.session, err = session.Open(s); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *bgpLearner) changed() <-chan struct{} { return l.wake }
+
+func (l *bgpLearner) Close() error { return l.session.Close() }
+
+// fabric returns what the switches tell of now.
+func (l *bgpLearner) fabric(c *Config) (*topology.Topology, error) {
+	if missing := l.session.Missing(); len(missing) > 0 {
+		return nil, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", errUnlearned, missing, c.BGP.AS)
+	}
+	if !l.session.Complete() && time.Since(l.began) < patience {
+		return nil, fmt.Errorf("%w: not all routes have come yet", errUnlearned)
+	}
+	own, err := ownAddresses()
+	if err != nil {
+		return nil, err
+	}
+	spec, _ := l.session.Spec(bgp.Host{Name: "this-host", Addresses: own})
+	g, err := graph.New(spec)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnlearned, err)
+	}
+	t, err := c.viewOf(g, own)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnlearned, err)
+	}
+	for edge := range t.Racks() {
+		if !t.Paths(0, edge).Direct() {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the switches announce no other rack yet", errUnlearned)
+}

@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"weft/topology"
+)
+
+// rebaseAfter is how long what is new in a fabric is held back. A new fabric is proved anew,
+// which has packets go plain for a moment, and news come in bursts.
+const rebaseAfter = time.Second
+
+// rebase is that the fabric has grown.
+type rebase struct {
+	to  *topology.Topology // nil: it has not
+	due time.Time
+}
+
+// learned is never ready where the fabric is configured.
+func (d *daemon) learned() <-chan struct{} {
+	if d.learner == nil {
+		return nil
+	}
+	return d.learner.changed()
+}
+
+// relearn goes by what the switches tell now. Ways that they have withdrawn are out of use at
+// once. What is new waits for rebaseAfter. While they tell nothing, as when a session has
+// ended, what they told before holds, and probes find out the rest.
+func (d *daemon) relearn(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.working {
+		d.trouble.sooner()
+		return
+	}
+	t, err := d.learner.fabric(d.config)
+	if err != nil {
+		d.complain(now, err.Error())
+		return
+	}
+	left, more := d.config.fabric.Within(t)
+	if !more {
+		d.rebase = rebase{}
+	} else if d.rebase.to = t; d.rebase.due.IsZero() {
+		d.rebase.due = now.Add(rebaseAfter)
+	}
+	d.follower.heard(left)
+}
+
+// grow takes over a fabric that has grown, when it is due.
+func (d *daemon) grow(ctx context.Context, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.rebase.to == nil || now.Before(d.rebase.due) || !d.working {
+		return
+	}
+	next := *d.config
+	next.fabric, d.rebase = d.rebase.to, rebase{}
+	if err := d.apply(ctx, &next); err != nil {
+		d.complain(now, "the fabric that the switches tell of cannot be taken over: "+err.Error())
+		return
+	}
+	d.log.Printf("the switches tell of another fabric: %s", d.describe())
+}

@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/topology"
+	"weft/topology/graph"
+)
+
+// told is a learner whose fabric a test says.
+type told struct {
+	t    *topology.Topology
+	err  error
+	wake chan struct{}
+}
+
+func (l *told) fabric(*Config) (*topology.Topology, error) { return l.t, l.err }
+func (l *told) changed() <-chan struct{}                   { return l.wake }
+func (l *told) Close() error                               { return nil }
+
+// leafSpine is a graph of so many racks, 10.0.0.0/24 and on, and spines as 10.0.0.2 sees it.
+// Links that are cut, such as e0-s1, are missing.
+func leafSpine(t *testing.T, racks, spines int, cut ...string) *topology.Topology {
+	t.Helper()
+	var s graph.Spec
+	s.Nodes = append(s.Nodes, graph.Node{Name: "h", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2")}})
+	s.Links = append(s.Links, graph.Link{Ends: [2]string{"h", "e0"}})
+	for i := range spines {
+		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("s", i), Tier: 2, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{172, 16, 0, byte(i)})}})
+	}
+	for e := range racks {
+		name := fmt.Sprint("e", e)
+		s.Nodes = append(s.Nodes, graph.Node{Name: name, Tier: 1, Prefixes: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(e), 0}), 24)}})
+		for i := range spines {
+			if l := [2]string{name, fmt.Sprint("s", i)}; !slices.Contains(cut, l[0]+"-"+l[1]) {
+				s.Links = append(s.Links, graph.Link{Ends: l})
+			}
+		}
+	}
+	g, err := graph.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := topology.FromGraph(g, netip.MustParseAddr("10.0.0.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+const learning = "policy: drb\ndrain: 0s\ntopology: bgp\nbgp: {as: 4200000001, neighbors: [10.0.0.1=65101]}\n"
+
+// newLearner is a daemon that learns its fabric, and its configuration.
+func newLearner(t *testing.T, l *told) (*world, string) {
+	t.Helper()
+	text := learning + "status: " + t.TempDir() + "/status\n"
+	w := &world{fakeKernel: &fakeKernel{random: rand.New(rand.NewPCG(1, 1)), index: 7}, now: time.Now()}
+	w.accepted = parsed(t, text)
+	k := w.kernel()
+	k.learn = func(*Config) (learner, error) { return l, nil }
+	w.d = newDaemon("host.yaml", w.accepted, k, log.New(&w.log, "", 0))
+	if err := w.d.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.d.stop() })
+	return w, text
+}
+
+func (w *world) downs() (names []string) {
+	for _, l := range w.d.topology.Down() {
+		names = append(names, w.d.topology.LinkName(l))
+	}
+	return names
+}
+
+// A host that hears nothing yet stays out of the way, and says why. When it hears, it works.
+func TestLearn_waitsForTheSwitches(t *testing.T) {
+	l := &told{err: fmt.Errorf("%w: no session", errUnlearned)}
+	w, text := newLearner(t, l)
+	if s := w.d.snapshot(); s.State != StateAway || !strings.Contains(s.Trouble, "no session") || s.Topology != "bgp (not known yet)" {
+		t.Errorf("status %+v", s)
+	}
+	if err := w.d.change(t.Context(), parsed(t, text+"flowlet_gap: 1ms\n")); err != nil {
+		t.Errorf("a reload meanwhile: %v", err)
+	}
+	l.t, l.err = leafSpine(t, 2, 2), nil
+	w.d.relearn(w.now)
+	w.now = w.now.Add(2 * retryAfter)
+	w.d.reconcile(t.Context(), w.now)
+	if what := w.wrong(w.d); what != "" || !w.d.working || w.d.snapshot().Topology != "bgp (2 racks, 2 bouncing switches)" {
+		t.Errorf("%s, working %t, %+v\n%s", what, w.d.working, w.d.snapshot(), w.log.String())
+	}
+}
+
+// What switches withdraw is out of use at once and, when it comes back, in use at once. When
+// they tell nothing any more, what they told holds.
+func TestLearn_withdrawals(t *testing.T) {
+	l := &told{t: leafSpine(t, 3, 4)}
+	w, _ := newLearner(t, l)
+	base := w.d.topology
+	for _, c := range []struct {
+		t    *topology.Topology
+		err  error
+		want []string
+	}{
+		{t: leafSpine(t, 3, 4, "e1-s2"), want: []string{"e1-s2"}},
+		{t: leafSpine(t, 3, 4, "e1-s2", "e2-s3"), want: []string{"e1-s2", "e2-s3"}},
+		{err: fmt.Errorf("%w: no session", errUnlearned), want: []string{"e1-s2", "e2-s3"}},
+		{t: leafSpine(t, 3, 4, "e0-s1"), want: []string{"e0-s1", "e1-s1", "e2-s1"}}, // no way up to it
+		{t: leafSpine(t, 3, 4)},
+	} {
+		if l.err = c.err; c.err == nil {
+			l.t = c.t
+		}
+		w.d.relearn(w.now)
+		w.d.hear(t.Context())
+		if got := w.downs(); !slices.Equal(slices.Sorted(slices.Values(got)), c.want) {
+			t.Errorf("down are %v, want %v", got, c.want)
+		}
+		if _, same := w.d.topology.Diff(base); !same {
+			t.Error("it is another fabric")
+		}
+		if what := w.wrong(w.d); what != "" {
+			t.Error(what)
+		}
+	}
+}
+
+// What is new in the fabric is taken over after a while, once, however often it is told.
+func TestLearn_grows(t *testing.T) {
+	l := &told{t: leafSpine(t, 2, 2)}
+	w, text := newLearner(t, l)
+	w.d.hear(t.Context())
+	for racks := 3; racks < 6; racks++ {
+		l.t = leafSpine(t, racks, 3)
+		w.d.relearn(w.now)
+		w.now = w.now.Add(rebaseAfter / 4)
+		w.d.grow(t.Context(), w.now)
+		if n := w.d.config.fabricName(); n != "bgp (2 racks, 2 bouncing switches)" {
+			t.Errorf("after %d racks were told of, the fabric is %s", racks, n)
+		}
+	}
+	l.t = leafSpine(t, 5, 3, "e4-s0")
+	w.d.relearn(w.now)
+	w.now = w.now.Add(rebaseAfter / 4)
+	w.d.grow(t.Context(), w.now)
+	if n := w.d.config.fabricName(); n != "bgp (5 racks, 3 bouncing switches)" || w.d.reloads != 0 {
+		t.Errorf("the fabric is %s, after %d reloads\n%s", n, w.d.reloads, w.log.String())
+	}
+	for range 3 {
+		w.tick()
+	}
+	if what := w.wrong(w.d); what != "" || !w.d.working {
+		t.Errorf("%s, working %t\n%s", what, w.d.working, w.log.String())
+	}
+	if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", "rrb", 1))); err != nil {
+		t.Errorf("a reload: %v", err)
+	}
+	if n := w.d.config.fabricName(); n != "bgp (5 racks, 3 bouncing switches)" || w.d.config.Policy != "rrb" {
+		t.Errorf("after a reload the fabric is %s, the policy %s", n, w.d.config.Policy)
+	}
+	if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "65101", "65102", 1))); err == nil || !strings.Contains(err.Error(), "bgp") {
+		t.Errorf("a reload with another neighbor: %v", err)
+	}
+}
+
+// What is missing for BGP is named with its key.
+func TestParse_bgp(t *testing.T) {
+	for text, want := range map[string]string{
+		"topology: bgp\n":                        "bgp.as: is missing",
+		"topology: bgp\nbgp: {as: 4200000001}\n": "bgp.neighbors: is empty",
+		"topology: bgp\nbgp: {as: 4294967296, neighbors: [10.0.0.1=65101]}\n":                       "bgp.as",
+		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1]}\n":                                      "bgp.neighbors[0]",
+		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101], password_file: /nonexistent/x}\n": "bgp.password_file",
+		"topology: bgp\nencapsulation: [srv6]\nbgp: {as: 1, neighbors: [10.0.0.1=65101]}\n":         "encapsulation",
+		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101, 10.0.0.1=0]}\n":                    "bgp.neighbors[1]",
+		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101], password: secret}\n":              "unknown key",
+		"topology: /nonexistent/graph.yaml\n":                                                       "no such file",
+	} {
+		if _, err := parse([]byte(text), "host.yaml"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
