@@ -16,10 +16,10 @@ const lastMetric = 4096
 // on the node, as root, with comments. Running them again is harmless, except
 // that adding the ipip device then prints that it exists.
 func (p NodePlan) Commands() []string {
-	c := []string{fmt.Sprintf("# %s, %s of %s, %s", p.Node, p.role(), p.Topology, p.Address)}
+	c := []string{fmt.Sprintf("# %s, %s of %s", p.Node, p.role(), p.Topology) + ifValid(", ", p.Address)}
 	c = append(c, "ip link set lo up")
 	for _, port := range p.Ports {
-		c = append(c, fmt.Sprintf("ip link set %s up # to %s %s", port.Name, port.Peer, port.PeerAddr))
+		c = append(c, fmt.Sprintf("ip link set %s up # to %s", port.Name, port.Peer)+ifValid(" ", port.PeerAddr))
 	}
 	for _, addr := range p.addresses() {
 		c = append(c, fmt.Sprintf("ip address replace %s/32 dev %s", addr, p.Device))
@@ -52,6 +52,14 @@ func (p NodePlan) Commands() []string {
 		}
 	}
 	return c
+}
+
+// ifValid is nothing for an address that is not known.
+func ifValid(before string, a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return before + a.String()
 }
 
 func (p NodePlan) role() string {

@@ -6,16 +6,20 @@ import (
 	"weft/internal/kernel"
 )
 
-// labelCommands renders what a plan has for labels, besides its sysctls. Adding
+// labelCommands renders what a plan has for IPv6 and labels, besides its sysctls. Adding
 // the port's own route to fe80::/64 is left to the kernel.
 func (p NodePlan) labelCommands() []string {
 	var c []string
-	if p.Address6.IsValid() {
+	if p.LinkLocal6.IsValid() {
 		c = append(c, "# Labels in IPv6: IANA's block of SRv6 SIDs; End.X of NEXT-C-SID needs Linux 6.6.")
 		for _, port := range p.Ports {
 			c = append(c, fmt.Sprintf("ip -6 address replace %s/64 dev %s nodad", p.LinkLocal6, port.Name))
 		}
-		c = append(c, fmt.Sprintf("ip -6 address replace %s/128 dev %s nodad", p.Address6, p.Device))
+	}
+	if p.has6() {
+		for _, a := range p.addresses6() {
+			c = append(c, fmt.Sprintf("ip -6 address replace %s/128 dev %s nodad", a, p.Device))
+		}
 		for _, r := range p.Routes6 {
 			c = append(c, r.command())
 		}

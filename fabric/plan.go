@@ -44,7 +44,7 @@ type NodePlan struct {
 	Node     string       `json:"node"`
 	Layer    string       `json:"layer"`
 	Address  netip.Addr   `json:"address"`
-	Device   string       `json:"device"` // that carries Address, as a /32
+	Device   string       `json:"device"`                   // that carries Address, as a /32
 	More     []netip.Addr `json:"more_addresses,omitempty"` // on Device, too, of both families
 	Ports    []Port       `json:"ports"`
 	Sysctls  []Sysctl     `json:"sysctls"`

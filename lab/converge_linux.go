@@ -106,6 +106,9 @@ func (b *builder) awaitRoutes(ctx context.Context, failed map[topology.LinkID]Fa
 			if what == "" {
 				break
 			}
+			if err := b.cfg.router(topology.NodeID(id)).Check(); err != nil {
+				return fmt.Errorf("%s: %w", b.cfg.Graph.Node(id).Name, err)
+			}
 			if time.Now().After(end) {
 				missing = cmp.Or(missing, fmt.Sprintf("%s has %s", b.cfg.Graph.Node(id).Name, what))
 				break

@@ -81,9 +81,13 @@ func stopRouting(lab string) error {
 	return os.RemoveAll(dir)
 }
 
-// Routing reports whether FRR runs at a switch of a Graph with all of its daemons.
-func (l *Lab) Routing(id topology.NodeID) bool {
-	return l.Config.Graph != nil && l.Config.router(id).Runs()
+// Routing returns nil if FRR runs at a switch of a Graph with all of its daemons, otherwise
+// what does not run.
+func (l *Lab) Routing(id topology.NodeID) error {
+	if l.Config.Graph == nil {
+		return fmt.Errorf("lab %s does not run FRR", l.Config.Name)
+	}
+	return l.Config.router(id).Check()
 }
 
 // ShowRouting runs commands of FRR's shell at a switch of a Graph, and returns what they

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"testing"
 
 	"weft/fabric"
@@ -22,7 +21,6 @@ func nodePlan(t testing.TB, top *topology.Topology, name string) fabric.NodePlan
 // openWire opens a wire on a port of a lab's node.
 func openWire(t *testing.T, l *Lab, id topology.NodeID, port int) *kerneltest.Wire {
 	t.Helper()
-	p := l.Config.Topology.Ports(id)[port]
-	return kerneltest.OpenWire(t, l.Namespace(id), fmt.Sprintf(fabric.DefaultPortFormat, port),
-		l.Namespace(p.Peer), fmt.Sprintf(fabric.DefaultPortFormat, p.PeerPort))
+	p := l.Config.plant().Ports(id)[port]
+	return kerneltest.OpenWire(t, l.Namespace(id), l.Config.portName(id, port), l.Namespace(p.Peer), l.Config.portName(p.Peer, p.PeerPort))
 }

@@ -113,7 +113,7 @@ func printRouting(w io.Writer, l *lab.Lab) error {
 	first, _ := l.Config.Graph.Tier(1)
 	for id := int(first); id < l.Config.Graph.NumNodes(); id++ {
 		all++
-		if l.Routing(topology.NodeID(id)) {
+		if l.Routing(topology.NodeID(id)) == nil {
 			run++
 		}
 	}

@@ -2,6 +2,7 @@ package discover
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,8 @@ type clabNode struct {
 
 type clabLink struct {
 	node      yaml.Node
-	Endpoints []yaml.Node `yaml:"endpoints"`
+	Endpoints []yaml.Node       `yaml:"endpoints"`
+	Labels    map[string]string `yaml:"labels"`
 }
 
 func (l *clabLink) UnmarshalYAML(n *yaml.Node) error {
@@ -35,13 +37,20 @@ func (l *clabLink) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(l))
 }
 
-// TierLabel is the label of a containerlab node that says its tier: 0 of hosts, 1 of edge
-// switches.
-const TierLabel = "weft-tier"
+// Labels of a containerlab file say what it has no words for. Lists have commas; an empty
+// one says that there is nothing to guess.
+const (
+	TierLabel     = "weft-tier"      // 0 of hosts, 1 of edge switches
+	ASLabel       = "weft-as"        // of a switch
+	AddressLabel  = "weft-addresses" // of a node, of both families
+	PrefixesLabel = "weft-prefixes"  // of an edge switch's racks, or behind a host
+	SIDsLabel     = "weft-sids"      // prefixes
+	RateLabel     = "weft-rate"      // of a link, in Mbit/s
+)
 
 // Containerlab reads a containerlab topology file. A node's tier is that of its label
 // weft-tier, or what its group says (server, leaf, spine, superspine), or a guess.
-// Addresses are not part of such files, and are guessed.
+// Addresses for which there are no labels are guessed.
 func Containerlab(text []byte) (f Found, err error) {
 	var file clab
 	if err := yaml.Unmarshal(text, &file); err != nil {
@@ -66,6 +75,15 @@ func Containerlab(text []byte) (f Found, err error) {
 		} else if c.Group != "" {
 			n.Tier = hint(c.Group)
 		}
+		for _, label := range nodeLabels {
+			text, ok := c.Labels[label.name]
+			if !ok {
+				continue
+			}
+			if err := label.read(&n, text); err != nil {
+				return f, fmt.Errorf("containerlab: line %d: node %s: label %s: %w", name.Line, name.Value, label.name, err)
+			}
+		}
 		f.Spec.Nodes = append(f.Spec.Nodes, n)
 	}
 	for _, l := range file.Topology.Links {
@@ -80,11 +98,59 @@ func Containerlab(text []byte) (f Found, err error) {
 	return f, nil
 }
 
+// nodeLabels are those of a node, but for its tier.
+var nodeLabels = []struct {
+	name string
+	read func(*graph.Node, string) error
+}{
+	{ASLabel, func(n *graph.Node, text string) error {
+		as, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || as == 0 {
+			return fmt.Errorf("%q, must be a number of 32 bits", text)
+		}
+		n.AS = uint32(as)
+		return nil
+	}},
+	{AddressLabel, func(n *graph.Node, text string) (err error) {
+		n.Addresses, err = listed(text, netip.ParseAddr)
+		return err
+	}},
+	{PrefixesLabel, func(n *graph.Node, text string) (err error) {
+		n.Prefixes, err = listed(text, netip.ParsePrefix)
+		return err
+	}},
+	{SIDsLabel, func(n *graph.Node, text string) (err error) {
+		n.SIDs, err = listed(text, netip.ParsePrefix)
+		return err
+	}},
+}
+
+// listed reads what is between commas. The list is not nil.
+func listed[T any](text string, read func(string) (T, error)) (list []T, err error) {
+	list = []T{}
+	if text == "" {
+		return list, nil
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		v, err := read(strings.TrimSpace(word))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
 // link reads both notations of an end: "node:port", and keys node and interface.
 func (l clabLink) link() (k graph.Link, err error) {
 	k.Line = l.node.Line
 	if len(l.Endpoints) != 2 {
 		return k, fmt.Errorf("a link has %d endpoints; weft reads those between two nodes", len(l.Endpoints))
+	}
+	if text, ok := l.Labels[RateLabel]; ok {
+		if k.Rate, err = strconv.ParseFloat(text, 64); err != nil || !(k.Rate > 0 && k.Rate <= graph.MaxRate) {
+			return k, fmt.Errorf("label %s: %q, must be a rate in Mbit/s, up to %.0f", RateLabel, text, graph.MaxRate)
+		}
 	}
 	for i, e := range l.Endpoints {
 		if e.Kind == yaml.ScalarNode {

@@ -68,6 +68,41 @@ links:
 	}
 }
 
+// Labels say what there is no word for, and are refused where they are wrong.
+func TestContainerlab_labels(t *testing.T) {
+	text := strings.Replace(clos, `{labels: {weft-tier: "2"}}`,
+		`{labels: {weft-tier: "2", weft-as: "4200000001", weft-addresses: "192.0.2.1, 2001:db8::1", weft-sids: "fc00::/48"}}`, 1)
+	text = strings.Replace(text, "    client1: {kind: linux}", `    client1: {kind: linux, labels: {weft-prefixes: "192.0.2.64/28"}}`, 1)
+	text = strings.Replace(text, `"spine1:e1-1"]`, `"spine1:e1-1"]
+      labels: {weft-rate: "2.5"}`, 1)
+	f, err := Containerlab([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.New(f.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`  spine1: {tier: 2, addresses: [192.0.2.1, "2001:db8::1"], as: 4200000001, sids: ["fc00::/48"]}`,
+		"  client1: {addresses: [10.0.0.2], prefixes: [192.0.2.64/28]}", "ports: [e1-49, e1-1], rate: 2.5}"} {
+		if !strings.Contains(string(g.Text()), want) {
+			t.Errorf("no %q in\n%s", want, g.Text())
+		}
+	}
+	for old, want := range map[string]string{
+		`weft-as: "4200000001"`: "line 7: node spine1: label weft-as", "192.0.2.1, 2001": "label weft-addresses", "fc00::/48": "label weft-sids",
+		"192.0.2.64/28": "label weft-prefixes", `weft-rate: "2.5"`: "label weft-rate"} {
+		key, _, _ := strings.Cut(old, `"`)
+		bad := strings.Replace(text, old, "no", 1)
+		if key != old {
+			bad = strings.Replace(text, old, key+`"-1"`, 1)
+		}
+		if _, err := Containerlab([]byte(bad)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", bad, err, want)
+		}
+	}
+}
+
 // Without a word anywhere, nodes with one link are hosts.
 func TestContainerlab_namesSayNothing(t *testing.T) {
 	text := clos

@@ -95,7 +95,7 @@ func (f *Found) guessTiers() {
 	}
 }
 
-// guessAddresses gives addresses to what has none: to switch number n of tier T
+// guessAddresses gives addresses to what has no list of them, not even an empty one: to switch number n of tier T
 // 172.(15+T).(n div 256).(n mod 256), to edge switch n the rack 10.(n div 256).(n mod
 // 256).0/24, to its hosts addresses there.
 func (f *Found) guessAddresses() {
@@ -109,11 +109,11 @@ func (f *Found) guessAddresses() {
 		}
 		k := count[n.Tier]
 		count[n.Tier]++
-		if len(n.Addresses) == 0 {
+		if n.Addresses == nil {
 			n.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{172, byte(15 + n.Tier), byte((k + 1) >> 8), byte(k + 1)})}
 			switches = append(switches, n.Name)
 		}
-		if n.Tier == 1 && len(n.Prefixes) == 0 {
+		if n.Tier == 1 && n.Prefixes == nil {
 			n.Prefixes = []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(k >> 8), byte(k), 0}), 24)}
 			racks = append(racks, n.Name)
 			rack[n.Name] = n.Prefixes[0]
@@ -131,7 +131,7 @@ func (f *Found) guessAddresses() {
 	for i := range f.Spec.Nodes {
 		n := &f.Spec.Nodes[i]
 		p, ok := rack[edge[n.Name]]
-		if n.Tier != 0 || len(n.Addresses) > 0 || !ok || used[edge[n.Name]] > 250 {
+		if n.Tier != 0 || n.Addresses != nil || !ok || used[edge[n.Name]] > 250 {
 			continue
 		}
 		used[edge[n.Name]]++

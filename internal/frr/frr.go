@@ -1,7 +1,7 @@
 // Package frr runs the daemons of FRR, as Debian has them, for one switch that is a network
 // namespace of this machine. Several switches share neither files nor sockets: each has a
-// directory, with its configuration, the daemons' process numbers and their sockets, and
-// nothing of it is elsewhere.
+// directory, with its configuration, the daemons' process numbers and their sockets. Besides
+// these there is a directory of each daemon in /var/tmp/frr, which Stop removes, too.
 package frr
 
 import (
@@ -111,7 +111,7 @@ func (s Switch) write(config string) error {
 }
 
 func (s Switch) start(name string) error {
-	os.Remove(s.pidFile(name))
+	s.clear(name)
 	// Not CommandContext: a daemon that is left alone half-way would not be found.
 	c := exec.Command(filepath.Join(programs, name), "-d", "-f", filepath.Join(s.Dir, configFile),
 		"-i", s.pidFile(name), "-z", filepath.Join(s.Dir, socketFile), "--vty_socket", s.Dir)
@@ -127,14 +127,28 @@ func (s Switch) start(name string) error {
 	c.Stdout, c.Stderr = out, out
 	err = c.Run()
 	if c.Process != nil {
-		// It is for what a crash leaves, and would outlive a daemon that is killed.
-		os.Remove(filepath.Join(crashes, fmt.Sprintf("%s.%d", name, c.Process.Pid)))
+		target := filepath.Join(crashes, fmt.Sprintf("%s.%d", name, c.Process.Pid))
+		if err := os.Symlink(target, s.crashLink(name)); err != nil {
+			return fmt.Errorf("FRR: %w", err)
+		}
 	}
 	if err != nil {
 		said, _ := os.ReadFile(out.Name())
 		return fmt.Errorf("FRR's %s: %w: %s", name, err, bytes.TrimSpace(said))
 	}
 	return nil
+}
+
+// crashLink leads to what a daemon leaves when it crashes.
+func (s Switch) crashLink(name string) string { return filepath.Join(s.Dir, name+".crash") }
+
+// clear removes what a daemon that has ended has left.
+func (s Switch) clear(name string) {
+	os.Remove(s.pidFile(name))
+	if target, err := os.Readlink(s.crashLink(name)); err == nil && filepath.Dir(target) == crashes {
+		os.RemoveAll(target)
+	}
+	os.Remove(s.crashLink(name))
 }
 
 func (s Switch) pidFile(name string) string { return filepath.Join(s.Dir, name+".pid") }
@@ -154,14 +168,14 @@ func (s Switch) process(name string) int {
 	return int(lock.Pid)
 }
 
-// Runs reports whether all daemons run.
-func (s Switch) Runs() bool {
+// Check returns nil if all daemons run, otherwise which one does not.
+func (s Switch) Check() error {
 	for _, name := range s.Daemons() {
 		if s.process(name) == 0 {
-			return false
+			return fmt.Errorf("FRR's %s does not run; if it crashed, it says why in %s", name, s.crashLink(name))
 		}
 	}
-	return true
+	return nil
 }
 
 // endWait is far more than a killed process takes to end.
@@ -184,6 +198,7 @@ func (s Switch) Stop() error {
 				return fmt.Errorf("FRR's %s, process %d, does not end", name, pid)
 			}
 		}
+		s.clear(name)
 	}
 	return os.RemoveAll(s.Dir)
 }
@@ -203,8 +218,8 @@ func (s Switch) Show(commands ...string) ([]byte, error) {
 	return out, nil
 }
 
-// Check returns what FRR has against a configuration, nil if nothing.
-func Check(config string) error {
+// CheckConfig returns what FRR has against a configuration, nil if nothing.
+func CheckConfig(config string) error {
 	f, err := os.CreateTemp("", "weft-frr")
 	if err != nil {
 		return err

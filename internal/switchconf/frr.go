@@ -37,6 +37,9 @@ func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("hostname %s", n.Name)
+	// The kernel deletes next hops that are objects of their own when their port loses its
+	// carrier, and FRR 8.4 does not make them again when it is back: a way would stay unused.
+	line("no zebra nexthop kernel enable")
 	line("interface lo")
 	for _, a := range n.Addresses {
 		line(" %s address %v", family(a), netip.PrefixFrom(a, a.BitLen()))

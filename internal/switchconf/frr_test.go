@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/frr"
+	"weft/topology"
 	"weft/topology/graph"
+	"weft/topology/graph/operator"
 )
 
 const text = `nodes:
@@ -59,6 +62,36 @@ func TestFRR_leafAndSpine(t *testing.T) {
 				t.Errorf("%s: %q in\n%s", name, not, got)
 			}
 		}
+	}
+}
+
+// FRR's own shell has nothing against what is printed for it.
+func TestFRR_accepted(t *testing.T) {
+	if err := frr.Available(); err != nil {
+		t.Skip(err)
+	}
+	top, err := topology.Parse("fat-tree:k=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.New(operator.Spec(top, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := g.Tier(1)
+	for id := first; int(id) < g.NumNodes(); id++ {
+		for _, opts := range []Options{{}, {BFD: true}} {
+			text, err := FRR(g, id, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := frr.CheckConfig(text); err != nil {
+				t.Errorf("%s, %+v: %v\n%s", g.Node(id).Name, opts, err, text)
+			}
+		}
+	}
+	if frr.CheckConfig("router bgp nonsense\n") == nil {
+		t.Error("FRR accepts anything")
 	}
 }
 

@@ -13,6 +13,8 @@ const (
 	MaxNodes = 1 << 17
 	// MaxLinks bounds cables. Each link of a bundle counts.
 	MaxLinks = 1 << 20
+	// MaxRate bounds a link's rate, in Mbit/s.
+	MaxRate = 1e7
 )
 
 // NodeID numbers nodes densely: hosts first, then switches by tier.

@@ -162,8 +162,8 @@ func (s *Spec) readLinks(n *yaml.Node) error {
 			case "ports":
 				l.Ports, err = pair(k.value)
 			case "rate":
-				if l.Rate, err = strconv.ParseFloat(k.value.Value, 64); err != nil || !(l.Rate >= minRate && l.Rate <= maxRate) {
-					err = fmt.Errorf("%q, must be a rate in Mbit/s, from %v to %.0f", k.value.Value, minRate, maxRate)
+				if l.Rate, err = strconv.ParseFloat(k.value.Value, 64); err != nil || !(l.Rate >= minRate && l.Rate <= MaxRate) {
+					err = fmt.Errorf("%q, must be a rate in Mbit/s, from %v to %.0f", k.value.Value, minRate, MaxRate)
 				}
 			case "count":
 				if count, err = number(k.value, maxBundle); err == nil && count == 0 {
@@ -192,8 +192,7 @@ func (s *Spec) readLinks(n *yaml.Node) error {
 
 const (
 	minRate   = 0.001 // Mbit/s
-	maxRate   = 1e7
-	maxBundle = 1024 // links of one entry
+	maxBundle = 1024  // links of one entry
 )
 
 func number(n *yaml.Node, most int) (int, error) {

@@ -55,7 +55,7 @@ type planner struct {
 	used  map[netip.Addr]bool // addresses, and the first ones of racks
 	names []string            // by node
 	racks map[topology.NodeID][2]netip.Prefix
-	first int                 // which of racks4 the first rack is from
+	first int                         // which of racks4 the first rack is from
 	count [topology.LayerCore + 1]int // switches named, by layer
 	hosts int                         // named in the rack
 }
