@@ -35,7 +35,8 @@ func TestInject_deliversOrCountsTheCause(t *testing.T) {
 
 		{"nothing", nil, Malformed},
 		{"a byte", []byte{0x45}, Malformed},
-		{"IPv6", edit(plain(far.Addr), func(b []byte) { b[0] = 0x65 }), Malformed},
+		{"IPv5", edit(plain(far.Addr), func(b []byte) { b[0] = 0x55 }), Malformed},
+		{"what says that it is IPv6", edit(plain(far.Addr), func(b []byte) { b[0] = 0x65 }), TTLExpired}, // its hop limit is where IPv4 has an offset
 		{"IHL too small", edit(plain(far.Addr), func(b []byte) { b[0] = 0x44 }), Malformed},
 		{"IHL beyond the packet", edit(plain(far.Addr)[:24], func(b []byte) { b[0], b[3] = 0x4f, 24 }), Malformed},
 		{"shorter than it says", plain(far.Addr)[:99], Malformed},

@@ -26,9 +26,16 @@ func checksum(b []byte) uint16 {
 	return ^uint16(s>>16 + s)
 }
 
-// decrementTTL takes a hop off a sound header and mends its checksum (RFC 1624
+// decrementTTL takes a hop off a sound header and mends IPv4's checksum (RFC 1624
 // §3); it returns false, and changes nothing, if there is none left.
 func decrementTTL(b []byte) bool {
+	if isIPv6(b) {
+		if b[7] <= 1 {
+			return false
+		}
+		b[7]--
+		return true
+	}
 	if b[8] <= 1 {
 		return false
 	}
@@ -38,5 +45,19 @@ func decrementTTL(b []byte) bool {
 	return true
 }
 
-func source(b []byte) uint32      { return binary.BigEndian.Uint32(b[12:]) }
-func destination(b []byte) uint32 { return binary.BigEndian.Uint32(b[16:]) }
+// source returns the source of a packet with a whole header: of IPv4 the address, of IPv6 the
+// IPv4 address that it belongs to (topology.Addr6), 0 if there is none.
+func source(b []byte) uint32 {
+	if isIPv6(b) {
+		return within(b[8:])
+	}
+	return binary.BigEndian.Uint32(b[12:])
+}
+
+// destination is source for the destination.
+func destination(b []byte) uint32 {
+	if isIPv6(b) {
+		return within(b[24:])
+	}
+	return binary.BigEndian.Uint32(b[16:])
+}

@@ -163,4 +163,5 @@ func innermost(b []byte) (inner []byte, ok bool) {
 const (
 	protocolIPIP = 4
 	protocolTCP  = 6
+	protocolIPv6 = 41
 )

@@ -144,7 +144,7 @@ func (c *Config) rate(t *topology.Topology, l topology.LinkID) (int64, error) {
 	return 0, fmt.Errorf("simnet: the topology gives link %s %v Mbit/s, must be from 1e-6 to 1e6", t.LinkName(l), rate)
 }
 
-// Inject sends an IPv4 packet, or one with labels in front of it (see
+// Inject sends an IP packet, or one with labels in front of it (see
 // encap.SIDs), from a host, which must be one of the topology, through the queue
 // of its uplink. The bytes are copied, trailing padding is cut off. now must not
 // be before that of any earlier call; if it is, the latest counts.
@@ -161,7 +161,7 @@ func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
 		return
 	}
 	node, p := &n.nodes[host], n.newPacket(b[:length])
-	if isIPv6(p.data) {
+	if isLabelled(p.data) {
 		n.emit(node.out[0], p, n.now)
 		return
 	}
@@ -215,7 +215,7 @@ func (n *Network) arrive(e event, at time.Duration, deliver func(topology.NodeID
 			return
 		}
 	}
-	if isIPv6(p.data) {
+	if isLabelled(p.data) {
 		n.pop(node, &n.nodes[n.ports[e.port^1].peer], p, at)
 		return
 	}

@@ -11,18 +11,34 @@ import (
 
 const ipv6Header = 40
 
-// isIPv6 reports whether a packet that is not empty says that it is IPv6. Of
-// IPv6 the fabric knows nothing but packets with labels.
+// isIPv6 reports whether a packet that is not empty says that it is IPv6. The fabric routes
+// the addresses that belong to IPv4 addresses (topology.Addr6), as it routes these, and packets
+// with labels.
 func isIPv6(b []byte) bool { return b[0]>>4 == 6 }
 
-// checkIPv6 is checkHeader for IPv6, which has no checksum. The fabric takes
-// nothing but an IPv4 packet behind the header.
+// isLabelled reports whether a packet with a whole header has labels.
+func isLabelled(b []byte) bool {
+	return isIPv6(b) && encap.SIDBlock.Contains(netip.AddrFrom16([16]byte(b[24:40])))
+}
+
+// checkIPv6 is checkHeader for IPv6, which has no checksum. Behind labels the fabric takes
+// nothing but an IP packet. A jumbogram has no length here.
 func checkIPv6(b []byte) (length int, ok bool) {
-	if len(b) < ipv6Header || b[6] != 4 {
+	if len(b) < ipv6Header || isLabelled(b) && b[6] != protocolIPIP && b[6] != protocolIPv6 {
 		return 0, false
 	}
 	length = ipv6Header + int(binary.BigEndian.Uint16(b[4:]))
-	return length, length <= len(b)
+	return length, length <= len(b) && (length > ipv6Header || b[6] != 0)
+}
+
+// within returns the number of the IPv4 address that the IPv6 address at the beginning of b
+// belongs to; 0 if there is none.
+func within(b []byte) uint32 {
+	number := binary.BigEndian.Uint32(b[12:])
+	if number6(number) != [16]byte(b[:16]) {
+		return 0
+	}
+	return number
 }
 
 // check is the check of b's version.
@@ -39,18 +55,14 @@ func check(b []byte) (length int, ok bool) {
 // from a host has to have that host's address.
 func (n *Network) pop(node, from *node, p *packet, at time.Duration) {
 	dst := (*[16]byte)(p.data[24:])
-	if !encap.SIDBlock.Contains(netip.AddrFrom16(*dst)) {
-		n.drop(p, NoRoute)
-		return
-	}
 	if from.layer == topology.LayerHost && !from.owns6([16]byte(p.data[8:])) {
 		n.drop(p, Spoofed)
 		return
 	}
 	sid, more := encap.PopSID(dst)
 	switch {
-	case sid == encap.SIDDecap && !more:
-		n.decapsulate(node, p, at)
+	case (sid == encap.SIDDecap || sid == encap.SIDDecap6) && !more:
+		n.decapsulate(node, sid, p, at)
 	case sid > encap.MaxSIDPort+1, int(sid) > len(node.out):
 		n.drop(p, NoLabel)
 	case sid == 0, !more:
@@ -73,13 +85,13 @@ func (n *Network) emit(index int32, p *packet, at time.Duration) {
 	n.send(index, p, at)
 }
 
-// decapsulate routes on what is inside p.
-func (n *Network) decapsulate(node *node, p *packet, at time.Duration) {
+// decapsulate routes on what is inside p: IPv4 (End.DX4) or IPv6 (End.DT6), as the label says.
+func (n *Network) decapsulate(node *node, sid byte, p *packet, at time.Duration) {
 	inner, err := encap.DecapsulateSRv6(p.data)
 	switch {
 	case node.deaf:
 		n.drop(p, NotForUs)
-	case err != nil || inner[0]>>4 != 4: // the model routes IPv4, as End.DX4 does
+	case err != nil || isIPv6(inner) != (sid == encap.SIDDecap6):
 		n.drop(p, Malformed)
 	case number6(source(inner)) != [16]byte(p.data[8:]):
 		n.drop(p, Spoofed)

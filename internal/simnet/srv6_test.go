@@ -146,7 +146,9 @@ func TestInject_labelsThatLeadNowhere(t *testing.T) {
 		{"decapsulation at a core", with(2, 3), delivered},
 		{"decapsulation, and more", to("5f00:304:402:fe01::"), NoLabel},
 
-		{"not a label", to("fd77:6566:7400::a03:103"), NoRoute},
+		{"not a label", to("2001:db8::1"), NoRoute},
+		{"not a label, but a host", to("fd77:6566:7400::a03:103"), delivered},
+		{"the SID of IPv6, with IPv4 inside", to("5f00:304:402:fd00::"), Malformed},
 		{"decapsulated for nobody", labelled(t, src.Addr, path, udp(src.Addr, netip.MustParseAddr("10.3.1.99"), 1, 2, 100)), NoRoute},
 
 		{"out of a host's port", with(1, 0), NoLabel},

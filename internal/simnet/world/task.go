@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"weft/stack"
 )
@@ -55,7 +56,11 @@ func (w *World) connect(from, to string, client, server work) error {
 	if w.port = max(w.port+1, firstPort); w.port == 0xffff {
 		return errors.New("world: too many flows, their ports are used up")
 	}
-	address := fmt.Sprintf("%v:%d", b.Address(), w.port)
+	addr := b.Address()
+	if w.config.IPv6 {
+		addr = b.Address6()
+	}
+	address := netip.AddrPortFrom(addr, w.port).String()
 	l, err := b.Listen("tcp", address)
 	if err != nil {
 		return err

@@ -33,6 +33,9 @@ type Config struct {
 	// Hosts, if not nil, may change the configuration of a host, which is
 	// known by its name (h0.0.2), before it starts.
 	Hosts func(name string, c *stack.Config)
+	// IPv6 gives hosts an IPv6 address as well (topology.Addr6), by which all connections are
+	// made, and has IPv6 carried as IPv4 is.
+	IPv6 bool
 }
 
 // World is a fabric and the hosts on it. It is not safe for concurrent use.
@@ -140,6 +143,9 @@ func (w *World) start(n topology.Node) (*stack.Host, error) {
 			Seed:  rand.NewPCG(w.config.Seed, uint64(n.ID)).Uint64() | 1, // 0 is "any"
 			Clock: &w.clock,
 		},
+	}
+	if w.config.IPv6 {
+		c.Address6, c.CarryIPv6 = topology.Addr6(c.Address), true
 	}
 	if w.config.Hosts != nil {
 		w.config.Hosts(n.Name, &c)
