@@ -41,6 +41,21 @@ func upGraph(t *testing.T, cfg Config) *Lab {
 	began := time.Now()
 	l := upLab(t, cfg)
 	t.Logf("up after %v", time.Since(began))
+	t.Cleanup(func() {
+		for n := range l.Config.nodes() {
+			if n.Layer == topology.LayerHost || !t.Failed() {
+				continue
+			}
+			if _, err := os.Stat(routingDir(l.Config.Name)); err != nil {
+				break // it was taken down
+			}
+			if err := l.Routing(n.ID); err != nil {
+				t.Errorf("%s: %v", n.Name, err)
+			}
+			routes, err := l.ShowRouting(n.ID, "show bgp summary", "show ip route", "show ipv6 route")
+			t.Logf("%s (%v)\n%s", n.Name, err, routes)
+		}
+	})
 	for _, note := range l.Notes {
 		if strings.Contains(note, "BGP") {
 			t.Error(note)
@@ -85,12 +100,19 @@ func connected(t *testing.T, l *Lab, from, to string) {
 		}()
 		var said []byte
 		err = l.Do(l.mustLookup(t, from), func() error {
-			c, err := net.DialTimeout("tcp", server.Addr().String(), kerneltest.Patience)
-			if err != nil {
-				return err
+			var c net.Conn
+			for end := time.Now().Add(kerneltest.Patience); ; time.Sleep(20 * time.Millisecond) {
+				// While BGP finds other ways packets may be refused, or run in circles.
+				var err error
+				if c, err = net.DialTimeout("tcp", server.Addr().String(), kerneltest.Patience); err == nil {
+					break
+				} else if time.Now().After(end) {
+					return err
+				}
 			}
 			defer c.Close()
 			c.SetDeadline(time.Now().Add(kerneltest.Patience))
+			var err error
 			said, err = io.ReadAll(c)
 			return err
 		})
@@ -246,6 +268,66 @@ func wantNoTrace(t *testing.T, name string) {
 			t.Errorf("left: %s: %q", file, b)
 		}
 	}
+}
+
+// Two leaves share a rack with a host that is wired to both, twice to the first: it is
+// reached while one of its links lives. Switches without IPv4, AS or names of ports do.
+func TestGraph_hostAtTwoLeaves(t *testing.T) {
+	slowtest.System(t)
+	if err := frr.Available(); err != nil {
+		t.Skip(err)
+	}
+	g, err := graph.Parse([]byte(`nodes:
+  spine-1: {tier: 2, addresses: ["2001:db8:f::1"]}
+  spine-2: {tier: 2, addresses: [172.16.0.2, "2001:db8:f::2"]}
+  leaf1: {tier: 1, prefixes: [192.168.1.64/26, "2001:db8:1::/64"]}
+  leaf2: {tier: 1, prefixes: [192.168.1.64/26, "2001:db8:1::/64"]}
+  leaf3: {tier: 1, prefixes: [10.9.0.0/26, "2001:db8:3::/64"]}
+  h1: {addresses: [192.168.1.66, "2001:db8:1::66"]}
+  h3: {addresses: [10.9.0.7, "2001:db8:3::7"]}
+links:
+  - {ends: [h1, leaf1], count: 2}
+  - {ends: [h1, leaf2]}
+  - {ends: [h3, leaf3]}
+  - {ends: [leaf1, spine-1], count: 2}
+  - {ends: [leaf1, spine-2]}
+  - {ends: [leaf2, spine-1]}
+  - {ends: [leaf2, spine-2]}
+  - {ends: [leaf3, spine-1]}
+  - {ends: [leaf3, spine-2]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := upGraph(t, Config{Name: kerneltest.LabName("p"), Graph: g})
+	connected(t, l, "h3", "h1")
+	connected(t, l, "h1", "h3")
+	host := [2]netip.Prefix{netip.MustParsePrefix("192.168.1.66/32"), netip.MustParsePrefix("2001:db8:1::66/128")}
+	around := func(leaf string, ways int) {
+		t.Helper()
+		kerneltest.Within(t, kerneltest.Patience, leaf+"'s way to its host by the spines", func() bool {
+			have, err := l.Config.routes(l.mustLookup(t, leaf))
+			return err == nil && have[host[0]] == ways && have[host[1]] == ways
+		})
+	}
+	for _, target := range []string{"h1-leaf1", "leaf2-h1", "leaf1-spine-1", "leaf1:p2"} {
+		mustFail(t, l, target, FailLoud)
+		switch target {
+		case "h1-leaf1": // both links
+			around("leaf1", 3)
+		case "leaf2-h1":
+			around("leaf2", 2)
+		case "leaf1-spine-1":
+			kerneltest.Within(t, kerneltest.Patience, "one way", func() bool { return l.waysTo(t, "leaf1", "leaf3") == [2]int{1, 1} })
+		case "leaf1:p2":
+			kerneltest.Within(t, kerneltest.Patience, "two ways", func() bool { return l.waysTo(t, "leaf1", "leaf3") == [2]int{2, 2} })
+		}
+		connected(t, l, "h3", "h1")
+		connected(t, l, "h1", "h3")
+		mustHeal(t, l)
+		kerneltest.Within(t, kerneltest.Patience, "three ways again", func() bool { return l.waysTo(t, "leaf1", "leaf3") == [2]int{3, 3} })
+	}
+	wantNothingLeft(t, l)
 }
 
 func TestGraph_upCancelled(t *testing.T) {
