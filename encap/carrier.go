@@ -2,6 +2,7 @@ package encap
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ type Carrier uint8
 
 // The carriers.
 const (
-	CarrierIPIP Carrier = iota // the address of the bouncing switch, in an IPv4 header
+	CarrierIPIP Carrier = iota // the address of the bouncing switch, in an IPv4 or IPv6 header
 	CarrierSRv6                // labels, as micro-SIDs in an IPv6 address
 	CarrierMPLS                // labels, as a stack of MPLS
 )
@@ -20,7 +21,7 @@ var carriers = [...]struct {
 	overhead int
 }{
 	CarrierIPIP: {"ipip", Overhead},
-	CarrierSRv6: {"srv6", srv6Overhead},
+	CarrierSRv6: {"srv6", ip6Overhead},
 	CarrierMPLS: {"mpls", 4 * 4},
 }
 
@@ -45,10 +46,20 @@ func ParseCarrier(name string) (Carrier, error) {
 }
 
 // Overhead is what the carrier adds to a packet, in bytes; 0 for an unknown one. For MPLS
-// it is four labels, the most that a path of a three-level Clos has.
+// it is four labels, the most that a path of a three-level Clos has. For IP-in-IP it is
+// an IPv4 header: see OverheadFrom.
 func (c Carrier) Overhead() int {
 	if int(c) >= len(carriers) {
 		return 0
 	}
 	return carriers[c].overhead
+}
+
+// OverheadFrom is Overhead for packets whose outer source is src: with IP-in-IP, both outer
+// addresses are of its family.
+func (c Carrier) OverheadFrom(src netip.Addr) int {
+	if c == CarrierIPIP && src.Unmap().Is6() {
+		return ip6Overhead
+	}
+	return c.Overhead()
 }

@@ -51,14 +51,14 @@ func TestDecapsulate_errors(t *testing.T) {
 		raw  bool // leave the checksums alone
 		want error
 	}{
-		{"outer IPv6", set(0, 0x65), false, ErrVersion},
+		{"outer version", set(0, 0x75), false, ErrVersion},
 		{"outer IHL 4", set(0, 0x44), true, ErrIHL},
 		{"outer IHL beyond packet", set(0, 0x4f), true, ErrTruncated},
 		{"outer length below header", set(3, 19), false, ErrTruncated},
 		{"outer length beyond packet", set(3, 49), false, ErrTruncated},
 		{"outer checksum", set(10, 0), true, ErrChecksum},
 		{"UDP", set(9, 17), true, ErrNotIPIP},
-		{"IPv6 in IPv4", set(9, 41), true, ErrNotIPIP},
+		{"IPv4 that claims to be IPv6", func(b []byte) []byte { b[9] = 41; fix(b[:in]); return b }, true, ErrVersion},
 		{"first fragment", set(6, 0x20), false, ErrFragment},
 		{"last fragment", set(7, 1), false, ErrFragment},
 		{"inner IPv6", set(in, 0x65), true, ErrVersion},

@@ -1,7 +1,7 @@
-// Package encap turns bytes into tunnel headers and back: IPv4 in IPv4 (RFC 2003) with
-// the ECN rules of RFC 6040, stacks of output ports as SRv6 micro-SIDs (RFC 9800) or MPLS
-// labels (RFC 3032), datagrams of the UDP tunnel with their MACs, and the probes that
-// tell a host which paths are alive.
+// Package encap turns bytes into tunnel headers and back: IPv4 and IPv6 in either of them
+// (RFC 2003, 2473, 4213) with the ECN rules of RFC 6040, stacks of output ports as SRv6
+// micro-SIDs (RFC 9800) or MPLS labels (RFC 3032), datagrams of the UDP tunnel with their
+// MACs, and the probes that tell a host which paths are alive.
 //
 // The outer destination names a bouncing switch. The inner packet arrives there
 // unchanged, and the plain FIB routes it on (DRB §3.1.1, §4.1). Labels name every
@@ -24,4 +24,8 @@
 // ECN passes every step by RFC 6040: it is copied to the outer header when a packet is
 // wrapped, and back when it is unwrapped. Netstack has no ECN; the kernel's TCP reacts to
 // it.
+//
+// An outer IPv6 header has flow label 0, whatever is inside. RFC 6438 wants a label that
+// varies with the flow, since switches hash it. Here that would take away from the sender
+// what it has chosen, and from probes that they take the way of data (ip6.go).
 package encap

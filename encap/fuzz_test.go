@@ -13,6 +13,9 @@ func FuzzDecapsulate(f *testing.F) {
 	marked[1] |= 3
 	fix(marked)
 	f.Add(marked)
+	f.Add(labelled())
+	f.Add(unhex(golden6in4 + goldenInner6))
+	f.Add(unhex(golden6in6 + goldenInner6))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
 		inner, err := Decapsulate(b)
@@ -22,20 +25,32 @@ func FuzzDecapsulate(f *testing.F) {
 			}
 			return
 		}
-		ihl := int(inner[0]&0xf) * 4
-		if slowChecksum(inner[:ihl]) != binary.BigEndian.Uint16(inner[10:]) && !valid(inner[:ihl]) {
-			t.Fatalf("inner checksum of %x", inner)
+		off := 40
+		if b[0]>>4 == 4 {
+			off = int(b[0]&0xf) * 4
 		}
-		if int(binary.BigEndian.Uint16(inner[2:])) != len(inner) || inner[9] == protoIPIP {
-			t.Fatalf("inner packet %x", inner)
-		}
-		off := int(b[0]&0xf) * 4
 		if &inner[0] != &b[off] {
 			t.Fatal("inner packet is not the bytes behind the outer header")
 		}
+		if inner[0]>>4 == 4 {
+			ihl := int(inner[0]&0xf) * 4
+			if slowChecksum(inner[:ihl]) != binary.BigEndian.Uint16(inner[10:]) && !valid(inner[:ihl]) {
+				t.Fatalf("inner checksum of %x", inner)
+			}
+			if int(binary.BigEndian.Uint16(inner[2:])) != len(inner) || inner[9] == protoIPIP {
+				t.Fatalf("inner packet %x", inner)
+			}
+			before[off+10], before[off+11] = b[off+10], b[off+11]
+		} else if inner[0]>>4 != 6 || 40+int(binary.BigEndian.Uint16(inner[4:])) != len(inner) || inner[6] == protoIPIP || inner[6] == protoIPv6 {
+			t.Fatalf("inner packet %x", inner)
+		}
 		// Nothing but the ECN bits and the checksum may differ.
-		b[off+1], b[off+10], b[off+11] = before[off+1]&^3|b[off+1]&3, before[off+10], before[off+11]
-		before[off+1] = before[off+1]&^3 | b[off+1]&3
+		mask := uint16(0x0003)
+		if inner[0]>>4 == 6 {
+			mask = 0x0030
+		}
+		was, is := binary.BigEndian.Uint16(before[off:]), binary.BigEndian.Uint16(b[off:])
+		binary.BigEndian.PutUint16(before[off:], was&^mask|is&mask)
 		if !bytes.Equal(b, before) {
 			t.Fatalf("%x became %x", before, b)
 		}
@@ -64,4 +79,13 @@ func FuzzEncapsulate(f *testing.F) {
 		fix(inner[:ihl])
 		roundTrip(t, h, inner[:n], id)
 	})
+}
+
+// sound reports whether b begins with an IPv4 or IPv6 packet that can be encapsulated.
+func sound(b []byte) bool {
+	if _, _, err := lengths(b); err == nil {
+		return true
+	}
+	return len(b) >= 40 && b[0]>>4 == 6 && 40+int(binary.BigEndian.Uint16(b[4:])) <= len(b) &&
+		(b[4] != 0 || b[5] != 0 || b[6] != 0)
 }

@@ -185,6 +185,9 @@ func FuzzInnerError(f *testing.F) {
 			}
 			return
 		}
+		if before[0]>>4 == 6 || got[0]>>4 == 6 { // FuzzInnerError6 looks at these
+			return
+		}
 		ihl, n, err := lengths(got)
 		if err != nil || n != len(got) || !valid(got[:ihl]) || &got[0] != &b[0] {
 			t.Fatalf("%x: %v", got, err)

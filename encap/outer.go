@@ -3,7 +3,7 @@ package encap
 import "net/netip"
 
 // MaxOverhead is the headroom that every Outer fits into, in bytes.
-const MaxOverhead = srv6Overhead
+const MaxOverhead = ip6Overhead
 
 // Outer is an outer header of a carrier that IP itself forwards, complete except for the
 // fields that depend on the packet. It is an immutable, comparable value, safe for
@@ -11,12 +11,18 @@ const MaxOverhead = srv6Overhead
 type Outer struct {
 	carrier Carrier
 	ready   bool
+	six     bool // the header is IPv6
 	ipip    IPIP
-	srv6    srv6Header
+	ip6     ip6Header
 }
 
-// NewIPIPOuter is NewIPIP as an Outer: a bounce at dst (DRB §3.1.1).
+// NewIPIPOuter returns the outer header of a bounce at dst (DRB §3.1.1). Both addresses are
+// IPv4 (RFC 2003, 4213) or both IPv6 (RFC 2473). Errors name the wrong address.
 func NewIPIPOuter(src, dst netip.Addr) (Outer, error) {
+	if dst = dst.Unmap(); dst.Is6() {
+		h, err := newIP6(src, dst)
+		return Outer{carrier: CarrierIPIP, ready: err == nil, six: true, ip6: h}, err
+	}
 	h, err := NewIPIP(src, dst)
 	return Outer{carrier: CarrierIPIP, ready: err == nil, ipip: h}, err
 }
@@ -25,18 +31,23 @@ func NewIPIPOuter(src, dst netip.Addr) (Outer, error) {
 // address from SIDs. src is the sender's IPv6 address. Errors name the wrong address.
 func NewSRv6Outer(src, sids netip.Addr) (Outer, error) {
 	h, err := newSRv6(src, sids)
-	return Outer{carrier: CarrierSRv6, ready: err == nil, srv6: h}, err
+	return Outer{carrier: CarrierSRv6, ready: err == nil, six: true, ip6: h}, err
 }
 
 // Overhead returns the length of the header in bytes.
-func (o *Outer) Overhead() int { return o.carrier.Overhead() }
+func (o *Outer) Overhead() int {
+	if o.six {
+		return ip6Overhead
+	}
+	return Overhead
+}
 
-// Encapsulate writes the header right before the IPv4 packet in b[MaxOverhead:], which it
-// does not change, and returns b from the header on. DSCP and ECN are copied from the
-// inner packet. id is the ID of an IPv4 outer header; other carriers ignore it.
-// IPIP.Encapsulate says what is not checked.
+// Encapsulate writes the header right before the IPv4 or IPv6 packet in b[MaxOverhead:],
+// which it does not change, and returns b from the header on. DSCP and ECN are copied from
+// the inner packet. id is the ID of an IPv4 outer header, whose DF is set if the inner packet
+// is IPv6. An IPv6 header has none, and its flow label stays 0. IPIP.Encapsulate says what is not checked.
 //
-// Errors: ErrTruncated, ErrVersion, ErrIHL, ErrTooLong; b is then unchanged.
+// Errors: ErrTruncated, ErrVersion, ErrIHL, ErrTooLong, ErrJumbo; b is then unchanged.
 func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {
 	if len(b) < MaxOverhead {
 		return nil, ErrTruncated
@@ -46,10 +57,10 @@ func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {
 	}
 	b = b[MaxOverhead-o.Overhead():]
 	var err error
-	if o.carrier == CarrierSRv6 {
-		err = o.srv6.encapsulate(b)
-	} else {
-		err = o.ipip.Encapsulate(b, id)
+	if o.six {
+		err = o.ip6.encapsulate(b)
+	} else if err = o.ipip.Encapsulate(b, id); err == ErrVersion {
+		err = o.ipip.encapsulate6(b, id)
 	}
 	if err != nil {
 		return nil, err

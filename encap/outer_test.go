@@ -115,7 +115,8 @@ func TestOuter_errors(t *testing.T) {
 		"no inner packet":    {behind(nil), ErrTruncated, ErrTruncated},
 		"short header":       {behind(unhex(goldenInner)[:19]), ErrTruncated, ErrTruncated},
 		"short packet":       {behind(unhex(goldenInner)[:27]), ErrTruncated, ErrTruncated},
-		"IPv6":               {edit(0, 0x65), ErrVersion, ErrVersion},
+		"short IPv6":         {edit(0, 0x65), ErrTruncated, ErrTruncated},
+		"IPv5":               {edit(0, 0x55), ErrVersion, ErrVersion},
 		"IHL 4":              {edit(0, 0x44), ErrIHL, ErrIHL},
 		"longest of packets": {long, ErrTooLong, nil}, // IPv6 does not count its own header
 	} {
@@ -167,32 +168,49 @@ func TestCarrier(t *testing.T) {
 func FuzzOuter(f *testing.F) {
 	f.Add(unhex(goldenInner), uint16(1))
 	f.Add(unhex(goldenInner)[:20], uint16(0))
+	f.Add(unhex(goldenInner6), uint16(1))
 	f.Fuzz(func(t *testing.T, inner []byte, id uint16) {
-		for _, o := range []struct {
-			outer Outer
-			undo  func([]byte) ([]byte, error)
-		}{{mustIPIPOuter(t), Decapsulate}, {mustSRv6(t), DecapsulateSRv6}} {
-			b, err := o.outer.Encapsulate(behind(inner), id)
+		for name, o := range allOuters(t) {
+			b, err := o.Encapsulate(behind(inner), id)
 			if err != nil {
-				if _, _, e := lengths(inner); e == nil && len(inner) <= 0xffff-MaxOverhead {
-					t.Fatalf("%v: sound packet %x refused: %v", o.outer.carrier, inner, err)
+				if sound(inner) && len(inner) <= 0xffff-MaxOverhead {
+					t.Fatalf("%s: sound packet %x refused: %v", name, inner, err)
 				}
 				continue
 			}
-			if !bytes.Equal(b[o.outer.Overhead():], inner) {
-				t.Fatalf("%v: %x became %x", o.outer.carrier, inner, b)
+			if !bytes.Equal(b[o.Overhead():], inner) {
+				t.Fatalf("%s: %x became %x", name, inner, b)
 			}
-			ihl, n, _ := lengths(inner)
-			if inner[9] == protoIPIP {
-				continue
+			want := bytes.Clone(inner)
+			if inner[0]>>4 == 4 {
+				ihl, n, _ := lengths(inner)
+				if inner[9] == protoIPIP {
+					continue
+				}
+				want = want[:n]
+				fix(b[o.Overhead():][:ihl])
+				fix(want[:ihl])
+			} else {
+				n, _ := length6(inner)
+				if want = want[:n]; inner[6] == protoIPIP || inner[6] == protoIPv6 {
+					continue
+				}
 			}
-			fix(b[o.outer.Overhead():][:ihl])
-			want := bytes.Clone(b[o.outer.Overhead():][:n])
-			if got, err := o.undo(b); err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("%v: %x came back as %x, %v", o.outer.carrier, want, got, err)
+			if got, err := Decapsulate(b); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%s: %x came back as %x, %v", name, want, got, err)
 			}
 		}
 	})
+}
+
+func BenchmarkOuter_ipip(b *testing.B) {
+	o, p := mustIPIPOuter(b), behind(unhex(goldenInner))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := o.Encapsulate(p, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkOuter_srv6(b *testing.B) {

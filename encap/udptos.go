@@ -9,7 +9,7 @@ func UDPTOS(inner []byte) byte {
 	if inner[0]>>4 == 4 {
 		return inner[1]
 	}
-	return inner[0]<<4 | inner[1]>>4
+	return class6(inner)
 }
 
 // UDPDecapsulateTOS writes the ECN field that results from the outer TOS byte (RFC 6040
@@ -31,7 +31,7 @@ func UDPDecapsulateTOS(inner []byte, tos byte) error {
 		checksum := binary.BigEndian.Uint16(inner[10:])
 		binary.BigEndian.PutUint16(inner[10:], update(checksum, from, to))
 	default:
-		inner[1] = inner[1]&^(ecnMask<<4) | byte(ecn)<<4
+		putECN6(inner, ecn)
 	}
 	return nil
 }

@@ -14,6 +14,10 @@ const (
 	// SIDDecap is the micro-SID of the node that takes the outer header off and routes
 	// the inner packet by its main table (End.DX4, RFC 8986 §4.5).
 	SIDDecap = 0xfe
+	// SIDDecap6 is the same for an IPv6 packet inside (End.DT6, RFC 8986 §4.6). It is
+	// another SID, since End.DX4 takes nothing but IPv4, and Linux has End.DT46 only with a
+	// VRF.
+	SIDDecap6 = 0xfd
 	// MaxSIDPort is the highest port that has a micro-SID. Port p has p+1; values from
 	// 0xe0 on are not ports.
 	MaxSIDPort = 0xde
@@ -52,7 +56,25 @@ func SIDs(ports []int) (netip.Addr, error) {
 	return netip.AddrFrom16(a), nil
 }
 
-// ParseSIDs is the inverse of SIDs. Errors: ErrSIDBlock, ErrSIDPort, ErrSIDEnd.
+// EndIn6 makes the labels in an IPv6 outer header, which come from SIDs, end in SIDDecap6,
+// for an IPv6 packet inside. Other destinations stay as they are. Outer.Encapsulate does so
+// itself; who writes the destination anew must do it again.
+func EndIn6(header []byte) {
+	a := (*[16]byte)(header[24:])
+	if a[0] != sidBlock0 || a[1] != sidBlock1 {
+		return
+	}
+	for i := len(a) - 1; i >= sidFirst; i-- {
+		if a[i] == SIDDecap {
+			a[i] = SIDDecap6
+		}
+		if a[i] != 0 {
+			return
+		}
+	}
+}
+
+// ParseSIDs is the inverse of SIDs, for IPv4 or IPv6 inside. Errors: ErrSIDBlock, ErrSIDPort, ErrSIDEnd.
 func ParseSIDs(addr netip.Addr) (ports []int, err error) {
 	if !SIDBlock.Contains(addr) {
 		return nil, ErrSIDBlock
@@ -60,10 +82,11 @@ func ParseSIDs(addr netip.Addr) (ports []int, err error) {
 	a := addr.As16()
 	for {
 		sid, more := PopSID(&a)
+		end := sid == SIDDecap || sid == SIDDecap6
 		switch {
-		case more == (sid == SIDDecap):
+		case more == end:
 			return nil, ErrSIDEnd
-		case sid == SIDDecap:
+		case end:
 			return ports, nil
 		case sid == 0:
 			return nil, ErrSIDEnd
@@ -79,7 +102,7 @@ func ParseSIDs(addr netip.Addr) (ports []int, err error) {
 // there was none.
 //
 // It returns false, and changes nothing, if only zeros follow the active SID. For
-// SIDDecap that is correct. For a port the stack ends too early, and the packet must be
+// SIDDecap and SIDDecap6 that is correct. For a port the stack ends too early, and the packet must be
 // dropped. It also returns false, with 0, outside SIDBlock.
 func PopSID(a *[16]byte) (sid byte, ok bool) {
 	if a[0] != sidBlock0 || a[1] != sidBlock1 {

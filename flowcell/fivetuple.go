@@ -9,10 +9,12 @@ import (
 
 // Protocol numbers that matter here.
 const (
-	ProtoICMP = 1
-	ProtoIPIP = 4
-	ProtoTCP  = 6
-	ProtoUDP  = 17
+	ProtoICMP   = 1
+	ProtoIPIP   = 4 // an IPv4 packet follows
+	ProtoTCP    = 6
+	ProtoUDP    = 17
+	ProtoIPv6   = 41 // an IPv6 packet follows
+	ProtoICMPv6 = 58
 )
 
 // Address is an IPv4 or IPv6 address as two numbers, which are faster to
@@ -25,13 +27,17 @@ const mapped = 0xffff << 32
 
 // AddressFrom converts an address; its zone is lost.
 func AddressFrom(a netip.Addr) Address {
-	b := a.As16()
-	return Address{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+	return AddressFrom16(a.As16())
 }
 
 // AddressFrom4 converts the bytes of an IPv4 address.
 func AddressFrom4(b [4]byte) Address {
 	return Address{0, mapped | uint64(binary.BigEndian.Uint32(b[:]))}
+}
+
+// AddressFrom16 converts the bytes of an IPv6 address.
+func AddressFrom16(b [16]byte) Address {
+	return Address{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
 }
 
 // IP converts back. A mapped address comes out as IPv4.

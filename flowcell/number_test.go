@@ -79,6 +79,37 @@ func TestStamp_setsIDAndDFAndMendsChecksum(t *testing.T) {
 	}
 }
 
+// Of an IPv6 header only the lower 16 bits of the flow label change.
+func TestStamp_writesTheLabelOfIPv6(t *testing.T) {
+	const seed = 5
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 100_000 {
+		b := packet6(ProtoTCP, tcpSegment)
+		b[1], b[2], b[3] = byte(rng.Uint32()), byte(rng.Uint32()), byte(rng.Uint32())
+		n := Number(rng.Uint32())
+		want := append([]byte(nil), b...)
+		n.Stamp(b)
+		word := binary.BigEndian.Uint32(want)
+		binary.BigEndian.PutUint32(want, word&^0xffff|uint32(n))
+		if string(b) != string(want) {
+			t.Fatalf("seed %d: number %04x\ngot  %x\nwant %x", seed, uint16(n), b, want)
+		}
+		var p Packet
+		if err := p.Parse(b); err != nil || Number(p.ID) != n {
+			t.Fatalf("seed %d: number %04x is parsed as %+v, %v", seed, uint16(n), p, err)
+		}
+	}
+}
+
+func TestNumber_firstOfItsFlowcell(t *testing.T) {
+	for id := range 1 << 16 {
+		n := Number(id)
+		if f := n.First(); f.Cell() != n.Cell() || f.Index() != 0 || f != MakeNumber(n.Cell(), 0) {
+			t.Fatalf("the first of %04x is %04x", id, uint16(f))
+		}
+	}
+}
+
 // A kernel cuts a super-segment: it adds 1 to the ID of each.
 func TestNumber_survivesSegmentation(t *testing.T) {
 	c := NewCutter(uint64(1000))

@@ -36,6 +36,9 @@ type Packet struct {
 	ID       uint16 // the IPv4 ID, or the lower half of the IPv6 flow label: see Number
 	Flags    uint8
 	Fragment bool // part of a fragmented datagram: ports are unknown, Flow has none
+	// Extensions says that IPv6 extension headers stand before the transport header. Such a
+	// packet cannot be cut (weft/gso), nor merged.
+	Extensions bool
 	// MoreSegments is the number of segments after the first in a super-segment. ID is
 	// that of the first segment, and the others count up from it. Parse cannot know the
 	// number and sets 0.
@@ -95,7 +98,7 @@ func (p *Packet) ParseHeaders(b []byte, size int) error {
 	p.Flow.Proto = b[9]
 	// More-fragments or an offset: only the first fragment has ports, and all
 	// fragments of a flow must take one path.
-	p.Fragment = binary.BigEndian.Uint16(b[6:])&0x3fff != 0
+	p.Fragment, p.Extensions = binary.BigEndian.Uint16(b[6:])&0x3fff != 0, false
 	return p.transport(b[ihl:min(p.Length, len(b))], p.Length-ihl)
 }
 

@@ -32,7 +32,7 @@ func (p *Packet) parse6(b []byte, size int) error {
 	if p.Flow.Src.isMapped() || p.Flow.Dst.isMapped() {
 		return ErrMapped // it would be taken for a flow of IPv4
 	}
-	p.Fragment = false
+	p.Fragment, p.Extensions = false, false
 	next, rest := b[6], b[40:min(p.Length, len(b))]
 	missing := p.Length - 40 - len(rest)
 	for range maxExtensions {
@@ -46,10 +46,11 @@ func (p *Packet) parse6(b []byte, size int) error {
 			}
 			// An atomic fragment (RFC 6946) is the whole datagram.
 			if binary.BigEndian.Uint16(rest[2:])&^6 != 0 {
-				p.Fragment = true
+				p.Fragment, p.Extensions = true, true
 				p.Flow.Proto = rest[0]
 				return p.transport(nil, 0)
 			}
+			p.Extensions = true
 			next, rest = rest[0], rest[8:]
 		case hopByHop, routing, destinationOptions:
 			if len(rest) < 8 {
@@ -59,6 +60,7 @@ func (p *Packet) parse6(b []byte, size int) error {
 			if n > len(rest) {
 				return ErrTruncated
 			}
+			p.Extensions = true
 			next, rest = rest[0], rest[n:]
 		}
 	}

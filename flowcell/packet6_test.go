@@ -88,7 +88,7 @@ func TestParse6_followsExtensionHeaders(t *testing.T) {
 	} {
 		want, _ := parse(packet6(ProtoTCP, tcpSegment))
 		b := packet6(c.first, append(c.parts, tcpSegment)...)
-		want.Length = len(b)
+		want.Length, want.Extensions = len(b), true
 		if p, err := parse(b); err != nil || p != want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, p, err, want)
 		}
@@ -126,7 +126,7 @@ func TestParse6_fragmentsHaveNoPorts(t *testing.T) {
 			body := map[uint8][]byte{ProtoTCP: tcpSegment, ProtoUDP: udpDatagram}[proto]
 			b := packet6(hopByHop, extension(fragment, 0), fragmentHeader(proto, c.offset, c.more), body)
 			p, err := parse(b)
-			if err != nil || p.Fragment != c.fragment || (p.Flow.SrcPort == 0) != c.fragment || p.Flow.Proto != proto {
+			if err != nil || !p.Extensions || p.Fragment != c.fragment || (p.Flow.SrcPort == 0) != c.fragment || p.Flow.Proto != proto {
 				t.Errorf("protocol %d, offset %d, more %v: %+v, %v", proto, c.offset, c.more, p, err)
 			}
 			if c.fragment && (p.IsTCP() || p.IsPureACK() || p.Payload != 0) {
@@ -166,6 +166,25 @@ func TestParse6_truncatedAnywhere(t *testing.T) {
 			if _, err := parse(b); n < headers[i] && err != ErrTruncated || n >= headers[i] && err != nil {
 				t.Errorf("packet %d of %d bytes: %v", i, n, err)
 			}
+		}
+	}
+}
+
+// BIG TCP's super-segments have no payload length, some with the hop-by-hop header of a
+// jumbogram (RFC 2675), some without. No length here is long enough for them.
+func TestParse6_refusesBIGTCP(t *testing.T) {
+	jumbo := unhex("0600c20400020000")
+	for name, b := range map[string][]byte{
+		"with the option":    packet6(hopByHop, jumbo, tcpSegment, make([]byte, 100_000)),
+		"without the option": packet6(ProtoTCP, tcpSegment, make([]byte, 100_000)),
+	} {
+		b[4], b[5] = 0, 0
+		if p, err := parse(b); err != ErrTruncated {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+		var p Packet
+		if err := p.ParseHeaders(b[:100], len(b)); err != ErrTruncated {
+			t.Errorf("%s, in parts: %+v, %v", name, p, err)
 		}
 	}
 }

@@ -284,6 +284,7 @@ func obvious(b []byte) (p Packet, ok bool) {
 			if n == maxExtensions-1 && !p.Fragment { // no room for what must follow
 				return p, false
 			}
+			p.Extensions = true
 			p.Flow.Proto = at(transport, length)[0]
 			transport += length
 		}

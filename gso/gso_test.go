@@ -3,6 +3,7 @@ package gso_test
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"weft/flowcell"
@@ -190,12 +191,23 @@ func TestSegmenter_refuses(t *testing.T) {
 		edit(b)
 		return b
 	}
+	// BIG TCP: longer than a length field can say, with and without a jumbogram's option.
+	big := packet(6, 100_000, flowcell.FlagACK, 0)
+	big[4], big[5] = 0, 0
+	jumbo := slices.Concat(big[:40], []byte{6, 0, 0xc2, 4, 0, 1, 0x86, 0xbc}, big[40:])
+	jumbo[6] = 0
+	six := packet(6, 100, flowcell.FlagACK, 0)
+	options := slices.Concat(six[:40], []byte{6, 0, 1, 4, 0, 0, 0, 0}, six[40:])
+	options[5], options[6] = options[5]+8, 60
 	var s gso.Segmenter
 	for name, c := range map[string]struct {
 		parts [][]byte
 		mss   int
 		want  error
 	}{
+		"BIG TCP":             {parts(big, 60), 1000, gso.ErrLength},
+		"a jumbogram":         {parts(jumbo, 68), 1000, gso.ErrHeaders},
+		"an extension header": {[][]byte{options}, 10, gso.ErrHeaders},
 		"no parts":            {nil, 10, gso.ErrHeaders},
 		"no segment size":     {[][]byte{good}, 0, gso.ErrMSS},
 		"headers in pieces":   {parts(good, 30), 10, gso.ErrHeaders},

@@ -167,9 +167,9 @@ func TestExpire_anEpisodeEndsWithALateOriginal(t *testing.T) {
 func TestExpire_lossesDoNotShortenWhatReorderingNeeds(t *testing.T) {
 	var given uint64
 	for seed := range uint64(fewer(20)) {
-		for _, id := range []string{"counted", "numbered"} {
+		for _, id := range []string{"counted", "numbered", "labelled"} {
 			x := fabric{seed: seed, segments: 4000, calm: 50, paths: skewed(4, 500*us), cell: 1, id: id, loss: 0.005, again: 2 * ms}
-			if id == "numbered" {
+			if id != "counted" {
 				x.cell = 20
 			}
 			list := x.send()
@@ -222,7 +222,7 @@ func TestExpire_neverWaitsLongerThanInFull(t *testing.T) {
 			paths:    make([]time.Duration, 1+rng.IntN(8)),
 			jitter:   time.Duration(rng.IntN(3)) * 40 * us,
 			cell:     1 + rng.IntN(20),
-			id:       []string{"numbered", "counted", "zero", "random"}[rng.IntN(4)],
+			id:       []string{"numbered", "labelled", "counted", "zero", "random"}[rng.IntN(5)],
 			loss:     []float64{0, 0.002, 0.02, 0.25}[rng.IntN(4)],
 		}
 		for i := range x.paths {

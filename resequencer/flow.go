@@ -83,9 +83,17 @@ func (f *flow[P]) lost(r *run[P]) {
 // filled takes note that a segment filled the hole before r. If it was sent
 // after r was, that is a retransmission and says nothing of the paths.
 func (f *flow[P]) filled(by flowcell.Number, r *run[P], now time.Duration) {
-	if sentAfter(by, r.id) <= 0 {
+	if f.overtaken(by, r.id) {
 		f.delays.observe(now - r.since)
 	}
+}
+
+// overtaken reports whether a segment that came after another was sent before it, or may
+// have been. Equal numbers say nothing, unless they are those of a flowcell, whose segments
+// are sent in the order in which they arrive: IPv6 has one number for all of them.
+func (f *flow[P]) overtaken(late, other flowcell.Number) bool {
+	after := sentAfter(late, other)
+	return after < 0 || after == 0 && f.cells != numbered
 }
 
 // recovering reports whether a hole was declared lost and not filled since.

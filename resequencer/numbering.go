@@ -2,14 +2,16 @@ package resequencer
 
 import "weft/flowcell"
 
-// numbering is what is known of a sender's IPv4 IDs: whether each is a flowcell.Number.
+// numbering is what is known of a sender's IPv4 IDs or IPv6 flow labels: whether each is a
+// flowcell.Number.
 //
 // A gap within a flowcell means loss only if the sender numbers its flowcells. So the
 // numbers are believed after a proof: some consecutive segments have consecutive indices,
-// and a new flowcell begins among them. A plain counter would use the index that weft
-// never uses before it begins a flowcell. Zeros and random numbers do not count on. If a
-// segment arrives behind a later one of its own flowcell, the flowcell did not keep to
-// one path, and the flow's numbers are never believed again.
+// or all have index 0, as in IPv6, and a new flowcell begins among them. A plain counter
+// would use the index that weft never uses before it begins a flowcell. Constants and
+// random numbers do not count on. If a segment arrives behind a later one of its own
+// flowcell, the flowcell did not keep to one path, and the flow's numbers are never believed
+// again. Without indices that cannot be seen.
 type numbering uint8
 
 const (
@@ -33,6 +35,7 @@ func (n numbering) follow(prev, id flowcell.Number) numbering {
 	case max(prev.Index(), id.Index()) > flowcell.MaxIndex:
 		return unnumbered
 	case id == prev+1: // within a flowcell, for index 63 is none
+	case id == prev && id.Index() == 0: // the same, of IPv6
 	case id.Index() == 0 && cellsAhead(id, prev) == 1:
 		n |= boundarySeen
 	default:

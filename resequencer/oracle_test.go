@@ -93,6 +93,12 @@ func sentLater(a, b uint16) bool {
 	return d != 0 && d < 32768 // half a turn is before
 }
 
+// sentAgain reports whether what fills a hole was sent after what lies behind the hole. In a
+// flowcell that numbers all its segments alike nothing is overtaken.
+func (f *oracleFlow) sentAgain(id, behind uint16) bool {
+	return sentLater(id, behind) || id == behind && f.number == "numbered"
+}
+
 func (o *oracle) find(key flowcell.FiveTuple) *oracleFlow {
 	for _, f := range o.flows {
 		if f.key == key {
@@ -357,7 +363,7 @@ func (f *oracleFlow) observe(t time.Duration) {
 func (o *oracle) late(f *oracleFlow, p oraclePacket) {
 	if f.lost && distance(p.seq, f.lostTo) < 0 && distance(p.end, f.lostFrom) > 0 {
 		t := o.now - f.lostSince
-		if sentLater(f.lostID, p.id) || p.id == f.lostID && t <= o.c.Hold {
+		if sentLater(f.lostID, p.id) || p.id == f.lostID && t <= o.c.Hold && f.number != "numbered" {
 			o.stats.TimeoutsLate++
 			switch {
 			case t <= o.c.Hold:
@@ -384,7 +390,7 @@ func (o *oracle) judge(f *oracleFlow, id uint16) {
 	case id%64 == 63 || f.id%64 == 63:
 		f.number = "unnumbered"
 		o.stats.FlowsUnnumbered++
-	case cell(id) == cell(f.id) && id == f.id+1:
+	case cell(id) == cell(f.id) && id == f.id+1, id == f.id && id%64 == 0:
 		f.inARow++
 	case cellDistance(id, f.id) == 1 && id%64 == 0:
 		f.inARow++
@@ -460,7 +466,7 @@ func (o *oracle) hold(f *oracleFlow, p oraclePacket) {
 	r := f.runs[i]
 	for i+1 < len(f.runs) && distance(f.runs[i+1].start, r.end) <= 0 {
 		x := f.runs[i+1]
-		if !sentLater(p.id, x.packets[0].id) {
+		if !f.sentAgain(p.id, x.packets[0].id) {
 			f.observe(o.now - x.since)
 		}
 		r.packets = append(r.packets, x.packets...)
@@ -479,7 +485,7 @@ func (o *oracle) proceed(f *oracleFlow, by uint16) {
 	for len(f.runs) > 0 {
 		r := f.runs[0]
 		if distance(r.start, f.next) <= 0 {
-			if !sentLater(by, r.packets[0].id) {
+			if !f.sentAgain(by, r.packets[0].id) {
 				f.observe(o.now - r.since)
 			}
 			o.releaseFirst(f, &o.stats.Filled)

@@ -101,9 +101,9 @@ func (b *Buffer[P]) proceed(f *flow[P], by flowcell.Number) {
 // lost.
 func (b *Buffer[P]) late(f *flow[P], k *packet[P]) {
 	if f.recovering() && ahead(k.seq, f.lostTo) < 0 && ahead(k.end, f.lostFrom) > 0 {
-		// Equal numbers say nothing; then what comes soon is taken for late.
+		// If the numbers are equal, what comes soon is taken for late.
 		t := b.now - f.lostSince
-		if after := sentAfter(k.id, f.lostID); after < 0 || after == 0 && t <= b.config.Hold {
+		if f.overtaken(k.id, f.lostID) && (k.id != f.lostID || t <= b.config.Hold) {
 			b.stats.TimeoutsLate++
 			if t <= b.config.Hold { // else no hold would have done
 				f.delays.observe(t)

@@ -214,6 +214,52 @@ func TestPresto_timeoutPutOffWhileFlowcellComesIn(t *testing.T) {
 	}
 }
 
+// In IPv6 all segments of a flowcell have one number. A segment that fills a hole before
+// others of its flowcell was sent again: the time that took is no path's delay.
+func TestPresto_numbersOfIPv6(t *testing.T) {
+	b := New[byte](Config{Hold: 8 * ms, MinHold: 250 * us})
+	label := func(cell uint16, n int) flowcell.Packet { return in(cell, 0, data(n)) }
+	for n := range 1000 * 5 {
+		s := label(uint16(n/5), n)
+		b.Push(&s, 0, 0, nil)
+	}
+	k := tuple(1)
+	was := b.flows.Get(&k, 0).delays.ewma
+	playSteps(t, b,
+		push(1*ms, label(1000, 5000), "a"),
+		push(1*ms, label(1000, 5002), "b"), // 5001 is lost: told at once
+		push(1*ms, label(1002, 5006), ""),  // the end of 1000, 1001 and the beginning of 1002 are missing
+		push(1*ms, label(1000, 5003), "d"),
+		push(1*ms, label(1001, 5004), "e"),
+		push(1*ms+200*us, label(1002, 5005), "fc"), // sent again
+	)
+	f := b.flows.Get(&k, 0)
+	if s := b.Stats(); s.FlowsNumbered != 1 || s.Loss != 1 || s.Filled != 1 || s.FlowsUnnumbered != 0 {
+		t.Errorf("%+v", s)
+	}
+	if f.delays.measured || f.delays.ewma > was {
+		t.Errorf("taken for a delay: %+v, was %v", f.delays, was)
+	}
+	playSteps(t, b,
+		push(2*ms, label(1004, 5009), ""),
+		push(2*ms, label(1003, 5008), ""),
+		push(2*ms+100*us, label(1002, 5007), "cba")) // overtaken
+	if f = b.flows.Get(&k, 0); !f.delays.measured {
+		t.Errorf("not taken for a delay: %+v", f.delays)
+	}
+}
+
+// A hole that was given up and is filled by the flowcell behind it was a loss.
+func TestPresto_retransmissionInIPv6IsNoDelay(t *testing.T) {
+	s := traceNumbered(t, Config{Hold: 8 * ms, MinHold: 250 * us},
+		push(0, in(3, 0, data(12)), ""),
+		expire(8*ms, "a"),
+		push(8*ms, in(3, 0, data(11)), "b"))
+	if s.TimeoutsLoss != 1 || s.TimeoutsLate != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Not believed: a counter, a constant, and a sender whose flowcells change
 // paths.
 func TestPresto_unnumbered(t *testing.T) {
@@ -221,6 +267,8 @@ func TestPresto_unnumbered(t *testing.T) {
 		"counter": func(n int) uint16 { return uint16(n) },
 		"zero":    func(int) uint16 { return 0 },
 		"by two":  func(n int) uint16 { return uint16(2 * n) },
+		"label":   func(int) uint16 { return 64 * 77 },
+		"rehash":  func(n int) uint16 { return uint16(n/7) * 0x9e37 },
 	} {
 		b := New[int](Config{})
 		for n := range 1000 {

@@ -24,7 +24,7 @@ type fabric struct {
 	paths    []time.Duration // delay of each
 	jitter   time.Duration   // at most; what is behind on a path stays behind
 	cell     int             // segments in a flowcell, or sprayed per packet if 1
-	id       string          // what the sender writes into the IPv4 ID: "numbered", "counted", "zero", "random"
+	id       string          // what the sender writes into the IPv4 ID: "numbered", "labelled" as in IPv6, "counted", "zero", "random"
 	loss     float64         // each is sent again after some time
 	again    time.Duration   // a millisecond if 0
 	copies   float64
@@ -45,6 +45,8 @@ func (x fabric) send() []arrival {
 		switch x.id {
 		case "numbered":
 			s.ID = uint16(flowcell.MakeNumber(uint16(sent/x.cell), uint8(sent%x.cell)))
+		case "labelled":
+			s.ID = uint16(flowcell.MakeNumber(uint16(sent/x.cell), 0))
 		case "counted":
 			s.ID = uint16(sent + int(x.seed)*7)
 		case "random":
@@ -131,10 +133,10 @@ func skewed(paths int, skew time.Duration) []time.Duration {
 // sequence alone, and without loss order is kept.
 func TestPush_numbersAreAHint(t *testing.T) {
 	for seed := range uint64(8) {
-		for _, id := range []string{"numbered", "counted", "zero", "random"} {
+		for _, id := range []string{"numbered", "labelled", "counted", "zero", "random"} {
 			for _, loss := range []float64{0, 0.02} {
 				for _, cell := range []int{1, 20, 62} {
-					if cell == 1 && id == "numbered" {
+					if cell == 1 && (id == "numbered" || id == "labelled") {
 						continue // a unit of a packet is not numbered
 					}
 					x := fabric{seed: seed, segments: 400, paths: skewed(3, 200*us), jitter: 30 * us, cell: cell, id: id, loss: loss}
@@ -152,7 +154,7 @@ func TestPush_numbersAreAHint(t *testing.T) {
 						if loss == 0 && s.DeliveredOutOfOrder > 0 {
 							t.Errorf("order is lost: %+v", s)
 						}
-						if numbers := id == "numbered"; numbers != (s.FlowsNumbered > 0) {
+						if numbers := id == "numbered" || id == "labelled"; numbers != (s.FlowsNumbered > 0) {
 							t.Errorf("taken for numbered: %+v", s)
 						}
 					})
@@ -181,13 +183,15 @@ func TestPush_inOrderIsNotDelayed(t *testing.T) {
 
 // A loss inside a flowcell is told at once; only one at its end has to wait.
 func TestPush_prestoTellsLossAtOnce(t *testing.T) {
-	list := fabric{seed: 1, segments: 4000, paths: skewed(4, 100*us), cell: 40, id: "numbered", loss: 0.01}.send()
-	_, presto := receive(t, Config{}, list)
-	_, sequence := receive(t, Config{Discipline: Sequence}, list)
-	t.Logf("presto   %+v", presto)
-	t.Logf("sequence %+v", sequence)
-	if presto.TimedOut*4 > sequence.TimedOut {
-		t.Errorf("%d time out, by sequence %d", presto.TimedOut, sequence.TimedOut)
+	for _, id := range []string{"numbered", "labelled"} {
+		list := fabric{seed: 1, segments: 4000, paths: skewed(4, 100*us), cell: 40, id: id, loss: 0.01}.send()
+		_, presto := receive(t, Config{}, list)
+		_, sequence := receive(t, Config{Discipline: Sequence}, list)
+		t.Logf("%s, presto   %+v", id, presto)
+		t.Logf("%s, sequence %+v", id, sequence)
+		if presto.TimedOut*4 > sequence.TimedOut {
+			t.Errorf("%s: %d time out, by sequence %d", id, presto.TimedOut, sequence.TimedOut)
+		}
 	}
 }
 
@@ -205,7 +209,7 @@ func TestPush_streamsMatchOracle(t *testing.T) {
 			paths:    make([]time.Duration, 1+rng.IntN(8)),
 			jitter:   time.Duration(rng.IntN(3)) * 40 * us,
 			cell:     1 + rng.IntN(62),
-			id:       []string{"numbered", "numbered", "counted", "zero", "random"}[rng.IntN(5)],
+			id:       []string{"numbered", "labelled", "counted", "zero", "random"}[rng.IntN(5)],
 			loss:     []float64{0, 0.001, 0.02}[rng.IntN(3)],
 			copies:   []float64{0, 0, 0.01}[rng.IntN(3)],
 		}

@@ -18,6 +18,15 @@ type Config struct {
 	// Address is the stack's IPv4 address: one that Topology gives to a host,
 	// usually its EmbeddedAddr. Required.
 	Address netip.Addr
+	// Address6 is the stack's IPv6 address, a global one; zero for none. The fabric must
+	// route it to the Host: topology.Addr6 of Address belongs to that, and the operator may
+	// have given another.
+	Address6 netip.Addr
+	// CarryIPv6 makes IPv6 take the paths of Policy. The bouncing switches must take IPv6
+	// out of outer headers as they take IPv4, and receivers must restore the order of IPv6:
+	// probes do not show either. By default IPv6 leaves as it is, and the switches choose its
+	// path. In a Tunnel it always takes the Tunnel's.
+	CarryIPv6 bool
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
 	// Device carries the packets. Further methods announce what else it can do:
@@ -111,7 +120,7 @@ func (c *Config) pathDevice() PathDevice {
 // plane is the part of a Config that concerns packets, not connections.
 func (c *Config) plane() dataplane.Config {
 	return dataplane.Config{
-		Address: c.Address, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel.plane(),
+		Address: c.Address, Address6: c.Address6, Inner6: c.CarryIPv6, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel.plane(),
 		Policy: c.Policy, Policies: c.prefixPolicies(), PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.pathDevice() != nil, Samples: true,
 		SprayDatagrams: c.SprayDatagrams, Resequencer: c.Resequencer, Timestamps: c.TCP.Timestamps, Carrier: c.Carrier,
 		Seed: c.Simulation.Seed, Clock: c.Simulation.Clock,
@@ -142,6 +151,9 @@ func (c *Config) validateTunnel() error {
 	}
 	if !c.Address.Is4() {
 		return fmt.Errorf("stack: Config.Address %v is not an IPv4 address", c.Address)
+	}
+	if a := c.Address6; a != (netip.Addr{}) && (!a.Is6() || a.Is4In6() || a.Zone() != "" || !a.IsGlobalUnicast()) {
+		return fmt.Errorf("stack: Config.Address6 %v is not a global IPv6 address without a zone", a)
 	}
 	if p := c.plane(); c.Tunnel.Underlay != nil && p.MTU() < 576 {
 		return fmt.Errorf("stack: Config.Tunnel.Underlay leaves packets of %d bytes, wanted are 576", p.MTU())

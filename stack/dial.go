@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 	"gvisor.dev/gvisor/pkg/waiter"
 
@@ -21,16 +20,17 @@ func (h *Host) Dial(network, address string) (net.Conn, error) {
 	return h.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to address, a host:port over network "tcp", "tcp4", "udp" or
-// "udp4". It looks up host names with the system's resolver and tries all their IPv4
-// addresses in turn, each with its share of the time that ctx leaves, as package net
-// does. It fits http.Transport.DialContext. A TCP connection is a TCPConn. WithPolicy
+// DialContext connects to address, a host:port over network "tcp", "tcp4", "tcp6", "udp",
+// "udp4" or "udp6". IPv6 needs Config.Address6. It looks up host names with the system's
+// resolver and tries all their addresses in turn, each with its share of the time that ctx
+// leaves, as package net does. If there are addresses of both families, those of the second
+// are tried besides after 300 ms (RFC 6555), except in a Simulation. It fits http.Transport.DialContext. A TCP connection is a TCPConn. WithPolicy
 // gives the connection a policy of its own.
 //
 // The error is a *net.OpError that wraps the error of each address: those of the kernel's
 // sockets (syscall.ECONNREFUSED), or ctx's (context.Canceled, context.DeadlineExceeded).
 func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	proto, remotes, err := h.resolve(ctx, network, address)
+	proto, remotes, err := h.resolve(ctx, network, address, false)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
@@ -38,18 +38,12 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	var failed dialErrors
-	for i, remote := range remotes {
-		conn, err := h.dialOne(ctx, proto, remote, policy, len(remotes)-i)
-		if err == nil {
-			return conn, nil
-		}
-		failed = append(failed, &net.OpError{Op: "dial", Net: network, Addr: netAddr(proto, remote), Err: err})
-		if ctx.Err() != nil {
-			break
-		}
+	d := dialing{h, network, proto, policy}
+	first, second := byFamily(remotes)
+	if len(second) > 0 && h.virtual == nil {
+		return d.race(ctx, first, second)
 	}
-	return nil, failed.reduce(network)
+	return d.series(ctx, append(first, second...))
 }
 
 // dialOne connects to one address, while left are to be tried.
@@ -74,7 +68,7 @@ func (h *Host) dialTCP(ctx context.Context, remote netip.AddrPort, policy flowPo
 	if err := h.dialable(ctx, remote); err != nil {
 		return nil, err
 	}
-	s, err := h.open("tcp", tcp.ProtocolNumber)
+	s, err := h.open("tcp", tcp.ProtocolNumber, familyOf(remote.Addr()))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +107,7 @@ func (h *Host) dialable(ctx context.Context, remote netip.AddrPort) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if remote.Addr() != h.address && !h.egress.Reaches(remote.Addr()) {
+	if !h.owns(remote.Addr()) && !h.egress.Reaches(remote.Addr()) {
 		return syscall.ENETUNREACH
 	}
 	return nil
@@ -123,7 +117,7 @@ func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort, policy flowPo
 	if err := h.dialable(ctx, remote); err != nil {
 		return nil, err
 	}
-	s, err := h.open("udp", udp.ProtocolNumber)
+	s, err := h.open("udp", udp.ProtocolNumber, familyOf(remote.Addr()))
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +131,9 @@ func (h *Host) dialUDP(ctx context.Context, remote netip.AddrPort, policy flowPo
 	return s, nil
 }
 
-// Listen accepts TCP connections on address, a host:port over network "tcp"
-// or "tcp4". The host may be empty or the Host's own address; port 0 takes a
-// free one.
+// Listen accepts TCP connections on address, a host:port over network "tcp", "tcp4" or
+// "tcp6". The host may be an address of the Host's own. If it is empty, or "::" over "tcp",
+// a Host with both families accepts both. Port 0 takes a free one.
 func (h *Host) Listen(network, address string) (net.Listener, error) {
 	s, err := h.bind(network, address, "tcp", tcp.ProtocolNumber)
 	if err == nil {
@@ -151,8 +145,8 @@ func (h *Host) Listen(network, address string) (net.Listener, error) {
 	return nil, &net.OpError{Op: "listen", Net: network, Err: fmt.Errorf("%s: %w", address, err)}
 }
 
-// ListenPacket opens a UDP socket on address, a host:port over network "udp"
-// or "udp4", as Listen does for TCP.
+// ListenPacket opens a UDP socket on address, a host:port over network "udp", "udp4" or
+// "udp6", as Listen does for TCP.
 func (h *Host) ListenPacket(network, address string) (net.PacketConn, error) {
 	s, err := h.bind(network, address, "udp", udp.ProtocolNumber)
 	if err != nil {
@@ -162,21 +156,22 @@ func (h *Host) ListenPacket(network, address string) (net.PacketConn, error) {
 }
 
 func (h *Host) bind(network, address, want string, proto tcpip.TransportProtocolNumber) (*socket, error) {
-	got, locals, err := h.resolve(context.Background(), network, address)
+	got, locals, err := h.resolve(context.Background(), network, address, true)
 	if err != nil {
 		return nil, err
 	}
 	if got != want {
 		return nil, net.UnknownNetworkError(network)
 	}
-	i := slices.IndexFunc(locals, func(a netip.AddrPort) bool { return a.Addr() == h.address })
+	i := slices.IndexFunc(locals, func(a netip.AddrPort) bool { return a.Addr().IsUnspecified() || h.owns(a.Addr()) })
 	if i < 0 {
-		return nil, fmt.Errorf("this stack has %v only: %w", h.address, syscall.EADDRNOTAVAIL)
+		return nil, fmt.Errorf("this stack has %v only: %w", h.addresses(), syscall.EADDRNOTAVAIL)
 	}
-	s, err := h.open(want, proto)
+	s, err := h.open(want, proto, familyOf(locals[i].Addr()))
 	if err != nil {
 		return nil, err
 	}
+	s.both = locals[i].Addr().IsUnspecified()
 	// As package net does for TCP: connections in TIME-WAIT do not keep a
 	// server from starting again.
 	s.ep.SocketOptions().SetReuseAddress(want == "tcp")
@@ -188,9 +183,9 @@ func (h *Host) bind(network, address, want string, proto tcpip.TransportProtocol
 	return s, nil
 }
 
-func (h *Host) open(network string, proto tcpip.TransportProtocolNumber) (*socket, error) {
+func (h *Host) open(network string, proto tcpip.TransportProtocolNumber, family tcpip.NetworkProtocolNumber) (*socket, error) {
 	wq := new(waiter.Queue)
-	ep, terr := h.net.NewEndpoint(proto, ipv4.ProtocolNumber, wq)
+	ep, terr := h.net.NewEndpoint(proto, family, wq)
 	if terr != nil {
 		return nil, errno(terr)
 	}

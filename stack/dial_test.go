@@ -44,10 +44,15 @@ func answerNames(c net.Conn, addrs []netip.Addr) {
 		}
 		m.Response, m.Additionals = true, nil
 		for _, a := range addrs {
-			m.Answers = append(m.Answers, dnsmessage.Resource{
-				Header: dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET, TTL: 1},
-				Body:   &dnsmessage.AResource{A: a.As4()},
-			})
+			r := dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Class: dnsmessage.ClassINET, TTL: 1}}
+			if a.Is4() {
+				r.Header.Type, r.Body = dnsmessage.TypeA, &dnsmessage.AResource{A: a.As4()}
+			} else {
+				r.Header.Type, r.Body = dnsmessage.TypeAAAA, &dnsmessage.AAAAResource{AAAA: a.As16()}
+			}
+			if r.Header.Type == m.Questions[0].Type {
+				m.Answers = append(m.Answers, r)
+			}
 		}
 		b, err := m.AppendPack([]byte{0, 0})
 		if err != nil {

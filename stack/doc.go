@@ -34,14 +34,17 @@
 // Sockets are this package's, not gVisor's gonet. Errors keep their identity, deadlines
 // are os.ErrDeadlineExceeded, and all pending calls end with net.ErrClosed when a socket
 // or the Host is closed. An unspecified listening address becomes the Host's only
-// address, so that Addr() can be dialled.
+// address, so that Addr() can be dialled. With Config.Address6 it stands for both, as in
+// package net.
 //
 // A super-segment is a flowcell: one classification, one choice, one number and one
 // system call for 64 KB. It stays whole because no userspace wraps it. A virtio header
 // cannot say "IP-in-IP", so the number in the packet chooses the path, and the program at
 // the uplink encapsulates. Package gso cuts super-segments if a device does not take
 // them, or if each packet takes another path. Netstack's super-segments are a multiple of
-// the segment size and no longer than a flowcell.
+// the segment size and no longer than a flowcell. Over IPv6 the last segment is shorter:
+// netstack does not say for which family it asks how long a super-segment may be. The uplink's
+// program knows only IPv4, so the Host encapsulates IPv6 itself.
 //
 // Ingress is generic in the packets that the resequencer holds: netstack's packet buffers
 // for a Host, frames for a Gateway. Large buffers are passed on, and packets up to 16 KB
@@ -63,7 +66,7 @@
 //
 // Switches send ICMP errors about outer headers, for which the kernel knows no socket.
 // Ingress turns such an error into one about the inner packet (encap.InnerError, RFC 2003
-// §4) and subtracts 20 from the reported MTU. TCP gets only "too big": an unreachable
+// §4), in ICMP or ICMPv6, and subtracts the outer header from the reported MTU. TCP gets only "too big": an unreachable
 // bouncing switch says nothing about the destination.
 //
 // # Why the tunnel is so

@@ -95,9 +95,17 @@ func outOfNetstack(p *gstack.PacketBuffer, o *dataplane.Outgoing) {
 func (e *endpoint) deliver(p *gstack.PacketBuffer, verified bool) {
 	e.verified.Store(verified)
 	if d := e.dispatcher.Load(); d != nil {
-		(*d).DeliverNetworkPacket(header.IPv4ProtocolNumber, p)
+		(*d).DeliverNetworkPacket(networkOf(p), p)
 	}
 	p.DecRef()
+}
+
+// networkOf is the network protocol of a packet that has not been parsed.
+func networkOf(p *gstack.PacketBuffer) tcpip.NetworkProtocolNumber {
+	if b, ok := p.Data().PullUp(1); ok && b[0]>>4 == 6 {
+		return header.IPv6ProtocolNumber
+	}
+	return header.IPv4ProtocolNumber
 }
 
 func (e *endpoint) Attach(d gstack.NetworkDispatcher) {

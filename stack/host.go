@@ -12,11 +12,7 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/header"
-	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/icmp"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"weft/encap"
 	"weft/internal/dataplane"
@@ -50,22 +46,23 @@ const maxMinRTO = 200 * time.Millisecond
 // and no more.
 const timeWait = time.Second
 
-// Host is an endpoint of the fabric: an address with TCP, UDP and ICMP echo
-// behind it. It is safe for concurrent use.
+// Host is an endpoint of the fabric: an address, or one of each family, with TCP, UDP and
+// ICMP echo behind it. It is safe for concurrent use.
 type Host struct {
-	address netip.Addr
-	net     *gstack.Stack
-	egress  *dataplane.Egress
-	ingress *dataplane.Ingress[received]
-	tunnel  bool              // the fabric is a Config.Tunnel
-	below   io.Closer         // the device, or what the tunnel runs over
-	virtual *virtual          // nil in real time
-	lookout *lookout.Lookout  // nil without Config.Liveness
-	probes  *dataplane.Outbox // the same
-	chooser *pathDevice       // nil if the device chooses no paths
-	journal *lookout.Journal  // nil without Config.Log
-	setting sync.Mutex        // held while egress and chooser are told of a topology
-	closing sync.Once
+	address  netip.Addr
+	address6 netip.Addr // invalid if there is none
+	net      *gstack.Stack
+	egress   *dataplane.Egress
+	ingress  *dataplane.Ingress[received]
+	tunnel   bool              // the fabric is a Config.Tunnel
+	below    io.Closer         // the device, or what the tunnel runs over
+	virtual  *virtual          // nil in real time
+	lookout  *lookout.Lookout  // nil without Config.Liveness
+	probes   *dataplane.Outbox // the same
+	chooser  *pathDevice       // nil if the device chooses no paths
+	journal  *lookout.Journal  // nil without Config.Log
+	setting  sync.Mutex        // held while egress and chooser are told of a topology
+	closing  sync.Once
 
 	mu       sync.Mutex
 	sockets  map[*socket]uint64 // by age; nil once closed or failed
@@ -84,7 +81,7 @@ func New(c Config) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stack: Config.%w", err)
 	}
-	h := &Host{address: c.Address, egress: e, tunnel: c.Tunnel != nil, sockets: make(map[*socket]uint64)}
+	h := &Host{address: c.Address, address6: c.Address6, egress: e, tunnel: c.Tunnel != nil, sockets: make(map[*socket]uint64)}
 	h.journal = lookout.NewJournal(c.Log, c.Topology, c.Carrier, e.MTU())
 	if h.tunnel {
 		h.below = c.Tunnel.Underlay
@@ -103,8 +100,7 @@ func New(c Config) (*Host, error) {
 		return nil, err
 	}
 	options := h.virtual.options(e.Seed())
-	options.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
-	options.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}
+	families(&options, h.address6.IsValid())
 	options.HandleLocal = true
 	h.net = gstack.New(options)
 	h.virtual.attach(h.net)
@@ -144,19 +140,20 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 	if err := h.net.CreateNIC(nic, ep); err != nil {
 		return fmt.Errorf("stack: create interface: %s", err)
 	}
-	addr := tcpip.ProtocolAddress{
-		Protocol:          ipv4.ProtocolNumber,
-		AddressWithPrefix: tcpip.AddrFrom4(h.address.As4()).WithPrefix(),
+	for _, a := range h.addresses() {
+		if err := h.net.AddProtocolAddress(nic, protocolAddress(a), gstack.AddressProperties{}); err != nil {
+			return fmt.Errorf("stack: add address %v: %s", a, err)
+		}
 	}
-	if err := h.net.AddProtocolAddress(nic, addr, gstack.AddressProperties{}); err != nil {
-		return fmt.Errorf("stack: add address %v: %s", h.address, err)
-	}
-	h.net.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: nic}})
+	h.net.SetRouteTable(routes(h.address6.IsValid()))
 	return nil
 }
 
 // Address returns the stack's IPv4 address.
 func (h *Host) Address() netip.Addr { return h.address }
+
+// Address6 returns the stack's IPv6 address; the zero Addr if it has none.
+func (h *Host) Address6() netip.Addr { return h.address6 }
 
 // Receive takes a packet from the fabric, as if it had been read from the
 // Device; it is how packets come to a Host in a Config.Simulation. The bytes

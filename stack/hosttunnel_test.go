@@ -19,9 +19,15 @@ var tunnelAddrs = []netip.Addr{netip.MustParseAddr("10.200.0.1"), netip.MustPars
 // tunnelHosts are two Hosts of an ordinary user on the loopback interface.
 func tunnelHosts(t testing.TB, policy string, change func(i int, c *Config)) (a, b *Host) {
 	t.Helper()
+	return tunnelHostsAt(t, "127.0.0.1:0", policy, change)
+}
+
+// tunnelHostsAt is tunnelHosts over sockets at an address.
+func tunnelHostsAt(t testing.TB, at, policy string, change func(i int, c *Config)) (a, b *Host) {
+	t.Helper()
 	var under [2]*link.UDP
 	for i := range under {
-		u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 8})
+		u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort(at), Paths: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,6 +86,30 @@ func TestTunnel_transfers(t *testing.T) {
 		}
 		if out.Egress.Supers < 50 {
 			t.Errorf("%s: %+v", c.name, out.Egress)
+		}
+	}
+}
+
+// IPv6 inside, over UDP in IPv4 and in IPv6.
+func TestTunnel_carries6(t *testing.T) {
+	six := []netip.Addr{netip.MustParseAddr("2001:db8:200::1"), netip.MustParseAddr("2001:db8:200::2")}
+	for _, under := range []string{"127.0.0.1:0", "[::1]:0"} {
+		for _, name := range []string{"presto", "drb", "letflow"} {
+			a, b := tunnelHostsAt(t, under, name, func(i int, c *Config) {
+				p := &c.Tunnel.Peers[0]
+				c.Address6, p.Key = six[i], udpKey(1)
+				p.Prefixes = append(p.Prefixes, netip.PrefixFrom(six[1-i], 128))
+			})
+			l, err := b.Listen("tcp6", ":80")
+			if err != nil {
+				t.Fatal(err)
+			}
+			roundTrip(t, a, l, "tcp", netip.AddrPortFrom(six[1], 80).String(), 3_000_000)
+			if in := b.Stats(); in.Tunnel.Malformed+in.Tunnel.Forged+in.Tunnel.UnknownPeer+in.Tunnel.BadChecksum > 0 || name == "presto" && in.Resequencer.FlowsNumbered == 0 {
+				t.Errorf("%s over %s: %+v, %+v", name, under, in.Tunnel, in.Resequencer)
+			}
+			a.Close()
+			b.Close()
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // PrefixPolicy gives a Host's traffic to some addresses a policy of its own.
 type PrefixPolicy struct {
-	Prefix netip.Prefix // IPv4, such as 10.1.0.0/16
+	Prefix netip.Prefix // of either family, such as 10.1.0.0/16
 	Policy string       // one of package policy's names
 }
 

@@ -24,6 +24,7 @@ type socket struct {
 	// connection ends. remote is invalid without a peer.
 	local, remote netip.AddrPort
 
+	both    bool          // of both families, not bound to an address
 	listens bool          // guarded by host.mu
 	notify  *waiter.Entry // see Notify
 	closing sync.Once
@@ -163,6 +164,9 @@ func (s *socket) RemoteAddr() net.Addr {
 func (s *socket) learnLocal() {
 	if a, err := s.ep.GetLocalAddress(); err == nil {
 		s.local = addrPort(a)
+		if a.Addr.Len() == 0 && s.both {
+			s.local = netip.AddrPortFrom(netip.IPv6Unspecified(), a.Port)
+		}
 	}
 }
 
@@ -175,15 +179,4 @@ func netAddr(network string, a netip.AddrPort) net.Addr {
 
 func (s *socket) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: s.network, Source: s.LocalAddr(), Addr: s.RemoteAddr(), Err: err}
-}
-
-func addrPort(a tcpip.FullAddress) netip.AddrPort {
-	if a.Addr.Len() != 4 {
-		return netip.AddrPortFrom(netip.IPv4Unspecified(), a.Port)
-	}
-	return netip.AddrPortFrom(netip.AddrFrom4(a.Addr.As4()), a.Port)
-}
-
-func fullAddress(a netip.AddrPort) tcpip.FullAddress {
-	return tcpip.FullAddress{NIC: nic, Addr: tcpip.AddrFrom4(a.Addr().As4()), Port: a.Port()}
 }

@@ -102,6 +102,9 @@ func (l tcpListener) Accept() (net.Conn, error) {
 		var s *socket
 		if s, err = l.s.host.newSocket("tcp", ep, wq); err == nil {
 			s.local, s.remote = l.s.local, addrPort(peer)
+			if l.s.both {
+				s.learnLocal()
+			}
 			return newTCPConn(s), nil
 		}
 	}

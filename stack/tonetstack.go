@@ -58,7 +58,7 @@ func (u *toNetstack) Packet(pkt *flowcell.Packet, a *dataplane.Arrived) received
 	}
 	p := gstack.NewPacketBuffer(gstack.PacketBufferOptions{Payload: payload})
 	p.RXChecksumValidated = pkt.IsTCP()
-	if pkt.Flags&flowcell.FlagSYN != 0 && !u.timestamps && a.Bytes[0]>>4 == 4 {
+	if pkt.Flags&flowcell.FlagSYN != 0 && !u.timestamps && !pkt.Extensions {
 		dataplane.StripTimestamps(headers(p))
 	}
 	return received{p, a.MSS}

@@ -49,19 +49,29 @@ func (c udpConn) Write(b []byte) (int, error) {
 	return c.send(b, tcpip.WriteOptions{}, c.RemoteAddr())
 }
 
-// WriteTo sends one datagram. addr must be a *net.UDPAddr with an IPv4
-// address.
+// WriteTo sends one datagram. addr must be a *net.UDPAddr with an address of a family that
+// the socket has.
 func (c udpConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 	u, ok := addr.(*net.UDPAddr)
-	if !ok || !u.AddrPort().Addr().Unmap().Is4() {
+	if !ok || !c.reaches(u.AddrPort().Addr().Unmap()) {
+		family := "IPv4"
+		if c.local.Addr().Is6() {
+			family = "IPv6"
+		}
 		return 0, &net.OpError{Op: "write", Net: "udp", Source: c.LocalAddr(), Addr: addr,
-			Err: &net.AddrError{Err: "not an IPv4 UDP address", Addr: addrString(addr)}}
+			Err: &net.AddrError{Err: "not an " + family + " UDP address", Addr: addrString(addr)}}
 	}
 	if c.RemoteAddr() != nil {
 		return 0, &net.OpError{Op: "write", Net: "udp", Source: c.LocalAddr(), Addr: addr, Err: syscall.EISCONN}
 	}
 	to := fullAddress(netip.AddrPortFrom(u.AddrPort().Addr().Unmap(), uint16(u.Port)))
 	return c.send(b, tcpip.WriteOptions{To: &to}, addr)
+}
+
+// reaches reports whether a socket may send to an address: one of its own family, or of
+// either.
+func (c udpConn) reaches(a netip.Addr) bool {
+	return a.IsValid() && (c.both || a.Is4() == c.local.Addr().Is4())
 }
 
 func (c udpConn) send(b []byte, o tcpip.WriteOptions, to net.Addr) (n int, err error) {

@@ -73,7 +73,7 @@ func (w *wire) plug(addr netip.Addr) *link.Memory {
 func (w *wire) forward(b []byte) {
 	var s sighting
 	var p flowcell.Packet
-	if err := p.Parse(b); err == nil && p.Flow.Proto == flowcell.ProtoIPIP {
+	if err := p.Parse(b); err == nil && (p.Flow.Proto == flowcell.ProtoIPIP || p.Flow.Proto == flowcell.ProtoIPv6) {
 		s.bounce = p.Flow.Dst.IP()
 		decapsulate := encap.Decapsulate
 		if b[0]>>4 == 6 { // the labels

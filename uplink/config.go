@@ -41,6 +41,9 @@ func check(c *stack.Config) (self topology.Node, p policy.Policy, err error) {
 	if c.Device != nil || c.Tunnel != nil {
 		return self, p, errors.New("uplink: Config.Device or Config.Tunnel is given, but uplink opens the Device itself: leave them out")
 	}
+	if c.Address6.IsValid() {
+		return self, p, fmt.Errorf("uplink: Config.Address6 %v: uplink's programs and rules know IPv4 only: leave it out, or give stack.New a Device of your own", c.Address6)
+	}
 	if c.Topology == nil {
 		return self, p, errors.New("uplink: Config.Topology is missing: topology.Parse makes one")
 	}

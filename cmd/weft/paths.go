@@ -40,6 +40,9 @@ type step struct {
 	Labels []int    `json:"labels,omitempty"`
 	Hops   []string `json:"hops"`
 	Links  []string `json:"links"`
+	// Ways are, in a graph, the ways up to the bouncing switch and those down from it,
+	// among which the switches' own ECMP decides. They are nil if there is one of each.
+	Ways []int `json:"ways,omitempty"`
 	// Group is the number of the path's symmetric group, from 1. It is 0 if there is only
 	// one group.
 	Group int `json:"group,omitempty"`
@@ -57,6 +60,9 @@ bouncing switch is a virtual spine. Where links are down or differ in rate, the 
 may weigh differently, and fall into groups of those that are symmetric. Policies that
 go by congestion are shown as they begin, at random: what they come to know is a running
 host's (--live).
+
+The topology may be a graph (weft topology). A path is then a bouncing switch; how many
+ways lead up to it and down from it is said, as the switches' own ECMP decides on these.
 
 With --encap srv6 or mpls a path is the output port at each switch, and what carries
 them comes between: the IPv6 destination, or the stack of MPLS labels.
@@ -96,13 +102,16 @@ rack: how congested each was found, how long ago, and how often it was chosen.`,
 }
 
 func (f pathsFlags) run(w io.Writer, counted bool) error {
-	t, err := config.Topology(f.topology)
+	t, g, err := config.Fabric(f.topology)
 	if err != nil {
 		return err
 	}
 	p, err := policy.New(f.policy, policy.Options{})
 	if err != nil {
 		return err
+	}
+	if g != nil {
+		return f.runGraph(w, g, p)
 	}
 	from, err := lookupHost(t, "--from", f.from)
 	if err != nil {

@@ -121,6 +121,9 @@ func (d *daemon) describe() string {
 	if c.tunnels() {
 		return fmt.Sprintf("mode %s, %d peers by UDP, policy %s", c.Mode, len(c.UDP.Peers), c.Policy)
 	}
+	if c.fabric == nil {
+		return fmt.Sprintf("mode %s, policy %s, waits for its switches to tell what the fabric is", c.Mode, c.Policy)
+	}
 	by := d.place.uplink.Name
 	if c.carrier() != encap.CarrierIPIP {
 		by += " with " + c.encapsulation()

@@ -35,16 +35,23 @@ func FuzzGateway_anyPacket(f *testing.F) {
 	f.Add(header(tso, dataPacket(1, 1400)), true)
 	f.Add(header(link.VnetHeader{}, echoRequest()), true)
 	f.Add(header(link.VnetHeader{}, switchError(3, 4, 1400, fatTree.Paths(0, 15).Addr(0), dataPacket(1, 100), 100)), true)
+	tso6 := link.VnetHeader{Flags: link.VnetNeedsCsum, GSOType: link.VnetGSOTCPv6, HdrLen: 60, GSOSize: 500, CsumStart: 40, CsumOffset: 16}
+	f.Add(header(link.VnetHeader{}, dataPacket6(1, 100)), false)
+	f.Add(header(tso6, dataPacket6(1, 1400)), false)
+	f.Add(header(tso6, dataPacket6(1, 1400)), true)
+	f.Add(header(link.VnetHeader{}, icmpError6(2, 0, 1300, addrB6, dataPacket6(1, 100))), true)
 	fabric, out, up := &given{}, &given{recorder: recorder{max: link.MaxSuperLen}}, &given{recorder: recorder{max: link.MaxSuperLen}}
 	var clock handClock
-	c := Config{Address: addrB, Topology: fatTree, Device: out, Policy: "presto", UplinkEncapsulates: true, Clock: &clock}
+	c := Config{Address: addrB, Topology: fatTree, Device: out, Policy: "presto", UplinkEncapsulates: true, Inner6: true, Clock: &clock}
 	e, err := NewEgress(c)
 	if err != nil {
 		f.Fatal(err)
 	}
 	in := newIngress(newSuperSource(fabric), newToKernel(up), resequencer.Config{TotalPackets: 64}, &clock)
 	in.relays = true
-	in.accepts = func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == flowcell.AddressFrom(addrB) }
+	in.accepts = func(pkt *flowcell.Packet, _ []byte) bool {
+		return pkt.Flow.Dst == flowcell.AddressFrom(addrB) || pkt.Flow.Dst == flowcell.AddressFrom(addrB6)
+	}
 	buf, sizes := make([]byte, link.SuperHeadroom+SuperBuffer), make([]int, 1)
 	f.Fuzz(func(t *testing.T, b []byte, arrives bool) {
 		if len(b) < link.VnetHeaderLen || len(b) > SuperBuffer {

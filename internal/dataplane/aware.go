@@ -130,7 +130,7 @@ func (l *lane) congestion(list []Congestion, now time.Duration) []Congestion {
 			}
 			edge, c.Host = p.rack.id, t.HostName(p.host)
 			set = t.PathsTo(l.paths.self, p.host).OrAll()
-		} else if l.paths.racks.racks[edge] == nil {
+		} else if l.paths.racks.at(edge) == nil {
 			return
 		}
 		c.Rack, c.Prefix = t.Node(edge).Name, t.RackOf(edge)

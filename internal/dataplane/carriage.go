@@ -30,6 +30,9 @@ func (t *pathTable) carry(c *liveness.Carriage) {
 // lookup.
 func (t *pathTable) carryTo(r *rack) {
 	r.plain, r.mtu = t.carriage.Plain(r.id), t.carriage.MTU(r.id)
+	if r.six && (!t.inner6 || r.mtu != 0 && r.mtu < leastMTU6) {
+		r.plain = true
+	}
 }
 
 // SetCarriage makes later packets go plain to racks for which the carrier is not proved.

@@ -38,9 +38,10 @@ func (in *Ingress[P]) check(pkt *flowcell.Packet, a *Arrived) bool {
 	case in.probe != nil && pkt.Flow.Proto == flowcell.ProtoICMP && aboutProbe(a.Bytes):
 		in.takeProbe(a.Bytes)
 		return false
-	case pkt.Flow.Proto == flowcell.ProtoICMP && in.relays:
+	case pkt.Flow.Proto != flowcell.ProtoICMP && pkt.Flow.Proto != flowcell.ProtoICMPv6:
+	case in.relays:
 		return in.relay(pkt, a)
-	case pkt.Flow.Proto == flowcell.ProtoICMP && in.narrow != nil:
+	case in.narrow != nil:
 		return in.concerns(pkt, a.Bytes)
 	}
 	proven := false

@@ -22,6 +22,7 @@ func (e *Egress) classify(o *Outgoing) bool {
 		return false
 	}
 	e.enter(o)
+	o.bare = (o.pkt.Flow.Proto != flowcell.ProtoTCP || o.pkt.Extensions) && e.bare(o)
 	if o.pair.group == nil && !o.pair.direct { // no peer of the tunnel has the address
 		e.stats.NoPath++
 		return false
@@ -57,7 +58,7 @@ func (e *Egress) segment(o *Outgoing) bool {
 	o.CsumStart, o.CsumAt = uint16(e.segmenter.IPHeaderLen()), uint16(e.segmenter.ChecksumAt())
 	o.pieces = e.segmenter.Left()
 	o.segments = o.pieces
-	o.each = o.narrow || !o.pair.plain() && (o.lane.unit.Kind == flowcell.UnitPacket || !o.pkt.IsTCP())
+	o.each = o.narrow || !o.plain() && (o.lane.unit.Kind == flowcell.UnitPacket || !o.pkt.IsTCP())
 	return true
 }
 
@@ -83,13 +84,18 @@ func (e *Egress) fits(o *Outgoing) bool {
 }
 
 // tooLong counts a packet that is longer than a limit, and tells its sender as a router
-// would (RFC 1191). head is the packet's beginning, with all headers.
+// would (RFC 1191, RFC 8201). head is the packet's beginning, with all headers.
 func (e *Egress) tooLong(head []byte, limit int, router netip.Addr) {
 	e.stats.TooLong++
-	if e.refuse == nil || head[0]>>4 != 4 || head[9] != flowcell.ProtoTCP && mayBeCut(head) {
-		return
+	switch {
+	case e.refuse == nil:
+	case head[0]>>4 == 6:
+		if !isICMP6Error(head) {
+			e.refuse(packetTooBig(router, head, limit))
+		}
+	case head[9] == flowcell.ProtoTCP || !mayBeCut(head):
+		e.refuse(fragmentationNeeded(router, head, limit))
 	}
-	e.refuse(fragmentationNeeded(router, head, limit))
 }
 
 // mayBeCut reports whether routers may cut an IPv4 packet.

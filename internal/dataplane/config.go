@@ -18,6 +18,7 @@ import (
 // describe the fields.
 type Config struct {
 	Address  netip.Addr
+	Address6 netip.Addr // of the same host, IPv6; zero: none
 	Topology *topology.Topology
 	Device   Device
 	Tunnel   *Tunnel // in place of Topology and Device
@@ -35,20 +36,34 @@ type Config struct {
 	Resequencer    resequencer.Config
 	Timestamps     bool // SYNs keep the timestamps option
 	Carrier        encap.Carrier
-	Seed           uint64      // 0 means a random one
-	Clock          clock.Clock // nil means the real time
+	// Inner6 says that the bouncing switches take IPv6 out of outer headers as they take
+	// IPv4, and that receivers put it in order. Probes do not show that. Without it, IPv6
+	// leaves plain.
+	Inner6 bool
+	Seed   uint64      // 0 means a random one
+	Clock  clock.Clock // nil means the real time
 }
 
 // minMTU is 576 bytes, which every IPv4 host must accept (RFC 791), and the outer
 // header.
-func (c *Config) minMTU() int { return 576 + c.Carrier.Overhead() }
+func (c *Config) minMTU() int { return 576 + c.overhead() }
+
+// overhead is what the outer header adds to a packet, in bytes.
+func (c *Config) overhead() int { return c.Carrier.OverheadFrom(c.Address) }
+
+// leastMTU6 is the MTU that IPv6 needs, in bytes (RFC 8200 §5). A packet as long as this
+// must fit behind an outer header: nobody may cut it.
+const leastMTU6 = 1280
+
+// inner6 reports whether IPv6 is encapsulated.
+func (c *Config) inner6() bool { return c.Inner6 && c.Tunnel == nil && c.MTU() >= leastMTU6 }
 
 // MTU is that of inner packets, in bytes.
 func (c *Config) MTU() int {
 	if c.Tunnel != nil {
 		return c.Tunnel.Underlay.MTU() - c.Tunnel.overhead()
 	}
-	return c.Device.MTU() - c.Carrier.Overhead()
+	return c.Device.MTU() - c.overhead()
 }
 
 // Validate checks a config, and returns its policy. An error begins with the name
@@ -86,6 +101,23 @@ func (c *Config) validateFabric() error {
 	}
 	if n := c.Topology.Node(id); n.Layer != topology.LayerHost {
 		return fmt.Errorf("Address %v belongs to the switch %s, not to a host", c.Address, n.Name)
+	}
+	return c.validateAddress6()
+}
+
+// validateAddress6 checks the IPv6 address of a host.
+func (c *Config) validateAddress6() error {
+	a := c.Address6
+	if a == (netip.Addr{}) {
+		return nil
+	}
+	if !a.Is6() || a.Is4In6() || a.Zone() != "" || !a.IsGlobalUnicast() {
+		return fmt.Errorf("Address6 %v is not a global IPv6 address without a zone: give one, or none", a)
+	}
+	host, edge, ok := hostAt(c.Topology, a)
+	own, ownEdge, _ := hostAt(c.Topology, c.Address)
+	if ok && (edge != ownEdge || host.Is4() && host != own) { // where the fabric is data, racks are all it knows
+		return fmt.Errorf("Address6 %v belongs to %s, and Address %v to %s: give addresses of one host", a, c.Topology.HostName(host), c.Address, c.Topology.HostName(own))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (e *Egress) cut(o *Outgoing, i int, now time.Duration) bool {
 		return e.way(o, &o.pkt, o.segments, now)
 	case o.lane.unit.Numbers():
 		d.number++
-	case d.numbered:
+	case d.numbered && !o.pair.six:
 		d.number = o.pair.counted()
 	}
 	return true
@@ -41,7 +41,7 @@ func (e *Egress) way(o *Outgoing, pkt *flowcell.Packet, segments int, now time.D
 	switch {
 	case pair.direct:
 		e.stats.Direct++
-	case pair.plain():
+	case o.plain():
 		e.stats.Plain++
 	default:
 		if l := o.lane; pkt.IsTCP() && l.unit.Cuts() {
@@ -86,10 +86,24 @@ func (e *Egress) sequence(pkt *flowcell.Packet, now time.Duration) uint32 {
 
 // sending is what is remembered of a flow that is cut into units.
 type sending struct {
-	cutter   flowcell.Cutter
-	via      *pathOut // of the unit under way; nil while no path is live
-	group    uint32   // the latest one that via was found in
-	sequence uint32   // of what is not TCP: packets sent, where the receiver goes by it
+	cutter flowcell.Cutter
+	via    *pathOut // of the unit under way; nil while no path is live
+	group  uint32   // the latest one that via was found in
+	// sequence is, of what is not TCP, how many packets were sent, where the receiver goes by
+	// it. Of TCP over IPv6 it is the number of the flowlet under way.
+	sequence uint32
+}
+
+// counted returns the number of a packet of a flow whose units have no numbers. In IPv6 all
+// packets of a unit have one: see flowcell.Number.Stamp.
+func (f *sending) counted(p *pair, begins bool) flowcell.Number {
+	if !p.six {
+		return p.counted()
+	}
+	if begins {
+		f.sequence = uint32(p.counted())
+	}
+	return flowcell.Number(f.sequence)
 }
 
 // unit finds the way of a TCP packet's unit, and its number where units have one.
@@ -117,9 +131,9 @@ func (e *Egress) unit(l *lane, d *decision, p *pair, pkt *flowcell.Packet, segme
 	}
 	d.via, d.number, d.numbered = f.via, number, unit.Numbers()
 	if !d.numbered {
-		d.number, d.numbered = p.counted(), true
+		d.number, d.numbered = f.counted(p, begins), true
 	}
-	if l.informed != nil && d.via != nil {
+	if l.informed != nil && d.via != nil && !p.six {
 		d.marked, d.tag = true, p.group.Tags[d.via.index]
 	}
 }
@@ -129,14 +143,14 @@ func (e *Egress) beside(l *lane, d *decision, p *pair, pkt *flowcell.Packet, now
 	if !pkt.IsPureACK() {
 		if f := e.flows.Get(&pkt.Flow, now); f != nil && p.group.has(f.via) {
 			if number, ok := f.cutter.Edge(now); ok {
-				d.via, d.number, d.numbered = f.via, number, l.uplink && l.unit.Numbers()
+				d.via, d.number, d.numbered = f.via, number, l.uplink && l.unit.Numbers() && !p.six
 				return
 			}
 		}
 	}
 	d.via = e.byTurn(p, &pkt.Flow)
-	d.reports = l.informed != nil && pkt.IsPureACK()
-	if l.uplink { // the program goes by the number
+	d.reports = l.informed != nil && pkt.IsPureACK() && !p.six
+	if l.uplink && !p.six { // the program goes by the number
 		p.acks++
 		d.number, d.numbered = flowcell.MakeNumber(p.acks, 0), true
 	}

@@ -41,7 +41,7 @@ func (e *Egress) replace(l *lane, t *topology.Topology, p policy.Policy) {
 	e.stats.PairsEvicted += old.evicted
 	e.stats.GroupsReset += old.groups.resets
 	l.paths = newPathTable(t, old.address, p, old.racks.carrier, old.spray, e.seed)
-	l.paths.tunnel, l.paths.diversions = old.tunnel, old.diversions
+	l.paths.tunnel, l.paths.diversions, l.paths.inner6 = old.tunnel, old.diversions, old.inner6
 	if sameFabric(t, old.topo) {
 		l.paths.carry(old.carriage)
 	}

@@ -110,7 +110,7 @@ func (e *Egress) note(o *Outgoing, pkt *flowcell.Packet, segments int, now time.
 func (e *Egress) observe(o *Outgoing, pkt *flowcell.Packet, via *pathOut) {
 	switch p := o.pair; {
 	case p.direct:
-	case via == nil || o.lane.uplink || pkt.Payload <= 0 || !pkt.IsTCP():
+	case via == nil || o.below() || pkt.Payload <= 0 || !pkt.IsTCP():
 		e.evidence.touch(p)
 	default:
 		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), o.MSS)

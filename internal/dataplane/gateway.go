@@ -28,6 +28,12 @@ type GatewayDevice interface {
 type GatewayConfig struct {
 	// Address is the IPv4 address of the host's own kernel in Topology. Required.
 	Address netip.Addr
+	// Address6 is the host's IPv6 address in Topology; zero if it has none. Packets to it
+	// are taken from Fabric, too, so somebody must keep them from the kernel:
+	// hostprog.AttachSteer does so only with IPv4.
+	Address6 netip.Addr
+	// Inner6 is that of Config: without it, IPv6 leaves plain.
+	Inner6 bool
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
 	// Policy and PolicyOptions are those of stack.Config.
@@ -124,8 +130,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		// which destinations are its own.
 		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.paths.tunnel), func(*flowcell.Packet, []byte) bool { return true })
 	case c.Fabric != nil:
-		self := flowcell.AddressFrom(host.Address)
-		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self })
+		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), host.accepts())
 	}
 	g.egress.Refuse(g.refuse)
 	g.start()
@@ -135,7 +140,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 // validate returns what egress and ingress go by.
 func (c *GatewayConfig) validate() (Config, error) {
 	host := Config{
-		Address: c.Address.Unmap(), Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
+		Address: c.Address.Unmap(), Address6: c.Address6, Inner6: c.Inner6, Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
 		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, Carrier: c.Carrier, Clock: c.Clock,
 	}
 	switch {

@@ -70,7 +70,7 @@ func newGroupTable(address netip.Addr, p policy.Policy, c encap.Carrier) groupTa
 // of finds or makes the group of a pair with these paths.
 func (t *groupTable) of(table *pathTable, p *pair, set topology.PathSet) *group {
 	components := t.components(table, p, set)
-	bounce := set.Addr(0).As4()
+	bounce := set.Addr(0).As16()
 	key := append(t.key[:0], bounce[:]...)
 	key = binary.AppendUvarint(key, uint64(len(p.rack.heads)))
 	key = append(key, p.rack.heads...)

@@ -5,6 +5,7 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
+	"weft/encap"
 	"weft/flowcell"
 	"weft/link"
 	"weft/resequencer"
@@ -23,6 +24,9 @@ func FuzzConcerns(f *testing.F) {
 	six := make([]byte, 44)
 	six[0], six[5], six[6], six[23], six[39] = 0x6f, 4, 1, 1, 2
 	f.Add(six, true)
+	f.Add(icmpError6(2, 0, 1300, addrA6, dataPacket6(1, 100)), true)
+	f.Add(icmpError6(1, 4, 0, addrA6, dataPacket6(1, 100)[:50]), false)
+	f.Add(switchError6(f, 2, 0, 1300, mustOuter(encap.NewIPIPOuter(addrA6, addrB6)), addrA6, dataPacket6(1, 100)), true)
 	f.Fuzz(func(t *testing.T, b []byte, relays bool) {
 		in := newIngress(newPlainSource(nil), newToKernel(&recorder{max: link.MaxSuperLen}), resequencer.Config{}, &handClock{})
 		in.accepts = func(*flowcell.Packet, []byte) bool { return true }

@@ -103,8 +103,7 @@ func NewIngress[P any](e *Egress, to Sink[P]) *Ingress[P] {
 	if in.relays {
 		in.marks = e.receiveMarks
 	}
-	self := flowcell.AddressFrom(c.Address)
-	in.accepts = func(pkt *flowcell.Packet, _ []byte) bool { return pkt.Flow.Dst == self }
+	in.accepts = c.accepts()
 	in.still = c.Clock != nil
 	if c.Samples && c.Tunnel == nil {
 		in.sample = e.sample().receive
@@ -227,7 +226,9 @@ func (in *Ingress[P]) take(a *Arrived) {
 		}
 	}
 	if a.MSS > 0 && int(pkt.Payload) > a.MSS {
-		pkt.MoreSegments = uint8(min((int(pkt.Payload)-1)/a.MSS, flowcell.MaxIndex))
+		if a.numbered || a.Bytes[0]>>4 == 4 { // else all segments have the number of the first
+			pkt.MoreSegments = uint8(min((int(pkt.Payload)-1)/a.MSS, flowcell.MaxIndex))
+		}
 		in.stats.Supers++
 	}
 	in.packets = append(in.packets, in.to.Packet(pkt, a))

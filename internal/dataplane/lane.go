@@ -28,7 +28,7 @@ type lane struct {
 
 // PrefixPolicy gives packets to some addresses a policy.
 type PrefixPolicy struct {
-	Prefix netip.Prefix // IPv4; in a tunnel also IPv6
+	Prefix netip.Prefix // of either family
 	Policy string
 }
 
@@ -46,6 +46,7 @@ type diversion struct {
 func newLane(c *Config, t *topology.Topology, p policy.Policy, own bool) (*lane, error) {
 	uplink := own && c.UplinkEncapsulates
 	l := &lane{paths: newPathTable(t, c.Address, p, c.Carrier, c.SprayDatagrams, c.Seed)}
+	l.paths.inner6 = c.inner6()
 	l.goBy(p, uplink)
 	a := newAwareConfig(c, p, uplink)
 	know, err := a.in(t, l.paths.self)

@@ -97,7 +97,7 @@ func (e *Egress) narrow(dst flowcell.Address, mtu int) {
 // fit makes a TCP packet be cut if it is too long for the way to its destination.
 func (e *Egress) fit(o *Outgoing) {
 	pkt := &o.pkt
-	if !pkt.IsTCP() {
+	if !pkt.IsTCP() || pkt.Extensions {
 		return
 	}
 	headers := pkt.Length - int(pkt.Payload)

@@ -36,9 +36,35 @@ type Outgoing struct {
 	segments int  // of its payload
 	whole    bool // the outlet takes a super-segment in one piece
 	each     bool // every piece takes a path of its own
+	bare     bool // is never encapsulated, and never cut
 
 	decision decision        // of cut: on the piece under way
 	part     flowcell.Packet // that piece, where each takes a path of its own
+}
+
+// plain reports whether a packet leaves as it is.
+func (o *Outgoing) plain() bool { return o.bare || o.pair.plain() }
+
+// below reports whether a program below the outlet encapsulates a packet, by its number.
+// The programs know only IPv4: IPv6 is encapsulated here.
+func (o *Outgoing) below() bool { return o.lane.uplink && !o.pair.six }
+
+// number is what a packet says of its unit. In IPv6 that must not change within a unit
+// (flowcell.Number.Stamp).
+func (o *Outgoing) number() flowcell.Number {
+	if o.pair.six && o.lane.unit.Numbers() {
+		return o.decision.number.First()
+	}
+	return o.decision.number
+}
+
+// bare reports whether a packet that is not TCP, or has extension headers, is one that no
+// switch takes out of an outer header: a tunnel's (encap.ErrNested). IPv6 with extension
+// headers, fragments too, is not encapsulated either: switches that look for the inner ports
+// would take it through their processor, and nobody here can cut it.
+func (e *Egress) bare(o *Outgoing) bool {
+	tunnel := o.pkt.Flow.Proto == flowcell.ProtoIPIP || o.pkt.Flow.Proto == flowcell.ProtoIPv6 && o.Parts[0][0]>>4 == 6
+	return (tunnel || o.pkt.Extensions) && e.paths.tunnel == nil
 }
 
 // Begin makes o a packet of so many bytes without offloads. The caller appends its Parts.

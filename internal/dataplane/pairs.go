@@ -31,6 +31,7 @@ type pathTable struct {
 	tunnel  *tunnel // in place of topo; nil if there is none
 	policy  policy.Policy
 	spray   bool // Config.SprayDatagrams
+	inner6  bool // IPv6 is encapsulated
 	seed    uint64
 
 	pairs   map[flowcell.Address]*pair
@@ -54,6 +55,7 @@ type pair struct {
 	dst     flowcell.Address
 	host    netip.Addr // that has the address, see topology.HostAt; of no meaning where direct or in a tunnel
 	number  uint32     // no other pair has it; not 0
+	six     bool       // the address is IPv6; false in a tunnel, whose own header has numbers
 	direct  bool       // no bouncing switch needed, or not of this fabric
 	rack    *rack      // nil where direct or in a tunnel
 	peer    *peer      // of a tunnel; nil if there is none, or no tunnel
@@ -66,6 +68,7 @@ type pair struct {
 	count   flowcell.Number // of sprayed TCP segments
 	tally   []uint32        // segments by path, see evidence; nil while nobody counts
 	acks    uint16          // pure acknowledgements, where the number is to choose their path
+	four    uint32          // the address, or of IPv6 see fourOf, as a number; 0 where direct or in a tunnel
 
 	reported bool // the latest packet that carried a mark reported congestion
 }
@@ -146,21 +149,59 @@ func (t *pathTable) newPair(dst flowcell.Address) *pair {
 	if t.tunnel != nil {
 		return t.tunnel.pair(t, dst)
 	}
-	p := &pair{dst: dst}
-	host, edge, ok := t.topo.HostAt(dst.IP())
+	addr := dst.IP()
+	p := &pair{dst: dst, six: addr.Is6()}
+	host, edge, ok := hostAt(t.topo, addr)
 	if !ok {
 		p.direct = true
 		return p
 	}
 	p.host = host
+	p.four = fourOf(addr, host)
 	if set := t.topo.PathsTo(t.self, host).OrAll(); set.Direct() {
 		p.direct = true
 	} else {
-		p.rack = t.racks.of(t.topo, edge, set)
+		p.rack = t.racks.of(t.topo, edge, p.six, set)
 		t.carryTo(p.rack)
 		t.bind(p, t.groups.of(t, p, set))
 	}
 	return p
+}
+
+// hostAt is topology.HostAt, where every IPv4 address has an IPv6 address that belongs to it
+// (topology.Addr6).
+func hostAt(t *topology.Topology, addr netip.Addr) (host netip.Addr, edge topology.NodeID, ok bool) {
+	host, edge, ok = t.HostAt(addr)
+	if four, is := within(addr); !ok && is {
+		return t.HostAt(four)
+	}
+	return host, edge, ok
+}
+
+// within returns the IPv4 address that is the end of an IPv6 address, if topology.Addr6 has
+// made that.
+func within(addr netip.Addr) (netip.Addr, bool) {
+	if !addr.Is6() {
+		return netip.Addr{}, false
+	}
+	b := addr.As16()
+	four := netip.AddrFrom4([4]byte(b[12:]))
+	return four, topology.Addr6(four) == addr
+}
+
+// fourOf returns the IPv4 address of what has an address at a host, as a number: itself, the
+// one that belongs to it, or the host's own. It is 0 if none is known.
+func fourOf(addr, host netip.Addr) uint32 {
+	if four, is := within(addr); is {
+		addr = four
+	} else if !addr.Is4() {
+		addr = host
+	}
+	if !addr.Is4() {
+		return 0
+	}
+	four := addr.As4()
+	return binary.BigEndian.Uint32(four[:])
 }
 
 // revalidate makes a pair take note of the links that have changed.

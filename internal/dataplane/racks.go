@@ -10,9 +10,11 @@ import (
 	"weft/topology"
 )
 
-// rack is what all pairs with hosts of one rack share, whichever links are up.
+// rack is what all pairs with hosts of one rack share, whichever links are up. The families
+// have racks of their own: a carrier may be good for one of them only.
 type rack struct {
 	id   topology.NodeID // of its edge switch
+	six  bool            // of pairs with IPv6 addresses
 	tail sids            // by SRv6: of the destination what all paths have in common
 	// heads is the rest of the destinations of all paths, one after the other. Racks
 	// with the same heads share their groups.
@@ -48,26 +50,41 @@ func (s sids) put(header []byte, tail sids) {
 	binary.BigEndian.PutUint64(header[ipv6Destination+8:], s.low|tail.low)
 }
 
-// rackTable has the racks of all pairs, at most as many as the topology has.
+// at returns the rack of an edge switch, of either family; nil if no pair has one.
+func (t *rackTable) at(edge topology.NodeID) *rack {
+	if r := t.racks[rackKey{edge, false}]; r != nil {
+		return r
+	}
+	return t.racks[rackKey{edge, true}]
+}
+
+// rackTable has the racks of all pairs, at most twice as many as the topology has.
 type rackTable struct {
 	carrier encap.Carrier
-	racks   map[topology.NodeID]*rack
+	racks   map[rackKey]*rack
 	heads   map[string]string // each once
 }
 
-func newRackTable(c encap.Carrier) rackTable {
-	return rackTable{carrier: c, racks: make(map[topology.NodeID]*rack), heads: make(map[string]string)}
+// rackKey tells racks apart.
+type rackKey struct {
+	edge topology.NodeID
+	six  bool
 }
 
-// of finds or makes a rack. set is the paths to it.
-func (t *rackTable) of(topo *topology.Topology, id topology.NodeID, set topology.PathSet) *rack {
-	r := t.racks[id]
+func newRackTable(c encap.Carrier) rackTable {
+	return rackTable{carrier: c, racks: make(map[rackKey]*rack), heads: make(map[string]string)}
+}
+
+// of finds or makes a rack of a family. set is the paths to it.
+func (t *rackTable) of(topo *topology.Topology, id topology.NodeID, six bool, set topology.PathSet) *rack {
+	key := rackKey{id, six}
+	r := t.racks[key]
 	if r == nil {
-		r = &rack{id: id, prefix: topo.RackOf(id), tags: tagsOf(set)}
+		r = &rack{id: id, six: six, prefix: topo.RackOf(id), tags: tagsOf(set)}
 		if t.carrier == encap.CarrierSRv6 {
 			t.label(r, set)
 		}
-		t.racks[id] = r
+		t.racks[key] = r
 	}
 	return r
 }

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -20,12 +19,26 @@ type sampled struct {
 }
 
 func (s *sampled) choose(p *pair, _ *flowcell.Packet, _ []int, _ int, now time.Duration) int {
-	host := p.dst.IP().As4()
-	path, ok := s.table.Choose(uint32(p.rack.id), binary.BigEndian.Uint32(host[:]), p.group.Live, now)
-	if s.device != nil {
+	if p.four == 0 {
+		return s.chooseUnasked(p, now)
+	}
+	path, ok := s.table.Choose(uint32(p.rack.id), p.four, p.group.Live, now)
+	if s.device != nil && !p.six {
 		s.tell(p.rack, path, ok, now)
 	}
 	return path
+}
+
+// chooseUnasked is choose for a host that cannot be asked: samples are IPv4, and it has only
+// an IPv6 address. What others of its rack have said counts, or else the policy's Rule.
+func (s *sampled) chooseUnasked(p *pair, now time.Duration) int {
+	if path, _, ok := s.table.Best(uint32(p.rack.id), now); ok && p.group.Has(path) {
+		return path
+	}
+	if path, ok := p.data.Next(0); ok {
+		return path
+	}
+	return -1
 }
 
 // tell makes the device take the same path, before it sees the unit. While no samples are

@@ -16,7 +16,7 @@ type EgressStats struct {
 	Plain          uint64 `json:"plain"`           // sent without an outer header: no proof that the carrier works
 	NoPath         uint64 `json:"no_path"`         // dropped: no path to the destination is live
 	TooLong        uint64 `json:"too_long"`        // dropped: longer than the MTU, or than any path in use to the rack carries
-	Malformed      uint64 `json:"malformed"`       // dropped: not an IPv4 packet that can be classified
+	Malformed      uint64 `json:"malformed"`       // dropped: not an IP packet that can be classified
 	Narrowed       uint64 `json:"narrowed"`        // TCP packets cut, since a switch has reported a smaller MTU on the way
 	DeviceDrops    uint64 `json:"device_drops"`    // dropped by the device
 	PairsEvicted   uint64 `json:"pairs_evicted"`   // destinations forgotten because there were too many
@@ -32,7 +32,7 @@ type IngressStats struct {
 	Supers        uint64 `json:"supers"`         // of these, super-segments
 	Delivered     uint64 `json:"delivered"`      // handed to TCP, UDP and ICMP
 	Merged        uint64 `json:"merged"`         // TCP segments merged into a delivered one before them
-	Malformed     uint64 `json:"malformed"`      // dropped: truncated, a bad header length, not IPv4
+	Malformed     uint64 `json:"malformed"`      // dropped: truncated, a bad header length, not IP
 	BadChecksum   uint64 `json:"bad_checksum"`   // dropped: IPv4 or TCP checksum wrong
 	NotForUs      uint64 `json:"not_for_us"`     // dropped: addressed to another host
 	Martian       uint64 `json:"martian"`        // dropped: from an address that nobody can have

@@ -27,7 +27,7 @@ func (s *superOutlet) end(*Outgoing)          {}
 func (s *superOutlet) whole(o *Outgoing) bool {
 	headers := o.pkt.Length - int(o.pkt.Payload)
 	return o.pkt.IsTCP() && !o.narrow && headers <= min(MaxHeaders, len(o.Parts[0])) && o.size <= s.dev.MaxSuper() &&
-		(o.lane.uplink || o.pair.plain())
+		(o.below() || o.plain())
 }
 
 func (s *superOutlet) add(o *Outgoing, now time.Duration) bool {
@@ -62,7 +62,7 @@ func (s *superOutlet) addWhole(o *Outgoing) {
 	if d.via != nil {
 		stats.Encapsulated++
 		if d.numbered {
-			d.number.Stamp(head[link.VnetHeaderLen:])
+			o.number().Stamp(head[link.VnetHeaderLen:])
 		}
 	}
 	s.parts = append(s.parts[:0], head)

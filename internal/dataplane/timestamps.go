@@ -11,11 +11,11 @@ const (
 	timestampsLength = 10
 )
 
-// StripTimestamps takes the timestamps option out of a SYN. b is the headers of an IPv4
-// packet that flowcell.Packet.Parse has accepted. No-operations replace the option, and
+// StripTimestamps takes the timestamps option out of a SYN. b is the headers of a packet of TCP
+// that flowcell.Packet.Parse has accepted. No-operations replace the option, and
 // TCP's checksum is updated (RFC 1624).
 func StripTimestamps(b []byte) {
-	tcp := b[int(b[0]&0xf)*4:]
+	tcp := b[transportAt(b):]
 	end := int(tcp[12]>>4) * 4
 	for i := 20; i+1 < end && tcp[i] != optionEnd; {
 		if tcp[i] == optionNothing {

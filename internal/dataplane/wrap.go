@@ -24,9 +24,9 @@ func (e *Egress) wrap(buf []byte, o *Outgoing, now time.Duration) []byte {
 	case d.marked || d.reports:
 		o.lane.informed.stamp(inner, o.pair, *d, now)
 	case d.numbered:
-		d.number.Stamp(inner)
+		o.number().Stamp(inner)
 	}
-	if o.lane.uplink {
+	if o.below() {
 		e.stats.Encapsulated++
 		return inner
 	}
@@ -47,7 +47,9 @@ func (e *Egress) wrap(buf []byte, o *Outgoing, now time.Duration) []byte {
 func (o *pathOut) encapsulate(buf []byte, to *rack, id uint16) ([]byte, error) {
 	out, err := o.header.Encapsulate(buf, id)
 	if err == nil && o.head.high != 0 {
-		o.head.put(out, to.tail)
+		if o.head.put(out, to.tail); to.six {
+			encap.EndIn6(out)
+		}
 	}
 	return out, err
 }
@@ -104,7 +106,7 @@ func (b *batch) full() bool { return len(b.views) == len(b.bufs) }
 
 // strips reports whether a SYN loses its timestamps option.
 func (e *Egress) strips(o *Outgoing) bool {
-	return !e.config.Timestamps && o.pkt.IsTCP() && o.Parts[0][0]>>4 == 4
+	return !e.config.Timestamps && o.pkt.IsTCP()
 }
 
 // written counts that the device has taken so many packets of the batch, and empties

@@ -43,6 +43,9 @@ func OuterTo(t *topology.Topology, c encap.Carrier, self, to netip.Addr, path in
 		return o, false
 	}
 	set := t.Paths(from, edge)
+	if !t.Computed() && path >= 0 && set.Count() > 0 {
+		path %= set.Count() // the peer numbers them otherwise, so any is as good
+	}
 	if set.Direct() || path < 0 || path >= set.Count() {
 		return o, false
 	}

@@ -84,10 +84,10 @@ type socket interface {
 
 // rack is one that there is traffic to.
 type rack struct {
-	prefix  netip.Prefix
-	paths   topology.PathSet
-	decided int // the path that flowcells take, -1: random
-	until   time.Duration
+	prefixes []netip.Prefix
+	paths    topology.PathSet
+	decided  int // the path that flowcells take, -1: random
+	until    time.Duration
 }
 
 // OpenSampler begins to sample, in the network namespace of the calling thread. It waits

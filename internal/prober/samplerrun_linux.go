@@ -63,7 +63,7 @@ func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	edge, ok := s.rackOf(host)
-	if !ok || !slices.Contains(s.topology.RackPrefixes(edge), prefix) {
+	if !ok || !slices.Contains(s.topology.RackPrefixes4(edge), prefix) {
 		return
 	}
 	r := s.racks[edge]
@@ -72,7 +72,7 @@ func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64)
 		if !here {
 			return
 		}
-		r = &rack{prefix: prefix, paths: s.topology.Paths(self, edge), decided: -1}
+		r = &rack{prefixes: s.topology.RackPrefixes4(edge), paths: s.topology.Paths(self, edge), decided: -1}
 		s.racks[edge] = r
 	}
 	if len(r.paths.Live) < 2 {
@@ -96,7 +96,10 @@ func (s *Sampler) decide(edge topology.NodeID, r *rack, now time.Duration) {
 	case !ok:
 		path, until = r.decided, now // any path will do, if only it is valid for no time
 	}
-	err := s.config.Decide(r.prefix, path, until-now)
+	var err error
+	for _, prefix := range r.prefixes {
+		err = errors.Join(err, s.config.Decide(prefix, path, until-now))
+	}
 	switch {
 	case err != nil:
 		s.untold++

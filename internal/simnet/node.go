@@ -87,7 +87,7 @@ func (s *node) bounce(p *packet) (virtual int, cause Cause, ok bool) {
 	virtual = 1 + slices.Index(s.virtual, destination(p.data))
 	inner, err := encap.Decapsulate(p.data)
 	switch {
-	case errors.Is(err, encap.ErrNotIPIP):
+	case errors.Is(err, encap.ErrNotIPIP), err == nil && inner[0]>>4 != 4: // the model routes IPv4
 		return 0, NotForUs, false
 	case err != nil:
 		return 0, Malformed, false

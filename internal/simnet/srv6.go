@@ -79,7 +79,7 @@ func (n *Network) decapsulate(node *node, p *packet, at time.Duration) {
 	switch {
 	case node.deaf:
 		n.drop(p, NotForUs)
-	case err != nil:
+	case err != nil || inner[0]>>4 != 4: // the model routes IPv4, as End.DX4 does
 		n.drop(p, Malformed)
 	case number6(source(inner)) != [16]byte(p.data[8:]):
 		n.drop(p, Spoofed)

@@ -74,6 +74,7 @@ func TestAdd_mergesOnlyPlainTCPData(t *testing.T) {
 		{"CE", v4 | v6, func(p *packet) { p.tos |= 3 }, true},
 		{"IP options", v4, func(p *packet) { p.ipOptions = []byte{1, 1, 1, 0} }, false},
 		{"extension header", v6, func(p *packet) { p.ipOptions = make([]byte, 8) }, false},
+		{"BIG TCP's jumbogram", v6, func(p *packet) { p.ipOptions = []byte{6, 0, 0xc2, 4, 0, 1, 0x86, 0xbc} }, false},
 		{"first fragment", v4, func(p *packet) { p.fragment = 0x2000 }, false},
 		{"other fragment", v4, func(p *packet) { p.fragment = 185 }, false},
 		{"reserved bit", v4, func(p *packet) { p.fragment |= 0x8000 }, false},

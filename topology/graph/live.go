@@ -119,3 +119,36 @@ func (w *wave) on(n NodeID) (list []Port) {
 	}
 	return list
 }
+
+// Ways returns how many ways lead up to the bouncing switch of path number n, and how many
+// down from it, whichever links are down. Which of them a packet takes is the choice of the
+// switches' own ECMP.
+func (p Paths) Ways(n int) (up, down int) {
+	path := p.List[n]
+	g := p.g
+	up = g.ways(path.edge, g.up, make(map[NodeID]int),
+		func(at NodeID) bool { return at == path.Bounce }, func(at NodeID) bool { return g.isAbove(path.Bounce, at) })
+	down = g.ways(path.Bounce, g.down, make(map[NodeID]int),
+		func(at NodeID) bool { return slices.Contains(p.dst, at) }, func(at NodeID) bool { return g.aboveAny(p.dst, at) })
+	return up, down
+}
+
+// maxWays bounds what ways counts.
+const maxWays = 1 << 20
+
+// ways counts the ways from a switch to an end. leads says from which switches there is one.
+func (g *Graph) ways(from NodeID, ports [][]Port, known map[NodeID]int, end, leads func(NodeID) bool) (n int) {
+	if end(from) {
+		return 1
+	}
+	if n, ok := known[from]; ok {
+		return n
+	}
+	for _, p := range ports[from] {
+		if g.nodes[p.Peer].Tier > 0 && leads(p.Peer) {
+			n = min(n+g.ways(p.Peer, ports, known, end, leads), maxWays)
+		}
+	}
+	known[from] = n
+	return n
+}

@@ -92,9 +92,11 @@ func TestPaths_matchASearchOfAllWays(t *testing.T) {
 			for _, w := range whole {
 				lowest = min(lowest, g.Node(w.peak).Tier)
 			}
+			ways := make(map[place]int)
 			for _, w := range whole {
 				if g.Node(w.peak).Tier == lowest {
 					all[place{w.edge, w.peak}] = true
+					ways[place{w.edge, w.peak}]++
 				}
 			}
 			alive := make(map[place][]walk)
@@ -111,6 +113,9 @@ func TestPaths_matchASearchOfAllWays(t *testing.T) {
 				pl := place{edgeOf(g, src, path), path.Bounce}
 				if !all[pl] {
 					t.Fatalf("seed %d: %d to %d: path %d bounces at %s", seed, src, dst, n, g.Node(path.Bounce).Name)
+				}
+				if up, down := p.Ways(n); up*down != ways[pl] {
+					t.Fatalf("seed %d: %d to %d: path %d has %d ways up and %d down, want %d together", seed, src, dst, n, up, down, ways[pl])
 				}
 				if n > 0 && slices.Compare(p.List[n-1].Digits, path.Digits) >= 0 {
 					t.Fatalf("seed %d: digits %v, then %v", seed, p.List[n-1].Digits, path.Digits)

@@ -6,6 +6,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/checksum"
+	"weft/topology"
 )
 
 // Fixed updates the IPv4 checksum of a packet, and returns the packet.
@@ -70,6 +71,29 @@ func DataPacket(port uint16, payload int) []byte {
 	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
 	binary.BigEndian.PutUint16(b[20:], port)
 	return Fixed(b)
+}
+
+// DataPacket6 is DataPacket from and to the IPv6 addresses of A and B (topology.Addr6), with
+// a flow label and the right TCP checksum.
+func DataPacket6(port uint16, payload int) []byte {
+	b := make([]byte, 60+payload)
+	binary.BigEndian.PutUint32(b, 6<<28|0x7cafe)
+	binary.BigEndian.PutUint16(b[4:], uint16(20+payload))
+	b[6], b[7] = 6, 64
+	copy(b[8:], topology.Addr6(AddrA).AsSlice())
+	copy(b[24:], topology.Addr6(AddrB).AsSlice())
+	copy(b[40:], TCPSegment()[20:40])
+	binary.BigEndian.PutUint16(b[40:], port)
+	return WithTCPChecksum6(b)
+}
+
+// WithTCPChecksum6 updates the TCP checksum of an IPv6 packet without extension headers, and
+// returns the packet.
+func WithTCPChecksum6(b []byte) []byte {
+	b[56], b[57] = 0, 0
+	sum := checksum.Sum(b[8:40], 6+uint64(len(b)-40))
+	binary.BigEndian.PutUint16(b[56:], ^checksum.Fold(checksum.Sum(b[40:], sum)))
+	return b
 }
 
 // SwitchError returns an ICMP error of the switch 10.0.2.1 about a packet to a bouncing
