@@ -399,6 +399,17 @@ func TestGraph_fatTree(t *testing.T) {
 		t.Errorf("leaf1 has %v ways to leaf8", got)
 	}
 	bounces(t, l, "h1-1", "h8-2")
+	// BGP goes on over a link that drops data alone, and does not know.
+	mustFail(t, l, "leaf1-spine1", FailSilentData)
+	mustFail(t, l, "leaf1-spine2", FailLoud)
+	for _, a := range l.addresses(t, "h8-2") {
+		kerneltest.Shell(t, l.Namespace(l.mustLookup(t, "h1-1")), "! ping -c 3 -i 0.2 -W 1 "+a.String())
+	}
+	if got := l.waysTo(t, "leaf1", "leaf8"); got != [2]int{1, 1} {
+		t.Errorf("leaf1 has %v ways to leaf8", got)
+	}
+	mustHeal(t, l)
+	kerneltest.Within(t, kerneltest.Patience, "two ways up again", func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{2, 2} })
 	mustFail(t, l, "leaf1-spine1", FailSilent) // which BFD alone finds in less than 9 s
 	kerneltest.Within(t, 5*time.Second, "one way up", func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{1, 1} })
 	connected(t, l, "h1-1", "h8-2")

@@ -93,4 +93,3 @@ func graphOf(t *testing.T, name string) string {
 	defer l.Close()
 	return string(l.Config.Graph.Text())
 }
-
