@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"time"
 
@@ -65,12 +63,7 @@ func thisHost() (h bgp.Host, err error) {
 	if h.Name, err = os.Hostname(); err != nil {
 		return h, err
 	}
-	all, err := net.InterfaceAddrs()
-	for _, a := range all {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
-			h.Addresses = append(h.Addresses, p.Addr().Unmap())
-		}
-	}
+	h.Addresses, err = session.OwnAddresses()
 	return h, err
 }
 

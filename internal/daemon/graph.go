@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"net/netip"
 	"time"
 
@@ -66,17 +65,6 @@ func (c *Config) password() (string, error) {
 	return password, nil
 }
 
-// ownAddresses returns this machine's addresses that others can reach.
-func ownAddresses() (list []netip.Addr, err error) {
-	all, err := net.InterfaceAddrs()
-	for _, a := range all {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
-			list = append(list, p.Addr().Unmap())
-		}
-	}
-	return list, err
-}
-
 // viewOf returns a graph as the host sees it that has one of these addresses, or the one
 // that is configured.
 func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (*topology.Topology, error) {
@@ -93,7 +81,7 @@ func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (*topology.Topology, e
 
 // checkGraph makes the fabric of a graph.
 func (c *Config) checkGraph(g *graph.Graph) (err error) {
-	own, err := ownAddresses()
+	own, err := session.OwnAddresses()
 	if err == nil {
 		c.fabric, err = c.viewOf(g, own)
 	}
@@ -130,7 +118,7 @@ func learn(c *Config) (learner, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := ownAddresses()
+	own, err := session.OwnAddresses()
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +153,7 @@ func (l *bgpLearner) fabric(c *Config) (*topology.Topology, error) {
 	if !l.session.Complete() && time.Since(l.began) < patience {
 		return nil, fmt.Errorf("%w: not all routes have come yet", errUnlearned)
 	}
-	own, err := ownAddresses()
+	own, err := session.OwnAddresses()
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -28,6 +29,17 @@ type Neighbor struct {
 	Addr     netip.Addr
 	AS       uint32
 	Password string // TCP MD5 (RFC 2385), "" for none
+}
+
+// OwnAddresses returns this machine's addresses that others can reach, for bgp.Host.
+func OwnAddresses() (list []netip.Addr, err error) {
+	all, err := net.InterfaceAddrs()
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			list = append(list, p.Addr().Unmap())
+		}
+	}
+	return list, err
 }
 
 // ParseNeighbor reads a neighbour's address and AS, such as 192.168.1.1=65101.
