@@ -12,11 +12,13 @@ func (p NodePlan) labelCommands() []string {
 	var c []string
 	if p.LinkLocal6.IsValid() {
 		c = append(c, "# Labels in IPv6: IANA's block of SRv6 SIDs; End.X of NEXT-C-SID needs Linux 6.6.")
-		for _, port := range p.Ports {
-			c = append(c, fmt.Sprintf("ip -6 address replace %s/64 dev %s nodad", p.LinkLocal6, port.Name))
-		}
 	}
 	if p.has6() {
+		for i, port := range p.Ports {
+			if a := p.linkLocal(i); a.IsValid() {
+				c = append(c, fmt.Sprintf("ip -6 address replace %s/64 dev %s nodad", a, port.Name))
+			}
+		}
 		for _, a := range p.addresses6() {
 			c = append(c, fmt.Sprintf("ip -6 address replace %s/128 dev %s nodad", a, p.Device))
 		}

@@ -108,11 +108,12 @@ func syncAddresses6(h *netlink.Handle, p NodePlan) (changed int, err error) {
 			return changed, err
 		}
 	}
-	if !p.LinkLocal6.IsValid() {
-		return changed, nil // the kernel makes them
-	}
-	for _, link := range links[1:] {
-		if err := add(link, netip.PrefixFrom(p.LinkLocal6, 64), unix.RT_SCOPE_LINK); err != nil {
+	for i, link := range links[1:] {
+		a := p.linkLocal(i)
+		if !a.IsValid() {
+			continue // that which the kernel makes will do
+		}
+		if err := add(link, netip.PrefixFrom(a, 64), unix.RT_SCOPE_LINK); err != nil {
 			return changed, err
 		}
 	}

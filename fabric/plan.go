@@ -55,7 +55,7 @@ type NodePlan struct {
 	// decapsulated packets. Where that table has no route, the main one is used.
 	Virtual []VirtualSpine `json:"virtual,omitempty"`
 
-	// With Options.SRv6, and of PlanGraph, which leaves LinkLocal6 to the kernel.
+	// With Options.SRv6. PlanGraph has others of these than LinkLocal6: see Port.
 	Address6   netip.Addr `json:"address6,omitzero"`    // on Device, as a /128
 	LinkLocal6 netip.Addr `json:"link_local6,omitzero"` // on every port
 	Routes6    []Route    `json:"routes6,omitempty"`
@@ -72,7 +72,10 @@ type Port struct {
 	Peer     string     `json:"peer"`
 	PeerAddr netip.Addr `json:"peer_address"`
 
-	PeerAddr6 netip.Addr `json:"peer_address6,omitzero"` // of PlanGraph
+	// Of PlanGraph, at links between hosts and edge switches: where routes of IPv6 lead, and
+	// what the port has for those of the other end.
+	PeerAddr6  netip.Addr `json:"peer_address6,omitzero"`
+	LinkLocal6 netip.Addr `json:"link_local6,omitzero"`
 }
 
 // Route is one entry of a routing table. Packets are spread over the hops.

@@ -70,13 +70,12 @@ func GraphPorts(g *graph.Graph, id graph.NodeID) []Port {
 		for _, port := range ports {
 			peer := g.Node(port.Peer)
 			p := Port{Name: g.Link(port.Link).Ports[end], Peer: peer.Name}
-			switch {
-			case peer.Tier == 0:
-				p.PeerAddr, p.PeerAddr6, _ = split(peer.Addresses)
-			case g.Node(id).Tier == 0:
-				p.PeerAddr, p.PeerAddr6 = gateways(g, port.Peer)
-			default:
-				p.PeerAddr, _, _ = split(peer.Addresses)
+			p.PeerAddr, _, _ = split(peer.Addresses)
+			if g.Node(id).Tier == 0 {
+				p.PeerAddr = gateway4(g, port.Peer)
+			}
+			if g.Node(id).Tier == 0 || peer.Tier == 0 {
+				p.LinkLocal6, p.PeerAddr6 = linkLocal(id), linkLocal(port.Peer)
 			}
 			side = append(side, p)
 		}
@@ -85,18 +84,22 @@ func GraphPorts(g *graph.Graph, id graph.NodeID) []Port {
 	return list
 }
 
-// gateways returns an edge switch's first address of each family in its racks.
-func gateways(g *graph.Graph, edge graph.NodeID) (a4, a6 netip.Addr) {
+// linkLocal is a node's address on links between hosts and edge switches. An address that
+// others know could not be a next hop there: the kernel refuses one to which there is a
+// route by another port.
+func linkLocal(id graph.NodeID) netip.Addr {
+	n := uint32(id) + 1
+	return topology.LinkLocal6(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}))
+}
+
+// gateway4 returns an edge switch's address in the first of its racks of IPv4.
+func gateway4(g *graph.Graph, edge graph.NodeID) netip.Addr {
 	for _, prefix := range g.Node(edge).Prefixes {
-		a, ok := Gateway(g, edge, prefix)
-		if ok && a.Is4() && !a4.IsValid() {
-			a4 = a
-		}
-		if ok && a.Is6() && !a6.IsValid() {
-			a6 = a
+		if a, ok := Gateway(g, edge, prefix); ok && a.Is4() {
+			return a
 		}
 	}
-	return a4, a6
+	return netip.Addr{}
 }
 
 // Gateway returns the address that an edge switch has in one of its racks: one of its own
@@ -124,7 +127,7 @@ func (p *NodePlan) planHost(g *graph.Graph, id graph.NodeID) {
 		if port.PeerAddr.IsValid() && p.Address.IsValid() {
 			r4.Via = append(r4.Via, Hop{port.PeerAddr, port.Name})
 		}
-		if port.PeerAddr6.IsValid() && p.Address6.IsValid() {
+		if p.Address6.IsValid() {
 			r6.Via = append(r6.Via, Hop{port.PeerAddr6, port.Name})
 		}
 	}

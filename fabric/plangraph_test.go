@@ -46,14 +46,15 @@ func TestPlanGraph_commands(t *testing.T) {
 	for name, want := range map[string][]string{
 		"h1": {"ip address replace 192.168.1.65/32 dev eth1", "ip -6 address replace 2001:db8:1::2/128 dev eth1 nodad",
 			"ip route replace default proto 87 nexthop via 192.168.1.66 dev eth1 onlink nexthop via 192.168.1.66 dev eth2 onlink",
-			"ip -6 route replace default proto 87 nexthop via 2001:db8:1::1 dev eth1 onlink nexthop via 2001:db8:1::1 dev eth2 onlink"},
+			"ip -6 route replace default proto 87 nexthop via fe80::7765:6674:0:3 dev eth1 onlink nexthop via fe80::7765:6674:0:4 dev eth2 onlink",
+			"ip -6 address replace fe80::7765:6674:0:1/64 dev eth2 nodad"},
 		"h2": {"ip address replace 192.168.1.68/32 dev eth1", "ip route replace default via 192.168.1.66 dev eth1 onlink proto 87 src 192.168.1.67"},
 		"l1": {"ip address replace 192.168.1.66/32 dev lo", "ip -6 address replace 2001:db8:1::1/128 dev lo nodad",
 			"ip route replace unreachable 192.168.1.64/26 proto 87 metric 4096",
 			"ip route replace 192.168.1.65/32 via 192.168.1.65 dev swp1 onlink proto 87",
 			"ip route replace 192.168.1.68/32 via 192.168.1.67 dev swp2 onlink proto 87",
 			"ip route replace 10.1.0.0/24 via 192.168.1.67 dev swp2 onlink proto 87",
-			"ip -6 route replace 2001:db8:1::2/128 via 2001:db8:1::2 dev swp1 onlink proto 87"},
+			"ip -6 route replace 2001:db8:1::2/128 via fe80::7765:6674:0:1 dev swp1 onlink proto 87", "ip -6 address replace fe80::7765:6674:0:3/64 dev swp1 nodad"},
 		"s1": {"ip address replace 172.16.0.9/32 dev lo", "ip -6 address replace 2001:db8:f::1/128 dev lo nodad",
 			"ip link add name weft-decap0 type ipip local 172.16.0.1 remote any ttl 64", "sysctl -w net.ipv6.conf.all.forwarding=1"},
 	} {

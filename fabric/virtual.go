@@ -65,6 +65,14 @@ func (p NodePlan) addressesOf(first netip.Addr, is func(netip.Addr) bool, also [
 	return list
 }
 
+// linkLocal is the address that a port is to have besides the kernel's.
+func (p NodePlan) linkLocal(port int) netip.Addr {
+	if p.LinkLocal6.IsValid() {
+		return p.LinkLocal6
+	}
+	return p.Ports[port].LinkLocal6
+}
+
 // has6 reports whether the node has IPv6.
 func (p NodePlan) has6() bool { return len(p.addresses6())+len(p.Routes6) > 0 }
 

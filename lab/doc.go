@@ -8,6 +8,21 @@
 // policy, no program of a host (internal/hostprog) and no set-up of a host
 // (internal/hostsetup).
 //
+// # Graphs
+//
+// A lab is built of a computed fabric or of a graph. Both are a plant to this package: nodes,
+// links, ports and a plan for each node (fabric.Plan, fabric.PlanGraph). So what builds,
+// reports, breaks and mends is the same code. The switches of a graph have no planned routes
+// to each other: they run FRR (internal/frr), configured as internal/switchconf prints it for
+// operators, and Up returns when each kernel has all the shortest ways.
+//
+// FRR's daemons are found by their locked files in the lab's run directory, even when their
+// namespace has lost its name, and are killed with the lab.
+//
+// A rack is routed, as in the computed lab: a port and a route for each host. A bridge for
+// each rack would be nearer to some operators' switches, but a host at two of them would be
+// lost to the rack's other half when one of its links fails.
+//
 // # Why it is so
 //
 // A port has two classes behind one rate: pfifo_fast under tbf. So hellos and probes pass

@@ -3,8 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -19,110 +17,7 @@ import (
 	"weft/internal/slowtest"
 	"weft/topology"
 	"weft/topology/graph"
-	"weft/topology/graph/operator"
 )
-
-// operators returns a computed fabric with an operator's addresses.
-func operators(t testing.TB, spec string, seed uint64) *graph.Graph {
-	t.Helper()
-	if err := frr.Available(); err != nil {
-		t.Skip(err)
-	}
-	g, err := graph.New(operator.Spec(kerneltest.Topology(t, spec), seed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-// upGraph is upLab for a graph, of which BGP must have found all routes.
-func upGraph(t *testing.T, cfg Config) *Lab {
-	t.Helper()
-	began := time.Now()
-	l := upLab(t, cfg)
-	t.Logf("up after %v", time.Since(began))
-	for _, note := range l.Notes {
-		if strings.Contains(note, "BGP") {
-			t.Error(note)
-		}
-	}
-	return l
-}
-
-func (l *Lab) mustLookup(t testing.TB, name string) topology.NodeID {
-	t.Helper()
-	n, err := l.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n.ID
-}
-
-// addresses returns a host's, of both families.
-func (l *Lab) addresses(t testing.TB, host string) []netip.Addr {
-	t.Helper()
-	return l.Config.Graph.Node(graph.NodeID(l.mustLookup(t, host))).Addresses
-}
-
-// connected fails the test if a host cannot say something by TCP to all addresses of
-// another one, whose kernel answers from there.
-func connected(t *testing.T, l *Lab, from, to string) {
-	t.Helper()
-	for i, a := range l.addresses(t, to) {
-		var server net.Listener
-		err := l.Do(l.mustLookup(t, to), func() (err error) {
-			server, err = net.Listen("tcp", netip.AddrPortFrom(a, 0).String())
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			if c, err := server.Accept(); err == nil {
-				io.WriteString(c, c.RemoteAddr().(*net.TCPAddr).IP.String())
-				c.Close()
-			}
-		}()
-		var said []byte
-		err = l.Do(l.mustLookup(t, from), func() error {
-			c, err := net.DialTimeout("tcp", server.Addr().String(), kerneltest.Patience)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			c.SetDeadline(time.Now().Add(kerneltest.Patience))
-			said, err = io.ReadAll(c)
-			return err
-		})
-		server.Close()
-		if want := l.addresses(t, from)[i].String(); err != nil || string(said) != want {
-			t.Errorf("%s to %s (%v): heard from %s, want %s (%v)", from, to, a, said, want, err)
-		}
-	}
-}
-
-// waysTo returns how many ways a switch has to both prefixes of a leaf's rack.
-func (l *Lab) waysTo(t *testing.T, from, leaf string) (ways [2]int) {
-	t.Helper()
-	have, err := l.Config.routes(l.mustLookup(t, from))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range l.Config.Graph.Node(graph.NodeID(l.mustLookup(t, leaf))).Prefixes {
-		ways[i] = have[p]
-	}
-	return ways
-}
-
-// becomes waits until two leaves have so many ways to each other, of both families. Then
-// their hosts reach each other.
-func (l *Lab) becomes(t *testing.T, what string, want int) {
-	t.Helper()
-	kerneltest.Within(t, kerneltest.Patience, what, func() bool {
-		return l.waysTo(t, "leaf1", "leaf2") == [2]int{want, want} && l.waysTo(t, "leaf2", "leaf1") == [2]int{want, want}
-	})
-	connected(t, l, "h1-1", "h2-1")
-}
 
 // A fabric with an operator's addresses: hosts reach each other over both families, leaves
 // have every path, spines take outer headers off, and what fails is led around.
@@ -248,6 +143,66 @@ func wantNoTrace(t *testing.T, name string) {
 	}
 }
 
+// Two leaves share a rack with a host that is wired to both, twice to the first: it is
+// reached while one of its links lives. Switches without IPv4, AS or names of ports do.
+func TestGraph_hostAtTwoLeaves(t *testing.T) {
+	slowtest.System(t)
+	if err := frr.Available(); err != nil {
+		t.Skip(err)
+	}
+	g, err := graph.Parse([]byte(`nodes:
+  spine-1: {tier: 2, addresses: ["2001:db8:f::1"]}
+  spine-2: {tier: 2, addresses: [172.16.0.2, "2001:db8:f::2"]}
+  leaf1: {tier: 1, prefixes: [192.168.1.64/26, "2001:db8:1::/64"]}
+  leaf2: {tier: 1, prefixes: [192.168.1.64/26, "2001:db8:1::/64"]}
+  leaf3: {tier: 1, prefixes: [10.9.0.0/26, "2001:db8:3::/64"]}
+  h1: {addresses: [192.168.1.66, "2001:db8:1::66"]}
+  h3: {addresses: [10.9.0.7, "2001:db8:3::7"]}
+links:
+  - {ends: [h1, leaf1], count: 2}
+  - {ends: [h1, leaf2]}
+  - {ends: [h3, leaf3]}
+  - {ends: [leaf1, spine-1], count: 2}
+  - {ends: [leaf1, spine-2]}
+  - {ends: [leaf2, spine-1]}
+  - {ends: [leaf2, spine-2]}
+  - {ends: [leaf3, spine-1]}
+  - {ends: [leaf3, spine-2]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := upGraph(t, Config{Name: kerneltest.LabName("p"), Graph: g})
+	connected(t, l, "h3", "h1")
+	connected(t, l, "h1", "h3")
+	host := [2]netip.Prefix{netip.MustParsePrefix("192.168.1.66/32"), netip.MustParsePrefix("2001:db8:1::66/128")}
+	around := func(leaf string, ways int) {
+		t.Helper()
+		kerneltest.Within(t, kerneltest.Patience, leaf+"'s way to its host by the spines", func() bool {
+			have, err := l.Config.routes(l.mustLookup(t, leaf))
+			return err == nil && have[host[0]] == ways && have[host[1]] == ways
+		})
+	}
+	for _, target := range []string{"h1-leaf1", "leaf2-h1", "leaf1-spine-1", "leaf1:p2"} {
+		mustFail(t, l, target, FailLoud)
+		switch target {
+		case "h1-leaf1": // both links
+			around("leaf1", 3)
+		case "leaf2-h1":
+			around("leaf2", 2)
+		case "leaf1-spine-1":
+			kerneltest.Within(t, kerneltest.Patience, "one way", func() bool { return l.waysTo(t, "leaf1", "leaf3") == [2]int{1, 1} })
+		case "leaf1:p2":
+			kerneltest.Within(t, kerneltest.Patience, "two ways", func() bool { return l.waysTo(t, "leaf1", "leaf3") == [2]int{2, 2} })
+		}
+		connected(t, l, "h3", "h1")
+		connected(t, l, "h1", "h3")
+		mustHeal(t, l)
+		kerneltest.Within(t, kerneltest.Patience, "three ways again", func() bool { return l.waysTo(t, "leaf1", "leaf3") == [2]int{3, 3} })
+	}
+	wantNothingLeft(t, l)
+}
+
 func TestGraph_upCancelled(t *testing.T) {
 	kerneltest.NeedRoot(t)
 	cfg := Config{Name: kerneltest.LabName("k"), Graph: operators(t, "leaf-spine:leaves=1,spines=1,hosts=1", 2)}
@@ -317,6 +272,17 @@ func TestGraph_fatTree(t *testing.T) {
 		t.Errorf("leaf1 has %v ways to leaf8", got)
 	}
 	bounces(t, l, "h1-1", "h8-2")
+	// BGP goes on over a link that drops data alone, and does not know.
+	mustFail(t, l, "leaf1-spine1", FailSilentData)
+	mustFail(t, l, "leaf1-spine2", FailLoud)
+	for _, a := range l.addresses(t, "h8-2") {
+		kerneltest.Shell(t, l.Namespace(l.mustLookup(t, "h1-1")), "! ping -c 3 -i 0.2 -W 1 "+a.String())
+	}
+	if got := l.waysTo(t, "leaf1", "leaf8"); got != [2]int{1, 1} {
+		t.Errorf("leaf1 has %v ways to leaf8", got)
+	}
+	mustHeal(t, l)
+	kerneltest.Within(t, kerneltest.Patience, "two ways up again", func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{2, 2} })
 	mustFail(t, l, "leaf1-spine1", FailSilent) // which BFD alone finds in less than 9 s
 	kerneltest.Within(t, 5*time.Second, "one way up", func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{1, 1} })
 	connected(t, l, "h1-1", "h8-2")

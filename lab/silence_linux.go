@@ -31,8 +31,8 @@ func (l *Lab) silencer(mode FailureMode) (*ebpf.Program, error) {
 }
 
 // silence is the program of a silent failure. It drops all frames. In a failure of data it
-// drops, of IPv4, all but the switches' messages, which have no options, and of IPv6,
-// packets with labels.
+// drops, of IPv4, all but the messages of weft's agents, which have no options, and of IPv6,
+// all but what is from link-local addresses, as BGP's and BFD's messages are.
 func silence(mode FailureMode) asm.Instructions {
 	drop := asm.Instructions{asm.Mov.Imm(asm.R0, kernel.TCShot).WithSymbol("drop"), asm.Return()}
 	if mode == FailSilent {
@@ -42,7 +42,7 @@ func silence(mode FailureMode) asm.Instructions {
 		skbLen     = 0 // offset in struct __sk_buff
 		etherType  = 12
 		ipVersion  = kernel.EthernetHeader
-		ip6Next    = kernel.EthernetHeader + 6
+		ip6From    = kernel.EthernetHeader + 8
 		ipProtocol = kernel.EthernetHeader + 9
 		udpTo      = kernel.EthernetHeader + 20 + 2
 	)
@@ -60,8 +60,9 @@ func silence(mode FailureMode) asm.Instructions {
 		asm.JNE.Imm(asm.R0, controlPort, "drop"),
 		asm.Ja.Label("pass"),
 		asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "pass").WithSymbol("other"),
-		asm.LoadAbs(ip6Next, asm.Byte),
-		asm.JEq.Imm(asm.R0, unix.IPPROTO_IPIP, "drop"),
+		asm.LoadAbs(ip6From, asm.Half),
+		asm.And.Imm(asm.R0, 0xffc0),
+		asm.JNE.Imm(asm.R0, 0xfe80, "drop"),
 		asm.Mov.Imm(asm.R0, kernel.TCUnspec).WithSymbol("pass"),
 		asm.Return(),
 	}, drop...)

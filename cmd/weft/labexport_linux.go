@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,20 +89,10 @@ func containerCommands(g *graph.Graph, id graph.NodeID) (list []string, err erro
 		return nil, err
 	}
 	for _, c := range p.Commands() {
-		if c, _, _ = strings.Cut(c, "#"); strings.TrimSpace(c) != "" {
-			list = append(list, strings.TrimSpace(c))
-		}
-	}
-	// In a lab hosts and edge switches know each other's Ethernet addresses. Here they ask,
-	// and for IPv6 an address must be at the port to be answered for.
-	if g.Node(id).Tier == 1 {
-		for _, rack := range g.Node(id).Prefixes {
-			a, ok := fabric.Gateway(g, id, rack)
-			for i := range g.Down(id) {
-				if ok && a.Is6() {
-					list = append(list, fmt.Sprintf("ip -6 address replace %v dev %s nodad", netip.PrefixFrom(a, 128), p.Ports[i].Name))
-				}
-			}
+		c, _, _ = strings.Cut(c, "#")
+		c, _, _ = strings.Cut(c, "||") // no shell reads it, and what fails is only reported
+		if c = strings.TrimSpace(c); c != "" && !slices.Contains(list, c) {
+			list = append(list, c)
 		}
 	}
 	return list, nil

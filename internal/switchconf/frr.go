@@ -5,6 +5,7 @@ package switchconf
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"weft/topology/graph"
@@ -26,6 +27,9 @@ type Options struct {
 // switch sessions with hosts, from whom it takes nothing. It leaves out what the fabric has
 // besides, such as the addresses of racks' gateways. The switch and its neighbours need an
 // AS, and the ports names.
+//
+// A host at several edge switches is announced by each of them that has a route to it in the
+// kernel. So the others lead to it when its link to one of them fails.
 func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 	n := g.Node(id)
 	if n.Tier == 0 {
@@ -52,6 +56,7 @@ func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 	line(" no bgp ebgp-requires-policy")
 	line(" no bgp network import-check")
 	line(" timers bgp 3 9")
+	shared := sharedHosts(g, id)
 	up, err := neighbors(g, id, g.Up(id))
 	if err != nil {
 		return "", err
@@ -90,6 +95,9 @@ func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 				line("  network %v", p)
 			}
 		}
+		if slices.ContainsFunc(shared, func(p netip.Prefix) bool { return isOf(p.Addr(), f) }) {
+			line("  redistribute kernel route-map %s-shared", hosts)
+		}
 		for _, p := range append(up, down...) {
 			line("  neighbor %s activate", p.port)
 		}
@@ -109,6 +117,20 @@ func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 		line("route-map %s-none deny 10", hosts)
 		line("exit")
 	}
+	for i, f := range []string{"ip", "ipv6"} {
+		listed := false
+		for _, p := range shared {
+			if family(p.Addr()) == f {
+				listed = true
+				line("%s prefix-list %s-shared permit %v", f, hosts, p)
+			}
+		}
+		if listed {
+			line("route-map %s-shared permit %d", hosts, 10*(i+1))
+			line(" match %s address prefix-list %s-shared", f, hosts)
+			line("exit")
+		}
+	}
 	return b.String(), nil
 }
 
@@ -127,6 +149,25 @@ func Decapsulation(g *graph.Graph, id graph.NodeID) []string {
 		"sysctl -w net.ipv4.conf.all.rp_filter=0",
 		"sysctl -w net.ipv4.conf.weft-decap0.rp_filter=0",
 	}
+}
+
+// sharedHosts returns the addresses of an edge switch's hosts that have other edge switches,
+// too, and the prefixes behind them.
+func sharedHosts(g *graph.Graph, id graph.NodeID) (list []netip.Prefix) {
+	if g.Node(id).Tier != 1 {
+		return nil
+	}
+	for _, p := range g.Down(id) {
+		if len(g.Edges(p.Peer)) < 2 {
+			continue
+		}
+		host := g.Node(p.Peer)
+		list = append(list, host.Prefixes...)
+		for _, a := range host.Addresses {
+			list = append(list, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return list
 }
 
 type neighbor struct {

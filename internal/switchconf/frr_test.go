@@ -95,6 +95,31 @@ func TestFRR_accepted(t *testing.T) {
 	}
 }
 
+// Of a host at two leaves, both announce what they have routes to.
+func TestFRR_hostsAtSeveralSwitches(t *testing.T) {
+	g := parse(t, strings.Replace(text, "prefixes: [192.168.2.64/26]}", "prefixes: [192.168.1.64/26], as: 65102}", 1)+
+		"  - {ends: [leaf2, h1], ports: [swp3, eth1]}\n  - {ends: [leaf2, spine1], ports: [swp1, swp8]}\n")
+	for _, name := range []string{"leaf1", "leaf2"} {
+		got, err := FRR(g, node(t, g, name), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"  redistribute kernel route-map weft-shared", "ip prefix-list weft-shared permit 192.168.1.66/32", " match ip address prefix-list weft-shared"} {
+			if strings.Count(got, line+"\n") != 1 {
+				t.Errorf("%s: not one %q in\n%s", name, line, got)
+			}
+		}
+		if err := frr.Available(); err != nil {
+			t.Log(err)
+		} else if err := frr.CheckConfig(got); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, _ := FRR(g, node(t, g, "spine1"), Options{}); strings.Contains(got, "weft-shared") {
+		t.Error(got)
+	}
+}
+
 func TestFRR_errors(t *testing.T) {
 	g := parse(t, text)
 	for name, want := range map[string]string{"h1": "h1 is a host", "leaf2": "leaf2 has no AS"} {
