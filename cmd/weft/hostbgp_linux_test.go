@@ -188,15 +188,16 @@ func TestHost_learnsTheFabricFromFRR(t *testing.T) {
 					t.Errorf("%s: the fabric is %q", host, got)
 				}
 			}
+			// 5 MB are some 3,600 packets, or fewer where super-segments bounce whole.
 			even := func(by map[string]uint64) bool {
-				return by["spine1"] > 1000 && by["spine2"] > 1000 && by["spine1"] < 2*by["spine2"] && by["spine2"] < 2*by["spine1"]
+				return by["spine1"] > 400 && by["spine2"] > 400 && by["spine1"] < 3*by["spine2"] && by["spine2"] < 3*by["spine1"]
 			}
 			if by := l.send("h1-1", "h2-1"); !even(by) {
 				t.Errorf("bounced at %v", by)
 			}
 			mustWeft(t, "lab", "fail", "--name", l.name, "spine1-leaf2")
 			l.waitFor("the link is out of use", func() bool { return l.status("h1-1", "failures.down.0") != "" })
-			if by := l.send("h1-1", "h2-1"); by["spine1"] > 100 || by["spine2"] < 2000 {
+			if by := l.send("h1-1", "h2-1"); by["spine1"] > 100 || by["spine2"] < 1000 {
 				t.Errorf("without a link: bounced at %v", by)
 			}
 			mustWeft(t, "lab", "heal", "--name", l.name, "spine1-leaf2")

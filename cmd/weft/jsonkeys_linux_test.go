@@ -46,6 +46,7 @@ var printed = map[string][]any{
 	"switchstatus.go":          {switchd.Status{}},
 	"lab_linux.go":             {[]lab.NodeStatus{}},
 	"paths.go":                 {[]step{}},
+	"pathsgraph.go":            {[]step{}},
 	"pathslive.go":             {liveJSON{}},
 	"plan.go":                  {fabric.NodePlan{}},
 	"sim.go":                   {[]listedExperiment{}, []papers.Report{}},
