@@ -87,6 +87,7 @@ func (r *rig) account(rep *Repetition, hole *hole, failed, over time.Time) error
 		rep.FallMs = max(rep.FallMs, milliseconds(f.to.Sub(f.from)))
 	}
 	rep.HolePackets = left.packets
+	rep.Paused = r.pauses != nil && r.pauses.Between(failed, failed.Add(pauseWindow))
 	rep.Closed = over.Sub(left.last) > over.Sub(failed)/stillOpen
 	rep.OthersExpected, rep.OthersKept = len(hole.others), len(left.kept)
 	if err := r.writeTrace(rep, left, handed); err != nil {

@@ -40,6 +40,12 @@ type Result struct {
 	AfterP99 float64 `json:"after_p99_ms"`
 	AfterMax float64 `json:"after_max_ms"`
 	FallMax  float64 `json:"fall_max_ms"`
+	// Paused counts repetitions in whose first moments (pauseWindow) a processor of this
+	// machine was stopped; -1 if nobody could watch that. SteadyP99 and SteadyMax are P99 and
+	// Max of the others.
+	Paused    int     `json:"paused"`
+	SteadyP99 float64 `json:"steady_p99_ms"`
+	SteadyMax float64 `json:"steady_max_ms"`
 	// NotClosed counts repetitions in which packets were still sent to the failed part at
 	// the end of the outage. They count with the time of the last such packet.
 	NotClosed   int     `json:"not_closed"`
@@ -86,6 +92,7 @@ type Repetition struct {
 	AfterMs        float64 `json:"after_ms"` // as LeftMs, from when the kernel's call was over
 	FallMs         float64 `json:"fall_ms"`  // the longest call of the kernel's that took a link down
 	HolePackets    int     `json:"hole_packets"`
+	Paused         bool    `json:"paused"`
 	Closed         bool    `json:"closed"`
 	OthersExpected int     `json:"others_expected"`
 	OthersKept     int     `json:"others_kept"`
@@ -97,8 +104,12 @@ type Repetition struct {
 	Stuck          int     `json:"stuck_connections"`
 }
 
-// summarise completes r by its Samples.
-func (r *Result) summarise(before, end testbed.CPU) {
+// pauseWindow is the time from a failure in which a pause of the machine counts. It does not
+// depend on what was measured: a late one has as many pauses as an early one.
+const pauseWindow = 50 * time.Millisecond
+
+// summarise completes r by its Samples. watched says that somebody looked for pauses.
+func (r *Result) summarise(before, end testbed.CPU, watched bool) {
 	of := func(f func(Repetition) float64) (all []float64) {
 		for _, s := range r.Samples {
 			all = append(all, f(s))
@@ -118,12 +129,17 @@ func (r *Result) summarise(before, end testbed.CPU) {
 	r.GoodputBefore = mean(of(func(s Repetition) float64 { return s.GoodputBefore }))
 	r.GoodputDuring = mean(of(func(s Repetition) float64 { return s.GoodputDuring }))
 	r.GoodputAfter = mean(of(func(s Repetition) float64 { return s.GoodputAfter }))
-	var restored []float64
+	var restored, steady []float64
 	for _, s := range r.Samples {
 		r.LostConnections += s.Lost
 		r.StuckConnections += s.Stuck
 		r.OthersExpected += s.OthersExpected
 		r.OthersKept += s.OthersKept
+		if s.Paused {
+			r.Paused++
+		} else {
+			steady = append(steady, s.LeftMs)
+		}
 		if !s.Closed {
 			r.NotClosed++
 		}
@@ -134,6 +150,11 @@ func (r *Result) summarise(before, end testbed.CPU) {
 		}
 	}
 	r.RestoredP50, r.RestoredP99 = stats.Median(restored), stats.Percentile(restored, 99)
+	if !watched {
+		r.Paused = -1
+	} else if len(steady) > 0 {
+		r.SteadyP99, r.SteadyMax = stats.Percentile(steady, 99), stats.Percentile(steady, 100)
+	}
 	r.IdlePercent = testbed.IdlePercent(before, end)
 	r.CPUBound = r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
 }

@@ -18,7 +18,11 @@ func TestResult_summarises(t *testing.T) {
 			OthersExpected: 4, OthersKept: 3, GoodputBefore: 100, GoodputDuring: 75, GoodputAfter: 99, Lost: i / 29, HolePackets: i})
 	}
 	r.Samples[7].RestoredMs = -1
-	r.summarise(testbed.CPU{}, testbed.CPU{})
+	r.Samples[0].Paused = true // the latest
+	r.summarise(testbed.CPU{}, testbed.CPU{}, true)
+	if r.Paused != 1 || r.SteadyP99 != 29 || r.SteadyMax != 29 {
+		t.Errorf("%d paused, the others %g, at most %g ms", r.Paused, r.SteadyP99, r.SteadyMax)
+	}
 	if r.Repetitions != 30 || r.P50 != 15.5 || r.P99 != 30 || r.Min != 1 || r.Max != 30 || r.HandedP50 != 7.25 {
 		t.Errorf("%+v", r)
 	}

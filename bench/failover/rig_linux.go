@@ -24,9 +24,10 @@ type rig struct {
 	control *control // nil without agents
 	streams *streams
 	series  *series
-	uplinks []*tap  // what has left a host
-	handed  []*tap  // what its stack has handed down
-	tracer  *tracer // nil without Options.Trace
+	uplinks []*tap          // what has left a host
+	handed  []*tap          // what its stack has handed down
+	tracer  *tracer         // nil without Options.Trace
+	pauses  *testbed.Pauses // nil if nobody can watch
 
 	mu    sync.Mutex
 	falls map[topology.LinkID]fall // since takeFalls
@@ -55,6 +56,9 @@ func startRig(ctx context.Context, o *Options, lab *lab.Lab, agents bool, bytesP
 	}
 	if err := r.openTaps(); err != nil {
 		return r, err
+	}
+	if p, err := testbed.WatchPauses(); err == nil { // else results say that nobody has
+		r.pauses = p
 	}
 	return r, r.startLoad(ctx, bytesPerSecond)
 }
@@ -163,6 +167,9 @@ func (r *rig) close() error {
 		for _, t := range taps {
 			errs = append(errs, t.close())
 		}
+	}
+	if r.pauses != nil {
+		r.pauses.Close()
 	}
 	if r.control != nil {
 		errs = append(errs, r.control.close())

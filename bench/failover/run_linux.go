@@ -77,7 +77,7 @@ func runAll(ctx context.Context, o *Options, lab *lab.Lab, agents bool, step fun
 			}
 			step()
 		}
-		res.summarise(before, testbed.ReadCPU())
+		res.summarise(before, testbed.ReadCPU(), r.pauses != nil)
 		results = append(results, res)
 	}
 	return results, nil

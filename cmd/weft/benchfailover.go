@@ -71,6 +71,10 @@ the kernel's timestamps. So what waited in the host's own queue counts. "Handed"
 is the same at the stack's device, before that queue. Probes and updates do not
 count. With --load below 1 no queue stands.
 
+"Paused" are failures within 50 ms of which a processor ran nothing at all for 5 ms
+or longer: what lies below a virtual machine may stop it. "The others" are all but
+these.
+
 "Others kept" are the paths over the same switch, of pairs that do not need the
 failed link, which were used on.
 
