@@ -19,13 +19,26 @@ import (
 
 // bgpLab is a lab whose switches run FRR, with weft host on all hosts.
 type bgpLab struct {
-	*testing.T
+	testing.TB
 	name string
 	dir  string
 }
 
 // newBGPLab sets it up. Each host's configuration has five lines.
-func newBGPLab(t *testing.T, spec, mode, policy string, hosts map[string]string) *bgpLab {
+func newBGPLab(t testing.TB, spec, mode, policy string, hosts map[string]string) *bgpLab {
+	t.Helper()
+	l := upBGPLab(t, spec)
+	as := uint32(4250000000)
+	for host, leaf := range hosts {
+		as++
+		route := strings.Fields(l.in(host, "ip route show default"))
+		l.configure(host, fmt.Sprintf("mode: %s\ntopology: bgp\npolicy: %s\nbgp: {as: %d, neighbors: [%s=%s]}\nuser: root\n", mode, policy, as, route[2], l.asOf(leaf)))
+	}
+	return l
+}
+
+// upBGPLab sets up the switches, and hosts without weft.
+func upBGPLab(t testing.TB, spec string, flags ...string) *bgpLab {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
@@ -33,25 +46,24 @@ func newBGPLab(t *testing.T, spec, mode, policy string, hosts map[string]string)
 	if err := frr.Available(); err != nil {
 		t.Skip(err)
 	}
-	l := &bgpLab{T: t, name: fmt.Sprintf("t%db", os.Getpid()), dir: t.TempDir()}
+	l := &bgpLab{TB: t, name: fmt.Sprintf("t%db", os.Getpid()), dir: t.TempDir()}
 	t.Cleanup(func() {
 		if _, err := lab.Down(l.name); err != nil {
 			t.Error(err)
 		}
 	})
-	mustWeft(t, "lab", "up", "--name", l.name, "--topology", spec, "--routing", "bgp", "--seed", "5", "--rate", "50")
-	as := uint32(4250000000)
-	for host, leaf := range hosts {
-		as++
-		route := strings.Fields(l.in(host, "ip route show default"))
-		text := fmt.Sprintf("mode: %s\ntopology: bgp\npolicy: %s\nbgp: {as: %d, neighbors: [%s=%s]}\nuser: root\n", mode, policy, as, route[2], l.asOf(leaf))
-		file := filepath.Join(l.dir, host+".yaml")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		l.daemon(host, file)
-	}
+	mustWeft(t, append([]string{"lab", "up", "--name", l.name, "--topology", spec, "--routing", "bgp", "--seed", "5", "--rate", "50"}, flags...)...)
 	return l
+}
+
+// configure runs weft host at a host until the test ends.
+func (l *bgpLab) configure(host, text string) {
+	l.Helper()
+	file := filepath.Join(l.dir, host+".yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		l.Fatal(err)
+	}
+	l.daemon(host, file)
 }
 
 // asOf returns the AS of a switch.
@@ -68,7 +80,7 @@ func (l *bgpLab) asOf(node string) string {
 // daemon runs weft host until the test ends, and waits until it uses its carrier.
 func (l *bgpLab) daemon(host, file string) {
 	l.Helper()
-	self := program(l.T, "host", "--config", file)
+	self := program(l.TB, "host", "--config", file)
 	c := exec.Command("ip", append([]string{"netns", "exec", "weft-" + l.name + "-" + host}, self.Args...)...)
 	c.Env = self.Env
 	log, err := os.Create(filepath.Join(l.dir, host+".log"))
@@ -122,7 +134,7 @@ func (l *bgpLab) waitFor(what string, holds func() bool) {
 // status returns one value of a host's status.
 func (l *bgpLab) status(host, key string) string {
 	l.Helper()
-	self := program(l.T, "status")
+	self := program(l.TB, "status")
 	c := exec.Command("ip", append([]string{"netns", "exec", "weft-" + l.name + "-" + host}, self.Args...)...)
 	c.Env = self.Env
 	out, _ := c.Output()
@@ -138,7 +150,7 @@ func (l *bgpLab) status(host, key string) string {
 func (l *bgpLab) decapsulated() map[string]uint64 {
 	l.Helper()
 	var nodes []lab.NodeStatus
-	if err := json.Unmarshal([]byte(mustWeft(l.T, "lab", "status", "--json", "--name", l.name)), &nodes); err != nil {
+	if err := json.Unmarshal([]byte(mustWeft(l.TB, "lab", "status", "--json", "--name", l.name)), &nodes); err != nil {
 		l.Fatal(err)
 	}
 	all := make(map[string]uint64)

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 // program prepares weft as a process of its own.
-func program(t *testing.T, args ...string) *exec.Cmd {
+func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -32,7 +32,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // weft runs the command line and returns what it prints.
-func weft(t *testing.T, args ...string) (string, error) {
+func weft(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := newRootCmd()
@@ -43,7 +43,7 @@ func weft(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func mustWeft(t *testing.T, args ...string) string {
+func mustWeft(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := weft(t, args...)
 	if err != nil {
