@@ -26,6 +26,8 @@ const (
 // priority: because what lies below this machine stopped it, or because the kernel was busy.
 // It is safe for concurrent use.
 type Pauses struct {
+	watchers int
+
 	mu   sync.Mutex
 	seen []pause
 	stop chan struct{}
@@ -35,25 +37,26 @@ type Pauses struct {
 type pause struct{ from, to time.Time }
 
 // WatchPauses watches all processors that this process may use, each by a thread of its own
-// that wakes a thousand times a second. It fails if the process may not have real-time
+// that wakes a thousand times a second. It raises GOMAXPROCS by as many until Close, so that
+// none waits for goroutines of this process. It fails if the process may not have real-time
 // threads (CAP_SYS_NICE). Call Close.
 func WatchPauses() (*Pauses, error) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return nil, fmt.Errorf("processors: %w", err)
 	}
-	p := &Pauses{stop: make(chan struct{})}
-	started, watchers := make(chan error), 0
+	p := &Pauses{stop: make(chan struct{}), watchers: all.Count()}
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + p.watchers)
+	started := make(chan error)
 	for cpu := range 1024 {
 		if !all.IsSet(cpu) {
 			continue
 		}
-		watchers++
 		p.done.Add(1)
 		go p.watch(cpu, started)
 	}
 	var errs []error
-	for range watchers {
+	for range p.watchers {
 		errs = append(errs, <-started)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -67,19 +70,14 @@ func WatchPauses() (*Pauses, error) {
 func (p *Pauses) watch(cpu int, started chan<- error) {
 	defer p.done.Done()
 	runtime.LockOSThread()
-	var own unix.CPUSet
-	own.Set(cpu)
-	err := unix.SchedSetaffinity(0, &own)
-	if err == nil {
-		err = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: watchPriority}, 0)
-	}
-	if err != nil {
+	if err := takeCPU(cpu); err != nil {
 		started <- fmt.Errorf("a real-time thread on processor %d: %w", cpu, err)
 		return
 	}
+	last := time.Now() // before anybody else may hold the processor
 	started <- nil
 	tick := unix.NsecToTimespec(int64(pauseTick))
-	for last := time.Now(); ; {
+	for {
 		select {
 		case <-p.stop:
 			return
@@ -92,6 +90,17 @@ func (p *Pauses) watch(cpu int, started chan<- error) {
 		}
 		last = now
 	}
+}
+
+// takeCPU puts the calling thread before all others of a processor. None of the same priority
+// interrupts it.
+func takeCPU(cpu int) error {
+	var own unix.CPUSet
+	own.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &own); err != nil {
+		return err
+	}
+	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: watchPriority}, 0)
 }
 
 func (p *Pauses) note(x pause) {
@@ -119,4 +128,5 @@ func (p *Pauses) Between(from, to time.Time) bool {
 func (p *Pauses) Close() {
 	close(p.stop)
 	p.done.Wait()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) - p.watchers)
 }
