@@ -21,9 +21,9 @@ type told struct {
 	wake chan struct{}
 }
 
-func (l *told) fabric(*Config) (*topology.Topology, error) { return l.t, l.err }
-func (l *told) changed() <-chan struct{}                   { return l.wake }
-func (l *told) Close() error                               { return nil }
+func (l *told) fabric(*Config) (views, error) { return views{fabric: l.t}, l.err }
+func (l *told) changed() <-chan struct{}      { return l.wake }
+func (l *told) Close() error                  { return nil }
 
 // leafSpine is a graph of so many racks, 10.0.0.0/24 and on, and spines as 10.0.0.2 sees it.
 // Links that are cut, such as e0-s1, are missing.
