@@ -230,10 +230,14 @@ func (p *Probe) put(b []byte) {
 // fragment, or IPv6 without extension headers, with a possible length, the ports and the
 // magic of a probe. It is for the hot path: other packets fail its first comparisons.
 func IsProbe(packet []byte) bool {
-	if len(packet) > 0 && packet[0]>>4 == 6 {
-		return probeDatagram6.is6(packet)
+	const ports = ProbePort<<16 | ProbePort
+	switch {
+	case len(packet) < ProbeLen:
+		return false
+	case packet[0]>>4 == 6:
+		return binary.BigEndian.Uint32(packet[ip6Overhead:]) == ports && probeDatagram6.is6(packet)
 	}
-	return probeDatagram.is(packet)
+	return binary.BigEndian.Uint32(packet[20:]) == ports && probeDatagram.is(packet)
 }
 
 // ParseProbe checks a whole inner packet, its checksums included, and decodes it. Bytes
