@@ -1,7 +1,6 @@
 package liveness
 
 import (
-	"encoding/binary"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane/dataplanetest"
 	"weft/topology"
 	"weft/topology/graph"
 	"weft/topology/graph/operator"
@@ -256,33 +256,14 @@ func TestView_tooBig(t *testing.T) {
 	router, rack := s.topo.Node(s.end(peers[0])).Addr, s.end(peers[0])
 	forged := slices.Clone(full)
 	forged[56] ^= 1 // its token
-	h.w.TooBig(tooBig6(router, forged, 1380), s.now)
+	h.w.TooBig(dataplanetest.TooBig6(router, 1380, forged), s.now)
 	if h.w.Stats().TooBig != 0 || h.w.Carriage().MTU(rack) != 1460 {
 		t.Errorf("a forged error: %+v, MTU %d", h.w.Stats(), h.w.Carriage().MTU(rack))
 	}
-	h.w.TooBig(tooBig6(router, full, 1380), s.now)
+	h.w.TooBig(dataplanetest.TooBig6(router, 1380, full), s.now)
 	if st := h.w.Stats(); st.TooBig != 1 || st.Unknown != 1 || h.w.Carriage().MTU(rack) != 1380 {
 		t.Errorf("%+v, MTU %d", st, h.w.Carriage().MTU(rack))
 	}
-}
-
-// tooBig6 is tooBig for IPv6.
-func tooBig6(router netip.Addr, packet []byte, mtu uint32) []byte {
-	b := append(make([]byte, 48), packet[:min(len(packet), 1232)]...)
-	b[0], b[6], b[7], b[40] = 0x60, 58, 64, 2
-	binary.BigEndian.PutUint16(b[4:], uint16(len(b)-40))
-	copy(b[8:], router.AsSlice())
-	copy(b[24:], packet[8:24])
-	binary.BigEndian.PutUint32(b[44:], mtu)
-	sum := uint32(len(b)-40) + 58
-	for i := 8; i < len(b); i += 2 {
-		sum += uint32(b[i])<<8 | uint32(b[i+1])
-	}
-	for sum>>16 != 0 {
-		sum = sum>>16 + sum&0xffff
-	}
-	binary.BigEndian.PutUint16(b[42:], ^uint16(sum))
-	return b
 }
 
 // What full-size probes are tried, and which MTU is too small for a family.

@@ -1,13 +1,13 @@
 package probe
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
 	"weft/encap"
+	"weft/internal/dataplane/dataplanetest"
 	"weft/liveness"
 	"weft/topology"
 	"weft/topology/graph"
@@ -80,7 +80,7 @@ func TestDriver_takesTooBig(t *testing.T) {
 	write := l.d.config.Write
 	l.d.config.Write = func(packet []byte, via netip.Addr) error {
 		if narrow && len(packet) > 1400 {
-			tooBig = append(tooBig, append(make([]byte, encap.MaxOverhead), packetTooBig(via, packet, 1400)...))
+			tooBig = append(tooBig, append(make([]byte, encap.MaxOverhead), dataplanetest.TooBig6(via, 1400, packet)...))
 			return nil
 		}
 		return write(packet, via)
@@ -96,25 +96,6 @@ func TestDriver_takesTooBig(t *testing.T) {
 	if st := l.d.Stats(); st.Watcher.TooBig != 1 || st.Forged > 0 || st.Watcher.Unknown > 0 {
 		t.Errorf("%+v", st)
 	}
-}
-
-// packetTooBig is a switch's error about a packet (RFC 4443 §3.2).
-func packetTooBig(from netip.Addr, packet []byte, mtu uint32) []byte {
-	b := append(make([]byte, 48), packet[:min(len(packet), 1232)]...)
-	b[0], b[6], b[7], b[40] = 0x60, 58, 64, 2
-	binary.BigEndian.PutUint16(b[4:], uint16(len(b)-40))
-	copy(b[8:], from.AsSlice())
-	copy(b[24:], packet[8:24])
-	binary.BigEndian.PutUint32(b[44:], mtu)
-	sum := uint32(len(b)-40) + 58
-	for i := 8; i < len(b); i += 2 {
-		sum += uint32(b[i])<<8 | uint32(b[i+1])
-	}
-	for sum>>16 != 0 {
-		sum = sum>>16 + sum&0xffff
-	}
-	binary.BigEndian.PutUint16(b[42:], ^uint16(sum))
-	return b
 }
 
 // A request is answered by the switch by which it has come, in its length and class. Who is
