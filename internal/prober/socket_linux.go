@@ -59,7 +59,7 @@ func (s *sockets) openRaw(six bool) (err error) {
 	if six {
 		family, options = unix.AF_INET6, []rawOption{
 			{"SO_PRIORITY", unix.SOL_SOCKET, unix.SO_PRIORITY, interactive},
-			// The kernel heeds no ICMP error, or it would cut full-size probes to fragments.
+			// Of the path's MTU a probe finds out itself: what the kernel believes does not count.
 			{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
 		}
 	}
