@@ -25,11 +25,6 @@ const (
 
 const probeVersion = 1
 
-const (
-	viaLen = 4 // of Probe.Via over IPv4, in bytes
-	idVia  = 1 // in the first byte of the IPv4 ID: there is one
-)
-
 var (
 	probeDatagram = datagram{
 		length: ProbeLen, most: MaxProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
@@ -200,29 +195,8 @@ func (p *Probe) check() error {
 func (p *Probe) put(b []byte) {
 	if p.Origin.Is6() {
 		p.put6(b)
-		return
-	}
-	from, to := p.Origin.As4(), p.Target.As4()
-	binary.BigEndian.PutUint16(b[4:], uint16(p.Carrier))
-	payload := b[datagramHeaders:]
-	payload[4] = probeVersion
-	payload[5] = byte(p.Kind)
-	binary.BigEndian.PutUint16(payload[6:], p.Path)
-	binary.BigEndian.PutUint64(payload[8:], p.Token)
-	copy(payload[16:], from[:])
-	copy(payload[20:], to[:])
-	if p.Via.IsValid() {
-		via := p.Via.As4()
-		copy(payload[24:], via[:])
-		b[4] = idVia
-	}
-	if p.Kind == ProbeReply {
-		from, to = to, from
-	}
-	if p.AsData {
-		asDataDatagram.finish(b, from, to)
 	} else {
-		probeDatagram.finish(b, from, to)
+		p.put4(b)
 	}
 }
 
@@ -252,38 +226,7 @@ func ParseProbe(packet []byte) (Probe, error) {
 	if packet[0]>>4 == 6 {
 		return parseProbe6(packet)
 	}
-	b := packet[:binary.BigEndian.Uint16(packet[2:])]
-	if err := probeDatagram.check(b); err != nil {
-		return Probe{}, err
-	}
-	payload := b[datagramHeaders:]
-	p := Probe{
-		Kind:   ProbeKind(payload[5]),
-		Path:   binary.BigEndian.Uint16(payload[6:]),
-		Token:  binary.BigEndian.Uint64(payload[8:]),
-		Origin: netip.AddrFrom4([4]byte(payload[16:])),
-		Target: netip.AddrFrom4([4]byte(payload[20:])),
-
-		Carrier: Carrier(b[5]),
-		Padding: len(b) - ProbeLen,
-		AsData:  b[1]&^ecnMask == byte(ECT0)&^ecnMask,
-	}
-	from, to := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
-	if p.Kind == ProbeReply {
-		from, to = to, from
-	}
-	if b[4] == idVia && p.Padding >= viaLen {
-		p.Via = netip.AddrFrom4([4]byte(payload[24:]))
-	}
-	switch {
-	case payload[4] != probeVersion:
-		return Probe{}, ErrProbeVersion
-	case p.Kind < Boomerang || p.Kind > ProbeReply:
-		return Probe{}, ErrProbeKind
-	case from != p.Origin || to != p.Target || (p.Kind == Boomerang) != (from == to):
-		return Probe{}, ErrProbeAddress
-	}
-	return p, nil
+	return parseProbe4(packet)
 }
 
 // ReplyProbe turns a request into its reply, in place, and returns the number of the path
@@ -301,7 +244,8 @@ func ReplyProbe(packet []byte) (path uint16, err error) {
 	if p.Kind != ProbeRequest {
 		return 0, ErrProbeKind
 	}
-	// A fresh TTL or hop limit, and ECN: a congestion mark, or a path's length, was the request's own.
+	// A fresh TTL or hop limit, and ECN: a congestion mark, or a path's length, was the
+	// request's own.
 	p.Kind = ProbeReply
 	b := packet[:p.Len()]
 	clear(b)
