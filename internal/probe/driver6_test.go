@@ -15,7 +15,7 @@ import (
 )
 
 // operators is a fat-tree with an operator's addresses.
-func operators(t *testing.T) *graph.Graph {
+func operators(t testing.TB) *graph.Graph {
 	t.Helper()
 	top, err := topology.Parse("fat-tree:k=4")
 	if err != nil {
@@ -169,4 +169,56 @@ func TestNew_families(t *testing.T) {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
+}
+
+// Whatever comes in, a Driver of either family writes nothing but what fits, and stays
+// sound.
+func FuzzDriver_Take(f *testing.F) {
+	g := operators(f)
+	far := g.Node(graph.NodeID(g.NumHosts() - 1)).Addresses
+	var drivers []*Driver
+	for i, a := range g.Node(0).Addresses {
+		top, err := topology.FromGraph(g, a)
+		if err != nil {
+			f.Fatal(err)
+		}
+		d, err := New(Config{Topology: top, Address: a, MTU: 1500, Seed: 1, Write: func(packet []byte, via netip.Addr) error {
+			if len(packet) > encap.MaxProbeLen+encap.MaxOverhead || packet[0]>>4 == 6 != via.Is6() {
+				f.Errorf("to %v goes %x", via, packet)
+			}
+			return nil
+		}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		drivers = append(drivers, d)
+		request, err := encap.AppendProbe(nil, encap.Probe{Kind: encap.ProbeRequest, Token: 1, Origin: far[i], Target: a, Via: top.PathsTo(0, far[i]).Addr(0), Padding: 4})
+		if err != nil {
+			f.Fatal(err)
+		}
+		home, err := encap.AppendProbe(nil, encap.Probe{Kind: encap.Boomerang, Token: 1, Origin: a, Target: a, Padding: 4})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(request)
+		f.Add(home)
+		if a.Is6() {
+			f.Add(dataplanetest.TooBig6(far[i], 1400, home))
+		} else {
+			f.Add(dataplanetest.SwitchError(3, 4, 1400, top.PathsTo(0, far[i]).Addr(0), home, 548))
+		}
+	}
+	now := time.Duration(0)
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		now += time.Millisecond
+		for _, d := range drivers {
+			d.Tick(now)
+			before := d.Stats()
+			d.Take(append(make([]byte, encap.MaxOverhead), packet...), now)
+			after := d.Stats()
+			if after.Echoed+after.Refused+after.Forged > before.Echoed+before.Refused+before.Forged+1 {
+				t.Fatalf("%x counts more than once: %+v, %+v", packet, before, after)
+			}
+		}
+	})
 }
