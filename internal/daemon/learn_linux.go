@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"time"
-
 )
 
 // rebaseAfter is how long what is new in a fabric is held back. A new fabric is proved anew,
