@@ -8,7 +8,7 @@ const (
 )
 
 // datagram describes one of weft's own kinds of packets. Each is a UDP datagram in IPv4
-// without options. All of a kind have the same length, but for padding where the kind
+// without options, or in IPv6 (datagram6.go). All of a kind have the same length, but for padding where the kind
 // allows it.
 type datagram struct {
 	length int // in bytes, headers included; a multiple of 4
@@ -16,6 +16,12 @@ type datagram struct {
 	port   uint16
 	magic  uint32 // the payload's first word
 	tos    byte   // as sent; receivers take any
+}
+
+// of is the same kind in another class.
+func (d datagram) of(tos ECN) datagram {
+	d.tos = byte(tos)
+	return d
 }
 
 // is reports whether a packet claims to be of this kind: no fragment, with its
@@ -71,9 +77,12 @@ func (d *datagram) finish(b []byte, from, to [4]byte) {
 
 // sum adds up what the UDP checksum covers, that field included: pseudo header
 // (RFC 768), UDP header and payload. b ends with the packet.
-func (d *datagram) sum(b []byte) uint64 {
-	s := uint64(protoUDP) + uint64(len(b)-20)
-	b = b[12:] // from the addresses on
+func (d *datagram) sum(b []byte) uint64 { return sumUDP(b[12:], len(b)-20) }
+
+// sumUDP is the sum of a datagram of length bytes and its pseudo header. b begins with the
+// addresses.
+func sumUDP(b []byte, length int) uint64 {
+	s := uint64(protoUDP) + uint64(length)
 	for ; len(b) >= 4; b = b[4:] {
 		s += uint64(binary.BigEndian.Uint32(b))
 	}

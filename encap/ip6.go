@@ -44,7 +44,7 @@ func newIP6(src, dst netip.Addr) (ip6Header, error) {
 		what string
 		netip.Addr
 	}{{"source", src}, {"destination", dst}} {
-		if !a.Is6() || a.Is4In6() || a.Zone() != "" {
+		if !plain6(a.Addr) {
 			return ip6Header{}, fmt.Errorf("encap: %s address %v is not IPv6 without a zone", a.what, a.Addr)
 		}
 	}
@@ -54,6 +54,9 @@ func newIP6(src, dst netip.Addr) (ip6Header, error) {
 	copy(h[24:], to[:])
 	return h, nil
 }
+
+// plain6 reports whether an address can stand in an IPv6 header.
+func plain6(a netip.Addr) bool { return a.Is6() && !a.Is4In6() && a.Zone() == "" }
 
 // encapsulate writes the header into b[:ip6Overhead], the headroom, for the IPv4 or IPv6
 // packet behind it (RFC 2473 §5).

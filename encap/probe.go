@@ -11,9 +11,11 @@ import (
 const (
 	// ProbePort is both UDP ports of every probe.
 	ProbePort = 9339
-	// ProbeLen is the length of a probe in bytes, without the outer header.
-	ProbeLen = datagramHeaders + 24
-	// MaxProbeLen is the length of the longest probe, with its padding.
+	// ProbeLen and ProbeLen6 are the lengths of a probe over IPv4 and IPv6 in bytes, without
+	// the outer header and without padding.
+	ProbeLen  = datagramHeaders + 24
+	ProbeLen6 = datagramHeaders6 + 36
+	// MaxProbeLen is the length of the longest probe of either family, with its padding.
 	MaxProbeLen = 0xffff - MaxOverhead
 	// ProbeTOS is network control by its top three bits and "low delay" to Linux's
 	// rt_tos2priority. Probes must tell dead paths from full queues, so they overtake
@@ -23,22 +25,17 @@ const (
 
 const probeVersion = 1
 
-const (
-	viaLen = 4 // of Probe.Via, in bytes
-	idVia  = 1 // in the first byte of the IPv4 ID: there is one
+var (
+	probeDatagram = datagram{
+		length: ProbeLen, most: MaxProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
+	}
+	probeDatagram6 = datagram{
+		length: ProbeLen6, most: MaxProbeLen, port: ProbePort, magic: probeDatagram.magic, tos: ProbeTOS,
+	}
+	// These are of a probe that waits in queues as data does. ECT(0) is the TOS of data: see
+	// sampleDatagram.
+	asDataDatagram, asDataDatagram6 = probeDatagram.of(ECT0), probeDatagram6.of(ECT0)
 )
-
-var probeDatagram = datagram{
-	length: ProbeLen, most: MaxProbeLen, port: ProbePort, magic: 0x77667062 /* "wfpb" */, tos: ProbeTOS,
-}
-
-// asDataDatagram is a probe that waits in queues as data does. ECT(0) is the TOS of data:
-// see sampleDatagram.
-var asDataDatagram = func() datagram {
-	d := probeDatagram
-	d.tos = byte(ECT0)
-	return d
-}()
 
 // ProbeKind says what a receiver does with a probe.
 type ProbeKind uint8
@@ -71,9 +68,11 @@ var (
 )
 
 // Probe is a packet that a host sends to learn whether a path is alive. It is the inner
-// packet of IP-in-IP to the path's bouncing switch: IPv4 without options, UDP from
-// ProbePort to ProbePort, and a payload of 24 bytes and padding. A probe of a path's MTU is
-// as long as its padding makes it:
+// packet of IP-in-IP to the path's bouncing switch: IPv4 without options or IPv6 without
+// extension headers, UDP from ProbePort to ProbePort, a payload and padding. A probe of a
+// path's MTU is as long as its padding makes it. All is in network byte order.
+//
+// Over IPv4 the payload has 24 bytes:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -90,27 +89,48 @@ var (
 //	|                       Target's address                        |
 //	+---------------------------------------------------------------+
 //
-// All in network byte order. A boomerang's target is its origin, and so are
-// both addresses of its IP header; the switch that takes the outer header off
-// routes it home.
+// Over IPv6 it has 36 bytes. IPv6 has no ID, so Carrier and Via are in the payload. The
+// addresses are those of the IP header alone, which UDP's checksum covers (RFC 8200 §8.1):
+// the origin is the source, but of a reply the destination. The flow label is 0 and is
+// ignored.
+//
+//	+---------------------------------------------------------------+
+//	|                        Magic 77667062                         |
+//	+---------------+---------------+-------------------------------+
+//	|   Version 1   |      Kind     |              Path             |
+//	+---------------+---------------+-------------------------------+
+//	|                             Token                             |
+//	|                                                               |
+//	+---------------------------------------------------------------+
+//	|                                                               |
+//	|                  Via, or all 0 if there is none               |
+//	|                                                               |
+//	|                                                               |
+//	+---------------+-----------------------------------------------+
+//	|    Carrier    |                       0                       |
+//	+---------------+-----------------------------------------------+
+//
+// A boomerang's target is its origin, and so are both addresses of its IP header; the
+// switch that takes the outer header off routes it home.
 type Probe struct {
 	Kind ProbeKind
 	// Path is the path's number for the pair of hosts. Where a path has the same number in
 	// both directions, the reply takes it back.
 	Path uint16
 	// Via is the bouncing address, which tells the path where numbers differ between the
-	// two directions. It takes the first four bytes of Padding, and a bit of the IPv4 ID
-	// says that it is there. The zero Addr means that the number tells.
+	// two directions. It is of the family of Origin. Over IPv4 it takes the first four bytes
+	// of Padding, and a bit of the IPv4 ID says that it is there. The zero Addr means that
+	// the number tells.
 	Via netip.Addr
 	// Token is the origin's own and comes back unchanged. Hosts that do not see the probe
 	// must not be able to guess it.
 	Token          uint64
-	Origin, Target netip.Addr // IPv4; equal for a boomerang
+	Origin, Target netip.Addr // of one family; equal for a boomerang
 	// Carrier is the carrier of the probe. A host with several carriers answers by the
-	// same one. It is in the IPv4 ID. Peers without this feature send and ignore 0, which
-	// is CarrierIPIP.
+	// same one. Over IPv4 it is in the IPv4 ID. Peers without this feature send and ignore
+	// 0, which is CarrierIPIP.
 	Carrier Carrier
-	// Padding is the number of bytes behind the 24. Peers without this feature take a
+	// Padding is the number of bytes behind the payload. Peers without this feature take a
 	// padded request for another program's datagram and do not answer.
 	Padding int
 	// AsData puts the probe into data's class, so that its round trip includes the queues
@@ -119,63 +139,80 @@ type Probe struct {
 	AsData bool
 }
 
-// AppendProbe appends a whole inner packet to b, ProbeLen bytes and the padding. It fails
-// if an address is not IPv4, the kind is unknown, Via has no room in the padding, a boomerang's addresses differ, or the
-// packet would be longer than MaxProbeLen. b is then returned unchanged. It allocates
-// only if b has no room for the packet.
+// ProbeLenFrom is the length of a probe of origin's family in bytes, without padding.
+func ProbeLenFrom(origin netip.Addr) int {
+	if origin.Unmap().Is6() {
+		return ProbeLen6
+	}
+	return ProbeLen
+}
+
+// Len returns the length of the whole inner packet in bytes, with its padding.
+func (p *Probe) Len() int { return ProbeLenFrom(p.Origin) + p.Padding }
+
+// AppendProbe appends a whole inner packet to b, Len bytes. It fails if an address is
+// missing, has a zone or is of another family than the others, the kind is unknown, Via has
+// no room in the padding, a boomerang's addresses differ, or the packet would be longer than
+// MaxProbeLen. b is then returned unchanged. It allocates only if b has no room for the
+// packet.
 func AppendProbe(b []byte, p Probe) ([]byte, error) {
 	p.Origin, p.Target = p.Origin.Unmap(), p.Target.Unmap()
-	switch {
-	case !p.Origin.Is4():
-		return b, fmt.Errorf("encap: a probe's origin %v is not IPv4", p.Origin)
-	case !p.Target.Is4():
-		return b, fmt.Errorf("encap: a probe's target %v is not IPv4", p.Target)
-	case p.Kind < Boomerang || p.Kind > ProbeReply:
-		return b, ErrProbeKind
-	case p.Kind == Boomerang && p.Origin != p.Target:
-		return b, ErrProbeAddress
-	case p.Padding < 0 || p.Padding > MaxProbeLen-ProbeLen:
-		return b, ErrTooLong
-	case p.Via.IsValid() && (!p.Via.Is4() || p.Padding < viaLen):
-		return b, fmt.Errorf("encap: a probe's Via %v is not IPv4, or has no room in %d bytes of padding", p.Via, p.Padding)
+	if err := p.check(); err != nil {
+		return b, err
 	}
-	n, size := len(b), ProbeLen+p.Padding
+	n, size := len(b), p.Len()
 	b = slices.Grow(b, size)[:n+size]
 	clear(b[n:])
 	p.put(b[n:])
 	return b, nil
 }
 
+// check says what keeps a probe from being sent. Its addresses are unmapped.
+func (p *Probe) check() error {
+	six := p.Origin.Is6()
+	switch {
+	case !p.Origin.Is4() && !plain6(p.Origin):
+		return fmt.Errorf("encap: a probe's origin %v is neither IPv4 nor IPv6 without a zone", p.Origin)
+	case p.Target.Is4() == six || six && !plain6(p.Target):
+		return fmt.Errorf("encap: a probe's target %v is not of the family of its origin %v, or has a zone", p.Target, p.Origin)
+	case p.Kind < Boomerang || p.Kind > ProbeReply:
+		return ErrProbeKind
+	case p.Kind == Boomerang && p.Origin != p.Target:
+		return ErrProbeAddress
+	case p.Padding < 0 || p.Padding > MaxProbeLen-ProbeLenFrom(p.Origin):
+		return ErrTooLong
+	case !p.Via.IsValid():
+		return nil
+	case six && (!plain6(p.Via) || p.Via.IsUnspecified()):
+		return fmt.Errorf("encap: a probe's Via %v is not IPv6, as its origin is, or has a zone, or is no address", p.Via)
+	case !six && (!p.Via.Is4() || p.Padding < viaLen):
+		return fmt.Errorf("encap: a probe's Via %v is not IPv4, as its origin is, or has no room in %d bytes of padding", p.Via, p.Padding)
+	}
+	return nil
+}
+
 // put writes all of a packet whose bytes are 0.
 func (p *Probe) put(b []byte) {
-	from, to := p.Origin.As4(), p.Target.As4()
-	binary.BigEndian.PutUint16(b[4:], uint16(p.Carrier))
-	payload := b[datagramHeaders:]
-	payload[4] = probeVersion
-	payload[5] = byte(p.Kind)
-	binary.BigEndian.PutUint16(payload[6:], p.Path)
-	binary.BigEndian.PutUint64(payload[8:], p.Token)
-	copy(payload[16:], from[:])
-	copy(payload[20:], to[:])
-	if p.Via.IsValid() {
-		via := p.Via.As4()
-		copy(payload[24:], via[:])
-		b[4] = idVia
-	}
-	if p.Kind == ProbeReply {
-		from, to = to, from
-	}
-	if p.AsData {
-		asDataDatagram.finish(b, from, to)
+	if p.Origin.Is6() {
+		p.put6(b)
 	} else {
-		probeDatagram.finish(b, from, to)
+		p.put4(b)
 	}
 }
 
 // IsProbe reports whether a packet claims to be a probe: IPv4 without options, no
-// fragment, with a possible length, the ports and the magic of a probe. It is for the hot
-// path: other packets fail its first comparisons.
-func IsProbe(packet []byte) bool { return probeDatagram.is(packet) }
+// fragment, or IPv6 without extension headers, with a possible length, the ports and the
+// magic of a probe. It is for the hot path: other packets fail its first comparisons.
+func IsProbe(packet []byte) bool {
+	const ports = ProbePort<<16 | ProbePort
+	switch {
+	case len(packet) < ProbeLen:
+		return false
+	case packet[0]>>4 == 6:
+		return binary.BigEndian.Uint32(packet[ip6Overhead:]) == ports && probeDatagram6.is6(packet)
+	}
+	return binary.BigEndian.Uint32(packet[20:]) == ports && probeDatagram.is(packet)
+}
 
 // ParseProbe checks a whole inner packet, its checksums included, and decodes it. Bytes
 // behind the packet's end (padding) are ignored.
@@ -186,38 +223,10 @@ func ParseProbe(packet []byte) (Probe, error) {
 	if !IsProbe(packet) {
 		return Probe{}, ErrNotProbe
 	}
-	b := packet[:binary.BigEndian.Uint16(packet[2:])]
-	if err := probeDatagram.check(b); err != nil {
-		return Probe{}, err
+	if packet[0]>>4 == 6 {
+		return parseProbe6(packet)
 	}
-	payload := b[datagramHeaders:]
-	p := Probe{
-		Kind:   ProbeKind(payload[5]),
-		Path:   binary.BigEndian.Uint16(payload[6:]),
-		Token:  binary.BigEndian.Uint64(payload[8:]),
-		Origin: netip.AddrFrom4([4]byte(payload[16:])),
-		Target: netip.AddrFrom4([4]byte(payload[20:])),
-
-		Carrier: Carrier(b[5]),
-		Padding: len(b) - ProbeLen,
-		AsData:  b[1]&^ecnMask == byte(ECT0)&^ecnMask,
-	}
-	from, to := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
-	if p.Kind == ProbeReply {
-		from, to = to, from
-	}
-	if b[4] == idVia && p.Padding >= viaLen {
-		p.Via = netip.AddrFrom4([4]byte(payload[24:]))
-	}
-	switch {
-	case payload[4] != probeVersion:
-		return Probe{}, ErrProbeVersion
-	case p.Kind < Boomerang || p.Kind > ProbeReply:
-		return Probe{}, ErrProbeKind
-	case from != p.Origin || to != p.Target || (p.Kind == Boomerang) != (from == to):
-		return Probe{}, ErrProbeAddress
-	}
-	return p, nil
+	return parseProbe4(packet)
 }
 
 // ReplyProbe turns a request into its reply, in place, and returns the number of the path
@@ -235,9 +244,10 @@ func ReplyProbe(packet []byte) (path uint16, err error) {
 	if p.Kind != ProbeRequest {
 		return 0, ErrProbeKind
 	}
-	// A fresh TTL and ECN: a congestion mark, or a path's length, was the request's own.
+	// A fresh TTL or hop limit, and ECN: a congestion mark, or a path's length, was the
+	// request's own.
 	p.Kind = ProbeReply
-	b := packet[:ProbeLen+p.Padding]
+	b := packet[:p.Len()]
 	clear(b)
 	p.put(b)
 	return p.Path, nil

@@ -230,17 +230,30 @@ func TestProbe_allocatesNothing(t *testing.T) {
 func FuzzProbe(f *testing.F) {
 	f.Add(probe(f, request()))
 	f.Add(probe(f, Probe{Kind: Boomerang, Origin: origin, Target: origin}))
+	f.Add(probe(f, request6()))
+	f.Add(probe(f, Probe{Kind: Boomerang, Origin: origin6, Target: origin6, Padding: 3, AsData: true}))
+	f.Add(probe(f, Probe{Kind: ProbeReply, Origin: origin6, Target: target6}))
 	f.Add(unhex(goldenInner))
+	f.Add(unhex(goldenInner6))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := ParseProbe(b)
 		if err == nil {
-			if !udpValid(b[:ProbeLen]) || !valid(b[:20]) {
-				t.Fatalf("unsound packet %x accepted", b)
-			}
-			// What is not said by p is an IP header's own affair.
+			// What is not said by p is an IP header's own affair, and what it must say is 0.
 			again := probe(t, p)
-			if !bytes.Equal(again[28:], b[28:ProbeLen]) || !bytes.Equal(again[12:26], b[12:26]) {
-				t.Fatalf("%x means %+v, which is %x", b, p, again)
+			if b[0]>>4 == 6 {
+				if !udpValid6(b[:p.Len()]) {
+					t.Fatalf("unsound packet %x accepted", b)
+				}
+				if !bytes.Equal(again[8:46], b[8:46]) || !bytes.Equal(again[48:81], b[48:81]) {
+					t.Fatalf("%x means %+v, which is %x", b, p, again)
+				}
+			} else {
+				if !udpValid(even(b[:p.Len()])) || !valid(b[:20]) {
+					t.Fatalf("unsound packet %x accepted", b)
+				}
+				if !bytes.Equal(again[28:ProbeLen], b[28:ProbeLen]) || !bytes.Equal(again[12:26], b[12:26]) {
+					t.Fatalf("%x means %+v, which is %x", b, p, again)
+				}
 			}
 		}
 		before := bytes.Clone(b)
@@ -250,7 +263,7 @@ func FuzzProbe(f *testing.F) {
 			}
 			return
 		}
-		if r, err := ParseProbe(b); err != nil || r.Kind != ProbeReply || r.Token != p.Token {
+		if r, err := ParseProbe(b); err != nil || r.Kind != ProbeReply || r.Token != p.Token || r.Origin != p.Origin || r.Via != p.Via {
 			t.Fatalf("reply %x: %+v, %v", b, r, err)
 		}
 	})

@@ -2,9 +2,9 @@ package encap
 
 import "encoding/binary"
 
-// ProbeTooBig reads an ICMP "fragmentation needed" (RFC 1191) about a probe that this
-// host has sent. The error quotes the probe in IP-in-IP, or as the bouncing switch has
-// sent it on. ProbeTooBig returns the probe's token, which nobody off the path knows, and
+// ProbeTooBig reads an ICMP "fragmentation needed" (RFC 1191), or an ICMPv6 "packet too big"
+// (RFC 8201), about a probe of its family that this host has sent. The error quotes the probe
+// in IP-in-IP of that family, or as the bouncing switch has sent it on. ProbeTooBig returns the probe's token, which nobody off the path knows, and
 // the longest packet that fits, in bytes, without an outer header. The caller must
 // believe it only if it sent the token.
 //
@@ -12,6 +12,9 @@ import "encoding/binary"
 // 792 asks for 8 bytes behind the header; Linux quotes all); ErrTruncated, ErrChecksum. b
 // is not changed.
 func ProbeTooBig(b []byte) (token uint64, mtu int, err error) {
+	if len(b) > 0 && b[0]>>4 == 6 {
+		return probeTooBig6(b)
+	}
 	if len(b) < 20+icmpHeader || b[0]>>4 != 4 || b[9] != protoICMP || binary.BigEndian.Uint16(b[6:])&fragmentMask != 0 {
 		return 0, 0, ErrNotProbe
 	}

@@ -104,6 +104,9 @@ func FuzzProbeTooBig(f *testing.F) {
 	b, _ := AppendProbe(nil, Probe{Kind: Boomerang, Token: 3, Origin: origin, Target: origin, Padding: 90})
 	f.Add(tooBig(b, 1400, 548))
 	f.Add(tooBig(unhex(goldenInner), 0, 28))
+	six, _ := AppendProbe(nil, Probe{Kind: Boomerang, Token: 3, Origin: origin6, Target: origin6, Padding: 90})
+	f.Add(tooBig6(six, 1400, 1232))
+	f.Add(tooBig6(append(unhex(golden6in6), six...), 1400, 1232))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
 		_, mtu, err := ProbeTooBig(b)

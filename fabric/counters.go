@@ -8,7 +8,7 @@ type Counters struct {
 	Spoofed      uint64 `json:"spoofed"`   // dropped: inner source is not the outer one
 	Nested       uint64 `json:"nested"`    // dropped: IP-in-IP in IP-in-IP
 	ECN          uint64 `json:"ecn"`       // dropped: congestion marked, inner not capable (RFC 6040)
-	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not IPv4
+	Malformed    uint64 `json:"malformed"` // dropped: options, fragment, truncated, bad checksum, not of the outer header's family
 }
 
 // EdgeCounters count packets whose labels begin or end at a switch by outcome, since its

@@ -14,7 +14,7 @@ import (
 
 // The ways to decapsulate IP-in-IP at a bouncing switch.
 const (
-	DecapIPIP = "ipip" // the kernel's tunnel device
+	DecapIPIP = "ipip" // the kernel's tunnel devices
 	DecapEBPF = "ebpf" // a program at tc ingress of every port
 )
 
@@ -65,11 +65,12 @@ func syncBouncing(prog *ebpf.Program, marks map[netip.Addr]uint32) (changed int,
 	return kernel.SyncMap(m, bouncingEntries(marks))
 }
 
-// bouncingEntries are marks as the program has them.
-func bouncingEntries(marks map[netip.Addr]uint32) map[[4]byte]uint32 {
-	want := make(map[[4]byte]uint32, len(marks))
+// bouncingEntries are marks as the program has them: by address, that of IPv4 mapped into
+// IPv6.
+func bouncingEntries(marks map[netip.Addr]uint32) map[[16]byte]uint32 {
+	want := make(map[[16]byte]uint32, len(marks))
 	for a, mark := range marks {
-		want[a.As4()] = mark
+		want[a.As16()] = mark
 	}
 	return want
 }

@@ -12,10 +12,10 @@ import (
 	"weft/internal/kernel"
 )
 
-// errNoIPIP means that this kernel has no ipip devices.
-var errNoIPIP = errors.New("the kernel has no module ipip")
+// errNoIPIP means that this kernel has not the devices that decapsulate.
+var errNoIPIP = errors.New("the kernel has no module ipip, or none of ip6_tunnel")
 
-// addIPIP makes an ipip device for each bouncing address, the kernel's own
+// addIPIP makes a device for each bouncing address, the kernel's own
 // decapsulator. Whether the kernel has any is found out by trying.
 func addIPIP(h *netlink.Handle, addrs []netip.Addr) (changed int, err error) {
 	for i, addr := range addrs {
@@ -30,7 +30,7 @@ func addIPIP(h *netlink.Handle, addrs []netip.Addr) (changed int, err error) {
 
 func addIPIPDevice(h *netlink.Handle, name string, addr netip.Addr) (changed int, err error) {
 	link, err := h.LinkByName(name)
-	if have, ok := link.(*netlink.Iptun); err == nil && ok && have.Local.Equal(net.IP(addr.AsSlice())) {
+	if err == nil && decapsulates(link, addr) {
 		return setUp(h, link)
 	}
 	if err == nil {
@@ -38,14 +38,12 @@ func addIPIPDevice(h *netlink.Handle, name string, addr netip.Addr) (changed int
 			return 0, kernel.Explain(fmt.Errorf("device %s: %w", name, err))
 		}
 	}
-	tun := &netlink.Iptun{
-		LinkAttrs: netlink.NewLinkAttrs(),
-		Local:     addr.AsSlice(),
-		Ttl:       64,
-		PMtuDisc:  1,
-		Proto:     unix.IPPROTO_IPIP,
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = name
+	var tun netlink.Link = &netlink.Iptun{LinkAttrs: attrs, Local: addr.AsSlice(), Ttl: 64, PMtuDisc: 1, Proto: unix.IPPROTO_IPIP}
+	if addr.Is6() {
+		tun = &netlink.Ip6tnl{LinkAttrs: attrs, Local: addr.AsSlice(), Ttl: 64, Proto: unix.IPPROTO_IPV6}
 	}
-	tun.Name = name
 	err = h.LinkAdd(tun)
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return 0, errNoIPIP
@@ -55,6 +53,17 @@ func addIPIPDevice(h *netlink.Handle, name string, addr netip.Addr) (changed int
 	}
 	_, err = setUp(h, tun)
 	return 1, err
+}
+
+// decapsulates reports whether a device is the one that takes off what leads to an address.
+func decapsulates(link netlink.Link, to netip.Addr) bool {
+	switch have := link.(type) {
+	case *netlink.Iptun:
+		return have.Local.Equal(to.AsSlice())
+	case *netlink.Ip6tnl:
+		return have.Local.Equal(to.AsSlice())
+	}
+	return false
 }
 
 // setUp brings a link up.

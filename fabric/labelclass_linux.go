@@ -9,12 +9,12 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"weft/encap"
 	"weft/internal/kernel"
+	"weft/topology"
 )
 
-// classify is the program. It gives a packet with labels the priority that Linux derives
-// from the TOS of IPv4 when it forwards (rt_tos2priority), but not from the class of IPv6.
+// classify is the program. It gives an IPv6 packet the priority that Linux derives from the
+// TOS of IPv4 when it forwards (rt_tos2priority), but not from the class of IPv6.
 // Without it, probes of paths wait in a full queue as data does, and congestion is taken
 // for failure.
 func classify() (*ebpf.ProgramSpec, error) {
@@ -22,15 +22,11 @@ func classify() (*ebpf.ProgramSpec, error) {
 		skbPriority = 32 // offset in struct __sk_buff
 		etherType   = 12
 		ip6Class    = kernel.EthernetHeader // half a byte of version before it
-		ip6To       = kernel.EthernetHeader + 24
 	)
-	block := encap.SIDBlock.Addr().As16()
 	code := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1), // where LoadAbs expects the packet
 		asm.LoadAbs(etherType, asm.Half),
 		asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "pass"),
-		asm.LoadAbs(ip6To, asm.Half),
-		asm.JNE.Imm(asm.R0, int32(block[0])<<8|int32(block[1]), "pass"),
 		asm.LoadAbs(ip6Class, asm.Half),
 		// The two bits of the TOS that count, 0x18, as 0 to 3; the priorities are 0,
 		// 2 (bulk), 6 (interactive), 4 (both).
@@ -49,11 +45,10 @@ func classify() (*ebpf.ProgramSpec, error) {
 	return &ebpf.ProgramSpec{Name: "weft_class", Type: ebpf.SchedCLS, Instructions: code}, err
 }
 
-// attachClasses attaches the program to the ports of a switch that forwards by labels in
-// IPv6, and removes it from those of other switches. Without eBPF packets are still
-// forwarded.
+// attachClasses attaches the program to the ports of a switch that forwards IPv6, and removes
+// it from those of other switches. Without eBPF packets are still forwarded.
 func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
-	if len(p.SIDs) == 0 {
+	if len(p.SIDs) == 0 && (!p.has6() || p.Layer == topology.LayerHost.String()) {
 		return kernel.ClassFilter.DetachAll(h, ports)
 	}
 	spec, err := classify()
@@ -70,7 +65,7 @@ func (r *Report) attachClasses(h *netlink.Handle, ports []netlink.Link, p NodePl
 		}
 		err := kernel.Load(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{spec.Name: spec}}, &o, kernel.TCNeeds)
 		if err != nil && !kernel.NotTheKernels(err) {
-			r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: packets with labels are of one class, and probes wait behind data")
+			r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: IPv6 packets are of one class, and probes wait behind data")
 			return 0, nil
 		}
 		if err != nil {

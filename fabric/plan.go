@@ -49,7 +49,7 @@ type NodePlan struct {
 	Ports    []Port       `json:"ports"`
 	Sysctls  []Sysctl     `json:"sysctls"`
 	Routes   []Route      `json:"routes"`
-	Bouncing []netip.Addr `json:"bouncing,omitempty"` // IP-in-IP to these ends here
+	Bouncing []netip.Addr `json:"bouncing,omitempty"` // IP-in-IP to these ends here, that of IPv6 in IPv6 too
 
 	// Virtual, if not empty, names for each bouncing address the routing table for
 	// decapsulated packets. Where that table has no route, the main one is used.

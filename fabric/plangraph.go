@@ -34,8 +34,10 @@ func PlanGraph(g *graph.Graph, id graph.NodeID) (NodePlan, error) {
 			return p, fmt.Errorf("plan: %w", err)
 		}
 	default:
-		if p.Address.IsValid() {
-			p.Bouncing = []netip.Addr{p.Address}
+		for _, a := range []netip.Addr{p.Address, p.Address6} {
+			if a.IsValid() {
+				p.Bouncing = append(p.Bouncing, a)
+			}
 		}
 	}
 	p.Sysctls = planSysctls(p, topology.Node{ID: topology.NodeID(id), Layer: Layer(n.Tier)})

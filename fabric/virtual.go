@@ -52,7 +52,7 @@ func (p NodePlan) addresses() []netip.Addr {
 
 // addresses6 is addresses for IPv6.
 func (p NodePlan) addresses6() []netip.Addr {
-	return p.addressesOf(p.Address6, netip.Addr.Is6, nil)
+	return p.addressesOf(p.Address6, netip.Addr.Is6, p.Bouncing)
 }
 
 // addressesOf lists one family, each address once.

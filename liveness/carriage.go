@@ -188,7 +188,7 @@ func (w *Watcher) verdictOn(k *kind, r *rackProof) (v verdict) {
 	}
 	level, by := w.sizeOf(k, r)
 	if w.config.MTU > 0 {
-		v.mtu = w.sizes[min(int(level), len(w.sizes)-1)] - w.config.Carrier.Overhead()
+		v.mtu = w.sizes[min(int(level), len(w.sizes)-1)] - w.config.overhead()
 	}
 	switch {
 	case g.open:

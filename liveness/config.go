@@ -17,8 +17,9 @@ type Config struct {
 	Topology *topology.Topology
 	// Self is the host.
 	Self topology.NodeID
-	// Address is the IPv4 source address of the probes, one of Self's. Default: the
-	// address of Self's kernel, Topology.Node(Self).Addr.
+	// Address is the source address of the probes, one of Self's. Its family is that of all
+	// probes, and of the destinations that are watched. Default: the address of Self's
+	// kernel, Topology.Node(Self).Addr.
 	Address netip.Addr
 	// Interval is the time between two probes of one path. If Budget does not suffice,
 	// the time is longer. Other times derive from it: a suspicious path is probed every
@@ -49,7 +50,8 @@ type Config struct {
 	// MTU is the longest data packet, outer header included, in bytes: the uplink's MTU.
 	// Full-size probes find out whether packets of this length arrive and, if not, how
 	// long packets may be. They cost at most 300 bytes for each probe of Budget. 0: no
-	// full-size probes. At least 576 bytes plus the outer header.
+	// full-size probes. At least 576 bytes over IPv4 and 1280 over IPv6, plus the outer
+	// header.
 	MTU int
 	// Require makes Carriage never say Plain, even if packets are lost.
 	Require bool
@@ -82,6 +84,9 @@ func (c Config) withDefaults() (Config, error) {
 	if id, ok := c.Topology.ByAddr(c.Address); !ok || id != c.Self {
 		return c, fmt.Errorf("liveness: Address is %v: give one of %s's", c.Address, c.Topology.Node(c.Self).Name)
 	}
+	if own := c.Topology.Node(c.Self).Addr; own.Is6() != c.six() {
+		return c, fmt.Errorf("liveness: Address is %v, but Topology has the fabric as %v sees it: give an address of that family, or a Topology of the other", c.Address, own)
+	}
 	def(&c.Interval, 20*time.Millisecond)
 	def(&c.Multiplier, 3)
 	def(&c.Budget, 2000)
@@ -102,8 +107,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("liveness: Floor is %v: give a part above 0, up to 1", c.Floor)
 	case c.Carrier.Overhead() == 0:
 		return c, fmt.Errorf("liveness: Carrier is %v: give ipip or srv6", c.Carrier)
-	case c.MTU != 0 && (c.MTU < leastInner+c.Carrier.Overhead() || c.MTU > encap.MaxProbeLen):
-		return c, fmt.Errorf("liveness: MTU is %d bytes: give %d to %d, or 0 for no full-size probes", c.MTU, leastInner+c.Carrier.Overhead(), encap.MaxProbeLen)
+	case c.MTU != 0 && (c.MTU < c.leastFull() || c.MTU > encap.MaxProbeLen):
+		return c, fmt.Errorf("liveness: MTU is %d bytes: give %d to %d, or 0 for no full-size probes", c.MTU, c.leastFull(), encap.MaxProbeLen)
 	case c.MinHold < 0 || c.MaxHold < c.MinHold:
 		return c, fmt.Errorf("liveness: MinHold is %v and MaxHold %v: give 0 < MinHold <= MaxHold", c.MinHold, c.MaxHold)
 	}
@@ -116,6 +121,12 @@ func def[T comparable](v *T, value T) {
 		*v = value
 	}
 }
+
+// six reports whether all is IPv6.
+func (c *Config) six() bool { return c.Address.Is6() }
+
+// overhead is the length of the outer header in bytes.
+func (c *Config) overhead() int { return c.Carrier.OverheadFrom(c.Address) }
 
 // The times that derive from the interval.
 func (c *Config) urgent() time.Duration     { return c.Interval / 6 }                       // between probes of a suspicious path

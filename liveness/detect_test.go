@@ -15,8 +15,7 @@ func names(t *topology.Topology) (list []string) {
 		list = append(list, t.LinkName(l))
 	}
 	for _, a := range t.Avoided() {
-		dst, _ := t.ByAddr(a.Dst)
-		list = append(list, t.Node(dst).Name+" by "+t.Node(t.PathsTo(a.Src, a.Dst).Bounce(a.Path)).Name)
+		list = append(list, t.HostName(a.Dst)+" by "+t.Node(t.PathsTo(a.Src, a.Dst).Bounce(a.Path)).Name)
 	}
 	return list
 }

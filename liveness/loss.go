@@ -6,14 +6,14 @@ import (
 )
 
 // Active says that there is traffic to a destination, a host as in topology.HostAt, at one
-// of its addresses. Its paths
-// are then probed for a second. A destination in the same rack, or in no rack, has no
-// paths. Above MaxDestinations, the destination that has been idle longest is forgotten;
+// of its addresses. Its paths are then probed for a second. A destination in the same rack,
+// or in no rack, has no paths. An address of another family than Config.Address is ignored.
+// Above MaxDestinations, the destination that has been idle longest is forgotten;
 // if none is idle, the new one is not watched. Both are counted. Active allocates only
 // for a new destination.
 func (w *Watcher) Active(dst, address netip.Addr, now time.Duration) {
 	w.at(now)
-	if w.proof.idle {
+	if w.proof.idle || address.Is6() != w.config.six() {
 		return
 	}
 	g := w.groups[dst]

@@ -16,9 +16,9 @@ type Probe struct {
 	body encap.Probe
 }
 
-// Len returns the length of the whole inner packet in bytes: encap.ProbeLen, or more for
-// a full-size probe.
-func (p *Probe) Len() int { return encap.ProbeLen + p.body.Padding }
+// Len returns the length of the whole inner packet in bytes: that of encap.ProbeLenFrom, or
+// more for a full-size probe.
+func (p *Probe) Len() int { return p.body.Len() }
 
 // Append appends the whole inner packet, Len bytes.
 func (p *Probe) Append(b []byte) []byte {
@@ -64,9 +64,12 @@ func (w *Watcher) queue(p *path, i int32, padding int) {
 	if g == &w.near {
 		probe.body.Kind = encap.Boomerang
 	} else if !w.base.Computed() {
-		probe.body.Via, probe.body.Padding = probe.Via, max(padding, probe.Via.BitLen()/8)
+		probe.body.Via = probe.Via
+		if probe.Via.Is4() {
+			probe.body.Padding = max(padding, probe.Via.BitLen()/8)
+		}
 	}
-	w.stats.Bytes += uint64(probe.Len() + w.config.Carrier.Overhead())
+	w.stats.Bytes += uint64(probe.Len() + w.config.overhead())
 	w.out = append(w.out, probe)
 }
 

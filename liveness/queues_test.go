@@ -16,7 +16,12 @@ type queue struct {
 }
 
 // asData reports whether a probe waits as data does.
-func asData(packet []byte) bool { return packet[1] != encap.ProbeTOS }
+func asData(packet []byte) bool {
+	if packet[0]>>4 == 6 {
+		return packet[0]<<4|packet[1]>>4 != encap.ProbeTOS
+	}
+	return packet[1] != encap.ProbeTOS
+}
 
 // rated gives all links the same rate, and queues of 30 ms.
 func (s *world) rated(bits float64) {

@@ -66,6 +66,10 @@ func newWorld(t testing.TB, spec string, seed uint64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return worldOf(t, topo, seed)
+}
+
+func worldOf(t testing.TB, topo *topology.Topology, seed uint64) *world {
 	return &world{
 		t: t, topo: topo, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)),
 		faults: make(map[side]fault), routes: make(map[way]route), mute: make(map[topology.NodeID]bool),
@@ -172,7 +176,7 @@ func (s *world) bounced(id topology.NodeID, via netip.Addr) route {
 	if known {
 		return r
 	}
-	for dst := range topology.NodeID(s.topo.NumHosts()) {
+	for dst := range s.ends() {
 		set := s.topo.Whole().Paths(id, dst)
 		if set.Direct() {
 			continue
@@ -208,12 +212,12 @@ func (s *world) probe(h *simHost, p Probe) {
 	if s.deaf[p.Via] {
 		return
 	}
-	size := len(packet) + encap.Overhead
+	size := len(packet) + encap.CarrierIPIP.OverheadFrom(p.Via)
 	if p.Kind() == encap.Boomerang {
 		s.travel(s.bounced(h.id, p.Via), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		return
 	}
-	dst, _ := s.topo.ByAddr(p.Dst)
+	dst := s.end(p.Dst)
 	if k := (way{h.id, dst, p.Path, p.Via}); s.routes[k] == nil {
 		if s.topo.Whole().Paths(h.id, dst).Addr(p.Path) != p.Via {
 			s.t.Fatalf("path %d to %d does not bounce at %v", p.Path, dst, p.Via)
@@ -222,7 +226,7 @@ func (s *world) probe(h *simHost, p Probe) {
 	}
 	ignores := s.ignores[dst]
 	s.travel(s.route(h.id, dst, p.Path), size, asData(packet), func() {
-		if s.mute[dst] || s.old[dst] && len(packet) > encap.ProbeLen || ignores != nil && ignores(p.Path) {
+		if s.mute[dst] || s.old[dst] && len(packet) > encap.ProbeLenFrom(p.Dst) || ignores != nil && ignores(p.Path) {
 			return
 		}
 		path, err := encap.ReplyProbe(packet)
@@ -230,7 +234,7 @@ func (s *world) probe(h *simHost, p Probe) {
 			s.t.Fatalf("request by path %d: reply by %d, %v", p.Path, path, err)
 		}
 		back := func() {
-			s.travel(s.route(dst, h.id, int(path)), size, asData(packet), func() { s.answer(h, packet) }, nil)
+			s.travel(s.back(dst, h.id, int(path)), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		}
 		if lag := s.lags[dst]; lag != nil {
 			s.after(lag(p.Path), back)

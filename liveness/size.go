@@ -24,31 +24,6 @@ const (
 	foreignFull = time.Minute            // between tries with peers that do not know padding
 )
 
-// commonSizes are the MTUs that links have: Ethernet's with and without jumbo frames
-// and tunnels, FDDI's, IPv6's least, and what every IPv4 host must take.
-var commonSizes = [...]int{9216, 9000, 4352, 2048, 1500, 1492, 1480, 1476, 1460, 1450, 1440, 1420, 1400, 1380, 1360, 1320, 1280, 1200, 1006, 800}
-
-// leastInner is the shortest full-size packet without its outer header, which every
-// host must take (RFC 791).
-const leastInner = 576
-
-// sizesFor are the packets that are tried, outer header included, the longest first.
-func sizesFor(mtu, overhead int) []int {
-	if mtu == 0 {
-		return nil
-	}
-	list := []int{mtu}
-	for _, n := range commonSizes {
-		if n < mtu && n > leastInner+overhead {
-			list = append(list, n)
-		}
-	}
-	if least := leastInner + overhead; mtu > least {
-		list = append(list, least)
-	}
-	return list
-}
-
 // sizing is what is known of the longest packet that passes a path: a place in
 // Watcher.sizes. The zero value believes in the longest, unproved.
 type sizing struct {
@@ -307,7 +282,8 @@ func (w *Watcher) settleSize(p *path, level uint8, news bool) {
 	}
 }
 
-// TooBig takes an ICMP "fragmentation needed", the whole packet, which it does not keep.
+// TooBig takes an ICMP "fragmentation needed" or an ICMPv6 "packet too big", the whole
+// packet, which it does not keep.
 // It believes the error at once if that quotes a full-size probe in flight. Anything else
 // is counted and ignored. It allocates nothing.
 func (w *Watcher) TooBig(packet []byte, now time.Duration) {
@@ -320,7 +296,7 @@ func (w *Watcher) TooBig(packet []byte, now time.Duration) {
 	}
 	w.stats.TooBig++
 	at := e.size
-	for int(at) < len(w.sizes)-1 && w.sizes[at]-w.config.Carrier.Overhead() > mtu {
+	for int(at) < len(w.sizes)-1 && w.sizes[at]-w.config.overhead() > mtu {
 		at++
 	}
 	if s := &e.path.size; int(at) < len(w.sizes) && (at > s.level || !s.known) {
@@ -341,6 +317,6 @@ func (w *Watcher) sendSized(p *path, at uint8) bool {
 	}
 	w.awaited.ring[i].size = at + 1
 	w.stats.Full++
-	w.queue(p, i, w.sizes[at]-w.config.Carrier.Overhead()-encap.ProbeLen)
+	w.queue(p, i, w.sizes[at]-w.config.overhead()-encap.ProbeLenFrom(w.config.Address))
 	return true
 }

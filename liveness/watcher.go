@@ -72,7 +72,7 @@ func New(c Config) (*Watcher, error) {
 	w.schedule.Moved = func(p *path, place int32) { p.place = place }
 	w.awaited.init(&w.config)
 	w.budget.init(c.Budget)
-	w.sizes = sizesFor(c.MTU, c.Carrier.Overhead())
+	w.sizes = c.sizes()
 	w.bulk = bucket.New(c.Budget*bytesPerProbe, 100*time.Millisecond).AtLeast(2 * c.MTU)
 	w.slows.bucket = probes(c.Budget * slowShare)
 	w.begin(c.Topology)

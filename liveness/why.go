@@ -47,6 +47,9 @@ func (w *Watcher) doubtsOf() string {
 	if w.config.Carrier == encap.CarrierSRv6 {
 		return "the switches do not carry SRv6, something filters IPv6, or rp_filter is strict at a switch"
 	}
+	if w.config.six() {
+		return "the switches do not decapsulate IPv6 in IPv6, something filters protocol 41, or a switch checks sources (uRPF) strictly"
+	}
 	return "the switches do not decapsulate IP-in-IP, something filters protocol 4, or rp_filter is strict at a switch"
 }
 

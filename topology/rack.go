@@ -80,12 +80,15 @@ func (t *Topology) RackPrefixes(edge NodeID) []netip.Prefix {
 	return []netip.Prefix{t.RackOf(edge)}
 }
 
-// RackPrefixes4 returns those of RackPrefixes that are IPv4.
-func (t *Topology) RackPrefixes4(edge NodeID) []netip.Prefix {
+// RackPrefixesOf returns those of RackPrefixes that are of one family: IPv6, or IPv4.
+func (t *Topology) RackPrefixesOf(edge NodeID, six bool) []netip.Prefix {
 	list := t.RackPrefixes(edge)
 	n := 0
 	for n < len(list) && list[n].Addr().Is4() { // they come first
 		n++
+	}
+	if six {
+		return list[n:]
 	}
 	return list[:n:n]
 }

@@ -166,13 +166,24 @@ func (l *bgpLab) decapsulated() map[string]uint64 {
 // how many packets bounced at each switch.
 func (l *bgpLab) send(from, to string) map[string]uint64 {
 	l.Helper()
+	return l.sendBy("-4", from, to)
+}
+
+// send6 is send over IPv6.
+func (l *bgpLab) send6(from, to string) map[string]uint64 {
+	l.Helper()
+	return l.sendBy("-6", from, to)
+}
+
+func (l *bgpLab) sendBy(family, from, to string) map[string]uint64 {
+	l.Helper()
 	before := l.decapsulated()
 	source := filepath.Join(l.dir, "bytes")
-	addr := strings.TrimSpace(l.in(to, `ip -4 -o addr show scope global | grep -o 'inet [0-9.]*' | cut -c6-`))
+	addr := strings.TrimSpace(l.in(to, "ip "+family+" -o addr show scope global | sed 's/.*inet6* //; s,/.*,,'"))
 	want := l.in(from, "head -c 5000000 /dev/urandom | tee "+source+" | sha256sum")
 	got := make(chan string, 1)
 	go func() {
-		out, _ := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-"+to, "bash", "-c", "timeout 60 nc -l 9000 | sha256sum").Output()
+		out, _ := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-"+to, "bash", "-c", "timeout 60 nc "+family+" -l 9000 | sha256sum").Output()
 		got <- string(out)
 	}()
 	l.waitFor("nc listens", func() bool { return strings.Contains(l.in(to, "ss -ltn"), ":9000") })

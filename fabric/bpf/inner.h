@@ -13,19 +13,30 @@ static __always_inline int reach(struct __sk_buff *skb, __u32 len)
 }
 
 /*
- * carry_ecn moves a congestion mark from the outer header to the inner one, which
- * starts at the offset ip (RFC 6040 figure 4). outer and inner are the two TOS
+ * ecn_inside is what a packet's ECN field becomes when the outer header is taken off
+ * (RFC 6040 figure 4), -1 if the packet must be dropped. outer and inner are the two TOS
  * bytes.
  */
-static __always_inline int carry_ecn(struct __sk_buff *skb, __u32 ip, __u8 version_ihl, __u8 outer, __u8 inner)
+static __always_inline int ecn_inside(__u8 outer, __u8 inner)
 {
-	__u8 o = outer & ECN_MASK, i = inner & ECN_MASK, tos;
+	__u8 o = outer & ECN_MASK, i = inner & ECN_MASK;
 
 	if (o == CE && i == NOT_ECT)
 		return -1;
-	if (!(o == CE && i != CE) && !(o == ECT1 && i == ECT0))
+	return (o == CE && i != CE) || (o == ECT1 && i == ECT0) ? o : i;
+}
+
+/* carry_ecn moves a congestion mark from the outer header to the inner one of IPv4,
+ * which starts at the offset ip. */
+static __always_inline int carry_ecn(struct __sk_buff *skb, __u32 ip, __u8 version_ihl, __u8 outer, __u8 inner)
+{
+	int ecn = ecn_inside(outer, inner);
+	__u8 tos = (inner & ~ECN_MASK) | ecn;
+
+	if (ecn < 0)
+		return -1;
+	if (tos == inner)
 		return 0;
-	tos = (inner & ~ECN_MASK) | o;
 	if (bpf_l3_csum_replace(skb, ip + offsetof(struct ipv4, check),
 				bpf_htons(version_ihl << 8 | inner), bpf_htons(version_ihl << 8 | tos), 2))
 		return -1;

@@ -9,7 +9,6 @@ import (
 	"weft/encap"
 	"weft/internal/config"
 	"weft/resequencer"
-	"weft/topology"
 )
 
 // Config is a configuration file of weft host. The tags are the keys of the file. Where a
@@ -40,9 +39,9 @@ type Config struct {
 	Status              string        `yaml:"status,auto"`
 	User                string        `yaml:"user"`
 
-	fabric *topology.Topology // nil: BGP has told nothing yet
-	lines  config.Lines
-	by     string // of Encapsulation, the one in use; "" for the first
+	views
+	lines config.Lines
+	by    string // of Encapsulation, the one in use; "" for the first
 }
 
 // Resequencer is the section "resequencer": see resequencer.Config.

@@ -56,7 +56,8 @@ type parts struct {
 	topology *topology.Topology // that packets go by
 	changes  uint64             // of it
 	carriage *liveness.Carriage // the same; nil: as at the beginning
-	heard    map[string]news    // the latest by each encapsulation
+	six      course
+	heard    map[string]news // the latest by each encapsulation
 	others   []hostprog.ForeignProgram
 	unheard  string // why nothing that switches say is believed, as was logged
 	diverted bool   // programs' packets are led into the TUN
@@ -87,15 +88,18 @@ func (d *daemon) start(ctx context.Context) error {
 func (d *daemon) bringUp(ctx context.Context) error {
 	c := d.config
 	if d.learner != nil {
-		t, err := d.learner.fabric(c)
+		v, err := d.learner.fabric(c)
 		if err != nil {
 			return err
 		}
-		c.fabric, d.rebase = t, rebase{}
+		c.views, d.rebase = v, rebase{}
 	}
 	p, err := d.findPlace(ctx)
 	if err != nil {
 		return err
+	}
+	if p.no6 != "" {
+		d.log.Printf("IPv6 packets go plain: %s", p.no6)
 	}
 	plan, err := c.plan(p)
 	if err != nil {
@@ -177,7 +181,7 @@ func (d *daemon) findPlace(ctx context.Context) (place, error) {
 // attach attaches the program that encapsulates in place of the present one. Each packet
 // passes one of the two.
 func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
-	s, err := d.kernel.spray(c.spray(d.place, t))
+	s, err := d.kernel.spray(c.spray(d.place, t, d.six.topology))
 	if err != nil {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}

@@ -113,7 +113,7 @@ func (k *fakeKernel) kernel() kernel {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
-			k.program = &fakeProgram{k: k, config: c, topology: c.Topology}
+			k.program = &fakeProgram{k: k, config: c, topology: c.Topology, six: c.Topology6}
 			return k.program, nil
 		},
 		sample: func(c prober.SamplerConfig) (sampler, error) {
@@ -131,6 +131,11 @@ func (k *fakeKernel) kernel() kernel {
 			f := &fakeFollower{k: k, config: c, topology: t, told: t, tell: tell}
 			f.none, f.all = carriages(t)
 			f.proved = f.none
+			if t := c.six(); t != nil {
+				f.told6 = t
+				f.none6, f.all6 = carriages(t)
+				f.proved6 = f.none6
+			}
 			k.followers = append(k.followers, f)
 			f.say()
 			return f, nil
@@ -199,19 +204,24 @@ type fakeProgram struct {
 	k        *fakeKernel
 	config   hostprog.SprayConfig
 	topology *topology.Topology
+	six      *topology.Topology
 	detached bool // by somebody else
 	closed   bool
 	plain    map[netip.Prefix]bool // nil: as at the beginning
 }
 
 func (p *fakeProgram) SetTopology(t *topology.Topology) error {
-	if _, same := p.config.Topology.Diff(t); !same {
-		panic("a topology of another fabric")
-	}
 	if err := p.k.fails(); err != nil {
 		return err
 	}
-	p.topology = t
+	switch {
+	case sameFabric(p.config.Topology, t):
+		p.topology = t
+	case sameFabric(p.config.Topology6, t):
+		p.six = t
+	default:
+		panic("a topology of another fabric")
+	}
 	return nil
 }
 
@@ -224,6 +234,13 @@ func (p *fakeProgram) SetPlain(plain func(netip.Prefix) bool) error {
 		if n.Layer == topology.LayerEdge {
 			rack := p.config.Topology.RackOf(n.ID)
 			p.plain[rack] = plain(rack)
+		}
+	}
+	if t := p.config.Topology6; t != nil {
+		for edge := range t.Racks() {
+			for _, rack := range t.RackPrefixesOf(edge, true) {
+				p.plain[rack] = plain(rack)
+			}
 		}
 	}
 	return nil
@@ -339,11 +356,18 @@ type fakeFollower struct {
 	none, all *liveness.Carriage
 	proved    *liveness.Carriage // as was told last
 	told      *topology.Topology
+
+	// The same for IPv6, if that is carried.
+	none6, all6, proved6 *liveness.Carriage
+	told6                *topology.Topology
 }
 
 // say tells what is known.
 func (f *fakeFollower) say() {
 	f.tell(news{f.config.encapsulation(), f.told, f.proved})
+	if f.told6 != nil {
+		f.tell(news{byIPv6, f.told6, f.proved6})
+	}
 }
 
 func (f *fakeFollower) setKeys(c *Config) error {
@@ -354,7 +378,11 @@ func (f *fakeFollower) setKeys(c *Config) error {
 	return nil
 }
 func (f *fakeFollower) heard(t *topology.Topology) {
-	f.told = t
+	if sameFabric(f.told6, t) {
+		f.told6 = t
+	} else {
+		f.told = t
+	}
 	f.say()
 }
 func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
@@ -374,6 +402,20 @@ func (k *fakeKernel) miscarries(d *daemon) string {
 		rack := d.topology.RackOf(n.ID)
 		if k.program.carries(rack) == d.carriage.Plain(n.ID) {
 			return fmt.Sprintf("packets to %s: encapsulated %v, plain %v", n.Name, k.program.carries(rack), d.carriage.Plain(n.ID))
+		}
+	}
+	t := d.config.six()
+	if t == nil || !d.config.proves() {
+		return ""
+	}
+	if k.program.six != d.six.topology {
+		return "the program has another topology of IPv6"
+	}
+	for edge := range t.Racks() {
+		for _, rack := range t.RackPrefixesOf(edge, true) {
+			if k.program.carries(rack) == d.six.carriage.Plain(edge) {
+				return fmt.Sprintf("packets to %v: encapsulated %v, plain %v", rack, k.program.carries(rack), d.six.carriage.Plain(edge))
+			}
 		}
 	}
 	return ""

@@ -37,6 +37,11 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 			}
 		}
 	}
+	if c.Failures.Probes && c.six() != nil {
+		if err := f.probe6(c, at, tell); err != nil {
+			return nil, err
+		}
+	}
 	if c.Failures.Updates && t.Computed() {
 		f.updates, err = listen.Open(listen.Config{
 			Interface: at.uplink.Name, Topology: t, Address: at.address,
@@ -79,10 +84,16 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology, r receiv
 // heard takes what the switches say. Probes add to it what they find.
 func (f *hostFollower) heard(t *topology.Topology) {
 	if len(f.probes) == 0 {
-		f.tell(news{topology: t})
+		n := news{topology: t}
+		if t.Node(0).Addr.Is6() {
+			n.by = byIPv6
+		}
+		f.tell(n)
 	}
 	for _, p := range f.probes {
-		p.SetTopology(t) // of the fabric that it was opened with: nothing can be wrong
+		if sameFabric(p.Topology(), t) {
+			p.SetTopology(t) // of the fabric that it was opened with: nothing can be wrong
+		}
 	}
 }
 

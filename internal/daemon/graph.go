@@ -65,25 +65,32 @@ func (c *Config) password() (string, error) {
 	return password, nil
 }
 
-// viewOf returns a graph as the host sees it that has one of these addresses, or the one
-// that is configured.
-func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (*topology.Topology, error) {
-	if c.Address.IsValid() {
-		own = []netip.Addr{c.Address}
-	}
+// viewOf returns a graph as the host sees it that has one of these addresses; if one is
+// configured, that of IPv4 is it.
+func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (v views, err error) {
 	for _, a := range own {
-		if id, ok := g.ByAddr(a); ok && int(id) < g.NumHosts() && a.Is4() {
-			return topology.FromGraph(g, a)
+		id, ok := g.ByAddr(a)
+		switch {
+		case !ok || int(id) >= g.NumHosts():
+		case a.Is6() && v.fabric6 == nil:
+			v.fabric6, _ = topology.FromGraph(g, a) // without IPv6 at all bouncing switches none is carried
+		case a.Is4() && v.fabric == nil && (!c.Address.IsValid() || a == c.Address):
+			if v.fabric, err = topology.FromGraph(g, a); err != nil {
+				return views{}, err
+			}
 		}
 	}
-	return nil, fmt.Errorf("no host has an address of this machine, %v", own)
+	if v.fabric == nil {
+		return views{}, fmt.Errorf("no host has an IPv4 address of this machine, %v, or address: is another", own)
+	}
+	return v, nil
 }
 
 // checkGraph makes the fabric of a graph.
 func (c *Config) checkGraph(g *graph.Graph) (err error) {
 	own, err := session.OwnAddresses()
 	if err == nil {
-		c.fabric, err = c.viewOf(g, own)
+		c.views, err = c.viewOf(g, own)
 	}
 	if err != nil {
 		return c.lines.Errorf("topology", "%s: %w", c.Topology, err)
@@ -96,7 +103,7 @@ var errUnlearned = errors.New("BGP")
 
 // learner hears from the host's switches what the fabric is.
 type learner interface {
-	fabric(*Config) (*topology.Topology, error) // wraps errUnlearned while too little is known
+	fabric(*Config) (views, error) // wraps errUnlearned while too little is known
 	changed() <-chan struct{}
 	Close() error
 }
@@ -146,30 +153,30 @@ func (l *bgpLearner) changed() <-chan struct{} { return l.wake }
 func (l *bgpLearner) Close() error { return l.session.Close() }
 
 // fabric returns what the switches tell of now.
-func (l *bgpLearner) fabric(c *Config) (*topology.Topology, error) {
+func (l *bgpLearner) fabric(c *Config) (views, error) {
 	if missing := l.session.Missing(); len(missing) > 0 {
-		return nil, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", errUnlearned, missing, c.BGP.AS)
+		return views{}, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", errUnlearned, missing, c.BGP.AS)
 	}
 	if !l.session.Complete() && time.Since(l.began) < patience {
-		return nil, fmt.Errorf("%w: not all routes have come yet", errUnlearned)
+		return views{}, fmt.Errorf("%w: not all routes have come yet", errUnlearned)
 	}
 	own, err := session.OwnAddresses()
 	if err != nil {
-		return nil, err
+		return views{}, err
 	}
 	spec, _ := l.session.Spec(bgp.Host{Name: "this-host", Addresses: own})
 	g, err := graph.New(spec)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnlearned, err)
+		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
 	}
-	t, err := c.viewOf(g, own)
+	v, err := c.viewOf(g, own)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnlearned, err)
+		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
 	}
-	for edge := range t.Racks() {
-		if !t.Paths(0, edge).Direct() {
-			return t, nil
+	for edge := range v.fabric.Racks() {
+		if !v.fabric.Paths(0, edge).Direct() {
+			return v, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the switches announce no other rack yet", errUnlearned)
+	return views{}, fmt.Errorf("%w: the switches announce no other rack yet", errUnlearned)
 }

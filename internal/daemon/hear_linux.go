@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -59,7 +60,7 @@ func (d *daemon) goBy(c *Config) error {
 			return err
 		}
 	}
-	return d.setCarriage(c, n.carriage)
+	return errors.Join(d.setCarriage(c, n.carriage), d.goBy6(c))
 }
 
 // changeOver changes the encapsulation of packets: it makes all parts anew that carry them.
@@ -84,27 +85,16 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 		return nil
 	}
 	if d.spray != nil {
-		err = d.carry(c, d.spray, d.topology, to)
+		err = d.carry(c, d.spray, d.topology, to, d.six)
 	}
 	if d.receiver != nil {
 		d.receiver.SetCarriage(to)
 	}
+	if err == nil {
+		err = d.setNarrow(c, to, d.six)
+	}
 	if err != nil {
 		return err
-	}
-	if narrow := d.narrow(c, to); !maps.Equal(narrow, d.place.narrow) {
-		former, err := c.plan(d.place)
-		if err != nil {
-			return err
-		}
-		d.place.narrow = narrow
-		plan, err := c.plan(d.place)
-		if err != nil {
-			return err
-		}
-		if err := d.changeSetUp(former, plan); err != nil { // such as while the uplink is down
-			d.complain(time.Now(), err.Error())
-		}
 	}
 	for _, change := range to.Changes(d.carriage) {
 		d.log.Print(change.Text(d.topology, c.encapsulation(), d.place.mtu-c.overhead()))
@@ -115,27 +105,51 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 
 // carry makes a program encapsulate packets to racks towards which that is proved. A new
 // program encapsulates none.
-func (d *daemon) carry(c *Config, s sprayer, t *topology.Topology, by *liveness.Carriage) error {
+func (d *daemon) carry(c *Config, s sprayer, t *topology.Topology, by *liveness.Carriage, six course) error {
 	if !c.proves() {
 		return nil
 	}
 	return s.SetPlain(func(rack netip.Prefix) bool {
+		if rack.Addr().Is6() {
+			return six.plain(rack)
+		}
 		edge, ok := t.RackAt(rack.Addr())
 		return ok && by.Plain(edge)
 	})
 }
 
-// narrow lists the racks to which packets of the usual size do not arrive.
-func (d *daemon) narrow(c *Config, to *liveness.Carriage) map[netip.Prefix]int {
-	usual := d.place.mtu - c.overhead()
-	var narrow map[netip.Prefix]int
-	for _, edge := range to.Racks() {
-		if mtu := to.MTU(edge); mtu > 0 && mtu < usual {
-			if narrow == nil {
-				narrow = make(map[netip.Prefix]int)
+// setNarrow has the kernel send to each rack what arrives there.
+func (d *daemon) setNarrow(c *Config, to *liveness.Carriage, six course) error {
+	narrow := make(map[netip.Prefix]int)
+	narrowed(narrow, d.topology, to, d.place.mtu-c.overhead(), false)
+	if six.topology != nil {
+		narrowed(narrow, six.topology, six.carriage, d.place.mtu-overhead6, true)
+	}
+	if maps.Equal(narrow, d.place.narrow) {
+		return nil
+	}
+	former, err := c.plan(d.place)
+	if err != nil {
+		return err
+	}
+	d.place.narrow = narrow
+	plan, err := c.plan(d.place)
+	if err != nil {
+		return err
+	}
+	if err := d.changeSetUp(former, plan); err != nil { // such as while the uplink is down
+		d.complain(time.Now(), err.Error())
+	}
+	return nil
+}
+
+// narrowed adds the prefixes of racks to which packets of the usual size do not arrive.
+func narrowed(narrow map[netip.Prefix]int, t *topology.Topology, by *liveness.Carriage, usual int, six bool) {
+	for _, edge := range by.Racks() {
+		if mtu := by.MTU(edge); mtu > 0 && mtu < usual {
+			for _, prefix := range t.RackPrefixesOf(edge, six) {
+				narrow[prefix] = mtu
 			}
-			narrow[d.topology.RackOf(edge)] = mtu
 		}
 	}
-	return narrow
 }

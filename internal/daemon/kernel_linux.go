@@ -157,12 +157,19 @@ var nothing = []bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K}}
 func (c *Config) needsGateway() bool { return !c.tunnels() && (c.Failures.Probes || c.samples()) }
 
 // spray says what the program at the uplink is to do under a configuration.
-func (c *Config) spray(p place, t *topology.Topology) hostprog.SprayConfig {
+// t and six are the fabric as it stands for IPv4 and, nil if nothing is known yet, IPv6.
+func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig {
 	self, _ := c.fabric.ByAddr(p.address)
 	o := hostprog.SprayConfig{
-		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Self: self,
+		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Topology6: c.six(), Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
 		Require: c.Require, StartPlain: c.proves(),
+	}
+	if a := c.address6(); a.IsValid() {
+		o.Addresses = append(o.Addresses, a)
+		if six != nil && sameFabric(six, o.Topology6) {
+			o.Topology6 = six
+		}
 	}
 	if !c.Require {
 		o.Patience = hostprog.SprayPatience

@@ -3,8 +3,6 @@ package daemon
 import (
 	"context"
 	"time"
-
-	"weft/topology"
 )
 
 // rebaseAfter is how long what is new in a fabric is held back. A new fabric is proved anew,
@@ -13,7 +11,7 @@ const rebaseAfter = time.Second
 
 // rebase is that the fabric has grown.
 type rebase struct {
-	to  *topology.Topology // nil: it has not
+	to  views // none: it has not
 	due time.Time
 }
 
@@ -35,15 +33,22 @@ func (d *daemon) relearn(now time.Time) {
 		d.trouble.sooner()
 		return
 	}
-	t, err := d.learner.fabric(d.config)
+	v, err := d.learner.fabric(d.config)
 	if err != nil {
 		d.complain(now, err.Error())
 		return
 	}
-	left, more := d.config.fabric.Within(t)
+	left, more := d.config.fabric.Within(v.fabric)
+	if six := d.config.six(); six != nil && v.fabric6 != nil {
+		left6, more6 := six.Within(v.fabric6)
+		more = more || more6
+		d.follower.heard(left6)
+	} else if six != nil || d.config.carries6() && v.fabric6 != nil {
+		more = true
+	}
 	if !more {
 		d.rebase = rebase{}
-	} else if d.rebase.to = t; d.rebase.due.IsZero() {
+	} else if d.rebase.to = v; d.rebase.due.IsZero() {
 		d.rebase.due = now.Add(rebaseAfter)
 	}
 	d.follower.heard(left)
@@ -53,11 +58,11 @@ func (d *daemon) relearn(now time.Time) {
 func (d *daemon) grow(ctx context.Context, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.rebase.to == nil || now.Before(d.rebase.due) || !d.working {
+	if d.rebase.to.fabric == nil || now.Before(d.rebase.due) || !d.working {
 		return
 	}
 	next := *d.config
-	next.fabric, d.rebase = d.rebase.to, rebase{}
+	next.views, d.rebase = d.rebase.to, rebase{}
 	if err := d.apply(ctx, &next); err != nil {
 		d.complain(now, "the fabric that the switches tell of cannot be taken over: "+err.Error())
 		return

@@ -17,27 +17,39 @@ import (
 // told is a learner whose fabric a test says.
 type told struct {
 	t    *topology.Topology
+	six  *topology.Topology
 	err  error
 	wake chan struct{}
 }
 
-func (l *told) fabric(*Config) (*topology.Topology, error) { return l.t, l.err }
-func (l *told) changed() <-chan struct{}                   { return l.wake }
-func (l *told) Close() error                               { return nil }
+func (l *told) fabric(*Config) (views, error) { return views{l.t, l.six}, l.err }
+func (l *told) changed() <-chan struct{}      { return l.wake }
+func (l *told) Close() error                  { return nil }
 
 // leafSpine is a graph of so many racks, 10.0.0.0/24 and on, and spines as 10.0.0.2 sees it.
 // Links that are cut, such as e0-s1, are missing.
 func leafSpine(t *testing.T, racks, spines int, cut ...string) *topology.Topology {
 	t.Helper()
+	return leafSpineTo(t, "10.0.0.2", racks, spines, cut...)
+}
+
+// leafSpineTo is leafSpine as another address of the host sees it, such as 2001:db8::2. The
+// racks' prefixes of IPv6 are 2001:db8::/64 and on.
+func leafSpineTo(t *testing.T, self string, racks, spines int, cut ...string) *topology.Topology {
+	t.Helper()
+	six := func(net, host byte) netip.Addr {
+		return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 7: net, 15: host})
+	}
 	var s graph.Spec
-	s.Nodes = append(s.Nodes, graph.Node{Name: "h", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2")}})
+	s.Nodes = append(s.Nodes, graph.Node{Name: "h", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2"), six(0, 2)}})
 	s.Links = append(s.Links, graph.Link{Ends: [2]string{"h", "e0"}})
 	for i := range spines {
-		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("s", i), Tier: 2, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{172, 16, 0, byte(i)})}})
+		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("s", i), Tier: 2, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{172, 16, 0, byte(i)}), six(255, byte(i))}})
 	}
 	for e := range racks {
 		name := fmt.Sprint("e", e)
-		s.Nodes = append(s.Nodes, graph.Node{Name: name, Tier: 1, Prefixes: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(e), 0}), 24)}})
+		s.Nodes = append(s.Nodes, graph.Node{Name: name, Tier: 1, Prefixes: []netip.Prefix{
+			netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(e), 0}), 24), netip.PrefixFrom(six(byte(e), 0), 64)}})
 		for i := range spines {
 			if l := [2]string{name, fmt.Sprint("s", i)}; !slices.Contains(cut, l[0]+"-"+l[1]) {
 				s.Links = append(s.Links, graph.Link{Ends: l})
@@ -48,7 +60,7 @@ func leafSpine(t *testing.T, racks, spines int, cut ...string) *topology.Topolog
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := topology.FromGraph(g, netip.MustParseAddr("10.0.0.2"))
+	v, err := topology.FromGraph(g, netip.MustParseAddr(self))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +70,9 @@ func leafSpine(t *testing.T, racks, spines int, cut ...string) *topology.Topolog
 const learning = "policy: drb\ndrain: 0s\ntopology: bgp\nbgp: {as: 4200000001, neighbors: [10.0.0.1=65101]}\n"
 
 // newLearner is a daemon that learns its fabric, and its configuration.
-func newLearner(t *testing.T, l *told) (*world, string) {
+func newLearner(t *testing.T, l *told, more ...string) (*world, string) {
 	t.Helper()
-	text := learning + "status: " + t.TempDir() + "/status\n"
+	text := learning + strings.Join(more, "") + "status: " + t.TempDir() + "/status\n"
 	w := &world{fakeKernel: &fakeKernel{random: rand.New(rand.NewPCG(1, 1)), index: 7}, now: time.Now()}
 	w.accepted = parsed(t, text)
 	k := w.kernel()

@@ -25,6 +25,8 @@ type place struct {
 	strict  []string // devices whose reverse path filter would be in the way
 	filter  int      // net.ipv4.conf.all.rp_filter
 
+	gateway6 netip.Addr           // the switch behind the uplink, to IPv6; the zero Addr if the fabric is on the link
+	no6      string               // why IPv6 packets are not carried, though the fabric has IPv6
 	homeless bool                 // the host has lost the address
 	narrow   map[netip.Prefix]int // racks to which only smaller packets arrive: how large, in bytes
 	name     string
@@ -62,7 +64,27 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	if c.Gateway.IsValid() {
 		p.uplink.Gateway = c.Gateway
 	}
-	return p, c.size(&p)
+	if err := c.size(&p); err != nil {
+		return p, err
+	}
+	if err := c.find6(&p); err != nil { // the rest works without
+		c.fabric6, p.no6 = nil, err.Error()
+	}
+	return p, nil
+}
+
+// find6 finds the way of IPv6 packets into the fabric.
+func (c *Config) find6(p *place) error {
+	t := c.six()
+	if t == nil {
+		return nil
+	}
+	if p.mtu < minMTU6 {
+		return fmt.Errorf("the MTU of %s is %d, and with the outer header IPv6 needs %d", p.uplink.Name, p.mtu, minMTU6)
+	}
+	u, err := hostsetup.FindUplink(last(t), p.uplink.Name)
+	p.gateway6 = u.Gateway
+	return err
 }
 
 // size sets the MTU of the network.
@@ -80,9 +102,10 @@ func (c *Config) size(p *place) error {
 }
 
 // core returns the address of a core switch, or of the last bouncing switch.
-func (c *Config) core() netip.Addr {
-	return c.fabric.Node(topology.NodeID(c.fabric.NumNodes() - 1)).Addr
-}
+func (c *Config) core() netip.Addr { return last(c.fabric) }
+
+// last returns the address of a fabric's last node.
+func last(t *topology.Topology) netip.Addr { return t.Node(topology.NodeID(t.NumNodes() - 1)).Addr }
 
 func (c *Config) findPeers(ctx context.Context) (p place, err error) {
 	p.address = c.Address
@@ -175,7 +198,16 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 	o.Narrow = p.narrow
 	o.Fabric = hostsetup.Prefixes(c.fabric)
 	if edge, ok := c.fabric.RackAt(p.address); ok {
-		o.Rack = c.fabric.RackPrefixes4(edge)
+		o.Rack = c.fabric.RackPrefixesOf(edge, false)
+	}
+	if t := c.six(); t != nil {
+		o.Six = &hostsetup.Six{Address: c.address6(), Gateway: p.gateway6, MTU: p.mtu - overhead6}
+		for edge := range t.Racks() {
+			o.Six.Fabric = append(o.Six.Fabric, t.RackPrefixesOf(edge, true)...)
+		}
+		if edge, ok := t.RackAt(o.Six.Address); ok {
+			o.Six.Rack = t.RackPrefixesOf(edge, true)
+		}
 	}
 	return hostsetup.PlanFor(o)
 }

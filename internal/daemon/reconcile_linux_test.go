@@ -113,7 +113,7 @@ func TestSpray_beginsAndEndsPlain(t *testing.T) {
 		"policy: drb\nfailures:\n  probes: false\n": {Patience: hostprog.SprayPatience},
 	} {
 		c := parsed(t, text)
-		got := c.spray(w.d.place, c.fabric)
+		got := c.spray(w.d.place, c.fabric, nil)
 		if got.StartPlain != want.StartPlain || got.Patience != want.Patience || got.Require != want.Require {
 			t.Errorf("%q: plain at first %t, patience %v, required %t; want %t, %v, %t", text,
 				got.StartPlain, got.Patience, got.Require, want.StartPlain, want.Patience, want.Require)

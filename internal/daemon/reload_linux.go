@@ -28,7 +28,7 @@ func (d *daemon) change(ctx context.Context, next *Config) error {
 	}
 	next = next.over(d.config.encapsulation())
 	if next.learns() {
-		next.fabric = d.config.fabric
+		next.views = d.config.views
 	}
 	if !d.working {
 		return d.changeIdle(next)
@@ -92,15 +92,14 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	}
 	c := &change{daemon: d, old: d.config, next: next}
 	c.add(func() error { return d.changeSetUp(former, plan) }, func() error { return d.changeSetUp(former, former) })
-	_, sameFabric := next.fabric.Diff(c.old.fabric)
-	sameFabric = sameFabric && next.Topology == c.old.Topology
+	same := sameFabric(next.fabric, c.old.fabric) && sameFabric(next.six(), c.old.six()) && next.Topology == c.old.Topology
 	samePolicy := next.Policy == c.old.Policy && next.policyOptions() == c.old.policyOptions()
-	anew := !sameFabric || !next.Failures.sameButKeys(c.old.Failures)
+	anew := !same || !next.Failures.sameButKeys(c.old.Failures)
 	t := d.topology
 	if anew {
 		t = next.fabric
 	}
-	replaces := d.spray != nil && (!sameFabric || !samePolicy)
+	replaces := d.spray != nil && (!same || !samePolicy)
 	if (anew || replaces) && next.needsGateway() { // each part would wait for it, and again on the way back
 		if err := d.kernel.reach(d.place); err != nil {
 			return nil, err
@@ -170,7 +169,7 @@ func (c *change) carryOut() error {
 // program.
 func (c *change) replaceProgram(t *topology.Topology) {
 	d, former, before := c.daemon, c.spray, c.topology
-	_, sameFabric := before.Diff(t)
+	same := sameFabric(before, t)
 	var fresh sprayer
 	c.steps = append(c.steps, step{
 		do: func() (err error) {
@@ -181,8 +180,8 @@ func (c *change) replaceProgram(t *topology.Topology) {
 				return err
 			}
 			d.spray = fresh
-			if sameFabric { // of another one nothing is proved yet
-				err = d.carry(c.next, fresh, t, d.carriage)
+			if same { // of another one nothing is proved yet
+				err = d.carry(c.next, fresh, t, d.carriage, d.six)
 			}
 			return errors.Join(err, d.sample(c.next, t))
 		},
@@ -196,7 +195,7 @@ func (c *change) replaceProgram(t *topology.Topology) {
 				return errors.Join(err, err2)
 			}
 			d.spray = again
-			return errors.Join(err, fresh.Close(), former.Close(), d.carry(c.old, again, before, d.carriage), d.sample(c.old, before))
+			return errors.Join(err, fresh.Close(), former.Close(), d.carry(c.old, again, before, d.carriage, d.six), d.sample(c.old, before))
 		},
 		done: func() {
 			if err := former.Close(); err != nil {
@@ -230,7 +229,7 @@ func (c *change) followAnew(to *Config, t *topology.Topology) error {
 			return err
 		}
 		c.inbox.clear()
-		c.heard, c.carriage = nil, nil
+		c.heard, c.carriage, c.six = nil, nil, course{}
 	}
 	err := c.daemon.follow(to, t)
 	c.hearAll()

@@ -13,6 +13,7 @@ type Status struct {
 	Topology      string `json:"topology,omitempty"`
 	Policy        string `json:"policy"`
 	Address       string `json:"address,omitempty"`
+	Address6      string `json:"address6,omitempty"` // if IPv6 packets are carried, too
 	Uplink        string `json:"uplink,omitempty"`
 	Gateway       string `json:"gateway,omitempty"`
 	MTU           int    `json:"mtu"`

@@ -10,6 +10,7 @@ import (
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
+	"weft/liveness"
 	"weft/topology"
 )
 
@@ -43,6 +44,9 @@ func (d *daemon) snapshot() Status {
 		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads}
 	if d.place.address.IsValid() {
 		s.Address = d.place.address.String()
+	}
+	if a := c.address6(); a.IsValid() {
+		s.Address6 = a.String()
 	}
 	s.State, s.Trouble = StateWorking, d.trouble.why
 	if !d.working {
@@ -91,13 +95,17 @@ func (d *daemon) snapshot() Status {
 
 // rackStatus says how racks are reached that are not reached as they should be.
 func (d *daemon) rackStatus() (all []RackStatus) {
-	for _, edge := range d.carriage.Racks() {
-		r := RackStatus{Rack: d.topology.Node(edge).Name, Prefix: d.topology.RackOf(edge).String(),
-			Plain: d.carriage.Plain(edge), MTU: d.carriage.MTU(edge), Why: d.carriage.Why(edge)}
-		if (r.Plain || r.Why != "") && len(all) < maxPathStatus {
-			all = append(all, r)
+	add := func(t *topology.Topology, by *liveness.Carriage, six bool) {
+		for _, edge := range by.Racks() {
+			r := RackStatus{Rack: t.Node(edge).Name, Plain: by.Plain(edge), MTU: by.MTU(edge), Why: by.Why(edge)}
+			if list := t.RackPrefixesOf(edge, six); len(list) > 0 && (r.Plain || r.Why != "") && len(all) < maxPathStatus {
+				r.Prefix = list[0].String()
+				all = append(all, r)
+			}
 		}
 	}
+	add(d.topology, d.carriage, false)
+	add(d.six.topology, d.six.carriage, true)
 	return all
 }
 

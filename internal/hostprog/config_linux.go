@@ -17,22 +17,28 @@ import (
 type SprayConfig struct {
 	Uplink string // an Ethernet device
 
-	// Addresses are this host's own, IPv4, 1 to 16. The program sprays packets from
-	// these. It leaves others alone, since a bouncing switch accepts only packets whose
-	// inner source is the outer one.
+	// Addresses are this host's own, 1 to 16 of each family. The program sprays packets
+	// from these. It leaves others alone, since a bouncing switch accepts only packets
+	// whose inner source is the outer one.
 	Addresses []netip.Addr
 
 	Topology *topology.Topology
 	Self     topology.NodeID // the host that this is
 	Policy   policy.Policy   // one for which Policy.AtUplink is true
 
-	// Carrier is IP-in-IP or SRv6. The switches must have its routes. Addresses are IPv4
-	// with both: the SRv6 source is their topology.Addr6.
+	// Topology6 is the same fabric as an IPv6 address of this host sees it
+	// (topology.FromGraph): bouncing switches and racks have IPv6 addresses there. nil:
+	// IPv6 leaves as it is. Packets are IPv6 in IPv6 (RFC 2473), so Carrier is IP-in-IP. A
+	// policy that draws paths draws any live one for IPv6, as nothing is sampled there.
+	Topology6 *topology.Topology
+
+	// Carrier is IP-in-IP or SRv6. The switches must have its routes. With SRv6 the source
+	// is topology.Addr6 of the IPv4 address.
 	Carrier encap.Carrier
 
 	// Cut are those of Addresses whose TCP the program cuts into flowcells: the kernel's.
 	// By the rule of flowcell.Cutter, the program writes the Number of the flowcell into
-	// the IPv4 ID of each packet with payload. Cut is for policies of flowcells only.
+	// the IPv4 ID, or the IPv6 flow label, of each packet with payload. Cut is for policies of flowcells only.
 	// Senders from other Addresses, such as an embedded stack, write the numbers
 	// themselves. The program remembers the flowcells of 65,536 flows, which takes 6 MB
 	// of kernel memory. Above that it forgets one of those idle longest, which begins
@@ -77,13 +83,8 @@ func (c SprayConfig) check() error {
 	if !c.Topology.Valid(c.Self) || int(c.Self) >= c.Topology.NumHosts() {
 		return fmt.Errorf("Self is %d, which is no host of %s", c.Self, c.Topology)
 	}
-	if n := len(c.Addresses); n < 1 || n > maxOwn {
-		return fmt.Errorf("Addresses are %d, must be 1 to %d", n, maxOwn)
-	}
-	for _, a := range c.Addresses {
-		if !a.Unmap().Is4() {
-			return fmt.Errorf("Addresses: %v is not IPv4", a)
-		}
+	if err := c.checkAddresses(); err != nil {
+		return err
 	}
 	for _, a := range c.Cut {
 		if !slices.Contains(c.Addresses, a) {
@@ -107,6 +108,43 @@ func (c SprayConfig) check() error {
 	}
 	_, err := choiceOf(c.Policy)
 	return err
+}
+
+func (c SprayConfig) checkAddresses() error {
+	var count [2]int // of IPv4, IPv6
+	for _, a := range c.Addresses {
+		switch {
+		case a.Unmap().Is4():
+			count[0]++
+		case a.Is6() && c.Topology6 != nil:
+			count[1]++
+		default:
+			return fmt.Errorf("Addresses: %v is not IPv4, and there is no Topology6", a)
+		}
+	}
+	if count[0] < 1 || max(count[0], count[1]) > maxOwn {
+		return fmt.Errorf("Addresses are %d of IPv4 and %d of IPv6, must be 1 to %d, and up to %d", count[0], count[1], maxOwn, maxOwn)
+	}
+	if c.Topology6 == nil {
+		return nil
+	}
+	if c.Carrier != encap.CarrierIPIP {
+		return fmt.Errorf("Topology6 with Carrier %v, which carries IPv4 alone: leave it out, or use ipip", c.Carrier)
+	}
+	if _, ok := c.self6(); !ok {
+		return errors.New("Topology6: none of Addresses is a host's there")
+	}
+	return nil
+}
+
+// self6 is the host in Topology6.
+func (c SprayConfig) self6() (topology.NodeID, bool) {
+	for _, a := range c.Addresses {
+		if id, ok := c.Topology6.ByAddr(a); ok && a.Is6() {
+			return id, true
+		}
+	}
+	return 0, false
 }
 
 // cuts is an address's value in the map own of bpf/spray.c.

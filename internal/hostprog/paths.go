@@ -1,6 +1,7 @@
 package hostprog
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 
@@ -10,8 +11,35 @@ import (
 )
 
 // pathWord tells a rack's paths apart in the program's tables. It is a bouncing switch's
-// address, or the bytes behind the block of an SRv6 destination.
+// IPv4 address, the bytes behind the block of an SRv6 destination, or the number of a
+// bouncing switch's IPv6 address.
 type pathWord [4]byte
+
+// numberedWord is the word of an IPv6 address: in 240.0.0.0/4, where no switch is.
+func numberedWord(n int) (w pathWord) {
+	binary.BigEndian.PutUint32(w[:], 0xf<<28|uint32(n))
+	return w
+}
+
+// outerKind says what the outer header is. Values are those of the enum in bpf/spray.c.
+type outerKind uint32
+
+const (
+	outerIPv4   outerKind = iota
+	outerLabels           // IPv6 with labels
+	outerIPv6             // to a bouncing switch
+)
+
+// outerOf returns the kind for packets of a family.
+func outerOf(c encap.Carrier, six bool) outerKind {
+	switch {
+	case six:
+		return outerIPv6
+	case c == encap.CarrierSRv6:
+		return outerLabels
+	}
+	return outerIPv4
+}
 
 // pathWords are the words of all paths to a rack, live or not, by the paths' numbers. Racks
 // with equal words share them.
@@ -24,10 +52,10 @@ type pathWords struct {
 // wordsOf returns the words of a pair's paths; if known has equal ones, those. sids is the
 // rest of their SRv6 destinations: the block, the labels that all paths end with, and the
 // label for decapsulation.
-func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (w *pathWords, sids [16]byte, err error) {
+func wordsOf(s topology.PathSet, by outerKind, known *wordBook) (w *pathWords, sids [16]byte, err error) {
 	key := fmt.Sprint(s.Bounce(0))
-	w = &pathWords{number: uint32(len(known) + 1)}
-	if c == encap.CarrierSRv6 {
+	w = &pathWords{number: uint32(len(known.words) + 1)}
+	if by == outerLabels {
 		if w.words, sids, err = labelWords(s); err != nil {
 			return nil, sids, err
 		}
@@ -37,17 +65,40 @@ func wordsOf(s topology.PathSet, c encap.Carrier, known map[string]*pathWords) (
 		}
 		key = string(b)
 	}
-	if same := known[key]; same != nil {
+	if same := known.words[key]; same != nil {
 		return same, sids, nil
 	}
-	known[key] = w
+	known.words[key] = w
 	for n := range s.Count() {
 		w.bounces = append(w.bounces, s.Addr(n))
-		if c == encap.CarrierIPIP {
+		switch by {
+		case outerIPv4:
 			w.words = append(w.words, s.Addr(n).As4())
+		case outerIPv6:
+			w.words = append(w.words, known.numbered(s.Addr(n)))
 		}
 	}
 	return w, sids, nil
+}
+
+// wordBook has the words that racks share.
+type wordBook struct {
+	words   map[string]*pathWords
+	numbers map[netip.Addr]pathWord // of IPv6 addresses
+}
+
+func newWordBook() *wordBook {
+	return &wordBook{make(map[string]*pathWords), make(map[netip.Addr]pathWord)}
+}
+
+// numbered returns the word of an IPv6 address.
+func (b *wordBook) numbered(a netip.Addr) pathWord {
+	w, ok := b.numbers[a]
+	if !ok {
+		w = numberedWord(len(b.numbers))
+		b.numbers[a] = w
+	}
+	return w
 }
 
 // labelWords divides the labels of a pair's paths into the words, which are the heads

@@ -8,18 +8,20 @@ import (
 
 var errRequired = errors.New("spray: SetPlain: SprayConfig.Require is set, by which packets to other racks leave encapsulated or not at all; leave it out")
 
-// SetPlain says for each rack but the host's own, by its prefix, whether packets to it go
-// plain, by the routes of the kernel and the fabric. During the call each packet follows
+// SetPlain says for each rack but the host's own, by its prefixes of both families, whether
+// packets to it go plain, by the routes of the kernel and the fabric. During the call each packet follows
 // the former setting or the new one; after it, the new one. SetTopology keeps the
-// setting. plain is called under a lock, once for each rack, and must not call the Spray.
+// setting. plain is called under a lock, once for each prefix, and must not call the Spray.
 // The cost grows with the racks whose setting has changed.
 func (o *Spray) SetPlain(plain func(rack netip.Prefix) bool) error {
 	if o.require {
 		return errRequired
 	}
 	return o.use(func() error {
-		if err := o.ways.setPlain(plain); err != nil {
-			return fmt.Errorf("spray: SetPlain: %w", err)
+		for _, w := range o.families() {
+			if err := w.setPlain(plain); err != nil {
+				return fmt.Errorf("spray: SetPlain: %w", err)
+			}
 		}
 		return nil
 	})

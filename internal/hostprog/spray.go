@@ -78,20 +78,21 @@ type sprayRack struct {
 	sids   [16]byte // of an SRv6 destination what words are not, else 0
 }
 
-// racksOf lists the racks but the host's own.
+// racksOf lists the racks but the host's own, by their prefixes of the family of the host's
+// address.
 func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
 	var racks []sprayRack
-	known := make(map[string]*pathWords)
+	known, six := newWordBook(), t.Node(self).Addr.Is6()
 	for edge := range t.Racks() {
 		set := t.Paths(self, edge)
 		if set.Direct() {
 			continue
 		}
-		words, sids, err := wordsOf(set, c, known)
+		words, sids, err := wordsOf(set, outerOf(c, six), known)
 		if err != nil {
 			return nil, fmt.Errorf("paths of %s to %v: %w", t, t.RackOf(edge), err)
 		}
-		for _, prefix := range t.RackPrefixes4(edge) {
+		for _, prefix := range t.RackPrefixesOf(edge, six) {
 			racks = append(racks, sprayRack{prefix, prefix, edge, words, sids})
 		}
 	}

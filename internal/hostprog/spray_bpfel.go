@@ -23,7 +23,9 @@ const (
 	sprayMapFlows      = "flows"
 	sprayMapGroups     = "groups"
 	sprayMapOwn        = "own"
+	sprayMapOwn6       = "own6"
 	sprayMapRacks      = "racks"
+	sprayMapRacks6     = "racks6"
 	sprayProgWeftSpray = "weft_spray"
 	sprayVarHeartbeat  = "heartbeat"
 	sprayVarPatience   = "patience"
@@ -86,7 +88,9 @@ type sprayMapSpecs struct {
 	Flows    *ebpf.MapSpec `ebpf:"flows"`
 	Groups   *ebpf.MapSpec `ebpf:"groups"`
 	Own      *ebpf.MapSpec `ebpf:"own"`
+	Own6     *ebpf.MapSpec `ebpf:"own6"`
 	Racks    *ebpf.MapSpec `ebpf:"racks"`
+	Racks6   *ebpf.MapSpec `ebpf:"racks6"`
 }
 
 // sprayVariableSpecs contains global variables before they are loaded into the kernel.
@@ -125,7 +129,9 @@ type sprayMaps struct {
 	Flows    *ebpf.Map `ebpf:"flows"`
 	Groups   *ebpf.Map `ebpf:"groups"`
 	Own      *ebpf.Map `ebpf:"own"`
+	Own6     *ebpf.Map `ebpf:"own6"`
 	Racks    *ebpf.Map `ebpf:"racks"`
+	Racks6   *ebpf.Map `ebpf:"racks6"`
 }
 
 func (m *sprayMaps) Close() error {
@@ -137,7 +143,9 @@ func (m *sprayMaps) Close() error {
 		m.Flows,
 		m.Groups,
 		m.Own,
+		m.Own6,
 		m.Racks,
+		m.Racks6,
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 
 	"github.com/cilium/ebpf"
@@ -24,6 +25,7 @@ type Spray struct {
 	switches map[pathWord]netip.Addr // of bounces
 
 	ways  *ways
+	ways6 *ways // nil: IPv6 leaves as it is
 	drawn drawn
 }
 
@@ -69,6 +71,11 @@ func (o *Spray) attach(cfg SprayConfig) error {
 	if err := o.ways.change(cfg.Topology); err != nil {
 		return err
 	}
+	if o.ways6 != nil {
+		if err := o.ways6.change(cfg.Topology6); err != nil {
+			return err
+		}
+	}
 	return o.attachWith(cfg.settings())
 }
 
@@ -80,6 +87,9 @@ func (c SprayConfig) settings() (w kernel.Wanted) {
 	w[kernel.GSOSize] = kernel.MaxSuper
 	if len(c.Cut) > 0 {
 		w[kernel.GSOSize] = uint32(max(minSuper, min(c.Policy.Unit.Bytes, kernel.MaxSuper)))
+	}
+	if c.Topology6 != nil {
+		w[kernel.GSOSize6] = w[kernel.GSOSize]
 	}
 	return w
 }
@@ -93,11 +103,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err != nil {
 		return err
 	}
-	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy, cfg.Carrier); err != nil {
+	if err := o.findWays(cfg); err != nil {
 		return err
-	}
-	if cfg.StartPlain {
-		o.ways.startPlain()
 	}
 	if err := setPatience(spec, cfg.Patience); err != nil {
 		return err
@@ -105,16 +112,20 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := spec.Variables[sprayVarRequire].Set(cfg.Require); err != nil {
 		return err
 	}
-	o.switches = bouncesOf(o.ways.all)
 	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(o.switches)))
-	o.ways.size(spec)
-	if len(cfg.Cut) == 0 && o.ways.known.how.mode != sprayDrawn {
+	spec.Maps[sprayMapRacks6].MaxEntries = 1
+	for _, w := range o.families() {
+		w.size(spec)
+	}
+	if how := o.ways.known.how; len(cfg.Cut) == 0 && how.mode != sprayDrawn && (o.ways6 == nil || how != choice{}) {
 		spec.Maps[sprayMapFlows].MaxEntries = 1
 	}
 	var objects struct {
 		WeftSpray *ebpf.Program  `ebpf:"weft_spray"`
 		Own       *ebpf.Map      `ebpf:"own"`
+		Own6      *ebpf.Map      `ebpf:"own6"`
 		Racks     *ebpf.Map      `ebpf:"racks"`
+		Racks6    *ebpf.Map      `ebpf:"racks6"`
 		Groups    *ebpf.Map      `ebpf:"groups"`
 		Counters  *ebpf.Map      `ebpf:"counters"`
 		Bounces   *ebpf.Map      `ebpf:"bounces"`
@@ -126,36 +137,91 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		return err
 	}
 	defer objects.Own.Close()
+	defer objects.Own6.Close()
 	o.bounces = objects.Bounces
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
+	if o.ways6 != nil {
+		o.ways6.racks, o.ways6.groups = objects.Racks6, objects.Groups
+	}
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
-	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Groups, objects.Choices, objects.Active}
+	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active}
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
 	for _, a := range cfg.Addresses {
-		if err := objects.Own.Put(a.Unmap().As4(), cfg.cuts(a)); err != nil {
+		var err error
+		if a = a.Unmap(); a.Is6() {
+			err = objects.Own6.Put(a.As16(), cfg.cuts(a))
+		} else {
+			err = objects.Own.Put(a.As4(), cfg.cuts(a))
+		}
+		if err != nil {
 			return fmt.Errorf("own address %v: %w", a, err)
 		}
 	}
-	zero := make([]bounceValue, ebpf.MustPossibleCPU())
+	return o.putBounces()
+}
+
+// findWays finds the ways of both families.
+func (o *Spray) findWays(cfg SprayConfig) (err error) {
+	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy, cfg.Carrier); err != nil {
+		return err
+	}
+	if cfg.Topology6 != nil {
+		self, _ := cfg.self6()
+		if o.ways6, err = newWays(cfg.Topology6, self, cfg.Policy, cfg.Carrier); err != nil {
+			return err
+		}
+	}
+	o.switches = make(map[pathWord]netip.Addr)
+	for _, w := range o.families() {
+		maps.Copy(o.switches, bouncesOf(w.all))
+		if cfg.StartPlain {
+			w.startPlain()
+		}
+	}
+	return nil
+}
+
+// families lists the ways of the families that are sprayed, IPv4 first.
+func (o *Spray) families() []*ways {
+	if o.ways6 == nil {
+		return []*ways{o.ways}
+	}
+	return []*ways{o.ways, o.ways6}
+}
+
+// putBounces makes the entries of all bouncing switches.
+func (o *Spray) putBounces() error {
+	perCPU := make([]bounceValue, ebpf.MustPossibleCPU())
 	for word, a := range o.switches {
-		if err := o.bounces.Put(word, zero); err != nil {
+		var to [16]byte
+		if a.Is6() {
+			to = a.As16()
+		}
+		for i := range perCPU {
+			perCPU[i].To = to
+		}
+		if err := o.bounces.Put(word, perCPU); err != nil {
 			return fmt.Errorf("counter of %v: %w", a, err)
 		}
 	}
 	return nil
 }
 
-// SetTopology takes paths out of use or back into use. t is the topology of AttachSpray
-// with other links down. During the call each packet takes an old path or a new one;
+// SetTopology takes paths out of use or back into use. t is a topology of AttachSpray, of
+// either family, with other links down. During the call each packet takes an old path or a new one;
 // after it, a new one. The cost grows with the racks whose paths have changed.
 func (o *Spray) SetTopology(t *topology.Topology) error {
 	if t == nil {
 		return errors.New("spray: SetTopology: no topology")
 	}
 	return o.use(func() error {
-		if err := o.ways.change(t); err != nil {
+		w := o.ways
+		if o.ways6 != nil && o.ways6.fabric.String() == t.String() {
+			w = o.ways6
+		}
+		if err := w.change(t); err != nil {
 			return fmt.Errorf("spray: SetTopology: %w", err)
 		}
 		return nil

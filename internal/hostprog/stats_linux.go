@@ -63,6 +63,7 @@ type Traffic struct {
 type bounceValue struct {
 	Traffic
 	Flowcells uint64
+	To        [16]byte
 }
 
 // Stats returns the counters.

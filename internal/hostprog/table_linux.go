@@ -12,10 +12,24 @@ import (
 	"weft/topology"
 )
 
-// lpmKey is struct prefix of bpf/spray.c.
-type lpmKey struct {
-	Length uint32
-	Addr   [4]byte
+// lpmKey is struct prefix of bpf/spray.c, and lpmKey6 struct prefix6.
+type (
+	lpmKey struct {
+		Length uint32
+		Addr   [4]byte
+	}
+	lpmKey6 struct {
+		Length uint32
+		Addr   [16]byte
+	}
+)
+
+// lpmOf returns a prefix as the table of its family has it.
+func lpmOf(p netip.Prefix) any {
+	if p.Addr().Is6() {
+		return lpmKey6{uint32(p.Bits()), p.Addr().As16()}
+	}
+	return lpmKey{uint32(p.Bits()), p.Addr().As4()}
 }
 
 // groupValue is struct group of bpf/spray.c.
@@ -30,14 +44,21 @@ type rackValue struct {
 	Group, Number uint32
 	SIDs          [16]byte
 	Plain         uint32
+	Outer         outerKind
 }
+
+// noNumber is the number of a rack of which choices and activity are not kept.
+const noNumber = ^uint32(0)
+
+// firstGroup6 is before the first number of a group of IPv6: both families share the table.
+const firstGroup6 = 1 << 31
 
 // maxAlone is the most hosts that have other ways than their racks
 // (topology.Avoided). Each has two addresses.
 const maxAlone = 256
 
-// ways are the program's tables: the racks' groups of paths, and those of single
-// hosts, which the program finds first. 2,048 racks, the most that 64-port switches
+// ways are the program's tables for one family: the racks' groups of paths, and those of
+// single hosts, which the program finds first. 2,048 racks, the most that 64-port switches
 // make, take 8 MB of kernel memory if no two of them have the same paths.
 type ways struct {
 	racks, groups *ebpf.Map
@@ -54,6 +75,7 @@ type ways struct {
 	epochs   map[netip.Prefix]uint32      // of racks that were plain once
 	epoch    uint32                       // the latest
 	topology *topology.Topology           // that all is for, or was before an error
+	outer    outerKind
 }
 
 func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier) (*ways, error) {
@@ -68,18 +90,31 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 	w := &ways{fabric: t, all: all, index: make(map[netip.Prefix]int, len(all)), known: known,
 		by: make(map[netip.Prefix]*sprayGroup), alone: make(map[netip.Addr]bool),
 		plain: make(map[netip.Prefix]bool), epochs: make(map[netip.Prefix]uint32)}
+	if w.six() {
+		w.last = firstGroup6
+	}
+	w.outer = outerOf(c, w.six())
 	for i, r := range all {
 		w.index[r.prefix] = i
 	}
 	return w, nil
 }
 
+// six reports whether these are for IPv6.
+func (w *ways) six() bool { return w.fabric.Node(w.known.self).Addr.Is6() }
+
 // size makes room in the tables: while a change goes on there are groups of
 // before and after.
 func (w *ways) size(spec *ebpf.CollectionSpec) {
 	n := uint32(max(1, len(w.all)))
-	spec.Maps[sprayMapRacks].MaxEntries = n + 2*maxAlone
-	spec.Maps[sprayMapGroups].MaxEntries = 3*n + 2*maxAlone
+	racks, groups := n+2*maxAlone, 3*n+2*maxAlone
+	if w.six() {
+		spec.Maps[sprayMapRacks6].MaxEntries = racks
+		spec.Maps[sprayMapGroups].MaxEntries += groups
+		return
+	}
+	spec.Maps[sprayMapRacks].MaxEntries = racks
+	spec.Maps[sprayMapGroups].MaxEntries = groups
 	if w.known.how.mode != sprayDrawn {
 		n = 1
 	}
@@ -143,7 +178,7 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 			continue
 		}
 		for _, p := range addressesOf(t, host) {
-			if err := w.racks.Delete(lpmKey{uint32(p.Bits()), p.Addr().As4()}); err != nil {
+			if err := w.racks.Delete(lpmOf(p)); err != nil {
 				return fmt.Errorf("eBPF table: way to %v: %w", p, err)
 			}
 			w.leave(w.by[p])
@@ -170,7 +205,7 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 // rackOf returns the rack of a host.
 func (w *ways) rackOf(host netip.Addr) (rack sprayRack, ok bool) {
 	edge, _ := w.fabric.RackAt(host)
-	for _, prefix := range w.fabric.RackPrefixes4(edge) {
+	for _, prefix := range w.fabric.RackPrefixesOf(edge, w.six()) {
 		if i, known := w.index[prefix]; known && prefix.Contains(host) {
 			return w.all[i], true
 		}
@@ -181,8 +216,8 @@ func (w *ways) rackOf(host netip.Addr) (rack sprayRack, ok bool) {
 // addressesOf returns a host's addresses: that of its kernel, and that of its embedded
 // stack if the fabric computes one.
 func addressesOf(t *topology.Topology, host netip.Addr) []netip.Prefix {
-	list := []netip.Prefix{netip.PrefixFrom(host, 32)}
-	if id, ok := t.ByAddr(host); ok {
+	list := []netip.Prefix{netip.PrefixFrom(host, host.BitLen())}
+	if id, ok := t.ByAddr(host); ok && t.Computed() {
 		list = append(list, netip.PrefixFrom(t.EmbeddedAddr(id), 32))
 	}
 	return list
@@ -216,11 +251,14 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 
 // write puts a rack, or a host, into the table.
 func (w *ways) write(rack sprayRack, g *sprayGroup) error {
-	value := rackValue{Group: g.number, Number: uint32(w.index[rack.of]), SIDs: rack.sids}
+	value := rackValue{Group: g.number, Number: uint32(w.index[rack.of]), SIDs: rack.sids, Outer: w.outer}
+	if w.six() {
+		value.Number = noNumber
+	}
 	if w.plain[rack.of] {
 		value.Plain = 1
 	}
-	if err := w.racks.Put(lpmKey{uint32(rack.prefix.Bits()), rack.prefix.Addr().As4()}, value); err != nil {
+	if err := w.racks.Put(lpmOf(rack.prefix), value); err != nil {
 		return fmt.Errorf("eBPF table: way to %v: %w", rack.prefix, err)
 	}
 	return nil

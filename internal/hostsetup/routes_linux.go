@@ -124,7 +124,7 @@ func syncHostRoutes(h *netlink.Handle, want []Route) (changed []string, err erro
 		key := hostRouteKey(n)
 		was, ok := have[key]
 		delete(have, key)
-		if ok && was.Type == n.Type && was.LinkIndex == n.LinkIndex && was.Gw.Equal(n.Gw) && was.Src.Equal(n.Src) && was.MTU == n.MTU {
+		if ok && sameRoute(was, n) {
 			continue
 		}
 		if err := h.RouteReplace(&n); err != nil {
@@ -143,6 +143,13 @@ func syncHostRoutes(h *netlink.Handle, want []Route) (changed []string, err erro
 		changed = append(changed, fmt.Sprintf("route to %s in table %d was one too many: removed", prefixKey6(r), r.Table))
 	}
 	return changed, nil
+}
+
+// sameRoute compares what is there with what is wanted. A throw of IPv6 has the loopback for
+// its device, whatever was asked for.
+func sameRoute(was, want netlink.Route) bool {
+	return was.Type == want.Type && (was.LinkIndex == want.LinkIndex || want.Type == unix.RTN_THROW) &&
+		was.Gw.Equal(want.Gw) && was.Src.Equal(want.Src) && was.MTU == want.MTU
 }
 
 // hostRoutes lists what is in our tables and ours.

@@ -44,6 +44,8 @@ type Options struct {
 	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
 	Rack   []netip.Prefix       // of those, what is reached without: the host's own rack
 
+	Six *Six // nil: IPv6 goes as the kernel has it
+
 	// PerPacket says that the host's own TCP is sprayed packet by packet, and that nobody
 	// puts it back in order.
 	PerPacket bool
@@ -61,6 +63,14 @@ type Options struct {
 	// FilterAll is net.ipv4.conf.all.rp_filter.
 	Strict    []string
 	FilterAll int
+}
+
+// Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates.
+// The fields are those of Options; Narrow is both families'.
+type Six struct {
+	Address, Gateway netip.Addr
+	MTU              int // bytes
+	Fabric, Rack     []netip.Prefix
 }
 
 // Plan is the configuration of a host with which its programs' packets pass weft,
@@ -122,6 +132,9 @@ func PlanFor(o Options) (Plan, error) {
 			p.labels(o)
 		}
 	}
+	if o.Six != nil {
+		p.six(o)
+	}
 	if len(o.Tunnel) > 0 {
 		p.tunnel(o)
 	}
@@ -138,6 +151,8 @@ func (o Options) check() error {
 		return fmt.Errorf("host plan: TUN is missing; the tunnel needs one")
 	case len(o.Fabric) > 0 && o.MTU < o.minMTU():
 		return fmt.Errorf("host plan: MTU is %d bytes, must be %d or more by %v", o.MTU, o.minMTU(), o.Carrier)
+	case o.Six != nil && (len(o.Six.Fabric) == 0 || o.Uplink == "" || o.Six.MTU < kernel.MinMTU6):
+		return fmt.Errorf("host plan: Six has %d prefixes of the fabric and an MTU of %d bytes, by %q; it needs both, at least %d, and Uplink", len(o.Six.Fabric), o.Six.MTU, o.Uplink, kernel.MinMTU6)
 	case o.Carrier != encap.CarrierIPIP && o.Carrier != encap.CarrierSRv6:
 		return fmt.Errorf("host plan: Carrier is %v, which hosts do not write; use ipip or srv6", o.Carrier)
 	case o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !(o.Gateway.Is4() && o.Address.Is4()):
@@ -216,26 +231,44 @@ func (p *Plan) fabric(o Options) {
 	}
 	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, Iif: "lo", Table: TableOut})
 	for _, table := range tables {
-		for _, prefix := range o.Fabric {
-			if slices.Contains(o.Rack, prefix) {
-				continue
-			}
-			r := Route{Table: table, Prefix: prefix, Device: o.Uplink, Gateway: o.Gateway, Src: o.Address, MTU: o.MTU}
-			if table == TableIn {
-				r.Device, r.Gateway = o.TUN, netip.Addr{}
-			}
-			p.Routes = append(p.Routes, r)
-			for _, narrow := range slices.SortedFunc(maps.Keys(o.Narrow), netip.Prefix.Compare) {
-				if prefix.Overlaps(narrow) && narrow.Bits() > prefix.Bits() {
-					r.Prefix, r.MTU = narrow, o.Narrow[narrow]
-					p.Routes = append(p.Routes, r)
-				}
-			}
+		r := Route{Table: table, Device: o.Uplink, Gateway: o.Gateway, Src: o.Address, MTU: o.MTU}
+		if table == TableIn {
+			r.Device, r.Gateway = o.TUN, netip.Addr{}
 		}
-		for _, own := range o.Rack {
-			p.Routes = append(p.Routes, Route{Table: table, Prefix: own})
+		p.lead(r, o.Fabric, o.Rack, o.Narrow)
+	}
+}
+
+// lead adds routes to all prefixes but those of the host's own rack, and to the narrow ones
+// inside them. A prefix that is narrow itself has the smaller MTU.
+func (p *Plan) lead(r Route, fabric, rack []netip.Prefix, narrow map[netip.Prefix]int) {
+	usual := r.MTU
+	for _, prefix := range fabric {
+		if slices.Contains(rack, prefix) {
+			continue
+		}
+		r.Prefix, r.MTU = prefix, usual
+		if mtu, ok := narrow[prefix]; ok {
+			r.MTU = mtu
+		}
+		p.Routes = append(p.Routes, r)
+		for _, inside := range slices.SortedFunc(maps.Keys(narrow), netip.Prefix.Compare) {
+			if prefix.Overlaps(inside) && inside.Bits() > prefix.Bits() {
+				r.Prefix, r.MTU = inside, narrow[inside]
+				p.Routes = append(p.Routes, r)
+			}
 		}
 	}
+	for _, own := range rack {
+		p.Routes = append(p.Routes, Route{Table: r.Table, Prefix: own})
+	}
+}
+
+// six has the kernel's IPv6 packets leave room for the outer header.
+func (p *Plan) six(o Options) {
+	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: "lo", Table: TableOut})
+	s := o.Six
+	p.lead(Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)
 }
 
 // tunnel leads everything for the peers into the TUN but the tunnel's own
@@ -299,7 +332,7 @@ func Prefixes(t *topology.Topology) []netip.Prefix {
 // racks returns the IPv4 prefixes of all racks.
 func racks(t *topology.Topology) (list []netip.Prefix) {
 	for edge := range t.Racks() {
-		list = append(list, t.RackPrefixes4(edge)...)
+		list = append(list, t.RackPrefixesOf(edge, false)...)
 	}
 	return list
 }

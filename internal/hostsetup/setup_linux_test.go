@@ -110,6 +110,7 @@ func strictGateway(t *testing.T) Plan {
 	o.Carrier, o.Advertised = encap.CarrierSRv6, true
 	o.Tunnel = prefixes("10.9.0.0/24", "fd00:9::/64")
 	o.Endpoints = tunnelOptions().Endpoints
+	o.Six = sixOptions()
 	p, err := PlanFor(o)
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +125,21 @@ func applyHost(t *testing.T, ns string, p Plan) (s *Setup) {
 		return err
 	})
 	return s
+}
+
+// What is as planned needs no repair.
+func TestRepair_findsNothingBehindApply(t *testing.T) {
+	ns := hostNamespace(t, "n")
+	plan := strictGateway(t)
+	s := applyHost(t, ns, plan)
+	in(t, ns, func() error {
+		for range 2 {
+			if did, err := s.Repair(plan); err != nil || len(did) > 0 {
+				t.Errorf("repaired %q, %v", did, err)
+			}
+		}
+		return s.Restore()
+	})
 }
 
 // die imitates the end of a process: the kernel closes what it has open.
@@ -212,7 +228,7 @@ func TestCleanupHost(t *testing.T) {
 	in(t, ns, func() error { return attachSomeOffload() })
 	s.die()
 	removed, err := cleanup()
-	if got := strings.Join(removed, ", "); err != nil || got != "1 program, 10 rules, 7 routes, 3 settings, 1 address" {
+	if got := strings.Join(removed, ", "); err != nil || got != "1 program, 11 rules, 10 routes, 3 settings, 1 address" {
 		t.Errorf("removed %s; %v", got, err)
 	}
 	differ(t, "the configuration", before, configuration(t, ns))

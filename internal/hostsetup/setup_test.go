@@ -34,9 +34,18 @@ func tunnelOptions() Options {
 	}
 }
 
+// sixOptions are those of a host of 2001:db8:0:1::/64 behind a switch that it knows by its
+// link-local address.
+func sixOptions() *Six {
+	return &Six{Gateway: netip.MustParseAddr("fe80::1"), MTU: 1460,
+		Fabric: prefixes("2001:db8:0:1::/64", "2001:db8:0:2::/64", "2001:db8:0:3::/64"), Rack: prefixes("2001:db8:0:1::/64")}
+}
+
 func TestPlanHost_commands(t *testing.T) {
 	offload := gatewayOptions()
 	offload.TUN = ""
+	both := offload
+	both.Six, both.Narrow = sixOptions(), map[netip.Prefix]int{netip.MustParsePrefix("2001:db8:0:2::/64"): 1300}
 	strict := gatewayOptions()
 	strict.Uplink, strict.Strict = "eth0.100", []string{"eth0.100"}
 	strictAll := gatewayOptions()
@@ -72,6 +81,15 @@ func TestPlanHost_commands(t *testing.T) {
 			fabricOut,
 			"ip route replace throw 10.0.0.0/24 table 5741 proto 87",
 			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
+		}},
+		{"both families", both, true, []string{
+			fabricOut,
+			"ip route replace throw 10.0.0.0/24 table 5741 proto 87",
+			"ip route replace 2001:db8:0:2::/64 table 5741 proto 87 via fe80::1 dev p0 onlink mtu 1300",
+			"ip route replace 2001:db8:0:3::/64 table 5741 proto 87 via fe80::1 dev p0 onlink mtu 1460",
+			"ip route replace throw 2001:db8:0:1::/64 table 5741 proto 87",
+			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
+			"ip -6 rule add pref 5741 iif lo protocol 87 lookup 5741",
 		}},
 		{"labels", labelled, true, []string{
 			"sysctl -w net.ipv4.conf.weft0.rp_filter=0",
@@ -139,12 +157,17 @@ func TestPlanHost_bad(t *testing.T) {
 		"TUN is missing":            func(o *Options) { o.TUN, o.Tunnel = "", prefixes("10.9.0.0/24") },
 		"MTU is 100 bytes":          func(o *Options) { o.MTU = 100 },
 		"must be 1240 or more":      func(o *Options) { o.Carrier, o.MTU = encap.CarrierSRv6, 1239 },
-		"must be 556 or more":       func(o *Options) { o.MTU = 555 },
-		"Carrier is mpls":           func(o *Options) { o.Carrier = encap.CarrierMPLS },
-		"Gateway is invalid IP":     func(o *Options) { o.Carrier, o.Gateway = encap.CarrierSRv6, netip.Addr{} },
-		`device "../x"`:             func(o *Options) { o.TUN = "../x" },
-		`device ".."`:               func(o *Options) { o.Uplink = ".." },
-		"write 10.9.0.0/24":         func(o *Options) { o.Tunnel = prefixes("10.9.0.1/24") },
+		"Six has 0 prefixes":        func(o *Options) { o.Six = &Six{MTU: 1460} },
+		"an MTU of 1279 bytes": func(o *Options) {
+			o.Six = sixOptions()
+			o.Six.MTU = 1279
+		},
+		"must be 556 or more":   func(o *Options) { o.MTU = 555 },
+		"Carrier is mpls":       func(o *Options) { o.Carrier = encap.CarrierMPLS },
+		"Gateway is invalid IP": func(o *Options) { o.Carrier, o.Gateway = encap.CarrierSRv6, netip.Addr{} },
+		`device "../x"`:         func(o *Options) { o.TUN = "../x" },
+		`device ".."`:           func(o *Options) { o.Uplink = ".." },
+		"write 10.9.0.0/24":     func(o *Options) { o.Tunnel = prefixes("10.9.0.1/24") },
 	} {
 		o := gatewayOptions()
 		change(&o)

@@ -169,6 +169,6 @@ var EdgeFilter = Filter{"weft-edge", netlink.HANDLE_MIN_INGRESS, 0x5748}
 // encapsulated packets.
 var MeterFilter = Filter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
 
-// ClassFilter is at the egress of the ports of a switch that forwards by labels,
-// before the queue.
+// ClassFilter is at the egress of the ports of a switch that forwards IPv6, before the
+// queue.
 var ClassFilter = Filter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}

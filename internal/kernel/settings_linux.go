@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -20,6 +21,7 @@ var uplinkKnobs = [...]knob{
 	{"gso_max_segs", false, func(a *netlink.LinkAttrs) uint32 { return a.GSOMaxSegs }, (*netlink.Handle).LinkSetGSOMaxSegs},
 	{"gso_ipv4_max_size", true, func(a *netlink.LinkAttrs) uint32 { return a.GSOIPv4MaxSize }, (*netlink.Handle).LinkSetGSOIPv4MaxSize},
 	{"gro_ipv4_max_size", true, func(a *netlink.LinkAttrs) uint32 { return a.GROIPv4MaxSize }, (*netlink.Handle).LinkSetGROIPv4MaxSize},
+	{"gso_max_size", true, func(a *netlink.LinkAttrs) uint32 { return a.GSOMaxSize }, (*netlink.Handle).LinkSetGSOMaxSize},
 }
 
 // Numbers of uplinkKnobs.
@@ -27,6 +29,7 @@ const (
 	GSOSegments = iota
 	GSOSize
 	GROSize
+	GSOSize6 // the kernel sets GSOSize to the same, so this one is set first
 )
 
 // MaxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices. A longer
@@ -116,7 +119,7 @@ func (s *Settings) write() error {
 
 // Apply makes the changes, and undoes those of former that are not among them.
 func (s *Settings) Apply(h *netlink.Handle, link netlink.Link, former *Settings) error {
-	for i, k := range uplinkKnobs {
+	for i, k := range slices.Backward(uplinkKnobs[:]) {
 		target, now := s.changed[i].Set, k.get(link.Attrs())
 		if f := former.changed[i]; target == 0 && f.Set != 0 && now == f.Set {
 			target = f.Former
@@ -167,7 +170,7 @@ func (s *Settings) Restore(h *netlink.Handle, link netlink.Link) error {
 	if err != nil {
 		return err
 	}
-	for i, k := range uplinkKnobs {
+	for i, k := range slices.Backward(uplinkKnobs[:]) {
 		if c := s.changed[i]; c.Set != 0 && k.get(attrs) == c.Set {
 			err = errors.Join(err, k.change(h, link, c.Former))
 		}

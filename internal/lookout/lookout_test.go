@@ -128,6 +128,13 @@ func narrow(c clock.Clock, home *[][]byte) Config {
 // What a packet brings to light is used at once and told by the timer: who brings the packet
 // holds locks.
 func TestLookout_takesWithoutTelling(t *testing.T) {
+	t.Run("IPv4", func(t *testing.T) { takesWithoutTelling(t, narrow) })
+	t.Run("IPv6", func(t *testing.T) {
+		takesWithoutTelling(t, func(c clock.Clock, home *[][]byte) Config { return narrow6(t, c, home) })
+	})
+}
+
+func takesWithoutTelling(t *testing.T, narrow func(clock.Clock, *[][]byte) Config) {
 	var c dataplanetest.HandClock
 	var p plane
 	var home [][]byte

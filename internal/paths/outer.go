@@ -8,8 +8,8 @@ import (
 )
 
 // OuterBy returns the outer header of a packet from a host's address self. With IP-in-IP
-// it leads to the bouncing switch bounce, with SRv6 out of the ports of the switches on
-// its way. It fails if an address is not IPv4 or a port has no label.
+// it leads to the bouncing switch bounce, of the same family, with SRv6 out of the ports of
+// the switches on its way. It fails if the families differ or a port has no label.
 func OuterBy(c encap.Carrier, self, bounce netip.Addr, ports []int) (encap.Outer, error) {
 	if c != encap.CarrierSRv6 {
 		return encap.NewIPIPOuter(self, bounce)
@@ -18,7 +18,10 @@ func OuterBy(c encap.Carrier, self, bounce netip.Addr, ports []int) (encap.Outer
 	if err != nil {
 		return encap.Outer{}, err
 	}
-	return encap.NewSRv6Outer(topology.Addr6(self), sids)
+	if !self.Is6() {
+		self = topology.Addr6(self)
+	}
+	return encap.NewSRv6Outer(self, sids)
 }
 
 // Outer returns the outer header of path n of a set, from a host's address self. The
@@ -29,7 +32,7 @@ func Outer(c encap.Carrier, self netip.Addr, set topology.PathSet, n int) encap.
 	if c == encap.CarrierSRv6 {
 		ports = set.Choices(n)
 	}
-	o, _ := OuterBy(c, self, set.Addr(n), ports) // both are IPv4
+	o, _ := OuterBy(c, self, set.Addr(n), ports) // both are of one family
 	return o
 }
 

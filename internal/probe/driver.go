@@ -23,8 +23,9 @@ import (
 // they are made anew.
 const maxOuters = 1 << 12
 
-// Driver drives a Watcher. Times count from any start on and do not go back. It is not
-// safe for concurrent use.
+// Driver drives a Watcher. It lives in one family, that of Config.Address: it probes by it,
+// watches its peers, and leaves the probes of the other family to the Driver there. Times
+// count from any start on and do not go back. It is not safe for concurrent use.
 type Driver struct {
 	config Config
 	self   topology.NodeID
@@ -67,7 +68,7 @@ func New(c Config) (*Driver, error) {
 		c.Echoes = bucket.New(EchoRate, 100*time.Millisecond)
 	}
 	d := &Driver{config: c, outers: make(map[key]encap.Outer),
-		buf: make([]byte, 0, encap.MaxOverhead+max(c.MTU, encap.ProbeLen+encap.MaxOverhead))}
+		buf: make([]byte, 0, encap.MaxOverhead+max(c.MTU, encap.ProbeLenFrom(c.Address)+encap.MaxOverhead))}
 	if err := d.begin(c.Topology); err != nil {
 		return nil, err
 	}
@@ -145,11 +146,11 @@ func (d *Driver) Active(peer netip.Addr, now time.Duration) {
 }
 
 // Take takes a packet from the fabric, which lies in buf behind encap.MaxOverhead bytes
-// of room for an outer header: a probe, or an ICMP error. It may write to buf, and
-// keeps nothing of it.
+// of room for an outer header: a probe, or an error of ICMP or ICMPv6. It may write to buf,
+// and keeps nothing of it.
 func (d *Driver) Take(buf []byte, now time.Duration) {
 	packet := buf[encap.MaxOverhead:]
-	if len(packet) > 9 && packet[9] == protoICMP {
+	if isICMP(packet) {
 		d.watcher.TooBig(packet, now)
 		return
 	}
@@ -157,16 +158,26 @@ func (d *Driver) Take(buf []byte, now time.Duration) {
 	switch {
 	case err != nil:
 		d.stats.Forged++
-	case d.config.Beside && b.Carrier != d.config.Carrier: // another Driver's
+	case d.config.Beside && b.Carrier != d.config.Carrier, // another Driver's
+		b.Origin.Is6() != d.config.Address.Is6():
 	case b.Kind == encap.ProbeRequest:
-		d.echo(buf[:encap.MaxOverhead+encap.ProbeLen+b.Padding], &b, now)
+		d.echo(buf[:encap.MaxOverhead+b.Len()], &b, now)
 	default:
 		d.watcher.Answer(packet, now)
 	}
 }
 
-// protoICMP is ICMP's number in an IPv4 header.
-const protoICMP = 1
+// isICMP reports whether a packet is of ICMP or ICMPv6, as its header says.
+func isICMP(packet []byte) bool {
+	const protoICMP, protoICMPv6 = 1, 58
+	switch {
+	case len(packet) < 20:
+		return false
+	case packet[0]>>4 == 6:
+		return packet[6] == protoICMPv6
+	}
+	return packet[9] == protoICMP
+}
 
 // echo sends a request back by the path by which it has come, live or not. It has the same
 // bouncing switch in both directions.

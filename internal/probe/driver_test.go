@@ -15,6 +15,7 @@ type loop struct {
 	t      *testing.T
 	d      *Driver
 	now    time.Duration
+	far    netip.Addr // a host of another rack
 	alive  func(inner encap.Probe) bool
 	unread [][]byte // behind room for an outer header
 	sent   int
@@ -27,22 +28,31 @@ func newLoop(t *testing.T, change func(*Config)) *loop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{t: t, alive: func(encap.Probe) bool { return true }}
-	c := Config{Topology: top, Address: netip.MustParseAddr("10.0.0.2"), MTU: 1500, Seed: 1,
-		Clock: func() time.Duration { return l.now }, Write: l.write}
+	return loopIn(t, Config{Topology: top, Address: netip.MustParseAddr("10.0.0.2")}, far, change)
+}
+
+func loopIn(t *testing.T, c Config, far netip.Addr, change func(*Config)) *loop {
+	t.Helper()
+	l := &loop{t: t, far: far, alive: func(encap.Probe) bool { return true }}
+	c.MTU, c.Seed, c.Clock, c.Write = 1500, 1, func() time.Duration { return l.now }, l.write
 	if change != nil {
 		change(&c)
 	}
+	var err error
 	if l.d, err = New(c); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func (l *loop) write(packet []byte, _ netip.Addr) error {
+func (l *loop) write(packet []byte, via netip.Addr) error {
 	l.sent++
 	l.now += l.slow
-	inner := append(make([]byte, encap.MaxOverhead), packet[20:]...) // of IP-in-IP
+	overhead := encap.CarrierIPIP.OverheadFrom(via)
+	if packet[0]>>4 == 6 != via.Is6() || [4]byte(via.AsSlice()) != [4]byte(packet[overhead-len(via.AsSlice()):]) {
+		l.t.Fatalf("to %v goes %x", via, packet)
+	}
+	inner := append(make([]byte, encap.MaxOverhead), packet[overhead:]...)
 	p, err := encap.ParseProbe(inner[encap.MaxOverhead:])
 	if err != nil {
 		l.t.Fatal(err)
@@ -79,19 +89,24 @@ func (l *loop) read() {
 var far = netip.MustParseAddr("10.3.1.3")
 
 func (l *loop) edge() topology.NodeID {
-	id, _ := l.d.base.ByAddr(far)
-	return l.d.base.Ports(id)[0].Peer
+	_, edge, _ := l.d.base.HostAt(l.far)
+	return edge
 }
 
 // A Driver that is not run for a second convicts nobody when it comes back, whether it
 // reads first or looks first at what is due, and its packets do not go plain. Who has died
 // in the meantime is given up within a second after that.
 func TestDriver_stopsForASecond(t *testing.T) {
+	t.Run("IPv4", func(t *testing.T) { stopsForASecond(t, newLoop) })
+	t.Run("IPv6", func(t *testing.T) { stopsForASecond(t, newLoop6) })
+}
+
+func stopsForASecond(t *testing.T, newLoop func(*testing.T, func(*Config)) *loop) {
 	for _, readsFirst := range []bool{false, true} {
 		l := newLoop(t, nil)
 		active := func(until time.Duration) {
 			for l.now < until {
-				l.d.Active(far, l.now)
+				l.d.Active(l.far, l.now)
 				l.run(min(until, l.now+200*time.Millisecond))
 			}
 		}

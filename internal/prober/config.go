@@ -17,13 +17,15 @@ type Stats = probe.Stats
 type Config struct {
 	// Interface leads into the fabric.
 	Interface string
-	// Address is the address of the host's kernel in Topology.
+	// Address is the address of the host's kernel in Topology. Its family is that of all
+	// that is sent and received: a host of both families has two Probers, each with a
+	// Topology of its own (topology.FromGraph).
 	Address netip.Addr
 	// Topology is the fabric as it stands; SetTopology replaces it.
 	Topology *topology.Topology
 	// Carrier carries the probes. It is the carrier of data, since labels may fail where
 	// routes do not. MPLS is refused. SRv6 needs Gateway, the edge switch behind
-	// Interface.
+	// Interface, at an address of any family, which may be link-local.
 	Carrier encap.Carrier
 	Gateway netip.Addr
 	// Beside says that other Probers run on this host, for other carriers. This one then

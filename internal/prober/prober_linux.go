@@ -59,7 +59,7 @@ func open(c Config) (*Prober, error) {
 		c.MTU = min(i.MTU, encap.MaxProbeLen)
 	}
 	c.MTU = max(c.MTU, 0)
-	p := &Prober{longest: max(c.MTU, encap.ProbeLen+encap.MaxOverhead), stop: make(chan struct{})}
+	p := &Prober{longest: max(c.MTU, encap.ProbeLenFrom(c.Address)+encap.MaxOverhead), stop: make(chan struct{})}
 	var err error
 	if p.lookout, err = lookout.New(c.lookout(p)); err != nil {
 		return nil, err

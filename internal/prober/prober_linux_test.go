@@ -217,10 +217,3 @@ func findsFarDeadLink(t *testing.T, carrier encap.Carrier) {
 	}
 	a.eventuallyDown(t, "e2.0-a2.2")
 }
-
-func TestFilter_assembles(t *testing.T) {
-	code, err := filter(netip.MustParseAddr("10.0.0.2"), 9, true)
-	if err != nil || len(code) == 0 {
-		t.Errorf("%d instructions, %v", len(code), err)
-	}
-}

@@ -108,6 +108,8 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 	switch {
 	case c.Topology == nil:
 		return nil, errors.New("Topology is missing")
+	case !c.Address.Is4():
+		return nil, fmt.Errorf("Address %v is not IPv4: samples are of IPv4 alone", c.Address)
 	case !c.Gateway.IsValid():
 		return nil, errors.New("Gateway is missing: name the edge switch's address")
 	case c.Active != nil && c.Decide == nil:

@@ -63,7 +63,7 @@ func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	edge, ok := s.rackOf(host)
-	if !ok || !slices.Contains(s.topology.RackPrefixes4(edge), prefix) {
+	if !ok || !slices.Contains(s.topology.RackPrefixesOf(edge, false), prefix) {
 		return
 	}
 	r := s.racks[edge]
@@ -72,7 +72,7 @@ func (s *Sampler) active(prefix netip.Prefix, host netip.Addr, flowcells uint64)
 		if !here {
 			return
 		}
-		r = &rack{prefixes: s.topology.RackPrefixes4(edge), paths: s.topology.Paths(self, edge), decided: -1}
+		r = &rack{prefixes: s.topology.RackPrefixesOf(edge, false), paths: s.topology.Paths(self, edge), decided: -1}
 		s.racks[edge] = r
 	}
 	if len(r.paths.Live) < 2 {

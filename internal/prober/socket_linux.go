@@ -46,27 +46,43 @@ func openSockets(c *Config) (s sockets, err error) {
 		return s, err
 	}
 	if !c.Gateway.IsValid() {
-		if err := s.openRaw(); err != nil {
+		if err := s.openRaw(c.Address.Is6()); err != nil {
 			return s, err
 		}
 	}
 	return s, s.claimPort(c.Address)
 }
 
-// openRaw opens the raw socket.
-func (s *sockets) openRaw() (err error) {
+// openRaw opens the raw socket of a family.
+func (s *sockets) openRaw(six bool) (err error) {
+	family, options := unix.AF_INET, []rawOption{{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, encap.ProbeTOS}}
+	if six {
+		family, options = unix.AF_INET6, []rawOption{
+			{"SO_PRIORITY", unix.SOL_SOCKET, unix.SO_PRIORITY, interactive},
+			// Of the path's MTU a probe finds out itself: what the kernel believes does not count.
+			{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
+		}
+	}
 	// IPPROTO_RAW sends whole packets and receives nothing (raw(7)).
-	if s.out, err = unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
+	if s.out, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
 		if errors.Is(err, unix.EPERM) {
 			err = fmt.Errorf("%w: CAP_NET_RAW is missing", err)
 		}
 		return fmt.Errorf("raw socket: %w", err)
 	}
-	// The header has its own; this is for the uplink's queue (SO_PRIORITY).
-	if err = unix.SetsockoptInt(s.out, unix.IPPROTO_IP, unix.IP_TOS, encap.ProbeTOS); err != nil {
-		return fmt.Errorf("raw socket: IP_TOS: %w", err)
+	for _, o := range options {
+		if err := unix.SetsockoptInt(s.out, o.level, o.option, o.value); err != nil {
+			return fmt.Errorf("raw socket: %s: %w", o.name, err)
+		}
 	}
 	return nil
+}
+
+// rawOption is an option of the raw socket. The headers that it sends have a class of their
+// own; IP_TOS and SO_PRIORITY are for the uplink's queue.
+type rawOption struct {
+	name                 string
+	level, option, value int
 }
 
 // claimPort takes the port of the probes.
@@ -80,7 +96,11 @@ func (s *sockets) claimPort(own netip.Addr) error {
 		}
 		return err
 	}}
-	port, err := shared.ListenPacket(context.Background(), "udp4", netip.AddrPortFrom(own, encap.ProbePort).String())
+	network := "udp4"
+	if own.Is6() {
+		network = "udp6"
+	}
+	port, err := shared.ListenPacket(context.Background(), network, netip.AddrPortFrom(own, encap.ProbePort).String())
 	if err != nil {
 		return fmt.Errorf("port of the probes: %w", err)
 	}
@@ -97,6 +117,9 @@ func (s *sockets) send(packet []byte, to netip.Addr) error {
 	if s.out < 0 {
 		_, err := s.in.Write([][]byte{packet}, 0)
 		return err
+	}
+	if to.Is6() {
+		return unix.Sendto(s.out, packet, 0, &unix.SockaddrInet6{Addr: to.As16()})
 	}
 	return unix.Sendto(s.out, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
 }

@@ -118,6 +118,18 @@ func PlainError(to netip.Addr) []byte {
 	return icmpError(3, 4, 1400, inner[12:16], Fixed(inner))
 }
 
+// TooBig6 returns the ICMPv6 "packet too big" of a switch about a packet (RFC 4443 §3.2).
+func TooBig6(from netip.Addr, mtu uint32, packet []byte) []byte {
+	b := append(make([]byte, 48), packet[:min(len(packet), 1280-48)]...)
+	b[0], b[6], b[7], b[40] = 0x60, 58, 64, 2
+	binary.BigEndian.PutUint16(b[4:], uint16(len(b)-40))
+	copy(b[8:], from.AsSlice())
+	copy(b[24:], packet[8:24])
+	binary.BigEndian.PutUint32(b[44:], mtu)
+	binary.BigEndian.PutUint16(b[42:], ^checksum.Fold(checksum.Sum(b[8:], uint64(len(b)-40)+58)))
+	return b
+}
+
 func icmpError(kind, code byte, mtu uint16, to, quote []byte) []byte {
 	b := append(make([]byte, 28), quote...)
 	b[0], b[8], b[9] = 0x45, 63, 1

@@ -1,6 +1,6 @@
 /*
  * Cuts the host's own TCP into flowcells: writes weft/flowcell.Number into the
- * IPv4 ID, as weft/flowcell.Cutter computes it for flowcells.
+ * IPv4 ID or the IPv6 flow label, as weft/flowcell.Cutter computes it for flowcells.
  *
  * A flow's packets come one after the other, since the kernel's TCP sends under its
  * socket's lock. If they do not, or if the table of flows has given an entry to
@@ -25,13 +25,16 @@ struct tcp {
 	__be16 window;
 };
 
+/* Of IPv6 a hash of the addresses is in their place. Two pairs of hosts that share it, and
+ * the ports, have their flows cut as one. */
 struct flow_key {
 	__be32 saddr;
 	__be32 daddr;
 	__be32 ports;
 };
 
-/* The flowcell under way. Where the sender cuts, all but group, cell and step are 0. */
+/* The flowcell under way. Where the sender cuts, all but group, cell and step are 0. Where
+ * an IPv6 flow's packets are counted, cell is the number of the next. */
 struct flow {
 	__u32 group; /* by which its path is */
 	__u32 bytes;
@@ -73,6 +76,30 @@ static __always_inline void write_id(struct ipv4 *ip, __u16 id)
 {
 	ip->check = ~fold((__u16)~ip->check + (__u32)(__u16)~ip->id + bpf_htons(id));
 	ip->id = bpf_htons(id);
+}
+
+/* write_number is weft/flowcell.Number.Stamp: in IPv6 all segments of a flowcell have the
+ * number of the first. */
+static __always_inline void write_number(struct inner *in, __u16 number)
+{
+	if (in->six) {
+		number &= ~((1 << INDEX_BITS) - 1);
+		in->v6.class = (in->v6.class & bpf_htonl(0xffff0000)) | bpf_htonl(number);
+	} else {
+		write_id(&in->v4, number);
+	}
+	in->number = number;
+}
+
+static __always_inline struct flow_key flow_of(const struct inner *in, __be32 ports)
+{
+	struct flow_key key = { in->pair >> 32, in->pair, ports };
+
+	if (!in->six) {
+		key.saddr = in->v4.saddr;
+		key.daddr = in->v4.daddr;
+	}
+	return key;
 }
 
 /* begin has a flowcell begin, whose step it returns where paths are drawn. */
@@ -180,27 +207,41 @@ static __always_inline __u16 edge_number(const struct flow *f)
  * was made for the outer header. Pure acknowledgements belong to no flowcell: they
  * are not numbered, and each takes any path.
  */
-static __always_inline __u32 unit(struct ipv4 *ip, const struct tcp *tcp, __u64 hash, const struct rack *rack,
-				  const struct group *g, __u32 length, __u32 segments, int cuts)
+static __always_inline __u32 unit(struct inner *in, const struct tcp *tcp, __u64 hash, const struct rack *rack,
+				  const struct group *g, __u32 segments, int cuts)
 {
-	struct flow_key key = { ip->saddr, ip->daddr, tcp->ports };
-	__u32 headers = sizeof(*ip) + (tcp->offset >> 4) * 4;
+	struct flow_key key = flow_of(in, tcp->ports);
+	__u32 headers = in->header + (tcp->offset >> 4) * 4, length = in->length;
 	__u32 step = g->mode == DRAWN ? bpf_get_prandom_u32() : 0;
 
 	if (tcp->offset >> 4 < 5 || headers > length)
 		return step; /* the receiver will refuse it */
 	if (length > headers && cuts) {
-		write_id(ip, next_number(&key, hash, rack, g, bpf_ntohl(tcp->seq) + length - headers, length - headers,
-					 segments, &step));
+		write_number(in, next_number(&key, hash, rack, g, bpf_ntohl(tcp->seq) + length - headers,
+					     length - headers, segments, &step));
 	} else if (length > headers) {
-		step = step_of(&key, bpf_ntohs(ip->id), rack, g);
+		step = step_of(&key, in->number, rack, g);
 	} else if (tcp->flags & (FIN | SYN | RST)) {
 		const struct flow *f = bpf_map_lookup_elem(&flows, &key);
 
 		if (cuts)
-			write_id(ip, edge_number(f));
-		if (f && f->group == g->number && in_cell(f, bpf_ntohs(ip->id)))
+			write_number(in, edge_number(f));
+		if (f && f->group == g->number && in_cell(f, in->number))
 			step = f->step;
 	}
 	return step;
+}
+
+/* turn counts an IPv6 flow's packets, as the ID does in IPv4. A segment that is sent again
+ * has another turn. */
+static __always_inline __u32 turn(const struct inner *in, const struct tcp *tcp, const struct group *g)
+{
+	struct flow_key key = flow_of(in, tcp->ports);
+	struct flow *f = bpf_map_lookup_elem(&flows, &key);
+	struct flow first = { .group = g->number, .cell = 1 };
+
+	if (f)
+		return f->cell++;
+	remember(&key, &first);
+	return 0;
 }

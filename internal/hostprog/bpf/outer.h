@@ -1,21 +1,14 @@
 /*
- * The outer headers: IP-in-IP to a bouncing switch (RFC 2003), or IPv6 with
- * labels as micro-SIDs in its destination (RFC 9800). They are what
+ * The outer headers: IP-in-IP to a bouncing switch (RFC 2003; of IPv6, RFC 2473), or IPv6
+ * with labels as micro-SIDs in its destination (RFC 9800). They are what
  * weft/encap.Outer writes.
  */
 
-#include "ipv6.h"
-
 #define HOP_LIMIT 64
-
-static __always_inline int by_labels(const struct rack *rack)
-{
-	return rack->sids[0] != 0; /* the block */
-}
 
 static __always_inline __u32 overhead(const struct rack *rack)
 {
-	return by_labels(rack) ? sizeof(struct ipv6) : sizeof(struct ipv4);
+	return rack->outer == IPV4 ? sizeof(struct ipv4) : sizeof(struct ipv6);
 }
 
 /*
@@ -28,7 +21,7 @@ static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 e
 	__u32 mtu = 0; /* in: check the packet; out: the device's */
 	__u32 outer = overhead(rack);
 
-	if (!by_labels(rack) && length + outer > 0xffff)
+	if (length + (rack->outer == IPV4 ? outer : 0) > 0xffff)
 		return 1;
 	/* Of a super-segment the kernel would check nothing here. */
 	if (bpf_check_mtu(skb, 0, &mtu, outer, 0) > 0)
@@ -105,4 +98,40 @@ static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, _
 	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type), 0))
 		return drop(BROKEN); /* the room cannot be given back */
 	return TC_ACT_OK;
+}
+
+/* bounce6 puts IPv6 before an IPv6 packet. The outer label stays 0: the way to a
+ * bouncing switch is the switches' choice, whatever is inside. */
+static __always_inline int bounce6(struct __sk_buff *skb, const struct ipv6 *ip, __u32 length,
+				   const struct address6 *to)
+{
+	struct {
+		struct ipv6 outer, inner;
+	} h = {
+		.outer = {
+			.class = ip->class & bpf_htonl(0xfff00000),
+			.payload = bpf_htons(length),
+			.next = PROTO_IPV6,
+			.hops = HOP_LIMIT,
+		},
+		.inner = *ip,
+	};
+
+	__builtin_memcpy(h.outer.saddr, ip->saddr, sizeof(h.outer.saddr));
+	__builtin_memcpy(h.outer.daddr, to, sizeof(h.outer.daddr));
+	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV6))
+		return unable(REFUSED);
+	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0))
+		return drop(BROKEN); /* the room cannot be given back */
+	return TC_ACT_OK;
+}
+
+static __always_inline int encapsulate(struct __sk_buff *skb, const struct inner *in, const struct rack *rack,
+				       __be32 path, const struct address6 *to)
+{
+	if (in->six)
+		return bounce6(skb, &in->v6, in->length, to);
+	if (rack->outer == LABELS)
+		return label(skb, &in->v4, in->length, rack, path);
+	return bounce(skb, &in->v4, in->length, path);
 }

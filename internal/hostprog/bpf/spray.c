@@ -10,10 +10,12 @@
 // userspace sender of flowcells sets it to the flowcell's number
 // (weft/flowcell.Number). If the kernel's TCP is to be cut into flowcells, too, the
 // program writes that number (cutter.h). If paths are drawn (choice.h), it remembers
-// the path of each flow's flowcell. It keeps no other state. Super-segments stay
-// whole.
+// the path of each flow's flowcell. In IPv6 the flow label has the number; single packets
+// have none there, so the program counts those of each flow. It keeps no other state.
+// Super-segments stay whole.
 
 #include "packet.h"
+#include "ipv6.h"
 
 #define MAX_PATHS 1024 /* hostprog.maxPaths; a power of two */
 #define MAX_PREFIXES 65536
@@ -38,6 +40,10 @@ static __always_inline int unable(__u32 why)
 /* How a TCP packet's path is chosen; the order of hostprog.sprayMode. */
 enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
 
+struct address6 {
+	__be32 word[4];
+};
+
 /* This host's own addresses: the outer source is the inner one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -46,17 +52,33 @@ struct {
 	__type(value, __u8); /* 1: its TCP is to be cut into flowcells; 0: its sender numbers */
 } own SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16);
+	__type(key, struct address6);
+	__type(value, __u8);
+} own6 SEC(".maps");
+
 struct prefix {
 	__u32 length;
 	__be32 addr;
 };
 
+struct prefix6 {
+	__u32 length;
+	struct address6 addr;
+};
+
+/* What the outer header is; the order of hostprog.outerKind. */
+enum { IPV4, LABELS, IPV6 };
+
 /* A way to a rack. */
 struct rack {
 	__u32 group; /* its paths */
-	__u32 number; /* its own */
-	__be32 sids[4]; /* of IPv6 what all paths share, 0 where they differ; else 0 */
+	__u32 number; /* its own; of IPv6 that of no rack in choices and active */
+	__be32 sids[4]; /* with LABELS, what all paths share, 0 where they differ; else 0 */
 	__u32 plain; /* 1: packets to it leave as they are */
+	__u32 outer;
 };
 
 /* The paths to some racks. */
@@ -66,7 +88,8 @@ struct group {
 	__u32 shift; /* from an IPv4 ID to a step of the order */
 	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
 	__u32 number; /* its own */
-	__be32 order[MAX_PATHS]; /* addresses of bouncing switches, or labels behind the block */
+	__be32 order[MAX_PATHS]; /* addresses of bouncing switches, labels behind the block, or
+				  * with IPV6 numbers of bouncing switches */
 };
 
 /* The racks, and their groups by number. The loader sets the sizes, never changes a group,
@@ -81,6 +104,14 @@ struct {
 } racks SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_PREFIXES);
+	__type(key, struct prefix6);
+	__type(value, struct rack);
+} racks6 SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, MAX_PREFIXES);
@@ -92,6 +123,7 @@ struct traffic {
 	__u64 packets;
 	__u64 bytes;
 	__u64 flowcells; /* drawn */
+	struct address6 to; /* with IPV6, where the outer header leads; else 0 */
 };
 
 /* What went by each entry of the groups' orders. The loader sets the size and
@@ -113,26 +145,97 @@ static __always_inline __u64 mix(__u64 x)
 	return x ^ x >> 33;
 }
 
-static __always_inline struct rack *rack_of(__be32 daddr)
-{
-	struct prefix key = { 32, daddr };
+/* A packet to encapsulate, of either family. */
+struct inner {
+	union {
+		struct ipv4 v4;
+		struct ipv6 v6;
+	};
+	__u8 six;
+	__u8 protocol;
+	__u8 numbered; /* its header has room for a number */
+	__u16 number; /* there */
+	__u32 header; /* bytes of the IP header */
+	__u32 length; /* bytes of all */
+	__u64 pair; /* hash of the two addresses */
+};
 
-	return bpf_map_lookup_elem(&racks, &key);
+static __always_inline struct rack *rack_of(const struct inner *in)
+{
+	struct prefix key = { 32, in->v4.daddr };
+	struct prefix6 key6 = { 128 };
+
+	if (!in->six)
+		return bpf_map_lookup_elem(&racks, &key);
+	__builtin_memcpy(&key6.addr, in->v6.daddr, sizeof(key6.addr));
+	return bpf_map_lookup_elem(&racks6, &key6);
 }
 
 #include "outer.h"
 #include "choice.h"
 #include "cutter.h"
 
-/*
- * load_tcp reports whether a packet is unfragmented TCP, and reads the TCP header.
- * Without DF the ID is not the sender's to use (RFC 6864).
- */
-static __always_inline int load_tcp(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, struct tcp *tcp)
+/* load reads the header of an IP packet; false if it is none. */
+static __always_inline int load(struct __sk_buff *skb, struct inner *in)
 {
-	return ip->protocol == PROTO_TCP && ip->version_ihl == 0x45 && length >= 40 &&
-	       (ip->frag_off & (DONT_FRAGMENT | FRAGMENT)) == DONT_FRAGMENT &&
-	       !bpf_skb_load_bytes(skb, IP + sizeof(*ip), tcp, sizeof(*tcp));
+	__builtin_memset(in, 0, sizeof(*in));
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		return !bpf_skb_load_bytes(skb, IP, &in->v4, sizeof(in->v4)) && is_ipv4(&in->v4);
+	in->six = 1;
+	return skb->protocol == bpf_htons(ETH_P_IPV6) && !bpf_skb_load_bytes(skb, IP, &in->v6, sizeof(in->v6)) &&
+	       is_ipv6(&in->v6);
+}
+
+/* own_of looks the packet's source up among the host's own addresses. */
+static __always_inline __u8 *own_of(const struct inner *in)
+{
+	struct address6 key;
+
+	if (!in->six)
+		return bpf_map_lookup_elem(&own, &in->v4.saddr);
+	__builtin_memcpy(&key, in->v6.saddr, sizeof(key));
+	return bpf_map_lookup_elem(&own6, &key);
+}
+
+/* pair_of hashes two IPv6 addresses. */
+static __always_inline __u64 pair_of(const struct ipv6 *ip)
+{
+	__u64 hash = 0;
+
+	for (int i = 0; i < 4; i += 2)
+		hash = mix(hash ^ ((__u64)bpf_ntohl(ip->saddr[i]) << 32 | bpf_ntohl(ip->saddr[i + 1])));
+	for (int i = 0; i < 4; i += 2)
+		hash = mix(hash ^ ((__u64)bpf_ntohl(ip->daddr[i]) << 32 | bpf_ntohl(ip->daddr[i + 1])));
+	return hash;
+}
+
+/* look reads out of the header what both families have. Without DF the ID is not the
+ * sender's to use (RFC 6864); the label always is. */
+static __always_inline void look(struct inner *in)
+{
+	if (in->six) {
+		in->protocol = in->v6.next;
+		in->numbered = 1;
+		in->number = bpf_ntohl(in->v6.class);
+		in->header = sizeof(in->v6);
+		in->length = sizeof(in->v6) + bpf_ntohs(in->v6.payload);
+		in->pair = pair_of(&in->v6);
+		return;
+	}
+	in->protocol = in->v4.protocol;
+	in->numbered = in->v4.version_ihl == 0x45 && (in->v4.frag_off & (DONT_FRAGMENT | FRAGMENT)) == DONT_FRAGMENT;
+	in->number = bpf_ntohs(in->v4.id);
+	in->header = header_length(&in->v4);
+	in->length = bpf_ntohs(in->v4.tot_len);
+	in->pair = mix((__u64)bpf_ntohl(in->v4.saddr) << 32 | bpf_ntohl(in->v4.daddr));
+}
+
+/* load_tcp reports whether a packet is TCP whose number is the sender's, and reads the TCP
+ * header. */
+static __always_inline int load_tcp(struct __sk_buff *skb, const struct inner *in, struct tcp *tcp)
+{
+	return in->protocol == PROTO_TCP && in->numbered && in->length >= in->header + 20 &&
+	       !bpf_skb_load_bytes(skb, IP + (in->six ? sizeof(struct ipv6) : sizeof(struct ipv4)), tcp, sizeof(*tcp));
 }
 
 /*
@@ -141,35 +244,37 @@ static __always_inline int load_tcp(struct __sk_buff *skb, const struct ipv4 *ip
  * other packets keep to one path for each pair of hosts, whatever their ports, since
  * fragments have none.
  */
-static __always_inline __u32 step(struct __sk_buff *skb, struct ipv4 *ip, __u32 length, __u32 segments,
+static __always_inline __u32 step(struct __sk_buff *skb, struct inner *in, __u32 segments,
 				  const struct rack *rack, const struct group *g, int cuts)
 {
-	__u64 hash = mix((__u64)bpf_ntohl(ip->saddr) << 32 | bpf_ntohl(ip->daddr));
+	__u64 hash = in->pair;
 	struct tcp tcp;
 	__u32 at = 0;
 
-	if (load_tcp(skb, ip, length, &tcp)) {
+	if (load_tcp(skb, in, &tcp)) {
 		if (g->mode == RANDOM)
 			return bpf_get_prandom_u32() % g->n;
 		hash = mix(hash ^ bpf_ntohl(tcp.ports));
 		if (cuts || g->mode == DRAWN)
-			at = unit(ip, &tcp, hash, rack, g, length, segments, cuts);
+			at = unit(in, &tcp, hash, rack, g, segments, cuts);
 		if (g->mode == DRAWN)
 			return at % g->n;
-		at = g->mode == BY_NUMBER ? bpf_ntohs(ip->id) >> (g->shift & 15) : 0;
+		if (g->mode == BY_NUMBER && in->six && !g->shift)
+			at = turn(in, &tcp, g);
+		else
+			at = g->mode == BY_NUMBER ? in->number >> (g->shift & 15) : 0;
 	}
 	return ((__u32)(hash >> 40) + at) % g->n;
 }
 
 /* headers is the length of the headers that each segment gets, IP's included. */
-static __always_inline __u32 headers(struct __sk_buff *skb, const struct ipv4 *ip)
+static __always_inline __u32 headers(struct __sk_buff *skb, const struct inner *in)
 {
-	__u32 l3 = header_length(ip);
 	__u8 offset;
 
-	if (ip->protocol != PROTO_TCP || bpf_skb_load_bytes(skb, IP + l3 + 12, &offset, sizeof(offset)))
-		return l3 + 8; /* UDP */
-	return l3 + (offset >> 4) * 4;
+	if (in->protocol != PROTO_TCP || bpf_skb_load_bytes(skb, IP + in->header + 12, &offset, sizeof(offset)))
+		return in->header + 8; /* UDP */
+	return in->header + (offset >> 4) * 4;
 }
 
 /* segments is what the device will make of the packet. Super-segments from
@@ -185,24 +290,30 @@ static __always_inline __u32 segments(struct __sk_buff *skb, __u32 length, __u32
 	return (length - each + skb->gso_size - 1) / skb->gso_size;
 }
 
+static __always_inline int is_tunnel(const struct inner *in)
+{
+	return in->protocol == PROTO_IPIP || (in->six && in->protocol == PROTO_IPV6);
+}
+
 SEC("tc") int weft_spray(struct __sk_buff *skb)
 {
+	__u32 each, segs;
 	struct traffic *t;
 	struct group *g;
 	struct rack *rack;
-	struct ipv4 ip;
-	__u32 length, each, segs;
+	struct inner in;
 	__be32 path;
 	__u8 *cuts;
 	int verdict;
 
 	count(SEEN, 1);
-	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip))
+	if (!load(skb, &in))
 		return TC_ACT_UNSPEC;
-	cuts = bpf_map_lookup_elem(&own, &ip.saddr);
-	if (ip.protocol == PROTO_IPIP || !cuts)
+	cuts = own_of(&in);
+	if (!cuts)
 		return pass(PASSED);
-	rack = rack_of(ip.daddr);
+	look(&in);
+	rack = is_tunnel(&in) ? NULL : rack_of(&in);
 	g = rack ? bpf_map_lookup_elem(&groups, &rack->group) : NULL;
 	if (!g)
 		return pass(PASSED);
@@ -212,23 +323,24 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 		return pass(UNATTENDED);
 	if (!g->n)
 		return unable(NO_PATH);
-	length = bpf_ntohs(ip.tot_len);
-	if (header_length(&ip) < sizeof(ip) || length < header_length(&ip) || length > skb->len - IP)
+	if (in.header < sizeof(struct ipv4) || in.length < in.header || in.length > skb->len - IP)
 		return unable(MALFORMED);
-	each = headers(skb, &ip);
-	if (too_long(skb, length, each, rack))
+	if (in.six && in.length == in.header && skb->len - IP > in.length)
+		return unable(MALFORMED);
+	each = headers(skb, &in);
+	if (too_long(skb, in.length, each, rack))
 		return unable(TOO_LONG);
-	segs = segments(skb, length, each);
-	path = g->order[step(skb, &ip, length, segs, rack, g, *cuts) & (MAX_PATHS - 1)];
-	verdict = by_labels(rack) ? label(skb, &ip, length, rack, path) : bounce(skb, &ip, length, path);
+	segs = segments(skb, in.length, each);
+	path = g->order[step(skb, &in, segs, rack, g, *cuts) & (MAX_PATHS - 1)];
+	t = bpf_map_lookup_elem(&bounces, &path);
+	if (!t)
+		return unable(NO_PATH); /* the loader has put in all */
+	verdict = encapsulate(skb, &in, rack, path, &t->to);
 	if (verdict != TC_ACT_OK)
 		return verdict;
 	count(ENCAPSULATED, segs);
-	t = bpf_map_lookup_elem(&bounces, &path);
-	if (t) {
-		t->packets += segs;
-		t->bytes += length + overhead(rack) + (segs - 1) * (each + overhead(rack));
-	}
+	t->packets += segs;
+	t->bytes += in.length + overhead(rack) + (segs - 1) * (each + overhead(rack));
 	return TC_ACT_UNSPEC;
 }
 

@@ -20,3 +20,8 @@ static __always_inline __u8 traffic_class(const struct ipv6 *ip)
 {
 	return bpf_ntohl(ip->class) >> 20;
 }
+
+static __always_inline int is_ipv6(const struct ipv6 *ip)
+{
+	return bpf_ntohl(ip->class) >> 28 == 6;
+}

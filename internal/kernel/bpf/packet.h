@@ -10,6 +10,7 @@
 #define PROTO_ICMP 1
 #define PROTO_IPIP 4
 #define PROTO_TCP 6
+#define PROTO_IPV6 41
 
 #define DONT_FRAGMENT bpf_htons(0x4000)
 #define FRAGMENT bpf_htons(0x3fff) /* more fragments, or an offset */

@@ -33,6 +33,25 @@ func (h IPv4) Bytes(payload []byte) []byte {
 	return append(b, payload...)
 }
 
+// IPv6 is a header for tests without extension headers; its length is made by Bytes.
+type IPv6 struct {
+	Class    byte
+	Label    uint32
+	Next     byte
+	Hops     byte
+	Src, Dst netip.Addr
+}
+
+// Bytes returns a packet with this header.
+func (h IPv6) Bytes(payload []byte) []byte {
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, 40+len(payload)), 6<<28|uint32(h.Class)<<20|h.Label)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(payload)))
+	b = append(b, h.Next, h.Hops)
+	b = append(b, h.Src.AsSlice()...)
+	b = append(b, h.Dst.AsSlice()...)
+	return append(b, payload...)
+}
+
 // OnesSum is 0xffff over a header with a right checksum.
 func OnesSum(b []byte) uint16 {
 	var sum uint32

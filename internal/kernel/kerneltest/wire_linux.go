@@ -31,8 +31,19 @@ func (w *Wire) Send(t *testing.T, packet []byte) {
 	}
 }
 
-// Receive returns the next IP packet that came in.
+// Receive returns the next IPv4 packet that came in.
 func (w *Wire) Receive(t *testing.T) []byte {
+	t.Helper()
+	return w.receive(t, unix.ETH_P_IP)
+}
+
+// Receive6 returns the next IPv6 packet that came in.
+func (w *Wire) Receive6(t *testing.T) []byte {
+	t.Helper()
+	return w.receive(t, unix.ETH_P_IPV6)
+}
+
+func (w *Wire) receive(t *testing.T, protocol uint16) []byte {
 	t.Helper()
 	b := make([]byte, 70000)
 	for {
@@ -40,7 +51,7 @@ func (w *Wire) Receive(t *testing.T) []byte {
 		if err != nil {
 			t.Fatalf("receive: %v", err)
 		}
-		if from.(*unix.SockaddrLinklayer).Pkttype != unix.PACKET_OUTGOING && b[12] == 0x08 && b[13] == 0x00 {
+		if from.(*unix.SockaddrLinklayer).Pkttype != unix.PACKET_OUTGOING && binary.BigEndian.Uint16(b[12:]) == protocol {
 			return b[kernel.EthernetHeader:n]
 		}
 	}

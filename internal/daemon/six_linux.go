@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"math/rand/v2"
+
+	"weft/internal/prober"
+	"weft/liveness"
+	"weft/topology"
+)
+
+// goBy6 makes IPv6 packets follow what is known about their paths. That never decides which
+// encapsulation IPv4 has.
+func (d *daemon) goBy6(c *Config) error {
+	n, ok := d.heard[byIPv6]
+	if !ok || d.spray == nil || !sameFabric(n.topology, c.six()) {
+		return nil
+	}
+	if n.topology != d.six.topology {
+		if err := d.spray.SetTopology(n.topology); err != nil {
+			return err
+		}
+		d.six.topology = n.topology
+		d.changes++
+	}
+	if n.carriage == d.six.carriage {
+		return nil
+	}
+	now := course{n.topology, n.carriage}
+	if err := d.carry(c, d.spray, d.topology, d.carriage, now); err != nil {
+		return err
+	}
+	for _, change := range n.carriage.Changes(d.six.carriage) {
+		d.log.Print(change.Text(n.topology, byIPv6, d.place.mtu-overhead6))
+	}
+	d.six = now
+	return d.setNarrow(c, d.carriage, now)
+}
+
+// probe6 begins to probe the paths of IPv6 packets.
+func (f *hostFollower) probe6(c *Config, at place, tell func(news)) error {
+	o := c.liveness()
+	opened, err := prober.Open(prober.Config{
+		Interface: at.uplink.Name, Address: c.address6(), Topology: c.six(),
+		Carrier: c.carrier(), MTU: at.mtu, Require: c.Require,
+		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
+		Deliver: func(t *topology.Topology, c *liveness.Carriage) { tell(news{byIPv6, t, c}) },
+	})
+	if err != nil {
+		return err
+	}
+	f.probes[byIPv6] = opened
+	tell(news{byIPv6, opened.Topology(), opened.Carriage()})
+	return nil
+}

@@ -1,0 +1,88 @@
+package daemon
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/internal/hostprog"
+)
+
+// sixes are the IPv6 addresses that the program at the uplink encapsulates packets of.
+func sixes(c hostprog.SprayConfig) (list []netip.Addr) {
+	for _, a := range c.Addresses {
+		if a.Is6() {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Each family goes by its own proof and its own news, also over reloads and when the fabric
+// changes. IPv4 never changes for IPv6.
+func TestSix_eachFamilyByItself(t *testing.T) {
+	l := &told{t: leafSpine(t, 3, 4), six: leafSpineTo(t, "2001:db8::2", 3, 4)}
+	w, text := newLearner(t, l, "mode: offload\nresequence: true\n")
+	right := func(what string) {
+		t.Helper()
+		w.d.hear(t.Context())
+		if wrong := w.wrong(w.d); wrong != "" || !w.d.working {
+			t.Errorf("%s: %s, working %t\n%s", what, wrong, w.d.working, w.log.String())
+		}
+	}
+	rack6 := netip.MustParsePrefix("2001:db8:0:1::/64")
+	carried := func(what string, four, six bool) {
+		t.Helper()
+		right(what)
+		if p := w.program; p.carries(netip.MustParsePrefix("10.0.1.0/24")) != four || p.carries(rack6) != six {
+			t.Errorf("%s: IPv4 is carried: %t, IPv6: %t", what, p.carries(netip.MustParsePrefix("10.0.1.0/24")), p.carries(rack6))
+		}
+	}
+	if got := sixes(w.program.config); !slices.Equal(got, []netip.Addr{netip.MustParseAddr("2001:db8::2")}) {
+		t.Errorf("the program has %v", got)
+	}
+	carried("at the beginning", false, false)
+	f := w.followers[0]
+	f.proved = f.all
+	f.say()
+	carried("IPv4 is proved", true, false)
+	f.proved6 = f.all6
+	f.say()
+	carried("so is IPv6", true, true)
+	if !strings.Contains(w.log.String(), "carried by IPv6 in IPv6") {
+		t.Errorf("it says\n%s", w.log.String())
+	}
+	f.proved = f.none
+	f.say()
+	carried("IPv4 is not any more", false, true)
+	l.six = leafSpineTo(t, "2001:db8::2", 3, 4, "e1-s2")
+	w.d.relearn(w.now)
+	right("a link has no IPv6")
+	if got := w.program.six.Down(); len(got) != 1 || len(w.d.topology.Down()) != 0 {
+		t.Errorf("of IPv6 %v are down, of IPv4 %v", got, w.d.topology.Down())
+	}
+	if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", "rrb", 1))); err != nil {
+		t.Fatal(err)
+	}
+	carried("after a reload", false, true)
+	if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", "presto", 1))); err != nil {
+		t.Fatal(err)
+	}
+	right("under a policy whose flowcells nobody puts in order")
+	if got := sixes(w.program.config); len(got) > 0 {
+		t.Errorf("the program has %v", got)
+	}
+	if err := w.d.change(t.Context(), parsed(t, text)); err != nil {
+		t.Fatal(err)
+	}
+	carried("back again nothing is proved", false, false)
+	l.six = nil
+	w.d.relearn(w.now)
+	w.now = w.now.Add(rebaseAfter)
+	w.d.grow(t.Context(), w.now)
+	right("the fabric has no IPv6 any more")
+	if got := sixes(w.program.config); len(got) > 0 || w.d.snapshot().Address6 != "" {
+		t.Errorf("the program has %v, the status %q", got, w.d.snapshot().Address6)
+	}
+}
