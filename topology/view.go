@@ -31,6 +31,8 @@ type view struct {
 	byAddr  map[netip.Addr]NodeID
 	uplinks map[viewEnds]LinkID // the ways up
 	byEnds  map[[2]NodeID]LinkID
+	sids    []bounceSIDs // of the bouncing switches, in their order; zero where one has none
+	source6 netip.Addr   // the host's IPv6 address
 }
 
 // viewEnds are the ends of a link between switches: an edge switch or a rack, and a
