@@ -34,6 +34,9 @@ func (p NodePlan) Commands() []string {
 		c = append(c, r.command())
 	}
 	c = append(c, p.labelCommands()...)
+	if p.graph {
+		return append(c, p.Decapsulation()...)
+	}
 	if len(p.Bouncing) == 0 {
 		return c
 	}
