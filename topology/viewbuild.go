@@ -225,6 +225,7 @@ func (b *viewBuilder) setList(rack int, found graph.Paths, known map[string]*pat
 	list := known[string(key)]
 	if list == nil {
 		list = b.listOf(found)
+		list.number = 1 + len(known)
 		known[string(key)] = list
 	}
 	b.racks[rack].list = list
