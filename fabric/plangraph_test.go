@@ -59,7 +59,7 @@ func TestPlanGraph_commands(t *testing.T) {
 		"s1": {"ip address replace 172.16.0.9/32 dev lo", "ip -6 address replace 2001:db8:f::1/128 dev lo nodad",
 			"ip link add name weft-decap0 type ipip local 172.16.0.1 remote any ttl 64", "sysctl -w net.ipv6.conf.all.forwarding=1",
 			"ip link add name weft-six-in0 type sit local 172.16.0.1 remote any ttl 64",
-			"ip link add name weft-in-six0 type ip6tnl local 2001:db8:f::1 remote any mode any encaplimit none", "ip link set weft-in-six0 up"},
+			"ip link add name weft-decap1 type ip6tnl local 2001:db8:f::1 remote any mode any encaplimit none", "ip link set weft-decap1 up"},
 	} {
 		p := planOf(t, dual, name)
 		got := p.Commands()
