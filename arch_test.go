@@ -29,7 +29,7 @@ topology/graph/graphtest: topology/graph  // for tests
 topology/graph/operator: topology topology/graph
 internal/discover: topology/graph
 internal/frr:
-internal/switchconf: topology/graph internal/discover
+internal/switchconf: topology/graph internal/discover encap
 flowcell:
 drb:
 encap:

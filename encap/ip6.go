@@ -59,8 +59,8 @@ func newIP6(src, dst netip.Addr) (ip6Header, error) {
 func plain6(a netip.Addr) bool { return a.Is6() && !a.Is4In6() && a.Zone() == "" }
 
 // encapsulate writes the header into b[:ip6Overhead], the headroom, for the IPv4 or IPv6
-// packet behind it (RFC 2473 §5).
-func (h *ip6Header) encapsulate(b []byte) error {
+// packet behind it (RFC 2473 §5). An IPv6 packet gets the destination dst6.
+func (h *ip6Header) encapsulate(b []byte, dst6 *[16]byte) error {
 	if len(b) < ip6Overhead+20 {
 		return ErrTruncated
 	}
@@ -68,7 +68,7 @@ func (h *ip6Header) encapsulate(b []byte) error {
 	_, length, err := lengths(inner) // no more than a payload length can say
 	if err != nil {
 		if inner[0]>>4 == 6 {
-			return h.encapsulate6(b)
+			return h.encapsulate6(b, dst6)
 		}
 		return err
 	}
@@ -77,7 +77,7 @@ func (h *ip6Header) encapsulate(b []byte) error {
 }
 
 // encapsulate6 is encapsulate for an IPv6 packet.
-func (h *ip6Header) encapsulate6(b []byte) error {
+func (h *ip6Header) encapsulate6(b []byte, dst6 *[16]byte) error {
 	inner := b[ip6Overhead:]
 	length, err := length6(inner)
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *ip6Header) encapsulate6(b []byte) error {
 	}
 	h.put(b, outerClass(class6(inner)), length)
 	b[6] = protoIPv6
-	EndIn6(b)
+	copy(b[24:], dst6[:])
 	return nil
 }
 

@@ -1,6 +1,9 @@
 package encap
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
 
 // MaxOverhead is the headroom that every Outer fits into, in bytes.
 const MaxOverhead = ip6Overhead
@@ -14,14 +17,14 @@ type Outer struct {
 	six     bool // the header is IPv6
 	ipip    IPIP
 	ip6     ip6Header
+	dst6    [16]byte // the destination of ip6 for an IPv6 packet inside
 }
 
 // NewIPIPOuter returns the outer header of a bounce at dst (DRB §3.1.1). Both addresses are
 // IPv4 (RFC 2003, 4213) or both IPv6 (RFC 2473). Errors name the wrong address.
 func NewIPIPOuter(src, dst netip.Addr) (Outer, error) {
 	if dst = dst.Unmap(); dst.Is6() {
-		h, err := newIP6(src, dst)
-		return Outer{carrier: CarrierIPIP, ready: err == nil, six: true, ip6: h}, err
+		return newOuter6(CarrierIPIP, src, dst, dst)
 	}
 	h, err := NewIPIP(src, dst)
 	return Outer{carrier: CarrierIPIP, ready: err == nil, ipip: h}, err
@@ -30,8 +33,32 @@ func NewIPIPOuter(src, dst netip.Addr) (Outer, error) {
 // NewSRv6Outer returns the outer header of packets that follow the labels in sids, an
 // address from SIDs. src is the sender's IPv6 address. Errors name the wrong address.
 func NewSRv6Outer(src, sids netip.Addr) (Outer, error) {
-	h, err := newSRv6(src, sids)
-	return Outer{carrier: CarrierSRv6, ready: err == nil, six: true, ip6: h}, err
+	if _, err := ParseSIDs(sids); err != nil {
+		return Outer{carrier: CarrierSRv6, six: true}, fmt.Errorf("encap: labels %v: %w", sids, err)
+	}
+	o, err := newOuter6(CarrierSRv6, src, sids, sids)
+	endIn6(&o.dst6)
+	return o, err
+}
+
+// NewSIDOuter returns the outer header of packets to a switch that takes it off: an IPv4 packet
+// at sid4, an IPv6 packet at sid6. These are SIDs of an operator, whose functions are End.DT4,
+// End.DX4, End.DT6 or, as both, End.DT46 (RFC 8986 §4). src is the sender's IPv6 address. Errors
+// name the wrong address.
+func NewSIDOuter(src, sid4, sid6 netip.Addr) (Outer, error) {
+	return newOuter6(CarrierSRv6, src, sid4, sid6)
+}
+
+// newOuter6 returns an IPv6 outer header with a destination for each family inside.
+func newOuter6(c Carrier, src, dst4, dst6 netip.Addr) (Outer, error) {
+	o := Outer{carrier: c, six: true}
+	if _, err := newIP6(src, dst6); err != nil {
+		return o, err
+	}
+	var err error
+	o.ip6, err = newIP6(src, dst4)
+	o.ready, o.dst6 = err == nil, dst6.As16()
+	return o, err
 }
 
 // Overhead returns the length of the header in bytes.
@@ -58,7 +85,7 @@ func (o *Outer) Encapsulate(b []byte, id uint16) ([]byte, error) {
 	b = b[MaxOverhead-o.Overhead():]
 	var err error
 	if o.six {
-		err = o.ip6.encapsulate(b)
+		err = o.ip6.encapsulate(b, &o.dst6)
 	} else if err = o.ipip.Encapsulate(b, id); err == ErrVersion {
 		err = o.ipip.encapsulate6(b, id)
 	}

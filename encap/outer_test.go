@@ -71,6 +71,42 @@ func TestOuter_comparable(t *testing.T) {
 	}
 }
 
+// What is inside decides which of an operator's SIDs a packet is for, wherever their block is.
+func TestNewSIDOuter_destinationByFamily(t *testing.T) {
+	for _, block := range []string{"fcbb:bbbb:", "5f00:fe:"} {
+		sid4, sid6 := netip.MustParseAddr(block+"1:fe04::"), netip.MustParseAddr(block+"1:fe::")
+		o, err := NewSIDOuter(src6, sid4, sid6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner6 := make([]byte, 60)
+		inner6[0], inner6[5], inner6[6], inner6[7] = 0x60, 20, 59, 3
+		for _, c := range []struct {
+			inner []byte
+			want  netip.Addr
+			proto byte
+		}{{unhex(goldenInner), sid4, 4}, {inner6, sid6, 41}} {
+			got, err := o.Encapsulate(behind(c.inner), 1)
+			if err != nil || o.Overhead() != 40 || len(got) != 40+len(c.inner) || got[6] != c.proto ||
+				netip.AddrFrom16([16]byte(got[24:])) != c.want || netip.AddrFrom16([16]byte(got[8:])) != src6 {
+				t.Errorf("%x, %v; want it to go to %v", got, err, c.want)
+			}
+			if back, err := DecapsulateSRv6(got); err != nil || !bytes.Equal(back, c.inner) {
+				t.Errorf("decapsulated to %x, %v", back, err)
+			}
+		}
+	}
+	for _, c := range [][3]netip.Addr{{src, src6, src6}, {src6, src, src6}, {src6, src6, src}, {src6, src6, {}}} {
+		o, err := NewSIDOuter(c[0], c[1], c[2])
+		if err == nil {
+			t.Errorf("%v is accepted", c)
+		}
+		if _, err := o.Encapsulate(behind(unhex(goldenInner)), 1); err != ErrVersion {
+			t.Errorf("what is not valid encapsulates: %v", err)
+		}
+	}
+}
+
 func TestNewSRv6Outer_errors(t *testing.T) {
 	for _, c := range []struct {
 		src, sids netip.Addr

@@ -1,23 +1,10 @@
 package encap
 
-import (
-	"errors"
-	"fmt"
-	"net/netip"
-)
+import "errors"
 
 // ErrNotSRv6 says that a packet is not weft's: it is not IPv6, or has neither an IPv4 nor
 // an IPv6 packet right behind the header.
 var ErrNotSRv6 = errors.New("encap: not an IPv6 packet with an IP packet inside")
-
-// newSRv6 returns an IPv6 header without a routing header (RFC 8986 §5.2, H.Encaps.Red
-// with one SID): all labels are in the destination.
-func newSRv6(src, sids netip.Addr) (ip6Header, error) {
-	if _, err := ParseSIDs(sids); err != nil {
-		return ip6Header{}, fmt.Errorf("encap: labels %v: %w", sids, err)
-	}
-	return newIP6(src, sids)
-}
 
 // DecapsulateSRv6 is Decapsulate for IPv6 outer headers alone, without extension headers.
 // The caller judges the addresses.

@@ -6,7 +6,8 @@ import (
 	"net/netip"
 )
 
-// SIDBlock holds the first 16 bits of every carrier of micro-SIDs. IANA keeps this block
+// SIDBlock holds the first 16 bits of every address of SIDs, the dense form of micro-SIDs that
+// Linux alone has. An operator's own SIDs may be anywhere (NewSIDOuter). IANA keeps this block
 // for SRv6 alone (RFC 9602), so no filter or route for other addresses matches it.
 var SIDBlock = netip.PrefixFrom(netip.AddrFrom16([16]byte{sidBlock0, sidBlock1}), 8*sidFirst)
 
@@ -60,7 +61,10 @@ func SIDs(ports []int) (netip.Addr, error) {
 // for an IPv6 packet inside. Other destinations stay as they are. Outer.Encapsulate does so
 // itself; who writes the destination anew must do it again.
 func EndIn6(header []byte) {
-	a := (*[16]byte)(header[24:])
+	endIn6((*[16]byte)(header[24:]))
+}
+
+func endIn6(a *[16]byte) {
 	if a[0] != sidBlock0 || a[1] != sidBlock1 {
 		return
 	}

@@ -34,16 +34,19 @@ func (p NodePlan) Commands() []string {
 		c = append(c, r.command())
 	}
 	c = append(c, p.labelCommands()...)
+	if p.graph {
+		return append(c, p.Decapsulation()...)
+	}
 	if len(p.Bouncing) == 0 {
 		return c
 	}
 	c = append(c,
-		"# Decapsulation of IP-in-IP; needs the kernel modules ipip and ip6_tunnel. The devices",
-		"# accept any inner source: let no IP-in-IP into the fabric from outside (CVE-2025-23018).")
+		"# Decapsulation of IP-in-IP; needs the kernel module ipip. The device accepts any",
+		"# inner source: let no IP-in-IP into the fabric from outside (CVE-2025-23018).")
 	for i, addr := range p.Bouncing {
 		dev := decapDevice(i)
 		c = append(c,
-			decapCommand(dev, addr),
+			fmt.Sprintf("ip link add name %s type ipip local %s remote any ttl 64", dev, addr),
 			fmt.Sprintf("ip link set %s up", dev))
 	}
 	for _, r := range p.virtualRules(true) {
@@ -52,14 +55,6 @@ func (p NodePlan) Commands() []string {
 		}
 	}
 	return c
-}
-
-// decapCommand makes a device that takes off what leads to an address.
-func decapCommand(device string, to netip.Addr) string {
-	if to.Is4() {
-		return fmt.Sprintf("ip link add name %s type ipip local %s remote any ttl 64", device, to)
-	}
-	return fmt.Sprintf("ip link add name %s type ip6tnl mode ip6ip6 local %s remote :: hoplimit 64", device, to)
 }
 
 // ifValid is nothing for an address that is not known.

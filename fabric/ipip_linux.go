@@ -42,7 +42,7 @@ func addIPIPDevice(h *netlink.Handle, name string, addr netip.Addr) (changed int
 	attrs.Name = name
 	var tun netlink.Link = &netlink.Iptun{LinkAttrs: attrs, Local: addr.AsSlice(), Ttl: 64, PMtuDisc: 1, Proto: unix.IPPROTO_IPIP}
 	if addr.Is6() {
-		tun = &netlink.Ip6tnl{LinkAttrs: attrs, Local: addr.AsSlice(), Ttl: 64, Proto: unix.IPPROTO_IPV6}
+		tun = &netlink.Ip6tnl{LinkAttrs: attrs, Local: addr.AsSlice(), Ttl: 64} // Proto 0: any inside
 	}
 	err = h.LinkAdd(tun)
 	if errors.Is(err, unix.EOPNOTSUPP) {

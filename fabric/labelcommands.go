@@ -54,9 +54,14 @@ func (p NodePlan) labelCommands() []string {
 
 func (s SID) command() string {
 	c := fmt.Sprintf("ip -6 route replace %s encap seg6local action %s", s.Prefix, s.Action)
-	if s.Action == ActionEndX {
+	switch s.Action {
+	case ActionEndX:
 		c += fmt.Sprintf(" nh6 %s flavors next-csid lblen %d nflen %d", s.NextHop, sidBlockBits, sidBits)
-	} else {
+	case ActionEnd:
+		c += fmt.Sprintf(" flavors next-csid lblen %d nflen %d", localBlockBits, localNodeBits)
+	case ActionEndDT6:
+		c += " table main"
+	default:
 		c += " nh4 0.0.0.0"
 	}
 	return c + fmt.Sprintf(" count dev %s proto %d metric %d", s.Port, kernel.RouteProtocol, s.Metric)

@@ -24,10 +24,10 @@ const (
 	ActionEndDX4 = "End.DX4" // the outer header off, the inner packet to the main table
 )
 
-// SID is a route of a label: what to do with packets to Prefix. It is bound to
-// Port, and the kernel removes it while Port is set down.
+// SID is a route of a label, or of an operator's micro-SID: what to do with packets to
+// Prefix. It is bound to Port, and the kernel removes it while Port is set down.
 type SID struct {
-	SID     byte         `json:"sid"`
+	SID     byte         `json:"sid,omitempty"` // 0 of an operator's SID
 	Prefix  netip.Prefix `json:"prefix"`
 	Action  string       `json:"action"`
 	Port    string       `json:"port"`

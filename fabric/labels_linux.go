@@ -245,7 +245,7 @@ func netlinkRoutes6(p NodePlan, ports []netlink.Link) (list []wantedRoute6, err 
 		}
 		list = append(list, wantedRoute6{n, r.command()})
 	}
-	for _, s := range p.SIDs {
+	for _, s := range slices.Concat(p.SIDs, p.Local) {
 		if !up[s.Port] {
 			continue
 		}

@@ -61,8 +61,13 @@ type NodePlan struct {
 	Routes6    []Route    `json:"routes6,omitempty"`
 	SIDs       []SID      `json:"sids,omitempty"`
 
+	// Of PlanGraph, with Address6.
+	Local []SID `json:"local,omitempty"` // micro-SIDs of an operator
+
 	MPLS []MPLSRoute `json:"mpls,omitempty"` // with Options.MPLS
 	Gate []GatePort  `json:"gate,omitempty"` // of edge switches, with either
+
+	graph bool // it is PlanGraph's
 }
 
 // Port is one end of a cable. Ports have no addresses of their own; routes

@@ -17,7 +17,7 @@ import (
 // edge switch has the racks' first addresses, at which hosts have their way out.
 func PlanGraph(g *graph.Graph, id graph.NodeID) (NodePlan, error) {
 	n := g.Node(id)
-	p := NodePlan{Topology: "a graph", Node: n.Name, Layer: Layer(n.Tier).String(), Device: "lo"}
+	p := NodePlan{Topology: "a graph", Node: n.Name, Layer: Layer(n.Tier).String(), Device: "lo", graph: true}
 	p.Address, p.Address6, p.More = split(n.Addresses)
 	p.Ports = GraphPorts(g, id)
 	for i, port := range p.Ports {
@@ -39,6 +39,9 @@ func PlanGraph(g *graph.Graph, id graph.NodeID) (NodePlan, error) {
 				p.Bouncing = append(p.Bouncing, a)
 			}
 		}
+	}
+	if err := p.planLocal(n.SIDs); err != nil {
+		return p, fmt.Errorf("plan: switch %s: sids: %w", n.Name, err)
 	}
 	p.Sysctls = planSysctls(p, topology.Node{ID: topology.NodeID(id), Layer: Layer(n.Tier)})
 	p.Sysctls = append(p.Sysctls, p.dualStackSysctls(n.Tier)...)

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -56,7 +57,9 @@ func TestPlanGraph_commands(t *testing.T) {
 			"ip route replace 10.1.0.0/24 via 192.168.1.67 dev swp2 onlink proto 87",
 			"ip -6 route replace 2001:db8:1::2/128 via fe80::7765:6674:0:1 dev swp1 onlink proto 87", "ip -6 address replace fe80::7765:6674:0:3/64 dev swp1 nodad"},
 		"s1": {"ip address replace 172.16.0.9/32 dev lo", "ip -6 address replace 2001:db8:f::1/128 dev lo nodad",
-			"ip link add name weft-decap0 type ipip local 172.16.0.1 remote any ttl 64", "sysctl -w net.ipv6.conf.all.forwarding=1"},
+			"ip link add name weft-decap0 type ipip local 172.16.0.1 remote any ttl 64", "sysctl -w net.ipv6.conf.all.forwarding=1",
+			"ip link add name weft-six-in0 type sit local 172.16.0.1 remote any ttl 64",
+			"ip link add name weft-decap1 type ip6tnl local 2001:db8:f::1 remote any mode any encaplimit none", "ip link set weft-decap1 up"},
 	} {
 		p := planOf(t, dual, name)
 		got := p.Commands()
@@ -95,6 +98,37 @@ func TestGateway(t *testing.T) {
 	}
 	id, _ := g.ByName("l1")
 	if _, err := PlanGraph(g, id); err == nil || !strings.Contains(err.Error(), "rack 192.168.1.64/31 of l1 has no address left") {
+		t.Error(err)
+	}
+}
+
+// A switch takes packets out at its SIDs by each port, at all others as long as one is there.
+func TestPlanGraph_operatorsSIDs(t *testing.T) {
+	with := func(sids string) string {
+		return strings.Replace(dual, `"2001:db8:f::1"]}`, `"2001:db8:f::1"], sids: {`+sids+`}}`, 1)
+	}
+	p := planOf(t, with(`node: "fcbb:bbbb:1::/48"`), "s1")
+	got := p.Commands()
+	for i, port := range []string{"swp1", "swp2"} {
+		for _, line := range []string{
+			"ip -6 route replace fcbb:bbbb:1::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16 count",
+			"ip -6 route replace fcbb:bbbb:1:fe04::/64 encap seg6local action End.DX4 nh4 0.0.0.0 count",
+			"ip -6 route replace fcbb:bbbb:1:fe06::/64 encap seg6local action End.DT6 table main count",
+		} {
+			if line += fmt.Sprintf(" dev %s proto 87 metric %d", port, 1024+i); !slices.Contains(got, line) {
+				t.Errorf("no %q in\n%s", line, strings.Join(got, "\n"))
+			}
+		}
+	}
+	if less := p.Without("swp1"); len(less.Local) != 3 || less.Local[0].Port != "swp2" {
+		t.Errorf("without swp1: %+v", less.Local)
+	}
+	g, err := graph.Parse([]byte(with(`node: "fcbb:bbbb:1::/48", decap4: "fcbb:bbbb:1:1::/64", decap6: "fcbb:bbbb:1:1::/64"`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := g.ByName("s1")
+	if _, err := PlanGraph(g, id); err == nil || !strings.Contains(err.Error(), "switch s1: sids: decap4 and decap6 are one SID") {
 		t.Error(err)
 	}
 }

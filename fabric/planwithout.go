@@ -18,6 +18,7 @@ func (p NodePlan) Without(missing ...string) NodePlan {
 	})
 	p.Routes, p.Routes6 = routesWithout(p.Routes, lacks), routesWithout(p.Routes6, lacks)
 	p.SIDs = deleted(p.SIDs, func(s SID) bool { return lacks(s.Port) })
+	p.Local = deleted(p.Local, func(s SID) bool { return lacks(s.Port) })
 	p.MPLS = deleted(p.MPLS, func(r MPLSRoute) bool { return lacks(r.Hop.Port) })
 	p.Gate = deleted(p.Gate, func(g GatePort) bool { return lacks(g.Port) })
 	return p

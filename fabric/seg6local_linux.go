@@ -28,15 +28,23 @@ const (
 )
 
 // sidEncap is what a kernel route does to packets with a label. It counts them
-// and, for End.X, takes the destination for micro-SIDs (NEXT-C-SID).
+// and, for End and End.X, takes the destination for micro-SIDs (NEXT-C-SID).
 type sidEncap struct{ netlink.SEG6LocalEncap }
 
 func newSIDEncap(s SID) *sidEncap {
 	e := new(sidEncap)
 	e.Flags[nl.SEG6_LOCAL_ACTION] = true
-	if s.Action == ActionEndDX4 {
+	switch s.Action {
+	case ActionEndDX4:
 		e.Action, e.InAddr = nl.SEG6_LOCAL_ACTION_END_DX4, net.IPv4zero
 		e.Flags[nl.SEG6_LOCAL_NH4] = true
+		return e
+	case ActionEndDT6:
+		e.Action, e.Table = nl.SEG6_LOCAL_ACTION_END_DT6, unix.RT_TABLE_MAIN
+		e.Flags[nl.SEG6_LOCAL_TABLE] = true
+		return e
+	case ActionEnd:
+		e.Action = nl.SEG6_LOCAL_ACTION_END
 		return e
 	}
 	e.Action, e.In6Addr = nl.SEG6_LOCAL_ACTION_END_X, s.NextHop.AsSlice()
@@ -56,13 +64,18 @@ func (e *sidEncap) Encode() ([]byte, error) {
 		counters.AddRtAttr(c, zero)
 	}
 	b = append(b, counters.Serialize()...)
-	if e.Action != nl.SEG6_LOCAL_ACTION_END_X {
+	block, node := uint8(sidBlockBits), uint8(sidBits)
+	switch e.Action {
+	case nl.SEG6_LOCAL_ACTION_END:
+		block, node = localBlockBits, localNodeBits
+	case nl.SEG6_LOCAL_ACTION_END_X:
+	default:
 		return b, nil
 	}
 	flavors := nl.NewRtAttr(seg6LocalFlavors|unix.NLA_F_NESTED, nil)
 	flavors.AddRtAttr(seg6FlavorOperation, nl.Uint32Attr(seg6NextCSID))
-	flavors.AddRtAttr(seg6FlavorBlockBits, nl.Uint8Attr(sidBlockBits))
-	flavors.AddRtAttr(seg6FlavorNodeBits, nl.Uint8Attr(sidBits))
+	flavors.AddRtAttr(seg6FlavorBlockBits, nl.Uint8Attr(block))
+	flavors.AddRtAttr(seg6FlavorNodeBits, nl.Uint8Attr(node))
 	return append(b, flavors.Serialize()...), nil
 }
 

@@ -74,7 +74,7 @@ func (p NodePlan) linkLocal(port int) netip.Addr {
 }
 
 // has6 reports whether the node has IPv6.
-func (p NodePlan) has6() bool { return len(p.addresses6())+len(p.Routes6) > 0 }
+func (p NodePlan) has6() bool { return len(p.addresses6())+len(p.Routes6)+len(p.Local) > 0 }
 
 // marks returns the mark of each bouncing address, 0 for none.
 func (p NodePlan) marks() map[netip.Addr]uint32 {

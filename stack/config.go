@@ -34,7 +34,9 @@ type Config struct {
 	// Required; uplink.NewHost opens one.
 	Device Device
 	// Carrier takes packets by their paths: encap.CarrierIPIP, the default, to a bouncing
-	// switch, or encap.CarrierSRv6 from port to port, if the switches have its routes.
+	// switch, or encap.CarrierSRv6 from port to port, if the switches have its routes. Where
+	// Topology is data (topology.FromGraph), SRv6 leads to an operator's SIDs of the bouncing
+	// switches, from the host's IPv6 address; Topology.CheckSIDs says what is missing.
 	// Every policy works with either. The Device carries IP, so encap.CarrierMPLS is
 	// refused.
 	Carrier encap.Carrier

@@ -24,6 +24,9 @@ func (h *Host) SetTopology(t *topology.Topology) error {
 	if id, ok := t.ByAddr(h.address); !ok || int(id) >= t.NumHosts() {
 		return fmt.Errorf("stack: SetTopology: %v is no host of %v", h.address, t)
 	}
+	if err := h.egress.Carries(t); err != nil {
+		return fmt.Errorf("stack: SetTopology: %w", err)
+	}
 	h.journal.Told(t)
 	if h.lookout != nil {
 		return h.lookout.SetTopology(t)

@@ -31,6 +31,8 @@ type view struct {
 	byAddr  map[netip.Addr]NodeID
 	uplinks map[viewEnds]LinkID // the ways up
 	byEnds  map[[2]NodeID]LinkID
+	sids    []bounceSIDs // of the bouncing switches, in their order; zero where one has none
+	source6 netip.Addr   // the host's IPv6 address
 }
 
 // viewEnds are the ends of a link between switches: an edge switch or a rack, and a
@@ -47,10 +49,11 @@ type viewRack struct {
 
 // pathList is the paths to racks that bounce at the same switches, by number.
 type pathList struct {
-	paths []viewPath
-	downs []NodeID // the bouncing switches, each once
-	bases []int    // of codes
-	codes []int    // of each path: its digits as a number, ascending
+	number int // from 1, in the view
+	paths  []viewPath
+	downs  []NodeID // the bouncing switches, each once
+	bases  []int    // of codes
+	codes  []int    // of each path: its digits as a number, ascending
 
 	byBounce map[NodeID]int // the first path by a switch
 }
@@ -185,6 +188,16 @@ func (s PathSet) viewPath(n int) Path {
 	up, down := s.rack.ends(n)
 	v := s.t.view
 	return Path{Hops: []NodeID{v.links[up].A, v.links[up].B, v.links[down].A}, Links: []LinkID{up, down}}
+}
+
+// List tells sets of one topology apart that have other bouncing switches for their numbers,
+// where the fabric is data. It is 0 where the fabric is computed, in which the first bouncing
+// switch does (Addr), and for a set that is Direct.
+func (s PathSet) List() int {
+	if s.rack == nil || s.rack.list == nil {
+		return 0
+	}
+	return s.rack.list.number
 }
 
 // Ordered returns the order in which a rule visits a list of paths, which is ascending and

@@ -32,6 +32,9 @@ func (b *viewBuilder) addHost(self netip.Addr) {
 	b.byName[n.Name] = 0
 	for _, a := range n.Addresses {
 		b.byAddr[a] = 0
+		if a.Is6() && (!b.source6.IsValid() || a == self) {
+			b.source6 = a
+		}
 	}
 	b.rackFor(b.own)
 }
@@ -162,6 +165,8 @@ func (b *viewBuilder) addNodes() {
 			b.byAddr[a] = n.ID
 		}
 		b.nodes = append(b.nodes, n)
+		sids := b.g.Node(id).SIDs
+		b.sids = append(b.sids, bounceSIDs{sids.Decap4.Addr(), sids.Decap6.Addr()})
 	}
 	for _, n := range b.nodes {
 		b.byName[n.Name] = n.ID
@@ -220,6 +225,7 @@ func (b *viewBuilder) setList(rack int, found graph.Paths, known map[string]*pat
 	list := known[string(key)]
 	if list == nil {
 		list = b.listOf(found)
+		list.number = 1 + len(known)
 		known[string(key)] = list
 	}
 	b.racks[rack].list = list

@@ -116,6 +116,9 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	if p.Sprays() && !p.Unit.Cuts() {
 		return nil
 	}
+	if c.Carrier == encap.CarrierSRv6 && !c.Topology.Computed() {
+		return errors.New("the program knows no SIDs of an operator")
+	}
 	d.spray, err = hostprog.AttachSpray(hostprog.SprayConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
 		Carrier: c.Carrier, Patience: hostprog.SprayPatience,

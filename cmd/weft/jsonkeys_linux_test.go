@@ -49,6 +49,7 @@ var printed = map[string][]any{
 	"pathsgraph.go":            {[]step{}},
 	"pathslive.go":             {liveJSON{}},
 	"plan.go":                  {fabric.NodePlan{}},
+	"plangraph.go":             {[]graphPlan{}},
 	"sim.go":                   {[]listedExperiment{}, []papers.Report{}},
 	"version.go":               {version{}},
 }

@@ -33,7 +33,8 @@ type pathsFlags struct {
 type step struct {
 	Bounce string `json:"bounce"` // empty: none is needed
 	// Address is the outer destination: that of the bouncing switch, in a VL2 fabric that
-	// of the virtual spine, or the one that holds SRv6's labels. MPLS has none.
+	// of the virtual spine, the one that holds SRv6's labels or, in a graph, that of a SID.
+	// MPLS has none.
 	Address string `json:"address,omitempty"`
 	// Labels are the output ports at all switches but the last, if the encapsulation has
 	// labels.
@@ -62,7 +63,8 @@ go by congestion are shown as they begin, at random: what they come to know is a
 host's (--live).
 
 The topology may be a graph (weft topology). A path is then a bouncing switch; how many
-ways lead up to it and down from it is said, as the switches' own ECMP decides on these.
+ways lead up to it and down from it is said, as the switches' own ECMP decides on these. With
+--encap srv6 its address is the SID at which that switch takes an IPv4 packet out.
 
 With --encap srv6 or mpls a path is the output port at each switch, and what carries
 them comes between: the IPv6 destination, or the stack of MPLS labels.

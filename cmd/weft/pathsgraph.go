@@ -17,8 +17,12 @@ import (
 
 // runGraph is run for a fabric that is data.
 func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error {
-	if f.encap != encap.CarrierIPIP.String() {
-		return fmt.Errorf("--encap %s: needs the ports of switches, which a graph does not say; use ipip", f.encap)
+	carrier, err := encap.ParseCarrier(f.encap)
+	if err != nil {
+		return fmt.Errorf("--encap: %w", err)
+	}
+	if carrier == encap.CarrierMPLS {
+		return fmt.Errorf("--encap %s: needs the ports of switches, which a graph does not say; use ipip or srv6", f.encap)
 	}
 	from, self, err := graphHost(g, "--from", f.from)
 	if err != nil {
@@ -31,6 +35,11 @@ func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error
 	t, err := topology.FromGraph(g, self)
 	if err != nil {
 		return err
+	}
+	if carrier == encap.CarrierSRv6 {
+		if err := t.CheckSIDs(); err != nil {
+			return fmt.Errorf("--encap srv6: %w", err)
+		}
 	}
 	set, paths := t.PathsTo(0, peer), g.Paths(from, to)
 	if set.Direct() {
@@ -54,6 +63,10 @@ func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error
 		path := &paths.List[i]
 		s := step{Bounce: set.Name(i), Address: set.Addr(i).String(),
 			Hops: []string{g.Node(from).Name, g.Node(path.Edge()).Name, set.Name(i), t.Node(set.Path(i).Hops[2]).Name, g.Node(to).Name}}
+		if carrier == encap.CarrierSRv6 {
+			sid, _ := set.SID(i, peer.Is6())
+			s.Address = sid.String()
+		}
 		if up, down := paths.Ways(i); up*down > 1 {
 			s.Ways = []int{up, down}
 		}

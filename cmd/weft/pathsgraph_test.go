@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -40,6 +41,26 @@ links:
 		t.Errorf("in a rack: %s", got)
 	}
 	wantError(t, "paths --topology "+file+" --from web1 --to leaf2", "--to", "no such host")
-	wantError(t, "paths --topology "+file+" --from web1 --to db1 --encap srv6", "ports of switches")
+	wantError(t, "paths --topology "+file+" --from web1 --to db1 --encap srv6", "switch spine1 has no SIDs")
 	wantError(t, "bench failover --topology "+file, "graph")
+}
+
+// By SRv6 a graph's paths are SIDs.
+func TestPaths_graphSIDs(t *testing.T) {
+	out := mustWeft(t, "paths", "--topology", sidsFile, "--from", "h1", "--to", "h2", "--encap", "srv6")
+	for _, want := range []string{"spine1 (fcbb:bbbb:1:fe04::)  h1 > leaf1 > spine1 > leaf2 > h2", "spine2 (fcbb:bbbb:2:f4::)  h1"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	text, err := os.ReadFile(sidsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "graph.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `, sids: {node: "fcbb:bbbb:1::/48"}`, "", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "paths --from h1 --to h2 --encap srv6 --topology "+file, "--encap srv6", "switch spine1 has no SIDs")
+	wantError(t, "paths --from h1 --to h2 --encap mpls --topology "+file, "--encap mpls")
 }

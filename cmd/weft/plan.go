@@ -1,76 +1,122 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"weft/encap"
 	"weft/fabric"
 	"weft/internal/config"
+	"weft/topology"
 )
 
+type planFlags struct {
+	spec, node, carrier, language string
+	options                       fabric.Options
+}
+
+// planLanguages are what --for takes.
+var planLanguages = []string{"iproute2", "frr", "sonic", "json"}
+
 func newPlanCmd() *cobra.Command {
-	var spec, node, carrier, language string
-	var opts fabric.Options
+	var f planFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "plan --node NODE",
-		Short: "What a node must be configured with, as ip commands or JSON",
-		Long: `Plan prints the configuration of one switch or host as commands to be pasted
-into a shell there, as root; for machines that weft does not run on. A node is
-named hP.S.ID, eP.S, aP.S, cJ.I, a core also 3.R, or given by its address.
+		Use:   "plan",
+		Short: "What switches and hosts must be configured with, in their own languages",
+		Long: `Plan prints the configuration of a switch or host, for machines that weft does not run
+on; without --node that of all. --for says in which language:
 
-With --for frr it prints what a switch of a fabric of your own needs in FRR's language:
-BGP with add-path, and the sessions of hosts. --topology is then a graph, in a file such
-as weft topology prints. Without --node it prints all switches.`,
+  iproute2  commands to be pasted into a shell there, as root
+  frr       what FRR reads. What it does not do, decapsulation, is printed as comments: as
+            commands for Linux
+  sonic     a script: entries for CONFIG_DB, by the names of SONiC's YANG models, and lines
+            for vtysh that CONFIG_DB has no words for
+  json      all of it, for programs
+
+--topology is a computed fabric, whose nodes are named hP.S.ID, eP.S, aP.S, cJ.I, a core also
+3.R, or given by their addresses; or a file with a graph, such as weft topology prints. The
+switches of a graph run BGP, with add-path, and sessions with the hosts. They take the outer
+headers of IP-in-IP off at their own addresses, and those of SRv6 at their SIDs, if the graph
+has any:
+
+  spine1: {tier: 2, addresses: [172.16.0.1], as: 65001, sids: {node: "fcbb:bbbb:1::/48"}}
+
+A computed fabric has static routes in place of BGP, which is why it is printed as commands
+and JSON only.`,
 		Example: "  weft plan --topology fat-tree:k=4 --node a2.2 --port-format swp%d\n" +
 			"  weft plan --topology vl2:d0=2,d1=4,d2=4 --node 3.1\n" +
 			"  weft plan --topology fat-tree:k=4 --node e0.0 --encap srv6\n" +
 			"  weft plan --topology fabric.yaml --node e0.0\n" +
-			"  weft plan --for frr --topology graph.yaml --node leaf1",
+			"  weft plan --for frr --topology graph.yaml --node leaf1\n" +
+			"  weft plan --for sonic --topology graph.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch language {
-			case "frr":
-				return planFRR(cmd.OutOrStdout(), spec, node)
-			case "iproute2":
-			default:
-				return fmt.Errorf("--for %q: must be iproute2 or frr", language)
-			}
-			if node == "" {
-				return errors.New("--node is missing: name a switch or host, such as a2.2")
-			}
-			t, err := config.Topology(spec)
-			if err != nil {
-				return err
-			}
-			n, err := t.Lookup(node)
-			if err != nil {
-				return err
-			}
-			if err := opts.Carry(carrier); err != nil {
-				return fmt.Errorf("--encap: %w", err)
-			}
-			plan, err := fabric.Plan(t, n.ID, opts)
-			if err != nil {
-				return err
+			if !slices.Contains(planLanguages, f.language) {
+				return fmt.Errorf("--for %q: must be one of %s", f.language, strings.Join(planLanguages, ", "))
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), plan)
+				f.language = "json"
 			}
-			for _, line := range plan.Commands() {
-				fmt.Fprintln(cmd.OutOrStdout(), line)
+			t, g, err := config.Fabric(f.spec)
+			switch {
+			case err != nil:
+				return err
+			case g != nil:
+				return f.runGraph(cmd.OutOrStdout(), g)
 			}
-			return nil
+			return f.run(cmd.OutOrStdout(), t)
 		},
 	}
-	topologyFlag(cmd, &spec)
-	cmd.Flags().StringVar(&node, "node", "", "the node (required)")
-	cmd.Flags().StringVar(&opts.PortFormat, "port-format", fabric.DefaultPortFormat, "how the node calls its ports, from 0")
-	cmd.Flags().StringVar(&carrier, "encap", encap.CarrierIPIP.String(), "what packets have their path in: ipip (always planned), srv6 or mpls")
-	cmd.Flags().StringVar(&language, "for", "iproute2", "the language: iproute2 or frr")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	topologyFlag(cmd, &f.spec)
+	cmd.Flags().StringVar(&f.node, "node", "", "the node; all if it is not given")
+	cmd.Flags().StringVar(&f.options.PortFormat, "port-format", fabric.DefaultPortFormat, "how the nodes of a computed fabric call their ports, from 0")
+	cmd.Flags().StringVar(&f.carrier, "encap", encap.CarrierIPIP.String(), "what packets have their path in: ipip (always planned), srv6 or mpls")
+	cmd.Flags().StringVar(&f.language, "for", planLanguages[0], "the language: "+strings.Join(planLanguages, ", "))
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as --for json")
 	return cmd
+}
+
+// run prints what one node of a computed fabric, or each, is configured with.
+func (f planFlags) run(w io.Writer, t *topology.Topology) error {
+	if f.language == "frr" || f.language == "sonic" {
+		return fmt.Errorf("--for %s needs a graph with AS numbers, such as weft topology prints: in %s routes are static, and --for iproute2 prints them", f.language, t)
+	}
+	if err := f.options.Carry(f.carrier); err != nil {
+		return fmt.Errorf("--encap: %w", err)
+	}
+	first, end := topology.NodeID(0), topology.NodeID(t.NumNodes())
+	if f.node != "" {
+		n, err := t.Lookup(f.node)
+		if err != nil {
+			return err
+		}
+		first, end = n.ID, n.ID+1
+	}
+	var all []fabric.NodePlan
+	for id := first; id < end; id++ {
+		p, err := fabric.Plan(t, id, f.options)
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.language == "json":
+			all = append(all, p)
+			continue
+		case f.node == "":
+			fmt.Fprintf(w, "# ---- %s ----\n", p.Node)
+		}
+		printLines(w, "", p.Commands())
+	}
+	switch {
+	case f.language != "json":
+		return nil
+	case f.node != "":
+		return printJSON(w, all[0])
+	}
+	return printJSON(w, all)
 }

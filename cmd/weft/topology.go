@@ -17,8 +17,8 @@ func newTopologyCmd() *cobra.Command {
 		Use:   "topology",
 		Short: "What is known of a fabric's switches, hosts and cables, as a graph",
 		Long: `Topology prints a fabric as a graph in YAML. Comments at the beginning say how large it
-is, by how many paths its racks reach each other, and what had to be guessed. Other
-commands do not yet take graphs.`,
+is, by how many paths its racks reach each other, and what had to be guessed. weft plan,
+weft paths, weft host and weft lab up take graphs.`,
 	}
 	cmd.AddCommand(
 		topologyFrom("from-yaml", "Check a graph, and print it in its usual form",

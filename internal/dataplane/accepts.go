@@ -3,7 +3,7 @@ package dataplane
 import (
 	"weft/encap"
 	"weft/flowcell"
-	"weft/topology"
+	"weft/internal/paths"
 )
 
 // accepts returns a function that reports whether a packet which is well formed is for a
@@ -15,7 +15,7 @@ func (c *Config) accepts() func(pkt *flowcell.Packet, b []byte) bool {
 		self6 = flowcell.AddressFrom(c.Address6)
 	}
 	if c.Carrier == encap.CarrierSRv6 {
-		labels = flowcell.AddressFrom(topology.Addr6(c.Address))
+		labels = flowcell.AddressFrom(paths.Source6(c.Topology, c.Address))
 	}
 	return func(pkt *flowcell.Packet, _ []byte) bool {
 		dst := pkt.Flow.Dst

@@ -9,6 +9,7 @@ import (
 	"weft/encap"
 	"weft/flowcell"
 	"weft/internal/clock"
+	"weft/internal/paths"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -128,7 +129,7 @@ func (c *Config) validateCarrier() error {
 	case encap.CarrierIPIP:
 		return nil
 	case encap.CarrierSRv6:
-		if err := c.Topology.CheckPorts(encap.MaxSIDPort + 1); err != nil {
+		if err := paths.CheckSRv6(c.Topology); err != nil {
 			return fmt.Errorf("Carrier srv6: %w", err)
 		}
 		return nil

@@ -16,7 +16,14 @@ func (e *Egress) Reaches(dst netip.Addr) bool {
 	return p.plain() || p.group != nil && len(p.group.Live) > 0
 }
 
-// SetTopology makes later packets use t, which must contain the egress's address.
+// Carries returns nil if packets can have their paths in t as the Carrier has them, otherwise
+// what is missing.
+func (e *Egress) Carries(t *topology.Topology) error {
+	c := Config{Topology: t, Carrier: e.config.Carrier}
+	return c.validateCarrier()
+}
+
+// SetTopology makes later packets use t, which Carries must allow and which must contain the egress's address.
 func (e *Egress) SetTopology(t *topology.Topology) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

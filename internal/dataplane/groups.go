@@ -28,7 +28,7 @@ type group struct {
 type pathOut struct {
 	bounce  netip.Addr
 	header  encap.Outer
-	head    sids // by SRv6: of the destination what the rack does not say
+	head    sids // by labels: of the destination what the rack does not say
 	index   int  // path number
 	packets uint64
 	bytes   uint64
@@ -82,7 +82,7 @@ func (t *groupTable) of(table *pathTable, p *pair, set topology.PathSet) *group 
 	if t.paths+len(set.Live) > maxGrouped {
 		t.reset(table)
 	}
-	return t.add(string(key), t.make(set, components, p.rack))
+	return t.add(string(key), t.make(table.topo, set, components, p.rack))
 }
 
 func (t *groupTable) add(key string, g *group) *group {
@@ -108,13 +108,13 @@ func (t *groupTable) components(table *pathTable, p *pair, set topology.PathSet)
 	return nil
 }
 
-func (t *groupTable) make(set topology.PathSet, components []topology.Group, to *rack) *group {
+func (t *groupTable) make(topo *topology.Topology, set topology.PathSet, components []topology.Group, to *rack) *group {
 	g := &group{Group: paths.NewGroup(t.policy.Rule, set, components)}
 	if n := len(set.Live); n > 0 {
 		g.out = make([]*pathOut, set.Live[n-1]+1)
 	}
 	for _, n := range set.Live {
-		g.out[n] = t.out(set, n, to)
+		g.out[n] = t.out(topo, set, n, to)
 	}
 	return g
 }
@@ -133,14 +133,14 @@ func (t *groupTable) ofTunnel(n int) *group {
 }
 
 // out finds or makes what all groups share of path n of a set.
-func (t *groupTable) out(set topology.PathSet, n int, to *rack) *pathOut {
+func (t *groupTable) out(topo *topology.Topology, set topology.PathSet, n int, to *rack) *pathOut {
 	k := outKey{pathKey: pathKey{bounce: set.Addr(n)}}
-	if t.carrier == encap.CarrierSRv6 {
+	if to.heads != "" {
 		k.head = sidsFrom(to.head(n, set.Count()))
 	}
 	o := t.outs[k]
 	if o == nil {
-		o = &pathOut{bounce: k.bounce, header: paths.Outer(t.carrier, t.address, set, n), head: k.head, index: n}
+		o = &pathOut{bounce: k.bounce, header: paths.Outer(topo, t.carrier, t.address, set, n), head: k.head, index: n}
 		t.outs[k] = o
 	}
 	return o

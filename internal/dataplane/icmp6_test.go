@@ -92,7 +92,7 @@ func TestGateway_relaysTunnelErrorsOfAllFamilies(t *testing.T) {
 	} {
 		r := &recorder{max: link.MaxSuperLen}
 		in := newIngress(newPlainSource(nil), newToKernel(r), resequencer.Config{}, &handClock{})
-		config := Config{Address: addrA, Address6: addrA6, Carrier: c.carrier}
+		config := Config{Address: addrA, Address6: addrA6, Topology: fatTree, Carrier: c.carrier}
 		in.accepts, in.relays = config.accepts(), true
 		in.Receive(c.packet)
 		s := in.stats
@@ -125,7 +125,7 @@ func TestGateway_relaysTunnelErrorsOfAllFamilies(t *testing.T) {
 	}
 	// The address that labels come from hears nothing but errors.
 	in := newIngress(newPlainSource(nil), newToKernel(&recorder{}), resequencer.Config{}, &handClock{})
-	config := Config{Address: addrA, Carrier: encap.CarrierSRv6}
+	config := Config{Address: addrA, Topology: fatTree, Carrier: encap.CarrierSRv6}
 	in.accepts = config.accepts()
 	packet := dataPacket6(1, 10)
 	copy(packet[24:], addrA6.AsSlice())

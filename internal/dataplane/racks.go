@@ -15,9 +15,9 @@ import (
 type rack struct {
 	id   topology.NodeID // of its edge switch
 	six  bool            // of pairs with IPv6 addresses
-	tail sids            // by SRv6: of the destination what all paths have in common
+	tail sids            // by labels: of the destination what all paths have in common
 	// heads is the rest of the destinations of all paths, one after the other. Racks
-	// with the same heads share their groups.
+	// with the same heads share their groups. It is empty without labels.
 	heads string
 
 	tags uint16 // a bit for each that a path to it may have (conga.Tag)
@@ -81,7 +81,7 @@ func (t *rackTable) of(topo *topology.Topology, id topology.NodeID, six bool, se
 	r := t.racks[key]
 	if r == nil {
 		r = &rack{id: id, six: six, prefix: topo.RackOf(id), tags: tagsOf(set)}
-		if t.carrier == encap.CarrierSRv6 {
+		if t.carrier == encap.CarrierSRv6 && topo.Computed() {
 			t.label(r, set)
 		}
 		t.racks[key] = r

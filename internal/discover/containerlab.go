@@ -44,7 +44,7 @@ const (
 	ASLabel       = "weft-as"        // of a switch
 	AddressLabel  = "weft-addresses" // of a node, of both families
 	PrefixesLabel = "weft-prefixes"  // of an edge switch's racks, or behind a host
-	SIDsLabel     = "weft-sids"      // prefixes
+	SIDsLabel     = "weft-sids"      // of a switch: its locator, or that and the two SIDs that decapsulate
 	RateLabel     = "weft-rate"      // of a link, in Mbit/s
 )
 
@@ -119,8 +119,11 @@ var nodeLabels = []struct {
 		n.Prefixes, err = listed(text, netip.ParsePrefix)
 		return err
 	}},
-	{SIDsLabel, func(n *graph.Node, text string) (err error) {
-		n.SIDs, err = listed(text, netip.ParsePrefix)
+	{SIDsLabel, func(n *graph.Node, text string) error {
+		list, err := listed(text, netip.ParsePrefix)
+		if err == nil {
+			n.SIDs, err = graph.SIDsOf(list)
+		}
 		return err
 	}},
 }

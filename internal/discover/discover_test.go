@@ -83,7 +83,7 @@ func TestContainerlab_labels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`  spine1: {tier: 2, addresses: [192.0.2.1, "2001:db8::1"], as: 4200000001, sids: ["fc00::/48"]}`,
+	for _, want := range []string{`  spine1: {tier: 2, addresses: [192.0.2.1, "2001:db8::1"], as: 4200000001, sids: {node: "fc00::/48"}}`,
 		"  client1: {addresses: [10.0.0.2], prefixes: [192.0.2.64/28]}", "ports: [e1-49, e1-1], rate: 2.5}"} {
 		if !strings.Contains(string(g.Text()), want) {
 			t.Errorf("no %q in\n%s", want, g.Text())

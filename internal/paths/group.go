@@ -104,9 +104,10 @@ func Tag(set topology.PathSet, n int) uint8 {
 }
 
 // AppendKey appends to key a code of a set's live paths, their weights and their
-// components. Two sets with the same paths in all have the same code only if these are
-// the same. A topology has fewer than 2^16 paths to a rack.
+// components. Two sets with the same first path, live or not, have the same code only if all
+// of these are the same. A topology has fewer than 2^16 paths to a rack.
 func AppendKey(key []byte, set topology.PathSet, components []topology.Group) []byte {
+	key = binary.AppendUvarint(key, uint64(set.List()))
 	key = appendNumbers(key, set.Live)
 	key = binary.AppendUvarint(key, uint64(len(set.Weights)))
 	for _, w := range set.Weights {

@@ -1,6 +1,8 @@
 package paths
 
 import (
+	"errors"
+
 	"weft/encap"
 	"weft/topology"
 )
@@ -18,8 +20,12 @@ type Labels struct {
 // Block is the bytes that all SRv6 destinations begin with. The labels follow.
 const Block = 2
 
-// Split divides the labels of a pair's paths. It fails if a path has no labels.
+// Split divides the labels of a pair's paths. It fails if a path has no labels, as none has
+// where the fabric is data.
 func Split(set topology.PathSet) (l Labels, err error) {
+	if set.Count() > 0 && set.Choices(0) == nil {
+		return l, errors.New("paths have no labels, as the switches' ports are not known")
+	}
 	l.Heads, l.Size = make([][16]byte, set.Count()), len(set.Bases)
 	for n := range l.Heads {
 		a, err := encap.SIDs(set.Choices(n))

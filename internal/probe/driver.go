@@ -200,7 +200,7 @@ func (d *Driver) echo(buf []byte, request *encap.Probe, now time.Duration) {
 		d.stats.Forged++
 		return
 	}
-	o, err := paths.OuterBy(d.config.Carrier, d.config.Address, set.Addr(path), set.Choices(path))
+	o, err := paths.OuterBy(d.base, d.config.Carrier, d.config.Address, set.Addr(path), set.Choices(path))
 	if err != nil {
 		d.stats.Refused++
 		return
@@ -236,7 +236,7 @@ func (d *Driver) outerOf(p *liveness.Probe) (o encap.Outer, ok bool) {
 			return o, false
 		}
 	}
-	o, err := paths.OuterBy(d.config.Carrier, d.config.Address, p.Via, ports)
+	o, err := paths.OuterBy(d.base, d.config.Carrier, d.config.Address, p.Via, ports)
 	return o, err == nil
 }
 

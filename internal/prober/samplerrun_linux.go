@@ -119,7 +119,7 @@ func (s *Sampler) encapsulate(buf []byte, to netip.Addr, path int, id uint16) (p
 	if r == nil || path >= r.paths.Count() {
 		return nil, false // of a topology that is gone
 	}
-	o, err := paths.OuterBy(s.config.Carrier, s.config.Address, r.paths.Addr(path), r.paths.Choices(path))
+	o, err := paths.OuterBy(s.topology, s.config.Carrier, s.config.Address, r.paths.Addr(path), r.paths.Choices(path))
 	if err != nil {
 		return nil, false
 	}

@@ -3,6 +3,7 @@ package simnet
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"weft/flowcell"
@@ -40,6 +41,8 @@ type Config struct {
 	Delay time.Duration
 	// Meter, if not nil, has switches measure their queues and tell of them.
 	Meter *Meter
+	// SIDs are where switches take outer IPv6 headers off besides their own addresses.
+	SIDs map[netip.Addr]SID
 	// Seed makes the switches hash flows differently from each other, and
 	// from those of a network with another Seed. The draws of impairments
 	// follow from it, too.
@@ -73,6 +76,7 @@ type Network struct {
 	fabric string // the topology's specification
 	now    time.Duration
 	nodes  []node
+	sids   map[[16]byte]sid
 	ports  []port // two per link: the lower end's, the upper end's
 	events timerq.Queue[event]
 	free   []*packet
@@ -124,6 +128,10 @@ func New(t *topology.Topology, c Config) (*Network, error) {
 			c.Meter.fit(up)
 		}
 		c.Meter.fit(down)
+	}
+	var err error
+	if n.sids, err = sidsOf(t, c.SIDs); err != nil {
+		return nil, err
 	}
 	seeds := rand.NewPCG(c.Seed, 0x73696d6e6574)
 	for id := range t.Nodes() {
@@ -220,7 +228,11 @@ func (n *Network) arrive(e event, at time.Duration, deliver func(topology.NodeID
 		return
 	}
 	virtual := 0
-	if node.owns(destination(p.data)) {
+	if node.owns(n.destination(p.data)) {
+		if s, ok := n.sid(p.data); ok && s.inner != p.data[6] {
+			n.drop(p, Malformed)
+			return
+		}
 		var cause Cause
 		var ok bool
 		if virtual, cause, ok = node.bounce(p); !ok {
@@ -237,7 +249,7 @@ func (n *Network) arrive(e event, at time.Duration, deliver func(topology.NodeID
 
 // forward sends p out of the port that node's routes say, at the given time.
 func (n *Network) forward(node *node, virtual int, p *packet, at time.Duration) {
-	ports := node.routes(destination(p.data), virtual)
+	ports := node.routes(n.destination(p.data), virtual)
 	switch len(ports) {
 	case 0:
 		n.drop(p, NoRoute)

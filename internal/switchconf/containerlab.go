@@ -80,8 +80,8 @@ func Containerlab(g *graph.Graph, opts ContainerlabOptions) (file []byte, others
 		if n.Tier < 2 {
 			label(discover.PrefixesLabel, joined(n.Prefixes))
 		}
-		if len(n.SIDs) > 0 {
-			label(discover.SIDsLabel, joined(n.SIDs))
+		if !n.SIDs.None() {
+			label(discover.SIDsLabel, joined(n.SIDs.List()))
 		}
 		if opts.Exec == nil {
 			continue

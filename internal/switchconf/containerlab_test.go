@@ -57,7 +57,7 @@ func TestContainerlab_roundTrip(t *testing.T) {
 			t.Errorf("%d:\n%s\nwant\n%s", i, got, want)
 		}
 	}
-	g := parse(t, strings.Replace(text, "prefixes: [192.168.2.64/26]}", "as: 7, sids: [\"fc00::/48\"]}", 1))
+	g := parse(t, strings.Replace(text, "prefixes: [192.168.2.64/26]}", "as: 7, sids: {node: \"fc00::/48\"}}", 1))
 	if got, want := string(again(t, g).Text()), string(g.Text()); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

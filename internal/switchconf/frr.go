@@ -95,6 +95,9 @@ func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 				line("  network %v", p)
 			}
 		}
+		if f == "ipv6" && !n.SIDs.None() {
+			line("  network %v", n.SIDs.Node)
+		}
 		if slices.ContainsFunc(shared, func(p netip.Prefix) bool { return isOf(p.Addr(), f) }) {
 			line("  redistribute kernel route-map %s-shared", hosts)
 		}
@@ -131,24 +134,10 @@ func FRR(g *graph.Graph, id graph.NodeID, opts Options) (string, error) {
 			line("exit")
 		}
 	}
+	for _, l := range frrLocator(n.SIDs) {
+		line("%s", l)
+	}
 	return b.String(), nil
-}
-
-// Decapsulation returns the commands that make a Linux switch take off the outer headers of
-// IP-in-IP packets to its IPv4 address. An edge switch needs none, as packets do not bounce
-// there.
-func Decapsulation(g *graph.Graph, id graph.NodeID) []string {
-	n := g.Node(id)
-	a, ok := first(n.Addresses, netip.Addr.Is4)
-	if n.Tier < 2 || !ok {
-		return nil
-	}
-	return []string{
-		fmt.Sprintf("ip link add name weft-decap0 type ipip local %v remote any ttl 64", a),
-		"ip link set weft-decap0 up",
-		"sysctl -w net.ipv4.conf.all.rp_filter=0",
-		"sysctl -w net.ipv4.conf.weft-decap0.rp_filter=0",
-	}
 }
 
 // sharedHosts returns the addresses of an edge switch's hosts that have other edge switches,
@@ -172,6 +161,7 @@ func sharedHosts(g *graph.Graph, id graph.NodeID) (list []netip.Prefix) {
 
 type neighbor struct {
 	port string
+	name string // of the switch there
 	as   uint32
 }
 
@@ -192,7 +182,7 @@ func neighbors(g *graph.Graph, id graph.NodeID, ports []graph.Port) (list []neig
 		if peer.AS == 0 {
 			return nil, fmt.Errorf("%s has no AS; give it one, as: 65001", peer.Name)
 		}
-		list = append(list, neighbor{link.Ports[end], peer.AS})
+		list = append(list, neighbor{link.Ports[end], peer.Name, peer.AS})
 	}
 	return list, nil
 }

@@ -137,12 +137,31 @@ func TestFRR_errors(t *testing.T) {
 	}
 }
 
-func TestDecapsulation_whereItBounces(t *testing.T) {
-	g := parse(t, text)
-	if got := Decapsulation(g, node(t, g, "leaf2")); got != nil {
-		t.Errorf("%q", got)
+// A switch with SIDs announces its locator.
+func TestFRR_locator(t *testing.T) {
+	g := parse(t, strings.Replace(text, "as: 65001}", `as: 65001, sids: {node: "fcbb:bbbb:1::/48"}}`, 1))
+	got, err := FRR(g, node(t, g, "spine1"), Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := Decapsulation(g, node(t, g, "spine1")); len(got) == 0 || got[0] != "ip link add name weft-decap0 type ipip local 172.16.0.1 remote any ttl 64" {
-		t.Errorf("%q", got)
+	for _, line := range []string{"   locator weft\n    prefix fcbb:bbbb:1::/48 func-bits 16\n   exit\n", "  network fcbb:bbbb:1::/48\n"} {
+		if strings.Count(got, line) != 1 {
+			t.Errorf("not one %q in\n%s", line, got)
+		}
+	}
+	if err := frr.Available(); err != nil {
+		t.Log(err)
+	} else if err := frr.CheckConfig(got); err != nil {
+		t.Error(err)
+	}
+	static := strings.Join(StaticSIDs(g, node(t, g, "spine1")), "\n")
+	for _, line := range []string{"   sid fcbb:bbbb:1::/48 locator weft behavior uN", "   sid fcbb:bbbb:1:fe04::/64 locator weft behavior uDT4 vrf default",
+		"   sid fcbb:bbbb:1:fe06::/64 locator weft behavior uDT6 vrf default"} {
+		if !strings.Contains(static, line) {
+			t.Errorf("no %q in\n%s", line, static)
+		}
+	}
+	if got, _ := FRR(g, node(t, g, "leaf1"), Options{}); strings.Contains(got, "fcbb") || StaticSIDs(g, node(t, g, "leaf1")) != nil {
+		t.Error(got)
 	}
 }

@@ -33,9 +33,9 @@ type Node struct {
 	// Prefixes are, of an edge switch, its racks'; of a host, what is behind it. Other
 	// switches have none.
 	Prefixes []netip.Prefix
-	AS       uint32         // 0: none is known
-	SIDs     []netip.Prefix // of SRv6, that the node answers to
-	Line     int            // in the file that says so; 0: none
+	AS       uint32 // 0: none is known
+	SIDs     SIDs   // of a switch
+	Line     int    // in the file that says so; 0: none
 }
 
 // Link is a cable. In a Graph, Ends[0] is the end in the lower tier.

@@ -12,7 +12,7 @@ import (
 )
 
 const small = `nodes:
-  spine1: {tier: 2, addresses: [172.16.0.1, "2001:db8::1"], as: 65001, sids: ["fcbb:bb00:1::/48"]}
+  spine1: {tier: 2, addresses: [172.16.0.1, "2001:db8::1"], as: 65001, sids: {node: "fcbb:bb00:1::/48"}}
   spine2: {tier: 2, addresses: [172.16.0.2]}
   leaf1:  {tier: 1, addresses: [172.16.1.1], prefixes: [192.168.1.0/26, "2001:db8:1::/64"], as: 65101}
   leaf2:  {tier: 1, addresses: [172.16.1.2], prefixes: [192.168.2.0/26]}

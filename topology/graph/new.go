@@ -15,7 +15,7 @@ func New(s Spec) (*Graph, error) {
 		return nil, fmt.Errorf("graph: %d nodes and %d links, must be up to %d and %d", len(s.Nodes), len(s.Links), MaxNodes, MaxLinks)
 	}
 	g := &Graph{byName: make(map[string]NodeID, len(s.Nodes)), byAddr: make(map[netip.Addr]NodeID), byNet: make(map[netip.Prefix]NodeID)}
-	for _, step := range []func(Spec) error{g.setNodes, g.setLinks, g.setAbove, g.setAddresses} {
+	for _, step := range []func(Spec) error{g.setNodes, g.setLinks, g.setAbove, g.setAddresses, g.setSIDs} {
 		if err := step(s); err != nil {
 			return nil, fmt.Errorf("graph: %w", err)
 		}

@@ -23,8 +23,13 @@ import (
 //	  - {ends: [leaf1, spine1], ports: [swp1, swp1], rate: 25000}
 //	  - {ends: [leaf1, spine1], count: 2}
 //
-// Further keys of a node are sids, those of a link rate (Mbit/s) and count, of links that
-// are alike. A node without a tier is a host. Errors name the line.
+// Further keys of a node are as and, of a switch, sids, of which decap4 and decap6 may be left
+// out (see SIDs):
+//
+//	sids: {node: "fcbb:bbbb:1::/48", decap4: "fcbb:bbbb:1:fe04::/64", decap6: "fcbb:bbbb:1:fe06::/64"}
+//
+// Those of a link are rate (Mbit/s) and count, of links that are alike. A node without a tier
+// is a host. Errors name the line.
 func Parse(text []byte) (*Graph, error) {
 	s, err := ParseSpec(text)
 	if err != nil {
@@ -116,8 +121,13 @@ func (s *Spec) readNodes(n *yaml.Node) error {
 			return err
 		}
 		for _, k := range keys {
-			if err := node.read(k); err != nil {
-				return errorf(k.value.Line, "node %s: %s: %w", f.name, k.name, err)
+			if k.name == "sids" {
+				err = node.readSIDs(k.value)
+			} else if err = node.read(k); err != nil {
+				err = errorf(k.value.Line, "node %s: %s: %w", f.name, k.name, err)
+			}
+			if err != nil {
+				return err
 			}
 		}
 		s.Nodes = append(s.Nodes, node)
@@ -139,10 +149,32 @@ func (n *Node) read(f field) (err error) {
 		if n.AS = uint32(as); err != nil {
 			err = fmt.Errorf("%q, must be a number of 32 bits", f.value.Value)
 		}
-	case "sids":
-		n.SIDs, err = listOf(f.value, netip.ParsePrefix)
 	}
 	return err
+}
+
+// readSIDs reads a node's SIDs. Its errors are complete.
+func (n *Node) readSIDs(value *yaml.Node) error {
+	what := "node " + n.Name + ": sids"
+	keys, err := fieldsOf(value, what, "node", "decap4", "decap6")
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		p, err := netip.ParsePrefix(k.value.Value)
+		if err != nil {
+			return errorf(k.value.Line, "%s: %s: %w", what, k.name, err)
+		}
+		switch k.name {
+		case "node":
+			n.SIDs.Node = p
+		case "decap4":
+			n.SIDs.Decap4 = p
+		case "decap6":
+			n.SIDs.Decap6 = p
+		}
+	}
+	return nil
 }
 
 func (s *Spec) readLinks(n *yaml.Node) error {

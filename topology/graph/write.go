@@ -27,8 +27,12 @@ func (g *Graph) Text() []byte {
 		if n.AS > 0 {
 			add("as: %d", n.AS)
 		}
-		if len(n.SIDs) > 0 {
-			add("sids: [%s]", quoted(n.SIDs))
+		if s := n.SIDs; !s.None() {
+			sids := "node: " + scalar(s.Node.String())
+			if s != (SIDs{Node: s.Node}).complete() {
+				sids += fmt.Sprintf(", decap4: %s, decap6: %s", scalar(s.Decap4.String()), scalar(s.Decap6.String()))
+			}
+			add("sids: {%s}", sids)
 		}
 		fmt.Fprintf(&b, "  %s: {%s}\n", scalar(n.Name), strings.Join(fields, ", "))
 	}

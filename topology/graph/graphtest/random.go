@@ -27,6 +27,12 @@ func Random(seed uint64) graph.Spec {
 			if r.IntN(2) == 0 {
 				n.Addresses = append(n.Addresses, netip.MustParseAddr(fmt.Sprintf("2001:db8::%d:%d", tier, i+1)))
 			}
+			if i%2 == 1 {
+				n.SIDs.Node = netip.MustParsePrefix(fmt.Sprintf("fcbb:bbbb:%x::/48", 256*tier+i))
+			}
+			if i%4 == 1 {
+				n.SIDs.Decap6 = netip.MustParsePrefix(fmt.Sprintf("fcbb:bbbb:%x:f1::/64", 256*tier+i))
+			}
 			if tier == 1 {
 				n.Prefixes = []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, byte(i), 64}), 26)}
 			}
