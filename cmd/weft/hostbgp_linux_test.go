@@ -146,15 +146,20 @@ func (l *bgpLab) status(host, key string) string {
 	return ""
 }
 
-// decapsulated returns how many packets each switch has decapsulated.
-func (l *bgpLab) decapsulated() map[string]uint64 {
+// nodes returns the status of the lab.
+func (l *bgpLab) nodes() (nodes []lab.NodeStatus) {
 	l.Helper()
-	var nodes []lab.NodeStatus
 	if err := json.Unmarshal([]byte(mustWeft(l.TB, "lab", "status", "--json", "--name", l.name)), &nodes); err != nil {
 		l.Fatal(err)
 	}
+	return nodes
+}
+
+// decapsulated returns how many packets each switch has decapsulated.
+func (l *bgpLab) decapsulated() map[string]uint64 {
+	l.Helper()
 	all := make(map[string]uint64)
-	for _, n := range nodes {
+	for _, n := range l.nodes() {
 		if n.Counters != nil {
 			all[n.Node] = n.Counters.Decapsulated
 		}

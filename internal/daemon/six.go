@@ -10,7 +10,8 @@ import (
 )
 
 // byIPv6 is what the news of IPv6 packets' paths are by. It is no encapsulation of the
-// configuration: where IPv4 goes by ipip, IPv6 goes by IPv6 in IPv6 (RFC 2473).
+// configuration: where IPv4 goes by ipip, IPv6 goes by IPv6 in IPv6 (RFC 2473), and where it
+// goes to SIDs, so does IPv6.
 const byIPv6 = "IPv6 in IPv6"
 
 // overhead6 is what goes before IPv6 packets, in bytes.
@@ -20,7 +21,7 @@ const overhead6 = encap.MaxOverhead
 // for that. The program at the uplink does it, and nobody restores the order of what
 // arrives: so single packets are sprayed, which the kernel's TCP can bear, and flows.
 func (c *Config) carries6() bool {
-	return c.offloads() && c.encapsulation() == EncapIPIP && c.uplinkPolicy().Unit.Kind != flowcell.UnitFlowcell
+	return c.offloads() && !c.tunnels() && c.uplinkPolicy().Unit.Kind != flowcell.UnitFlowcell
 }
 
 // six is the fabric that IPv6 packets are carried through; nil if there is none.

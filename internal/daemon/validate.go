@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"weft/encap"
 	"weft/internal/config"
+	"weft/internal/paths"
 	"weft/internal/service"
 	"weft/resequencer"
 	"weft/topology"
@@ -127,8 +127,11 @@ func (c *Config) checkFabric() (err error) {
 		}
 	}
 	if c.labels() && c.fabric != nil {
-		if err := c.fabric.CheckPorts(encap.MaxSIDPort + 1); err != nil {
+		if err := paths.CheckSRv6(c.fabric); err != nil {
 			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
+		}
+		if !c.fabric.Computed() && c.receives() {
+			return c.lines.Errorf("encapsulation", "srv6 to the SIDs of a graph is for mode: offload, without resequence: the TUN leads packets by labels alone; use ipip")
 		}
 	}
 	if c.Gateway.IsValid() && !c.Gateway.Is4() {

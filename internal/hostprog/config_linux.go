@@ -9,6 +9,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/paths"
 	"weft/policy"
 	"weft/topology"
 )
@@ -28,12 +29,13 @@ type SprayConfig struct {
 
 	// Topology6 is the same fabric as an IPv6 address of this host sees it
 	// (topology.FromGraph): bouncing switches and racks have IPv6 addresses there. nil:
-	// IPv6 leaves as it is. Packets are IPv6 in IPv6 (RFC 2473), so Carrier is IP-in-IP. A
-	// policy that draws paths draws any live one for IPv6, as nothing is sampled there.
+	// IPv6 leaves as it is. With IP-in-IP packets are IPv6 in IPv6 (RFC 2473). A policy that
+	// draws paths draws any live one for IPv6, as nothing is sampled there.
 	Topology6 *topology.Topology
 
-	// Carrier is IP-in-IP or SRv6. The switches must have its routes. With SRv6 the source
-	// is topology.Addr6 of the IPv4 address.
+	// Carrier is IP-in-IP or SRv6. The switches must have its routes. With SRv6 by labels
+	// the source is topology.Addr6 of the IPv4 address. Where the fabric is data, SRv6 is to
+	// the SIDs of the bouncing switches, from topology.Topology.SIDSource.
 	Carrier encap.Carrier
 
 	// Cut are those of Addresses whose TCP the program cuts into flowcells: the kernel's.
@@ -100,6 +102,16 @@ func (c SprayConfig) check() error {
 	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
 		return fmt.Errorf("Carrier is %v, which the spray program does not write; use ipip or srv6", c.Carrier)
 	}
+	if c.Carrier == encap.CarrierSRv6 {
+		for _, t := range []*topology.Topology{c.Topology, c.Topology6} {
+			if t == nil {
+				continue
+			}
+			if err := paths.CheckSRv6(t); err != nil {
+				return fmt.Errorf("Carrier srv6: %w", err)
+			}
+		}
+	}
 	if c.Require && c.StartPlain {
 		return errors.New("StartPlain with Require, by which nothing leaves plain: set one of them")
 	}
@@ -127,9 +139,6 @@ func (c SprayConfig) checkAddresses() error {
 	}
 	if c.Topology6 == nil {
 		return nil
-	}
-	if c.Carrier != encap.CarrierIPIP {
-		return fmt.Errorf("Topology6 with Carrier %v, which carries IPv4 alone: leave it out, or use ipip", c.Carrier)
 	}
 	if _, ok := c.self6(); !ok {
 		return errors.New("Topology6: none of Addresses is a host's there")

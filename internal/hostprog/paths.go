@@ -12,12 +12,17 @@ import (
 
 // pathWord tells a rack's paths apart in the program's tables. It is a bouncing switch's
 // IPv4 address, the bytes behind the block of an SRv6 destination, or the number of a
-// bouncing switch's IPv6 address.
+// address in the outer header of IPv6.
 type pathWord [4]byte
 
-// numberedWord is the word of an IPv6 address: in 240.0.0.0/4, where no switch is.
-func numberedWord(n int) (w pathWord) {
-	binary.BigEndian.PutUint32(w[:], 0xf<<28|uint32(n))
+// numberedWord is the word of an IPv6 address: in 240.0.0.0/4, where no switch is, half of
+// which each family inside has.
+func numberedWord(six bool, n int) (w pathWord) {
+	first := uint32(0xf << 28)
+	if six {
+		first |= 1 << 27
+	}
+	binary.BigEndian.PutUint32(w[:], first|uint32(n))
 	return w
 }
 
@@ -27,18 +32,27 @@ type outerKind uint32
 const (
 	outerIPv4   outerKind = iota
 	outerLabels           // IPv6 with labels
-	outerIPv6             // to a bouncing switch
+	outerIPv6             // to a bouncing switch, or its SID
 )
 
 // outerOf returns the kind for packets of a family.
-func outerOf(c encap.Carrier, six bool) outerKind {
+func outerOf(t *topology.Topology, c encap.Carrier, six bool) outerKind {
 	switch {
-	case six:
+	case six || c == encap.CarrierSRv6 && !t.Computed():
 		return outerIPv6
 	case c == encap.CarrierSRv6:
 		return outerLabels
 	}
 	return outerIPv4
+}
+
+// endOf returns where the IPv6 header of path n leads.
+func endOf(s topology.PathSet, n int, c encap.Carrier, six bool) netip.Addr {
+	if c == encap.CarrierSRv6 {
+		a, _ := s.SID(n, six) // SprayConfig.check has seen that there are SIDs
+		return a
+	}
+	return s.Addr(n)
 }
 
 // pathWords are the words of all paths to a rack, live or not, by the paths' numbers. Racks
@@ -52,8 +66,9 @@ type pathWords struct {
 // wordsOf returns the words of a pair's paths; if known has equal ones, those. sids is the
 // rest of their SRv6 destinations: the block, the labels that all paths end with, and the
 // label for decapsulation.
-func wordsOf(s topology.PathSet, by outerKind, known *wordBook) (w *pathWords, sids [16]byte, err error) {
-	key := fmt.Sprint(s.Bounce(0))
+func wordsOf(s topology.PathSet, known *wordBook) (w *pathWords, sids [16]byte, err error) {
+	by := known.outer
+	key := fmt.Sprint(s.Bounce(0), s.List())
 	w = &pathWords{number: uint32(len(known.words) + 1)}
 	if by == outerLabels {
 		if w.words, sids, err = labelWords(s); err != nil {
@@ -75,27 +90,30 @@ func wordsOf(s topology.PathSet, by outerKind, known *wordBook) (w *pathWords, s
 		case outerIPv4:
 			w.words = append(w.words, s.Addr(n).As4())
 		case outerIPv6:
-			w.words = append(w.words, known.numbered(s.Addr(n)))
+			w.words = append(w.words, known.numbered(endOf(s, n, known.carrier, known.six)))
 		}
 	}
 	return w, sids, nil
 }
 
-// wordBook has the words that racks share.
+// wordBook has the words that racks share, for packets of one family.
 type wordBook struct {
+	carrier encap.Carrier
+	six     bool
+	outer   outerKind
 	words   map[string]*pathWords
-	numbers map[netip.Addr]pathWord // of IPv6 addresses
+	numbers map[netip.Addr]pathWord // of addresses in outer headers of IPv6
 }
 
-func newWordBook() *wordBook {
-	return &wordBook{make(map[string]*pathWords), make(map[netip.Addr]pathWord)}
+func newWordBook(t *topology.Topology, c encap.Carrier, six bool) *wordBook {
+	return &wordBook{c, six, outerOf(t, c, six), make(map[string]*pathWords), make(map[netip.Addr]pathWord)}
 }
 
 // numbered returns the word of an IPv6 address.
 func (b *wordBook) numbered(a netip.Addr) pathWord {
 	w, ok := b.numbers[a]
 	if !ok {
-		w = numberedWord(len(b.numbers))
+		w = numberedWord(b.six, len(b.numbers))
 		b.numbers[a] = w
 	}
 	return w

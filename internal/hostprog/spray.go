@@ -81,22 +81,29 @@ type sprayRack struct {
 // racksOf lists the racks but the host's own, by their prefixes of the family of the host's
 // address.
 func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
+	racks, _, err := racksAndWords(t, self, c)
+	return racks, err
+}
+
+// racksAndWords is racksOf and the book of their words.
+func racksAndWords(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, *wordBook, error) {
 	var racks []sprayRack
-	known, six := newWordBook(), t.Node(self).Addr.Is6()
+	six := t.Node(self).Addr.Is6()
+	known := newWordBook(t, c, six)
 	for edge := range t.Racks() {
 		set := t.Paths(self, edge)
 		if set.Direct() {
 			continue
 		}
-		words, sids, err := wordsOf(set, outerOf(c, six), known)
+		words, sids, err := wordsOf(set, known)
 		if err != nil {
-			return nil, fmt.Errorf("paths of %s to %v: %w", t, t.RackOf(edge), err)
+			return nil, nil, fmt.Errorf("paths of %s to %v: %w", t, t.RackOf(edge), err)
 		}
 		for _, prefix := range t.RackPrefixesOf(edge, six) {
 			racks = append(racks, sprayRack{prefix, prefix, edge, words, sids})
 		}
 	}
-	return racks, nil
+	return racks, known, nil
 }
 
 // sprayGroups are the groups in use under one policy, by key.

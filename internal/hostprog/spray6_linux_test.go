@@ -20,12 +20,19 @@ import (
 type six struct {
 	*uplinkTest
 	src, dst, near6 netip.Addr // the host, one of another rack, one of its own
+	dst4            netip.Addr
 	order           []netip.Addr
 }
 
 func newSix(t *testing.T, policy string, edits ...func(*SprayConfig)) *six {
 	t.Helper()
-	g, err := graph.New(operator.Spec(kerneltest.Topology(t, "leaf-spine:leaves=3,spines=4,hosts=2"), 1))
+	spec := operator.Spec(kerneltest.Topology(t, "leaf-spine:leaves=3,spines=4,hosts=2"), 1)
+	for i := range spec.Nodes {
+		if spec.Nodes[i].Tier > 1 {
+			spec.Nodes[i].SIDs.Node = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfc, 0xbb, 0xbb, 0xbb, 5: byte(i)}), 48)
+		}
+	}
+	g, err := graph.New(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +45,7 @@ func newSix(t *testing.T, policy string, edits ...func(*SprayConfig)) *six {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &six{uplinkTest: newUplinkTest(t), src: address("h1-1", netip.Addr.Is6), dst: address("h2-1", netip.Addr.Is6), near6: address("h1-2", netip.Addr.Is6)}
+	s := &six{uplinkTest: newUplinkTest(t), src: address("h1-1", netip.Addr.Is6), dst: address("h2-1", netip.Addr.Is6), near6: address("h1-2", netip.Addr.Is6), dst4: address("h2-1", netip.Addr.Is4)}
 	s.cfg = SprayConfig{Uplink: "p0", Addresses: []netip.Addr{address("h1-1", netip.Addr.Is4), s.src}, Topology: four, Policy: mustPolicy(t, policy)}
 	if s.cfg.Topology6, err = topology.FromGraph(g, s.src); err != nil {
 		t.Fatal(err)
@@ -47,7 +54,7 @@ func newSix(t *testing.T, policy string, edits ...func(*SprayConfig)) *six {
 		edit(&s.cfg)
 	}
 	s.attach(t)
-	table := mustTable(t, s.cfg.Topology6, 0, s.cfg.Policy)
+	table := mustTableBy(t, s.cfg.Topology6, 0, s.cfg.Policy, s.cfg.Carrier)
 	for prefix, way := range table {
 		if prefix.Contains(s.dst) {
 			for step := range way.order {
@@ -159,6 +166,49 @@ func TestSpray6_flowcells(t *testing.T) {
 			t.Errorf("segment %d goes by %v after %v; a flowcell begins: %v", i, bounce, last, begins)
 		}
 		last = bounce
+	}
+}
+
+// Packets of both families go to the SIDs of the bouncing switches, where the fabric has
+// those.
+func TestSpray6_sids(t *testing.T) {
+	s := newSix(t, "rrb", func(c *SprayConfig) { c.Carrier = encap.CarrierSRv6 })
+	t6 := s.cfg.Topology6
+	set := t6.Paths(0, mustRack(t, t6, s.dst))
+	took := [2]map[netip.Addr]bool{{}, {}}
+	for i := range 8 {
+		v4 := kerneltest.IPv4{TOS: 0x4a, ID: uint16(i), Frag: 0x4000, TTL: 33, Protocol: 6, Src: s.cfg.Addresses[0], Dst: s.dst4}.Bytes(s.tcp(7, 1, 100)[40:])
+		s.out.Send(t, v4)
+		for f, packet := range [][]byte{v4, s.tcp(7, uint32(i), 100)} {
+			var got []byte
+			if f == 1 {
+				s.out.SendLabelled(t, packet)
+			}
+			for len(got) < 60 || !bytes.Equal(got[40:], packet) {
+				got = s.in.Receive6(t)
+			}
+			to := netip.AddrFrom16([16]byte(got[24:]))
+			took[f][to] = true
+			var outer encap.Outer
+			for _, n := range set.Live {
+				sid4, _ := set.SID(n, false)
+				sid6, _ := set.SID(n, true)
+				if to == [2]netip.Addr{sid4, sid6}[f] {
+					outer, _ = encap.NewSIDOuter(s.src, sid4, sid6)
+				}
+			}
+			want, err := outer.Encapsulate(append(make([]byte, encap.MaxOverhead), packet...), 0)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("left:\n%swant:\n%s%v", hex.Dump(got[:60]), hex.Dump(want[:min(60, len(want))]), err)
+			}
+		}
+	}
+	if len(took[0]) != 4 || len(took[1]) != 4 {
+		t.Errorf("IPv4 took %v, IPv6 %v", took[0], took[1])
+	}
+	stats, err := s.spray.Stats()
+	if err != nil || stats.Encapsulated != 16 || len(stats.Bounces) != 8 {
+		t.Errorf("counted %+v, %v", stats, err)
 	}
 }
 

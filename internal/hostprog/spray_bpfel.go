@@ -30,6 +30,7 @@ const (
 	sprayVarHeartbeat  = "heartbeat"
 	sprayVarPatience   = "patience"
 	sprayVarRequire    = "require"
+	sprayVarSource6    = "source6"
 )
 
 // loadSpray returns the embedded CollectionSpec for spray.
@@ -100,6 +101,7 @@ type sprayVariableSpecs struct {
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	Require   *ebpf.VariableSpec `ebpf:"require"`
+	Source6   *ebpf.VariableSpec `ebpf:"source6"`
 }
 
 // sprayObjects contains all objects after they have been loaded into the kernel.
@@ -156,6 +158,7 @@ type sprayVariables struct {
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	Require   *ebpf.Variable `ebpf:"require"`
+	Source6   *ebpf.Variable `ebpf:"source6"`
 }
 
 // sprayPrograms contains all programs after they have been loaded into the kernel.

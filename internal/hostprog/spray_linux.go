@@ -23,6 +23,7 @@ type Spray struct {
 	require  bool
 	bounces  *ebpf.Map
 	switches map[pathWord]netip.Addr // of bounces
+	ends     map[pathWord]netip.Addr // of these, where outer headers of IPv6 lead
 
 	ways  *ways
 	ways6 *ways // nil: IPv6 leaves as it is
@@ -112,6 +113,11 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := spec.Variables[sprayVarRequire].Set(cfg.Require); err != nil {
 		return err
 	}
+	if source, ok := cfg.Topology.SIDSource(); ok {
+		if err := spec.Variables[sprayVarSource6].Set(source.As16()); err != nil {
+			return err
+		}
+	}
 	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(o.switches)))
 	spec.Maps[sprayMapRacks6].MaxEntries = 1
 	for _, w := range o.families() {
@@ -173,9 +179,12 @@ func (o *Spray) findWays(cfg SprayConfig) (err error) {
 			return err
 		}
 	}
-	o.switches = make(map[pathWord]netip.Addr)
+	o.switches, o.ends = make(map[pathWord]netip.Addr), make(map[pathWord]netip.Addr)
 	for _, w := range o.families() {
 		maps.Copy(o.switches, bouncesOf(w.all))
+		for a, word := range w.words.numbers {
+			o.ends[word] = a
+		}
 		if cfg.StartPlain {
 			w.startPlain()
 		}
@@ -196,8 +205,8 @@ func (o *Spray) putBounces() error {
 	perCPU := make([]bounceValue, ebpf.MustPossibleCPU())
 	for word, a := range o.switches {
 		var to [16]byte
-		if a.Is6() {
-			to = a.As16()
+		if end, ok := o.ends[word]; ok {
+			to = end.As16()
 		}
 		for i := range perCPU {
 			perCPU[i].To = to

@@ -75,7 +75,7 @@ type ways struct {
 	epochs   map[netip.Prefix]uint32      // of racks that were plain once
 	epoch    uint32                       // the latest
 	topology *topology.Topology           // that all is for, or was before an error
-	outer    outerKind
+	words    *wordBook
 }
 
 func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier) (*ways, error) {
@@ -83,7 +83,7 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 	if err != nil {
 		return nil, err
 	}
-	all, err := racksOf(t, self, c)
+	all, words, err := racksAndWords(t, self, c)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c enca
 	if w.six() {
 		w.last = firstGroup6
 	}
-	w.outer = outerOf(c, w.six())
+	w.words = words
 	for i, r := range all {
 		w.index[r.prefix] = i
 	}
@@ -251,7 +251,7 @@ func (w *ways) lead(rack sprayRack, t *topology.Topology) error {
 
 // write puts a rack, or a host, into the table.
 func (w *ways) write(rack sprayRack, g *sprayGroup) error {
-	value := rackValue{Group: g.number, Number: uint32(w.index[rack.of]), SIDs: rack.sids, Outer: w.outer}
+	value := rackValue{Group: g.number, Number: uint32(w.index[rack.of]), SIDs: rack.sids, Outer: w.words.outer}
 	if w.six() {
 		value.Number = noNumber
 	}

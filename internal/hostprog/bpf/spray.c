@@ -69,8 +69,12 @@ struct prefix6 {
 	struct address6 addr;
 };
 
-/* What the outer header is; the order of hostprog.outerKind. */
+/* What the outer header is; the order of hostprog.outerKind. IPV6 is to an address that stands
+ * for the path: a bouncing switch's own, or a SID at which it takes the header off. */
 enum { IPV4, LABELS, IPV6 };
+
+/* The outer source of IPv4 packets with IPV6. The loader sets it. */
+volatile const __be32 source6[4] = {};
 
 /* A way to a rack. */
 struct rack {
@@ -89,7 +93,7 @@ struct group {
 	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
 	__u32 number; /* its own */
 	__be32 order[MAX_PATHS]; /* addresses of bouncing switches, labels behind the block, or
-				  * with IPV6 numbers of bouncing switches */
+				  * with IPV6 numbers of addresses */
 };
 
 /* The racks, and their groups by number. The loader sets the sizes, never changes a group,
