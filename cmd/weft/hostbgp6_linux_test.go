@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"weft/internal/slowtest"
 )
@@ -45,4 +49,67 @@ func TestHost_carriesIPv6(t *testing.T) {
 		by = l.send6("h1-1", "h2-1")
 		return min(by["spine1"], by["spine2"]) > 1000
 	})
+}
+
+// IPv6 goes in flowcells over all spines, and the peer's dataplane restores their order. While
+// the peer hangs, its kernel gets the packets.
+func TestHost_restoresTheOrderOfIPv6(t *testing.T) {
+	slowtest.System(t)
+	for name, mode := range map[string]string{"gateway": "gateway", "offload": "offload\nresequence: true\nreceivers_resequence: true"} {
+		t.Run(name, func(t *testing.T) { restoresTheOrderOfIPv6(t, mode) })
+	}
+}
+
+func restoresTheOrderOfIPv6(t *testing.T, mode string) {
+	l := newBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1", mode, "presto", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
+	hosts := []string{"h1-1", "h2-1"}
+	for _, host := range hosts {
+		l.waitFor(host+" uses both carriers", func() bool {
+			return strings.Contains(l.says(host), ": carried by ipip") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
+		})
+	}
+	count := func(key string) int {
+		t.Helper()
+		n, err := strconv.Atoi(l.status("h2-1", key))
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		return n
+	}
+	spread := func(by map[string]uint64) bool { // acknowledgements keep to one path
+		a, b := by["spine1"], by["spine2"]
+		return min(a, b) > 400 && max(a, b) < 4*min(a, b)
+	}
+	const took, inOrder, numbered = "steer.taken", "dataplane.resequencer.in_order", "dataplane.resequencer.flows_numbered"
+	before := map[string]int{took: count(took), inOrder: count(inOrder), numbered: count(numbered)}
+	if by := l.send6("h1-1", "h2-1"); !spread(by) {
+		t.Errorf("packets bounced at %v, want many at both spines", by)
+	}
+	// 5 MB are some 3,600 packets, and fewer super-segments.
+	for key, least := range map[string]int{took: 2000, inOrder: 50, numbered: 1} {
+		if n := count(key) - before[key]; n < least {
+			t.Errorf("%s of the peer grew by %d, want %d or more", key, n, least)
+		}
+	}
+	pid, dead := count("process"), count("steer.passed_dead")
+	ended := make(chan error, 1)
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		err := syscall.Kill(pid, syscall.SIGSTOP)
+		time.Sleep(2 * time.Second)
+		ended <- errors.Join(err, syscall.Kill(pid, syscall.SIGCONT))
+	}()
+	l.send6("h1-1", "h2-1")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if n := count("steer.passed_dead") - dead; n < 100 {
+		t.Errorf("the kernel got %d packets while the peer hung", n)
+	}
+	l.waitFor("IPv6 is carried again", func() bool { return spread(l.send6("h1-1", "h2-1")) })
+	for _, host := range hosts {
+		if says := l.says(host); strings.Contains(says, "repaired:") {
+			t.Errorf("%s says\n%s", host, says)
+		}
+	}
 }

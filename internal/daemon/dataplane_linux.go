@@ -26,6 +26,7 @@ type dataplane interface {
 // dataplaneConfig is what it needs.
 type dataplaneConfig struct {
 	address       netip.Addr
+	address6      netip.Addr // the zero Addr if the order of IPv6 is nobody's concern
 	topology      *topology.Topology
 	carrier       encap.Carrier
 	policy        string
@@ -53,7 +54,7 @@ type peer struct {
 // startDataplane is a variable for the tests, which have simpler ones. The
 // devices are the dataplane's when it succeeds.
 var startDataplane = func(c dataplaneConfig) (dataplane, error) {
-	o := plane.GatewayConfig{Address: c.address, Policy: c.policy, PolicyOptions: c.options,
+	o := plane.GatewayConfig{Address: c.address, Address6: c.address6, Policy: c.policy, PolicyOptions: c.options,
 		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut}
 	if c.tunnel != nil {
 		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}

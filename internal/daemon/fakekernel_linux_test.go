@@ -66,7 +66,7 @@ func (k *fakeKernel) kernel() kernel {
 				return p, errors.New("no route to a core")
 			}
 			p.uplink = k.uplink()
-			p.mtu = 1500
+			p.mtu, p.address6 = 1500, c.receives6()
 			if k.strict {
 				p.strict = []string{"p0"}
 			}
@@ -101,11 +101,11 @@ func (k *fakeKernel) kernel() kernel {
 			k.plan, k.locked, k.lost = &p, true, nil
 			return fakeSetup{k}, nil
 		},
-		open: func(c *Config, _ place, _ hostsetup.Plan) (receiver, error) {
+		open: func(c *Config, p place, _ hostsetup.Plan) (receiver, error) {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
-			r := &fakeReceiver{k: k, policy: c.Policy, done: make(chan struct{})}
+			r := &fakeReceiver{k: k, policy: c.Policy, six: p.address6, done: make(chan struct{})}
 			k.receivers = append(k.receivers, r)
 			return r, nil
 		},
@@ -290,6 +290,7 @@ func (p *fakeProgram) Close() error {
 type fakeReceiver struct {
 	k        *fakeKernel
 	policy   string
+	six      netip.Addr
 	topology *topology.Topology
 	carriage *liveness.Carriage
 	done     chan struct{}
@@ -452,6 +453,8 @@ func (k *fakeKernel) wrong(d *daemon) string {
 		return k.miscarries(d)
 	case len(k.receivers) != 1 || len(k.followers) != 1 || len(k.samplers) > 1:
 		return fmt.Sprintf("%d receivers, %d followers, %d samplers", len(k.receivers), len(k.followers), len(k.samplers))
+	case c.receives6().IsValid() && k.receivers[0].six != c.receives6():
+		return fmt.Sprintf("the receiver has IPv6 address %v, want %v", k.receivers[0].six, c.receives6())
 	case k.receivers[0].policy != c.Policy:
 		return fmt.Sprintf("the receiver has policy %s, want %s", k.receivers[0].policy, c.Policy)
 	case k.receivers[0].topology != nil && k.receivers[0].topology != d.topology:

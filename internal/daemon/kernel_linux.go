@@ -10,7 +10,6 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"weft/flowcell"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/probe"
@@ -195,12 +194,6 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		o.Active, o.Decide = program.Active, program.Choose
 	}
 	return o
-}
-
-// unordered reports whether receivers that restore no order get packets out of it.
-func (c *Config) unordered() bool {
-	p := c.uplinkPolicy()
-	return c.offloads() && p.Sprays() && p.Unit.Kind != flowcell.UnitPacket && !c.ReceiversResequence
 }
 
 func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }

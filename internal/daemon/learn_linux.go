@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -46,6 +48,11 @@ func (d *daemon) relearn(now time.Time) {
 	} else if six != nil || d.config.carries6() && v.fabric6 != nil {
 		more = true
 	}
+	told := *d.config
+	told.views = v
+	if a := told.receives6(); a.IsValid() && a != d.place.address6 {
+		more = true
+	}
 	if !more {
 		d.rebase = rebase{}
 	} else if d.rebase.to = v; d.rebase.due.IsZero() {
@@ -63,7 +70,12 @@ func (d *daemon) grow(ctx context.Context, now time.Time) {
 	}
 	next := *d.config
 	next.views, d.rebase = d.rebase.to, rebase{}
-	if err := d.apply(ctx, &next); err != nil {
+	err := d.apply(ctx, &next)
+	if errors.Is(err, errAddress6) {
+		d.takeAway(fmt.Sprintf("%v %s", errAddress6, next.receives6())) // and back with it
+		return
+	}
+	if err != nil {
 		d.complain(now, "the fabric that the switches tell of cannot be taken over: "+err.Error())
 		return
 	}

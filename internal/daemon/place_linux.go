@@ -25,6 +25,7 @@ type place struct {
 	strict  []string // devices whose reverse path filter would be in the way
 	filter  int      // net.ipv4.conf.all.rp_filter
 
+	address6 netip.Addr           // to which the order of what arrives is restored; the zero Addr if there is none
 	gateway6 netip.Addr           // the switch behind the uplink, to IPv6; the zero Addr if the fabric is on the link
 	no6      string               // why IPv6 packets are not carried, though the fabric has IPv6
 	homeless bool                 // the host has lost the address
@@ -75,16 +76,19 @@ func (c *Config) find(ctx context.Context) (place, error) {
 
 // find6 finds the way of IPv6 packets into the fabric.
 func (c *Config) find6(p *place) error {
-	t := c.six()
-	if t == nil {
+	t := c.fabric6
+	if t == nil || !c.carries6() && !c.receives() {
 		return nil
 	}
 	if p.mtu < minMTU6 {
 		return fmt.Errorf("the MTU of %s is %d, and with the outer header IPv6 needs %d", p.uplink.Name, p.mtu, minMTU6)
 	}
 	u, err := hostsetup.FindUplink(last(t), p.uplink.Name)
-	p.gateway6 = u.Gateway
-	return err
+	if err != nil {
+		return err
+	}
+	p.address6, p.gateway6 = c.receives6(), u.Gateway
+	return nil
 }
 
 // size sets the MTU of the network.
@@ -180,7 +184,7 @@ func resolve(ctx context.Context, endpoint string, like netip.Addr) (netip.AddrP
 func (c *Config) plan(p place) (hostsetup.Plan, error) {
 	o := hostsetup.Options{Address: p.address, FilterAll: p.filter, Strict: p.strict}
 	if c.receives() {
-		o.TUN, o.TUNMTU, o.Own = c.TUN.Name, p.mtu-c.overhead(), c.TUN.Addresses
+		o.TUN, o.TUNMTU, o.Own, o.TUN6 = c.TUN.Name, p.mtu-c.overhead(), c.TUN.Addresses, p.address6.IsValid()
 	}
 	if c.tunnels() {
 		for _, q := range p.peers {

@@ -45,6 +45,12 @@ func (c *Config) uplinkPolicy() policy.Policy {
 	return policy.PerFlow
 }
 
+// unordered reports whether receivers that restore no order get packets out of it.
+func (c *Config) unordered() bool {
+	p := c.uplinkPolicy()
+	return c.offloads() && p.Sprays() && p.Unit.Kind != flowcell.UnitPacket && !c.ReceiversResequence
+}
+
 func (c *Config) checkPolicy() error {
 	o := c.policyOptions()
 	if err := (policy.Options{FlowcellBytes: o.FlowcellBytes}).Validate(); err != nil || o.FlowcellBytes == 0 {

@@ -58,7 +58,7 @@ func (c *Config) overhead() int {
 // start begins to move packets.
 func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
-	o := dataplaneConfig{address: r.place.address, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
+	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
 		programs: r.tun, name: r.place.name, peers: r.place.peers, onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
 	if o.resequencer, err = c.Resequencer.config(); err != nil {
@@ -97,7 +97,11 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 // the daemon lives.
 func (r *hostReceiver) openUplink() (err error) {
 	var rules []hostprog.SteerRule
-	for _, a := range addresses(r.place) {
+	own := addresses(r.place)
+	if a := r.place.address6; a.IsValid() {
+		own = append(own, a)
+	}
+	for _, a := range own {
 		rules = append(rules, hostprog.SteerRule{Address: a, What: hostprog.SteerTCP | hostprog.SteerTunnelErrors})
 	}
 	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {

@@ -249,6 +249,9 @@ func (d *daemon) divert(into bool) error {
 	return nil
 }
 
+// errAddress6 says that what receives packets would have to be made anew.
+var errAddress6 = errors.New("this host's IPv6 address in the fabric is now")
+
 // stillThere checks that what was found out at the start also holds in another topology. A
 // tunnel's peers cannot change.
 func (d *daemon) stillThere(ctx context.Context, c *Config) error {
@@ -262,6 +265,12 @@ func (d *daemon) stillThere(ctx context.Context, c *Config) error {
 	if at.address != d.place.address || at.uplink.Index != d.place.uplink.Index {
 		return fmt.Errorf("this host is now %s by %s, and was %s by %s; restart the daemon",
 			at.address, at.uplink.Name, d.place.address, d.place.uplink.Name)
+	}
+	if d.receiver != nil && at.address6.IsValid() && at.address6 != d.place.address6 {
+		return fmt.Errorf("%w %s; restart the daemon", errAddress6, at.address6)
+	}
+	if at.gateway6.IsValid() {
+		d.place.gateway6 = at.gateway6
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	"weft/encap"
-	"weft/flowcell"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -18,10 +17,26 @@ const byIPv6 = "IPv6 in IPv6"
 const overhead6 = encap.MaxOverhead
 
 // carries6 reports whether IPv6 packets are carried, too, where the fabric has the addresses
-// for that. The program at the uplink does it, and nobody restores the order of what
-// arrives: so single packets are sprayed, which the kernel's TCP can bear, and flows.
+// for that. The program at the uplink does it; the dataplane does not. So in mode gateway
+// only flowcells are carried, whose order the peers in that mode restore. In mode offload
+// they are carried if the configuration says that receivers do so.
 func (c *Config) carries6() bool {
-	return c.offloads() && !c.tunnels() && c.uplinkPolicy().Unit.Kind != flowcell.UnitFlowcell
+	switch {
+	case c.tunnels():
+		return false
+	case c.offloads():
+		return !c.unordered()
+	}
+	return c.cutsAtUplink()
+}
+
+// receives6 is the IPv6 address to which the order of what arrives is restored, whatever
+// this host's own policy is. The zero Addr means none.
+func (c *Config) receives6() (a netip.Addr) {
+	if c.receives() && !c.tunnels() && c.fabric6 != nil {
+		a = c.fabric6.Node(0).Addr
+	}
+	return a
 }
 
 // six is the fabric that IPv6 packets are carried through; nil if there is none.
@@ -32,7 +47,7 @@ func (c *Config) six() *topology.Topology {
 	return c.fabric6
 }
 
-// address6 is the host's IPv6 address in the fabric.
+// address6 is the host's IPv6 address in the fabric, if its packets are carried.
 func (c *Config) address6() (a netip.Addr) {
 	if t := c.six(); t != nil {
 		a = t.Node(0).Addr // the host is the first node of a graph's view

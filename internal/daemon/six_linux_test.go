@@ -86,3 +86,83 @@ func TestSix_eachFamilyByItself(t *testing.T) {
 		t.Errorf("the program has %v, the status %q", got, w.d.snapshot().Address6)
 	}
 }
+
+// In mode gateway flowcells are carried, and no other packets; what arrives is put in order
+// under every policy.
+func TestSix_gateway(t *testing.T) {
+	own, rack6 := netip.MustParseAddr("2001:db8::2"), netip.MustParsePrefix("2001:db8:0:1::/64")
+	l := &told{t: leafSpine(t, 3, 4), six: leafSpineTo(t, own.String(), 3, 4)}
+	w, text := newLearner(t, l, "mode: gateway\n")
+	for _, c := range []struct {
+		policy  string
+		carried bool
+	}{{"drb", false}, {"presto", true}, {"luopan", true}, {"letflow", false}, {"rand", true}, {"ecmp", false}, {"flowcell-drb", true}} {
+		if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", c.policy, 1))); err != nil {
+			t.Fatal(err)
+		}
+		if f := w.followers[0]; f.told6 != nil {
+			f.proved6 = f.all6
+			f.say()
+		}
+		w.d.hear(t.Context())
+		if wrong := w.wrong(w.d); wrong != "" || !w.d.working {
+			t.Errorf("%s: %s, working %t\n%s", c.policy, wrong, w.d.working, w.log.String())
+		}
+		p := w.program
+		if got := slices.Contains(p.config.Addresses, own) && slices.Contains(p.config.Cut, own) && p.carries(rack6); got != c.carried {
+			t.Errorf("%s: carried is %t, want %t", c.policy, got, c.carried)
+		}
+		if got := w.receivers[0].six; got != own {
+			t.Errorf("%s: the order is restored of what arrives to %v", c.policy, got)
+		}
+	}
+}
+
+// In mode offload flowcells are carried if receivers restore their order.
+func TestSix_receiversResequence(t *testing.T) {
+	l := &told{t: leafSpine(t, 3, 4), six: leafSpineTo(t, "2001:db8::2", 3, 4)}
+	w, text := newLearner(t, l, "mode: offload\nresequence: true\n")
+	for more, want := range map[string]int{"": 0, "receivers_resequence: true\n": 1} {
+		if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", "presto", 1)+more)); err != nil {
+			t.Fatal(err)
+		}
+		if got := sixes(w.program.config); len(got) != want {
+			t.Errorf("%q: the program has %v", more, got)
+		}
+	}
+}
+
+// Where the switches tell of IPv6 later than of IPv4, what receives is made anew.
+func TestSix_comesLater(t *testing.T) {
+	l := &told{t: leafSpine(t, 3, 4)}
+	w, _ := newLearner(t, l, "mode: gateway\n")
+	look := func(what string, want netip.Addr) {
+		t.Helper()
+		w.d.relearn(w.now)
+		w.now = w.now.Add(rebaseAfter)
+		w.d.grow(t.Context(), w.now)
+		w.d.reconcile(t.Context(), w.now)
+		w.d.hear(t.Context())
+		if wrong := w.wrong(w.d); wrong != "" || !w.d.working {
+			t.Fatalf("%s: %s, working %t\n%s", what, wrong, w.d.working, w.log.String())
+		}
+		if got := w.receivers[0].six; got != want {
+			t.Errorf("%s: the order is restored of what arrives to %v, want %v", what, got, want)
+		}
+	}
+	own := netip.MustParseAddr("2001:db8::2")
+	look("without IPv6", netip.Addr{})
+	l.six = leafSpineTo(t, own.String(), 3, 4)
+	look("with IPv6", own)
+	if n := strings.Count(w.log.String(), "out of the way, "); n != 1 {
+		t.Errorf("out of the way %d times:\n%s", n, w.log.String())
+	}
+	r := w.receivers[0]
+	l.six = nil
+	look("without it again", own)
+	l.six = leafSpineTo(t, own.String(), 3, 4)
+	look("with it again", own)
+	if w.receivers[0] != r {
+		t.Error("what receives was made anew when nothing changed for it")
+	}
+}

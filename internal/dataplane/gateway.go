@@ -29,8 +29,8 @@ type GatewayConfig struct {
 	// Address is the IPv4 address of the host's own kernel in Topology. Required.
 	Address netip.Addr
 	// Address6 is the host's IPv6 address in Topology; zero if it has none. Packets to it
-	// are taken from Fabric, too, so somebody must keep them from the kernel:
-	// hostprog.AttachSteer does so only with IPv4.
+	// are taken from Fabric, too, so somebody must keep them from the kernel
+	// (hostprog.AttachSteer).
 	Address6 netip.Addr
 	// Inner6 is that of Config: without it, IPv6 leaves plain.
 	Inner6 bool

@@ -11,19 +11,19 @@ type Steered uint8
 // The sets. None includes IP-in-IP: it belongs to a bouncing switch's decapsulator or to
 // the kernel.
 const (
-	// SteerTCP is unfragmented TCP.
+	// SteerTCP is unfragmented TCP; over IPv6, TCP without extension headers.
 	SteerTCP Steered = 1 << iota
-	// SteerEverything is all of IPv4, including fragments.
+	// SteerEverything is all of IPv4, including fragments. IPv6 has it not.
 	SteerEverything
-	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address has sent.
-	// A switch quotes the outer header (RFC 2003 §4), for which the kernel knows no
-	// socket.
+	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address has sent,
+	// and ICMPv6 errors about IPv6 in IPv6. A switch quotes the outer header (RFC 2003
+	// §4, RFC 2473 §8), for which the kernel knows no socket.
 	SteerTunnelErrors
 
 	steerAny = SteerTCP | SteerEverything | SteerTunnelErrors
 )
 
-// SteerRule hands over packets to one address, IPv4.
+// SteerRule hands over packets to one address, IPv4 or IPv6.
 type SteerRule struct {
 	Address netip.Addr
 	What    Steered
@@ -41,12 +41,14 @@ func checkSteerRules(rules []SteerRule) error {
 	for _, r := range rules {
 		a := r.Address.Unmap()
 		switch {
-		case !a.Is4():
-			return fmt.Errorf("Rules: address %v is not IPv4", r.Address)
+		case !a.IsValid() || a.Zone() != "":
+			return fmt.Errorf("Rules: address %v has a zone or is none; give an IPv4 or IPv6 address", r.Address)
 		case seen[a]:
 			return fmt.Errorf("Rules: address %v has two rules; join their What with |", a)
 		case r.What == 0 || r.What&^steerAny != 0:
 			return fmt.Errorf("Rules: What of %v is %d; use SteerTCP, SteerEverything, SteerTunnelErrors or several, joined with |", a, r.What)
+		case a.Is6() && r.What&SteerEverything != 0:
+			return fmt.Errorf("Rules: What of %v has SteerEverything, which is for IPv4; use SteerTCP, SteerTunnelErrors or both", a)
 		}
 		seen[a] = true
 	}

@@ -18,6 +18,7 @@ import (
 const (
 	steerMapCounters   = "counters"
 	steerMapSteered    = "steered"
+	steerMapSteered6   = "steered6"
 	steerProgWeftSteer = "weft_steer"
 	steerVarHeartbeat  = "heartbeat"
 	steerVarPatience   = "patience"
@@ -74,6 +75,7 @@ type steerProgramSpecs struct {
 type steerMapSpecs struct {
 	Counters *ebpf.MapSpec `ebpf:"counters"`
 	Steered  *ebpf.MapSpec `ebpf:"steered"`
+	Steered6 *ebpf.MapSpec `ebpf:"steered6"`
 }
 
 // steerVariableSpecs contains global variables before they are loaded into the kernel.
@@ -106,12 +108,14 @@ func (o *steerObjects) Close() error {
 type steerMaps struct {
 	Counters *ebpf.Map `ebpf:"counters"`
 	Steered  *ebpf.Map `ebpf:"steered"`
+	Steered6 *ebpf.Map `ebpf:"steered6"`
 }
 
 func (m *steerMaps) Close() error {
 	return _SteerClose(
 		m.Counters,
 		m.Steered,
+		m.Steered6,
 	)
 }
 

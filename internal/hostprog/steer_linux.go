@@ -59,7 +59,8 @@ var (
 // needs CAP_SYS_ADMIN, as AttachSpray does.
 //
 // If the uplink merges super-segments of more than 64 KB (BIG TCP), which have no length
-// in their IP header, it lowers the uplink's gro_ipv4_max_size.
+// in their IP header, it lowers the uplink's gro_ipv4_max_size and, with rules for IPv6,
+// gro_max_size.
 func AttachSteer(cfg SteerConfig) (*Steer, error) {
 	if err := checkSteerRules(cfg.Rules); err != nil {
 		return nil, fmt.Errorf("steer: %w", err)
@@ -82,7 +83,11 @@ func (s *Steer) attach(cfg SteerConfig) (err error) {
 	if err := s.load(cfg.Rules, link); err != nil {
 		return err
 	}
-	return s.attachWith(kernel.Wanted{kernel.GROSize: kernel.MaxSuper})
+	want := kernel.Wanted{kernel.GROSize: kernel.MaxSuper}
+	if slices.ContainsFunc(cfg.Rules, func(r SteerRule) bool { return r.Address.Unmap().Is6() }) {
+		want[kernel.GROSize6] = kernel.MaxSuper
+	}
+	return s.attachWith(want)
 }
 
 func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
@@ -96,6 +101,7 @@ func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 	var objects struct {
 		WeftSteer *ebpf.Program  `ebpf:"weft_steer"`
 		Steered   *ebpf.Map      `ebpf:"steered"`
+		Steered6  *ebpf.Map      `ebpf:"steered6"`
 		Counters  *ebpf.Map      `ebpf:"counters"`
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	}
@@ -103,11 +109,16 @@ func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 		return err
 	}
 	defer objects.Steered.Close()
+	defer objects.Steered6.Close()
 	if err := s.own(link, objects.WeftSteer, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
 	for _, r := range rules {
-		if err := objects.Steered.Put(r.Address.Unmap().As4(), uint8(r.What)); err != nil {
+		into, a := objects.Steered, r.Address.Unmap()
+		if a.Is6() {
+			into = objects.Steered6
+		}
+		if err := into.Put(a.AsSlice(), uint8(r.What)); err != nil {
 			return fmt.Errorf("address %v: %w", r.Address, err)
 		}
 	}

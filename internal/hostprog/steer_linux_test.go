@@ -138,17 +138,17 @@ func TestSteer_readerAndProgramTakeTheSame(t *testing.T) {
 		}
 	}
 	ethernet := slices.Concat(s.out.Far, s.out.Own)
-	for _, p := range steerPackets() {
-		frame := slices.Concat(ethernet, []byte{8, 0}, p.bytes)
+	for _, p := range steerFrames() {
+		frame := slices.Concat(ethernet, p.bytes[12:])
 		send(p.name, frame, steerOracle(steered, frame))
 		// For another device, and for a VLAN on top of this one.
 		frame[5] ^= 0x55
 		send(p.name+", another's MAC address", frame, false)
-		frame = slices.Concat(ethernet, []byte{0x81, 0, 0, 7, 8, 0}, p.bytes)
+		frame = slices.Concat(ethernet, []byte{0x81, 0, 0, 7}, p.bytes[12:])
 		send(p.name+", VLAN 7", frame, false)
 	}
 	for range 500 {
-		all := steerPackets()
+		all := steerFrames()
 		frame := noisyFrame(rng, all[rng.IntN(len(all))].bytes)
 		copy(frame, ethernet)
 		send("noise", frame, steerOracle(steered, frame))
@@ -162,11 +162,12 @@ func TestSteer_programEqualsTheFilter(t *testing.T) {
 	vm := steerVM(t)
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 0))
-	all := steerPackets()
-	taken := 0
+	all := steerFrames()
+	taken := make(map[byte]int) // by the first byte of the type
+
 	for i := range 20000 {
-		frame := noisyFrame(rng, all[rng.IntN(len(all))].bytes)
-		if len(frame) < 34 {
+		frame := noisyFrame(rng, slices.Clone(all[rng.IntN(len(all))].bytes))
+		if len(frame) < 34 || frame[12] == 0x86 && len(frame) < 54 {
 			continue // too short for the kernel's test runs
 		}
 		verdict, err := s.steer.at.Prog.Run(&ebpf.RunOptions{Data: frame})
@@ -175,13 +176,13 @@ func TestSteer_programEqualsTheFilter(t *testing.T) {
 		}
 		want := steerOracle(steered, frame)
 		if want {
-			taken++
+			taken[frame[12]]++
 		}
 		if got := verdict == actShot; got != want || filterTakes(t, vm, frame) != want {
 			t.Fatalf("seed %d, packet %d: program %v, filter %v, oracle %v\n%x", seed, i, got, filterTakes(t, vm, frame), want, frame)
 		}
 	}
-	if taken < 1000 {
-		t.Errorf("%d of 20000 taken", taken)
+	if taken[0x08] < 1000 || taken[0x86] < 200 {
+		t.Errorf("of 20000 taken, by types: %v", taken)
 	}
 }

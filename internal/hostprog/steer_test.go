@@ -16,6 +16,9 @@ import (
 // steerOracle says in plain words whether a frame that is addressed to the
 // device goes to the reader.
 func steerOracle(rules []SteerRule, frame []byte) bool {
+	if len(frame) > 13 && frame[12] == 0x86 && frame[13] == 0xdd {
+		return steerOracle6(rules, frame[14:])
+	}
 	if len(frame) < 34 || frame[12] != 8 || frame[13] != 0 {
 		return false
 	}
@@ -47,15 +50,42 @@ func steerOracle(rules []SteerRule, frame []byte) bool {
 		netip.AddrFrom4([4]byte(about[12:])) == dst
 }
 
+// steerOracle6 is steerOracle for what an IPv6 frame carries.
+func steerOracle6(rules []SteerRule, ip []byte) bool {
+	if len(ip) < 40 || ip[0]>>4 != 6 || ip[4] == 0 && ip[5] == 0 {
+		return false
+	}
+	dst := netip.AddrFrom16([16]byte(ip[24:]))
+	i := slices.IndexFunc(rules, func(r SteerRule) bool { return r.Address == dst })
+	if i < 0 {
+		return false
+	}
+	switch what := rules[i].What; {
+	case ip[6] == 6:
+		return what&SteerTCP != 0
+	case ip[6] != 58 || what&SteerTunnelErrors == 0 || len(ip) < 40+8+40:
+		return false
+	}
+	about := ip[48:]
+	return slices.Contains([]byte{1, 2, 3, 4}, ip[40]) && about[0]>>4 == 6 && about[6] == 41 &&
+		netip.AddrFrom16([16]byte(about[8:])) == dst
+}
+
 // One address of each kind, and one of all.
 var (
-	steerTo = func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
+	steerTo  = func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
+	steerTo6 = func(n byte) netip.Addr {
+		return netip.AddrFrom16([16]byte{0x20, 0x01, 0xd, 0xb8, 5: 0x11, 10: 0x22, 15: n})
+	}
 	steered = []SteerRule{
 		{steerTo(2), SteerTCP},
 		{steerTo(3), SteerEverything},
 		{steerTo(4), SteerTunnelErrors},
 		{steerTo(5), SteerTCP | SteerTunnelErrors},
 		{steerTo(6), SteerTCP | SteerEverything | SteerTunnelErrors},
+		{steerTo6(2), SteerTCP},
+		{steerTo6(4), SteerTunnelErrors},
+		{steerTo6(5), SteerTCP | SteerTunnelErrors},
 	}
 )
 
@@ -117,6 +147,73 @@ func steerPackets() []namedPacket {
 	return all
 }
 
+// steerPackets6 are the same of IPv6.
+func steerPackets6() []namedPacket {
+	var all []namedPacket
+	from := steerTo6(99)
+	for _, n := range []byte{2, 4, 5, 7} {
+		own := steerTo6(n)
+		add := func(name string, next byte, payload []byte, bytes ...func([]byte)) {
+			h := kerneltest.IPv6{Class: 2, Label: 0xabcde, Next: next, Hops: 60, Src: from, Dst: own}
+			b := h.Bytes(payload)
+			for _, e := range bytes {
+				e(b)
+			}
+			all = append(all, namedPacket{name + " to " + own.String(), b})
+		}
+		tcp := []byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0, 'd', 'a', 't', 'a'}
+		add("TCP", 6, tcp)
+		add("no payload", 6, nil)
+		add("no length", 6, tcp, func(b []byte) { b[4], b[5] = 0, 0 })
+		add("UDP", 17, tcp)
+		add("version 4", 6, tcp, func(b []byte) { b[0] = 0x45 })
+		for i := 24; i < 40; i += 4 {
+			add("almost this address", 6, tcp, func(b []byte) { b[i]++ })
+		}
+		before := func(next byte) []byte { return append([]byte{next, 0, 1, 4, 0, 0, 0, 0}, tcp...) }
+		for _, header := range []byte{0, 43, 44, 60} {
+			add("TCP behind another header", header, before(6))
+		}
+		complaint := func(kind, next byte, src netip.Addr) []byte {
+			about := kerneltest.IPv6{Next: next, Hops: 60, Src: src, Dst: from}
+			return append([]byte{kind, 0, 0, 0, 0, 0, 5, 0}, about.Bytes(tcp)...)
+		}
+		for kind := range byte(6) {
+			add("ICMPv6 about a tunnel", 58, complaint(kind, 41, own))
+		}
+		for _, next := range []byte{4, 6, 44} {
+			add("ICMPv6 about another protocol", 58, complaint(2, next, own))
+		}
+		for i := 8; i < 24; i += 4 {
+			add("ICMPv6 about another's tunnel", 58, complaint(2, 41, own), func(b []byte) { b[48+i]++ })
+		}
+		add("ICMPv6 about version 4", 58, complaint(2, 41, own), func(b []byte) { b[48] = 0x45 })
+		add("ICMPv6 with too little of the packet", 58, complaint(2, 41, own)[:8+39])
+		add("ICMPv6 with the packet's header alone", 58, complaint(2, 41, own)[:8+40])
+		add("an echo", 58, []byte{128, 0, 0, 0, 0, 0, 0, 0})
+		add("nested", 41, kerneltest.IPv6{Next: 6, Src: from, Dst: own}.Bytes(tcp))
+	}
+	return all
+}
+
+// steerFrames are all of them in Ethernet frames.
+func steerFrames() []namedPacket {
+	all := steerPackets()
+	for i, p := range all {
+		all[i].bytes = frameOf(p.bytes)
+	}
+	for _, p := range steerPackets6() {
+		all = append(all, namedPacket{p.name, frame6Of(p.bytes)})
+	}
+	return all
+}
+
+func frame6Of(packet []byte) []byte {
+	frame := frameOf(packet)
+	frame[12], frame[13] = 0x86, 0xdd
+	return frame
+}
+
 func frameOf(packet []byte) []byte {
 	return append([]byte{0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0}, packet...)
 }
@@ -143,8 +240,8 @@ func steerVM(t testing.TB) *bpf.VM {
 func TestSteerFilter_equalsTheOracle(t *testing.T) {
 	vm := steerVM(t)
 	taken := 0
-	for _, p := range steerPackets() {
-		frame := frameOf(p.bytes)
+	for _, p := range steerFrames() {
+		frame := p.bytes
 		want := steerOracle(steered, frame)
 		if want {
 			taken++
@@ -152,12 +249,12 @@ func TestSteerFilter_equalsTheOracle(t *testing.T) {
 		if got := filterTakes(t, vm, frame); got != want {
 			t.Errorf("%s: taken %v, want %v", p.name, got, want)
 		}
-		frame[13] = 6 // ARP
+		frame[12], frame[13] = 8, 6 // ARP
 		if filterTakes(t, vm, frame) {
 			t.Errorf("%s: taken, but is ARP", p.name)
 		}
 	}
-	if taken < 20 {
+	if taken < 30 {
 		t.Errorf("the oracle takes %d packets only", taken)
 	}
 }
@@ -165,8 +262,8 @@ func TestSteerFilter_equalsTheOracle(t *testing.T) {
 // A frame that ends early must be judged alike.
 func TestSteerFilter_truncated(t *testing.T) {
 	vm := steerVM(t)
-	for _, p := range steerPackets() {
-		frame := frameOf(p.bytes)
+	for _, p := range steerFrames() {
+		frame := p.bytes
 		for n := 1; n < len(frame); n++ {
 			if got, want := filterTakes(t, vm, frame[:n]), steerOracle(steered, frame[:n]); got != want {
 				t.Fatalf("%s, %d bytes of it: taken %v, want %v", p.name, n, got, want)
@@ -177,10 +274,31 @@ func TestSteerFilter_truncated(t *testing.T) {
 
 // The largest set of rules must still be a program that the kernel takes.
 func TestSteerFilter_mostRules(t *testing.T) {
-	var rules []SteerRule
-	for n := range byte(maxSteered) {
-		rules = append(rules, SteerRule{steerTo(n), steerAny})
+	tcp := make([]byte, 20)
+	for name, c := range map[string]struct {
+		rule  func(n byte) SteerRule
+		frame func(n byte) []byte
+	}{
+		"IPv4": {func(n byte) SteerRule { return SteerRule{steerTo(n), steerAny} }, func(n byte) []byte {
+			return frameOf(kerneltest.IPv4{Protocol: 17, Src: steerTo(99), Dst: steerTo(n)}.Bytes(tcp))
+		}},
+		"IPv6": {func(n byte) SteerRule { return SteerRule{steerTo6(n), SteerTCP | SteerTunnelErrors} }, func(n byte) []byte {
+			return frame6Of(kerneltest.IPv6{Next: 6, Src: steerTo6(99), Dst: steerTo6(n)}.Bytes(tcp))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rules []SteerRule
+			for n := range byte(maxSteered) {
+				rules = append(rules, c.rule(n))
+			}
+			mostRules(t, rules, c.frame)
+		})
 	}
+}
+
+// mostRules checks that the first addresses' packets, and no others', are taken.
+func mostRules(t *testing.T, rules []SteerRule, frame func(n byte) []byte) {
+	t.Helper()
 	if err := checkSteerRules(rules); err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +314,8 @@ func TestSteerFilter_mostRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range byte(maxSteered + 1) {
-		h := kerneltest.IPv4{Protocol: 17, Src: steerTo(99), Dst: steerTo(n)}
-		if got, want := filterTakes(t, vm, frameOf(h.Bytes(nil))), n < maxSteered; got != want {
-			t.Errorf("to %v: taken %v", steerTo(n), got)
+		if got, want := filterTakes(t, vm, frame(n)), n < maxSteered; got != want {
+			t.Errorf("to address %d: taken %v", n, got)
 		}
 	}
 }
@@ -211,8 +328,9 @@ func TestCheckSteerRules(t *testing.T) {
 	}{
 		{nil, "must be 1 to 16"},
 		{make([]SteerRule, 17), "must be 1 to 16"},
-		{[]SteerRule{{netip.Addr{}, SteerTCP}}, "is not IPv4"},
-		{[]SteerRule{{netip.IPv6Loopback(), SteerTCP}}, "::1 is not IPv4"},
+		{[]SteerRule{{netip.Addr{}, SteerTCP}}, "give an IPv4 or IPv6 address"},
+		{[]SteerRule{{netip.MustParseAddr("fe80::1%p0"), SteerTCP}}, "fe80::1%p0 has a zone"},
+		{[]SteerRule{{steerTo6(2), SteerTCP | SteerEverything}}, "What of 2001:db8:11::2200:0:2 has SteerEverything"},
 		{[]SteerRule{{a, 0}}, "What of 10.0.0.2 is 0"},
 		{[]SteerRule{{a, 8}}, "What of 10.0.0.2 is 8"},
 		{[]SteerRule{{a, SteerTCP}, {a, SteerEverything}}, "10.0.0.2 has two"},
@@ -225,9 +343,8 @@ func TestCheckSteerRules(t *testing.T) {
 	}
 }
 
-// noisyFrame changes some bytes of a packet, and perhaps its end.
-func noisyFrame(rng *rand.Rand, packet []byte) []byte {
-	frame := frameOf(packet)
+// noisyFrame changes some bytes of a frame's packet, in place, and perhaps its end.
+func noisyFrame(rng *rand.Rand, frame []byte) []byte {
 	for range rng.IntN(4) {
 		frame[14+rng.IntN(len(frame)-14)] ^= 1 << rng.IntN(8)
 	}
@@ -235,8 +352,8 @@ func noisyFrame(rng *rand.Rand, packet []byte) []byte {
 }
 
 func FuzzSteerFilter(f *testing.F) {
-	for _, p := range steerPackets() {
-		f.Add(frameOf(p.bytes))
+	for _, p := range steerFrames() {
+		f.Add(p.bytes)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		if len(frame) == 0 {

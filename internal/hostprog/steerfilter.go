@@ -8,13 +8,16 @@ import (
 	"weft/internal/kernel"
 )
 
-// Offsets in an Ethernet frame with an IPv4 packet.
+// Offsets in an Ethernet frame with an IPv4 packet or, if they end in 6, an IPv6 packet.
 const (
 	offEtherType = 12
 	offIP        = kernel.EthernetHeader
 	offFragment  = offIP + 6
 	offProtocol  = offIP + 9
 	offDst       = offIP + 16
+	offPayload6  = offIP + 4
+	offNext6     = offIP + 6
+	offDst6      = offIP + 24
 )
 
 // acceptAll passes the whole packet: a socket filter's result is the number of
@@ -60,7 +63,7 @@ func (c *steerCode) requireOneOf(vals ...uint32) {
 func (c *steerCode) onlyIf(cond bpf.JumpTest, val uint32, body func(*steerCode)) {
 	var inner steerCode
 	body(&inner)
-	*c = append(*c, bpf.JumpIf{Cond: cond, Val: val, SkipFalse: uint8(len(inner))})
+	*c = append(*c, bpf.JumpIf{Cond: cond, Val: val, SkipTrue: 1}, bpf.Jump{Skip: uint32(len(inner))})
 	*c = append(*c, inner...)
 }
 
@@ -86,6 +89,7 @@ func steerDevice() []bpf.Instruction {
 func steerPacket(rules []SteerRule) []bpf.Instruction {
 	var c steerCode
 	c.load(offEtherType, 2)
+	c.onlyIf(bpf.JumpEqual, 0x86dd, func(c *steerCode) { c.packet6(rules) })
 	c.require(bpf.JumpEqual, 0x0800)
 	c.load(offDst, 4) // the whole header is there
 	c.load(offIP, 1)
@@ -112,9 +116,8 @@ func steerPacket(rules []SteerRule) []bpf.Instruction {
 // acceptTo accepts if A is an address with such a rule.
 func (c *steerCode) acceptTo(rules []SteerRule, what Steered) {
 	for _, r := range rules {
-		if r.What&what != 0 {
-			a := r.Address.Unmap().As4()
-			c.onlyIf(bpf.JumpEqual, binary.BigEndian.Uint32(a[:]), (*steerCode).accept)
+		if a := r.Address.Unmap(); a.Is4() && r.What&what != 0 {
+			c.onlyIf(bpf.JumpEqual, binary.BigEndian.Uint32(a.AsSlice()), (*steerCode).accept)
 		}
 	}
 }
@@ -138,4 +141,60 @@ func (c *steerCode) tunnelErrors(rules []SteerRule) {
 	*c = append(*c, bpf.JumpIfX{Cond: bpf.JumpEqual, SkipTrue: 1})
 	c.reject()
 	c.acceptTo(rules, SteerTunnelErrors)
+}
+
+// packet6 looks at an IPv6 packet. A length of 0 is that of none, or of a super-segment of
+// more than 64 KB.
+func (c *steerCode) packet6(rules []SteerRule) {
+	const header, icmpHeader = 40, 8
+	c.load(offDst6+12, 4) // the whole header is there
+	c.load(offIP, 1)
+	c.require(bpf.JumpGreaterOrEqual, 0x60)
+	c.require(bpf.JumpLessOrEqual, 0x6f)
+	c.load(offPayload6, 2)
+	c.require(bpf.JumpNotEqual, 0)
+	c.load(offNext6, 1)
+	c.onlyIf(bpf.JumpEqual, 6, func(c *steerCode) {
+		c.acceptTo6(rules, SteerTCP)
+		c.reject()
+	})
+	c.require(bpf.JumpEqual, 58) // ICMPv6
+	const about = offIP + header + icmpHeader
+	c.load(about+36, 4) // the whole header is there
+	c.load(about+6, 1)
+	c.require(bpf.JumpEqual, 41) // IPv6
+	c.load(about, 1)
+	c.require(bpf.JumpGreaterOrEqual, 0x60)
+	c.require(bpf.JumpLessOrEqual, 0x6f)
+	c.load(offIP+header, 1)
+	c.requireOneOf(1, 2, 3, 4) // unreachable, too big, time exceeded, parameter problem
+	for word := uint32(0); word < 16; word += 4 {
+		c.load(about+8+word, 4)
+		*c = append(*c, bpf.TAX{})
+		c.load(offDst6+word, 4)
+		*c = append(*c, bpf.JumpIfX{Cond: bpf.JumpEqual, SkipTrue: 1})
+		c.reject()
+	}
+	c.acceptTo6(rules, SteerTunnelErrors)
+	c.reject()
+}
+
+// acceptTo6 accepts if the IPv6 packet is to an address with such a rule.
+func (c *steerCode) acceptTo6(rules []SteerRule, what Steered) {
+	for _, r := range rules {
+		if a := r.Address.Unmap(); a.Is6() && r.What&what != 0 {
+			b := a.As16()
+			c.acceptTo6Words(b[:])
+		}
+	}
+}
+
+// acceptTo6Words accepts if the last words of the destination are these.
+func (c *steerCode) acceptTo6Words(rest []byte) {
+	if len(rest) == 0 {
+		c.accept()
+		return
+	}
+	c.load(offDst6+16-uint32(len(rest)), 4)
+	c.onlyIf(bpf.JumpEqual, binary.BigEndian.Uint32(rest), func(c *steerCode) { c.acceptTo6Words(rest[4:]) })
 }

@@ -77,12 +77,21 @@ func TestSteer_besideOtherPrograms(t *testing.T) {
 		if mended, err := s.steer.Repair(); err != nil || len(mended) != 1 {
 			t.Errorf("mended %q, %v", mended, err)
 		}
+		if err := netlink.LinkSetGROMaxSize(port, 100000); err != nil { // IPv6's
+			t.Errorf("BIG TCP of IPv6: %v", err)
+		}
+		if mended, err := s.steer.Repair(); err != nil || len(mended) != 1 {
+			t.Errorf("mended %q, %v", mended, err)
+		}
 		if err := s.steer.Close(); err != nil {
 			return err
 		}
 		now, err := netlink.LinkByName("p0")
 		if err == nil && now.Attrs().GROIPv4MaxSize != 100000 {
 			t.Errorf("gro_ipv4_max_size is %d, want 100000 as before", now.Attrs().GROIPv4MaxSize)
+		}
+		if err == nil && now.Attrs().GROMaxSize != 100000 {
+			t.Errorf("gro_max_size is %d, want 100000 as before", now.Attrs().GROMaxSize)
 		}
 		return err
 	})

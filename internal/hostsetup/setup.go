@@ -52,6 +52,7 @@ type Options struct {
 
 	TUN    string         // the device that programs' packets are routed into; "" for none
 	TUNMTU int            // the TUN's own MTU in bytes; 0: nobody watches it
+	TUN6   bool           // the kernel must take IPv6 packets from the TUN, too, which the default for devices may forbid
 	Own    []netip.Prefix // addresses that the TUN has besides
 	Tunnel []netip.Prefix // destinations of which every packet goes into the TUN, and TCP to Fabric besides
 
@@ -153,6 +154,8 @@ func (o Options) check() error {
 		return fmt.Errorf("host plan: MTU is %d bytes, must be %d or more by %v", o.MTU, o.minMTU(), o.Carrier)
 	case o.Six != nil && (len(o.Six.Fabric) == 0 || o.Uplink == "" || o.Six.MTU < kernel.MinMTU6):
 		return fmt.Errorf("host plan: Six has %d prefixes of the fabric and an MTU of %d bytes, by %q; it needs both, at least %d, and Uplink", len(o.Six.Fabric), o.Six.MTU, o.Uplink, kernel.MinMTU6)
+	case o.TUN6 && o.TUNMTU != 0 && o.TUNMTU < kernel.MinMTU6:
+		return fmt.Errorf("host plan: TUN6 needs an MTU of %d bytes, and TUNMTU is %d", kernel.MinMTU6, o.TUNMTU)
 	case o.Carrier != encap.CarrierIPIP && o.Carrier != encap.CarrierSRv6:
 		return fmt.Errorf("host plan: Carrier is %v, which hosts do not write; use ipip or srv6", o.Carrier)
 	case o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !(o.Gateway.Is4() && o.Address.Is4()):
@@ -216,6 +219,9 @@ func (p *Plan) filters(o Options) {
 		p.Sysctls = append(p.Sysctls,
 			kernel.Sysctl{Key: confKey(o.TUN, "accept_local"), Value: "1"},
 			kernel.Sysctl{Key: confKey(o.TUN, "forwarding"), Value: "1"})
+	}
+	if o.TUN6 {
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey6(o.TUN, "disable_ipv6"), Value: "0"})
 	}
 }
 

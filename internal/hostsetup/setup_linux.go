@@ -149,10 +149,10 @@ func (s *Setup) syncRules() ([]string, error) {
 // the TUN's, which end with it. For a setting that has been changed already, here or before
 // a crash, the first value counts.
 func (s *Setup) saveSettings(p Plan) error {
-	own := confKey(p.TUN, "")
+	own, own6 := confKey(p.TUN, ""), confKey6(p.TUN, "")
 	news := false
 	for _, c := range p.Sysctls {
-		if p.TUN != "" && strings.HasPrefix(c.Key, own) {
+		if p.TUN != "" && (strings.HasPrefix(c.Key, own) || strings.HasPrefix(c.Key, own6)) {
 			continue
 		}
 		i := slices.IndexFunc(s.state.Sysctls, func(v savedValue) bool { return v.Key == c.Key })

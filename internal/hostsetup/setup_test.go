@@ -46,6 +46,8 @@ func TestPlanHost_commands(t *testing.T) {
 	offload.TUN = ""
 	both := offload
 	both.Six, both.Narrow = sixOptions(), map[netip.Prefix]int{netip.MustParsePrefix("2001:db8:0:2::/64"): 1300}
+	gateway6 := gatewayOptions()
+	gateway6.TUN6, gateway6.TUNMTU = true, 1480
 	strict := gatewayOptions()
 	strict.Uplink, strict.Strict = "eth0.100", []string{"eth0.100"}
 	strictAll := gatewayOptions()
@@ -69,6 +71,19 @@ func TestPlanHost_commands(t *testing.T) {
 			"sysctl -w net.ipv4.conf.weft0.rp_filter=0",
 			"sysctl -w net.ipv4.conf.weft0.accept_local=1",
 			"sysctl -w net.ipv4.conf.weft0.forwarding=1",
+			"ip route replace 10.0.0.0/14 table 5740 proto 87 dev weft0 src 10.0.0.2 mtu 1480",
+			"ip route replace throw 10.0.0.0/24 table 5740 proto 87",
+			fabricOut,
+			"ip route replace throw 10.0.0.0/24 table 5741 proto 87",
+			"ip rule add pref 5739 iif weft0 protocol 87 lookup 5741",
+			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
+			"ip rule add pref 5740 iif lo ipproto tcp protocol 87 lookup 5740",
+		}},
+		{"gateway with IPv6", gateway6, true, []string{
+			"sysctl -w net.ipv4.conf.weft0.rp_filter=0",
+			"sysctl -w net.ipv4.conf.weft0.accept_local=1",
+			"sysctl -w net.ipv4.conf.weft0.forwarding=1",
+			"sysctl -w net.ipv6.conf.weft0.disable_ipv6=0",
 			"ip route replace 10.0.0.0/14 table 5740 proto 87 dev weft0 src 10.0.0.2 mtu 1480",
 			"ip route replace throw 10.0.0.0/24 table 5740 proto 87",
 			fabricOut,
@@ -162,6 +177,7 @@ func TestPlanHost_bad(t *testing.T) {
 			o.Six = sixOptions()
 			o.Six.MTU = 1279
 		},
+		"TUNMTU is 1279":        func(o *Options) { o.TUN6, o.TUNMTU = true, 1279 },
 		"must be 556 or more":   func(o *Options) { o.MTU = 555 },
 		"Carrier is mpls":       func(o *Options) { o.Carrier = encap.CarrierMPLS },
 		"Gateway is invalid IP": func(o *Options) { o.Carrier, o.Gateway = encap.CarrierSRv6, netip.Addr{} },

@@ -22,6 +22,7 @@ var uplinkKnobs = [...]knob{
 	{"gso_ipv4_max_size", true, func(a *netlink.LinkAttrs) uint32 { return a.GSOIPv4MaxSize }, (*netlink.Handle).LinkSetGSOIPv4MaxSize},
 	{"gro_ipv4_max_size", true, func(a *netlink.LinkAttrs) uint32 { return a.GROIPv4MaxSize }, (*netlink.Handle).LinkSetGROIPv4MaxSize},
 	{"gso_max_size", true, func(a *netlink.LinkAttrs) uint32 { return a.GSOMaxSize }, (*netlink.Handle).LinkSetGSOMaxSize},
+	{"gro_max_size", true, func(a *netlink.LinkAttrs) uint32 { return a.GROMaxSize }, (*netlink.Handle).LinkSetGROMaxSize},
 }
 
 // Numbers of uplinkKnobs.
@@ -30,6 +31,7 @@ const (
 	GSOSize
 	GROSize
 	GSOSize6 // the kernel sets GSOSize to the same, so this one is set first
+	GROSize6 // the same of GROSize
 )
 
 // MaxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices. A longer

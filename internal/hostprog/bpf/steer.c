@@ -8,9 +8,11 @@
 // network.
 
 #include "packet.h"
+#include "ipv6.h"
 
 #define MAX_ADDRESSES 16 /* hostprog.maxSteered */
 #define PACKET_HOST 0 /* linux/if_packet.h: addressed to this device */
+#define PROTO_ICMPV6 58
 
 /* The bits of hostprog.Steered. */
 enum { TCP = 1, EVERYTHING = 2, TUNNEL_ERRORS = 4 };
@@ -27,6 +29,13 @@ struct {
 	__type(key, __be32);
 	__type(value, __u8);
 } steered SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_ADDRESSES);
+	__type(key, __be32[4]);
+	__type(value, __u8);
+} steered6 SEC(".maps");
 
 /*
  * is_tunnel_error reports an ICMP error about an IP-in-IP packet that the error's
@@ -46,17 +55,46 @@ static __always_inline int is_tunnel_error(struct __sk_buff *skb, __u32 at, __be
 	       about.protocol == PROTO_IPIP && about.saddr == daddr;
 }
 
-static __always_inline int wanted(struct __sk_buff *skb)
+/* is_tunnel_error6 reports the same of an ICMPv6 error about IPv6 in IPv6. */
+static __always_inline int is_tunnel_error6(struct __sk_buff *skb, const struct ipv6 *ip)
 {
-	struct ipv4 ip;
-	__be16 type;
+	__u32 at = IP + sizeof(*ip);
+	struct ipv6 about;
+	__u8 type;
+
+	if (bpf_skb_load_bytes(skb, at, &type, sizeof(type)) ||
+	    bpf_skb_load_bytes(skb, at + 8, &about, sizeof(about)))
+		return 0;
+	/* Destination unreachable, too big, time exceeded, parameter problem. */
+	return type >= 1 && type <= 4 && is_ipv6(&about) && about.next == PROTO_IPV6 &&
+	       about.saddr[0] == ip->daddr[0] && about.saddr[1] == ip->daddr[1] &&
+	       about.saddr[2] == ip->daddr[2] && about.saddr[3] == ip->daddr[3];
+}
+
+/*
+ * wanted6 takes nothing with extension headers, fragments included. A super-segment of
+ * more than 64 KB (BIG TCP) has no length, or a header before TCP's.
+ */
+static __always_inline int wanted6(struct __sk_buff *skb)
+{
+	struct ipv6 ip;
 	__u8 *what;
 
-	if (skb->pkt_type != PACKET_HOST || skb->vlan_present)
+	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv6(&ip) || !ip.payload)
 		return 0;
-	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type)) ||
-	    type != bpf_htons(ETH_P_IP))
+	what = bpf_map_lookup_elem(&steered6, ip.daddr);
+	if (!what)
 		return 0;
+	if (ip.next == PROTO_TCP)
+		return *what & TCP;
+	return ip.next == PROTO_ICMPV6 && *what & TUNNEL_ERRORS && is_tunnel_error6(skb, &ip);
+}
+
+static __always_inline int wanted4(struct __sk_buff *skb)
+{
+	struct ipv4 ip;
+	__u8 *what;
+
 	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip) || header_length(&ip) < sizeof(ip))
 		return 0;
 	what = bpf_map_lookup_elem(&steered, &ip.daddr);
@@ -71,6 +109,19 @@ static __always_inline int wanted(struct __sk_buff *skb)
 	if (ip.protocol == PROTO_ICMP && *what & TUNNEL_ERRORS)
 		return is_tunnel_error(skb, IP + header_length(&ip), ip.daddr);
 	return 0;
+}
+
+static __always_inline int wanted(struct __sk_buff *skb)
+{
+	__be16 type;
+
+	if (skb->pkt_type != PACKET_HOST || skb->vlan_present)
+		return 0;
+	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type)))
+		return 0;
+	if (type == bpf_htons(ETH_P_IPV6))
+		return wanted6(skb);
+	return type == bpf_htons(ETH_P_IP) && wanted4(skb);
 }
 
 SEC("tc") int weft_steer(struct __sk_buff *skb)
