@@ -114,4 +114,17 @@ func restoresTheOrderOfIPv6(t *testing.T, mode string) {
 			t.Errorf("%s says\n%s", host, says)
 		}
 	}
+	// A strict filter drops what comes by the TUN: then the kernel gets IPv6 as it comes.
+	l.in("h2-1", "nft 'flush chain ip6 loose raw; add rule ip6 loose raw icmpv6 type { nd-router-advert, nd-neighbor-solicit } accept; add rule ip6 loose raw fib saddr . mark . iif oif missing drop'")
+	l.waitFor("h2-1 notices", func() bool {
+		return strings.Contains(l.says("h2-1"), "nobody restores the order of IPv6") && strings.Contains(l.says("h2-1"), "back at work")
+	})
+	took2 := count(took)
+	l.send6("h1-1", "h2-1")
+	if n := count(took) - took2; n > 100 { // of BGP
+		t.Errorf("behind a strict filter %d packets went to the dataplane", n)
+	}
+	if by := l.send("h1-1", "h2-1"); !spread(by) {
+		t.Errorf("behind a strict filter packets of IPv4 bounced at %v", by)
+	}
 }

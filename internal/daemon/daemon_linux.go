@@ -140,6 +140,9 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		if err := d.receiver.start(plan); err != nil {
 			return err
 		}
+		if r, ok := d.receiver.(*hostReceiver); ok && r.shut != nil {
+			d.log.Printf("warning: nobody restores the order of IPv6: %v: a firewall that checks reverse paths must be loose (firewalld: IPv6_rpfilter=loose), and let UDP in from the fabric; then restart weft", r.shut)
+		}
 	}
 	if err := d.follow(c, c.fabric); err != nil {
 		return err

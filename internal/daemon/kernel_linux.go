@@ -198,5 +198,8 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 
 func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }
 
-// gone reports whether an error says that the uplink is no more.
-func gone(err error) bool { return errors.Is(err, hostprog.ErrUplinkGone) }
+// gone reports whether an error says that what packets go by is no more: the uplink, or the
+// way in by the TUN.
+func gone(err error) bool {
+	return errors.Is(err, hostprog.ErrUplinkGone) || errors.Is(err, errShut)
+}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,8 @@ type hostReceiver struct {
 	uplink    *link.Packet
 	tunnel    *link.UDP
 	in, out   lives
+	admission *admission // of IPv6; nil if that is not taken
+	shut      error      // why IPv6 is not taken
 }
 
 // openReceiver makes the TUN, into which nothing leads yet.
@@ -58,6 +61,7 @@ func (c *Config) overhead() int {
 // start begins to move packets.
 func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
+	r.admit6()
 	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
 		programs: r.tun, name: r.place.name, peers: r.place.peers, onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
@@ -93,6 +97,22 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	return nil
 }
 
+// admit6 leaves IPv6 to the kernel, in whatever order it comes, unless packets of the
+// dataplane's arrive.
+func (r *hostReceiver) admit6() {
+	if !r.place.address6.IsValid() {
+		return
+	}
+	if r.admission, r.shut = openAdmission(r.tun, r.place.address6, r.config.fabric6); r.shut == nil {
+		r.shut = r.admission.prove()
+	}
+	if r.shut != nil {
+		r.place.address6 = netip.Addr{}
+		r.admission.close()
+		r.admission = nil
+	}
+}
+
 // openUplink makes a socket that gets the fabric's TCP in place of the kernel, as long as
 // the daemon lives.
 func (r *hostReceiver) openUplink() (err error) {
@@ -120,6 +140,9 @@ func (r *hostReceiver) Repair() (mended []string, err error) {
 	if r.detour != nil {
 		did, err2 := r.detour.Repair()
 		mended, err = append(mended, did...), errors.Join(err, err2)
+	}
+	if r.admission != nil {
+		err = errors.Join(err, r.admission.check(time.Now()))
 	}
 	return mended, err
 }
@@ -207,7 +230,7 @@ func (r *hostReceiver) Done() <-chan struct{} {
 // Close gives the kernel its packets back, delivers what is held, and closes the devices.
 // In this order some packets arrive twice. In the other order some would not arrive at all.
 func (r *hostReceiver) Close() error {
-	var errs []error
+	errs := []error{r.admission.close()}
 	if r.steer != nil {
 		errs = append(errs, r.steer.Close())
 	}

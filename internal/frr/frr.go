@@ -220,16 +220,17 @@ func (s Switch) Show(commands ...string) ([]byte, error) {
 
 // CheckConfig returns what FRR has against a configuration, nil if nothing.
 func CheckConfig(config string) error {
-	f, err := os.CreateTemp("", "weft-frr")
+	dir, err := os.MkdirTemp("", "weft-frr")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(config)
-	if err := errors.Join(err, f.Close()); err != nil {
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "frr.conf")
+	// vtysh complains of a vtysh.conf that it may not read, as root's is.
+	if err := errors.Join(os.WriteFile(file, []byte(config), 0o600), os.WriteFile(filepath.Join(dir, "vtysh.conf"), nil, 0o600)); err != nil {
 		return err
 	}
-	out, err := exec.Command("vtysh", "-C", "-f", f.Name()).CombinedOutput()
+	out, err := exec.Command("vtysh", "--config_dir", dir, "-C", "-f", file).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		return fmt.Errorf("vtysh refuses the configuration: %v: %s", err, out)
 	}

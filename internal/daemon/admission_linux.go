@@ -1,0 +1,147 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"weft/internal/checksum"
+	"weft/link"
+	"weft/topology"
+)
+
+// admission finds out whether the kernel lets IPv6 packets in that come by the TUN. A
+// firewall that checks reverse paths strictly, as firewalld does unless it is told otherwise,
+// drops them, since the way back leads out of the uplink. A datagram that seems to be from
+// another rack goes into the TUN, and must come out of a socket.
+type admission struct {
+	tun    *link.TUN
+	socket *net.UDPConn
+	packet []byte // behind link.SuperHeadroom; ends in a token
+	asked  time.Time
+	missed int // datagrams in a row
+}
+
+const (
+	admissionEvery  = 2 * time.Second
+	admissionWait   = 100 * time.Millisecond
+	admissionMisses = 3 // in a row, after which nothing is let in
+
+	tokenLen     = 8
+	datagramLen6 = 40 + 8 + tokenLen
+)
+
+// errShut says that packets from the TUN do not arrive.
+var errShut = errors.New("IPv6 packets that come in by the TUN are dropped here")
+
+// openAdmission returns one for a host's address, and a view of the fabric from there.
+func openAdmission(tun *link.TUN, own netip.Addr, t *topology.Topology) (*admission, error) {
+	from, ok := stranger(t)
+	if !ok {
+		return nil, errors.New("there is no other rack")
+	}
+	socket, err := net.ListenUDP("udp6", net.UDPAddrFromAddrPort(netip.AddrPortFrom(own, 0)))
+	if err != nil {
+		return nil, err
+	}
+	port := uint16(socket.LocalAddr().(*net.UDPAddr).Port)
+	a := &admission{tun: tun, socket: socket, packet: make([]byte, link.SuperHeadroom+datagramLen6)}
+	b := a.packet[link.SuperHeadroom:]
+	b[0], b[6], b[7] = 0x60, protoUDP, 64
+	binary.BigEndian.PutUint16(b[4:], 8+tokenLen)
+	copy(b[8:], from.AsSlice())
+	copy(b[24:], own.AsSlice())
+	binary.BigEndian.PutUint16(b[40:], port)
+	binary.BigEndian.PutUint16(b[42:], port)
+	binary.BigEndian.PutUint16(b[44:], 8+tokenLen)
+	if _, err := rand.Read(b[48:]); err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	sum := ^checksum.Fold(checksum.Sum(b[8:], protoUDP+8+tokenLen)) // RFC 8200 §8.1
+	if sum == 0 {
+		sum = 0xffff
+	}
+	binary.BigEndian.PutUint16(b[46:], sum)
+	return a, nil
+}
+
+const protoUDP = 17
+
+// stranger returns an address of another rack, whether somebody has it or not.
+func stranger(t *topology.Topology) (a netip.Addr, ok bool) {
+	for edge := range t.Racks() {
+		if list := t.RackPrefixesOf(edge, true); len(list) > 0 && !t.Paths(0, edge).Direct() {
+			p := list[0]
+			if a = p.Addr().Next(); !p.Contains(a) {
+				a = p.Addr()
+			}
+			return a, true
+		}
+	}
+	return a, false
+}
+
+// prove waits until a datagram arrives, or fails with errShut.
+func (a *admission) prove() error {
+	for range admissionMisses {
+		if err := a.ask(time.Now()); err != nil {
+			return err
+		}
+		for end := time.Now().Add(admissionWait); time.Now().Before(end); {
+			if a.heard(end) {
+				return nil
+			}
+		}
+	}
+	return errShut
+}
+
+// check is prove without much waiting: call it often. It fails when nothing arrives any more.
+func (a *admission) check(now time.Time) error {
+	if now.Sub(a.asked) < admissionEvery {
+		return nil
+	}
+	if a.heard(now.Add(time.Millisecond)) { // it is there, if it ever comes
+		a.missed = 0
+	} else if a.missed++; a.missed >= admissionMisses {
+		return errShut
+	}
+	return a.ask(now)
+}
+
+func (a *admission) ask(now time.Time) error {
+	a.asked = now
+	if _, err := a.tun.Write([][]byte{a.packet}, link.SuperHeadroom); err != nil {
+		return fmt.Errorf("%w: %w", errShut, err)
+	}
+	return nil
+}
+
+// heard reports whether a datagram with the token has arrived by a deadline. Others are
+// strangers' and may be as many as they like: only some are looked at.
+func (a *admission) heard(by time.Time) bool {
+	const most = 64
+	a.socket.SetReadDeadline(by)
+	b := make([]byte, tokenLen+1)
+	for range most {
+		n, err := a.socket.Read(b)
+		if err != nil {
+			return false
+		}
+		if string(b[:n]) == string(a.packet[len(a.packet)-tokenLen:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *admission) close() error {
+	if a == nil {
+		return nil
+	}
+	return a.socket.Close()
+}
