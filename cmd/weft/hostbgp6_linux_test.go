@@ -55,7 +55,11 @@ func TestHost_carriesIPv6(t *testing.T) {
 // the peer hangs, its kernel gets the packets.
 func TestHost_restoresTheOrderOfIPv6(t *testing.T) {
 	slowtest.System(t)
-	for name, mode := range map[string]string{"gateway": "gateway", "offload": "offload\nresequence: true\nreceivers_resequence: true"} {
+	modes := map[string]string{"gateway": "gateway"}
+	if slowtest.Long() { // the same parts in another order
+		modes["offload"] = "offload\nresequence: true\nreceivers_resequence: true"
+	}
+	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) { restoresTheOrderOfIPv6(t, mode) })
 	}
 }
