@@ -49,33 +49,44 @@ func TestProbe_roundTrip(t *testing.T) {
 		if p.AsData = rng.IntN(2) == 0; p.Kind == Boomerang {
 			p.Target = p.Origin
 		}
-		b := probe(t, p)
-		if len(b) != ProbeLen || !IsProbe(b) || !udpValid(b) || slowChecksum(b[:20]) != binary.BigEndian.Uint16(b[10:]) {
-			t.Fatalf("%+v became %x", p, b)
+		thereAndBack(t, p, ProbeLen, func(b []byte) bool {
+			return udpValid(b) && slowChecksum(b[:20]) == binary.BigEndian.Uint16(b[10:])
+		})
+	}
+}
+
+// A sum of zero must be sent as ffff: in IPv4 it would stand for no checksum, and IPv6 has no
+// datagrams without one.
+func TestProbe_checksumIsNeverZero(t *testing.T) {
+	for _, c := range []struct {
+		p     Probe
+		sum   int // its offset
+		valid func([]byte) bool
+	}{{request(), 26, udpValid}, {request6(), 46, udpValid6}} {
+		seen := false
+		for i := range uint64(1 << 16) {
+			c.p.Token = i
+			b := probe(t, c.p)
+			sum := binary.BigEndian.Uint16(b[c.sum:])
+			if seen = seen || sum == 0xffff; sum == 0 || !c.valid(b) {
+				t.Fatalf("%v, token %#x: checksum %#x", c.p.Origin, i, sum)
+			}
 		}
-		if got, err := ParseProbe(append(b, 0, 0)); err != nil || got != p {
-			t.Fatalf("%+v came back as %+v, %v", p, got, err)
+		if !seen {
+			t.Fatalf("%v: no token had a sum of zero: the test shows nothing", c.p.Origin)
 		}
 	}
 }
 
-// A sum of zero must be sent as ffff, or it would stand for no checksum.
-func TestProbe_checksumIsNeverZero(t *testing.T) {
-	p := request()
-	seen := false
-	for i := range uint64(1 << 16) {
-		p.Token = i
-		b := probe(t, p)
-		c := binary.BigEndian.Uint16(b[26:])
-		if c == 0 {
-			t.Fatalf("token %#x: no checksum", i)
-		}
-		if seen = seen || c == 0xffff; !udpValid(b) {
-			t.Fatalf("token %#x: checksum %#x", i, c)
-		}
+// thereAndBack encodes a probe, checks the packet, and decodes it.
+func thereAndBack(t *testing.T, p Probe, length int, valid func([]byte) bool) {
+	t.Helper()
+	b := probe(t, p)
+	if len(b) != length || len(b) != p.Len() || !IsProbe(b) || !valid(b) {
+		t.Fatalf("%+v became %x", p, b)
 	}
-	if !seen {
-		t.Fatal("no token had a sum of zero: the test shows nothing")
+	if got, err := ParseProbe(append(b, 0, 0)); err != nil || got != p {
+		t.Fatalf("%+v came back as %+v, %v", p, got, err)
 	}
 }
 

@@ -61,17 +61,23 @@ func open1(t *testing.T, l *lab.Lab, name string, carrier encap.Carrier) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{Node: n, delivered: l.Config.Topology}
-	err = l.Do(n.ID, func() (err error) {
-		h.Prober, err = Open(Config{Interface: "p0", Address: n.Addr, Topology: l.Config.Topology, Seed: 1 + uint64(n.ID),
-			Carrier: carrier, Gateway: gateway(l.Config.Topology, n.ID),
-			// A machine that does much else answers late.
-			Interval: 50 * time.Millisecond, Multiplier: 5,
-			Deliver: func(t *topology.Topology, _ *liveness.Carriage) {
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				h.delivered = t
-			}})
+	return openHost(t, n, func(f func() error) error { return l.Do(n.ID, f) }, Config{Interface: "p0", Topology: l.Config.Topology,
+		Seed: 1 + uint64(n.ID), Carrier: carrier, Gateway: gateway(l.Config.Topology, n.ID)})
+}
+
+// openHost runs a Prober at a host, in its namespace.
+func openHost(t *testing.T, n topology.Node, within func(func() error) error, c Config) *host {
+	t.Helper()
+	h := &host{Node: n, delivered: c.Topology}
+	c.Address = n.Addr
+	c.Interval, c.Multiplier = 50*time.Millisecond, 5 // a machine that does much else answers late
+	c.Deliver = func(t *topology.Topology, _ *liveness.Carriage) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.delivered = t
+	}
+	err := within(func() (err error) {
+		h.Prober, err = Open(c)
 		return err
 	})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os/exec"
 	"testing"
-	"time"
 
 	"weft/encap"
 	"weft/internal/kernel"
@@ -112,26 +111,8 @@ func (f *six) open(t *testing.T, name string, gateway netip.Addr) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{Node: top.Node(0), delivered: top}
-	err = kernel.InNamespace(f.ns[name], func() (err error) {
-		h.Prober, err = Open(Config{Interface: "eth1", Address: f.addr6(name), Topology: top, Seed: 1 + uint64(len(name)), Gateway: gateway,
-			Interval: 50 * time.Millisecond, Multiplier: 5, // see open1
-			Deliver: func(t *topology.Topology, _ *liveness.Carriage) {
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				h.delivered = t
-			}})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return h
+	return openHost(t, top.Node(0), func(do func() error) error { return kernel.InNamespace(f.ns[name], do) },
+		Config{Interface: "eth1", Topology: top, Seed: 1 + uint64(len(name)), Gateway: gateway})
 }
 
 // Over IPv6 boomerangs come home and peers answer, by a raw socket and by a gateway's

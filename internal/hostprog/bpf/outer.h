@@ -69,24 +69,9 @@ static __always_inline int bounce(struct __sk_buff *skb, const struct ipv4 *ip, 
 	return TC_ACT_OK;
 }
 
-/* put4in6 writes an IPv6 header and the IPv4 one behind it into new room before an IPv4
- * packet. */
-static __always_inline int put4in6(struct __sk_buff *skb, const void *headers, __u32 size)
-{
-	__be16 type = bpf_htons(ETH_P_IPV6);
-
-	if (make_room(skb, sizeof(struct ipv6), BPF_F_ADJ_ROOM_ENCAP_L3_IPV6))
-		return unable(REFUSED);
-	if (bpf_skb_store_bytes(skb, IP, headers, size, 0) ||
-	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type), 0))
-		return drop(BROKEN); /* the room cannot be given back */
-	return TC_ACT_OK;
-}
-
-/* label puts IPv6 before a packet, whose destination is the rack's labels with
- * the path's in the gap behind the block. */
-static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
-				 const struct rack *rack, __be32 path)
+/* wrap4in6 puts IPv6 before an IPv4 packet. */
+static __always_inline int wrap4in6(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
+				    const __be32 *from, const __be32 *to)
 {
 	struct {
 		struct ipv6 outer;
@@ -97,15 +82,32 @@ static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, _
 			.payload = bpf_htons(length),
 			.next = PROTO_IPIP,
 			.hops = HOP_LIMIT,
-			.saddr = { ADDR6_0, ADDR6_1, 0, ip->saddr },
 		},
 		.inner = *ip,
 	};
+	__be16 type = bpf_htons(ETH_P_IPV6);
 
-	__builtin_memcpy(h.outer.daddr, rack->sids, sizeof(h.outer.daddr));
-	h.outer.daddr[0] |= bpf_htonl(bpf_ntohl(path) >> 16);
-	h.outer.daddr[1] |= bpf_htonl(bpf_ntohl(path) << 16);
-	return put4in6(skb, &h, sizeof(h));
+	__builtin_memcpy(h.outer.saddr, from, sizeof(h.outer.saddr));
+	__builtin_memcpy(h.outer.daddr, to, sizeof(h.outer.daddr));
+	if (make_room(skb, sizeof(h.outer), BPF_F_ADJ_ROOM_ENCAP_L3_IPV6))
+		return unable(REFUSED);
+	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0) ||
+	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type), 0))
+		return drop(BROKEN); /* the room cannot be given back */
+	return TC_ACT_OK;
+}
+
+/* label leads a packet to the rack's labels, with the path's in the gap behind the
+ * block. */
+static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
+				 const struct rack *rack, __be32 path)
+{
+	__be32 from[4] = { ADDR6_0, ADDR6_1, 0, ip->saddr }, to[4];
+
+	__builtin_memcpy(to, rack->sids, sizeof(to));
+	to[0] |= bpf_htonl(bpf_ntohl(path) >> 16);
+	to[1] |= bpf_htonl(bpf_ntohl(path) << 16);
+	return wrap4in6(skb, ip, length, from, to);
 }
 
 /* bounce6 puts IPv6 before an IPv6 packet. The outer label stays 0: the way to a
@@ -134,35 +136,16 @@ static __always_inline int bounce6(struct __sk_buff *skb, const struct ipv6 *ip,
 	return TC_ACT_OK;
 }
 
-/* bounce4in6 puts IPv6 before an IPv4 packet. */
-static __always_inline int bounce4in6(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
-				      const struct address6 *to)
-{
-	struct {
-		struct ipv6 outer;
-		struct ipv4 inner;
-	} h = {
-		.outer = {
-			.class = bpf_htonl(6 << 28 | (__u32)ip->tos << 20),
-			.payload = bpf_htons(length),
-			.next = PROTO_IPIP,
-			.hops = HOP_LIMIT,
-			.saddr = { source6[0], source6[1], source6[2], source6[3] },
-		},
-		.inner = *ip,
-	};
-
-	__builtin_memcpy(h.outer.daddr, to, sizeof(h.outer.daddr));
-	return put4in6(skb, &h, sizeof(h));
-}
-
 static __always_inline int encapsulate(struct __sk_buff *skb, const struct inner *in, const struct rack *rack,
 				       __be32 path, const struct address6 *to)
 {
 	if (in->six)
 		return bounce6(skb, &in->v6, in->length, to);
-	if (rack->outer == IPV6)
-		return bounce4in6(skb, &in->v4, in->length, to);
+	if (rack->outer == IPV6) {
+		__be32 from[4] = { source6[0], source6[1], source6[2], source6[3] };
+
+		return wrap4in6(skb, &in->v4, in->length, from, to->word);
+	}
 	if (rack->outer == LABELS)
 		return label(skb, &in->v4, in->length, rack, path);
 	return bounce(skb, &in->v4, in->length, path);
