@@ -8,8 +8,8 @@ const (
 )
 
 // datagram describes one of weft's own kinds of packets. Each is a UDP datagram in IPv4
-// without options, or in IPv6 (datagram6.go). All of a kind have the same length, but for padding where the kind
-// allows it.
+// without options, or in IPv6 (datagram6.go). All of a kind have the same length, but for
+// padding where the kind allows it.
 type datagram struct {
 	length int // in bytes, headers included; a multiple of 4
 	most   int // the same with the most padding; 0: there is none

@@ -9,6 +9,9 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/net/bpf"
+	"golang.org/x/net/ipv6"
+
 	"weft/internal/checksum"
 	"weft/link"
 	"weft/topology"
@@ -61,6 +64,9 @@ func openAdmission(tun *link.TUN, own netip.Addr, t *topology.Topology) (*admiss
 	if _, err := rand.Read(b[48:]); err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
+	if err := a.onlyToken(); err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
 	sum := ^checksum.Fold(checksum.Sum(b[8:], protoUDP+8+tokenLen)) // RFC 8200 §8.1
 	if sum == 0 {
 		sum = 0xffff
@@ -70,6 +76,25 @@ func openAdmission(tun *link.TUN, own netip.Addr, t *topology.Topology) (*admiss
 }
 
 const protoUDP = 17
+
+// onlyToken has the kernel drop all that comes to the socket without the token: strangers
+// could fill it otherwise, and the daemon would take IPv6 for shut out.
+func (a *admission) onlyToken() error {
+	const header = 8 // of UDP, where a socket's filter begins to look
+	token := a.packet[len(a.packet)-tokenLen:]
+	code, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: header, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: binary.BigEndian.Uint32(token), SkipTrue: 3},
+		bpf.LoadAbsolute{Off: header + 4, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: binary.BigEndian.Uint32(token[4:]), SkipTrue: 1},
+		bpf.RetConstant{Val: datagramLen6},
+		bpf.RetConstant{},
+	})
+	if err != nil {
+		return err
+	}
+	return ipv6.NewPacketConn(a.socket).SetBPF(code)
+}
 
 // stranger returns an address of another rack, whether somebody has it or not.
 func stranger(t *topology.Topology) (a netip.Addr, ok bool) {
@@ -121,13 +146,12 @@ func (a *admission) ask(now time.Time) error {
 	return nil
 }
 
-// heard reports whether a datagram with the token has arrived by a deadline. Others are
-// strangers' and may be as many as they like: only some are looked at.
+// heard reports whether a datagram has arrived by a deadline, and takes it. What came before
+// the filter was there does not count.
 func (a *admission) heard(by time.Time) bool {
-	const most = 64
 	a.socket.SetReadDeadline(by)
 	b := make([]byte, tokenLen+1)
-	for range most {
+	for {
 		n, err := a.socket.Read(b)
 		if err != nil {
 			return false
@@ -136,7 +160,6 @@ func (a *admission) heard(by time.Time) bool {
 			return true
 		}
 	}
-	return false
 }
 
 func (a *admission) close() error {
