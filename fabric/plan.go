@@ -49,7 +49,7 @@ type NodePlan struct {
 	Ports    []Port       `json:"ports"`
 	Sysctls  []Sysctl     `json:"sysctls"`
 	Routes   []Route      `json:"routes"`
-	Bouncing []netip.Addr `json:"bouncing,omitempty"` // IP-in-IP to these ends here, that of IPv6 in IPv6 too
+	Bouncing []netip.Addr `json:"bouncing,omitempty"` // of either family: IP-in-IP to these ends here
 
 	// Virtual, if not empty, names for each bouncing address the routing table for
 	// decapsulated packets. Where that table has no route, the main one is used.
@@ -61,8 +61,8 @@ type NodePlan struct {
 	Routes6    []Route    `json:"routes6,omitempty"`
 	SIDs       []SID      `json:"sids,omitempty"`
 
-	// Of PlanGraph, with Address6.
-	Local []SID `json:"local,omitempty"` // micro-SIDs of an operator
+	// Local are an operator's micro-SIDs that the switch answers to. Only PlanGraph gives them.
+	Local []SID `json:"local,omitempty"`
 
 	MPLS []MPLSRoute `json:"mpls,omitempty"` // with Options.MPLS
 	Gate []GatePort  `json:"gate,omitempty"` // of edge switches, with either
