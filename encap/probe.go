@@ -205,13 +205,16 @@ func (p *Probe) put(b []byte) {
 // magic of a probe. It is for the hot path: other packets fail its first comparisons.
 func IsProbe(packet []byte) bool {
 	const ports = ProbePort<<16 | ProbePort
-	switch {
-	case len(packet) < ProbeLen:
-		return false
-	case packet[0]>>4 == 6:
-		return binary.BigEndian.Uint32(packet[ip6Overhead:]) == ports && probeDatagram6.is6(packet)
+	return len(packet) >= ProbeLen && (binary.BigEndian.Uint32(packet[20:]) == ports ||
+		binary.BigEndian.Uint32(packet[ip6Overhead:]) == ports) && isProbe(packet)
+}
+
+// isProbe looks at all of a packet whose ports may be those of a probe.
+func isProbe(packet []byte) bool {
+	if packet[0]>>4 == 6 {
+		return probeDatagram6.is6(packet)
 	}
-	return binary.BigEndian.Uint32(packet[20:]) == ports && probeDatagram.is(packet)
+	return probeDatagram.is(packet)
 }
 
 // ParseProbe checks a whole inner packet, its checksums included, and decodes it. Bytes

@@ -124,7 +124,7 @@ func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 			b.follow(f, id)
 		}
 		f.next, f.id = end, id+flowcell.Number(s.MoreSegments)
-		f.regular(b.now, b.config.Hold)
+		b.regular(f)
 		b.stats.InOrder++
 		out = append(out, p)
 		if h == nil {
@@ -165,14 +165,19 @@ func (b *Buffer[P]) take() []P {
 	return out
 }
 
-// regular takes note of a segment in order.
-func (f *flow[P]) regular(now, hold time.Duration) {
+// regular takes note of a segment in order. It is small enough to be inlined.
+func (b *Buffer[P]) regular(f *flow[P]) {
 	if f.quiet++; f.quiet == quietPackets {
-		f.quiet = 0
-		f.established = true
-		f.delays.quiet()
-		f.pace.measure(f.next, now, hold)
+		b.calm(f)
 	}
+}
+
+// calm takes note that quietPackets segments of a flow were in order.
+func (b *Buffer[P]) calm(f *flow[P]) {
+	f.quiet = 0
+	f.established = true
+	f.delays.quiet()
+	f.pace.measure(f.next, b.now, b.config.Hold)
 }
 
 // Expire appends to out the packets whose hold has ended at now, all packets before them

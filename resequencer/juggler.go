@@ -33,7 +33,7 @@ func (b *Buffer[P]) juggle(f *flow[P], k *packet[P], s *flowcell.Packet) {
 		b.deliver(f, k, &b.stats.Loss)
 		return
 	}
-	f.regular(b.now, b.config.Hold)
+	b.regular(f)
 	b.hold(f, k, &s.Flow)
 	const urgent = special | flowcell.FlagPSH | flowcell.FlagURG
 	if r := f.held.first(); r.start == f.next && (!r.merging || s.Flags&urgent != 0 || r.end-r.start >= mergeBytes) {

@@ -54,7 +54,7 @@ func (b *Buffer[P]) order(f *flow[P], k *packet[P], s *flowcell.Packet) {
 	switch d := ahead(k.seq, f.next); {
 	case d == 0:
 		b.deliver(f, k, &b.stats.InOrder)
-		f.regular(b.now, b.config.Hold)
+		b.regular(f)
 	case d < 0:
 		b.late(f, k)
 		b.deliver(f, k, &b.stats.Retransmission)

@@ -84,17 +84,20 @@ func (b *Buffer[P]) window(f *flow[P], tcp bool) int64 {
 	return int64(max(least, min(w, b.config.FlowBytes, maxWindow)))
 }
 
-// near reports whether s counts. So does what fills the hole that was declared lost
-// last.
+// near reports whether s counts. It is small enough to be inlined.
 func (b *Buffer[P]) near(f *flow[P], s *flowcell.Packet, tcp bool) bool {
-	d := int64(ahead(s.Seq, f.next))
-	least := int64(leastPackets)
+	least := uint32(leastPackets)
 	if tcp {
 		least = leastWindow
 	}
+	return s.Seq-f.next+least <= 2*least || b.reached(f, s, tcp)
+}
+
+// reached reports whether a segment further off counts. So does what fills the hole that
+// was declared lost last.
+func (b *Buffer[P]) reached(f *flow[P], s *flowcell.Packet, tcp bool) bool {
+	d := int64(ahead(s.Seq, f.next))
 	switch {
-	case -least <= d && d <= least:
-		return true
 	case d < 0 && f.recovering() && ahead(s.Seq, f.lostFrom) >= 0:
 		return true
 	case d > 0 && f.held != nil && tcp:

@@ -188,15 +188,17 @@ func TestSpray_drawsWhatItCuts(t *testing.T) {
 	if flows, cells := d.oracle.cut.counts(); st.Flows != flows || st.Flowcells != cells || st.Chosen == 0 || st.Chosen >= cells {
 		t.Errorf("%+v; want %d flowcells of %d flows, some of them chosen", st, cells, flows)
 	}
-	// The end of a connection goes where its last data went.
-	fin := d.numberedSegment(1)[:40]
+	// The end of a connection goes where its last data went, if that was just now.
+	data := d.numberedSegment(9)
+	binary.BigEndian.PutUint16(data[20:], 1)
+	fin := bytes.Clone(data[:40])
 	fin[3], fin[33] = 40, 0x11
-	binary.BigEndian.PutUint16(fin[20:], 1)
 	binary.BigEndian.PutUint16(fin[10:], 0)
 	binary.BigEndian.PutUint16(fin[10:], ^kerneltest.OnesSum(fin[:20]))
 	for range 20 {
-		if p := d.path(t, bytes.Clone(fin)); p != last[1] {
-			t.Fatalf("FIN by path %d, data by %d", p, last[1])
+		by := d.path(t, bytes.Clone(data))
+		if p := d.path(t, bytes.Clone(fin)); p != by {
+			t.Fatalf("FIN by path %d, data by %d", p, by)
 		}
 	}
 }
