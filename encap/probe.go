@@ -1,7 +1,6 @@
 package encap
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -204,12 +203,10 @@ func (p *Probe) put(b []byte) {
 // fragment, or IPv6 without extension headers, with a possible length, the ports and the
 // magic of a probe. It is for the hot path: other packets fail its first comparisons.
 func IsProbe(packet []byte) bool {
-	const ports = ProbePort<<16 | ProbePort
-	return len(packet) >= ProbeLen && (binary.BigEndian.Uint32(packet[20:]) == ports ||
-		binary.BigEndian.Uint32(packet[ip6Overhead:]) == ports) && isProbe(packet)
+	return len(packet) >= ProbeLen && (packet[9] == protoUDP || packet[6] == protoUDP) && isProbe(packet)
 }
 
-// isProbe looks at all of a packet whose ports may be those of a probe.
+// isProbe looks at all of a packet that is UDP if its family is the right one.
 func isProbe(packet []byte) bool {
 	if packet[0]>>4 == 6 {
 		return probeDatagram6.is6(packet)
