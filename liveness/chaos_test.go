@@ -68,6 +68,11 @@ func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.N
 				return true
 			}
 		}
+		for a := range topology.NodeID(s.topo.NumHosts()) { // the floor is of every kind of pair
+			if 2*len(without.Paths(h.id, a).Live) < len(h.w.base.Paths(h.id, a).Live) {
+				return true
+			}
+		}
 		s.t.Errorf("seed %d, at %v: %s is held for nobody's sake", s.seed, s.now, s.topo.LinkName(c.Link))
 	}
 	return false
