@@ -400,7 +400,6 @@ func TestVirtualClose_leavesNoGoroutines(t *testing.T) {
 	if _, err := c2.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Read after Close: %v", err)
 	}
-	if after := runtime.NumGoroutine(); after > before {
-		t.Errorf("%d goroutines before, %d after", before, after)
-	}
+	// A goroutine that has done its work may still be about to end.
+	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= before })
 }

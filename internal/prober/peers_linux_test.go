@@ -1,11 +1,13 @@
 package prober
 
 import (
+	"errors"
 	"maps"
 	"net"
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -35,7 +37,14 @@ func TestPeers(t *testing.T) {
 		port := uint16(l.Addr().(*net.TCPAddr).Port)
 		for from, to := range map[string]string{"192.0.2.7": "192.0.2.1", "2001:db8::7": "2001:db8::1", "127.0.0.1": "127.0.0.2", "::1": "::1"} {
 			d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
-			c, err := d.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr(to), port).String())
+			dial := func() (net.Conn, error) {
+				return d.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr(to), port).String())
+			}
+			c, err := dial()
+			// The kernel makes the local routes of IPv6 addresses a moment later.
+			for end := time.Now().Add(kerneltest.Patience); errors.Is(err, unix.ENETUNREACH) && time.Now().Before(end); c, err = dial() {
+				time.Sleep(time.Millisecond)
+			}
 			if err != nil {
 				return err
 			}

@@ -117,7 +117,7 @@ func (c *child) status() (s Status) {
 
 func TestRun_isASwitch(t *testing.T) {
 	l := upLab(t, "x", "fat-tree:k=2") // one core, two pods
-	const config = "topology: fat-tree:k=2\nhello: 20ms\nnode: auto\n"
+	const config = "topology: fat-tree:k=2\nhello: 100ms\nnode: auto\n"
 	edge, agg := l.child("e0.0", config), l.child("a0.1", config)
 	l.within("they hear each other", func() bool {
 		s := edge.status()
@@ -135,13 +135,18 @@ func TestRun_isASwitch(t *testing.T) {
 		s := edge.status()
 		return len(s.Neighbours) > 1 && s.Neighbours[1].Hears && s.Neighbours[1].State == "up"
 	})
-	edge.write(strings.Replace(config, "20ms", "30ms", 1) + key)
+	edge.write(strings.Replace(config, "100ms", "30ms", 1) + key)
 	edge.cmd.Process.Signal(syscall.SIGHUP)
 	l.within("refused", func() bool { return edge.log.has("only keys") })
 	edge.write("helo: 1\n")
 	edge.cmd.Process.Signal(syscall.SIGHUP)
 	l.within("refused with the line", func() bool { return edge.log.has("switch.yaml:1: helo: unknown key; did you mean hello?") })
-	// The end is an orderly one.
+	// The end is an orderly one. A neighbour that has not heard the switch in time does not
+	// believe its goodbye.
+	l.within("they hear each other again", func() bool {
+		s := edge.status()
+		return len(s.Neighbours) > 1 && s.Neighbours[1].Hears && s.Neighbours[1].State == "up"
+	})
 	agg.cmd.Process.Signal(syscall.SIGTERM)
 	if err := agg.cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
