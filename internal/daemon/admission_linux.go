@@ -25,14 +25,16 @@ type admission struct {
 	tun    *link.TUN
 	socket *net.UDPConn
 	packet []byte // behind link.SuperHeadroom; ends in a token
+	shut   bool   // nothing was let in when it was proved
 	asked  time.Time
-	missed int // datagrams in a row
+	other  int // answers in a row that are not as they were then
 }
 
 const (
 	admissionEvery  = 2 * time.Second
 	admissionWait   = 100 * time.Millisecond
 	admissionMisses = 3 // in a row, after which nothing is let in
+	admissionHits   = 5 // in a row, after which packets are let in again
 
 	tokenLen     = 8
 	datagramLen6 = 40 + 8 + tokenLen
@@ -40,6 +42,9 @@ const (
 
 // errShut says that packets from the TUN do not arrive.
 var errShut = errors.New("IPv6 packets that come in by the TUN are dropped here")
+
+// errOpen says that they arrive again. The daemon has to bring its parts up anew.
+var errOpen = errors.New("IPv6 packets that come in by the TUN arrive again")
 
 // openAdmission returns one for a host's address, and a view of the fabric from there.
 func openAdmission(tun *link.TUN, own netip.Addr, t *topology.Topology) (*admission, error) {
@@ -125,17 +130,23 @@ func (a *admission) prove() error {
 	return errShut
 }
 
-// check is prove without much waiting: call it often. It fails when nothing arrives any more.
+// check is prove without much waiting: call it often. It fails with errShut when nothing
+// arrives any more, and with errOpen when packets arrive that did not when it was proved.
 func (a *admission) check(now time.Time) error {
 	if now.Sub(a.asked) < admissionEvery {
 		return nil
 	}
-	if a.heard(now.Add(time.Millisecond)) { // it is there, if it ever comes
-		a.missed = 0
-	} else if a.missed++; a.missed >= admissionMisses {
+	if a.heard(now.Add(time.Millisecond)) != a.shut { // it is there, if it ever comes
+		a.other = 0
+	} else if a.other++; a.shut && a.other >= admissionHits {
+		return errOpen
+	} else if !a.shut && a.other >= admissionMisses {
 		return errShut
 	}
-	return a.ask(now)
+	if err := a.ask(now); !a.shut {
+		return err
+	}
+	return nil
 }
 
 func (a *admission) ask(now time.Time) error {

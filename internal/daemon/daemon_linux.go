@@ -141,7 +141,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 		if r, ok := d.receiver.(*hostReceiver); ok && r.shut != nil {
-			d.log.Printf("warning: nobody restores the order of IPv6: %v: a firewall that checks reverse paths must be loose (firewalld: IPv6_rpfilter=loose), and let UDP in from the fabric; then restart weft", r.shut)
+			d.log.Printf("warning: nobody restores the order of IPv6: %v: a firewall that checks reverse paths must be loose (firewalld: IPv6_rpfilter=loose), and let UDP in from the fabric", r.shut)
 		}
 	}
 	if err := d.follow(c, c.fabric); err != nil {

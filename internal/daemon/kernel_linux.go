@@ -201,5 +201,5 @@ func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }
 // gone reports whether an error says that what packets go by is no more: the uplink, or the
 // way in by the TUN.
 func gone(err error) bool {
-	return errors.Is(err, hostprog.ErrUplinkGone) || errors.Is(err, errShut)
+	return errors.Is(err, hostprog.ErrUplinkGone) || errors.Is(err, errShut) || errors.Is(err, errOpen)
 }

@@ -106,10 +106,12 @@ func (r *hostReceiver) admit6() {
 	if r.admission, r.shut = openAdmission(r.tun, r.place.address6, r.config.fabric6); r.shut == nil {
 		r.shut = r.admission.prove()
 	}
-	if r.shut != nil {
-		r.place.address6 = netip.Addr{}
-		r.admission.close()
-		r.admission = nil
+	if r.shut == nil {
+		return
+	}
+	r.place.address6 = netip.Addr{}
+	if r.admission != nil {
+		r.admission.shut = true
 	}
 }
 
