@@ -132,7 +132,9 @@ func restoresTheOrderOfIPv6(t *testing.T, mode string) {
 		t.Errorf("behind a strict filter packets of IPv4 bounced at %v", by)
 	}
 	l.in("h2-1", "nft delete table ip6 loose")
-	l.waitFor("h2-1 notices that it is loose", func() bool { return strings.Contains(l.says("h2-1"), "because IPv6 packets that come in by the TUN arrive again") })
+	l.waitFor("h2-1 notices that it is loose", func() bool {
+		return strings.Contains(l.says("h2-1"), "because IPv6 packets that come in by the TUN arrive again")
+	})
 	l.waitFor("the order of IPv6 is restored again", func() bool {
 		before := count(took)
 		return spread(l.send6("h1-1", "h2-1")) && count(took)-before > 2000
