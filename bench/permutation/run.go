@@ -3,10 +3,10 @@ package permutation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,7 +117,7 @@ func (r *runner) stop() {
 
 func (r *runner) listen() error {
 	for i, h := range r.hosts {
-		l, err := h.Listen("tcp", fmt.Sprintf("%s:%d", h.Address, port))
+		l, err := h.Listen("tcp", at(h))
 		if err != nil {
 			return err
 		}
@@ -135,6 +135,9 @@ func (r *runner) listen() error {
 	}
 	return nil
 }
+
+// at is where a host listens.
+func at(h testbed.Host) string { return net.JoinHostPort(h.Address, strconv.Itoa(port)) }
 
 func (r *runner) serve(c net.Conn, received *atomic.Int64) {
 	buf := make([]byte, 64<<10)
@@ -187,7 +190,7 @@ func (r *runner) connect(ctx context.Context, to []topology.NodeID) error {
 }
 
 func (r *runner) dial(ctx context.Context, from int, to topology.NodeID, kind byte) (net.Conn, error) {
-	c, err := r.hosts[from].DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", r.hosts[to].Address, port))
+	c, err := r.hosts[from].DialContext(ctx, "tcp", at(r.hosts[to]))
 	if err != nil {
 		return nil, err
 	}

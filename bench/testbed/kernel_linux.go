@@ -51,13 +51,22 @@ func (t *namespaces) startKernel(row Row, links func() ([]LinkBytes, error)) (*S
 }
 
 func (t *namespaces) kernelSession(row Row, links func() ([]LinkBytes, error)) (*Session, error) {
-	s := &Session{close: func() error { return nil }}
+	var hosts []DaemonHost
 	for n := range t.config.Topology.Hosts() {
-		s.Hosts = append(s.Hosts, Host{kernelHost{t.lab, n.ID, row.MPTCP}, n.Addr.String()})
+		hosts = append(hosts, DaemonHost{ID: n.ID, Name: n.Name, Address: n.Addr})
+	}
+	return kernelSession(t.lab, hosts, row.MPTCP, links)
+}
+
+// kernelSession has the kernels of the hosts; links reads the link counters.
+func kernelSession(l *lab.Lab, hosts []DaemonHost, mptcp bool, links func() ([]LinkBytes, error)) (*Session, error) {
+	s := &Session{close: func() error { return nil }}
+	for _, h := range hosts {
+		s.Hosts = append(s.Hosts, Host{kernelHost{l, h.ID, mptcp}, h.Address.String()})
 	}
 	retransmits := func() (sum int64, err error) {
-		for n := range t.config.Topology.Hosts() {
-			if err := t.lab.Do(n.ID, func() error {
+		for _, h := range hosts {
+			if err := l.Do(h.ID, func() error {
 				r, err := kernelRetransmits()
 				sum += r
 				return err
