@@ -20,8 +20,10 @@ const (
 func (s *simulation) check() (err error) {
 	c := &s.config
 	switch {
-	case c.Topology == nil:
-		return errors.New("sim: Topology is missing")
+	case c.Topology == nil && c.Graph == nil:
+		return errors.New("sim: Topology is missing; give one, or a Graph")
+	case c.Topology != nil && c.Graph != nil:
+		return errors.New("sim: Topology and Graph are both given; give one of them")
 	case c.Duration <= 0 || c.Duration > maxDuration:
 		return fmt.Errorf("sim: Duration is %v; want more than 0 and at most %v", c.Duration, maxDuration)
 	case c.Warmup < 0 || c.Warmup >= c.Duration:
@@ -35,10 +37,16 @@ func (s *simulation) check() (err error) {
 	case c.OnSample != nil && c.SampleEvery <= 0:
 		return fmt.Errorf("sim: SampleEvery is %v; want more than 0 where there is an OnSample", c.SampleEvery)
 	}
-	if c.Known == nil {
+	if c.Graph != nil {
+		if err := c.checkGraph(); err != nil {
+			return err
+		}
+	} else if c.Known == nil {
 		c.Known = c.Topology
 	}
-	if n, want := c.Known.NumLinks(), c.Topology.NumLinks(); n != want || c.Known.NumHosts() != c.Topology.NumHosts() {
+	if c.Graph != nil {
+		// checkGraph has seen to Known.
+	} else if n, want := c.Known.NumLinks(), c.Topology.NumLinks(); n != want || c.Known.NumHosts() != c.Topology.NumHosts() {
 		return fmt.Errorf("sim: Known has %d hosts and %d links; want the %d and %d of Topology", c.Known.NumHosts(), n, c.Topology.NumHosts(), want)
 	}
 	for i, q := range c.Queues {
@@ -80,12 +88,14 @@ func (s *simulation) checkOpenLoop() error {
 	if o == nil {
 		return nil
 	}
-	hosts := s.config.Topology.NumHosts()
+	hosts := s.config.numHosts()
 	switch {
 	case !(o.Load > 0 && o.Load <= 1):
 		return fmt.Errorf("sim: OpenLoop.Load is %v; want more than 0 and at most 1", o.Load)
 	case o.PacketBytes <= s.tcp.HeaderBytes || o.PacketBytes > 65535:
 		return fmt.Errorf("sim: OpenLoop.PacketBytes is %d; want more than the header's %d and at most 65535", o.PacketBytes, s.tcp.HeaderBytes)
+	case o.To == nil && s.config.Graph != nil:
+		return errors.New("sim: OpenLoop.To is nil, and racks of a Graph differ in size; say to whom")
 	case o.To == nil:
 		if t := s.config.Topology; t.Link(0).B == t.Link(topology.LinkID(hosts-1)).B {
 			return errors.New("sim: OpenLoop.To is nil, which is to other racks, and there is but one; say to whom")

@@ -8,6 +8,7 @@ import (
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // Config is one run. Times are simulated.
@@ -15,6 +16,10 @@ type Config struct {
 	// Topology is the fabric. All of its links have rates. Links that are down in it are
 	// down from the start, and all hosts and switches know it.
 	Topology *topology.Topology
+	// Graph is a fabric that is data, in place of Topology. Policy is then one of hosts that
+	// looks neither at congestion nor at groups of paths, and there are no Failures. Where a
+	// path leaves the switches a choice, they hash flows as those of switch-ecmp do.
+	Graph *graph.Graph
 	// Known is the fabric as hosts and switches believe it to be, if it differs from
 	// Topology: the same with other rates. So links may be slow without anybody knowing.
 	Known *topology.Topology

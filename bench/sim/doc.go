@@ -3,7 +3,7 @@
 //
 // # What is modelled
 //
-// A host has one link, with an unbounded queue before it unless HostQueueBytes bounds it.
+// A host has a link, in a Graph one or more, with an unbounded queue before it unless HostQueueBytes bounds it.
 // It sends at once what TCP allows: data and acknowledgements share that queue. Switches
 // store and forward; each port is a first-in-first-out queue in bytes with tail drop, and
 // marks a packet by the length of the queue that it finds. Packets are as long as TCP and
@@ -45,6 +45,11 @@
 // arithmetic on the path's number, or by switches hop by hop. A hop touches the packet,
 // its port and the port's class, and calls nothing through an interface unless switches
 // choose or measure.
+//
+// In a fabric that is data (Config.Graph) a packet carries its path's bouncing switch, and
+// each switch finds its port by a table. Where several lead on, it hashes the flow's
+// five-tuple. A host with several uplinks sends by that of the path's edge switch; hosts
+// that have an edge switch in common send by that.
 //
 // A dead link has no room, and the packets on it when it dies do not arrive. Hosts and
 // switches learn of it Told later.

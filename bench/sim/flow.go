@@ -94,6 +94,10 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 			asked.Bytes, asked.Src, asked.Dst, hosts-1))
 		return
 	}
+	if s.graph != nil && !s.graph.joins(int32(asked.Src), int32(asked.Dst)) {
+		s.fails(s.graph.noPath(int32(asked.Src), int32(asked.Dst)))
+		return
+	}
 	var i uint32
 	if n := len(s.unusedFlows); n > 0 {
 		i = s.unusedFlows[n-1]
@@ -116,9 +120,12 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 	f.receiver.Start(&s.tcp, asked.Bytes)
 	if s.hosts != nil {
 		s.hosts.Open(&f.path, asked.Src, asked.Dst, &f.tuple)
-	} else {
+	}
+	if s.hosts == nil || s.graph != nil {
 		f.hash = f.tuple.Hash(s.hashSeed)
 		f.back = f.tuple.Hash(s.hashSeed + 1)
+	}
+	if s.hosts == nil {
 		f.numbers = spray.NewNumbers(f.hash)
 	}
 	s.pump(i, f)

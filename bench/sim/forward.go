@@ -17,6 +17,10 @@ func (f *fabric) unrouted(p *packet, src, dst int32) {
 // choose has a switch choose the next port of a packet, and sets what follows from
 // it.
 func (s *simulation) choose(i uint32) {
+	if s.graph != nil {
+		s.forward(i)
+		return
+	}
 	f := &s.fabric
 	p := &s.packets[i]
 	src, dst := s.show(p)
@@ -57,9 +61,7 @@ func (s *simulation) show(p *packet) (src, dst int32) {
 		src, l.Hash = f.dst, f.back
 	case open:
 		src = int32(p.flow)
-		l.Hash = uint64(src)<<32 | uint64(dst)
-		l.Hash = (l.Hash ^ s.hashSeed) * 0x9e3779b97f4a7c15
-		l.Hash ^= l.Hash >> 32
+		l.Hash = openHash(s.hashSeed, src, dst)
 	default:
 		f := s.flows[p.flow]
 		src, l.Hash = f.src, f.hash
@@ -68,6 +70,13 @@ func (s *simulation) show(p *packet) (src, dst int32) {
 	l.Bytes, l.Mark = p.bytes, p.mark
 	l.Numbered, l.Number = p.kind == data && s.unit.Numbers(), p.number
 	return src, dst
+}
+
+// openHash is the hash of the flow of a pair that sends open loop.
+func openHash(seed uint64, src, dst int32) uint64 {
+	h := (uint64(src)<<32 | uint64(dst)) ^ seed
+	h *= 0x9e3779b97f4a7c15
+	return h ^ h>>32
 }
 
 // drop counts a packet as dropped at a port.

@@ -30,7 +30,7 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 	if s.hosts != nil {
 		var path int
 		path, p.number = s.hosts.Data(&f.path, uint32(g.Seq), int(g.Len), int(p.bytes), now)
-		p.hops = s.fabric.route(&p.route, f.src, f.dst, path)
+		s.lead(p, f.src, f.dst, path, f.hash)
 		if s.meters != nil {
 			p.mark = s.hosts.DataMark(&f.path, path, now)
 		}
@@ -43,8 +43,9 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 
 // leaveHost puts a packet into a host's own queue.
 func (s *simulation) leaveHost(n uint32, p *packet, host int32) {
-	if s.transmit(up(host), n) {
-		p.since = sinceSent(p, s.ports[up(host)].busy+s.delay)
+	first := s.first(p, host)
+	if s.transmit(first, n) {
+		p.since = sinceSent(p, s.ports[first].busy+s.delay)
 	}
 }
 
@@ -165,14 +166,14 @@ func (s *simulation) accept(n uint32, p *packet) {
 		p.flags = marked
 	}
 	if s.hosts != nil {
-		p.hops = s.fabric.route(&p.route, f.dst, f.src, s.hosts.Ack(&f.path))
+		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path), f.back)
 		if s.meters != nil {
 			p.mark = s.hosts.AckMark(&f.path, now)
 		}
 	} else {
 		s.fabric.unrouted(p, f.dst, f.src)
 	}
-	s.transmit(up(f.dst), n)
+	s.transmit(s.first(p, f.dst), n)
 }
 
 // receiveAck takes an acknowledgement in at a flow's source.
@@ -232,7 +233,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 		return nil
 	}
 	s.hosts, err = spray.NewHosts(spray.HostsConfig{
-		Topology: c.Known, Policy: c.Policy, Options: c.Options, Seed: seed,
+		Topology: c.Known, Paths: s.graph.pathsOfHosts(), Policy: c.Policy, Options: c.Options, Seed: seed,
 		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Tau: c.Spray.Tau,
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *simulation) newOpenLoop(seed uint64) error {
 		gap:    make([]float64, hosts),
 	}
 	for h := range hosts {
-		o.gap[h] = float64(int64(c.PacketBytes) * s.class[s.ports[up(int32(h))].class].byteTime)
+		o.gap[h] = float64(int64(c.PacketBytes) * s.class[s.ports[s.uplink(int32(h))].class].byteTime)
 		if !c.Slotted {
 			o.gap[h] /= c.Load
 		}
@@ -59,6 +59,10 @@ func (s *simulation) newOpenLoop(seed uint64) error {
 
 // openPair begins a pair's flow for choosing paths.
 func (s *simulation) openPair(f *spray.Flow, src, dst int) {
+	if s.graph != nil && src != dst && !s.graph.joins(int32(src), int32(dst)) {
+		s.fails(s.graph.noPath(int32(src), int32(dst)))
+		return
+	}
 	s.hosts.Open(f, topology.NodeID(src), topology.NodeID(dst), &flowcell.FiveTuple{
 		Src: s.addresses[src], Dst: s.addresses[dst], SrcPort: 1, DstPort: 1, Proto: flowcell.ProtoTCP,
 	})
@@ -110,7 +114,7 @@ func (s *simulation) emit(host uint32) {
 	} else {
 		payload := c.PacketBytes - s.tcp.HeaderBytes
 		path, _ := s.hosts.Data(s.pairFlow(h, dst), p.order*uint32(payload), payload, c.PacketBytes, s.clock())
-		p.hops = s.fabric.route(&p.route, int32(h), int32(dst), path)
+		s.lead(p, int32(h), int32(dst), path, openHash(s.hashSeed, int32(h), int32(dst)))
 	}
 	s.leaveHost(n, p, int32(h))
 }

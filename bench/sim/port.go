@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // port sends what is put into it first in, first out. That one number is all of its
@@ -43,15 +44,26 @@ func byteTime(rateMbit float64) int64 { return max(int64(math.Round(8e6/rateMbit
 // which has no room, if the number is one more.
 func (s *simulation) newPorts() error {
 	t := s.config.Topology
+	links := 0
+	if g := s.config.Graph; g != nil {
+		links = g.NumLinks()
+	} else {
+		links = t.NumLinks()
+	}
 	type key struct {
 		place int
 		rate  float64
 	}
 	known := make(map[key]uint16)
-	s.ports = make([]port, 2*t.NumLinks())
+	s.ports = make([]port, 2*links)
 	for i := range s.ports {
 		l := topology.LinkID(i / 2)
-		k := key{place(t, i), t.Rate(l)}
+		var k key
+		if g := s.config.Graph; g != nil {
+			k = key{graphPlace(g, i), g.Link(graph.LinkID(l)).Rate} // checkGraph has seen that there is one
+		} else {
+			k = key{place(t, i), t.Rate(l)}
+		}
 		if k.rate <= 0 {
 			return fmt.Errorf("sim: Topology: %s has no rate; give host-rate, fabric-rate and core-rate", t.LinkName(l))
 		}
@@ -67,7 +79,7 @@ func (s *simulation) newPorts() error {
 			dead.limit = -1
 			s.class = append(s.class, live, dead)
 		}
-		if !t.Live(l) {
+		if t != nil && !t.Live(l) {
 			c++
 		}
 		s.ports[i].class = c

@@ -10,6 +10,7 @@ import (
 	"weft/flowcell"
 	"weft/resequencer"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // simulation is a run under way. Times are in picoseconds.
@@ -22,6 +23,7 @@ type simulation struct {
 
 	wheel  *wheel
 	fabric fabric
+	graph  *graphFabric // in place of fabric; nil: none
 	ports  []port
 	class  []class
 	delay  int64
@@ -83,7 +85,7 @@ func newSimulation(c Config) (*simulation, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	t := c.Topology
+	hosts := s.config.numHosts()
 	s.known = s.config.Known
 	for i := range s.waits {
 		s.waits[i] = new(counts)
@@ -92,14 +94,23 @@ func newSimulation(c Config) (*simulation, error) {
 	if err := s.newPorts(); err != nil {
 		return nil, err
 	}
-	s.fabric = newFabric(t)
-	s.delivered = make([]int64, t.NumHosts())
-	s.sentBefore, s.deliveredBefore = make([]int64, len(s.ports)), make([]int64, t.NumHosts())
-	for h := range t.NumHosts() {
-		s.addresses = append(s.addresses, flowcell.AddressFrom(t.Node(topology.NodeID(h)).Addr))
+	s.delivered = make([]int64, hosts)
+	s.sentBefore, s.deliveredBefore = make([]int64, len(s.ports)), make([]int64, hosts)
+	if c.Graph != nil {
+		for h := range hosts {
+			s.addresses = append(s.addresses, flowcell.AddressFrom(c.Graph.Node(graph.NodeID(h)).Addresses[0]))
+		}
+	} else {
+		s.fabric = newFabric(c.Topology)
+		for h := range hosts {
+			s.addresses = append(s.addresses, flowcell.AddressFrom(c.Topology.Node(topology.NodeID(h)).Addr))
+		}
 	}
 	rng := rand.New(rand.NewPCG(c.Seed, 0x73696d))
 	s.hashSeed = rng.Uint64()
+	if c.Graph != nil {
+		s.graph = newGraphFabric(c.Graph, s.hashSeed)
+	}
 	if err := s.newChoice(rng.Uint64()); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const maxTopology = 8 << 20
 func Topology(spec string) (*topology.Topology, error) {
 	t, g, err := Fabric(spec)
 	if g != nil {
-		return nil, fmt.Errorf("%s: it is a graph, which this command does not take; weft topology, weft plan, weft paths and weft host do", spec)
+		return nil, fmt.Errorf("%s: it is a graph, which this command does not take; weft topology, weft plan, weft paths, weft host and weft sim permutation do", spec)
 	}
 	return t, err
 }

@@ -14,9 +14,13 @@ import (
 type HostsConfig struct {
 	// Topology is what hosts know of the fabric. All of its links have rates.
 	Topology *topology.Topology
-	Policy   string // one of policy.Names
-	Options  policy.Options
-	Seed     uint64
+	// Paths, if not nil, says which paths a pair has, in place of Topology. Policies that
+	// look at congestion or at groups of paths then do not work. List numbers of sets need
+	// differ only for one src.
+	Paths   func(src, dst topology.NodeID) topology.PathSet
+	Policy  string // one of policy.Names
+	Options policy.Options
+	Seed    uint64
 	// RackSamples makes the hosts of a rack share luopan's samples, as in the paper,
 	// where the rack's switch samples (Luopan §3.2). Otherwise each host samples for
 	// itself.
@@ -59,7 +63,7 @@ type Flow struct {
 
 // NewHosts returns hosts without flows. An error names the field that is wrong.
 func NewHosts(c HostsConfig) (*Hosts, error) {
-	if c.Topology == nil {
+	if c.Topology == nil && c.Paths == nil {
 		return nil, fmt.Errorf("spray: Topology is missing")
 	}
 	p, err := policy.New(c.Policy, c.Options)
@@ -72,9 +76,16 @@ func NewHosts(c HostsConfig) (*Hosts, error) {
 // hostsBy is NewHosts with a policy that need not be in the table.
 func hostsBy(c HostsConfig, p policy.Policy) (*Hosts, error) {
 	h := &Hosts{
-		config: c, policy: p, topo: c.Topology, shape: shapeOf(c.Topology),
+		config: c, policy: p, topo: c.Topology,
 		pairs: newPairTable(), paths: pathTable{policy: p, byKey: make(map[string]*paths.Group)},
 	}
+	if c.Paths != nil {
+		if p.Aware != 0 || p.Groups {
+			return nil, fmt.Errorf("spray: Policy is %s; want one that looks neither at congestion nor at groups of paths, where Paths are given", c.Policy)
+		}
+		return h, nil
+	}
+	h.shape = shapeOf(c.Topology)
 	if err := h.beAware(); err != nil {
 		return nil, fmt.Errorf("spray: %w", err)
 	}
@@ -196,11 +207,17 @@ func (h *Hosts) pair(i int32) *pair {
 // look has a pair find its paths, and its selectors if they are others.
 func (h *Hosts) look(p *pair) {
 	p.valid = h.valid
-	set := h.topo.PathsOrAll(p.src, p.dst)
+	var set topology.PathSet
+	viewer := topology.NodeID(-1)
+	if h.config.Paths != nil {
+		set, viewer = h.config.Paths(p.src, p.dst), p.src
+	} else {
+		set = h.topo.PathsOrAll(p.src, p.dst)
+	}
 	if set.Direct() {
 		return
 	}
-	found := h.paths.of(set, h.componentsOf(p, set))
+	found := h.paths.of(viewer, set, h.componentsOf(p, set))
 	if found == p.paths {
 		return
 	}

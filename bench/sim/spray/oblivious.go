@@ -62,7 +62,7 @@ func (o *oblivious) Up(sw topology.NodeID, in int32, p *Packet, _ time.Duration)
 
 // hashed is the port of a packet's flow.
 func (o *oblivious) hashed(sw topology.NodeID, p *Packet, ports []int) int {
-	return ports[mix(p.Hash^o.seed, uint64(sw))%uint64(len(ports))]
+	return ports[HashAt(p.Hash^o.seed, sw)%uint64(len(ports))]
 }
 
 // below returns a random number from 0 to n-1.
@@ -95,3 +95,6 @@ func perByte(t *topology.Topology) []float64 {
 func (l *loads) of(link topology.LinkID) float64 {
 	return float64(l.queues.QueueBytes(upPort(link))) * l.perByte[link]
 }
+
+// HashAt is the hash by which a switch chooses for a flow among links of equal cost.
+func HashAt(flow uint64, sw topology.NodeID) uint64 { return mix(flow, uint64(sw)) }

@@ -19,9 +19,11 @@ type pathTable struct {
 const maxPaths = 1 << 14
 
 // of returns the paths of a set and its components, of which there are none where
-// flows do not keep to one.
-func (t *pathTable) of(set topology.PathSet, components []topology.Group) *paths.Group {
-	key := binary.AppendUvarint(t.key[:0], uint64(set.Count()))
+// flows do not keep to one. viewer is the host whose numbers of lists the set has, -1 if
+// all have the same.
+func (t *pathTable) of(viewer topology.NodeID, set topology.PathSet, components []topology.Group) *paths.Group {
+	key := binary.AppendVarint(t.key[:0], int64(viewer))
+	key = binary.AppendUvarint(key, uint64(set.Count()))
 	key = binary.AppendUvarint(key, uint64(set.Bases[0]))
 	key = paths.AppendKey(key, set, components)
 	t.key = key
