@@ -62,7 +62,7 @@ func (e *Egress) segment(o *Outgoing) bool {
 // fits reports whether a packet, or each segment of it, is short enough for the paths
 // to its rack. If not, it is counted, and its sender is told.
 func (e *Egress) fits(o *Outgoing) bool {
-	limit, router := e.longest, e.paths.address
+	limit := e.longest
 	if r := o.pair.rack; r != nil && r.mtu != 0 && r.mtu < limit && (o.pkt.IsTCP() || !mayBeCut(o.Parts[0])) { // routers cut the others
 		limit = r.mtu
 	}
@@ -73,6 +73,7 @@ func (e *Egress) fits(o *Outgoing) bool {
 	if size <= limit {
 		return true
 	}
+	router := e.paths.address
 	if limit < e.longest {
 		router = e.paths.topo.Node(o.pair.rack.id).Addr
 	}

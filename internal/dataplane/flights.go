@@ -50,14 +50,17 @@ func (f *flights) of(flow *flowcell.FiveTuple) (*flight, uint32) {
 }
 
 // sent takes note of a TCP packet, also of one without payload. It ignores resets, which
-// answer packets of no connection. It is short, so that callers inline it.
+// answer packets of no connection. It is short so that callers inline it.
 func (f *flights) sent(pkt *flowcell.Packet) {
-	if f.on.Load() && pkt.IsTCP() && pkt.Flags&flowcell.FlagRST == 0 {
+	if f.on.Load() {
 		f.record(pkt)
 	}
 }
 
 func (f *flights) record(pkt *flowcell.Packet) {
+	if !pkt.IsTCP() || pkt.Flags&flowcell.FlagRST != 0 {
+		return
+	}
 	end := pkt.Seq + uint32(pkt.Payload)
 	if pkt.Flags&flowcell.FlagFIN != 0 {
 		end++
