@@ -1,5 +1,7 @@
 package liveness
 
+import "iter"
+
 // keepFloor holds back suspects, the weakest evidence first, so that enough paths remain
 // to every destination with traffic and for every kind of pair. It marks the suspects
 // that are not held.
@@ -29,18 +31,40 @@ func (w *Watcher) keepFloor() {
 }
 
 // belowFloor returns the sets of paths of which the marks take too many.
-func (w *Watcher) belowFloor() (tight [][]path) {
-	for _, k := range w.kinds {
-		if paths := w.near.paths[k.up:][:k.paths]; w.short(paths) {
+func (w *Watcher) belowFloor() (tight []iter.Seq[*path]) {
+	for i := range w.kinds {
+		if paths := w.boomerangs(&w.kinds[i]); w.short(paths) {
 			tight = append(tight, paths)
 		}
 	}
 	for _, g := range w.order {
-		if w.differsFromKind(g) && w.short(g.paths) {
-			tight = append(tight, g.paths)
+		if paths := g.all(); w.differsFromKind(g) && w.short(paths) {
+			tight = append(tight, paths)
 		}
 	}
 	return tight
+}
+
+// boomerangs are those of a kind.
+func (w *Watcher) boomerangs(k *kind) iter.Seq[*path] {
+	return func(yield func(*path) bool) {
+		for _, up := range k.ups {
+			if !yield(&w.near.paths[up]) {
+				return
+			}
+		}
+	}
+}
+
+// all are a group's paths.
+func (g *group) all() iter.Seq[*path] {
+	return func(yield func(*path) bool) {
+		for i := range g.paths {
+			if !yield(&g.paths[i]) {
+				return
+			}
+		}
+	}
 }
 
 // differsFromKind reports whether a destination's paths have more faults than those of
@@ -59,17 +83,17 @@ func (w *Watcher) differsFromKind(g *group) bool {
 
 // short reports whether the marks take more of a set of paths than the floor
 // allows.
-func (w *Watcher) short(paths []path) bool {
+func (w *Watcher) short(paths iter.Seq[*path]) bool {
 	live, left := w.count(paths)
 	return float64(left) < w.config.Floor*float64(live)
 }
 
 // count returns how many of a set of paths the baseline has live, and how many of
 // these the marks leave.
-func (w *Watcher) count(paths []path) (live, left int) {
-	for i := range paths {
+func (w *Watcher) count(paths iter.Seq[*path]) (live, left int) {
+	for p := range paths {
 		// What carries nothing is not part of what the floor is of.
-		if p := &paths[i]; !p.down && !w.proof.avoids(p.up) {
+		if !p.down && !w.proof.avoids(p.up) {
 			live++
 			if !w.taken(p) {
 				left++
