@@ -1,7 +1,5 @@
 package liveness
 
-import "iter"
-
 // keepFloor holds back suspects, the weakest evidence first, so that enough paths remain
 // to every destination with traffic and for every kind of pair. It marks the suspects
 // that are not held.
@@ -31,7 +29,7 @@ func (w *Watcher) keepFloor() {
 }
 
 // belowFloor returns the sets of paths of which the marks take too many.
-func (w *Watcher) belowFloor() (tight []iter.Seq[*path]) {
+func (w *Watcher) belowFloor() (tight []some) {
 	for i := range w.kinds {
 		if paths := w.boomerangs(&w.kinds[i]); w.short(paths) {
 			tight = append(tight, paths)
@@ -45,26 +43,29 @@ func (w *Watcher) belowFloor() (tight []iter.Seq[*path]) {
 	return tight
 }
 
-// boomerangs are those of a kind.
-func (w *Watcher) boomerangs(k *kind) iter.Seq[*path] {
-	return func(yield func(*path) bool) {
-		for _, up := range k.ups {
-			if !yield(&w.near.paths[up]) {
-				return
-			}
-		}
-	}
+// some are paths of a group: those that ups names, or all if it is nil.
+type some struct {
+	paths []path
+	ups   []int32
 }
 
-// all are a group's paths.
-func (g *group) all() iter.Seq[*path] {
-	return func(yield func(*path) bool) {
-		for i := range g.paths {
-			if !yield(&g.paths[i]) {
-				return
-			}
-		}
+// boomerangs are those of a kind.
+func (w *Watcher) boomerangs(k *kind) some { return some{w.near.paths, k.ups} }
+
+func (g *group) all() some { return some{paths: g.paths} }
+
+func (s some) len() int {
+	if s.ups != nil {
+		return len(s.ups)
 	}
+	return len(s.paths)
+}
+
+func (s some) at(i int) *path {
+	if s.ups != nil {
+		i = int(s.ups[i])
+	}
+	return &s.paths[i]
 }
 
 // differsFromKind reports whether a destination's paths have more faults than those of
@@ -83,17 +84,17 @@ func (w *Watcher) differsFromKind(g *group) bool {
 
 // short reports whether the marks take more of a set of paths than the floor
 // allows.
-func (w *Watcher) short(paths iter.Seq[*path]) bool {
+func (w *Watcher) short(paths some) bool {
 	live, left := w.count(paths)
 	return float64(left) < w.config.Floor*float64(live)
 }
 
 // count returns how many of a set of paths the baseline has live, and how many of
 // these the marks leave.
-func (w *Watcher) count(paths iter.Seq[*path]) (live, left int) {
-	for p := range paths {
+func (w *Watcher) count(paths some) (live, left int) {
+	for i := range paths.len() {
 		// What carries nothing is not part of what the floor is of.
-		if !p.down && !w.proof.avoids(p.up) {
+		if p := paths.at(i); !p.down && !w.proof.avoids(p.up) {
 			live++
 			if !w.taken(p) {
 				left++

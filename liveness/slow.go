@@ -2,7 +2,6 @@ package liveness
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -159,8 +158,9 @@ func (w *Watcher) waitsBehind(p *path) bool {
 
 // measureAnew makes p, and all paths that it is compared with, begin a new window.
 func (w *Watcher) measureAnew(p *path) {
-	for q := range w.beside(p) {
-		s := &q.slow
+	all := w.beside(p)
+	for i := range all.len() {
+		s := &all.at(i).slow
 		s.fresh, s.homes, s.bad, s.whole = w.now, 0, 0, wait{}
 	}
 }
@@ -171,7 +171,9 @@ func (w *Watcher) measureAnew(p *path) {
 func (w *Watcher) waitBeside(p *path) (time.Duration, bool) {
 	since := p.slow.whole.begun - slowWindow
 	all, list := 0, w.slows.list[:0]
-	for q := range w.beside(p) {
+	paths := w.beside(p)
+	for i := range paths.len() {
+		q := paths.at(i)
 		if q == p || q.down || q.cause != fine || w.near.paths[q.up].cause != fine {
 			continue
 		}
@@ -220,7 +222,7 @@ func (w *Watcher) usesLinks(p *path) bool {
 
 // beside returns the paths that a path is compared with, itself included: all to its
 // destination, or the boomerangs of its kind; if it has several kinds, of the largest.
-func (w *Watcher) beside(p *path) iter.Seq[*path] {
+func (w *Watcher) beside(p *path) some {
 	if p.group != &w.near {
 		return p.group.all()
 	}
