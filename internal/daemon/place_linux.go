@@ -87,6 +87,9 @@ func (c *Config) find6(p *place) error {
 	if err != nil {
 		return err
 	}
+	if c.diverted6() != nil && !u.Gateway.IsValid() {
+		return fmt.Errorf("%v is on the link of %s: mode gateway needs a router on the way there", last(t), p.uplink.Name)
+	}
 	p.address6, p.gateway6 = c.receives6(), u.Gateway
 	return nil
 }

@@ -66,8 +66,9 @@ type Options struct {
 	FilterAll int
 }
 
-// Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates.
-// The fields are those of Options; Narrow is both families'.
+// Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates,
+// or what reads the TUN. That writes nothing back to it, so Linux need not forward IPv6. The
+// fields are those of Options; TUN and Narrow are both families'.
 type Six struct {
 	Address, Gateway netip.Addr
 	MTU              int // bytes
@@ -270,10 +271,15 @@ func (p *Plan) lead(r Route, fabric, rack []netip.Prefix, narrow map[netip.Prefi
 	}
 }
 
-// six has the kernel's IPv6 packets leave room for the outer header.
+// six has the kernel's IPv6 packets leave room for the outer header, and leads TCP into the
+// TUN first.
 func (p *Plan) six(o Options) {
-	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: "lo", Table: TableOut})
 	s := o.Six
+	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: "lo", Table: TableOut})
+	if o.TUN6 {
+		p.Divert = append(p.Divert, Rule{Priority: RuleIn, IPv6: true, Iif: "lo", Protocol: protoTCP, Table: TableIn})
+		p.lead(Route{Table: TableIn, Device: o.TUN, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)
+	}
 	p.lead(Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)
 }
 
