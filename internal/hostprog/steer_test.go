@@ -37,7 +37,7 @@ func steerOracle(rules []SteerRule, frame []byte) bool {
 	switch {
 	case what&SteerEverything != 0:
 		return true
-	case fragment:
+	case fragment, ip[2] == 0 && ip[3] == 0:
 		return false
 	case ip[9] == 6:
 		return what&SteerTCP != 0
@@ -110,6 +110,7 @@ func steerPackets() []namedPacket {
 		tcp := []byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0, 'd', 'a', 't', 'a'}
 		add("TCP", same, tcp)
 		add("no payload", same, nil)
+		add("no length", same, tcp, func(b []byte) { b[2], b[3] = 0, 0 })
 		add("no DF", func(h *kerneltest.IPv4) { h.Frag = 0 }, tcp)
 		add("reserved flag", func(h *kerneltest.IPv4) { h.Frag = 0x8000 }, tcp)
 		add("options", func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }, tcp)

@@ -90,6 +90,7 @@ static __always_inline int wanted6(struct __sk_buff *skb)
 	return ip.next == PROTO_ICMPV6 && *what & TUNNEL_ERRORS && is_tunnel_error6(skb, &ip);
 }
 
+/* wanted4 leaves to the kernel what is longer than its header can say (BIG TCP). */
 static __always_inline int wanted4(struct __sk_buff *skb)
 {
 	struct ipv4 ip;
@@ -102,7 +103,7 @@ static __always_inline int wanted4(struct __sk_buff *skb)
 		return 0;
 	if (*what & EVERYTHING)
 		return 1;
-	if (ip.frag_off & FRAGMENT)
+	if (ip.frag_off & FRAGMENT || !ip.tot_len)
 		return 0;
 	if (ip.protocol == PROTO_TCP)
 		return *what & TCP;
