@@ -73,6 +73,13 @@ func TestHost_gatewayCarriesBothFamilies(t *testing.T) {
 			t.Errorf("%s: %v", family, err)
 		}
 	}
+	// Nothing is longer than a header can say, whatever somebody tries (BIG TCP).
+	for _, size := range []string{"65536", "65537"} {
+		err := exec.Command("ip", "-n", "weft-"+l.name+"-h2-1", "link", "set", "weft0", "gso_max_size", size).Run()
+		if refused := err != nil; refused != (size == "65537") {
+			t.Errorf("the TUN's gso_max_size becomes %s: %v", size, err)
+		}
+	}
 	// A firewall that drops IPv6 in IPv6 takes IPv6 alone off the carrier.
 	l.in("leaf2", "nft 'table ip6 filter { chain forward { type filter hook forward priority 0; ip6 nexthdr 41 drop; }; }'")
 	l.waitFor("IPv6 goes plain", func() bool { return l.status("h2-1", "racks.0.plain") == "true" })
@@ -117,7 +124,7 @@ server { listen 8080; listen [::]:8080; root %[1]s; } }
 func (l *bgpLab) fetch(family, from, to string) map[string]uint64 {
 	l.Helper()
 	before := l.decapsulated()
-	addr := strings.TrimSpace(l.in(to, "ip "+family+" -o addr show scope global | sed 's/.*inet6* //; s,/.*,,'"))
+	addr := l.addressOf(family, to)
 	if family == "-6" {
 		addr = "[" + addr + "]"
 	}
@@ -130,4 +137,36 @@ func (l *bgpLab) fetch(family, from, to string) map[string]uint64 {
 		after[n] -= before[n]
 	}
 	return after
+}
+
+// A tunnel between IPv6 addresses carries both families, to an end that listens on IPv6 alone.
+func TestHost_tunnelsOverIPv6(t *testing.T) {
+	slowtest.System(t)
+	l := upBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1")
+	hosts := []string{"h1-1", "h2-1"}
+	var ends []string
+	for _, host := range hosts {
+		ends = append(ends, l.addressOf("-6", host))
+	}
+	for i, host := range hosts {
+		l.configure(host, fmt.Sprintf(`encapsulation: udp
+user: root
+tun: {addresses: [10.9.0.%[1]d/32, "fd00:9::%[1]d/128"]}
+udp:
+  name: %[2]s
+  listen: "[%[3]s]:5740"
+  peers: [{name: %[4]s, prefixes: [10.9.0.%[5]d/32, "fd00:9::%[5]d/128"], endpoint: "[%[6]s]:5740"}]
+`, i+1, host, ends[i], hosts[1-i], 2-i, ends[1-i]))
+	}
+	for _, host := range hosts {
+		l.waitFor(host+" is at work", func() bool { return l.status(host, "state") == "working" })
+	}
+	l.sendTo("-4", "h1-1", "h2-1", "10.9.0.2")
+	l.sendTo("-6", "h1-1", "h2-1", "fd00:9::2")
+	l.in("h1-1", "ping -c 1 -W 5 -s 4000 10.9.0.2 && ping -c 1 -W 5 -s 4000 fd00:9::2")
+	for _, field := range []string{"malformed", "unknown_peer", "forged", "replayed", "bad_checksum"} {
+		if n := l.status("h2-1", "dataplane.tunnel."+field); n != "0" {
+			t.Errorf("%s: %s", field, n)
+		}
+	}
 }
