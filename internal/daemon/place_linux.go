@@ -199,7 +199,7 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 		return hostsetup.PlanFor(o)
 	}
 	o.Uplink, o.Gateway = p.uplink.Name, p.uplink.Gateway
-	o.Carrier, o.Advertised = c.carrier(), p.uplink.Advertised
+	o.Carrier, o.Advertised, o.SIDs = c.carrier(), p.uplink.Advertised, c.toSIDs()
 	o.MTU = p.mtu - o.Carrier.Overhead()
 	o.PerPacket = c.offloads() && c.perPacket()
 	o.Narrow = p.narrow

@@ -116,7 +116,7 @@ func (r *hostReceiver) admit6() {
 }
 
 // openUplink makes a socket that gets the fabric's TCP in place of the kernel, as long as
-// the daemon lives. What the dataplane has made of IPv6 leaves by it.
+// the daemon lives. By it also leaves what the dataplane puts into outer headers of IPv6.
 func (r *hostReceiver) openUplink() (err error) {
 	var rules []hostprog.SteerRule
 	own := addresses(r.place)
@@ -130,8 +130,11 @@ func (r *hostReceiver) openUplink() (err error) {
 		return err
 	}
 	o := link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu, Filter: r.steer.Filter()}
-	if r.config.diverted6() != nil {
+	switch {
+	case r.config.diverted6() != nil:
 		o.Gateway = r.place.gateway6
+	case r.config.toSIDs():
+		o.Gateway = r.place.uplink.Gateway
 	}
 	r.uplink, err = link.OpenPacket(o)
 	return err

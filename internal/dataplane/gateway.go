@@ -46,15 +46,16 @@ type GatewayConfig struct {
 	Policy        string
 	PolicyOptions policy.Options
 	// Carrier is that of Config. With encap.CarrierSRv6 the kernel must also forward the
-	// packets written to Programs as IPv6 (hostsetup.Options).
+	// packets written to Programs as IPv6 (hostsetup.Options), unless Topology is data: then
+	// packets leave by Fabric, as those of IPv6 do.
 	Carrier encap.Carrier
 	// Resequencer restores the order of incoming TCP.
 	Resequencer resequencer.Config
 	// Seed is that of Config.
 	Seed uint64
 	// Programs is the TUN into which the kernel routes the packets of programs. The
-	// Gateway writes outgoing packets back to it, for the uplink's program to encapsulate
-	// (hostprog.AttachSpray). It also writes packets for programs to it. If a link.TUN
+	// Gateway writes outgoing packets of IPv4 back to it, for the uplink's program to
+	// encapsulate (hostprog.AttachSpray). It also writes packets for programs to it. If a link.TUN
 	// has several queues, they are read in parallel. Required. The Gateway owns it after
 	// a successful NewGateway, and closes it.
 	Programs GatewayDevice
@@ -89,14 +90,14 @@ type GatewayConfig struct {
 // packets. It knows nothing of connections: they belong to the kernel and survive the
 // Gateway. It is safe for concurrent use.
 type Gateway struct {
-	config  Config
-	below   io.Closer // where packets come from; nil if that is nowhere
-	above   io.Closer // Programs
-	egress  *Egress
-	egress6 *Egress          // of IPv6; nil if that is the other one's, too
-	ingress *Ingress[*frame] // nil if there is no Fabric
-	kernel  *toKernel
-	queues  []*queue // of Programs
+	config   Config
+	below    io.Closer // where packets come from; nil if that is nowhere
+	programs GatewayDevice
+	egress   *Egress
+	egress6  *Egress          // of IPv6; nil if that is the other one's, too
+	ingress  *Ingress[*frame] // nil if there is no Fabric
+	kernel   *toKernel
+	queues   []*queue // of Programs
 
 	closing sync.Once
 	reading sync.WaitGroup
@@ -117,7 +118,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataplane: GatewayConfig.%w", err)
 	}
-	g := &Gateway{config: e.config, above: c.Programs, egress: e, done: make(chan struct{})}
+	g := &Gateway{config: e.config, programs: c.Programs, egress: e, done: make(chan struct{})}
 	if g.egress6, err = c.newEgress6(e); err != nil {
 		return nil, fmt.Errorf("dataplane: GatewayConfig.%w", err)
 	}
@@ -157,6 +158,12 @@ func (c *GatewayConfig) validate() (Config, error) {
 		return host, errors.New("dataplane: GatewayConfig.Programs is missing: link.OpenTUN opens one")
 	case c.Tunnel == nil:
 		host.UplinkEncapsulates = atUplink(c.Policy, c.PolicyOptions)
+		if c.Carrier == encap.CarrierSRv6 && c.Topology != nil && !c.Topology.Computed() {
+			if c.Fabric == nil {
+				return host, errors.New("dataplane: GatewayConfig.Fabric is missing, by which packets to SIDs leave")
+			}
+			host.Device = c.Fabric
+		}
 	case c.Topology != nil || c.Topology6 != nil || c.Fabric != nil:
 		return host, errors.New("dataplane: GatewayConfig.Tunnel is given together with Topology or Fabric: give only one way to carry packets")
 	case c.Clock != nil:
@@ -191,7 +198,7 @@ func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source
 // refuse gives the kernel an error about one of its packets.
 func (g *Gateway) refuse(packet []byte) {
 	buf := append(make([]byte, link.SuperHeadroom), packet...)
-	_, _ = g.config.Device.(SuperDevice).WriteSuper([][]byte{buf}, link.SuperHeadroom) // or the next packet's is taken
+	_, _ = g.programs.WriteSuper([][]byte{buf}, link.SuperHeadroom) // or the next packet's is taken
 }
 
 // forward sends packets that a SuperDevice has read. Egress may write to them until
@@ -256,7 +263,7 @@ func (g *Gateway) Close() (err error) {
 			err = g.below.Close()
 			g.ingress.Close()
 		}
-		err = errors.Join(err, g.above.Close())
+		err = errors.Join(err, g.programs.Close())
 		g.reading.Wait()
 		close(g.done)
 	})

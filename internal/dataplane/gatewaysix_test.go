@@ -11,6 +11,7 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
+	"weft/encap"
 	"weft/flowcell"
 	"weft/internal/dataplane/dataplanetest"
 	"weft/link"
@@ -39,7 +40,7 @@ func dualFabric(t *testing.T) *graph.Graph {
 	return g
 }
 
-func newDualGateway(t *testing.T, fabric *graph.Graph, host graph.NodeID, policyName string) *dualGateway {
+func newDualGateway(t *testing.T, fabric *graph.Graph, host graph.NodeID, policyName string, edits ...func(*GatewayConfig)) *dualGateway {
 	t.Helper()
 	own := fabric.Node(host).Addresses
 	d := &dualGateway{programs: &script{recorder: recorder{max: link.MaxSuperLen}}, clock: new(handClock),
@@ -55,6 +56,9 @@ func newDualGateway(t *testing.T, fabric *graph.Graph, host graph.NodeID, policy
 		} else {
 			c.Address, c.Topology, d.four = a, view, a
 		}
+	}
+	for _, edit := range edits {
+		edit(&c)
 	}
 	var err error
 	if d.Gateway, err = NewGateway(c); err != nil {
@@ -254,6 +258,41 @@ func TestGateway_tellsSendersOfSmallerMTUs(t *testing.T) {
 		t.Fatalf("%v: %+v", err, a.Stats().Ingress)
 	}
 	about(a.programs.written[0].packet, 1360, left[0].packet[40:])
+}
+
+// By SIDs of a graph both families leave by the packet socket.
+func TestGateway_sendsToSIDs(t *testing.T) {
+	spec := operator.Spec(fatTree, 1)
+	for i := range spec.Nodes {
+		if n := &spec.Nodes[i]; n.Tier > 1 {
+			n.SIDs.Node = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfc, 0xbb, 0xbb, 0xbb, 5: byte(i)}), 48)
+		}
+	}
+	fabric, err := graph.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newDualGateway(t, fabric, 0, "rrb", func(c *GatewayConfig) { c.Carrier = encap.CarrierSRv6 })
+	for _, dst := range fabric.Node(graph.NodeID(fabric.NumHosts() - 1)).Addresses {
+		ways := make(map[netip.Addr]bool)
+		for i := range uint32(16) {
+			packet := packetTo(dst, i)
+			a.fabric.written, a.programs.packets = nil, [][]byte{packet}
+			if err := a.ReadPrograms(); err != nil || len(a.fabric.written) != 1 || len(a.programs.written) > 0 {
+				t.Fatalf("%v: %v, %d packets by the socket, %d by the TUN", dst, err, len(a.fabric.written), len(a.programs.written))
+			}
+			inner, way := bounced(t, a.fabric.written[0].packet)
+			if ways[way] = true; way.As16()[0] != 0xfc || len(inner) != len(packet) || inner[0]>>4 != packet[0]>>4 {
+				t.Errorf("%v: by %v", dst, way)
+			}
+		}
+		if len(ways) != 4 {
+			t.Errorf("%v: by %v", dst, ways)
+		}
+	}
+	if _, err := NewGateway(GatewayConfig{Address: a.four, Topology: a.Topology(), Programs: a.programs, Carrier: encap.CarrierSRv6}); err == nil || !strings.Contains(err.Error(), "Fabric is missing") {
+		t.Errorf("without a socket: %v", err)
+	}
 }
 
 func TestNewGateway_topology6(t *testing.T) {

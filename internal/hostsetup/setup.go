@@ -39,6 +39,9 @@ type Options struct {
 	// packets with labels that weft writes to the TUN, which needs Gateway and Address.
 	Carrier    encap.Carrier
 	Advertised bool // the uplink takes router advertisements, and is to go on doing so
+	// SIDs says that Carrier leads to SIDs of a graph. What reads the TUN writes no such
+	// packets to it.
+	SIDs bool
 
 	Fabric []netip.Prefix       // destinations whose packets the uplink's program encapsulates
 	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
@@ -130,7 +133,7 @@ func PlanFor(o Options) (Plan, error) {
 	p.filters(o)
 	if len(o.Fabric) > 0 {
 		p.fabric(o)
-		if o.Carrier == encap.CarrierSRv6 && o.TUN != "" {
+		if o.forwardsLabels() {
 			p.labels(o)
 		}
 	}
@@ -159,7 +162,7 @@ func (o Options) check() error {
 		return fmt.Errorf("host plan: TUN6 needs an MTU of %d bytes, and TUNMTU is %d", kernel.MinMTU6, o.TUNMTU)
 	case o.Carrier != encap.CarrierIPIP && o.Carrier != encap.CarrierSRv6:
 		return fmt.Errorf("host plan: Carrier is %v, which hosts do not write; use ipip or srv6", o.Carrier)
-	case o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !(o.Gateway.Is4() && o.Address.Is4()):
+	case o.forwardsLabels() && !(o.Gateway.Is4() && o.Address.Is4()):
 		return fmt.Errorf("host plan: Gateway is %v and Address %v; labels in IPv6 need the switch's IPv4 address and the host's", o.Gateway, o.Address)
 	}
 	for _, name := range append([]string{o.TUN, o.Uplink}, o.Strict...) {
