@@ -67,7 +67,7 @@ func steerOracle6(rules []SteerRule, ip []byte) bool {
 		return false
 	}
 	about := ip[48:]
-	return slices.Contains([]byte{1, 2, 3, 4}, ip[40]) && about[0]>>4 == 6 && about[6] == 41 &&
+	return slices.Contains([]byte{1, 2, 3, 4}, ip[40]) && about[0]>>4 == 6 && (about[6] == 41 || about[6] == 4) &&
 		netip.AddrFrom16([16]byte(about[8:])) == dst
 }
 
@@ -182,7 +182,8 @@ func steerPackets6() []namedPacket {
 		for kind := range byte(6) {
 			add("ICMPv6 about a tunnel", 58, complaint(kind, 41, own))
 		}
-		for _, next := range []byte{4, 6, 44} {
+		add("ICMPv6 about a tunnel of IPv4", 58, complaint(2, 4, own))
+		for _, next := range []byte{5, 6, 40, 42, 44} {
 			add("ICMPv6 about another protocol", 58, complaint(2, next, own))
 		}
 		for i := 8; i < 24; i += 4 {

@@ -165,7 +165,7 @@ func (c *steerCode) packet6(rules []SteerRule) {
 	const about = offIP + header + icmpHeader
 	c.load(about+36, 4) // the whole header is there
 	c.load(about+6, 1)
-	c.require(bpf.JumpEqual, 41) // IPv6
+	c.requireOneOf(4, 41) // IPv4 or IPv6 inside
 	c.load(about, 1)
 	c.require(bpf.JumpGreaterOrEqual, 0x60)
 	c.require(bpf.JumpLessOrEqual, 0x6f)
