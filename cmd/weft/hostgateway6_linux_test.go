@@ -94,6 +94,74 @@ func TestHost_gatewayCarriesBothFamilies(t *testing.T) {
 	}
 }
 
+// Both families of a gateway quit a link that fails, take smaller MTUs on the way, and go on
+// when a reload changes between policies of the dataplane and of the program.
+func TestHost_gatewayOfBothFamiliesChanges(t *testing.T) {
+	slowtest.System(t)
+	for _, program := range []string{"nginx", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	l := newBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1", "gateway", "letflow", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
+	for _, host := range []string{"h1-1", "h2-1"} {
+		l.waitFor(host+" uses both carriers", func() bool {
+			return strings.Contains(l.says(host), ": carried by ipip") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
+		})
+	}
+	l.web("h2-1")
+	families := []string{"-4", "-6"}
+	config := filepath.Join(l.dir, "h2-1.yaml")
+	was, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(l.status("h2-1", "process"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range []string{"presto", "drb", "luopan", "conga", "reps", "drb"} {
+		for _, family := range families {
+			ended := make(chan map[string]uint64, 1)
+			go func() {
+				defer close(ended) // if it fails, too
+				ended <- l.fetch(family, "h1-1", "h2-1")
+			}()
+			time.Sleep(200 * time.Millisecond)
+			if err := os.WriteFile(config, []byte(strings.Replace(string(was), "letflow", policy, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			l.waitFor(policy, func() bool { return l.status("h2-1", "policy") == policy })
+			<-ended
+		}
+	}
+	mustWeft(t, "lab", "fail", "--name", l.name, "spine1-leaf1")
+	for _, family := range families {
+		l.waitFor(family+" quits the link", func() bool { return l.fetch(family, "h1-1", "h2-1")["spine1"] < 100 })
+	}
+	mustWeft(t, "lab", "heal", "--name", l.name)
+	for _, family := range families {
+		l.waitFor(family+" takes it back", func() bool { return l.fetch(family, "h1-1", "h2-1")["spine1"] > 1000 })
+	}
+	for _, spine := range []string{"spine1", "spine2"} {
+		l.in(spine, "for d in /sys/class/net/*; do d=${d##*/}; [ $d = lo ] || ip link set $d mtu 1400; done")
+	}
+	for _, family := range families { // plain ones hear of the MTU from the switches
+		l.fetch(family, "h1-1", "h2-1")
+	}
+	for at, mtu := range map[string]string{"0": "1380", "1": "1360"} {
+		l.waitFor("packets are of "+mtu+" bytes", func() bool { return l.status("h2-1", "racks."+at+".mtu") == mtu })
+	}
+	for _, family := range families {
+		if by := l.fetch(family, "h1-1", "h2-1"); min(by["spine1"], by["spine2"]) < 1000 {
+			t.Errorf("%s: of packets that are small enough %v bounced", family, by)
+		}
+	}
+}
+
 // web has nginx serve 5 MB to both families at a host.
 func (l *bgpLab) web(host string) {
 	l.Helper()
