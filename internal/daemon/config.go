@@ -182,6 +182,11 @@ func (c *Config) carrier() encap.Carrier {
 	return encap.CarrierIPIP
 }
 
+// toSIDs reports whether packets go to the SIDs of a graph.
+func (c *Config) toSIDs() bool {
+	return c.carrier() == encap.CarrierSRv6 && c.fabric != nil && !c.fabric.Computed()
+}
+
 func (r Resequencer) config() (resequencer.Config, error) {
 	d, err := resequencer.ParseDiscipline(r.Discipline)
 	return resequencer.Config{

@@ -293,18 +293,23 @@ type fakeReceiver struct {
 	six      netip.Addr
 	topology *topology.Topology
 	carriage *liveness.Carriage
+
+	topology6 *topology.Topology
+	carriage6 *liveness.Carriage
+
 	done     chan struct{}
 	detached bool // one of its programs, by somebody else
 	hangs    bool
 }
 
-func (r *fakeReceiver) start(hostsetup.Plan) error       { return r.k.fails() }
-func (r *fakeReceiver) alive(time.Time) bool             { return !r.hangs }
-func (r *fakeReceiver) SetCarriage(c *liveness.Carriage) { r.carriage = c }
-func (r *fakeReceiver) devices() map[string]Device       { return nil }
-func (r *fakeReceiver) steering() any                    { return nil }
-func (r *fakeReceiver) Done() <-chan struct{}            { return r.done }
-func (r *fakeReceiver) Err() error                       { return errors.New("the TUN is gone") }
+func (r *fakeReceiver) start(hostsetup.Plan) error        { return r.k.fails() }
+func (r *fakeReceiver) alive(time.Time) bool              { return !r.hangs }
+func (r *fakeReceiver) SetCarriage(c *liveness.Carriage)  { r.carriage = c }
+func (r *fakeReceiver) SetCarriage6(c *liveness.Carriage) { r.carriage6 = c }
+func (r *fakeReceiver) devices() map[string]Device        { return nil }
+func (r *fakeReceiver) steering() any                     { return nil }
+func (r *fakeReceiver) Done() <-chan struct{}             { return r.done }
+func (r *fakeReceiver) Err() error                        { return errors.New("the TUN is gone") }
 
 func (r *fakeReceiver) Repair() ([]string, error) {
 	if err := r.k.fails(); err != nil || !r.detached {
@@ -318,7 +323,11 @@ func (r *fakeReceiver) SetTopology(t *topology.Topology) error {
 	if err := r.k.fails(); err != nil {
 		return err
 	}
-	r.topology = t
+	if t.Node(0).Addr.Is6() {
+		r.topology6 = t
+	} else {
+		r.topology = t
+	}
 	return nil
 }
 
@@ -405,12 +414,16 @@ func (k *fakeKernel) miscarries(d *daemon) string {
 			return fmt.Sprintf("packets to %s: encapsulated %v, plain %v", n.Name, k.program.carries(rack), d.carriage.Plain(n.ID))
 		}
 	}
-	t := d.config.six()
+	c := d.config
+	t := c.six()
 	if t == nil || !d.config.proves() {
 		return ""
 	}
 	if k.program.six != d.six.topology {
 		return "the program has another topology of IPv6"
+	}
+	if r := k.receivers[0]; c.diverted6() != nil && (r.topology6 != d.six.topology || r.carriage6 != d.six.carriage) {
+		return "the receiver has another topology of IPv6, or another carriage"
 	}
 	for edge := range t.Racks() {
 		for _, rack := range t.RackPrefixesOf(edge, true) {

@@ -38,7 +38,7 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 		}
 	}
 	if c.Failures.Probes && c.six() != nil {
-		if err := f.probe6(c, at, tell); err != nil {
+		if err := f.probe6(c, at, r, tell); err != nil {
 			return nil, err
 		}
 	}
@@ -65,12 +65,8 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology, r receiv
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { tell(news{by, t, c}) },
 	}
-	if r, ok := r.(*hostReceiver); ok && by == f.used {
-		if d, ok := r.dataplane.(interface {
-			observe(*liveness.Watcher, time.Duration)
-		}); ok {
-			p.Observe = d.observe
-		}
+	if seen := observerOf(r); seen != nil && by == f.used {
+		p.Observe = seen.observe
 	}
 	opened, err := prober.Open(p)
 	if err != nil {
@@ -79,6 +75,22 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology, r receiv
 	f.probes[by] = opened
 	tell(news{by, opened.Topology(), opened.Carriage()})
 	return nil
+}
+
+// observer tells what became of packets, by family.
+type observer interface {
+	observe(*liveness.Watcher, time.Duration)
+	observe6(*liveness.Watcher, time.Duration)
+}
+
+// observerOf returns a receiver's dataplane as an observer; nil if it is none.
+func observerOf(r receiver) observer {
+	h, ok := r.(*hostReceiver)
+	if !ok {
+		return nil
+	}
+	o, _ := h.dataplane.(observer)
+	return o
 }
 
 // heard takes what the switches say. Probes add to it what they find.

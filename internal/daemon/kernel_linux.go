@@ -49,6 +49,7 @@ type receiver interface {
 	dataplane
 	start(hostsetup.Plan) error
 	SetCarriage(*liveness.Carriage)
+	SetCarriage6(*liveness.Carriage)
 	Repair() ([]string, error)
 	alive(now time.Time) bool // what moves packets has shown that it lives
 	devices() map[string]Device

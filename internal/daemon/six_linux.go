@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"weft/internal/prober"
 	"weft/liveness"
@@ -19,6 +20,11 @@ func (d *daemon) goBy6(c *Config) error {
 		if err := d.spray.SetTopology(n.topology); err != nil {
 			return err
 		}
+		if d.receiver != nil && c.diverted6() != nil {
+			if err := d.receiver.SetTopology(n.topology); err != nil {
+				return err
+			}
+		}
 		d.six.topology = n.topology
 		d.changes++
 	}
@@ -29,6 +35,9 @@ func (d *daemon) goBy6(c *Config) error {
 	if err := d.carry(c, d.spray, d.topology, d.carriage, now); err != nil {
 		return err
 	}
+	if d.receiver != nil {
+		d.receiver.SetCarriage6(n.carriage)
+	}
 	for _, change := range n.carriage.Changes(d.six.carriage) {
 		d.log.Print(change.Text(n.topology, byIPv6, d.place.mtu-overhead6))
 	}
@@ -37,11 +46,15 @@ func (d *daemon) goBy6(c *Config) error {
 }
 
 // probe6 begins to probe the paths of IPv6 packets.
-func (f *hostFollower) probe6(c *Config, at place, tell func(news)) error {
+func (f *hostFollower) probe6(c *Config, at place, r receiver, tell func(news)) error {
 	o := c.liveness()
+	var observe func(*liveness.Watcher, time.Duration)
+	if seen := observerOf(r); seen != nil {
+		observe = seen.observe6
+	}
 	opened, err := prober.Open(prober.Config{
 		Interface: at.uplink.Name, Address: c.address6(), Topology: c.six(),
-		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require,
+		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require, Observe: observe,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { tell(news{byIPv6, t, c}) },
 	})

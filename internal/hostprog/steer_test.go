@@ -37,7 +37,7 @@ func steerOracle(rules []SteerRule, frame []byte) bool {
 	switch {
 	case what&SteerEverything != 0:
 		return true
-	case fragment:
+	case fragment, ip[2] == 0 && ip[3] == 0:
 		return false
 	case ip[9] == 6:
 		return what&SteerTCP != 0
@@ -67,7 +67,7 @@ func steerOracle6(rules []SteerRule, ip []byte) bool {
 		return false
 	}
 	about := ip[48:]
-	return slices.Contains([]byte{1, 2, 3, 4}, ip[40]) && about[0]>>4 == 6 && about[6] == 41 &&
+	return slices.Contains([]byte{1, 2, 3, 4}, ip[40]) && about[0]>>4 == 6 && (about[6] == 41 || about[6] == 4) &&
 		netip.AddrFrom16([16]byte(about[8:])) == dst
 }
 
@@ -110,6 +110,7 @@ func steerPackets() []namedPacket {
 		tcp := []byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0, 'd', 'a', 't', 'a'}
 		add("TCP", same, tcp)
 		add("no payload", same, nil)
+		add("no length", same, tcp, func(b []byte) { b[2], b[3] = 0, 0 })
 		add("no DF", func(h *kerneltest.IPv4) { h.Frag = 0 }, tcp)
 		add("reserved flag", func(h *kerneltest.IPv4) { h.Frag = 0x8000 }, tcp)
 		add("options", func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }, tcp)
@@ -181,7 +182,8 @@ func steerPackets6() []namedPacket {
 		for kind := range byte(6) {
 			add("ICMPv6 about a tunnel", 58, complaint(kind, 41, own))
 		}
-		for _, next := range []byte{4, 6, 44} {
+		add("ICMPv6 about a tunnel of IPv4", 58, complaint(2, 4, own))
+		for _, next := range []byte{5, 6, 40, 42, 44} {
 			add("ICMPv6 about another protocol", 58, complaint(2, next, own))
 		}
 		for i := 8; i < 24; i += 4 {
