@@ -61,6 +61,10 @@ func steerOracle6(rules []SteerRule, ip []byte) bool {
 		return false
 	}
 	switch what := rules[i].What; {
+	case ip[6] == 41 || ip[6] == 4, ip[6] == 58 && (len(ip) < 41 || ip[40] >= 133 && ip[40] <= 137):
+		return false
+	case what&SteerEverything != 0:
+		return true
 	case ip[6] == 6:
 		return what&SteerTCP != 0
 	case ip[6] != 58 || what&SteerTunnelErrors == 0 || len(ip) < 40+8+40:
@@ -84,6 +88,8 @@ var (
 		{steerTo(5), SteerTCP | SteerTunnelErrors},
 		{steerTo(6), SteerTCP | SteerEverything | SteerTunnelErrors},
 		{steerTo6(2), SteerTCP},
+		{steerTo6(3), SteerEverything},
+		{steerTo6(6), SteerTCP | SteerEverything | SteerTunnelErrors},
 		{steerTo6(4), SteerTunnelErrors},
 		{steerTo6(5), SteerTCP | SteerTunnelErrors},
 	}
@@ -330,7 +336,6 @@ func TestCheckSteerRules(t *testing.T) {
 		{make([]SteerRule, 17), "must be 1 to 16"},
 		{[]SteerRule{{netip.Addr{}, SteerTCP}}, "give an IPv4 or IPv6 address"},
 		{[]SteerRule{{netip.MustParseAddr("fe80::1%p0"), SteerTCP}}, "fe80::1%p0 has a zone"},
-		{[]SteerRule{{steerTo6(2), SteerTCP | SteerEverything}}, "What of 2001:db8:11::2200:0:2 has SteerEverything"},
 		{[]SteerRule{{a, 0}}, "What of 10.0.0.2 is 0"},
 		{[]SteerRule{{a, 8}}, "What of 10.0.0.2 is 8"},
 		{[]SteerRule{{a, SteerTCP}, {a, SteerEverything}}, "10.0.0.2 has two"},
