@@ -157,7 +157,7 @@ func steerPackets() []namedPacket {
 func steerPackets6() []namedPacket {
 	var all []namedPacket
 	from := steerTo6(99)
-	for _, n := range []byte{2, 4, 5, 7} {
+	for _, n := range []byte{2, 3, 4, 5, 6, 7} {
 		own := steerTo6(n)
 		add := func(name string, next byte, payload []byte, bytes ...func([]byte)) {
 			h := kerneltest.IPv6{Class: 2, Label: 0xabcde, Next: next, Hops: 60, Src: from, Dst: own}
@@ -196,6 +196,9 @@ func steerPackets6() []namedPacket {
 		add("ICMPv6 about version 4", 58, complaint(2, 41, own), func(b []byte) { b[48] = 0x45 })
 		add("ICMPv6 with too little of the packet", 58, complaint(2, 41, own)[:8+39])
 		add("ICMPv6 with the packet's header alone", 58, complaint(2, 41, own)[:8+40])
+		for kind := byte(132); kind < 139; kind++ {
+			add("ICMPv6 of neighbours", 58, []byte{kind, 0, 0, 0, 0, 0, 0, 0})
+		}
 		add("an echo", 58, []byte{128, 0, 0, 0, 0, 0, 0, 0})
 		add("nested", 41, kerneltest.IPv6{Next: 6, Src: from, Dst: own}.Bytes(tcp))
 	}
