@@ -91,6 +91,7 @@ examples:
 examples/httpserver: examples/start
 examples/httpget: examples/start
 examples/proxy: examples/start stack
+examples/bgp: stack topoupdate/bgp/learn topoupdate/bgp/session uplink
 examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 examples/rootless: stack link encap
