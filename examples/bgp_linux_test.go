@@ -171,11 +171,31 @@ func TestBGP(t *testing.T) {
 	for _, six := range []bool{false, true} {
 		until("proved", six, even)
 	}
+	// Where nothing comes back by outer headers of IPv6, IPv6 goes plain, and IPv4 as before.
+	id, _ := s.graph.ByName("h1-1")
+	holes := func(change string) {
+		t.Helper()
+		for a := range spines {
+			if a.Is6() {
+				if out, err := exec.Command("ip", "-n", s.Namespace(topology.NodeID(id)), "-6", "route", change, "blackhole", a.String()).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+		}
+	}
+	holes("add")
+	until("spines take no outer headers of IPv6 off", true, func(by map[string]int) bool { return by["spine1"]+by["spine2"] == 0 })
+	until("spines take no outer headers of IPv6 off", false, even)
+	holes("del")
+	until("they do again", true, even)
 	if _, err := s.Fail("spine1-leaf2", lab.FailLoud); err != nil {
 		t.Fatal(err)
 	}
 	for _, six := range []bool{false, true} {
 		until("a link is withdrawn", six, one)
+	}
+	if strings.Contains(says(), "not as fast as it could be") {
+		t.Errorf("%s", says())
 	}
 	if !strings.Contains(says(), "links down") {
 		t.Errorf("the client has not heard of it:\n%s", says())
