@@ -64,12 +64,13 @@ type viewPath struct {
 	down   int // place in downs
 }
 
-// FromGraph returns the fabric g as the host sees it that has the address self. Packets
-// bounce at addresses of the same family. An error names what is missing in the Graph.
+// FromGraph returns the fabric g as the host sees it that has the address self, as its own
+// or, as an embedded stack's is, within a prefix behind it. Packets bounce at addresses of the
+// same family. An error names what is missing in the Graph.
 func FromGraph(g *graph.Graph, self netip.Addr) (*Topology, error) {
-	id, ok := g.ByAddr(self)
+	id, ok := g.Behind(self)
 	if !ok || int(id) >= g.NumHosts() {
-		return nil, fmt.Errorf("graph: no host has the address %v", self)
+		return nil, fmt.Errorf("graph: no host has the address %v, or a prefix with it behind it", self)
 	}
 	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), sets: make(map[string]int),
 		view: &view{byNet: make(map[netip.Prefix]NodeID), byName: make(map[string]NodeID), byAddr: make(map[netip.Addr]NodeID), uplinks: make(map[viewEnds]LinkID),
@@ -270,6 +271,13 @@ func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
 		}
 	}
 	return t.Whole().Without(down...), more
+}
+
+// Alike reports whether two views of fabrics that are data have the same nodes and links, by
+// their names and numbers, as those of one host's addresses of both families have.
+func (t *Topology) Alike(u *Topology) bool {
+	same := func(a, b Node) bool { return a.Name == b.Name }
+	return t.view != nil && u.view != nil && slices.EqualFunc(t.view.nodes, u.view.nodes, same) && slices.Equal(t.view.links, u.view.links)
 }
 
 // Uplink returns the first choice on the way up of path number n: the most significant

@@ -30,9 +30,13 @@ func (b *viewBuilder) addHost(self netip.Addr) {
 	n := b.g.Node(b.host)
 	b.nodes = []Node{{Layer: LayerHost, Name: n.Name, Addr: self}}
 	b.byName[n.Name] = 0
+	b.byAddr[self] = 0
+	if self.Is6() {
+		b.source6 = self
+	}
 	for _, a := range n.Addresses {
 		b.byAddr[a] = 0
-		if a.Is6() && (!b.source6.IsValid() || a == self) {
+		if a.Is6() && !b.source6.IsValid() {
 			b.source6 = a
 		}
 	}
@@ -86,18 +90,32 @@ func (b *viewBuilder) findRacks() {
 	}
 	for h := range graph.NodeID(b.g.NumHosts()) {
 		n, edges := b.g.Node(h), b.g.Edges(h)
-		for _, p := range n.Prefixes {
-			add(p, edges)
-		}
+		behind := slices.Clone(n.Prefixes)
 		for _, a := range n.Addresses {
-			if r, ok := b.rackOf(a); !ok || int(r)-1 != b.rackFor(edges) {
-				add(netip.PrefixFrom(a, a.BitLen()), edges)
+			behind = append(behind, netip.PrefixFrom(a, a.BitLen()))
+		}
+		for _, p := range behind {
+			if !b.within(p, edges) {
+				add(p, edges)
 			}
 		}
 	}
 	for i := range b.racks {
 		slices.SortFunc(b.racks[i].prefixes, comparePrefixes)
 	}
+}
+
+// within reports whether a prefix lies within one of the rack of some edge switches, and in no
+// longer one.
+func (b *viewBuilder) within(p netip.Prefix, edges []graph.NodeID) bool {
+	for _, bits := range b.bits[family(p.Addr())] {
+		if wider, err := p.Addr().Prefix(bits); err == nil && bits <= p.Bits() {
+			if id, ok := b.byNet[wider]; ok {
+				return int(id)-1 == b.rackFor(edges)
+			}
+		}
+	}
+	return false
 }
 
 // addPaths finds the paths to all racks, and which switches they bounce at.

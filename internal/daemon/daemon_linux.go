@@ -13,6 +13,8 @@ import (
 	"weft/internal/service"
 	"weft/liveness"
 	"weft/topology"
+	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/learn"
 )
 
 // daemon is one run of weft host. One goroutine, that of serve, owns its state. It takes
@@ -37,7 +39,7 @@ type daemon struct {
 type state struct {
 	config  *Config // in force
 	learner learner // nil: the fabric is configured
-	rebase  rebase
+	growth  bgp.Growth
 	place   place
 	setup   hostSetup
 	parts   // nothing while weft is out of the way
@@ -75,7 +77,7 @@ func (d *daemon) start(ctx context.Context) error {
 		}
 	}
 	switch err := d.bringUp(ctx); {
-	case errors.Is(err, errUnlearned):
+	case errors.Is(err, learn.ErrUnlearned):
 		d.complain(time.Now(), err.Error())
 	case err != nil:
 		return err
@@ -92,7 +94,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.views, d.rebase = v, rebase{}
+		c.views, d.growth = v, bgp.Growth{}
 	}
 	p, err := d.findPlace(ctx)
 	if err != nil {

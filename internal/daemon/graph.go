@@ -1,16 +1,15 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"net/netip"
-	"time"
+	"slices"
 
 	"weft/internal/config"
-	"weft/topology"
 	"weft/topology/graph"
 	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/learn"
 	"weft/topoupdate/bgp/session"
 )
 
@@ -65,32 +64,22 @@ func (c *Config) password() (string, error) {
 	return password, nil
 }
 
-// viewOf returns a graph as the host sees it that has one of these addresses; if one is
-// configured, that of IPv4 is it.
-func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (v views, err error) {
-	for _, a := range own {
-		id, ok := g.ByAddr(a)
-		switch {
-		case !ok || int(id) >= g.NumHosts():
-		case a.Is6() && v.fabric6 == nil:
-			v.fabric6, _ = topology.FromGraph(g, a) // without IPv6 at all bouncing switches none is carried
-		case a.Is4() && v.fabric == nil && (!c.Address.IsValid() || a == c.Address):
-			if v.fabric, err = topology.FromGraph(g, a); err != nil {
-				return views{}, err
-			}
-		}
-	}
-	if v.fabric == nil {
-		return views{}, fmt.Errorf("no host has an IPv4 address of this machine, %v, or address: is another", own)
-	}
-	return v, nil
+// seen returns those of this machine's addresses as which the host may see the fabric: if one
+// is configured, that of IPv4 is it.
+func (c *Config) seen(own []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(own), func(a netip.Addr) bool { return a.Is4() && c.Address.IsValid() && a != c.Address })
 }
+
+// told is what the views are told by.
+func (v views) told() bgp.Views { return bgp.Views{Fabric: v.fabric, Fabric6: v.fabric6} }
 
 // checkGraph makes the fabric of a graph.
 func (c *Config) checkGraph(g *graph.Graph) (err error) {
 	own, err := session.OwnAddresses()
 	if err == nil {
-		c.views, err = c.viewOf(g, own)
+		var v bgp.Views
+		v, err = bgp.ViewsOf(g, c.seen(own))
+		c.views = views{v.Fabric, v.Fabric6}
 	}
 	if err != nil {
 		return c.lines.Errorf("topology", "%s: %w", c.Topology, err)
@@ -98,85 +87,35 @@ func (c *Config) checkGraph(g *graph.Graph) (err error) {
 	return nil
 }
 
-// errUnlearned says that the switches have not told enough yet.
-var errUnlearned = errors.New("BGP")
-
 // learner hears from the host's switches what the fabric is.
 type learner interface {
-	fabric(*Config) (views, error) // wraps errUnlearned while too little is known
+	fabric(*Config) (views, error) // wraps learn.ErrUnlearned while too little is known
 	changed() <-chan struct{}
 	Close() error
 }
 
 // bgpLearner is the learner of real sessions.
-type bgpLearner struct {
-	session *session.Session
-	wake    chan struct{}
-	began   time.Time
-}
+type bgpLearner struct{ *learn.Learner }
 
-// patience is how long a switch may take to tell that it has sent all its routes (RFC 4724).
-// Not every switch does.
-const patience = 5 * time.Second
-
-// learn opens the sessions. The host's router ID is its address, or its first one.
-func learn(c *Config) (learner, error) {
+// learnBy opens the sessions. The host's router ID is its address, or its first one.
+func learnBy(c *Config) (learner, error) {
 	s, err := c.session()
 	if err != nil {
 		return nil, err
 	}
-	own, err := session.OwnAddresses()
-	if err != nil {
-		return nil, err
-	}
 	s.RouterID = c.Address
-	for _, a := range own {
-		if a.Is4() && !s.RouterID.IsValid() {
-			s.RouterID = a
-		}
-	}
-	l := &bgpLearner{wake: make(chan struct{}, 1), began: time.Now()}
-	s.Changed = func() {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
-	}
-	if l.session, err = session.Open(s); err != nil {
-		return nil, err
-	}
-	return l, nil
+	l, err := learn.Listen(s)
+	return bgpLearner{l}, err
 }
 
-func (l *bgpLearner) changed() <-chan struct{} { return l.wake }
-
-func (l *bgpLearner) Close() error { return l.session.Close() }
+func (l bgpLearner) changed() <-chan struct{} { return l.Changed() }
 
 // fabric returns what the switches tell of now.
-func (l *bgpLearner) fabric(c *Config) (views, error) {
-	if missing := l.session.Missing(); len(missing) > 0 {
-		return views{}, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", errUnlearned, missing, c.BGP.AS)
-	}
-	if !l.session.Complete() && time.Since(l.began) < patience {
-		return views{}, fmt.Errorf("%w: not all routes have come yet", errUnlearned)
-	}
+func (l bgpLearner) fabric(c *Config) (views, error) {
 	own, err := session.OwnAddresses()
 	if err != nil {
 		return views{}, err
 	}
-	spec, _ := l.session.Spec(bgp.Host{Name: "this-host", Addresses: own})
-	g, err := graph.New(spec)
-	if err != nil {
-		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
-	}
-	v, err := c.viewOf(g, own)
-	if err != nil {
-		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
-	}
-	for edge := range v.fabric.Racks() {
-		if !v.fabric.Paths(0, edge).Direct() {
-			return v, nil
-		}
-	}
-	return views{}, fmt.Errorf("%w: the switches announce no other rack yet", errUnlearned)
+	v, err := l.Views(own, c.seen(own))
+	return views{v.Fabric, v.Fabric6}, err
 }

@@ -85,7 +85,7 @@ type follower interface {
 // theKernel is the real one.
 func theKernel() kernel {
 	return kernel{
-		learn: learn,
+		learn: learnBy,
 		find:  func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
 		look:  lookAround, reach: reachGateway,
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {

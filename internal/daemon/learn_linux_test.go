@@ -12,6 +12,8 @@ import (
 
 	"weft/topology"
 	"weft/topology/graph"
+	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/learn"
 )
 
 // told is a learner whose fabric a test says.
@@ -94,7 +96,7 @@ func (w *world) downs() (names []string) {
 
 // A host that hears nothing yet stays out of the way, and says why. When it hears, it works.
 func TestLearn_waitsForTheSwitches(t *testing.T) {
-	l := &told{err: fmt.Errorf("%w: no session", errUnlearned)}
+	l := &told{err: fmt.Errorf("%w: no session", learn.ErrUnlearned)}
 	w, text := newLearner(t, l)
 	if s := w.d.snapshot(); s.State != StateAway || !strings.Contains(s.Trouble, "no session") || s.Topology != "bgp (not known yet)" {
 		t.Errorf("status %+v", s)
@@ -124,7 +126,7 @@ func TestLearn_withdrawals(t *testing.T) {
 	}{
 		{t: leafSpine(t, 3, 4, "e1-s2"), want: []string{"e1-s2"}},
 		{t: leafSpine(t, 3, 4, "e1-s2", "e2-s3"), want: []string{"e1-s2", "e2-s3"}},
-		{err: fmt.Errorf("%w: no session", errUnlearned), want: []string{"e1-s2", "e2-s3"}},
+		{err: fmt.Errorf("%w: no session", learn.ErrUnlearned), want: []string{"e1-s2", "e2-s3"}},
 		{t: leafSpine(t, 3, 4, "e0-s1"), want: []string{"e0-s1", "e1-s1", "e2-s1"}}, // no way up to it
 		{t: leafSpine(t, 3, 4)},
 	} {
@@ -153,7 +155,7 @@ func TestLearn_grows(t *testing.T) {
 	for racks := 3; racks < 6; racks++ {
 		l.t = leafSpine(t, racks, 3)
 		w.d.relearn(w.now)
-		w.now = w.now.Add(rebaseAfter / 4)
+		w.now = w.now.Add(bgp.GrowAfter / 4)
 		w.d.grow(t.Context(), w.now)
 		if n := w.d.config.fabricName(); n != "bgp (2 racks, 2 bouncing switches)" {
 			t.Errorf("after %d racks were told of, the fabric is %s", racks, n)
@@ -161,7 +163,7 @@ func TestLearn_grows(t *testing.T) {
 	}
 	l.t = leafSpine(t, 5, 3, "e4-s0")
 	w.d.relearn(w.now)
-	w.now = w.now.Add(rebaseAfter / 4)
+	w.now = w.now.Add(bgp.GrowAfter / 4)
 	w.d.grow(t.Context(), w.now)
 	if n := w.d.config.fabricName(); n != "bgp (5 racks, 3 bouncing switches)" || w.d.reloads != 0 {
 		t.Errorf("the fabric is %s, after %d reloads\n%s", n, w.d.reloads, w.log.String())

@@ -9,6 +9,7 @@ import (
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/liveness"
+	"weft/topoupdate/bgp"
 )
 
 // sixes are the IPv6 addresses that the program at the uplink encapsulates packets of.
@@ -81,7 +82,7 @@ func TestSix_eachFamilyByItself(t *testing.T) {
 	carried("back again nothing is proved", false, false)
 	l.six = nil
 	w.d.relearn(w.now)
-	w.now = w.now.Add(rebaseAfter)
+	w.now = w.now.Add(bgp.GrowAfter)
 	w.d.grow(t.Context(), w.now)
 	right("the fabric has no IPv6 any more")
 	if got := sixes(w.program.config); len(got) > 0 || w.d.snapshot().Address6 != "" {
@@ -160,7 +161,7 @@ func TestSix_comesLater(t *testing.T) {
 	look := func(what string, want netip.Addr) {
 		t.Helper()
 		w.d.relearn(w.now)
-		w.now = w.now.Add(rebaseAfter)
+		w.now = w.now.Add(bgp.GrowAfter)
 		w.d.grow(t.Context(), w.now)
 		w.d.reconcile(t.Context(), w.now)
 		w.d.hear(t.Context())

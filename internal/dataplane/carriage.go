@@ -30,6 +30,9 @@ func (t *pathTable) carry(c *liveness.Carriage) {
 // lookup.
 func (t *pathTable) carryTo(r *rack) {
 	r.plain, r.mtu = t.carriage.Plain(r.id), t.carriage.MTU(r.id)
+	if t.longest > 0 && (r.mtu == 0 || r.mtu > t.longest) {
+		r.mtu = t.longest
+	}
 	if r.six && (!t.inner6 || r.mtu != 0 && r.mtu < leastMTU6) {
 		r.plain = true
 	}

@@ -63,7 +63,7 @@ func (e *Egress) segment(o *Outgoing) bool {
 // to its rack. If not, it is counted, and its sender is told.
 func (e *Egress) fits(o *Outgoing) bool {
 	limit := e.longest
-	if r := o.pair.rack; r != nil && r.mtu != 0 && r.mtu < limit && (o.pkt.IsTCP() || !mayBeCut(o.Parts[0])) { // routers cut the others
+	if r := o.pair.rack; r != nil && r.mtu != 0 && r.mtu < limit && !(o.bare && o.pair.six) && (o.pkt.IsTCP() || !mayBeCut(o.Parts[0])) { // routers cut the others
 		limit = r.mtu
 	}
 	size := o.size
@@ -75,7 +75,7 @@ func (e *Egress) fits(o *Outgoing) bool {
 	}
 	router := e.paths.address
 	if limit < e.longest {
-		router = e.paths.topo.Node(o.pair.rack.id).Addr
+		router = e.paths.of(o.pair).topo.Node(o.pair.rack.id).Addr
 	}
 	e.tooLong(o.Parts[0], limit, router)
 	return false

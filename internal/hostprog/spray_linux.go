@@ -237,6 +237,16 @@ func (o *Spray) SetTopology(t *topology.Topology) error {
 	})
 }
 
+// Replace is AttachSpray, for the uplink of o and where o was attached, whatever the calling
+// thread's network namespace is. o is then to be closed, which leaves the other one in place.
+func (o *Spray) Replace(cfg SprayConfig) (other *Spray, err error) {
+	err = o.atHome(func() (err error) {
+		other, err = AttachSpray(cfg)
+		return err
+	})
+	return other, err
+}
+
 // DetachSpray removes the program from an uplink in the network namespace of the calling
 // thread and restores the former settings, whoever attached it, also after a crash.
 // removed is false if there is none. It needs CAP_SYS_ADMIN to read the former settings.

@@ -157,6 +157,16 @@ func (c *steerCode) packet6(rules []SteerRule) {
 	c.load(offPayload6, 2)
 	c.require(bpf.JumpNotEqual, 0)
 	c.load(offNext6, 1)
+	c.require(bpf.JumpNotEqual, 41) // IPv6 in IPv6
+	c.require(bpf.JumpNotEqual, 4)  // IPv4 in IPv6
+	c.onlyIf(bpf.JumpEqual, 58, func(c *steerCode) {
+		c.load(offIP+header, 1)
+		c.onlyIf(bpf.JumpGreaterOrEqual, 133, func(c *steerCode) { // neighbours' and routers', to 137
+			c.require(bpf.JumpGreaterThan, 137)
+		})
+	})
+	c.acceptTo6(rules, SteerEverything)
+	c.load(offNext6, 1)
 	c.onlyIf(bpf.JumpEqual, 6, func(c *steerCode) {
 		c.acceptTo6(rules, SteerTCP)
 		c.reject()

@@ -72,8 +72,22 @@ static __always_inline int is_tunnel_error6(struct __sk_buff *skb, const struct 
 }
 
 /*
- * wanted6 takes nothing with extension headers, fragments included. A super-segment of
- * more than 64 KB (BIG TCP) has no length, or a header before TCP's.
+ * is_neighbours reports whether an ICMPv6 packet is for the kernel whoever has the address:
+ * the messages of neighbours and routers (RFC 4861), types 133 to 137, by which the kernel
+ * answers for an address in its segment. What has no type is for nobody else either.
+ */
+static __always_inline int is_neighbours(struct __sk_buff *skb)
+{
+	__u8 type;
+
+	return bpf_skb_load_bytes(skb, IP + sizeof(struct ipv6), &type, sizeof(type)) ||
+	       (type >= 133 && type <= 137);
+}
+
+/*
+ * wanted6 takes nothing with extension headers, fragments included, for an address that has
+ * not everything. A super-segment of more than 64 KB (BIG TCP) has no length, or a header
+ * before TCP's.
  */
 static __always_inline int wanted6(struct __sk_buff *skb)
 {
@@ -85,6 +99,12 @@ static __always_inline int wanted6(struct __sk_buff *skb)
 	what = bpf_map_lookup_elem(&steered6, ip.daddr);
 	if (!what)
 		return 0;
+	if (ip.next == PROTO_IPV6 || ip.next == PROTO_IPIP)
+		return 0;
+	if (ip.next == PROTO_ICMPV6 && is_neighbours(skb))
+		return 0;
+	if (*what & EVERYTHING)
+		return 1;
 	if (ip.next == PROTO_TCP)
 		return *what & TCP;
 	return ip.next == PROTO_ICMPV6 && *what & TUNNEL_ERRORS && is_tunnel_error6(skb, &ip);

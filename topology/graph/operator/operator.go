@@ -2,7 +2,8 @@
 // computed kind could have: racks of /26 out of 10.0.0.0/8 and 192.168.0.0/16 mixed and of
 // /64 out of 2001:db8::/32, loopbacks out of 172.16.0.0/12 and 2001:db8:ffff::/48, and an
 // AS for each switch (RFC 7938). The wiring and the rates stay. The same seed gives the
-// same fabric. The package is pure.
+// same fabric. Behind each host is an address of either family, out of its rack, that is not
+// its kernel's: for an embedded stack. The package is pure.
 package operator
 
 import (
@@ -38,6 +39,13 @@ func Spec(t *topology.Topology, seed uint64) graph.Spec {
 	}
 	for n := range t.Hosts() {
 		s.Nodes = append(s.Nodes, p.addHost(n))
+	}
+	hosts := s.Nodes[len(s.Nodes)-t.NumHosts():]
+	for n := range t.Hosts() { // after all others, whose addresses need not change for these
+		for _, rack := range p.racks[t.EdgeOf(n.ID)] {
+			a := p.pick(rack, rack.Addr().BitLen())
+			hosts[n.ID].Prefixes = append(hosts[n.ID].Prefixes, netip.PrefixFrom(a, a.BitLen()))
+		}
 	}
 	for l := range t.Links() {
 		s.Links = append(s.Links, graph.Link{
@@ -91,8 +99,9 @@ func (p *planner) rack(edge topology.NodeID) [2]netip.Prefix {
 			hosts++
 		}
 	}
-	// Besides hosts, the gateway, the network's own address and the one for broadcasts.
-	length := min(rackBits, 32-bits.Len(uint(hosts+2)))
+	// Besides hosts and what is embedded there, the gateway, the network's own address and
+	// the one for broadcasts.
+	length := min(rackBits, 32-bits.Len(uint(2*hosts+2)))
 	from := racks4[(p.first+len(p.racks))%2]
 	if len(p.racks) >= 1<<(length-from.Bits())/2 { // 192.168.0.0/16 may be full
 		from = racks4[0]
@@ -125,6 +134,17 @@ func (p *planner) port(id topology.NodeID, l topology.LinkID) string {
 		}
 	}
 	return ""
+}
+
+// Embedded returns the address of a family behind a host of a Spec, that of its embedded stack;
+// the zero Addr if there is none.
+func Embedded(host graph.Node, six bool) netip.Addr {
+	for _, p := range host.Prefixes {
+		if p.IsSingleIP() && p.Addr().Is6() == six {
+			return p.Addr()
+		}
+	}
+	return netip.Addr{}
 }
 
 // pick returns a network of some length within another one, or an address, that is not
