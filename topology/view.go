@@ -42,7 +42,7 @@ type viewEnds struct{ low, high graph.NodeID }
 // viewRack is the edge switches that have prefixes in common.
 type viewRack struct {
 	prefixes []netip.Prefix
-	list     *pathList // nil: one of its edge switches is the host's own
+	list     *pathList // nil: one of its edge switches is the host's own, or no path is known
 	first    LinkID    // down to it, one from each of the list's bouncing switches
 	rates    []float64 // by path; nil: they are equal, or not known
 }

@@ -51,6 +51,7 @@ func TestFromGraph_hasThePathsOfTheGraph(t *testing.T) {
 					t.Fatalf("seed %d: %v is %v, %v", seed, dst, host, ok)
 				}
 				set := v.PathsTo(0, dst)
+				want.Direct = want.Direct || len(want.List) == 0 // nothing to bounce at
 				if set.Direct() != want.Direct || set.Count() != len(want.List) || len(set.Live) != len(want.List) {
 					t.Fatalf("seed %d, %v to %v: direct %t, %d of %d paths live; want %t, %d", seed, self, dst, set.Direct(), len(set.Live), set.Count(), want.Direct, len(want.List))
 				}
@@ -203,5 +204,33 @@ links:
 	}
 	if tree, _ := FatTree(4); tree.Alike(all[0]) || all[0].Alike(tree) {
 		t.Error("a computed fabric is like one that is data")
+	}
+}
+
+// A rack to which no bouncing switch is known, as when BGP has not told all yet, gets packets as
+// the switches' own routes have them.
+func TestFromGraph_racksWithoutPaths(t *testing.T) {
+	g, err := graph.Parse([]byte(`nodes:
+  h1: {addresses: [192.168.1.2]}
+  leaf1: {tier: 1, prefixes: [192.168.1.0/24]}
+  leaf2: {tier: 1, prefixes: [192.168.2.0/24]}
+  leaf3: {tier: 1, prefixes: [192.168.3.0/24]}
+  spine1: {tier: 2, addresses: [172.16.0.1]}
+links:
+  - {ends: [h1, leaf1]}
+  - {ends: [leaf1, spine1]}
+  - {ends: [leaf2, spine1]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := FromGraph(g, netip.MustParseAddr("192.168.1.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for addr, direct := range map[string]bool{"192.168.2.2": false, "192.168.3.2": true} {
+		if set := v.PathsTo(0, netip.MustParseAddr(addr)); set.Direct() != direct {
+			t.Errorf("%s: direct is %t, of %d paths", addr, set.Direct(), set.Count())
+		}
 	}
 }

@@ -123,6 +123,9 @@ func (b *viewBuilder) addPaths() error {
 	seen := make(map[graph.NodeID]bool)
 	for _, edges := range b.edges {
 		p := b.g.Between(b.own, edges)
+		// To a rack that is cut off, or whose bouncing switches are not known yet, no switch can
+		// be named: packets to it go as the switches' own routes have them.
+		p.Direct = p.Direct || len(p.List) == 0
 		if len(p.List) > MaxPaths {
 			return fmt.Errorf("%d paths from %s to %s, must be up to %d", len(p.List), b.nodes[0].Name, b.nameOf(edges), MaxPaths)
 		}
@@ -260,7 +263,7 @@ func (b *viewBuilder) listOf(found graph.Paths) *pathList {
 		}
 	}
 	if l.bases == nil {
-		l.bases = []int{1} // cut off, or an only way up
+		l.bases = []int{1} // an only way up
 	}
 	for _, p := range found.List {
 		bounce := b.bounceID(p.Bounce)
