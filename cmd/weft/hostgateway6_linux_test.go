@@ -162,6 +162,21 @@ func TestHost_gatewayOfBothFamiliesChanges(t *testing.T) {
 	}
 }
 
+// A router that does not answer over IPv6 keeps IPv6 alone from the carrier.
+func TestHost_goesOnWithoutARouterOfIPv6(t *testing.T) {
+	slowtest.System(t)
+	l := upBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1")
+	const host, leaf = "h1-1", "leaf1"
+	route, route6 := strings.Fields(l.in(host, "ip route show default")), strings.Fields(l.in(host, "ip -6 route show default"))
+	l.in(host, "ip -6 route replace default via fe80::dead dev "+route6[4])
+	l.configure(host, fmt.Sprintf("mode: gateway\ntopology: bgp\nbgp: {as: 4250000001, neighbors: [%s=%s]}\nuser: root\n", route[2], l.asOf(leaf)))
+	l.waitFor("IPv6 is given up", func() bool { return strings.Contains(l.says(host), "IPv6 packets go plain: ") })
+	l.waitFor("IPv4 is at work", func() bool { return l.status(host, "state") == "working" })
+	if got := l.status(host, "address6"); got != "" {
+		t.Errorf("IPv6 is carried from %s", got)
+	}
+}
+
 // web has nginx serve 5 MB to both families at a host.
 func (l *bgpLab) web(host string) {
 	l.Helper()

@@ -138,12 +138,15 @@ func lookAround(p place) (place, error) {
 	return p, err
 }
 
-// reachGateway finds out whether the gateway answers, as each socket that sends to it does.
-func reachGateway(p place) error {
-	if !p.uplink.Gateway.IsValid() {
+// reachGateway finds out whether the gateway answers. That of IPv6 find6 asks.
+func reachGateway(p place) error { return reach(p.uplink.Name, p.uplink.Gateway) }
+
+// reach finds out whether a gateway answers, as each socket that sends to it does.
+func reach(uplink string, gateway netip.Addr) error {
+	if !gateway.IsValid() {
 		return nil
 	}
-	s, err := link.OpenPacket(link.PacketConfig{Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Filter: nothing})
+	s, err := link.OpenPacket(link.PacketConfig{Interface: uplink, Gateway: gateway, Filter: nothing})
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,11 @@ func (c *Config) find6(p *place) error {
 	if c.diverted6() != nil && !u.Gateway.IsValid() {
 		return fmt.Errorf("%v is on the link of %s: mode gateway needs a router on the way there", last(t), p.uplink.Name)
 	}
+	if c.six() != nil { // what probes and sends would end, and IPv4 with it
+		if err := reach(p.uplink.Name, u.Gateway); err != nil {
+			return err
+		}
+	}
 	p.address6, p.gateway6 = c.receives6(), u.Gateway
 	return nil
 }

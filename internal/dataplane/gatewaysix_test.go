@@ -215,6 +215,10 @@ func TestGateway_eachFamilyByItself(t *testing.T) {
 	if err := a.SetTopology(fatTree); err == nil {
 		t.Error("another fabric is accepted")
 	}
+	// One ingress finds out for both what is in flight.
+	if f := a.ingress.flights; f != a.egress.flights || f != a.egress6.flights {
+		t.Error("what IPv6 has in flight the ingress does not know")
+	}
 	w, w6 := newWitness(), newWitness()
 	a.Observe(w, time.Second)
 	a.Observe6(w6, time.Second)
