@@ -67,11 +67,22 @@ type viewPath struct {
 // FromGraph returns the fabric g as the host sees it that has the address self. Packets
 // bounce at addresses of the same family. An error names what is missing in the Graph.
 func FromGraph(g *graph.Graph, self netip.Addr) (*Topology, error) {
+	return viewFrom(g, self, nil)
+}
+
+// FromHeard is FromGraph for what switches tell of themselves, which may have gaps. Paths by
+// bouncing switches without an address of the family or, with sids, without SIDs are left
+// out, and so are paths above MaxPaths, and racks to which none is left.
+func FromHeard(g *graph.Graph, self netip.Addr, sids bool) (*Topology, error) {
+	return viewFrom(g, self, &gaps{sids: sids, paths: make(map[graph.NodeID]graph.Paths)})
+}
+
+func viewFrom(g *graph.Graph, self netip.Addr, gaps *gaps) (*Topology, error) {
 	id, ok := g.ByAddr(self)
 	if !ok || int(id) >= g.NumHosts() {
 		return nil, fmt.Errorf("graph: no host has the address %v", self)
 	}
-	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), sets: make(map[string]int),
+	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), gaps: gaps, sets: make(map[string]int),
 		view: &view{byNet: make(map[netip.Prefix]NodeID), byName: make(map[string]NodeID), byAddr: make(map[netip.Addr]NodeID), uplinks: make(map[viewEnds]LinkID),
 			byEnds: make(map[[2]NodeID]LinkID)}}
 	b.addHost(self)

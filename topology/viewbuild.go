@@ -18,6 +18,7 @@ type viewBuilder struct {
 	host graph.NodeID
 	own  []graph.NodeID // the host's edge switches, in the order of its uplinks
 	is4  bool           // the family of bouncing addresses
+	gaps *gaps          // nil: there must be none
 
 	edges   [][]graph.NodeID // of each rack
 	sets    map[string]int   // the place of each in edges
@@ -62,6 +63,9 @@ func (b *viewBuilder) findRacks() {
 	first, end := b.g.Tier(1)
 	at := make(map[netip.Prefix][]graph.NodeID)
 	for e := first; e < end; e++ {
+		if b.gaps.cuts(b, e) {
+			continue
+		}
 		for _, p := range b.g.Node(e).Prefixes {
 			at[p] = append(at[p], e)
 		}
@@ -79,6 +83,9 @@ func (b *viewBuilder) findRacks() {
 		}
 	}
 	for e := first; e < end; e++ {
+		if b.gaps.cuts(b, e) {
+			continue
+		}
 		for _, p := range b.g.Node(e).Prefixes {
 			add(p, at[p])
 		}
@@ -104,7 +111,7 @@ func (b *viewBuilder) findRacks() {
 func (b *viewBuilder) addPaths() error {
 	seen := make(map[graph.NodeID]bool)
 	for _, edges := range b.edges {
-		p := b.g.Between(b.own, edges)
+		p := b.gaps.between(b, edges)
 		if len(p.List) > MaxPaths {
 			return fmt.Errorf("%d paths from %s to %s, must be up to %d", len(p.List), b.nodes[0].Name, b.nameOf(edges), MaxPaths)
 		}

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"time"
 
 	"weft/internal/config"
 	"weft/topology"
 	"weft/topology/graph"
-	"weft/topoupdate/bgp"
 	"weft/topoupdate/bgp/session"
 )
 
@@ -19,11 +17,19 @@ func (c *Config) learns() bool { return c.Topology == TopologyBGP && !c.tunnels(
 
 // checkBGP checks what the sessions need.
 func (c *Config) checkBGP() error {
-	if c.labels() {
-		return c.lines.Errorf("encapsulation", "srv6 needs the ports of switches, which topology: bgp does not tell; use ipip")
+	switch {
+	case c.labels() && c.BGP.SIDBlock == "":
+		return c.lines.Errorf("encapsulation", "srv6 with topology: bgp needs bgp.sid_block, the block that the switches' locators lie in, such as fcbb:bbbb::/32; or use ipip")
+	case c.labels() && c.receives():
+		return c.errSIDsReceive()
 	}
 	_, err := c.session()
 	return err
+}
+
+// errSIDsReceive says where SIDs cannot be used.
+func (c *Config) errSIDsReceive() error {
+	return c.lines.Errorf("encapsulation", "srv6 to the SIDs of switches is for mode: offload, without resequence: the TUN leads packets by labels alone; use ipip")
 }
 
 // session is the configuration of the sessions with the host's switches.
@@ -35,6 +41,9 @@ func (c *Config) session() (s session.Config, err error) {
 		return s, err
 	}
 	s.AS = uint32(c.BGP.AS)
+	if s.SIDBlock, err = c.sidBlock(); err != nil {
+		return s, err
+	}
 	if len(c.BGP.Neighbors) == 0 {
 		return s, c.lines.Errorf("bgp.neighbors", "is empty; name the switches that this host is wired to, such as [192.168.1.1=65101]")
 	}
@@ -53,6 +62,18 @@ func (c *Config) session() (s session.Config, err error) {
 	return s, nil
 }
 
+// sidBlock is that of the switches' locators; the zero Prefix if there is none.
+func (c *Config) sidBlock() (block netip.Prefix, err error) {
+	if c.BGP.SIDBlock == "" {
+		return block, nil
+	}
+	block, err = netip.ParsePrefix(c.BGP.SIDBlock)
+	if err != nil || block != block.Masked() || block.Bits() != graph.BlockBits || !block.Addr().Is6() || block.Addr().Is4In6() {
+		return block, c.lines.Errorf("bgp.sid_block", "is %q, must be a block of IPv6 of 32 bits (F3216), such as fcbb:bbbb::/32", c.BGP.SIDBlock)
+	}
+	return block, nil
+}
+
 // password reads that of the sessions (RFC 2385), "" for none.
 func (c *Config) password() (string, error) {
 	if c.BGP.PasswordFile == "" {
@@ -67,15 +88,26 @@ func (c *Config) password() (string, error) {
 
 // viewOf returns a graph as the host sees it that has one of these addresses; if one is
 // configured, that of IPv4 is it.
-func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (v views, err error) {
+func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (views, error) {
+	return c.viewBy(g, own, topology.FromGraph)
+}
+
+// heardView is viewOf of what switches tell.
+func (c *Config) heardView(g *graph.Graph, own []netip.Addr) (views, error) {
+	return c.viewBy(g, own, func(g *graph.Graph, self netip.Addr) (*topology.Topology, error) {
+		return topology.FromHeard(g, self, c.labels())
+	})
+}
+
+func (c *Config) viewBy(g *graph.Graph, own []netip.Addr, from func(*graph.Graph, netip.Addr) (*topology.Topology, error)) (v views, err error) {
 	for _, a := range own {
 		id, ok := g.ByAddr(a)
 		switch {
 		case !ok || int(id) >= g.NumHosts():
 		case a.Is6() && v.fabric6 == nil:
-			v.fabric6, _ = topology.FromGraph(g, a) // without IPv6 at all bouncing switches none is carried
+			v.fabric6, _ = from(g, a) // without IPv6 at all bouncing switches none is carried
 		case a.Is4() && v.fabric == nil && (!c.Address.IsValid() || a == c.Address):
-			if v.fabric, err = topology.FromGraph(g, a); err != nil {
+			if v.fabric, err = from(g, a); err != nil {
 				return views{}, err
 			}
 		}
@@ -88,9 +120,9 @@ func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (v views, err error) {
 
 // checkGraph makes the fabric of a graph.
 func (c *Config) checkGraph(g *graph.Graph) (err error) {
-	own, err := session.OwnAddresses()
+	self, err := session.ThisHost("")
 	if err == nil {
-		c.views, err = c.viewOf(g, own)
+		c.views, err = c.viewOf(g, self.Addresses)
 	}
 	if err != nil {
 		return c.lines.Errorf("topology", "%s: %w", c.Topology, err)
@@ -105,78 +137,6 @@ var errUnlearned = errors.New("BGP")
 type learner interface {
 	fabric(*Config) (views, error) // wraps errUnlearned while too little is known
 	changed() <-chan struct{}
+	status() *BGPStatus // nil if there is nothing to say
 	Close() error
-}
-
-// bgpLearner is the learner of real sessions.
-type bgpLearner struct {
-	session *session.Session
-	wake    chan struct{}
-	began   time.Time
-}
-
-// patience is how long a switch may take to tell that it has sent all its routes (RFC 4724).
-// Not every switch does.
-const patience = 5 * time.Second
-
-// learn opens the sessions. The host's router ID is its address, or its first one.
-func learn(c *Config) (learner, error) {
-	s, err := c.session()
-	if err != nil {
-		return nil, err
-	}
-	own, err := session.OwnAddresses()
-	if err != nil {
-		return nil, err
-	}
-	s.RouterID = c.Address
-	for _, a := range own {
-		if a.Is4() && !s.RouterID.IsValid() {
-			s.RouterID = a
-		}
-	}
-	l := &bgpLearner{wake: make(chan struct{}, 1), began: time.Now()}
-	s.Changed = func() {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
-	}
-	if l.session, err = session.Open(s); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-func (l *bgpLearner) changed() <-chan struct{} { return l.wake }
-
-func (l *bgpLearner) Close() error { return l.session.Close() }
-
-// fabric returns what the switches tell of now.
-func (l *bgpLearner) fabric(c *Config) (views, error) {
-	if missing := l.session.Missing(); len(missing) > 0 {
-		return views{}, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", errUnlearned, missing, c.BGP.AS)
-	}
-	if !l.session.Complete() && time.Since(l.began) < patience {
-		return views{}, fmt.Errorf("%w: not all routes have come yet", errUnlearned)
-	}
-	own, err := session.OwnAddresses()
-	if err != nil {
-		return views{}, err
-	}
-	spec, _ := l.session.Spec(bgp.Host{Name: "this-host", Addresses: own})
-	g, err := graph.New(spec)
-	if err != nil {
-		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
-	}
-	v, err := c.viewOf(g, own)
-	if err != nil {
-		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
-	}
-	for edge := range v.fabric.Racks() {
-		if !v.fabric.Paths(0, edge).Direct() {
-			return v, nil
-		}
-	}
-	return views{}, fmt.Errorf("%w: the switches announce no other rack yet", errUnlearned)
 }

@@ -24,6 +24,7 @@ type told struct {
 
 func (l *told) fabric(*Config) (views, error) { return views{l.t, l.six}, l.err }
 func (l *told) changed() <-chan struct{}      { return l.wake }
+func (l *told) status() *BGPStatus            { return nil }
 func (l *told) Close() error                  { return nil }
 
 // leafSpine is a graph of so many racks, 10.0.0.0/24 and on, and spines as 10.0.0.2 sees it.

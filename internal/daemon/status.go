@@ -42,6 +42,7 @@ type Status struct {
 	Congestion []stack.Congestion `json:"congestion,omitempty"`
 	Samples    *SampleStatus      `json:"samples,omitempty"`
 
+	BGP       *BGPStatus        `json:"bgp,omitempty"` // with topology: bgp
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, since the program was attached last

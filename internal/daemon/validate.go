@@ -131,7 +131,7 @@ func (c *Config) checkFabric() (err error) {
 			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
 		}
 		if !c.fabric.Computed() && c.receives() {
-			return c.lines.Errorf("encapsulation", "srv6 to the SIDs of a graph is for mode: offload, without resequence: the TUN leads packets by labels alone; use ipip")
+			return c.errSIDsReceive()
 		}
 	}
 	if c.Gateway.IsValid() && !c.Gateway.Is4() {
