@@ -38,6 +38,7 @@ type state struct {
 	config  *Config // in force
 	learner learner // nil: the fabric is configured
 	rebase  rebase
+	doubts  []string // about what switches tell, as were logged
 	place   place
 	setup   hostSetup
 	parts   // nothing while weft is out of the way

@@ -97,6 +97,41 @@ func (f *hostFollower) heard(t *topology.Topology) {
 	}
 }
 
+// rebase has the probes go on in other fabrics. What they have proved holds.
+func (f *hostFollower) rebase(c *Config, at place) error {
+	for by, p := range f.probes {
+		if by != byIPv6 && !sameFabric(p.Topology(), c.fabric) {
+			if err := p.SetTopology(c.fabric); err != nil {
+				return err
+			}
+		}
+	}
+	if len(f.probes) == 0 {
+		f.heard(c.fabric)
+		if six := c.six(); six != nil {
+			f.heard(six)
+		}
+		return nil
+	}
+	six, probed := c.six(), f.probes[byIPv6]
+	if probed != nil && six != nil && probed.Self() == c.address6() {
+		if sameFabric(probed.Topology(), six) {
+			return nil
+		}
+		return probed.SetTopology(six)
+	}
+	if probed != nil {
+		delete(f.probes, byIPv6)
+		if err := probed.Close(); err != nil {
+			return err
+		}
+	}
+	if six == nil {
+		return nil
+	}
+	return f.probe6(c, at, f.tell)
+}
+
 // setKeys takes over the keys of a configuration.
 func (f *hostFollower) setKeys(c *Config) error {
 	if f.updates == nil {
