@@ -95,8 +95,22 @@ func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (views, error) {
 // heardView is viewOf of what switches tell.
 func (c *Config) heardView(g *graph.Graph, own []netip.Addr) (views, error) {
 	return c.viewBy(g, own, func(g *graph.Graph, self netip.Addr) (*topology.Topology, error) {
-		return topology.FromHeard(g, self, c.labels())
+		t, err := topology.FromHeard(g, self, c.labels())
+		if err == nil && !reaches(t) {
+			err = errors.New("the switches announce no other rack yet")
+		}
+		return t, err
 	})
+}
+
+// reaches reports whether there are paths to any rack.
+func reaches(t *topology.Topology) bool {
+	for edge := range t.Racks() {
+		if !t.Paths(0, edge).Direct() {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Config) viewBy(g *graph.Graph, own []netip.Addr, from func(*graph.Graph, netip.Addr) (*topology.Topology, error)) (v views, err error) {
@@ -105,7 +119,9 @@ func (c *Config) viewBy(g *graph.Graph, own []netip.Addr, from func(*graph.Graph
 		switch {
 		case !ok || int(id) >= g.NumHosts():
 		case a.Is6() && v.fabric6 == nil:
-			v.fabric6, _ = from(g, a) // without IPv6 at all bouncing switches none is carried
+			if t, err := from(g, a); err == nil { // without IPv6 at the bouncing switches none is carried
+				v.fabric6 = t
+			}
 		case a.Is4() && v.fabric == nil && (!c.Address.IsValid() || a == c.Address):
 			if v.fabric, err = from(g, a); err != nil {
 				return views{}, err

@@ -23,7 +23,7 @@ type neighbor struct {
 	heard    bool            // it has sent all that it had, now or in an earlier session
 	sessions uint64
 	refused  string      // why no session is wanted
-	again    *time.Timer // when one is
+	again    *time.Timer // when it ends, or another one is wanted
 }
 
 const (
@@ -56,22 +56,30 @@ func (s *Session) peer(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 	case !up && was:
 		n.sends, n.ended = nil, nil
 	}
-	tooMuch := !up && n.refused == "" && e.Peer.State.AdminState == api.PeerState_ADMIN_STATE_PFX_CT
-	if tooMuch {
-		n.refused = fmt.Sprintf("neighbor %v sends more than %d routes of a family, which is all that there is place for; there is no session with it for %v", addr, bgp.Share(len(s.neighbors)), refusedFor)
-		n.again = time.AfterFunc(refusedFor, func() {
-			_ = s.server.EnablePeer(context.Background(), &api.EnablePeerRequest{Address: addr.String()}) // fails only after Close
-		})
-	}
-	why := n.refused
 	s.mu.Unlock()
-	if tooMuch {
-		s.config.Log.Warn(why)
-	}
-	if was != up || tooMuch {
+	if was != up {
 		s.config.Log.Info("session", "neighbor", addr, "established", up)
 		s.config.Changed()
 	}
+}
+
+// tooMany ends the session of a neighbour that sends more routes than there is place for:
+// GoBGP keeps all. After a while there is another one.
+func (s *Session) tooMany(n *neighbor) {
+	if n.refused != "" {
+		return
+	}
+	n.refused = fmt.Sprintf("neighbor %v sends more than %d routes, which is all that there is place for; there is no session with it for %v", n.Addr, bgp.Share(len(s.neighbors)), refusedFor)
+	s.config.Log.Warn(n.refused)
+	addr := n.Addr.String()
+	n.again = time.AfterFunc(0, func() { // GoBGP waits for who is called with its news
+		_ = s.server.DisablePeer(context.Background(), &api.DisablePeerRequest{Address: addr}) // fails only after Close
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		n.again = time.AfterFunc(refusedFor, func() {
+			_ = s.server.EnablePeer(context.Background(), &api.EnablePeerRequest{Address: addr})
+		})
+	})
 }
 
 // endOf takes note of the end of what a neighbour had when its session began.

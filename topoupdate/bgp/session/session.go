@@ -151,7 +151,7 @@ func (s *Session) start(ctx context.Context) error {
 		return err
 	}
 	for _, n := range s.config.Neighbors {
-		if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(n, bgp.Share(len(s.config.Neighbors)))}); err != nil {
+		if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(n)}); err != nil {
 			return fmt.Errorf("neighbor %v: %w", n.Addr, err)
 		}
 	}
@@ -165,9 +165,9 @@ const retry = 1
 // restart is how long, in seconds, a neighbour may wait for this host after a session.
 const restart = 10
 
-// peerOf returns what GoBGP is to know of a neighbour. It ends a session in which more than
-// so many routes of a family come, since it keeps all.
-func peerOf(n Neighbor, most int) *api.Peer {
+// peerOf returns what GoBGP is to know of a neighbour. GoBGP's own limit on routes counts all
+// of them with every update, so it is not used: see tooMany.
+func peerOf(n Neighbor) *api.Peer {
 	p := &api.Peer{
 		Conf:   &api.PeerConf{NeighborAddress: n.Addr.String(), PeerAsn: n.AS, AuthPassword: n.Password},
 		Timers: &api.Timers{Config: &api.TimersConfig{ConnectRetry: retry, IdleHoldTimeAfterReset: retry}},
@@ -179,7 +179,6 @@ func peerOf(n Neighbor, most int) *api.Peer {
 			Config:            &api.AfiSafiConfig{Family: apiutil.ToApiFamily(f.Afi(), f.Safi()), Enabled: true},
 			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: true}},
 			AddPaths:          &api.AddPaths{Config: &api.AddPathsConfig{Receive: true}},
-			PrefixLimits:      &api.PrefixLimit{Family: apiutil.ToApiFamily(f.Afi(), f.Safi()), MaxPrefixes: uint32(most)},
 		})
 	}
 	return p
@@ -196,7 +195,10 @@ func (s *Session) hear(paths []*apiutil.Path, _ time.Time) {
 		case p.Withdrawal:
 			s.table.Withdraw(k)
 		default:
-			s.table.Set(k, routeOf(p.Attrs))
+			full := s.table.Refused().NoPlace
+			if s.table.Set(k, routeOf(p.Attrs)); s.table.Refused().NoPlace != full {
+				s.tooMany(s.neighbors[k.Neighbor])
+			}
 		}
 	}
 	changed := s.table.Version() != before
