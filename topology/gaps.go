@@ -51,19 +51,21 @@ func fewer(list []graph.Path) []graph.Path {
 	for _, p := range list {
 		count[p.Digits[0]]++
 	}
-	most := MaxPaths
-	for total := MaxPaths + 1; total > MaxPaths; {
+	most, total := MaxPaths, MaxPaths+1
+	for total > MaxPaths {
+		most--
 		total = 0
 		for _, n := range count {
 			total += min(n, most)
-		}
-		if total > MaxPaths {
-			most--
 		}
 	}
 	clear(count)
 	return slices.DeleteFunc(list, func(p graph.Path) bool {
 		count[p.Digits[0]]++
+		if count[p.Digits[0]] == most+1 && total < MaxPaths { // one more of the first ones
+			total++
+			return false
+		}
 		return count[p.Digits[0]] > most
 	})
 }

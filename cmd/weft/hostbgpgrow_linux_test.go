@@ -1,10 +1,11 @@
 package main
 
 import (
-	"context"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,26 +38,30 @@ func TestHost_growsUnderATransfer(t *testing.T) {
 	}
 	time.Sleep(2 * time.Second)
 	to := strings.TrimSpace(l.in("h2-1", "ip -4 -o addr show scope global | sed 's/.*inet6* //; s,/.*,,'"))
-	server := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-h2-1", "bash", "-c", "timeout 120 nc -l 9000 > /dev/null")
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
+	var ends []func()
+	server := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-h2-1", "timeout", "120", "nc", "-l", "9000")
+	start := func(c *exec.Cmd) {
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := c.Start(); err != nil {
+			t.Skip(err)
+		}
+		end := sync.OnceFunc(func() {
+			syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+			c.Wait()
+		})
+		t.Cleanup(end)
+		ends = append(ends, end)
 	}
-	defer server.Wait()
+	start(server)
 	l.waitFor("nc listens", func() bool { return strings.Contains(l.in("h2-1", "ss -ltn"), ":9000") })
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
 	// What leaves for the peer other than in an outer header is plain.
-	plain := exec.CommandContext(ctx, "ip", "netns", "exec", "weft-"+l.name+"-h1-1", "timeout", "100", "tcpdump", "-n", "-l", "-i", "eth1", "tcp port 9000 and dst host "+to+" and ip[9] = 6")
+	plain := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-h1-1", "tcpdump", "-n", "-l", "-i", "eth1", "tcp port 9000 and dst host "+to+" and ip[9] = 6")
 	out := new(strings.Builder)
 	plain.Stdout = out
-	if err := plain.Start(); err != nil {
-		t.Skipf("needs tcpdump: %v", err)
-	}
+	start(plain)
 	time.Sleep(500 * time.Millisecond)
-	client := exec.CommandContext(ctx, "ip", "netns", "exec", "weft-"+l.name+"-h1-1", "bash", "-c", "while head -c 10000 /dev/zero; do sleep 0.01; done | timeout 100 nc "+to+" 9000")
-	if err := client.Start(); err != nil {
-		t.Fatal(err)
-	}
+	client := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-h1-1", "bash", "-c", "while head -c 10000 /dev/zero; do sleep 0.01; done | timeout 100 nc "+to+" 9000")
+	start(client)
 	carried := l.decapsulated()
 
 	// A further network of leaf3's, as another rack is.
@@ -75,9 +80,9 @@ func TestHost_growsUnderATransfer(t *testing.T) {
 	time.Sleep(4 * time.Second)
 
 	after := l.decapsulated()
-	stop()
-	client.Wait()
-	plain.Wait()
+	for _, end := range ends {
+		end()
+	}
 	for _, spine := range []string{"spine1", "spine2"} {
 		if n := after[spine] - carried[spine]; n < 500 {
 			t.Errorf("%s has taken %d packets out: nothing was shown", spine, n)
