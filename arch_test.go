@@ -59,7 +59,7 @@ resequencer/gro: flowcell
 topoupdate: topology internal/bucket
 topoupdate/bgp: topology topology/graph
 topoupdate/bgp/session: topoupdate/bgp topology/graph
-topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/session
+topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/session internal/bucket
 topoupdate/wire: topoupdate internal/shortage
 topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/timerq

@@ -145,8 +145,9 @@ func (w *Watcher) kindOf(s topology.PathSet) (kind, bool) {
 // SetTopology replaces the baseline, which link-state updates change. Links that are down
 // in base are down and not probed. Links that are up again are used at once, unless the
 // host has evidence against them; then they are used when probes refute that evidence. If
-// base is another fabric (another String), everything is forgotten. Self must be a host
-// of base.
+// base is another fabric (another String), everything is forgotten, unless both are data
+// (topology.FromGraph): then what is known of paths by the same bouncing switches holds, and
+// proves the carrier towards racks that have one of them. Self must be a host of base.
 func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error {
 	w.at(now)
 	changed, same := w.base.Diff(base)
@@ -156,7 +157,11 @@ func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error 
 		if _, err := c.withDefaults(); err != nil {
 			return fmt.Errorf("another topology: %w", err)
 		}
+		known, computed := w.remember(), w.base.Computed() || base.Computed()
 		w.begin(base)
+		if !computed {
+			w.inherit(known)
+		}
 		return nil
 	}
 	if len(changed) == 0 {

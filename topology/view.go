@@ -68,11 +68,22 @@ type viewPath struct {
 // or, as an embedded stack's is, within a prefix behind it. Packets bounce at addresses of the
 // same family. An error names what is missing in the Graph.
 func FromGraph(g *graph.Graph, self netip.Addr) (*Topology, error) {
+	return viewFrom(g, self, nil)
+}
+
+// FromHeard is FromGraph for what switches tell of themselves, which may have gaps. Paths by
+// bouncing switches without an address of the family or, with sids, without SIDs are left
+// out, and so are paths above MaxPaths, and racks to which none is left.
+func FromHeard(g *graph.Graph, self netip.Addr, sids bool) (*Topology, error) {
+	return viewFrom(g, self, &gaps{sids: sids, paths: make(map[graph.NodeID]graph.Paths)})
+}
+
+func viewFrom(g *graph.Graph, self netip.Addr, gaps *gaps) (*Topology, error) {
 	id, ok := g.Behind(self)
 	if !ok || int(id) >= g.NumHosts() {
 		return nil, fmt.Errorf("graph: no host has the address %v, or a prefix with it behind it", self)
 	}
-	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), sets: make(map[string]int),
+	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), gaps: gaps, sets: make(map[string]int),
 		view: &view{byNet: make(map[netip.Prefix]NodeID), byName: make(map[string]NodeID), byAddr: make(map[netip.Addr]NodeID), uplinks: make(map[viewEnds]LinkID),
 			byEnds: make(map[[2]NodeID]LinkID)}}
 	b.addHost(self)
@@ -243,35 +254,6 @@ func (s PathSet) Via(bounce netip.Addr) (n int, ok bool) {
 // a path has the same number in both directions, addresses follow from the shape, and links
 // are cables.
 func (t *Topology) Computed() bool { return t.view == nil }
-
-// Within compares two fabrics that are data, as one host has seen them at two times. It
-// returns t with those links down that u has not, by the names of their ends. more is true
-// if u has links, or prefixes of racks, that t has not.
-func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
-	has := make([]bool, len(t.view.links))
-	for _, l := range u.view.links {
-		a, knownA := t.view.byName[u.view.nodes[l.A].Name]
-		b, knownB := t.view.byName[u.view.nodes[l.B].Name]
-		id, known := t.view.byEnds[[2]NodeID{a, b}]
-		if !knownA || !knownB || !known {
-			more = true
-			continue
-		}
-		has[id] = true
-	}
-	for p, rack := range u.view.byNet {
-		if id, known := t.view.byNet[p]; !known || t.view.nodes[id].Name != u.view.nodes[rack].Name {
-			more = true
-		}
-	}
-	var down []LinkID
-	for l := t.view.up; l < len(has); l++ {
-		if !has[l] {
-			down = append(down, LinkID(l))
-		}
-	}
-	return t.Whole().Without(down...), more
-}
 
 // Alike reports whether two views of fabrics that are data have the same nodes and links, by
 // their names and numbers, as those of one host's addresses of both families have.

@@ -18,6 +18,7 @@ type viewBuilder struct {
 	host graph.NodeID
 	own  []graph.NodeID // the host's edge switches, in the order of its uplinks
 	is4  bool           // the family of bouncing addresses
+	gaps *gaps          // nil: there must be none
 
 	edges   [][]graph.NodeID // of each rack
 	sets    map[string]int   // the place of each in edges
@@ -66,6 +67,9 @@ func (b *viewBuilder) findRacks() {
 	first, end := b.g.Tier(1)
 	at := make(map[netip.Prefix][]graph.NodeID)
 	for e := first; e < end; e++ {
+		if b.gaps.cuts(b, e) {
+			continue
+		}
 		for _, p := range b.g.Node(e).Prefixes {
 			at[p] = append(at[p], e)
 		}
@@ -83,6 +87,9 @@ func (b *viewBuilder) findRacks() {
 		}
 	}
 	for e := first; e < end; e++ {
+		if b.gaps.cuts(b, e) {
+			continue
+		}
 		for _, p := range b.g.Node(e).Prefixes {
 			add(p, at[p])
 		}
@@ -122,7 +129,7 @@ func (b *viewBuilder) within(p netip.Prefix, edges []graph.NodeID) bool {
 func (b *viewBuilder) addPaths() error {
 	seen := make(map[graph.NodeID]bool)
 	for _, edges := range b.edges {
-		p := b.g.Between(b.own, edges)
+		p := b.gaps.between(b, edges)
 		// To a rack that is cut off, or whose bouncing switches are not known yet, no switch can
 		// be named: packets to it go as the switches' own routes have them.
 		p.Direct = p.Direct || len(p.List) == 0

@@ -64,6 +64,7 @@ type BGP struct {
 	AS           int      `yaml:"as"`
 	Neighbors    []string `yaml:"neighbors"` // session.ParseNeighbor
 	PasswordFile string   `yaml:"password_file"`
+	SIDBlock     string   `yaml:"sid_block"` // "" without SIDs
 }
 
 // TUN is the section "tun": the interface between the kernel and weft.

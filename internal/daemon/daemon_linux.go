@@ -40,6 +40,7 @@ type state struct {
 	config  *Config // in force
 	learner learner // nil: the fabric is configured
 	growth  bgp.Growth
+	doubts  []string // about what switches tell, as were logged
 	place   place
 	setup   hostSetup
 	parts   // nothing while weft is out of the way
@@ -90,7 +91,7 @@ func (d *daemon) start(ctx context.Context) error {
 func (d *daemon) bringUp(ctx context.Context) error {
 	c := d.config
 	if d.learner != nil {
-		v, err := d.learner.fabric(c)
+		v, err := d.learner.fabric()
 		if err != nil {
 			return err
 		}

@@ -114,6 +114,7 @@ func (k *fakeKernel) kernel() kernel {
 				return nil, err
 			}
 			k.program = &fakeProgram{k: k, config: c, topology: c.Topology, six: c.Topology6}
+			k.program.started = k.program.carried()
 			return k.program, nil
 		},
 		sample: func(c prober.SamplerConfig) (sampler, error) {
@@ -208,6 +209,25 @@ type fakeProgram struct {
 	detached bool // by somebody else
 	closed   bool
 	plain    map[netip.Prefix]bool // nil: as at the beginning
+	started  []netip.Prefix        // racks whose packets it carried from the first on
+}
+
+// carried are the racks to which packets are encapsulated.
+func (p *fakeProgram) carried() (list []netip.Prefix) {
+	for six, t := range map[bool]*topology.Topology{false: p.config.Topology, true: p.config.Topology6} {
+		if t == nil {
+			continue
+		}
+		for edge := range t.Racks() {
+			for _, rack := range t.RackPrefixesOf(edge, six) {
+				if edge != t.EdgeOf(0) && p.carries(rack) {
+					list = append(list, rack)
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+	return list
 }
 
 func (p *fakeProgram) SetTopology(t *topology.Topology) error {
@@ -249,7 +269,7 @@ func (p *fakeProgram) SetPlain(plain func(netip.Prefix) bool) error {
 // carries reports whether packets to a rack are encapsulated.
 func (p *fakeProgram) carries(rack netip.Prefix) bool {
 	if p.plain == nil {
-		return !p.config.StartPlain
+		return !p.config.StartPlain || p.config.StartCarried != nil && p.config.StartCarried(rack)
 	}
 	return !p.plain[rack]
 }
@@ -395,6 +415,35 @@ func (f *fakeFollower) heard(t *topology.Topology) {
 	}
 	f.say()
 }
+
+// rebase has what was proved hold.
+func (f *fakeFollower) rebase(c *Config, _ place) error {
+	if err := f.k.fails(); err != nil {
+		return err
+	}
+	was, was6 := f.proved == f.all, f.told6 != nil && f.proved6 == f.all6
+	f.config = c
+	if !sameFabric(f.told, c.fabric) {
+		f.told, f.topology = c.fabric, c.fabric
+		f.none, f.all = carriages(c.fabric)
+		if f.proved = f.none; was {
+			f.proved = f.all
+		}
+	}
+	switch t := c.six(); {
+	case t == nil:
+		f.told6 = nil
+	case !sameFabric(f.told6, t):
+		f.told6 = t
+		f.none6, f.all6 = carriages(t)
+		if f.proved6 = f.none6; was6 {
+			f.proved6 = f.all6
+		}
+	}
+	f.say()
+	return nil
+}
+
 func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
 func (f *fakeFollower) refused() string                          { return "" }
 func (f *fakeFollower) Close() error {

@@ -18,8 +18,8 @@ func (c *Config) learns() bool { return c.Topology == TopologyBGP && !c.tunnels(
 
 // checkBGP checks what the sessions need.
 func (c *Config) checkBGP() error {
-	if c.labels() {
-		return c.lines.Errorf("encapsulation", "srv6 needs the ports of switches, which topology: bgp does not tell; use ipip")
+	if c.labels() && c.BGP.SIDBlock == "" {
+		return c.lines.Errorf("encapsulation", "srv6 with topology: bgp needs bgp.sid_block, the block that the switches' locators lie in, such as fcbb:bbbb::/32; or use ipip")
 	}
 	_, err := c.session()
 	return err
@@ -34,6 +34,9 @@ func (c *Config) session() (s session.Config, err error) {
 		return s, err
 	}
 	s.AS = uint32(c.BGP.AS)
+	if s.SIDBlock, err = c.sidBlock(); err != nil {
+		return s, err
+	}
 	if len(c.BGP.Neighbors) == 0 {
 		return s, c.lines.Errorf("bgp.neighbors", "is empty; name the switches that this host is wired to, such as [192.168.1.1=65101]")
 	}
@@ -50,6 +53,18 @@ func (c *Config) session() (s session.Config, err error) {
 		s.Neighbors = append(s.Neighbors, n)
 	}
 	return s, nil
+}
+
+// sidBlock is that of the switches' locators; the zero Prefix if there is none.
+func (c *Config) sidBlock() (block netip.Prefix, err error) {
+	if c.BGP.SIDBlock == "" {
+		return block, nil
+	}
+	block, err = netip.ParsePrefix(c.BGP.SIDBlock)
+	if err != nil || block != block.Masked() || block.Bits() != graph.BlockBits || !block.Addr().Is6() || block.Addr().Is4In6() {
+		return block, c.lines.Errorf("bgp.sid_block", "is %q, must be a block of IPv6 of 32 bits (F3216), such as fcbb:bbbb::/32", c.BGP.SIDBlock)
+	}
+	return block, nil
 }
 
 // password reads that of the sessions (RFC 2385), "" for none.
@@ -75,10 +90,10 @@ func (v views) told() bgp.Views { return bgp.Views{Fabric: v.fabric, Fabric6: v.
 
 // checkGraph makes the fabric of a graph.
 func (c *Config) checkGraph(g *graph.Graph) (err error) {
-	own, err := session.OwnAddresses()
+	self, err := session.ThisHost("")
 	if err == nil {
 		var v bgp.Views
-		v, err = bgp.ViewsOf(g, c.seen(own))
+		v, err = bgp.ViewsOf(g, c.seen(self.Addresses))
 		c.views = views{v.Fabric, v.Fabric6}
 	}
 	if err != nil {
@@ -89,8 +104,9 @@ func (c *Config) checkGraph(g *graph.Graph) (err error) {
 
 // learner hears from the host's switches what the fabric is.
 type learner interface {
-	fabric(*Config) (views, error) // wraps learn.ErrUnlearned while too little is known
+	fabric() (views, error) // wraps learn.ErrUnlearned while too little is known
 	changed() <-chan struct{}
+	status() *learn.Status // nil if there is nothing to say
 	Close() error
 }
 
@@ -104,18 +120,16 @@ func learnBy(c *Config) (learner, error) {
 		return nil, err
 	}
 	s.RouterID = c.Address
-	l, err := learn.Listen(s)
+	l, err := learn.Listen(learn.Options{Config: s, See: c.seen, SIDs: c.labels()})
 	return bgpLearner{l}, err
 }
 
 func (l bgpLearner) changed() <-chan struct{} { return l.Changed() }
 
+func (l bgpLearner) status() *learn.Status { return l.Status() }
+
 // fabric returns what the switches tell of now.
-func (l bgpLearner) fabric(c *Config) (views, error) {
-	own, err := session.OwnAddresses()
-	if err != nil {
-		return views{}, err
-	}
-	v, err := l.Views(own, c.seen(own))
+func (l bgpLearner) fabric() (views, error) {
+	v, err := l.Views()
 	return views{v.Fabric, v.Fabric6}, err
 }

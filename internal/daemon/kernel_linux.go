@@ -78,8 +78,9 @@ type follower interface {
 	setKeys(*Config) error
 	status(*topology.Topology) *FailureStatus
 	heard(*topology.Topology)
-	refused() string // why nothing that switches say is believed, "" if something is, or nothing is said
-	Close() error    // waits until no more news comes
+	rebase(*Config, place) error // goes on in the configuration's fabrics, and tells what is known there
+	refused() string             // why nothing that switches say is believed, "" if something is, or nothing is said
+	Close() error                // waits until no more news comes
 }
 
 // theKernel is the real one.

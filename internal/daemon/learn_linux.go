@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weft/topoupdate/bgp"
@@ -18,32 +19,54 @@ func (d *daemon) learned() <-chan struct{} {
 }
 
 // relearn goes by what the switches tell now. Ways that they have withdrawn are out of use at
-// once. What is new waits for bgp.GrowAfter. While they tell nothing, as when a session has
-// ended, what they told before holds, and probes find out the rest.
+// once. What is new waits (bgp.Growth). While they tell nothing, as when a session has ended,
+// what they told before holds, and probes find out the rest. Each family keeps its fabric
+// while nothing of it is new.
 func (d *daemon) relearn(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.tellDoubts()
 	if !d.working {
 		d.trouble.sooner()
 		return
 	}
-	v, err := d.learner.fabric(d.config)
+	v, err := d.learner.fabric()
 	if err != nil {
 		d.complain(now, err.Error())
 		return
 	}
 	base := bgp.Views{Fabric: d.config.fabric, Fabric6: d.config.six()}
-	left, more := base.Within(v.told())
+	left, next, more := base.Within(v.told())
+	if base.Fabric6 == nil {
+		next.Fabric6 = d.config.fabric6 // which may be there though it is not carried
+	}
 	told := *d.config
 	told.views = v
 	if a := told.receives6(); base.Fabric6 == nil && told.six() != nil || a.IsValid() && a != d.place.address6 {
-		more = true
+		next.Fabric6, more = v.fabric6, true
 	}
-	d.growth.Hear(now, v.told(), more)
+	d.growth.Hear(now, next, more)
 	if left.Fabric6 != nil {
 		d.follower.heard(left.Fabric6)
 	}
 	d.follower.heard(left.Fabric)
+}
+
+// maxDoubts bounds the doubts that the log tells of. The status has the latest.
+const maxDoubts = 100
+
+// tellDoubts tells what is not believed of what switches say, each once.
+func (d *daemon) tellDoubts() {
+	s := d.learner.status()
+	if s == nil {
+		return
+	}
+	for _, doubt := range s.Doubts {
+		if len(d.doubts) < maxDoubts && !slices.Contains(d.doubts, doubt) {
+			d.doubts = append(d.doubts, doubt)
+			d.log.Printf("warning: BGP: %s", doubt)
+		}
+	}
 }
 
 // grow takes over a fabric that has grown, when it is due.
@@ -59,7 +82,7 @@ func (d *daemon) grow(ctx context.Context, now time.Time) {
 	}
 	next := *d.config
 	next.views = views{to.Fabric, to.Fabric6}
-	err := d.apply(ctx, &next)
+	err := d.growTo(ctx, &next)
 	if errors.Is(err, errAddress6) {
 		d.takeAway(fmt.Sprintf("%v %s", errAddress6, next.receives6())) // and back with it
 		return

@@ -61,6 +61,9 @@ func (d *daemon) snapshot() Status {
 		}
 	}
 	s.Others = d.others
+	if d.learner != nil {
+		s.BGP = d.learner.status()
+	}
 	if d.follower != nil {
 		s.Failures = d.follower.status(d.topology)
 		s.Failures.Down, s.Failures.Changes = []string{}, d.changes

@@ -186,7 +186,7 @@ func (o *Spray) findWays(cfg SprayConfig) (err error) {
 			o.ends[word] = a
 		}
 		if cfg.StartPlain {
-			w.startPlain()
+			w.startPlain(cfg.StartCarried)
 		}
 	}
 	return nil

@@ -1,9 +1,9 @@
 package bgp
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"weft/topology"
 	"weft/topology/graph"
@@ -18,15 +18,43 @@ type Views struct {
 // ViewsOf returns a graph as the first of a host's addresses of each family sees it that the
 // graph has. It fails if it has none of IPv4. Without IPv6 at all bouncing switches there is
 // none of IPv6.
-func ViewsOf(g *graph.Graph, own []netip.Addr) (v Views, err error) {
+func ViewsOf(g *graph.Graph, own []netip.Addr) (Views, error) {
+	return viewsBy(g, own, topology.FromGraph)
+}
+
+// HeardViews is ViewsOf for what switches tell: see topology.FromHeard. It fails if they tell
+// of no paths to any rack.
+func HeardViews(g *graph.Graph, own []netip.Addr, sids bool) (Views, error) {
+	return viewsBy(g, own, func(g *graph.Graph, self netip.Addr) (*topology.Topology, error) {
+		t, err := topology.FromHeard(g, self, sids)
+		if err == nil && !reaches(t) {
+			err = errors.New("the switches announce no other rack yet")
+		}
+		return t, err
+	})
+}
+
+// reaches reports whether there are paths to any rack.
+func reaches(t *topology.Topology) bool {
+	for edge := range t.Racks() {
+		if !t.Paths(0, edge).Direct() {
+			return true
+		}
+	}
+	return false
+}
+
+func viewsBy(g *graph.Graph, own []netip.Addr, from func(*graph.Graph, netip.Addr) (*topology.Topology, error)) (v Views, err error) {
 	for _, a := range own {
 		id, ok := g.Behind(a)
 		switch {
 		case !ok || int(id) >= g.NumHosts():
 		case a.Is6() && v.Fabric6 == nil:
-			v.Fabric6, _ = topology.FromGraph(g, a)
+			if t, err := from(g, a); err == nil {
+				v.Fabric6 = t
+			}
 		case a.Is4() && v.Fabric == nil:
-			if v.Fabric, err = topology.FromGraph(g, a); err != nil {
+			if v.Fabric, err = from(g, a); err != nil {
 				return Views{}, err
 			}
 		}
@@ -37,51 +65,23 @@ func ViewsOf(g *graph.Graph, own []netip.Addr) (v Views, err error) {
 	return v, nil
 }
 
-// Within compares what a host goes by with what its switches tell now. It returns v with those
+// Within compares what a host goes by with what its switches tell now. left is v with those
 // links down that they tell of no more, by family; a family that only one of the two has is
-// missing. grown is true if they tell of more, or not of IPv6 any more.
-func (v Views) Within(now Views) (left Views, grown bool) {
-	left.Fabric, grown = v.Fabric.Within(now.Fabric)
+// missing. next is what to go by later: a family of which nothing is new is as in v. grown is
+// true if next has more than v, or no IPv6 any more. IPv6 that v has not is in neither.
+func (v Views) Within(now Views) (left, next Views, grown bool) {
+	next = v
+	var more bool
+	if left.Fabric, more = v.Fabric.Within(now.Fabric); more {
+		next.Fabric, grown = now.Fabric, true
+	}
 	switch {
 	case v.Fabric6 != nil && now.Fabric6 != nil:
-		var grown6 bool
-		left.Fabric6, grown6 = v.Fabric6.Within(now.Fabric6)
-		grown = grown || grown6
+		if left.Fabric6, more = v.Fabric6.Within(now.Fabric6); more {
+			next.Fabric6, grown = now.Fabric6, true
+		}
 	case v.Fabric6 != nil:
-		grown = true
+		next.Fabric6, grown = nil, true
 	}
-	return left, grown
-}
-
-// GrowAfter is how long what is new in a fabric is held back. A new fabric is proved anew,
-// which has packets go plain for a moment, and news come in bursts.
-const GrowAfter = time.Second
-
-// Growth is what is new in a fabric, and held back. The zero value is that nothing is.
-type Growth struct {
-	to  Views
-	due time.Time
-}
-
-// Hear takes what the switches tell now, and whether that is more than the host goes by. It
-// is due GrowAfter the first news that there is more, however often they come.
-func (g *Growth) Hear(now time.Time, to Views, grown bool) {
-	if !grown {
-		*g = Growth{}
-	} else if g.to = to; g.due.IsZero() {
-		g.due = now.Add(GrowAfter)
-	}
-}
-
-// Due is when Take has something; the zero Time: nothing is held back.
-func (g *Growth) Due() time.Time { return g.due }
-
-// Take returns what to go by from now on, when it is due.
-func (g *Growth) Take(now time.Time) (to Views, ok bool) {
-	if g.due.IsZero() || now.Before(g.due) {
-		return Views{}, false
-	}
-	to = g.to
-	*g = Growth{}
-	return to, true
+	return left, next, grown
 }

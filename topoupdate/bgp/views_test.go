@@ -87,7 +87,10 @@ func TestViews_within(t *testing.T) {
 		{"IPv6 gone", Views{Fabric: base.Fabric}, nil, []string{"none"}, true},
 		{"a rack more", viewsOf(t, link, link+"  - {ends: [leaf4, spine2]}\n", "links:", "  leaf4: {tier: 1, prefixes: [192.168.4.0/24]}\nlinks:"), nil, nil, true},
 	} {
-		left, grown := base.Within(c.now)
+		left, next, grown := base.Within(c.now)
+		if grown == (next == base) {
+			t.Errorf("%s: grown is %t, but to go by later is %v", c.name, grown, next)
+		}
 		if got, got6 := names(left.Fabric), names(left.Fabric6); !slices.Equal(got, c.want) || !slices.Equal(got6, c.want6) || grown != c.grown {
 			t.Errorf("%s: down are %v, of IPv6 %v, grown %t", c.name, got, got6, grown)
 		}
@@ -112,6 +115,7 @@ func TestGrowth(t *testing.T) {
 	if v, ok := g.Take(now.Add(GrowAfter)); !ok || v != two {
 		t.Error("the latest is not what is taken")
 	}
+	now = now.Add(GrowMost + 2*GrowAfter)
 	g.Hear(now, one, true)
 	g.Hear(now, one, false)
 	if _, ok := g.Take(now.Add(GrowAfter)); ok {

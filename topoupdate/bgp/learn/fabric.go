@@ -46,7 +46,7 @@ type Host interface {
 
 // source is what a Fabric hears from.
 type source interface {
-	Views(own, seen []netip.Addr) (bgp.Views, error)
+	Views() (bgp.Views, error)
 	Changed() <-chan struct{}
 	Close() error
 }
@@ -73,7 +73,7 @@ func Open(ctx context.Context, c Config) (*Fabric, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	l, err := Listen(session.Config{AS: c.AS, Neighbors: c.Neighbors, Log: c.Log})
+	l, err := Listen(Options{Config: session.Config{AS: c.AS, Neighbors: c.Neighbors, Log: c.Log}, See: func([]netip.Addr) []netip.Addr { return c.Addresses }})
 	if err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
@@ -89,7 +89,7 @@ func open(ctx context.Context, c Config, s source) (*Fabric, error) {
 	defer again.Stop()
 	for {
 		var err error
-		if f.first, err = f.views(); err == nil {
+		if f.first, err = f.source.Views(); err == nil {
 			return f, nil
 		}
 		select {
@@ -99,15 +99,6 @@ func open(ctx context.Context, c Config, s source) (*Fabric, error) {
 		case <-again.C:
 		}
 	}
-}
-
-// views is what the switches tell now.
-func (f *Fabric) views() (bgp.Views, error) {
-	own, err := session.OwnAddresses()
-	if err != nil {
-		return bgp.Views{}, err
-	}
-	return f.source.Views(own, f.config.Addresses)
 }
 
 // Topology is the fabric as it was told of when Open returned, for stack.Config.Topology.
@@ -146,7 +137,7 @@ func (f *Fabric) run(ctx context.Context, w follower) {
 		case <-f.source.Changed():
 		}
 		now := time.Now()
-		v, err := f.views()
+		v, err := f.source.Views()
 		w.hear(now, v, err)
 		w.grow(now)
 		timer.Stop()

@@ -70,7 +70,7 @@ func (s *told) say(v bgp.Views, err error) {
 	}
 }
 
-func (s *told) Views(_, seen []netip.Addr) (bgp.Views, error) {
+func (s *told) Views() (bgp.Views, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.v, s.err

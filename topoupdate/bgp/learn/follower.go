@@ -30,8 +30,8 @@ func (w *follower) hear(now time.Time, v bgp.Views, err error) {
 	if w.base.Fabric6 == nil {
 		v.Fabric6 = nil // the Host has begun without
 	}
-	left, grown := w.base.Within(v)
-	w.growth.Hear(now, v, grown)
+	left, next, grown := w.base.Within(v)
+	w.growth.Hear(now, next, grown)
 	w.tell(left)
 }
 

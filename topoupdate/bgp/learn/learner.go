@@ -21,9 +21,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
+	"sync"
 	"time"
 
+	"weft/internal/bucket"
 	"weft/topology/graph"
 	"weft/topoupdate/bgp"
 	"weft/topoupdate/bgp/session"
@@ -32,80 +35,210 @@ import (
 // ErrUnlearned says that the switches have not told enough yet.
 var ErrUnlearned = errors.New("BGP")
 
-// Learner hears from a host's switches what the fabric is. Its methods may be called
-// concurrently.
-type Learner struct {
-	session *session.Session
-	as      uint32
-	wake    chan struct{}
-	began   time.Time
+// Options say how a Learner listens.
+type Options struct {
+	session.Config
+	// See returns those of the host's addresses as which it sees the fabric, the first of each
+	// family. own are the machine's. nil: these are it.
+	See func(own []netip.Addr) []netip.Addr
+	// SIDs leaves out paths by switches without SIDs: packets go to SIDs.
+	SIDs bool
 }
 
-// patience is how long a switch may take to tell that it has sent all its routes (RFC 4724).
-// Not every switch does.
-const patience = 5 * time.Second
+// Learner hears from a host's switches what the fabric is. A goroutine of its own makes views
+// of what they tell, so that nobody waits for that. Its methods may be called concurrently.
+type Learner struct {
+	options Options
+	session *session.Session
+	opened  time.Time
+	news    chan struct{} // from the sessions
+	wake    chan struct{} // for whoever waits for views
+	stop    chan struct{}
+	ended   sync.WaitGroup
 
-// Listen opens the sessions. If c has no RouterID, it is the machine's first IPv4 address. The
-// caller closes the Learner.
-func Listen(c session.Config) (*Learner, error) {
-	if !c.RouterID.IsValid() {
-		own, err := session.OwnAddresses()
-		if err != nil {
-			return nil, err
-		}
-		if i := slices.IndexFunc(own, netip.Addr.Is4); i >= 0 {
-			c.RouterID = own[i]
-		}
-	}
-	l := &Learner{as: c.AS, wake: make(chan struct{}, 1), began: time.Now()}
-	c.Changed = func() {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
-	}
-	var err error
-	if l.session, err = session.Open(c); err != nil {
+	mu     sync.Mutex
+	latest bgp.Views
+	err    error
+	doubts []string
+	made   uint64        // views
+	took   time.Duration // to make the latest
+}
+
+// Making views takes a tenth of a processor's time in the long run, and a quarter of a second
+// of it at once: so a failure after some quiet is not waited with.
+const (
+	share = 0.1
+	burst = 250 * time.Millisecond
+)
+
+// effort keeps work to that: each microsecond of it is a token.
+func effort() bucket.Bucket {
+	return bucket.New(share*1e6, time.Duration(float64(burst)/share))
+}
+
+// recheck is how often what does not come from the sessions is looked at: the time that they
+// have had, and the host's addresses.
+const recheck = time.Second
+
+// Listen opens the sessions. If there is no RouterID, it is the machine's first IPv4 address.
+// The caller closes the Learner.
+func Listen(o Options) (*Learner, error) {
+	self, err := session.ThisHost("")
+	if err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(self.Addresses, netip.Addr.Is4); i >= 0 && !o.RouterID.IsValid() {
+		o.RouterID = self.Addresses[i]
+	}
+	l := &Learner{options: o, opened: time.Now(), news: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	o.Changed = func() { nudge(l.news) }
+	if l.session, err = session.Open(o.Config); err != nil {
+		return nil, err
+	}
+	l.err = l.silence()
+	l.ended.Go(l.run)
 	return l, nil
+}
+
+// nudge wakes who waits, if that is not awake yet.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // Changed is ready when the switches have told something. One caller may receive from it.
 func (l *Learner) Changed() <-chan struct{} { return l.wake }
 
-// Close ends the sessions.
-func (l *Learner) Close() error { return l.session.Close() }
+// Close ends the sessions. It must be called once.
+func (l *Learner) Close() error {
+	close(l.stop)
+	err := l.session.Close()
+	l.ended.Wait()
+	return err
+}
 
-// Views returns what the switches tell of now, as the first of the addresses seen of each
-// family sees it. They are of this host, and own are all others that it has. It wraps
-// ErrUnlearned while too little is known: there are no sessions, or no other rack.
-func (l *Learner) Views(own, seen []netip.Addr) (bgp.Views, error) {
-	if missing := l.session.Missing(); len(missing) > 0 {
-		return bgp.Views{}, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", ErrUnlearned, missing, l.as)
+// Views returns what the switches have told. It wraps ErrUnlearned while too little is known:
+// there are no sessions, or no other rack.
+func (l *Learner) Views() (bgp.Views, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latest, l.err
+}
+
+// run makes views of the news, as often as it may.
+func (l *Learner) run() {
+	every := time.NewTicker(recheck)
+	defer every.Stop()
+	share := effort()
+	var self bgp.Host
+	for {
+		again := false
+		select {
+		case <-l.stop:
+			return
+		case <-l.news:
+			again = true
+		case <-every.C:
+		}
+		now, err := session.ThisHost("this-host")
+		if !again && l.learned() && reflect.DeepEqual(now, self) {
+			continue
+		}
+		if wait := share.Ready(1) - time.Since(l.opened); wait > 0 {
+			select {
+			case <-l.stop:
+				return
+			case <-time.After(wait):
+			}
+		}
+		self = now
+		began := time.Now()
+		var v bgp.Views
+		var doubts []string
+		if err == nil {
+			v, doubts, err = l.make(self)
+		}
+		took := time.Since(began)
+		share.TakeWithin(int(took.Microseconds())+1, time.Hour, began.Sub(l.opened))
+		l.publish(v, doubts, err, took)
 	}
-	if !l.session.Complete() && time.Since(l.began) < patience {
-		return bgp.Views{}, fmt.Errorf("%w: not all routes have come yet", ErrUnlearned)
+}
+
+func (l *Learner) learned() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err == nil
+}
+
+func (l *Learner) publish(v bgp.Views, doubts []string, err error, took time.Duration) {
+	l.mu.Lock()
+	l.latest, l.err, l.took = v, err, took
+	l.made++
+	if err == nil {
+		l.doubts = doubts
+	}
+	l.mu.Unlock()
+	nudge(l.wake)
+}
+
+// silence says that too little is known yet; nil if that is not so.
+func (l *Learner) silence() error {
+	missing, silent := l.session.Missing()
+	switch {
+	case len(missing) == 0 || len(missing) < len(l.options.Neighbors) && time.Since(l.opened) > session.Patience:
+		return nil
+	case len(silent) > 0:
+		return fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", ErrUnlearned, silent, l.options.AS)
+	}
+	return fmt.Errorf("%w: not all routes have come yet", ErrUnlearned)
+}
+
+// make makes views of what the switches tell, and says what of that is doubtful.
+func (l *Learner) make(self bgp.Host) (v bgp.Views, doubts []string, err error) {
+	if err := l.silence(); err != nil {
+		return v, nil, err
+	}
+	seen := self.Addresses
+	if l.options.See != nil {
+		seen = l.options.See(self.Addresses)
 	}
 	all := slices.Clone(seen)
-	for _, a := range own {
+	for _, a := range self.Addresses {
 		if !slices.Contains(all, a) {
 			all = append(all, a)
 		}
 	}
-	spec, _ := l.session.Spec(bgp.Host{Name: "this-host", Addresses: all})
+	self.Addresses = all
+	spec, doubts := l.session.Spec(self)
 	g, err := graph.New(spec)
-	if err != nil {
-		return bgp.Views{}, fmt.Errorf("%w: %w", ErrUnlearned, err)
+	if err == nil {
+		v, err = bgp.HeardViews(g, seen, l.options.SIDs)
 	}
-	v, err := bgp.ViewsOf(g, seen)
 	if err != nil {
-		return bgp.Views{}, fmt.Errorf("%w: %w", ErrUnlearned, err)
+		return v, doubts, fmt.Errorf("%w: %w", ErrUnlearned, err)
 	}
-	for edge := range v.Fabric.Racks() {
-		if !v.Fabric.Paths(0, edge).Direct() {
-			return v, nil
+	return v, doubts, nil
+}
+
+// Status is what a Learner knows of the sessions with the host's switches.
+type Status struct {
+	session.Status
+	Fabrics uint64   `json:"fabrics"` // made of what was told
+	Took    float64  `json:"took_ms"` // to make the latest
+	Doubts  []string `json:"doubts,omitempty"`
+}
+
+// Status returns it as it is now.
+func (l *Learner) Status() *Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &Status{Status: l.session.Status(), Fabrics: l.made, Took: float64(l.took.Microseconds()) / 1000, Doubts: slices.Clone(l.doubts)}
+	for _, n := range s.Neighbors {
+		if n.Why != "" {
+			s.Doubts = append(s.Doubts, n.Why)
 		}
 	}
-	return bgp.Views{}, fmt.Errorf("%w: the switches announce no other rack yet", ErrUnlearned)
+	return s
 }
