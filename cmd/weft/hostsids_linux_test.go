@@ -17,15 +17,34 @@ import (
 )
 
 // Hosts send both families by an operator's micro-SIDs, which the kernels of the spines take
-// off and FRR announces.
+// off and FRR announces. The fabric is a file, in either mode.
 func TestHost_sendsBySIDs(t *testing.T) {
 	slowtest.System(t)
 	for _, mode := range []string{"offload", "gateway"} {
-		t.Run(mode, func(t *testing.T) { sendsBySIDs(t, mode) })
+		t.Run(mode, func(t *testing.T) {
+			l, g := upSIDLab(t)
+			file := filepath.Join(l.dir, "graph.yaml")
+			if err := os.WriteFile(file, g.Text(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			l.sendsBySIDs(func(int, string) string { return "mode: " + mode + "\ntopology: " + file + "\n" })
+		})
 	}
 }
 
-func sendsBySIDs(t *testing.T, mode string) {
+// The same without a file: BGP tells which locators there are.
+func TestHost_learnsSIDsFromFRR(t *testing.T) {
+	slowtest.System(t)
+	l, _ := upSIDLab(t)
+	l.sendsBySIDs(func(i int, host string) string {
+		route := strings.Fields(l.in(host, "ip route show default"))
+		return fmt.Sprintf("mode: offload\ntopology: bgp\nbgp: {as: %d, neighbors: [%s=%s], sid_block: \"fcbb:bbbb::/32\"}\n",
+			4250000001+i, route[2], l.asOf(fmt.Sprintf("leaf%d", i+1)))
+	})
+}
+
+// upSIDLab is a lab whose spines have locators.
+func upSIDLab(t *testing.T) (*bgpLab, *graph.Graph) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
@@ -57,13 +76,15 @@ func sendsBySIDs(t *testing.T, mode string) {
 			t.Error(err)
 		}
 	})
-	file := filepath.Join(l.dir, "graph.yaml")
-	if err := os.WriteFile(file, g.Text(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return l, g
+}
+
+// sendsBySIDs runs weft host at both hosts, and looks at what leaves the first one's leaf.
+// config is what a host's configuration says besides.
+func (l *bgpLab) sendsBySIDs(config func(i int, host string) string) {
 	hosts := []string{"h1-1", "h2-1"}
-	for _, host := range hosts {
-		l.configure(host, "mode: "+mode+"\npolicy: drb\nencapsulation: srv6\nuser: root\ntopology: "+file+"\n")
+	for i, host := range hosts {
+		l.configure(host, "policy: drb\nencapsulation: srv6\nuser: root\n"+config(i, host))
 	}
 	for _, host := range hosts {
 		l.in(host, "sysctl -qw net.ipv6.conf.all.forwarding=0")
@@ -74,7 +95,7 @@ func sendsBySIDs(t *testing.T, mode string) {
 	for _, family := range []string{"-4", "-6"} {
 		before := l.byPort("leaf1")
 		if by := l.sendBy(family, "h1-1", "h2-1"); by["spine1"]+by["spine2"] > 0 {
-			t.Errorf("%s: programs of weft took the headers off: %v", family, by)
+			l.Errorf("%s: programs of weft took the headers off: %v", family, by)
 		}
 		after := l.byPort("leaf1")
 		var up []uint64
@@ -84,7 +105,7 @@ func sendsBySIDs(t *testing.T, mode string) {
 			}
 		}
 		if len(up) != 2 || min(up[0], up[1]) < 1_500_000 {
-			t.Errorf("%s: leaf1 sent up %v bytes of 5 MB, want some half by each port", family, up)
+			l.Errorf("%s: leaf1 sent up %v bytes of 5 MB, want some half by each port", family, up)
 		}
 	}
 }
