@@ -33,6 +33,7 @@ type benchPermutationOptions struct {
 	graph          *graph.Graph // nil: the computed fabric
 	self, env      []string     // weft itself, as a program
 	bySIDs         bool
+	probes         int    // a second of each host
 	dir            string // for the graph's file
 	json           bool
 }
@@ -70,6 +71,7 @@ program for all hosts cannot learn by a session at each.`,
 	f.StringSliceVar(&o.rows, "rows", nil, "what to compare (default all): "+strings.Join(permutationRowNames(), ", "))
 	f.StringSliceVar(&o.families, "families", []string{"4"}, "what hosts speak, 4 or 6 or both in turn; 6 with --routing bgp")
 	f.StringVar(&o.demo.encap, "encap", encap.CarrierIPIP.String(), "ipip or, with --routing bgp, srv6, to micro-SIDs (F3216); that not in mode gateway")
+	f.IntVar(&o.probes, "probes", 0, "most probes a second of each host (default 2000, which is a host's, divided by the number of hosts, which share this machine)")
 	f.Float64Var(&o.demo.rate, "rate", 8, "rate of every link in `Mbit/s`")
 	f.DurationVar(&o.demo.duration, "duration", 6*time.Second, "measured time of each run")
 	f.DurationVar(&o.demo.warmup, "warmup", 3*time.Second, "time before that")
@@ -116,6 +118,9 @@ func (o *benchPermutationOptions) check() (rows []permutationRow, err error) {
 	if o.bySIDs && o.routing != "bgp" {
 		return nil, errors.New("--encap srv6: here to an operator's SIDs, so give --routing bgp; weft demo --encap srv6 has weft's own")
 	}
+	if o.probes < 0 {
+		return nil, fmt.Errorf("--probes %d: must be 0 or more", o.probes)
+	}
 	if len(o.families) == 0 {
 		return nil, errors.New("--families names none; take 4 or 6")
 	}
@@ -153,6 +158,9 @@ func (o *benchPermutationOptions) run(ctx context.Context, w, notes io.Writer) (
 	}
 	if o.shape, err = topology.Parse(o.demo.topology); err != nil {
 		return fmt.Errorf("--topology: %w", err)
+	}
+	if o.probes == 0 {
+		o.probes = max(2000/o.shape.NumHosts(), 50)
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
 		return err
@@ -242,8 +250,8 @@ func (o *benchPermutationOptions) hosts(row permutationRow, family string) (host
 // config is a host's configuration.
 func (o *benchPermutationOptions) config(host topology.NodeID, row permutationRow) (string, error) {
 	r := o.demo.reseq()
-	text := fmt.Sprintf("mode: %s\npolicy: %s\nuser: root\nflowcell_bytes: %d\nresequencer: {hold: %v, min_hold: %v}\n",
-		row.mode, row.policy, o.demo.flowcell, r.Hold, r.MinHold)
+	text := fmt.Sprintf("mode: %s\npolicy: %s\nuser: root\nflowcell_bytes: %d\nresequencer: {hold: %v, min_hold: %v}\nfailures: {budget: %d}\n",
+		row.mode, row.policy, o.demo.flowcell, r.Hold, r.MinHold, o.probes)
 	switch {
 	case o.graph == nil:
 		return text + "topology: " + o.shape.String() + "\n", nil

@@ -77,7 +77,7 @@ func (o *benchPermutationOptions) embedded(n topology.Node, row permutationRow) 
 	h = testbed.EmbeddedHost{ID: n.ID, Name: n.Name, Config: stack.Config{
 		Address: o.shape.EmbeddedAddr(n.ID), Topology: o.shape, Policy: row.policy, Resequencer: o.demo.reseq(),
 		PolicyOptions: policy.Options{FlowcellBytes: o.demo.flowcell, LinkRateBits: o.demo.rate * 1e6},
-		Liveness:      &stack.Liveness{}, Simulation: stack.Simulation{Seed: o.demo.seed<<20 + uint64(n.ID) + 1},
+		Liveness:      &stack.Liveness{Budget: float64(o.probes)}, Simulation: stack.Simulation{Seed: o.demo.seed<<20 + uint64(n.ID) + 1},
 	}}
 	if o.bySIDs {
 		h.Config.Carrier = encap.CarrierSRv6
