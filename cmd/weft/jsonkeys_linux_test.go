@@ -161,13 +161,13 @@ func TestJSON_badKeysAreNoticed(t *testing.T) {
 	}
 }
 
-// No tag anywhere in the tree names a key in another style, and every file that prints
-// JSON is in the table above.
+// No tag in the tree names a key in another style, but where others' formats are read, and
+// every file that prints JSON is in the table above.
 func TestJSON_everyPlace(t *testing.T) {
 	tags := 0
 	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			if base := d.Name(); base == "third_party" || base == "testdata" || strings.HasPrefix(base, ".") && len(base) > 2 {
+			if base := d.Name(); base == "third_party" || base == "testdata" || name == "../../internal/discover" || strings.HasPrefix(base, ".") && len(base) > 2 {
 				return filepath.SkipDir
 			}
 			return err
