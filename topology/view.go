@@ -23,8 +23,9 @@ type view struct {
 	nodes   []Node
 	racks   []viewRack
 	links   []Link
-	up      int // the first link up
-	down    int // the first link down
+	homes   []Uplink // the host's own links, by their numbers
+	up      int      // the first link up
+	down    int      // the first link down
 	byNet   map[netip.Prefix]NodeID
 	bits    [2][]int // lengths of the prefixes in byNet, longest first; IPv4, IPv6
 	byName  map[string]NodeID
@@ -62,6 +63,7 @@ type viewPath struct {
 	bounce NodeID
 	up     LinkID
 	down   int // place in downs
+	from   int // the link of the host's that it begins with
 }
 
 // FromGraph returns the fabric g as the host sees it that has the address self. Packets
@@ -242,35 +244,6 @@ func (s PathSet) Via(bounce netip.Addr) (n int, ok bool) {
 // a path has the same number in both directions, addresses follow from the shape, and links
 // are cables.
 func (t *Topology) Computed() bool { return t.view == nil }
-
-// Within compares two fabrics that are data, as one host has seen them at two times. It
-// returns t with those links down that u has not, by the names of their ends. more is true
-// if u has links, or prefixes of racks, that t has not.
-func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
-	has := make([]bool, len(t.view.links))
-	for _, l := range u.view.links {
-		a, knownA := t.view.byName[u.view.nodes[l.A].Name]
-		b, knownB := t.view.byName[u.view.nodes[l.B].Name]
-		id, known := t.view.byEnds[[2]NodeID{a, b}]
-		if !knownA || !knownB || !known {
-			more = true
-			continue
-		}
-		has[id] = true
-	}
-	for p, rack := range u.view.byNet {
-		if id, known := t.view.byNet[p]; !known || t.view.nodes[id].Name != u.view.nodes[rack].Name {
-			more = true
-		}
-	}
-	var down []LinkID
-	for l := t.view.up; l < len(has); l++ {
-		if !has[l] {
-			down = append(down, LinkID(l))
-		}
-	}
-	return t.Whole().Without(down...), more
-}
 
 // Uplink returns the first choice on the way up of path number n: the most significant
 // digit.

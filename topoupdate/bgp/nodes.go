@@ -14,6 +14,7 @@ import (
 func (b *builder) spec() (s graph.Spec) {
 	names := make(map[uint32][]string)
 	s.Nodes = append(s.Nodes, graph.Node{Name: b.self.Name, Addresses: b.self.Addresses})
+	b.addSharing(&s)
 	for _, number := range slices.Sorted(maps.Keys(b.ases)) {
 		for _, n := range b.nodes(b.ases[number]) {
 			s.Nodes = append(s.Nodes, n)
@@ -42,6 +43,25 @@ func (b *builder) spec() (s graph.Spec) {
 		}
 	}
 	return s
+}
+
+// addSharing adds a host without addresses for edge switches that share racks: in a Graph it is
+// hosts that show this.
+func (b *builder) addSharing(s *graph.Spec) {
+	seen := make(map[string]bool)
+	for _, p := range slices.SortedFunc(maps.Keys(b.owners), comparePrefixes) {
+		owners := slices.Sorted(slices.Values(b.owners[p]))
+		if key := fmt.Sprint(owners); len(owners) < 2 || seen[key] {
+			continue
+		} else {
+			seen[key] = true
+		}
+		name := fmt.Sprintf("others%d", len(seen))
+		s.Nodes = append(s.Nodes, graph.Node{Name: name})
+		for _, number := range owners {
+			s.Links = append(s.Links, graph.Link{Ends: [2]string{name, fmt.Sprintf("as%d", number)}})
+		}
+	}
 }
 
 // nodes returns the switches of an AS.
@@ -92,9 +112,9 @@ func (b *builder) racks(a *as) (list []netip.Prefix) {
 		inside := false
 		for bits := p.Bits() - 1; bits > 0; bits-- {
 			wider, _ := p.Addr().Prefix(bits)
-			if owner, ok := b.owner[wider]; ok && b.ases[owner].tier == 1 {
-				if owner != a.number {
-					b.guess("%v of AS %d lies within %v of AS %d; it is left out", p, a.number, wider, owner)
+			if owners := b.owners[wider]; len(owners) > 0 && b.ases[owners[0]].tier == 1 {
+				if !slices.Contains(owners, a.number) {
+					b.guess("%v of AS %d lies within %v of AS %d; it is left out", p, a.number, wider, owners[0])
 				}
 				inside = true
 				break
