@@ -117,7 +117,7 @@ func (w *Watcher) addKind(s topology.PathSet) {
 	k := kind{set: s, paths: s.Count(), up: int32(len(w.near.paths)), number: len(w.kinds)}
 	for i := range k.paths {
 		up, _ := s.Halves(i)
-		p := path{index: int32(i), via: s.Addr(i)}
+		p := path{index: int32(i), via: s.Addr(i), from: int16(s.From(i))}
 		p.setHalf(up)
 		w.near.paths = append(w.near.paths, p)
 	}

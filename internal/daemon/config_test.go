@@ -135,7 +135,7 @@ udp:
 		t.Fatal(err)
 	}
 	want := defaults()
-	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), "eth0.100", netip.MustParseAddr("10.1.0.1"), 9000
+	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), []string{"eth0.100"}, netip.MustParseAddr("10.1.0.1"), 9000
 	want.Policy, want.FlowletGap, want.Encapsulation = "letflow", time.Millisecond, []string{EncapUDP}
 	want.Samples, want.Expiry = 3, 80*time.Microsecond
 	want.Resequencer.Discipline, want.Resequencer.Hold = "sequence", 5*time.Millisecond

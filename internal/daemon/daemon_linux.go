@@ -58,6 +58,7 @@ type parts struct {
 	carriage *liveness.Carriage // the same; nil: as at the beginning
 	six      course
 	heard    map[string]news // the latest by each encapsulation
+	told     views           // what the switches have told last, if they have since the parts were made
 	others   []hostprog.ForeignProgram
 	unheard  string // why nothing that switches say is believed, as was logged
 	diverted bool   // programs' packets are led into the TUN
@@ -147,6 +148,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	if err := d.follow(c, c.fabric); err != nil {
 		return err
 	}
+	d.tellUplinks(c)
 	d.hearAll()
 	if err := d.goBy(c); err != nil {
 		return err
@@ -197,6 +199,10 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 // sample answers the samples of peers. Under a policy that samples, it also tells the
 // program at the uplink what the host's own samples say.
 func (d *daemon) sample(c *Config, t *topology.Topology) error {
+	if len(d.place.ways) > 0 {
+		d.log.Print("note: peers whose policy samples paths get no answer from here, as this host has several uplinks")
+		return nil
+	}
 	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
 	switch {
 	case err == nil:

@@ -59,7 +59,7 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 func (f *hostFollower) probe(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) error {
 	by, o := c.encapsulation(), c.liveness()
 	p := prober.Config{
-		Interface: at.uplink.Name, Address: at.address, Topology: t,
+		Interface: at.uplink.Name, Uplinks: at.present(), Address: at.address, Topology: t,
 		Carrier: c.carrier(), Gateway: at.uplink.Gateway, Beside: len(c.carried()) > 1, Idle: by != f.used,
 		MTU: at.mtu, Require: c.Require,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),

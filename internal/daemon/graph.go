@@ -3,8 +3,10 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/internal/config"
@@ -113,6 +115,7 @@ type bgpLearner struct {
 	session *session.Session
 	wake    chan struct{}
 	began   time.Time
+	ports   map[netip.Addr]string // the devices that lead to the neighbours, as far as known
 }
 
 // patience is how long a switch may take to tell that it has sent all its routes (RFC 4724).
@@ -135,7 +138,7 @@ func learn(c *Config) (learner, error) {
 			s.RouterID = a
 		}
 	}
-	l := &bgpLearner{wake: make(chan struct{}, 1), began: time.Now()}
+	l := &bgpLearner{wake: make(chan struct{}, 1), began: time.Now(), ports: make(map[netip.Addr]string)}
 	s.Changed = func() {
 		select {
 		case l.wake <- struct{}{}:
@@ -152,9 +155,11 @@ func (l *bgpLearner) changed() <-chan struct{} { return l.wake }
 
 func (l *bgpLearner) Close() error { return l.session.Close() }
 
-// fabric returns what the switches tell of now.
+// fabric returns what the switches tell of now. Of several switches it waits for all at the
+// beginning, and later for one.
 func (l *bgpLearner) fabric(c *Config) (views, error) {
-	if missing := l.session.Missing(); len(missing) > 0 {
+	missing := l.session.Missing()
+	if all := len(missing) == len(c.BGP.Neighbors); all || len(missing) > 0 && time.Since(l.began) < patience {
 		return views{}, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", errUnlearned, missing, c.BGP.AS)
 	}
 	if !l.session.Complete() && time.Since(l.began) < patience {
@@ -164,7 +169,8 @@ func (l *bgpLearner) fabric(c *Config) (views, error) {
 	if err != nil {
 		return views{}, err
 	}
-	spec, _ := l.session.Spec(bgp.Host{Name: "this-host", Addresses: own})
+	spec, _ := l.session.Spec(bgp.Host{Name: thisHost, Addresses: own})
+	l.setPorts(c, spec, missing)
 	g, err := graph.New(spec)
 	if err != nil {
 		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
@@ -179,4 +185,33 @@ func (l *bgpLearner) fabric(c *Config) (views, error) {
 		}
 	}
 	return views{}, fmt.Errorf("%w: the switches announce no other rack yet", errUnlearned)
+}
+
+// thisHost is what the host is called in the graph that it learns.
+const thisHost = "this-host"
+
+// setPorts names the host's ports by the devices that lead to its switches: those of uplink, or
+// those that the kernel's routes led to when a session was there, which has to be on the link.
+func (l *bgpLearner) setPorts(c *Config, spec graph.Spec, missing []netip.Addr) {
+	s, err := c.session()
+	if err != nil || len(s.Neighbors) < 2 {
+		return
+	}
+	devices := make(map[string]string) // by switch
+	for i, n := range s.Neighbors {
+		if len(c.Uplink) > 1 {
+			l.ports[n.Addr] = c.Uplink[i]
+		} else if !slices.Contains(missing, n.Addr) && l.ports[n.Addr] == "" {
+			l.ports[n.Addr] = deviceTo(n.Addr)
+		}
+		devices[bgp.NameOf(n.AS)] = l.ports[n.Addr]
+	}
+	if len(slices.Compact(slices.Sorted(maps.Values(devices)))) < len(devices) {
+		return // they are on one link
+	}
+	for i := range spec.Links {
+		if k := &spec.Links[i]; k.Ends[0] == thisHost {
+			k.Ports[0] = devices[k.Ends[1]]
+		}
+	}
 }

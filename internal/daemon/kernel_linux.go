@@ -120,14 +120,18 @@ func lookAround(p place) (place, error) {
 	if p.uplink.Name == "" {
 		return p, nil // a tunnel has none
 	}
-	u, err := hostsetup.LookAtUplink(p.uplink)
-	if err != nil {
-		return p, err
+	if len(p.ways) > 0 {
+		if err := p.lookAtWays(); err != nil {
+			return p, err
+		}
+	} else {
+		u, err := hostsetup.LookAtUplink(p.uplink)
+		if err != nil {
+			return p, err
+		}
+		p.uplink = u
 	}
-	p.uplink, p.strict = u, nil
-	if u.Strict {
-		p.strict = []string{u.Name}
-	}
+	p.findStrictUplinks()
 	has, err := hostsetup.HasAddress(p.address)
 	if err != nil {
 		return p, err
@@ -139,7 +143,7 @@ func lookAround(p place) (place, error) {
 
 // reachGateway finds out whether the gateway answers, as each socket that sends to it does.
 func reachGateway(p place) error {
-	if !p.uplink.Gateway.IsValid() {
+	if !p.uplink.Gateway.IsValid() || len(p.ways) > 0 { // of several, the kernel finds it
 		return nil
 	}
 	s, err := link.OpenPacket(link.PacketConfig{Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Filter: nothing})
@@ -162,7 +166,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	o := hostprog.SprayConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Topology6: c.six(), Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
-		Require: c.Require, StartPlain: c.proves(),
+		Require: c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),
 	}
 	if a := c.address6(); a.IsValid() {
 		o.Addresses = append(o.Addresses, a)
@@ -201,5 +205,5 @@ func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }
 // gone reports whether an error says that what packets go by is no more: the uplink, or the
 // way in by the TUN.
 func gone(err error) bool {
-	return errors.Is(err, hostprog.ErrUplinkGone) || errors.Is(err, errShut) || errors.Is(err, errOpen)
+	return errors.Is(err, hostprog.ErrUplinkGone) || errors.Is(err, errShut) || errors.Is(err, errWay) || errors.Is(err, errOpen)
 }

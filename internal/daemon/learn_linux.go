@@ -44,7 +44,8 @@ func (d *daemon) relearn(now time.Time) {
 	if six := d.config.six(); six != nil && v.fabric6 != nil {
 		left6, more6 := six.Within(v.fabric6)
 		more = more || more6
-		d.follower.heard(left6)
+		d.told.fabric6 = left6
+		d.follower.heard(d.place.lit(left6))
 	} else if six != nil || d.config.carries6() && v.fabric6 != nil {
 		more = true
 	}
@@ -58,7 +59,8 @@ func (d *daemon) relearn(now time.Time) {
 	} else if d.rebase.to = v; d.rebase.due.IsZero() {
 		d.rebase.due = now.Add(rebaseAfter)
 	}
-	d.follower.heard(left)
+	d.told.fabric = left
+	d.follower.heard(d.place.lit(left))
 }
 
 // grow takes over a fabric that has grown, when it is due.
@@ -73,6 +75,10 @@ func (d *daemon) grow(ctx context.Context, now time.Time) {
 	err := d.apply(ctx, &next)
 	if errors.Is(err, errAddress6) {
 		d.takeAway(fmt.Sprintf("%v %s", errAddress6, next.receives6())) // and back with it
+		return
+	}
+	if errors.Is(err, errUplinks) {
+		d.takeAway(errUplinks.Error() + " others")
 		return
 	}
 	if err != nil {

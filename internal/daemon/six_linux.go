@@ -40,7 +40,7 @@ func (d *daemon) goBy6(c *Config) error {
 func (f *hostFollower) probe6(c *Config, at place, tell func(news)) error {
 	o := c.liveness()
 	opened, err := prober.Open(prober.Config{
-		Interface: at.uplink.Name, Address: c.address6(), Topology: c.six(),
+		Interface: at.uplink.Name, Uplinks: at.present(), Address: c.address6(), Topology: c.six(),
 		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { tell(news{byIPv6, t, c}) },

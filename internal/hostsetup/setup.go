@@ -33,6 +33,7 @@ type Options struct {
 	Address netip.Addr // the source address of what programs send; the zero Addr leaves it to the kernel
 	Uplink  string     // the device that leads into the fabric
 	Gateway netip.Addr // the switch behind it; the zero Addr when the fabric is on the link
+	Others  []Way      // further uplinks, which are up; nil: the host has one
 	MTU     int        // largest inner packet, bytes: the fabric's MTU less Carrier's Overhead
 
 	// Carrier is the outer header's kind. With SRv6 and a TUN the kernel forwards the
@@ -64,6 +65,20 @@ type Options struct {
 	// FilterAll is net.ipv4.conf.all.rp_filter.
 	Strict    []string
 	FilterAll int
+}
+
+// Way is a further uplink of a host that has several: the kernel's routes divide packets
+// between all of them, by flow.
+type Way struct {
+	Device            string
+	Gateway, Gateway6 netip.Addr // as Options.Gateway and Six.Gateway
+}
+
+func names(ways []Way) (list []string) {
+	for _, w := range ways {
+		list = append(list, w.Device)
+	}
+	return list
 }
 
 // Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates.
@@ -100,6 +115,13 @@ type Route struct {
 	Gateway netip.Addr   `json:"gateway,omitzero"`
 	Src     netip.Addr   `json:"src,omitzero"`
 	MTU     int          `json:"mtu,omitempty"` // bytes; 0 for the device's
+	Also    []Hop        `json:"also,omitempty"`
+}
+
+// Hop is a further device that a route leads to.
+type Hop struct {
+	Device  string     `json:"device"`
+	Gateway netip.Addr `json:"gateway,omitzero"`
 }
 
 // Rule is a routing policy rule. With neither Table nor Goto it does nothing;
@@ -127,6 +149,7 @@ func PlanFor(o Options) (Plan, error) {
 	}
 	p := Plan{TUN: o.TUN, TUNMTU: o.TUNMTU, Own: o.Own, Uplink: o.Uplink, Sysctls: []kernel.Sysctl{}, Routes: []Route{}, Rules: []Rule{}, Divert: []Rule{}}
 	p.filters(o)
+	p.several(o)
 	if len(o.Fabric) > 0 {
 		p.fabric(o)
 		if o.Carrier == encap.CarrierSRv6 && o.TUN != "" {
@@ -161,7 +184,7 @@ func (o Options) check() error {
 	case o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !(o.Gateway.Is4() && o.Address.Is4()):
 		return fmt.Errorf("host plan: Gateway is %v and Address %v; labels in IPv6 need the switch's IPv4 address and the host's", o.Gateway, o.Address)
 	}
-	for _, name := range append([]string{o.TUN, o.Uplink}, o.Strict...) {
+	for _, name := range slices.Concat([]string{o.TUN, o.Uplink}, o.Strict, names(o.Others)) {
 		if err := checkDevice(name); err != nil {
 			return fmt.Errorf("host plan: %w", err)
 		}
@@ -225,6 +248,22 @@ func (p *Plan) filters(o Options) {
 	}
 }
 
+// several has the kernel use no route to an uplink that has lost its carrier while another
+// has one.
+func (p *Plan) several(o Options) {
+	if len(o.Others) == 0 {
+		return
+	}
+	for _, device := range append([]string{o.Uplink}, names(o.Others)...) {
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(device, ignoreDown), Value: "1"})
+		if o.Six != nil {
+			p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey6(device, ignoreDown), Value: "1"})
+		}
+	}
+}
+
+const ignoreDown = "ignore_routes_with_linkdown"
+
 // fabric leads packets that the uplink encapsulates there, and TCP through the
 // TUN first. If no prefix of a table fits, the search goes on as if the rules did
 // not exist.
@@ -238,8 +277,11 @@ func (p *Plan) fabric(o Options) {
 	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, Iif: "lo", Table: TableOut})
 	for _, table := range tables {
 		r := Route{Table: table, Device: o.Uplink, Gateway: o.Gateway, Src: o.Address, MTU: o.MTU}
+		for _, w := range o.Others {
+			r.Also = append(r.Also, Hop{w.Device, w.Gateway})
+		}
 		if table == TableIn {
-			r.Device, r.Gateway = o.TUN, netip.Addr{}
+			r.Device, r.Gateway, r.Also = o.TUN, netip.Addr{}, nil
 		}
 		p.lead(r, o.Fabric, o.Rack, o.Narrow)
 	}
@@ -274,7 +316,11 @@ func (p *Plan) lead(r Route, fabric, rack []netip.Prefix, narrow map[netip.Prefi
 func (p *Plan) six(o Options) {
 	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: "lo", Table: TableOut})
 	s := o.Six
-	p.lead(Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)
+	r := Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}
+	for _, w := range o.Others {
+		r.Also = append(r.Also, Hop{w.Device, w.Gateway6})
+	}
+	p.lead(r, s.Fabric, s.Rack, o.Narrow)
 }
 
 // tunnel leads everything for the peers into the TUN but the tunnel's own

@@ -59,14 +59,17 @@ func (b *builder) addSharing(s *graph.Spec) {
 		name := fmt.Sprintf("others%d", len(seen))
 		s.Nodes = append(s.Nodes, graph.Node{Name: name})
 		for _, number := range owners {
-			s.Links = append(s.Links, graph.Link{Ends: [2]string{name, fmt.Sprintf("as%d", number)}})
+			s.Links = append(s.Links, graph.Link{Ends: [2]string{name, NameOf(number)}})
 		}
 	}
 }
 
+// NameOf is what the switch of an AS is called.
+func NameOf(as uint32) string { return fmt.Sprintf("as%d", as) }
+
 // nodes returns the switches of an AS.
 func (b *builder) nodes(a *as) []graph.Node {
-	name := fmt.Sprintf("as%d", a.number)
+	name := NameOf(a.number)
 	switch {
 	case a.tier > graph.MaxTier:
 		b.guess("AS %d is %d links away from any edge switch; it is left out", a.number, a.tier-1)
