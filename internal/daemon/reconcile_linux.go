@@ -56,7 +56,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 		d.complain(now, err.Error())
 		return
 	}
-	if at.uplink.Name != d.place.uplink.Name {
+	if at.uplink.Name != d.place.uplink.Name && at.uplink.Index == d.place.uplink.Index {
 		d.log.Printf("uplink %s is now called %s", d.place.uplink.Name, at.uplink.Name)
 	}
 	was := d.place

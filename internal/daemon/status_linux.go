@@ -148,11 +148,11 @@ func (c *Config) fabricName() string {
 		return c.fabric.String()
 	}
 	racks, bounces := 0, 0
+	for range c.fabric.Racks() {
+		racks++
+	}
 	for n := range c.fabric.Nodes() {
-		switch {
-		case n.Layer == topology.LayerEdge:
-			racks++
-		case n.Layer > topology.LayerEdge:
+		if n.Layer > topology.LayerEdge {
 			bounces++
 		}
 	}
