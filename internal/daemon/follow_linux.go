@@ -147,7 +147,7 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 			continue
 		}
 		s.Paths = append(s.Paths, PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
-			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss})
+			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss, from: p.From})
 	}
 	return s
 }

@@ -59,10 +59,12 @@ func (d *daemon) snapshot() Status {
 		if d.place.uplink.Gateway.IsValid() {
 			s.Gateway = d.place.uplink.Gateway.String()
 		}
+		s.Uplinks = d.uplinkStatus()
 	}
 	s.Others = d.others
 	if d.follower != nil {
 		s.Failures = d.follower.status(d.topology)
+		s.Failures.nameUplinks(s.Uplinks)
 		s.Failures.Down, s.Failures.Changes = []string{}, d.changes
 		for _, l := range d.topology.Down() {
 			s.Failures.Down = append(s.Failures.Down, d.topology.LinkName(l))
@@ -91,6 +93,17 @@ func (d *daemon) snapshot() Status {
 		}
 	}
 	return s
+}
+
+func (d *daemon) uplinkStatus() (list []UplinkStatus) {
+	for i, w := range d.place.ways {
+		u := UplinkStatus{Device: w.Name, Up: !w.dead(), Switch: d.config.fabric.Node(d.config.fabric.Uplinks()[i].Edge).Name}
+		if w.Gateway.IsValid() {
+			u.Gateway = w.Gateway.String()
+		}
+		list = append(list, u)
+	}
+	return list
 }
 
 // rackStatus says how racks are reached that are not reached as they should be.
