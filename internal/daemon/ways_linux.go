@@ -149,12 +149,14 @@ func (p *place) findWays6(t *topology.Topology) error {
 	return nil
 }
 
-// divide has the kernel's routes lead to all uplinks that are up.
+// divide has the kernel's routes lead to all uplinks that are up. One of which the switch is
+// not known yet waits while it is of others.
 func (p *place) divide(o *hostsetup.Options) {
+	known := slices.ContainsFunc(p.ways, func(w way) bool { return w.Index != 0 && w.Up && w.Gateway.IsValid() })
 	first := true
 	for _, w := range p.ways {
 		switch {
-		case w.Index == 0 || !w.Up:
+		case w.Index == 0 || !w.Up || known && !w.Gateway.IsValid():
 		case first:
 			first = false
 			o.Uplink, o.Gateway = w.Name, w.Gateway

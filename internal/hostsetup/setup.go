@@ -318,7 +318,9 @@ func (p *Plan) six(o Options) {
 	s := o.Six
 	r := Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}
 	for _, w := range o.Others {
-		r.Also = append(r.Also, Hop{w.Device, w.Gateway6})
+		if w.Gateway6.IsValid() == s.Gateway.IsValid() { // the kernel takes no route with only some
+			r.Also = append(r.Also, Hop{w.Device, w.Gateway6})
+		}
 	}
 	p.lead(r, s.Fabric, s.Rack, o.Narrow)
 }
