@@ -45,16 +45,15 @@ func (c *Config) devices() ([]string, error) {
 	switch {
 	case len(c.Uplink) == 1 || len(c.Uplink) == 0 && (len(ups) < 2 || c.severalUplinks() != nil):
 		return nil, nil
+	case len(ups) == 0:
+		return nil, fmt.Errorf("names %d devices, and hosts of %s have one uplink; name one", len(c.Uplink), c.Topology)
 	case len(c.Uplink) > 0 && !c.learns() && len(c.Uplink) != len(ups):
 		var switches []string
 		for _, u := range ups {
 			switches = append(switches, c.fabric.Node(u.Edge).Name)
 		}
-		if len(ups) == 0 {
-			switches = []string{"one, as all of a computed fabric"}
-		}
-		return nil, fmt.Errorf("names %d devices, and the host is wired to %d edge switches of %s (%s); name for each the device that leads to it, in this order",
-			len(c.Uplink), max(len(ups), 1), c.Topology, strings.Join(switches, ", "))
+		return nil, fmt.Errorf("names %d devices, and this host is wired to %d edge switches of %s (%s); name for each the device that leads to it, in this order",
+			len(c.Uplink), len(ups), c.Topology, strings.Join(switches, ", "))
 	case len(c.Uplink) > 0 && !c.learns():
 		return c.Uplink, nil
 	case len(ups) < 2:
