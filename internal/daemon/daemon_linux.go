@@ -196,25 +196,6 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 	return s, nil
 }
 
-// sample answers the samples of peers. Under a policy that samples, it also tells the
-// program at the uplink what the host's own samples say.
-func (d *daemon) sample(c *Config, t *topology.Topology) error {
-	if len(d.place.ways) > 0 {
-		d.log.Print("note: peers whose policy samples paths get no answer from here, as this host has several uplinks")
-		return nil
-	}
-	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
-	switch {
-	case err == nil:
-		d.sampler = s
-	case c.samples():
-		return c.lines.Errorf("policy", "%s: %w", c.Policy, err)
-	default:
-		d.log.Printf("warning: peers whose policy samples paths get no answer from here: %v", err)
-	}
-	return nil
-}
-
 // follow begins to follow what becomes known of failures.
 func (d *daemon) follow(c *Config, t *topology.Topology) error {
 	if c.tunnels() {

@@ -67,20 +67,6 @@ type Options struct {
 	FilterAll int
 }
 
-// Way is a further uplink of a host that has several: the kernel's routes divide packets
-// between all of them, by flow.
-type Way struct {
-	Device            string
-	Gateway, Gateway6 netip.Addr // as Options.Gateway and Six.Gateway
-}
-
-func names(ways []Way) (list []string) {
-	for _, w := range ways {
-		list = append(list, w.Device)
-	}
-	return list
-}
-
 // Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates.
 // The fields are those of Options; Narrow is both families'.
 type Six struct {
@@ -116,12 +102,6 @@ type Route struct {
 	Src     netip.Addr   `json:"src,omitzero"`
 	MTU     int          `json:"mtu,omitempty"` // bytes; 0 for the device's
 	Also    []Hop        `json:"also,omitempty"`
-}
-
-// Hop is a further device that a route leads to.
-type Hop struct {
-	Device  string     `json:"device"`
-	Gateway netip.Addr `json:"gateway,omitzero"`
 }
 
 // Rule is a routing policy rule. With neither Table nor Goto it does nothing;
@@ -247,22 +227,6 @@ func (p *Plan) filters(o Options) {
 		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey6(o.TUN, "disable_ipv6"), Value: "0"})
 	}
 }
-
-// several has the kernel use no route to an uplink that has lost its carrier while another
-// has one.
-func (p *Plan) several(o Options) {
-	if len(o.Others) == 0 {
-		return
-	}
-	for _, device := range append([]string{o.Uplink}, names(o.Others)...) {
-		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(device, ignoreDown), Value: "1"})
-		if o.Six != nil {
-			p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey6(device, ignoreDown), Value: "1"})
-		}
-	}
-}
-
-const ignoreDown = "ignore_routes_with_linkdown"
 
 // fabric leads packets that the uplink encapsulates there, and TCP through the
 // TUN first. If no prefix of a table fits, the search goes on as if the rules did
