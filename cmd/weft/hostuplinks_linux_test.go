@@ -63,7 +63,9 @@ func TestHost_severalUplinks(t *testing.T) {
 			}
 			for _, target := range c.fails {
 				l.sendThrough("h1-1", "h2-1", target)
-				l.waitFor("all paths are in use after "+target, func() bool { return l.paths("h1-1") == 2*c.uplinks })
+				l.waitFor("all paths are in use after "+target, func() bool {
+					return l.paths("h1-1") == 2*c.uplinks && l.paths("h2-1") == 2*c.uplinks
+				})
 			}
 		})
 	}
@@ -134,7 +136,7 @@ func (l *bgpLab) sendThrough(from, to, target string) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		exec.Command("ip", "netns", "exec", "weft-"+l.name+"-"+from, "bash", "-c", "timeout 90 nc -N "+addr+" 9000 < "+source).Run()
+		exec.Command("ip", "netns", "exec", "weft-"+l.name+"-"+from, "bash", "-c", "timeout 90 bash -c 'until nc -N "+addr+" 9000 < "+source+"; do sleep 0.2; done'").Run() // what has healed just now may refuse
 	}()
 	time.Sleep(time.Second)
 	mustWeft(l.TB, "lab", "fail", "--name", l.name, target)
