@@ -117,7 +117,7 @@ func gateway4(g *graph.Graph, edge graph.NodeID) netip.Addr {
 }
 
 // Gateway returns the address that an edge switch has in one of its racks: one of its own
-// or else the first but the network's that no other node has. It is false where the rack
+// or else the first but the network's that no other node has or has behind it. It is false where the rack
 // is full. Edge switches that share a rack have different ones.
 func Gateway(g *graph.Graph, edge graph.NodeID, rack netip.Prefix) (netip.Addr, bool) {
 	if a, ok := ownIn(g, edge, rack); ok {
@@ -130,7 +130,7 @@ func Gateway(g *graph.Graph, edge graph.NodeID, rack netip.Prefix) (netip.Addr, 
 		}
 	}
 	for a := rack.Addr().Next(); rack.Contains(a); a = a.Next() {
-		if _, taken := g.ByAddr(a); taken {
+		if _, taken := g.ByAddr(a); taken || isBehind(g, edge, a) {
 			continue
 		}
 		if before == 0 {
@@ -139,6 +139,13 @@ func Gateway(g *graph.Graph, edge graph.NodeID, rack netip.Prefix) (netip.Addr, 
 		before--
 	}
 	return netip.Addr{}, false
+}
+
+// isBehind reports whether an address is one behind a host of an edge switch's.
+func isBehind(g *graph.Graph, edge graph.NodeID, a netip.Addr) bool {
+	return slices.ContainsFunc(g.Down(edge), func(p graph.Port) bool {
+		return slices.Contains(g.Node(p.Peer).Prefixes, netip.PrefixFrom(a, a.BitLen()))
+	})
 }
 
 // ownIn returns an edge switch's own address in a rack.

@@ -40,6 +40,9 @@ func AddressFrom16(b [16]byte) Address {
 	return Address{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
 }
 
+// Is6 reports whether it is an IPv6 address.
+func (a Address) Is6() bool { return a.hi != 0 || a.lo>>32 != mapped>>32 }
+
 // IP converts back. A mapped address comes out as IPv4.
 func (a Address) IP() netip.Addr {
 	var b [16]byte

@@ -43,7 +43,10 @@ func TestDecap_six(t *testing.T) {
 		}
 	}
 	payload := bytes.Repeat([]byte("weft!"), 200)
-	for _, c := range []struct{ outer, inner, want byte }{{0, 0, 0}, {0, 2, 2}, {2, 2, 2}, {1, 2, 1}, {3, 2, 3}, {3, 1, 3}, {2, 3, 3}} {
+	for _, c := range []struct{ outer, inner, want byte }{ // all of RFC 6040's figure 4 but for the drop
+		{0, 0, 0}, {0, 1, 1}, {0, 2, 2}, {0, 3, 3}, {1, 0, 0}, {1, 1, 1}, {1, 2, 1}, {1, 3, 3},
+		{2, 0, 0}, {2, 1, 1}, {2, 2, 2}, {2, 3, 3}, {3, 1, 3}, {3, 2, 3}, {3, 3, 3},
+	} {
 		out.SendLabelled(t, outer(0x20|c.outer).Bytes(inner(0x48|c.inner).Bytes(payload)))
 		want.Decapsulated++
 		expect := inner(0x48 | c.want)

@@ -53,17 +53,17 @@ func (w *Watcher) avoid() {
 func (w *Watcher) avoidNear(k *kind, links []topology.LinkID) []topology.LinkID {
 	var levels []uint8
 	open := w.proof.kinds[k.number].gate.open
-	for up := k.up; up < k.up+int32(k.paths); up++ {
+	for _, up := range k.ups {
 		if open && !w.near.paths[up].down && w.usable(up) {
 			levels = append(levels, w.near.paths[up].size.level)
 		}
 	}
 	most := w.mostOf(levels)
-	for up := k.up; up < k.up+int32(k.paths); up++ {
+	for _, up := range k.ups {
 		p, b := &w.near.paths[up], &w.proof.bounces[up]
 		b.avoid = len(levels) > 0 && !p.down && (!w.usable(up) || p.size.level > most)
 	}
-	for up := k.up; up < k.up+int32(k.paths); up++ {
+	for _, up := range k.ups {
 		if w.proof.avoids(up) {
 			links = w.linksOf(&w.near.paths[up], links)
 		}
@@ -111,13 +111,13 @@ func (w *Watcher) avoidFar(r *rackProof, links []topology.LinkID) []topology.Lin
 	}
 	var levels []uint8
 	used := func(p *path) bool { return !p.down && w.usable(p.up) && !w.proof.avoids(p.up) }
-	for i := range k.paths {
+	for i := range k.ups {
 		if used(&r.groups[0].paths[i]) {
 			levels = append(levels, w.levelOf(r, i))
 		}
 	}
 	most := w.mostOf(levels)
-	for i := range k.paths {
+	for i := range k.ups {
 		if p := &r.groups[0].paths[i]; used(p) && w.levelOf(r, i) > most {
 			links = append(links, p.high)
 		}
@@ -151,8 +151,7 @@ func (w *Watcher) sizeOf(k *kind, r *rackProof) (level uint8, by int32) {
 	}
 	live := func(p *path) bool { return !p.down && w.usesLinks(p) }
 	by = -1
-	for i := range k.paths {
-		up := k.up + int32(i)
+	for i, up := range k.ups {
 		if !live(&w.near.paths[up]) || w.proof.avoids(up) || r != nil && !live(&r.groups[0].paths[i]) {
 			continue
 		}

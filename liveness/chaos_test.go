@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"flag"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -29,15 +30,16 @@ func (s *world) truth(src, dst topology.NodeID) (works []bool) {
 // verify compares what a host avoids with the truth: the dead paths, all of them
 // but for those that the floor of some destination needs, and none if all are
 // dead.
-func (s *world) verify(t *testing.T, h *simHost, dst topology.NodeID, active []topology.NodeID) bool {
+func (s *world) verify(t *testing.T, h *simHost, peer netip.Addr, active []netip.Addr) bool {
+	dst := s.end(peer)
 	works := s.truth(h.id, dst)
 	if !slices.Contains(works, true) {
 		return true // the floor is checked elsewhere
 	}
-	live := h.topo.Paths(h.id, dst).Live
+	live := h.topo.PathsTo(h.id, peer).Live
 	for n, ok := range works {
 		used := slices.Contains(live, n)
-		if ok && !used || !ok && used && !s.held(h, dst, n, active) {
+		if ok && !used || !ok && used && !s.held(h, peer, n, active) {
 			return false
 		}
 	}
@@ -46,17 +48,18 @@ func (s *world) verify(t *testing.T, h *simHost, dst topology.NodeID, active []t
 
 // held reports whether a link of a path is suspected, but in use because
 // otherwise too few paths would be left to an active destination.
-func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.NodeID) bool {
+func (s *world) held(h *simHost, peer netip.Addr, n int, active []netip.Addr) bool {
+	dst := s.end(peer)
 	path := s.topo.Whole().Paths(h.id, dst).Path(n)
 	for _, c := range h.w.Suspects() {
 		if c.Path >= 0 { // of one destination
-			if !c.Held || c.Dst != s.topo.Node(dst).Addr || c.Path != n {
+			if !c.Held || c.Dst != peer || c.Path != n {
 				continue
 			}
-			if left := len(h.topo.Paths(h.id, dst).Live) - 1; 2*left < len(h.w.base.Paths(h.id, dst).Live) {
+			if left := len(h.topo.PathsTo(h.id, peer).Live) - 1; 2*left < len(h.w.base.Paths(h.id, dst).Live) {
 				return true
 			}
-			s.t.Errorf("seed %d, at %v: path %d to %s is held in vain", s.seed, s.now, n, s.topo.Node(dst).Name)
+			s.t.Errorf("seed %d, at %v: path %d to %v is held in vain", s.seed, s.now, n, peer)
 			continue
 		}
 		if !c.Held || !slices.Contains(path.Links, c.Link) {
@@ -64,11 +67,11 @@ func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.N
 		}
 		without := h.topo.Without(c.Link)
 		for _, a := range active {
-			if 2*len(without.Paths(h.id, a).Live) < s.proved(h, a) {
+			if 2*len(without.Paths(h.id, s.end(a)).Live) < s.proved(h, a) {
 				return true
 			}
 		}
-		for a := range topology.NodeID(s.topo.NumHosts()) { // the floor is of every kind of pair
+		for a := range s.ends() { // the floor is of every kind of pair
 			if 2*len(without.Paths(h.id, a).Live) < len(h.w.base.Paths(h.id, a).Live) {
 				return true
 			}
@@ -80,9 +83,9 @@ func (s *world) held(h *simHost, dst topology.NodeID, n int, active []topology.N
 
 // proved is how many of the baseline's live paths to a destination are by switches
 // that are proved.
-func (s *world) proved(h *simHost, dst topology.NodeID) (n int) {
-	for _, i := range h.w.base.Paths(h.id, dst).Live {
-		if !h.w.proof.avoids(h.w.groups[s.topo.Node(dst).Addr].paths[i].up) {
+func (s *world) proved(h *simHost, peer netip.Addr) (n int) {
+	for _, i := range h.w.base.Paths(h.id, s.end(peer)).Live {
+		if !h.w.proof.avoids(h.w.groups[peer].paths[i].up) {
 			n++
 		}
 	}
@@ -92,11 +95,11 @@ func (s *world) proved(h *simHost, dst topology.NodeID) (n int) {
 // checkFloor fails if less than half of the paths to an active destination that
 // the baseline has live, and that are proved, is left. While none is proved, packets go
 // plain, whatever paths there are.
-func (s *world) checkFloor(t *testing.T, h *simHost, active []topology.NodeID) {
-	for _, dst := range active {
-		base := s.proved(h, dst)
-		if left := len(h.topo.Paths(h.id, dst).Live); 2*left < base && !h.w.Carriage().Plain(s.topo.EdgeOf(dst)) {
-			t.Fatalf("seed %d, at %v: %d of %d paths left to %s: %+v", s.seed, s.now, left, base, s.topo.Node(dst).Name, h.w.Suspects())
+func (s *world) checkFloor(t *testing.T, h *simHost, active []netip.Addr) {
+	for _, peer := range active {
+		base := s.proved(h, peer)
+		if left := len(h.topo.PathsTo(h.id, peer).Live); 2*left < base && !h.w.Carriage().Plain(s.rack(peer)) {
+			t.Fatalf("seed %d, at %v: %d of %d paths left to %v: %+v", s.seed, s.now, left, base, peer, h.w.Suspects())
 		}
 	}
 }
@@ -109,29 +112,34 @@ func TestWatcher_avoidsWhatIsDead(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(2) {
 				s := newWorld(t, spec, seed)
-				self := topology.NodeID(0)
-				var active []topology.NodeID
+				const self = topology.NodeID(0)
+				var active []netip.Addr
 				for len(active) < 3 {
 					dst := topology.NodeID(s.rng.IntN(s.topo.NumHosts()))
-					if !s.topo.Paths(self, dst).Direct() && !slices.Contains(active, dst) {
-						active = append(active, dst)
+					if a := s.topo.Node(dst).Addr; !s.topo.Paths(self, dst).Direct() && !slices.Contains(active, a) {
+						active = append(active, a)
 					}
 				}
-				s.check = func(h *simHost, _ *topology.Topology) { s.checkFloor(t, h, active) }
-				h := s.watch(self, Config{MaxHold: time.Second})
-				for _, dst := range active {
-					s.keepActive(h, dst)
-				}
-				s.run(time.Second)
-				for round := range fewer(40) * *soak {
-					chaosRound(t, s, h, active, round)
-				}
+				chaos(t, s, active, fewer(40)**soak)
 			}
 		})
 	}
 }
 
-func chaosRound(t *testing.T, s *world, h *simHost, active []topology.NodeID, round int) {
+// chaos has links to some peers of the first host die and be mended in some rounds.
+func chaos(t *testing.T, s *world, active []netip.Addr, rounds int) {
+	s.check = func(h *simHost, _ *topology.Topology) { s.checkFloor(t, h, active) }
+	h := s.watch(0, Config{MaxHold: time.Second})
+	for _, a := range active {
+		s.keepTalking(h, a)
+	}
+	s.run(time.Second)
+	for round := range rounds {
+		chaosRound(t, s, h, active, round)
+	}
+}
+
+func chaosRound(t *testing.T, s *world, h *simHost, active []netip.Addr, round int) {
 	relevant := relevantLinks(s, h.id, active)
 	for range 1 + s.rng.IntN(3) {
 		l := relevant[s.rng.IntN(len(relevant))]
@@ -148,15 +156,15 @@ func chaosRound(t *testing.T, s *world, h *simHost, active []topology.NodeID, ro
 	wait := func(what string) {
 		for end := s.now + 8*time.Second; ; s.run(s.now + 50*time.Millisecond) {
 			all := true
-			for _, dst := range active {
-				all = all && s.verify(t, h, dst, active)
+			for _, a := range active {
+				all = all && s.verify(t, h, a, active)
 			}
 			if all {
 				return
 			}
 			if s.now > end {
-				for _, dst := range active {
-					t.Logf("%s: works %v, uses %v", s.topo.Node(dst).Name, s.truth(h.id, dst), h.topo.Paths(h.id, dst).Live)
+				for _, a := range active {
+					t.Logf("%v: works %v, uses %v", a, s.truth(h.id, s.end(a)), h.topo.PathsTo(h.id, a).Live)
 				}
 				var broken []string
 				for k, f := range s.faults {
@@ -175,10 +183,10 @@ func chaosRound(t *testing.T, s *world, h *simHost, active []topology.NodeID, ro
 }
 
 // relevantLinks are those of any path of the host's.
-func relevantLinks(s *world, self topology.NodeID, active []topology.NodeID) (links []topology.LinkID) {
+func relevantLinks(s *world, self topology.NodeID, active []netip.Addr) (links []topology.LinkID) {
 	for l := range topology.LinkID(s.topo.NumLinks()) {
-		for _, dst := range active {
-			if s.topo.OnPaths(l, self, dst) {
+		for _, a := range active {
+			if s.topo.OnPaths(l, self, s.end(a)) {
 				links = append(links, l)
 				break
 			}

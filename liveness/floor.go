@@ -29,18 +29,43 @@ func (w *Watcher) keepFloor() {
 }
 
 // belowFloor returns the sets of paths of which the marks take too many.
-func (w *Watcher) belowFloor() (tight [][]path) {
-	for _, k := range w.kinds {
-		if paths := w.near.paths[k.up:][:k.paths]; w.short(paths) {
+func (w *Watcher) belowFloor() (tight []some) {
+	for i := range w.kinds {
+		if paths := w.boomerangs(&w.kinds[i]); w.short(paths) {
 			tight = append(tight, paths)
 		}
 	}
 	for _, g := range w.order {
-		if w.differsFromKind(g) && w.short(g.paths) {
-			tight = append(tight, g.paths)
+		if paths := g.all(); w.differsFromKind(g) && w.short(paths) {
+			tight = append(tight, paths)
 		}
 	}
 	return tight
+}
+
+// some are paths of a group: those that ups names, or all if it is nil.
+type some struct {
+	paths []path
+	ups   []int32
+}
+
+// boomerangs are those of a kind.
+func (w *Watcher) boomerangs(k *kind) some { return some{w.near.paths, k.ups} }
+
+func (g *group) all() some { return some{paths: g.paths} }
+
+func (s some) len() int {
+	if s.ups != nil {
+		return len(s.ups)
+	}
+	return len(s.paths)
+}
+
+func (s some) at(i int) *path {
+	if s.ups != nil {
+		i = int(s.ups[i])
+	}
+	return &s.paths[i]
 }
 
 // differsFromKind reports whether a destination's paths have more faults than those of
@@ -59,17 +84,17 @@ func (w *Watcher) differsFromKind(g *group) bool {
 
 // short reports whether the marks take more of a set of paths than the floor
 // allows.
-func (w *Watcher) short(paths []path) bool {
+func (w *Watcher) short(paths some) bool {
 	live, left := w.count(paths)
 	return float64(left) < w.config.Floor*float64(live)
 }
 
 // count returns how many of a set of paths the baseline has live, and how many of
 // these the marks leave.
-func (w *Watcher) count(paths []path) (live, left int) {
-	for i := range paths {
+func (w *Watcher) count(paths some) (live, left int) {
+	for i := range paths.len() {
 		// What carries nothing is not part of what the floor is of.
-		if p := &paths[i]; !p.down && !w.proof.avoids(p.up) {
+		if p := paths.at(i); !p.down && !w.proof.avoids(p.up) {
 			live++
 			if !w.taken(p) {
 				left++

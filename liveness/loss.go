@@ -44,11 +44,11 @@ func (w *Watcher) watch(dst netip.Addr) *group {
 	if !ok || !w.makeRoom() {
 		return nil
 	}
-	g := &group{dst: dst, rack: edge, paths: make([]path, k.paths)}
+	g := &group{dst: dst, rack: edge, paths: make([]path, len(k.ups))}
 	for i := range g.paths {
 		p := &g.paths[i]
 		_, down := set.Halves(i)
-		p.index, p.up = int32(i), k.up+int32(i)
+		p.index, p.up = int32(i), k.ups[i]
 		p.setHalf(down)
 		if p.down = w.near.paths[p.up].down; w.downHere(p) {
 			p.down = true

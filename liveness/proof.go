@@ -244,7 +244,7 @@ func (w *Watcher) anyHome(since time.Duration) bool {
 func (w *Watcher) proveKind(k *kind) {
 	kp := &w.proof.kinds[k.number]
 	usable, waiting := false, false
-	for up := k.up; up < k.up+int32(k.paths); up++ {
+	for _, up := range k.ups {
 		p, b := &w.near.paths[up], &w.proof.bounces[up]
 		if p.down {
 			continue
@@ -297,11 +297,5 @@ func (w *Watcher) proveRack(r *rackProof) {
 // homeSince reports whether a boomerang that was sent since then has come home from a
 // switch of a kind.
 func (w *Watcher) homeSince(kind int32, then time.Duration) bool {
-	k := &w.kinds[kind]
-	for _, b := range w.proof.bounces[k.up:][:k.paths] {
-		if b.home >= then {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.kinds[kind].ups, func(up int32) bool { return w.proof.bounces[up].home >= then })
 }

@@ -159,8 +159,8 @@ func (w *Watcher) waitsBehind(p *path) bool {
 // measureAnew makes p, and all paths that it is compared with, begin a new window.
 func (w *Watcher) measureAnew(p *path) {
 	all := w.beside(p)
-	for i := range all {
-		s := &all[i].slow
+	for i := range all.len() {
+		s := &all.at(i).slow
 		s.fresh, s.homes, s.bad, s.whole = w.now, 0, 0, wait{}
 	}
 }
@@ -172,8 +172,8 @@ func (w *Watcher) waitBeside(p *path) (time.Duration, bool) {
 	since := p.slow.whole.begun - slowWindow
 	all, list := 0, w.slows.list[:0]
 	paths := w.beside(p)
-	for i := range paths {
-		q := &paths[i]
+	for i := range paths.len() {
+		q := paths.at(i)
 		if q == p || q.down || q.cause != fine || w.near.paths[q.up].cause != fine {
 			continue
 		}
@@ -221,17 +221,18 @@ func (w *Watcher) usesLinks(p *path) bool {
 }
 
 // beside returns the paths that a path is compared with, itself included: all to its
-// destination, or the boomerangs of its kind.
-func (w *Watcher) beside(p *path) []path {
+// destination, or the boomerangs of its kind; if it has several kinds, of the largest.
+func (w *Watcher) beside(p *path) some {
 	if p.group != &w.near {
-		return p.group.paths
+		return p.group.all()
 	}
+	var largest kind
 	for _, k := range w.kinds {
-		if p.up < k.up+int32(k.paths) {
-			return w.near.paths[k.up:][:k.paths]
+		if slices.Contains(k.ups, p.up) && len(k.ups) > len(largest.ups) {
+			largest = k
 		}
 	}
-	return nil
+	return w.boomerangs(&largest)
 }
 
 // returnSlow lets slow paths return, and forgives those that have been back for long.
@@ -306,8 +307,8 @@ func (p *path) whySlow() string {
 // every trial.
 func (w *Watcher) remarkSlow(k *kind, r *rackProof) string {
 	took, others := never, time.Duration(0)
-	names := w.switches(k, func(up int32) bool {
-		p := w.slowest(up, int(up-k.up), r)
+	names := w.switches(k, func(path int, up int32) bool {
+		p := w.slowest(up, path, r)
 		if p == nil {
 			return false
 		}

@@ -13,6 +13,7 @@ import (
 	"weft/internal/dataplane/dataplanetest"
 	"weft/topology"
 	"weft/topology/graph"
+	"weft/topology/graph/graphtest"
 	"weft/topology/graph/operator"
 )
 
@@ -53,6 +54,11 @@ func (s *world) end(host netip.Addr) topology.NodeID {
 		id, _ := s.topo.ByAddr(host)
 		return id
 	}
+	return s.rack(host)
+}
+
+// rack is that of a host.
+func (s *world) rack(host netip.Addr) topology.NodeID {
 	_, rack, _ := s.topo.HostAt(host)
 	return rack
 }
@@ -263,6 +269,40 @@ func TestView_tooBig(t *testing.T) {
 	h.w.TooBig(dataplanetest.TooBig6(router, 1380, full), s.now)
 	if st := h.w.Stats(); st.TooBig != 1 || st.Unknown != 1 || h.w.Carriage().MTU(rack) != 1380 {
 		t.Errorf("%+v, MTU %d", st, h.w.Carriage().MTU(rack))
+	}
+}
+
+// In fabrics that nobody would have computed, over either family, all dead paths are found
+// and no others, and the floor holds.
+func TestView_avoidsWhatIsDeadInAnyClos(t *testing.T) {
+	seen := 0
+	for seed := range uint64(fewer(200)) {
+		g, err := graph.New(graphtest.Random(seed))
+		if err != nil {
+			t.Fatal(seed, err)
+		}
+		for id := range graph.NodeID(g.NumHosts()) {
+			topo, err := topology.FromGraph(g, g.Node(id).Addresses[0])
+			if err != nil {
+				t.Fatal(seed, err)
+			}
+			s := worldOf(t, topo, seed)
+			var active []netip.Addr
+			for peer := range graph.NodeID(g.NumHosts()) {
+				a := g.Node(peer).Addresses[0]
+				if set := topo.Paths(0, s.end(a)); peer != id && !set.Direct() && len(set.Live) > 0 && len(active) < 3 {
+					active = append(active, a)
+				}
+			}
+			if len(active) > 0 {
+				chaos(t, s, active, 3)
+				seen++
+				break
+			}
+		}
+	}
+	if seen < fewer(200)/4 {
+		t.Errorf("only %d of the graphs had a pair of hosts with paths to choose from", seen)
 	}
 }
 

@@ -101,7 +101,7 @@ func (w *Watcher) keepFloorAlone() {
 		g := w.groups[s.Dst]
 		if s.Dst != dst {
 			dst = s.Dst
-			live, left = w.count(g.paths)
+			live, left = w.count(g.all())
 		}
 		if p := &g.paths[s.Path]; w.taken(p) {
 			continue // by a link that is out of use to all

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/internal/bucket"
@@ -52,9 +53,8 @@ type Watcher struct {
 
 // kind is the pairs of hosts that use the same bouncing switches.
 type kind struct {
-	set   topology.PathSet // of one of the pairs
-	paths int
-	up    int32 // the boomerang of path 0
+	set topology.PathSet // of one of the pairs
+	ups []int32          // the boomerang of each path; kinds may have some in common
 
 	number int // of the kind
 }
@@ -109,17 +109,25 @@ func (w *Watcher) begin(base *topology.Topology) {
 	w.dirty = true
 }
 
-// addKind adds the boomerangs of a set of paths if they are not there yet.
+// addKind adds a set of paths, if it is not there yet, and those of its boomerangs that no
+// other kind has.
 func (w *Watcher) addKind(s topology.PathSet) {
 	if _, known := w.kindOf(s); known || s.Direct() {
 		return
 	}
-	k := kind{set: s, paths: s.Count(), up: int32(len(w.near.paths)), number: len(w.kinds)}
-	for i := range k.paths {
-		up, _ := s.Halves(i)
+	k := kind{set: s, ups: make([]int32, s.Count()), number: len(w.kinds)}
+	for i := range k.ups {
+		links, _ := s.Halves(i)
 		p := path{index: int32(i), via: s.Addr(i), from: int16(s.From(i))}
-		p.setHalf(up)
-		w.near.paths = append(w.near.paths, p)
+		p.setHalf(links)
+		up := slices.IndexFunc(w.near.paths, func(q path) bool {
+			return q.via == p.via && q.from == p.from && q.high == p.high && q.low == p.low
+		})
+		if up < 0 {
+			up = len(w.near.paths)
+			w.near.paths = append(w.near.paths, p)
+		}
+		k.ups[i] = int32(up)
 	}
 	w.kinds = append(w.kinds, k)
 }
@@ -139,8 +147,9 @@ func (w *Watcher) kindOf(s topology.PathSet) (kind, bool) {
 // SetTopology replaces the baseline, which link-state updates change. Links that are down
 // in base are down and not probed. Links that are up again are used at once, unless the
 // host has evidence against them; then they are used when probes refute that evidence. If
-// base is another fabric (another String), everything is forgotten. Self must be a host
-// of base.
+// base is another fabric (another String), everything is forgotten, unless both are data
+// (topology.FromGraph): then what is known of paths by the same bouncing switches holds, and
+// proves the carrier towards racks that have one of them. Self must be a host of base.
 func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error {
 	w.at(now)
 	changed, same := w.base.Diff(base)
@@ -150,7 +159,11 @@ func (w *Watcher) SetTopology(base *topology.Topology, now time.Duration) error 
 		if _, err := c.withDefaults(); err != nil {
 			return fmt.Errorf("another topology: %w", err)
 		}
+		known, computed := w.remember(), w.base.Computed() || base.Computed()
 		w.begin(base)
+		if !computed {
+			w.inherit(known)
+		}
 		return nil
 	}
 	if len(changed) == 0 {

@@ -13,12 +13,12 @@ import (
 const maxNamed = 8
 
 // switches names those of a kind's bouncing switches that are in question.
-func (w *Watcher) switches(k *kind, in func(up int32) bool) string {
+func (w *Watcher) switches(k *kind, in func(path int, up int32) bool) string {
 	var names []string
 	more := 0
-	for up := k.up; up < k.up+int32(k.paths); up++ {
+	for i, up := range k.ups {
 		switch {
-		case !in(up):
+		case !in(i, up):
 		case len(names) == maxNamed:
 			more++
 		default:
@@ -63,11 +63,11 @@ const notYet = "not proved yet"
 
 // whyKind says why the carrier is not used to the racks of a kind.
 func (w *Watcher) whyKind(k *kind) string {
-	live := func(up int32) bool { return !w.near.paths[up].down }
+	live := func(_ int, up int32) bool { return !w.near.paths[up].down }
 	all := w.switches(k, live)
 	first, once, sized, tried, ever := never, false, true, true, w.proof.kinds[k.number].gate.ever
-	for up := k.up; up < k.up+int32(k.paths); up++ {
-		if b := &w.proof.bounces[up]; live(up) {
+	for i, up := range k.ups {
+		if b := &w.proof.bounces[up]; live(i, up) {
 			once = once || b.once
 			sized = sized && b.proved && !w.usable(up) && (ever || w.near.paths[up].size.known)
 			tried = tried && b.missed >= missedInRow
@@ -110,11 +110,11 @@ func (w *Watcher) whyRack(r *rackProof, path bool) string {
 // remarks says what is amiss with paths to a rack to which the carrier is used.
 func (w *Watcher) remarks(k *kind, r *rackProof, level uint8, by int32) string {
 	var list []string
-	if out := w.switches(k, func(up int32) bool { return w.proof.avoids(up) && !w.proof.bounces[up].proved }); out != "" {
+	if out := w.switches(k, func(_ int, up int32) bool { return w.proof.avoids(up) && !w.proof.bounces[up].proved }); out != "" {
 		list = append(list, fmt.Sprintf("not by %s: no boomerang comes home from there", out))
 	}
 	small := func(known bool) string {
-		return w.switches(k, func(up int32) bool {
+		return w.switches(k, func(_ int, up int32) bool {
 			return w.proof.avoids(up) && w.proof.bounces[up].proved && w.near.paths[up].size.known == known
 		})
 	}

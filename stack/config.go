@@ -22,13 +22,19 @@ type Config struct {
 	// route it to the Host: topology.Addr6 of Address belongs to that, and the operator may
 	// have given another.
 	Address6 netip.Addr
-	// CarryIPv6 makes IPv6 take the paths of Policy. The bouncing switches must take IPv6
-	// out of outer headers as they take IPv4, and receivers must restore the order of IPv6:
-	// probes do not show either. By default IPv6 leaves as it is, and the switches choose its
-	// path. In a Tunnel it always takes the Tunnel's.
+	// CarryIPv6 makes IPv6 take the paths of Policy where there is no Topology6. The bouncing
+	// switches must take IPv6 out of the outer headers of IPv4, and receivers must restore the
+	// order of IPv6: probes do not show either. By default IPv6 leaves as it is, and the
+	// switches choose its path. In a Tunnel it always takes the Tunnel's.
 	CarryIPv6 bool
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
+	// Topology6 is the same fabric as Address6 sees it, from topology.FromGraph;
+	// SetTopology6 replaces it. nil for none. With it IPv6 takes the paths of Policy, by
+	// outer headers of IPv6 to the bouncing switches' IPv6 addresses (RFC 2473), or to their
+	// SIDs. With Liveness it does so to racks for which probes over IPv6 have proved that,
+	// whatever is proved of IPv4, and else leaves as it is.
+	Topology6 *topology.Topology
 	// Device carries the packets. Further methods announce what else it can do:
 	// SuperDevice, PathDevice. After a successful New the Host owns it and closes it.
 	// Required; uplink.NewHost opens one.
@@ -122,7 +128,7 @@ func (c *Config) pathDevice() PathDevice {
 // plane is the part of a Config that concerns packets, not connections.
 func (c *Config) plane() dataplane.Config {
 	return dataplane.Config{
-		Address: c.Address, Address6: c.Address6, Inner6: c.CarryIPv6, Topology: c.Topology, Device: c.Device, Tunnel: c.Tunnel.plane(),
+		Address: c.Address, Address6: c.Address6, Inner6: c.CarryIPv6, Topology: c.Topology, Topology6: c.Topology6, Device: c.Device, Tunnel: c.Tunnel.plane(),
 		Policy: c.Policy, Policies: c.prefixPolicies(), PolicyOptions: c.PolicyOptions, UplinkEncapsulates: c.pathDevice() != nil, Samples: true,
 		SprayDatagrams: c.SprayDatagrams, Resequencer: c.Resequencer, Timestamps: c.TCP.Timestamps, Carrier: c.Carrier,
 		Seed: c.Simulation.Seed, Clock: c.Simulation.Clock,
@@ -139,7 +145,7 @@ func (c *Config) validate() error {
 }
 
 func (c *Config) validateTunnel() error {
-	if c.Topology != nil || c.Device != nil {
+	if c.Topology != nil || c.Topology6 != nil || c.Device != nil {
 		return errors.New("stack: Config.Tunnel is given, and Topology or Device, too: one way to carry packets is enough")
 	}
 	if c.Liveness != nil {

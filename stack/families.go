@@ -27,11 +27,12 @@ func families(o *gstack.Options, six bool) {
 	}
 }
 
-// routes are those of a Host: everything goes to its one interface.
-func routes(six bool) []tcpip.Route {
+// routes are those of a Host: everything goes to its one interface. mtu6 is that of IPv6
+// packets, in bytes; 0: there are none.
+func routes(mtu6 int) []tcpip.Route {
 	all := []tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: nic}}
-	if six {
-		all = append(all, tcpip.Route{Destination: header.IPv6EmptySubnet, NIC: nic})
+	if mtu6 > 0 {
+		all = append(all, tcpip.Route{Destination: header.IPv6EmptySubnet, NIC: nic, MTU: uint32(mtu6)})
 	}
 	return all
 }

@@ -54,14 +54,14 @@ type Host struct {
 	net      *gstack.Stack
 	egress   *dataplane.Egress
 	ingress  *dataplane.Ingress[received]
-	tunnel   bool              // the fabric is a Config.Tunnel
-	below    io.Closer         // the device, or what the tunnel runs over
-	virtual  *virtual          // nil in real time
-	lookout  *lookout.Lookout  // nil without Config.Liveness
-	probes   *dataplane.Outbox // the same
-	chooser  *pathDevice       // nil if the device chooses no paths
-	journal  *lookout.Journal  // nil without Config.Log
-	setting  sync.Mutex        // held while egress and chooser are told of a topology
+	tunnel   bool             // the fabric is a Config.Tunnel
+	below    io.Closer        // the device, or what the tunnel runs over
+	virtual  *virtual         // nil in real time
+	four     watch            // of the paths of IPv4 packets
+	six      *watch           // of IPv6 packets; nil without Config.Topology6
+	chooser  *pathDevice      // nil if the device chooses no paths
+	journal  *lookout.Journal // that of four
+	setting  sync.Mutex       // held while egress and chooser are told of a topology
 	closing  sync.Once
 
 	mu       sync.Mutex
@@ -82,7 +82,7 @@ func New(c Config) (*Host, error) {
 		return nil, fmt.Errorf("stack: Config.%w", err)
 	}
 	h := &Host{address: c.Address, address6: c.Address6, egress: e, tunnel: c.Tunnel != nil, sockets: make(map[*socket]uint64)}
-	h.journal = lookout.NewJournal(c.Log, c.Topology, c.Carrier, e.MTU())
+	h.journal = lookout.NewJournal(c.Log, c.Topology, c.Carrier.String(), e.MTU())
 	if h.tunnel {
 		h.below = c.Tunnel.Underlay
 	} else {
@@ -96,7 +96,7 @@ func New(c Config) (*Host, error) {
 		h.virtual = &virtual{clock: clock}
 	}
 	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.TCP.Timestamps})
-	if err := h.watch(&c); err != nil {
+	if err := h.watchPaths(&c); err != nil {
 		return nil, err
 	}
 	options := h.virtual.options(e.Seed())
@@ -108,8 +108,8 @@ func New(c Config) (*Host, error) {
 		h.net.Destroy()
 		return nil, err
 	}
-	if h.lookout != nil {
-		h.lookout.Start()
+	for _, w := range h.watches() {
+		w.start()
 	}
 	h.ingress.Start(h.fail)
 	return h, nil
@@ -145,7 +145,11 @@ func (h *Host) configure(c *Config, ep *endpoint) error {
 			return fmt.Errorf("stack: add address %v: %s", a, err)
 		}
 	}
-	h.net.SetRouteTable(routes(h.address6.IsValid()))
+	mtu6 := 0
+	if h.address6.IsValid() {
+		mtu6 = h.egress.MTU6()
+	}
+	h.net.SetRouteTable(routes(mtu6))
 	return nil
 }
 
@@ -167,8 +171,8 @@ func (h *Host) Receive(packet []byte) { h.ingress.Receive(packet) }
 func (h *Host) Close() error {
 	var err error
 	h.closing.Do(func() {
-		if h.lookout != nil {
-			h.lookout.Close()
+		for _, w := range h.watches() {
+			w.close()
 		}
 		h.egress.Close()
 		h.abortAll(nil)

@@ -43,7 +43,7 @@ type viewEnds struct{ low, high graph.NodeID }
 // viewRack is the edge switches that have prefixes in common.
 type viewRack struct {
 	prefixes []netip.Prefix
-	list     *pathList // nil: one of its edge switches is the host's own
+	list     *pathList // nil: one of its edge switches is the host's own, or no path is known
 	first    LinkID    // down to it, one from each of the list's bouncing switches
 	rates    []float64 // by path; nil: they are equal, or not known
 }
@@ -66,14 +66,26 @@ type viewPath struct {
 	from   int // the link of the host's that it begins with
 }
 
-// FromGraph returns the fabric g as the host sees it that has the address self. Packets
-// bounce at addresses of the same family. An error names what is missing in the Graph.
+// FromGraph returns the fabric g as the host sees it that has the address self, as its own
+// or, as an embedded stack's is, within a prefix behind it. Packets bounce at addresses of the
+// same family. An error names what is missing in the Graph.
 func FromGraph(g *graph.Graph, self netip.Addr) (*Topology, error) {
-	id, ok := g.ByAddr(self)
+	return viewFrom(g, self, nil)
+}
+
+// FromHeard is FromGraph for what switches tell of themselves, which may have gaps. Paths by
+// bouncing switches without an address of the family or, with sids, without SIDs are left
+// out, and so are paths above MaxPaths, and racks to which none is left.
+func FromHeard(g *graph.Graph, self netip.Addr, sids bool) (*Topology, error) {
+	return viewFrom(g, self, &gaps{sids: sids, paths: make(map[graph.NodeID]graph.Paths)})
+}
+
+func viewFrom(g *graph.Graph, self netip.Addr, gaps *gaps) (*Topology, error) {
+	id, ok := g.Behind(self)
 	if !ok || int(id) >= g.NumHosts() {
-		return nil, fmt.Errorf("graph: no host has the address %v", self)
+		return nil, fmt.Errorf("graph: no host has the address %v, or a prefix with it behind it", self)
 	}
-	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), sets: make(map[string]int),
+	b := viewBuilder{g: g, host: id, own: g.Edges(id), is4: self.Is4(), gaps: gaps, sets: make(map[string]int),
 		view: &view{byNet: make(map[netip.Prefix]NodeID), byName: make(map[string]NodeID), byAddr: make(map[netip.Addr]NodeID), uplinks: make(map[viewEnds]LinkID),
 			byEnds: make(map[[2]NodeID]LinkID)}}
 	b.addHost(self)
@@ -244,6 +256,13 @@ func (s PathSet) Via(bounce netip.Addr) (n int, ok bool) {
 // a path has the same number in both directions, addresses follow from the shape, and links
 // are cables.
 func (t *Topology) Computed() bool { return t.view == nil }
+
+// Alike reports whether two views of fabrics that are data have the same nodes and links, by
+// their names and numbers, as those of one host's addresses of both families have.
+func (t *Topology) Alike(u *Topology) bool {
+	same := func(a, b Node) bool { return a.Name == b.Name }
+	return t.view != nil && u.view != nil && slices.EqualFunc(t.view.nodes, u.view.nodes, same) && slices.Equal(t.view.links, u.view.links)
+}
 
 // Uplink returns the first choice on the way up of path number n: the most significant
 // digit.

@@ -51,6 +51,7 @@ func TestFromGraph_hasThePathsOfTheGraph(t *testing.T) {
 					t.Fatalf("seed %d: %v is %v, %v", seed, dst, host, ok)
 				}
 				set := v.PathsTo(0, dst)
+				want.Direct = want.Direct || len(want.List) == 0 // nothing to bounce at
 				if set.Direct() != want.Direct || set.Count() != len(want.List) || len(set.Live) != len(want.List) {
 					t.Fatalf("seed %d, %v to %v: direct %t, %d of %d paths live; want %t, %d", seed, self, dst, set.Direct(), len(set.Live), set.Count(), want.Direct, len(want.List))
 				}
@@ -142,6 +143,94 @@ func TestFromGraph_racks(t *testing.T) {
 					t.Fatalf("seed %d: %v is not in %v", seed, a, v.RackPrefixes(edge))
 				}
 			}
+		}
+	}
+}
+
+// An embedded stack's address is behind its host: it sees what the host sees.
+func TestFromGraph_embedded(t *testing.T) {
+	const text = `nodes:
+  h1: {addresses: [192.168.1.2, "2001:db8:1::2"], prefixes: [192.168.1.9/32, "2001:db8:1::9/128"]}
+  h2: {addresses: [192.168.2.2], prefixes: [192.168.2.9/32, 10.9.0.0/24]}
+  leaf1: {tier: 1, prefixes: [192.168.1.0/24, "2001:db8:1::/64"]}
+  leaf2: {tier: 1, prefixes: [192.168.2.0/24, "2001:db8:2::/64"]}
+  spine1: {tier: 2, addresses: [172.16.0.1, "2001:db8:ffff::1"]}
+links:
+  - {ends: [h1, leaf1]}
+  - {ends: [h2, leaf2]}
+  - {ends: [leaf1, spine1]}
+  - {ends: [leaf2, spine1]}
+`
+	g, err := graph.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*Topology
+	for _, self := range []string{"192.168.1.2", "192.168.1.9", "2001:db8:1::2", "2001:db8:1::9"} {
+		a := netip.MustParseAddr(self)
+		v, err := FromGraph(g, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := v.ByAddr(a); !ok || id != 0 || v.Node(0).Addr != a || v.Node(0).Name != "h1" {
+			t.Errorf("%v is %+v", a, v.Node(id))
+		}
+		if host, edge, ok := v.HostAt(a); !ok || edge != 1 || host != a {
+			t.Errorf("%v is at %v, rack %d", a, host, edge)
+		}
+		// What lies within its rack's prefix needs none of its own.
+		if n := len(v.RackPrefixes(1)); n != 2 {
+			t.Errorf("the rack has prefixes %v", v.RackPrefixes(1))
+		}
+		if got := v.RackPrefixes(2); len(got) != 3 { // 10.9.0.0/24 is not
+			t.Errorf("the other rack has prefixes %v", got)
+		}
+		if src, ok := v.SIDSource(); a.Is6() && (!ok || src != a) {
+			t.Errorf("%v sends by SIDs from %v", a, src)
+		}
+		all = append(all, v)
+	}
+	for i, v := range all {
+		if !v.Alike(all[0]) {
+			t.Errorf("view %d has other nodes or links", i)
+		}
+	}
+	less, err := graph.Parse([]byte(text + "  - {ends: [leaf1, spine1]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FromGraph(less, netip.MustParseAddr("192.168.1.10")); err == nil {
+		t.Error("an address behind nobody is taken")
+	}
+	if tree, _ := FatTree(4); tree.Alike(all[0]) || all[0].Alike(tree) {
+		t.Error("a computed fabric is like one that is data")
+	}
+}
+
+// A rack to which no bouncing switch is known, as when BGP has not told all yet, gets packets as
+// the switches' own routes have them.
+func TestFromGraph_racksWithoutPaths(t *testing.T) {
+	g, err := graph.Parse([]byte(`nodes:
+  h1: {addresses: [192.168.1.2]}
+  leaf1: {tier: 1, prefixes: [192.168.1.0/24]}
+  leaf2: {tier: 1, prefixes: [192.168.2.0/24]}
+  leaf3: {tier: 1, prefixes: [192.168.3.0/24]}
+  spine1: {tier: 2, addresses: [172.16.0.1]}
+links:
+  - {ends: [h1, leaf1]}
+  - {ends: [leaf1, spine1]}
+  - {ends: [leaf2, spine1]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := FromGraph(g, netip.MustParseAddr("192.168.1.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for addr, direct := range map[string]bool{"192.168.2.2": false, "192.168.3.2": true} {
+		if set := v.PathsTo(0, netip.MustParseAddr(addr)); set.Direct() != direct {
+			t.Errorf("%s: direct is %t, of %d paths", addr, set.Direct(), set.Count())
 		}
 	}
 }

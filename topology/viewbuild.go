@@ -18,6 +18,7 @@ type viewBuilder struct {
 	host graph.NodeID
 	own  []graph.NodeID // the host's edge switches, in the order of its uplinks
 	is4  bool           // the family of bouncing addresses
+	gaps *gaps          // nil: there must be none
 
 	edges   [][]graph.NodeID // of each rack
 	sets    map[string]int   // the place of each in edges
@@ -30,9 +31,13 @@ func (b *viewBuilder) addHost(self netip.Addr) {
 	n := b.g.Node(b.host)
 	b.nodes = []Node{{Layer: LayerHost, Name: n.Name, Addr: self}}
 	b.byName[n.Name] = 0
+	b.byAddr[self] = 0
+	if self.Is6() {
+		b.source6 = self
+	}
 	for _, a := range n.Addresses {
 		b.byAddr[a] = 0
-		if a.Is6() && (!b.source6.IsValid() || a == self) {
+		if a.Is6() && !b.source6.IsValid() {
 			b.source6 = a
 		}
 	}
@@ -62,6 +67,9 @@ func (b *viewBuilder) findRacks() {
 	first, end := b.g.Tier(1)
 	at := make(map[netip.Prefix][]graph.NodeID)
 	for e := first; e < end; e++ {
+		if b.gaps.cuts(b, e) {
+			continue
+		}
 		for _, p := range b.g.Node(e).Prefixes {
 			at[p] = append(at[p], e)
 		}
@@ -79,6 +87,9 @@ func (b *viewBuilder) findRacks() {
 		}
 	}
 	for e := first; e < end; e++ {
+		if b.gaps.cuts(b, e) {
+			continue
+		}
 		for _, p := range b.g.Node(e).Prefixes {
 			add(p, at[p])
 		}
@@ -86,12 +97,13 @@ func (b *viewBuilder) findRacks() {
 	}
 	for h := range graph.NodeID(b.g.NumHosts()) {
 		n, edges := b.g.Node(h), b.g.Edges(h)
-		for _, p := range n.Prefixes {
-			add(p, edges)
-		}
+		behind := slices.Clone(n.Prefixes)
 		for _, a := range n.Addresses {
-			if r, ok := b.rackOf(a); !ok || int(r)-1 != b.rackFor(edges) {
-				add(netip.PrefixFrom(a, a.BitLen()), edges)
+			behind = append(behind, netip.PrefixFrom(a, a.BitLen()))
+		}
+		for _, p := range behind {
+			if !b.within(p, edges) {
+				add(p, edges)
 			}
 		}
 	}
@@ -100,11 +112,27 @@ func (b *viewBuilder) findRacks() {
 	}
 }
 
+// within reports whether a prefix lies within one of the rack of some edge switches, and in no
+// longer one.
+func (b *viewBuilder) within(p netip.Prefix, edges []graph.NodeID) bool {
+	for _, bits := range b.bits[family(p.Addr())] {
+		if wider, err := p.Addr().Prefix(bits); err == nil && bits <= p.Bits() {
+			if id, ok := b.byNet[wider]; ok {
+				return int(id)-1 == b.rackFor(edges)
+			}
+		}
+	}
+	return false
+}
+
 // addPaths finds the paths to all racks, and which switches they bounce at.
 func (b *viewBuilder) addPaths() error {
 	seen := make(map[graph.NodeID]bool)
 	for _, edges := range b.edges {
-		p := b.g.Between(b.own, edges)
+		p := b.gaps.between(b, edges)
+		// To a rack that is cut off, or whose bouncing switches are not known yet, no switch can
+		// be named: packets to it go as the switches' own routes have them.
+		p.Direct = p.Direct || len(p.List) == 0
 		if len(p.List) > MaxPaths {
 			return fmt.Errorf("%d paths from %s to %s, must be up to %d", len(p.List), b.nodes[0].Name, b.nameOf(edges), MaxPaths)
 		}
@@ -245,7 +273,7 @@ func (b *viewBuilder) listOf(found graph.Paths) *pathList {
 		}
 	}
 	if l.bases == nil {
-		l.bases = []int{1} // cut off, or an only way up
+		l.bases = []int{1} // an only way up
 	}
 	for _, p := range found.List {
 		bounce := b.bounceID(p.Bounce)

@@ -1,9 +1,12 @@
 package topology
 
+import "slices"
+
 // Within compares two fabrics that are data, as one host has seen them at two times. It
 // returns t with those links down that u has not. A rack is the same that has a prefix in
 // common, whichever of its edge switches are known. Other nodes are the same by their names.
-// more is true if u has links, or prefixes of racks, that t has not.
+// more is true if u has links, or prefixes of racks, that t has not, or other addresses, SIDs or
+// weights.
 func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
 	was, is := t.view, u.view
 	has := make([]bool, len(was.links))
@@ -36,7 +39,7 @@ func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
 			down = append(down, LinkID(l))
 		}
 	}
-	return t.Whole().Without(down...), more
+	return t.Whole().Without(down...), more || was.differs(is)
 }
 
 // sameRack returns the node of v that is a rack of another view, by the first of its prefixes
@@ -48,4 +51,66 @@ func (v *view) sameRack(r *viewRack, id NodeID, known bool) (NodeID, bool) {
 		}
 	}
 	return id, known
+}
+
+// differs reports whether switches and racks that two views have in common differ.
+func (v *view) differs(u *view) bool {
+	for i := range u.nodes {
+		n := &u.nodes[i]
+		id, known := v.byName[n.Name]
+		s := u.rack(n.ID)
+		if s != nil {
+			id, known = v.sameRack(s, id, known)
+		}
+		if !known {
+			continue
+		}
+		r := v.rack(id)
+		switch {
+		case r == nil && s == nil:
+			if v.nodes[id].Addr != n.Addr || v.sidsOf(id) != u.sidsOf(n.ID) {
+				return true
+			}
+		case r != nil && s != nil && r.list != nil && s.list != nil:
+			if !slices.Equal(v.weightsBeside(r, u, s), u.weightsBeside(s, v, r)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// weightsBeside returns the weights of a rack's paths that bounce where paths to a rack of
+// another view do, in the order of the switches' names.
+func (v *view) weightsBeside(r *viewRack, u *view, s *viewRack) []int {
+	if r.rates == nil && s.rates == nil {
+		return nil
+	}
+	type path struct {
+		name string
+		rate float64
+	}
+	var list []path
+	for i, p := range r.list.paths {
+		name := v.nodes[p.bounce].Name
+		if _, also := s.list.byBounce[u.byName[name]]; !also || r.list.byBounce[p.bounce] != i {
+			continue
+		}
+		rate := 1.0
+		if r.rates != nil {
+			rate = r.rates[i]
+		}
+		list = append(list, path{name, rate})
+	}
+	slices.SortFunc(list, func(a, b path) int {
+		if a.name < b.name {
+			return -1
+		}
+		return 1
+	})
+	rates := make([]float64, len(list))
+	for i := range list {
+		rates[i] = list[i].rate
+	}
+	return weigh(rates)
 }

@@ -21,7 +21,9 @@ type Options struct {
 }
 
 // NewHost opens a Device for a Host and starts the Host on it. c.Device and c.Tunnel must
-// be nil. c.Address is the embedded stack's: the topology's EmbeddedAddr of this host.
+// be nil. c.Address and c.Address6 are the embedded stack's: in a computed fabric the
+// topology's EmbeddedAddr of this host, in an operator's free ones of its rack, which the
+// switch leads here.
 // Closing the Host closes the Device. After an error nothing is left.
 func NewHost(c stack.Config, o Options) (*stack.Host, *Device, error) {
 	d, err := Open(c, o)
@@ -41,9 +43,6 @@ func check(c *stack.Config) (self topology.Node, p policy.Policy, err error) {
 	if c.Device != nil || c.Tunnel != nil {
 		return self, p, errors.New("uplink: Config.Device or Config.Tunnel is given, but uplink opens the Device itself: leave them out")
 	}
-	if c.Address6.IsValid() {
-		return self, p, fmt.Errorf("uplink: Config.Address6 %v: uplink's programs and rules know IPv4 only: leave it out, or give stack.New a Device of your own", c.Address6)
-	}
 	if c.Topology == nil {
 		return self, p, errors.New("uplink: Config.Topology is missing: topology.Parse makes one")
 	}
@@ -54,7 +53,7 @@ func check(c *stack.Config) (self topology.Node, p policy.Policy, err error) {
 			c.Address, c.Topology, c.Topology.EmbeddedAddr(0))
 	}
 	self = c.Topology.Node(id)
-	if self.Addr == c.Address {
+	if c.Topology.Computed() && self.Addr == c.Address {
 		return self, p, fmt.Errorf("uplink: Config.Address %v is that of the kernel of %s; the embedded stack's is %v",
 			c.Address, self.Name, c.Topology.EmbeddedAddr(id))
 	}

@@ -41,7 +41,6 @@ func TestOpen_saysWhichFieldIsWrong(t *testing.T) {
 		{"policy", stack.Config{Address: good, Topology: top, Policy: "prest"}, "Config.Policy"},
 		{"carrier", stack.Config{Address: good, Topology: top, Carrier: encap.CarrierMPLS}, "Config.Carrier is mpls"},
 		{"a device", stack.Config{Address: good, Topology: top, Device: pair}, "Config.Device or Config.Tunnel is given"},
-		{"IPv6", stack.Config{Address: good, Address6: topology.Addr6(good), Topology: top}, "Config.Address6 fd77"},
 		{"options", stack.Config{Address: good, Topology: top, PolicyOptions: policy.Options{FlowcellBytes: 1}}, "FlowcellBytes is 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

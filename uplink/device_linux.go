@@ -29,13 +29,14 @@ const minMTU6 = 1280
 type Device struct {
 	carrier
 	name     string // the uplink's
-	topology *topology.Topology
+	watched  bool   // the Host proves its carrier
 	why      []string
 	log      *slog.Logger
 	tun      *link.TUN
 	lock     *hostsetup.Lock
-	spray    *hostprog.Spray // nil: the Host encapsulates
-	steer    *hostprog.Steer // nil: the TUN receives, too
+	spray    atomic.Pointer[spraying] // nil: the Host encapsulates
+	changing sync.Mutex               // held while spray is replaced, or repaired
+	steer    *hostprog.Steer          // nil: the TUN receives, too
 	local    atomic.Uint64
 
 	repairs  atomic.Uint64
@@ -45,6 +46,12 @@ type Device struct {
 	ended   sync.WaitGroup
 	closing sync.Once
 	err     error // of closing
+}
+
+// spraying is the program at the uplink, and what it was told.
+type spraying struct {
+	*hostprog.Spray
+	config hostprog.SprayConfig
 }
 
 // carrier is the part of a device that packets pass through.
@@ -61,6 +68,19 @@ func Open(c stack.Config, o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	own, err := ownAddresses()
+	if err != nil {
+		return nil, err
+	}
+	routes := []netip.Prefix{netip.PrefixFrom(c.Address, 32)}
+	if c.Address6.IsValid() {
+		routes = append(routes, netip.PrefixFrom(c.Address6, 128))
+	}
+	for _, r := range routes {
+		if own[r.Addr()] {
+			return nil, fmt.Errorf("uplink: Config address %v is the kernel's own: give the embedded stack another one of the rack that the switch leads here", r.Addr())
+		}
+	}
 	// A core's address is in no routing table of weft's own.
 	core := c.Topology.Node(topology.NodeID(c.Topology.NumNodes() - 1)).Addr
 	up, err := hostsetup.FindUplink(core, o.Interface)
@@ -76,16 +96,16 @@ func Open(c stack.Config, o Options) (*Device, error) {
 	if c.Carrier == encap.CarrierSRv6 && o.MTU < minMTU6 {
 		return nil, fmt.Errorf("uplink: Options.MTU is %d bytes, but IPv6 needs %d: raise it or use the carrier ipip", o.MTU, minMTU6)
 	}
-	// The route keeps the address reachable for programs of this machine, and makes
-	// it one that may come in by the TUN where the reverse path is checked.
+	// The routes keep the addresses reachable for programs of this machine, and make
+	// them some that may come in by the TUN where the reverse path is checked.
 	tun, err := link.OpenTUN(link.TUNConfig{
-		Routes: []netip.Prefix{netip.PrefixFrom(c.Address, 32)}, MTU: o.MTU, Overhead: c.Carrier.Overhead(), Offload: true,
+		Routes: routes, MTU: o.MTU, Overhead: c.Carrier.Overhead(), Offload: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("uplink: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	d := &Device{carrier: tun, tun: tun, name: up.Name, topology: c.Topology, stop: stop, log: c.Log}
+	d := &Device{carrier: tun, tun: tun, name: up.Name, watched: c.Liveness != nil, stop: stop, log: c.Log}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -96,7 +116,7 @@ func Open(c stack.Config, o Options) (*Device, error) {
 	if err := d.encapsulate(c, self, p); err != nil {
 		d.without("the Host encapsulates: %v", err)
 	}
-	if err := d.receive(c.Address, o.MTU, up); err != nil {
+	if err := d.receive(routes, own, o.MTU, up); err != nil {
 		d.without("the TUN receives: %v", err)
 	}
 	d.ended.Go(func() { d.attend(ctx) })
@@ -119,41 +139,61 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	if c.Carrier == encap.CarrierSRv6 && !c.Topology.Computed() {
 		return errors.New("the program knows no SIDs of an operator")
 	}
-	d.spray, err = hostprog.AttachSpray(hostprog.SprayConfig{
+	config := hostprog.SprayConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
 		Carrier: c.Carrier, Patience: hostprog.SprayPatience,
-	})
+	}
+	spray, err := hostprog.AttachSpray(config)
 	if err != nil {
 		return err
 	}
-	return d.spray.Beat()
+	d.spray.Store(&spraying{spray, config})
+	return spray.Beat()
 }
 
 // Encapsulates reports whether the program at the uplink encapsulates instead of the
 // Host.
-func (d *Device) Encapsulates() bool { return d.spray != nil }
+func (d *Device) Encapsulates() bool { return d.spray.Load() != nil }
 
 // Interface returns the name of the uplink. Topology updates arrive by it, too.
 func (d *Device) Interface() string { return d.name }
 
-// SetTopology takes paths out of use or back into use. t is the topology of Open
-// with other links down. The Device's Host calls it (stack.PathDevice);
-// nobody else needs to.
+// SetTopology takes paths out of use or back into use. If t is another fabric than before,
+// another program takes the place of the one at the uplink, and its counters begin anew. The
+// Device's Host calls it (stack.PathDevice); nobody else needs to.
 func (d *Device) SetTopology(t *topology.Topology) error {
-	if d.spray == nil {
+	s := d.spray.Load()
+	if s == nil {
 		return nil
 	}
-	return d.spray.SetTopology(t)
+	if _, same := s.config.Topology.Diff(t); same {
+		return s.SetTopology(t)
+	}
+	self, ok := t.ByAddr(s.config.Addresses[0])
+	if !ok || int(self) >= t.NumHosts() {
+		return fmt.Errorf("uplink: SetTopology: %v is no host's in %v", s.config.Addresses[0], t)
+	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	config := s.config
+	config.Topology, config.Self, config.StartPlain = t, self, d.watched // until the Host has proved it
+	spray, err := s.Replace(config)
+	if err != nil {
+		return err
+	}
+	d.spray.Store(&spraying{spray, config})
+	return errors.Join(spray.Beat(), s.Close())
 }
 
 // SetCarriage makes packets go plain to racks for which the carrier is not proved. The
 // Device's Host calls it (stack.PathDevice); nobody else needs to.
 func (d *Device) SetCarriage(c *liveness.Carriage) error {
-	if d.spray == nil {
+	s := d.spray.Load()
+	if s == nil {
 		return nil
 	}
-	return d.spray.SetPlain(func(rack netip.Prefix) bool {
-		edge, ok := d.topology.RackAt(rack.Addr())
+	return s.SetPlain(func(rack netip.Prefix) bool {
+		edge, ok := s.config.Topology.RackAt(rack.Addr())
 		return ok && c.Plain(edge)
 	})
 }
@@ -162,20 +202,22 @@ func (d *Device) SetCarriage(c *liveness.Carriage) error {
 // Host that samples paths calls it (stack.PathDevice). It fails if the path is not live,
 // or if Encapsulates is false: then the Host chooses.
 func (d *Device) Choose(rack netip.Prefix, path int, valid time.Duration) error {
-	if d.spray == nil {
+	s := d.spray.Load()
+	if s == nil {
 		return errNoProgram
 	}
-	return d.spray.Choose(rack, path, valid)
+	return s.Choose(rack, path, valid)
 }
 
 // Active calls f for each rack to which flowcells have begun since the last call, with
 // their number and the host of the latest one. It fails if Encapsulates is false: then
 // the Host knows.
 func (d *Device) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uint64)) error {
-	if d.spray == nil {
+	s := d.spray.Load()
+	if s == nil {
 		return errNoProgram
 	}
-	return d.spray.Active(f)
+	return s.Active(f)
 }
 
 var errNoProgram = errors.New("uplink: no program chooses paths, the Host does; see Device.Offloads")
@@ -184,7 +226,7 @@ var errNoProgram = errors.New("uplink: no program chooses paths, the Host does; 
 // fastest way, it says why.
 func (d *Device) Offloads() string {
 	s := d.carrier.Offloads().String()
-	if d.spray != nil {
+	if d.Encapsulates() {
 		s += "; " + d.name + " encapsulates"
 	}
 	if refused := d.Refused(); refused != "" {
@@ -203,8 +245,8 @@ func (d *Device) Stats() (Stats, error) {
 	if why := d.unmended.Load(); why != nil {
 		s.Trouble = *why
 	}
-	if d.spray != nil {
-		o, err := d.spray.Stats()
+	if spray := d.spray.Load(); spray != nil {
+		o, err := spray.Stats()
 		if err != nil {
 			return s, err
 		}
@@ -236,9 +278,11 @@ func (d *Device) Close() error {
 			errs = append(errs, d.steer.Close())
 		}
 		errs = append(errs, d.carrier.Close())
-		if d.spray != nil {
-			errs = append(errs, d.spray.Close())
+		d.changing.Lock()
+		if s := d.spray.Load(); s != nil {
+			errs = append(errs, s.Close())
 		}
+		d.changing.Unlock()
 		d.ended.Wait()
 		if d.lock != nil {
 			d.lock.Remove()

@@ -40,7 +40,7 @@
 // samples tells it which to take (Device.Choose).
 //
 // Open needs CAP_NET_ADMIN; for the programs and the packet socket also CAP_BPF,
-// CAP_NET_RAW and permission to write to /run/weft. The kernel must forward IPv4 and be
-// Linux 5.15 or later. For processes without privileges there is link.OpenUDP, with
+// CAP_NET_RAW and permission to write to /run/weft. The kernel must forward IPv4, for a Host
+// with an IPv6 address IPv6, too, and be Linux 5.15 or later. For processes without privileges there is link.OpenUDP, with
 // stack.Config.Tunnel.
 package uplink

@@ -42,12 +42,15 @@ func (d *Device) leadRound(socket *link.Packet, own map[netip.Addr]bool) {
 	}
 }
 
-// source returns an IPv4 packet's, the zero Addr of what is none.
+// source returns an IP packet's, the zero Addr of what is none.
 func source(b []byte) netip.Addr {
-	if len(b) < 20 || b[0]>>4 != 4 {
-		return netip.Addr{}
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4:
+		return netip.AddrFrom4([4]byte(b[12:16]))
+	case len(b) >= 40 && b[0]>>4 == 6:
+		return netip.AddrFrom16([16]byte(b[8:24]))
 	}
-	return netip.AddrFrom4([4]byte(b[12:16]))
+	return netip.Addr{}
 }
 
 // ownAddresses are the kernel's, of the calling thread's network namespace.
@@ -58,8 +61,8 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 	}
 	own := make(map[netip.Addr]bool)
 	for _, a := range all {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() && !prefix.Addr().IsLoopback() {
-			own[prefix.Addr()] = true
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
+			own[prefix.Addr().Unmap()] = true
 		}
 	}
 	return own, nil

@@ -14,15 +14,14 @@ import (
 // beatEvery is how often the programs are told that this process runs, and repaired.
 const beatEvery = 50 * time.Millisecond
 
-// receive takes what comes for the address from the kernel by a packet socket.
-func (d *Device) receive(address netip.Addr, mtu int, up hostsetup.Uplink) error {
-	own, err := ownAddresses()
-	if err != nil {
-		return err
+// receive takes what comes for the addresses from the kernel by a packet socket. own are the
+// kernel's.
+func (d *Device) receive(addresses []netip.Prefix, own map[netip.Addr]bool, mtu int, up hostsetup.Uplink) error {
+	config := hostprog.SteerConfig{Uplink: d.name}
+	for _, a := range addresses {
+		config.Rules = append(config.Rules, hostprog.SteerRule{Address: a.Addr(), What: hostprog.SteerEverything})
 	}
-	steer, err := hostprog.AttachSteer(hostprog.SteerConfig{
-		Uplink: d.name, Rules: []hostprog.SteerRule{{Address: address, What: hostprog.SteerEverything}},
-	})
+	steer, err := hostprog.AttachSteer(config)
 	if err != nil {
 		return err
 	}
@@ -55,11 +54,17 @@ func (d *Device) attend(ctx context.Context) {
 }
 
 func (d *Device) attendOnce() {
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	var wrong error
-	for _, p := range []program{d.spray, d.steer} {
-		if p == (*hostprog.Spray)(nil) || p == (*hostprog.Steer)(nil) {
-			continue
-		}
+	var all []program
+	if s := d.spray.Load(); s != nil {
+		all = append(all, s)
+	}
+	if d.steer != nil {
+		all = append(all, d.steer)
+	}
+	for _, p := range all {
 		_ = p.Beat() // fails only when closed
 		did, err := p.Repair()
 		d.repairs.Add(uint64(len(did)))

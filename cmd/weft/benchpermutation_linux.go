@@ -41,15 +41,17 @@ func newBenchPermutationCmd() *cobra.Command {
 	var o benchPermutationOptions
 	cmd := &cobra.Command{
 		Use:   "permutation",
-		Short: "The kernels' TCP in a permutation, by weft host, in a computed fabric or one that runs BGP",
-		Long: `Permutation builds a lab and runs weft host at all of its hosts, in one way after
-the other. Every host's kernel sends one TCP stream to a host as far away as can be,
-and small requests beside it. With --routing bgp switches run FRR and have an
+		Short: "A permutation by weft host or embedded Hosts, in a computed fabric or one that runs BGP",
+		Long: `Permutation builds a lab and runs weft host, or a program with weft's own TCP, at all
+of its hosts, in one way after the other. Every host sends one TCP stream to a host as
+far away as can be, and small requests beside it. With --routing bgp switches run FRR and have an
 operator's addresses; hosts learn the fabric by BGP, or with --encap srv6 from a
 file, and send to the SIDs of spines. It needs root.
 
 Rows: kernel-ecmp runs no weft; kernel-drb is mode offload with drb; gateway-presto
-and gateway-luopan are mode gateway with presto and luopan.`,
+and gateway-luopan are mode gateway with presto and luopan. drb and presto are
+embedded Hosts (uplink.NewHost). These are told an operator's fabric, which one
+program for all hosts cannot learn by a session at each.`,
 		Example: "  weft bench permutation --topology leaf-spine:leaves=4,spines=4,hosts=4 --routing bgp --families 4,6\n" +
 			"  weft bench permutation --routing bgp --encap srv6 --rows kernel-drb",
 		Args: cobra.NoArgs,
@@ -67,7 +69,7 @@ and gateway-luopan are mode gateway with presto and luopan.`,
 	f.StringVar(&o.routing, "routing", "static", "how switches find routes: static, by weft, or bgp, by FRR and with an operator's addresses")
 	f.StringSliceVar(&o.rows, "rows", nil, "what to compare (default all): "+strings.Join(permutationRowNames(), ", "))
 	f.StringSliceVar(&o.families, "families", []string{"4"}, "what hosts speak, 4 or 6 or both in turn; 6 with --routing bgp")
-	f.StringVar(&o.demo.encap, "encap", encap.CarrierIPIP.String(), "ipip or, with --routing bgp, srv6, to micro-SIDs (F3216); that only in mode offload")
+	f.StringVar(&o.demo.encap, "encap", encap.CarrierIPIP.String(), "ipip or, with --routing bgp, srv6, to micro-SIDs (F3216); that not in mode gateway")
 	f.Float64Var(&o.demo.rate, "rate", 8, "rate of every link in `Mbit/s`")
 	f.DurationVar(&o.demo.duration, "duration", 6*time.Second, "measured time of each run")
 	f.DurationVar(&o.demo.warmup, "warmup", 3*time.Second, "time before that")
@@ -82,11 +84,16 @@ and gateway-luopan are mode gateway with presto and luopan.`,
 // permutationRow is how all hosts run weft.
 type permutationRow struct{ name, mode, policy string } // mode "": they do not
 
+// modeEmbedded is no mode of weft host: its TCP is that of an embedded Host.
+const modeEmbedded = "embedded"
+
 var permutationRows = []permutationRow{
 	{"kernel-ecmp", "", ""},
 	{"kernel-drb", "offload", "drb"},
 	{"gateway-presto", "gateway", "presto"},
 	{"gateway-luopan", "gateway", "luopan"},
+	{"drb", modeEmbedded, "drb"},
+	{"presto", modeEmbedded, "presto"},
 }
 
 func permutationRowNames() (names []string) {
@@ -123,7 +130,7 @@ func (o *benchPermutationOptions) check() (rows []permutationRow, err error) {
 	if o.rows == nil {
 		o.rows = permutationRowNames()
 		if o.bySIDs {
-			o.rows = o.rows[:2]
+			o.rows = slices.DeleteFunc(o.rows, func(name string) bool { return strings.HasPrefix(name, "gateway-") })
 		}
 	}
 	for _, name := range o.rows {
@@ -132,7 +139,7 @@ func (o *benchPermutationOptions) check() (rows []permutationRow, err error) {
 			return nil, fmt.Errorf("--rows: %q: unknown; known: %s", name, strings.Join(permutationRowNames(), ", "))
 		}
 		if r := permutationRows[i]; r.mode == "gateway" && o.bySIDs {
-			return nil, fmt.Errorf("--rows: %s: SIDs are for mode offload; take kernel-drb, or --encap ipip", name)
+			return nil, fmt.Errorf("--rows: %s: SIDs are for mode offload and embedded Hosts; take kernel-drb or drb, or --encap ipip", name)
 		}
 		rows = append(rows, permutationRows[i])
 	}

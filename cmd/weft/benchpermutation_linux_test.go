@@ -37,7 +37,7 @@ func TestBenchPermutation_inFabricsWithBGP(t *testing.T) {
 	for _, c := range []struct {
 		encap string
 		rows  []string
-	}{{"ipip", []string{"kernel-drb", "gateway-presto"}}, {"srv6", []string{"kernel-drb"}}} {
+	}{{"ipip", []string{"kernel-drb", "gateway-presto", "drb"}}, {"srv6", []string{"kernel-drb", "drb"}}} {
 		if c.encap == "srv6" && !slowtest.Long() { // TestHost_sendsBySIDs has the same in less time
 			continue
 		}

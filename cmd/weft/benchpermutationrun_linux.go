@@ -8,7 +8,6 @@ import (
 
 	"weft/bench/permutation"
 	"weft/bench/stats"
-	"weft/bench/testbed"
 	"weft/lab"
 )
 
@@ -30,23 +29,13 @@ type permutationResult struct {
 
 // measure runs a row in each family.
 func (o *benchPermutationOptions) measure(ctx context.Context, l *lab.Lab, row permutationRow) (results []permutationResult, err error) {
-	var d *testbed.Daemons
+	bed, err := o.bed(ctx, l, row)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
 	for _, family := range o.families {
-		var hosts []testbed.DaemonHost
-		if hosts, err = o.hosts(row, family); err != nil {
-			return nil, err
-		}
-		if d == nil { // one configuration does for both families
-			if d, err = testbed.StartDaemons(ctx, l, hosts, o.self, o.env); err != nil {
-				return nil, err
-			}
-			defer func() { err = errors.Join(err, d.Close()) }()
-		}
-		d.Hosts = hosts
-		if err := d.Await(ctx); err != nil {
-			return nil, err
-		}
-		r, err := o.measureFamily(ctx, l, d, row, family)
+		r, err := o.measureFamily(ctx, l, bed, row, family)
 		if err != nil {
 			return nil, err
 		}
@@ -55,8 +44,8 @@ func (o *benchPermutationOptions) measure(ctx context.Context, l *lab.Lab, row p
 	return results, nil
 }
 
-func (o *benchPermutationOptions) measureFamily(ctx context.Context, l *lab.Lab, d *testbed.Daemons, row permutationRow, family string) (res permutationResult, err error) {
-	s, err := d.Session()
+func (o *benchPermutationOptions) measureFamily(ctx context.Context, l *lab.Lab, bed permutationBed, row permutationRow, family string) (res permutationResult, err error) {
+	s, err := bed.session(ctx, family)
 	if err != nil {
 		return res, err
 	}

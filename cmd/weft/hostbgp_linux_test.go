@@ -182,9 +182,19 @@ func (l *bgpLab) send6(from, to string) map[string]uint64 {
 
 func (l *bgpLab) sendBy(family, from, to string) map[string]uint64 {
 	l.Helper()
+	return l.sendTo(family, from, to, l.addressOf(family, to))
+}
+
+// addressOf returns a host's address of a family.
+func (l *bgpLab) addressOf(family, host string) string {
+	l.Helper()
+	return strings.TrimSpace(l.in(host, "ip "+family+" -o addr show scope global | sed 's/.*inet6* //; s,/.*,,'"))
+}
+
+func (l *bgpLab) sendTo(family, from, to, addr string) map[string]uint64 {
+	l.Helper()
 	before := l.decapsulated()
 	source := filepath.Join(l.dir, "bytes")
-	addr := strings.TrimSpace(l.in(to, "ip "+family+" -o addr show scope global | sed 's/.*inet6* //; s,/.*,,'"))
 	want := l.in(from, "head -c 5000000 /dev/urandom | tee "+source+" | sha256sum")
 	got := make(chan string, 1)
 	go func() {

@@ -20,6 +20,12 @@ import (
 // off and FRR announces.
 func TestHost_sendsBySIDs(t *testing.T) {
 	slowtest.System(t)
+	for _, mode := range []string{"offload", "gateway"} {
+		t.Run(mode, func(t *testing.T) { sendsBySIDs(t, mode) })
+	}
+}
+
+func sendsBySIDs(t *testing.T, mode string) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
@@ -57,9 +63,10 @@ func TestHost_sendsBySIDs(t *testing.T) {
 	}
 	hosts := []string{"h1-1", "h2-1"}
 	for _, host := range hosts {
-		l.configure(host, "mode: offload\npolicy: drb\nencapsulation: srv6\nuser: root\ntopology: "+file+"\n")
+		l.configure(host, "mode: "+mode+"\npolicy: drb\nencapsulation: srv6\nuser: root\ntopology: "+file+"\n")
 	}
 	for _, host := range hosts {
+		l.in(host, "sysctl -qw net.ipv6.conf.all.forwarding=0")
 		l.waitFor(host+" sends both families to SIDs", func() bool {
 			return strings.Contains(l.says(host), ": carried by srv6") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
 		})

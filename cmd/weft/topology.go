@@ -27,7 +27,7 @@ weft paths, weft host and weft lab up take graphs.`,
 				return discover.Found{Spec: s}, err
 			}),
 		topologyFrom("from-containerlab", "Make a graph of a containerlab topology file", discover.Containerlab),
-		newTopologyFromBGPCmd())
+		newTopologyFromLLDPCmd(), newTopologyFromBGPCmd())
 	return cmd
 }
 

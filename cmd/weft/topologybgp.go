@@ -58,13 +58,13 @@ announce an address of its own (a /32 or /128), and must send all paths (add-pat
 	return cmd
 }
 
-// thisHost returns this host's name, and its addresses that others can reach.
+// thisHost returns what this host knows of itself.
 func thisHost() (h bgp.Host, err error) {
-	if h.Name, err = os.Hostname(); err != nil {
+	name, err := os.Hostname()
+	if err != nil {
 		return h, err
 	}
-	h.Addresses, err = session.OwnAddresses()
-	return h, err
+	return session.ThisHost(name)
 }
 
 // hearBGP waits until the neighbours have sent all that they have, or for so long, and
@@ -83,7 +83,11 @@ func hearBGP(ctx context.Context, c session.Config, self bgp.Host, wait time.Dur
 	}
 	defer s.Close()
 	timeout := time.After(wait)
-	for !s.Complete() {
+	for {
+		missing, silent := s.Missing()
+		if len(missing) == 0 {
+			break
+		}
 		select {
 		case <-changed:
 			continue
@@ -91,8 +95,8 @@ func hearBGP(ctx context.Context, c session.Config, self bgp.Host, wait time.Dur
 			return f, ctx.Err()
 		case <-timeout:
 		}
-		if missing := s.Missing(); len(missing) > 0 {
-			return f, fmt.Errorf("no BGP session with %v after %v; does the switch know this host as a neighbor of AS %d?", missing, wait, c.AS)
+		if len(silent) > 0 {
+			return f, fmt.Errorf("no BGP session with %v after %v; does the switch know this host as a neighbor of AS %d?", silent, wait, c.AS)
 		}
 		f.Guesses = append(f.Guesses, fmt.Sprintf("that there is no more: not all routes had come after %v", wait))
 		break

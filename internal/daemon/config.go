@@ -64,6 +64,7 @@ type BGP struct {
 	AS           int      `yaml:"as"`
 	Neighbors    []string `yaml:"neighbors"` // session.ParseNeighbor
 	PasswordFile string   `yaml:"password_file"`
+	SIDBlock     string   `yaml:"sid_block"` // "" without SIDs
 }
 
 // TUN is the section "tun": the interface between the kernel and weft.
@@ -180,6 +181,11 @@ func (c *Config) carrier() encap.Carrier {
 		return encap.CarrierSRv6
 	}
 	return encap.CarrierIPIP
+}
+
+// toSIDs reports whether packets go to the SIDs of a graph.
+func (c *Config) toSIDs() bool {
+	return c.carrier() == encap.CarrierSRv6 && c.fabric != nil && !c.fabric.Computed()
 }
 
 func (r Resequencer) config() (resequencer.Config, error) {

@@ -13,6 +13,8 @@ import (
 	"weft/internal/service"
 	"weft/liveness"
 	"weft/topology"
+	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/learn"
 )
 
 // daemon is one run of weft host. One goroutine, that of serve, owns its state. It takes
@@ -37,7 +39,8 @@ type daemon struct {
 type state struct {
 	config  *Config // in force
 	learner learner // nil: the fabric is configured
-	rebase  rebase
+	growth  bgp.Growth
+	doubts  []string // about what switches tell, as were logged
 	place   place
 	setup   hostSetup
 	parts   // nothing while weft is out of the way
@@ -76,7 +79,7 @@ func (d *daemon) start(ctx context.Context) error {
 		}
 	}
 	switch err := d.bringUp(ctx); {
-	case errors.Is(err, errUnlearned):
+	case errors.Is(err, learn.ErrUnlearned):
 		d.complain(time.Now(), err.Error())
 	case err != nil:
 		return err
@@ -89,11 +92,11 @@ func (d *daemon) start(ctx context.Context) error {
 func (d *daemon) bringUp(ctx context.Context) error {
 	c := d.config
 	if d.learner != nil {
-		v, err := d.learner.fabric(c)
+		v, err := d.learner.fabric()
 		if err != nil {
 			return err
 		}
-		c.views, d.rebase = v, rebase{}
+		c.views, d.growth = v, bgp.Growth{}
 	}
 	p, err := d.findPlace(ctx)
 	if err != nil {

@@ -26,8 +26,9 @@ type dataplane interface {
 // dataplaneConfig is what it needs.
 type dataplaneConfig struct {
 	address       netip.Addr
-	address6      netip.Addr // the zero Addr if the order of IPv6 is nobody's concern
+	address6      netip.Addr // the zero Addr if IPv6 is nobody's concern
 	topology      *topology.Topology
+	topology6     *topology.Topology // that IPv6 of programs is carried through; nil: none is
 	carrier       encap.Carrier
 	policy        string
 	options       policy.Options
@@ -59,7 +60,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	if c.tunnel != nil {
 		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
-		o.Topology, o.Fabric, o.Carrier = c.topology, c.uplink, c.carrier
+		o.Topology, o.Topology6, o.Fabric, o.Carrier = c.topology, c.topology6, c.uplink, c.carrier
 	}
 	g, err := plane.NewGateway(o)
 	if err != nil {
@@ -101,3 +102,5 @@ type gateway struct{ *plane.Gateway }
 func (g gateway) Status() any { return g.Stats() }
 
 func (g gateway) observe(w *liveness.Watcher, now time.Duration) { g.Observe(w, now) }
+
+func (g gateway) observe6(w *liveness.Watcher, now time.Duration) { g.Observe6(w, now) }

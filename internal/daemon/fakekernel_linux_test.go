@@ -114,6 +114,7 @@ func (k *fakeKernel) kernel() kernel {
 				return nil, err
 			}
 			k.program = &fakeProgram{k: k, config: c, topology: c.Topology, six: c.Topology6}
+			k.program.started = k.program.carried()
 			return k.program, nil
 		},
 		sample: func(c prober.SamplerConfig) (sampler, error) {
@@ -208,6 +209,25 @@ type fakeProgram struct {
 	detached bool // by somebody else
 	closed   bool
 	plain    map[netip.Prefix]bool // nil: as at the beginning
+	started  []netip.Prefix        // racks whose packets it carried from the first on
+}
+
+// carried are the racks to which packets are encapsulated.
+func (p *fakeProgram) carried() (list []netip.Prefix) {
+	for six, t := range map[bool]*topology.Topology{false: p.config.Topology, true: p.config.Topology6} {
+		if t == nil {
+			continue
+		}
+		for edge := range t.Racks() {
+			for _, rack := range t.RackPrefixesOf(edge, six) {
+				if edge != t.EdgeOf(0) && p.carries(rack) {
+					list = append(list, rack)
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+	return list
 }
 
 func (p *fakeProgram) SetTopology(t *topology.Topology) error {
@@ -249,7 +269,7 @@ func (p *fakeProgram) SetPlain(plain func(netip.Prefix) bool) error {
 // carries reports whether packets to a rack are encapsulated.
 func (p *fakeProgram) carries(rack netip.Prefix) bool {
 	if p.plain == nil {
-		return !p.config.StartPlain
+		return !p.config.StartPlain || p.config.StartCarried != nil && p.config.StartCarried(rack)
 	}
 	return !p.plain[rack]
 }
@@ -293,18 +313,23 @@ type fakeReceiver struct {
 	six      netip.Addr
 	topology *topology.Topology
 	carriage *liveness.Carriage
+
+	topology6 *topology.Topology
+	carriage6 *liveness.Carriage
+
 	done     chan struct{}
 	detached bool // one of its programs, by somebody else
 	hangs    bool
 }
 
-func (r *fakeReceiver) start(hostsetup.Plan) error       { return r.k.fails() }
-func (r *fakeReceiver) alive(time.Time) bool             { return !r.hangs }
-func (r *fakeReceiver) SetCarriage(c *liveness.Carriage) { r.carriage = c }
-func (r *fakeReceiver) devices() map[string]Device       { return nil }
-func (r *fakeReceiver) steering() any                    { return nil }
-func (r *fakeReceiver) Done() <-chan struct{}            { return r.done }
-func (r *fakeReceiver) Err() error                       { return errors.New("the TUN is gone") }
+func (r *fakeReceiver) start(hostsetup.Plan) error        { return r.k.fails() }
+func (r *fakeReceiver) alive(time.Time) bool              { return !r.hangs }
+func (r *fakeReceiver) SetCarriage(c *liveness.Carriage)  { r.carriage = c }
+func (r *fakeReceiver) SetCarriage6(c *liveness.Carriage) { r.carriage6 = c }
+func (r *fakeReceiver) devices() map[string]Device        { return nil }
+func (r *fakeReceiver) steering() any                     { return nil }
+func (r *fakeReceiver) Done() <-chan struct{}             { return r.done }
+func (r *fakeReceiver) Err() error                        { return errors.New("the TUN is gone") }
 
 func (r *fakeReceiver) Repair() ([]string, error) {
 	if err := r.k.fails(); err != nil || !r.detached {
@@ -318,7 +343,11 @@ func (r *fakeReceiver) SetTopology(t *topology.Topology) error {
 	if err := r.k.fails(); err != nil {
 		return err
 	}
-	r.topology = t
+	if t.Node(0).Addr.Is6() {
+		r.topology6 = t
+	} else {
+		r.topology = t
+	}
 	return nil
 }
 
@@ -386,6 +415,35 @@ func (f *fakeFollower) heard(t *topology.Topology) {
 	}
 	f.say()
 }
+
+// rebase has what was proved hold.
+func (f *fakeFollower) rebase(c *Config, _ place) error {
+	if err := f.k.fails(); err != nil {
+		return err
+	}
+	was, was6 := f.proved == f.all, f.told6 != nil && f.proved6 == f.all6
+	f.config = c
+	if !sameFabric(f.told, c.fabric) {
+		f.told, f.topology = c.fabric, c.fabric
+		f.none, f.all = carriages(c.fabric)
+		if f.proved = f.none; was {
+			f.proved = f.all
+		}
+	}
+	switch t := c.six(); {
+	case t == nil:
+		f.told6 = nil
+	case !sameFabric(f.told6, t):
+		f.told6 = t
+		f.none6, f.all6 = carriages(t)
+		if f.proved6 = f.none6; was6 {
+			f.proved6 = f.all6
+		}
+	}
+	f.say()
+	return nil
+}
+
 func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
 func (f *fakeFollower) refused() string                          { return "" }
 func (f *fakeFollower) Close() error {
@@ -405,12 +463,16 @@ func (k *fakeKernel) miscarries(d *daemon) string {
 			return fmt.Sprintf("packets to %s: encapsulated %v, plain %v", n.Name, k.program.carries(rack), d.carriage.Plain(n.ID))
 		}
 	}
-	t := d.config.six()
+	c := d.config
+	t := c.six()
 	if t == nil || !d.config.proves() {
 		return ""
 	}
 	if k.program.six != d.six.topology {
 		return "the program has another topology of IPv6"
+	}
+	if r := k.receivers[0]; c.diverted6() != nil && (r.topology6 != d.six.topology || r.carriage6 != d.six.carriage) {
+		return "the receiver has another topology of IPv6, or another carriage"
 	}
 	for edge := range t.Racks() {
 		for _, rack := range t.RackPrefixesOf(edge, true) {

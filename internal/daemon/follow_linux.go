@@ -17,6 +17,7 @@ type hostFollower struct {
 	updates *listen.Listener
 	probes  map[string]*prober.Prober // by encapsulation; in parallel, so that the next is known to work
 	used    string                    // of these, the one in use
+	seen    observer                  // what the dataplane sees of packets; nil: nothing
 	tell    func(news)
 	started time.Time
 }
@@ -24,7 +25,7 @@ type hostFollower struct {
 // follow starts to follow, with t as the baseline. It calls tell with all news. Before it
 // returns, it has told what is known at the beginning.
 func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) (_ follower, err error) {
-	f := &hostFollower{started: time.Now(), used: c.encapsulation(), tell: tell, probes: make(map[string]*prober.Prober)}
+	f := &hostFollower{started: time.Now(), used: c.encapsulation(), seen: observerOf(r), tell: tell, probes: make(map[string]*prober.Prober)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
@@ -32,13 +33,13 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 	}()
 	if c.Failures.Probes {
 		for _, by := range c.carried() {
-			if err := f.probe(c.over(by), at, t, r, tell); err != nil {
+			if err := f.probe(c.over(by), at, t); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if c.Failures.Probes && c.six() != nil {
-		if err := f.probe6(c, at, tell); err != nil {
+		if err := f.probe6(c, at); err != nil {
 			return nil, err
 		}
 	}
@@ -56,29 +57,41 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 }
 
 // probe begins to probe by a configuration's encapsulation.
-func (f *hostFollower) probe(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) error {
+func (f *hostFollower) probe(c *Config, at place, t *topology.Topology) error {
 	by, o := c.encapsulation(), c.liveness()
 	p := prober.Config{
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: at.address, Topology: t,
 		Carrier: c.carrier(), Gateway: at.uplink.Gateway, Beside: len(c.carried()) > 1, Idle: by != f.used,
 		MTU: at.mtu, Require: c.Require,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
-		Deliver: func(t *topology.Topology, c *liveness.Carriage) { tell(news{by, t, c}) },
+		Deliver: func(t *topology.Topology, c *liveness.Carriage) { f.tell(news{by, t, c}) },
 	}
-	if r, ok := r.(*hostReceiver); ok && by == f.used {
-		if d, ok := r.dataplane.(interface {
-			observe(*liveness.Watcher, time.Duration)
-		}); ok {
-			p.Observe = d.observe
-		}
+	if f.seen != nil && by == f.used {
+		p.Observe = f.seen.observe
 	}
 	opened, err := prober.Open(p)
 	if err != nil {
 		return err
 	}
 	f.probes[by] = opened
-	tell(news{by, opened.Topology(), opened.Carriage()})
+	f.tell(news{by, opened.Topology(), opened.Carriage()})
 	return nil
+}
+
+// observer tells what became of packets, by family.
+type observer interface {
+	observe(*liveness.Watcher, time.Duration)
+	observe6(*liveness.Watcher, time.Duration)
+}
+
+// observerOf returns a receiver's dataplane as an observer; nil if it is none.
+func observerOf(r receiver) observer {
+	h, ok := r.(*hostReceiver)
+	if !ok {
+		return nil
+	}
+	o, _ := h.dataplane.(observer)
+	return o
 }
 
 // heard takes what the switches say. Probes add to it what they find.
@@ -95,6 +108,41 @@ func (f *hostFollower) heard(t *topology.Topology) {
 			p.SetTopology(t) // of the fabric that it was opened with: nothing can be wrong
 		}
 	}
+}
+
+// rebase has the probes go on in other fabrics. What they have proved holds.
+func (f *hostFollower) rebase(c *Config, at place) error {
+	for by, p := range f.probes {
+		if by != byIPv6 && !sameFabric(p.Topology(), c.fabric) {
+			if err := p.SetTopology(c.fabric); err != nil {
+				return err
+			}
+		}
+	}
+	if len(f.probes) == 0 {
+		f.heard(c.fabric)
+		if six := c.six(); six != nil {
+			f.heard(six)
+		}
+		return nil
+	}
+	six, probed := c.six(), f.probes[byIPv6]
+	if probed != nil && six != nil && probed.Self() == c.address6() {
+		if sameFabric(probed.Topology(), six) {
+			return nil
+		}
+		return probed.SetTopology(six)
+	}
+	if probed != nil {
+		delete(f.probes, byIPv6)
+		if err := probed.Close(); err != nil {
+			return err
+		}
+	}
+	if six == nil {
+		return nil
+	}
+	return f.probe6(c, at)
 }
 
 // setKeys takes over the keys of a configuration.

@@ -1,18 +1,16 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"net/netip"
 	"slices"
-	"time"
 
 	"weft/internal/config"
-	"weft/topology"
 	"weft/topology/graph"
 	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/learn"
 	"weft/topoupdate/bgp/session"
 )
 
@@ -21,8 +19,8 @@ func (c *Config) learns() bool { return c.Topology == TopologyBGP && !c.tunnels(
 
 // checkBGP checks what the sessions need.
 func (c *Config) checkBGP() error {
-	if c.labels() {
-		return c.lines.Errorf("encapsulation", "srv6 needs the ports of switches, which topology: bgp does not tell; use ipip")
+	if c.labels() && c.BGP.SIDBlock == "" {
+		return c.lines.Errorf("encapsulation", "srv6 with topology: bgp needs bgp.sid_block, the block that the switches' locators lie in, such as fcbb:bbbb::/32; or use ipip")
 	}
 	_, err := c.session()
 	return err
@@ -37,6 +35,9 @@ func (c *Config) session() (s session.Config, err error) {
 		return s, err
 	}
 	s.AS = uint32(c.BGP.AS)
+	if s.SIDBlock, err = c.sidBlock(); err != nil {
+		return s, err
+	}
 	if len(c.BGP.Neighbors) == 0 {
 		return s, c.lines.Errorf("bgp.neighbors", "is empty; name the switches that this host is wired to, such as [192.168.1.1=65101]")
 	}
@@ -55,6 +56,18 @@ func (c *Config) session() (s session.Config, err error) {
 	return s, nil
 }
 
+// sidBlock is that of the switches' locators; the zero Prefix if there is none.
+func (c *Config) sidBlock() (block netip.Prefix, err error) {
+	if c.BGP.SIDBlock == "" {
+		return block, nil
+	}
+	block, err = netip.ParsePrefix(c.BGP.SIDBlock)
+	if err != nil || block != block.Masked() || block.Bits() != graph.BlockBits || !block.Addr().Is6() || block.Addr().Is4In6() {
+		return block, c.lines.Errorf("bgp.sid_block", "is %q, must be a block of IPv6 of 32 bits (F3216), such as fcbb:bbbb::/32", c.BGP.SIDBlock)
+	}
+	return block, nil
+}
+
 // password reads that of the sessions (RFC 2385), "" for none.
 func (c *Config) password() (string, error) {
 	if c.BGP.PasswordFile == "" {
@@ -67,32 +80,22 @@ func (c *Config) password() (string, error) {
 	return password, nil
 }
 
-// viewOf returns a graph as the host sees it that has one of these addresses; if one is
-// configured, that of IPv4 is it.
-func (c *Config) viewOf(g *graph.Graph, own []netip.Addr) (v views, err error) {
-	for _, a := range own {
-		id, ok := g.ByAddr(a)
-		switch {
-		case !ok || int(id) >= g.NumHosts():
-		case a.Is6() && v.fabric6 == nil:
-			v.fabric6, _ = topology.FromGraph(g, a) // without IPv6 at all bouncing switches none is carried
-		case a.Is4() && v.fabric == nil && (!c.Address.IsValid() || a == c.Address):
-			if v.fabric, err = topology.FromGraph(g, a); err != nil {
-				return views{}, err
-			}
-		}
-	}
-	if v.fabric == nil {
-		return views{}, fmt.Errorf("no host has an IPv4 address of this machine, %v, or address: is another", own)
-	}
-	return v, nil
+// seen returns those of this machine's addresses as which the host may see the fabric: if one
+// is configured, that of IPv4 is it.
+func (c *Config) seen(own []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(own), func(a netip.Addr) bool { return a.Is4() && c.Address.IsValid() && a != c.Address })
 }
+
+// told is what the views are told by.
+func (v views) told() bgp.Views { return bgp.Views{Fabric: v.fabric, Fabric6: v.fabric6} }
 
 // checkGraph makes the fabric of a graph.
 func (c *Config) checkGraph(g *graph.Graph) (err error) {
-	own, err := session.OwnAddresses()
+	self, err := session.ThisHost("")
 	if err == nil {
-		c.views, err = c.viewOf(g, own)
+		var v bgp.Views
+		v, err = bgp.ViewsOf(g, c.seen(self.Addresses))
+		c.views = views{v.Fabric, v.Fabric6}
 	}
 	if err != nil {
 		return c.lines.Errorf("topology", "%s: %w", c.Topology, err)
@@ -100,118 +103,64 @@ func (c *Config) checkGraph(g *graph.Graph) (err error) {
 	return nil
 }
 
-// errUnlearned says that the switches have not told enough yet.
-var errUnlearned = errors.New("BGP")
-
 // learner hears from the host's switches what the fabric is.
 type learner interface {
-	fabric(*Config) (views, error) // wraps errUnlearned while too little is known
+	fabric() (views, error) // wraps learn.ErrUnlearned while too little is known
 	changed() <-chan struct{}
+	status() *learn.Status // nil if there is nothing to say
 	Close() error
 }
 
 // bgpLearner is the learner of real sessions.
-type bgpLearner struct {
-	session *session.Session
-	wake    chan struct{}
-	began   time.Time
-	ports   map[netip.Addr]string // the devices that lead to the neighbours, as far as known
-}
+type bgpLearner struct{ *learn.Learner }
 
-// patience is how long a switch may take to tell that it has sent all its routes (RFC 4724).
-// Not every switch does.
-const patience = 5 * time.Second
-
-// learn opens the sessions. The host's router ID is its address, or its first one.
-func learn(c *Config) (learner, error) {
+// learnBy opens the sessions. The host's router ID is its address, or its first one.
+func learnBy(c *Config) (learner, error) {
 	s, err := c.session()
-	if err != nil {
-		return nil, err
-	}
-	own, err := session.OwnAddresses()
 	if err != nil {
 		return nil, err
 	}
 	s.RouterID = c.Address
-	for _, a := range own {
-		if a.Is4() && !s.RouterID.IsValid() {
-			s.RouterID = a
-		}
-	}
-	l := &bgpLearner{wake: make(chan struct{}, 1), began: time.Now(), ports: make(map[netip.Addr]string)}
-	s.Changed = func() {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
-	}
-	if l.session, err = session.Open(s); err != nil {
-		return nil, err
-	}
-	return l, nil
+	l, err := learn.Listen(learn.Options{Config: s, See: c.seen, SIDs: c.labels(), Ports: c.portsTo(s.Neighbors)})
+	return bgpLearner{l}, err
 }
 
-func (l *bgpLearner) changed() <-chan struct{} { return l.wake }
+func (l bgpLearner) changed() <-chan struct{} { return l.Changed() }
 
-func (l *bgpLearner) Close() error { return l.session.Close() }
+func (l bgpLearner) status() *learn.Status { return l.Status() }
 
-// fabric returns what the switches tell of now. Of several switches it waits for all at the
-// beginning, and later for one.
-func (l *bgpLearner) fabric(c *Config) (views, error) {
-	missing := l.session.Missing()
-	if all := len(missing) == len(c.BGP.Neighbors); all || len(missing) > 0 && time.Since(l.began) < patience {
-		return views{}, fmt.Errorf("%w: no session with %v; does the switch know this host as a neighbor of AS %d?", errUnlearned, missing, c.BGP.AS)
-	}
-	if !l.session.Complete() && time.Since(l.began) < patience {
-		return views{}, fmt.Errorf("%w: not all routes have come yet", errUnlearned)
-	}
-	own, err := session.OwnAddresses()
-	if err != nil {
-		return views{}, err
-	}
-	spec, _ := l.session.Spec(bgp.Host{Name: thisHost, Addresses: own})
-	l.setPorts(c, spec, missing)
-	g, err := graph.New(spec)
-	if err != nil {
-		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
-	}
-	v, err := c.viewOf(g, own)
-	if err != nil {
-		return views{}, fmt.Errorf("%w: %w", errUnlearned, err)
-	}
-	for edge := range v.fabric.Racks() {
-		if !v.fabric.Paths(0, edge).Direct() {
-			return v, nil
-		}
-	}
-	return views{}, fmt.Errorf("%w: the switches announce no other rack yet", errUnlearned)
+// fabric returns what the switches tell of now.
+func (l bgpLearner) fabric() (views, error) {
+	v, err := l.Views()
+	return views{v.Fabric, v.Fabric6}, err
 }
 
-// thisHost is what the host is called in the graph that it learns.
-const thisHost = "this-host"
-
-// setPorts names the host's ports by the devices that lead to its switches: those of uplink, or
-// those that the kernel's routes led to when a session was there, which has to be on the link.
-func (l *bgpLearner) setPorts(c *Config, spec graph.Spec, missing []netip.Addr) {
-	s, err := c.session()
-	if err != nil || len(s.Neighbors) < 2 {
-		return
+// portsTo returns what names the host's ports by the devices that lead to its switches: those
+// of uplink, or those that the kernel's routes led to when a session was there, which has to be
+// on the link. nil: the host has one switch.
+func (c *Config) portsTo(neighbors []session.Neighbor) func(graph.Spec, []netip.Addr) {
+	if len(neighbors) < 2 {
+		return nil
 	}
-	devices := make(map[string]string) // by switch
-	for i, n := range s.Neighbors {
-		if len(c.Uplink) > 1 {
-			l.ports[n.Addr] = c.Uplink[i]
-		} else if !slices.Contains(missing, n.Addr) && l.ports[n.Addr] == "" {
-			l.ports[n.Addr] = deviceTo(n.Addr)
+	known := make([]string, len(neighbors))
+	if len(c.Uplink) > 1 {
+		copy(known, c.Uplink)
+	}
+	return func(spec graph.Spec, missing []netip.Addr) {
+		devices := make(map[string]string) // by switch
+		for i, n := range neighbors {
+			if known[i] == "" && !slices.Contains(missing, n.Addr) {
+				known[i] = deviceTo(n.Addr)
+			}
+			devices[bgp.NameOf(n.AS)] = known[i]
 		}
-		devices[bgp.NameOf(n.AS)] = l.ports[n.Addr]
-	}
-	if len(slices.Compact(slices.Sorted(maps.Values(devices)))) < len(devices) {
-		return // they are on one link
-	}
-	for i := range spec.Links {
-		if k := &spec.Links[i]; k.Ends[0] == thisHost {
-			k.Ports[0] = devices[k.Ends[1]]
+		if len(slices.Compact(slices.Sorted(maps.Values(devices)))) < len(devices) {
+			return // they are on one link
+		}
+		for i := range spec.Links {
+			if k := &spec.Links[i]; k.Ends[0] == spec.Nodes[0].Name {
+				k.Ports[0] = devices[k.Ends[1]]
+			}
 		}
 	}
 }

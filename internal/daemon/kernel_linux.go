@@ -49,6 +49,7 @@ type receiver interface {
 	dataplane
 	start(hostsetup.Plan) error
 	SetCarriage(*liveness.Carriage)
+	SetCarriage6(*liveness.Carriage)
 	Repair() ([]string, error)
 	alive(now time.Time) bool // what moves packets has shown that it lives
 	devices() map[string]Device
@@ -77,14 +78,15 @@ type follower interface {
 	setKeys(*Config) error
 	status(*topology.Topology) *FailureStatus
 	heard(*topology.Topology)
-	refused() string // why nothing that switches say is believed, "" if something is, or nothing is said
-	Close() error    // waits until no more news comes
+	rebase(*Config, place) error // goes on in the configuration's fabrics, and tells what is known there
+	refused() string             // why nothing that switches say is believed, "" if something is, or nothing is said
+	Close() error                // waits until no more news comes
 }
 
 // theKernel is the real one.
 func theKernel() kernel {
 	return kernel{
-		learn: learn,
+		learn: learnBy,
 		find:  func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
 		look:  lookAround, reach: reachGateway,
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
@@ -141,12 +143,21 @@ func lookAround(p place) (place, error) {
 	return p, err
 }
 
-// reachGateway finds out whether the gateway answers, as each socket that sends to it does.
+// reachGateway finds out whether the gateway answers, if there is one uplink; of several, the
+// kernel finds it. That of IPv6 find6 asks.
 func reachGateway(p place) error {
-	if !p.uplink.Gateway.IsValid() || len(p.ways) > 0 { // of several, the kernel finds it
+	if len(p.ways) > 0 {
 		return nil
 	}
-	s, err := link.OpenPacket(link.PacketConfig{Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Filter: nothing})
+	return reach(p.uplink.Name, p.uplink.Gateway)
+}
+
+// reach finds out whether a gateway answers, as each socket that sends to it does.
+func reach(uplink string, gateway netip.Addr) error {
+	if !gateway.IsValid() {
+		return nil
+	}
+	s, err := link.OpenPacket(link.PacketConfig{Interface: uplink, Gateway: gateway, Filter: nothing})
 	if err != nil {
 		return err
 	}

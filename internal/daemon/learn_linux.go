@@ -4,18 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"weft/topoupdate/bgp"
 )
-
-// rebaseAfter is how long what is new in a fabric is held back. A new fabric is proved anew,
-// which has packets go plain for a moment, and news come in bursts.
-const rebaseAfter = time.Second
-
-// rebase is that the fabric has grown.
-type rebase struct {
-	to  views // none: it has not
-	due time.Time
-}
 
 // learned is never ready where the fabric is configured.
 func (d *daemon) learned() <-chan struct{} {
@@ -26,53 +19,70 @@ func (d *daemon) learned() <-chan struct{} {
 }
 
 // relearn goes by what the switches tell now. Ways that they have withdrawn are out of use at
-// once. What is new waits for rebaseAfter. While they tell nothing, as when a session has
-// ended, what they told before holds, and probes find out the rest.
+// once. What is new waits (bgp.Growth). While they tell nothing, as when a session has ended,
+// what they told before holds, and probes find out the rest. Each family keeps its fabric
+// while nothing of it is new.
 func (d *daemon) relearn(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.tellDoubts()
 	if !d.working {
 		d.trouble.sooner()
 		return
 	}
-	v, err := d.learner.fabric(d.config)
+	v, err := d.learner.fabric()
 	if err != nil {
 		d.complain(now, err.Error())
 		return
 	}
-	left, more := d.config.fabric.Within(v.fabric)
-	if six := d.config.six(); six != nil && v.fabric6 != nil {
-		left6, more6 := six.Within(v.fabric6)
-		more = more || more6
-		d.told.fabric6 = left6
-		d.follower.heard(d.place.lit(left6))
-	} else if six != nil || d.config.carries6() && v.fabric6 != nil {
-		more = true
+	base := bgp.Views{Fabric: d.config.fabric, Fabric6: d.config.six()}
+	left, next, more := base.Within(v.told())
+	if base.Fabric6 == nil {
+		next.Fabric6 = d.config.fabric6 // which may be there though it is not carried
 	}
 	told := *d.config
 	told.views = v
-	if a := told.receives6(); a.IsValid() && a != d.place.address6 {
-		more = true
+	if a := told.receives6(); base.Fabric6 == nil && told.six() != nil || a.IsValid() && a != d.place.address6 {
+		next.Fabric6, more = v.fabric6, true
 	}
-	if !more {
-		d.rebase = rebase{}
-	} else if d.rebase.to = v; d.rebase.due.IsZero() {
-		d.rebase.due = now.Add(rebaseAfter)
+	d.growth.Hear(now, next, more)
+	if d.told.fabric = left.Fabric; left.Fabric6 != nil {
+		d.told.fabric6 = left.Fabric6
 	}
-	d.told.fabric = left
-	d.follower.heard(d.place.lit(left))
+	d.tellFollower(views{left.Fabric, left.Fabric6})
+}
+
+// maxDoubts bounds the doubts that the log tells of. The status has the latest.
+const maxDoubts = 100
+
+// tellDoubts tells what is not believed of what switches say, each once.
+func (d *daemon) tellDoubts() {
+	s := d.learner.status()
+	if s == nil {
+		return
+	}
+	for _, doubt := range s.Doubts {
+		if len(d.doubts) < maxDoubts && !slices.Contains(d.doubts, doubt) {
+			d.doubts = append(d.doubts, doubt)
+			d.log.Printf("warning: BGP: %s", doubt)
+		}
+	}
 }
 
 // grow takes over a fabric that has grown, when it is due.
 func (d *daemon) grow(ctx context.Context, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.rebase.to.fabric == nil || now.Before(d.rebase.due) || !d.working {
+	if !d.working {
+		return
+	}
+	to, ok := d.growth.Take(now)
+	if !ok {
 		return
 	}
 	next := *d.config
-	next.views, d.rebase = d.rebase.to, rebase{}
-	err := d.apply(ctx, &next)
+	next.views = views{to.Fabric, to.Fabric6}
+	err := d.growTo(ctx, &next)
 	if errors.Is(err, errAddress6) {
 		d.takeAway(fmt.Sprintf("%v %s", errAddress6, next.receives6())) // and back with it
 		return

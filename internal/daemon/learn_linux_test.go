@@ -12,6 +12,8 @@ import (
 
 	"weft/topology"
 	"weft/topology/graph"
+	"weft/topoupdate/bgp"
+	"weft/topoupdate/bgp/learn"
 )
 
 // told is a learner whose fabric a test says.
@@ -22,9 +24,10 @@ type told struct {
 	wake chan struct{}
 }
 
-func (l *told) fabric(*Config) (views, error) { return views{l.t, l.six}, l.err }
-func (l *told) changed() <-chan struct{}      { return l.wake }
-func (l *told) Close() error                  { return nil }
+func (l *told) fabric() (views, error)   { return views{l.t, l.six}, l.err }
+func (l *told) changed() <-chan struct{} { return l.wake }
+func (l *told) status() *learn.Status    { return nil }
+func (l *told) Close() error             { return nil }
 
 // leafSpine is a graph of so many racks, 10.0.0.0/24 and on, and spines as 10.0.0.2 sees it.
 // Links that are cut, such as e0-s1, are missing.
@@ -94,7 +97,7 @@ func (w *world) downs() (names []string) {
 
 // A host that hears nothing yet stays out of the way, and says why. When it hears, it works.
 func TestLearn_waitsForTheSwitches(t *testing.T) {
-	l := &told{err: fmt.Errorf("%w: no session", errUnlearned)}
+	l := &told{err: fmt.Errorf("%w: no session", learn.ErrUnlearned)}
 	w, text := newLearner(t, l)
 	if s := w.d.snapshot(); s.State != StateAway || !strings.Contains(s.Trouble, "no session") || s.Topology != "bgp (not known yet)" {
 		t.Errorf("status %+v", s)
@@ -124,7 +127,7 @@ func TestLearn_withdrawals(t *testing.T) {
 	}{
 		{t: leafSpine(t, 3, 4, "e1-s2"), want: []string{"e1-s2"}},
 		{t: leafSpine(t, 3, 4, "e1-s2", "e2-s3"), want: []string{"e1-s2", "e2-s3"}},
-		{err: fmt.Errorf("%w: no session", errUnlearned), want: []string{"e1-s2", "e2-s3"}},
+		{err: fmt.Errorf("%w: no session", learn.ErrUnlearned), want: []string{"e1-s2", "e2-s3"}},
 		{t: leafSpine(t, 3, 4, "e0-s1"), want: []string{"e0-s1", "e1-s1", "e2-s1"}}, // no way up to it
 		{t: leafSpine(t, 3, 4)},
 	} {
@@ -153,7 +156,7 @@ func TestLearn_grows(t *testing.T) {
 	for racks := 3; racks < 6; racks++ {
 		l.t = leafSpine(t, racks, 3)
 		w.d.relearn(w.now)
-		w.now = w.now.Add(rebaseAfter / 4)
+		w.now = w.now.Add(bgp.GrowAfter / 4)
 		w.d.grow(t.Context(), w.now)
 		if n := w.d.config.fabricName(); n != "bgp (2 racks, 2 bouncing switches)" {
 			t.Errorf("after %d racks were told of, the fabric is %s", racks, n)
@@ -161,7 +164,7 @@ func TestLearn_grows(t *testing.T) {
 	}
 	l.t = leafSpine(t, 5, 3, "e4-s0")
 	w.d.relearn(w.now)
-	w.now = w.now.Add(rebaseAfter / 4)
+	w.now = w.now.Add(bgp.GrowAfter / 4)
 	w.d.grow(t.Context(), w.now)
 	if n := w.d.config.fabricName(); n != "bgp (5 racks, 3 bouncing switches)" || w.d.reloads != 0 {
 		t.Errorf("the fabric is %s, after %d reloads\n%s", n, w.d.reloads, w.log.String())
@@ -183,6 +186,90 @@ func TestLearn_grows(t *testing.T) {
 	}
 }
 
+// When the fabric grows, the racks that packets are carried to are carried to by the next
+// program from its first packet on, and a family of which nothing is new is left alone.
+func TestLearn_growthLeavesTheRestAlone(t *testing.T) {
+	l := &told{t: leafSpine(t, 3, 2), six: leafSpineTo(t, "2001:db8::2", 3, 2)}
+	w, _ := newLearner(t, l, "mode: offload\nresequence: true\n")
+	f := w.followers[0]
+	f.proved, f.proved6 = f.all, f.all6
+	f.say()
+	w.d.hear(t.Context())
+	before := w.program.carried()
+	if len(before) != 4 {
+		t.Fatalf("carried are %v", before)
+	}
+	grow := func(what string) {
+		t.Helper()
+		w.d.relearn(w.now)
+		w.now = w.now.Add(bgp.GrowMost)
+		w.d.grow(t.Context(), w.now)
+		w.d.hear(t.Context())
+		if wrong := w.wrong(w.d); wrong != "" || w.followers[0] != f {
+			t.Errorf("%s: %s, the follower goes on: %t\n%s", what, wrong, w.followers[0] == f, w.log.String())
+		}
+		for _, rack := range before {
+			if !slices.Contains(w.program.started, rack) || !w.program.carries(rack) {
+				t.Errorf("%s: %v goes plain: carried from the start on are %v", what, rack, w.program.started)
+			}
+		}
+	}
+	l.t, l.six = leafSpine(t, 4, 3), leafSpineTo(t, "2001:db8::2", 4, 3)
+	grow("a rack and a spine are new")
+	if n := w.d.config.fabricName(); n != "bgp (4 racks, 3 bouncing switches)" {
+		t.Errorf("the fabric is %s", n)
+	}
+	four, receiver := w.d.topology, w.receivers[0].topology
+	l.six = leafSpineTo(t, "2001:db8::2", 5, 3)
+	grow("IPv6 alone is new")
+	if w.d.topology != four || w.receivers[0].topology != receiver || f.topology != l.t {
+		t.Error("IPv4 has changed with IPv6")
+	}
+	six := w.d.six.topology
+	l.t = leafSpine(t, 5, 3, "e2-s1")
+	grow("IPv4 alone is new")
+	if w.d.six.topology != six {
+		t.Error("IPv6 has changed with IPv4")
+	}
+	if got := w.downs(); len(got) != 0 { // it is not in the new fabric
+		t.Errorf("down are %v", got)
+	}
+	// What cannot be taken over leaves all as it was.
+	w.refuse = 1
+	l.t = leafSpine(t, 6, 3)
+	w.d.relearn(w.now)
+	w.now = w.now.Add(bgp.GrowMost)
+	w.d.grow(t.Context(), w.now)
+	w.refuse = 0
+	if n := w.d.config.fabricName(); w.d.working && n != "bgp (5 racks, 3 bouncing switches)" {
+		t.Errorf("after an error the fabric is %s\n%s", n, w.log.String())
+	}
+}
+
+// What is new again and again is held back for longer and longer.
+func TestLearn_holdsBackWhatFlaps(t *testing.T) {
+	l := &told{t: leafSpine(t, 2, 2)}
+	w, _ := newLearner(t, l)
+	var took []time.Duration
+	for n := range 9 {
+		l.t = leafSpine(t, 3+n, 2)
+		w.d.relearn(w.now)
+		began, fabric := w.now, w.d.config.fabric
+		for w.d.config.fabric == fabric {
+			w.now = w.now.Add(100 * time.Millisecond)
+			w.d.grow(t.Context(), w.now)
+		}
+		took = append(took, w.now.Sub(began).Truncate(time.Second))
+	}
+	if want := []time.Duration{1e9, 2e9, 4e9, 8e9, 16e9, 32e9, 60e9, 60e9, 60e9}; !slices.Equal(took, want) {
+		t.Errorf("held back for %v, want %v", took, want)
+	}
+	w.now = w.now.Add(2 * bgp.GrowMost)
+	if got := w.d.growth.Hold(w.now); got != bgp.GrowAfter {
+		t.Errorf("after a quiet time held back for %v", got)
+	}
+}
+
 // What is missing for BGP is named with its key.
 func TestParse_bgp(t *testing.T) {
 	for text, want := range map[string]string{
@@ -191,7 +278,9 @@ func TestParse_bgp(t *testing.T) {
 		"topology: bgp\nbgp: {as: 4294967296, neighbors: [10.0.0.1=65101]}\n":                       "bgp.as",
 		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1]}\n":                                      "bgp.neighbors[0]",
 		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101], password_file: /nonexistent/x}\n": "bgp.password_file",
-		"topology: bgp\nencapsulation: [srv6]\nbgp: {as: 1, neighbors: [10.0.0.1=65101]}\n":         "encapsulation",
+		"topology: bgp\nencapsulation: [srv6]\nbgp: {as: 1, neighbors: [10.0.0.1=65101]}\n":         "encapsulation: srv6 with topology: bgp needs bgp.sid_block",
+		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101], sid_block: \"fcbb::/16\"}\n":      "bgp.sid_block: is \"fcbb::/16\", must be a block of IPv6 of 32 bits",
+		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101], sid_block: 10.0.0.0/32}\n":        "bgp.sid_block",
 		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101, 10.0.0.1=0]}\n":                    "bgp.neighbors[1]",
 		"topology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=65101], password: secret}\n":              "unknown key",
 		"topology: /nonexistent/graph.yaml\n":                                                       "no such file",

@@ -88,6 +88,14 @@ func (c *Config) find6(p *place) error {
 	if err != nil {
 		return err
 	}
+	if c.diverted6() != nil && !u.Gateway.IsValid() {
+		return fmt.Errorf("%v is on the link of %s: mode gateway needs a router on the way there", last(t), p.uplink.Name)
+	}
+	if c.six() != nil { // what probes and sends would end, and IPv4 with it
+		if err := reach(p.uplink.Name, u.Gateway); err != nil {
+			return err
+		}
+	}
 	p.address6, p.gateway6 = c.receives6(), u.Gateway
 	return nil
 }
@@ -198,7 +206,7 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 		return hostsetup.PlanFor(o)
 	}
 	o.Uplink, o.Gateway = p.uplink.Name, p.uplink.Gateway
-	o.Carrier, o.Advertised = c.carrier(), p.uplink.Advertised
+	o.Carrier, o.Advertised, o.SIDs = c.carrier(), p.uplink.Advertised, c.toSIDs()
 	o.MTU = p.mtu - o.Carrier.Overhead()
 	o.PerPacket = c.offloads() && c.perPacket()
 	o.Narrow = p.narrow

@@ -61,10 +61,10 @@ func (c *Config) overhead() int {
 // start begins to move packets.
 func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
-	r.admit6()
-	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
+	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, topology6: c.diverted6(), carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
 		programs: r.tun, name: r.place.name, peers: r.place.peers, onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
+	r.admit6()
 	if o.resequencer, err = c.Resequencer.config(); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 		return err
 	}
 	if !c.tunnels() && !c.offloads() {
-		r.detour, err = hostprog.AttachDetour(hostprog.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Patience: hostprog.SteerPatience})
+		r.detour, err = hostprog.AttachDetour(hostprog.DetourConfig{TUN: r.tun.Name(), Uplink: r.place.uplink.Name, Gateway: r.place.uplink.Gateway, Gateway6: r.place.gateway6, Patience: hostprog.SteerPatience})
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (r *hostReceiver) admit6() {
 }
 
 // openUplink makes a socket that gets the fabric's TCP in place of the kernel, as long as
-// the daemon lives.
+// the daemon lives. By it also leaves what the dataplane puts into outer headers of IPv6.
 func (r *hostReceiver) openUplink() (err error) {
 	var rules []hostprog.SteerRule
 	own := addresses(r.place)
@@ -129,7 +129,14 @@ func (r *hostReceiver) openUplink() (err error) {
 	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
 		return err
 	}
-	r.uplink, err = link.OpenPacket(link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu, Filter: r.steer.Filter()})
+	o := link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu, Filter: r.steer.Filter()}
+	switch {
+	case r.config.diverted6() != nil:
+		o.Gateway = r.place.gateway6
+	case r.config.toSIDs():
+		o.Gateway = r.place.uplink.Gateway
+	}
+	r.uplink, err = link.OpenPacket(o)
 	return err
 }
 
@@ -165,6 +172,13 @@ func (r *hostReceiver) Foreign() (all []hostprog.ForeignProgram, err error) {
 func (r *hostReceiver) SetCarriage(c *liveness.Carriage) {
 	if d, ok := r.dataplane.(interface{ SetCarriage(*liveness.Carriage) }); ok {
 		d.SetCarriage(c)
+	}
+}
+
+// SetCarriage6 is SetCarriage for IPv6.
+func (r *hostReceiver) SetCarriage6(c *liveness.Carriage) {
+	if d, ok := r.dataplane.(interface{ SetCarriage6(*liveness.Carriage) }); ok {
+		d.SetCarriage6(c)
 	}
 }
 

@@ -281,5 +281,11 @@ func (d *daemon) stillThere(ctx context.Context, c *Config) error {
 	if at.gateway6.IsValid() {
 		d.place.gateway6 = at.gateway6
 	}
+	d.place.ways = slices.Clone(d.place.ways)
+	for i, w := range at.ways {
+		if w.to6.IsValid() {
+			d.place.ways[i].to6, d.place.ways[i].gateway6 = w.to6, w.gateway6
+		}
+	}
 	return nil
 }

@@ -17,18 +17,9 @@ const byIPv6 = "IPv6 in IPv6"
 const overhead6 = encap.MaxOverhead
 
 // carries6 reports whether IPv6 packets are carried, too, where the fabric has the addresses
-// for that. The program at the uplink does it; the dataplane does not. So in mode gateway
-// only flowcells are carried, whose order the peers in that mode restore. In mode offload
-// they are carried if the configuration says that receivers do so.
-func (c *Config) carries6() bool {
-	switch {
-	case c.tunnels():
-		return false
-	case c.offloads():
-		return !c.unordered()
-	}
-	return c.cutsAtUplink()
-}
+// for that. They are not if nobody puts them back in order: IPv4 goes out of order where the
+// configuration has it so, with a warning.
+func (c *Config) carries6() bool { return !c.tunnels() && !c.unordered() }
 
 // receives6 is the IPv6 address to which the order of what arrives is restored, whatever
 // this host's own policy is. The zero Addr means none.
@@ -45,6 +36,14 @@ func (c *Config) six() *topology.Topology {
 		return nil
 	}
 	return c.fabric6
+}
+
+// diverted6 is the fabric through which the dataplane may carry IPv6, nil if there is none.
+func (c *Config) diverted6() *topology.Topology {
+	if c.offloads() {
+		return nil
+	}
+	return c.six()
 }
 
 // address6 is the host's IPv6 address in the fabric, if its packets are carried.

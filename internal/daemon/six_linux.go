@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"weft/internal/prober"
 	"weft/liveness"
@@ -19,6 +20,9 @@ func (d *daemon) goBy6(c *Config) error {
 		if err := d.spray.SetTopology(n.topology); err != nil {
 			return err
 		}
+		if err := d.setReceiverTopology6(c, n.topology); err != nil {
+			return err
+		}
 		d.six.topology = n.topology
 		d.changes++
 	}
@@ -29,6 +33,9 @@ func (d *daemon) goBy6(c *Config) error {
 	if err := d.carry(c, d.spray, d.topology, d.carriage, now); err != nil {
 		return err
 	}
+	if d.receiver != nil {
+		d.receiver.SetCarriage6(n.carriage)
+	}
 	for _, change := range n.carriage.Changes(d.six.carriage) {
 		d.log.Print(change.Text(n.topology, byIPv6, d.place.mtu-overhead6))
 	}
@@ -36,19 +43,31 @@ func (d *daemon) goBy6(c *Config) error {
 	return d.setNarrow(c, d.carriage, now)
 }
 
+// setReceiverTopology6 has the dataplane carry IPv6 through t, if it carries IPv6.
+func (d *daemon) setReceiverTopology6(c *Config, t *topology.Topology) error {
+	if d.receiver == nil || t == nil || c.diverted6() == nil {
+		return nil
+	}
+	return d.receiver.SetTopology(t)
+}
+
 // probe6 begins to probe the paths of IPv6 packets.
-func (f *hostFollower) probe6(c *Config, at place, tell func(news)) error {
+func (f *hostFollower) probe6(c *Config, at place) error {
 	o := c.liveness()
+	var observe func(*liveness.Watcher, time.Duration)
+	if f.seen != nil {
+		observe = f.seen.observe6
+	}
 	opened, err := prober.Open(prober.Config{
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: c.address6(), Topology: c.six(),
-		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require,
+		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require, Observe: observe,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
-		Deliver: func(t *topology.Topology, c *liveness.Carriage) { tell(news{byIPv6, t, c}) },
+		Deliver: func(t *topology.Topology, c *liveness.Carriage) { f.tell(news{byIPv6, t, c}) },
 	})
 	if err != nil {
 		return err
 	}
 	f.probes[byIPv6] = opened
-	tell(news{byIPv6, opened.Topology(), opened.Carriage()})
+	f.tell(news{byIPv6, opened.Topology(), opened.Carriage()})
 	return nil
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"weft/internal/hostprog"
+	"weft/internal/hostsetup"
+	"weft/liveness"
+	"weft/topoupdate/bgp"
 )
 
 // sixes are the IPv6 addresses that the program at the uplink encapsulates packets of.
@@ -79,7 +82,7 @@ func TestSix_eachFamilyByItself(t *testing.T) {
 	carried("back again nothing is proved", false, false)
 	l.six = nil
 	w.d.relearn(w.now)
-	w.now = w.now.Add(rebaseAfter)
+	w.now = w.now.Add(bgp.GrowAfter)
 	w.d.grow(t.Context(), w.now)
 	right("the fabric has no IPv6 any more")
 	if got := sixes(w.program.config); len(got) > 0 || w.d.snapshot().Address6 != "" {
@@ -87,34 +90,53 @@ func TestSix_eachFamilyByItself(t *testing.T) {
 	}
 }
 
-// In mode gateway flowcells are carried, and no other packets; what arrives is put in order
-// under every policy.
+// In mode gateway IPv6 is carried under every policy, by the program where that cuts, and by
+// the dataplane behind the TUN under the others; what arrives is put in order. Each family
+// goes plain by itself.
 func TestSix_gateway(t *testing.T) {
 	own, rack6 := netip.MustParseAddr("2001:db8::2"), netip.MustParsePrefix("2001:db8:0:1::/64")
 	l := &told{t: leafSpine(t, 3, 4), six: leafSpineTo(t, own.String(), 3, 4)}
 	w, text := newLearner(t, l, "mode: gateway\n")
+	right := func(what string) {
+		t.Helper()
+		w.d.hear(t.Context())
+		if wrong := w.wrong(w.d); wrong != "" || !w.d.working {
+			t.Errorf("%s: %s, working %t\n%s", what, wrong, w.d.working, w.log.String())
+		}
+	}
+	edge, _ := l.six.RackAt(rack6.Addr())
 	for _, c := range []struct {
 		policy  string
-		carried bool
-	}{{"drb", false}, {"presto", true}, {"luopan", true}, {"letflow", false}, {"rand", true}, {"ecmp", false}, {"flowcell-drb", true}} {
+		diverts bool
+	}{{"drb", true}, {"presto", false}, {"luopan", false}, {"letflow", true}, {"rand", false}, {"ecmp", true}, {"reps", true}, {"conga", true}, {"flowcell-drb", false}} {
 		if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", c.policy, 1))); err != nil {
 			t.Fatal(err)
 		}
-		if f := w.followers[0]; f.told6 != nil {
-			f.proved6 = f.all6
+		for _, proved := range []bool{false, true} {
+			f := w.followers[0]
+			f.proved6 = map[bool]*liveness.Carriage{false: f.none6, true: f.all6}[proved]
 			f.say()
+			right(c.policy)
+			p, r := w.program, w.receivers[0]
+			if !slices.Contains(p.config.Addresses, own) || slices.Contains(p.config.Cut, own) == c.diverts || p.carries(rack6) != proved {
+				t.Errorf("%s, proved %t: the program has %v, cuts %v, carries %t", c.policy, proved, p.config.Addresses, p.config.Cut, p.carries(rack6))
+			}
+			if r.six != own || r.carriage6.Plain(edge) == proved || r.carriage == nil || r.carriage.Used() {
+				t.Errorf("%s, proved %t: the dataplane has %v, IPv6 plain %t, IPv4 used %t", c.policy, proved, r.six, r.carriage6.Plain(edge), r.carriage.Used())
+			}
 		}
-		w.d.hear(t.Context())
-		if wrong := w.wrong(w.d); wrong != "" || !w.d.working {
-			t.Errorf("%s: %s, working %t\n%s", c.policy, wrong, w.d.working, w.log.String())
+		into := func(r hostsetup.Rule) bool {
+			return r.IPv6 && r.Table == hostsetup.TableIn && r.Protocol == 6
 		}
-		p := w.program
-		if got := slices.Contains(p.config.Addresses, own) && slices.Contains(p.config.Cut, own) && p.carries(rack6); got != c.carried {
-			t.Errorf("%s: carried is %t, want %t", c.policy, got, c.carried)
+		if w.diverted != c.diverts || !slices.ContainsFunc(w.plan.Divert, into) {
+			t.Errorf("%s: diverted %t by %+v", c.policy, w.diverted, w.plan.Divert)
 		}
-		if got := w.receivers[0].six; got != own {
-			t.Errorf("%s: the order is restored of what arrives to %v", c.policy, got)
-		}
+	}
+	l.six = leafSpineTo(t, own.String(), 3, 4, "e1-s2")
+	w.d.relearn(w.now)
+	right("a link has no IPv6")
+	if got := w.receivers[0].topology6.Down(); len(got) != 1 || len(w.d.topology.Down()) != 0 {
+		t.Errorf("of IPv6 %v are down, of IPv4 %v", got, w.d.topology.Down())
 	}
 }
 
@@ -139,7 +161,7 @@ func TestSix_comesLater(t *testing.T) {
 	look := func(what string, want netip.Addr) {
 		t.Helper()
 		w.d.relearn(w.now)
-		w.now = w.now.Add(rebaseAfter)
+		w.now = w.now.Add(bgp.GrowAfter)
 		w.d.grow(t.Context(), w.now)
 		w.d.reconcile(t.Context(), w.now)
 		w.d.hear(t.Context())

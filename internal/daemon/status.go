@@ -3,6 +3,7 @@ package daemon
 import (
 	"weft/internal/hostprog"
 	"weft/stack"
+	"weft/topoupdate/bgp/learn"
 )
 
 // Status is what a daemon says about itself. It leaves out sections that are not in use.
@@ -45,6 +46,7 @@ type Status struct {
 	Congestion []stack.Congestion `json:"congestion,omitempty"`
 	Samples    *SampleStatus      `json:"samples,omitempty"`
 
+	BGP       *learn.Status     `json:"bgp,omitempty"` // with topology: bgp
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, since the program was attached last

@@ -62,6 +62,9 @@ func (d *daemon) snapshot() Status {
 		s.Uplinks = d.uplinkStatus()
 	}
 	s.Others = d.others
+	if d.learner != nil {
+		s.BGP = d.learner.status()
+	}
 	if d.follower != nil {
 		s.Failures = d.follower.status(d.topology)
 		s.Failures.nameUplinks(s.Uplinks)

@@ -130,9 +130,6 @@ func (c *Config) checkFabric() (err error) {
 		if err := paths.CheckSRv6(c.fabric); err != nil {
 			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
 		}
-		if !c.fabric.Computed() && c.receives() {
-			return c.lines.Errorf("encapsulation", "srv6 to the SIDs of a graph is for mode: offload, without resequence: the TUN leads packets by labels alone; use ipip")
-		}
 	}
 	if c.Gateway.IsValid() && !c.Gateway.Is4() {
 		return c.lines.Errorf("gateway", "%s is not IPv4; the fabric is", c.Gateway)

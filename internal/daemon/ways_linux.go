@@ -211,23 +211,28 @@ func (p *place) lit(t *topology.Topology) *topology.Topology {
 	return t
 }
 
+// tellFollower tells of both families, without the paths that begin with an uplink that is dead.
+func (d *daemon) tellFollower(v views) {
+	if v.fabric6 != nil {
+		d.follower.heard(d.place.lit(v.fabric6))
+	}
+	d.follower.heard(d.place.lit(v.fabric))
+}
+
 // tellUplinks has packets take no path that begins with an uplink that is dead. Of the rest it
 // tells what the switches have told last, or a configuration.
 func (d *daemon) tellUplinks(c *Config) {
 	if d.follower == nil || len(d.place.ways) == 0 {
 		return
 	}
-	t, six := d.told.fabric, d.told.fabric6
-	if t == nil {
-		t = c.fabric
+	v := d.told
+	if v.fabric == nil {
+		v.fabric = c.fabric
 	}
-	if six == nil {
-		six = c.six()
+	if v.fabric6 == nil {
+		v.fabric6 = c.six()
 	}
-	d.follower.heard(d.place.lit(t))
-	if six != nil {
-		d.follower.heard(d.place.lit(six))
-	}
+	d.tellFollower(v)
 }
 
 // tellDead logs which uplinks have died or live again, and reports whether any has.

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"weft/backlog"
@@ -128,9 +129,10 @@ func (l *lane) congestion(list []Congestion, now time.Duration) []Congestion {
 			if p == nil {
 				return
 			}
+			table := l.paths.of(p)
 			edge, c.Host = p.rack.id, t.HostName(p.host)
-			set = t.PathsTo(l.paths.self, p.host).OrAll()
-		} else if l.paths.racks.at(edge) == nil {
+			set = table.topo.PathsTo(table.self, p.host).OrAll()
+		} else if !slices.ContainsFunc(l.paths.tables(), func(t *pathTable) bool { return t.racks.at(edge) != nil }) {
 			return
 		}
 		c.Rack, c.Prefix = t.Node(edge).Name, t.RackOf(edge)

@@ -30,6 +30,9 @@ func (t *pathTable) carry(c *liveness.Carriage) {
 // lookup.
 func (t *pathTable) carryTo(r *rack) {
 	r.plain, r.mtu = t.carriage.Plain(r.id), t.carriage.MTU(r.id)
+	if t.longest > 0 && (r.mtu == 0 || r.mtu > t.longest) {
+		r.mtu = t.longest
+	}
 	if r.six && (!t.inner6 || r.mtu != 0 && r.mtu < leastMTU6) {
 		r.plain = true
 	}
@@ -38,7 +41,7 @@ func (t *pathTable) carryTo(r *rack) {
 // SetCarriage makes later packets go plain to racks for which the carrier is not proved.
 // The kernel gets an ICMP error for packets that are too long for the paths to their
 // rack. Connections continue. The Carriage must be of the topology in use. nil, the
-// initial value, means that the carrier is used everywhere.
+// initial value, means that the carrier is used everywhere. IPv6 has SetCarriage6.
 func (g *Gateway) SetCarriage(c *liveness.Carriage) { g.egress.SetCarriage(c) }
 
 // sameFabric reports whether numbers of nodes mean the same in two topologies.

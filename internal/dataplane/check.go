@@ -35,7 +35,7 @@ func (in *Ingress[P]) check(pkt *flowcell.Packet, a *Arrived) bool {
 	case !validIP(a.Bytes) || pkt.IsTCP() && !a.verified && !validTCP(a.Bytes):
 		in.stats.BadChecksum++
 		return false
-	case in.probe != nil && pkt.Flow.Proto == flowcell.ProtoICMP && aboutProbe(a.Bytes):
+	case in.probe != nil && (pkt.Flow.Proto == flowcell.ProtoICMP || pkt.Flow.Proto == flowcell.ProtoICMPv6) && aboutProbe(a.Bytes):
 		in.takeProbe(a.Bytes)
 		return false
 	case pkt.Flow.Proto != flowcell.ProtoICMP && pkt.Flow.Proto != flowcell.ProtoICMPv6:

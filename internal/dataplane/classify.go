@@ -27,23 +27,20 @@ func (e *Egress) classify(o *Outgoing) bool {
 		e.stats.NoPath++
 		return false
 	}
-	if !e.fits(o) || !e.segment(o) {
+	if !e.fits(o) {
 		return false
 	}
-	if o.pkt.IsTCP() {
-		e.flights.sent(&o.pkt)
+	o.pieces, o.segments, o.whole, o.each = 1, 1, false, false
+	if o.MSS != 0 && !e.segment(o) {
+		return false
 	}
+	e.flights.sent(&o.pkt)
 	return true
 }
 
-// segment finds out in how many pieces a packet leaves: in one, unless it is a
-// super-segment that the outlet does not take whole. It is false if the packet cannot
-// be cut; then it has been counted.
+// segment finds out in how many pieces a super-segment leaves: in one if the outlet takes
+// it whole. It is false if the super-segment cannot be cut; then it has been counted.
 func (e *Egress) segment(o *Outgoing) bool {
-	o.pieces, o.segments, o.whole, o.each = 1, 1, false, false
-	if o.MSS == 0 {
-		return true
-	}
 	if e.outlet.whole(o) {
 		o.whole = true
 		o.segments = (int(o.pkt.Payload) + o.MSS - 1) / o.MSS
@@ -65,8 +62,8 @@ func (e *Egress) segment(o *Outgoing) bool {
 // fits reports whether a packet, or each segment of it, is short enough for the paths
 // to its rack. If not, it is counted, and its sender is told.
 func (e *Egress) fits(o *Outgoing) bool {
-	limit, router := e.longest, e.paths.address
-	if r := o.pair.rack; r != nil && r.mtu != 0 && r.mtu < limit && (o.pkt.IsTCP() || !mayBeCut(o.Parts[0])) { // routers cut the others
+	limit := e.longest
+	if r := o.pair.rack; r != nil && r.mtu != 0 && r.mtu < limit && !(o.bare && o.pair.six) && (o.pkt.IsTCP() || !mayBeCut(o.Parts[0])) { // routers cut the others
 		limit = r.mtu
 	}
 	size := o.size
@@ -76,8 +73,9 @@ func (e *Egress) fits(o *Outgoing) bool {
 	if size <= limit {
 		return true
 	}
+	router := e.paths.address
 	if limit < e.longest {
-		router = e.paths.topo.Node(o.pair.rack.id).Addr
+		router = e.paths.of(o.pair).topo.Node(o.pair.rack.id).Addr
 	}
 	e.tooLong(o.Parts[0], limit, router)
 	return false

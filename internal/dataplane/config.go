@@ -21,8 +21,10 @@ type Config struct {
 	Address  netip.Addr
 	Address6 netip.Addr // of the same host, IPv6; zero: none
 	Topology *topology.Topology
-	Device   Device
-	Tunnel   *Tunnel // in place of Topology and Device
+	// Topology6 is the same fabric as Address6 sees it; nil: IPv6 has no bouncing addresses.
+	Topology6 *topology.Topology
+	Device    Device
+	Tunnel    *Tunnel // in place of Topology and Device
 
 	Policy        string         // "" means policy.Default
 	PolicyOptions policy.Options // of all policies
@@ -103,7 +105,10 @@ func (c *Config) validateFabric() error {
 	if n := c.Topology.Node(id); n.Layer != topology.LayerHost {
 		return fmt.Errorf("Address %v belongs to the switch %s, not to a host", c.Address, n.Name)
 	}
-	return c.validateAddress6()
+	if err := c.validateAddress6(); err != nil {
+		return err
+	}
+	return c.validateTopology6()
 }
 
 // validateAddress6 checks the IPv6 address of a host.

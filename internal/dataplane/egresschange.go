@@ -44,11 +44,10 @@ func (e *Egress) Topology() *topology.Topology {
 // replace begins a lane anew with another fabric or policy.
 func (e *Egress) replace(l *lane, t *topology.Topology, p policy.Policy) {
 	old := l.paths
-	old.groups.addTo(e.past)
-	e.stats.PairsEvicted += old.evicted
-	e.stats.GroupsReset += old.groups.resets
+	e.retire(old)
 	l.paths = newPathTable(t, old.address, p, old.racks.carrier, old.spray, e.seed)
 	l.paths.tunnel, l.paths.diversions, l.paths.inner6 = old.tunnel, old.diversions, old.inner6
+	l.paths.six, l.paths.numbers = old.six, old.numbers
 	if sameFabric(t, old.topo) {
 		l.paths.carry(old.carriage)
 	}
@@ -58,6 +57,13 @@ func (e *Egress) replace(l *lane, t *topology.Topology, p policy.Policy) {
 		l.know(a)
 	}
 	e.adopt()
+}
+
+// retire keeps the counts of a table that goes.
+func (e *Egress) retire(t *pathTable) {
+	t.groups.addTo(e.past)
+	e.stats.PairsEvicted += t.evicted
+	e.stats.GroupsReset += t.groups.resets
 }
 
 // setPolicy makes later packets take paths by p. a says what it is aware of, and

@@ -99,21 +99,14 @@ func (e *Egress) note(o *Outgoing, pkt *flowcell.Packet, segments int, now time.
 		payload := int(pkt.Payload)
 		l.aware.sent(o.pair, via.index, payload+segments*(pkt.Length-payload+via.header.Overhead()), now)
 	}
-	if e.evidence != nil {
-		e.observe(o, pkt, via)
-	}
-}
-
-// observe takes note of a packet that takes a path. The path is not known here if the
-// uplink's program finds it. A destination that gets only
-// acknowledgements or datagrams counts as active, too.
-func (e *Egress) observe(o *Outgoing, pkt *flowcell.Packet, via *pathOut) {
-	switch p := o.pair; {
-	case p.direct:
+	// The path is not known here if the uplink's program finds it. A destination that gets
+	// only acknowledgements or datagrams counts as active, too.
+	switch v, p := e.evidence, o.pair; {
+	case v == nil || p.direct:
 	case via == nil || o.below() || pkt.Payload <= 0 || !pkt.IsTCP():
-		e.evidence.touch(p)
+		v.touch(p)
 	default:
-		e.evidence.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), o.MSS)
+		v.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), o.MSS)
 	}
 }
 

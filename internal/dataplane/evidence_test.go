@@ -62,7 +62,7 @@ func (s sender) send(path int, seq, size uint32, mss int) {
 func (s sender) expect(what string, losses map[int]int) {
 	s.Helper()
 	r := newWitness()
-	s.evidence.report(r, 0)
+	s.evidence.report(r, 0, anyHost)
 	total := 0
 	for path, n := range losses {
 		if got := r.lostBy[fmt.Sprintf("10.3.1.3/%d", path)]; got != n {
@@ -197,7 +197,7 @@ func TestEvidence_neverBlamesAPathThatHasNotCarriedIt(t *testing.T) {
 		t.Errorf("seed %d: of %d segments sent again %d are known: %+v", seed, again, blamed, s.evidence.stats)
 	}
 	r := newWitness()
-	s.evidence.report(r, 0)
+	s.evidence.report(r, 0, anyHost)
 	for path, n := range sent {
 		if got := r.sentBy[fmt.Sprintf("10.3.1.3/%d", path)]; got != n {
 			t.Errorf("seed %d: path %d has carried %d, %d are counted", seed, path, n, got)
@@ -222,7 +222,7 @@ func TestEvidence_isBounded(t *testing.T) {
 			t.Fatalf("%d are counted at once; %+v", len(v.tallied), v.stats)
 		}
 		r := newWitness()
-		v.report(r, 0)
+		v.report(r, 0, anyHost)
 		if len(r.sentBy) != MaxTallied {
 			t.Fatalf("%d have been counted", len(r.sentBy))
 		}
@@ -245,7 +245,7 @@ func TestEvidence_allocatesNothing(t *testing.T) {
 			seq += 1000
 		}
 		s.send(1, seq-5000, 1000, 0)
-		s.evidence.report(r, 0)
+		s.evidence.report(r, 0, anyHost)
 	}
 	round()
 	if n := testing.AllocsPerRun(1000, round); n > 0 {
@@ -278,7 +278,7 @@ func TestObserve_knowsThePathOfEveryPolicy(t *testing.T) {
 			wrapOne(t, e, dataPacket(9, 0), 0)
 		}
 		r := newWitness()
-		e.evidence.report(r, 0)
+		e.evidence.report(r, 0, anyHost)
 		for k, n := range lost {
 			if r.lostBy[k] != n {
 				t.Errorf("%s: %s has lost %d, wanted are %d", name, k, r.lostBy[k], n)
@@ -337,3 +337,5 @@ func TestForward_tellsOfLossesAtOnce(t *testing.T) {
 		t.Errorf("told again of what has been reported")
 	}
 }
+
+func anyHost(netip.Addr) bool { return true }

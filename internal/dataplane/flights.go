@@ -49,10 +49,16 @@ func (f *flights) of(flow *flowcell.FiveTuple) (*flight, uint32) {
 	return &f.list[hash>>50], uint32(hash) | 1
 }
 
-// sent takes note of a TCP packet, also of one without payload. It ignores resets,
-// which answer packets of no connection.
+// sent takes note of a TCP packet, also of one without payload. It ignores resets, which
+// answer packets of no connection. It is short so that callers inline it.
 func (f *flights) sent(pkt *flowcell.Packet) {
-	if pkt.Flags&flowcell.FlagRST != 0 || !f.on.Load() {
+	if f.on.Load() {
+		f.record(pkt)
+	}
+}
+
+func (f *flights) record(pkt *flowcell.Packet) {
+	if !pkt.IsTCP() || pkt.Flags&flowcell.FlagRST != 0 {
 		return
 	}
 	end := pkt.Seq + uint32(pkt.Payload)

@@ -32,10 +32,13 @@ type GatewayConfig struct {
 	// are taken from Fabric, too, so somebody must keep them from the kernel
 	// (hostprog.AttachSteer).
 	Address6 netip.Addr
-	// Inner6 is that of Config: without it, IPv6 leaves plain.
-	Inner6 bool
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
+	// Topology6 is the same as Address6 sees it. IPv6 packets of programs are then
+	// encapsulated, in IPv6. They leave by Fabric, which must have a gateway: a kernel
+	// forwards IPv6 that comes from a TUN only if it forwards that of all devices, and then
+	// no longer listens to routers. nil: IPv6 leaves plain.
+	Topology6 *topology.Topology
 	// Policy and PolicyOptions are those of stack.Config.
 	//
 	// The uplink's program carries out policies for which Policy.AtUplink is true. For
@@ -43,15 +46,16 @@ type GatewayConfig struct {
 	Policy        string
 	PolicyOptions policy.Options
 	// Carrier is that of Config. With encap.CarrierSRv6 the kernel must also forward the
-	// packets written to Programs as IPv6 (hostsetup.Options).
+	// packets written to Programs as IPv6 (hostsetup.Options), unless Topology is data: then
+	// packets leave by Fabric, as those of IPv6 do.
 	Carrier encap.Carrier
 	// Resequencer restores the order of incoming TCP.
 	Resequencer resequencer.Config
 	// Seed is that of Config.
 	Seed uint64
 	// Programs is the TUN into which the kernel routes the packets of programs. The
-	// Gateway writes outgoing packets back to it, for the uplink's program to encapsulate
-	// (hostprog.AttachSpray). It also writes packets for programs to it. If a link.TUN
+	// Gateway writes outgoing packets of IPv4 back to it, for the uplink's program to
+	// encapsulate (hostprog.AttachSpray). It also writes packets for programs to it. If a link.TUN
 	// has several queues, they are read in parallel. Required. The Gateway owns it after
 	// a successful NewGateway, and closes it.
 	Programs GatewayDevice
@@ -86,13 +90,14 @@ type GatewayConfig struct {
 // packets. It knows nothing of connections: they belong to the kernel and survive the
 // Gateway. It is safe for concurrent use.
 type Gateway struct {
-	config  Config
-	below   io.Closer // where packets come from; nil if that is nowhere
-	above   io.Closer // Programs
-	egress  *Egress
-	ingress *Ingress[*frame] // nil if there is no Fabric
-	kernel  *toKernel
-	queues  []*queue // of Programs
+	config   Config
+	below    io.Closer // where packets come from; nil if that is nowhere
+	programs GatewayDevice
+	egress   *Egress
+	egress6  *Egress          // of IPv6; nil if that is the other one's, too
+	ingress  *Ingress[*frame] // nil if there is no Fabric
+	kernel   *toKernel
+	queues   []*queue // of Programs
 
 	closing sync.Once
 	reading sync.WaitGroup
@@ -113,7 +118,10 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataplane: GatewayConfig.%w", err)
 	}
-	g := &Gateway{config: e.config, above: c.Programs, egress: e, done: make(chan struct{})}
+	g := &Gateway{config: e.config, programs: c.Programs, egress: e, done: make(chan struct{})}
+	if g.egress6, err = c.newEgress6(e); err != nil {
+		return nil, fmt.Errorf("dataplane: GatewayConfig.%w", err)
+	}
 	if g.queues, err = c.queues(); err != nil {
 		return nil, err
 	}
@@ -121,8 +129,11 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Evidence {
-		g.egress.Remember(true) // as the kernel probes tails
+	for _, e := range g.egresses() {
+		e.Refuse(g.refuse)
+		if c.Evidence {
+			e.Remember(true) // as the kernel probes tails
+		}
 	}
 	switch {
 	case c.Tunnel != nil:
@@ -132,7 +143,6 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	case c.Fabric != nil:
 		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), host.accepts())
 	}
-	g.egress.Refuse(g.refuse)
 	g.start()
 	return g, nil
 }
@@ -140,7 +150,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 // validate returns what egress and ingress go by.
 func (c *GatewayConfig) validate() (Config, error) {
 	host := Config{
-		Address: c.Address.Unmap(), Address6: c.Address6, Inner6: c.Inner6, Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
+		Address: c.Address.Unmap(), Address6: c.Address6, Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
 		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, Carrier: c.Carrier, Clock: c.Clock,
 	}
 	switch {
@@ -148,7 +158,13 @@ func (c *GatewayConfig) validate() (Config, error) {
 		return host, errors.New("dataplane: GatewayConfig.Programs is missing: link.OpenTUN opens one")
 	case c.Tunnel == nil:
 		host.UplinkEncapsulates = atUplink(c.Policy, c.PolicyOptions)
-	case c.Topology != nil || c.Fabric != nil:
+		if c.Carrier == encap.CarrierSRv6 && c.Topology != nil && !c.Topology.Computed() {
+			if c.Fabric == nil {
+				return host, errors.New("dataplane: GatewayConfig.Fabric is missing, by which packets to SIDs leave")
+			}
+			host.Device = c.Fabric
+		}
+	case c.Topology != nil || c.Topology6 != nil || c.Fabric != nil:
 		return host, errors.New("dataplane: GatewayConfig.Tunnel is given together with Topology or Fabric: give only one way to carry packets")
 	case c.Clock != nil:
 		return host, errors.New("dataplane: GatewayConfig.Clock does not go with GatewayConfig.Tunnel, whose datagrams live in real time")
@@ -175,14 +191,14 @@ func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source
 	g.ingress.beat = in
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
-		g.ingress.marks, g.ingress.acks, g.ingress.flights = g.egress.receiveMarks, g.egress.receiveAcks, g.egress.flights
+		g.ingress.marks, g.ingress.acks, g.ingress.flights = g.egress.receiveMarks, g.receiveAcks, g.egress.flights
 	}
 }
 
 // refuse gives the kernel an error about one of its packets.
 func (g *Gateway) refuse(packet []byte) {
 	buf := append(make([]byte, link.SuperHeadroom), packet...)
-	_, _ = g.config.Device.(SuperDevice).WriteSuper([][]byte{buf}, link.SuperHeadroom) // or the next packet's is taken
+	_, _ = g.programs.WriteSuper([][]byte{buf}, link.SuperHeadroom) // or the next packet's is taken
 }
 
 // forward sends packets that a SuperDevice has read. Egress may write to them until
@@ -202,31 +218,17 @@ func (e *Egress) forward(bufs [][]byte, sizes []int) {
 	e.finish(now)
 }
 
-// SetTopology makes the Gateway spread later packets over the live paths of t,
-// which must contain its address.
-func (g *Gateway) SetTopology(t *topology.Topology) error {
-	if t == nil {
-		return errors.New("dataplane: SetTopology: no topology")
-	}
-	if g.config.Tunnel != nil {
-		return errors.New("dataplane: SetTopology: a Tunnel has none")
-	}
-	if id, ok := t.ByAddr(g.config.Address); !ok || int(id) >= t.NumHosts() {
-		return fmt.Errorf("dataplane: SetTopology: %v is no host of %v", g.config.Address, t)
-	}
-	g.egress.SetTopology(t)
-	return nil
-}
-
 // GatewayStats is a snapshot of a Gateway's counters, all since NewGateway.
 type GatewayStats struct {
 	Egress      EgressStats       `json:"egress"`
+	Egress6     EgressStats       `json:"egress6"` // of IPv6; zero without GatewayConfig.Topology6
 	Ingress     IngressStats      `json:"ingress"`
 	Paths       []PathStats       `json:"paths"` // of packets that the Gateway has encapsulated itself
 	Resequencer resequencer.Stats `json:"resequencer"`
-	Tunnel      TunnelStats       `json:"tunnel"`   // zero without one
-	Evidence    EvidenceStats     `json:"evidence"` // zero without GatewayConfig.Evidence, unless the policy heeds losses
-	Conga       conga.Stats       `json:"conga"`    // zero unless the policy is conga
+	Tunnel      TunnelStats       `json:"tunnel"`    // zero without one
+	Evidence    EvidenceStats     `json:"evidence"`  // zero without GatewayConfig.Evidence, unless the policy heeds losses
+	Evidence6   EvidenceStats     `json:"evidence6"` // of IPv6
+	Conga       conga.Stats       `json:"conga"`     // zero unless the policy is conga
 	// Refused counts packets that the kernel did not take back.
 	Refused uint64 `json:"refused"`
 	// Frames is how many buffers for packets from the fabric are in use: 8 for the
@@ -238,6 +240,11 @@ type GatewayStats struct {
 func (g *Gateway) Stats() (s GatewayStats) {
 	s.Egress, s.Paths = g.egress.Stats()
 	s.Evidence, s.Conga = g.egress.EvidenceStats(), g.egress.CongaStats()
+	if g.egress6 != nil {
+		var paths []PathStats
+		s.Egress6, paths = g.egress6.Stats()
+		s.Paths, s.Evidence6 = append(s.Paths, paths...), g.egress6.EvidenceStats()
+	}
 	if g.ingress != nil {
 		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.Stats()
 		g.ingress.mu.Lock()
@@ -256,7 +263,7 @@ func (g *Gateway) Close() (err error) {
 			err = g.below.Close()
 			g.ingress.Close()
 		}
-		err = errors.Join(err, g.above.Close())
+		err = errors.Join(err, g.programs.Close())
 		g.reading.Wait()
 		close(g.done)
 	})

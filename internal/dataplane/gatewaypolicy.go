@@ -16,20 +16,27 @@ func atUplink(name string, o policy.Options) bool {
 // PolicyOptions say. If the uplink's program carries it out, set the program's policy
 // first.
 func (g *Gateway) SetPolicy(name string, o policy.Options) error {
-	c := g.config
-	c.Policy, c.PolicyOptions = name, o
-	if c.Tunnel == nil {
-		c.UplinkEncapsulates = atUplink(name, o)
+	for _, e := range g.egresses() {
+		c := e.config
+		c.Policy, c.PolicyOptions = name, o
+		if c.Tunnel == nil && e == g.egress {
+			c.UplinkEncapsulates = atUplink(name, o)
+		}
+		p, err := c.Validate()
+		if err != nil {
+			return fmt.Errorf("dataplane: SetPolicy: %w", err)
+		}
+		e.setPolicy(p, newAwareConfig(&c, p, c.UplinkEncapsulates), c.UplinkEncapsulates)
 	}
-	p, err := c.Validate()
-	if err != nil {
-		return fmt.Errorf("dataplane: SetPolicy: %w", err)
-	}
-	g.egress.setPolicy(p, newAwareConfig(&c, p, c.UplinkEncapsulates), c.UplinkEncapsulates)
 	return nil
 }
 
 // Congestion returns what the Gateway's policy knows of the paths to each rack that it
 // sends to; nil if the policy does not use congestion, or the uplink's program chooses
 // the paths.
-func (g *Gateway) Congestion() []Congestion { return g.egress.Congestion() }
+func (g *Gateway) Congestion() (all []Congestion) {
+	for _, e := range g.egresses() {
+		all = append(all, e.Congestion()...)
+	}
+	return all
+}

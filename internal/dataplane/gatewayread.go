@@ -43,11 +43,11 @@ func (c *GatewayConfig) queues() (all []*queue, err error) {
 }
 
 // round waits for a batch of what programs send, and sends it.
-func (q *queue) round(e *Egress) error {
+func (q *queue) round(g *Gateway) error {
 	q.alive.before()
 	n, err := q.dev.ReadSuper(q.bufs, q.sizes, link.SuperHeadroom)
 	err = q.alive.after(err)
-	e.forward(q.bufs[:n], q.sizes)
+	g.send(q.bufs[:n], q.sizes[:n])
 	return err
 }
 
@@ -71,7 +71,7 @@ func (g *Gateway) start() {
 // forward sends what programs send, by one queue, until the device is closed.
 func (g *Gateway) forward(q *queue) {
 	for {
-		if err := q.round(g.egress); err != nil {
+		if err := q.round(g); err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				g.fail(err)
 			}
@@ -85,7 +85,7 @@ func (g *Gateway) forward(q *queue) {
 func (g *Gateway) ReadPrograms() error {
 	var errs []error
 	for _, q := range g.queues {
-		errs = append(errs, q.round(g.egress))
+		errs = append(errs, q.round(g))
 	}
 	return errors.Join(errs...)
 }

@@ -47,6 +47,9 @@ func newLane(c *Config, t *topology.Topology, p policy.Policy, own bool) (*lane,
 	uplink := own && c.UplinkEncapsulates
 	l := &lane{paths: newPathTable(t, c.Address, p, c.Carrier, c.SprayDatagrams, c.Seed)}
 	l.paths.inner6 = c.inner6()
+	if c.Topology6 != nil {
+		l.paths.addSix(c, c.Topology6, p)
+	}
 	l.goBy(p, uplink)
 	a := newAwareConfig(c, p, uplink)
 	know, err := a.in(t, l.paths.self)
@@ -122,6 +125,10 @@ func (e *Egress) open(name string) (l *lane, number uint8, err error) {
 	l.paths.tunnel = e.paths.tunnel
 	l.paths.carry(e.paths.carriage)
 	l.paths.groups.ids = e.paths.groups.ids
+	if six := e.paths.six; six != nil {
+		l.paths.addSix(&e.config, six.topo, p)
+		l.paths.six.carry(six.carriage)
+	}
 	e.lanes = append(e.lanes, l)
 	e.adopt()
 	return l, uint8(len(e.lanes)), nil

@@ -21,8 +21,8 @@ type Observer interface {
 // Observe reports to o what the Gateway has seen since the last call, if
 // GatewayConfig.Evidence is set. Call it every few milliseconds. o must not call the
 // Gateway. The Gateway does not see TCP that the uplink's program cuts, nor the paths of
-// packets that the program encapsulates.
+// packets that the program encapsulates. IPv6 has Observe6.
 func (g *Gateway) Observe(o Observer, now time.Duration) { g.egress.Report(o, now) }
 
-// Topology returns the topology in use; nil in a Tunnel.
+// Topology returns the topology in use, of IPv4; nil in a Tunnel.
 func (g *Gateway) Topology() *topology.Topology { return g.egress.Topology() }

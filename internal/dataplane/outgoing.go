@@ -61,10 +61,11 @@ func (o *Outgoing) number() flowcell.Number {
 // bare reports whether a packet that is not TCP, or has extension headers, is one that no
 // switch takes out of an outer header: a tunnel's (encap.ErrNested). IPv6 with extension
 // headers, fragments too, is not encapsulated either: switches that look for the inner ports
-// would take it through their processor, and nobody here can cut it.
+// would take it through their processor, and nobody here can cut it. Nor is IPv6 that has no
+// room for its outer header, which is longer than that of IPv4.
 func (e *Egress) bare(o *Outgoing) bool {
 	tunnel := o.pkt.Flow.Proto == flowcell.ProtoIPIP || o.pkt.Flow.Proto == flowcell.ProtoIPv6 && o.Parts[0][0]>>4 == 6
-	return (tunnel || o.pkt.Extensions) && e.paths.tunnel == nil
+	return (tunnel || o.pkt.Extensions || o.pair.six && e.paths.six != nil && o.size > e.paths.six.longest) && e.paths.tunnel == nil
 }
 
 // Begin makes o a packet of so many bytes without offloads. The caller appends its Parts.

@@ -21,6 +21,9 @@ const maxPairs = 1 << 16
 // pathTable holds the paths to each destination. It belongs to egress and is guarded by
 // its lock.
 //
+// The fabric may be known as each of the host's addresses sees it (Config.Topology6). Then
+// what has an IPv6 address is in a table of its own.
+//
 // When links fail or come back, only the list of these links is computed. At its next
 // packet a pair finds out whether one of them lies on its paths. Only then are its paths
 // looked up again. Other pairs keep their place in their order.
@@ -32,19 +35,21 @@ type pathTable struct {
 	policy  policy.Policy
 	spray   bool // Config.SprayDatagrams
 	inner6  bool // IPv6 is encapsulated
+	longest int  // inner packet in bytes, where the egress's own is too long; 0: any
 	seed    uint64
 
 	pairs   map[flowcell.Address]*pair
 	recent  *pair // the latest asked for, and valid; packets come in bursts
 	none    *pair // recent while there is none
 	evicted uint64
-	numbers uint32 // given to pairs
+	numbers *uint32 // given to pairs; both families share it
 
 	racks   rackTable
 	groups  groupTable
 	quiver  *topology.Quiver // of topo, nil until needed
 	changes changeLog
 
+	six        *pathTable         // of IPv6; nil: it is in this one
 	carriage   *liveness.Carriage // nil: the carrier is used everywhere
 	diversions []diversion        // longest prefix first; of the own policy's table only
 }
@@ -76,10 +81,11 @@ type pair struct {
 func newPathTable(t *topology.Topology, address netip.Addr, p policy.Policy, c encap.Carrier, spray bool, seed uint64) *pathTable {
 	table := &pathTable{
 		topo: t, address: address, policy: p, spray: spray, seed: seed,
-		pairs:  make(map[flowcell.Address]*pair),
-		none:   &pair{direct: true}, // as that of no address is
-		racks:  newRackTable(c),
-		groups: newGroupTable(address, p, c),
+		pairs:   make(map[flowcell.Address]*pair),
+		none:    &pair{direct: true}, // as that of no address is
+		racks:   newRackTable(c),
+		groups:  newGroupTable(address, p, c),
+		numbers: new(uint32),
 	}
 	table.recent = table.none
 	if t != nil {
@@ -97,14 +103,17 @@ func (t *pathTable) to(dst flowcell.Address) *pair {
 }
 
 func (t *pathTable) lookup(dst flowcell.Address) *pair {
+	if t.six != nil && dst.Is6() {
+		return t.six.lookup(dst)
+	}
 	p := t.pairs[dst]
 	if p == nil {
 		if len(t.pairs) >= maxPairs {
 			t.evict()
 		}
 		p = t.newPair(dst)
-		t.numbers = max(t.numbers+1, 1)
-		p.number = t.numbers
+		*t.numbers = max(*t.numbers+1, 1)
+		p.number = *t.numbers
 		p.instead = t.diverted(dst)
 		p.valid = t.changes.latest
 		t.pairs[dst] = p
@@ -117,9 +126,11 @@ func (t *pathTable) lookup(dst flowcell.Address) *pair {
 // byNumber returns the pairs that need paths, by their numbers.
 func (t *pathTable) byNumber() map[uint32]*pair {
 	m := make(map[uint32]*pair, len(t.pairs))
-	for _, p := range t.pairs {
-		if p.rack != nil {
-			m[p.number] = p
+	for _, table := range t.tables() {
+		for _, p := range table.pairs {
+			if p.rack != nil {
+				m[p.number] = p
+			}
 		}
 	}
 	return m

@@ -67,12 +67,14 @@ func (e *Egress) Stats() (EgressStats, []PathStats) {
 		sum[k] = &PathStats{p.Bounce, p.Path, p.Packets, p.Bytes}
 	}
 	for _, l := range e.lanes {
-		s.PairsEvicted += l.paths.evicted
-		s.GroupsReset += l.paths.groups.resets
+		for _, t := range l.paths.tables() {
+			s.PairsEvicted += t.evicted
+			s.GroupsReset += t.groups.resets
+			t.groups.addTo(sum)
+		}
 		if b, ok := l.aware.(*backlogged); ok {
 			s.RacksEvicted += b.table.Evicted()
 		}
-		l.paths.groups.addTo(sum)
 	}
 	var paths []PathStats
 	for _, k := range slices.SortedFunc(maps.Keys(sum), pathKey.compare) {

@@ -101,16 +101,28 @@ func (f *Found) guessTiers() {
 func (f *Found) guessAddresses() {
 	var switches, racks, hosts []string
 	count := make(map[int]int)
+	taken := make(map[netip.Addr]bool)
+	for _, n := range f.Spec.Nodes {
+		for _, a := range n.Addresses {
+			taken[a] = true
+		}
+	}
 	rack := make(map[string]netip.Prefix)
 	for i := range f.Spec.Nodes {
 		n := &f.Spec.Nodes[i]
 		if n.Tier < 1 {
 			continue
 		}
+		at := func(k int) netip.Addr {
+			return netip.AddrFrom4([4]byte{172, byte(15 + n.Tier), byte((k + 1) >> 8), byte(k + 1)})
+		}
+		for n.Addresses == nil && taken[at(count[n.Tier])] {
+			count[n.Tier]++
+		}
 		k := count[n.Tier]
 		count[n.Tier]++
 		if n.Addresses == nil {
-			n.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{172, byte(15 + n.Tier), byte((k + 1) >> 8), byte(k + 1)})}
+			n.Addresses = []netip.Addr{at(k)}
 			switches = append(switches, n.Name)
 		}
 		if n.Tier == 1 && n.Prefixes == nil {

@@ -72,12 +72,12 @@ func (s *Segments) New(f *Flow, hash uint64, seq, size, step uint32, path int) b
 		f.resent, f.flags = seq-1, begun // where no segment begins
 	}
 	f.highest = end
-	for at := seq; at != end; {
-		n := min(step, end-at)
-		m, tag := s.slot(hash, at)
-		*m = mark{tag, uint16(path), uint16(n)}
-		at += n
+	for ; size > step; seq, size = seq+step, size-step {
+		m, tag := s.slot(hash, seq)
+		*m = mark{tag, uint16(path), uint16(step)}
 	}
+	m, tag := s.slot(hash, seq)
+	*m = mark{tag, uint16(path), uint16(size)}
 	return true
 }
 

@@ -64,8 +64,10 @@ type SprayConfig struct {
 	// fabric's own routes. Patience then has no effect.
 	Require bool
 
-	// StartPlain makes packets to all racks go plain until SetPlain says otherwise.
-	StartPlain bool
+	// StartPlain makes packets to all racks go plain until SetPlain says otherwise, but for
+	// racks, by their prefixes, for which StartCarried, if not nil, is true.
+	StartPlain   bool
+	StartCarried func(rack netip.Prefix) bool
 
 	// Patience is how long after the last Beat packets are still encapsulated, at most an
 	// hour. Later, and before the first Beat, they go plain. So a process that is dead or

@@ -19,6 +19,7 @@ const (
 	detourMapCounters    = "counters"
 	detourProgWeftDetour = "weft_detour"
 	detourVarGateway     = "gateway"
+	detourVarGateway6    = "gateway6"
 	detourVarHeartbeat   = "heartbeat"
 	detourVarPatience    = "patience"
 	detourVarUplink      = "uplink"
@@ -81,6 +82,7 @@ type detourMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type detourVariableSpecs struct {
 	Gateway   *ebpf.VariableSpec `ebpf:"gateway"`
+	Gateway6  *ebpf.VariableSpec `ebpf:"gateway6"`
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	Uplink    *ebpf.VariableSpec `ebpf:"uplink"`
@@ -120,6 +122,7 @@ func (m *detourMaps) Close() error {
 // It can be passed to loadDetourObjects or ebpf.CollectionSpec.LoadAndAssign.
 type detourVariables struct {
 	Gateway   *ebpf.Variable `ebpf:"gateway"`
+	Gateway6  *ebpf.Variable `ebpf:"gateway6"`
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	Uplink    *ebpf.Variable `ebpf:"uplink"`

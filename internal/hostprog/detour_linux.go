@@ -20,15 +20,16 @@ type DetourConfig struct {
 	TUN    string // a device without Ethernet headers
 	Uplink string // an Ethernet device, from which packets leave instead
 
-	// Gateway is the next hop there, IPv4. The zero value means the routing table's next
-	// hop for routes out of the uplink; if there is none, the packet is lost.
-	Gateway netip.Addr
+	// Gateway is the next hop there of IPv4, Gateway6 that of IPv6. The zero value means the
+	// routing table's next hop for routes out of the uplink; if there is none, the packet is
+	// lost.
+	Gateway, Gateway6 netip.Addr
 
 	// Patience is how long the reader may be silent, from 1 ms to an hour.
 	Patience time.Duration
 }
 
-// DetourStats counts the IPv4 packets that came to a TUN while its reader was silent,
+// DetourStats counts the packets that came to a TUN while its reader was silent,
 // since the program was attached.
 type DetourStats struct {
 	Detoured uint64 `json:"detoured"` // sent by the uplink; super-segments count as their segments
@@ -47,7 +48,7 @@ var (
 // AttachDetour makes the kernel send packets for a TUN out of an uplink instead, by the
 // uplink's routes, while the TUN's reader does not Beat. So the kernel's connections
 // continue when the process that reads the TUN hangs. Packets already in the TUN's queue
-// wait there. IPv6 is left alone. The packets are as the kernel made them, with
+// wait there. The packets are as the kernel made them, with
 // super-segments whole; the programs at the uplink's egress see them.
 //
 // Before the first Beat all packets take the uplink. The namespace is the calling
@@ -67,6 +68,9 @@ func AttachDetour(cfg DetourConfig) (*Detour, error) {
 func (c DetourConfig) check() error {
 	if c.Gateway.IsValid() && !c.Gateway.Unmap().Is4() {
 		return fmt.Errorf("Gateway: %v is not IPv4", c.Gateway)
+	}
+	if c.Gateway6.IsValid() && (!c.Gateway6.Is6() || c.Gateway6.Is4In6()) {
+		return fmt.Errorf("Gateway6: %v is not IPv6", c.Gateway6)
 	}
 	if c.Patience < time.Millisecond || c.Patience > maxPatience {
 		return fmt.Errorf("Patience is %v, must be from 1ms to %v", c.Patience, maxPatience)
@@ -100,9 +104,14 @@ func (d *Detour) load(cfg DetourConfig, tun netlink.Link) error {
 	if cfg.Gateway.IsValid() {
 		next = cfg.Gateway.Unmap().As4()
 	}
+	var next6 [16]byte
+	if cfg.Gateway6.IsValid() {
+		next6 = cfg.Gateway6.As16()
+	}
 	err = errors.Join(setPatience(spec, cfg.Patience),
 		spec.Variables[detourVarUplink].Set(uint32(d.other.Attrs().Index)),
-		spec.Variables[detourVarGateway].Set(binary.NativeEndian.Uint32(next[:])))
+		spec.Variables[detourVarGateway].Set(binary.NativeEndian.Uint32(next[:])),
+		spec.Variables[detourVarGateway6].Set(next6))
 	if err != nil {
 		return err
 	}

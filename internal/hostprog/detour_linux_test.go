@@ -30,11 +30,23 @@ type detourTest struct {
 	cfg       DetourConfig
 }
 
-func newDetourTest(t *testing.T, gateway netip.Addr) *detourTest {
+// The IPv6 addresses of the two hosts.
+const (
+	detourNear6 = "fd00::2"
+	detourFar6  = "fd00::99"
+)
+
+// newDetourTest makes one whose program knows the neighbour as the gateway, or not.
+func newDetourTest(t *testing.T, named bool) *detourTest {
 	t.Helper()
 	d := &detourTest{near: kerneltest.Namespace(t, "near"), far: kerneltest.Namespace(t, "far"),
-		cfg: DetourConfig{TUN: "t0", Uplink: "p0", Gateway: gateway, Patience: time.Second}}
+		cfg: DetourConfig{TUN: "t0", Uplink: "p0", Patience: time.Second}}
+	if named {
+		d.cfg.Gateway, d.cfg.Gateway6 = netip.MustParseAddr(farAddr), netip.MustParseAddr(detourFar6)
+	}
 	cable(t, d.near, d.far)
+	kerneltest.Shell(t, d.near, "ip addr add "+detourNear6+"/64 dev p0 nodad")
+	kerneltest.Shell(t, d.far, "ip addr add "+detourFar6+"/64 dev p1 nodad")
 	d.do(t, func() (err error) {
 		// With offloads, so that super-segments come to it whole.
 		tun := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "t0"}, Mode: netlink.TUNTAP_MODE_TUN,
@@ -44,8 +56,8 @@ func newDetourTest(t *testing.T, gateway netip.Addr) *detourTest {
 		}
 		d.reader = int(tun.Fds[0].Fd())
 		t.Cleanup(func() { tun.Fds[0].Close() })
-		const tunSetOffload, checksum, tso4 = 0x400454d0, 1, 2
-		if err := unix.IoctlSetInt(d.reader, tunSetOffload, checksum|tso4); err != nil {
+		const tunSetOffload, checksum, tso4, tso6 = 0x400454d0, 1, 2, 4
+		if err := unix.IoctlSetInt(d.reader, tunSetOffload, checksum|tso4|tso6); err != nil {
 			return err
 		}
 		if d.tun, err = netlink.LinkByName("t0"); err != nil {
@@ -56,13 +68,19 @@ func newDetourTest(t *testing.T, gateway netip.Addr) *detourTest {
 		}
 		// A rule leads into the TUN, as a daemon has it: the main table still says
 		// what the uplink's way is.
-		far := netip.PrefixFrom(netip.MustParseAddr(farAddr), 32)
-		rule := netlink.NewRule()
-		rule.Priority, rule.Table = 5740, 5740
-		return errors.Join(
-			netlink.RouteAdd(&netlink.Route{LinkIndex: d.tun.Attrs().Index, Dst: kernel.IPNet(far), Table: 5740,
-				Scope: netlink.SCOPE_LINK, Src: net.ParseIP(nearAddr)}),
-			netlink.RuleAdd(rule))
+		for far, near := range map[string]string{farAddr: nearAddr, detourFar6: detourNear6} {
+			a := netip.MustParseAddr(far)
+			route := &netlink.Route{LinkIndex: d.tun.Attrs().Index, Dst: kernel.IPNet(netip.PrefixFrom(a, a.BitLen())), Table: 5740, Src: net.ParseIP(near)}
+			rule := netlink.NewRule()
+			rule.Priority, rule.Table, rule.Family, rule.IPProto = 5740, 5740, netlink.FAMILY_V6, unix.IPPROTO_TCP // else neighbour discovery goes there, too
+			if a.Is4() {
+				route.Scope, rule.Family, rule.IPProto = netlink.SCOPE_LINK, netlink.FAMILY_V4, 0
+			}
+			if err := errors.Join(netlink.RouteAdd(route), netlink.RuleAdd(rule)); err != nil {
+				return fmt.Errorf("%s: %w", far, err)
+			}
+		}
+		return nil
 	})
 	d.do(t, func() (err error) {
 		d.detour, err = AttachDetour(d.cfg)
@@ -99,7 +117,8 @@ func (d *detourTest) alive(t *testing.T, yes bool) {
 	}
 }
 
-// queued reads what is in the TUN by now, and says how many packets of IPv4 that is.
+// queued reads what is in the TUN by now, and says how many packets that is, but for what
+// IPv6 says of itself.
 func (d *detourTest) queued() (n int) {
 	b := make([]byte, 70000)
 	unix.SetNonblock(d.reader, true)
@@ -107,7 +126,7 @@ func (d *detourTest) queued() (n int) {
 		if _, err := unix.Read(d.reader, b); err != nil {
 			return n
 		}
-		if b[10]>>4 == 4 { // behind struct virtio_net_hdr
+		if ip := b[10:]; ip[0]>>4 == 4 || ip[6] == unix.IPPROTO_TCP { // behind struct virtio_net_hdr
 			n++
 		}
 	}
@@ -137,13 +156,13 @@ func (d *detourTest) longest(t *testing.T) func() int {
 	}
 }
 
-// transfer opens a connection to the neighbour and sends so many bytes. hang, unless
-// nil, is called after the first of them.
-func (d *detourTest) transfer(t *testing.T, n int, hang func()) {
+// transfer opens a connection to the neighbour's address far and sends so many bytes. hang,
+// unless nil, is called after the first of them.
+func (d *detourTest) transfer(t *testing.T, far string, n int, hang func()) {
 	t.Helper()
 	var l net.Listener
 	err := kernel.InNamespace(d.far, func() (err error) {
-		l, err = net.Listen("tcp4", farAddr+":0")
+		l, err = net.Listen("tcp", net.JoinHostPort(far, "0"))
 		return err
 	})
 	if err != nil {
@@ -154,7 +173,7 @@ func (d *detourTest) transfer(t *testing.T, n int, hang func()) {
 	arrived := make(chan error, 1)
 	go func() { arrived <- receiveAll(l, sent) }()
 	d.do(t, func() error {
-		conn, err := net.DialTimeout("tcp4", l.Addr().String(), kerneltest.Patience)
+		conn, err := net.DialTimeout("tcp", l.Addr().String(), kerneltest.Patience)
 		if err != nil {
 			return fmt.Errorf("dial: %w", err)
 		}
@@ -177,40 +196,44 @@ func (d *detourTest) transfer(t *testing.T, n int, hang func()) {
 // Connections of the kernel's go on when nobody reads the TUN: by the routing table's
 // next hop, and by one that is named.
 func TestDetour_connectionsGoOn(t *testing.T) {
-	for _, gateway := range []netip.Addr{{}, netip.MustParseAddr(farAddr)} {
-		t.Run(fmt.Sprint(gateway), func(t *testing.T) {
-			d := newDetourTest(t, gateway)
-			longest := d.longest(t)
-			d.transfer(t, 1<<20, nil)
-			if n := longest(); n < 10000 {
-				t.Errorf("the longest packet has %d bytes: super-segments did not stay whole", n)
-			}
-			st, err := d.detour.Stats()
-			if err != nil || st.Detoured < 1<<20/1460 || st.Stuck != 0 {
-				t.Errorf("%+v, %v", st, err)
-			}
-			if n := d.queued(); n != 0 {
-				t.Errorf("%d packets in the TUN, too", n)
-			}
-			// One that is under way when the reader stops: what it sent last is in the
-			// TUN, and comes again.
-			d.transfer(t, 1<<20, func() {
-				d.alive(t, true)
-				go func() {
-					time.Sleep(50 * time.Millisecond)
-					d.alive(t, false)
-				}()
-			})
-			if n := d.queued(); n == 0 {
-				t.Error("nothing went into the TUN while its reader was alive")
-			}
-		})
+	for _, far := range []string{farAddr, detourFar6} {
+		for _, named := range []bool{false, true} {
+			t.Run(fmt.Sprint(far, named), func(t *testing.T) { connectionsGoOn(t, far, named) })
+		}
 	}
 }
 
-// While the reader beats, everything goes into the TUN, and so does IPv6 ever after.
+func connectionsGoOn(t *testing.T, far string, named bool) {
+	d := newDetourTest(t, named)
+	longest := d.longest(t)
+	d.transfer(t, far, 1<<20, nil)
+	if n := longest(); n < 10000 {
+		t.Errorf("the longest packet has %d bytes: super-segments did not stay whole", n)
+	}
+	st, err := d.detour.Stats()
+	if err != nil || st.Detoured < 1<<20/1460 || st.Stuck != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if n := d.queued(); n != 0 {
+		t.Errorf("%d packets in the TUN, too", n)
+	}
+	// One that is under way when the reader stops: what it sent last is in the
+	// TUN, and comes again.
+	d.transfer(t, far, 1<<20, func() {
+		d.alive(t, true)
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			d.alive(t, false)
+		}()
+	})
+	if n := d.queued(); n == 0 {
+		t.Error("nothing went into the TUN while its reader was alive")
+	}
+}
+
+// While the reader beats, everything goes into the TUN, and so does what is not IP ever after.
 func TestDetour_leavesAlone(t *testing.T) {
-	d := newDetourTest(t, netip.Addr{})
+	d := newDetourTest(t, false)
 	d.alive(t, true)
 	d.queued()
 	d.do(t, func() error {
@@ -226,26 +249,30 @@ func TestDetour_leavesAlone(t *testing.T) {
 	if st, err := d.detour.Stats(); err != nil || st != (DetourStats{}) {
 		t.Errorf("%+v, %v", st, err)
 	}
-	// A silent reader gets IPv6 still.
+	// A silent reader gets the rest still.
 	d.alive(t, false)
 	frame := make([]byte, 60)
-	frame[12], frame[13], frame[14] = 0x86, 0xdd, 0x60
+	frame[12], frame[13] = 0x88, 0xcc
 	verdict, err := d.detour.at.Prog.Run(&ebpf.RunOptions{Data: frame})
 	if err != nil || verdict != actUnspec {
-		t.Errorf("IPv6: verdict %d, %v", verdict, err)
+		t.Errorf("LLDP: verdict %d, %v", verdict, err)
 	}
 	kerneltest.Within(t, kerneltest.Patience, "a Beat", func() bool {
 		if err := d.detour.Beat(); err != nil {
 			t.Fatal(err)
 		}
-		frame[12], frame[13], frame[14] = 8, 0, 0x45
-		verdict, err := d.detour.at.Prog.Run(&ebpf.RunOptions{Data: frame})
-		return err == nil && verdict == actUnspec
+		for _, start := range [][]byte{{8, 0, 0x45}, {0x86, 0xdd, 0x60}} {
+			copy(frame[12:], start)
+			if verdict, err := d.detour.at.Prog.Run(&ebpf.RunOptions{Data: frame}); err != nil || verdict != actUnspec {
+				return false
+			}
+		}
+		return true
 	})
 }
 
 func TestDetour_repair(t *testing.T) {
-	d := newDetourTest(t, netip.Addr{})
+	d := newDetourTest(t, false)
 	repair := func(want int) {
 		t.Helper()
 		mended, err := d.detour.Repair()
@@ -266,7 +293,7 @@ func TestDetour_repair(t *testing.T) {
 	})
 	repair(1)
 	repair(0)
-	d.transfer(t, 1000, nil)
+	d.transfer(t, farAddr, 1000, nil)
 	d.do(t, func() error {
 		up, err := netlink.LinkByName("p0")
 		if err != nil {
@@ -288,6 +315,7 @@ func TestAttachDetour_errorsSayWhatToDo(t *testing.T) {
 	}{
 		{DetourConfig{TUN: "t0", Uplink: "p0"}, "Patience is 0s, must be from 1ms to 1h0m0s"},
 		{DetourConfig{TUN: "t0", Uplink: "p0", Patience: time.Second, Gateway: netip.IPv6Loopback()}, "Gateway: ::1 is not IPv4"},
+		{DetourConfig{TUN: "t0", Uplink: "p0", Patience: time.Second, Gateway6: netip.MustParseAddr("10.0.0.1")}, "Gateway6: 10.0.0.1 is not IPv6"},
 		{DetourConfig{TUN: "t0", Uplink: "p0", Patience: time.Second}, "port t0: no such device"},
 		{DetourConfig{TUN: "p1", Uplink: "p0", Patience: time.Second}, "a device without Ethernet headers is needed"},
 		{DetourConfig{TUN: "p1", Uplink: "lo", Patience: time.Second}, "an Ethernet device is needed"},

@@ -28,9 +28,11 @@ func (o *Spray) SetPlain(plain func(rack netip.Prefix) bool) error {
 }
 
 // startPlain is for tables that are still empty.
-func (w *ways) startPlain() {
+func (w *ways) startPlain(carried func(rack netip.Prefix) bool) {
 	for _, rack := range w.all {
-		w.plain[rack.prefix] = true
+		if carried == nil || !carried(rack.prefix) {
+			w.plain[rack.prefix] = true
+		}
 	}
 }
 

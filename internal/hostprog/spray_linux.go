@@ -206,7 +206,7 @@ func (o *Spray) findWays(cfg SprayConfig) (err error) {
 			o.ends[word] = a
 		}
 		if cfg.StartPlain {
-			w.startPlain()
+			w.startPlain(cfg.StartCarried)
 		}
 	}
 	return nil
@@ -257,6 +257,16 @@ func (o *Spray) SetTopology(t *topology.Topology) error {
 		}
 		return nil
 	})
+}
+
+// Replace is AttachSpray, for the uplink of o and where o was attached, whatever the calling
+// thread's network namespace is. o is then to be closed, which leaves the other one in place.
+func (o *Spray) Replace(cfg SprayConfig) (other *Spray, err error) {
+	err = o.atHome(func() (err error) {
+		other, err = AttachSpray(cfg)
+		return err
+	})
+	return other, err
 }
 
 // DetachSpray removes the program from an uplink in the network namespace of the calling

@@ -13,7 +13,8 @@ type Steered uint8
 const (
 	// SteerTCP is unfragmented TCP; over IPv6, TCP without extension headers.
 	SteerTCP Steered = 1 << iota
-	// SteerEverything is all of IPv4, including fragments. IPv6 has it not.
+	// SteerEverything is all of the address's family, including fragments. Of IPv6 it leaves
+	// the kernel what neighbours and routers ask and say (RFC 4861).
 	SteerEverything
 	// SteerTunnelErrors is ICMP errors about IP-in-IP packets that the address has sent,
 	// and ICMPv6 errors about IPv6 in IPv6. A switch quotes the outer header (RFC 2003
@@ -47,8 +48,6 @@ func checkSteerRules(rules []SteerRule) error {
 			return fmt.Errorf("Rules: address %v has two rules; join their What with |", a)
 		case r.What == 0 || r.What&^steerAny != 0:
 			return fmt.Errorf("Rules: What of %v is %d; use SteerTCP, SteerEverything, SteerTunnelErrors or several, joined with |", a, r.What)
-		case a.Is6() && r.What&SteerEverything != 0:
-			return fmt.Errorf("Rules: What of %v has SteerEverything, which is for IPv4; use SteerTCP, SteerTunnelErrors or both", a)
 		}
 		seen[a] = true
 	}

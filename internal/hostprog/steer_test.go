@@ -37,7 +37,7 @@ func steerOracle(rules []SteerRule, frame []byte) bool {
 	switch {
 	case what&SteerEverything != 0:
 		return true
-	case fragment:
+	case fragment, ip[2] == 0 && ip[3] == 0:
 		return false
 	case ip[9] == 6:
 		return what&SteerTCP != 0
@@ -61,13 +61,17 @@ func steerOracle6(rules []SteerRule, ip []byte) bool {
 		return false
 	}
 	switch what := rules[i].What; {
+	case ip[6] == 41 || ip[6] == 4, ip[6] == 58 && (len(ip) < 41 || ip[40] >= 133 && ip[40] <= 137):
+		return false
+	case what&SteerEverything != 0:
+		return true
 	case ip[6] == 6:
 		return what&SteerTCP != 0
 	case ip[6] != 58 || what&SteerTunnelErrors == 0 || len(ip) < 40+8+40:
 		return false
 	}
 	about := ip[48:]
-	return slices.Contains([]byte{1, 2, 3, 4}, ip[40]) && about[0]>>4 == 6 && about[6] == 41 &&
+	return slices.Contains([]byte{1, 2, 3, 4}, ip[40]) && about[0]>>4 == 6 && (about[6] == 41 || about[6] == 4) &&
 		netip.AddrFrom16([16]byte(about[8:])) == dst
 }
 
@@ -84,6 +88,8 @@ var (
 		{steerTo(5), SteerTCP | SteerTunnelErrors},
 		{steerTo(6), SteerTCP | SteerEverything | SteerTunnelErrors},
 		{steerTo6(2), SteerTCP},
+		{steerTo6(3), SteerEverything},
+		{steerTo6(6), SteerTCP | SteerEverything | SteerTunnelErrors},
 		{steerTo6(4), SteerTunnelErrors},
 		{steerTo6(5), SteerTCP | SteerTunnelErrors},
 	}
@@ -110,6 +116,7 @@ func steerPackets() []namedPacket {
 		tcp := []byte{0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0, 'd', 'a', 't', 'a'}
 		add("TCP", same, tcp)
 		add("no payload", same, nil)
+		add("no length", same, tcp, func(b []byte) { b[2], b[3] = 0, 0 })
 		add("no DF", func(h *kerneltest.IPv4) { h.Frag = 0 }, tcp)
 		add("reserved flag", func(h *kerneltest.IPv4) { h.Frag = 0x8000 }, tcp)
 		add("options", func(h *kerneltest.IPv4) { h.Options = []byte{1, 1, 1, 0} }, tcp)
@@ -151,7 +158,7 @@ func steerPackets() []namedPacket {
 func steerPackets6() []namedPacket {
 	var all []namedPacket
 	from := steerTo6(99)
-	for _, n := range []byte{2, 4, 5, 7} {
+	for _, n := range []byte{2, 3, 4, 5, 6, 7} {
 		own := steerTo6(n)
 		add := func(name string, next byte, payload []byte, bytes ...func([]byte)) {
 			h := kerneltest.IPv6{Class: 2, Label: 0xabcde, Next: next, Hops: 60, Src: from, Dst: own}
@@ -181,7 +188,8 @@ func steerPackets6() []namedPacket {
 		for kind := range byte(6) {
 			add("ICMPv6 about a tunnel", 58, complaint(kind, 41, own))
 		}
-		for _, next := range []byte{4, 6, 44} {
+		add("ICMPv6 about a tunnel of IPv4", 58, complaint(2, 4, own))
+		for _, next := range []byte{5, 6, 40, 42, 44} {
 			add("ICMPv6 about another protocol", 58, complaint(2, next, own))
 		}
 		for i := 8; i < 24; i += 4 {
@@ -190,6 +198,9 @@ func steerPackets6() []namedPacket {
 		add("ICMPv6 about version 4", 58, complaint(2, 41, own), func(b []byte) { b[48] = 0x45 })
 		add("ICMPv6 with too little of the packet", 58, complaint(2, 41, own)[:8+39])
 		add("ICMPv6 with the packet's header alone", 58, complaint(2, 41, own)[:8+40])
+		for kind := byte(132); kind < 139; kind++ {
+			add("ICMPv6 of neighbours", 58, []byte{kind, 0, 0, 0, 0, 0, 0, 0})
+		}
 		add("an echo", 58, []byte{128, 0, 0, 0, 0, 0, 0, 0})
 		add("nested", 41, kerneltest.IPv6{Next: 6, Src: from, Dst: own}.Bytes(tcp))
 	}
@@ -330,7 +341,6 @@ func TestCheckSteerRules(t *testing.T) {
 		{make([]SteerRule, 17), "must be 1 to 16"},
 		{[]SteerRule{{netip.Addr{}, SteerTCP}}, "give an IPv4 or IPv6 address"},
 		{[]SteerRule{{netip.MustParseAddr("fe80::1%p0"), SteerTCP}}, "fe80::1%p0 has a zone"},
-		{[]SteerRule{{steerTo6(2), SteerTCP | SteerEverything}}, "What of 2001:db8:11::2200:0:2 has SteerEverything"},
 		{[]SteerRule{{a, 0}}, "What of 10.0.0.2 is 0"},
 		{[]SteerRule{{a, 8}}, "What of 10.0.0.2 is 8"},
 		{[]SteerRule{{a, SteerTCP}, {a, SteerEverything}}, "10.0.0.2 has two"},

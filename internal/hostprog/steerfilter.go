@@ -12,6 +12,7 @@ import (
 const (
 	offEtherType = 12
 	offIP        = kernel.EthernetHeader
+	offLength    = offIP + 2
 	offFragment  = offIP + 6
 	offProtocol  = offIP + 9
 	offDst       = offIP + 16
@@ -101,6 +102,8 @@ func steerPacket(rules []SteerRule) []bpf.Instruction {
 	c.acceptTo(rules, SteerEverything)
 	c.load(offFragment, 2)
 	c.require(bpf.JumpBitsNotSet, 0x3fff)
+	c.load(offLength, 2)
+	c.require(bpf.JumpNotEqual, 0) // or a super-segment of more than 64 KB
 	c.load(offProtocol, 1)
 	c.onlyIf(bpf.JumpEqual, 6, func(c *steerCode) {
 		c.load(offDst, 4)
@@ -154,6 +157,16 @@ func (c *steerCode) packet6(rules []SteerRule) {
 	c.load(offPayload6, 2)
 	c.require(bpf.JumpNotEqual, 0)
 	c.load(offNext6, 1)
+	c.require(bpf.JumpNotEqual, 41) // IPv6 in IPv6
+	c.require(bpf.JumpNotEqual, 4)  // IPv4 in IPv6
+	c.onlyIf(bpf.JumpEqual, 58, func(c *steerCode) {
+		c.load(offIP+header, 1)
+		c.onlyIf(bpf.JumpGreaterOrEqual, 133, func(c *steerCode) { // neighbours' and routers', to 137
+			c.require(bpf.JumpGreaterThan, 137)
+		})
+	})
+	c.acceptTo6(rules, SteerEverything)
+	c.load(offNext6, 1)
 	c.onlyIf(bpf.JumpEqual, 6, func(c *steerCode) {
 		c.acceptTo6(rules, SteerTCP)
 		c.reject()
@@ -162,7 +175,7 @@ func (c *steerCode) packet6(rules []SteerRule) {
 	const about = offIP + header + icmpHeader
 	c.load(about+36, 4) // the whole header is there
 	c.load(about+6, 1)
-	c.require(bpf.JumpEqual, 41) // IPv6
+	c.requireOneOf(4, 41) // IPv4 or IPv6 inside
 	c.load(about, 1)
 	c.require(bpf.JumpGreaterOrEqual, 0x60)
 	c.require(bpf.JumpLessOrEqual, 0x6f)

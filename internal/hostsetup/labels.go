@@ -21,6 +21,11 @@ func (p *Plan) labels(o Options) {
 	p.Rules = append(p.Rules, Rule{Priority: RuleOut, IPv6: true, Iif: o.TUN, Table: TableOut})
 }
 
+// forwardsLabels reports whether the kernel has to forward packets with labels.
+func (o Options) forwardsLabels() bool {
+	return o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !o.SIDs
+}
+
 // minMTU bounds MTU. Devices with less than what IPv6 asks for have none.
 func (o Options) minMTU() int {
 	if o.Carrier == encap.CarrierSRv6 {

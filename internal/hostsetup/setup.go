@@ -40,6 +40,9 @@ type Options struct {
 	// packets with labels that weft writes to the TUN, which needs Gateway and Address.
 	Carrier    encap.Carrier
 	Advertised bool // the uplink takes router advertisements, and is to go on doing so
+	// SIDs says that Carrier leads to SIDs of a graph. What reads the TUN writes no such
+	// packets to it.
+	SIDs bool
 
 	Fabric []netip.Prefix       // destinations whose packets the uplink's program encapsulates
 	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
@@ -67,8 +70,9 @@ type Options struct {
 	FilterAll int
 }
 
-// Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates.
-// The fields are those of Options; Narrow is both families'.
+// Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates,
+// or what reads the TUN. That writes nothing back to it, so Linux need not forward IPv6. The
+// fields are those of Options; TUN and Narrow are both families'.
 type Six struct {
 	Address, Gateway netip.Addr
 	MTU              int // bytes
@@ -132,7 +136,7 @@ func PlanFor(o Options) (Plan, error) {
 	p.several(o)
 	if len(o.Fabric) > 0 {
 		p.fabric(o)
-		if o.Carrier == encap.CarrierSRv6 && o.TUN != "" {
+		if o.forwardsLabels() {
 			p.labels(o)
 		}
 	}
@@ -161,7 +165,7 @@ func (o Options) check() error {
 		return fmt.Errorf("host plan: TUN6 needs an MTU of %d bytes, and TUNMTU is %d", kernel.MinMTU6, o.TUNMTU)
 	case o.Carrier != encap.CarrierIPIP && o.Carrier != encap.CarrierSRv6:
 		return fmt.Errorf("host plan: Carrier is %v, which hosts do not write; use ipip or srv6", o.Carrier)
-	case o.Carrier == encap.CarrierSRv6 && o.TUN != "" && !(o.Gateway.Is4() && o.Address.Is4()):
+	case o.forwardsLabels() && !(o.Gateway.Is4() && o.Address.Is4()):
 		return fmt.Errorf("host plan: Gateway is %v and Address %v; labels in IPv6 need the switch's IPv4 address and the host's", o.Gateway, o.Address)
 	}
 	for _, name := range slices.Concat([]string{o.TUN, o.Uplink}, o.Strict, names(o.Others)) {
@@ -276,10 +280,15 @@ func (p *Plan) lead(r Route, fabric, rack []netip.Prefix, narrow map[netip.Prefi
 	}
 }
 
-// six has the kernel's IPv6 packets leave room for the outer header.
+// six has the kernel's IPv6 packets leave room for the outer header, and leads TCP into the
+// TUN first.
 func (p *Plan) six(o Options) {
-	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: "lo", Table: TableOut})
 	s := o.Six
+	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: "lo", Table: TableOut})
+	if o.TUN6 {
+		p.Divert = append(p.Divert, Rule{Priority: RuleIn, IPv6: true, Iif: "lo", Protocol: protoTCP, Table: TableIn})
+		p.lead(Route{Table: TableIn, Device: o.TUN, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)
+	}
 	r := Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}
 	for _, w := range o.Others {
 		if w.Gateway6.IsValid() == s.Gateway.IsValid() { // the kernel takes no route with only some

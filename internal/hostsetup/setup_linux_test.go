@@ -110,7 +110,7 @@ func strictGateway(t *testing.T) Plan {
 	o.Carrier, o.Advertised = encap.CarrierSRv6, true
 	o.Tunnel = prefixes("10.9.0.0/24", "fd00:9::/64")
 	o.Endpoints = tunnelOptions().Endpoints
-	o.Six = sixOptions()
+	o.Six, o.TUN6 = sixOptions(), true
 	p, err := PlanFor(o)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestCleanupHost(t *testing.T) {
 	in(t, ns, func() error { return attachSomeOffload() })
 	s.die()
 	removed, err := cleanup()
-	if got := strings.Join(removed, ", "); err != nil || got != "1 program, 11 rules, 10 routes, 3 settings, 1 address" {
+	if got := strings.Join(removed, ", "); err != nil || got != "1 program, 12 rules, 13 routes, 3 settings, 1 address" {
 		t.Errorf("removed %s; %v", got, err)
 	}
 	differ(t, "the configuration", before, configuration(t, ns))

@@ -48,6 +48,8 @@ func TestPlanHost_commands(t *testing.T) {
 	both.Six, both.Narrow = sixOptions(), map[netip.Prefix]int{netip.MustParsePrefix("2001:db8:0:2::/64"): 1300}
 	gateway6 := gatewayOptions()
 	gateway6.TUN6, gateway6.TUNMTU = true, 1480
+	carries6 := gateway6
+	carries6.Six, carries6.Narrow = both.Six, both.Narrow
 	strict := gatewayOptions()
 	strict.Uplink, strict.Strict = "eth0.100", []string{"eth0.100"}
 	strictAll := gatewayOptions()
@@ -58,6 +60,8 @@ func TestPlanHost_commands(t *testing.T) {
 	onLink.Gateway, onLink.Rack = netip.Addr{}, nil
 	labelled := gatewayOptions()
 	labelled.Carrier, labelled.MTU, labelled.Advertised = encap.CarrierSRv6, 1460, true
+	toSIDs := gatewayOptions()
+	toSIDs.Carrier, toSIDs.SIDs, toSIDs.MTU, toSIDs.Gateway = encap.CarrierSRv6, true, 1460, netip.Addr{}
 	labelledOffload := offload
 	labelledOffload.Carrier = encap.CarrierSRv6
 	several := both
@@ -119,6 +123,15 @@ func TestPlanHost_commands(t *testing.T) {
 			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
 			"ip -6 rule add pref 5741 iif lo protocol 87 lookup 5741",
 		}},
+		{"gateway that carries IPv6", carries6, false, []string{
+			"sysctl -w net.ipv6.conf.weft0.disable_ipv6=0",
+			"ip route replace 2001:db8:0:2::/64 table 5740 proto 87 dev weft0 mtu 1300",
+			"ip route replace 2001:db8:0:3::/64 table 5740 proto 87 dev weft0 mtu 1460",
+			"ip route replace throw 2001:db8:0:1::/64 table 5740 proto 87",
+			"ip route replace 2001:db8:0:2::/64 table 5741 proto 87 via fe80::1 dev p0 onlink mtu 1300",
+			"ip -6 rule add pref 5741 iif lo protocol 87 lookup 5741",
+			"ip -6 rule add pref 5740 iif lo ipproto tcp protocol 87 lookup 5740",
+		}},
 		{"labels", labelled, true, []string{
 			"sysctl -w net.ipv4.conf.weft0.rp_filter=0",
 			"sysctl -w net.ipv4.conf.weft0.accept_local=1",
@@ -134,6 +147,18 @@ func TestPlanHost_commands(t *testing.T) {
 			"ip rule add pref 5739 iif weft0 protocol 87 lookup 5741",
 			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
 			"ip -6 rule add pref 5739 iif weft0 protocol 87 lookup 5741",
+			"ip rule add pref 5740 iif lo ipproto tcp protocol 87 lookup 5740",
+		}},
+		{"SIDs of a graph", toSIDs, true, []string{
+			"sysctl -w net.ipv4.conf.weft0.rp_filter=0",
+			"sysctl -w net.ipv4.conf.weft0.accept_local=1",
+			"sysctl -w net.ipv4.conf.weft0.forwarding=1",
+			"ip route replace 10.0.0.0/14 table 5740 proto 87 dev weft0 src 10.0.0.2 mtu 1460",
+			"ip route replace throw 10.0.0.0/24 table 5740 proto 87",
+			"ip route replace 10.0.0.0/14 table 5741 proto 87 dev p0 src 10.0.0.2 mtu 1460",
+			"ip route replace throw 10.0.0.0/24 table 5741 proto 87",
+			"ip rule add pref 5739 iif weft0 protocol 87 lookup 5741",
+			"ip rule add pref 5741 iif lo protocol 87 lookup 5741",
 			"ip rule add pref 5740 iif lo ipproto tcp protocol 87 lookup 5740",
 		}},
 		{"labels by the uplink's program", labelledOffload, true, []string{

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"weft/encap"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -40,12 +39,12 @@ type suspect struct {
 const maxLogged = 16
 
 // NewJournal returns one for a log; nil if that is nil. t is the fabric at the beginning,
-// nil if there is none. longest is what an inner packet may have by the carrier, in bytes.
-func NewJournal(log *slog.Logger, t *topology.Topology, carrier encap.Carrier, longest int) *Journal {
+// nil if there is none. carrier names what packets are carried by. longest is what an inner packet may have by the carrier, in bytes.
+func NewJournal(log *slog.Logger, t *topology.Topology, carrier string, longest int) *Journal {
 	if log == nil {
 		return nil
 	}
-	return &Journal{log: log, carrier: carrier.String(), longest: longest, topology: t}
+	return &Journal{log: log, carrier: carrier, longest: longest, topology: t}
 }
 
 // Told takes the topology that the host was given.

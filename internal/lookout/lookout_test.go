@@ -283,7 +283,7 @@ func TestLookout_journal(t *testing.T) {
 	var c dataplanetest.HandClock
 	var log bytes.Buffer
 	config := mute(&c)
-	config.Journal = NewJournal(slog.New(slog.NewTextHandler(&log, nil)), fabric, encap.CarrierIPIP, 1480)
+	config.Journal = NewJournal(slog.New(slog.NewTextHandler(&log, nil)), fabric, "ipip", 1480)
 	config.Tell = func(*topology.Topology, *liveness.Carriage) error { return errors.New("no room") }
 	start(t, config)
 	c.Run(0)

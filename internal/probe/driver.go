@@ -125,15 +125,22 @@ func (d *Driver) Next() time.Duration {
 }
 
 // SetTopology replaces what is known from elsewhere, on top of which comes what the
-// Driver finds out. Of another fabric it forgets all: the host may have another number.
+// Driver finds out. Of another fabric it forgets all, since the host may have another number,
+// but where both are data: see liveness.Watcher.SetTopology.
 func (d *Driver) SetTopology(t *topology.Topology, now time.Duration) error {
-	if t.String() != d.base.String() {
+	same := t.String() == d.base.String()
+	if self, ok := t.ByAddr(d.config.Address); !same && (t.Computed() || d.base.Computed() || !ok || self != d.self) {
 		return d.begin(t)
 	}
 	if err := d.watcher.SetTopology(t, now); err != nil {
 		return err
 	}
 	d.base = t
+	if !same {
+		d.host, _, _ = t.HostAt(d.config.Address)
+		d.labels = liveness.Labels{Topology: t, Self: d.self}
+		clear(d.outers)
+	}
 	return nil
 }
 

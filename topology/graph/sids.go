@@ -26,7 +26,10 @@ const (
 )
 
 const (
-	locatorBits  = 48 // block and node
+	// BlockBits is the length of the block, which is the same in all SIDs of a fabric.
+	BlockBits = 32
+	// LocatorBits is the length of SIDs.Node: block and node.
+	LocatorBits  = 48
 	functionBits = 64 // and function
 )
 
@@ -60,13 +63,13 @@ func SIDsOf(list []netip.Prefix) (s SIDs, err error) {
 // function returns the SID of a function of the node.
 func (s SIDs) function(f uint16) netip.Prefix {
 	a := s.Node.Addr().As16()
-	a[locatorBits/8], a[locatorBits/8+1] = byte(f>>8), byte(f)
+	a[LocatorBits/8], a[LocatorBits/8+1] = byte(f>>8), byte(f)
 	return netip.PrefixFrom(netip.AddrFrom16(a), functionBits)
 }
 
 // complete fills in the SIDs that are left out.
 func (s SIDs) complete() SIDs {
-	if !s.Node.IsValid() || s.Node.Bits() != locatorBits || !s.Node.Addr().Is6() {
+	if !s.Node.IsValid() || s.Node.Bits() != LocatorBits || !s.Node.Addr().Is6() {
 		return s // check refuses them
 	}
 	if s.Decap4 == (netip.Prefix{}) {
@@ -84,7 +87,7 @@ func (s SIDs) check() error {
 	if !n.IsValid() {
 		return fmt.Errorf("node is missing, the locator, such as fcbb:bbbb:1::/48")
 	}
-	if a := n.Addr(); n != n.Masked() || n.Bits() != locatorBits || !a.Is6() || a.Is4In6() || !a.IsGlobalUnicast() {
+	if a := n.Addr(); n != n.Masked() || n.Bits() != LocatorBits || !a.Is6() || a.Is4In6() || !a.IsGlobalUnicast() {
 		return fmt.Errorf("node: %v, must be a locator of IPv6 with 32 bits of block and 16 of node, such as fcbb:bbbb:1::/48", n)
 	}
 	for _, sid := range []struct {
@@ -130,7 +133,7 @@ func (g *Graph) setSIDs(Spec) error {
 func (g *Graph) checkLocators(at map[netip.Prefix]NodeID) error {
 	inside := func(a netip.Addr) (id NodeID, ok bool) {
 		if a.Is6() {
-			p, _ := a.Prefix(locatorBits)
+			p, _ := a.Prefix(LocatorBits)
 			id, ok = at[p]
 		}
 		return id, ok
@@ -146,12 +149,12 @@ func (g *Graph) checkLocators(at map[netip.Prefix]NodeID) error {
 			}
 		}
 		for _, p := range n.Prefixes {
-			if of, ok := inside(p.Addr()); ok && p.Bits() >= locatorBits {
+			if of, ok := inside(p.Addr()); ok && p.Bits() >= LocatorBits {
 				return errorf(n.Line, "node %s: its prefix %v lies within the SIDs of %s%s", n.Name, p, g.nodes[of].Name, g.at(of))
 			}
 		}
 		for _, bits := range g.bits[1] {
-			if n.SIDs.None() || bits >= locatorBits {
+			if n.SIDs.None() || bits >= LocatorBits {
 				continue
 			}
 			wider, _ := n.SIDs.Node.Addr().Prefix(bits)

@@ -29,7 +29,7 @@ func hear(g *graph.Graph, from graph.NodeID, tab *Table) {
 		}
 		for _, p := range announce {
 			ids[p]++
-			tab.Set(Key{leaf, p, ids[p]}, Route{path})
+			tab.Set(Key{leaf, p, ids[p]}, Route{ASPath: path})
 		}
 		if up {
 			for _, p := range g.Up(n) {
@@ -41,7 +41,7 @@ func hear(g *graph.Graph, from graph.NodeID, tab *Table) {
 				if over := g.Node(p.Peer); !slices.Contains(path, over.AS) {
 					for _, a := range over.Addresses {
 						ids[netip.PrefixFrom(a, a.BitLen())]++
-						tab.Set(Key{leaf, netip.PrefixFrom(a, a.BitLen()), ids[netip.PrefixFrom(a, a.BitLen())]}, Route{append(slices.Clone(path), over.AS)})
+						tab.Set(Key{leaf, netip.PrefixFrom(a, a.BitLen()), ids[netip.PrefixFrom(a, a.BitLen())]}, Route{ASPath: append(slices.Clone(path), over.AS)})
 					}
 				}
 			}
@@ -74,7 +74,7 @@ func TestSpec_hasThePathsOfTheFabric(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		first, end := g.Tier(1)
 		own := first + graph.NodeID(r.IntN(int(end-first)))
-		tab := NewTable()
+		tab := NewTable(Config{Neighbors: map[netip.Addr]uint32{leaf: g.Node(own).AS}})
 		hear(g, own, tab)
 		spec, guesses := tab.Spec(self)
 		h, err := graph.New(spec)

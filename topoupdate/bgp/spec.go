@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -9,161 +10,190 @@ import (
 	"weft/topology/graph"
 )
 
-// Host is what the host that hears the routes knows of itself.
-type Host struct {
-	Name      string
-	Addresses []netip.Addr
-}
-
-// Spec returns the graph that the routes make up, the host itself included, and what it had
-// to guess, a line each. A switch is called by its AS, such as as65001. It has the host
-// routes (/32, /128) that its AS announces as its addresses. An edge switch is a neighbour,
-// or announces prefixes and is on no shortest way to those of others; the prefixes are its
-// racks, of which several edge switches may have one. (Longer ways may lead through racks where a link is down, and so may the shortest
-// one to a switch's own address.) Prefixes of links, /30
-// and longer, are nobody's racks. Other switches without an address are left out, as
-// packets cannot bounce there.
-//
-// Where several switches have one AS, and a neighbour sends several routes of one AS path,
-// each address of that AS is taken for a switch, and all of them for wired alike.
-func (t *Table) Spec(self Host) (s graph.Spec, guesses []string) {
-	b := builder{self: self, ases: make(map[uint32]*as), links: make(map[[2]uint32]bool), owners: make(map[netip.Prefix][]uint32)}
-	keys := t.keys()
-	shortest := make(map[netip.Prefix]int)
-	b.shortest = shortest
-	for _, k := range keys {
-		if n, ok := shortest[k.Prefix]; !ok || len(t.routes[k].ASPath) < n {
-			shortest[k.Prefix] = len(t.routes[k].ASPath)
+// keep decides which switches and racks there is place for. First come neighbours, then
+// those of which different switches know, then those that were there before. A switch is
+// wired to one below that is kept.
+func (b *builder) keep() {
+	for _, number := range slices.Sorted(maps.Keys(b.ases)) {
+		b.order = append(b.order, b.ases[number])
+	}
+	slices.SortStableFunc(b.order, func(x, y *as) int {
+		return cmp.Or(yes(x.edge, y.edge), yes(x.sure(), y.sure()), yes(b.t.last.tiers[x.number] > 0, b.t.last.tiers[y.number] > 0))
+	})
+	below := make(map[uint32][]uint32)
+	for l := range b.links {
+		low, high := l[0], l[1]
+		if b.ases[low].tier > b.ases[high].tier {
+			low, high = high, low
+		}
+		if b.ases[high].tier == b.ases[low].tier+1 {
+			below[high] = append(below[high], low)
 		}
 	}
-	for _, k := range keys {
-		path := t.routes[k].ASPath
-		b.add(k, path)
-	}
-	b.setTiers()
-	b.settleOwners()
-	return b.spec(), b.guesses
-}
-
-// as is what is known of an AS.
-type as struct {
-	number    uint32
-	edge      bool // a neighbour
-	transit   bool // is between others on a shortest way
-	addresses []netip.Addr
-	racks     []netip.Prefix
-	tier      int // 0: none
-	shared    bool
-}
-
-type builder struct {
-	self    Host
-	ases    map[uint32]*as
-	links   map[[2]uint32]bool        // the lesser number first
-	owners  map[netip.Prefix][]uint32 // in the order of their routes
-	last    Key                       // of the route before
-	path    []uint32
-	guesses []string
-
-	shortest map[netip.Prefix]int // AS path
-}
-
-func (b *builder) guess(format string, args ...any) {
-	b.guesses = append(b.guesses, fmt.Sprintf(format, args...))
-}
-
-func (b *builder) as(number uint32) *as {
-	a, ok := b.ases[number]
-	if !ok {
-		a = &as{number: number}
-		b.ases[number] = a
-	}
-	return a
-}
-
-// add takes the routes in the order of their keys.
-func (b *builder) add(k Key, path []uint32) {
-	origin, shortest := path[len(path)-1], len(path) == b.shortest[k.Prefix]
-	b.as(path[0]).edge = true
-	for i, number := range path {
-		a := b.as(number)
-		a.transit = a.transit || shortest && !k.Prefix.IsSingleIP() && i > 0 && i < len(path)-1
-		if i > 0 {
-			b.links[[2]uint32{min(path[i-1], number), max(path[i-1], number)}] = true
+	switches, racks := 0, 0
+	for _, a := range b.order {
+		n := b.switches(a)
+		switch {
+		case a.tier == 0 || a.tier > graph.MaxTier:
+		case n == 0:
+			b.guess("AS %d announces no address of its own (a /32 or /128); packets cannot bounce there, and it is left out", a.number)
+		case switches+n > maxSwitches:
+			b.guess("there are more than %d switches; AS %d is left out", maxSwitches, a.number)
+		default:
+			switches += n
+			a.kept = true
 		}
-		// The same AS path twice leads by different switches.
-		if same := k.Prefix == b.last.Prefix && k.Neighbor == b.last.Neighbor && slices.Equal(path, b.path); same && i > 0 && i < len(path)-1 {
-			a.shared = true
-		}
-	}
-	b.last, b.path = k, path
-	if slices.Contains(b.owners[k.Prefix], origin) {
-		return
-	}
-	for _, own := range b.self.Addresses {
-		// Where an edge switch of this host's says the same, others of its rack may.
-		if k.Prefix.Contains(own) && len(path) > 1 && b.shortest[k.Prefix] > 1 {
-			b.guess("%v of AS %d has this host's own address %v; it is left out", k.Prefix, origin, own)
-			return
-		}
-	}
-	b.owners[k.Prefix] = append(b.owners[k.Prefix], origin)
-	switch a := b.as(origin); {
-	case k.Prefix.IsSingleIP():
-		a.addresses = append(a.addresses, k.Prefix.Addr())
-	case k.Prefix.Bits() < k.Prefix.Addr().BitLen()-2:
-		a.racks = append(a.racks, k.Prefix)
-	}
-}
-
-// settleOwners finds what several have announced. A rack may have several edge switches. The
-// addresses that these announce together are hosts'. All else is the first one's.
-func (b *builder) settleOwners() {
-	for _, p := range slices.SortedFunc(maps.Keys(b.owners), comparePrefixes) {
-		owners := b.owners[p]
-		if len(owners) < 2 {
+		if !a.kept {
 			continue
 		}
-		edges := !slices.ContainsFunc(owners, func(number uint32) bool { return b.ases[number].tier != 1 })
-		if edges && !p.IsSingleIP() {
-			continue
-		}
-		keep := owners[:1]
-		if edges {
-			keep = nil
-		} else {
-			b.guess("%v is announced by AS %d and AS %d; it is taken for the former's", p, owners[0], owners[1])
-		}
-		for _, number := range owners[len(keep):] {
-			a := b.ases[number]
-			a.racks = slices.DeleteFunc(a.racks, func(o netip.Prefix) bool { return o == p })
-			a.addresses = slices.DeleteFunc(a.addresses, func(o netip.Addr) bool { return p.IsSingleIP() && o == p.Addr() })
-		}
-		b.owners[p] = keep
-	}
-}
-
-// setTiers gives edge switches tier 1, and others the number of links to the next edge
-// switch and 1.
-func (b *builder) setTiers() {
-	next := make(map[uint32]bool)
-	for number, a := range b.ases {
-		if a.edge || len(a.racks) > 0 && !a.transit {
-			next[number] = true
+		if a.tier == 1 {
+			racks += b.keepRacks(a, maxRacks-racks)
+		} else if len(a.racks) > 0 {
+			slices.SortFunc(a.racks, comparePrefixes)
+			b.guess("AS %d passes on what others announce, so its prefixes %v are no racks", a.number, a.racks[:min(len(a.racks), maxAddresses)])
 		}
 	}
-	for tier := 1; len(next) > 0; tier++ {
-		for number := range next {
-			b.ases[number].tier = tier
-		}
-		after := make(map[uint32]bool)
-		for l := range b.links {
-			for i, number := range l {
-				if other := l[1-i]; next[number] && b.ases[other].tier == 0 {
-					after[other] = true
-				}
+	for tier := 2; tier <= graph.MaxTier; tier++ {
+		for _, a := range b.order {
+			if a.tier == tier {
+				a.kept = a.kept && slices.ContainsFunc(below[a.number], func(n uint32) bool { return b.ases[n].kept })
 			}
 		}
-		next = after
 	}
+	for _, a := range b.order {
+		if a.tier > graph.MaxTier {
+			b.guess("AS %d is %d links away from any edge switch; it is left out", a.number, a.tier-1)
+		}
+	}
+}
+
+// keepRacks leaves an edge switch as many racks as there is place for, and first those that
+// it had before. It returns their number.
+func (b *builder) keepRacks(a *as, place int) int {
+	slices.SortFunc(a.racks, func(p, q netip.Prefix) int {
+		return cmp.Or(yes(b.known(p, a.number), b.known(q, a.number)), comparePrefixes(p, q))
+	})
+	most := min(maxRacksEach, place)
+	if len(a.racks) > most {
+		b.guess("AS %d has more prefixes than the %d that there is place for; %v and others are left out", a.number, most, a.racks[most])
+		a.racks = a.racks[:most]
+	}
+	slices.SortFunc(a.racks, comparePrefixes)
+	return len(a.racks)
+}
+
+// switches returns how many switches an AS is, 0 if it has no address and needs one.
+func (b *builder) switches(a *as) int {
+	for f := range a.addresses {
+		slices.SortFunc(a.addresses[f], compareClaims)
+	}
+	slices.SortFunc(a.locators, compareClaims)
+	n := max(len(a.addresses[0]), len(a.addresses[1]))
+	switch {
+	case a.tier == 1:
+		return 1
+	case a.shared:
+		return min(n, maxSwitchesOfAS)
+	}
+	return min(n, 1)
+}
+
+// spec makes nodes and links of what is kept.
+func (b *builder) spec() (s graph.Spec) {
+	names := make(map[uint32][]string)
+	s.Nodes = append(s.Nodes, graph.Node{Name: b.self.Name, Addresses: slices.Clone(b.self.Addresses)})
+	for _, number := range slices.Sorted(maps.Keys(b.ases)) {
+		a := b.ases[number]
+		if !a.kept {
+			continue
+		}
+		for _, n := range b.nodes(a) {
+			s.Nodes = append(s.Nodes, n)
+			names[number] = append(names[number], n.Name)
+		}
+		if a.edge {
+			s.Links = append(s.Links, graph.Link{Ends: [2]string{b.self.Name, names[number][0]}})
+		}
+	}
+	links := slices.SortedFunc(maps.Keys(b.links), compareLinks)
+	fastest := 0.0
+	for _, l := range links {
+		fastest = max(fastest, median(b.links[l].rates))
+	}
+	for _, l := range links {
+		if !b.ases[l[0]].kept || !b.ases[l[1]].kept {
+			continue
+		}
+		if low, high := b.ases[l[0]].tier, b.ases[l[1]].tier; low != high+1 && high != low+1 {
+			b.guess("AS %d and AS %d are wired to each other, but are in tiers %d and %d; their link is left out", l[0], l[1], low, high)
+			continue
+		}
+		rate := median(b.links[l].rates)
+		if rate == 0 && fastest > 0 {
+			rate = fastest
+			b.guess("no rate of the link between AS %d and AS %d is known; it is taken for one of the fastest", l[0], l[1])
+		}
+		for _, one := range names[l[0]] {
+			for _, two := range names[l[1]] {
+				if len(s.Links) == maxLinks {
+					b.guess("there are more than %d links; that between AS %d and AS %d is left out", maxLinks, l[0], l[1])
+					break
+				}
+				s.Links = append(s.Links, graph.Link{Ends: [2]string{one, two}, Rate: rate})
+			}
+		}
+	}
+	addSharing(&s)
+	return s
+}
+
+// median returns the middle one of some rates, 0 of none. It sorts them.
+func median(rates []float64) float64 {
+	if len(rates) == 0 {
+		return 0
+	}
+	slices.Sort(rates)
+	return rates[len(rates)/2]
+}
+
+// nodes returns the switches of an AS.
+func (b *builder) nodes(a *as) []graph.Node {
+	name := NameOf(a.number)
+	n := b.switches(a)
+	if n < 2 {
+		node := graph.Node{Name: name, Tier: a.tier, AS: a.number}
+		for _, list := range a.addresses {
+			for i, c := range list {
+				if i == maxAddresses {
+					b.guess("AS %d has more than %d addresses of a family; %v and others are left out", a.number, maxAddresses, c.prefix.Addr())
+					break
+				}
+				node.Addresses = append(node.Addresses, c.prefix.Addr())
+			}
+		}
+		if a.tier == 1 {
+			node.Prefixes = a.racks
+		}
+		if len(a.locators) > 0 {
+			node.SIDs.Node = a.locators[0].prefix
+		}
+		if len(a.locators) > 1 {
+			b.guess("AS %d announces several locators; %v and others are left out", a.number, a.locators[1].prefix)
+		}
+		return []graph.Node{node}
+	}
+	list := make([]graph.Node, n)
+	for i := range list {
+		list[i] = graph.Node{Name: fmt.Sprintf("%s-%d", name, i+1), Tier: a.tier, AS: a.number}
+		for _, addrs := range a.addresses {
+			if i < len(addrs) {
+				list[i].Addresses = append(list[i].Addresses, addrs[i].prefix.Addr())
+			}
+		}
+		if i < len(a.locators) {
+			list[i].SIDs.Node = a.locators[i].prefix
+		}
+	}
+	b.guess("AS %d is that of %d switches, each with one of its addresses, such as %v, and wired as the others are", a.number, n, list[0].Addresses)
+	return list
 }

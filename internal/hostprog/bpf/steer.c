@@ -55,7 +55,7 @@ static __always_inline int is_tunnel_error(struct __sk_buff *skb, __u32 at, __be
 	       about.protocol == PROTO_IPIP && about.saddr == daddr;
 }
 
-/* is_tunnel_error6 reports the same of an ICMPv6 error about IPv6 in IPv6. */
+/* is_tunnel_error6 reports the same of an ICMPv6 error about IPv6 or IPv4 in IPv6. */
 static __always_inline int is_tunnel_error6(struct __sk_buff *skb, const struct ipv6 *ip)
 {
 	__u32 at = IP + sizeof(*ip);
@@ -66,14 +66,28 @@ static __always_inline int is_tunnel_error6(struct __sk_buff *skb, const struct 
 	    bpf_skb_load_bytes(skb, at + 8, &about, sizeof(about)))
 		return 0;
 	/* Destination unreachable, too big, time exceeded, parameter problem. */
-	return type >= 1 && type <= 4 && is_ipv6(&about) && about.next == PROTO_IPV6 &&
+	return type >= 1 && type <= 4 && is_ipv6(&about) && (about.next == PROTO_IPV6 || about.next == PROTO_IPIP) &&
 	       about.saddr[0] == ip->daddr[0] && about.saddr[1] == ip->daddr[1] &&
 	       about.saddr[2] == ip->daddr[2] && about.saddr[3] == ip->daddr[3];
 }
 
 /*
- * wanted6 takes nothing with extension headers, fragments included. A super-segment of
- * more than 64 KB (BIG TCP) has no length, or a header before TCP's.
+ * is_neighbours reports whether an ICMPv6 packet is for the kernel whoever has the address:
+ * the messages of neighbours and routers (RFC 4861), types 133 to 137, by which the kernel
+ * answers for an address in its segment. What has no type is for nobody else either.
+ */
+static __always_inline int is_neighbours(struct __sk_buff *skb)
+{
+	__u8 type;
+
+	return bpf_skb_load_bytes(skb, IP + sizeof(struct ipv6), &type, sizeof(type)) ||
+	       (type >= 133 && type <= 137);
+}
+
+/*
+ * wanted6 takes nothing with extension headers, fragments included, for an address that has
+ * not everything. A super-segment of more than 64 KB (BIG TCP) has no length, or a header
+ * before TCP's.
  */
 static __always_inline int wanted6(struct __sk_buff *skb)
 {
@@ -85,11 +99,18 @@ static __always_inline int wanted6(struct __sk_buff *skb)
 	what = bpf_map_lookup_elem(&steered6, ip.daddr);
 	if (!what)
 		return 0;
+	if (ip.next == PROTO_IPV6 || ip.next == PROTO_IPIP)
+		return 0;
+	if (ip.next == PROTO_ICMPV6 && is_neighbours(skb))
+		return 0;
+	if (*what & EVERYTHING)
+		return 1;
 	if (ip.next == PROTO_TCP)
 		return *what & TCP;
 	return ip.next == PROTO_ICMPV6 && *what & TUNNEL_ERRORS && is_tunnel_error6(skb, &ip);
 }
 
+/* wanted4 leaves to the kernel what is longer than its header can say (BIG TCP). */
 static __always_inline int wanted4(struct __sk_buff *skb)
 {
 	struct ipv4 ip;
@@ -102,7 +123,7 @@ static __always_inline int wanted4(struct __sk_buff *skb)
 		return 0;
 	if (*what & EVERYTHING)
 		return 1;
-	if (ip.frag_off & FRAGMENT)
+	if (ip.frag_off & FRAGMENT || !ip.tot_len)
 		return 0;
 	if (ip.protocol == PROTO_TCP)
 		return *what & TCP;

@@ -22,7 +22,7 @@ func graphOf(t *testing.T, top *topology.Topology) (*graph.Graph, map[netip.Addr
 	t.Helper()
 	var s graph.Spec
 	for n := range top.Nodes() {
-		g := graph.Node{Name: n.Name, Tier: int(n.Layer), Addresses: []netip.Addr{n.Addr}}
+		g := graph.Node{Name: n.Name, Tier: int(n.Layer), Addresses: []netip.Addr{n.Addr, topology.Addr6(n.Addr)}}
 		switch n.Layer {
 		case topology.LayerHost:
 			a := top.EmbeddedAddr(n.ID)
@@ -94,6 +94,9 @@ func TestFlow_bySIDs(t *testing.T) {
 					devices[host] = &sidCounter{Device: c.Device, sids: make(map[netip.Addr]int)}
 					c.Topology, c.Device, c.Carrier, c.Policy = view, devices[host], encap.CarrierSRv6, name
 					c.Liveness = &stack.Liveness{}
+					if c.CarryIPv6 = false; six {
+						c.Topology6 = seen(t, g, c.Address6)
+					}
 				}})
 				flows := func() {
 					w.Flow("h0.0.2", "h3.1.3", megabytes(4, 1)) // by cores
@@ -130,9 +133,6 @@ func TestFlow_bySIDs(t *testing.T) {
 					if s.Dropped[c] > 0 {
 						t.Errorf("%d packets dropped: %v", s.Dropped[c], c)
 					}
-				}
-				if six {
-					return // probes are IPv4
 				}
 				// A link fails of which nobody tells the Hosts.
 				w.Cut("a3.2", "c1.1")

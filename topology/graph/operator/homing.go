@@ -57,6 +57,7 @@ func SpecHomed(t *topology.Topology, seed uint64, h Homing) (graph.Spec, error) 
 			p.addHost(place, i)
 		}
 	}
+	p.addEmbedded()
 	for plane := range h.planes() {
 		p.addPlaneLinks(plane)
 	}

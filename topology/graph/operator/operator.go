@@ -2,7 +2,8 @@
 // computed kind could have: racks of /26 out of 10.0.0.0/8 and 192.168.0.0/16 mixed and of
 // /64 out of 2001:db8::/32, loopbacks out of 172.16.0.0/12 and 2001:db8:ffff::/48, and an
 // AS for each switch (RFC 7938). The wiring and the rates stay. The same seed gives the
-// same fabric. The package is pure.
+// same fabric. Behind each host is an address of either family, out of its rack, that is not
+// its kernel's: for an embedded stack. The package is pure.
 package operator
 
 import (
@@ -77,9 +78,9 @@ const rackBits = 26
 
 // prefixes returns those of a rack: a /26, or less where its hosts do not fit in, and a /64.
 func (p *planner) prefixes(rack, hosts int) [2]netip.Prefix {
-	// Besides hosts, a gateway at each edge switch, the network's own address and the one for
-	// broadcasts.
-	length := min(rackBits, 32-bits.Len(uint(hosts+1+p.homing.edges())))
+	// Besides hosts and what is embedded there, a gateway at each edge switch, the network's
+	// own address and the one for broadcasts.
+	length := min(rackBits, 32-bits.Len(uint(2*hosts+1+p.homing.edges())))
 	from := racks4[(p.first+rack)%2]
 	if rack >= 1<<(length-from.Bits())/2 { // 192.168.0.0/16 may be full
 		from = racks4[0]
@@ -110,6 +111,25 @@ func (p *planner) addHost(place, number int) {
 	}
 }
 
+// addEmbedded gives each host an address of either family for what is embedded there. It
+// comes after all hosts, whose own addresses need not change for these.
+func (p *planner) addEmbedded() {
+	hosts := 0
+	for _, r := range p.racks {
+		hosts += len(r.hosts)
+	}
+	host := p.spec.Nodes[len(p.spec.Nodes)-hosts:]
+	for _, r := range p.racks {
+		for i := range r.hosts {
+			for _, prefix := range r.prefixes {
+				a := p.pick(prefix, prefix.Addr().BitLen())
+				host[i].Prefixes = append(host[i].Prefixes, netip.PrefixFrom(a, a.BitLen()))
+			}
+		}
+		host = host[len(r.hosts):]
+	}
+}
+
 // addPlaneLinks makes the links between the switches of a plane.
 func (p *planner) addPlaneLinks(plane int) {
 	for l := range p.t.Links() {
@@ -132,6 +152,17 @@ func (p *planner) port(id topology.NodeID, index int) string {
 		index += len(r.hosts) - len(r.hosts)/len(r.edges)
 	}
 	return fmt.Sprintf("swp%d", index+1)
+}
+
+// Embedded returns the address of a family behind a host of a Spec, that of its embedded stack;
+// the zero Addr if there is none.
+func Embedded(host graph.Node, six bool) netip.Addr {
+	for _, p := range host.Prefixes {
+		if p.IsSingleIP() && p.Addr().Is6() == six {
+			return p.Addr()
+		}
+	}
+	return netip.Addr{}
 }
 
 // pick returns a network of some length within another one, or an address, that is not

@@ -31,15 +31,23 @@ type Neighbor struct {
 	Password string // TCP MD5 (RFC 2385), "" for none
 }
 
-// OwnAddresses returns this machine's addresses that others can reach, for bgp.Host.
-func OwnAddresses() (list []netip.Addr, err error) {
+// ThisHost returns what this machine knows of itself, under a name: its addresses that
+// others can reach, and the networks of its devices.
+func ThisHost(name string) (h bgp.Host, err error) {
+	h.Name = name
 	all, err := net.InterfaceAddrs()
 	for _, a := range all {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
-			list = append(list, p.Addr().Unmap())
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil || !p.Addr().IsGlobalUnicast() {
+			continue
+		}
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits())
+		h.Addresses = append(h.Addresses, p.Addr())
+		if !p.IsSingleIP() {
+			h.OnLink = append(h.OnLink, p.Masked())
 		}
 	}
-	return list, err
+	return h, err
 }
 
 // ParseNeighbor reads a neighbour's address and AS, such as 192.168.1.1=65101.
@@ -61,8 +69,9 @@ type Config struct {
 	AS        uint32     // the host's own
 	RouterID  netip.Addr // an IPv4 address of the host
 	Neighbors []Neighbor
+	SIDBlock  netip.Prefix // bgp.Config's
 	Log       *slog.Logger // nil: none
-	// Changed is called when routes have come or gone. It must not block. May be nil.
+	// Changed is called when routes or sessions have come or gone. It must not block. May be nil.
 	Changed func()
 }
 
@@ -91,16 +100,11 @@ type Session struct {
 	config Config
 	server *server.BgpServer
 	cancel context.CancelFunc
+	opened time.Time
 
-	mu    sync.Mutex
-	table *bgp.Table
-	ended map[end]bool                   // neighbours that have sent all that they had, by family
-	up    map[netip.Addr][]packet.Family // neighbours with a session, and what they send in it
-}
-
-type end struct {
-	neighbor netip.Addr
-	family   packet.Family
+	mu        sync.Mutex
+	table     *bgp.Table
+	neighbors map[netip.Addr]*neighbor
 }
 
 // families are what is heard of.
@@ -119,8 +123,13 @@ func Open(c Config) (*Session, error) {
 		c.Changed = func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Session{config: c, server: server.NewBgpServer(server.LoggerOption(c.Log, nil)), cancel: cancel,
-		table: bgp.NewTable(), ended: make(map[end]bool), up: make(map[netip.Addr][]packet.Family)}
+	s := &Session{config: c, server: server.NewBgpServer(server.LoggerOption(c.Log, nil)), cancel: cancel, opened: time.Now(), neighbors: make(map[netip.Addr]*neighbor)}
+	t := bgp.Config{AS: c.AS, Neighbors: make(map[netip.Addr]uint32), SIDBlock: c.SIDBlock}
+	for _, n := range c.Neighbors {
+		t.Neighbors[n.Addr] = n.AS
+		s.neighbors[n.Addr] = &neighbor{Neighbor: n}
+	}
+	s.table = bgp.NewTable(t)
 	go s.server.Serve()
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("bgp: %w", err), s.Close())
@@ -156,6 +165,8 @@ const retry = 1
 // restart is how long, in seconds, a neighbour may wait for this host after a session.
 const restart = 10
 
+// peerOf returns what GoBGP is to know of a neighbour. GoBGP's own limit on routes counts all
+// of them with every update, so it is not used: see tooMany.
 func peerOf(n Neighbor) *api.Peer {
 	p := &api.Peer{
 		Conf:   &api.PeerConf{NeighborAddress: n.Addr.String(), PeerAsn: n.AS, AuthPassword: n.Password},
@@ -177,83 +188,25 @@ func peerOf(n Neighbor) *api.Peer {
 // hear takes routes.
 func (s *Session) hear(paths []*apiutil.Path, _ time.Time) {
 	s.mu.Lock()
+	before := s.table.Version()
 	for _, p := range paths {
-		n, ok := p.Nlri.(*packet.IPAddrPrefix)
-		if !ok {
-			continue
-		}
-		k := bgp.Key{Neighbor: p.PeerAddress, Prefix: n.Prefix.Masked(), ID: p.RemoteID}
-		if p.Withdrawal {
+		k, ok := keyOf(p)
+		switch {
+		case !ok || s.neighbors[k.Neighbor] == nil:
+		case p.Withdrawal:
 			s.table.Withdraw(k)
-		} else {
-			s.table.Set(k, bgp.Route{ASPath: asPath(p.Attrs)})
-		}
-	}
-	s.mu.Unlock()
-	s.config.Changed()
-}
-
-// asPath returns the AS path of a route, nil if it has none or one that is no mere sequence:
-// an aggregate's says nothing of links.
-func asPath(attrs []packet.PathAttributeInterface) (path []uint32) {
-	for _, a := range attrs {
-		as, ok := a.(*packet.PathAttributeAsPath)
-		if !ok {
-			continue
-		}
-		for _, part := range as.Value {
-			if part.GetType() != packet.BGP_ASPATH_ATTR_TYPE_SEQ {
-				return nil
+		default:
+			full := s.table.Refused().NoPlace
+			if s.table.Set(k, routeOf(p.Attrs)); s.table.Refused().NoPlace != full {
+				s.tooMany(s.neighbors[k.Neighbor])
 			}
-			path = append(path, part.GetAS()...)
 		}
 	}
-	return path
-}
-
-func (s *Session) endOf(p *apiutil.Path) {
-	s.mu.Lock()
-	s.ended[end{p.PeerAddress, p.Family}] = true
+	changed := s.table.Version() != before
 	s.mu.Unlock()
-	s.config.Changed()
-}
-
-// peer drops the routes of a neighbour whose session has ended.
-func (s *Session) peer(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
-	if e.Type != apiutil.PEER_EVENT_STATE {
-		return
-	}
-	addr, up := e.Peer.State.NeighborAddress, e.Peer.State.SessionState == packet.BGP_FSM_ESTABLISHED
-	s.mu.Lock()
-	_, was := s.up[addr]
-	switch {
-	case up:
-		s.up[addr] = familiesOf(e.Peer.State.RemoteCap)
-	case was:
-		delete(s.up, addr)
-		s.table.Drop(addr)
-		for _, f := range families {
-			delete(s.ended, end{addr, f})
-		}
-	}
-	s.mu.Unlock()
-	if was != up {
-		s.config.Log.Info("session", "neighbor", addr, "established", up)
+	if changed {
 		s.config.Changed()
 	}
-}
-
-// familiesOf returns what a neighbour sends, of the families that are heard.
-func familiesOf(capabilities []packet.ParameterCapabilityInterface) (list []packet.Family) {
-	for _, c := range capabilities {
-		if m, ok := c.(*packet.CapMultiProtocol); ok && slices.Contains(families, m.CapValue) {
-			list = append(list, m.CapValue)
-		}
-	}
-	if len(list) == 0 {
-		list = families[:1] // RFC 4760: IPv4 needs no word
-	}
-	return list
 }
 
 // Spec returns what the routes heard so far make up (bgp.Table.Spec).
@@ -263,34 +216,15 @@ func (s *Session) Spec(self bgp.Host) (spec graph.Spec, guesses []string) {
 	return s.table.Spec(self)
 }
 
-// Complete reports whether every neighbour has sent all routes that it had when its session
-// began.
-func (s *Session) Complete() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.config.Neighbors {
-		sends, ok := s.up[n.Addr]
-		if !ok || slices.ContainsFunc(sends, func(f packet.Family) bool { return !s.ended[end{n.Addr, f}] }) {
-			return false
-		}
-	}
-	return true
-}
-
-// Missing returns the neighbours that have not established a session.
-func (s *Session) Missing() (list []netip.Addr) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.config.Neighbors {
-		if _, ok := s.up[n.Addr]; !ok {
-			list = append(list, n.Addr)
-		}
-	}
-	return list
-}
-
 // Close ends the sessions.
 func (s *Session) Close() error {
+	s.mu.Lock()
+	for _, n := range s.neighbors {
+		if n.again != nil {
+			n.again.Stop()
+		}
+	}
+	s.mu.Unlock()
 	s.cancel()
 	s.server.Stop()
 	return nil

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"weft/internal/frr"
+	"weft/internal/slowtest"
+	"weft/lab"
+	"weft/topology"
+	"weft/topology/graph"
+	"weft/topology/graph/operator"
+)
+
+// Hosts that learn the fabric by BGP send both families to the micro-SIDs whose locators FRR
+// announces, without a file of the graph.
+func TestHost_learnsSIDsFromFRR(t *testing.T) {
+	slowtest.System(t)
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	if err := frr.Available(); err != nil {
+		t.Skip(err)
+	}
+	shape, err := topology.Parse("leaf-spine:leaves=2,spines=2,hosts=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := operator.Spec(shape, 7)
+	for i := range spec.Nodes {
+		if n := &spec.Nodes[i]; n.Tier == 2 {
+			n.SIDs.Node = netip.MustParsePrefix(fmt.Sprintf("fcbb:bbbb:%d::/48", i+1))
+		}
+	}
+	g, err := graph.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &bgpLab{TB: t, name: fmt.Sprintf("t%dl", os.Getpid()), dir: t.TempDir()}
+	fabric, err := lab.Up(t.Context(), lab.Config{Name: l.name, Graph: g, RateMbit: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		fabric.Close()
+		if _, err := lab.Down(l.name); err != nil {
+			t.Error(err)
+		}
+	})
+	hosts := []string{"h1-1", "h2-1"}
+	for i, host := range hosts {
+		route := strings.Fields(l.in(host, "ip route show default"))
+		l.configure(host, fmt.Sprintf("mode: offload\npolicy: drb\nencapsulation: srv6\nuser: root\ntopology: bgp\nbgp: {as: %d, neighbors: [%s=%s], sid_block: \"fcbb:bbbb::/32\"}\n",
+			4250000001+i, route[2], l.asOf(fmt.Sprintf("leaf%d", i+1))))
+	}
+	for _, host := range hosts {
+		l.waitFor(host+" sends both families to SIDs", func() bool {
+			return strings.Contains(l.says(host), ": carried by srv6") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
+		})
+	}
+	for _, family := range []string{"-4", "-6"} {
+		before := l.byPort("leaf1")
+		if by := l.sendBy(family, "h1-1", "h2-1"); by["spine1"]+by["spine2"] > 0 {
+			t.Errorf("%s: programs of weft took the headers off: %v", family, by)
+		}
+		after := l.byPort("leaf1")
+		var up []uint64
+		for port, sent := range after {
+			if strings.HasPrefix(port, "spine") {
+				up = append(up, sent-before[port])
+			}
+		}
+		if len(up) != 2 || min(up[0], up[1]) < 1_500_000 {
+			t.Errorf("%s: leaf1 sent up %v bytes of 5 MB, want some half by each port", family, up)
+		}
+	}
+}
