@@ -83,17 +83,21 @@ func (r Route) command() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s route replace %s%s", r.ip(), prefixName(r.Prefix), r.inTable())
 	if len(r.Via) > 1 {
-		fmt.Fprintf(&b, " proto %d", kernel.RouteProtocol)
+		fmt.Fprintf(&b, " proto %d%s", kernel.RouteProtocol, r.from())
 		for _, h := range r.Via {
 			fmt.Fprintf(&b, " nexthop via %s dev %s onlink", h.Addr, h.Port)
 		}
 		return b.String()
 	}
-	fmt.Fprintf(&b, " via %s dev %s onlink proto %d", r.Via[0].Addr, r.Via[0].Port, kernel.RouteProtocol)
-	if r.Src.IsValid() {
-		fmt.Fprintf(&b, " src %s", r.Src)
-	}
+	fmt.Fprintf(&b, " via %s dev %s onlink proto %d%s", r.Via[0].Addr, r.Via[0].Port, kernel.RouteProtocol, r.from())
 	return b.String()
+}
+
+func (r Route) from() string {
+	if !r.Src.IsValid() {
+		return ""
+	}
+	return fmt.Sprintf(" src %s", r.Src)
 }
 
 // ip is the program and the family that the route is for.

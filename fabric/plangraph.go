@@ -28,6 +28,9 @@ func PlanGraph(g *graph.Graph, id graph.NodeID) (NodePlan, error) {
 	switch n.Tier {
 	case 0:
 		p.Device = p.Ports[0].Name
+		if len(g.Edges(id)) > 1 {
+			p.Device = "lo" // the addresses stay when one of the ports is down
+		}
 		p.planHost(g, id)
 	case 1:
 		if err := p.planRack(g, id); err != nil {
@@ -45,6 +48,12 @@ func PlanGraph(g *graph.Graph, id graph.NodeID) (NodePlan, error) {
 	}
 	p.Sysctls = planSysctls(p, topology.Node{ID: topology.NodeID(id), Layer: Layer(n.Tier)})
 	p.Sysctls = append(p.Sysctls, p.dualStackSysctls(n.Tier)...)
+	if n.Tier == 0 && len(g.Edges(id)) > 1 {
+		// The kernel's own choice between the ports is by flow, ports included.
+		for _, family := range []string{"ipv4", "ipv6"} {
+			p.Sysctls = append(p.Sysctls, Sysctl{Key: "net." + family + ".fib_multipath_hash_policy", Value: "1"})
+		}
+	}
 	return p, nil
 }
 
@@ -108,29 +117,57 @@ func gateway4(g *graph.Graph, edge graph.NodeID) netip.Addr {
 }
 
 // Gateway returns the address that an edge switch has in one of its racks: one of its own
-// or else the first but the network's that no other node has. It is false where the rack
-// is full.
+// or else the first but the network's that no other node has or has behind it. It is false where the rack
+// is full. Edge switches that share a rack have different ones.
 func Gateway(g *graph.Graph, edge graph.NodeID, rack netip.Prefix) (netip.Addr, bool) {
-	for _, a := range g.Node(edge).Addresses {
-		if rack.Contains(a) {
-			return a, true
+	if a, ok := ownIn(g, edge, rack); ok {
+		return a, true
+	}
+	before := 0 // edge switches of the rack whose addresses come first
+	for e, _ := g.Tier(1); e < edge; e++ {
+		if _, own := ownIn(g, e, rack); !own && slices.Contains(g.Node(e).Prefixes, rack) {
+			before++
 		}
 	}
 	for a := rack.Addr().Next(); rack.Contains(a); a = a.Next() {
-		if _, taken := g.ByAddr(a); !taken {
+		if _, taken := g.ByAddr(a); taken || isBehind(g, edge, a) {
+			continue
+		}
+		if before == 0 {
 			return a, true
 		}
+		before--
 	}
 	return netip.Addr{}, false
 }
 
-// planHost gives a host its ways out, by all of its ports.
+// isBehind reports whether an address is one behind a host of an edge switch's.
+func isBehind(g *graph.Graph, edge graph.NodeID, a netip.Addr) bool {
+	return slices.ContainsFunc(g.Down(edge), func(p graph.Port) bool {
+		return slices.Contains(g.Node(p.Peer).Prefixes, netip.PrefixFrom(a, a.BitLen()))
+	})
+}
+
+// ownIn returns an edge switch's own address in a rack.
+func ownIn(g *graph.Graph, edge graph.NodeID, rack netip.Prefix) (a netip.Addr, ok bool) {
+	i := slices.IndexFunc(g.Node(edge).Addresses, rack.Contains)
+	if i < 0 {
+		return a, false
+	}
+	return g.Node(edge).Addresses[i], true
+}
+
+// planHost gives a host its ways out, by all of its ports. Of several edge switches it reaches
+// each by the port that leads there.
 func (p *NodePlan) planHost(g *graph.Graph, id graph.NodeID) {
 	r4 := Route{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Via: []Hop{}, Src: p.Address}
 	r6 := Route{Prefix: netip.PrefixFrom(netip.IPv6Unspecified(), 0), Via: []Hop{}, Src: p.Address6}
 	for _, port := range p.Ports {
 		if port.PeerAddr.IsValid() && p.Address.IsValid() {
 			r4.Via = append(r4.Via, Hop{port.PeerAddr, port.Name})
+			if len(g.Edges(id)) > 1 {
+				p.Routes = append(p.Routes, Route{Prefix: netip.PrefixFrom(port.PeerAddr, port.PeerAddr.BitLen()), Via: r4.Via[len(r4.Via)-1:], Src: p.Address})
+			}
 		}
 		if p.Address6.IsValid() {
 			r6.Via = append(r6.Via, Hop{port.PeerAddr6, port.Name})

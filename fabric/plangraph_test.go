@@ -45,9 +45,10 @@ func planOf(t *testing.T, text, name string) NodePlan {
 
 func TestPlanGraph_commands(t *testing.T) {
 	for name, want := range map[string][]string{
-		"h1": {"ip address replace 192.168.1.65/32 dev eth1", "ip -6 address replace 2001:db8:1::2/128 dev eth1 nodad",
-			"ip route replace default proto 87 nexthop via 192.168.1.66 dev eth1 onlink nexthop via 192.168.1.66 dev eth2 onlink",
-			"ip -6 route replace default proto 87 nexthop via fe80::7765:6674:0:3 dev eth1 onlink nexthop via fe80::7765:6674:0:4 dev eth2 onlink",
+		"h1": {"ip address replace 192.168.1.65/32 dev lo", "ip -6 address replace 2001:db8:1::2/128 dev lo nodad",
+			"ip route replace default proto 87 src 192.168.1.65 nexthop via 192.168.1.66 dev eth1 onlink nexthop via 192.168.1.69 dev eth2 onlink",
+			"ip route replace 192.168.1.69/32 via 192.168.1.69 dev eth2 onlink proto 87 src 192.168.1.65",
+			"ip -6 route replace default proto 87 src 2001:db8:1::2 nexthop via fe80::7765:6674:0:3 dev eth1 onlink nexthop via fe80::7765:6674:0:4 dev eth2 onlink",
 			"ip -6 address replace fe80::7765:6674:0:1/64 dev eth2 nodad"},
 		"h2": {"ip address replace 192.168.1.68/32 dev eth1", "ip route replace default via 192.168.1.66 dev eth1 onlink proto 87 src 192.168.1.67"},
 		"l1": {"ip address replace 192.168.1.66/32 dev lo", "ip -6 address replace 2001:db8:1::1/128 dev lo nodad",

@@ -63,6 +63,7 @@ type PathHealth struct {
 	Dst   netip.Addr // a host, as in topology.HostAt; Self for a boomerang
 	Path  int        // its number for the pair
 	Via   netip.Addr // bouncing address
+	From  int        // the host\'s uplink that the path begins with (topology.PathSet.From)
 	State Health
 	Why   string // for Quarantined and Slow: the evidence
 	// Since is when it was quarantined, found slow, or let back. Time while this process
@@ -102,7 +103,7 @@ func (w *Watcher) Paths() []PathHealth {
 
 func (w *Watcher) health(p *path) PathHealth {
 	h := PathHealth{
-		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via,
+		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via, From: int(w.near.paths[p.up].from),
 		State: Up, Since: w.clock(p.since), RTT: p.srtt,
 	}
 	h.Proved = w.proof.bounces[p.up].proved

@@ -6,7 +6,7 @@ import (
 )
 
 // What a Watcher has found out holds when the fabric grows, where that is data: paths are
-// known by the bouncing switch. Only what is new has to be proved.
+// known by the uplink and the bouncing switch. Only what is new has to be proved.
 
 // memory is what was known of a fabric.
 type memory struct {
@@ -17,6 +17,14 @@ type memory struct {
 	gates   []kindProof
 	racks   map[*group]gate
 }
+
+// course is what tells a boomerang from others in any fabric of the host.
+type course struct {
+	from int16
+	via  netip.Addr
+}
+
+func (p *path) course() course { return course{p.from, p.via} }
 
 // remember returns what is known.
 func (w *Watcher) remember() memory {
@@ -31,14 +39,15 @@ func (w *Watcher) remember() memory {
 
 // inherit takes over what was known of another fabric of the same host.
 func (w *Watcher) inherit(m memory) {
-	at := make(map[netip.Addr]int) // places in m.near, by bouncing switch
+	at := make(map[course]int) // places in m.near
 	for i := range m.near.paths {
-		if _, ok := at[m.near.paths[i].via]; !ok {
-			at[m.near.paths[i].via] = i
+		by := m.near.paths[i].course()
+		if _, ok := at[by]; !ok {
+			at[by] = i
 		}
 	}
 	w.resume(&w.near, &m.near, func(p *path) (*path, bool) {
-		i, ok := at[p.via]
+		i, ok := at[p.course()]
 		if !ok {
 			return nil, false
 		}
@@ -55,14 +64,15 @@ func (w *Watcher) inherit(m memory) {
 		if g == nil {
 			continue
 		}
-		by := make(map[netip.Addr]*path)
+		by := make(map[course]*path)
 		for i := range old.paths {
-			if p := &old.paths[i]; by[m.near.paths[p.up].via] == nil {
-				by[m.near.paths[p.up].via] = p
+			p := &old.paths[i]
+			if c := m.near.paths[p.up].course(); by[c] == nil {
+				by[c] = p
 			}
 		}
 		w.resume(g, old, func(p *path) (*path, bool) {
-			o, ok := by[w.near.paths[p.up].via]
+			o, ok := by[w.near.paths[p.up].course()]
 			return o, ok
 		})
 		if r := w.proof.racks[g.rack]; len(r.groups) == 1 {
@@ -85,7 +95,7 @@ func (w *Watcher) resume(g, old *group, was func(*path) (*path, bool)) {
 			continue
 		}
 		n := *o
-		n.group, n.place, n.index, n.up, n.high, n.low, n.via = g, p.place, p.index, p.up, p.high, p.low, p.via
+		n.group, n.place, n.index, n.up, n.high, n.low, n.via, n.from = g, p.place, p.index, p.up, p.high, p.low, p.via, p.from
 		if n.down = p.down; n.down != o.down {
 			n.clean()
 		}
@@ -103,7 +113,7 @@ func (w *Watcher) resume(g, old *group, was func(*path) (*path, bool)) {
 	}
 }
 
-// nearest returns the former kind that has most bouncing switches in common with one; false
+// nearest returns the former kind that has most boomerangs in common with one; false
 // if there is none.
 func (w *Watcher) nearest(k *kind, m memory) (best int, ok bool) {
 	most := 0
@@ -111,8 +121,8 @@ func (w *Watcher) nearest(k *kind, m memory) (best int, ok bool) {
 		old := m.kinds[i].ups
 		n := 0
 		for _, up := range k.ups {
-			via := w.near.paths[up].via
-			if slices.ContainsFunc(old, func(o int32) bool { return m.near.paths[o].via == via }) {
+			by := w.near.paths[up].course()
+			if slices.ContainsFunc(old, func(o int32) bool { return m.near.paths[o].course() == by }) {
 				n++
 			}
 		}

@@ -32,6 +32,7 @@ type path struct {
 	// next to the bouncing switch, low below it, none if there is no second.
 	high, low topology.LinkID
 	via       netip.Addr // only of boomerangs
+	from      int16      // the host's uplink; only of boomerangs
 	down      bool       // the baseline says so: not probed
 
 	cause  cause

@@ -12,6 +12,7 @@ import (
 type Probe struct {
 	Via  netip.Addr // the bouncing address: the outer destination
 	Path int        // number of the path for the pair; of a boomerang, that of a path with the same switch
+	From int        // the host's uplink that the path begins with (topology.PathSet.From)
 	Dst  netip.Addr // a host, as in topology.HostAt; Self for a boomerang
 	body encap.Probe
 }
@@ -56,7 +57,8 @@ func (w *Watcher) send(p *path) (i int32, ok bool) {
 func (w *Watcher) queue(p *path, i int32, padding int) {
 	g := p.group
 	w.awaited.ring[i].stalls = w.stats.Stalls
-	probe := Probe{Via: w.near.paths[p.up].via, Path: int(p.index), Dst: g.dst, body: encap.Probe{
+	near := &w.near.paths[p.up]
+	probe := Probe{Via: near.via, From: int(near.from), Path: int(p.index), Dst: g.dst, body: encap.Probe{
 		Kind: encap.ProbeRequest, Path: uint16(p.index), Token: w.awaited.ring[i].token,
 		Origin: w.config.Address, Target: g.address,
 		Carrier: w.config.Carrier, Padding: padding, AsData: w.awaited.ring[i].asData,

@@ -170,8 +170,8 @@ func (s *world) sides(hops []topology.NodeID, links []topology.LinkID) (r route)
 }
 
 // bounced is a boomerang's, to a bouncing address and back.
-func (s *world) bounced(id topology.NodeID, via netip.Addr) route {
-	k := way{from: id, via: via}
+func (s *world) bounced(id topology.NodeID, uplink int, via netip.Addr) route {
+	k := way{from: id, to: -1, path: uplink, via: via}
 	r, known := s.routes[k]
 	if known {
 		return r
@@ -182,7 +182,7 @@ func (s *world) bounced(id topology.NodeID, via netip.Addr) route {
 			continue
 		}
 		for n := range set.Count() {
-			if set.Addr(n) != via {
+			if set.Addr(n) != via || set.From(n) != uplink {
 				continue
 			}
 			p := set.Path(n)
@@ -214,7 +214,7 @@ func (s *world) probe(h *simHost, p Probe) {
 	}
 	size := len(packet) + encap.CarrierIPIP.OverheadFrom(p.Via)
 	if p.Kind() == encap.Boomerang {
-		s.travel(s.bounced(h.id, p.Via), size, asData(packet), func() { s.answer(h, packet) }, nil)
+		s.travel(s.bounced(h.id, p.From, p.Via), size, asData(packet), func() { s.answer(h, packet) }, nil)
 		return
 	}
 	dst := s.end(p.Dst)

@@ -56,8 +56,8 @@ func (s PathSet) Bounce(n int) NodeID {
 	return s.t.id(s.bounce(n))
 }
 
-// Addr returns the outer destination address of path number n; no two paths
-// of a pair have the same.
+// Addr returns the outer destination address of path number n. No two paths
+// of a pair that begin with the same uplink (From) have the same.
 func (s PathSet) Addr(n int) netip.Addr {
 	if s.rack != nil {
 		return s.t.view.nodes[s.rack.list.paths[n].bounce].Addr

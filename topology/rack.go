@@ -17,7 +17,8 @@ func (t *Topology) EdgeOf(host NodeID) NodeID {
 	return NodeID(t.numHosts() + int(host)/t.hosts)
 }
 
-// Racks yields the edge switches of all racks in the order of their numbers.
+// Racks yields the edge switches of all racks in the order of their numbers. Where the fabric
+// is data, those without addresses of their own are none, but for the host's.
 func (t *Topology) Racks() iter.Seq[NodeID] {
 	first, n := t.numHosts(), t.numEdges()
 	if t.view != nil {
@@ -25,6 +26,9 @@ func (t *Topology) Racks() iter.Seq[NodeID] {
 	}
 	return func(yield func(NodeID) bool) {
 		for i := range n {
+			if t.view != nil && i > 0 && len(t.view.racks[i].prefixes) == 0 {
+				continue
+			}
 			if !yield(NodeID(first + i)) {
 				return
 			}

@@ -23,8 +23,9 @@ type view struct {
 	nodes   []Node
 	racks   []viewRack
 	links   []Link
-	up      int // the first link up
-	down    int // the first link down
+	homes   []Uplink // the host's own links, by their numbers
+	up      int      // the first link up
+	down    int      // the first link down
 	byNet   map[netip.Prefix]NodeID
 	bits    [2][]int // lengths of the prefixes in byNet, longest first; IPv4, IPv6
 	byName  map[string]NodeID
@@ -62,6 +63,7 @@ type viewPath struct {
 	bounce NodeID
 	up     LinkID
 	down   int // place in downs
+	from   int // the link of the host's that it begins with
 }
 
 // FromGraph returns the fabric g as the host sees it that has the address self, as its own

@@ -210,7 +210,10 @@ func (b *viewBuilder) bounceID(id graph.NodeID) NodeID {
 // addLinks makes links of the host's own and of the ways up and down.
 func (b *viewBuilder) addLinks() {
 	for _, e := range b.own {
-		b.addLink(0, NodeID(1+b.rackFor([]graph.NodeID{e})))
+		edge := NodeID(1 + b.rackFor([]graph.NodeID{e}))
+		i := slices.IndexFunc(b.g.Up(b.host), func(p graph.Port) bool { return p.Peer == e })
+		b.addLink(0, edge)
+		b.homes = append(b.homes, Uplink{Port: b.g.Link(b.g.Up(b.host)[i].Link).Ports[0], Edge: edge})
 	}
 	b.up = len(b.links)
 	lists := make(map[string]*pathList)
@@ -292,7 +295,7 @@ func (b *viewBuilder) listOf(found graph.Paths) *pathList {
 		for i, d := range p.Digits {
 			code = code*l.bases[i] + d
 		}
-		l.paths = append(l.paths, viewPath{bounce, up, down})
+		l.paths = append(l.paths, viewPath{bounce, up, down, slices.Index(b.own, p.Edge())})
 		l.codes = append(l.codes, code)
 	}
 	return l

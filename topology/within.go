@@ -3,32 +3,54 @@ package topology
 import "slices"
 
 // Within compares two fabrics that are data, as one host has seen them at two times. It
-// returns t with those links down that u has not, by the names of their ends. more is true
-// if u has links, or prefixes of racks, that t has not, or other addresses, SIDs or weights.
+// returns t with those links down that u has not. A rack is the same that has a prefix in
+// common, whichever of its edge switches are known. Other nodes are the same by their names.
+// more is true if u has links, or prefixes of racks, that t has not, or other addresses, SIDs or
+// weights.
 func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
-	has := make([]bool, len(t.view.links))
-	for _, l := range u.view.links {
-		a, knownA := t.view.byName[u.view.nodes[l.A].Name]
-		b, knownB := t.view.byName[u.view.nodes[l.B].Name]
-		id, known := t.view.byEnds[[2]NodeID{a, b}]
-		if !knownA || !knownB || !known {
+	was, is := t.view, u.view
+	has := make([]bool, len(was.links))
+	for _, l := range is.links {
+		low, known := was.byName[is.nodes[l.A].Name]
+		if int(l.ID) >= is.down {
+			low, known = was.sameRack(is.rack(l.A), low, known)
+		}
+		high, knownHigh := was.byName[is.nodes[l.B].Name]
+		id, wired := was.byEnds[[2]NodeID{low, high}]
+		if !known || !knownHigh || !wired {
 			more = true
 			continue
 		}
 		has[id] = true
 	}
-	for p, rack := range u.view.byNet {
-		if id, known := t.view.byNet[p]; !known || t.view.nodes[id].Name != u.view.nodes[rack].Name {
+	for p, rack := range is.byNet {
+		r := is.rack(rack)
+		if p.IsSingleIP() && r.list == nil {
+			continue // this host's own address, while not all edge switches of its rack are known
+		}
+		id, known := was.byNet[p]
+		if same, _ := was.sameRack(r, 0, false); !known || same != id {
 			more = true
 		}
 	}
 	var down []LinkID
-	for l := t.view.up; l < len(has); l++ {
+	for l := was.up; l < len(has); l++ {
 		if !has[l] {
 			down = append(down, LinkID(l))
 		}
 	}
-	return t.Whole().Without(down...), more || t.view.differs(u.view)
+	return t.Whole().Without(down...), more || was.differs(is)
+}
+
+// sameRack returns the node of v that is a rack of another view, by the first of its prefixes
+// that v knows, or else what it is given.
+func (v *view) sameRack(r *viewRack, id NodeID, known bool) (NodeID, bool) {
+	for _, p := range r.prefixes {
+		if id, ok := v.byNet[p]; ok {
+			return id, true
+		}
+	}
+	return id, known
 }
 
 // differs reports whether switches and racks that two views have in common differ.
@@ -36,10 +58,14 @@ func (v *view) differs(u *view) bool {
 	for i := range u.nodes {
 		n := &u.nodes[i]
 		id, known := v.byName[n.Name]
+		s := u.rack(n.ID)
+		if s != nil {
+			id, known = v.sameRack(s, id, known)
+		}
 		if !known {
 			continue
 		}
-		r, s := v.rack(id), u.rack(n.ID)
+		r := v.rack(id)
 		switch {
 		case r == nil && s == nil:
 			if v.nodes[id].Addr != n.Addr || v.sidsOf(id) != u.sidsOf(n.ID) {

@@ -30,6 +30,7 @@ type liveStatus struct {
 type bounceCount struct {
 	Address   netip.Addr `json:"address"`
 	Bounce    netip.Addr `json:"bounce,omitzero"` // in place of Address, where the dataplane says so
+	Uplink    string     `json:"uplink,omitempty"`
 	Packets   uint64     `json:"packets"`
 	Bytes     uint64     `json:"bytes"`
 	Flowcells uint64     `json:"flowcells"`
@@ -169,7 +170,11 @@ func printBounces(w io.Writer, all []bounceCount) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nby\tpackets\tbytes\tflowcells")
 	for _, b := range all {
-		fmt.Fprintf(t, "%v\t%d\t%d\t%d\n", b.Address, b.Packets, b.Bytes, b.Flowcells)
+		by := b.Address.String()
+		if b.Uplink != "" {
+			by += " from " + b.Uplink
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\n", by, b.Packets, b.Bytes, b.Flowcells)
 	}
 	return t.Flush()
 }

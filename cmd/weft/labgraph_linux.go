@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 type labFabric struct {
 	spec, routing string
 	seed          uint64
+	homing        operator.Homing
 }
 
 func (f *labFabric) flags(cmd *cobra.Command) {
@@ -26,11 +28,22 @@ func (f *labFabric) flags(cmd *cobra.Command) {
 	flags.Lookup("topology").Usage += ", which may also be a graph (see weft topology) or containerlab's"
 	flags.StringVar(&f.routing, "routing", "", "how switches find routes: static, by weft, or bgp, by FRR and with an operator's addresses (default: static, of graphs bgp)")
 	flags.Uint64Var(&f.seed, "seed", 1, "what an operator's addresses are made from")
+	flags.IntVar(&f.homing.Uplinks, "uplinks", 1, "with BGP, of how many edge switches a rack has, each wired to all hosts of the rack")
+	flags.IntVar(&f.homing.Planes, "planes", 1, "with BGP, how many times the switches are built, with all hosts wired to each")
 }
+
+// homed reports whether hosts are to have several uplinks.
+func (f *labFabric) homed() bool { return f.homing.Uplinks != 1 || f.homing.Planes != 1 }
 
 // read sets what is built. It returns the fabric's name, and what had to be guessed, a line
 // each.
 func (f *labFabric) read(cfg *lab.Config) (name string, guesses []string, err error) {
+	if f.homed() && f.routing != "bgp" {
+		return "", nil, errors.New("--uplinks and --planes are for computed fabrics with an operator's addresses: add --routing bgp")
+	}
+	if f.homing.Uplinks < 1 || f.homing.Planes < 1 {
+		return "", nil, fmt.Errorf("--uplinks %d, --planes %d: must be 1 at least", f.homing.Uplinks, f.homing.Planes)
+	}
 	if f.routing != "" && f.routing != "static" && f.routing != "bgp" {
 		return "", nil, fmt.Errorf("--routing %s: must be static or bgp", f.routing)
 	}
@@ -42,6 +55,9 @@ func (f *labFabric) read(cfg *lab.Config) (name string, guesses []string, err er
 		found, ok, err := discover.Read(text)
 		if err != nil {
 			return "", nil, fmt.Errorf("%s: %w", f.spec, err)
+		}
+		if ok && f.homed() {
+			return "", nil, fmt.Errorf("--uplinks, --planes: %s is a graph, which says itself where hosts are wired to; leave them out", f.spec)
 		}
 		if ok {
 			if f.routing == "static" {
@@ -61,8 +77,19 @@ func (f *labFabric) read(cfg *lab.Config) (name string, guesses []string, err er
 		cfg.Topology = t
 		return t.String(), nil, nil
 	}
-	if cfg.Graph, err = graph.New(operator.Spec(t, f.seed)); err != nil {
+	spec, err := operator.SpecHomed(t, f.seed, f.homing)
+	if err != nil {
+		return "", nil, fmt.Errorf("--uplinks, --planes: %w", err)
+	}
+	if cfg.Graph, err = graph.New(spec); err != nil {
 		return "", nil, err
 	}
-	return fmt.Sprintf("%s with an operator's addresses (seed %d)", t, f.seed), nil, nil
+	name = fmt.Sprintf("%s with an operator's addresses (seed %d)", t, f.seed)
+	if f.homing.Uplinks > 1 {
+		name += fmt.Sprintf(", %d edge switches a rack", f.homing.Uplinks)
+	}
+	if f.homing.Planes > 1 {
+		name += fmt.Sprintf(", in %d planes", f.homing.Planes)
+	}
+	return name, nil, nil
 }

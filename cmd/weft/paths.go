@@ -40,6 +40,9 @@ type step struct {
 	// labels.
 	Labels []int    `json:"labels,omitempty"`
 	Hops   []string `json:"hops"`
+	// Uplink is the device that the path begins with, where the host has several and the graph
+	// names them.
+	Uplink string   `json:"uplink,omitempty"`
 	Links  []string `json:"links"`
 	// Ways are, in a graph, the ways up to the bouncing switch and those down from it,
 	// among which the switches' own ECMP decides. They are nil if there is one of each.

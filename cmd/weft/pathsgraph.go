@@ -70,6 +70,9 @@ func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error
 		if up, down := paths.Ways(i); up*down > 1 {
 			s.Ways = []int{up, down}
 		}
+		if ups := t.Uplinks(); len(ups) > 1 {
+			s.Uplink = ups[set.From(i)].Port
+		}
 		list = append(list, s)
 	}
 	if f.json {
@@ -89,6 +92,9 @@ func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error
 // graphHops are the hops, with the number of ways between switches where there are several.
 func (s step) graphHops() string {
 	between := []string{" > ", " > ", " > ", " > "}
+	if s.Uplink != "" {
+		between[0] = fmt.Sprintf(" >[%s]> ", s.Uplink)
+	}
 	for i, n := range s.Ways {
 		if n > 1 {
 			between[1+i] = fmt.Sprintf(" >[%d ways, by the switches' ECMP]> ", n)

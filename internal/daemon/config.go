@@ -19,7 +19,7 @@ type Config struct {
 	Topology            string        `yaml:"topology"`
 	BGP                 BGP           `yaml:"bgp"`
 	Address             netip.Addr    `yaml:"address,auto"`
-	Uplink              string        `yaml:"uplink,auto"`
+	Uplink              []string      `yaml:"uplink,auto"`
 	Gateway             netip.Addr    `yaml:"gateway,auto"`
 	MTU                 int           `yaml:"mtu,auto"`
 	Policy              string        `yaml:"policy"`

@@ -135,7 +135,7 @@ udp:
 		t.Fatal(err)
 	}
 	want := defaults()
-	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), "eth0.100", netip.MustParseAddr("10.1.0.1"), 9000
+	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), []string{"eth0.100"}, netip.MustParseAddr("10.1.0.1"), 9000
 	want.Policy, want.FlowletGap, want.Encapsulation = "letflow", time.Millisecond, []string{EncapUDP}
 	want.Samples, want.Expiry = 3, 80*time.Microsecond
 	want.Resequencer.Discipline, want.Resequencer.Hold = "sequence", 5*time.Millisecond
@@ -193,6 +193,13 @@ func TestParse_bad(t *testing.T) {
 		{"gateway: fd00::1", []string{"f:1: gateway:", "not IPv4"}},
 		{"uplink: a/b", []string{"f:1: uplink:", "device's name"}},
 		{"uplink: weft0", []string{"weft0 is the uplink"}},
+		{"mode: offload\nuplink: [p0, p0]", []string{"f:2: uplink[1]: p0 is in the list twice"}},
+		{"mode: offload\nuplink: [p0, a/b]", []string{"f:2: uplink[1]:", "device's name"}},
+		{"uplink: [p0, p1]", []string{"f:1: uplink: names 2 devices", "use mode: offload", "or name one device"}},
+		{"mode: offload\nresequence: true\nuplink: [p0, p1]", []string{"f:3: uplink:", "without resequence"}},
+		{"mode: offload\nreceivers_resequence: true\npolicy: luopan\nuplink: [p0, p1]", []string{"f:4: uplink:", "policy luopan samples paths by one uplink", "drb or presto"}},
+		{"mode: offload\npolicy: drb\ngateway: 10.0.0.1\nuplink: [p0, p1]", []string{"f:4: uplink:", "gateway is of one uplink"}},
+		{"mode: offload\npolicy: drb\ntopology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=2]}\nuplink: [p0, p1]", []string{"f:5: uplink: names 2 devices, and bgp.neighbors 1"}},
 		{"tun: {name: }", []string{"f:1: tun.name: has nothing"}},
 		{"tun: {name: abcdefghijklmnop}", []string{"f:1: tun.name:", "1 to 15 bytes"}},
 		{"tun: {queues: 0}", []string{"f:1: tun.queues: is 0, must be from 1 to 255"}},

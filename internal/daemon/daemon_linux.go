@@ -61,6 +61,7 @@ type parts struct {
 	carriage *liveness.Carriage // the same; nil: as at the beginning
 	six      course
 	heard    map[string]news // the latest by each encapsulation
+	told     views           // what the switches have told last, if they have since the parts were made
 	others   []hostprog.ForeignProgram
 	unheard  string // why nothing that switches say is believed, as was logged
 	diverted bool   // programs' packets are led into the TUN
@@ -150,6 +151,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	if err := d.follow(c, c.fabric); err != nil {
 		return err
 	}
+	d.tellUplinks(c)
 	d.hearAll()
 	if err := d.goBy(c); err != nil {
 		return err
@@ -195,21 +197,6 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode gateway there, or resequence: true, and set receivers_resequence: true here; or use drb", c.Policy)
 	}
 	return s, nil
-}
-
-// sample answers the samples of peers. Under a policy that samples, it also tells the
-// program at the uplink what the host's own samples say.
-func (d *daemon) sample(c *Config, t *topology.Topology) error {
-	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
-	switch {
-	case err == nil:
-		d.sampler = s
-	case c.samples():
-		return c.lines.Errorf("policy", "%s: %w", c.Policy, err)
-	default:
-		d.log.Printf("warning: peers whose policy samples paths get no answer from here: %v", err)
-	}
-	return nil
 }
 
 // follow begins to follow what becomes known of failures.

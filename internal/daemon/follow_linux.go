@@ -60,7 +60,7 @@ func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(new
 func (f *hostFollower) probe(c *Config, at place, t *topology.Topology) error {
 	by, o := c.encapsulation(), c.liveness()
 	p := prober.Config{
-		Interface: at.uplink.Name, Address: at.address, Topology: t,
+		Interface: at.uplink.Name, Uplinks: at.present(), Address: at.address, Topology: t,
 		Carrier: c.carrier(), Gateway: at.uplink.Gateway, Beside: len(c.carried()) > 1, Idle: by != f.used,
 		MTU: at.mtu, Require: c.Require,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
@@ -195,7 +195,7 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 			continue
 		}
 		s.Paths = append(s.Paths, PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
-			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss})
+			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss, from: p.From})
 	}
 	return s
 }

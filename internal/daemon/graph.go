@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -120,7 +121,7 @@ func learnBy(c *Config) (learner, error) {
 		return nil, err
 	}
 	s.RouterID = c.Address
-	l, err := learn.Listen(learn.Options{Config: s, See: c.seen, SIDs: c.labels()})
+	l, err := learn.Listen(learn.Options{Config: s, See: c.seen, SIDs: c.labels(), Ports: c.portsTo(s.Neighbors)})
 	return bgpLearner{l}, err
 }
 
@@ -132,4 +133,34 @@ func (l bgpLearner) status() *learn.Status { return l.Status() }
 func (l bgpLearner) fabric() (views, error) {
 	v, err := l.Views()
 	return views{v.Fabric, v.Fabric6}, err
+}
+
+// portsTo returns what names the host's ports by the devices that lead to its switches: those
+// of uplink, or those that the kernel's routes led to when a session was there, which has to be
+// on the link. nil: the host has one switch.
+func (c *Config) portsTo(neighbors []session.Neighbor) func(graph.Spec, []netip.Addr) {
+	if len(neighbors) < 2 {
+		return nil
+	}
+	known := make([]string, len(neighbors))
+	if len(c.Uplink) > 1 {
+		copy(known, c.Uplink)
+	}
+	return func(spec graph.Spec, missing []netip.Addr) {
+		devices := make(map[string]string) // by switch
+		for i, n := range neighbors {
+			if known[i] == "" && !slices.Contains(missing, n.Addr) {
+				known[i] = deviceTo(n.Addr)
+			}
+			devices[bgp.NameOf(n.AS)] = known[i]
+		}
+		if len(slices.Compact(slices.Sorted(maps.Values(devices)))) < len(devices) {
+			return // they are on one link
+		}
+		for i := range spec.Links {
+			if k := &spec.Links[i]; k.Ends[0] == spec.Nodes[0].Name {
+				k.Ports[0] = devices[k.Ends[1]]
+			}
+		}
+	}
 }

@@ -45,6 +45,13 @@ func (c *change) goOnFollowing(to *Config) error {
 	if to.six() == nil {
 		delete(c.heard, byIPv6)
 	}
+	if c.told.fabric != nil && !sameFabric(c.told.fabric, to.fabric) {
+		c.told.fabric = nil
+	}
+	if c.told.fabric6 != nil && !sameFabric(c.told.fabric6, to.six()) {
+		c.told.fabric6 = nil
+	}
+	c.tellUplinks(to)
 	c.hearAll()
 	return nil
 }

@@ -122,14 +122,18 @@ func lookAround(p place) (place, error) {
 	if p.uplink.Name == "" {
 		return p, nil // a tunnel has none
 	}
-	u, err := hostsetup.LookAtUplink(p.uplink)
-	if err != nil {
-		return p, err
+	if len(p.ways) > 0 {
+		if err := p.lookAtWays(); err != nil {
+			return p, err
+		}
+	} else {
+		u, err := hostsetup.LookAtUplink(p.uplink)
+		if err != nil {
+			return p, err
+		}
+		p.uplink = u
 	}
-	p.uplink, p.strict = u, nil
-	if u.Strict {
-		p.strict = []string{u.Name}
-	}
+	p.findStrictUplinks()
 	has, err := hostsetup.HasAddress(p.address)
 	if err != nil {
 		return p, err
@@ -139,8 +143,14 @@ func lookAround(p place) (place, error) {
 	return p, err
 }
 
-// reachGateway finds out whether the gateway answers. That of IPv6 find6 asks.
-func reachGateway(p place) error { return reach(p.uplink.Name, p.uplink.Gateway) }
+// reachGateway finds out whether the gateway answers, if there is one uplink; of several, the
+// kernel finds it. That of IPv6 find6 asks.
+func reachGateway(p place) error {
+	if len(p.ways) > 0 {
+		return nil
+	}
+	return reach(p.uplink.Name, p.uplink.Gateway)
+}
 
 // reach finds out whether a gateway answers, as each socket that sends to it does.
 func reach(uplink string, gateway netip.Addr) error {
@@ -167,7 +177,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	o := hostprog.SprayConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Topology6: c.six(), Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
-		Require: c.Require, StartPlain: c.proves(),
+		Require: c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),
 	}
 	if a := c.address6(); a.IsValid() {
 		o.Addresses = append(o.Addresses, a)
@@ -206,5 +216,5 @@ func addresses(p place) []netip.Addr { return []netip.Addr{p.address} }
 // gone reports whether an error says that what packets go by is no more: the uplink, or the
 // way in by the TUN.
 func gone(err error) bool {
-	return errors.Is(err, hostprog.ErrUplinkGone) || errors.Is(err, errShut) || errors.Is(err, errOpen)
+	return errors.Is(err, hostprog.ErrUplinkGone) || errors.Is(err, errShut) || errors.Is(err, errWay) || errors.Is(err, errOpen)
 }

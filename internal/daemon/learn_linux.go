@@ -46,10 +46,10 @@ func (d *daemon) relearn(now time.Time) {
 		next.Fabric6, more = v.fabric6, true
 	}
 	d.growth.Hear(now, next, more)
-	if left.Fabric6 != nil {
-		d.follower.heard(left.Fabric6)
+	if d.told.fabric = left.Fabric; left.Fabric6 != nil {
+		d.told.fabric6 = left.Fabric6
 	}
-	d.follower.heard(left.Fabric)
+	d.tellFollower(views{left.Fabric, left.Fabric6})
 }
 
 // maxDoubts bounds the doubts that the log tells of. The status has the latest.
@@ -85,6 +85,10 @@ func (d *daemon) grow(ctx context.Context, now time.Time) {
 	err := d.growTo(ctx, &next)
 	if errors.Is(err, errAddress6) {
 		d.takeAway(fmt.Sprintf("%v %s", errAddress6, next.receives6())) // and back with it
+		return
+	}
+	if errors.Is(err, errUplinks) {
+		d.takeAway(errUplinks.Error() + " others")
 		return
 	}
 	if err != nil {

@@ -20,10 +20,11 @@ import (
 // what was found out where it says auto.
 type place struct {
 	address netip.Addr
-	uplink  hostsetup.Uplink
-	mtu     int      // of the network, bytes
-	strict  []string // devices whose reverse path filter would be in the way
-	filter  int      // net.ipv4.conf.all.rp_filter
+	uplink  hostsetup.Uplink // of several, one that exists
+	ways    []way            // all of several uplinks in use, in the order of topology.Topology.Uplinks
+	mtu     int              // of the network, bytes
+	strict  []string         // devices whose reverse path filter would be in the way
+	filter  int              // net.ipv4.conf.all.rp_filter
 
 	address6 netip.Addr           // to which the order of what arrives is restored; the zero Addr if there is none
 	gateway6 netip.Addr           // the switch behind the uplink, to IPv6; the zero Addr if the fabric is on the link
@@ -52,16 +53,13 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	case !has:
 		return p, c.lines.Errorf("address", "%s is not on this machine, as ip address shows; write auto, or the one that it has", p.address)
 	}
-	// A core's address is in none of our tables, whatever a crash has left.
-	if p.uplink, err = hostsetup.FindUplink(c.core(), c.Uplink); err != nil {
+	if err := c.findUplinks(&p); err != nil {
 		return p, c.lines.Errorf("uplink", "%w", err)
 	}
 	if p.filter, err = hostsetup.ReverseFilter(); err != nil {
 		return p, err
 	}
-	if p.uplink.Strict {
-		p.strict = []string{p.uplink.Name}
-	}
+	p.findStrictUplinks()
 	if c.Gateway.IsValid() {
 		p.uplink.Gateway = c.Gateway
 	}
@@ -83,6 +81,9 @@ func (c *Config) find6(p *place) error {
 	if p.mtu < minMTU6 {
 		return fmt.Errorf("the MTU of %s is %d, and with the outer header IPv6 needs %d", p.uplink.Name, p.mtu, minMTU6)
 	}
+	if len(p.ways) > 0 {
+		return p.findWays6(t)
+	}
 	u, err := hostsetup.FindUplink(last(t), p.uplink.Name)
 	if err != nil {
 		return err
@@ -101,6 +102,7 @@ func (c *Config) find6(p *place) error {
 
 // size sets the MTU of the network.
 func (c *Config) size(p *place) error {
+	p.uplink.MTU = p.leastMTU()
 	if p.mtu = c.MTU; p.mtu == 0 {
 		p.mtu = p.uplink.MTU
 	}
@@ -221,5 +223,6 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 			o.Six.Rack = t.RackPrefixesOf(edge, true)
 		}
 	}
+	p.divide(&o)
 	return hostsetup.PlanFor(o)
 }

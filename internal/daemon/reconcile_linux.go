@@ -56,11 +56,14 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 		d.complain(now, err.Error())
 		return
 	}
-	if at.uplink.Name != d.place.uplink.Name {
+	if at.uplink.Name != d.place.uplink.Name && at.uplink.Index == d.place.uplink.Index {
 		d.log.Printf("uplink %s is now called %s", d.place.uplink.Name, at.uplink.Name)
 	}
 	was := d.place
 	d.place = at
+	if d.tellDead(was.ways) {
+		d.tellUplinks(d.config)
+	}
 	switch u := at.uplink; {
 	case d.config.tunnels(): // by whatever device
 	case !u.Up:
@@ -69,7 +72,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	case at.homeless:
 		d.complain(now, fmt.Sprintf("this host has not its address %s any more", at.address))
 		return
-	case u.MTU < d.place.mtu:
+	case d.place.leastMTU() < d.place.mtu:
 		d.takeAway(fmt.Sprintf("the MTU of %s is %d now, and was %d", at.uplink.Name, at.uplink.MTU, was.uplink.MTU))
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"weft/topology"
 )
@@ -229,9 +231,10 @@ func (c *change) followAnew(to *Config, t *topology.Topology) error {
 			return err
 		}
 		c.inbox.clear()
-		c.heard, c.carriage, c.six = nil, nil, course{}
+		c.heard, c.carriage, c.six, c.told = nil, nil, course{}, views{}
 	}
 	err := c.daemon.follow(to, t)
+	c.tellUplinks(to)
 	c.hearAll()
 	return err
 }
@@ -252,6 +255,9 @@ func (d *daemon) divert(into bool) error {
 // errAddress6 says that what receives packets would have to be made anew.
 var errAddress6 = errors.New("this host's IPv6 address in the fabric is now")
 
+// errUplinks says the same of all parts.
+var errUplinks = errors.New("this host's uplinks are now")
+
 // stillThere checks that what was found out at the start also holds in another topology. A
 // tunnel's peers cannot change.
 func (d *daemon) stillThere(ctx context.Context, c *Config) error {
@@ -266,11 +272,20 @@ func (d *daemon) stillThere(ctx context.Context, c *Config) error {
 		return fmt.Errorf("this host is now %s by %s, and was %s by %s; restart the daemon",
 			at.address, at.uplink.Name, d.place.address, d.place.uplink.Name)
 	}
+	if !slices.Equal(at.names(), d.place.names()) {
+		return fmt.Errorf("%w %s, and were %s; restart the daemon", errUplinks, strings.Join(at.names(), ", "), strings.Join(d.place.names(), ", "))
+	}
 	if d.receiver != nil && at.address6.IsValid() && at.address6 != d.place.address6 {
 		return fmt.Errorf("%w %s; restart the daemon", errAddress6, at.address6)
 	}
 	if at.gateway6.IsValid() {
 		d.place.gateway6 = at.gateway6
+	}
+	d.place.ways = slices.Clone(d.place.ways)
+	for i, w := range at.ways {
+		if w.to6.IsValid() {
+			d.place.ways[i].to6, d.place.ways[i].gateway6 = w.to6, w.gateway6
+		}
 	}
 	return nil
 }

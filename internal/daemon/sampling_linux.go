@@ -7,6 +7,25 @@ import (
 	"weft/topology"
 )
 
+// sample answers the samples of peers. Under a policy that samples, it also tells the
+// program at the uplink what the host's own samples say.
+func (d *daemon) sample(c *Config, t *topology.Topology) error {
+	if len(d.place.ways) > 0 {
+		d.log.Print("note: peers whose policy samples paths get no answer from here, as this host has several uplinks")
+		return nil
+	}
+	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
+	switch {
+	case err == nil:
+		d.sampler = s
+	case c.samples():
+		return c.lines.Errorf("policy", "%s: %w", c.Policy, err)
+	default:
+		d.log.Printf("warning: peers whose policy samples paths get no answer from here: %v", err)
+	}
+	return nil
+}
+
 // congestion is what is known of the paths to racks, whoever knows it.
 func (d *daemon) congestion() []stack.Congestion {
 	if d.sampler != nil && d.config.samples() {

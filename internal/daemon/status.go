@@ -22,6 +22,9 @@ type Status struct {
 	Uptime        int64  `json:"uptime_s"` // seconds
 	Reloads       int    `json:"reloads"`
 
+	// Uplinks are those in use, where there are several. Uplink and Gateway are of one of them.
+	Uplinks []UplinkStatus `json:"uplinks,omitempty"`
+
 	// State is StateWorking or StateAway. Trouble says what is wrong at the moment.
 	State   string `json:"state"`
 	Trouble string `json:"trouble,omitempty"`
@@ -56,6 +59,14 @@ const (
 	StateWorking = "working"        // all is in place
 	StateAway    = "out of the way" // packets go as the kernel's own routes have them
 )
+
+// UplinkStatus is one of several uplinks.
+type UplinkStatus struct {
+	Device  string `json:"device"`
+	Switch  string `json:"switch"`
+	Gateway string `json:"gateway,omitempty"`
+	Up      bool   `json:"up"` // it has a carrier, and its paths are in use
+}
 
 // RackStatus is how a rack is reached.
 type RackStatus struct {
@@ -96,10 +107,13 @@ type FailureStatus struct {
 type PathStatus struct {
 	To    string  `json:"to"` // own address: the bouncing switch and back
 	Via   string  `json:"via"`
+	From  string  `json:"from,omitempty"` // the uplink, where the host has several
 	State string  `json:"state"`
 	Why   string  `json:"why,omitempty"`
 	RTT   float64 `json:"rtt_ms"`
 	Loss  float64 `json:"loss"` // part of the latest probes
+
+	from int // which of the host's uplinks
 }
 
 // Device says which offloads the kernel gave a device, and how many packets the device has
@@ -107,4 +121,13 @@ type PathStatus struct {
 type Device struct {
 	Offloads string `json:"offloads"`
 	Drops    uint64 `json:"drops"`
+}
+
+// nameUplinks says of each path which of several uplinks it begins with.
+func (s *FailureStatus) nameUplinks(all []UplinkStatus) {
+	for i := range s.Paths {
+		if p := &s.Paths[i]; p.from < len(all) {
+			p.From = all[p.from].Device
+		}
+	}
 }

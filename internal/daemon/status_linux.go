@@ -59,6 +59,7 @@ func (d *daemon) snapshot() Status {
 		if d.place.uplink.Gateway.IsValid() {
 			s.Gateway = d.place.uplink.Gateway.String()
 		}
+		s.Uplinks = d.uplinkStatus()
 	}
 	s.Others = d.others
 	if d.learner != nil {
@@ -66,6 +67,7 @@ func (d *daemon) snapshot() Status {
 	}
 	if d.follower != nil {
 		s.Failures = d.follower.status(d.topology)
+		s.Failures.nameUplinks(s.Uplinks)
 		s.Failures.Down, s.Failures.Changes = []string{}, d.changes
 		for _, l := range d.topology.Down() {
 			s.Failures.Down = append(s.Failures.Down, d.topology.LinkName(l))
@@ -94,6 +96,17 @@ func (d *daemon) snapshot() Status {
 		}
 	}
 	return s
+}
+
+func (d *daemon) uplinkStatus() (list []UplinkStatus) {
+	for i, w := range d.place.ways {
+		u := UplinkStatus{Device: w.Name, Up: !w.dead(), Switch: d.config.fabric.Node(d.config.fabric.Uplinks()[i].Edge).Name}
+		if w.Gateway.IsValid() {
+			u.Gateway = w.Gateway.String()
+		}
+		list = append(list, u)
+	}
+	return list
 }
 
 // rackStatus says how racks are reached that are not reached as they should be.
@@ -151,11 +164,11 @@ func (c *Config) fabricName() string {
 		return c.fabric.String()
 	}
 	racks, bounces := 0, 0
+	for range c.fabric.Racks() {
+		racks++
+	}
 	for n := range c.fabric.Nodes() {
-		switch {
-		case n.Layer == topology.LayerEdge:
-			racks++
-		case n.Layer > topology.LayerEdge:
+		if n.Layer > topology.LayerEdge {
 			bounces++
 		}
 	}

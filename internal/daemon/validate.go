@@ -180,12 +180,22 @@ func (c *Config) checkTUN() error {
 	if err := c.checkDevice("tun.name", c.TUN.Name); err != nil {
 		return err
 	}
-	if c.Uplink != "" {
-		if err := c.checkDevice("uplink", c.Uplink); err != nil {
+	for i, name := range c.Uplink {
+		key := "uplink"
+		if len(c.Uplink) > 1 {
+			key = fmt.Sprintf("uplink[%d]", i)
+		}
+		if err := c.checkDevice(key, name); err != nil {
 			return err
 		}
+		if slices.Contains(c.Uplink[:i], name) {
+			return c.lines.Errorf(key, "%s is in the list twice; remove one", name)
+		}
 	}
-	if c.Uplink == c.TUN.Name {
+	if err := c.checkUplinks(); err != nil {
+		return err
+	}
+	if slices.Contains(c.Uplink, c.TUN.Name) {
 		return c.lines.Errorf("tun.name", "%s is the uplink; choose another name", c.TUN.Name)
 	}
 	if len(c.TUN.Addresses) > 0 && !c.tunnels() {

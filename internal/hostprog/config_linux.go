@@ -18,6 +18,11 @@ import (
 type SprayConfig struct {
 	Uplink string // an Ethernet device
 
+	// Uplinks are all devices of a host that has several, in the order of
+	// topology.Topology.Uplinks; Uplink is one of them. The program runs at each, and hands a
+	// packet over to the one that its path begins with. nil: all paths are by Uplink.
+	Uplinks []Uplink
+
 	// Addresses are this host's own, 1 to 16 of each family. The program sprays packets
 	// from these. It leaves others alone, since a bouncing switch accepts only packets
 	// whose inner source is the outer one.
@@ -88,6 +93,9 @@ func (c SprayConfig) check() error {
 		return fmt.Errorf("Self is %d, which is no host of %s", c.Self, c.Topology)
 	}
 	if err := c.checkAddresses(); err != nil {
+		return err
+	}
+	if err := c.checkUplinks(); err != nil {
 		return err
 	}
 	for _, a := range c.Cut {

@@ -11,11 +11,17 @@ import (
 )
 
 // pathWord tells a rack's paths apart in the program's tables. It is a bouncing switch's
-// IPv4 address, the bytes behind the block of an SRv6 destination, or the number of a
-// address in the outer header of IPv6.
+// IPv4 address, the bytes behind the block of an SRv6 destination, or the number of an end:
+// of IPv6, and where the host has several uplinks.
 type pathWord [4]byte
 
-// numberedWord is the word of an IPv6 address: in 240.0.0.0/4, where no switch is, half of
+// end is where an outer header leads, and the uplink of the host's that its path begins with.
+type end struct {
+	addr netip.Addr
+	from int
+}
+
+// numberedWord is the word of an end: in 240.0.0.0/4, where no switch is, half of
 // which each family inside has.
 func numberedWord(six bool, n int) (w pathWord) {
 	first := uint32(0xf << 28)
@@ -86,11 +92,11 @@ func wordsOf(s topology.PathSet, known *wordBook) (w *pathWords, sids [16]byte, 
 	known.words[key] = w
 	for n := range s.Count() {
 		w.bounces = append(w.bounces, s.Addr(n))
-		switch by {
-		case outerIPv4:
+		switch {
+		case by == outerIPv4 && !known.several:
 			w.words = append(w.words, s.Addr(n).As4())
-		case outerIPv6:
-			w.words = append(w.words, known.numbered(endOf(s, n, known.carrier, known.six)))
+		case by != outerLabels:
+			w.words = append(w.words, known.numbered(end{endOf(s, n, known.carrier, known.six), known.from(s, n)}))
 		}
 	}
 	return w, sids, nil
@@ -101,20 +107,29 @@ type wordBook struct {
 	carrier encap.Carrier
 	six     bool
 	outer   outerKind
+	several bool // the program is at several uplinks
 	words   map[string]*pathWords
-	numbers map[netip.Addr]pathWord // of addresses in outer headers of IPv6
+	numbers map[end]pathWord
 }
 
-func newWordBook(t *topology.Topology, c encap.Carrier, six bool) *wordBook {
-	return &wordBook{c, six, outerOf(t, c, six), make(map[string]*pathWords), make(map[netip.Addr]pathWord)}
+func newWordBook(t *topology.Topology, c encap.Carrier, six, several bool) *wordBook {
+	return &wordBook{c, six, outerOf(t, c, six), several, make(map[string]*pathWords), make(map[end]pathWord)}
 }
 
-// numbered returns the word of an IPv6 address.
-func (b *wordBook) numbered(a netip.Addr) pathWord {
-	w, ok := b.numbers[a]
+// from returns which uplink a path begins with, 0 if the program is at one alone.
+func (b *wordBook) from(s topology.PathSet, n int) int {
+	if !b.several {
+		return 0
+	}
+	return s.From(n)
+}
+
+// numbered returns the word of an end.
+func (b *wordBook) numbered(e end) pathWord {
+	w, ok := b.numbers[e]
 	if !ok {
 		w = numberedWord(b.six, len(b.numbers))
-		b.numbers[a] = w
+		b.numbers[e] = w
 	}
 	return w
 }

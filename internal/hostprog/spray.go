@@ -81,15 +81,15 @@ type sprayRack struct {
 // racksOf lists the racks but the host's own, by their prefixes of the family of the host's
 // address.
 func racksOf(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, error) {
-	racks, _, err := racksAndWords(t, self, c)
+	racks, _, err := racksAndWords(t, self, c, false)
 	return racks, err
 }
 
 // racksAndWords is racksOf and the book of their words.
-func racksAndWords(t *topology.Topology, self topology.NodeID, c encap.Carrier) ([]sprayRack, *wordBook, error) {
+func racksAndWords(t *topology.Topology, self topology.NodeID, c encap.Carrier, several bool) ([]sprayRack, *wordBook, error) {
 	var racks []sprayRack
 	six := t.Node(self).Addr.Is6()
-	known := newWordBook(t, c, six)
+	known := newWordBook(t, c, six, several)
 	for edge := range t.Racks() {
 		set := t.Paths(self, edge)
 		if set.Direct() {

@@ -30,6 +30,7 @@ const (
 	sprayVarHeartbeat  = "heartbeat"
 	sprayVarPatience   = "patience"
 	sprayVarRequire    = "require"
+	sprayVarSeveral    = "several"
 	sprayVarSource6    = "source6"
 )
 
@@ -101,6 +102,7 @@ type sprayVariableSpecs struct {
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	Require   *ebpf.VariableSpec `ebpf:"require"`
+	Several   *ebpf.VariableSpec `ebpf:"several"`
 	Source6   *ebpf.VariableSpec `ebpf:"source6"`
 }
 
@@ -158,6 +160,7 @@ type sprayVariables struct {
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	Require   *ebpf.Variable `ebpf:"require"`
+	Several   *ebpf.Variable `ebpf:"several"`
 	Source6   *ebpf.Variable `ebpf:"source6"`
 }
 

@@ -5,12 +5,11 @@ package hostprog
 import (
 	"errors"
 	"fmt"
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
 	"io"
 	"maps"
 	"net/netip"
-
-	"github.com/cilium/ebpf"
-	"github.com/vishvananda/netlink"
 
 	"weft/internal/kernel"
 	"weft/topology"
@@ -21,9 +20,11 @@ import (
 type Spray struct {
 	program
 	require  bool
+	twins    []*program // the same at the host's other uplinks
+	uplinks  []Uplink   // SprayConfig.Uplinks
 	bounces  *ebpf.Map
 	switches map[pathWord]netip.Addr // of bounces
-	ends     map[pathWord]netip.Addr // of these, where outer headers of IPv6 lead
+	ends     map[pathWord]end        // of these, where outer headers lead whose addresses are not the words
 
 	ways  *ways
 	ways6 *ways // nil: IPv6 leaves as it is
@@ -56,7 +57,10 @@ func AttachSpray(cfg SprayConfig) (*Spray, error) {
 	}
 	o := &Spray{require: cfg.Require}
 	if err := o.open(sprayKind, cfg.Uplink, func() error { return o.attach(cfg) }); err != nil {
-		return nil, err
+		return nil, errors.Join(err, o.closeTwins())
+	}
+	if err := o.attachTwins(cfg); err != nil {
+		return nil, errors.Join(err, o.Close())
 	}
 	return o, nil
 }
@@ -118,6 +122,10 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 			return err
 		}
 	}
+	o.uplinks = cfg.Uplinks
+	if err := spec.Variables[sprayVarSeveral].Set(len(o.uplinks) > 0); err != nil {
+		return err
+	}
 	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(o.switches)))
 	spec.Maps[sprayMapRacks6].MaxEntries = 1
 	for _, w := range o.families() {
@@ -137,6 +145,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		Bounces   *ebpf.Map      `ebpf:"bounces"`
 		Choices   *ebpf.Map      `ebpf:"choices"`
 		Active    *ebpf.Map      `ebpf:"active"`
+		Flows     *ebpf.Map      `ebpf:"flows"`
+		Heart     *ebpf.Map      `ebpf:".bss"`
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	}
 	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
@@ -144,6 +154,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	}
 	defer objects.Own.Close()
 	defer objects.Own6.Close()
+	defer objects.Flows.Close()
+	defer objects.Heart.Close()
 	o.bounces = objects.Bounces
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	if o.ways6 != nil {
@@ -152,6 +164,13 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
 	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active}
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
+		return err
+	}
+	if err := o.loadTwins(spec, map[string]*ebpf.Map{
+		sprayMapOwn: objects.Own, sprayMapOwn6: objects.Own6, sprayMapRacks: objects.Racks, sprayMapRacks6: objects.Racks6,
+		sprayMapGroups: objects.Groups, sprayMapCounters: objects.Counters, sprayMapBounces: objects.Bounces,
+		sprayMapChoices: objects.Choices, sprayMapActive: objects.Active, sprayMapFlows: objects.Flows, heartMap: objects.Heart,
+	}); err != nil {
 		return err
 	}
 	for _, a := range cfg.Addresses {
@@ -170,16 +189,17 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 
 // findWays finds the ways of both families.
 func (o *Spray) findWays(cfg SprayConfig) (err error) {
-	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy, cfg.Carrier); err != nil {
+	several := len(cfg.Uplinks) > 0
+	if o.ways, err = newWays(cfg.Topology, cfg.Self, cfg.Policy, cfg.Carrier, several); err != nil {
 		return err
 	}
 	if cfg.Topology6 != nil {
 		self, _ := cfg.self6()
-		if o.ways6, err = newWays(cfg.Topology6, self, cfg.Policy, cfg.Carrier); err != nil {
+		if o.ways6, err = newWays(cfg.Topology6, self, cfg.Policy, cfg.Carrier, several); err != nil {
 			return err
 		}
 	}
-	o.switches, o.ends = make(map[pathWord]netip.Addr), make(map[pathWord]netip.Addr)
+	o.switches, o.ends = make(map[pathWord]netip.Addr), make(map[pathWord]end)
 	for _, w := range o.families() {
 		maps.Copy(o.switches, bouncesOf(w.all))
 		for a, word := range w.words.numbers {
@@ -204,12 +224,14 @@ func (o *Spray) families() []*ways {
 func (o *Spray) putBounces() error {
 	perCPU := make([]bounceValue, ebpf.MustPossibleCPU())
 	for word, a := range o.switches {
-		var to [16]byte
-		if end, ok := o.ends[word]; ok {
-			to = end.As16()
+		var entry bounceValue
+		if to, ok := o.ends[word]; ok {
+			if err := o.lead(&entry, to); err != nil {
+				return err
+			}
 		}
 		for i := range perCPU {
-			perCPU[i].To = to
+			perCPU[i] = entry
 		}
 		if err := o.bounces.Put(word, perCPU); err != nil {
 			return fmt.Errorf("counter of %v: %w", a, err)

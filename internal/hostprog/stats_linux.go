@@ -1,11 +1,10 @@
 package hostprog
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
-
-	"github.com/cilium/ebpf"
 
 	"weft/internal/kernel"
 )
@@ -47,7 +46,8 @@ type SprayStats struct {
 
 // BounceStats is what was sent to one bouncing switch, or by labels through it.
 type BounceStats struct {
-	Addr netip.Addr `json:"address"`
+	Addr   netip.Addr `json:"address"`
+	Uplink string     `json:"uplink,omitempty"` // by which, where the host has several
 	Traffic
 	Flowcells uint64 `json:"flowcells,omitempty"` // begun; only where paths are drawn
 }
@@ -64,44 +64,53 @@ type bounceValue struct {
 	Traffic
 	Flowcells uint64
 	To        [16]byte
+	Device    uint32
+	Family    uint32 // of Next, AF_INET or AF_INET6; 0: none is known
+	Next      [16]byte
 }
 
 // Stats returns the counters.
 func (o *Spray) Stats() (s SprayStats, err error) {
 	err = o.use(func() error {
-		s, err = readSprayStats(o.counts, o.bounces, o.switches)
+		s, err = o.readStats()
 		return err
 	})
 	return s, err
 }
 
-func readSprayStats(counts, bounces *ebpf.Map, switches map[pathWord]netip.Addr) (SprayStats, error) {
+func (o *Spray) readStats() (SprayStats, error) {
 	var s SprayStats
 	// The order of the enum in bpf/spray.c.
-	if err := kernel.SumCounters(counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
+	if err := kernel.SumCounters(o.counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
 		&s.Seen, &s.Plain, &s.Unattended, &s.Broken); err != nil {
 		return s, err
 	}
 	var word pathWord
 	var perCPU []bounceValue
-	all := make(map[netip.Addr]BounceStats)
-	it := bounces.Iterate()
+	all := make(map[end]BounceStats)
+	it := o.bounces.Iterate()
 	for it.Next(&word, &perCPU) {
-		b := all[switches[word]]
+		at := end{o.switches[word], o.ends[word].from}
+		b := all[at]
 		for _, t := range perCPU {
 			b.Packets += t.Packets
 			b.Bytes += t.Bytes
 			b.Flowcells += t.Flowcells
 		}
-		all[switches[word]] = b
+		all[at] = b
 	}
 	if err := it.Err(); err != nil {
 		return s, fmt.Errorf("counters of the bouncing switches: %w", err)
 	}
-	for a, b := range all {
-		b.Addr = a
+	for at, b := range all {
+		b.Addr = at.addr
+		if at.from < len(o.uplinks) {
+			b.Uplink = o.uplinks[at.from].Device
+		}
 		s.Bounces = append(s.Bounces, b)
 	}
-	slices.SortFunc(s.Bounces, func(a, b BounceStats) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(s.Bounces, func(a, b BounceStats) int {
+		return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Uplink, b.Uplink))
+	})
 	return s, nil
 }

@@ -78,12 +78,12 @@ type ways struct {
 	words    *wordBook
 }
 
-func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier) (*ways, error) {
+func newWays(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier, several bool) (*ways, error) {
 	known, err := newSprayGroups(self, p)
 	if err != nil {
 		return nil, err
 	}
-	all, words, err := racksAndWords(t, self, c)
+	all, words, err := racksAndWords(t, self, c, several)
 	if err != nil {
 		return nil, err
 	}

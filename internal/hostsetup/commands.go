@@ -36,6 +36,9 @@ func (r Route) command() string {
 		b.WriteString("throw ")
 	}
 	fmt.Fprintf(&b, "%s table %d proto %d", r.Prefix, r.Table, kernel.RouteProtocol)
+	if len(r.Also) > 0 {
+		return b.String() + r.common() + r.hops()
+	}
 	if r.Gateway.IsValid() {
 		fmt.Fprintf(&b, " via %s", r.Gateway)
 	}
@@ -45,13 +48,32 @@ func (r Route) command() string {
 	if r.Gateway.IsValid() {
 		b.WriteString(" onlink")
 	}
+	return b.String() + r.common()
+}
+
+// common is what a route has once, however many hops there are.
+func (r Route) common() (s string) {
 	if r.Src.IsValid() {
-		fmt.Fprintf(&b, " src %s", r.Src)
+		s += fmt.Sprintf(" src %s", r.Src)
 	}
 	if r.MTU > 0 {
-		fmt.Fprintf(&b, " mtu %d", r.MTU)
+		s += fmt.Sprintf(" mtu %d", r.MTU)
 	}
-	return b.String()
+	return s
+}
+
+func (r Route) hops() (s string) {
+	for _, hop := range append([]Hop{{r.Device, r.Gateway}}, r.Also...) {
+		s += " nexthop"
+		if hop.Gateway.IsValid() {
+			s += fmt.Sprintf(" via %s", hop.Gateway)
+		}
+		s += " dev " + hop.Device
+		if hop.Gateway.IsValid() {
+			s += " onlink"
+		}
+	}
+	return s
 }
 
 func (r Rule) command() string {

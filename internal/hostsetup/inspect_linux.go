@@ -21,6 +21,7 @@ type Uplink struct {
 	Name    string
 	Index   int        // the kernel's number, which stays when the device gets another name
 	Up      bool       // administratively
+	Dark    bool       // up, but without a carrier
 	Gateway netip.Addr // the zero Addr when the destination is on the link
 	MTU     int        // bytes
 	Strict  bool       // its reverse path filter, by its own setting or by that of all
@@ -88,7 +89,7 @@ func LookAtUplink(was Uplink) (Uplink, error) {
 
 func describeUplink(l netlink.Link) (Uplink, error) {
 	a := l.Attrs()
-	u := Uplink{Name: a.Name, Index: a.Index, MTU: a.MTU, Up: a.Flags&net.FlagUp != 0}
+	u := Uplink{Name: a.Name, Index: a.Index, MTU: a.MTU, Up: a.Flags&net.FlagUp != 0, Dark: a.RawFlags&(unix.IFF_UP|unix.IFF_RUNNING) == unix.IFF_UP}
 	own, err := readFilter(u.Name)
 	if err != nil {
 		return u, err

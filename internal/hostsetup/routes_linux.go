@@ -149,7 +149,10 @@ func syncHostRoutes(h *netlink.Handle, want []Route) (changed []string, err erro
 // its device, whatever was asked for.
 func sameRoute(was, want netlink.Route) bool {
 	return was.Type == want.Type && (was.LinkIndex == want.LinkIndex || want.Type == unix.RTN_THROW) &&
-		was.Gw.Equal(want.Gw) && was.Src.Equal(want.Src) && was.MTU == want.MTU
+		was.Gw.Equal(want.Gw) && was.Src.Equal(want.Src) && was.MTU == want.MTU &&
+		slices.EqualFunc(was.MultiPath, want.MultiPath, func(a, b *netlink.NexthopInfo) bool {
+			return a.LinkIndex == b.LinkIndex && a.Gw.Equal(b.Gw)
+		})
 }
 
 // hostRoutes lists what is in our tables and ours.
@@ -192,6 +195,27 @@ func (r Route) netlink(h *netlink.Handle) (netlink.Route, error) {
 		n.Gw, n.Flags = r.Gateway.AsSlice(), int(netlink.FLAG_ONLINK)
 	} else if r.Prefix.Addr().Is4() {
 		n.Scope = netlink.SCOPE_LINK
+	}
+	return r.also(h, n)
+}
+
+// also makes a route with several hops of one that has the first.
+func (r Route) also(h *netlink.Handle, n netlink.Route) (netlink.Route, error) {
+	if len(r.Also) == 0 {
+		return n, nil
+	}
+	n.MultiPath = []*netlink.NexthopInfo{{LinkIndex: n.LinkIndex, Gw: n.Gw, Flags: n.Flags}}
+	n.LinkIndex, n.Gw, n.Flags = 0, nil, 0
+	for _, hop := range r.Also {
+		links, err := kernel.Links(h, []string{hop.Device})
+		if err != nil {
+			return n, err
+		}
+		next := &netlink.NexthopInfo{LinkIndex: links[0].Attrs().Index}
+		if hop.Gateway.IsValid() {
+			next.Gw, next.Flags = hop.Gateway.AsSlice(), int(netlink.FLAG_ONLINK)
+		}
+		n.MultiPath = append(n.MultiPath, next)
 	}
 	return n, nil
 }

@@ -33,6 +33,7 @@ type Options struct {
 	Address netip.Addr // the source address of what programs send; the zero Addr leaves it to the kernel
 	Uplink  string     // the device that leads into the fabric
 	Gateway netip.Addr // the switch behind it; the zero Addr when the fabric is on the link
+	Others  []Way      // further uplinks, which are up; nil: the host has one
 	MTU     int        // largest inner packet, bytes: the fabric's MTU less Carrier's Overhead
 
 	// Carrier is the outer header's kind. With SRv6 and a TUN the kernel forwards the
@@ -104,6 +105,7 @@ type Route struct {
 	Gateway netip.Addr   `json:"gateway,omitzero"`
 	Src     netip.Addr   `json:"src,omitzero"`
 	MTU     int          `json:"mtu,omitempty"` // bytes; 0 for the device's
+	Also    []Hop        `json:"also,omitempty"`
 }
 
 // Rule is a routing policy rule. With neither Table nor Goto it does nothing;
@@ -131,6 +133,7 @@ func PlanFor(o Options) (Plan, error) {
 	}
 	p := Plan{TUN: o.TUN, TUNMTU: o.TUNMTU, Own: o.Own, Uplink: o.Uplink, Sysctls: []kernel.Sysctl{}, Routes: []Route{}, Rules: []Rule{}, Divert: []Rule{}}
 	p.filters(o)
+	p.several(o)
 	if len(o.Fabric) > 0 {
 		p.fabric(o)
 		if o.forwardsLabels() {
@@ -165,7 +168,7 @@ func (o Options) check() error {
 	case o.forwardsLabels() && !(o.Gateway.Is4() && o.Address.Is4()):
 		return fmt.Errorf("host plan: Gateway is %v and Address %v; labels in IPv6 need the switch's IPv4 address and the host's", o.Gateway, o.Address)
 	}
-	for _, name := range append([]string{o.TUN, o.Uplink}, o.Strict...) {
+	for _, name := range slices.Concat([]string{o.TUN, o.Uplink}, o.Strict, names(o.Others)) {
 		if err := checkDevice(name); err != nil {
 			return fmt.Errorf("host plan: %w", err)
 		}
@@ -242,8 +245,11 @@ func (p *Plan) fabric(o Options) {
 	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, Iif: "lo", Table: TableOut})
 	for _, table := range tables {
 		r := Route{Table: table, Device: o.Uplink, Gateway: o.Gateway, Src: o.Address, MTU: o.MTU}
+		for _, w := range o.Others {
+			r.Also = append(r.Also, Hop{w.Device, w.Gateway})
+		}
 		if table == TableIn {
-			r.Device, r.Gateway = o.TUN, netip.Addr{}
+			r.Device, r.Gateway, r.Also = o.TUN, netip.Addr{}, nil
 		}
 		p.lead(r, o.Fabric, o.Rack, o.Narrow)
 	}
@@ -283,7 +289,13 @@ func (p *Plan) six(o Options) {
 		p.Divert = append(p.Divert, Rule{Priority: RuleIn, IPv6: true, Iif: "lo", Protocol: protoTCP, Table: TableIn})
 		p.lead(Route{Table: TableIn, Device: o.TUN, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)
 	}
-	p.lead(Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)
+	r := Route{Table: TableOut, Device: o.Uplink, Gateway: s.Gateway, Src: s.Address, MTU: s.MTU}
+	for _, w := range o.Others {
+		if w.Gateway6.IsValid() == s.Gateway.IsValid() { // the kernel takes no route with only some
+			r.Also = append(r.Also, Hop{w.Device, w.Gateway6})
+		}
+	}
+	p.lead(r, s.Fabric, s.Rack, o.Narrow)
 }
 
 // tunnel leads everything for the peers into the TUN but the tunnel's own

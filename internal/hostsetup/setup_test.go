@@ -64,6 +64,10 @@ func TestPlanHost_commands(t *testing.T) {
 	toSIDs.Carrier, toSIDs.SIDs, toSIDs.MTU, toSIDs.Gateway = encap.CarrierSRv6, true, 1460, netip.Addr{}
 	labelledOffload := offload
 	labelledOffload.Carrier = encap.CarrierSRv6
+	several := both
+	several.Others = []Way{{Device: "p1", Gateway: netip.MustParseAddr("10.0.1.1"), Gateway6: netip.MustParseAddr("fe80::2")}}
+	partly := both
+	partly.Others = []Way{{Device: "p1", Gateway: netip.MustParseAddr("10.0.1.1")}}
 	fabricOut := "ip route replace 10.0.0.0/14 table 5741 proto 87 via 10.0.0.1 dev p0 onlink src 10.0.0.2 mtu 1480"
 	for _, c := range []struct {
 		name  string
@@ -71,6 +75,15 @@ func TestPlanHost_commands(t *testing.T) {
 		whole bool
 		want  []string
 	}{
+		{"several uplinks", several, false, []string{
+			"sysctl -w net.ipv4.conf.p0.ignore_routes_with_linkdown=1", "sysctl -w net.ipv6.conf.p1.ignore_routes_with_linkdown=1",
+			"ip route replace 10.0.0.0/14 table 5741 proto 87 src 10.0.0.2 mtu 1480 nexthop via 10.0.0.1 dev p0 onlink nexthop via 10.0.1.1 dev p1 onlink",
+			"ip route replace 2001:db8:0:3::/64 table 5741 proto 87 mtu 1460 nexthop via fe80::1 dev p0 onlink nexthop via fe80::2 dev p1 onlink",
+		}},
+		{"several uplinks, of IPv6 one known", partly, false, []string{
+			"ip route replace 10.0.0.0/14 table 5741 proto 87 src 10.0.0.2 mtu 1480 nexthop via 10.0.0.1 dev p0 onlink nexthop via 10.0.1.1 dev p1 onlink",
+			"ip route replace 2001:db8:0:3::/64 table 5741 proto 87 via fe80::1 dev p0 onlink mtu 1460",
+		}},
 		{"gateway", gatewayOptions(), true, []string{
 			"sysctl -w net.ipv4.conf.weft0.rp_filter=0",
 			"sysctl -w net.ipv4.conf.weft0.accept_local=1",

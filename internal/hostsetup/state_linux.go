@@ -98,7 +98,7 @@ func (f stateFile) read() (hostState, error) {
 // savedKey matches the settings that a set-up changes. The file belongs to the
 // daemon's user, and root must not write other settings that this user has put
 // there.
-var savedKey = regexp.MustCompile(`^net\.(ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding)|ipv6\.conf\.(all\.forwarding|[^. ]{0,14}[^./ ]\.accept_ra))$`)
+var savedKey = regexp.MustCompile(`^net\.(ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding|ignore_routes_with_linkdown)|ipv6\.conf\.(all\.forwarding|[^. ]{0,14}[^./ ]\.(accept_ra|ignore_routes_with_linkdown)))$`)
 
 // maxMinRTTWindow is the kernel's bound, a day in seconds.
 const maxMinRTTWindow = 86400

@@ -13,10 +13,15 @@ import (
 // Load puts programs and maps of a specification into the kernel. needs says
 // which kernel they require, for errors.
 func Load(spec *ebpf.CollectionSpec, objects any, needs string) error {
+	return LoadOver(spec, objects, nil, needs)
+}
+
+// LoadOver is Load with maps that are in the kernel already, by their names.
+func LoadOver(spec *ebpf.CollectionSpec, objects any, maps map[string]*ebpf.Map, needs string) error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return Explain(fmt.Errorf("memory limit for eBPF: %w", err))
 	}
-	err := spec.LoadAndAssign(objects, nil)
+	err := spec.LoadAndAssign(objects, &ebpf.CollectionOptions{MapReplacements: maps})
 	if err != nil && !NotTheKernels(err) {
 		// To explain a failure the library tries what the kernel can do, and takes a
 		// lack of descriptors for a lack of that.

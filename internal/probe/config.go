@@ -43,6 +43,9 @@ type Config struct {
 	// returns; via is the outer destination of IP-in-IP. An error says that the packet is
 	// not sent.
 	Write func(packet []byte, via netip.Addr) error
+	// WriteBy is in place of Write where the host has several uplinks: from is the one that the
+	// path begins with (topology.PathSet.From).
+	WriteBy func(packet []byte, via netip.Addr, from int) error
 	// Observe, if not nil, is called every 10 ms at least, before a Tick, to tell the
 	// Watcher what has been seen of the host's traffic.
 	Observe func(*liveness.Watcher, time.Duration)

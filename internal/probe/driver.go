@@ -197,7 +197,7 @@ func (d *Driver) echo(buf []byte, request *encap.Probe, now time.Duration) {
 	set := d.base.Whole().Paths(d.self, edge)
 	path, ok := int(request.Path), true
 	if request.Via.IsValid() {
-		path, ok = set.Via(request.Via)
+		path, ok = d.back(set, edge, request)
 	}
 	if !ok || path >= set.Count() {
 		d.stats.Refused++
@@ -215,7 +215,26 @@ func (d *Driver) echo(buf []byte, request *encap.Probe, now time.Duration) {
 	d.config.Echoes.Take(1, now)
 	d.watcher.Heard(origin, now)
 	d.stats.Echoed++
-	d.post(&o, buf, set.Addr(path))
+	d.post(&o, buf, set.Addr(path), set.From(path))
+}
+
+// back returns a path that bounces where a request did. Of several, by other uplinks, it takes
+// one in use. The token, which nobody chooses, makes it another one for other requests.
+func (d *Driver) back(set topology.PathSet, edge topology.NodeID, request *encap.Probe) (path int, ok bool) {
+	path, ok = set.Via(request.Via)
+	if !ok || d.config.WriteBy == nil {
+		return path, ok
+	}
+	var alive []int
+	for _, n := range d.watcher.Topology().Paths(d.self, edge).Live {
+		if set.Addr(n) == request.Via {
+			alive = append(alive, n)
+		}
+	}
+	if len(alive) > 0 {
+		path = alive[request.Token%uint64(len(alive))]
+	}
+	return path, true
 }
 
 // probe sends a request by its path, or a boomerang round its bouncing switch.
@@ -233,7 +252,7 @@ func (d *Driver) probe(p *liveness.Probe) {
 		}
 		d.outers[k] = o
 	}
-	d.post(&o, p.Append(d.buf[:encap.MaxOverhead]), p.Via)
+	d.post(&o, p.Append(d.buf[:encap.MaxOverhead]), p.Via, p.From)
 }
 
 func (d *Driver) outerOf(p *liveness.Probe) (o encap.Outer, ok bool) {
@@ -248,10 +267,14 @@ func (d *Driver) outerOf(p *liveness.Probe) (o encap.Outer, ok bool) {
 }
 
 // post sends an inner packet that lies behind encap.MaxOverhead bytes of room.
-func (d *Driver) post(o *encap.Outer, buf []byte, via netip.Addr) {
+func (d *Driver) post(o *encap.Outer, buf []byte, via netip.Addr, from int) {
 	d.id++
 	packet, err := o.Encapsulate(buf, d.id)
-	if err == nil {
+	switch {
+	case err != nil:
+	case d.config.WriteBy != nil:
+		err = d.config.WriteBy(packet, via, from)
+	default:
 		err = d.config.Write(packet, via)
 	}
 	if err != nil {

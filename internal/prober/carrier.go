@@ -13,7 +13,7 @@ func (c *Config) checkCarrier() error {
 		return nil
 	case c.Carrier != encap.CarrierSRv6:
 		return fmt.Errorf("Carrier %v is not of IP; use ipip or srv6", c.Carrier)
-	case !c.Gateway.IsValid():
+	case !c.Gateway.IsValid() && len(c.Uplinks) == 0:
 		return errors.New("Gateway is missing: name the edge switch's address")
 	}
 	return nil

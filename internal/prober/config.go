@@ -17,6 +17,11 @@ type Stats = probe.Stats
 type Config struct {
 	// Interface leads into the fabric.
 	Interface string
+	// Uplinks, where the host has several, are their devices in the order of
+	// topology.Topology.Uplinks, "" for one that does not exist. Each probe leaves by the one
+	// that its path begins with, as the kernel's routes by that device have it, and Gateway has
+	// no effect. Interface is one of them. nil: all leave by Interface.
+	Uplinks []string
 	// Address is the address of the host's kernel in Topology. Its family is that of all
 	// that is sent and received: a host of both families has two Probers, each with a
 	// Topology of its own (topology.FromGraph).

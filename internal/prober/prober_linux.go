@@ -15,6 +15,7 @@ import (
 	"weft/internal/lookout"
 	"weft/internal/probe"
 	"weft/internal/shortage"
+	"weft/link"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -29,6 +30,7 @@ type Prober struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
 	closing sync.Once
+	failed  sync.Mutex
 	err     error // of receive
 }
 
@@ -39,7 +41,9 @@ func Open(c Config) (*Prober, error) {
 		return nil, shortage.Explain(fmt.Errorf("probe paths: %w", err))
 	}
 	p.lookout.Start()
-	p.ended.Go(p.receive)
+	for _, in := range p.sockets.ins() {
+		p.ended.Go(func() { p.receive(in) })
+	}
 	p.ended.Go(p.lookAround)
 	return p, nil
 }
@@ -77,13 +81,17 @@ func open(c Config) (*Prober, error) {
 
 // lookout says what is probed, by p's sockets.
 func (c *Config) lookout(p *Prober) lookout.Config {
-	return lookout.Config{
+	l := lookout.Config{
 		Probe: probe.Config{Topology: c.Topology, Address: c.Address, Carrier: c.Carrier, Beside: c.Beside, Idle: c.Idle, MTU: c.MTU,
 			Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed,
 			Write: func(packet []byte, via netip.Addr) error { return p.sockets.send(packet, via) }, Observe: c.Observe},
 		Clock: clock.Real(),
 		Tell:  func(t *topology.Topology, carriage *liveness.Carriage) error { c.Deliver(t, carriage); return nil },
 	}
+	if len(c.Uplinks) > 0 {
+		l.Probe.WriteBy = func(packet []byte, via netip.Addr, from int) error { return p.sockets.sendBy(packet, via, from) }
+	}
+	return l
 }
 
 // SetTopology replaces the topology that is known from elsewhere. The Prober's own
@@ -98,8 +106,8 @@ func (p *Prober) SetTopology(t *topology.Topology) error {
 // Topology returns the topology that was delivered last, or will be delivered next.
 func (p *Prober) Topology() *topology.Topology { return p.lookout.Topology() }
 
-// receive takes what comes in until the socket is closed.
-func (p *Prober) receive() {
+// receive takes what comes in by a socket until it is closed.
+func (p *Prober) receive(in *link.Packet) {
 	const batch = 32
 	bufs, sizes := make([][]byte, batch), make([]int, batch)
 	for i := range bufs {
@@ -107,7 +115,7 @@ func (p *Prober) receive() {
 	}
 	taken := make([][]byte, 0, batch)
 	for {
-		n, err := p.sockets.in.Read(bufs, sizes, encap.MaxOverhead)
+		n, err := in.Read(bufs, sizes, encap.MaxOverhead)
 		taken = taken[:0]
 		for i := range n {
 			taken = append(taken, bufs[i][:encap.MaxOverhead+sizes[i]])
@@ -115,7 +123,9 @@ func (p *Prober) receive() {
 		p.lookout.Take(taken...)
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				p.err = err
+				p.failed.Lock()
+				p.err = errors.Join(p.err, err)
+				p.failed.Unlock()
 			}
 			return
 		}
@@ -137,7 +147,9 @@ func (p *Prober) Paths() []liveness.PathHealth {
 // Stats returns the counters.
 func (p *Prober) Stats() Stats {
 	s := p.lookout.Stats()
-	s.Drops = p.sockets.in.Drops()
+	for _, in := range p.sockets.ins() {
+		s.Drops += in.Drops()
+	}
 	return s
 }
 
@@ -146,7 +158,9 @@ func (p *Prober) Stats() Stats {
 func (p *Prober) Close() (err error) {
 	p.closing.Do(func() {
 		close(p.stop)
-		err = p.sockets.in.Close()
+		for _, in := range p.sockets.ins() {
+			err = errors.Join(err, in.Close())
+		}
 		p.ended.Wait()
 		p.lookout.Close()
 		p.kernel.Close()

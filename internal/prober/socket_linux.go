@@ -22,6 +22,10 @@ type sockets struct {
 	// way. Else probes leave by in. No route is needed then, and none makes them
 	// shorter; nor do those that a device loses when it goes down.
 	out int
+	// also and by are of a host with several uplinks: what comes in by those other than in's,
+	// and a raw socket for each, -1 where there is no such device.
+	also []*link.Packet
+	by   []int
 	// port keeps the kernel from telling peers that nobody is at the probes' port.
 	// Nobody reads it.
 	port *net.UDPConn
@@ -39,22 +43,55 @@ func openSockets(c *Config) (s sockets, err error) {
 		return s, err
 	}
 	in := link.PacketConfig{Interface: c.Interface, Filter: code, ReceiveBuffer: 1 << 20}
-	if c.Gateway.IsValid() {
+	several := len(c.Uplinks) > 0
+	if c.Gateway.IsValid() && !several {
 		in.Gateway, in.Priority = c.Gateway, interactive
 	}
 	if s.in, err = link.OpenPacket(in); err != nil {
 		return s, err
 	}
-	if !c.Gateway.IsValid() {
-		if err := s.openRaw(c.Address.Is6()); err != nil {
-			return s, err
-		}
+	switch {
+	case several:
+		err = s.openUplinks(c, in)
+	case !c.Gateway.IsValid():
+		s.out, err = openRaw(c.Address.Is6())
+	}
+	if err != nil {
+		return s, err
 	}
 	return s, s.claimPort(c.Address)
 }
 
-// openRaw opens the raw socket of a family.
-func (s *sockets) openRaw(six bool) (err error) {
+// openUplinks opens what each of several uplinks needs.
+func (s *sockets) openUplinks(c *Config, in link.PacketConfig) error {
+	for _, device := range c.Uplinks {
+		s.by = append(s.by, -1)
+		if device == "" {
+			continue
+		}
+		out, err := openRaw(c.Address.Is6())
+		if err != nil {
+			return err
+		}
+		s.by[len(s.by)-1] = out
+		if err := unix.BindToDevice(out, device); err != nil {
+			return fmt.Errorf("raw socket of %s: %w", device, err)
+		}
+		if device == c.Interface {
+			continue
+		}
+		in.Interface = device
+		also, err := link.OpenPacket(in)
+		if err != nil {
+			return err
+		}
+		s.also = append(s.also, also)
+	}
+	return nil
+}
+
+// openRaw opens a raw socket of a family.
+func openRaw(six bool) (out int, err error) {
 	family, options := unix.AF_INET, []rawOption{{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, encap.ProbeTOS}}
 	if six {
 		family, options = unix.AF_INET6, []rawOption{
@@ -64,18 +101,18 @@ func (s *sockets) openRaw(six bool) (err error) {
 		}
 	}
 	// IPPROTO_RAW sends whole packets and receives nothing (raw(7)).
-	if s.out, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
+	if out, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
 		if errors.Is(err, unix.EPERM) {
 			err = fmt.Errorf("%w: CAP_NET_RAW is missing", err)
 		}
-		return fmt.Errorf("raw socket: %w", err)
+		return -1, fmt.Errorf("raw socket: %w", err)
 	}
 	for _, o := range options {
-		if err := unix.SetsockoptInt(s.out, o.level, o.option, o.value); err != nil {
-			return fmt.Errorf("raw socket: %s: %w", o.name, err)
+		if err := unix.SetsockoptInt(out, o.level, o.option, o.value); err != nil {
+			return -1, errors.Join(fmt.Errorf("raw socket: %s: %w", o.name, err), unix.Close(out))
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // rawOption is an option of the raw socket. The headers that it sends have a class of their
@@ -118,18 +155,38 @@ func (s *sockets) send(packet []byte, to netip.Addr) error {
 		_, err := s.in.Write([][]byte{packet}, 0)
 		return err
 	}
-	if to.Is6() {
-		return unix.Sendto(s.out, packet, 0, &unix.SockaddrInet6{Addr: to.As16()})
-	}
-	return unix.Sendto(s.out, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
+	return sendRaw(s.out, packet, to)
 }
+
+// sendBy is send by one of several uplinks.
+func (s *sockets) sendBy(packet []byte, to netip.Addr, from int) error {
+	if s.by[from] < 0 {
+		return unix.ENODEV
+	}
+	return sendRaw(s.by[from], packet, to)
+}
+
+func sendRaw(out int, packet []byte, to netip.Addr) error {
+	if to.Is6() {
+		return unix.Sendto(out, packet, 0, &unix.SockaddrInet6{Addr: to.As16()})
+	}
+	return unix.Sendto(out, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
+}
+
+// ins are the sockets that probes come in by.
+func (s *sockets) ins() []*link.Packet { return append(s.also[:len(s.also):len(s.also)], s.in) }
 
 func (s *sockets) close() (err error) {
 	if s.in != nil {
 		err = s.in.Close()
 	}
-	if s.out >= 0 {
-		err = errors.Join(err, unix.Close(s.out))
+	for _, also := range s.also {
+		err = errors.Join(err, also.Close())
+	}
+	for _, out := range append(s.by, s.out) {
+		if out >= 0 {
+			err = errors.Join(err, unix.Close(out))
+		}
 	}
 	if s.port != nil {
 		err = errors.Join(err, s.port.Close())

@@ -22,6 +22,7 @@ const (
 	maxLinks        = 1 << 18
 	maxRacks        = 8192 // prefixes of racks, of both families together
 	maxRacksEach    = 64   // of one switch
+	maxSharing      = 8    // edge switches of one rack
 	maxAddresses    = 8    // of one switch in each family
 	maxSwitchesOfAS = 256  // that share an AS
 	maxGuesses      = 100  // lines

@@ -11,14 +11,14 @@ import (
 
 // taken is what the Spec before was made of.
 type taken struct {
-	owner map[netip.Prefix]uint32 // of racks, addresses and locators: the AS
-	tiers map[uint32]int          // of AS numbers
-	links map[[2]uint32]bool      // of this and earlier ones, up to maxLinks
+	owners map[netip.Prefix][]uint32 // of racks, addresses and locators: the AS numbers
+	tiers  map[uint32]int            // of AS numbers
+	links  map[[2]uint32]bool        // of this and earlier ones, up to maxLinks
 }
 
 // take returns what a Spec is made of.
 func (b *builder) take(s graph.Spec) taken {
-	k := taken{make(map[netip.Prefix]uint32), make(map[uint32]int), b.t.last.links}
+	k := taken{make(map[netip.Prefix][]uint32), make(map[uint32]int), b.t.last.links}
 	if k.links == nil || len(k.links) > maxLinks {
 		k.links = make(map[[2]uint32]bool)
 	}
@@ -29,17 +29,17 @@ func (b *builder) take(s graph.Spec) taken {
 	}
 	for _, n := range s.Nodes {
 		if n.AS == 0 {
-			continue // the host
+			continue // hosts
 		}
 		k.tiers[n.AS] = n.Tier
 		for _, a := range n.Addresses {
-			k.owner[netip.PrefixFrom(a, a.BitLen())] = n.AS
+			k.owners[netip.PrefixFrom(a, a.BitLen())] = []uint32{n.AS}
 		}
 		for _, p := range n.Prefixes {
-			k.owner[p] = n.AS
+			k.owners[p] = append(k.owners[p], n.AS)
 		}
 		if !n.SIDs.None() {
-			k.owner[n.SIDs.Node] = n.AS
+			k.owners[n.SIDs.Node] = []uint32{n.AS}
 		}
 	}
 	return k
@@ -104,29 +104,48 @@ func (b *builder) claim(p netip.Prefix, routes []route) {
 	for i := range all {
 		all[i].sure = len(common[i]) == 0
 	}
-	slices.SortFunc(all, compareClaims)
-	if slices.ContainsFunc(b.self.Addresses, p.Contains) { // only a neighbour may have the host's own rack
-		all = slices.DeleteFunc(all, func(c claim) bool {
-			if c.length > 1 {
-				b.stolen = append(b.stolen, dispute{prefix: p, as: c.as})
-			}
-			return c.length > 1
-		})
-	}
 	if len(all) == 0 {
 		return
 	}
+	slices.SortFunc(all, compareClaims)
+	own := slices.ContainsFunc(b.self.Addresses, p.Contains)
+	if own { // a neighbour has the host's own rack
+		slices.SortStableFunc(all, func(x, y claim) int { return yes(x.length == 1, y.length == 1) })
+		if all[0].length > 1 {
+			for _, c := range all {
+				b.refuse(p, c, c)
+			}
+			return
+		}
+	}
+	var share []claim
+	if b.isRack(p) {
+		share = b.sharing(all, own)
+	}
 	for _, c := range all[1:] {
-		b.doubles = append(b.doubles, dispute{p, c.as, all[0].as})
+		if !slices.Contains(share, c) {
+			b.refuse(p, c, all[0])
+		}
 	}
 	b.give(all[0])
 	b.sure[p] = all[0].sure
+	if len(share) > 0 {
+		b.shares[p] = append(all[:1:1], share...)
+	}
+	for _, c := range share {
+		b.give(c)
+	}
+}
+
+// isRack reports whether a prefix may be a rack's.
+func (b *builder) isRack(p netip.Prefix) bool {
+	block := b.t.config.SIDBlock
+	return p.Bits() < p.Addr().BitLen()-2 && !(block.IsValid() && block.Overlaps(p))
 }
 
 // known reports whether the Spec before was made of a prefix, as this AS's.
 func (b *builder) known(p netip.Prefix, as uint32) bool {
-	owner, ok := b.t.last.owner[p]
-	return ok && owner == as
+	return slices.Contains(b.t.last.owners[p], as)
 }
 
 // give has an AS have a prefix.
@@ -144,7 +163,7 @@ func (b *builder) give(c claim) {
 		if !slices.Contains(b.self.Addresses, p.Addr()) { // an edge switch may announce those
 			a.addresses[bits/128] = append(a.addresses[bits/128], c)
 		}
-	case p.Bits() < bits-2:
+	case b.isRack(p):
 		a.racks = append(a.racks, p)
 		a.rooted = a.rooted || c.sure
 	}
@@ -171,6 +190,12 @@ func (b *builder) settleRacks() {
 	owner := make(map[netip.Prefix]*as)
 	var racks, all []netip.Prefix
 	var lengths [2][129]bool
+	for p, list := range b.shares {
+		for _, c := range list[1:] { // settleSharing gives it to them again
+			a := b.ases[c.as]
+			a.racks = slices.DeleteFunc(a.racks, func(q netip.Prefix) bool { return p == q })
+		}
+	}
 	for _, a := range b.ases {
 		for _, list := range a.addresses {
 			for _, c := range list {
@@ -205,7 +230,7 @@ func (b *builder) settleRacks() {
 		if a == nil {
 			continue
 		}
-		within := slices.DeleteFunc(inside[p], func(q netip.Prefix) bool { return owner[q] == nil || q.IsSingleIP() && owner[q] == a })
+		within := slices.DeleteFunc(inside[p], func(q netip.Prefix) bool { return owner[q] == nil || q.IsSingleIP() && b.has(p, owner[q], a) })
 		slices.SortFunc(within, comparePrefixes)
 		if b.merges(p, a, within, owner) {
 			b.guess("%v of AS %d holds what was there before, or is of others, such as %v of AS %d; it is no rack", p, a.number, within[0], owner[within[0]].number)
@@ -214,7 +239,7 @@ func (b *builder) settleRacks() {
 		}
 		a.racks = append(a.racks, p)
 		for _, q := range within {
-			if owner[q] != a {
+			if !b.has(p, owner[q], a) {
 				b.guess("%v of AS %d lies within %v of AS %d; it is left out", q, owner[q].number, p, a.number)
 			}
 			owner[q] = nil

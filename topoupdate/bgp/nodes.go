@@ -23,7 +23,7 @@ type Host struct {
 // the host routes (/32, /128) that its AS announces as its addresses, and as its locator the
 // /48 that it announces within Config.SIDBlock. An edge switch is a neighbour,
 // or announces prefixes and is on no shortest way to those of others; the prefixes are its
-// racks. (Longer ways may lead through racks where a link is down, and so may the shortest
+// racks, of which several edge switches may have one. (Longer ways may lead through racks where a link is down, and so may the shortest
 // one to a switch's own address.) Prefixes of links, /30
 // and longer, are nobody's racks. Other switches without an address are left out, as
 // packets cannot bounce there. Routes whose Rate is known give rates to links; if some are
@@ -32,7 +32,7 @@ type Host struct {
 // Where several switches have one AS, and a neighbour sends several routes of one AS path,
 // each address of that AS is taken for a switch, and all of them for wired alike.
 func (t *Table) Spec(self Host) (s graph.Spec, guesses []string) {
-	b := builder{t: t, self: self, ases: make(map[uint32]*as), links: make(map[[2]uint32]*wire), sure: make(map[netip.Prefix]bool), nowhere: make(map[netip.Addr]bool)}
+	b := builder{t: t, self: self, ases: make(map[uint32]*as), links: make(map[[2]uint32]*wire), sure: make(map[netip.Prefix]bool), nowhere: make(map[netip.Addr]bool), shares: make(map[netip.Prefix][]claim)}
 	for _, p := range t.paths {
 		p.used, p.transit = false, false
 	}
@@ -48,10 +48,11 @@ func (t *Table) Spec(self Host) (s graph.Spec, guesses []string) {
 	for p, list := range t.prefixes {
 		b.claim(p, list)
 	}
-	b.tellClaims()
 	b.doubtLinks()
 	b.setTiers()
 	b.settleRacks()
+	b.settleSharing()
+	b.tellClaims()
 	b.keep()
 	s = b.spec()
 	t.last = b.take(s)
@@ -103,7 +104,8 @@ type wire struct {
 }
 
 type builder struct {
-	sure    map[netip.Prefix]bool // claimed by different switches
+	sure    map[netip.Prefix]bool    // claimed by different switches
+	shares  map[netip.Prefix][]claim // of several, in the order of who is believed
 	t       *Table
 	self    Host
 	ases    map[uint32]*as

@@ -143,6 +143,7 @@ func (b *builder) spec() (s graph.Spec) {
 			}
 		}
 	}
+	addSharing(&s)
 	return s
 }
 
@@ -157,7 +158,7 @@ func median(rates []float64) float64 {
 
 // nodes returns the switches of an AS.
 func (b *builder) nodes(a *as) []graph.Node {
-	name := fmt.Sprintf("as%d", a.number)
+	name := NameOf(a.number)
 	n := b.switches(a)
 	if n < 2 {
 		node := graph.Node{Name: name, Tier: a.tier, AS: a.number}

@@ -112,7 +112,10 @@ func TestSpec_odd(t *testing.T) {
 		{"no address", "192.168.2.0/24 1 65101 65001 65102", "  as65102: {tier: 1", "AS 65001 announces no address of its own"},
 		{"own prefix from afar", prototype + "192.168.1.0/25 1 65101 65001 65102", "prefixes: [192.168.2.0/24]", "192.168.1.0/25 of AS 65102 has this host's own address"},
 		{"a more specific of another's rack", prototype + "192.168.2.128/25 1 65101 65002 65103", "prefixes: [192.168.2.0/24]", "192.168.2.128/25 of AS 65103 lies within 192.168.2.0/24 of AS 65102"},
-		{"two of one prefix", prototype + "192.168.2.0/24 3 65101 65002 65103", "prefixes: [192.168.2.0/24], as: 65102", "192.168.2.0/24 is announced by AS 65102 and AS 65103"},
+		{"two leaves of a rack", prototype + "192.168.2.0/24 3 65101 65002 65103\n192.168.2.0/24 4 65101 65001 65103\n192.168.2.7/32 1 65101 65001 65102\n192.168.2.7/32 2 65101 65002 65103",
+			"  others1: {}\n  as65101: {tier: 1, prefixes: [192.168.1.0/24], as: 65101}\n  as65102: {tier: 1, prefixes: [192.168.2.0/24], as: 65102}\n  as65103: {tier: 1, prefixes: [192.168.2.0/24], as: 65103}", ""},
+		{"another leaf of the own rack", prototype + "192.168.1.0/24 3 65101 65002 65103\n192.168.1.0/24 4 65101 65001 65103", "  as65103: {tier: 1, prefixes: [192.168.1.0/24], as: 65103}", ""},
+		{"a second leaf of which one switch tells", prototype + "192.168.2.0/24 3 65101 65002 65103", "prefixes: [192.168.2.0/24], as: 65102", "192.168.2.0/24 is announced by AS 65102 and AS 65103; it is taken for the former's"},
 		{"a spine's aggregate", prototype + "10.0.0.0/8 1 65101 65001", "  as65001: {tier: 2", "AS 65001 passes on what others announce"},
 	} {
 		got, guesses := text(t, table(t, c.routes))

@@ -102,12 +102,14 @@ static __always_inline int wrap4in6(struct __sk_buff *skb, const struct ipv4 *ip
 static __always_inline int label(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length,
 				 const struct rack *rack, __be32 path)
 {
-	__be32 from[4] = { ADDR6_0, ADDR6_1, 0, ip->saddr }, to[4];
+	__be32 from[4] = { ADDR6_0, ADDR6_1, 0, ip->saddr };
+	union sids to;
 
-	__builtin_memcpy(to, rack->sids, sizeof(to));
-	to[0] |= bpf_htonl(bpf_ntohl(path) >> 16);
-	to[1] |= bpf_htonl(bpf_ntohl(path) << 16);
-	return wrap4in6(skb, ip, length, from, to);
+	/* By 64 bits: without CAP_PERFMON no part of a place may be written to in which the
+	 * compiler has kept a pointer. */
+	to.half[0] = rack->sids.half[0] | bpf_cpu_to_be64((__u64)bpf_ntohl(path) << 16);
+	to.half[1] = rack->sids.half[1];
+	return wrap4in6(skb, ip, length, from, to.address.word);
 }
 
 /* bounce6 puts IPv6 before an IPv6 packet. The outer label stays 0: the way to a

@@ -37,11 +37,19 @@ static __always_inline int unable(__u32 why)
 	return require ? drop(why) : pass(why);
 }
 
+/* Whether the host has several uplinks, at each of which this program runs. The loader sets it. */
+volatile const __u8 several = 0;
+
 /* How a TCP packet's path is chosen; the order of hostprog.sprayMode. */
 enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
 
 struct address6 {
 	__be32 word[4];
+};
+
+union sids {
+	struct address6 address;
+	__be64 half[2];
 };
 
 /* This host's own addresses: the outer source is the inner one. */
@@ -80,7 +88,7 @@ volatile const __be32 source6[4] = {};
 struct rack {
 	__u32 group; /* its paths */
 	__u32 number; /* its own; of IPv6 that of no rack in choices and active */
-	__be32 sids[4]; /* with LABELS, what all paths share, 0 where they differ; else 0 */
+	union sids sids; /* with LABELS, what all paths share, 0 where they differ; else 0 */
 	__u32 plain; /* 1: packets to it leave as they are */
 	__u32 outer;
 };
@@ -93,7 +101,7 @@ struct group {
 	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
 	__u32 number; /* its own */
 	__be32 order[MAX_PATHS]; /* addresses of bouncing switches, labels behind the block, or
-				  * with IPV6 numbers of addresses */
+				  * with IPV6 or several uplinks numbers of entries of bounces */
 };
 
 /* The racks, and their groups by number. The loader sets the sizes, never changes a group,
@@ -127,7 +135,10 @@ struct traffic {
 	__u64 packets;
 	__u64 bytes;
 	__u64 flowcells; /* drawn */
-	struct address6 to; /* with IPV6, where the outer header leads; else 0 */
+	struct address6 to; /* with IPV6, where the outer header leads; with several uplinks
+			     * also that of IPV4, in the first word; else 0 */
+	__u32 device; /* with several uplinks, the one that the path begins with */
+	struct bpf_redir_neigh next; /* the switch behind it; family 0: the kernel finds one */
 };
 
 /* What went by each entry of the groups' orders. The loader sets the size and
@@ -299,6 +310,20 @@ static __always_inline int is_tunnel(const struct inner *in)
 	return in->protocol == PROTO_IPIP || (in->six && in->protocol == PROTO_IPV6);
 }
 
+/* What tc_index says of a packet that the program at another uplink has done with. */
+#define HANDED_OVER 0x5740
+
+/* leave sends a packet by the uplink of its path. The kernel's route may have led to another. */
+static __always_inline int leave(struct __sk_buff *skb, struct traffic *t)
+{
+	if (!several || !t->device || t->device == skb->ifindex)
+		return TC_ACT_UNSPEC;
+	skb->tc_index = HANDED_OVER;
+	if (!t->next.nh_family)
+		return bpf_redirect_neigh(t->device, NULL, 0, 0);
+	return bpf_redirect_neigh(t->device, &t->next, sizeof(t->next), 0);
+}
+
 SEC("tc") int weft_spray(struct __sk_buff *skb)
 {
 	__u32 each, segs;
@@ -310,6 +335,10 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	__u8 *cuts;
 	int verdict;
 
+	if (several && skb->tc_index == HANDED_OVER) {
+		skb->tc_index = 0;
+		return TC_ACT_UNSPEC;
+	}
 	count(SEEN, 1);
 	if (!load(skb, &in))
 		return TC_ACT_UNSPEC;
@@ -339,13 +368,15 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	t = bpf_map_lookup_elem(&bounces, &path);
 	if (!t)
 		return unable(NO_PATH); /* the loader has put in all */
+	if (several)
+		path = t->to.word[0];
 	verdict = encapsulate(skb, &in, rack, path, &t->to);
 	if (verdict != TC_ACT_OK)
 		return verdict;
 	count(ENCAPSULATED, segs);
 	t->packets += segs;
 	t->bytes += in.length + overhead(rack) + (segs - 1) * (each + overhead(rack));
-	return TC_ACT_UNSPEC;
+	return leave(skb, t);
 }
 
 char _license[] SEC("license") = "GPL";

@@ -28,57 +28,43 @@ const (
 // called leaf1, spine1 and core1 by their tiers, hosts h1-1 by their racks, ports swp1 and,
 // at hosts, eth1. The first address of each rack is left for its gateway.
 func Spec(t *topology.Topology, seed uint64) graph.Spec {
-	p := planner{t: t, r: rand.New(rand.NewPCG(seed, 0x6f70)), used: make(map[netip.Addr]bool),
-		names: make([]string, t.NumNodes()), racks: make(map[topology.NodeID][2]netip.Prefix)}
-	p.first = p.r.IntN(2)
-	var s graph.Spec
-	for n := range t.Nodes() {
-		if n.Layer != topology.LayerHost {
-			s.Nodes = append(s.Nodes, p.addSwitch(n))
-		}
-	}
-	for n := range t.Hosts() {
-		s.Nodes = append(s.Nodes, p.addHost(n))
-	}
-	hosts := s.Nodes[len(s.Nodes)-t.NumHosts():]
-	for n := range t.Hosts() { // after all others, whose addresses need not change for these
-		for _, rack := range p.racks[t.EdgeOf(n.ID)] {
-			a := p.pick(rack, rack.Addr().BitLen())
-			hosts[n.ID].Prefixes = append(hosts[n.ID].Prefixes, netip.PrefixFrom(a, a.BitLen()))
-		}
-	}
-	for l := range t.Links() {
-		s.Links = append(s.Links, graph.Link{
-			Ends:  [2]string{p.names[l.A], p.names[l.B]},
-			Ports: [2]string{p.port(l.A, l.ID), p.port(l.B, l.ID)},
-			Rate:  t.Rate(l.ID),
-		})
-	}
+	s, _ := SpecHomed(t, seed, Homing{}) // each host at its own edge switch can always be
 	return s
 }
 
 type planner struct {
-	t     *topology.Topology
-	r     *rand.Rand
-	used  map[netip.Addr]bool // addresses, and the first ones of racks
-	names []string            // by node
-	racks map[topology.NodeID][2]netip.Prefix
-	first int                         // which of racks4 the first rack is from
-	count [topology.LayerCore + 1]int // switches named, by layer
-	hosts int                         // named in the rack
+	t      *topology.Topology
+	homing Homing
+	r      *rand.Rand
+	spec   graph.Spec
+	used   map[netip.Addr]bool // addresses, and the first ones of racks
+	racks  []rack
+	rackOf map[topology.NodeID]int     // of edge switches
+	first  int                         // which of racks4 the first rack is from
+	count  [topology.LayerCore + 1]int // of switches made, by layer
+	lowest [topology.LayerCore + 1]topology.NodeID
 }
 
-func (p *planner) addSwitch(n topology.Node) graph.Node {
+// rack is the edge switches of a plane that serve the same hosts.
+type rack struct {
+	edges    []topology.NodeID
+	hosts    []topology.NodeID
+	prefixes [2]netip.Prefix // IPv4, IPv6; not valid before the first switch is made
+}
+
+// addSwitch makes a switch of a plane.
+func (p *planner) addSwitch(n topology.Node, plane int) {
 	p.count[n.Layer]++
-	i := p.count[n.Layer]
-	p.names[n.ID] = fmt.Sprintf("%s%d", [...]string{"", "leaf", "spine", "core"}[n.Layer], i)
-	s := graph.Node{Name: p.names[n.ID], Tier: int(n.Layer), AS: firstAS + asPerTier*uint32(n.Layer) + uint32(i),
+	s := graph.Node{Name: p.name(n.ID, plane), Tier: int(n.Layer), AS: firstAS + asPerTier*uint32(n.Layer) + uint32(p.count[n.Layer]),
 		Addresses: []netip.Addr{p.pick(loopbacks4, 32), p.pick(loopbacks6, 128)}}
 	if n.Layer == topology.LayerEdge {
-		p.racks[n.ID] = p.rack(n.ID)
-		s.Prefixes = append(s.Prefixes, p.racks[n.ID][0], p.racks[n.ID][1])
+		r := &p.racks[p.rackOf[n.ID]]
+		if !r.prefixes[0].IsValid() {
+			r.prefixes = p.prefixes(p.rackOf[n.ID], len(r.hosts))
+		}
+		s.Prefixes = append(s.Prefixes, r.prefixes[:]...)
 	}
-	return s
+	p.spec.Nodes = append(p.spec.Nodes, s)
 }
 
 var (
@@ -90,50 +76,82 @@ var (
 
 const rackBits = 26
 
-// rack returns the prefixes of an edge switch's rack: a /26, or less where its hosts do not
-// fit in, and a /64.
-func (p *planner) rack(edge topology.NodeID) [2]netip.Prefix {
-	hosts := 0
-	for _, port := range p.t.Ports(edge) {
-		if !port.Up {
-			hosts++
-		}
-	}
-	// Besides hosts and what is embedded there, the gateway, the network's own address and
-	// the one for broadcasts.
-	length := min(rackBits, 32-bits.Len(uint(2*hosts+2)))
-	from := racks4[(p.first+len(p.racks))%2]
-	if len(p.racks) >= 1<<(length-from.Bits())/2 { // 192.168.0.0/16 may be full
+// prefixes returns those of a rack: a /26, or less where its hosts do not fit in, and a /64.
+func (p *planner) prefixes(rack, hosts int) [2]netip.Prefix {
+	// Besides hosts and what is embedded there, a gateway at each edge switch, the network's
+	// own address and the one for broadcasts.
+	length := min(rackBits, 32-bits.Len(uint(2*hosts+1+p.homing.edges())))
+	from := racks4[(p.first+rack)%2]
+	if rack >= 1<<(length-from.Bits())/2 { // 192.168.0.0/16 may be full
 		from = racks4[0]
 	}
 	return [2]netip.Prefix{netip.PrefixFrom(p.pick(from, length), length), netip.PrefixFrom(p.pick(racks6, 64), 64)}
 }
 
-func (p *planner) addHost(n topology.Node) graph.Node {
-	edge := p.t.EdgeOf(n.ID)
-	if n.ID == p.t.FirstHost(edge) {
-		p.hosts = 0
+// addHost makes the host of a place in a rack, and its links.
+func (p *planner) addHost(place, number int) {
+	r := &p.racks[number]
+	h := graph.Node{Name: fmt.Sprintf("h%d-%d", number+1, place+1)}
+	for _, prefix := range r.prefixes {
+		h.Addresses = append(h.Addresses, p.pick(prefix, prefix.Addr().BitLen()))
 	}
-	p.hosts++
-	p.names[n.ID] = fmt.Sprintf("h%s-%d", p.names[edge][len("leaf"):], p.hosts)
-	h := graph.Node{Name: p.names[n.ID]}
-	for _, rack := range p.racks[edge] {
-		h.Addresses = append(h.Addresses, p.pick(rack, rack.Addr().BitLen()))
+	p.spec.Nodes = append(p.spec.Nodes, h)
+	var link topology.LinkID
+	for _, port := range p.t.Ports(r.hosts[place]) {
+		link = port.Link
 	}
-	return h
-}
-
-// port names a link's end.
-func (p *planner) port(id topology.NodeID, l topology.LinkID) string {
-	if p.t.Node(id).Layer == topology.LayerHost {
-		return "eth1" // eth0 is containerlab's own
-	}
-	for _, port := range p.t.Ports(id) {
-		if port.Link == l {
-			return fmt.Sprintf("swp%d", port.Index+1)
+	for plane := range p.homing.planes() {
+		for i, edge := range r.edges {
+			p.spec.Links = append(p.spec.Links, graph.Link{
+				Ends:  [2]string{h.Name, p.name(edge, plane)},
+				Ports: [2]string{fmt.Sprintf("eth%d", plane*len(r.edges)+i+1), fmt.Sprintf("swp%d", place+1)}, // eth0 is containerlab's own
+				Rate:  p.t.Rate(link),
+			})
 		}
 	}
-	return ""
+}
+
+// addEmbedded gives each host an address of either family for what is embedded there. It
+// comes after all hosts, whose own addresses need not change for these.
+func (p *planner) addEmbedded() {
+	hosts := 0
+	for _, r := range p.racks {
+		hosts += len(r.hosts)
+	}
+	host := p.spec.Nodes[len(p.spec.Nodes)-hosts:]
+	for _, r := range p.racks {
+		for i := range r.hosts {
+			for _, prefix := range r.prefixes {
+				a := p.pick(prefix, prefix.Addr().BitLen())
+				host[i].Prefixes = append(host[i].Prefixes, netip.PrefixFrom(a, a.BitLen()))
+			}
+		}
+		host = host[len(r.hosts):]
+	}
+}
+
+// addPlaneLinks makes the links between the switches of a plane.
+func (p *planner) addPlaneLinks(plane int) {
+	for l := range p.t.Links() {
+		if p.t.Node(l.A).Layer == topology.LayerHost {
+			continue
+		}
+		p.spec.Links = append(p.spec.Links, graph.Link{
+			Ends:  [2]string{p.name(l.A, plane), p.name(l.B, plane)},
+			Ports: [2]string{p.port(l.A, l.PortA), p.port(l.B, l.PortB)},
+			Rate:  p.t.Rate(l.ID),
+		})
+	}
+}
+
+// port names a switch's port, of which an edge switch has as many to hosts as there are in its
+// rack.
+func (p *planner) port(id topology.NodeID, index int) string {
+	if number, ok := p.rackOf[id]; ok {
+		r := p.racks[number]
+		index += len(r.hosts) - len(r.hosts)/len(r.edges)
+	}
+	return fmt.Sprintf("swp%d", index+1)
 }
 
 // Embedded returns the address of a family behind a host of a Spec, that of its embedded stack;

@@ -43,6 +43,9 @@ type Options struct {
 	See func(own []netip.Addr) []netip.Addr
 	// SIDs leaves out paths by switches without SIDs: packets go to SIDs.
 	SIDs bool
+	// Ports names the host's ports in what its switches tell, Nodes[0]. missing are the
+	// neighbours without a session. One goroutine calls it. nil: they have no names.
+	Ports func(spec graph.Spec, missing []netip.Addr)
 }
 
 // Learner hears from a host's switches what the fabric is. A goroutine of its own makes views
@@ -212,6 +215,10 @@ func (l *Learner) make(self bgp.Host) (v bgp.Views, doubts []string, err error) 
 	}
 	self.Addresses = all
 	spec, doubts := l.session.Spec(self)
+	if l.options.Ports != nil {
+		missing, _ := l.session.Missing()
+		l.options.Ports(spec, missing)
+	}
 	g, err := graph.New(spec)
 	if err == nil {
 		v, err = bgp.HeardViews(g, seen, l.options.SIDs)

@@ -171,14 +171,15 @@ func peerOf(n Neighbor) *api.Peer {
 	p := &api.Peer{
 		Conf:   &api.PeerConf{NeighborAddress: n.Addr.String(), PeerAsn: n.AS, AuthPassword: n.Password},
 		Timers: &api.Timers{Config: &api.TimersConfig{ConnectRetry: retry, IdleHoldTimeAfterReset: retry}},
-		// FRR marks the end of its routes (RFC 4724) for those who can restart gracefully.
+		// FRR marks the end of its routes (RFC 4724) for those who can restart gracefully. No
+		// family is named that would: FRR 8.4 crashes when it waits for a neighbour that it knows
+		// by a range of addresses.
 		GracefulRestart: &api.GracefulRestart{Enabled: true, RestartTime: restart},
 	}
 	for _, f := range families {
 		p.AfiSafis = append(p.AfiSafis, &api.AfiSafi{
-			Config:            &api.AfiSafiConfig{Family: apiutil.ToApiFamily(f.Afi(), f.Safi()), Enabled: true},
-			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: true}},
-			AddPaths:          &api.AddPaths{Config: &api.AddPathsConfig{Receive: true}},
+			Config:   &api.AfiSafiConfig{Family: apiutil.ToApiFamily(f.Afi(), f.Safi()), Enabled: true},
+			AddPaths: &api.AddPaths{Config: &api.AddPathsConfig{Receive: true}},
 		})
 	}
 	return p
