@@ -202,8 +202,10 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
 	}
 	if self, ok := t.ByAddr(p.address); ok {
-		ports := t.Ports(t.EdgeOf(self)) // of its edge switch; those that lead up are the last
-		o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
+		// Of its edge switch's ports, those that lead up are the last. None may be known yet.
+		if ports := t.Ports(t.EdgeOf(self)); len(ports) > 0 {
+			o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
+		}
 	}
 	if program, ok := s.(*hostprog.Spray); ok && c.samples() {
 		o.Active, o.Decide = program.Active, program.Choose
