@@ -45,7 +45,7 @@ func TestGraph_twoLeavesARack(t *testing.T) {
 // The spines of all planes bounce packets to a host, at its port in that plane.
 func TestGraph_planes(t *testing.T) {
 	slowtest.System(t)
-	l := upGraph(t, Config{Name: kerneltest.LabName("r"), Graph: homed(t, "leaf-spine:leaves=2,spines=1,hosts=1", operator.Homing{Planes: 3})})
+	l := upGraph(t, Config{Name: kerneltest.LabName("y"), Graph: homed(t, "leaf-spine:leaves=2,spines=1,hosts=1", operator.Homing{Planes: 3})})
 	connected(t, l, "h1-1", "h2-1")
 	src, dst := l.mustLookup(t, "h1-1"), l.mustLookup(t, "h2-1")
 	for plane, spine := range []string{"p1-spine1", "p2-spine1", "p3-spine1"} {
