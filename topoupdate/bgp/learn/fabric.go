@@ -109,11 +109,11 @@ func (f *Fabric) Topology() *topology.Topology { return f.first.Fabric }
 func (f *Fabric) Topology6() *topology.Topology { return f.first.Fabric6 }
 
 // Follow has a Host, which began with Topology and Topology6, go by the switches' news until
-// Close. Ways that they withdraw are out of use at once. What is new in the fabric waits for a
-// second, so that news in bursts count once; IPv6 that comes later than the Host is not used. While the
-// switches tell nothing, as when a session has ended, what they told before holds, and the
-// Host's probes find out the rest. It fails if it
-// was called before, or after Close.
+// Close. Ways that they withdraw are out of use at once. What is new in the fabric waits
+// (bgp.Growth), so that news in bursts count once. IPv6 that comes later than the Host is not
+// used. While the switches tell nothing, as when a session has ended, what they told before
+// holds, and the Host's probes find out the rest. Follow fails if it was called before, or
+// after Close.
 func (f *Fabric) Follow(h Host) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
