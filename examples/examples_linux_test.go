@@ -239,13 +239,14 @@ func TestExamples_tcpdumpAtTheSpine(t *testing.T) {
 	s := newSetting(t)
 	core, _ := s.lab.Config.Topology.Lookup("3.2")
 	dump := s.command(t, core.Name, "tcpdump", "-i", "any", "-nn", "-l", "-c", "200", "ip")
-	dump.Stderr = nil
+	said := new(messages)
+	dump.Stderr = said
 	out, err := dump.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.run(t, dump)
-	time.Sleep(500 * time.Millisecond)
+	said.waitFor(t, "listening on")
 	s.start(t, "h3.1.3", "10.3.1.131:8080", "httpserver", "-address", "10.3.1.131", "-dir", s.dir)
 	s.fetch(t, "h0.0.2", "httpget", "-address", "10.0.0.130", "http://10.3.1.131:8080/file")
 	text, err := io.ReadAll(out)

@@ -27,7 +27,7 @@ func TestBenchPermutation_bad(t *testing.T) {
 // All hosts send, in both families and by SIDs of an operator, evenly over the
 // spines.
 func TestBenchPermutation_inFabricsWithBGP(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}

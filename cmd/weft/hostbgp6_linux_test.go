@@ -16,11 +16,7 @@ import (
 func TestHost_carriesIPv6(t *testing.T) {
 	slowtest.System(t)
 	l := newBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1", "offload", "drb", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
-	for _, host := range []string{"h1-1", "h2-1"} {
-		l.waitFor(host+" uses both carriers", func() bool {
-			return strings.Contains(l.says(host), ": carried by ipip") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
-		})
-	}
+	l.carryBoth("h1-1", "h2-1")
 	by := l.send6("h1-1", "h2-1")
 	if a, b := by["spine1"], by["spine2"]; min(a, b) < 1000 || max(a, b) > min(a, b)*3/2 {
 		t.Errorf("packets bounced at %v, want as many at both spines", by)
@@ -54,7 +50,7 @@ func TestHost_carriesIPv6(t *testing.T) {
 // IPv6 goes in flowcells over all spines, and the peer's dataplane restores their order. While
 // the peer hangs, its kernel gets the packets.
 func TestHost_restoresTheOrderOfIPv6(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	modes := map[string]string{"gateway": "gateway"}
 	if slowtest.Long() { // the same parts in another order
 		modes["offload"] = "offload\nresequence: true\nreceivers_resequence: true"
@@ -67,11 +63,7 @@ func TestHost_restoresTheOrderOfIPv6(t *testing.T) {
 func restoresTheOrderOfIPv6(t *testing.T, mode string) {
 	l := newBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1", mode, "presto", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
 	hosts := []string{"h1-1", "h2-1"}
-	for _, host := range hosts {
-		l.waitFor(host+" uses both carriers", func() bool {
-			return strings.Contains(l.says(host), ": carried by ipip") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
-		})
-	}
+	l.carryBoth(hosts...)
 	// A loose reverse path filter, as firewalld has it, lets in what comes by the TUN.
 	l.in("h2-1", "nft 'table ip6 loose { chain raw { type filter hook prerouting priority raw; icmpv6 type { nd-router-advert, nd-neighbor-solicit } accept; fib saddr . mark oif missing drop; }; }'")
 	count := func(key string) int {

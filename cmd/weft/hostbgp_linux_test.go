@@ -124,10 +124,23 @@ func (l *bgpLab) in(node, line string) string {
 // waitFor waits until a condition holds.
 func (l *bgpLab) waitFor(what string, holds func() bool) {
 	l.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
+	const patience = 2 * time.Minute
+	for end := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			l.Fatalf("not within 30 s: %s", what)
+			l.Fatalf("not within %v: %s", patience, what)
 		}
+	}
+}
+
+// carryBoth waits until hosts carry both families to all racks.
+func (l *bgpLab) carryBoth(hosts ...string) {
+	l.Helper()
+	for _, host := range hosts {
+		l.waitFor(host+" carries both families", func() bool {
+			says := l.says(host)
+			return (strings.Contains(says, ": carried by ipip") || strings.Contains(says, ": carried by srv6")) && strings.Contains(says, ": carried by IPv6 in IPv6") &&
+				l.status(host, "state") == "working" && l.status(host, "racks.0.plain") != "true"
+		})
 	}
 }
 

@@ -190,11 +190,23 @@ func (s *sightings) lastWithout(other *sightings, before time.Time) (last time.T
 	return last
 }
 
+// listening prepares tcpdump before it starts, and returns what waits until it listens.
+func (l *bgpLab) listening(tcpdump *exec.Cmd) (wait func()) {
+	l.Helper()
+	said := new(screen)
+	tcpdump.Stderr = said
+	return func() {
+		l.Helper()
+		said.waitFor(l.TB, "listening on")
+	}
+}
+
 // watch looks at the packets that pass a filter until the test ends.
 func (l *bgpLab) watch(host, filter string) *sightings {
 	l.Helper()
 	c := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-"+host, "tcpdump", "-tt", "-n", "-v", "-l", "-i", "eth1", filter)
 	out, err := c.StdoutPipe()
+	listens := l.listening(c)
 	if err == nil {
 		err = c.Start()
 	}
@@ -205,6 +217,7 @@ func (l *bgpLab) watch(host, filter string) *sightings {
 		c.Process.Kill()
 		c.Wait()
 	})
+	listens()
 	s := &sightings{at: make(map[string]time.Time)}
 	go func() {
 		// The first line of a packet begins with its time, and has its ID.

@@ -31,11 +31,7 @@ func TestHost_growsUnderATransfer(t *testing.T) {
 	l := newBGPLab(t, "leaf-spine:leaves=3,spines=2,hosts=1", "offload", "drb", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
 	as := l.asOf("leaf3")
 	l.waitFor("all racks are known", func() bool { return l.status("h1-1", "topology") == "bgp (3 racks, 2 bouncing switches)" })
-	for _, host := range []string{"h1-1", "h2-1"} {
-		l.waitFor(host+" carries both families", func() bool {
-			return strings.Contains(l.says(host), ": carried by ipip") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
-		})
-	}
+	l.carryBoth("h1-1", "h2-1")
 	time.Sleep(2 * time.Second)
 	to := strings.TrimSpace(l.in("h2-1", "ip -4 -o addr show scope global | sed 's/.*inet6* //; s,/.*,,'"))
 	var ends []func()
@@ -58,8 +54,9 @@ func TestHost_growsUnderATransfer(t *testing.T) {
 	plain := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-h1-1", "tcpdump", "-n", "-l", "-i", "eth1", "tcp port 9000 and dst host "+to+" and ip[9] = 6")
 	out := new(strings.Builder)
 	plain.Stdout = out
+	listens := l.listening(plain)
 	start(plain)
-	time.Sleep(500 * time.Millisecond)
+	listens()
 	client := exec.Command("ip", "netns", "exec", "weft-"+l.name+"-h1-1", "bash", "-c", "while head -c 10000 /dev/zero; do sleep 0.01; done | timeout 100 nc "+to+" 9000")
 	start(client)
 	carried := l.decapsulated()

@@ -26,12 +26,7 @@ func TestHost_gatewayCarriesBothFamilies(t *testing.T) {
 		}
 	}
 	l := newBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1", "gateway", "drb", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
-	carried := func(host string) bool {
-		return strings.Contains(l.says(host), ": carried by ipip") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
-	}
-	for _, host := range []string{"h1-1", "h2-1"} {
-		l.waitFor(host+" uses both carriers", func() bool { return carried(host) })
-	}
+	l.carryBoth("h1-1", "h2-1")
 	l.web("h2-1")
 	for _, host := range []string{"h1-1", "h2-1"} { // the lab's hosts do, and need not
 		l.in(host, "sysctl -qw net.ipv6.conf.all.forwarding=0")
@@ -97,18 +92,14 @@ func TestHost_gatewayCarriesBothFamilies(t *testing.T) {
 // Both families of a gateway quit a link that fails, take smaller MTUs on the way, and go on
 // when a reload changes between policies of the dataplane and of the program.
 func TestHost_gatewayOfBothFamiliesChanges(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	for _, program := range []string{"nginx", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
 	}
 	l := newBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1", "gateway", "letflow", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
-	for _, host := range []string{"h1-1", "h2-1"} {
-		l.waitFor(host+" uses both carriers", func() bool {
-			return strings.Contains(l.says(host), ": carried by ipip") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
-		})
-	}
+	l.carryBoth("h1-1", "h2-1")
 	l.web("h2-1")
 	families := []string{"-4", "-6"}
 	config := filepath.Join(l.dir, "h2-1.yaml")
@@ -164,7 +155,7 @@ func TestHost_gatewayOfBothFamiliesChanges(t *testing.T) {
 
 // A router that does not answer over IPv6 keeps IPv6 alone from the carrier.
 func TestHost_goesOnWithoutARouterOfIPv6(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	l := upBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1")
 	const host, leaf = "h1-1", "leaf1"
 	route, route6 := strings.Fields(l.in(host, "ip route show default")), strings.Fields(l.in(host, "ip -6 route show default"))
@@ -224,7 +215,7 @@ func (l *bgpLab) fetch(family, from, to string) map[string]uint64 {
 
 // A tunnel between IPv6 addresses carries both families, to an end that listens on IPv6 alone.
 func TestHost_tunnelsOverIPv6(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	l := upBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1")
 	hosts := []string{"h1-1", "h2-1"}
 	var ends []string

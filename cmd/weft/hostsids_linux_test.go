@@ -34,7 +34,7 @@ func TestHost_sendsBySIDs(t *testing.T) {
 
 // The same without a file: BGP tells which locators there are.
 func TestHost_learnsSIDsFromFRR(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	l, _ := upSIDLab(t)
 	l.sendsBySIDs(func(i int, host string) string {
 		route := strings.Fields(l.in(host, "ip route show default"))
@@ -88,10 +88,8 @@ func (l *bgpLab) sendsBySIDs(config func(i int, host string) string) {
 	}
 	for _, host := range hosts {
 		l.in(host, "sysctl -qw net.ipv6.conf.all.forwarding=0")
-		l.waitFor(host+" sends both families to SIDs", func() bool {
-			return strings.Contains(l.says(host), ": carried by srv6") && strings.Contains(l.says(host), ": carried by IPv6 in IPv6")
-		})
 	}
+	l.carryBoth(hosts...)
 	for _, family := range []string{"-4", "-6"} {
 		before := l.byPort("leaf1")
 		if by := l.sendBy(family, "h1-1", "h2-1"); by["spine1"]+by["spine2"] > 0 {

@@ -34,7 +34,7 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-func (s *screen) waitFor(t *testing.T, what string) {
+func (s *screen) waitFor(t testing.TB, what string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !strings.Contains(s.String(), what); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -15,7 +15,7 @@ import (
 // What weft plan prints for FRR is what FRR's own frr-reload.py finds running in a lab of the
 // same fabric: it would change nothing, but for what FRR does not print since it is its default.
 func TestPlan_frrReloadChangesNothing(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	const reload = "/usr/lib/frr/frr-reload.py"
 	if _, err := os.Stat(reload); err != nil {
 		t.Skipf("needs Debian's package frr-pythontools: %v", err)

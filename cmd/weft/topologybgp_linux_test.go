@@ -85,7 +85,7 @@ func heard(t *testing.T, l *lab.Lab, want ...string) {
 
 // A host hears from FRR's leaf which spines lead to which racks, and when a link fails.
 func TestTopologyFromBGP_FRR(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	l := frrLab(t, frrGraph)
 	const failing = "  - {ends: [as65102, as65001]}\n"
 	heard(t, l,
