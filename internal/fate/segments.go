@@ -65,11 +65,10 @@ type Counts struct {
 // call Again.
 func (s *Segments) New(f *Flow, hash uint64, seq, size, step uint32, path int) bool {
 	end := seq + size
-	if f.flags&begun != 0 && int32(end-f.highest) <= 0 {
-		return false
-	}
 	if f.flags&begun == 0 {
 		f.resent, f.flags = seq-1, begun // where no segment begins
+	} else if int32(end-f.highest) <= 0 {
+		return false
 	}
 	f.highest = end
 	for ; size > step; seq, size = seq+step, size-step {
