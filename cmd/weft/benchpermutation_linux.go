@@ -70,7 +70,7 @@ program for all hosts cannot learn by a session at each.`,
 	f.StringVar(&o.routing, "routing", "static", "how switches find routes: static, by weft, or bgp, by FRR and with an operator's addresses")
 	f.StringSliceVar(&o.rows, "rows", nil, "what to compare (default all): "+strings.Join(permutationRowNames(), ", "))
 	f.StringSliceVar(&o.families, "families", []string{"4"}, "what hosts speak, 4 or 6 or both in turn; 6 with --routing bgp")
-	f.StringVar(&o.demo.encap, "encap", encap.CarrierIPIP.String(), "ipip or, with --routing bgp, srv6, to micro-SIDs (F3216); that not in mode gateway")
+	f.StringVar(&o.demo.encap, "encap", encap.CarrierIPIP.String(), "ipip or, with --routing bgp, srv6, to micro-SIDs (F3216)")
 	f.IntVar(&o.probes, "probes", 0, "most probes a second of each host (default 2000, which is a host's, divided by the number of hosts, which share this machine)")
 	f.Float64Var(&o.demo.rate, "rate", 8, "rate of every link in `Mbit/s`")
 	f.DurationVar(&o.demo.duration, "duration", 6*time.Second, "measured time of each run")
@@ -134,17 +134,11 @@ func (o *benchPermutationOptions) check() (rows []permutationRow, err error) {
 	}
 	if o.rows == nil {
 		o.rows = permutationRowNames()
-		if o.bySIDs {
-			o.rows = slices.DeleteFunc(o.rows, func(name string) bool { return strings.HasPrefix(name, "gateway-") })
-		}
 	}
 	for _, name := range o.rows {
 		i := slices.IndexFunc(permutationRows, func(r permutationRow) bool { return r.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("--rows: %q: unknown; known: %s", name, strings.Join(permutationRowNames(), ", "))
-		}
-		if r := permutationRows[i]; r.mode == "gateway" && o.bySIDs {
-			return nil, fmt.Errorf("--rows: %s: SIDs are for mode offload and embedded Hosts; take kernel-drb or drb, or --encap ipip", name)
 		}
 		rows = append(rows, permutationRows[i])
 	}

@@ -18,7 +18,6 @@ func TestBenchPermutation_bad(t *testing.T) {
 	wantError(t, bench+"--families 6", "--families 6", "--routing bgp")
 	wantError(t, bench+"--rows best", "--rows", `"best"`, "kernel-drb")
 	wantError(t, bench+"--encap srv6", "--encap srv6", "--routing bgp")
-	wantError(t, bench+"--encap srv6 --routing bgp --rows gateway-presto", "gateway-presto", "mode offload")
 	wantError(t, bench+"--rate -1", "--rate=-1")
 	wantError(t, bench+"--permutations 0", "--permutations=0")
 	wantError(t, bench+"--topology ring", "--topology")
@@ -37,7 +36,7 @@ func TestBenchPermutation_inFabricsWithBGP(t *testing.T) {
 	for _, c := range []struct {
 		encap string
 		rows  []string
-	}{{"ipip", []string{"kernel-drb", "gateway-presto", "drb"}}, {"srv6", []string{"kernel-drb", "drb"}}} {
+	}{{"ipip", []string{"kernel-drb", "gateway-presto", "drb"}}, {"srv6", []string{"kernel-drb", "gateway-presto", "drb"}}} {
 		if c.encap == "srv6" && !slowtest.Long() { // TestHost_sendsBySIDs has the same in less time
 			continue
 		}

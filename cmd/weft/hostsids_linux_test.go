@@ -35,12 +35,16 @@ func TestHost_sendsBySIDs(t *testing.T) {
 // The same without a file: BGP tells which locators there are.
 func TestHost_learnsSIDsFromFRR(t *testing.T) {
 	slowtest.Unraced(t)
-	l, _ := upSIDLab(t)
-	l.sendsBySIDs(func(i int, host string) string {
-		route := strings.Fields(l.in(host, "ip route show default"))
-		return fmt.Sprintf("mode: offload\ntopology: bgp\nbgp: {as: %d, neighbors: [%s=%s], sid_block: \"fcbb:bbbb::/32\"}\n",
-			4250000001+i, route[2], l.asOf(fmt.Sprintf("leaf%d", i+1)))
-	})
+	for _, mode := range []string{"offload", "gateway"} {
+		t.Run(mode, func(t *testing.T) {
+			l, _ := upSIDLab(t)
+			l.sendsBySIDs(func(i int, host string) string {
+				route := strings.Fields(l.in(host, "ip route show default"))
+				return fmt.Sprintf("mode: %s\ntopology: bgp\nbgp: {as: %d, neighbors: [%s=%s], sid_block: \"fcbb:bbbb::/32\"}\n",
+					mode, 4250000001+i, route[2], l.asOf(fmt.Sprintf("leaf%d", i+1)))
+			})
+		})
+	}
 }
 
 // upSIDLab is a lab whose spines have locators.
