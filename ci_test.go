@@ -255,7 +255,7 @@ func again(t *testing.T, log, ledger, failAt string, flags ...string) (out, note
 	}
 	if child, err := os.ReadFile(noted + ".child"); err == nil {
 		stat := filepath.Join("/proc", strings.TrimSpace(string(child)), "stat")
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the signal has been sent
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the signal has been sent
 			s, err := os.ReadFile(stat)
 			if err != nil || strings.Contains(string(s), ") Z ") {
 				break

@@ -155,7 +155,7 @@ func TestBGP(t *testing.T) {
 	until := func(what string, six bool, holds func(by map[string]int) bool) {
 		t.Helper()
 		by := fetch(six)
-		for end := time.Now().Add(30 * time.Second); !holds(by); by = fetch(six) {
+		for end := time.Now().Add(time.Minute); !holds(by); by = fetch(six) {
 			if time.Now().After(end) {
 				t.Fatalf("IPv6 %t, %s: sent by %v", six, what, by)
 			}

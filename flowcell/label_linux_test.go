@@ -76,7 +76,7 @@ func (f *fork) count(t *testing.T, n int) (by [2]int, labels [2]map[uint32]int) 
 	for i := range bufs {
 		bufs[i] = make([]byte, link.SuperHeadroom+link.MaxSuperLen)
 	}
-	for end := time.Now().Add(10 * time.Second); by[0]+by[1] < n; {
+	for end := time.Now().Add(time.Minute); by[0]+by[1] < n; {
 		for i, o := range f.out {
 			o.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 			got, _ := o.Read(bufs, sizes, link.SuperHeadroom)

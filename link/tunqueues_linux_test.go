@@ -60,7 +60,7 @@ type queueTally struct {
 
 // reached waits until so many packets have arrived, though not forever.
 func (c *queueTally) reached(count int) bool {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		c.mu.Lock()
 		ok := c.count >= count
 		c.mu.Unlock()

@@ -147,7 +147,7 @@ func rejected(s IngressStats) uint64 {
 // settled waits until somebody has done what is under way.
 func settled(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Errorf("does not come to rest: %s", what)
 			return

@@ -179,7 +179,7 @@ func TestDial_toItself(t *testing.T) {
 				t.Fatal(err)
 			}
 			client.Write([]byte("ping"))
-			server.SetReadDeadline(time.Now().Add(10 * time.Second))
+			server.SetReadDeadline(time.Now().Add(time.Minute))
 			b := make([]byte, 10)
 			n, from, err := server.ReadFrom(b)
 			if err != nil || string(b[:n]) != "ping" {

@@ -58,7 +58,7 @@ func roundTrip(t *testing.T, a *Host, l net.Listener, network, address string, n
 		l.Close()
 		t.Fatalf("%s %s: %v", network, address, err)
 	}
-	c.SetDeadline(time.Now().Add(30 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	go func() {
 		c.Write(data)
 		c.(TCPConn).CloseWrite()
@@ -178,14 +178,14 @@ func TestHost_dualStackDatagrams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.SetDeadline(time.Now().Add(20 * time.Second))
+	server.SetDeadline(time.Now().Add(time.Minute))
 	buf := make([]byte, 2000)
 	for _, to := range []netip.Addr{addrB, b.Address6()} {
 		c, err := a.Dial("udp", netip.AddrPortFrom(to, 5000).String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.SetDeadline(time.Now().Add(20 * time.Second))
+		c.SetDeadline(time.Now().Add(time.Minute))
 		c.Write([]byte("ping"))
 		n, from, err := server.ReadFrom(buf)
 		if err != nil || string(buf[:n]) != "ping" || from.String() != c.LocalAddr().String() {
@@ -317,7 +317,7 @@ func TestHost_learnsThePathMTUFor6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.SetReadDeadline(time.Now().Add(30 * time.Second))
+	d.SetReadDeadline(time.Now().Add(time.Minute))
 	if got, err := io.ReadAll(d); err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}

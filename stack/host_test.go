@@ -77,7 +77,7 @@ func transfer(t *testing.T, a, b *Host, n int) {
 		c1.Write(data)
 		c1.Close()
 	}()
-	c2.SetReadDeadline(time.Now().Add(30 * time.Second))
+	c2.SetReadDeadline(time.Now().Add(time.Minute))
 	got, err := io.ReadAll(c2)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestHostSetTopology_lastResort(t *testing.T) {
 	if _, err := c1.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	c2.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c2.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.ReadFull(c2, make([]byte, 5)); err != nil {
 		t.Errorf("while no path is said to be live: %v", err)
 	}

@@ -135,7 +135,7 @@ func TestTunnel_datagramsInOrder(t *testing.T) {
 		}
 	}()
 	buf := make([]byte, 100)
-	to.SetReadDeadline(time.Now().Add(10 * time.Second))
+	to.SetReadDeadline(time.Now().Add(time.Minute))
 	for i := range n {
 		k, _, err := to.ReadFrom(buf)
 		if err != nil || k != 1 || buf[0] != byte(i) {

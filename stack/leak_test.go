@@ -173,7 +173,7 @@ func exchange(t *testing.T, from *Host, to string, accepted <-chan net.Conn) (ne
 		t.Fatal(err)
 	}
 	far = <-accepted
-	far.SetDeadline(time.Now().Add(10 * time.Second))
+	far.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := near.Write(make([]byte, 5000)); err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func TestHost_udpChecksumIsStillVerified(t *testing.T) {
 		}
 		w.forward(p)
 	}
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
 	buf := make([]byte, 100)
 	if n, _, err := c.ReadFrom(buf); err != nil || string(buf[:n]) != "good" {
 		t.Errorf("%q, %v", buf[:n], err)

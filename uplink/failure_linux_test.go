@@ -13,7 +13,7 @@ import (
 
 // patience is how long a test waits for what takes a tenth of a second, or a few
 // where something is held back after it was healed.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // uses reports whether a Host of one host sends to another over a core.
 func uses(h *stack.Host, from, to, core topology.NodeID) bool {

@@ -443,7 +443,7 @@ func TestOpen_fiftyTimes(t *testing.T) {
 		again()
 	}
 	// Netstack's goroutines of the last connections may be about to end.
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if openFiles(t) <= fds+3 && runtime.NumGoroutine() <= goroutines+5 {
 			return
 		}

@@ -37,11 +37,11 @@ func TestStreams_noticeALostConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer streams.stop()
-	for end := time.Now().Add(20 * time.Second); streams.count()[0] == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); streams.count()[0] == 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	s.Stacks[0].Close() // resets what it sends and what it receives
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if n, why := streams.lostConnections(); n == 2 && why != nil {
 			return
 		}

@@ -103,7 +103,7 @@ func TestTransfers_overTheStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); x.done.Load() < 32 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); x.done.Load() < 32 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	cancel()

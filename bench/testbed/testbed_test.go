@@ -61,7 +61,7 @@ func exchange(t *testing.T, bed Testbed, row Row, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := conn.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}

@@ -231,7 +231,7 @@ func (c *chaos) hup(host int, config, says string) {
 	}
 	child.write(config)
 	child.cmd.Process.Signal(syscall.SIGHUP)
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		for _, a := range answers {
 			switch m := child.messages(); {
 			case strings.Count(m, a) == had[a]:
@@ -244,7 +244,7 @@ func (c *chaos) hup(host int, config, says string) {
 		if time.Now().After(end) {
 			child.cmd.Process.Signal(syscall.SIGQUIT) // which has it say where it hangs
 			time.Sleep(time.Second)
-			c.Fatalf("%s: 10 s after SIGHUP the daemon has not said %q", c.hosts[host], says)
+			c.Fatalf("%s: a minute after SIGHUP the daemon has not said %q", c.hosts[host], says)
 		}
 	}
 }

@@ -151,7 +151,7 @@ func (c *child) messages() string {
 // waitFor waits for a message.
 func (c *child) waitFor(message string) {
 	c.n.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains("\n"+c.messages(), message); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains("\n"+c.messages(), message); time.Sleep(10 * time.Millisecond) {
 		select {
 		case err := <-c.exited:
 			c.n.Fatalf("%s: the daemon ended before it said %q (%v):\n%s", c.node, message, err, c.messages())

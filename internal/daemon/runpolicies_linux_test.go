@@ -28,7 +28,7 @@ func (c *child) reload(config, says string) {
 func (c *child) eventually(what string, ok func(status map[string]string) bool) {
 	c.n.Helper()
 	var s map[string]string
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if s = c.status(); ok(s) {
 			return
 		}

@@ -319,7 +319,7 @@ func (s *soak) reread(list []*child, config func(i int) string) {
 		had := strings.Count(c.messages(), "reloaded: ")
 		c.write(config(i))
 		c.cmd.Process.Signal(syscall.SIGHUP)
-		for end := time.Now().Add(20 * time.Second); strings.Count(c.messages(), "reloaded: ") == had; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); strings.Count(c.messages(), "reloaded: ") == had; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				s.Fatalf("%s does not reload:\n%s", c.node, tail(c.messages()))
 			}

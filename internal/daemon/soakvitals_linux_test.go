@@ -57,7 +57,7 @@ func (c *child) vitals() (v vitals, err error) {
 			return nil
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(time.Minute))
 		err = json.NewDecoder(conn).Decode(&v)
 		return nil
 	})

@@ -137,7 +137,7 @@ func receiveAll(l net.Listener, want []byte) error {
 		return err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(conn, got); err != nil {
 		return err

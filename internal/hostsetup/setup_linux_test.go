@@ -48,7 +48,7 @@ func hostNamespace(t *testing.T, node string) string {
 		sysctl -qw net.ipv4.conf.p0.rp_filter=1`)
 	// The kernel gives a device its IPv6 routes when it notices that the link is up,
 	// up to a second later.
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		routes := kerneltest.Shell(t, ns, "ip -6 route show table all")
 		if !slices.ContainsFunc([]string{"p0", "far0", "weft0", "far1"}, func(l string) bool { return !strings.Contains(routes, "ff00::/8 dev "+l+" ") }) {
 			return ns

@@ -25,7 +25,7 @@ const (
 )
 
 // patience is how long anything may take; it decides no test that passes.
-const patience = 60 * time.Second
+const patience = time.Minute
 
 // network is a lab in which daemons and programs run.
 type network struct {

@@ -38,7 +38,7 @@ func TestNotifier_tellsSystemd(t *testing.T) {
 	} {
 		c.send()
 		b := make([]byte, 200)
-		l.SetReadDeadline(time.Now().Add(10 * time.Second))
+		l.SetReadDeadline(time.Now().Add(time.Minute))
 		size, err := l.Read(b)
 		if err != nil || !strings.HasPrefix(string(b[:size]), c.want) {
 			t.Errorf("got %q, %v; want %q", b[:size], err, c.want)

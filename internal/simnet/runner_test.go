@@ -111,7 +111,7 @@ func TestRunner_countsWhatTheHostDoesNotRead(t *testing.T) {
 	defer r.Close()
 	r.Device(dst.ID).Close()
 	r.Device(src.ID).Write([][]byte{udp(src.Addr, dst.Addr, 1, 1, 500)}, 0)
-	for deadline := time.Now().Add(5 * time.Second); r.Undelivered() != 1; {
+	for deadline := time.Now().Add(time.Minute); r.Undelivered() != 1; {
 		if time.Now().After(deadline) {
 			t.Fatalf("Undelivered = %d, want 1", r.Undelivered())
 		}
@@ -141,7 +141,7 @@ func TestRunner_closeLeavesNothing(t *testing.T) {
 		}
 	}
 	// Wait returns before the last goroutine has quite gone.
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; {
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines left over", runtime.NumGoroutine()-before)
 		}

@@ -160,7 +160,7 @@ func (l *testLab) listen(name string) *listen.Listener {
 // within waits for something that takes the fabric a moment.
 func (l *testLab) within(what string, ok func() bool) {
 	l.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			for _, id := range slices.Sorted(maps.Keys(l.agents)) {
 				s := l.agents[id].Status()

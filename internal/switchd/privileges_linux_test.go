@@ -106,7 +106,7 @@ func TestRun_tellsSystemd(t *testing.T) {
 		t.Helper()
 		for {
 			b := make([]byte, 300)
-			systemd.SetReadDeadline(time.Now().Add(30 * time.Second))
+			systemd.SetReadDeadline(time.Now().Add(time.Minute))
 			n, err := systemd.Read(b)
 			if err != nil {
 				t.Fatalf("does not say %s: %v", want, err)

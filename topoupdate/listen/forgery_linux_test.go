@@ -88,7 +88,7 @@ func TestListener_forgeriesFromTheSegment(t *testing.T) {
 	})
 	count := func(what string, taken func(Status) uint64) {
 		t.Helper()
-		end := time.Now().Add(10 * time.Second)
+		end := time.Now().Add(time.Minute)
 		for taken(l.Status()) < n && time.Now().Before(end) {
 			time.Sleep(5 * time.Millisecond)
 		}

@@ -107,7 +107,7 @@ func (r *rack) open(c Config) *Listener {
 
 func (r *rack) within(what string, ok func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("never: %s", what)
 		}

@@ -88,7 +88,7 @@ func cable(t testing.TB, a, b *end, name string, index int) {
 func (e *end) running(name string) {
 	e.t.Helper()
 	e.must(func() error {
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			l, err := netlink.LinkByName(name)
 			if err != nil || l.Attrs().RawFlags&carrier == carrier {
 				return err
@@ -170,7 +170,7 @@ func (r *recorder) Receive(port int, _ netip.Addr, text []byte) {
 // until waits until something holds.
 func (r *recorder) until(what string, ok func() bool) {
 	r.t.Helper()
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(end) {
 			r.t.Fatalf("never: %s; events %v, %d messages, %+v", what, r.events, len(r.messages), r.Stats())

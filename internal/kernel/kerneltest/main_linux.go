@@ -101,7 +101,7 @@ func Namespace(t testing.TB, node string) string {
 }
 
 // Patience is how long busy processors are waited for.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // Within waits for something that takes the kernel a moment.
 func Within(t testing.TB, d time.Duration, what string, ok func() bool) {

@@ -187,7 +187,7 @@ func TestFabric(t *testing.T) {
 		t.Error("a second Host is taken")
 	}
 	s.say(views(t, 3, 2), nil)
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		h.mu.Lock()
 		n, n6 := h.downs()
 		h.mu.Unlock()
