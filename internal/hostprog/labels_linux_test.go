@@ -81,8 +81,12 @@ func TestSpray_drawsForTheKernelsTCP(t *testing.T) {
 				return
 			case <-time.After(500 * time.Microsecond):
 			}
-			// Valid for some time and not for some.
-			if err := s.spray.Choose(rackOf(s.dst.Addr), i%4, 250*time.Microsecond); err != nil {
+			// Valid until the next, or hardly at all.
+			valid := time.Minute
+			if i/4%2 == 1 {
+				valid = time.Microsecond
+			}
+			if err := s.spray.Choose(rackOf(s.dst.Addr), i%4, valid); err != nil {
 				t.Error(err)
 				return
 			}
