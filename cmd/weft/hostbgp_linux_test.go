@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"weft/internal/frr"
+	"weft/internal/hostsetup"
+	"weft/internal/kernel"
 	"weft/internal/slowtest"
 	"weft/lab"
 )
@@ -147,16 +149,24 @@ func (l *bgpLab) carryBoth(hosts ...string) {
 // status returns one value of a host's status.
 func (l *bgpLab) status(host, key string) string {
 	l.Helper()
-	self := program(l.TB, "status")
-	c := exec.Command("ip", append([]string{"netns", "exec", "weft-" + l.name + "-" + host}, self.Args...)...)
-	c.Env = self.Env
-	out, _ := c.Output()
-	for line := range strings.Lines(string(out)) {
+	out, _ := weft(l.TB, "status", "--socket", l.socket(host))
+	for line := range strings.Lines(out) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == key {
 			return strings.Join(f[1:], " ")
 		}
 	}
 	return ""
+}
+
+// socket is the status socket of a host's daemon. To ask there costs less than a process
+// in the host's namespace.
+func (l *bgpLab) socket(host string) string {
+	l.Helper()
+	var st syscall.Stat_t
+	if err := syscall.Stat("/run/netns/weft-"+l.name+"-"+host, &st); err != nil {
+		l.Fatal(err)
+	}
+	return filepath.Join(kernel.RunDir, fmt.Sprintf("host-%d", st.Ino), hostsetup.StatusSocket)
 }
 
 // nodes returns the status of the lab.

@@ -116,11 +116,8 @@ func (l *bgpLab) paths(host string) int {
 
 // statusOf reads a host's status; false if there is none yet.
 func (l *bgpLab) statusOf(host string, to any) bool {
-	self := program(l.TB, "status", "--json")
-	c := exec.Command("ip", append([]string{"netns", "exec", "weft-" + l.name + "-" + host}, self.Args...)...)
-	c.Env = self.Env
-	out, err := c.Output()
-	return err == nil && json.Unmarshal(out, to) == nil
+	out, err := weft(l.TB, "status", "--json", "--socket", l.socket(host))
+	return err == nil && json.Unmarshal([]byte(out), to) == nil
 }
 
 // sendThrough has nc take bytes from one host to another while something fails and heals, and

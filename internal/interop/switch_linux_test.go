@@ -2,12 +2,15 @@ package interop
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"syscall"
 
+	hostd "weft/internal/daemon"
+	"weft/internal/service"
 	"weft/internal/switchd"
 	"weft/topology"
 )
@@ -22,7 +25,8 @@ type agent struct {
 // agents starts one on each of these switches and waits until they are at work.
 func (n *network) agents(nodes ...string) (all []*agent) {
 	n.Helper()
-	config := "topology: " + n.lab.Config.Topology.String() + "\n"
+	// Twenty agents with the hellos of one that has a machine to itself fill this one.
+	config := "topology: " + n.lab.Config.Topology.String() + "\nhello: 200ms\n"
 	if n.lab.Config.SRv6 {
 		config += "encap: srv6\n"
 	}
@@ -114,13 +118,32 @@ func (a *agent) status() (s switchStatus) {
 	return s
 }
 
-// ask has weft status --json tell what it knows.
+// ask reads what weft status --json prints from where it reads that. Tests ask again and
+// again, and a process each time would keep the machine busy with nothing else.
 func (n *network) ask(node string, status any) {
 	n.Helper()
-	out := n.must(node, binary(n.T), "status", "--json")
-	if err := json.Unmarshal([]byte(out), status); err != nil {
-		n.Fatalf("%s: %v:\n%s", node, err, out)
+	var paths [2]string
+	if err := n.lab.Do(n.node(node).ID, func() (err error) {
+		if paths[0], err = hostd.StatusSocket(); err != nil {
+			return err
+		}
+		paths[1], err = switchd.StatusSocket()
+		return err
+	}); err != nil {
+		n.Fatal(err)
 	}
+	var errs []error
+	for _, path := range paths {
+		out, err := service.AskStatus(n.Context(), path, "weft")
+		if err == nil {
+			if err := json.Unmarshal(out, status); err != nil {
+				n.Fatalf("%s: %v:\n%s", node, err, out)
+			}
+			return
+		}
+		errs = append(errs, err)
+	}
+	n.Fatalf("%s: %v", node, errors.Join(errs...))
 }
 
 // adjacent waits until all switches and their neighbours hear each other, no link
