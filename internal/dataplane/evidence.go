@@ -69,9 +69,10 @@ func newEvidence(seed uint64, probes bool) *evidence {
 	}
 }
 
-// sent takes note that a path carries size bytes of TCP payload from sequence number
-// seq on, in segments of mss, or in one if mss is 0.
-func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, size uint32, mss int) {
+// sent takes note that a path carries a TCP packet with payload, in segments of mss bytes,
+// or in one if mss is 0.
+func (v *evidence) sent(p *pair, via *pathOut, pkt *flowcell.Packet, mss int) {
+	size := uint32(pkt.Payload)
 	step, segments := size, uint32(1)
 	if mss > 0 && uint32(mss) < size {
 		step = uint32(mss)
@@ -82,13 +83,13 @@ func (v *evidence) sent(p *pair, via *pathOut, flow *flowcell.FiveTuple, seq, si
 	} else if !v.unread {
 		v.start(p, via, segments)
 	}
-	hash := flow.Hash(v.seed)
+	hash := pkt.Flow.Hash(v.seed)
 	f := &v.flows[hash>>50]
 	if f.tag != uint32(hash) {
 		*f = flowMark{tag: uint32(hash)}
 	}
-	if !v.segments.New(&f.Flow, hash, seq, size, step, via.index) {
-		v.segments.Again(&f.Flow, hash, seq, size, step, via.index, v.probes, &v.stats.Counts, func(path int) { v.lost(p, flow, path) })
+	if !v.segments.New(&f.Flow, hash, pkt.Seq, size, step, via.index) {
+		v.segments.Again(&f.Flow, hash, pkt.Seq, size, step, via.index, v.probes, &v.stats.Counts, func(path int) { v.lost(p, &pkt.Flow, path) })
 	}
 }
 
@@ -106,7 +107,7 @@ func (e *Egress) note(o *Outgoing, pkt *flowcell.Packet, segments int, now time.
 	case via == nil || o.below() || pkt.Payload <= 0 || !pkt.IsTCP():
 		v.touch(p)
 	default:
-		v.sent(p, via, &pkt.Flow, pkt.Seq, uint32(pkt.Payload), o.MSS)
+		v.sent(p, via, pkt, o.MSS)
 	}
 }
 

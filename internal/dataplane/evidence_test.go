@@ -56,7 +56,7 @@ func newSender(t *testing.T, probes bool) sender {
 }
 
 func (s sender) send(path int, seq, size uint32, mss int) {
-	s.evidence.sent(s.pair, s.pair.group.out[path], &s.flow, seq, size, mss)
+	s.evidence.sent(s.pair, s.pair.group.out[path], &flowcell.Packet{Flow: s.flow, Seq: seq, Payload: int32(size)}, mss)
 }
 
 func (s sender) expect(what string, losses map[int]int) {
@@ -212,7 +212,7 @@ func TestEvidence_isBounded(t *testing.T) {
 	send := func(host topology.NodeID, seq uint32) {
 		p := e.to(fabric, host)
 		flow := flowcell.FiveTuple{Dst: p.dst, Proto: flowcell.ProtoTCP}
-		v.sent(p, p.group.out[0], &flow, seq, 10, 0)
+		v.sent(p, p.group.out[0], &flowcell.Packet{Flow: flow, Seq: seq, Payload: 10}, 0)
 	}
 	for round := range 3 {
 		for host := topology.NodeID(64); host < 64+MaxTallied+50; host++ {
@@ -305,7 +305,7 @@ func BenchmarkEvidence(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				flow.SrcPort = uint16(i / 16 % flows)
-				v.sent(p, p.group.out[i%4], &flow, seq, 1448, 0)
+				v.sent(p, p.group.out[i%4], &flowcell.Packet{Flow: flow, Seq: seq, Payload: 1448}, 0)
 				seq += 1448
 			}
 		})
