@@ -56,7 +56,7 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 		"WEFT_TESTS=all go test .\n",
 		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
 		"WEFT_TESTS=unraced go test ./...\n",
-		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
+		"WEFT_TESTS=all go test -p 1 -race -short ./internal/daemon ./lab ",
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/kernel/internal/seam ",
 		"WEFT_TESTS=all go test -p 2 -race -short",
 		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",
