@@ -94,6 +94,21 @@ func TestSpray_plainEndsFlowcells(t *testing.T) {
 	}
 }
 
+// A program that begins with what another one carried encapsulates its first packet, before
+// anybody beats.
+func TestSpray_startsCarried(t *testing.T) {
+	u := newUplinkTest(t)
+	u.cfg.Patience, u.cfg.StartPlain = time.Hour, true
+	u.cfg.StartCarried = func(netip.Prefix) bool { return true }
+	u.attach(t)
+	if !u.sprays(t) {
+		t.Error("the first packet goes plain")
+	}
+	if st, err := u.spray.Stats(); err != nil || st.Unattended != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
 // Packets are encapsulated while the process beats, and leave as they are before that
 // and when it is silent.
 func TestSpray_failsOpen(t *testing.T) {

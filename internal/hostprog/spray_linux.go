@@ -166,6 +166,11 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
+	if cfg.StartCarried != nil { // the first packet is not to wait for a Beat
+		if err := o.heart.beat(errSprayClosed); err != nil {
+			return err
+		}
+	}
 	if err := o.loadTwins(spec, map[string]*ebpf.Map{
 		sprayMapOwn: objects.Own, sprayMapOwn6: objects.Own6, sprayMapRacks: objects.Racks, sprayMapRacks6: objects.Racks6,
 		sprayMapGroups: objects.Groups, sprayMapCounters: objects.Counters, sprayMapBounces: objects.Bounces,
