@@ -38,15 +38,9 @@ type daemon struct {
 	file string
 }
 
-// fewProbes keep many daemons of one machine from filling its processors.
-const fewProbes = "failures: {budget: 300}\n"
-
 // weft starts a daemon on a host and waits until it is at work.
 func (n *network) weft(node, config string) *daemon {
 	n.Helper()
-	if !strings.Contains(config, "failures:") {
-		config += fewProbes
-	}
 	d := &daemon{node: node, file: n.file(node+".yaml", []byte(config))}
 	weft := binary(n.T)
 	n.Cleanup(func() { // once it has been killed, if it has not ended

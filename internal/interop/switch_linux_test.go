@@ -25,7 +25,7 @@ type agent struct {
 // agents starts one on each of these switches and waits until they are at work.
 func (n *network) agents(nodes ...string) (all []*agent) {
 	n.Helper()
-	// Twenty agents with the hellos of one that has a machine to itself fill this one.
+	// Twenty agents share a machine here: with hellos every 50 ms they fill it.
 	config := "topology: " + n.lab.Config.Topology.String() + "\nhello: 200ms\n"
 	if n.lab.Config.SRv6 {
 		config += "encap: srv6\n"
@@ -118,8 +118,8 @@ func (a *agent) status() (s switchStatus) {
 	return s
 }
 
-// ask reads what weft status --json prints from where it reads that. Tests ask again and
-// again, and a process each time would keep the machine busy with nothing else.
+// ask reads a daemon's status socket, as weft status does. Tests ask again and again, and a
+// process each time would keep the machine busy.
 func (n *network) ask(node string, status any) {
 	n.Helper()
 	var paths [2]string
