@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netns"
+
+	"weft/internal/daemon"
 	"weft/internal/frr"
-	"weft/internal/hostsetup"
 	"weft/internal/kernel"
 	"weft/internal/slowtest"
 	"weft/lab"
@@ -162,11 +164,16 @@ func (l *bgpLab) status(host, key string) string {
 // in the host's namespace.
 func (l *bgpLab) socket(host string) string {
 	l.Helper()
-	var st syscall.Stat_t
-	if err := syscall.Stat("/run/netns/weft-"+l.name+"-"+host, &st); err != nil {
+	ns, err := netns.GetFromName("weft-" + l.name + "-" + host)
+	if err != nil {
 		l.Fatal(err)
 	}
-	return filepath.Join(kernel.RunDir, fmt.Sprintf("host-%d", st.Ino), hostsetup.StatusSocket)
+	defer ns.Close()
+	var path string
+	if err := kernel.Within(ns, func() (err error) { path, err = daemon.StatusSocket(); return err }); err != nil {
+		l.Fatal(err)
+	}
+	return path
 }
 
 // nodes returns the status of the lab.
