@@ -53,6 +53,7 @@ func tearDown(name string) (r DownReport, err error) {
 	for range deleters {
 		wg.Go(func() {
 			for ns := range todo {
+				disableMPTCP(ns)
 				e := kernel.DeleteNamespace(ns)
 				mu.Lock()
 				if e == nil {

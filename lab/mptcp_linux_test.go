@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -23,6 +24,9 @@ func TestLab_mptcpSubflows(t *testing.T) {
 		t.Skip("this kernel has no MPTCP")
 	}
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
+	if err := l.EnableMPTCP(); err != nil {
+		t.Fatal(err)
+	}
 	hosts := kerneltest.Hosts(l.Config.Topology)
 	from, to := hosts[0], hosts[len(hosts)-1]
 	stop := transfer(t, l, from, to, tcp{multipath: true, pause: 5 * time.Millisecond})
@@ -40,6 +44,27 @@ func TestLab_mptcpSubflows(t *testing.T) {
 			}
 		}
 		return joins >= mptcpExtraSubflows
+	})
+}
+
+// A namespace is gone when a device in it is, of which the test holds the other end.
+func TestDown_freesNamespacesWithMPTCP(t *testing.T) {
+	slowtest.System(t)
+	kerneltest.NeedRoot(t)
+	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
+	if err := l.EnableMPTCP(); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("this kernel has no MPTCP")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	outside := kerneltest.Namespace(t, "out")
+	kerneltest.EthernetPair(t, outside, "out", "in")
+	kerneltest.Shell(t, outside, "ip link set in netns "+l.Namespace(kerneltest.Hosts(l.Config.Topology)[0].ID))
+	if _, err := Down(l.Config.Name); err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.Within(t, kerneltest.Patience, "the namespace to go", func() bool {
+		return !strings.Contains(kerneltest.Shell(t, outside, "ip -o link"), "out@")
 	})
 }
 

@@ -105,7 +105,6 @@ func (b *builder) configure(n topology.Node) error {
 		if err != nil {
 			return err
 		}
-		b.note(report.Notes...)
 		for i, port := range b.cfg.ports(n.ID) {
 			link, err := h.LinkByName(plan.Ports[i].Name)
 			if err != nil {
@@ -116,8 +115,11 @@ func (b *builder) configure(n topology.Node) error {
 			}
 		}
 		if n.Layer == topology.LayerHost {
-			return b.configureHost(n)
+			_, err := report.SetSysctls(hostSysctls)
+			b.note(report.Notes...)
+			return err
 		}
+		b.note(report.Notes...)
 		return b.meter(n, plan)
 	})
 }
@@ -141,31 +143,9 @@ func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topolog
 	return nil
 }
 
+// hostSysctls give TCP buffers for several paths' worth of data in flight.
 var hostSysctls = []kernel.Sysctl{
 	{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"},
 	{Key: "net.ipv4.tcp_wmem", Value: "4096 65536 4194304"},
 	{Key: "net.mptcp.enabled", Value: "1", Optional: true},
-}
-
-// configureHost gives TCP buffers for several paths' worth of data in flight,
-// and MPTCP its subflows.
-func (b *builder) configureHost(n topology.Node) error {
-	var r fabric.Report
-	_, err := r.SetSysctls(hostSysctls)
-	if err != nil {
-		return err
-	}
-	if !n.Addr.Is4() {
-		return nil
-	}
-	ok, err := enableMPTCP(n.Addr)
-	if err != nil {
-		return kernel.Explain(fmt.Errorf("MPTCP: %w", err))
-	}
-	if !ok {
-		b.note("this kernel has no MPTCP")
-		return nil
-	}
-	b.note(r.Notes...)
-	return nil
 }

@@ -170,13 +170,10 @@ func (r *labRepair) configure(n topology.Node) error {
 				return fmt.Errorf("port %s: %w", plan.Ports[i].Name, err)
 			}
 		}
-		switch {
-		case n.Layer != topology.LayerHost:
-			err = r.remeter(h, n, plan, &report)
-		case r.fresh[n.ID]:
-			err = r.configureHost(n)
-		default:
+		if n.Layer == topology.LayerHost {
 			_, err = report.SetSysctls(hostSysctls)
+		} else {
+			err = r.remeter(h, n, plan, &report)
 		}
 		if !r.fresh[n.ID] { // else all was missing
 			for _, what := range report.Did {

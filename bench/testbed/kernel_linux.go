@@ -51,6 +51,11 @@ func (t *namespaces) startKernel(row Row, links func() ([]LinkBytes, error)) (*S
 }
 
 func (t *namespaces) kernelSession(row Row, links func() ([]LinkBytes, error)) (*Session, error) {
+	if row.MPTCP {
+		if err := t.lab.EnableMPTCP(); err != nil {
+			return nil, err
+		}
+	}
 	var hosts []DaemonHost
 	for n := range t.config.Topology.Hosts() {
 		hosts = append(hosts, DaemonHost{ID: n.ID, Name: n.Name, Address: n.Addr})

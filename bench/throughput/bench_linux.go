@@ -126,10 +126,22 @@ func (b *bench) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.limitSpines(); err != nil {
+	if err := b.prepare(); err != nil {
 		return errors.Join(err, b.lab.Close())
 	}
 	return nil
+}
+
+// prepare changes the lab to what the options and cases need.
+func (b *bench) prepare() error {
+	for _, c := range b.cases {
+		if c.prepare != nil {
+			if err := c.prepare(b); err != nil {
+				return fmt.Errorf("case %s: %w", c.Name, err)
+			}
+		}
+	}
+	return b.limitSpines()
 }
 
 // measureAll runs the cases in turn, so that what disturbs the machine for a

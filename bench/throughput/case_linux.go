@@ -51,6 +51,8 @@ func Cases() []Case {
 // needs nothing.
 type way struct {
 	supports func(*bench) error
+	// prepare changes the lab before the first round; nil changes nothing.
+	prepare func(*bench) error
 	// helper starts what carries the case's packets at a host beside the
 	// Worker, before that; nil for cases without.
 	helper func(context.Context, *bench, Case, site) (*process, error)

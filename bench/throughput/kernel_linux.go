@@ -25,7 +25,8 @@ var kernelMPTCP = way{
 		}
 		return nil
 	},
-	open: func(s site) (*host, error) { return kernelHost(s.topology.Node(s.self).Addr, true), nil },
+	prepare: func(b *bench) error { return b.lab.EnableMPTCP() },
+	open:    func(s site) (*host, error) { return kernelHost(s.topology.Node(s.self).Addr, true), nil },
 }
 
 // kernelHost is the TCP of the kernel in this process's namespace.
