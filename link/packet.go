@@ -33,6 +33,9 @@ type PacketConfig struct {
 	// Ethernet header, so IP starts at byte 14. It does not see frames that are not IP,
 	// have a VLAN tag, or are not addressed to this host alone.
 	Filter []bpf.RawInstruction
+	// FilterFD, in place of Filter, is the descriptor of an eBPF program of type socket
+	// filter; 0 means none. It alone decides, also about frames that Filter does not see.
+	FilterFD int
 	// Fanout makes sockets of the same non-zero number share the packets of the
 	// interface, by a hash of the flow (PACKET_FANOUT_HASH). So each socket has a reader
 	// of its own, and a flow stays with one socket.
@@ -59,6 +62,8 @@ func (c *PacketConfig) validate() error {
 		return fmt.Errorf("packet: MTU is %d bytes, must be from %d to %d", c.MTU, minMTU, MaxSuperLen)
 	case c.ReceiveBuffer < minReceiveBuffer || c.ReceiveBuffer > maxReceiveBuffer:
 		return fmt.Errorf("packet: ReceiveBuffer is %d bytes, must be from %d to %d", c.ReceiveBuffer, minReceiveBuffer, maxReceiveBuffer)
+	case c.FilterFD != 0 && c.Filter != nil:
+		return errors.New("packet: Filter and FilterFD are both given; leave one out")
 	case len(c.Filter) > maxFilter-len(prelude):
 		return fmt.Errorf("packet: Filter has %d instructions, must have at most %d", len(c.Filter), maxFilter-len(prelude))
 	}

@@ -53,7 +53,11 @@ func setUp(fd int, c PacketConfig, index int) (limited string, err error) {
 	if limited, err = setBuffers(fd, c.ReceiveBuffer); err != nil {
 		return "", err
 	}
-	if err := attachFilter(fd, c.Filter); err != nil {
+	if c.FilterFD != 0 {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, c.FilterFD); err != nil {
+			return "", fmt.Errorf("the kernel refuses FilterFD: %w", err)
+		}
+	} else if err := attachFilter(fd, c.Filter); err != nil {
 		return "", err
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, c.Priority); err != nil {

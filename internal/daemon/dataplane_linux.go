@@ -33,11 +33,12 @@ type dataplaneConfig struct {
 	policy        string
 	options       policy.Options
 	resequencer   resequencer.Config
-	programs      *link.TUN    // what programs send, and the way to them
-	uplink        *link.Packet // what arrives of TCP; nil with a tunnel
-	tunnel        *link.UDP    // nil without
-	zeroChecksum  bool         // the tunnel's
-	name          string       // this end's, to the peers
+	programs      *link.TUN     // what programs send, and the way to them
+	uplink        *link.Packet  // what arrives of TCP; nil with a tunnel
+	divider       plane.Divider // of what arrives; nil: uplink gets all
+	tunnel        *link.UDP     // nil without
+	zeroChecksum  bool          // the tunnel's
+	name          string        // this end's, to the peers
 	peers         []peer
 	time          func() time.Time // of day, for a tunnel: see dataplane.Tunnel
 	onlyReceiving bool             // nothing is read from programs
@@ -60,7 +61,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	if c.tunnel != nil {
 		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
-		o.Topology, o.Topology6, o.Fabric, o.Carrier = c.topology, c.topology6, c.uplink, c.carrier
+		o.Topology, o.Topology6, o.Fabric, o.Carrier, o.Divider = c.topology, c.topology6, c.uplink, c.carrier, c.divider
 	}
 	g, err := plane.NewGateway(o)
 	if err != nil {

@@ -328,6 +328,7 @@ func (r *fakeReceiver) SetCarriage(c *liveness.Carriage)  { r.carriage = c }
 func (r *fakeReceiver) SetCarriage6(c *liveness.Carriage) { r.carriage6 = c }
 func (r *fakeReceiver) devices() map[string]Device        { return nil }
 func (r *fakeReceiver) steering() any                     { return nil }
+func (r *fakeReceiver) ordering() any                     { return nil }
 func (r *fakeReceiver) Done() <-chan struct{}             { return r.done }
 func (r *fakeReceiver) Err() error                        { return errors.New("the TUN is gone") }
 

@@ -54,6 +54,7 @@ type receiver interface {
 	alive(now time.Time) bool // what moves packets has shown that it lives
 	devices() map[string]Device
 	steering() any
+	ordering() any
 }
 
 // sprayer is *hostprog.Spray: the program at the uplink.

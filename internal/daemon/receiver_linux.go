@@ -20,7 +20,8 @@ type hostReceiver struct {
 	config    *Config
 	place     place
 	tun       *link.TUN
-	steer     *hostprog.Steer
+	steer     *hostprog.Steer // of mode gateway; nil elsewhere
+	order     *hostprog.Order // of mode offload
 	detour    *hostprog.Detour
 	uplink    *link.Packet
 	tunnel    *link.UDP
@@ -86,6 +87,9 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	o.time = r.place.time
 	r.in.show()
 	r.out.show()
+	if r.order != nil {
+		o.divider = r.order.FlowTable
+	}
 	o.uplink, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
 	if r.dataplane, err = startDataplane(o); err != nil {
 		return err
@@ -116,20 +120,31 @@ func (r *hostReceiver) admit6() {
 }
 
 // openUplink makes a socket that gets the fabric's TCP in place of the kernel, as long as
-// the daemon lives. By it also leaves what the dataplane puts into outer headers of IPv6.
+// the daemon lives. By it also leaves what the dataplane puts into outer headers of IPv6. In
+// mode offload the socket gets only what comes behind a hole: nobody else in the daemon
+// looks at what arrives.
 func (r *hostReceiver) openUplink() (err error) {
-	var rules []hostprog.SteerRule
 	own := addresses(r.place)
 	if a := r.place.address6; a.IsValid() {
 		own = append(own, a)
 	}
+	o := link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu}
+	if r.config.offloads() {
+		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{Uplink: r.place.uplink.Name, Addresses: own}); err != nil {
+			return err
+		}
+		o.FilterFD = r.order.Filter()
+		r.uplink, err = link.OpenPacket(o)
+		return err
+	}
+	var rules []hostprog.SteerRule
 	for _, a := range own {
 		rules = append(rules, hostprog.SteerRule{Address: a, What: hostprog.SteerTCP | hostprog.SteerTunnelErrors})
 	}
 	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
 		return err
 	}
-	o := link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu, Filter: r.steer.Filter()}
+	o.Filter = r.steer.Filter()
 	switch {
 	case r.config.diverted6() != nil:
 		o.Gateway = r.place.gateway6
@@ -140,14 +155,33 @@ func (r *hostReceiver) openUplink() (err error) {
 	return err
 }
 
-// Repair mends two programs: the one that keeps arriving packets from the kernel, and the
-// one that keeps packets out of the TUN while nobody reads it.
-func (r *hostReceiver) Repair() (mended []string, err error) {
+// attached is what a program of the receiver's has.
+type attached interface {
+	Repair() ([]string, error)
+	Foreign() ([]hostprog.ForeignProgram, error)
+	Beat() error
+	Close() error
+}
+
+// programs returns those that keep arriving packets from the kernel, and packets out of the
+// TUN while nobody reads it.
+func (r *hostReceiver) programs() (all []attached) {
 	if r.steer != nil {
-		mended, err = r.steer.Repair()
+		all = append(all, r.steer)
+	}
+	if r.order != nil {
+		all = append(all, r.order)
 	}
 	if r.detour != nil {
-		did, err2 := r.detour.Repair()
+		all = append(all, r.detour)
+	}
+	return all
+}
+
+// Repair mends the programs.
+func (r *hostReceiver) Repair() (mended []string, err error) {
+	for _, p := range r.programs() {
+		did, err2 := p.Repair()
 		mended, err = append(mended, did...), errors.Join(err, err2)
 	}
 	if r.admission != nil {
@@ -156,13 +190,10 @@ func (r *hostReceiver) Repair() (mended []string, err error) {
 	return mended, err
 }
 
-// Foreign lists other owners' programs where those two are.
+// Foreign lists other owners' programs where those are.
 func (r *hostReceiver) Foreign() (all []hostprog.ForeignProgram, err error) {
-	if r.steer != nil {
-		all, err = r.steer.Foreign()
-	}
-	if r.detour != nil {
-		more, err2 := r.detour.Foreign()
+	for _, p := range r.programs() {
+		more, err2 := p.Foreign()
 		all, err = append(all, more...), errors.Join(err, err2)
 	}
 	return all, err
@@ -213,8 +244,11 @@ func (l *lives) since(now time.Time) time.Duration { return now.Sub(began) - tim
 // beatIn and beatOut are called by what reads from the uplink, and from the TUN.
 func (r *hostReceiver) beatIn() {
 	r.in.show()
-	if r.steer != nil {
+	switch {
+	case r.steer != nil:
 		r.steer.Beat()
+	case r.order != nil:
+		r.order.Beat()
 	}
 }
 
@@ -247,11 +281,8 @@ func (r *hostReceiver) Done() <-chan struct{} {
 // In this order some packets arrive twice. In the other order some would not arrive at all.
 func (r *hostReceiver) Close() error {
 	errs := []error{r.admission.close()}
-	if r.steer != nil {
-		errs = append(errs, r.steer.Close())
-	}
-	if r.detour != nil {
-		errs = append(errs, r.detour.Close())
+	for _, p := range r.programs() {
+		errs = append(errs, p.Close())
 	}
 	if r.dataplane != nil {
 		return errors.Join(append(errs, r.dataplane.Close())...)
@@ -270,6 +301,13 @@ func (r *hostReceiver) steering() any {
 		return nil
 	}
 	return orError(r.steer.Stats())
+}
+
+func (r *hostReceiver) ordering() any {
+	if r.order == nil {
+		return nil
+	}
+	return orError(r.order.Stats())
 }
 
 func (r *hostReceiver) devices() map[string]Device {

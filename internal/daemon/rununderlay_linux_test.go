@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 )
 
@@ -45,7 +46,8 @@ func TestRun_gatewayWithReversePathFilters(t *testing.T) {
 	}
 }
 
-// The kernel's TCP leaves without weft; what arrives passes through it.
+// The kernel's TCP leaves without weft; of what arrives, only flows with a hole pass through
+// it.
 func TestRun_offloadThatResequences(t *testing.T) {
 	slowtest.System(t)
 	n := sharedNetwork(t)
@@ -54,7 +56,15 @@ func TestRun_offloadThatResequences(t *testing.T) {
 	b := n.start("h3.1.3", fmt.Sprintf(config, false), dataplanes[1].env)
 	n.connect("h0.0.2", "h3.1.3").exchange(3_000_000)
 	for _, c := range []*child{a, b} {
-		if s := c.status(); s["steer.taken"] == "0" || s["dataplane.egress.packets"] != "0" {
+		s := c.status()
+		if s["order.straight"] == "0" || s["order.diverted"] == "0" || s["dataplane.egress.packets"] != "0" {
+			t.Errorf("%s: status %v", c.node, s)
+		}
+		kerneltest.Within(t, kerneltest.Patience, "all flows to be straight", func() bool {
+			s = c.status()
+			return s["dataplane.handover.flows"] == "0"
+		})
+		if s["dataplane.handover.diverted"] != s["order.diverted"] || s["dataplane.handover.missed"] != "0" {
 			t.Errorf("%s: status %v", c.node, s)
 		}
 	}
@@ -63,6 +73,35 @@ func TestRun_offloadThatResequences(t *testing.T) {
 	}
 	a.end(syscall.SIGTERM)
 	b.end(syscall.SIGTERM)
+}
+
+// A daemon that dies while it holds packets behind a hole takes nothing with it but these,
+// which TCP sends again.
+func TestRun_orderSurvivesItsReader(t *testing.T) {
+	slowtest.System(t)
+	n := sharedNetwork(t)
+	const config = "mode: offload\npolicy: presto\nresequence: true\nreceivers_resequence: true\n"
+	a := n.start("h0.0.2", config, dataplanes[1].env)
+	p := n.connect("h0.0.2", "h3.1.3")
+	for range slowtest.Choose(5, 50) {
+		b := n.start("h3.1.3", config, dataplanes[1].env)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.exchange(2_000_000)
+		}()
+		kerneltest.Within(t, kerneltest.Patience, "a hole", func() bool {
+			d := b.status()["order.diverted"]
+			return d != "" && d != "0"
+		})
+		b.end(syscall.SIGKILL)
+		<-done
+	}
+	a.end(syscall.SIGTERM)
+	n.do("h3.1.3", func() error {
+		_, err := Cleanup()
+		return err
+	})
 }
 
 // Everything for the peers passes through the tunnel, TCP to the very address of

@@ -51,6 +51,7 @@ type Status struct {
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, since the program was attached last
 	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats
+	Order     any               `json:"order,omitempty"`     // hostprog.OrderStats
 	Dataplane any               `json:"dataplane,omitempty"` // dataplane.GatewayStats
 }
 

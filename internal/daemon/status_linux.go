@@ -88,7 +88,7 @@ func (d *daemon) snapshot() Status {
 		s.Offload = orError(o.Stats())
 	}
 	if d.receiver != nil {
-		s.Devices, s.Steer = d.receiver.devices(), d.receiver.steering()
+		s.Devices, s.Steer, s.Order = d.receiver.devices(), d.receiver.steering(), d.receiver.ordering()
 	}
 	if r, ok := d.receiver.(*hostReceiver); ok {
 		if p, ok := r.dataplane.(interface{ Status() any }); ok {

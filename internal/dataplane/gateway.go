@@ -64,6 +64,9 @@ type GatewayConfig struct {
 	// kernel is to receive without a resequencer. The Gateway owns it as it owns
 	// Programs.
 	Fabric GatewayDevice
+	// Divider, if not nil, sends to Fabric only packets of flows that have a hole. It is told
+	// when they have none any more. BeatIn must then be given, so that it is told in time.
+	Divider Divider
 	// Evidence makes the Gateway remember outgoing segments, so that Observe can report
 	// losses. It takes 1 MB.
 	Evidence bool
@@ -142,6 +145,9 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.paths.tunnel), func(*flowcell.Packet, []byte) bool { return true })
 	case c.Fabric != nil:
 		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), host.accepts())
+		if c.Divider != nil {
+			g.ingress.handover = newHandover(c.Divider, g.ingress.reseq)
+		}
 	}
 	g.start()
 	return g, nil
@@ -166,6 +172,8 @@ func (c *GatewayConfig) validate() (Config, error) {
 		}
 	case c.Topology != nil || c.Topology6 != nil || c.Fabric != nil:
 		return host, errors.New("dataplane: GatewayConfig.Tunnel is given together with Topology or Fabric: give only one way to carry packets")
+	case c.Divider != nil:
+		return host, errors.New("dataplane: GatewayConfig.Divider does not go with GatewayConfig.Tunnel")
 	case c.Clock != nil:
 		return host, errors.New("dataplane: GatewayConfig.Clock does not go with GatewayConfig.Tunnel, whose datagrams live in real time")
 	}
@@ -225,6 +233,7 @@ type GatewayStats struct {
 	Ingress     IngressStats      `json:"ingress"`
 	Paths       []PathStats       `json:"paths"` // of packets that the Gateway has encapsulated itself
 	Resequencer resequencer.Stats `json:"resequencer"`
+	Handover    HandoverStats     `json:"handover"`  // zero without GatewayConfig.Divider
 	Tunnel      TunnelStats       `json:"tunnel"`    // zero without one
 	Evidence    EvidenceStats     `json:"evidence"`  // zero without GatewayConfig.Evidence, unless the policy heeds losses
 	Evidence6   EvidenceStats     `json:"evidence6"` // of IPv6
@@ -248,6 +257,9 @@ func (g *Gateway) Stats() (s GatewayStats) {
 	if g.ingress != nil {
 		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.Stats()
 		g.ingress.mu.Lock()
+		if h := g.ingress.handover; h != nil {
+			s.Handover = h.stats
+		}
 		s.Refused, s.Frames = g.kernel.drops, g.kernel.pool.used
 		g.ingress.mu.Unlock()
 	}

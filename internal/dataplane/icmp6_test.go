@@ -203,7 +203,7 @@ func TestIngress_mergedSegmentsOfIPv6(t *testing.T) {
 		b := dataPacket6(1, 4000)
 		binary.BigEndian.PutUint32(b[44:], uint32(i*4000))
 		flowcell.MakeNumber(uint16(i/3), 0).Stamp(b)
-		in.take(&Arrived{Bytes: b, Slot: lent, MSS: 1000, verified: true})
+		in.take(&Arrived{Bytes: b, Slot: lent, MSS: 1000, verified: true}, 0)
 		in.push(0)
 	}
 	if r := in.reseq.Stats(); r.FlowsNumbered != 1 || in.stats.Supers != 30 {

@@ -52,10 +52,12 @@ type Ingress[P any] struct {
 	// narrow takes the MTU to a destination that a switch has reported, rightly; nil if a
 	// kernel gets such reports itself.
 	narrow func(dst flowcell.Address, mtu int)
-	beat   beat // of the reader
-	clock  clock.Clock
-	still  bool          // no goroutine reads: the time is virtual
-	done   chan struct{} // closed when the reader has ended
+	// handover says when a flow needs the ingress no longer; nil if all packets come here.
+	handover *handover
+	beat     beat // of the reader
+	clock    clock.Clock
+	still    bool          // no goroutine reads: the time is virtual
+	done     chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex // guards all that follows
 	to       Sink[P]
@@ -184,7 +186,7 @@ func (in *Ingress[P]) round() error {
 	defer in.mu.Unlock()
 	now := in.clock.Now()
 	for a, ok := in.from.next(); ok; a, ok = in.from.next() {
-		in.take(&a)
+		in.take(&a, now)
 	}
 	in.push(now)
 	in.release(now)
@@ -205,13 +207,13 @@ func (in *Ingress[P]) Receive(b []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.clock.Now()
-	in.take(&Arrived{Bytes: b, Slot: lent})
+	in.take(&Arrived{Bytes: b, Slot: lent}, now)
 	in.push(now)
 	in.release(now)
 }
 
 // take checks one packet of a batch and keeps it for push.
-func (in *Ingress[P]) take(a *Arrived) {
+func (in *Ingress[P]) take(a *Arrived, now time.Duration) {
 	in.stats.Packets++
 	in.segments = append(in.segments, flowcell.Packet{})
 	pkt := &in.segments[len(in.segments)-1]
@@ -230,6 +232,9 @@ func (in *Ingress[P]) take(a *Arrived) {
 			pkt.MoreSegments = uint8(min((int(pkt.Payload)-1)/a.MSS, flowcell.MaxIndex))
 		}
 		in.stats.Supers++
+	}
+	if in.handover != nil && pkt.IsTCP() {
+		in.handover.arrived(&pkt.Flow, now)
 	}
 	in.packets = append(in.packets, in.to.Packet(pkt, a))
 }
@@ -263,8 +268,13 @@ func (in *Ingress[P]) release(now time.Duration) {
 	if in.closed {
 		return
 	}
+	arrived := len(in.ready)
 	in.ready = in.reseq.Expire(now, in.ready)
+	expired := len(in.ready) > arrived
 	in.deliver()
+	if in.handover != nil {
+		in.handover.settle(expired, now)
+	}
 	if at, ok := in.reseq.NextDeadline(); ok {
 		in.timer.Reset(at - now)
 	} else {

@@ -163,7 +163,7 @@ func TestGateway_carriesCongestionMarks(t *testing.T) {
 		seq := 1 + uint32(i)*each
 		binary.BigEndian.PutUint32(b[24:], seq)
 		want[seq] = b[1]
-		in.take(&Arrived{Bytes: withTCPChecksum(fixed(b)), Slot: lent})
+		in.take(&Arrived{Bytes: withTCPChecksum(fixed(b)), Slot: lent}, 0)
 	}
 	in.push(0)
 	in.release(0)

@@ -11,7 +11,6 @@
 #include "ipv6.h"
 
 #define MAX_ADDRESSES 16 /* hostprog.maxSteered */
-#define PACKET_HOST 0 /* linux/if_packet.h: addressed to this device */
 #define PROTO_ICMPV6 58
 
 /* The bits of hostprog.Steered. */

@@ -7,6 +7,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 
+#define PACKET_HOST 0 /* linux/if_packet.h: addressed to this device */
+
 #define PROTO_ICMP 1
 #define PROTO_IPIP 4
 #define PROTO_TCP 6

@@ -1,0 +1,266 @@
+// Order at a host's uplink: what comes in order goes to the kernel at once. While a flow
+// has a hole, a reader with a packet socket gets its packets in place of the kernel, and
+// gives them to the kernel in order (hostprog.Order).
+//
+// Two programs decide together. The first is the filter of the reader's socket, which sees
+// each packet before tc. It lets the reader have a packet, or not, and leaves a note. The
+// second runs at tc ingress, right behind it on the same processor, and keeps from the
+// kernel just what the reader got. A reader that has died has no socket and so no filter:
+// the kernel gets everything from the next packet on. If the reader hangs, the filter sees
+// no heartbeat and does the same.
+//
+// A flow changes hands without a lock. The filter counts what it has diverted, and the
+// reader writes how much of it has gone to the kernel. When both are equal, nothing is on
+// its way, and the flow is the filter's again. Each field has one writer: next is the
+// filter's while both are equal, and the reader's otherwise.
+
+#include "packet.h"
+#include "ipv6.h"
+
+#define WAYS 4 /* of a bucket; hostprog.orderWays */
+#define BUCKETS 16384 /* hostprog.orderBuckets */
+#define ESTABLISHED 64 /* packets in order after which a flow is not forgotten for new ones */
+#define IDLE 200 /* units of 1.05 ms; then it is */
+
+/* The order of hostprog.OrderStats. */
+enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, NUM_COUNTERS };
+
+#include "count.h"
+#include "heart.h"
+
+struct key {
+	__be32 saddr[4]; /* IPv4: mapped, ::ffff:a.b.c.d */
+	__be32 daddr[4];
+	__be32 ports;
+};
+
+/* hostprog.orderFlow. The whole is 64 bytes. */
+struct flow {
+	struct key key;
+	__u32 next; /* the sequence number that is expected */
+	__u64 diverted; /* packets; written here */
+	__u64 returned; /* of these; written by the reader */
+	__u32 seen; /* when, in units of 1.05 ms */
+	__u32 straight; /* packets in order, up to ESTABLISHED */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, BUCKETS * WAYS);
+	__type(key, __u32);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+/* The addresses of this host whose TCP is put in order. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16);
+	__type(key, __be32[4]);
+	__type(value, __u8);
+} ordered SEC(".maps");
+
+/* The filter's note about the packet that it has just given to the reader. */
+struct note {
+	__u32 len; /* of the packet; 0: none was given */
+	__u32 at; /* where its sequence number lies */
+	__be32 seq;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct note);
+} notes SEC(".maps");
+
+/* Chosen at random by the loader, so that nobody else can choose flows of one bucket. */
+volatile const __u64 seed = 0;
+
+struct tcp {
+	__be32 ports, seq, ack;
+	__u8 offset, flags;
+	__be16 window;
+};
+enum { FIN = 1, SYN = 2, RST = 4 };
+
+/* hostprog.orderBucket is the same. */
+static __always_inline __u32 bucket_of(const struct key *k)
+{
+	__u64 h = seed;
+
+	for (int i = 0; i < 4; i++) {
+		h = (h ^ ((__u64)k->saddr[i] << 32 | k->daddr[i])) * 0xff51afd7ed558ccdULL;
+		h ^= h >> 32;
+	}
+	h = (h ^ k->ports) * 0xc4ceb9fe1a85ec53ULL;
+	h ^= h >> 29;
+	return (__u32)h & (BUCKETS - 1);
+}
+
+static __always_inline int same(const struct key *a, const struct key *b)
+{
+	if (a->ports != b->ports)
+		return 0;
+	for (int i = 0; i < 4; i++)
+		if (a->saddr[i] != b->saddr[i] || a->daddr[i] != b->daddr[i])
+			return 0;
+	return 1;
+}
+
+static __always_inline __u64 returned(const struct flow *f)
+{
+	return *(volatile __u64 *)&f->returned;
+}
+
+/*
+ * find returns the flow of a key, or, with may_take, one in its place that is new: *next is
+ * then not set. It forgets no flow of which packets are diverted, and no established one
+ * that is in use.
+ */
+static __always_inline struct flow *find(const struct key *k, __u32 now, int may_take, int *is_new)
+{
+	__u32 at = bucket_of(k) * WAYS;
+	struct flow *f, *place = NULL;
+
+	for (int i = 0; i < WAYS; i++) {
+		__u32 way = at + i;
+
+		f = bpf_map_lookup_elem(&flows, &way);
+		if (!f)
+			return NULL;
+		if (same(&f->key, k))
+			return f;
+		if (f->diverted != returned(f) || (f->straight >= ESTABLISHED && now - f->seen < IDLE))
+			continue;
+		if (!place || now - f->seen > now - place->seen)
+			place = f;
+	}
+	if (!may_take || !place)
+		return NULL;
+	place->key = *k;
+	place->straight = 0;
+	*is_new = 1;
+	return place;
+}
+
+static __always_inline int is_ordered(const __be32 *address)
+{
+	return bpf_map_lookup_elem(&ordered, address) != NULL;
+}
+
+/* read4 and read6 read the headers of unfragmented TCP for one of the addresses, and return
+ * where the TCP header is; 0 for other packets. *size is that of the IP packet. */
+static __always_inline __u32 read4(struct __sk_buff *skb, struct key *k, __u32 *size)
+{
+	struct ipv4 ip;
+
+	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip) || header_length(&ip) < sizeof(ip) ||
+	    ip.protocol != PROTO_TCP || ip.frag_off & FRAGMENT || !ip.tot_len)
+		return 0;
+	k->saddr[2] = k->daddr[2] = bpf_htonl(0xffff);
+	k->saddr[3] = ip.saddr;
+	k->daddr[3] = ip.daddr;
+	*size = bpf_ntohs(ip.tot_len);
+	return IP + header_length(&ip);
+}
+
+static __always_inline __u32 read6(struct __sk_buff *skb, struct key *k, __u32 *size)
+{
+	struct ipv6 ip;
+
+	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv6(&ip) || ip.next != PROTO_TCP || !ip.payload)
+		return 0;
+	for (int i = 0; i < 4; i++) {
+		k->saddr[i] = ip.saddr[i];
+		k->daddr[i] = ip.daddr[i];
+	}
+	*size = sizeof(ip) + bpf_ntohs(ip.payload);
+	return IP + sizeof(ip);
+}
+
+/* The filter returns how many bytes of a packet the reader gets: none, or all. */
+enum { NOTHING = 0, EVERYTHING = 0x40000 };
+
+static __always_inline int leave(__u32 why)
+{
+	count(why, 1);
+	return NOTHING;
+}
+
+SEC("socket") int weft_order_filter(struct __sk_buff *skb)
+{
+	__u32 now = bpf_ktime_get_coarse_ns() >> 20, size = 0, at, headers, zero = 0, length, seq, end;
+	struct key k = {};
+	struct note *note;
+	struct flow *f;
+	struct tcp t;
+	int is_new = 0;
+
+	count(SEEN, 1);
+	if (skb->pkt_type != PACKET_HOST || skb->vlan_present)
+		return NOTHING;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		at = read4(skb, &k, &size);
+	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		at = read6(skb, &k, &size);
+	else
+		return NOTHING;
+	if (!at || bpf_skb_load_bytes(skb, at, &t, sizeof(t)))
+		return NOTHING;
+	headers = at - IP + (t.offset >> 4) * 4;
+	if (size < headers || headers < at - IP + 20 || skb->len < IP + size || !is_ordered(k.daddr))
+		return NOTHING;
+	length = size - headers + !!(t.flags & SYN) + !!(t.flags & FIN);
+	if (!length && !(t.flags & RST))
+		return NOTHING; /* a pure acknowledgement */
+	k.ports = t.ports;
+	f = find(&k, now, !(t.flags & RST), &is_new);
+	if (!f)
+		return leave(CROWDED);
+	f->seen = now;
+	seq = bpf_ntohl(t.seq);
+	end = seq + length;
+	if (f->diverted == returned(f)) {
+		if (is_new || t.flags & SYN) {
+			f->next = end;
+			return leave(STRAIGHT);
+		}
+		if ((__s32)(seq - f->next) <= 0 || t.flags & RST || unattended()) {
+			if ((__s32)(end - f->next) > 0 && !(t.flags & RST))
+				f->next = end;
+			if (f->straight < ESTABLISHED)
+				f->straight++;
+			return leave(STRAIGHT);
+		}
+	} else if (unattended()) {
+		return leave(PASSED_DEAD);
+	}
+	note = bpf_map_lookup_elem(&notes, &zero);
+	if (!note)
+		return NOTHING;
+	note->len = skb->len;
+	note->at = at + offsetof(struct tcp, seq);
+	note->seq = t.seq;
+	__sync_fetch_and_add(&f->diverted, 1);
+	count(DIVERTED, 1);
+	return EVERYTHING;
+}
+
+/* It has the name of steer.c's, whose place it takes. */
+SEC("tc") int weft_steer(struct __sk_buff *skb)
+{
+	struct note *note;
+	__u32 zero = 0, len;
+	__be32 seq;
+
+	note = bpf_map_lookup_elem(&notes, &zero);
+	if (!note || !note->len)
+		return TC_ACT_UNSPEC;
+	len = note->len;
+	note->len = 0;
+	if (len != skb->len || bpf_skb_load_bytes(skb, note->at, &seq, sizeof(seq)) || seq != note->seq)
+		return pass(MISSED); /* another program has let that packet go elsewhere */
+	return TC_ACT_SHOT;
+}
+
+char _license[] SEC("license") = "GPL";

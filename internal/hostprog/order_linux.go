@@ -1,0 +1,132 @@
+package hostprog
+
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package hostprog -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb order bpf/order.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../kernel/bpf -idirafter /usr/include/x86_64-linux-gnu
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+
+	"weft/internal/kernel"
+)
+
+// OrderConfig says whose packets are put in order.
+type OrderConfig struct {
+	Uplink    string       // an Ethernet device
+	Addresses []netip.Addr // of this host, whose TCP it is; at most 16
+}
+
+// OrderStats counts packets since the programs were attached. A super-segment counts as one.
+type OrderStats struct {
+	Seen       uint64 `json:"seen"`        // all incoming packets, of all protocols
+	Straight   uint64 `json:"straight"`    // of TCP in order, which went to the kernel at once
+	Diverted   uint64 `json:"diverted"`    // behind a hole, which went to the reader
+	Crowded    uint64 `json:"crowded"`     // of flows for which the table had no place
+	PassedDead uint64 `json:"passed_dead"` // behind a hole, left to the kernel, because the reader was silent
+	Missed     uint64 `json:"missed"`      // that the reader got and another program kept from tc
+}
+
+// Order is the two programs that let the kernel have what is in order. Methods are safe for
+// concurrent use, but for those of FlowTable.
+type Order struct {
+	program
+	filter *ebpf.Program
+	*FlowTable
+}
+
+var (
+	errOrderClosed = errors.New("order: closed")
+	orderKind      = kind{name: "order", device: "uplink", place: kernel.SteerFilter, closed: errOrderClosed, forgets: true}
+)
+
+// AttachOrder puts TCP that comes in by an uplink in order, in the network namespace of the
+// calling thread, together with a reader. The reader opens a packet socket with the program
+// of Filter. From it it gets the packets of flows that have a hole, and writes them to the
+// kernel in order. All else goes to the kernel at once, and is not copied.
+//
+// Nothing is diverted before the first Beat, nor if Beat was not called for SteerPatience,
+// nor when the socket is closed. Attaching again replaces the program, and also one of
+// AttachSteer. It needs what AttachSteer needs, and lowers the same settings.
+func AttachOrder(cfg OrderConfig) (*Order, error) {
+	if n := len(cfg.Addresses); n < 1 || n > maxSteered {
+		return nil, fmt.Errorf("order: Addresses are %d, must be 1 to %d", n, maxSteered)
+	}
+	o := &Order{}
+	if err := o.open(orderKind, cfg.Uplink, func() error { return o.attach(cfg) }); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *Order) attach(cfg OrderConfig) error {
+	link, err := kernel.Uplink(o.handle, cfg.Uplink)
+	if err != nil {
+		return err
+	}
+	spec, err := loadOrder()
+	if err != nil {
+		return err
+	}
+	var random [8]byte
+	rand.Read(random[:])
+	seed := binary.NativeEndian.Uint64(random[:])
+	if err := errors.Join(setPatience(spec, SteerPatience), spec.Variables["seed"].Set(seed)); err != nil {
+		return err
+	}
+	var objects struct {
+		WeftSteer       *ebpf.Program  `ebpf:"weft_steer"`
+		WeftOrderFilter *ebpf.Program  `ebpf:"weft_order_filter"`
+		Flows           *ebpf.Map      `ebpf:"flows"`
+		Ordered         *ebpf.Map      `ebpf:"ordered"`
+		Counters        *ebpf.Map      `ebpf:"counters"`
+		Heartbeat       *ebpf.Variable `ebpf:"heartbeat"`
+	}
+	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
+		return err
+	}
+	defer objects.Ordered.Close()
+	defer objects.Flows.Close()
+	o.filter = objects.WeftOrderFilter
+	o.also = append(o.also, o.filter)
+	if err := o.own(link, objects.WeftSteer, objects.Counters, objects.Heartbeat); err != nil {
+		return err
+	}
+	if o.FlowTable, err = openFlowTable(objects.Flows, seed); err != nil {
+		return err
+	}
+	want := kernel.Wanted{kernel.GROSize: kernel.MaxSuper}
+	for _, a := range cfg.Addresses {
+		if a = a.Unmap(); a.Is6() {
+			want[kernel.GROSize6] = kernel.MaxSuper
+		}
+		b := a.As16()
+		if err := objects.Ordered.Put(b[:], uint8(1)); err != nil {
+			return fmt.Errorf("address %v: %w", a, err)
+		}
+	}
+	return o.attachWith(want)
+}
+
+// Filter returns the descriptor of the program that the reader's socket needs
+// (link.PacketConfig.FilterFD). It is open until Close.
+func (o *Order) Filter() int { return o.filter.FD() }
+
+// Close ends the diversion and detaches the program. The reader then has what was diverted
+// before, and no more.
+func (o *Order) Close() error {
+	_ = o.heart.set(0, nil) // closed already, or silent from now on
+	return o.program.Close()
+}
+
+// Stats returns the counters.
+func (o *Order) Stats() (st OrderStats, err error) {
+	err = o.use(func() error {
+		// The order of the enum in bpf/order.c.
+		return kernel.SumCounters(o.counts, &st.Seen, &st.Straight, &st.Diverted, &st.Crowded, &st.PassedDead, &st.Missed)
+	})
+	return st, err
+}

@@ -1,0 +1,390 @@
+package hostprog
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/flowcell"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
+	"weft/link"
+)
+
+// orderTest is a host with the programs at its uplink, a reader, and a neighbour.
+type orderTest struct {
+	order  *Order
+	reader *link.Packet
+	out    *kerneltest.Wire
+}
+
+var (
+	orderFrom, orderTo   = netip.MustParseAddr(farAddr), netip.MustParseAddr(nearAddr)
+	orderFrom6, orderTo6 = netip.MustParseAddr("fd00::99"), netip.MustParseAddr("fd00::2")
+)
+
+func newOrderTest(t *testing.T) *orderTest {
+	t.Helper()
+	near, far := kerneltest.Namespace(t, "near"), kerneltest.Namespace(t, "far")
+	cable(t, near, far)
+	kerneltest.Shell(t, near, "ip address add "+orderTo6.String()+"/64 dev p0 nodad")
+	o := &orderTest{out: &kerneltest.Wire{}}
+	err := kernel.InNamespace(near, func() (err error) {
+		dev, err := net.InterfaceByName("p0")
+		if err != nil {
+			return err
+		}
+		o.out.Far = dev.HardwareAddr
+		if o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo, orderTo6}}); err != nil {
+			return err
+		}
+		t.Cleanup(func() {
+			if err := o.order.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		if o.reader, err = link.OpenPacket(link.PacketConfig{Interface: "p0", FilterFD: o.order.Filter()}); err != nil {
+			return err
+		}
+		t.Cleanup(func() { o.reader.Close() })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = kernel.InNamespace(far, func() (err error) {
+		dev, err := net.InterfaceByName("p1")
+		if err != nil {
+			return err
+		}
+		o.out.Own = dev.HardwareAddr
+		o.out.FD, err = kerneltest.PacketSocket(t, dev.Index, nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.alive(t, true)
+	return o
+}
+
+func (o *orderTest) alive(t *testing.T, yes bool) {
+	t.Helper()
+	now, err := kernel.Monotonic()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := now + uint64(time.Hour)
+	if !yes {
+		at = now - uint64(SteerPatience) - 1
+	}
+	if err := o.order.heart.set(at, errOrderClosed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (o *orderTest) stats(t *testing.T) OrderStats {
+	t.Helper()
+	st, err := o.order.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// orderSegment is TCP to the host.
+type orderSegment struct {
+	six     bool
+	port    uint16
+	seq     uint32
+	payload int
+	flags   byte
+}
+
+func (s orderSegment) tuple() *flowcell.FiveTuple {
+	var p flowcell.Packet
+	if err := p.Parse(s.bytes()); err != nil {
+		panic(err)
+	}
+	return &p.Flow
+}
+
+func (s orderSegment) bytes() []byte {
+	tcp := make([]byte, 20+s.payload)
+	binary.BigEndian.PutUint16(tcp, s.port)
+	binary.BigEndian.PutUint16(tcp[2:], 80)
+	binary.BigEndian.PutUint32(tcp[4:], s.seq)
+	tcp[12], tcp[13] = 5<<4, s.flags|flowcell.FlagACK
+	from, to := orderFrom, orderTo
+	if s.six {
+		from, to = orderFrom6, orderTo6
+	}
+	pseudo := slices.Concat(from.AsSlice(), to.AsSlice(), []byte{0, 6, byte(len(tcp) >> 8), byte(len(tcp))}, tcp)
+	binary.BigEndian.PutUint16(tcp[16:], ^kerneltest.OnesSum(pseudo))
+	if s.six {
+		return kerneltest.IPv6{Next: 6, Hops: 64, Src: orderFrom6, Dst: orderTo6}.Bytes(tcp)
+	}
+	return kerneltest.IPv4{Protocol: 6, TTL: 64, Src: orderFrom, Dst: orderTo}.Bytes(tcp)
+}
+
+// arrive sends a packet to the host and reports whether the program diverted it. A packet is
+// counted once both programs are behind it, since both run in the call that sends.
+func (o *orderTest) arrive(t *testing.T, packet []byte) (diverted bool) {
+	t.Helper()
+	before := o.stats(t)
+	protocol := uint16(unix.ETH_P_IP)
+	if packet[0]>>4 == 6 {
+		protocol = unix.ETH_P_IPV6
+	}
+	o.out.SendFrame(t, protocol, packet)
+	var after OrderStats
+	kerneltest.Within(t, kerneltest.Patience, "the packet to arrive", func() bool {
+		after = o.stats(t)
+		return after.Seen > before.Seen
+	})
+	return after.Diverted > before.Diverted
+}
+
+// read returns what the reader has got.
+func (o *orderTest) read(t *testing.T) (segments []uint32) {
+	t.Helper()
+	bufs, sizes := [][]byte{make([]byte, 70000)}, []int{0}
+	for {
+		o.reader.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		n, _ := o.reader.Read(bufs, sizes, 0)
+		if n == 0 {
+			return segments
+		}
+		var p flowcell.Packet
+		if err := p.Parse(bufs[0][:sizes[0]]); err != nil {
+			t.Fatal(err)
+		}
+		segments = append(segments, p.Seq)
+	}
+}
+
+// What comes behind a hole is the reader's, and so is all that follows, until it has been
+// returned.
+func TestOrder_divertsBehindAHole(t *testing.T) {
+	o := newOrderTest(t)
+	for _, six := range []bool{false, true} {
+		seg := func(seq uint32) orderSegment { return orderSegment{six: six, port: 5000, seq: seq, payload: 100} }
+		steps := func(want bool, seqs ...uint32) {
+			t.Helper()
+			for _, s := range seqs {
+				if got := o.arrive(t, seg(s).bytes()); got != want {
+					t.Errorf("six %v, %d: diverted %v", six, s, got)
+				}
+			}
+		}
+		steps(false, 1000, 1100, 1000, 1200, 1250) // in order, a copy, an overlap
+		steps(true, 1450, 1350, 1550)
+		n, ok := o.order.Find(seg(0).tuple())
+		if !ok || o.order.Next(n) != 1350 || o.order.Diverted(n) != 3 || o.order.Returned(n) != 0 {
+			t.Fatalf("six %v: flow %d, %v: next %d, %d diverted", six, n, ok, o.order.Next(n), o.order.Diverted(n))
+		}
+		if got := o.read(t); !slices.Equal(got, []uint32{1450, 1350, 1550}) {
+			t.Errorf("the reader got %d", got)
+		}
+		o.order.Return(n, 1550, 2) // not all
+		steps(true, 1650)
+		o.order.Return(n, 1750, 4)
+		steps(false, 1750, 1850)
+		if o.order.Next(n) != 1950 {
+			t.Errorf("next %d", o.order.Next(n))
+		}
+		o.read(t)
+	}
+	if st := o.stats(t); st.Diverted != 8 || st.Straight != 14 || st.Missed+st.Crowded+st.PassedDead != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// What the reader gets the kernel does not get, and the other way round. The kernel answers
+// a segment for which it has no socket, so answers show what it got.
+func TestOrder_readerAndKernelShare(t *testing.T) {
+	o := newOrderTest(t)
+	if err := unix.SetsockoptTimeval(o.out.FD, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100000}); err != nil {
+		t.Fatal(err)
+	}
+	segment := func(seq uint32) []byte { return orderSegment{port: 6000, seq: seq, payload: 100}.bytes() }
+	answered := func() bool {
+		b := make([]byte, 2000)
+		for {
+			n, from, err := unix.Recvfrom(o.out.FD, b, 0)
+			if err != nil {
+				return false
+			}
+			var p flowcell.Packet
+			if from.(*unix.SockaddrLinklayer).Pkttype == unix.PACKET_HOST && p.Parse(b[14:n]) == nil && p.IsTCP() && p.Flow.DstPort == 6000 {
+				return true
+			}
+		}
+	}
+	for i, c := range []struct {
+		seq      uint32
+		diverted bool
+	}{{1000, false}, {1100, false}, {1300, true}, {1200, true}} {
+		if diverted := o.arrive(t, segment(c.seq)); diverted != c.diverted || answered() == diverted {
+			t.Errorf("segment %d: diverted %v, or the kernel's answer is wrong", i, diverted)
+		}
+	}
+	o.reader.Close() // from the next packet on the kernel gets all
+	if o.out.Send(t, segment(1500)); !answered() {
+		t.Error("without a reader the kernel got nothing")
+	}
+}
+
+// A silent reader gets nothing, and the kernel everything.
+func TestOrder_silentReader(t *testing.T) {
+	o := newOrderTest(t)
+	seg := func(seq uint32) []byte { return orderSegment{port: 5000, seq: seq, payload: 100}.bytes() }
+	o.arrive(t, seg(0))
+	o.alive(t, false)
+	if o.arrive(t, seg(200)) || o.arrive(t, seg(300)) {
+		t.Error("diverted")
+	}
+	o.alive(t, true)
+	if o.arrive(t, seg(400)) {
+		t.Error("what was left to the kernel counts as a hole")
+	}
+	if !o.arrive(t, seg(600)) {
+		t.Error("not diverted")
+	}
+	o.alive(t, false)
+	if o.arrive(t, seg(700)) || o.stats(t).PassedDead != 1 {
+		t.Errorf("diverted: %+v", o.stats(t))
+	}
+}
+
+// Only data of TCP for the host is anybody's concern.
+func TestOrder_leavesAlone(t *testing.T) {
+	o := newOrderTest(t)
+	seg := orderSegment{port: 5000, seq: 0, payload: 100}
+	o.arrive(t, seg.bytes())
+	ahead := seg
+	ahead.seq = 500
+	ack, rst := ahead, ahead
+	ack.payload, rst.payload, rst.flags = 0, 0, flowcell.FlagRST
+	fragment, other, udp, short := ahead.bytes(), ahead.bytes(), ahead.bytes(), ahead.bytes()
+	fragment[6] = 0x20
+	other[19]++
+	udp[9] = 17
+	short[32] = 1 << 4
+	for name, packet := range map[string][]byte{
+		"acknowledgement": ack.bytes(), "reset": rst.bytes(), "fragment": fragment, "another's": other, "UDP": udp, "short TCP header": short, "cut": ahead.bytes()[:50],
+	} {
+		if o.arrive(t, packet) {
+			t.Errorf("%s: diverted", name)
+		}
+	}
+	if !o.arrive(t, ahead.bytes()) || !o.arrive(t, rst.bytes()) {
+		t.Error("a hole, and a reset behind it: not diverted")
+	}
+	fin := seg
+	fin.port, fin.flags, fin.payload = 5001, flowcell.FlagSYN, 0
+	o.arrive(t, fin.bytes())
+	fin.flags, fin.seq = flowcell.FlagFIN, 1
+	if o.arrive(t, fin.bytes()) {
+		t.Error("a FIN in order: diverted")
+	}
+	if n, ok := o.order.Find(fin.tuple()); !ok || o.order.Next(n) != 2 {
+		t.Errorf("behind SYN and FIN: %d, %v", o.order.Next(n), ok)
+	}
+}
+
+// The program and a model of it agree on flows that are disturbed at random.
+func TestOrder_equalsItsModel(t *testing.T) {
+	o := newOrderTest(t)
+	const seed = 11
+	rng := rand.New(rand.NewPCG(seed, 0))
+	type model struct {
+		known              bool
+		next               uint32
+		diverted, returned uint64
+	}
+	flows := make([]model, 6)
+	for i := range 3000 {
+		at := rng.IntN(len(flows))
+		m := &flows[at]
+		s := orderSegment{six: at%2 == 1, port: uint16(7000 + at), payload: rng.IntN(3) * 100}
+		if s.seq = m.next + uint32(rng.IntN(5)-3)*100; rng.IntN(8) > 0 {
+			s.seq = m.next
+		}
+		s.flags = []byte{0, 0, 0, 0, 0, flowcell.FlagSYN, flowcell.FlagFIN, flowcell.FlagRST}[rng.IntN(8)]
+		length := uint32(s.payload)
+		if s.flags != 0 && s.flags != flowcell.FlagRST {
+			length++
+		}
+		want := false
+		switch ahead := int32(s.seq - m.next); {
+		case length == 0 && s.flags != flowcell.FlagRST:
+		case !m.known && s.flags == flowcell.FlagRST:
+		case m.diverted != m.returned:
+			want = true
+		case !m.known || s.flags == flowcell.FlagSYN:
+			m.known, m.next = true, s.seq+length
+		case s.flags == flowcell.FlagRST:
+		case ahead > 0:
+			want = true
+		case int32(s.seq+length-m.next) > 0:
+			m.next = s.seq + length
+		}
+		if want {
+			m.diverted++
+		}
+		if got := o.arrive(t, s.bytes()); got != want {
+			t.Fatalf("seed %d, packet %d, %+v of %+v: diverted %v", seed, i, s, *m, got)
+		}
+		if n, ok := o.order.Find(s.tuple()); ok != m.known || ok && (o.order.Next(n) != m.next || o.order.Diverted(n) != m.diverted) {
+			t.Fatalf("seed %d, packet %d: next %d, %d diverted; the model has %+v", seed, i, o.order.Next(n), o.order.Diverted(n), *m)
+		} else if ok && m.diverted != m.returned && rng.IntN(3) == 0 {
+			m.next, m.returned = m.next+uint32(rng.IntN(4))*100, m.diverted
+			o.order.Return(n, m.next, m.returned)
+		}
+	}
+	o.read(t)
+}
+
+// A flood of flows does not displace those that were in order for a while.
+func TestOrder_floodOfFlows(t *testing.T) {
+	o := newOrderTest(t)
+	real := orderSegment{port: 9000, payload: 100}
+	for range 70 {
+		o.arrive(t, real.bytes())
+		real.seq += 100
+	}
+	const seed = 12
+	rng := rand.New(rand.NewPCG(seed, 0))
+	forged := orderSegment{payload: 2}.bytes()
+	frame := slices.Concat(o.out.Far, o.out.Own, []byte{0x08, 0x00}, forged)
+	before := o.stats(t).Seen
+	const many = 300_000 // four times the table
+	for i := range many {
+		if i%1000 == 0 { // the flow goes on
+			o.arrive(t, real.bytes())
+			real.seq += 100
+		}
+		ip := frame[14:]
+		binary.BigEndian.PutUint32(ip[12:], rng.Uint32())
+		ip[10], ip[11] = 0, 0
+		binary.BigEndian.PutUint16(ip[10:], ^kerneltest.OnesSum(ip[:20]))
+		binary.BigEndian.PutUint16(ip[20:], uint16(rng.Uint32()))
+		if _, err := unix.Write(o.out.FD, frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen := o.stats(t).Seen - before; seen < many {
+		t.Logf("%d of %d seen so far", seen, many)
+	}
+	real.seq += 100
+	if !o.arrive(t, real.bytes()) {
+		t.Error("the flow was forgotten")
+	}
+}
