@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"weft/internal/kernel"
@@ -24,11 +23,11 @@ func TestPeers(t *testing.T) {
 		for a in 192.0.2.1 192.0.2.7; do ip addr add $a/32 dev lo; done
 		for a in 2001:db8::1 2001:db8::7; do ip -6 addr add $a/128 dev lo nodad; done`)
 	err := kernel.InNamespace(ns, func() error {
-		h, err := netlink.NewHandle(unix.NETLINK_INET_DIAG)
+		conns, err := openConnections()
 		if err != nil {
 			return err
 		}
-		defer h.Close()
+		defer conns.close()
 		l, err := net.Listen("tcp", "[::]:0")
 		if err != nil {
 			return err
@@ -51,7 +50,7 @@ func TestPeers(t *testing.T) {
 			defer c.Close()
 		}
 		for six, want := range map[bool][]string{false: {"192.0.2.1", "192.0.2.7"}, true: {"2001:db8::1", "2001:db8::7"}} {
-			all, err := peers(h, six)
+			all, err := conns.peers(six)
 			if err != nil {
 				return err
 			}

@@ -7,9 +7,6 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
 	"weft/encap"
 	"weft/internal/clock"
 	"weft/internal/lookout"
@@ -25,7 +22,7 @@ type Prober struct {
 	self    netip.Addr
 	longest int // probe, without room for an outer header
 	sockets sockets
-	kernel  *netlink.Handle
+	kernel  connections
 	lookout *lookout.Lookout
 	stop    chan struct{}
 	ended   sync.WaitGroup
@@ -69,11 +66,11 @@ func open(c Config) (*Prober, error) {
 		return nil, err
 	}
 	p.self, _, _ = c.Topology.HostAt(c.Address)
-	if p.kernel, err = netlink.NewHandle(unix.NETLINK_INET_DIAG); err != nil {
+	if p.kernel, err = openConnections(); err != nil {
 		return nil, err
 	}
 	if p.sockets, err = openSockets(&c); err != nil {
-		p.kernel.Close()
+		p.kernel.close()
 		return nil, err
 	}
 	return p, nil
@@ -163,7 +160,7 @@ func (p *Prober) Close() (err error) {
 		}
 		p.ended.Wait()
 		p.lookout.Close()
-		p.kernel.Close()
+		p.kernel.close()
 		err = errors.Join(err, p.sockets.close(), p.err)
 	})
 	return err
