@@ -3,7 +3,6 @@ package hostprog
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -32,15 +31,9 @@ var (
 func newOrderTest(t *testing.T) *orderTest {
 	t.Helper()
 	near, far := kerneltest.Namespace(t, "near"), kerneltest.Namespace(t, "far")
-	cable(t, near, far)
+	o := &orderTest{out: neighbour(t, near, far)}
 	kerneltest.Shell(t, near, "ip address add "+orderTo6.String()+"/64 dev p0 nodad")
-	o := &orderTest{out: &kerneltest.Wire{}}
 	err := kernel.InNamespace(near, func() (err error) {
-		dev, err := net.InterfaceByName("p0")
-		if err != nil {
-			return err
-		}
-		o.out.Far = dev.HardwareAddr
 		if o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo, orderTo6}}); err != nil {
 			return err
 		}
@@ -49,22 +42,9 @@ func newOrderTest(t *testing.T) *orderTest {
 				t.Error(err)
 			}
 		})
-		if o.reader, err = link.OpenPacket(link.PacketConfig{Interface: "p0", FilterFD: o.order.Filter()}); err != nil {
-			return err
+		if o.reader, err = link.OpenPacket(link.PacketConfig{Interface: "p0", FilterFD: o.order.Filter()}); err == nil {
+			t.Cleanup(func() { o.reader.Close() })
 		}
-		t.Cleanup(func() { o.reader.Close() })
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = kernel.InNamespace(far, func() (err error) {
-		dev, err := net.InterfaceByName("p1")
-		if err != nil {
-			return err
-		}
-		o.out.Own = dev.HardwareAddr
-		o.out.FD, err = kerneltest.PacketSocket(t, dev.Index, nil)
 		return err
 	})
 	if err != nil {
@@ -76,17 +56,7 @@ func newOrderTest(t *testing.T) *orderTest {
 
 func (o *orderTest) alive(t *testing.T, yes bool) {
 	t.Helper()
-	now, err := kernel.Monotonic()
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := now + uint64(time.Hour)
-	if !yes {
-		at = now - uint64(SteerPatience) - 1
-	}
-	if err := o.order.heart.set(at, errOrderClosed); err != nil {
-		t.Fatal(err)
-	}
+	o.order.heart.pretend(t, yes)
 }
 
 func (o *orderTest) stats(t *testing.T) OrderStats {
