@@ -25,8 +25,9 @@ type Buffer[P any] struct {
 	holding ring[holding[P]] // flows that hold, those that began first before others
 	pool    pool[P]
 
-	out   []P // of the call under way
-	stats Stats
+	out       []P // of the call under way
+	forgotten []P // of flows that Resume has forgotten, to be delivered
+	stats     Stats
 }
 
 // New returns an empty Buffer. c must pass Config.Validate.
@@ -185,11 +186,18 @@ func (b *Buffer[P]) calm(f *flow[P]) {
 // out.
 func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
-	b.out = out
+	b.out = b.takeForgotten(out)
 	for r := b.earliest(); r != nil && r.at <= b.now; r = b.earliest() {
 		b.expire(r)
 	}
 	return b.take()
+}
+
+func (b *Buffer[P]) takeForgotten(out []P) []P {
+	out = append(out, b.forgotten...)
+	clear(b.forgotten)
+	b.forgotten = b.forgotten[:0]
+	return out
 }
 
 // NextDeadline returns when Expire has something to do. ok is false if nothing waits.
@@ -216,7 +224,7 @@ func (b *Buffer[P]) earliest() (first *run[P]) {
 // Flush appends to out everything held, flow by flow in order, and returns out.
 // The Buffer remains usable.
 func (b *Buffer[P]) Flush(out []P) []P {
-	b.out = out
+	b.out = b.takeForgotten(out)
 	for h := b.holding.next.of; h != nil; h = b.holding.next.of {
 		b.releaseAll(b.flows.Get(&h.key, b.now), &b.stats.Flushed)
 	}

@@ -9,21 +9,25 @@ import (
 // Resume tells that a flow goes on at next, by now. Data before it went past the Buffer, in
 // order. It does nothing while the Buffer waits for a hole of the flow (see Place). What is
 // known of the flow's delays stays. Its numbers must prove again that they count.
+//
+// To make room for the flow the Buffer may forget another one that holds packets. Expire
+// and Flush return these.
 func (b *Buffer[P]) Resume(flow *flowcell.FiveTuple, next uint32, now time.Duration) {
 	b.now = max(b.now, now)
 	f := b.flows.Get(flow, b.now)
 	if f == nil {
 		f, _ = b.flows.Use(flow, b.now)
+		b.forgotten = append(b.forgotten, b.take()...)
 		b.changes++
 		f.delays.ewma = b.config.Hold / alpha
-		f.pace.begin(next, b.now)
 	} else if b.waiting(f) {
 		return
 	}
-	if f.next, f.strays = next, (strays{}); f.cells != unnumbered {
+	if f.next, f.phase = next, normal; f.cells != unnumbered {
 		f.cells = 0
 	}
 	f.lostFrom, f.lostTo = next, next
+	f.pace.begin(next, b.now)
 }
 
 // Place returns the sequence number at which a flow goes on. waits reports that the Buffer

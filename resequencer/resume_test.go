@@ -105,3 +105,35 @@ func TestResume_keepsDelays(t *testing.T) {
 		t.Errorf("waits %v, after holes of 200 µs", at-now)
 	}
 }
+
+// A flow that makes room for another takes nothing with it.
+func TestResume_forgetsNoPackets(t *testing.T) {
+	b := New[uint32](Config{Flows: 1})
+	pushed, got := 0, 0
+	for i := range uint32(100) {
+		flow := flowcell.FiveTuple{Proto: flowcell.ProtoTCP, SrcPort: uint16(i), DstPort: 2}
+		b.Resume(&flow, 0, 0)
+		got += len(b.Push(&flowcell.Packet{Flow: flow, Seq: 100, Payload: 100}, i, 0, nil))
+		pushed++
+	}
+	got += len(b.Expire(time.Second, nil))
+	if got != pushed || b.Stats().FlowsEvicted == 0 {
+		t.Errorf("%d of %d come out, %+v", got, pushed, b.Stats())
+	}
+}
+
+// Segments that are all far ahead are where the flow is, though Resume says otherwise
+// before each.
+func TestResume_leaps(t *testing.T) {
+	b, flow, push := resumed(t, Config{})
+	push(0, 0)
+	const far = 1 << 30
+	for i := range uint32(10) {
+		next, _, _ := b.Place(&flow)
+		b.Resume(&flow, next, 0)
+		push(far+i*100, 0)
+	}
+	if next, _, _ := b.Place(&flow); next != far+1000 || b.Stats().Leaps != 1 {
+		t.Errorf("place %d, %+v", next, b.Stats())
+	}
+}

@@ -60,6 +60,7 @@ var printed = map[string][]any{
 var behind = map[string]any{
 	"daemon.Status.Offload":        hostprog.SprayStats{},
 	"daemon.Status.Steer":          hostprog.SteerStats{},
+	"daemon.Status.Order":          hostprog.OrderStats{},
 	"daemon.Status.Dataplane":      dataplane.GatewayStats{},
 	"daemon.SampleStatus.Table":    luopan.Stats{},
 	"daemon.FailureStatus.Updates": listen.Status{},

@@ -85,16 +85,24 @@ func TestRun_orderSurvivesItsReader(t *testing.T) {
 	p := n.connect("h0.0.2", "h3.1.3")
 	for range slowtest.Choose(5, 50) {
 		b := n.start("h3.1.3", config, dataplanes[1].env)
-		done := make(chan struct{})
+		done, killed := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
-			p.exchange(2_000_000)
+			for {
+				select {
+				case <-killed:
+					return
+				default:
+					p.exchange(300_000)
+				}
+			}
 		}()
 		kerneltest.Within(t, kerneltest.Patience, "a hole", func() bool {
 			d := b.status()["order.diverted"]
 			return d != "" && d != "0"
 		})
 		b.end(syscall.SIGKILL)
+		close(killed)
 		<-done
 	}
 	a.end(syscall.SIGTERM)

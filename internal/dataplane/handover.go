@@ -11,6 +11,8 @@ import (
 // of flows that have a hole to it (hostprog.FlowTable). Flows have numbers. Both sides tell
 // how far they are by counts, and only the side that has a flow writes where it goes on.
 type Divider interface {
+	// Len returns how many numbers there are. They begin with 0.
+	Len() int
 	// Find returns the number of a flow, which it keeps while packets are diverted.
 	Find(*flowcell.FiveTuple) (number int, ok bool)
 	// Next returns the sequence number at which a flow went on when it was diverted.
@@ -35,6 +37,8 @@ type handover struct {
 	flows   map[int]*diverted
 	touched []*diverted
 	swept   time.Duration
+	expired bool // since then
+	scanned int  // numbers, in the round under way
 	stats   HandoverStats
 }
 
@@ -50,18 +54,22 @@ type HandoverStats struct {
 type diverted struct {
 	number  int
 	flow    flowcell.FiveTuple
+	next    uint32 // where the flow went on at last, as the resequencer knew it
 	packets uint64 // of those diverted, that have arrived or are given up
 	held    bool   // has been taken from the divider and not been returned since
 	touched bool   // since settle
 
-	// While packets are on their way, or lost: the fewest since a time.
+	counted uint64 // those diverted when this was settled last, before the reader read again
+
+	// Packets that have not come though the reader's socket was empty: the fewest since a
+	// time.
 	fewest  uint64
 	lagging bool
 	since   time.Duration
 }
 
-// overdue is how long a packet takes at most from where it was counted to the ingress.
-// After that it is lost: the reader's socket was full, or it was no good.
+// overdue is how long a packet takes at most from where it was counted to the reader's
+// socket. After that it is lost: the socket was full, or the packet was no good.
 const overdue = 50 * time.Millisecond
 
 func newHandover[P any](d Divider, b *resequencer.Buffer[P]) *handover {
@@ -80,15 +88,21 @@ func (h *handover) arrived(flow *flowcell.FiveTuple, now time.Duration) {
 		return // given up before it came; the flow is straight
 	}
 	if d == nil {
-		d = &diverted{number: number, flow: *flow, packets: h.divider.Returned(number)}
-		h.flows[number] = d
+		d = h.take(number)
 	}
+	d.flow = *flow
 	if !d.held {
-		d.held = true
-		h.order.Resume(flow, h.divider.Next(number), now)
+		d.held, d.next = true, h.divider.Next(number)
+		h.order.Resume(flow, d.next, now)
 	}
 	d.packets++
 	h.touch(d)
+}
+
+func (h *handover) take(number int) *diverted {
+	d := &diverted{number: number, packets: h.divider.Returned(number)}
+	h.flows[number] = d
+	return d
 }
 
 func (h *handover) touch(d *diverted) {
@@ -99,53 +113,86 @@ func (h *handover) touch(d *diverted) {
 }
 
 // settle returns what has no hole any more. All that the resequencer has let go must have
-// been delivered. expired says that it has let go something by time alone. It must be
-// called at least each overdue.
-func (h *handover) settle(expired bool, now time.Duration) {
-	if expired || now-h.swept >= overdue/4 {
-		h.swept = now
-		for _, d := range h.flows {
-			h.touch(d)
-		}
-	}
+// been delivered. expired says that it has let go something by time alone, drained that
+// since the last settle the reader has emptied its socket. settle must be called at least
+// each overdue.
+func (h *handover) settle(expired, drained bool, now time.Duration) {
+	h.expired = h.expired || expired
+	h.sweep(now)
 	for _, d := range h.touched {
 		d.touched = false
-		h.giveBack(d, now)
+		h.giveBack(d, drained, now)
 	}
 	h.touched = h.touched[:0]
 	h.stats.Flows = len(h.flows)
 }
 
-func (h *handover) giveBack(d *diverted, now time.Duration) {
-	next, waits, ok := h.order.Place(&d.flow)
-	if waits {
-		d.lagging = false
+const (
+	// sweepEvery is how often all flows are looked at, at most; with many flows, less often,
+	// so that it takes a small part of the time.
+	sweepEvery = time.Millisecond
+	sweepTime  = 4 * time.Microsecond // for each flow
+	// scan is how many numbers a sweep looks at.
+	scan = 1024
+)
+
+// sweep has all flows looked at from time to time. It also finds flows of which no diverted
+// packet has ever come, some numbers at a time.
+func (h *handover) sweep(now time.Duration) {
+	pause := sweepEvery
+	if !h.expired {
+		pause = overdue / 4
+	}
+	if now-h.swept < max(pause, time.Duration(len(h.flows))*sweepTime) {
 		return
 	}
-	if !d.held || !ok {
-		next = h.divider.Next(d.number) // nothing has moved it
+	h.swept, h.expired = now, false
+	n := h.divider.Len()
+	for range min(scan, n) {
+		h.scanned = (h.scanned + 1) % n
+		if h.flows[h.scanned] == nil && h.divider.Diverted(h.scanned) != h.divider.Returned(h.scanned) {
+			h.take(h.scanned)
+		}
 	}
-	h.giveUp(d, now)
+	for _, d := range h.flows {
+		h.touch(d)
+	}
+}
+
+func (h *handover) giveBack(d *diverted, drained bool, now time.Duration) {
+	next, waits, ok := h.order.Place(&d.flow)
+	switch {
+	case waits:
+		d.lagging = false
+		return
+	case !d.held:
+		d.next = h.divider.Next(d.number) // nothing has moved it
+	case ok:
+		d.next = next
+	}
+	h.giveUp(d, drained, now)
 	d.held = false
-	h.divider.Return(d.number, next, d.packets)
-	if h.divider.Diverted(d.number) == d.packets {
+	all := h.divider.Diverted(d.number) == d.packets // later the place may be another flow's
+	h.divider.Return(d.number, d.next, d.packets)
+	if all {
 		h.stats.Returned++
 		delete(h.flows, d.number)
 	}
 }
 
 // giveUp counts as arrived what has not come for too long.
-func (h *handover) giveUp(d *diverted, now time.Duration) {
-	counted := h.divider.Diverted(d.number)
-	d.packets = min(d.packets, counted) // else one has come that was given up
-	lag := counted - d.packets
+func (h *handover) giveUp(d *diverted, drained bool, now time.Duration) {
+	before := d.counted
+	d.counted = h.divider.Diverted(d.number)
+	d.packets = min(d.packets, d.counted) // else one has come that was given up
 	switch {
-	case lag == 0:
+	case before <= d.packets:
 		d.lagging = false
+	case !drained: // it may wait in the socket
 	case !d.lagging:
-		d.lagging, d.fewest, d.since = true, lag, now
+		d.lagging, d.fewest, d.since = true, before-d.packets, now
 	default:
-		if d.fewest = min(d.fewest, lag); now-d.since >= overdue {
+		if d.fewest = min(d.fewest, before-d.packets); now-d.since >= overdue {
 			h.stats.Missed += d.fewest
 			d.packets += d.fewest
 			d.lagging = false

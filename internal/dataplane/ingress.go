@@ -184,12 +184,13 @@ func (in *Ingress[P]) round() error {
 	err := in.beat.after(in.from.read(in.bufs))
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	now := in.clock.Now()
+	now, n := in.clock.Now(), 0
 	for a, ok := in.from.next(); ok; a, ok = in.from.next() {
 		in.take(&a, now)
+		n++
 	}
 	in.push(now)
-	in.release(now)
+	in.release(now, n < len(in.bufs))
 	in.lend() // for the next batch, while we have the lock
 	return err
 }
@@ -209,7 +210,7 @@ func (in *Ingress[P]) Receive(b []byte) {
 	now := in.clock.Now()
 	in.take(&Arrived{Bytes: b, Slot: lent}, now)
 	in.push(now)
-	in.release(now)
+	in.release(now, false)
 }
 
 // take checks one packet of a batch and keeps it for push.
@@ -259,12 +260,13 @@ func (in *Ingress[P]) push(now time.Duration) {
 func (in *Ingress[P]) expire() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.release(in.clock.Now())
+	in.release(in.clock.Now(), false)
 }
 
 // release delivers what is due and sets the timer for what is not. It delivers under
-// the lock, so that what the reader and the timer release stays in order.
-func (in *Ingress[P]) release(now time.Duration) {
+// the lock, so that what the reader and the timer release stays in order. drained says that
+// the reader has found nothing more in the source.
+func (in *Ingress[P]) release(now time.Duration, drained bool) {
 	if in.closed {
 		return
 	}
@@ -273,7 +275,7 @@ func (in *Ingress[P]) release(now time.Duration) {
 	expired := len(in.ready) > arrived
 	in.deliver()
 	if in.handover != nil {
-		in.handover.settle(expired, now)
+		in.handover.settle(expired, drained, now)
 	}
 	if at, ok := in.reseq.NextDeadline(); ok {
 		in.timer.Reset(at - now)

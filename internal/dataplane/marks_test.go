@@ -166,7 +166,7 @@ func TestGateway_carriesCongestionMarks(t *testing.T) {
 		in.take(&Arrived{Bytes: withTCPChecksum(fixed(b)), Slot: lent}, 0)
 	}
 	in.push(0)
-	in.release(0)
+	in.release(0, false)
 	got := 0
 	for _, w := range up.written {
 		seq := binary.BigEndian.Uint32(w.packet[24:])

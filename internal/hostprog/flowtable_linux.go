@@ -55,6 +55,9 @@ func openFlowTable(m *ebpf.Map, seed uint64) (*FlowTable, error) {
 	return t, nil
 }
 
+// Len returns how many numbers there are. They begin with 0.
+func (t *FlowTable) Len() int { return len(t.flows) }
+
 // Find returns the number of a flow.
 func (t *FlowTable) Find(flow *flowcell.FiveTuple) (number int, ok bool) {
 	k := keyOf(flow)

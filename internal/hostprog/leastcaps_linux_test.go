@@ -40,6 +40,15 @@ func repairBehind(o *Spray, end *ebpf.Program, name string) error {
 	return link.RawDetachProgram(link.RawDetachProgramOptions{Target: opts.Target, Program: end, Attach: opts.Attach})
 }
 
+func attachOrderAndClose() error {
+	o, err := AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo}})
+	if err != nil {
+		return err
+	}
+	_, err = o.Stats()
+	return errors.Join(err, o.Beat(), o.Close())
+}
+
 // A daemon needs no more than these to attach, change and close.
 func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 	ns := kerneltest.Namespace(t, "caps")
@@ -69,7 +78,8 @@ func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 			return errors.Join(err3, o.Close(), s.Close())
 		}
 		return errors.Join(err1, err2, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
-			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close())
+			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close(),
+			attachOrderAndClose())
 	}
 	err := kernel.InNamespace(ns, func() error {
 		return kerneltest.WithCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)

@@ -118,7 +118,7 @@ func (o *Order) Filter() int { return o.filter.FD() }
 // Close ends the diversion and detaches the program. The reader then has what was diverted
 // before, and no more.
 func (o *Order) Close() error {
-	_ = o.heart.set(0, nil) // closed already, or silent from now on
+	o.heart.end()
 	return o.program.Close()
 }
 

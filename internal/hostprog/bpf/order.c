@@ -12,7 +12,9 @@
 // A flow changes hands without a lock. The filter counts what it has diverted, and the
 // reader writes how much of it has gone to the kernel. When both are equal, nothing is on
 // its way, and the flow is the filter's again. Each field has one writer: next is the
-// filter's while both are equal, and the reader's otherwise.
+// filter's while both are equal, and the reader's otherwise. If a network card gives one
+// flow to two processors, next may be a packet old: then a hole is seen where there is none,
+// and the reader finds out.
 
 #include "packet.h"
 #include "ipv6.h"
@@ -21,6 +23,7 @@
 #define BUCKETS 16384 /* hostprog.orderBuckets */
 #define ESTABLISHED 64 /* packets in order after which a flow is not forgotten for new ones */
 #define IDLE 200 /* units of 1.05 ms; then it is */
+#define BEHIND (16 << 20) /* bytes by which data that is sent again may be behind */
 
 /* The order of hostprog.OrderStats. */
 enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, NUM_COUNTERS };
@@ -130,9 +133,10 @@ static __always_inline struct flow *find(const struct key *k, __u32 now, int may
 			return NULL;
 		if (same(&f->key, k))
 			return f;
-		if (f->diverted != returned(f) || (f->straight >= ESTABLISHED && now - f->seen < IDLE))
+		/* Signed: another processor's clock may be ahead. */
+		if (f->diverted != returned(f) || (f->straight >= ESTABLISHED && (__s32)(now - f->seen) < IDLE))
 			continue;
-		if (!place || now - f->seen > now - place->seen)
+		if (!place || (__s32)(f->seen - place->seen) < 0)
 			place = f;
 	}
 	if (!may_take || !place)
@@ -174,6 +178,9 @@ static __always_inline __u32 read6(struct __sk_buff *skb, struct key *k, __u32 *
 		k->saddr[i] = ip.saddr[i];
 		k->daddr[i] = ip.daddr[i];
 	}
+	/* IPv4 in IPv6 has no place on the wire. */
+	if (!k->daddr[0] && !k->daddr[1] && k->daddr[2] == bpf_htonl(0xffff))
+		return 0;
 	*size = sizeof(ip) + bpf_ntohs(ip.payload);
 	return IP + sizeof(ip);
 }
@@ -216,16 +223,19 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 	k.ports = t.ports;
 	f = find(&k, now, !(t.flags & RST), &is_new);
 	if (!f)
-		return leave(CROWDED);
+		return t.flags & RST ? NOTHING : leave(CROWDED);
 	f->seen = now;
 	seq = bpf_ntohl(t.seq);
 	end = seq + length;
 	if (f->diverted == returned(f)) {
-		if (is_new || t.flags & SYN) {
+		/* What is far behind is a stranger's, or one has moved the flow: the reader knows. */
+		int behind = f->next - seq <= BEHIND;
+
+		if (is_new || (t.flags & SYN && !behind)) {
 			f->next = end;
 			return leave(STRAIGHT);
 		}
-		if ((__s32)(seq - f->next) <= 0 || t.flags & RST || unattended()) {
+		if (behind || t.flags & RST || unattended()) {
 			if ((__s32)(end - f->next) > 0 && !(t.flags & RST))
 				f->next = end;
 			if (f->straight < ESTABLISHED)
