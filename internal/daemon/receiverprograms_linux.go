@@ -11,7 +11,6 @@ import (
 type attached interface {
 	Repair() ([]string, error)
 	Foreign() ([]hostprog.ForeignProgram, error)
-	Beat() error
 	Close() error
 }
 

@@ -163,6 +163,9 @@ func (c *GatewayConfig) validate() (Config, error) {
 	case c.Programs == nil:
 		return host, errors.New("dataplane: GatewayConfig.Programs is missing: link.OpenTUN opens one")
 	case c.Tunnel == nil:
+		if c.Divider != nil && (c.Fabric == nil || c.BeatIn == nil) {
+			return host, errors.New("dataplane: GatewayConfig.Divider needs a Fabric, from which to read what is diverted, and BeatIn")
+		}
 		host.UplinkEncapsulates = atUplink(c.Policy, c.PolicyOptions)
 		if c.Carrier == encap.CarrierSRv6 && c.Topology != nil && !c.Topology.Computed() {
 			if c.Fabric == nil {

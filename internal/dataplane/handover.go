@@ -30,7 +30,7 @@ type Divider interface {
 // ingress, and is used under its lock. It is pure.
 type handover struct {
 	divider Divider
-	order   interface {
+	order   interface { // a resequencer.Buffer of any kind of packets
 		Resume(flow *flowcell.FiveTuple, next uint32, now time.Duration)
 		Place(flow *flowcell.FiveTuple) (next uint32, waits, ok bool)
 	}

@@ -324,39 +324,40 @@ func TestOrder_equalsItsModel(t *testing.T) {
 	o.read(t)
 }
 
-// A flood of flows does not displace those that were in order for a while.
+// A flood of flows that all have one bucket does not displace one that was in order for a
+// while, but one that was not.
 func TestOrder_floodOfFlows(t *testing.T) {
 	o := newOrderTest(t)
-	real := orderSegment{port: 9000, payload: 100}
-	for range 70 {
-		o.arrive(t, real.bytes())
-		real.seq += 100
-	}
-	const seed = 12
-	rng := rand.New(rand.NewPCG(seed, 0))
-	forged := orderSegment{payload: 2}.bytes()
-	frame := slices.Concat(o.out.Far, o.out.Own, []byte{0x08, 0x00}, forged)
-	before := o.stats(t).Seen
-	const many = 300_000 // four times the table
-	for i := range many {
-		if i%1000 == 0 { // the flow goes on
-			o.arrive(t, real.bytes())
-			real.seq += 100
+	flow := func(packets int) *flowcell.FiveTuple {
+		s := orderSegment{port: uint16(9000 + packets), payload: 100}
+		for range packets {
+			o.arrive(t, s.bytes())
+			s.seq += 100
 		}
-		ip := frame[14:]
-		binary.BigEndian.PutUint32(ip[12:], rng.Uint32())
-		ip[10], ip[11] = 0, 0
-		binary.BigEndian.PutUint16(ip[10:], ^kerneltest.OnesSum(ip[:20]))
-		binary.BigEndian.PutUint16(ip[20:], uint16(rng.Uint32()))
-		if _, err := unix.Write(o.out.FD, frame); err != nil {
-			t.Fatal(err)
+		return s.tuple()
+	}
+	for packets, stays := range map[int]bool{2: false, 70: true} {
+		tuple := flow(packets)
+		key := keyOf(tuple)
+		bucket := key.bucket(o.order.seed)
+		forged := orderSegment{payload: 2}.bytes()
+		frame := slices.Concat(o.out.Far, o.out.Own, []byte{0x08, 0x00}, forged)
+		for i, sent := uint32(0), 0; sent < 10; i++ {
+			ip := frame[14:]
+			binary.BigEndian.PutUint32(ip[12:], 0x0b000000+i)
+			other := key
+			copy(other.src[12:], ip[12:16])
+			copy(other.ports[:], ip[20:24])
+			if other.bucket(o.order.seed) != bucket {
+				continue
+			}
+			sent++
+			ip[10], ip[11] = 0, 0
+			binary.BigEndian.PutUint16(ip[10:], ^kerneltest.OnesSum(ip[:20]))
+			o.arrive(t, ip)
 		}
-	}
-	if seen := o.stats(t).Seen - before; seen < many {
-		t.Logf("%d of %d seen so far", seen, many)
-	}
-	real.seq += 100
-	if !o.arrive(t, real.bytes()) {
-		t.Error("the flow was forgotten")
+		if _, ok := o.order.Find(tuple); ok != stays {
+			t.Errorf("a flow of %d packets is known: %v", packets, ok)
+		}
 	}
 }

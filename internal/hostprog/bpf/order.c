@@ -58,7 +58,7 @@ struct {
 /* The addresses of this host whose TCP is put in order. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16);
+	__uint(max_entries, 16); /* hostprog.maxSteered */
 	__type(key, __be32[4]);
 	__type(value, __u8);
 } ordered SEC(".maps");
@@ -86,7 +86,7 @@ struct tcp {
 };
 enum { FIN = 1, SYN = 2, RST = 4 };
 
-/* hostprog.orderBucket is the same. */
+/* orderKey.bucket of hostprog is the same. */
 static __always_inline __u32 bucket_of(const struct key *k)
 {
 	__u64 h = seed;
@@ -116,8 +116,8 @@ static __always_inline __u64 returned(const struct flow *f)
 }
 
 /*
- * find returns the flow of a key, or, with may_take, one in its place that is new: *next is
- * then not set. It forgets no flow of which packets are diverted, and no established one
+ * find returns the flow of a key. With may_take it makes one that is missing, *is_new is then
+ * 1, and its next is not set. It forgets no flow of which packets are diverted, and no established one
  * that is in use.
  */
 static __always_inline struct flow *find(const struct key *k, __u32 now, int may_take, int *is_new)
