@@ -202,6 +202,7 @@ func (s fakeSetup) Restore() error {
 }
 
 type fakeProgram struct {
+	beats    int
 	k        *fakeKernel
 	config   hostprog.SprayConfig
 	topology *topology.Topology
@@ -287,7 +288,10 @@ func carriages(t *topology.Topology) (none, all *liveness.Carriage) {
 	}
 	return none, all
 }
-func (p *fakeProgram) Beat() error { return nil }
+func (p *fakeProgram) Beat() error {
+	p.beats++
+	return nil
+}
 
 func (p *fakeProgram) Foreign() ([]hostprog.ForeignProgram, error) { return p.k.foreign, nil }
 

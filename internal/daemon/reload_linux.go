@@ -141,6 +141,7 @@ func (c *change) add(do, undo func() error) { c.steps = append(c.steps, step{do:
 // carryOut does all steps, or undoes those that it did.
 func (c *change) carryOut() error {
 	for i, s := range c.steps {
+		c.beatNow() // all steps together may take longer than the program's patience
 		err := s.do()
 		if err == nil {
 			continue

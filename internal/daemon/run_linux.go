@@ -169,6 +169,11 @@ func (d *daemon) receiverEnded() {
 func (d *daemon) beat() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.beatNow()
+}
+
+// beatNow is beat with the lock held.
+func (d *daemon) beatNow() {
 	if d.spray != nil && d.working {
 		d.spray.Beat()
 	}
