@@ -29,7 +29,8 @@
 // from the device, it has passed Check; sizes do not count it. A packet whose header
 // fails Check is dropped and counted. offset is at least SuperHeadroom. WriteParts takes
 // one packet in pieces. The first piece begins with the VnetHeader and holds at least the
-// IP and TCP headers after it. WriteParts returns nil for a packet that is dropped.
+// IP and TCP headers after it. WriteParts returns nil for a packet that is dropped,
+// unless the device knows that its queue was full.
 // Neither method changes the caller's bytes, except that it may complete a checksum in
 // place.
 //

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -23,7 +24,8 @@ type Packet struct {
 	mtu         int
 	file        *os.File
 	raw         syscall.RawConn
-	next        *nextHop // nil without a gateway
+	next        *nextHop    // nil without a gateway
+	out         *sendSocket // nil without a gateway
 	rd          packetReader
 	wr          packetWriter
 	offloads    Offloads
@@ -67,7 +69,11 @@ func openPacket(c PacketConfig) (*Packet, error) {
 	p.rd.init(p.readBatch)
 	p.wr.init(p.writeBatch, p.writeScattered)
 	if p.raw, err = file.SyscallConn(); err == nil && c.Gateway.IsValid() {
-		p.next, err = findNextHop(up, c.Gateway)
+		if p.next, err = findNextHop(up, c.Gateway); err == nil {
+			if p.out, err = openSender(c, up.index); err != nil {
+				p.next.close()
+			}
+		}
 	}
 	if err != nil {
 		file.Close()
@@ -103,6 +109,11 @@ func (p *Packet) collect() {
 	})
 }
 
+// Holds reports whether at least so many of the bytes written wait in the uplink's queue or at
+// the network card, as the kernel counts them: with what each packet costs in memory. Without a
+// gateway nothing waits.
+func (p *Packet) Holds(bytes int) bool { return p.out != nil && p.out.holds(bytes) }
+
 // SetReadDeadline makes a Read that waits at that time, or begins later, return
 // os.ErrDeadlineExceeded. The zero time means never.
 func (p *Packet) SetReadDeadline(t time.Time) error { return p.file.SetReadDeadline(t) }
@@ -113,10 +124,12 @@ func (p *Packet) Close() error {
 		return nil
 	}
 	p.collect()
+	var err error
 	if p.next != nil {
 		p.next.close()
+		err = p.out.close()
 	}
-	if err := p.file.Close(); err != nil {
+	if err := errors.Join(err, p.file.Close()); err != nil {
 		return fmt.Errorf("packet %s: %w", p.name, err)
 	}
 	return nil

@@ -2,6 +2,8 @@ package link
 
 import (
 	"encoding/binary"
+	"errors"
+	"net"
 	"sync"
 	"unsafe"
 
@@ -11,8 +13,8 @@ import (
 // packetWriter is a call of Write, WriteSuper or WriteParts in progress.
 type packetWriter struct {
 	mu        sync.Mutex
-	batched   func(fd uintptr) (done bool)
-	scattered func(fd uintptr) (done bool)
+	batched   func(fd uintptr)
+	scattered func(fd uintptr)
 	// send is the system call; tests put others in its place.
 	send func(b *batch, fd uintptr, first, end int) (n int, errno unix.Errno)
 	batch
@@ -20,11 +22,12 @@ type packetWriter struct {
 	offset int
 	super  bool // packets are preceded by a VnetHeader
 	n      int
+	full   bool // there was no room for a packet
 	gso    [batchLen]bool
 	parts  []unix.Iovec
 }
 
-func (w *packetWriter) init(batched, scattered func(uintptr) bool) {
+func (w *packetWriter) init(batched, scattered func(uintptr)) {
 	w.batched, w.scattered = batched, scattered
 	w.send = func(b *batch, fd uintptr, first, end int) (int, unix.Errno) {
 		return b.call(unix.SYS_SENDMMSG, fd, first, end)
@@ -51,11 +54,11 @@ func (p *Packet) write(bufs [][]byte, offset int, super bool) (n int, err error)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bufs, w.offset, w.super, w.n = bufs, offset, super, 0
-	err = p.raw.Write(w.batched)
+	err = p.send(w.batched)
 	w.bufs = nil
 	w.release(len(bufs))
 	p.drops.Add(uint64(len(bufs) - w.n))
-	return w.n, p.closedOr(err)
+	return w.n, err
 }
 
 // WriteParts implements the package's WriteParts, by one system call.
@@ -66,32 +69,46 @@ func (p *Packet) WriteParts(parts [][]byte) error {
 	w := &p.wr
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.bufs, w.n = parts, 0
-	err := p.raw.Write(w.scattered)
+	w.bufs, w.n, w.full = parts, 0, false
+	err := p.send(w.scattered)
 	w.bufs = nil
 	clear(w.parts)
-	p.drops.Add(uint64(1 - w.n))
-	return p.closedOr(err)
+	if w.n == 0 {
+		p.drops.Add(1)
+		if err == nil && w.full {
+			err = errFull
+		}
+	}
+	return err
 }
 
-func (p *Packet) writeBatch(fd uintptr) (done bool) {
-	w := &p.wr
-	macs, ok := p.macs()
-	if !ok {
-		return true
+var errFull = errors.New("packet: the uplink's queue is full")
+
+// send calls f with the descriptor for sending. Without a gateway nothing is sent.
+func (p *Packet) send(f func(fd uintptr)) error {
+	switch {
+	case p.closed.Load():
+		return net.ErrClosed
+	case p.out == nil:
+		return nil
 	}
+	return p.out.use(f)
+}
+
+func (p *Packet) writeBatch(fd uintptr) {
+	w := &p.wr
+	macs := p.next.macs.Load()
 	filled := 0
 	for _, b := range w.bufs {
 		if filled == batchLen {
 			p.flush(fd, filled)
 			filled = 0
 		}
-		if w.frame(filled, b, macs) {
+		if w.frame(filled, b, *macs) {
 			filled++
 		}
 	}
 	p.flush(fd, filled)
-	return true
 }
 
 // frame makes b packet i of the batch, and returns false if that is malformed.
@@ -138,6 +155,7 @@ func (p *Packet) flush(fd uintptr, filled int) {
 	w := &p.wr
 	for first := 0; first < filled; {
 		n, errno := w.send(&w.batch, fd, first, filled)
+		p.out.sent(n, w.bytes(first, first+n))
 		w.n += n
 		first += n
 		if errno != 0 && errno != unix.EINTR {
@@ -158,14 +176,13 @@ func (p *Packet) failed(errno unix.Errno, gso bool) {
 	}
 }
 
-func (p *Packet) writeScattered(fd uintptr) (done bool) {
+func (p *Packet) writeScattered(fd uintptr) {
 	w := &p.wr
-	macs, ok := p.macs()
 	first := w.bufs[0]
 	h := ParseVnetHeader((*[VnetHeaderLen]byte)(first))
 	size := partsLen(w.bufs) - VnetHeaderLen
-	if !ok || size > MaxSuperLen || !header(&w.hdrs[0], h, first[VnetHeaderLen:], size, macs) {
-		return true
+	if size > MaxSuperLen || !header(&w.hdrs[0], h, first[VnetHeaderLen:], size, *p.next.macs.Load()) {
+		return
 	}
 	w.parts = append(w.parts[:0], bytesOf(w.hdrs[0][:]), bytesOf(first[VnetHeaderLen:]))
 	for _, b := range w.bufs[1:] {
@@ -180,20 +197,13 @@ func (p *Packet) writeScattered(fd uintptr) (done bool) {
 		switch errno {
 		case 0:
 			w.n++
+			p.out.sent(1, size)
 		case unix.EINTR:
 			continue
 		default:
 			p.failed(errno, h.GSO())
+			w.full = errno == unix.EAGAIN || errno == unix.ENOBUFS
 		}
-		return true
+		return
 	}
-}
-
-// macs returns the addresses of an Ethernet header, the receiver's first; false
-// without a gateway.
-func (p *Packet) macs() (macs [12]byte, ok bool) {
-	if p.next == nil {
-		return macs, false
-	}
-	return *p.next.macs.Load(), true
 }

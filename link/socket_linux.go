@@ -50,7 +50,7 @@ func setUp(fd int, c PacketConfig, index int) (limited string, err error) {
 			return "", fmt.Errorf("%s: %w", o.name, err)
 		}
 	}
-	if limited, err = setBuffers(fd, c.ReceiveBuffer); err != nil {
+	if limited, err = setBuffer(fd, c.ReceiveBuffer); err != nil {
 		return "", err
 	}
 	if c.FilterFD != 0 {
@@ -59,9 +59,6 @@ func setUp(fd int, c PacketConfig, index int) (limited string, err error) {
 		}
 	} else if err := attachFilter(fd, c.Filter); err != nil {
 		return "", err
-	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, c.Priority); err != nil {
-		return "", fmt.Errorf("SO_PRIORITY %d: %w", c.Priority, err)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder, Ifindex: index}); err != nil {
 		return "", fmt.Errorf("bind: %w", err)
@@ -76,22 +73,18 @@ func setUp(fd int, c PacketConfig, index int) (limited string, err error) {
 	return limited, nil
 }
 
-// setBuffers bounds both queues of the socket. The interface's queue already
-// bounds what waits to be sent; the kernel's usual 200 KB would bound it to two
-// super-segments.
-func setBuffers(fd, receive int) (limited string, err error) {
-	force := func(forced, option, size int) error {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, size) == nil {
-			return nil
-		}
-		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, size)
+// force sets the size of a buffer, without CAP_NET_ADMIN up to the kernel's own bound.
+func force(fd, forced, option, size int) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, size) == nil {
+		return nil
 	}
-	err = errors.Join(
-		force(unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receive),
-		force(unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, DefaultReceiveBuffer),
-	)
-	if err != nil {
-		return "", fmt.Errorf("set buffers: %w", err)
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, size)
+}
+
+// setBuffer bounds what waits to be received.
+func setBuffer(fd, receive int) (limited string, err error) {
+	if err := force(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receive); err != nil {
+		return "", fmt.Errorf("set the receive buffer: %w", err)
 	}
 	// The kernel doubles what is asked for, for its own structures.
 	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
@@ -167,6 +160,14 @@ func (b *batch) init() {
 
 // packet makes p the bytes of packet i; p must not be empty.
 func (b *batch) packet(i int, p []byte) { b.iovs[i][1] = bytesOf(p) }
+
+// bytes is how many the packets from first to before end have together.
+func (b *batch) bytes(first, end int) (n int) {
+	for i := first; i < end; i++ {
+		n += int(b.iovs[i][1].Len)
+	}
+	return n
+}
 
 // release drops what belongs to the caller.
 func (b *batch) release(n int) {

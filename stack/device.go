@@ -32,6 +32,17 @@ type SuperDevice interface {
 	WriteParts(parts [][]byte) error
 }
 
+// QueueDevice is a Device, or an Underlay, that knows its queue. TCP keeps that short: a
+// connection sends no more while a millisecond's worth at its rate waits there, and at
+// least four packets. Else its data would wait, and be dropped, where no other host can be to blame.
+// This is what Linux calls TCP small queues.
+type QueueDevice interface {
+	// Holds reports whether at least so many bytes were written and have not left yet, as
+	// near as the device knows. It is called for each segment that is sent, by many
+	// goroutines, and must not call the Host.
+	Holds(bytes int) bool
+}
+
 // PathDevice is a Device that can also choose the paths of packets and encapsulate them,
 // as package uplink's does. It takes a packet's path from the number that the Host writes
 // into the packet. So super-segments stay whole on their way out. It counts packets by

@@ -55,10 +55,12 @@ func (e *endpoint) GSOMaxSize() uint32 {
 func (e *endpoint) MTU() uint32 { return e.mtu }
 
 // WritePackets copies what it is given: the payload belongs to TCP, which may
-// send it again.
+// send it again. The error tells TCP that the device's queue is full.
 func (e *endpoint) WritePackets(list gstack.PacketBufferList) (int, tcpip.Error) {
 	packets := list.AsSlice()
-	dataplane.Send(e.out, packets, outOfNetstack)
+	if !dataplane.Send(e.out, packets, outOfNetstack) {
+		return 0, &tcpip.ErrNoBufferSpace{}
+	}
 	return len(packets), nil
 }
 

@@ -17,10 +17,14 @@ import (
 
 // families are the network protocols of a Host, for netstack. IPv6 asks nobody for anything:
 // no neighbours, routers, multicast groups, nor whether its address is taken. The fabric
-// knows each host's address.
-func families(o *gstack.Options, six bool) {
+// knows each host's address. below is the device or the underlay.
+func families(o *gstack.Options, six bool, below any) {
 	o.NetworkProtocols = []gstack.NetworkProtocolFactory{ipv4.NewProtocol}
-	o.TransportProtocols = []gstack.TransportProtocolFactory{tcp.NewProtocolCUBIC, udp.NewProtocol, icmp.NewProtocol4}
+	withTCP := tcp.NewProtocolCUBIC
+	if q, ok := below.(QueueDevice); ok {
+		withTCP = tcp.NewProtocolHeldBack(q.Holds)
+	}
+	o.TransportProtocols = []gstack.TransportProtocolFactory{withTCP, udp.NewProtocol, icmp.NewProtocol4}
 	if six {
 		o.NetworkProtocols = append(o.NetworkProtocols, ipv6.NewProtocolWithOptions(ipv6.Options{}))
 		o.TransportProtocols = append(o.TransportProtocols, icmp.NewProtocol6)

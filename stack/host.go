@@ -100,7 +100,7 @@ func New(c Config) (*Host, error) {
 		return nil, err
 	}
 	options := h.virtual.options(e.Seed())
-	families(&options, h.address6.IsValid())
+	families(&options, h.address6.IsValid(), h.below)
 	options.HandleLocal = true
 	h.net = gstack.New(options)
 	h.virtual.attach(h.net)

@@ -36,7 +36,8 @@ type Device struct {
 	lock     *hostsetup.Lock
 	spray    atomic.Pointer[spraying] // nil: the Host encapsulates
 	changing sync.Mutex               // held while spray is replaced, or repaired
-	steer    *hostprog.Steer          // nil: the TUN receives, too
+	steer    *hostprog.Steer          // nil: the TUN receives and sends
+	socket   *link.Packet             // nil if steer is
 	local    atomic.Uint64
 
 	repairs  atomic.Uint64
@@ -221,6 +222,11 @@ func (d *Device) Active(f func(rack netip.Prefix, host netip.Addr, flowcells uin
 }
 
 var errNoProgram = errors.New("uplink: no program chooses paths, the Host does; see Device.Offloads")
+
+// Holds reports whether at least so many of the bytes written wait at the uplink
+// (stack.QueueDevice). It is false if the TUN sends, whose packets the kernel does not tell from
+// others.
+func (d *Device) Holds(bytes int) bool { return d.socket != nil && d.socket.Holds(bytes) }
 
 // Offloads describes, in one line, the parts that packets pass. If this is not the
 // fastest way, it says why.

@@ -44,6 +44,9 @@ func (*Device) Active(func(rack netip.Prefix, host netip.Addr, flowcells uint64)
 	return errors.ErrUnsupported
 }
 
+// Holds returns false.
+func (*Device) Holds(int) bool { return false }
+
 // Offloads returns "".
 func (*Device) Offloads() string { return "" }
 

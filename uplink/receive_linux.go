@@ -32,7 +32,7 @@ func (d *Device) receive(addresses []netip.Prefix, own map[netip.Addr]bool, mtu 
 	if err := steer.Beat(); err != nil { // from here on the kernel gets none of it
 		return errors.Join(err, steer.Close(), socket.Close())
 	}
-	d.steer, d.carrier = steer, link.NewDuplex(socket, d.tun)
+	d.steer, d.socket, d.carrier = steer, socket, &sender{Packet: socket, tun: d.tun, own: own}
 	d.ended.Go(func() { d.leadRound(socket, own) })
 	return nil
 }

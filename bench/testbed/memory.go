@@ -31,7 +31,7 @@ func (m memory) Start(ctx context.Context, row Row) (*Session, error) {
 		return nil, err
 	}
 	runner := simnet.Start(network, 0)
-	hosts, err := open(m.config, row, func(n topology.Node) (stack.Device, error) { return runner.Device(n.ID), nil })
+	hosts, err := open(m.config, row, func(n topology.Node, _ stack.Config) (stack.Device, error) { return runner.Device(n.ID), nil })
 	if err != nil {
 		runner.Close()
 		return nil, err

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"time"
 
 	"weft/encap"
 	"weft/lab"
-	"weft/link"
 	"weft/stack"
 	"weft/topology"
+	"weft/uplink"
 )
 
 // The names of a lab host's devices.
@@ -94,13 +93,9 @@ func (t *namespaces) Start(ctx context.Context, row Row) (*Session, error) {
 	if row.Kernel {
 		return t.startKernel(row, links)
 	}
-	hosts, err := open(t.config, row, func(n topology.Node) (dev stack.Device, err error) {
+	hosts, err := open(t.config, row, func(n topology.Node, c stack.Config) (dev stack.Device, err error) {
 		err = t.lab.Do(n.ID, func() (err error) {
-			dev, err = link.OpenTUN(link.TUNConfig{
-				Name:     TUN,
-				Routes:   []netip.Prefix{netip.PrefixFrom(t.config.Topology.EmbeddedAddr(n.ID), 32)},
-				Overhead: t.config.Carrier.Overhead(),
-			})
+			dev, err = uplink.Open(c, uplink.Options{})
 			return err
 		})
 		return dev, err

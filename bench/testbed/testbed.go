@@ -166,9 +166,9 @@ func (s *Session) Counters() (Counters, error) { return s.counters() }
 // sockets.
 func (s *Session) Close() error { return s.close() }
 
-// open starts a weft host per host of the topology over the devices that open
-// gives.
-func open(c Config, row Row, open func(topology.Node) (stack.Device, error)) ([]*stack.Host, error) {
+// open starts a weft host per host of the topology, over the device that open gives for its
+// configuration.
+func open(c Config, row Row, open func(topology.Node, stack.Config) (stack.Device, error)) ([]*stack.Host, error) {
 	var hosts []*stack.Host
 	for n := range c.Topology.Hosts() {
 		h, err := openOne(c, row, n, open)
@@ -181,13 +181,14 @@ func open(c Config, row Row, open func(topology.Node) (stack.Device, error)) ([]
 	return hosts, nil
 }
 
-func openOne(c Config, row Row, n topology.Node, open func(topology.Node) (stack.Device, error)) (*stack.Host, error) {
-	dev, err := open(n)
+func openOne(c Config, row Row, n topology.Node, open func(topology.Node, stack.Config) (stack.Device, error)) (*stack.Host, error) {
+	var sc stack.Config
+	c.Configure(row, n, &sc)
+	dev, err := open(n, sc)
 	if err != nil {
 		return nil, err
 	}
-	sc := stack.Config{Device: dev}
-	c.Configure(row, n, &sc)
+	sc.Device = dev
 	h, err := stack.New(sc)
 	if err != nil {
 		dev.Close()

@@ -111,17 +111,20 @@ func (e *Egress) attach(c *Config) error {
 
 // Send sends packets of at most the device's MTU less the outer header, or
 // super-segments. describe turns each into an Outgoing, whose Parts it may reuse. Send
-// only reads the bytes and does not keep them. Dropped packets are counted.
-func Send[T any](e *Egress, packets []T, describe func(T, *Outgoing)) {
+// only reads the bytes and does not keep them. Dropped packets are counted. It returns false
+// if the device has taken none of them, and would have if its queue were not full.
+func Send[T any](e *Egress, packets []T, describe func(T, *Outgoing)) (taken bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
+	sent, dropped := e.stats.Packets, e.stats.DeviceDrops
 	for _, p := range packets {
 		describe(p, &e.out)
 		e.transmit(&e.out, now)
 	}
 	clear(e.out.Parts)
 	e.finish(now)
+	return e.stats.Packets > sent || e.stats.DeviceDrops == dropped
 }
 
 // now is the time where somebody needs it.

@@ -176,6 +176,16 @@ func (n *Network) Inject(host topology.NodeID, b []byte, now time.Duration) {
 	n.forward(node, 0, p, n.now)
 }
 
+// Backlog returns how many bytes wait in the queue of a host's uplink, FrameOverhead
+// included, and have not left at now. A host without an uplink has none.
+func (n *Network) Backlog(host topology.NodeID, now time.Duration) int {
+	index := n.nodes[host].out[0]
+	if index < 0 || n.ports[index].busyUntil <= now {
+		return 0
+	}
+	return n.ports[index].backlog(now)
+}
+
 // Advance lets everything happen that is due until now, in the order of time,
 // and at one time in the order of its causes. It calls deliver for each packet
 // that reaches a host that it is addressed to, or that a link has corrupted on

@@ -91,7 +91,10 @@ var (
 	_ stack.Device      = nic{}
 	_ stack.SuperDevice = nic{}
 	_ stack.PathDevice  = nic{}
+	_ stack.QueueDevice = nic{}
 )
+
+func (n nic) Holds(bytes int) bool { return n.world.net.Backlog(n.id, n.world.Now()) >= bytes }
 
 // A kernel encapsulates nothing, and nobody tells it of paths.
 func (n nic) Encapsulates() bool                            { return true }

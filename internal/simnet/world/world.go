@@ -215,7 +215,12 @@ type device struct {
 	host  topology.NodeID
 }
 
-var _ stack.Device = (*device)(nil)
+var (
+	_ stack.Device      = (*device)(nil)
+	_ stack.QueueDevice = (*device)(nil)
+)
+
+func (d *device) Holds(bytes int) bool { return d.world.net.Backlog(d.host, d.world.Now()) >= bytes }
 
 // Write is called while the World waits, if perhaps by another goroutine.
 func (d *device) Write(bufs [][]byte, offset int) (int, error) {

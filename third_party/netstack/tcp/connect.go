@@ -1051,7 +1051,7 @@ func (e *Endpoint) sendEmptyRaw(flags header.TCPFlags, seq, ack seqnum.Value, rc
 func (e *Endpoint) sendRaw(pkt *stack.PacketBuffer, flags header.TCPFlags, seq, ack seqnum.Value, rcvWnd seqnum.Size) tcpip.Error {
 	var sackBlocks []header.SACKBlock
 	if e.EndpointState() == StateEstablished && e.rcv.pendingRcvdSegments.Len() > 0 && (flags&header.TCPFlagAck != 0) {
-		sackBlocks = e.sack.Blocks[:e.sack.NumBlocks]
+		sackBlocks = e.sack.Blocks[:min(e.sack.NumBlocks, e.fittingSACKBlocks(pkt.Data().Size()))]
 	}
 	options := e.makeOptions(sackBlocks)
 	defer putOptions(options)
@@ -1271,6 +1271,7 @@ func (e *Endpoint) handleReset(s *segment) (ok bool, err tcpip.Error) {
 // +checklocksexclude:e.snd.rtt.rttMutex
 func (e *Endpoint) handleSegmentsLocked() tcpip.Error {
 	sndUna := e.snd.SndUna
+	last := 0
 	for i := 0; i < maxSegmentsPerWake; i++ {
 		if state := e.EndpointState(); state.closed() || state == StateTimeWait || state == StateError {
 			return nil
@@ -1280,6 +1281,7 @@ func (e *Endpoint) handleSegmentsLocked() tcpip.Error {
 			break
 		}
 		cont, err := e.handleSegmentLocked(s)
+		last = s.payloadSize()
 		s.DecRef()
 		if err != nil {
 			return err
@@ -1301,7 +1303,7 @@ func (e *Endpoint) handleSegmentsLocked() tcpip.Error {
 	}
 
 	// Send an ACK for all processed packets if needed.
-	if e.rcv.RcvNxt != e.snd.MaxSentAck {
+	if e.rcv.RcvNxt != e.snd.MaxSentAck && !e.delayAck(last) {
 		e.snd.sendAck()
 	}
 

@@ -1212,6 +1212,8 @@ func (e *Endpoint) cleanupLocked() {
 		e.snd.probeTimer.cleanup()
 		e.snd.reorderTimer.cleanup()
 		e.snd.corkTimer.cleanup()
+		e.snd.queueTimer.cleanup()
+		e.snd.ackTimer.cleanup()
 	}
 
 	if e.finWait2Timer != nil {
@@ -3280,16 +3282,27 @@ func (e *Endpoint) maybeEnableSACKPermitted(synOpts header.TCPSynOptions) {
 	}
 }
 
-// maxOptionSize return the maximum size of TCP options.
+// maxOptionSize return the size of the TCP options of each segment. SACK blocks go into
+// segments that have room for them, see fittingSACKBlocks.
 //
 // +checklocks:e.mu
 func (e *Endpoint) maxOptionSize() (size int) {
-	var maxSackBlocks [header.TCPMaxSACKBlocks]header.SACKBlock
-	options := e.makeOptions(maxSackBlocks[:])
+	options := e.makeOptions(nil)
 	size = len(options)
 	putOptions(options)
 
 	return size
+}
+
+// fittingSACKBlocks returns how many SACK blocks a segment with so much payload has room
+// for. Acknowledgements of what is out of order have no payload.
+// +checklocks:e.mu
+func (e *Endpoint) fittingSACKBlocks(payload int) int {
+	if payload == 0 {
+		return header.TCPMaxSACKBlocks
+	}
+	const head, block = 4, 8 // in bytes; with two NOPs
+	return max((e.snd.MaxPayloadSize-payload-head)/block, 0)
 }
 
 // completeStateLocked makes a full copy of the endpoint and returns it. This is

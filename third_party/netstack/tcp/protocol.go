@@ -126,6 +126,11 @@ type protocol struct {
 
 	dispatcher dispatcher
 
+	// holds, if not nil, reports whether at least so many bytes wait in the device's queue.
+	//
+	// This is immutable after creation.
+	holds func(bytes int) bool `state:"nosave"`
+
 	// probe, if not nil, will be invoked any time an endpoint receives a
 	// TCP segment.
 	//

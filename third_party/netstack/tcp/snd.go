@@ -188,6 +188,18 @@ type sender struct {
 	// RFC3522 Section 3.2.
 	retransmitTS uint32
 
+	// heldBack is whether data waits because the device's queue is long.
+	heldBack bool
+
+	// queueTimer looks at the device's queue again while heldBack.
+	queueTimer timer `state:"nosave"`
+
+	// fullSegment is the longest payload of a packet that the peer has sent.
+	fullSegment int
+
+	// ackTimer runs while an acknowledgement waits for a second segment.
+	ackTimer timer `state:"nosave"`
+
 	// startCork start corking the segments.
 	startCork bool
 
@@ -308,6 +320,8 @@ func initSender(ep *Endpoint, iss, irs seqnum.Value, sndWnd seqnum.Size, mss uin
 	ep.snd.reorderTimer.init(ep.snd.ep.stack.Clock(), timerHandler(ep.snd.ep, ep.snd.rc.reorderTimerExpired))
 	ep.snd.probeTimer.init(ep.snd.ep.stack.Clock(), timerHandler(ep.snd.ep, ep.snd.probeTimerExpired))
 	ep.snd.corkTimer.init(ep.snd.ep.stack.Clock(), timerHandler(ep.snd.ep, ep.snd.corkTimerExpired))
+	ep.snd.queueTimer.init(ep.snd.ep.stack.Clock(), timerHandler(ep.snd.ep, ep.snd.queueTimerExpired))
+	ep.snd.ackTimer.init(ep.snd.ep.stack.Clock(), timerHandler(ep.snd.ep, ep.snd.ackTimerExpired))
 
 	ep.snd.updateMaxPayloadSize(int(ep.snd.ep.route.MTU()), 0)
 	// Initialize SACK Scoreboard after updating max payload size as we use
@@ -845,6 +859,9 @@ func (s *sender) NextSeg(nextSegHint *segment) (nextSeg, hint *segment, rescueRt
 // end.
 // +checklocks:s.ep.mu
 func (s *sender) maybeSendSegment(seg *segment, limit int, end seqnum.Value) (sent bool) {
+	if seg.xmitCount == 0 && s.holdBack(limit) {
+		return false
+	}
 	// We abuse the flags field to determine if we have already
 	// assigned a sequence number to this segment.
 	if !s.isAssignedSequenceNumber(seg) {
@@ -1004,7 +1021,9 @@ func (s *sender) maybeSendSegment(seg *segment, limit int, end seqnum.Value) (se
 		panic("attempted to send segment not in write list")
 	}
 
-	s.sendSegment(seg)
+	if err := s.sendSegment(seg); s.refused(seg, err) {
+		return false
+	}
 
 	// Update sndNxt if we actually sent new data (as opposed to
 	// retransmitting some previously sent data).
@@ -1101,6 +1120,10 @@ func (s *sender) sendData() {
 	limit := s.MaxPayloadSize
 	if s.gso {
 		limit = int(s.ep.gso.MaxSize - header.TCPTotalHeaderMaximumSize - 1)
+	}
+	s.heldBack = false
+	if s.ep.protocol.holds != nil {
+		limit, _ = s.quota(limit)
 	}
 	end := s.SndUna.Add(s.SndWnd)
 
@@ -1741,7 +1764,9 @@ func (s *sender) handleRcvdSegment(rcvdSeg *segment) {
 		// If we are not in fast recovery then update the congestion
 		// window based on the number of acknowledged packets.
 		if !s.FastRecovery.Active {
-			s.cc.Update(originalOutstanding-s.Outstanding, bestRTT, rcvdSeg.rcvdTime)
+			if s.usesWindow(originalOutstanding) {
+				s.cc.Update(originalOutstanding-s.Outstanding, bestRTT, rcvdSeg.rcvdTime)
+			}
 			if s.FastRecovery.Last.LessThan(s.SndUna) {
 				s.state = tcpip.Open
 				// Update RACK when we are exiting fast or RTO
