@@ -15,10 +15,14 @@ func (s *sender) ackDelay() time.Duration { return min(s.minRTO/4, maxAckDelay) 
 
 // delayAck reports whether the acknowledgement of what has come can wait for a second
 // segment (RFC 5681 §4.2), and starts the timer for it. Only a segment of full size makes it
-// wait: more will follow. last is the payload of the latest segment, in bytes.
+// wait: more will follow. last is the payload of the latest segment, in bytes. One without
+// changes nothing.
 // +checklocks:e.mu
 func (e *Endpoint) delayAck(last int) bool {
 	s := e.snd
+	if last == 0 && s.ackTimer.enabled() {
+		return true
+	}
 	if last > s.fullSegment && last <= int(e.amss) {
 		s.fullSegment = last
 	}
