@@ -34,8 +34,8 @@ type SuperDevice interface {
 
 // QueueDevice is a Device, or an Underlay, that knows its queue. TCP keeps that short: a
 // connection sends no more while a millisecond's worth at its rate waits there, and at
-// least four packets. Else its data would wait, and be dropped, where no other host can be to blame.
-// This is what Linux calls TCP small queues.
+// least six packets. Without that its data waits in the queue of its own host, and is dropped
+// there. Linux calls it TCP small queues.
 type QueueDevice interface {
 	// Holds reports whether at least so many bytes were written and have not left yet, as
 	// near as the device knows. It is called for each segment that is sent, by many

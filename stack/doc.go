@@ -89,7 +89,7 @@
 //     for it, so egress takes timestamps out of SYNs that leave and ingress out of those
 //     that come in. Their other use is to tell a packet from one 4 GB older, which no
 //     fabric needs.
-//   - A copy of its TCP with four patches (third_party/netstack, made by sync.sh, compared by
+//   - A copy of its TCP with seven patches (third_party/netstack, made by sync.sh, compared by
 //     a test). CUBIC took a round trip of 40 µs for 1 ms and settled at two packets; RACK
 //     left data without a timer. A replace directive would not reach programs that import
 //     weft. RACK stays off: it takes a skew of 2 ms for loss.

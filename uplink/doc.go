@@ -16,14 +16,17 @@
 //	 netstack                                  netstack
 //	    │ super-segment, flowcell number          ▲ super-segment
 //	    ▼                                         │
-//	   TUN ── the kernel routes                packet socket
+//	  packet socket                            packet socket
 //	    ▼                                         │ copies packets to the address
 //	 tc egress: link header ── outer header    tc ingress: the kernel gets none of them
 //	    ▼                                         │
 //	────┴──────────────── uplink ─────────────────┴────
 //
 // A packet socket receives, because it gets super-segments whole after a bouncing switch
-// has decapsulated them; a TUN would get them cut. A program at the uplink's egress
+// has decapsulated them; a TUN would get them cut. Another one sends, because it says how much
+// waits at the uplink (stack.QueueDevice), and takes many packets at a time. Packets pass tc and
+// the uplink's queue, and not the kernel's routes or its firewall. There is a TUN for programs
+// of this machine that talk to the Host. A program at the uplink's egress
 // encapsulates, because no device takes super-segments of IP-in-IP from userspace. If the
 // kernel or its administrator refuses one of these parts, packets in that direction go by
 // the TUN, and the Host encapsulates. That is slower and otherwise the same.
@@ -33,9 +36,9 @@
 // has them. A second one, or one beside a running weft host, does without. weft host does
 // not start beside a Device that has them.
 //
-// With Config.Carrier SRv6 the outer header is IPv6 with labels. The kernel then forwards
-// the packets that the Host itself encapsulates, such as probes. So it must forward IPv6,
-// too, and have a route to encap.SIDBlock by the uplink's switch. Under the policies
+// With Config.Carrier SRv6 the outer header is IPv6 with labels. Where the TUN sends, the kernel
+// forwards the packets that the Host itself encapsulates, such as probes. So it must forward
+// IPv6, too, and have a route to encap.SIDBlock by the uplink's switch. Under the policies
 // luopan and rand the program draws paths itself, one for each flowcell; a Host that
 // samples tells it which to take (Device.Choose).
 //

@@ -59,6 +59,13 @@ func (s *sender) ours(b []byte, offset int) bool {
 // MaxSuper is what both take: which one it will be is not known beforehand.
 func (s *sender) MaxSuper() int { return min(s.Packet.MaxSuper(), s.tun.MaxSuper()) }
 
+// Offloads returns the socket's.
+func (s *sender) Offloads() link.Offloads {
+	o := s.Packet.Offloads()
+	o.Opener = "packet in and out"
+	return o
+}
+
 // Drops counts packets of both.
 func (s *sender) Drops() uint64 { return s.Packet.Drops() + s.tun.Drops() }
 

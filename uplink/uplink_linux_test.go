@@ -24,6 +24,7 @@ var (
 	_ stack.Device      = (*Device)(nil)
 	_ stack.SuperDevice = (*Device)(nil)
 	_ stack.PathDevice  = (*Device)(nil)
+	_ stack.QueueDevice = (*Device)(nil)
 )
 
 const (
@@ -40,7 +41,7 @@ func TestOpen_presto(t *testing.T) {
 	if !from.Encapsulates() || !to.Encapsulates() {
 		t.Fatalf("fallback: %s", from.Offloads())
 	}
-	for _, want := range []string{"packet in, netlink out", "tso4", "p0 encapsulates"} {
+	for _, want := range []string{"packet in and out", "tso4", "p0 encapsulates"} {
 		if got := from.Offloads(); !strings.Contains(got, want) {
 			t.Errorf("Offloads: %q, want %q in it", got, want)
 		}
@@ -105,7 +106,7 @@ func TestOpen_policies(t *testing.T) {
 			if !strings.Contains(got, c.why) || c.why == "" && strings.Contains(got, "the Host encapsulates") {
 				t.Errorf("Offloads: %q, want %q in it", got, c.why)
 			}
-			if !strings.Contains(got, "packet in") {
+			if !strings.Contains(got, "packet in and out") {
 				t.Errorf("Offloads: %q, but the packet socket could be had", got)
 			}
 			transferBetween(t, sender, receiver, 10<<20)

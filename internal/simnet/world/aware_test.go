@@ -106,13 +106,20 @@ func TestAware_T1HasLostA1(t *testing.T) {
 			t.Errorf("%s, seed %d: %.1f %% take A1, not a quarter", policy, seed, 100*o.shares[0])
 		}
 	}
-	o := sendToT3(t, "luopan", seed, down)
-	if o.shares[0] < 0.32 || o.shares[0] > 0.5 {
-		t.Errorf("luopan, seed %d: %.1f %% take A1, the paper has 42.8", seed, 100*o.shares[0])
+	// Single seeds have 31 to 36 %.
+	const seeds = 3
+	var mean [4]float64
+	for s := range uint64(seeds) {
+		for spine, share := range sendToT3(t, "luopan", seed+s, down).shares {
+			mean[spine] += share / seeds
+		}
 	}
-	for spine, share := range o.shares[1:] {
+	if mean[0] < 0.32 || mean[0] > 0.5 {
+		t.Errorf("luopan, seeds from %d: %.1f %% take A1, the paper has 42.8", seed, 100*mean[0])
+	}
+	for spine, share := range mean[1:] {
 		if share < 0.15 || share > 0.27 {
-			t.Errorf("luopan, seed %d: %.1f %% take A%d, the paper has 19", seed, 100*share, spine+2)
+			t.Errorf("luopan, seeds from %d: %.1f %% take A%d, the paper has 19", seed, 100*share, spine+2)
 		}
 	}
 }
