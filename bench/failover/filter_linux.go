@@ -18,16 +18,11 @@ const snapBytes = 40
 const maxBounces = 200
 
 // holeFilter is a filter for a packet socket (SOCK_DGRAM: bytes begin at the IP
-// header). It takes data to the given outer destinations: with outgoing, only
-// packets that leave the device, otherwise only packets that came out of it.
-func holeFilter(bounces []netip.Addr, outgoing bool) ([]bpf.RawInstruction, error) {
-	kind := uint32(unix.PACKET_HOST)
-	if outgoing {
-		kind = unix.PACKET_OUTGOING
-	}
+// header). It takes data to the given outer destinations that leaves the device.
+func holeFilter(bounces []netip.Addr) ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(append([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtType},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: kind, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 1},
 		bpf.RetConstant{Val: 0},
 	}, dataTo(bounces)...))
 }

@@ -65,7 +65,7 @@ func TestHoleFilter_ofNoneTakesNothing(t *testing.T) {
 	for i := range many {
 		many[i] = netip.AddrFrom4([4]byte{10, 1, 1, byte(i)})
 	}
-	if _, err := holeFilter(many, true); err != nil {
+	if _, err := holeFilter(many); err != nil {
 		t.Errorf("%d bounces: %v", len(many), err)
 	}
 }

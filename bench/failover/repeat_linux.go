@@ -31,10 +31,8 @@ func (r *rig) repeat(ctx context.Context, target string, mode lab.FailureMode) (
 	if err := sleep(ctx, o.Settle); err != nil {
 		return rep, err
 	}
-	for _, taps := range [][]*tap{r.uplinks, r.handed} {
-		if err := aim(taps, hole.bounces); err != nil {
-			return rep, err
-		}
+	if err := r.aim(hole.bounces); err != nil {
+		return rep, err
 	}
 	r.takeFalls() // of the healing before
 	failed, err := r.lab.Fail(target, mode)
@@ -74,14 +72,11 @@ func (r *rig) repeat(ctx context.Context, target string, mode lab.FailureMode) (
 func (r *rig) account(rep *Repetition, hole *hole, failed, over time.Time) error {
 	half := failed.Add(over.Sub(failed) / 2)
 	falls := r.takeFalls()
-	left, handed := newEpisode(hole, failed, half, falls), newEpisode(hole, failed, half, falls)
-	if err := r.drain(r.uplinks, left.see); err != nil {
-		return fmt.Errorf("uplinks: %w", err)
+	left := newEpisode(hole, failed, half, falls)
+	if err := r.drain(left.see); err != nil {
+		return err
 	}
-	if err := r.drain(r.handed, handed.see); err != nil {
-		return fmt.Errorf("stacks: %w", err)
-	}
-	rep.LeftMs, rep.HandedMs = milliseconds(left.late), milliseconds(handed.late)
+	rep.LeftMs = milliseconds(left.late)
 	rep.AfterMs = milliseconds(left.after)
 	for _, f := range falls {
 		rep.FallMs = max(rep.FallMs, milliseconds(f.to.Sub(f.from)))
@@ -90,14 +85,11 @@ func (r *rig) account(rep *Repetition, hole *hole, failed, over time.Time) error
 	rep.Paused = r.pauses != nil && r.pauses.Between(failed, failed.Add(pauseWindow))
 	rep.Closed = over.Sub(left.last) > over.Sub(failed)/stillOpen
 	rep.OthersExpected, rep.OthersKept = len(hole.others), len(left.kept)
-	if err := r.writeTrace(rep, left, handed); err != nil {
-		return err
-	}
-	return aim(r.handed, nil)
+	return r.writeTrace(rep, left)
 }
 
 // writeTrace writes what has happened from a failure to the last packet.
-func (r *rig) writeTrace(rep *Repetition, left, handed *episode) error {
+func (r *rig) writeTrace(rep *Repetition, left *episode) error {
 	if r.tracer == nil {
 		return nil
 	}
@@ -105,8 +97,7 @@ func (r *rig) writeTrace(rep *Repetition, left, handed *episode) error {
 	if err := r.tracer.drain(o.Topology); err != nil {
 		return err
 	}
-	r.tracer.lasts(o.Topology, traceLeft, left)
-	r.tracer.lasts(o.Topology, traceHanded, handed)
+	r.tracer.lasts(o.Topology, left)
 	title := fmt.Sprintf("%s at %s: last packet into the hole after %.3f ms, %.3f after its link was down, %d packets; seed %d",
 		rep.Target, left.since.UTC().Format(time.RFC3339Nano), rep.LeftMs, rep.AfterMs, rep.HolePackets, o.Seed)
 	events := r.tracer.take(left.since, latest(left.since, left.last).Add(traceAfter))
@@ -126,7 +117,7 @@ func (r *rig) heal(ctx context.Context, rep *Repetition, hole *hole) error {
 		if err := sleep(ctx, pollEvery); err != nil {
 			return err
 		}
-		err := r.drain(r.uplinks, func(s sighting) {
+		err := r.drain(func(s sighting) {
 			if _, ok := hole.dead[s.path]; ok && !used[s.path] && s.at.After(healed) {
 				used[s.path] = true
 				if s.at.After(last) {
@@ -141,7 +132,7 @@ func (r *rig) heal(ctx context.Context, rep *Repetition, hole *hole) error {
 	if len(used) == len(hole.dead) {
 		rep.RestoredMs = milliseconds(last.Sub(healed))
 	}
-	return aim(r.uplinks, nil)
+	return r.aim(nil)
 }
 
 func latest(a, b time.Time) time.Time {

@@ -29,10 +29,6 @@ type Result struct {
 	P99 float64 `json:"p99_ms"`
 	Min float64 `json:"min_ms"`
 	Max float64 `json:"max_ms"`
-	// The same until the last packet was given to the uplink. The difference is the time
-	// in queues of packets sent before the sender knew of the failure.
-	HandedP50 float64 `json:"handed_p50_ms"`
-	HandedP99 float64 `json:"handed_p99_ms"`
 	// The same as P50 and so on, but from the end of the kernel's call that took the link
 	// down; and the longest such call. The call waits for everybody else who changes this
 	// machine's network settings.
@@ -88,7 +84,6 @@ type Result struct {
 type Repetition struct {
 	Target         string  `json:"target"`
 	LeftMs         float64 `json:"left_ms"`
-	HandedMs       float64 `json:"handed_ms"`
 	AfterMs        float64 `json:"after_ms"` // as LeftMs, from when the kernel's call was over
 	FallMs         float64 `json:"fall_ms"`  // the longest call of the kernel's that took a link down
 	HolePackets    int     `json:"hole_packets"`
@@ -117,14 +112,12 @@ func (r *Result) summarise(before, end testbed.CPU, watched bool) {
 		return all
 	}
 	left := of(func(s Repetition) float64 { return s.LeftMs })
-	handed := of(func(s Repetition) float64 { return s.HandedMs })
 	r.Repetitions = len(r.Samples)
 	r.P50, r.P99 = stats.Median(left), stats.Percentile(left, 99)
 	r.Min, r.Max = stats.Percentile(left, 0), stats.Percentile(left, 100)
 	after := of(func(s Repetition) float64 { return s.AfterMs })
 	r.AfterP50, r.AfterP99, r.AfterMax = stats.Median(after), stats.Percentile(after, 99), stats.Percentile(after, 100)
 	r.FallMax = stats.Percentile(of(func(s Repetition) float64 { return s.FallMs }), 100)
-	r.HandedP50, r.HandedP99 = stats.Median(handed), stats.Percentile(handed, 99)
 	r.HolePackets = stats.Median(of(func(s Repetition) float64 { return float64(s.HolePackets) }))
 	r.GoodputBefore = mean(of(func(s Repetition) float64 { return s.GoodputBefore }))
 	r.GoodputDuring = mean(of(func(s Repetition) float64 { return s.GoodputDuring }))

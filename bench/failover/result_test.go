@@ -14,7 +14,7 @@ import (
 func TestResult_summarises(t *testing.T) {
 	r := Result{Kind: KindSilent, Agents: true}
 	for i := range 30 {
-		r.Samples = append(r.Samples, Repetition{LeftMs: float64(30 - i), HandedMs: float64(i) / 2, Closed: i != 3, RestoredMs: float64(100 + i),
+		r.Samples = append(r.Samples, Repetition{LeftMs: float64(30 - i), Closed: i != 3, RestoredMs: float64(100 + i),
 			OthersExpected: 4, OthersKept: 3, GoodputBefore: 100, GoodputDuring: 75, GoodputAfter: 99, Lost: i / 29, HolePackets: i})
 	}
 	r.Samples[7].RestoredMs = -1
@@ -23,7 +23,7 @@ func TestResult_summarises(t *testing.T) {
 	if r.Paused != 1 || r.SteadyP99 != 29 || r.SteadyMax != 29 {
 		t.Errorf("%d paused, the others %g, at most %g ms", r.Paused, r.SteadyP99, r.SteadyMax)
 	}
-	if r.Repetitions != 30 || r.P50 != 15.5 || r.P99 != 30 || r.Min != 1 || r.Max != 30 || r.HandedP50 != 7.25 {
+	if r.Repetitions != 30 || r.P50 != 15.5 || r.P99 != 30 || r.Min != 1 || r.Max != 30 {
 		t.Errorf("%+v", r)
 	}
 	if r.NotClosed != 1 || r.NotRestored != 1 || r.RestoredP99 != 129 || r.LostConnections != 1 || r.OthersExpected != 120 || r.OthersKept != 90 {

@@ -25,7 +25,6 @@ type rig struct {
 	streams *streams
 	series  *series
 	uplinks []*tap          // what has left a host
-	handed  []*tap          // what its stack has handed down
 	tracer  *tracer         // nil without Options.Trace
 	pauses  *testbed.Pauses // nil if nobody can watch
 
@@ -116,21 +115,15 @@ func (r *rig) stopLoad() {
 	}
 }
 
-// openTaps opens two at each host.
+// openTaps opens one at each host.
 func (r *rig) openTaps() error {
 	for n := range r.options.Topology.Hosts() {
 		err := r.lab.Do(n.ID, func() error {
-			up, err := openTap(testbed.Uplink, true)
-			if err != nil {
-				return err
+			t, err := openTap(testbed.Uplink)
+			if err == nil {
+				r.uplinks = append(r.uplinks, t)
 			}
-			r.uplinks = append(r.uplinks, up)
-			down, err := openTap(testbed.TUN, false)
-			if err != nil {
-				return err
-			}
-			r.handed = append(r.handed, down)
-			return nil
+			return err
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
@@ -139,9 +132,9 @@ func (r *rig) openTaps() error {
 	return nil
 }
 
-// aim aims taps.
-func aim(taps []*tap, bounces []netip.Addr) error {
-	for _, t := range taps {
+// aim aims the taps.
+func (r *rig) aim(bounces []netip.Addr) error {
+	for _, t := range r.uplinks {
 		if err := t.aim(bounces); err != nil {
 			return err
 		}
@@ -149,9 +142,9 @@ func aim(taps []*tap, bounces []netip.Addr) error {
 	return nil
 }
 
-// drain gives f what taps have seen since the last time.
-func (r *rig) drain(taps []*tap, f func(sighting)) error {
-	for _, t := range taps {
+// drain gives f what the taps have seen since the last time.
+func (r *rig) drain(f func(sighting)) error {
+	for _, t := range r.uplinks {
 		if err := t.drain(r.options.Topology, f); err != nil {
 			return err
 		}
@@ -163,10 +156,8 @@ func (r *rig) drain(taps []*tap, f func(sighting)) error {
 func (r *rig) close() error {
 	r.stopLoad()
 	var errs []error
-	for _, taps := range [][]*tap{r.uplinks, r.handed} {
-		for _, t := range taps {
-			errs = append(errs, t.close())
-		}
+	for _, t := range r.uplinks {
+		errs = append(errs, t.close())
 	}
 	if r.pauses != nil {
 		r.pauses.Close()

@@ -14,10 +14,9 @@ import (
 	"weft/topology"
 )
 
-// tap listens to a device of a host. It costs nothing until it is aimed.
+// tap listens to what a device of a host sends. It costs nothing until it is aimed.
 type tap struct {
 	fd       int
-	outgoing bool
 	buf, oob []byte
 }
 
@@ -26,10 +25,9 @@ type tap struct {
 // packets do not fit, the measurement fails.
 const tapBuffer = 32 << 20
 
-// openTap opens a tap on a device of the calling thread's network namespace.
-// outgoing: what the device sends, seen behind its queue; else what comes out of
-// it, which of a TUN is what its program writes, seen at once.
-func openTap(device string, outgoing bool) (*tap, error) {
+// openTap opens a tap on a device of the calling thread's network namespace. It sees what
+// the device sends, behind its queue.
+func openTap(device string) (*tap, error) {
 	dev, err := net.InterfaceByName(device)
 	if err != nil {
 		return nil, fmt.Errorf("tap on %s: %w", device, err)
@@ -38,7 +36,7 @@ func openTap(device string, outgoing bool) (*tap, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tap on %s: packet socket (CAP_NET_RAW): %w", device, err)
 	}
-	t := &tap{fd: fd, outgoing: outgoing, buf: make([]byte, snapBytes), oob: make([]byte, unix.CmsgSpace(16))}
+	t := &tap{fd: fd, buf: make([]byte, snapBytes), oob: make([]byte, unix.CmsgSpace(16))}
 	if err := t.configure(dev.Index); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("tap on %s: %w", device, err)
@@ -67,7 +65,7 @@ func bigEndian(v uint16) uint16 { return v<<8 | v>>8 }
 func (t *tap) aim(bounces []netip.Addr) error { return t.filter(bounces) }
 
 func (t *tap) filter(bounces []netip.Addr) error {
-	raw, err := holeFilter(bounces, t.outgoing)
+	raw, err := holeFilter(bounces)
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,8 @@ const (
 	traceHeard = "update heard"
 	// traceDelivered is a host's SetTopology, from its call to its return.
 	traceDelivered = "topology set"
-	// traceHanded and traceLeft are the last packet that needed what had failed: as
-	// its stack handed it down, and as it left the uplink.
-	traceHanded = "last handed"
-	traceLeft   = "last left"
+	// traceLeft is the last packet that needed what had failed, as it left the uplink.
+	traceLeft = "last left"
 )
 
 // traceEvent is something that happened after a failure.
@@ -87,8 +85,8 @@ func writeTrace(w io.Writer, title string, since time.Time, events []traceEvent)
 }
 
 // lasts adds when each host's last packet went into the hole.
-func (t *trace) lasts(top *topology.Topology, what string, e *episode) {
+func (t *trace) lasts(top *topology.Topology, e *episode) {
 	for src, s := range e.lastOf {
-		t.add(traceEvent{At: s.at, Node: top.Node(src).Name, What: what, Of: fmt.Sprintf("to %s over %s", top.Node(s.Dst).Name, s.bounce)})
+		t.add(traceEvent{At: s.at, Node: top.Node(src).Name, What: traceLeft, Of: fmt.Sprintf("to %s over %s", top.Node(s.Dst).Name, s.bounce)})
 	}
 }

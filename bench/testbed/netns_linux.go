@@ -17,7 +17,7 @@ import (
 // The names of a lab host's devices.
 const (
 	Uplink = "p0"    // leads into the fabric
-	TUN    = "weft0" // an embedded stack's, or a gateway's
+	TUN    = "weft0" // a gateway's
 )
 
 // namespaces is a lab of network namespaces.

@@ -67,9 +67,8 @@ switch or a link below one fails, is healed, and is used again. It needs root.
 
 Measured is the time from just before the failure to the last packet that left a
 host for a path that needs what has failed: by packet sockets at the uplinks, with
-the kernel's timestamps. So what waited in the host's own queue counts. "Handed"
-is the same at the stack's device, before that queue. Probes and updates do not
-count. With --load below 1 no queue stands.
+the kernel's timestamps. So what waited in the host's own queue counts. Probes and
+updates do not count. With --load below 1 no queue stands.
 
 "Paused" are failures within 50 ms of which a processor ran nothing at all for 5 ms
 or longer: what lies below a virtual machine may stop it. "The others" are all but

@@ -17,7 +17,7 @@ func commandLine() string { return strings.Join(append([]string{"weft"}, os.Args
 
 // failoverRows are the rows of the table, its head first.
 func failoverRows(results []failover.Result) [][]string {
-	rows := [][]string{{"failure", "agents", "repetitions", "p50 ms", "p99 ms", "paused", "p99 of the others", "handed p50", "p99", "not closed", "lost", "stuck",
+	rows := [][]string{{"failure", "agents", "repetitions", "p50 ms", "p99 ms", "paused", "p99 of the others", "not closed", "lost", "stuck",
 		"others kept", "restored p50 ms", "p99", "Mbit/s before", "during", "after", "idle %"}}
 	for _, r := range results {
 		paused, steady := "?", "?"
@@ -25,7 +25,7 @@ func failoverRows(results []failover.Result) [][]string {
 			paused, steady = fmt.Sprint(r.Paused), fmt.Sprintf("%.1f", r.SteadyP99)
 		}
 		rows = append(rows, []string{r.Kind, fmt.Sprint(r.Agents), fmt.Sprint(r.Repetitions),
-			fmt.Sprintf("%.1f", r.P50), fmt.Sprintf("%.1f", r.P99), paused, steady, fmt.Sprintf("%.1f", r.HandedP50), fmt.Sprintf("%.1f", r.HandedP99),
+			fmt.Sprintf("%.1f", r.P50), fmt.Sprintf("%.1f", r.P99), paused, steady,
 			fmt.Sprint(r.NotClosed), fmt.Sprint(r.LostConnections), fmt.Sprint(r.StuckConnections),
 			fmt.Sprintf("%d of %d", r.OthersKept, r.OthersExpected),
 			fmt.Sprintf("%.0f", r.RestoredP50), fmt.Sprintf("%.0f", r.RestoredP99),
