@@ -328,36 +328,49 @@ func TestOrder_equalsItsModel(t *testing.T) {
 // while, but one that was not.
 func TestOrder_floodOfFlows(t *testing.T) {
 	o := newOrderTest(t)
-	flow := func(packets int) *flowcell.FiveTuple {
-		s := orderSegment{port: uint16(9000 + packets), payload: 100}
-		for range packets {
-			o.arrive(t, s.bytes())
-			s.seq += 100
-		}
-		return s.tuple()
-	}
 	for packets, stays := range map[int]bool{2: false, 70: true} {
-		tuple := flow(packets)
-		key := keyOf(tuple)
-		bucket := key.bucket(o.order.seed)
-		forged := orderSegment{payload: 2}.bytes()
-		frame := slices.Concat(o.out.Far, o.out.Own, []byte{0x08, 0x00}, forged)
-		for i, sent := uint32(0), 0; sent < 10; i++ {
-			ip := frame[14:]
-			binary.BigEndian.PutUint32(ip[12:], 0x0b000000+i)
-			other := key
-			copy(other.src[12:], ip[12:16])
-			copy(other.ports[:], ip[20:24])
-			if other.bucket(o.order.seed) != bucket {
-				continue
+		// A flow is kept only while it is in use: a machine that pauses shows nothing.
+		kerneltest.Within(t, kerneltest.Patience, "a flood that no pause interrupts", func() bool {
+			s := orderSegment{port: uint16(rand.Uint32()), payload: 100}
+			flood := o.ofOneBucket(keyOf(s.tuple()), 10)
+			for range packets {
+				o.arrive(t, s.bytes())
+				s.seq += 100
 			}
-			sent++
-			ip[10], ip[11] = 0, 0
-			binary.BigEndian.PutUint16(ip[10:], ^kerneltest.OnesSum(ip[:20]))
-			o.arrive(t, ip)
-		}
-		if _, ok := o.order.Find(tuple); ok != stays {
-			t.Errorf("a flow of %d packets is known: %v", packets, ok)
-		}
+			began := time.Now()
+			for _, ip := range flood {
+				o.arrive(t, ip)
+			}
+			_, ok := o.order.Find(s.tuple())
+			if time.Since(began) > orderIdle/2 {
+				return false
+			}
+			if ok != stays {
+				t.Errorf("a flow of %d packets is known: %v", packets, ok)
+			}
+			return true
+		})
 	}
+}
+
+// orderIdle is IDLE of order.c.
+const orderIdle = 200 * time.Millisecond
+
+// ofOneBucket returns packets of n other flows that have a flow's bucket.
+func (o *orderTest) ofOneBucket(key orderKey, n int) (flood [][]byte) {
+	bucket := key.bucket(o.order.seed)
+	forged := orderSegment{payload: 2}.bytes()
+	for i := uint32(0); len(flood) < n; i++ {
+		ip := slices.Clone(forged)
+		binary.BigEndian.PutUint32(ip[12:], 0x0b000000+i)
+		copy(key.src[12:], ip[12:16])
+		copy(key.ports[:], ip[20:24])
+		if key.bucket(o.order.seed) != bucket {
+			continue
+		}
+		ip[10], ip[11] = 0, 0
+		binary.BigEndian.PutUint16(ip[10:], ^kerneltest.OnesSum(ip[:20]))
+		flood = append(flood, ip)
+	}
+	return flood
 }
