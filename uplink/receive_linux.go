@@ -54,18 +54,15 @@ func (d *Device) attend(ctx context.Context) {
 }
 
 func (d *Device) attendOnce() {
-	d.changing.Lock()
+	for _, p := range d.programs() {
+		_ = p.Beat() // fails only when closed
+	}
+	if !d.changing.TryLock() {
+		return // another program is on its way, which may take longer than their patience
+	}
 	defer d.changing.Unlock()
 	var wrong error
-	var all []program
-	if s := d.spray.Load(); s != nil {
-		all = append(all, s)
-	}
-	if d.steer != nil {
-		all = append(all, d.steer)
-	}
-	for _, p := range all {
-		_ = p.Beat() // fails only when closed
+	for _, p := range d.programs() {
 		did, err := p.Repair()
 		d.repairs.Add(uint64(len(did)))
 		for _, what := range did {
@@ -86,6 +83,17 @@ func (d *Device) attendOnce() {
 	if was == nil || *was != why {
 		d.log.Error("trouble", "why", why)
 	}
+}
+
+// programs lists those at the uplink.
+func (d *Device) programs() (all []program) {
+	if s := d.spray.Load(); s != nil {
+		all = append(all, s)
+	}
+	if d.steer != nil {
+		all = append(all, d.steer)
+	}
+	return all
 }
 
 // program is one at the uplink.

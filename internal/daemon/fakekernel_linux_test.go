@@ -43,6 +43,7 @@ type fakeKernel struct {
 
 	foreign   []hostprog.ForeignProgram
 	program   *fakeProgram // attached
+	unleased  int          // calls while the program waits for the daemon
 	receivers []*fakeReceiver
 	followers []*fakeFollower
 	samplers  []*fakeSampler
@@ -51,6 +52,10 @@ type fakeKernel struct {
 var errRefused = errors.New("the kernel refuses")
 
 func (k *fakeKernel) fails() error {
+	// Any call may wait for others for longer than a program waits for the daemon.
+	if k.program != nil && k.program.lives && !k.program.leased {
+		k.unleased++
+	}
 	if k.random.Float64() < k.refuse {
 		return errRefused
 	}
@@ -202,8 +207,9 @@ func (s fakeSetup) Restore() error {
 }
 
 type fakeProgram struct {
-	beats    int
 	k        *fakeKernel
+	lives    bool // it was told that the daemon does
+	leased   bool // and is busy
 	config   hostprog.SprayConfig
 	topology *topology.Topology
 	six      *topology.Topology
@@ -289,7 +295,12 @@ func carriages(t *topology.Topology) (none, all *liveness.Carriage) {
 	return none, all
 }
 func (p *fakeProgram) Beat() error {
-	p.beats++
+	p.lives, p.leased = true, false
+	return nil
+}
+
+func (p *fakeProgram) Lease(time.Duration) error {
+	p.lives, p.leased = true, true
 	return nil
 }
 
@@ -493,6 +504,9 @@ func (k *fakeKernel) miscarries(d *daemon) string {
 // in nothing.
 func (k *fakeKernel) wrong(d *daemon) string {
 	s := d.snapshot()
+	if k.unleased > 0 {
+		return fmt.Sprintf("%d calls of the kernel that may outlast the program's patience", k.unleased)
+	}
 	if !d.working {
 		if s.State != StateAway || k.plan != nil || k.diverted || k.program != nil || len(k.receivers)+len(k.samplers)+len(k.followers) > 0 {
 			return fmt.Sprintf("state %q, but left behind: plan %v, diverted %v, program %v, %d receivers, %d samplers, %d followers",

@@ -14,8 +14,7 @@ import (
 
 // hear has packets go by the latest news.
 func (d *daemon) hear(ctx context.Context) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.event()()
 	if !d.working {
 		return
 	}

@@ -23,8 +23,7 @@ func (d *daemon) learned() <-chan struct{} {
 // what they told before holds, and probes find out the rest. Each family keeps its fabric
 // while nothing of it is new.
 func (d *daemon) relearn(now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.event()()
 	d.tellDoubts()
 	if !d.working {
 		d.trouble.sooner()
@@ -71,8 +70,7 @@ func (d *daemon) tellDoubts() {
 
 // grow takes over a fabric that has grown, when it is due.
 func (d *daemon) grow(ctx context.Context, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.event()()
 	if !d.working {
 		return
 	}

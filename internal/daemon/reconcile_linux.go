@@ -41,8 +41,7 @@ const (
 // reconcile compares what weft owns with what is there, and mends the differences. Where it
 // cannot, it takes weft out of the way.
 func (d *daemon) reconcile(ctx context.Context, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.event()()
 	if !d.working {
 		d.comeBack(ctx, now)
 		return
@@ -152,8 +151,7 @@ func (d *daemon) changeSetUp(from, to hostsetup.Plan) error {
 
 // glance mends what the kernel does not tell of, which is cheap to look at.
 func (d *daemon) glance(now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.event()()
 	if !d.working {
 		return
 	}

@@ -23,8 +23,7 @@ func (d *daemon) reload(ctx context.Context) (string, error) {
 // change applies a configuration, all of it or nothing. If it cannot bring back the old
 // state either, weft gets out of the way, and tries again by itself.
 func (d *daemon) change(ctx context.Context, next *Config) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.event()()
 	if err := d.config.canBecome(next); err != nil {
 		return err
 	}
@@ -141,7 +140,7 @@ func (c *change) add(do, undo func() error) { c.steps = append(c.steps, step{do:
 // carryOut does all steps, or undoes those that it did.
 func (c *change) carryOut() error {
 	for i, s := range c.steps {
-		c.beatNow() // all steps together may take longer than the program's patience
+		c.lease() // an earlier one may have brought another program
 		err := s.do()
 		if err == nil {
 			continue

@@ -21,6 +21,9 @@ const (
 	// settle is the least time between two comparisons of everything while the kernel
 	// reports one change after the other.
 	settle = 20 * time.Millisecond
+	// eventLease is how long an event may take without packets going plain for it: the
+	// kernel makes those wait who change devices and routes, for each other.
+	eventLease = 5 * time.Second
 )
 
 // Run is weft host: it sets the machine up as a configuration file says and carries its
@@ -120,7 +123,6 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 				looked = time.Now()
 			}
 		case <-every.C:
-			d.beat()
 			d.grow(ctx, time.Now())
 			if now := time.Now(); dirty || d.overdue(now) || now.Sub(looked) >= retryAfter {
 				dirty = false
@@ -160,22 +162,27 @@ func (d *daemon) receiverDone() <-chan struct{} {
 // receiverEnded takes weft out of the way after its dataplane has failed, for instance
 // because the TUN was removed.
 func (d *daemon) receiverEnded() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.event()()
 	d.takeAway(fmt.Sprintf("what moves packets has ended: %v", d.receiver.Err()))
 }
 
-// beat confirms to the program at the uplink that somebody watches over its paths.
-func (d *daemon) beat() {
+// event begins one of the owner's events and returns what ends it. Before and after, it
+// confirms to the program at the uplink that somebody watches over its paths.
+func (d *daemon) event() (end func()) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.beatNow()
+	d.lease()
+	return func() {
+		if d.spray != nil && d.working {
+			d.spray.Beat()
+		}
+		d.mu.Unlock()
+	}
 }
 
-// beatNow is beat with the lock held.
-func (d *daemon) beatNow() {
+// lease has the program at the uplink wait for the end of an event.
+func (d *daemon) lease() {
 	if d.spray != nil && d.working {
-		d.spray.Beat()
+		d.spray.Lease(eventLease)
 	}
 }
 

@@ -95,10 +95,10 @@ func TestSpray_plainEndsFlowcells(t *testing.T) {
 }
 
 // A program that begins with what another one carried encapsulates its first packet, before
-// anybody beats.
+// anybody beats: attaching may take longer than its patience.
 func TestSpray_startsCarried(t *testing.T) {
 	u := newUplinkTest(t)
-	u.cfg.Patience, u.cfg.StartPlain = time.Hour, true
+	u.cfg.Patience, u.cfg.StartPlain = time.Millisecond, true
 	u.cfg.StartCarried = func(netip.Prefix) bool { return true }
 	u.attach(t)
 	if !u.sprays(t) {
@@ -145,6 +145,13 @@ func TestSpray_failsOpen(t *testing.T) {
 		}
 		return u.sprays(t)
 	})
+	if err := u.spray.Lease(kerneltest.Patience); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if !u.sprays(t) {
+		t.Error("not sprayed during a lease")
+	}
 	// Beat does not wait for who holds the Spray.
 	u.spray.mu.Lock()
 	err := u.spray.Beat()

@@ -116,7 +116,12 @@ func (p *program) do(f func() error) error {
 // paths current, or reads packets. Call it at least four times within the program's
 // patience (SprayConfig.Patience, SteerPatience, DetourConfig.Patience). It waits for no
 // other method, and makes no system call that needs privileges.
-func (p *program) Beat() error { return p.heart.beat(p.kind.closed) }
+func (p *program) Beat() error { return p.heart.beat(0, p.kind.closed) }
+
+// Lease is Beat of a process that is about to be busy: the patience begins in d, or with the
+// next Beat. Unlike Beat, it is for work that ends, such as a change of the kernel's settings,
+// which may wait for others.
+func (p *program) Lease(d time.Duration) error { return p.heart.beat(d, p.kind.closed) }
 
 // Repair checks that the program is at its device, that it comes before those of others,
 // and that the device's settings are right. It restores what differs and returns a

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/netip"
+	"time"
 
 	"weft/internal/kernel"
 	"weft/topology"
@@ -81,8 +82,16 @@ func (o *Spray) attach(cfg SprayConfig) error {
 			return err
 		}
 	}
+	if cfg.StartCarried != nil { // the first packet is not to wait for a Beat
+		if err := o.Lease(attachLease); err != nil {
+			return err
+		}
+	}
 	return o.attachWith(cfg.settings())
 }
+
+// attachLease is how long attaching may wait for others who change the machine's devices.
+const attachLease = 5 * time.Second
 
 // settings are those that the uplink must have.
 func (c SprayConfig) settings() (w kernel.Wanted) {
@@ -165,11 +174,6 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active}
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err
-	}
-	if cfg.StartCarried != nil { // the first packet is not to wait for a Beat
-		if err := o.heart.beat(errSprayClosed); err != nil {
-			return err
-		}
 	}
 	if err := o.loadTwins(spec, map[string]*ebpf.Map{
 		sprayMapOwn: objects.Own, sprayMapOwn6: objects.Own6, sprayMapRacks: objects.Racks, sprayMapRacks6: objects.Racks6,
