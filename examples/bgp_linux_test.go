@@ -172,12 +172,13 @@ func TestBGP(t *testing.T) {
 		until("proved", six, even)
 	}
 	// Where nothing comes back by outer headers of IPv6, IPv6 goes plain, and IPv4 as before.
-	id, _ := s.graph.ByName("h1-1")
+	// The hole is in its leaf: what a Host sends does not pass its own kernel's routes.
+	id, _ := s.graph.ByName("leaf1")
 	holes := func(change string) {
 		t.Helper()
 		for a := range spines {
 			if a.Is6() {
-				if out, err := exec.Command("ip", "-n", s.Namespace(topology.NodeID(id)), "-6", "route", change, "blackhole", a.String()).CombinedOutput(); err != nil {
+				if out, err := exec.Command("ip", "-n", s.Namespace(topology.NodeID(id)), "-6", "route", change, "blackhole", a.String(), "metric", "1").CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)
 				}
 			}
