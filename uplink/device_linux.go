@@ -178,7 +178,7 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 	defer d.changing.Unlock()
 	config := s.config
 	config.Topology, config.Self, config.StartPlain = t, self, d.watched // until the Host has proved it
-	config.StartCarried = func(netip.Prefix) bool { return !d.watched }
+	config.StartCarried = func(netip.Prefix) bool { return !d.watched }  // its first packet waits for no Beat
 	spray, err := s.Replace(config)
 	if err != nil {
 		return err

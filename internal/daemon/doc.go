@@ -22,6 +22,7 @@
 //     and a dataplane that ended.
 //   - Heartbeats: the goroutines that move packets beat for themselves, the owner beats for
 //     the program at the uplink. A program whose beat is late leaves packets to the kernel.
+//     During an event it waits for longer (hostprog.Spray.Lease).
 //   - Racks to which no carrier is proved get plain packets. The daemon uses the first
 //     encapsulation of the list that works anywhere.
 //

@@ -299,7 +299,7 @@ func (p *fakeProgram) Beat() error {
 	return nil
 }
 
-func (p *fakeProgram) Lease(time.Duration) error {
+func (p *fakeProgram) Lease() error {
 	p.lives, p.leased = true, true
 	return nil
 }

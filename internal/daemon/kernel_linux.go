@@ -63,7 +63,7 @@ type sprayer interface {
 	SetPlain(func(rack netip.Prefix) bool) error
 	Repair() ([]string, error)
 	Beat() error
-	Lease(time.Duration) error
+	Lease() error
 	Close() error
 }
 

@@ -21,9 +21,6 @@ const (
 	// settle is the least time between two comparisons of everything while the kernel
 	// reports one change after the other.
 	settle = 20 * time.Millisecond
-	// eventLease is how long an event may take without packets going plain for it: the
-	// kernel makes those wait who change devices and routes, for each other.
-	eventLease = 5 * time.Second
 )
 
 // Run is weft host: it sets the machine up as a configuration file says and carries its
@@ -179,10 +176,11 @@ func (d *daemon) event() (end func()) {
 	}
 }
 
-// lease has the program at the uplink wait for the end of an event.
+// lease has the program at the uplink wait for the end of an event: the kernel may make
+// changes of devices and routes wait for those of others.
 func (d *daemon) lease() {
 	if d.spray != nil && d.working {
-		d.spray.Lease(eventLease)
+		d.spray.Lease()
 	}
 }
 

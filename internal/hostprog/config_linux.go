@@ -72,7 +72,7 @@ type SprayConfig struct {
 	// Patience is how long after the last Beat packets are still encapsulated, at most an
 	// hour. Later, and before the first Beat, they go plain. So a process that is dead or
 	// hangs does not steer packets into paths that have failed since. 0: for ever.
-	// Where StartCarried is not nil, attaching is the first Beat, and a Lease of seconds.
+	// Where StartCarried is not nil, attaching is the first Beat, and a Lease.
 	Patience time.Duration
 }
 

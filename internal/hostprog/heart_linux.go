@@ -17,14 +17,14 @@ type heart struct {
 	memory *ebpf.Variable // nil: closed
 }
 
-// beat writes the time, as it will be in d, to memory that is shared with the program. No
-// system call is made that a process without privileges might be refused.
+// beat writes the time to memory that is shared with the program: now, or that in d. It makes
+// no system call that a process without privileges might be refused.
 func (h *heart) beat(d time.Duration, closed error) error {
 	now, err := kernel.Monotonic()
 	if err != nil {
 		return err
 	}
-	return h.set(now+uint64(max(0, d)), closed)
+	return h.set(now+uint64(d), closed)
 }
 
 func (h *heart) set(at uint64, closed error) error {

@@ -353,7 +353,7 @@ func TestOrder_floodOfFlows(t *testing.T) {
 	}
 }
 
-// orderIdle is IDLE of order.c.
+// orderIdle is a little less than IDLE of order.c.
 const orderIdle = 200 * time.Millisecond
 
 // ofOneBucket returns packets of n other flows that have a flow's bucket.

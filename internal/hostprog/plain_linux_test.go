@@ -145,7 +145,7 @@ func TestSpray_failsOpen(t *testing.T) {
 		}
 		return u.sprays(t)
 	})
-	if err := u.spray.Lease(kerneltest.Patience); err != nil {
+	if err := u.spray.Lease(); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(300 * time.Millisecond)

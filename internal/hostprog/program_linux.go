@@ -118,11 +118,6 @@ func (p *program) do(f func() error) error {
 // other method, and makes no system call that needs privileges.
 func (p *program) Beat() error { return p.heart.beat(0, p.kind.closed) }
 
-// Lease is Beat of a process that is about to be busy: the patience begins in d, or with the
-// next Beat. Unlike Beat, it is for work that ends, such as a change of the kernel's settings,
-// which may wait for others.
-func (p *program) Lease(d time.Duration) error { return p.heart.beat(d, p.kind.closed) }
-
 // Repair checks that the program is at its device, that it comes before those of others,
 // and that the device's settings are right. It restores what differs and returns a
 // sentence for each repair. Call it often: if nothing differs it costs some 30 µs, with

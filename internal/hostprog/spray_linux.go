@@ -83,15 +83,16 @@ func (o *Spray) attach(cfg SprayConfig) error {
 		}
 	}
 	if cfg.StartCarried != nil { // the first packet is not to wait for a Beat
-		if err := o.Lease(attachLease); err != nil {
+		if err := o.Lease(); err != nil {
 			return err
 		}
 	}
 	return o.attachWith(cfg.settings())
 }
 
-// attachLease is how long attaching may wait for others who change the machine's devices.
-const attachLease = 5 * time.Second
+// Lease is Beat of a process that is about to be busy, for instance with a change of devices
+// that has to wait for others: Patience begins in five seconds, or with the next Beat.
+func (o *Spray) Lease() error { return o.heart.beat(5*time.Second, errSprayClosed) }
 
 // settings are those that the uplink must have.
 func (c SprayConfig) settings() (w kernel.Wanted) {
