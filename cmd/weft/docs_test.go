@@ -179,6 +179,19 @@ func TestGuides_linksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// README and ARCHITECTURE are short enough to be read. What is made of punctuation alone, such as
+// a table's rules and a diagram's lines, is not a word.
+func TestGuides_areShort(t *testing.T) {
+	word := regexp.MustCompile(`\S*[\pL\pN]\S*`)
+	pages := guides(t)
+	for name, most := range map[string]int{"../../README.md": 1300, "../../ARCHITECTURE.md": 1800} {
+		n := len(word.FindAllString(pages[name], -1))
+		if n > most || n < most/4 {
+			t.Errorf("%s has %d words; it should have at most %d", filepath.Base(name), n, most)
+		}
+	}
+}
+
 // figure is a number that has been measured: one with a decimal point.
 var (
 	figure = regexp.MustCompile(`\b\d+\.\d+\b`)
