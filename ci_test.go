@@ -294,6 +294,18 @@ func TestAgain_repeatsUnderLoadAndPrintsTheLedgersLine(t *testing.T) {
 	}
 }
 
+// What has failed as an ordinary user may pass as root.
+func TestAgain_repeatsAsTheSameUser(t *testing.T) {
+	by := filepath.Join(t.TempDir(), "by")
+	if err := os.WriteFile(by, []byte("#!/bin/sh\necho by >>\"$NOTES\"\nexec \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, notes, ok := again(t, failedLog, "", "", "-race", "-short", "-exec", by)
+	if !ok || strings.Count(notes, "by\nrun -test.timeout=10m -test.run ^(TestLater)$ -test.short\n") != 7 || !strings.Contains(notes, "go test -race -c -o ") {
+		t.Fatalf("passed %v:\n%s%s", ok, out, notes)
+	}
+}
+
 func TestAgain_failsIfAnyRepetitionFails(t *testing.T) {
 	for _, at := range []string{"1", "7"} {
 		if out, notes, ok := again(t, failedLog, "", at); ok || !strings.Contains(out, "failed again, repetition "+at) {

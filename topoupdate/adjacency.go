@@ -36,16 +36,17 @@ type adjacency struct {
 	// deadline is when the attempt ends unless something is heard; never if there is no
 	// neighbour in it.
 	deadline time.Duration
-	detect   time.Duration // how long the neighbour may be silent
+	detect   time.Duration // how long the neighbour may be silent, as agreed
+	patience patience      // how much longer
 	excused  time.Duration // added to the deadline since it was last heard
 }
 
 // excuse gives the neighbour more time because this switch is itself late and may not have
 // heard it. The time is bounded, or a switch that is always late would never find a
 // neighbour dead.
-func (a *adjacency) excuse(late time.Duration) {
+func (a *adjacency) excuse(late, now time.Duration) {
 	if a.deadline != never {
-		more := min(late, 2*a.detect-a.excused)
+		more := min(late, 2*a.patience.of(a.detect, now)-a.excused)
 		a.deadline += more
 		a.excused += more
 	}
@@ -73,6 +74,9 @@ func (a *adjacency) verdict(alive bool, why string, now time.Duration) {
 func (a *adjacency) expire(next func() uint64, now time.Duration) bool {
 	if now < a.deadline {
 		return false
+	}
+	if a.alive {
+		a.patience.silent(now)
 	}
 	why := whyTimeout
 	switch {
@@ -112,7 +116,7 @@ func (a *adjacency) admit(h *header, now time.Duration) (up bool) {
 	if h.session != a.theirs {
 		if a.alive && (a.proven || a.deadline == never) {
 			// A neighbour that starts, or starts anew, is given time to hear us, once.
-			a.deadline = now + a.detect
+			a.deadline = now + a.patience.of(a.detect, now)
 		}
 		a.theirs = h.session
 		a.window = replayWindow{}
@@ -122,13 +126,16 @@ func (a *adjacency) admit(h *header, now time.Duration) (up bool) {
 	a.spoken, a.excused = true, 0
 	if h.heard != a.mine {
 		if !a.alive {
-			a.deadline = now + a.detect
+			a.deadline = now + a.patience.of(a.detect, now)
 		}
 		return false
 	}
 	up = !a.proven
 	a.proven = true
-	a.deadline = now + a.detect
+	if up {
+		a.patience.proved(a.detect, now)
+	}
+	a.deadline = now + a.patience.of(a.detect, now)
 	a.verdict(true, whyUp, now)
 	return up
 }
@@ -141,13 +148,13 @@ func (a *adjacency) hello(h *header, m hello, multiplier int, next func() uint64
 		if a.alive && m.down {
 			theirs, window := a.theirs, a.window
 			a.lose(whyDeaf, next(), now)
-			a.theirs, a.window, a.deadline = theirs, window, now+a.detect
+			a.theirs, a.window, a.deadline = theirs, window, now+a.patience.of(a.detect, now)
 		}
 	case m.leaving:
 		a.lose(whyLeft, next(), now)
 		a.spoken = false
 		a.verdict(true, whyLeft, now)
 	default:
-		a.deadline = now + a.detect
+		a.deadline = now + a.patience.of(a.detect, now)
 	}
 }

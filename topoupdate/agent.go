@@ -201,7 +201,7 @@ func (a *Agent) excuse() {
 	}
 	a.stats.Late++
 	for i := range a.ports {
-		a.ports[i].adj.excuse(late)
+		a.ports[i].adj.excuse(late, a.now)
 	}
 }
 

@@ -33,7 +33,7 @@
 // # Neighbours
 //
 // Only switches exchange hellos. A link is dead when nothing was heard for multiplier ×
-// interval. It is dead at once when its carrier goes or the neighbour says that it hears
+// interval, or for longer where that was a mistake before (see patience). It is dead at once when its carrier goes or the neighbour says that it hears
 // nothing. So a link that is deaf in one direction is down at both ends. A link to a
 // switch that has never sent a message is judged by its carrier (unless
 // AgentConfig.Require), so that agents can be introduced switch by switch. A new

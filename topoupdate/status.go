@@ -42,6 +42,9 @@ type Neighbour struct {
 	Up      bool          // as reported to the fabric
 	UpAt    time.Duration // when it will be reported up if it keeps working; 0: no delay
 	Queued  int           // entries that wait to be sent
+	// Mistakes are the times that the neighbour was taken for dead and was only late. It is
+	// given more time for a minute.
+	Mistakes uint64
 }
 
 // Neighbours returns the state of all ports in their order.
@@ -52,7 +55,7 @@ func (a *Agent) Neighbours() []Neighbour {
 		n := Neighbour{
 			Port: p.Index, Node: p.Peer, Carrier: p.carrier,
 			Hears: p.adj.proven, Alive: p.works(), Why: p.adj.why, Since: p.adj.since,
-			Up: !p.link.down,
+			Up: !p.link.down, Mistakes: p.adj.patience.mistakes,
 		}
 		if t := p.link.next(); t != never {
 			n.UpAt = t

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"weft/lab"
 	"weft/link"
 	"weft/stack"
 	"weft/topology"
@@ -54,44 +53,6 @@ func TestGRPC_inMemory(t *testing.T) {
 		}
 		defer h.Close()
 		hosts = append(hosts, h)
-	}
-	checkOver(t, hosts[0], hosts[1])
-}
-
-func TestGRPC_overAFabric(t *testing.T) {
-	if err := lab.CanBuild(); err != nil {
-		t.Skipf("builds a lab of network namespaces: %v", err)
-	}
-	top, err := topology.Parse(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lab, err := lab.Hold(context.Background(), lab.Config{
-		Name: "exgrpc", Topology: top, Unlimited: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := lab.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	var hosts []*stack.Host
-	for _, name := range []string{"h0.0.2", "h3.1.3"} {
-		n, err := top.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = lab.Do(n.ID, func() error {
-			h, err := open(spec, top.EmbeddedAddr(n.ID).String(), "presto")
-			hosts = append(hosts, h)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer hosts[len(hosts)-1].Close()
 	}
 	checkOver(t, hosts[0], hosts[1])
 }

@@ -43,7 +43,8 @@ type state struct {
 	doubts  []string // about what switches tell, as were logged
 	place   place
 	setup   hostSetup
-	parts   // nothing while weft is out of the way
+	parts                       // nothing while weft is out of the way
+	counted hostprog.SprayStats // by programs that are no more
 	status  io.Closer
 	reloads int
 	repairs service.Repairs
@@ -234,7 +235,7 @@ func (d *daemon) takeDown(drain time.Duration) error {
 		try(d.receiver.Close)
 	}
 	if d.spray != nil {
-		try(d.spray.Close)
+		try(func() error { return d.retire(d.spray) })
 	}
 	d.parts = parts{}
 	return errors.Join(errs...)

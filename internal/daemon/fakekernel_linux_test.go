@@ -304,6 +304,11 @@ func (p *fakeProgram) Lease() error {
 	return nil
 }
 
+// Stats has seen one packet, so that the programs of a daemon can be counted.
+func (p *fakeProgram) Stats() (hostprog.SprayStats, error) {
+	return hostprog.SprayStats{Seen: 1}, nil
+}
+
 func (p *fakeProgram) Foreign() ([]hostprog.ForeignProgram, error) { return p.k.foreign, nil }
 
 func (p *fakeProgram) Repair() ([]string, error) {

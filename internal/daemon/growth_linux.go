@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+
+	"weft/internal/hostprog"
 )
 
 // growTo takes over a fabric that has grown, or of which only one family has. What is proved
@@ -101,14 +103,36 @@ func (c *change) growProgram() {
 				return errors.Join(err, err2)
 			}
 			d.spray = again
-			return errors.Join(err, fresh.Close(), former.Close(), d.sample(c.old, four.topology))
+			return errors.Join(err, d.retire(fresh), d.retire(former), d.sample(c.old, four.topology))
 		},
 		done: func() {
-			if err := former.Close(); err != nil {
+			if err := d.retire(former); err != nil {
 				d.log.Printf("the former program at %s: %v", d.place.uplink.Name, err)
 			}
 		},
 	})
+}
+
+// retire closes a program. What it has counted stays counted. If that cannot be read, it is no
+// reason to undo anything.
+func (d *daemon) retire(s sprayer) error {
+	if o, ok := s.(counter); ok {
+		if last, err := o.Stats(); err == nil {
+			d.counted = last.Plus(d.counted)
+		}
+	}
+	return s.Close()
+}
+
+// counter is a sprayer that counts.
+type counter interface {
+	Stats() (hostprog.SprayStats, error)
+}
+
+// sprayed is what the program at the uplinks has counted, and those before it.
+func (d *daemon) sprayed(by counter) (hostprog.SprayStats, error) {
+	s, err := by.Stats()
+	return s.Plus(d.counted), err
 }
 
 // attachGrown is attach of a program that begins with what is known of the fabrics.

@@ -219,6 +219,9 @@ func TestLearn_growthLeavesTheRestAlone(t *testing.T) {
 	if n := w.d.config.fabricName(); n != "bgp (4 racks, 3 bouncing switches)" {
 		t.Errorf("the fabric is %s", n)
 	}
+	if s, err := w.d.sprayed(w.program); err != nil || s.Seen != 2 {
+		t.Errorf("two programs have seen a packet each, and the status says %d, %v", s.Seen, err)
+	}
 	four, receiver := w.d.topology, w.receivers[0].topology
 	l.six = leafSpineTo(t, "2001:db8::2", 5, 3)
 	grow("IPv6 alone is new")

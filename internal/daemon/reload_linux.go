@@ -197,10 +197,10 @@ func (c *change) replaceProgram(t *topology.Topology) {
 				return errors.Join(err, err2)
 			}
 			d.spray = again
-			return errors.Join(err, fresh.Close(), former.Close(), d.carry(c.old, again, before, d.carriage, d.six), d.sample(c.old, before))
+			return errors.Join(err, d.retire(fresh), d.retire(former), d.carry(c.old, again, before, d.carriage, d.six), d.sample(c.old, before))
 		},
 		done: func() {
-			if err := former.Close(); err != nil {
+			if err := d.retire(former); err != nil {
 				d.log.Printf("the former program at %s: %v", d.place.uplink.Name, err)
 			}
 		},

@@ -49,7 +49,7 @@ type Status struct {
 	BGP       *learn.Status     `json:"bgp,omitempty"` // with topology: bgp
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Devices   map[string]Device `json:"devices,omitempty"`
-	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, since the program was attached last
+	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, of all programs since the start
 	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats
 	Order     any               `json:"order,omitempty"`     // hostprog.OrderStats
 	Dataplane any               `json:"dataplane,omitempty"` // dataplane.GatewayStats

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weft/encap"
-	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
 	"weft/liveness"
@@ -82,10 +81,8 @@ func (d *daemon) snapshot() Status {
 		s.Racks = d.rackStatus()
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
-	if o, ok := d.spray.(interface {
-		Stats() (hostprog.SprayStats, error)
-	}); ok {
-		s.Offload = orError(o.Stats())
+	if o, ok := d.spray.(counter); ok {
+		s.Offload = orError(d.sprayed(o))
 	}
 	if d.receiver != nil {
 		s.Devices, s.Steer, s.Order = d.receiver.devices(), d.receiver.steering(), d.receiver.ordering()

@@ -10,7 +10,7 @@ import (
 )
 
 // SprayStats counts the packets that left by an uplink since the program was attached,
-// those of IPv4 by outcome. A super-segment counts as its segments if it was
+// and those that programs counted before whose place it took (Plus): those of IPv4 by outcome. A super-segment counts as its segments if it was
 // encapsulated, otherwise as one.
 type SprayStats struct {
 	Seen         uint64 `json:"seen"` // of all protocols: each packet for which the program ran
@@ -42,6 +42,32 @@ type SprayStats struct {
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path of Choose; others took a random one
 
 	Bounces []BounceStats `json:"bounces"` // by address
+}
+
+// Plus returns s with what a program has counted that s has replaced. The program's bouncing
+// switches that s does not have are left out, so that what is kept does not grow.
+func (s SprayStats) Plus(replaced SprayStats) SprayStats {
+	for _, c := range []struct {
+		to   *uint64
+		more uint64
+	}{
+		{&s.Seen, replaced.Seen}, {&s.Encapsulated, replaced.Encapsulated}, {&s.Passed, replaced.Passed},
+		{&s.Plain, replaced.Plain}, {&s.Unattended, replaced.Unattended}, {&s.Refused, replaced.Refused},
+		{&s.NoPath, replaced.NoPath}, {&s.TooLong, replaced.TooLong}, {&s.Malformed, replaced.Malformed},
+		{&s.Broken, replaced.Broken}, {&s.Flows, replaced.Flows}, {&s.Flowcells, replaced.Flowcells}, {&s.Chosen, replaced.Chosen},
+	} {
+		*c.to += c.more
+	}
+	s.Bounces = slices.Clone(s.Bounces)
+	for i := range s.Bounces {
+		b := &s.Bounces[i]
+		at := slices.IndexFunc(replaced.Bounces, func(o BounceStats) bool { return o.Addr == b.Addr && o.Uplink == b.Uplink })
+		if at >= 0 {
+			o := replaced.Bounces[at]
+			b.Packets, b.Bytes, b.Flowcells = b.Packets+o.Packets, b.Bytes+o.Bytes, b.Flowcells+o.Flowcells
+		}
+	}
+	return s
 }
 
 // BounceStats is what was sent to one bouncing switch, or by labels through it.

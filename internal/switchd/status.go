@@ -68,6 +68,7 @@ type Neighbour struct {
 	Lost   uint64  `json:"not_sent,omitempty"` // messages that the device did not take
 	Got    uint64  `json:"received"`           // messages
 	Drops  uint64  `json:"dropped,omitempty"`  // by the kernel: TTL below 255, or no room
+	Late   uint64  `json:"late,omitempty"`     // times that it was taken for dead and was only late: it is given more time
 }
 
 // Entry is what a switch says about itself.
@@ -125,7 +126,7 @@ func (a *Agent) neighbour(n topoupdate.Neighbour, w wire.PortStats, now time.Dur
 	out := Neighbour{
 		Port: a.names[n.Port], Name: a.config.Topology.Node(n.Node).Name,
 		State: "up", Why: n.Why, Since: (now - n.Since).Seconds(), Hears: n.Hears, Queued: n.Queued,
-		Sent: w.Sent, Lost: w.SendErrors, Got: w.Received, Drops: w.Dropped,
+		Sent: w.Sent, Lost: w.SendErrors, Got: w.Received, Drops: w.Dropped, Late: n.Mistakes,
 	}
 	if n.Why == "" { // a server
 		out.Why, out.Since = "carrier", 0

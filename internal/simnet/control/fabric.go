@@ -52,6 +52,7 @@ type node struct {
 	listener *topoupdate.Listener
 	off      bool // the machine has no power: its links have no carrier
 	life     int
+	busy     time.Duration // until when it does not run
 	wake     time.Duration // when it is next due; what else is in the queue is void
 	boot     uint64        // of its last agent
 }
@@ -193,6 +194,26 @@ func (f *Fabric) Deafen(l topology.LinkID, atUpper, deaf bool) {
 	f.cables[l].deaf[end] = deaf
 }
 
+// Busy keeps a node's processor from it for a time. What comes for it waits.
+func (f *Fabric) Busy(id topology.NodeID, d time.Duration) {
+	f.stats.Faults++
+	f.nodes[id].busy = f.now + d
+}
+
+// later puts an event off until its node runs again. Messages come first: a node reads what
+// has come before it looks at the clock.
+func (f *Fabric) later(n *node, e *event) {
+	at := n.busy
+	if e.packet == nil {
+		if n.life != e.life || f.now != n.wake {
+			return
+		}
+		at++
+		n.wake = at
+	}
+	f.queue.Add(at, *e)
+}
+
 func (f *Fabric) carrier(l topology.LinkID) bool {
 	link := f.top.Link(l)
 	return !f.cables[l].cut && !f.nodes[link.A].off && !f.nodes[link.B].off
@@ -236,6 +257,10 @@ func (f *Fabric) Run(until time.Duration) {
 
 func (f *Fabric) step(e *event) {
 	n := &f.nodes[e.node]
+	if f.now < n.busy {
+		f.later(n, e)
+		return
+	}
 	if e.packet != nil {
 		if n.agent != nil && n.life == e.life && f.carrier(n.ports[e.port].Link) {
 			f.stats.Events++
