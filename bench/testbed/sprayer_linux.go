@@ -63,6 +63,7 @@ func (t *namespaces) startSprayer(row Row, n topology.Node) (*sprayer, error) {
 	if err != nil {
 		return nil, err
 	}
+	p = p.At(t.config.Policy.Rate(t.config.known().Slowest()))
 	s := &sprayer{bed: t, host: n, policy: p}
 	err = t.lab.Do(n.ID, func() error { return s.start(row.Gateway) })
 	if err != nil {
