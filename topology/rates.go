@@ -19,9 +19,9 @@ const (
 
 // rates are the links' rates in Mbit/s. They do not change.
 type rates struct {
-	layer [len(rateKeys)]float64 // 0: not given
-	link  map[LinkID]float64     // where it differs from its layer's
-	slowest float64 // of the links between switches, 0 if none of them has a rate
+	layer   [len(rateKeys)]float64 // 0: not given
+	link    map[LinkID]float64     // where it differs from its layer's
+	slowest float64                // of the links between switches, 0 if none of them has a rate
 	// uneven says that a link between switches differs from its layer's: then
 	// paths of a pair may differ.
 	uneven bool

@@ -91,8 +91,8 @@ func theKernel() kernel {
 	return kernel{
 		orders: hostprog.CanOrder,
 		learn:  learnBy,
-		find:  func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
-		look:  lookAround, reach: reachGateway,
+		find:   func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
+		look:   lookAround, reach: reachGateway,
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
 			s, err := hostsetup.Apply(p)
 			if err != nil {
