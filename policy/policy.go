@@ -16,6 +16,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -37,7 +38,11 @@ type Policy struct {
 	// Groups says that the packets of a flow keep to one group of symmetric
 	// paths. See Options.
 	Groups bool
+	// Adapts says that At fits the unit to the links. Before the first At it is that of links
+	// whose rate is not known.
+	Adapts bool
 
+	most    int      // bytes of a flowcell that At gives
 	heeding *heeding // what makes the selectors of a policy that is Heeding; else nil
 }
 
@@ -91,6 +96,7 @@ var table = []Policy{
 	row("drb", packet, drb.DigitReversal, "DRB §3.1.2"),
 	row("presto", cell64, drb.RoundRobin, "Luopan §2.1"),
 	row("flowcell-drb", cell64, drb.DigitReversal, "ours"),
+	row(Default, cell64, drb.DigitReversal, "ours").adapts(),
 	row("letflow", flowlet, drb.Random, "Luopan §6"),
 	row("rand", cell64, drb.Random, "Luopan §4.1"),
 	row("luopan", cell64, drb.Random, "Luopan §3").aware(Sampled),
@@ -107,15 +113,37 @@ func (p Policy) aware(a Awareness) Policy {
 	return p
 }
 
-// Default is the policy where none is named.
-const Default = "drb"
+func (p Policy) adapts() Policy {
+	p.Adapts, p.most = true, p.Unit.Bytes
+	return p
+}
+
+// Default is the policy where none is named. Its unit fits the links: see At.
+const Default = "auto"
+
+// At returns the policy for paths whose slowest link has a rate in bit/s, 0 if that is not
+// known. A policy that Adapts gets the unit of flowcell.UnitAt, with flowcells no larger than
+// Options.FlowcellBytes. Others are what they are.
+func (p Policy) At(rate float64) Policy {
+	if !p.Adapts {
+		return p
+	}
+	p.Unit = flowcell.UnitAt(rate)
+	p.Unit.Bytes = min(p.Unit.Bytes, p.most)
+	return p
+}
+
+// Rate returns the rate for At, in bit/s: of a fabric whose slowest link is known to have
+// so many Mbit/s, or the one that the options give if that is 0.
+func (o Options) Rate(slowest float64) float64 { return cmp.Or(slowest*1e6, o.LinkRateBits) }
 
 // Options adjust a policy. One set of them serves the whole table: an option that
 // does not concern a row's unit has no effect on it.
 type Options struct {
 	// FlowcellBytes is the most TCP payload that a flowcell holds, in bytes, from
 	// MinFlowcellBytes to MaxFlowcellBytes; 0 means 65,536 (Presto). Smaller flowcells
-	// spread more evenly, but more of them arrive out of order.
+	// spread more evenly, but more of them arrive out of order. Under auto it is the most
+	// that At gives them.
 	FlowcellBytes int
 	// FlowletGap is the pause that a flow must exceed for its next packet to
 	// begin a flowlet, from MinFlowletGap to MaxFlowletGap; 0 means 500 µs
@@ -129,8 +157,9 @@ type Options struct {
 	// follows the measured round trip (Luopan §5).
 	Expiry time.Duration
 	// LinkRateBits is the rate of the links between switches in bit/s, from
-	// MinLinkRateBits to MaxLinkRateBits; 0 means 10e9. Policies that go by what they
-	// have sent need it. It counts only where the topology gives no rate.
+	// MinLinkRateBits to MaxLinkRateBits; 0 means 10e9, and for auto that nobody knows.
+	// auto and policies that go by what they have sent need it. It counts only where the
+	// topology gives no rate.
 	LinkRateBits float64
 	// Tau is the time over which conga averages a link's rate (CONGA §3.2), from MinTau to
 	// MaxTau; 0 means 160 µs.
@@ -210,6 +239,9 @@ func New(name string, o Options) (Policy, error) {
 
 func (p *Policy) adjust(o Options) {
 	switch {
+	case p.Adapts && o.FlowcellBytes != 0:
+		p.most = o.FlowcellBytes
+		*p = p.At(0)
 	case p.Unit.Kind == flowcell.UnitFlowcell && o.FlowcellBytes != 0:
 		p.Unit.Bytes = o.FlowcellBytes
 	case p.Unit.Kind == flowcell.UnitFlowlet && o.FlowletGap != 0:

@@ -21,6 +21,7 @@ func TestNew_everyName(t *testing.T) {
 		row("drb", flowcell.Unit{}, drb.DigitReversal, "DRB §3.1.2"),
 		row("presto", cell, drb.RoundRobin, "Luopan §2.1"),
 		row("flowcell-drb", cell, drb.DigitReversal, "ours"),
+		{Name: "auto", Unit: cell, Rule: drb.DigitReversal, Source: "ours", Adapts: true, most: 65536},
 		row("letflow", flowlet, drb.Random, "Luopan §6"),
 		row("rand", cell, drb.Random, "Luopan §4.1"),
 		{Name: "luopan", Unit: cell, Rule: drb.Random, Aware: Sampled, Source: "Luopan §3"},
@@ -46,6 +47,9 @@ func TestNew_adjustsItsUnitOnly(t *testing.T) {
 		switch want.Unit.Kind {
 		case flowcell.UnitFlowcell:
 			want.Unit.Bytes = 10_000
+			if want.Adapts {
+				want.most = 10_000
+			}
 		case flowcell.UnitFlowlet:
 			want.Unit.Gap = time.Millisecond
 		}
@@ -188,6 +192,41 @@ func TestTable_unitsHaveTheirMeasure(t *testing.T) {
 		}
 		if !slices.Contains([]drb.Rule{drb.DigitReversal, drb.RoundRobin, drb.Random, drb.Hash}, p.Rule) {
 			t.Errorf("%s has no rule", name)
+		}
+	}
+}
+
+func TestAt_fitsTheUnit(t *testing.T) {
+	cell := func(bytes int) flowcell.Unit { return flowcell.Unit{Kind: flowcell.UnitFlowcell, Bytes: bytes} }
+	for _, c := range []struct {
+		options Options
+		slowest float64 // Mbit/s
+		want    flowcell.Unit
+	}{
+		{Options{}, 0, cell(65536)},
+		{Options{}, 250, flowcell.Unit{}},
+		{Options{}, 2000, cell(32768)},
+		{Options{}, 100_000, cell(65536)},
+		{Options{LinkRateBits: 250e6}, 0, flowcell.Unit{}},
+		{Options{LinkRateBits: 250e6}, 100_000, cell(65536)},
+		{Options{FlowcellBytes: 8192}, 250, flowcell.Unit{}},
+		{Options{FlowcellBytes: 8192}, 2000, cell(8192)},
+		{Options{FlowcellBytes: 8192}, 0, cell(8192)},
+		{Options{FlowcellBytes: 1 << 20}, 0, cell(65536)},
+	} {
+		p, err := New("auto", c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := p.At(c.options.Rate(c.slowest))
+		if at.Unit != c.want || at.Rule != drb.DigitReversal || at.Name != "auto" || at.At(1e6) != p.At(1e6) {
+			t.Errorf("%+v at %v Mbit/s: %+v, want units of %v", c.options, c.slowest, at, c.want)
+		}
+	}
+	for _, name := range Names() {
+		p, _ := New(name, Options{})
+		if at := p.At(1e6); (at == p) != (name != Default) || !at.AtUplink() && p.AtUplink() {
+			t.Errorf("%s at 1 Mbit/s: %+v", name, at)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestAtUplink_everyPolicy(t *testing.T) {
 	const reports, sent, pauses = "the reports of receivers", "what was sent by each path, and when", "the pauses of flows"
 	want := map[string]string{ // what the program lacks
-		"ecmp": "", "rb": "", "rrb": "", "drb": "", "presto": "", "flowcell-drb": "", "rand": "", "luopan": "",
+		"ecmp": "", "rb": "", "rrb": "", "drb": "", "presto": "", "flowcell-drb": "", "auto": "", "rand": "", "luopan": "",
 		"letflow": pauses, "conga": reports, "local": sent, "drill": sent, "reps": "what became of each flow's packets",
 	}
 	for _, name := range Names() {

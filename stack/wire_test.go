@@ -115,7 +115,7 @@ func (w *wire) sightings(match func(sighting) bool) (found []sighting) {
 // newHost starts a Host at addr; change may adjust its configuration.
 func newHost(t testing.TB, w *wire, addr netip.Addr, change ...func(*Config)) *Host {
 	t.Helper()
-	c := Config{Address: addr, Topology: fatTree, Device: w.plug(addr), Simulation: Simulation{Seed: 1}}
+	c := Config{Address: addr, Topology: fatTree, Policy: "drb", Device: w.plug(addr), Simulation: Simulation{Seed: 1}}
 	for _, f := range change {
 		f(&c)
 	}

@@ -19,8 +19,9 @@ const (
 
 // rates are the links' rates in Mbit/s. They do not change.
 type rates struct {
-	layer [len(rateKeys)]float64 // 0: not given
-	link  map[LinkID]float64     // where it differs from its layer's
+	layer   [len(rateKeys)]float64 // 0: not given
+	link    map[LinkID]float64     // where it differs from its layer's
+	slowest float64                // of the links between switches, 0 if none of them has a rate
 	// uneven says that a link between switches differs from its layer's: then
 	// paths of a pair may differ.
 	uneven bool
@@ -36,6 +37,21 @@ func (t *Topology) Rate(l LinkID) float64 {
 		return r
 	}
 	return t.rates.layer[t.rateLayer(l)]
+}
+
+// Slowest returns the rate of the slowest link between switches, up or down, in Mbit/s, or 0 if
+// no rates are known, or t is nil. Where the fabric is data, it is the rate of the slowest path that its
+// host has. The hosts' own links do not count: what waits there has not been divided between
+// paths yet, or has come together again.
+func (t *Topology) Slowest() float64 {
+	switch {
+	case t == nil:
+	case t.view != nil:
+		return t.view.slowest()
+	case t.rates != nil:
+		return t.rates.slowest
+	}
+	return 0
 }
 
 // rateLayer returns which of rateKeys a link is subject to.
@@ -118,7 +134,19 @@ func (t *Topology) settleRates(lines map[LinkID]param) error {
 		fmt.Fprintf(&spec, ",%s=%s", t.LinkName(l), formatRate(t.rates.link[l]))
 	}
 	t.spec = spec.String()
+	t.rates.findSlowest(t)
 	return nil
+}
+
+func (r *rates) findSlowest(t *Topology) {
+	for _, rate := range r.layer[1:] {
+		r.slowest = slower(r.slowest, rate)
+	}
+	for l, rate := range r.link {
+		if t.rateLayer(l) > 0 {
+			r.slowest = slower(r.slowest, rate)
+		}
+	}
 }
 
 func parseRate(p param) (float64, error) {

@@ -46,6 +46,15 @@ type viewRack struct {
 	list     *pathList // nil: one of its edge switches is the host's own, or no path is known
 	first    LinkID    // down to it, one from each of the list's bouncing switches
 	rates    []float64 // by path; nil: they are equal, or not known
+	rate     float64   // of the slowest path in Mbit/s; 0: not known
+}
+
+// slowest returns the rate of the slowest path in Mbit/s, 0 if no rates are known.
+func (v *view) slowest() (rate float64) {
+	for i := range v.racks {
+		rate = slower(rate, v.racks[i].rate)
+	}
+	return rate
 }
 
 // pathList is the paths to racks that bounce at the same switches, by number.

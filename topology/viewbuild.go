@@ -233,6 +233,9 @@ func (b *viewBuilder) addLinks() {
 			b.addLink(NodeID(1+i), bounce)
 		}
 		_, r.rates = b.found[i].Live(nil)
+		for _, rate := range r.rates {
+			r.rate = slower(r.rate, rate)
+		}
 		if weigh(r.rates) == nil {
 			r.rates = nil
 		}

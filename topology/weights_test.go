@@ -151,3 +151,28 @@ func TestWeigh_nearAndBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestSlowest_ofTheLinksBetweenSwitches(t *testing.T) {
+	for spec, want := range map[string]float64{
+		"fat-tree:k=4":                                                                  0,
+		"fat-tree:k=4,host-rate=10":                                                     0,
+		"fat-tree:k=4,host-rate=10,core-rate=1000":                                      1000,
+		"fat-tree:k=4,fabric-rate=100,core-rate=1000":                                   100,
+		"fat-tree:k=4,fabric-rate=100,core-rate=1000,e0.1-a0.2=40,a0.2-c1.1=250":        40,
+		"fat-tree:k=4,host-rate=10,fabric-rate=100,h0.0.2-e0.0=5":                       100,
+		"leaf-spine:leaves=2,spines=2,hosts=2,fabric-rate=250":                          250,
+		"leaf-spine:leaves=2,spines=2,hosts=2,host-rate=1,fabric-rate=250,e0.1-a0.1=25": 25,
+	} {
+		top, err := Parse(spec)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := top.Slowest(); got != want {
+			t.Errorf("%s: %v Mbit/s, want %v", spec, got, want)
+		}
+		if got := top.Without(LinkID(top.NumHosts())).Slowest(); got != want {
+			t.Errorf("%s with a link down: %v Mbit/s, want %v", spec, got, want)
+		}
+	}
+}

@@ -1,12 +1,15 @@
 package topology
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Within compares two fabrics that are data, as one host has seen them at two times. It
 // returns t with those links down that u has not. A rack is the same that has a prefix in
 // common, whichever of its edge switches are known. Other nodes are the same by their names.
-// more is true if u has links, or prefixes of racks, that t has not, or other addresses, SIDs or
-// weights.
+// more is true if u has links, or prefixes of racks, that t has not, or other addresses, SIDs,
+// weights or another slowest rate.
 func (t *Topology) Within(u *Topology) (now *Topology, more bool) {
 	was, is := t.view, u.view
 	has := make([]bool, len(was.links))
@@ -72,7 +75,8 @@ func (v *view) differs(u *view) bool {
 				return true
 			}
 		case r != nil && s != nil && r.list != nil && s.list != nil:
-			if !slices.Equal(v.weightsBeside(r, u, s), u.weightsBeside(s, v, r)) {
+			weights, slowest := v.weightsBeside(r, u, s)
+			if w, slow := u.weightsBeside(s, v, r); !slices.Equal(weights, w) || slowest != slow {
 				return true
 			}
 		}
@@ -81,10 +85,11 @@ func (v *view) differs(u *view) bool {
 }
 
 // weightsBeside returns the weights of a rack's paths that bounce where paths to a rack of
-// another view do, in the order of the switches' names.
-func (v *view) weightsBeside(r *viewRack, u *view, s *viewRack) []int {
+// another view do, in the order of the switches' names, and the rate of the slowest of these
+// in Mbit/s, 0 if it is not known.
+func (v *view) weightsBeside(r *viewRack, u *view, s *viewRack) (weights []int, slowest float64) {
 	if r.rates == nil && s.rates == nil {
-		return nil
+		return nil, r.rate
 	}
 	type path struct {
 		name string
@@ -96,11 +101,12 @@ func (v *view) weightsBeside(r *viewRack, u *view, s *viewRack) []int {
 		if _, also := s.list.byBounce[u.byName[name]]; !also || r.list.byBounce[p.bounce] != i {
 			continue
 		}
-		rate := 1.0
+		rate := r.rate
 		if r.rates != nil {
 			rate = r.rates[i]
 		}
-		list = append(list, path{name, rate})
+		slowest = slower(slowest, rate)
+		list = append(list, path{name, cmp.Or(rate, 1)})
 	}
 	slices.SortFunc(list, func(a, b path) int {
 		if a.name < b.name {
@@ -112,5 +118,5 @@ func (v *view) weightsBeside(r *viewRack, u *view, s *viewRack) []int {
 	for i := range list {
 		rates[i] = list[i].rate
 	}
-	return weigh(rates)
+	return weigh(rates), slowest
 }

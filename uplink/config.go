@@ -63,6 +63,7 @@ func check(c *stack.Config) (self topology.Node, p policy.Policy, err error) {
 	if p, err = policy.New(c.Policy, c.PolicyOptions); err != nil {
 		return self, p, fmt.Errorf("uplink: Config.Policy: %w", err)
 	}
+	p = p.At(c.PolicyOptions.Rate(c.Topology.Slowest()))
 	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
 		return self, p, fmt.Errorf("uplink: Config.Carrier is %v, but the device carries IP: use ipip or srv6", c.Carrier)
 	}

@@ -52,7 +52,8 @@ type Device struct {
 // spraying is the program at the uplink, and what it was told.
 type spraying struct {
 	*hostprog.Spray
-	config hostprog.SprayConfig
+	config  hostprog.SprayConfig
+	options policy.Options
 }
 
 // carrier is the part of a device that packets pass through.
@@ -148,7 +149,7 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	if err != nil {
 		return err
 	}
-	d.spray.Store(&spraying{spray, config})
+	d.spray.Store(&spraying{spray, config, c.PolicyOptions})
 	return spray.Beat()
 }
 
@@ -179,11 +180,15 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 	config := s.config
 	config.Topology, config.Self, config.StartPlain = t, self, d.watched // until the Host has proved it
 	config.StartCarried = func(netip.Prefix) bool { return !d.watched }  // its first packet waits for no Beat
+	// Where the unit is a packet now, the Host encapsulates as if there were no program.
+	if p := config.Policy.At(s.options.Rate(t.Slowest())); p.Unit.Cuts() {
+		config.Policy = p
+	}
 	spray, err := s.Replace(config)
 	if err != nil {
 		return err
 	}
-	d.spray.Store(&spraying{spray, config})
+	d.spray.Store(&spraying{spray, config, s.options})
 	return errors.Join(spray.Beat(), s.Close())
 }
 

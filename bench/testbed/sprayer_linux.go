@@ -63,8 +63,9 @@ func (t *namespaces) startSprayer(row Row, n topology.Node) (*sprayer, error) {
 	if err != nil {
 		return nil, err
 	}
+	p = p.At(t.config.Policy.Rate(t.config.known().Slowest()))
 	s := &sprayer{bed: t, host: n, policy: p}
-	err = t.lab.Do(n.ID, func() error { return s.start(row.Gateway) })
+	err = t.lab.Do(n.ID, func() error { return s.start(row) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), s.close())
 	}
@@ -73,7 +74,11 @@ func (t *namespaces) startSprayer(row Row, n topology.Node) (*sprayer, error) {
 
 // start runs in the host's namespace. Packets are led to the gateway last, when
 // it is there.
-func (s *sprayer) start(withGateway bool) (err error) {
+func (s *sprayer) start(row Row) (err error) {
+	withGateway := row.Gateway
+	if row.Shipped && s.policy.Unit.Kind != flowcell.UnitPacket {
+		return fmt.Errorf("%s takes each %v at this rate, whose order weft host restores; weft bench throughput --cases host/auto runs it", row.Policy, s.policy.Unit)
+	}
 	o, err := s.options()
 	if err != nil {
 		return err
@@ -107,7 +112,7 @@ func (s *sprayer) start(withGateway bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if perPacket {
+	if perPacket && !row.Shipped {
 		s.former, err = applyAll(sprayedTCP)
 	}
 	if !withGateway {
@@ -130,8 +135,8 @@ func (s *sprayer) options() (o hostsetup.Options, err error) {
 	o = hostsetup.Options{
 		Address: s.host.Addr,
 		Uplink:  up.Name, Gateway: up.Gateway, MTU: up.MTU - s.bed.config.Carrier.Overhead(),
-		Carrier: s.bed.config.Carrier,
-		Fabric:  hostsetup.Prefixes(t), Rack: t.RackPrefixes(t.EdgeOf(s.host.ID)),
+		Carrier: s.bed.config.Carrier, Sprays: s.policy.Sprays(),
+		Fabric: hostsetup.Prefixes(t), Rack: t.RackPrefixes(t.EdgeOf(s.host.ID)),
 	}
 	if up.Strict {
 		o.Strict = []string{up.Name}

@@ -32,6 +32,8 @@ type Row struct {
 	Policy string
 	// Gateway passes the kernel's TCP through a dataplane.Gateway both ways.
 	Gateway bool
+	// Shipped leaves the kernel's settings as weft host makes them.
+	Shipped bool
 }
 
 // Resequences reports whether the row's hosts restore the order of packets, and count
@@ -47,6 +49,7 @@ func Rows() []Row {
 		{Name: "kernel-ecmp", Label: "kernel TCP over kernel ECMP, " + congestionControl, Source: "baseline", Kernel: true},
 		{Name: "kernel-mptcp", Label: "kernel MPTCP, 8 subflows, " + congestionControl, Source: "baseline", Kernel: true, MPTCP: true},
 		weftRow("drb", Row{Name: "kernel-drb", Label: "kernel TCP without timestamps, weft at the uplink", Kernel: true}),
+		weftRow(policy.Default, Row{Name: "host-auto", Label: "kernel TCP, weft host's defaults", Kernel: true, Shipped: true}),
 		weftRow("presto", Row{Name: "gateway-presto", Label: "kernel TCP through weft", Kernel: true, Gateway: true}),
 	}
 	for _, name := range policy.Names() {
@@ -58,7 +61,11 @@ func Rows() []Row {
 // weftRow completes a row that spreads packets by a policy.
 func weftRow(name string, r Row) Row {
 	p, _ := policy.New(name, policy.Options{})
-	r.Label = fmt.Sprintf("%s, each %v by %s, %s", r.Label, p.Unit, p.How(), congestionControl)
+	unit := p.Unit.String()
+	if p.Adapts {
+		unit = "unit that fits the links"
+	}
+	r.Label = fmt.Sprintf("%s, each %s by %s, %s", r.Label, unit, p.How(), congestionControl)
 	r.Policy, r.Source = name, p.Source
 	return r
 }

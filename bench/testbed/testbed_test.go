@@ -17,7 +17,7 @@ import (
 
 func TestSelect_unknownListsTheKnown(t *testing.T) {
 	_, err := Select([]string{"drb", "best"})
-	if err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "kernel-ecmp, kernel-mptcp, kernel-drb, gateway-presto, ecmp, rb, rrb, drb") {
+	if err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "kernel-ecmp, kernel-mptcp, kernel-drb, host-auto, gateway-presto, ecmp, rb, rrb, drb") {
 		t.Errorf("error %v", err)
 	}
 	if rows, err := Select([]string{"drb", "kernel-ecmp"}); err != nil || len(rows) != 2 || rows[0].Name != "drb" {

@@ -85,7 +85,7 @@ writes a report with pictures.`,
 }
 
 // demoPolicies are those that tell the story within two minutes.
-var demoPolicies = []string{"kernel-ecmp", "kernel-mptcp", "kernel-drb", "ecmp", "rb", "rrb", "drb", "presto", "gateway-presto"}
+var demoPolicies = []string{"kernel-ecmp", "kernel-mptcp", "host-auto", "ecmp", "rb", "rrb", "drb", "presto", "gateway-presto"}
 
 // rowNames lists all that can be compared.
 func rowNames() (names []string) {
@@ -217,7 +217,7 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed demoBed, notes []string, err error) {
 	c := testbed.Config{
 		Topology: t, RateMbit: o.rate, Seed: o.seed,
-		Policy:      policy.Options{FlowcellBytes: o.flowcell, FlowletGap: max(flowcell.FlowletGap, asymmetry.FlowletPackets*o.packetTime())},
+		Policy:      policy.Options{FlowcellBytes: o.flowcell, FlowletGap: max(flowcell.FlowletGap, asymmetry.FlowletPackets*o.packetTime()), LinkRateBits: o.rate * 1e6},
 		Resequencer: o.reseq(),
 	}
 	c.Carrier, _ = encap.ParseCarrier(o.encap) // checked

@@ -177,6 +177,8 @@ func (l Lines) decodeScalar(path string, n *yaml.Node, v reflect.Value) error {
 // example says what a value of a type that unmarshals text looks like.
 func example(t reflect.Type) string {
 	switch t.Name() {
+	case "Choice":
+		return "one of auto, true and false"
 	case "Addr":
 		return "an address, such as 10.0.0.2"
 	case "Time":

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/config"
 	"weft/policy"
 )
 
@@ -30,7 +31,9 @@ func TestGuide_whatIsCarried(t *testing.T) {
 			rows[mode+" "+name]++
 			c := defaults()
 			c.Mode, c.Policy, c.views = mode, name, views{fabric, six}
-			c.ReceiversResequence = more == "receivers_resequence: true"
+			if more == "receivers_resequence: false" {
+				c.ReceiversResequence = config.No
+			}
 			by := [2]string{"program", "program"}
 			switch {
 			case c.checkPolicy() != nil:

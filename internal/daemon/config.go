@@ -29,8 +29,8 @@ type Config struct {
 	Expiry              time.Duration `yaml:"expiry,auto"`
 	Encapsulation       []string      `yaml:"encapsulation"`
 	Require             bool          `yaml:"require"`
-	ReceiversResequence bool          `yaml:"receivers_resequence"`
-	Resequence          bool          `yaml:"resequence"`
+	ReceiversResequence config.Choice `yaml:"receivers_resequence"`
+	Resequence          config.Choice `yaml:"resequence"`
 	Resequencer         Resequencer   `yaml:"resequencer"`
 	Failures            Failures      `yaml:"failures"`
 	TUN                 TUN           `yaml:"tun"`
@@ -42,6 +42,8 @@ type Config struct {
 	views
 	lines config.Lines
 	by    string // of Encapsulation, the one in use; "" for the first
+	auto  settled
+	order config.Choice // whether a daemon that has begun restores the order in mode offload; Auto before
 }
 
 // Resequencer is the section "resequencer": see resequencer.Config.
@@ -102,6 +104,7 @@ type Peer struct {
 
 // The values of Mode and Encapsulation.
 const (
+	ModeAuto    = "auto"
 	ModeGateway = "gateway"
 	ModeOffload = "offload"
 	EncapIPIP   = "ipip"
@@ -168,12 +171,6 @@ func (c *Config) tunnels() bool { return c.encapsulation() == EncapUDP }
 // proves reports whether a carrier is used only towards racks for which probes have
 // proved it.
 func (c *Config) proves() bool { return !c.tunnels() && c.Failures.Probes && !c.Require }
-
-// offloads reports whether the kernel's TCP leaves without passing through weft.
-func (c *Config) offloads() bool { return c.Mode == ModeOffload }
-
-// receives reports whether weft restores the order of what arrives.
-func (c *Config) receives() bool { return !c.offloads() || c.Resequence }
 
 // carrier is what takes packets by their paths, other than a tunnel.
 func (c *Config) carrier() encap.Carrier {

@@ -24,7 +24,7 @@ func parseText(text string) (*Config, error) { return parse([]byte(text), "f") }
 
 // settings is a configuration without what it was made from.
 func settings(c Config) Config {
-	c.lines, c.fabric = config.Lines{}, nil
+	c.lines, c.fabric, c.auto = config.Lines{}, nil, settled{}
 	return c
 }
 
@@ -166,7 +166,7 @@ func TestParse_bad(t *testing.T) {
 		{"zzz: 1", []string{"f:1: zzz: unknown key; known: mode, topology, bgp, address"}},
 		{udp + "    - {" + peer + ", endpiont: x}", []string{"f:4: udp.peers[0].endpiont", "did you mean endpoint?"}},
 		{"mode: gateway\nmode: offload", []string{"f:2", "mode", "twice"}},
-		{"mode: gate", []string{"f:1: mode:", `"gate" is unknown; use gateway, offload`}},
+		{"mode: gate", []string{"f:1: mode:", `"gate" is unknown; use auto, gateway, offload`}},
 		{"mode: [gateway]", []string{"f:1: mode: has a list where one value must be"}},
 		{"mode:", []string{"f:1: mode: has nothing where one value must be"}},
 		{"tun: weft0", []string{"f:1: tun: has one value where keys with values must be"}},
@@ -179,8 +179,9 @@ func TestParse_bad(t *testing.T) {
 		{"mtu: many", []string{`f:1: mtu: "many" is not a whole number`}},
 		{"mtu: 500", []string{"f:1: mtu: is 500, must be from 596 to 65535"}},
 		{"mtu: 99999999999999999999", []string{"f:1: mtu:", "not a whole number"}},
-		{"resequence: yes", []string{`f:1: resequence: "yes" is neither true nor false`}},
-		{"resequence: true", []string{"f:1: resequence: is for mode: offload"}},
+		{"resequence: yes", []string{`f:1: resequence: "yes" is not one of auto, true and false`}},
+		{"receivers_resequence:", []string{"f:1: receivers_resequence: has nothing where one value must be"}},
+		{"mode: gateway\nresequence: true", []string{"f:2: resequence: is for mode: auto or offload"}},
 		{"\nflowlet_gap: 5", []string{`f:2: flowlet_gap: "5" is not a time`, "500us"}},
 		{"flowlet_gap: 1h", []string{"f:1: flowlet_gap: is 1h0m0s, must be from 1µs to 10s"}},
 		{"flowlet_gap: 0s", []string{"f:1: flowlet_gap: is 0s, must be"}},
@@ -195,8 +196,8 @@ func TestParse_bad(t *testing.T) {
 		{"uplink: weft0", []string{"weft0 is the uplink"}},
 		{"mode: offload\nuplink: [p0, p0]", []string{"f:2: uplink[1]: p0 is in the list twice"}},
 		{"mode: offload\nuplink: [p0, a/b]", []string{"f:2: uplink[1]:", "device's name"}},
-		{"uplink: [p0, p1]", []string{"f:1: uplink: names 2 devices", "use mode: offload", "or name one device"}},
-		{"mode: offload\nresequence: true\nuplink: [p0, p1]", []string{"f:3: uplink:", "without resequence"}},
+		{"mode: gateway\nuplink: [p0, p1]", []string{"f:2: uplink: names 2 devices", "use mode: offload", "or name one device"}},
+		{"mode: offload\nresequence: true\nuplink: [p0, p1]", []string{"f:3: uplink:", "resequence: false"}},
 		{"mode: offload\nreceivers_resequence: true\npolicy: luopan\nuplink: [p0, p1]", []string{"f:4: uplink:", "policy luopan samples paths by one uplink", "drb or presto"}},
 		{"mode: offload\npolicy: drb\ngateway: 10.0.0.1\nuplink: [p0, p1]", []string{"f:4: uplink:", "gateway is of one uplink"}},
 		{"mode: offload\npolicy: drb\ntopology: bgp\nbgp: {as: 1, neighbors: [10.0.0.1=2]}\nuplink: [p0, p1]", []string{"f:5: uplink: names 2 devices, and bgp.neighbors 1"}},
@@ -220,7 +221,7 @@ func TestParse_bad(t *testing.T) {
 		{"samples: 37", []string{"f:1: samples: is 37, must be from 1 to 36"}},
 		{"expiry: 1us", []string{"f:1: expiry: is 1µs, must be from 10µs to 10s, or auto"}},
 		{"expiry: often", []string{"f:1: expiry:", "not a time"}},
-		{"mode: offload\npolicy: letflow", []string{"f:2: policy: letflow", "mode: gateway, or ecmp, rb, rrb, drb, presto, flowcell-drb, rand, luopan"}},
+		{"mode: offload\npolicy: letflow", []string{"f:2: policy: letflow", "mode: gateway, or ecmp, rb, rrb, drb, presto, flowcell-drb, auto, rand, luopan"}},
 		{"mode: offload\npolicy: conga", []string{"f:2: policy: conga", "mode: gateway"}},
 		{"mode: offload\npolicy: local", []string{"f:2: policy: local", "mode: gateway"}},
 		{"mode: offload\npolicy: drill", []string{"f:2: policy: drill", "mode: gateway"}},

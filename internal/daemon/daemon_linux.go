@@ -38,6 +38,7 @@ type daemon struct {
 // state is what a daemon's owner has to itself.
 type state struct {
 	config  *Config // in force
+	settled settled // that mode auto is, as was logged
 	learner learner // nil: the fabric is configured
 	growth  bgp.Growth
 	doubts  []string // about what switches tell, as were logged
@@ -99,6 +100,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		}
 		c.views, d.growth = v, bgp.Growth{}
 	}
+	d.settle(c)
 	p, err := d.findPlace(ctx)
 	if err != nil {
 		return err
@@ -172,6 +174,15 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	return nil
 }
 
+// settle decides what mode auto is, and tells it if it is news.
+func (d *daemon) settle(c *Config) {
+	before := d.settled
+	c.begin(d.kernel.orders)
+	if d.settled = c.auto; c.Mode == ModeAuto && d.settled != before {
+		d.log.Printf("mode auto is mode %s: %s", c.auto.mode, c.auto.why)
+	}
+}
+
 // findPlace finds out where the host is. A device that was made anew has no routes yet that
 // show it. Then findPlace assumes the name and the switch of before.
 func (d *daemon) findPlace(ctx context.Context) (place, error) {
@@ -195,7 +206,7 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}
 	if c.unordered() {
-		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode gateway there, or resequence: true, and set receivers_resequence: true here; or use drb", c.Policy)
+		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode auto or gateway there, and set receivers_resequence: true here; or use drb", c.Policy)
 	}
 	return s, nil
 }

@@ -103,6 +103,17 @@ func (n *network) fail(node, config string, env ...string) string {
 	return c.messages()
 }
 
+// inGateway returns a configuration of mode gateway and policy presto where it names none.
+func inGateway(config string) string {
+	for _, line := range []string{"mode: gateway", "policy: presto"} {
+		key, _, _ := strings.Cut(line, " ")
+		if !strings.Contains("\n"+config, "\n"+key) {
+			config += "\n" + line + "\n" // behind the rest, whose lines keep their numbers
+		}
+	}
+	return config
+}
+
 func (n *network) launch(node, config string, env ...string) *child {
 	n.Helper()
 	c := &child{n: n, node: node, file: filepath.Join(n.dir, node+".yaml"), exited: make(chan error, 1)}
@@ -138,7 +149,7 @@ func (n *network) launch(node, config string, env ...string) *child {
 
 func (c *child) write(config string) {
 	c.n.Helper()
-	if err := os.WriteFile(c.file, []byte(config), 0o644); err != nil {
+	if err := os.WriteFile(c.file, []byte(inGateway(config)), 0o644); err != nil {
 		c.n.Fatal(err)
 	}
 }

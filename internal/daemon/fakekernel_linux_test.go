@@ -27,6 +27,7 @@ type fakeKernel struct {
 	refuse float64 // the part of all calls that fail
 	absent bool    // there is no uplink
 	down   bool
+	old    bool // it cannot keep what arrives in order
 	index  int
 	strict bool // somebody has set a strict reverse path filter
 	looks  int
@@ -62,9 +63,17 @@ func (k *fakeKernel) fails() error {
 	return nil
 }
 
+func (k *fakeKernel) orders() error {
+	if k.old {
+		return errRefused
+	}
+	return nil
+}
+
 // kernel returns it as a daemon sees it.
 func (k *fakeKernel) kernel() kernel {
 	return kernel{
+		orders: k.orders,
 		find: func(_ context.Context, c *Config) (place, error) {
 			p := place{address: netip.MustParseAddr("10.0.0.2")}
 			if k.absent || k.down {

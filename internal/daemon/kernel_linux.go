@@ -23,6 +23,7 @@ import (
 // kernel is all that a daemon does to the machine and sees of it. Tests replace it by one
 // that forgets and refuses.
 type kernel struct {
+	orders func() error // says why the kernel cannot keep what arrives in order, nil if it can
 	learn  func(*Config) (learner, error)
 	find   func(context.Context, *Config) (place, error)
 	look   func(place) (place, error) // what of a place may change while the daemon runs
@@ -88,9 +89,10 @@ type follower interface {
 // theKernel is the real one.
 func theKernel() kernel {
 	return kernel{
-		learn: learnBy,
-		find:  func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
-		look:  lookAround, reach: reachGateway,
+		orders: hostprog.CanOrder,
+		learn:  learnBy,
+		find:   func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
+		look:   lookAround, reach: reachGateway,
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
 			s, err := hostsetup.Apply(p)
 			if err != nil {

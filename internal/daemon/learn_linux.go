@@ -80,6 +80,10 @@ func (d *daemon) grow(ctx context.Context, now time.Time) {
 	}
 	next := *d.config
 	next.views = views{to.Fabric, to.Fabric6}
+	if is := next.policy().Unit; is.Kind != d.config.policy().Unit.Kind {
+		d.takeAway(fmt.Sprintf("the rates of the links are others, and each %v takes a path now", is)) // and back with it
+		return
+	}
 	err := d.growTo(ctx, &next)
 	if errors.Is(err, errAddress6) {
 		d.takeAway(fmt.Sprintf("%v %s", errAddress6, next.receives6())) // and back with it

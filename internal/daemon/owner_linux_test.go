@@ -36,7 +36,7 @@ var worldConfigs = []string{
 
 func parsed(t *testing.T, text string) *Config {
 	t.Helper()
-	c, err := parse([]byte(text), "host.yaml")
+	c, err := parse([]byte(inGateway(text)), "host.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func resolve(ctx context.Context, endpoint string, like netip.Addr) (netip.AddrP
 
 // plan is what the kernel must be configured with.
 func (c *Config) plan(p place) (hostsetup.Plan, error) {
-	o := hostsetup.Options{Address: p.address, FilterAll: p.filter, Strict: p.strict}
+	o := hostsetup.Options{Address: p.address, FilterAll: p.filter, Strict: p.strict, Sprays: c.policy().Sprays()}
 	if c.receives() {
 		o.TUN, o.TUNMTU, o.Own, o.TUN6 = c.TUN.Name, p.mtu-c.overhead(), c.TUN.Addresses, p.address6.IsValid()
 	}
@@ -208,7 +208,6 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 	o.Uplink, o.Gateway = p.uplink.Name, p.uplink.Gateway
 	o.Carrier, o.Advertised, o.SIDs = c.carrier(), p.uplink.Advertised, c.toSIDs()
 	o.MTU = p.mtu - o.Carrier.Overhead()
-	o.PerPacket = c.offloads() && c.perPacket()
 	o.Narrow = p.narrow
 	o.Fabric = hostsetup.Prefixes(c.fabric)
 	if edge, ok := c.fabric.RackAt(p.address); ok {

@@ -11,10 +11,14 @@ func (c *Config) policyOptions() policy.Options {
 	return policy.Options{FlowcellBytes: c.FlowcellBytes, FlowletGap: c.FlowletGap, Samples: c.Samples, Expiry: c.Expiry}
 }
 
-// policy returns the configuration's; validate has found it good.
+// policy returns the configuration's, with the unit that fits its fabric; validate has found it
+// good.
 func (c *Config) policy() policy.Policy {
 	p, _ := policy.New(c.Policy, c.policyOptions())
-	return p
+	if c.tunnels() {
+		return p // nobody knows what is below
+	}
+	return p.At(c.policyOptions().Rate(c.fabric.Slowest()))
 }
 
 // cutsAtUplink reports whether the program at the uplink cuts TCP into units,
@@ -45,12 +49,6 @@ func (c *Config) uplinkPolicy() policy.Policy {
 	return policy.PerFlow
 }
 
-// unordered reports whether receivers that restore no order get packets out of it.
-func (c *Config) unordered() bool {
-	p := c.uplinkPolicy()
-	return c.offloads() && p.Sprays() && p.Unit.Kind != flowcell.UnitPacket && !c.ReceiversResequence
-}
-
 func (c *Config) checkPolicy() error {
 	o := c.policyOptions()
 	if err := (policy.Options{FlowcellBytes: o.FlowcellBytes}).Validate(); err != nil || o.FlowcellBytes == 0 {
@@ -69,7 +67,7 @@ func (c *Config) checkPolicy() error {
 	if err != nil {
 		return c.lines.Errorf("policy", "%q is unknown; use %s", c.Policy, strings.Join(policy.Names(), ", "))
 	}
-	if c.offloads() && !p.AtUplink() {
+	if c.settle(nil); c.offloads() && !p.AtUplink() {
 		return c.lines.Errorf("policy", "%s is decided packet by packet in weft, past which mode offload sends; use mode: gateway, or %s", p.Name, strings.Join(policy.NamesAtUplink(), ", "))
 	}
 	return nil

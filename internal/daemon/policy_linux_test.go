@@ -12,12 +12,12 @@ import (
 // For every policy, mode and encapsulation there is a program at the uplink that
 // takes what AtUplink says it takes, or a refusal.
 func TestPolicies_whoCarriesThemOut(t *testing.T) {
-	cuts := map[string]bool{"presto": true, "flowcell-drb": true, "rand": true, "luopan": true}
+	cuts := map[string]bool{"auto": true, "presto": true, "flowcell-drb": true, "rand": true, "luopan": true}
 	inWeft := map[string]bool{"letflow": true, "conga": true, "local": true, "drill": true, "reps": true}
 	for _, name := range policy.Names() {
 		for _, encapsulation := range []string{EncapIPIP, EncapSRv6} {
 			text := fmt.Sprintf("policy: %s\nencapsulation: %s\n", name, encapsulation)
-			c, err := parseText(text)
+			c, err := parseText(text + "mode: gateway\n")
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -42,7 +42,7 @@ func TestPolicies_whoCarriesThemOut(t *testing.T) {
 // route that what comes out of the TUN takes.
 func TestPlan_carriers(t *testing.T) {
 	for encapsulation, mtu := range map[string]int{EncapIPIP: 1480, EncapSRv6: 1460} {
-		c, err := parseText("encapsulation: " + encapsulation)
+		c, err := parseText("mode: gateway\nencapsulation: " + encapsulation)
 		if err != nil {
 			t.Fatal(err)
 		}

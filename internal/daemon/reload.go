@@ -30,6 +30,19 @@ func (c *Config) canBecome(next *Config) error {
 	return nil
 }
 
+// canGoOn says why a daemon that is to go on with this configuration would need what it has not
+// begun with.
+func (c *Config) canGoOn() error {
+	p := c.policy()
+	switch {
+	case c.offloads() && !p.AtUplink():
+		return c.lines.Errorf("policy", "%s is decided packet by packet in weft, past which mode auto sends while it is mode offload; restart the daemon (systemctl restart weft-host)", p.Name)
+	case c.offloads() && !c.receives() && c.wantsOrder():
+		return c.lines.Errorf("policy", "%s sends each %v by one path, so this host has to restore the order of what its peers send, which it has not begun with; restart the daemon (systemctl restart weft-host), or write resequence: false", p.Name, p.Unit)
+	}
+	return nil
+}
+
 // withoutKeys is the part of the configuration that a running daemon cannot change. Of the
 // peers' keys it says only whether there are any.
 func (u UDP) withoutKeys() UDP {

@@ -34,6 +34,10 @@ func (d *daemon) change(ctx context.Context, next *Config) error {
 	if !d.working {
 		return d.changeIdle(next)
 	}
+	next.auto, next.order = d.config.auto, d.config.order // what runs goes on
+	if err := next.canGoOn(); err != nil {
+		return err
+	}
 	if err := d.apply(ctx, next); err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	c := &change{daemon: d, old: d.config, next: next}
 	c.add(func() error { return d.changeSetUp(former, plan) }, func() error { return d.changeSetUp(former, former) })
 	same := sameFabric(next.fabric, c.old.fabric) && sameFabric(next.six(), c.old.six()) && next.Topology == c.old.Topology
-	samePolicy := next.Policy == c.old.Policy && next.policyOptions() == c.old.policyOptions()
+	samePolicy := next.policy() == c.old.policy() && next.policyOptions() == c.old.policyOptions()
 	anew := !same || !next.Failures.sameButKeys(c.old.Failures)
 	t := d.topology
 	if anew {

@@ -67,7 +67,7 @@ func TestRun_everyPolicy(t *testing.T) {
 		for _, encapsulation := range []string{EncapIPIP, EncapSRv6} {
 			t.Run(mode+" "+encapsulation, func(t *testing.T) {
 				n := &network{t, n.lab, n.dir}
-				base := fmt.Sprintf("mode: %s\nencapsulation: %s\nreceivers_resequence: %t\n", mode, encapsulation, mode == ModeOffload)
+				base := fmt.Sprintf("mode: %s\nencapsulation: %s\nreceivers_resequence: true\n", mode, encapsulation)
 				a := n.start("h0.0.2", base+"policy: ecmp\n")
 				b := n.start("h3.1.3", fmt.Sprintf("encapsulation: %s\npolicy: drb\n", encapsulation))
 				c := n.connect("h0.0.2", "h3.1.3")

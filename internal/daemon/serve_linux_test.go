@@ -16,7 +16,7 @@ func TestServe_signalsComeFirst(t *testing.T) {
 	for try := range 30 {
 		w := newWorld(t, uint64(try))
 		w.d.file = filepath.Join(t.TempDir(), "host.yaml")
-		if err := os.WriteFile(w.d.file, []byte(worldConfigs[1]), 0o600); err != nil {
+		if err := os.WriteFile(w.d.file, []byte(inGateway(worldConfigs[1])), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

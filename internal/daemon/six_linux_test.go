@@ -69,7 +69,7 @@ func TestSix_eachFamilyByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	carried("after a reload", false, true)
-	if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", "presto", 1))); err != nil {
+	if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", "presto", 1)+"receivers_resequence: false\n")); err != nil {
 		t.Fatal(err)
 	}
 	right("under a policy whose flowcells nobody puts in order")
@@ -144,7 +144,7 @@ func TestSix_gateway(t *testing.T) {
 func TestSix_receiversResequence(t *testing.T) {
 	l := &told{t: leafSpine(t, 3, 4), six: leafSpineTo(t, "2001:db8::2", 3, 4)}
 	w, text := newLearner(t, l, "mode: offload\nresequence: true\n")
-	for more, want := range map[string]int{"": 0, "receivers_resequence: true\n": 1} {
+	for more, want := range map[string]int{"receivers_resequence: false\n": 0, "": 1} {
 		if err := w.d.change(t.Context(), parsed(t, strings.Replace(text, "drb", "presto", 1)+more)); err != nil {
 			t.Fatal(err)
 		}

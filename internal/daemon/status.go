@@ -9,10 +9,12 @@ import (
 // Status is what a daemon says about itself. It leaves out sections that are not in use.
 // Counters count from the start, and begin anew where a reload says so.
 type Status struct {
-	Mode          string `json:"mode"`
+	Mode          string `json:"mode"`               // that runs
+	ModeWhy       string `json:"mode_why,omitempty"` // if the configuration says auto
 	Encapsulation string `json:"encapsulation"`
 	Topology      string `json:"topology,omitempty"`
 	Policy        string `json:"policy"`
+	Unit          string `json:"unit"` // of the policy, in this fabric
 	Address       string `json:"address,omitempty"`
 	Address6      string `json:"address6,omitempty"` // if IPv6 packets are carried, too
 	Uplink        string `json:"uplink,omitempty"`

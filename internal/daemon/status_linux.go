@@ -39,8 +39,11 @@ func (d *daemon) snapshot() Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.config
-	s := Status{Mode: c.Mode, Encapsulation: c.encapsulation(), Policy: c.Policy, MTU: d.place.mtu,
+	s := Status{Mode: c.mode(), Encapsulation: c.encapsulation(), Policy: c.Policy, Unit: c.policy().Unit.String(), MTU: d.place.mtu,
 		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads}
+	if c.Mode == ModeAuto {
+		s.ModeWhy = c.auto.why
+	}
 	if d.place.address.IsValid() {
 		s.Address = d.place.address.String()
 	}
@@ -140,16 +143,20 @@ func (d *daemon) summary() string {
 func (d *daemon) describe() string {
 	c := d.config
 	if c.tunnels() {
-		return fmt.Sprintf("mode %s, %d peers by UDP, policy %s", c.Mode, len(c.UDP.Peers), c.Policy)
+		return fmt.Sprintf("mode %s, %d peers by UDP, policy %s", c.modeText(), len(c.UDP.Peers), c.Policy)
 	}
 	if c.fabric == nil {
-		return fmt.Sprintf("mode %s, policy %s, waits for its switches to tell what the fabric is", c.Mode, c.Policy)
+		return fmt.Sprintf("mode %s, policy %s, waits for its switches to tell what the fabric is", c.modeText(), c.Policy)
 	}
 	by := d.place.uplink.Name
 	if c.carrier() != encap.CarrierIPIP {
 		by += " with " + c.encapsulation()
 	}
-	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.Mode, d.place.address, c.fabricName(), by, c.Policy)
+	p := c.Policy
+	if c.policy().Adapts {
+		p += fmt.Sprintf(" (%v)", c.policy().Unit)
+	}
+	return fmt.Sprintf("mode %s, %s in %s by %s, policy %s", c.modeText(), d.place.address, c.fabricName(), by, p)
 }
 
 // fabricName is how the fabric is called: a graph by where it is from and its size.

@@ -29,7 +29,7 @@ func (c *Config) severalUplinks() error {
 	case c.tunnels():
 		return errors.New("encapsulation: udp goes as the kernel's routes have it; use ipip")
 	case c.receives():
-		return errors.New("the order of what arrives is restored at one uplink only; use mode: offload without resequence")
+		return errors.New("the order of what arrives is restored at one uplink only; use mode: offload with resequence: false, or policy drb")
 	case c.samples():
 		return fmt.Errorf("policy %s samples paths by one uplink only; use drb or presto", c.Policy)
 	case c.Gateway.IsValid():

@@ -52,14 +52,14 @@ func (c *Config) between(key string, n, least, most int) error {
 }
 
 func (c *Config) checkMode() error {
-	if err := c.oneOf("mode", c.Mode, ModeGateway, ModeOffload); err != nil {
+	if err := c.oneOf("mode", c.Mode, ModeAuto, ModeGateway, ModeOffload); err != nil {
 		return err
 	}
 	if err := c.checkEncapsulation(); err != nil {
 		return err
 	}
-	if c.tunnels() && c.offloads() {
-		return c.lines.Errorf("encapsulation", "udp passes through weft; use mode: gateway, or encapsulation: ipip or srv6")
+	if c.tunnels() && c.Mode == ModeOffload {
+		return c.lines.Errorf("encapsulation", "udp passes through weft; use mode: auto or gateway, or encapsulation: ipip or srv6")
 	}
 	return nil
 }
@@ -220,8 +220,8 @@ func (c *Config) checkRest() error {
 		return c.lines.Errorf("drain", "is %v, must be from 0s to %v", c.Drain, maxDrain)
 	case c.User == "":
 		return c.lines.Errorf("user", "is empty; name a user, auto for weft's own, or root to keep that")
-	case c.Resequence && !c.offloads():
-		return c.lines.Errorf("resequence", "is for mode: offload; mode gateway always does")
+	case c.Resequence == config.Yes && c.Mode == ModeGateway:
+		return c.lines.Errorf("resequence", "is for mode: auto or offload; mode gateway always does")
 	}
 	if err := service.CheckStatusPath(c.Status); err != nil {
 		return c.lines.Errorf("status", "%w", err)

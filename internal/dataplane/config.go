@@ -164,7 +164,7 @@ func (c *Config) policy() (policy.Policy, error) {
 	if packets := p.Unit.Kind == flowcell.UnitPacket; c.UplinkEncapsulates && !packets && !p.AtUplink() {
 		return none, fmt.Errorf("Policy %s cannot be carried out by the Device, which encapsulates and does not know %s: choose another policy", c.Policy, p.UplinkLacks())
 	}
-	return p, nil
+	return p.At(c.PolicyOptions.Rate(c.Topology.Slowest())), nil
 }
 
 // draw chooses the seeds that are not given.

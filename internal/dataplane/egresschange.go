@@ -29,7 +29,9 @@ func (e *Egress) SetTopology(t *topology.Topology) {
 	defer e.mu.Unlock()
 	for _, l := range e.lanes {
 		if !l.paths.change(t) {
-			e.replace(l, t, l.paths.policy)
+			p := l.paths.policy.At(e.config.PolicyOptions.Rate(t.Slowest()))
+			l.goBy(p, l.below)
+			e.replace(l, t, p)
 		}
 	}
 }
@@ -66,11 +68,12 @@ func (e *Egress) retire(t *pathTable) {
 	e.stats.GroupsReset += t.groups.resets
 }
 
-// setPolicy makes later packets take paths by p. a says what it is aware of, and
+// setPolicy makes later packets take paths by p, which o has adjusted. a says what it is aware of, and
 // uplink whether the uplink's program carries it out.
-func (e *Egress) setPolicy(p policy.Policy, a awareConfig, uplink bool) {
+func (e *Egress) setPolicy(p policy.Policy, o policy.Options, a awareConfig, uplink bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.config.PolicyOptions = o
 	e.awareConfig = a
 	e.goBy(p, uplink)
 	e.replace(&e.lane, e.paths.topo, p)

@@ -22,7 +22,7 @@ func TestReplace_unitsUnderWayBeginAnew(t *testing.T) {
 			wrapOne(t, e, packet, 0)
 			e.SetTopology(fatTree)
 			wrapOne(t, e, packet, 0)
-			e.setPolicy(e.paths.policy, e.awareConfig, e.uplink)
+			e.setPolicy(e.paths.policy, policy.Options{}, e.awareConfig, e.uplink)
 			wrapOne(t, e, packet, 0)
 			var pkt flowcell.Packet
 			_ = pkt.Parse(packet)

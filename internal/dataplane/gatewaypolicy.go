@@ -18,7 +18,7 @@ func atUplink(name string, o policy.Options) bool {
 func (g *Gateway) SetPolicy(name string, o policy.Options) error {
 	for _, e := range g.egresses() {
 		c := e.config
-		c.Policy, c.PolicyOptions = name, o
+		c.Policy, c.PolicyOptions, c.Topology = name, o, e.Topology()
 		if c.Tunnel == nil && e == g.egress {
 			c.UplinkEncapsulates = atUplink(name, o)
 		}
@@ -26,7 +26,7 @@ func (g *Gateway) SetPolicy(name string, o policy.Options) error {
 		if err != nil {
 			return fmt.Errorf("dataplane: SetPolicy: %w", err)
 		}
-		e.setPolicy(p, newAwareConfig(&c, p, c.UplinkEncapsulates), c.UplinkEncapsulates)
+		e.setPolicy(p, o, newAwareConfig(&c, p, c.UplinkEncapsulates), c.UplinkEncapsulates)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func through(t *testing.T, kernel *superMemory, packet []byte) []byte {
 // Whatever the policy was before: what the uplink's program does is left to it, and
 // the rest encapsulated by either carrier; conga's packets have its mark.
 func TestGateway_policiesAndCarriers(t *testing.T) {
-	atUplink := []string{"ecmp", "presto", "flowcell-drb", "rand", "luopan"}
+	atUplink := []string{"ecmp", "presto", "flowcell-drb", "auto", "rand", "luopan"}
 	for _, carrier := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		kernel, tun := superPair(1500)
 		g, err := NewGateway(GatewayConfig{Address: fatTree.EmbeddedAddr(0), Topology: fatTree, Programs: tun, Policy: "conga", Carrier: carrier, Seed: 1})

@@ -57,7 +57,7 @@ func newHeeder(t *testing.T) *heeder {
 	h := &heeder{T: t, Egress: testEgress(t, fatTree, "rb"), clock: &stillClock{}}
 	h.Egress.clock = h.clock
 	p := heedful(&h.told, &h.made)
-	h.setPolicy(p, awareConfig{policy: p, seed: 1}, false)
+	h.setPolicy(p, policy.Options{}, awareConfig{policy: p, seed: 1}, false)
 	h.in = newIngress(newPlainSource(nil), newToKernel(&recorder{max: link.MaxSuperLen}), resequencer.Config{}, &handClock{})
 	h.in.accepts = func(*flowcell.Packet, []byte) bool { return true }
 	h.in.relays, h.in.flights, h.in.acks = true, h.Egress.flights, h.receiveAcks
@@ -217,7 +217,7 @@ func TestHeeding_besideEvidence(t *testing.T) {
 		t.Errorf("reported is %+v", r)
 	}
 	other, _ := policy.New("drb", policy.Options{})
-	h.setPolicy(other, awareConfig{policy: other}, false)
+	h.setPolicy(other, policy.Options{}, awareConfig{policy: other}, false)
 	if h.evidence == nil || len(h.evidence.heeding) > 0 || h.Egress.flights.heeded.Load() {
 		t.Error("after another policy, evidence is gone or still heeded")
 	}
@@ -226,7 +226,7 @@ func TestHeeding_besideEvidence(t *testing.T) {
 	h.expect("by another policy")
 
 	h = newHeeder(t)
-	h.setPolicy(other, awareConfig{policy: other}, false)
+	h.setPolicy(other, policy.Options{}, awareConfig{policy: other}, false)
 	if h.evidence != nil {
 		t.Error("nobody asks for evidence")
 	}
@@ -236,7 +236,7 @@ func TestHeeding_allocatesNothing(t *testing.T) {
 	h := newHeeder(t)
 	quiet := policy.Policy{Name: "quiet", Unit: flowcell.Unit{Kind: flowcell.UnitPacket}, Rule: drb.Random}.
 		Heeds("nothing", func(uint64) policy.Selector { return new(unmoved) })
-	h.setPolicy(quiet, awareConfig{policy: quiet, seed: 1}, false)
+	h.setPolicy(quiet, policy.Options{}, awareConfig{policy: quiet, seed: 1}, false)
 	buf := dataPacket(1, 1000)
 	out := make([]byte, 0, 2000)
 	seq := uint32(0)

@@ -17,7 +17,8 @@ import (
 type lane struct {
 	unit   flowcell.Unit // of the policy
 	sprays bool          // the policy does
-	uplink bool          // below the outlet a program encapsulates, by the number in the packet
+	below  bool          // below the outlet a program encapsulates, unless each packet has a path of its own
+	uplink bool          // it does, by the number in the packet
 
 	paths       *pathTable
 	aware       aware     // nil if the policy goes by nothing but its Rule
@@ -63,7 +64,7 @@ func newLane(c *Config, t *topology.Topology, p policy.Policy, own bool) (*lane,
 
 // goBy gives a lane its policy. uplink says that the device carries that out.
 func (l *lane) goBy(p policy.Policy, uplink bool) {
-	l.unit, l.sprays = p.Unit, p.Sprays()
+	l.unit, l.sprays, l.below = p.Unit, p.Sprays(), uplink
 	l.uplink = uplink && p.Unit.Kind != flowcell.UnitPacket
 }
 
@@ -119,6 +120,7 @@ func (e *Egress) open(name string) (l *lane, number uint8, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	p = p.At(e.config.PolicyOptions.Rate(e.paths.topo.Slowest()))
 	if l, err = newLane(&e.config, e.paths.topo, p, false); err != nil {
 		return nil, 0, err
 	}

@@ -323,7 +323,7 @@ func TestSetPolicy_tellsTheTimeInATunnel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.setPolicy(p, awareConfig{}, false)
+		e.setPolicy(p, policy.Options{}, awareConfig{}, false)
 		if now := e.now(); now != want {
 			t.Errorf("%s: it is %v, want %v", name, now, want)
 		}

@@ -62,6 +62,23 @@ func AttachOrder(cfg OrderConfig) (*Order, error) {
 	return o, nil
 }
 
+// CanOrder says why AttachOrder would fail in any network namespace, nil if the kernel takes
+// the programs.
+func CanOrder() error {
+	spec, err := loadOrder()
+	if err != nil {
+		return err
+	}
+	var objects struct {
+		WeftSteer       *ebpf.Program `ebpf:"weft_steer"`
+		WeftOrderFilter *ebpf.Program `ebpf:"weft_order_filter"`
+	}
+	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
+		return fmt.Errorf("order: %w", err)
+	}
+	return errors.Join(objects.WeftSteer.Close(), objects.WeftOrderFilter.Close())
+}
+
 func (o *Order) attach(cfg OrderConfig) error {
 	link, err := kernel.Uplink(o.handle, cfg.Uplink)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func TestChoiceOf_everyPolicy(t *testing.T) {
 	want := map[string]choice{
 		"ecmp": {sprayByHash, 0}, "rb": {sprayRandom, 0}, "rrb": {sprayByNumber, 0}, "drb": {sprayByNumber, 0},
-		"presto": {sprayByNumber, 6}, "flowcell-drb": {sprayByNumber, 6},
+		"presto": {sprayByNumber, 6}, "flowcell-drb": {sprayByNumber, 6}, "auto": {sprayByNumber, 6},
 		"rand": {sprayDrawn, 6}, "luopan": {sprayDrawn, 6},
 	}
 	for _, name := range policy.Names() {
@@ -30,6 +30,10 @@ func TestChoiceOf_everyPolicy(t *testing.T) {
 		if got, err := choiceOf(p); got != w || (err == nil) != ok {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, w)
 		}
+	}
+	auto, _ := policy.New("auto", policy.Options{})
+	if got, err := choiceOf(auto.At(250e6)); got != want["drb"] || err != nil {
+		t.Errorf("auto at 250 Mbit/s: %+v, %v; want %+v", got, err, want["drb"])
 	}
 	for _, p := range []policy.Policy{
 		{Name: "other", Unit: flowcell.Unit{Kind: flowcell.UnitFlow}, Rule: drb.Random},

@@ -133,7 +133,7 @@ func TestAttachSpray_errorsSayWhatToDo(t *testing.T) {
 		{func(c *SprayConfig) { c.Addresses = nil }, "must be 1 to 16"},
 		{func(c *SprayConfig) { c.Addresses = slices.Repeat(own, 17) }, "must be 1 to 16"},
 		{func(c *SprayConfig) { c.Addresses = []netip.Addr{netip.IPv6Loopback()} }, "::1 is not IPv4"},
-		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "letflow") }, "choose one of [ecmp rb rrb drb presto flowcell-drb rand luopan]"},
+		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "letflow") }, "choose one of [ecmp rb rrb drb presto flowcell-drb auto rand luopan]"},
 		{func(c *SprayConfig) { c.Policy, c.PerPacketTCP = mustPolicy(t, "presto"), true }, "PerPacketTCP with policy presto"},
 		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "letflow") }, "needs the pauses of flows"},
 		{func(c *SprayConfig) { c.Policy = mustPolicy(t, "conga") }, "(flowlet between pauses of 500µs, least congested path) is decided by the stack, packet by packet: it needs the reports of receivers"},

@@ -50,9 +50,9 @@ type Options struct {
 
 	Six *Six // nil: IPv6 goes as the kernel has it
 
-	// PerPacket says that the host's own TCP is sprayed packet by packet, and that nobody
-	// puts it back in order.
-	PerPacket bool
+	// Sprays says that packets of one connection of the host's own TCP take different paths,
+	// whether or not somebody puts them back in order.
+	Sprays bool
 
 	TUN    string         // the device that programs' packets are routed into; "" for none
 	TUNMTU int            // the TUN's own MTU in bytes; 0: nobody watches it
@@ -205,11 +205,12 @@ func (p *Plan) filters(o Options) {
 	for _, device := range o.Strict {
 		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: confKey(device, "rp_filter"), Value: "2"})
 	}
-	if o.PerPacket {
+	if o.Sprays {
 		// Loss detection waits for packets that may have been overtaken, at first for a
 		// quarter of the least round trip (RFC 8985 §6.2). By default that is the least of
 		// five minutes: a handshake's, which met no queue. Paths that differ by some
-		// packets' queueing then look like losses. 0 means the latest round trip.
+		// packets' queueing then look like losses. Where receivers restore the order, so do
+		// segments behind a loss that they have held. 0 means the latest round trip.
 		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: minRTTWindow, Value: "0"})
 	}
 	if o.TUN == "" {

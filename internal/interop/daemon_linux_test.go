@@ -41,7 +41,7 @@ type daemon struct {
 // weft starts a daemon on a host and waits until it is at work.
 func (n *network) weft(node, config string) *daemon {
 	n.Helper()
-	d := &daemon{node: node, file: n.file(node+".yaml", []byte(config))}
+	d := &daemon{node: node, file: n.file(node+".yaml", []byte(inGateway(config)))}
 	weft := binary(n.T)
 	n.Cleanup(func() { // once it has been killed, if it has not ended
 		n.lab.Do(n.node(node).ID, exec.Command(weft, "host", "--cleanup").Run)
@@ -49,6 +49,14 @@ func (n *network) weft(node, config string) *daemon {
 	d.process = n.start(node, weft, "host", "--config", d.file)
 	d.says("mode ")
 	return d
+}
+
+// inGateway returns a configuration of mode gateway where it names no mode.
+func inGateway(config string) string {
+	if strings.Contains("\n"+config, "\nmode: ") {
+		return config
+	}
+	return "mode: gateway\n" + config
 }
 
 // signal sends a signal to the daemon; end waits for what it does then.
@@ -70,7 +78,7 @@ func (d *daemon) end(s syscall.Signal) {
 // reload gives the daemon another configuration and waits for what it says.
 func (d *daemon) reload(config string) (says string) {
 	d.n.Helper()
-	d.n.file(d.node+".yaml", []byte(config))
+	d.n.file(d.node+".yaml", []byte(inGateway(config)))
 	had := len(d.messages())
 	d.signal(syscall.SIGHUP)
 	d.n.eventually(d.node+" reloads", func() bool {

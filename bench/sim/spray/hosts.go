@@ -70,7 +70,7 @@ func NewHosts(c HostsConfig) (*Hosts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spray: %w", err)
 	}
-	return hostsBy(c, p)
+	return hostsBy(c, p.At(c.Options.Rate(c.Topology.Slowest())))
 }
 
 // hostsBy is NewHosts with a policy that need not be in the table.

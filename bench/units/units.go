@@ -1,0 +1,155 @@
+// Package units compares units in simulated time: what policy auto takes for a link's rate,
+// against flowcells of 64 KB and packets, over rates of links, numbers of paths and
+// connections.
+//
+// One host sends to another, over as many spines as there are paths. The hosts' own links are
+// as fast as all paths together, so that the paths are the bottleneck. TCP is the simulator's;
+// receivers restore the order under every policy, as Hosts and gateways do. Processors are
+// not simulated: what a unit costs a sender, weft bench throughput measures.
+package units
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"weft/bench/sim"
+	"weft/bench/sim/tcp"
+	"weft/bench/sim/workload"
+	"weft/bench/stats"
+	"weft/policy"
+	"weft/resequencer"
+	"weft/topology"
+)
+
+// Policies are those that are compared: auto, and the fixed units between which it chooses, in
+// its own order over the paths.
+var Policies = []string{policy.Default, "flowcell-drb", "drb"}
+
+// Setting is one cell of the sweep.
+type Setting struct {
+	RateMbit    float64 // of each link between switches, Mbit/s
+	Paths       int
+	Connections int // that send without end
+}
+
+// Result is what became of a Setting.
+type Result struct {
+	Setting
+	Unit  string             // that auto takes
+	Ideal map[string]float64 // goodput by policy, in percent of what the links carry
+}
+
+// Below is by how many percent of ideal auto is worse than the best of the others; negative if
+// it is better.
+func (r Result) Below() float64 {
+	best := 0.0
+	for _, p := range Policies[1:] {
+		best = max(best, r.Ideal[p])
+	}
+	return best - r.Ideal[Policies[0]]
+}
+
+const (
+	mss, headers = 1460, 40
+	// packets is how many a run has on the wire at least, and leastTime how long it takes at
+	// least: some hundred round trips.
+	packets   = 20_000
+	leastTime = 10 * time.Millisecond
+)
+
+// rounds is how many runs, each with a seed of its own, a figure is the median of.
+const rounds = 3
+
+// Run measures a Setting under all Policies. The result depends on the arguments alone.
+func Run(ctx context.Context, s Setting, seed uint64) (Result, error) {
+	r := Result{Setting: s, Ideal: make(map[string]float64)}
+	auto, err := policy.New(policy.Default, policy.Options{})
+	if err != nil {
+		return r, err
+	}
+	r.Unit = auto.At(policy.Options{}.Rate(s.RateMbit)).Unit.String()
+	for _, name := range Policies {
+		var all []float64
+		for i := range uint64(rounds) {
+			if err := ctx.Err(); err != nil {
+				return r, err
+			}
+			one, err := s.run(name, seed+i)
+			if err != nil {
+				return r, fmt.Errorf("%+v, policy %s: %w", s, name, err)
+			}
+			all = append(all, one)
+		}
+		r.Ideal[name] = stats.Median(all)
+	}
+	return r, nil
+}
+
+// run returns the goodput in percent of ideal.
+func (s Setting) run(name string, seed uint64) (float64, error) {
+	total := s.RateMbit * float64(s.Paths) // Mbit/s
+	t, err := topology.Parse(fmt.Sprintf("leaf-spine:leaves=2,spines=%d,hosts=1,host-rate=%g,fabric-rate=%g", s.Paths, total, s.RateMbit))
+	if err != nil {
+		return 0, err
+	}
+	warm := max(leastTime, time.Duration(packets/2*(mss+headers)*8/total*float64(time.Microsecond)))
+	order := resequencer.Config{}
+	packet := time.Duration((mss + headers) * 8 / s.RateMbit * float64(time.Microsecond))
+	order.MinHold, order.Hold = max(resequencer.DefaultMinHold, 4*packet), max(resequencer.DefaultHold, 16*packet)
+	r, err := sim.Run(sim.Config{
+		Topology: t, Seed: seed, Policy: name, Resequencer: &order,
+		Duration: 9 * warm, Warmup: warm, Delay: 5 * time.Microsecond,
+		Queues: []sim.Queue{{Bytes: 128 << 10}}, HostQueueBytes: 8 << 20,
+		TCP:      tcp.Config{MSS: mss, HeaderBytes: headers, WindowBytes: 4 << 20},
+		Workload: s.flows(warm/2, seed),
+	})
+	if err != nil {
+		return 0, err
+	}
+	bits := float64(r.DeliveredBytes[1]) * 8
+	return 100 * bits / ((r.End - warm).Seconds() * total * 1e6 * mss / (mss + headers)), nil
+}
+
+// endless are flows, in the order of their start, that do not end.
+type endless []workload.Flow
+
+func (e *endless) Next() (f workload.Flow, ok bool) {
+	if len(*e) == 0 {
+		return f, false
+	}
+	f, *e = (*e)[0], (*e)[1:]
+	return f, true
+}
+
+func (e *endless) Done(workload.Flow, time.Duration, func(workload.Flow)) {}
+
+// flows are from the first host to the other one, and begin at random times before latest.
+func (s Setting) flows(latest time.Duration, seed uint64) *endless {
+	r := rand.New(rand.NewPCG(seed, 0x756e697473))
+	var all endless
+	for range s.Connections {
+		all = append(all, workload.Flow{Start: time.Duration(r.Int64N(int64(latest))), Src: 0, Dst: 1})
+	}
+	slices.SortFunc(all, func(a, b workload.Flow) int { return cmp.Compare(a.Start, b.Start) })
+	return &all
+}
+
+// Sweep lists the settings that weft bench units runs: with quick a few.
+func Sweep(quick bool) (all []Setting) {
+	rates, paths, connections := []float64{10, 100, 250, 1000, 2500, 10_000, 40_000}, []int{2, 4, 16, 64}, []int{1, 4, 16, 64}
+	if quick {
+		rates, paths, connections = []float64{100, 1000, 2500, 10_000}, []int{4}, []int{1, 16}
+	}
+	for _, rate := range rates {
+		for _, p := range paths {
+			for _, c := range connections {
+				all = append(all, Setting{rate, p, c})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,34 @@
+package flowcell
+
+import "math"
+
+// The bounds of UnitAt.
+const (
+	// cellTime is how long a flowcell keeps its path's slowest link busy, in seconds. While
+	// it does, no other may pass there, so the paths' queues differ by a few times as much.
+	cellTime = 100e-6
+	// leastCell is the smallest flowcell that is worth its name. Below, a super-segment saves
+	// a sender little, and a link so slow that this would take 100 µs or more needs no sender that
+	// is fast. Packets spread more evenly, and TCP bears their disorder without help.
+	leastCell = 16 << 10
+)
+
+// UnitAt returns the unit that suits paths whose slowest link has a rate in bit/s. The time
+// that a unit takes on that link stays near 100 µs: packets up to 1 Gbit/s, above it flowcells
+// of 16 and 32 KB, and of 64 KB from 3.7 Gbit/s on. The sizes are powers of two, so that small
+// differences of rates change nothing. No unit is larger, as no super-segment is.
+//
+// If the rate is not known (0, negative or NaN), the unit is a flowcell of 64 KB. A fabric of
+// which nobody has said that it is slow is taken for a fast one: there packets cost a sender
+// several times what flowcells cost, while large units on a slow link only spread less evenly.
+func UnitAt(rate float64) Unit {
+	bytes := FlowcellBytes
+	if rate > 0 {
+		size := math.Log2(rate * cellTime / 8)
+		if rate <= 1e9 || size < math.Log2(leastCell)-0.5 {
+			return Unit{Kind: UnitPacket}
+		}
+		bytes = 1 << int(math.Round(min(size, math.Log2(FlowcellBytes))))
+	}
+	return Unit{Kind: UnitFlowcell, Bytes: bytes}
+}
