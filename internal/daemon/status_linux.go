@@ -87,6 +87,7 @@ func (d *daemon) snapshot() Status {
 	}); ok {
 		s.Offload = orError(o.Stats())
 	}
+	s.Supers = d.superStatus()
 	if d.receiver != nil {
 		s.Devices, s.Steer, s.Order = d.receiver.devices(), d.receiver.steering(), d.receiver.ordering()
 	}
