@@ -86,6 +86,7 @@ func (i *integrity) disturbed(t *testing.T) (sum kerneltest.Disturbed) {
 		sum.Doubled += c.Doubled
 		sum.Long += c.Long
 		sum.Late += c.Late
+		sum.Latest = max(sum.Latest, c.Latest)
 	}
 	return sum
 }
@@ -225,9 +226,9 @@ func (i *integrity) arrives(t *testing.T, config string, bytes int64, kills int)
 	}
 	after := i.disturbed(t)
 	gb := float64(s.sent.Load()) / 1e9
-	t.Logf("%.2f GB at %.2f Gbit/s, %d kills: %.0f segments a GB sent again; of %d late, %d lost and %d doubled super-segments; offload.long.sent %s, super_segments %s, fallbacks %s",
+	t.Logf("%.2f GB at %.2f Gbit/s, %d kills: %.0f segments a GB sent again; of %d late (up to %v), %d lost and %d doubled super-segments; offload.long.sent %s, super_segments %s, fallbacks %s",
 		gb, 8*gb/s.last.Sub(s.began).Seconds(), killed, float64(i.resent(i.from)-before)/gb,
-		after.Late-disturbed.Late, after.Lost-disturbed.Lost, after.Doubled-disturbed.Doubled,
+		after.Late-disturbed.Late, after.Latest, after.Lost-disturbed.Lost, after.Doubled-disturbed.Doubled,
 		status["offload.long.sent"], status["super_segments.bytes"], status["super_segments.fallbacks"])
 	if after.Late == disturbed.Late || after.Lost == disturbed.Lost {
 		t.Errorf("nothing was disturbed: %+v", after)

@@ -19,9 +19,9 @@ type OrderConfig struct {
 	Uplink    string       // an Ethernet device
 	Addresses []netip.Addr // of this host, whose TCP it is; at most 16
 
-	// SuperBytes, if more than 64 KB, lets the uplink merge up to so many bytes of a flow over
-	// IPv4 (gro_ipv4_max_size). A flow of which such super-segments come the kernel's TCP puts
-	// in order itself from then on: the reader has no room for them.
+	// SuperBytes, if more than 64 KB, is how long super-segments over IPv4 the reader takes, in
+	// bytes, and lets the uplink merge so many (gro_ipv4_max_size). A flow of which longer ones
+	// come, up to this or to 64 KB, the kernel's TCP puts in order itself from then on.
 	SuperBytes int
 }
 
@@ -33,7 +33,7 @@ type OrderStats struct {
 	Crowded    uint64 `json:"crowded"`     // of flows for which the table had no place
 	PassedDead uint64 `json:"passed_dead"` // behind a hole, left to the kernel, because the reader was silent
 	Missed     uint64 `json:"missed"`      // that the reader got and another program kept from tc
-	Long       uint64 `json:"long"`        // behind a hole, left to the kernel, of flows with super-segments of more than 64 KB
+	Long       uint64 `json:"long"`        // behind a hole, left to the kernel, of flows with super-segments that are too long for the reader
 }
 
 // Order is the two programs that let the kernel have what is in order. Methods are safe for
@@ -80,7 +80,11 @@ func (o *Order) attach(cfg OrderConfig) error {
 	var random [8]byte
 	rand.Read(random[:])
 	seed := binary.NativeEndian.Uint64(random[:])
-	if err := errors.Join(setPatience(spec, SteerPatience), spec.Variables["seed"].Set(seed)); err != nil {
+	longest := uint32(kernel.MaxSuper - 1)
+	if cfg.SuperBytes > kernel.MaxSuper {
+		longest = uint32(cfg.SuperBytes)
+	}
+	if err := errors.Join(setPatience(spec, SteerPatience), spec.Variables["seed"].Set(seed), spec.Variables["longest"].Set(longest)); err != nil {
 		return err
 	}
 	var objects struct {

@@ -23,10 +23,8 @@
 #define BUCKETS 16384 /* hostprog.orderBuckets */
 #define ESTABLISHED 64 /* packets in order after which a flow is not forgotten for new ones */
 #define IDLE 200 /* units of 1.05 ms; then it is */
-/*
- * Of straight: super-segments of more than 64 KB have come, for which the reader has no
- * room. The kernel's TCP puts such a flow in order itself.
- */
+/* Of straight: super-segments have come for which the reader has no room. The kernel's TCP puts
+ * such a flow in order itself. */
 #define LONGS (1u << 31)
 #define BEHIND (16 << 20) /* bytes by which data that is sent again may be behind */
 
@@ -83,6 +81,9 @@ struct {
 
 /* Chosen at random by the loader, so that nobody else can choose flows of one bucket. */
 volatile const __u64 seed = 0;
+
+/* How long packets the reader has room for, bytes with the IP header. The loader sets it. */
+volatile const __u32 longest = 0xffff;
 
 struct tcp {
 	__be32 ports, seq, ack;
@@ -191,7 +192,7 @@ static __always_inline __u32 read6(struct __sk_buff *skb, struct key *k, __u32 *
 }
 
 /* The filter returns how many bytes of a packet the reader gets: none, or all. */
-enum { NOTHING = 0, EVERYTHING = 0x40000 };
+enum { NOTHING = 0, EVERYTHING = 0x100000 };
 
 static __always_inline int leave(__u32 why)
 {
@@ -232,7 +233,7 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 	f->seen = now;
 	if (t.flags & SYN)
 		f->straight &= ~LONGS;
-	if (size > 0xffff)
+	if (size > longest)
 		f->straight |= LONGS;
 	seq = bpf_ntohl(t.seq);
 	end = seq + length;
@@ -253,8 +254,8 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 		}
 	} else if (unattended()) {
 		return leave(PASSED_DEAD);
-	} else if (size > 0xffff) {
-		return leave(LONG); /* no buffer of the reader's has room for it */
+	} else if (size > longest) {
+		return leave(LONG);
 	}
 	note = bpf_map_lookup_elem(&notes, &zero);
 	if (!note)

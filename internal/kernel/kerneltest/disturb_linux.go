@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
+	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +29,10 @@ type Disturbance struct {
 }
 
 // Disturbed counts the packets.
-type Disturbed struct{ Lost, Doubled, Long, Late uint64 }
+type Disturbed struct {
+	Lost, Doubled, Long, Late uint64
+	Latest                    time.Duration // that one was delayed, at most: a busy machine does more than it is told
+}
 
 // Disturber disturbs one device.
 type Disturber struct {
@@ -88,6 +93,9 @@ func (o *Disturber) attach(t testing.TB, device string, d Disturbance) (err erro
 func (o *Disturber) Counts() (c Disturbed, err error) {
 	for i, n := range []*uint64{&c.Lost, &c.Doubled, &c.Long, &c.Late} {
 		err = errors.Join(err, o.counts.Lookup(uint32(i), n))
+	}
+	if o.late != nil {
+		c.Latest = time.Duration(o.late.most.Load())
 	}
 	return c, err
 }
@@ -150,9 +158,9 @@ type lateness struct {
 	skew  time.Duration
 	in    int // packet sockets
 	out   int
-	stop  chan struct{}
-	queue chan latePacket
-	ended sync.WaitGroup
+	stop  atomic.Bool
+	ended chan struct{}
+	most  atomic.Int64
 }
 
 type latePacket struct {
@@ -162,7 +170,7 @@ type latePacket struct {
 
 // delay makes one for a device, and returns the device that leads to it.
 func delay(dev *net.Interface, skew time.Duration) (l *lateness, aside int, err error) {
-	l = &lateness{skew: skew, in: -1, out: -1, stop: make(chan struct{}), queue: make(chan latePacket, 1<<14)}
+	l = &lateness{skew: skew, in: -1, out: -1, ended: make(chan struct{})}
 	if l.home, err = netlink.NewHandle(); err != nil {
 		return nil, 0, err
 	}
@@ -176,8 +184,7 @@ func delay(dev *net.Interface, skew time.Duration) (l *lateness, aside int, err 
 		l.free()
 		return nil, 0, err
 	}
-	l.ended.Go(l.read)
-	l.ended.Go(l.write)
+	go l.run()
 	return l, veth.Attrs().Index, nil
 }
 
@@ -206,55 +213,54 @@ func (l *lateness) open(dev *net.Interface, veth *netlink.Veth) (err error) {
 
 // lateSocket opens a packet socket with virtio headers.
 func lateSocket(index int, protocol uint16, buffer int) (fd int, err error) {
-	if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+	if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		return -1, err
 	}
-	tv := unix.NsecToTimeval(int64(100 * time.Millisecond))
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1),
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, disturbMark),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, buffer, 64<<20),
-		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv),
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: Htons(protocol), Ifindex: index}))
 	return fd, err
 }
 
-func (l *lateness) read() {
-	const header, ethernet = 10, kernel.EthernetHeader
+// run reads packets, and writes them when they are due. It has a thread of its own, with a
+// priority of its own where that is allowed, so that a busy machine makes them little later.
+func (l *lateness) run() {
+	defer close(l.ended)
+	runtime.LockOSThread() // which ends with it
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
+	const header, longestQueue = 10, 1 << 14
 	b := make([]byte, kernel.MaxLongSuper+1<<10)
-	for {
-		n, err := unix.Read(l.in, b)
-		select {
-		case <-l.stop:
-			return
-		default:
+	var queue []latePacket
+	for !l.stop.Load() {
+		wait := 50 * time.Millisecond
+		if len(queue) > 0 {
+			wait = max(0, time.Until(queue[0].due))
 		}
-		if err != nil || n < header+ethernet || binary.BigEndian.Uint16(b[header+12:]) != unix.ETH_P_IP {
-			continue
+		timeout := unix.NsecToTimespec(int64(wait))
+		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(l.in), Events: unix.POLLIN}}, &timeout, nil)
+		for len(queue) < longestQueue {
+			n, err := unix.Read(l.in, b)
+			if err != nil {
+				break
+			}
+			if n >= header+kernel.EthernetHeader && binary.BigEndian.Uint16(b[header+12:]) == unix.ETH_P_IP {
+				queue = append(queue, latePacket{slices.Clone(b[:n]), time.Now().Add(l.skew)})
+			}
 		}
-		select {
-		case l.queue <- latePacket{append([]byte(nil), b[:n]...), time.Now().Add(l.skew)}:
-		default: // a loss more
-		}
-	}
-}
-
-func (l *lateness) write() {
-	for {
-		select {
-		case p := <-l.queue:
-			time.Sleep(time.Until(p.due))
-			_, _ = unix.Write(l.out, p.frame) // a packet that is refused is lost
-		case <-l.stop:
-			return
+		for len(queue) > 0 && time.Until(queue[0].due) <= 0 {
+			l.most.Store(max(l.most.Load(), int64(l.skew+time.Since(queue[0].due))))
+			_, _ = unix.Write(l.out, queue[0].frame) // a packet that is refused is lost
+			queue[0].frame, queue = nil, queue[1:]
 		}
 	}
 }
 
 func (l *lateness) close() {
-	close(l.stop)
-	l.ended.Wait()
+	l.stop.Store(true)
+	<-l.ended
 	l.free()
 }
 
