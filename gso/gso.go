@@ -17,7 +17,7 @@ import (
 var (
 	ErrHeaders = errors.New("gso: not TCP or UDP behind a plain IPv4 or IPv6 header, all in the first part")
 	ErrMSS     = errors.New("gso: a segment size of 0")
-	ErrLength  = errors.New("gso: the parts are not as long as the IP header says")
+	ErrLength  = errors.New("gso: the parts are not as long as the IP header says, or segments would have no length")
 )
 
 const (
@@ -25,6 +25,8 @@ const (
 	ipv6Header = 40
 	tcpHeader  = 20
 	udpHeader  = 8
+
+	maxLength = 65535 // that an IPv4 header can say
 
 	tcpChecksum = 16 // where it is in the header
 	udpChecksum = 6
@@ -64,7 +66,8 @@ type Segmenter struct {
 
 // Start begins to cut the packet in parts. The first part holds all headers. Segments
 // have at most mss bytes of payload. The Segmenter reads the parts until Next has
-// returned 0, and never writes to them. It ignores the headers' checksums. Errors:
+// returned 0, and never writes to them. It ignores the headers' checksums. TCP over IPv4 of
+// more than 64 KB has length 0 in its header, as in Linux (BIG TCP). Errors:
 // ErrHeaders, ErrMSS, ErrLength.
 func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 	*s = Segmenter{}
@@ -96,6 +99,9 @@ func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 	}
 	if s.ip < ipv4Header || !s.transport(b, protocol) {
 		return ErrHeaders
+	}
+	if length == 0 && s.ip != ipv6Header && !s.udp && total > maxLength && len(s.head)+mss <= maxLength {
+		length = total // BIG TCP
 	}
 	if total != length {
 		return ErrLength

@@ -33,7 +33,9 @@ func (p *Packet) Read(bufs [][]byte, sizes []int, offset int) (n int, err error)
 	return p.read(bufs, sizes, offset, false)
 }
 
-// ReadSuper implements the package's ReadSuper.
+// ReadSuper implements the package's ReadSuper. Into buffers that have room for them it also
+// reads super-segments of TCP over IPv4 of more than MaxSuperLen bytes, which have no length
+// in their IP header (BIG TCP).
 func (p *Packet) ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err error) {
 	if offset < SuperHeadroom {
 		return 0, errHeadroom
@@ -98,11 +100,14 @@ func (r *packetReader) take(i int) bool {
 		return false
 	}
 	// The frame may be padded, or may have been longer than the buffer.
+	h := ParseVnetHeader((*[VnetHeaderLen]byte)(r.hdrs[i][:])).shift(-ethernetLen)
 	size := ipLen(buf[r.offset : r.offset+received])
+	if r.super && r.msgs[i].Flags&unix.MSG_TRUNC == 0 && h.long(buf[r.offset:r.offset+received]) {
+		size = received
+	}
 	if size == 0 || size > received {
 		return false
 	}
-	h := ParseVnetHeader((*[VnetHeaderLen]byte)(r.hdrs[i][:])).shift(-ethernetLen)
 	if i != r.n {
 		// A packet before this one was dropped: close the gap.
 		if len(r.bufs[r.n]) < r.offset+size {

@@ -43,6 +43,11 @@ func truncated(buf []byte, size int) bool {
 	return size == len(buf) && ipLen(buf) != size
 }
 
+// long reports a super-segment of which the IPv4 header cannot say how long it is, and says 0.
+func (h VnetHeader) long(b []byte) bool {
+	return h.GSOType&^VnetGSOECN == VnetGSOTCPv4 && len(b) > MaxSuperLen && b[0]>>4 == 4 && ipLen(b) == 0
+}
+
 // ipLen returns the length that an IP header tells, in bytes; 0 without one.
 func ipLen(b []byte) int {
 	switch {

@@ -29,6 +29,7 @@ const reference = "kernel"
 func Cases() []Case {
 	return []Case{
 		{"kernel", "the kernel's TCP at both ends, on the one path that ECMP gives it", "kernel", kernelTCP},
+		{"kernel-big", fmt.Sprintf("the same with super-segments of up to %d KB (BIG TCP)", bigBytes>>10), "kernel", kernelBig},
 		{"kernel-mptcp", "the kernel's MPTCP, 8 subflows over ECMP", "kernel", kernelMPTCP},
 		{"netstack", "netstack with super-segments, without weft; one path", "netstack", bareNetstack},
 		{"embedded/presto", "weft embedded, over the same devices, flowcells sprayed", "netstack", embedded("presto")},
@@ -42,6 +43,8 @@ func Cases() []Case {
 			daemonized("mode: offload", "policy: presto", "resequence: false", "receivers_resequence: true")},
 		{"offload/presto-resequenced", "the same, put in order at both ends", "kernel",
 			daemonized("mode: offload", "policy: presto", "resequence: true", "receivers_resequence: true")},
+		{"offload/presto-big", fmt.Sprintf("the same with super-segments of up to %d KB, each a flowcell", bigBytes>>10), "kernel",
+			big(daemonized("mode: offload", "policy: presto", "resequence: true", "receivers_resequence: true", fmt.Sprintf("super_segment_bytes: %d", bigBytes)))},
 		{"offload/drb", "the kernel's TCP, every packet by digit reversal at the uplink, not put in order", "kernel",
 			daemonized("mode: offload", "policy: drb")},
 		{"wireguard-go", "the kernel's TCP through wireguard-go's tun and conn packages, without its cryptography; one path", "kernel", wireguard},

@@ -43,6 +43,14 @@ static __always_inline int bad_checksum(struct ipv4 *ip)
 	return fold(bpf_csum_diff(0, 0, (__be32 *)ip, sizeof(*ip), 0)) != 0xffff;
 }
 
+/* no_length reports a super-segment of which the outer header, and mostly the inner one, too,
+ * cannot say how long it is (BIG TCP). */
+static __always_inline int no_length(struct __sk_buff *skb, const struct ipv4 *outer, const struct ipv4 *inner)
+{
+	return !outer->tot_len && inner->protocol == PROTO_TCP && skb->gso_size &&
+	       skb->len > 0xffff + IP;
+}
+
 /*
  * Whoever encapsulates is the inner packet's sender. A switch that took any inner source
  * would carry forged packets past every filter in front of it (VU#199397, CVE-2025-23018).
@@ -74,7 +82,7 @@ static __always_inline int decap4(struct __sk_buff *skb)
 	if ((void *)(inner + 1) > end)
 		return drop(MALFORMED);
 	if (inner->version_ihl >> 4 != 4 || (inner->version_ihl & 15) < 5 ||
-	    bpf_ntohs(inner->tot_len) + sizeof(*outer) > bpf_ntohs(outer->tot_len))
+	    (!no_length(skb, outer, inner) && bpf_ntohs(inner->tot_len) + sizeof(*outer) > bpf_ntohs(outer->tot_len)))
 		return drop(MALFORMED);
 	if (inner->protocol == PROTO_IPIP)
 		return drop(NESTED);

@@ -25,6 +25,7 @@ type Config struct {
 	Policy              string        `yaml:"policy"`
 	FlowcellBytes       int           `yaml:"flowcell_bytes"`
 	FlowletGap          time.Duration `yaml:"flowlet_gap"`
+	SuperSegmentBytes   int           `yaml:"super_segment_bytes"`
 	Samples             int           `yaml:"samples"`
 	Expiry              time.Duration `yaml:"expiry,auto"`
 	Encapsulation       []string      `yaml:"encapsulation"`

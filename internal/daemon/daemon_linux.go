@@ -50,6 +50,7 @@ type state struct {
 	reloads int
 	repairs service.Repairs
 	trouble trouble
+	supers  supers
 }
 
 // parts are what carries packets at an uplink. What is nil is not in use.
@@ -117,7 +118,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
-	p.time, p.memory = d.time, d.memory
+	p.time, p.memory, p.short = d.time, d.memory, d.supers.lost()
 	d.place, d.topology = p, c.fabric
 	if c.receives() {
 		if d.receiver, err = d.kernel.open(c, p, plan); err != nil {
@@ -171,6 +172,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		}
 	}
 	d.working = true
+	d.tellSupers()
 	return nil
 }
 

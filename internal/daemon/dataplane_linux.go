@@ -36,6 +36,7 @@ type dataplaneConfig struct {
 	programs      *link.TUN     // what programs send, and the way to them
 	uplink        *link.Packet  // what arrives of TCP; nil with a tunnel
 	divider       plane.Divider // of what arrives; nil: uplink gets all
+	longest       int           // of its super-segments, bytes; 0: as long as an IP header can say
 	tunnel        *link.UDP     // nil without
 	zeroChecksum  bool          // the tunnel's
 	name          string        // this end's, to the peers
@@ -62,6 +63,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
 		o.Topology, o.Topology6, o.Fabric, o.Carrier, o.Divider = c.topology, c.topology6, c.uplink, c.carrier, c.divider
+		o.Longest = c.longest
 	}
 	g, err := plane.NewGateway(o)
 	if err != nil {

@@ -195,6 +195,10 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	if c.cutsAtUplink() {
 		o.Cut = o.Addresses
 	}
+	if c.longSupers() && !p.short {
+		o.SuperBytes = c.SuperSegmentBytes
+	}
+	o.ReceiveLong = !c.receives()
 	return o
 }
 

@@ -35,6 +35,7 @@ type place struct {
 	peers    []peer
 	time     func() time.Time // of day, for the peers' keys; nil: the machine's
 	memory   int64            // that the control group allows, bytes; 0: no limit
+	short    bool             // super-segments of more than 64 KB have got lost
 }
 
 func (c *Config) find(ctx context.Context) (place, error) {

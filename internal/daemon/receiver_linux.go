@@ -89,6 +89,9 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	r.out.show()
 	if r.order != nil {
 		o.divider = r.order.FlowTable
+		if c.longSupers() {
+			o.longest = c.SuperSegmentBytes
+		}
 	}
 	o.uplink, o.tunnel, o.beatIn, o.beatOut = r.uplink, r.tunnel, r.beatIn, r.beatOut
 	if r.dataplane, err = startDataplane(o); err != nil {
@@ -130,10 +133,11 @@ func (r *hostReceiver) openUplink() (err error) {
 	}
 	o := link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu}
 	if r.config.offloads() {
-		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{Uplink: r.place.uplink.Name, Addresses: own}); err != nil {
+		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{Uplink: r.place.uplink.Name, Addresses: own, SuperBytes: r.config.SuperSegmentBytes}); err != nil {
 			return err
 		}
 		o.FilterFD = r.order.Filter()
+		o.ReceiveBuffer = link.DefaultReceiveBuffer * (r.config.SuperSegmentBytes / minSupers) // for as many of them
 		r.uplink, err = link.OpenPacket(o)
 		return err
 	}

@@ -78,6 +78,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	d.tellRefused()
 	err = d.repairAll()
 	d.tellOthers()
+	d.watchSupers()
 	switch {
 	case gone(err):
 		d.takeAway(err.Error())

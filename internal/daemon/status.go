@@ -50,6 +50,7 @@ type Status struct {
 
 	BGP       *learn.Status     `json:"bgp,omitempty"` // with topology: bgp
 	Failures  *FailureStatus    `json:"failures,omitempty"`
+	Supers    *SuperStatus      `json:"super_segments,omitempty"` // with super_segment_bytes above 65536
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, of all programs since the start
 	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats
@@ -94,6 +95,14 @@ type SampleStatus struct {
 	Pathless      uint64 `json:"pathless"`      // own samples of paths that were gone by then
 	Unsent        uint64 `json:"unsent"`
 	Drops         uint64 `json:"drops"`
+}
+
+// SuperStatus says how long super-segments of TCP may be.
+type SuperStatus struct {
+	Bytes     int    `json:"bytes"`         // now, with IP headers
+	Asked     int    `json:"asked"`         // by the configuration
+	Why       string `json:"why,omitempty"` // why the one is less than the other
+	Fallbacks uint64 `json:"fallbacks"`     // times that they got lost, so that there are none of more than 64 KB any more
 }
 
 // FailureStatus is what the daemon knows about failures.

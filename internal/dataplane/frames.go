@@ -16,7 +16,7 @@ type frame struct {
 }
 
 // framePool keeps frames for reuse by the length of their buffers: powers of two from
-// smallest to SuperBuffer. The number of frames is bounded by the resequencer's bounds, a
+// smallest to 1 MB. The number of frames is bounded by the resequencer's bounds, a
 // batch, and one write. It has no lock: its owner, toKernel, is used under that of
 // ingress.
 type framePool struct {
@@ -26,7 +26,7 @@ type framePool struct {
 
 const (
 	smallest      = 2048
-	bufferClasses = 6 // 2 KB to 64 KB
+	bufferClasses = 10 // 2 KB to 1 MB
 	// keepFree is how many frames of a class wait for reuse at most: enough for
 	// a batch and a burst that was held.
 	keepFree = 256
@@ -42,8 +42,7 @@ func class(size int) int {
 	return max(bits.Len(uint(size-1))-bits.Len(smallest-1), 0)
 }
 
-// get returns a frame with a buffer of at least so many bytes. They are at most
-// SuperBuffer.
+// get returns a frame with a buffer of at least so many bytes. They are at most 1 MB.
 func (p *framePool) get(size int) *frame {
 	p.used++
 	c := class(size)

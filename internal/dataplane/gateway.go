@@ -64,6 +64,9 @@ type GatewayConfig struct {
 	// kernel is to receive without a resequencer. The Gateway owns it as it owns
 	// Programs.
 	Fabric GatewayDevice
+	// Longest, if more than 64 KB, is how long super-segments from Fabric may be, in bytes.
+	// link.Packet reads such of TCP over IPv4.
+	Longest int
 	// Divider, if not nil, sends to Fabric only packets of flows that have a hole. It is told
 	// when they have none any more. BeatIn must then be given, so that it is told in time.
 	Divider Divider
@@ -144,7 +147,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		// which destinations are its own.
 		g.receive(c, in, c.Tunnel.Underlay, newTunnelSource(e.paths.tunnel), func(*flowcell.Packet, []byte) bool { return true })
 	case c.Fabric != nil:
-		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric), host.accepts())
+		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric).upTo(c.Longest), host.accepts())
 		if c.Divider != nil {
 			g.ingress.handover = newHandover(c.Divider, g.ingress.reseq)
 		}

@@ -234,7 +234,7 @@ func (in *Ingress[P]) take(a *Arrived, now time.Duration) {
 		}
 		in.stats.Supers++
 	}
-	if in.handover != nil && pkt.IsTCP() {
+	if in.handover != nil && pkt.IsTCP() && !a.part {
 		in.handover.arrived(&pkt.Flow, now)
 	}
 	in.packets = append(in.packets, in.to.Packet(pkt, a))

@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"encoding/binary"
+
 	"weft/flowcell"
 	"weft/gso"
 	"weft/link"
@@ -25,6 +27,7 @@ type Arrived struct {
 	Alone    bool // no other packet lies there
 	MSS      int  // payload of the segments of a super-segment; 0 for a single packet
 	verified bool // the transport's checksum is known to be right
+	part     bool // of a packet that has arrived before, but the first
 	vnet     link.VnetHeader
 
 	// What a tunnel's header says in place of the packet.
@@ -86,6 +89,11 @@ type superSource struct {
 
 	datagrams gso.Segmenter // of the packet before at, if it was many
 	datagram  []byte
+
+	size  int           // of buffers
+	longs gso.Segmenter // of the packet before at, if it was longer than a packet can say
+	long  Arrived       // the next part, but for its bytes
+	step  flowcell.Number
 }
 
 const (
@@ -99,10 +107,17 @@ const (
 )
 
 func newSuperSource(d SuperDevice) *superSource {
-	return &superSource{dev: d, sizes: make([]int, superBatch), datagram: make([]byte, SuperBuffer)}
+	return &superSource{dev: d, sizes: make([]int, superBatch), datagram: make([]byte, SuperBuffer), size: SuperBuffer}
 }
 
-func (s *superSource) batch() (n, size int) { return superBatch, SuperBuffer }
+// upTo has the source read super-segments of so many bytes, which it divides into such as have a
+// length in their headers.
+func (s *superSource) upTo(longest int) *superSource {
+	s.size = max(s.size, longest+link.SuperHeadroom)
+	return s
+}
+
+func (s *superSource) batch() (n, size int) { return superBatch, s.size }
 
 func (s *superSource) read(bufs [][]byte) (err error) {
 	s.bufs, s.at = bufs, 0
@@ -114,13 +129,17 @@ func (s *superSource) next() (a Arrived, ok bool) {
 	if n := s.datagrams.Next(s.datagram); n > 0 {
 		return Arrived{Bytes: s.datagram[:n], Slot: lent, verified: true}, true
 	}
+	if s.longs.Left() > 0 {
+		return s.divided(), true
+	}
 	if s.at == s.n {
 		return a, false
 	}
 	i := s.at
 	s.at++
 	buf := s.bufs[i]
-	a = Arrived{Bytes: buf[link.SuperHeadroom : link.SuperHeadroom+s.sizes[i]], Slot: i, Alone: true}
+	// A short packet does not keep a long buffer.
+	a = Arrived{Bytes: buf[link.SuperHeadroom : link.SuperHeadroom+s.sizes[i]], Slot: i, Alone: s.size == SuperBuffer}
 	h := link.ParseVnetHeader((*[link.VnetHeaderLen]byte)(buf[link.SuperHeadroom-link.VnetHeaderLen:]))
 	if h.Check(len(a.Bytes)) != nil {
 		a.Bytes = nil // counted as malformed
@@ -135,10 +154,45 @@ func (s *superSource) next() (a Arrived, ok bool) {
 			return s.next()
 		}
 		a.Bytes = nil
+	case len(a.Bytes) > link.MaxSuperLen:
+		if s.divide(&a) {
+			return s.divided(), true
+		}
+		a.Bytes = nil
 	default:
 		a.MSS = int(h.GSOSize)
 	}
 	return a, true
+}
+
+// divide begins to divide a super-segment of TCP whose header has no length. Its parts have
+// whole segments, and the numbers that a device would have given these. The checksum is not
+// computed again, so it must be right.
+func (s *superSource) divide(a *Arrived) bool {
+	size := int(a.vnet.GSOSize)
+	segments := (link.MaxSuperLen - MaxHeaders) / size
+	if !a.verified || s.longs.Start([][]byte{a.Bytes}, segments*size, gso.Partial) != nil {
+		return false
+	}
+	s.step = flowcell.Number(segments)
+	s.long = Arrived{Slot: lent, MSS: size, verified: true, vnet: a.vnet,
+		numbered: true, number: flowcell.Number(binary.BigEndian.Uint16(a.Bytes[4:]))}
+	return true
+}
+
+// divided returns the next part.
+func (s *superSource) divided() Arrived {
+	a, headers := s.long, s.longs.HeaderLen()
+	a.Bytes = s.datagram[:s.longs.Next(s.datagram)]
+	kind := a.vnet.GSOType
+	if a.vnet = partialHeader(a.Bytes, flowcell.ProtoTCP); len(a.Bytes) > headers+a.MSS {
+		a.vnet.GSOType, a.vnet.GSOSize, a.vnet.HdrLen = kind, uint16(a.MSS), uint16(headers)
+	} else {
+		a.MSS = 0
+	}
+	s.long.part = true
+	s.long.number += s.step
+	return a
 }
 
 // superHeader returns the header of a train that has been finished.

@@ -9,6 +9,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/kernel"
 	"weft/internal/paths"
 	"weft/policy"
 	"weft/topology"
@@ -58,6 +59,13 @@ type SprayConfig struct {
 	// gso_max_segs of the uplink to 1. Existing connections keep the old setting until
 	// their route is looked up again. It costs the processor time of segmentation.
 	PerPacketTCP bool
+
+	// SuperBytes, if more than 64 KB, lets the kernel's own TCP hand over super-segments of
+	// so many bytes over IPv4, at most kernel.MaxLongSuper: see Spray.Supers. It sets
+	// gso_ipv4_max_size of the uplink. With ReceiveLong it sets gro_ipv4_max_size, too, which
+	// where what arrives is put in order is OrderConfig.SuperBytes.
+	SuperBytes  int
+	ReceiveLong bool
 
 	// Require makes packets to other racks of the fabric leave encapsulated or not at
 	// all. A packet that cannot be encapsulated is dropped rather than routed by the
@@ -122,6 +130,9 @@ func (c SprayConfig) check() error {
 				return fmt.Errorf("Carrier srv6: %w", err)
 			}
 		}
+	}
+	if c.SuperBytes > kernel.MaxLongSuper || c.SuperBytes < 0 {
+		return fmt.Errorf("SuperBytes is %d, must be from 0 to %d", c.SuperBytes, kernel.MaxLongSuper)
 	}
 	if c.Require && c.StartPlain {
 		return errors.New("StartPlain with Require, by which nothing leaves plain: set one of them")

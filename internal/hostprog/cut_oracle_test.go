@@ -30,6 +30,7 @@ type cutFlow struct {
 	cutter flowcell.Cutter
 	at     time.Duration // when data was last sent
 	tick   uint32        // the same by the program
+	steps  uint64        // number of the first flowcell, and the flowcells begun after it
 }
 
 func newCutOracle(unit flowcell.Unit, own ...netip.Addr) *cutOracle {
@@ -37,12 +38,13 @@ func newCutOracle(unit flowcell.Unit, own ...netip.Addr) *cutOracle {
 }
 
 // number returns the packet that leaves for one that is encapsulated; left is what
-// did, nil if it is not known.
-func (o *cutOracle) number(packet []byte, segments int, left []byte) []byte {
+// did, nil if it is not known. steps says which flowcell of its flow it belongs to, nil if
+// only the number does.
+func (o *cutOracle) number(packet []byte, segments int, left []byte) (out []byte, steps *uint64) {
 	var p flowcell.Packet
 	if o == nil || !slices.Contains(o.own, netip.AddrFrom4([4]byte(packet[12:]))) ||
 		!numbered(packet) || p.Parse(packet) != nil || p.IsPureACK() {
-		return packet
+		return packet, nil
 	}
 	var seen flowcell.Number
 	if len(left) >= 20 {
@@ -54,15 +56,20 @@ func (o *cutOracle) number(packet []byte, segments int, left []byte) []byte {
 	case p.Payload > 0:
 		if f == nil {
 			f = &cutFlow{cutter: flowcell.NewCutter(tcpHash(packet) >> 30)}
+			f.steps = tcpHash(packet)>>30%flowcell.Cells - 1
 			o.flows[p.Flow] = f
 		}
 		n = o.data(f, &p, packet, segments, seen)
+		steps = &f.steps
 	default:
-		n = o.edge(f, seen)
+		var recent bool
+		if n, recent = o.edge(f, seen); recent {
+			steps = &f.steps
+		}
 	}
 	packet = slices.Clone(packet)
 	n.Stamp(packet)
-	return packet
+	return packet, steps
 }
 
 // data numbers a packet of data.
@@ -82,6 +89,7 @@ func (o *cutOracle) data(f *cutFlow, p *flowcell.Packet, packet []byte, segments
 		f.cutter, f.at = cutter, f.at+pause
 		if begins {
 			o.cells++
+			f.steps++
 		}
 		return n
 	}
@@ -89,16 +97,16 @@ func (o *cutOracle) data(f *cutFlow, p *flowcell.Packet, packet []byte, segments
 }
 
 // edge numbers what begins or ends a connection without payload: as the data
-// before, if that was just now; else anyhow, but for the index.
-func (o *cutOracle) edge(f *cutFlow, seen flowcell.Number) flowcell.Number {
+// before, if that was just now (recent); else anyhow, but for the index.
+func (o *cutOracle) edge(f *cutFlow, seen flowcell.Number) (n flowcell.Number, recent bool) {
 	if f == nil {
-		return seen &^ 63
+		return seen &^ 63, false
 	}
 	last, _ := f.cutter.Edge(f.at)
 	if seen == last || o.now != nil && time.Duration(o.now()-f.tick)*tick <= flowcell.LeastTimeout {
-		return last
+		return last, true
 	}
-	return seen &^ 63
+	return seen &^ 63, false
 }
 
 // end tells of another table.

@@ -23,6 +23,7 @@ const (
 	orderProgWeftOrderFilter = "weft_order_filter"
 	orderProgWeftSteer       = "weft_steer"
 	orderVarHeartbeat        = "heartbeat"
+	orderVarLongest          = "longest"
 	orderVarPatience         = "patience"
 	orderVarSeed             = "seed"
 )
@@ -88,6 +89,7 @@ type orderMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type orderVariableSpecs struct {
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Longest   *ebpf.VariableSpec `ebpf:"longest"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	Seed      *ebpf.VariableSpec `ebpf:"seed"`
 }
@@ -132,6 +134,7 @@ func (m *orderMaps) Close() error {
 // It can be passed to loadOrderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type orderVariables struct {
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+	Longest   *ebpf.Variable `ebpf:"longest"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	Seed      *ebpf.Variable `ebpf:"seed"`
 }

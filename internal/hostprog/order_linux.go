@@ -18,6 +18,11 @@ import (
 type OrderConfig struct {
 	Uplink    string       // an Ethernet device
 	Addresses []netip.Addr // of this host, whose TCP it is; at most 16
+
+	// SuperBytes, if more than 64 KB, is how long super-segments over IPv4 the reader takes, in
+	// bytes, and lets the uplink merge so many (gro_ipv4_max_size). A flow of which longer ones
+	// come, up to this or to 64 KB, the kernel's TCP puts in order itself from then on.
+	SuperBytes int
 }
 
 // OrderStats counts packets since the programs were attached. A super-segment counts as one.
@@ -28,6 +33,7 @@ type OrderStats struct {
 	Crowded    uint64 `json:"crowded"`     // of flows for which the table had no place
 	PassedDead uint64 `json:"passed_dead"` // behind a hole, left to the kernel, because the reader was silent
 	Missed     uint64 `json:"missed"`      // that the reader got and another program kept from tc
+	Long       uint64 `json:"long"`        // behind a hole, left to the kernel, of flows with super-segments that are too long for the reader
 }
 
 // Order is the two programs that let the kernel have what is in order. Methods are safe for
@@ -91,7 +97,11 @@ func (o *Order) attach(cfg OrderConfig) error {
 	var random [8]byte
 	rand.Read(random[:])
 	seed := binary.NativeEndian.Uint64(random[:])
-	if err := errors.Join(setPatience(spec, SteerPatience), spec.Variables["seed"].Set(seed)); err != nil {
+	longest := uint32(kernel.MaxSuper - 1)
+	if cfg.SuperBytes > kernel.MaxSuper {
+		longest = uint32(cfg.SuperBytes)
+	}
+	if err := errors.Join(setPatience(spec, SteerPatience), spec.Variables["seed"].Set(seed), spec.Variables["longest"].Set(longest)); err != nil {
 		return err
 	}
 	var objects struct {
@@ -116,6 +126,9 @@ func (o *Order) attach(cfg OrderConfig) error {
 		return err
 	}
 	want := kernel.Wanted{kernel.GROSize: kernel.MaxSuper}
+	if n, _ := longSupers(link, cfg.SuperBytes); n > 0 {
+		want[kernel.GROSize] = n
+	}
 	for _, a := range cfg.Addresses {
 		if a = a.Unmap(); a.Is6() {
 			want[kernel.GROSize6] = kernel.MaxSuper
@@ -143,7 +156,7 @@ func (o *Order) Close() error {
 func (o *Order) Stats() (st OrderStats, err error) {
 	err = o.use(func() error {
 		// The order of the enum in bpf/order.c.
-		return kernel.SumCounters(o.counts, &st.Seen, &st.Straight, &st.Diverted, &st.Crowded, &st.PassedDead, &st.Missed)
+		return kernel.SumCounters(o.counts, &st.Seen, &st.Straight, &st.Diverted, &st.Crowded, &st.PassedDead, &st.Missed, &st.Long)
 	})
 	return st, err
 }

@@ -21,6 +21,7 @@ type orderTest struct {
 	order  *Order
 	reader *link.Packet
 	out    *kerneltest.Wire
+	ns     string // of the neighbour
 }
 
 var (
@@ -30,11 +31,17 @@ var (
 
 func newOrderTest(t *testing.T) *orderTest {
 	t.Helper()
+	return newOrderTestOf(t, 0)
+}
+
+// newOrderTestOf is newOrderTest of a reader with room for so many bytes (OrderConfig.SuperBytes).
+func newOrderTestOf(t *testing.T, superBytes int) *orderTest {
+	t.Helper()
 	near, far := kerneltest.Namespace(t, "near"), kerneltest.Namespace(t, "far")
-	o := &orderTest{out: neighbour(t, near, far)}
+	o := &orderTest{out: neighbour(t, near, far), ns: far}
 	kerneltest.Shell(t, near, "ip address add "+orderTo6.String()+"/64 dev p0 nodad")
 	err := kernel.InNamespace(near, func() (err error) {
-		if o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo, orderTo6}}); err != nil {
+		if o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo, orderTo6}, SuperBytes: superBytes}); err != nil {
 			return err
 		}
 		t.Cleanup(func() {

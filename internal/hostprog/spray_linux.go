@@ -30,6 +30,7 @@ type Spray struct {
 	ways  *ways
 	ways6 *ways // nil: IPv6 leaves as it is
 	drawn drawn
+	short string // why super-segments are shorter than configured
 }
 
 var (
@@ -47,7 +48,7 @@ var (
 // Repair keeps it there. If the process ends without Close, the program continues with
 // its last table for SprayConfig.Patience. Attaching again replaces it, misses no packet,
 // and starts its counters anew. It lowers the uplink's gso_ipv4_max_size to 64 KB and,
-// with SprayConfig.Cut, to a flowcell.
+// with SprayConfig.Cut, to a flowcell, unless SprayConfig.SuperBytes raises it.
 //
 // It needs CAP_NET_ADMIN, CAP_BPF and Linux 5.15. To replace another process's program it
 // also needs CAP_SYS_ADMIN. With TCX and without CAP_SYS_ADMIN it does not find a program
@@ -87,15 +88,16 @@ func (o *Spray) attach(cfg SprayConfig) error {
 			return err
 		}
 	}
-	return o.attachWith(cfg.settings())
+	_, o.short = cfg.longSupers(link)
+	return o.attachWith(cfg.settings(link))
 }
 
 // Lease is Beat of a process that is about to be busy, for instance with a change of devices
 // that has to wait for others: Patience begins in five seconds, or with the next Beat.
 func (o *Spray) Lease() error { return o.heart.beat(5*time.Second, errSprayClosed) }
 
-// settings are those that the uplink must have.
-func (c SprayConfig) settings() (w kernel.Wanted) {
+// settings are those that an uplink must have.
+func (c SprayConfig) settings(link netlink.Link) (w kernel.Wanted) {
 	if c.PerPacketTCP {
 		w[kernel.GSOSegments] = 1
 	}
@@ -105,6 +107,12 @@ func (c SprayConfig) settings() (w kernel.Wanted) {
 	}
 	if c.Topology6 != nil {
 		w[kernel.GSOSize6] = w[kernel.GSOSize]
+	}
+	if n, _ := c.longSupers(link); n > 0 {
+		w[kernel.GSOSize] = n
+		if c.ReceiveLong {
+			w[kernel.GROSize] = n
+		}
 	}
 	return w
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weft/encap"
+	"weft/flowcell"
 	"weft/policy"
 	"weft/topology"
 )
@@ -19,6 +20,7 @@ type sprayWay struct {
 	*sprayGroup
 	paths   topology.PathSet
 	carrier encap.Carrier
+	counted *uint64 // of the packet, if its flow is cut: the flowcells before its own; nil: its number says
 }
 
 func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy, c encap.Carrier) (sprayTable, error) {
@@ -36,7 +38,7 @@ func newSprayTable(t *topology.Topology, self topology.NodeID, p policy.Policy, 
 		if err != nil {
 			return nil, err
 		}
-		table[rack.prefix] = sprayWay{g, t.PathsOrAll(self, rack.edge), c}
+		table[rack.prefix] = sprayWay{sprayGroup: g, paths: t.PathsOrAll(self, rack.edge), carrier: c}
 	}
 	return table, nil
 }
@@ -115,7 +117,7 @@ func (o sprayOracle) sentAs(packet []byte, segments, random int, left []byte) ([
 func (o sprayOracle) prepare(packet []byte, segments int, left []byte) ([]byte, sprayWay, verdict) {
 	w, v := o.judge(packet)
 	if v == encapsulated {
-		packet = o.cut.number(packet, segments, left[min(w.carrier.Overhead(), len(left)):])
+		packet, w.counted = o.cut.number(packet, segments, left[min(w.carrier.Overhead(), len(left)):])
 	}
 	return packet, w, v
 }
@@ -188,6 +190,14 @@ func (t sprayTable) way(dst netip.Addr) (sprayWay, bool) {
 func numbered(packet []byte) bool {
 	return packet[0] == 0x45 && packet[9] == 6 && packet[6]&0x7f == 0x40 && packet[7] == 0 &&
 		binary.BigEndian.Uint16(packet[2:]) >= 40
+}
+
+// step is that of the flowcell, of which super-segments of many segments skip numbers.
+func (w sprayWay) step(packet []byte) int {
+	if w.counted == nil || !numbered(packet) || w.mode != sprayByNumber {
+		return w.sprayGroup.step(packet)
+	}
+	return int((tcpHash(packet)>>40 + *w.counted%flowcell.Cells) % uint64(len(w.order)))
 }
 
 func (g *sprayGroup) step(packet []byte) int {

@@ -29,7 +29,7 @@ type SprayStats struct {
 	Refused   uint64 `json:"refused"`   // in another tunnel already, which the kernel does not encapsulate again
 	NoPath    uint64 `json:"no_path"`   // no live path to the rack
 	TooLong   uint64 `json:"too_long"`  // above the uplink's MTU with the outer header; the route's MTU is too large
-	Malformed uint64 `json:"malformed"` // lengths that contradict each other; more than 64 KB in one (BIG TCP)
+	Malformed uint64 `json:"malformed"` // lengths that contradict each other; more than 64 KB in one of IPv6 (BIG TCP)
 
 	// Broken were dropped: the kernel made room for the outer header and then refused to
 	// write it.
@@ -40,6 +40,8 @@ type SprayStats struct {
 	Flows     uint64 `json:"flows"`
 	Flowcells uint64 `json:"flowcells"`
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path of Choose; others took a random one
+
+	Long LongStats `json:"long,omitzero"`
 
 	Bounces []BounceStats `json:"bounces"` // by address
 }
@@ -108,7 +110,7 @@ func (o *Spray) readStats() (SprayStats, error) {
 	var s SprayStats
 	// The order of the enum in bpf/spray.c.
 	if err := kernel.SumCounters(o.counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
-		&s.Seen, &s.Plain, &s.Unattended, &s.Broken); err != nil {
+		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again); err != nil {
 		return s, err
 	}
 	var word pathWord

@@ -76,7 +76,7 @@ func (o *Spray) loadTwins(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) 
 // nobody looks at again.
 func (o *Spray) attachTwins(cfg SprayConfig) error {
 	for _, twin := range o.twins {
-		if err := twin.atHome(func() error { return twin.attachWith(cfg.settings()) }); err != nil {
+		if err := twin.atHome(func() error { return twin.attachWith(cfg.settings(twin.at.Link)) }); err != nil {
 			return fmt.Errorf("spray: uplink %s: %w", twin.at.Link.Attrs().Name, err)
 		}
 	}

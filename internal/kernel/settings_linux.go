@@ -12,7 +12,7 @@ import (
 // knob is a setting of an uplink that weft changes.
 type knob struct {
 	name  string
-	limit bool // weft sets the most that it can do with; what is less stays
+	limit bool // weft sets the most that it can do with; what is less stays, unless that is above MaxSuper
 	get   func(*netlink.LinkAttrs) uint32
 	set   func(*netlink.Handle, netlink.Link, int) error
 }
@@ -35,9 +35,12 @@ const (
 )
 
 // MaxSuper is the kernel's GSO_LEGACY_MAX_SIZE, the default of devices. A longer
-// super-segment has no length in its IP header (BIG TCP), and all of weft needs that
-// length.
+// super-segment has no length in its IP header (BIG TCP). Only the programs at uplinks and
+// switches can do with those, and of IPv4 alone.
 const MaxSuper = 65536
+
+// MaxLongSuper is GSO_MAX_SIZE, the most that a device can have.
+const MaxLongSuper = 8 * 65535
 
 // Wanted has values by the numbers of uplinkKnobs; 0: weft leaves the setting
 // alone.
@@ -81,7 +84,7 @@ func (w Wanted) Plan(link netlink.Link, former *Settings) *Settings {
 }
 
 func (k knob) wrong(now, want uint32) bool {
-	if k.limit {
+	if k.limit && want <= MaxSuper {
 		return now > want
 	}
 	return now != want
@@ -158,6 +161,30 @@ func (s *Settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, 
 		mended = append(mended, fmt.Sprintf("set %s of %s to %d again, which was %d", k.name, attrs.Name, want, now))
 	}
 	return mended, nil
+}
+
+// Wanted is what a setting is to be.
+func (s *Settings) Wanted(number int) uint32 { return s.wanted[number] }
+
+// Want changes what a setting is to be, and has it so.
+func (s *Settings) Want(h *netlink.Handle, link netlink.Link, number int, value uint32) error {
+	attrs, err := AttrsOf(h, link)
+	if err != nil {
+		return err
+	}
+	k, c := uplinkKnobs[number], &s.changed[number]
+	s.wanted[number] = value
+	former := k.get(attrs)
+	if c.Set == former {
+		former = c.Former
+	}
+	if *c = (setting{former, value}); !k.wrong(former, value) {
+		value, *c = former, setting{}
+	}
+	if err := s.write(); err != nil {
+		return err
+	}
+	return k.change(h, link, value)
 }
 
 // Restore puts the former values back, unless somebody else has changed them meanwhile.

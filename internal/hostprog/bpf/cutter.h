@@ -34,7 +34,11 @@ struct flow_key {
 };
 
 /* The flowcell under way. Where the sender cuts, all but group, cell and step are 0. Where
- * an IPv6 flow's packets are counted, cell is the number of the next. */
+ * an IPv6 flow's packets are counted, cell is the number of the next.
+ *
+ * A super-segment of more segments than a flowcell may have is a flowcell of its own, and the
+ * device that cuts it counts through the numbers behind it, which cell leaves out. So steps
+ * are counted apart: of numbers that are all even only half of the paths would be used. */
 struct flow {
 	__u32 group; /* by which its path is */
 	__u32 bytes;
@@ -42,8 +46,8 @@ struct flow {
 	__u32 last; /* tick in which data was last sent */
 	__u16 segments;
 	__u16 cell; /* its number, of which the low 10 bits count */
-	__u16 step; /* where paths are drawn: the one that was */
-	__u16 unused;
+	__u16 step; /* of the order: where paths are drawn, the one that was; else counted, 10 bits */
+	__u16 longs; /* 1: it has sent super-segments without a length (no_length) */
 };
 
 /*
@@ -102,11 +106,13 @@ static __always_inline struct flow_key flow_of(const struct inner *in, __be32 po
 	return key;
 }
 
-/* begin has a flowcell begin, whose step it returns where paths are drawn. */
-static __always_inline __u16 begin(const struct flow_key *key, const struct rack *rack, const struct group *g)
+#define STEPS(n) ((n) & (0xffff >> INDEX_BITS)) /* numbers of flowcells wrap, and steps with them */
+
+/* begin has a flowcell begin, and returns its step, which is next where none is drawn. */
+static __always_inline __u16 begin(const struct flow_key *key, const struct rack *rack, const struct group *g, __u16 next)
 {
 	count(FLOWCELLS, 1);
-	return g->mode == DRAWN ? draw(g, rack, key->daddr) : 0;
+	return g->mode == DRAWN ? draw(g, rack, key->daddr) : STEPS(next);
 }
 
 /* remember adds a flow. */
@@ -116,12 +122,20 @@ static __always_inline void remember(const struct flow_key *key, const struct fl
 	count(FLOWS, 1);
 }
 
+static __always_inline void sent_long(__u32 payload)
+{
+	count(LONG, 1);
+	count(LONG_BYTES, payload);
+}
+
 /*
  * next_number is flowcell.Cutter.Next for a packet whose payload ends at end. If the
- * flow's path group has changed, it is also flowcell.Cutter.End.
+ * flow's path group has changed, it is also flowcell.Cutter.End. The LONG counters tell the
+ * loader what flows with long super-segments send, and how much of it again.
  */
 static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash, const struct rack *rack,
-					 const struct group *g, __u32 end, __u32 payload, __u32 segments, __u32 *step)
+					 const struct group *g, __u32 end, __u32 payload, __u32 segments, int is_long,
+					 __u32 *step)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, key);
 	__u32 now = ticks(), pause;
@@ -136,9 +150,12 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 			.last = now,
 			.segments = segments,
 			.cell = hash >> 30, /* the path is by bits above 40 */
-			.step = begin(key, rack, g),
+			.step = begin(key, rack, g, hash >> 30),
+			.longs = is_long,
 		};
 
+		if (is_long)
+			sent_long(payload);
 		remember(key, &first);
 		*step = first.step;
 		return first.cell << INDEX_BITS;
@@ -146,6 +163,12 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 	again = (__s32)(end - f->highest) <= 0;
 	if (!again)
 		f->highest = end;
+	if (again && f->longs)
+		count(LONG_AGAIN, payload);
+	if (!again && is_long) {
+		f->longs = 1;
+		sent_long(payload);
+	}
 	pause = now - f->last;
 	f->last = now;
 	if (f->group != g->number || f->bytes + payload > g->cell_bytes ||
@@ -154,7 +177,7 @@ static __always_inline __u16 next_number(const struct flow_key *key, __u64 hash,
 		f->group = g->number;
 		f->bytes = 0;
 		f->segments = 0;
-		f->step = begin(key, rack, g);
+		f->step = begin(key, rack, g, f->step + 1);
 	}
 	number = (f->cell << INDEX_BITS) + f->segments;
 	f->bytes += payload;
@@ -178,12 +201,18 @@ static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, c
 
 	if (f && f->group == now.group && in_cell(f, number))
 		return f->step;
-	now.step = begin(key, rack, g);
+	now.step = begin(key, rack, g, 0);
 	if (f)
 		*f = now;
 	else
 		remember(key, &now);
 	return now.step;
+}
+
+/* just_sent reports whether data was sent so late that what follows could overtake it. */
+static __always_inline int just_sent(const struct flow *f)
+{
+	return f && ticks() - f->last <= LEAST_TIMEOUT;
 }
 
 /*
@@ -193,15 +222,16 @@ static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, c
  * after a timeout: the kernel gives all copies of a SYN-ACK one ID. Its number is
  * then random, with an index that numbers may have.
  */
-static __always_inline __u16 edge_number(const struct flow *f)
+static __always_inline __u16 edge_number(const struct flow *f, int recent)
 {
-	if (f && ticks() - f->last <= LEAST_TIMEOUT)
+	if (f && recent)
 		return (f->cell << INDEX_BITS) + f->segments - 1;
 	return bpf_get_prandom_u32() << INDEX_BITS;
 }
 
 /*
- * unit finds the flowcell of a TCP packet and returns its step where paths are drawn.
+ * unit finds the flowcell of a TCP packet and returns its step where paths are drawn or the
+ * flow is cut.
  * It numbers the packet if its flow is to be cut. It changes only the copy of the
  * header: TCP's packets are clones, whose headers may be written to only after room
  * was made for the outer header. Pure acknowledgements belong to no flowcell: they
@@ -212,21 +242,25 @@ static __always_inline __u32 unit(struct inner *in, const struct tcp *tcp, __u64
 {
 	struct flow_key key = flow_of(in, tcp->ports);
 	__u32 headers = in->header + (tcp->offset >> 4) * 4, length = in->length;
-	__u32 step = g->mode == DRAWN ? bpf_get_prandom_u32() : 0;
+	__u32 step = g->mode == DRAWN ? bpf_get_prandom_u32() : in->number >> INDEX_BITS;
 
 	if (tcp->offset >> 4 < 5 || headers > length)
 		return step; /* the receiver will refuse it */
 	if (length > headers && cuts) {
 		write_number(in, next_number(&key, hash, rack, g, bpf_ntohl(tcp->seq) + length - headers,
-					     length - headers, segments, &step));
+					     length - headers, segments, no_length(in), &step));
 	} else if (length > headers) {
 		step = step_of(&key, in->number, rack, g);
 	} else if (tcp->flags & (FIN | SYN | RST)) {
 		const struct flow *f = bpf_map_lookup_elem(&flows, &key);
+		int recent = just_sent(f), drawn = g->mode == DRAWN;
 
-		if (cuts)
-			write_number(in, edge_number(f));
-		if (f && f->group == g->number && in_cell(f, in->number))
+		if (cuts) {
+			write_number(in, edge_number(f, recent));
+			if (!drawn)
+				step = in->number >> INDEX_BITS;
+		}
+		if (f && (cuts ? recent : in_cell(f, in->number)) && (!drawn || f->group == g->number))
 			step = f->step;
 	}
 	return step;

@@ -23,10 +23,13 @@
 #define BUCKETS 16384 /* hostprog.orderBuckets */
 #define ESTABLISHED 64 /* packets in order after which a flow is not forgotten for new ones */
 #define IDLE 200 /* units of 1.05 ms; then it is */
+/* Of straight: super-segments have come for which the reader has no room. The kernel's TCP puts
+ * such a flow in order itself. */
+#define LONGS (1u << 31)
 #define BEHIND (16 << 20) /* bytes by which data that is sent again may be behind */
 
 /* The order of hostprog.OrderStats. */
-enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, NUM_COUNTERS };
+enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, NUM_COUNTERS };
 
 #include "count.h"
 #include "heart.h"
@@ -44,7 +47,7 @@ struct flow {
 	__u64 diverted; /* packets; written here */
 	__u64 returned; /* of these; written by the reader */
 	__u32 seen; /* when, in units of 1.05 ms */
-	__u32 straight; /* packets in order, up to ESTABLISHED */
+	__u32 straight; /* packets in order, up to ESTABLISHED; and LONGS */
 };
 
 struct {
@@ -78,6 +81,9 @@ struct {
 
 /* Chosen at random by the loader, so that nobody else can choose flows of one bucket. */
 volatile const __u64 seed = 0;
+
+/* How long packets the reader has room for, bytes with the IP header. The loader sets it. */
+volatile const __u32 longest = 0xffff;
 
 struct tcp {
 	__be32 ports, seq, ack;
@@ -159,12 +165,12 @@ static __always_inline __u32 read4(struct __sk_buff *skb, struct key *k, __u32 *
 	struct ipv4 ip;
 
 	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip) || header_length(&ip) < sizeof(ip) ||
-	    ip.protocol != PROTO_TCP || ip.frag_off & FRAGMENT || !ip.tot_len)
+	    ip.protocol != PROTO_TCP || ip.frag_off & FRAGMENT || !total_length(skb, &ip))
 		return 0;
 	k->saddr[2] = k->daddr[2] = bpf_htonl(0xffff);
 	k->saddr[3] = ip.saddr;
 	k->daddr[3] = ip.daddr;
-	*size = bpf_ntohs(ip.tot_len);
+	*size = total_length(skb, &ip);
 	return IP + header_length(&ip);
 }
 
@@ -186,7 +192,7 @@ static __always_inline __u32 read6(struct __sk_buff *skb, struct key *k, __u32 *
 }
 
 /* The filter returns how many bytes of a packet the reader gets: none, or all. */
-enum { NOTHING = 0, EVERYTHING = 0x40000 };
+enum { NOTHING = 0, EVERYTHING = 0x100000 };
 
 static __always_inline int leave(__u32 why)
 {
@@ -225,25 +231,31 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 	if (!f)
 		return t.flags & RST ? NOTHING : leave(CROWDED);
 	f->seen = now;
+	if (t.flags & SYN)
+		f->straight &= ~LONGS;
+	if (size > longest)
+		f->straight |= LONGS;
 	seq = bpf_ntohl(t.seq);
 	end = seq + length;
 	if (f->diverted == returned(f)) {
 		/* What is far behind is a stranger's, or one has moved the flow: the reader knows. */
-		int behind = f->next - seq <= BEHIND;
+		int behind = f->next - seq <= BEHIND, longs = f->straight & LONGS;
 
 		if (is_new || (t.flags & SYN && !behind)) {
 			f->next = end;
 			return leave(STRAIGHT);
 		}
-		if (behind || t.flags & RST || unattended()) {
+		if (behind || t.flags & RST || longs || unattended()) {
 			if ((__s32)(end - f->next) > 0 && !(t.flags & RST))
 				f->next = end;
 			if (f->straight < ESTABLISHED)
 				f->straight++;
-			return leave(STRAIGHT);
+			return leave(behind || !longs ? STRAIGHT : LONG);
 		}
 	} else if (unattended()) {
 		return leave(PASSED_DEAD);
+	} else if (size > longest) {
+		return leave(LONG);
 	}
 	note = bpf_map_lookup_elem(&notes, &zero);
 	if (!note)

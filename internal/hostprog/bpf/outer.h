@@ -11,17 +11,25 @@ static __always_inline __u32 overhead(const struct rack *rack)
 	return rack->outer == IPV4 ? sizeof(struct ipv4) : sizeof(struct ipv6);
 }
 
+/* no_length reports a packet whose outer IPv4 header cannot say how long it is. Its length is
+ * 0 there (BIG TCP), and in the inner header where that cannot say it either. */
+static __always_inline int no_length(const struct inner *in)
+{
+	return in->length + sizeof(struct ipv4) > 0xffff;
+}
+
 /*
  * too_long reports a packet that does not fit with the outer header. Routes of a host
  * that sprays have an MTU that leaves room for it, so the kernel's TCP makes longer
- * packets only where that route is missing. An IPv6 header's length excludes itself.
+ * packets only where that route is missing. An IPv6 header's length excludes itself. In IPv4
+ * the kernel takes TCP's super-segments without a length (no_length).
  */
-static __always_inline int too_long(struct __sk_buff *skb, __u32 length, __u32 each, const struct rack *rack)
+static __always_inline int too_long(struct __sk_buff *skb, const struct inner *in, __u32 each, const struct rack *rack)
 {
 	__u32 mtu = 0; /* in: check the packet; out: the device's */
 	__u32 outer = overhead(rack);
 
-	if (length + (rack->outer == IPV4 ? outer : 0) > 0xffff)
+	if (rack->outer == IPV4 ? no_length(in) && !(skb->gso_size && in->protocol == PROTO_TCP) : in->length > 0xffff)
 		return 1;
 	/* Of a super-segment the kernel would check nothing here. */
 	if (bpf_check_mtu(skb, 0, &mtu, outer, 0) > 0)
@@ -50,7 +58,7 @@ static __always_inline int bounce(struct __sk_buff *skb, const struct ipv4 *ip, 
 		.outer = {
 			.version_ihl = 0x45,
 			.tos = ip->tos, /* RFC 6040 §4.1, normal mode */
-			.tot_len = bpf_htons(length + sizeof(h.outer)),
+			.tot_len = length + sizeof(h.outer) > 0xffff ? 0 : bpf_htons(length + sizeof(h.outer)),
 			.id = ip->id,
 			.frag_off = ip->frag_off & DONT_FRAGMENT,
 			.ttl = HOP_LIMIT,

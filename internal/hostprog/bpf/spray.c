@@ -23,7 +23,7 @@
 /* The order of readOffloadStats in stats_linux.go. */
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
-	SEEN, PLAIN, UNATTENDED, BROKEN, NUM_COUNTERS
+	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, NUM_COUNTERS
 };
 
 #include "count.h"
@@ -225,8 +225,9 @@ static __always_inline __u64 pair_of(const struct ipv6 *ip)
 }
 
 /* look reads out of the header what both families have. Without DF the ID is not the
- * sender's to use (RFC 6864); the label always is. */
-static __always_inline void look(struct inner *in)
+ * sender's to use (RFC 6864); the label always is. Of IPv6, super-segments above 64 KB are
+ * malformed here: they have a header more (RFC 2675). */
+static __always_inline void look(struct __sk_buff *skb, struct inner *in)
 {
 	if (in->six) {
 		in->protocol = in->v6.next;
@@ -241,7 +242,7 @@ static __always_inline void look(struct inner *in)
 	in->numbered = in->v4.version_ihl == 0x45 && (in->v4.frag_off & (DONT_FRAGMENT | FRAGMENT)) == DONT_FRAGMENT;
 	in->number = bpf_ntohs(in->v4.id);
 	in->header = header_length(&in->v4);
-	in->length = bpf_ntohs(in->v4.tot_len);
+	in->length = total_length(skb, &in->v4);
 	in->pair = mix((__u64)bpf_ntohl(in->v4.saddr) << 32 | bpf_ntohl(in->v4.daddr));
 }
 
@@ -277,7 +278,7 @@ static __always_inline __u32 step(struct __sk_buff *skb, struct inner *in, __u32
 		if (g->mode == BY_NUMBER && in->six && !g->shift)
 			at = turn(in, &tcp, g);
 		else
-			at = g->mode == BY_NUMBER ? in->number >> (g->shift & 15) : 0;
+			at = g->mode == BY_NUMBER ? cuts ? at : in->number >> (g->shift & 15) : 0;
 	}
 	return ((__u32)(hash >> 40) + at) % g->n;
 }
@@ -345,7 +346,7 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	cuts = own_of(&in);
 	if (!cuts)
 		return pass(PASSED);
-	look(&in);
+	look(skb, &in);
 	rack = is_tunnel(&in) ? NULL : rack_of(&in);
 	g = rack ? bpf_map_lookup_elem(&groups, &rack->group) : NULL;
 	if (!g)
@@ -361,7 +362,7 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 	if (in.six && in.length == in.header && skb->len - IP > in.length)
 		return unable(MALFORMED);
 	each = headers(skb, &in);
-	if (too_long(skb, in.length, each, rack))
+	if (too_long(skb, &in, each, rack))
 		return unable(TOO_LONG);
 	segs = segments(skb, in.length, each);
 	path = g->order[step(skb, &in, segs, rack, g, *cuts) & (MAX_PATHS - 1)];

@@ -40,6 +40,15 @@ static __always_inline int is_ipv4(const struct ipv4 *ip)
 	return ip->version_ihl >> 4 == 4;
 }
 
+/* total_length is in bytes, IP header included. A TCP super-segment of more than 64 KB has 0 in
+ * its header (BIG TCP), and there is nothing behind it in the packet. */
+static __always_inline __u32 total_length(struct __sk_buff *skb, const struct ipv4 *ip)
+{
+	if (!ip->tot_len && ip->protocol == PROTO_TCP && skb->gso_size)
+		return skb->len - IP;
+	return bpf_ntohs(ip->tot_len);
+}
+
 /* fold adds the carries of a checksum back in. */
 static __always_inline __u16 fold(__u32 sum)
 {
