@@ -108,6 +108,8 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-d.inbox.wake:
 			d.hear(ctx)
+		case o := <-d.orders:
+			o.done <- o.do(ctx)
 		case <-d.learned():
 			d.relearn(time.Now())
 		case <-d.receiverDone():
