@@ -47,7 +47,7 @@ type Config struct {
 	// path begins with (topology.PathSet.From).
 	WriteBy func(packet []byte, via netip.Addr, from int) error
 	// Observe, if not nil, is called every 10 ms at least, while the Watcher rests every
-	// 100 ms, before a Tick, to tell the Watcher what has been seen of the host's traffic.
+	// 250 ms, before a Tick, to tell the Watcher what has been seen of the host's traffic.
 	Observe func(*liveness.Watcher, time.Duration)
 }
 

@@ -100,7 +100,7 @@ func (d *Driver) begin(t *topology.Topology) error {
 func (d *Driver) Watcher() *liveness.Watcher { return d.watcher }
 
 // observeEvery is how often the traffic is looked at, and observeCalm that while there is none.
-const observeEvery, observeCalm = 10 * time.Millisecond, 100 * time.Millisecond
+const observeEvery, observeCalm = 10 * time.Millisecond, 250 * time.Millisecond
 
 // Tick sends what is due. It is to be called at Next, when Observe has much to tell, and
 // soon after SetTopology and Active.
