@@ -77,6 +77,7 @@ internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
 stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe
 uplink: encap internal/hostprog internal/hostsetup link liveness policy topology stack
+uplink/kernelhost: encap internal/daemon policy resequencer stack topology uplink
 fabrictest: internal/simnet stack topology
 internal/simnet: topology flowcell encap conga link internal/timerq
 internal/simnet/world: internal/simnet internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq internal/lookout internal/probe
@@ -84,7 +85,7 @@ internal/simnet/...: internal/simnet stack topology topoupdate link internal/tim
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
-internal/daemon: topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
+internal/daemon: internal/kernel topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
 bench/...: ...
 cmd/weft: ...
 examples:

@@ -26,6 +26,7 @@ func (w *Watcher) Active(dst, address netip.Addr, now time.Duration) {
 		w.dirty = true // it may contradict again
 	}
 	g.active, g.address, w.traffic = w.now, address, w.now
+	w.stir()
 	if g.parked {
 		g.parked = false
 		w.scheduleGroup(g)

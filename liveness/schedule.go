@@ -27,6 +27,9 @@ func (w *Watcher) Tick(now time.Duration) {
 	w.stalls.begun = true
 	for w.awaited.late.Next() <= w.now {
 		w.expired(w.awaited.late.Pop())
+		if w.rest.on && !w.mayRest() {
+			w.stir()
+		}
 	}
 	w.returnSlow()
 	for w.schedule.Next() <= w.now {
@@ -155,6 +158,12 @@ func (w *Watcher) later(p *path, wait time.Duration) {
 	case p.size.step != calm:
 		d = w.config.Interval
 	default:
+		if p.group == &w.near {
+			if d, ok := w.restful(wait); ok {
+				w.setTurn(p, d)
+				return
+			}
+		}
 		d = w.interval(p.group == &w.near)
 	}
 	w.setTurn(p, w.jitter(max(d, wait)))

@@ -47,6 +47,7 @@ type Watcher struct {
 	proof   proof
 	sizes   []int         // of full-size probes, outer header included, the longest first
 	traffic time.Duration // when there was any, latest
+	rest    rest
 	stalls  stalls
 	slows   slows
 }

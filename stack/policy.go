@@ -29,6 +29,12 @@ func WithPolicy(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, policyKey{}, name)
 }
 
+// PolicyFrom returns the policy that WithPolicy has put into a context; "" for none.
+func PolicyFrom(ctx context.Context) string {
+	name, _ := ctx.Value(policyKey{}).(string)
+	return name
+}
+
 type policyKey struct{}
 
 // flowPolicy is a policy as egress numbers it; 0 is none. Netstack hands the owner of a
@@ -42,11 +48,10 @@ func (p flowPolicy) KGID() uint32 { return 0 }
 
 // policyOf returns the policy that a context asks for.
 func (h *Host) policyOf(ctx context.Context) (flowPolicy, error) {
-	name, ok := ctx.Value(policyKey{}).(string)
-	if !ok {
+	if ctx.Value(policyKey{}) == nil {
 		return 0, nil
 	}
-	n, err := h.egress.Policy(name)
+	n, err := h.egress.Policy(PolicyFrom(ctx))
 	if err != nil {
 		return 0, fmt.Errorf("WithPolicy: %w", err)
 	}

@@ -29,7 +29,13 @@ type Options struct {
 	Rounds   int           // all cases in turn, this many times
 	Warmup   time.Duration // of every run, not measured
 	Duration time.Duration // of every run, measured
-	Lab      string        // name of the lab of network namespaces
+	// Connections are how many carry the bytes at a time: every case is measured with each
+	// of these numbers. nil means one.
+	Connections []int
+	// Latency measures request and response, while nothing else is sent and beside the
+	// bytes. Anew measures how many connections a second are opened, each for one request.
+	Latency, Anew bool
+	Lab           string // name of the lab of network namespaces
 	// SpineRate, if not 0, is the rate of the links between leaves and spines in Mbit/s,
 	// Ethernet headers included.
 	SpineRate float64
@@ -52,6 +58,9 @@ type Options struct {
 // from then on; Run returns its error with the results of the others.
 func Run(ctx context.Context, o Options) (results []Result, err error) {
 	b := &bench{options: o, rounds: make(map[string][]sample), failed: make(map[string]error)}
+	if len(o.Connections) == 0 {
+		b.options.Connections = []int{1}
+	}
 	if b.scratch, err = os.MkdirTemp("", "weft-throughput-*"); err != nil {
 		return nil, err
 	}
@@ -77,7 +86,7 @@ type bench struct {
 	scratch   string // directory for what is compiled
 	forwarder string // wireguard-go's, compiled
 
-	rounds map[string][]sample // by case
+	rounds map[string][]sample // by Case.key
 	failed map[string]error
 }
 
@@ -90,7 +99,10 @@ func (b *bench) selectCases() error {
 				continue
 			}
 		}
-		b.cases = append(b.cases, c)
+		for _, n := range b.options.Connections {
+			c.connections = n
+			b.cases = append(b.cases, c)
+		}
 	}
 	if len(b.cases) == 0 {
 		return errors.New("none of the cases can run here")
@@ -150,13 +162,13 @@ func (b *bench) measureAll(ctx context.Context) error {
 	done, total := 0, b.options.Rounds*len(b.cases)
 	for range b.options.Rounds {
 		for _, c := range b.cases {
-			if b.failed[c.Name] == nil {
+			if b.failed[c.key()] == nil {
 				s, err := b.measure(ctx, c)
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				b.rounds[c.Name] = append(b.rounds[c.Name], s)
-				if b.failed[c.Name] = err; err != nil {
+				b.rounds[c.key()] = append(b.rounds[c.key()], s)
+				if b.failed[c.key()] = err; err != nil {
 					b.cleanUp()
 				}
 			}
@@ -168,7 +180,7 @@ func (b *bench) measureAll(ctx context.Context) error {
 	}
 	var all []error
 	for _, c := range b.cases {
-		if err := b.failed[c.Name]; err != nil {
+		if err := b.failed[c.key()]; err != nil {
 			all = append(all, fmt.Errorf("case %s: %w", c.Name, err))
 		}
 	}
@@ -191,15 +203,16 @@ func (b *bench) cleanUp() {
 
 // results has those cases of which every round succeeded.
 func (b *bench) results() (all []Result) {
-	whole := func(name string) []sample {
-		if b.failed[name] != nil || len(b.rounds[name]) < b.options.Rounds {
+	whole := func(key string) []sample {
+		if b.failed[key] != nil || len(b.rounds[key]) < b.options.Rounds {
 			return nil
 		}
-		return b.rounds[name]
+		return b.rounds[key]
 	}
 	for _, c := range b.cases {
-		if rounds := whole(c.Name); rounds != nil {
-			r := summarise(c.Name, c.TCP+" "+congestionControl, rounds, whole(reference))
+		if rounds := whole(c.key()); rounds != nil {
+			r := summarise(c.Name, c.TCP+" "+congestionControl, rounds, whole(Case{Name: reference, connections: c.connections}.key()))
+			r.Connections = c.connections
 			r.PercentOfIdeal = 100 * ratio(r.Gbps, b.idealGbps())
 			all = append(all, r)
 		}

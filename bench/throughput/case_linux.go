@@ -17,6 +17,7 @@ type Case struct {
 	About string // in words
 	TCP   string // whose it is: the kernel's or netstack's
 	way
+	connections int // at a time; set by Run
 }
 
 // congestionControl is what every case uses; netstack's is fixed by its Host.
@@ -28,26 +29,27 @@ const reference = "kernel"
 // Cases returns all cases.
 func Cases() []Case {
 	return []Case{
-		{"kernel", "the kernel's TCP at both ends, on the one path that ECMP gives it", "kernel", kernelTCP},
-		{"kernel-big", fmt.Sprintf("the same with super-segments of up to %d KB (BIG TCP)", bigBytes>>10), "kernel", kernelBig},
-		{"kernel-mptcp", "the kernel's MPTCP, 8 subflows over ECMP", "kernel", kernelMPTCP},
-		{"netstack", "netstack with super-segments, without weft; one path", "netstack", bareNetstack},
-		{"embedded/presto", "weft embedded, over the same devices, flowcells sprayed", "netstack", embedded("presto")},
-		{"embedded/drb", "the same, every packet by digit reversal", "netstack", embedded("drb")},
-		{"skeleton/presto", "weft embedded, over a TUN that takes a packet a call", "netstack", skeleton("presto")},
-		{"udp/presto", "weft embedded, over UDP sockets, without privileges", "netstack", tunnelled("presto")},
-		{"udp/drb", "the same, every packet by digit reversal", "netstack", tunnelled("drb")},
-		{"host/auto", "the kernel's TCP with weft host at both ends, by its defaults", "kernel", daemonized()},
-		{"gateway/presto", "the kernel's TCP through weft host at both ends", "kernel", daemonized("mode: gateway", "policy: presto")},
-		{"offload/presto", "the kernel's TCP, flowcells sprayed by weft host's program at the uplink, not put in order", "kernel",
-			daemonized("mode: offload", "policy: presto", "resequence: false", "receivers_resequence: true")},
-		{"offload/presto-resequenced", "the same, put in order at both ends", "kernel",
-			daemonized("mode: offload", "policy: presto", "resequence: true", "receivers_resequence: true")},
-		{"offload/presto-big", fmt.Sprintf("the same with super-segments of up to %d KB, each a flowcell", bigBytes>>10), "kernel",
-			big(daemonized("mode: offload", "policy: presto", "resequence: true", "receivers_resequence: true", fmt.Sprintf("super_segment_bytes: %d", bigBytes)))},
-		{"offload/drb", "the kernel's TCP, every packet by digit reversal at the uplink, not put in order", "kernel",
-			daemonized("mode: offload", "policy: drb")},
-		{"wireguard-go", "the kernel's TCP through wireguard-go's tun and conn packages, without its cryptography; one path", "kernel", wireguard},
+		{Name: "kernel", About: "the kernel's TCP at both ends, on the one path that ECMP gives it", TCP: "kernel", way: kernelTCP},
+		{Name: "kernel-big", About: fmt.Sprintf("the same with super-segments of up to %d KB (BIG TCP)", bigBytes>>10), TCP: "kernel", way: kernelBig},
+		{Name: "kernel-mptcp", About: "the kernel's MPTCP, 8 subflows over ECMP", TCP: "kernel", way: kernelMPTCP},
+		{Name: "netstack", About: "netstack with super-segments, without weft; one path", TCP: "netstack", way: bareNetstack},
+		{Name: "embedded/presto", About: "weft embedded, over the same devices, flowcells sprayed", TCP: "netstack", way: embedded("presto")},
+		{Name: "embedded/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: embedded("drb")},
+		{Name: "skeleton/presto", About: "weft embedded, over a TUN that takes a packet a call", TCP: "netstack", way: skeleton("presto")},
+		{Name: "udp/presto", About: "weft embedded, over UDP sockets, without privileges", TCP: "netstack", way: tunnelled("presto")},
+		{Name: "udp/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: tunnelled("drb")},
+		{Name: "host/auto", About: "the kernel's TCP with weft host at both ends, by its defaults", TCP: "kernel", way: daemonized()},
+		{Name: "gateway/presto", About: "the kernel's TCP through weft host at both ends", TCP: "kernel", way: daemonized("mode: gateway", "policy: presto")},
+		{Name: "offload/presto", About: "the kernel's TCP, flowcells sprayed by weft host's program at the uplink, not put in order", TCP: "kernel",
+			way: daemonized("mode: offload", "policy: presto", "resequence: false", "receivers_resequence: true")},
+		{Name: "offload/presto-resequenced", About: "the same, put in order at both ends", TCP: "kernel",
+			way: daemonized("mode: offload", "policy: presto", "resequence: true", "receivers_resequence: true")},
+		{Name: "offload/presto-big", About: fmt.Sprintf("the same with super-segments of up to %d KB, each a flowcell", bigBytes>>10), TCP: "kernel",
+			way: big(daemonized("mode: offload", "policy: presto", "resequence: true", "receivers_resequence: true", fmt.Sprintf("super_segment_bytes: %d", bigBytes)))},
+		{Name: "offload/drb", About: "the kernel's TCP, every packet by digit reversal at the uplink, not put in order", TCP: "kernel",
+			way: daemonized("mode: offload", "policy: drb")},
+		{Name: "service/kernel", About: "a Go service on the kernel's TCP (package kernelhost) at both ends, flowcells sprayed and put in order", TCP: "kernel", way: kernelService("presto")},
+		{Name: "wireguard-go", About: "the kernel's TCP through wireguard-go's tun and conn packages, without its cryptography; one path", TCP: "kernel", way: wireguard},
 	}
 }
 
@@ -83,6 +85,9 @@ type host struct {
 	plain func() (now bool, givenUp uint64, err error)
 	close func() error
 }
+
+// key tells the runs of a case with so many connections from others.
+func (c Case) key() string { return fmt.Sprintf("%s %d", c.Name, c.connections) }
 
 // Select returns the cases with the given names, in the order of Cases, and
 // all of them for no names.

@@ -1,4 +1,4 @@
-// Package throughput moves one TCP connection between two hosts of a fabric in network
+// Package throughput moves bytes by TCP between two hosts of a fabric in network
 // namespaces, by weft's and others' ways, and measures the cost of each. The cost is the
 // processor time of the whole machine, including the kernel's forwarding, since users pay
 // all of it.

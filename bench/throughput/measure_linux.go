@@ -26,6 +26,14 @@ func (b *bench) measure(ctx context.Context, c Case) (s sample, err error) {
 	if err := b.connect(ctx, c, &r); err != nil {
 		return s, err
 	}
+	requests, err := b.requests(ctx, &r, false)
+	if err != nil {
+		return s, err
+	}
+	anew, err := b.anew(ctx, &r)
+	if err != nil {
+		return s, err
+	}
 	if _, err := r.sender.ask(ctx, cmdStart); err != nil {
 		return s, fmt.Errorf("sender: %w", err)
 	}
@@ -48,9 +56,14 @@ func (b *bench) measure(ctx context.Context, c Case) (s sample, err error) {
 		return s, err
 	}
 	s = after.since(before)
+	beside, err := b.requests(ctx, &r, true)
+	if err != nil {
+		return s, err
+	}
+	s.latency, s.anew = append(requests, beside...), anew
 	_, since, err := r.plain(ctx)
 	if s.plain = since != givenUp; s.plain {
-		b.note(fmt.Sprintf("case %s: a daemon gave its carrier up in round %d, so a part of it went plain", c.Name, len(b.rounds[c.Name])+1))
+		b.note(fmt.Sprintf("case %s: a daemon gave its carrier up in round %d, so a part of it went plain", c.Name, len(b.rounds[c.key()])+1))
 	}
 	return s, errors.Join(err, r.finish(ctx))
 }
@@ -59,8 +72,8 @@ func (b *bench) measure(ctx context.Context, c Case) (s sample, err error) {
 // too.
 const proofLimit = 10 * time.Second
 
-// carried waits until no helper sends plain any more, and tells how often they have given
-// their carriers up before.
+// carried waits until nobody sends plain any more, and tells how often they have given their
+// carriers up before.
 func (r *run) carried(ctx context.Context) (givenUp uint64, err error) {
 	for deadline := time.Now().Add(proofLimit); ; {
 		now, givenUp, err := r.plain(ctx)
@@ -76,12 +89,12 @@ func (r *run) carried(ctx context.Context) (givenUp uint64, err error) {
 	}
 }
 
-// plain reports whether a helper sends plain, and how often they all have given up.
+// plain reports whether one of the processes sends plain, and how often they all have given up.
 func (r *run) plain(ctx context.Context) (now bool, givenUp uint64, err error) {
-	for _, p := range r.helpers {
+	for _, p := range r.all() {
 		a, err := p.ask(ctx, cmdPlain)
 		if err != nil {
-			return false, 0, fmt.Errorf("forwarder: %w", err)
+			return false, 0, fmt.Errorf("whether packets go plain: %w", err)
 		}
 		now, givenUp = now || a.Plain, givenUp+a.GivenUp
 	}
@@ -121,9 +134,13 @@ func (b *bench) connect(ctx context.Context, c Case, r *run) error {
 
 // work starts a Worker, and tells where it listens.
 func (b *bench) work(ctx context.Context, c Case, p **process, j job) (address string, err error) {
-	j.Case, j.Topology, j.Scratch = c.Name, b.topology.String(), b.scratch
+	j.Case, j.Topology, j.Scratch, j.Connections = c.Name, b.topology.String(), b.scratch, c.connections
+	j.Respond = b.options.Latency || b.options.Anew
 	if dir := b.options.Profiles; dir != "" {
-		name := fmt.Sprintf("%s-%s-%d.pprof", strings.ReplaceAll(c.Name, "/", "-"), b.end(j), len(b.rounds[c.Name])+1)
+		name := fmt.Sprintf("%s-%s-%d.pprof", strings.ReplaceAll(c.Name, "/", "-"), b.end(j), len(b.rounds[c.key()])+1)
+		if len(b.options.Connections) > 1 {
+			name = fmt.Sprintf("%d-%s", c.connections, name)
+		}
 		j.Profile = filepath.Join(dir, name)
 	}
 	text, err := json.Marshal(j)

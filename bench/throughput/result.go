@@ -6,6 +6,16 @@ import (
 	"weft/bench/stats"
 )
 
+// Latency is how long requests took: as many bytes as the response has, one after the other on
+// one connection. Times are in µs.
+type Latency struct {
+	Bytes      int     `json:"bytes"`
+	BesideBulk bool    `json:"beside_bulk"` // the case's bytes were sent meanwhile
+	P50        float64 `json:"p50_us"`
+	P99        float64 `json:"p99_us"`
+	P999       float64 `json:"p999_us"`
+}
+
 // sample is what one round of one case measured.
 type sample struct {
 	gbps         float64 // payload received, 10⁹ bits a second
@@ -16,7 +26,9 @@ type sample struct {
 	mallocs      float64 // in the case's processes, per 10⁶ bytes of payload
 	retransmits  float64 // per 10⁹ bytes of payload
 	shares       []float64
-	plain        bool // a daemon gave up its carrier meanwhile
+	plain        bool      // a daemon gave up its carrier meanwhile
+	latency      []Latency // with Options.Latency
+	anew         float64   // connections a second, with Options.Anew
 }
 
 func (s sample) perCore() float64 { return ratio(s.gbps, s.cores) }
@@ -37,7 +49,9 @@ type Result struct {
 	Case string `json:"case"`
 	TCP  string `json:"tcp"` // whose it is, and its congestion control
 
-	Gbps        float64 `json:"gbps"`          // payload, 10⁹ bits a second
+	Connections int `json:"connections"` // at a time
+
+	Gbps        float64 `json:"gbps"`          // payload, 10⁹ bits a second, of all connections
 	GbpsPerCore float64 `json:"gbps_per_core"` // of a busy processor
 	CPUPerGB    float64 `json:"cpu_s_per_gb"`  // seconds of processor time, of the whole machine, per 10⁹ bytes
 	AllocsPerMB float64 `json:"allocs_per_mb"` // in the Go processes, per 10⁶ bytes
@@ -68,6 +82,10 @@ type Result struct {
 
 	Idle  float64 `json:"idle_percent"`  // of the machine's processors
 	Steal float64 `json:"steal_percent"` // what other machines on the same hardware took
+	// Latency is of requests, with Options.Latency.
+	Latency []Latency `json:"latency,omitempty"`
+	// ConnectionsPerSecond are opened anew, each for one request, with Options.Anew.
+	ConnectionsPerSecond float64 `json:"connections_per_second,omitempty"`
 	// OtherCores were busy with unrelated programs; CPUPerGB leaves them out.
 	OtherCores float64 `json:"other_cores"`
 }
@@ -110,5 +128,15 @@ func summarise(name, tcp string, rounds, kernel []sample) Result {
 		relative = append(relative, ratio(rounds[i].perCore(), kernel[i].perCore()))
 	}
 	r.OfKernel = stats.Median(relative)
+	for i, l := range rounds[0].latency {
+		at := func(f func(Latency) float64) float64 {
+			return median(func(s sample) float64 { return f(s.latency[i]) })
+		}
+		l.P50 = at(func(l Latency) float64 { return l.P50 })
+		l.P99 = at(func(l Latency) float64 { return l.P99 })
+		l.P999 = at(func(l Latency) float64 { return l.P999 })
+		r.Latency = append(r.Latency, l)
+	}
+	r.ConnectionsPerSecond = median(func(s sample) float64 { return s.anew })
 	return r
 }

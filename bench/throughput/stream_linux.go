@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stream is an end of the one connection.
+// stream is an end of the connections.
 type stream struct {
 	bytes   atomic.Int64
 	stop    atomic.Bool
@@ -48,29 +48,45 @@ func (s *stream) finish() error {
 	return err
 }
 
-// receiver takes the first connection that comes in.
-func receiver(l net.Listener) *stream {
+// receiver takes the first connections that come in.
+func receiver(l net.Listener, connections int) *stream {
 	s := &stream{done: make(chan error, 1), close: l.Close}
 	s.run = func() error {
-		c, err := l.Accept()
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		return s.receive(c)
+		return each(connections, func(int) (net.Conn, error) { return l.Accept() }, func(c net.Conn) error {
+			defer c.Close()
+			return s.receive(c)
+		})
 	}
 	s.start()
 	return s
 }
 
+// each opens connections one after the other, and has f run for all of them at a time.
+func each(connections int, open func(int) (net.Conn, error), f func(net.Conn) error) error {
+	errs := make(chan error, connections)
+	for i := range connections {
+		c, err := open(i)
+		if err != nil {
+			return err
+		}
+		go func() { errs <- f(c) }()
+	}
+	var err error
+	for range connections {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+}
+
 func (s *stream) receive(c net.Conn) error {
 	b := make([]byte, chunk)
-	for {
+	for done := int64(0); ; {
 		n, err := c.Read(b)
 		if n > 0 {
-			if err := verify(s.bytes.Load(), b[:n]); err != nil {
+			if err := verify(done, b[:n]); err != nil {
 				return err
 			}
+			done += int64(n)
 			s.bytes.Add(int64(n))
 		}
 		if errors.Is(err, io.EOF) {
@@ -86,21 +102,34 @@ func (s *stream) receive(c net.Conn) error {
 const connectLimit = 10 * time.Second
 
 // sender connects; it sends from start until finish.
-func sender(h *host, target string) (*stream, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
-	defer cancel()
-	c, err := h.DialContext(ctx, "tcp", target)
-	if err != nil {
-		return nil, err
+func sender(h *host, target string, connections int) (*stream, error) {
+	var all []net.Conn
+	free := func() (err error) {
+		for _, c := range all {
+			err = errors.Join(err, c.Close())
+		}
+		return err
 	}
-	s := &stream{done: make(chan error, 1), close: c.Close}
-	s.run = func() error { return s.send(c) }
+	for range connections {
+		ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
+		c, err := h.DialContext(ctx, "tcp", target)
+		cancel()
+		if err != nil {
+			return nil, errors.Join(err, free())
+		}
+		all = append(all, c)
+	}
+	s := &stream{done: make(chan error, 1), close: free}
+	s.run = func() error {
+		return each(len(all), func(i int) (net.Conn, error) { return all[i], nil }, s.send)
+	}
 	return s, nil
 }
 
 func (s *stream) send(c net.Conn) error {
-	for !s.stop.Load() {
-		n, err := c.Write(at(s.bytes.Load()))
+	for done := int64(0); !s.stop.Load(); {
+		n, err := c.Write(at(done))
+		done += int64(n)
 		s.bytes.Add(int64(n))
 		if err != nil {
 			return err

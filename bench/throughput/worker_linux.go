@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +33,7 @@ func Worker(job string, in io.Reader, out io.Writer) (err error) {
 		return err
 	}
 	for lines.Scan() {
-		r := w.report(w.do(lines.Text()))
+		r := w.answer(lines.Text())
 		if lines.Text() == cmdPlain {
 			w.reportPlain(&r)
 		}
@@ -46,8 +47,10 @@ func Worker(job string, in io.Reader, out io.Writer) (err error) {
 type worker struct {
 	host      *host
 	stream    *stream
-	address   string // that the receiver listens on
-	profile   string // file, "" for none
+	responder io.Closer // nil without
+	address   string    // that the receiver listens on
+	target    string    // the sender's
+	profile   string    // file, "" for none
 	profiling *os.File
 }
 
@@ -74,7 +77,7 @@ func newWorker(text string) (*worker, error) {
 	if w.host, err = cases[0].open(at); err != nil {
 		return nil, err
 	}
-	if err := w.connect(j.Target); err != nil {
+	if err := w.connect(&j); err != nil {
 		w.host.close()
 		return nil, err
 	}
@@ -82,20 +85,44 @@ func newWorker(text string) (*worker, error) {
 }
 
 // connect dials the target or, if there is none, listens.
-func (w *worker) connect(target string) (err error) {
-	if target != "" {
-		w.stream, err = sender(w.host, target)
+func (w *worker) connect(j *job) (err error) {
+	n := max(j.Connections, 1)
+	if w.target = j.Target; w.target != "" {
+		w.stream, err = sender(w.host, w.target, n)
 		return err
+	}
+	if j.Respond {
+		if w.responder, err = respond(w.host); err != nil {
+			return err
+		}
 	}
 	l, err := w.host.Listen("tcp", net.JoinHostPort(w.host.address.String(), "5001"))
 	if err != nil {
 		return err
 	}
-	w.stream, w.address = receiver(l), l.Addr().String()
+	w.stream, w.address = receiver(l, n), l.Addr().String()
 	return nil
 }
 
-func (w *worker) close() error { return errors.Join(w.stream.close(), w.host.close()) }
+func (w *worker) close() error {
+	err := w.stream.close()
+	if w.responder != nil {
+		err = errors.Join(err, w.responder.Close())
+	}
+	return errors.Join(err, w.host.close())
+}
+
+// answer carries out a command.
+func (w *worker) answer(command string) report {
+	switch words := strings.Fields(command); words[0] {
+	case cmdLatency, cmdAnew:
+		l, anew, err := w.request(words)
+		r := w.report(err)
+		r.Latency, r.Anew = l, anew
+		return r
+	}
+	return w.report(w.do(command))
+}
 
 func (w *worker) do(command string) error {
 	switch command {

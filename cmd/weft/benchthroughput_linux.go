@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -23,6 +25,10 @@ type benchThroughputOptions struct {
 	duration  time.Duration
 	warmup    time.Duration
 	spineRate float64
+
+	connections   []int
+	latency, anew bool
+
 	name      string
 	wireguard string
 	profiles  string
@@ -34,7 +40,7 @@ func newBenchThroughputCmd() *cobra.Command {
 	var o benchThroughputOptions
 	cmd := &cobra.Command{
 		Use:   "throughput",
-		Short: "One TCP connection between two hosts by every way there is, and what it costs",
+		Short: "TCP between two hosts by every way there is, and what it costs",
 		Long:  benchThroughputHelp(),
 		Example: "  weft bench throughput --cases kernel,wireguard-go --rounds 3\n" +
 			"  weft bench throughput --json --append",
@@ -47,6 +53,9 @@ func newBenchThroughputCmd() *cobra.Command {
 	f.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "time before that")
 	f.Float64Var(&o.spineRate, "spine-rate", 0, "rate of the links between leaves and spines in `Mbit/s`, 0 for none; then % of ideal is shown, of which plain TCP over all spines is 100 (spines x rate x 1448/1514)")
+	f.IntSliceVar(&o.connections, "connections", []int{1}, "how many connections carry the bytes at a time; a list such as 1,64 measures every case with each")
+	f.BoolVar(&o.latency, "latency", false, "measure requests and responses of 64 B and 16 KB, too, idle and beside the bytes")
+	f.BoolVar(&o.anew, "anew", false, "measure how many connections a second are opened, each for one request, too")
 	f.StringVar(&o.name, "name", "tput", "name of the lab of network namespaces")
 	f.StringVar(&o.wireguard, "wireguard", "bench/wireguard", "`directory` of the source of the wireguard-go forwarder")
 	f.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of the processor time, one for each process and run")
@@ -77,7 +86,7 @@ func newThroughputWorkerCmd() *cobra.Command {
 
 func benchThroughputHelp() string {
 	var s strings.Builder
-	fmt.Fprint(&s, `Throughput moves one TCP connection from a host to another, through leaf and
+	fmt.Fprint(&s, `Throughput moves bytes by TCP from a host to another, through leaf and
 spine switches that are network namespaces with the kernel's forwarding, over
 links without a rate (MTU 1500). It does so by each way in turn, several times,
 and checks what arrives. It needs root. With --spine-rate the links between leaf
@@ -86,6 +95,10 @@ and spine switches have a rate, a queue of 100 packets, and cut super-segments.
 CPU-s/GB is the processor time of the whole machine while 10⁹ bytes arrive: of
 the programs, of both kernels' TCP, of the switches; not of other programs that
 run meanwhile. Gbit/s per core is the same the other way round.
+
+With --latency one connection more makes one request after the other, each answered
+with as many bytes; with --anew 16 at a time are opened, used for one request of 64 B
+and closed. Both take as long as --duration, 10 s at most.
 
 Cases:
 `)
@@ -101,6 +114,8 @@ Cases:
 const (
 	minThroughputTime = 100 * time.Millisecond
 	maxThroughputTime = time.Hour
+	// maxConnections fit in a process's files.
+	maxConnections = 1000
 )
 
 func (o *benchThroughputOptions) check() error {
@@ -111,6 +126,8 @@ func (o *benchThroughputOptions) check() error {
 		return fmt.Errorf("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
 	case o.spineRate != 0 && !(o.spineRate >= minRate && o.spineRate <= maxRate):
 		return fmt.Errorf("--spine-rate=%g: must be from %g to %g Mbit/s, or 0 for none", o.spineRate, minRate, maxRate)
+	case len(o.connections) == 0 || slices.ContainsFunc(o.connections, func(n int) bool { return n < 1 || n > maxConnections }):
+		return fmt.Errorf("--connections=%v: each number must be 1 to %d", o.connections, maxConnections)
 	case o.warmup < 0 || o.warmup > maxThroughputTime:
 		return fmt.Errorf("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
 	}
@@ -145,7 +162,9 @@ func (o *benchThroughputOptions) run(cmd *cobra.Command) error {
 	// Results that are not whole are shown, but not kept.
 	if failed == nil {
 		failed = section.add(func(w io.Writer) error {
-			return writeSection(w, "one TCP connection by every way", "weft "+strings.Join(os.Args[1:], " "), o.about(), throughputRows(results))
+			return errors.Join(
+				writeSection(w, "TCP by every way", "weft "+strings.Join(os.Args[1:], " "), o.about(), throughputRows(results)),
+				writeTable(w, requestRows(results)))
 		})
 	}
 	return errors.Join(failed, printed)
@@ -160,6 +179,7 @@ func (o *benchThroughputOptions) measure(ctx context.Context, cases []throughput
 	defer p.end()
 	return throughput.Run(ctx, throughput.Options{
 		Cases: cases, Rounds: o.rounds, Warmup: o.warmup, Duration: o.duration,
+		Connections: o.connections, Latency: o.latency, Anew: o.anew,
 		SpineRate: o.spineRate, Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
 		Worker:   []string{self, "bench", "throughput", workerCommand},
 		Progress: p.set,
@@ -177,7 +197,41 @@ func (o *benchThroughputOptions) print(w, notes io.Writer, results []throughput.
 	for _, row := range throughputRows(results) {
 		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
 	}
+	if rows := requestRows(results); rows != nil {
+		fmt.Fprintln(tw)
+		for _, row := range rows {
+			fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
+		}
+	}
 	return tw.Flush()
+}
+
+// requestRows are the rows of the table of requests, its head first; nil if none were made.
+func requestRows(results []throughput.Result) (rows [][]string) {
+	for _, r := range results {
+		if len(r.Latency) == 0 && r.ConnectionsPerSecond == 0 {
+			continue
+		}
+		row := []string{r.Case, strconv.Itoa(r.Connections)}
+		head := []string{"case", "connections"}
+		for _, l := range r.Latency {
+			when := "idle"
+			if l.BesideBulk {
+				when = "beside bulk"
+			}
+			head = append(head, fmt.Sprintf("%d B %s, p50/p99/p99.9 µs", l.Bytes, when))
+			row = append(row, fmt.Sprintf("%.0f/%.0f/%.0f", l.P50, l.P99, l.P999))
+		}
+		if r.ConnectionsPerSecond > 0 {
+			head = append(head, "connections/s")
+			row = append(row, fmt.Sprintf("%.0f", r.ConnectionsPerSecond))
+		}
+		if rows == nil {
+			rows = append(rows, head)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // about says what the figures are of.
@@ -195,7 +249,7 @@ func (o *benchThroughputOptions) links() string {
 
 // throughputRows are the rows of the table, its head first.
 func throughputRows(results []throughput.Result) [][]string {
-	rows := [][]string{{"case", "TCP", "Gbit/s", "min", "max", "% of ideal", "per core", "of kernel's", "CPU-s/GB", "in processes",
+	rows := [][]string{{"case", "TCP", "connections", "Gbit/s", "min", "max", "% of ideal", "per core", "of kernel's", "CPU-s/GB", "in processes",
 		"allocs/MB", "resent/GB", "spines %", "others' cores", "idle %", "steal %"}}
 	for _, r := range results {
 		ofKernel, ofIdeal := "", ""
@@ -209,7 +263,7 @@ func throughputRows(results []throughput.Result) [][]string {
 		for _, s := range r.PathShares {
 			shares = append(shares, fmt.Sprintf("%.1f", 100*s))
 		}
-		rows = append(rows, []string{r.Case, r.TCP,
+		rows = append(rows, []string{r.Case, r.TCP, strconv.Itoa(r.Connections),
 			fmt.Sprintf("%.2f", r.Gbps), fmt.Sprintf("%.2f", r.Min), fmt.Sprintf("%.2f", r.Max), ofIdeal,
 			fmt.Sprintf("%.2f", r.GbpsPerCore), ofKernel,
 			fmt.Sprintf("%.2f", r.CPUPerGB), fmt.Sprintf("%.2f", r.ProcessCPUPerGB),

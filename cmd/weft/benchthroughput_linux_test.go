@@ -33,7 +33,7 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 	l := fmt.Sprintf("tputc%d", os.Getpid())
 	t.Cleanup(func() { lab.Down(l) })
 	cmd := program(t, "bench", "throughput", "--cases=kernel,wireguard-go", "--rounds=1", "--duration=300ms", "--warmup=100ms",
-		"--name="+l, "--wireguard="+dir, "--json", "--append="+results)
+		"--latency", "--anew", "--name="+l, "--wireguard="+dir, "--json", "--append="+results)
 	var notes bytes.Buffer
 	cmd.Stderr = &notes
 	out, err := cmd.Output()
@@ -44,8 +44,8 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 	if err := json.Unmarshal(out, &list); err != nil || len(list) != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want := []string{"allocs_per_mb", "case", "cpu_s_per_gb", "gbps", "gbps_per_core", "gbps_per_core_max", "gbps_per_core_min",
-		"idle_percent", "max", "min", "other_cores", "path_shares", "per_core_of_kernel", "process_cpu_s_per_gb",
+	want := []string{"allocs_per_mb", "case", "connections", "connections_per_second", "cpu_s_per_gb", "gbps", "gbps_per_core", "gbps_per_core_max", "gbps_per_core_min",
+		"idle_percent", "latency", "max", "min", "other_cores", "path_shares", "per_core_of_kernel", "process_cpu_s_per_gb",
 		"retransmits_per_gb", "rounds", "steal_percent", "tcp"}
 	if got := slices.Sorted(maps.Keys(list[0])); !slices.Equal(got, want) {
 		t.Errorf("fields %v, want %v", got, want)
@@ -53,13 +53,23 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 	if list[0]["case"] != "kernel" || list[0]["tcp"] != "kernel cubic" || list[0]["gbps"].(float64) <= 0 {
 		t.Errorf("%v", list[0])
 	}
+	requests, _ := list[0]["latency"].([]any)
+	for i, want := range []map[string]any{{"bytes": 64., "beside_bulk": false}, {"bytes": 16384., "beside_bulk": false}, {"bytes": 64., "beside_bulk": true}, {"bytes": 16384., "beside_bulk": true}} {
+		got, _ := slices.Concat(requests, make([]any, 4))[i].(map[string]any)
+		if p50, _ := got["p50_us"].(float64); got["bytes"] != want["bytes"] || got["beside_bulk"] != want["beside_bulk"] || p50 <= 0 || got["p99_us"].(float64) < p50 || got["p999_us"] == nil {
+			t.Errorf("requests: %v, want %v", got, want)
+		}
+	}
+	if n, _ := list[0]["connections_per_second"].(float64); list[0]["connections"] != 1. || n <= 0 {
+		t.Errorf("connections: %v", list[0])
+	}
 	for _, word := range []string{"note: wireguard-go is left out: no source of the forwarder", machine()} {
 		if !strings.Contains(notes.String(), word) {
 			t.Errorf("standard error does not say %q: %s", word, &notes)
 		}
 	}
 	section, _ := os.ReadFile(results)
-	for _, word := range []string{"## " + time.Now().Format("2006-"), "`weft bench throughput --cases=kernel,wireguard-go --rounds=1", "| kernel | kernel cubic |"} {
+	for _, word := range []string{"## " + time.Now().Format("2006-"), "`weft bench throughput --cases=kernel,wireguard-go --rounds=1", "| kernel | kernel cubic | 1 |", "| case | connections | 64 B idle"} {
 		if !strings.Contains(string(section), word) {
 			t.Errorf("no %q in\n%s", word, section)
 		}
@@ -71,7 +81,7 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 
 func TestThroughputRows_asManyCellsAsHeads(t *testing.T) {
 	rows := throughputRows([]throughput.Result{
-		{Case: "kernel", TCP: "kernel cubic", Gbps: 20.126, OfKernel: 1, PathShares: []float64{0, 1}},
+		{Case: "kernel", TCP: "kernel cubic", Connections: 1, Gbps: 20.126, OfKernel: 1, PathShares: []float64{0, 1}},
 		{Case: "x", TCP: "netstack cubic", OfKernel: 0},
 	})
 	for _, r := range rows {
@@ -80,7 +90,7 @@ func TestThroughputRows_asManyCellsAsHeads(t *testing.T) {
 		}
 	}
 	line := strings.Join(rows[1], ";")
-	for _, s := range []string{"kernel;kernel cubic;20.13", "100 %", "0.0 100.0"} {
+	for _, s := range []string{"kernel;kernel cubic;1;20.13", "100 %", "0.0 100.0"} {
 		if !strings.Contains(line, s) {
 			t.Errorf("no %q in %s", s, line)
 		}
@@ -92,6 +102,7 @@ func TestBenchThroughput_bad(t *testing.T) {
 	wantError(t, bench+"--rounds 0", "--rounds=0", "1 to 1000")
 	wantError(t, bench+"--duration 1ms", "--duration=1ms", "100ms")
 	wantError(t, bench+"--spine-rate -1", "--spine-rate=-1", "or 0 for none")
+	wantError(t, bench+"--connections 0,1", "--connections=[0 1]", "1 to 1000")
 	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
 	wantError(t, bench+"--cases kernel,pigeon", "--cases", `"pigeon"`, "known: kernel")
 	wantError(t, bench+"now", "now")

@@ -77,6 +77,14 @@ func replaceFile(path string, content []byte) error {
 func writeSection(w io.Writer, title, command, about string, rows [][]string) error {
 	_, err := fmt.Fprintf(w, "## %s: %s\n\n`%s`\n\nMachine: %s: %s. %s\n\n",
 		time.Now().Format(time.DateOnly), title, command, cpuModel(), machine(), about)
+	if err != nil {
+		return err
+	}
+	return writeTable(w, rows)
+}
+
+// writeTable writes a table whose first row is its head; no rows are no table.
+func writeTable(w io.Writer, rows [][]string) (err error) {
 	for i, row := range rows {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
@@ -85,7 +93,7 @@ func writeSection(w io.Writer, title, command, about string, rows [][]string) er
 			_, err = fmt.Fprintln(w, strings.Repeat("|---", len(row))+"|")
 		}
 	}
-	if err == nil {
+	if err == nil && len(rows) > 0 {
 		_, err = fmt.Fprintln(w)
 	}
 	return err

@@ -30,6 +30,7 @@ type daemon struct {
 	memory  int64            // that the control group allows, bytes; 0: no limit
 	kernel  kernel
 	inbox   inbox
+	orders  <-chan order // of the program that it is embedded in; nil: weft host
 
 	mu sync.Mutex
 	state

@@ -17,7 +17,7 @@
 //   - Reload is a list of steps, each with its way back. If going back fails, too, weft gets
 //     out of the way: packets follow the kernel's own routes until all can be brought back.
 //   - Repair compares what weft owns in the kernel with what it should be: when netlink tells
-//     of a change, and 20 times a second for what netlink does not tell. Each repair is a
+//     of a change, and 5 times a second for what netlink does not tell. Each repair is a
 //     line of the log. The daemon makes anew an uplink that is gone, a TUN that was deleted
 //     and a dataplane that ended.
 //   - Heartbeats: the goroutines that move packets beat for themselves, the owner beats for

@@ -17,7 +17,10 @@ import (
 const (
 	// beat is how often the owner looks at what the kernel does not report, and confirms to
 	// the programs at the uplink that somebody watches over them.
-	beat = 50 * time.Millisecond
+	beat = 200 * time.Millisecond
+	// calm is how often everything is compared while the kernel reports no change and all is
+	// right.
+	calm = 5 * time.Second
 	// settle is the least time between two comparisons of everything while the kernel
 	// reports one change after the other.
 	settle = 20 * time.Millisecond
@@ -108,6 +111,8 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-d.inbox.wake:
 			d.hear(ctx)
+		case o := <-d.orders:
+			o.done <- o.do(ctx)
 		case <-d.learned():
 			d.relearn(time.Now())
 		case <-d.receiverDone():
@@ -121,7 +126,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-every.C:
 			d.grow(ctx, time.Now())
-			if now := time.Now(); dirty || d.overdue(now) || now.Sub(looked) >= retryAfter {
+			if now := time.Now(); dirty || d.overdue(now, looked) {
 				dirty = false
 				d.reconcile(ctx, now)
 				looked = time.Now()
@@ -141,11 +146,15 @@ func (d *daemon) hurry() {
 	d.trouble.sooner()
 }
 
-// overdue reports whether it is time to try again what has failed.
-func (d *daemon) overdue(now time.Time) bool {
+// overdue reports whether it is time to try again what has failed, or to compare everything.
+func (d *daemon) overdue(now, looked time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.trouble.hurried && !now.Before(d.trouble.retry)
+	every := retryAfter
+	if d.working && d.trouble.why == "" {
+		every = calm
+	}
+	return now.Sub(looked) >= every || d.trouble.hurried && !now.Before(d.trouble.retry)
 }
 
 // receiverDone is never ready where there is no receiver.

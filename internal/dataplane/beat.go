@@ -11,9 +11,9 @@ import (
 )
 
 // beatEvery is how often an idle goroutine that moves packets shows that it lives:
-// half of what GatewayConfig promises. It wakes up 20 times a second for that. While
+// half of what GatewayConfig promises. It wakes up 10 times a second for that. While
 // packets come, it looks at the clock once for each batch.
-const beatEvery = 50 * time.Millisecond
+const beatEvery = 100 * time.Millisecond
 
 // deadliner is a device whose Read can be made to return with os.ErrDeadlineExceeded.
 type deadliner interface{ SetReadDeadline(t time.Time) error }

@@ -73,7 +73,7 @@ type GatewayConfig struct {
 	// Evidence makes the Gateway remember outgoing segments, so that Observe can report
 	// losses. It takes 1 MB.
 	Evidence bool
-	// BeatOut and BeatIn, if not nil, are called at least every 100 ms, whether packets
+	// BeatOut and BeatIn, if not nil, are called at least every 200 ms, whether packets
 	// come or not. The goroutine that reads from Programs calls BeatOut before each read.
 	// The one that reads from Fabric or the Tunnel calls BeatIn. So the calls stop when
 	// that goroutine hangs or the process is stopped. They must be quick and must not
@@ -85,7 +85,7 @@ type GatewayConfig struct {
 	Tunnel *Tunnel
 	// Clock, for simulation, replaces the real time. The Gateway then does nothing by
 	// itself. Its owner calls ReadPrograms and ReadFabric when there is something to
-	// read, and at least every 50 ms if there is a BeatOut or BeatIn. Reads from the
+	// read, and at least every 100 ms if there is a BeatOut or BeatIn. Reads from the
 	// devices must not wait. All calls, including the Clock's, must come from one
 	// goroutine. They and Seed then determine everything. Clock does not work with
 	// Tunnel.

@@ -27,7 +27,7 @@ type Config struct {
 	Idle bool
 	// MTU of 0 means that there are no full-size probes.
 	MTU              int
-	Require          bool
+	Require, Rests   bool
 	Interval         time.Duration
 	Multiplier       int
 	Budget, Floor    float64
@@ -46,8 +46,8 @@ type Config struct {
 	// WriteBy is in place of Write where the host has several uplinks: from is the one that the
 	// path begins with (topology.PathSet.From).
 	WriteBy func(packet []byte, via netip.Addr, from int) error
-	// Observe, if not nil, is called every 10 ms at least, before a Tick, to tell the
-	// Watcher what has been seen of the host's traffic.
+	// Observe, if not nil, is called every 10 ms at least, while the Watcher rests every
+	// 250 ms, before a Tick, to tell the Watcher what has been seen of the host's traffic.
 	Observe func(*liveness.Watcher, time.Duration)
 }
 

@@ -85,7 +85,7 @@ func (d *Driver) begin(t *topology.Topology) error {
 	}
 	w, err := liveness.New(liveness.Config{Topology: t, Self: self, Address: c.Address, Interval: c.Interval,
 		Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, MinHold: c.MinHold, MaxHold: c.MaxHold,
-		MaxDestinations: c.MaxDestinations, Seed: c.Seed, Carrier: c.Carrier, MTU: c.MTU, Require: c.Require})
+		MaxDestinations: c.MaxDestinations, Seed: c.Seed, Carrier: c.Carrier, MTU: c.MTU, Require: c.Require, Rests: c.Rests})
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (d *Driver) begin(t *topology.Topology) error {
 // Watcher is what the Driver drives. Another fabric has another one.
 func (d *Driver) Watcher() *liveness.Watcher { return d.watcher }
 
-// observeEvery is how often the traffic is looked at.
-const observeEvery = 10 * time.Millisecond
+// observeEvery is how often the traffic is looked at, and observeCalm that while there is none.
+const observeEvery, observeCalm = 10 * time.Millisecond, 250 * time.Millisecond
 
 // Tick sends what is due. It is to be called at Next, when Observe has much to tell, and
 // soon after SetTopology and Active.
@@ -118,10 +118,14 @@ func (d *Driver) Tick(now time.Duration) {
 
 // Next is when Tick is to be called again.
 func (d *Driver) Next() time.Duration {
-	if d.config.Observe != nil {
-		return min(d.watcher.Next(), d.looked+observeEvery)
+	next := d.watcher.Next()
+	if d.config.Observe == nil {
+		return next
 	}
-	return d.watcher.Next()
+	if d.watcher.Resting() {
+		return min(next, d.looked+observeCalm)
+	}
+	return min(next, d.looked+observeEvery)
 }
 
 // SetTopology replaces what is known from elsewhere, on top of which comes what the

@@ -79,17 +79,25 @@ func peerOf(msg []byte) netip.Addr {
 	return netip.AddrFrom16([16]byte(msg[at:])).Unmap()
 }
 
-// lookEvery is how often the kernel is asked with whom it has connections.
+// lookEvery is how often it is told with whom the kernel has connections.
 const lookEvery = 500 * time.Millisecond
 
-// lookAround tells the watcher to whom there is traffic.
+// lookAround tells the watcher to whom there is traffic. While the kernel opens and closes no
+// connections, it is not asked for all of them: those of before still are.
 func (p *Prober) lookAround() {
+	var known []netip.Addr
 	for {
 		began := time.Now()
-		all, err := p.kernel.peers(p.self.Is6())
+		if p.opened.changed(began) {
+			if all, err := p.kernel.peers(p.self.Is6()); err == nil {
+				known = slices.Collect(maps.Keys(all))
+			} else {
+				known = nil
+			}
+		}
 		took := time.Since(began)
-		if err == nil {
-			p.lookout.Active(slices.Collect(maps.Keys(all))...)
+		if len(known) > 0 {
+			p.lookout.Active(known...)
 		}
 		select {
 		case <-p.stop:

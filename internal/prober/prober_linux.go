@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"weft/encap"
 	"weft/internal/clock"
@@ -23,9 +24,11 @@ type Prober struct {
 	longest int // probe, without room for an outer header
 	sockets sockets
 	kernel  connections
+	opened  openings
 	lookout *lookout.Lookout
 	stop    chan struct{}
 	ended   sync.WaitGroup
+	unsent  atomic.Uint64 // of those that were kept
 	closing sync.Once
 	failed  sync.Mutex
 	err     error // of receive
@@ -69,7 +72,9 @@ func open(c Config) (*Prober, error) {
 	if p.kernel, err = openConnections(); err != nil {
 		return nil, err
 	}
+	p.opened.open()
 	if p.sockets, err = openSockets(&c); err != nil {
+		p.opened.close()
 		p.kernel.close()
 		return nil, err
 	}
@@ -80,16 +85,19 @@ func open(c Config) (*Prober, error) {
 func (c *Config) lookout(p *Prober) lookout.Config {
 	l := lookout.Config{
 		Probe: probe.Config{Topology: c.Topology, Address: c.Address, Carrier: c.Carrier, Beside: c.Beside, Idle: c.Idle, MTU: c.MTU,
-			Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed,
+			Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed, Rests: true,
 			Write: func(packet []byte, via netip.Addr) error { return p.sockets.send(packet, via) }, Observe: c.Observe},
-		Clock: clock.Real(),
-		Tell:  func(t *topology.Topology, carriage *liveness.Carriage) error { c.Deliver(t, carriage); return nil },
+		Clock: clock.Real(), Flush: p.flush,
+		Tell: func(t *topology.Topology, carriage *liveness.Carriage) error { c.Deliver(t, carriage); return nil },
 	}
 	if len(c.Uplinks) > 0 {
 		l.Probe.WriteBy = func(packet []byte, via netip.Addr, from int) error { return p.sockets.sendBy(packet, via, from) }
 	}
 	return l
 }
+
+// flush sends what is kept. What is lost is a probe that is missed.
+func (p *Prober) flush() { p.unsent.Add(uint64(p.sockets.flush())) }
 
 // SetTopology replaces the topology that is known from elsewhere. The Prober's own
 // findings are applied on top of it. Deliver has been called when SetTopology returns.
@@ -147,6 +155,7 @@ func (p *Prober) Stats() Stats {
 	for _, in := range p.sockets.ins() {
 		s.Drops += in.Drops()
 	}
+	s.Unsent += p.unsent.Load()
 	return s
 }
 
@@ -161,6 +170,7 @@ func (p *Prober) Close() (err error) {
 		p.ended.Wait()
 		p.lookout.Close()
 		p.kernel.close()
+		p.opened.close()
 		err = errors.Join(err, p.sockets.close(), p.err)
 	})
 	return err

@@ -26,6 +26,8 @@ type sockets struct {
 	// and a raw socket for each, -1 where there is no such device.
 	also []*link.Packet
 	by   []int
+	// kept are packets for in until flush, in memory of their own.
+	kept [][]byte
 	// port keeps the kernel from telling peers that nobody is at the probes' port.
 	// Nobody reads it.
 	port *net.UDPConn
@@ -149,13 +151,37 @@ func (s *sockets) claimPort(own netip.Addr) error {
 // means to Linux.
 const interactive = 6
 
-// send sends a whole packet; to is the outer destination of IP-in-IP.
+// maxKept is the most packets that leave in one system call.
+const maxKept = 32
+
+// send sends a whole packet, by flush if it leaves by in; to is the outer destination of
+// IP-in-IP. One that is too many is written at once, with all others.
 func (s *sockets) send(packet []byte, to netip.Addr) error {
-	if s.out < 0 {
-		_, err := s.in.Write([][]byte{packet}, 0)
-		return err
+	if s.out >= 0 {
+		return sendRaw(s.out, packet, to)
 	}
-	return sendRaw(s.out, packet, to)
+	n := len(s.kept)
+	if n == cap(s.kept) && n < maxKept {
+		s.kept = append(s.kept, nil)
+	} else {
+		s.kept = s.kept[:n+1]
+	}
+	s.kept[n] = append(s.kept[n][:0], packet...)
+	if len(s.kept) == maxKept && s.flush() > 0 {
+		return unix.ENOBUFS
+	}
+	return nil
+}
+
+// flush writes what send has kept, and returns how many packets were not taken.
+func (s *sockets) flush() (lost int) {
+	if len(s.kept) == 0 {
+		return 0
+	}
+	n, _ := s.in.Write(s.kept, 0)
+	lost = len(s.kept) - n
+	s.kept = s.kept[:0]
+	return lost
 }
 
 // sendBy is send by one of several uplinks.
