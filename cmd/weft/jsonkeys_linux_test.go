@@ -41,6 +41,7 @@ var printed = map[string][]any{
 	"benchfailover.go":          {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},
 	"benchscenarios.go":         {[]scenarioResult{}, []scenario.SkewRow{}},
 	"benchthroughput_linux.go":  {[]throughput.Result{}},
+	"benchunits.go":             {[]unitsResult{}},
 	"bench.go":                  {[]reorder.Result{}},
 	"demoresult.go":             {[]outcomeJSON{}},
 	"hoststatus.go":             {daemon.Status{}, switchd.Status{}},

@@ -118,6 +118,7 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 	if g != nil {
 		return f.runGraph(w, g, p)
 	}
+	p = p.At(policy.Options{}.Rate(t.Slowest()))
 	from, err := lookupHost(t, "--from", f.from)
 	if err != nil {
 		return err

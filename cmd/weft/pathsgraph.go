@@ -36,6 +36,7 @@ func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error
 	if err != nil {
 		return err
 	}
+	p = p.At(policy.Options{}.Rate(t.Slowest()))
 	if carrier == encap.CarrierSRv6 {
 		if err := t.CheckSIDs(); err != nil {
 			return fmt.Errorf("--encap srv6: %w", err)

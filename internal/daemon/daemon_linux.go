@@ -45,6 +45,7 @@ type state struct {
 	doubts  []string // about what switches tell, as were logged
 	place   place
 	setup   hostSetup
+	tun     string              // of setup's plan
 	parts                       // nothing while weft is out of the way
 	counted hostprog.SprayStats // by programs that are no more
 	status  io.Closer
@@ -126,7 +127,13 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.setup == nil {
+	if d.setup != nil && d.tun != plan.TUN { // it begins or ends to restore the order
+		if err := d.setup.Restore(); err != nil {
+			return err
+		}
+		d.setup = nil
+	}
+	if d.tun = plan.TUN; d.setup == nil {
 		d.setup, err = d.kernel.setUp(plan)
 	} else {
 		_, err = d.setup.Repair(plan)
@@ -182,7 +189,7 @@ func (d *daemon) settle(c *Config) {
 	before := d.settled
 	c.begin(d.kernel.orders)
 	if d.settled = c.auto; c.Mode == ModeAuto && d.settled != before {
-		d.log.Printf("mode auto is mode %s: %s", c.auto.mode, c.auto.why)
+		d.log.Printf("of mode auto: mode %s, since %s", c.auto.mode, c.auto.why)
 	}
 }
 

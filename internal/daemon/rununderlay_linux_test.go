@@ -75,6 +75,35 @@ func TestRun_offloadThatResequences(t *testing.T) {
 	b.end(syscall.SIGTERM)
 }
 
+// By its defaults a daemon leaves to the kernel what is in order, also beside a host in mode
+// gateway, and makes TCP bear what is late for as long as it runs.
+func TestRun_auto(t *testing.T) {
+	slowtest.System(t)
+	n := sharedNetwork(t)
+	window := func() string { return strings.TrimSpace(n.shell("h0.0.2", "cat /proc/sys/net/ipv4/tcp_min_rtt_wlen")) }
+	before := window()
+	a := n.start("h0.0.2", "mode: auto\npolicy: auto\n")
+	if w := window(); w != "0" || w == before {
+		t.Errorf("tcp_min_rtt_wlen is %s, and was %s", w, before)
+	}
+	for _, mode := range []string{ModeAuto, ModeGateway} {
+		b := n.start("h3.1.3", "mode: "+mode+"\npolicy: auto\n")
+		n.connect("h0.0.2", "h3.1.3").exchange(3_000_000)
+		s := a.status()
+		if s["mode"] != ModeOffload || s["mode_why"] == "" || s["unit"] != "flowcell of 64 KB" || s["order.straight"] == "0" || s["dataplane.egress.packets"] != "0" {
+			t.Errorf("beside mode %s: status %v", mode, s)
+		}
+		b.end(syscall.SIGTERM)
+	}
+	if !strings.Contains(a.messages(), "of mode auto: mode offload, since the kernel keeps what is in order") || strings.Contains(a.messages(), "warning") {
+		t.Errorf("messages:\n%s", a.messages())
+	}
+	a.end(syscall.SIGTERM)
+	if w := window(); w != before {
+		t.Errorf("tcp_min_rtt_wlen is %s, and was %s", w, before)
+	}
+}
+
 // A daemon that dies while it holds packets behind a hole takes nothing with it but these,
 // which TCP sends again.
 func TestRun_orderSurvivesItsReader(t *testing.T) {
