@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -79,6 +80,22 @@ func ownBinary(t *testing.T, dir string) string {
 	return name
 }
 
+// watched keeps what a program says, and closes said when the text is a part of that.
+type watched struct {
+	all  bytes.Buffer // embedded, it would be read into by itself
+	text string
+	said chan struct{}
+	once sync.Once
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.all.Write(b)
+	if strings.Contains(w.all.String(), w.text) {
+		w.once.Do(func() { close(w.said) })
+	}
+	return n, err
+}
+
 // freePorts are two of UDP on the loopback interface that nobody had just now.
 func freePorts(t *testing.T) (ports [2]string) {
 	t.Helper()
@@ -111,11 +128,16 @@ func TestRootless_twoProcesses(t *testing.T) {
 	for _, key := range []string{"", strings.Repeat("0a", 32)} {
 		t.Run(fmt.Sprintf("key %q", key), func(t *testing.T) {
 			ports := freePorts(t)
-			var messages bytes.Buffer
+			messages := watched{text: "serving", said: make(chan struct{})}
 			server := program(t, binary, "-listen", ports[0], "-peer", ports[1], "-key", key, "-serve", dir)
 			server.Stderr = &messages
 			if err := server.Start(); err != nil {
 				t.Fatal(err)
+			}
+			select { // before it listens, its host refuses
+			case <-messages.said:
+			case <-time.After(time.Minute):
+				t.Fatal("the server does not listen")
 			}
 			got := sha256.New()
 			client := program(t, binary, "-listen", ports[1], "-peer", ports[0], "-key", key, "-get", "file")
@@ -128,7 +150,7 @@ func TestRootless_twoProcesses(t *testing.T) {
 			}
 			server.Process.Signal(syscall.SIGTERM)
 			if err := server.Wait(); err != nil {
-				t.Errorf("server: %v\n%s", err, &messages)
+				t.Errorf("server: %v\n%s", err, &messages.all)
 			}
 		})
 	}
