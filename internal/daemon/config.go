@@ -31,6 +31,7 @@ type Config struct {
 	Require             bool          `yaml:"require"`
 	ReceiversResequence bool          `yaml:"receivers_resequence"`
 	Resequence          bool          `yaml:"resequence"`
+	Datagrams           []string      `yaml:"datagrams"`
 	Resequencer         Resequencer   `yaml:"resequencer"`
 	Failures            Failures      `yaml:"failures"`
 	TUN                 TUN           `yaml:"tun"`

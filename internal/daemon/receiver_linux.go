@@ -130,7 +130,7 @@ func (r *hostReceiver) openUplink() (err error) {
 	}
 	o := link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu}
 	if r.config.offloads() {
-		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{Uplink: r.place.uplink.Name, Addresses: own}); err != nil {
+		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{Uplink: r.place.uplink.Name, Addresses: own, Datagrams: r.config.datagrams()}); err != nil {
 			return err
 		}
 		o.FilterFD = r.order.Filter()

@@ -234,8 +234,12 @@ func (in *Ingress[P]) take(a *Arrived, now time.Duration) {
 		}
 		in.stats.Supers++
 	}
-	if in.handover != nil && pkt.IsTCP() {
+	switch {
+	case in.handover == nil:
+	case pkt.IsTCP():
 		in.handover.arrived(&pkt.Flow, now)
+	case pkt.Flow.Proto == flowcell.ProtoUDP && !pkt.Fragment:
+		in.handover.arrivedDatagram(pkt, a.rest, now)
 	}
 	in.packets = append(in.packets, in.to.Packet(pkt, a))
 }
@@ -251,6 +255,11 @@ func (in *Ingress[P]) push(now time.Duration) {
 		in.acked = in.acked[:0]
 	}
 	in.ready = in.reseq.PushBatch(in.segments, in.packets, now, in.ready)
+	if in.handover != nil {
+		in.handover.passed(func(flow *flowcell.FiveTuple, upTo uint32) {
+			in.ready = in.reseq.GiveUp(flow, upTo, in.ready)
+		})
+	}
 	in.segments = in.segments[:0]
 	clear(in.packets)
 	in.packets = in.packets[:0]

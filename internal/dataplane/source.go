@@ -24,6 +24,7 @@ type Arrived struct {
 	Slot     int  // of the buffer that b lies in
 	Alone    bool // no other packet lies there
 	MSS      int  // payload of the segments of a super-segment; 0 for a single packet
+	rest     bool // of a super-packet of datagrams; another one of it came before
 	verified bool // the transport's checksum is known to be right
 	vnet     link.VnetHeader
 
@@ -86,6 +87,7 @@ type superSource struct {
 
 	datagrams gso.Segmenter // of the packet before at, if it was many
 	datagram  []byte
+	rest      bool // the first of them has been given away
 }
 
 const (
@@ -112,7 +114,9 @@ func (s *superSource) read(bufs [][]byte) (err error) {
 
 func (s *superSource) next() (a Arrived, ok bool) {
 	if n := s.datagrams.Next(s.datagram); n > 0 {
-		return Arrived{Bytes: s.datagram[:n], Slot: lent, verified: true}, true
+		a = Arrived{Bytes: s.datagram[:n], Slot: lent, rest: s.rest, verified: true}
+		s.rest = true
+		return a, true
 	}
 	if s.at == s.n {
 		return a, false
@@ -132,6 +136,7 @@ func (s *superSource) next() (a Arrived, ok bool) {
 	case !h.GSO():
 	case h.GSOType&^link.VnetGSOECN == link.VnetGSOUDP: // nobody above wants them as one
 		if s.datagrams.Start([][]byte{a.Bytes}, int(h.GSOSize), gso.Complete) == nil {
+			s.rest = false
 			return s.next()
 		}
 		a.Bytes = nil
