@@ -32,16 +32,27 @@ type Divider interface {
 // ingress, and is used under its lock. It is pure.
 type handover struct {
 	divider Divider
-	order   interface { // a resequencer.Buffer of any kind of packets
-		Resume(flow *flowcell.FiveTuple, next uint32, now time.Duration)
-		Place(flow *flowcell.FiveTuple) (next uint32, waits, ok bool)
-	}
+	order   order // of TCP
+	numbers order // of datagrams
 	flows   map[int]*diverted
 	touched []*diverted
 	swept   time.Duration
 	expired bool // since then
 	scanned int  // numbers, in the round under way
 	stats   HandoverStats
+}
+
+// order is a resequencer.Buffer of any kind of packets.
+type order interface {
+	Resume(flow *flowcell.FiveTuple, next uint32, now time.Duration)
+	Place(flow *flowcell.FiveTuple) (next uint32, waits, ok bool)
+}
+
+func (h *handover) orderOf(flow *flowcell.FiveTuple) order {
+	if flow.Proto == flowcell.ProtoUDP {
+		return h.numbers
+	}
+	return h.order
 }
 
 // HandoverStats counts what an ingress with a Divider does.
@@ -75,8 +86,8 @@ type diverted struct {
 // socket. After that it is lost: the socket was full, or the packet was no good.
 const overdue = 50 * time.Millisecond
 
-func newHandover[P any](d Divider, b *resequencer.Buffer[P]) *handover {
-	return &handover{divider: d, order: b, flows: make(map[int]*diverted)}
+func newHandover[P any](d Divider, tcp, datagrams *resequencer.Buffer[P]) *handover {
+	return &handover{divider: d, order: tcp, numbers: datagrams, flows: make(map[int]*diverted)}
 }
 
 // arrived takes note of a diverted packet, before the resequencer gets it. It returns the flow;
@@ -97,7 +108,7 @@ func (h *handover) arrived(flow *flowcell.FiveTuple, now time.Duration) *diverte
 	d.flow = *flow
 	if !d.held {
 		d.held, d.next = true, h.divider.Next(number)
-		h.order.Resume(flow, d.next, now)
+		h.orderOf(flow).Resume(flow, d.next, now)
 	}
 	d.packets++
 	h.touch(d)
@@ -118,7 +129,7 @@ func (h *handover) arrivedDatagram(pkt *flowcell.Packet, rest bool, now time.Dur
 		return
 	}
 	near := d.next
-	if next, _, ok := h.order.Place(&pkt.Flow); ok {
+	if next, _, ok := h.numbers.Place(&pkt.Flow); ok {
 		near = next
 	}
 	place := flowcell.Place(pkt.ID)
@@ -200,7 +211,7 @@ func (h *handover) sweep(now time.Duration) {
 }
 
 func (h *handover) giveBack(d *diverted, drained bool, now time.Duration) {
-	next, waits, ok := h.order.Place(&d.flow)
+	next, waits, ok := h.orderOf(&d.flow).Place(&d.flow)
 	switch {
 	case waits:
 		d.lagging = false

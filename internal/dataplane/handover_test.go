@@ -190,7 +190,7 @@ func (s *twoSides) run(may int) {
 func newTwoSides(c *choices, arrivals ...int) *twoSides {
 	s := &twoSides{choices: c, arrivals: slices.Clone(arrivals), loses: -1, next: 1, kernel: []int{0}, steps: 3,
 		order: resequencer.New[int](resequencer.Config{Flows: 2, Discipline: resequencer.Sequence})}
-	s.handover = newHandover[int](s, s.order)
+	s.handover = newHandover(s, s.order, nil)
 	return s
 }
 

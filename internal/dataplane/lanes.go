@@ -1,6 +1,9 @@
 package dataplane
 
-import "weft/flowcell"
+import (
+	"weft/flowcell"
+	"weft/resequencer"
+)
 
 // lanes is how far the datagrams of a flow have come by each lane (flowcell.Place). It is pure.
 type lanes struct {
@@ -33,3 +36,28 @@ func (l *lanes) passed(all uint16) (upTo uint32, ok bool) {
 	}
 	return upTo, ok
 }
+
+// datagramOrder is how datagrams are put in order where segments of TCP are by c. What is lost
+// is known by lanes, so a hold need not be short: it must be longer than what the queues of
+// the paths differ by, or datagrams that are late are taken for lost. It is not measured,
+// since lost datagrams do not come again. Numbers begin again after 4,096 datagrams: less than
+// half of that may wait.
+func datagramOrder(c resequencer.Config) resequencer.Config {
+	if c.Hold <= 0 {
+		c.Hold = resequencer.DefaultHold
+	}
+	c.Hold = min(datagramHolds*c.Hold, resequencer.MaxHold)
+	c.MinHold = c.Hold
+	if c.FlowPackets <= 0 || c.FlowPackets > datagramsHeld {
+		c.FlowPackets = datagramsHeld
+	}
+	if c.Discipline != resequencer.Off {
+		c.Discipline = resequencer.Sequence
+	}
+	return c
+}
+
+const (
+	datagramHolds = 3
+	datagramsHeld = 1536
+)
