@@ -239,10 +239,11 @@ static __always_inline __u32 datagrams_of(struct __sk_buff *skb, __u32 payload)
  * anew, since the sender may have fewer paths by then. */
 static __always_inline void note_lane(struct flow *f, __u32 place, __u32 lane)
 {
+	if (place < SUPER_DATAGRAMS)
+		return; /* it may be another's */
 	if (f->straight < ESTABLISHED)
 		f->straight++;
-	if (place >= SUPER_DATAGRAMS)
-		f->lanes |= 1 << lane;
+	f->lanes |= 1 << lane;
 }
 
 #define LATE 512 /* datagrams by which one may be behind */
