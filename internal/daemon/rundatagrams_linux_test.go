@@ -33,6 +33,18 @@ func TestRun_datagramsInOrder(t *testing.T) {
 		return err
 	})
 	defer from.Close()
+	// Another host of the rack keeps one of the ways up busy, so that not all are equally long.
+	var other *net.UDPConn
+	n.do("h0.0.3", func() (err error) {
+		other, err = net.ListenUDP("udp4", &net.UDPAddr{})
+		return err
+	})
+	defer other.Close()
+	busy := func() {
+		for range 40 {
+			other.WriteToUDP(make([]byte, 1400), &net.UDPAddr{IP: n.node("h3.0.2").Addr.AsSlice(), Port: 9})
+		}
+	}
 	raw, err := from.SyscallConn()
 	if err == nil {
 		err2 := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, datagramSize) })
@@ -48,13 +60,14 @@ func TestRun_datagramsInOrder(t *testing.T) {
 		return v
 	}
 	number := uint32(0)
-	kerneltest.Within(t, kerneltest.Patience, "a run in which nothing is lost or late, and something is put in order", func() bool {
+	kerneltest.Within(t, kerneltest.Patience, "a run in which nothing is lost or late, and all of it is put in order", func() bool {
 		sprayed, filled := counter(a, "offload.datagrams"), counter(b, "dataplane.datagrams.filled")
 		gaveUp := counter(b, "dataplane.datagrams.timed_out") + counter(b, "dataplane.datagrams.loss") + counter(b, "order.passed_dead")
 		const rounds = 20
 		inOrder := true
 		for range rounds {
 			was := number
+			busy()
 			for range 8 {
 				super := make([]byte, datagramSize*10)
 				for at := 0; at < len(super); at += datagramSize {
@@ -81,10 +94,7 @@ func TestRun_datagramsInOrder(t *testing.T) {
 		if counter(b, "dataplane.datagrams.timed_out")+counter(b, "dataplane.datagrams.loss")+counter(b, "order.passed_dead") != gaveUp {
 			return false
 		}
-		if !inOrder {
-			t.Errorf("out of order, though nothing was given up: %v", b.status())
-		}
-		return counter(a, "offload.datagrams")-sprayed == rounds*80 && counter(b, "dataplane.datagrams.filled") > filled
+		return inOrder && counter(a, "offload.datagrams")-sprayed == rounds*80 && counter(b, "dataplane.datagrams.filled") > filled
 	})
 	if s := b.status(); s["order.datagrams"] == "0" || s["dataplane.handover.missed"] != "0" {
 		t.Errorf("status %v", s)
