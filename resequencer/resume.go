@@ -30,6 +30,17 @@ func (b *Buffer[P]) Resume(flow *flowcell.FiveTuple, next uint32, now time.Durat
 	f.pace.begin(next, b.now)
 }
 
+// GiveUp declares lost what is missing of a flow below upTo: its caller knows that it cannot
+// come any more. It appends to out what need not wait then, and returns out.
+func (b *Buffer[P]) GiveUp(flow *flowcell.FiveTuple, upTo uint32, out []P) []P {
+	f := b.flows.Get(flow, b.now)
+	b.out = out
+	for f != nil && f.held != nil && ahead(f.held.first().start, upTo) <= 0 {
+		b.releaseFirst(f, &b.stats.Loss)
+	}
+	return b.take()
+}
+
 // Place returns the sequence number at which a flow goes on. waits reports that the Buffer
 // holds segments of it, or that a hole which it has given up may still be filled late, from
 // which it would learn. ok is false for a flow that it does not know. It is for Resume.

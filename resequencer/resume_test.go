@@ -137,3 +137,28 @@ func TestResume_leaps(t *testing.T) {
 		t.Errorf("place %d, %+v", next, b.Stats())
 	}
 }
+
+// What is given up is not waited for; what lies above is.
+func TestGiveUp(t *testing.T) {
+	b, flow, push := resumed(t, Config{})
+	push(0, 0)
+	for _, seq := range []uint32{300, 200, 500, 700} {
+		if out := push(seq, 1); len(out) != 0 {
+			t.Fatalf("%d: %v", seq, out)
+		}
+	}
+	if out := b.GiveUp(&flow, 499, nil); !slices.Equal(out, []uint32{200, 300}) {
+		t.Errorf("below 499: %v", out)
+	}
+	if out := b.GiveUp(&flow, 500, nil); !slices.Equal(out, []uint32{500}) {
+		t.Errorf("below 500: %v", out)
+	}
+	if out := push(600, 2); !slices.Equal(out, []uint32{600, 700}) {
+		t.Errorf("the next hole: %v", out)
+	}
+	other := flow
+	other.SrcPort++
+	if out := b.GiveUp(&other, 1000, nil); len(out) != 0 {
+		t.Errorf("an unknown flow: %v", out)
+	}
+}

@@ -32,6 +32,7 @@ type Config struct {
 	Require             bool          `yaml:"require"`
 	ReceiversResequence config.Choice `yaml:"receivers_resequence"`
 	Resequence          config.Choice `yaml:"resequence"`
+	Datagrams           []string      `yaml:"datagrams"`
 	Resequencer         Resequencer   `yaml:"resequencer"`
 	Failures            Failures      `yaml:"failures"`
 	TUN                 TUN           `yaml:"tun"`

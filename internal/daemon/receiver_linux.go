@@ -133,7 +133,9 @@ func (r *hostReceiver) openUplink() (err error) {
 	}
 	o := link.PacketConfig{Interface: r.place.uplink.Name, MTU: r.place.mtu}
 	if r.config.offloads() {
-		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{Uplink: r.place.uplink.Name, Addresses: own, SuperBytes: r.config.SuperSegmentBytes}); err != nil {
+		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{
+			Uplink: r.place.uplink.Name, Addresses: own, SuperBytes: r.config.SuperSegmentBytes, Datagrams: r.config.datagrams(),
+		}); err != nil {
 			return err
 		}
 		o.FilterFD = r.order.Filter()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -104,7 +105,8 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	if anew {
 		t = next.fabric
 	}
-	replaces := d.spray != nil && (!same || !samePolicy)
+	sameDatagrams := reflect.DeepEqual(next.spraysDatagrams(), c.old.spraysDatagrams())
+	replaces := d.spray != nil && (!same || !samePolicy || !sameDatagrams)
 	if (anew || replaces) && next.needsGateway() { // each part would wait for it, and again on the way back
 		if err := d.kernel.reach(d.place); err != nil {
 			return nil, err

@@ -149,7 +149,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	case c.Fabric != nil:
 		g.receive(c, in, c.Fabric, newSuperSource(c.Fabric).upTo(c.Longest), host.accepts())
 		if c.Divider != nil {
-			g.ingress.handover = newHandover(c.Divider, g.ingress.reseq)
+			g.ingress.divide(c.Divider, g.config.Resequencer)
 		}
 	}
 	g.start()
@@ -239,6 +239,7 @@ type GatewayStats struct {
 	Ingress     IngressStats      `json:"ingress"`
 	Paths       []PathStats       `json:"paths"` // of packets that the Gateway has encapsulated itself
 	Resequencer resequencer.Stats `json:"resequencer"`
+	Datagrams   resequencer.Stats `json:"datagrams"` // of datagrams that are numbered; zero without GatewayConfig.Divider
 	Handover    HandoverStats     `json:"handover"`  // zero without GatewayConfig.Divider
 	Tunnel      TunnelStats       `json:"tunnel"`    // zero without one
 	Evidence    EvidenceStats     `json:"evidence"`  // zero without GatewayConfig.Evidence, unless the policy heeds losses
@@ -264,7 +265,7 @@ func (g *Gateway) Stats() (s GatewayStats) {
 		s.Ingress, s.Resequencer, s.Tunnel = g.ingress.Stats()
 		g.ingress.mu.Lock()
 		if h := g.ingress.handover; h != nil {
-			s.Handover = h.stats
+			s.Handover, s.Datagrams = h.stats, g.ingress.datagrams.Stats()
 		}
 		s.Refused, s.Frames = g.kernel.drops, g.kernel.pool.used
 		g.ingress.mu.Unlock()

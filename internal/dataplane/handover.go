@@ -17,6 +17,8 @@ type Divider interface {
 	Find(*flowcell.FiveTuple) (number int, ok bool)
 	// Next returns the sequence number at which a flow went on when it was diverted.
 	Next(number int) uint32
+	// Lanes returns the lanes of the datagrams of a flow, a bit each; 0: not known.
+	Lanes(number int) uint16
 	// Diverted returns how many packets of a flow were diverted, up to now.
 	Diverted(number int) uint64
 	// Returned returns what Return was told last.
@@ -30,16 +32,27 @@ type Divider interface {
 // ingress, and is used under its lock. It is pure.
 type handover struct {
 	divider Divider
-	order   interface { // a resequencer.Buffer of any kind of packets
-		Resume(flow *flowcell.FiveTuple, next uint32, now time.Duration)
-		Place(flow *flowcell.FiveTuple) (next uint32, waits, ok bool)
-	}
+	order   order // of TCP
+	numbers order // of datagrams
 	flows   map[int]*diverted
 	touched []*diverted
 	swept   time.Duration
 	expired bool // since then
 	scanned int  // numbers, in the round under way
 	stats   HandoverStats
+}
+
+// order is a resequencer.Buffer of any kind of packets.
+type order interface {
+	Resume(flow *flowcell.FiveTuple, next uint32, now time.Duration)
+	Place(flow *flowcell.FiveTuple) (next uint32, waits, ok bool)
+}
+
+func (h *handover) orderOf(flow *flowcell.FiveTuple) order {
+	if flow.Proto == flowcell.ProtoUDP {
+		return h.numbers
+	}
+	return h.order
 }
 
 // HandoverStats counts what an ingress with a Divider does.
@@ -58,6 +71,7 @@ type diverted struct {
 	packets uint64 // of those diverted, that have arrived or are given up
 	held    bool   // has been taken from the divider and not been returned since
 	touched bool   // since settle
+	lanes   lanes  // of datagrams
 
 	counted uint64 // those diverted when this was settled last, before the reader read again
 
@@ -72,20 +86,21 @@ type diverted struct {
 // socket. After that it is lost: the socket was full, or the packet was no good.
 const overdue = 50 * time.Millisecond
 
-func newHandover[P any](d Divider, b *resequencer.Buffer[P]) *handover {
-	return &handover{divider: d, order: b, flows: make(map[int]*diverted)}
+func newHandover[P any](d Divider, tcp, datagrams *resequencer.Buffer[P]) *handover {
+	return &handover{divider: d, order: tcp, numbers: datagrams, flows: make(map[int]*diverted)}
 }
 
-// arrived takes note of a diverted packet, before the resequencer gets it.
-func (h *handover) arrived(flow *flowcell.FiveTuple, now time.Duration) {
+// arrived takes note of a diverted packet, before the resequencer gets it. It returns the flow;
+// nil if that is not diverted.
+func (h *handover) arrived(flow *flowcell.FiveTuple, now time.Duration) *diverted {
 	number, ok := h.divider.Find(flow)
 	if !ok {
-		return // the resequencer manages alone
+		return nil // the resequencer manages alone
 	}
 	h.stats.Diverted++
 	d := h.flows[number]
 	if d == nil && h.divider.Diverted(number) == h.divider.Returned(number) {
-		return // given up before it came; the flow is straight
+		return nil // given up before it came; the flow is straight
 	}
 	if d == nil {
 		d = h.take(number)
@@ -93,10 +108,46 @@ func (h *handover) arrived(flow *flowcell.FiveTuple, now time.Duration) {
 	d.flow = *flow
 	if !d.held {
 		d.held, d.next = true, h.divider.Next(number)
-		h.order.Resume(flow, d.next, now)
+		h.orderOf(flow).Resume(flow, d.next, now)
 	}
 	d.packets++
 	h.touch(d)
+	return d
+}
+
+// arrivedDatagram is arrived for a datagram, to which it gives its number in place of a TCP
+// segment's. Without one a datagram does not wait. rest says that it was diverted together
+// with the one before it, as a super-packet.
+func (h *handover) arrivedDatagram(pkt *flowcell.Packet, rest bool, now time.Duration) {
+	var d *diverted
+	if !rest {
+		d = h.arrived(&pkt.Flow, now)
+	} else if number, ok := h.divider.Find(&pkt.Flow); ok {
+		d = h.flows[number]
+	}
+	if d == nil {
+		return
+	}
+	near := d.next
+	if next, _, ok := h.numbers.Place(&pkt.Flow); ok {
+		near = next
+	}
+	place := flowcell.Place(pkt.ID)
+	pkt.Seq, pkt.Payload, pkt.ID = place.After(near), 1, 0
+	d.lanes.came(place, pkt.Seq)
+}
+
+// passed calls lost for each flow of which datagrams have come since the last settle, if all
+// its lanes have come to a number: what is missing below is lost.
+func (h *handover) passed(lost func(flow *flowcell.FiveTuple, upTo uint32)) {
+	for _, d := range h.touched {
+		if d.flow.Proto != flowcell.ProtoUDP {
+			continue
+		}
+		if upTo, ok := d.lanes.passed(h.divider.Lanes(d.number)); ok {
+			lost(&d.flow, upTo)
+		}
+	}
 }
 
 func (h *handover) take(number int) *diverted {
@@ -160,7 +211,7 @@ func (h *handover) sweep(now time.Duration) {
 }
 
 func (h *handover) giveBack(d *diverted, drained bool, now time.Duration) {
-	next, waits, ok := h.order.Place(&d.flow)
+	next, waits, ok := h.orderOf(&d.flow).Place(&d.flow)
 	switch {
 	case waits:
 		d.lagging = false

@@ -99,6 +99,7 @@ func (s *twoSides) Len() int                             { return s.numbers }
 func (s *twoSides) Find(*flowcell.FiveTuple) (int, bool) { return 0, true }
 func (s *twoSides) Next(int) uint32                      { s.meanwhile(); return s.next }
 func (s *twoSides) Diverted(int) uint64                  { s.meanwhile(); return s.diverted }
+func (s *twoSides) Lanes(int) uint16                     { return 0 }
 func (s *twoSides) Returned(int) uint64                  { s.meanwhile(); return s.returned }
 
 func (s *twoSides) Return(_ int, next uint32, packets uint64) {
@@ -189,7 +190,7 @@ func (s *twoSides) run(may int) {
 func newTwoSides(c *choices, arrivals ...int) *twoSides {
 	s := &twoSides{choices: c, arrivals: slices.Clone(arrivals), loses: -1, next: 1, kernel: []int{0}, steps: 3,
 		order: resequencer.New[int](resequencer.Config{Flows: 2, Discipline: resequencer.Sequence})}
-	s.handover = newHandover[int](s, s.order)
+	s.handover = newHandover(s, s.order, nil)
 	return s
 }
 

@@ -59,18 +59,20 @@ type Ingress[P any] struct {
 	still    bool          // no goroutine reads: the time is virtual
 	done     chan struct{} // closed when the reader has ended
 
-	mu       sync.Mutex // guards all that follows
-	to       Sink[P]
-	reseq    *resequencer.Buffer[P]
-	segments []flowcell.Packet // of the batch, for the resequencer
-	packets  []P
-	marked   []arrivedMark
-	acked    []arrivedAck
-	ready    []P    // to be delivered, in this order
-	probed   []byte // a probe, behind room for an outer header
-	timer    clock.Timer
-	closed   bool
-	stats    IngressStats
+	mu    sync.Mutex // guards all that follows
+	to    Sink[P]
+	reseq *resequencer.Buffer[P]
+	// datagrams is that of datagrams that are numbered; nil without handover.
+	datagrams *resequencer.Buffer[P]
+	segments  []flowcell.Packet // of the batch, for the resequencer
+	packets   []P
+	marked    []arrivedMark
+	acked     []arrivedAck
+	ready     []P    // to be delivered, in this order
+	probed    []byte // a probe, behind room for an outer header
+	timer     clock.Timer
+	closed    bool
+	stats     IngressStats
 }
 
 // Sink takes packets that are in order. Its ingress calls it with the ingress's lock
@@ -234,8 +236,15 @@ func (in *Ingress[P]) take(a *Arrived, now time.Duration) {
 		}
 		in.stats.Supers++
 	}
-	if in.handover != nil && pkt.IsTCP() && !a.part {
+	switch {
+	case in.handover == nil || a.part:
+	case pkt.IsTCP():
 		in.handover.arrived(&pkt.Flow, now)
+	case pkt.Flow.Proto == flowcell.ProtoUDP && !pkt.Fragment:
+		in.handover.arrivedDatagram(pkt, a.rest, now)
+		in.segments = in.segments[:len(in.segments)-1]
+		in.ready = in.datagrams.Push(pkt, in.to.Packet(pkt, a), now, in.ready)
+		return
 	}
 	in.packets = append(in.packets, in.to.Packet(pkt, a))
 }
@@ -251,6 +260,11 @@ func (in *Ingress[P]) push(now time.Duration) {
 		in.acked = in.acked[:0]
 	}
 	in.ready = in.reseq.PushBatch(in.segments, in.packets, now, in.ready)
+	if in.handover != nil {
+		in.handover.passed(func(flow *flowcell.FiveTuple, upTo uint32) {
+			in.ready = in.datagrams.GiveUp(flow, upTo, in.ready)
+		})
+	}
 	in.segments = in.segments[:0]
 	clear(in.packets)
 	in.packets = in.packets[:0]
@@ -272,16 +286,36 @@ func (in *Ingress[P]) release(now time.Duration, drained bool) {
 	}
 	arrived := len(in.ready)
 	in.ready = in.reseq.Expire(now, in.ready)
+	if in.datagrams != nil {
+		in.ready = in.datagrams.Expire(now, in.ready)
+	}
 	expired := len(in.ready) > arrived
 	in.deliver()
 	if in.handover != nil {
 		in.handover.settle(expired, drained, now)
 	}
-	if at, ok := in.reseq.NextDeadline(); ok {
+	if at, ok := in.nextDeadline(); ok {
 		in.timer.Reset(at - now)
 	} else {
 		in.timer.Stop()
 	}
+}
+
+func (in *Ingress[P]) nextDeadline() (at time.Duration, ok bool) {
+	at, ok = in.reseq.NextDeadline()
+	if in.datagrams == nil {
+		return at, ok
+	}
+	if d, also := in.datagrams.NextDeadline(); also && (!ok || d < at) {
+		return d, true
+	}
+	return at, ok
+}
+
+// divide has in receive what a divider diverts.
+func (in *Ingress[P]) divide(d Divider, c resequencer.Config) {
+	in.datagrams = resequencer.New[P](datagramOrder(c))
+	in.handover = newHandover(d, in.reseq, in.datagrams)
 }
 
 func (in *Ingress[P]) deliver() {
@@ -304,6 +338,9 @@ func (in *Ingress[P]) Close() {
 	in.closed = true
 	in.timer.Stop()
 	in.ready = in.reseq.Flush(in.ready)
+	if in.datagrams != nil {
+		in.ready = in.datagrams.Flush(in.ready)
+	}
 	in.deliver()
 }
 

@@ -26,6 +26,7 @@ type Arrived struct {
 	Slot     int  // of the buffer that b lies in
 	Alone    bool // no other packet lies there
 	MSS      int  // payload of the segments of a super-segment; 0 for a single packet
+	rest     bool // of a super-packet of datagrams; another one of it came before
 	verified bool // the transport's checksum is known to be right
 	part     bool // of a packet that has arrived before, but the first
 	vnet     link.VnetHeader
@@ -89,6 +90,7 @@ type superSource struct {
 
 	datagrams gso.Segmenter // of the packet before at, if it was many
 	datagram  []byte
+	rest      bool // the first of them has been given away
 
 	size  int           // of buffers
 	longs gso.Segmenter // of the packet before at, if it was longer than a packet can say
@@ -127,7 +129,9 @@ func (s *superSource) read(bufs [][]byte) (err error) {
 
 func (s *superSource) next() (a Arrived, ok bool) {
 	if n := s.datagrams.Next(s.datagram); n > 0 {
-		return Arrived{Bytes: s.datagram[:n], Slot: lent, verified: true}, true
+		a = Arrived{Bytes: s.datagram[:n], Slot: lent, rest: s.rest, verified: true}
+		s.rest = true
+		return a, true
 	}
 	if s.longs.Left() > 0 {
 		return s.divided(), true
@@ -151,6 +155,7 @@ func (s *superSource) next() (a Arrived, ok bool) {
 	case !h.GSO():
 	case h.GSOType&^link.VnetGSOECN == link.VnetGSOUDP: // nobody above wants them as one
 		if s.datagrams.Start([][]byte{a.Bytes}, int(h.GSOSize), gso.Complete) == nil {
+			s.rest = false
 			return s.next()
 		}
 		a.Bytes = nil

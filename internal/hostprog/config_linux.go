@@ -54,6 +54,13 @@ type SprayConfig struct {
 	// remembers the flows of all Addresses, and draws again for a forgotten one.
 	Cut []netip.Addr
 
+	// Datagrams are sprayed one by one, and UDP_SEGMENT super-packets as a whole, in the order
+	// of the policy's rule, whatever its unit. Each gets a flowcell.Place, so that receivers
+	// with OrderConfig.Datagrams put them in order; others must not get any. They need DF,
+	// which the kernel sets by itself and the program on super-packets. All other UDP
+	// keeps to one path for each pair of hosts. The program remembers 65,536 flows.
+	Datagrams Datagrams
+
 	// PerPacketTCP makes the kernel's own TCP send single packets rather than
 	// super-segments, between which a policy of packets could not choose. It sets
 	// gso_max_segs of the uplink to 1. Existing connections keep the old setting until
@@ -133,6 +140,9 @@ func (c SprayConfig) check() error {
 	}
 	if c.SuperBytes > kernel.MaxLongSuper || c.SuperBytes < 0 {
 		return fmt.Errorf("SuperBytes is %d, must be from 0 to %d", c.SuperBytes, kernel.MaxLongSuper)
+	}
+	if err := c.Datagrams.check(); err != nil {
+		return err
 	}
 	if c.Require && c.StartPlain {
 		return errors.New("StartPlain with Require, by which nothing leaves plain: set one of them")

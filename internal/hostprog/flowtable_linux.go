@@ -20,7 +20,8 @@ type orderFlow struct {
 	diverted atomic.Uint64
 	returned atomic.Uint64
 	seen     uint32
-	straight uint32
+	// straight, far and lanes: a byte, a byte and two.
+	rest atomic.Uint32
 }
 
 // orderKey is struct key, in the byte order of the network.
@@ -33,6 +34,8 @@ type orderKey struct {
 const (
 	orderWays    = 4
 	orderBuckets = 16384
+
+	orderEstablished = 64
 )
 
 // FlowTable is the flows of an Order, in memory that is shared with its programs. Flows have
@@ -79,6 +82,18 @@ func (t *FlowTable) Diverted(number int) uint64 { return t.flows[number].diverte
 // Returned returns what Return was told last.
 func (t *FlowTable) Returned(number int) uint64 { return t.flows[number].returned.Load() }
 
+// Lanes returns the lanes by which datagrams of a flow come (flowcell.Place), a bit each. 0:
+// not known yet, or there are more than the program can tell apart.
+func (t *FlowTable) Lanes(number int) uint16 {
+	v := t.flows[number].rest.Load()
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], v)
+	if lanes := binary.NativeEndian.Uint16(b[2:]); b[0] >= orderEstablished && lanes>>flowcell.NoLane == 0 {
+		return lanes
+	}
+	return 0
+}
+
 // Return tells that so many of the diverted packets have gone to the kernel, all of them,
 // and that the flow goes on at next. The reader must not hold any packet of the flow.
 func (t *FlowTable) Return(number int, next uint32, packets uint64) {
@@ -89,6 +104,9 @@ func (t *FlowTable) Return(number int, next uint32, packets uint64) {
 
 func keyOf(flow *flowcell.FiveTuple) (k orderKey) {
 	k.src, k.dst = flow.Src.IP().As16(), flow.Dst.IP().As16()
+	if flow.Proto == flowcell.ProtoUDP {
+		k.src[7] = flow.Proto // only of IPv4, in whose form these bytes are 0
+	}
 	binary.BigEndian.PutUint16(k.ports[:], flow.SrcPort)
 	binary.BigEndian.PutUint16(k.ports[2:], flow.DstPort)
 	return k

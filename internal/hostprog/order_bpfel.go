@@ -18,11 +18,14 @@ import (
 const (
 	orderMapCounters         = "counters"
 	orderMapFlows            = "flows"
+	orderMapListedHosts      = "listed_hosts"
+	orderMapListedPorts      = "listed_ports"
 	orderMapNotes            = "notes"
 	orderMapOrdered          = "ordered"
 	orderProgWeftOrderFilter = "weft_order_filter"
 	orderProgWeftSteer       = "weft_steer"
 	orderVarHeartbeat        = "heartbeat"
+	orderVarListing          = "listing"
 	orderVarLongest          = "longest"
 	orderVarPatience         = "patience"
 	orderVarSeed             = "seed"
@@ -78,10 +81,12 @@ type orderProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type orderMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	Notes    *ebpf.MapSpec `ebpf:"notes"`
-	Ordered  *ebpf.MapSpec `ebpf:"ordered"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Flows       *ebpf.MapSpec `ebpf:"flows"`
+	ListedHosts *ebpf.MapSpec `ebpf:"listed_hosts"`
+	ListedPorts *ebpf.MapSpec `ebpf:"listed_ports"`
+	Notes       *ebpf.MapSpec `ebpf:"notes"`
+	Ordered     *ebpf.MapSpec `ebpf:"ordered"`
 }
 
 // orderVariableSpecs contains global variables before they are loaded into the kernel.
@@ -89,6 +94,7 @@ type orderMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type orderVariableSpecs struct {
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Listing   *ebpf.VariableSpec `ebpf:"listing"`
 	Longest   *ebpf.VariableSpec `ebpf:"longest"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	Seed      *ebpf.VariableSpec `ebpf:"seed"`
@@ -114,16 +120,20 @@ func (o *orderObjects) Close() error {
 //
 // It can be passed to loadOrderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type orderMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Flows    *ebpf.Map `ebpf:"flows"`
-	Notes    *ebpf.Map `ebpf:"notes"`
-	Ordered  *ebpf.Map `ebpf:"ordered"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Flows       *ebpf.Map `ebpf:"flows"`
+	ListedHosts *ebpf.Map `ebpf:"listed_hosts"`
+	ListedPorts *ebpf.Map `ebpf:"listed_ports"`
+	Notes       *ebpf.Map `ebpf:"notes"`
+	Ordered     *ebpf.Map `ebpf:"ordered"`
 }
 
 func (m *orderMaps) Close() error {
 	return _OrderClose(
 		m.Counters,
 		m.Flows,
+		m.ListedHosts,
+		m.ListedPorts,
 		m.Notes,
 		m.Ordered,
 	)
@@ -134,6 +144,7 @@ func (m *orderMaps) Close() error {
 // It can be passed to loadOrderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type orderVariables struct {
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+	Listing   *ebpf.Variable `ebpf:"listing"`
 	Longest   *ebpf.Variable `ebpf:"longest"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	Seed      *ebpf.Variable `ebpf:"seed"`

@@ -18,6 +18,7 @@ import (
 type OrderConfig struct {
 	Uplink    string       // an Ethernet device
 	Addresses []netip.Addr // of this host, whose TCP it is; at most 16
+	Datagrams Datagrams    // of IPv4 to Addresses, as in the senders' SprayConfig
 
 	// SuperBytes, if more than 64 KB, is how long super-segments over IPv4 the reader takes, in
 	// bytes, and lets the uplink merge so many (gro_ipv4_max_size). A flow of which longer ones
@@ -34,6 +35,7 @@ type OrderStats struct {
 	PassedDead uint64 `json:"passed_dead"` // behind a hole, left to the kernel, because the reader was silent
 	Missed     uint64 `json:"missed"`      // that the reader got and another program kept from tc
 	Long       uint64 `json:"long"`        // behind a hole, left to the kernel, of flows with super-segments that are too long for the reader
+	Datagrams  uint64 `json:"datagrams"`   // of OrderConfig.Datagrams; those of a super-packet count each
 }
 
 // Order is the two programs that let the kernel have what is in order. Methods are safe for
@@ -60,6 +62,9 @@ var (
 func AttachOrder(cfg OrderConfig) (*Order, error) {
 	if n := len(cfg.Addresses); n < 1 || n > maxSteered {
 		return nil, fmt.Errorf("order: Addresses are %d, must be 1 to %d", n, maxSteered)
+	}
+	if err := cfg.Datagrams.check(); err != nil {
+		return nil, fmt.Errorf("order: %w", err)
 	}
 	o := &Order{}
 	if err := o.open(orderKind, cfg.Uplink, func() error { return o.attach(cfg) }); err != nil {
@@ -101,7 +106,7 @@ func (o *Order) attach(cfg OrderConfig) error {
 	if cfg.SuperBytes > kernel.MaxSuper {
 		longest = uint32(cfg.SuperBytes)
 	}
-	if err := errors.Join(setPatience(spec, SteerPatience), spec.Variables["seed"].Set(seed), spec.Variables["longest"].Set(longest)); err != nil {
+	if err := errors.Join(setPatience(spec, SteerPatience), cfg.Datagrams.set(spec), spec.Variables["seed"].Set(seed), spec.Variables["longest"].Set(longest)); err != nil {
 		return err
 	}
 	var objects struct {
@@ -109,6 +114,8 @@ func (o *Order) attach(cfg OrderConfig) error {
 		WeftOrderFilter *ebpf.Program  `ebpf:"weft_order_filter"`
 		Flows           *ebpf.Map      `ebpf:"flows"`
 		Ordered         *ebpf.Map      `ebpf:"ordered"`
+		Ports           *ebpf.Map      `ebpf:"listed_ports"`
+		Hosts           *ebpf.Map      `ebpf:"listed_hosts"`
 		Counters        *ebpf.Map      `ebpf:"counters"`
 		Heartbeat       *ebpf.Variable `ebpf:"heartbeat"`
 	}
@@ -116,6 +123,8 @@ func (o *Order) attach(cfg OrderConfig) error {
 		return err
 	}
 	defer objects.Ordered.Close()
+	defer objects.Ports.Close()
+	defer objects.Hosts.Close()
 	defer objects.Flows.Close()
 	o.filter = objects.WeftOrderFilter
 	o.also = append(o.also, o.filter)
@@ -123,6 +132,9 @@ func (o *Order) attach(cfg OrderConfig) error {
 		return err
 	}
 	if o.FlowTable, err = openFlowTable(objects.Flows, seed); err != nil {
+		return err
+	}
+	if err := cfg.Datagrams.put(objects.Ports, objects.Hosts); err != nil {
 		return err
 	}
 	want := kernel.Wanted{kernel.GROSize: kernel.MaxSuper}
@@ -156,7 +168,7 @@ func (o *Order) Close() error {
 func (o *Order) Stats() (st OrderStats, err error) {
 	err = o.use(func() error {
 		// The order of the enum in bpf/order.c.
-		return kernel.SumCounters(o.counts, &st.Seen, &st.Straight, &st.Diverted, &st.Crowded, &st.PassedDead, &st.Missed, &st.Long)
+		return kernel.SumCounters(o.counts, &st.Seen, &st.Straight, &st.Diverted, &st.Crowded, &st.PassedDead, &st.Missed, &st.Long, &st.Datagrams)
 	})
 	return st, err
 }

@@ -41,7 +41,8 @@ func newOrderTestOf(t *testing.T, superBytes int) *orderTest {
 	o := &orderTest{out: neighbour(t, near, far), ns: far}
 	kerneltest.Shell(t, near, "ip address add "+orderTo6.String()+"/64 dev p0 nodad")
 	err := kernel.InNamespace(near, func() (err error) {
-		if o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo, orderTo6}, SuperBytes: superBytes}); err != nil {
+		if o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo, orderTo6}, SuperBytes: superBytes,
+			Datagrams: Datagrams{Ports: []uint16{443}, Hosts: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}); err != nil {
 			return err
 		}
 		t.Cleanup(func() {

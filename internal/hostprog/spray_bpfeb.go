@@ -16,22 +16,26 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	sprayMapActive     = "active"
-	sprayMapBounces    = "bounces"
-	sprayMapChoices    = "choices"
-	sprayMapCounters   = "counters"
-	sprayMapFlows      = "flows"
-	sprayMapGroups     = "groups"
-	sprayMapOwn        = "own"
-	sprayMapOwn6       = "own6"
-	sprayMapRacks      = "racks"
-	sprayMapRacks6     = "racks6"
-	sprayProgWeftSpray = "weft_spray"
-	sprayVarHeartbeat  = "heartbeat"
-	sprayVarPatience   = "patience"
-	sprayVarRequire    = "require"
-	sprayVarSeveral    = "several"
-	sprayVarSource6    = "source6"
+	sprayMapActive        = "active"
+	sprayMapBounces       = "bounces"
+	sprayMapChoices       = "choices"
+	sprayMapCounters      = "counters"
+	sprayMapDatagramFlows = "datagram_flows"
+	sprayMapFlows         = "flows"
+	sprayMapGroups        = "groups"
+	sprayMapListedHosts   = "listed_hosts"
+	sprayMapListedPorts   = "listed_ports"
+	sprayMapOwn           = "own"
+	sprayMapOwn6          = "own6"
+	sprayMapRacks         = "racks"
+	sprayMapRacks6        = "racks6"
+	sprayProgWeftSpray    = "weft_spray"
+	sprayVarHeartbeat     = "heartbeat"
+	sprayVarListing       = "listing"
+	sprayVarPatience      = "patience"
+	sprayVarRequire       = "require"
+	sprayVarSeveral       = "several"
+	sprayVarSource6       = "source6"
 )
 
 // loadSpray returns the embedded CollectionSpec for spray.
@@ -83,16 +87,19 @@ type sprayProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayMapSpecs struct {
-	Active   *ebpf.MapSpec `ebpf:"active"`
-	Bounces  *ebpf.MapSpec `ebpf:"bounces"`
-	Choices  *ebpf.MapSpec `ebpf:"choices"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	Groups   *ebpf.MapSpec `ebpf:"groups"`
-	Own      *ebpf.MapSpec `ebpf:"own"`
-	Own6     *ebpf.MapSpec `ebpf:"own6"`
-	Racks    *ebpf.MapSpec `ebpf:"racks"`
-	Racks6   *ebpf.MapSpec `ebpf:"racks6"`
+	Active        *ebpf.MapSpec `ebpf:"active"`
+	Bounces       *ebpf.MapSpec `ebpf:"bounces"`
+	Choices       *ebpf.MapSpec `ebpf:"choices"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	DatagramFlows *ebpf.MapSpec `ebpf:"datagram_flows"`
+	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	Groups        *ebpf.MapSpec `ebpf:"groups"`
+	ListedHosts   *ebpf.MapSpec `ebpf:"listed_hosts"`
+	ListedPorts   *ebpf.MapSpec `ebpf:"listed_ports"`
+	Own           *ebpf.MapSpec `ebpf:"own"`
+	Own6          *ebpf.MapSpec `ebpf:"own6"`
+	Racks         *ebpf.MapSpec `ebpf:"racks"`
+	Racks6        *ebpf.MapSpec `ebpf:"racks6"`
 }
 
 // sprayVariableSpecs contains global variables before they are loaded into the kernel.
@@ -100,6 +107,7 @@ type sprayMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayVariableSpecs struct {
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Listing   *ebpf.VariableSpec `ebpf:"listing"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	Require   *ebpf.VariableSpec `ebpf:"require"`
 	Several   *ebpf.VariableSpec `ebpf:"several"`
@@ -126,16 +134,19 @@ func (o *sprayObjects) Close() error {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayMaps struct {
-	Active   *ebpf.Map `ebpf:"active"`
-	Bounces  *ebpf.Map `ebpf:"bounces"`
-	Choices  *ebpf.Map `ebpf:"choices"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Flows    *ebpf.Map `ebpf:"flows"`
-	Groups   *ebpf.Map `ebpf:"groups"`
-	Own      *ebpf.Map `ebpf:"own"`
-	Own6     *ebpf.Map `ebpf:"own6"`
-	Racks    *ebpf.Map `ebpf:"racks"`
-	Racks6   *ebpf.Map `ebpf:"racks6"`
+	Active        *ebpf.Map `ebpf:"active"`
+	Bounces       *ebpf.Map `ebpf:"bounces"`
+	Choices       *ebpf.Map `ebpf:"choices"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	DatagramFlows *ebpf.Map `ebpf:"datagram_flows"`
+	Flows         *ebpf.Map `ebpf:"flows"`
+	Groups        *ebpf.Map `ebpf:"groups"`
+	ListedHosts   *ebpf.Map `ebpf:"listed_hosts"`
+	ListedPorts   *ebpf.Map `ebpf:"listed_ports"`
+	Own           *ebpf.Map `ebpf:"own"`
+	Own6          *ebpf.Map `ebpf:"own6"`
+	Racks         *ebpf.Map `ebpf:"racks"`
+	Racks6        *ebpf.Map `ebpf:"racks6"`
 }
 
 func (m *sprayMaps) Close() error {
@@ -144,8 +155,11 @@ func (m *sprayMaps) Close() error {
 		m.Bounces,
 		m.Choices,
 		m.Counters,
+		m.DatagramFlows,
 		m.Flows,
 		m.Groups,
+		m.ListedHosts,
+		m.ListedPorts,
 		m.Own,
 		m.Own6,
 		m.Racks,
@@ -158,6 +172,7 @@ func (m *sprayMaps) Close() error {
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayVariables struct {
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+	Listing   *ebpf.Variable `ebpf:"listing"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	Require   *ebpf.Variable `ebpf:"require"`
 	Several   *ebpf.Variable `ebpf:"several"`

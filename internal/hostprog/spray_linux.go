@@ -144,6 +144,12 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := spec.Variables[sprayVarSeveral].Set(len(o.uplinks) > 0); err != nil {
 		return err
 	}
+	if err := cfg.Datagrams.set(spec); err != nil {
+		return err
+	}
+	if cfg.Datagrams.none() {
+		spec.Maps[sprayMapDatagramFlows].MaxEntries = 1
+	}
 	spec.Maps[sprayMapBounces].MaxEntries = uint32(max(1, len(o.switches)))
 	spec.Maps[sprayMapRacks6].MaxEntries = 1
 	for _, w := range o.families() {
@@ -164,6 +170,9 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		Choices   *ebpf.Map      `ebpf:"choices"`
 		Active    *ebpf.Map      `ebpf:"active"`
 		Flows     *ebpf.Map      `ebpf:"flows"`
+		Datagrams *ebpf.Map      `ebpf:"datagram_flows"`
+		Ports     *ebpf.Map      `ebpf:"listed_ports"`
+		Hosts     *ebpf.Map      `ebpf:"listed_hosts"`
 		Heart     *ebpf.Map      `ebpf:".bss"`
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	}
@@ -174,6 +183,9 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	defer objects.Own6.Close()
 	defer objects.Flows.Close()
 	defer objects.Heart.Close()
+	defer objects.Datagrams.Close()
+	defer objects.Ports.Close()
+	defer objects.Hosts.Close()
 	o.bounces = objects.Bounces
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	if o.ways6 != nil {
@@ -188,7 +200,11 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		sprayMapOwn: objects.Own, sprayMapOwn6: objects.Own6, sprayMapRacks: objects.Racks, sprayMapRacks6: objects.Racks6,
 		sprayMapGroups: objects.Groups, sprayMapCounters: objects.Counters, sprayMapBounces: objects.Bounces,
 		sprayMapChoices: objects.Choices, sprayMapActive: objects.Active, sprayMapFlows: objects.Flows, heartMap: objects.Heart,
+		sprayMapDatagramFlows: objects.Datagrams, sprayMapListedPorts: objects.Ports, sprayMapListedHosts: objects.Hosts,
 	}); err != nil {
+		return err
+	}
+	if err := cfg.Datagrams.put(objects.Ports, objects.Hosts); err != nil {
 		return err
 	}
 	for _, a := range cfg.Addresses {

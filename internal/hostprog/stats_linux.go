@@ -42,6 +42,9 @@ type SprayStats struct {
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path of Choose; others took a random one
 
 	Long LongStats `json:"long,omitzero"`
+	// These count SprayConfig.Datagrams. A flow that was evicted counts anew.
+	Datagrams     uint64 `json:"datagrams,omitempty"`
+	DatagramFlows uint64 `json:"datagram_flows,omitempty"`
 
 	Bounces []BounceStats `json:"bounces"` // by address
 }
@@ -110,7 +113,7 @@ func (o *Spray) readStats() (SprayStats, error) {
 	var s SprayStats
 	// The order of the enum in bpf/spray.c.
 	if err := kernel.SumCounters(o.counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
-		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again); err != nil {
+		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows); err != nil {
 		return s, err
 	}
 	var word pathWord

@@ -15,9 +15,15 @@
 // filter's while both are equal, and the reader's otherwise. If a network card gives one
 // flow to two processors, next may be a packet old: then a hole is seen where there is none,
 // and the reader finds out.
+//
+// Datagrams that are listed are put in order, too, by the number that the sender's spray
+// program has put into their IPv4 ID (datagrams.h). Their sequence numbers count datagrams:
+// the low bits are those of the number.
 
 #include "packet.h"
 #include "ipv6.h"
+#include "lanes.h"
+#include "listed.h"
 
 #define WAYS 4 /* of a bucket; hostprog.orderWays */
 #define BUCKETS 16384 /* hostprog.orderBuckets */
@@ -25,17 +31,17 @@
 #define IDLE 200 /* units of 1.05 ms; then it is */
 /* Of straight: super-segments have come for which the reader has no room. The kernel's TCP puts
  * such a flow in order itself. */
-#define LONGS (1u << 31)
+#define LONGS (1 << 7)
 #define BEHIND (16 << 20) /* bytes by which data that is sent again may be behind */
 
 /* The order of hostprog.OrderStats. */
-enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, NUM_COUNTERS };
+enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, DATAGRAMS, NUM_COUNTERS };
 
 #include "count.h"
 #include "heart.h"
 
 struct key {
-	__be32 saddr[4]; /* IPv4: mapped, ::ffff:a.b.c.d */
+	__be32 saddr[4]; /* IPv4: mapped, ::ffff:a.b.c.d; of datagrams the second word is PROTO_UDP */
 	__be32 daddr[4];
 	__be32 ports;
 };
@@ -47,7 +53,9 @@ struct flow {
 	__u64 diverted; /* packets; written here */
 	__u64 returned; /* of these; written by the reader */
 	__u32 seen; /* when, in units of 1.05 ms */
-	__u32 straight; /* packets in order, up to ESTABLISHED; and LONGS */
+	__u8 straight; /* packets in order, up to ESTABLISHED, and LONGS; of datagrams, all that are near */
+	__u8 far; /* datagrams in a row that were not */
+	__u16 lanes; /* that datagrams came by, a bit each */
 };
 
 struct {
@@ -148,7 +156,8 @@ static __always_inline struct flow *find(const struct key *k, __u32 now, int may
 	if (!may_take || !place)
 		return NULL;
 	place->key = *k;
-	place->straight = 0;
+	place->straight = place->far = 0;
+	place->lanes = 0;
 	*is_new = 1;
 	return place;
 }
@@ -159,14 +168,21 @@ static __always_inline int is_ordered(const __be32 *address)
 }
 
 /* read4 and read6 read the headers of unfragmented TCP for one of the addresses, and return
- * where the TCP header is; 0 for other packets. *size is that of the IP packet. */
-static __always_inline __u32 read4(struct __sk_buff *skb, struct key *k, __u32 *size)
+ * where the TCP header is; 0 for other packets. *size is that of the IP packet. read4 does so
+ * for datagrams as well, if they are numbered: *number is then theirs. */
+static __always_inline __u32 read4(struct __sk_buff *skb, struct key *k, __u32 *size, __s32 *number)
 {
 	struct ipv4 ip;
 
 	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip) || header_length(&ip) < sizeof(ip) ||
-	    ip.protocol != PROTO_TCP || ip.frag_off & FRAGMENT || !total_length(skb, &ip))
+	    ip.frag_off & FRAGMENT || !total_length(skb, &ip))
 		return 0;
+	if (ip.protocol == PROTO_UDP && listing && ip.frag_off & DONT_FRAGMENT) {
+		k->saddr[1] = bpf_htonl(PROTO_UDP);
+		*number = bpf_ntohs(ip.id);
+	} else if (ip.protocol != PROTO_TCP) {
+		return 0;
+	}
 	k->saddr[2] = k->daddr[2] = bpf_htonl(0xffff);
 	k->saddr[3] = ip.saddr;
 	k->daddr[3] = ip.daddr;
@@ -200,11 +216,101 @@ static __always_inline int leave(__u32 why)
 	return NOTHING;
 }
 
+/* divert gives a packet to the reader. at is of four bytes by which weft_steer knows it. */
+static __always_inline int divert(struct __sk_buff *skb, struct flow *f, __u32 at, __be32 seq)
+{
+	__u32 zero = 0;
+	struct note *note = bpf_map_lookup_elem(&notes, &zero);
+
+	if (!note)
+		return NOTHING;
+	note->len = skb->len;
+	note->at = at;
+	note->seq = seq;
+	__sync_fetch_and_add(&f->diverted, 1);
+	count(DIVERTED, 1);
+	return EVERYTHING;
+}
+
+/* datagrams_of is how many datagrams a packet has: a super-packet's are all but the last of
+ * one size. */
+static __always_inline __u32 datagrams_of(struct __sk_buff *skb, __u32 payload)
+{
+	__u32 each = skb->gso_size;
+
+	return each && payload > each ? (payload + each - 1) / each : 1;
+}
+
+/* note_lane learns by which lanes a flow's datagrams come. Each round of the numbers it begins
+ * anew, since the sender may have fewer paths by then. */
+static __always_inline void note_lane(struct flow *f, __u32 place, __u32 lane)
+{
+	if (place < SUPER_DATAGRAMS)
+		return; /* it may be another's */
+	if (f->straight < ESTABLISHED)
+		f->straight++;
+	f->lanes |= 1 << lane;
+}
+
+#define LATE 512 /* datagrams by which one may be behind */
+#define LEAPS 4 /* datagrams further off in a row with which a flow begins anew */
+
+/*
+ * datagram decides about a packet of datagrams. One that is far behind is a stranger's, or
+ * comes from a sender that has begun anew: several in a row have the flow go on there. A
+ * wrong number makes datagrams go to the kernel sooner, or wait as long as for a lost one.
+ */
+static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, __u32 now, __u32 number, __u32 n)
+{
+	__u32 place = number & PLACE_MASK, lane = number >> PLACE_BITS, id = 0;
+	int is_new = 0;
+	struct flow *f = find(k, now, 1, &is_new);
+	__s32 ahead;
+
+	if (!f)
+		return leave(CROWDED);
+	count(DATAGRAMS, n);
+	f->seen = now;
+	if (is_new) {
+		f->next = place + n;
+		return leave(STRAIGHT);
+	}
+	if (f->diverted != returned(f)) {
+		if (unattended())
+			return leave(PASSED_DEAD);
+		note_lane(f, place, lane);
+	} else {
+		ahead = (__s32)((place - f->next) << (32 - PLACE_BITS)) >> (32 - PLACE_BITS);
+		if (ahead < -LATE) {
+			if (++f->far == LEAPS) {
+				f->far = f->straight = f->lanes = 0;
+				f->next = place + n;
+			}
+			return leave(STRAIGHT);
+		}
+		f->far = 0;
+		if (ahead <= 0 || unattended()) {
+			if (ahead + (__s32)n > 0) {
+				__u32 next = f->next + ahead + n;
+
+				if ((next ^ f->next) >> PLACE_BITS)
+					f->straight = f->lanes = 0;
+				f->next = next;
+			}
+			note_lane(f, place, lane);
+			return leave(STRAIGHT);
+		}
+		note_lane(f, place, lane);
+	}
+	bpf_skb_load_bytes(skb, IP + offsetof(struct ipv4, id), &id, sizeof(id));
+	return divert(skb, f, IP + offsetof(struct ipv4, id), id);
+}
+
 SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 {
-	__u32 now = bpf_ktime_get_coarse_ns() >> 20, size = 0, at, headers, zero = 0, length, seq, end;
+	__u32 now = bpf_ktime_get_coarse_ns() >> 20, size = 0, at, headers, length, seq, end;
 	struct key k = {};
-	struct note *note;
+	__s32 number = -1;
 	struct flow *f;
 	struct tcp t;
 	int is_new = 0;
@@ -213,11 +319,17 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 	if (skb->pkt_type != PACKET_HOST || skb->vlan_present)
 		return NOTHING;
 	if (skb->protocol == bpf_htons(ETH_P_IP))
-		at = read4(skb, &k, &size);
+		at = read4(skb, &k, &size, &number);
 	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
 		at = read6(skb, &k, &size);
 	else
 		return NOTHING;
+	if (at && number >= 0) {
+		if (size < at - IP + 8 || skb->len < IP + size || bpf_skb_load_bytes(skb, at, &k.ports, sizeof(k.ports)) ||
+		    !is_ordered(k.daddr) || !is_listed(k.saddr[3], k.ports))
+			return NOTHING;
+		return datagram(skb, &k, now, number, datagrams_of(skb, size - (at - IP) - 8));
+	}
 	if (!at || bpf_skb_load_bytes(skb, at, &t, sizeof(t)))
 		return NOTHING;
 	headers = at - IP + (t.offset >> 4) * 4;
@@ -257,15 +369,7 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 	} else if (size > longest) {
 		return leave(LONG);
 	}
-	note = bpf_map_lookup_elem(&notes, &zero);
-	if (!note)
-		return NOTHING;
-	note->len = skb->len;
-	note->at = at + offsetof(struct tcp, seq);
-	note->seq = t.seq;
-	__sync_fetch_and_add(&f->diverted, 1);
-	count(DIVERTED, 1);
-	return EVERYTHING;
+	return divert(skb, f, at + offsetof(struct tcp, seq), t.seq);
 }
 
 /* It has the name of steer.c's, whose place it takes. */

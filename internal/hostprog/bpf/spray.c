@@ -23,7 +23,7 @@
 /* The order of readOffloadStats in stats_linux.go. */
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
-	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, NUM_COUNTERS
+	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS, NUM_COUNTERS
 };
 
 #include "count.h"
@@ -189,6 +189,7 @@ static __always_inline struct rack *rack_of(const struct inner *in)
 #include "outer.h"
 #include "choice.h"
 #include "cutter.h"
+#include "datagrams.h"
 
 /* load reads the header of an IP packet; false if it is none. */
 static __always_inline int load(struct __sk_buff *skb, struct inner *in)
@@ -256,15 +257,16 @@ static __always_inline int load_tcp(struct __sk_buff *skb, const struct inner *i
 
 /*
  * step says which entry of the group's order a packet takes, and numbers the packet
- * first if its flow is cut. Receivers restore the order only of unfragmented TCP. All
- * other packets keep to one path for each pair of hosts, whatever their ports, since
- * fragments have none.
+ * first if its flow is cut. Receivers restore the order only of unfragmented TCP, and of
+ * the datagrams of datagrams.h. All other packets keep to one path for each pair of hosts,
+ * whatever their ports, since fragments have none.
  */
 static __always_inline __u32 step(struct __sk_buff *skb, struct inner *in, __u32 segments,
 				  const struct rack *rack, const struct group *g, int cuts)
 {
 	__u64 hash = in->pair;
 	struct tcp tcp;
+	__be32 ports;
 	__u32 at = 0;
 
 	if (load_tcp(skb, in, &tcp)) {
@@ -279,6 +281,9 @@ static __always_inline __u32 step(struct __sk_buff *skb, struct inner *in, __u32
 			at = turn(in, &tcp, g);
 		else
 			at = g->mode == BY_NUMBER ? cuts ? at : in->number >> (g->shift & 15) : 0;
+	} else if (is_datagram(skb, in, &ports)) {
+		hash = mix(hash ^ bpf_ntohl(ports));
+		at = datagram(in, ports, g, segments);
 	}
 	return ((__u32)(hash >> 40) + at) % g->n;
 }
