@@ -9,9 +9,9 @@ import (
 	"weft/internal/kernel"
 )
 
-// SprayStats counts the packets that left by an uplink since the program was attached,
-// and those that programs counted before whose place it took (Plus): those of IPv4 by outcome. A super-segment counts as its segments if it was
-// encapsulated, otherwise as one.
+// SprayStats counts the packets that left by an uplink since the program was attached, and those
+// that programs counted before whose place it took (Plus): those of IPv4 by outcome. A
+// super-segment counts as its segments if it was encapsulated, otherwise as one.
 type SprayStats struct {
 	Seen         uint64 `json:"seen"` // of all protocols: each packet for which the program ran
 	Encapsulated uint64 `json:"encapsulated"`
@@ -42,6 +42,7 @@ type SprayStats struct {
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path of Choose; others took a random one
 
 	Long LongStats `json:"long,omitzero"`
+
 	// These count SprayConfig.Datagrams. A flow that was evicted counts anew.
 	Datagrams     uint64 `json:"datagrams,omitempty"`
 	DatagramFlows uint64 `json:"datagram_flows,omitempty"`
@@ -60,6 +61,8 @@ func (s SprayStats) Plus(replaced SprayStats) SprayStats {
 		{&s.Plain, replaced.Plain}, {&s.Unattended, replaced.Unattended}, {&s.Refused, replaced.Refused},
 		{&s.NoPath, replaced.NoPath}, {&s.TooLong, replaced.TooLong}, {&s.Malformed, replaced.Malformed},
 		{&s.Broken, replaced.Broken}, {&s.Flows, replaced.Flows}, {&s.Flowcells, replaced.Flowcells}, {&s.Chosen, replaced.Chosen},
+		{&s.Long.Sent, replaced.Long.Sent}, {&s.Long.Bytes, replaced.Long.Bytes}, {&s.Long.Again, replaced.Long.Again},
+		{&s.Datagrams, replaced.Datagrams}, {&s.DatagramFlows, replaced.DatagramFlows},
 	} {
 		*c.to += c.more
 	}

@@ -192,8 +192,9 @@ static __always_inline int in_cell(const struct flow *f, __u16 number)
 	return (__u16)(f->cell << INDEX_BITS) >> INDEX_BITS == number >> INDEX_BITS;
 }
 
-/* step_of is the step drawn for the flowcell of a number that the sender wrote. */
-static __always_inline __u32 step_of(const struct flow_key *key, __u16 number, const struct rack *rack,
+/* step_of is the step drawn for the flowcell of a number that the sender wrote. It is a
+ * function of its own for the same reason as draw. */
+static __noinline __u32 step_of(const struct flow_key *key, __u16 number, const struct rack *rack,
 				     const struct group *g)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, key);

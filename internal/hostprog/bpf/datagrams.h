@@ -59,9 +59,9 @@ static __always_inline void forbid_fragments(struct ipv4 *ip)
  * So packets of one size all take the next step, and short ones share one. Otherwise long and
  * short ones in turns would load some paths more than others. The longest is forgotten
  * little by little. Programs may send from several processors at once: then they share the
- * step at worst, but no number.
+ * step at worst, but no number. It is a function of its own for the same reason as draw.
  */
-static __always_inline __u32 datagram(struct inner *in, __be32 ports, const struct group *g, __u32 segments)
+static __noinline __u32 datagram(struct inner *in, __be32 ports, const struct group *g, __u32 segments)
 {
 	struct flow_key key = flow_of(in, ports);
 	struct datagrams *f = bpf_map_lookup_elem(&datagram_flows, &key);
