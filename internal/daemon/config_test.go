@@ -193,7 +193,7 @@ func TestParse_bad(t *testing.T) {
 		{"flowcell_bytes: 0", []string{"f:1: flowcell_bytes: is 0, must be from 1024 to 1048576"}},
 		{"super_segment_bytes: 65535", []string{"f:1: super_segment_bytes: is 65535, must be from 65536 to 524280"}},
 		{"super_segment_bytes: 524281", []string{"f:1: super_segment_bytes: is 524281, must be from 65536 to 524280"}},
-		{"super_segment_bytes: 65537", []string{"f:1: super_segment_bytes: is 65537: in mode gateway", "use mode: offload"}},
+		{"mode: gateway\nsuper_segment_bytes: 65537", []string{"f:2: super_segment_bytes: is 65537: in mode gateway", "use mode: offload"}},
 		{"mode: offload\nencapsulation: srv6\nsuper_segment_bytes: 65537", []string{"f:3: super_segment_bytes:", "IPv6 header", "add ipip"}},
 		{"mode: offload\npolicy: drb\nsuper_segment_bytes: 65537", []string{"f:3: super_segment_bytes:", "policy drb has no flowcells"}},
 		{"policy: drbb", []string{`f:1: policy: "drbb" is unknown; use ecmp, rb, rrb, drb`}},

@@ -89,7 +89,7 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	r.out.show()
 	if r.order != nil {
 		o.divider = r.order.FlowTable
-		if c.longSupers() {
+		if c.asksSupers() {
 			o.longest = c.SuperSegmentBytes
 		}
 	}

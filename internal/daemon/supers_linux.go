@@ -56,12 +56,15 @@ func (d *daemon) tellSupers() {
 func (d *daemon) superStatus() *SuperStatus {
 	c := d.config
 	o, ok := d.spray.(longSprayer)
-	if !ok || !c.longSupers() {
+	if !ok || !c.asksSupers() {
 		return nil
 	}
 	s := &SuperStatus{Asked: c.SuperSegmentBytes, Fallbacks: d.supers.fallbacks}
-	if s.Bytes, s.Why = o.Supers(); d.supers.lost() {
+	switch s.Bytes, s.Why = o.Supers(); {
+	case d.supers.lost():
 		s.Why = d.supers.why
+	case !c.longSupers():
+		s.Why = "in mode " + c.mode() + " each " + c.policy().Unit.String() + " takes a path of its own"
 	}
 	return s
 }
