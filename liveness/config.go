@@ -57,7 +57,7 @@ type Config struct {
 	Require bool
 	// Rests has boomerangs be as rare as a tenth, and go out together, while there has been
 	// no traffic for 5 s and nothing speaks against a path. A switch that dies then is found
-	// dead a few Intervals later. Traffic, or a missed boomerang, ends the rest at once.
+	// dead ten to twenty Intervals later. Traffic, or a missed boomerang, ends the rest at once.
 	Rests bool
 	// Seed of tokens and jitter. It must be secret and random, or answers can be forged.
 	// The same seed and calls give the same probes.

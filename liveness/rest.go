@@ -41,8 +41,11 @@ func (w *Watcher) restful(least time.Duration) (d time.Duration, ok bool) {
 	if w.rest.on = w.mayRest(); !w.rest.on {
 		return 0, false
 	}
+	if least > 0 { // it was not sent for want of budget, and must not wait for another round
+		return least, true
+	}
 	if w.rest.slot <= w.now || w.rest.n >= atOnce {
-		w.rest.slot, w.rest.n = w.now+w.jitter(max(idleInterval*w.interval(true), least)), 0
+		w.rest.slot, w.rest.n = w.now+w.jitter(max(idleInterval*w.config.Interval, w.interval(true))), 0
 	}
 	w.rest.n++
 	return w.rest.slot - w.now, true

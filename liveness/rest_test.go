@@ -93,3 +93,26 @@ func TestRests_onlyIfAskedAndProved(t *testing.T) {
 		}
 	}
 }
+
+// At rest with a small budget every switch is still probed in turn, none left out for want of
+// it.
+func TestRests_smallBudget(t *testing.T) {
+	s := newWorld(t, "fat-tree:k=12", 1)
+	id := s.node("h0.0.2")
+	probed := make(map[string]bool)
+	s.sent = func(of *simHost, p *Probe) {
+		if p.Kind() == encap.Boomerang {
+			probed[p.Via.String()] = true
+		}
+	}
+	h := s.watch(id, Config{Rests: true, Budget: 300})
+	s.run(s.now + 4*restAfter)
+	if !h.w.Resting() {
+		t.Fatal("it does not rest")
+	}
+	clear(probed)
+	s.run(s.now + 3*idleInterval*h.w.config.Interval)
+	if near := len(h.w.near.paths); near <= 2*atOnce || len(probed) != near {
+		t.Errorf("in three turns at rest %d of %d switches were probed", len(probed), near)
+	}
+}

@@ -33,7 +33,7 @@ func NewFlags(policy string) Flags {
 
 func usual(policy string) string {
 	if policy == "" {
-		return " (default drb)"
+		return " (default auto)"
 	}
 	return ""
 }

@@ -22,15 +22,15 @@ import (
 // carries out each as a whole or not at all. It holds mu during an event, so a status shows
 // the state before or after it.
 type daemon struct {
-	file    string
-	log     *log.Logger
-	loop    service.Loop
-	started time.Time
-	time    func() time.Time // of day, which does not go back; nil: the machine's
-	memory  int64            // that the control group allows, bytes; 0: no limit
-	kernel  kernel
-	inbox   inbox
-	orders  <-chan order // of the program that it is embedded in; nil: weft host
+	file     string
+	log      *log.Logger
+	loop     service.Loop
+	started  time.Time
+	time     func() time.Time // of day, which does not go back; nil: the machine's
+	memory   int64            // that the control group allows, bytes; 0: no limit
+	kernel   kernel
+	inbox    inbox
+	requests <-chan request // of the program that it is embedded in; nil: weft host
 
 	mu sync.Mutex
 	state
@@ -190,6 +190,19 @@ func (d *daemon) settle(c *Config) {
 	c.begin(d.kernel.orders)
 	if d.settled = c.auto; c.Mode == ModeAuto && d.settled != before {
 		d.log.Printf("of mode auto: mode %s, since %s", c.auto.mode, c.auto.why)
+	}
+}
+
+// untilItCan asks until the answer is once that it can: that stays so.
+func untilItCan(ask func() error) func() error {
+	can := false
+	return func() error {
+		if can {
+			return nil
+		}
+		err := ask()
+		can = err == nil
+		return err
 	}
 }
 

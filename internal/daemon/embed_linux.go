@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -19,19 +18,16 @@ import (
 // Embedded is what weft host runs in mode offload, inside another program. Its methods are
 // safe for concurrent use.
 type Embedded struct {
-	d      *daemon
-	cancel context.CancelFunc
-	home   netns.Home
-	orders chan order
-	ended  chan struct{} // closed when nothing is left
-	err    error         // of the end; to be read after ended
-
-	mu sync.Mutex
-	views
+	d        *daemon
+	cancel   context.CancelFunc
+	home     netns.Home
+	requests chan request
+	ended    chan struct{} // closed when nothing is left
+	err      error         // of the end; to be read after ended
 }
 
-// order is what another goroutine asks the owner to do.
-type order struct {
+// request is what another goroutine asks the owner to do.
+type request struct {
 	do   func(context.Context) error
 	done chan error
 }
@@ -57,9 +53,9 @@ func Embed(e EmbedConfig) (*Embedded, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Embedded{d: newDaemon("", c, theKernel(), e.Log), cancel: cancel, home: home, orders: make(chan order), ended: make(chan struct{}), views: c.views}
+	r := &Embedded{d: newDaemon("", c, theKernel(), e.Log), cancel: cancel, home: home, requests: make(chan request), ended: make(chan struct{})}
 	r.d.loop = service.Loop{Log: e.Log, Summary: r.d.summary}
-	r.d.orders = r.orders
+	r.d.requests = r.requests
 	started := make(chan error, 1)
 	go func() {
 		defer close(r.ended)
@@ -114,34 +110,29 @@ func (r *Embedded) run(ctx context.Context, started chan<- error) error {
 // that has the host. If it is an IPv6 address's, IPv6 packets do. When it returns, no packet
 // takes a path that is dead in it. It fails with net.ErrClosed after Close.
 func (r *Embedded) SetTopology(t *topology.Topology) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	next := r.views
-	if t.Node(0).Addr.Is6() {
-		next.fabric6 = t
-	} else {
-		next.fabric = t
-	}
-	o := order{func(ctx context.Context) error { return r.d.give(ctx, next) }, make(chan error, 1)}
+	q := request{func(ctx context.Context) error { return r.d.give(ctx, t) }, make(chan error, 1)}
 	select {
-	case r.orders <- o:
+	case r.requests <- q:
 	case <-r.ended:
 		return net.ErrClosed
 	}
 	select {
-	case err := <-o.done:
-		if err == nil {
-			r.views = next
-		}
+	case err := <-q.done:
 		return err
 	case <-r.ended:
 		return net.ErrClosed
 	}
 }
 
-// give has packets go by the fabrics that another part of the program tells of.
-func (d *daemon) give(ctx context.Context, v views) error {
+// give has packets of one family go by the fabric that another part of the program tells of.
+func (d *daemon) give(ctx context.Context, t *topology.Topology) error {
 	defer d.event()()
+	v := d.config.views
+	if t.Node(0).Addr.Is6() {
+		v.fabric6 = t
+	} else {
+		v.fabric = t
+	}
 	next, err := d.config.given(v)
 	if err != nil {
 		return err
@@ -166,8 +157,9 @@ func (d *daemon) give(ctx context.Context, v views) error {
 // Status says how it is.
 func (r *Embedded) Status() Status { return r.d.snapshot() }
 
-// Counters returns those of the programs that spray and that restore order, zeros while weft is
-// out of the way. It fails with net.ErrClosed after Close.
+// Counters returns those of the programs that spray and that restore order. What is sprayed is
+// counted from the beginning; what is put in order since weft was last out of the way. It
+// fails with net.ErrClosed after Close.
 func (r *Embedded) Counters() (s hostprog.SprayStats, o hostprog.OrderStats, err error) {
 	select {
 	case <-r.ended:
@@ -176,8 +168,9 @@ func (r *Embedded) Counters() (s hostprog.SprayStats, o hostprog.OrderStats, err
 	}
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()
+	s = r.d.counted
 	if spray, ok := r.d.spray.(*hostprog.Spray); ok && spray != nil {
-		if s, err = spray.Stats(); err != nil {
+		if s, err = r.d.sprayed(spray); err != nil {
 			return s, o, err
 		}
 	}

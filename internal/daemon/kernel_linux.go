@@ -89,7 +89,7 @@ type follower interface {
 // theKernel is the real one.
 func theKernel() kernel {
 	return kernel{
-		orders: hostprog.CanOrder,
+		orders: untilItCan(hostprog.CanOrder),
 		learn:  learnBy,
 		find:   func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
 		look:   lookAround, reach: reachGateway,

@@ -85,7 +85,7 @@ func TestMode_survivesReloads(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		fast:                       "policy: auto sends each flowcell of 64 KB by one path",
-		slow + "policy: presto\n":  "write resequence: false",
+		slow + "policy: presto\n":  "which it has not begun with; restart the daemon",
 		slow + "policy: letflow\n": "restart the daemon",
 	} {
 		if err := w.becomes(t, text); err == nil || !strings.Contains(err.Error(), want) {

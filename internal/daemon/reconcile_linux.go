@@ -78,7 +78,6 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	d.tellRefused()
 	err = d.repairAll()
 	d.tellOthers()
-	d.watchSupers()
 	switch {
 	case gone(err):
 		d.takeAway(err.Error())
@@ -157,6 +156,7 @@ func (d *daemon) glance(now time.Time) {
 		return
 	}
 	err := errors.Join(d.mend(d.setup.RepairSettings()), d.repairPrograms())
+	d.watchSupers()
 	switch {
 	case gone(err):
 		d.takeAway(err.Error())

@@ -111,7 +111,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-d.inbox.wake:
 			d.hear(ctx)
-		case o := <-d.orders:
+		case o := <-d.requests:
 			o.done <- o.do(ctx)
 		case <-d.learned():
 			d.relearn(time.Now())

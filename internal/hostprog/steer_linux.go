@@ -18,7 +18,7 @@ import (
 // SteerPatience is how long a reader may be silent before the kernel gets its packets,
 // incoming (Steer) and outgoing ones (DetourConfig.Patience). TCP sends again after 0.2 s
 // and, if that is lost, after 0.6 s: by then the kernel has the packets. A reader beats
-// every 50 ms.
+// every 100 ms, and every 200 ms at least.
 const SteerPatience = 300 * time.Millisecond
 
 // SteerConfig says which packets a reader takes from the kernel.

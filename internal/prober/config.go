@@ -51,6 +51,9 @@ type Config struct {
 	Floor      float64
 	// Seed must be secret, and different each time.
 	Seed uint64
+	// Awake keeps boomerangs at their full rate (liveness.Config.Rests): there is traffic that
+	// is not of the kernel's TCP connections.
+	Awake bool
 	// Observe, if not nil, is called every 10 ms to tell the Watcher of the host's
 	// traffic.
 	Observe func(*liveness.Watcher, time.Duration)

@@ -92,7 +92,7 @@ func (p *Prober) lookAround() {
 			if all, err := p.kernel.peers(p.self.Is6()); err == nil {
 				known = slices.Collect(maps.Keys(all))
 			} else {
-				known = nil
+				p.opened.late = time.Time{} // look again at the next turn
 			}
 		}
 		took := time.Since(began)

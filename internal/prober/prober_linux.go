@@ -85,7 +85,7 @@ func open(c Config) (*Prober, error) {
 func (c *Config) lookout(p *Prober) lookout.Config {
 	l := lookout.Config{
 		Probe: probe.Config{Topology: c.Topology, Address: c.Address, Carrier: c.Carrier, Beside: c.Beside, Idle: c.Idle, MTU: c.MTU,
-			Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed, Rests: true,
+			Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed, Rests: !c.Awake,
 			Write: func(packet []byte, via netip.Addr) error { return p.sockets.send(packet, via) }, Observe: c.Observe},
 		Clock: clock.Real(), Flush: p.flush,
 		Tell: func(t *topology.Topology, carriage *liveness.Carriage) error { c.Deliver(t, carriage); return nil },

@@ -38,6 +38,8 @@ func check(c *stack.Config) error {
 		return refuse("TCP", "it is of netstack's TCP; sysctl has the kernel's options")
 	case c.Simulation != stack.Simulation{}:
 		return refuse("Simulation", "the kernel lives in real time")
+	case c.PolicyOptions.LinkRateBits != 0:
+		return refuse("PolicyOptions.LinkRateBits", "the rates are those of Topology")
 	case l != nil && (l.MinHold != 0 || l.MaxHold != 0):
 		return refuse("Liveness.MinHold or MaxHold", "the defaults are used")
 	case c.Resequencer.Seed != 0:

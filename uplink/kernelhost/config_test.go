@@ -37,6 +37,7 @@ func TestNew_saysWhatItCannotDo(t *testing.T) {
 		{func(c *stack.Config) { c.Tunnel = new(stack.Tunnel) }, "Config.Device or Tunnel is set"},
 		{func(c *stack.Config) { c.Policies = make([]stack.PrefixPolicy, 1) }, "Config.Policies is set"},
 		{func(c *stack.Config) { c.SprayDatagrams = true }, "Config.SprayDatagrams is set"},
+		{func(c *stack.Config) { c.PolicyOptions.LinkRateBits = 1e9 }, "Config.PolicyOptions.LinkRateBits is set"},
 		{func(c *stack.Config) { c.CarryIPv6 = true }, "Config.CarryIPv6 is set"},
 		{func(c *stack.Config) { c.TCP.RACK = true }, "Config.TCP is set"},
 		{func(c *stack.Config) { c.Simulation.Seed = 1 }, "Config.Simulation is set"},

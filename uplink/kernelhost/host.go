@@ -134,8 +134,8 @@ func (h *Host) setTopology(t *topology.Topology, six bool) error {
 	return nil
 }
 
-// Stats are counters since New. They begin anew where SetTopology brings another fabric. Packets
-// are counted as uplink.Stats has them.
+// Stats are counters since New; Straight and Diverted begin anew where SetTopology brings another
+// fabric. Packets are counted as uplink.Stats has them.
 type Stats struct {
 	// Bounces counts, by address, what was sent to each bouncing switch.
 	Bounces      []uplink.Bounce `json:"bounces"`

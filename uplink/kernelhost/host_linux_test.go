@@ -99,7 +99,7 @@ func (n network) settings(t *testing.T, host string) (out string) {
 	t.Helper()
 	n.do(t, host, func() error {
 		b, err := exec.Command("sh", "-c", `ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip -d link show p0
-			ip link | grep -c mtu; grep -rs . /proc/sys/net/ipv4/conf; tc filter show dev p0 ingress; tc filter show dev p0 egress`).Output()
+			ip link | grep -c mtu; grep -rs . /proc/sys/net/ipv4/conf /proc/sys/net/ipv4/tcp_min_rtt_wlen; tc filter show dev p0 ingress; tc filter show dev p0 egress`).Output()
 		out = string(b)
 		return err
 	})
