@@ -30,6 +30,7 @@ type daemon struct {
 	memory   int64            // that the control group allows, bytes; 0: no limit
 	kernel   kernel
 	inbox    inbox
+	disorder bool           // datagrams are listed, and not put in order here
 	requests <-chan request // of the program that it is embedded in; nil: weft host
 
 	mu sync.Mutex
@@ -190,6 +191,11 @@ func (d *daemon) settle(c *Config) {
 	c.begin(d.kernel.orders)
 	if d.settled = c.auto; c.Mode == ModeAuto && d.settled != before {
 		d.log.Printf("of mode auto: mode %s, since %s", c.auto.mode, c.auto.why)
+	}
+	if unordered := len(c.Datagrams) > 0 && !(c.offloads() && c.receives()); unordered != d.disorder {
+		if d.disorder = unordered; unordered {
+			d.log.Printf("warning: datagrams that arrive are not put in order here, in mode %s with resequence %t; peers that spray them must leave this host out", c.modeText(), c.resequences())
+		}
 	}
 }
 

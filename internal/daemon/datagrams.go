@@ -50,6 +50,8 @@ func (c *Config) checkDatagrams() error {
 		return c.lines.Errorf("datagrams", "has %d entries, must have at most %d; join prefixes", len(c.Datagrams), maxDatagrams)
 	case !c.offloads():
 		return c.lines.Errorf("datagrams", "are for mode: auto or offload; in mode gateway UDP keeps to one path")
+	case len(c.Uplink) > 1 && c.Resequence != config.No:
+		return c.lines.Errorf("datagrams", "are put in order at one uplink, and there are %d; with resequence: false this host only sprays them", len(c.Uplink))
 	case c.Resequence == config.No && c.ReceiversResequence != config.Yes:
 		return c.lines.Errorf("datagrams", "are put in order by receivers with resequence: true, and sprayed only with receivers_resequence: true; set these, or leave datagrams out")
 	}

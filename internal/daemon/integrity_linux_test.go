@@ -30,6 +30,7 @@ type integrity struct {
 	cores      []topology.NodeID
 	ports      []string // of the cores, towards to
 	disturbers []*kerneltest.Disturber
+	supers     bool // the lab carries super-segments above 64 KB
 }
 
 func newIntegrity(t *testing.T) *integrity {
@@ -179,6 +180,8 @@ func TestOrderAndIntegrity(t *testing.T) {
 	i := newIntegrity(t)
 	if err := i.lab.AllowSupers(maxSupers); err != nil {
 		t.Log(err)
+	} else {
+		i.supers = true
 	}
 	usual := kerneltest.Disturbance{Loss: 1000, Double: 1000}
 	late := usual
@@ -186,17 +189,22 @@ func TestOrderAndIntegrity(t *testing.T) {
 	i.disturb(t, late, usual, usual, usual)
 	for _, p := range integrityPaths {
 		t.Run(p.name, func(t *testing.T) {
-			i := &integrity{i.network.of(t), i.from, i.to, i.cores, i.ports, i.disturbers}
+			i := &integrity{i.network.of(t), i.from, i.to, i.cores, i.ports, i.disturbers, i.supers}
 			i.arrives(t, p.config, int64(megabytes)<<20, kills)
 		})
 	}
 }
 
 func fromEnv(name string, usual int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
+	text := os.Getenv(name)
+	if text == "" {
+		return usual
 	}
-	return usual
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(name + ": " + err.Error())
+	}
+	return n
 }
 
 func (i *integrity) arrives(t *testing.T, config string, bytes int64, kills int) {
@@ -204,11 +212,17 @@ func (i *integrity) arrives(t *testing.T, config string, bytes int64, kills int)
 	before, disturbed := i.resent(i.from), i.disturbed(t)
 	s := i.stream()
 	killed := 0
-	for ; killed < kills || s.sent.Load() < bytes; time.Sleep(200 * time.Millisecond) {
+	var moved int64
+	for stuck := time.Now(); killed < kills || s.sent.Load() < bytes || i.disturbed(t).Lost == disturbed.Lost; time.Sleep(200 * time.Millisecond) {
 		select {
 		case err := <-s.done:
 			t.Fatal(err)
 		default:
+		}
+		if now := s.sent.Load(); now != moved {
+			moved, stuck = now, time.Now()
+		} else if time.Since(stuck) > 5*kerneltest.Patience {
+			t.Fatalf("nothing moves any more, after %d bytes and %d kills", now, killed)
 		}
 		if killed == kills {
 			continue
@@ -220,6 +234,12 @@ func (i *integrity) arrives(t *testing.T, config string, bytes int64, kills int)
 		killed++
 	}
 	status := d[0].status()
+	if strings.Contains(config, "super_segment_bytes") && i.supers && status["super_segments.fallbacks"] == "0" {
+		kerneltest.Within(t, kerneltest.Patience, "long super-segments leave", func() bool {
+			long := d[0].status()["offload.long.sent"]
+			return long != "" && long != "0"
+		})
+	}
 	s.end.Store(true)
 	if err := <-s.done; err != nil {
 		t.Fatal(err)

@@ -61,8 +61,8 @@ func (c *Config) needsOrder() bool {
 
 // wantsOrder reports whether, in mode offload, weft is to restore the order of what arrives. It
 // can do so at one uplink only. Where the configuration leaves the choice, it does so if the
-// policy or a list of datagrams needs it: the other hosts are taken to have the same. Mode auto then uses one uplink,
-// and mode offload all that there are.
+// policy or a list of datagrams needs it: the other hosts are taken to have the same. Mode auto
+// then uses one uplink, and mode offload all that there are.
 func (c *Config) wantsOrder() bool {
 	several := len(c.Uplink) > 1 || c.Mode == ModeOffload && len(c.Uplink) == 0 && c.fabric != nil && len(c.fabric.Uplinks()) > 1
 	return c.Resequence.Or((c.needsOrder() || len(c.Datagrams) > 0) && !several)

@@ -237,9 +237,11 @@ func (in *Ingress[P]) take(a *Arrived, now time.Duration) {
 		in.stats.Supers++
 	}
 	switch {
-	case in.handover == nil || a.part:
+	case in.handover == nil:
 	case pkt.IsTCP():
-		in.handover.arrived(&pkt.Flow, now)
+		if !a.rest {
+			in.handover.arrived(&pkt.Flow, now)
+		}
 	case pkt.Flow.Proto == flowcell.ProtoUDP && !pkt.Fragment:
 		in.handover.arrivedDatagram(pkt, a.rest, now)
 		in.segments = in.segments[:len(in.segments)-1]

@@ -32,7 +32,7 @@ func TestSuperSource_dividesLongOnes(t *testing.T) {
 		first, seen := true, 0
 		for a, ok := readOne(t, s); ok; a, ok = s.next() {
 			var p flowcell.Packet
-			if err := p.Parse(a.Bytes); err != nil || len(a.Bytes) > link.MaxSuperLen || a.part == first || a.Alone || !a.verified {
+			if err := p.Parse(a.Bytes); err != nil || len(a.Bytes) > link.MaxSuperLen || a.rest == first || a.Alone || !a.verified {
 				t.Fatalf("%d bytes: %v, part of %d bytes, %+v", payload, err, len(a.Bytes), a.vnet)
 			}
 			if err := a.vnet.Check(len(a.Bytes)); err != nil || a.vnet.GSO() != (int(p.Payload) > mss) {

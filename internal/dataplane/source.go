@@ -26,9 +26,8 @@ type Arrived struct {
 	Slot     int  // of the buffer that b lies in
 	Alone    bool // no other packet lies there
 	MSS      int  // payload of the segments of a super-segment; 0 for a single packet
-	rest     bool // of a super-packet of datagrams; another one of it came before
+	rest     bool // of a packet that was divided on arrival; another piece of it came before
 	verified bool // the transport's checksum is known to be right
-	part     bool // of a packet that has arrived before, but the first
 	vnet     link.VnetHeader
 
 	// What a tunnel's header says in place of the packet.
@@ -100,7 +99,7 @@ type superSource struct {
 
 const (
 	// superBatch is the most packets that are read from a SuperDevice in one call. They
-	// take half a megabyte, which fits into the cache next to a core.
+	// take half a megabyte, which fits into the cache next to a core, unless buffers are longer.
 	superBatch = 8
 	// SuperBuffer is the length of a buffer for super-segments, in bytes: the largest
 	// that gVisor keeps for reuse. The longest packet is a little shorter. The kernel's
@@ -195,7 +194,7 @@ func (s *superSource) divided() Arrived {
 	} else {
 		a.MSS = 0
 	}
-	s.long.part = true
+	s.long.rest = true
 	s.long.number += s.step
 	return a
 }

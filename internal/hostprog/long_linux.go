@@ -52,12 +52,13 @@ func longSupers(link netlink.Link, bytes int) (most uint32, why string) {
 	return uint32(bytes), ""
 }
 
-// ShortSupers has super-segments be of 64 KB at most from now on, at all uplinks. Those that
+// ShortSupers has super-segments be as long from now on, at all uplinks, as they would be without
+// SprayConfig.SuperBytes: 64 KB, or a flowcell that is smaller. Those that
 // are under way, or that a connection still hands over, the kernel cuts behind the program.
 func (o *Spray) ShortSupers() (err error) {
 	for _, p := range append([]*program{&o.program}, o.twins...) {
 		err = errors.Join(err, p.atHome(func() error {
-			return p.settings.Want(p.handle, p.at.Link, kernel.GSOSize, kernel.MaxSuper)
+			return p.settings.Want(p.handle, p.at.Link, kernel.GSOSize, o.usual)
 		}))
 	}
 	return err

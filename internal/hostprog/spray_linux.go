@@ -31,6 +31,7 @@ type Spray struct {
 	ways6 *ways // nil: IPv6 leaves as it is
 	drawn drawn
 	short string // why super-segments are shorter than configured
+	usual uint32 // how long they are without SprayConfig.SuperBytes
 }
 
 var (
@@ -89,6 +90,9 @@ func (o *Spray) attach(cfg SprayConfig) error {
 		}
 	}
 	_, o.short = cfg.longSupers(link)
+	usual := cfg
+	usual.SuperBytes = 0
+	o.usual = usual.settings(link)[kernel.GSOSize]
 	return o.attachWith(cfg.settings(link))
 }
 

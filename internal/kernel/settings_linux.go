@@ -124,16 +124,23 @@ func (s *Settings) write() error {
 
 // Apply makes the changes, and undoes those of former that are not among them.
 func (s *Settings) Apply(h *netlink.Handle, link netlink.Link, former *Settings) error {
+	var aside [len(uplinkKnobs)]bool // what the kernel may have changed with another one
 	for i, k := range slices.Backward(uplinkKnobs[:]) {
 		target, now := s.changed[i].Set, k.get(link.Attrs())
 		if f := former.changed[i]; target == 0 && f.Set != 0 && now == f.Set {
 			target = f.Former
 		}
-		if target == 0 || target == now {
+		if target == 0 && aside[i] {
+			target = now
+		}
+		if target == 0 || target == now && !aside[i] {
 			continue
 		}
 		if err := k.change(h, link, target); err != nil {
 			return err
+		}
+		if i >= GSOSize6 {
+			aside[i-GSOSize6+GSOSize] = true
 		}
 	}
 	return nil
@@ -157,6 +164,11 @@ func (s *Settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, 
 		}
 		if err := k.change(h, link, want); err != nil {
 			return mended, err
+		}
+		if four := i - GSOSize6 + GSOSize; i >= GSOSize6 && s.wanted[four] != 0 { // the kernel has set that, too
+			if err := uplinkKnobs[four].change(h, link, s.wanted[four]); err != nil {
+				return mended, err
+			}
 		}
 		mended = append(mended, fmt.Sprintf("set %s of %s to %d again, which was %d", k.name, attrs.Name, want, now))
 	}

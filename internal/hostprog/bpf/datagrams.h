@@ -65,7 +65,7 @@ static __noinline __u32 datagram(struct inner *in, __be32 ports, const struct gr
 {
 	struct flow_key key = flow_of(in, ports);
 	struct datagrams *f = bpf_map_lookup_elem(&datagram_flows, &key);
-	__u32 step, lane;
+	__u32 step, lane, longest, bytes;
 
 	if (!f) {
 		struct datagrams first = { .next = bpf_get_prandom_u32() };
@@ -76,14 +76,17 @@ static __noinline __u32 datagram(struct inner *in, __be32 ports, const struct gr
 		if (!f)
 			return 0;
 	}
-	if (in->length > f->longest)
-		f->longest = in->length;
-	if (f->bytes >= f->longest) {
-		f->bytes -= f->longest;
-		f->longest -= f->longest >> 4;
+	longest = f->longest;
+	bytes = f->bytes;
+	if (in->length > longest)
+		longest = in->length;
+	if (bytes >= longest) {
+		bytes -= longest;
+		longest -= longest >> 4;
 		f->step++;
 	}
-	f->bytes += in->length;
+	f->longest = longest;
+	f->bytes = bytes + in->length;
 	step = f->step % g->n;
 	lane = g->n > NO_LANE ? NO_LANE : step;
 	write_id(&in->v4, lane << PLACE_BITS | (__sync_fetch_and_add(&f->next, segments) & PLACE_MASK));

@@ -242,11 +242,13 @@ static __always_inline __u32 datagrams_of(struct __sk_buff *skb, __u32 payload)
 }
 
 /* note_lane learns by which lanes a flow's datagrams come. Each round of the numbers it begins
- * anew, since the sender may have fewer paths by then. */
+ * anew, also behind a hole, since the sender may have fewer paths by then. */
 static __always_inline void note_lane(struct flow *f, __u32 place, __u32 lane)
 {
-	if (place < SUPER_DATAGRAMS)
-		return; /* it may be another's */
+	if (place < SUPER_DATAGRAMS) { /* it may be another's */
+		f->straight = f->lanes = 0;
+		return;
+	}
 	if (f->straight < ESTABLISHED)
 		f->straight++;
 	f->lanes |= 1 << lane;
@@ -290,13 +292,8 @@ static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, 
 		}
 		f->far = 0;
 		if (ahead <= 0 || unattended()) {
-			if (ahead + (__s32)n > 0) {
-				__u32 next = f->next + ahead + n;
-
-				if ((next ^ f->next) >> PLACE_BITS)
-					f->straight = f->lanes = 0;
-				f->next = next;
-			}
+			if (ahead + (__s32)n > 0)
+				f->next += ahead + n;
 			note_lane(f, place, lane);
 			return leave(STRAIGHT);
 		}

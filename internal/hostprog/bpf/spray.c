@@ -20,7 +20,7 @@
 #define MAX_PATHS 1024 /* hostprog.maxPaths; a power of two */
 #define MAX_PREFIXES 65536
 
-/* The order of readOffloadStats in stats_linux.go. */
+/* The order of readStats in stats_linux.go. */
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
 	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS, NUM_COUNTERS
