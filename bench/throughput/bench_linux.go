@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"weft/fabric"
@@ -37,7 +38,7 @@ type Options struct {
 	Latency, Anew bool
 	Lab           string // name of the lab of network namespaces
 	// SpineRate, if not 0, is the rate of the links between leaves and spines in Mbit/s,
-	// Ethernet headers included.
+	// Ethernet headers included. Hosts are told it, as an operator writes it into a topology.
 	SpineRate float64
 	// Worker is the command line of a program that calls Worker. Run appends one
 	// argument, the job.
@@ -116,8 +117,16 @@ func (b *bench) note(s string) {
 	}
 }
 
+// fabric is the fabric as the hosts are told it, with the rate that its links have.
+func (o Options) fabric() string {
+	if o.SpineRate == 0 {
+		return fabricSpec
+	}
+	return fabricSpec + ",fabric-rate=" + strconv.FormatFloat(o.SpineRate, 'f', -1, 64)
+}
+
 func (b *bench) build(ctx context.Context) (err error) {
-	if b.topology, err = topology.Parse(fabricSpec); err != nil {
+	if b.topology, err = topology.Parse(b.options.fabric()); err != nil {
 		return err
 	}
 	from, err := b.topology.Lookup(fromName)

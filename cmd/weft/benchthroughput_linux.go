@@ -52,7 +52,7 @@ func newBenchThroughputCmd() *cobra.Command {
 	f.IntVar(&o.rounds, "rounds", 5, "all cases in turn, this many times; medians are shown")
 	f.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "time before that")
-	f.Float64Var(&o.spineRate, "spine-rate", 0, "rate of the links between leaves and spines in `Mbit/s`, 0 for none; then % of ideal is shown, of which plain TCP over all spines is 100 (spines x rate x 1448/1514)")
+	f.Float64Var(&o.spineRate, "spine-rate", 0, "rate of the links between leaves and spines in `Mbit/s`, which hosts are told, 0 for none; then % of ideal is shown, of which plain TCP over all spines is 100 (spines x rate x 1448/1514)")
 	f.IntSliceVar(&o.connections, "connections", []int{1}, "how many connections carry the bytes at a time; a list such as 1,64 measures every case with each")
 	f.BoolVar(&o.latency, "latency", false, "measure requests and responses of 64 B and 16 KB, too, idle and beside the bytes")
 	f.BoolVar(&o.anew, "anew", false, "measure how many connections a second are opened, each for one request, too")
