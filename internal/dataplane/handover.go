@@ -17,8 +17,8 @@ type Divider interface {
 	Find(*flowcell.FiveTuple) (number int, ok bool)
 	// Next returns the sequence number at which a flow went on when it was diverted.
 	Next(number int) uint32
-	// Lanes returns the lanes of the datagrams of a flow, a bit each; 0: not known.
-	Lanes(number int) uint16
+	// Tracks returns the tracks of the datagrams of a flow, a bit each; 0: not known.
+	Tracks(number int) uint16
 	// Diverted returns how many packets of a flow were diverted, up to now.
 	Diverted(number int) uint64
 	// Returned returns what Return was told last.
@@ -71,7 +71,7 @@ type diverted struct {
 	packets uint64 // of those diverted, that have arrived or are given up
 	held    bool   // has been taken from the divider and not been returned since
 	touched bool   // since settle
-	lanes   lanes  // of datagrams
+	tracks  tracks // of datagrams
 
 	counted uint64 // those diverted when this was settled last, before the reader read again
 
@@ -134,17 +134,17 @@ func (h *handover) arrivedDatagram(pkt *flowcell.Packet, rest bool, now time.Dur
 	}
 	place := flowcell.Place(pkt.ID)
 	pkt.Seq, pkt.Payload, pkt.ID = place.After(near), 1, 0
-	d.lanes.came(place, pkt.Seq)
+	d.tracks.came(place, pkt.Seq)
 }
 
 // passed calls lost for each flow of which datagrams have come since the last settle, if all
-// its lanes have come to a number: what is missing below is lost.
+// its tracks have come to a number: what is missing below is lost.
 func (h *handover) passed(lost func(flow *flowcell.FiveTuple, upTo uint32)) {
 	for _, d := range h.touched {
 		if d.flow.Proto != flowcell.ProtoUDP {
 			continue
 		}
-		if upTo, ok := d.lanes.passed(h.divider.Lanes(d.number)); ok {
+		if upTo, ok := d.tracks.passed(h.divider.Tracks(d.number)); ok {
 			lost(&d.flow, upTo)
 		}
 	}

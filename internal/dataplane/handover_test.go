@@ -99,7 +99,7 @@ func (s *twoSides) Len() int                             { return s.numbers }
 func (s *twoSides) Find(*flowcell.FiveTuple) (int, bool) { return 0, true }
 func (s *twoSides) Next(int) uint32                      { s.meanwhile(); return s.next }
 func (s *twoSides) Diverted(int) uint64                  { s.meanwhile(); return s.diverted }
-func (s *twoSides) Lanes(int) uint16                     { return 0 }
+func (s *twoSides) Tracks(int) uint16                    { return 0 }
 func (s *twoSides) Returned(int) uint64                  { s.meanwhile(); return s.returned }
 
 func (s *twoSides) Return(_ int, next uint32, packets uint64) {

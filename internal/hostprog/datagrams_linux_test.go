@@ -94,12 +94,12 @@ func TestOrderDatagrams_equalTheirModel(t *testing.T) {
 	o.read(t)
 }
 
-// Lanes are known after a while, and none are where there are too many. TCP of the same
+// Tracks are known after a while, and none are where there are too many. TCP of the same
 // addresses and ports is another flow.
-func TestOrderDatagrams_lanes(t *testing.T) {
+func TestOrderDatagrams_tracks(t *testing.T) {
 	o := newOrderTest(t)
-	send := func(at uint32, port uint16, lane uint8) int {
-		packet := datagramTo(orderFrom, port, flowcell.MakePlace(at, lane))
+	send := func(at uint32, port uint16, track uint8) int {
+		packet := datagramTo(orderFrom, port, flowcell.MakePlace(at, track))
 		if o.arrive(t, packet) {
 			t.Fatalf("%d: diverted", at)
 		}
@@ -116,13 +116,13 @@ func TestOrderDatagrams_lanes(t *testing.T) {
 			want = 0
 		}
 		n := send(at, 9100, uint8(at%4))
-		if got := o.order.Lanes(n); got != want {
-			t.Fatalf("at %d: lanes %b, want %b", at, got, want)
+		if got := o.order.Tracks(n); got != want {
+			t.Fatalf("at %d: tracks %b, want %b", at, got, want)
 		}
 	}
 	for at := range uint32(100) {
-		if n := send(1000+at, 9101, flowcell.NoLane); o.order.Lanes(n) != 0 {
-			t.Fatalf("more lanes than can be told apart: %b", o.order.Lanes(n))
+		if n := send(1000+at, 9101, flowcell.NoTrack); o.order.Tracks(n) != 0 {
+			t.Fatalf("more tracks than can be told apart: %b", o.order.Tracks(n))
 		}
 	}
 	tcp := orderSegment{port: 9100, seq: 77, payload: 10}
@@ -171,7 +171,7 @@ func TestSprayDatagrams(t *testing.T) {
 	for _, name := range []string{"presto", "drb", "ecmp"} {
 		s := newSprayedBy(t, l, name, 0, func(c *SprayConfig) { c.Require, c.Datagrams = true, Datagrams{Ports: []uint16{443}} })
 		bytes, before := make(map[string]int), uint16(0)
-		lanes := make(map[uint8]string)
+		tracks := make(map[uint8]string)
 		for i := range 400 {
 			udp := make([]byte, 8+20)
 			if i%2 == 0 {
@@ -190,10 +190,10 @@ func TestSprayDatagrams(t *testing.T) {
 			}
 			before = uint16(place)
 			core := string(got[16:20])
-			if lane := uint8(place >> 12); lanes[lane] == "" {
-				lanes[lane] = core
-			} else if lanes[lane] != core {
-				t.Fatalf("%s: lane %d goes by two paths", name, lane)
+			if track := uint8(place >> 12); tracks[track] == "" {
+				tracks[track] = core
+			} else if tracks[track] != core {
+				t.Fatalf("%s: track %d goes by two paths", name, track)
 			}
 			bytes[core] += len(inner)
 			flowcell.Number(7).Stamp(inner) // as it was
@@ -201,8 +201,8 @@ func TestSprayDatagrams(t *testing.T) {
 				t.Fatalf("%s: sent\n%sgot\n%s", name, dump(sent), dump(inner))
 			}
 		}
-		if len(bytes) != 4 || len(lanes) != 4 {
-			t.Errorf("%s: %d paths, %d lanes", name, len(bytes), len(lanes))
+		if len(bytes) != 4 || len(tracks) != 4 {
+			t.Errorf("%s: %d paths, %d tracks", name, len(bytes), len(tracks))
 		}
 		for core, n := range bytes {
 			if most := 400 * 630 / 4; n < most-2600 || n > most+3600 {

@@ -26,7 +26,7 @@
 //
 // Datagrams that are not listed (SprayConfig.Datagrams), ICMP and fragments keep to one path
 // for each pair of hosts. Listed ones are numbered in the inner IPv4 ID, since it alone
-// survives the bounce and a datagram with DF does not need it. The number has the lane, so
+// survives the bounce and a datagram with DF does not need it. The number has the track, so
 // that a receiver tells loss from delay without waiting. The outer ID is
 // the inner one. So the packets that a kernel cuts later equal those that encap would
 // have made; a differential test compares the bytes. A packet that cannot be encapsulated

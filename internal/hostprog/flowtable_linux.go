@@ -20,7 +20,7 @@ type orderFlow struct {
 	diverted atomic.Uint64
 	returned atomic.Uint64
 	seen     uint32
-	// straight, far and lanes: a byte, a byte and two.
+	// straight, far and tracks: a byte, a byte and two.
 	rest atomic.Uint32
 }
 
@@ -82,14 +82,14 @@ func (t *FlowTable) Diverted(number int) uint64 { return t.flows[number].diverte
 // Returned returns what Return was told last.
 func (t *FlowTable) Returned(number int) uint64 { return t.flows[number].returned.Load() }
 
-// Lanes returns the lanes by which datagrams of a flow come (flowcell.Place), a bit each. 0:
+// Tracks returns the tracks by which datagrams of a flow come (flowcell.Place), a bit each. 0:
 // not known yet, or there are more than the program can tell apart.
-func (t *FlowTable) Lanes(number int) uint16 {
+func (t *FlowTable) Tracks(number int) uint16 {
 	v := t.flows[number].rest.Load()
 	var b [4]byte
 	binary.NativeEndian.PutUint32(b[:], v)
-	if lanes := binary.NativeEndian.Uint16(b[2:]); b[0] >= orderEstablished && lanes>>flowcell.NoLane == 0 {
-		return lanes
+	if tracks := binary.NativeEndian.Uint16(b[2:]); b[0] >= orderEstablished && tracks>>flowcell.NoTrack == 0 {
+		return tracks
 	}
 	return 0
 }

@@ -6,11 +6,11 @@
  * outer header off, and all of the packet that is the sender's to use: with DF set nobody
  * reads the ID (RFC 6864 §4.1). A number has the place of the datagram in its flow in the low
  * bits, since a device that cuts a UDP_SEGMENT super-packet counts up there. The high bits
- * are the lane: the step of the order by which the datagram goes. What goes by one lane keeps
- * its order, so the receiver knows what is lost once all lanes have passed it.
+ * are the track: the step of the order by which the datagram goes. What goes by one track keeps
+ * its order, so the receiver knows what is lost once all tracks have passed it.
  */
 
-#include "lanes.h"
+#include "tracks.h"
 #include "listed.h"
 
 struct datagrams {
@@ -65,7 +65,7 @@ static __noinline __u32 datagram(struct inner *in, __be32 ports, const struct gr
 {
 	struct flow_key key = flow_of(in, ports);
 	struct datagrams *f = bpf_map_lookup_elem(&datagram_flows, &key);
-	__u32 step, lane, longest, bytes;
+	__u32 step, track, longest, bytes;
 
 	if (!f) {
 		struct datagrams first = { .next = bpf_get_prandom_u32() };
@@ -88,8 +88,8 @@ static __noinline __u32 datagram(struct inner *in, __be32 ports, const struct gr
 	f->longest = longest;
 	f->bytes = bytes + in->length;
 	step = f->step % g->n;
-	lane = g->n > NO_LANE ? NO_LANE : step;
-	write_id(&in->v4, lane << PLACE_BITS | (__sync_fetch_and_add(&f->next, segments) & PLACE_MASK));
+	track = g->n > NO_TRACK ? NO_TRACK : step;
+	write_id(&in->v4, track << PLACE_BITS | (__sync_fetch_and_add(&f->next, segments) & PLACE_MASK));
 	forbid_fragments(&in->v4);
 	count(DATAGRAMS, segments);
 	return step;

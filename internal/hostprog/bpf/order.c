@@ -22,7 +22,7 @@
 
 #include "packet.h"
 #include "ipv6.h"
-#include "lanes.h"
+#include "tracks.h"
 #include "listed.h"
 
 #define WAYS 4 /* of a bucket; hostprog.orderWays */
@@ -55,7 +55,7 @@ struct flow {
 	__u32 seen; /* when, in units of 1.05 ms */
 	__u8 straight; /* packets in order, up to ESTABLISHED, and LONGS; of datagrams, all that are near */
 	__u8 far; /* datagrams in a row that were not */
-	__u16 lanes; /* that datagrams came by, a bit each */
+	__u16 tracks; /* that datagrams came by, a bit each */
 };
 
 struct {
@@ -157,7 +157,7 @@ static __always_inline struct flow *find(const struct key *k, __u32 now, int may
 		return NULL;
 	place->key = *k;
 	place->straight = place->far = 0;
-	place->lanes = 0;
+	place->tracks = 0;
 	*is_new = 1;
 	return place;
 }
@@ -241,17 +241,17 @@ static __always_inline __u32 datagrams_of(struct __sk_buff *skb, __u32 payload)
 	return each && payload > each ? (payload + each - 1) / each : 1;
 }
 
-/* note_lane learns by which lanes a flow's datagrams come. Each round of the numbers it begins
+/* note_track learns by which tracks a flow's datagrams come. Each round of the numbers it begins
  * anew, also behind a hole, since the sender may have fewer paths by then. */
-static __always_inline void note_lane(struct flow *f, __u32 place, __u32 lane)
+static __always_inline void note_track(struct flow *f, __u32 place, __u32 track)
 {
 	if (place < SUPER_DATAGRAMS) { /* it may be another's */
-		f->straight = f->lanes = 0;
+		f->straight = f->tracks = 0;
 		return;
 	}
 	if (f->straight < ESTABLISHED)
 		f->straight++;
-	f->lanes |= 1 << lane;
+	f->tracks |= 1 << track;
 }
 
 #define LATE 512 /* datagrams by which one may be behind */
@@ -264,7 +264,7 @@ static __always_inline void note_lane(struct flow *f, __u32 place, __u32 lane)
  */
 static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, __u32 now, __u32 number, __u32 n)
 {
-	__u32 place = number & PLACE_MASK, lane = number >> PLACE_BITS, id = 0;
+	__u32 place = number & PLACE_MASK, track = number >> PLACE_BITS, id = 0;
 	int is_new = 0;
 	struct flow *f = find(k, now, 1, &is_new);
 	__s32 ahead;
@@ -280,12 +280,12 @@ static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, 
 	if (f->diverted != returned(f)) {
 		if (unattended())
 			return leave(PASSED_DEAD);
-		note_lane(f, place, lane);
+		note_track(f, place, track);
 	} else {
 		ahead = (__s32)((place - f->next) << (32 - PLACE_BITS)) >> (32 - PLACE_BITS);
 		if (ahead < -LATE) {
 			if (++f->far == LEAPS) {
-				f->far = f->straight = f->lanes = 0;
+				f->far = f->straight = f->tracks = 0;
 				f->next = place + n;
 			}
 			return leave(STRAIGHT);
@@ -294,10 +294,10 @@ static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, 
 		if (ahead <= 0 || unattended()) {
 			if (ahead + (__s32)n > 0)
 				f->next += ahead + n;
-			note_lane(f, place, lane);
+			note_track(f, place, track);
 			return leave(STRAIGHT);
 		}
-		note_lane(f, place, lane);
+		note_track(f, place, track);
 	}
 	bpf_skb_load_bytes(skb, IP + offsetof(struct ipv4, id), &id, sizeof(id));
 	return divert(skb, f, IP + offsetof(struct ipv4, id), id);

@@ -5,27 +5,27 @@ import (
 	"weft/resequencer"
 )
 
-// lanes is how far the datagrams of a flow have come by each lane (flowcell.Place). It is pure.
-type lanes struct {
-	last [flowcell.NoLane]uint32 // the highest number
-	seen uint16                  // lanes by which any has come
+// tracks is how far the datagrams of a flow have come by each track (flowcell.Place). It is pure.
+type tracks struct {
+	last [flowcell.NoTrack]uint32 // the highest number
+	seen uint16                   // tracks by which any has come
 }
 
 // came takes note of a datagram.
-func (l *lanes) came(p flowcell.Place, number uint32) {
-	lane, ok := p.Lane()
-	if !ok || lane == flowcell.NoLane {
+func (l *tracks) came(p flowcell.Place, number uint32) {
+	track, ok := p.Track()
+	if !ok || track == flowcell.NoTrack {
 		return
 	}
-	if l.seen&(1<<lane) == 0 || int32(number-l.last[lane]) > 0 {
-		l.last[lane] = number
+	if l.seen&(1<<track) == 0 || int32(number-l.last[track]) > 0 {
+		l.last[track] = number
 	}
-	l.seen |= 1 << lane
+	l.seen |= 1 << track
 }
 
-// passed returns up to which number nothing can come any more that has not come, since a lane
-// keeps its order. all are the lanes of the flow. ok is false if that is not known.
-func (l *lanes) passed(all uint16) (upTo uint32, ok bool) {
+// passed returns up to which number nothing can come any more that has not come, since a track
+// keeps its order. all are the tracks of the flow. ok is false if that is not known.
+func (l *tracks) passed(all uint16) (upTo uint32, ok bool) {
 	if all == 0 || all&^l.seen != 0 {
 		return 0, false
 	}
@@ -38,7 +38,7 @@ func (l *lanes) passed(all uint16) (upTo uint32, ok bool) {
 }
 
 // datagramOrder is how datagrams are put in order where segments of TCP are by c. What is lost
-// is known by lanes, so a hold need not be short: it must be longer than what the queues of
+// is known by tracks, so a hold need not be short: it must be longer than what the queues of
 // the paths differ by, or datagrams that are late are taken for lost. It is not measured,
 // since lost datagrams do not come again. Numbers begin again after 4,096 datagrams: less than
 // half of that may wait.

@@ -10,26 +10,26 @@ import (
 	"weft/resequencer"
 )
 
-// lateLanes is datagrams that are on their way by lanes which keep their order.
-type lateLanes struct {
+// lateTracks is datagrams that are on their way by tracks which keep their order.
+type lateTracks struct {
 	rng     *rand.Rand
 	n       uint8
 	next    uint32
-	waiting [][]flowcell.Place // of each lane
+	waiting [][]flowcell.Place // of each track
 }
 
-func newLateLanes(seed uint64, n uint8, first uint32) *lateLanes {
-	return &lateLanes{rand.New(rand.NewPCG(seed, 0)), n, first, make([][]flowcell.Place, n)}
+func newLateTracks(seed uint64, n uint8, first uint32) *lateTracks {
+	return &lateTracks{rand.New(rand.NewPCG(seed, 0)), n, first, make([][]flowcell.Place, n)}
 }
 
-// send sends some datagrams by the next lanes, a run of up to four by each, and loses some.
-func (l *lateLanes) send(n int) (lost []uint32) {
-	for lane := uint8(l.rng.IntN(int(l.n))); n > 0; lane = (lane + 1) % l.n {
+// send sends some datagrams by the next tracks, a run of up to four by each, and loses some.
+func (l *lateTracks) send(n int) (lost []uint32) {
+	for track := uint8(l.rng.IntN(int(l.n))); n > 0; track = (track + 1) % l.n {
 		for range l.rng.IntN(4) + 1 {
 			if l.rng.IntN(20) == 0 {
 				lost = append(lost, l.next)
 			} else {
-				l.waiting[lane] = append(l.waiting[lane], flowcell.MakePlace(l.next, lane))
+				l.waiting[track] = append(l.waiting[track], flowcell.MakePlace(l.next, track))
 			}
 			l.next++
 			n--
@@ -38,8 +38,8 @@ func (l *lateLanes) send(n int) (lost []uint32) {
 	return lost
 }
 
-// arrive returns the next that arrives, by any lane.
-func (l *lateLanes) arrive() (p flowcell.Place, ok bool) {
+// arrive returns the next that arrives, by any track.
+func (l *lateTracks) arrive() (p flowcell.Place, ok bool) {
 	at := l.rng.IntN(len(l.waiting))
 	for range l.waiting {
 		if w := l.waiting[at]; len(w) > 0 {
@@ -51,13 +51,13 @@ func (l *lateLanes) arrive() (p flowcell.Place, ok bool) {
 	return 0, false
 }
 
-// What all lanes have passed never comes any more; and what is lost is found so.
-func TestLanes_neverTooEarly(t *testing.T) {
-	// A mutant that does not wait for the lanes which have not been seen is caught.
+// What all tracks have passed never comes any more; and what is lost is found so.
+func TestTracks_neverTooEarly(t *testing.T) {
+	// A mutant that does not wait for the tracks which have not been seen is caught.
 	tooEarly := func(all uint16) (wrong, told int) {
 		for seed := range uint64(50) {
-			net := newLateLanes(seed, 4, 1<<32-600)
-			var l lanes
+			net := newLateTracks(seed, 4, 1<<32-600)
+			var l tracks
 			var came []uint32
 			lost := net.send(1000)
 			upTo, known := net.next-1000, false
@@ -91,17 +91,17 @@ func TestLanes_neverTooEarly(t *testing.T) {
 		t.Errorf("%d datagrams came that were taken for lost; %d were found lost", wrong, told)
 	}
 	if wrong, _ := tooEarly(0); wrong == 0 {
-		t.Error("lanes that were not seen yet are not waited for, and no test finds that")
+		t.Error("tracks that were not seen yet are not waited for, and no test finds that")
 	}
-	var l lanes
+	var l tracks
 	if l.came(flowcell.MakePlace(200, 0), 200); l.seen != 1 {
 		t.Errorf("seen %b", l.seen)
 	}
-	if l.came(flowcell.MakePlace(300, flowcell.NoLane), 300); l.seen != 1 {
-		t.Errorf("no lane counts as one: %b", l.seen)
+	if l.came(flowcell.MakePlace(300, flowcell.NoTrack), 300); l.seen != 1 {
+		t.Errorf("no track counts as one: %b", l.seen)
 	}
 	if _, ok := l.passed(0); ok {
-		t.Error("lanes are not known, and have been passed")
+		t.Error("tracks are not known, and have been passed")
 	}
 }
 
@@ -110,13 +110,13 @@ func TestLanes_neverTooEarly(t *testing.T) {
 type datagramDivider struct {
 	next               uint32
 	diverted, returned uint64
-	lanes              uint16
+	tracks             uint16
 }
 
 func (d *datagramDivider) Len() int                             { return 1 }
 func (d *datagramDivider) Find(*flowcell.FiveTuple) (int, bool) { return 0, true }
 func (d *datagramDivider) Next(int) uint32                      { return d.next }
-func (d *datagramDivider) Lanes(int) uint16                     { return d.lanes }
+func (d *datagramDivider) Tracks(int) uint16                    { return d.tracks }
 func (d *datagramDivider) Diverted(int) uint64                  { return d.diverted }
 func (d *datagramDivider) Returned(int) uint64                  { return d.returned }
 func (d *datagramDivider) Return(_ int, next uint32, n uint64)  { d.next, d.returned = next, n }
@@ -143,8 +143,8 @@ type datagramFlow struct {
 
 var datagramTuple = flowcell.FiveTuple{Proto: flowcell.ProtoUDP, SrcPort: 1, DstPort: 443}
 
-func newDatagramFlow(next uint32, lanes uint16) *datagramFlow {
-	f := &datagramFlow{datagramDivider: datagramDivider{next: next, lanes: lanes}}
+func newDatagramFlow(next uint32, tracks uint16) *datagramFlow {
+	f := &datagramFlow{datagramDivider: datagramDivider{next: next, tracks: tracks}}
 	f.order = resequencer.New[uint32](datagramOrder(resequencer.Config{}))
 	f.h = newHandover(&f.datagramDivider, f.order, f.order)
 	return f
@@ -172,11 +172,11 @@ func (f *datagramFlow) expire(now time.Duration) {
 }
 
 // Datagrams come out in the order in which they were sent, each once, whatever is lost; and
-// no loss is waited for where all lanes go on.
+// no loss is waited for where all tracks go on.
 func TestHandover_datagrams(t *testing.T) {
 	for seed := range uint64(30) {
 		const first = 0xffffff00 // the numbers begin again
-		net := newLateLanes(seed, 4, first)
+		net := newLateTracks(seed, 4, first)
 		f := newDatagramFlow(first, 0b1111)
 		lost := 0
 		for range 200 {
@@ -209,7 +209,7 @@ func TestHandover_datagrams(t *testing.T) {
 	}
 }
 
-// A loss that no lane shows is waited for as long as a hold, and no longer.
+// A loss that no track shows is waited for as long as a hold, and no longer.
 func TestHandover_datagramsHold(t *testing.T) {
 	f := newDatagramFlow(500, 0)
 	f.arrive(flowcell.MakePlace(501, 1))

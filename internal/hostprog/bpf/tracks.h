@@ -2,8 +2,8 @@
 
 #define PLACE_BITS 12 /* the datagram's place in its flow */
 #define PLACE_MASK ((1 << PLACE_BITS) - 1)
-#define NO_LANE 15 /* of a sender with more lanes than there are numbers */
+#define NO_TRACK 15 /* of a sender with more tracks than there are numbers */
 
-/* Behind a place of 0 a super-packet may have counted into the lane. No super-packet has more
+/* Behind a place of 0 a super-packet may have counted into the track. No super-packet has more
  * datagrams. */
 #define SUPER_DATAGRAMS 128
