@@ -88,7 +88,7 @@ func carried(t *testing.T, f *fabrictest.Fabric, link string) uint64 {
 var ways = []string{"a0.2-c1.1", "a0.2-c1.2", "a0.3-c2.1", "a0.3-c2.2"}
 
 func TestFabric_everyPathUnderOneConnection(t *testing.T) {
-	f, client, server := newFabric(t, stack.Config{})
+	f, client, server := newFabric(t, stack.Config{Policy: "drb"}) // whole flowcells would not be as even
 	const n = 1 << 20
 	send(t, client, server, n, nil)
 	for _, w := range ways {
