@@ -185,11 +185,11 @@ func TestExamples(t *testing.T) {
 	need(t, "nsenter")
 	s := newSetting(t)
 	const server = "http://10.3.1.131:8080/file"
-	s.start(t, "h3.1.3", "10.3.1.131:8080", "httpserver", "-address", "10.3.1.131", "-dir", s.dir)
+	s.start(t, "h3.1.3", "10.3.1.131:8080", "httpserver", "-address", "10.3.1.131", "-dir", s.dir, "-policy", "drb")
 
 	t.Run("weft to weft, over every spine", func(t *testing.T) {
 		before := s.corePackets(t)
-		s.fetch(t, "h0.0.2", "httpget", "-address", "10.0.0.130", server)
+		s.fetch(t, "h0.0.2", "httpget", "-address", "10.0.0.130", "-policy", "drb", server)
 		least, most := 1e18, 0.0
 		for i, b := range s.corePackets(t) {
 			least, most = min(least, b-before[i]), max(most, b-before[i])
