@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -149,6 +150,9 @@ func TestDemo_interrupted(t *testing.T) {
 	}
 	for i, after := range []time.Duration{0, 30, 100, 300, 800, 2000} {
 		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGHUP}[i%2]
+		if signal.Ignored(sig) { // under nohup a program that has only begun ignores it, too
+			sig = syscall.SIGTERM
+		}
 		var stderr bytes.Buffer
 		c := program(t, "demo", "--fabric", "netns", "--name", demoLab("i"), "--report", "", "--policies", "drb", "--rate", "2", "--duration", "1m")
 		c.Stderr = &stderr
