@@ -57,8 +57,9 @@ type embedded interface {
 // c is as for uplink.NewHost, but Address is that of this machine's kernel: 10.0.0.2, not
 // EmbeddedAddr's 10.0.0.130. Address6 is the one of Topology6, and zero without that. New
 // refuses what only netstack can do: Policies, WithPolicy, SprayDatagrams, CarryIPv6, TCP,
-// Simulation, Device, Tunnel, Liveness.MinHold and MaxHold, Resequencer.Seed, and policies that
-// the program at the uplink does not know (policy.NamesAtUplink). Receivers of flowcells must
+// Simulation, Device, Tunnel, PolicyOptions.LinkRateBits, Liveness.MinHold and MaxHold,
+// Resequencer.Seed, and policies that the program at the uplink does not know
+// (policy.NamesAtUplink). Receivers of flowcells must
 // restore the order, as a stack.Host, weft host and this Host do; for others use drb.
 //
 // It needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and a writable /proc/sys/net and /run/weft. In a
