@@ -7,10 +7,9 @@ const (
 	// cellTime is how long a flowcell keeps its path's slowest link busy, in seconds. While
 	// it does, no other may pass there, so the paths' queues differ by a few times as much.
 	cellTime = 100e-6
-	// leastCell is the smallest flowcell that is worth its name. Below, a super-segment saves
-	// a sender little, and a link so slow that this would take 100 µs or more needs no sender that
-	// is fast. Packets spread more evenly, and TCP bears their disorder without help.
-	leastCell = 16 << 10
+	// packetsTo is the rate, in bit/s, up to which a packet is the unit. A link so slow needs
+	// no fast sender. Packets spread more evenly, and TCP bears their disorder without help.
+	packetsTo = 1e9
 )
 
 // UnitAt returns the unit that suits paths whose slowest link has a rate in bit/s. The time
@@ -24,11 +23,11 @@ const (
 func UnitAt(rate float64) Unit {
 	bytes := FlowcellBytes
 	if rate > 0 {
-		size := math.Log2(rate * cellTime / 8)
-		if rate <= 1e9 || size < math.Log2(leastCell)-0.5 {
+		if rate <= packetsTo {
 			return Unit{Kind: UnitPacket}
 		}
-		bytes = 1 << int(math.Round(min(size, math.Log2(FlowcellBytes))))
+		size := min(math.Log2(rate*cellTime/8), math.Log2(FlowcellBytes))
+		bytes = 1 << int(math.Round(size))
 	}
 	return Unit{Kind: UnitFlowcell, Bytes: bytes}
 }

@@ -40,9 +40,9 @@ func (t *Topology) Rate(l LinkID) float64 {
 }
 
 // Slowest returns the rate of the slowest link between switches, up or down, in Mbit/s, or 0 if
-// no rates are known, or t is nil. Where the fabric is data, it is the rate of the slowest path that its
-// host has. The hosts' own links do not count: what waits there has not been divided between
-// paths yet, or has come together again.
+// no rates are known, or t is nil. Where the fabric is data, it is the rate of the slowest path
+// that its host has. The hosts' own links do not count: what waits there has not been divided
+// between paths yet, or has come together again.
 func (t *Topology) Slowest() float64 {
 	switch {
 	case t == nil:

@@ -14,15 +14,29 @@ import (
 const maxDatagrams = 256
 
 // datagrams returns the configuration's list; validate has found it good.
-func (c *Config) datagrams() (d hostprog.Datagrams) {
-	for _, entry := range c.Datagrams {
-		if p, err := prefixOf(entry); err == nil {
-			d.Hosts = append(d.Hosts, p)
-		} else if port, err := strconv.ParseUint(entry, 10, 16); err == nil {
-			d.Ports = append(d.Ports, uint16(port))
-		}
-	}
+func (c *Config) datagrams() hostprog.Datagrams {
+	d, _ := c.listed()
 	return d
+}
+
+// listed reads the configuration's list.
+func (c *Config) listed() (d hostprog.Datagrams, err error) {
+	for i, entry := range c.Datagrams {
+		key := fmt.Sprintf("datagrams[%d]", i)
+		if p, err := prefixOf(entry); err == nil {
+			if !p.Addr().Is4() {
+				return d, c.lines.Errorf(key, "%s is not IPv4; datagrams of IPv6 keep to one path", entry)
+			}
+			d.Hosts = append(d.Hosts, p)
+			continue
+		}
+		port, err := strconv.ParseUint(entry, 10, 16)
+		if err != nil || port == 0 {
+			return d, c.lines.Errorf(key, "%q is neither a port, from 1 to 65535, nor a prefix such as 10.1.0.0/16", strings.TrimSpace(entry))
+		}
+		d.Ports = append(d.Ports, uint16(port))
+	}
+	return d, nil
 }
 
 // prefixOf reads a prefix, or an address.
@@ -34,15 +48,8 @@ func prefixOf(entry string) (netip.Prefix, error) {
 }
 
 func (c *Config) checkDatagrams() error {
-	for i, entry := range c.Datagrams {
-		key := fmt.Sprintf("datagrams[%d]", i)
-		if p, err := prefixOf(entry); err == nil {
-			if !p.Addr().Is4() {
-				return c.lines.Errorf(key, "%s is not IPv4; datagrams of IPv6 keep to one path", entry)
-			}
-		} else if port, err := strconv.ParseUint(entry, 10, 16); err != nil || port == 0 {
-			return c.lines.Errorf(key, "%q is neither a port, from 1 to 65535, nor a prefix such as 10.1.0.0/16", strings.TrimSpace(entry))
-		}
+	if _, err := c.listed(); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Datagrams) == 0:

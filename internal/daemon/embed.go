@@ -5,7 +5,6 @@ import (
 	"log"
 
 	"weft/internal/config"
-	"weft/internal/paths"
 	"weft/topology"
 )
 
@@ -45,21 +44,10 @@ func (c *Config) checkGiven() error {
 	if c.tunnels() {
 		return c.lines.Errorf("encapsulation", "udp goes to peers, not through a fabric; use ipip or srv6")
 	}
-	id, ok := c.fabric.ByAddr(c.Address)
-	if !ok || c.fabric.Node(id).Layer != topology.LayerHost || c.fabric.Node(id).Addr != c.Address {
-		return c.lines.Errorf("address", "%s is no host of %s", c.Address, c.fabric)
+	if err := c.checkPlace(); err != nil {
+		return err
 	}
-	if c.MTU != 0 {
-		if err := c.between("mtu", c.MTU, c.minMTU(), maxMTU); err != nil {
-			return err
-		}
-	}
-	if c.labels() {
-		if err := paths.CheckSRv6(c.fabric); err != nil {
-			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
-		}
-	}
-	return nil
+	return c.checkOuter()
 }
 
 // given takes over views of which one has changed, of the same fabrics or of others.

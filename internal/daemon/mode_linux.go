@@ -1,11 +1,12 @@
 package daemon
 
-// settle decides what mode auto is, and tells it if it is news.
+// settle decides what mode auto is. It tells that, and whether listed datagrams stay out of
+// order, when either is news.
 func (d *daemon) settle(c *Config) {
 	before := d.settled
 	c.begin(d.kernel.orders)
 	if d.settled = c.auto; c.Mode == ModeAuto && d.settled != before {
-		d.log.Printf("of mode auto: mode %s, since %s", c.auto.mode, c.auto.why)
+		d.log.Printf("mode auto is mode %s here: %s", c.auto.mode, c.auto.why)
 	}
 	if unordered := len(c.Datagrams) > 0 && !(c.offloads() && c.receives()); unordered != d.disorder {
 		if d.disorder = unordered; unordered {
@@ -14,7 +15,7 @@ func (d *daemon) settle(c *Config) {
 	}
 }
 
-// untilItCan asks until the answer is once that it can: that stays so.
+// untilItCan asks until the answer is nil once, and does not ask again.
 func untilItCan(ask func() error) func() error {
 	can := false
 	return func() error {

@@ -63,8 +63,10 @@ func (d *daemon) superStatus() *SuperStatus {
 	switch s.Bytes, s.Why = o.Supers(); {
 	case d.supers.lost():
 		s.Why = d.supers.why
-	case !c.longSupers():
-		s.Why = "in mode " + c.mode() + " each " + c.policy().Unit.String() + " takes a path of its own"
+	case !c.offloads():
+		s.Why = "mode gateway takes no longer ones"
+	case !c.cutsAtUplink():
+		s.Why = "each " + c.policy().Unit.String() + " takes a path of its own"
 	}
 	return s
 }

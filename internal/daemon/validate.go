@@ -121,6 +121,20 @@ func (c *Config) checkFabric() (err error) {
 			return err
 		}
 	}
+	if err := c.checkOuter(); err != nil {
+		return err
+	}
+	if c.Gateway.IsValid() && !c.Gateway.Is4() {
+		return c.lines.Errorf("gateway", "%s is not IPv4; the fabric is", c.Gateway)
+	}
+	if !c.Address.IsValid() || c.tunnels() || c.learns() {
+		return nil
+	}
+	return c.checkPlace()
+}
+
+// checkOuter checks that packets can have the outer headers that carry them.
+func (c *Config) checkOuter() error {
 	if c.MTU != 0 {
 		if err := c.between("mtu", c.MTU, c.minMTU(), maxMTU); err != nil {
 			return err
@@ -131,12 +145,11 @@ func (c *Config) checkFabric() (err error) {
 			return c.lines.Errorf("encapsulation", "srv6: %w; use ipip", err)
 		}
 	}
-	if c.Gateway.IsValid() && !c.Gateway.Is4() {
-		return c.lines.Errorf("gateway", "%s is not IPv4; the fabric is", c.Gateway)
-	}
-	if !c.Address.IsValid() || c.tunnels() || c.learns() {
-		return nil
-	}
+	return nil
+}
+
+// checkPlace checks that Address is a host's in the fabric.
+func (c *Config) checkPlace() error {
 	id, ok := c.fabric.ByAddr(c.Address)
 	if !ok || c.fabric.Node(id).Layer != topology.LayerHost || c.fabric.Node(id).Addr != c.Address {
 		return c.lines.Errorf("address", "%s is no host of %s; its hosts begin with %s", c.Address, c.fabric, c.fabric.Node(0).Addr)
