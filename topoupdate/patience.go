@@ -29,10 +29,15 @@ type patience struct {
 
 // of returns how long a neighbour may be silent with whom detect is agreed.
 func (p *patience) of(detect, now time.Duration) time.Duration {
+	return min(detect<<p.lasting(now), maxDetection)
+}
+
+// lasting returns how many doublings still count.
+func (p *patience) lasting(now time.Duration) int {
 	if now-p.since >= patienceLasts {
-		p.doublings = 0
+		return 0
 	}
-	return min(detect<<p.doublings, maxDetection)
+	return p.doublings
 }
 
 // silent takes note that the neighbour is taken for dead since nothing was heard.
@@ -45,7 +50,6 @@ func (p *patience) proved(detect, now time.Duration) {
 	if !late {
 		return
 	}
-	p.of(detect, now) // forgets what is long ago
-	p.doublings, p.since = min(p.doublings+1, maxDoublings), now
+	p.doublings, p.since = min(p.lasting(now)+1, maxDoublings), now
 	p.mistakes++
 }
