@@ -1,12 +1,13 @@
 package daemon
 
 // settle decides what mode auto is. It tells that, and whether listed datagrams stay out of
-// order, when either is news.
+// order, when either is news. No line begins as the summary does ("mode ..."): that one says that
+// the daemon has started.
 func (d *daemon) settle(c *Config) {
 	before := d.settled
 	c.begin(d.kernel.orders)
 	if d.settled = c.auto; c.Mode == ModeAuto && d.settled != before {
-		d.log.Printf("mode auto is mode %s here: %s", c.auto.mode, c.auto.why)
+		d.log.Printf("auto chooses mode %s: %s", c.auto.mode, c.auto.why)
 	}
 	if unordered := len(c.Datagrams) > 0 && !(c.offloads() && c.receives()); unordered != d.disorder {
 		if d.disorder = unordered; unordered {

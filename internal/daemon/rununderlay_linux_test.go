@@ -95,7 +95,7 @@ func TestRun_auto(t *testing.T) {
 		}
 		b.end(syscall.SIGTERM)
 	}
-	if !strings.Contains(a.messages(), "mode auto is mode offload here: the kernel keeps what is in order") || strings.Contains(a.messages(), "warning") {
+	if !strings.Contains(a.messages(), "auto chooses mode offload: the kernel keeps what is in order") || strings.Contains(a.messages(), "warning") {
 		t.Errorf("messages:\n%s", a.messages())
 	}
 	a.end(syscall.SIGTERM)
