@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"weft/internal/hostsetup"
 	"weft/internal/kernel/kerneltest"
 	"weft/lab"
 	"weft/stack"
@@ -31,6 +34,20 @@ var testLab = sync.OnceValues(func() (network, error) {
 		return network{}, err
 	}
 	l, err := lab.Up(context.Background(), lab.Config{Name: kerneltest.SharedLab(), Topology: top, Unlimited: true, SRv6: true})
+	if err != nil {
+		return network{}, err
+	}
+	// A directory's name is the number of its namespace. The kernel gives the number of a
+	// namespace that is gone to a new one, and daemons leave files in theirs.
+	for h := range top.Hosts() {
+		err = errors.Join(err, l.Do(h.ID, func() error {
+			dir, err := hostsetup.Dir()
+			if err != nil {
+				return err
+			}
+			return os.RemoveAll(dir)
+		}))
+	}
 	return network{l, top}, err
 })
 

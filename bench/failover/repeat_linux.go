@@ -65,6 +65,7 @@ func (r *rig) repeat(ctx context.Context, target string, mode lab.FailureMode) (
 	after, _ := r.streams.lostConnections()
 	rep.Lost = after - lost
 	rep.Stuck = max(0, len(r.series.idle(healed, now))-after)
+	r.noteStuck(&rep)
 	return rep, nil
 }
 

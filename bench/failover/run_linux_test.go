@@ -31,11 +31,12 @@ func labOptions(t *testing.T, letter string) Options {
 	return Options{
 		Topology: parse(t, "fat-tree:k=4"), RateMbit: 3, Load: 0.5, Kinds: Kinds[:1], Agents: []bool{true}, Liveness: true,
 		Repetitions: 2, Hello: 300 * time.Millisecond, Outage: 2 * time.Second, Settle: 500 * time.Millisecond, Seed: 5, Lab: name,
+		Note: func(s string) { t.Log(s) },
 	}
 }
 
 func TestRun_measuresASwitchAndALink(t *testing.T) {
-	slowtest.Unraced(t)
+	slowtest.System(t)
 	o := labOptions(t, "r")
 	results, err := Run(t.Context(), o)
 	if err != nil {
@@ -61,7 +62,7 @@ func TestRun_measuresASwitchAndALink(t *testing.T) {
 
 // A tap that nobody tells of a failure sees that packets go on into the hole.
 func TestRepeat_seesAHoleThatStaysOpen(t *testing.T) {
-	slowtest.Unraced(t)
+	slowtest.System(t)
 	o := labOptions(t, "h")
 	o.Liveness = false
 	l, err := buildLab(t.Context(), &o)
