@@ -27,7 +27,7 @@ func long(t testing.TB, spec, traffic string) *arrivals {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &arrivals{parse(t, spec), 10, cdf.Truncate(100_000), traffic, 600 * time.Second}
+	return &arrivals{parse(t, spec), 10, cdf.Truncate(100_000), traffic, 60 * time.Second}
 }
 
 // The bytes that begin per second are the load's, also where links have rates of their own
@@ -51,7 +51,7 @@ func TestArrivals_offerTheLoad(t *testing.T) {
 					bytes += float64(f.Bytes)
 				}
 				got, want := bytes*8/1e6/flows[len(flows)-1].Start.Seconds(), load*mbit
-				if math.Abs(got/want-1) > 0.03 {
+				if math.Abs(got/want-1) > 0.05 {
 					t.Errorf("%s, %s, load %g: %.2f Mbit/s, want %.2f", spec, traffic, load, got, want)
 				}
 			}
@@ -63,6 +63,7 @@ func TestArrivals_offerTheLoad(t *testing.T) {
 // Pollaczek and Khinchine, so arrivals are a Poisson process, and sizes are independent of it.
 func TestArrivals_areThoseOfAnMG1Queue(t *testing.T) {
 	a := long(t, "leaf-spine:leaves=2,spines=1,hosts=1", "permutation")
+	a.duration = 100 * time.Second
 	for _, load := range []float64{0.2, 0.5, 0.8} {
 		var wait, served, squares, n float64
 		for seed := range uint64(8) {

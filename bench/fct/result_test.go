@@ -1,10 +1,10 @@
 package fct
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +22,7 @@ func TestIdeal_byHand(t *testing.T) {
 		{2920, 10, base}, // two full packets, 3028 bytes: within the burst
 		{2921, 10, base},
 		{4380, 8, base + (4542-3200)*time.Microsecond}, // three of them, a byte each microsecond
+		{4381, 8, base + (4597-3200)*time.Microsecond}, // and a fourth with one byte
 		{1_460_000, 8, base + (1_514_000-3200)*time.Microsecond},
 		{1_460_000, 80, base + (1_514_000-3200)*100*time.Nanosecond},
 	} {
@@ -98,16 +99,18 @@ func TestSummarise_isTheMedianSeed(t *testing.T) {
 	}
 }
 
-func TestTell_whatMakesARunDoubtful(t *testing.T) {
+func TestDoubts_whatTheMachineSpoils(t *testing.T) {
 	var notes []string
-	b := &bench{Options: &Options{Note: func(s string) { notes = append(notes, s) }}}
-	b.tell("drb", 0.5, run{idle: 50, late: time.Millisecond})
-	b.tell("drb", 0.5, run{idle: -1})
-	if len(notes) != 0 {
+	b := &bench{Options: &Options{Note: func(s string) { notes = append(notes, s) }}, runs: map[cell][]run{
+		{0, 0}: {{idle: 50, late: time.Millisecond}, {idle: -1}},
+		{1, 0}: {{idle: 10, late: lateness}},
+	}}
+	if b.doubts(); len(notes) != 0 {
 		t.Errorf("%q", notes)
 	}
-	b.tell("drb", 0.5, run{idle: 5, late: time.Second, broken: errors.New("reset")})
-	if len(notes) != 3 {
+	b.runs[cell{2, 0}] = []run{{idle: 9.9, late: time.Second}}
+	b.doubts()
+	if len(notes) != 2 || !strings.Contains(notes[0], "in 1 of 4 runs") || !strings.Contains(notes[1], "1s at most") {
 		t.Errorf("%q", notes)
 	}
 }

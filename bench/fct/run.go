@@ -60,6 +60,7 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 			}
 		}
 	}
+	b.doubts()
 	return b.results(), nil
 }
 
@@ -162,7 +163,9 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 		if err != nil {
 			return err
 		}
-		b.tell(r.Name, load, run)
+		if run.broken != nil {
+			b.note("%s, load %g: %v; it counts as unfinished", r.Name, load, run.broken)
+		}
 		b.runs[cell{row, i}] = append(b.runs[cell{row, i}], run)
 		b.done++
 		waitUntil(ctx, time.Now().Add(rest))
@@ -186,22 +189,6 @@ func (b *bench) play(ctx context.Context, s *testbed.Session, flows []workload.F
 		r.late = max(r.late, all[i].late)
 	}
 	return r, nil
-}
-
-// lateness is how late a flow may begin before it is told.
-const lateness = 50 * time.Millisecond
-
-// tell notes what makes a run doubtful.
-func (b *bench) tell(row string, load float64, r run) {
-	if r.broken != nil {
-		b.note("%s, load %g: %v; it counts as unfinished", row, load, r.broken)
-	}
-	if r.idle >= 0 && r.idle < testbed.CPUBound {
-		b.note("%s, load %g: the processors were idle %.0f %% of the time only, so this measures them and not the fabric: lower the rate", row, load, r.idle)
-	}
-	if r.late > lateness {
-		b.note("%s, load %g: a flow began %v too late, as the machine is busy", row, load, r.late.Round(time.Millisecond))
-	}
 }
 
 // results are by row, load and size class.
