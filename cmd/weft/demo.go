@@ -13,15 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weft/bench/asymmetry"
 	"weft/bench/failover"
 	"weft/bench/permutation"
 	"weft/bench/report"
 	"weft/bench/testbed"
 	"weft/encap"
-	"weft/flowcell"
 	"weft/internal/config"
-	"weft/lab"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -215,15 +212,7 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 
 // open makes the fabric and decides o.fabric. notes tell the user about it.
 func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed demoBed, notes []string, err error) {
-	c := testbed.Config{
-		Topology: t, RateMbit: o.rate, Seed: o.seed,
-		Policy:      policy.Options{FlowcellBytes: o.flowcell, FlowletGap: max(flowcell.FlowletGap, asymmetry.FlowletPackets*o.packetTime()), LinkRateBits: o.rate * 1e6},
-		Resequencer: o.reseq(),
-	}
-	c.Carrier, _ = encap.ParseCarrier(o.encap) // checked
-	if o.meter {
-		c.Meter = &lab.Meter{}
-	}
+	c := o.testbed(t)
 	if o.fabric == "memory" {
 		return &virtualBed{config: c}, nil, nil
 	}

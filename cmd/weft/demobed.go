@@ -7,8 +7,13 @@ import (
 	"os"
 	"time"
 
+	"weft/bench/asymmetry"
 	"weft/bench/permutation"
 	"weft/bench/testbed"
+	"weft/encap"
+	"weft/flowcell"
+	"weft/lab"
+	"weft/policy"
 	"weft/topology"
 )
 
@@ -18,6 +23,20 @@ type demoBed interface {
 	Supports(testbed.Row) error
 	Close() error
 	run(context.Context, testbed.Row, []topology.NodeID, permutation.Load) (permutation.Result, error)
+}
+
+// testbed is what the flags say of a fabric and its hosts.
+func (o *demoOptions) testbed(t *topology.Topology) testbed.Config {
+	c := testbed.Config{
+		Topology: t, RateMbit: o.rate, Seed: o.seed,
+		Policy:      policy.Options{FlowcellBytes: o.flowcell, FlowletGap: max(flowcell.FlowletGap, asymmetry.FlowletPackets*o.packetTime()), LinkRateBits: o.rate * 1e6},
+		Resequencer: o.reseq(),
+	}
+	c.Carrier, _ = encap.ParseCarrier(o.encap) // checked
+	if o.meter {
+		c.Meter = &lab.Meter{}
+	}
+	return c
 }
 
 // realBed is a testbed in real time.

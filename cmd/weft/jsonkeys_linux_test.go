@@ -17,6 +17,7 @@ import (
 
 	"weft/bench/asymmetry"
 	"weft/bench/failover"
+	"weft/bench/fct"
 	"weft/bench/papers"
 	"weft/bench/reorder"
 	"weft/bench/scenario"
@@ -37,6 +38,7 @@ import (
 // finds a file that is missing.
 var printed = map[string][]any{
 	"benchasymmetry.go":         {[]asymmetry.Result{}},
+	"benchfct.go":               {[]fct.Result{}},
 	"benchpermutation_linux.go": {[]permutationResult{}},
 	"benchfailover.go":          {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},
 	"benchscenarios.go":         {[]scenarioResult{}, []scenario.SkewRow{}},

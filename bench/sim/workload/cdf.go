@@ -147,3 +147,13 @@ func (c *CDF) Truncate(most int64) *CDF {
 	}
 	return c
 }
+
+// Scale returns the distribution whose sizes are factor times those of c, for links that are
+// slower than the papers'. factor must be above 0.
+func (c *CDF) Scale(factor float64) *CDF {
+	d := &CDF{bytes: slices.Clone(c.bytes), p: c.p}
+	for i := range d.bytes {
+		d.bytes[i] *= factor
+	}
+	return d.finish()
+}

@@ -143,3 +143,21 @@ func FuzzParseCDF(f *testing.F) {
 		}
 	})
 }
+
+func TestCDF_Scale(t *testing.T) {
+	for _, name := range cdfNames() {
+		c, _ := LoadCDF(name)
+		d := c.Scale(0.25)
+		if math.Abs(d.Mean()-c.Mean()/4) > 1e-6*c.Mean() {
+			t.Errorf("%s: the mean becomes %v of %v", name, d.Mean(), c.Mean())
+		}
+		for p := 0.; p <= 1; p += 1. / 64 {
+			if got, want := d.quantile(p), c.quantile(p)/4; math.Abs(got-want) > 1e-9*want {
+				t.Errorf("%s: quantile %v is %v, want %v", name, p, got, want)
+			}
+		}
+		if again, _ := LoadCDF(name); again.Mean() != c.Mean() {
+			t.Errorf("%s: Scale changes its receiver", name)
+		}
+	}
+}

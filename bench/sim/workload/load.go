@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"slices"
 
 	"weft/topology"
@@ -27,16 +28,19 @@ func HostsMbit(t *topology.Topology) float64 {
 // each rack the lesser of the rates of its hosts' links and of its links to aggregation
 // switches (or spines). In a fabric with an oversubscription of 4:1, load 0.8 of this is
 // 0.2 of the hosts' links (as in Luopan §4.1, CONGA §5.2).
-func FabricMbit(t *topology.Topology) float64 {
+func FabricMbit(t *topology.Topology) float64 { return FabricMbitAt(t, 0) }
+
+// FabricMbitAt is FabricMbit where links for which t has no rate have rateMbit.
+func FabricMbitAt(t *topology.Topology, rateMbit float64) float64 {
 	sum := 0.0
 	for n := range t.Nodes() {
 		if n.Layer == topology.LayerEdge {
 			var down, up float64
 			for _, p := range t.Ports(n.ID) {
 				if p.Up {
-					up += t.Rate(p.Link)
+					up += cmp.Or(t.Rate(p.Link), rateMbit)
 				} else {
-					down += t.Rate(p.Link)
+					down += cmp.Or(t.Rate(p.Link), rateMbit)
 				}
 			}
 			sum += min(down, up)

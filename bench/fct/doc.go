@@ -1,0 +1,13 @@
+// Package fct measures flow completion times (CONGA §5.2, DRILL §4) of real TCP in a lab of
+// network namespaces: flows begin at the times of a Poisson process, their sizes follow a
+// workload of the papers, and rows differ in who balances the load.
+//
+// A flow is a connection of its own, as in DRILL's simulations. (CONGA's program keeps three
+// connections to each server open, and requests flows on them.) The sender connects, sends
+// the flow's bytes and ends its side. The receiver answers how many bytes have arrived. The
+// completion time is the sender's, from the call that connects to that answer, so it
+// includes a handshake and a confirmation, a round trip each.
+//
+// A flow without an answer at the deadline is unfinished. It counts as if it ended at the
+// deadline, so means and percentiles are then too low, but not by as much as without it.
+package fct

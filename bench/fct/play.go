@@ -1,0 +1,169 @@
+package fct
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"weft/bench/sim/workload"
+	"weft/bench/testbed"
+)
+
+const port = 5002
+
+// player plays flows on a session's hosts.
+type player struct {
+	hosts           []testbed.Host
+	begin, deadline time.Time
+	open            testbed.Closers // listeners and connections
+	served          sync.WaitGroup
+
+	mu     sync.Mutex
+	broken error // why the first flow failed before the deadline
+}
+
+// outcome is what became of a flow.
+type outcome struct {
+	late     time.Duration // by which it began too late
+	took     time.Duration // until the deadline if it is not finished
+	finished bool
+}
+
+// play begins each flow at its time. It returns when all have finished, or have failed, or at
+// the deadline, which is until after the first could begin. Outcomes are in the order of
+// flows. broken says why the first flow failed that did not miss the deadline. It is an error
+// if other bytes arrived than were sent.
+func play(ctx context.Context, s *testbed.Session, flows []workload.Flow, until time.Duration) (all []outcome, broken, err error) {
+	begin := time.Now()
+	p := &player{hosts: s.Hosts, begin: begin, deadline: begin.Add(until)}
+	defer p.stop()
+	if err := p.listen(); err != nil {
+		return nil, nil, err
+	}
+	defer context.AfterFunc(ctx, p.open.Close)()
+	ctx, cancel := context.WithDeadline(ctx, p.deadline)
+	defer cancel()
+	all = make([]outcome, len(flows))
+	errs := make([]error, len(flows))
+	var sent sync.WaitGroup
+	for i, f := range flows {
+		waitUntil(ctx, begin.Add(f.Start))
+		sent.Go(func() { all[i], errs[i] = p.send(ctx, f) })
+	}
+	sent.Wait()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, nil, ctx.Err()
+	}
+	return all, p.broken, errors.Join(errs...)
+}
+
+// waitUntil returns at t, or when ctx ends.
+func waitUntil(ctx context.Context, t time.Time) {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// stop resets the connections that are left, so that they no longer load the fabric.
+func (p *player) stop() {
+	p.open.Close()
+	p.served.Wait()
+}
+
+// at is where a host listens.
+func at(h testbed.Host) string { return net.JoinHostPort(h.Address, strconv.Itoa(port)) }
+
+func (p *player) listen() error {
+	for _, h := range p.hosts {
+		l, err := h.Listen("tcp", at(h))
+		if err != nil {
+			return err
+		}
+		p.open.Keep(l)
+		p.served.Go(func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				p.open.Keep(c)
+				p.served.Go(func() { serve(c) })
+			}
+		})
+	}
+	return nil
+}
+
+// serve reads until the sender has ended its side, and answers how many bytes there were.
+func serve(c net.Conn) {
+	defer c.Close()
+	n, err := io.Copy(io.Discard, c)
+	if err != nil {
+		return // the sender notices
+	}
+	c.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
+}
+
+// send plays one flow.
+func (p *player) send(ctx context.Context, f workload.Flow) (o outcome, err error) {
+	start := time.Now()
+	o.late = start.Sub(p.begin.Add(f.Start))
+	n, err := p.transfer(ctx, f)
+	o.took = time.Since(start)
+	switch {
+	case err == nil && n != f.Bytes:
+		return o, fmt.Errorf("host %d sent %d bytes to host %d, and %d arrived", f.Src, f.Bytes, f.Dst, n)
+	case err == nil:
+		o.finished = true
+		return o, nil
+	}
+	o.took = p.deadline.Sub(start)
+	if !errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.broken == nil {
+			p.broken = fmt.Errorf("a flow of %d bytes from host %d to host %d after %v: %w", f.Bytes, f.Src, f.Dst, time.Since(start).Round(time.Millisecond), err)
+		}
+	}
+	return o, nil
+}
+
+// transfer opens a connection, sends a flow's bytes, and returns how many arrived.
+func (p *player) transfer(ctx context.Context, f workload.Flow) (arrived int64, err error) {
+	c, err := p.hosts[f.Src].DialContext(ctx, "tcp", at(p.hosts[f.Dst]))
+	if err != nil {
+		return 0, err
+	}
+	p.open.Keep(c)
+	if err := c.SetDeadline(p.deadline); err != nil {
+		return 0, err
+	}
+	for left := f.Bytes; left > 0; {
+		n, err := c.Write(zeros[:min(left, int64(len(zeros)))])
+		if err != nil {
+			return 0, err
+		}
+		left -= int64(n)
+	}
+	if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		return 0, err
+	}
+	var answer [8]byte
+	if _, err := io.ReadFull(c, answer[:]); err != nil {
+		return 0, err
+	}
+	return int64(binary.BigEndian.Uint64(answer[:])), c.Close()
+}
+
+// zeros is what all flows send.
+var zeros [64 << 10]byte

@@ -1,0 +1,148 @@
+package fct
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/bench/sim/workload"
+)
+
+func TestIdeal_byHand(t *testing.T) {
+	const base = 400 * time.Microsecond
+	for _, c := range []struct {
+		bytes int64
+		mbit  float64
+		want  time.Duration
+	}{
+		{1, 10, base},
+		{2920, 10, base}, // two full packets, 3028 bytes: within the burst
+		{2921, 10, base},
+		{4380, 8, base + (4542-3200)*time.Microsecond}, // three of them, a byte each microsecond
+		{4381, 8, base + (4597-3200)*time.Microsecond}, // and a fourth with one byte
+		{1_460_000, 8, base + (1_514_000-3200)*time.Microsecond},
+		{1_460_000, 80, base + (1_514_000-3200)*100*time.Nanosecond},
+	} {
+		if got := ideal(c.bytes, c.mbit, base); got != c.want {
+			t.Errorf("%d bytes at %g Mbit/s: %v, want %v", c.bytes, c.mbit, got, c.want)
+		}
+	}
+}
+
+func TestHostsMbit_isTheSlowerHosts(t *testing.T) {
+	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=1,host-rate=20,h0.0.2-e0.0=5")
+	for _, f := range []workload.Flow{{Src: 0, Dst: 1}, {Src: 1, Dst: 0}} {
+		if got := hostsMbit(top, f, 10); got != 5 {
+			t.Errorf("%g Mbit/s from %d to %d", got, f.Src, f.Dst)
+		}
+	}
+	if got := hostsMbit(parse(t, "fat-tree:k=4"), workload.Flow{Src: 3, Dst: 9}, 10); got != 10 {
+		t.Errorf("%g Mbit/s without rates", got)
+	}
+}
+
+func TestInClass_boundsScale(t *testing.T) {
+	for _, c := range []struct {
+		bytes           int64
+		mice, elephants bool
+	}{{999, true, false}, {1000, false, false}, {100_000, false, false}, {100_001, false, true}} {
+		if inClass("mice", c.bytes, 0.01) != c.mice || inClass("elephants", c.bytes, 0.01) != c.elephants || !inClass("all", c.bytes, 0.01) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Two seeds by hand: 100 mice of 1 to 100 ms, and one elephant that is unfinished.
+func TestSummarise_byHand(t *testing.T) {
+	one := run{idle: 40}
+	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(100) {
+		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, finished: true})
+	}
+	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, finished: false})
+	two := run{idle: 60, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, finished: true}}}
+	for class, want := range map[string]Result{
+		// means of the two seeds: the median of two
+		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P99Ms: (99 + 200) / 2., SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
+		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P99Ms: 5000, SlowdownP50: 5, SlowdownP99: 5},
+		// The elephant's time is the longest, but its slowdown is not.
+		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P99Ms: (100 + 200) / 2., SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
+	} {
+		want.SizeClass, want.Scale, want.IdlePercent = class, 1, 50
+		got := Result{SizeClass: class, Scale: 1}
+		got.summarise([]run{one, two})
+		if math.Abs(got.MeanMs-want.MeanMs) > 1e-9 {
+			t.Errorf("%s: mean %v, want %v", class, got.MeanMs, want.MeanMs)
+		}
+		got.MeanMs = want.MeanMs
+		if got != want {
+			t.Errorf("%s:\n%+v, want\n%+v", class, got, want)
+		}
+	}
+	none := Result{SizeClass: "elephants", Scale: 1}
+	if none.summarise([]run{two}); none != (Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60}) {
+		t.Errorf("no elephants: %+v", none)
+	}
+}
+
+// The median of three seeds is one of them, whatever their order.
+func TestSummarise_isTheMedianSeed(t *testing.T) {
+	var runs []run
+	for _, ms := range []time.Duration{30, 10, 20} {
+		runs = append(runs, run{samples: []sample{{bytes: 1, took: ms * time.Millisecond, ideal: time.Millisecond, finished: true}}})
+	}
+	r := Result{SizeClass: "all", Scale: 1}
+	if r.summarise(runs); r.MeanMs != 20 || r.P99Ms != 20 || r.SlowdownP50 != 20 || r.Flows != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestDoubts_whatTheMachineSpoils(t *testing.T) {
+	var notes []string
+	b := &bench{Options: &Options{Note: func(s string) { notes = append(notes, s) }}, runs: map[cell][]run{
+		{0, 0}: {{idle: 50, late: time.Millisecond}, {idle: -1}},
+		{1, 0}: {{idle: 10, late: lateness}},
+	}}
+	if b.doubts(); len(notes) != 0 {
+		t.Errorf("%q", notes)
+	}
+	b.runs[cell{2, 0}] = []run{{idle: 9.9, late: time.Second}}
+	b.doubts()
+	if len(notes) != 2 || !strings.Contains(notes[0], "in 1 of 4 runs") || !strings.Contains(notes[1], "1s at most") {
+		t.Errorf("%q", notes)
+	}
+}
+
+func TestRows_whoBalances(t *testing.T) {
+	want := map[string]Where{"kernel-ecmp": Kernel, "kernel-mptcp": Kernel, "kernel-drb": Host, "host-auto": Host, "gateway-presto": Host, "drb": Host, "ecmp": Host}
+	for _, r := range Rows() {
+		if w, ok := want[r.Name]; ok && w != r.Where {
+			t.Errorf("%s: %s", r.Name, r.Where)
+		}
+		if (r.Where == Switch) != (r.Balance != "") {
+			t.Errorf("%+v", r)
+		}
+		delete(want, r.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("no rows %v", want)
+	}
+	if r := switchRow("drill"); r.Name != "switch-drill" || r.Where != Switch || r.Balance != "drill" || r.Hosts.Name != "kernel-ecmp" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := Select(DefaultRows); err != nil {
+		t.Error(err)
+	}
+	if _, err := Select([]string{"drb", "best"}); err == nil {
+		t.Error("no error of an unknown row")
+	}
+}
+
+func TestOrder_alternates(t *testing.T) {
+	b := &bench{Options: &Options{Rows: make([]Row, 3)}}
+	if a, z := b.order(0), b.order(1); !slices.Equal(a, []int{0, 1, 2}) || !slices.Equal(z, []int{2, 1, 0}) {
+		t.Errorf("%v, %v", a, z)
+	}
+}

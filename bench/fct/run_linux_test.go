@@ -1,0 +1,96 @@
+package fct
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"weft/bench/sim/workload"
+	"weft/bench/testbed"
+)
+
+// No flow is faster than ideal says, however busy the machine is: the links are those that it
+// is about.
+func TestIdeal_isTheLeastInALab(t *testing.T) {
+	needsLab(t)
+	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=1")
+	bed, err := testbed.InNamespaces(t.Context(), "fctideal", testbed.Config{Topology: top, RateMbit: 5, Seed: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, err := bed.Start(t.Context(), plainHosts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, bytes := range []int64{5_000, 40_000} {
+		least := time.Hour
+		for range 5 {
+			all, broken, err := play(t.Context(), s, []workload.Flow{{Dst: 1, Bytes: bytes}}, time.Minute)
+			if err != nil || broken != nil || !all[0].finished {
+				t.Fatal(all, broken, err)
+			}
+			least = min(least, all[0].took)
+		}
+		t.Logf("%d bytes take %v at least, ideal %v and two round trips", bytes, least, ideal(bytes, 5, 0))
+		if least < ideal(bytes, 5, 0) {
+			t.Errorf("%d bytes took %v, the ideal without round trips is %v", bytes, least, ideal(bytes, 5, 0))
+		}
+	}
+}
+
+func needsLab(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: builds a lab of network namespaces")
+	}
+	if err := testbed.CanUseNamespaces(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// Flows of three kinds of rows cross a lab. No figure of a busy machine is asserted, but
+// nothing is faster than a flow alone.
+func TestRun_inALab(t *testing.T) {
+	needsLab(t)
+	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=2")
+	rows, err := Select([]string{"kernel-ecmp", "kernel-drb", "drb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := 0
+	o := Options{Topology: top, RateMbit: 10, Rows: rows, Workload: "websearch_dctcp", Scale: 0.02, Traffic: "random",
+		Loads: []float64{0.3}, Seed: 1, Seeds: 1, Duration: 500 * time.Millisecond, Drain: time.Minute, Machine: "this",
+		Open: func(ctx context.Context, balance string) (testbed.Testbed, error) {
+			opened++
+			return testbed.InNamespaces(ctx, "fcttest"+balance, testbed.Config{Topology: top, RateMbit: 10, Seed: 1}, nil)
+		},
+		Note: func(s string) { t.Log(s) },
+	}
+	results, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != len(rows)*len(sizeClasses) || opened != 1 {
+		t.Fatalf("%d results on %d labs", len(results), opened)
+	}
+	flows := results[0].Flows
+	for i, r := range results {
+		t.Logf("%+v", r)
+		if r.Policy != rows[i/3].Name || r.Where != rows[i/3].Where || r.SizeClass != sizeClasses[i%3] || r.Machine != "this" {
+			t.Errorf("%+v", r)
+		}
+		if r.SizeClass == "all" && (r.Flows != flows || flows == 0 || r.Unfinished != 0) {
+			t.Errorf("%s: %d flows, %d unfinished; the first row has %d", r.Policy, r.Flows, r.Unfinished, flows)
+		}
+		if r.Flows > 0 && (r.SlowdownP50 < 0.5 || r.SlowdownP99 < r.SlowdownP50 || r.P99Ms <= 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
