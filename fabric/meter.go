@@ -32,8 +32,10 @@ type MeterPort struct {
 	// burst): only further bytes wait. 0 for a real link.
 	BurstBytes int
 
-	// ECNBytes is the length of the queue from which packets that are capable of ECN are
-	// marked, on their outermost header. 0: no packet is marked.
+	// ECN is the length of the queue from which packets that are capable of ECN are marked,
+	// on their outermost header. If it is less than a packet, all that wait behind another
+	// are. Zero: no packet is marked. ECNBytes is the same in bytes; give one of the two.
+	ECN      QueueLength
 	ECNBytes int
 
 	Tau     time.Duration // time constant of the discounting rate estimator (CONGA §3.2), at least 16 ns; 0 is DefaultTau(RateBits)
@@ -48,6 +50,7 @@ type PortMeter struct {
 	RateBits float64 `json:"rate_bits"` // that the virtual queue drains at
 	Length   uint64  `json:"length"`    // bytes in the virtual queue now
 	Max      uint64  `json:"max"`       // bytes in it at most
+	ECNBytes uint64  `json:"ecn_bytes"` // of queue above which packets are marked; 0: none is
 	DRE      uint8   `json:"dre"`       // the metric of CONGA: the load in eighths, rounded down, at most 7
 	Load     float64 `json:"load"`      // over the last tau, as a share of the rate
 	Packets  uint64  `json:"packets"`
@@ -116,6 +119,18 @@ func (p MeterPort) complete() (MeterPort, error) {
 	}
 	if p.QCMUnit == 0 {
 		p.QCMUnit = encap.QCMUnit
+	}
+	if err := p.ECN.Check(); err != nil {
+		return p, fmt.Errorf("ECN %w", err)
+	}
+	if p.ECN != (QueueLength{}) {
+		if p.ECNBytes != 0 {
+			return p, fmt.Errorf("ECN is %v and ECNBytes is %d; give one", p.ECN, p.ECNBytes)
+		}
+		if n := p.ECN.At(p.RateBits); n > p.QueueBytes {
+			return p, fmt.Errorf("ECN is %v, %d bytes at %g bit/s, must be at most the queue's %d: nothing would be marked above", p.ECN, n, p.RateBits, p.QueueBytes)
+		}
+		p.ECN, p.ECNBytes = QueueLength{}, p.ECN.At(p.RateBits)
 	}
 	switch {
 	case p.QueueBytes < 0 || p.QueueBytes > maxMeterQueue/2:

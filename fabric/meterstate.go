@@ -107,8 +107,12 @@ func (s *meterState) metric() uint8 {
 func (s meterState) at(now uint64) PortMeter {
 	s.drain(now)
 	s.decay(now)
+	ecn := s.ECN
+	if ecn == math.MaxUint64 {
+		ecn = 0
+	}
 	return PortMeter{
-		RateBits: float64(s.Rate) * 8, Length: s.queued(), Max: s.Max, DRE: s.metric(),
+		RateBits: float64(s.Rate) * 8, Length: s.queued(), Max: s.Max, ECNBytes: ecn, DRE: s.metric(),
 		Load:    float64(s.Register) / float64(s.Target),
 		Packets: s.Packets, Bytes: s.Bytes, Marks: s.Marks, Samples: s.Samples, Raised: s.Raised, Overflow: s.Overflow,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/encap"
+	"weft/fabric"
 	"weft/lab"
 )
 
@@ -39,6 +40,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 	var what labFabric
 	var carrier string
 	var meter lab.Meter
+	var ecn fabric.QueueLength
 	var metered bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -62,6 +64,10 @@ func newLabUpCmd(name *string) *cobra.Command {
 			default:
 				cfg.SRv6 = c == encap.CarrierSRv6
 			}
+			if err := ecn.Check(); err != nil {
+				return fmt.Errorf("--ecn: %w", err)
+			}
+			meter.ECNBytes = ecn.At(cfg.RateMbit * 1e6)
 			if metered || meter.ECNBytes != 0 {
 				cfg.Meter = &meter
 			}
@@ -110,7 +116,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 	flags.IntVar(&cfg.BurstBytes, "burst", 3200, "token bucket of every port, bytes")
 	flags.StringVar(&carrier, "encap", encap.CarrierIPIP.String(), "what packets may have their path in: ipip, or srv6 as well")
 	flags.BoolVar(&metered, "meter", false, "meter the switches' queues: weft lab status prints them, probes and CONGA's marks carry them")
-	flags.IntVar(&meter.ECNBytes, "ecn", 0, "queue of a port of --rate from which on packets are marked, `bytes`, of others in proportion (0: none is); meters, too")
+	flags.TextVar(&ecn, "ecn", fabric.QueueLength{}, "queue from which on packets are marked, `bytes` of a port of --rate, of others in proportion, or a time, such as 12ms (0: none is); meters, too")
 	flags.BoolVar(&cfg.BFD, "bfd", false, "with BGP, switches watch their links by BFD, too")
 	flags.IntVar(&cfg.MTU, "mtu", 1500, "MTU of every link, bytes")
 	flags.IntVar(&cfg.GSOMaxBytes, "gso-max", 0, "largest super-segment of the hosts' kernels, bytes (0: the kernel's)")

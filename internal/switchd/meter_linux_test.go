@@ -12,7 +12,7 @@ import (
 // crash has left, and begins anew.
 func TestRun_meters(t *testing.T) {
 	l := upLab(t, "m", "fat-tree:k=2", "e0.0", "a0.1", "h0.0.2")
-	const config = "topology: fat-tree:k=2\nmeter: {enabled: true, ecn_bytes: 30000}\n"
+	const config = "topology: fat-tree:k=2\nmeter: {enabled: true, ecn: 12ms}\n"
 	send := func() {
 		err := l.Do(l.id("h0.0.2"), func() error { // refused by the switch, which says so by its port
 			c, err := net.Dial("udp4", "10.0.0.1:9")
@@ -35,7 +35,7 @@ func TestRun_meters(t *testing.T) {
 		}
 		send()
 		l.within("a packet is metered", func() bool { return p.status().Meters[0].Packets > 0 })
-		if m := p.status().Meters[0]; m.Port != "p0" || m.RateBits != 20e6 {
+		if m := p.status().Meters[0]; m.Port != "p0" || m.RateBits != 20e6 || m.ECNBytes != 30_000 {
 			t.Errorf("%+v", m)
 		}
 		p.cmd.Process.Kill()
