@@ -38,6 +38,9 @@ type MeterPort struct {
 	ECN      QueueLength
 	ECNBytes int
 
+	// RED marks or drops packets by the average of the queue. Give it or ECN, not both.
+	RED RED
+
 	Tau     time.Duration // time constant of the discounting rate estimator (CONGA §3.2), at least 16 ns; 0 is DefaultTau(RateBits)
 	QCMUnit int           // bytes of queue that count as 1 in a sample's metric; 0 is encap.QCMUnit
 }
@@ -60,6 +63,7 @@ type PortMeter struct {
 	Raised   uint64  `json:"raised"`   // CONGA's marks whose metric was raised
 	Overflow uint64  `json:"overflow"` // packets that the virtual queue had no room for
 	Drops    uint64  `json:"drops"`    // packets that the real queue dropped, modulo 2³²
+	RED      PortRED `json:"red,omitzero"`
 }
 
 // DefaultTau returns the time of 133 full packets at a rate in bit/s, at least 160 µs and
@@ -132,7 +136,13 @@ func (p MeterPort) complete() (MeterPort, error) {
 		}
 		p.ECN, p.ECNBytes = QueueLength{}, p.ECN.At(p.RateBits)
 	}
+	var err error
+	if p.RED, err = p.RED.complete(p.RateBits, p.QueueBytes); err != nil {
+		return p, err
+	}
 	switch {
+	case p.RED != (RED{}) && p.ECNBytes != 0:
+		return p, errors.New("both ECN and RED are given, and both mark; leave one out")
 	case p.QueueBytes < 0 || p.QueueBytes > maxMeterQueue/2:
 		return p, fmt.Errorf("QueueBytes is %d, must be from 0 to %d", p.QueueBytes, maxMeterQueue/2)
 	case p.BurstBytes < 0 || p.BurstBytes > maxMeterQueue/2:

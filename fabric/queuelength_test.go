@@ -14,7 +14,7 @@ func TestQueueLength(t *testing.T) {
 	}{
 		"0":     {QueueLength{}, 0, 0},
 		"30000": {QueueLength{Bytes: 30000}, 30000, 30000},
-		"65us":  {QueueLength{Time: 65 * time.Microsecond}, 163, 81_250},
+		"80us":  {QueueLength{Time: 80 * time.Microsecond}, 200, 100_000},
 		"1ns":   {QueueLength{Time: 1}, 1, 1},
 	} {
 		var got QueueLength

@@ -19,6 +19,22 @@ func printMeters(w io.Writer, meters []fabric.PortMeter) error {
 	for _, m := range meters {
 		fmt.Fprintf(t, "%s\t%g\t%d\t%d\t%.0f %%\t%d\t%s\t%d\t%d\t%d\n", m.Port, m.RateBits/1e6, m.Length, m.Max, m.Load*100, m.DRE, above(m.ECNBytes), m.Marks, m.Samples, m.Drops)
 	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printRED(w, meters)
+}
+
+// printRED prints what RED has done at the ports that have it; nothing if none has.
+func printRED(w io.Writer, meters []fabric.PortMeter) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := "\nRED\taverage bytes\tmin\tmax\tmarked\tdropped early\tfor certain\n"
+	for _, m := range meters {
+		if r := m.RED; r.Max != 0 {
+			fmt.Fprintf(t, "%s%s\t%d\t%d\t%d\t%d\t%d\t%d\n", head, m.Port, r.Average, r.Min, r.Max, m.Marks, r.EarlyDrops, r.ForcedDrops)
+			head = ""
+		}
+	}
 	return t.Flush()
 }
 
