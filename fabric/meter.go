@@ -11,6 +11,11 @@ import (
 // MeterConfig says which ports of a switch are metered, and how.
 type MeterConfig struct {
 	Ports []MeterPort // 1 to 1,024
+
+	// Extensions run behind the meter, in this order, for each packet that leaves a port; at
+	// most 8. One that cannot be loaded is left out (Meter.Extensions). They run until the
+	// Meter is closed, and in all processes that inherit it.
+	Extensions []Extension
 }
 
 // MeterPort is a port with a virtual queue: a leaky bucket that is filled by what
@@ -84,6 +89,9 @@ const (
 func (c MeterConfig) complete() (MeterConfig, error) {
 	if len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts {
 		return c, fmt.Errorf("Ports has %d ports, must have 1 to %d", len(c.Ports), maxMeterPorts)
+	}
+	if err := CheckExtensions(c.Extensions); err != nil {
+		return c, err
 	}
 	ports := make([]MeterPort, len(c.Ports))
 	seen := make(map[string]bool)

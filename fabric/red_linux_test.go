@@ -57,6 +57,11 @@ func TestRED_programLikeGo(t *testing.T) {
 					s.RED.Average = rng.Uint64N(150_000 << redFraction)
 					r.put(t, s)
 				}
+				if rng.IntN(50) == 0 { // long ago
+					s := r.state(t)
+					s.Last -= min(s.Last, rng.Uint64N(1e11))
+					r.put(t, s)
+				}
 				if rng.IntN(100) == 0 {
 					time.Sleep(time.Duration(rng.IntN(5_000_000)))
 				}

@@ -6,7 +6,8 @@
 //   marks CE above a threshold, on the outermost header, or marks and drops by the
 //   average (RED, thesis §5.3.1),
 //   writes into CONGA's marks, its estimate of the load (§3.2; weft/conga.Mark),
-//   keeps for whoever reads the map.
+//   keeps for whoever reads the map,
+//   tells to the user's extensions (weft_extension.h).
 //
 // Runs at tc egress of Ethernet ports, after decapsulation and routing and
 // before the port's own queue. Headers are read and written by helpers alone:
@@ -16,6 +17,7 @@
 #include "ipv6.h"
 #include "metered.h"
 #include "red.h"
+#include "weft_extension.h"
 
 #define SAMPLE_PORT bpf_htons(9337)
 #define SAMPLE_MAGIC bpf_htonl(0x77666c73)
@@ -59,6 +61,7 @@ struct {
 /* What the meter finds. */
 struct found {
 	__u64 length;
+	__u64 average; /* bytes */
 	__u32 metric;
 	int mark, drop;
 };
@@ -146,6 +149,7 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
 	f->mark = f->length > m->ecn;
 	if (m->red.weight) {
 		early(m, p, f);
+		f->average = m->red.average >> RED_FRACTION;
 		if (f->drop) {
 			bpf_spin_unlock(&m->lock);
 			return;
@@ -259,6 +263,12 @@ SEC("tc") int weft_meter(struct __sk_buff *skb)
 	}
 	if (f.mark && p.ecn && p.ecn != CE && set_ce(skb))
 		__sync_fetch_and_add(&m->marks, 1);
+	skb->cb[WEFT_QUEUE] = f.length;
+	skb->cb[WEFT_AVERAGE] = f.average;
+	skb->cb[WEFT_RATE] = m->rate / (1000 / 8);
+	skb->cb[WEFT_MARKED] = f.mark;
+	skb->cb[WEFT_NUMBER] = 0;
+	bpf_tail_call(skb, &weft_extensions, 0);
 	return TC_ACT_UNSPEC;
 }
 

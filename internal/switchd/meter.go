@@ -102,5 +102,6 @@ func (f *File) meter(c Config) (m fabric.MeterConfig, err error) {
 		}
 		m.Ports = append(m.Ports, p)
 	}
+	m.Extensions = f.extensions()
 	return m, nil
 }
