@@ -11,6 +11,11 @@ import (
 // MeterConfig says which ports of a switch are metered, and how.
 type MeterConfig struct {
 	Ports []MeterPort // 1 to 1,024
+
+	// Extensions run behind the meter, in this order, for each packet that leaves a port; at
+	// most 8. One that cannot be loaded is left out (Meter.Extensions). They run until the
+	// Meter is closed, and in all processes that inherit it.
+	Extensions []Extension
 }
 
 // MeterPort is a port with a virtual queue: a leaky bucket that is filled by what
@@ -32,9 +37,14 @@ type MeterPort struct {
 	// burst): only further bytes wait. 0 for a real link.
 	BurstBytes int
 
-	// ECNBytes is the length of the queue from which packets that are capable of ECN are
-	// marked, on their outermost header. 0: no packet is marked.
+	// ECN is the length of the queue from which packets that are capable of ECN are marked,
+	// on their outermost header. If it is less than a packet, all that wait behind another
+	// are. Zero: no packet is marked. ECNBytes is the same in bytes; give one of the two.
+	ECN      QueueLength
 	ECNBytes int
+
+	// RED marks or drops packets by the average of the queue. Give it or ECN, not both.
+	RED RED
 
 	Tau     time.Duration // time constant of the discounting rate estimator (CONGA §3.2), at least 16 ns; 0 is DefaultTau(RateBits)
 	QCMUnit int           // bytes of queue that count as 1 in a sample's metric; 0 is encap.QCMUnit
@@ -48,6 +58,7 @@ type PortMeter struct {
 	RateBits float64 `json:"rate_bits"` // that the virtual queue drains at
 	Length   uint64  `json:"length"`    // bytes in the virtual queue now
 	Max      uint64  `json:"max"`       // bytes in it at most
+	ECNBytes uint64  `json:"ecn_bytes"` // of queue above which packets are marked; 0: none is
 	DRE      uint8   `json:"dre"`       // the metric of CONGA: the load in eighths, rounded down, at most 7
 	Load     float64 `json:"load"`      // over the last tau, as a share of the rate
 	Packets  uint64  `json:"packets"`
@@ -57,6 +68,7 @@ type PortMeter struct {
 	Raised   uint64  `json:"raised"`   // CONGA's marks whose metric was raised
 	Overflow uint64  `json:"overflow"` // packets that the virtual queue had no room for
 	Drops    uint64  `json:"drops"`    // packets that the real queue dropped, modulo 2³²
+	RED      PortRED `json:"red,omitzero"`
 }
 
 // DefaultTau returns the time of 133 full packets at a rate in bit/s, at least 160 µs and
@@ -77,6 +89,9 @@ const (
 func (c MeterConfig) complete() (MeterConfig, error) {
 	if len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts {
 		return c, fmt.Errorf("Ports has %d ports, must have 1 to %d", len(c.Ports), maxMeterPorts)
+	}
+	if err := CheckExtensions(c.Extensions); err != nil {
+		return c, err
 	}
 	ports := make([]MeterPort, len(c.Ports))
 	seen := make(map[string]bool)
@@ -117,7 +132,25 @@ func (p MeterPort) complete() (MeterPort, error) {
 	if p.QCMUnit == 0 {
 		p.QCMUnit = encap.QCMUnit
 	}
+	if err := p.ECN.Check(); err != nil {
+		return p, fmt.Errorf("ECN %w", err)
+	}
+	if p.ECN != (QueueLength{}) {
+		if p.ECNBytes != 0 {
+			return p, fmt.Errorf("ECN is %v and ECNBytes is %d; give one", p.ECN, p.ECNBytes)
+		}
+		if n := p.ECN.At(p.RateBits); n > p.QueueBytes {
+			return p, fmt.Errorf("ECN is %v, %d bytes at %g bit/s, must be at most the queue's %d: nothing would be marked above", p.ECN, n, p.RateBits, p.QueueBytes)
+		}
+		p.ECN, p.ECNBytes = QueueLength{}, p.ECN.At(p.RateBits)
+	}
+	var err error
+	if p.RED, err = p.RED.complete(p.RateBits, p.QueueBytes); err != nil {
+		return p, err
+	}
 	switch {
+	case p.RED != (RED{}) && p.ECNBytes != 0:
+		return p, errors.New("both ECN and RED are given, and both mark; leave one out")
 	case p.QueueBytes < 0 || p.QueueBytes > maxMeterQueue/2:
 		return p, fmt.Errorf("QueueBytes is %d, must be from 0 to %d", p.QueueBytes, maxMeterQueue/2)
 	case p.BurstBytes < 0 || p.BurstBytes > maxMeterQueue/2:

@@ -16,8 +16,9 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	meterMapMeters     = "meters"
-	meterProgWeftMeter = "weft_meter"
+	meterMapMeters         = "meters"
+	meterMapWeftExtensions = "weft_extensions"
+	meterProgWeftMeter     = "weft_meter"
 )
 
 // loadMeter returns the embedded CollectionSpec for meter.
@@ -69,7 +70,8 @@ type meterProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type meterMapSpecs struct {
-	Meters *ebpf.MapSpec `ebpf:"meters"`
+	Meters         *ebpf.MapSpec `ebpf:"meters"`
+	WeftExtensions *ebpf.MapSpec `ebpf:"weft_extensions"`
 }
 
 // meterVariableSpecs contains global variables before they are loaded into the kernel.
@@ -98,12 +100,14 @@ func (o *meterObjects) Close() error {
 //
 // It can be passed to loadMeterObjects or ebpf.CollectionSpec.LoadAndAssign.
 type meterMaps struct {
-	Meters *ebpf.Map `ebpf:"meters"`
+	Meters         *ebpf.Map `ebpf:"meters"`
+	WeftExtensions *ebpf.Map `ebpf:"weft_extensions"`
 }
 
 func (m *meterMaps) Close() error {
 	return _MeterClose(
 		m.Meters,
+		m.WeftExtensions,
 	)
 }
 

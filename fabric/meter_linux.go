@@ -5,6 +5,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,6 +26,8 @@ type Meter struct {
 	states *ebpf.Map
 	at     *kernel.PortProgram // whose map states is
 	links  []netlink.Link      // of the ports, as Repair has found them
+
+	extensions []ExtensionStatus
 }
 
 type meteredPort struct {
@@ -76,16 +79,18 @@ func (m *Meter) attach(cfg MeterConfig) error {
 	}
 	spec.Maps[meterMapMeters].MaxEntries = uint32(len(links))
 	var objects struct {
-		Prog   *ebpf.Program `ebpf:"weft_meter"`
-		Meters *ebpf.Map     `ebpf:"meters"`
+		Prog       *ebpf.Program `ebpf:"weft_meter"`
+		Meters     *ebpf.Map     `ebpf:"meters"`
+		Extensions *ebpf.Map     `ebpf:"weft_extensions"`
 	}
 	if err := kernel.Load(spec, &objects, meterNeeds); err != nil {
 		return err
 	}
 	m.states = objects.Meters
-	if m.at, err = kernel.OpenPortProgram(kernel.MeterFilter, objects.Prog, map[string]*ebpf.Map{meterMapMeters: m.states}); err != nil {
+	if m.at, err = kernel.OpenPortProgram(kernel.MeterFilter, objects.Prog, map[string]*ebpf.Map{meterMapMeters: m.states, meterMapWeftExtensions: objects.Extensions}); err != nil {
 		return err
 	}
+	m.extensions = loadExtensions(cfg.Extensions, objects.Extensions)
 	for i, p := range cfg.Ports {
 		state := p.state()
 		if err := m.states.Put(uint32(links[i].Attrs().Index), &state); err != nil {
@@ -151,7 +156,12 @@ func (m *Meter) Descriptors() (string, error) {
 	return strings.Join(words, " "), err
 }
 
-// Close lets go of the meter, which stays attached: see DetachMeter.
+// Extensions says of each extension of the configuration whether it runs. Of an inherited
+// meter it returns none.
+func (m *Meter) Extensions() []ExtensionStatus { return slices.Clone(m.extensions) }
+
+// Close lets go of the meter, which stays attached: see DetachMeter. Its extensions end if
+// no other process has the meter.
 func (m *Meter) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

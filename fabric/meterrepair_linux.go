@@ -67,7 +67,7 @@ func (m *Meter) move(p *meteredPort, index int) error {
 	if err := m.states.LookupWithFlags(uint32(p.index), &s, ebpf.LookupLock); err != nil {
 		return err
 	}
-	s = meterState{Unit: s.Unit, Rate: s.Rate, Burst: s.Burst, Room: s.Room, Full: s.Full, ECN: s.ECN, Tick: s.Tick, Target: s.Target}
+	s = s.configured()
 	if err := m.states.Delete(uint32(p.index)); err != nil {
 		return err
 	}

@@ -33,6 +33,14 @@ type meterState struct {
 	Register  uint64 // bytes/dreScale
 
 	Max, Packets, Bytes, Marks, Samples, Raised, Overflow uint64
+
+	RED redState
+}
+
+// configured returns the state before the first packet.
+func (s meterState) configured() meterState {
+	return meterState{Unit: s.Unit, Rate: s.Rate, Burst: s.Burst, Room: s.Room, Full: s.Full, ECN: s.ECN,
+		Tick: s.Tick, Target: s.Target, RED: s.RED.configured()}
 }
 
 func (p MeterPort) state() meterState {
@@ -43,6 +51,7 @@ func (p MeterPort) state() meterState {
 		Full: room*nanosPerSecond/rate + 1, ECN: math.MaxUint64,
 		Tick:   uint64(p.Tau) / dreTicks,
 		Target: max(1, uint64(float64(rate)*p.Tau.Seconds()*dreScale)),
+		RED:    p.RED.state(rate),
 	}
 	if p.ECNBytes > 0 {
 		s.ECN = uint64(p.ECNBytes)
@@ -77,6 +86,17 @@ func (s *meterState) queued() uint64 {
 	return s.Length - min(s.Length, s.Burst)
 }
 
+// idle returns for how many ns the queue has been empty at the time now. Call it before
+// drain.
+func (s *meterState) idle(now uint64) uint64 {
+	elapsed := now - s.Last
+	busy := s.queued() * nanosPerSecond / s.Rate
+	if int64(elapsed) <= 0 || elapsed <= busy {
+		return 0
+	}
+	return elapsed - busy
+}
+
 // decay is the estimator's X ← X·(1-α) of every tick that has passed (CONGA §3.2),
 // by squaring.
 func (s *meterState) decay(now uint64) {
@@ -105,11 +125,19 @@ func (s *meterState) metric() uint8 {
 
 // at returns the port's meter at a time in ns of the monotonic clock.
 func (s meterState) at(now uint64) PortMeter {
+	if s.RED.Weight != 0 {
+		s.RED.rest(s.idle(now))
+	}
 	s.drain(now)
 	s.decay(now)
+	ecn := s.ECN
+	if ecn == math.MaxUint64 {
+		ecn = 0
+	}
 	return PortMeter{
-		RateBits: float64(s.Rate) * 8, Length: s.queued(), Max: s.Max, DRE: s.metric(),
+		RateBits: float64(s.Rate) * 8, Length: s.queued(), Max: s.Max, ECNBytes: ecn, DRE: s.metric(),
 		Load:    float64(s.Register) / float64(s.Target),
 		Packets: s.Packets, Bytes: s.Bytes, Marks: s.Marks, Samples: s.Samples, Raised: s.Raised, Overflow: s.Overflow,
+		RED: s.RED.at(),
 	}
 }

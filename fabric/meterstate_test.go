@@ -13,6 +13,11 @@ import (
 // enter is what the program does with a packet of so many segments.
 func (s *meterState) enter(now, wire, segments uint64) {
 	s.drain(now)
+	s.fill(now, wire, segments)
+}
+
+// fill is enter's part behind the decision of RED.
+func (s *meterState) fill(now, wire, segments uint64) {
 	one := wire
 	if segments > 1 {
 		one = wire/segments + 1

@@ -14,6 +14,8 @@ type Meter struct {
 	// packet is marked.
 	ECNBytes int `json:"ecn_bytes,omitempty"`
 
+	RED fabric.RED `json:"red,omitzero"` // see MeterPort; the zero value is none
+
 	Tau     time.Duration `json:"tau,omitempty"`      // see MeterPort; 0: by the port's rate
 	QCMUnit int           `json:"qcm_unit,omitempty"` // bytes; 0 is encap.QCMUnit
 }
@@ -23,7 +25,7 @@ func (m Meter) port(c Config, name string, mbit float64) fabric.MeterPort {
 	queue := c.queueBytes(mbit)
 	return fabric.MeterPort{
 		Name: name, RateBits: mbit * 1e6, QueueBytes: queue, BurstBytes: c.BurstBytes,
-		ECNBytes: min(queue, int(float64(m.ECNBytes)*mbit/c.RateMbit)), Tau: m.Tau, QCMUnit: m.QCMUnit,
+		ECNBytes: min(queue, int(float64(m.ECNBytes)*mbit/c.RateMbit)), RED: m.RED, Tau: m.Tau, QCMUnit: m.QCMUnit,
 	}
 }
 

@@ -156,6 +156,10 @@ type Options struct {
 	// Expiry is how long a sample is used, from MinExpiry to MaxExpiry; 0 means that it
 	// follows the measured round trip (Luopan §5).
 	Expiry time.Duration
+	// SamplesOnly has a policy that samples go by the paper's rule (Luopan §3.2): flowcells
+	// follow the least congested sample alone, what was sent since does not count, and
+	// without a sample they take random paths.
+	SamplesOnly bool
 	// LinkRateBits is the rate of the links between switches in bit/s, from
 	// MinLinkRateBits to MaxLinkRateBits; 0 means 10e9, and for auto that nobody knows.
 	// auto and policies that go by what they have sent need it. It counts only where the

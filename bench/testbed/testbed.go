@@ -223,7 +223,11 @@ func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 
 // Links returns the links that a simulated fabric has.
 func (c *Config) Links() simnet.Config {
-	return simnet.Config{RateBits: int64(c.RateMbit * 1e6), Seed: c.Seed, Meter: (*simnet.Meter)(c.Meter)}
+	links := simnet.Config{RateBits: int64(c.RateMbit * 1e6), Seed: c.Seed}
+	if m := c.Meter; m != nil { // simnet has no RED
+		links.Meter = &simnet.Meter{ECNBytes: m.ECNBytes, Tau: m.Tau, QCMUnit: m.QCMUnit}
+	}
+	return links
 }
 
 // Count adds up what weft hosts have counted; Links is left to the caller.

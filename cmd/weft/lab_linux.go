@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/encap"
+	"weft/fabric"
 	"weft/lab"
 )
 
@@ -39,6 +40,8 @@ func newLabUpCmd(name *string) *cobra.Command {
 	var what labFabric
 	var carrier string
 	var meter lab.Meter
+	var ecn fabric.QueueLength
+	var red, redAction string
 	var metered bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -62,7 +65,14 @@ func newLabUpCmd(name *string) *cobra.Command {
 			default:
 				cfg.SRv6 = c == encap.CarrierSRv6
 			}
-			if metered || meter.ECNBytes != 0 {
+			if err := ecn.Check(); err != nil {
+				return fmt.Errorf("--ecn: %w", err)
+			}
+			meter.ECNBytes = ecn.At(cfg.RateMbit * 1e6)
+			if meter.RED, err = parseRED(red, redAction); err != nil {
+				return err
+			}
+			if metered || meter.ECNBytes != 0 || meter.RED != (fabric.RED{}) {
 				cfg.Meter = &meter
 			}
 			cfg.Name = *name
@@ -110,7 +120,9 @@ func newLabUpCmd(name *string) *cobra.Command {
 	flags.IntVar(&cfg.BurstBytes, "burst", 3200, "token bucket of every port, bytes")
 	flags.StringVar(&carrier, "encap", encap.CarrierIPIP.String(), "what packets may have their path in: ipip, or srv6 as well")
 	flags.BoolVar(&metered, "meter", false, "meter the switches' queues: weft lab status prints them, probes and CONGA's marks carry them")
-	flags.IntVar(&meter.ECNBytes, "ecn", 0, "queue of a port of --rate from which on packets are marked, `bytes`, of others in proportion (0: none is); meters, too")
+	flags.TextVar(&ecn, "ecn", fabric.QueueLength{}, "queue from which on packets are marked, `bytes` of a port of --rate, of others in proportion, or a time, such as 12ms (0: none is); meters, too")
+	flags.StringVar(&red, "red", "", "Random Early Detection at all switches, `MIN,MAX[,MAX_P]` of the average queue, bytes or times, such as 4ms,12ms,0.1; meters, too")
+	flags.StringVar(&redAction, "red-action", "drop", "what RED does: drop, or mark, which drops only packets that are not capable of ECN")
 	flags.BoolVar(&cfg.BFD, "bfd", false, "with BGP, switches watch their links by BFD, too")
 	flags.IntVar(&cfg.MTU, "mtu", 1500, "MTU of every link, bytes")
 	flags.IntVar(&cfg.GSOMaxBytes, "gso-max", 0, "largest super-segment of the hosts' kernels, bytes (0: the kernel's)")

@@ -15,9 +15,33 @@ func printMeters(w io.Writer, meters []fabric.PortMeter) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\nmetered\tMbit/s\tqueue bytes\tmax\tload\tDRE\tmarked\tsamples\tdropped")
+	fmt.Fprintln(t, "\nmetered\tMbit/s\tqueue bytes\tmax\tload\tDRE\tmarks above\tmarked\tsamples\tdropped")
 	for _, m := range meters {
-		fmt.Fprintf(t, "%s\t%g\t%d\t%d\t%.0f %%\t%d\t%d\t%d\t%d\n", m.Port, m.RateBits/1e6, m.Length, m.Max, m.Load*100, m.DRE, m.Marks, m.Samples, m.Drops)
+		fmt.Fprintf(t, "%s\t%g\t%d\t%d\t%.0f %%\t%d\t%s\t%d\t%d\t%d\n", m.Port, m.RateBits/1e6, m.Length, m.Max, m.Load*100, m.DRE, above(m.ECNBytes), m.Marks, m.Samples, m.Drops)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printRED(w, meters)
+}
+
+// printRED prints what RED has done at the ports that have it; nothing if none has.
+func printRED(w io.Writer, meters []fabric.PortMeter) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := "\nRED\taverage bytes\tmin\tmax\tmarked\tdropped early\tfor certain\n"
+	for _, m := range meters {
+		if r := m.RED; r.Max != 0 {
+			fmt.Fprintf(t, "%s%s\t%d\t%d\t%d\t%d\t%d\t%d\n", head, m.Port, r.Average, r.Min, r.Max, m.Marks, r.EarlyDrops, r.ForcedDrops)
+			head = ""
+		}
 	}
 	return t.Flush()
+}
+
+// above is the length of a queue above which packets are marked.
+func above(bytes uint64) string {
+	if bytes == 0 {
+		return "-"
+	}
+	return fmt.Sprint(bytes)
 }

@@ -97,6 +97,13 @@ func printSwitchStatus(w io.Writer, text []byte) error {
 	if s.MeterError != "" {
 		fmt.Fprintf(w, "\nthe meters cannot be read: %s\n", s.MeterError)
 	}
+	for _, e := range s.Extensions {
+		if e.Error != "" {
+			fmt.Fprintf(w, "\nextension %s is left out: %s\n", e.Extension, e.Error)
+		} else {
+			fmt.Fprintf(w, "\nextension %s: runs\n", e.Extension)
+		}
+	}
 	if err := printMeters(w, s.Meters); err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@
 // finds it
 //
 //   adds to probes of a path's congestion (Luopan §3.1; weft/encap.Sample),
-//   marks CE above a threshold, on the outermost header,
+//   marks CE above a threshold, on the outermost header, or marks and drops by the
+//   average (RED, thesis §5.3.1),
 //   writes into CONGA's marks, its estimate of the load (§3.2; weft/conga.Mark),
-//   keeps for whoever reads the map.
+//   keeps for whoever reads the map,
+//   tells to the user's extensions (weft_extension.h).
 //
 // Runs at tc egress of Ethernet ports, after decapsulation and routing and
 // before the port's own queue. Headers are read and written by helpers alone:
@@ -13,9 +15,9 @@
 
 #include "packet.h"
 #include "ipv6.h"
-
-#define PROTO_UDP 17
-#define MAX_OUTER 2 /* IP-in-IP headers that are looked behind */
+#include "metered.h"
+#include "red.h"
+#include "weft_extension.h"
 
 #define SAMPLE_PORT bpf_htons(9337)
 #define SAMPLE_MAGIC bpf_htonl(0x77666c73)
@@ -28,6 +30,7 @@
 #define MARK_SHIFT 8
 #define MARK_METRIC (7 << MARK_SHIFT)
 
+#define CONTROL 0xc0 /* from this traffic class on: network control, DSCP 48 to 63 */
 #define SECOND 1000000000ULL
 
 #define DRE_FACTOR ((1 << 16) - (1 << 12)) /* 1 - alpha in 2^-16 */
@@ -43,6 +46,7 @@ struct meter {
 	__u64 rate, burst, room, full, ecn, tick, target;
 	__u64 last, remainder, length, ticked, reg;
 	__u64 max, packets, bytes, marks, samples, raised, overflow;
+	struct red red;
 };
 
 /* By interface index. The loader sets the size and puts in the ports; packets
@@ -54,22 +58,12 @@ struct {
 	__type(value, struct meter);
 } meters SEC(".maps");
 
-/* What a packet is to the meter. */
-struct packet {
-	__u32 ipv4; /* where the innermost header is; 0: none */
-	__u32 l4; /* where what follows the last header known is; 0: none is known */
-	__u32 segments;
-	__u32 wire; /* bytes of all segments, with the headers that each of them gets */
-	struct ipv4 ip; /* the innermost header */
-	__u8 protocol; /* of l4 */
-	__u8 ecn; /* of the outermost header */
-};
-
 /* What the meter finds. */
 struct found {
 	__u64 length;
+	__u64 average; /* bytes */
 	__u32 metric;
-	int mark;
+	int mark, drop;
 };
 
 static __always_inline __u64 drained(struct meter *m, __u64 now)
@@ -110,6 +104,36 @@ static __always_inline __u64 decayed(struct meter *m, __u64 tick)
 	return x;
 }
 
+/* idle is for how many ns the queue has been empty. */
+static __always_inline __u64 idle(const struct meter *m, __u64 now)
+{
+	__u64 queued = m->length > m->burst ? m->length - m->burst : 0;
+	__u64 elapsed = now - m->last, busy = queued * SECOND / m->rate;
+
+	return (__s64)elapsed <= 0 || elapsed <= busy ? 0 : elapsed - busy;
+}
+
+/* early has RED decide on a packet. What is dropped does not enter the queue. Network
+ * control, and ARP, keep the network itself going. */
+static __always_inline void early(struct meter *m, const struct packet *p, struct found *f)
+{
+	enum red_choice choice;
+
+	red_look(&m->red, f->length);
+	if (p->class >= CONTROL || p->arp)
+		return;
+	choice = red_choose(&m->red);
+	if (choice == RED_EARLY && m->red.mark && p->ecn) {
+		f->mark = 1;
+	} else if (choice != RED_PASS) {
+		f->drop = 1;
+		if (choice == RED_EARLY)
+			m->red.early += p->segments;
+		else
+			m->red.forced += p->segments;
+	}
+}
+
 /* enter puts a packet into the queue, as far as there is room: what the real one
  * drops does not wait. */
 static __always_inline void enter(struct meter *m, const struct packet *p, struct found *f)
@@ -118,8 +142,19 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
 	__u32 one = p->segments > 1 ? p->wire / p->segments + 1 : p->wire;
 
 	bpf_spin_lock(&m->lock);
+	if (m->red.weight)
+		red_rest(&m->red, idle(m, now));
 	m->length = drained(m, now);
 	f->length = m->length > m->burst ? m->length - m->burst : 0;
+	f->mark = f->length > m->ecn;
+	if (m->red.weight) {
+		early(m, p, f);
+		f->average = m->red.average >> RED_FRACTION;
+		if (f->drop) {
+			bpf_spin_unlock(&m->lock);
+			return;
+		}
+	}
 	room = m->room - m->length;
 	fits = p->wire;
 	if (fits > room) {
@@ -139,71 +174,6 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
 	bpf_spin_unlock(&m->lock);
 	x = x * DRE_LEVELS / m->target;
 	f->metric = x < DRE_LEVELS ? x : DRE_LEVELS - 1;
-	f->mark = f->length > m->ecn;
-}
-
-/*
- * parse finds the innermost IPv4 header behind what weft puts before it: one IPv6
- * header, or up to two IPv4 ones. Options and fragments end the search: hosts that
- * spray packets do not send them.
- */
-static __always_inline void parse(struct __sk_buff *skb, struct packet *p)
-{
-	struct ipv6 outer;
-	__u32 at = IP;
-
-	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-		if (bpf_skb_load_bytes(skb, at, &outer, sizeof(outer)))
-			return;
-		p->ecn = traffic_class(&outer) & ECN_MASK;
-		p->l4 = at + sizeof(outer);
-		p->protocol = outer.next;
-		if (outer.next != PROTO_IPIP)
-			return;
-		at += sizeof(outer);
-	} else if (skb->protocol != bpf_htons(ETH_P_IP)) {
-		return;
-	}
-	if (bpf_skb_load_bytes(skb, at, &p->ip, sizeof(p->ip)))
-		return;
-	if (at == IP) {
-		p->ecn = p->ip.tos & ECN_MASK;
-#pragma unroll
-		for (int i = 0; i < MAX_OUTER; i++) {
-			if (p->ip.version_ihl != 0x45 || p->ip.protocol != PROTO_IPIP || p->ip.frag_off & FRAGMENT)
-				break;
-			at += sizeof(p->ip);
-			if (bpf_skb_load_bytes(skb, at, &p->ip, sizeof(p->ip)))
-				return;
-		}
-	}
-	if (!is_ipv4(&p->ip) || header_length(&p->ip) < sizeof(p->ip) || p->ip.frag_off & FRAGMENT)
-		return;
-	p->ipv4 = at;
-	p->l4 = at + header_length(&p->ip);
-	p->protocol = p->ip.protocol;
-}
-
-/*
- * weigh finds what a super-segment becomes. The kernel's own wire_len does not
- * know of the headers inside a tunnel's.
- */
-static __always_inline void weigh(struct __sk_buff *skb, struct packet *p)
-{
-	__u32 each = p->l4 + 8; /* UDP */
-	__u8 offset;
-
-	p->wire = skb->len;
-	p->segments = 1;
-	if (!skb->gso_size)
-		return;
-	if (p->protocol == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4 + 12, &offset, sizeof(offset)))
-		each = p->l4 + (offset >> 4) * 4;
-	if (p->wire <= each)
-		return;
-	/* Those of userspace come uncounted. */
-	p->segments = (p->wire - each + skb->gso_size - 1) / skb->gso_size;
-	p->wire += (p->segments - 1) * each;
 }
 
 /* add writes the queue into a probe: encap.AddQueue. */
@@ -275,13 +245,15 @@ SEC("tc") int weft_meter(struct __sk_buff *skb)
 	__u32 index = skb->ifindex;
 	struct meter *m = bpf_map_lookup_elem(&meters, &index);
 	struct packet p = {};
-	struct found f;
+	struct found f = {};
 
 	if (!m)
 		return TC_ACT_UNSPEC;
 	parse(skb, &p);
 	weigh(skb, &p);
 	enter(m, &p, &f);
+	if (f.drop)
+		return TC_ACT_SHOT;
 	if (p.ipv4 && p.protocol == PROTO_UDP) {
 		if (add(skb, &p, (f.length + m->unit - 1) / m->unit))
 			__sync_fetch_and_add(&m->samples, 1);
@@ -291,6 +263,12 @@ SEC("tc") int weft_meter(struct __sk_buff *skb)
 	}
 	if (f.mark && p.ecn && p.ecn != CE && set_ce(skb))
 		__sync_fetch_and_add(&m->marks, 1);
+	skb->cb[WEFT_QUEUE] = f.length;
+	skb->cb[WEFT_AVERAGE] = f.average;
+	skb->cb[WEFT_RATE] = m->rate / (1000 / 8);
+	skb->cb[WEFT_MARKED] = f.mark;
+	skb->cb[WEFT_NUMBER] = 0;
+	bpf_tail_call(skb, &weft_extensions, 0);
 	return TC_ACT_UNSPEC;
 }
 

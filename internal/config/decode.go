@@ -183,6 +183,8 @@ func example(t reflect.Type) string {
 		return "an address, such as 10.0.0.2"
 	case "Time":
 		return "a time of day as in RFC 3339, such as 2027-01-31T12:00:00Z"
+	case "QueueLength":
+		return "a length of a queue; write bytes, such as 30000, or a time, such as 65us"
 	case "Prefix":
 		return "a prefix, such as 10.9.0.0/16"
 	}

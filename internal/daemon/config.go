@@ -28,6 +28,9 @@ type Config struct {
 	SuperSegmentBytes   int           `yaml:"super_segment_bytes"`
 	Samples             int           `yaml:"samples"`
 	Expiry              time.Duration `yaml:"expiry,auto"`
+	SamplesOnly         bool          `yaml:"samples_only"`
+	Tau                 time.Duration `yaml:"tau,auto"`
+	Groups              bool          `yaml:"groups"`
 	Encapsulation       []string      `yaml:"encapsulation"`
 	Require             bool          `yaml:"require"`
 	ReceiversResequence config.Choice `yaml:"receivers_resequence"`

@@ -114,6 +114,9 @@ policy: "letflow"
 flowlet_gap: 1ms
 samples: 3
 expiry: 80us
+samples_only: true
+tau: 5ms
+groups: false
 encapsulation: udp
 resequencer: {discipline: sequence, hold: 5ms}
 tun:
@@ -137,7 +140,7 @@ udp:
 	want := defaults()
 	want.Address, want.Uplink, want.Gateway, want.MTU = netip.MustParseAddr("10.1.0.2"), []string{"eth0.100"}, netip.MustParseAddr("10.1.0.1"), 9000
 	want.Policy, want.FlowletGap, want.Encapsulation = "letflow", time.Millisecond, []string{EncapUDP}
-	want.Samples, want.Expiry = 3, 80*time.Microsecond
+	want.Samples, want.Expiry, want.SamplesOnly, want.Tau = 3, 80*time.Microsecond, true, 5*time.Millisecond
 	want.Resequencer.Discipline, want.Resequencer.Hold = "sequence", 5*time.Millisecond
 	want.TUN.Name, want.TUN.Addresses = "spray", []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24"), netip.MustParsePrefix("fd00::1/64")}
 	secret := [32]byte([]byte(strings.Repeat("k", 32)))
@@ -231,6 +234,10 @@ func TestParse_bad(t *testing.T) {
 		{"samples: 37", []string{"f:1: samples: is 37, must be from 1 to 36"}},
 		{"expiry: 1us", []string{"f:1: expiry: is 1µs, must be from 10µs to 10s, or auto"}},
 		{"expiry: often", []string{"f:1: expiry:", "not a time"}},
+		{"tau: 1ns", []string{"f:1: tau: is 1ns, must be from 1µs to 10s, or auto"}},
+		{"mode: offload\npolicy: drb\ngroups: true", []string{"f:3: groups:", "does not know the group of paths of each flow", "mode: gateway"}},
+		{"policy: ecmp\ngroups: true", []string{"f:2: groups: policy ecmp keeps each flow to one path"}},
+		{"encapsulation: udp\nudp: {name: a, peers: [{name: b, prefixes: [10.9.0.2/32], endpoint: \"192.0.2.1:1\"}]}\ngroups: true", []string{"f:3: groups: nobody knows the paths below a tunnel"}},
 		{"mode: offload\npolicy: letflow", []string{"f:2: policy: letflow", "mode: gateway, or ecmp, rb, rrb, drb, presto, flowcell-drb, auto, rand, luopan"}},
 		{"mode: offload\npolicy: conga", []string{"f:2: policy: conga", "mode: gateway"}},
 		{"mode: offload\npolicy: local", []string{"f:2: policy: local", "mode: gateway"}},

@@ -208,7 +208,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.SamplerConfig {
 	o := prober.SamplerConfig{
 		Interface: p.uplink.Name, Gateway: p.uplink.Gateway, Address: p.address, Topology: t,
-		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
+		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, SamplesOnly: c.SamplesOnly, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
 	}
 	if self, ok := t.ByAddr(p.address); ok {
 		// Of its edge switch's ports, those that lead up are the last. None may be known yet.

@@ -33,6 +33,8 @@ func TestMode_settles(t *testing.T) {
 		{"policy: drb\nresequence: true\n", false, ModeOffload, true, false, "in order"},
 		{"policy: ecmp\n", false, ModeOffload, false, false, "each flow"},
 		{"policy: letflow\n", false, ModeGateway, true, false, "letflow is decided packet by packet"},
+		{"policy: drb\ngroups: true\n", false, ModeGateway, true, false, "drb is decided packet by packet"},
+		{"policy: presto\ngroups: true\n", false, ModeGateway, true, false, "presto is decided packet by packet"},
 		{udp, false, ModeGateway, true, false, "a tunnel"},
 		{"resequence: false\n", false, ModeOffload, false, true, "each flowcell"},
 		{"resequence: false\nreceivers_resequence: true\n", false, ModeOffload, false, false, "each flowcell"},

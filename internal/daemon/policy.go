@@ -8,7 +8,8 @@ import (
 )
 
 func (c *Config) policyOptions() policy.Options {
-	return policy.Options{FlowcellBytes: c.FlowcellBytes, FlowletGap: c.FlowletGap, Samples: c.Samples, Expiry: c.Expiry}
+	return policy.Options{FlowcellBytes: c.FlowcellBytes, FlowletGap: c.FlowletGap, Samples: c.Samples, Expiry: c.Expiry,
+		SamplesOnly: c.SamplesOnly, Tau: c.Tau, Groups: c.Groups}
 }
 
 // policy returns the configuration's, with the unit that fits its fabric; validate has found it
@@ -63,9 +64,21 @@ func (c *Config) checkPolicy() error {
 	if err := (policy.Options{Expiry: c.Expiry}).Validate(); err != nil {
 		return c.lines.Errorf("expiry", "is %v, must be from %v to %v, or auto", c.Expiry, policy.MinExpiry, policy.MaxExpiry)
 	}
+	if err := (policy.Options{Tau: c.Tau}).Validate(); err != nil {
+		return c.lines.Errorf("tau", "is %v, must be from %v to %v, or auto", c.Tau, policy.MinTau, policy.MaxTau)
+	}
 	p, err := policy.New(c.Policy, o)
 	if err != nil {
 		return c.lines.Errorf("policy", "%q is unknown; use %s", c.Policy, strings.Join(policy.Names(), ", "))
+	}
+	switch {
+	case !c.Groups:
+	case !p.Sprays():
+		return c.lines.Errorf("groups", "policy %s keeps each flow to one path already; remove groups", p.Name)
+	case c.tunnels():
+		return c.lines.Errorf("groups", "nobody knows the paths below a tunnel; remove groups")
+	case c.Mode == ModeOffload && p.UplinkLacks() != "":
+		return c.lines.Errorf("groups", "in mode offload the program at the uplink decides, and it does not know %s; use mode: gateway, or remove groups", p.UplinkLacks())
 	}
 	if c.settle(nil); c.offloads() && !p.AtUplink() {
 		return c.lines.Errorf("policy", "%s is decided packet by packet in weft, past which mode offload sends; use mode: gateway, or %s", p.Name, strings.Join(policy.NamesAtUplink(), ", "))

@@ -63,7 +63,7 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 	switch c.policy.Aware {
 	case policy.Sampled:
 		table, err := luopan.New(luopan.Config{
-			Samples: c.options.Samples, Expiry: c.options.Expiry, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
+			Samples: c.options.Samples, Expiry: c.options.Expiry, SamplesOnly: c.options.SamplesOnly, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
 		return &sampled{table: table, device: c.device}, err
 	case policy.Informed:
 		table, err := conga.New(conga.Config{Tau: c.options.Tau, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})

@@ -29,11 +29,12 @@ type SamplerConfig struct {
 	Topology *topology.Topology
 	// Carrier carries the samples. It is the carrier of data. MPLS is refused.
 	Carrier encap.Carrier
-	// Samples, Expiry, QueueUnit and RateBits are those of luopan.Config.
-	Samples   int
-	Expiry    time.Duration
-	QueueUnit int
-	RateBits  float64
+	// These are those of luopan.Config.
+	Samples     int
+	Expiry      time.Duration
+	SamplesOnly bool
+	QueueUnit   int
+	RateBits    float64
 	// FlowcellBytes is what a flowcell holds at most; 0 means 65,536.
 	FlowcellBytes int
 	// Seed must be secret, and different each time.
@@ -144,7 +145,7 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 
 // table returns an empty one.
 func (c *SamplerConfig) table() (*luopan.Table, error) {
-	return luopan.New(luopan.Config{Samples: c.Samples, Expiry: c.Expiry, QueueUnit: c.QueueUnit, RateBits: c.RateBits, Seed: c.Seed})
+	return luopan.New(luopan.Config{Samples: c.Samples, Expiry: c.Expiry, SamplesOnly: c.SamplesOnly, QueueUnit: c.QueueUnit, RateBits: c.RateBits, Seed: c.Seed})
 }
 
 // newSampler returns one without sockets.

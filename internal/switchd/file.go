@@ -31,6 +31,7 @@ type File struct {
 	MaxAge         time.Duration      `yaml:"max_age"`
 	Damping        Damping            `yaml:"damping"`
 	Meter          Meter              `yaml:"meter"`
+	Extensions     []Extension        `yaml:"extensions"`
 	Keys           []config.UpdateKey `yaml:"keys"`
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
@@ -115,6 +116,9 @@ func (f *File) validate() (err error) {
 		return err
 	}
 	if err := f.checkMeter(); err != nil {
+		return err
+	}
+	if err := f.checkExtensions(); err != nil {
 		return err
 	}
 	return f.tryOut()

@@ -1,7 +1,9 @@
 package switchd
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"weft/fabric"
 )
@@ -18,11 +20,24 @@ func (d *daemon) attachMeter(c Config) error {
 	if err != nil {
 		return d.file.lines.Errorf("meter.enabled", "%w", err)
 	}
+	d.extensions = d.meter.Extensions()
+	for _, e := range d.extensions {
+		if e.Error != "" {
+			d.log.Printf("extension %s is left out: %s", e.Extension, e.Error)
+		} else {
+			d.log.Printf("extension %s: runs", e.Extension)
+		}
+	}
 	return nil
 }
 
 // inheritMeter takes over the meter of the program that this one was before.
-func (d *daemon) inheritMeter(c Config, descriptors string) error {
+func (d *daemon) inheritMeter(c Config, descriptors, extensions string) error {
+	if extensions != "" {
+		if err := json.Unmarshal([]byte(extensions), &d.extensions); err != nil {
+			return fmt.Errorf("%s: %w", extensionStatuses, err)
+		}
+	}
 	if !d.file.Meter.Enabled || descriptors == "" {
 		return nil
 	}
@@ -43,6 +58,7 @@ func (d *daemon) inheritMeter(c Config, descriptors string) error {
 // have counted.
 func (d *daemon) status() Status {
 	s := d.agent.Status()
+	s.Extensions = d.extensions
 	err := d.noMeter
 	if d.meter != nil {
 		s.Meters, err = d.meter.Ports()

@@ -66,17 +66,18 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 
 // daemon is a run.
 type daemon struct {
-	name    string
-	self    topology.NodeID
-	file    *File
-	log     *log.Logger
-	loop    service.Loop
-	agent   *Agent
-	setup   *fabric.SwitchSetup // nil without
-	meter   *fabric.Meter       // nil without
-	noMeter error               // why there is none to be read
-	start   time.Time           // of the clock that the keys' times are on
-	origin  time.Time           // the time of day of start, by the machine's clock as it was last looked at
+	name       string
+	self       topology.NodeID
+	file       *File
+	log        *log.Logger
+	loop       service.Loop
+	agent      *Agent
+	setup      *fabric.SwitchSetup // nil without
+	meter      *fabric.Meter       // nil without
+	extensions []fabric.ExtensionStatus
+	noMeter    error     // why there is none to be read
+	start      time.Time // of the clock that the keys' times are on
+	origin     time.Time // the time of day of start, by the machine's clock as it was last looked at
 }
 
 // self finds the switch in the fabric.

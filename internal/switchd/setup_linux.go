@@ -2,6 +2,7 @@ package switchd
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"os"
 
@@ -19,9 +20,10 @@ var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}
 // that the switch has been set up, and by which descriptors the process reaches what it may
 // no longer look for.
 const (
-	configured       = "WEFT_SWITCH_CONFIGURED"
-	setupDescriptors = "WEFT_SWITCH_SETUP"
-	meterDescriptors = "WEFT_SWITCH_METER"
+	configured        = "WEFT_SWITCH_CONFIGURED"
+	setupDescriptors  = "WEFT_SWITCH_SETUP"
+	meterDescriptors  = "WEFT_SWITCH_METER"
+	extensionStatuses = "WEFT_SWITCH_EXTENSIONS"
 )
 
 // taken returns the value of a variable and removes it, so that no program that this one
@@ -38,6 +40,7 @@ func taken(variable string) string {
 // program that is open.
 func (d *daemon) setUp(c Config) error {
 	done, setup, meter := taken(configured) != "", taken(setupDescriptors), taken(meterDescriptors)
+	extensions := taken(extensionStatuses)
 	must, err := kept.Exceeded()
 	if err != nil {
 		return err
@@ -49,7 +52,7 @@ func (d *daemon) setUp(c Config) error {
 		}
 	}
 	if done {
-		err = errors.Join(d.inheritSetup(c, setup), d.inheritMeter(c, meter))
+		err = errors.Join(d.inheritSetup(c, setup), d.inheritMeter(c, meter, extensions))
 	} else if err = d.configure(c); err == nil {
 		err = d.attachMeter(c)
 	}
@@ -81,6 +84,13 @@ func (d *daemon) pass() (env []string, err error) {
 			return nil, err
 		}
 		env = append(env, meterDescriptors+"="+words)
+	}
+	if len(d.extensions) > 0 {
+		text, err := json.Marshal(d.extensions)
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, extensionStatuses+"="+string(text))
 	}
 	return env, nil
 }

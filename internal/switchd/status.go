@@ -35,8 +35,9 @@ type Status struct {
 	Flooding    Flooding          `json:"flooding"`
 	Wire        wire.Stats        `json:"wire"`
 
-	Meters     []fabric.PortMeter `json:"meters,omitempty"`      // of the ports, where they are metered
-	MeterError string             `json:"meter_error,omitempty"` // why they cannot be read
+	Meters     []fabric.PortMeter       `json:"meters,omitempty"` // of the ports, where they are metered
+	Extensions []fabric.ExtensionStatus `json:"extensions,omitempty"`
+	MeterError string                   `json:"meter_error,omitempty"` // why they cannot be read
 
 	// What became of packets that were encapsulated for the switch or have labels. nil
 	// where the agent has not configured that.

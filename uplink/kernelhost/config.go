@@ -104,6 +104,7 @@ func hostConfig(c *stack.Config, o uplink.Options) daemon.Config {
 	set(&d.FlowletGap, p.FlowletGap)
 	set(&d.Samples, p.Samples)
 	set(&d.Expiry, p.Expiry)
+	d.SamplesOnly = p.SamplesOnly
 	if r.Discipline != resequencer.Presto {
 		d.Resequencer.Discipline = strings.ToLower(r.Discipline.String())
 	}

@@ -71,14 +71,14 @@ func TestNew_saysWhatItCannotDo(t *testing.T) {
 // empty file.
 func TestHostConfig(t *testing.T) {
 	c := stack.Config{Address: netip.MustParseAddr("10.0.0.2"), Topology: fatTree(t), Policy: "luopan", Carrier: encap.CarrierSRv6,
-		PolicyOptions: policy.Options{FlowcellBytes: 4096, FlowletGap: 2, Samples: 3, Expiry: 4},
+		PolicyOptions: policy.Options{FlowcellBytes: 4096, FlowletGap: 2, Samples: 3, Expiry: 4, SamplesOnly: true},
 		Resequencer: resequencer.Config{Discipline: resequencer.Juggler, Hold: 5, MinHold: 6, Merge: 7, FlowPackets: 8, FlowBytes: 9,
 			PeerPackets: 10, PeerBytes: 11, TotalPackets: 12, TotalBytes: 13, Flows: 14},
 		Liveness: &stack.Liveness{Interval: 15, Multiplier: 16, Budget: 17, Floor: 0.18, Require: true}}
 	d := hostConfig(&c, uplink.Options{Interface: "eth1", MTU: 1400})
 	r, f := d.Resequencer, d.Failures
 	if d.Address != c.Address || d.Policy != "luopan" || d.Encapsulation[0] != "srv6" || d.Uplink[0] != "eth1" || d.MTU != 1400 || !d.Require ||
-		d.FlowcellBytes != 4096 || d.FlowletGap != 2 || d.Samples != 3 || d.Expiry != 4 {
+		d.FlowcellBytes != 4096 || d.FlowletGap != 2 || d.Samples != 3 || d.Expiry != 4 || !d.SamplesOnly {
 		t.Errorf("%+v", d)
 	}
 	if r.Discipline != "juggler" || r.Hold != 5 || r.MinHold != 6 || r.Merge != 7 || r.FlowPackets != 8 || r.FlowBytes != 9 ||

@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"weft/fabric"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
+	"weft/topology"
+)
+
+// Thesis Fig. 5.14: with RED the queue is shorter than with tail drop. The log has the
+// figures: -v prints them.
+func TestMeter_REDShortensTheQueue(t *testing.T) {
+	slowtest.System(t)
+	red := func(maxP float64, mark bool) fabric.RED {
+		return fabric.RED{Min: fabric.QueueLength{Time: 4 * time.Millisecond}, Max: fabric.QueueLength{Time: 12 * time.Millisecond},
+			MaxP: maxP, Gentle: true, Mark: mark}
+	}
+	kerneltest.OnTime(t, func() string {
+		tail := queueUnder(t, "tail drop", fabric.RED{})
+		for name, r := range map[string]fabric.RED{"RED, max_p 0.02": red(0.02, false), "RED, max_p 0.1": red(0.1, false), "RED, max_p 0.1, marks": red(0.1, true)} {
+			if mean := queueUnder(t, name, r); mean >= tail {
+				return fmt.Sprintf("%s: a mean of %.0f bytes of queue, with tail drop %.0f", name, mean, tail)
+			}
+		}
+		return ""
+	})
+}
+
+// queueUnder has four connections share a link of 20 Mbit/s and returns the mean of its queue.
+func queueUnder(t *testing.T, name string, red fabric.RED) (mean float64) {
+	t.Helper()
+	l, edge, up := slowLink(t, "20", Config{Meter: &Meter{RED: red}})
+	defer Down(l.Config.Name)
+	hosts := kerneltest.Hosts(l.Config.Topology)
+	for _, h := range hosts {
+		err := l.Do(h.ID, func() error {
+			_, err := new(fabric.Report).SetSysctls([]kernel.Sysctl{
+				{Key: "net.ipv4.tcp_ecn", Value: map[bool]string{false: "0", true: "1"}[red.Mark]},
+				{Key: "net.ipv4.tcp_congestion_control", Value: "reno"},
+			})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		defer transfer(t, l, hosts[0], hosts[1], tcp{})()
+	}
+	kerneltest.Within(t, kerneltest.Patience, "the connections have found their rates", func() bool {
+		return portMeter(t, l, edge.ID, up).Bytes > 2_000_000
+	})
+	before, start := portMeter(t, l, edge.ID, up), time.Now()
+	var queue []float64
+	within := 0
+	for time.Since(start) < 3*time.Second {
+		real, virtual := readQueues(t, l, edge, up)
+		queue = append(queue, real)
+		if math.Abs(real-virtual) <= 2*1514 {
+			within++
+		}
+		time.Sleep(500 * time.Microsecond)
+	}
+	m, elapsed := portMeter(t, l, edge.ID, up), time.Since(start)
+	slices.Sort(queue)
+	for _, q := range queue {
+		mean += q / float64(len(queue))
+	}
+	t.Logf("%s: queue mean %.0f, p99 %.0f bytes of %d samples; virtual within two packets of real %.1f %%; %.2f Mbit/s at the port; %d marks, %d early and %d forced drops, %d at the queue",
+		name, mean, queue[len(queue)*99/100], len(queue), 100*float64(within)/float64(len(queue)), float64(m.Bytes-before.Bytes)*8/elapsed.Seconds()/1e6,
+		m.Marks-before.Marks, m.RED.EarlyDrops-before.RED.EarlyDrops, m.RED.ForcedDrops-before.RED.ForcedDrops, m.Drops-before.Drops)
+	return mean
+}
+
+// readQueues returns the real queue, and which of the virtual ones before and after it is
+// nearer to it.
+func readQueues(t *testing.T, l *Lab, edge topology.Node, up int) (real, virtual float64) {
+	t.Helper()
+	before := float64(portMeter(t, l, edge.ID, up).Length)
+	ports, err := l.PortBytes(edge.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := float64(portMeter(t, l, edge.ID, up).Length)
+	real = float64(ports[up].Backlog)
+	if math.Abs(before-real) < math.Abs(after-real) {
+		return real, before
+	}
+	return real, after
+}
