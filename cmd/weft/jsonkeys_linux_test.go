@@ -38,6 +38,7 @@ import (
 var printed = map[string][]any{
 	"benchasymmetry.go":         {[]asymmetry.Result{}},
 	"benchpermutation_linux.go": {[]permutationResult{}},
+	"benchpatterns_linux.go":    {[]patternsResult{}},
 	"benchfailover.go":          {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},
 	"benchscenarios.go":         {[]scenarioResult{}, []scenario.SkewRow{}},
 	"benchthroughput_linux.go":  {[]throughput.Result{}},
