@@ -83,7 +83,7 @@ func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Se
 	ideal := float64(o.shape.NumHosts()) * o.rate * plainPayload / fullFrame
 	var percent, jain, idle, retransmits, rtt []float64
 	for i := range o.mappings {
-		to, err := pattern.To(o.shape, o.seed+uint64(i))
+		to, err := pattern.To(o.seed + uint64(i))
 		if err != nil {
 			return res, err
 		}
