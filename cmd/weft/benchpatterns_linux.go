@@ -44,12 +44,14 @@ type patternsRow struct {
 	name, about string
 	routing     string // of the switches
 	policy      string // of weft host in mode offload; "": none runs
+	classify    bool   // switches run flow classifiers
 }
 
 var patternsRows = []patternsRow{
-	{"ecmp", "the kernels' ECMP by the five-tuple", fabric.RoutingECMP, ""},
-	{"two-level", "switches with two-level tables, plain hosts (thesis §3.1.3)", fabric.RoutingTwoLevel, ""},
-	{"weft-drb", "weft host in mode offload with drb, plain switches", fabric.RoutingECMP, "drb"},
+	{"ecmp", "the kernels' ECMP by the five-tuple", fabric.RoutingECMP, "", false},
+	{"two-level", "switches with two-level tables, plain hosts (thesis §3.1.3)", fabric.RoutingTwoLevel, "", false},
+	{"classifier", "the same with flow classifiers at edge and aggregation switches (thesis §3.1.6)", fabric.RoutingTwoLevel, "", true},
+	{"weft-drb", "weft host in mode offload with drb, plain switches", fabric.RoutingECMP, "drb", false},
 }
 
 func patternsRowNames() (names []string) {
@@ -63,7 +65,7 @@ func newBenchPatternsCmd() *cobra.Command {
 	var o benchPatternsOptions
 	cmd := &cobra.Command{
 		Use:   "patterns",
-		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, weft host",
+		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, flow classifier, weft host",
 		Long:  benchPatternsHelp(),
 		Example: "  weft bench patterns --quick\n" +
 			"  weft bench patterns --rows ecmp,two-level --patterns 'stride(4),same-ID outgoing' --json",

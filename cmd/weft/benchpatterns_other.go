@@ -11,7 +11,7 @@ import (
 func newBenchPatternsCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "patterns",
-		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, weft host (Linux only)",
+		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, flow classifier, weft host (Linux only)",
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("bench patterns: needs the network namespaces of Linux; run it there or in a virtual machine")
 		},

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"weft/bench/papers/thesis"
 	"weft/bench/permutation"
 	"weft/bench/stats"
 	"weft/bench/testbed"
+	"weft/fabric"
 	"weft/lab"
+	"weft/topology"
 )
 
 // patternsResult is a row's in a pattern.
@@ -33,8 +36,11 @@ type patternsResult struct {
 
 // paper is what the thesis measured by a row, 0 if it did not.
 func (r patternsRow) paper(p thesis.Pattern) float64 {
-	if r.name == "two-level" {
+	switch r.name {
+	case "two-level":
 		return p.TwoLevel
+	case "classifier":
+		return p.Classifier
 	}
 	return 0
 }
@@ -50,6 +56,17 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 	defer func() { err = errors.Join(err, l.Close()) }()
 	for _, n := range l.Notes {
 		fmt.Fprintln(notes, n)
+	}
+	if row.classify {
+		end, err := startClassifiers(l, o.shape)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			stats, err2 := end()
+			fmt.Fprintf(notes, "classifiers: %d flows got a port, %d moved\n", stats.Flows, stats.Moved)
+			err = errors.Join(err, err2)
+		}()
 	}
 	var hosts []testbed.DaemonHost
 	for n := range o.shape.Hosts() {
@@ -78,6 +95,68 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 	}
 	return results, nil
 }
+
+// startClassifiers runs a flow classifier at each switch that has ports up. end ends them
+// and returns what all together have counted.
+func startClassifiers(l *lab.Lab, t *topology.Topology) (end func() (fabric.ClassifierStats, error), err error) {
+	var all []*fabric.Classifier
+	var work sync.WaitGroup
+	done := make(chan struct{})
+	errs := make(chan error, t.NumNodes())
+	end = func() (sum fabric.ClassifierStats, err error) {
+		close(done)
+		work.Wait()
+		close(errs)
+		for e := range errs {
+			err = errors.Join(err, e)
+		}
+		for _, c := range all {
+			s, e := c.Stats()
+			sum.Flows, sum.Moved = sum.Flows+s.Flows, sum.Moved+s.Moved
+			err = errors.Join(err, e, c.Close())
+		}
+		return sum, err
+	}
+	start := time.Now()
+	for n := range t.Nodes() {
+		if n.Layer != topology.LayerEdge && n.Layer != topology.LayerAgg {
+			continue
+		}
+		plan, err := l.Plan(n.ID)
+		if err != nil {
+			return nil, err
+		}
+		var c *fabric.Classifier
+		if err := l.Do(n.ID, func() (err error) {
+			c, err = fabric.OpenClassifier(plan, 0)
+			return err
+		}); err != nil {
+			_, err2 := end()
+			return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), err2)
+		}
+		all = append(all, c)
+		work.Go(func() {
+			tick := time.NewTicker(classifierGlance)
+			defer tick.Stop()
+			for {
+				select {
+				case <-done:
+					return
+				case <-tick.C:
+				}
+				var failed error
+				if err := l.Do(n.ID, func() error { failed = c.Step(time.Since(start)); return nil }); err != nil || failed != nil {
+					errs <- fmt.Errorf("%s: %w", n.Name, errors.Join(err, failed))
+					return
+				}
+			}
+		})
+	}
+	return end, nil
+}
+
+// classifierGlance is how often it is looked whether it is time to rearrange.
+const classifierGlance = 100 * time.Millisecond
 
 func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Session, row patternsRow, pattern thesis.Pattern) (res patternsResult, err error) {
 	ideal := float64(o.shape.NumHosts()) * o.rate * plainPayload / fullFrame

@@ -27,7 +27,7 @@ type Config struct {
 
 // Defaults and bounds.
 const (
-	MaxPorts        = 128
+	MaxPorts        = 64
 	DefaultFlows    = 65536
 	DefaultInterval = time.Second // thesis, caption of Fig. 3.11
 	DefaultIdle     = 10 * time.Second
@@ -165,6 +165,9 @@ func (t *Table) Rearrange(now time.Duration) (moves []Move) {
 
 // SetDead says whether a port is dead. It gets no flows then.
 func (t *Table) SetDead(port int, dead bool) { t.ports[port].dead = dead }
+
+// Dead reports what SetDead has said.
+func (t *Table) Dead(port int) bool { return t.ports[port].dead }
 
 // Load returns the bytes that a port has carried since before the last rearrangement: what
 // the choice for new flows goes by.
