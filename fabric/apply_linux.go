@@ -79,7 +79,9 @@ func apply(p NodePlan, down map[string]bool, routes func(*netlink.Handle) (int, 
 		{"put back routes", func() (int, error) { return routes(h) }},
 		{"", func() (int, error) { return 0, r.forwardLabels(h, p) }},
 		{"put back the decapsulation of IP-in-IP", func() (int, error) { return r.decapsulate(h, ports, p) }},
-		{"put back rules", func() (int, error) { return syncRules(h, p.virtualRules(r.Decap == DecapIPIP)) }},
+		{"put back rules", func() (int, error) { return syncRules(h, p.rules(r.Decap == DecapIPIP)) }},
+		// Last: what has a mark finds its routes.
+		{"put back the program of host IDs", func() (int, error) { return r.attachSuffixes(h, ports, p) }},
 	} {
 		n, err := step.do()
 		r.Add(n, step.what)

@@ -30,9 +30,10 @@ func (p NodePlan) Commands() []string {
 	for _, r := range p.Routes {
 		c = append(c, r.command())
 	}
-	for _, r := range p.virtualRules(false) {
+	for _, r := range p.rules(false) {
 		c = append(c, r.command())
 	}
+	c = append(c, p.suffixCommands()...)
 	c = append(c, p.labelCommands()...)
 	if p.graph {
 		return append(c, p.Decapsulation()...)

@@ -18,6 +18,9 @@
 // then where labels come in and go: a program watches what hosts send with them,
 // and carries congestion marks inside.
 //
+// With RoutingTwoLevel the last byte of the destination chooses the port up, in place of
+// ECMP's hash (thesis §3.1.3), and a Classifier may choose one for each flow (§3.1.6).
+//
 // # Why it is so
 //
 // Links are unnumbered: a node has one address, and routes are "via PEER dev PORT onlink".

@@ -18,6 +18,10 @@ const DefaultPortFormat = "p%d"
 type Options struct {
 	PortFormat string // how port N is called, such as swp%d; "" is DefaultPortFormat
 
+	// Routing is how switches spread what goes up without an outer header: one of Routings;
+	// "" is RoutingECMP.
+	Routing string
+
 	// The carriers of labels, besides IP-in-IP, which is always planned.
 	SRv6 bool // by IPv6 addresses
 	MPLS bool
@@ -54,6 +58,10 @@ type NodePlan struct {
 	// Virtual, if not empty, names for each bouncing address the routing table for
 	// decapsulated packets. Where that table has no route, the main one is used.
 	Virtual []VirtualSpine `json:"virtual,omitempty"`
+
+	// With RoutingTwoLevel, of switches with ports up, by port. The routes of their tables
+	// are among Routes.
+	Suffixes []SuffixGroup `json:"suffixes,omitempty"`
 
 	// With Options.SRv6. PlanGraph has others of these than LinkLocal6: see Port.
 	Address6   netip.Addr `json:"address6,omitzero"`    // on Device, as a /128
@@ -113,6 +121,9 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 	if err := checkPortFormat(format); err != nil {
 		return NodePlan{}, err
 	}
+	if err := opts.checkRouting(t); err != nil {
+		return NodePlan{}, fmt.Errorf("plan: %w", err)
+	}
 	n := t.Node(id)
 	p := NodePlan{
 		Topology: t.String(),
@@ -133,6 +144,9 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 	}
 	if p.Bouncing = t.BouncingAddrs(id); len(p.Bouncing) > 1 {
 		p.Virtual = virtualSpines(p.Bouncing)
+	}
+	if opts.Routing == RoutingTwoLevel {
+		p.planSuffixes(t, n)
 	}
 	if opts.SRv6 {
 		if err := p.planSRv6(t, n); err != nil {

@@ -71,7 +71,7 @@ func plannedRoutes(h *netlink.Handle) (map[routeID]netlink.Route, error) {
 	}
 	planned := make(map[routeID]netlink.Route, len(have))
 	for _, r := range have {
-		if r.Table == unix.RT_TABLE_MAIN || isVirtualTable(r.Table) {
+		if r.Table == unix.RT_TABLE_MAIN || isVirtualTable(r.Table) || isSuffixTable(r.Table) {
 			planned[kernelRouteID(r)] = r
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"weft/internal/kernel"
 )
 
-// syncRules makes the rules of our priority and protocol number those planned.
+// syncRules makes the rules of our priorities and protocol number those planned.
 func syncRules(h *netlink.Handle, planned []rule) (changed int, err error) {
 	list, err := kernel.Dumped(func() ([]netlink.Rule, error) { return h.RuleList(netlink.FAMILY_V4) })
 	if err != nil {
@@ -16,9 +16,14 @@ func syncRules(h *netlink.Handle, planned []rule) (changed int, err error) {
 	}
 	have := make(map[rule]netlink.Rule)
 	for _, r := range list {
-		if r.Priority == virtualRule && r.Protocol == kernel.RouteProtocol {
-			have[rule{r.Mark, r.IifName, r.Table}] = r
+		if r.Priority < virtualRule || r.Priority > suffixRule || r.Protocol != kernel.RouteProtocol {
+			continue
 		}
+		is := rule{priority: r.Priority, mark: r.Mark, iif: r.IifName, table: r.Table}
+		if r.Mask != nil {
+			is.mask = *r.Mask
+		}
+		have[is] = r
 	}
 	for _, r := range planned {
 		if _, ok := have[r]; ok {
@@ -42,11 +47,10 @@ func syncRules(h *netlink.Handle, planned []rule) (changed int, err error) {
 
 func netlinkRule(r rule) *netlink.Rule {
 	n := netlink.NewRule()
-	n.Family, n.Priority, n.Protocol = netlink.FAMILY_V4, virtualRule, kernel.RouteProtocol
+	n.Family, n.Priority, n.Protocol = netlink.FAMILY_V4, r.priority, kernel.RouteProtocol
 	n.IifName, n.Table = r.iif, r.table
 	if r.iif == "" {
-		mask := uint32(virtualMarkMask)
-		n.Mark, n.Mask = r.mark, &mask
+		n.Mark, n.Mask = r.mark, &r.mask
 	}
 	return n
 }

@@ -27,9 +27,10 @@ type SwitchSetup struct {
 
 // The maps of the programs that Repair keeps.
 var setupMaps = map[kernel.Filter][]string{
-	kernel.DecapFilter: {kernel.CountersMap, decapMapBouncing},
-	kernel.EdgeFilter:  {kernel.CountersMap, edgeMapHosts},
-	kernel.ClassFilter: nil,
+	kernel.DecapFilter:  {kernel.CountersMap, decapMapBouncing},
+	kernel.EdgeFilter:   {kernel.CountersMap, edgeMapHosts},
+	kernel.ClassFilter:  nil,
+	kernel.SuffixFilter: nil,
 }
 
 // ApplySwitch is Apply and keeps open what Repair needs.
@@ -162,7 +163,7 @@ func (s *SwitchSetup) Repair() (mended []string, err error) {
 		return setUp(s.h, lo[0])
 	}, &errs)
 	r.repair("put back addresses of "+s.plan.Device, func() (int, error) { return setAddress(s.h, s.now) }, &errs)
-	r.repair("put back rules", func() (int, error) { return syncRules(s.h, s.now.virtualRules(s.decap == DecapIPIP)) }, &errs)
+	r.repair("put back rules", func() (int, error) { return syncRules(s.h, s.now.rules(s.decap == DecapIPIP)) }, &errs)
 	r.repair("put back MPLS routes", func() (int, error) { return r.syncMPLS(s.h, s.links, s.now) }, &errs)
 	if s.decap == DecapIPIP {
 		r.repair("put back ipip devices", func() (int, error) { return addIPIP(s.h, s.plan.Bouncing) }, &errs)

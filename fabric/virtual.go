@@ -18,7 +18,7 @@ import (
 // bouncing address, and its decapsulated packets come in by it: a rule for the
 // device does the same.
 const (
-	virtualMarkMask   = 0x7ff // the bits of the mark that are ours; the others are left as they are
+	markMask          = 0x7ff // the bits of the mark that are ours; the others are left as they are
 	virtualRule       = 5760  // priority of the rules; after those of hosts, before the main table
 	virtualTableFirst = 5800  // that of a switch's first virtual spine
 )
@@ -33,7 +33,7 @@ type VirtualSpine struct {
 func virtualTable(v int) int { return virtualTableFirst + v }
 
 func isVirtualTable(table int) bool {
-	return table >= virtualTableFirst && table < virtualTableFirst+virtualMarkMask
+	return table >= virtualTableFirst && table < virtualTableFirst+markMask
 }
 
 func virtualSpines(bouncing []netip.Addr) []VirtualSpine {
@@ -88,30 +88,35 @@ func (p NodePlan) marks() map[netip.Addr]uint32 {
 	return marks
 }
 
-// rule sends to a routing table what has a mark, or came in by a device.
+// rule sends to a routing table what has a mark in the bits of a mask, or came in by a
+// device. Rules of lower priority come first.
 type rule struct {
-	mark  uint32
-	iif   string
-	table int
+	priority   int
+	mark, mask uint32
+	iif        string
+	table      int
 }
+
+// rules returns all.
+func (p NodePlan) rules(ipip bool) []rule { return append(p.virtualRules(ipip), p.suffixRules()...) }
 
 // virtualRules returns the rules of the virtual spines: by the mark that a
 // program leaves and, with ipip, by the device as well.
 func (p NodePlan) virtualRules(ipip bool) []rule {
 	var rules []rule
 	for i, v := range p.Virtual {
-		rules = append(rules, rule{mark: v.Mark, table: v.Table})
+		rules = append(rules, rule{priority: virtualRule, mark: v.Mark, mask: markMask, table: v.Table})
 		if ipip {
-			rules = append(rules, rule{iif: decapDevice(i), table: v.Table})
+			rules = append(rules, rule{priority: virtualRule, iif: decapDevice(i), table: v.Table})
 		}
 	}
 	return rules
 }
 
 func (r rule) command() string {
-	what := fmt.Sprintf("fwmark %#x/%#x", r.mark, virtualMarkMask)
+	what := fmt.Sprintf("fwmark %#x/%#x", r.mark, r.mask)
 	if r.iif != "" {
 		what = "iif " + r.iif
 	}
-	return fmt.Sprintf("ip rule add priority %d %s lookup %d protocol %d || true # it may exist", virtualRule, what, r.table, kernel.RouteProtocol)
+	return fmt.Sprintf("ip rule add priority %d %s lookup %d protocol %d || true # it may exist", r.priority, what, r.table, kernel.RouteProtocol)
 }

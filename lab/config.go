@@ -48,6 +48,10 @@ type Config struct {
 	MTU         int // of every link, bytes; 0 is 1500
 	GSOMaxBytes int // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
 
+	// Routing is how the switches of a Topology spread what goes up without an outer header:
+	// one of fabric.Routings; "" is fabric.RoutingECMP.
+	Routing string
+
 	// SRv6 makes the nodes forward by labels in IPv6, too. Super-segments of hosts that use
 	// them must leave room for 40 bytes in the MTU, which must be 1280 at least.
 	SRv6 bool
@@ -84,6 +88,9 @@ func (c Config) complete() (Config, error) {
 	if err := checkLabName(c.Name); err != nil {
 		return c, err
 	}
+	if c.Routing == fabric.RoutingECMP {
+		c.Routing = "" // the same lab
+	}
 	if err := c.setPlant(); err != nil {
 		return c, fmt.Errorf("lab %s: %w", c.Name, err)
 	}
@@ -119,6 +126,8 @@ func (c *Config) setPlant() error {
 		return errors.New("Only is for a Topology; leave nodes out of the Graph instead")
 	case c.SRv6:
 		return errors.New("SRv6 is for a Topology; switches that run FRR forward by IP-in-IP only")
+	case c.Routing != "":
+		return fmt.Errorf("Routing %s is for a Topology; switches that run FRR have ECMP", c.Routing)
 	}
 	g, err := named(c.Graph)
 	if err != nil {
@@ -205,6 +214,8 @@ type labSettings struct {
 	MTU         int     `json:"mtu"`
 	GSOMaxBytes int     `json:"gso_max_bytes,omitempty"`
 
+	Routing string `json:"routing,omitempty"`
+
 	SRv6    bool  `json:"srv6,omitempty"`
 	Metered bool  `json:"metered,omitempty"`
 	Meter   Meter `json:"meter,omitzero"`
@@ -212,7 +223,7 @@ type labSettings struct {
 
 func (c Config) settings() labSettings {
 	s := labSettings{BFD: c.BFD, Only: c.onlyNames(), Unlimited: c.Unlimited, RateMbit: c.RateMbit,
-		QueueBytes: c.QueueBytes, BurstBytes: c.BurstBytes, MTU: c.MTU, GSOMaxBytes: c.GSOMaxBytes, SRv6: c.SRv6}
+		QueueBytes: c.QueueBytes, BurstBytes: c.BurstBytes, MTU: c.MTU, GSOMaxBytes: c.GSOMaxBytes, Routing: c.Routing, SRv6: c.SRv6}
 	if c.Graph != nil {
 		s.Graph = string(c.Graph.Text())
 	} else {
@@ -226,7 +237,7 @@ func (c Config) settings() labSettings {
 
 func (s labSettings) config(name string) (Config, error) {
 	c := Config{Name: name, BFD: s.BFD, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
-		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes, SRv6: s.SRv6}
+		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes, Routing: s.Routing, SRv6: s.SRv6}
 	if s.Metered {
 		c.Meter = &s.Meter
 	}
@@ -249,6 +260,9 @@ func (s labSettings) String() string {
 	}
 	if s.Only != "" {
 		what += ", of that " + s.Only
+	}
+	if s.Routing != "" {
+		what += ", routing " + s.Routing
 	}
 	if s.SRv6 {
 		what += ", srv6"

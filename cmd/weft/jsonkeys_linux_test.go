@@ -40,6 +40,7 @@ var printed = map[string][]any{
 	"benchasymmetry.go":         {[]asymmetry.Result{}},
 	"benchfct.go":               {[]fct.Result{}},
 	"benchpermutation_linux.go": {[]permutationResult{}},
+	"benchpatterns_linux.go":    {[]patternsResult{}},
 	"benchfailover.go":          {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},
 	"benchscenarios.go":         {[]scenarioResult{}, []scenario.SkewRow{}},
 	"benchthroughput_linux.go":  {[]throughput.Result{}},

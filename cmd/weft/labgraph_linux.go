@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/fabric"
 	"weft/internal/config"
 	"weft/internal/discover"
 	"weft/lab"
@@ -26,7 +27,7 @@ func (f *labFabric) flags(cmd *cobra.Command) {
 	topologyFlag(cmd, &f.spec)
 	flags := cmd.Flags()
 	flags.Lookup("topology").Usage += ", which may also be a graph (see weft topology) or containerlab's"
-	flags.StringVar(&f.routing, "routing", "", "how switches find routes: static, by weft, or bgp, by FRR and with an operator's addresses (default: static, of graphs bgp)")
+	flags.StringVar(&f.routing, "routing", "", "how switches find routes: static, by weft, two-level, the same with host IDs in place of ECMP, or bgp, by FRR and with an operator's addresses (default: static, of graphs bgp)")
 	flags.Uint64Var(&f.seed, "seed", 1, "what an operator's addresses are made from")
 	flags.IntVar(&f.homing.Uplinks, "uplinks", 1, "with BGP, of how many edge switches a rack has, each wired to all hosts of the rack")
 	flags.IntVar(&f.homing.Planes, "planes", 1, "with BGP, how many times the switches are built, with all hosts wired to each")
@@ -44,8 +45,12 @@ func (f *labFabric) read(cfg *lab.Config) (name string, guesses []string, err er
 	if f.homing.Uplinks < 1 || f.homing.Planes < 1 {
 		return "", nil, fmt.Errorf("--uplinks %d, --planes %d: must be 1 at least", f.homing.Uplinks, f.homing.Planes)
 	}
-	if f.routing != "" && f.routing != "static" && f.routing != "bgp" {
-		return "", nil, fmt.Errorf("--routing %s: must be static or bgp", f.routing)
+	switch f.routing {
+	case "", "static", "bgp":
+	case fabric.RoutingTwoLevel:
+		cfg.Routing = f.routing
+	default:
+		return "", nil, fmt.Errorf("--routing %s: must be static, two-level or bgp", f.routing)
 	}
 	if ext := filepath.Ext(f.spec); ext == ".yaml" || ext == ".yml" {
 		text, err := os.ReadFile(f.spec)
@@ -60,8 +65,8 @@ func (f *labFabric) read(cfg *lab.Config) (name string, guesses []string, err er
 			return "", nil, fmt.Errorf("--uplinks, --planes: %s is a graph, which says itself where hosts are wired to; leave them out", f.spec)
 		}
 		if ok {
-			if f.routing == "static" {
-				return "", nil, fmt.Errorf("--routing static: %s is a graph, and weft knows static routes of computed fabrics only; leave --routing out", f.spec)
+			if f.routing == "static" || f.routing == fabric.RoutingTwoLevel {
+				return "", nil, fmt.Errorf("--routing %s: %s is a graph, and weft knows static routes of computed fabrics only; leave --routing out", f.routing, f.spec)
 			}
 			if cfg.Graph, err = graph.New(found.Spec); err != nil {
 				return "", nil, fmt.Errorf("%s: %w", f.spec, err)

@@ -47,10 +47,12 @@ has any:
   spine1: {tier: 2, addresses: [172.16.0.1], as: 65001, sids: {node: "fcbb:bbbb:1::/48"}}
 
 A computed fabric has static routes in place of BGP, which is why it is printed as commands
-and JSON only.`,
+and JSON only. With --routing two-level the last byte of the destination, its host ID, chooses
+the port up, in place of ECMP's hash.`,
 		Example: "  weft plan --topology fat-tree:k=4 --node a2.2 --port-format swp%d\n" +
 			"  weft plan --topology vl2:d0=2,d1=4,d2=4 --node 3.1\n" +
 			"  weft plan --topology fat-tree:k=4 --node e0.0 --encap srv6\n" +
+			"  weft plan --topology fat-tree:k=4 --node e0.0 --routing two-level\n" +
 			"  weft plan --topology fabric.yaml --node e0.0\n" +
 			"  weft plan --for frr --topology graph.yaml --node leaf1\n" +
 			"  weft plan --for sonic --topology graph.yaml",
@@ -76,6 +78,7 @@ and JSON only.`,
 	cmd.Flags().StringVar(&f.node, "node", "", "the node; all if it is not given")
 	cmd.Flags().StringVar(&f.options.PortFormat, "port-format", fabric.DefaultPortFormat, "how the nodes of a computed fabric call their ports, from 0")
 	cmd.Flags().StringVar(&f.carrier, "encap", encap.CarrierIPIP.String(), "what packets have their path in: ipip (always planned), srv6 or mpls")
+	cmd.Flags().StringVar(&f.options.Routing, "routing", fabric.RoutingECMP, "how switches of a computed fabric spread what goes up: "+strings.Join(fabric.Routings(), " or "))
 	cmd.Flags().StringVar(&f.language, "for", planLanguages[0], "the language: "+strings.Join(planLanguages, ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as --for json")
 	return cmd

@@ -32,6 +32,9 @@ func (f planFlags) runGraph(w io.Writer, g *graph.Graph) error {
 	if f.options.PortFormat != fabric.DefaultPortFormat {
 		return fmt.Errorf("--port-format %s: a graph has the names of its ports", f.options.PortFormat)
 	}
+	if f.options.Routing != fabric.RoutingECMP {
+		return fmt.Errorf("--routing %s: a graph's switches find their routes by BGP, and its addresses need not have host IDs; leave --routing out", f.options.Routing)
+	}
 	first, end := graph.NodeID(0), graph.NodeID(g.NumNodes())
 	if f.language == "frr" || f.language == "sonic" {
 		first, _ = g.Tier(1)

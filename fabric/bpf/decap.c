@@ -22,7 +22,7 @@ enum { DECAPSULATED, SPOOFED, NESTED, ECN, MALFORMED, NUM_COUNTERS };
 #define OUTER IP
 #define INNER (OUTER + sizeof(struct ipv4))
 
-/* The bits of the mark that are ours: virtualMarkMask of fabric/virtual.go. */
+/* The bits of the mark that are ours: markMask of fabric/virtual.go. */
 #define MARK_MASK 0x7ff
 
 /* An address of either family; of IPv4 it is mapped (RFC 4291 §2.5.5.2). */

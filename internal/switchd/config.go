@@ -17,6 +17,7 @@ type Config struct {
 	Self       topology.NodeID    // the switch
 	PortFormat string             // "" is fabric.DefaultPortFormat
 	Encap      string             // what paths are in: ipip, srv6 or mpls; "" is ipip
+	Routing    string             // one of fabric.Routings; "" is fabric.RoutingECMP
 
 	Hello           time.Duration
 	Multiplier      int
@@ -85,7 +86,7 @@ func (c Config) carrierEvery() time.Duration {
 
 // plan returns the switch's in a topology.
 func (c Config) plan(t *topology.Topology) (fabric.NodePlan, error) {
-	opts := fabric.Options{PortFormat: c.PortFormat}
+	opts := fabric.Options{PortFormat: c.PortFormat, Routing: c.Routing}
 	if c.Encap != "" {
 		if err := opts.Carry(c.Encap); err != nil {
 			return fabric.NodePlan{}, err

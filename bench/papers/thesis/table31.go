@@ -26,6 +26,30 @@ var table31Rows = []struct {
 	{sameIDOutgoing, [4]float64{27.8, 38.5, 75.4, 87.4}},
 }
 
+// Pattern is a row of Table 3.1.
+type Pattern struct {
+	Name string
+	// To returns each host's receiver in fat-tree:k=4, by a seed; no two have the same.
+	To func(seed uint64) ([]topology.NodeID, error)
+	// TwoLevel and Classifier are what the thesis measured, in percent of the ideal.
+	TwoLevel, Classifier float64
+}
+
+// Patterns returns the rows of Table 3.1 in its order.
+func Patterns() (list []Pattern) {
+	for _, row := range table31Rows {
+		to := func(seed uint64) ([]topology.NodeID, error) {
+			t, err := topology.Parse(clickTree)
+			if err != nil {
+				return nil, err
+			}
+			return row.pattern.make(t, seed)
+		}
+		list = append(list, Pattern{row.pattern.name, to, row.paper[1], row.paper[2]})
+	}
+	return list
+}
+
 func table31() papers.Experiment {
 	return papers.Experiment{
 		Name: "thesis-t3.1", Source: "thesis §3.5, Table 3.1",

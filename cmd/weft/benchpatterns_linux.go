@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/bench/papers/thesis"
+	"weft/bench/report"
+	"weft/bench/testbed"
+	"weft/fabric"
+	"weft/topology"
+)
+
+// benchPatternsOptions are the flags of weft bench patterns.
+type benchPatternsOptions struct {
+	rows, patterns   []string
+	rate             float64
+	duration, warmup time.Duration
+	mappings         int
+	probes           int
+	seed             uint64
+	name             string
+	quick, json      bool
+	report, append   string
+
+	self, env []string // weft itself, as a program
+	shape     *topology.Topology
+	chosen    []thesis.Pattern
+}
+
+// patternsFabric is the thesis'.
+const patternsFabric = "fat-tree:k=4"
+
+// patternsRow is a way to spread traffic.
+type patternsRow struct {
+	name, about string
+	routing     string // of the switches
+	policy      string // of weft host in mode offload; "": none runs
+	classify    bool   // switches run flow classifiers
+}
+
+var patternsRows = []patternsRow{
+	{"ecmp", "the kernels' ECMP by the five-tuple", fabric.RoutingECMP, "", false},
+	{"two-level", "switches with two-level tables, plain hosts (thesis §3.1.3)", fabric.RoutingTwoLevel, "", false},
+	{"classifier", "the same with flow classifiers at edge and aggregation switches (thesis §3.1.6)", fabric.RoutingTwoLevel, "", true},
+	{"weft-drb", "weft host in mode offload with drb, plain switches", fabric.RoutingECMP, "drb", false},
+}
+
+func patternsRowNames() (names []string) {
+	for _, r := range patternsRows {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func newBenchPatternsCmd() *cobra.Command {
+	var o benchPatternsOptions
+	cmd := &cobra.Command{
+		Use:   "patterns",
+		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, flow classifier, weft host",
+		Long:  benchPatternsHelp(),
+		Example: "  weft bench patterns --quick\n" +
+			"  weft bench patterns --rows ecmp,two-level --patterns 'stride(4),same-ID outgoing' --json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			o.self, o.env = []string{self}, os.Environ()
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.rows, "rows", nil, "what to compare (default all): "+strings.Join(patternsRowNames(), ", "))
+	f.StringArrayVar(&o.patterns, "patterns", nil, "a pattern to measure; give it several times for several (default all)")
+	f.Float64Var(&o.rate, "rate", 16, "rate of every link in `Mbit/s`")
+	f.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of each run")
+	f.DurationVar(&o.warmup, "warmup", 2*time.Second, "time before that")
+	f.IntVar(&o.mappings, "mappings", 5, "runs of each pattern, each with a mapping of its own where it is random; the rows share them, and medians are shown")
+	f.IntVar(&o.probes, "probes", 125, "most probes a second of each weft host, which share this machine")
+	f.Uint64Var(&o.seed, "seed", 1, "of the first mapping")
+	f.StringVar(&o.name, "name", "patt", "name of the labs of network namespaces")
+	f.BoolVar(&o.quick, "quick", false, "one mapping of each pattern, measured for 2s after 1s")
+	f.StringVar(&o.report, "report", "", "`file` for the results as HTML")
+	f.StringVar(&o.append, "append", "", "`file` to add the results to, as a section dated today (without a name "+resultsFile+")")
+	f.Lookup("append").NoOptDefVal = resultsFile
+	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	return cmd
+}
+
+func benchPatternsHelp() string {
+	var s strings.Builder
+	fmt.Fprint(&s, `Patterns builds a fat-tree of k=4 in network namespaces for each row in turn. Every host
+sends one TCP stream to one host and receives one, by the patterns of Table 3.1 of
+Al-Fares' thesis (§3.5.2). It prints what arrives in percent of the ideal, in which
+every host sends at the rate of its link. It needs root.
+
+The thesis' hosts send at a constant rate by UDP, which a full port cuts down. Here
+they use the kernel's TCP. The thesis' columns are shown beside.
+
+Rows:
+`)
+	for _, r := range patternsRows {
+		fmt.Fprintf(&s, "  %-10s %s\n", r.name, r.about)
+	}
+	fmt.Fprint(&s, "\nPatterns:\n")
+	for _, p := range thesis.Patterns() {
+		fmt.Fprintf(&s, "  %s\n", p.Name)
+	}
+	return strings.TrimSpace(s.String())
+}
+
+// check returns the rows, and checks the flags.
+func (o *benchPatternsOptions) check() (rows []patternsRow, err error) {
+	if o.quick {
+		o.mappings, o.duration, o.warmup = 1, 2*time.Second, time.Second
+	}
+	if o.rows == nil {
+		o.rows = patternsRowNames()
+	}
+	for _, name := range o.rows {
+		i := slices.IndexFunc(patternsRows, func(r patternsRow) bool { return r.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("--rows: %q: unknown; known: %s", name, strings.Join(patternsRowNames(), ", "))
+		}
+		rows = append(rows, patternsRows[i])
+	}
+	all := thesis.Patterns()
+	if o.chosen = all; o.patterns != nil {
+		o.chosen = nil
+	}
+	for _, name := range o.patterns {
+		i := slices.IndexFunc(all, func(p thesis.Pattern) bool { return p.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("--patterns: %q: unknown; weft bench patterns --help lists them", name)
+		}
+		o.chosen = append(o.chosen, all[i])
+	}
+	switch {
+	case !(o.rate >= minRate && o.rate <= maxRate):
+		return nil, fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
+	case o.duration < minThroughputTime || o.duration > maxThroughputTime:
+		return nil, fmt.Errorf("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
+	case o.warmup < 0 || o.warmup > maxThroughputTime:
+		return nil, fmt.Errorf("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
+	case o.mappings < 1 || o.mappings > maxRounds:
+		return nil, fmt.Errorf("--mappings=%d: must be 1 to %d", o.mappings, maxRounds)
+	case o.probes < 1:
+		return nil, fmt.Errorf("--probes=%d: must be 1 or more", o.probes)
+	}
+	o.shape, err = topology.Parse(patternsFabric)
+	return rows, err
+}
+
+func (o *benchPatternsOptions) run(ctx context.Context, w, notes io.Writer) (err error) {
+	rows, err := o.check()
+	if err != nil {
+		return err
+	}
+	if err := testbed.CanUseNamespaces(); err != nil {
+		return fmt.Errorf("bench patterns: %w", err)
+	}
+	section, err := openSection(o.append)
+	if err != nil {
+		return fmt.Errorf("--append: %w", err)
+	}
+	file, err := newReportFile("report", o.report)
+	if err != nil {
+		return err
+	}
+	defer file.discard()
+	var results []patternsResult
+	for _, row := range rows {
+		list, err := o.measureRow(ctx, row, notes)
+		if err != nil {
+			return fmt.Errorf("%s: %w", row.name, err)
+		}
+		results = append(results, list...)
+	}
+	table := o.table(rows, results)
+	if o.json {
+		err = printJSON(w, results)
+	} else {
+		fmt.Fprintf(w, "%s\n%s\n\n", machine(), o.about())
+		err = alignedTable(w, table)
+	}
+	return errors.Join(err,
+		section.add(func(w io.Writer) error {
+			return writeSection(w, "thesis Table 3.1 by kernels", commandLine(), o.about(), table)
+		}),
+		file.write(report.Charts{Title: "Table 3.1 by kernels", Command: commandLine(),
+			Facts:  []report.Fact{{Name: "Topology", Value: patternsFabric}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.rate)}, {Name: "Machine", Value: machine()}, {Name: "Seed", Value: fmt.Sprint(o.seed)}},
+			Tables: []report.Table{{Title: "What arrives, % of ideal", About: o.about(), Head: table[0], Rows: table[1:]}}}.Write))
+}

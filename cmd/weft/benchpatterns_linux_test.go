@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/slowtest"
+)
+
+func TestBenchPatterns_bad(t *testing.T) {
+	const bench = "bench patterns "
+	wantError(t, bench+"--rows best", "--rows", `"best"`, "two-level")
+	wantError(t, bench+"--patterns stride(3)", "--patterns", "stride(3)")
+	wantError(t, bench+"--rate -1", "--rate=-1")
+	wantError(t, bench+"--mappings 0", "--mappings=0")
+	wantError(t, bench+"--duration 1ms", "--duration=1ms")
+	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
+	wantError(t, bench+"--probes 0", "--probes=0")
+}
+
+// Every row moves bytes, and what it found is printed, written and kept.
+func TestBenchPatterns_measures(t *testing.T) {
+	slowtest.System(t)
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	self := program(t)
+	dir := t.TempDir()
+	section := filepath.Join(dir, "results.md")
+	if err := os.WriteFile(section, []byte("# Results\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", quick: true, json: true, patterns: []string{"same-ID outgoing"},
+		report: filepath.Join(dir, "report.html"), append: section, self: self.Args[:1], env: self.Env}
+	var out, notes bytes.Buffer
+	if err := o.run(t.Context(), &out, &notes); err != nil {
+		t.Fatal(err)
+	}
+	var results []patternsResult
+	if err := json.Unmarshal(out.Bytes(), &results); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	if len(results) != len(patternsRows) {
+		t.Fatalf("%d results: %+v", len(results), results)
+	}
+	for _, r := range results {
+		t.Logf("%+v", r)
+		if r.PercentOfIdeal <= 0 || r.PercentOfIdeal > 105 || len(r.Runs) != 1 {
+			t.Errorf("%+v", r)
+		}
+		// All packets of two rack-mates go by one link up.
+		if r.Row == "two-level" && r.PercentOfIdeal > 56 {
+			t.Errorf("two-level tables gave %.1f %%, more than half: switches do not use them", r.PercentOfIdeal)
+		}
+	}
+	if !strings.Contains(notes.String(), "flows got a port") {
+		t.Errorf("no word of the classifiers in %q", &notes)
+	}
+	for _, file := range []string{section, o.report} {
+		if b, err := os.ReadFile(file); err != nil || !bytes.Contains(b, []byte("same-ID outgoing")) {
+			t.Errorf("%s: %v, without the pattern:\n%s", file, err, b)
+		}
+	}
+}

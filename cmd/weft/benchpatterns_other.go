@@ -1,0 +1,19 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func newBenchPatternsCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "patterns",
+		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, flow classifier, weft host (Linux only)",
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("bench patterns: needs the network namespaces of Linux; run it there or in a virtual machine")
+		},
+	}
+}

@@ -1,0 +1,158 @@
+// Flow classification at a switch with two-level tables (thesis §3.1.6): what comes from
+// below and goes up gets the mark of the port that its flow has, in place of that of its
+// destination's host ID. A new flow gets the port that carries least. The agent moves flows,
+// forgets idle ones and says what ports carry.
+//
+// Runs at tc ingress of the ports that lead down, behind the program of host IDs. Where it
+// has no port for a flow, the mark of the host ID stays.
+
+#include "packet.h"
+#include "inner.h"
+
+/* The order of fabric.ClassifierStats. */
+enum { FLOWS, RESCUED, FULL, NUM_COUNTERS };
+
+#include "count.h"
+
+/* The bits of the mark that are ours, and that which says that there is a group: markMask
+ * and suffixBit of package fabric. */
+#define MARK_MASK 0x7ff
+#define SUFFIX_BIT 0x400
+
+#define MAX_PORTS 64
+
+/* A flow is a source and a destination (thesis §3.4.2). */
+struct flow {
+	__be32 src, dst;
+};
+
+struct state {
+	__u32 port;
+	__u32 unused;
+	__u64 bytes;
+};
+
+struct load {
+	__u64 bytes; /* since before the agent's last round */
+	__u32 dead;
+	__u32 unused;
+};
+
+struct settings {
+	__be32 below, mask; /* the prefix of what does not go up */
+	__u32 ports;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct flow);
+	__type(value, struct state);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, __u32);
+	__type(value, struct load);
+} loads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+/* What least has found so far. In a map the verifier knows nothing of it, and so it need not
+ * look at each outcome of each comparison. */
+struct found {
+	__u64 bytes;
+	__u32 port;
+	__u32 unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct found);
+} scratch SEC(".maps");
+
+/* least returns the live port that carries least, MAX_PORTS if none lives. */
+__attribute__((noinline)) __u32 least(__u32 ports)
+{
+	__u32 zero = 0;
+	struct found *best = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!best)
+		return MAX_PORTS;
+	best->port = MAX_PORTS;
+	best->bytes = ~0ULL;
+	for (__u32 i = 0; i < MAX_PORTS; i++) {
+		__u32 key = i;
+		struct load *l;
+
+		if (i >= ports)
+			break;
+		l = bpf_map_lookup_elem(&loads, &key);
+		if (l && !l->dead && l->bytes < *(volatile __u64 *)&best->bytes) {
+			best->port = i;
+			best->bytes = l->bytes;
+		}
+	}
+	return *(volatile __u32 *)&best->port;
+}
+
+SEC("tc") int weft_classify(struct __sk_buff *skb)
+{
+	__u32 zero = 0, port;
+	struct settings *set = bpf_map_lookup_elem(&settings, &zero);
+	struct state *known, fresh = {};
+	struct load *load;
+	struct flow flow;
+	struct ipv4 *ip;
+
+	if (!set || skb->protocol != bpf_htons(ETH_P_IP) || reach(skb, IP + sizeof(*ip)))
+		return TC_ACT_UNSPEC;
+	ip = (void *)(long)skb->data + IP;
+	if ((void *)(ip + 1) > (void *)(long)skb->data_end)
+		return TC_ACT_UNSPEC;
+	/* Who encapsulates has chosen a path. */
+	if (ip->protocol == PROTO_IPIP || (ip->daddr & set->mask) == set->below)
+		return TC_ACT_UNSPEC;
+	flow.src = ip->saddr;
+	flow.dst = ip->daddr;
+	known = bpf_map_lookup_elem(&flows, &flow);
+	if (!known) {
+		fresh.port = least(set->ports);
+		if (fresh.port >= MAX_PORTS)
+			return TC_ACT_UNSPEC;
+		bpf_map_update_elem(&flows, &flow, &fresh, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&flows, &flow); /* another CPU may have been faster */
+		if (!known)
+			return pass(FULL);
+		count(FLOWS, 1);
+	}
+	port = known->port;
+	load = bpf_map_lookup_elem(&loads, &port);
+	if (!load)
+		return TC_ACT_UNSPEC;
+	if (load->dead) {
+		port = least(set->ports);
+		if (port >= MAX_PORTS)
+			return TC_ACT_UNSPEC;
+		known->port = port;
+		load = bpf_map_lookup_elem(&loads, &port);
+		if (!load)
+			return TC_ACT_UNSPEC;
+		count(RESCUED, 1);
+	}
+	__sync_fetch_and_add(&known->bytes, skb->len);
+	__sync_fetch_and_add(&load->bytes, skb->len);
+	skb->mark = (skb->mark & ~MARK_MASK) | SUFFIX_BIT | port;
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";
