@@ -39,7 +39,7 @@ var (
 )
 
 // weftFilters are all, by whose names weft's programs are known from others'.
-var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter}
+var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter, BalanceFilter, QueueFilter}
 
 // Attach puts a program there, in place of the one that is there.
 func (f Filter) Attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
@@ -172,3 +172,9 @@ var MeterFilter = Filter{"weft-meter", netlink.HANDLE_MIN_EGRESS, 0x5747}
 // ClassFilter is at the egress of the ports of a switch that forwards IPv6, before the
 // queue.
 var ClassFilter = Filter{"weft-class", netlink.HANDLE_MIN_EGRESS, 0x5749}
+
+// BalanceFilter comes behind decapsulation: it looks at the packet that is routed.
+var BalanceFilter = Filter{"weft-balance", netlink.HANDLE_MIN_INGRESS, 0x574b}
+
+// QueueFilter is at the egress of the same ports.
+var QueueFilter = Filter{"weft-queue", netlink.HANDLE_MIN_EGRESS, 0x574c}
