@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,7 +25,7 @@ type Balance struct {
 	mu     sync.Mutex
 	handle *netlink.Handle // nil: closed
 	rule   balance.Rule
-	ports  []MeterPort    // rates are filled in
+	ports  []MeterPort
 	links  []netlink.Link // of the ports, as Repair has found them
 	in     *kernel.PortProgram
 	out    *kernel.PortProgram
@@ -78,8 +79,8 @@ func (b *Balance) attach(cfg BalanceConfig) (err error) {
 		err = b.in.Attach(b.handle, b.links)
 	}
 	if err != nil {
-		_, detach := detachBalance(b.handle, b.links)
-		return errors.Join(err, detach, restorePolicy(former))
+		_, detach := detachBalance(b.handle, b.links, former)
+		return errors.Join(err, detach)
 	}
 	return nil
 }
@@ -92,19 +93,14 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 	if b.handle, err = netlink.NewHandle(kernel.Families...); err != nil {
 		return kernel.Explain(err)
 	}
-	if b.links, err = kernel.Links(b.handle, portNames(cfg.Ports)); err != nil {
+	b.ports = cfg.Ports
+	if err := b.find(); err != nil {
 		return err
 	}
-	for _, link := range b.links {
-		if kind := link.Attrs().EncapType; kind != "ether" {
-			return fmt.Errorf("port %s: frames are of type %s; an Ethernet device is needed", link.Attrs().Name, kind)
-		}
+	if len(b.links) == 0 {
+		return fmt.Errorf("none of the ports %s to %s is in this network namespace", b.ports[0].Name, b.ports[len(b.ports)-1].Name)
 	}
-	b.ports = cfg.Ports
-	if b.rule.Kind == balance.DRILL {
-		b.ports, err = asTheyAre(b.handle, b.links, cfg.Ports)
-	}
-	return err
+	return nil
 }
 
 // load puts the programs into the kernel.
@@ -218,7 +214,10 @@ func (b *Balance) Detach() error {
 	if b.handle == nil {
 		return nil
 	}
-	_, err := detachBalance(b.handle, b.links)
+	former, err := readFormer(b.in.Maps[formerMap])
+	if err == nil {
+		_, err = detachBalance(b.handle, b.links, former)
+	}
 	return errors.Join(err, b.close())
 }
 
@@ -231,9 +230,14 @@ func DetachBalance(ports []string) (removed int, err error) {
 		return 0, kernel.Explain(err)
 	}
 	defer h.Close()
-	links, err := kernel.Links(h, ports)
+	links, err := kernel.Dumped(h.LinkList)
+	if err != nil {
+		return 0, kernel.Explain(fmt.Errorf("balance: list the links: %w", err))
+	}
+	links = deleted(links, func(l netlink.Link) bool { return !slices.Contains(ports, l.Attrs().Name) })
+	former, err := formerPolicy(h, links)
 	if err == nil {
-		removed, err = detachBalance(h, links)
+		removed, err = detachBalance(h, links, former)
 	}
 	if err != nil {
 		return removed, fmt.Errorf("balance: %w", err)
@@ -241,11 +245,8 @@ func DetachBalance(ports []string) (removed int, err error) {
 	return removed, nil
 }
 
-func detachBalance(h *netlink.Handle, links []netlink.Link) (removed int, err error) {
-	former, err := formerPolicy(h, links)
-	if err != nil {
-		return 0, err
-	}
+// detachBalance needs no privilege but CAP_NET_ADMIN if the programs are this process's.
+func detachBalance(h *netlink.Handle, links []netlink.Link, former string) (removed int, err error) {
 	removed, err = kernel.BalanceFilter.DetachAll(h, links)
 	n, err2 := kernel.QueueFilter.DetachAll(h, links)
 	return max(removed, n), errors.Join(err, err2, restorePolicy(former))

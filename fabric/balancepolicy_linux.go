@@ -46,13 +46,18 @@ func formerPolicy(h *netlink.Handle, ports []netlink.Link) (former string, err e
 			return "", err
 		}
 		defer m.Close()
-		var value uint32
-		if err := m.Lookup(uint32(0), &value); err != nil || value == 0 {
-			return "", err
-		}
-		return strconv.Itoa(int(value - 1)), nil
+		return readFormer(m)
 	}
 	return "", nil
+}
+
+// readFormer reads a record; "" if there is nothing in it.
+func readFormer(record *ebpf.Map) (former string, err error) {
+	var value uint32
+	if err := record.Lookup(uint32(0), &value); err != nil || value == 0 {
+		return "", err
+	}
+	return strconv.Itoa(int(value - 1)), nil
 }
 
 // setPolicy has the kernel heed hashes, and keeps and returns the former value: that of the
@@ -107,4 +112,11 @@ func restorePolicy(former string) error {
 func HeedsBalance() bool {
 	now, err := kernel.ReadSysctl(hashPolicy)
 	return err == nil && now == heedsTheHash
+}
+
+// HashFiveTuple has the kernel's multipath routes hash the five-tuple, as a NodePlan of a
+// switch has it, in the network namespace of the calling thread.
+func HashFiveTuple() error {
+	_, err := new(Report).SetSysctls(fiveTuple())
+	return err
 }

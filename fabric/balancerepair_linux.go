@@ -21,17 +21,31 @@ func (b *Balance) Repair() (mended []string, err error) {
 	if b.handle == nil {
 		return nil, errBalanceClosed
 	}
+	err = b.find()
+	if err == nil {
+		err = errors.Join(b.fillQueues(), b.refresh())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("balance: %w", err)
+	}
+	return b.repairSettings()
+}
+
+// find finds the ports' devices.
+func (b *Balance) find() error {
 	all, err := kernel.Dumped(b.handle.LinkList)
 	if err != nil {
-		return nil, kernel.Explain(fmt.Errorf("balance: list the links: %w", err))
+		return kernel.Explain(fmt.Errorf("list the links: %w", err))
 	}
 	b.links = slices.DeleteFunc(all, func(l netlink.Link) bool {
 		return !slices.ContainsFunc(b.ports, func(p MeterPort) bool { return p.Name == l.Attrs().Name })
 	})
-	if err := errors.Join(b.fillQueues(), b.refresh()); err != nil {
-		return nil, fmt.Errorf("balance: %w", err)
+	for _, link := range b.links {
+		if kind := link.Attrs().EncapType; kind != "ether" {
+			return fmt.Errorf("port %s: frames are of type %s; an Ethernet device is needed", link.Attrs().Name, kind)
+		}
 	}
-	return b.repairSettings()
+	return nil
 }
 
 // RepairSettings is Repair for programs and setting at the devices that Repair has found.
@@ -76,7 +90,11 @@ func (b *Balance) fillQueues() error {
 			continue
 		}
 		i := slices.IndexFunc(b.ports, func(p MeterPort) bool { return p.Name == a.Name })
-		q, err := b.ports[i].queue()
+		port, err := asTheyAre(b.handle, []netlink.Link{link}, b.ports[i:i+1])
+		if err != nil {
+			return err
+		}
+		q, err := port[0].queue()
 		if err == nil {
 			err = queues.Put(uint32(a.Index), &q)
 		}

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -47,6 +48,9 @@ func (b *Balance) refresh() error {
 func refreshBalance(h *netlink.Handle, ports []netlink.Link) error {
 	for _, port := range ports {
 		id, err := kernel.BalanceFilter.Program(h, port)
+		if errors.Is(err, kernel.ErrUplinkGone) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

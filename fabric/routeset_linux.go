@@ -86,7 +86,11 @@ func (r *Routes) refreshBalance() error {
 	for name, index := range r.index {
 		links = append(links, &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: name, Index: index}})
 	}
-	return refreshBalance(r.h, links)
+	err := refreshBalance(r.h, links)
+	if errors.As(err, new(kernel.Refused)) {
+		return nil // only this process's own Balance may, which does it by itself
+	}
+	return err
 }
 
 // Resync reads back what the kernel has. It restores routes to those set last, and routes

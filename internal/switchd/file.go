@@ -31,6 +31,7 @@ type File struct {
 	MaxAge         time.Duration      `yaml:"max_age"`
 	Damping        Damping            `yaml:"damping"`
 	Meter          Meter              `yaml:"meter"`
+	Balance        string             `yaml:"balance"`
 	Keys           []config.UpdateKey `yaml:"keys"`
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
@@ -116,6 +117,9 @@ func (f *File) validate() (err error) {
 	}
 	if err := f.checkMeter(); err != nil {
 		return err
+	}
+	if err := fabric.CheckBalance(f.Balance); err != nil {
+		return f.lines.Errorf("balance", "%w", err)
 	}
 	return f.tryOut()
 }

@@ -22,6 +22,9 @@ const (
 	configured       = "WEFT_SWITCH_CONFIGURED"
 	setupDescriptors = "WEFT_SWITCH_SETUP"
 	meterDescriptors = "WEFT_SWITCH_METER"
+
+	balanceDescriptors = "WEFT_SWITCH_BALANCE"
+	balanceRefused     = "WEFT_SWITCH_PLAIN" // why there is nothing to inherit
 )
 
 // taken returns the value of a variable and removes it, so that no program that this one
@@ -38,6 +41,7 @@ func taken(variable string) string {
 // program that is open.
 func (d *daemon) setUp(c Config) error {
 	done, setup, meter := taken(configured) != "", taken(setupDescriptors), taken(meterDescriptors)
+	balance, plain := taken(balanceDescriptors), taken(balanceRefused)
 	must, err := kept.Exceeded()
 	if err != nil {
 		return err
@@ -49,9 +53,12 @@ func (d *daemon) setUp(c Config) error {
 		}
 	}
 	if done {
-		err = errors.Join(d.inheritSetup(c, setup), d.inheritMeter(c, meter))
+		err = errors.Join(d.inheritSetup(c, setup), d.inheritMeter(c, meter), d.inheritBalance(c, balance, plain))
 	} else if err = d.configure(c); err == nil {
-		err = d.attachMeter(c)
+		err = errors.Join(d.attachMeter(c), d.attachBalance(c))
+	}
+	if d.setup != nil && d.balance != nil {
+		d.setup.Balanced()
 	}
 	if err != nil || !must {
 		return err
@@ -81,6 +88,16 @@ func (d *daemon) pass() (env []string, err error) {
 			return nil, err
 		}
 		env = append(env, meterDescriptors+"="+words)
+	}
+	if d.balance != nil {
+		words, err := d.balance.Descriptors()
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, balanceDescriptors+"="+words)
+	}
+	if d.plain != "" {
+		env = append(env, balanceRefused+"="+d.plain)
 	}
 	return env, nil
 }
