@@ -71,8 +71,7 @@ func (c *Chooser) pair(p Packet) uint64 {
 
 // flowlet is LetFlow's choice. The kernel makes a hop of the hash, by weight.
 func (c *Chooser) flowlet(e *Engine, p Packet, now uint64) uint32 {
-	flow := mix(c.pair(p) ^ (uint64(p.Protocol)<<32 | uint64(p.Ports)))
-	place, who := uint32(flow)%Flowlets, uint32(flow>>32)
+	place, who := c.Place(p)
 	f := c.Flowlets[place]
 	lives := f.Last != 0 && now-f.Last <= uint64(c.Rule.Gap)
 	if f.Flow != who || !lives {
@@ -85,6 +84,12 @@ func (c *Chooser) flowlet(e *Engine, p Packet, now uint64) uint32 {
 	f.Last = now
 	c.Flowlets[place] = f
 	return f.Hash
+}
+
+// Place is where a packet's flow has its flowlet, and what it is called there.
+func (c *Chooser) Place(p Packet) (place, flow uint32) {
+	hash := mix(c.pair(p) ^ (uint64(p.Protocol)<<32 | uint64(p.Ports)))
+	return uint32(hash) % Flowlets, uint32(hash >> 32)
 }
 
 // least is DRILL's choice: the step whose port is free first, of random ones and those that
@@ -105,7 +110,7 @@ func (c *Chooser) least(s *Set, e *Engine) (step uint32) {
 	return l.step[0]
 }
 
-// least is the best of the steps added, the best first.
+// least is the best of the steps added, the best first; among equals, the one added first.
 type least struct {
 	n    int
 	step [MaxMemory]uint32
@@ -119,17 +124,17 @@ func (l *least) add(step uint32, s *Set, wait func(uint32) uint64, keep int) {
 		}
 	}
 	w := wait(s.Steps[step].Port)
-	for k := range keep {
-		if k == l.n {
-			l.step[k], l.wait[k] = step, w
-			l.n++
-			return
-		}
-		if w < l.wait[k] {
-			step, l.step[k] = l.step[k], step
-			w, l.wait[k] = l.wait[k], w
-		}
+	at := l.n
+	for at > 0 && w < l.wait[at-1] {
+		at--
 	}
+	if at == keep {
+		return
+	}
+	l.n = min(l.n+1, keep)
+	copy(l.step[at+1:l.n], l.step[at:])
+	copy(l.wait[at+1:l.n], l.wait[at:])
+	l.step[at], l.wait[at] = step, w
 }
 
 // random is xorshift64* (Vigna 2016).
