@@ -10,7 +10,8 @@ import (
 // BalanceConfig says how a switch balances what hosts send that know nothing of weft.
 type BalanceConfig struct {
 	// Rule is rb, rrb, drb, letflow or drill, with parameters behind a colon:
-	// letflow:gap=500us, drill:d=2,m=1. What each does is in docs/balance.md.
+	// letflow:gap=500us, drill:d=2,m=1. internal/balance
+	// says what each does.
 	Rule string
 
 	// Ports are all of the switch's, 1 to 1,024. Of each counts the name and, for drill,
