@@ -203,11 +203,14 @@ func planSysctls(p NodePlan, n topology.Node) []Sysctl {
 	// uplink the next sends there again, and half of the cores stay idle. So each
 	// hashes the whole five-tuple (0x37: addresses, protocol, ports) with a seed of
 	// its own; seed 0 would mean the kernel's.
-	return append(s,
-		Sysctl{Key: "net.ipv4.fib_multipath_hash_policy", Value: "3"},
-		Sysctl{Key: "net.ipv4.fib_multipath_hash_fields", Value: "0x37"},
+	return append(append(s, fiveTuple()...),
 		Sysctl{Key: "net.ipv4.fib_multipath_hash_seed", Value: strconv.Itoa(int(n.ID) + 1), Optional: true}, // Linux 6.11
 	)
+}
+
+// fiveTuple is what the kernel's multipath routes hash: addresses, protocol and ports.
+func fiveTuple() []Sysctl {
+	return []Sysctl{{Key: hashPolicy, Value: "3"}, {Key: "net.ipv4.fib_multipath_hash_fields", Value: "0x37"}}
 }
 
 func checkPortFormat(format string) error {

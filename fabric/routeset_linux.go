@@ -71,10 +71,26 @@ func (r *Routes) Set(p NodePlan) (changed int, err error) {
 	defer r.mu.Unlock()
 	r.wanted = append(r.wanted[:0], p.Routes...)
 	changed, err = r.install()
+	if err == nil && changed > 0 {
+		err = r.refreshBalance()
+	}
 	if err != nil {
 		return changed, fmt.Errorf("routes of %s: %w", p.Node, err)
 	}
 	return changed, nil
+}
+
+// refreshBalance has programs that balance at the ports know of the routes.
+func (r *Routes) refreshBalance() error {
+	links := make([]netlink.Link, 0, len(r.index))
+	for name, index := range r.index {
+		links = append(links, &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: name, Index: index}})
+	}
+	err := refreshBalance(r.h, links)
+	if errors.As(err, new(kernel.Refused)) {
+		return nil // only this process's own Balance may, which does it by itself
+	}
+	return err
 }
 
 // Resync reads back what the kernel has. It restores routes to those set last, and routes
@@ -107,6 +123,9 @@ func (r *Routes) Resync() (changed int, err error) {
 		}
 	}
 	changed, err = r.install()
+	if err == nil {
+		err = r.refreshBalance()
+	}
 	if err != nil || !r.labels.has6() {
 		return changed, err
 	}

@@ -109,6 +109,9 @@ func (s *SwitchSetup) Descriptors() (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+// Balanced leaves the setting to a Balance that it must have otherwise than planned.
+func (s *SwitchSetup) Balanced() { s.plan, s.now = s.plan.Balanced(), s.now.Balanced() }
+
 // Close closes what the set-up holds open. The set-up stays in force.
 func (s *SwitchSetup) Close() error {
 	var err error

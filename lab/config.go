@@ -58,6 +58,11 @@ type Config struct {
 
 	Meter *Meter // has the switches' ports metered; nil: they are not
 
+	// Balance is how the switches spread what hosts send over the next hops of their routes:
+	// rb, rrb, drb, letflow or drill, with parameters as in fabric.BalanceConfig. "", routes
+	// and ecmp: by the kernel's hash of the five-tuple.
+	Balance string
+
 	// Progress, if not nil, is called with the number of steps of building that are done,
 	// and with their total. Calls come from several goroutines, one at a time.
 	Progress func(done, total int)
@@ -164,6 +169,9 @@ func (c Config) check() error {
 	if err := c.checkRate(); err != nil {
 		return err
 	}
+	if err := fabric.CheckBalance(c.Balance); err != nil {
+		return fmt.Errorf("lab %s: Balance: %w", c.Name, err)
+	}
 	return c.checkMeter()
 }
 
@@ -219,11 +227,13 @@ type labSettings struct {
 	SRv6    bool  `json:"srv6,omitempty"`
 	Metered bool  `json:"metered,omitempty"`
 	Meter   Meter `json:"meter,omitzero"`
+
+	Balance string `json:"balance,omitempty"`
 }
 
 func (c Config) settings() labSettings {
 	s := labSettings{BFD: c.BFD, Only: c.onlyNames(), Unlimited: c.Unlimited, RateMbit: c.RateMbit,
-		QueueBytes: c.QueueBytes, BurstBytes: c.BurstBytes, MTU: c.MTU, GSOMaxBytes: c.GSOMaxBytes, Routing: c.Routing, SRv6: c.SRv6}
+		QueueBytes: c.QueueBytes, BurstBytes: c.BurstBytes, MTU: c.MTU, GSOMaxBytes: c.GSOMaxBytes, Routing: c.Routing, SRv6: c.SRv6, Balance: c.Balance}
 	if c.Graph != nil {
 		s.Graph = string(c.Graph.Text())
 	} else {
@@ -237,7 +247,7 @@ func (c Config) settings() labSettings {
 
 func (s labSettings) config(name string) (Config, error) {
 	c := Config{Name: name, BFD: s.BFD, Unlimited: s.Unlimited, RateMbit: s.RateMbit,
-		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes, Routing: s.Routing, SRv6: s.SRv6}
+		QueueBytes: s.QueueBytes, BurstBytes: s.BurstBytes, MTU: s.MTU, GSOMaxBytes: s.GSOMaxBytes, Routing: s.Routing, SRv6: s.SRv6, Balance: s.Balance}
 	if s.Metered {
 		c.Meter = &s.Meter
 	}
@@ -266,6 +276,9 @@ func (s labSettings) String() string {
 	}
 	if s.SRv6 {
 		what += ", srv6"
+	}
+	if s.Balance != "" {
+		what += ", balance " + s.Balance
 	}
 	if s.Unlimited {
 		return fmt.Sprintf("%s, unlimited rate, MTU %d", what, s.MTU)

@@ -144,7 +144,7 @@ func (l *Lab) changeFailures(change func(failures) error) (at time.Time, err err
 		}
 	}
 	state.Failures = after
-	return at, writeState(l.Config.Name, *state)
+	return at, errors.Join(writeState(l.Config.Name, *state), l.settleBalance(steps))
 }
 
 func lockLabWithin(name string, wait time.Duration) (*labLock, error) {

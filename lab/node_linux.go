@@ -120,6 +120,9 @@ func (b *builder) configure(n topology.Node) error {
 			return err
 		}
 		b.note(report.Notes...)
+		if err := b.balance(n, plan); err != nil {
+			return err
+		}
 		return b.meter(n, plan)
 	})
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -157,6 +158,9 @@ func (r *labRepair) configure(n topology.Node) error {
 	}
 	return kernel.InNamespace(r.cfg.namespace(n.Name), func() error {
 		h := r.handles[n.ID]
+		if fabric.BalancesByProgram(r.cfg.Balance) && n.Layer != topology.LayerHost && !r.fresh[n.ID] {
+			plan = plan.Balanced()
+		}
 		report, err := fabric.Mend(plan, down, AgentRuns())
 		if err != nil {
 			return err
@@ -173,7 +177,7 @@ func (r *labRepair) configure(n topology.Node) error {
 		if n.Layer == topology.LayerHost {
 			_, err = report.SetSysctls(hostSysctls)
 		} else {
-			err = r.remeter(h, n, plan, &report)
+			err = errors.Join(r.rebalance(h, n, plan, &report), r.remeter(h, n, plan, &report))
 		}
 		if !r.fresh[n.ID] { // else all was missing
 			for _, what := range report.Did {

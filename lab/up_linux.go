@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -70,7 +71,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 				return nil, err
 			}
 			l.awaitLinks(ctx)
-			return l, nil
+			return l, l.balanceAll()
 		case isWhole(cfg.Name, state):
 			return nil, fmt.Errorf("lab %s is in use (%s): weft lab down --name %s or choose another --name", cfg.Name, state.labSettings, cfg.Name)
 		}
@@ -95,6 +96,11 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 	}
 	l := newLab(cfg, mine.Notes)
 	l.awaitLinks(ctx)
+	if err := l.balanceAll(); err != nil {
+		l.Close()
+		_, err2 := tearDown(cfg.Name)
+		return nil, errors.Join(fmt.Errorf("build lab %s: %w", cfg.Name, err), err2)
+	}
 	return l, nil
 }
 

@@ -39,7 +39,7 @@ var (
 )
 
 // weftFilters are all, by whose names weft's programs are known from others'.
-var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter, SuffixFilter, ClassifyFilter}
+var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter, SuffixFilter, ClassifyFilter, BalanceFilter, QueueFilter}
 
 // Attach puts a program there, in place of the one that is there.
 func (f Filter) Attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {
@@ -178,3 +178,9 @@ var SuffixFilter = Filter{"weft-suffix", netlink.HANDLE_MIN_INGRESS, 0x574d}
 
 // ClassifyFilter comes behind SuffixFilter, whose marks it replaces.
 var ClassifyFilter = Filter{"weft-classify", netlink.HANDLE_MIN_INGRESS, 0x574e}
+
+// BalanceFilter comes behind decapsulation: it looks at the packet that is routed.
+var BalanceFilter = Filter{"weft-balance", netlink.HANDLE_MIN_INGRESS, 0x574b}
+
+// QueueFilter is at the egress of the same ports.
+var QueueFilter = Filter{"weft-queue", netlink.HANDLE_MIN_EGRESS, 0x574c}

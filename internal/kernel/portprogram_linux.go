@@ -62,6 +62,12 @@ func AttachedProgram(h *netlink.Handle, ports []netlink.Link, place Filter, name
 	return nil, nil
 }
 
+// Attach puts the program on ports, in place of another at the same place.
+func (p *PortProgram) Attach(h *netlink.Handle, ports []netlink.Link) error {
+	_, err := p.place.AttachAll(h, ports, p.prog, nil)
+	return err
+}
+
 // Repair puts the program back at ports that have lost it, or have it behind others'
 // programs, and says what it has done. It leaves out ports that no longer exist.
 func (p *PortProgram) Repair(h *netlink.Handle, ports []netlink.Link) (mended []string, err error) {

@@ -33,6 +33,14 @@ func SetSysctl(s Sysctl) (was string, wrote bool, err error) {
 	return was, true, os.WriteFile(path, []byte(s.Value), 0)
 }
 
+// ReadSysctl returns a setting's value in the network namespace of the calling thread.
+func ReadSysctl(key string) (string, error) {
+	dir, done := settings.use()
+	defer done()
+	have, err := os.ReadFile(dir + "/sys/" + strings.ReplaceAll(key, ".", "/"))
+	return strings.Join(strings.Fields(string(have)), " "), err
+}
+
 // sameSetting compares values, which the kernel writes in its own way: 0x37 as
 // 55, lists with tabs.
 func sameSetting(a, b string) bool {

@@ -32,6 +32,7 @@ type File struct {
 	Damping        Damping            `yaml:"damping"`
 	Meter          Meter              `yaml:"meter"`
 	Extensions     []Extension        `yaml:"extensions"`
+	Balance        string             `yaml:"balance"`
 	Keys           []config.UpdateKey `yaml:"keys"`
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
@@ -120,6 +121,9 @@ func (f *File) validate() (err error) {
 	}
 	if err := f.checkExtensions(); err != nil {
 		return err
+	}
+	if err := fabric.CheckBalance(f.Balance); err != nil {
+		return f.lines.Errorf("balance", "%w", err)
 	}
 	return f.tryOut()
 }

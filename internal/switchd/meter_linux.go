@@ -66,6 +66,7 @@ func (d *daemon) status() Status {
 	if err != nil {
 		s.MeterError = err.Error()
 	}
+	d.balanceStatus(&s)
 	if d.setup == nil {
 		return s
 	}

@@ -34,6 +34,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	c := f.config(self, d.start)
 	d.origin = d.start
 	if err := d.setUp(c); err != nil {
+		d.endBalance()
 		return err
 	}
 	service.LimitMemory()
@@ -46,6 +47,10 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	if d.meter != nil {
 		defer d.meter.Close()
 		c.owned = append(c.owned, d.meter)
+	}
+	defer d.endBalance()
+	if d.balance != nil {
+		c.owned = append(c.owned, d.balance)
 	}
 	d.loop = service.Loop{Notifier: service.NewNotifier(), Log: d.log, Summary: d.summary, Reload: d.reload, Alive: d.alive}
 	defer d.loop.Close()
@@ -75,9 +80,11 @@ type daemon struct {
 	setup      *fabric.SwitchSetup // nil without
 	meter      *fabric.Meter       // nil without
 	extensions []fabric.ExtensionStatus
-	noMeter    error     // why there is none to be read
-	start      time.Time // of the clock that the keys' times are on
-	origin     time.Time // the time of day of start, by the machine's clock as it was last looked at
+	noMeter    error           // why there is none to be read
+	balance    *fabric.Balance // nil without
+	plain      string          // why there is none although it is wanted
+	start      time.Time       // of the clock that the keys' times are on
+	origin     time.Time       // the time of day of start, by the machine's clock as it was last looked at
 }
 
 // self finds the switch in the fabric.

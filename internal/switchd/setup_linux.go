@@ -24,6 +24,9 @@ const (
 	setupDescriptors  = "WEFT_SWITCH_SETUP"
 	meterDescriptors  = "WEFT_SWITCH_METER"
 	extensionStatuses = "WEFT_SWITCH_EXTENSIONS"
+
+	balanceDescriptors = "WEFT_SWITCH_BALANCE"
+	balanceRefused     = "WEFT_SWITCH_PLAIN" // why there is nothing to inherit
 )
 
 // taken returns the value of a variable and removes it, so that no program that this one
@@ -41,6 +44,7 @@ func taken(variable string) string {
 func (d *daemon) setUp(c Config) error {
 	done, setup, meter := taken(configured) != "", taken(setupDescriptors), taken(meterDescriptors)
 	extensions := taken(extensionStatuses)
+	balance, plain := taken(balanceDescriptors), taken(balanceRefused)
 	must, err := kept.Exceeded()
 	if err != nil {
 		return err
@@ -52,9 +56,12 @@ func (d *daemon) setUp(c Config) error {
 		}
 	}
 	if done {
-		err = errors.Join(d.inheritSetup(c, setup), d.inheritMeter(c, meter, extensions))
+		err = errors.Join(d.inheritSetup(c, setup), d.inheritMeter(c, meter, extensions), d.inheritBalance(c, balance, plain))
 	} else if err = d.configure(c); err == nil {
-		err = d.attachMeter(c)
+		err = errors.Join(d.attachMeter(c), d.attachBalance(c))
+	}
+	if d.setup != nil && d.balance != nil {
+		d.setup.Balanced()
 	}
 	if err != nil || !must {
 		return err
@@ -91,6 +98,16 @@ func (d *daemon) pass() (env []string, err error) {
 			return nil, err
 		}
 		env = append(env, extensionStatuses+"="+string(text))
+	}
+	if d.balance != nil {
+		words, err := d.balance.Descriptors()
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, balanceDescriptors+"="+words)
+	}
+	if d.plain != "" {
+		env = append(env, balanceRefused+"="+d.plain)
 	}
 	return env, nil
 }

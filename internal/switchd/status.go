@@ -39,6 +39,9 @@ type Status struct {
 	Extensions []fabric.ExtensionStatus `json:"extensions,omitempty"`
 	MeterError string                   `json:"meter_error,omitempty"` // why they cannot be read
 
+	Balance      *fabric.BalanceStats `json:"balance,omitempty"`       // where a program balances
+	BalanceError string               `json:"balance_error,omitempty"` // why none does, or its counters cannot be read
+
 	// What became of packets that were encapsulated for the switch or have labels. nil
 	// where the agent has not configured that.
 	Decap        *fabric.Counters      `json:"decap,omitempty"`

@@ -1,0 +1,111 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/internal/balance"
+)
+
+// BalanceConfig says how a switch balances what hosts send that know nothing of weft.
+type BalanceConfig struct {
+	// Rule is rb, rrb, drb, letflow or drill, with parameters behind a colon:
+	// letflow:gap=500us, drill:d=2,m=1. internal/balance
+	// says what each does.
+	Rule string
+
+	// Ports are all of the switch's, 1 to 1,024. Of each counts the name and, for drill,
+	// what it says of rate and queue.
+	Ports []MeterPort
+}
+
+// BalanceStats is what a switch has balanced. Counters are since the programs were attached.
+// A super-segment counts as one packet.
+type BalanceStats struct {
+	Rule         string `json:"rule"`
+	Destinations int    `json:"destinations"` // prefixes with several next hops
+	LeftOut      int    `json:"left_out"`     // of these, those that the kernel's routes do alone: there was no room
+	Chosen       uint64 `json:"chosen"`       // packets that the rule has chosen for
+	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: there is one way, or they are no IPv4
+	Flowlets     uint64 `json:"flowlets"`     // that have begun
+	Evicted      uint64 `json:"evicted"`      // flowlets that were forgotten for others before they ended
+}
+
+// sums are in the order of the enum in bpf/balance.c.
+func (s *BalanceStats) sums() []*uint64 {
+	return []*uint64{&s.Chosen, &s.Plain, &s.Flowlets, &s.Evicted}
+}
+
+// CheckBalance says what of a rule's text is wrong.
+func CheckBalance(rule string) error {
+	_, err := balance.Parse(rule)
+	return err
+}
+
+// BalancesByProgram reports whether a rule needs AttachBalance. It is false of routes and
+// ecmp, which the kernel's settings of a NodePlan do, and of what is no rule.
+func BalancesByProgram(rule string) bool {
+	r, err := balance.Parse(rule)
+	return err == nil && r.ByProgram()
+}
+
+// hashPolicy is the setting by which the kernel's multipath routes heed a packet's hash: 1.
+// With another value they make a hash of their own.
+const hashPolicy = "net.ipv4.fib_multipath_hash_policy"
+
+// Balanced returns the plan of a node while AttachBalance balances: without the setting that
+// the programs need otherwise than planned, and that a Balance keeps.
+func (p NodePlan) Balanced() NodePlan {
+	p.Sysctls = deleted(p.Sysctls, func(s Sysctl) bool { return s.Key == hashPolicy })
+	return p
+}
+
+func (c BalanceConfig) check() (r balance.Rule, err error) {
+	if r, err = balance.Parse(c.Rule); err != nil {
+		return r, fmt.Errorf("Rule: %w", err)
+	}
+	switch {
+	case !r.ByProgram():
+		return r, fmt.Errorf("Rule is %v: the kernel's routes do that alone, so nothing is attached", r)
+	case len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts:
+		return r, fmt.Errorf("Ports has %d ports, must have 1 to %d", len(c.Ports), maxMeterPorts)
+	}
+	for _, p := range c.Ports {
+		if p.Name == "" {
+			return r, errors.New("Ports: a Name is empty; give the device's")
+		}
+	}
+	return r, nil
+}
+
+func portNames(ports []MeterPort) (names []string) {
+	for _, p := range ports {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// balanceQueue is struct queue of bpf/balance.c.
+type balanceQueue struct {
+	Lock  uint32 // the kernel's
+	_     uint32
+	Byte  uint64 // ns that a byte takes, in 2⁻¹⁶
+	Room  uint64 // ns that a full queue takes
+	Empty uint64 // ns of the monotonic clock: when all will have left
+}
+
+// queue returns a port's virtual queue, which is empty.
+func (p MeterPort) queue() (balanceQueue, error) {
+	p, err := p.complete()
+	if err != nil {
+		return balanceQueue{}, err
+	}
+	room := float64(p.QueueBytes+p.BurstBytes) * 8e9 / p.RateBits
+	return balanceQueue{Byte: max(1, uint64(8e9*(1<<16)/p.RateBits)), Room: max(1, uint64(room))}, nil
+}
+
+// enter is the program's step for a packet, of which it takes the length on the wire in
+// bytes.
+func (q *balanceQueue) enter(now, bytes uint64) {
+	q.Empty = min(max(q.Empty, now)+bytes*q.Byte>>16, now+q.Room)
+}

@@ -1,0 +1,323 @@
+// Balances what hosts send that know nothing of weft: weft/internal/balance, whose Chooser
+// decides in the same way.
+//
+// weft_balance runs at tc ingress of a switch's ports. It gives a packet the hash by which
+// the kernel's multipath route then chooses the next hop
+// (net.ipv4.fib_multipath_hash_policy=1). So routes, neighbours, TTL, dead next hops and
+// weights stay the kernel's. Where it does nothing, the kernel hashes the five-tuple.
+//
+// weft_queue runs at tc egress of the same ports. It fills their virtual queues, and takes
+// the hash away again: the next switch, a receiver's GRO and queues must not see it.
+
+#include "packet.h"
+
+#define PROTO_UDP 17
+#define PROTO_DCCP 33
+#define PROTO_SCTP 132
+
+#define MAX_STEPS 128
+#define MAX_SETS 256 /* the first is that of destinations with one way, and empty */
+#define MAX_ROUTES 65536
+#define PAIRS 65536
+#define FLOWLETS 65536
+#define MAX_SAMPLES 4
+#define MAX_MEMORY 2
+
+enum { CHOSEN, PLAIN, BEGUN, EVICTED, NUM_COUNTERS };
+
+#include "count.h"
+
+/* balance.Kind */
+enum { ROUTES, ECMP, RB, RRB, DRB, LETFLOW, DRILL };
+
+const volatile __u32 rule, samples, memory;
+const volatile __u64 gap, seed;
+
+struct step {
+	__u32 port;
+	__u32 hash;
+};
+
+struct set {
+	__u32 n;
+	__u32 unused;
+	struct step steps[MAX_STEPS];
+};
+
+struct destination {
+	__u32 bits;
+	__be32 addr;
+};
+
+struct engine {
+	__u64 random;
+	__u32 turn;
+	__u32 remembered;
+	__u32 least[MAX_MEMORY];
+};
+
+struct flowlet {
+	__u32 flow;
+	__u32 hash;
+	__u64 last;
+};
+
+/* A port: fabric.balanceQueue. */
+struct queue {
+	struct bpf_spin_lock lock;
+	__u32 unused;
+	__u64 byte; /* ns that a byte takes, in 2^-16 */
+	__u64 room; /* ns that a full queue takes */
+	__u64 empty; /* ns of the monotonic clock: when all will have left */
+};
+
+/* By destination the number of a set. The loader writes these. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, MAX_ROUTES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct destination);
+	__type(value, __u32);
+} destinations SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_SETS);
+	__type(key, __u32);
+	__type(value, struct set);
+} sets SEC(".maps");
+
+/* By interface index. The loader puts in the ports. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct queue);
+} queues SEC(".maps");
+
+/* By number of set. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_SETS);
+	__type(key, __u32);
+	__type(value, struct engine);
+} engines SEC(".maps");
+
+/* Turns of pairs of hosts, by the pair's hash. The loader makes room for one where the rule
+ * does not need them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PAIRS);
+	__type(key, __u32);
+	__type(value, __u32);
+} pairs SEC(".maps");
+
+/* By the flow's hash; the same. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FLOWLETS);
+	__type(key, __u32);
+	__type(value, struct flowlet);
+} flowlets SEC(".maps");
+
+static __always_inline __u64 mix(__u64 x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccd;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53;
+	return x ^ x >> 33;
+}
+
+static __always_inline __u32 next_random(struct engine *e)
+{
+	__u64 x = e->random;
+
+	if (!x) /* the first on this CPU */
+		x = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	e->random = x;
+	return x * 0x2545f4914f6cdd1d >> 32;
+}
+
+/* below is a random number below n. */
+static __always_inline __u32 below(struct engine *e, __u32 n)
+{
+	return (__u64)next_random(e) * n >> 32;
+}
+
+static __always_inline __u64 pair_of(const struct ipv4 *ip)
+{
+	return mix(seed ^ ((__u64)bpf_ntohl(ip->saddr) << 32 | bpf_ntohl(ip->daddr)));
+}
+
+/* ports_of are 0 for fragments, so that all of a packet are of one flow. */
+static __always_inline __u32 ports_of(struct __sk_buff *skb, const struct ipv4 *ip)
+{
+	__be32 ports;
+
+	switch (ip->protocol) {
+	case PROTO_TCP:
+	case PROTO_UDP:
+	case PROTO_DCCP:
+	case PROTO_SCTP:
+		if (ip->frag_off & FRAGMENT || header_length(ip) < sizeof(*ip) ||
+		    bpf_skb_load_bytes(skb, IP + header_length(ip), &ports, sizeof(ports)))
+			return 0;
+		return bpf_ntohl(ports);
+	}
+	return 0;
+}
+
+static __always_inline __u32 turn_of(const struct ipv4 *ip, __u32 n)
+{
+	__u64 pair = pair_of(ip);
+	__u32 place = (__u32)pair % PAIRS;
+	__u32 *turn = bpf_map_lookup_elem(&pairs, &place);
+
+	if (!turn)
+		return 0;
+	return ((__u32)(pair >> 32) + __sync_fetch_and_add(turn, 1)) % n;
+}
+
+/* flowlet_of returns the hash of the packet's flowlet. Two CPUs that write a place at the
+ * same time may begin a flowlet more. */
+static __always_inline __u32 flowlet_of(struct __sk_buff *skb, const struct ipv4 *ip, struct engine *e)
+{
+	__u64 flow = mix(pair_of(ip) ^ ((__u64)ip->protocol << 32 | ports_of(skb, ip)));
+	__u32 place = (__u32)flow % FLOWLETS, who = flow >> 32;
+	struct flowlet *f = bpf_map_lookup_elem(&flowlets, &place);
+	__u64 now = bpf_ktime_get_ns();
+	int lives;
+
+	if (!f)
+		return who;
+	lives = f->last && now - f->last <= gap;
+	if (f->flow != who || !lives) {
+		count(BEGUN, 1);
+		if (lives)
+			count(EVICTED, 1);
+		f->flow = who;
+		f->hash = next_random(e);
+	}
+	f->last = now;
+	return f->hash;
+}
+
+/* The best of the steps added, the best first. */
+struct least {
+	__u32 n;
+	__u32 step[MAX_MEMORY];
+	__u64 wait[MAX_MEMORY];
+};
+
+static __always_inline __u64 wait_at(__u32 port, __u64 now)
+{
+	struct queue *q = bpf_map_lookup_elem(&queues, &port);
+
+	return q && q->empty > now ? q->empty - now : 0;
+}
+
+static __always_inline void add(struct least *l, const struct set *s, __u32 step, __u64 now)
+{
+	__u64 wait;
+
+	if ((l->n > 0 && l->step[0] == step) || (l->n > 1 && l->step[1] == step))
+		return;
+	wait = wait_at(s->steps[step & (MAX_STEPS - 1)].port, now);
+	if (!l->n || wait < l->wait[0]) {
+		l->step[1] = l->step[0], l->wait[1] = l->wait[0];
+		l->step[0] = step, l->wait[0] = wait;
+	} else if (l->n == 1 || wait < l->wait[1]) {
+		l->step[1] = step, l->wait[1] = wait;
+	}
+	if (!l->n || (l->n == 1 && memory > 1))
+		l->n++;
+}
+
+static __always_inline __u32 least_of(const struct set *s, struct engine *e)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct least l = {};
+
+#pragma unroll
+	for (int i = 0; i < MAX_SAMPLES; i++) {
+		if (i < samples)
+			add(&l, s, below(e, s->n), now);
+	}
+#pragma unroll
+	for (int k = 0; k < MAX_MEMORY; k++) {
+		if (k < e->remembered && e->least[k] < s->n)
+			add(&l, s, e->least[k], now);
+	}
+	e->remembered = l.n < memory ? l.n : memory;
+#pragma unroll
+	for (int k = 0; k < MAX_MEMORY; k++) {
+		if (k < e->remembered)
+			e->least[k] = l.step[k];
+	}
+	return l.step[0];
+}
+
+SEC("tc") int weft_balance(struct __sk_buff *skb)
+{
+	struct destination to = { .bits = 32 };
+	struct engine *e;
+	struct ipv4 ip;
+	struct set *s;
+	__u32 *number, step;
+
+	/* A mark may mean another table: that of a virtual spine, or an administrator's. */
+	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->mark || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) ||
+	    !is_ipv4(&ip))
+		return pass(PLAIN);
+	to.addr = ip.daddr;
+	number = bpf_map_lookup_elem(&destinations, &to);
+	if (!number)
+		return pass(PLAIN);
+	s = bpf_map_lookup_elem(&sets, number);
+	e = bpf_map_lookup_elem(&engines, number);
+	if (!s || !e || !s->n)
+		return pass(PLAIN);
+	switch (rule) {
+	case RB:
+		step = below(e, s->n);
+		break;
+	case RRB:
+		step = e->turn++ % s->n;
+		break;
+	case DRB:
+		step = turn_of(&ip, s->n);
+		break;
+	case LETFLOW:
+		bpf_set_hash(skb, flowlet_of(skb, &ip, e));
+		return pass(CHOSEN);
+	default:
+		step = least_of(s, e);
+	}
+	bpf_set_hash(skb, s->steps[step & (MAX_STEPS - 1)].hash);
+	return pass(CHOSEN);
+}
+
+SEC("tc") int weft_queue(struct __sk_buff *skb)
+{
+	__u32 port = skb->ifindex;
+	struct queue *q = rule == DRILL ? bpf_map_lookup_elem(&queues, &port) : NULL;
+
+	if (q) {
+		__u64 now = bpf_ktime_get_ns(), takes = skb->wire_len * q->byte >> 16, empty;
+
+		bpf_spin_lock(&q->lock);
+		empty = (q->empty > now ? q->empty : now) + takes;
+		/* What the real queue drops does not wait. */
+		q->empty = empty < now + q->room ? empty : now + q->room;
+		bpf_spin_unlock(&q->lock);
+	}
+	if (skb->ingress_ifindex) /* else the hash is the socket's */
+		bpf_set_hash_invalid(skb);
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,24 @@
+// Package balance says how a switch spreads packets of hosts that know nothing of weft over
+// the next hops of a route: its rules, their names and parameters, and what each rule
+// chooses.
+//
+// A rule decides for a packet, or for a flowlet, by which step of a Set it goes. Package
+// fabric has the eBPF program that decides in the same way, bit for bit. A Chooser is the
+// oracle of that program.
+//
+//	rb       a random step for each packet
+//	rrb      the next step for each packet, whoever sends it
+//	drb      the next step for each packet of a pair of hosts
+//	letflow  a random hash for each flowlet: what a pause separates (LetFlow; CONGA §3.4)
+//	drill    the least loaded of d random steps and m remembered ones (DRILL §3.2)
+//
+// With drb at each switch the paths of a pair of hosts follow each other in digit-reversed
+// order (DRB §3.1.2): of n ports an edge switch takes the next one for each packet, and the
+// switch behind it sees every n-th of these packets and takes its own next one. With rrb the
+// packets of all hosts share one turn, so a pair's packets are spread less evenly.
+//
+// A super-segment is one packet here: it takes one decision, and stays whole.
+//
+// The package is pure: it takes the time as an argument and owns no goroutine, timer or
+// lock. A Chooser is not safe for concurrent use.
+package balance

@@ -1,0 +1,80 @@
+package switchd
+
+import (
+	"weft/fabric"
+	"weft/internal/service"
+)
+
+// balancing is how the switch balances.
+func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
+	m, err := d.file.meter(c)
+	return fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports}, err
+}
+
+// attachBalance has packets balanced, if a program does that, and otherwise removes what a
+// crash has left. A switch that cannot balance forwards by plain routes, and says why.
+func (d *daemon) attachBalance(c Config) error {
+	cfg, err := d.balancing(c)
+	if err != nil {
+		return err
+	}
+	if fabric.BalancesByProgram(d.file.Balance) {
+		if d.balance, err = fabric.AttachBalance(cfg); err != nil {
+			d.plain = service.OneLine(err.Error())
+			d.log.Printf("%s: packets go by plain routes", d.plain)
+		}
+		return nil
+	}
+	var names []string
+	for _, p := range cfg.Ports {
+		names = append(names, p.Name)
+	}
+	n, err := fabric.DetachBalance(names)
+	if n > 0 {
+		d.log.Printf("removed the program that balanced before from %d ports", n)
+	}
+	if err != nil {
+		d.log.Printf("note: what balanced before cannot be looked for: %v", err)
+	}
+	if d.file.Balance == "ecmp" && !d.file.Configure {
+		return fabric.HashFiveTuple()
+	}
+	return nil
+}
+
+// inheritBalance takes over what the program that this one was before has attached, or why it
+// has not.
+func (d *daemon) inheritBalance(c Config, descriptors, plain string) error {
+	d.plain = plain
+	if !fabric.BalancesByProgram(d.file.Balance) || plain != "" {
+		return nil
+	}
+	cfg, err := d.balancing(c)
+	if err != nil {
+		return err
+	}
+	d.balance, err = fabric.InheritBalance(descriptors, cfg)
+	return err
+}
+
+// endBalance leaves the switch without the program.
+func (d *daemon) endBalance() {
+	if d.balance == nil {
+		return
+	}
+	if err := d.balance.Detach(); err != nil {
+		d.log.Printf("what balances is left behind: %v", err)
+	}
+}
+
+func (d *daemon) balanceStatus(s *Status) {
+	s.BalanceError = d.plain
+	if d.balance == nil {
+		return
+	}
+	stats, err := d.balance.Stats()
+	s.Balance = &stats
+	if err != nil {
+		s.BalanceError = err.Error()
+	}
+}
