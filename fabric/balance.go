@@ -42,11 +42,19 @@ func CheckBalance(rule string) error {
 	return err
 }
 
-// BalancesByProgram reports whether a rule needs AttachBalance. It is false of routes and
-// ecmp, which the kernel's settings of a NodePlan do, and of what is no rule.
+// BalancesByProgram reports whether a rule needs AttachBalance. It is false of routes, ecmp
+// and two-level, which a NodePlan does, and of what is no rule.
 func BalancesByProgram(rule string) bool {
 	r, err := balance.Parse(rule)
 	return err == nil && r.ByProgram()
+}
+
+// RoutingOf returns the Options.Routing that a rule asks for.
+func RoutingOf(rule string) string {
+	if r, err := balance.Parse(rule); err == nil && r.Kind == balance.TwoLevel {
+		return RoutingTwoLevel
+	}
+	return RoutingECMP
 }
 
 // hashPolicy is the setting by which the kernel's multipath routes heed a packet's hash: 1.

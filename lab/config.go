@@ -59,8 +59,8 @@ type Config struct {
 	Meter *Meter // has the switches' ports metered; nil: they are not
 
 	// Balance is how the switches spread what hosts send over the next hops of their routes:
-	// rb, rrb, drb, letflow or drill, with parameters as in fabric.BalanceConfig. "", routes
-	// and ecmp: by the kernel's hash of the five-tuple.
+	// rb, rrb, drb, letflow or drill, with parameters as in fabric.BalanceConfig, or two-level,
+	// which is Routing. "", routes and ecmp: by the kernel's hash of the five-tuple.
 	Balance string
 
 	// Progress, if not nil, is called with the number of steps of building that are done,
@@ -92,6 +92,12 @@ func (c Config) complete() (Config, error) {
 	}
 	if err := checkLabName(c.Name); err != nil {
 		return c, err
+	}
+	if fabric.RoutingOf(c.Balance) == fabric.RoutingTwoLevel {
+		c.Routing, c.Balance = fabric.RoutingTwoLevel, ""
+	}
+	if c.Balance == "routes" {
+		c.Balance = "" // the same lab
 	}
 	if c.Routing == fabric.RoutingECMP {
 		c.Routing = "" // the same lab

@@ -46,8 +46,8 @@ func Rows() (rows []Row) {
 	return rows
 }
 
-// switchRules are the rules by which switches balance; each is a row. The lab has none yet.
-var switchRules = []string{}
+// switchRules are the rules by which switches balance; each is a row.
+var switchRules = []string{"two-level", "rb", "rrb", "drb", "letflow", "drill"}
 
 // switchRow is plain hosts on switches that choose the next hop by a rule.
 func switchRow(balance string) Row {

@@ -26,6 +26,9 @@ func (memory) Supports(r Row) error {
 
 func (m memory) Start(ctx context.Context, row Row) (*Session, error) {
 	t := m.config.Topology
+	if m.config.Balance != "" {
+		return nil, errors.New("switches in memory do not balance: use network namespaces")
+	}
 	network, err := simnet.New(t, m.config.Links())
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func CanUseNamespaces() error {
 func InNamespaces(ctx context.Context, name string, c Config, progress func(done, total int)) (Testbed, error) {
 	lab, err := lab.Hold(ctx, lab.Config{
 		Name: name, Topology: c.Topology, RateMbit: c.RateMbit, Progress: progress,
-		SRv6: c.Carrier == encap.CarrierSRv6, Meter: c.Meter,
+		SRv6: c.Carrier == encap.CarrierSRv6, Meter: c.Meter, Balance: c.Balance,
 	})
 	if err != nil {
 		return nil, err

@@ -100,6 +100,7 @@ type Config struct {
 	Seed        uint64
 	Carrier     encap.Carrier // of what weft hosts send by a path
 	Meter       *lab.Meter    // what switches measure; nil: nothing
+	Balance     string        // how switches balance, as in lab.Config; not in memory
 	// Adjust, if not nil, may change the configuration of a weft host.
 	Adjust func(topology.Node, *stack.Config)
 }

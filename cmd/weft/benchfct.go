@@ -131,11 +131,14 @@ func (o *benchFCTOptions) complete() (err error) {
 	return nil
 }
 
-// open builds the fabric of a rule of the switches. Rows have none yet but "".
+// open builds the fabric of a rule of the switches.
 func (o *benchFCTOptions) open(ctx context.Context, balance string) (testbed.Testbed, error) {
 	p := newProgress("building " + o.demo.topology)
 	defer p.end()
-	return testbed.InNamespaces(ctx, o.name+balance, o.demo.testbed(o.Options.Topology), p.set)
+	c := o.demo.testbed(o.Options.Topology)
+	c.Balance = balance
+	// Labs of several rules are up at the same time.
+	return testbed.InNamespaces(ctx, o.name+strings.ReplaceAll(balance, "-", ""), c, p.set)
 }
 
 func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {

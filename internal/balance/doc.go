@@ -12,6 +12,9 @@
 //	letflow  a random hash for each flowlet: what a pause separates (LetFlow; CONGA §3.4)
 //	drill    the least loaded of d random steps and m remembered ones (DRILL §3.2)
 //
+// Of routes, ecmp and two-level (thesis §3.1.3) there is the name alone: the kernel's tables
+// decide.
+//
 // With drb at each switch the paths of a pair of hosts follow each other in digit-reversed
 // order (DRB §3.1.2): of n ports an edge switch takes the next one for each packet, and the
 // switch behind it sees every n-th of these packets and takes its own next one. With rrb the

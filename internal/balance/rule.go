@@ -13,16 +13,17 @@ type Kind uint32
 
 // The kinds.
 const (
-	Routes  Kind = iota // the kernel's routes as they are
-	ECMP                // the kernel's routes, by the five-tuple
-	RB                  // random
-	RRB                 // round robin
-	DRB                 // round robin for each pair of hosts
-	LetFlow             // flowlets
-	DRILL               // least loaded
+	Routes   Kind = iota // the kernel's routes as they are
+	ECMP                 // the kernel's routes, by the five-tuple
+	RB                   // random
+	RRB                  // round robin
+	DRB                  // round robin for each pair of hosts
+	LetFlow              // flowlets
+	DRILL                // least loaded
+	TwoLevel             // the kernel's routes, up by the destination's host ID
 )
 
-var names = [...]string{"routes", "ecmp", "rb", "rrb", "drb", "letflow", "drill"}
+var names = [...]string{"routes", "ecmp", "rb", "rrb", "drb", "letflow", "drill", "two-level"}
 
 func (k Kind) String() string { return names[k] }
 
@@ -120,4 +121,4 @@ func (r Rule) String() string {
 }
 
 // ByProgram reports whether an eBPF program decides. Otherwise the kernel's routes do alone.
-func (r Rule) ByProgram() bool { return r.Kind >= RB }
+func (r Rule) ByProgram() bool { return r.Kind >= RB && r.Kind <= DRILL }
