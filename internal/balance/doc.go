@@ -9,7 +9,7 @@
 //	rb       a random step for each packet
 //	rrb      the next step for each packet, whoever sends it
 //	drb      the next step for each packet of a pair of hosts
-//	letflow  a random hash for each flowlet: what a pause separates (LetFlow; CONGA §3.4)
+//	letflow  a random hash for each flowlet: what a pause separates (LetFlow; Luopan §6)
 //	drill    the least loaded of d random steps and m remembered ones (DRILL §3.2)
 //
 // Of routes, ecmp and two-level (thesis §3.1.3) there is the name alone: the kernel's tables
