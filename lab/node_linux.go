@@ -146,9 +146,12 @@ func (b *builder) configurePort(h *netlink.Handle, n topology.Node, port topolog
 	return nil
 }
 
-// hostSysctls give TCP buffers for several paths' worth of data in flight.
+// hostSysctls give TCP buffers for several paths' worth of data in flight. A connection does
+// not begin with what former ones to the same host have learnt: runs would depend on those
+// before.
 var hostSysctls = []kernel.Sysctl{
 	{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"},
 	{Key: "net.ipv4.tcp_wmem", Value: "4096 65536 4194304"},
+	{Key: "net.ipv4.tcp_no_metrics_save", Value: "1"},
 	{Key: "net.mptcp.enabled", Value: "1", Optional: true},
 }
