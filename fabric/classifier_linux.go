@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -24,12 +25,12 @@ import (
 type Classifier struct {
 	h       *netlink.Handle
 	program *kernel.PortProgram
-	lower   []netlink.Link
-	upper   []int // interface indexes of the ports up
+	down    []string       // names of the ports that lead down
+	up      []string       // names of the ports up
+	lower   []netlink.Link // of the ports that lead down, as Step has found them
 	table   *classifier.Table
 	every   time.Duration
 	next    time.Duration
-	known   map[classifyKey]knownFlow
 	stats   ClassifierStats
 }
 
@@ -50,21 +51,17 @@ type (
 	}
 )
 
-// knownFlow is what Step found the last time.
-type knownFlow struct {
-	bytes   uint64
-	changed time.Duration
-}
-
 func (k classifyKey) flow() classifier.Flow {
 	return classifier.Flow{Src: netip.AddrFrom4(k.Src), Dst: netip.AddrFrom4(k.Dst)}
 }
 
+func keyOf(f classifier.Flow) classifyKey { return classifyKey{f.Src.As4(), f.Dst.As4()} }
+
 // OpenClassifier attaches the program to the ports of a switch that lead down, in the network
-// namespace of the calling thread, to which it stays bound. The plan must be applied. every
-// is the time between rearrangements, 0 for the thesis' second. It needs CAP_NET_ADMIN and
-// CAP_BPF.
-func OpenClassifier(p NodePlan, every time.Duration) (c *Classifier, err error) {
+// namespace of the calling thread, in place of one that a crash has left. The plan must be
+// applied. every is the time between rearrangements, 0 for the thesis' second. It needs
+// CAP_NET_ADMIN and CAP_BPF.
+func OpenClassifier(p NodePlan, every time.Duration) (*Classifier, error) {
 	names, below, err := p.lowerPorts()
 	if err != nil {
 		return nil, fmt.Errorf("classifier: %w", err)
@@ -72,32 +69,30 @@ func OpenClassifier(p NodePlan, every time.Duration) (c *Classifier, err error) 
 	if every == 0 {
 		every = classifier.DefaultInterval
 	}
-	c = &Classifier{every: every, known: make(map[classifyKey]knownFlow)}
-	if c.table, err = classifier.New(classifier.Config{Ports: len(p.Suffixes), Interval: every}); err != nil {
+	c := &Classifier{every: every, down: names}
+	for _, g := range p.Suffixes {
+		c.up = append(c.up, g.Port)
+	}
+	if c.table, err = classifier.New(len(c.up)); err != nil {
 		return nil, err
 	}
 	if c.h, err = netlink.NewHandle(kernel.Families...); err != nil {
 		return nil, kernel.Explain(err)
 	}
-	defer func() {
-		if err != nil {
-			c.h.Close()
-		}
-	}()
-	if c.lower, err = kernel.Links(c.h, names); err != nil {
-		return nil, err
+	if err := c.attach(below); err != nil {
+		return nil, errors.Join(fmt.Errorf("classifier: %w", err), c.Close())
 	}
-	for _, g := range p.Suffixes {
-		links, err := kernel.Links(c.h, []string{g.Port})
-		if err != nil {
-			return nil, err
-		}
-		c.upper = append(c.upper, links[0].Attrs().Index)
-	}
-	return c, c.attach(below)
+	return c, nil
 }
 
 func (c *Classifier) attach(below netip.Prefix) error {
+	if _, err := kernel.Links(c.h, c.up); err != nil {
+		return err
+	}
+	lower, err := kernel.Links(c.h, c.down)
+	if err != nil {
+		return err
+	}
 	spec, err := loadClassify()
 	if err != nil {
 		return err
@@ -117,15 +112,12 @@ func (c *Classifier) attach(below netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	set := classifySettings{Below: below.Addr().As4(), Ports: uint32(len(c.upper))}
+	set := classifySettings{Below: below.Addr().As4(), Ports: uint32(len(c.up))}
 	binary.BigEndian.PutUint32(set.Mask[:], ^uint32(0)<<(32-below.Bits()))
 	if err := o.Settings.Put(uint32(0), set); err != nil {
-		return errors.Join(kernel.Explain(err), c.program.Close())
+		return kernel.Explain(err)
 	}
-	if _, err := c.program.Repair(c.h, c.lower); err != nil {
-		return errors.Join(err, c.program.Close())
-	}
-	return nil
+	return c.program.Attach(c.h, lower)
 }
 
 // Step reads what flows have sent, moves some and tells the program. Call it every so often;
@@ -135,34 +127,24 @@ func (c *Classifier) Step(now time.Duration) error {
 		return nil
 	}
 	c.next = now + c.every
-	_, failed := c.program.Repair(c.h, c.lower)
-	for i, index := range c.upper {
-		link, err := c.h.LinkByIndex(index)
-		c.table.SetDead(i, err != nil || link.Attrs().Flags&net.FlagUp == 0 || link.Attrs().OperState == netlink.OperDown || link.Attrs().OperState == netlink.OperLowerLayerDown)
-	}
+	failed := c.findPorts()
+	_, err := c.program.Repair(c.h, c.lower)
+	failed = errors.Join(failed, err)
 	flows := c.program.Maps["flows"]
 	var key classifyKey
 	var state classifyState
-	var idle []classifyKey
-	for list := flows.Iterate(); list.Next(&key, &state); {
-		was, ok := c.known[key]
-		if state.Bytes < was.bytes { // it was moved while the program counted
-			was.bytes = state.Bytes
-		}
-		c.table.Observe(key.flow(), int(state.Port), state.Bytes-was.bytes, now)
-		if !ok || state.Bytes != was.bytes {
-			c.known[key] = knownFlow{state.Bytes, now}
-		} else if now-was.changed >= classifier.DefaultIdle {
-			idle = append(idle, key)
-		}
+	list := flows.Iterate()
+	for list.Next(&key, &state) {
+		c.table.Observe(key.flow(), int(state.Port), state.Bytes, now)
 	}
-	for _, key := range idle {
-		delete(c.known, key)
+	failed = errors.Join(failed, kernel.Explain(list.Err()))
+	moves, idle := c.table.Rearrange(now)
+	for _, f := range idle {
 		c.stats.Idle++
-		failed = errors.Join(failed, gone(flows.Delete(key)))
+		failed = errors.Join(failed, gone(flows.Delete(keyOf(f))))
 	}
-	for _, m := range c.table.Rearrange(now) {
-		key := classifyKey{m.Flow.Src.As4(), m.Flow.Dst.As4()}
+	for _, m := range moves {
+		key := keyOf(m.Flow)
 		if err := flows.Lookup(key, &state); err == nil {
 			state.Port = uint32(m.To)
 			failed = errors.Join(failed, gone(flows.Update(key, state, ebpf.UpdateExist)))
@@ -172,9 +154,31 @@ func (c *Classifier) Step(now time.Duration) error {
 	return errors.Join(failed, c.tellLoads())
 }
 
+// findPorts finds the devices of the ports that lead down, which may be new ones, and says
+// which ports up are dead.
+func (c *Classifier) findPorts() error {
+	all, err := kernel.Dumped(c.h.LinkList)
+	if err != nil {
+		return kernel.Explain(fmt.Errorf("list the links: %w", err))
+	}
+	c.lower = nil
+	live := make(map[string]bool)
+	for _, link := range all {
+		a := link.Attrs()
+		if slices.Contains(c.down, a.Name) {
+			c.lower = append(c.lower, link)
+		}
+		live[a.Name] = a.Flags&net.FlagUp != 0 && a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown
+	}
+	for i, name := range c.up {
+		c.table.SetDead(i, !live[name])
+	}
+	return nil
+}
+
 // tellLoads says what ports have carried, which the choice for new flows goes by.
 func (c *Classifier) tellLoads() (failed error) {
-	for i := range c.upper {
+	for i := range c.up {
 		load := classifyLoad{Bytes: c.table.Load(i)}
 		if c.table.Dead(i) {
 			load.Dead = 1
@@ -195,13 +199,16 @@ func gone(err error) error {
 // Stats returns what has been counted.
 func (c *Classifier) Stats() (ClassifierStats, error) {
 	s := c.stats
-	s.Known = len(c.known)
+	s.Known = c.table.Flows()
 	return s, c.program.Counters(s.sums()...)
 }
 
-// Close removes the program. Host IDs choose again.
+// Close removes the program. Host IDs choose again. It must be called in the network
+// namespace of OpenClassifier, and so must Step: the places of programs are the calling
+// thread's.
 func (c *Classifier) Close() error {
 	defer c.h.Close()
-	_, err := kernel.ClassifyFilter.DetachAll(c.h, c.lower)
-	return errors.Join(err, c.program.Close())
+	err := c.findPorts()
+	_, detach := kernel.ClassifyFilter.DetachAll(c.h, c.lower)
+	return errors.Join(err, detach, c.program.Close())
 }

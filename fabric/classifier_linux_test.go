@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
 
-	"weft/internal/classifier"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 )
@@ -69,21 +70,24 @@ func (r *classifyRun) mark(src, dst string, protocol byte, length int) uint32 {
 
 const hostIDMark = 0xab000000 | suffixBit | 63
 
-// The program does what the pure table does with the same packets.
-func TestClassify_isTheTable(t *testing.T) {
+// All packets of a flow go by one port. A new one gets that which has carried least, the
+// first of equals (thesis §3.1.6).
+func TestClassify_newFlowsGetTheLeastLoadedPort(t *testing.T) {
 	r := newClassifyRun(t, 3)
-	table, err := classifier.New(classifier.Config{Ports: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const frame = 700
+	type pair struct{ src, dst netip.Addr }
+	chosen := make(map[pair]int)
+	var loads [3]int
 	for i := range 300 {
-		// Lengths differ, so that no two ports are alike when a flow is new.
 		n := i * i % 37
-		src, dst := netip.AddrFrom4([4]byte{10, 0, 1, byte(2 + n%5)}), netip.AddrFrom4([4]byte{10, 2, byte(n), 2})
-		length := frame + n*11 + i
-		want := table.Packet(classifier.Flow{Src: src, Dst: dst}, length, 0)
-		if got := r.mark(src.String(), dst.String(), 6, length); got != 0xab000000|suffixBit|uint32(want) {
+		f := pair{netip.AddrFrom4([4]byte{10, 0, 1, byte(2 + n%5)}), netip.AddrFrom4([4]byte{10, 2, byte(n), 2})}
+		length := 700 + n*11 + i
+		want, known := chosen[f]
+		if !known {
+			want = slices.Index(loads[:], slices.Min(loads[:]))
+			chosen[f] = want
+		}
+		loads[want] += length
+		if got := r.mark(f.src.String(), f.dst.String(), 6, length); got != 0xab000000|suffixBit|uint32(want) {
 			t.Fatalf("packet %d, flow %d: mark %#x, want that of port %d", i, n, got, want)
 		}
 	}
@@ -142,15 +146,7 @@ func TestClassifier_rearranges(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		attached := func() (n int) {
-			for _, port := range c.lower {
-				if id, err := kernel.ClassifyFilter.Program(c.h, port); err == nil && id != 0 {
-					n++
-				}
-			}
-			return n
-		}
-		if n := attached(); n != 2 {
+		if n := classified(t, c.h); n != 2 {
 			t.Errorf("attached to %d ports, want the hosts' 2", n)
 		}
 		flows := c.program.Maps["flows"]
@@ -206,6 +202,122 @@ func TestClassifier_rearranges(t *testing.T) {
 	if r := applyNamed(t, ns, p); r.Changed != 0 {
 		t.Errorf("the classifier changed what is planned: %v", r.Did)
 	}
+}
+
+// A device that is new at a port is classified, too. A port up without a device is dead.
+func TestClassifier_newDevices(t *testing.T) {
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	p := twoLevelPlan(t, top, kerneltest.Node(t, top, "e0.1").ID)
+	ns := portedNamespace(t, p.Node, p)
+	applyNamed(t, ns, p)
+	err := kernel.InNamespace(ns, func() error {
+		c, err := OpenClassifier(p, time.Second)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"p0", p.Suffixes[0].Port} {
+			gone, err := c.h.LinkByName(name)
+			if err != nil {
+				return err
+			}
+			if err := c.h.LinkDel(gone); err != nil {
+				return err
+			}
+		}
+		veth := netlink.NewVeth(netlink.NewLinkAttrs())
+		veth.Name, veth.PeerName = "p0", "far"
+		if err := c.h.LinkAdd(veth); err != nil {
+			return err
+		}
+		if err := c.Step(0); err != nil {
+			t.Error(err)
+		}
+		if n := classified(t, c.h); n != 2 {
+			t.Errorf("attached to %d ports, want 2 with the new device", n)
+		}
+		if !c.table.Dead(0) || c.table.Dead(1) {
+			t.Errorf("ports are dead: %v, %v; want the first", c.table.Dead(0), c.table.Dead(1))
+		}
+		h, err := netlink.NewHandle(kernel.Families...)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		err = c.Close()
+		if n := classified(t, h); n != 0 {
+			t.Errorf("Close leaves the program at %d ports", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a crash has left the next one replaces, and a plan without groups removes.
+func TestClassifier_crash(t *testing.T) {
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	p := twoLevelPlan(t, top, kerneltest.Node(t, top, "e0.1").ID)
+	ns := portedNamespace(t, p.Node, p)
+	applyNamed(t, ns, p)
+	err := kernel.InNamespace(ns, func() error {
+		for range 2 {
+			c, err := OpenClassifier(p, time.Second)
+			if err != nil {
+				return err
+			}
+			if err := c.Step(0); err != nil {
+				t.Error(err)
+			}
+			if err := c.program.Close(); err != nil {
+				t.Error(err)
+			}
+			c.h.Close()
+			kerneltest.ForgetPrograms()
+		}
+		h, err := netlink.NewHandle(kernel.Families...)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		if n := classified(t, h); n != 2 {
+			t.Errorf("the crash has left %d programs, want 2", n)
+		}
+		if _, err := Apply(mustPlan(t, top, "e0.1")); err != nil {
+			return err
+		}
+		if n := classified(t, h); n != 0 {
+			t.Errorf("%d programs are left", n)
+		}
+		// A failure leaves nothing.
+		bad := p
+		bad.Suffixes = slices.Clone(p.Suffixes)
+		bad.Suffixes[0].Port = "nosuch"
+		if _, err := OpenClassifier(bad, 0); err == nil || !strings.Contains(err.Error(), "nosuch") {
+			t.Errorf("without a device: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// classified counts the devices of the calling thread's namespace that have the program.
+func classified(t *testing.T, h *netlink.Handle) (n int) {
+	t.Helper()
+	all, err := kernel.Dumped(h.LinkList)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, port := range all {
+		if id, err := kernel.ClassifyFilter.Program(h, port); err == nil && id != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func TestOpenClassifier_refuses(t *testing.T) {

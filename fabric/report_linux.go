@@ -48,5 +48,6 @@ type Report struct {
 	Did     []string        // the same in words, a sentence for each kind
 	Decap   string          // how IP-in-IP is decapsulated: DecapIPIP, DecapEBPF, or "" on nodes that do not
 	Labels  []encap.Carrier // those of labels by which it forwards
+	Plain   string          // why host IDs choose no table although the plan has some; "" if they do
 	Notes   []string        // what this kernel lacks, and what that means
 }

@@ -2,6 +2,8 @@ package fabric
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"weft/topology"
 )
@@ -147,25 +149,34 @@ func (p NodePlan) suffixRules() (rules []rule) {
 	return rules
 }
 
+// groupOf returns the index of a host ID's group. Those that no host has have groups, too.
+func groupOf(groups []SuffixGroup, id int) int {
+	n := len(groups)
+	return (id%n + groupOffset(groups)) % n
+}
+
+// groupOffset is the index of the group of host ID 0: after it they take turns.
+func groupOffset(groups []SuffixGroup) int {
+	n := len(groups)
+	first := slices.IndexFunc(groups, func(g SuffixGroup) bool { return slices.Contains(g.IDs, firstHostID) })
+	return ((first-firstHostID)%n + n) % n
+}
+
 // suffixCommands renders what gives packets their marks.
 func (p NodePlan) suffixCommands() []string {
 	if len(p.Suffixes) == 0 {
 		return nil
 	}
-	marks := ""
-	for _, g := range p.Suffixes {
-		for _, id := range g.IDs {
-			if marks != "" {
-				marks += ", "
-			}
-			marks += fmt.Sprintf("%d : %#x", id, g.Mark)
-		}
+	var marks []string
+	for id := range hostIDMask + 1 {
+		marks = append(marks, fmt.Sprintf("%d : %#x", id, p.Suffixes[groupOf(p.Suffixes, id)].Mark))
 	}
 	return []string{
-		"# Two-level tables: the last seven bits of the destination choose the table.",
+		"# Two-level tables: the last seven bits of the destination choose the table. The whole",
+		"# mark of packets is overwritten. Undo: nft delete table ip weft_suffix",
 		"nft add table ip weft_suffix",
 		"nft 'add chain ip weft_suffix prerouting { type filter hook prerouting priority mangle; }'",
 		"nft flush chain ip weft_suffix prerouting",
-		fmt.Sprintf("nft 'add rule ip weft_suffix prerouting meta mark set @nh,153,7 map { %s }'", marks),
+		fmt.Sprintf("nft 'add rule ip weft_suffix prerouting meta mark set @nh,153,7 map { %s }'", strings.Join(marks, ", ")),
 	}
 }

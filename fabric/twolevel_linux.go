@@ -3,7 +3,6 @@ package fabric
 import (
 	"encoding/binary"
 	"io"
-	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -22,16 +21,14 @@ func suffixProgram(groups []SuffixGroup) (*ebpf.ProgramSpec, error) {
 		etherType = 12
 		lastByte  = kernel.EthernetHeader + 19 // of the destination
 	)
-	n := len(groups)
-	first := slices.IndexFunc(groups, func(g SuffixGroup) bool { return slices.Contains(g.IDs, firstHostID) })
 	code := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1), // where LoadAbs expects the packet
 		asm.LoadAbs(etherType, asm.Half),
 		asm.JNE.Imm(asm.R0, unix.ETH_P_IP, "pass"),
 		asm.LoadAbs(lastByte, asm.Byte),
 		asm.And.Imm(asm.R0, hostIDMask),
-		asm.Add.Imm(asm.R0, int32((first-firstHostID)%n+n)),
-		asm.Mod.Imm(asm.R0, int32(n)),
+		asm.Add.Imm(asm.R0, int32(groupOffset(groups))),
+		asm.Mod.Imm(asm.R0, int32(len(groups))),
 		asm.Or.Imm(asm.R0, suffixBit),
 		asm.LoadMem(asm.R1, asm.R6, skbMark, asm.Word),
 		asm.And.Imm(asm.R1, ^int32(markMask)),
@@ -49,7 +46,13 @@ func suffixProgram(groups []SuffixGroup) (*ebpf.ProgramSpec, error) {
 // it from those of others. Without eBPF packets have no mark, and ECMP routes them.
 func (r *Report) attachSuffixes(h *netlink.Handle, ports []netlink.Link, p NodePlan) (changed int, err error) {
 	if len(p.Suffixes) == 0 {
-		return kernel.SuffixFilter.DetachAll(h, ports)
+		for _, place := range []kernel.Filter{kernel.ClassifyFilter, kernel.SuffixFilter} { // a classifier that has crashed leaves its program
+			n, err := place.DetachAll(h, ports)
+			if changed += n; err != nil {
+				return changed, err
+			}
+		}
+		return changed, nil
 	}
 	spec, err := suffixProgram(p.Suffixes)
 	if err != nil {
@@ -65,7 +68,8 @@ func (r *Report) attachSuffixes(h *netlink.Handle, ports []netlink.Link, p NodeP
 		}
 		err := kernel.Load(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{spec.Name: spec}}, &o, kernel.TCNeeds)
 		if err != nil && !kernel.NotTheKernels(err) {
-			r.Notes = append(r.Notes, "this kernel has no tc eBPF as of Linux 5.15: host IDs choose no table, and ECMP spreads; weft plan prints commands of nft that do the same")
+			r.Plain = "this kernel has no tc eBPF as of Linux 5.15: host IDs choose no table, and ECMP spreads"
+			r.Notes = append(r.Notes, r.Plain+"; weft plan prints commands of nft that mark packets instead, and overwrite what else is in their marks")
 			return 0, nil
 		}
 		if err != nil {

@@ -3,7 +3,11 @@ package fabric
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"net"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -172,5 +176,64 @@ func TestApply_theKernelLooksUpTwoLevels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// The commands that are printed for nft give packets the same marks.
+func TestTwoLevel_nftMarksAlike(t *testing.T) {
+	kerneltest.NeedRoot(t)
+	if _, err := exec.LookPath("nft"); err != nil {
+		t.Skip("nft is not installed")
+	}
+	top := kerneltest.Topology(t, "fat-tree:k=6,hosts=7")
+	p := twoLevelPlan(t, top, kerneltest.Node(t, top, "e1.1").ID)
+	ns := kerneltest.Namespace(t, p.Node)
+	err := kernel.InNamespace(ns, func() error {
+		sh := func(command string) string {
+			out, err := exec.Command("sh", "-c", command).CombinedOutput() // it keeps this thread's namespace
+			if err != nil {
+				t.Errorf("%s: %v: %s", command, err, out)
+			}
+			return string(out)
+		}
+		if out, err := exec.Command("nft", "add", "table", "ip", "try").CombinedOutput(); err != nil {
+			t.Skipf("the kernel has no nf_tables: %s", out)
+		}
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		if err := netlink.LinkSetUp(lo); err != nil {
+			return err
+		}
+		for range 2 { // applying again changes nothing
+			sh(strings.Join(p.suffixCommands(), "\n"))
+		}
+		var count strings.Builder
+		for last := 2; last < 255; last++ { // 1 is where answers come to
+			g := slices.IndexFunc(p.Suffixes, func(g SuffixGroup) bool { return slices.Contains(g.IDs, last&hostIDMask) })
+			if g >= 0 {
+				fmt.Fprintf(&count, "add rule ip weft_suffix prerouting ip daddr 127.0.0.%d meta mark %#x counter\n", last, p.Suffixes[g].Mark)
+			} else {
+				fmt.Fprintf(&count, "add rule ip weft_suffix prerouting ip daddr 127.0.0.%d meta mark %#x-%#x counter\n", last, suffixBit, suffixBit+len(p.Suffixes)-1)
+			}
+		}
+		sh("nft -f - <<'E'\n" + count.String() + "E")
+		for last := 2; last < 255; last++ { // 1 is where answers come to
+			c, err := net.Dial("udp", fmt.Sprintf("127.0.0.%d:9", last))
+			if err != nil {
+				return err
+			}
+			c.Write([]byte("x"))
+			c.Close()
+		}
+		rules := sh("nft list chain ip weft_suffix prerouting")
+		if n := strings.Count(rules, "packets 1 bytes"); n != 253 {
+			t.Errorf("%d of 253 packets have the mark of their group", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

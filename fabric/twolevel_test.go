@@ -227,7 +227,8 @@ func TestTwoLevel_commands(t *testing.T) {
 		"ip route replace 10.0.1.2/32 table 5600 via 10.0.1.2 dev p0 onlink proto 87",
 		"ip rule add priority 5761 fwmark 0x400/0x400 lookup 5600 protocol 87",
 		"ip rule add priority 5762 fwmark 0x400/0x7ff lookup 5601 protocol 87",
-		"meta mark set @nh,153,7 map { 3 : 0x400, 2 : 0x401 }",
+		"meta mark set @nh,153,7 map { 0 : 0x401, 1 : 0x400, 2 : 0x401, 3 : 0x400, ",
+		", 127 : 0x400 }",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

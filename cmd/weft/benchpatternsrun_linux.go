@@ -99,7 +99,7 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 // startClassifiers runs a flow classifier at each switch that has ports up. end ends them
 // and returns what all together have counted.
 func startClassifiers(l *lab.Lab, t *topology.Topology) (end func() (fabric.ClassifierStats, error), err error) {
-	var all []*fabric.Classifier
+	all := make(map[topology.NodeID]*fabric.Classifier)
 	var work sync.WaitGroup
 	done := make(chan struct{})
 	errs := make(chan error, t.NumNodes())
@@ -110,10 +110,10 @@ func startClassifiers(l *lab.Lab, t *topology.Topology) (end func() (fabric.Clas
 		for e := range errs {
 			err = errors.Join(err, e)
 		}
-		for _, c := range all {
+		for id, c := range all {
 			s, e := c.Stats()
 			sum.Flows, sum.Moved = sum.Flows+s.Flows, sum.Moved+s.Moved
-			err = errors.Join(err, e, c.Close())
+			err = errors.Join(err, e, l.Do(id, c.Close))
 		}
 		return sum, err
 	}
@@ -122,19 +122,19 @@ func startClassifiers(l *lab.Lab, t *topology.Topology) (end func() (fabric.Clas
 		if n.Layer != topology.LayerEdge && n.Layer != topology.LayerAgg {
 			continue
 		}
-		plan, err := l.Plan(n.ID)
-		if err != nil {
-			return nil, err
-		}
 		var c *fabric.Classifier
-		if err := l.Do(n.ID, func() (err error) {
-			c, err = fabric.OpenClassifier(plan, 0)
-			return err
-		}); err != nil {
+		plan, err := l.Plan(n.ID)
+		if err == nil {
+			err = l.Do(n.ID, func() (err error) {
+				c, err = fabric.OpenClassifier(plan, 0)
+				return err
+			})
+		}
+		if err != nil {
 			_, err2 := end()
 			return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), err2)
 		}
-		all = append(all, c)
+		all[n.ID] = c
 		work.Go(func() {
 			tick := time.NewTicker(classifierGlance)
 			defer tick.Stop()
@@ -144,9 +144,8 @@ func startClassifiers(l *lab.Lab, t *topology.Topology) (end func() (fabric.Clas
 					return
 				case <-tick.C:
 				}
-				var failed error
-				if err := l.Do(n.ID, func() error { failed = c.Step(time.Since(start)); return nil }); err != nil || failed != nil {
-					errs <- fmt.Errorf("%s: %w", n.Name, errors.Join(err, failed))
+				if err := l.Do(n.ID, func() error { return c.Step(time.Since(start)) }); err != nil {
+					errs <- fmt.Errorf("%s: %w", n.Name, err)
 					return
 				}
 			}

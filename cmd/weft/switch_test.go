@@ -42,6 +42,17 @@ func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustWeft(t, "switch", "status", "--json", "--socket", socket)), &s); err != nil || s.Switch != "a0.2" {
 		t.Errorf("JSON: %+v, %v", s, err)
 	}
+	for want, s := range map[string]switchd.Status{
+		"balance: packets go by plain routes: why":      {BalanceError: "why"},
+		"balance drb: the counters cannot be read: why": {Balance: &fabric.BalanceStats{Rule: "drb"}, BalanceError: "why"},
+		"balance drb: 3 packets to 2 destinations":      {Balance: &fabric.BalanceStats{Rule: "drb", Chosen: 3, Destinations: 2}},
+	} {
+		s.Switch = "a0.2"
+		out := mustWeft(t, "switch", "status", "--socket", answering(t, s))
+		if !strings.Contains(out, want) || strings.Count(out, "balance") != 1 {
+			t.Errorf("%q is not all that stands of the balance in: %s", want, out)
+		}
+	}
 	host := answering(t, map[string]string{"mode": "gateway"})
 	wantError(t, "switch status --socket "+host, "answers no switch")
 }

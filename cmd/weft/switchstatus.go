@@ -136,7 +136,12 @@ func counts(m map[string]uint64) (words []string) {
 
 // printSwitchCounters prints what became of encapsulated packets, drops by cause.
 func printSwitchCounters(w io.Writer, s switchd.Status) {
-	if b := s.Balance; b != nil {
+	switch b := s.Balance; {
+	case b != nil && s.BalanceError != "":
+		fmt.Fprintf(w, "balance %s: the counters cannot be read: %s\n", b.Rule, s.BalanceError)
+	case s.BalanceError != "":
+		fmt.Fprintf(w, "balance: packets go by plain routes: %s\n", s.BalanceError)
+	case b != nil:
 		fmt.Fprintf(w, "balance %s: %d packets to %d destinations with several ways, %d left to plain routes", b.Rule, b.Chosen, b.Destinations, b.Plain)
 		if b.LeftOut > 0 {
 			fmt.Fprintf(w, "; %d destinations had no room", b.LeftOut)
@@ -145,9 +150,6 @@ func printSwitchCounters(w io.Writer, s switchd.Status) {
 			fmt.Fprintf(w, "; %d flowlets, %d evicted", b.Flowlets, b.Evicted)
 		}
 		fmt.Fprintln(w)
-	}
-	if s.BalanceError != "" {
-		fmt.Fprintf(w, "balance: packets go by plain routes: %s\n", s.BalanceError)
 	}
 	if c := s.Decap; c != nil {
 		fmt.Fprintf(w, "IP-in-IP: %d decapsulated, dropped: %s\n", c.Decapsulated, refusals(c))

@@ -12,9 +12,9 @@ func flow(n int) Flow {
 	return Flow{netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), netip.AddrFrom4([4]byte{10, 1, 0, 2})}
 }
 
-func table(t testing.TB, c Config) *Table {
+func table(t testing.TB, ports int) *Table {
 	t.Helper()
-	x, err := New(c)
+	x, err := New(ports)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,7 @@ func TestRearrange_isTheFigure(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		ports := 1 + rng.IntN(6)
-		x, o := table(t, Config{Ports: ports}), oracle{ports: ports}
-		x.Rearrange(0)
+		x, o := table(t, ports), oracle{ports: ports}
 		for i, bytes := range rng.Perm(rng.IntN(40)) { // no two alike
 			f := oracleFlow{flow(i), rng.IntN(ports), uint64(bytes)}
 			x.Observe(f.flow, f.port, f.bytes, 0)
@@ -76,11 +75,12 @@ func TestRearrange_isTheFigure(t *testing.T) {
 		}
 		apart := func() uint64 { s := o.loads(); return slices.Max(s) - slices.Min(s) }
 		before := apart()
-		got, want := x.Rearrange(time.Second), o.rearrange()
+		got, _ := x.Rearrange(time.Second)
+		want := o.rearrange()
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: moves %v, want %v", seed, got, want)
 		}
-		if len(got) > MaxMoves || apart() > before {
+		if len(got) > maxMoves || apart() > before {
 			t.Fatalf("seed %d: %d moves, ports %d apart, were %d", seed, len(got), apart(), before)
 		}
 		for p, want := range o.loads() {
@@ -93,20 +93,18 @@ func TestRearrange_isTheFigure(t *testing.T) {
 
 // Flows that are alike settle evenly, three moves an interval.
 func TestRearrange_evensOutInAFewIntervals(t *testing.T) {
-	x := table(t, Config{Ports: 2})
+	x := table(t, 2)
 	at := make(map[Flow]int)
 	for i := range 16 {
 		at[flow(i)] = 0
 	}
-	now := time.Duration(0)
-	x.Rearrange(now)
 	var moves []int
-	for range 5 {
+	for round := range 5 {
+		now := time.Duration(round) * DefaultInterval
 		for i := range 16 {
-			x.Observe(flow(i), at[flow(i)], 1000, now)
+			x.Observe(flow(i), at[flow(i)], uint64(1000*(round+1)), now)
 		}
-		now += DefaultInterval
-		list := x.Rearrange(now)
+		list, _ := x.Rearrange(now)
 		for _, m := range list {
 			at[m.Flow] = m.To
 		}
@@ -117,136 +115,100 @@ func TestRearrange_evensOutInAFewIntervals(t *testing.T) {
 	}
 }
 
-func TestRearrange_waitsForTheInterval(t *testing.T) {
-	x := table(t, Config{Ports: 2})
-	x.Rearrange(5 * time.Second)
-	for i := range 3 {
-		x.Observe(flow(i), 0, 100, 5*time.Second)
-	}
-	if m := x.Rearrange(6*time.Second - 1); m != nil {
-		t.Errorf("moved before the interval had passed: %v", m)
-	}
-	if m := x.Rearrange(6 * time.Second); len(m) == 0 {
-		t.Error("nothing moved after the interval")
-	}
-}
-
-// All packets of a flow go by one port, and new flows spread evenly (thesis §3.1.6).
-func TestPacket_staysAndSpreads(t *testing.T) {
-	x := table(t, Config{Ports: 4})
-	first := make(map[Flow]int)
-	count := make([]int, 4)
-	for i := range 400 {
-		f := flow(i % 40)
-		p := x.Packet(f, 1500, time.Duration(i))
-		if was, ok := first[f]; ok && was != p {
-			t.Fatalf("packet %d: by port %d, was %d", i, p, was)
-		} else if !ok {
-			first[f] = p
-			count[p]++
-		}
-	}
-	if slices.Max(count) != 10 || slices.Min(count) != 10 {
-		t.Errorf("flows by port: %v, want 10 each", count)
-	}
-}
-
-// A new flow avoids what an elephant fills, in the next interval, too.
-func TestPacket_avoidsTheLoadedPort(t *testing.T) {
-	x := table(t, Config{Ports: 2})
-	x.Rearrange(0)
-	loaded := x.Packet(flow(0), 1e6, 0)
-	for i := 1; i < 10; i++ {
-		if p := x.Packet(flow(i), 100, 0); p == loaded {
-			t.Fatalf("flow %d goes by the loaded port", i)
-		}
-	}
-	x.Rearrange(time.Second)
-	for i := 10; i < 20; i++ {
-		if p := x.Packet(flow(i), 100, time.Second); p == loaded {
-			t.Fatalf("flow %d goes by the loaded port in the next interval", i)
-		}
-	}
-}
-
-// The cost of a dead port is infinite (thesis §3.1.8): its flows go elsewhere, and no flow
-// gets it until it lives again.
-func TestSetDead_flowsGoElsewhere(t *testing.T) {
-	x := table(t, Config{Ports: 3})
-	x.Rearrange(0)
-	for i := range 9 {
-		x.Packet(flow(i), 100*(i+1), 0)
-	}
+// The cost of a dead port is infinite (thesis §3.1.8): no flow moves to it, and none from
+// it, as the program has given its flows to others.
+func TestSetDead_nothingMovesThere(t *testing.T) {
+	x := table(t, 3)
 	x.SetDead(1, true)
-	for i := range 30 {
-		if p := x.Packet(flow(i), 100, 0); p == 1 {
-			t.Fatalf("flow %d goes by the dead port", i)
+	for i := range 12 {
+		x.Observe(flow(i), i%2, 100, 0)
+	}
+	moves, _ := x.Rearrange(0)
+	if len(moves) != 3 {
+		t.Errorf("moves %v, want 3 from port 0 to port 2", moves)
+	}
+	for _, m := range moves {
+		if m.From != 0 || m.To != 2 {
+			t.Errorf("%v moves from port %d to port %d, want 0 and 2", m.Flow, m.From, m.To)
 		}
-	}
-	for _, m := range x.Rearrange(time.Second) {
-		if m.To == 1 {
-			t.Errorf("%v moves to the dead port", m.Flow)
-		}
-	}
-	if s := x.Stats(); s.Rescued != 3 {
-		t.Errorf("%d flows rescued, want 3", s.Rescued)
-	}
-	x.SetDead(1, false)
-	if p := x.Packet(flow(99), 100, time.Second); p != 1 {
-		t.Errorf("a new flow goes by port %d, want the one that lives again and is empty", p)
 	}
 	for i := range 3 {
 		x.SetDead(i, true)
 	}
-	if p := x.Packet(flow(99), 100, time.Second); p != 1 {
-		t.Errorf("with all ports dead the flow went to port %d", p)
+	if moves, _ := x.Rearrange(0); moves != nil {
+		t.Errorf("with all ports dead: %v", moves)
 	}
 }
 
-// The table is bounded: the idlest flow goes, and is counted.
+// Observe is given totals: what comes again counts once, and a number that falls as nothing.
+func TestObserve_totals(t *testing.T) {
+	x := table(t, 2)
+	for _, c := range []struct{ total, load uint64 }{{100, 100}, {100, 100}, {150, 150}, {120, 150}, {130, 160}} {
+		if x.Observe(flow(0), 1, c.total, 0); x.Load(1) != c.load {
+			t.Errorf("after a total of %d the port carries %d, want %d", c.total, x.Load(1), c.load)
+		}
+	}
+	if x.Observe(flow(0), 2, 500, 0); x.Load(1) != 160 {
+		t.Error("bytes by a port that there is not count")
+	}
+}
+
+// Who sends nothing for long is forgotten, and told once.
+func TestRearrange_forgetsIdleFlows(t *testing.T) {
+	x := table(t, 2)
+	x.Observe(flow(0), 0, 10, 0)
+	x.Observe(flow(1), 1, 10, 0)
+	x.Observe(flow(1), 1, 20, 1)
+	x.Observe(flow(0), 0, 10, maxIdle) // nothing new
+	if _, idle := x.Rearrange(maxIdle); !slices.Equal(idle, []Flow{flow(0)}) || x.Flows() != 1 {
+		t.Errorf("idle: %v, %d known", idle, x.Flows())
+	}
+	if _, idle := x.Rearrange(maxIdle); idle != nil {
+		t.Errorf("idle again: %v", idle)
+	}
+}
+
+// The table is bounded; a flow without room counts nothing until others are forgotten.
 func TestTable_isBounded(t *testing.T) {
-	x := table(t, Config{Ports: 2, Flows: 100})
-	for i := range 1000 {
-		x.Packet(flow(i), 1, time.Duration(i))
-		x.Packet(flow(0), 1, time.Duration(i)) // never the idlest
+	x := table(t, 2)
+	for i := range maxFlows {
+		x.Observe(flow(i), 0, 0, 0)
 	}
-	s := x.Stats()
-	if s.Flows != 100 || s.Evicted != 900 || s.Assigned != 1000 {
-		t.Errorf("stats %+v", s)
+	extra := Flow{netip.AddrFrom4([4]byte{10, 9, 9, 9}), netip.AddrFrom4([4]byte{10, 1, 0, 2})}
+	if x.Observe(extra, 0, 7, 0); x.Flows() != maxFlows || x.Load(0) != 0 {
+		t.Errorf("%d flows, want %d; load %d", x.Flows(), maxFlows, x.Load(0))
 	}
-	flows := x.ports[0].flows + x.ports[1].flows
-	if flows != 100 {
-		t.Errorf("ports have %d flows", flows)
-	}
-	x.Rearrange(0)
-	x.Rearrange(time.Minute)
-	if s := x.Stats(); s.Flows != 0 || s.Idle != 100 || x.ports[0].flows+x.ports[1].flows != 0 {
-		t.Errorf("after a minute: %+v", s)
+	x.Rearrange(maxIdle)
+	if x.Observe(extra, 0, 7, maxIdle); x.Flows() != 1 || x.Load(0) != 7 {
+		t.Errorf("afterwards: %d flows, load %d", x.Flows(), x.Load(0))
 	}
 }
 
-// Whatever comes, sums of ports are those of their flows.
+// Whatever comes, sums of ports are those of their flows, and both lists are the same.
 func TestTable_sumsHold(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		x := table(t, Config{Ports: 4, Flows: 1000, Interval: 10, Idle: 1000})
+		x := table(t, 4)
 		now := time.Duration(0)
 		for range 2000 {
-			now += time.Duration(rng.IntN(3))
+			now += time.Duration(rng.IntN(int(time.Second)))
 			switch rng.IntN(10) {
 			case 0:
 				x.SetDead(rng.IntN(4), rng.IntN(2) == 0)
 			case 1:
 				x.Rearrange(now)
-			case 2:
-				x.Observe(flow(rng.IntN(50)), rng.IntN(6)-1, uint64(rng.IntN(1500)), now)
 			default:
-				x.Packet(flow(rng.IntN(50)), rng.IntN(1500), now)
+				x.Observe(flow(rng.IntN(50)), rng.IntN(6)-1, uint64(rng.IntN(150000)), now)
 			}
 			want := make([]uint64, 4)
-			for e := x.order.Front(); e != nil; e = e.Next() {
-				f := e.Value.(*entry)
-				want[f.port] += f.bytes
+			for _, e := range x.order {
+				want[e.port] += e.bytes
+				if x.flows[e.flow] != e {
+					t.Fatalf("seed %d: %v is not the one in the map", seed, e.flow)
+				}
+			}
+			if len(x.order) != len(x.flows) {
+				t.Fatalf("seed %d: %d flows in order, %d in the map", seed, len(x.order), len(x.flows))
 			}
 			for p, sum := range want {
 				if x.ports[p].now != sum {
@@ -258,9 +220,9 @@ func TestTable_sumsHold(t *testing.T) {
 }
 
 func TestNew_refuses(t *testing.T) {
-	for _, c := range []Config{{}, {Ports: -1}, {Ports: MaxPorts + 1}, {Ports: 2, Flows: -1}, {Ports: 2, Interval: -1}, {Ports: 2, Idle: -1}} {
-		if _, err := New(c); err == nil {
-			t.Errorf("%+v: no error", c)
+	for _, ports := range []int{0, -1, MaxPorts + 1} {
+		if _, err := New(ports); err == nil {
+			t.Errorf("%d ports: no error", ports)
 		}
 	}
 }

@@ -37,7 +37,10 @@ func (d *daemon) attachBalance(c Config) error {
 		d.log.Printf("note: what balanced before cannot be looked for: %v", err)
 	}
 	if d.file.Balance == "ecmp" && !d.file.Configure {
-		return fabric.HashFiveTuple()
+		if err := fabric.HashFiveTuple(); err != nil {
+			d.plain = service.OneLine(err.Error())
+			d.log.Printf("%s: packets go by plain routes", d.plain)
+		}
 	}
 	return nil
 }

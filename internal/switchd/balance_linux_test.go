@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+
 	"weft/fabric"
 	"weft/internal/kernel"
 )
@@ -83,5 +85,112 @@ func TestRun_balanceCrash(t *testing.T) {
 	}
 	if n := l.balancedPorts("e0.0"); n != 0 {
 		t.Errorf("%d ports still have the program", n)
+	}
+}
+
+// twoLevels counts what a switch has of two-level tables.
+func (l *testLab) twoLevels(name string) (routes, rules, programs int) {
+	l.t.Helper()
+	err := l.Do(l.id(name), func() error {
+		h, err := netlink.NewHandle(kernel.Families...)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		for _, table := range []int{5600, 5601, 5602} { // of the first level, and of the ports up
+			list, err := kernel.Dumped(func() ([]netlink.Route, error) {
+				return h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
+			})
+			if err != nil {
+				return err
+			}
+			routes += len(list)
+		}
+		all, err := kernel.Dumped(func() ([]netlink.Rule, error) { return h.RuleList(netlink.FAMILY_V4) })
+		if err != nil {
+			return err
+		}
+		for _, r := range all {
+			if r.Table >= 5600 && r.Table <= 5602 {
+				rules++
+			}
+		}
+		ports, err := kernel.Links(h, []string{"p0", "p1", "p2", "p3"})
+		if err != nil {
+			return err
+		}
+		for _, port := range ports {
+			id, err := kernel.SuffixFilter.Program(h, port)
+			if err != nil {
+				return err
+			}
+			if id != 0 {
+				programs++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return routes, rules, programs
+}
+
+// The agent sets up two-level tables and keeps them. They stay when it ends, as do all
+// routes, and a start with another rule removes them.
+func TestRun_twoLevel(t *testing.T) {
+	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
+	const topology = "topology: fat-tree:k=4\n"
+	has := func(full bool) bool {
+		routes, rules, programs := l.twoLevels("e0.0")
+		if full {
+			return routes >= 4 && rules == 3 && programs == 4
+		}
+		return routes+rules+programs == 0
+	}
+	p := l.child("e0.0", topology+"balance: two-level\n")
+	l.within("it has tables, rules and programs", func() bool { return p.status().Switch == "e0.0" && has(true) })
+	if s := p.status(); s.BalanceError != "" || s.Balance != nil {
+		t.Errorf("status: %+v, %q", s.Balance, s.BalanceError)
+	}
+	if err := l.Do(l.id("e0.0"), func() error {
+		h, err := netlink.NewHandle(kernel.Families...)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		ports, err := kernel.Links(h, []string{"p0"})
+		if err != nil {
+			return err
+		}
+		return kernel.SuffixFilter.Detach(h, ports[0])
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l.within("the program is back", func() bool { return has(true) })
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.cmd.Wait()
+	if !has(true) {
+		t.Error("the tables have gone with the agent")
+	}
+	p = l.child("e0.0", topology+"balance: routes\n")
+	l.within("nothing is left", func() bool { return p.status().Switch == "e0.0" && has(false) })
+}
+
+// A switch whose settings cannot be changed says that it does not hash as it should, and
+// goes on.
+func TestRun_ecmpReadOnly(t *testing.T) {
+	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
+	err := l.Do(l.id("e0.0"), func() error {
+		_, _, err := kernel.SetSysctl(kernel.Sysctl{Key: "net.ipv4.fib_multipath_hash_policy", Value: "0"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.child("e0.0", "topology: fat-tree:k=4\nconfigure: false\nbalance: ecmp\n", readOnly)
+	l.within("it runs and says why it does not hash", func() bool { return strings.Contains(p.status().BalanceError, "read-only") })
+	if v := l.hashPolicy("e0.0"); v != "0" {
+		t.Errorf("the hash policy is %s, want 0", v)
 	}
 }

@@ -125,6 +125,9 @@ func (f *File) validate() (err error) {
 	if err := fabric.CheckBalance(f.Balance); err != nil {
 		return f.lines.Errorf("balance", "%w", err)
 	}
+	if fabric.RoutingOf(f.Balance) == fabric.RoutingTwoLevel && !f.Configure {
+		return f.lines.Errorf("balance", "is %s, whose tables are set up only with configure; set configure to true", f.Balance)
+	}
 	return f.tryOut()
 }
 
@@ -153,8 +156,13 @@ func (f *File) checkNumbers() error {
 // tryOut has the parts that know best check the rest, with any switch.
 func (f *File) tryOut() error {
 	c := f.config(topology.NodeID(f.fabric.NumHosts()), time.Now())
-	if _, err := c.plan(f.fabric); err != nil {
+	plain := c
+	plain.Routing = ""
+	if _, err := plain.plan(f.fabric); err != nil {
 		return f.lines.Errorf("ports", "%w", err)
+	}
+	if _, err := c.plan(f.fabric); err != nil {
+		return f.lines.Errorf("balance", "%w", err)
 	}
 	_, err := topoupdate.NewAgent(c.agent(time.Now()))
 	if err == nil {

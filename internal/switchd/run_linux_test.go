@@ -10,10 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/service"
 )
@@ -22,11 +25,21 @@ import (
 // threads of a daemon must be in its network namespace.
 const childFile = "WEFT_TEST_SWITCH"
 
+// readOnly is an environment variable by which a child sees /proc/sys read-only.
+const readOnly = "WEFT_TEST_READ_ONLY=1"
+
 func TestMain(m *testing.M) {
 	file := os.Getenv(childFile)
 	if file == "" {
 		clearLeftovers()
 		os.Exit(m.Run())
+	}
+	if taken("WEFT_TEST_READ_ONLY") != "" {
+		for _, flags := range []uintptr{unix.MS_BIND, unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY} {
+			if err := unix.Mount("/proc/sys", "/proc/sys", "", flags, ""); err != nil {
+				panic(err)
+			}
+		}
 	}
 	signals, _ := service.Signals()
 	if err := Run(context.Background(), file, signals, os.Stderr); err != nil {
@@ -79,6 +92,9 @@ func (l *testLab) child(node, config string, env ...string) *child {
 	c.cmd = exec.Command("/proc/self/exe")
 	c.cmd.Env = append(append(os.Environ(), childFile+"="+c.file), env...)
 	c.cmd.Stderr = &c.log
+	if slices.Contains(env, readOnly) {
+		c.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+	}
 	if err := l.Do(l.id(node), c.cmd.Start); err != nil { // it keeps the namespace of this thread
 		l.t.Fatal(err)
 	}

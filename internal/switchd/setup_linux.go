@@ -139,6 +139,7 @@ func (d *daemon) configure(c Config) error {
 		return err
 	}
 	d.log.Printf("configured: %d settings changed; decapsulates by %s; labels by %v", report.Changed, cmp.Or(report.Decap, "nothing"), report.Labels)
+	d.plain = service.OneLine(report.Plain)
 	for _, note := range report.Notes {
 		d.log.Print("note: ", note)
 	}
