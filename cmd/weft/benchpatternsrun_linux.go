@@ -122,15 +122,15 @@ func startClassifiers(l *lab.Lab, t *topology.Topology) (end func() (fabric.Clas
 		if n.Layer != topology.LayerEdge && n.Layer != topology.LayerAgg {
 			continue
 		}
-		plan, err := l.Plan(n.ID)
-		if err != nil {
-			return nil, err
-		}
 		var c *fabric.Classifier
-		if err := l.Do(n.ID, func() (err error) {
-			c, err = fabric.OpenClassifier(plan, 0)
-			return err
-		}); err != nil {
+		plan, err := l.Plan(n.ID)
+		if err == nil {
+			err = l.Do(n.ID, func() (err error) {
+				c, err = fabric.OpenClassifier(plan, 0)
+				return err
+			})
+		}
+		if err != nil {
 			_, err2 := end()
 			return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), err2)
 		}
