@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -139,7 +140,7 @@ func exchangeAll(t *testing.T, carrier encap.Carrier, rows []Row) {
 	t.Helper()
 	fatTree, _ := topology.FatTree(4)
 	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: carrier, Meter: &lab.Meter{}}
-	bed, err := InNamespaces(context.Background(), "testbed", c, nil)
+	bed, err := InNamespaces(context.Background(), fmt.Sprintf("t%dt", os.Getpid()), c, nil) // as kerneltest.LabName
 	if err != nil {
 		t.Fatal(err)
 	}
