@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,11 +17,23 @@ import (
 	"weft/internal/kernel/kerneltest"
 )
 
-// compiled is an extension's object.
+// compiled is an extension's object, by the command of the example's guide.
 func compiled(t *testing.T, source string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c")+".o")
-	cmd := exec.Command("clang", "-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", "-I", "../fabric/bpf", "-idirafter", "/usr/include/x86_64-linux-gnu", "-c", source, "-o", out)
+	guide, err := os.ReadFile("extension/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`(?m)^clang (.*\\\n)*.*`).FindString(string(guide))
+	for _, r := range [][2]string{{"clang ", "umask 022; clang -Wall -Werror "}, {"examples/extension/scavenger.c", source}, {"-o scavenger.o", "-o " + out}} {
+		if !strings.Contains(command, r[0]) {
+			t.Fatalf("the guide's command %q has no %q", command, r[0])
+		}
+		command = strings.Replace(command, r[0], r[1], 1)
+	}
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Dir = ".."
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, text)
 	}
@@ -71,7 +84,7 @@ func TestExtension_scavenger(t *testing.T) {
 	list := []fabric.Extension{
 		{Object: source("broken.c", broken), Program: "broken"},
 		{Object: more, Program: "first"},
-		{Object: compiled(t, "extension/scavenger.c"), Program: "scavenger"},
+		{Object: compiled(t, "examples/extension/scavenger.c"), Program: "scavenger"},
 		{Object: more, Program: "last"},
 	}
 	err := kernel.InNamespace(namespace, func() error {

@@ -3,13 +3,16 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
 // Extension is a tc program of the user's that runs behind a switch's meter: see
 // bpf/weft_extension.h. It is in an object file, or already in the kernel.
 type Extension struct {
-	Object  string // an ELF file with eBPF programs, as clang -target bpf makes it
+	// Object is an ELF file with eBPF programs, as clang -target bpf makes it. It begins at
+	// the root, and only root or the caller may be able to write it.
+	Object  string
 	Program string // the name of the program's function in Object
 
 	// Pinned is the path of a program in a bpf file system, instead of Object and Program.
@@ -23,8 +26,8 @@ type ExtensionStatus struct {
 	Error     string `json:"error,omitempty"` // why it does not run
 }
 
-// MaxExtensions is how many extensions a switch may have: WEFT_EXTENSIONS.
-const MaxExtensions = 8
+// maxExtensions is how many extensions a switch may have: WEFT_EXTENSIONS.
+const maxExtensions = 8
 
 // String names the extension to people.
 func (e Extension) String() string {
@@ -34,8 +37,8 @@ func (e Extension) String() string {
 	return e.Program + " of " + e.Object
 }
 
-// Check says what of the extension is wrong, without looking at files.
-func (e Extension) Check() error {
+// check says what of the extension is wrong, without looking at files.
+func (e Extension) check() error {
 	switch {
 	case e.Pinned != "" && (e.Object != "" || e.Program != ""):
 		return errors.New("both a pinned program and one of an object are given; leave one out")
@@ -43,17 +46,21 @@ func (e Extension) Check() error {
 		return errors.New("neither an object nor a pinned program is given")
 	case e.Pinned == "" && e.Program == "":
 		return fmt.Errorf("program is missing: name the function in %s", e.Object)
+	case e.Pinned == "" && !filepath.IsAbs(e.Object):
+		return fmt.Errorf("object %s: give the path from / on, as the folder that weft is started in may vary", e.Object)
+	case e.Pinned != "" && !filepath.IsAbs(e.Pinned):
+		return fmt.Errorf("pinned %s: give the path from / on, as the folder that weft is started in may vary", e.Pinned)
 	}
 	return nil
 }
 
 // CheckExtensions checks a list of extensions.
 func CheckExtensions(list []Extension) error {
-	if len(list) > MaxExtensions {
-		return fmt.Errorf("%d extensions, at most %d are possible", len(list), MaxExtensions)
+	if len(list) > maxExtensions {
+		return fmt.Errorf("%d extensions, at most %d are possible", len(list), maxExtensions)
 	}
 	for i, e := range list {
-		if err := e.Check(); err != nil {
+		if err := e.check(); err != nil {
 			return fmt.Errorf("extension %d: %w", i, err)
 		}
 		if e.Pinned != "" && i < len(list)-1 {
@@ -72,20 +79,25 @@ var verifierWords = []struct{ part, means string }{
 	{"infinite loop", "it has a loop that does not end"},
 	{"back-edge", "it has a loop whose end cannot be proved"},
 	{"program is too large", "it is too long, or has a loop of too many rounds"},
-	{"too many", "it is too long, or has a loop of too many rounds"},
+	{"jumps is too complex", "it is too long, or has a loop of too many rounds"},
 	{"unreachable insn", "it contains code that is never reached"},
 	{"!read_ok", "it uses a value that was never set"},
-	{"invalid read from stack", "it reads a variable that was never set"},
+	{"invalid read from stack off", "it reads a variable that was never set"},
 	{"invalid indirect read from stack", "it passes a variable that was never set"},
-	{"stack", "its variables need more than 512 bytes, or it reaches beyond one"},
+	{"invalid read from stack R", "it reads outside of its stack of 512 bytes"},
+	{"invalid write to stack R", "it writes outside of its stack of 512 bytes"},
+	{"combined stack size", "its variables and those of its functions need more than 512 bytes"},
 	{"invalid bpf_context access", "it uses a field of the packet's context that is not for tc programs"},
-	{"unknown func", "it calls a function that this kernel does not have"},
-	{"GPL", "it calls a function that only programs under the GPL may call"},
-	{"leak", "it returns something other than a number"},
-	{"min value is negative", "it uses an index that may be negative"},
-	{"unbounded memory access", "it uses an index without an upper bound"},
+	{"unknown func", "it calls a function that this kernel does not have, or not for tc programs"},
+	{"invalid func unknown", "it calls a function that this kernel does not have"},
+	{"cannot use helper", "it calls a function that is not for tc programs"},
+	{"cannot call GPL-restricted", "it calls a function that only programs under the GPL may call"},
+	{"leaks addr as return value", "it returns something other than a number"},
+	{"min value is negative", "it uses an index or a length that may be negative"},
+	{"unbounded memory access", "it uses an index or a length without an upper bound"},
 	{"invalid access to map value", "it reaches beyond a value of a map"},
-	{"invalid mem access", "it uses a number as an address"},
+	{"invalid mem access 'scalar'", "it uses a number as an address"},
+	{"invalid mem access 'inv'", "it uses a number as an address"}, // before Linux 5.18
 }
 
 // refusal says why the verifier refuses a program, from its log.

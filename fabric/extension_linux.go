@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/cilium/ebpf"
 
@@ -61,6 +62,22 @@ func (e Extension) fromPin(*ebpf.Map) (*ebpf.Program, error) {
 	return prog, nil
 }
 
+// onlyOurs refuses an object that others than root and the caller can write: who writes it
+// has his code run in the kernel.
+func onlyOurs(f *os.File) error {
+	s, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if owner := int(s.Sys().(*syscall.Stat_t).Uid); owner != 0 && owner != os.Geteuid() {
+		return fmt.Errorf("object %s belongs to user %d, who could change it: chown root %[1]s", f.Name(), owner)
+	}
+	if mode := s.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("object %s has mode %#o, so others can write it: chmod go-w %[1]s", f.Name(), mode)
+	}
+	return nil
+}
+
 func wrongType(is ebpf.ProgramType) error {
 	return fmt.Errorf("it is a program of type %s; a tc program is needed, SEC(\"tc\")", is)
 }
@@ -71,6 +88,9 @@ func (e Extension) fromObject(array *ebpf.Map) (*ebpf.Program, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := onlyOurs(f); err != nil {
+		return nil, err
+	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no object with eBPF programs: %w", e.Object, err)

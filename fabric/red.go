@@ -12,8 +12,9 @@ import (
 // "Random Early Detection Gateways for Congestion Avoidance", 1993; thesis §5.3.1). The zero
 // value is none.
 //
-// Packets of network control (DSCP 48 and above) and ARP are never dropped. A super-segment
-// is chosen, marked or dropped as a whole, and counts once in the average.
+// Packets of network control (DSCP 48 and above), ARP and IPv6's neighbour discovery are
+// never dropped. A super-segment is chosen, marked or dropped as a whole, and counts once in
+// the average.
 type RED struct {
 	// Below Min of average queue no packet is chosen. From there to Max the probability rises
 	// from 0 to MaxP. Min must be less than Max. The thesis has 20 and 60 packets.
@@ -57,33 +58,43 @@ func (r RED) complete(rateBits float64, queueBytes int) (RED, error) {
 	if r == (RED{}) {
 		return r, nil
 	}
-	for _, l := range []struct {
-		name   string
-		length *QueueLength
-	}{{"Min", &r.Min}, {"Max", &r.Max}} {
-		if err := l.length.Check(); err != nil {
-			return r, fmt.Errorf("RED.%s %w", l.name, err)
-		}
-		*l.length = QueueLength{Bytes: l.length.At(rateBits)}
-	}
 	if r.MaxP == 0 {
 		r.MaxP = 0.1
 	}
 	if r.Weight == 0 {
 		r.Weight = 0.1
 	}
+	if err := r.Check(); err != nil {
+		return r, err
+	}
+	r.Min, r.Max = QueueLength{Bytes: r.Min.At(rateBits)}, QueueLength{Bytes: r.Max.At(rateBits)}
 	switch {
 	case r.Max.Bytes > queueBytes:
 		return r, fmt.Errorf("RED.Max is %d bytes, must be at most the queue's %d, which drops first; lower it", r.Max.Bytes, queueBytes)
-	case r.Min.Bytes < 1 || r.Min.Bytes >= r.Max.Bytes:
-		return r, fmt.Errorf("RED.Min is %d bytes, must be at least 1 and less than Max, %d", r.Min.Bytes, r.Max.Bytes)
+	case r.Min.Bytes >= r.Max.Bytes:
+		return r, fmt.Errorf("RED.Min is %d bytes at this port, must be less than Max, %d", r.Min.Bytes, r.Max.Bytes)
 	}
-	return r, r.checkNumbers()
+	return r, nil
 }
 
-// checkNumbers checks what has defaults.
-func (r RED) checkNumbers() error {
+// Check says what is wrong with r at ports of any rate, where all fields are given. Each
+// error begins with the field's name, such as RED.Min.
+func (r RED) Check() error {
+	for _, l := range []struct {
+		name   string
+		length QueueLength
+	}{{"Min", r.Min}, {"Max", r.Max}} {
+		if err := l.length.Check(); err != nil {
+			return fmt.Errorf("RED.%s %w", l.name, err)
+		}
+		if l.length == (QueueLength{}) {
+			return fmt.Errorf("RED.%s is 0, must be more", l.name)
+		}
+	}
 	switch {
+	// Whichever the rate, lengths of the same kind compare.
+	case (r.Min.Time == 0) == (r.Max.Time == 0) && (r.Min.Bytes >= r.Max.Bytes && r.Min.Time >= r.Max.Time):
+		return fmt.Errorf("RED.Min is %v, must be less than Max, %v", r.Min, r.Max)
 	case !(r.MaxP >= 1./redOne && r.MaxP <= 1):
 		return fmt.Errorf("RED.MaxP is %g, must be from %.6f to 1", r.MaxP, 1./redOne)
 	case !(r.Weight >= redMinWeight && r.Weight <= 1):

@@ -17,6 +17,8 @@ func (s *redState) look(queued uint64) {
 	}
 }
 
+const redCertain = 1 << 24 // a probability of 1
+
 type redChoice int
 
 const (
@@ -196,14 +198,17 @@ func TestRED_errors(t *testing.T) {
 	length := func(bytes int) QueueLength { return QueueLength{Bytes: bytes} }
 	for want, r := range map[string]RED{
 		"RED.Max is 80000 bytes, must be at most the queue's 75000": {Min: length(1), Max: length(80_000)},
-		"RED.Min is 0 bytes":              {Max: length(1000)},
-		"RED.Min is 5 bytes":              {Min: length(5), Max: length(5)},
-		"RED.Min is -1":                   {Min: length(-1), Max: length(5)},
-		"RED.Max is both":                 {Min: length(1), Max: QueueLength{5, time.Second}},
-		"RED.MaxP is 2":                   {Min: length(1), Max: length(5), MaxP: 2},
-		"RED.MaxP is NaN":                 {Min: length(1), Max: length(5), MaxP: math.NaN()},
-		"RED.Weight is 1e-05":             {Min: length(1), Max: length(5), Weight: 1e-5},
-		"both ECN and RED are given, and": {Min: length(1), Max: length(5), Mark: true},
+		"RED.Min is 0, must be more":                                {Max: length(1000)},
+		"RED.Max is 0, must be more":                                {Min: length(1000)},
+		"RED.Min is 5, must be less than":                           {Min: length(5), Max: length(5)},
+		"RED.Min is 6ms, must be less":                              {Min: QueueLength{Time: 6 * time.Millisecond}, Max: QueueLength{Time: 5 * time.Millisecond}},
+		"RED.Min is 25000 bytes":                                    {Min: QueueLength{Time: 10 * time.Millisecond}, Max: length(20_000)},
+		"RED.Min is -1":                                             {Min: length(-1), Max: length(5)},
+		"RED.Max is both":                                           {Min: length(1), Max: QueueLength{5, time.Second}},
+		"RED.MaxP is 2":                                             {Min: length(1), Max: length(5), MaxP: 2},
+		"RED.MaxP is NaN":                                           {Min: length(1), Max: length(5), MaxP: math.NaN()},
+		"RED.Weight is 1e-05":                                       {Min: length(1), Max: length(5), Weight: 1e-5},
+		"both ECN and RED are given, and":                           {Min: length(1), Max: length(5), Mark: true},
 	} {
 		p := MeterPort{Name: "p0", RateBits: 20e6, QueueBytes: 75_000, RED: r}
 		if strings.HasPrefix(want, "both ECN") {

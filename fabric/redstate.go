@@ -4,7 +4,6 @@ const (
 	redFraction = 8       // bits of the average behind the byte
 	redOne      = 1 << 16 // a weight, or the probability at Max, of 1
 	redIdleBits = 16      // after 2¹⁶ packets' time of rest nothing is left
-	redCertain  = 1 << 24 // a probability of 1
 )
 
 // redState is struct red of bpf/red.h: RED at a port. The first six fields, and Mark, are

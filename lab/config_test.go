@@ -3,7 +3,9 @@ package lab
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
@@ -47,6 +49,22 @@ func TestLabConfig_bad(t *testing.T) {
 	}
 	if back, err := c.settings().config(c.Name); err != nil || back.settings() != c.settings() || !back.Unlimited {
 		t.Errorf("read back: %+v, %v", back, err)
+	}
+}
+
+// Lengths in bytes are in proportion to a port's rate, as its queue is; times are the same.
+func TestMeter_lengthsInProportion(t *testing.T) {
+	c, err := Config{Topology: kerneltest.Topology(t, "fat-tree:k=4"), RateMbit: 20}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Meter{ECNBytes: 20_000, RED: fabric.RED{Min: fabric.QueueLength{Bytes: 10_000}, Max: fabric.QueueLength{Time: time.Millisecond}}}
+	if p := m.port(c, "p0", 10); p.ECNBytes != 10_000 || p.RED.Min.Bytes != 5_000 || p.RED.Max != m.RED.Max {
+		t.Errorf("%+v", p)
+	}
+	m.RED.Max = fabric.QueueLength{Bytes: 30_000}
+	if p := m.port(c, "p0", 40); p.RED.Min.Bytes != 20_000 || p.RED.Max.Bytes != 60_000 {
+		t.Errorf("%+v", p)
 	}
 }
 

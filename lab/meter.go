@@ -14,7 +14,9 @@ type Meter struct {
 	// packet is marked.
 	ECNBytes int `json:"ecn_bytes,omitempty"`
 
-	RED fabric.RED `json:"red,omitzero"` // see MeterPort; the zero value is none
+	// RED is that of MeterPort; the zero value is none. Its lengths in bytes are for a port of
+	// RateMbit, and for others in proportion, as ECNBytes.
+	RED fabric.RED `json:"red,omitzero"`
 
 	Tau     time.Duration `json:"tau,omitempty"`      // see MeterPort; 0: by the port's rate
 	QCMUnit int           `json:"qcm_unit,omitempty"` // bytes; 0 is encap.QCMUnit
@@ -22,10 +24,13 @@ type Meter struct {
 
 // port returns a port of a rate in Mbit/s, metered.
 func (m Meter) port(c Config, name string, mbit float64) fabric.MeterPort {
-	queue := c.queueBytes(mbit)
+	queue, red := c.queueBytes(mbit), m.RED
+	for _, l := range []*fabric.QueueLength{&red.Min, &red.Max} {
+		l.Bytes = int(float64(l.Bytes) * mbit / c.RateMbit)
+	}
 	return fabric.MeterPort{
 		Name: name, RateBits: mbit * 1e6, QueueBytes: queue, BurstBytes: c.BurstBytes,
-		ECNBytes: min(queue, int(float64(m.ECNBytes)*mbit/c.RateMbit)), RED: m.RED, Tau: m.Tau, QCMUnit: m.QCMUnit,
+		ECNBytes: min(queue, int(float64(m.ECNBytes)*mbit/c.RateMbit)), RED: red, Tau: m.Tau, QCMUnit: m.QCMUnit,
 	}
 }
 

@@ -6,7 +6,9 @@
 // connections to each server open, and requests flows on them.) The sender connects, sends
 // the flow's bytes and ends its side. The receiver answers how many bytes have arrived. The
 // completion time is the sender's, from the call that connects to that answer, so it
-// includes a handshake and a confirmation, a round trip each.
+// includes a handshake and a confirmation, a round trip each. In rows with the kernel's TCP
+// that call opens the socket in the host's network namespace, for which a thread enters it:
+// their times contain that, as does the flow of one byte that ideal times are from.
 //
 // A flow without an answer at the deadline is unfinished. It counts as if it ended at the
 // deadline, so means and percentiles are then too low, but not by as much as without it.

@@ -41,12 +41,13 @@ type outcome struct {
 // flows. broken says why the first flow failed that did not miss the deadline. It is an error
 // if other bytes arrived than were sent.
 func play(ctx context.Context, s *testbed.Session, flows []workload.Flow, until time.Duration) (all []outcome, broken, err error) {
-	begin := time.Now()
-	p := &player{hosts: s.Hosts, begin: begin, deadline: begin.Add(until)}
+	p := &player{hosts: s.Hosts}
 	defer p.stop()
 	if err := p.listen(); err != nil {
 		return nil, nil, err
 	}
+	p.begin = time.Now()
+	p.deadline = p.begin.Add(until)
 	defer context.AfterFunc(ctx, p.open.Close)()
 	ctx, cancel := context.WithDeadline(ctx, p.deadline)
 	defer cancel()
@@ -54,7 +55,7 @@ func play(ctx context.Context, s *testbed.Session, flows []workload.Flow, until 
 	errs := make([]error, len(flows))
 	var sent sync.WaitGroup
 	for i, f := range flows {
-		waitUntil(ctx, begin.Add(f.Start))
+		waitUntil(ctx, p.begin.Add(f.Start))
 		sent.Go(func() { all[i], errs[i] = p.send(ctx, f) })
 	}
 	sent.Wait()

@@ -1,6 +1,8 @@
 package fct
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +11,8 @@ import (
 	"time"
 
 	"weft/bench/sim/workload"
+
+	"weft/bench/testbed"
 )
 
 func TestIdeal_byHand(t *testing.T) {
@@ -137,6 +141,34 @@ func TestRows_whoBalances(t *testing.T) {
 	}
 	if _, err := Select([]string{"drb", "best"}); err == nil {
 		t.Error("no error of an unknown row")
+	}
+	if _, err := Select([]string{"drb", "ecmp", "drb"}); err == nil {
+		t.Error("no error of a row that is there twice")
+	}
+}
+
+// Of a fabric that cannot be built the rows are left out, the others run. It is tried once.
+func TestSupported_withoutAFabric(t *testing.T) {
+	rows, err := Select([]string{"drb", "switch-drill", "switch-rb", "kernel-ecmp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	opened := 0
+	o := Options{Rows: append(rows, rows[1]), Note: func(s string) { notes = append(notes, s) },
+		Open: func(_ context.Context, balance string) (testbed.Testbed, error) {
+			opened++
+			if balance != "" {
+				return nil, errors.New("no " + balance + " here")
+			}
+			return testbed.InMemory(testbed.Config{}), nil
+		}}
+	b := &bench{Options: &o, beds: make(map[string]testbed.Testbed), unbuilt: make(map[string]error)}
+	if err := b.supported(t.Context()); err != nil || len(b.Rows) != 1 || b.Rows[0].Name != "drb" || opened != 3 {
+		t.Errorf("%v, %d fabrics, %+v", err, opened, b.Rows)
+	}
+	if len(notes) != 4 || notes[0] != "switch-drill is left out: no drill here" {
+		t.Errorf("%q", notes)
 	}
 }
 

@@ -63,7 +63,10 @@ func plainHosts() testbed.Row {
 // Select returns the rows with the given names, in that order.
 func Select(names []string) (rows []Row, err error) {
 	all := Rows()
-	for _, name := range names {
+	for n, name := range names {
+		if slices.Contains(names[:n], name) {
+			return nil, fmt.Errorf("row %q is there twice; leave one out", name)
+		}
 		i := slices.IndexFunc(all, func(r Row) bool { return r.Name == name })
 		if i < 0 {
 			var known []string

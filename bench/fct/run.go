@@ -24,6 +24,7 @@ type bench struct {
 	*Options
 	arrivals arrivals
 	beds     map[string]testbed.Testbed // by Row.Balance, opened when first needed
+	unbuilt  map[string]error           // the same, why there is none
 	base     time.Duration
 	runs     map[cell][]run
 	done     int
@@ -40,7 +41,7 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Options: &o, beds: make(map[string]testbed.Testbed), runs: make(map[cell][]run),
+	b := &bench{Options: &o, beds: make(map[string]testbed.Testbed), unbuilt: make(map[string]error), runs: make(map[cell][]run),
 		arrivals: arrivals{o.Topology, o.RateMbit, sizes, o.Traffic, o.Duration}}
 	defer func() {
 		for _, bed := range b.beds {
@@ -77,25 +78,30 @@ func (b *bench) order(round int) (rows []int) {
 
 // bed returns the fabric with a rule of the switches.
 func (b *bench) bed(ctx context.Context, balance string) (testbed.Testbed, error) {
-	if bed := b.beds[balance]; bed != nil {
-		return bed, nil
+	bed, err := b.beds[balance], b.unbuilt[balance]
+	if bed != nil || err != nil {
+		return bed, err
 	}
-	bed, err := b.Open(ctx, balance)
-	if err == nil {
-		b.beds[balance] = bed
+	if bed, err = b.Open(ctx, balance); err != nil {
+		b.unbuilt[balance] = err
+		return nil, err
 	}
-	return bed, err
+	b.beds[balance] = bed
+	return bed, nil
 }
 
-// supported leaves out the rows that cannot run.
+// supported leaves out the rows that cannot run, and those whose fabric cannot be built.
 func (b *bench) supported(ctx context.Context) error {
 	var rows []Row
 	for _, row := range b.Rows {
 		bed, err := b.bed(ctx, row.Balance)
-		if err != nil {
-			return fmt.Errorf("%s: %w", row.Name, err)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if err := bed.Supports(row.Hosts); err != nil {
+		if err == nil {
+			err = bed.Supports(row.Hosts)
+		}
+		if err != nil {
 			b.note("%s is left out: %v", row.Name, err)
 			continue
 		}

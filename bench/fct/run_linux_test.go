@@ -8,6 +8,9 @@ import (
 
 	"weft/bench/sim/workload"
 	"weft/bench/testbed"
+	"weft/internal/kernel/kerneltest"
+	"weft/lab"
+	"weft/topology"
 )
 
 // No flow is faster than ideal says, however busy the machine is: the links are those that it
@@ -15,7 +18,7 @@ import (
 func TestIdeal_isTheLeastInALab(t *testing.T) {
 	needsLab(t)
 	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=1")
-	bed, err := testbed.InNamespaces(t.Context(), "fctideal", testbed.Config{Topology: top, RateMbit: 5, Seed: 1}, nil)
+	bed, err := testbed.InNamespaces(t.Context(), kerneltest.LabName("i"), testbed.Config{Topology: top, RateMbit: 5, Seed: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,21 +58,31 @@ func needsLab(t *testing.T) {
 	}
 }
 
-// Flows of three kinds of rows cross a lab. No figure of a busy machine is asserted, but
+// Flows of four kinds of rows cross labs. No figure of a busy machine is asserted, but
 // nothing is faster than a flow alone.
 func TestRun_inALab(t *testing.T) {
 	needsLab(t)
 	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=2")
-	rows, err := Select([]string{"kernel-ecmp", "kernel-drb", "drb"})
+	rows, err := Select([]string{"kernel-ecmp", "kernel-drb", "drb", "switch-drill"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened := 0
+	labs := make(map[string]*lab.Lab) // by rule
 	o := Options{Topology: top, RateMbit: 10, Rows: rows, Workload: "websearch_dctcp", Scale: 0.02, Traffic: "random",
 		Loads: []float64{0.3}, Seed: 1, Seeds: 1, Duration: 500 * time.Millisecond, Drain: time.Minute, Machine: "this",
 		Open: func(ctx context.Context, balance string) (testbed.Testbed, error) {
-			opened++
-			return testbed.InNamespaces(ctx, "fcttest"+balance, testbed.Config{Topology: top, RateMbit: 10, Seed: 1}, nil)
+			name := map[string]string{"": "r", "drill": "d"}[balance]
+			l, err := lab.Hold(ctx, lab.Config{Name: kerneltest.LabName(name), Topology: top, RateMbit: 10, Balance: balance})
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(func() {
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			labs[balance] = l
+			return testbed.OnLab(l, testbed.Config{Topology: top, RateMbit: 10, Seed: 1, Balance: balance}), nil
 		},
 		Note: func(s string) { t.Log(s) },
 	}
@@ -77,8 +90,20 @@ func TestRun_inALab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(results) != len(rows)*len(sizeClasses) || opened != 1 {
-		t.Fatalf("%d results on %d labs", len(results), opened)
+	if len(results) != len(rows)*len(sizeClasses) || len(labs) != 2 {
+		t.Fatalf("%d results on %d labs", len(results), len(labs))
+	}
+	// The switches of the row's lab have balanced, those of the others have not.
+	for balance, l := range labs {
+		for n := range top.Nodes() {
+			if n.Layer != topology.LayerEdge {
+				continue
+			}
+			s, err := l.Balanced(n.ID)
+			if err != nil || (s != nil) != (balance != "") || s != nil && s.Chosen == 0 {
+				t.Errorf("rule %q: %s has balanced %+v, %v", balance, n.Name, s, err)
+			}
+		}
 	}
 	flows := results[0].Flows
 	for i, r := range results {

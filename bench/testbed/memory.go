@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"weft/internal/simnet"
+	"weft/lab"
 	"weft/stack"
 	"weft/topology"
 )
@@ -28,6 +29,9 @@ func (m memory) Start(ctx context.Context, row Row) (*Session, error) {
 	t := m.config.Topology
 	if m.config.Balance != "" {
 		return nil, errors.New("switches in memory do not balance: use network namespaces")
+	}
+	if m := m.config.Meter; m != nil && m.RED != (lab.Meter{}).RED {
+		return nil, errors.New("switches in memory have no RED (Meter.RED): use network namespaces, or leave it out")
 	}
 	network, err := simnet.New(t, m.config.Links())
 	if err != nil {

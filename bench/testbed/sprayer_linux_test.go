@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/internal/hostsetup"
+	"weft/internal/kernel/kerneltest"
 	"weft/topology"
 )
 
@@ -60,7 +61,7 @@ func TestSession_closeUndoesWhatSprays(t *testing.T) {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
 	fatTree, _ := topology.FatTree(4)
-	bed, err := InNamespaces(context.Background(), "testbedundo", Config{Topology: fatTree, RateMbit: 50, Seed: 1}, nil)
+	bed, err := InNamespaces(context.Background(), kerneltest.LabName("u"), Config{Topology: fatTree, RateMbit: 50, Seed: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

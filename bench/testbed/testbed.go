@@ -225,7 +225,7 @@ func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 // Links returns the links that a simulated fabric has.
 func (c *Config) Links() simnet.Config {
 	links := simnet.Config{RateBits: int64(c.RateMbit * 1e6), Seed: c.Seed}
-	if m := c.Meter; m != nil { // simnet has no RED
+	if m := c.Meter; m != nil { // without RED, which memory.Start refuses
 		links.Meter = &simnet.Meter{ECNBytes: m.ECNBytes, Tau: m.Tau, QCMUnit: m.QCMUnit}
 	}
 	return links

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -83,6 +84,22 @@ func exchange(t *testing.T, bed Testbed, row Row, c Config) {
 	}
 }
 
+func TestInMemory_refusesWhatItHasNot(t *testing.T) {
+	fatTree, _ := topology.FatTree(4)
+	rows, err := Select([]string{"drb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &lab.Meter{}
+	m.RED.MaxP = 0.1
+	for want, c := range map[string]Config{"do not balance": {Balance: "drill"}, "Meter.RED": {Meter: m}} {
+		c.Topology, c.RateMbit = fatTree, 50
+		if s, err := InMemory(c).Start(t.Context(), rows[0]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", want, s, err)
+		}
+	}
+}
+
 func TestInMemory_everyRow(t *testing.T) {
 	fatTree, _ := topology.FatTree(4)
 	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: encap.CarrierSRv6, Meter: &lab.Meter{}}
@@ -123,7 +140,7 @@ func exchangeAll(t *testing.T, carrier encap.Carrier, rows []Row) {
 	t.Helper()
 	fatTree, _ := topology.FatTree(4)
 	c := Config{Topology: fatTree, RateMbit: 50, Seed: 1, Carrier: carrier, Meter: &lab.Meter{}}
-	bed, err := InNamespaces(context.Background(), "testbed", c, nil)
+	bed, err := InNamespaces(context.Background(), fmt.Sprintf("t%dt", os.Getpid()), c, nil) // as kerneltest.LabName
 	if err != nil {
 		t.Fatal(err)
 	}

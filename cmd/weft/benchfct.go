@@ -119,6 +119,11 @@ func (o *benchFCTOptions) complete() (err error) {
 	} else if o.Rows, err = fct.Select(o.rows); err != nil {
 		return fmt.Errorf("--rows: %w", err)
 	}
+	for _, r := range o.Rows {
+		if n := o.lab(r.Balance); len(n) > maxLabName {
+			return fmt.Errorf("--name=%q: the lab of row %s would be %s, at most %d letters are possible; give a shorter name", o.name, r.Name, n, maxLabName)
+		}
+	}
 	o.Loads = nil
 	for _, s := range o.loads {
 		load, err := strconv.ParseFloat(s, 64)
@@ -131,14 +136,22 @@ func (o *benchFCTOptions) complete() (err error) {
 	return nil
 }
 
+// maxLabName is how many letters the name of a lab may have.
+const maxLabName = 12
+
+// lab is the name of the lab of a rule of the switches. Labs of several rules are up at the
+// same time.
+func (o *benchFCTOptions) lab(balance string) string {
+	return o.name + strings.ReplaceAll(balance, "-", "")
+}
+
 // open builds the fabric of a rule of the switches.
 func (o *benchFCTOptions) open(ctx context.Context, balance string) (testbed.Testbed, error) {
 	p := newProgress("building " + o.demo.topology)
 	defer p.end()
 	c := o.demo.testbed(o.Options.Topology)
 	c.Balance = balance
-	// Labs of several rules are up at the same time.
-	return testbed.InNamespaces(ctx, o.name+strings.ReplaceAll(balance, "-", ""), c, p.set)
+	return testbed.InNamespaces(ctx, o.lab(balance), c, p.set)
 }
 
 func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {

@@ -21,6 +21,9 @@ func TestBenchFCT_bad(t *testing.T) {
 	wantError(t, bench+"--duration 0s", "duration")
 	wantError(t, bench+"--drain 0s", "drain 0s")
 	wantError(t, bench+"--flowcell 1", "--flowcell")
+	wantError(t, bench+"--rows drb,drb", "--rows", "twice")
+	wantError(t, bench+"--name abcdefghijklm", "--name", "at most 12")
+	wantError(t, bench+"--name abcdefghi --rows drb,switch-drill", "--name", "switch-drill", "abcdefghidrill", "at most 12")
 }
 
 func TestBenchFCT_quickYieldsToFlags(t *testing.T) {

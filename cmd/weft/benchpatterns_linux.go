@@ -71,6 +71,9 @@ func newBenchPatternsCmd() *cobra.Command {
 			"  weft bench patterns --rows ecmp,two-level --patterns 'stride(4),same-ID outgoing' --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.quick {
+				o.shorten(cmd.Flags().Changed)
+			}
 			self, err := os.Executable()
 			if err != nil {
 				return err
@@ -89,7 +92,7 @@ func newBenchPatternsCmd() *cobra.Command {
 	f.IntVar(&o.probes, "probes", 125, "most probes a second of each weft host, which share this machine")
 	f.Uint64Var(&o.seed, "seed", 1, "of the first mapping")
 	f.StringVar(&o.name, "name", "patt", "name of the labs of network namespaces")
-	f.BoolVar(&o.quick, "quick", false, "one mapping of each pattern, measured for 2s after 1s")
+	f.BoolVar(&o.quick, "quick", false, "one mapping of each pattern, measured for 2s after 1s, where the flags do not say other values")
 	f.StringVar(&o.report, "report", "", "`file` for the results as HTML")
 	f.StringVar(&o.append, "append", "", "`file` to add the results to, as a section dated today (without a name "+resultsFile+")")
 	f.Lookup("append").NoOptDefVal = resultsFile
@@ -119,15 +122,28 @@ Rows:
 	return strings.TrimSpace(s.String())
 }
 
+// shorten makes a quick run, as far as the flags do not say other values.
+func (o *benchPatternsOptions) shorten(changed func(flag string) bool) {
+	if !changed("mappings") {
+		o.mappings = 1
+	}
+	if !changed("duration") {
+		o.duration = 2 * time.Second
+	}
+	if !changed("warmup") {
+		o.warmup = time.Second
+	}
+}
+
 // check returns the rows, and checks the flags.
 func (o *benchPatternsOptions) check() (rows []patternsRow, err error) {
-	if o.quick {
-		o.mappings, o.duration, o.warmup = 1, 2*time.Second, time.Second
-	}
 	if o.rows == nil {
 		o.rows = patternsRowNames()
 	}
-	for _, name := range o.rows {
+	for n, name := range o.rows {
+		if slices.Contains(o.rows[:n], name) {
+			return nil, fmt.Errorf("--rows: %q is there twice; leave one out", name)
+		}
 		i := slices.IndexFunc(patternsRows, func(r patternsRow) bool { return r.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("--rows: %q: unknown; known: %s", name, strings.Join(patternsRowNames(), ", "))

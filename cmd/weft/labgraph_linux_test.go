@@ -21,7 +21,7 @@ func TestLabGraph_bad(t *testing.T) {
 		}
 	}
 	write(frrGraph)
-	wantError(t, "lab up --routing ospf", "--routing ospf", "static or bgp")
+	wantError(t, "lab up --routing ospf", "--routing ospf", "static, two-level or bgp")
 	wantError(t, "lab up --routing static --topology "+file, "is a graph", "leave --routing out")
 	wantError(t, "lab up --uplinks 2", "--uplinks", "add --routing bgp")
 	wantError(t, "lab up --planes 0 --routing bgp", "--planes 0", "at least")

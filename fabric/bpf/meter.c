@@ -114,13 +114,13 @@ static __always_inline __u64 idle(const struct meter *m, __u64 now)
 }
 
 /* early has RED decide on a packet. What is dropped does not enter the queue. Network
- * control, and ARP, keep the network itself going. */
+ * control, ARP and IPv6's neighbour discovery keep the network itself going. */
 static __always_inline void early(struct meter *m, const struct packet *p, struct found *f)
 {
 	enum red_choice choice;
 
 	red_look(&m->red, f->length);
-	if (p->class >= CONTROL || p->arp)
+	if (p->class >= CONTROL || p->discovery)
 		return;
 	choice = red_choose(&m->red);
 	if (choice == RED_EARLY && m->red.mark && p->ecn) {

@@ -1,6 +1,10 @@
 /* What a packet is to a port's meter. */
 
 #define PROTO_UDP 17
+#define PROTO_ICMPV6 58
+#define ND_FIRST 133 /* types of ICMPv6: neighbour discovery (RFC 4861) */
+#define ND_LAST 137
+#define ND_HOPS 255 /* no switch has forwarded it */
 #define MAX_OUTER 2 /* IP-in-IP headers that are looked behind */
 
 struct packet {
@@ -12,7 +16,7 @@ struct packet {
 	__u8 protocol; /* of l4 */
 	__u8 class; /* TOS or traffic class of the outermost header, 0 if there is none */
 	__u8 ecn; /* of class */
-	__u8 arp;
+	__u8 discovery; /* ARP, or IPv6's neighbour discovery */
 };
 
 /*
@@ -24,6 +28,7 @@ static __always_inline void parse(struct __sk_buff *skb, struct packet *p)
 {
 	struct ipv6 outer;
 	__u32 at = IP;
+	__u8 type;
 
 	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
 		if (bpf_skb_load_bytes(skb, at, &outer, sizeof(outer)))
@@ -32,11 +37,13 @@ static __always_inline void parse(struct __sk_buff *skb, struct packet *p)
 		p->ecn = p->class & ECN_MASK;
 		p->l4 = at + sizeof(outer);
 		p->protocol = outer.next;
+		if (outer.next == PROTO_ICMPV6 && outer.hops == ND_HOPS)
+			p->discovery = !bpf_skb_load_bytes(skb, p->l4, &type, sizeof(type)) && type >= ND_FIRST && type <= ND_LAST;
 		if (outer.next != PROTO_IPIP)
 			return;
 		at += sizeof(outer);
 	} else if (skb->protocol != bpf_htons(ETH_P_IP)) {
-		p->arp = skb->protocol == bpf_htons(ETH_P_ARP);
+		p->discovery = skb->protocol == bpf_htons(ETH_P_ARP);
 		return;
 	}
 	if (bpf_skb_load_bytes(skb, at, &p->ip, sizeof(p->ip)))

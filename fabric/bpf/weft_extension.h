@@ -8,10 +8,11 @@
  *   cb[WEFT_AVERAGE]  the same, smoothed, where the port has RED; else 0
  *   cb[WEFT_RATE]     of the port, in kbit/s
  *   cb[WEFT_MARKED]   1: the meter wanted to mark the packet
- *   cb[WEFT_NUMBER]   the extension's number in the list; weft_next counts it up
+ *   cb[WEFT_NUMBER]   the extension's number among those that run, from 0; weft_next counts it up
  *
  * End it with "return weft_next(skb);", which goes on with the next extension, or with
- * TC_ACT_SHOT, which drops the packet. Any other verdict ends the list.
+ * TC_ACT_SHOT, which drops the packet. Any other verdict ends the list, and also leaves out
+ * weft's programs that follow the meter at the port: weft-class and weft-queue.
  */
 
 #include <linux/bpf.h>

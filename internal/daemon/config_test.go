@@ -236,6 +236,7 @@ func TestParse_bad(t *testing.T) {
 		{"expiry: often", []string{"f:1: expiry:", "not a time"}},
 		{"tau: 1ns", []string{"f:1: tau: is 1ns, must be from 1µs to 10s, or auto"}},
 		{"mode: offload\npolicy: drb\ngroups: true", []string{"f:3: groups:", "does not know the group of paths of each flow", "mode: gateway"}},
+		{"policy: luopan\ngroups: true", []string{"f:2: groups: policy luopan takes the path that its samples say", "remove groups"}},
 		{"policy: ecmp\ngroups: true", []string{"f:2: groups: policy ecmp keeps each flow to one path"}},
 		{"encapsulation: udp\nudp: {name: a, peers: [{name: b, prefixes: [10.9.0.2/32], endpoint: \"192.0.2.1:1\"}]}\ngroups: true", []string{"f:3: groups: nobody knows the paths below a tunnel"}},
 		{"mode: offload\npolicy: letflow", []string{"f:2: policy: letflow", "mode: gateway, or ecmp, rb, rrb, drb, presto, flowcell-drb, auto, rand, luopan"}},

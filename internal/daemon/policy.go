@@ -75,6 +75,8 @@ func (c *Config) checkPolicy() error {
 	case !c.Groups:
 	case !p.Sprays():
 		return c.lines.Errorf("groups", "policy %s keeps each flow to one path already; remove groups", p.Name)
+	case p.Aware == policy.Sampled:
+		return c.lines.Errorf("groups", "policy %s takes the path that its samples say is the best, of whichever group; remove groups, or use another policy, such as drb", p.Name)
 	case c.tunnels():
 		return c.lines.Errorf("groups", "nobody knows the paths below a tunnel; remove groups")
 	case c.Mode == ModeOffload && p.UplinkLacks() != "":

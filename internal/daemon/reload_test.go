@@ -19,6 +19,7 @@ func TestCanBecome_namesWhatNeedsARestart(t *testing.T) {
 		"policy: ecmp":                    "",
 		"policy: conga":                   "",
 		"samples: 3\nexpiry: 1ms":         "",
+		"policy: drb\ngroups: true":       "",
 		"samples_only: true\ntau: 1ms":    "",
 		"encapsulation: srv6":             "f:1: encapsulation: cannot change while the daemon runs; restart it",
 		"topology: fat-tree:k=8":          "",

@@ -25,11 +25,7 @@ func (d *daemon) attachBalance(c Config) error {
 		}
 		return nil
 	}
-	var names []string
-	for _, p := range cfg.Ports {
-		names = append(names, p.Name)
-	}
-	n, err := fabric.DetachBalance(names)
+	n, err := fabric.DetachBalance(portNames(cfg.Ports))
 	if n > 0 {
 		d.log.Printf("removed the program that balanced before from %d ports", n)
 	}

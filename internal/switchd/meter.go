@@ -1,6 +1,7 @@
 package switchd
 
 import (
+	"strings"
 	"time"
 
 	"weft/fabric"
@@ -28,11 +29,8 @@ type RED struct {
 	Gentle bool               `yaml:"gentle"`
 }
 
-// fabric returns what RED is to the ports: nothing if it is off.
+// fabric returns what RED is to the ports, unless it is off.
 func (r RED) fabric() fabric.RED {
-	if r.Action == "off" {
-		return fabric.RED{}
-	}
 	return fabric.RED{Min: r.Min, Max: r.Max, MaxP: r.MaxP, Weight: r.Weight, Gentle: r.Gentle, Mark: r.Action == "mark"}
 }
 
@@ -44,25 +42,20 @@ func (f *File) checkRED() error {
 		return f.lines.Errorf("meter.red.action", "%q is none of off, drop and mark", r.Action)
 	case r.Action != "off" && (f.Meter.ECNBytes != 0 || f.Meter.ECN != (fabric.QueueLength{})):
 		return f.lines.Errorf("meter.red.action", "is %s, and ecn marks, too; set ecn to 0 or action to off", r.Action)
-	case !(r.MaxP >= 0.0001 && r.MaxP <= 1):
-		return f.lines.Errorf("meter.red.max_p", "is %g, must be from 0.0001 to 1", r.MaxP)
-	case !(r.Weight >= 0.0005 && r.Weight <= 1):
-		return f.lines.Errorf("meter.red.weight", "is %g, must be from 0.0005 to 1", r.Weight)
 	}
-	for _, l := range []struct {
-		key    string
-		length fabric.QueueLength
-	}{{"meter.red.min", r.Min}, {"meter.red.max", r.Max}} {
-		if err := l.length.Check(); err != nil {
-			return f.lines.Errorf(l.key, "%w", err)
-		}
-		if l.length == (fabric.QueueLength{}) {
-			return f.lines.Errorf(l.key, "is 0, must be more")
-		}
+	return f.redError(r.fabric().Check())
+}
+
+// redError names the key of a field of fabric.RED that err is about. It is nil if err is
+// about none.
+func (f *File) redError(err error) error {
+	if err == nil {
+		return nil
 	}
-	// Whichever the rate, lengths of the same kind compare.
-	if (r.Min.Time == 0) == (r.Max.Time == 0) && r.Min.At(1e9) >= r.Max.At(1e9) {
-		return f.lines.Errorf("meter.red.min", "is %v, must be less than max, %v", r.Min, r.Max)
+	for _, field := range []struct{ name, key string }{{"RED.Min ", "min"}, {"RED.Max ", "max"}, {"RED.MaxP ", "max_p"}, {"RED.Weight ", "weight"}} {
+		if strings.Contains(err.Error(), field.name) {
+			return f.lines.Errorf("meter.red."+field.key, "%w", err)
+		}
 	}
 	return nil
 }
@@ -85,7 +78,18 @@ func (f *File) checkMeter() error {
 	case m.QCMUnit < 1:
 		return f.lines.Errorf("meter.qcm_unit", "is %d, must be 1 or more", m.QCMUnit)
 	}
-	return f.checkRED()
+	if err := f.checkRED(); err != nil || m.Enabled {
+		return err
+	}
+	for _, key := range []struct {
+		name  string
+		given bool
+	}{{"ecn", m.ECN != (fabric.QueueLength{})}, {"ecn_bytes", m.ECNBytes != 0}, {"red.action", m.RED.Action != "off"}} {
+		if key.given {
+			return f.lines.Errorf("meter."+key.name, "meter.enabled is false, so this does nothing; set meter.enabled to true, or remove this")
+		}
+	}
+	return nil
 }
 
 // meter is the meter of a switch.
@@ -96,7 +100,10 @@ func (f *File) meter(c Config) (m fabric.MeterConfig, err error) {
 	}
 	for _, port := range c.Topology.Ports(c.Self) {
 		p := fabric.MeterPort{Name: plan.Ports[port.Index].Name, RateBits: f.Meter.RateMbit * 1e6,
-			ECN: f.Meter.ECN, ECNBytes: f.Meter.ECNBytes, RED: f.Meter.RED.fabric(), Tau: f.Meter.Tau, QCMUnit: f.Meter.QCMUnit}
+			ECN: f.Meter.ECN, ECNBytes: f.Meter.ECNBytes, Tau: f.Meter.Tau, QCMUnit: f.Meter.QCMUnit}
+		if f.Meter.RED.Action != "off" {
+			p.RED = f.Meter.RED.fabric()
+		}
 		if p.RateBits == 0 {
 			p.RateBits = c.Topology.Rate(port.Link) * 1e6
 		}

@@ -8,14 +8,18 @@ import (
 	"weft/fabric"
 )
 
-// attachMeter has the ports metered, if that is wanted.
+// attachMeter has the ports metered, if that is wanted. Otherwise it removes what an earlier
+// run has left, which may drop packets (RED).
 func (d *daemon) attachMeter(c Config) error {
 	if !d.file.Meter.Enabled {
-		return nil
+		return d.detachMeter(c)
 	}
 	cfg, err := d.file.meter(c)
 	if err == nil {
 		d.meter, err = fabric.AttachMeter(cfg)
+	}
+	if named := d.file.redError(err); named != nil {
+		return named
 	}
 	if err != nil {
 		return d.file.lines.Errorf("meter.enabled", "%w", err)
@@ -29,6 +33,30 @@ func (d *daemon) attachMeter(c Config) error {
 		}
 	}
 	return nil
+}
+
+// detachMeter removes the meters of an earlier run. That they cannot be looked for is no
+// reason not to start: without privileges there may be none.
+func (d *daemon) detachMeter(c Config) error {
+	cfg, err := d.file.meter(c)
+	if err != nil {
+		return err
+	}
+	n, err := fabric.DetachMeter(portNames(cfg.Ports))
+	if n > 0 {
+		d.log.Printf("removed the meters of an earlier run from %d ports", n)
+	}
+	if err != nil {
+		d.log.Printf("note: meters of an earlier run cannot be looked for: %v", err)
+	}
+	return nil
+}
+
+func portNames(ports []fabric.MeterPort) (names []string) {
+	for _, p := range ports {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // inheritMeter takes over the meter of the program that this one was before.
@@ -45,12 +73,14 @@ func (d *daemon) inheritMeter(c Config, descriptors, extensions string) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, p := range cfg.Ports {
-		names = append(names, p.Name)
+	// The meter works all the same. Its extensions end: nobody has them open.
+	if d.meter, d.noMeter = fabric.InheritMeter(descriptors, portNames(cfg.Ports)); d.noMeter != nil {
+		for i := range d.extensions {
+			if e := &d.extensions[i]; e.Error == "" {
+				e.Error = "it has ended, as the meter could not be taken over: " + d.noMeter.Error()
+			}
+		}
 	}
-	// It works all the same.
-	d.meter, d.noMeter = fabric.InheritMeter(descriptors, names)
 	return nil
 }
 

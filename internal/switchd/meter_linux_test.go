@@ -1,13 +1,17 @@
 package switchd
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/fabric"
+	"weft/topology"
 )
 
 // The switch's ports are metered at the rate that they have, and the agent reads
@@ -44,15 +48,37 @@ func TestRun_meters(t *testing.T) {
 		p.cmd.Process.Kill()
 		p.cmd.Wait()
 	}
+	// Without meter.enabled the next start removes them: RED would go on to drop.
+	p := l.child("e0.0", "topology: fat-tree:k=2\n")
+	l.within("it runs", func() bool { return p.status().Switch == "e0.0" })
+	if !p.log.has("removed the meters of an earlier run from 2 ports") {
+		t.Errorf("log: %s", p.log.String())
+	}
 	err := l.Do(l.id("e0.0"), func() error {
 		n, err := fabric.DetachMeter([]string{"p0", "p1"})
-		if n != 2 {
-			t.Errorf("the end of the agent has left the meters of %d ports, want 2", n)
+		if n != 0 {
+			t.Errorf("%d ports still have meters", n)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Without the meter nothing has the extensions open.
+func TestInheritMeter_extensionsEndWithIt(t *testing.T) {
+	f, err := parse([]byte("meter: {enabled: true}"), "x.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{file: f}
+	self := f.fabric.NumHosts() // any switch
+	if err := d.inheritMeter(f.config(topology.NodeID(self), time.Now()), "no descriptor", `[{"extension": "a"}, {"extension": "b", "error": "refused"}]`); err != nil {
+		t.Fatal(err)
+	}
+	if d.noMeter == nil || len(d.extensions) != 2 || !strings.Contains(d.extensions[0].Error, "could not be taken over") || d.extensions[1].Error != "refused" {
+		t.Errorf("%v, %+v", d.noMeter, d.extensions)
 	}
 }
 
@@ -64,12 +90,32 @@ func TestRun_meterErrors(t *testing.T) {
 	}
 }
 
+// The error of a length that does not fit a port names its key.
+func TestRun_redErrors(t *testing.T) {
+	l := upLab(t, "o", "fat-tree:k=2", "e0.0", "a0.1", "h0.0.2")
+	p := l.child("e0.0", "topology: fat-tree:k=2\nmeter:\n  enabled: true\n  red:\n    action: drop\n    max: 1s\n")
+	if err := p.cmd.Wait(); err == nil || !p.log.has("switch.yaml:6: meter.red.max: meter: port \"p0\": RED.Max is 2500000 bytes") {
+		t.Errorf("%v, %s", err, p.log.String())
+	}
+}
+
 // An extension that cannot be loaded is left out, and the agent runs. Its status says so
 // after the agent has given up privileges.
 func TestRun_extensions(t *testing.T) {
 	l := upLab(t, "x", "fat-tree:k=2", "e0.0", "a0.1", "h0.0.2")
-	object, err := filepath.Abs("../../fabric/edge_bpfel.o") // any tc program will do
+	code, err := os.ReadFile("../../fabric/edge_bpfel.o") // any tc program will do
 	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	object, open := filepath.Join(dir, "tc.o"), filepath.Join(dir, "open.o")
+	for name, mode := range map[string]os.FileMode{object: 0o644, open: 0o664} {
+		if err := errors.Join(os.WriteFile(name, code, 0o600), os.Chmod(name, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign := filepath.Join(dir, "foreign.o")
+	if err := errors.Join(os.WriteFile(foreign, code, 0o644), os.Chown(foreign, 1, 1)); err != nil {
 		t.Fatal(err)
 	}
 	p := l.child("e0.0", fmt.Sprintf(`topology: fat-tree:k=2
@@ -78,11 +124,13 @@ extensions:
 - {object: /nonexistent.o, program: one}
 - {object: %q, program: two}
 - {object: %q, program: weft_edge}
+- {object: %q, program: weft_edge}
+- {object: %q, program: weft_edge}
 - {pinned: /nonexistent}
-`, object, object))
+`, object, object, open, foreign))
 	l.within("it runs", func() bool { return p.status().Switch == "e0.0" })
 	s := p.status()
-	for i, want := range []string{"no such file", "has no program two; it has weft_edge", "", "no such file"} {
+	for i, want := range []string{"no such file", "has no program two; it has weft_edge", "", "so others can write it: chmod go-w", "belongs to user 1", "no such file"} {
 		if i >= len(s.Extensions) || !strings.Contains(s.Extensions[i].Error, want) || want == "" && s.Extensions[i].Error != "" {
 			t.Errorf("extension %d, want %q: %+v", i, want, s.Extensions)
 		}
