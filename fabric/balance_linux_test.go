@@ -2,6 +2,8 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -207,6 +209,34 @@ func TestTablesOf_noRoom(t *testing.T) {
 		routes[prefix(i)] = []balance.Hop{{Port: 1, Weight: 1}, {Port: uint32(2 + i), Weight: 1}}
 	}
 	have := make([]balance.Set, maxBalanceSets)
+	// Too many next hops are no set, and count once.
+	wide := netip.MustParsePrefix("10.200.0.0/16")
+	routes[wide] = make([]balance.Hop, balance.MaxSteps+1)
+	if table, _, f := tablesOf(routes, have); f != (filled{destinations: 301, leftOut: 301 - 255}) || len(table) != 255 {
+		t.Errorf("%+v, %d in the table", f, len(table))
+	}
+	clear(have)
+	delete(routes, wide)
+
+	// Within a default route, those without room, and those with one way, have no set.
+	all := maps.Clone(routes)
+	all[netip.MustParsePrefix("0.0.0.0/0")] = []balance.Hop{{Port: 1000, Weight: 1}, {Port: 1001, Weight: 1}}
+	all[prefix(500)] = nil
+	table, _, f := tablesOf(all, have)
+	if f != (filled{destinations: 301, leftOut: 301 - 255}) || len(table) != 302 {
+		t.Errorf("%+v, %d in the table", f, len(table))
+	}
+	none := 0
+	for _, n := range table {
+		if n == noSet {
+			none++
+		}
+	}
+	if n, ok := table[destination{24, prefix(500).Addr().As4()}]; none != 301-255+1 || !ok || n != noSet {
+		t.Errorf("%d without a set; one way has %d, %v", none, n, ok)
+	}
+	clear(have)
+
 	table, changed, f := tablesOf(routes, have)
 	if f != (filled{destinations: 300, leftOut: 300 - 255}) || len(table) != 255 || len(changed) != 255 {
 		t.Fatalf("%+v, %d in the table, %d sets changed", f, len(table), len(changed))
@@ -228,5 +258,228 @@ func TestTablesOf_noRoom(t *testing.T) {
 		if s := have[n]; s.N != 2 || have[noSet].N != 0 {
 			t.Errorf("%v: %d steps", k, s.N)
 		}
+	}
+}
+
+// Many routes with one way cost no sets.
+func TestTablesOf_oneWay(t *testing.T) {
+	routes := make(map[netip.Prefix][]balance.Hop)
+	for i := range 20_000 {
+		routes[netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i)}), 24)] = nil
+	}
+	have := make([]balance.Set, maxBalanceSets)
+	if bytes := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			if table, _, f := tablesOf(routes, have); len(table) != 0 || f != (filled{}) {
+				b.Fatalf("%+v, %d in the table", f, len(table))
+			}
+		}
+	}).AllocedBytesPerOp(); bytes > 1<<20 {
+		t.Errorf("%d bytes for prefixes that nobody asks for", bytes)
+	}
+}
+
+// A device that is gone does not keep the programs at the others, nor the setting.
+func TestDetachBalance_gone(t *testing.T) {
+	fourWays(t, func() error {
+		b, err := AttachBalance(balanceOf("rb"))
+		if err != nil {
+			return err
+		}
+		first := b.links[0]
+		if err := netlink.LinkDel(first); err != nil {
+			return err
+		}
+		if err := b.Detach(); err != nil {
+			t.Error(err)
+		}
+		mustPolicy(t, "2")
+		if n, err := DetachBalance([]string{"p0", "p1", "p2", "p3", "p4"}); n != 0 || err != nil {
+			t.Errorf("%d still had a program: %v", n, err)
+		}
+		return nil
+	})
+}
+
+// A program that cannot be attached everywhere is attached nowhere, and the setting is what
+// it was before the one that it was to replace.
+func TestAttachBalance_fails(t *testing.T) {
+	fourWays(t, func() error {
+		old, err := AttachBalance(balanceOf("rb"))
+		if err != nil {
+			return err
+		}
+		old.Close()
+		b := &Balance{queued: make(map[string]int)}
+		defer b.Close()
+		if err := b.open(balanceOf("drb")); err != nil {
+			return err
+		}
+		// It is gone when the programs come to it.
+		b.links = append(b.links, &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "gone", Index: 1 << 20}})
+		if err := b.begin(); err == nil {
+			t.Error("a device that is gone has got a program")
+		}
+		mustPolicy(t, "2")
+		if n, err := DetachBalance([]string{"p0", "p1", "p2", "p3", "p4"}); n != 0 || err != nil {
+			t.Errorf("%d still had a program: %v", n, err)
+		}
+		return nil
+	})
+}
+
+// A crash before the setting is written, or after it is restored, leaves what the next run
+// needs to know.
+func TestBalance_crashWindows(t *testing.T) {
+	fourWays(t, func() error {
+		set := func(value string) {
+			if _, _, err := kernel.SetSysctl(kernel.Sysctl{Key: hashPolicy, Value: value}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := AttachBalance(balanceOf("rb"))
+		if err != nil {
+			return err
+		}
+		b.Close()
+		set("2") // as before setPolicy, and after restorePolicy
+		if b, err = AttachBalance(balanceOf("rb")); err != nil {
+			return err
+		}
+		defer b.Detach()
+		set("0")
+		at := b.in.Maps[formerMap]
+		b.in.Maps[formerMap] = b.in.Maps[balanceMapSets] // which takes no such record
+		if _, err := b.RepairSettings(); err == nil {
+			t.Error("no record was written, and nobody says so")
+		}
+		b.in.Maps[formerMap] = at
+		mustPolicy(t, "0") // not written before the record
+		return nil
+	})
+}
+
+// A port of which drill cannot know the rate keeps nobody from balancing, and is told of.
+func TestBalance_unknownRate(t *testing.T) {
+	fourWays(t, func() error {
+		c := balanceOf("drill")
+		p0, err := netlink.LinkByName("p0")
+		if err != nil {
+			return err
+		}
+		bucket := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: p0.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+			Rate: 500, Limit: 5000, Buffer: netlink.Xmittime(500, 2000)} // too slow
+		if err := netlink.QdiscAdd(bucket); err != nil {
+			return err
+		}
+		c.Ports[0].RateBits = 0
+		b, err := AttachBalance(c)
+		if err != nil {
+			return err
+		}
+		defer b.Detach()
+		for range 2 {
+			if _, err := b.Repair(); err == nil || !strings.Contains(err.Error(), "port p0: ") {
+				t.Errorf("trouble %v", err)
+			}
+		}
+		if len(b.queued) != 4 {
+			t.Errorf("queues %v", b.queued)
+		}
+		// Queues of devices that are gone make room.
+		p1, err := netlink.LinkByName("p1")
+		if err != nil {
+			return err
+		}
+		if err := netlink.LinkDel(p1); err != nil {
+			return err
+		}
+		b.Repair()
+		var q balanceQueue
+		if err := b.in.Maps[balanceMapQueues].Lookup(uint32(p1.Attrs().Index), &q); err == nil || len(b.queued) != 3 {
+			t.Errorf("queues %v, %v", b.queued, err)
+		}
+		return nil
+	})
+}
+
+// The kernel hashes the five-tuple of a packet that the program leaves to it, whatever hash
+// the sender's socket has given it.
+func TestBalance_plainByFiveTuple(t *testing.T) {
+	ns, host := kerneltest.Namespace(t, "balance"), kerneltest.Namespace(t, "host")
+	kerneltest.Shell(t, ns, `set -e
+ip link set lo up
+sysctl -qw net.ipv4.ip_forward=1 net.ipv4.fib_multipath_hash_policy=1
+ip link add p0 type veth peer name q0 netns `+host+`
+ip link add p1 type veth peer name q1
+ip link add p2 type veth peer name q2
+for i in p0 p1 p2 q1 q2; do ip link set $i up; done
+ip addr add 10.0.0.1/24 dev p0
+ip neigh add 10.1.0.1 lladdr 02:00:00:00:00:01 dev p1
+ip neigh add 10.1.0.2 lladdr 02:00:00:00:00:02 dev p2
+ip route add 10.8.0.0/16 table 100 nexthop via 10.1.0.1 dev p1 onlink nexthop via 10.1.0.2 dev p2 onlink
+ip rule add to 10.8.0.0/16 lookup 100`)
+	kerneltest.Shell(t, host, "set -e; ip link set lo up; ip link set q0 up; ip addr add 10.0.0.2/24 dev q0; ip route add default via 10.0.0.1")
+	sent := func() (bytes [2]uint64) {
+		for i := range bytes {
+			link, err := netlink.LinkByName(fmt.Sprintf("p%d", 1+i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes[i] = link.Attrs().Statistics.TxBytes
+		}
+		return bytes
+	}
+	const packets, size = 64, 1000
+	// used counts the ports that packets of one five-tuple take, each of another socket.
+	used := func() (n int) {
+		var before [2]uint64
+		in := func(f func()) {
+			if err := kernel.InNamespace(ns, func() error { f(); return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in(func() { before = sent() })
+		if err := kernel.InNamespace(host, func() error {
+			for range packets {
+				c, err := net.DialUDP("udp4", &net.UDPAddr{Port: 5000}, &net.UDPAddr{IP: net.IPv4(10, 8, 0, 1), Port: 6000})
+				if err != nil {
+					return err
+				}
+				c.Write(make([]byte, size))
+				c.Close()
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		kerneltest.Within(t, kerneltest.Patience, "all packets are forwarded", func() (all bool) {
+			in(func() {
+				after := sent()
+				all = after[0]+after[1]-before[0]-before[1] >= packets*size
+				n = 0
+				for i := range after {
+					if after[i]-before[i] >= 3*size { // the devices' own packets are fewer
+						n++
+					}
+				}
+			})
+			return all
+		})
+		return n
+	}
+	if n := used(); n != 2 {
+		t.Fatalf("by the sockets' hashes %d ports are used, want 2", n)
+	}
+	var b *Balance
+	if err := kernel.InNamespace(ns, func() (err error) {
+		b, err = AttachBalance(BalanceConfig{Rule: "rrb", Ports: []MeterPort{{Name: "p0"}, {Name: "p1"}, {Name: "p2"}}})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if n := used(); n != 1 {
+		t.Errorf("by the five-tuple %d ports are used, want 1", n)
 	}
 }
