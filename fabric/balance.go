@@ -26,7 +26,7 @@ type BalanceStats struct {
 	Destinations int    `json:"destinations"` // prefixes with several next hops
 	LeftOut      int    `json:"left_out"`     // of these, those that the kernel's routes do alone: there was no room
 	Chosen       uint64 `json:"chosen"`       // packets that the rule has chosen for
-	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: there is one way, or they are no IPv4
+	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header or a VLAN's tag; no IPv4
 	Flowlets     uint64 `json:"flowlets"`     // that have begun
 	Evicted      uint64 `json:"evicted"`      // flowlets that were forgotten for others before they ended
 }
@@ -49,6 +49,19 @@ func BalancesByProgram(rule string) bool {
 	return err == nil && r.ByProgram()
 }
 
+// CanonicalBalance returns a rule's text as one of several with the same meaning, "" for one
+// without a program, and what is no rule as it is.
+func CanonicalBalance(rule string) string {
+	r, err := balance.Parse(rule)
+	switch {
+	case err != nil:
+		return rule
+	case !r.ByProgram():
+		return ""
+	}
+	return r.String()
+}
+
 // RoutingOf returns the Options.Routing that a rule asks for.
 func RoutingOf(rule string) string {
 	if r, err := balance.Parse(rule); err == nil && r.Kind == balance.TwoLevel {
@@ -58,7 +71,8 @@ func RoutingOf(rule string) string {
 }
 
 // hashPolicy is the setting by which the kernel's multipath routes heed a packet's hash: 1.
-// With another value they make a hash of their own.
+// A packet without one they then hash by its five-tuple. With another value they make a hash
+// of their own for every packet.
 const hashPolicy = "net.ipv4.fib_multipath_hash_policy"
 
 // Balanced returns the plan of a node while AttachBalance balances: without the setting that
@@ -81,6 +95,11 @@ func (c BalanceConfig) check() (r balance.Rule, err error) {
 	for _, p := range c.Ports {
 		if p.Name == "" {
 			return r, errors.New("Ports: a Name is empty; give the device's")
+		}
+		if r.Kind == balance.DRILL && p.RateBits != 0 { // else it has the device's
+			if _, err := p.complete(); err != nil {
+				return r, fmt.Errorf("port %s: %w", p.Name, err)
+			}
 		}
 	}
 	return r, nil

@@ -44,6 +44,10 @@ var errBalanceClosed = errors.New("balance: closed")
 // program gives a packet. The former value is kept with the program, so that DetachBalance
 // restores it after a crash, too.
 //
+// After an error another's programs may still be attached: see DetachBalance. A port of
+// which drill cannot know the rate is no error here: it counts as empty, and Repair tells
+// of it.
+//
 // It needs CAP_NET_ADMIN, CAP_BPF and a writable /proc/sys.
 func AttachBalance(cfg BalanceConfig) (*Balance, error) {
 	b := &Balance{queued: make(map[string]int)}
@@ -54,10 +58,15 @@ func AttachBalance(cfg BalanceConfig) (*Balance, error) {
 	return b, nil
 }
 
-func (b *Balance) attach(cfg BalanceConfig) (err error) {
+func (b *Balance) attach(cfg BalanceConfig) error {
 	if err := b.open(cfg); err != nil {
 		return err
 	}
+	return b.begin()
+}
+
+// begin attaches the programs to the ports that open has found.
+func (b *Balance) begin() error {
 	former, err := formerPolicy(b.handle, b.links)
 	if err != nil {
 		return err
@@ -65,18 +74,19 @@ func (b *Balance) attach(cfg BalanceConfig) (err error) {
 	if err := b.load(); err != nil {
 		return err
 	}
-	if err := b.fillQueues(); err != nil {
-		return err
-	}
+	b.fillQueues() // Repair tells of ports without one
 	if err := b.refresh(); err != nil {
 		return err
 	}
-	if former, err = b.setPolicy(former); err != nil {
+	if former, err = b.keepPolicy(former); err != nil {
 		return err
 	}
 	err = b.out.Attach(b.handle, b.links)
 	if err == nil {
 		err = b.in.Attach(b.handle, b.links)
+	}
+	if err == nil {
+		err = setPolicy()
 	}
 	if err != nil {
 		_, detach := detachBalance(b.handle, b.links, former)
@@ -168,13 +178,11 @@ func InheritBalance(descriptors string, cfg BalanceConfig) (*Balance, error) {
 	if err == nil && (b.in == nil || b.out == nil) {
 		err = errors.New("no descriptors were passed on")
 	}
-	if err == nil {
-		err = b.fillQueues()
-	}
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("balance: %w", err)
 	}
+	b.fillQueues() // Repair tells of ports without one
 	return b, nil
 }
 
@@ -215,15 +223,13 @@ func (b *Balance) Detach() error {
 		return nil
 	}
 	former, err := readFormer(b.in.Maps[formerMap])
-	if err == nil {
-		_, err = detachBalance(b.handle, b.links, former)
-	}
-	return errors.Join(err, b.close())
+	_, err2 := detachBalance(b.handle, b.links, former)
+	return errors.Join(err, err2, b.close())
 }
 
 // DetachBalance removes the programs from ports of the network namespace of the calling
 // thread, whoever attached them, and restores the kernel's setting. It returns how many
-// ports had one.
+// ports had one. It goes on after an error, as far as it can.
 func DetachBalance(ports []string) (removed int, err error) {
 	h, err := netlink.NewHandle(kernel.Families...)
 	if err != nil {
@@ -236,20 +242,21 @@ func DetachBalance(ports []string) (removed int, err error) {
 	}
 	links = deleted(links, func(l netlink.Link) bool { return !slices.Contains(ports, l.Attrs().Name) })
 	former, err := formerPolicy(h, links)
-	if err == nil {
-		removed, err = detachBalance(h, links, former)
-	}
-	if err != nil {
+	removed, err2 := detachBalance(h, links, former)
+	if err = errors.Join(err, err2); err != nil {
 		return removed, fmt.Errorf("balance: %w", err)
 	}
 	return removed, nil
 }
 
-// detachBalance needs no privilege but CAP_NET_ADMIN if the programs are this process's.
+// detachBalance restores the setting before it removes the programs, which know the former
+// one, so that a crash in between loses nothing. It needs no privilege but CAP_NET_ADMIN if
+// the programs are this process's.
 func detachBalance(h *netlink.Handle, links []netlink.Link, former string) (removed int, err error) {
-	removed, err = kernel.BalanceFilter.DetachAll(h, links)
-	n, err2 := kernel.QueueFilter.DetachAll(h, links)
-	return max(removed, n), errors.Join(err, err2, restorePolicy(former))
+	err = restorePolicy(former)
+	removed, err2 := kernel.BalanceFilter.DetachAll(h, links)
+	n, err3 := kernel.QueueFilter.DetachAll(h, links)
+	return max(removed, n), errors.Join(err, err2, err3)
 }
 
 // Stats returns what has been counted since the programs were attached.

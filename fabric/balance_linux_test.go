@@ -2,7 +2,9 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -207,6 +209,34 @@ func TestTablesOf_noRoom(t *testing.T) {
 		routes[prefix(i)] = []balance.Hop{{Port: 1, Weight: 1}, {Port: uint32(2 + i), Weight: 1}}
 	}
 	have := make([]balance.Set, maxBalanceSets)
+	// Too many next hops are no set, and count once.
+	wide := netip.MustParsePrefix("10.200.0.0/16")
+	routes[wide] = make([]balance.Hop, balance.MaxSteps+1)
+	if table, _, f := tablesOf(routes, have); f != (filled{destinations: 301, leftOut: 301 - 255}) || len(table) != 255 {
+		t.Errorf("%+v, %d in the table", f, len(table))
+	}
+	clear(have)
+	delete(routes, wide)
+
+	// Within a default route, those without room, and those with one way, have no set.
+	all := maps.Clone(routes)
+	all[netip.MustParsePrefix("0.0.0.0/0")] = []balance.Hop{{Port: 1000, Weight: 1}, {Port: 1001, Weight: 1}}
+	all[prefix(500)] = nil
+	table, _, f := tablesOf(all, have)
+	if f != (filled{destinations: 301, leftOut: 301 - 255}) || len(table) != 302 {
+		t.Errorf("%+v, %d in the table", f, len(table))
+	}
+	none := 0
+	for _, n := range table {
+		if n == noSet {
+			none++
+		}
+	}
+	if n, ok := table[destination{24, prefix(500).Addr().As4()}]; none != 301-255+1 || !ok || n != noSet {
+		t.Errorf("%d without a set; one way has %d, %v", none, n, ok)
+	}
+	clear(have)
+
 	table, changed, f := tablesOf(routes, have)
 	if f != (filled{destinations: 300, leftOut: 300 - 255}) || len(table) != 255 || len(changed) != 255 {
 		t.Fatalf("%+v, %d in the table, %d sets changed", f, len(table), len(changed))
@@ -228,5 +258,21 @@ func TestTablesOf_noRoom(t *testing.T) {
 		if s := have[n]; s.N != 2 || have[noSet].N != 0 {
 			t.Errorf("%v: %d steps", k, s.N)
 		}
+	}
+}
+
+// Many routes with one way cost no sets.
+func TestTablesOf_oneWay(t *testing.T) {
+	routes := make(map[netip.Prefix][]balance.Hop)
+	for i := range 20_000 {
+		routes[netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i)}), 24)] = nil
+	}
+	have := make([]balance.Set, maxBalanceSets)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	table, _, f := tablesOf(routes, have)
+	runtime.ReadMemStats(&after)
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 1<<20 || len(table) != 0 || f != (filled{}) {
+		t.Errorf("%d bytes for prefixes that nobody asks for; %+v, %d in the table", bytes, f, len(table))
 	}
 }

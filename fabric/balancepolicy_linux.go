@@ -35,6 +35,9 @@ func bindFormer(prog *ebpf.Program) (*ebpf.Map, error) {
 func formerPolicy(h *netlink.Handle, ports []netlink.Link) (former string, err error) {
 	for _, port := range ports {
 		id, err := kernel.BalanceFilter.Program(h, port)
+		if errors.Is(err, kernel.ErrUplinkGone) {
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
@@ -60,20 +63,30 @@ func readFormer(record *ebpf.Map) (former string, err error) {
 	return strconv.Itoa(int(value - 1)), nil
 }
 
-// setPolicy has the kernel heed hashes, and keeps and returns the former value: that of the
-// programs before, or else the present one.
-func (b *Balance) setPolicy(former string) (kept string, err error) {
-	was, _, err := kernel.SetSysctl(kernel.Sysctl{Key: hashPolicy, Value: heedsTheHash})
+// keepPolicy keeps and returns the value that is to be restored: that of the programs before,
+// or else the present one. It comes before the programs are attached, and setPolicy after
+// that, so that a crash at any time leaves what knows the value.
+func (b *Balance) keepPolicy(former string) (kept string, err error) {
+	now, err := kernel.ReadSysctl(hashPolicy)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", errors.New("the kernel has no multipath routes (kernel option IP_ROUTE_MULTIPATH)")
 	}
 	if err != nil {
-		return "", kernel.Explain(fmt.Errorf("sysctl -w %s=%s: %w", hashPolicy, heedsTheHash, err))
+		return "", kernel.Explain(fmt.Errorf("sysctl %s: %w", hashPolicy, err))
 	}
-	if former != "" && was == heedsTheHash {
-		was = former
+	if former != "" && now == heedsTheHash {
+		now = former
 	}
-	return was, b.keepFormer(was)
+	return now, b.keepFormer(now)
+}
+
+// setPolicy has the kernel heed hashes.
+func setPolicy() error {
+	_, _, err := kernel.SetSysctl(kernel.Sysctl{Key: hashPolicy, Value: heedsTheHash})
+	if err != nil {
+		return kernel.Explain(fmt.Errorf("sysctl -w %s=%s: %w", hashPolicy, heedsTheHash, err))
+	}
+	return nil
 }
 
 func (b *Balance) keepFormer(value string) error {
@@ -87,11 +100,17 @@ func (b *Balance) keepFormer(value string) error {
 // repairPolicy sets it again if somebody has changed it. What they have set is what is
 // restored in the end.
 func (b *Balance) repairPolicy() (mended []string, err error) {
-	was, wrote, err := kernel.SetSysctl(kernel.Sysctl{Key: hashPolicy, Value: heedsTheHash})
-	if err != nil || !wrote {
+	was, err := kernel.ReadSysctl(hashPolicy)
+	if err != nil || was == heedsTheHash {
 		return nil, kernel.Explain(err)
 	}
-	return []string{fmt.Sprintf("set %s to %s, which was %s", hashPolicy, heedsTheHash, was)}, b.keepFormer(was)
+	if err := b.keepFormer(was); err != nil {
+		return nil, err
+	}
+	if err := setPolicy(); err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("set %s to %s, which was %s", hashPolicy, heedsTheHash, was)}, nil
 }
 
 // restorePolicy puts the former value back, unless somebody else has changed it meanwhile.

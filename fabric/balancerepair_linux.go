@@ -21,14 +21,14 @@ func (b *Balance) Repair() (mended []string, err error) {
 	if b.handle == nil {
 		return nil, errBalanceClosed
 	}
-	err = b.find()
-	if err == nil {
-		err = errors.Join(b.fillQueues(), b.refresh())
-	}
-	if err != nil {
+	if err := b.find(); err != nil {
 		return nil, fmt.Errorf("balance: %w", err)
 	}
-	return b.repairSettings()
+	if err = errors.Join(b.fillQueues(), b.refresh()); err != nil {
+		err = fmt.Errorf("balance: %w", err)
+	}
+	mended, err2 := b.repairSettings()
+	return mended, errors.Join(err, err2)
 }
 
 // find finds the ports' devices.
@@ -78,33 +78,39 @@ func (b *Balance) repairPrograms() (mended []string, err error) {
 }
 
 // fillQueues gives the ports their virtual queues, by which drill decides. A new device
-// begins with an empty one.
-func (b *Balance) fillQueues() error {
+// begins with an empty one. A port without a queue counts as empty.
+func (b *Balance) fillQueues() (err error) {
 	if b.rule.Kind != balance.DRILL {
 		return nil
 	}
-	queues := b.in.Maps[balanceMapQueues]
-	for _, link := range b.links {
-		a := link.Attrs()
-		if b.queued[a.Name] == a.Index {
-			continue
+	for name, index := range b.queued { // first, to make room
+		if !slices.ContainsFunc(b.links, func(l netlink.Link) bool { return l.Attrs().Index == index }) {
+			b.in.Maps[balanceMapQueues].Delete(uint32(index)) // it fails if there is none
+			delete(b.queued, name)
 		}
-		i := slices.IndexFunc(b.ports, func(p MeterPort) bool { return p.Name == a.Name })
-		port, err := asTheyAre(b.handle, []netlink.Link{link}, b.ports[i:i+1])
-		if err != nil {
-			return err
-		}
-		q, err := port[0].queue()
-		if err == nil {
-			err = queues.Put(uint32(a.Index), &q)
-		}
-		if err != nil {
-			return fmt.Errorf("port %s: %w", a.Name, err)
-		}
-		if was := b.queued[a.Name]; was != 0 {
-			queues.Delete(uint32(was))
-		}
-		b.queued[a.Name] = a.Index
 	}
+	for _, link := range b.links {
+		if a := link.Attrs(); b.queued[a.Name] != a.Index {
+			err = errors.Join(err, b.fillQueue(link))
+		}
+	}
+	return err
+}
+
+func (b *Balance) fillQueue(link netlink.Link) error {
+	a := link.Attrs()
+	i := slices.IndexFunc(b.ports, func(p MeterPort) bool { return p.Name == a.Name })
+	port, err := asTheyAre(b.handle, []netlink.Link{link}, b.ports[i:i+1])
+	if err != nil {
+		return err
+	}
+	q, err := port[0].queue()
+	if err == nil {
+		err = b.in.Maps[balanceMapQueues].Put(uint32(a.Index), &q)
+	}
+	if err != nil {
+		return fmt.Errorf("port %s: %w", a.Name, err)
+	}
+	b.queued[a.Name] = a.Index
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 const (
 	maxBalanceSets   = 256
 	maxBalanceRoutes = 1 << 16
-	noSet            = 0 // of destinations with one way
+	noSet            = 0 // of destinations with one way, or without room
 )
 
 // destination is struct destination of bpf/balance.c.
@@ -142,58 +142,97 @@ func hopsByPrefix(h *netlink.Handle) (map[netip.Prefix][]balance.Hop, error) {
 	return all, nil
 }
 
-// tablesOf numbers the sets of routes. Sets that are in have keep their number; it writes
-// others over those that are not needed any more, and returns their numbers. The table has
-// the prefixes with several next hops, and those within them that have one.
+// tablesOf numbers the sets of routes. The table has the prefixes with several next hops, and
+// those within them that have one way, or no room for a set: the kernel does these alone.
+// It writes new sets into have, and returns their numbers.
 func tablesOf(routes map[netip.Prefix][]balance.Hop, have []balance.Set) (table map[destination]uint32, changed []int, f filled) {
-	wanted := make(map[netip.Prefix]balance.Set)
-	needed := make(map[balance.Set]bool)
-	for prefix, hops := range routes {
-		s, err := balance.NewSet(hops)
-		if len(hops) > 1 {
-			f.destinations++
-		}
-		if err != nil {
-			f.leftOut++
-		}
-		if wanted[prefix] = s; s.N > 0 {
-			needed[s] = true
-		}
-	}
-	number := map[balance.Set]uint32{{}: noSet}
-	var free []int
-	for i, s := range have {
-		if _, twice := number[s]; i != noSet && !twice && needed[s] {
-			number[s] = uint32(i)
-		} else if i != noSet {
-			free = append(free, i)
-		}
-	}
+	number, changed := numberSets(routes, have)
 	table = make(map[destination]uint32)
-	for _, prefix := range slices.SortedFunc(maps.Keys(wanted), netip.Prefix.Compare) {
-		s := wanted[prefix]
-		n, known := number[s]
+	var lengths [33]bool // of the prefixes with several next hops
+	for prefix := range number {
+		lengths[prefix.Bits()] = true
+	}
+	put := func(prefix netip.Prefix, n uint32) uint32 {
 		switch {
-		case s.N == 0 && !within(prefix, wanted):
-			continue // nobody asks
-		case len(table) == maxBalanceRoutes, !known && len(free) == 0:
-			f.leftOut++
-			continue
-		case !known:
-			n, free = uint32(free[0]), free[1:]
-			have[n], number[s] = s, n
-			changed = append(changed, int(n))
+		case n == noSet && !within(prefix, number, &lengths): // nobody asks
+			return noSet
+		case len(table) == maxBalanceRoutes:
+			return noSet
 		}
 		table[destination{uint32(prefix.Bits()), prefix.Addr().As4()}] = n
+		return n
+	}
+	for _, prefix := range slices.SortedFunc(maps.Keys(number), netip.Prefix.Compare) {
+		f.destinations++
+		if put(prefix, number[prefix]) == noSet {
+			f.leftOut++
+		}
+	}
+	for prefix, hops := range routes {
+		if len(hops) <= 1 {
+			put(prefix, noSet)
+		}
 	}
 	return table, changed, f
 }
 
-// within reports whether a shorter prefix has several next hops.
-func within(p netip.Prefix, wanted map[netip.Prefix]balance.Set) bool {
-	for bits := p.Bits() - 1; bits >= 0; bits-- {
+// numberSets gives each prefix with several next hops the number of its set, or noSet if
+// there is no room. Sets that are in have keep their number. It writes others over those
+// that are not needed any more, and returns their numbers. It makes as many sets as there
+// is room for, not as many as there are prefixes: each is 1 KB.
+func numberSets(routes map[netip.Prefix][]balance.Hop, have []balance.Set) (number map[netip.Prefix]uint32, changed []int) {
+	known := make(map[balance.Set]uint32)
+	for i, s := range have {
+		if _, twice := known[s]; s.N > 0 && !twice {
+			known[s] = uint32(i)
+		}
+	}
+	number = make(map[netip.Prefix]uint32)
+	for prefix, hops := range routes {
+		if len(hops) > 1 {
+			number[prefix] = noSet
+		}
+	}
+	needed := make([]bool, len(have))
+	needed[noSet] = true
+	var fresh []balance.Set // with numbers behind those of have, for now
+	for _, prefix := range slices.SortedFunc(maps.Keys(number), netip.Prefix.Compare) {
+		s, err := balance.NewSet(routes[prefix])
+		n, ok := known[s]
+		switch {
+		case err != nil || !ok && len(fresh) == len(have):
+			continue
+		case !ok:
+			n = uint32(len(have) + len(fresh))
+			known[s], fresh = n, append(fresh, s)
+		case int(n) < len(have):
+			needed[n] = true
+		}
+		number[prefix] = n
+	}
+	final := make([]uint32, len(fresh)) // noSet where there is no room
+	for i := range have {
+		if !needed[i] && len(changed) < len(fresh) {
+			have[i], final[len(changed)] = fresh[len(changed)], uint32(i)
+			changed = append(changed, i)
+		}
+	}
+	for prefix, n := range number {
+		if i := int(n) - len(have); i >= 0 {
+			number[prefix] = final[i]
+		}
+	}
+	return number, changed
+}
+
+// within reports whether a shorter prefix has a set, or would have one if there were room.
+func within(p netip.Prefix, number map[netip.Prefix]uint32, lengths *[33]bool) bool {
+	for bits := range p.Bits() {
+		if !lengths[bits] {
+			continue
+		}
 		shorter, _ := p.Addr().Prefix(bits)
-		if wanted[shorter].N > 0 {
+		if _, ok := number[shorter]; ok {
 			return true
 		}
 	}

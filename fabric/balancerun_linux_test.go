@@ -38,6 +38,9 @@ type balanceRun struct {
 	cpu  int
 }
 
+// cleared is the mark of a packet from which weft_balance takes the hash.
+const cleared = 0xc1ea4ed
+
 // hashedContext is the part of struct __sk_buff that a test run takes and gives.
 type hashedContext struct {
 	_    [8]byte
@@ -60,15 +63,22 @@ func newBalanceRun(t testing.TB, rule string) *balanceRun {
 		t.Fatal(err)
 	}
 	ins := spec.Programs[balanceProgWeftBalance].Instructions
-	patched := 0
+	patched := make(map[asm.BuiltinFunc]int)
 	for i := range ins {
-		if ins[i].IsBuiltinCall() && asm.BuiltinFunc(ins[i].Constant) == asm.FnSetHash {
+		if !ins[i].IsBuiltinCall() {
+			continue
+		}
+		f := asm.BuiltinFunc(ins[i].Constant)
+		patched[f]++
+		switch f {
+		case asm.FnSetHash:
 			ins[i] = asm.StoreMem(asm.R1, 8, asm.R2, asm.Word).WithMetadata(ins[i].Metadata)
-			patched++
+		case asm.FnSetHashInvalid:
+			ins[i] = asm.StoreImm(asm.R1, 8, cleared, asm.Word).WithMetadata(ins[i].Metadata)
 		}
 	}
-	if patched == 0 {
-		t.Fatal("the program sets no hash")
+	if patched[asm.FnSetHash] == 0 || patched[asm.FnSetHashInvalid] == 0 {
+		t.Fatal("the program sets or takes no hash")
 	}
 	if err := kernel.Load(spec, r, balanceNeeds); err != nil {
 		t.Fatal(err)
@@ -143,8 +153,13 @@ func (r *balanceRun) engine(t testing.TB, set uint32) balance.Engine {
 // run passes an IP packet through weft_balance and returns its hash.
 func (r *balanceRun) run(t testing.TB, packet []byte, mark uint32) (hash uint32) {
 	t.Helper()
+	return r.runFrame(t, ethernet(packet), mark)
+}
+
+func (r *balanceRun) runFrame(t testing.TB, frame []byte, mark uint32) (hash uint32) {
+	t.Helper()
 	out := hashedContext{}
-	o := ebpf.RunOptions{Data: ethernet(packet), Context: hashedContext{Mark: mark}, ContextOut: &out}
+	o := ebpf.RunOptions{Data: frame, Context: hashedContext{Mark: mark}, ContextOut: &out}
 	verdict, err := r.In.Run(&o)
 	if errors.Is(err, ebpf.ErrNotSupported) {
 		t.Skip(err)
@@ -196,7 +211,7 @@ func randomPacket(rng *rand.Rand) (bytes []byte, p balance.Packet) {
 
 // Every decision of the program is the Chooser's, and so is what it keeps.
 func TestBalance_decidesLikeTheOracle(t *testing.T) {
-	const far = 1 << 50 // ns: longer than any test, less than overflows
+	const far = 1 << 62 // ns: more than any machine has been up, less than overflows
 	for _, rule := range []string{"rb", "rrb", "drb", "letflow", "letflow:gap=1us", "drill", "drill:d=1,m=0", "drill:d=4,m=2", "drill:d=3,m=1", "drill:d=1,m=2"} {
 		t.Run(rule, func(t *testing.T) {
 			r := newBalanceRun(t, rule)
@@ -215,9 +230,9 @@ func TestBalance_decidesLikeTheOracle(t *testing.T) {
 			for n := range 4000 {
 				packet, p := randomPacket(rng)
 				set := p.Dst >> 16 & 0xff
-				if set > 2 || p.Dst>>8&0xff == 255 {
-					if hash := r.run(t, packet, 0); hash != 0 {
-						t.Fatalf("packet %d to one way got hash %#x", n, hash)
+				if set > 2 || p.Dst>>8&0xff == 255 || p.Protocol == 4 {
+					if hash := r.run(t, packet, 0); hash != cleared {
+						t.Fatalf("packet %d, encapsulated or to one way, got hash %#x", n, hash)
 					}
 					plain++
 					continue
@@ -272,15 +287,25 @@ func TestBalance_decidesLikeTheOracle(t *testing.T) {
 	}
 }
 
-// What is no IPv4 packet, or has a mark, is left alone.
+// What is no IPv4 packet is left alone. One with a mark, an outer header, a VLAN's tag or
+// another device's address gets no hash, and loses what it had.
 func TestBalance_leavesAlone(t *testing.T) {
 	r := newBalanceRun(t, "rrb")
 	plain := kerneltest.IPv4{TTL: 60, Protocol: 6, Src: meterSrc, Dst: netip.MustParseAddr("10.0.0.9")}.Bytes(make([]byte, 20))
 	if r.run(t, plain, 0) == 0 {
 		t.Fatal("a plain packet got no hash")
 	}
-	if hash := r.run(t, plain, 5); hash != 5 {
+	if hash := r.run(t, plain, 5); hash != cleared {
 		t.Errorf("a marked packet got hash %#x", hash)
+	}
+	outer := kerneltest.IPv4{TTL: 60, Protocol: 4, Src: meterSrc, Dst: netip.MustParseAddr("10.0.0.9")}.Bytes(plain)
+	if hash := r.run(t, outer, 0); hash != cleared {
+		t.Errorf("an encapsulated packet got hash %#x", hash)
+	}
+	elsewhere := ethernet(plain)
+	copy(elsewhere, []byte{2, 0, 0, 0, 0, 9})
+	if hash := r.runFrame(t, elsewhere, 0); hash != cleared {
+		t.Errorf("a packet for another device got hash %#x", hash)
 	}
 	six := make([]byte, 60)
 	six[0] = 0x60
@@ -289,7 +314,17 @@ func TestBalance_leavesAlone(t *testing.T) {
 	}
 }
 
-// No packet of any bytes harms.
+// decisions counts the packets that weft_balance has seen.
+func (r *balanceRun) decisions(t testing.TB) uint64 {
+	t.Helper()
+	var s BalanceStats
+	if err := kernel.SumCounters(r.Counters, s.sums()...); err != nil {
+		t.Fatal(err)
+	}
+	return s.Chosen + s.Plain
+}
+
+// A packet of any bytes goes on, and counts once.
 func FuzzBalance(f *testing.F) {
 	r := newBalanceRun(f, "letflow")
 	f.Add(kerneltest.IPv4{TTL: 60, Protocol: 6, Src: meterSrc, Dst: netip.MustParseAddr("10.0.0.9")}.Bytes(make([]byte, 20)))
@@ -298,7 +333,17 @@ func FuzzBalance(f *testing.F) {
 		if len(packet) == 0 || len(packet) > 1500 {
 			return
 		}
-		r.In.Run(&ebpf.RunOptions{Data: ethernet(packet)}) // the kernel refuses those shorter than a header
+		before := r.decisions(t)
+		verdict, err := r.In.Run(&ebpf.RunOptions{Data: ethernet(packet)})
+		if err != nil {
+			return // the kernel refuses those shorter than a header
+		}
+		if int32(verdict) != kernel.TCUnspec {
+			t.Errorf("verdict %d, want %d", int32(verdict), kernel.TCUnspec)
+		}
+		if n := r.decisions(t) - before; n != 1 {
+			t.Errorf("counted %d times", n)
+		}
 	})
 }
 
@@ -314,7 +359,7 @@ func TestBalance_queue(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Within the room it is exact, if nothing drains.
-		for _, q := range []balanceQueue{{Byte: q.Byte, Room: 1 << 60, Empty: 1 << 50}, q} {
+		for _, q := range []balanceQueue{{Byte: q.Byte, Room: 1 << 62, Empty: 1 << 61}, q} {
 			before, err := kernel.Monotonic()
 			if err != nil {
 				t.Fatal(err)

@@ -96,9 +96,7 @@ func (c Config) complete() (Config, error) {
 	if fabric.RoutingOf(c.Balance) == fabric.RoutingTwoLevel {
 		c.Routing, c.Balance = fabric.RoutingTwoLevel, ""
 	}
-	if c.Balance == "routes" {
-		c.Balance = "" // the same lab
-	}
+	c.Balance = fabric.CanonicalBalance(c.Balance) // the same lab
 	if c.Routing == fabric.RoutingECMP {
 		c.Routing = "" // the same lab
 	}
@@ -177,6 +175,13 @@ func (c Config) check() error {
 	}
 	if err := fabric.CheckBalance(c.Balance); err != nil {
 		return fmt.Errorf("lab %s: Balance: %w", c.Name, err)
+	}
+	switch {
+	case c.Balance == "":
+	case c.Graph != nil:
+		return fmt.Errorf("lab %s: Balance is for a Topology: switches that run FRR change their routes at any time, and nobody tells the programs", c.Name)
+	case c.Routing == fabric.RoutingTwoLevel:
+		return fmt.Errorf("lab %s: Balance %s leaves alone packets with a mark, and Routing %s marks what goes up: leave one out", c.Name, c.Balance, c.Routing)
 	}
 	return c.checkMeter()
 }

@@ -8,10 +8,16 @@ import (
 	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
 	"weft/topology"
+	"weft/topology/graph"
+	"weft/topology/graph/operator"
 )
 
 func TestLabConfig_bad(t *testing.T) {
 	top := kerneltest.Topology(t, "fat-tree:k=4")
+	g, err := graph.New(operator.Spec(kerneltest.Topology(t, "leaf-spine:leaves=2,spines=2,hosts=1"), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, c := range map[string]Config{
 		"name":          {Name: "a-b", Topology: top},
 		"Topology":      {},
@@ -25,9 +31,19 @@ func TestLabConfig_bad(t *testing.T) {
 		"node 99":       {Topology: top, Only: []topology.NodeID{99}},
 		"switch e0.0":   {Topology: top, Only: []topology.NodeID{0}},
 		"MTU 100":       {Topology: top, Unlimited: true, MTU: 100},
+		"no rule":       {Topology: top, Balance: "spray"},
+		"with a mark":   {Topology: top, Balance: "drb", Routing: "two-level"},
+		"run FRR":       {Graph: g, Balance: "drb"},
 	} {
 		if _, err := c.complete(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", want, err)
+		}
+	}
+	for one, other := range map[string]string{"": "ecmp", "routes": "ecmp", "drill": "drill:m=1,d=2", "letflow:gap=1000us": "letflow:gap=1ms"} {
+		a, err := Config{Topology: top, Balance: one}.complete()
+		b, err2 := Config{Topology: top, Balance: other}.complete()
+		if a.settings() != b.settings() || err != nil || err2 != nil {
+			t.Errorf("%q is %q, and %q is %q: %v, %v", one, a.Balance, other, b.Balance, err, err2)
 		}
 	}
 	slow := kerneltest.Topology(t, "fat-tree:k=4,host-rate=20,fabric-rate=20,core-rate=0.01")

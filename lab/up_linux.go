@@ -71,7 +71,11 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 				return nil, err
 			}
 			l.awaitLinks(ctx)
-			return l, l.balanceAll()
+			if err := l.balanceAll(); err != nil {
+				l.Close()
+				return nil, err
+			}
+			return l, nil
 		case isWhole(cfg.Name, state):
 			return nil, fmt.Errorf("lab %s is in use (%s): weft lab down --name %s or choose another --name", cfg.Name, state.labSettings, cfg.Name)
 		}

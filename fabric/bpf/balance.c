@@ -4,7 +4,9 @@
 // weft_balance runs at tc ingress of a switch's ports. It gives a packet the hash by which
 // the kernel's multipath route then chooses the next hop
 // (net.ipv4.fib_multipath_hash_policy=1). So routes, neighbours, TTL, dead next hops and
-// weights stay the kernel's. Where it does nothing, the kernel hashes the five-tuple.
+// weights stay the kernel's. From an IPv4 packet that it leaves to the routes it takes the
+// hash of the sender's socket or of the device, which is the same at each switch. So the
+// kernel hashes the five-tuple, with the switch's own seed as of Linux 6.11.
 //
 // weft_queue runs at tc egress of the same ports. It fills their virtual queues, and takes
 // the hash away again: the next switch, a receiver's GRO and queues must not see it.
@@ -16,7 +18,7 @@
 #define PROTO_SCTP 132
 
 #define MAX_STEPS 128
-#define MAX_SETS 256 /* the first is that of destinations with one way, and empty */
+#define MAX_SETS 256 /* the first is that of destinations with one way, or without room, and empty */
 #define MAX_ROUTES 65536
 #define PAIRS 65536
 #define FLOWLETS 65536
@@ -261,6 +263,13 @@ static __always_inline __u32 least_of(const struct set *s, struct engine *e)
 	return l.step[0];
 }
 
+/* plain leaves an IPv4 packet to the kernel's routes. */
+static __always_inline int plain(struct __sk_buff *skb)
+{
+	bpf_set_hash_invalid(skb);
+	return pass(PLAIN);
+}
+
 SEC("tc") int weft_balance(struct __sk_buff *skb)
 {
 	struct destination to = { .bits = 32 };
@@ -269,18 +278,23 @@ SEC("tc") int weft_balance(struct __sk_buff *skb)
 	struct set *s;
 	__u32 *number, step;
 
-	/* A mark may mean another table: that of a virtual spine, or an administrator's. */
-	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->mark || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) ||
-	    !is_ipv4(&ip))
+	if (skb->protocol != bpf_htons(ETH_P_IP))
 		return pass(PLAIN);
+	/* A mark may mean another table: that of a virtual spine, or an administrator's. What
+	 * has a VLAN's tag, or another device's address, is not for this port's routes. */
+	if (skb->mark || skb->vlan_present || skb->pkt_type != PACKET_HOST ||
+	    bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip))
+		return plain(skb);
+	if (ip.protocol == PROTO_IPIP) /* weft's: the sender has chosen the way */
+		return plain(skb);
 	to.addr = ip.daddr;
 	number = bpf_map_lookup_elem(&destinations, &to);
 	if (!number)
-		return pass(PLAIN);
+		return plain(skb);
 	s = bpf_map_lookup_elem(&sets, number);
 	e = bpf_map_lookup_elem(&engines, number);
 	if (!s || !e || !s->n)
-		return pass(PLAIN);
+		return plain(skb);
 	switch (rule) {
 	case RB:
 		step = below(e, s->n);

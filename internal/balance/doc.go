@@ -7,7 +7,7 @@
 // oracle of that program.
 //
 //	rb       a random step for each packet
-//	rrb      the next step for each packet, whoever sends it
+//	rrb      the next step for each packet that a CPU handles, whoever sends it
 //	drb      the next step for each packet of a pair of hosts
 //	letflow  a random hash for each flowlet: what a pause separates (LetFlow; Luopan §6)
 //	drill    the least loaded of d random steps and m remembered ones (DRILL §3.2)
@@ -18,7 +18,8 @@
 // With drb at each switch the paths of a pair of hosts follow each other in digit-reversed
 // order (DRB §3.1.2): of n ports an edge switch takes the next one for each packet, and the
 // switch behind it sees every n-th of these packets and takes its own next one. With rrb the
-// packets of all hosts share one turn, so a pair's packets are spread less evenly.
+// packets of all hosts share one turn on each CPU, so a pair's packets are spread less
+// evenly.
 //
 // A super-segment is one packet here: it takes one decision, and stays whole.
 //

@@ -27,9 +27,6 @@ var names = [...]string{"routes", "ecmp", "rb", "rrb", "drb", "letflow", "drill"
 
 func (k Kind) String() string { return names[k] }
 
-// Names lists the kinds' names, as Parse takes them.
-func Names() []string { return append([]string(nil), names[:]...) }
-
 // Rule is a kind with its parameters.
 type Rule struct {
 	Kind    Kind

@@ -129,22 +129,21 @@ func (f Filter) Detach(h *netlink.Handle, port netlink.Link) error {
 	return f.detachClsact(h, port)
 }
 
-// DetachAll removes the filter from ports, as far as they have it.
+// DetachAll removes the filter from ports, as far as they exist and have it. An error at one
+// does not keep it from the others.
 func (f Filter) DetachAll(h *netlink.Handle, ports []netlink.Link) (changed int, err error) {
 	for _, port := range ports {
-		id, err := f.Program(h, port)
-		if err != nil {
-			return changed, err
+		id, e := f.Program(h, port)
+		if e == nil && id != 0 {
+			if e = f.Detach(h, port); e == nil {
+				changed++
+			}
 		}
-		if id == 0 {
-			continue
+		if !errors.Is(e, ErrUplinkGone) {
+			err = errors.Join(err, e)
 		}
-		if err := f.Detach(h, port); err != nil {
-			return changed, err
-		}
-		changed++
 	}
-	return changed, nil
+	return changed, err
 }
 
 // AttachAll puts a program on the ports that do not have it yet.
@@ -179,8 +178,9 @@ var SuffixFilter = Filter{"weft-suffix", netlink.HANDLE_MIN_INGRESS, 0x574d}
 // ClassifyFilter comes behind SuffixFilter, whose marks it replaces.
 var ClassifyFilter = Filter{"weft-classify", netlink.HANDLE_MIN_INGRESS, 0x574e}
 
-// BalanceFilter comes behind decapsulation: it looks at the packet that is routed.
-var BalanceFilter = Filter{"weft-balance", netlink.HANDLE_MIN_INGRESS, 0x574b}
+// BalanceFilter comes behind decapsulation and what marks packets: it looks at the packet
+// that is routed, and leaves alone one with a mark.
+var BalanceFilter = Filter{"weft-balance", netlink.HANDLE_MIN_INGRESS, 0x574f}
 
 // QueueFilter is at the egress of the same ports.
 var QueueFilter = Filter{"weft-queue", netlink.HANDLE_MIN_EGRESS, 0x574c}

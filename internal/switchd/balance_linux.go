@@ -1,6 +1,8 @@
 package switchd
 
 import (
+	"errors"
+
 	"weft/fabric"
 	"weft/internal/service"
 )
@@ -12,20 +14,23 @@ func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
 }
 
 // attachBalance has packets balanced, if a program does that, and otherwise removes what a
-// crash has left. A switch that cannot balance forwards by plain routes, and says why.
+// crash has left. A switch that cannot balance forwards by plain routes, and says why: what
+// a crash has left must not balance there either.
 func (d *daemon) attachBalance(c Config) error {
 	cfg, err := d.balancing(c)
 	if err != nil {
 		return err
 	}
+	names := portNames(cfg.Ports)
 	if fabric.BalancesByProgram(d.file.Balance) {
 		if d.balance, err = fabric.AttachBalance(cfg); err != nil {
-			d.plain = service.OneLine(err.Error())
+			_, err2 := fabric.DetachBalance(names)
+			d.plain = service.OneLine(errors.Join(err, err2).Error())
 			d.log.Printf("%s: packets go by plain routes", d.plain)
 		}
 		return nil
 	}
-	n, err := fabric.DetachBalance(portNames(cfg.Ports))
+	n, err := fabric.DetachBalance(names)
 	if n > 0 {
 		d.log.Printf("removed the program that balanced before from %d ports", n)
 	}

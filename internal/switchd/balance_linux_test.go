@@ -9,6 +9,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
 )
 
 // hashPolicy reads a switch's setting.
@@ -192,5 +193,27 @@ func TestRun_ecmpReadOnly(t *testing.T) {
 	l.within("it runs and says why it does not hash", func() bool { return strings.Contains(p.status().BalanceError, "read-only") })
 	if v := l.hashPolicy("e0.0"); v != "0" {
 		t.Errorf("the hash policy is %s, want 0", v)
+	}
+}
+
+// A switch that cannot balance does not balance by what a crash has left, either.
+func TestRun_balanceFails(t *testing.T) {
+	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
+	p := l.child("e0.0", "topology: fat-tree:k=4\nconfigure: false\nbalance: drb\n")
+	l.within("it runs", func() bool { s := p.status(); return s.Switch == "e0.0" && s.Balance != nil })
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+	// A device without Ethernet's frames cannot be a port.
+	kerneltest.Shell(t, l.Namespace(l.id("e0.0")), "ip link del p0 && ip tuntap add p0 mode tun")
+	p = l.child("e0.0", "topology: fat-tree:k=4\nconfigure: false\nbalance: drb\n")
+	l.within("it says why it does not", func() bool {
+		s := p.status()
+		return s.Balance == nil && strings.Contains(s.BalanceError, "port p0: frames are of type")
+	})
+	if v := l.hashPolicy("e0.0"); v != "3" {
+		t.Errorf("the hash policy is %s, want the lab's 3", v)
+	}
+	if n := l.balancedPorts("e0.0"); n != 0 {
+		t.Errorf("%d ports still have the program", n)
 	}
 }
