@@ -52,17 +52,13 @@ type hashedContext struct {
 // 10.N.0.0/16 leads by set N, except for 10.N.255.0/24, to which there is one way.
 func newBalanceRun(t testing.TB, rule string) *balanceRun {
 	t.Helper()
-	kerneltest.NeedRoot(t)
-	r := &balanceRun{seed: 77}
-	var err error
-	if r.rule, err = balance.Parse(rule); err != nil {
-		t.Fatal(err)
-	}
-	spec, err := balanceSpec(r.rule, r.seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ins := spec.Programs[balanceProgWeftBalance].Instructions
+	return openBalanceRun(t, rule, hashToMark)
+}
+
+// hashToMark has a program write a packet's mark where it writes its hash, which a test run
+// does not give.
+func hashToMark(t testing.TB, ins asm.Instructions) {
+	t.Helper()
 	patched := make(map[asm.BuiltinFunc]int)
 	for i := range ins {
 		if !ins[i].IsBuiltinCall() {
@@ -80,6 +76,21 @@ func newBalanceRun(t testing.TB, rule string) *balanceRun {
 	if patched[asm.FnSetHash] == 0 || patched[asm.FnSetHashInvalid] == 0 {
 		t.Fatal("the program sets or takes no hash")
 	}
+}
+
+func openBalanceRun(t testing.TB, rule string, change func(testing.TB, asm.Instructions)) *balanceRun {
+	t.Helper()
+	kerneltest.NeedRoot(t)
+	r := &balanceRun{seed: 77}
+	var err error
+	if r.rule, err = balance.Parse(rule); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := balanceSpec(r.rule, r.seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(t, spec.Programs[balanceProgWeftBalance].Instructions)
 	if err := kernel.Load(spec, r, balanceNeeds); err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +413,7 @@ func TestBalance_queue(t *testing.T) {
 // BenchmarkBalance is the cost of a packet with a rule, at ingress and at egress.
 func BenchmarkBalance(b *testing.B) {
 	for _, rule := range []string{"rb", "rrb", "drb", "letflow", "drill", "drill:d=4,m=2"} {
-		r := newBalanceRun(b, rule)
+		r := openBalanceRun(b, rule, func(testing.TB, asm.Instructions) {}) // a mark would end each run but the first
 		for i := range uint32(4) {
 			q, err := MeterPort{Name: "p", RateBits: 100e9, QueueBytes: 1 << 20}.queue()
 			if err != nil {
