@@ -51,7 +51,9 @@ var switchRules = []string{"two-level", "rb", "rrb", "drb", "letflow", "drill"}
 
 // switchRow is plain hosts on switches that choose the next hop by a rule.
 func switchRow(balance string) Row {
-	return Row{Name: "switch-" + balance, Where: Switch, Hosts: plainHosts(), Balance: balance}
+	hosts := plainHosts()
+	hosts.Label = "kernel TCP, switches choose the next hop by " + balance
+	return Row{Name: "switch-" + balance, Where: Switch, Hosts: hosts, Balance: balance}
 }
 
 // plainHosts have the kernel's TCP and no weft.
