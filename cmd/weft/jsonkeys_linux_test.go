@@ -41,6 +41,7 @@ var printed = map[string][]any{
 	"benchfct.go":               {[]fct.Result{}},
 	"benchpermutation_linux.go": {[]permutationResult{}},
 	"benchpatterns_linux.go":    {[]patternsResult{}},
+	"benchmpi_linux.go":         {[]mpiResult{}},
 	"benchfailover.go":          {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},
 	"benchscenarios.go":         {[]scenarioResult{}, []scenario.SkewRow{}},
 	"benchthroughput_linux.go":  {[]throughput.Result{}},

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func newBenchMPICmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "mpi",
+		Short: "How long OpenMPI's collectives take, by who spreads packets (Linux only)",
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("bench mpi: needs the network namespaces of Linux; run it there or in a virtual machine")
+		},
+	}
+}
