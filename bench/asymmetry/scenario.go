@@ -3,6 +3,7 @@ package asymmetry
 import (
 	"fmt"
 
+	"weft/bench/named"
 	"weft/topology"
 )
 
@@ -53,29 +54,7 @@ func SelectScenarios(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	var list []Scenario
-	for _, name := range names {
-		found := false
-		for _, s := range all {
-			if s.Name == name {
-				list, found = append(list, s), true
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("scenario %q: unknown; known: %s", name, scenarioNames(all))
-		}
-	}
-	return list, nil
-}
-
-func scenarioNames(all []Scenario) (names string) {
-	for i, s := range all {
-		if i > 0 {
-			names += ", "
-		}
-		names += s.Name
-	}
-	return names
+	return named.Select("scenario", all, func(s Scenario) string { return s.Name }, names)
 }
 
 // fabric returns the fabric with links of rateMbit, and the same as hosts are told

@@ -1,10 +1,9 @@
 package fct
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
+	"weft/bench/named"
 	"weft/bench/testbed"
 )
 
@@ -63,21 +62,6 @@ func plainHosts() testbed.Row {
 }
 
 // Select returns the rows with the given names, in that order.
-func Select(names []string) (rows []Row, err error) {
-	all := Rows()
-	for n, name := range names {
-		if slices.Contains(names[:n], name) {
-			return nil, fmt.Errorf("row %q is there twice; leave one out", name)
-		}
-		i := slices.IndexFunc(all, func(r Row) bool { return r.Name == name })
-		if i < 0 {
-			var known []string
-			for _, r := range all {
-				known = append(known, r.Name)
-			}
-			return nil, fmt.Errorf("row %q: unknown; known: %s", name, strings.Join(known, ", "))
-		}
-		rows = append(rows, all[i])
-	}
-	return rows, nil
+func Select(names []string) ([]Row, error) {
+	return named.Select("row", Rows(), func(r Row) string { return r.Name }, names)
 }

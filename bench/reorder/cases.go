@@ -1,10 +1,9 @@
 package reorder
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"strings"
 
+	"weft/bench/named"
 	"weft/resequencer"
 )
 
@@ -76,37 +75,11 @@ func Impls() []Impl {
 
 // SelectCases returns the cases with these names; all if there are no names.
 func SelectCases(names []string) ([]Case, error) {
-	return choose(Cases(), func(c Case) string { return c.Name }, "case", names)
+	return named.Keep("case", Cases(), func(c Case) string { return c.Name }, names)
 }
 
 // SelectImpls returns the implementations with these names; all if there are no
 // names.
 func SelectImpls(names []string) ([]Impl, error) {
-	return choose(Impls(), func(i Impl) string { return i.Name }, "implementation", names)
-}
-
-// choose returns those of all that are named, in all's order.
-func choose[T any](all []T, name func(T) string, what string, names []string) ([]T, error) {
-	if len(names) == 0 {
-		return all, nil
-	}
-	wanted := make(map[string]bool)
-	for _, n := range names {
-		wanted[n] = true
-	}
-	var chosen []T
-	var known []string
-	for _, x := range all {
-		known = append(known, name(x))
-		if wanted[name(x)] {
-			chosen = append(chosen, x)
-			delete(wanted, name(x))
-		}
-	}
-	for _, n := range names {
-		if wanted[n] {
-			return nil, fmt.Errorf("%s %q is unknown; known: %s", what, n, strings.Join(known, ", "))
-		}
-	}
-	return chosen, nil
+	return named.Keep("implementation", Impls(), func(i Impl) string { return i.Name }, names)
 }

@@ -176,7 +176,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("%v, %v", impls, err)
 	}
 	if _, err := SelectImpls([]string{"presto", "magic"}); err == nil ||
-		err.Error() != `implementation "magic" is unknown; known: presto, sequence, juggler, gvisor-gro, sorted-list` {
+		err.Error() != `implementation "magic": unknown; known: presto, sequence, juggler, gvisor-gro, sorted-list` {
 		t.Errorf("error %v", err)
 	}
 	if _, err := SelectCases([]string{"worst"}); err == nil || !strings.Contains(err.Error(), `case "worst"`) || !strings.Contains(err.Error(), "cells-4-skew") {

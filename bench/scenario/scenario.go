@@ -5,10 +5,9 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
+	"weft/bench/named"
 	"weft/bench/stats"
 	"weft/internal/simnet"
 	"weft/internal/simnet/world"
@@ -162,17 +161,5 @@ func Select(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	var list []Scenario
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(s Scenario) bool { return s.Name == name })
-		if i < 0 {
-			var known []string
-			for _, s := range all {
-				known = append(known, s.Name)
-			}
-			return nil, fmt.Errorf("scenario %q: unknown; known: %s", name, strings.Join(known, ", "))
-		}
-		list = append(list, all[i])
-	}
-	return list, nil
+	return named.Select("scenario", all, func(s Scenario) string { return s.Name }, names)
 }

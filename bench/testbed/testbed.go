@@ -7,10 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
-	"strings"
 	"time"
 
+	"weft/bench/named"
 	"weft/encap"
 	"weft/internal/simnet"
 	"weft/lab"
@@ -72,20 +71,7 @@ func weftRow(name string, r Row) Row {
 
 // Select returns the rows with the given names, in that order.
 func Select(names []string) ([]Row, error) {
-	all := Rows()
-	var rows []Row
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(r Row) bool { return r.Name == name })
-		if i < 0 {
-			var known []string
-			for _, r := range all {
-				known = append(known, r.Name)
-			}
-			return nil, fmt.Errorf("policy %q: unknown; known: %s", name, strings.Join(known, ", "))
-		}
-		rows = append(rows, all[i])
-	}
-	return rows, nil
+	return named.Select("policy", Rows(), func(r Row) string { return r.Name }, names)
 }
 
 // Config is what all testbeds need.

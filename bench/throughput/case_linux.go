@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strings"
 
+	"weft/bench/named"
 	"weft/bench/testbed"
 	"weft/topology"
 )
@@ -92,18 +91,5 @@ func (c Case) key() string { return fmt.Sprintf("%s %d", c.Name, c.connections) 
 // Select returns the cases with the given names, in the order of Cases, and
 // all of them for no names.
 func Select(names []string) ([]Case, error) {
-	all := Cases()
-	if len(names) == 0 {
-		return all, nil
-	}
-	var known []string
-	for _, c := range all {
-		known = append(known, c.Name)
-	}
-	for _, n := range names {
-		if !slices.Contains(known, n) {
-			return nil, fmt.Errorf("case %q: unknown; known: %s", n, strings.Join(known, ", "))
-		}
-	}
-	return slices.DeleteFunc(all, func(c Case) bool { return !slices.Contains(names, c.Name) }), nil
+	return named.Keep("case", Cases(), func(c Case) string { return c.Name }, names)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/bench/mpi"
+	"weft/bench/named"
 	"weft/bench/stats"
 	"weft/bench/testbed"
 	"weft/internal/config"
@@ -122,15 +123,8 @@ func (o *benchMPIOptions) check() (rows []mpiRow, err error) {
 	if o.rows == nil {
 		o.rows = mpiRowNames()
 	}
-	for n, name := range o.rows {
-		if slices.Contains(o.rows[:n], name) {
-			return nil, fmt.Errorf("--rows: %q is there twice; leave one out", name)
-		}
-		i := slices.IndexFunc(mpiRows, func(r mpiRow) bool { return r.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("--rows: %q: unknown; known: %s", name, strings.Join(mpiRowNames(), ", "))
-		}
-		rows = append(rows, mpiRows[i])
+	if rows, err = named.Select("row", mpiRows, func(r mpiRow) string { return r.name }, o.rows); err != nil {
+		return nil, fmt.Errorf("--rows: %w", err)
 	}
 	if o.shape, err = config.Topology(o.topology); err != nil {
 		return nil, fmt.Errorf("--topology: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/bench/named"
 	"weft/bench/papers/thesis"
 	"weft/bench/report"
 	"weft/bench/testbed"
@@ -140,15 +141,8 @@ func (o *benchPatternsOptions) check() (rows []patternsRow, err error) {
 	if o.rows == nil {
 		o.rows = patternsRowNames()
 	}
-	for n, name := range o.rows {
-		if slices.Contains(o.rows[:n], name) {
-			return nil, fmt.Errorf("--rows: %q is there twice; leave one out", name)
-		}
-		i := slices.IndexFunc(patternsRows, func(r patternsRow) bool { return r.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("--rows: %q: unknown; known: %s", name, strings.Join(patternsRowNames(), ", "))
-		}
-		rows = append(rows, patternsRows[i])
+	if rows, err = named.Select("row", patternsRows, func(r patternsRow) string { return r.name }, o.rows); err != nil {
+		return nil, fmt.Errorf("--rows: %w", err)
 	}
 	all := thesis.Patterns()
 	if o.chosen = all; o.patterns != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/bench/named"
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/fabric"
@@ -135,12 +136,8 @@ func (o *benchPermutationOptions) check() (rows []permutationRow, err error) {
 	if o.rows == nil {
 		o.rows = permutationRowNames()
 	}
-	for _, name := range o.rows {
-		i := slices.IndexFunc(permutationRows, func(r permutationRow) bool { return r.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("--rows: %q: unknown; known: %s", name, strings.Join(permutationRowNames(), ", "))
-		}
-		rows = append(rows, permutationRows[i])
+	if rows, err = named.Select("row", permutationRows, func(r permutationRow) string { return r.name }, o.rows); err != nil {
+		return nil, fmt.Errorf("--rows: %w", err)
 	}
 	return rows, nil
 }
