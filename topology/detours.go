@@ -61,35 +61,31 @@ func (t *Topology) coreReaches(group, core, pod, edge int) bool {
 }
 
 // detours appends routes for the racks that are not reached over all the live
-// uplinks, which begin at port first. A pod all of whose racks are reached
-// alike has one route, if it has a prefix.
-func (r *routeBuilder) detours(first int, to func(pod, edge int) uplinks) {
+// uplinks, which begin at port first, or over these in other proportions than those of the
+// default route. A pod all of whose racks are reached alike has one route, if it has a prefix.
+func (r *routeBuilder) detours(first int, to func(pod, edge int) uplinks, capacity func(n, pod, edge int) float64) {
 	t := r.t
-	if t.down == nil {
+	if t.symmetric() {
 		return
 	}
-	usual := 0
-	for _, i := range r.upPorts() {
-		if t.Live(r.ports[i].Link) {
-			usual++
-		}
-	}
-	racks := make([]uplinks, t.edges)
+	usual, usualWeights := r.usual(first)
+	racks, weights := make([]uplinks, t.edges), make([][]int, t.edges)
 	for pod := range t.pods {
 		alike := !t.flat()
 		for e := range racks {
 			racks[e] = to(pod, e)
-			alike = alike && racks[e] != nil && slices.Equal(racks[e], racks[0])
+			weights[e] = r.capacities.weights(racks[e], func(n int) float64 { return capacity(n, pod, e) })
+			alike = alike && racks[e] != nil && slices.Equal(racks[e], racks[0]) && slices.Equal(weights[e], weights[0])
 		}
 		for e, list := range racks {
-			if list == nil || len(list) == usual { // all of them: there are no others
+			if list == nil || len(list) == len(usual) && slices.Equal(weights[e], usualWeights) { // all of them: there are no others
 				continue
 			}
 			if alike {
-				r.add(octets(10, pod, 0, 0), 16, list.ports(first)...)
+				r.addWeighted(octets(10, pod, 0, 0), 16, list.ports(first), weights[e])
 				break
 			}
-			r.add(t.subnet(pod, e), 24, list.ports(first)...)
+			r.addWeighted(t.subnet(pod, e), 24, list.ports(first), weights[e])
 		}
 	}
 }

@@ -9,6 +9,10 @@ import "net/netip"
 type Route struct {
 	Prefix netip.Prefix
 	Ports  []int
+	// Weights are of Ports, from 1 to 16, in proportion to how much of the traffic to the
+	// prefix they can carry (WCMP); nil if that is equal. It is not equal where rates differ,
+	// or links are down in only some of the ways.
+	Weights []int
 	// Drop says that packets which end here are dropped silently. Otherwise they are
 	// refused with an ICMP unreachable. Only an edge switch knows that there is no way to
 	// a destination. A switch above it knows only that there is no way from here; its
@@ -37,7 +41,7 @@ func (t *Topology) Routes(id NodeID) []Route {
 		return nil
 	}
 	p := t.position(id)
-	r := routeBuilder{t: t, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore}
+	r := routeBuilder{t: t, at: p, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore, capacities: t.capacitiesOfPorts()}
 	switch p.layer {
 	case LayerHost:
 		// While no stack is embedded, or its packets would come back up.
@@ -68,8 +72,9 @@ func (t *Topology) edgeRoutes(r *routeBuilder, p position) {
 		}
 	}
 	r.add(t.subnet(p.pod, p.sw), 24)
-	r.add(octets(0, 0, 0, 0), 0, r.upPorts()...)
-	r.detours(t.hosts, func(pod, edge int) uplinks { return t.edgeUplinks(p, pod, edge) })
+	r.addUp(t.hosts)
+	r.detours(t.hosts, func(pod, edge int) uplinks { return t.edgeUplinks(p, pod, edge) },
+		func(g, pod, edge int) float64 { return r.capacities.ofEdge(p, g, pod, edge) })
 }
 
 func (t *Topology) aggRoutes(r *routeBuilder, p position) {
@@ -86,13 +91,13 @@ func (t *Topology) aggRoutes(r *routeBuilder, p position) {
 		r.add(octets(10, 0, 0, 0), 8)
 		return
 	}
-	r.add(octets(0, 0, 0, 0), 0, r.upPorts()...)
+	r.addUp(t.edges)
 	r.detours(t.edges, func(pod, edge int) uplinks {
 		if pod == p.pod {
 			return nil // it is below
 		}
 		return t.aggUplinks(p, pod, edge)
-	})
+	}, func(c, pod, edge int) float64 { return r.capacities.ofAgg(p, c, pod, edge) })
 }
 
 func (t *Topology) coreRoutes(r *routeBuilder, p position) {
@@ -103,19 +108,19 @@ func (t *Topology) coreRoutes(r *routeBuilder, p position) {
 		}
 		return
 	}
-	var ports []int
 	for pod := range t.pods {
 		for e := range t.edges {
-			ports = ports[:0]
+			var list uplinks // of virtual spines, down
 			for v := range t.virtual() {
 				// A virtual spine cannot do without its aggregation switch, but
 				// the spine can.
-				if t.Live(t.edgeLink(pod, e, v)) {
-					ports = append(ports, t.corePort(pod, v))
+				if t.Live(t.edgeLink(pod, e, v)) && t.Live(t.coreLink(pod, v, p.sw)) {
+					list = append(list, v)
 				}
 			}
-			if len(ports) > 0 {
-				r.add(t.subnet(pod, e), 24, ports...)
+			if len(list) > 0 {
+				r.addWeighted(t.subnet(pod, e), 24, t.corePorts(pod, list),
+					r.capacities.weights(list, func(v int) float64 { return r.capacities.ofSpine(v, p.sw, pod, e) }))
 			}
 		}
 	}
@@ -130,11 +135,45 @@ func (t *Topology) coreRoutes(r *routeBuilder, p position) {
 	}
 }
 
+// corePorts returns a spine's ports to a pod, of virtual spines.
+func (t *Topology) corePorts(pod int, virtual uplinks) []int {
+	ports := make([]int, len(virtual))
+	for i, v := range virtual {
+		ports[i] = t.corePort(pod, v)
+	}
+	return ports
+}
+
 type routeBuilder struct {
 	t      *Topology
+	at     position
 	ports  []Port
 	silent bool // see Route.Drop
 	routes []Route
+
+	capacities *capacities // nil: all are equal
+}
+
+// addWeighted appends a route over live ports.
+func (r *routeBuilder) addWeighted(addr netip.Addr, bits int, ports, weights []int) {
+	r.routes = append(r.routes, Route{Prefix: netip.PrefixFrom(addr, bits), Ports: ports, Weights: weights, Drop: len(ports) == 0 && r.silent})
+}
+
+// addUp appends the default route, over all live ports up, which begin at port first.
+func (r *routeBuilder) addUp(first int) {
+	if live, weights := r.usual(first); len(live) > 0 {
+		r.addWeighted(octets(0, 0, 0, 0), 0, live.ports(first), weights)
+	}
+}
+
+// usual returns the live choices on the way up, and what they weigh, whatever the destination.
+func (r *routeBuilder) usual(first int) (live uplinks, weights []int) {
+	for _, i := range r.upPorts() {
+		if r.t.Live(r.ports[i].Link) {
+			live = append(live, i-first)
+		}
+	}
+	return live, r.capacities.weights(live, func(n int) float64 { return r.capacities.upwards(r.at, n) })
 }
 
 // add appends a route over those of the ports that are live; a route that had
@@ -153,7 +192,7 @@ func (r *routeBuilder) addVirtual(virtual int, addr netip.Addr, bits int, ports 
 	if len(live) == 0 && len(ports) > 0 {
 		return
 	}
-	r.routes = append(r.routes, Route{netip.PrefixFrom(addr, bits), live, len(live) == 0 && r.silent, virtual})
+	r.routes = append(r.routes, Route{Prefix: netip.PrefixFrom(addr, bits), Ports: live, Drop: len(live) == 0 && r.silent, Virtual: virtual})
 }
 
 // addOrEnd appends a route, without a port if that is not live.
