@@ -106,6 +106,10 @@ type Route struct {
 type Hop struct {
 	Addr netip.Addr `json:"address"`
 	Port string     `json:"port"`
+
+	// Weight is how much goes this way in proportion to the route's other hops, from 1 to
+	// 256. 0: they are equal.
+	Weight int `json:"weight,omitempty"`
 }
 
 // Plan computes the configuration of one node. Links that are down in t are
@@ -168,8 +172,12 @@ func planRoute(p NodePlan, n topology.Node, r topology.Route) Route {
 	if r.Virtual > 0 {
 		route.Table = virtualTable(r.Virtual - 1)
 	}
-	for _, i := range r.Ports {
-		route.Via = append(route.Via, Hop{p.Ports[i].PeerAddr, p.Ports[i].Name})
+	for n, i := range r.Ports {
+		hop := Hop{Addr: p.Ports[i].PeerAddr, Port: p.Ports[i].Name}
+		if r.Weights != nil {
+			hop.Weight = r.Weights[n]
+		}
+		route.Via = append(route.Via, hop)
 	}
 	if n.Layer == topology.LayerHost && len(route.Via) > 0 {
 		route.Src = n.Addr
