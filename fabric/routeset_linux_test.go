@@ -177,7 +177,7 @@ func TestRoutes_weightsInTheKernel(t *testing.T) {
 				return err
 			}
 			defer h.Close()
-			routes, err := hopsByPrefix(h)
+			routes, err := hopsByPrefix(h, nil)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,10 @@ type Route struct {
 	// prefix they can carry (WCMP); nil if that is equal. It is not equal where rates differ,
 	// or links are down in only some of the ways.
 	Weights []int
+	// Groups are of Ports, from 0: those of one group are symmetric, with the same ways behind
+	// them, on which queues are equally long (DRILL §3.4.1). nil: all are, or it was not asked
+	// for. See GroupedRoutes.
+	Groups []int
 	// Drop says that packets which end here are dropped silently. Otherwise they are
 	// refused with an ICMP unreachable. Only an edge switch knows that there is no way to
 	// a destination. A switch above it knows only that there is no way from here; its
@@ -36,12 +40,25 @@ type Route struct {
 //
 // This repairs the ways of packets without an outer header. Encapsulated packets have one
 // path, and their senders choose another one.
-func (t *Topology) Routes(id NodeID) []Route {
+func (t *Topology) Routes(id NodeID) []Route { return t.routes(id, nil) }
+
+// GroupedRoutes is Routes with Groups, for switches that choose for each packet. There are
+// more routes, since racks that are reached over the same ports may have other groups. It
+// takes as long as the Quiver takes for one rack and all others. In VL2 there are no groups,
+// since packets without an outer header take ways that the Quiver has not.
+func (t *Topology) GroupedRoutes(id NodeID) []Route {
+	if t.view != nil || t.kind == vl2 || t.symmetric() {
+		return t.routes(id, nil)
+	}
+	return t.routes(id, t.Quiver())
+}
+
+func (t *Topology) routes(id NodeID, q *Quiver) []Route {
 	if t.view != nil {
 		return nil
 	}
 	p := t.position(id)
-	r := routeBuilder{t: t, at: p, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore, capacities: t.capacitiesOfPorts()}
+	r := routeBuilder{t: t, at: p, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore, capacities: t.capacitiesOfPorts(), quiver: q}
 	switch p.layer {
 	case LayerHost:
 		// While no stack is embedded, or its packets would come back up.
@@ -72,8 +89,7 @@ func (t *Topology) edgeRoutes(r *routeBuilder, p position) {
 		}
 	}
 	r.add(t.subnet(p.pod, p.sw), 24)
-	r.addUp(t.hosts)
-	r.detours(t.hosts, func(pod, edge int) uplinks { return t.edgeUplinks(p, pod, edge) },
+	r.ups(t.hosts, func(pod, edge int) uplinks { return t.edgeUplinks(p, pod, edge) },
 		func(g, pod, edge int) float64 { return r.capacities.ofEdge(p, g, pod, edge) })
 }
 
@@ -91,8 +107,7 @@ func (t *Topology) aggRoutes(r *routeBuilder, p position) {
 		r.add(octets(10, 0, 0, 0), 8)
 		return
 	}
-	r.addUp(t.edges)
-	r.detours(t.edges, func(pod, edge int) uplinks {
+	r.ups(t.edges, func(pod, edge int) uplinks {
 		if pod == p.pod {
 			return nil // it is below
 		}
@@ -152,28 +167,12 @@ type routeBuilder struct {
 	routes []Route
 
 	capacities *capacities // nil: all are equal
+	quiver     *Quiver     // nil: without groups
 }
 
 // addWeighted appends a route over live ports.
 func (r *routeBuilder) addWeighted(addr netip.Addr, bits int, ports, weights []int) {
 	r.routes = append(r.routes, Route{Prefix: netip.PrefixFrom(addr, bits), Ports: ports, Weights: weights, Drop: len(ports) == 0 && r.silent})
-}
-
-// addUp appends the default route, over all live ports up, which begin at port first.
-func (r *routeBuilder) addUp(first int) {
-	if live, weights := r.usual(first); len(live) > 0 {
-		r.addWeighted(octets(0, 0, 0, 0), 0, live.ports(first), weights)
-	}
-}
-
-// usual returns the live choices on the way up, and what they weigh, whatever the destination.
-func (r *routeBuilder) usual(first int) (live uplinks, weights []int) {
-	for _, i := range r.upPorts() {
-		if r.t.Live(r.ports[i].Link) {
-			live = append(live, i-first)
-		}
-	}
-	return live, r.capacities.weights(live, func(n int) float64 { return r.capacities.upwards(r.at, n) })
 }
 
 // add appends a route over those of the ports that are live; a route that had
