@@ -28,6 +28,7 @@ type BalanceStats struct {
 	Rule         string `json:"rule"`
 	Destinations int    `json:"destinations"` // prefixes with several next hops
 	LeftOut      int    `json:"left_out"`     // of these, those that the kernel's routes do alone: there was no room
+	Grouped      int    `json:"grouped"`      // of these, those with asymmetric ways, on which drill keeps a flow in a group; of ReadBalance 0
 	Chosen       uint64 `json:"chosen"`       // packets that the rule has chosen for
 	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header or a VLAN's tag; no IPv4
 	Flowlets     uint64 `json:"flowlets"`     // that have begun

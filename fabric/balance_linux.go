@@ -269,7 +269,7 @@ func detachBalance(h *netlink.Handle, links []netlink.Link, former string) (remo
 func (b *Balance) Stats() (s BalanceStats, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s = BalanceStats{Rule: b.rule.String(), Destinations: b.filled.destinations, LeftOut: b.filled.leftOut}
+	s = BalanceStats{Rule: b.rule.String(), Destinations: b.filled.destinations, LeftOut: b.filled.leftOut, Grouped: b.filled.grouped}
 	if b.handle == nil {
 		return s, errBalanceClosed
 	}

@@ -32,6 +32,7 @@ type destination struct {
 type filled struct {
 	destinations int // with several next hops
 	leftOut      int // of these, those without room
+	grouped      int // of these, those with several groups
 }
 
 // refresh brings the program's tables in step with the kernel's routes.
@@ -186,6 +187,8 @@ func tablesOf(routes map[netip.Prefix][]balance.Hop, have []balance.Set) (table 
 		f.destinations++
 		if put(prefix, number[prefix]) == noSet {
 			f.leftOut++
+		} else if have[number[prefix]].Groups > 1 {
+			f.grouped++
 		}
 	}
 	for prefix, hops := range routes {

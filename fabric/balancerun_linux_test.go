@@ -116,7 +116,7 @@ func openBalanceRun(t testing.TB, rule string, change func(testing.TB, asm.Instr
 	}
 	r.sets = make([]balance.Set, maxBalanceSets)
 	table, changed, f := tablesOf(routes, r.sets)
-	if f != (filled{destinations: 4}) || len(table) != 8 || len(changed) != 4 {
+	if f != (filled{destinations: 4, grouped: 1}) || len(table) != 8 || len(changed) != 4 {
 		t.Fatalf("%+v, %v, %v", f, table, changed)
 	}
 	for _, i := range changed {
