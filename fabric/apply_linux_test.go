@@ -135,7 +135,7 @@ func TestApply_equalsCommands(t *testing.T) {
 	}
 	for _, n := range []struct{ spec, node string }{
 		{"fat-tree:k=4", "h0.0.2"}, {"fat-tree:k=4", "e0.0"}, {"fat-tree:k=4", "a2.2"}, {"fat-tree:k=4", "3.0"},
-		{"vl2:d0=2,d1=4,d2=4,hosts=2", "3.1"},
+		{"vl2:d0=2,d1=4,d2=4,hosts=2", "3.1"}, {weightedSpec, "e0.1"},
 	} {
 		node := n.node
 		p := mustPlan(t, kerneltest.Topology(t, n.spec), node)

@@ -17,6 +17,9 @@ type BalanceConfig struct {
 	// Ports are all of the switch's, 1 to 1,024. Of each counts the name and, for drill,
 	// what it says of rate and queue.
 	Ports []MeterPort
+
+	// Routes are the plan's. Their groups count, and only for drill: see GroupsOf.
+	Routes []Route
 }
 
 // BalanceStats is what a switch has balanced. Counters are since the programs were attached.
@@ -25,6 +28,7 @@ type BalanceStats struct {
 	Rule         string `json:"rule"`
 	Destinations int    `json:"destinations"` // prefixes with several next hops
 	LeftOut      int    `json:"left_out"`     // of these, those that the kernel's routes do alone: there was no room
+	Grouped      int    `json:"grouped"`      // of these, those with asymmetric ways, on which drill keeps a flow in a group; of ReadBalance 0
 	Chosen       uint64 `json:"chosen"`       // packets that the rule has chosen for
 	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header or a VLAN's tag; no IPv4
 	Flowlets     uint64 `json:"flowlets"`     // that have begun
@@ -68,6 +72,13 @@ func RoutingOf(rule string) string {
 		return RoutingTwoLevel
 	}
 	return RoutingECMP
+}
+
+// GroupsOf reports whether a rule works on groups of next hops: Options.Groups. That is so of
+// drill. Where paths are asymmetric, it sends a flow within one of the groups (DRILL §3.4).
+func GroupsOf(rule string) bool {
+	r, err := balance.Parse(rule)
+	return err == nil && r.Kind == balance.DRILL
 }
 
 // hashPolicy is the setting by which the kernel's multipath routes heed a packet's hash: 1.

@@ -26,6 +26,7 @@ type Balance struct {
 	handle *netlink.Handle // nil: closed
 	rule   balance.Rule
 	ports  []MeterPort
+	routes []Route        // of the configuration
 	links  []netlink.Link // of the ports, as Repair has found them
 	in     *kernel.PortProgram
 	out    *kernel.PortProgram
@@ -75,7 +76,7 @@ func (b *Balance) begin() error {
 		return err
 	}
 	b.fillQueues() // Repair tells of ports without one
-	if err := b.refresh(); err != nil {
+	if err := errors.Join(b.group(b.routes), b.refresh()); err != nil {
 		return err
 	}
 	if former, err = b.keepPolicy(former); err != nil {
@@ -103,7 +104,7 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 	if b.handle, err = netlink.NewHandle(kernel.Families...); err != nil {
 		return kernel.Explain(err)
 	}
-	b.ports = cfg.Ports
+	b.ports, b.routes = cfg.Ports, cfg.Routes
 	if err := b.find(); err != nil {
 		return err
 	}
@@ -134,6 +135,11 @@ func (b *Balance) load() error {
 	former, err := bindFormer(o.In)
 	if err == nil {
 		maps[formerMap] = former
+	}
+	if b.rule.Kind == balance.DRILL && err == nil {
+		if maps[groupsMap], err = bindGroups(o.In); err != nil {
+			delete(maps, groupsMap)
+		}
 	}
 	var errs [2]error
 	b.in, errs[0] = kernel.OpenPortProgram(kernel.BalanceFilter, o.In, maps)
@@ -263,7 +269,7 @@ func detachBalance(h *netlink.Handle, links []netlink.Link, former string) (remo
 func (b *Balance) Stats() (s BalanceStats, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s = BalanceStats{Rule: b.rule.String(), Destinations: b.filled.destinations, LeftOut: b.filled.leftOut}
+	s = BalanceStats{Rule: b.rule.String(), Destinations: b.filled.destinations, LeftOut: b.filled.leftOut, Grouped: b.filled.grouped}
 	if b.handle == nil {
 		return s, errBalanceClosed
 	}
@@ -278,7 +284,7 @@ func ReadBalance(h *netlink.Handle, ports []netlink.Link) (*BalanceStats, error)
 	if err != nil || !ok {
 		return nil, err
 	}
-	routes, err := hopsByPrefix(h)
+	routes, err := hopsByPrefix(h, nil)
 	if err != nil {
 		return nil, err
 	}

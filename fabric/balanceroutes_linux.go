@@ -32,11 +32,12 @@ type destination struct {
 type filled struct {
 	destinations int // with several next hops
 	leftOut      int // of these, those without room
+	grouped      int // of these, those with several groups
 }
 
 // refresh brings the program's tables in step with the kernel's routes.
 func (b *Balance) refresh() error {
-	f, err := fillBalance(b.handle, b.in.Maps[balanceMapDestinations], b.in.Maps[balanceMapSets])
+	f, err := fillBalance(b.handle, b.in.Maps[balanceMapDestinations], b.in.Maps[balanceMapSets], b.in.Maps[groupsMap])
 	if err == nil {
 		b.filled = f
 	}
@@ -44,8 +45,8 @@ func (b *Balance) refresh() error {
 }
 
 // refreshBalance is Balance.refresh for the programs at ports, whoever attached them, if
-// there are any.
-func refreshBalance(h *netlink.Handle, ports []netlink.Link) error {
+// there are any. Groups are those of the routes, or, if these are nil, as they were.
+func refreshBalance(h *netlink.Handle, ports []netlink.Link, routes []Route) error {
 	for _, port := range ports {
 		id, err := kernel.BalanceFilter.Program(h, port)
 		if errors.Is(err, kernel.ErrUplinkGone) {
@@ -67,7 +68,22 @@ func refreshBalance(h *netlink.Handle, ports []netlink.Link) error {
 			return err
 		}
 		defer sets.Close()
-		_, err = fillBalance(h, destinations, sets)
+		groups, err := kernel.MapOf(id, groupsMap)
+		if errors.Is(err, kernel.ErrNoMap) { // of another rule's
+			groups, err = nil, nil
+		}
+		if err != nil {
+			return err
+		}
+		if groups != nil {
+			defer groups.Close()
+			if routes != nil {
+				if err := putGroups(groups, routes, portIndexes(ports)); err != nil {
+					return err
+				}
+			}
+		}
+		_, err = fillBalance(h, destinations, sets, groups)
 		return err
 	}
 	return nil
@@ -84,7 +100,7 @@ func RefreshBalance(ports []string) error {
 	defer h.Close()
 	links, err := kernel.Links(h, ports)
 	if err == nil {
-		err = refreshBalance(h, links)
+		err = refreshBalance(h, links, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("balance: %w", err)
@@ -92,8 +108,8 @@ func RefreshBalance(ports []string) error {
 	return nil
 }
 
-func fillBalance(h *netlink.Handle, destinations, sets *ebpf.Map) (f filled, err error) {
-	routes, err := hopsByPrefix(h)
+func fillBalance(h *netlink.Handle, destinations, sets, groups *ebpf.Map) (f filled, err error) {
+	routes, err := hopsByPrefix(h, groups)
 	if err != nil {
 		return f, err
 	}
@@ -116,8 +132,13 @@ func fillBalance(h *netlink.Handle, destinations, sets *ebpf.Map) (f filled, err
 }
 
 // hopsByPrefix lists the live next hops of the routes of the main table. Of several routes
-// to a prefix the first counts, which the kernel takes.
-func hopsByPrefix(h *netlink.Handle) (map[netip.Prefix][]balance.Hop, error) {
+// to a prefix the first counts, which the kernel takes. The hops' groups are those of the map,
+// which may be nil.
+func hopsByPrefix(h *netlink.Handle, groups *ebpf.Map) (map[netip.Prefix][]balance.Hop, error) {
+	of, err := readGroups(groups)
+	if err != nil {
+		return nil, err
+	}
 	list, err := kernel.Dumped(func() ([]netlink.Route, error) {
 		return h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	})
@@ -134,7 +155,7 @@ func hopsByPrefix(h *netlink.Handle) (map[netip.Prefix][]balance.Hop, error) {
 		var hops []balance.Hop
 		for _, n := range r.MultiPath {
 			if n.Flags&unix.RTNH_F_DEAD == 0 {
-				hops = append(hops, balance.Hop{Port: uint32(n.LinkIndex), Weight: uint32(n.Hops) + 1})
+				hops = append(hops, balance.Hop{Port: uint32(n.LinkIndex), Weight: uint32(n.Hops) + 1, Group: of[groupKey(prefix, n.LinkIndex)]})
 			}
 		}
 		all[prefix] = hops
@@ -166,6 +187,8 @@ func tablesOf(routes map[netip.Prefix][]balance.Hop, have []balance.Set) (table 
 		f.destinations++
 		if put(prefix, number[prefix]) == noSet {
 			f.leftOut++
+		} else if have[number[prefix]].Groups > 1 {
+			f.grouped++
 		}
 	}
 	for prefix, hops := range routes {

@@ -48,7 +48,8 @@ type hashedContext struct {
 	_    [192 - 12]byte
 }
 
-// newBalanceRun has three sets: of four hops, of unequal weights, and of sixty-four.
+// newBalanceRun has four sets: of four hops, of unequal weights, of sixty-four, and of three
+// groups with unequal weights.
 // 10.N.0.0/16 leads by set N, except for 10.N.255.0/24, to which there is one way.
 func newBalanceRun(t testing.TB, rule string) *balanceRun {
 	t.Helper()
@@ -102,16 +103,20 @@ func openBalanceRun(t testing.TB, rule string, change func(testing.TB, asm.Instr
 		}
 	})
 	routes := make(map[netip.Prefix][]balance.Hop)
-	for n, weights := range [][]uint32{slices.Repeat([]uint32{1}, 4), {3, 1, 2}, slices.Repeat([]uint32{7}, 64)} {
+	for n, weights := range [][]uint32{slices.Repeat([]uint32{1}, 4), {3, 1, 2}, slices.Repeat([]uint32{7}, 64), {2, 1, 1, 3, 1}} {
 		prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n)}), 16)
 		for i, w := range weights {
-			routes[prefix] = append(routes[prefix], balance.Hop{Port: uint32(100*n + i + 1), Weight: w})
+			hop := balance.Hop{Port: uint32(100*n + i + 1), Weight: w}
+			if n == 3 {
+				hop.Group = []uint32{0, 1, 1, 2, 0}[i]
+			}
+			routes[prefix] = append(routes[prefix], hop)
 		}
 		routes[netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n), 255}), 24)] = nil
 	}
 	r.sets = make([]balance.Set, maxBalanceSets)
 	table, changed, f := tablesOf(routes, r.sets)
-	if f != (filled{destinations: 3}) || len(table) != 6 || len(changed) != 3 {
+	if f != (filled{destinations: 4, grouped: 1}) || len(table) != 8 || len(changed) != 4 {
 		t.Fatalf("%+v, %v, %v", f, table, changed)
 	}
 	for _, i := range changed {
@@ -151,7 +156,7 @@ func (r *balanceRun) pin(t testing.TB) {
 	})
 }
 
-// engine is the processor's for a set.
+// engine is the processor's for a set, or for a group of it.
 func (r *balanceRun) engine(t testing.TB, set uint32) balance.Engine {
 	t.Helper()
 	var all []balance.Engine
@@ -194,7 +199,7 @@ func ethernet(packet []byte) []byte {
 
 // randomPacket is of one of a few hosts and flows, and says what the rules know of it.
 func randomPacket(rng *rand.Rand) (bytes []byte, p balance.Packet) {
-	dst := [4]byte{10, byte(rng.IntN(4)), 0, byte(rng.IntN(4))}
+	dst := [4]byte{10, byte(rng.IntN(5)), 0, byte(rng.IntN(4))}
 	if rng.IntN(8) == 0 {
 		dst[2] = 255
 	}
@@ -227,7 +232,7 @@ func TestBalance_decidesLikeTheOracle(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			r := newBalanceRun(t, rule)
 			rng := rand.New(rand.NewPCG(1, 5))
-			for i := range r.sets {
+			for i := range maxBalanceSets * balance.MaxGroups {
 				engines := make([]balance.Engine, ebpf.MustPossibleCPU())
 				for k := range engines {
 					engines[k].Random = rng.Uint64() | 1
@@ -238,10 +243,11 @@ func TestBalance_decidesLikeTheOracle(t *testing.T) {
 			c := balance.Chooser{Rule: r.rule, Seed: r.seed, Pairs: make(map[uint32]uint32), Flowlets: make(map[uint32]balance.Flowlet),
 				Wait: func(port uint32) uint64 { return empty[port] }}
 			var chosen, plain uint64
+			var groups [balance.MaxGroups]int
 			for n := range 4000 {
 				packet, p := randomPacket(rng)
 				set := p.Dst >> 16 & 0xff
-				if set > 2 || p.Dst>>8&0xff == 255 || p.Protocol == 4 {
+				if set > 3 || p.Dst>>8&0xff == 255 || p.Protocol == 4 {
 					if hash := r.run(t, packet, 0); hash != cleared {
 						t.Fatalf("packet %d, encapsulated or to one way, got hash %#x", n, hash)
 					}
@@ -262,7 +268,13 @@ func TestBalance_decidesLikeTheOracle(t *testing.T) {
 					empty[port] = q.Empty
 					r.put(t, r.Queues, port, &q)
 				}
-				e := r.engine(t, number)
+				engine := number
+				if r.rule.Kind == balance.DRILL {
+					group := c.Group(&r.sets[number], p).Group
+					engine += maxBalanceSets * uint32(group)
+					groups[group]++
+				}
+				e := r.engine(t, engine)
 				got := r.run(t, packet, 0)
 				chosen++
 				now := uint64(0)
@@ -280,7 +292,7 @@ func TestBalance_decidesLikeTheOracle(t *testing.T) {
 				if got != want {
 					t.Fatalf("packet %d to set %d: hash %#x, want %#x", n, number, got, want)
 				}
-				if after := r.engine(t, number); after != e {
+				if after := r.engine(t, engine); after != e {
 					t.Fatalf("packet %d: engine %+v, want %+v", n, after, e)
 				}
 			}
@@ -290,6 +302,9 @@ func TestBalance_decidesLikeTheOracle(t *testing.T) {
 			}
 			if want := (BalanceStats{Chosen: chosen, Plain: plain, Flowlets: c.Begun, Evicted: c.Evicted}); s != want {
 				t.Errorf("%+v, want %+v", s, want)
+			}
+			if r.rule.Kind == balance.DRILL && (groups[1] == 0 || groups[2] == 0) {
+				t.Errorf("%v packets by group", groups)
 			}
 			if r.rule.Kind == balance.LetFlow && c.Begun == 0 {
 				t.Error("no flowlet has begun")

@@ -86,7 +86,11 @@ func (r Route) command() string {
 	if len(r.Via) > 1 {
 		fmt.Fprintf(&b, " proto %d%s", kernel.RouteProtocol, r.from())
 		for _, h := range r.Via {
-			fmt.Fprintf(&b, " nexthop via %s dev %s onlink", h.Addr, h.Port)
+			fmt.Fprintf(&b, " nexthop via %s dev %s", h.Addr, h.Port)
+			if h.Weight > 0 {
+				fmt.Fprintf(&b, " weight %d", h.Weight)
+			}
+			b.WriteString(" onlink")
 		}
 		return b.String()
 	}

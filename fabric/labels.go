@@ -55,7 +55,7 @@ func (p *NodePlan) planSRv6(t *topology.Topology, n topology.Node) error {
 	for i, port := range t.Ports(n.ID) {
 		name, peer := p.Ports[i].Name, t.Node(port.Peer)
 		up := t.Live(port.Link)
-		hop := Hop{topology.LinkLocal6(peer.Addr), name}
+		hop := Hop{Addr: topology.LinkLocal6(peer.Addr), Port: name}
 		switch {
 		case !up:
 			continue

@@ -30,7 +30,9 @@ type MeterPort struct {
 	RateBits float64
 
 	// QueueBytes is the size of the real queue: packets dropped there must not count
-	// as waiting. 0 is one second at RateBits.
+	// as waiting. 0 is one second at RateBits. Where the real one is bounded in packets
+	// (pfifo, pfifo_fast), it drops at another length than the virtual one, which is then
+	// too long or too short until the queue is empty or full.
 	QueueBytes int
 
 	// BurstBytes may leave ahead of the rate, as out of a token bucket (tbf's

@@ -23,7 +23,7 @@ func (p *NodePlan) planMPLS(t *topology.Topology, n topology.Node) {
 	}
 	for i, port := range t.Ports(n.ID) {
 		if t.Live(port.Link) && t.Node(port.Peer).Layer != topology.LayerHost {
-			p.MPLS = append(p.MPLS, MPLSRoute{int(encap.MPLSLabel(port.Index)), Hop{p.Ports[i].PeerAddr, p.Ports[i].Name}})
+			p.MPLS = append(p.MPLS, MPLSRoute{int(encap.MPLSLabel(port.Index)), Hop{Addr: p.Ports[i].PeerAddr, Port: p.Ports[i].Name}})
 		}
 	}
 }

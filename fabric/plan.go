@@ -22,6 +22,10 @@ type Options struct {
 	// "" is RoutingECMP.
 	Routing string
 
+	// Groups has routes say which of their hops are symmetric, for switches that choose for
+	// each packet by their queues. See GroupsOf.
+	Groups bool
+
 	// The carriers of labels, besides IP-in-IP, which is always planned.
 	SRv6 bool // by IPv6 addresses
 	MPLS bool
@@ -106,6 +110,15 @@ type Route struct {
 type Hop struct {
 	Addr netip.Addr `json:"address"`
 	Port string     `json:"port"`
+
+	// Weight is how much goes this way in proportion to the route's other hops, from 1 to
+	// 256. 0: they are equal.
+	Weight int `json:"weight,omitempty"`
+
+	// Group is the number of those of the route's hops that are symmetric to it (DRILL §3.4),
+	// with Options.Groups. The kernel's routes have no place for it: AttachBalance and
+	// Balance.Group take it.
+	Group int `json:"group,omitempty"`
 }
 
 // Plan computes the configuration of one node. Links that are down in t are
@@ -139,7 +152,11 @@ func Plan(t *topology.Topology, id topology.NodeID, opts Options) (NodePlan, err
 	if n.Layer == topology.LayerHost {
 		p.Device = p.Ports[0].Name
 	}
-	for _, r := range t.Routes(id) {
+	routes := t.Routes
+	if opts.Groups {
+		routes = t.GroupedRoutes
+	}
+	for _, r := range routes(id) {
 		p.Routes = append(p.Routes, planRoute(p, n, r))
 	}
 	if p.Bouncing = t.BouncingAddrs(id); len(p.Bouncing) > 1 {
@@ -168,8 +185,15 @@ func planRoute(p NodePlan, n topology.Node, r topology.Route) Route {
 	if r.Virtual > 0 {
 		route.Table = virtualTable(r.Virtual - 1)
 	}
-	for _, i := range r.Ports {
-		route.Via = append(route.Via, Hop{p.Ports[i].PeerAddr, p.Ports[i].Name})
+	for n, i := range r.Ports {
+		hop := Hop{Addr: p.Ports[i].PeerAddr, Port: p.Ports[i].Name}
+		if r.Weights != nil {
+			hop.Weight = r.Weights[n]
+		}
+		if r.Groups != nil {
+			hop.Group = r.Groups[n]
+		}
+		route.Via = append(route.Via, hop)
 	}
 	if n.Layer == topology.LayerHost && len(route.Via) > 0 {
 		route.Src = n.Addr

@@ -23,6 +23,9 @@ func mustPlan(t testing.TB, top *topology.Topology, node string) NodePlan {
 	return p
 }
 
+// weightedSpec has routes with weights: a leaf with a slower link.
+const weightedSpec = "leaf-spine:leaves=3,spines=2,hosts=1,fabric-rate=20,e0.0-a0.1=10"
+
 func TestPlan_golden(t *testing.T) {
 	for file, n := range map[string]struct{ spec, node string }{
 		"host":      {"fat-tree:k=4", "h0.0.2"},
@@ -31,6 +34,7 @@ func TestPlan_golden(t *testing.T) {
 		"core":      {"fat-tree:k=4", "3.0"},
 		"vl2-spine": {"vl2:d0=2,d1=4,d2=4,hosts=2", "3.1"},
 		"leaf":      {"leaf-spine:leaves=3,spines=2,hosts=1", "e0.1"},
+		"weights":   {weightedSpec, "e0.1"},
 	} {
 		p := mustPlan(t, kerneltest.Topology(t, n.spec), n.node)
 		b, err := json.MarshalIndent(p, "", "  ")
@@ -57,7 +61,7 @@ func TestPlan_hopsAreNeighbours(t *testing.T) {
 			if !strings.HasPrefix(port.Name, "swp") {
 				t.Fatalf("%s: port %s ignores the format", n.Name, port.Name)
 			}
-			peers[Hop{port.PeerAddr, port.Name}] = true
+			peers[Hop{Addr: port.PeerAddr, Port: port.Name}] = true
 		}
 		for _, r := range p.Routes {
 			for _, hop := range r.Via {

@@ -164,13 +164,13 @@ func (p *NodePlan) planHost(g *graph.Graph, id graph.NodeID) {
 	r6 := Route{Prefix: netip.PrefixFrom(netip.IPv6Unspecified(), 0), Via: []Hop{}, Src: p.Address6}
 	for _, port := range p.Ports {
 		if port.PeerAddr.IsValid() && p.Address.IsValid() {
-			r4.Via = append(r4.Via, Hop{port.PeerAddr, port.Name})
+			r4.Via = append(r4.Via, Hop{Addr: port.PeerAddr, Port: port.Name})
 			if len(g.Edges(id)) > 1 {
 				p.Routes = append(p.Routes, Route{Prefix: netip.PrefixFrom(port.PeerAddr, port.PeerAddr.BitLen()), Via: r4.Via[len(r4.Via)-1:], Src: p.Address})
 			}
 		}
 		if p.Address6.IsValid() {
-			r6.Via = append(r6.Via, Hop{port.PeerAddr6, port.Name})
+			r6.Via = append(r6.Via, Hop{Addr: port.PeerAddr6, Port: port.Name})
 		}
 	}
 	if len(r4.Via) > 0 {
@@ -210,7 +210,7 @@ func (p *NodePlan) planRack(g *graph.Graph, id graph.NodeID) error {
 			prefixes = append(prefixes, netip.PrefixFrom(a, a.BitLen()))
 		}
 		for _, prefix := range prefixes {
-			hop := Hop{p.Ports[i].PeerAddr, p.Ports[i].Name}
+			hop := Hop{Addr: p.Ports[i].PeerAddr, Port: p.Ports[i].Name}
 			if prefix.Addr().Is6() {
 				hop.Addr = p.Ports[i].PeerAddr6
 			}

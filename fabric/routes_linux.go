@@ -140,7 +140,7 @@ func netlinkRoute(r Route, index map[string]int) (netlink.Route, error) {
 			return n, fmt.Errorf("route to %s: port %s is not one of the node's", r.Prefix, hop.Port)
 		}
 		n.MultiPath = append(n.MultiPath, &netlink.NexthopInfo{
-			LinkIndex: i, Gw: hop.Addr.AsSlice(), Flags: int(netlink.FLAG_ONLINK)})
+			LinkIndex: i, Gw: hop.Addr.AsSlice(), Hops: max(hop.Weight, 1) - 1, Flags: int(netlink.FLAG_ONLINK)})
 	}
 	switch len(r.Via) {
 	case 0:
@@ -162,15 +162,16 @@ func routeKey(r netlink.Route) string {
 }
 
 func hopKeys(r netlink.Route) string {
-	hops := []string{hopKey(r.LinkIndex, r.Gw)}
+	hops := []string{hopKey(r.LinkIndex, r.Gw, 0)}
 	if len(r.MultiPath) > 0 {
 		hops = hops[:0]
 		for _, h := range r.MultiPath {
-			hops = append(hops, hopKey(h.LinkIndex, h.Gw))
+			hops = append(hops, hopKey(h.LinkIndex, h.Gw, h.Hops))
 		}
 		slices.Sort(hops)
 	}
 	return strings.Join(hops, " ")
 }
 
-func hopKey(index int, gw net.IP) string { return fmt.Sprintf("%d:%s", index, gw) }
+// hopKey is of a next hop. more is its weight less 1, and 0 of the only one.
+func hopKey(index int, gw net.IP, more int) string { return fmt.Sprintf("%d:%s:%d", index, gw, more) }

@@ -86,7 +86,7 @@ func (r *Routes) refreshBalance() error {
 	for name, index := range r.index {
 		links = append(links, &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: name, Index: index}})
 	}
-	err := refreshBalance(r.h, links)
+	err := refreshBalance(r.h, links, r.wanted)
 	if errors.As(err, new(kernel.Refused)) {
 		return nil // only this process's own Balance may, which does it by itself
 	}

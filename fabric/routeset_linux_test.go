@@ -1,11 +1,15 @@
 package fabric
 
 import (
+	"maps"
 	"math/rand/v2"
+	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/balance"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 	"weft/topology"
@@ -60,8 +64,8 @@ func TestRoutes_setEqualsApply(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	top := kerneltest.Topology(t, "fat-tree:k=4")
-	for _, node := range []string{"e0.0", "a2.2", "3.0"} {
+	for _, n := range []struct{ spec, node string }{{"fat-tree:k=4", "e0.0"}, {"fat-tree:k=4", "a2.2"}, {"fat-tree:k=4", "3.0"}, {weightedSpec, "e0.1"}} {
+		top, node := kerneltest.Topology(t, n.spec), n.node
 		whole := mustPlan(t, top, node)
 		ns := portedNamespace(t, "set-"+whole.Node, whole)
 		applyNamed(t, ns, whole)
@@ -156,6 +160,56 @@ func hopsInKernel(t *testing.T, ns, prefix string) (hops int) {
 		t.Fatal(err)
 	}
 	return hops
+}
+
+// Sets have the routes' weights, and a route whose weights alone differ is put right.
+func TestRoutes_weightsInTheKernel(t *testing.T) {
+	kerneltest.NeedRoot(t)
+	p := mustPlan(t, kerneltest.Topology(t, weightedSpec), "e0.1")
+	ns := portedNamespace(t, "weights", p)
+	applyNamed(t, ns, p)
+	r := openRoutes(t, ns, p)
+	to := netip.MustParsePrefix("10.0.0.0/24")
+	shares := func() (list []int) {
+		err := kernel.InNamespace(ns, func() error {
+			h, err := netlink.NewHandle(kernel.Families...)
+			if err != nil {
+				return err
+			}
+			defer h.Close()
+			routes, err := hopsByPrefix(h, nil)
+			if err != nil {
+				return err
+			}
+			set, err := balance.NewSet(routes[to])
+			of := make(map[uint32]int)
+			for _, step := range set.Steps[:set.N] {
+				of[step.Port]++
+			}
+			list = slices.Sorted(maps.Values(of))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if steps := shares(); !slices.Equal(steps, []int{1, 2}) {
+		t.Errorf("steps %v, want 1 and 2", steps)
+	}
+	kerneltest.Shell(t, ns, "ip route replace 10.0.0.0/24 proto 87 nexthop via "+p.Ports[1].PeerAddr.String()+" dev p1 onlink nexthop via "+p.Ports[2].PeerAddr.String()+" dev p2 onlink")
+	if steps := shares(); !slices.Equal(steps, []int{1, 1}) {
+		t.Errorf("steps %v of equal hops", steps)
+	}
+	if n, err := r.Resync(); n != 1 || err != nil {
+		t.Errorf("Resync: %d changes, %v; want that of the weights", n, err)
+	}
+	if steps := shares(); !slices.Equal(steps, []int{1, 2}) {
+		t.Errorf("steps %v again, want 1 and 2", steps)
+	}
+	if again := applyNamed(t, ns, p); again.Changed != 0 {
+		t.Errorf("Apply changed %d settings", again.Changed)
+	}
 }
 
 // One link fails and heals: the planning and the programming of it.

@@ -128,6 +128,7 @@ func (p NodePlan) twoLevels() (routes []Route) {
 					via = hop
 				}
 			}
+			via.Weight, via.Group = 0, 0 // the table has no other
 			routes = append(routes, Route{Table: g.Table, Prefix: r.Prefix, Via: []Hop{via}})
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // balanceConfig is how a switch balances.
 func (c Config) balanceConfig(n topology.Node, plan fabric.NodePlan) fabric.BalanceConfig {
-	cfg := fabric.BalanceConfig{Rule: c.Balance}
+	cfg := fabric.BalanceConfig{Rule: c.Balance, Routes: plan.Routes}
 	for i, port := range c.ports(n.ID) {
 		p := fabric.MeterPort{Name: plan.Ports[i].Name}
 		if !c.Unlimited { // else it has what the device says

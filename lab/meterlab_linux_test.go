@@ -84,15 +84,8 @@ func shareWithin(t *testing.T, l *Lab, edge topology.Node, up int) float64 {
 	var all, within, busy int
 	var worst float64
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
-		before := float64(portMeter(t, l, edge.ID, up).Length)
-		ports, err := l.PortBytes(edge.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after := float64(portMeter(t, l, edge.ID, up).Length)
-		queue := float64(ports[up].Backlog)
-		// The queue was read at a moment between the two.
-		e := min(math.Abs(before-queue), math.Abs(after-queue))
+		queue, virtual := readQueues(t, l, edge, up)
+		e := math.Abs(virtual - queue)
 		all++
 		if queue > frame {
 			busy++

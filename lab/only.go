@@ -46,7 +46,7 @@ func (c Config) plan(id topology.NodeID) (fabric.NodePlan, error) {
 	if c.Graph != nil {
 		return fabric.PlanGraph(c.Graph, graph.NodeID(id))
 	}
-	opts := fabric.Options{Routing: c.Routing, SRv6: c.SRv6}
+	opts := fabric.Options{Routing: c.Routing, SRv6: c.SRv6, Groups: fabric.GroupsOf(c.Balance)}
 	if len(c.Only) == 0 {
 		return fabric.Plan(c.Topology, id, opts)
 	}

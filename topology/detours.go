@@ -1,6 +1,10 @@
 package topology
 
-import "slices"
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
 
 // uplinks are choices on the way up, ascending: aggregation switches of a pod
 // or cores of a group. nil means that the question does not arise.
@@ -60,38 +64,84 @@ func (t *Topology) coreReaches(group, core, pod, edge int) bool {
 	return false
 }
 
-// detours appends routes for the racks that are not reached over all the live
-// uplinks, which begin at port first. A pod all of whose racks are reached
-// alike has one route, if it has a prefix.
-func (r *routeBuilder) detours(first int, to func(pod, edge int) uplinks) {
+// choice is how what is not encapsulated goes up to a rack.
+type choice struct {
+	list            uplinks // nil: it does not go up
+	weights, groups []int   // as in Route
+}
+
+func (c choice) equal(d choice) bool {
+	return slices.Equal(c.list, d.list) && slices.Equal(c.weights, d.weights) && slices.Equal(c.groups, d.groups)
+}
+
+// ups appends the default route, over all live uplinks, which begin at port first, and routes
+// for the racks that are not reached as by the default route. That is as most of the racks are
+// that are reached over all live uplinks. A pod all of whose racks are reached alike has one
+// route, if it has a prefix.
+func (r *routeBuilder) ups(first int, to func(pod, edge int) uplinks, capacity func(n, pod, edge int) float64) {
 	t := r.t
-	if t.down == nil {
-		return
-	}
-	usual := 0
+	var live uplinks
 	for _, i := range r.upPorts() {
 		if t.Live(r.ports[i].Link) {
-			usual++
+			live = append(live, i-first)
 		}
 	}
-	racks := make([]uplinks, t.edges)
-	for pod := range t.pods {
-		alike := !t.flat()
-		for e := range racks {
-			racks[e] = to(pod, e)
-			alike = alike && racks[e] != nil && slices.Equal(racks[e], racks[0])
+	usual := choice{list: live, weights: r.capacities.weights(live, func(n int) float64 { return r.capacities.upwards(r.at, n) })}
+	var racks []choice // by pod and edge switch
+	if !t.symmetric() {
+		for i := range t.pods * t.edges {
+			pod, e := i/t.edges, i%t.edges
+			list := to(pod, e)
+			racks = append(racks, choice{list, r.capacities.weights(list, func(n int) float64 { return capacity(n, pod, e) }), r.groups(list, pod, e)})
 		}
-		for e, list := range racks {
-			if list == nil || len(list) == usual { // all of them: there are no others
+		usual = mostOf(racks, usual)
+	}
+	if len(live) > 0 {
+		r.addChoice(octets(0, 0, 0, 0), 0, first, usual)
+	}
+	for pod := 0; len(racks) > 0; pod++ {
+		of := racks[:t.edges]
+		racks = racks[t.edges:]
+		alike := !t.flat()
+		for _, c := range of {
+			alike = alike && c.list != nil && c.equal(of[0])
+		}
+		for e, c := range of {
+			if c.list == nil || c.equal(usual) {
 				continue
 			}
 			if alike {
-				r.add(octets(10, pod, 0, 0), 16, list.ports(first)...)
+				r.addChoice(octets(10, pod, 0, 0), 16, first, c)
 				break
 			}
-			r.add(t.subnet(pod, e), 24, list.ports(first)...)
+			r.addChoice(t.subnet(pod, e), 24, first, c)
 		}
 	}
+}
+
+// mostOf returns the most frequent of the choices that have all ports, the first of several;
+// usual if none has.
+func mostOf(racks []choice, usual choice) choice {
+	counts := make(map[string]int)
+	most := 0
+	for _, c := range racks {
+		if len(c.list) != len(usual.list) {
+			continue
+		}
+		key := fmt.Sprint(c.weights, c.groups)
+		counts[key]++
+		most = max(most, counts[key])
+	}
+	for _, c := range racks {
+		if len(c.list) == len(usual.list) && counts[fmt.Sprint(c.weights, c.groups)] == most {
+			return c
+		}
+	}
+	return usual
+}
+
+func (r *routeBuilder) addChoice(addr netip.Addr, bits, first int, c choice) {
+	r.routes = append(r.routes, Route{Prefix: netip.PrefixFrom(addr, bits), Ports: c.list.ports(first), Weights: c.weights, Groups: c.groups, Drop: len(c.list) == 0 && r.silent})
 }
 
 func (u uplinks) ports(first int) []int {

@@ -9,6 +9,14 @@ import "net/netip"
 type Route struct {
 	Prefix netip.Prefix
 	Ports  []int
+	// Weights are of Ports, from 1 to 16, in proportion to how much of the traffic to the
+	// prefix they can carry (WCMP); nil if that is equal. It is not equal where rates differ,
+	// or links are down in only some of the ways.
+	Weights []int
+	// Groups are of Ports, from 0: those of one group are symmetric, with the same ways behind
+	// them, on which queues are equally long (DRILL §3.4.1). nil: all are, or it was not asked
+	// for. See GroupedRoutes.
+	Groups []int
 	// Drop says that packets which end here are dropped silently. Otherwise they are
 	// refused with an ICMP unreachable. Only an edge switch knows that there is no way to
 	// a destination. A switch above it knows only that there is no way from here; its
@@ -32,12 +40,25 @@ type Route struct {
 //
 // This repairs the ways of packets without an outer header. Encapsulated packets have one
 // path, and their senders choose another one.
-func (t *Topology) Routes(id NodeID) []Route {
+func (t *Topology) Routes(id NodeID) []Route { return t.routes(id, nil) }
+
+// GroupedRoutes is Routes with Groups, for switches that choose for each packet. There are
+// more routes, since racks that are reached over the same ports may have other groups. It
+// takes as long as the Quiver takes for one rack and all others. In VL2 there are no groups,
+// since packets without an outer header take ways that the Quiver has not.
+func (t *Topology) GroupedRoutes(id NodeID) []Route {
+	if t.view != nil || t.kind == vl2 || t.symmetric() {
+		return t.routes(id, nil)
+	}
+	return t.routes(id, t.Quiver())
+}
+
+func (t *Topology) routes(id NodeID, q *Quiver) []Route {
 	if t.view != nil {
 		return nil
 	}
 	p := t.position(id)
-	r := routeBuilder{t: t, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore}
+	r := routeBuilder{t: t, at: p, ports: t.Ports(id), silent: p.layer == LayerAgg || p.layer == LayerCore, capacities: t.capacitiesOfPorts(), quiver: q}
 	switch p.layer {
 	case LayerHost:
 		// While no stack is embedded, or its packets would come back up.
@@ -68,8 +89,8 @@ func (t *Topology) edgeRoutes(r *routeBuilder, p position) {
 		}
 	}
 	r.add(t.subnet(p.pod, p.sw), 24)
-	r.add(octets(0, 0, 0, 0), 0, r.upPorts()...)
-	r.detours(t.hosts, func(pod, edge int) uplinks { return t.edgeUplinks(p, pod, edge) })
+	r.ups(t.hosts, func(pod, edge int) uplinks { return t.edgeUplinks(p, pod, edge) },
+		func(g, pod, edge int) float64 { return r.capacities.ofEdge(p, g, pod, edge) })
 }
 
 func (t *Topology) aggRoutes(r *routeBuilder, p position) {
@@ -86,13 +107,12 @@ func (t *Topology) aggRoutes(r *routeBuilder, p position) {
 		r.add(octets(10, 0, 0, 0), 8)
 		return
 	}
-	r.add(octets(0, 0, 0, 0), 0, r.upPorts()...)
-	r.detours(t.edges, func(pod, edge int) uplinks {
+	r.ups(t.edges, func(pod, edge int) uplinks {
 		if pod == p.pod {
 			return nil // it is below
 		}
 		return t.aggUplinks(p, pod, edge)
-	})
+	}, func(c, pod, edge int) float64 { return r.capacities.ofAgg(p, c, pod, edge) })
 }
 
 func (t *Topology) coreRoutes(r *routeBuilder, p position) {
@@ -103,19 +123,19 @@ func (t *Topology) coreRoutes(r *routeBuilder, p position) {
 		}
 		return
 	}
-	var ports []int
 	for pod := range t.pods {
 		for e := range t.edges {
-			ports = ports[:0]
+			var list uplinks // of virtual spines, down
 			for v := range t.virtual() {
 				// A virtual spine cannot do without its aggregation switch, but
 				// the spine can.
-				if t.Live(t.edgeLink(pod, e, v)) {
-					ports = append(ports, t.corePort(pod, v))
+				if t.Live(t.edgeLink(pod, e, v)) && t.Live(t.coreLink(pod, v, p.sw)) {
+					list = append(list, v)
 				}
 			}
-			if len(ports) > 0 {
-				r.add(t.subnet(pod, e), 24, ports...)
+			if len(list) > 0 {
+				r.addWeighted(t.subnet(pod, e), 24, t.corePorts(pod, list),
+					r.capacities.weights(list, func(v int) float64 { return r.capacities.ofSpine(v, p.sw, pod, e) }))
 			}
 		}
 	}
@@ -130,11 +150,29 @@ func (t *Topology) coreRoutes(r *routeBuilder, p position) {
 	}
 }
 
+// corePorts returns a spine's ports to a pod, of virtual spines.
+func (t *Topology) corePorts(pod int, virtual uplinks) []int {
+	ports := make([]int, len(virtual))
+	for i, v := range virtual {
+		ports[i] = t.corePort(pod, v)
+	}
+	return ports
+}
+
 type routeBuilder struct {
 	t      *Topology
+	at     position
 	ports  []Port
 	silent bool // see Route.Drop
 	routes []Route
+
+	capacities *capacities // nil: all are equal
+	quiver     *Quiver     // nil: without groups
+}
+
+// addWeighted appends a route over live ports.
+func (r *routeBuilder) addWeighted(addr netip.Addr, bits int, ports, weights []int) {
+	r.routes = append(r.routes, Route{Prefix: netip.PrefixFrom(addr, bits), Ports: ports, Weights: weights, Drop: len(ports) == 0 && r.silent})
 }
 
 // add appends a route over those of the ports that are live; a route that had
@@ -153,7 +191,7 @@ func (r *routeBuilder) addVirtual(virtual int, addr netip.Addr, bits int, ports 
 	if len(live) == 0 && len(ports) > 0 {
 		return
 	}
-	r.routes = append(r.routes, Route{netip.PrefixFrom(addr, bits), live, len(live) == 0 && r.silent, virtual})
+	r.routes = append(r.routes, Route{Prefix: netip.PrefixFrom(addr, bits), Ports: live, Drop: len(live) == 0 && r.silent, Virtual: virtual})
 }
 
 // addOrEnd appends a route, without a port if that is not live.

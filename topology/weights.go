@@ -60,7 +60,9 @@ func slower(a, b float64) float64 {
 
 // weigh returns whole numbers from 1 to maxWeight that are in proportion to
 // rates, as nearly as the bounds allow, in lowest terms; nil if they are equal.
-func weigh(rates []float64) []int {
+func weigh(rates []float64) []int { return weighUpTo(maxWeight, rates) }
+
+func weighUpTo(most int, rates []float64) []int {
 	fastest := 0.0
 	equal := true
 	for _, r := range rates {
@@ -73,12 +75,12 @@ func weigh(rates []float64) []int {
 	weights := make([]int, len(rates))
 	// The first scale at which all are exact, or else the largest that fits;
 	// the least makes all alike, of which a pair has no more than MaxPaths.
-	for scale := 1; scale <= maxWeight; scale++ {
+	for scale := 1; scale <= most; scale++ {
 		if total, exact := scaled(weights, rates, fastest, scale); exact && total <= MaxWeighted {
 			return lowest(weights)
 		}
 	}
-	for scale := maxWeight; scale > 1; scale-- {
+	for scale := most; scale > 1; scale-- {
 		if total, _ := scaled(weights, rates, fastest, scale); total <= MaxWeighted {
 			return lowest(weights)
 		}

@@ -83,7 +83,7 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 	if len(lab.Config.Only) > 0 {
 		return errors.New("lab agents: this lab is only a part of its topology; run weft switch on the switches that it has")
 	}
-	c.Topology, c.Routing = lab.Config.Topology, lab.Config.Routing
+	c.Topology, c.Routing, c.Groups = lab.Config.Topology, lab.Config.Routing, fabric.GroupsOf(lab.Config.Balance)
 	var agents []*switchd.Agent
 	defer func() {
 		for _, a := range agents {

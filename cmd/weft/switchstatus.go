@@ -143,6 +143,9 @@ func printSwitchCounters(w io.Writer, s switchd.Status) {
 		fmt.Fprintf(w, "balance: packets go by plain routes: %s\n", s.BalanceError)
 	case b != nil:
 		fmt.Fprintf(w, "balance %s: %d packets to %d destinations with several ways, %d left to plain routes", b.Rule, b.Chosen, b.Destinations, b.Plain)
+		if b.Grouped > 0 {
+			fmt.Fprintf(w, "; %d destinations have asymmetric ways: a flow keeps to a group of them", b.Grouped)
+		}
 		if b.LeftOut > 0 {
 			fmt.Fprintf(w, "; %d destinations had no room", b.LeftOut)
 		}

@@ -24,6 +24,7 @@
 #define FLOWLETS 65536
 #define MAX_SAMPLES 4
 #define MAX_MEMORY 2
+#define MAX_GROUPS 8
 
 enum { CHOSEN, PLAIN, BEGUN, EVICTED, NUM_COUNTERS };
 
@@ -38,11 +39,13 @@ const volatile __u64 gap, seed;
 struct step {
 	__u32 port;
 	__u32 hash;
+	__u8 first, count, group; /* where the group's steps are; its number */
+	__u8 unused;
 };
 
 struct set {
 	__u32 n;
-	__u32 unused;
+	__u32 groups;
 	struct step steps[MAX_STEPS];
 };
 
@@ -97,10 +100,10 @@ struct {
 	__type(value, struct queue);
 } queues SEC(".maps");
 
-/* By number of set. */
+/* By number of set, and MAX_SETS times that of DRILL's group. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_SETS);
+	__uint(max_entries, MAX_SETS * MAX_GROUPS);
 	__type(key, __u32);
 	__type(value, struct engine);
 } engines SEC(".maps");
@@ -184,11 +187,16 @@ static __always_inline __u32 turn_of(const struct ipv4 *ip, __u32 n)
 	return ((__u32)(pair >> 32) + __sync_fetch_and_add(turn, 1)) % n;
 }
 
+static __always_inline __u64 flow_of(struct __sk_buff *skb, const struct ipv4 *ip)
+{
+	return mix(pair_of(ip) ^ ((__u64)ip->protocol << 32 | ports_of(skb, ip)));
+}
+
 /* flowlet_of returns the hash of the packet's flowlet. Two CPUs that write a place at the
  * same time may begin a flowlet more. */
 static __always_inline __u32 flowlet_of(struct __sk_buff *skb, const struct ipv4 *ip, struct engine *e)
 {
-	__u64 flow = mix(pair_of(ip) ^ ((__u64)ip->protocol << 32 | ports_of(skb, ip)));
+	__u64 flow = flow_of(skb, ip);
 	__u32 place = (__u32)flow % FLOWLETS, who = flow >> 32;
 	struct flowlet *f = bpf_map_lookup_elem(&flowlets, &place);
 	__u64 now = bpf_ktime_get_ns();
@@ -239,19 +247,21 @@ static __always_inline void add(struct least *l, const struct set *s, __u32 step
 		l->n++;
 }
 
-static __always_inline __u32 least_of(const struct set *s, struct engine *e)
+/* least_of chooses a step of a group. */
+static __always_inline __u32 least_of(const struct set *s, const struct step *group, struct engine *e)
 {
+	__u32 first = group->first, count = group->count;
 	__u64 now = bpf_ktime_get_ns();
 	struct least l = {};
 
 #pragma unroll
 	for (int i = 0; i < MAX_SAMPLES; i++) {
 		if (i < samples)
-			add(&l, s, below(e, s->n), now);
+			add(&l, s, first + below(e, count), now);
 	}
 #pragma unroll
 	for (int k = 0; k < MAX_MEMORY; k++) {
-		if (k < e->remembered && e->least[k] < s->n)
+		if (k < e->remembered && e->least[k] >= first && e->least[k] < first + count)
 			add(&l, s, e->least[k], now);
 	}
 	e->remembered = l.n < memory ? l.n : memory;
@@ -276,7 +286,8 @@ SEC("tc") int weft_balance(struct __sk_buff *skb)
 	struct engine *e;
 	struct ipv4 ip;
 	struct set *s;
-	__u32 *number, step;
+	struct step *group;
+	__u32 *number, engine, step;
 
 	if (skb->protocol != bpf_htons(ETH_P_IP))
 		return pass(PLAIN);
@@ -292,8 +303,18 @@ SEC("tc") int weft_balance(struct __sk_buff *skb)
 	if (!number)
 		return plain(skb);
 	s = bpf_map_lookup_elem(&sets, number);
-	e = bpf_map_lookup_elem(&engines, number);
-	if (!s || !e || !s->n)
+	if (!s || !s->n)
+		return plain(skb);
+	engine = *number;
+	group = &s->steps[0];
+	if (rule == DRILL && s->groups > 1) {
+		/* The flow's hash falls on a step, and so on a group by its weight. */
+		step = (flow_of(skb, &ip) >> 32) * s->n >> 32;
+		group = &s->steps[step & (MAX_STEPS - 1)];
+		engine += MAX_SETS * (group->group & (MAX_GROUPS - 1));
+	}
+	e = bpf_map_lookup_elem(&engines, &engine);
+	if (!e)
 		return plain(skb);
 	switch (rule) {
 	case RB:
@@ -309,7 +330,7 @@ SEC("tc") int weft_balance(struct __sk_buff *skb)
 		bpf_set_hash(skb, flowlet_of(skb, &ip, e));
 		return pass(CHOSEN);
 	default:
-		step = least_of(s, e);
+		step = least_of(s, group, e);
 	}
 	bpf_set_hash(skb, s->steps[step & (MAX_STEPS - 1)].hash);
 	return pass(CHOSEN);

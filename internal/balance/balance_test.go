@@ -122,7 +122,7 @@ func TestNewSet_isWhatTheKernelChooses(t *testing.T) {
 
 // Turns visit a hop as often as it weighs, spread out.
 func TestNewSet_weights(t *testing.T) {
-	s, err := NewSet([]Hop{{7, 30}, {8, 10}, {9, 20}})
+	s, err := NewSet([]Hop{{Port: 7, Weight: 30}, {Port: 8, Weight: 10}, {Port: 9, Weight: 20}})
 	if err != nil || s.N != 6 {
 		t.Fatalf("%d steps, %v, want 6", s.N, err)
 	}
@@ -135,7 +135,7 @@ func TestNewSet_weights(t *testing.T) {
 			t.Errorf("port %d twice in a row of %v", ports[i], ports)
 		}
 	}
-	for _, few := range [][]Hop{nil, {{7, 1}}} {
+	for _, few := range [][]Hop{nil, {{Port: 7, Weight: 1}}} {
 		if s, err := NewSet(few); s != (Set{}) || err != nil {
 			t.Errorf("%v: %d steps, %v, want none", few, s.N, err)
 		}
@@ -148,7 +148,7 @@ func TestNewSet_weights(t *testing.T) {
 // A hop that has just died moves its packets to those that live, and the others' stay in
 // use.
 func TestNewSet_deadHop(t *testing.T) {
-	s, err := NewSet([]Hop{{0, 1}, {1, 1}, {2, 1}, {3, 1}})
+	s, err := NewSet([]Hop{{Port: 0, Weight: 1}, {Port: 1, Weight: 1}, {Port: 2, Weight: 1}, {Port: 3, Weight: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func chooser(t *testing.T, rule string) *Chooser {
 func equalHops(n int) *Set {
 	var hops []Hop
 	for i := range n {
-		hops = append(hops, Hop{uint32(i), 1})
+		hops = append(hops, Hop{Port: uint32(i), Weight: 1})
 	}
 	s, _ := NewSet(hops)
 	return &s
@@ -299,5 +299,82 @@ func TestChooser_spreads(t *testing.T) {
 				t.Errorf("%s: %d of %d by hop %d", rule, got, n, i)
 			}
 		}
+	}
+}
+
+// Whatever groups and weights hops have, a group's steps follow each other, each says where
+// they are, and the kernel chooses the step's hop.
+func TestNewSet_groups(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 7))
+	for range 500 {
+		var hops []Hop
+		var weights []uint32
+		of := make(map[uint32]uint32) // port: group
+		for i := range 2 + rng.IntN(40) {
+			h := Hop{Port: uint32(100 + i), Weight: 1 + rng.Uint32N(9), Group: rng.Uint32N(12)}
+			hops, weights = append(hops, h), append(weights, h.Weight)
+			of[h.Port] = h.Group
+		}
+		s, err := NewSet(hops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[uint32]Step)
+		for i, step := range s.Steps[:s.N] {
+			first := s.Steps[step.First]
+			if i < int(step.First) || i >= int(step.First)+int(step.Count) || of[first.Port] != of[step.Port] || first.Count != step.Count || first.Group != step.Group {
+				t.Fatalf("%+v: step %d is %+v, the group's first %+v", hops, i, step, first)
+			}
+			if got := selected(weights, step.Hash); hops[got].Port != step.Port {
+				t.Fatalf("%+v: step %d leads by hop %d", hops, i, got)
+			}
+			if other, ok := seen[of[step.Port]]; ok && other.First != step.First {
+				t.Fatalf("%+v: group %d is at %d and %d", hops, of[step.Port], other.First, step.First)
+			}
+			seen[of[step.Port]] = step
+		}
+		if len(seen) != int(s.Groups) {
+			t.Fatalf("%+v: %d groups, want %d", hops, s.Groups, len(seen))
+		}
+	}
+}
+
+// DRILL §3.4: of the paths from L3 to L1 P0 is one group, of weight 1, P1 and P2 another one, of
+// weight 2. A flow stays in its group, whatever waits, and goes the shorter way in it.
+func TestChooser_drillInGroups(t *testing.T) {
+	s, err := NewSet([]Hop{{Port: 0, Weight: 1, Group: 0}, {Port: 1, Weight: 1, Group: 1}, {Port: 2, Weight: 1, Group: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := chooser(t, "drill:d=4,m=1")
+	var wait [3]uint64
+	c.Wait = func(port uint32) uint64 { return wait[port] }
+	engines := [2]Engine{{Random: 3}, {Random: 4}}
+	rng := rand.New(rand.NewPCG(1, 8))
+	const flows, packets = 3000, 20
+	first, longer := 0, 0
+	for f := range flows {
+		p := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: uint32(f)}
+		group := c.Group(&s, p).Group
+		if group == 0 {
+			first++
+		}
+		for range packets {
+			wait = [3]uint64{rng.Uint64N(10), rng.Uint64N(10), rng.Uint64N(10)}
+			port := s.Steps[s.stepOf(c.Choose(&s, &engines[group], p, 0))].Port
+			if (port == 0) != (group == 0) {
+				t.Fatalf("a flow of group %d goes by port %d", group, port)
+			}
+			if group == 1 && wait[port] > min(wait[1], wait[2]) {
+				longer++
+			}
+		}
+	}
+	if first < flows/3-110 || first > flows/3+110 {
+		t.Errorf("%d of %d flows by P0, want a third", first, flows)
+	}
+	// Four samples miss one of two with a probability of 1/8, half of these the shorter one.
+	if longer > flows*packets/12 {
+		t.Errorf("%d of %d packets went the longer way", longer, flows*packets)
 	}
 }

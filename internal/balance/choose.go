@@ -62,7 +62,19 @@ func (c *Chooser) Choose(s *Set, e *Engine, p Packet, now uint64) (hash uint32) 
 	case LetFlow:
 		return c.flowlet(e, p, now)
 	}
-	return s.Steps[c.least(s, e)].Hash
+	return s.Steps[c.least(s, e, c.Group(s, p))].Hash
+}
+
+// Group is any step of the group that DRILL assigns a packet's flow to (DRILL §3.4.2). A
+// flow's hash falls on one of all steps, so a group gets what its hops weigh together. Each
+// group has an Engine of its own, as far as Step.Group tells groups apart.
+func (c *Chooser) Group(s *Set, p Packet) Step {
+	if s.Groups < 2 {
+		return s.Steps[0]
+	}
+	_, flow := c.Place(p)
+	hi, _ := bits.Mul32(flow, s.N)
+	return s.Steps[hi]
 }
 
 func (c *Chooser) pair(p Packet) uint64 {
@@ -92,16 +104,18 @@ func (c *Chooser) Place(p Packet) (place, flow uint32) {
 	return uint32(hash) % Flowlets, uint32(hash >> 32)
 }
 
-// least is DRILL's choice: the step whose port is free first, of random ones and those that
-// were the best at the latest choice (DRILL §3.2). Among equals a random one comes first.
-func (c *Chooser) least(s *Set, e *Engine) (step uint32) {
+// least is DRILL's choice in a group: the step whose port is free first, of random ones and
+// those that were the best at the latest choice (DRILL §3.2). Among equals a random one comes
+// first.
+func (c *Chooser) least(s *Set, e *Engine, group Step) (step uint32) {
+	first, count := uint32(group.First), uint32(group.Count)
 	keep := max(1, c.Rule.Memory)
 	var l least
 	for range c.Rule.Samples {
-		l.add(e.below(s.N), s, c.Wait, keep)
+		l.add(first+e.below(count), s, c.Wait, keep)
 	}
 	for _, step := range e.Least[:e.Remembered] {
-		if step < s.N {
+		if step >= first && step < first+count {
 			l.add(step, s, c.Wait, keep)
 		}
 	}

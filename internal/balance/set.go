@@ -13,20 +13,29 @@ const MaxSteps = 128
 type Hop struct {
 	Port   uint32 // interface index
 	Weight uint32 // of the kernel's route, from 1 to 256
+	Group  uint32 // hops of one group are symmetric (DRILL §3.4); all of 0 where that is not known
 }
+
+// MaxGroups is how many groups of a set have a memory of their own.
+const MaxGroups = 8
 
 // Set is the next hops of a route in the order in which turns visit them, each as often as
 // its weight says. It is struct set of fabric/bpf/balance.c.
 type Set struct {
-	N     uint32 // steps, 0 or from 2 on
-	_     uint32
-	Steps [MaxSteps]Step
+	N      uint32 // steps, 0 or from 2 on
+	Groups uint32 // of hops
+	Steps  [MaxSteps]Step
 }
 
-// Step is a next hop, and a packet's hash by which the kernel chooses it.
+// Step is a next hop, and a packet's hash by which the kernel chooses it. The steps of a
+// group follow each other, and each knows where they are.
 type Step struct {
-	Port uint32 // interface index
-	Hash uint32
+	Port  uint32 // interface index
+	Hash  uint32
+	First uint8 // step of the group
+	Count uint8 // of the group's steps
+	Group uint8 // its number, modulo MaxGroups
+	_     uint8
 }
 
 // NewSet returns the set of hops, in the order of the kernel's route, without those that are
@@ -43,13 +52,30 @@ func NewSet(hops []Hop) (s Set, err error) {
 	if len(hops) < 2 {
 		return s, nil
 	}
-	order := visits(hops)
-	hashes := middles(hops)
-	s.N = uint32(len(order))
-	for i, hop := range order {
-		s.Steps[i] = Step{hops[hop].Port, hashes[hop]}
+	hashes, steps := middles(hops), stepsOf(hops)
+	for _, group := range groupsOf(hops) {
+		order := visits(group, steps)
+		for i, hop := range order {
+			s.Steps[int(s.N)+i] = Step{Port: hops[hop].Port, Hash: hashes[hop], First: uint8(s.N), Count: uint8(len(order)), Group: uint8(s.Groups % MaxGroups)}
+		}
+		s.N += uint32(len(order))
+		s.Groups++
 	}
 	return s, nil
+}
+
+// groupsOf are the numbers of hops by group, in the order of the groups' first hops.
+func groupsOf(hops []Hop) (groups [][]int) {
+	at := make(map[uint32]int)
+	for i, h := range hops {
+		n, ok := at[h.Group]
+		if !ok {
+			n = len(groups)
+			at[h.Group], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], i)
+	}
+	return groups
 }
 
 // middles are the hashes in the middle of the hops' ranges.
@@ -70,23 +96,32 @@ func middles(hops []Hop) []uint32 {
 }
 
 // visits are the numbers of hops in turn, spread as evenly as whole steps allow.
-func visits(hops []Hop) []int {
+func visits(hops, steps []int) []int {
+	var live []int
+	for _, hop := range hops {
+		for range steps[hop] {
+			live = append(live, hop)
+		}
+	}
+	return drb.RoundRobin.Order(nil, live)
+}
+
+// stepsOf are how many steps each hop has.
+func stepsOf(hops []Hop) []int {
 	var common, total uint64
 	for _, h := range hops {
 		common = gcd(common, uint64(h.Weight))
 		total += uint64(h.Weight)
 	}
-	var live []int
+	list := make([]int, len(hops))
 	for i, h := range hops {
 		n := uint64(h.Weight) / common
 		if total/common > MaxSteps { // round, so that each has a step
 			n = 1 + uint64(h.Weight)*uint64(MaxSteps-len(hops))/total
 		}
-		for range n {
-			live = append(live, i)
-		}
+		list[i] = int(n)
 	}
-	return drb.RoundRobin.Order(nil, live)
+	return list
 }
 
 func gcd(a, b uint64) uint64 {

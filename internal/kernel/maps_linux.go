@@ -10,8 +10,8 @@ import (
 	"weft/internal/shortage"
 )
 
-// errNoMap means that a program does not have a map.
-var errNoMap = errors.New("not found")
+// ErrNoMap means that a program does not have a map.
+var ErrNoMap = errors.New("not found")
 
 // ProgramMap returns one of the maps that a loaded program uses.
 func ProgramMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
@@ -34,7 +34,7 @@ func ProgramMap(prog *ebpf.Program, name string) (*ebpf.Map, error) {
 			return nil, Explain(err)
 		}
 	}
-	return nil, fmt.Errorf("eBPF program %s has no map %s: %w", info.Name, name, errNoMap)
+	return nil, fmt.Errorf("eBPF program %s has no map %s: %w", info.Name, name, ErrNoMap)
 }
 
 // MapOf is ProgramMap of the program with this number.

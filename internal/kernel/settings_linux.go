@@ -268,7 +268,7 @@ func SettingsOf(id ebpf.ProgramID) (*Settings, error) {
 	}
 	defer prog.Close()
 	m, err := ProgramMap(prog, settingsMap)
-	if errors.Is(err, errNoMap) {
+	if errors.Is(err, ErrNoMap) {
 		return s, s.readKnobs(prog)
 	}
 	if err != nil {
@@ -286,7 +286,7 @@ func SettingsOf(id ebpf.ProgramID) (*Settings, error) {
 // readKnobs reads the record that weft kept before.
 func (s *Settings) readKnobs(prog *ebpf.Program) error {
 	m, err := ProgramMap(prog, knobsMap)
-	if errors.Is(err, errNoMap) {
+	if errors.Is(err, ErrNoMap) {
 		return nil
 	}
 	if err != nil {

@@ -128,7 +128,7 @@ func TestRoutes_matchLongestPrefix(t *testing.T) {
 						continue
 					}
 					best, want = r.Prefix.Bits(), nil
-					for _, i := range r.Ports {
+					for _, i := range r.Weighted() {
 						p := 2 * int32(ports[i].Link)
 						if topo.Link(ports[i].Link).B == id.ID {
 							p++

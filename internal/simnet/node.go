@@ -54,7 +54,7 @@ func newNode(t *topology.Topology, n topology.Node, seed uint64) node {
 	}
 	for _, r := range t.Routes(n.ID) {
 		var out []int32
-		for _, i := range r.Ports {
+		for _, i := range r.Weighted() {
 			out = append(out, s.out[i])
 		}
 		s.tables[r.Virtual].add(r.Prefix, out)

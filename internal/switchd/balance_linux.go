@@ -10,7 +10,13 @@ import (
 // balancing is how the switch balances.
 func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
 	m, err := d.file.meter(c)
-	return fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports}, err
+	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports}
+	if err != nil || !c.Groups {
+		return cfg, err
+	}
+	plan, err := c.plan(c.Topology)
+	cfg.Routes = plan.Routes
+	return cfg, err
 }
 
 // attachBalance has packets balanced, if a program does that, and otherwise removes what a

@@ -67,6 +67,22 @@ func TestRun_balances(t *testing.T) {
 	}
 }
 
+// Where ways are asymmetric, the agent has drill keep flows in groups of them, also when it has
+// but two capabilities left, and others have taken the routes away.
+func TestRun_balancesInGroups(t *testing.T) {
+	const spec = "fat-tree:k=4,fabric-rate=20,e0.1-a0.2=10"
+	l := upLab(t, "b", spec, "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
+	p := l.child("e0.0", "topology: "+spec+"\nbalance: drill\n")
+	grouped := func() bool {
+		s := p.status()
+		return s.Balance != nil && s.Balance.Grouped > 0 && s.Balance.Grouped <= s.Balance.Destinations && s.Repairs.Trouble == "" && s.Routes.LastError == ""
+	}
+	l.within("it has groups", grouped)
+	before := p.status().Balance.Grouped
+	kerneltest.Shell(t, l.Namespace(l.id("e0.0")), "ip route flush table main proto 87")
+	l.within("it has groups again", func() bool { return grouped() && p.status().Balance.Grouped == before && p.status().Routes.Changed > 0 })
+}
+
 // What a crash leaves is taken over by the next start, with what the setting was before, or
 // removed.
 func TestRun_balanceCrash(t *testing.T) {

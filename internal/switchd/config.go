@@ -18,6 +18,7 @@ type Config struct {
 	PortFormat string             // "" is fabric.DefaultPortFormat
 	Encap      string             // what paths are in: ipip, srv6 or mpls; "" is ipip
 	Routing    string             // one of fabric.Routings; "" is fabric.RoutingECMP
+	Groups     bool               // routes have groups: fabric.GroupsOf
 
 	Hello           time.Duration
 	Multiplier      int
@@ -47,8 +48,9 @@ type Config struct {
 	// or cannot undo. It must return soon.
 	Log func(string)
 
-	owned []owned // what the agent keeps besides the routes
-	fixed bool    // without Routes: the baseline's are kept as they are
+	owned []owned                     // what the agent keeps besides the routes
+	group func(fabric.NodePlan) error // is told of each plan before the routes are made, if not nil
+	fixed bool                        // without Routes: the baseline's are kept as they are
 }
 
 // owned is a part of the switch that the agent keeps as it is to be, such as a
@@ -86,7 +88,7 @@ func (c Config) carrierEvery() time.Duration {
 
 // plan returns the switch's in a topology.
 func (c Config) plan(t *topology.Topology) (fabric.NodePlan, error) {
-	opts := fabric.Options{PortFormat: c.PortFormat, Routing: c.Routing}
+	opts := fabric.Options{PortFormat: c.PortFormat, Routing: c.Routing, Groups: c.Groups}
 	if c.Encap != "" {
 		if err := opts.Carry(c.Encap); err != nil {
 			return fabric.NodePlan{}, err

@@ -185,7 +185,7 @@ func (f *File) keys(start time.Time) topoupdate.Keys {
 func (f *File) config(self topology.NodeID, start time.Time) Config {
 	c := Config{
 		Topology: f.fabric, Self: self, PortFormat: f.Ports, Routes: f.Routes,
-		Encap: f.Encap, Routing: fabric.RoutingOf(f.Balance),
+		Encap: f.Encap, Routing: fabric.RoutingOf(f.Balance), Groups: fabric.GroupsOf(f.Balance),
 		Hello: f.Hello, Multiplier: f.Multiplier, Require: f.RequireHellos,
 		Refresh: f.Refresh, MaxAge: f.MaxAge, Keys: f.keys(start),
 		Damping: topoupdate.Damping{Hold: f.Damping.Hold, Max: f.Damping.Max, Forget: f.Damping.Forget},

@@ -155,6 +155,9 @@ func (r *repair) update() error {
 	r.mu.Unlock()
 	start := time.Now()
 	plan, err := r.config.plan(t)
+	if err == nil && r.config.group != nil {
+		err = r.config.group(plan)
+	}
 	n := 0
 	if err == nil {
 		n, err = r.routes.Set(plan)

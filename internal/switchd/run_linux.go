@@ -50,7 +50,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	}
 	defer d.endBalance()
 	if d.balance != nil {
-		c.owned = append(c.owned, d.balance)
+		c.owned, c.group = append(c.owned, d.balance), d.balance.Group
 	}
 	d.loop = service.Loop{Notifier: service.NewNotifier(), Log: d.log, Summary: d.summary, Reload: d.reload, Alive: d.alive}
 	defer d.loop.Close()

@@ -25,10 +25,20 @@ func OnTime(t *testing.T, try func() (wrong string)) {
 	t.Error(wrong)
 }
 
+// Idle returns what says which share of the time since then the processors were idle.
+func Idle(t testing.TB) (since func() float64) {
+	t.Helper()
+	before := cpuTimes(t)
+	return func() float64 {
+		idle, _ := cpuTimes(t).since(before)
+		return idle
+	}
+}
+
 // processors is what they did, in ticks.
 type processors struct{ all, idle, stolen float64 }
 
-func cpuTimes(t *testing.T) (p processors) {
+func cpuTimes(t testing.TB) (p processors) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
