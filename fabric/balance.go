@@ -43,20 +43,21 @@ func CheckBalance(rule string) error {
 }
 
 // BalancesByProgram reports whether a rule needs AttachBalance. It is false of routes, ecmp
-// and two-level, which a NodePlan does, and of what is no rule.
+// and two-level, which a NodePlan does, of classifier (see Classifies), and of what is no
+// rule.
 func BalancesByProgram(rule string) bool {
 	r, err := balance.Parse(rule)
 	return err == nil && r.ByProgram()
 }
 
 // CanonicalBalance returns a rule's text as one of several with the same meaning, "" for one
-// without a program, and what is no rule as it is.
+// that a NodePlan does alone, and what is no rule as it is.
 func CanonicalBalance(rule string) string {
 	r, err := balance.Parse(rule)
 	switch {
 	case err != nil:
 		return rule
-	case !r.ByProgram():
+	case !r.ByProgram() && r.Kind != balance.Classifier:
 		return ""
 	}
 	return r.String()
@@ -64,7 +65,7 @@ func CanonicalBalance(rule string) string {
 
 // RoutingOf returns the Options.Routing that a rule asks for.
 func RoutingOf(rule string) string {
-	if r, err := balance.Parse(rule); err == nil && r.Kind == balance.TwoLevel {
+	if r, err := balance.Parse(rule); err == nil && (r.Kind == balance.TwoLevel || r.Kind == balance.Classifier) {
 		return RoutingTwoLevel
 	}
 	return RoutingECMP
@@ -87,6 +88,8 @@ func (c BalanceConfig) check() (r balance.Rule, err error) {
 		return r, fmt.Errorf("Rule: %w", err)
 	}
 	switch {
+	case r.Kind == balance.Classifier:
+		return r, fmt.Errorf("Rule is %v: see OpenClassifier", r)
 	case !r.ByProgram():
 		return r, fmt.Errorf("Rule is %v: the kernel's routes do that alone, so nothing is attached", r)
 	case len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts:
