@@ -68,8 +68,8 @@ var errClassifierClosed = errors.New("classifier: closed")
 
 // OpenClassifier attaches the program to the ports of a switch that lead down, in the network
 // namespace of the calling thread, in place of one that a crash has left. The plan must be
-// applied. The rule is classifier, with parameters behind a colon. It needs CAP_NET_ADMIN and
-// CAP_BPF.
+// applied. A port up without a device counts as dead, and one down is left out. The rule is
+// classifier, with parameters behind a colon. It needs CAP_NET_ADMIN and CAP_BPF.
 func OpenClassifier(p NodePlan, rule string) (*Classifier, error) {
 	c, err := newClassifier(p, rule)
 	if err == nil {
@@ -122,12 +122,11 @@ func newClassifier(p NodePlan, rule string) (c *Classifier, err error) {
 }
 
 func (c *Classifier) attach() error {
-	if _, err := kernel.Links(c.h, c.up); err != nil {
+	if err := c.findPorts(); err != nil {
 		return err
 	}
-	var err error
-	if c.lower, err = kernel.Links(c.h, c.down); err != nil {
-		return err
+	if len(c.lower) == 0 {
+		return fmt.Errorf("none of the ports %s that lead down is in this network namespace", strings.Join(c.down, ", "))
 	}
 	spec, err := loadClassify()
 	if err != nil {
@@ -148,7 +147,7 @@ func (c *Classifier) attach() error {
 	if err != nil {
 		return err
 	}
-	if err := c.beat(); err != nil {
+	if err := errors.Join(c.tellLoads(), c.beat()); err != nil {
 		return err
 	}
 	return c.program.Attach(c.h, c.lower)

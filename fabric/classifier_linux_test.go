@@ -188,10 +188,13 @@ func TestClassifier_crash(t *testing.T) {
 		}
 		// A failure leaves nothing.
 		bad := p
-		bad.Suffixes = slices.Clone(p.Suffixes)
-		bad.Suffixes[0].Port = "nosuch"
+		bad.Ports = slices.Clone(p.Ports)
+		bad.Ports[0].Name, bad.Ports[1].Name = "nosuch", "no2"
 		if _, err := OpenClassifier(bad, "classifier"); err == nil || !strings.Contains(err.Error(), "nosuch") {
 			t.Errorf("without a device: %v", err)
+		}
+		if n := classified(t, h); n != 2 {
+			t.Errorf("it has touched %d of the other's 2 ports", 2-n)
 		}
 		return nil
 	})
