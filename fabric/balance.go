@@ -26,7 +26,7 @@ type BalanceStats struct {
 	Destinations int    `json:"destinations"` // prefixes with several next hops
 	LeftOut      int    `json:"left_out"`     // of these, those that the kernel's routes do alone: there was no room
 	Chosen       uint64 `json:"chosen"`       // packets that the rule has chosen for
-	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header or a VLAN's tag; no IPv4
+	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header, a list of segments or a VLAN's tag; no IP
 	Flowlets     uint64 `json:"flowlets"`     // that have begun
 	Evicted      uint64 `json:"evicted"`      // flowlets that were forgotten for others before they ended
 }
@@ -72,6 +72,7 @@ func RoutingOf(rule string) string {
 }
 
 // hashPolicy is the setting by which the kernel's multipath routes heed a packet's hash: 1.
+// IPv6 has one of its own with the same values.
 // A packet without one they then hash by its five-tuple. With another value they make a hash
 // of their own for every packet.
 const hashPolicy = "net.ipv4.fib_multipath_hash_policy"

@@ -66,6 +66,7 @@ func (r *balanceRun) decisions(t testing.TB) uint64 {
 func FuzzBalance(f *testing.F) {
 	r := newBalanceRun(f, "letflow")
 	f.Add(kerneltest.IPv4{TTL: 60, Protocol: 6, Src: meterSrc, Dst: netip.MustParseAddr("10.0.0.9")}.Bytes(make([]byte, 20)))
+	f.Add(kerneltest.IPv6{Hops: 60, Next: 6, Src: netip.MustParseAddr("fd00::1"), Dst: netip.MustParseAddr("fd00:0:1::1")}.Bytes(make([]byte, 20)))
 	f.Add(make([]byte, 1))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		if len(packet) == 0 || len(packet) > 1500 {

@@ -12,6 +12,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/kernel"
+	"weft/lab"
 )
 
 // classifyPorts are e0.0's that lead down.
@@ -154,7 +155,8 @@ func TestRun_classifies(t *testing.T) {
 }
 
 // Nothing but rearranging takes elephants apart, and behind an agent that was killed host IDs
-// choose: the tables, as if it had never been. What it leaves the next start removes.
+// choose: the tables, as if it had never been. What it leaves the next start removes. A port
+// that fails passes its flows on to the other one.
 func TestRun_classifierKilled(t *testing.T) {
 	l, p := upClassified(t, ":interval=1m")
 	l.put("10.1.0.2", "10.1.0.3")
@@ -166,6 +168,18 @@ func TestRun_classifierKilled(t *testing.T) {
 	}
 	if s := p.status().Classifier; s == nil || s.Moved != 0 {
 		t.Errorf("status %+v", s)
+	}
+	// The cost of a port that is down is infinite (thesis §3.1.8), and flows stay where they go
+	// then.
+	if _, err := l.Fail("e0.0-a0.2", lab.FailLoud); err != nil {
+		t.Fatal(err)
+	}
+	l.within("both have got the other port", func() bool { return p.status().Classifier.Rescued == 2 })
+	if _, err := l.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	if by := l.sentUp(100_000); by[0] > 50_000 {
+		t.Errorf("%d bytes went up by the ports, want all by the second", by)
 	}
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
