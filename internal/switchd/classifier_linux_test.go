@@ -3,6 +3,7 @@ package switchd
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,6 +179,7 @@ func TestRun_classifierKilled(t *testing.T) {
 	if _, err := l.Heal(); err != nil {
 		t.Fatal(err)
 	}
+	l.within("the agent uses the link again", func() bool { return !slices.Contains(p.status().Down, "e0.0-a0.2") })
 	if by := l.sentUp(100_000); by[0] > 50_000 {
 		t.Errorf("%d bytes went up by the ports, want all by the second", by)
 	}
