@@ -36,7 +36,8 @@ type Classifier struct {
 	lower   []netlink.Link // of the ports that lead down, as they were found last
 	table   *classifier.Table
 	set     classifySettings
-	next    time.Duration
+	begun   bool          // the first interval
+	next    time.Duration // when the present one ends
 	stats   ClassifierStats
 }
 

@@ -109,8 +109,10 @@ func TestClassifier_newDevices(t *testing.T) {
 		if err := c.h.LinkAdd(veth); err != nil {
 			return err
 		}
-		if err := c.Step(0); err != nil {
-			t.Error(err)
+		for now := range time.Duration(2) {
+			if err := c.Step(now * time.Second); err != nil {
+				t.Error(err)
+			}
 		}
 		if did, err := c.RepairSettings(); err != nil || len(did) != 1 {
 			t.Errorf("repaired %q, %v, want the new device", did, err)
@@ -230,8 +232,10 @@ func TestClassifier_inherited(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := next.Step(0); err != nil {
-			t.Error(err)
+		for now := range time.Duration(2) {
+			if err := next.Step(now * time.Second); err != nil {
+				t.Error(err)
+			}
 		}
 		if s, err := next.Stats(); err != nil || s.Known != 1 || s.Rule != "classifier:interval=1s,moves=1" {
 			t.Errorf("%+v, %v", s, err)

@@ -18,7 +18,7 @@ const classifierLease = 3 * time.Second
 
 // Step tells the program that somebody looks after it. When an interval has passed it reads
 // what flows have sent, moves some and tells the program. Call it ten times a second or more
-// often. now counts from any moment.
+// often. now counts from any moment; the first interval begins with the first call.
 func (c *Classifier) Step(now time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,6 +26,9 @@ func (c *Classifier) Step(now time.Duration) error {
 		return errClassifierClosed
 	}
 	failed := c.beat()
+	if !c.begun {
+		c.begun, c.next = true, now+c.rule.Interval
+	}
 	if now >= c.next {
 		c.next = now + c.rule.Interval
 		failed = errors.Join(failed, c.findPorts(), c.rearrange(now))
