@@ -30,7 +30,7 @@ type BalanceStats struct {
 	LeftOut      int    `json:"left_out"`     // of these, those that the kernel's routes do alone: there was no room
 	Grouped      int    `json:"grouped"`      // of these, those with asymmetric ways, on which drill keeps a flow in a group; of ReadBalance 0
 	Chosen       uint64 `json:"chosen"`       // packets that the rule has chosen for
-	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header or a VLAN's tag; no IPv4
+	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header, a list of segments or a VLAN's tag; no IP
 	Flowlets     uint64 `json:"flowlets"`     // that have begun
 	Evicted      uint64 `json:"evicted"`      // flowlets that were forgotten for others before they ended
 }
@@ -47,20 +47,21 @@ func CheckBalance(rule string) error {
 }
 
 // BalancesByProgram reports whether a rule needs AttachBalance. It is false of routes, ecmp
-// and two-level, which a NodePlan does, and of what is no rule.
+// and two-level, which a NodePlan does, of classifier (see Classifies), and of what is no
+// rule.
 func BalancesByProgram(rule string) bool {
 	r, err := balance.Parse(rule)
 	return err == nil && r.ByProgram()
 }
 
 // CanonicalBalance returns a rule's text as one of several with the same meaning, "" for one
-// without a program, and what is no rule as it is.
+// that a NodePlan does alone, and what is no rule as it is.
 func CanonicalBalance(rule string) string {
 	r, err := balance.Parse(rule)
 	switch {
 	case err != nil:
 		return rule
-	case !r.ByProgram():
+	case !r.ByProgram() && r.Kind != balance.Classifier:
 		return ""
 	}
 	return r.String()
@@ -68,7 +69,7 @@ func CanonicalBalance(rule string) string {
 
 // RoutingOf returns the Options.Routing that a rule asks for.
 func RoutingOf(rule string) string {
-	if r, err := balance.Parse(rule); err == nil && r.Kind == balance.TwoLevel {
+	if r, err := balance.Parse(rule); err == nil && (r.Kind == balance.TwoLevel || r.Kind == balance.Classifier) {
 		return RoutingTwoLevel
 	}
 	return RoutingECMP
@@ -82,6 +83,7 @@ func GroupsOf(rule string) bool {
 }
 
 // hashPolicy is the setting by which the kernel's multipath routes heed a packet's hash: 1.
+// IPv6 has one of its own with the same values.
 // A packet without one they then hash by its five-tuple. With another value they make a hash
 // of their own for every packet.
 const hashPolicy = "net.ipv4.fib_multipath_hash_policy"
@@ -98,6 +100,8 @@ func (c BalanceConfig) check() (r balance.Rule, err error) {
 		return r, fmt.Errorf("Rule: %w", err)
 	}
 	switch {
+	case r.Kind == balance.Classifier:
+		return r, fmt.Errorf("Rule is %v: see OpenClassifier", r)
 	case !r.ByProgram():
 		return r, fmt.Errorf("Rule is %v: the kernel's routes do that alone, so nothing is attached", r)
 	case len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts:

@@ -16,20 +16,21 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	balanceMapCounters     = "counters"
-	balanceMapDestinations = "destinations"
-	balanceMapEngines      = "engines"
-	balanceMapFlowlets     = "flowlets"
-	balanceMapPairs        = "pairs"
-	balanceMapQueues       = "queues"
-	balanceMapSets         = "sets"
-	balanceProgWeftBalance = "weft_balance"
-	balanceProgWeftQueue   = "weft_queue"
-	balanceVarGap          = "gap"
-	balanceVarMemory       = "memory"
-	balanceVarRule         = "rule"
-	balanceVarSamples      = "samples"
-	balanceVarSeed         = "seed"
+	balanceMapCounters      = "counters"
+	balanceMapDestinations  = "destinations"
+	balanceMapDestinations6 = "destinations6"
+	balanceMapEngines       = "engines"
+	balanceMapFlowlets      = "flowlets"
+	balanceMapPairs         = "pairs"
+	balanceMapQueues        = "queues"
+	balanceMapSets          = "sets"
+	balanceProgWeftBalance  = "weft_balance"
+	balanceProgWeftQueue    = "weft_queue"
+	balanceVarGap           = "gap"
+	balanceVarMemory        = "memory"
+	balanceVarRule          = "rule"
+	balanceVarSamples       = "samples"
+	balanceVarSeed          = "seed"
 )
 
 // loadBalance returns the embedded CollectionSpec for balance.
@@ -82,13 +83,14 @@ type balanceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type balanceMapSpecs struct {
-	Counters     *ebpf.MapSpec `ebpf:"counters"`
-	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	Engines      *ebpf.MapSpec `ebpf:"engines"`
-	Flowlets     *ebpf.MapSpec `ebpf:"flowlets"`
-	Pairs        *ebpf.MapSpec `ebpf:"pairs"`
-	Queues       *ebpf.MapSpec `ebpf:"queues"`
-	Sets         *ebpf.MapSpec `ebpf:"sets"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	Destinations  *ebpf.MapSpec `ebpf:"destinations"`
+	Destinations6 *ebpf.MapSpec `ebpf:"destinations6"`
+	Engines       *ebpf.MapSpec `ebpf:"engines"`
+	Flowlets      *ebpf.MapSpec `ebpf:"flowlets"`
+	Pairs         *ebpf.MapSpec `ebpf:"pairs"`
+	Queues        *ebpf.MapSpec `ebpf:"queues"`
+	Sets          *ebpf.MapSpec `ebpf:"sets"`
 }
 
 // balanceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -122,19 +124,21 @@ func (o *balanceObjects) Close() error {
 //
 // It can be passed to loadBalanceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type balanceMaps struct {
-	Counters     *ebpf.Map `ebpf:"counters"`
-	Destinations *ebpf.Map `ebpf:"destinations"`
-	Engines      *ebpf.Map `ebpf:"engines"`
-	Flowlets     *ebpf.Map `ebpf:"flowlets"`
-	Pairs        *ebpf.Map `ebpf:"pairs"`
-	Queues       *ebpf.Map `ebpf:"queues"`
-	Sets         *ebpf.Map `ebpf:"sets"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	Destinations  *ebpf.Map `ebpf:"destinations"`
+	Destinations6 *ebpf.Map `ebpf:"destinations6"`
+	Engines       *ebpf.Map `ebpf:"engines"`
+	Flowlets      *ebpf.Map `ebpf:"flowlets"`
+	Pairs         *ebpf.Map `ebpf:"pairs"`
+	Queues        *ebpf.Map `ebpf:"queues"`
+	Sets          *ebpf.Map `ebpf:"sets"`
 }
 
 func (m *balanceMaps) Close() error {
 	return _BalanceClose(
 		m.Counters,
 		m.Destinations,
+		m.Destinations6,
 		m.Engines,
 		m.Flowlets,
 		m.Pairs,

@@ -41,9 +41,9 @@ var errBalanceClosed = errors.New("balance: closed")
 // the process ends: see DetachBalance. Attaching again replaces them, misses no packet, and
 // starts the counters anew.
 //
-// It sets net.ipv4.fib_multipath_hash_policy to 1, by which the kernel heeds the hash that a
-// program gives a packet. The former value is kept with the program, so that DetachBalance
-// restores it after a crash, too.
+// It sets net.ipv4.fib_multipath_hash_policy and the same of net.ipv6 to 1, by which the
+// kernel heeds the hash that a program gives a packet. The former values are kept with the
+// program, so that DetachBalance restores them after a crash, too.
 //
 // After an error another's programs may still be attached: see DetachBalance. A port of
 // which drill cannot know the rate is no error here: it counts as empty, and Repair tells
@@ -125,13 +125,15 @@ func (b *Balance) load() error {
 		Out          *ebpf.Program `ebpf:"weft_queue"`
 		Counters     *ebpf.Map     `ebpf:"counters"`
 		Destinations *ebpf.Map     `ebpf:"destinations"`
+		Six          *ebpf.Map     `ebpf:"destinations6"`
 		Sets         *ebpf.Map     `ebpf:"sets"`
 		Queues       *ebpf.Map     `ebpf:"queues"`
 	}
 	if err := kernel.Load(spec, &o, balanceNeeds); err != nil {
 		return err
 	}
-	maps := map[string]*ebpf.Map{kernel.CountersMap: o.Counters, balanceMapDestinations: o.Destinations, balanceMapSets: o.Sets, balanceMapQueues: o.Queues}
+	maps := map[string]*ebpf.Map{kernel.CountersMap: o.Counters, balanceMapDestinations: o.Destinations,
+		balanceMapDestinations6: o.Six, balanceMapSets: o.Sets, balanceMapQueues: o.Queues}
 	former, err := bindFormer(o.In)
 	if err == nil {
 		maps[formerMap] = former
@@ -255,10 +257,10 @@ func DetachBalance(ports []string) (removed int, err error) {
 	return removed, nil
 }
 
-// detachBalance restores the setting before it removes the programs, which know the former
-// one, so that a crash in between loses nothing. It needs no privilege but CAP_NET_ADMIN if
+// detachBalance restores the settings before it removes the programs, which know the former
+// ones, so that a crash in between loses nothing. It needs no privilege but CAP_NET_ADMIN if
 // the programs are this process's.
-func detachBalance(h *netlink.Handle, links []netlink.Link, former string) (removed int, err error) {
+func detachBalance(h *netlink.Handle, links []netlink.Link, former policies) (removed int, err error) {
 	err = restorePolicy(former)
 	removed, err2 := kernel.BalanceFilter.DetachAll(h, links)
 	n, err3 := kernel.QueueFilter.DetachAll(h, links)

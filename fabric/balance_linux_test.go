@@ -232,7 +232,7 @@ func TestTablesOf_noRoom(t *testing.T) {
 			none++
 		}
 	}
-	if n, ok := table[destination{24, prefix(500).Addr().As4()}]; none != 301-255+1 || !ok || n != noSet {
+	if n, ok := table[prefix(500)]; none != 301-255+1 || !ok || n != noSet {
 		t.Errorf("%d without a set; one way has %d, %v", none, n, ok)
 	}
 	clear(have)

@@ -22,11 +22,17 @@ const (
 	noSet            = 0 // of destinations with one way, or without room
 )
 
-// destination is struct destination of bpf/balance.c.
-type destination struct {
-	Bits uint32
-	Addr [4]byte
-}
+// destination and destination6 are the structures of bpf/balance.c.
+type (
+	destination struct {
+		Bits uint32
+		Addr [4]byte
+	}
+	destination6 struct {
+		Bits uint32
+		Addr [16]byte
+	}
+)
 
 // filled is what the tables were filled with.
 type filled struct {
@@ -37,7 +43,7 @@ type filled struct {
 
 // refresh brings the program's tables in step with the kernel's routes.
 func (b *Balance) refresh() error {
-	f, err := fillBalance(b.handle, b.in.Maps[balanceMapDestinations], b.in.Maps[balanceMapSets], b.in.Maps[groupsMap])
+	f, err := fillBalance(b.handle, b.in.Maps)
 	if err == nil {
 		b.filled = f
 	}
@@ -58,32 +64,27 @@ func refreshBalance(h *netlink.Handle, ports []netlink.Link, routes []Route) err
 		if id == 0 {
 			continue
 		}
-		destinations, err := kernel.MapOf(id, balanceMapDestinations)
-		if err != nil {
+		tables := make(map[string]*ebpf.Map)
+		for _, name := range []string{balanceMapDestinations, balanceMapDestinations6, balanceMapSets} {
+			if tables[name], err = kernel.MapOf(id, name); err != nil {
+				return err
+			}
+			defer tables[name].Close()
+		}
+		tables[groupsMap], err = kernel.MapOf(id, groupsMap)
+		switch {
+		case errors.Is(err, kernel.ErrNoMap): // of another rule's
+		case err != nil:
 			return err
-		}
-		defer destinations.Close()
-		sets, err := kernel.MapOf(id, balanceMapSets)
-		if err != nil {
-			return err
-		}
-		defer sets.Close()
-		groups, err := kernel.MapOf(id, groupsMap)
-		if errors.Is(err, kernel.ErrNoMap) { // of another rule's
-			groups, err = nil, nil
-		}
-		if err != nil {
-			return err
-		}
-		if groups != nil {
-			defer groups.Close()
+		default:
+			defer tables[groupsMap].Close()
 			if routes != nil {
-				if err := putGroups(groups, routes, portIndexes(ports)); err != nil {
+				if err := putGroups(tables[groupsMap], routes, portIndexes(ports)); err != nil {
 					return err
 				}
 			}
 		}
-		_, err = fillBalance(h, destinations, sets, groups)
+		_, err = fillBalance(h, tables)
 		return err
 	}
 	return nil
@@ -108,8 +109,10 @@ func RefreshBalance(ports []string) error {
 	return nil
 }
 
-func fillBalance(h *netlink.Handle, destinations, sets, groups *ebpf.Map) (f filled, err error) {
-	routes, err := hopsByPrefix(h, groups)
+// fillBalance fills a program's tables, which are given by their names. groupsMap may be missing.
+func fillBalance(h *netlink.Handle, tables map[string]*ebpf.Map) (f filled, err error) {
+	sets := tables[balanceMapSets]
+	routes, err := hopsByPrefix(h, tables[groupsMap])
 	if err != nil {
 		return f, err
 	}
@@ -127,60 +130,94 @@ func fillBalance(h *netlink.Handle, destinations, sets, groups *ebpf.Map) (f fil
 			return f, err
 		}
 	}
-	_, err = kernel.SyncMap(destinations, table)
-	return f, err
+	four, six := byFamily(table)
+	_, err = kernel.SyncMap(tables[balanceMapDestinations], four)
+	_, err2 := kernel.SyncMap(tables[balanceMapDestinations6], six)
+	return f, errors.Join(err, err2)
 }
 
-// hopsByPrefix lists the live next hops of the routes of the main table. Of several routes
-// to a prefix the first counts, which the kernel takes. The hops' groups are those of the map,
-// which may be nil.
+// byFamily returns a table of both families as the program has it.
+func byFamily(table map[netip.Prefix]uint32) (four map[destination]uint32, six map[destination6]uint32) {
+	four, six = make(map[destination]uint32), make(map[destination6]uint32)
+	for prefix, n := range table {
+		bits := uint32(prefix.Bits())
+		if a := prefix.Addr(); a.Is4() {
+			four[destination{bits, a.As4()}] = n
+		} else {
+			six[destination6{bits, a.As16()}] = n
+		}
+	}
+	return four, six
+}
+
+// hopsByPrefix lists the live next hops of the routes of both families' main tables. Of
+// several routes to a prefix the first counts, which the kernel takes. The hops' groups are
+// those of the map, which may be nil.
 func hopsByPrefix(h *netlink.Handle, groups *ebpf.Map) (map[netip.Prefix][]balance.Hop, error) {
 	of, err := readGroups(groups)
 	if err != nil {
 		return nil, err
 	}
-	list, err := kernel.Dumped(func() ([]netlink.Route, error) {
-		return h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
-	})
-	if err != nil {
-		return nil, kernel.Explain(fmt.Errorf("list the routes: %w", err))
-	}
-	slices.SortStableFunc(list, func(a, b netlink.Route) int { return a.Priority - b.Priority })
-	all := make(map[netip.Prefix][]balance.Hop, len(list))
-	for _, r := range list {
-		prefix := kernelRouteID(r).prefix
-		if _, before := all[prefix]; before || r.Tos != 0 {
-			continue
+	all := make(map[netip.Prefix][]balance.Hop)
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		list, err := kernel.Dumped(func() ([]netlink.Route, error) {
+			return h.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+		})
+		if err != nil {
+			return nil, kernel.Explain(fmt.Errorf("list the routes: %w", err))
 		}
-		var hops []balance.Hop
-		for _, n := range r.MultiPath {
-			if n.Flags&unix.RTNH_F_DEAD == 0 {
-				hops = append(hops, balance.Hop{Port: uint32(n.LinkIndex), Weight: uint32(n.Hops) + 1, Group: of[groupKey(prefix, n.LinkIndex)]})
+		slices.SortStableFunc(list, func(a, b netlink.Route) int { return a.Priority - b.Priority })
+		for _, r := range list {
+			prefix := kernelRouteID(r).prefix
+			if family == netlink.FAMILY_V6 {
+				prefix = kernelRouteID6(r).prefix
+			}
+			if _, before := all[prefix]; !before && r.Tos == 0 {
+				all[prefix] = liveHops(r, prefix, of)
 			}
 		}
-		all[prefix] = hops
 	}
 	return all, nil
+}
+
+// liveHops are those of a route to a prefix. Groups are known of IPv4.
+func liveHops(r netlink.Route, prefix netip.Prefix, groups map[groupOfHop]uint32) (hops []balance.Hop) {
+	for _, n := range r.MultiPath {
+		if n.Flags&unix.RTNH_F_DEAD != 0 {
+			continue
+		}
+		hop := balance.Hop{Port: uint32(n.LinkIndex), Weight: uint32(n.Hops) + 1}
+		if prefix.Addr().Is4() {
+			hop.Group = groups[groupKey(prefix, n.LinkIndex)]
+		}
+		hops = append(hops, hop)
+	}
+	return hops
 }
 
 // tablesOf numbers the sets of routes. The table has the prefixes with several next hops, and
 // those within them that have one way, or no room for a set: the kernel does these alone.
 // It writes new sets into have, and returns their numbers.
-func tablesOf(routes map[netip.Prefix][]balance.Hop, have []balance.Set) (table map[destination]uint32, changed []int, f filled) {
+func tablesOf(routes map[netip.Prefix][]balance.Hop, have []balance.Set) (table map[netip.Prefix]uint32, changed []int, f filled) {
 	number, changed := numberSets(routes, have)
-	table = make(map[destination]uint32)
-	var lengths [33]bool // of the prefixes with several next hops
+	table = make(map[netip.Prefix]uint32)
+	var lengths [129]bool // of the prefixes with several next hops
+	var used [2]int       // entries of each family
 	for prefix := range number {
 		lengths[prefix.Bits()] = true
 	}
 	put := func(prefix netip.Prefix, n uint32) uint32 {
+		taken := &used[0]
+		if prefix.Addr().Is6() {
+			taken = &used[1]
+		}
 		switch {
 		case n == noSet && !within(prefix, number, &lengths): // nobody asks
 			return noSet
-		case len(table) == maxBalanceRoutes:
+		case *taken == maxBalanceRoutes:
 			return noSet
 		}
-		table[destination{uint32(prefix.Bits()), prefix.Addr().As4()}] = n
+		table[prefix], *taken = n, *taken+1
 		return n
 	}
 	for _, prefix := range slices.SortedFunc(maps.Keys(number), netip.Prefix.Compare) {
@@ -249,7 +286,7 @@ func numberSets(routes map[netip.Prefix][]balance.Hop, have []balance.Set) (numb
 }
 
 // within reports whether a shorter prefix has a set, or would have one if there were room.
-func within(p netip.Prefix, number map[netip.Prefix]uint32, lengths *[33]bool) bool {
+func within(p netip.Prefix, number map[netip.Prefix]uint32, lengths *[129]bool) bool {
 	for bits := range p.Bits() {
 		if !lengths[bits] {
 			continue

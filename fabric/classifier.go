@@ -5,22 +5,42 @@ import (
 	"net/netip"
 	"slices"
 
+	"weft/internal/balance"
 	"weft/internal/classifier"
 	"weft/topology"
 )
 
-// ClassifierStats counts what a Classifier and its program did.
+// ClassifierStats is what a Classifier and its program have done since it was opened.
 type ClassifierStats struct {
+	Rule    string `json:"rule"`
+	Known   int    `json:"known"`   // flows now
 	Flows   uint64 `json:"flows"`   // that got a port
 	Rescued uint64 `json:"rescued"` // that got another one, as theirs was dead
+	Moved   uint64 `json:"moved"`   // flows, by rearrangements
+	Evicted uint64 `json:"evicted"` // flows that were forgotten, as they had sent nothing for 10 s
 	Full    uint64 `json:"full"`    // packets that went by host ID, as there was no room for their flow
-	Moved   uint64 `json:"moved"`   // by rearrangements
-	Idle    uint64 `json:"idle"`    // forgotten
-	Known   int    `json:"known"`   // flows now
+	Late    uint64 `json:"late"`    // packets that went by host ID, as the agent was late
 }
 
 // sums are in the order of the enum in bpf/classify.c.
-func (s *ClassifierStats) sums() []*uint64 { return []*uint64{&s.Flows, &s.Rescued, &s.Full} }
+func (s *ClassifierStats) sums() []*uint64 {
+	return []*uint64{&s.Flows, &s.Rescued, &s.Full, &s.Late}
+}
+
+// Classifies reports whether a rule needs OpenClassifier at switches that have ports up.
+func Classifies(rule string) bool {
+	r, err := balance.Parse(rule)
+	return err == nil && r.Kind == balance.Classifier
+}
+
+// classifierRule reads a rule that must be a classifier's.
+func classifierRule(text string) (balance.Rule, error) {
+	r, err := balance.Parse(text)
+	if err == nil && r.Kind != balance.Classifier {
+		err = fmt.Errorf("rule %v: must be %v", r, balance.Classifier)
+	}
+	return r, err
+}
 
 // lowerPorts are the ports whose packets are classified: those that lead down. It also
 // returns the prefix of what does not go up from there.

@@ -6,31 +6,38 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/balance"
 	"weft/internal/classifier"
 	"weft/internal/kernel"
 )
 
 // Classifier is the flow classifier of a switch with two-level tables (thesis §3.1.6). A
-// program chooses ports for new flows; Step rearranges them. Without it host IDs choose, so
-// its state is soft. It sees a port of the switch fail; of other failures the routes of the
-// flow's table know. Its methods must be called by one goroutine at a time.
+// program chooses ports for new flows; Step rearranges them. Without it, and when Step is 3 s
+// late, host IDs choose, so its state is soft. It sees a port of the switch fail; of other
+// failures the routes of the flow's table know.
+//
+// Methods are safe for concurrent use. Those that change the kernel must be called in the
+// network namespace of OpenClassifier: the places of programs are the calling thread's.
 type Classifier struct {
-	h       *netlink.Handle
+	mu      sync.Mutex
+	h       *netlink.Handle // nil: closed
 	program *kernel.PortProgram
+	rule    balance.Rule
 	down    []string       // names of the ports that lead down
 	up      []string       // names of the ports up
-	lower   []netlink.Link // of the ports that lead down, as Step has found them
+	lower   []netlink.Link // of the ports that lead down, as they were found last
 	table   *classifier.Table
-	every   time.Duration
-	next    time.Duration
+	set     classifySettings
+	begun   bool          // the first interval
+	next    time.Duration // when the present one ends
 	stats   ClassifierStats
 }
 
@@ -47,7 +54,8 @@ type (
 	}
 	classifySettings struct {
 		Below, Mask [4]byte
-		Ports       uint32
+		Ports, _    uint32
+		Until       uint64
 	}
 )
 
@@ -57,41 +65,69 @@ func (k classifyKey) flow() classifier.Flow {
 
 func keyOf(f classifier.Flow) classifyKey { return classifyKey{f.Src.As4(), f.Dst.As4()} }
 
+var errClassifierClosed = errors.New("classifier: closed")
+
 // OpenClassifier attaches the program to the ports of a switch that lead down, in the network
 // namespace of the calling thread, in place of one that a crash has left. The plan must be
-// applied. every is the time between rearrangements, 0 for the thesis' second. It needs
-// CAP_NET_ADMIN and CAP_BPF.
-func OpenClassifier(p NodePlan, every time.Duration) (*Classifier, error) {
-	names, below, err := p.lowerPorts()
+// applied. A port up without a device counts as dead, and one down is left out. The rule is
+// classifier, with parameters behind a colon. It needs CAP_NET_ADMIN and CAP_BPF.
+func OpenClassifier(p NodePlan, rule string) (*Classifier, error) {
+	c, err := newClassifier(p, rule)
+	if err == nil {
+		err = c.attach()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("classifier: %w", err)
+		return nil, errors.Join(fmt.Errorf("classifier: %w", err), c.Detach())
 	}
-	if every == 0 {
-		every = classifier.DefaultInterval
+	return c, nil
+}
+
+// InheritClassifier opens what OpenClassifier has attached from the result of
+// Classifier.Descriptors, with the flows that its program knows. It needs CAP_NET_ADMIN to
+// repair it, and nothing else.
+func InheritClassifier(p NodePlan, rule, descriptors string) (*Classifier, error) {
+	c, err := newClassifier(p, rule)
+	if err == nil {
+		c.program, err = kernel.OpenDescriptors(kernel.ClassifyFilter, strings.Fields(descriptors))
 	}
-	c := &Classifier{every: every, down: names}
-	for _, g := range p.Suffixes {
-		c.up = append(c.up, g.Port)
+	if err == nil && c.program == nil {
+		err = errors.New("no descriptors were passed on")
 	}
-	if c.table, err = classifier.New(len(c.up)); err != nil {
-		return nil, err
-	}
-	if c.h, err = netlink.NewHandle(kernel.Families...); err != nil {
-		return nil, kernel.Explain(err)
-	}
-	if err := c.attach(below); err != nil {
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("classifier: %w", err), c.Close())
 	}
 	return c, nil
 }
 
-func (c *Classifier) attach(below netip.Prefix) error {
-	if _, err := kernel.Links(c.h, c.up); err != nil {
+// newClassifier has no program. It is not nil, and can be closed, after an error, too.
+func newClassifier(p NodePlan, rule string) (c *Classifier, err error) {
+	c = &Classifier{}
+	if c.rule, err = classifierRule(rule); err != nil {
+		return c, err
+	}
+	names, below, err := p.lowerPorts()
+	if err != nil {
+		return c, err
+	}
+	c.down = names
+	for _, g := range p.Suffixes {
+		c.up = append(c.up, g.Port)
+	}
+	if c.table, err = classifier.New(len(c.up), c.rule.Moves); err != nil {
+		return c, err
+	}
+	c.set = classifySettings{Below: below.Addr().As4(), Ports: uint32(len(c.up))}
+	binary.BigEndian.PutUint32(c.set.Mask[:], ^uint32(0)<<(32-below.Bits()))
+	c.h, err = netlink.NewHandle(kernel.Families...)
+	return c, kernel.Explain(err)
+}
+
+func (c *Classifier) attach() error {
+	if err := c.findPorts(); err != nil {
 		return err
 	}
-	lower, err := kernel.Links(c.h, c.down)
-	if err != nil {
-		return err
+	if len(c.lower) == 0 {
+		return fmt.Errorf("none of the ports %s that lead down is in this network namespace", strings.Join(c.down, ", "))
 	}
 	spec, err := loadClassify()
 	if err != nil {
@@ -107,108 +143,85 @@ func (c *Classifier) attach(below netip.Prefix) error {
 	if err := kernel.Load(spec, &o, kernel.TCNeeds); err != nil {
 		return err
 	}
-	c.program, err = kernel.OpenPortProgram(kernel.ClassifyFilter, o.Prog,
-		map[string]*ebpf.Map{"flows": o.Flows, "loads": o.Loads, "settings": o.Settings, kernel.CountersMap: o.Counters})
+	c.program, err = kernel.OpenPortProgram(kernel.ClassifyFilter, o.Prog, map[string]*ebpf.Map{
+		classifyMapFlows: o.Flows, classifyMapLoads: o.Loads, classifyMapSettings: o.Settings, kernel.CountersMap: o.Counters})
 	if err != nil {
 		return err
 	}
-	set := classifySettings{Below: below.Addr().As4(), Ports: uint32(len(c.up))}
-	binary.BigEndian.PutUint32(set.Mask[:], ^uint32(0)<<(32-below.Bits()))
-	if err := o.Settings.Put(uint32(0), set); err != nil {
-		return kernel.Explain(err)
+	if err := errors.Join(c.tellLoads(), c.beat()); err != nil {
+		return err
 	}
-	return c.program.Attach(c.h, lower)
+	return c.program.Attach(c.h, c.lower)
 }
 
-// Step reads what flows have sent, moves some and tells the program. Call it every so often;
-// it does nothing until it is time. now counts from any moment.
-func (c *Classifier) Step(now time.Duration) error {
-	if now < c.next {
-		return nil
+// Descriptors returns new file descriptors, as text, for a program that this process
+// executes: see InheritClassifier.
+func (c *Classifier) Descriptors() (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.h == nil {
+		return "", errClassifierClosed
 	}
-	c.next = now + c.every
-	failed := c.findPorts()
-	_, err := c.program.Repair(c.h, c.lower)
-	failed = errors.Join(failed, err)
-	flows := c.program.Maps["flows"]
-	var key classifyKey
-	var state classifyState
-	list := flows.Iterate()
-	for list.Next(&key, &state) {
-		c.table.Observe(key.flow(), int(state.Port), state.Bytes, now)
-	}
-	failed = errors.Join(failed, kernel.Explain(list.Err()))
-	moves, idle := c.table.Rearrange(now)
-	for _, f := range idle {
-		c.stats.Idle++
-		failed = errors.Join(failed, gone(flows.Delete(keyOf(f))))
-	}
-	for _, m := range moves {
-		key := keyOf(m.Flow)
-		if err := flows.Lookup(key, &state); err == nil {
-			state.Port = uint32(m.To)
-			failed = errors.Join(failed, gone(flows.Update(key, state, ebpf.UpdateExist)))
-			c.stats.Moved++
-		}
-	}
-	return errors.Join(failed, c.tellLoads())
-}
-
-// findPorts finds the devices of the ports that lead down, which may be new ones, and says
-// which ports up are dead.
-func (c *Classifier) findPorts() error {
-	all, err := kernel.Dumped(c.h.LinkList)
-	if err != nil {
-		return kernel.Explain(fmt.Errorf("list the links: %w", err))
-	}
-	c.lower = nil
-	live := make(map[string]bool)
-	for _, link := range all {
-		a := link.Attrs()
-		if slices.Contains(c.down, a.Name) {
-			c.lower = append(c.lower, link)
-		}
-		live[a.Name] = a.Flags&net.FlagUp != 0 && a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown
-	}
-	for i, name := range c.up {
-		c.table.SetDead(i, !live[name])
-	}
-	return nil
-}
-
-// tellLoads says what ports have carried, which the choice for new flows goes by.
-func (c *Classifier) tellLoads() (failed error) {
-	for i := range c.up {
-		load := classifyLoad{Bytes: c.table.Load(i)}
-		if c.table.Dead(i) {
-			load.Dead = 1
-		}
-		failed = errors.Join(failed, c.program.Maps["loads"].Put(uint32(i), load))
-	}
-	return kernel.Explain(failed)
-}
-
-// gone ignores that a flow is not there any more.
-func gone(err error) error {
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil
-	}
-	return kernel.Explain(err)
+	words, err := c.program.Descriptors()
+	return strings.Join(words, " "), err
 }
 
 // Stats returns what has been counted.
 func (c *Classifier) Stats() (ClassifierStats, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	s := c.stats
-	s.Known = c.table.Flows()
+	s.Rule, s.Known = c.rule.String(), c.table.Flows()
+	if c.h == nil {
+		return s, errClassifierClosed
+	}
 	return s, c.program.Counters(s.sums()...)
 }
 
-// Close removes the program. Host IDs choose again. It must be called in the network
-// namespace of OpenClassifier, and so must Step: the places of programs are the calling
-// thread's.
+// Close lets go of the program, which stays attached. Without Step host IDs choose again 3 s
+// later.
 func (c *Classifier) Close() error {
-	defer c.h.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.close()
+}
+
+func (c *Classifier) close() error {
+	if c.h == nil {
+		return nil
+	}
+	c.h.Close()
+	c.h = nil
+	return c.program.Close()
+}
+
+// Detach removes the program, and closes. Host IDs choose again.
+func (c *Classifier) Detach() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.h == nil {
+		return nil
+	}
 	err := c.findPorts()
 	_, detach := kernel.ClassifyFilter.DetachAll(c.h, c.lower)
-	return errors.Join(err, detach, c.program.Close())
+	return errors.Join(err, detach, c.close())
+}
+
+// DetachClassifier removes the program from ports of the network namespace of the calling
+// thread, whoever attached it, and returns how many ports had it.
+func DetachClassifier(ports []string) (removed int, err error) {
+	h, err := netlink.NewHandle(kernel.Families...)
+	if err != nil {
+		return 0, kernel.Explain(err)
+	}
+	defer h.Close()
+	links, err := kernel.Dumped(h.LinkList)
+	if err != nil {
+		return 0, kernel.Explain(fmt.Errorf("classifier: list the links: %w", err))
+	}
+	removed, err = kernel.ClassifyFilter.DetachAll(h, named(links, ports))
+	if err != nil {
+		return removed, fmt.Errorf("classifier: %w", err)
+	}
+	return removed, nil
 }

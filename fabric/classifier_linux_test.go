@@ -1,140 +1,19 @@
 package fabric
 
 import (
-	"encoding/binary"
-	"errors"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 )
 
-// classifyRun is the program without a network, at an edge switch 10.0.1.1 with some ports
-// up.
-type classifyRun struct {
-	t                      *testing.T
-	Prog                   *ebpf.Program `ebpf:"weft_classify"`
-	Flows, Loads, Settings *ebpf.Map
-}
-
-func newClassifyRun(t *testing.T, ports int) *classifyRun {
-	t.Helper()
-	kerneltest.NeedRoot(t)
-	spec, err := loadClassify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	coll, err := ebpf.NewCollection(spec)
-	if errors.Is(err, ebpf.ErrNotSupported) {
-		t.Skipf("no program can be loaded here: %v", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(coll.Close)
-	r := &classifyRun{t, coll.Programs["weft_classify"], coll.Maps["flows"], coll.Maps["loads"], coll.Maps["settings"]}
-	if err := r.Settings.Put(uint32(0), classifySettings{[4]byte{10, 0, 1, 0}, [4]byte{255, 255, 255, 0}, uint32(ports)}); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// mark returns the mark of a packet that came with one of the host ID's program.
-func (r *classifyRun) mark(src, dst string, protocol byte, length int) uint32 {
-	r.t.Helper()
-	frame := make([]byte, max(length, 64))
-	binary.BigEndian.PutUint16(frame[12:], 0x800)
-	ip := frame[14:]
-	ip[0], ip[8], ip[9] = 0x45, 64, protocol
-	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
-	s, d := netip.MustParseAddr(src).As4(), netip.MustParseAddr(dst).As4()
-	copy(ip[12:], s[:])
-	copy(ip[16:], d[:])
-	in, out := make([]byte, 192), make([]byte, 192)
-	binary.NativeEndian.PutUint32(in[8:], hostIDMark)
-	code, err := r.Prog.Run(&ebpf.RunOptions{Data: frame, Context: in, ContextOut: out})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if int32(code) != kernel.TCUnspec {
-		r.t.Fatalf("the program ends the chain: %d", int32(code))
-	}
-	return binary.NativeEndian.Uint32(out[8:])
-}
-
-const hostIDMark = 0xab000000 | suffixBit | 63
-
-// All packets of a flow go by one port. A new one gets that which has carried least, the
-// first of equals (thesis §3.1.6).
-func TestClassify_newFlowsGetTheLeastLoadedPort(t *testing.T) {
-	r := newClassifyRun(t, 3)
-	type pair struct{ src, dst netip.Addr }
-	chosen := make(map[pair]int)
-	var loads [3]int
-	for i := range 300 {
-		n := i * i % 37
-		f := pair{netip.AddrFrom4([4]byte{10, 0, 1, byte(2 + n%5)}), netip.AddrFrom4([4]byte{10, 2, byte(n), 2})}
-		length := 700 + n*11 + i
-		want, known := chosen[f]
-		if !known {
-			want = slices.Index(loads[:], slices.Min(loads[:]))
-			chosen[f] = want
-		}
-		loads[want] += length
-		if got := r.mark(f.src.String(), f.dst.String(), 6, length); got != 0xab000000|suffixBit|uint32(want) {
-			t.Fatalf("packet %d, flow %d: mark %#x, want that of port %d", i, n, got, want)
-		}
-	}
-}
-
-func TestClassify_leavesAloneWhatStaysBelow(t *testing.T) {
-	r := newClassifyRun(t, 2)
-	for name, got := range map[string]uint32{
-		"a host of the rack": r.mark("10.0.1.2", "10.0.1.3", 6, 100),
-		"an outer header":    r.mark("10.0.1.2", "10.4.1.1", 4, 100),
-	} {
-		if got != hostIDMark {
-			t.Errorf("%s: mark %#x, want %#x", name, got, uint32(hostIDMark))
-		}
-	}
-	if got := r.mark("10.0.1.2", "10.0.0.3", 6, 100); got != 0xab000000|suffixBit {
-		t.Errorf("another rack of the pod: mark %#x", got)
-	}
-}
-
-// Flows of a dead port get another one; if all are dead the host ID's mark stays.
-func TestClassify_avoidsDeadPorts(t *testing.T) {
-	r := newClassifyRun(t, 2)
-	dead := func(port, dead uint32) {
-		if err := r.Loads.Put(port, classifyLoad{Dead: dead}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mark := func() uint32 { return r.mark("10.0.1.2", "10.3.0.2", 17, 100) & markMask &^ suffixBit }
-	first := mark()
-	dead(first, 1)
-	if got := mark(); got != 1-first {
-		t.Errorf("with port %d dead: by port %d", first, got)
-	}
-	dead(first, 0)
-	if got := mark(); got != 1-first {
-		t.Errorf("the flow went back to port %d", got)
-	}
-	dead(0, 1)
-	dead(1, 1)
-	if got := mark(); got != 63 {
-		t.Errorf("all ports dead: by port %d", got)
-	}
-}
-
 // Step moves flows in the program's table as the figure says, tells it the ports' loads,
-// forgets idle flows; Close leaves nothing.
+// forgets idle flows; Detach leaves nothing.
 func TestClassifier_rearranges(t *testing.T) {
 	kerneltest.NeedRoot(t)
 	top := kerneltest.Topology(t, "fat-tree:k=4")
@@ -142,14 +21,14 @@ func TestClassifier_rearranges(t *testing.T) {
 	ns := portedNamespace(t, p.Node, p)
 	applyNamed(t, ns, p)
 	err := kernel.InNamespace(ns, func() error {
-		c, err := OpenClassifier(p, time.Second)
+		c, err := OpenClassifier(p, "classifier")
 		if err != nil {
 			return err
 		}
 		if n := classified(t, c.h); n != 2 {
 			t.Errorf("attached to %d ports, want the hosts' 2", n)
 		}
-		flows := c.program.Maps["flows"]
+		flows := c.program.Maps[classifyMapFlows]
 		key := func(i int) classifyKey { return classifyKey{[4]byte{10, 0, 1, 2}, [4]byte{10, 3, 0, byte(i)}} }
 		send := func(total uint64) {
 			for i := range 4 {
@@ -182,19 +61,19 @@ func TestClassifier_rearranges(t *testing.T) {
 		}
 		var l classifyLoad
 		for port := range uint32(2) {
-			if err := c.program.Maps["loads"].Lookup(port, &l); err != nil || l.Bytes < 2000 || l.Bytes > 2006 || l.Dead != 0 {
+			if err := c.program.Maps[classifyMapLoads].Lookup(port, &l); err != nil || l.Bytes < 2000 || l.Bytes > 2006 || l.Dead != 0 {
 				t.Errorf("port %d: load %+v, %v", port, l, err)
 			}
 		}
 		step(time.Second + time.Second/2) // not yet
 		step(12 * time.Second)
-		if s, err := c.Stats(); err != nil || s.Moved != 2 || s.Idle != 4 || s.Known != 0 {
+		if s, err := c.Stats(); err != nil || s.Moved != 2 || s.Evicted != 4 || s.Known != 0 {
 			t.Errorf("stats %+v, %v", s, err)
 		}
 		if err := flows.Lookup(key(0), &classifyState{}); err == nil {
 			t.Error("an idle flow is still in the program's table")
 		}
-		return c.Close()
+		return c.Detach()
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +91,7 @@ func TestClassifier_newDevices(t *testing.T) {
 	ns := portedNamespace(t, p.Node, p)
 	applyNamed(t, ns, p)
 	err := kernel.InNamespace(ns, func() error {
-		c, err := OpenClassifier(p, time.Second)
+		c, err := OpenClassifier(p, "classifier")
 		if err != nil {
 			return err
 		}
@@ -230,8 +109,13 @@ func TestClassifier_newDevices(t *testing.T) {
 		if err := c.h.LinkAdd(veth); err != nil {
 			return err
 		}
-		if err := c.Step(0); err != nil {
-			t.Error(err)
+		for now := range time.Duration(2) {
+			if err := c.Step(now * time.Second); err != nil {
+				t.Error(err)
+			}
+		}
+		if did, err := c.RepairSettings(); err != nil || len(did) != 1 {
+			t.Errorf("repaired %q, %v, want the new device", did, err)
 		}
 		if n := classified(t, c.h); n != 2 {
 			t.Errorf("attached to %d ports, want 2 with the new device", n)
@@ -244,9 +128,9 @@ func TestClassifier_newDevices(t *testing.T) {
 			return err
 		}
 		defer h.Close()
-		err = c.Close()
+		err = c.Detach()
 		if n := classified(t, h); n != 0 {
-			t.Errorf("Close leaves the program at %d ports", n)
+			t.Errorf("Detach leaves the program at %d ports", n)
 		}
 		return err
 	})
@@ -264,17 +148,16 @@ func TestClassifier_crash(t *testing.T) {
 	applyNamed(t, ns, p)
 	err := kernel.InNamespace(ns, func() error {
 		for range 2 {
-			c, err := OpenClassifier(p, time.Second)
+			c, err := OpenClassifier(p, "classifier")
 			if err != nil {
 				return err
 			}
 			if err := c.Step(0); err != nil {
 				t.Error(err)
 			}
-			if err := c.program.Close(); err != nil {
+			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
-			c.h.Close()
 			kerneltest.ForgetPrograms()
 		}
 		h, err := netlink.NewHandle(kernel.Families...)
@@ -291,12 +174,84 @@ func TestClassifier_crash(t *testing.T) {
 		if n := classified(t, h); n != 0 {
 			t.Errorf("%d programs are left", n)
 		}
+		if _, err := Apply(p); err != nil {
+			return err
+		}
+		c, err := OpenClassifier(p, "classifier")
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if n, err := DetachClassifier([]string{"p0", "p1", "p2", "p3"}); n != 2 || err != nil || classified(t, h) != 0 {
+			t.Errorf("the program was removed from %d ports, %v, and is left at %d", n, err, classified(t, h))
+		}
+		if did, err := c.Repair(); err != nil || len(did) != 2 || classified(t, h) != 2 {
+			t.Errorf("repaired %q, %v, and it is at %d ports", did, err, classified(t, h))
+		}
 		// A failure leaves nothing.
 		bad := p
-		bad.Suffixes = slices.Clone(p.Suffixes)
-		bad.Suffixes[0].Port = "nosuch"
-		if _, err := OpenClassifier(bad, 0); err == nil || !strings.Contains(err.Error(), "nosuch") {
+		bad.Ports = slices.Clone(p.Ports)
+		bad.Ports[0].Name, bad.Ports[1].Name = "nosuch", "no2"
+		if _, err := OpenClassifier(bad, "classifier"); err == nil || !strings.Contains(err.Error(), "nosuch") {
 			t.Errorf("without a device: %v", err)
+		}
+		if n := classified(t, h); n != 2 {
+			t.Errorf("it has touched %d of the other's 2 ports", 2-n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program that takes over from another one knows its flows, and goes on.
+func TestClassifier_inherited(t *testing.T) {
+	kerneltest.NeedRoot(t)
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	p := twoLevelPlan(t, top, kerneltest.Node(t, top, "e0.1").ID)
+	ns := portedNamespace(t, p.Node, p)
+	applyNamed(t, ns, p)
+	err := kernel.InNamespace(ns, func() error {
+		c, err := OpenClassifier(p, "classifier")
+		if err != nil {
+			return err
+		}
+		key := classifyKey{[4]byte{10, 0, 1, 2}, [4]byte{10, 3, 0, 2}}
+		if err := c.program.Maps[classifyMapFlows].Put(key, classifyState{Bytes: 7}); err != nil {
+			return err
+		}
+		words, err := c.Descriptors()
+		if err != nil {
+			return err
+		}
+		if err := c.Close(); err != nil {
+			return err
+		}
+		next, err := InheritClassifier(p, "classifier:moves=1", words)
+		if err != nil {
+			return err
+		}
+		for now := range time.Duration(2) {
+			if err := next.Step(now * time.Second); err != nil {
+				t.Error(err)
+			}
+		}
+		if s, err := next.Stats(); err != nil || s.Known != 1 || s.Rule != "classifier:interval=1s,moves=1" {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if did, err := next.Repair(); err != nil || len(did) != 0 {
+			t.Errorf("repaired %q, %v", did, err)
+		}
+		if err := next.Detach(); err != nil {
+			return err
+		}
+		if _, err := next.Descriptors(); err == nil {
+			t.Error("a closed one has descriptors")
+		}
+		_, err = InheritClassifier(p, "classifier", "")
+		if err == nil || !strings.Contains(err.Error(), "no descriptors") {
+			t.Errorf("without descriptors: %v", err)
 		}
 		return nil
 	})
@@ -323,8 +278,14 @@ func classified(t *testing.T, h *netlink.Handle) (n int) {
 func TestOpenClassifier_refuses(t *testing.T) {
 	top := kerneltest.Topology(t, "fat-tree:k=4")
 	for _, p := range []NodePlan{mustPlan(t, top, "e0.1"), twoLevelPlan(t, top, kerneltest.Node(t, top, "3.0").ID)} {
-		if _, err := OpenClassifier(p, 0); err == nil || !strings.Contains(err.Error(), "two-level") {
+		if _, err := OpenClassifier(p, "classifier"); err == nil || !strings.Contains(err.Error(), "two-level") {
 			t.Errorf("%s: error %v", p.Node, err)
+		}
+	}
+	p := twoLevelPlan(t, top, kerneltest.Node(t, top, "e0.1").ID)
+	for _, rule := range []string{"two-level", "classifier:moves=0", "spray"} {
+		if _, err := OpenClassifier(p, rule); err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(rule, "=0")[:5]) {
+			t.Errorf("rule %s: error %v", rule, err)
 		}
 	}
 }

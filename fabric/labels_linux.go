@@ -258,6 +258,9 @@ func netlinkRoutes6(p NodePlan, ports []netlink.Link) (list []wantedRoute6, err 
 }
 
 func kernelRouteID6(r netlink.Route) routeID6 {
+	if r.Dst == nil {
+		return routeID6{netip.PrefixFrom(netip.IPv6Unspecified(), 0), r.Priority}
+	}
 	addr, _ := netip.AddrFromSlice(r.Dst.IP.To16())
 	bits, _ := r.Dst.Mask.Size()
 	return routeID6{netip.PrefixFrom(addr, bits), r.Priority}

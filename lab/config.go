@@ -59,8 +59,9 @@ type Config struct {
 	Meter *Meter // has the switches' ports metered; nil: they are not
 
 	// Balance is how the switches spread what hosts send over the next hops of their routes:
-	// rb, rrb, drb, letflow or drill, with parameters as in fabric.BalanceConfig, or two-level,
-	// which is Routing. "", routes and ecmp: by the kernel's hash of the five-tuple.
+	// rb, rrb, drb, letflow or drill, with parameters as in fabric.BalanceConfig; two-level,
+	// which is Routing; or classifier, which is that and, in a lab of Hold, Lab.Classify. "",
+	// routes and ecmp: by the kernel's hash of the five-tuple.
 	Balance string
 
 	// Progress, if not nil, is called with the number of steps of building that are done,
@@ -94,7 +95,7 @@ func (c Config) complete() (Config, error) {
 		return c, err
 	}
 	if fabric.RoutingOf(c.Balance) == fabric.RoutingTwoLevel {
-		c.Routing, c.Balance = fabric.RoutingTwoLevel, ""
+		c.Routing = fabric.RoutingTwoLevel
 	}
 	c.Balance = fabric.CanonicalBalance(c.Balance) // the same lab
 	if c.Routing == fabric.RoutingECMP {
@@ -180,7 +181,7 @@ func (c Config) check() error {
 	case c.Balance == "":
 	case c.Graph != nil:
 		return fmt.Errorf("lab %s: Balance is for a Topology: switches that run FRR change their routes at any time, and nobody tells the programs", c.Name)
-	case c.Routing == fabric.RoutingTwoLevel:
+	case c.Routing == fabric.RoutingTwoLevel && !fabric.Classifies(c.Balance):
 		return fmt.Errorf("lab %s: Balance %s leaves alone packets with a mark, and Routing %s marks what goes up: leave one out", c.Name, c.Balance, c.Routing)
 	}
 	return c.checkMeter()

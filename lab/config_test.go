@@ -39,7 +39,8 @@ func TestLabConfig_bad(t *testing.T) {
 			t.Errorf("%s: error %v", want, err)
 		}
 	}
-	for one, other := range map[string]string{"": "ecmp", "routes": "ecmp", "drill": "drill:m=1,d=2", "letflow:gap=1000us": "letflow:gap=1ms"} {
+	for one, other := range map[string]string{"": "ecmp", "routes": "ecmp", "drill": "drill:m=1,d=2", "letflow:gap=1000us": "letflow:gap=1ms",
+		"classifier": "classifier:moves=3"} {
 		a, err := Config{Topology: top, Balance: one}.complete()
 		b, err2 := Config{Topology: top, Balance: other}.complete()
 		if a.settings() != b.settings() || err != nil || err2 != nil {

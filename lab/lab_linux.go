@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,6 +29,8 @@ type Lab struct {
 	Repaired []string
 
 	lock *labLock // of an ephemeral lab
+
+	classifiers *Classifiers // nil without
 
 	mu        sync.Mutex
 	observe   func(link topology.LinkID, from, to time.Time) // may be nil
@@ -72,9 +75,13 @@ func newLab(cfg Config, notes []string) *Lab {
 }
 
 // Close closes the lab's handles. It takes down a lab made by Hold.
-func (l *Lab) Close() error {
+func (l *Lab) Close() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.classifiers != nil {
+		err = l.classifiers.Close()
+		l.classifiers = nil
+	}
 	for _, n := range l.nodes {
 		n.Close()
 	}
@@ -84,14 +91,14 @@ func (l *Lab) Close() error {
 	}
 	clear(l.silencers)
 	if l.lock == nil {
-		return nil
+		return err
 	}
 	defer func() {
 		l.lock.release()
 		l.lock = nil
 	}()
-	_, err := tearDown(l.Config.Name)
-	return err
+	_, err2 := tearDown(l.Config.Name)
+	return errors.Join(err, err2)
 }
 
 // Namespace returns the name of a node's network namespace.

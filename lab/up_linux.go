@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/fabric"
 	"weft/internal/frr"
 	"weft/internal/kernel"
 	"weft/topology"
@@ -52,6 +53,11 @@ func up(ctx context.Context, cfg Config, hold bool) (*Lab, error) {
 		return l, err
 	}
 	l.lock = lock
+	if fabric.Classifies(cfg.Balance) {
+		if l.classifiers, err = l.Classify(); err != nil {
+			return nil, errors.Join(fmt.Errorf("build lab %s: %w", cfg.Name, err), l.Close())
+		}
+	}
 	return l, nil
 }
 
@@ -88,6 +94,9 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 		return nil, err
 	}
 	mine.Notes, err = build(ctx, cfg)
+	if fabric.Classifies(cfg.Balance) && !ephemeral {
+		mine.Notes = append(mine.Notes, "flows are classified while weft lab agents runs; without it the two-level tables choose")
+	}
 	if err == nil {
 		mine.Ready = true
 		err = writeState(cfg.Name, mine)

@@ -140,9 +140,10 @@ func (o *benchFCTOptions) complete() (err error) {
 const maxLabName = 12
 
 // lab is the name of the lab of a rule of the switches. Labs of several rules are up at the
-// same time.
+// same time. No two rules begin with the same eight letters.
 func (o *benchFCTOptions) lab(balance string) string {
-	return o.name + strings.ReplaceAll(balance, "-", "")
+	rule := strings.ReplaceAll(balance, "-", "")
+	return o.name + rule[:min(len(rule), 8)]
 }
 
 // open builds the fabric of a rule of the switches.

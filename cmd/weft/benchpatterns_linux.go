@@ -16,7 +16,6 @@ import (
 	"weft/bench/papers/thesis"
 	"weft/bench/report"
 	"weft/bench/testbed"
-	"weft/fabric"
 	"weft/topology"
 )
 
@@ -43,16 +42,15 @@ const patternsFabric = "fat-tree:k=4"
 // patternsRow is a way to spread traffic.
 type patternsRow struct {
 	name, about string
-	routing     string // of the switches
+	balance     string // how switches spread what goes up
 	policy      string // of weft host in mode offload; "": none runs
-	classify    bool   // switches run flow classifiers
 }
 
 var patternsRows = []patternsRow{
-	{"ecmp", "the kernels' ECMP by the five-tuple", fabric.RoutingECMP, "", false},
-	{"two-level", "switches with two-level tables, plain hosts (thesis §3.1.3)", fabric.RoutingTwoLevel, "", false},
-	{"classifier", "the same with flow classifiers at edge and aggregation switches (thesis §3.1.6)", fabric.RoutingTwoLevel, "", true},
-	{"weft-drb", "weft host in mode offload with drb, plain switches", fabric.RoutingECMP, "drb", false},
+	{"ecmp", "the kernels' ECMP by the five-tuple", "ecmp", ""},
+	{"two-level", "switches with two-level tables, plain hosts (thesis §3.1.3)", "two-level", ""},
+	{"classifier", "the same with flow classifiers at edge and aggregation switches (thesis §3.1.6)", "classifier", ""},
+	{"weft-drb", "weft host in mode offload with drb, plain switches", "ecmp", "drb"},
 }
 
 func patternsRowNames() (names []string) {

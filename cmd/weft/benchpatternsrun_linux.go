@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"weft/bench/papers/thesis"
 	"weft/bench/permutation"
 	"weft/bench/stats"
 	"weft/bench/testbed"
-	"weft/fabric"
 	"weft/lab"
-	"weft/topology"
 )
 
 // patternsResult is a row's in a pattern.
@@ -48,7 +45,7 @@ func (r patternsRow) paper(p thesis.Pattern) float64 {
 // measureRow builds a row's lab and runs all patterns on it.
 func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, notes io.Writer) (results []patternsResult, err error) {
 	p := newProgress("building " + patternsFabric + " for " + row.name)
-	l, err := lab.Hold(ctx, lab.Config{Name: o.name, RateMbit: o.rate, Topology: o.shape, Routing: row.routing, Progress: p.set})
+	l, err := lab.Hold(ctx, lab.Config{Name: o.name, RateMbit: o.rate, Topology: o.shape, Balance: row.balance, Progress: p.set})
 	p.end()
 	if err != nil {
 		return nil, err
@@ -56,17 +53,6 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 	defer func() { err = errors.Join(err, l.Close()) }()
 	for _, n := range l.Notes {
 		fmt.Fprintln(notes, n)
-	}
-	if row.classify {
-		end, err := startClassifiers(l, o.shape)
-		if err != nil {
-			return nil, err
-		}
-		defer func() {
-			stats, err2 := end()
-			fmt.Fprintf(notes, "classifiers: %d flows got a port, %d moved\n", stats.Flows, stats.Moved)
-			err = errors.Join(err, err2)
-		}()
 	}
 	var hosts []testbed.DaemonHost
 	for n := range o.shape.Hosts() {
@@ -93,69 +79,12 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 		}
 		results = append(results, r)
 	}
-	return results, nil
-}
-
-// startClassifiers runs a flow classifier at each switch that has ports up. end ends them
-// and returns what all together have counted.
-func startClassifiers(l *lab.Lab, t *topology.Topology) (end func() (fabric.ClassifierStats, error), err error) {
-	all := make(map[topology.NodeID]*fabric.Classifier)
-	var work sync.WaitGroup
-	done := make(chan struct{})
-	errs := make(chan error, t.NumNodes())
-	end = func() (sum fabric.ClassifierStats, err error) {
-		close(done)
-		work.Wait()
-		close(errs)
-		for e := range errs {
-			err = errors.Join(err, e)
-		}
-		for id, c := range all {
-			s, e := c.Stats()
-			sum.Flows, sum.Moved = sum.Flows+s.Flows, sum.Moved+s.Moved
-			err = errors.Join(err, e, l.Do(id, c.Close))
-		}
-		return sum, err
+	flows, err := l.Classified()
+	if flows != nil {
+		fmt.Fprintf(notes, "classifiers: %d flows got a port, %d moved\n", flows.Flows, flows.Moved)
 	}
-	start := time.Now()
-	for n := range t.Nodes() {
-		if n.Layer != topology.LayerEdge && n.Layer != topology.LayerAgg {
-			continue
-		}
-		var c *fabric.Classifier
-		plan, err := l.Plan(n.ID)
-		if err == nil {
-			err = l.Do(n.ID, func() (err error) {
-				c, err = fabric.OpenClassifier(plan, 0)
-				return err
-			})
-		}
-		if err != nil {
-			_, err2 := end()
-			return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), err2)
-		}
-		all[n.ID] = c
-		work.Go(func() {
-			tick := time.NewTicker(classifierGlance)
-			defer tick.Stop()
-			for {
-				select {
-				case <-done:
-					return
-				case <-tick.C:
-				}
-				if err := l.Do(n.ID, func() error { return c.Step(time.Since(start)) }); err != nil {
-					errs <- fmt.Errorf("%s: %w", n.Name, err)
-					return
-				}
-			}
-		})
-	}
-	return end, nil
+	return results, err
 }
-
-// classifierGlance is how often it is looked whether it is time to rearrange.
-const classifierGlance = 100 * time.Millisecond
 
 func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Session, row patternsRow, pattern thesis.Pattern) (res patternsResult, err error) {
 	ideal := float64(o.shape.NumHosts()) * o.rate * plainPayload / fullFrame

@@ -27,7 +27,8 @@ func newLabAgentsCmd(name *string) *cobra.Command {
 		Short: "Run an agent on every switch, until interrupted",
 		Long: `Agents runs on every switch of the lab what weft switch is on one, all in this
 process: they watch their links, tell each other and the hosts which are down, and
-keep the switches' routes accordingly. It prints what they find out. When it is
+keep the switches' routes accordingly. With --balance classifier they also move flows
+between ports. It prints what they find out. When it is
 interrupted the switches get the lab's routes back, unless something has failed:
 then they keep those that lead around it.`,
 		Example: "  weft lab agents &\n  weft lab fail a0.2-c1.1",
@@ -111,6 +112,17 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 			if err := a.Err(); err != nil {
 				ended <- fmt.Errorf("the agent of %s has ended: %w", n.Name, err)
 			}
+		}()
+	}
+	if fabric.Classifies(lab.Config.Balance) {
+		flows, failed := lab.Classify()
+		if failed != nil {
+			return failed
+		}
+		defer func() {
+			s, err2 := flows.Stats()
+			news.say("classifiers: %d flows got a port, %d moved, %d evicted", s.Flows, s.Moved, s.Evicted)
+			err = errors.Join(err, err2, flows.Close())
 		}()
 	}
 	news.say("agents run on %d switches of lab %s, with hellos every %v; ^C ends them", len(agents), lab.Config.Name, c.Hello)

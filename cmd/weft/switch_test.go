@@ -46,6 +46,9 @@ func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {
 		"balance: packets go by plain routes: why":      {BalanceError: "why"},
 		"balance drb: the counters cannot be read: why": {Balance: &fabric.BalanceStats{Rule: "drb"}, BalanceError: "why"},
 		"balance drb: 3 packets to 2 destinations":      {Balance: &fabric.BalanceStats{Rule: "drb", Chosen: 3, Destinations: 2}},
+		"balance classifier: 2 flows known, 9 have got a port, 4 moved, 7 evicted; 1 had a dead port; 5 packets had no room for their flow; 6 packets went": {
+			Classifier: &fabric.ClassifierStats{Rule: "classifier", Known: 2, Flows: 9, Moved: 4, Evicted: 7, Rescued: 1, Full: 5, Late: 6}},
+		"balance classifier: the counters cannot be read: why": {Classifier: &fabric.ClassifierStats{Rule: "classifier"}, BalanceError: "why"},
 	} {
 		s.Switch = "a0.2"
 		out := mustWeft(t, "switch", "status", "--socket", answering(t, s))

@@ -139,6 +139,8 @@ func printSwitchCounters(w io.Writer, s switchd.Status) {
 	switch b := s.Balance; {
 	case b != nil && s.BalanceError != "":
 		fmt.Fprintf(w, "balance %s: the counters cannot be read: %s\n", b.Rule, s.BalanceError)
+	case s.Classifier != nil:
+		printClassifier(w, s.Classifier, s.BalanceError)
 	case s.BalanceError != "":
 		fmt.Fprintf(w, "balance: packets go by plain routes: %s\n", s.BalanceError)
 	case b != nil:
@@ -168,6 +170,25 @@ func printSwitchCounters(w io.Writer, s switchd.Status) {
 	if s.CounterError != "" {
 		fmt.Fprintf(w, "the counters cannot be read: %s\n", s.CounterError)
 	}
+}
+
+// printClassifier prints what a flow classifier has done.
+func printClassifier(w io.Writer, c *fabric.ClassifierStats, unread string) {
+	if unread != "" {
+		fmt.Fprintf(w, "balance %s: the counters cannot be read: %s\n", c.Rule, unread)
+		return
+	}
+	fmt.Fprintf(w, "balance %s: %d flows known, %d have got a port, %d moved, %d evicted", c.Rule, c.Known, c.Flows, c.Moved, c.Evicted)
+	if c.Rescued > 0 {
+		fmt.Fprintf(w, "; %d had a dead port", c.Rescued)
+	}
+	if c.Full > 0 {
+		fmt.Fprintf(w, "; %d packets had no room for their flow", c.Full)
+	}
+	if c.Late > 0 {
+		fmt.Fprintf(w, "; %d packets went by host ID, as the agent was late", c.Late)
+	}
+	fmt.Fprintln(w)
 }
 
 // refusals are what a bouncing switch has dropped, by cause.

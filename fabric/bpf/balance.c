@@ -3,10 +3,10 @@
 //
 // weft_balance runs at tc ingress of a switch's ports. It gives a packet the hash by which
 // the kernel's multipath route then chooses the next hop
-// (net.ipv4.fib_multipath_hash_policy=1). So routes, neighbours, TTL, dead next hops and
-// weights stay the kernel's. From an IPv4 packet that it leaves to the routes it takes the
-// hash of the sender's socket or of the device, which is the same at each switch. So the
-// kernel hashes the five-tuple, with the switch's own seed as of Linux 6.11.
+// (net.ipv4.fib_multipath_hash_policy=1, and the same of net.ipv6). So routes, neighbours,
+// TTL, dead next hops and weights stay the kernel's. From a packet that it leaves to the
+// routes it takes the hash of the sender's socket or of the device, which is the same at each
+// switch. So the kernel hashes the five-tuple, with the switch's own seed as of Linux 6.11.
 //
 // weft_queue runs at tc egress of the same ports. It fills their virtual queues, and takes
 // the hash away again: the next switch, a receiver's GRO and queues must not see it.
@@ -15,6 +15,7 @@
 
 #define PROTO_UDP 17
 #define PROTO_DCCP 33
+#define PROTO_ROUTING 43 /* a header of IPv6 */
 #define PROTO_SCTP 132
 
 #define MAX_STEPS 128
@@ -25,6 +26,8 @@
 #define MAX_SAMPLES 4
 #define MAX_MEMORY 2
 #define MAX_GROUPS 8
+
+#define NO_SET 0
 
 enum { CHOSEN, PLAIN, BEGUN, EVICTED, NUM_COUNTERS };
 
@@ -52,6 +55,27 @@ struct set {
 struct destination {
 	__u32 bits;
 	__be32 addr;
+};
+
+struct destination6 {
+	__u32 bits;
+	__u8 addr[16];
+};
+
+/* linux/ipv6.h's header has bit-fields that depend on the machine. */
+struct ipv6 {
+	__be32 version_class_label;
+	__be16 payload_len;
+	__u8 next;
+	__u8 hops;
+	__be64 saddr[2];
+	__be64 daddr[2];
+};
+
+/* Hashes of the pair of hosts, and of the flow, that a packet is of. */
+struct who {
+	__u64 pair;
+	__u64 flow;
 };
 
 struct engine {
@@ -84,6 +108,14 @@ struct {
 	__type(key, struct destination);
 	__type(value, __u32);
 } destinations SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, MAX_ROUTES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct destination6);
+	__type(value, __u32);
+} destinations6 SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -153,50 +185,94 @@ static __always_inline __u32 below(struct engine *e, __u32 n)
 	return (__u64)next_random(e) * n >> 32;
 }
 
-static __always_inline __u64 pair_of(const struct ipv4 *ip)
+static __always_inline int has_ports(__u8 protocol)
 {
-	return mix(seed ^ ((__u64)bpf_ntohl(ip->saddr) << 32 | bpf_ntohl(ip->daddr)));
+	return protocol == PROTO_TCP || protocol == PROTO_UDP || protocol == PROTO_DCCP || protocol == PROTO_SCTP;
+}
+
+/* ports_at are 0 where there are none. */
+static __always_inline __u32 ports_at(struct __sk_buff *skb, __u32 offset)
+{
+	__be32 ports;
+
+	return bpf_skb_load_bytes(skb, offset, &ports, sizeof(ports)) ? 0 : bpf_ntohl(ports);
 }
 
 /* ports_of are 0 for fragments, so that all of a packet are of one flow. */
 static __always_inline __u32 ports_of(struct __sk_buff *skb, const struct ipv4 *ip)
 {
-	__be32 ports;
-
-	switch (ip->protocol) {
-	case PROTO_TCP:
-	case PROTO_UDP:
-	case PROTO_DCCP:
-	case PROTO_SCTP:
-		if (ip->frag_off & FRAGMENT || header_length(ip) < sizeof(*ip) ||
-		    bpf_skb_load_bytes(skb, IP + header_length(ip), &ports, sizeof(ports)))
-			return 0;
-		return bpf_ntohl(ports);
-	}
-	return 0;
+	if (!has_ports(ip->protocol) || ip->frag_off & FRAGMENT || header_length(ip) < sizeof(*ip))
+		return 0;
+	return ports_at(skb, IP + header_length(ip));
 }
 
-static __always_inline __u32 turn_of(const struct ipv4 *ip, __u32 n)
+/* set_of4 returns the number of the set of an IPv4 packet's destination, and says whose the
+ * packet is, as far as the rule wants to know it. */
+static __always_inline __u32 set_of4(struct __sk_buff *skb, struct who *who)
 {
-	__u64 pair = pair_of(ip);
+	struct destination to = { .bits = 32 };
+	struct ipv4 ip;
+	__u32 *number;
+
+	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip))
+		return NO_SET;
+	if (ip.protocol == PROTO_IPIP) /* weft's: the sender has chosen the way */
+		return NO_SET;
+	to.addr = ip.daddr;
+	number = bpf_map_lookup_elem(&destinations, &to);
+	if (!number)
+		return NO_SET;
+	if (rule == DRB || rule == LETFLOW || rule == DRILL)
+		who->pair = mix(seed ^ ((__u64)bpf_ntohl(ip.saddr) << 32 | bpf_ntohl(ip.daddr)));
+	if (rule == LETFLOW || rule == DRILL)
+		who->flow = mix(who->pair ^ ((__u64)ip.protocol << 32 | ports_of(skb, &ip)));
+	return *number;
+}
+
+/* set_of6 is set_of4 of IPv6. Behind an extension header it looks for no ports: the flow label
+ * stands for them. */
+static __always_inline __u32 set_of6(struct __sk_buff *skb, struct who *who)
+{
+	struct destination6 to = { .bits = 128 };
+	__u32 *number, ports;
+	struct ipv6 ip;
+
+	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || bpf_ntohl(ip.version_class_label) >> 28 != 6)
+		return NO_SET;
+	/* Who encapsulates, or lists segments, has chosen the way. */
+	if (ip.next == PROTO_IPIP || ip.next == PROTO_IPV6 || ip.next == PROTO_ROUTING)
+		return NO_SET;
+	__builtin_memcpy(to.addr, ip.daddr, sizeof(to.addr));
+	number = bpf_map_lookup_elem(&destinations6, &to);
+	if (!number)
+		return NO_SET;
+	if (rule == DRB || rule == LETFLOW || rule == DRILL) {
+		who->pair = mix(seed ^ bpf_be64_to_cpu(ip.saddr[0]));
+		who->pair = mix(who->pair ^ bpf_be64_to_cpu(ip.saddr[1]));
+		who->pair = mix(who->pair ^ bpf_be64_to_cpu(ip.daddr[0]));
+		who->pair = mix(who->pair ^ bpf_be64_to_cpu(ip.daddr[1]));
+	}
+	if (rule == LETFLOW || rule == DRILL) {
+		ports = has_ports(ip.next) ? ports_at(skb, IP + sizeof(ip)) : bpf_ntohl(ip.version_class_label) & 0xfffff;
+		who->flow = mix(who->pair ^ ((__u64)ip.next << 32 | ports));
+	}
+	return *number;
+}
+
+static __always_inline __u32 turn_of(__u64 pair, __u32 n)
+{
 	__u32 place = (__u32)pair % PAIRS;
 	__u32 *turn = bpf_map_lookup_elem(&pairs, &place);
 
-	if (!turn)
-		return 0;
+	if (!turn) /* never; the verifier, without CAP_PERFMON, takes no constant here */
+		return (__u32)pair % n;
 	return ((__u32)(pair >> 32) + __sync_fetch_and_add(turn, 1)) % n;
-}
-
-static __always_inline __u64 flow_of(struct __sk_buff *skb, const struct ipv4 *ip)
-{
-	return mix(pair_of(ip) ^ ((__u64)ip->protocol << 32 | ports_of(skb, ip)));
 }
 
 /* flowlet_of returns the hash of the packet's flowlet. Two CPUs that write a place at the
  * same time may begin a flowlet more. */
-static __always_inline __u32 flowlet_of(struct __sk_buff *skb, const struct ipv4 *ip, struct engine *e)
+static __always_inline __u32 flowlet_of(__u64 flow, struct engine *e)
 {
-	__u64 flow = flow_of(skb, ip);
 	__u32 place = (__u32)flow % FLOWLETS, who = flow >> 32;
 	struct flowlet *f = bpf_map_lookup_elem(&flowlets, &place);
 	__u64 now = bpf_ktime_get_ns();
@@ -273,7 +349,7 @@ static __always_inline __u32 least_of(const struct set *s, const struct step *gr
 	return l.step[0];
 }
 
-/* plain leaves an IPv4 packet to the kernel's routes. */
+/* plain leaves an IP packet to the kernel's routes. */
 static __always_inline int plain(struct __sk_buff *skb)
 {
 	bpf_set_hash_invalid(skb);
@@ -282,34 +358,27 @@ static __always_inline int plain(struct __sk_buff *skb)
 
 SEC("tc") int weft_balance(struct __sk_buff *skb)
 {
-	struct destination to = { .bits = 32 };
+	struct who who = {};
 	struct engine *e;
-	struct ipv4 ip;
 	struct set *s;
 	struct step *group;
-	__u32 *number, engine, step;
+	__u32 number, engine, step;
 
-	if (skb->protocol != bpf_htons(ETH_P_IP))
+	if (skb->protocol != bpf_htons(ETH_P_IP) && skb->protocol != bpf_htons(ETH_P_IPV6))
 		return pass(PLAIN);
 	/* A mark may mean another table: that of a virtual spine, or an administrator's. What
 	 * has a VLAN's tag, or another device's address, is not for this port's routes. */
-	if (skb->mark || skb->vlan_present || skb->pkt_type != PACKET_HOST ||
-	    bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip))
+	if (skb->mark || skb->vlan_present || skb->pkt_type != PACKET_HOST)
 		return plain(skb);
-	if (ip.protocol == PROTO_IPIP) /* weft's: the sender has chosen the way */
-		return plain(skb);
-	to.addr = ip.daddr;
-	number = bpf_map_lookup_elem(&destinations, &to);
-	if (!number)
-		return plain(skb);
-	s = bpf_map_lookup_elem(&sets, number);
+	number = skb->protocol == bpf_htons(ETH_P_IP) ? set_of4(skb, &who) : set_of6(skb, &who);
+	s = bpf_map_lookup_elem(&sets, &number);
 	if (!s || !s->n)
 		return plain(skb);
-	engine = *number;
+	engine = number;
 	group = &s->steps[0];
 	if (rule == DRILL && s->groups > 1) {
 		/* The flow's hash falls on a step, and so on a group by its weight. */
-		step = (flow_of(skb, &ip) >> 32) * s->n >> 32;
+		step = (who.flow >> 32) * s->n >> 32;
 		group = &s->steps[step & (MAX_STEPS - 1)];
 		engine += MAX_SETS * (group->group & (MAX_GROUPS - 1));
 	}
@@ -324,10 +393,10 @@ SEC("tc") int weft_balance(struct __sk_buff *skb)
 		step = e->turn++ % s->n;
 		break;
 	case DRB:
-		step = turn_of(&ip, s->n);
+		step = turn_of(who.pair, s->n);
 		break;
 	case LETFLOW:
-		bpf_set_hash(skb, flowlet_of(skb, &ip, e));
+		bpf_set_hash(skb, flowlet_of(who.flow, e));
 		return pass(CHOSEN);
 	default:
 		step = least_of(s, group, e);

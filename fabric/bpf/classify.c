@@ -1,7 +1,8 @@
 // Flow classification at a switch with two-level tables (thesis §3.1.6): what comes from
 // below and goes up gets the mark of the port that its flow has, in place of that of its
 // destination's host ID. A new flow gets the port that carries least. The agent moves flows,
-// forgets idle ones and says what ports carry.
+// forgets idle ones, says what ports carry, and until when to believe it: behind an agent
+// that has died packets go by host ID, as tables that nobody keeps would grow stale.
 //
 // Runs at tc ingress of the ports that lead down, behind the program of host IDs. Where it
 // has no port for a flow, the mark of the host ID stays.
@@ -10,7 +11,7 @@
 #include "inner.h"
 
 /* The order of fabric.ClassifierStats. */
-enum { FLOWS, RESCUED, FULL, NUM_COUNTERS };
+enum { FLOWS, RESCUED, FULL, LATE, NUM_COUNTERS };
 
 #include "count.h"
 
@@ -41,6 +42,8 @@ struct load {
 struct settings {
 	__be32 below, mask; /* the prefix of what does not go up */
 	__u32 ports;
+	__u32 unused;
+	__u64 until; /* ns of the monotonic clock: the agent lives so long at least */
 };
 
 struct {
@@ -122,6 +125,8 @@ SEC("tc") int weft_classify(struct __sk_buff *skb)
 	/* Who encapsulates has chosen a path. */
 	if (ip->protocol == PROTO_IPIP || (ip->daddr & set->mask) == set->below)
 		return TC_ACT_UNSPEC;
+	if (bpf_ktime_get_ns() > set->until)
+		return pass(LATE);
 	flow.src = ip->saddr;
 	flow.dst = ip->daddr;
 	known = bpf_map_lookup_elem(&flows, &flow);

@@ -25,6 +25,10 @@ func TestParse(t *testing.T) {
 		"drill:m=2,d=1":    {Kind: DRILL, Samples: 1, Memory: 2},
 		"drill:d=2,d=3":    {Kind: DRILL, Samples: 3, Memory: 1},
 		"letflow:gap=0.5s": {Kind: LetFlow, Gap: 500 * time.Millisecond},
+		"two-level":        {Kind: TwoLevel},
+		"classifier":       {Kind: Classifier, Interval: time.Second, Moves: 3},
+
+		"classifier:interval=100ms,moves=64": {Kind: Classifier, Interval: 100 * time.Millisecond, Moves: 64},
 	} {
 		got, err := Parse(text)
 		if err != nil || got != want {
@@ -49,6 +53,15 @@ func TestParse(t *testing.T) {
 		"letflow:gap=fast": "from 1µs to 1m0s",
 		"rb:gap=1ms":       "the others have none",
 		":d=1":             "no rule",
+		"two-level:gap=1s": "the others have none",
+
+		"classifier:interval=99ms": "from 100ms to 1m0s",
+		"classifier:interval=2m":   "from 100ms to 1m0s",
+		"classifier:interval=1":    "from 100ms to 1m0s",
+		"classifier:moves=0":       "from 1 to 64",
+		"classifier:moves=65":      "from 1 to 64",
+		"classifier:gap=1ms":       "no parameter",
+		"drill:moves=1":            "no parameter",
 	} {
 		if r, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v, want an error with %q", text, r, err, want)

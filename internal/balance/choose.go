@@ -1,6 +1,10 @@
 package balance
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+)
 
 // Engine is what a CPU of a switch keeps of a set. DRILL §3.2 calls a part of a switch that
 // decides by itself an engine. It is struct engine of fabric/bpf/balance.c.
@@ -27,9 +31,12 @@ const (
 
 // Packet is what a rule knows of a packet.
 type Packet struct {
-	Src, Dst uint32 // IPv4 addresses
-	Protocol uint8
-	Ports    uint32 // source and destination; 0 for fragments, and without ports
+	Src, Dst   uint32     // IPv4 addresses
+	Src6, Dst6 netip.Addr // IPv6 addresses; the zero Addr of an IPv4 packet
+	Protocol   uint8
+	// Ports are source and destination. Of IPv4 they are 0 for fragments, and without ports. Of
+	// IPv6 the flow label stands for ports that are not right behind the header.
+	Ports uint32
 }
 
 // Chooser decides as the program on one CPU does.
@@ -78,7 +85,15 @@ func (c *Chooser) Group(s *Set, p Packet) Step {
 }
 
 func (c *Chooser) pair(p Packet) uint64 {
-	return mix(c.Seed ^ (uint64(p.Src)<<32 | uint64(p.Dst)))
+	if !p.Src6.IsValid() {
+		return mix(c.Seed ^ (uint64(p.Src)<<32 | uint64(p.Dst)))
+	}
+	src, dst := p.Src6.As16(), p.Dst6.As16()
+	hash := c.Seed
+	for _, half := range [][]byte{src[:8], src[8:], dst[:8], dst[8:]} {
+		hash = mix(hash ^ binary.BigEndian.Uint64(half))
+	}
+	return hash
 }
 
 // flowlet is LetFlow's choice. The kernel makes a hop of the hash, by weight.

@@ -13,7 +13,7 @@
 //	drill    the least loaded of d random steps and m remembered ones (DRILL §3.2)
 //
 // Of routes, ecmp and two-level (thesis §3.1.3) there is the name alone: the kernel's tables
-// decide.
+// decide. Of classifier (thesis §3.1.6) there are the parameters: package classifier decides.
 //
 // With drb at each switch the paths of a pair of hosts follow each other in digit-reversed
 // order (DRB §3.1.2): of n ports an edge switch takes the next one for each packet, and the

@@ -13,17 +13,18 @@ type Kind uint32
 
 // The kinds.
 const (
-	Routes   Kind = iota // the kernel's routes as they are
-	ECMP                 // the kernel's routes, by the five-tuple
-	RB                   // random
-	RRB                  // round robin
-	DRB                  // round robin for each pair of hosts
-	LetFlow              // flowlets
-	DRILL                // least loaded
-	TwoLevel             // the kernel's routes, up by the destination's host ID
+	Routes     Kind = iota // the kernel's routes as they are
+	ECMP                   // the kernel's routes, by the five-tuple
+	RB                     // random
+	RRB                    // round robin
+	DRB                    // round robin for each pair of hosts
+	LetFlow                // flowlets
+	DRILL                  // least loaded
+	TwoLevel               // the kernel's routes, up by the destination's host ID
+	Classifier             // the same, and a flow classifier above it
 )
 
-var names = [...]string{"routes", "ecmp", "rb", "rrb", "drb", "letflow", "drill", "two-level"}
+var names = [...]string{"routes", "ecmp", "rb", "rrb", "drb", "letflow", "drill", "two-level", "classifier"}
 
 func (k Kind) String() string { return names[k] }
 
@@ -33,6 +34,9 @@ type Rule struct {
 	Gap     time.Duration // LetFlow: the pause that ends a flowlet
 	Samples int           // DRILL's d
 	Memory  int           // DRILL's m
+
+	Interval time.Duration // Classifier: between rearrangements
+	Moves    int           // Classifier: flows that move in one of them at most
 }
 
 // Bounds and defaults of the parameters.
@@ -45,6 +49,12 @@ const (
 	DefaultMemory  = 1
 	MaxSamples     = 4
 	MaxMemory      = 2
+
+	DefaultInterval = time.Second // thesis, caption of Fig. 3.11
+	MinInterval     = 100 * time.Millisecond
+	MaxInterval     = time.Minute
+	DefaultMoves    = 3 // thesis Fig. 3.11
+	MaxMoves        = 64
 )
 
 // Parse reads a rule: a kind's name and, behind a colon, parameters that differ from the
@@ -69,6 +79,8 @@ func Parse(text string) (Rule, error) {
 		r.Gap = DefaultGap
 	case DRILL:
 		r.Samples, r.Memory = DefaultSamples, DefaultMemory
+	case Classifier:
+		r.Interval, r.Moves = DefaultInterval, DefaultMoves
 	}
 	if !given {
 		return r, nil
@@ -100,8 +112,18 @@ func (r *Rule) set(parameter string) (err error) {
 		if err != nil || r.Memory < 0 || r.Memory > MaxMemory {
 			return fmt.Errorf("m is %q, must be from 0 to %d", value, MaxMemory)
 		}
+	case r.Kind == Classifier && key == "interval":
+		r.Interval, err = time.ParseDuration(value)
+		if err != nil || r.Interval < MinInterval || r.Interval > MaxInterval {
+			return fmt.Errorf("interval is %q, must be from %v to %v, such as interval=1s", value, MinInterval, MaxInterval)
+		}
+	case r.Kind == Classifier && key == "moves":
+		r.Moves, err = strconv.Atoi(value)
+		if err != nil || r.Moves < 1 || r.Moves > MaxMoves {
+			return fmt.Errorf("moves is %q, must be from 1 to %d", value, MaxMoves)
+		}
 	default:
-		return fmt.Errorf("no parameter %q; letflow has gap, as in letflow:gap=500us, drill has d and m, as in drill:d=2,m=1, the others have none", key)
+		return fmt.Errorf("no parameter %q; letflow has gap, as in letflow:gap=500us, drill has d and m, as in drill:d=2,m=1, classifier has interval and moves, as in classifier:interval=1s,moves=3, the others have none", key)
 	}
 	return nil
 }
@@ -113,6 +135,8 @@ func (r Rule) String() string {
 		return fmt.Sprintf("%v:gap=%v", r.Kind, r.Gap)
 	case DRILL:
 		return fmt.Sprintf("%v:d=%d,m=%d", r.Kind, r.Samples, r.Memory)
+	case Classifier:
+		return fmt.Sprintf("%v:interval=%v,moves=%d", r.Kind, r.Interval, r.Moves)
 	}
 	return r.Kind.String()
 }

@@ -18,13 +18,11 @@ import (
 // thesis' element (§3.4.2).
 type Flow struct{ Src, Dst netip.Addr }
 
-// Defaults and bounds.
+// Bounds.
 const (
-	MaxPorts        = 64
-	DefaultInterval = time.Second // between rearrangements (thesis, caption of Fig. 3.11)
+	MaxPorts = 64
 
 	maxFlows = 65536            // as the program's
-	maxMoves = 3                // in one rearrangement (thesis Fig. 3.11)
 	maxIdle  = 10 * time.Second // after which a flow is forgotten
 )
 
@@ -36,6 +34,7 @@ type Move struct {
 
 // Table is a switch's flows and ports up.
 type Table struct {
+	moves int // in one rearrangement
 	flows map[Flow]*entry
 	order []*entry // the same, in the order in which they came
 	ports []port
@@ -55,12 +54,16 @@ type port struct {
 	dead        bool
 }
 
-// New returns an empty table of ports that are numbered from 0.
-func New(ports int) (*Table, error) {
-	if ports < 1 || ports > MaxPorts {
+// New returns an empty table of ports that are numbered from 0. A rearrangement moves up to
+// moves flows, three in the thesis (Fig. 3.11).
+func New(ports, moves int) (*Table, error) {
+	switch {
+	case ports < 1 || ports > MaxPorts:
 		return nil, fmt.Errorf("classifier: %d ports, must be 1 to %d", ports, MaxPorts)
+	case moves < 1:
+		return nil, fmt.Errorf("classifier: %d moves, must be 1 or more", moves)
 	}
-	return &Table{flows: make(map[Flow]*entry), ports: make([]port, ports)}, nil
+	return &Table{moves: moves, flows: make(map[Flow]*entry), ports: make([]port, ports)}, nil
 }
 
 // Observe says by which port a flow goes and how many bytes it has sent since it is known. A
@@ -88,12 +91,12 @@ func (t *Table) Observe(f Flow, port int, total uint64, now time.Duration) {
 	e.total = total
 }
 
-// Rearrange ends an interval. It moves up to three flows, each time the largest one of the
+// Rearrange ends an interval. It moves flows, each time the largest one of the
 // port that carries most that is smaller than the difference to the port that carries least
 // (thesis Fig. 3.11). What a port carries is the bytes since the last rearrangement. It
 // forgets flows that have sent nothing for 10 s, and returns them.
 func (t *Table) Rearrange(now time.Duration) (moves []Move, idle []Flow) {
-	for range maxMoves {
+	for range t.moves {
 		m, ok := t.move()
 		if !ok {
 			break

@@ -8,13 +8,16 @@ import (
 	"time"
 )
 
+// figure is how many flows Fig. 3.11 moves.
+const figure = 3
+
 func flow(n int) Flow {
 	return Flow{netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), netip.AddrFrom4([4]byte{10, 1, 0, 2})}
 }
 
 func table(t testing.TB, ports int) *Table {
 	t.Helper()
-	x, err := New(ports)
+	x, err := New(ports, figure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func TestRearrange_isTheFigure(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: moves %v, want %v", seed, got, want)
 		}
-		if len(got) > maxMoves || apart() > before {
+		if len(got) > figure || apart() > before {
 			t.Fatalf("seed %d: %d moves, ports %d apart, were %d", seed, len(got), apart(), before)
 		}
 		for p, want := range o.loads() {
@@ -91,16 +94,24 @@ func TestRearrange_isTheFigure(t *testing.T) {
 	}
 }
 
-// Flows that are alike settle evenly, three moves an interval.
+// Flows that are alike settle evenly, as many moves an interval as are allowed.
 func TestRearrange_evensOutInAFewIntervals(t *testing.T) {
+	for allowed, want := range map[int][]int{figure: {3, 3, 2, 0, 0}, 5: {5, 3, 0, 0, 0}, 1: {1, 1, 1, 1, 1}} {
+		if got := evensOut(t, allowed); !slices.Equal(got, want) {
+			t.Errorf("%d moves allowed, moves by interval: %v, want %v", allowed, got, want)
+		}
+	}
+}
+
+func evensOut(t *testing.T, allowed int) (moves []int) {
 	x := table(t, 2)
+	x.moves = allowed
 	at := make(map[Flow]int)
 	for i := range 16 {
 		at[flow(i)] = 0
 	}
-	var moves []int
 	for round := range 5 {
-		now := time.Duration(round) * DefaultInterval
+		now := time.Duration(round) * time.Second
 		for i := range 16 {
 			x.Observe(flow(i), at[flow(i)], uint64(1000*(round+1)), now)
 		}
@@ -110,9 +121,7 @@ func TestRearrange_evensOutInAFewIntervals(t *testing.T) {
 		}
 		moves = append(moves, len(list))
 	}
-	if !slices.Equal(moves, []int{3, 3, 2, 0, 0}) {
-		t.Errorf("moves by interval: %v, want 3, 3, 2 and no more", moves)
-	}
+	return moves
 }
 
 // The cost of a dead port is infinite (thesis §3.1.8): no flow moves to it, and none from
@@ -221,8 +230,11 @@ func TestTable_sumsHold(t *testing.T) {
 
 func TestNew_refuses(t *testing.T) {
 	for _, ports := range []int{0, -1, MaxPorts + 1} {
-		if _, err := New(ports); err == nil {
+		if _, err := New(ports, figure); err == nil {
 			t.Errorf("%d ports: no error", ports)
 		}
+	}
+	if _, err := New(2, 0); err == nil {
+		t.Error("no moves: no error")
 	}
 }

@@ -28,6 +28,9 @@ func (d *daemon) attachBalance(c Config) error {
 		return err
 	}
 	names := portNames(cfg.Ports)
+	if err := d.attachClassifier(c, names); err != nil {
+		return err
+	}
 	if fabric.BalancesByProgram(d.file.Balance) {
 		if d.balance, err = fabric.AttachBalance(cfg); err != nil {
 			_, err2 := fabric.DetachBalance(names)
@@ -56,6 +59,9 @@ func (d *daemon) attachBalance(c Config) error {
 // has not.
 func (d *daemon) inheritBalance(c Config, descriptors, plain string) error {
 	d.plain = plain
+	if err := d.inheritClassifier(c, descriptors); err != nil {
+		return err
+	}
 	if !fabric.BalancesByProgram(d.file.Balance) || plain != "" {
 		return nil
 	}
@@ -67,8 +73,9 @@ func (d *daemon) inheritBalance(c Config, descriptors, plain string) error {
 	return err
 }
 
-// endBalance leaves the switch without the program.
+// endBalance leaves the switch without the programs.
 func (d *daemon) endBalance() {
+	d.endClassifier()
 	if d.balance == nil {
 		return
 	}
@@ -79,6 +86,7 @@ func (d *daemon) endBalance() {
 
 func (d *daemon) balanceStatus(s *Status) {
 	s.BalanceError = d.plain
+	d.classifierStatus(s)
 	if d.balance == nil {
 		return
 	}

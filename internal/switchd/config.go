@@ -51,6 +51,9 @@ type Config struct {
 	owned []owned                     // what the agent keeps besides the routes
 	group func(fabric.NodePlan) error // is told of each plan before the routes are made, if not nil
 	fixed bool                        // without Routes: the baseline's are kept as they are
+
+	// step, if not nil, does what is due at a time since the start: that of a classifier.
+	step func(time.Duration) error
 }
 
 // owned is a part of the switch that the agent keeps as it is to be, such as a

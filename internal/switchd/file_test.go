@@ -67,6 +67,9 @@ func TestParse_namesTheLineAndTheFix(t *testing.T) {
 		"status: /" + strings.Repeat("x", 200):          {"x.yaml:1: status", "107"},
 		"ports: swp\nbalance: two-level":                {"x.yaml:1: ports", "%d"},
 		"topology: fat-tree:k=2\nbalance: two-level":    {"x.yaml:2: balance", "one port up each", "use ecmp"},
+		"balance: classifier:moves=0":                   {"x.yaml:1: balance", "moves", "from 1 to 64"},
+		"topology: fat-tree:k=2\nbalance: classifier":   {"x.yaml:2: balance", "one port up each"},
+		"configure: false\nbalance: classifier":         {"x.yaml:2: balance", "classifier", "set configure to true"},
 		"configure: false\nbalance: two-level":          {"x.yaml:2: balance", "two-level", "set configure to true"},
 	} {
 		_, err := parse([]byte(text), "x.yaml")

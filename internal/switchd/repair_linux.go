@@ -21,6 +21,8 @@ type repair struct {
 	kick   chan struct{} // buffers one: something is to be done
 	ended  chan struct{}
 
+	started time.Time
+
 	mu     sync.Mutex
 	closed bool
 	wanted *topology.Topology
@@ -42,7 +44,7 @@ const (
 
 // startRepair binds to the calling thread's network namespace.
 func startRepair(c Config) (*repair, error) {
-	r := &repair{config: c, wanted: c.Topology, kick: make(chan struct{}, 1), ended: make(chan struct{})}
+	r := &repair{config: c, wanted: c.Topology, kick: make(chan struct{}, 1), ended: make(chan struct{}), started: time.Now()}
 	if c.Routes || c.fixed {
 		plan, err := c.plan(c.Topology)
 		if err != nil {
@@ -199,10 +201,11 @@ func (r *repair) look() {
 		r.mu.Unlock()
 		errs = append(errs, err)
 	}
+	errs = append(errs, r.step())
 	r.complain(errors.Join(errs...))
 }
 
-// glance mends what the kernel does not tell of.
+// glance mends what the kernel does not tell of, and does what is due.
 func (r *repair) glance() {
 	for _, o := range r.config.owned {
 		did, err := o.RepairSettings()
@@ -211,6 +214,17 @@ func (r *repair) glance() {
 			r.complain(err)
 		}
 	}
+	if err := r.step(); err != nil {
+		r.complain(err)
+	}
+}
+
+// step does what is due.
+func (r *repair) step() error {
+	if r.config.step == nil {
+		return nil
+	}
+	return r.config.step(time.Since(r.started))
 }
 
 // tell says what was mended.

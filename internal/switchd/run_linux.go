@@ -52,6 +52,9 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	if d.balance != nil {
 		c.owned, c.group = append(c.owned, d.balance), d.balance.Group
 	}
+	if d.classifier != nil {
+		c.owned, c.step = append(c.owned, d.classifier), d.classifier.Step
+	}
 	d.loop = service.Loop{Notifier: service.NewNotifier(), Log: d.log, Summary: d.summary, Reload: d.reload, Alive: d.alive}
 	defer d.loop.Close()
 	if d.agent, err = Start(c); err != nil {
@@ -80,11 +83,12 @@ type daemon struct {
 	setup      *fabric.SwitchSetup // nil without
 	meter      *fabric.Meter       // nil without
 	extensions []fabric.ExtensionStatus
-	noMeter    error           // why there is none to be read
-	balance    *fabric.Balance // nil without
-	plain      string          // why there is none although it is wanted
-	start      time.Time       // of the clock that the keys' times are on
-	origin     time.Time       // the time of day of start, by the machine's clock as it was last looked at
+	noMeter    error              // why there is none to be read
+	balance    *fabric.Balance    // nil without
+	classifier *fabric.Classifier // nil without
+	plain      string             // why there is none of both although one is wanted
+	start      time.Time          // of the clock that the keys' times are on
+	origin     time.Time          // the time of day of start, by the machine's clock as it was last looked at
 }
 
 // self finds the switch in the fabric.

@@ -106,6 +106,13 @@ func (d *daemon) pass() (env []string, err error) {
 		}
 		env = append(env, balanceDescriptors+"="+words)
 	}
+	if d.classifier != nil {
+		words, err := d.classifier.Descriptors()
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, balanceDescriptors+"="+words)
+	}
 	if d.plain != "" {
 		env = append(env, balanceRefused+"="+d.plain)
 	}

@@ -39,8 +39,9 @@ type Status struct {
 	Extensions []fabric.ExtensionStatus `json:"extensions,omitempty"`
 	MeterError string                   `json:"meter_error,omitempty"` // why they cannot be read
 
-	Balance      *fabric.BalanceStats `json:"balance,omitempty"`       // where a program balances
-	BalanceError string               `json:"balance_error,omitempty"` // why none does, or its counters cannot be read
+	Balance      *fabric.BalanceStats    `json:"balance,omitempty"`       // where a program balances
+	Classifier   *fabric.ClassifierStats `json:"classifier,omitempty"`    // where flows are classified
+	BalanceError string                  `json:"balance_error,omitempty"` // why neither is so, or its counters cannot be read
 
 	// What became of packets that were encapsulated for the switch or have labels. nil
 	// where the agent has not configured that.
