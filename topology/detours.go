@@ -119,25 +119,23 @@ func (r *routeBuilder) ups(first int, to func(pod, edge int) uplinks, capacity f
 	}
 }
 
-// mostOf returns the most frequent of the choices that have all ports, the first of several;
-// usual if none has.
+// mostOf returns the most frequent of the choices that have all ports: of several usual or the
+// first.
 func mostOf(racks []choice, usual choice) choice {
 	counts := make(map[string]int)
 	most := 0
+	best := usual
 	for _, c := range racks {
 		if len(c.list) != len(usual.list) {
 			continue
 		}
 		key := fmt.Sprint(c.weights, c.groups)
 		counts[key]++
-		most = max(most, counts[key])
-	}
-	for _, c := range racks {
-		if len(c.list) == len(usual.list) && counts[fmt.Sprint(c.weights, c.groups)] == most {
-			return c
+		if n := counts[key]; n > most || n == most && c.equal(usual) {
+			most, best = n, c
 		}
 	}
-	return usual
+	return best
 }
 
 func (r *routeBuilder) addChoice(addr netip.Addr, bits, first int, c choice) {

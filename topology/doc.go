@@ -33,7 +33,8 @@
 // switch's routes are updated only where something has changed.
 //
 // Routes also avoids remote failures where another way up leads round them (thesis
-// §3.1.8).
+// §3.1.8), and weighs next hops by what these can carry to a rack (WCMP). GroupedRoutes says
+// which of them are symmetric (DRILL §3.4).
 //
 // A path's weight is the capacity of its slowest link, and every rule visits the path in
 // proportion (PathSet.Weighted). Groups are found by hashing the pairs of racks that use
