@@ -239,15 +239,16 @@ SEC("tc") int weft_balance(struct __sk_buff *skb)
 	if (skb->mark || skb->vlan_present || skb->pkt_type != PACKET_HOST)
 		return plain(skb);
 	number = skb->protocol == bpf_htons(ETH_P_IP) ? set_of4(skb, &who) : set_of6(skb, &who);
+	if (number == NO_SET) /* here the verifier, without CAP_PERFMON, knows no flow of 0 */
+		return plain(skb);
 	s = bpf_map_lookup_elem(&sets, &number);
 	if (!s || !s->n)
 		return plain(skb);
 	engine = number;
 	group = &s->steps[0];
-	if (rule == DRILL && s->groups > 1) {
+	if (rule == DRILL) {
 		/* The flow's hash falls on a step, and so on a group by its weight. */
-		step = (who.flow >> 32) * s->n >> 32;
-		group = &s->steps[step & (MAX_STEPS - 1)];
+		group = &s->steps[((who.flow >> 32) * s->n >> 32) & (MAX_STEPS - 1)];
 		engine += MAX_SETS * (group->group & (MAX_GROUPS - 1));
 	}
 	e = bpf_map_lookup_elem(&engines, &engine);
