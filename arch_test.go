@@ -88,7 +88,7 @@ internal/simnet/...: internal/simnet stack topology topoupdate link internal/tim
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
-internal/daemon: internal/kernel topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
+internal/daemon: internal/kernel internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
 bench/...: ...
 cmd/weft: ...
 examples:

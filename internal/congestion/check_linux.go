@@ -28,9 +28,6 @@ func Check(name string) error {
 	return nil
 }
 
-// MaxName is the kernel's TCP_CA_NAME_MAX less the terminating zero, in bytes.
-const MaxName = 15
-
 // available lists what the kernel has by now.
 func available() string {
 	b, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")

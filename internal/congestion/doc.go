@@ -23,3 +23,6 @@ package congestion
 // Name is the congestion control that Register brings, as routes, sockets and ss -i have
 // it.
 const Name = "weft_dctcp"
+
+// MaxName is the kernel's TCP_CA_NAME_MAX less the terminating zero, in bytes.
+const MaxName = 15
