@@ -67,6 +67,7 @@ topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/timerq
 link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
+internal/congestion: internal/kernel
 internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology topology/graph encap internal/balance internal/classifier internal/kernel
@@ -87,7 +88,7 @@ internal/simnet/...: internal/simnet stack topology topoupdate link internal/tim
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
-internal/daemon: internal/kernel topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
+internal/daemon: internal/kernel internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -131,7 +132,7 @@ var (
 		"gvisor.dev/gvisor/pkg/tcpip/transport/tcp": {"weft/bench/"},
 		"github.com/songgao/water":                  {"weft/link"},
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
-		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/fabric", "weft/lab"},
+		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/internal/congestion", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
 		"github.com/osrg/gobgp":                     {"weft/topoupdate/bgp/session"},
 		"go.yaml.in/yaml":                           {"weft/internal/config", "weft/internal/discover", "weft/topology"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,13 +67,34 @@ func queueUnder(t *testing.T, name string, red fabric.RED) (mean, within float64
 			t.Fatal(err)
 		}
 	}
+	f := measureQueue(t, l, edge, up, name, tcp{})
+	return f.mean, f.near
+}
+
+// queueFigures are of a port whose link four connections share.
+type queueFigures struct {
+	mean, p99    float64 // bytes of real queue
+	mbit         float64 // of payload that arrives
+	near         float64 // share of samples in which the virtual queue was within two packets
+	marks, drops uint64
+}
+
+// measureQueue has four connections share the link of a port, which is on the way of what
+// the first host sends.
+func measureQueue(t *testing.T, l *Lab, edge topology.Node, up int, name string, how tcp) (f queueFigures) {
+	t.Helper()
+	hosts := kerneltest.Hosts(l.Config.Topology)
+	how.received = new(atomic.Int64)
+	if how.back {
+		slices.Reverse(hosts)
+	}
 	for range 4 {
-		defer transfer(t, l, hosts[0], hosts[1], tcp{})()
+		defer transfer(t, l, hosts[0], hosts[1], how)()
 	}
 	kerneltest.Within(t, kerneltest.Patience, "the connections have found their rates", func() bool {
 		return portMeter(t, l, edge.ID, up).Bytes > 2_000_000
 	})
-	before, start := portMeter(t, l, edge.ID, up), time.Now()
+	before, arrived, start := portMeter(t, l, edge.ID, up), how.received.Load(), time.Now()
 	var queue []float64
 	near, longer := 0, 0.0
 	for time.Since(start) < 3*time.Second {
@@ -87,13 +109,15 @@ func queueUnder(t *testing.T, name string, red fabric.RED) (mean, within float64
 	m, elapsed := portMeter(t, l, edge.ID, up), time.Since(start)
 	slices.Sort(queue)
 	for _, q := range queue {
-		mean += q / float64(len(queue))
+		f.mean += q / float64(len(queue))
 	}
-	within = float64(near) / float64(len(queue))
-	t.Logf("%s: queue mean %.0f, p99 %.0f bytes of %d samples; virtual within two packets of real %.1f %%, on average %+.0f bytes; %.2f Mbit/s at the port; %d marks, %d early and %d forced drops, %d at the queue",
-		name, mean, queue[len(queue)*99/100], len(queue), 100*within, longer/float64(len(queue)), float64(m.Bytes-before.Bytes)*8/elapsed.Seconds()/1e6,
-		m.Marks-before.Marks, m.RED.EarlyDrops-before.RED.EarlyDrops, m.RED.ForcedDrops-before.RED.ForcedDrops, m.Drops-before.Drops)
-	return mean, within
+	f.p99, f.mbit = queue[len(queue)*99/100], float64(how.received.Load()-arrived)*8/elapsed.Seconds()/1e6
+	f.marks, f.drops = m.Marks-before.Marks, m.Drops-before.Drops
+	f.near = float64(near) / float64(len(queue))
+	t.Logf("%s: queue mean %.0f, p99 %.0f bytes of %d samples; virtual within two packets of real %.1f %%, on average %+.0f bytes; goodput %.2f Mbit/s; %d marks, %d early and %d forced drops, %d at the queue",
+		name, f.mean, f.p99, len(queue), 100*f.near, longer/float64(len(queue)), f.mbit,
+		f.marks, m.RED.EarlyDrops-before.RED.EarlyDrops, m.RED.ForcedDrops-before.RED.ForcedDrops, f.drops)
+	return f
 }
 
 // readQueues returns the real queue, and which of the virtual ones before and after it is

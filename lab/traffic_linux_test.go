@@ -2,10 +2,11 @@ package lab
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,6 +259,33 @@ func txBytes(t *testing.T, l *Lab, id topology.NodeID) uint64 {
 type tcp struct {
 	multipath bool
 	pause     time.Duration // between packets
+	back      bool          // what accepts the connection sends, and what opens it receives
+	received  *atomic.Int64 // counts bytes; nil: nobody counts
+}
+
+func (how tcp) send(c net.Conn) {
+	b := make([]byte, 64<<10)
+	if how.pause > 0 {
+		b = b[:1000]
+	}
+	for {
+		if _, err := c.Write(b); err != nil {
+			return
+		}
+		time.Sleep(how.pause)
+	}
+}
+
+func (how tcp) receive(c net.Conn) {
+	for b := make([]byte, 64<<10); ; {
+		n, err := c.Read(b)
+		if err != nil {
+			return
+		}
+		if how.received != nil {
+			how.received.Add(int64(n))
+		}
+	}
 }
 
 // transfer sends by kernel TCP until stopped.
@@ -273,13 +301,17 @@ func transfer(t *testing.T, l *Lab, from, to topology.Node, how tcp) (stop func(
 	if err != nil {
 		t.Fatal(err)
 	}
+	ends := []func(net.Conn){how.receive, how.send}
+	if how.back {
+		slices.Reverse(ends)
+	}
 	go func() {
 		c, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		defer c.Close()
-		io.Copy(io.Discard, c)
+		ends[0](c)
 	}()
 	var conn net.Conn
 	err = l.Do(from.ID, func() (err error) {
@@ -292,18 +324,7 @@ func transfer(t *testing.T, l *Lab, from, to topology.Node, how tcp) (stop func(
 		listener.Close()
 		t.Fatal(err)
 	}
-	go func() {
-		b := make([]byte, 64<<10)
-		if how.pause > 0 {
-			b = b[:1000]
-		}
-		for {
-			if _, err := conn.Write(b); err != nil {
-				return
-			}
-			time.Sleep(how.pause)
-		}
-	}()
+	go ends[1](conn)
 	return func() {
 		conn.Close()
 		listener.Close()

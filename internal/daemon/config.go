@@ -15,17 +15,21 @@ import (
 // tag says "auto", that word in the file gives the zero value. default.yaml says what each
 // key means.
 type Config struct {
-	Mode                string        `yaml:"mode"`
-	Topology            string        `yaml:"topology"`
-	BGP                 BGP           `yaml:"bgp"`
-	Address             netip.Addr    `yaml:"address,auto"`
-	Uplink              []string      `yaml:"uplink,auto"`
-	Gateway             netip.Addr    `yaml:"gateway,auto"`
-	MTU                 int           `yaml:"mtu,auto"`
-	Policy              string        `yaml:"policy"`
-	FlowcellBytes       int           `yaml:"flowcell_bytes"`
-	FlowletGap          time.Duration `yaml:"flowlet_gap"`
-	SuperSegmentBytes   int           `yaml:"super_segment_bytes"`
+	Mode              string        `yaml:"mode"`
+	Topology          string        `yaml:"topology"`
+	BGP               BGP           `yaml:"bgp"`
+	Address           netip.Addr    `yaml:"address,auto"`
+	Uplink            []string      `yaml:"uplink,auto"`
+	Gateway           netip.Addr    `yaml:"gateway,auto"`
+	MTU               int           `yaml:"mtu,auto"`
+	Policy            string        `yaml:"policy"`
+	FlowcellBytes     int           `yaml:"flowcell_bytes"`
+	FlowletGap        time.Duration `yaml:"flowlet_gap"`
+	SuperSegmentBytes int           `yaml:"super_segment_bytes"`
+
+	CongestionControl         string         `yaml:"congestion_control,auto"`
+	CongestionControlPrefixes []netip.Prefix `yaml:"congestion_control_prefixes"`
+
 	Samples             int           `yaml:"samples"`
 	Expiry              time.Duration `yaml:"expiry,auto"`
 	SamplesOnly         bool          `yaml:"samples_only"`

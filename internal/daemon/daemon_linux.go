@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"weft/internal/congestion"
 	"weft/internal/hostprog"
 	"weft/internal/service"
 	"weft/liveness"
@@ -30,8 +31,9 @@ type daemon struct {
 	memory   int64            // that the control group allows, bytes; 0: no limit
 	kernel   kernel
 	inbox    inbox
-	disorder bool           // datagrams are listed, and not put in order here
-	requests <-chan request // of the program that it is embedded in; nil: weft host
+	control  *congestion.Registration // nil: the kernel's own congestion controls alone
+	disorder bool                     // datagrams are listed, and not put in order here
+	requests <-chan request           // of the program that it is embedded in; nil: weft host
 
 	mu sync.Mutex
 	state
@@ -78,6 +80,9 @@ type parts struct {
 func (d *daemon) start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.checkControl(d.config); err != nil {
+		return err
+	}
 	if d.config.learns() {
 		var err error
 		if d.learner, err = d.kernel.learn(d.config); err != nil {

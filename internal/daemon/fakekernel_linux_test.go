@@ -86,6 +86,12 @@ func (k *fakeKernel) kernel() kernel {
 			}
 			return p, k.fails()
 		},
+		control: func(name string) error {
+			if name == "nosuch" {
+				return errors.New("the kernel does not know it")
+			}
+			return k.fails()
+		},
 		reach: func(place) error {
 			if k.mute == 0 {
 				return nil

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/congestion"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/probe"
@@ -23,16 +24,17 @@ import (
 // kernel is all that a daemon does to the machine and sees of it. Tests replace it by one
 // that forgets and refuses.
 type kernel struct {
-	orders func() error // says why the kernel cannot keep what arrives in order, nil if it can
-	learn  func(*Config) (learner, error)
-	find   func(context.Context, *Config) (place, error)
-	look   func(place) (place, error) // what of a place may change while the daemon runs
-	reach  func(place) error          // waits for the gateway to answer, seconds at most
-	setUp  func(hostsetup.Plan) (hostSetup, error)
-	open   func(*Config, place, hostsetup.Plan) (receiver, error)
-	spray  func(hostprog.SprayConfig) (sprayer, error)
-	sample func(prober.SamplerConfig) (sampler, error)
-	follow func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
+	orders  func() error // says why the kernel cannot keep what arrives in order, nil if it can
+	learn   func(*Config) (learner, error)
+	find    func(context.Context, *Config) (place, error)
+	control func(name string) error    // says why the kernel has no such congestion control, nil if it has
+	look    func(place) (place, error) // what of a place may change while the daemon runs
+	reach   func(place) error          // waits for the gateway to answer, seconds at most
+	setUp   func(hostsetup.Plan) (hostSetup, error)
+	open    func(*Config, place, hostsetup.Plan) (receiver, error)
+	spray   func(hostprog.SprayConfig) (sprayer, error)
+	sample  func(prober.SamplerConfig) (sampler, error)
+	follow  func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
 }
 
 // hostSetup is *hostsetup.Setup: settings, addresses, routes and rules.
@@ -89,10 +91,11 @@ type follower interface {
 // theKernel is the real one.
 func theKernel() kernel {
 	return kernel{
-		orders: untilItCan(hostprog.CanOrder),
-		learn:  learnBy,
-		find:   func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
-		look:   lookAround, reach: reachGateway,
+		orders:  untilItCan(hostprog.CanOrder),
+		learn:   learnBy,
+		find:    func(ctx context.Context, c *Config) (place, error) { return c.find(ctx) },
+		control: congestion.Check,
+		look:    lookAround, reach: reachGateway,
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
 			s, err := hostsetup.Apply(p)
 			if err != nil {

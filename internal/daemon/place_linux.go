@@ -193,7 +193,7 @@ func resolve(ctx context.Context, endpoint string, like netip.Addr) (netip.AddrP
 
 // plan is what the kernel must be configured with.
 func (c *Config) plan(p place) (hostsetup.Plan, error) {
-	o := hostsetup.Options{Address: p.address, FilterAll: p.filter, Strict: p.strict, Sprays: c.policy().Sprays()}
+	o := hostsetup.Options{Address: p.address, FilterAll: p.filter, Strict: p.strict, Sprays: c.policy().Sprays(), Congestion: c.congestion()}
 	if c.receives() {
 		o.TUN, o.TUNMTU, o.Own, o.TUN6 = c.TUN.Name, p.mtu-c.overhead(), c.TUN.Addresses, p.address6.IsValid()
 	}

@@ -43,5 +43,11 @@ func dropPrivileges(c *Config) error {
 	if names, err := hostprog.KeepNames(); err == nil { // or others' programs are known by number
 		env = append(env, names)
 	}
+	switch control, err := c.leaveControl(); {
+	case err != nil:
+		return err
+	case control != "":
+		env = append(env, control)
+	}
 	return service.RunAs(a, kept, env...)
 }

@@ -85,6 +85,9 @@ type step struct {
 // prepare checks what can be known beforehand, and lists the steps. Routes come first, so
 // that nothing is sprayed over what is not there yet.
 func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
+	if err := d.checkControl(next); err != nil {
+		return nil, err
+	}
 	if err := d.stillThere(ctx, next); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ func TestCanBecome_namesWhatNeedsARestart(t *testing.T) {
 		"encapsulation: srv6":             "f:1: encapsulation: cannot change while the daemon runs; restart it",
 		"topology: fat-tree:k=8":          "",
 		"flowcell_bytes: 4096\ndrain: 1s": "",
+		"congestion_control: reno\ncongestion_control_prefixes: [10.1.0.0/16]": "",
 	} {
 		next, err := parseText(text)
 		if err != nil {

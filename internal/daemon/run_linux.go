@@ -39,6 +39,10 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 		return err
 	}
 	d := newDaemon(file, c, theKernel(), log.New(messages, "", 0))
+	if d.control, err = c.keepControl(); err != nil {
+		return err
+	}
+	defer d.control.Close()
 	if d.memory = service.LimitMemory(); c.receives() {
 		d.tellOfMemory()
 	}

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"net/netip"
+
 	"weft/internal/hostprog"
 	"weft/stack"
 	"weft/topoupdate/bgp/learn"
@@ -20,9 +22,15 @@ type Status struct {
 	Uplink        string `json:"uplink,omitempty"`
 	Gateway       string `json:"gateway,omitempty"`
 	MTU           int    `json:"mtu"`
-	Process       int    `json:"process"`
-	Uptime        int64  `json:"uptime_s"` // seconds
-	Reloads       int    `json:"reloads"`
+
+	// CongestionControl is that of TCP to CongestionControlPrefixes, or to all of the fabric
+	// where these are not given. "": as the kernel has it.
+	CongestionControl         string         `json:"congestion_control,omitempty"`
+	CongestionControlPrefixes []netip.Prefix `json:"congestion_control_prefixes,omitempty"`
+
+	Process int   `json:"process"`
+	Uptime  int64 `json:"uptime_s"` // seconds
+	Reloads int   `json:"reloads"`
 
 	// Uplinks are those in use, where there are several. Uplink and Gateway are of one of them.
 	Uplinks []UplinkStatus `json:"uplinks,omitempty"`

@@ -40,7 +40,8 @@ func (d *daemon) snapshot() Status {
 	defer d.mu.Unlock()
 	c := d.config
 	s := Status{Mode: c.mode(), Encapsulation: c.encapsulation(), Policy: c.Policy, Unit: c.policy().Unit.String(), MTU: d.place.mtu,
-		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads}
+		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads,
+		CongestionControl: c.CongestionControl, CongestionControlPrefixes: c.CongestionControlPrefixes}
 	if c.Mode == ModeAuto {
 		s.ModeWhy = c.auto.why
 	}

@@ -59,6 +59,9 @@ func (r Route) common() (s string) {
 	if r.MTU > 0 {
 		s += fmt.Sprintf(" mtu %d", r.MTU)
 	}
+	if r.Congestion != "" {
+		s += " congctl " + r.Congestion
+	}
 	return s
 }
 

@@ -128,6 +128,9 @@ func syncHostRoutes(h *netlink.Handle, want []Route) (changed []string, err erro
 			continue
 		}
 		if err := h.RouteReplace(&n); err != nil {
+			if r.Congestion != "" && errors.Is(err, unix.EINVAL) {
+				err = fmt.Errorf("%w; does the kernel have the congestion control %s?", err, r.Congestion)
+			}
 			return changed, kernel.Explain(fmt.Errorf("%s: %w", r.command(), err))
 		}
 		what := "missing: added"
@@ -149,7 +152,7 @@ func syncHostRoutes(h *netlink.Handle, want []Route) (changed []string, err erro
 // its device, whatever was asked for.
 func sameRoute(was, want netlink.Route) bool {
 	return was.Type == want.Type && (was.LinkIndex == want.LinkIndex || want.Type == unix.RTN_THROW) &&
-		was.Gw.Equal(want.Gw) && was.Src.Equal(want.Src) && was.MTU == want.MTU &&
+		was.Gw.Equal(want.Gw) && was.Src.Equal(want.Src) && was.MTU == want.MTU && was.Congctl == want.Congctl &&
 		slices.EqualFunc(was.MultiPath, want.MultiPath, func(a, b *netlink.NexthopInfo) bool {
 			return a.LinkIndex == b.LinkIndex && a.Gw.Equal(b.Gw)
 		})
@@ -178,7 +181,7 @@ func hostRoutes(h *netlink.Handle) (map[string]netlink.Route, error) {
 }
 
 func (r Route) netlink(h *netlink.Handle) (netlink.Route, error) {
-	n := netlink.Route{Dst: kernel.IPNet(r.Prefix), Protocol: kernel.RouteProtocol, Table: r.Table, Type: unix.RTN_UNICAST, MTU: r.MTU}
+	n := netlink.Route{Dst: kernel.IPNet(r.Prefix), Protocol: kernel.RouteProtocol, Table: r.Table, Type: unix.RTN_UNICAST, MTU: r.MTU, Congctl: r.Congestion}
 	if r.Device == "" {
 		n.Type = unix.RTN_THROW
 		return n, nil

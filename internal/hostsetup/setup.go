@@ -50,6 +50,8 @@ type Options struct {
 
 	Six *Six // nil: IPv6 goes as the kernel has it
 
+	Congestion Congestion // of TCP to Fabric, Six and Tunnel
+
 	// Sprays says that packets of one connection of the host's own TCP take different paths,
 	// whether or not somebody puts them back in order.
 	Sprays bool
@@ -106,6 +108,8 @@ type Route struct {
 	Src     netip.Addr   `json:"src,omitzero"`
 	MTU     int          `json:"mtu,omitempty"` // bytes; 0 for the device's
 	Also    []Hop        `json:"also,omitempty"`
+
+	Congestion string `json:"congestion_control,omitempty"` // of TCP; "" as the kernel has it
 }
 
 // Rule is a routing policy rule. With neither Table nor Goto it does nothing;
@@ -146,6 +150,13 @@ func PlanFor(o Options) (Plan, error) {
 	if len(o.Tunnel) > 0 {
 		p.tunnel(o)
 	}
+	if o.Congestion.For == nil {
+		o.Congestion.For = slices.Concat(o.Fabric, o.Tunnel)
+		if o.Six != nil {
+			o.Congestion.For = append(o.Congestion.For, o.Six.Fabric...)
+		}
+	}
+	p.congestion(o.Congestion)
 	return p, nil
 }
 

@@ -1,0 +1,9 @@
+package congestion
+
+import (
+	"testing"
+
+	"weft/internal/kernel/kerneltest"
+)
+
+func TestMain(m *testing.M) { kerneltest.Main(m, nil) }
