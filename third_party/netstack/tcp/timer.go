@@ -34,6 +34,9 @@ const (
 	// it will cause a spurious wakeup unless the timer is enabled before the
 	// clock timer fires.
 	timerStateOrphaned
+	// The timer has expired, and what it stands for is still to be done. It counts
+	// as enabled, and the clock timer is not set.
+	timerStateHeld
 )
 
 // timer is a timer implementation that reduces the interactions with the
@@ -126,14 +129,31 @@ func (t *timer) checkExpiration() bool {
 // disable disables the timer, leaving it in an orphaned state if it wasn't
 // already disabled.
 func (t *timer) disable() {
-	if t.state != timerStateDisabled {
+	switch t.state {
+	case timerStateDisabled:
+	case timerStateHeld:
+		t.state = timerStateDisabled
+	default:
 		t.state = timerStateOrphaned
 	}
 }
 
+// hold makes a timer that has just expired count as enabled until it is released, disabled
+// or enabled anew.
+func (t *timer) hold() { t.state = timerStateHeld }
+
+// release disables a timer if it is still held, and reports whether it was.
+func (t *timer) release() bool {
+	if t.state != timerStateHeld {
+		return false
+	}
+	t.state = timerStateDisabled
+	return true
+}
+
 // enabled returns true if the timer is currently enabled, false otherwise.
 func (t *timer) enabled() bool {
-	return t.state == timerStateEnabled
+	return t.state == timerStateEnabled || t.state == timerStateHeld
 }
 
 // enable enables the timer, programming the runtime timer if necessary.
@@ -141,7 +161,7 @@ func (t *timer) enable(d time.Duration) {
 	t.target = t.clock.NowMonotonic().Add(d)
 
 	// Check if we need to set the runtime timer.
-	if t.state == timerStateDisabled || t.target.Before(t.clockTarget) {
+	if t.state == timerStateDisabled || t.state == timerStateHeld || t.target.Before(t.clockTarget) {
 		t.clockTarget = t.target
 		t.resetOrStart(d)
 	}
