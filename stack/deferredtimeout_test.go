@@ -3,6 +3,7 @@ package stack
 import (
 	"bytes"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,19 +24,38 @@ import (
 type byHand struct {
 	t        *testing.T
 	net      *gstack.Stack
-	clock    *faketime.ManualClock
+	clock    lateClock
 	link     *channel.Endpoint
 	ep       tcpip.Endpoint
 	port     uint16
 	seq, ack uint32 // of the test's next segment
 }
 
+// lateClock is a clock by hand whose timers run late, by nanoseconds.
+type lateClock struct {
+	*faketime.ManualClock
+	by *atomic.Int64
+}
+
+func (c lateClock) AfterFunc(d time.Duration, f func()) tcpip.Timer {
+	return lateTimer{c.ManualClock.AfterFunc(c.late(d), f), c}
+}
+
+func (c lateClock) late(d time.Duration) time.Duration { return d + time.Duration(c.by.Load()) }
+
+type lateTimer struct {
+	tcpip.Timer
+	clock lateClock
+}
+
+func (t lateTimer) Reset(d time.Duration) { t.Timer.Reset(t.clock.late(d)) }
+
 const byHandRTO = 20 * time.Millisecond
 
 // connectByHand returns a connection that has sent nothing yet.
 func connectByHand(t *testing.T) *byHand {
 	t.Helper()
-	c := &byHand{t: t, clock: faketime.NewManualClock(), link: channel.New(256, 1500, ""), seq: 1000}
+	c := &byHand{t: t, clock: lateClock{faketime.NewManualClock(), new(atomic.Int64)}, link: channel.New(256, 1500, ""), seq: 1000}
 	c.net = gstack.New(gstack.Options{
 		Clock:              c.clock,
 		NetworkProtocols:   []gstack.NetworkProtocolFactory{ipv4.NewProtocol},
@@ -167,5 +187,62 @@ func TestTimeout_waitsForWhatIsQueued(t *testing.T) {
 				t.Errorf("%d timeouts in the next second", after-before)
 			}
 		})
+	}
+}
+
+// timeouts returns how many timeouts there have been once the processor has nothing to do.
+func (h *byHand) timeouts() uint64 {
+	h.net.Pause()
+	h.net.Resume()
+	return h.net.Stats().TCP.Timeouts.Value()
+}
+
+// Where timers are late, acknowledgements are, too. A timeout waits for them, four times as
+// long as the timers were late, and no longer than 200 ms.
+func TestTimeout_isLateWhereTimersAre(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		late        time.Duration
+		nothing, by time.Duration // after RTO: no timeout yet; it has been
+	}{
+		{late: 0, by: 1 * ms},
+		{late: 10 * ms, nothing: 39 * ms, by: 60 * ms},
+		{late: 40 * ms, nothing: 159 * ms, by: 210 * ms},
+		// Longer than all patience: what has come meanwhile is read first.
+		{late: 500 * ms, nothing: 510 * ms, by: 1100 * ms},
+	} {
+		t.Run(c.late.String(), func(t *testing.T) {
+			h := connectByHand(t)
+			h.clock.by.Store(int64(c.late))
+			h.send()
+			h.clock.Advance(byHandRTO + c.nothing)
+			if n := h.timeouts(); n != 0 && c.nothing > 0 {
+				t.Errorf("%d timeouts %v after RTO", n, c.nothing)
+			}
+			h.clock.Advance(c.by - c.nothing)
+			if n := h.timeouts(); n == 0 {
+				t.Errorf("no timeout %v after RTO", c.by)
+			}
+		})
+	}
+}
+
+// An acknowledgement that comes while a timeout is put off is in time. Once timers are no
+// longer late, timeouts come at RTO again.
+func TestTimeout_acknowledgedLate(t *testing.T) {
+	h := connectByHand(t)
+	h.clock.by.Store(int64(40 * time.Millisecond)) // 160 ms of patience
+	h.ack += uint32(h.send())
+	h.clock.Advance(byHandRTO + 100*time.Millisecond)
+	h.receive(header.TCPFlagAck, nil)
+	if n := h.timeouts(); n != 0 {
+		t.Errorf("%d timeouts before the acknowledgement, which came 100 ms after RTO", n)
+	}
+	h.clock.by.Store(0)
+	h.clock.Advance(20 * time.Second)
+	h.send()
+	h.clock.Advance(200 * time.Millisecond) // RTO is 136 ms now
+	if n := h.timeouts(); n == 0 {
+		t.Error("no timeout, 20 s after timers were late")
 	}
 }

@@ -2,12 +2,16 @@ package tcp
 
 import "gvisor.dev/gvisor/pkg/tcpip"
 
-// deferTimeout puts a timeout off if segments wait to be processed: one of them may
-// acknowledge what the retransmit timer has run for. Meanwhile the timer counts as enabled.
-// Then only an acknowledgement starts it anew. The caller has the processor called
-// (timerHandler).
+// deferTimeout puts a timeout off if the process has been late, or if segments wait to be
+// processed: one of them may acknowledge what the retransmit timer has run for. Meanwhile the
+// timer counts as enabled. Then only an acknowledgement starts it anew. The caller has the
+// processor called (timerHandler).
 // +checklocks:s.ep.mu
 func (s *sender) deferTimeout() bool {
+	if wait := s.patience(); wait > 0 {
+		s.resendTimer.extend(wait)
+		return true
+	}
 	if s.ep.segmentQueue.empty() {
 		return false
 	}

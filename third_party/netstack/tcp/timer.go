@@ -64,6 +64,9 @@ type timer struct {
 	// meaningful in the enabled state.
 	target tcpip.MonotonicTime
 
+	// due is when the timer was to expire before it was extended.
+	due tcpip.MonotonicTime
+
 	// clockTarget is the expiration time of the clock timer. It is
 	// meaningful in the enabled and orphaned states.
 	clockTarget tcpip.MonotonicTime
@@ -159,6 +162,7 @@ func (t *timer) enabled() bool {
 // enable enables the timer, programming the runtime timer if necessary.
 func (t *timer) enable(d time.Duration) {
 	t.target = t.clock.NowMonotonic().Add(d)
+	t.due = t.target
 
 	// Check if we need to set the runtime timer.
 	if t.state == timerStateDisabled || t.state == timerStateHeld || t.target.Before(t.clockTarget) {
@@ -177,4 +181,11 @@ func (t *timer) resetOrStart(d time.Duration) {
 	} else {
 		t.timer.Reset(d)
 	}
+}
+
+// extend makes a timer that has just expired run on for d.
+func (t *timer) extend(d time.Duration) {
+	due := t.due
+	t.enable(d)
+	t.due = due
 }
