@@ -123,7 +123,7 @@ func neighbours(t *testing.T, change func(*Config)) (hosts [2]*Host) {
 	return hosts
 }
 
-func mustNew(t *testing.T, c Config) *Host {
+func mustNew(t testing.TB, c Config) *Host {
 	t.Helper()
 	h, err := New(c)
 	if err != nil {

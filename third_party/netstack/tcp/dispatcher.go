@@ -215,7 +215,11 @@ func handleConnected(ep *Endpoint) {
 	// we get to handleSegments the endpoint may not be in ESTABLISHED. But
 	// this should be fine as all normal shutdown states are handled by
 	// handleSegmentsLocked.
-	switch err := ep.handleSegmentsLocked(); {
+	err := ep.handleSegmentsLocked()
+	if err == nil {
+		err = ep.snd.settleTimeout()
+	}
+	switch {
 	case err != nil:
 		// Send any active resets if required.
 		ep.resetConnectionLocked(err)

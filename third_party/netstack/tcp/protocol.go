@@ -131,6 +131,9 @@ type protocol struct {
 	// This is immutable after creation.
 	holds func(bytes int) bool `state:"nosave"`
 
+	// late is how late the timers of all endpoints are.
+	late lateness `state:"nosave"`
+
 	// probe, if not nil, will be invoked any time an endpoint receives a
 	// TCP segment.
 	//

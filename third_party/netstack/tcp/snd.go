@@ -568,7 +568,16 @@ func (s *sender) retransmitTimerExpired() tcpip.Error {
 	if s.resendTimer.isUninitialized() || !s.resendTimer.checkExpiration() {
 		return nil
 	}
+	if s.deferTimeout() {
+		return nil
+	}
+	return s.timedOut()
+}
 
+// timedOut is what retransmitTimerExpired does when the timer has really expired.
+// +checklocks:s.ep.mu
+// +checklocksexclude:s.rtt.rttMutex
+func (s *sender) timedOut() tcpip.Error {
 	// Initialize the variables used to detect spurious recovery after
 	// entering RTO.
 	//

@@ -34,6 +34,9 @@ const (
 	// it will cause a spurious wakeup unless the timer is enabled before the
 	// clock timer fires.
 	timerStateOrphaned
+	// The timer has expired, and what it stands for is still to be done. It counts
+	// as enabled, and the clock timer is not set.
+	timerStateHeld
 )
 
 // timer is a timer implementation that reduces the interactions with the
@@ -60,6 +63,9 @@ type timer struct {
 	// target is the expiration time of the current timer. It is only
 	// meaningful in the enabled state.
 	target tcpip.MonotonicTime
+
+	// due is when the timer was to expire before it was extended.
+	due tcpip.MonotonicTime
 
 	// clockTarget is the expiration time of the clock timer. It is
 	// meaningful in the enabled and orphaned states.
@@ -126,22 +132,40 @@ func (t *timer) checkExpiration() bool {
 // disable disables the timer, leaving it in an orphaned state if it wasn't
 // already disabled.
 func (t *timer) disable() {
-	if t.state != timerStateDisabled {
+	switch t.state {
+	case timerStateDisabled:
+	case timerStateHeld:
+		t.state = timerStateDisabled
+	default:
 		t.state = timerStateOrphaned
 	}
 }
 
+// hold makes a timer that has just expired count as enabled until it is released, disabled
+// or enabled anew.
+func (t *timer) hold() { t.state = timerStateHeld }
+
+// release disables a timer if it is still held, and reports whether it was.
+func (t *timer) release() bool {
+	if t.state != timerStateHeld {
+		return false
+	}
+	t.state = timerStateDisabled
+	return true
+}
+
 // enabled returns true if the timer is currently enabled, false otherwise.
 func (t *timer) enabled() bool {
-	return t.state == timerStateEnabled
+	return t.state == timerStateEnabled || t.state == timerStateHeld
 }
 
 // enable enables the timer, programming the runtime timer if necessary.
 func (t *timer) enable(d time.Duration) {
 	t.target = t.clock.NowMonotonic().Add(d)
+	t.due = t.target
 
 	// Check if we need to set the runtime timer.
-	if t.state == timerStateDisabled || t.target.Before(t.clockTarget) {
+	if t.state == timerStateDisabled || t.state == timerStateHeld || t.target.Before(t.clockTarget) {
 		t.clockTarget = t.target
 		t.resetOrStart(d)
 	}
@@ -157,4 +181,11 @@ func (t *timer) resetOrStart(d time.Duration) {
 	} else {
 		t.timer.Reset(d)
 	}
+}
+
+// extend makes a timer that has just expired run on for d.
+func (t *timer) extend(d time.Duration) {
+	due := t.due
+	t.enable(d)
+	t.due = due
 }
