@@ -193,7 +193,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	if !c.Require {
 		o.Patience = hostprog.SprayPatience
 	}
-	if c.cutsAtUplink() {
+	if c.numbersAtUplink() {
 		o.Cut = o.Addresses
 	}
 	if c.longSupers() && !p.short {

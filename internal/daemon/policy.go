@@ -26,8 +26,11 @@ func (c *Config) policy() policy.Policy {
 // which it does as well as the dataplane, and without copies.
 func (c *Config) cutsAtUplink() bool {
 	p := c.policy()
-	return !c.tunnels() && p.AtUplink() && p.Unit.Kind == flowcell.UnitFlowcell
+	return !c.tunnels() && p.AtUplink() && p.Unit.Cuts()
 }
+
+// numbersAtUplink reports whether that program also numbers the units: flowcells have numbers.
+func (c *Config) numbersAtUplink() bool { return c.cutsAtUplink() && c.policy().Unit.Numbers() }
 
 // perPacket reports whether every packet takes a path of its own.
 func (c *Config) perPacket() bool {

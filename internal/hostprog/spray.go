@@ -25,7 +25,8 @@ const (
 	sprayByNumber sprayMode = iota // the five-tuple's hash plus the IPv4 ID
 	sprayByHash                    // the five-tuple's hash alone
 	sprayRandom
-	sprayDrawn // with each flowcell: the one chosen, or any
+	sprayDrawn    // with each flowcell: the one chosen, or any
+	sprayFlowlets // with each flowlet: any
 )
 
 // choice is a policy in the program's terms.
@@ -36,6 +37,9 @@ type choice struct {
 
 // flowcellShift leaves of the ID the flowcell (flowcell.Number).
 const flowcellShift = 6
+
+// draws reports whether the program draws paths, and remembers them for each flow.
+func (m sprayMode) draws() bool { return m >= sprayDrawn }
 
 // choiceOf translates a policy, or says why the program cannot carry it out.
 func choiceOf(p policy.Policy) (choice, error) {
@@ -48,6 +52,8 @@ func choiceOf(p policy.Policy) (choice, error) {
 		c.shift = flowcellShift
 	}
 	switch {
+	case p.Unit.Kind == flowcell.UnitFlowlet:
+		c.mode = sprayFlowlets
 	case p.Rule == drb.Hash:
 		c.mode = sprayByHash
 	case p.Rule == drb.Random && cells:

@@ -159,7 +159,7 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	for _, w := range o.families() {
 		w.size(spec)
 	}
-	if how := o.ways.known.how; len(cfg.Cut) == 0 && how.mode != sprayDrawn && (o.ways6 == nil || how != choice{}) {
+	if how := o.ways.known.how; len(cfg.Cut) == 0 && !how.mode.draws() && (o.ways6 == nil || how != choice{}) {
 		spec.Maps[sprayMapFlows].MaxEntries = 1
 	}
 	var objects struct {

@@ -112,7 +112,7 @@ static __always_inline struct flow_key flow_of(const struct inner *in, __be32 po
 static __always_inline __u16 begin(const struct flow_key *key, const struct rack *rack, const struct group *g, __u16 next)
 {
 	count(FLOWCELLS, 1);
-	return g->mode == DRAWN ? draw(g, rack, key->daddr) : STEPS(next);
+	return g->mode >= DRAWN ? draw(g, rack, key->daddr) : STEPS(next);
 }
 
 /* remember adds a flow. */

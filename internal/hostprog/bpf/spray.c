@@ -10,7 +10,7 @@
 // userspace sender of flowcells sets it to the flowcell's number
 // (weft/flowcell.Number). If the kernel's TCP is to be cut into flowcells, too, the
 // program writes that number (cutter.h). If paths are drawn (choice.h), it remembers
-// the path of each flow's flowcell. In IPv6 the flow label has the number; single packets
+// the path of each flow's flowcell, or flowlet (flowlet.h). In IPv6 the flow label has the number; single packets
 // have none there, so the program counts those of each flow. It keeps no other state.
 // Super-segments stay whole.
 
@@ -41,7 +41,7 @@ static __always_inline int unable(__u32 why)
 volatile const __u8 several = 0;
 
 /* How a TCP packet's path is chosen; the order of hostprog.sprayMode. */
-enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
+enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN, FLOWLETS };
 
 struct address6 {
 	__be32 word[4];
@@ -100,6 +100,7 @@ struct group {
 	__u32 shift; /* from an IPv4 ID to a step of the order */
 	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
 	__u32 number; /* its own */
+	__u32 gap; /* ticks: a longer pause ends a flowlet */
 	__be32 order[MAX_PATHS]; /* addresses of bouncing switches, labels behind the block, or
 				  * with IPV6 or several uplinks numbers of entries of bounces */
 };
@@ -189,6 +190,7 @@ static __always_inline struct rack *rack_of(const struct inner *in)
 #include "outer.h"
 #include "choice.h"
 #include "cutter.h"
+#include "flowlet.h"
 #include "datagrams.h"
 
 /* load reads the header of an IP packet; false if it is none. */
@@ -273,6 +275,8 @@ static __always_inline __u32 step(struct __sk_buff *skb, struct inner *in, __u32
 		if (g->mode == RANDOM)
 			return bpf_get_prandom_u32() % g->n;
 		hash = mix(hash ^ bpf_ntohl(tcp.ports));
+		if (g->mode == FLOWLETS)
+			return flowlet(in, &tcp, rack, g) % g->n;
 		if (cuts || g->mode == DRAWN)
 			at = unit(in, &tcp, hash, rack, g, segments, cuts);
 		if (g->mode == DRAWN)
