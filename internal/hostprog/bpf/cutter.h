@@ -14,6 +14,7 @@
 #define FIN 1
 #define SYN 2
 #define RST 4
+#define ACK 16
 
 /* The beginning of a TCP header. */
 struct tcp {
@@ -41,7 +42,10 @@ struct flow_key {
  * are counted apart: of numbers that are all even only half of the paths would be used. */
 struct flow {
 	__u32 group; /* by which its path is */
-	__u32 bytes;
+	union {
+		__u32 bytes;
+		__u32 low; /* of flowlets by CONGA: the least that an acknowledgement may say */
+	};
 	__u32 highest; /* sequence number behind all data sent */
 	__u32 last; /* tick in which data was last sent */
 	__u16 segments;
