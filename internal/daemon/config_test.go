@@ -239,7 +239,7 @@ func TestParse_bad(t *testing.T) {
 		{"policy: luopan\ngroups: true", []string{"f:2: groups: policy luopan takes the path that its samples say", "remove groups"}},
 		{"policy: ecmp\ngroups: true", []string{"f:2: groups: policy ecmp keeps each flow to one path"}},
 		{"encapsulation: udp\nudp: {name: a, peers: [{name: b, prefixes: [10.9.0.2/32], endpoint: \"192.0.2.1:1\"}]}\ngroups: true", []string{"f:3: groups: nobody knows the paths below a tunnel"}},
-		{"mode: offload\npolicy: letflow", []string{"f:2: policy: letflow", "mode: gateway, or ecmp, rb, rrb, drb, presto, flowcell-drb, auto, rand, luopan"}},
+		{"mode: offload\npolicy: local", []string{"f:2: policy: local", "mode: gateway, or ecmp, rb, rrb, drb, presto, flowcell-drb, auto, letflow, rand, luopan, conga"}},
 		{"mode: offload\npolicy: conga", []string{"f:2: policy: conga", "mode: gateway"}},
 		{"mode: offload\npolicy: local", []string{"f:2: policy: local", "mode: gateway"}},
 		{"mode: offload\npolicy: drill", []string{"f:2: policy: drill", "mode: gateway"}},
