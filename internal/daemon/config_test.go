@@ -240,7 +240,7 @@ func TestParse_bad(t *testing.T) {
 		{"policy: ecmp\ngroups: true", []string{"f:2: groups: policy ecmp keeps each flow to one path"}},
 		{"encapsulation: udp\nudp: {name: a, peers: [{name: b, prefixes: [10.9.0.2/32], endpoint: \"192.0.2.1:1\"}]}\ngroups: true", []string{"f:3: groups: nobody knows the paths below a tunnel"}},
 		{"mode: offload\npolicy: local", []string{"f:2: policy: local", "mode: gateway, or ecmp, rb, rrb, drb, presto, flowcell-drb, auto, letflow, rand, luopan, conga"}},
-		{"mode: offload\npolicy: conga", []string{"f:2: policy: conga", "mode: gateway"}},
+		{"mode: offload\npolicy: drill", []string{"f:2: policy: drill", "mode: gateway"}},
 		{"mode: offload\npolicy: local", []string{"f:2: policy: local", "mode: gateway"}},
 		{"mode: offload\npolicy: drill", []string{"f:2: policy: drill", "mode: gateway"}},
 		{"encapsulation: udp", []string{"udp.peers: has no peer"}},

@@ -18,6 +18,12 @@ const (
 	dreScale = 256
 )
 
+// dreTick is a tick in ns, and dreTarget the register of a busy link.
+func dreTick(c conga.Config) uint64 { return max(1, uint64(c.Tau)/dreTicks) }
+func dreTarget(c conga.Config) uint64 {
+	return max(1, uint64(c.RateBits/8*c.Tau.Seconds()*dreScale))
+}
+
 // simulated has the program's flowlets and reports go by the map clock (tests).
 var simulated = false
 
@@ -31,10 +37,11 @@ func (o *Spray) informed(c conga.Config, spec *ebpf.CollectionSpec) error {
 	if spec.Maps[sprayMapPeers].MaxEntries = uint32(c.MaxDestinations); !informed {
 		spec.Maps[sprayMapPeers].MaxEntries = 1
 	}
+	o.conga = c
 	return errors.Join(
 		spec.Variables[sprayVarInformed].Set(informed),
-		spec.Variables[sprayVarDreTick].Set(max(1, uint64(c.Tau)/dreTicks)),
-		spec.Variables[sprayVarDreTarget].Set(max(1, uint64(c.RateBits/8*c.Tau.Seconds()*dreScale))),
+		spec.Variables[sprayVarDreTick].Set(dreTick(c)),
+		spec.Variables[sprayVarDreTarget].Set(dreTarget(c)),
 		spec.Variables[sprayVarReportAge].Set(uint64(c.Age)),
 		spec.Variables[sprayVarSimulated].Set(simulated))
 }

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/conga"
 	"weft/internal/kernel"
 	"weft/topology"
 )
@@ -22,7 +23,9 @@ type Spray struct {
 	program
 	require  bool
 	twins    []*program // the same at the host's other uplinks, and what heeds marks at all
-	peers    *ebpf.Map
+	peers    *ebpf.Map  // of CONGA, and what it goes by
+	local    *ebpf.Map
+	conga    conga.Config
 	uplinks  []Uplink // SprayConfig.Uplinks
 	bounces  *ebpf.Map
 	switches map[pathWord]netip.Addr // of bounces
@@ -198,7 +201,6 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	defer objects.Datagrams.Close()
 	defer objects.Ports.Close()
 	defer objects.Hosts.Close()
-	defer objects.Local.Close()
 	defer objects.Clock.Close()
 	defer objects.Stranger.Close()
 	o.bounces = objects.Bounces
@@ -207,8 +209,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		o.ways6.racks, o.ways6.groups = objects.Racks6, objects.Groups
 	}
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
-	o.peers = objects.Peers
-	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active, objects.Peers}
+	o.peers, o.local = objects.Peers, objects.Local
+	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active, objects.Peers, objects.Local}
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
