@@ -12,7 +12,8 @@ import (
 
 // In mode offload the program at the uplink carries CONGA out: switches write their load into
 // its marks, the other host's program reports it, and the status says what is known of each path.
-// letflow spreads flowlets over all paths, without reports. Nobody restores an order.
+// A connection of little load keeps to its path, as no other is better. letflow spreads flowlets over
+// all paths, without reports. Nobody restores an order.
 func TestRun_flowletsAtTheUplink(t *testing.T) {
 	slowtest.System(t)
 	n := newNetwork(t, "fl", byLabels)
@@ -20,7 +21,7 @@ func TestRun_flowletsAtTheUplink(t *testing.T) {
 	a, b := n.start("h0.0.2", config("conga")), n.start("h3.1.3", config("conga"))
 	c := n.connect("h0.0.2", "h3.1.3")
 	for _, h := range []*child{a, b} {
-		h.eventually("all paths are reported on", func(s map[string]string) bool {
+		h.eventually("a path is reported on", func(s map[string]string) bool {
 			c.exchange(20_000)
 			time.Sleep(5 * time.Millisecond)
 			known := 0
@@ -29,12 +30,17 @@ func TestRun_flowletsAtTheUplink(t *testing.T) {
 					known++
 				}
 			}
-			return known == 4 && number(s, "offload.marked") > 100
+			return known > 0 && number(s, "offload.marked") > 100
 		})
 		s := h.status()
-		if s["mode"] != "offload" || has(s, "dataplane.egress") || s["offload.unproven_marks"] != "0" && s["offload.unproven_marks"] != "" {
+		// What left plain, before the carrier was proved, proves nothing.
+		if s["mode"] != "offload" || has(s, "dataplane.egress") || number(s, "offload.unproven_marks")*10 > number(s, "offload.marked") {
 			t.Errorf("%s: mode %s, %s unproven marks", h.node, s["mode"], s["offload.unproven_marks"])
 		}
+	}
+	// Nothing is congested: no flowlet of the connection has had a reason to move (§3.5).
+	if used := used(a.status(), 5); used != 1 {
+		t.Errorf("flowlets take %d paths of an idle fabric", used)
 	}
 	for _, h := range []*child{a, b} {
 		h.reload(config("letflow"), "policy letflow\n")
@@ -43,13 +49,7 @@ func TestRun_flowletsAtTheUplink(t *testing.T) {
 	a.eventually("flowlets take all paths", func(s map[string]string) bool {
 		c.exchange(20_000)
 		time.Sleep(5 * time.Millisecond)
-		used := 0
-		for name := range s {
-			if strings.HasPrefix(name, "offload.bounces.") && strings.HasSuffix(name, ".flowcells") && number(s, name) > 5 {
-				used++
-			}
-		}
-		return used == 4
+		return used(s, 5) == 4
 	})
 	if s := a.status(); number(s, "offload.marked") > marked || has(s, "congestion.0") {
 		t.Errorf("under letflow %s marks came, %d before", s["offload.marked"], marked)
@@ -57,4 +57,14 @@ func TestRun_flowletsAtTheUplink(t *testing.T) {
 	a.end(syscall.SIGTERM)
 	b.end(syscall.SIGTERM)
 	c.exchange(100_000)
+}
+
+// used is how many paths have had more than so many flowlets.
+func used(s map[string]string, least int) (n int) {
+	for name := range s {
+		if strings.HasPrefix(name, "offload.bounces.") && strings.HasSuffix(name, ".flowcells") && number(s, name) > least {
+			n++
+		}
+	}
+	return n
 }
