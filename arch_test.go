@@ -68,7 +68,7 @@ liveness: topology encap internal/bucket internal/timerq
 link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/congestion: internal/kernel
-internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
+internal/hostprog: topology flowcell drb policy encap conga internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology topology/graph encap internal/balance internal/classifier internal/kernel
 lab: topology topology/graph fabric internal/frr internal/kernel internal/switchconf
@@ -79,7 +79,7 @@ internal/fate: flowcell policy
 internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
 stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe
-uplink: encap internal/hostprog internal/hostsetup link liveness policy topology stack
+uplink: conga encap internal/hostprog internal/hostsetup link liveness policy topology stack
 uplink/kernelhost: encap internal/daemon policy resequencer stack topology uplink
 fabrictest: internal/simnet stack topology
 internal/simnet: topology flowcell encap conga link internal/timerq
@@ -88,7 +88,7 @@ internal/simnet/...: internal/simnet stack topology topoupdate link internal/tim
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
-internal/daemon: internal/kernel internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
+internal/daemon: conga internal/kernel internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service
 bench/...: ...
 cmd/weft: ...
 examples:

@@ -31,7 +31,9 @@ const (
 	MaxAge = 10 * time.Minute
 )
 
-func (c Config) withDefaults() (Config, error) {
+// WithDefaults returns c with the defaults in place of zero values. An error names the field
+// that is wrong.
+func (c Config) WithDefaults() (Config, error) {
 	def(&c.Tau, 160*time.Microsecond)
 	def(&c.Age, max(10*time.Millisecond, c.Tau))
 	def(&c.RateBits, 10e9)

@@ -89,7 +89,7 @@ func (o *oracle) nextFeedback(dst uint32, now time.Duration) (tag, metric uint8,
 
 func TestTable_isTheOracle(t *testing.T) {
 	for seed := range uint64(4) {
-		c, _ := Config{Tau: 100 * time.Microsecond, Age: 1600 * time.Microsecond, RateBits: 1e9, Seed: seed}.withDefaults()
+		c, _ := Config{Tau: 100 * time.Microsecond, Age: 1600 * time.Microsecond, RateBits: 1e9, Seed: seed}.WithDefaults()
 		table, slow := newTable(t, c), newOracle(c)
 		chance := rand.NewPCG(seed, 0x636f6e6761) // the Table's own
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -26,7 +26,7 @@ type outward struct {
 
 // New returns a Table that knows nothing. An error names the field that is wrong.
 func New(c Config) (*Table, error) {
-	c, err := c.withDefaults()
+	c, err := c.WithDefaults()
 	if err != nil {
 		return nil, err
 	}

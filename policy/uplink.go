@@ -12,21 +12,18 @@ func (p Policy) AtUplink() bool { return p.UplinkLacks() == "" }
 
 // UplinkLacks says, for an error, what the program at the uplink would have to know to
 // carry out the policy; "" if it lacks nothing. The program remembers each flow's
-// flowcell and, for each rack, one path that it is told.
+// flowcell, or flowlet, one path for each rack that it is told, and what hosts report to it.
 func (p Policy) UplinkLacks() string {
 	inTurn := p.Rule == drb.DigitReversal || p.Rule == drb.RoundRobin
 	switch unit := p.Unit.Kind; {
-	case p.Aware == Informed:
-		return "the reports of receivers"
 	case p.Aware == Backlogged:
 		return "what was sent by each path, and when"
 	case p.Aware == Heeding:
 		return "what became of each flow's packets"
-	case unit == flowcell.UnitFlowlet:
-		return "the pauses of flows"
 	case p.Groups:
 		return "the group of paths of each flow"
-	case unit == flowcell.UnitFlowcell && p.Rule == drb.Random,
+	case (p.Aware == Oblivious || p.Aware == Sampled) && unit == flowcell.UnitFlowcell && p.Rule == drb.Random,
+		(p.Aware == Oblivious || p.Aware == Informed) && unit == flowcell.UnitFlowlet && p.Rule == drb.Random,
 		p.Aware == Oblivious && unit == flowcell.UnitFlow && p.Rule == drb.Hash,
 		p.Aware == Oblivious && unit == flowcell.UnitFlowcell && inTurn,
 		p.Aware == Oblivious && unit == flowcell.UnitPacket && (inTurn || p.Rule == drb.Random):

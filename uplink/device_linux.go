@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weft/conga"
 	"weft/encap"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
@@ -143,7 +144,7 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	}
 	config := hostprog.SprayConfig{
 		Uplink: d.name, Addresses: []netip.Addr{c.Address}, Topology: c.Topology, Self: self.ID, Policy: p,
-		Carrier: c.Carrier, Patience: hostprog.SprayPatience,
+		Carrier: c.Carrier, Patience: hostprog.SprayPatience, Conga: congaOf(c.PolicyOptions, c.Topology, self.ID),
 	}
 	spray, err := hostprog.AttachSpray(config)
 	if err != nil {
@@ -151,6 +152,17 @@ func (d *Device) encapsulate(c stack.Config, self topology.Node, p policy.Policy
 	}
 	d.spray.Store(&spraying{spray, config, c.PolicyOptions})
 	return spray.Beat()
+}
+
+// congaOf is what the program's CONGA goes by.
+func congaOf(o policy.Options, t *topology.Topology, self topology.NodeID) conga.Config {
+	c := conga.Config{Tau: o.Tau, RateBits: o.LinkRateBits}
+	if ports := t.Ports(t.EdgeOf(self)); len(ports) > 0 { // those that lead up are the last
+		if rate := t.Rate(ports[len(ports)-1].Link); rate > 0 {
+			c.RateBits = rate * 1e6
+		}
+	}
+	return c
 }
 
 // Encapsulates reports whether the program at the uplink encapsulates instead of the
@@ -178,6 +190,7 @@ func (d *Device) SetTopology(t *topology.Topology) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	config := s.config
+	config.Conga = congaOf(s.options, t, self)
 	config.Topology, config.Self, config.StartPlain = t, self, d.watched // until the Host has proved it
 	config.StartCarried = func(netip.Prefix) bool { return !d.watched }  // its first packet waits for no Beat
 	// Where the unit is a packet now, the Host encapsulates as if there were no program.

@@ -83,11 +83,11 @@ func TestNewHost_flowsOfAnotherPolicyPassTheProgram(t *testing.T) {
 func TestOpen_logsWhatItDoesWithout(t *testing.T) {
 	n := newNetwork(t)
 	var log bytes.Buffer
-	d, _ := n.open(t, near, "letflow", func(c *stack.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	d, _ := n.open(t, near, "local", func(c *stack.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	if d.Encapsulates() {
-		t.Fatal("the uplink encapsulates flowlets")
+		t.Fatal("the uplink encapsulates by own backlog")
 	}
-	if s := log.String(); strings.Count(s, "level=WARN") != 1 || !strings.Contains(s, `why="the Host encapsulates: spray: policy letflow`) {
+	if s := log.String(); strings.Count(s, "level=WARN") != 1 || !strings.Contains(s, `why="the Host encapsulates: spray: policy local`) {
 		t.Errorf("the log says\n%s", s)
 	}
 }

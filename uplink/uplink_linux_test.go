@@ -93,7 +93,8 @@ func TestOpen_policies(t *testing.T) {
 		{"drb", false, ""}, // the Host's own work, and no fallback
 		{"rand", true, ""},
 		{"luopan", true, ""},
-		{"letflow", false, "the Host encapsulates: spray: policy letflow"},
+		{"letflow", true, ""},
+		{"conga", true, ""},
 		{"local", false, "the Host encapsulates: spray: policy local"},
 	} {
 		t.Run(c.policy, func(t *testing.T) {

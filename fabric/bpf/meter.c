@@ -15,6 +15,8 @@
 
 #include "packet.h"
 #include "ipv6.h"
+#include "dre.h"
+#include "mark.h"
 #include "metered.h"
 #include "red.h"
 #include "weft_extension.h"
@@ -25,19 +27,8 @@
 #define SAMPLE_UDP 40 /* bytes of header and payload */
 #define MAX_QCM 127
 
-#define MARK_DSCP 9
-#define MARK_FEEDBACK 0x8000
-#define MARK_SHIFT 8
-#define MARK_METRIC (7 << MARK_SHIFT)
-
 #define CONTROL 0xc0 /* from this traffic class on: network control, DSCP 48 to 63 */
 #define SECOND 1000000000ULL
-
-#define DRE_FACTOR ((1 << 16) - (1 << 12)) /* 1 - alpha in 2^-16 */
-#define DRE_FORGOTTEN 256
-#define DRE_SCALE 256
-#define DRE_LEVELS 8
-#define DRE_MOST (1ULL << 47)
 
 /* A port: fabric.meterState, which says what each is. */
 struct meter {
@@ -88,20 +79,12 @@ static __always_inline __u64 drained(struct meter *m, __u64 now)
 
 static __always_inline __u64 decayed(struct meter *m, __u64 tick)
 {
-	__u64 ticks = tick - m->ticked, x = m->reg, factor = DRE_FACTOR;
+	__u64 ticks = tick - m->ticked;
 
 	if ((__s64)ticks <= 0)
-		return x;
+		return m->reg;
 	m->ticked = tick;
-	if (ticks >= DRE_FORGOTTEN)
-		return 0;
-#pragma unroll
-	for (int bit = 0; bit < 8; bit++) {
-		if (ticks >> bit & 1)
-			x = x * factor >> 16;
-		factor = factor * factor >> 16;
-	}
-	return x;
+	return dre_decayed(m->reg, ticks);
 }
 
 /* idle is for how many ns the queue has been empty. */
@@ -172,8 +155,7 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
 	m->packets += p->segments;
 	m->bytes += p->wire;
 	bpf_spin_unlock(&m->lock);
-	x = x * DRE_LEVELS / m->target;
-	f->metric = x < DRE_LEVELS ? x : DRE_LEVELS - 1;
+	f->metric = dre_level(x, m->target);
 }
 
 /* add writes the queue into a probe: encap.AddQueue. */

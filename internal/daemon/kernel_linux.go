@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"weft/conga"
 	"weft/internal/congestion"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
@@ -185,6 +186,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Topology6: c.six(), Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(),
 		Datagrams: c.spraysDatagrams(),
+		Conga:     conga.Config{Tau: c.Tau, RateBits: edgeRate(t, self)},
 		Require:   c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),
 	}
 	if a := c.address6(); a.IsValid() {
@@ -196,7 +198,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	if !c.Require {
 		o.Patience = hostprog.SprayPatience
 	}
-	if c.cutsAtUplink() {
+	if c.numbersAtUplink() {
 		o.Cut = o.Addresses
 	}
 	if c.longSupers() && !p.short {
@@ -204,6 +206,16 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	}
 	o.ReceiveLong = !c.receives()
 	return o
+}
+
+// edgeRate is the rate of the links by which a host's packets leave its rack, in bit/s; 0 if
+// that is not known. Of its edge switch's ports, those that lead up are the last. None may be
+// known yet.
+func edgeRate(t *topology.Topology, self topology.NodeID) float64 {
+	if ports := t.Ports(t.EdgeOf(self)); len(ports) > 0 {
+		return t.Rate(ports[len(ports)-1].Link) * 1e6
+	}
+	return 0
 }
 
 // sampling says how paths are sampled. The host always answers peers' samples. The program
@@ -214,10 +226,7 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		Carrier: c.carrier(), Samples: c.Samples, Expiry: c.Expiry, SamplesOnly: c.SamplesOnly, FlowcellBytes: c.FlowcellBytes, Seed: rand.Uint64(),
 	}
 	if self, ok := t.ByAddr(p.address); ok {
-		// Of its edge switch's ports, those that lead up are the last. None may be known yet.
-		if ports := t.Ports(t.EdgeOf(self)); len(ports) > 0 {
-			o.RateBits = t.Rate(ports[len(ports)-1].Link) * 1e6
-		}
+		o.RateBits = edgeRate(t, self)
 	}
 	if program, ok := s.(*hostprog.Spray); ok && c.samples() {
 		o.Active, o.Decide = program.Active, program.Choose

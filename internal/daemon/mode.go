@@ -53,11 +53,9 @@ func (c *Config) modeText() string {
 func (c *Config) offloads() bool { return c.mode() == ModeOffload }
 
 // needsOrder reports whether TCP does badly with what the program at the uplink sends unless
-// receivers restore the order.
-func (c *Config) needsOrder() bool {
-	p := c.uplinkPolicy()
-	return p.Sprays() && p.Unit.Kind != flowcell.UnitPacket
-}
+// receivers restore the order. Flowlets are in order by themselves: the pause between two is
+// longer than the paths' difference in delay.
+func (c *Config) needsOrder() bool { return c.uplinkPolicy().Unit.Kind == flowcell.UnitFlowcell }
 
 // wantsOrder reports whether, in mode offload, weft is to restore the order of what arrives. It
 // can do so at one uplink only. Where the configuration leaves the choice, it does so if the

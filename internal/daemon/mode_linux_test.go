@@ -32,7 +32,10 @@ func TestMode_settles(t *testing.T) {
 		{"policy: drb\n", true, ModeOffload, false, false, "each packet"},
 		{"policy: drb\nresequence: true\n", false, ModeOffload, true, false, "in order"},
 		{"policy: ecmp\n", false, ModeOffload, false, false, "each flow"},
-		{"policy: letflow\n", false, ModeGateway, true, false, "letflow is decided packet by packet"},
+		{"policy: local\n", false, ModeGateway, true, false, "local is decided packet by packet"},
+		{"policy: letflow\n", true, ModeOffload, false, false, "each flowlet"},
+		{"policy: conga\n", true, ModeOffload, false, false, "each flowlet"},
+		{"policy: conga\nresequence: true\n", false, ModeOffload, true, false, "in order"},
 		{"policy: drb\ngroups: true\n", false, ModeGateway, true, false, "drb is decided packet by packet"},
 		{"policy: presto\ngroups: true\n", false, ModeGateway, true, false, "presto is decided packet by packet"},
 		{udp, false, ModeGateway, true, false, "a tunnel"},
@@ -86,9 +89,9 @@ func TestMode_survivesReloads(t *testing.T) {
 		t.Errorf("at 250 Mbit/s: %+v", w.program.config)
 	}
 	for text, want := range map[string]string{
-		fast:                       "policy: auto sends each flowcell of 64 KB by one path",
-		slow + "policy: presto\n":  "which it has not begun with; restart the daemon",
-		slow + "policy: letflow\n": "restart the daemon",
+		fast:                      "policy: auto sends each flowcell of 64 KB by one path",
+		slow + "policy: presto\n": "which it has not begun with; restart the daemon",
+		slow + "policy: local\n":  "restart the daemon",
 	} {
 		if err := w.becomes(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -26,8 +26,18 @@ func (c *Config) policy() policy.Policy {
 // which it does as well as the dataplane, and without copies.
 func (c *Config) cutsAtUplink() bool {
 	p := c.policy()
-	return !c.tunnels() && p.AtUplink() && p.Unit.Kind == flowcell.UnitFlowcell
+	return !c.tunnels() && c.atUplink() && p.Unit.Cuts()
 }
+
+// atUplink reports whether the program at the uplink carries the policy out. In mode gateway,
+// where userspace sees the packets of flowlets anyway, the dataplane does.
+func (c *Config) atUplink() bool {
+	p := c.policy()
+	return p.AtUplink() && (p.Unit.Kind != flowcell.UnitFlowlet || c.offloads())
+}
+
+// numbersAtUplink reports whether that program also numbers the units: flowcells have numbers.
+func (c *Config) numbersAtUplink() bool { return c.cutsAtUplink() && c.policy().Unit.Numbers() }
 
 // perPacket reports whether every packet takes a path of its own.
 func (c *Config) perPacket() bool {
@@ -44,8 +54,8 @@ func (c *Config) samples() bool { return !c.tunnels() && c.policy().Aware == pol
 // uplinkPolicy is the policy of the program at the uplink. Packets that a policy leaves
 // alone, such as UDP, go by flow.
 func (c *Config) uplinkPolicy() policy.Policy {
-	if p := c.policy(); p.AtUplink() {
-		return p
+	if c.atUplink() {
+		return c.policy()
 	}
 	return policy.PerFlow
 }

@@ -31,8 +31,13 @@ func TestPolicies_whoCarriesThemOut(t *testing.T) {
 			if got := c.carrier().String(); got != encapsulation {
 				t.Errorf("%s is carried by %s", encapsulation, got)
 			}
-			if _, err := parseText(text + "mode: offload\n"); (err != nil) != inWeft[name] {
+			flowlets := name == "letflow" || name == "conga" // in mode gateway in weft, in mode offload at the uplink
+			o, err := parseText(text + "mode: offload\n")
+			if (err != nil) != (inWeft[name] && !flowlets) {
 				t.Errorf("mode offload, %s: error %v", name, err)
+			}
+			if err == nil && (o.uplinkPolicy().Name != name || o.cutsAtUplink() != (cuts[name] || flowlets) || o.numbersAtUplink() != cuts[name]) {
+				t.Errorf("mode offload, %s: the uplink goes by %s, cuts %t", name, o.uplinkPolicy().Name, o.cutsAtUplink())
 			}
 		}
 	}

@@ -119,9 +119,9 @@ func TestRun_offload(t *testing.T) {
 	c.write("mode: gateway\n")
 	c.cmd.Process.Signal(syscall.SIGHUP)
 	c.waitFor("mode: cannot change while the daemon runs")
-	c.write("mode: offload\npolicy: letflow\n")
+	c.write("mode: offload\npolicy: local\n")
 	c.cmd.Process.Signal(syscall.SIGHUP)
-	c.waitFor("policy: letflow is decided packet by packet in weft")
+	c.waitFor("policy: local is decided packet by packet in weft")
 	if s := c.status(); s["reloads"] != "0" || s["policy"] != "drb" {
 		t.Errorf("status: %v", s)
 	}
@@ -255,7 +255,7 @@ func TestRun_failureLeavesNothing(t *testing.T) {
 	n := sharedNetwork(t)
 	before := n.configuration("h0.0.2")
 	for config, want := range map[string]string{
-		"policy: letflow\nmode: offload":                       "letflow",
+		"policy: local\nmode: offload":                         "local",
 		"uplink: nosuch0":                                      "nosuch0",
 		"topology: fat-tree:k=2\naddress: 10.0.0.2\nmtu: 9000": "more than the 1500 of p0",
 		"status: /proc/nowhere.sock":                           "status",

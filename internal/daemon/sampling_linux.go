@@ -3,6 +3,7 @@ package daemon
 import (
 	plane "weft/internal/dataplane"
 	"weft/luopan"
+	"weft/policy"
 	"weft/stack"
 	"weft/topology"
 )
@@ -31,6 +32,10 @@ func (d *daemon) congestion() []stack.Congestion {
 	if d.sampler != nil && d.config.samples() {
 		self, _ := d.topology.ByAddr(d.place.address)
 		return racksOf(d.topology, self, d.sampler.Destinations())
+	}
+	if o, ok := d.spray.(reporter); ok && d.config.offloads() && d.config.policy().Aware == policy.Informed {
+		self, _ := d.topology.ByAddr(d.place.address)
+		return reportsOf(d.topology, self, o)
 	}
 	if r, ok := d.receiver.(*hostReceiver); ok {
 		if p, ok := r.dataplane.(interface{ Congestion() []stack.Congestion }); ok {

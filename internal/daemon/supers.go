@@ -17,7 +17,7 @@ func (c *Config) asksSupers() bool { return c.SuperSegmentBytes > minSupers }
 
 // longSupers reports whether TCP is to hand over so much. What mode and policy auto have become
 // may not have it.
-func (c *Config) longSupers() bool { return c.asksSupers() && c.offloads() && c.cutsAtUplink() }
+func (c *Config) longSupers() bool { return c.asksSupers() && c.offloads() && c.numbersAtUplink() }
 
 func (c *Config) checkSupers() error {
 	const key = "super_segment_bytes"
@@ -29,7 +29,7 @@ func (c *Config) checkSupers() error {
 		return c.lines.Errorf(key, "is %d: in mode gateway what arrives passes through weft, which takes at most %d bytes at once; use mode: offload, or leave it out", c.SuperSegmentBytes, minSupers)
 	case !slices.Contains(c.Encapsulation, EncapIPIP):
 		return c.lines.Errorf(key, "is %d: an outer IPv6 header says how long a packet is, up to 64 KB; add ipip to encapsulation, or leave it out", c.SuperSegmentBytes)
-	case !c.cutsAtUplink() && !c.policy().Adapts:
+	case !c.numbersAtUplink() && !c.policy().Adapts:
 		return c.lines.Errorf(key, "is %d: policy %s has no flowcells, of which such a super-segment is one; use presto, or leave it out", c.SuperSegmentBytes, c.Policy)
 	}
 	return nil

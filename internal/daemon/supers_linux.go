@@ -65,8 +65,8 @@ func (d *daemon) superStatus() *SuperStatus {
 		s.Why = d.supers.why
 	case !c.offloads():
 		s.Why = "mode gateway takes no longer ones"
-	case !c.cutsAtUplink():
-		s.Why = "each " + c.policy().Unit.String() + " takes a path of its own"
+	case !c.numbersAtUplink():
+		s.Why = "a " + c.policy().Unit.String() + " is no super-segment"
 	}
 	return s
 }

@@ -38,7 +38,8 @@ type awareConfig struct {
 
 // newAwareConfig returns it. uplink says that the device carries the policy out.
 func newAwareConfig(c *Config, p policy.Policy, uplink bool) awareConfig {
-	if c.Tunnel != nil || p.Aware == policy.Sampled && !c.Samples {
+	// Of CONGA the program at the uplink has the tables, too.
+	if c.Tunnel != nil || p.Aware == policy.Sampled && !c.Samples || uplink && p.Aware == policy.Informed {
 		return awareConfig{}
 	}
 	a := awareConfig{policy: p, options: c.PolicyOptions, seed: c.Seed}

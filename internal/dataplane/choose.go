@@ -81,3 +81,16 @@ func (p *pair) counted() flowcell.Number {
 	p.count = p.count.Count()
 	return p.count
 }
+
+// countedAll returns the number of the first of several segments into which a device will cut
+// what it gets, behind one that counted has returned: the device counts on from it.
+func (p *pair) countedAll(segments int) (first flowcell.Number) {
+	const last = 63 // index
+	if int(p.count.Index())+segments-1 > last {
+		p.count = p.count.First() + last
+		p.count = p.count.Count()
+	}
+	first = p.count
+	p.count += flowcell.Number(segments - 1)
+	return first
+}

@@ -46,6 +46,9 @@ func (e *Egress) way(o *Outgoing, pkt *flowcell.Packet, segments int, now time.D
 	default:
 		if l := o.lane; pkt.IsTCP() && l.unit.Cuts() {
 			e.unit(l, d, pair, pkt, segments, now)
+			if o.whole && d.numbered && !l.unit.Numbers() && !pair.six {
+				d.number = pair.countedAll(segments)
+			}
 		} else {
 			e.packet(l, d, pair, pkt, now)
 		}
@@ -150,7 +153,7 @@ func (e *Egress) beside(l *lane, d *decision, p *pair, pkt *flowcell.Packet, now
 	}
 	d.via = e.byTurn(p, &pkt.Flow)
 	d.reports = l.informed != nil && pkt.IsPureACK() && !p.six
-	if l.uplink && !p.six { // the program goes by the number
+	if l.uplink && l.unit.Numbers() && !p.six { // the program goes by the number
 		p.acks++
 		d.number, d.numbered = flowcell.MakeNumber(p.acks, 0), true
 	}

@@ -41,7 +41,7 @@ type GatewayConfig struct {
 	Topology6 *topology.Topology
 	// Policy and PolicyOptions are those of stack.Config.
 	//
-	// The uplink's program carries out policies for which Policy.AtUplink is true. For
+	// The uplink's program carries out policies for which Policy.AtUplink is true, but for those of flowlets. For
 	// the others the Gateway encapsulates packets itself.
 	Policy        string
 	PolicyOptions policy.Options

@@ -3,13 +3,15 @@ package dataplane
 import (
 	"fmt"
 
+	"weft/flowcell"
 	"weft/policy"
 )
 
-// atUplink reports whether the uplink's program carries a policy out, if it is one.
+// atUplink reports whether the uplink's program carries a policy out, if it is one. Flowlets the
+// Gateway cuts itself: they need no program.
 func atUplink(name string, o policy.Options) bool {
 	p, err := policy.New(name, o)
-	return err == nil && p.AtUplink()
+	return err == nil && p.AtUplink() && p.Unit.Kind != flowcell.UnitFlowlet
 }
 
 // SetPolicy makes later packets take paths by another policy, as GatewayConfig.Policy and

@@ -119,7 +119,7 @@ func TestGateway_carriesBothFamilies(t *testing.T) {
 			var order []netip.Addr
 			for i, out := range left {
 				inner, way := out.packet, netip.Addr{}
-				if six || !p.AtUplink() || p.Unit.Kind == flowcell.UnitPacket {
+				if six || !atUplink(p.Name, policy.Options{}) || p.Unit.Kind == flowcell.UnitPacket {
 					inner, way = bounced(t, out.packet)
 					if way.Is6() != six || len(out.packet) != len(all[i])+map[bool]int{false: 20, true: 40}[six] {
 						t.Fatalf("%s: %x", what, out.packet[:80])

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/conga"
 	"weft/encap"
 	"weft/flowcell"
 	"weft/internal/kernel"
@@ -53,6 +54,10 @@ type SprayConfig struct {
 	// again from its first flowcell. Under policies that draw paths (luopan, rand) it
 	// remembers the flows of all Addresses, and draws again for a forgotten one.
 	Cut []netip.Addr
+
+	// Conga is what the policy conga goes by, without MaxDestinations and Seed. The program
+	// then also takes CONGA's marks in and off at the uplink's ingress.
+	Conga conga.Config
 
 	// Datagrams are sprayed one by one, and UDP_SEGMENT super-packets as a whole, in the order
 	// of the policy's rule, whatever its unit. Each gets a flowcell.Place, so that receivers
@@ -140,6 +145,9 @@ func (c SprayConfig) check() error {
 	}
 	if c.SuperBytes > kernel.MaxLongSuper || c.SuperBytes < 0 {
 		return fmt.Errorf("SuperBytes is %d, must be from 0 to %d", c.SuperBytes, kernel.MaxLongSuper)
+	}
+	if _, err := c.Conga.WithDefaults(); err != nil {
+		return fmt.Errorf("Conga: %w", err)
 	}
 	if err := c.Datagrams.check(); err != nil {
 		return err

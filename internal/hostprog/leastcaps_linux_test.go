@@ -57,6 +57,8 @@ func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 	top := kerneltest.Topology(t, "fat-tree:k=4")
 	cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
 		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
+	flowlets := cfg
+	flowlets.Policy, flowlets.PerPacketTCP = mustPolicy(t, "conga"), false
 	end := kerneltest.ForeignProgram(t, "ends_it", kerneltest.TCXEnd)
 	attachAndClose := func() error {
 		o, err := AttachSpray(cfg)
@@ -73,9 +75,19 @@ func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 		}
 		_, err1 := o.Stats()
 		_, err2 := s.Stats()
-		again, err3 := AttachSpray(cfg)
+		heeding, err3 := AttachSpray(flowlets)
 		if err3 != nil {
 			return errors.Join(err3, o.Close(), s.Close())
+		}
+		if mended, err := heeding.Repair(); err != nil || len(mended) > 0 {
+			return errors.Join(fmt.Errorf("mended %q, %w", mended, err), o.Close(), s.Close(), heeding.Close())
+		}
+		again, err3 := AttachSpray(cfg)
+		if err3 != nil {
+			return errors.Join(err3, o.Close(), s.Close(), heeding.Close())
+		}
+		if err := heeding.Close(); err != nil {
+			return errors.Join(err, o.Close(), s.Close(), again.Close())
 		}
 		return errors.Join(err1, err2, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
 			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close(),

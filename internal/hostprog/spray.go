@@ -1,10 +1,13 @@
 package hostprog
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 
+	"weft/conga"
 	"weft/drb"
 	"weft/encap"
 	"weft/flowcell"
@@ -25,7 +28,9 @@ const (
 	sprayByNumber sprayMode = iota // the five-tuple's hash plus the IPv4 ID
 	sprayByHash                    // the five-tuple's hash alone
 	sprayRandom
-	sprayDrawn // with each flowcell: the one chosen, or any
+	sprayDrawn    // with each flowcell: the one chosen, or any
+	sprayFlowlets // with each flowlet: any
+	sprayInformed // with each flowlet: by what hosts report
 )
 
 // choice is a policy in the program's terms.
@@ -36,6 +41,9 @@ type choice struct {
 
 // flowcellShift leaves of the ID the flowcell (flowcell.Number).
 const flowcellShift = 6
+
+// draws reports whether the program draws paths, and remembers them for each flow.
+func (m sprayMode) draws() bool { return m >= sprayDrawn }
 
 // choiceOf translates a policy, or says why the program cannot carry it out.
 func choiceOf(p policy.Policy) (choice, error) {
@@ -48,6 +56,10 @@ func choiceOf(p policy.Policy) (choice, error) {
 		c.shift = flowcellShift
 	}
 	switch {
+	case p.Aware == policy.Informed:
+		c.mode = sprayInformed
+	case p.Unit.Kind == flowcell.UnitFlowlet:
+		c.mode = sprayFlowlets
 	case p.Rule == drb.Hash:
 		c.mode = sprayByHash
 	case p.Rule == drb.Random && cells:
@@ -63,7 +75,8 @@ func choiceOf(p policy.Policy) (choice, error) {
 type sprayGroup struct {
 	choice
 	order  []pathWord
-	visits []int // numbers of the paths, parallel to order
+	visits []int              // numbers of the paths, parallel to order
+	ends   [conga.Tags]uint32 // of sprayInformed: behind the steps of each tag
 	key    string
 	number uint32 // in the program's tables; 0: not there
 	racks  int    // that go by it there
@@ -137,6 +150,9 @@ func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*s
 		list = set.Live // all alike: the weights are of too many digits
 	}
 	g.visits = set.Ordered(s.policy.Rule.Order, list)
+	if g.mode == sprayInformed {
+		g.ends = sortByTag(set, g.visits)
+	}
 	for _, n := range g.visits {
 		g.order = append(g.order, rack.words.words[n])
 	}
@@ -152,4 +168,15 @@ func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
 	key := binary.BigEndian.AppendUint32(nil, words.number)
 	key = binary.BigEndian.AppendUint32(key, epoch)
 	return string(paths.AppendKey(key, s, nil))
+}
+
+// sortByTag sorts paths by their tags, and returns where each tag's end.
+func sortByTag(set topology.PathSet, visits []int) (ends [conga.Tags]uint32) {
+	slices.SortStableFunc(visits, func(a, b int) int { return cmp.Compare(paths.Tag(set, a), paths.Tag(set, b)) })
+	for _, n := range visits {
+		for tag := paths.Tag(set, n); tag < conga.Tags; tag++ {
+			ends[tag]++
+		}
+	}
+	return ends
 }

@@ -19,22 +19,32 @@ const (
 	sprayMapActive        = "active"
 	sprayMapBounces       = "bounces"
 	sprayMapChoices       = "choices"
+	sprayMapClock         = "clock"
 	sprayMapCounters      = "counters"
 	sprayMapDatagramFlows = "datagram_flows"
 	sprayMapFlows         = "flows"
 	sprayMapGroups        = "groups"
 	sprayMapListedHosts   = "listed_hosts"
 	sprayMapListedPorts   = "listed_ports"
+	sprayMapLocal         = "local"
 	sprayMapOwn           = "own"
 	sprayMapOwn6          = "own6"
+	sprayMapPeers         = "peers"
 	sprayMapRacks         = "racks"
 	sprayMapRacks6        = "racks6"
+	sprayMapStranger      = "stranger"
+	sprayProgWeftHeed     = "weft_heed"
 	sprayProgWeftSpray    = "weft_spray"
+	sprayVarDreTarget     = "dre_target"
+	sprayVarDreTick       = "dre_tick"
 	sprayVarHeartbeat     = "heartbeat"
+	sprayVarInformed      = "informed"
 	sprayVarListing       = "listing"
 	sprayVarPatience      = "patience"
+	sprayVarReportAge     = "report_age"
 	sprayVarRequire       = "require"
 	sprayVarSeveral       = "several"
+	sprayVarSimulated     = "simulated"
 	sprayVarSource6       = "source6"
 )
 
@@ -80,6 +90,7 @@ type spraySpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayProgramSpecs struct {
+	WeftHeed  *ebpf.ProgramSpec `ebpf:"weft_heed"`
 	WeftSpray *ebpf.ProgramSpec `ebpf:"weft_spray"`
 }
 
@@ -90,27 +101,36 @@ type sprayMapSpecs struct {
 	Active        *ebpf.MapSpec `ebpf:"active"`
 	Bounces       *ebpf.MapSpec `ebpf:"bounces"`
 	Choices       *ebpf.MapSpec `ebpf:"choices"`
+	Clock         *ebpf.MapSpec `ebpf:"clock"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	DatagramFlows *ebpf.MapSpec `ebpf:"datagram_flows"`
 	Flows         *ebpf.MapSpec `ebpf:"flows"`
 	Groups        *ebpf.MapSpec `ebpf:"groups"`
 	ListedHosts   *ebpf.MapSpec `ebpf:"listed_hosts"`
 	ListedPorts   *ebpf.MapSpec `ebpf:"listed_ports"`
+	Local         *ebpf.MapSpec `ebpf:"local"`
 	Own           *ebpf.MapSpec `ebpf:"own"`
 	Own6          *ebpf.MapSpec `ebpf:"own6"`
+	Peers         *ebpf.MapSpec `ebpf:"peers"`
 	Racks         *ebpf.MapSpec `ebpf:"racks"`
 	Racks6        *ebpf.MapSpec `ebpf:"racks6"`
+	Stranger      *ebpf.MapSpec `ebpf:"stranger"`
 }
 
 // sprayVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayVariableSpecs struct {
+	DreTarget *ebpf.VariableSpec `ebpf:"dre_target"`
+	DreTick   *ebpf.VariableSpec `ebpf:"dre_tick"`
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Informed  *ebpf.VariableSpec `ebpf:"informed"`
 	Listing   *ebpf.VariableSpec `ebpf:"listing"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
+	ReportAge *ebpf.VariableSpec `ebpf:"report_age"`
 	Require   *ebpf.VariableSpec `ebpf:"require"`
 	Several   *ebpf.VariableSpec `ebpf:"several"`
+	Simulated *ebpf.VariableSpec `ebpf:"simulated"`
 	Source6   *ebpf.VariableSpec `ebpf:"source6"`
 }
 
@@ -137,16 +157,20 @@ type sprayMaps struct {
 	Active        *ebpf.Map `ebpf:"active"`
 	Bounces       *ebpf.Map `ebpf:"bounces"`
 	Choices       *ebpf.Map `ebpf:"choices"`
+	Clock         *ebpf.Map `ebpf:"clock"`
 	Counters      *ebpf.Map `ebpf:"counters"`
 	DatagramFlows *ebpf.Map `ebpf:"datagram_flows"`
 	Flows         *ebpf.Map `ebpf:"flows"`
 	Groups        *ebpf.Map `ebpf:"groups"`
 	ListedHosts   *ebpf.Map `ebpf:"listed_hosts"`
 	ListedPorts   *ebpf.Map `ebpf:"listed_ports"`
+	Local         *ebpf.Map `ebpf:"local"`
 	Own           *ebpf.Map `ebpf:"own"`
 	Own6          *ebpf.Map `ebpf:"own6"`
+	Peers         *ebpf.Map `ebpf:"peers"`
 	Racks         *ebpf.Map `ebpf:"racks"`
 	Racks6        *ebpf.Map `ebpf:"racks6"`
+	Stranger      *ebpf.Map `ebpf:"stranger"`
 }
 
 func (m *sprayMaps) Close() error {
@@ -154,16 +178,20 @@ func (m *sprayMaps) Close() error {
 		m.Active,
 		m.Bounces,
 		m.Choices,
+		m.Clock,
 		m.Counters,
 		m.DatagramFlows,
 		m.Flows,
 		m.Groups,
 		m.ListedHosts,
 		m.ListedPorts,
+		m.Local,
 		m.Own,
 		m.Own6,
+		m.Peers,
 		m.Racks,
 		m.Racks6,
+		m.Stranger,
 	)
 }
 
@@ -171,11 +199,16 @@ func (m *sprayMaps) Close() error {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayVariables struct {
+	DreTarget *ebpf.Variable `ebpf:"dre_target"`
+	DreTick   *ebpf.Variable `ebpf:"dre_tick"`
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+	Informed  *ebpf.Variable `ebpf:"informed"`
 	Listing   *ebpf.Variable `ebpf:"listing"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
+	ReportAge *ebpf.Variable `ebpf:"report_age"`
 	Require   *ebpf.Variable `ebpf:"require"`
 	Several   *ebpf.Variable `ebpf:"several"`
+	Simulated *ebpf.Variable `ebpf:"simulated"`
 	Source6   *ebpf.Variable `ebpf:"source6"`
 }
 
@@ -183,11 +216,13 @@ type sprayVariables struct {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayPrograms struct {
+	WeftHeed  *ebpf.Program `ebpf:"weft_heed"`
 	WeftSpray *ebpf.Program `ebpf:"weft_spray"`
 }
 
 func (p *sprayPrograms) Close() error {
 	return _SprayClose(
+		p.WeftHeed,
 		p.WeftSpray,
 	)
 }

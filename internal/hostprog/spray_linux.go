@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/conga"
 	"weft/internal/kernel"
 	"weft/topology"
 )
@@ -21,8 +22,11 @@ import (
 type Spray struct {
 	program
 	require  bool
-	twins    []*program // the same at the host's other uplinks
-	uplinks  []Uplink   // SprayConfig.Uplinks
+	twins    []*program // the same at the host's other uplinks, and what heeds marks at all
+	peers    *ebpf.Map  // of CONGA, and what it goes by
+	local    *ebpf.Map
+	conga    conga.Config
+	uplinks  []Uplink // SprayConfig.Uplinks
 	bounces  *ebpf.Map
 	switches map[pathWord]netip.Addr // of bounces
 	ends     map[pathWord]end        // of these, where outer headers lead whose addresses are not the words
@@ -151,6 +155,9 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := cfg.Datagrams.set(spec); err != nil {
 		return err
 	}
+	if err := o.informed(cfg.Conga, spec); err != nil {
+		return err
+	}
 	if cfg.Datagrams.none() {
 		spec.Maps[sprayMapDatagramFlows].MaxEntries = 1
 	}
@@ -159,7 +166,7 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	for _, w := range o.families() {
 		w.size(spec)
 	}
-	if how := o.ways.known.how; len(cfg.Cut) == 0 && how.mode != sprayDrawn && (o.ways6 == nil || how != choice{}) {
+	if how := o.ways.known.how; len(cfg.Cut) == 0 && !how.mode.draws() && (o.ways6 == nil || how != choice{}) {
 		spec.Maps[sprayMapFlows].MaxEntries = 1
 	}
 	var objects struct {
@@ -175,6 +182,10 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		Active    *ebpf.Map      `ebpf:"active"`
 		Flows     *ebpf.Map      `ebpf:"flows"`
 		Datagrams *ebpf.Map      `ebpf:"datagram_flows"`
+		Peers     *ebpf.Map      `ebpf:"peers"`
+		Local     *ebpf.Map      `ebpf:"local"`
+		Clock     *ebpf.Map      `ebpf:"clock"`
+		Stranger  *ebpf.Map      `ebpf:"stranger"`
 		Ports     *ebpf.Map      `ebpf:"listed_ports"`
 		Hosts     *ebpf.Map      `ebpf:"listed_hosts"`
 		Heart     *ebpf.Map      `ebpf:".bss"`
@@ -190,22 +201,27 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	defer objects.Datagrams.Close()
 	defer objects.Ports.Close()
 	defer objects.Hosts.Close()
+	defer objects.Clock.Close()
+	defer objects.Stranger.Close()
 	o.bounces = objects.Bounces
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	if o.ways6 != nil {
 		o.ways6.racks, o.ways6.groups = objects.Racks6, objects.Groups
 	}
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
-	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active}
+	o.peers, o.local = objects.Peers, objects.Local
+	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active, objects.Peers, objects.Local}
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
-	if err := o.loadTwins(spec, map[string]*ebpf.Map{
+	shared := map[string]*ebpf.Map{
 		sprayMapOwn: objects.Own, sprayMapOwn6: objects.Own6, sprayMapRacks: objects.Racks, sprayMapRacks6: objects.Racks6,
 		sprayMapGroups: objects.Groups, sprayMapCounters: objects.Counters, sprayMapBounces: objects.Bounces,
 		sprayMapChoices: objects.Choices, sprayMapActive: objects.Active, sprayMapFlows: objects.Flows, heartMap: objects.Heart,
 		sprayMapDatagramFlows: objects.Datagrams, sprayMapListedPorts: objects.Ports, sprayMapListedHosts: objects.Hosts,
-	}); err != nil {
+		sprayMapPeers: objects.Peers, sprayMapLocal: objects.Local, sprayMapClock: objects.Clock, sprayMapStranger: objects.Stranger,
+	}
+	if err := errors.Join(o.loadTwins(spec, shared), o.loadHeeds(spec, shared)); err != nil {
 		return err
 	}
 	if err := cfg.Datagrams.put(objects.Ports, objects.Hosts); err != nil {
@@ -311,5 +327,7 @@ func (o *Spray) Replace(cfg SprayConfig) (other *Spray, err error) {
 // thread and restores the former settings, whoever attached it, also after a crash.
 // removed is false if there is none. It needs CAP_SYS_ADMIN to read the former settings.
 func DetachSpray(uplink string) (removed bool, err error) {
-	return sprayKind.detach(uplink)
+	removed, err = sprayKind.detach(uplink)
+	heeds, err2 := heedKind.detach(uplink)
+	return removed || heeds, errors.Join(err, err2)
 }

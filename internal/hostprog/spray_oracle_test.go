@@ -158,7 +158,7 @@ func (w sprayWay) wrap(packet []byte, step int) []byte {
 
 // chance reports whether a packet may take any step.
 func (w sprayWay) chance(packet []byte) bool {
-	return (w.mode == sprayRandom || w.mode == sprayDrawn) && numbered(packet)
+	return (w.mode == sprayRandom || w.mode.draws()) && numbered(packet)
 }
 
 // stepOf finds the step by which a packet has left, -1 if by none.

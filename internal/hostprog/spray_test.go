@@ -19,7 +19,7 @@ func TestChoiceOf_everyPolicy(t *testing.T) {
 	want := map[string]choice{
 		"ecmp": {sprayByHash, 0}, "rb": {sprayRandom, 0}, "rrb": {sprayByNumber, 0}, "drb": {sprayByNumber, 0},
 		"presto": {sprayByNumber, 6}, "flowcell-drb": {sprayByNumber, 6}, "auto": {sprayByNumber, 6},
-		"rand": {sprayDrawn, 6}, "luopan": {sprayDrawn, 6},
+		"rand": {sprayDrawn, 6}, "luopan": {sprayDrawn, 6}, "letflow": {sprayFlowlets, 0}, "conga": {sprayInformed, 0},
 	}
 	for _, name := range policy.Names() {
 		p, err := policy.New(name, policy.Options{FlowcellBytes: 2000, FlowletGap: time.Second})

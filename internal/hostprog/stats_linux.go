@@ -47,6 +47,13 @@ type SprayStats struct {
 	Datagrams     uint64 `json:"datagrams,omitempty"`
 	DatagramFlows uint64 `json:"datagram_flows,omitempty"`
 
+	// These count marks of CONGA's that have come, and those that do not count because their
+	// sender has not shown that it sees what is sent to it; and hosts of which the program has
+	// begun to remember reports: one that was evicted counts anew.
+	Marked        uint64 `json:"marked,omitempty"`
+	UnprovenMarks uint64 `json:"unproven_marks,omitempty"`
+	Peers         uint64 `json:"peers,omitempty"`
+
 	Bounces []BounceStats `json:"bounces"` // by address
 }
 
@@ -63,6 +70,7 @@ func (s SprayStats) Plus(replaced SprayStats) SprayStats {
 		{&s.Broken, replaced.Broken}, {&s.Flows, replaced.Flows}, {&s.Flowcells, replaced.Flowcells}, {&s.Chosen, replaced.Chosen},
 		{&s.Long.Sent, replaced.Long.Sent}, {&s.Long.Bytes, replaced.Long.Bytes}, {&s.Long.Again, replaced.Long.Again},
 		{&s.Datagrams, replaced.Datagrams}, {&s.DatagramFlows, replaced.DatagramFlows},
+		{&s.Marked, replaced.Marked}, {&s.UnprovenMarks, replaced.UnprovenMarks}, {&s.Peers, replaced.Peers},
 	} {
 		*c.to += c.more
 	}
@@ -116,7 +124,7 @@ func (o *Spray) readStats() (SprayStats, error) {
 	var s SprayStats
 	// The order of the enum in bpf/spray.c.
 	if err := kernel.SumCounters(o.counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
-		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows); err != nil {
+		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows, &s.Marked, &s.UnprovenMarks, &s.Peers); err != nil {
 		return s, err
 	}
 	var word pathWord

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"weft/conga"
 	"weft/encap"
 	"weft/policy"
 	"weft/topology"
@@ -36,6 +37,8 @@ func lpmOf(p netip.Prefix) any {
 type groupValue struct {
 	N, Mode, Shift    uint32
 	CellBytes, Number uint32
+	Gap               uint32
+	Ends              [conga.Tags]uint32
 	Order             [maxPaths]pathWord
 }
 
@@ -46,6 +49,9 @@ type rackValue struct {
 	Plain         uint32
 	Outer         outerKind
 }
+
+// tickShift is from ns to the program's ticks, of bpf/cutter.h.
+const tickShift = 10
 
 // noNumber is the number of a rack of which choices and activity are not kept.
 const noNumber = ^uint32(0)
@@ -277,7 +283,7 @@ func (w *ways) leave(g *sprayGroup) {
 
 func (g *sprayGroup) value(number uint32, p policy.Policy) *groupValue {
 	v := &groupValue{N: uint32(len(g.order)), Mode: uint32(g.mode), Shift: g.shift,
-		CellBytes: uint32(p.Unit.Bytes), Number: number}
+		CellBytes: uint32(p.Unit.Bytes), Number: number, Gap: uint32(p.Unit.Gap >> tickShift), Ends: g.ends}
 	copy(v.Order[:], g.order)
 	return v
 }

@@ -76,8 +76,12 @@ func (o *Spray) loadTwins(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) 
 // nobody looks at again.
 func (o *Spray) attachTwins(cfg SprayConfig) error {
 	for _, twin := range o.twins {
-		if err := twin.atHome(func() error { return twin.attachWith(cfg.settings(twin.at.Link)) }); err != nil {
-			return fmt.Errorf("spray: uplink %s: %w", twin.at.Link.Attrs().Name, err)
+		var want kernel.Wanted
+		if twin.kind.place == sprayKind.place {
+			want = cfg.settings(twin.at.Link)
+		}
+		if err := twin.atHome(func() error { return twin.attachWith(want) }); err != nil {
+			return fmt.Errorf("%s: uplink %s: %w", twin.kind.name, twin.at.Link.Attrs().Name, err)
 		}
 	}
 	return nil

@@ -28,10 +28,12 @@ type Filter struct {
 
 // Other filters are unlikely to have these priorities, so that weft's replace
 // only weft's. Steering looks at packets as they came in, as packet sockets do,
-// so it runs before decapsulation. A lab's silent failure comes before
+// so it runs before decapsulation. CONGA's marks are taken in and off even before that, as
+// steering keeps packets from all that follows. A lab's silent failure comes before
 // everything.
 var (
-	SilentFilter = Filter{"weft-silent", netlink.HANDLE_MIN_INGRESS, 0x5743}
+	SilentFilter = Filter{"weft-silent", netlink.HANDLE_MIN_INGRESS, 0x5742}
+	HeedFilter   = Filter{"weft-heed", netlink.HANDLE_MIN_INGRESS, 0x5743}
 	SteerFilter  = Filter{"weft-steer", netlink.HANDLE_MIN_INGRESS, 0x5744}
 	DecapFilter  = Filter{"weft-decap", netlink.HANDLE_MIN_INGRESS, 0x5745}
 	SprayFilter  = Filter{"weft-spray", netlink.HANDLE_MIN_EGRESS, 0x5746}
@@ -39,7 +41,7 @@ var (
 )
 
 // weftFilters are all, by whose names weft's programs are known from others'.
-var weftFilters = []Filter{SilentFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter, SuffixFilter, ClassifyFilter, BalanceFilter, QueueFilter}
+var weftFilters = []Filter{SilentFilter, HeedFilter, SteerFilter, DecapFilter, EdgeFilter, SprayFilter, MeterFilter, ClassFilter, DetourFilter, SuffixFilter, ClassifyFilter, BalanceFilter, QueueFilter}
 
 // Attach puts a program there, in place of the one that is there.
 func (f Filter) Attach(h *netlink.Handle, port netlink.Link, prog *ebpf.Program) error {

@@ -14,6 +14,7 @@
 #define FIN 1
 #define SYN 2
 #define RST 4
+#define ACK 16
 
 /* The beginning of a TCP header. */
 struct tcp {
@@ -41,7 +42,10 @@ struct flow_key {
  * are counted apart: of numbers that are all even only half of the paths would be used. */
 struct flow {
 	__u32 group; /* by which its path is */
-	__u32 bytes;
+	union {
+		__u32 bytes;
+		__u32 low; /* of flowlets by CONGA: the least that an acknowledgement may say */
+	};
 	__u32 highest; /* sequence number behind all data sent */
 	__u32 last; /* tick in which data was last sent */
 	__u16 segments;
@@ -112,7 +116,7 @@ static __always_inline struct flow_key flow_of(const struct inner *in, __be32 po
 static __always_inline __u16 begin(const struct flow_key *key, const struct rack *rack, const struct group *g, __u16 next)
 {
 	count(FLOWCELLS, 1);
-	return g->mode == DRAWN ? draw(g, rack, key->daddr) : STEPS(next);
+	return g->mode >= DRAWN ? draw(g, rack, key->daddr) : STEPS(next);
 }
 
 /* remember adds a flow. */

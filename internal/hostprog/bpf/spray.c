@@ -10,7 +10,7 @@
 // userspace sender of flowcells sets it to the flowcell's number
 // (weft/flowcell.Number). If the kernel's TCP is to be cut into flowcells, too, the
 // program writes that number (cutter.h). If paths are drawn (choice.h), it remembers
-// the path of each flow's flowcell. In IPv6 the flow label has the number; single packets
+// the path of each flow's flowcell, or flowlet (flowlet.h). In IPv6 the flow label has the number; single packets
 // have none there, so the program counts those of each flow. It keeps no other state.
 // Super-segments stay whole.
 
@@ -23,7 +23,7 @@
 /* The order of readStats in stats_linux.go. */
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
-	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS, NUM_COUNTERS
+	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS, MARKED, UNPROVEN, PEERS, NUM_COUNTERS
 };
 
 #include "count.h"
@@ -41,7 +41,7 @@ static __always_inline int unable(__u32 why)
 volatile const __u8 several = 0;
 
 /* How a TCP packet's path is chosen; the order of hostprog.sprayMode. */
-enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN };
+enum { BY_NUMBER, BY_HASH, RANDOM, DRAWN, FLOWLETS, INFORMED };
 
 struct address6 {
 	__be32 word[4];
@@ -100,6 +100,8 @@ struct group {
 	__u32 shift; /* from an IPv4 ID to a step of the order */
 	__u32 cell_bytes; /* TCP payload that a flowcell holds at most */
 	__u32 number; /* its own */
+	__u32 gap; /* ticks: a longer pause ends a flowlet */
+	__u32 ends[16]; /* behind the steps of each tag; only with INFORMED */
 	__be32 order[MAX_PATHS]; /* addresses of bouncing switches, labels behind the block, or
 				  * with IPV6 or several uplinks numbers of entries of bounces */
 };
@@ -170,6 +172,7 @@ struct inner {
 	__u8 protocol;
 	__u8 numbered; /* its header has room for a number */
 	__u16 number; /* there */
+	__u8 tagged; /* data by CONGA: the tag of its path, and 1 */
 	__u32 header; /* bytes of the IP header */
 	__u32 length; /* bytes of all */
 	__u64 pair; /* hash of the two addresses */
@@ -189,6 +192,8 @@ static __always_inline struct rack *rack_of(const struct inner *in)
 #include "outer.h"
 #include "choice.h"
 #include "cutter.h"
+#include "conga.h"
+#include "flowlet.h"
 #include "datagrams.h"
 
 /* load reads the header of an IP packet; false if it is none. */
@@ -273,6 +278,10 @@ static __always_inline __u32 step(struct __sk_buff *skb, struct inner *in, __u32
 		if (g->mode == RANDOM)
 			return bpf_get_prandom_u32() % g->n;
 		hash = mix(hash ^ bpf_ntohl(tcp.ports));
+		if (g->mode == FLOWLETS)
+			return flowlet(in, &tcp, rack, g) % g->n;
+		if (informed && g->mode == INFORMED)
+			return informed_flowlet(in, &tcp, g, segments) % g->n;
 		if (cuts || g->mode == DRAWN)
 			at = unit(in, &tcp, hash, rack, g, segments, cuts);
 		if (g->mode == DRAWN)
@@ -332,7 +341,7 @@ static __always_inline int leave(struct __sk_buff *skb, struct traffic *t)
 
 SEC("tc") int weft_spray(struct __sk_buff *skb)
 {
-	__u32 each, segs;
+	__u32 each, segs, bytes;
 	struct traffic *t;
 	struct group *g;
 	struct rack *rack;
@@ -381,8 +390,48 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 		return verdict;
 	count(ENCAPSULATED, segs);
 	t->packets += segs;
-	t->bytes += in.length + overhead(rack) + (segs - 1) * (each + overhead(rack));
+	bytes = in.length + overhead(rack) + (segs - 1) * (each + overhead(rack));
+	t->bytes += bytes;
+	if (informed && in.tagged)
+		sent(in.tagged - 1, bytes);
 	return leave(skb, t);
+}
+
+/*
+ * Takes in what packets that arrive say of congestion, and takes CONGA's marks off, so that
+ * the kernel gets the DSCP that the sender's TCP has set: 0. Runs at tc ingress of the uplink, before
+ * a program that keeps packets from the kernel (steer.c, order.c). Only the mark of a packet counts
+ * whose sender has shown that it sees what is sent to it: anybody could send others, in the name
+ * of any host. IDs stay: with DF set nobody reads them.
+ */
+SEC("tc") int weft_heed(struct __sk_buff *skb)
+{
+	struct flow_key key;
+	struct ipv4 ip;
+	struct tcp tcp;
+	__u16 was, is;
+
+	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)))
+		return TC_ACT_UNSPEC;
+	if (ip.version_ihl != 0x45 || ip.protocol != PROTO_TCP || ip.tos >> 2 != MARK_DSCP ||
+	    (ip.frag_off & (DONT_FRAGMENT | FRAGMENT)) != DONT_FRAGMENT || !bpf_map_lookup_elem(&own, &ip.daddr))
+		return TC_ACT_UNSPEC;
+	count(MARKED, 1);
+	if (!bpf_skb_load_bytes(skb, IP + sizeof(ip), &tcp, sizeof(tcp)) && tcp.flags & ACK) {
+		key.saddr = ip.daddr;
+		key.daddr = ip.saddr;
+		key.ports = tcp.ports << 16 | tcp.ports >> 16;
+		if (acknowledged(&key, bpf_ntohl(tcp.ack)))
+			heed(ip.saddr, bpf_ntohs(ip.id));
+		else
+			count(UNPROVEN, 1);
+	}
+	was = bpf_htons((__u16)ip.version_ihl << 8 | ip.tos);
+	ip.tos &= ECN_MASK;
+	is = bpf_htons((__u16)ip.version_ihl << 8 | ip.tos);
+	if (!bpf_l3_csum_replace(skb, IP + offsetof(struct ipv4, check), was, is, sizeof(is)))
+		bpf_skb_store_bytes(skb, IP, &is, sizeof(is), 0);
+	return TC_ACT_UNSPEC;
 }
 
 char _license[] SEC("license") = "GPL";

@@ -1,0 +1,238 @@
+package hostprog
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"weft/conga"
+	"weft/encap"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
+	"weft/internal/paths"
+	"weft/policy"
+)
+
+// congaRun compares the program's CONGA with conga.Table, in a time of the test's own. Both know
+// the same; where several paths are equally good, the program draws, and the table has to agree.
+type congaRun struct {
+	*flowletRun
+	clock *ebpf.Map
+	heed  *ebpf.Program
+	now   time.Duration
+	table *conga.Table
+	flow  map[byte]int // path of the flow's latest flowlet, by port
+	turn  bool         // the latest packet of data had a report
+}
+
+const congaRate = 1e9
+
+func newCongaRun(t *testing.T) *congaRun {
+	t.Helper()
+	simulated = true
+	defer func() { simulated = false }()
+	c := conga.Config{RateBits: congaRate}
+	r := &congaRun{flowletRun: newFlowletRun(t, "conga", policy.Options{}, func(s *SprayConfig) { s.Conga = c }), flow: make(map[byte]int)}
+	var err error
+	if r.clock, err = kernel.ProgramMap(r.spray.at.Prog, "clock"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.clock.Close() })
+	if len(r.spray.twins) != 1 {
+		t.Fatalf("%d programs heed marks", len(r.spray.twins))
+	}
+	r.heed = r.spray.twins[0].at.Prog
+	if r.table, err = conga.New(c); err != nil {
+		t.Fatal(err)
+	}
+	r.pass(t, time.Second)
+	return r
+}
+
+// pass has time pass.
+func (r *congaRun) pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	r.now += d
+	if err := r.clock.Put(uint32(0), uint64(r.now)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *congaRun) tag(path int) uint8 { return paths.Tag(r.way.paths, path) }
+
+// leaves runs a packet, and returns its path and its mark; 0: none.
+func (r *congaRun) leaves(t *testing.T, packet []byte) (path int, id uint16) {
+	t.Helper()
+	run := ebpf.RunOptions{Data: frameOf(packet), DataOut: make([]byte, 2048)}
+	if _, err := r.spray.at.Prog.Run(&run); err != nil {
+		t.Fatal(err)
+	}
+	left := run.DataOut[kernel.EthernetHeader:]
+	to, inner := netip.AddrFrom4([4]byte(left[16:])), left[20:]
+	path = -1
+	for _, n := range r.way.visits {
+		if r.way.paths.Addr(n) == to {
+			path = n
+		}
+	}
+	if path < 0 || kerneltest.OnesSum(left[:20]) != 0xffff || kerneltest.OnesSum(inner[:20]) != 0xffff {
+		t.Fatalf("left as\n%s", dump(left))
+	}
+	if inner[1]>>2 == conga.MarkDSCP {
+		id = binary.BigEndian.Uint16(inner[4:])
+	}
+	return path, id
+}
+
+// best reports whether the table holds a path for one of the least congested. It stays with a
+// flow's last path only if that is one.
+func (r *congaRun) best(path int) bool {
+	return r.table.Choose(1, r.way.paths.Live, r.tag, path, r.now) == path
+}
+
+// arrives runs a packet from the other host through the program at ingress, and returns its
+// header behind that.
+func (r *congaRun) arrives(t *testing.T, port byte, ack uint32, m conga.Mark) []byte {
+	t.Helper()
+	p := r.data(port, 1, 100, 0x10)
+	copy(p[12:], append(append([]byte(nil), p[16:20]...), p[12:16]...))
+	copy(p[20:], append(append([]byte(nil), p[22:24]...), p[20:22]...))
+	binary.BigEndian.PutUint32(p[28:], ack)
+	p[1] = conga.MarkDSCP<<2 | 1
+	binary.BigEndian.PutUint16(p[4:], m.Put())
+	binary.BigEndian.PutUint16(p[10:], 0)
+	binary.BigEndian.PutUint16(p[10:], ^kerneltest.OnesSum(p[:20]))
+	run := ebpf.RunOptions{Data: frameOf(p), DataOut: make([]byte, 2048)}
+	verdict, err := r.heed.Run(&run)
+	if err != nil || int32(verdict) != -1 {
+		t.Fatalf("verdict %d, %v", int32(verdict), err)
+	}
+	return run.DataOut[kernel.EthernetHeader:]
+}
+
+// Decision for decision the program does what conga.Table does: which path is the best at each
+// flowlet, by what was sent and by reports of any age; that a flow stays where it is as well off;
+// what marks say, and in what turn reports go back.
+func TestSpray_congaAsTheTable(t *testing.T) {
+	r := newCongaRun(t)
+	const seed = 17
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var seq [4]uint32
+	chosen, moved, reports, forward := make(map[int]int), 0, 0, 0
+	for i := range 8000 {
+		port := byte(rng.IntN(len(seq)))
+		switch rng.IntN(4) {
+		case 0: // the other host says something
+			if seq[port] == 0 {
+				continue
+			}
+			m := conga.Mark{Feedback: rng.IntN(2) == 0, Tag: uint8(rng.IntN(4)), Metric: uint8(rng.IntN(8))}
+			r.arrives(t, port, seq[port], m)
+			if m.Feedback {
+				r.table.Feedback(1, m.Tag, m.Metric, r.now)
+			} else {
+				r.table.Received(1, m.Tag, m.Metric, r.now)
+			}
+		case 1: // an acknowledgement leaves
+			if seq[port] == 0 {
+				continue
+			}
+			_, id := r.leaves(t, r.data(port, seq[port], 0, 0x10))
+			tag, metric, ok := r.table.NextFeedback(1, r.now)
+			want := uint16(0)
+			if ok {
+				want = conga.Mark{Feedback: true, Tag: tag, Metric: metric}.Put()
+			}
+			if id != want {
+				t.Fatalf("seed %d, packet %d: an acknowledgement says %+v, want %+v", seed, i, conga.ParseMark(id), conga.ParseMark(want))
+			}
+		default:
+			last, known := r.flow[port]
+			if !known {
+				last, seq[port] = -1, 1
+			}
+			payload := 100 + rng.IntN(1000)
+			packet := r.data(port, seq[port], payload, 0x18)
+			seq[port] += uint32(payload)
+			before := r.stats(t).Flowcells
+			path, id := r.leaves(t, packet)
+			if r.stats(t).Flowcells != before {
+				if last >= 0 && r.best(last) && path != last || !r.best(path) {
+					t.Fatalf("seed %d, packet %d: a flowlet by path %d behind %d; %+v", seed, i, path, last, r.table.Destinations(r.now))
+				}
+				if last >= 0 && path != last {
+					moved++
+				}
+				chosen[path]++
+			} else if path != last {
+				t.Fatalf("seed %d, packet %d: path %d within a flowlet by %d", seed, i, path, last)
+			}
+			r.flow[port] = path
+			want := conga.Mark{Tag: r.tag(path)}.Put()
+			if r.turn = !r.turn; r.turn {
+				tag, metric, ok := r.table.NextFeedback(1, r.now)
+				if ok {
+					want = conga.Mark{Feedback: true, Tag: tag, Metric: metric}.Put()
+				}
+				r.turn = ok
+			}
+			if id != want {
+				t.Fatalf("seed %d, packet %d: data says %+v, want %+v", seed, i, conga.ParseMark(id), conga.ParseMark(want))
+			}
+			if id>>15 == 1 {
+				reports++
+			} else {
+				forward++
+			}
+			r.table.Sent(r.tag(path), len(packet)+encap.CarrierIPIP.Overhead(), r.now)
+		}
+		r.pass(t, []time.Duration{0, 5 * time.Microsecond, 40 * time.Microsecond, r.unit.Gap + 2*tick, 3 * time.Millisecond}[rng.IntN(5)])
+	}
+	if len(chosen) != 4 || moved < 100 || reports < 100 || forward < 100 {
+		t.Errorf("flowlets by path %v, %d moved; %d reports, %d forward", chosen, moved, reports, forward)
+	}
+}
+
+// §3.5: flowlets leave a path that is reported as congested, and come back when the report is old.
+// Its null, letflow, does not leave.
+func TestSpray_congaLeavesACongestedPath(t *testing.T) {
+	r := newCongaRun(t)
+	p := r.data(80, 1, 100, 0x18)
+	for bad := range uint8(4) {
+		r.pass(t, time.Minute)
+		r.leaves(t, p)
+		r.arrives(t, 80, 101, conga.Mark{Feedback: true, Tag: bad, Metric: 7})
+		for range 20 {
+			r.pass(t, r.unit.Gap+2*tick)
+			if path, _ := r.leaves(t, p); r.tag(path) == bad {
+				t.Fatalf("a flowlet by path %d, which is congested", path)
+			}
+		}
+	}
+}
+
+// A mark counts only if its sender has seen what was sent to it; all are taken off, and ECN stays.
+func TestSpray_congaHeedsOnlyWhoSees(t *testing.T) {
+	r := newCongaRun(t)
+	const isn = 1 << 30
+	r.leaves(t, r.data(80, isn, 1000, 0x18))
+	for i, c := range []struct {
+		port   byte
+		ack    uint32
+		counts bool
+	}{{80, isn + 1000, true}, {80, isn, true}, {80, isn + 1002, false}, {80, isn - 1, false}, {80, 5, false}, {81, isn + 1000, false}} {
+		before := r.stats(t)
+		got := r.arrives(t, c.port, c.ack, conga.Mark{Feedback: true, Tag: 2, Metric: uint8(i + 1)})
+		after := r.stats(t)
+		if got[1] != 1 || kerneltest.OnesSum(got[:20]) != 0xffff {
+			t.Errorf("%+v: arrived as\n%s", c, dump(got[:40]))
+		}
+		if after.Marked != before.Marked+1 || (after.UnprovenMarks == before.UnprovenMarks) != c.counts {
+			t.Errorf("%+v: %d marks, %d unproven, before %d, %d", c, after.Marked, after.UnprovenMarks, before.Marked, before.UnprovenMarks)
+		}
+	}
+}
