@@ -31,6 +31,7 @@ type Balance struct {
 	out    *kernel.PortProgram
 	queued map[string]int // interface indexes of the ports that have a queue
 	filled filled
+	leaf   LeafConfig // with conga and luopan
 }
 
 var errBalanceClosed = errors.New("balance: closed")
@@ -103,7 +104,7 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 	if b.handle, err = netlink.NewHandle(kernel.Families...); err != nil {
 		return kernel.Explain(err)
 	}
-	b.ports = cfg.Ports
+	b.ports, b.leaf = cfg.Ports, cfg.Leaf
 	if err := b.find(); err != nil {
 		return err
 	}
@@ -115,6 +116,9 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 
 // load puts the programs into the kernel.
 func (b *Balance) load() error {
+	if b.rule.AtLeaf() {
+		return b.loadLeaf()
+	}
 	spec, err := balanceSpec(b.rule, rand.Uint64())
 	if err != nil {
 		return err
@@ -267,6 +271,9 @@ func (b *Balance) Stats() (s BalanceStats, err error) {
 	if b.handle == nil {
 		return s, errBalanceClosed
 	}
+	if b.rule.AtLeaf() {
+		return b.leafStats(s)
+	}
 	return s, b.in.Counters(s.sums()...)
 }
 
@@ -277,6 +284,9 @@ func ReadBalance(h *netlink.Handle, ports []netlink.Link) (*BalanceStats, error)
 	ok, err := kernel.BalanceFilter.Counters(h, ports, s.sums()...)
 	if err != nil || !ok {
 		return nil, err
+	}
+	if leaf, err := readLeaf(h, ports, &s); leaf || err != nil {
+		return &s, err
 	}
 	routes, err := hopsByPrefix(h)
 	if err != nil {

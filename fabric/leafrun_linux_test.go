@@ -1,0 +1,375 @@
+package fabric
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"weft/conga"
+	"weft/encap"
+	"weft/internal/balance"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
+)
+
+// leafRun is the program of conga and luopan without a network. It runs at e0.0 of a fat-tree,
+// whose port is the loopback device.
+type leafRun struct {
+	leafRunObjects
+	leaf   LeafConfig
+	tables leafTables
+	oracle *balance.Leaf
+	cpu    int
+	now    uint64
+}
+
+type leafRunObjects struct {
+	In       *ebpf.Program  `ebpf:"weft_balance"`
+	Counters *ebpf.Map      `ebpf:"counters"`
+	Ports    *ebpf.Map      `ebpf:"ports"`
+	Prefixes *ebpf.Map      `ebpf:"prefixes"`
+	Racks    *ebpf.Map      `ebpf:"racks"`
+	Flows    *ebpf.Map      `ebpf:"flows"`
+	Local    *ebpf.Map      `ebpf:"local"`
+	To       *ebpf.Map      `ebpf:"to"`
+	From     *ebpf.Map      `ebpf:"from"`
+	Sampled  *ebpf.Map      `ebpf:"sampled"`
+	Speakers *ebpf.Map      `ebpf:"speakers"`
+	Engines  *ebpf.Map      `ebpf:"engines"`
+	Clock    *ebpf.Variable `ebpf:"clock"`
+}
+
+const leafTau = time.Millisecond
+
+// leafEngine is struct engine of bpf/leaf.c.
+type leafEngine struct{ Random, Span, Answers uint64 }
+
+func newLeafRun(t testing.TB, rule string) *leafRun {
+	t.Helper()
+	kerneltest.NeedRoot(t)
+	const seed = 77
+	parsed, err := balance.Parse(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := leafSpec(parsed, seed, leafAge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &leafRun{oracle: balance.NewLeaf(parsed, seed, leafAge), now: 1e12}
+	if err := kernel.Load(spec, &r.leafRunObjects, leafNeeds); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.In.Close()
+		for _, m := range []*ebpf.Map{r.Counters, r.Ports, r.Prefixes, r.Racks, r.Flows, r.Local, r.To, r.From, r.Sampled, r.Speakers, r.Engines} {
+			m.Close()
+		}
+	})
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	r.leaf = LeafConfig{Topology: top, Self: top.EdgeOf(kerneltest.Hosts(top)[0].ID)}
+	r.fill(t)
+	if parsed.Kind == balance.CONGA {
+		for tag := range r.oracle.Local {
+			r.oracle.Local[tag] = balance.NewDRE(leafTau, 1e9)
+			r.put(t, r.Local, uint32(tag), r.oracle.Local[tag])
+		}
+	}
+	r.pin(t)
+	r.oracle.Engine.Random = 0x1234567
+	engines := make([]leafEngine, ebpf.MustPossibleCPU())
+	for i := range engines {
+		engines[i].Random = r.oracle.Engine.Random
+	}
+	r.put(t, r.Engines, uint32(0), engines)
+	return r
+}
+
+func (r *leafRun) put(t testing.TB, m *ebpf.Map, k, v any) {
+	t.Helper()
+	if err := m.Put(k, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill gives the program the paths of the topology.
+func (r *leafRun) fill(t testing.TB) {
+	t.Helper()
+	var err error
+	if r.tables, err = r.leaf.tables(); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := r.leaf.tables()
+	if _, err := fillLeaf(r.Prefixes, r.Racks, &again); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *leafRun) pin(t testing.TB) {
+	t.Helper()
+	runtime.LockOSThread()
+	var was, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &was); err != nil {
+		t.Fatal(err)
+	}
+	for r.cpu = 0; !was.IsSet(r.cpu); r.cpu++ {
+	}
+	one.Set(r.cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		unix.SchedSetaffinity(0, &was)
+		runtime.UnlockOSThread()
+	})
+}
+
+// run passes an IP packet through the program at a port to hosts or to the fabric.
+func (r *leafRun) run(t testing.TB, toHosts bool, packet []byte, mark uint32) (verdict int32, out []byte) {
+	t.Helper()
+	p := leafPort{Room: 1520}
+	if toHosts {
+		p.ToHosts = 1
+	}
+	r.put(t, r.Ports, uint32(loIndex), p)
+	if err := r.Clock.Set(r.now); err != nil {
+		t.Fatal(err)
+	}
+	o := ebpf.RunOptions{Data: ethernet(packet), DataOut: make([]byte, 2048), Context: hashedContext{Mark: mark}}
+	v, err := r.In.Run(&o)
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(v), o.DataOut[14:]
+}
+
+func (r *leafRun) random(t testing.TB) uint64 {
+	t.Helper()
+	var all []leafEngine
+	if err := r.Engines.Lookup(uint32(0), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all[r.cpu].Random
+}
+
+func (r *leafRun) stats(t testing.TB) BalanceStats {
+	t.Helper()
+	s := BalanceStats{Leaf: &LeafStats{}}
+	if err := kernel.SumCounters(r.Counters, append(s.sums(), s.Leaf.sums()...)...); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// rack is that of another pod, with all paths.
+func (r *leafRun) rack() uint32 { return uint32(len(r.tables.edges) - 1) }
+
+func hostIn(prefix destination, last byte) netip.Addr {
+	a := prefix.Addr
+	a[3] = last
+	return netip.AddrFrom4(a)
+}
+
+// prefixOf is that of a rack.
+func (r *leafRun) prefixOf(t testing.TB, number uint32) destination {
+	t.Helper()
+	for d, n := range r.tables.prefixes {
+		if n == number {
+			return d
+		}
+	}
+	t.Fatalf("rack %d has no prefix", number)
+	return destination{}
+}
+
+func number4(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// tcp is a packet of a flow with ports and payload.
+func tcp(src, dst netip.Addr, ports uint32, tos byte, id uint16, payload int) []byte {
+	segment := make([]byte, 20+payload)
+	binary.BigEndian.PutUint32(segment, ports)
+	segment[12] = 5 << 4
+	return kerneltest.IPv4{TOS: tos, ID: id, Frag: 0x4000, TTL: 60, Protocol: 6, Src: src, Dst: dst}.Bytes(segment)
+}
+
+func same[V comparable](t testing.TB, m *ebpf.Map, key uint32, want V, what string) {
+	t.Helper()
+	var got V
+	if err := m.Lookup(key, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Fatalf("%s %d at the program: %+v\nwant %+v", what, key, got, want)
+	}
+}
+
+// Every decision of the program is the oracle's, and so is what it keeps and writes.
+func TestLeaf_decidesLikeTheOracle(t *testing.T) {
+	for _, rule := range []string{"conga:gap=1ms", "conga:gap=10us", "luopan", "luopan:d=1", "luopan:d=4", "luopan:d=3,expiry=1ms"} {
+		t.Run(rule, func(t *testing.T) {
+			r := newLeafRun(t, rule)
+			rng := rand.New(rand.NewPCG(3, 9))
+			own := r.prefixOf(t, ownRack)
+			whole := r.leaf.Topology
+			var chosen uint64
+			for n := range 6000 {
+				r.now += rng.Uint64N(400_000)
+				if rng.IntN(50) == 0 {
+					r.now += rng.Uint64N(3e9)
+				}
+				if rng.IntN(300) == 0 { // a link fails, or all are repaired
+					r.leaf.Topology = whole
+					if rng.IntN(2) == 0 {
+						links := slices.Collect(whole.Links())
+						r.leaf.Topology = whole.Without(links[rng.IntN(len(links))].ID, links[rng.IntN(len(links))].ID)
+					}
+					r.fill(t)
+				}
+				number := r.rack() - rng.Uint32N(3)
+				rack, there := r.tables.racks[number], r.prefixOf(t, number)
+				here, away := hostIn(own, byte(2+rng.IntN(2))), hostIn(there, byte(2+rng.IntN(2)))
+				ports := rng.Uint32N(4)<<16 | 80
+				switch {
+				case rng.IntN(3) > 0:
+					if r.send(t, rack, here, away, ports, rng.IntN(1400)) {
+						chosen++
+					}
+				case r.oracle.Rule.Kind == balance.CONGA:
+					r.hear(t, number, away, here, ports<<16|ports>>16, conga.Mark{
+						Feedback: rng.IntN(2) == 0, Tag: uint8(rng.IntN(4)), Metric: uint8(rng.IntN(8))})
+				default:
+					r.learn(t, rng, number, here, away)
+				}
+				if got := r.random(t); got != r.oracle.Engine.Random {
+					t.Fatalf("step %d: random %#x, want %#x", n, got, r.oracle.Engine.Random)
+				}
+			}
+			s := r.stats(t)
+			o := r.oracle
+			if s.Chosen != chosen || s.Flowlets != o.Begun || s.Evicted != o.Evicted || s.Leaf.Guided != o.Guided ||
+				s.Leaf.Heard != o.Heard || s.Leaf.Unproven != o.Unproven || chosen == 0 || o.Begun == 0 {
+				t.Errorf("%+v, %+v, want %d chosen, %+v", s, s.Leaf, chosen, o)
+			}
+			if o.Rule.Kind == balance.Luopan && (o.Guided < 50 || s.Leaf.Learned < 50) || o.Rule.Kind == balance.CONGA && (o.Heard < 50 || o.Unproven == 0) {
+				t.Errorf("too little has been tried: %+v, %+v", s.Leaf, o)
+			}
+		})
+	}
+}
+
+// send compares what becomes of a packet of a host's.
+func (r *leafRun) send(t *testing.T, rack *balance.LeafRack, src, dst netip.Addr, ports uint32, payload int) (chosen bool) {
+	t.Helper()
+	packet := tcp(src, dst, ports, 2, 7, payload)
+	verdict, out := r.run(t, true, packet, 0)
+	if verdict != kernel.TCUnspec {
+		t.Fatalf("verdict %d", verdict)
+	}
+	if rack.N == 0 {
+		if !bytes.Equal(out, packet) {
+			t.Fatalf("a packet without a path became %x", out)
+		}
+		return false
+	}
+	o := r.oracle
+	if o.Rule.Kind == balance.Luopan {
+		var row balance.LeafSamples
+		if err := r.Sampled.Lookup(rack.Number, &row); err != nil {
+			t.Fatal(err)
+		}
+		i := -1
+		o.Ask(rack, src.As4(), dst.As4(), r.now, func() uint64 { i++; return row.Token[i] })
+		want := o.Round[rack.Number]
+		for i := range want.Path { // the program keeps old ones
+			if want.Token[i] == 0 {
+				want.Path[i] = row.Path[i]
+			}
+		}
+		if row != want {
+			t.Fatalf("samples %+v\nwant %+v", row, want)
+		}
+		o.Round[rack.Number] = want
+	}
+	p := balance.Packet{Src: number4(src), Dst: number4(dst), Protocol: 6, Ports: ports}
+	path := o.Choose(rack, p, uint32(len(packet)), r.now)
+	inner := packet
+	if o.Rule.Kind == balance.CONGA {
+		id := o.Mark(rack.Number, rack.Tag[path], r.now).Put()
+		inner = tcp(src, dst, ports, conga.MarkDSCP<<2|2, id, payload)
+		same(t, r.Local, uint32(rack.Tag[path]), o.Local[rack.Tag[path]], "load of tag")
+		same(t, r.From, rack.Number, o.From[rack.Number], "reports for rack")
+	}
+	outer := kerneltest.IPv4{TOS: inner[1], ID: binary.BigEndian.Uint16(inner[4:]), Frag: 0x4000, TTL: 64, Protocol: 4,
+		Src: src, Dst: netip.AddrFrom4(rack.Bounce[path])}
+	if want := outer.Bytes(inner); !bytes.Equal(out, want) {
+		t.Fatalf("by path %d:\ngot  %x\nwant %x", path, out[:40], want[:40])
+	}
+	place, _ := o.Place(p)
+	same(t, r.Flows, place, o.Flows[place], "flow")
+	return true
+}
+
+// hear compares what a mark of another rack's does.
+func (r *leafRun) hear(t *testing.T, number uint32, src, dst netip.Addr, ports uint32, m conga.Mark) {
+	t.Helper()
+	o := r.oracle
+	verdict, out := r.run(t, false, tcp(src, dst, ports, conga.MarkDSCP<<2|1, m.Put(), 9), 0)
+	o.Hear(number, balance.Packet{Src: number4(src), Dst: number4(dst), Protocol: 6, Ports: ports}, m, r.now)
+	if want := tcp(src, dst, ports, 1, 1, 9); verdict != kernel.TCUnspec || !bytes.Equal(out, want) {
+		t.Fatalf("a host gets %x, want %x", out, want)
+	}
+	same(t, r.To, number, o.To[number], "row to rack")
+	same(t, r.From, number, o.From[number], "row from rack")
+}
+
+// learn compares what an answer does: a true one, or one that is wrong in one thing.
+func (r *leafRun) learn(t *testing.T, rng *rand.Rand, number uint32, here, away netip.Addr) {
+	t.Helper()
+	o := r.oracle
+	row := o.Round[number]
+	which := rng.IntN(o.Rule.Samples)
+	a := balance.LeafAnswer{From: row.Host, To: row.Source, Token: row.Token[which], Path: row.Path[which],
+		Queue: uint8(rng.IntN(4)), Meters: uint8(rng.IntN(3)), Marked: rng.IntN(8) == 0}
+	switch rng.IntN(8) {
+	case 0:
+		a.Token++
+	case 1:
+		a.Path ^= 1
+	case 2:
+		a.From = away.As4()
+	case 3:
+		a.To = here.As4()
+	}
+	if a.From == [4]byte{} || a.To == [4]byte{} {
+		return // there was no round
+	}
+	s, err := encap.AppendSample(nil, encap.Sample{Path: a.Path, ACK: true, Queue: a.Queue, Meters: a.Meters, Marked: a.Marked,
+		Token: a.Token, Received: 5, From: netip.AddrFrom4(a.From), To: netip.AddrFrom4(a.To)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict, _ := r.run(t, false, s, 0)
+	want := int32(kernel.TCUnspec)
+	if o.Learn(number, a, r.now) {
+		want = kernel.TCShot
+	}
+	if verdict != want {
+		t.Fatalf("an answer %+v: verdict %d, want %d", a, verdict, want)
+	}
+	same(t, r.Sampled, number, o.Round[number], "samples of rack")
+}
