@@ -30,6 +30,8 @@ type leafRun struct {
 	oracle *balance.Leaf
 	cpu    int
 	now    uint64
+
+	learned, unasked uint64
 }
 
 type leafRunObjects struct {
@@ -364,12 +366,66 @@ func (r *leafRun) learn(t *testing.T, rng *rand.Rand, number uint32, here, away 
 		t.Fatal(err)
 	}
 	verdict, _ := r.run(t, false, s, 0)
-	want := int32(kernel.TCUnspec)
+	learned := r.stats(t).Leaf
 	if o.Learn(number, a, r.now) {
-		want = kernel.TCShot
+		r.learned++
+	} else {
+		r.unasked++
 	}
-	if verdict != want {
-		t.Fatalf("an answer %+v: verdict %d, want %d", a, verdict, want)
+	if verdict != kernel.TCShot || learned.Learned != r.learned || learned.Unasked != r.unasked {
+		t.Fatalf("an answer %+v: verdict %d, %+v, want %d learned, %d unasked", a, verdict, learned, r.learned, r.unasked)
 	}
 	same(t, r.Sampled, number, o.Round[number], "samples of rack")
+}
+
+// A sample that the program makes of a packet's copy is what package encap writes, by the path
+// that was asked about. The leaf at the other end answers as package encap does.
+func TestLeaf_samples(t *testing.T) {
+	r := newLeafRun(t, "luopan")
+	number := r.rack()
+	rack := r.tables.racks[number]
+	here, away := hostIn(r.prefixOf(t, ownRack), 2), hostIn(r.prefixOf(t, number), 3)
+	for _, payload := range []int{0, 10, 1400} {
+		r.now += 1e9
+		packet := tcp(here, away, 5<<16|80, 0, 7, payload)
+		r.run(t, true, packet, 0)
+		var row balance.LeafSamples
+		if err := r.Sampled.Lookup(number, &row); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			verdict, out := r.run(t, true, packet, 0x77660000|uint32(i))
+			want, err := encap.AppendSample(nil, encap.Sample{Path: row.Path[i], Token: row.Token[i], From: here, To: away})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.wantOuter(t, verdict, out, here, netip.AddrFrom4(rack.Bounce[row.Path[i]]), want)
+		}
+	}
+	for i, tos := range []byte{2, 3} {
+		asked, err := encap.AppendSample(nil, encap.Sample{Path: 2, Token: 0x0123456789abcdef, Queue: 5, Meters: 2, From: away, To: here})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked[1] = tos
+		verdict, out := r.run(t, false, asked, 0)
+		want := bytes.Clone(asked)
+		binary.BigEndian.PutUint16(want[10:], 0)
+		binary.BigEndian.PutUint16(want[10:], ^kerneltest.OnesSum(want[:20]))
+		if _, err := encap.AnswerSample(want, time.Duration(r.now)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantOuter(t, verdict, out, here, netip.AddrFrom4(rack.Bounce[2]), want)
+		if s := r.stats(t); s.Leaf.Answered != uint64(i+1) || s.Leaf.Unanswered != 0 {
+			t.Errorf("%+v", s.Leaf)
+		}
+	}
+}
+
+func (r *leafRun) wantOuter(t *testing.T, verdict int32, out []byte, from, bounce netip.Addr, inner []byte) {
+	t.Helper()
+	want := kerneltest.IPv4{TOS: 2, Frag: 0x4000, TTL: 64, Protocol: 4, Src: from, Dst: bounce}.Bytes(inner)
+	if verdict != kernel.TCUnspec || !bytes.Equal(out, want) {
+		t.Fatalf("verdict %d\ngot  %x\nwant %x", verdict, out, want)
+	}
 }

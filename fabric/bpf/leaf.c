@@ -52,7 +52,7 @@
 #define SAMPLE_ACK 0x80
 #define SAMPLE_QUEUE 0x7f
 #define SAMPLE_VERSION 1
-#define PATIENCE 10000000ULL /* ns that a round's answers may take at least */
+#define PATIENCE 10000000ULL /* ns that a round's answers may take at least, and are good for behind their round */
 #define MAX_PATIENCE 1000000000ULL
 #define PROBE 0x77660000 /* the mark of a packet's copy of which a sample is made; below it, which one */
 #define ANSWERS 400 /* to others' samples by a CPU in a span */
@@ -591,8 +591,10 @@ static __always_inline int write_sample(struct __sk_buff *skb, struct sample *s,
 		s->check = 0xffff;
 	h.outer.check = ~fold(bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0));
 	h.s = *s;
+	/* One packet, so there is nothing to tell the kernel of the header inside. It would refuse
+	 * that of a packet from which a header has been taken off. */
 	if (bpf_skb_change_tail(skb, IP + sizeof(*s), 0) ||
-	    bpf_skb_adjust_room(skb, sizeof(h.outer), BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
+	    bpf_skb_adjust_room(skb, sizeof(h.outer), BPF_ADJ_ROOM_MAC, 0))
 		return -1;
 	return bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0);
 }
@@ -713,7 +715,7 @@ static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 		round->shown = round->round;
 		round->silent = 0;
 		round->due = now + lasts;
-		round->until = now + 2 * lasts + round->rtt;
+		round->until = now + 2 * lasts + (round->rtt > PATIENCE ? round->rtt : PATIENCE);
 	} else if (rank >= round->rank) {
 		return 1;
 	}
@@ -814,9 +816,11 @@ static __always_inline int from_fabric(struct __sk_buff *skb, struct ipv4 *ip)
 		return plain();
 	if (!(s.word & bpf_htonl(SAMPLE_ACK)))
 		return answer(skb, number, &s, now);
-	if (!learn(number, &s, now))
+	if (learn(number, &s, now))
+		return drop(LEARNED);
+	if (bpf_map_lookup_elem(&speakers, &ip->daddr))
 		return pass(UNASKED); /* perhaps a host's own */
-	return drop(LEARNED);
+	return drop(UNASKED);
 }
 
 /* each is how many bytes the longest packet is that a super-segment becomes. */

@@ -21,7 +21,7 @@ type LeafSamples struct {
 
 const (
 	leastExpiry  = 40 * time.Microsecond // Luopan §4.3
-	leastPatient = 10 * time.Millisecond
+	leastPatient = 10 * time.Millisecond // for a round's answers; they are good as long behind their round
 	mostPatient  = time.Second
 	maxSilent    = 7
 )
@@ -119,7 +119,7 @@ func (l *Leaf) Learn(rack uint32, a LeafAnswer, now uint64) bool {
 			lasts = max(s.RTT, uint64(leastExpiry))
 		}
 		s.Shown, s.Silent = s.Asked, 0
-		s.Due, s.Until = now+lasts, now+2*lasts+s.RTT
+		s.Due, s.Until = now+lasts, now+2*lasts+max(s.RTT, uint64(leastPatient))
 		s.Rank, s.Best = rank, a.Path
 	case rank < s.Rank:
 		s.Rank, s.Best = rank, a.Path
