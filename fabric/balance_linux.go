@@ -32,6 +32,7 @@ type Balance struct {
 	queued map[string]int // interface indexes of the ports that have a queue
 	filled filled
 	leaf   LeafConfig // with conga and luopan
+	known  knownLeaf
 }
 
 var errBalanceClosed = errors.New("balance: closed")

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -30,9 +31,27 @@ type leafPort struct {
 	Room    uint32 // the longest packet that all ports to the fabric take
 }
 
+// knownLeaf is what a topology makes of a leaf's tables.
+type knownLeaf struct {
+	of     *topology.Topology
+	tables leafTables
+}
+
+// leafTables are those of the present topology, which need time in a large fabric.
+func (b *Balance) leafTables() (leafTables, error) {
+	if b.known.of == b.leaf.Topology {
+		return b.known.tables, nil
+	}
+	t, err := b.leaf.tables()
+	if err == nil {
+		b.known = knownLeaf{b.leaf.Topology, t}
+	}
+	return t, err
+}
+
 // loadLeaf puts the programs of conga and luopan into the kernel.
 func (b *Balance) loadLeaf() error {
-	tables, err := b.leaf.tables()
+	tables, err := b.leafTables()
 	if err != nil {
 		return err
 	}
@@ -176,10 +195,11 @@ func (b *Balance) leafPorts() (map[uint32]leafPort, error) {
 
 // refreshLeaf brings the program's tables in step with topology and ports.
 func (b *Balance) refreshLeaf() error {
-	tables, err := b.leaf.tables()
+	tables, err := b.leafTables()
 	if err != nil {
 		return err
 	}
+	tables.prefixes = maps.Clone(tables.prefixes)
 	if b.filled, err = fillLeaf(b.in.Maps[leafMapPrefixes], b.in.Maps[leafMapRacks], &tables); err != nil {
 		return err
 	}
@@ -215,6 +235,9 @@ func (b *Balance) SetTopology(t *topology.Topology) error {
 	case b.handle == nil:
 		return errBalanceClosed
 	case !b.rule.AtLeaf():
+		return nil
+	}
+	if t == b.leaf.Topology {
 		return nil
 	}
 	b.leaf.Topology = t

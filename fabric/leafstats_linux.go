@@ -17,7 +17,7 @@ func (b *Balance) leafStats(s BalanceStats) (BalanceStats, error) {
 	if err := b.in.Counters(append(s.sums(), s.Leaf.sums()...)...); err != nil {
 		return s, err
 	}
-	tables, err := b.leaf.tables()
+	tables, err := b.leafTables()
 	if err != nil {
 		return s, err
 	}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"testing"
@@ -22,7 +23,7 @@ type leafLab struct {
 
 func upLeaf(t *testing.T, rule string) *leafLab {
 	t.Helper()
-	l := upLab(t, Config{Name: kerneltest.LabName("l"), Topology: kerneltest.Topology(t, "leaf-spine:leaves=3,spines=2,hosts=2"), RateMbit: 20, Balance: rule})
+	l := upLab(t, Config{Name: kerneltest.LabName("l"), Topology: kerneltest.Topology(t, "leaf-spine:leaves=3,spines=2,hosts=2"), RateMbit: 50, Balance: rule})
 	hosts := kerneltest.Hosts(l.Config.Topology)
 	b := &balanced{Lab: l, t: t, src: hosts[0], dst: hosts[2]}
 	b.leaf = l.Config.Topology.Node(l.Config.Topology.EdgeOf(b.src.ID))
@@ -117,32 +118,95 @@ func (l *leafLab) share(connections int, span time.Duration) float64 {
 	return first / all
 }
 
-// What leads by paths moves away from a link that others keep busy, far behind the leaf, and
-// what chooses at random does not.
+// deafen takes the program from the leaf at the other end, which then neither answers nor
+// reports: paths are led as before, but nothing is known of them.
+func (l *leafLab) deafen() {
+	l.t.Helper()
+	leaf := l.Config.Topology.EdgeOf(l.dst.ID)
+	err := l.Do(leaf, func() error {
+		n, err := fabric.DetachBalance([]string{"p0", "p1", "p2", "p3"})
+		if err == nil && n != 4 {
+			l.t.Errorf("%d ports had the program, want 4", n)
+		}
+		return err
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// What leads by paths moves away from a link that others keep busy, far behind the leaf. The
+// same program does not where the other end tells it nothing.
 func TestLeaf_avoidsABusyLink(t *testing.T) {
 	for _, c := range []struct {
-		rule  string
-		knows bool
-	}{{"luopan", true}, {"conga", true}, {"rb", false}, {"letflow", false}} {
-		t.Run(c.rule, func(t *testing.T) {
+		rule string
+		deaf bool
+	}{{"luopan", false}, {"conga", false}, {"luopan", true}, {"conga", true}} {
+		t.Run(fmt.Sprintf("%s,deaf=%v", c.rule, c.deaf), func(t *testing.T) {
 			l := upLeaf(t, c.rule)
-			l.keepBusy(l.hosts[4], l.hosts[3], 18)
+			if c.deaf {
+				l.deafen()
+			}
+			l.keepBusy(l.hosts[4], l.hosts[3], 45)
 			share := l.share(4, 1500*time.Millisecond)
 			s, err := l.Balanced(l.leaf.ID)
-			if err != nil || s == nil {
+			if err != nil || s == nil || s.Leaf == nil {
 				t.Fatalf("%+v, %v", s, err)
 			}
 			t.Logf("%.3f by the busy path; %+v, %+v", share, s, s.Leaf)
-			if c.knows != (share < 0.3) || !c.knows && share > 0.7 {
+			if c.deaf != (share > 0.32) || share > 0.7 {
 				t.Errorf("%.3f went by the busy path", share)
 			}
-			if c.knows && (s.Leaf == nil || s.Chosen == 0 || s.Leaf.TooLong != 0 || s.Leaf.Refused != 0 || s.Destinations != 2) {
+			if s.Chosen == 0 || s.Leaf.TooLong != 0 || s.Leaf.Refused != 0 || s.Destinations != 2 {
 				t.Errorf("%+v, %+v", s, s.Leaf)
 			}
-			if spine, err := l.Balanced(l.Config.Topology.Ports(l.leaf.ID)[2].Peer); err != nil || (spine == nil) != c.knows {
+			if heard := s.Leaf.Heard + s.Leaf.Learned; (heard == 0) != c.deaf {
+				t.Errorf("%d reports: %+v", heard, s.Leaf)
+			}
+			if spine, err := l.Balanced(l.Config.Topology.Ports(l.leaf.ID)[l.uplinks[0]].Peer); err != nil || spine != nil {
 				t.Errorf("a spine balances: %+v, %v", spine, err)
 			}
-			_ = fabric.BalancesAt
+		})
+	}
+}
+
+// No packet takes a path whose first link is down, connections go on, and all paths are in use
+// again when it is up.
+func TestLeaf_deadUplink(t *testing.T) {
+	for _, rule := range []string{"luopan", "conga"} {
+		t.Run(rule, func(t *testing.T) {
+			l := upLeaf(t, rule)
+			c, received := l.connect()
+			part := func() (first, second uint64) {
+				t.Helper()
+				before := l.sent()
+				c.SetDeadline(time.Now().Add(kerneltest.Patience))
+				if _, err := c.Write(make([]byte, 512<<10)); err != nil {
+					t.Fatal(err)
+				}
+				after := l.sent()
+				return after[0] - before[0], after[1] - before[1]
+			}
+			link := l.Config.Topology.LinkName(l.Config.Topology.Ports(l.leaf.ID)[l.uplinks[0]].Link)
+			if a, b := part(); a == 0 || b == 0 {
+				t.Errorf("%d and %d bytes by the uplinks, want some by both", a, b)
+			}
+			if _, err := l.Fail(link, FailLoud); err != nil {
+				t.Fatal(err)
+			}
+			part() // what waited at the dead port is sent again
+			if a, b := part(); a != 0 || b < 100<<10 {
+				t.Errorf("%s is down: %d and %d bytes by the uplinks", link, a, b)
+			}
+			mustHeal(t, l.Lab)
+			time.Sleep(20 * time.Millisecond)
+			if a, b := part(); a == 0 || b == 0 {
+				t.Errorf("%s is up again: %d and %d bytes by the uplinks", link, a, b)
+			}
+			c.Close()
+			if n := <-received; n != 4*512<<10 {
+				t.Errorf("%d bytes arrived", n)
+			}
 		})
 	}
 }

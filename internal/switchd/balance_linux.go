@@ -10,7 +10,16 @@ import (
 // balancing is how the switch balances.
 func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
 	m, err := d.file.meter(c)
-	return fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports}, err
+	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports, Leaf: fabric.LeafConfig{Topology: c.Topology, Self: c.Self}}
+	for _, port := range c.Topology.Ports(c.Self) {
+		cfg.Leaf.Links = append(cfg.Leaf.Links, port.Link)
+	}
+	return cfg, err
+}
+
+// balances reports whether a program balances at this switch.
+func (d *daemon) balances(c Config) bool {
+	return fabric.BalancesAt(d.file.Balance, c.Topology.Node(c.Self).Layer)
 }
 
 // attachBalance has packets balanced, if a program does that, and otherwise removes what a
@@ -22,7 +31,7 @@ func (d *daemon) attachBalance(c Config) error {
 		return err
 	}
 	names := portNames(cfg.Ports)
-	if fabric.BalancesByProgram(d.file.Balance) {
+	if d.balances(c) {
 		if d.balance, err = fabric.AttachBalance(cfg); err != nil {
 			_, err2 := fabric.DetachBalance(names)
 			d.plain = service.OneLine(errors.Join(err, err2).Error())
@@ -37,7 +46,7 @@ func (d *daemon) attachBalance(c Config) error {
 	if err != nil {
 		d.log.Printf("note: what balanced before cannot be looked for: %v", err)
 	}
-	if d.file.Balance == "ecmp" && !d.file.Configure {
+	if (d.file.Balance == "ecmp" || fabric.BalancesByProgram(d.file.Balance)) && !d.file.Configure {
 		if err := fabric.HashFiveTuple(); err != nil {
 			d.plain = service.OneLine(err.Error())
 			d.log.Printf("%s: packets go by plain routes", d.plain)
@@ -50,7 +59,7 @@ func (d *daemon) attachBalance(c Config) error {
 // has not.
 func (d *daemon) inheritBalance(c Config, descriptors, plain string) error {
 	d.plain = plain
-	if !fabric.BalancesByProgram(d.file.Balance) || plain != "" {
+	if !d.balances(c) || plain != "" {
 		return nil
 	}
 	cfg, err := d.balancing(c)
