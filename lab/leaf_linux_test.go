@@ -170,41 +170,61 @@ func TestLeaf_avoidsABusyLink(t *testing.T) {
 	}
 }
 
-// No packet takes a path whose first link is down, connections go on, and all paths are in use
-// again when it is up.
+// tell has all leaves know which links are down, as agents do.
+func (l *leafLab) tell(down ...topology.LinkID) {
+	l.t.Helper()
+	top := l.Config.Topology.Without(down...)
+	for edge := range top.Racks() {
+		err := l.Do(edge, func() error {
+			return fabric.RefreshLeaf([]string{"p0", "p1", "p2", "p3"}, fabric.LeafConfig{Topology: top, Self: edge})
+		})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// Once the leaves know that a link is down, no packet takes a path over it, and connections
+// go on. When it is up, the path is in use again.
 func TestLeaf_deadUplink(t *testing.T) {
 	for _, rule := range []string{"luopan", "conga"} {
 		t.Run(rule, func(t *testing.T) {
 			l := upLeaf(t, rule)
-			c, received := l.connect()
-			part := func() (first, second uint64) {
+			link := l.Config.Topology.Ports(l.leaf.ID)[l.uplinks[0]].Link
+			firstTakes := func(connections int) uint64 {
 				t.Helper()
 				before := l.sent()
-				c.SetDeadline(time.Now().Add(kerneltest.Patience))
-				if _, err := c.Write(make([]byte, 512<<10)); err != nil {
-					t.Fatal(err)
+				for range connections {
+					l.transfer(128 << 10)
 				}
 				after := l.sent()
-				return after[0] - before[0], after[1] - before[1]
+				return after[0] - before[0]
 			}
-			link := l.Config.Topology.LinkName(l.Config.Topology.Ports(l.leaf.ID)[l.uplinks[0]].Link)
-			if a, b := part(); a == 0 || b == 0 {
-				t.Errorf("%d and %d bytes by the uplinks, want some by both", a, b)
-			}
-			if _, err := l.Fail(link, FailLoud); err != nil {
+			c, received := l.connect()
+			c.SetDeadline(time.Now().Add(kerneltest.Patience))
+			if _, err := c.Write(make([]byte, 256<<10)); err != nil {
 				t.Fatal(err)
 			}
-			part() // what waited at the dead port is sent again
-			if a, b := part(); a != 0 || b < 100<<10 {
-				t.Errorf("%s is down: %d and %d bytes by the uplinks", link, a, b)
+			if n := firstTakes(12); n < 10<<10 {
+				t.Errorf("the first uplink took %d bytes", n)
+			}
+			if _, err := l.Fail(l.Config.Topology.LinkName(link), FailLoud); err != nil {
+				t.Fatal(err)
+			}
+			l.tell(link)
+			if _, err := c.Write(make([]byte, 256<<10)); err != nil {
+				t.Fatal(err)
+			}
+			if n := firstTakes(4); n != 0 {
+				t.Errorf("the first uplink is down, and took %d bytes", n)
 			}
 			mustHeal(t, l.Lab)
-			time.Sleep(20 * time.Millisecond)
-			if a, b := part(); a == 0 || b == 0 {
-				t.Errorf("%s is up again: %d and %d bytes by the uplinks", link, a, b)
+			l.tell()
+			if n := firstTakes(12); n < 10<<10 {
+				t.Errorf("the first uplink is up again, and took %d bytes", n)
 			}
 			c.Close()
-			if n := <-received; n != 4*512<<10 {
+			if n := <-received; n != 2*256<<10 {
 				t.Errorf("%d bytes arrived", n)
 			}
 		})
