@@ -373,6 +373,7 @@ __noinline __u32 least_busy(__u32 number, __u32 last, __u64 now)
 
 	if (!r || !e)
 		return NO_PATH;
+#pragma unroll
 	for (__u32 tag = 0; tag < TAGS; tag++) {
 		__u32 m = metric_of(number, tag, now) | is_zero(r->start[tag + 1] - r->start[tag]) << 3;
 
@@ -385,9 +386,11 @@ __noinline __u32 least_busy(__u32 number, __u32 last, __u64 now)
 	}
 	if (last < MAX_PATHS && (metrics >> 4 * (r->tag[last & (MAX_PATHS - 1)] & (TAGS - 1)) & 15) == least)
 		return last;
+#pragma unroll
 	for (__u32 tag = 0; tag < TAGS; tag++)
 		equals += (r->start[tag + 1] - r->start[tag]) * is_zero((metrics >> 4 * tag & 15) ^ least);
 	n = below(e, equals);
+#pragma unroll
 	for (__u32 tag = 0; tag < TAGS; tag++) {
 		weight = (r->start[tag + 1] - r->start[tag]) * is_zero((metrics >> 4 * tag & 15) ^ least);
 		if (n < weight)
@@ -451,6 +454,7 @@ static __always_inline __u32 next_report(struct inward *row, __u64 now)
 {
 	__u32 news = row->news, changed = 0, which, tag = 0, metric;
 
+#pragma unroll
 	for (__u32 i = 0; i < TAGS; i++) { /* without a branch */
 		__u32 stale = (age - (now - row->at[i])) >> 63;
 
@@ -690,7 +694,7 @@ static __noinline void ask(struct __sk_buff *skb, const struct rack *r, __be32 s
 static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 {
 	struct sampling *round = bpf_map_lookup_elem(&sampled, &number);
-	__u32 word = bpf_ntohl(s->word), which = MAX_SAMPLES;
+	__u32 word = bpf_ntohl(s->word), found = 0;
 	__u64 token, rank, lasts;
 
 	if (!round)
@@ -699,12 +703,15 @@ static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 	token = bpf_be64_to_cpu(token);
 #pragma unroll
 	for (__u32 i = 0; i < MAX_SAMPLES; i++) {
-		if (token && round->token[i] == token && round->path[i] == word >> 8)
-			which = i;
+		if (token && round->token[i] == token && round->path[i] == word >> 8 && s->ip.saddr == round->host &&
+		    s->ip.daddr == round->source) {
+			round->token[i] = 0;
+			found = 1;
+			break;
+		}
 	}
-	if (which == MAX_SAMPLES || s->ip.saddr != round->host || s->ip.daddr != round->source)
+	if (!found)
 		return 0;
-	round->token[which & (MAX_SAMPLES - 1)] = 0;
 	/* By queue, if switches have written it, else by the round trip. */
 	rank = s->meters ? (word & SAMPLE_QUEUE) : (now - round->began) & 0xffffffff;
 	if (s->marked)
@@ -839,7 +846,11 @@ static __always_inline __u32 each(struct __sk_buff *skb, const struct ipv4 *ip, 
 
 static __always_inline int from_host(struct __sk_buff *skb, struct ipv4 *ip, const struct port *port)
 {
-	__u32 number, path, length, tag, gso = skb->gso_size; /* read once: the verifier wants its place in each load */
+	/* Read once: the verifier wants its place in each load. */
+	__u32 number, path, length, gso = skb->gso_size;
+	/* By 64 bits: without CAP_PERFMON no part of a place may be written to in which the
+	 * compiler has kept a pointer. */
+	__u64 tag;
 	__u64 now = time_now();
 	struct rack *r;
 	__u8 one = 1;
@@ -872,6 +883,7 @@ static __always_inline int from_host(struct __sk_buff *skb, struct ipv4 *ip, con
 		return plain();
 	if (rule == CONGA) {
 		tag = r->tag[path & (MAX_PATHS - 1)];
+		asm volatile("" : "+r"(tag));
 		sent(tag & (TAGS - 1), length, now);
 		if (ip->protocol == PROTO_TCP && ip->version_ihl == 0x45 && ip->frag_off == DONT_FRAGMENT && !(ip->tos >> 2) &&
 		    (!gso || length <= MAX_SEGMENTS * gso)) {
