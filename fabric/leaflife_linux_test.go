@@ -59,6 +59,26 @@ func TestLeaf_life(t *testing.T) {
 					t.Errorf("%+v, %v", s, err)
 				}
 				mustPolicy(t, "1")
+				if mended, err := b.Repair(); err != nil || len(mended) != 0 {
+					t.Errorf("mended %q, %v", mended, err)
+				}
+				up := cfg.Leaf.Topology.Ports(cfg.Leaf.Self)
+				if err := b.SetTopology(cfg.Leaf.Topology.Without(up[2].Link)); err != nil {
+					return err
+				}
+				if s, err := b.Stats(); err != nil || s.Destinations != 6 { // in the pod one path is left
+					t.Errorf("%+v, %v", s, err)
+				}
+				return b.Detach()
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			err = kernel.InNamespace(ns, func() error {
+				b, err := AttachBalance(cfg)
+				if err != nil {
+					return err
+				}
 				words, err := b.Descriptors()
 				if err != nil {
 					return err
@@ -68,16 +88,6 @@ func TestLeaf_life(t *testing.T) {
 					return err
 				}
 				b.Close()
-				if mended, err := heir.Repair(); err != nil || len(mended) != 0 {
-					t.Errorf("mended %q, %v", mended, err)
-				}
-				up := cfg.Leaf.Topology.Ports(cfg.Leaf.Self)
-				if err := heir.SetTopology(cfg.Leaf.Topology.Without(up[2].Link)); err != nil {
-					return err
-				}
-				if s, err := heir.Stats(); err != nil || s.Destinations != 6 { // in the pod one path is left
-					t.Errorf("%+v, %v", s, err)
-				}
 				kerneltest.Shell(t, ns, "ip link set p3 mtu 1500")
 				if _, err := heir.Repair(); err == nil || !strings.Contains(err.Error(), "MTU 1500 of port p3") {
 					t.Errorf("with a narrow port: %v", err)
