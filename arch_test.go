@@ -49,7 +49,7 @@ internal/tools/...:  // no other package needs them
 internal/golden:
 internal/mplstest: encap  // for tests
 internal/chaos: topology
-internal/balance: drb
+internal/balance: drb conga
 luopan: internal/bucket internal/timerq
 conga:
 backlog:

@@ -9,17 +9,20 @@ import (
 
 // BalanceConfig says how a switch balances what hosts send that know nothing of weft.
 type BalanceConfig struct {
-	// Rule is rb, rrb, drb, letflow or drill, with parameters behind a colon:
+	// Rule is rb, rrb, drb, letflow, drill, conga or luopan, with parameters behind a colon:
 	// letflow:gap=500us, drill:d=2,m=1. internal/balance
 	// says what each does.
 	Rule string
 
 	// Ports are all of the switch's, 1 to 1,024. Of each counts the name and, for drill,
-	// what it says of rate and queue.
+	// what it says of rate and queue, and for conga the rate.
 	Ports []MeterPort
 
 	// Routes are the plan's. Their groups count, and only for drill: see GroupsOf.
 	Routes []Route
+
+	// Leaf is needed by conga and luopan.
+	Leaf LeafConfig
 }
 
 // BalanceStats is what a switch has balanced. Counters are since the programs were attached.
@@ -33,6 +36,8 @@ type BalanceStats struct {
 	Plain        uint64 `json:"plain"`        // packets that it has left to the kernel's routes: to one way, or a destination without room; with a mark, an outer header, a list of segments or a VLAN's tag; no IP
 	Flowlets     uint64 `json:"flowlets"`     // that have begun
 	Evicted      uint64 `json:"evicted"`      // flowlets that were forgotten for others before they ended
+
+	Leaf *LeafStats `json:"leaf,omitempty"` // with conga and luopan
 }
 
 // sums are in the order of the enum in bpf/balance.c.
@@ -106,6 +111,9 @@ func (c BalanceConfig) check() (r balance.Rule, err error) {
 		return r, fmt.Errorf("Rule is %v: the kernel's routes do that alone, so nothing is attached", r)
 	case len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts:
 		return r, fmt.Errorf("Ports has %d ports, must have 1 to %d", len(c.Ports), maxMeterPorts)
+	}
+	if err := c.checkLeaf(r); err != nil {
+		return r, err
 	}
 	for _, p := range c.Ports {
 		if p.Name == "" {

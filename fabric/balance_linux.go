@@ -32,6 +32,8 @@ type Balance struct {
 	out    *kernel.PortProgram
 	queued map[string]int // interface indexes of the ports that have a queue
 	filled filled
+	leaf   LeafConfig // with conga and luopan
+	known  knownLeaf
 }
 
 var errBalanceClosed = errors.New("balance: closed")
@@ -104,7 +106,7 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 	if b.handle, err = netlink.NewHandle(kernel.Families...); err != nil {
 		return kernel.Explain(err)
 	}
-	b.ports, b.routes = cfg.Ports, cfg.Routes
+	b.ports, b.routes, b.leaf = cfg.Ports, cfg.Routes, cfg.Leaf
 	if err := b.find(); err != nil {
 		return err
 	}
@@ -116,6 +118,9 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 
 // load puts the programs into the kernel.
 func (b *Balance) load() error {
+	if b.rule.AtLeaf() {
+		return b.loadLeaf()
+	}
 	spec, err := balanceSpec(b.rule, rand.Uint64())
 	if err != nil {
 		return err
@@ -275,6 +280,9 @@ func (b *Balance) Stats() (s BalanceStats, err error) {
 	if b.handle == nil {
 		return s, errBalanceClosed
 	}
+	if b.rule.AtLeaf() {
+		return b.leafStats(s)
+	}
 	return s, b.in.Counters(s.sums()...)
 }
 
@@ -285,6 +293,9 @@ func ReadBalance(h *netlink.Handle, ports []netlink.Link) (*BalanceStats, error)
 	ok, err := kernel.BalanceFilter.Counters(h, ports, s.sums()...)
 	if err != nil || !ok {
 		return nil, err
+	}
+	if leaf, err := readLeaf(h, ports, &s); leaf || err != nil {
+		return &s, err
 	}
 	routes, err := hopsByPrefix(h, nil)
 	if err != nil {

@@ -43,6 +43,9 @@ type filled struct {
 
 // refresh brings the program's tables in step with the kernel's routes.
 func (b *Balance) refresh() error {
+	if b.rule.AtLeaf() {
+		return b.refreshLeaf()
+	}
 	f, err := fillBalance(b.handle, b.in.Maps)
 	if err == nil {
 		b.filled = f

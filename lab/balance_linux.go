@@ -21,12 +21,30 @@ func (c Config) balanceConfig(n topology.Node, plan fabric.NodePlan) fabric.Bala
 		}
 		cfg.Ports = append(cfg.Ports, p)
 	}
+	cfg.Leaf = c.leafConfig(n.ID, nil)
 	return cfg
+}
+
+// leafConfig is where a leaf switch is, which finds out of failures at its own ports alone:
+// in a lab nobody tells switches of others.
+func (c Config) leafConfig(id topology.NodeID, failed map[topology.LinkID]FailureMode) fabric.LeafConfig {
+	l := fabric.LeafConfig{Topology: c.Topology, Self: id}
+	var down []topology.LinkID
+	for _, port := range c.ports(id) {
+		l.Links = append(l.Links, port.Link)
+		if failed[port.Link] == FailLoud {
+			down = append(down, port.Link)
+		}
+	}
+	if l.Topology != nil {
+		l.Topology = l.Topology.Without(down...)
+	}
+	return l
 }
 
 // balance has a switch balance, in the namespace of the calling thread.
 func (b *builder) balance(n topology.Node, plan fabric.NodePlan) error {
-	if !fabric.BalancesByProgram(b.cfg.Balance) {
+	if !fabric.BalancesAt(b.cfg.Balance, n.Layer) {
 		return nil
 	}
 	at, err := fabric.AttachBalance(b.cfg.balanceConfig(n, plan))
@@ -39,7 +57,7 @@ func (b *builder) balance(n topology.Node, plan fabric.NodePlan) error {
 // rebalance has a switch balance again that does not at all of its ports, or whose kernel
 // does not heed the programs.
 func (r *labRepair) rebalance(h *netlink.Handle, n topology.Node, plan fabric.NodePlan, report *fabric.Report) error {
-	if !fabric.BalancesByProgram(r.cfg.Balance) {
+	if !fabric.BalancesAt(r.cfg.Balance, n.Layer) {
 		return nil
 	}
 	links, err := kernel.Links(h, portNames(plan))
@@ -59,32 +77,45 @@ func (r *labRepair) rebalance(h *netlink.Handle, n topology.Node, plan fabric.No
 		}
 	}
 	if missing == 0 && fabric.HeedsBalance() {
-		return fabric.RefreshBalance(portNames(plan))
+		return r.cfg.refreshBalance(n.ID, portNames(plan), r.failed)
 	}
 	report.Add(1, "put back what balances")
 	return r.balance(n, plan)
 }
 
 // refreshBalance has switches balance over the next hops that are live now.
-func (l *Lab) refreshBalance(switches map[topology.NodeID]bool) error {
+func (l *Lab) refreshBalance(switches map[topology.NodeID]bool, failed failures) error {
 	if !fabric.BalancesByProgram(l.Config.Balance) {
 		return nil
+	}
+	modes, err := failed.modes(l.Config)
+	if err != nil {
+		return err
 	}
 	for id := range switches {
 		n, err := l.node(id)
 		if err != nil {
 			return err
 		}
-		if err := l.Do(id, func() error { return fabric.RefreshBalance(n.ports) }); err != nil {
+		if err := l.Do(id, func() error { return l.Config.refreshBalance(id, n.ports, modes) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// refreshBalance has a switch balance over what is live, in the namespace of the calling
+// thread.
+func (c Config) refreshBalance(id topology.NodeID, ports []string, failed map[topology.LinkID]FailureMode) error {
+	if fabric.BalanceRoom(c.Balance) > 0 {
+		return fabric.RefreshLeaf(ports, c.leafConfig(id, failed))
+	}
+	return fabric.RefreshBalance(ports)
+}
+
 // settleBalance is refreshBalance at the ends of links that have been changed, once the
 // kernel has found that they are up or down.
-func (l *Lab) settleBalance(changed []transition) error {
+func (l *Lab) settleBalance(changed []transition, failed failures) error {
 	if !fabric.BalancesByProgram(l.Config.Balance) {
 		return nil
 	}
@@ -109,7 +140,7 @@ func (l *Lab) settleBalance(changed []transition) error {
 			}
 		}
 	}
-	return l.refreshBalance(switches)
+	return l.refreshBalance(switches, failed)
 }
 
 // balanceAll is refreshBalance at all switches.
@@ -122,7 +153,11 @@ func (l *Lab) balanceAll() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.refreshBalance(switches)
+	state, err := readState(l.Config.Name)
+	if err != nil || state == nil {
+		return err
+	}
+	return l.refreshBalance(switches, state.Failures)
 }
 
 // Balanced returns what a switch has balanced; nil if the lab's switches do not.

@@ -45,7 +45,7 @@ type Config struct {
 	QueueBytes int
 
 	BurstBytes  int // tbf burst of every port, bytes; 0 is 3200, two full packets
-	MTU         int // of every link, bytes; 0 is 1500
+	MTU         int // of every link, bytes; 0 is 1500. Links between switches that lead by paths (Balance) have 20 more
 	GSOMaxBytes int // largest super-segment that a host's kernel builds; 0 is the kernel's own limit. Those over BurstBytes are cut at the first port
 
 	// Routing is how the switches of a Topology spread what goes up without an outer header:
@@ -59,9 +59,10 @@ type Config struct {
 	Meter *Meter // has the switches' ports metered; nil: they are not
 
 	// Balance is how the switches spread what hosts send over the next hops of their routes:
-	// rb, rrb, drb, letflow or drill, with parameters as in fabric.BalanceConfig; two-level,
-	// which is Routing; or classifier, which is that and, in a lab of Hold, Lab.Classify. "",
-	// routes and ecmp: by the kernel's hash of the five-tuple.
+	// rb, rrb, drb, letflow, drill, conga or luopan, with parameters as in fabric.BalanceConfig;
+	// two-level, which is Routing; or classifier, which is that and, in a lab of Hold,
+	// Lab.Classify. "", routes and ecmp: by the kernel's hash of the five-tuple. With conga and
+	// luopan ports that have a rate are metered (Meter).
 	Balance string
 
 	// Progress, if not nil, is called with the number of steps of building that are done,
@@ -110,6 +111,9 @@ func (c Config) complete() (Config, error) {
 	c.Only = slices.Compact(slices.Sorted(slices.Values(c.Only)))
 	if n := c.numNodes(); n > maxLabNodes {
 		return c, fmt.Errorf("lab %s: %s has %d nodes, a lab at most %d; choose a smaller topology", c.Name, c.plant(), n, maxLabNodes)
+	}
+	if c.Meter == nil && !c.Unlimited && fabric.BalanceRoom(c.Balance) > 0 {
+		c.Meter = &Meter{} // on which conga and luopan live
 	}
 	c.MTU = cmp.Or(c.MTU, 1500)
 	if !c.Unlimited {
@@ -188,7 +192,7 @@ func (c Config) check() error {
 }
 
 func (c Config) checkRate() error {
-	frame := c.MTU + kernel.EthernetHeader
+	frame := c.MTU + fabric.BalanceRoom(c.Balance) + kernel.EthernetHeader
 	switch {
 	case c.Unlimited && (c.RateMbit != 0 || c.QueueBytes != 0 || c.BurstBytes != 0):
 		return fmt.Errorf("lab %s: rate %g Mbit/s, queue %d and burst %d bytes are given, but links are unlimited: leave them 0, or Unlimited out", c.Name, c.RateMbit, c.QueueBytes, c.BurstBytes)
@@ -209,6 +213,15 @@ func (c Config) checkRate() error {
 	return nil
 }
 
+// linkMTU returns the MTU of a link by the node at its lower end. What leaf switches lead by
+// paths has an outer header between switches.
+func (c Config) linkMTU(lower topology.Node) int {
+	if lower.Layer == topology.LayerHost {
+		return c.MTU
+	}
+	return c.MTU + fabric.BalanceRoom(c.Balance)
+}
+
 // linkRate returns a link's rate in Mbit/s.
 func (c Config) linkRate(l topology.LinkID) float64 {
 	return cmp.Or(c.plant().Rate(l), c.RateMbit)
@@ -218,7 +231,7 @@ func (c Config) linkRate(l topology.LinkID) float64 {
 // packet at least.
 func (c Config) queueBytes(mbit float64) int {
 	bytes := float64(c.QueueBytes) * mbit / c.RateMbit
-	return max(c.MTU+kernel.EthernetHeader, int(min(bytes, maxQueue)))
+	return max(c.MTU+fabric.BalanceRoom(c.Balance)+kernel.EthernetHeader, int(min(bytes, maxQueue)))
 }
 
 // labSettings are equal for labs that count as the same.

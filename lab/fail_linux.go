@@ -144,7 +144,7 @@ func (l *Lab) changeFailures(change func(failures) error) (at time.Time, err err
 		}
 	}
 	state.Failures = after
-	return at, errors.Join(writeState(l.Config.Name, *state), l.settleBalance(steps))
+	return at, errors.Join(writeState(l.Config.Name, *state), l.settleBalance(steps, after))
 }
 
 func lockLabWithin(name string, wait time.Duration) (*labLock, error) {

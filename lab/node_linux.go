@@ -72,7 +72,7 @@ func (b *builder) wireLink(n topology.Node, port topology.Port) error {
 	veth := netlink.NewVeth(netlink.NewLinkAttrs())
 	veth.Name = b.cfg.portName(n.ID, port.Index)
 	veth.Index = firstIndex + int(port.Link)
-	veth.MTU = b.cfg.MTU
+	veth.MTU = b.cfg.linkMTU(n)
 	veth.HardwareAddr = portMAC(n.ID, port.Index)
 	veth.PeerName = b.cfg.portName(port.Peer, port.PeerPort)
 	veth.PeerHardwareAddr = portMAC(port.Peer, port.PeerPort)

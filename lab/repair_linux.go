@@ -158,7 +158,7 @@ func (r *labRepair) configure(n topology.Node) error {
 	}
 	return kernel.InNamespace(r.cfg.namespace(n.Name), func() error {
 		h := r.handles[n.ID]
-		if fabric.BalancesByProgram(r.cfg.Balance) && n.Layer != topology.LayerHost && !r.fresh[n.ID] {
+		if fabric.BalancesAt(r.cfg.Balance, n.Layer) && n.Layer != topology.LayerHost && !r.fresh[n.ID] {
 			plan = plan.Balanced()
 		}
 		report, err := fabric.Mend(plan, down, AgentRuns())

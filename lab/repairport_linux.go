@@ -20,11 +20,11 @@ func (r *labRepair) configurePort(h *netlink.Handle, n topology.Node, port topol
 		return nil, err
 	}
 	a := link.Attrs()
-	if a.MTU != r.cfg.MTU {
-		if err := h.LinkSetMTU(link, r.cfg.MTU); err != nil {
+	if mtu := r.cfg.linkMTU(r.cfg.plant().Node(r.cfg.plant().Link(port.Link).A)); a.MTU != mtu {
+		if err := h.LinkSetMTU(link, mtu); err != nil {
 			return did, kernel.Explain(err)
 		}
-		did = append(did, fmt.Sprintf("put back the MTU %d", r.cfg.MTU))
+		did = append(did, fmt.Sprintf("put back the MTU %d", mtu))
 	}
 	known, err := r.knows(h, n.ID, port, a.Index)
 	if err != nil {

@@ -46,7 +46,7 @@ func Rows() (rows []Row) {
 }
 
 // switchRules are the rules by which switches balance; each is a row.
-var switchRules = []string{"two-level", "classifier", "rb", "rrb", "drb", "letflow", "drill"}
+var switchRules = []string{"two-level", "classifier", "rb", "rrb", "drb", "letflow", "drill", "conga", "luopan"}
 
 // switchRow is plain hosts on switches that choose the next hop by a rule.
 func switchRow(balance string) Row {

@@ -123,7 +123,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 	flags.TextVar(&ecn, "ecn", fabric.QueueLength{}, "queue from which on packets are marked, `bytes` of a port of --rate, of others in proportion, or a time, such as 12ms (0: none is); meters, too")
 	flags.StringVar(&red, "red", "", "Random Early Detection at all switches, `MIN,MAX[,MAX_P]` of the average queue, bytes or times, such as 4ms,12ms,0.1; meters, too")
 	flags.StringVar(&redAction, "red-action", "drop", "what RED does: drop, or mark, which drops only packets that are not capable of ECN")
-	flags.StringVar(&cfg.Balance, "balance", "routes", "`rule` by which switches spread what plain hosts send, as in weft switch: ecmp, two-level, classifier, rb, rrb, drb, letflow or drill")
+	flags.StringVar(&cfg.Balance, "balance", "routes", "`rule` by which switches spread what plain hosts send, as in weft switch: ecmp, two-level, classifier, rb, rrb, drb, letflow, drill, conga or luopan")
 	flags.BoolVar(&cfg.BFD, "bfd", false, "with BGP, switches watch their links by BFD, too")
 	flags.IntVar(&cfg.MTU, "mtu", 1500, "MTU of every link, bytes")
 	flags.IntVar(&cfg.GSOMaxBytes, "gso-max", 0, "largest super-segment of the hosts' kernels, bytes (0: the kernel's)")

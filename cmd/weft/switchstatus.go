@@ -155,6 +155,7 @@ func printSwitchCounters(w io.Writer, s switchd.Status) {
 			fmt.Fprintf(w, "; %d flowlets, %d evicted", b.Flowlets, b.Evicted)
 		}
 		fmt.Fprintln(w)
+		printLeaf(w, b)
 	}
 	if c := s.Decap; c != nil {
 		fmt.Fprintf(w, "IP-in-IP: %d decapsulated, dropped: %s\n", c.Decapsulated, refusals(c))

@@ -12,6 +12,12 @@
 //	letflow  a random hash for each flowlet: what a pause separates (LetFlow; Luopan §6)
 //	drill    the least loaded of d random steps and m remembered ones (DRILL §3.2)
 //
+// Two kinds are for leaf switches, which lead packets by whole paths. A Leaf is the oracle of
+// fabric/bpf/leaf.c:
+//
+//	conga   the least max(local, remote) load for each flowlet (CONGA §3)
+//	luopan  the best of d sampled paths for each flowcell (Luopan §3)
+//
 // Of routes, ecmp and two-level (thesis §3.1.3) there is the name alone: the kernel's tables
 // decide. Of classifier (thesis §3.1.6) there are the parameters: package classifier decides.
 //

@@ -22,21 +22,26 @@ const (
 	DRILL                  // least loaded
 	TwoLevel               // the kernel's routes, up by the destination's host ID
 	Classifier             // the same, and a flow classifier above it
+	CONGA                  // at leaves: flowlets, by the least congestion that is reported
+	Luopan                 // at leaves: flowcells, by sampled paths
 )
 
-var names = [...]string{"routes", "ecmp", "rb", "rrb", "drb", "letflow", "drill", "two-level", "classifier"}
+var names = [...]string{"routes", "ecmp", "rb", "rrb", "drb", "letflow", "drill", "two-level", "classifier", "conga", "luopan"}
 
 func (k Kind) String() string { return names[k] }
 
 // Rule is a kind with its parameters.
 type Rule struct {
 	Kind    Kind
-	Gap     time.Duration // LetFlow: the pause that ends a flowlet
-	Samples int           // DRILL's d
+	Gap     time.Duration // LetFlow, CONGA: the pause that ends a flowlet
+	Samples int           // DRILL's and Luopan's d
 	Memory  int           // DRILL's m
 
 	Interval time.Duration // Classifier: between rearrangements
 	Moves    int           // Classifier: flows that move in one of them at most
+
+	Tau    time.Duration // CONGA: how long an estimate of the load remembers; 0: by the slowest uplink's rate
+	Expiry time.Duration // Luopan: how long a sample is new; 0: a round trip
 }
 
 // Bounds and defaults of the parameters.
@@ -81,6 +86,8 @@ func Parse(text string) (Rule, error) {
 		r.Samples, r.Memory = DefaultSamples, DefaultMemory
 	case Classifier:
 		r.Interval, r.Moves = DefaultInterval, DefaultMoves
+	case CONGA, Luopan:
+		r.setLeafDefaults()
 	}
 	if !given {
 		return r, nil
@@ -96,6 +103,9 @@ func Parse(text string) (Rule, error) {
 // set sets a parameter of the form key=value.
 func (r *Rule) set(parameter string) (err error) {
 	key, value, _ := strings.Cut(parameter, "=")
+	if done, err := r.setLeaf(key, value); done {
+		return err
+	}
 	switch {
 	case r.Kind == LetFlow && key == "gap":
 		r.Gap, err = time.ParseDuration(value)
@@ -123,7 +133,7 @@ func (r *Rule) set(parameter string) (err error) {
 			return fmt.Errorf("moves is %q, must be from 1 to %d", value, MaxMoves)
 		}
 	default:
-		return fmt.Errorf("no parameter %q; letflow has gap, as in letflow:gap=500us, drill has d and m, as in drill:d=2,m=1, classifier has interval and moves, as in classifier:interval=1s,moves=3, the others have none", key)
+		return fmt.Errorf("no parameter %q; letflow has gap, as in letflow:gap=500us, drill has d and m, as in drill:d=2,m=1, classifier has interval and moves, as in classifier:interval=1s,moves=3, conga gap and tau, luopan d and expiry, the others have none", key)
 	}
 	return nil
 }
@@ -137,9 +147,11 @@ func (r Rule) String() string {
 		return fmt.Sprintf("%v:d=%d,m=%d", r.Kind, r.Samples, r.Memory)
 	case Classifier:
 		return fmt.Sprintf("%v:interval=%v,moves=%d", r.Kind, r.Interval, r.Moves)
+	case CONGA, Luopan:
+		return r.leafString()
 	}
 	return r.Kind.String()
 }
 
 // ByProgram reports whether an eBPF program decides. Otherwise the kernel's routes do alone.
-func (r Rule) ByProgram() bool { return r.Kind >= RB && r.Kind <= DRILL }
+func (r Rule) ByProgram() bool { return r.Kind >= RB && r.Kind <= DRILL || r.AtLeaf() }

@@ -10,13 +10,21 @@ import (
 // balancing is how the switch balances.
 func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
 	m, err := d.file.meter(c)
-	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports}
+	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports, Leaf: fabric.LeafConfig{Topology: c.Topology, Self: c.Self}}
+	for _, port := range c.Topology.Ports(c.Self) {
+		cfg.Leaf.Links = append(cfg.Leaf.Links, port.Link)
+	}
 	if err != nil || !c.Groups {
 		return cfg, err
 	}
 	plan, err := c.plan(c.Topology)
 	cfg.Routes = plan.Routes
 	return cfg, err
+}
+
+// balances reports whether a program balances at this switch.
+func (d *daemon) balances(c Config) bool {
+	return fabric.BalancesAt(d.file.Balance, c.Topology.Node(c.Self).Layer)
 }
 
 // attachBalance has packets balanced, if a program does that, and otherwise removes what a
@@ -31,7 +39,7 @@ func (d *daemon) attachBalance(c Config) error {
 	if err := d.attachClassifier(c, names); err != nil {
 		return err
 	}
-	if fabric.BalancesByProgram(d.file.Balance) {
+	if d.balances(c) {
 		if d.balance, err = fabric.AttachBalance(cfg); err != nil {
 			_, err2 := fabric.DetachBalance(names)
 			d.plain = service.OneLine(errors.Join(err, err2).Error())
@@ -46,7 +54,7 @@ func (d *daemon) attachBalance(c Config) error {
 	if err != nil {
 		d.log.Printf("note: what balanced before cannot be looked for: %v", err)
 	}
-	if d.file.Balance == "ecmp" && !d.file.Configure {
+	if (d.file.Balance == "ecmp" || fabric.BalancesByProgram(d.file.Balance)) && !d.file.Configure {
 		if err := fabric.HashFiveTuple(); err != nil {
 			d.plain = service.OneLine(err.Error())
 			d.log.Printf("%s: packets go by plain routes", d.plain)
@@ -62,7 +70,7 @@ func (d *daemon) inheritBalance(c Config, descriptors, plain string) error {
 	if err := d.inheritClassifier(c, descriptors); err != nil {
 		return err
 	}
-	if !fabric.BalancesByProgram(d.file.Balance) || plain != "" {
+	if !d.balances(c) || plain != "" {
 		return nil
 	}
 	cfg, err := d.balancing(c)

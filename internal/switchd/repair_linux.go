@@ -66,7 +66,7 @@ func startRepair(c Config) (*repair, error) {
 }
 
 func (r *repair) set(t *topology.Topology) {
-	if !r.config.Routes {
+	if !r.config.Routes && len(r.followers()) == 0 {
 		return
 	}
 	r.mu.Lock()
@@ -147,14 +147,40 @@ func (r *repair) takeReread() bool {
 	return was
 }
 
-// update makes the routes those of the newest snapshot.
-func (r *repair) update() error {
-	if r.routes == nil {
-		return nil
+// follower is an owned part that follows the newest snapshot, as routes do.
+type follower interface {
+	SetTopology(*topology.Topology) error
+}
+
+func (r *repair) followers() (list []follower) {
+	for _, o := range r.config.owned {
+		if f, ok := o.(follower); ok {
+			list = append(list, f)
+		}
 	}
+	return list
+}
+
+// update makes the routes, and what leads by paths, those of the newest snapshot. Where the
+// agent keeps no routes, they stay those of the baseline.
+func (r *repair) update() error {
 	r.mu.Lock()
 	t := r.wanted
 	r.mu.Unlock()
+	var errs []error
+	for _, f := range r.followers() {
+		errs = append(errs, f.SetTopology(t))
+	}
+	if r.routes != nil {
+		errs = append(errs, r.updateRoutes(t))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *repair) updateRoutes(t *topology.Topology) error {
+	if !r.config.Routes {
+		t = r.config.Topology
+	}
 	start := time.Now()
 	plan, err := r.config.plan(t)
 	if err == nil && r.config.group != nil {

@@ -1,0 +1,279 @@
+package fabric
+
+//go:generate go run github.com/cilium/ebpf/cmd/bpf2go -go-package fabric -cc clang-14 -strip llvm-strip-14 -no-global-types -tags linux -target bpfel,bpfeb leaf bpf/leaf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../internal/kernel/bpf -idirafter /usr/include/x86_64-linux-gnu
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+
+	"weft/internal/balance"
+	"weft/internal/kernel"
+	"weft/topology"
+)
+
+const leafNeeds = "eBPF: tc programs with locks and atomics as of Linux 5.12 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
+
+// leafAge is how long a report of congestion has full weight (CONGA §3.3), or tau if that is
+// longer.
+const leafAge = 10 * time.Millisecond
+
+// leafPort is struct port of bpf/leaf.c.
+type leafPort struct {
+	ToHosts uint32
+	Room    uint32 // the longest packet that all ports to the fabric take
+}
+
+// knownLeaf is what a topology makes of a leaf's tables.
+type knownLeaf struct {
+	of     *topology.Topology
+	tables leafTables
+}
+
+// leafTables are those of the present topology, which need time in a large fabric.
+func (b *Balance) leafTables() (leafTables, error) {
+	if b.known.of == b.leaf.Topology {
+		return b.known.tables, nil
+	}
+	t, err := b.leaf.tables()
+	if err == nil {
+		b.known = knownLeaf{b.leaf.Topology, t}
+	}
+	return t, err
+}
+
+// loadLeaf puts the programs of conga and luopan into the kernel.
+func (b *Balance) loadLeaf() error {
+	tables, err := b.leafTables()
+	if err != nil {
+		return err
+	}
+	if _, err := b.leafPorts(); err != nil {
+		return err
+	}
+	dres, tau := b.leafDREs(&tables)
+	spec, err := leafSpec(b.rule, rand.Uint64(), max(leafAge, tau))
+	if err != nil {
+		return err
+	}
+	var o struct {
+		In       *ebpf.Program `ebpf:"weft_balance"`
+		Counters *ebpf.Map     `ebpf:"counters"`
+		Ports    *ebpf.Map     `ebpf:"ports"`
+		Prefixes *ebpf.Map     `ebpf:"prefixes"`
+		Racks    *ebpf.Map     `ebpf:"racks"`
+		Local    *ebpf.Map     `ebpf:"local"`
+		To       *ebpf.Map     `ebpf:"to"`
+		Sampled  *ebpf.Map     `ebpf:"sampled"`
+	}
+	if err := kernel.Load(spec, &o, leafNeeds); err != nil {
+		return err
+	}
+	maps := map[string]*ebpf.Map{kernel.CountersMap: o.Counters, leafMapPorts: o.Ports, leafMapPrefixes: o.Prefixes,
+		leafMapRacks: o.Racks, leafMapLocal: o.Local, leafMapTo: o.To, leafMapSampled: o.Sampled}
+	for tag, d := range dres {
+		err = errors.Join(err, o.Local.Put(uint32(tag), d))
+	}
+	former, err2 := bindFormer(o.In)
+	if err = errors.Join(err, err2); err2 == nil {
+		maps[formerMap] = former
+	}
+	var err3 error
+	b.in, err3 = kernel.OpenPortProgram(kernel.BalanceFilter, o.In, maps)
+	return errors.Join(err, err3, b.loadOut())
+}
+
+// loadOut loads what takes hashes away at egress, as with the other rules.
+func (b *Balance) loadOut() error {
+	spec, err := balanceSpec(balance.Rule{Kind: balance.RB}, 0)
+	if err != nil {
+		return err
+	}
+	var o struct {
+		Out *ebpf.Program `ebpf:"weft_queue"`
+	}
+	if err := kernel.Load(spec, &o, balanceNeeds); err != nil {
+		return err
+	}
+	b.out, err = kernel.OpenPortProgram(kernel.QueueFilter, o.Out, nil)
+	return err
+}
+
+// leafSpec is the program as a rule needs it.
+func leafSpec(r balance.Rule, seed uint64, age time.Duration) (*ebpf.CollectionSpec, error) {
+	spec, err := loadLeaf()
+	if err != nil {
+		return nil, err
+	}
+	one := []string{leafMapSampled}
+	if r.Kind == balance.Luopan {
+		one = []string{leafMapLocal, leafMapTo, leafMapFrom}
+	}
+	for _, name := range one {
+		spec.Maps[name].MaxEntries = 1
+	}
+	return spec, errors.Join(
+		spec.Variables[leafVarRule].Set(uint32(r.Kind)),
+		spec.Variables[leafVarSamples].Set(uint32(r.Samples)),
+		spec.Variables[leafVarGap].Set(uint64(r.Gap)),
+		spec.Variables[leafVarExpiry].Set(uint64(r.Expiry)),
+		spec.Variables[leafVarAge].Set(uint64(age)),
+		spec.Variables[leafVarSeed].Set(seed))
+}
+
+// leafDREs are the estimates of the uplinks' load by tag, and how long they remember: without
+// tau in the rule as the slowest uplink needs it. An uplink whose rate nobody knows counts as
+// idle.
+func (b *Balance) leafDREs(tables *leafTables) (dres map[uint8]balance.DRE, tau time.Duration) {
+	if b.rule.Kind != balance.CONGA {
+		return nil, 0
+	}
+	rates, slowest := make(map[int]float64), 0.
+	for i, p := range b.ports {
+		uplink, up := b.leaf.upPort(b.leaf.Links[i])
+		at := slices.IndexFunc(b.links, func(l netlink.Link) bool { return l.Attrs().Name == p.Name })
+		if !up || at < 0 {
+			continue
+		}
+		as, err := asTheyAre(b.handle, b.links[at:at+1], b.ports[i:i+1])
+		if err != nil || as[0].RateBits <= 0 {
+			continue
+		}
+		rates[uplink] = as[0].RateBits
+		if slowest == 0 || as[0].RateBits < slowest {
+			slowest = as[0].RateBits
+		}
+	}
+	tau = cmp.Or(b.rule.Tau, DefaultTau(cmp.Or(slowest, 10e9)))
+	dres = make(map[uint8]balance.DRE)
+	for tag, uplink := range tables.uplinks(b.leaf.Topology.Whole(), b.leaf.Self) {
+		dres[tag] = balance.NewDRE(tau, rates[uplink])
+	}
+	return dres, tau
+}
+
+// leafPorts are the ports that have a device, by its index. It fails if the outer header does
+// not fit behind them.
+func (b *Balance) leafPorts() (map[uint32]leafPort, error) {
+	all := make(map[uint32]leafPort)
+	room, most := 0, 0
+	var narrow string
+	for i, p := range b.ports {
+		at := slices.IndexFunc(b.links, func(l netlink.Link) bool { return l.Attrs().Name == p.Name })
+		if at < 0 {
+			continue
+		}
+		a := b.links[at].Attrs()
+		_, up := b.leaf.upPort(b.leaf.Links[i])
+		if !up {
+			all[uint32(a.Index)] = leafPort{ToHosts: 1}
+			most = max(most, a.MTU)
+			continue
+		}
+		all[uint32(a.Index)] = leafPort{}
+		if room == 0 || a.MTU < room {
+			room, narrow = a.MTU, a.Name
+		}
+	}
+	for index, p := range all {
+		p.Room = uint32(room)
+		all[index] = p
+	}
+	if room > 0 && room < most+leafOuter {
+		return all, fmt.Errorf("MTU %d of port %s leaves no room for an outer header before hosts' packets of %d bytes: give the ports between switches an MTU of %d, or hosts one of %d",
+			room, narrow, most, most+leafOuter, room-leafOuter)
+	}
+	return all, nil
+}
+
+// refreshLeaf brings the program's tables in step with topology and ports.
+func (b *Balance) refreshLeaf() error {
+	tables, err := b.leafTables()
+	if err != nil {
+		return err
+	}
+	tables.prefixes = maps.Clone(tables.prefixes)
+	if b.filled, err = fillLeaf(b.in.Maps[leafMapPrefixes], b.in.Maps[leafMapRacks], &tables); err != nil {
+		return err
+	}
+	ports, narrow := b.leafPorts()
+	_, err = kernel.SyncMap(b.in.Maps[leafMapPorts], ports)
+	return errors.Join(err, narrow)
+}
+
+// fillLeaf writes racks before the prefixes that lead to them. It empties tables.
+func fillLeaf(prefixes, racks *ebpf.Map, tables *leafTables) (f filled, err error) {
+	for number, r := range tables.racks {
+		if r.N > 1 {
+			f.destinations++
+		}
+		var was balance.LeafRack
+		if err := racks.Lookup(number, &was); err == nil && was == *r {
+			continue
+		}
+		if err := racks.Put(number, r); err != nil {
+			return f, fmt.Errorf("paths to rack %d: %w", number, err)
+		}
+	}
+	_, err = kernel.SyncMap(prefixes, tables.prefixes)
+	return f, err
+}
+
+// SetTopology has conga and luopan take the live paths of a topology of the same fabric. With
+// other rules it does nothing.
+func (b *Balance) SetTopology(t *topology.Topology) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.handle == nil:
+		return errBalanceClosed
+	case !b.rule.AtLeaf():
+		return nil
+	}
+	if t == b.leaf.Topology {
+		return nil
+	}
+	b.leaf.Topology = t
+	if err := b.refreshLeaf(); err != nil {
+		return fmt.Errorf("balance: %w", err)
+	}
+	return nil
+}
+
+// RefreshLeaf is Balance.SetTopology for the programs at ports of the calling thread's network
+// namespace, whoever has attached them. Without conga or luopan it does nothing.
+func RefreshLeaf(ports []string, l LeafConfig) error {
+	h, err := netlink.NewHandle(kernel.Families...)
+	if err != nil {
+		return kernel.Explain(err)
+	}
+	defer h.Close()
+	links, err := kernel.Links(h, ports)
+	if err == nil {
+		err = refreshLeafAt(h, links, l)
+	}
+	if err != nil {
+		return fmt.Errorf("balance: %w", err)
+	}
+	return nil
+}
+
+func refreshLeafAt(h *netlink.Handle, links []netlink.Link, l LeafConfig) error {
+	p, err := kernel.AttachedProgram(h, links, kernel.BalanceFilter, leafMapPrefixes, leafMapRacks)
+	if err != nil || p == nil {
+		return err
+	}
+	defer p.Close()
+	tables, err := l.tables()
+	if err == nil {
+		_, err = fillLeaf(p.Maps[leafMapPrefixes], p.Maps[leafMapRacks], &tables)
+	}
+	return err
+}

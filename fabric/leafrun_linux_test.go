@@ -1,0 +1,570 @@
+package fabric
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"weft/conga"
+	"weft/encap"
+	"weft/internal/balance"
+	"weft/internal/kernel"
+	"weft/internal/kernel/kerneltest"
+)
+
+// leafRun is the program of conga and luopan without a network. It runs at e0.0 of a fat-tree,
+// whose port is the loopback device.
+type leafRun struct {
+	leafRunObjects
+	leaf   LeafConfig
+	tables leafTables
+	oracle *balance.Leaf
+	cpu    int
+	now    uint64
+
+	learned, unasked uint64
+}
+
+type leafRunObjects struct {
+	In       *ebpf.Program  `ebpf:"weft_balance"`
+	Counters *ebpf.Map      `ebpf:"counters"`
+	Ports    *ebpf.Map      `ebpf:"ports"`
+	Prefixes *ebpf.Map      `ebpf:"prefixes"`
+	Racks    *ebpf.Map      `ebpf:"racks"`
+	Flows    *ebpf.Map      `ebpf:"flows"`
+	Local    *ebpf.Map      `ebpf:"local"`
+	To       *ebpf.Map      `ebpf:"to"`
+	From     *ebpf.Map      `ebpf:"from"`
+	Sampled  *ebpf.Map      `ebpf:"sampled"`
+	Speakers *ebpf.Map      `ebpf:"speakers"`
+	Engines  *ebpf.Map      `ebpf:"engines"`
+	Clock    *ebpf.Variable `ebpf:"clock"`
+}
+
+const leafTau = time.Millisecond
+
+// leafEngine is struct engine of bpf/leaf.c.
+type leafEngine struct{ Random, Span, Answers uint64 }
+
+func newLeafRun(t testing.TB, rule string) *leafRun {
+	t.Helper()
+	kerneltest.NeedRoot(t)
+	const seed = 77
+	parsed, err := balance.Parse(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := leafSpec(parsed, seed, leafAge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &leafRun{oracle: balance.NewLeaf(parsed, seed, leafAge), now: 1e12}
+	if err := kernel.Load(spec, &r.leafRunObjects, leafNeeds); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.In.Close()
+		for _, m := range []*ebpf.Map{r.Counters, r.Ports, r.Prefixes, r.Racks, r.Flows, r.Local, r.To, r.From, r.Sampled, r.Speakers, r.Engines} {
+			m.Close()
+		}
+	})
+	top := kerneltest.Topology(t, "fat-tree:k=4")
+	r.leaf = LeafConfig{Topology: top, Self: top.EdgeOf(kerneltest.Hosts(top)[0].ID)}
+	r.fill(t)
+	if parsed.Kind == balance.CONGA {
+		for tag := range r.oracle.Local {
+			r.oracle.Local[tag] = balance.NewDRE(leafTau, 1e9)
+			r.put(t, r.Local, uint32(tag), r.oracle.Local[tag])
+		}
+	}
+	r.pin(t)
+	r.oracle.Engine.Random = 0x1234567
+	engines := make([]leafEngine, ebpf.MustPossibleCPU())
+	for i := range engines {
+		engines[i].Random = r.oracle.Engine.Random
+	}
+	r.put(t, r.Engines, uint32(0), engines)
+	return r
+}
+
+func (r *leafRun) put(t testing.TB, m *ebpf.Map, k, v any) {
+	t.Helper()
+	if err := m.Put(k, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill gives the program the paths of the topology.
+func (r *leafRun) fill(t testing.TB) {
+	t.Helper()
+	var err error
+	if r.tables, err = r.leaf.tables(); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := r.leaf.tables()
+	if _, err := fillLeaf(r.Prefixes, r.Racks, &again); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *leafRun) pin(t testing.TB) {
+	t.Helper()
+	runtime.LockOSThread()
+	var was, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &was); err != nil {
+		t.Fatal(err)
+	}
+	for r.cpu = 0; !was.IsSet(r.cpu); r.cpu++ {
+	}
+	one.Set(r.cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		unix.SchedSetaffinity(0, &was)
+		runtime.UnlockOSThread()
+	})
+}
+
+// run passes an IP packet through the program at a port to hosts or to the fabric.
+func (r *leafRun) run(t testing.TB, toHosts bool, packet []byte, mark uint32) (verdict int32, out []byte) {
+	t.Helper()
+	p := leafPort{Room: 1520}
+	if toHosts {
+		p.ToHosts = 1
+	}
+	r.put(t, r.Ports, uint32(loIndex), p)
+	if err := r.Clock.Set(r.now); err != nil {
+		t.Fatal(err)
+	}
+	o := ebpf.RunOptions{Data: ethernet(packet), DataOut: make([]byte, 2048), Context: hashedContext{Mark: mark}}
+	v, err := r.In.Run(&o)
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(v), o.DataOut[14:]
+}
+
+func (r *leafRun) random(t testing.TB) uint64 {
+	t.Helper()
+	var all []leafEngine
+	if err := r.Engines.Lookup(uint32(0), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all[r.cpu].Random
+}
+
+func (r *leafRun) stats(t testing.TB) BalanceStats {
+	t.Helper()
+	s := BalanceStats{Leaf: &LeafStats{}}
+	if err := kernel.SumCounters(r.Counters, append(s.sums(), s.Leaf.sums()...)...); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// rack is that of another pod, with all paths.
+func (r *leafRun) rack() uint32 { return uint32(len(r.tables.edges) - 1) }
+
+func hostIn(prefix destination, last byte) netip.Addr {
+	a := prefix.Addr
+	a[3] = last
+	return netip.AddrFrom4(a)
+}
+
+// prefixOf is that of a rack.
+func (r *leafRun) prefixOf(t testing.TB, number uint32) destination {
+	t.Helper()
+	for d, n := range r.tables.prefixes {
+		if n == number {
+			return d
+		}
+	}
+	t.Fatalf("rack %d has no prefix", number)
+	return destination{}
+}
+
+func number4(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// tcp is a packet of a flow with ports and payload.
+func tcp(src, dst netip.Addr, ports uint32, tos byte, id uint16, payload int) []byte {
+	segment := make([]byte, 20+payload)
+	binary.BigEndian.PutUint32(segment, ports)
+	segment[12] = 5 << 4
+	return kerneltest.IPv4{TOS: tos, ID: id, Frag: 0x4000, TTL: 60, Protocol: 6, Src: src, Dst: dst}.Bytes(segment)
+}
+
+func same[V comparable](t testing.TB, m *ebpf.Map, key uint32, want V, what string) {
+	t.Helper()
+	var got V
+	if err := m.Lookup(key, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Fatalf("%s %d at the program: %+v\nwant %+v", what, key, got, want)
+	}
+}
+
+// Every decision of the program is the oracle's, and so is what it keeps and writes.
+func TestLeaf_decidesLikeTheOracle(t *testing.T) {
+	for _, rule := range []string{"conga:gap=1ms", "conga:gap=10us", "luopan", "luopan:d=1", "luopan:d=4", "luopan:d=3,expiry=1ms"} {
+		t.Run(rule, func(t *testing.T) {
+			r := newLeafRun(t, rule)
+			rng := rand.New(rand.NewPCG(3, 9))
+			own := r.prefixOf(t, ownRack)
+			whole := r.leaf.Topology
+			var chosen uint64
+			for n := range 6000 {
+				r.now += rng.Uint64N(400_000)
+				if rng.IntN(50) == 0 {
+					r.now += rng.Uint64N(3e9)
+				}
+				if rng.IntN(300) == 0 { // a link fails, or all are repaired
+					r.leaf.Topology = whole
+					if rng.IntN(2) == 0 {
+						links := slices.Collect(whole.Links())
+						r.leaf.Topology = whole.Without(links[rng.IntN(len(links))].ID, links[rng.IntN(len(links))].ID)
+					}
+					r.fill(t)
+				}
+				number := r.rack() - rng.Uint32N(3)
+				rack, there := r.tables.racks[number], r.prefixOf(t, number)
+				here, away := hostIn(own, byte(2+rng.IntN(2))), hostIn(there, byte(2+rng.IntN(2)))
+				ports := rng.Uint32N(4)<<16 | 80
+				switch {
+				case rng.IntN(3) > 0:
+					if r.send(t, rack, here, away, ports, rng.IntN(1400)) {
+						chosen++
+					}
+				case r.oracle.Rule.Kind == balance.CONGA:
+					r.hear(t, number, away, here, ports<<16|ports>>16, conga.Mark{
+						Feedback: rng.IntN(2) == 0, Tag: uint8(rng.IntN(4)), Metric: uint8(rng.IntN(8))})
+				default:
+					r.learn(t, rng, number, here, away)
+				}
+				if got := r.random(t); got != r.oracle.Engine.Random {
+					t.Fatalf("step %d: random %#x, want %#x", n, got, r.oracle.Engine.Random)
+				}
+			}
+			s := r.stats(t)
+			o := r.oracle
+			if s.Chosen != chosen || s.Flowlets != o.Begun || s.Evicted != o.Evicted || s.Leaf.Guided != o.Guided ||
+				s.Leaf.Heard != o.Heard || s.Leaf.Unproven != o.Unproven || chosen == 0 || o.Begun == 0 {
+				t.Errorf("%+v, %+v, want %d chosen, %+v", s, s.Leaf, chosen, o)
+			}
+			if o.Rule.Kind == balance.Luopan && (o.Guided < 50 || s.Leaf.Learned < 50) || o.Rule.Kind == balance.CONGA && (o.Heard < 50 || o.Unproven == 0) {
+				t.Errorf("too little has been tried: %+v, %+v", s.Leaf, o)
+			}
+		})
+	}
+}
+
+// send compares what becomes of a packet of a host's.
+func (r *leafRun) send(t *testing.T, rack *balance.LeafRack, src, dst netip.Addr, ports uint32, payload int) (chosen bool) {
+	t.Helper()
+	packet := tcp(src, dst, ports, 2, 7, payload)
+	verdict, out := r.run(t, true, packet, 0)
+	if verdict != kernel.TCUnspec {
+		t.Fatalf("verdict %d", verdict)
+	}
+	if rack.N == 0 {
+		if !bytes.Equal(out, packet) {
+			t.Fatalf("a packet without a path became %x", out)
+		}
+		return false
+	}
+	o := r.oracle
+	if o.Rule.Kind == balance.Luopan {
+		var row balance.LeafSamples
+		if err := r.Sampled.Lookup(rack.Number, &row); err != nil {
+			t.Fatal(err)
+		}
+		i := -1
+		o.Ask(rack, src.As4(), dst.As4(), r.now, func() uint64 { i++; return row.Token[i] })
+		want := o.Round[rack.Number]
+		for i := range want.Path { // the program keeps old ones
+			if want.Token[i] == 0 {
+				want.Path[i] = row.Path[i]
+			}
+		}
+		if row != want {
+			t.Fatalf("samples %+v\nwant %+v", row, want)
+		}
+		o.Round[rack.Number] = want
+	}
+	p := balance.Packet{Src: number4(src), Dst: number4(dst), Protocol: 6, Ports: ports}
+	path := o.Choose(rack, p, uint32(len(packet)), r.now)
+	inner := packet
+	if o.Rule.Kind == balance.CONGA {
+		id := o.Mark(rack.Number, rack.Tag[path], r.now).Put()
+		inner = tcp(src, dst, ports, conga.MarkDSCP<<2|2, id, payload)
+		same(t, r.Local, uint32(rack.Tag[path]), o.Local[rack.Tag[path]], "load of tag")
+		same(t, r.From, rack.Number, o.From[rack.Number], "reports for rack")
+	}
+	outer := kerneltest.IPv4{TOS: inner[1], ID: binary.BigEndian.Uint16(inner[4:]), Frag: 0x4000, TTL: 64, Protocol: 4,
+		Src: src, Dst: netip.AddrFrom4(rack.Bounce[path])}
+	if want := outer.Bytes(inner); !bytes.Equal(out, want) {
+		t.Fatalf("by path %d:\ngot  %x\nwant %x", path, out[:40], want[:40])
+	}
+	place, _ := o.Place(p)
+	same(t, r.Flows, place, o.Flows[place], "flow")
+	return true
+}
+
+// hear compares what a mark of another rack's does.
+func (r *leafRun) hear(t *testing.T, number uint32, src, dst netip.Addr, ports uint32, m conga.Mark) {
+	t.Helper()
+	o := r.oracle
+	verdict, out := r.run(t, false, tcp(src, dst, ports, conga.MarkDSCP<<2|1, m.Put(), 9), 0)
+	o.Hear(number, balance.Packet{Src: number4(src), Dst: number4(dst), Protocol: 6, Ports: ports}, m, r.now)
+	if want := tcp(src, dst, ports, 1, 1, 9); verdict != kernel.TCUnspec || !bytes.Equal(out, want) {
+		t.Fatalf("a host gets %x, want %x", out, want)
+	}
+	same(t, r.To, number, o.To[number], "row to rack")
+	same(t, r.From, number, o.From[number], "row from rack")
+}
+
+// learn compares what an answer does: a true one, or one that is wrong in one thing.
+func (r *leafRun) learn(t *testing.T, rng *rand.Rand, number uint32, here, away netip.Addr) {
+	t.Helper()
+	o := r.oracle
+	row := o.Round[number]
+	which := rng.IntN(o.Rule.Samples)
+	a := balance.LeafAnswer{From: row.Host, To: row.Source, Token: row.Token[which], Path: row.Path[which],
+		Queue: uint8(rng.IntN(4)), Meters: uint8(rng.IntN(3)), Marked: rng.IntN(8) == 0}
+	switch rng.IntN(8) {
+	case 0:
+		a.Token++
+	case 1:
+		a.Path ^= 1
+	case 2:
+		a.From = away.As4()
+	case 3:
+		a.To = here.As4()
+	}
+	if a.From == [4]byte{} || a.To == [4]byte{} {
+		return // there was no round
+	}
+	s, err := encap.AppendSample(nil, encap.Sample{Path: a.Path, ACK: true, Queue: a.Queue, Meters: a.Meters, Marked: a.Marked,
+		Token: a.Token, Received: 5, From: netip.AddrFrom4(a.From), To: netip.AddrFrom4(a.To)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict, _ := r.run(t, false, s, 0)
+	learned := r.stats(t).Leaf
+	if o.Learn(number, a, r.now) {
+		r.learned++
+	} else {
+		r.unasked++
+	}
+	if verdict != kernel.TCShot || learned.Learned != r.learned || learned.Unasked != r.unasked {
+		t.Fatalf("an answer %+v: verdict %d, %+v, want %d learned, %d unasked", a, verdict, learned, r.learned, r.unasked)
+	}
+	same(t, r.Sampled, number, o.Round[number], "samples of rack")
+}
+
+// A sample that the program makes of a packet's copy is what package encap writes, by the path
+// that was asked about. The leaf at the other end answers as package encap does.
+func TestLeaf_samples(t *testing.T) {
+	r := newLeafRun(t, "luopan")
+	number := r.rack()
+	rack := r.tables.racks[number]
+	here, away := hostIn(r.prefixOf(t, ownRack), 2), hostIn(r.prefixOf(t, number), 3)
+	for _, payload := range []int{0, 10, 1400} {
+		r.now += 1e9
+		packet := tcp(here, away, 5<<16|80, 0, 7, payload)
+		r.run(t, true, packet, 0)
+		var row balance.LeafSamples
+		if err := r.Sampled.Lookup(number, &row); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			verdict, out := r.run(t, true, packet, 0x77660000|uint32(i))
+			want, err := encap.AppendSample(nil, encap.Sample{Path: row.Path[i], Token: row.Token[i], From: here, To: away})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.wantOuter(t, verdict, out, here, netip.AddrFrom4(rack.Bounce[row.Path[i]]), want)
+		}
+	}
+	for i, tos := range []byte{2, 3} {
+		asked, err := encap.AppendSample(nil, encap.Sample{Path: 2, Token: 0x0123456789abcdef, Queue: 5, Meters: 2, From: away, To: here})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked[1] = tos
+		verdict, out := r.run(t, false, asked, 0)
+		want := bytes.Clone(asked)
+		binary.BigEndian.PutUint16(want[10:], 0)
+		binary.BigEndian.PutUint16(want[10:], ^kerneltest.OnesSum(want[:20]))
+		if _, err := encap.AnswerSample(want, time.Duration(r.now)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantOuter(t, verdict, out, here, netip.AddrFrom4(rack.Bounce[2]), want)
+		if s := r.stats(t); s.Leaf.Answered != uint64(i+1) || s.Leaf.Unanswered != 0 {
+			t.Errorf("%+v", s.Leaf)
+		}
+	}
+}
+
+func (r *leafRun) wantOuter(t *testing.T, verdict int32, out []byte, from, bounce netip.Addr, inner []byte) {
+	t.Helper()
+	want := kerneltest.IPv4{TOS: 2, Frag: 0x4000, TTL: 64, Protocol: 4, Src: from, Dst: bounce}.Bytes(inner)
+	if verdict != kernel.TCUnspec || !bytes.Equal(out, want) {
+		t.Fatalf("verdict %d\ngot  %x\nwant %x", verdict, out, want)
+	}
+}
+
+// What is no host's own packet to another rack is left alone.
+func TestLeaf_leavesAlone(t *testing.T) {
+	r := newLeafRun(t, "conga")
+	own, there := r.prefixOf(t, ownRack), r.prefixOf(t, r.rack())
+	here, away := hostIn(own, 2), hostIn(there, 3)
+	good := tcp(here, away, 5<<16|80, 0, 7, 100)
+	if _, out := r.run(t, true, good, 0); len(out) != len(good)+leafOuter {
+		t.Fatalf("a packet to another rack became %x", out)
+	}
+	expired := bytes.Clone(good)
+	expired[8] = 1
+	for what, c := range map[string]struct {
+		packet []byte
+		mark   uint32
+	}{
+		"with a mark":        {good, 5},
+		"at its last hop":    {expired, 0},
+		"too long":           {tcp(here, away, 5<<16|80, 0, 7, 1500-40+1), 0},
+		"within the rack":    {tcp(here, hostIn(own, 3), 5<<16|80, 0, 7, 100), 0},
+		"to nobody's rack":   {tcp(here, netip.MustParseAddr("192.0.2.1"), 5<<16|80, 0, 7, 100), 0},
+		"of another's":       {tcp(away, away, 5<<16|80, 0, 7, 100), 0},
+		"encapsulated":       {kerneltest.IPv4{TTL: 64, Protocol: 4, Src: here, Dst: away}.Bytes(good), 0},
+		"of no known header": {append([]byte{0x42}, good[1:]...), 0},
+	} {
+		before := r.stats(t)
+		verdict, out := r.run(t, true, c.packet, c.mark)
+		after := r.stats(t)
+		if verdict != kernel.TCUnspec || !bytes.Equal(out, c.packet) || after.Chosen != before.Chosen {
+			t.Errorf("%s: verdict %d, %x", what, verdict, out)
+		}
+		if after.Plain+after.Leaf.TooLong != before.Plain+before.Leaf.TooLong+1 {
+			t.Errorf("%s is not counted: %+v, %+v", what, after, after.Leaf)
+		}
+	}
+	if verdict, out := r.run(t, false, good, 0); verdict != kernel.TCUnspec || !bytes.Equal(out, good) {
+		t.Errorf("a packet from the fabric became %x", out)
+	}
+}
+
+// A plain host cannot write marks, in anybody's name. One that encapsulates by itself reads
+// those that come to it.
+func TestLeaf_marksOfHosts(t *testing.T) {
+	r := newLeafRun(t, "conga")
+	own, there := r.prefixOf(t, ownRack), r.prefixOf(t, r.rack())
+	here, away := hostIn(own, 2), hostIn(there, 3)
+	lie := conga.Mark{Feedback: true, Tag: 1, Metric: 7}.Put()
+	for _, src := range []netip.Addr{away, hostIn(own, 3)} {
+		_, out := r.run(t, true, tcp(src, hostIn(own, 3), 1, conga.MarkDSCP<<2, lie, 10), 0)
+		if want := tcp(src, hostIn(own, 3), 1, 0, 1, 10); !bytes.Equal(out, want) {
+			t.Errorf("a mark of %v's became %x, want %x", src, out, want)
+		}
+	}
+	marked := tcp(away, here, 80<<16|5, conga.MarkDSCP<<2, conga.Mark{Tag: 1, Metric: 7}.Put(), 10)
+	if _, out := r.run(t, false, marked, 0); !bytes.Equal(out, tcp(away, here, 80<<16|5, 0, 1, 10)) {
+		t.Errorf("a plain host gets %x", out)
+	}
+	r.run(t, true, kerneltest.IPv4{TTL: 64, Protocol: 4, Src: here, Dst: away}.Bytes(tcp(here, away, 5<<16|80, 0, 7, 10)), 0)
+	if _, out := r.run(t, false, marked, 0); !bytes.Equal(out, marked) {
+		t.Errorf("a host that encapsulates gets %x, want %x", out, marked)
+	}
+	if s := r.stats(t); s.Leaf.Unproven != 2 || s.Leaf.Heard != 0 {
+		t.Errorf("%+v", s.Leaf)
+	}
+}
+
+// Answers to others' samples have a bound.
+func TestLeaf_answersAreBounded(t *testing.T) {
+	r := newLeafRun(t, "luopan")
+	here, away := hostIn(r.prefixOf(t, ownRack), 2), hostIn(r.prefixOf(t, r.rack()), 3)
+	asked, err := encap.AppendSample(nil, encap.Sample{Path: 1, Token: 5, From: away, To: here})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		r.run(t, false, asked, 0)
+	}
+	if s := r.stats(t); s.Leaf.Answered != 400 || s.Leaf.Unanswered != 600 {
+		t.Errorf("within 10 ms %+v", s.Leaf)
+	}
+	r.now += 11e6
+	r.run(t, false, asked, 0)
+	if s := r.stats(t); s.Leaf.Answered != 401 {
+		t.Errorf("after 10 ms %+v", s.Leaf)
+	}
+}
+
+// A packet of any bytes from the fabric goes on or is an answer, and a host's goes on.
+func FuzzLeaf(f *testing.F) {
+	runs := []*leafRun{newLeafRun(f, "conga"), newLeafRun(f, "luopan")}
+	here, away := hostIn(runs[0].prefixOf(f, ownRack), 2), hostIn(runs[0].prefixOf(f, 7), 3)
+	f.Add(tcp(here, away, 5<<16|80, 0, 7, 100), true)
+	f.Add(tcp(away, here, 5<<16|80, conga.MarkDSCP<<2, 0x8001, 100), false)
+	s, _ := encap.AppendSample(nil, encap.Sample{Path: 1, Token: 5, From: away, To: here})
+	f.Add(s, false)
+	f.Add(make([]byte, 21), true)
+	f.Fuzz(func(t *testing.T, packet []byte, toHosts bool) {
+		if len(packet) < 20 || len(packet) > 1500 {
+			return
+		}
+		for _, r := range runs {
+			r.now += 1e6
+			verdict, _ := r.run(t, toHosts, packet, 0)
+			if verdict != kernel.TCUnspec && (toHosts || verdict != kernel.TCShot) {
+				t.Errorf("verdict %d", verdict)
+			}
+		}
+	})
+}
+
+// BenchmarkLeaf is the cost of a host's packet at a leaf: of one in a flowlet or flowcell, of
+// one that begins a flowlet, and of one that stays plain. A test run leaves its packet with an
+// outer header, which the next one would leave alone. So each packet is a run of its own, and
+// costs more than where many follow each other.
+func BenchmarkLeaf(b *testing.B) {
+	for _, c := range []struct {
+		name, rule string
+		plain      bool
+	}{{"conga/same", "conga:gap=1m", false}, {"conga/flowlet", "conga:gap=1us", false}, {"luopan/same", "luopan", false}, {"plain", "conga", true}} {
+		b.Run(c.name, func(b *testing.B) {
+			r := newLeafRun(b, c.rule)
+			here, away := hostIn(r.prefixOf(b, ownRack), 2), hostIn(r.prefixOf(b, r.rack()), 3)
+			if c.plain {
+				away = hostIn(r.prefixOf(b, ownRack), 3)
+			}
+			frame := ethernet(tcp(here, away, 5<<16|80, 0, 7, 1400))
+			r.put(b, r.Ports, uint32(loIndex), leafPort{ToHosts: 1, Room: 1520})
+			var total time.Duration
+			for range b.N {
+				_, each, err := r.In.Benchmark(frame, 1, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				total += each
+			}
+			b.ReportMetric(float64(total)/float64(b.N), "ns/packet")
+		})
+	}
+}

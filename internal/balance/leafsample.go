@@ -1,0 +1,129 @@
+package balance
+
+import "time"
+
+// LeafSamples is what a leaf switch's samples say of the paths to a rack: its row of the
+// congestion table (Luopan §3.1). It is struct sampling of fabric/bpf/leaf.c.
+type LeafSamples struct {
+	Due, Began uint64 // ns: when the next round begins; when the latest has
+	Until      uint64 // how long the best path may be taken
+	Rank       uint64 // of the best path
+	RTT        uint64 // ns, smoothed
+	Asked      uint64 // the number of the latest round
+	Shown      uint64 // the round that the best path is of
+	Token      [MaxLeafSamples]uint64
+	Path       [MaxLeafSamples]uint32
+	Host       [4]byte // who is asked
+	Source     [4]byte // in whose name
+	Best       uint32
+	Silent     uint32 // rounds without an answer in a row
+}
+
+const (
+	leastExpiry  = 40 * time.Microsecond // Luopan §4.3
+	leastPatient = 10 * time.Millisecond // for a round's answers; they are good as long behind their round
+	mostPatient  = time.Second
+	maxSilent    = 7
+)
+
+// leastSampled is Luopan's choice (§3.2): the best sample's path, while it is good. Else it
+// is a random one.
+func (l *Leaf) leastSampled(r *LeafRack, now uint64) uint32 {
+	if s := l.Round[r.Number]; now < s.Until && r.Live(s.Best) {
+		l.Guided++
+		return s.Best
+	}
+	return uint32(r.Order[l.Engine.below(r.N)])
+}
+
+// Ask begins a round of samples if one is due, and returns their paths. Tokens are the
+// caller's.
+func (l *Leaf) Ask(r *LeafRack, source, host [4]byte, now uint64, token func() uint64) (paths []uint32) {
+	s := l.Round[r.Number]
+	if r.N < 2 || int64(now-s.Due) < 0 {
+		return nil
+	}
+	if s.Asked != 0 && s.Shown != s.Asked {
+		s.Silent = min(s.Silent+1, maxSilent)
+	}
+	s.Due = now + s.patience()
+	s.Began, s.Host, s.Source = now, host, source
+	s.Asked++
+	s.Token = [MaxLeafSamples]uint64{}
+	var places []uint32
+	n := min(uint32(l.Rule.Samples), r.N)
+	for i := range n { // R. Floyd's algorithm
+		to := r.N - n + i
+		at := l.Engine.below(to + 1)
+		for _, p := range places {
+			if p == at {
+				at = to
+				break
+			}
+		}
+		places = append(places, at)
+		s.Path[i], s.Token[i] = uint32(r.Order[at]), token()
+		paths = append(paths, s.Path[i])
+	}
+	l.Round[r.Number] = s
+	return paths
+}
+
+// patience is how long a round may go without an answer. Racks that never answer are asked
+// more and more seldom.
+func (s *LeafSamples) patience() uint64 {
+	p := max(4*s.RTT, uint64(leastPatient)) << s.Silent
+	return min(p, uint64(mostPatient))
+}
+
+// LeafAnswer is an answer to a sample.
+type LeafAnswer struct {
+	From, To [4]byte
+	Token    uint64
+	Path     uint32
+	Queue    uint8 // by the meters' unit
+	Meters   uint8 // switches that have added to it
+	Marked   bool
+}
+
+// Learn takes an answer, and reports whether it is one to the rack's latest round.
+func (l *Leaf) Learn(rack uint32, a LeafAnswer, now uint64) bool {
+	s := l.Round[rack]
+	which := -1
+	for i := range s.Token {
+		if a.Token != 0 && s.Token[i] == a.Token && s.Path[i] == a.Path {
+			which = i
+		}
+	}
+	if which < 0 || a.From != s.Host || a.To != s.Source {
+		return false
+	}
+	s.Token[which] = 0
+	took := now - s.Began
+	rank := took & (1<<32 - 1)
+	if a.Meters > 0 {
+		rank = uint64(a.Queue)
+	}
+	if a.Marked {
+		rank |= 1 << 40
+	}
+	switch {
+	case s.Shown != s.Asked:
+		if s.RTT == 0 {
+			s.RTT = took
+		} else {
+			s.RTT += took/8 - s.RTT/8
+		}
+		lasts := uint64(l.Rule.Expiry)
+		if lasts == 0 {
+			lasts = max(s.RTT, uint64(leastExpiry))
+		}
+		s.Shown, s.Silent = s.Asked, 0
+		s.Due, s.Until = now+lasts, now+2*lasts+max(s.RTT, uint64(leastPatient))
+		s.Rank, s.Best = rank, a.Path
+	case rank < s.Rank:
+		s.Rank, s.Best = rank, a.Path
+	}
+	l.Round[rack] = s
+	return true
+}
