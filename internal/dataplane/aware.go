@@ -7,6 +7,7 @@ import (
 
 	"weft/backlog"
 	"weft/conga"
+	"weft/encap"
 	"weft/flowcell"
 	"weft/luopan"
 	"weft/policy"
@@ -64,7 +65,7 @@ func (c awareConfig) in(t *topology.Topology, self topology.NodeID) (aware, erro
 	switch c.policy.Aware {
 	case policy.Sampled:
 		table, err := luopan.New(luopan.Config{
-			Samples: c.options.Samples, Expiry: c.options.Expiry, SamplesOnly: c.options.SamplesOnly, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
+			Samples: c.options.Samples, Expiry: c.options.Expiry, SamplesOnly: c.options.SamplesOnly, QueueUnit: encap.QCMUnit, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})
 		return &sampled{table: table, device: c.device}, err
 	case policy.Informed:
 		table, err := conga.New(conga.Config{Tau: c.options.Tau, RateBits: c.rate(t, uplinkOf(t, self)), Seed: seed.Uint64()})

@@ -33,7 +33,6 @@ type SamplerConfig struct {
 	Samples     int
 	Expiry      time.Duration
 	SamplesOnly bool
-	QueueUnit   int
 	RateBits    float64
 	// FlowcellBytes is what a flowcell holds at most; 0 means 65,536.
 	FlowcellBytes int
@@ -145,7 +144,7 @@ func openSampler(c SamplerConfig) (*Sampler, error) {
 
 // table returns an empty one.
 func (c *SamplerConfig) table() (*luopan.Table, error) {
-	return luopan.New(luopan.Config{Samples: c.Samples, Expiry: c.Expiry, SamplesOnly: c.SamplesOnly, QueueUnit: c.QueueUnit, RateBits: c.RateBits, Seed: c.Seed})
+	return luopan.New(luopan.Config{Samples: c.Samples, Expiry: c.Expiry, SamplesOnly: c.SamplesOnly, QueueUnit: encap.QCMUnit, RateBits: c.RateBits, Seed: c.Seed})
 }
 
 // newSampler returns one without sockets.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/encap"
 	"weft/fabric"
 )
 
@@ -75,8 +76,8 @@ func (f *File) checkMeter() error {
 		return f.lines.Errorf("meter.ecn_bytes", "is %d, and ecn is %v; remove ecn_bytes", m.ECNBytes, m.ECN)
 	case m.Tau < 0 || m.Tau > time.Minute:
 		return f.lines.Errorf("meter.tau", "is %v, must be more than 0 and at most 1m, or auto", m.Tau)
-	case m.QCMUnit < 1:
-		return f.lines.Errorf("meter.qcm_unit", "is %d, must be 1 or more", m.QCMUnit)
+	case m.QCMUnit != encap.QCMUnit:
+		return f.lines.Errorf("meter.qcm_unit", "is %d, but hosts take queues in samples to be in units of %d bytes, and add up those of several switches; leave it out", m.QCMUnit, encap.QCMUnit)
 	}
 	if err := f.checkRED(); err != nil || m.Enabled {
 		return err

@@ -51,7 +51,7 @@ func TestNew_saysWhatItCannotDo(t *testing.T) {
 		{func(c *stack.Config) { c.Address6 = netip.MustParseAddr("2001:db8::2") }, "Topology6 is missing"},
 		{func(c *stack.Config) { c.Topology6 = top }, "Config.Topology6 is not the fabric"},
 		{func(c *stack.Config) { c.Policy = "prest" }, "Config.Policy"},
-		{func(c *stack.Config) { c.Policy = "conga" }, "conga needs the reports of receivers"},
+		{func(c *stack.Config) { c.Policy = "drill" }, "drill needs what was sent by each path"},
 		{func(c *stack.Config) { c.PolicyOptions.Groups = true }, "needs the group of paths"},
 		{func(c *stack.Config) {}, "10.0.0.2 is not on this machine"},
 	} {
