@@ -399,6 +399,17 @@ func TestLeaf_samples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// The reserved word is what completing a former checksum there leaves as it is.
+			part := slices.Clone(out[20+20+8+12 : 20+encap.SampleLen])
+			half := slices.Clone(part[16:18])
+			if sum := ^kerneltest.OnesSum(part); !bytes.Equal(half, binary.BigEndian.AppendUint16(nil, sum)) {
+				t.Errorf("the reserved word %x becomes %04x", half, sum)
+			}
+			if got, err := encap.ParseSample(out[20:]); err != nil || got.Token != row.Token[i] {
+				t.Errorf("%+v, %v", got, err)
+			}
+			copy(want[encap.SampleLen-4:], half)
+			copy(want[26:28], out[46:48]) // the checksum, which ParseSample has found good
 			r.wantOuter(t, verdict, out, here, netip.AddrFrom4(rack.Bounce[row.Path[i]]), want)
 		}
 	}

@@ -67,7 +67,7 @@ enum {
 #include "count.h"
 
 /* balance.Kind */
-enum { CONGA = 8, LUOPAN = 9 };
+enum { CONGA = 9, LUOPAN = 10 };
 
 const volatile __u32 rule, samples;
 const volatile __u64 gap, age, expiry, seed;
@@ -554,7 +554,7 @@ struct sample {
 
 /* write_sample makes a packet of at least a sample's length the sample s, behind an outer
  * header. All of s but the token, addresses and what an answer says is filled in. */
-static __always_inline int write_sample(struct __sk_buff *skb, struct sample *s, __be32 bounce)
+static __always_inline int write_sample(struct __sk_buff *skb, struct sample *s, __be32 bounce, __u32 room)
 {
 	struct {
 		struct ipv4 outer;
@@ -597,8 +597,7 @@ static __always_inline int write_sample(struct __sk_buff *skb, struct sample *s,
 	h.s = *s;
 	/* One packet, so there is nothing to tell the kernel of the header inside. It would refuse
 	 * that of a packet from which a header has been taken off. */
-	if (bpf_skb_change_tail(skb, IP + sizeof(*s), 0) ||
-	    bpf_skb_adjust_room(skb, sizeof(h.outer), BPF_ADJ_ROOM_MAC, 0))
+	if (bpf_skb_change_tail(skb, IP + sizeof(h) - room, 0) || bpf_skb_adjust_room(skb, room, BPF_ADJ_ROOM_MAC, 0))
 		return -1;
 	return bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0);
 }
@@ -608,13 +607,15 @@ static __noinline int probe(struct __sk_buff *skb)
 {
 	__u32 i = skb->mark & (MAX_SAMPLES - 1), number, path;
 	__be64 token;
+	__u32 at = 16, sum;
+	__u16 half;
 	struct sample s = {};
 	struct sampling *round;
 	struct rack *r;
 	struct ipv4 ip;
 
 	skb->mark = 0;
-	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)))
+	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || header_length(&ip) < sizeof(ip))
 		return TC_ACT_SHOT;
 	number = rack_of(ip.daddr);
 	round = bpf_map_lookup_elem(&sampled, &number);
@@ -629,7 +630,19 @@ static __noinline int probe(struct __sk_buff *skb)
 	s.word = bpf_htonl(path << 8);
 	token = bpf_cpu_to_be64(round->token[i]);
 	__builtin_memcpy(s.token, &token, sizeof(s.token));
-	if (write_sample(skb, &s, r->bounce[path & (MAX_PATHS - 1)]))
+	/* The kernel of a host beside, as in a lab, may have left the checksum to a device, which
+	 * then completes it in the sample, too: from the place of the former header on, at that
+	 * of its checksum. Room is made so that this is in the sample's reserved word. There is
+	 * what stays the same by that: half of the complement of the sum of all behind. */
+	if (ip.protocol == PROTO_UDP) {
+		at = 6; /* nothing but zeros */
+	} else {
+		sum = fold(fold(bpf_csum_diff(0, 0, s.token, sizeof(s.token), 0))) ^ 0xffff;
+		half = (sum & 1 ? sum + 0xffff : sum) / 2;
+		__builtin_memcpy(&s.reserved, &half, sizeof(half));
+	}
+	if (write_sample(skb, &s, r->bounce[path & (MAX_PATHS - 1)],
+			 offsetof(struct sample, reserved) + sizeof(ip) - header_length(&ip) - at))
 		return TC_ACT_SHOT;
 	count(SAMPLED, 1);
 	return TC_ACT_UNSPEC;
@@ -755,7 +768,7 @@ static __noinline int answer(struct __sk_buff *skb, __u32 number, struct sample 
 	__builtin_memcpy(s->received, &received, sizeof(received));
 	s->ip.daddr = s->ip.saddr;
 	s->ip.saddr = host;
-	if (write_sample(skb, s, r->bounce[path & (MAX_PATHS - 1)]))
+	if (write_sample(skb, s, r->bounce[path & (MAX_PATHS - 1)], sizeof(struct ipv4)))
 		return drop(UNANSWERED);
 	count(ANSWERED, 1);
 	return TC_ACT_UNSPEC;

@@ -167,6 +167,7 @@ static __always_inline int add(struct __sk_buff *skb, const struct packet *p, __
 		__be32 magic, word, meters;
 	} old;
 	__be32 new[2];
+	__sum16 check;
 	__u8 *b = (__u8 *)new;
 
 	if (p->ip.version_ihl != 0x45 || p->ip.tot_len != bpf_htons(sizeof(p->ip) + SAMPLE_UDP) ||
@@ -180,10 +181,16 @@ static __always_inline int add(struct __sk_buff *skb, const struct packet *p, __
 	b[3] = units < MAX_QCM ? units : MAX_QCM;
 	if (b[5] < 255)
 		b[5]++;
-	/* Where there is no checksum there is to be none; 0 of it is 0xffff. */
-	if (bpf_l4_csum_replace(skb, p->l4 + 6, old.word, new[0], sizeof(new[0]) | BPF_F_MARK_MANGLED_0) ||
-	    bpf_l4_csum_replace(skb, p->l4 + 6, old.meters, new[1], sizeof(new[1]) | BPF_F_MARK_MANGLED_0))
-		return 0;
+	/* Where there is no checksum there is to be none; 0 of it is 0xffff. The kernel's helper
+	 * would leave it alone in a packet whose checksum a device is to complete, as it believes
+	 * of the copy of which a leaf switch has made a sample (leaf.c). */
+	if (old.check) {
+		check = ~fold(bpf_csum_diff(&old.word, sizeof(new), new, sizeof(new), (__u16)~old.check));
+		if (!check)
+			check = 0xffff;
+		if (bpf_skb_store_bytes(skb, p->l4 + 6, &check, sizeof(check), 0))
+			return 0;
+	}
 	return !bpf_skb_store_bytes(skb, p->l4 + 12, new, sizeof(new), 0);
 }
 
