@@ -1,0 +1,95 @@
+package qcn
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func flowTo(port uint16) Flow {
+	return Flow{netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 40_000), netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 2}), port)}
+}
+
+func mustReactions(t *testing.T) *Reactions {
+	t.Helper()
+	r, err := NewReactions(Config{Floor: mbit, Limit: 1000 * mbit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A message is believed only if it is about what a connection of this host has in flight, or
+// had a window ago, also where the numbers wrap around.
+func TestReactions_believesWhatIsInFlight(t *testing.T) {
+	for _, una := range []uint32{5_000_000, 0, 1<<32 - 100_000, 1<<32 - 1} {
+		for _, c := range []struct {
+			seq      uint32
+			level    int
+			believed bool
+		}{
+			{una, 20, true}, {una + 200_000 - 1, 20, true}, {una - 1, 20, true}, {una - 200_000, 20, true},
+			{una + 200_000, 20, false}, {una - 200_001, 20, false}, {una + 1<<31, 20, false}, {una, 0, false}, {una, -1, false},
+		} {
+			r := mustReactions(t)
+			r.Hear(Message{flowTo(80), c.seq, c.level})
+			r.Hear(Message{flowTo(81), c.seq, c.level})
+			r.Look(0, func(f Flow) (Connection, bool) {
+				return Connection{Una: una, Next: una + 200_000, Rate: 100 * mbit}, f == flowTo(80)
+			})
+			rate, limited := r.Rate(flowTo(80))
+			want := Stats{Stale: 1, Unknown: 1}
+			if c.believed {
+				want = Stats{Believed: 1, Unknown: 1}
+			}
+			if limited != c.believed || c.believed && !near(rate, 100*mbit*(1-20./128)) || r.Stats() != want {
+				t.Errorf("una %d, %+v: limited %v to %g; %+v", una, c, limited, rate/mbit, r.Stats())
+			}
+		}
+	}
+	r := mustReactions(t)
+	r.Hear(Message{flowTo(80), 7, 63}) // nothing is in flight
+	r.Look(0, func(Flow) (Connection, bool) { return Connection{Una: 7, Next: 7}, true })
+	if r.Len() != 0 || r.Stats().Stale != 1 {
+		t.Errorf("an idle connection was slowed: %+v", r.Stats())
+	}
+}
+
+// Reaction points end with their connections and when the rate is back; there are no more than
+// MaxReactions, and no more messages wait than maxHeard.
+func TestReactions_areBounded(t *testing.T) {
+	r := mustReactions(t)
+	alive := func(Flow) (Connection, bool) { return Connection{Next: 1000, Rate: 100 * mbit}, true }
+	now := time.Duration(0)
+	for port := range MaxReactions + 10 {
+		r.Hear(Message{flowTo(uint16(port)), 1, 63})
+		now += time.Microsecond
+		r.Look(now, alive)
+	}
+	if _, limited := r.Rate(flowTo(9)); limited || r.Len() != MaxReactions || r.Stats().Evicted != 10 {
+		t.Errorf("%d flows are limited; %+v", r.Len(), r.Stats())
+	}
+	for range maxHeard + 5 {
+		r.Hear(Message{Flow: flowTo(1)})
+	}
+	if r.Waiting() != maxHeard || r.Stats().Overflow != 5 {
+		t.Errorf("%d messages wait; %+v", r.Waiting(), r.Stats())
+	}
+	asked := make(map[Flow]bool)
+	r.Flows(func(f Flow) { asked[f] = true })
+	if len(asked) != MaxReactions+1 || !asked[flowTo(1)] {
+		t.Errorf("%d flows are asked for", len(asked))
+	}
+	r.Look(now, func(f Flow) (Connection, bool) { return Connection{}, f != flowTo(100) })
+	if r.Stats().Ended != 1 || r.Len() != MaxReactions-1 {
+		t.Errorf("%d flows are limited; %+v", r.Len(), r.Stats())
+	}
+	sent := uint64(0)
+	for ; r.Len() > 0 && now < time.Minute; now += 5 * time.Millisecond {
+		r.Look(now, func(Flow) (Connection, bool) { return Connection{Sent: sent}, true })
+		sent += 100_000
+	}
+	if s := r.Stats(); s.Recovered != MaxReactions-1 {
+		t.Errorf("%d flows stay limited; %+v", r.Len(), s)
+	}
+}
