@@ -50,6 +50,7 @@ internal/golden:
 internal/mplstest: encap  // for tests
 internal/chaos: topology
 internal/balance: drb
+internal/qcn:
 luopan: internal/bucket internal/timerq
 conga:
 backlog:
@@ -69,7 +70,7 @@ link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
-fabric: topology topology/graph encap internal/balance internal/classifier internal/kernel
+fabric: topology topology/graph encap internal/balance internal/classifier internal/kernel internal/qcn
 lab: topology topology/graph fabric internal/frr internal/kernel internal/switchconf
 internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/probe
@@ -122,7 +123,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/bucket", "weft/internal/classifier", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/classifier", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
