@@ -70,7 +70,7 @@ link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/hostprog: topology flowcell drb policy encap internal/kernel internal/paths
 internal/hostsetup: topology encap internal/hostprog internal/kernel
-fabric: topology topology/graph encap internal/balance internal/classifier internal/kernel internal/qcn
+fabric: topology topology/graph encap internal/balance internal/bucket internal/classifier internal/kernel internal/qcn
 lab: topology topology/graph fabric internal/frr internal/kernel internal/switchconf
 internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/probe
