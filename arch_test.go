@@ -85,6 +85,7 @@ fabrictest: internal/simnet stack topology
 internal/simnet: topology flowcell encap conga link internal/timerq
 internal/simnet/world: internal/simnet internal/checksum internal/dataplane stack topology encap gso link liveness policy resequencer resequencer/gro internal/timerq internal/lookout internal/probe
 internal/simnet/...: internal/simnet stack topology topoupdate link internal/timerq
+internal/pacing: encap internal/hostprog internal/kernel internal/qcn
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service

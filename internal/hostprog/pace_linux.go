@@ -44,6 +44,7 @@ const (
 // Each Walk goes over all TCP connections of the network namespace, which takes milliseconds
 // where the kernel's table is large. A Pacer is not safe for concurrent use.
 type Pacer struct {
+	home    *kernel.Home // nil: it is not open
 	iter    *link.Iter
 	paced   *ebpf.Map
 	globals *ebpf.Map
@@ -93,7 +94,7 @@ func KeepPacer() (variable string, err error) {
 
 // OpenPacer returns a Pacer of the calling thread's network namespace, made of what KeepPacer
 // has left to this process, or else anew. Connections that an earlier run has left limited
-// are limited no more. All later calls must come from threads of that namespace.
+// are limited no more.
 func OpenPacer() (*Pacer, error) {
 	p, err := inheritPacer()
 	if err == nil && p == nil {
@@ -102,6 +103,11 @@ func OpenPacer() (*Pacer, error) {
 	if err != nil {
 		return nil, err
 	}
+	home, err := kernel.OpenHome()
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.home = &home
 	if err := p.sweep(); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -224,12 +230,13 @@ func (p *Pacer) read(sweep uint32) error {
 	if err := p.globals.Put(uint32(0), globals[:p.globals.ValueSize()]); err != nil {
 		return fmt.Errorf("pacer: %w", err)
 	}
-	r, err := p.iter.Open()
-	if err != nil {
-		return kernel.Explain(fmt.Errorf("pacer: %w", err))
+	var r io.ReadCloser
+	err := p.home.Do(func() (err error) { r, err = p.iter.Open(); return err })
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+		err = errors.Join(err, r.Close())
 	}
-	_, err = io.Copy(io.Discard, r)
-	if err = errors.Join(err, r.Close()); err != nil {
+	if err != nil {
 		return kernel.Explain(fmt.Errorf("pacer: %w", err))
 	}
 	return nil
@@ -286,6 +293,9 @@ func (p *Pacer) Close() error {
 func (p *Pacer) close() (err error) {
 	if p.iter != nil {
 		err = p.iter.Close()
+	}
+	if p.home != nil {
+		p.home.Close()
 	}
 	return errors.Join(err, p.paced.Close(), p.globals.Close()) // of nil, too
 }

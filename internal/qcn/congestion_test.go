@@ -17,13 +17,13 @@ func TestCongestion_feedback(t *testing.T) {
 		over       float64 // -F_b in bytes
 	}{
 		{0, 0, -20_000}, {20_000, 20_000, 0}, // as it should be
-		{20_000, 20_001, 2},                     // 1 too long, 1 more than before
-		{30_000, 20_000, -10_000},               // as long as it should be, and it falls
-		{30_000, 25_000, 0},                     // too long, and it falls as fast
-		{30_000, 26_000, 2000},                  // too long, and it falls
-		{0, 15_000, 10_000},                     // short, and it grows fast
-		{20_000, 40_000, 40_000},                // twice the target
-		{0, 40_000, 60_000},                     // the strongest of the standard
+		{20_000, 20_001, 2},                       // 1 too long, 1 more than before
+		{30_000, 20_000, -10_000},                 // as long as it should be, and it falls
+		{30_000, 25_000, 0},                       // too long, and it falls as fast
+		{30_000, 26_000, 2000},                    // too long, and it falls
+		{0, 15_000, 10_000},                       // short, and it grows fast
+		{20_000, 40_000, 40_000},                  // twice the target
+		{0, 40_000, 60_000},                       // the strongest of the standard
 		{0, 100_000, 180_000}, {1, 1 << 33, 1e10}, // saturated
 	} {
 		p := NewCongestion(thesis)
