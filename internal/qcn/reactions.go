@@ -32,10 +32,15 @@ type Connection struct {
 }
 
 // carries reports whether a sequence number is in flight, or was acknowledged within the last
-// window's worth of bytes: messages may be overtaken by acknowledgements.
-func (c *Connection) carries(seq uint32) bool {
+// window's worth of bytes or since it was una that was not: messages may be overtaken by
+// acknowledgements.
+func (c *Connection) carries(seq, una uint32) bool {
 	window := c.Next - c.Una
-	return seq-(c.Una-window) < 2*window && window < 1<<30
+	if window < 1<<30 && seq-(c.Una-window) < 2*window {
+		return true
+	}
+	since := c.Next - una
+	return since < 1<<30 && seq-una < since
 }
 
 // Stats counts messages, and reaction points that ended.
@@ -62,6 +67,8 @@ type Reactions struct {
 type point struct {
 	Reaction
 	sent  uint64        // Connection.Sent as of the last round
+	una   uint32        // Connection.Una as of the round before
+	now   uint32        // and as of the last one
 	heard time.Duration // the last message
 }
 
@@ -118,7 +125,7 @@ func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool))
 			continue
 		}
 		p.Sent(c.Sent - p.sent)
-		p.sent = c.Sent
+		p.sent, p.una, p.now = c.Sent, p.now, c.Una
 		p.Tick(now)
 	}
 	for _, m := range r.heard {
@@ -126,7 +133,7 @@ func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool))
 		switch {
 		case !ok:
 			r.stats.Unknown++
-		case m.Level < 1 || !c.carries(m.Seq):
+		case m.Level < 1 || !c.carries(m.Seq, r.since(m.Flow, c.Una)):
 			r.stats.Stale++
 		default:
 			r.stats.Believed++
@@ -142,6 +149,15 @@ func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool))
 	}
 }
 
+// since returns what was the first number in flight in the round before, una if that is not
+// known.
+func (r *Reactions) since(flow Flow, una uint32) uint32 {
+	if p := r.points[flow]; p != nil {
+		return p.una
+	}
+	return una
+}
+
 func (r *Reactions) feedback(m Message, c Connection, now time.Duration) {
 	p := r.points[m.Flow]
 	if p == nil {
@@ -152,7 +168,7 @@ func (r *Reactions) feedback(m Message, c Connection, now time.Duration) {
 		if rate == 0 {
 			rate = r.config.Limit
 		}
-		p = &point{Reaction: newReaction(r.config, rate, now), sent: c.Sent}
+		p = &point{Reaction: newReaction(r.config, rate, now), sent: c.Sent, una: c.Una, now: c.Una}
 		r.points[m.Flow] = p
 	}
 	p.heard = now

@@ -55,6 +55,29 @@ func TestReactions_believesWhatIsInFlight(t *testing.T) {
 	}
 }
 
+// A message that comes late is believed if its packet was in flight in the round before.
+func TestReactions_believesWhatWasInFlight(t *testing.T) {
+	r := mustReactions(t)
+	una := uint32(1<<32 - 5000)
+	state := func(Flow) (Connection, bool) { return Connection{Una: una, Next: una + 1000, Rate: 100 * mbit}, true }
+	r.Hear(Message{flowTo(80), una, 1})
+	r.Look(0, state)
+	first := una
+	una += 10_000
+	r.Hear(Message{flowTo(80), first, 1})
+	r.Hear(Message{flowTo(80), first - 1, 1})
+	r.Look(0, state)
+	if want := (Stats{Believed: 2, Stale: 1}); r.Stats() != want {
+		t.Errorf("%+v, want %+v", r.Stats(), want)
+	}
+	una += 10_000
+	r.Hear(Message{flowTo(80), first, 1})
+	r.Look(0, state)
+	if want := (Stats{Believed: 2, Stale: 2}); r.Stats() != want {
+		t.Errorf("two rounds later: %+v, want %+v", r.Stats(), want)
+	}
+}
+
 // Reaction points end with their connections and when the rate is back; there are no more than
 // MaxReactions, and no more messages wait than maxHeard.
 func TestReactions_areBounded(t *testing.T) {
