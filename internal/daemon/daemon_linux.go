@@ -54,6 +54,8 @@ type state struct {
 	repairs service.Repairs
 	trouble trouble
 	supers  supers
+	pacer   pacer // nil: none; for the whole run
+	paced   bool  // that was tried
 }
 
 // parts are what carries packets at an uplink. What is nil is not in use.
@@ -180,6 +182,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
+	d.pace(c)
 	d.working = true
 	d.tellSupers()
 	return nil
@@ -265,6 +268,9 @@ func (d *daemon) stop() error {
 	}
 	if d.setup != nil {
 		err = errors.Join(err, d.setup.Restore())
+	}
+	if d.pacer != nil {
+		err = errors.Join(err, d.pacer.Close())
 	}
 	if d.learner != nil {
 		err = errors.Join(err, d.learner.Close())

@@ -12,6 +12,7 @@ import (
 
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
+	"weft/internal/pacing"
 	"weft/internal/probe"
 	"weft/internal/prober"
 	"weft/link"
@@ -33,6 +34,7 @@ type kernel struct {
 	spray  func(hostprog.SprayConfig) (sprayer, error)
 	sample func(prober.SamplerConfig) (sampler, error)
 	follow func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
+	pace   func(pacing.Config) (pacer, error)
 }
 
 // hostSetup is *hostsetup.Setup: settings, addresses, routes and rules.
@@ -116,6 +118,13 @@ func theKernel() kernel {
 			return s, nil
 		},
 		follow: follow,
+		pace: func(c pacing.Config) (pacer, error) {
+			h, err := pacing.Open(c)
+			if err != nil {
+				return nil, err
+			}
+			return h, nil
+		},
 	}
 }
 

@@ -43,5 +43,10 @@ func dropPrivileges(c *Config) error {
 	if names, err := hostprog.KeepNames(); err == nil { // or others' programs are known by number
 		env = append(env, names)
 	}
+	if c.QCN.Enabled {
+		if pacer, err := hostprog.KeepPacer(); err == nil { // or OpenPacer says why
+			env = append(env, pacer)
+		}
+	}
 	return service.RunAs(a, kept, env...)
 }

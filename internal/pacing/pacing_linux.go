@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weft/encap"
@@ -27,8 +28,7 @@ const (
 type Config struct {
 	Address   netip.Addr // this host's own, IPv4, at which switches reach it
 	Reactions qcn.Config // Limit at most hostprog.MaxPaceRate
-	// Secret returns the secret of a key by its number, nil if there is none with it; nil:
-	// messages are not signed. It is called for each message, by the Host's goroutines.
+	// Secret is that of the first SetSecret.
 	Secret func(key uint8) []byte
 }
 
@@ -43,7 +43,8 @@ type Stats struct {
 	Error     string `json:"error,omitempty"` // of the latest round; the next one tries again
 }
 
-// Host slows this host's connections until Close. Stats is safe for concurrent use.
+// Host slows this host's connections until Close. Stats and SetSecret are safe for concurrent
+// use.
 type Host struct {
 	config    Config
 	socket    *net.UDPConn
@@ -52,6 +53,7 @@ type Host struct {
 	start     time.Time
 	waiting   chan qcn.Message
 	ended     chan struct{}
+	secret    atomic.Pointer[func(key uint8) []byte]
 
 	mu    sync.Mutex
 	stats Stats
@@ -61,6 +63,7 @@ type Host struct {
 // hostprog.OpenPacer needs.
 func Open(c Config) (*Host, error) {
 	h := &Host{config: c, start: time.Now(), waiting: make(chan qcn.Message, maxWaiting), ended: make(chan struct{})}
+	h.SetSecret(c.Secret)
 	var err error
 	switch {
 	case !c.Address.Is4():
@@ -84,6 +87,11 @@ func Open(c Config) (*Host, error) {
 	return h, nil
 }
 
+// SetSecret says how messages are checked from now on: secret returns the secret of a key by
+// its number, nil if there is none with it. It is called for each message, by a goroutine of
+// the Host. If it is nil itself, messages need not be signed.
+func (h *Host) SetSecret(secret func(key uint8) []byte) { h.secret.Store(&secret) }
+
 // receive takes messages until the socket is closed.
 func (h *Host) receive() {
 	defer close(h.waiting)
@@ -96,7 +104,7 @@ func (h *Host) receive() {
 		if err != nil {
 			continue
 		}
-		f, err := encap.ParseFeedback(b[:n], h.config.Secret)
+		f, err := encap.ParseFeedback(b[:n], *h.secret.Load())
 		switch {
 		case err != nil:
 			h.count(func(s *Stats) { s.Malformed++ })
