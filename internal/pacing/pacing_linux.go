@@ -133,7 +133,7 @@ func (h *Host) run() {
 	var next time.Time // no round before it
 	for {
 		var due <-chan time.Time
-		if h.reactions.Len() > 0 {
+		if !h.reactions.Idle() {
 			due = time.After(time.Until(next))
 		}
 		select {
@@ -185,15 +185,15 @@ func (h *Host) round(now time.Duration) (err error) {
 		return qcn.Connection(c), ok
 	})
 	h.reactions.Flows(func(f qcn.Flow) {
-		rate, _ := h.reactions.Rate(f)
-		err = errors.Join(err, h.pacer.Limit(hostprog.PaceKey(f), rate))
+		if rate, limited := h.reactions.Rate(f); limited {
+			err = errors.Join(err, h.pacer.Limit(hostprog.PaceKey(f), rate))
+		}
 	})
 	if heard { // rates that rise have time until the next round
 		err = errors.Join(err, h.pacer.Walk())
 	}
 	return errors.Join(err, h.pacer.Keep(func(k hostprog.PaceKey) bool {
-		_, limited := h.reactions.Rate(qcn.Flow(k))
-		return limited
+		return h.reactions.Known(qcn.Flow(k))
 	}))
 }
 

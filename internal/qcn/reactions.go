@@ -10,6 +10,13 @@ const (
 	MaxReactions = 1024
 	// maxHeard bounds the messages that wait for Look.
 	maxHeard = 256
+	// maxWatched bounds the flows that are watched and not limited, each for watchFor after its
+	// last message.
+	maxWatched = 512
+	watchFor   = time.Second
+	// late is by how many bytes acknowledgements may have overtaken a message: what 10 Gbit/s
+	// carry in 13 ms.
+	late = 1 << 24
 )
 
 // Flow is a TCP connection over IPv4, as its sender sees it.
@@ -32,15 +39,15 @@ type Connection struct {
 }
 
 // carries reports whether a sequence number is in flight, or was acknowledged within the last
-// window's worth of bytes or since it was una that was not: messages may be overtaken by
-// acknowledgements.
+// window's worth of bytes or since una was in flight, late bytes at most: messages may be
+// overtaken by acknowledgements.
 func (c *Connection) carries(seq, una uint32) bool {
 	window := c.Next - c.Una
 	if window < 1<<30 && seq-(c.Una-window) < 2*window {
 		return true
 	}
 	since := c.Next - una
-	return since < 1<<30 && seq-una < since
+	return since < late && seq-una < since
 }
 
 // Stats counts messages, and reaction points that ended.
@@ -59,6 +66,7 @@ type Stats struct {
 type Reactions struct {
 	config Config
 	points map[Flow]*point
+	others map[Flow]*watch // of which a message came too late
 	heard  []Message
 	stats  Stats
 }
@@ -66,11 +74,19 @@ type Reactions struct {
 // point is a flow's reaction point.
 type point struct {
 	Reaction
-	sent  uint64        // Connection.Sent as of the last round
+	watch
+	sent uint64 // Connection.Sent as of the last round
+}
+
+// watch is what is known of a flow from earlier rounds. Where a message takes longer than an
+// acknowledgement, that alone tells what the message is about.
+type watch struct {
 	una   uint32        // Connection.Una as of the round before
 	now   uint32        // and as of the last one
 	heard time.Duration // the last message
 }
+
+func (w *watch) look(c Connection) { w.una, w.now = w.now, c.Una }
 
 // NewReactions returns reaction points of a host, none at first. It fails if the
 // configuration is wrong.
@@ -79,7 +95,7 @@ func NewReactions(c Config) (*Reactions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reactions{config: c, points: make(map[Flow]*point)}, nil
+	return &Reactions{config: c, points: make(map[Flow]*point), others: make(map[Flow]*watch)}, nil
 }
 
 // Hear takes a message. It has no effect before Look.
@@ -100,9 +116,18 @@ func (r *Reactions) Len() int { return len(r.points) }
 // Stats returns the counters.
 func (r *Reactions) Stats() Stats { return r.stats }
 
+// Known reports whether Look will ask for a flow also without a further message.
+func (r *Reactions) Known(flow Flow) bool { return r.points[flow] != nil || r.others[flow] != nil }
+
+// Idle reports whether no flow is known.
+func (r *Reactions) Idle() bool { return len(r.points)+len(r.others) == 0 }
+
 // Flows calls f for the flows that Look asks for; a flow may come twice.
 func (r *Reactions) Flows(f func(Flow)) {
 	for flow := range r.points {
+		f(flow)
+	}
+	for flow := range r.others {
 		f(flow)
 	}
 	for i := range r.heard {
@@ -125,8 +150,15 @@ func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool))
 			continue
 		}
 		p.Sent(c.Sent - p.sent)
-		p.sent, p.una, p.now = c.Sent, p.now, c.Una
+		p.sent = c.Sent
+		p.look(c)
 		p.Tick(now)
+	}
+	for flow, w := range r.others {
+		c, ok := state(flow)
+		if w.look(c); !ok || now-w.heard > watchFor {
+			delete(r.others, flow)
+		}
 	}
 	for _, m := range r.heard {
 		c, ok := state(m.Flow)
@@ -135,6 +167,7 @@ func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool))
 			r.stats.Unknown++
 		case m.Level < 1 || !c.carries(m.Seq, r.since(m.Flow, c.Una)):
 			r.stats.Stale++
+			r.watch(m.Flow, c, now)
 		default:
 			r.stats.Believed++
 			r.feedback(m, c, now)
@@ -155,7 +188,19 @@ func (r *Reactions) since(flow Flow, una uint32) uint32 {
 	if p := r.points[flow]; p != nil {
 		return p.una
 	}
+	if w := r.others[flow]; w != nil {
+		return w.una
+	}
 	return una
+}
+
+// watch has a flow watched, of which a message came that may have been too late.
+func (r *Reactions) watch(flow Flow, c Connection, now time.Duration) {
+	if w := r.others[flow]; w != nil {
+		w.heard = now
+	} else if r.points[flow] == nil && len(r.others) < maxWatched {
+		r.others[flow] = &watch{c.Una, c.Una, now}
+	}
 }
 
 func (r *Reactions) feedback(m Message, c Connection, now time.Duration) {
@@ -168,7 +213,11 @@ func (r *Reactions) feedback(m Message, c Connection, now time.Duration) {
 		if rate == 0 {
 			rate = r.config.Limit
 		}
-		p = &point{Reaction: newReaction(r.config, rate, now), sent: c.Sent, una: c.Una, now: c.Una}
+		p = &point{Reaction: newReaction(r.config, rate, now), watch: watch{una: c.Una, now: c.Una}, sent: c.Sent}
+		if w := r.others[m.Flow]; w != nil {
+			p.watch = *w
+			delete(r.others, m.Flow)
+		}
 		r.points[m.Flow] = p
 	}
 	p.heard = now

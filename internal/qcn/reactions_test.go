@@ -78,6 +78,56 @@ func TestReactions_believesWhatWasInFlight(t *testing.T) {
 	}
 }
 
+// Of a connection whose acknowledgements overtake the messages by far, the first message has it
+// watched, and a later one is believed: if it is about what was in flight since, in late bytes.
+// What nobody sends messages about any more is forgotten.
+func TestReactions_overtakenMessages(t *testing.T) {
+	r := mustReactions(t)
+	una := uint32(1 << 20)
+	state := func(f Flow) (Connection, bool) {
+		return Connection{Una: una, Next: una + 1000, Rate: 100 * mbit}, f == flowTo(80)
+	}
+	round := func(now time.Duration, ms ...Message) {
+		for _, m := range ms {
+			r.Hear(m)
+		}
+		r.Look(now, state)
+		una += 1 << 20
+	}
+	round(0, Message{flowTo(80), una - 500_000, 5})
+	if r.Len() != 0 || !r.Known(flowTo(80)) || r.Idle() || r.Stats().Stale != 1 {
+		t.Fatalf("%+v", r.Stats())
+	}
+	for port := range maxWatched + 10 { // no such connections
+		r.Hear(Message{flowTo(uint16(1000 + port)), 0, 5})
+	}
+	round(1, Message{flowTo(80), una - 1<<20 - 1, 5}) // one before what was in flight at first
+	if r.Len() != 0 || len(r.others) != 1 {
+		t.Fatalf("%d flows are limited, %d watched", r.Len(), len(r.others))
+	}
+	seq := una - 2<<20 + 5 // in flight in the round before
+	round(2, Message{flowTo(80), seq + 1<<20, 5})
+	if r.Len() != 1 || len(r.others) != 0 {
+		t.Fatalf("a late message is not believed: %+v", r.Stats())
+	}
+	una += late // too late
+	round(3, Message{flowTo(80), una - late/2, 5})
+	if s := r.Stats(); s.Believed != 1 {
+		t.Errorf("%+v", s)
+	}
+	q := mustReactions(t)
+	q.Hear(Message{flowTo(80), una - 500_000, 5})
+	q.Look(0, state)
+	q.Look(watchFor, state)
+	if q.Idle() {
+		t.Error("a watched flow is forgotten early")
+	}
+	q.Look(watchFor+1, state)
+	if !q.Idle() {
+		t.Error("a watched flow is not forgotten")
+	}
+}
+
 // Reaction points end with their connections and when the rate is back; there are no more than
 // MaxReactions, and no more messages wait than maxHeard.
 func TestReactions_areBounded(t *testing.T) {
