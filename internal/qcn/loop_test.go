@@ -56,6 +56,7 @@ const (
 func run(sources []*source, until time.Duration, deaf bool) {
 	type message struct {
 		to    *source
+		seq   uint32
 		level int
 		at    time.Duration
 	}
@@ -74,7 +75,7 @@ func run(sources []*source, until time.Duration, deaf bool) {
 		for len(messages) > 0 && messages[0].at <= now {
 			m := messages[0]
 			messages = messages[1:]
-			m.to.Hear(Message{m.to.flow, uint32(m.to.sent) - 1, m.level})
+			m.to.Hear(Message{m.to.flow, m.seq, m.level})
 			m.to.look(m.at)
 		}
 		s.look(now)
@@ -83,7 +84,7 @@ func run(sources []*source, until time.Duration, deaf bool) {
 		for _, b := range s.path {
 			var level uint32
 			if level, kept = b.arrive(packet, now); level > 0 && !deaf {
-				messages = append(messages, message{s, int(level), now + delay})
+				messages = append(messages, message{s, uint32(s.sent) - 1, int(level), now + delay})
 			}
 			if !kept {
 				break

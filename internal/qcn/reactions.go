@@ -2,6 +2,7 @@ package qcn
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -53,6 +54,7 @@ func (c *Connection) carries(seq, una uint32) bool {
 // Stats counts messages, and reaction points that ended.
 type Stats struct {
 	Believed  uint64 `json:"believed"`  // messages that have lowered a rate
+	Answered  uint64 `json:"answered"`  // about packets that were sent before the rate was lowered last
 	Stale     uint64 `json:"stale"`     // that are about nothing that the connection has in flight
 	Unknown   uint64 `json:"unknown"`   // about no connection of this host
 	Overflow  uint64 `json:"overflow"`  // that came while too many waited
@@ -76,6 +78,7 @@ type point struct {
 	Reaction
 	watch
 	sent uint64 // Connection.Sent as of the last round
+	next uint32 // Connection.Next when the rate was lowered last
 }
 
 // watch is what is known of a flow from earlier rounds. Where a message takes longer than an
@@ -139,6 +142,10 @@ func (r *Reactions) Flows(f func(Flow)) {
 // flows as their time and bytes have it. state says how a connection is, false if there is
 // none. Afterwards Rate says what each flow is to have.
 //
+// Of several messages about what was in flight at a time only the strongest counts, as all of
+// it was sent at the rate that it lowers. The standard's reaction points are nearer to the
+// queue, and need no such rule.
+//
 // A forger has to guess a number of 2^32 and the ports, or see the packets. It then slows that
 // one connection, not below Floor.
 func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool)) {
@@ -160,14 +167,18 @@ func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool))
 			delete(r.others, flow)
 		}
 	}
+	slices.SortStableFunc(r.heard, func(a, b Message) int { return b.Level - a.Level })
 	for _, m := range r.heard {
 		c, ok := state(m.Flow)
+		p := r.points[m.Flow]
 		switch {
 		case !ok:
 			r.stats.Unknown++
 		case m.Level < 1 || !c.carries(m.Seq, r.since(m.Flow, c.Una)):
 			r.stats.Stale++
 			r.watch(m.Flow, c, now)
+		case p != nil && int32(m.Seq-p.next) < 0:
+			r.stats.Answered++
 		default:
 			r.stats.Believed++
 			r.feedback(m, c, now)
@@ -220,7 +231,7 @@ func (r *Reactions) feedback(m Message, c Connection, now time.Duration) {
 		}
 		r.points[m.Flow] = p
 	}
-	p.heard = now
+	p.heard, p.next = now, c.Next
 	p.Feedback(m.Level, now)
 }
 

@@ -64,17 +64,41 @@ func TestReactions_believesWhatWasInFlight(t *testing.T) {
 	r.Look(0, state)
 	first := una
 	una += 10_000
-	r.Hear(Message{flowTo(80), first, 1})
+	r.Hear(Message{flowTo(80), first + 1000, 1})
 	r.Hear(Message{flowTo(80), first - 1, 1})
 	r.Look(0, state)
 	if want := (Stats{Believed: 2, Stale: 1}); r.Stats() != want {
 		t.Errorf("%+v, want %+v", r.Stats(), want)
 	}
 	una += 10_000
-	r.Hear(Message{flowTo(80), first, 1})
+	r.Look(0, state)
+	r.Hear(Message{flowTo(80), first + 1000, 1})
 	r.Look(0, state)
 	if want := (Stats{Believed: 2, Stale: 2}); r.Stats() != want {
 		t.Errorf("two rounds later: %+v, want %+v", r.Stats(), want)
+	}
+}
+
+// Of the messages about what is in flight at a time the strongest alone lowers the rate, in
+// whatever order they come; one about what was sent afterwards lowers it again.
+func TestReactions_oneCutAWindow(t *testing.T) {
+	r := mustReactions(t)
+	c := Connection{Una: 1<<32 - 500, Next: 500, Rate: 100 * mbit}
+	state := func(Flow) (Connection, bool) { return c, true }
+	for _, level := range []int{10, 32, 20} {
+		r.Hear(Message{flowTo(80), c.Una + uint32(level), level})
+	}
+	r.Look(0, state)
+	r.Hear(Message{flowTo(80), 499, 63})
+	r.Look(0, state)
+	if rate, _ := r.Rate(flowTo(80)); !near(rate, 75*mbit) || r.Stats() != (Stats{Believed: 1, Answered: 3}) {
+		t.Errorf("%g Mbit/s, want 75; %+v", rate/mbit, r.Stats())
+	}
+	c.Next = 501
+	r.Hear(Message{flowTo(80), 500, 32})
+	r.Look(0, state)
+	if rate, _ := r.Rate(flowTo(80)); !near(rate, 75*75./100*mbit) {
+		t.Errorf("%g Mbit/s", rate/mbit)
 	}
 }
 
