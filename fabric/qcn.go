@@ -115,3 +115,11 @@ func (q QCN) state() qcn.Congestion {
 		Target: uint64(q.Target.Bytes), Weight: q.Weight, MinP: q.MinP, MaxP: q.MaxP, Plateau: q.Plateau, Seed: q.Seed,
 	})
 }
+
+// TellerStats counts what has become of notices.
+type TellerStats struct {
+	Told    uint64 `json:"told"`    // messages sent
+	Bounded uint64 `json:"bounded"` // not sent: too many to the source, or in all
+	Foreign uint64 `json:"foreign"` // not sent: the packet's source is no host of the fabric
+	Failed  uint64 `json:"failed"`  // that the kernel did not take
+}

@@ -35,14 +35,6 @@ type TellerConfig struct {
 	Key func() (id uint8, secret []byte)
 }
 
-// TellerStats counts what has become of notices.
-type TellerStats struct {
-	Told    uint64 `json:"told"`    // messages sent
-	Bounded uint64 `json:"bounded"` // not sent: too many to the source, or in all
-	Foreign uint64 `json:"foreign"` // not sent: the packet's source is no host of the fabric
-	Failed  uint64 `json:"failed"`  // that the kernel did not take
-}
-
 // Teller tells the senders of the packets that a Meter's congestion points sample
 // (encap.Feedback), by UDP from the switch's own address. Stats is safe for concurrent use.
 type Teller struct {
