@@ -60,7 +60,7 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 			t.Fatalf("host %d: %v", i, err)
 		}
 		f, err := encap.ParseFeedback(b[:n], func(uint8) []byte { return secret })
-		if err != nil || f.Seq() != 77 || f.Source().Addr() != netip.AddrFrom4([4]byte{10, 0, 0, byte(2 + i)}) || f.Level != 63 || f.Queue < 1<<20 {
+		if err != nil || f.Seq() != 77 || f.Source().Addr() != netip.AddrFrom4([4]byte{10, 0, 0, byte(2 + i)}) || f.Level != 63 || f.Queue < 1<<19 {
 			t.Errorf("host %d is told %+v, %v", i, f, err)
 		}
 		h.Close()
