@@ -41,9 +41,9 @@ type source struct {
 	flow Flow
 	path []*bottleneck
 
-	begin, next time.Duration
-	sent        uint64 // bytes
-	got         float64
+	next time.Duration
+	sent uint64 // bytes
+	got  float64
 }
 
 const (
@@ -113,7 +113,7 @@ func newSource(t *testing.T, port uint16, begin time.Duration, c Config, path ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &source{Reactions: r, flow: flowTo(port), path: path, begin: begin, next: begin}
+	return &source{Reactions: r, flow: flowTo(port), path: path, next: begin}
 }
 
 // Thesis Fig. 5.17: three flows that would each fill a link of 1 Gbit/s share it. The queue
