@@ -48,6 +48,9 @@ type MeterPort struct {
 	// RED marks or drops packets by the average of the queue. Give it or ECN, not both.
 	RED RED
 
+	// QCN has senders told that their packets make the queue too long, besides ECN or RED.
+	QCN QCN
+
 	Tau     time.Duration // time constant of the discounting rate estimator (CONGA §3.2), at least 16 ns; 0 is DefaultTau(RateBits)
 	QCMUnit int           // bytes of queue that count as 1 in a sample's metric; 0 is encap.QCMUnit
 }
@@ -71,6 +74,7 @@ type PortMeter struct {
 	Overflow uint64  `json:"overflow"` // packets that the virtual queue had no room for
 	Drops    uint64  `json:"drops"`    // packets that the real queue dropped, modulo 2³²
 	RED      PortRED `json:"red,omitzero"`
+	QCN      PortQCN `json:"qcn,omitzero"`
 }
 
 // DefaultTau returns the time of 133 full packets at a rate in bit/s, at least 160 µs and
@@ -148,6 +152,9 @@ func (p MeterPort) complete() (MeterPort, error) {
 	}
 	var err error
 	if p.RED, err = p.RED.complete(p.RateBits, p.QueueBytes); err != nil {
+		return p, err
+	}
+	if p.QCN, err = p.QCN.complete(p.RateBits, p.QueueBytes); err != nil {
 		return p, err
 	}
 	switch {

@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	meterMapMeters         = "meters"
+	meterMapNotices        = "notices"
 	meterMapWeftExtensions = "weft_extensions"
 	meterProgWeftMeter     = "weft_meter"
 )
@@ -71,6 +72,7 @@ type meterProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type meterMapSpecs struct {
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
+	Notices        *ebpf.MapSpec `ebpf:"notices"`
 	WeftExtensions *ebpf.MapSpec `ebpf:"weft_extensions"`
 }
 
@@ -101,12 +103,14 @@ func (o *meterObjects) Close() error {
 // It can be passed to loadMeterObjects or ebpf.CollectionSpec.LoadAndAssign.
 type meterMaps struct {
 	Meters         *ebpf.Map `ebpf:"meters"`
+	Notices        *ebpf.Map `ebpf:"notices"`
 	WeftExtensions *ebpf.Map `ebpf:"weft_extensions"`
 }
 
 func (m *meterMaps) Close() error {
 	return _MeterClose(
 		m.Meters,
+		m.Notices,
 		m.WeftExtensions,
 	)
 }

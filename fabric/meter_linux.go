@@ -5,6 +5,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ import (
 	"weft/internal/kernel"
 )
 
-const meterNeeds = "eBPF: tc programs with locks as of Linux 5.7 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
+const meterNeeds = "eBPF: tc programs with locks and ring buffers as of Linux 5.8 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
 
 // Meter is what measures the queues of a switch's ports. Methods are safe for
 // concurrent use.
@@ -78,16 +79,20 @@ func (m *Meter) attach(cfg MeterConfig) error {
 		return err
 	}
 	spec.Maps[meterMapMeters].MaxEntries = uint32(len(links))
+	if !slices.ContainsFunc(cfg.Ports, func(p MeterPort) bool { return p.QCN != QCN{} }) {
+		spec.Maps[meterMapNotices].MaxEntries = uint32(os.Getpagesize()) // the least there is
+	}
 	var objects struct {
 		Prog       *ebpf.Program `ebpf:"weft_meter"`
 		Meters     *ebpf.Map     `ebpf:"meters"`
 		Extensions *ebpf.Map     `ebpf:"weft_extensions"`
+		Notices    *ebpf.Map     `ebpf:"notices"`
 	}
 	if err := kernel.Load(spec, &objects, meterNeeds); err != nil {
 		return err
 	}
 	m.states = objects.Meters
-	if m.at, err = kernel.OpenPortProgram(kernel.MeterFilter, objects.Prog, map[string]*ebpf.Map{meterMapMeters: m.states, meterMapWeftExtensions: objects.Extensions}); err != nil {
+	if m.at, err = kernel.OpenPortProgram(kernel.MeterFilter, objects.Prog, map[string]*ebpf.Map{meterMapMeters: m.states, meterMapWeftExtensions: objects.Extensions, meterMapNotices: objects.Notices}); err != nil {
 		return err
 	}
 	m.extensions = loadExtensions(cfg.Extensions, objects.Extensions)

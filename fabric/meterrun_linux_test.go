@@ -15,8 +15,9 @@ import (
 // run through without a network. The port's link is so slow that nothing drains
 // while a test looks.
 type meterRun struct {
-	prog   *ebpf.Program
-	states *ebpf.Map
+	prog    *ebpf.Program
+	states  *ebpf.Map
+	notices *ebpf.Map
 }
 
 const loIndex = uint32(1)
@@ -34,14 +35,15 @@ func newMeterRun(t testing.TB, p MeterPort) *meterRun {
 		t.Fatal(err)
 	}
 	var o struct {
-		Prog   *ebpf.Program `ebpf:"weft_meter"`
-		Meters *ebpf.Map     `ebpf:"meters"`
+		Prog    *ebpf.Program `ebpf:"weft_meter"`
+		Meters  *ebpf.Map     `ebpf:"meters"`
+		Notices *ebpf.Map     `ebpf:"notices"`
 	}
 	if err := kernel.Load(spec, &o, meterNeeds); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { o.Prog.Close(); o.Meters.Close() })
-	r := &meterRun{o.Prog, o.Meters}
+	t.Cleanup(func() { o.Prog.Close(); o.Meters.Close(); o.Notices.Close() })
+	r := &meterRun{o.Prog, o.Meters, o.Notices}
 	r.put(t, p.state())
 	return r
 }

@@ -1,6 +1,10 @@
 package fabric
 
-import "math"
+import (
+	"math"
+
+	"weft/internal/qcn"
+)
 
 const (
 	nanosPerSecond = 1_000_000_000
@@ -35,12 +39,13 @@ type meterState struct {
 	Max, Packets, Bytes, Marks, Samples, Raised, Overflow uint64
 
 	RED redState
+	QCN qcn.Congestion
 }
 
 // configured returns the state before the first packet.
 func (s meterState) configured() meterState {
 	return meterState{Unit: s.Unit, Rate: s.Rate, Burst: s.Burst, Room: s.Room, Full: s.Full, ECN: s.ECN,
-		Tick: s.Tick, Target: s.Target, RED: s.RED.configured()}
+		Tick: s.Tick, Target: s.Target, RED: s.RED.configured(), QCN: s.QCN.Configured()}
 }
 
 func (p MeterPort) state() meterState {
@@ -52,6 +57,7 @@ func (p MeterPort) state() meterState {
 		Tick:   uint64(p.Tau) / dreTicks,
 		Target: max(1, uint64(float64(rate)*p.Tau.Seconds()*dreScale)),
 		RED:    p.RED.state(rate),
+		QCN:    p.QCN.state(),
 	}
 	if p.ECNBytes > 0 {
 		s.ECN = uint64(p.ECNBytes)
@@ -138,6 +144,6 @@ func (s meterState) at(now uint64) PortMeter {
 		RateBits: float64(s.Rate) * 8, Length: s.queued(), Max: s.Max, ECNBytes: ecn, DRE: s.metric(),
 		Load:    float64(s.Register) / float64(s.Target),
 		Packets: s.Packets, Bytes: s.Bytes, Marks: s.Marks, Samples: s.Samples, Raised: s.Raised, Overflow: s.Overflow,
-		RED: s.RED.at(),
+		RED: s.RED.at(), QCN: PortQCN{Target: s.QCN.Target, Sampled: s.QCN.Sampled, Lost: s.QCN.Lost},
 	}
 }

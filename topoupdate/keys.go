@@ -98,9 +98,7 @@ func (r *keyring) sign(b []byte, now time.Duration) []byte {
 	}
 	best := &r.keys[0]
 	for i := range r.keys[1:] {
-		k := &r.keys[i+1]
-		due := k.from <= now
-		if due && (k.from >= best.from || best.from > now) || !due && best.from > now && k.from < best.from {
+		if k := &r.keys[i+1]; newer(k.from, best.from, now) {
 			best = k
 		}
 	}
@@ -108,6 +106,24 @@ func (r *keyring) sign(b []byte, now time.Duration) []byte {
 	best.mac.Reset()
 	best.mac.Write(b)
 	return best.mac.Sum(b)
+}
+
+// newer reports whether a key that signs from a time on is to sign now rather than another,
+// which is before it in the list.
+func newer(from, other, now time.Duration) bool {
+	due := from <= now
+	return due && (from >= other || other > now) || !due && other > now && from < other
+}
+
+// Signing returns the key to sign with at the time now: the newest whose time has come, before
+// that of them all the first one. It is false if there is none.
+func (k *Keys) Signing(now time.Duration) (best Key, ok bool) {
+	for i, key := range k.List {
+		if i == 0 || newer(key.From, best.From, now) {
+			best = key
+		}
+	}
+	return best, len(k.List) > 0
 }
 
 // signs reports whether a message of at least headerSize bytes claims to be signed

@@ -26,6 +26,7 @@ import (
 	"weft/internal/daemon"
 	"weft/internal/dataplane"
 	"weft/internal/hostprog"
+	"weft/internal/pacing"
 	"weft/internal/prober"
 	"weft/internal/switchd"
 	"weft/lab"
@@ -67,6 +68,7 @@ var behind = map[string]any{
 	"daemon.Status.Steer":          hostprog.SteerStats{},
 	"daemon.Status.Order":          hostprog.OrderStats{},
 	"daemon.Status.Dataplane":      dataplane.GatewayStats{},
+	"daemon.Status.QCN":            pacing.Stats{},
 	"daemon.SampleStatus.Table":    luopan.Stats{},
 	"daemon.FailureStatus.Updates": listen.Status{},
 	"daemon.FailureStatus.Probes":  prober.Stats{},

@@ -22,7 +22,24 @@ func printMeters(w io.Writer, meters []fabric.PortMeter) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return printRED(w, meters)
+	if err := printRED(w, meters); err != nil {
+		return err
+	}
+	return printQCN(w, meters)
+}
+
+// printQCN prints what the congestion points of the ports that have them have done; nothing if
+// none has.
+func printQCN(w io.Writer, meters []fabric.PortMeter) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := "\nQCN\ttarget bytes\tsampled\tlost\n"
+	for _, m := range meters {
+		if q := m.QCN; q.Target != 0 {
+			fmt.Fprintf(t, "%s%s\t%d\t%d\t%d\n", head, m.Port, q.Target, q.Sampled, q.Lost)
+			head = ""
+		}
+	}
+	return t.Flush()
 }
 
 // printRED prints what RED has done at the ports that have it; nothing if none has.

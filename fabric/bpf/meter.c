@@ -19,6 +19,7 @@
 #include "mark.h"
 #include "metered.h"
 #include "red.h"
+#include "qcn.h"
 #include "weft_extension.h"
 
 #define SAMPLE_PORT bpf_htons(9337)
@@ -38,6 +39,7 @@ struct meter {
 	__u64 last, remainder, length, ticked, reg;
 	__u64 max, packets, bytes, marks, samples, raised, overflow;
 	struct red red;
+	struct qcn qcn;
 };
 
 /* By interface index. The loader sets the size and puts in the ports; packets
@@ -54,6 +56,7 @@ struct found {
 	__u64 length;
 	__u64 average; /* bytes */
 	__u32 metric;
+	__u32 level; /* of congestion that the sender is to be told of; 0: it is not */
 	int mark, drop;
 };
 
@@ -137,6 +140,11 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
 			bpf_spin_unlock(&m->lock);
 			return;
 		}
+	}
+	if (m->qcn.target) {
+		f->level = qcn_arrive(&m->qcn, f->length);
+		if (f->level && !(p->ipv4 && p->protocol == PROTO_TCP && qcn_sample(&m->qcn, f->level, p->segments)))
+			f->level = 0;
 	}
 	room = m->room - m->length;
 	fits = p->wire;
@@ -252,6 +260,8 @@ SEC("tc") int weft_meter(struct __sk_buff *skb)
 	}
 	if (f.mark && p.ecn && p.ecn != CE && set_ce(skb))
 		__sync_fetch_and_add(&m->marks, 1);
+	if (f.level)
+		qcn_tell(skb, &m->qcn, &p, f.level, f.length);
 	skb->cb[WEFT_QUEUE] = f.length;
 	skb->cb[WEFT_AVERAGE] = f.average;
 	skb->cb[WEFT_RATE] = m->rate / (1000 / 8);

@@ -42,6 +42,7 @@ type Config struct {
 	Datagrams           []string      `yaml:"datagrams"`
 	Resequencer         Resequencer   `yaml:"resequencer"`
 	Failures            Failures      `yaml:"failures"`
+	QCN                 QCN           `yaml:"qcn"`
 	TUN                 TUN           `yaml:"tun"`
 	UDP                 UDP           `yaml:"udp"`
 	Drain               time.Duration `yaml:"drain"`

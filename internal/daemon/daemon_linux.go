@@ -56,6 +56,8 @@ type state struct {
 	repairs service.Repairs
 	trouble trouble
 	supers  supers
+	pacer   pacer // nil: none; for the whole run
+	paced   bool  // that was tried
 }
 
 // parts are what carries packets at an uplink. What is nil is not in use.
@@ -185,6 +187,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
+	d.pace(c)
 	d.working = true
 	d.tellSupers()
 	return nil
@@ -270,6 +273,9 @@ func (d *daemon) stop() error {
 	}
 	if d.setup != nil {
 		err = errors.Join(err, d.setup.Restore())
+	}
+	if d.pacer != nil {
+		err = errors.Join(err, d.pacer.Close())
 	}
 	if d.learner != nil {
 		err = errors.Join(err, d.learner.Close())

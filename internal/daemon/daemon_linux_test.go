@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,8 @@ type child struct {
 	cmd    *exec.Cmd
 	log    *os.File
 	exited chan error
+
+	isSwitch bool
 }
 
 // start runs a daemon on a host and waits until it is at work. env are further
@@ -116,7 +119,8 @@ func inGateway(config string) string {
 
 func (n *network) launch(node, config string, env ...string) *child {
 	n.Helper()
-	c := &child{n: n, node: node, file: filepath.Join(n.dir, node+".yaml"), exited: make(chan error, 1)}
+	c := &child{n: n, node: node, file: filepath.Join(n.dir, node+".yaml"), exited: make(chan error, 1),
+		isSwitch: slices.Contains(env, childSwitch+"=1")}
 	c.write(config)
 	var err error
 	if c.log, err = os.CreateTemp(n.dir, node+".log"); err != nil {
@@ -149,7 +153,10 @@ func (n *network) launch(node, config string, env ...string) *child {
 
 func (c *child) write(config string) {
 	c.n.Helper()
-	if err := os.WriteFile(c.file, []byte(inGateway(config)), 0o644); err != nil {
+	if !c.isSwitch {
+		config = inGateway(config)
+	}
+	if err := os.WriteFile(c.file, []byte(config), 0o644); err != nil {
 		c.n.Fatal(err)
 	}
 }

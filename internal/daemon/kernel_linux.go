@@ -14,6 +14,7 @@ import (
 	"weft/internal/congestion"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
+	"weft/internal/pacing"
 	"weft/internal/probe"
 	"weft/internal/prober"
 	"weft/link"
@@ -36,6 +37,7 @@ type kernel struct {
 	spray   func(hostprog.SprayConfig) (sprayer, error)
 	sample  func(prober.SamplerConfig) (sampler, error)
 	follow  func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
+	pace    func(pacing.Config) (pacer, error)
 }
 
 // hostSetup is *hostsetup.Setup: settings, addresses, routes and rules.
@@ -120,6 +122,13 @@ func theKernel() kernel {
 			return s, nil
 		},
 		follow: follow,
+		pace: func(c pacing.Config) (pacer, error) {
+			h, err := pacing.Open(c)
+			if err != nil {
+				return nil, err
+			}
+			return h, nil
+		},
 	}
 }
 

@@ -49,5 +49,10 @@ func dropPrivileges(c *Config) error {
 	case control != "":
 		env = append(env, control)
 	}
+	if c.QCN.Enabled {
+		if pacer, err := hostprog.KeepPacer(); err == nil { // or OpenPacer says why
+			env = append(env, pacer)
+		}
+	}
 	return service.RunAs(a, kept, env...)
 }

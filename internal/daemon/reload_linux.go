@@ -25,6 +25,7 @@ func (d *daemon) reload(ctx context.Context) (string, error) {
 // state either, weft gets out of the way, and tries again by itself.
 func (d *daemon) change(ctx context.Context, next *Config) error {
 	defer d.event()()
+	defer d.paceByKeys()
 	if err := d.config.canBecome(next); err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ type Status struct {
 	BGP       *learn.Status     `json:"bgp,omitempty"` // with topology: bgp
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Supers    *SuperStatus      `json:"super_segments,omitempty"` // with super_segment_bytes above 65536
+	QCN       any               `json:"qcn,omitempty"`            // pacing.Stats, with qcn.enabled
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, of all programs since the start
 	Steer     any               `json:"steer,omitempty"`     // hostprog.SteerStats

@@ -89,6 +89,7 @@ func (d *daemon) snapshot() Status {
 		s.Offload = orError(d.sprayed(o))
 	}
 	s.Supers = d.superStatus()
+	s.QCN = d.pacingStatus()
 	if d.receiver != nil {
 		s.Devices, s.Steer, s.Order = d.receiver.devices(), d.receiver.steering(), d.receiver.ordering()
 	}

@@ -5,6 +5,8 @@
 //   - Steer, at the uplink's ingress, keeps weft's packets from the kernel's own
 //     protocols while somebody reads them.
 //   - Detour, at the TUN device, sends packets past a process that hangs.
+//   - Pacer gives connections of the kernel's TCP a highest rate, by an iterator over its
+//     sockets.
 //
 // It knows a host's topology, its policy and the device that it attaches to. It does not
 // know the host's addresses, routes and rules (internal/hostsetup), nor switches

@@ -16,6 +16,7 @@ type Meter struct {
 	ECN      fabric.QueueLength `yaml:"ecn"`
 	ECNBytes int                `yaml:"ecn_bytes"`
 	RED      RED                `yaml:"red"`
+	QCN      QCN                `yaml:"qcn"`
 	Tau      time.Duration      `yaml:"tau,auto"`
 	QCMUnit  int                `yaml:"qcm_unit"`
 }
@@ -79,13 +80,16 @@ func (f *File) checkMeter() error {
 	case m.QCMUnit != encap.QCMUnit:
 		return f.lines.Errorf("meter.qcm_unit", "is %d, but hosts take queues in samples to be in units of %d bytes, and add up those of several switches; leave it out", m.QCMUnit, encap.QCMUnit)
 	}
-	if err := f.checkRED(); err != nil || m.Enabled {
+	if err := f.checkRED(); err != nil {
+		return err
+	}
+	if err := f.checkQCN(); err != nil || m.Enabled {
 		return err
 	}
 	for _, key := range []struct {
 		name  string
 		given bool
-	}{{"ecn", m.ECN != (fabric.QueueLength{})}, {"ecn_bytes", m.ECNBytes != 0}, {"red.action", m.RED.Action != "off"}} {
+	}{{"ecn", m.ECN != (fabric.QueueLength{})}, {"ecn_bytes", m.ECNBytes != 0}, {"red.action", m.RED.Action != "off"}, {"qcn.target", m.QCN.on()}} {
 		if key.given {
 			return f.lines.Errorf("meter."+key.name, "meter.enabled is false, so this does nothing; set meter.enabled to true, or remove this")
 		}
@@ -101,7 +105,7 @@ func (f *File) meter(c Config) (m fabric.MeterConfig, err error) {
 	}
 	for _, port := range c.Topology.Ports(c.Self) {
 		p := fabric.MeterPort{Name: plan.Ports[port.Index].Name, RateBits: f.Meter.RateMbit * 1e6,
-			ECN: f.Meter.ECN, ECNBytes: f.Meter.ECNBytes, Tau: f.Meter.Tau, QCMUnit: f.Meter.QCMUnit}
+			ECN: f.Meter.ECN, ECNBytes: f.Meter.ECNBytes, Tau: f.Meter.Tau, QCMUnit: f.Meter.QCMUnit, QCN: f.Meter.QCN.fabric()}
 		if f.Meter.RED.Action != "off" {
 			p.RED = f.Meter.RED.fabric()
 		}

@@ -1,6 +1,7 @@
 package switchd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ func (d *daemon) attachMeter(c Config) error {
 	if err == nil {
 		d.meter, err = fabric.AttachMeter(cfg)
 	}
-	if named := d.file.redError(err); named != nil {
+	if named := cmp.Or(d.file.redError(err), d.file.qcnError(err)); named != nil {
 		return named
 	}
 	if err != nil {
@@ -95,6 +96,10 @@ func (d *daemon) status() Status {
 	}
 	if err != nil {
 		s.MeterError = err.Error()
+	}
+	if d.teller != nil {
+		told := d.teller.Stats()
+		s.Feedback = &told
 	}
 	d.balanceStatus(&s)
 	if d.setup == nil {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"weft/fabric"
@@ -48,6 +49,11 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		defer d.meter.Close()
 		c.owned = append(c.owned, d.meter)
 	}
+	if err := d.tell(); err != nil {
+		d.endBalance()
+		return err
+	}
+	defer d.endTelling()
 	defer d.endBalance()
 	if d.balance != nil {
 		c.owned, c.group = append(c.owned, d.balance), d.balance.Group
@@ -83,12 +89,14 @@ type daemon struct {
 	setup      *fabric.SwitchSetup // nil without
 	meter      *fabric.Meter       // nil without
 	extensions []fabric.ExtensionStatus
-	noMeter    error              // why there is none to be read
-	balance    *fabric.Balance    // nil without
-	classifier *fabric.Classifier // nil without
-	plain      string             // why there is none of both although one is wanted
-	start      time.Time          // of the clock that the keys' times are on
-	origin     time.Time          // the time of day of start, by the machine's clock as it was last looked at
+	noMeter    error                           // why there is none to be read
+	teller     *fabric.Teller                  // nil without
+	keys       atomic.Pointer[topoupdate.Keys] // that the teller signs with
+	balance    *fabric.Balance                 // nil without
+	classifier *fabric.Classifier              // nil without
+	plain      string                          // why there is none of both although one is wanted
+	start      time.Time                       // of the clock that the keys' times are on
+	origin     time.Time                       // the time of day of start, by the machine's clock as it was last looked at
 }
 
 // self finds the switch in the fabric.
@@ -140,6 +148,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 			if keys, set := d.keysAt(time.Now().Round(0), time.Since(d.start)); set {
 				d.log.Print("the clock was set: keys sign from their times by the new one")
 				_ = d.agent.SetKeys(keys) // the same as before but for their times
+				d.keys.Store(&keys)
 			}
 		case <-watchdog:
 			d.loop.Watch()
@@ -212,9 +221,11 @@ func (d *daemon) reload() (string, error) {
 		return "", fmt.Errorf("%s: %w", d.name, errRestart)
 	}
 	d.keysAt(time.Now().Round(0), time.Since(d.start))
-	if err := d.agent.SetKeys(next.keys(d.origin)); err != nil {
+	keys := next.keys(d.origin)
+	if err := d.agent.SetKeys(keys); err != nil {
 		return "", err
 	}
+	d.keys.Store(&keys)
 	d.file = next
 	return fmt.Sprintf("%d keys", len(next.Keys)), nil
 }

@@ -35,7 +35,8 @@ type Status struct {
 	Flooding    Flooding          `json:"flooding"`
 	Wire        wire.Stats        `json:"wire"`
 
-	Meters     []fabric.PortMeter       `json:"meters,omitempty"` // of the ports, where they are metered
+	Meters     []fabric.PortMeter       `json:"meters,omitempty"`   // of the ports, where they are metered
+	Feedback   *fabric.TellerStats      `json:"feedback,omitempty"` // to senders, with meter.qcn
 	Extensions []fabric.ExtensionStatus `json:"extensions,omitempty"`
 	MeterError string                   `json:"meter_error,omitempty"` // why they cannot be read
 

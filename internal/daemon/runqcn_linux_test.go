@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"encoding/base64"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
+)
+
+// A switch whose queue is too long has a host, which has given its privileges away, slow its
+// connection, whatever carries its packets; the messages are signed. When the host's daemon
+// ends, the connection is free again.
+func TestRun_qcnSlowsAConnection(t *testing.T) {
+	slowtest.System(t)
+	n := sharedNetwork(t)
+	key := "{id: 3, key: " + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32))) + "}"
+	sw := n.launch("e0.0", "topology: fat-tree:k=4\nkeys: ["+key+"]\nmeter: {enabled: true, rate_mbit: 5, qcn: {target: 3000}}\n", childSwitch+"=1")
+	sw.waitFor("hellos every")
+	defer sw.end(unix.SIGTERM)
+	host := n.start("h0.0.2", "topology: fat-tree:k=4\nmode: offload\npolicy: drb\nqcn: {enabled: true, limit_mbit: 1000, floor_mbit: 0.1}\nfailures: {updates: false, keys: ["+key+"]}\n")
+	if m := host.messages(); !strings.Contains(m, "connections slow down to 0.1 Mbit/s") {
+		t.Fatalf("the daemon says %s", m)
+	}
+	p := n.connect("h0.0.2", "h3.1.3")
+	go io.Copy(io.Discard, p.b)
+	go func() {
+		for b := make([]byte, 1<<16); ; {
+			if _, err := p.a.Write(b); err != nil {
+				return
+			}
+		}
+	}()
+	highest := func() (n int) {
+		raw, err := p.a.(*net.TCPConn).SyscallConn()
+		if err == nil {
+			err = raw.Control(func(fd uintptr) { n, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE) })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	slowed := false
+	kerneltest.Within(t, kerneltest.Patience, "the connection is slowed", func() bool {
+		believed, _ := strconv.Atoi(host.status()["qcn.believed"])
+		slowed = slowed || uint32(highest()) != 1<<32-1
+		return slowed && believed > 0
+	})
+	if s := host.status(); s["qcn.malformed"] != "0" || s["offload.encapsulated"] == "0" {
+		t.Errorf("status %v", s)
+	}
+	host.end(unix.SIGTERM)
+	if got := uint32(highest()); got != 1<<32-1 {
+		t.Errorf("limited to %d bytes/s when the daemon has ended", got)
+	}
+}
