@@ -35,7 +35,7 @@ type sprayed struct {
 // sprayLab is a fabric of four cores whose links keep super-segments whole. The
 // first test that needs it builds it, TestMain takes it down: each leaves it as it
 // was.
-func sprayLab(t *testing.T) *lab.Lab {
+func sprayLab(t testing.TB) *lab.Lab {
 	t.Helper()
 	kerneltest.NeedRoot(t)
 	l, err := lab.Up(t.Context(), lab.Config{Name: kerneltest.SharedLab(), Topology: kerneltest.Topology(t, "fat-tree:k=4"),
@@ -72,7 +72,7 @@ func newSprayedBy(t *testing.T, l *lab.Lab, name string, c encap.Carrier, edits 
 // required is a configuration by which nothing leaves plain.
 func required(c *SprayConfig) { c.Require = true }
 
-func (s *sprayed) config(t *testing.T, policy string) SprayConfig {
+func (s *sprayed) config(t testing.TB, policy string) SprayConfig {
 	top := s.lab.Config.Topology
 	return SprayConfig{Uplink: "p0", Addresses: []netip.Addr{s.src.Addr, top.EmbeddedAddr(s.src.ID)},
 		Topology: top, Self: s.src.ID, Policy: mustPolicy(t, policy)}
@@ -101,7 +101,7 @@ func mustPolicy(t testing.TB, name string) policy.Policy {
 	return p
 }
 
-func (s *sprayed) attach(t *testing.T, cfg SprayConfig) {
+func (s *sprayed) attach(t testing.TB, cfg SprayConfig) {
 	t.Helper()
 	err := s.lab.Do(s.src.ID, func() (err error) {
 		s.spray, err = AttachSpray(cfg)
@@ -118,7 +118,7 @@ func (s *sprayed) attach(t *testing.T, cfg SprayConfig) {
 	})
 }
 
-func (s *sprayed) stats(t *testing.T) SprayStats {
+func (s *sprayed) stats(t testing.TB) SprayStats {
 	t.Helper()
 	st, err := s.spray.Stats()
 	if err != nil {
