@@ -29,7 +29,7 @@ const congestionControl = "cubic"
 type Options struct {
 	Pattern string // one of Patterns
 	Bytes   int    // that a rank sends in a round, at least 4 for each rank
-	By      int    // shift: how many places on the receiver is
+	By      int    // shift: how many places on the receiver is, from 1 to the ranks less one
 	Rounds  int
 	Limit   time.Duration // of all rounds together, and of OpenMPI's own start
 }
@@ -62,8 +62,8 @@ func Build(ctx context.Context) (*Program, error) {
 // Remove removes the program.
 func (p *Program) Remove() error { return os.RemoveAll(p.dir) }
 
-// Run runs the program at all hosts of a lab, and returns how long each round took. The first
-// round, in which ranks connect, does not count.
+// Run runs the program at all hosts of a lab, and returns how long each round took. One round
+// more comes before, in which ranks connect.
 func (p *Program) Run(ctx context.Context, l *lab.Lab, t *topology.Topology, o Options) ([]time.Duration, error) {
 	agent, err := p.agent(l, t)
 	if err != nil {

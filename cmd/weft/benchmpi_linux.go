@@ -137,16 +137,16 @@ func (o *benchMPIOptions) check() (rows []mpiRow, err error) {
 		return nil, fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
 	case o.Bytes < 4*ranks || o.Bytes > 1<<30:
 		return nil, fmt.Errorf("--bytes=%d: must be from %d, four for each rank, to %d", o.Bytes, 4*ranks, 1<<30)
-	case o.By < 1 || o.By >= ranks:
+	case o.Pattern == "shift" && (o.By < 1 || o.By >= ranks):
 		return nil, fmt.Errorf("--by=%d: must be from 1 to %d", o.By, ranks-1)
 	case o.Rounds < 1 || o.Rounds > maxRounds:
 		return nil, fmt.Errorf("--rounds=%d: must be 1 to %d", o.Rounds, maxRounds)
 	case o.repeat < 1 || o.repeat > maxRounds:
 		return nil, fmt.Errorf("--repeat=%d: must be 1 to %d", o.repeat, maxRounds)
 	}
-	// Ten times what all bytes take over one link, and a minute to start.
+	// Ten times what all bytes take over one link, and a minute to start. One round more connects.
 	perRound := float64(o.Bytes) * 8 * float64(ranks) / (o.rate * 1e6)
-	o.Limit = time.Minute + time.Duration(10*perRound*float64(o.Rounds)*float64(time.Second))
+	o.Limit = time.Minute + time.Duration(10*perRound*float64(o.Rounds+1)*float64(time.Second))
 	return rows, nil
 }
 

@@ -50,8 +50,8 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	out = malloc(bytes), in = malloc(bytes);
-	for (int r = -1; r < rounds; r++) { /* the first one connects */
-		int n = r < 0 ? size * 4 : bytes;
+	for (int r = -1; r < rounds; r++) { /* the first one connects all that the pattern needs */
+		int n = bytes;
 		int wrong = 0;
 		double begin;
 
