@@ -136,6 +136,10 @@ func TestRows_whoBalances(t *testing.T) {
 	if r := switchRow("drill"); r.Name != "switch-drill" || r.Where != Switch || r.Balance != "drill" || r.Hosts.Name != "kernel-ecmp" {
 		t.Errorf("%+v", r)
 	}
+	rows, err := Select([]string{"switch-letflow:gap=60ms", "switch-letflow"})
+	if err != nil || rows[0].Balance != "letflow:gap=60ms" || rows[0].Where != Switch || rows[1].Balance != "letflow" {
+		t.Errorf("%+v, %v", rows, err)
+	}
 	if _, err := Select(DefaultRows); err != nil {
 		t.Error(err)
 	}

@@ -1,10 +1,13 @@
 package fct
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"weft/bench/named"
 	"weft/bench/testbed"
+	"weft/internal/balance"
 )
 
 // Where says who balances the load.
@@ -48,11 +51,13 @@ func Rows() (rows []Row) {
 // switchRules are the rules by which switches balance; each is a row.
 var switchRules = []string{"two-level", "classifier", "rb", "rrb", "drb", "letflow", "drill", "conga", "luopan"}
 
+const switchPrefix = "switch-"
+
 // switchRow is plain hosts on switches that choose the next hop by a rule.
-func switchRow(balance string) Row {
+func switchRow(rule string) Row {
 	hosts := plainHosts()
-	hosts.Label = "kernel TCP, switches choose the next hop by " + balance
-	return Row{Name: "switch-" + balance, Where: Switch, Hosts: hosts, Balance: balance}
+	hosts.Label = "kernel TCP, switches choose the next hop by " + rule
+	return Row{Name: switchPrefix + rule, Where: Switch, Hosts: hosts, Balance: rule}
 }
 
 // plainHosts have the kernel's TCP and no weft.
@@ -61,7 +66,19 @@ func plainHosts() testbed.Row {
 	return rows[slices.IndexFunc(rows, func(r testbed.Row) bool { return r.Kernel && r.Policy == "" && !r.MPTCP })]
 }
 
-// Select returns the rows with the given names, in that order.
+// Select returns the rows with the given names, in that order. A name of a switch's row may have
+// the rule's parameters behind it, as in switch-letflow:gap=60ms.
 func Select(names []string) ([]Row, error) {
-	return named.Select("row", Rows(), func(r Row) string { return r.Name }, names)
+	all := Rows()
+	for _, name := range names {
+		rule, ok := strings.CutPrefix(name, switchPrefix)
+		if !ok || !strings.Contains(rule, ":") {
+			continue
+		}
+		if _, err := balance.Parse(rule); err != nil {
+			return nil, fmt.Errorf("row %q: %w", name, err)
+		}
+		all = append(all, switchRow(rule))
+	}
+	return named.Select("row", all, func(r Row) string { return r.Name }, names)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -52,7 +53,7 @@ func newBenchFCTCmd() *cobra.Command {
 	f.Float64Var(&o.Scale, "scale", 0.02, "flow sizes are the workload's times this, as links are slower than the papers'")
 	f.StringVar(&o.Traffic, "traffic", "random", "whom hosts send to: random, a host of another rack for each flow, or permutation, one host as far away as can be")
 	f.StringSliceVar(&o.loads, "loads", []string{"0.2", "0.5", "0.8"}, "the flows' payload, as a part of what hosts can send out of their racks")
-	f.StringSliceVar(&o.rows, "rows", fct.DefaultRows, "what to compare; \"all\" for all rows")
+	f.StringSliceVar(&o.rows, "rows", fct.DefaultRows, "what to compare; \"all\" for all rows; a switch's may have parameters, as switch-letflow:gap=60ms")
 	f.IntVar(&o.Seeds, "seeds", 3, "rounds, each with flows of its own; medians are shown")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the first round")
 	f.DurationVar(&o.Duration, "duration", 10*time.Second, "time in which flows begin, in each run")
@@ -80,6 +81,9 @@ smaller than 100 KB, elephants larger than 10 MB, before sizes are scaled.
 In a round each row runs under all loads; rounds have seeds of their own, and every
 other round takes the rows backwards. Flows are of all rounds together, other figures
 are medians over the rounds. A run begins and ends with an idle fabric.
+
+Flowlets of 500 µs are for links of 10 Gbit/s. In slow labs every packet is one: give
+a longer gap.
 
 Rows, and who balances the load in them:
 `)
@@ -139,11 +143,10 @@ func (o *benchFCTOptions) complete() (err error) {
 // maxLabName is how many letters the name of a lab may have.
 const maxLabName = 12
 
-// lab is the name of the lab of a rule of the switches. Labs of several rules are up at the
-// same time. No two rules begin with the same eight letters.
+// lab is the name of the lab of a rule of the switches: --name and the number of the first row
+// that has it. Labs of several rules are up at the same time.
 func (o *benchFCTOptions) lab(balance string) string {
-	rule := strings.ReplaceAll(balance, "-", "")
-	return o.name + rule[:min(len(rule), 8)]
+	return o.name + strconv.Itoa(slices.IndexFunc(o.Rows, func(r fct.Row) bool { return r.Balance == balance }))
 }
 
 // open builds the fabric of a rule of the switches.

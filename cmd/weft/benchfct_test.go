@@ -23,7 +23,8 @@ func TestBenchFCT_bad(t *testing.T) {
 	wantError(t, bench+"--flowcell 1", "--flowcell")
 	wantError(t, bench+"--rows drb,drb", "--rows", "twice")
 	wantError(t, bench+"--name abcdefghijklm", "--name", "at most 12")
-	wantError(t, bench+"--name abcdefghi --rows drb,switch-drill", "--name", "switch-drill", "abcdefghidrill", "at most 12")
+	wantError(t, bench+"--name abcdefghijkl --rows drb,switch-drill", "--name", "abcdefghijkl0", "at most 12")
+	wantError(t, bench+"--rows switch-letflow:gap=0s", "--rows", "switch-letflow:gap=0s", "gap is")
 }
 
 func TestBenchFCT_quickYieldsToFlags(t *testing.T) {
