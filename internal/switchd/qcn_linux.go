@@ -15,10 +15,11 @@ func (d *daemon) tell() (err error) {
 	}
 	keys := d.file.keys(d.origin)
 	d.keys.Store(&keys)
+	top := d.file.fabric // not d.file, which a reload replaces meanwhile
 	d.teller, err = d.meter.Tell(fabric.TellerConfig{
 		Host: func(a netip.Addr) bool {
-			id, ok := d.file.fabric.ByAddr(a)
-			return ok && d.file.fabric.Node(id).Layer == topology.LayerHost
+			id, ok := top.ByAddr(a)
+			return ok && top.Node(id).Layer == topology.LayerHost
 		},
 		Key: func() (uint8, []byte) {
 			key, _ := d.keys.Load().Signing(time.Since(d.start))
