@@ -9,8 +9,8 @@ import (
 )
 
 // QCN is the congestion point of quantized congestion notification on a port's virtual queue
-// (IEEE 802.1Qau; thesis §5.3.3): packets of TCP over IPv4 that make the queue too long are
-// sampled, and Notices says of which. Who reads them tells their senders. The zero value is
+// (IEEE 802.1Qau; thesis §5.3.3): packets with data of TCP over IPv4 that make the queue too long
+// are sampled, and Notices says of which. Who reads them tells their senders. The zero value is
 // none.
 type QCN struct {
 	// Target is the length of the queue that is sought, Q_eq. The thesis has 20 % of the

@@ -42,7 +42,7 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 	}
 	start := time.Now()
 	send := func(from netip.Addr, n int) {
-		packet := kerneltest.IPv4{TTL: 64, Protocol: 6, Src: from, Dst: meterDst}.Bytes(make([]byte, 20))
+		packet := segmentFrom(from)
 		binary.BigEndian.PutUint32(packet[24:], 77)
 		for range n {
 			r.run(t, packet)
