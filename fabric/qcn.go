@@ -120,6 +120,6 @@ func (q QCN) state() qcn.Congestion {
 type TellerStats struct {
 	Told    uint64 `json:"told"`    // messages sent
 	Bounded uint64 `json:"bounded"` // not sent: too many to the source, or in all
-	Foreign uint64 `json:"foreign"` // not sent: the packet's source is no host of the fabric
+	Foreign uint64 `json:"foreign"` // not sent: the packet's source is no host, or cannot have sent it by that port
 	Failed  uint64 `json:"failed"`  // that the kernel did not take
 }

@@ -28,8 +28,10 @@ const (
 
 // TellerConfig configures a Teller.
 type TellerConfig struct {
-	// Host says whether an address is a host's that may be told; nil: all may be.
-	Host func(netip.Addr) bool
+	// Host says whether an address is a host's whose packets can leave by a port, and which
+	// may be told; nil: all may be. The port is "" if the meter has it no more. The Teller's
+	// goroutine calls it for each message.
+	Host func(source netip.Addr, port string) bool
 	// Key returns the number and secret that messages are signed with, 0 for none; nil: they
 	// are not signed. It is called for each message, by the Teller's goroutine.
 	Key func() (id uint8, secret []byte)
@@ -39,6 +41,7 @@ type TellerConfig struct {
 // (encap.Feedback), by UDP from the switch's own address. Stats is safe for concurrent use.
 type Teller struct {
 	config  TellerConfig
+	meter   *Meter
 	notices *Notices
 	socket  *net.UDPConn
 	start   time.Time
@@ -55,7 +58,7 @@ type Teller struct {
 // Tell begins to tell, from the network namespace of the calling thread. It needs no
 // capability. Close it before the Meter.
 func (m *Meter) Tell(c TellerConfig) (*Teller, error) {
-	t := &Teller{config: c, start: time.Now(), seed: maphash.MakeSeed(), ended: make(chan struct{}),
+	t := &Teller{config: c, meter: m, start: time.Now(), seed: maphash.MakeSeed(), ended: make(chan struct{}),
 		total: bucket.New(tellTotal, tellBurst)}
 	for i := range t.sources {
 		t.sources[i] = bucket.New(tellSource, tellBurst)
@@ -108,7 +111,7 @@ func (t *Teller) run() {
 func (t *Teller) tell(b []byte, n Notice) []byte {
 	f := encap.Feedback{Level: n.Level, Queue: uint32(min(n.Queue, 1<<32-1)), Packet: n.Packet}
 	to := f.Source().Addr()
-	if t.config.Host != nil && !t.config.Host(to) || to.IsUnspecified() || to.IsMulticast() || to.IsLoopback() {
+	if t.config.Host != nil && !t.config.Host(to, t.meter.portName(n.Port)) || to.IsUnspecified() || to.IsMulticast() || to.IsLoopback() {
 		t.foreign.Add(1)
 		return b
 	}

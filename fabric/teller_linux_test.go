@@ -32,9 +32,9 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 				return err
 			}
 		}
-		m := &Meter{handle: new(netlink.Handle), at: &kernel.PortProgram{}}
+		m := &Meter{handle: new(netlink.Handle), at: &kernel.PortProgram{}, ports: []meteredPort{{"lo", int(loIndex)}}}
 		m.at.Maps = map[string]*ebpf.Map{meterMapNotices: r.notices}
-		teller, err = m.Tell(TellerConfig{Host: func(a netip.Addr) bool { return a != foreign }, Key: func() (uint8, []byte) { return 3, secret }})
+		teller, err = m.Tell(TellerConfig{Host: func(a netip.Addr, port string) bool { return a != foreign && port == "lo" }, Key: func() (uint8, []byte) { return 3, secret }})
 		return err
 	})
 	if err != nil {
