@@ -122,4 +122,7 @@ type TellerStats struct {
 	Bounded uint64 `json:"bounded"` // not sent: too many to the source, or in all
 	Foreign uint64 `json:"foreign"` // not sent: the packet's source is no host, or cannot have sent it by that port
 	Failed  uint64 `json:"failed"`  // that the kernel did not take
+
+	Malformed uint64 `json:"malformed,omitempty"` // records of the meter's that are no notices
+	Ended     string `json:"ended,omitempty"`     // why nobody is told any more
 }

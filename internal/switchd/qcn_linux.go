@@ -27,6 +27,9 @@ func (d *daemon) tell(c Config) error {
 			key, _ := d.keys.Load().Signing(time.Since(d.start))
 			return key.ID, key.Secret
 		},
+		Ended: func(err error) {
+			d.log.Printf("senders are told of congestion no more, until this agent starts again: %v", err)
+		},
 	})
 	if err != nil {
 		return d.file.lines.Errorf("meter.qcn.target", "%w", err)
