@@ -39,7 +39,7 @@ type Classifier struct {
 	begun   bool                 // the first interval
 	next    time.Duration        // when the present one ends
 	cursor  *ebpf.MapBatchCursor // how far flows are read at the end of an interval; nil: it is not its end
-	idle    []classifier.Flow    // to be deleted
+	idle    bool                 // there may be more idle flows
 	stats   ClassifierStats
 
 	keys   []classifyKey // Step's, for reading

@@ -128,6 +128,7 @@ func TestClassifier_stepsAreShort(t *testing.T) {
 			return n
 		}
 		known := func(s ClassifierStats) int { return s.Known }
+		unknown := func(s ClassifierStats) int { return -s.Known }
 		evicted := func(s ClassifierStats) int { return int(s.Evicted) }
 		if err := c.Step(0); err != nil {
 			t.Error(err)
@@ -137,7 +138,7 @@ func TestClassifier_stepsAreShort(t *testing.T) {
 		if s, _ := c.Stats(); n < parts || n > 2*parts || s.Known != len(keys) {
 			t.Errorf("%d steps read %d flows", n, s.Known)
 		}
-		n = steps(12*time.Second, evicted, func(s ClassifierStats) bool { return s.Evicted > 0 })
+		n = steps(12*time.Second, unknown, func(s ClassifierStats) bool { return s.Evicted > 0 })
 		n += steps(12*time.Second, evicted, func(s ClassifierStats) bool { return int(s.Evicted) == len(keys) })
 		if n < 2*parts-1 || n > 3*parts {
 			t.Errorf("%d steps read and forgot all", n)

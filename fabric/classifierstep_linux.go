@@ -10,7 +10,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
-	"weft/internal/classifier"
 	"weft/internal/kernel"
 )
 
@@ -35,14 +34,14 @@ func (c *Classifier) Step(now time.Duration) error {
 	if !c.begun {
 		c.begun, c.next = true, now+c.rule.Interval
 	}
-	if now >= c.next && c.cursor == nil && len(c.idle) == 0 {
+	if now >= c.next && c.cursor == nil && !c.idle {
 		c.next, c.cursor = now+c.rule.Interval, new(ebpf.MapBatchCursor)
 		failed = errors.Join(failed, c.findPorts())
 	}
 	if c.cursor != nil {
 		failed = errors.Join(failed, c.read(now))
-	} else {
-		failed = errors.Join(failed, c.forget())
+	} else if c.idle {
+		failed = errors.Join(failed, c.forget(now))
 	}
 	if failed != nil {
 		return fmt.Errorf("classifier: %w", failed)
@@ -76,15 +75,13 @@ func (c *Classifier) read(now time.Duration) error {
 	if !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return kernel.Explain(fmt.Errorf("read the flows: %w", err))
 	}
-	return errors.Join(c.rearrange(now), c.forget())
+	return errors.Join(c.rearrange(), c.forget(now))
 }
 
 // rearrange ends an interval.
-func (c *Classifier) rearrange(now time.Duration) (failed error) {
+func (c *Classifier) rearrange() (failed error) {
 	flows := c.program.Maps[classifyMapFlows]
-	var moves []classifier.Move
-	moves, c.idle = c.table.Rearrange(now)
-	for _, m := range moves {
+	for _, m := range c.table.Rearrange() {
 		key := keyOf(m.Flow)
 		var state classifyState
 		if err := flows.Lookup(key, &state); err == nil {
@@ -97,12 +94,9 @@ func (c *Classifier) rearrange(now time.Duration) (failed error) {
 }
 
 // forget deletes some of the idle flows.
-func (c *Classifier) forget() error {
-	if len(c.idle) == 0 {
-		return nil
-	}
-	some := c.idle[:min(len(c.idle), stepFlows)]
-	c.idle = c.idle[len(some):]
+func (c *Classifier) forget(now time.Duration) error {
+	some := c.table.Forget(now, stepFlows)
+	c.idle = len(some) == stepFlows
 	keys := make([]classifyKey, len(some))
 	for i, f := range some {
 		keys[i] = keyOf(f)
