@@ -18,7 +18,7 @@ type ClassifierStats struct {
 	Rescued uint64 `json:"rescued"` // that got another one, as theirs was dead
 	Moved   uint64 `json:"moved"`   // flows, by rearrangements
 	Evicted uint64 `json:"evicted"` // flows that were forgotten, as they had sent nothing for 10 s
-	Full    uint64 `json:"full"`    // packets that went by host ID, as there was no room for their flow
+	Full    uint64 `json:"full"`    // packets that went by host ID, as there was no room for their flow, or their source has its share of the room
 	Late    uint64 `json:"late"`    // packets that went by host ID, as the agent was late
 }
 

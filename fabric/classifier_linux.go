@@ -36,9 +36,14 @@ type Classifier struct {
 	lower   []netlink.Link // of the ports that lead down, as they were found last
 	table   *classifier.Table
 	set     classifySettings
-	begun   bool          // the first interval
-	next    time.Duration // when the present one ends
+	begun   bool                 // the first interval
+	next    time.Duration        // when the present one ends
+	cursor  *ebpf.MapBatchCursor // how far flows are read at the end of an interval; nil: it is not its end
+	idle    bool                 // there may be more idle flows
 	stats   ClassifierStats
+
+	keys   []classifyKey // Step's, for reading
+	states []classifyState
 }
 
 // The program's structures.

@@ -105,8 +105,9 @@ func TestClassify_newFlowsGetTheLeastLoadedPort(t *testing.T) {
 func TestClassify_leavesAloneWhatStaysBelow(t *testing.T) {
 	r := newClassifyRun(t, 2)
 	for name, got := range map[string]uint32{
-		"a host of the rack": r.mark("10.0.1.2", "10.0.1.3", 6, 100),
-		"an outer header":    r.mark("10.0.1.2", "10.4.1.1", 4, 100),
+		"a host of the rack":         r.mark("10.0.1.2", "10.0.1.3", 6, 100),
+		"a source that is not below": r.mark("10.0.2.2", "10.3.0.2", 6, 100),
+		"an outer header":            r.mark("10.0.1.2", "10.4.1.1", 4, 100),
 	} {
 		if got != hostIDMark {
 			t.Errorf("%s: mark %#x, want %#x", name, got, uint32(hostIDMark))
@@ -164,5 +165,30 @@ func TestClassify_withoutAnAgentHostIDsChoose(t *testing.T) {
 	var s ClassifierStats
 	if err := kernel.SumCounters(r.Counters, s.sums()...); err != nil || s.Late != 1 || s.Flows != 1 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A source has its share of the table, and others have theirs. What has a port keeps it.
+func TestClassify_boundsFlowsOfASource(t *testing.T) {
+	r := newClassifyRun(t, 2)
+	const burst, some = 512, 2000
+	got := 0
+	for i := range some {
+		if r.mark("10.0.1.2", netip.AddrFrom4([4]byte{10, 3, byte(i >> 8), byte(i)}).String(), 6, 100) != hostIDMark {
+			got++
+		}
+	}
+	var s ClassifierStats
+	if err := kernel.SumCounters(r.Counters, s.sums()...); err != nil || int(s.Flows) != got || int(s.Full) != some-got {
+		t.Errorf("%d flows have a port, counted %+v, %v", got, s, err)
+	}
+	if got < burst || got == some {
+		t.Errorf("%d of %d flows of a source have a port, want %d and those of the time that it took", got, some, burst)
+	}
+	if r.mark("10.0.1.2", "10.3.0.0", 6, 100) == hostIDMark {
+		t.Error("the first flow has lost its port")
+	}
+	if r.mark("10.0.1.3", "10.3.0.0", 6, 100) == hostIDMark {
+		t.Error("another source gets no port")
 	}
 }

@@ -16,8 +16,13 @@ import (
 // classifierLease is how long the program believes what Step has told it.
 const classifierLease = 3 * time.Second
 
+// stepFlows bounds how many flows a Step reads, and how many it deletes: who calls it may have
+// routes to repair.
+const stepFlows = 8192
+
 // Step tells the program that somebody looks after it. When an interval has passed it reads
-// what flows have sent, moves some and tells the program. Call it ten times a second or more
+// what flows have sent, moves some and tells the program. It reads up to 8,192 flows at a
+// time: with more the interval is longer by some calls. Call it ten times a second or more
 // often. now counts from any moment; the first interval begins with the first call.
 func (c *Classifier) Step(now time.Duration) error {
 	c.mu.Lock()
@@ -29,9 +34,14 @@ func (c *Classifier) Step(now time.Duration) error {
 	if !c.begun {
 		c.begun, c.next = true, now+c.rule.Interval
 	}
-	if now >= c.next {
-		c.next = now + c.rule.Interval
-		failed = errors.Join(failed, c.findPorts(), c.rearrange(now))
+	if now >= c.next && c.cursor == nil && !c.idle {
+		c.next, c.cursor = now+c.rule.Interval, new(ebpf.MapBatchCursor)
+		failed = errors.Join(failed, c.findPorts())
+	}
+	if c.cursor != nil {
+		failed = errors.Join(failed, c.read(now))
+	} else if c.idle {
+		failed = errors.Join(failed, c.forget(now))
 	}
 	if failed != nil {
 		return fmt.Errorf("classifier: %w", failed)
@@ -49,23 +59,31 @@ func (c *Classifier) beat() error {
 	return kernel.Explain(c.program.Maps[classifyMapSettings].Put(uint32(0), c.set))
 }
 
+// read reads some flows. After the last ones it ends the interval.
+func (c *Classifier) read(now time.Duration) error {
+	if c.keys == nil {
+		c.keys, c.states = make([]classifyKey, stepFlows), make([]classifyState, stepFlows)
+	}
+	n, err := c.program.Maps[classifyMapFlows].BatchLookup(c.cursor, c.keys, c.states, nil)
+	for i := range n {
+		c.table.Observe(c.keys[i].flow(), int(c.states[i].Port), c.states[i].Bytes, now)
+	}
+	if err == nil {
+		return nil // there are more
+	}
+	c.cursor = nil
+	if !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return kernel.Explain(fmt.Errorf("read the flows: %w", err))
+	}
+	return errors.Join(c.rearrange(), c.forget(now))
+}
+
 // rearrange ends an interval.
-func (c *Classifier) rearrange(now time.Duration) (failed error) {
+func (c *Classifier) rearrange() (failed error) {
 	flows := c.program.Maps[classifyMapFlows]
-	var key classifyKey
-	var state classifyState
-	list := flows.Iterate()
-	for list.Next(&key, &state) {
-		c.table.Observe(key.flow(), int(state.Port), state.Bytes, now)
-	}
-	failed = kernel.Explain(list.Err())
-	moves, idle := c.table.Rearrange(now)
-	for _, f := range idle {
-		c.stats.Evicted++
-		failed = errors.Join(failed, gone(flows.Delete(keyOf(f))))
-	}
-	for _, m := range moves {
+	for _, m := range c.table.Rearrange() {
 		key := keyOf(m.Flow)
+		var state classifyState
 		if err := flows.Lookup(key, &state); err == nil {
 			state.Port = uint32(m.To)
 			failed = errors.Join(failed, gone(flows.Update(key, state, ebpf.UpdateExist)))
@@ -73,6 +91,28 @@ func (c *Classifier) rearrange(now time.Duration) (failed error) {
 		}
 	}
 	return errors.Join(failed, c.tellLoads())
+}
+
+// forget deletes some of the idle flows.
+func (c *Classifier) forget(now time.Duration) error {
+	some := c.table.Forget(now, stepFlows)
+	c.idle = len(some) == stepFlows
+	keys := make([]classifyKey, len(some))
+	for i, f := range some {
+		keys[i] = keyOf(f)
+	}
+	c.stats.Evicted += uint64(len(keys))
+	for len(keys) > 0 { // a flow that is not there ends a batch
+		n, err := c.program.Maps[classifyMapFlows].BatchDelete(keys, nil)
+		if err == nil {
+			break
+		}
+		if err := gone(err); err != nil {
+			return err
+		}
+		keys = keys[min(n+1, len(keys)):]
+	}
+	return nil
 }
 
 // findPorts finds the devices of the ports that lead down, which may be new ones, and says

@@ -21,6 +21,7 @@ const (
 	classifyMapLoads         = "loads"
 	classifyMapScratch       = "scratch"
 	classifyMapSettings      = "settings"
+	classifyMapSources       = "sources"
 	classifyProgWeftClassify = "weft_classify"
 )
 
@@ -78,6 +79,7 @@ type classifyMapSpecs struct {
 	Loads    *ebpf.MapSpec `ebpf:"loads"`
 	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
 	Settings *ebpf.MapSpec `ebpf:"settings"`
+	Sources  *ebpf.MapSpec `ebpf:"sources"`
 }
 
 // classifyVariableSpecs contains global variables before they are loaded into the kernel.
@@ -111,6 +113,7 @@ type classifyMaps struct {
 	Loads    *ebpf.Map `ebpf:"loads"`
 	Scratch  *ebpf.Map `ebpf:"scratch"`
 	Settings *ebpf.Map `ebpf:"settings"`
+	Sources  *ebpf.Map `ebpf:"sources"`
 }
 
 func (m *classifyMaps) Close() error {
@@ -120,6 +123,7 @@ func (m *classifyMaps) Close() error {
 		m.Loads,
 		m.Scratch,
 		m.Settings,
+		m.Sources,
 	)
 }
 

@@ -148,6 +148,18 @@ func InheritMeter(descriptors string, ports []string) (*Meter, error) {
 	return m, nil
 }
 
+// portName returns the name of a port, "" if the meter has none of that index.
+func (m *Meter) portName(index int) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.ports {
+		if p.index == index {
+			return p.name
+		}
+	}
+	return ""
+}
+
 // Descriptors returns new file descriptors, as text, for a program that this
 // process executes. With them InheritMeter reads the meter without CAP_SYS_ADMIN,
 // which finding it would take.

@@ -9,8 +9,8 @@ import (
 )
 
 // QCN is the congestion point of quantized congestion notification on a port's virtual queue
-// (IEEE 802.1Qau; thesis §5.3.3): packets of TCP over IPv4 that make the queue too long are
-// sampled, and Notices says of which. Who reads them tells their senders. The zero value is
+// (IEEE 802.1Qau; thesis §5.3.3): packets with data of TCP over IPv4 that make the queue too long
+// are sampled, and Notices says of which. Who reads them tells their senders. The zero value is
 // none.
 type QCN struct {
 	// Target is the length of the queue that is sought, Q_eq. The thesis has 20 % of the
@@ -120,6 +120,9 @@ func (q QCN) state() qcn.Congestion {
 type TellerStats struct {
 	Told    uint64 `json:"told"`    // messages sent
 	Bounded uint64 `json:"bounded"` // not sent: too many to the source, or in all
-	Foreign uint64 `json:"foreign"` // not sent: the packet's source is no host of the fabric
+	Foreign uint64 `json:"foreign"` // not sent: the packet's source is no host, or cannot have sent it by that port
 	Failed  uint64 `json:"failed"`  // that the kernel did not take
+
+	Malformed uint64 `json:"malformed,omitempty"` // records of the meter's that are no notices
+	Ended     string `json:"ended,omitempty"`     // why nobody is told any more
 }

@@ -36,6 +36,9 @@ var ErrNoticesClosed = ringbuf.ErrClosed
 // noticeLen is struct notice of bpf/qcn.h.
 const noticeLen = 48
 
+// errShortNotice is what Next fails with at a record that is none. The next one may be.
+var errShortNotice = errors.New("meter: a notice is too short")
+
 // Next waits for a notice.
 func (n *Notices) Next() (Notice, error) {
 	if err := n.ring.ReadInto(&n.record); err != nil {
@@ -43,7 +46,7 @@ func (n *Notices) Next() (Notice, error) {
 	}
 	b := n.record.RawSample
 	if len(b) < noticeLen {
-		return Notice{}, errors.New("meter: a notice is too short")
+		return Notice{}, errShortNotice
 	}
 	return Notice{
 		Port: int(binary.NativeEndian.Uint32(b)), Level: uint8(binary.NativeEndian.Uint32(b[4:])),

@@ -3,6 +3,7 @@ package fabric
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestQCN_programLikeGo(t *testing.T) {
 			notices := &Notices{ring: ring}
 			defer notices.Close()
 			rng := rand.New(rand.NewPCG(1, 0))
-			told, passed := 0, 0
+			told, passed, least := 0, 0, 0
 			for i := 0; i < 3000; i++ {
 				if rng.IntN(10) == 0 { // the same queue for some packets
 					s := r.state(t)
@@ -44,14 +45,18 @@ func TestQCN_programLikeGo(t *testing.T) {
 				if rng.IntN(5) == 0 {
 					protocol = 17
 				}
-				inner := kerneltest.IPv4{TTL: 64, Protocol: protocol, Src: meterSrc, Dst: meterDst}.Bytes(make([]byte, 20+rng.IntN(1400)))
-				inner[20+12] = 5 << 4
+				headers, data := 20+4*rng.IntN(11), rng.IntN(1400)
+				if rng.IntN(3) == 0 {
+					data = rng.IntN(2) // a pure acknowledgement, or a byte
+				}
+				inner := kerneltest.IPv4{TTL: 64, Protocol: protocol, Src: meterSrc, Dst: meterDst}.Bytes(make([]byte, headers+data))
+				inner[20+12] = byte(headers/4) << 4
 				binary.BigEndian.PutUint32(inner[24:], rng.Uint32())
 				binary.BigEndian.PutUint32(inner[20:], rng.Uint32())
 				outer := [...]string{"plain", "IP-in-IP", "twice IP-in-IP", "IPv6"}[rng.IntN(4)]
 				packet := outers[outer](0, inner)
 				segments, wire, gso := uint64(1), uint64(len(packet)+kernel.EthernetHeader), uint32(0)
-				if payload := len(inner) - 40; protocol == 6 && payload > 500 && rng.IntN(4) == 0 {
+				if payload := data; protocol == 6 && payload > 500 && rng.IntN(4) == 0 {
 					gso = 200
 					segments = uint64(payload+199) / 200
 					wire += (segments - 1) * uint64(kernel.EthernetHeader+len(packet)-payload)
@@ -60,7 +65,7 @@ func TestQCN_programLikeGo(t *testing.T) {
 					t.Fatal("dropped")
 				}
 				got := r.state(t)
-				level := want.enterQCN(got.Last, wire, segments, protocol == 6)
+				level := want.enterQCN(got.Last, wire, segments, protocol == 6 && data > 0)
 				if got != want {
 					t.Fatalf("packet %d, %s:\ngot  %+v\nwant %+v", i, outer, got, want)
 				}
@@ -73,23 +78,33 @@ func TestQCN_programLikeGo(t *testing.T) {
 					continue
 				}
 				told++
+				if data == 1 {
+					least++
+				}
 				want2 := Notice{Port: int(loIndex), Level: uint8(level), Queue: want.QCN.Old, Packet: [28]byte(inner)}
 				if err != nil || n != want2 {
 					t.Fatalf("packet %d: %+v, %v; want %+v", i, n, err, want2)
 				}
 			}
-			if told < 20 || passed < 20 {
-				t.Errorf("%d told of, %d not", told, passed)
+			if told < 20 || passed < 20 || least == 0 {
+				t.Errorf("%d told of, %d of these with a byte of data, %d not", told, least, passed)
 			}
 		})
 	}
+}
+
+// segmentFrom is a packet of TCP with a byte of data.
+func segmentFrom(src netip.Addr) []byte {
+	b := kerneltest.IPv4{TTL: 64, Protocol: 6, Src: src, Dst: meterDst}.Bytes(make([]byte, 21))
+	b[20+12] = 5 << 4
+	return b
 }
 
 // Where nobody reads, notices are lost and counted, and packets pass.
 func TestQCN_nobodyReads(t *testing.T) {
 	r := newMeterRun(t, MeterPort{RateBits: 8000, QueueBytes: 1 << 30, QCN: QCN{Target: QueueLength{Bytes: 1}, MinP: 1, MaxP: 1}})
 	r.filled(t, 1<<20, 0)
-	packet := kerneltest.IPv4{TTL: 64, Protocol: 6, Src: meterSrc, Dst: meterDst}.Bytes(make([]byte, 20))
+	packet := segmentFrom(meterSrc)
 	for range 2000 {
 		r.run(t, packet)
 	}

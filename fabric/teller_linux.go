@@ -28,38 +28,41 @@ const (
 
 // TellerConfig configures a Teller.
 type TellerConfig struct {
-	// Host says whether an address is a host's that may be told; nil: all may be.
-	Host func(netip.Addr) bool
+	// Host says whether an address is a host's whose packets can leave by a port, and which
+	// may be told; nil: all may be. The port is "" if the meter has it no more. The Teller's
+	// goroutine calls it for each message.
+	Host func(source netip.Addr, port string) bool
 	// Key returns the number and secret that messages are signed with, 0 for none; nil: they
 	// are not signed. It is called for each message, by the Teller's goroutine.
 	Key func() (id uint8, secret []byte)
+	// Ended is called by the Teller's goroutine if it ends before Close, with the reason; it
+	// must not call Close. nil: nobody wants to know.
+	Ended func(error)
+
+	now func() time.Duration // of the bounds; nil: time since Tell
 }
 
 // Teller tells the senders of the packets that a Meter's congestion points sample
 // (encap.Feedback), by UDP from the switch's own address. Stats is safe for concurrent use.
 type Teller struct {
 	config  TellerConfig
+	meter   *Meter
 	notices *Notices
 	socket  *net.UDPConn
-	start   time.Time
 	seed    maphash.Seed
 	total   bucket.Bucket
 	sources [tellSlots]bucket.Bucket
 	ended   chan struct{}
-	err     error // why it has ended; read it after ended
+	err     atomic.Pointer[error] // why it has ended by itself
 	closing sync.Once
 
-	told, bounded, foreign, failed atomic.Uint64
+	told, bounded, foreign, failed, malformed atomic.Uint64
 }
 
 // Tell begins to tell, from the network namespace of the calling thread. It needs no
 // capability. Close it before the Meter.
 func (m *Meter) Tell(c TellerConfig) (*Teller, error) {
-	t := &Teller{config: c, start: time.Now(), seed: maphash.MakeSeed(), ended: make(chan struct{}),
-		total: bucket.New(tellTotal, tellBurst)}
-	for i := range t.sources {
-		t.sources[i] = bucket.New(tellSource, tellBurst)
-	}
+	t := newTeller(m, c)
 	var err error
 	if t.notices, err = m.Notices(); err != nil {
 		return nil, err
@@ -67,8 +70,21 @@ func (m *Meter) Tell(c TellerConfig) (*Teller, error) {
 	if t.socket, err = tellerSocket(); err != nil {
 		return nil, errors.Join(kernel.Explain(fmt.Errorf("feedback to senders: %w", err)), t.notices.Close())
 	}
-	go t.run()
+	go t.run(t.notices.Next)
 	return t, nil
+}
+
+// newTeller does not run yet.
+func newTeller(m *Meter, c TellerConfig) *Teller {
+	t := &Teller{config: c, meter: m, seed: maphash.MakeSeed(), ended: make(chan struct{}),
+		total: bucket.New(tellTotal, tellBurst)}
+	if start := time.Now(); c.now == nil {
+		t.config.now = func() time.Duration { return time.Since(start) }
+	}
+	for i := range t.sources {
+		t.sources[i] = bucket.New(tellSource, tellBurst)
+	}
+	return t
 }
 
 // tellerSocket is an unbound one whose datagrams overtake data where switches let them.
@@ -89,18 +105,26 @@ func tellerSocket() (*net.UDPConn, error) {
 	return c, nil
 }
 
-func (t *Teller) run() {
+// run tells of what next returns.
+func (t *Teller) run(next func() (Notice, error)) {
 	defer close(t.ended)
 	var b []byte
 	for {
-		n, err := t.notices.Next()
-		if err != nil {
-			if !errors.Is(err, ErrNoticesClosed) {
-				t.err = err
+		n, err := next()
+		switch {
+		case errors.Is(err, errShortNotice):
+			t.malformed.Add(1)
+		case errors.Is(err, ErrNoticesClosed):
+			return
+		case err != nil:
+			t.err.Store(&err)
+			if t.config.Ended != nil {
+				t.config.Ended(err)
 			}
 			return
+		default:
+			b = t.tell(b[:0], n)
 		}
-		b = t.tell(b[:0], n)
 	}
 }
 
@@ -108,7 +132,7 @@ func (t *Teller) run() {
 func (t *Teller) tell(b []byte, n Notice) []byte {
 	f := encap.Feedback{Level: n.Level, Queue: uint32(min(n.Queue, 1<<32-1)), Packet: n.Packet}
 	to := f.Source().Addr()
-	if t.config.Host != nil && !t.config.Host(to) || to.IsUnspecified() || to.IsMulticast() || to.IsLoopback() {
+	if t.config.Host != nil && !t.config.Host(to, t.meter.portName(n.Port)) || to.IsUnspecified() || to.IsMulticast() || to.IsLoopback() {
 		t.foreign.Add(1)
 		return b
 	}
@@ -139,7 +163,7 @@ func (t *Teller) may(to netip.Addr) bool {
 	hash.SetSeed(t.seed)
 	a := to.As4()
 	hash.Write(a[:])
-	now := time.Since(t.start)
+	now := t.config.now()
 	source := &t.sources[hash.Sum64()%tellSlots]
 	if !source.Take(1, now) {
 		return false
@@ -153,12 +177,19 @@ func (t *Teller) may(to netip.Addr) bool {
 
 // Stats returns the counters.
 func (t *Teller) Stats() TellerStats {
-	return TellerStats{Told: t.told.Load(), Bounded: t.bounded.Load(), Foreign: t.foreign.Load(), Failed: t.failed.Load()}
+	s := TellerStats{Told: t.told.Load(), Bounded: t.bounded.Load(), Foreign: t.foreign.Load(), Failed: t.failed.Load(), Malformed: t.malformed.Load()}
+	if err := t.err.Load(); err != nil {
+		s.Ended = (*err).Error()
+	}
+	return s
 }
 
 // Close ends telling. It returns why that had ended before, if it had.
 func (t *Teller) Close() (err error) {
 	t.closing.Do(func() { err = errors.Join(t.notices.Close(), t.socket.Close()) })
 	<-t.ended
-	return errors.Join(err, t.err)
+	if early := t.err.Load(); early != nil {
+		err = errors.Join(err, *early)
+	}
+	return err
 }

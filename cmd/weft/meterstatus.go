@@ -42,6 +42,18 @@ func printQCN(w io.Writer, meters []fabric.PortMeter) error {
 	return t.Flush()
 }
 
+// printFeedback prints what senders were told of congestion points; nothing if nobody tells.
+func printFeedback(w io.Writer, s *fabric.TellerStats) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(w, "\nfeedback: %d messages sent, not sent: %s\n", s.Told,
+		byCause(map[string]uint64{"above the bounds": s.Bounded, "foreign": s.Foreign, "failed": s.Failed, "malformed": s.Malformed}))
+	if s.Ended != "" {
+		fmt.Fprintf(w, "feedback has ended: %s\n", s.Ended)
+	}
+}
+
 // printRED prints what RED has done at the ports that have it; nothing if none has.
 func printRED(w io.Writer, meters []fabric.PortMeter) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -31,9 +31,10 @@ func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {
 		Database:   []switchd.Entry{{Switch: "a0.2", Sequence: 7, From: "itself", Down: []string{"a0.2-c1.1"}}},
 		Meters: []fabric.PortMeter{{Port: "p2", RateBits: 20e6, Length: 4500, Max: 9000, DRE: 3, Load: 0.4, ECNBytes: 8125, Marks: 5, Samples: 6, Drops: 7,
 			RED: fabric.PortRED{Average: 11, Min: 12, Max: 13, EarlyDrops: 14, ForcedDrops: 15}}},
+		Feedback: &fabric.TellerStats{Told: 21, Bounded: 22, Malformed: 1, Ended: "broken"},
 		Rejected: map[string]uint64{"replay": 2, "mac": 1}})
 	out := strings.Join(strings.Fields(mustWeft(t, "switch", "status", "--socket", socket)), " ")
-	for _, want := range []string{"a0.2 of fat-tree:k=4", "down: a0.2-c1.1", "rejected: mac 1, replay 2", "updates: UNSIGNED", "p2 c1.1 held for 1.5s 3s hears us, and we it", "a0.2 7 0s itself a0.2-c1.1", "p2 20 4500 9000 40 % 3 8125 5 6 7", "p2 11 12 13 5 14 15"} {
+	for _, want := range []string{"a0.2 of fat-tree:k=4", "down: a0.2-c1.1", "rejected: mac 1, replay 2", "updates: UNSIGNED", "p2 c1.1 held for 1.5s 3s hears us, and we it", "a0.2 7 0s itself a0.2-c1.1", "p2 20 4500 9000 40 % 3 8125 5 6 7", "p2 11 12 13 5 14 15", "feedback: 21 messages sent, not sent: 23 (", "above the bounds 22", "feedback has ended: broken"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in: %s", want, out)
 		}

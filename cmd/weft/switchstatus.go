@@ -107,6 +107,7 @@ func printSwitchStatus(w io.Writer, text []byte) error {
 	if err := printMeters(w, s.Meters); err != nil {
 		return err
 	}
+	printFeedback(w, s.Feedback)
 	fmt.Fprintln(t, "\nswitch\tsequence\tage\tfrom\tdown")
 	for _, e := range s.Database {
 		fmt.Fprintf(t, "%s\t%d\t%v\t%s\t%s\n", e.Switch, e.Sequence, seconds(e.Age), e.From, orNone(e.Down))

@@ -22,6 +22,11 @@ enum { FLOWS, RESCUED, FULL, LATE, NUM_COUNTERS };
 
 #define MAX_PORTS 64
 
+/* What a source may have of the table: so many new flows at once, and one each GAP ns. With
+ * 10 s after which the agent forgets a flow that is 1,012 at a time. */
+#define BURST 512
+#define GAP 20000000ULL
+
 /* A flow is a source and a destination (thesis §3.4.2). */
 struct flow {
 	__be32 src, dst;
@@ -53,6 +58,14 @@ struct {
 	__type(key, struct flow);
 	__type(value, struct state);
 } flows SEC(".maps");
+
+/* When what a source has taken of the table is paid for: ns of the monotonic clock. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __be32);
+	__type(value, __u64);
+} sources SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -108,9 +121,27 @@ __attribute__((noinline)) __u32 least(__u32 ports)
 	return *(volatile __u32 *)&best->port;
 }
 
+/* may says whether a source may have one more flow in the table. */
+static __always_inline int may(__be32 source, __u64 now)
+{
+	__u64 *paid = bpf_map_lookup_elem(&sources, &source), until = now + GAP;
+
+	if (!paid) {
+		bpf_map_update_elem(&sources, &source, &until, BPF_ANY);
+		return 1;
+	}
+	if (*paid > now)
+		until = *paid + GAP;
+	if (until > now + BURST * GAP)
+		return 0;
+	*paid = until;
+	return 1;
+}
+
 SEC("tc") int weft_classify(struct __sk_buff *skb)
 {
 	__u32 zero = 0, port;
+	__u64 now = bpf_ktime_get_ns();
 	struct settings *set = bpf_map_lookup_elem(&settings, &zero);
 	struct state *known, fresh = {};
 	struct load *load;
@@ -125,7 +156,10 @@ SEC("tc") int weft_classify(struct __sk_buff *skb)
 	/* Who encapsulates has chosen a path. */
 	if (ip->protocol == PROTO_IPIP || (ip->daddr & set->mask) == set->below)
 		return TC_ACT_UNSPEC;
-	if (bpf_ktime_get_ns() > set->until)
+	/* Only what is below has flows here: forged sources would fill the table. */
+	if ((ip->saddr & set->mask) != set->below)
+		return TC_ACT_UNSPEC;
+	if (now > set->until)
 		return pass(LATE);
 	flow.src = ip->saddr;
 	flow.dst = ip->daddr;
@@ -134,6 +168,8 @@ SEC("tc") int weft_classify(struct __sk_buff *skb)
 		fresh.port = least(set->ports);
 		if (fresh.port >= MAX_PORTS)
 			return TC_ACT_UNSPEC;
+		if (!may(flow.src, now))
+			return pass(FULL);
 		bpf_map_update_elem(&flows, &flow, &fresh, BPF_NOEXIST);
 		known = bpf_map_lookup_elem(&flows, &flow); /* another CPU may have been faster */
 		if (!known)

@@ -122,9 +122,10 @@ static __always_inline void early(struct meter *m, const struct packet *p, struc
 
 /* enter puts a packet into the queue, as far as there is room: what the real one
  * drops does not wait. */
-static __always_inline void enter(struct meter *m, const struct packet *p, struct found *f)
+static __always_inline void enter(struct __sk_buff *skb, struct meter *m, const struct packet *p, struct found *f)
 {
 	__u64 now = bpf_ktime_get_ns(), tick = now / m->tick, room, fits, x;
+	int data = m->qcn.target && has_data(skb, p);
 	__u32 one = p->segments > 1 ? p->wire / p->segments + 1 : p->wire;
 
 	bpf_spin_lock(&m->lock);
@@ -143,7 +144,7 @@ static __always_inline void enter(struct meter *m, const struct packet *p, struc
 	}
 	if (m->qcn.target) {
 		f->level = qcn_arrive(&m->qcn, f->length);
-		if (f->level && !(p->ipv4 && p->protocol == PROTO_TCP && qcn_sample(&m->qcn, f->level, p->segments)))
+		if (f->level && !(data && qcn_sample(&m->qcn, f->level, p->segments)))
 			f->level = 0;
 	}
 	room = m->room - m->length;
@@ -248,7 +249,7 @@ SEC("tc") int weft_meter(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	parse(skb, &p);
 	weigh(skb, &p);
-	enter(m, &p, &f);
+	enter(skb, m, &p, &f);
 	if (f.drop)
 		return TC_ACT_SHOT;
 	if (p.ipv4 && p.protocol == PROTO_UDP) {

@@ -31,6 +31,19 @@ struct {
 	__uint(max_entries, 65536);
 } notices SEC(".maps");
 
+/* has_data says whether a packet carries data of TCP over IPv4. What acknowledges alone is
+ * no flow that a sender could slow. */
+static __always_inline int has_data(struct __sk_buff *skb, const struct packet *p)
+{
+	__u32 headers = header_length(&p->ip);
+	__u8 offset;
+
+	if (!p->ipv4 || p->protocol != PROTO_TCP || bpf_skb_load_bytes(skb, p->l4 + 12, &offset, sizeof(offset)))
+		return 0;
+	headers += (offset >> 4) * 4;
+	return p->segments > 1 || bpf_ntohs(p->ip.tot_len) > headers;
+}
+
 /* qcn_arrive takes note of a packet that finds so many bytes of queue. */
 static __always_inline __u32 qcn_arrive(struct qcn *q, __u64 queue)
 {

@@ -93,9 +93,8 @@ func (t *Table) Observe(f Flow, port int, total uint64, now time.Duration) {
 
 // Rearrange ends an interval. It moves flows, each time the largest one of the
 // port that carries most that is smaller than the difference to the port that carries least
-// (thesis Fig. 3.11). What a port carries is the bytes since the last rearrangement. It
-// forgets flows that have sent nothing for 10 s, and returns them.
-func (t *Table) Rearrange(now time.Duration) (moves []Move, idle []Flow) {
+// (thesis Fig. 3.11). What a port carries is the bytes since the last rearrangement.
+func (t *Table) Rearrange() (moves []Move) {
 	for range t.moves {
 		m, ok := t.move()
 		if !ok {
@@ -107,16 +106,25 @@ func (t *Table) Rearrange(now time.Duration) (moves []Move, idle []Flow) {
 		p := &t.ports[i]
 		p.before, p.now = p.now, 0
 	}
-	t.order = slices.DeleteFunc(t.order, func(e *entry) bool {
+	for _, e := range t.order {
 		e.bytes = 0
-		if now-e.changed < maxIdle {
+	}
+	return moves
+}
+
+// Forget forgets flows that have sent nothing for 10 s, up to n of them, and returns them. There
+// are no others if these are fewer. Call it after Rearrange: it leaves those that have sent
+// something since.
+func (t *Table) Forget(now time.Duration, n int) (idle []Flow) {
+	t.order = slices.DeleteFunc(t.order, func(e *entry) bool {
+		if len(idle) == n || e.bytes > 0 || now-e.changed < maxIdle {
 			return false
 		}
 		delete(t.flows, e.flow)
 		idle = append(idle, e.flow)
 		return true
 	})
-	return moves, idle
+	return idle
 }
 
 // SetDead says whether a port is dead. No flow moves to it or from it then: those that it

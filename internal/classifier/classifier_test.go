@@ -78,7 +78,7 @@ func TestRearrange_isTheFigure(t *testing.T) {
 		}
 		apart := func() uint64 { s := o.loads(); return slices.Max(s) - slices.Min(s) }
 		before := apart()
-		got, _ := x.Rearrange(time.Second)
+		got := x.Rearrange()
 		want := o.rearrange()
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: moves %v, want %v", seed, got, want)
@@ -115,7 +115,7 @@ func evensOut(t *testing.T, allowed int) (moves []int) {
 		for i := range 16 {
 			x.Observe(flow(i), at[flow(i)], uint64(1000*(round+1)), now)
 		}
-		list, _ := x.Rearrange(now)
+		list := x.Rearrange()
 		for _, m := range list {
 			at[m.Flow] = m.To
 		}
@@ -132,7 +132,7 @@ func TestSetDead_nothingMovesThere(t *testing.T) {
 	for i := range 12 {
 		x.Observe(flow(i), i%2, 100, 0)
 	}
-	moves, _ := x.Rearrange(0)
+	moves := x.Rearrange()
 	if len(moves) != 3 {
 		t.Errorf("moves %v, want 3 from port 0 to port 2", moves)
 	}
@@ -144,7 +144,7 @@ func TestSetDead_nothingMovesThere(t *testing.T) {
 	for i := range 3 {
 		x.SetDead(i, true)
 	}
-	if moves, _ := x.Rearrange(0); moves != nil {
+	if moves := x.Rearrange(); moves != nil {
 		t.Errorf("with all ports dead: %v", moves)
 	}
 }
@@ -163,17 +163,35 @@ func TestObserve_totals(t *testing.T) {
 }
 
 // Who sends nothing for long is forgotten, and told once.
-func TestRearrange_forgetsIdleFlows(t *testing.T) {
+func TestForget_idleFlows(t *testing.T) {
 	x := table(t, 2)
 	x.Observe(flow(0), 0, 10, 0)
 	x.Observe(flow(1), 1, 10, 0)
 	x.Observe(flow(1), 1, 20, 1)
 	x.Observe(flow(0), 0, 10, maxIdle) // nothing new
-	if _, idle := x.Rearrange(maxIdle); !slices.Equal(idle, []Flow{flow(0)}) || x.Flows() != 1 {
+	x.Rearrange()
+	if idle := x.Forget(maxIdle, 9); !slices.Equal(idle, []Flow{flow(0)}) || x.Flows() != 1 {
 		t.Errorf("idle: %v, %d known", idle, x.Flows())
 	}
-	if _, idle := x.Rearrange(maxIdle); idle != nil {
+	if idle := x.Forget(maxIdle, 9); idle != nil {
 		t.Errorf("idle again: %v", idle)
+	}
+	x.Observe(flow(1), 1, 30, maxIdle)
+	if idle := x.Forget(5*maxIdle, 9); idle != nil {
+		t.Errorf("%v is forgotten with what it has sent in this interval", idle)
+	}
+}
+
+// No more are forgotten at a time than is asked for, the oldest first.
+func TestForget_isBounded(t *testing.T) {
+	x := table(t, 2)
+	for i := range 5 {
+		x.Observe(flow(i), 0, 0, 0)
+	}
+	for _, want := range [][]Flow{{flow(0), flow(1)}, {flow(2), flow(3)}, {flow(4)}, nil} {
+		if got := x.Forget(maxIdle, 2); !slices.Equal(got, want) {
+			t.Errorf("%v are forgotten, want %v", got, want)
+		}
 	}
 }
 
@@ -187,7 +205,8 @@ func TestTable_isBounded(t *testing.T) {
 	if x.Observe(extra, 0, 7, 0); x.Flows() != maxFlows || x.Load(0) != 0 {
 		t.Errorf("%d flows, want %d; load %d", x.Flows(), maxFlows, x.Load(0))
 	}
-	x.Rearrange(maxIdle)
+	x.Rearrange()
+	x.Forget(maxIdle, maxFlows)
 	if x.Observe(extra, 0, 7, maxIdle); x.Flows() != 1 || x.Load(0) != 7 {
 		t.Errorf("afterwards: %d flows, load %d", x.Flows(), x.Load(0))
 	}
@@ -205,7 +224,9 @@ func TestTable_sumsHold(t *testing.T) {
 			case 0:
 				x.SetDead(rng.IntN(4), rng.IntN(2) == 0)
 			case 1:
-				x.Rearrange(now)
+				x.Rearrange()
+			case 2:
+				x.Forget(now, 1+rng.IntN(3))
 			default:
 				x.Observe(flow(rng.IntN(50)), rng.IntN(6)-1, uint64(rng.IntN(150000)), now)
 			}

@@ -69,7 +69,8 @@ func (c *Congestion) Arrive(queue uint64) (level uint32) {
 }
 
 // Sample reports whether the sender of a packet, of so many segments, is to be told of a level
-// other than 0. The probability rises from MinP to MaxP at the plateau. That of a
+// other than 0. Call it for packets that carry data alone: a sender of mere acknowledgements
+// has nothing to slow. The probability rises from MinP to MaxP at the plateau. That of a
 // super-segment is as many times larger as it has segments: flows are chosen by their shares
 // of what is queued.
 func (c *Congestion) Sample(level uint32, segments uint64) bool {

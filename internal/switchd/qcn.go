@@ -1,9 +1,12 @@
 package switchd
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 
 	"weft/fabric"
+	"weft/topology"
 )
 
 // QCN is fabric.QCN.
@@ -47,4 +50,27 @@ func (f *File) qcnError(err error) error {
 		}
 	}
 	return nil
+}
+
+// sends says of a source and a port of a switch whether a packet of the source can leave by
+// the port: the source is a host, and the way to it is not by that port. Packets go up and
+// then down, so what comes from a rack or pod does not go back there, and what goes up is from
+// below. A host that forges the source of another rack, and whose packets come down with those
+// of that rack, passes: only its own edge switch could know.
+func sends(t *topology.Topology, self topology.NodeID, ports []string) func(source netip.Addr, port string) bool {
+	routes := t.Routes(self)
+	return func(source netip.Addr, port string) bool {
+		id, ok := t.ByAddr(source)
+		by := slices.Index(ports, port)
+		if !ok || t.Node(id).Layer != topology.LayerHost || by < 0 {
+			return false
+		}
+		bits, back := -1, false
+		for _, r := range routes {
+			if r.Virtual == 0 && r.Prefix.Contains(source) && r.Prefix.Bits() > bits {
+				bits, back = r.Prefix.Bits(), slices.Contains(r.Ports, by)
+			}
+		}
+		return !back
+	}
 }

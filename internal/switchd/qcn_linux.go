@@ -1,28 +1,34 @@
 package switchd
 
 import (
-	"net/netip"
 	"time"
 
 	"weft/fabric"
-	"weft/topology"
 )
 
 // tell begins to tell the senders of packets that make queues too long, if that is wanted.
-func (d *daemon) tell() (err error) {
+func (d *daemon) tell(c Config) error {
 	if d.meter == nil || !d.file.Meter.QCN.on() {
 		return nil
+	}
+	plan, err := c.plan(c.Topology)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(plan.Ports))
+	for i, p := range plan.Ports {
+		names[i] = p.Name
 	}
 	keys := d.file.keys(d.origin)
 	d.keys.Store(&keys)
 	d.teller, err = d.meter.Tell(fabric.TellerConfig{
-		Host: func(a netip.Addr) bool {
-			id, ok := d.file.fabric.ByAddr(a)
-			return ok && d.file.fabric.Node(id).Layer == topology.LayerHost
-		},
+		Host: sends(c.Topology, c.Self, names), // not d.file, which a reload replaces meanwhile
 		Key: func() (uint8, []byte) {
 			key, _ := d.keys.Load().Signing(time.Since(d.start))
 			return key.ID, key.Secret
+		},
+		Ended: func(err error) {
+			d.log.Printf("senders are told of congestion no more, until this agent starts again: %v", err)
 		},
 	})
 	if err != nil {

@@ -49,7 +49,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		defer d.meter.Close()
 		c.owned = append(c.owned, d.meter)
 	}
-	if err := d.tell(); err != nil {
+	if err := d.tell(c); err != nil {
 		d.endBalance()
 		return err
 	}
