@@ -258,9 +258,10 @@ func txBytes(t *testing.T, l *Lab, id topology.NodeID) uint64 {
 // tcp is how transfer sends; by default as much as it can.
 type tcp struct {
 	multipath bool
-	pause     time.Duration // between packets
-	back      bool          // what accepts the connection sends, and what opens it receives
-	received  *atomic.Int64 // counts bytes; nil: nobody counts
+	pause     time.Duration  // between packets
+	back      bool           // what accepts the connection sends, and what opens it receives
+	received  *atomic.Int64  // counts bytes; nil: nobody counts
+	opened    func(net.Conn) // gets what opens the connection, before it sends; nil: nobody does
 }
 
 func (how tcp) send(c net.Conn) {
@@ -323,6 +324,9 @@ func transfer(t *testing.T, l *Lab, from, to topology.Node, how tcp) (stop func(
 	if err != nil {
 		listener.Close()
 		t.Fatal(err)
+	}
+	if how.opened != nil {
+		how.opened(conn)
 	}
 	go ends[1](conn)
 	return func() {

@@ -18,13 +18,17 @@ import (
 // step is the packet of bpf/alpha.c.
 type step struct {
 	Alpha, End, Delivered, DeliveredCE uint32 // before, and after
-	_                                  [5]uint32
+	_                                  [2]uint32
+	Before                             uint32
+	_                                  uint32
+	Set, Threshold                     uint32
 	Una, Nxt, NowDelivered, NowCE      uint32
-	Cwnd, Reduced, Wrong               uint32
+	Cwnd, Ssthresh                     uint32 // as the kernel has them, and as believed
+	State, Reduced                     uint32
 }
 
 func (w *window) step() step {
-	return step{Alpha: w.alpha, End: w.end, Delivered: w.delivered, DeliveredCE: w.deliveredCE}
+	return step{Alpha: w.alpha, End: w.end, Delivered: w.delivered, DeliveredCE: w.deliveredCE, Before: w.before, Set: w.set, Threshold: w.threshold}
 }
 
 func alphaProgram(t *testing.T) func(step) step {
@@ -61,15 +65,16 @@ func TestAlpha_programLikeGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8257, 0))
 	check := func(w *window, una, nxt, delivered, ce, cwnd uint32) {
 		t.Helper()
+		w.set, w.threshold = number(rng), number(rng)
 		s := w.step()
 		s.Una, s.Nxt, s.NowDelivered, s.NowCE, s.Cwnd = una, nxt, delivered, ce, cwnd
+		s.Ssthresh, s.State = number(rng), uint32(rng.IntN(5))
 		got := run(s)
+		want := s
 		w.acknowledge(una, nxt, delivered, ce)
-		want := w.step()
-		want.Una, want.Nxt, want.NowDelivered, want.NowCE, want.Cwnd, want.Reduced = una, nxt, delivered, ce, cwnd, w.reduced(cwnd)
-		if cwnd > 1<<25 && cwnd != math.MaxInt32 {
-			want.Wrong = 1
-		}
+		want.Reduced = w.reduced(cwnd)
+		want.Cwnd, want.Ssthresh = w.believe(cwnd, s.Ssthresh, s.State)
+		want.Alpha, want.End, want.Delivered, want.DeliveredCE, want.Before = w.alpha, w.end, w.delivered, w.deliveredCE, w.before
 		if got != want {
 			t.Fatalf("%+v gives %+v, want %+v", s, got, want)
 		}
@@ -99,11 +104,54 @@ func TestAlpha_programLikeGo(t *testing.T) {
 		t.Errorf("%d windows ended", windows)
 	}
 	for range 2000 {
-		w := window{uint32(rng.IntN(whole + 1)), rng.Uint32(), rng.Uint32(), rng.Uint32()}
-		check(&w, rng.Uint32(), rng.Uint32(), w.delivered+rng.Uint32()>>rng.IntN(32), w.deliveredCE+rng.Uint32()>>rng.IntN(32), rng.Uint32()>>rng.IntN(32))
+		w := window{alpha: uint32(rng.IntN(whole + 1)), end: rng.Uint32(), delivered: rng.Uint32(), deliveredCE: rng.Uint32()}
+		check(&w, rng.Uint32(), rng.Uint32(), w.delivered+rng.Uint32()>>rng.IntN(32), w.deliveredCE+rng.Uint32()>>rng.IntN(32), number(rng))
 	}
-	w := window{alpha: whole}
-	check(&w, 0, 0, 0, 0, math.MaxInt32)
+}
+
+// edges are numbers of packets that the kernel may take for a window or a threshold: what a
+// program that was left out returns may be any.
+var edges = []uint32{0, 1, 2, 3, 10, 11, 1 << 24, 1 << 25, 1<<25 + 1, infinite, math.MaxUint32}
+
+func number(rng *rand.Rand) uint32 {
+	if rng.IntN(2) == 0 {
+		return edges[rng.IntN(len(edges))]
+	}
+	return rng.Uint32() >> rng.IntN(32)
+}
+
+// Whatever stands in the kernel's place for a window and a threshold, the window is at least
+// a packet, by which the kernel divides, and not above the one that was set; a threshold is at
+// least two packets, and that of a reduction is not above the window. What may be is kept.
+func TestAlpha_believesOnlyWhatMayBe(t *testing.T) {
+	run := alphaProgram(t)
+	for _, set := range []uint32{0, 1, 2, 10, 1000, 1 << 24} {
+		for state := uint32(0); state <= 4; state++ {
+			for _, cwnd := range edges {
+				for _, ssthresh := range edges {
+					got := run(step{Alpha: whole / 2, End: 1, Set: set, Threshold: 500, State: state, Cwnd: cwnd, Ssthresh: ssthresh})
+					if got.Cwnd < 1 || got.Cwnd > max(2, set) || got.Ssthresh < 2 || state >= cwr && got.Ssthresh > max(2, set) {
+						t.Fatalf("state %d, set %d: a window of %d and a threshold of %d become %d and %d", state, set, cwnd, ssthresh, got.Cwnd, got.Ssthresh)
+					}
+				}
+			}
+		}
+	}
+	for _, c := range []struct{ state, cwnd, ssthresh, wantCwnd, wantSsthresh uint32 }{
+		{0, 1000, infinite, 1000, infinite}, // slow start
+		{0, 700, 1 << 24, 700, 1 << 24},     // an undo brings a threshold back
+		{4, 1, 500, 1, 500},                 // a timeout
+		{cwr, 1000, 750, 1000, 750},         // marks
+		{cwr, 0, 0, 1000, 750},              // by half an alpha of a half
+		{cwr, 1 << 24, 1 << 24, 1000, 750},
+		{recovery, 1000, 1 << 24, 1000, 500}, // a loss halves
+		{0, 1 << 24, 1, 1000, 750},
+	} {
+		got := run(step{Alpha: whole / 2, End: 1, Set: 1000, Threshold: 500, State: c.state, Cwnd: c.cwnd, Ssthresh: c.ssthresh})
+		if got.Cwnd != c.wantCwnd || got.Ssthresh != c.wantSsthresh {
+			t.Errorf("state %d: %d and %d become %d and %d, want %d and %d", c.state, c.cwnd, c.ssthresh, got.Cwnd, got.Ssthresh, c.wantCwnd, c.wantSsthresh)
+		}
+	}
 }
 
 // RFC 8257 §3.3: alpha comes to the share of marked packets, and without marks it goes to

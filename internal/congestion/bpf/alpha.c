@@ -11,9 +11,10 @@ struct step {
 	__u32 nxt;
 	__u32 delivered;
 	__u32 delivered_ce;
-	__u32 cwnd;
+	__u32 cwnd; /* and what is believed of it */
+	__u32 ssthresh;
+	__u32 state;
 	__u32 reduced;
-	__u32 wrong; /* whether cwnd is */
 };
 
 SEC("tc")
@@ -25,6 +26,7 @@ int weft_alpha(struct __sk_buff *skb)
 		return 1;
 	acknowledge(&s->d, s->una, s->nxt, s->delivered, s->delivered_ce);
 	s->reduced = reduced(s->cwnd, s->d.alpha);
-	s->wrong = wrong(s->cwnd);
+	s->cwnd = believed(&s->d, s->cwnd);
+	s->ssthresh = threshold(&s->d, s->cwnd, s->ssthresh, s->state);
 	return 0;
 }

@@ -18,16 +18,32 @@ static __always_inline struct tcp_sock *socket(const unsigned long long *context
 	return (struct tcp_sock *)context[0]; /* the verifier takes a struct sock for one here */
 }
 
+static __always_inline void begin(struct tcp_sock *tp, struct dctcp *d)
+{
+	d->alpha = MAX_ALPHA;
+	d->rcv_nxt = tp->rcv_nxt;
+	d->ce = 0;
+	d->cwnd = 0;
+	d->acked = tp->delivered;
+	d->set = tp->snd_cwnd ? tp->snd_cwnd : LEAST;
+	d->ssthresh = 0;
+	begin_window(d, tp->snd_nxt, tp->delivered, tp->delivered_ce);
+}
+
+/* memory begins if the kernel has left out weft_init: it gives the memory out as zeros. */
 static __always_inline struct dctcp *memory(struct tcp_sock *tp)
 {
-	return (struct dctcp *)tp->inet_conn.icsk_ca_priv;
+	struct dctcp *d = (struct dctcp *)tp->inet_conn.icsk_ca_priv;
+
+	if (!d->set)
+		begin(tp, d);
+	return d;
 }
 
 SEC("struct_ops")
 void weft_init(unsigned long long *context)
 {
 	struct tcp_sock *tp = socket(context);
-	struct dctcp *d = memory(tp);
 	__u8 state = ((struct sock *)context[0])->__sk_common.skc_state;
 
 	if (!(tp->ecn_flags & TCP_ECN_OK) && state != TCP_LISTEN && state != TCP_CLOSE) {
@@ -38,13 +54,7 @@ void weft_init(unsigned long long *context)
 			return; /* the memory is that one's now */
 		/* An alpha of 1 is Reno. */
 	}
-	d->alpha = MAX_ALPHA;
-	d->rcv_nxt = tp->rcv_nxt;
-	d->ce = 0;
-	d->cwnd = 0;
-	d->acked = tp->delivered;
-	d->set = tp->snd_cwnd;
-	begin_window(d, tp->snd_nxt, tp->delivered, tp->delivered_ce);
+	begin(tp, (struct dctcp *)tp->inet_conn.icsk_ca_priv);
 }
 
 /* The kernel asks once a window in which a mark or a loss was reported. */
@@ -54,8 +64,8 @@ __u32 weft_ssthresh(unsigned long long *context)
 	struct tcp_sock *tp = socket(context);
 	struct dctcp *d = memory(tp);
 
-	d->cwnd = tp->snd_cwnd;
-	return reduced(tp->snd_cwnd, d->alpha);
+	d->cwnd = believed(d, tp->snd_cwnd);
+	return reduced(d->cwnd, d->alpha);
 }
 
 SEC("struct_ops")
@@ -92,12 +102,8 @@ void weft_cong_control(unsigned long long *context)
 	__u32 acked = tp->delivered - d->acked;
 
 	d->acked = tp->delivered;
-	if (wrong(tp->snd_cwnd))
-		tp->snd_cwnd = d->set;
-	if (wrong(tp->snd_ssthresh)) {
-		d->cwnd = tp->snd_cwnd;
-		tp->snd_ssthresh = reduced(tp->snd_cwnd, d->alpha);
-	}
+	tp->snd_cwnd = believed(d, tp->snd_cwnd);
+	tp->snd_ssthresh = threshold(d, tp->snd_cwnd, tp->snd_ssthresh, state);
 	if (state == TCP_CA_CWR || state == TCP_CA_RECOVERY) {
 		if (tp->snd_cwnd > tp->snd_ssthresh)
 			tp->snd_cwnd = tp->snd_ssthresh;
@@ -105,14 +111,17 @@ void weft_cong_control(unsigned long long *context)
 		tcp_reno_cong_avoid(sk, 0, acked); /* which does not use the number of the ACK */
 	}
 	d->set = tp->snd_cwnd;
+	d->ssthresh = tp->snd_ssthresh;
 	pace(sk, tp);
 }
 
 /* A loss halves the window, whatever alpha is (RFC 8257 §3.4). */
 static __always_inline void halve(struct tcp_sock *tp)
 {
-	memory(tp)->cwnd = tp->snd_cwnd;
-	tp->snd_ssthresh = reduced(tp->snd_cwnd, MAX_ALPHA);
+	struct dctcp *d = memory(tp);
+
+	d->cwnd = believed(d, tp->snd_cwnd);
+	tp->snd_ssthresh = reduced(d->cwnd, MAX_ALPHA);
 }
 
 SEC("struct_ops")
@@ -173,9 +182,11 @@ SEC("struct_ops")
 __u32 weft_undo_cwnd(unsigned long long *context)
 {
 	struct tcp_sock *tp = socket(context);
-	__u32 before = memory(tp)->cwnd;
+	struct dctcp *d = memory(tp);
+	__u32 cwnd = believed(d, tp->snd_cwnd);
 
-	return tp->snd_cwnd > before ? tp->snd_cwnd : before;
+	d->set = cwnd > d->cwnd ? cwnd : d->cwnd; /* so that it is believed */
+	return d->set;
 }
 
 SEC(".struct_ops.link")

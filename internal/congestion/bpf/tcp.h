@@ -48,7 +48,6 @@ enum tcp_ca_event {
 	CA_EVENT_ECN_IS_CE,
 };
 
-enum { TCP_CA_CWR = 2, TCP_CA_RECOVERY }; /* enum tcp_ca_state */
 enum { TCP_CLOSE = 7, TCP_LISTEN = 10 };
 
 /* icsk_ack.pending */

@@ -136,18 +136,7 @@ func timerHandler(e *Endpoint, f func() tcpip.Error) func() {
 	return func() {
 		e.mu.Lock()
 		if err := f(); err != nil {
-			e.lastErrorMu.Lock()
-			// If the handler timed out and we have a lastError recorded (maybe due
-			// to an ICMP message received), promote it to be the hard error.
-			if _, isTimeout := err.(*tcpip.ErrTimeout); e.lastError != nil && isTimeout {
-				e.hardError = e.lastError
-			} else {
-				e.hardError = err
-			}
-			e.lastError = err
-			e.lastErrorMu.Unlock()
-			e.cleanupLocked()
-			e.setEndpointState(StateError)
+			e.timerFailedLocked(err)
 			e.mu.Unlock()
 			e.waiterQueue.Notify(waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waiter.WritableEvents)
 			return
@@ -161,6 +150,23 @@ func timerHandler(e *Endpoint, f func() tcpip.Error) func() {
 			processor.queueEndpoint(e)
 		}
 	}
+}
+
+// timerFailedLocked ends a connection whose timer's handler has returned an error.
+// +checklocks:e.mu
+func (e *Endpoint) timerFailedLocked(err tcpip.Error) {
+	e.lastErrorMu.Lock()
+	// If the handler timed out and we have a lastError recorded (maybe due
+	// to an ICMP message received), promote it to be the hard error.
+	if _, isTimeout := err.(*tcpip.ErrTimeout); e.lastError != nil && isTimeout {
+		e.hardError = e.lastError
+	} else {
+		e.hardError = err
+	}
+	e.lastError = err
+	e.lastErrorMu.Unlock()
+	e.cleanupLocked()
+	e.setEndpointState(StateError)
 }
 
 // +checklocks:e.mu

@@ -2,14 +2,16 @@ package tcp
 
 import "gvisor.dev/gvisor/pkg/tcpip"
 
-// deferTimeout puts a timeout off if the process has been late, or if segments wait to be
+// deferTimeout puts a timeout off if the timer has run late, or if segments wait to be
 // processed: one of them may acknowledge what the retransmit timer has run for. Meanwhile the
 // timer counts as enabled. Then only an acknowledgement starts it anew. The caller has the
 // processor called (timerHandler).
 // +checklocks:s.ep.mu
 func (s *sender) deferTimeout() bool {
-	if wait := s.patience(); wait > 0 {
-		s.resendTimer.extend(wait)
+	if late := s.resendTimer.late(); late > 0 {
+		// The process has stood still, or has no processor. So segments that have come
+		// meanwhile may not have been read yet.
+		s.resendTimer.extend(min(late, s.minRTO))
 		return true
 	}
 	if s.ep.segmentQueue.empty() {
@@ -20,11 +22,12 @@ func (s *sender) deferTimeout() bool {
 }
 
 // settleTimeout carries out a timeout that was put off, unless what was processed since has
-// started the timer anew or stopped it.
+// started the timer anew or stopped it. As long as segments wait, it remains put off: the
+// processor comes back for them.
 // +checklocks:s.ep.mu
 // +checklocksexclude:s.rtt.rttMutex
 func (s *sender) settleTimeout() tcpip.Error {
-	if !s.resendTimer.release() {
+	if !s.ep.segmentQueue.empty() || !s.resendTimer.release() {
 		return nil
 	}
 	return s.timedOut()

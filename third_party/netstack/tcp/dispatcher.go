@@ -217,7 +217,12 @@ func handleConnected(ep *Endpoint) {
 	// handleSegmentsLocked.
 	err := ep.handleSegmentsLocked()
 	if err == nil {
-		err = ep.snd.settleTimeout()
+		if err := ep.snd.settleTimeout(); err != nil {
+			ep.timerFailedLocked(err)
+			ep.mu.Unlock()
+			ep.waiterQueue.Notify(waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waiter.WritableEvents)
+			return
+		}
 	}
 	switch {
 	case err != nil:

@@ -131,9 +131,6 @@ type protocol struct {
 	// This is immutable after creation.
 	holds func(bytes int) bool `state:"nosave"`
 
-	// late is how late the timers of all endpoints are.
-	late lateness `state:"nosave"`
-
 	// probe, if not nil, will be invoked any time an endpoint receives a
 	// TCP segment.
 	//

@@ -64,8 +64,8 @@ type timer struct {
 	// meaningful in the enabled state.
 	target tcpip.MonotonicTime
 
-	// due is when the timer was to expire before it was extended.
-	due tcpip.MonotonicTime
+	// extended says that the timer has expired late and runs on once.
+	extended bool
 
 	// clockTarget is the expiration time of the clock timer. It is
 	// meaningful in the enabled and orphaned states.
@@ -162,7 +162,7 @@ func (t *timer) enabled() bool {
 // enable enables the timer, programming the runtime timer if necessary.
 func (t *timer) enable(d time.Duration) {
 	t.target = t.clock.NowMonotonic().Add(d)
-	t.due = t.target
+	t.extended = false
 
 	// Check if we need to set the runtime timer.
 	if t.state == timerStateDisabled || t.state == timerStateHeld || t.target.Before(t.clockTarget) {
@@ -183,9 +183,16 @@ func (t *timer) resetOrStart(d time.Duration) {
 	}
 }
 
-// extend makes a timer that has just expired run on for d.
+// late returns how late a timer is that has just expired. One that was extended is not late.
+func (t *timer) late() time.Duration {
+	if t.extended {
+		return 0
+	}
+	return t.clock.NowMonotonic().Sub(t.target)
+}
+
+// extend makes a timer that has just expired run on for d, once.
 func (t *timer) extend(d time.Duration) {
-	due := t.due
 	t.enable(d)
-	t.due = due
+	t.extended = true
 }
