@@ -27,7 +27,8 @@ func dreTarget(c conga.Config) uint64 {
 // simulated has the program's flowlets and reports go by the map clock (tests).
 var simulated = false
 
-// informed sizes the tables of CONGA, and says what the program goes by.
+// informed sizes the tables of CONGA, says what the program goes by, and has it be weft_inform of
+// bpf/spray.c. What else is in the specification is not loaded.
 func (o *Spray) informed(c conga.Config, spec *ebpf.CollectionSpec) error {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -37,33 +38,29 @@ func (o *Spray) informed(c conga.Config, spec *ebpf.CollectionSpec) error {
 	if spec.Maps[sprayMapPeers].MaxEntries = uint32(c.MaxDestinations); !informed {
 		spec.Maps[sprayMapPeers].MaxEntries = 1
 	}
+	if informed {
+		inform := spec.Programs[sprayProgWeftInform]
+		inform.Name = spec.Programs[sprayProgWeftSpray].Name // by which it is found at the uplink
+		spec.Programs[sprayProgWeftSpray] = inform
+	}
 	o.conga = c
 	return errors.Join(
-		spec.Variables[sprayVarInformed].Set(informed),
 		spec.Variables[sprayVarDreTick].Set(dreTick(c)),
 		spec.Variables[sprayVarDreTarget].Set(dreTarget(c)),
 		spec.Variables[sprayVarReportAge].Set(uint64(c.Age)),
 		spec.Variables[sprayVarSimulated].Set(simulated))
 }
 
-// loadHeeds loads what takes marks in and off at each uplink. Under other policies it removes what a crash
-// has left of that.
+// loadHeeds loads what takes marks in and off at each uplink.
 func (o *Spray) loadHeeds(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) error {
+	if o.ways.known.how.mode != sprayInformed {
+		return nil
+	}
 	devices := []string{o.at.Link.Attrs().Name}
 	for _, twin := range o.twins {
 		devices = append(devices, twin.at.Link.Attrs().Name)
 	}
 	for _, device := range devices {
-		if o.ways.known.how.mode != sprayInformed {
-			link, err := kernel.Uplink(o.handle, device)
-			if err != nil {
-				return err
-			}
-			if _, err := heedKind.place.DetachAll(o.handle, []netlink.Link{link}); err != nil {
-				return err
-			}
-			continue
-		}
 		twin := new(program)
 		err := twin.open(heedKind, device, func() error {
 			link, err := kernel.Uplink(twin.handle, device)
@@ -85,4 +82,21 @@ func (o *Spray) loadHeeds(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) 
 		o.twins = append(o.twins, twin)
 	}
 	return nil
+}
+
+// sweepHeeds removes what a process that has crashed under CONGA has left at ingress, if other policies
+// took the place of its program. What a Spray of this process has there its Close removes: until then
+// it goes on taking marks off.
+func (o *Spray) sweepHeeds() (err error) {
+	if o.ways.known.how.mode == sprayInformed {
+		return nil
+	}
+	for _, p := range append([]*program{&o.program}, o.twins...) {
+		if p.replaced {
+			continue
+		}
+		_, err2 := heedKind.place.DetachAll(p.handle, []netlink.Link{p.at.Link})
+		err = errors.Join(err, err2)
+	}
+	return err
 }

@@ -41,6 +41,7 @@ type program struct {
 	handle   *netlink.Handle // nil: closed
 	at       kernel.Attachment
 	settings *kernel.Settings // of the device; nil: it changes none
+	replaced bool             // it took the place of one of this process
 }
 
 // open makes the program, of a kind, by what attach does in the network namespace of the
@@ -75,6 +76,7 @@ func (p *program) attachWith(w kernel.Wanted) error {
 	if err != nil && !(p.kind.forgets && errors.As(err, new(kernel.Refused))) {
 		return err
 	}
+	p.replaced = former.Ours()
 	// The record is with the program before anything is changed.
 	p.settings = w.Plan(p.at.Link, former)
 	if err := p.settings.Bind(p.at.Prog); err != nil {

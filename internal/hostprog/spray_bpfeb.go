@@ -34,11 +34,11 @@ const (
 	sprayMapRacks6        = "racks6"
 	sprayMapStranger      = "stranger"
 	sprayProgWeftHeed     = "weft_heed"
+	sprayProgWeftInform   = "weft_inform"
 	sprayProgWeftSpray    = "weft_spray"
 	sprayVarDreTarget     = "dre_target"
 	sprayVarDreTick       = "dre_tick"
 	sprayVarHeartbeat     = "heartbeat"
-	sprayVarInformed      = "informed"
 	sprayVarListing       = "listing"
 	sprayVarPatience      = "patience"
 	sprayVarReportAge     = "report_age"
@@ -90,8 +90,9 @@ type spraySpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayProgramSpecs struct {
-	WeftHeed  *ebpf.ProgramSpec `ebpf:"weft_heed"`
-	WeftSpray *ebpf.ProgramSpec `ebpf:"weft_spray"`
+	WeftHeed   *ebpf.ProgramSpec `ebpf:"weft_heed"`
+	WeftInform *ebpf.ProgramSpec `ebpf:"weft_inform"`
+	WeftSpray  *ebpf.ProgramSpec `ebpf:"weft_spray"`
 }
 
 // sprayMapSpecs contains maps before they are loaded into the kernel.
@@ -124,7 +125,6 @@ type sprayVariableSpecs struct {
 	DreTarget *ebpf.VariableSpec `ebpf:"dre_target"`
 	DreTick   *ebpf.VariableSpec `ebpf:"dre_tick"`
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
-	Informed  *ebpf.VariableSpec `ebpf:"informed"`
 	Listing   *ebpf.VariableSpec `ebpf:"listing"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	ReportAge *ebpf.VariableSpec `ebpf:"report_age"`
@@ -202,7 +202,6 @@ type sprayVariables struct {
 	DreTarget *ebpf.Variable `ebpf:"dre_target"`
 	DreTick   *ebpf.Variable `ebpf:"dre_tick"`
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
-	Informed  *ebpf.Variable `ebpf:"informed"`
 	Listing   *ebpf.Variable `ebpf:"listing"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	ReportAge *ebpf.Variable `ebpf:"report_age"`
@@ -216,13 +215,15 @@ type sprayVariables struct {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayPrograms struct {
-	WeftHeed  *ebpf.Program `ebpf:"weft_heed"`
-	WeftSpray *ebpf.Program `ebpf:"weft_spray"`
+	WeftHeed   *ebpf.Program `ebpf:"weft_heed"`
+	WeftInform *ebpf.Program `ebpf:"weft_inform"`
+	WeftSpray  *ebpf.Program `ebpf:"weft_spray"`
 }
 
 func (p *sprayPrograms) Close() error {
 	return _SprayClose(
 		p.WeftHeed,
+		p.WeftInform,
 		p.WeftSpray,
 	)
 }

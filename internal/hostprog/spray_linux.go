@@ -69,6 +69,9 @@ func AttachSpray(cfg SprayConfig) (*Spray, error) {
 	if err := o.attachTwins(cfg); err != nil {
 		return nil, errors.Join(err, o.Close())
 	}
+	if err := o.sweepHeeds(); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
 	return o, nil
 }
 

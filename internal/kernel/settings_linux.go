@@ -57,6 +57,7 @@ type Settings struct {
 	changed changes
 	program ebpf.ProgramID // that has the record
 	record  *ebpf.Map      // nil: none
+	ours    bool           // they were read of a program that this process has open
 }
 
 // changes are by the numbers of uplinkKnobs.
@@ -259,7 +260,7 @@ func (f Filter) FormerSettings(h *netlink.Handle, link netlink.Link) (*Settings,
 func SettingsOf(id ebpf.ProgramID) (*Settings, error) {
 	s := &Settings{}
 	if own, ok := ownPrograms.get(id); ok && own.settings != nil {
-		s.changed = *own.settings
+		s.changed, s.ours = *own.settings, own.open != nil
 		return s, nil
 	}
 	prog, err := openProgram(id)
@@ -282,6 +283,9 @@ func SettingsOf(id ebpf.ProgramID) (*Settings, error) {
 	}
 	return s, nil
 }
+
+// Ours reports whether the settings are recorded with a program that this process has open.
+func (s *Settings) Ours() bool { return s.ours }
 
 // readKnobs reads the record that weft kept before.
 func (s *Settings) readKnobs(prog *ebpf.Program) error {

@@ -4,7 +4,7 @@
  * has sent by paths of a tag (DRE). remote is what the destination has reported of them. The program
  * at egress marks packets (weft/conga.Mark): those with payload with the tag of their path, and every
  * other one, and pure acknowledgements, with a report on what has come from there. The program at
- * ingress (weft_heed of spray.c) takes the marks in and off.
+ * ingress (heed.h) takes the marks in and off.
  *
  * A row is of a host, as hosts' reports must move only what is sent to them. Processors
  * write to a row without a lock: at worst a report is lost, which the next one replaces.
@@ -23,11 +23,9 @@
 #define TAGS 16
 #define NOBODY 8 /* above all metrics */
 #define MOST_MARKED 62 /* segments: a device that cuts counts through the low bits of a mark's ID */
-#define OVERTAKEN (1 << 20) /* of flights.go */
 
 /* The loader sets these: a tick of a DRE and how long a report has full weight, in ns, and the
  * register of a link that is busy. */
-volatile const __u8 informed = 0; /* whether any of this is in use */
 volatile const __u64 dre_tick = 10000, report_age = 10000000, dre_target = 1;
 
 /* For tests: not the kernel's clock counts, but clock. Where it is 0 nothing is left of that. */
@@ -79,7 +77,8 @@ struct peer {
 	__u8 unused[7];
 };
 
-/* By address of IPv4; all of IPv6, whose headers have no room for marks, by 0. The idlest is forgotten. Without CONGA the loader makes room for one. */
+/* By address of IPv4; all of IPv6, whose headers have no room for marks, by 0. The idlest is
+ * forgotten. Without CONGA the loader makes room for one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384); /* conga.Config.MaxDestinations */
@@ -266,29 +265,6 @@ __noinline __u32 report(__be32 host)
 	return MARK_FEEDBACK | tag << MARK_TAG_SHIFT | (__u32)p->ce[tag] << MARK_SHIFT | MARK_INDEX;
 }
 
-/* heed takes in the mark of a packet from a host that has shown that it sees what is sent to it. */
-static __always_inline void heed(__be32 from, __u16 id)
-{
-	__u32 tag = id >> MARK_TAG_SHIFT & (TAGS - 1), m = (id & MARK_METRIC) >> MARK_SHIFT;
-	struct peer *p;
-
-	if (id & MARK_FEEDBACK) {
-		p = bpf_map_lookup_elem(&peers, &from);
-		if (!p || !p->sends)
-			return;
-		p->metric[tag] = m;
-		p->at[tag] = nanos();
-		p->reported |= 1 << tag;
-		return;
-	}
-	p = peer_of(from);
-	if (!p)
-		return;
-	p->ce[tag] = m;
-	p->arrived[tag] = nanos();
-	p->news |= 1 << tag;
-}
-
 /* put_mark writes a mark and its DSCP into a header whose DSCP is 0, and mends its checksum. */
 static __always_inline void put_mark(struct ipv4 *ip, __u16 id)
 {
@@ -298,46 +274,4 @@ static __always_inline void put_mark(struct ipv4 *ip, __u16 id)
 	ip->tos |= MARK_DSCP << 2;
 	is = bpf_htons((__u16)ip->version_ihl << 8 | ip->tos);
 	ip->check = ~fold((__u16)~ip->check + (__u32)(__u16)~was + is);
-}
-
-/*
- * departs takes note of what a flow has in flight, also of packets without payload. It tells a
- * host that has seen it from one that guesses: flights.record. f is NULL for a new flow, which it
- * adds.
- */
-static __always_inline struct flow *departs(const struct flow_key *key, struct flow *f, const struct tcp *tcp,
-					    __u32 payload)
-{
-	__u32 seq = bpf_ntohl(tcp->seq), end = seq + payload + (tcp->flags & FIN);
-
-	if (tcp->flags & RST)
-		return f;
-	if (tcp->flags & SYN)
-		seq = end = end + 1;
-	if (!f) {
-		struct flow first = { .low = seq, .highest = end };
-
-		remember(key, &first);
-		return bpf_map_lookup_elem(&flows, key);
-	}
-	if (tcp->flags & SYN || ((__s32)(end - f->low) < 0 && f->low - end > OVERTAKEN)) {
-		f->low = seq;
-		f->highest = end;
-		f->segments = 0;
-	} else if ((__s32)(end - f->highest) > 0 && !payload) {
-		f->highest = end; /* of data flowlet does that */
-	}
-	return f;
-}
-
-/* acknowledged is flights.acknowledged of what a packet that comes in acknowledges. */
-static __always_inline int acknowledged(const struct flow_key *key, __u32 ack)
-{
-	struct flow *f = bpf_map_lookup_elem(&flows, key);
-
-	if (!f || ack - f->low > f->highest - f->low + 1) /* a FIN behind data is not in highest */
-		return 0;
-	if (ack - f->low > OVERTAKEN)
-		f->low = ack - OVERTAKEN;
-	return 1;
 }
