@@ -30,8 +30,9 @@ const (
 type TellerConfig struct {
 	// Host says whether an address is a host's that may be told; nil: all may be.
 	Host func(netip.Addr) bool
-	// Key returns the number and secret that messages are signed with, 0 for none; nil: they
-	// are not signed. It is called for each message, by the Teller's goroutine.
+	// Key returns the number, more than 0, and secret that messages are signed with: hosts
+	// believe no others. It is called for each message, by the Teller's goroutine. Where the
+	// number is 0 nothing is sent, which counts as failed.
 	Key func() (id uint8, secret []byte)
 }
 
@@ -55,6 +56,9 @@ type Teller struct {
 // Tell begins to tell, from the network namespace of the calling thread. It needs no
 // capability. Close it before the Meter.
 func (m *Meter) Tell(c TellerConfig) (*Teller, error) {
+	if c.Key == nil {
+		return nil, errors.New("feedback to senders: Key is nil, and hosts believe signed messages alone; set it")
+	}
 	t := &Teller{config: c, start: time.Now(), seed: maphash.MakeSeed(), ended: make(chan struct{}),
 		total: bucket.New(tellTotal, tellBurst)}
 	for i := range t.sources {
@@ -116,16 +120,12 @@ func (t *Teller) tell(b []byte, n Notice) []byte {
 		t.bounded.Add(1)
 		return b
 	}
-	var id uint8
-	var secret []byte
-	if t.config.Key != nil {
-		id, secret = t.config.Key()
-	}
+	id, secret := t.config.Key()
 	b, err := encap.AppendFeedback(b, f, id, secret)
-	if err == nil {
+	if err == nil && id != 0 {
 		_, err = t.socket.WriteToUDPAddrPort(b, netip.AddrPortFrom(to, encap.FeedbackPort))
 	}
-	if err != nil {
+	if err != nil || id == 0 {
 		t.failed.Add(1)
 	} else {
 		t.told.Add(1)

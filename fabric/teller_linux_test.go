@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 	var hosts [2]*net.UDPConn
 	var teller *Teller
 	secret := []byte("0123456789abcdef0123456789abcdef")
+	var key atomic.Uint32
+	key.Store(3)
 	foreign := netip.MustParseAddr("10.0.0.9")
 	err := kernel.InNamespace(ns, func() (err error) {
 		for i := range hosts {
@@ -34,7 +37,10 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 		}
 		m := &Meter{handle: new(netlink.Handle), at: &kernel.PortProgram{}}
 		m.at.Maps = map[string]*ebpf.Map{meterMapNotices: r.notices}
-		teller, err = m.Tell(TellerConfig{Host: func(a netip.Addr) bool { return a != foreign }, Key: func() (uint8, []byte) { return 3, secret }})
+		teller, err = m.Tell(TellerConfig{Host: func(a netip.Addr) bool { return a != foreign }, Key: func() (uint8, []byte) { return uint8(key.Load()), secret }})
+		if _, err := m.Tell(TellerConfig{}); err == nil {
+			t.Error("a Teller without keys is none")
+		}
 		return err
 	})
 	if err != nil {
@@ -73,6 +79,12 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 	if s.Foreign != 5 || s.Failed != 0 || s.Told > most {
 		t.Errorf("%+v; at most %d may be told", s, most)
 	}
+	key.Store(0)
+	send(netip.MustParseAddr("10.0.0.3"), 1)
+	kerneltest.Within(t, kerneltest.Patience, "what cannot be signed is not sent", func() bool {
+		now := teller.Stats()
+		return now.Told == s.Told && now.Failed+now.Bounded > s.Bounded
+	})
 	if err := teller.Close(); err != nil {
 		t.Error(err)
 	}
