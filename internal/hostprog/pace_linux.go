@@ -35,7 +35,7 @@ const (
 // meanwhile, is never exceeded, and comes back afterwards.
 //
 // A connection that was limited once goes on being paced by TCP's timer until it ends, at a rate
-// that is not limited (a fifth to twice above what its window allows): the kernel does not take
+// that is not limited (120 to 200 % of what its window allows): the kernel does not take
 // that back. It costs processor time, as super-segments are smaller.
 //
 // Each Walk goes over all TCP connections of the network namespace, which takes milliseconds
