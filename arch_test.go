@@ -69,7 +69,7 @@ liveness: topology encap internal/bucket internal/timerq
 link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/congestion: internal/kernel
-internal/hostprog: topology flowcell drb policy encap conga internal/kernel internal/paths
+internal/hostprog: topology flowcell drb policy encap conga internal/kernel internal/paths internal/qcn
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology topology/graph encap internal/balance internal/bucket internal/classifier internal/kernel internal/qcn
 lab: topology topology/graph fabric internal/frr internal/kernel internal/switchconf

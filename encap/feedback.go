@@ -50,16 +50,18 @@ var (
 //	|         MAC: HMAC-SHA-256 of all before, if Key is not 0      |
 //	+---------------------------------------------------------------+
 //
-// The packet keeps those from forging feedback who do not see the connection: a receiver must
-// believe it only if the sequence number is in flight. The key keeps others from it, too. A
-// message that is repeated is not told from the first one.
+// A receiver that acts on feedback must check the MAC. The packet alone does not keep forgers
+// away: who knows a connection's ends hits what is in flight with one guess of some thousand.
+// The sequence number bounds what a repeated message can do: it counts only while the packet is
+// in flight. It also bounds those who have a switch sign messages about packets that they have
+// sent with somebody else's address.
 type Feedback struct {
 	Level  uint8    // |F_b|, 1 to 63
 	Queue  uint32   // bytes of queue that the packet has found, saturating; for people
 	Packet [28]byte // the innermost IPv4 header without options, and 8 bytes of TCP
 }
 
-// Source and Dest are the packet's ends, Seq its sequence number.
+// Source is the packet's source.
 func (f *Feedback) Source() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(f.Packet[12:])), binary.BigEndian.Uint16(f.Packet[20:]))
 }
@@ -92,8 +94,8 @@ func AppendFeedback(b []byte, f Feedback, key uint8, secret []byte) ([]byte, err
 }
 
 // ParseFeedback decodes a message. secret returns the secret of a key, nil if the receiver does
-// not have it; key 0, which stands for none, is accepted if secret itself is nil. A signed
-// message passes unchecked then. It ignores bytes behind the message.
+// not have it; key 0, which stands for none, passes only if secret itself is nil. Nothing is
+// checked then, so that is for looking at messages, not for acting on them. It ignores bytes behind the message.
 //
 // Errors: ErrNotFeedback, ErrFeedbackVersion, ErrTruncated, ErrFeedbackLevel, ErrFeedbackKey,
 // ErrFeedbackMAC.

@@ -32,8 +32,9 @@ type TellerConfig struct {
 	// may be told; nil: all may be. The port is "" if the meter has it no more. The Teller's
 	// goroutine calls it for each message.
 	Host func(source netip.Addr, port string) bool
-	// Key returns the number and secret that messages are signed with, 0 for none; nil: they
-	// are not signed. It is called for each message, by the Teller's goroutine.
+	// Key returns the number, more than 0, and secret that messages are signed with: hosts
+	// believe no others. It is called for each message, by the Teller's goroutine. Where the
+	// number is 0 nothing is sent, which counts as failed.
 	Key func() (id uint8, secret []byte)
 	// Ended is called by the Teller's goroutine if it ends before Close, with the reason; it
 	// must not call Close. nil: nobody wants to know.
@@ -62,6 +63,9 @@ type Teller struct {
 // Tell begins to tell, from the network namespace of the calling thread. It needs no
 // capability. Close it before the Meter.
 func (m *Meter) Tell(c TellerConfig) (*Teller, error) {
+	if c.Key == nil {
+		return nil, errors.New("feedback to senders: Key is nil, and hosts believe signed messages alone; set it")
+	}
 	t := newTeller(m, c)
 	var err error
 	if t.notices, err = m.Notices(); err != nil {
@@ -140,16 +144,12 @@ func (t *Teller) tell(b []byte, n Notice) []byte {
 		t.bounded.Add(1)
 		return b
 	}
-	var id uint8
-	var secret []byte
-	if t.config.Key != nil {
-		id, secret = t.config.Key()
-	}
+	id, secret := t.config.Key()
 	b, err := encap.AppendFeedback(b, f, id, secret)
-	if err == nil {
+	if err == nil && id != 0 {
 		_, err = t.socket.WriteToUDPAddrPort(b, netip.AddrPortFrom(to, encap.FeedbackPort))
 	}
-	if err != nil {
+	if err != nil || id == 0 {
 		t.failed.Add(1)
 	} else {
 		t.told.Add(1)

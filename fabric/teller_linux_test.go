@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 	var hosts [2]*net.UDPConn
 	var teller *Teller
 	secret := []byte("0123456789abcdef0123456789abcdef")
+	var key atomic.Uint32
+	key.Store(3)
 	foreign := netip.MustParseAddr("10.0.0.9")
 	err := kernel.InNamespace(ns, func() (err error) {
 		for i := range hosts {
@@ -36,7 +39,11 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 		m := &Meter{handle: new(netlink.Handle), at: &kernel.PortProgram{}, ports: []meteredPort{{"lo", int(loIndex)}}}
 		const clock = time.Hour // which stands still
 		m.at.Maps = map[string]*ebpf.Map{meterMapNotices: r.notices}
-		teller, err = m.Tell(TellerConfig{now: func() time.Duration { return clock }, Host: func(a netip.Addr, port string) bool { return a != foreign && port == "lo" }, Key: func() (uint8, []byte) { return 3, secret }})
+		if _, err := m.Tell(TellerConfig{}); err == nil {
+			t.Error("a Teller without keys is none")
+		}
+		teller, err = m.Tell(TellerConfig{now: func() time.Duration { return clock }, Host: func(a netip.Addr, port string) bool { return a != foreign && port == "lo" },
+			Key: func() (uint8, []byte) { return uint8(key.Load()), secret }})
 		return err
 	})
 	if err != nil {
@@ -71,9 +78,16 @@ func TestTeller_tellsSourcesWithinBounds(t *testing.T) {
 		return s.Told+s.Bounded+s.Foreign+s.Failed == packets+6
 	})
 	const burst = uint64(tellSource * tellBurst / time.Second)
-	if s, want := teller.Stats(), (TellerStats{Told: burst + 1, Bounded: packets - burst, Foreign: 5}); s != want {
+	s := teller.Stats()
+	if want := (TellerStats{Told: burst + 1, Bounded: packets - burst, Foreign: 5}); s != want {
 		t.Errorf("%+v, want %+v", s, want)
 	}
+	key.Store(0)
+	send(netip.MustParseAddr("10.0.0.3"), 1)
+	kerneltest.Within(t, kerneltest.Patience, "what cannot be signed is not sent", func() bool {
+		now := teller.Stats()
+		return now.Told == s.Told && now.Failed+now.Bounded > s.Bounded
+	})
 	if err := teller.Close(); err != nil {
 		t.Error(err)
 	}

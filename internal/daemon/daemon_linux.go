@@ -56,8 +56,9 @@ type state struct {
 	repairs service.Repairs
 	trouble trouble
 	supers  supers
-	pacer   pacer // nil: none; for the whole run
-	paced   bool  // that was tried
+	pacer   pacer  // nil: none; for the whole run
+	paced   bool   // it is tried no more
+	unpaced string // why there is none, as was logged
 }
 
 // parts are what carries packets at an uplink. What is nil is not in use.

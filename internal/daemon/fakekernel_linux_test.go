@@ -12,6 +12,7 @@ import (
 
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
+	"weft/internal/pacing"
 	"weft/internal/probe"
 	"weft/internal/prober"
 	"weft/liveness"
@@ -48,6 +49,9 @@ type fakeKernel struct {
 	receivers []*fakeReceiver
 	followers []*fakeFollower
 	samplers  []*fakeSampler
+
+	unpaced error // why nothing can pace connections
+	pacers  int   // that were opened
 }
 
 var errRefused = errors.New("the kernel refuses")
@@ -69,6 +73,13 @@ func (k *fakeKernel) orders() error {
 	}
 	return nil
 }
+
+// fakePacer slows nobody.
+type fakePacer struct{}
+
+func (fakePacer) SetSecret(func(uint8) []byte) {}
+func (fakePacer) Stats() pacing.Stats          { return pacing.Stats{} }
+func (fakePacer) Close() error                 { return nil }
 
 // kernel returns it as a daemon sees it.
 func (k *fakeKernel) kernel() kernel {
@@ -136,6 +147,13 @@ func (k *fakeKernel) kernel() kernel {
 			k.program = &fakeProgram{k: k, config: c, topology: c.Topology, six: c.Topology6}
 			k.program.started = k.program.carried()
 			return k.program, nil
+		},
+		pace: func(c pacing.Config) (pacer, error) {
+			if k.unpaced != nil {
+				return nil, k.unpaced
+			}
+			k.pacers++
+			return fakePacer{}, nil
 		},
 		sample: func(c prober.SamplerConfig) (sampler, error) {
 			if err := k.fails(); err != nil {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -16,9 +17,10 @@ import (
 var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_BPF}
 
 // dropPrivileges does what only root can do, and makes the process begin anew with fewer
-// privileges. In the new process it does nothing.
-func dropPrivileges(c *Config) error {
+// privileges. In the new process it does nothing but to take over what was kept for it.
+func dropPrivileges(c *Config, l *log.Logger) error {
 	hostprog.TakeNames()
+	hostprog.TakePacer()
 	must, err := kept.Exceeded()
 	if !must || err != nil {
 		return err
@@ -31,6 +33,13 @@ func dropPrivileges(c *Config) error {
 	// CAP_SYS_ADMIN. Its packets go by plain ECMP for the moment.
 	if err := hostsetup.DetachLeftovers(); err != nil {
 		return err
+	}
+	// Likewise connections that a crash left limited, whether or not there will be limits again.
+	switch n, err := hostsetup.FreeLeftPaced(); {
+	case err != nil:
+		l.Printf("warning: %v", err)
+	case n > 0:
+		l.Printf("connections that an earlier run has left limited, and that are not any more: %d", n)
 	}
 	if _, err := hostsetup.MakeDir(a.UID, a.GID); err != nil {
 		return err
@@ -50,8 +59,11 @@ func dropPrivileges(c *Config) error {
 		env = append(env, control)
 	}
 	if c.QCN.Enabled {
-		if pacer, err := hostprog.KeepPacer(); err == nil { // or OpenPacer says why
+		pacer, err := hostprog.KeepPacer()
+		if err == nil {
 			env = append(env, pacer)
+		} else { // what fails without privileges would hide it
+			l.Printf("warning: no connection will be slowed for switches with meter.qcn: %v", err)
 		}
 	}
 	return service.RunAs(a, kept, env...)

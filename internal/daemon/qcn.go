@@ -35,6 +35,8 @@ func (c *Config) checkQCN() error {
 		return c.lines.Errorf("qcn.floor_mbit", "is %g, must be less than limit_mbit, %g", q.FloorMbit, q.LimitMbit)
 	case q.Enabled && c.tunnels():
 		return c.lines.Errorf("qcn.enabled", "switches do not see inside encapsulation: udp; set it to false")
+	case q.Enabled && len(c.Failures.Keys) == 0:
+		return c.lines.Errorf("qcn.enabled", "is true without failures.keys, so anybody could slow connections; give failures.keys the switches' keys, or set it to false")
 	}
 	return nil
 }
@@ -58,12 +60,10 @@ func (c *Config) qcnRates(t *topology.Topology, self topology.NodeID) (limit, fl
 	return limit, floor, q.IncreaseMbit
 }
 
-// qcnSecret returns what messages are checked by, nil if anybody may send them.
+// qcnSecret returns what messages are checked by. Unsigned ones are not believed, whatever
+// failures.accept_unsigned says of updates.
 func (c *Config) qcnSecret() func(key uint8) []byte {
 	keys := c.Failures.keys(time.Time{})
-	if len(keys.List) == 0 || keys.AcceptUnsigned {
-		return nil
-	}
 	return func(key uint8) []byte {
 		for _, k := range keys.List {
 			if k.ID == key {

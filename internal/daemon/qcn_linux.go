@@ -1,6 +1,10 @@
 package daemon
 
 import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
 	"weft/internal/pacing"
 	"weft/internal/qcn"
 )
@@ -12,21 +16,25 @@ type pacer interface {
 	Close() error
 }
 
-// pace begins to slow connections that make queues too long, once in a run: what loads the
-// program is gone with the privileges. Without it the host works, and switches' messages have
-// no effect.
+// pace begins to slow connections that make queues too long, for the whole run. Without it the
+// host works, and switches' messages have no effect. Where the address is not there yet or the
+// port is taken, the next repair tries again. All else is for good: what loads the program is
+// gone with the privileges.
 func (d *daemon) pace(c *Config) {
 	if !c.QCN.Enabled || d.paced {
 		return
 	}
-	d.paced = true
 	const bytes = 1e6 / 8
 	self, _ := c.fabric.ByAddr(d.place.address)
 	limit, floor, increase := c.qcnRates(c.fabric, self)
 	p, err := d.kernel.pace(pacing.Config{Address: d.place.address, Secret: c.qcnSecret(),
 		Reactions: qcn.Config{Limit: limit * bytes, Floor: floor * bytes, Increase: increase * bytes}})
+	d.paced = !errors.Is(err, unix.EADDRNOTAVAIL) && !errors.Is(err, unix.EADDRINUSE)
 	if err != nil {
-		d.log.Printf("warning: no connection is slowed for switches with meter.qcn: %v", err)
+		if why := err.Error(); why != d.unpaced {
+			d.unpaced = why
+			d.log.Printf("warning: no connection is slowed for switches with meter.qcn: %s", why)
+		}
 		return
 	}
 	d.pacer = p

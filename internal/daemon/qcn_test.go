@@ -15,6 +15,7 @@ func TestQCN_errors(t *testing.T) {
 		"qcn:\n  limit_mbit: 100\n  floor_mbit: 100": "f:3: qcn.floor_mbit: is 100, must be less than limit_mbit, 100",
 		"encapsulation: udp\nudp: {name: a, peers: [{name: b, prefixes: [10.0.0.0/8], endpoint: 1.2.3.4:5}]}\nqcn: {enabled: true}\n": "f:3: qcn.enabled: switches do not see inside",
 		"qcn: {enable: true}": "did you mean enabled?",
+		"failures: {accept_unsigned: true}\nqcn:\n  enabled: true": "f:3: qcn.enabled: is true without failures.keys",
 	} {
 		if _, err := parseText(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)
@@ -42,20 +43,17 @@ func TestQCN_rates(t *testing.T) {
 	}
 }
 
-// Where there are keys, messages must be signed with one of them, unless what is not signed is
-// accepted.
+// Messages must be signed with one of the keys, also where updates that are not signed are
+// accepted. Without keys none is believed.
 func TestQCN_secret(t *testing.T) {
 	const key = "failures:\n  keys: [{id: 3, key: a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=}]\n"
-	for text, checked := range map[string]bool{"": false, key: true, key + "  accept_unsigned: true\n": false} {
+	for text, keyed := range map[string]bool{"": false, key + "qcn: {enabled: true}\n": true, key + "  accept_unsigned: true\nqcn: {enabled: true}\n": true} {
 		c, err := parseText(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		secret := c.qcnSecret()
-		if (secret != nil) != checked {
-			t.Errorf("%q: checked %v", text, secret != nil)
-		}
-		if checked && (string(secret(3)) != strings.Repeat("k", 32) || secret(4) != nil || secret(0) != nil) {
+		if (string(secret(3)) == strings.Repeat("k", 32)) != keyed || secret(4) != nil || secret(0) != nil {
 			t.Errorf("%q: wrong secrets", text)
 		}
 	}

@@ -136,6 +136,7 @@ func (d *daemon) repairAll() (err error) {
 	if err := d.repairPrograms(); gone(err) { // then of much else, too
 		return err
 	}
+	d.pace(d.config)
 	return errors.Join(d.mend(d.setup.Repair(plan)), d.repairPrograms())
 }
 

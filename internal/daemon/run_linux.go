@@ -35,10 +35,11 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	if err != nil {
 		return err
 	}
-	if err := dropPrivileges(c); err != nil {
+	l := log.New(messages, "", 0)
+	if err := dropPrivileges(c, l); err != nil {
 		return err
 	}
-	d := newDaemon(file, c, theKernel(), log.New(messages, "", 0))
+	d := newDaemon(file, c, theKernel(), l)
 	if d.control, err = c.keepControl(); err != nil {
 		return err
 	}

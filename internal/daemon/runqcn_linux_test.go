@@ -16,8 +16,25 @@ import (
 
 // A switch whose queue is too long has a host, which has given its privileges away, slow its
 // connection, whatever carries its packets; the messages are signed. When the host's daemon
-// ends, the connection is free again.
+// ends, the connection is free again; if it is killed, when the next one starts, though that one
+// slows nobody.
 func TestRun_qcnSlowsAConnection(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *network, *child){
+		"ended": func(_ *testing.T, _ *network, host *child) { host.end(unix.SIGTERM) },
+		"killed": func(t *testing.T, n *network, host *child) {
+			host.end(unix.SIGKILL)
+			next := n.start("h0.0.2", "topology: fat-tree:k=4\nmode: offload\npolicy: drb\nqcn: {enabled: false}\nfailures: {updates: false}\n")
+			if m := next.messages(); !strings.Contains(m, "not any more: 1") {
+				t.Errorf("the next run says %s", m)
+			}
+			next.end(unix.SIGTERM)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testSlowed(t, end) })
+	}
+}
+
+func testSlowed(t *testing.T, end func(*testing.T, *network, *child)) {
 	slowtest.System(t)
 	n := sharedNetwork(t)
 	key := "{id: 3, key: " + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32))) + "}"
@@ -56,7 +73,7 @@ func TestRun_qcnSlowsAConnection(t *testing.T) {
 	if s := host.status(); s["qcn.malformed"] != "0" || s["offload.encapsulated"] == "0" {
 		t.Errorf("status %v", s)
 	}
-	host.end(unix.SIGTERM)
+	end(t, n, host)
 	if got := uint32(highest()); got != 1<<32-1 {
 		t.Errorf("limited to %d bytes/s when the daemon has ended", got)
 	}

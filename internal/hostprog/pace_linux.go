@@ -8,23 +8,16 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/netip"
-	"os"
-	"strconv"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 
 	"weft/internal/kernel"
+	"weft/internal/qcn"
 )
 
 const (
 	paceNeeds = "eBPF: iterators over TCP sockets that set options as of Linux 5.17 are needed (kernel options BPF_SYSCALL, DEBUG_INFO_BTF)"
-
-	// paceVariable passes the descriptors of KeepPacer to the program that is executed next.
-	paceVariable = "WEFT_PACER"
 
 	// MaxPaced bounds the connections of a Pacer.
 	MaxPaced = 2048
@@ -38,8 +31,12 @@ const (
 
 // Pacer gives connections of the kernel's TCP over IPv4 a highest rate, whoever's they are,
 // and says how they are. TCP then sends by a timer of its own; no queueing discipline such as
-// fq is needed. A rate that the program has set itself (SO_MAX_PACING_RATE) is never exceeded,
-// and comes back afterwards.
+// fq is needed. A rate that the program has set itself (SO_MAX_PACING_RATE), before or
+// meanwhile, is never exceeded, and comes back afterwards.
+//
+// A connection that was limited once goes on being paced by TCP's timer until it ends, at a rate
+// that is not limited (120 to 200 % of what its window allows): the kernel does not take
+// that back. It costs processor time, as super-segments are smaller.
 //
 // Each Walk goes over all TCP connections of the network namespace, which takes milliseconds
 // where the kernel's table is large. A Pacer is not safe for concurrent use.
@@ -49,54 +46,24 @@ type Pacer struct {
 	paced   *ebpf.Map
 	globals *ebpf.Map
 	walk    uint64 // the number of the latest
-	flows   map[PaceKey]bool
-}
-
-// PaceKey is a connection.
-type PaceKey struct {
-	Local, Remote netip.AddrPort // IPv4
-}
-
-// Paced is how a connection is.
-type Paced struct {
-	Una, Next uint32  // sequence numbers in flight: from Una up to, but not with, Next
-	Sent      uint64  // bytes since it began
-	Rate      float64 // at which it has delivered lately, bytes a second; 0: not known
+	flows   map[qcn.Flow]bool
 }
 
 // pacedFlow is struct pace of bpf/pace.c.
 type pacedFlow struct {
-	Rate, End            uint32 // bytes a second, 0: it is only looked at; 1: it gets its own rate back
-	Una, Next            uint32
-	Own, Sent, Delivered uint64
-	Walk                 uint64 // in which it was seen last; 0: never
+	Rate, End uint32 // bytes a second, 0: it is only looked at; 1: it gets its own rate back
+	Una, Next uint32
+	Own, Last uint64 // what its program wants, and what it was left with in the last walk
+	Sent      uint64
+	Rated     uint64 // qcn.Connection.Rate
+	Walk      uint64 // in which it was seen last; 0: never
 }
 
-// KeepPacer loads what a Pacer is made of, for the program that this process executes next,
-// which may have fewer privileges. It returns a variable of that one's environment, in which
-// OpenPacer finds it. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
-func KeepPacer() (variable string, err error) {
-	p, err := loadPacer()
-	if err != nil {
-		return "", err
-	}
-	defer p.close()
-	var words []string
-	for _, fd := range []int{p.iter.FD(), p.paced.FD(), p.globals.FD()} {
-		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 3) // without O_CLOEXEC
-		if err != nil {
-			return "", fmt.Errorf("pacer: %w", err)
-		}
-		words = append(words, strconv.Itoa(dup))
-	}
-	return paceVariable + "=" + strings.Join(words, ","), nil
-}
-
-// OpenPacer returns a Pacer of the calling thread's network namespace, made of what KeepPacer
-// has left to this process, or else anew. Connections that an earlier run has left limited
-// are limited no more.
+// OpenPacer returns a Pacer of the calling thread's network namespace, made of what TakePacer
+// has taken, or else anew. Connections that an earlier run has left limited are limited no
+// more, so there must be no other Pacer in the namespace.
 func OpenPacer() (*Pacer, error) {
-	p, err := inheritPacer()
+	p, err := inherited.pacer()
 	if err == nil && p == nil {
 		p, err = loadPacer()
 	}
@@ -129,52 +96,15 @@ func loadPacer() (*Pacer, error) {
 		return nil, fmt.Errorf("pacer: %w", err)
 	}
 	defer objects.Prog.Close()
-	p := &Pacer{paced: objects.Paced, globals: objects.Globals, flows: make(map[PaceKey]bool)}
+	p := &Pacer{paced: objects.Paced, globals: objects.Globals, flows: make(map[qcn.Flow]bool)}
 	if p.iter, err = link.AttachIter(link.IterOptions{Program: objects.Prog}); err != nil {
 		return nil, errors.Join(kernel.Explain(fmt.Errorf("pacer: %w", err)), p.close())
 	}
 	return p, nil
 }
 
-// inheritPacer returns nil if there is nothing to inherit.
-func inheritPacer() (p *Pacer, err error) {
-	text := os.Getenv(paceVariable)
-	os.Unsetenv(paceVariable)
-	if text == "" {
-		return nil, nil
-	}
-	words := strings.Split(text, ",")
-	if len(words) != 3 {
-		return nil, fmt.Errorf("pacer: %s is %q, must have three descriptors", paceVariable, text)
-	}
-	var fds [3]int
-	for i, word := range words {
-		if fds[i], err = strconv.Atoi(word); err != nil {
-			return nil, fmt.Errorf("pacer: %s: %w", paceVariable, err)
-		}
-		unix.CloseOnExec(fds[i])
-	}
-	p = &Pacer{flows: make(map[PaceKey]bool)}
-	l, err := link.NewFromFD(fds[0])
-	if err == nil {
-		var ok bool
-		if p.iter, ok = l.(*link.Iter); !ok {
-			err = fmt.Errorf("descriptor %d is no iterator", fds[0])
-		}
-	}
-	if err == nil {
-		p.paced, err = ebpf.NewMapFromFD(fds[1])
-	}
-	if err == nil {
-		p.globals, err = ebpf.NewMapFromFD(fds[2])
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("pacer: %w", err), p.close())
-	}
-	return p, nil
-}
-
-func (k PaceKey) bytes() (b [12]byte) {
+// flowKey is struct flow of bpf/pace.c.
+func flowKey(k qcn.Flow) (b [12]byte) {
 	local, remote := k.Local.Addr().As4(), k.Remote.Addr().As4()
 	copy(b[:], local[:])
 	copy(b[4:], remote[:])
@@ -185,7 +115,7 @@ func (k PaceKey) bytes() (b [12]byte) {
 
 // Watch has a connection seen by the next Walk, without a rate if it has none. It fails if
 // there are MaxPaced of them.
-func (p *Pacer) Watch(k PaceKey) error {
+func (p *Pacer) Watch(k qcn.Flow) error {
 	if p.flows[k] {
 		return nil
 	}
@@ -193,12 +123,12 @@ func (p *Pacer) Watch(k PaceKey) error {
 }
 
 // Limit gives a connection a highest rate in bytes a second, from the next Walk on.
-func (p *Pacer) Limit(k PaceKey, rate float64) error {
+func (p *Pacer) Limit(k qcn.Flow, rate float64) error {
 	return p.change(k, func(f *pacedFlow) { f.Rate = uint32(min(max(rate, minPaceRate), MaxPaceRate)) })
 }
 
-func (p *Pacer) change(k PaceKey, do func(*pacedFlow)) error {
-	key := k.bytes()
+func (p *Pacer) change(k qcn.Flow, do func(*pacedFlow)) error {
+	key := flowKey(k)
 	var f pacedFlow
 	if p.flows[k] {
 		if err := p.paced.Lookup(key[:], &f); err != nil {
@@ -243,19 +173,19 @@ func (p *Pacer) read(sweep uint32) error {
 }
 
 // Look returns how a connection was at the latest Walk; false if there was none.
-func (p *Pacer) Look(k PaceKey) (Paced, bool) {
-	key := k.bytes()
+func (p *Pacer) Look(k qcn.Flow) (qcn.Connection, bool) {
+	key := flowKey(k)
 	var f pacedFlow
 	if p.walk == 0 || !p.flows[k] || p.paced.Lookup(key[:], &f) != nil || f.Walk != p.walk {
-		return Paced{}, false
+		return qcn.Connection{}, false
 	}
-	return Paced{Una: f.Una, Next: f.Next, Sent: f.Sent, Rate: float64(f.Delivered)}, true
+	return qcn.Connection{Una: f.Una, Next: f.Next, Sent: f.Sent, Rate: float64(f.Rated)}, true
 }
 
 // Keep gives the connections that keep refuses their own rates back, and forgets them. It
 // walks if there are any.
-func (p *Pacer) Keep(keep func(PaceKey) bool) error {
-	var ended []PaceKey
+func (p *Pacer) Keep(keep func(qcn.Flow) bool) error {
+	var ended []qcn.Flow
 	limited := false
 	for k := range p.flows {
 		if keep(k) {
@@ -276,7 +206,7 @@ func (p *Pacer) Keep(keep func(PaceKey) bool) error {
 		}
 	}
 	for _, k := range ended {
-		key := k.bytes()
+		key := flowKey(k)
 		if err := p.paced.Delete(key[:]); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return fmt.Errorf("pacer: %w", err)
 		}
@@ -287,7 +217,7 @@ func (p *Pacer) Keep(keep func(PaceKey) bool) error {
 
 // Close gives all connections their own rates back.
 func (p *Pacer) Close() error {
-	return errors.Join(p.Keep(func(PaceKey) bool { return false }), p.close())
+	return errors.Join(p.Keep(func(qcn.Flow) bool { return false }), p.close())
 }
 
 func (p *Pacer) close() (err error) {

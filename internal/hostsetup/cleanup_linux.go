@@ -11,7 +11,7 @@ import (
 )
 
 // Cleanup removes all that a dead daemon has left in the network namespace of the calling
-// thread: rules, routes, settings, programs, files. It says what there was; a second call
+// thread: rules, routes, settings, programs, files, limits of connections. It says what there was; a second call
 // finds nothing. It fails while a daemon runs.
 func Cleanup() (removed []string, err error) {
 	if err := kernel.RequireCapability(unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"); err != nil {
@@ -21,7 +21,7 @@ func Cleanup() (removed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func() (string, error){s.detachPrograms, s.countRules, s.countRoutes, s.countSettings, s.countAddresses} {
+	for _, step := range []func() (string, error){s.detachPrograms, s.freePaced, s.countRules, s.countRoutes, s.countSettings, s.countAddresses} {
 		did, err2 := step()
 		if did != "" {
 			removed = append(removed, did)
@@ -78,6 +78,22 @@ func DetachLeftovers() error {
 	defer s.close(false)
 	_, err = s.detachPrograms()
 	return err
+}
+
+// FreeLeftPaced is hostprog.FreeLeftPaced for what a dead daemon has left. It fails while a
+// daemon runs.
+func FreeLeftPaced() (int, error) {
+	lock, err := TakeLock()
+	if err != nil {
+		return 0, err
+	}
+	defer lock.Release()
+	return hostprog.FreeLeftPaced()
+}
+
+func (s *Setup) freePaced() (string, error) {
+	n, err := hostprog.FreeLeftPaced()
+	return count(n, "limited connection"), err
 }
 
 // detachPrograms looks at every device: the daemon may have died before it wrote

@@ -28,7 +28,7 @@ const (
 type Config struct {
 	Address   netip.Addr // this host's own, IPv4, at which switches reach it
 	Reactions qcn.Config // Limit at most hostprog.MaxPaceRate
-	// Secret is that of the first SetSecret.
+	// Secret is that of the first SetSecret. It must not be nil.
 	Secret func(key uint8) []byte
 }
 
@@ -60,12 +60,13 @@ type Host struct {
 }
 
 // Open begins, in the network namespace of the calling thread. It needs what
-// hostprog.OpenPacer needs.
+// hostprog.OpenPacer needs. If it fails, it may be called again.
 func Open(c Config) (*Host, error) {
 	h := &Host{config: c, start: time.Now(), waiting: make(chan qcn.Message, maxWaiting), ended: make(chan struct{})}
-	h.SetSecret(c.Secret)
 	var err error
 	switch {
+	case c.Secret == nil:
+		err = errors.New("Secret is nil, so anybody could slow connections; set it")
 	case !c.Address.Is4():
 		err = fmt.Errorf("Address %v is not IPv4", c.Address)
 	case c.Reactions.Limit > hostprog.MaxPaceRate:
@@ -73,14 +74,16 @@ func Open(c Config) (*Host, error) {
 	default:
 		h.reactions, err = qcn.NewReactions(c.Reactions)
 	}
-	if err == nil {
-		h.pacer, err = hostprog.OpenPacer()
-	}
 	if err != nil {
 		return nil, fmt.Errorf("pacing: %w", err)
 	}
+	h.SetSecret(c.Secret)
+	// First, as it fails where another Host is, whose connections OpenPacer would free.
 	if h.socket, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.Address, encap.FeedbackPort))); err != nil {
-		return nil, errors.Join(kernel.Explain(fmt.Errorf("pacing: %w", err)), h.pacer.Close())
+		return nil, kernel.Explain(fmt.Errorf("pacing: %w", err))
+	}
+	if h.pacer, err = hostprog.OpenPacer(); err != nil {
+		return nil, errors.Join(fmt.Errorf("pacing: %w", err), h.socket.Close())
 	}
 	go h.receive()
 	go h.run()
@@ -89,10 +92,16 @@ func Open(c Config) (*Host, error) {
 
 // SetSecret says how messages are checked from now on: secret returns the secret of a key by
 // its number, nil if there is none with it. It is called for each message, by a goroutine of
-// the Host. If it is nil itself, messages need not be signed.
-func (h *Host) SetSecret(secret func(key uint8) []byte) { h.secret.Store(&secret) }
+// the Host. If it is nil itself, no message is believed.
+func (h *Host) SetSecret(secret func(key uint8) []byte) {
+	if secret == nil {
+		secret = func(uint8) []byte { return nil }
+	}
+	h.secret.Store(&secret)
+}
 
-// receive takes messages until the socket is closed.
+// receive takes messages until the socket is closed. Those that are not signed cost no more than
+// their check: no round.
 func (h *Host) receive() {
 	defer close(h.waiting)
 	b := make([]byte, 2*encap.MaxFeedbackLen)
@@ -177,24 +186,19 @@ func (h *Host) drain() {
 
 // round looks at the connections, and gives them their rates.
 func (h *Host) round(now time.Duration) (err error) {
-	heard := h.reactions.Waiting() > 0
-	h.reactions.Flows(func(f qcn.Flow) { err = errors.Join(err, h.pacer.Watch(hostprog.PaceKey(f))) })
+	believed := h.reactions.Stats().Believed
+	h.reactions.Flows(func(f qcn.Flow) { err = errors.Join(err, h.pacer.Watch(f)) })
 	err = errors.Join(err, h.pacer.Walk())
-	h.reactions.Look(now, func(f qcn.Flow) (qcn.Connection, bool) {
-		c, ok := h.pacer.Look(hostprog.PaceKey(f))
-		return qcn.Connection(c), ok
-	})
+	h.reactions.Look(now, h.pacer.Look)
 	h.reactions.Flows(func(f qcn.Flow) {
 		if rate, limited := h.reactions.Rate(f); limited {
-			err = errors.Join(err, h.pacer.Limit(hostprog.PaceKey(f), rate))
+			err = errors.Join(err, h.pacer.Limit(f, rate))
 		}
 	})
-	if heard { // rates that rise have time until the next round
+	if h.reactions.Stats().Believed != believed { // rates that rise have time until the next round
 		err = errors.Join(err, h.pacer.Walk())
 	}
-	return errors.Join(err, h.pacer.Keep(func(k hostprog.PaceKey) bool {
-		return h.reactions.Known(qcn.Flow(k))
-	}))
+	return errors.Join(err, h.pacer.Keep(h.reactions.Known))
 }
 
 // Stats returns the counters.
@@ -204,7 +208,8 @@ func (h *Host) Stats() Stats {
 	return h.stats
 }
 
-// Close ends it. All connections send as fast as before.
+// Close ends it. All connections have their own rates again; those that were limited go on
+// being paced by TCP's timer (hostprog.Pacer).
 func (h *Host) Close() error {
 	err := h.socket.Close()
 	<-h.ended

@@ -18,6 +18,8 @@ const (
 	// late is by how many bytes acknowledgements may have overtaken a message: what 10 Gbit/s
 	// carry in 13 ms.
 	late = 1 << 24
+	// maxWindow bounds TCP's windows (RFC 7323 §2.3).
+	maxWindow = 1 << 30
 )
 
 // Flow is a TCP connection over IPv4, as its sender sees it.
@@ -34,9 +36,11 @@ type Message struct {
 
 // Connection is how a connection is at the moment.
 type Connection struct {
-	Una, Next uint32  // its sequence numbers that are in flight: from Una up to, but not with, Next
-	Sent      uint64  // bytes since it began
-	Rate      float64 // at which it delivers, bytes a second; 0: not known
+	Una, Next uint32 // its sequence numbers that are in flight: from Una up to, but not with, Next
+	Sent      uint64 // bytes since it began
+	// Rate is at which it delivers, bytes a second, or what its window allows if it had little
+	// to send. 0: not known.
+	Rate float64
 }
 
 // carries reports whether a sequence number is in flight, or was acknowledged within the last
@@ -44,7 +48,7 @@ type Connection struct {
 // overtaken by acknowledgements.
 func (c *Connection) carries(seq, una uint32) bool {
 	window := c.Next - c.Una
-	if window < 1<<30 && seq-(c.Una-window) < 2*window {
+	if window < maxWindow && seq-(c.Una-window) < 2*window {
 		return true
 	}
 	since := c.Next - una
@@ -110,9 +114,6 @@ func (r *Reactions) Hear(m Message) {
 	r.heard = append(r.heard, m)
 }
 
-// Waiting returns how many messages wait for Look.
-func (r *Reactions) Waiting() int { return len(r.heard) }
-
 // Len returns how many flows are limited.
 func (r *Reactions) Len() int { return len(r.points) }
 
@@ -146,8 +147,9 @@ func (r *Reactions) Flows(f func(Flow)) {
 // it was sent at the rate that it lowers. The standard's reaction points are nearer to the
 // queue, and need no such rule.
 //
-// A forger has to guess a number of 2^32 and the ports, or see the packets. It then slows that
-// one connection, not below Floor.
+// Messages must be authentic: the owner hears none that is not signed. What is in flight is no
+// proof of its own, since one guess in some thousand hits it. It has messages count once and for
+// a short time, and bounds those who send a switch packets in another's name.
 func (r *Reactions) Look(now time.Duration, state func(Flow) (Connection, bool)) {
 	for flow, p := range r.points {
 		c, ok := state(flow)

@@ -169,8 +169,8 @@ func TestReactions_areBounded(t *testing.T) {
 	for range maxHeard + 5 {
 		r.Hear(Message{Flow: flowTo(1)})
 	}
-	if r.Waiting() != maxHeard || r.Stats().Overflow != 5 {
-		t.Errorf("%d messages wait; %+v", r.Waiting(), r.Stats())
+	if len(r.heard) != maxHeard || r.Stats().Overflow != 5 {
+		t.Errorf("%d messages wait; %+v", len(r.heard), r.Stats())
 	}
 	asked := make(map[Flow]bool)
 	r.Flows(func(f Flow) { asked[f] = true })

@@ -77,6 +77,8 @@ func TestParse_namesTheLineAndTheFix(t *testing.T) {
 		"topology: fat-tree:k=2\nbalance: classifier":   {"x.yaml:2: balance", "one port up each"},
 		"configure: false\nbalance: classifier":         {"x.yaml:2: balance", "classifier", "set configure to true"},
 		"configure: false\nbalance: two-level":          {"x.yaml:2: balance", "two-level", "set configure to true"},
+
+		"meter:\n  enabled: true\n  qcn: {target: 1ms}": {"x.yaml:3: meter.qcn.target", "without keys", "give keys"},
 	} {
 		_, err := parse([]byte(text), "x.yaml")
 		if err == nil {

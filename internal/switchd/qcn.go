@@ -32,6 +32,9 @@ func (q QCN) fabric() fabric.QCN {
 // checkQCN checks what does not depend on the ports.
 func (f *File) checkQCN() error {
 	q := f.Meter.QCN
+	if q.on() && f.Meter.Enabled && len(f.Keys) == 0 {
+		return f.lines.Errorf("meter.qcn.target", "is set without keys, and hosts believe signed messages alone; give keys the fabric's keys, or set it to 0")
+	}
 	if !q.on() {
 		q.Target.Bytes = 1 // so that the other keys are checked
 	}

@@ -8,6 +8,7 @@
  */
 
 #include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 
@@ -45,6 +46,9 @@ struct tcp_sock {
 	__u32 rate_delivered;
 	__u32 rate_interval_us;
 	__u32 mss_cache;
+	__u32 srtt_us; /* eight times that */
+	__u32 snd_cwnd;
+	__u8 rate_app_limited : 1;
 } KERNELS;
 
 struct bpf_iter__tcp {
@@ -62,12 +66,12 @@ struct flow {
 struct pace {
 	__u32 rate, end;
 	__u32 una, nxt;
-	__u64 own, sent, delivered, reading;
+	__u64 own, last, sent, rated, reading;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 1); /* the loader says how many: hostprog.MaxPaced */
 	__type(key, struct flow);
 	__type(value, struct pace);
 } paced SEC(".maps");
@@ -84,6 +88,23 @@ volatile struct {
 static __always_inline int set_rate(struct tcp_sock *tp, __u32 rate)
 {
 	return bpf_setsockopt(tp, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+}
+
+/*
+ * The rate of a connection in bytes a second, 0 if it is not known. What was measured while the
+ * program had little to send says nothing: then it is what the window allows, if that is more.
+ */
+static __always_inline __u64 rate_of(struct tcp_sock *tp)
+{
+	__u64 delivered = 0, allowed = 0;
+
+	if (tp->rate_interval_us)
+		delivered = (__u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
+	if (delivered && !BPF_CORE_READ_BITFIELD(tp, rate_app_limited))
+		return delivered;
+	if (tp->srtt_us)
+		allowed = (__u64)tp->snd_cwnd * tp->mss_cache * 8000000 / tp->srtt_us;
+	return allowed > delivered ? allowed : delivered;
 }
 
 SEC("iter/tcp") int weft_pace(struct bpf_iter__tcp *ctx)
@@ -113,14 +134,13 @@ SEC("iter/tcp") int weft_pace(struct bpf_iter__tcp *ctx)
 			set_rate(tp, UNLIMITED);
 		return 0;
 	}
-	if (!p->reading)
-		p->own = highest;
+	if (!p->reading || highest != p->last)
+		p->own = highest; /* the program has set it */
+	p->last = highest;
 	p->una = tp->snd_una;
 	p->nxt = tp->snd_nxt;
 	p->sent = tp->bytes_sent;
-	p->delivered = 0;
-	if (tp->rate_interval_us)
-		p->delivered = (__u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
+	p->rated = rate_of(tp);
 	p->reading = reading.number;
 	if (!p->rate && !p->end)
 		return 0;
@@ -129,6 +149,7 @@ SEC("iter/tcp") int weft_pace(struct bpf_iter__tcp *ctx)
 		rate = ((p->rate - OURS) & ~OURS_MASK) | OURS;
 	if (highest != rate && !(rate == UNLIMITED && highest > UNLIMITED))
 		set_rate(tp, rate);
+	p->last = tp->inet_conn.icsk_inet.sk.sk_max_pacing_rate;
 	return 0;
 }
 
