@@ -1,6 +1,7 @@
 package switchd
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"syscall"
@@ -41,15 +42,22 @@ func (l *testLab) flood(from, to string) {
 // that the teller reads may be written meanwhile.
 func TestRun_reloadsWhileItTells(t *testing.T) {
 	l := upLab(t, "q", "fat-tree:k=2", "e0.0", "a0.1", "h0.0.2")
-	p := l.child("e0.0", qcnConfig)
+	keys := func(ids ...int) string {
+		text := "keys:\n"
+		for _, id := range ids {
+			text += fmt.Sprintf("- {id: %d, key: c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M=}\n", id)
+		}
+		return text
+	}
+	p := l.child("e0.0", qcnConfig+keys(1))
 	l.within("it runs", func() bool { return p.status().Feedback != nil })
 	l.flood("h0.0.2", "h1.0.2")
 	handled := func() uint64 { s := p.status().Feedback; return s.Told + s.Bounded }
-	for _, keys := range []string{"keys:\n- {id: 1, key: c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M=}\n", "", "accept_unsigned: true\n"} {
+	for _, changed := range []string{keys(2), keys(2, 3), keys(1) + "accept_unsigned: true\n"} {
 		before := handled()
 		l.within("senders are told", func() bool { return handled() > before+20 })
 		reloads := strings.Count(p.log.String(), "reloaded: ")
-		p.write(qcnConfig + keys)
+		p.write(qcnConfig + changed)
 		p.cmd.Process.Signal(syscall.SIGHUP)
 		l.within("reloaded", func() bool { return strings.Count(p.log.String(), "reloaded: ") > reloads })
 	}
