@@ -54,7 +54,7 @@ func (b *Balance) refresh() error {
 }
 
 // refreshBalance is Balance.refresh for the programs at ports, whoever attached them, if
-// there are any. Groups are those of the routes, or, if these are nil, as they were.
+// there are any that go by routes. Groups are those of the routes, or, if these are nil, as they were.
 func refreshBalance(h *netlink.Handle, ports []netlink.Link, routes []Route) error {
 	for _, port := range ports {
 		id, err := kernel.BalanceFilter.Program(h, port)
@@ -69,7 +69,11 @@ func refreshBalance(h *netlink.Handle, ports []netlink.Link, routes []Route) err
 		}
 		tables := make(map[string]*ebpf.Map)
 		for _, name := range []string{balanceMapDestinations, balanceMapDestinations6, balanceMapSets} {
-			if tables[name], err = kernel.MapOf(id, name); err != nil {
+			tables[name], err = kernel.MapOf(id, name)
+			if errors.Is(err, kernel.ErrNoMap) {
+				return nil // conga or luopan, which do not go by routes
+			}
+			if err != nil {
 				return err
 			}
 			defer tables[name].Close()
