@@ -28,7 +28,7 @@ func TestRun_leaf(t *testing.T) {
 		t.Errorf("%d ports have a program that cannot work", n)
 	}
 	l.widen()
-	p, up := l.child("e0.0", config+"user: root\n"), l.child("a0.2", config+"configure: false\n") // its cores are not built
+	p, up := l.child("e0.0", config), l.child("a0.2", config+"configure: false\n") // its cores are not built
 	l.within("it leads to all other racks by several paths", func() bool { return leads(p.status(), 7) })
 	l.within("the other switch has its routes", func() bool {
 		s := up.status()
