@@ -173,6 +173,7 @@ func hopsByPrefix(h *netlink.Handle, groups *ebpf.Map) (map[netip.Prefix][]balan
 		if err != nil {
 			return nil, kernel.Explain(fmt.Errorf("list the routes: %w", err))
 		}
+		list = ofFamily(list, family)
 		slices.SortStableFunc(list, func(a, b netlink.Route) int { return a.Priority - b.Priority })
 		for _, r := range list {
 			prefix := kernelRouteID(r).prefix
@@ -185,6 +186,12 @@ func hopsByPrefix(h *netlink.Handle, groups *ebpf.Map) (map[netip.Prefix][]balan
 		}
 	}
 	return all, nil
+}
+
+// ofFamily are the routes of a family. Where the kernel has no IPv6 (ipv6.disable=1) it answers
+// the question for its routes with those of all families.
+func ofFamily(list []netlink.Route, family int) []netlink.Route {
+	return slices.DeleteFunc(list, func(r netlink.Route) bool { return r.Family != family })
 }
 
 // liveHops are those of a route to a prefix. Groups are known of IPv4.
