@@ -34,6 +34,7 @@ type Balance struct {
 	filled filled
 	leaf   LeafConfig // with conga and luopan
 	known  knownLeaf
+	stale  bool // the paths in the kernel are not those of leaf.Topology
 }
 
 var errBalanceClosed = errors.New("balance: closed")

@@ -49,7 +49,8 @@ func (b *Balance) find() error {
 }
 
 // RepairSettings is Repair for programs and setting at the devices that Repair has found.
-// Call it often: the kernel does not tell when these change, and looking is cheap.
+// Call it often: the kernel does not tell when these change, and looking is cheap. Both renew
+// the lease of a leaf's paths.
 func (b *Balance) RepairSettings() (mended []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +63,7 @@ func (b *Balance) RepairSettings() (mended []string, err error) {
 func (b *Balance) repairSettings() (mended []string, err error) {
 	mended, err = b.repairPrograms()
 	did, err2 := b.repairPolicy()
-	if err = errors.Join(err, err2); err != nil {
+	if err = errors.Join(err, err2, b.renew()); err != nil {
 		err = fmt.Errorf("balance: %w", err)
 	}
 	return append(mended, did...), err

@@ -54,7 +54,7 @@ func (b *Balance) refresh() error {
 }
 
 // refreshBalance is Balance.refresh for the programs at ports, whoever attached them, if
-// there are any. Groups are those of the routes, or, if these are nil, as they were.
+// there are any that go by routes. Groups are those of the routes, or, if these are nil, as they were.
 func refreshBalance(h *netlink.Handle, ports []netlink.Link, routes []Route) error {
 	for _, port := range ports {
 		id, err := kernel.BalanceFilter.Program(h, port)
@@ -69,7 +69,11 @@ func refreshBalance(h *netlink.Handle, ports []netlink.Link, routes []Route) err
 		}
 		tables := make(map[string]*ebpf.Map)
 		for _, name := range []string{balanceMapDestinations, balanceMapDestinations6, balanceMapSets} {
-			if tables[name], err = kernel.MapOf(id, name); err != nil {
+			tables[name], err = kernel.MapOf(id, name)
+			if errors.Is(err, kernel.ErrNoMap) {
+				return nil // conga or luopan, which do not go by routes
+			}
+			if err != nil {
 				return err
 			}
 			defer tables[name].Close()
@@ -169,6 +173,7 @@ func hopsByPrefix(h *netlink.Handle, groups *ebpf.Map) (map[netip.Prefix][]balan
 		if err != nil {
 			return nil, kernel.Explain(fmt.Errorf("list the routes: %w", err))
 		}
+		list = ofFamily(list, family)
 		slices.SortStableFunc(list, func(a, b netlink.Route) int { return a.Priority - b.Priority })
 		for _, r := range list {
 			prefix := kernelRouteID(r).prefix
@@ -181,6 +186,12 @@ func hopsByPrefix(h *netlink.Handle, groups *ebpf.Map) (map[netip.Prefix][]balan
 		}
 	}
 	return all, nil
+}
+
+// ofFamily are the routes of a family. Where the kernel has no IPv6 (ipv6.disable=1) it answers
+// the question for its routes with those of all families.
+func ofFamily(list []netlink.Route, family int) []netlink.Route {
+	return slices.DeleteFunc(list, func(r netlink.Route) bool { return r.Family != family })
 }
 
 // liveHops are those of a route to a prefix. Groups are known of IPv4.

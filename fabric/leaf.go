@@ -15,22 +15,27 @@ type LeafConfig struct {
 	Topology *topology.Topology // the fabric as it stands: paths over links that are down are not used
 	Self     topology.NodeID    // the switch, one of the edge layer
 	Links    []topology.LinkID  // of BalanceConfig.Ports, in their order
+
+	// Lease is how long packets take paths since Balance.Repair or Balance.RepairSettings was
+	// called last; behind it they go by routes. 0 is for ever, where nobody calls these.
+	Lease time.Duration
 }
 
 // LeafStats counts what a leaf switch does besides BalanceStats. A super-segment counts as one
 // packet.
 type LeafStats struct {
-	Guided     uint64     `json:"guided"`     // luopan: flowcells whose path a sample decided; the others' is random
-	TooLong    uint64     `json:"too_long"`   // packets left to the routes: a port to the fabric has no room for the outer header
-	Refused    uint64     `json:"refused"`    // packets to which the kernel gave no outer header
-	Marked     uint64     `json:"marked"`     // conga: packets that carry a mark
-	Heard      uint64     `json:"heard"`      // conga: marks of other racks
-	Unproven   uint64     `json:"unproven"`   // conga: marks in no connection of this rack's, which do not count
-	Sampled    uint64     `json:"sampled"`    // luopan: samples sent
-	Learned    uint64     `json:"learned"`    // luopan: answers to them
-	Unasked    uint64     `json:"unasked"`    // luopan: other answers, which go on to their hosts
-	Answered   uint64     `json:"answered"`   // luopan: samples of others, answered for hosts of this rack
-	Unanswered uint64     `json:"unanswered"` // luopan: those that were too many, or by no path
+	Guided     uint64     `json:"guided"`         // luopan: flowcells whose path a sample decided; the others' is random
+	TooLong    uint64     `json:"too_long"`       // packets left to the routes: a port to the fabric has no room for the outer header
+	Refused    uint64     `json:"refused"`        // packets to which the kernel gave no outer header
+	Marked     uint64     `json:"marked"`         // conga: packets that carry a mark
+	Heard      uint64     `json:"heard"`          // conga: marks of other racks
+	Unproven   uint64     `json:"unproven"`       // conga: marks in no connection of this rack's, which do not count
+	Sampled    uint64     `json:"sampled"`        // luopan: samples sent
+	Learned    uint64     `json:"learned"`        // luopan: answers to them
+	Unasked    uint64     `json:"unasked"`        // luopan: other answers, which go on to their hosts
+	Answered   uint64     `json:"answered"`       // luopan: samples of others, answered for hosts of this rack
+	Unanswered uint64     `json:"unanswered"`     // luopan: those that were too many, or by no path
+	Late       uint64     `json:"late,omitempty"` // packets left to the routes, as the lease had ended
 	Racks      []LeafRack `json:"racks,omitempty"`
 }
 
@@ -58,7 +63,7 @@ type LeafTag struct {
 
 // sums are in the order of the enum in bpf/leaf.c, behind that of BalanceStats.
 func (s *LeafStats) sums() []*uint64 {
-	return []*uint64{&s.Guided, &s.TooLong, &s.Refused, &s.Marked, &s.Heard, &s.Unproven, &s.Sampled, &s.Learned, &s.Unasked, &s.Answered, &s.Unanswered}
+	return []*uint64{&s.Guided, &s.TooLong, &s.Refused, &s.Marked, &s.Heard, &s.Unproven, &s.Sampled, &s.Learned, &s.Unasked, &s.Answered, &s.Unanswered, &s.Late}
 }
 
 // BalancesAt reports whether a rule needs AttachBalance at a switch of a layer: conga and
@@ -90,6 +95,8 @@ func (c BalanceConfig) checkLeaf(r balance.Rule) error {
 		return fmt.Errorf("Leaf.Topology is data: %v needs one that is computed, such as leaf-spine:leaves=4,spines=4", r)
 	case !l.Topology.Valid(l.Self) || l.Topology.Node(l.Self).Layer != topology.LayerEdge:
 		return fmt.Errorf("Leaf.Self is no edge switch: %v is for these, other switches have their routes", r)
+	case l.Lease < 0:
+		return fmt.Errorf("Leaf.Lease is %v; give a positive one, or 0 for none", l.Lease)
 	case len(l.Links) != len(c.Ports):
 		return errors.New("Leaf.Links must have a link for each of Ports")
 	}

@@ -20,6 +20,7 @@ const (
 	leafMapEngines      = "engines"
 	leafMapFlows        = "flows"
 	leafMapFrom         = "from"
+	leafMapLease        = "lease"
 	leafMapLocal        = "local"
 	leafMapPorts        = "ports"
 	leafMapPrefixes     = "prefixes"
@@ -90,6 +91,7 @@ type leafMapSpecs struct {
 	Engines  *ebpf.MapSpec `ebpf:"engines"`
 	Flows    *ebpf.MapSpec `ebpf:"flows"`
 	From     *ebpf.MapSpec `ebpf:"from"`
+	Lease    *ebpf.MapSpec `ebpf:"lease"`
 	Local    *ebpf.MapSpec `ebpf:"local"`
 	Ports    *ebpf.MapSpec `ebpf:"ports"`
 	Prefixes *ebpf.MapSpec `ebpf:"prefixes"`
@@ -136,6 +138,7 @@ type leafMaps struct {
 	Engines  *ebpf.Map `ebpf:"engines"`
 	Flows    *ebpf.Map `ebpf:"flows"`
 	From     *ebpf.Map `ebpf:"from"`
+	Lease    *ebpf.Map `ebpf:"lease"`
 	Local    *ebpf.Map `ebpf:"local"`
 	Ports    *ebpf.Map `ebpf:"ports"`
 	Prefixes *ebpf.Map `ebpf:"prefixes"`
@@ -151,6 +154,7 @@ func (m *leafMaps) Close() error {
 		m.Engines,
 		m.Flows,
 		m.From,
+		m.Lease,
 		m.Local,
 		m.Ports,
 		m.Prefixes,

@@ -72,12 +72,13 @@ func (b *Balance) loadLeaf() error {
 		Local    *ebpf.Map     `ebpf:"local"`
 		To       *ebpf.Map     `ebpf:"to"`
 		Sampled  *ebpf.Map     `ebpf:"sampled"`
+		Lease    *ebpf.Map     `ebpf:"lease"`
 	}
 	if err := kernel.Load(spec, &o, leafNeeds); err != nil {
 		return err
 	}
 	maps := map[string]*ebpf.Map{kernel.CountersMap: o.Counters, leafMapPorts: o.Ports, leafMapPrefixes: o.Prefixes,
-		leafMapRacks: o.Racks, leafMapLocal: o.Local, leafMapTo: o.To, leafMapSampled: o.Sampled}
+		leafMapRacks: o.Racks, leafMapLocal: o.Local, leafMapTo: o.To, leafMapSampled: o.Sampled, leafMapLease: o.Lease}
 	for tag, d := range dres {
 		err = errors.Join(err, o.Local.Put(uint32(tag), d))
 	}
@@ -199,8 +200,11 @@ func (b *Balance) refreshLeaf() error {
 	if err != nil {
 		return err
 	}
-	tables.prefixes = maps.Clone(tables.prefixes)
-	if b.filled, err = fillLeaf(b.in.Maps[leafMapPrefixes], b.in.Maps[leafMapRacks], &tables); err != nil {
+	b.filled, err = fillLeaf(b.in.Maps[leafMapPrefixes], b.in.Maps[leafMapRacks], &tables)
+	if b.stale = err != nil; b.stale {
+		return err
+	}
+	if err := b.renew(); err != nil {
 		return err
 	}
 	ports, narrow := b.leafPorts()
@@ -208,7 +212,19 @@ func (b *Balance) refreshLeaf() error {
 	return errors.Join(err, narrow)
 }
 
-// fillLeaf writes racks before the prefixes that lead to them. It empties tables.
+// renew begins the lease of paths anew, unless they are old ones that could not be replaced.
+func (b *Balance) renew() error {
+	if !b.rule.AtLeaf() || b.leaf.Lease == 0 || b.stale {
+		return nil
+	}
+	now, err := kernel.Monotonic()
+	if err != nil {
+		return err
+	}
+	return kernel.Explain(b.in.Maps[leafMapLease].Put(uint32(0), now+uint64(b.leaf.Lease)))
+}
+
+// fillLeaf writes racks before the prefixes that lead to them.
 func fillLeaf(prefixes, racks *ebpf.Map, tables *leafTables) (f filled, err error) {
 	for number, r := range tables.racks {
 		if r.N > 1 {
@@ -222,7 +238,7 @@ func fillLeaf(prefixes, racks *ebpf.Map, tables *leafTables) (f filled, err erro
 			return f, fmt.Errorf("paths to rack %d: %w", number, err)
 		}
 	}
-	_, err = kernel.SyncMap(prefixes, tables.prefixes)
+	_, err = kernel.SyncMap(prefixes, maps.Clone(tables.prefixes)) // it empties what it gets
 	return f, err
 }
 
@@ -245,35 +261,4 @@ func (b *Balance) SetTopology(t *topology.Topology) error {
 		return fmt.Errorf("balance: %w", err)
 	}
 	return nil
-}
-
-// RefreshLeaf is Balance.SetTopology for the programs at ports of the calling thread's network
-// namespace, whoever has attached them. Without conga or luopan it does nothing.
-func RefreshLeaf(ports []string, l LeafConfig) error {
-	h, err := netlink.NewHandle(kernel.Families...)
-	if err != nil {
-		return kernel.Explain(err)
-	}
-	defer h.Close()
-	links, err := kernel.Links(h, ports)
-	if err == nil {
-		err = refreshLeafAt(h, links, l)
-	}
-	if err != nil {
-		return fmt.Errorf("balance: %w", err)
-	}
-	return nil
-}
-
-func refreshLeafAt(h *netlink.Handle, links []netlink.Link, l LeafConfig) error {
-	p, err := kernel.AttachedProgram(h, links, kernel.BalanceFilter, leafMapPrefixes, leafMapRacks)
-	if err != nil || p == nil {
-		return err
-	}
-	defer p.Close()
-	tables, err := l.tables()
-	if err == nil {
-		_, err = fillLeaf(p.Maps[leafMapPrefixes], p.Maps[leafMapRacks], &tables)
-	}
-	return err
 }

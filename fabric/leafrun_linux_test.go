@@ -47,6 +47,7 @@ type leafRunObjects struct {
 	Sampled  *ebpf.Map      `ebpf:"sampled"`
 	Speakers *ebpf.Map      `ebpf:"speakers"`
 	Engines  *ebpf.Map      `ebpf:"engines"`
+	Lease    *ebpf.Map      `ebpf:"lease"`
 	Clock    *ebpf.Variable `ebpf:"clock"`
 }
 
@@ -73,7 +74,7 @@ func newLeafRun(t testing.TB, rule string) *leafRun {
 	}
 	t.Cleanup(func() {
 		r.In.Close()
-		for _, m := range []*ebpf.Map{r.Counters, r.Ports, r.Prefixes, r.Racks, r.Flows, r.Local, r.To, r.From, r.Sampled, r.Speakers, r.Engines} {
+		for _, m := range []*ebpf.Map{r.Counters, r.Ports, r.Prefixes, r.Racks, r.Flows, r.Local, r.To, r.From, r.Sampled, r.Speakers, r.Engines, r.Lease} {
 			m.Close()
 		}
 	})
@@ -110,8 +111,7 @@ func (r *leafRun) fill(t testing.TB) {
 	if r.tables, err = r.leaf.tables(); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := r.leaf.tables()
-	if _, err := fillLeaf(r.Prefixes, r.Racks, &again); err != nil {
+	if _, err := fillLeaf(r.Prefixes, r.Racks, &r.tables); err != nil {
 		t.Fatal(err)
 	}
 }

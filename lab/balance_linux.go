@@ -143,8 +143,9 @@ func (l *Lab) settleBalance(changed []transition, failed failures) error {
 	return l.refreshBalance(switches, failed)
 }
 
-// balanceAll is refreshBalance at all switches.
-func (l *Lab) balanceAll() error {
+// RefreshBalance has all switches balance over what is live now: next hops as their routes
+// have them, or, at leaves, the paths but for those over links of their own that have failed.
+func (l *Lab) RefreshBalance() error {
 	switches := make(map[topology.NodeID]bool)
 	for n := range l.Config.nodes() {
 		if n.Layer != topology.LayerHost {

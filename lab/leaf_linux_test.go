@@ -73,7 +73,10 @@ func (l *leafLab) keepBusy(from, to topology.Node, mbit float64) {
 				return
 			case <-tick.C:
 			}
-			for due := time.Since(start).Seconds() * mbit * 1e6 / 8; sent < due; sent += float64(len(packet) + 14) {
+			due := time.Since(start).Seconds() * mbit * 1e6 / 8
+			// Who had to wait for a processor does not send it all at once: queues are short.
+			sent = max(sent, due-16<<10)
+			for ; sent < due; sent += float64(len(packet) + 14) {
 				unix.Sendto(raw, packet, unix.MSG_DONTWAIT, &unix.SockaddrInet4{Addr: spine.As4()})
 			}
 		}
@@ -86,12 +89,27 @@ func (l *leafLab) keepBusy(from, to topology.Node, mbit float64) {
 	})
 }
 
-// share sends over connections for a while, and returns which part of it the first uplink
-// took.
-func (l *leafLab) share(connections int, span time.Duration) float64 {
+// share sends over connections, and returns which part of so many bytes the first uplink
+// took, once the connections have begun.
+func (l *leafLab) share(connections int, bytes uint64) float64 {
 	l.t.Helper()
+	end := time.Now().Add(kerneltest.Patience)
 	before := l.sent()
-	end := time.Now().Add(span)
+	until := func(bytes uint64) (now []uint64) {
+		for ; ; time.Sleep(5 * time.Millisecond) {
+			sum := uint64(0)
+			now = l.sent()
+			for i := range now {
+				sum += now[i] - before[i]
+			}
+			if sum >= bytes {
+				return now
+			}
+			if time.Now().After(end) {
+				l.t.Fatalf("%d bytes were sent, want %d", sum, bytes)
+			}
+		}
+	}
 	for range connections {
 		c, received := l.connect()
 		defer func() { <-received }()
@@ -105,17 +123,13 @@ func (l *leafLab) share(connections int, span time.Duration) float64 {
 			}
 		}()
 	}
-	time.Sleep(time.Until(end))
-	after := l.sent()
-	var all, first float64
+	before = until(bytes / 8)
+	after := until(bytes)
+	var all float64
 	for i := range after {
 		all += float64(after[i] - before[i])
 	}
-	first = float64(after[0] - before[0])
-	if all < 1e5 {
-		l.t.Fatalf("%v bytes were sent: %v, %v", all, before, after)
-	}
-	return first / all
+	return float64(after[0]-before[0]) / all
 }
 
 // deafen takes the program from the leaf at the other end, which then neither answers nor
@@ -148,19 +162,25 @@ func TestLeaf_avoidsABusyLink(t *testing.T) {
 				l.deafen()
 			}
 			l.keepBusy(l.hosts[4], l.hosts[3], 45)
-			share := l.share(4, 1500*time.Millisecond)
+			kerneltest.OnTime(t, func() string {
+				share := l.share(4, 6e6)
+				t.Logf("%.3f by the busy path", share)
+				if c.deaf != (share > 0.32) || share > 0.7 {
+					return fmt.Sprintf("%.3f went by the busy path", share)
+				}
+				return ""
+			})
 			s, err := l.Balanced(l.leaf.ID)
 			if err != nil || s == nil || s.Leaf == nil {
 				t.Fatalf("%+v, %v", s, err)
 			}
-			t.Logf("%.3f by the busy path; %+v, %+v", share, s, s.Leaf)
-			if c.deaf != (share > 0.32) || share > 0.7 {
-				t.Errorf("%.3f went by the busy path", share)
-			}
+			t.Logf("%+v, %+v", s, s.Leaf)
 			if s.Chosen == 0 || s.Leaf.TooLong != 0 || s.Leaf.Refused != 0 || s.Destinations != 2 {
 				t.Errorf("%+v, %+v", s, s.Leaf)
 			}
-			if heard := s.Leaf.Heard + s.Leaf.Learned; (heard == 0) != c.deaf {
+			// A deaf leaf leaves marks on, and a kernel may copy a packet's DSCP to what it answers
+			// without a socket: that looks like a mark, now and then.
+			if heard := s.Leaf.Heard + s.Leaf.Learned; (heard*50 < s.Chosen) != c.deaf {
 				t.Errorf("%d reports: %+v", heard, s.Leaf)
 			}
 			if spine, err := l.Balanced(l.Config.Topology.Ports(l.leaf.ID)[l.uplinks[0]].Peer); err != nil || spine != nil {
@@ -200,14 +220,21 @@ func TestLeaf_deadUplink(t *testing.T) {
 				after := l.sent()
 				return after[0] - before[0]
 			}
+			// Which path a connection takes is chance: it takes some until one goes by the first.
+			firstIsUsed := func(what string) {
+				t.Helper()
+				for end := time.Now().Add(kerneltest.Patience); firstTakes(1) < 10<<10; {
+					if time.Now().After(end) {
+						t.Fatalf("the first uplink %s, and takes nothing", what)
+					}
+				}
+			}
 			c, received := l.connect()
 			c.SetDeadline(time.Now().Add(kerneltest.Patience))
 			if _, err := c.Write(make([]byte, 256<<10)); err != nil {
 				t.Fatal(err)
 			}
-			if n := firstTakes(12); n < 10<<10 {
-				t.Errorf("the first uplink took %d bytes", n)
-			}
+			firstIsUsed("has not failed yet")
 			if _, err := l.Fail(l.Config.Topology.LinkName(link), FailLoud); err != nil {
 				t.Fatal(err)
 			}
@@ -220,9 +247,7 @@ func TestLeaf_deadUplink(t *testing.T) {
 			}
 			mustHeal(t, l.Lab)
 			l.tell()
-			if n := firstTakes(12); n < 10<<10 {
-				t.Errorf("the first uplink is up again, and took %d bytes", n)
-			}
+			firstIsUsed("is up again")
 			c.Close()
 			if n := <-received; n != 2*256<<10 {
 				t.Errorf("%d bytes arrived", n)

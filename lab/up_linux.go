@@ -77,7 +77,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 				return nil, err
 			}
 			l.awaitLinks(ctx)
-			if err := l.balanceAll(); err != nil {
+			if err := l.RefreshBalance(); err != nil {
 				l.Close()
 				return nil, err
 			}
@@ -109,7 +109,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 	}
 	l := newLab(cfg, mine.Notes)
 	l.awaitLinks(ctx)
-	if err := l.balanceAll(); err != nil {
+	if err := l.RefreshBalance(); err != nil {
 		l.Close()
 		_, err2 := tearDown(cfg.Name)
 		return nil, errors.Join(fmt.Errorf("build lab %s: %w", cfg.Name, err), err2)

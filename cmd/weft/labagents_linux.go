@@ -28,7 +28,7 @@ func newLabAgentsCmd(name *string) *cobra.Command {
 		Long: `Agents runs on every switch of the lab what weft switch is on one, all in this
 process: they watch their links, tell each other and the hosts which are down, and
 keep the switches' routes accordingly. With --balance classifier they also move flows
-between ports. It prints what they find out. When it is
+between ports, and with conga and luopan edge switches take live paths. It prints what they find out. When it is
 interrupted the switches get the lab's routes back, unless something has failed:
 then they keep those that lead around it.`,
 		Example: "  weft lab agents &\n  weft lab fail a0.2-c1.1",
@@ -98,6 +98,7 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 	ended := make(chan error, c.Topology.NumNodes())
 	for n := range switchesOf(c.Topology) {
 		c.Self, c.Changed = n.ID, news.from(n.ID)
+		c.Leaf = n.Layer == topology.LayerEdge && fabric.BalanceRoom(lab.Config.Balance) > 0
 		var a *switchd.Agent
 		err := lab.Do(n.ID, func() (err error) {
 			a, err = switchd.Start(c)
@@ -159,7 +160,7 @@ func restoreLabRoutes(w io.Writer, name string) error {
 			return err
 		}
 	}
-	return nil
+	return lab.RefreshBalance()
 }
 
 // switchesOf are the nodes of a topology that are no hosts.

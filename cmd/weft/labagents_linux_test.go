@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,4 +150,68 @@ func TestLabAgents_bad(t *testing.T) {
 	}
 	wantError(t, "lab agents --keys-file /nonexistent", "--keys-file", "/nonexistent")
 	wantError(t, "lab agents --name nosuchlab", "nosuchlab is not up")
+}
+
+// Agents of a lab have its leaves take live paths only, also where others' links have failed.
+// Without agents nobody tells a leaf of these.
+func TestLabAgents_leaf(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	top, err := topology.Parse("leaf-spine:leaves=2,spines=2,hosts=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range []string{"conga", "luopan"} {
+		t.Run(rule, func(t *testing.T) {
+			name := fmt.Sprintf("t%d%s", os.Getpid(), rule[:1])
+			t.Cleanup(func() {
+				if _, err := lab.Down(name); err != nil {
+					t.Error(err)
+				}
+			})
+			l, err := lab.Up(t.Context(), lab.Config{Name: name, Topology: top, Balance: rule})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			leaves := slices.Sorted(top.Racks())
+			near, far := leaves[0], leaves[1]
+			ports := top.Ports(far)
+			remote := top.LinkName(ports[len(ports)-1].Link)
+			several := func() int { // racks to which the near leaf has several paths
+				s, err := l.Balanced(near)
+				if err != nil || s == nil {
+					t.Fatalf("%+v, %v", s, err)
+				}
+				return s.Destinations
+			}
+			within := func(want int) {
+				t.Helper()
+				for end := time.Now().Add(time.Minute); several() != want; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("%d racks have several paths, want %d", several(), want)
+					}
+				}
+			}
+			mustWeft(t, "lab", "fail", "--name", name, remote)
+			if n := several(); n != 1 {
+				t.Fatalf("without agents %d racks have several paths, want 1", n)
+			}
+			out, end := agents(t, "--name", name, "--hello", "50ms")
+			defer end()
+			out.waitFor(t, "down  "+remote)
+			within(0)
+			mustWeft(t, "lab", "heal", "--name", name)
+			out.waitFor(t, "up    "+remote)
+			within(1)
+			mustWeft(t, "lab", "fail", "--name", name, remote)
+			within(0)
+			mustWeft(t, "lab", "heal", "--name", name)
+			end()
+			if n := several(); n != 1 {
+				t.Errorf("once agents have ended %d racks have several paths, want 1", n)
+			}
+		})
+	}
 }

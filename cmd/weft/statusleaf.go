@@ -23,6 +23,9 @@ func printLeaf(w io.Writer, b *fabric.BalanceStats) {
 	if l.TooLong+l.Refused > 0 {
 		fmt.Fprintf(w, "; plain: %d too long, %d refused", l.TooLong, l.Refused)
 	}
+	if l.Late > 0 {
+		fmt.Fprintf(w, "; by routes, while nobody looked after the paths: %d", l.Late)
+	}
 	fmt.Fprintln(w)
 	for _, r := range l.Racks {
 		var words []string

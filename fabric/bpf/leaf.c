@@ -61,7 +61,7 @@
 /* The order of fabric.LeafStats, behind that of fabric.BalanceStats. */
 enum {
 	CHOSEN, PLAIN, BEGUN, EVICTED,
-	GUIDED, TOO_LONG, REFUSED, MARKED, HEARD, UNPROVEN, SAMPLED, LEARNED, UNASKED, ANSWERED, UNANSWERED, NUM_COUNTERS
+	GUIDED, TOO_LONG, REFUSED, MARKED, HEARD, UNPROVEN, SAMPLED, LEARNED, UNASKED, ANSWERED, UNANSWERED, LATE, NUM_COUNTERS
 };
 
 #include "count.h"
@@ -83,6 +83,7 @@ static __always_inline __u64 time_now(void)
 }
 
 #include "leaftables.h"
+#include "leaflease.h"
 #include "leafconga.h"
 #include "leafluopan.h"
 
@@ -233,6 +234,8 @@ static __always_inline int from_host(struct __sk_buff *skb, struct ipv4 *ip, con
 	number = rack_of(ip->daddr);
 	if (number >= MAX_RACKS || ip->ttl <= 1)
 		return plain();
+	if (late(now))
+		return pass(LATE);
 	r = bpf_map_lookup_elem(&racks, &number);
 	if (!r || !r->n)
 		return plain();

@@ -69,7 +69,7 @@ func start(c Config) (a *Agent, err error) {
 		a.ports.Close()
 		return nil, fmt.Errorf("none of the ports %s to %s of %s is in this network namespace; set the port format to what they are called", a.names[0], a.names[len(a.names)-1], plan.Node)
 	}
-	if c.Routes || c.fixed || len(c.owned) > 0 {
+	if c.Routes || c.Leaf || c.fixed || len(c.owned) > 0 {
 		if a.repair, err = startRepair(c); err != nil {
 			a.ports.Close()
 			return nil, err

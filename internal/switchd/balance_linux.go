@@ -2,15 +2,20 @@ package switchd
 
 import (
 	"errors"
+	"time"
 
 	"weft/fabric"
 	"weft/internal/service"
 )
 
+// leafLease is how long a leaf's packets take paths that nobody looks after: as long as the
+// classifier believes its agent.
+const leafLease = 3 * time.Second
+
 // balancing is how the switch balances.
 func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
 	m, err := d.file.meter(c)
-	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports, Leaf: fabric.LeafConfig{Topology: c.Topology, Self: c.Self}}
+	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports, Leaf: fabric.LeafConfig{Topology: c.Topology, Self: c.Self, Lease: leafLease}}
 	for _, port := range c.Topology.Ports(c.Self) {
 		cfg.Leaf.Links = append(cfg.Leaf.Links, port.Link)
 	}

@@ -31,6 +31,10 @@ type Config struct {
 	// which is enough for encapsulated packets.
 	Routes bool
 
+	// Leaf makes the agent of an edge switch keep the paths of conga and luopan that others
+	// have attached to its ports, as a lab has: fabric.LeafPaths.
+	Leaf bool
+
 	// Boot numbers this start; 0 is the time of day in nanoseconds. Seed is the
 	// jitter's; 0 is one of the switch's own.
 	Boot, Seed uint64

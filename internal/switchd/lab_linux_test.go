@@ -59,6 +59,12 @@ func (e *events) first(node topology.NodeID, l topology.LinkID, live bool, after
 // upLab builds a lab of some nodes, of all if there are none.
 func upLab(t testing.TB, letter, spec string, only ...string) *testLab {
 	t.Helper()
+	return upBalanced(t, letter, spec, "", only...)
+}
+
+// upBalanced is upLab with switches that balance.
+func upBalanced(t testing.TB, letter, spec, rule string, only ...string) *testLab {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab in network namespaces")
 	}
@@ -66,7 +72,7 @@ func upLab(t testing.TB, letter, spec string, only ...string) *testLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := lab.Config{Name: fmt.Sprintf("td%d%s", os.Getpid(), letter), Topology: top}
+	c := lab.Config{Name: fmt.Sprintf("td%d%s", os.Getpid(), letter), Topology: top, Balance: rule}
 	for _, name := range only {
 		c.Only = append(c.Only, find(t, top, name).ID)
 	}

@@ -3,10 +3,12 @@ package switchd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"weft/fabric"
+	"weft/internal/kernel"
 	"weft/internal/service"
 	"weft/topology"
 )
@@ -16,7 +18,9 @@ import (
 // the kernel may take its time. At most one snapshot waits for it, the newest.
 type repair struct {
 	config Config
-	routes *fabric.Routes // nil: they are not the agent's
+	routes *fabric.Routes    // nil: they are not the agent's
+	leaf   *fabric.LeafPaths // nil without Config.Leaf
+	home   kernel.Home
 	watch  *fabric.Watch
 	kick   chan struct{} // buffers one: something is to be done
 	ended  chan struct{}
@@ -45,24 +49,54 @@ const (
 // startRepair binds to the calling thread's network namespace.
 func startRepair(c Config) (*repair, error) {
 	r := &repair{config: c, wanted: c.Topology, kick: make(chan struct{}, 1), ended: make(chan struct{}), started: time.Now()}
-	if c.Routes || c.fixed {
-		plan, err := c.plan(c.Topology)
-		if err != nil {
-			return nil, err
-		}
-		if r.routes, err = fabric.OpenRoutes(plan); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	if r.watch, err = fabric.WatchSwitch(); err != nil {
-		if r.routes != nil {
-			r.routes.Close()
-		}
+	if err := r.open(); err != nil {
+		r.release()
 		return nil, err
 	}
 	go r.run()
 	return r, nil
+}
+
+func (r *repair) open() error {
+	c := &r.config
+	var err error
+	if r.home, err = kernel.OpenHome(); err != nil {
+		return err
+	}
+	plan, err := c.plan(c.Topology)
+	if err != nil {
+		return err
+	}
+	if c.Routes || c.fixed {
+		if r.routes, err = fabric.OpenRoutes(plan); err != nil {
+			return err
+		}
+	}
+	if c.Leaf {
+		var names []string
+		for _, p := range plan.Ports {
+			names = append(names, p.Name)
+		}
+		if r.leaf, err = fabric.OpenLeafPaths(names, fabric.LeafConfig{Topology: c.Topology, Self: c.Self}); err != nil {
+			return err
+		}
+		c.owned = append(slices.Clip(c.owned), r.leaf)
+	}
+	r.watch, err = fabric.WatchSwitch()
+	return err
+}
+
+func (r *repair) release() {
+	r.home.Close()
+	if r.watch != nil {
+		r.watch.Close()
+	}
+	if r.leaf != nil {
+		r.leaf.Close()
+	}
+	if r.routes != nil {
+		r.routes.Close()
+	}
 }
 
 func (r *repair) set(t *topology.Topology) {
@@ -107,7 +141,7 @@ func (r *repair) run() {
 			if r.takeReread() {
 				dirty = true
 			} else {
-				r.update()
+				r.there(func() { r.update() })
 			}
 		case <-r.watch.Changed():
 			dirty = true
@@ -117,10 +151,10 @@ func (r *repair) run() {
 		since := time.Since(looked)
 		switch {
 		case dirty && since >= settle, since >= retryAfter:
-			r.look()
+			r.there(r.look)
 			dirty, looked, since = false, time.Now(), 0
 		case idle:
-			r.glance()
+			r.there(r.glance)
 		}
 		switch {
 		case dirty:
@@ -130,6 +164,13 @@ func (r *repair) run() {
 		default: // of routes the kernel tells
 			timer.Reset(retryAfter - since)
 		}
+	}
+}
+
+// there runs f in the switch's network namespace.
+func (r *repair) there(f func()) {
+	if err := r.home.Do(func() error { f(); return nil }); err != nil {
+		r.complain(err)
 	}
 }
 
@@ -311,8 +352,5 @@ func (r *repair) close() {
 	r.mu.Unlock()
 	r.wake()
 	<-r.ended
-	r.watch.Close()
-	if r.routes != nil {
-		r.routes.Close()
-	}
+	r.release()
 }
