@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	leafMapAnswering    = "answering"
 	leafMapCounters     = "counters"
 	leafMapEngines      = "engines"
 	leafMapFlows        = "flows"
@@ -86,17 +87,18 @@ type leafProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type leafMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Engines  *ebpf.MapSpec `ebpf:"engines"`
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	From     *ebpf.MapSpec `ebpf:"from"`
-	Local    *ebpf.MapSpec `ebpf:"local"`
-	Ports    *ebpf.MapSpec `ebpf:"ports"`
-	Prefixes *ebpf.MapSpec `ebpf:"prefixes"`
-	Racks    *ebpf.MapSpec `ebpf:"racks"`
-	Sampled  *ebpf.MapSpec `ebpf:"sampled"`
-	Speakers *ebpf.MapSpec `ebpf:"speakers"`
-	To       *ebpf.MapSpec `ebpf:"to"`
+	Answering *ebpf.MapSpec `ebpf:"answering"`
+	Counters  *ebpf.MapSpec `ebpf:"counters"`
+	Engines   *ebpf.MapSpec `ebpf:"engines"`
+	Flows     *ebpf.MapSpec `ebpf:"flows"`
+	From      *ebpf.MapSpec `ebpf:"from"`
+	Local     *ebpf.MapSpec `ebpf:"local"`
+	Ports     *ebpf.MapSpec `ebpf:"ports"`
+	Prefixes  *ebpf.MapSpec `ebpf:"prefixes"`
+	Racks     *ebpf.MapSpec `ebpf:"racks"`
+	Sampled   *ebpf.MapSpec `ebpf:"sampled"`
+	Speakers  *ebpf.MapSpec `ebpf:"speakers"`
+	To        *ebpf.MapSpec `ebpf:"to"`
 }
 
 // leafVariableSpecs contains global variables before they are loaded into the kernel.
@@ -132,21 +134,23 @@ func (o *leafObjects) Close() error {
 //
 // It can be passed to loadLeafObjects or ebpf.CollectionSpec.LoadAndAssign.
 type leafMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Engines  *ebpf.Map `ebpf:"engines"`
-	Flows    *ebpf.Map `ebpf:"flows"`
-	From     *ebpf.Map `ebpf:"from"`
-	Local    *ebpf.Map `ebpf:"local"`
-	Ports    *ebpf.Map `ebpf:"ports"`
-	Prefixes *ebpf.Map `ebpf:"prefixes"`
-	Racks    *ebpf.Map `ebpf:"racks"`
-	Sampled  *ebpf.Map `ebpf:"sampled"`
-	Speakers *ebpf.Map `ebpf:"speakers"`
-	To       *ebpf.Map `ebpf:"to"`
+	Answering *ebpf.Map `ebpf:"answering"`
+	Counters  *ebpf.Map `ebpf:"counters"`
+	Engines   *ebpf.Map `ebpf:"engines"`
+	Flows     *ebpf.Map `ebpf:"flows"`
+	From      *ebpf.Map `ebpf:"from"`
+	Local     *ebpf.Map `ebpf:"local"`
+	Ports     *ebpf.Map `ebpf:"ports"`
+	Prefixes  *ebpf.Map `ebpf:"prefixes"`
+	Racks     *ebpf.Map `ebpf:"racks"`
+	Sampled   *ebpf.Map `ebpf:"sampled"`
+	Speakers  *ebpf.Map `ebpf:"speakers"`
+	To        *ebpf.Map `ebpf:"to"`
 }
 
 func (m *leafMaps) Close() error {
 	return _LeafClose(
+		m.Answering,
 		m.Counters,
 		m.Engines,
 		m.Flows,

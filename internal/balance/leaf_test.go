@@ -119,23 +119,31 @@ func TestNewLeafRack(t *testing.T) {
 	}
 }
 
+// knows has a flow send a packet of 1,000 bytes from sequence number 5,000 on, and returns a
+// segment that acknowledges it.
+func (l *Leaf) knows(r *LeafRack, p Packet, now uint64) LeafSegment {
+	l.Choose(r, p, 0, now)
+	l.Departs(r.Number, p, LeafSegment{Seq: 5000, Payload: 1000, Flags: leafACK})
+	return LeafSegment{Ack: 6000, Flags: leafACK}
+}
+
 // The paper's figure 6 in numbers: two uplinks, of which the remote metrics are 5 and 3 and
 // the local ones 1 and 4. The maxima are 5 and 4, so the second uplink is taken.
 func TestLeaf_congaTakesTheLeastMaximum(t *testing.T) {
 	l, r := newLeaf(t, "conga:gap=1ms"), leafRack(t, 7, 2, 0, 1)
 	now := uint64(1e9)
 	p := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}
-	l.Choose(r, p, 0, now) // so that reports count
+	ack := l.knows(r, p, now) // so that reports count
 	back := Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}
 	now += 2e6
-	l.Local[0].Add(125_000/8+10, now) // an eighth of what 1 Gbit/s carries in tau
-	l.Local[1].Add(125_000/2+10, now)
+	l.Local[r.Uplink[0]].Add(125_000/8+10, now) // an eighth of what 1 Gbit/s carries in tau
+	l.Local[r.Uplink[1]].Add(125_000/2+10, now)
 	for _, m := range []conga.Mark{{Feedback: true, Tag: 0, Metric: 5}, {Feedback: true, Tag: 1, Metric: 3}} {
-		if !l.Hear(7, back, m, now) {
+		if !l.Hear(7, back, ack, m, now) {
 			t.Fatal("a report in a connection does not count")
 		}
 	}
-	if a, b := l.metric(7, 0, now), l.metric(7, 1, now); a != 5 || b != 4 {
+	if a, b := l.metric(r, 0, now), l.metric(r, 1, now); a != 5 || b != 4 {
 		t.Fatalf("metrics %d and %d, want 5 and 4", a, b)
 	}
 	for i := range uint32(20) {
@@ -185,16 +193,23 @@ func TestLeaf_likePackageConga(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(4, 4))
 	p := Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 80<<16 | 1000}
-	r := leafRack(t, 9, 16, upTo(16)...)
+	var paths []LeafPath // each by an uplink of its own, as package conga's tags are
+	for n := range conga.Tags {
+		paths = append(paths, LeafPath{Number: n, Uplink: n, Bounce: netip.AddrFrom4([4]byte{10, 9, 0, 1})})
+	}
+	r, err := NewLeafRack(9, conga.Tags, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
 	now, reports, apart := time.Second, 0, 0
 	for range 20_000 {
 		now += time.Duration(rng.Uint64N(400_000))
 		forth := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 1000<<16 | 80}
-		l.Choose(r, forth, 0, uint64(now)) // keeps the connection known
+		ack := l.knows(r, forth, uint64(now))
 		tag, metric := uint8(rng.IntN(16)), uint8(rng.IntN(8))
 		switch rng.IntN(4) {
 		case 0:
-			l.Hear(9, p, conga.Mark{Tag: tag, Metric: metric}, uint64(now))
+			l.Hear(9, p, ack, conga.Mark{Tag: tag, Metric: metric}, uint64(now))
 			table.Received(9, tag, metric, now)
 		case 1:
 			f := l.From[9]
@@ -212,13 +227,13 @@ func TestLeaf_likePackageConga(t *testing.T) {
 			l.Local[tag].Add(bytes, uint64(now))
 			table.Sent(tag, int(bytes), now)
 		default:
-			l.Hear(9, p, conga.Mark{Feedback: true, Tag: tag, Metric: metric}, uint64(now))
+			l.Hear(9, p, ack, conga.Mark{Feedback: true, Tag: tag, Metric: metric}, uint64(now))
 			table.Choose(9, []int{0}, func(int) uint8 { return 0 }, -1, now) // so that it takes reports
 			table.Feedback(9, tag, metric, now)
 		}
 		for _, d := range table.Destinations(now) {
 			for _, u := range d.Tags {
-				got, want := l.metric(9, int(u.Tag), uint64(now)), max(u.Local, u.Remote)
+				got, want := l.metric(r, int(u.Tag), uint64(now)), max(u.Local, u.Remote)
 				if got != want {
 					apart++ // at an edge between two levels
 				}
@@ -239,21 +254,163 @@ func TestLeaf_marksMustBeProven(t *testing.T) {
 	now := uint64(1e12)
 	lie := conga.Mark{Feedback: true, Tag: 1, Metric: 7}
 	back := Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}
-	if l.Hear(7, back, lie, now) {
+	ack := LeafSegment{Ack: 6000, Flags: leafACK}
+	if l.Hear(7, back, ack, lie, now) {
 		t.Error("a mark without a connection counts")
 	}
-	l.Choose(r, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, 100, now)
-	if l.Hear(6, back, lie, now) || l.Hear(7, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 5}, lie, now) {
+	l.knows(r, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, now)
+	if l.Hear(6, back, ack, lie, now) || l.Hear(7, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 5}, ack, lie, now) {
 		t.Error("a mark of another rack's, or of other ports, counts")
 	}
-	if !l.Hear(7, back, lie, now) {
+	for _, s := range []LeafSegment{{Ack: 4999, Flags: leafACK}, {Ack: 6001, Flags: leafACK}, {Ack: 5500}} {
+		if l.Hear(7, back, s, lie, now) {
+			t.Errorf("a mark with %+v counts", s)
+		}
+	}
+	if !l.Hear(7, back, ack, lie, now) {
 		t.Error("a mark in a connection does not count")
 	}
-	if l.Hear(7, back, lie, now+uint64(LeafKeep)+1) {
+	if l.Hear(7, back, LeafSegment{Ack: 5999, Flags: leafACK}, lie, now) {
+		t.Error("what was acknowledged still is a proof")
+	}
+	if l.Hear(7, back, ack, lie, now+uint64(LeafKeep)+1) {
 		t.Error("a mark in a connection of long ago counts")
 	}
-	if l.Heard != 1 || l.Unproven != 4 {
+	if l.Heard != 1 || l.Unproven != 8 {
 		t.Errorf("%d heard, %d unproven", l.Heard, l.Unproven)
+	}
+}
+
+// Of guesses spread over all numbers hardly one hits a window of 64 KB, though each that does
+// is an acknowledgement. A window of any length is one of 4 MB at most.
+func TestLeaf_guessesProveNothing(t *testing.T) {
+	r := leafRack(t, 7, 2, 0, 1)
+	forth, back := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}
+	for _, c := range []struct{ segments, most uint32 }{{1, 1}, {2000, 5}} {
+		l, now := newLeaf(t, "conga"), uint64(1e12)
+		l.knows(r, forth, now)
+		for n := range c.segments {
+			l.Departs(7, forth, LeafSegment{Seq: 6000 + n*64<<10, Payload: 64 << 10, Flags: leafACK})
+		}
+		for n := range uint32(4096) {
+			l.Hear(7, back, LeafSegment{Ack: n<<20 + 9, Flags: leafACK}, conga.Mark{Feedback: true, Tag: 1, Metric: 7}, now)
+		}
+		if l.Heard > uint64(c.most) {
+			t.Errorf("%d of 4096 guesses count with %d segments in flight", l.Heard, c.segments)
+		}
+	}
+}
+
+// A connection that begins anew is proven by its own numbers.
+func TestLeaf_provesNewConnections(t *testing.T) {
+	l, r, now := newLeaf(t, "conga"), leafRack(t, 7, 2, 0, 1), uint64(1e12)
+	forth, back := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}
+	l.knows(r, forth, now)
+	for _, seq := range []uint32{1<<32 - 1, 2e9, 77} {
+		l.Departs(7, forth, LeafSegment{Seq: seq, Flags: leafSYN})
+		l.Departs(7, forth, LeafSegment{Seq: seq + 1, Payload: 10, Flags: leafACK | leafFIN})
+		for _, ack := range []uint32{seq + 1, seq + 11, seq + 12} {
+			if !l.Acknowledged(7, back, LeafSegment{Ack: ack, Flags: leafACK}, now) {
+				t.Errorf("from %d on: %d is no proof", seq, ack)
+			}
+		}
+		if l.Acknowledged(7, back, LeafSegment{Ack: seq + 13, Flags: leafACK}, now) {
+			t.Error("an acknowledgement of what was not sent is a proof")
+		}
+	}
+}
+
+// A full uplink reads full by each tag that begins with it, and an idle one idle (CONGA §3.2
+// has an estimate for each link). In a fat-tree of k=4 tags 0 and 1 begin with uplink 0 to
+// another pod, tags 2 and 3 with uplink 1; within the pod tag 1 is uplink 1.
+func TestLeaf_loadIsOfTheUplink(t *testing.T) {
+	bounce := netip.AddrFrom4([4]byte{10, 9, 0, 1})
+	var four, two []LeafPath
+	for n := range 4 {
+		four = append(four, LeafPath{Number: n, Uplink: n / 2, Bounce: bounce})
+	}
+	for n := range 2 {
+		two = append(two, LeafPath{Number: n, Uplink: n, Bounce: bounce})
+	}
+	away, err := NewLeafRack(7, 4, four)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, err := NewLeafRack(1, 2, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := NewLeafRack(7, 4, four[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLeaf(t, "conga:gap=1us")
+	now, by := uint64(1e12), make(map[uint8]int)
+	for n := range uint32(5000) { // 1 Gbit/s over two tags, which is all that the uplink has
+		now += 12_000
+		by[first.Tag[l.Choose(first, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: n}, 1500, now)]]++
+	}
+	if by[0] < 1000 || by[1] < 1000 {
+		t.Fatalf("by tags %v, want both", by)
+	}
+	for tag, want := range []bool{true, true, false, false} {
+		if m := l.metric(away, tag, now); (m >= 6) != want || !want && m != 0 {
+			t.Errorf("tag %d to another pod reads %d", tag, m)
+		}
+	}
+	for tag, want := range []bool{true, false} {
+		if m := l.metric(pod, tag, now); (m >= 6) != want || !want && m != 0 {
+			t.Errorf("tag %d within the pod reads %d", tag, m)
+		}
+	}
+}
+
+// collide returns two flows of one place.
+func (l *Leaf) collide(t *testing.T) (a, b Packet) {
+	t.Helper()
+	at := make(map[uint32]uint32)
+	for n := range uint32(5000) {
+		p := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: n}
+		place, _ := l.Place(p)
+		if first, ok := at[place]; ok {
+			return Packet{Src: 1, Dst: 2, Protocol: 6, Ports: first}, p
+		}
+		at[place] = n
+	}
+	t.Fatal("no two flows have one place")
+	return a, b
+}
+
+// Flows of one place share its path if they lead to one rack, "collisions simply imply some
+// load balancing opportunities are lost" (CONGA §3.4). The first keeps its proof.
+func TestLeaf_collisionsShareThePath(t *testing.T) {
+	for _, rule := range []string{"conga:gap=1ms", "luopan"} {
+		l, r := newLeaf(t, rule), leafRack(t, 7, 16, upTo(16)...)
+		a, b := l.collide(t)
+		now := uint64(1e12)
+		first := l.Choose(r, a, 100, now)
+		l.Departs(7, a, LeafSegment{Seq: 5000, Payload: 1000, Flags: leafACK})
+		for range 40 {
+			now += 100_000
+			if path := l.Choose(r, b, 100, now); path != first {
+				t.Fatalf("%s: path %d, want %d", rule, path, first)
+			}
+			l.Departs(7, b, LeafSegment{Seq: 9e8, Payload: 1000, Flags: leafACK})
+			if path := l.Choose(r, a, 100, now); path != first {
+				t.Fatalf("%s: path %d, want %d", rule, path, first)
+			}
+		}
+		if l.Begun != 1 || l.Shared != 40 || l.Evicted != 0 {
+			t.Errorf("%s: %d begun, %d shared, %d evicted", rule, l.Begun, l.Shared, l.Evicted)
+		}
+		if place, _ := l.Place(a); l.Flows[place].Highest != 6000 {
+			t.Errorf("%s: %+v", rule, l.Flows[place])
+		}
+		other := leafRack(t, 8, 16, upTo(16)...)
+		l.Choose(other, b, 100, now)
+		if l.Evicted != 1 || l.Begun != 2 {
+			t.Errorf("%s, to another rack: %d evicted, %d begun", rule, l.Evicted, l.Begun)
+		}
 	}
 }
 
@@ -261,9 +418,9 @@ func TestLeaf_marksMustBeProven(t *testing.T) {
 func TestLeaf_markAndReportTakeTurns(t *testing.T) {
 	l, r := newLeaf(t, "conga"), leafRack(t, 7, 2, 0, 1)
 	now := uint64(1e12)
-	l.Choose(r, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, 100, now)
+	ack := l.knows(r, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, now)
 	hear := func(tag, metric uint8) {
-		l.Hear(7, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}, conga.Mark{Tag: tag, Metric: metric}, now)
+		l.Hear(7, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}, ack, conga.Mark{Tag: tag, Metric: metric}, now)
 	}
 	hear(1, 6)
 	hear(0, 2)
@@ -307,15 +464,43 @@ func TestLeaf_luopan(t *testing.T) {
 	if s := l.Round[7]; s.RTT != 50_000 || s.Due != now+50_000 { // the expiry is a round trip, and 40 µs at least
 		t.Errorf("%+v at %d", s, now)
 	}
-	// An answer that is too old decides nothing.
-	now += 1e9
-	p.Ports++
-	for range 50 {
-		p.Ports++
-		l.Choose(r, p, 1000, now)
+	// Until the next round's answer is due, an expiry and a round trip later, it decides. Then
+	// nothing does: paths are random (§3.2).
+	for _, c := range []struct {
+		after  uint64
+		guided uint64
+	}{{99_000, 51}, {2_000, 51}, {1e9, 51}} {
+		now += c.after
+		taken := make(map[uint32]int)
+		for range 50 {
+			p.Ports++
+			taken[l.Choose(r, p, 1000, now)]++
+		}
+		if l.Guided != c.guided || c.after != 99_000 && len(taken) < 6 {
+			t.Errorf("after %d ns more: %d guided, paths %v", c.after, l.Guided, taken)
+		}
 	}
-	if l.Guided != 1 {
-		t.Errorf("%d guided by an old sample", l.Guided)
+}
+
+// Queues count if all samples of a round have one. A queue is not compared with a time.
+func TestLeaf_luopanComparesLikeWithLike(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		meters [3]uint8
+		want   int
+	}{{"all metered", [3]uint8{1, 2, 1}, 2}, {"one is not", [3]uint8{1, 0, 1}, 0}, {"the last is not", [3]uint8{1, 1, 0}, 0}, {"none", [3]uint8{}, 0}} {
+		l, r := newLeaf(t, "luopan:d=3"), leafRack(t, 7, 8, upTo(8)...)
+		now, token := uint64(1e12), uint64(0)
+		asked := l.Ask(r, [4]byte{1}, [4]byte{2}, now, func() uint64 { token++; return token })
+		for i, queue := range []uint8{127, 9, 3} {
+			now += 1000
+			if !l.Learn(7, LeafAnswer{From: [4]byte{2}, To: [4]byte{1}, Token: uint64(i + 1), Path: asked[i], Queue: queue * min(1, c.meters[i]), Meters: c.meters[i]}, now) {
+				t.Fatal("an answer does not count")
+			}
+		}
+		if best := l.Round[7].Best; best != asked[c.want] {
+			t.Errorf("%s: the best is %d, want %d of %v", c.name, best, asked[c.want], asked)
+		}
 	}
 }
 

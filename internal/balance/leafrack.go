@@ -28,6 +28,7 @@ type LeafRack struct {
 	Bounce [MaxLeafPaths][4]byte // by path; zero: it is not live
 	Order  [MaxLeafPaths]uint16  // live paths by tag, ascending
 	Tag    [MaxLeafPaths]uint8   // by path
+	Uplink [conga.Tags]uint8     // by tag: the switch's uplink modulo conga.Tags, by which its paths begin
 }
 
 // NewLeafRack returns the rack of a number, to which there are count paths, with those that
@@ -43,6 +44,7 @@ func NewLeafRack(number uint32, count int, live []LeafPath) (*LeafRack, error) {
 		}
 		tag := conga.Tag(p.Number, count, p.Uplink)
 		r.Bounce[p.Number], r.Tag[p.Number] = p.Bounce.As4(), tag
+		r.Uplink[tag] = uint8(p.Uplink % conga.Tags) // conga.Tag gives no two of these one tag
 		for t := int(tag) + 1; t <= conga.Tags; t++ {
 			r.Start[t]++
 		}
