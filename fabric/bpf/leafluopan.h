@@ -186,7 +186,7 @@ static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 {
 	struct sampling *round = bpf_map_lookup_elem(&sampled, &number);
 	__u32 word = bpf_ntohl(s->word), found = 0;
-	__u64 token, rank, quick, lasts;
+	__u64 token, rank, quick, lasts, idlest, fastest;
 
 	if (!round)
 		return 0;
@@ -230,7 +230,11 @@ static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 	}
 	if (!s->meters)
 		round->unmetered = 1;
-	round->best = round->unmetered ? round->fastest : round->idlest;
+	idlest = round->idlest;
+	fastest = round->fastest;
+	/* Or the compiler chooses between their places, which needs CAP_PERFMON. */
+	asm volatile("" : "+r"(idlest), "+r"(fastest));
+	round->best = round->unmetered ? fastest : idlest;
 	return 1;
 }
 
