@@ -33,6 +33,7 @@ const (
 	leafVarClock        = "clock"
 	leafVarExpiry       = "expiry"
 	leafVarGap          = "gap"
+	leafVarLeastExpiry  = "least_expiry"
 	leafVarRule         = "rule"
 	leafVarSamples      = "samples"
 	leafVarSeed         = "seed"
@@ -105,13 +106,14 @@ type leafMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type leafVariableSpecs struct {
-	Age     *ebpf.VariableSpec `ebpf:"age"`
-	Clock   *ebpf.VariableSpec `ebpf:"clock"`
-	Expiry  *ebpf.VariableSpec `ebpf:"expiry"`
-	Gap     *ebpf.VariableSpec `ebpf:"gap"`
-	Rule    *ebpf.VariableSpec `ebpf:"rule"`
-	Samples *ebpf.VariableSpec `ebpf:"samples"`
-	Seed    *ebpf.VariableSpec `ebpf:"seed"`
+	Age         *ebpf.VariableSpec `ebpf:"age"`
+	Clock       *ebpf.VariableSpec `ebpf:"clock"`
+	Expiry      *ebpf.VariableSpec `ebpf:"expiry"`
+	Gap         *ebpf.VariableSpec `ebpf:"gap"`
+	LeastExpiry *ebpf.VariableSpec `ebpf:"least_expiry"`
+	Rule        *ebpf.VariableSpec `ebpf:"rule"`
+	Samples     *ebpf.VariableSpec `ebpf:"samples"`
+	Seed        *ebpf.VariableSpec `ebpf:"seed"`
 }
 
 // leafObjects contains all objects after they have been loaded into the kernel.
@@ -169,13 +171,14 @@ func (m *leafMaps) Close() error {
 //
 // It can be passed to loadLeafObjects or ebpf.CollectionSpec.LoadAndAssign.
 type leafVariables struct {
-	Age     *ebpf.Variable `ebpf:"age"`
-	Clock   *ebpf.Variable `ebpf:"clock"`
-	Expiry  *ebpf.Variable `ebpf:"expiry"`
-	Gap     *ebpf.Variable `ebpf:"gap"`
-	Rule    *ebpf.Variable `ebpf:"rule"`
-	Samples *ebpf.Variable `ebpf:"samples"`
-	Seed    *ebpf.Variable `ebpf:"seed"`
+	Age         *ebpf.Variable `ebpf:"age"`
+	Clock       *ebpf.Variable `ebpf:"clock"`
+	Expiry      *ebpf.Variable `ebpf:"expiry"`
+	Gap         *ebpf.Variable `ebpf:"gap"`
+	LeastExpiry *ebpf.Variable `ebpf:"least_expiry"`
+	Rule        *ebpf.Variable `ebpf:"rule"`
+	Samples     *ebpf.Variable `ebpf:"samples"`
+	Seed        *ebpf.Variable `ebpf:"seed"`
 }
 
 // leafPrograms contains all programs after they have been loaded into the kernel.

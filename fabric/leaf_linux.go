@@ -59,9 +59,13 @@ func (b *Balance) loadLeaf() error {
 	if _, err := b.leafPorts(); err != nil {
 		return err
 	}
-	dres, tau := b.leafDREs()
+	rates, slowest := b.leafRates()
+	dres, tau := b.leafDREs(rates, slowest)
 	spec, err := leafSpec(b.rule, rand.Uint64(), max(leafAge, tau))
 	if err != nil {
+		return err
+	}
+	if err := spec.Variables[leafVarLeastExpiry].Set(uint64(balance.LeastExpiry(slowest))); err != nil {
 		return err
 	}
 	var o struct {
@@ -131,14 +135,10 @@ func leafSpec(r balance.Rule, seed uint64, age time.Duration) (*ebpf.CollectionS
 		spec.Variables[leafVarSeed].Set(seed))
 }
 
-// leafDREs are the estimates of the uplinks' load, and how long they remember: without
-// tau in the rule as the slowest uplink needs it. An uplink whose rate nobody knows counts as
-// idle. Uplinks beyond conga.Tags share the estimates of the first ones, as they share tags.
-func (b *Balance) leafDREs() (dres map[uint32]balance.DRE, tau time.Duration) {
-	if b.rule.Kind != balance.CONGA {
-		return nil, 0
-	}
-	rates, slowest := make(map[uint32]float64), 0.
+// leafRates are the known rates of uplinks, in bit/s, and the least of them. Uplinks beyond
+// conga.Tags are added to the first ones, as they share tags.
+func (b *Balance) leafRates() (rates map[uint32]float64, slowest float64) {
+	rates = make(map[uint32]float64)
 	for i, p := range b.ports {
 		uplink, up := b.leaf.upPort(b.leaf.Links[i])
 		at := slices.IndexFunc(b.links, func(l netlink.Link) bool { return l.Attrs().Name == p.Name })
@@ -153,6 +153,16 @@ func (b *Balance) leafDREs() (dres map[uint32]balance.DRE, tau time.Duration) {
 		if slowest == 0 || as[0].RateBits < slowest {
 			slowest = as[0].RateBits
 		}
+	}
+	return rates, slowest
+}
+
+// leafDREs are the estimates of the uplinks' load, and how long they remember: without
+// tau in the rule as the slowest uplink needs it. An uplink whose rate nobody knows counts as
+// idle.
+func (b *Balance) leafDREs(rates map[uint32]float64, slowest float64) (dres map[uint32]balance.DRE, tau time.Duration) {
+	if b.rule.Kind != balance.CONGA {
+		return nil, 0
 	}
 	tau = cmp.Or(b.rule.Tau, DefaultTau(cmp.Or(slowest, 10e9)))
 	dres = make(map[uint32]balance.DRE)

@@ -66,6 +66,7 @@ enum { CONGA = 9, LUOPAN = 10 };
 
 const volatile __u32 rule, samples;
 const volatile __u64 gap, age, expiry, seed;
+const volatile __u64 least_expiry = 40000; /* where there is no expiry */
 
 /* Instead of the monotonic clock, if it is not 0. Tests set it. */
 volatile __u64 clock;

@@ -212,7 +212,7 @@ static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 	}
 	if (round->shown != round->round) {
 		round->rtt = round->rtt ? round->rtt - round->rtt / 8 + (now - round->began) / 8 : now - round->began;
-		lasts = expiry ? expiry : round->rtt > 40000 ? round->rtt : 40000;
+		lasts = expiry ? expiry : round->rtt > least_expiry ? round->rtt : least_expiry;
 		round->shown = round->round;
 		round->silent = 0;
 		round->due = now + lasts;

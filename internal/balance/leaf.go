@@ -53,18 +53,20 @@ type Leaf struct {
 	Seed   uint64
 	Age    time.Duration // CONGA: how long a report has full weight
 	Engine Engine
-	Local  [conga.Tags]DRE // CONGA: by uplink modulo Tags
-	Flows  map[uint32]LeafFlow
-	To     map[uint32]LeafTo
-	From   map[uint32]LeafFrom
-	Round  map[uint32]LeafSamples
+
+	LeastExpiry time.Duration   // Luopan, without an expiry in the rule
+	Local       [conga.Tags]DRE // CONGA: by uplink modulo Tags
+	Flows       map[uint32]LeafFlow
+	To          map[uint32]LeafTo
+	From        map[uint32]LeafFrom
+	Round       map[uint32]LeafSamples
 
 	Begun, Evicted, Shared, Guided, Heard, Unproven uint64
 }
 
 // NewLeaf returns a Leaf that knows nothing.
 func NewLeaf(r Rule, seed uint64, age time.Duration) *Leaf {
-	return &Leaf{Rule: r, Seed: seed, Age: age, Flows: make(map[uint32]LeafFlow),
+	return &Leaf{Rule: r, Seed: seed, Age: age, LeastExpiry: LeastExpiry(0), Flows: make(map[uint32]LeafFlow),
 		To: make(map[uint32]LeafTo), From: make(map[uint32]LeafFrom), Round: make(map[uint32]LeafSamples)}
 }
 

@@ -25,11 +25,19 @@ type LeafSamples struct {
 }
 
 const (
-	leastExpiry  = 40 * time.Microsecond // Luopan §4.3
 	leastPatient = 10 * time.Millisecond // for a round's answers
 	mostPatient  = time.Second
 	maxSilent    = 7
 )
+
+// LeastExpiry is how long a sample is good at least, without an expiry in the rule: Luopan's
+// 40 µs at 10 Gbit/s (§4.3), and as many bytes at other rates in bit/s. A rate of 0 is one that is not known.
+func LeastExpiry(rateBits float64) time.Duration {
+	if rateBits <= 0 {
+		rateBits = 10e9
+	}
+	return min(time.Duration(40e-6*10e9/rateBits*float64(time.Second)), mostPatient)
+}
 
 // leastSampled is Luopan's choice (§3.2): the best sample's path, while it is good. Else it
 // is a random one.
@@ -118,7 +126,7 @@ func (l *Leaf) Learn(rack uint32, a LeafAnswer, now uint64) bool {
 		}
 		lasts := uint64(l.Rule.Expiry)
 		if lasts == 0 {
-			lasts = max(s.RTT, uint64(leastExpiry))
+			lasts = max(s.RTT, uint64(l.LeastExpiry))
 		}
 		s.Shown, s.Silent = s.Asked, 0
 		s.Due, s.Until = now+lasts, now+lasts+s.RTT // the next round's answer is due then
