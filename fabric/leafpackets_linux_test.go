@@ -24,6 +24,9 @@ func TestLeaf_leavesAlone(t *testing.T) {
 	if _, out := r.run(t, true, good, 0); len(out) != len(good)+leafOuter {
 		t.Fatalf("a packet to another rack became %x", out)
 	}
+	if r.context.Mark != 0 {
+		t.Fatalf("a packet with a path has mark %#x", r.context.Mark)
+	}
 	expired := bytes.Clone(good)
 	expired[8] = 1
 	for what, c := range map[string]struct {
@@ -44,6 +47,9 @@ func TestLeaf_leavesAlone(t *testing.T) {
 		after := r.stats(t)
 		if verdict != kernel.TCUnspec || !bytes.Equal(out, c.packet) || after.Chosen != before.Chosen {
 			t.Errorf("%s: verdict %d, %x", what, verdict, out)
+		}
+		if r.context.Mark != cleared {
+			t.Errorf("%s: routes take a hash that others have made", what)
 		}
 		if after.Plain+after.Leaf.TooLong != before.Plain+before.Leaf.TooLong+1 {
 			t.Errorf("%s is not counted: %+v, %+v", what, after, after.Leaf)

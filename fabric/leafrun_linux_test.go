@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"weft/conga"
@@ -32,6 +33,8 @@ type leafRun struct {
 	now    uint64
 
 	learned, unasked uint64
+
+	context hashedContext // behind the latest packet's run
 
 	colliding map[uint32][2]uint32 // by rack: ports of two flows of one place, from the first host to its first
 }
@@ -70,6 +73,7 @@ func newLeafRun(t testing.TB, rule string) *leafRun {
 	if err != nil {
 		t.Fatal(err)
 	}
+	takesHash(t, spec.Programs[leafProgWeftBalance].Instructions)
 	r := &leafRun{oracle: balance.NewLeaf(parsed, seed, leafAge), now: 1e12}
 	if err := kernel.Load(spec, &r.leafRunObjects, leafNeeds); err != nil {
 		t.Fatal(err)
@@ -102,6 +106,22 @@ func newLeafRun(t testing.TB, rule string) *leafRun {
 	}
 	r.put(t, r.Engines, uint32(0), engines)
 	return r
+}
+
+// takesHash has the program write the mark `cleared` where it takes a packet's hash away, which a
+// test run does not give.
+func takesHash(t testing.TB, ins asm.Instructions) {
+	t.Helper()
+	n := 0
+	for i := range ins {
+		if ins[i].IsBuiltinCall() && asm.BuiltinFunc(ins[i].Constant) == asm.FnSetHashInvalid {
+			ins[i] = asm.StoreImm(asm.R1, 8, cleared, asm.Word).WithMetadata(ins[i].Metadata)
+			n++
+		}
+	}
+	if n == 0 {
+		t.Fatal("the program takes no hash")
+	}
 }
 
 func (r *leafRun) put(t testing.TB, m *ebpf.Map, k, v any) {
@@ -171,7 +191,7 @@ func (r *leafRun) run(t testing.TB, toHosts bool, packet []byte, mark uint32) (v
 	if err := r.Clock.Set(r.now); err != nil {
 		t.Fatal(err)
 	}
-	o := ebpf.RunOptions{Data: ethernet(packet), DataOut: make([]byte, 2048), Context: hashedContext{Mark: mark}}
+	o := ebpf.RunOptions{Data: ethernet(packet), DataOut: make([]byte, 2048), Context: hashedContext{Mark: mark}, ContextOut: &r.context}
 	v, err := r.In.Run(&o)
 	if errors.Is(err, ebpf.ErrNotSupported) {
 		t.Skip(err)

@@ -154,7 +154,7 @@ static __always_inline int outermost(struct __sk_buff *skb, const struct ipv4 *i
 	h.outer.check = ~fold(bpf_csum_diff(0, 0, (__be32 *)&h.outer, sizeof(h.outer), 0));
 	if (bpf_skb_adjust_room(skb, sizeof(h.outer), BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
-		return pass(REFUSED);
+		return left(skb, REFUSED);
 	if (bpf_skb_store_bytes(skb, IP, &h, sizeof(h), 0))
 		return drop(REFUSED); /* the room cannot be given back */
 	return pass(CHOSEN);
@@ -266,9 +266,9 @@ static __always_inline int from_host(struct __sk_buff *skb, struct ipv4 *ip, con
 	/* A super-segment of more than 64 KB has 0 in its header (BIG TCP). */
 	length = !ip->tot_len && ip->protocol == PROTO_TCP && gso ? skb->len - IP : bpf_ntohs(ip->tot_len);
 	if (each(skb, ip, length, gso) + sizeof(*ip) > port->room)
-		return pass(TOO_LONG);
+		return left(skb, TOO_LONG);
 	if (length + sizeof(*ip) > 0xffff && !(gso && ip->protocol == PROTO_TCP))
-		return pass(TOO_LONG);
+		return left(skb, TOO_LONG);
 	if (rule == LUOPAN)
 		ask(skb, r, ip->saddr, ip->daddr, now);
 	flow = flow_of(skb, ip, 0);

@@ -198,12 +198,17 @@ static __always_inline __u32 below(struct engine *e, __u32 n)
 	return (x * 0x2545f4914f6cdd1d >> 32) * n >> 32;
 }
 
-/* plain leaves a packet to the kernel's routes, which then take a hash of its flow, and not
+/* left leaves a packet to the kernel's routes, which then take a hash of its flow, and not
  * one that its device or its sender has given it (balance.c). */
-static __always_inline int plain(struct __sk_buff *skb)
+static __always_inline int left(struct __sk_buff *skb, __u32 why)
 {
 	bpf_set_hash_invalid(skb);
-	return pass(PLAIN);
+	return pass(why);
+}
+
+static __always_inline int plain(struct __sk_buff *skb)
+{
+	return left(skb, PLAIN);
 }
 
 static __always_inline int speaks(__be32 host, __u64 now)
