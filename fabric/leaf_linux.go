@@ -14,7 +14,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
-	"weft/conga"
 	"weft/internal/balance"
 	"weft/internal/kernel"
 	"weft/topology"
@@ -136,7 +135,7 @@ func leafSpec(r balance.Rule, seed uint64, age time.Duration) (*ebpf.CollectionS
 }
 
 // leafRates are the known rates of uplinks, in bit/s, and the least of them. Uplinks beyond
-// conga.Tags are added to the first ones, as they share tags.
+// balance.LeafUplinks are added to the first ones, as they share tags.
 func (b *Balance) leafRates() (rates map[uint32]float64, slowest float64) {
 	rates = make(map[uint32]float64)
 	for i, p := range b.ports {
@@ -149,7 +148,7 @@ func (b *Balance) leafRates() (rates map[uint32]float64, slowest float64) {
 		if err != nil || as[0].RateBits <= 0 {
 			continue
 		}
-		rates[uint32(uplink%conga.Tags)] += as[0].RateBits
+		rates[uint32(uplink%balance.LeafUplinks)] += as[0].RateBits
 		if slowest == 0 || as[0].RateBits < slowest {
 			slowest = as[0].RateBits
 		}

@@ -79,6 +79,7 @@ static __always_inline __u64 time_now(void)
 }
 
 #include "leaftables.h"
+#include "leafhosts.h"
 #include "leafconga.h"
 #include "leafluopan.h"
 
@@ -118,20 +119,6 @@ static __always_inline __u32 path_of(const struct rack *r, __u64 flow, __u32 len
 	return path;
 }
 
-/* relabel gives an IPv4 header another DSCP and ID. ip has what is there. */
-static __always_inline int relabel(struct __sk_buff *skb, __u32 at, struct ipv4 *ip, __u8 dscp, __be16 id)
-{
-	struct ipv4 was = *ip;
-	__be32 old[2], new[2];
-
-	ip->tos = dscp << 2 | (ip->tos & ECN_MASK);
-	ip->id = id;
-	__builtin_memcpy(old, &was, sizeof(old));
-	__builtin_memcpy(new, ip, sizeof(new));
-	ip->check = ~fold(bpf_csum_diff(old, sizeof(old), new, sizeof(new), (__u16)~ip->check));
-	return bpf_skb_store_bytes(skb, at, ip, sizeof(*ip), 0);
-}
-
 static __always_inline int outermost(struct __sk_buff *skb, const struct ipv4 *ip, __u32 length, __be32 bounce)
 {
 	struct {
@@ -160,13 +147,6 @@ static __always_inline int outermost(struct __sk_buff *skb, const struct ipv4 *i
 	return pass(CHOSEN);
 }
 
-/* marked reports a packet that carries a mark of CONGA's, or what claims to be one. */
-static __always_inline int marked(const struct ipv4 *ip)
-{
-	return ip->protocol == PROTO_TCP && ip->tos >> 2 == MARK_DSCP && ip->frag_off & DONT_FRAGMENT &&
-	       !(ip->frag_off & FRAGMENT);
-}
-
 static __always_inline int from_fabric(struct __sk_buff *skb, struct ipv4 *ip)
 {
 	__u64 now = time_now();
@@ -188,7 +168,7 @@ static __always_inline int from_fabric(struct __sk_buff *skb, struct ipv4 *ip)
 		else
 			count(UNPROVEN, 1);
 		if (!speaks(ip->daddr, now))
-			relabel(skb, IP, ip, 0, bpf_htons(MARK_INDEX));
+			unmark(skb, ip);
 		return plain(skb);
 	}
 	if (rule != LUOPAN || ip->protocol != PROTO_UDP || ip->version_ihl != 0x45 || ip->tot_len != bpf_htons(sizeof(s)) ||
@@ -202,23 +182,6 @@ static __always_inline int from_fabric(struct __sk_buff *skb, struct ipv4 *ip)
 	if (speaks(ip->daddr, now))
 		return pass(UNASKED); /* perhaps a host's own */
 	return drop(UNASKED);
-}
-
-/* spoofs reports an IP-in-IP packet that its sender has no right to send. The outer source is the
- * host's. Of what goes to a switch, the inner one is the same: a switch takes the header off, and
- * what is inside may have a mark. */
-static __noinline int spoofs(struct __sk_buff *skb, const struct ipv4 *ip, const struct port *port)
-{
-	struct ipv4 inner;
-
-	if (!ip->saddr || (ip->saddr != port->host[0] && ip->saddr != port->host[1]))
-		return 1;
-	if (rack_of(ip->daddr) != NO_RACK)
-		return 0;
-	if (ip->version_ihl != 0x45 || ip->frag_off & FRAGMENT ||
-	    bpf_skb_load_bytes(skb, IP + sizeof(*ip), &inner, sizeof(inner)))
-		return 1;
-	return !is_ipv4(&inner) || inner.protocol == PROTO_IPIP || inner.saddr != ip->saddr;
 }
 
 /* each is how many bytes the longest packet is that a super-segment becomes. */
@@ -247,7 +210,7 @@ static __always_inline int from_host(struct __sk_buff *skb, struct ipv4 *ip, con
 	__u64 flow;
 
 	/* Only switches, and hosts that encapsulate by themselves, write marks. */
-	if (rule == CONGA && marked(ip) && relabel(skb, IP, ip, 0, bpf_htons(MARK_INDEX)))
+	if (rule == CONGA && marked(ip) && unmark(skb, ip))
 		return plain(skb);
 	if (ip->protocol == PROTO_IPIP) {
 		if (spoofs(skb, ip, port))
@@ -283,14 +246,7 @@ static __always_inline int from_host(struct __sk_buff *skb, struct ipv4 *ip, con
 		sent(r->uplink[tag & (TAGS - 1)], length, now);
 		if (ip->protocol == PROTO_TCP && ip->version_ihl == 0x45 && ip->frag_off == DONT_FRAGMENT && !(ip->tos >> 2) &&
 		    (!gso || length <= MAX_SEGMENTS * gso)) {
-			struct ipv4 was = *ip;
-			__be32 old[2], new[2];
-
-			ip->tos |= MARK_DSCP << 2;
-			ip->id = bpf_htons(mark_for(number, tag, now));
-			__builtin_memcpy(old, &was, sizeof(old));
-			__builtin_memcpy(new, ip, sizeof(new));
-			ip->check = ~fold(bpf_csum_diff(old, sizeof(old), new, sizeof(new), (__u16)~ip->check));
+			mark(ip, MARK_DSCP, bpf_htons(mark_for(number, tag, now)));
 			count(MARKED, 1);
 		}
 	}

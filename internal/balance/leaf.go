@@ -54,8 +54,8 @@ type Leaf struct {
 	Age    time.Duration // CONGA: how long a report has full weight
 	Engine Engine
 
-	LeastExpiry time.Duration   // Luopan, without an expiry in the rule
-	Local       [conga.Tags]DRE // CONGA: by uplink modulo Tags
+	LeastExpiry time.Duration    // Luopan, without an expiry in the rule
+	Local       [LeafUplinks]DRE // CONGA: by uplink modulo LeafUplinks
 	Flows       map[uint32]LeafFlow
 	To          map[uint32]LeafTo
 	From        map[uint32]LeafFrom
