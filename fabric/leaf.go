@@ -29,12 +29,14 @@ type LeafStats struct {
 	Refused    uint64     `json:"refused"`        // packets to which the kernel gave no outer header
 	Marked     uint64     `json:"marked"`         // conga: packets that carry a mark
 	Heard      uint64     `json:"heard"`          // conga: marks of other racks
-	Unproven   uint64     `json:"unproven"`       // conga: marks in no connection of this rack's, which do not count
+	Unproven   uint64     `json:"unproven"`       // conga: marks that acknowledge nothing this rack has in flight, which do not count
 	Sampled    uint64     `json:"sampled"`        // luopan: samples sent
 	Learned    uint64     `json:"learned"`        // luopan: answers to them
-	Unasked    uint64     `json:"unasked"`        // luopan: other answers, which go on to their hosts
+	Unasked    uint64     `json:"unasked"`        // luopan: other answers, dropped unless the host makes samples by itself
 	Answered   uint64     `json:"answered"`       // luopan: samples of others, answered for hosts of this rack
-	Unanswered uint64     `json:"unanswered"`     // luopan: those that were too many, or by no path
+	Unanswered uint64     `json:"unanswered"`     // luopan: those that were too many, or by no path; dropped
+	Shared     uint64     `json:"shared"`         // packets that took the path of another flow, whose place in the table is theirs
+	Spoofed    uint64     `json:"spoofed"`        // hosts' IP-in-IP packets of a foreign source, dropped
 	Late       uint64     `json:"late,omitempty"` // packets left to the routes, as the lease had ended
 	Racks      []LeafRack `json:"racks,omitempty"`
 }
@@ -63,7 +65,8 @@ type LeafTag struct {
 
 // sums are in the order of the enum in bpf/leaf.c, behind that of BalanceStats.
 func (s *LeafStats) sums() []*uint64 {
-	return []*uint64{&s.Guided, &s.TooLong, &s.Refused, &s.Marked, &s.Heard, &s.Unproven, &s.Sampled, &s.Learned, &s.Unasked, &s.Answered, &s.Unanswered, &s.Late}
+	return []*uint64{&s.Guided, &s.TooLong, &s.Refused, &s.Marked, &s.Heard, &s.Unproven, &s.Sampled, &s.Learned, &s.Unasked, &s.Answered, &s.Unanswered,
+		&s.Shared, &s.Spoofed, &s.Late}
 }
 
 // BalancesAt reports whether a rule needs AttachBalance at a switch of a layer: conga and
@@ -115,4 +118,15 @@ func (l LeafConfig) upPort(link topology.LinkID) (uplink int, up bool) {
 		}
 	}
 	return 0, false
+}
+
+// hostAt returns the addresses of the host at a link: its kernel's, its embedded stack's.
+func (l LeafConfig) hostAt(link topology.LinkID) (addrs [2][4]byte) {
+	for _, p := range l.Topology.Ports(l.Self) {
+		if p.Link == link && !p.Up {
+			addrs[0] = l.Topology.Node(p.Peer).Addr.As4()
+			addrs[1] = l.Topology.EmbeddedAddr(p.Peer).As4()
+		}
+	}
+	return addrs
 }

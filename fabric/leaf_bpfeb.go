@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	leafMapAnswering    = "answering"
 	leafMapCounters     = "counters"
 	leafMapEngines      = "engines"
 	leafMapFlows        = "flows"
@@ -33,6 +34,7 @@ const (
 	leafVarClock        = "clock"
 	leafVarExpiry       = "expiry"
 	leafVarGap          = "gap"
+	leafVarLeastExpiry  = "least_expiry"
 	leafVarRule         = "rule"
 	leafVarSamples      = "samples"
 	leafVarSeed         = "seed"
@@ -87,31 +89,33 @@ type leafProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type leafMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Engines  *ebpf.MapSpec `ebpf:"engines"`
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	From     *ebpf.MapSpec `ebpf:"from"`
-	Lease    *ebpf.MapSpec `ebpf:"lease"`
-	Local    *ebpf.MapSpec `ebpf:"local"`
-	Ports    *ebpf.MapSpec `ebpf:"ports"`
-	Prefixes *ebpf.MapSpec `ebpf:"prefixes"`
-	Racks    *ebpf.MapSpec `ebpf:"racks"`
-	Sampled  *ebpf.MapSpec `ebpf:"sampled"`
-	Speakers *ebpf.MapSpec `ebpf:"speakers"`
-	To       *ebpf.MapSpec `ebpf:"to"`
+	Answering *ebpf.MapSpec `ebpf:"answering"`
+	Counters  *ebpf.MapSpec `ebpf:"counters"`
+	Engines   *ebpf.MapSpec `ebpf:"engines"`
+	Flows     *ebpf.MapSpec `ebpf:"flows"`
+	From      *ebpf.MapSpec `ebpf:"from"`
+	Lease     *ebpf.MapSpec `ebpf:"lease"`
+	Local     *ebpf.MapSpec `ebpf:"local"`
+	Ports     *ebpf.MapSpec `ebpf:"ports"`
+	Prefixes  *ebpf.MapSpec `ebpf:"prefixes"`
+	Racks     *ebpf.MapSpec `ebpf:"racks"`
+	Sampled   *ebpf.MapSpec `ebpf:"sampled"`
+	Speakers  *ebpf.MapSpec `ebpf:"speakers"`
+	To        *ebpf.MapSpec `ebpf:"to"`
 }
 
 // leafVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type leafVariableSpecs struct {
-	Age     *ebpf.VariableSpec `ebpf:"age"`
-	Clock   *ebpf.VariableSpec `ebpf:"clock"`
-	Expiry  *ebpf.VariableSpec `ebpf:"expiry"`
-	Gap     *ebpf.VariableSpec `ebpf:"gap"`
-	Rule    *ebpf.VariableSpec `ebpf:"rule"`
-	Samples *ebpf.VariableSpec `ebpf:"samples"`
-	Seed    *ebpf.VariableSpec `ebpf:"seed"`
+	Age         *ebpf.VariableSpec `ebpf:"age"`
+	Clock       *ebpf.VariableSpec `ebpf:"clock"`
+	Expiry      *ebpf.VariableSpec `ebpf:"expiry"`
+	Gap         *ebpf.VariableSpec `ebpf:"gap"`
+	LeastExpiry *ebpf.VariableSpec `ebpf:"least_expiry"`
+	Rule        *ebpf.VariableSpec `ebpf:"rule"`
+	Samples     *ebpf.VariableSpec `ebpf:"samples"`
+	Seed        *ebpf.VariableSpec `ebpf:"seed"`
 }
 
 // leafObjects contains all objects after they have been loaded into the kernel.
@@ -134,22 +138,24 @@ func (o *leafObjects) Close() error {
 //
 // It can be passed to loadLeafObjects or ebpf.CollectionSpec.LoadAndAssign.
 type leafMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Engines  *ebpf.Map `ebpf:"engines"`
-	Flows    *ebpf.Map `ebpf:"flows"`
-	From     *ebpf.Map `ebpf:"from"`
-	Lease    *ebpf.Map `ebpf:"lease"`
-	Local    *ebpf.Map `ebpf:"local"`
-	Ports    *ebpf.Map `ebpf:"ports"`
-	Prefixes *ebpf.Map `ebpf:"prefixes"`
-	Racks    *ebpf.Map `ebpf:"racks"`
-	Sampled  *ebpf.Map `ebpf:"sampled"`
-	Speakers *ebpf.Map `ebpf:"speakers"`
-	To       *ebpf.Map `ebpf:"to"`
+	Answering *ebpf.Map `ebpf:"answering"`
+	Counters  *ebpf.Map `ebpf:"counters"`
+	Engines   *ebpf.Map `ebpf:"engines"`
+	Flows     *ebpf.Map `ebpf:"flows"`
+	From      *ebpf.Map `ebpf:"from"`
+	Lease     *ebpf.Map `ebpf:"lease"`
+	Local     *ebpf.Map `ebpf:"local"`
+	Ports     *ebpf.Map `ebpf:"ports"`
+	Prefixes  *ebpf.Map `ebpf:"prefixes"`
+	Racks     *ebpf.Map `ebpf:"racks"`
+	Sampled   *ebpf.Map `ebpf:"sampled"`
+	Speakers  *ebpf.Map `ebpf:"speakers"`
+	To        *ebpf.Map `ebpf:"to"`
 }
 
 func (m *leafMaps) Close() error {
 	return _LeafClose(
+		m.Answering,
 		m.Counters,
 		m.Engines,
 		m.Flows,
@@ -169,13 +175,14 @@ func (m *leafMaps) Close() error {
 //
 // It can be passed to loadLeafObjects or ebpf.CollectionSpec.LoadAndAssign.
 type leafVariables struct {
-	Age     *ebpf.Variable `ebpf:"age"`
-	Clock   *ebpf.Variable `ebpf:"clock"`
-	Expiry  *ebpf.Variable `ebpf:"expiry"`
-	Gap     *ebpf.Variable `ebpf:"gap"`
-	Rule    *ebpf.Variable `ebpf:"rule"`
-	Samples *ebpf.Variable `ebpf:"samples"`
-	Seed    *ebpf.Variable `ebpf:"seed"`
+	Age         *ebpf.Variable `ebpf:"age"`
+	Clock       *ebpf.Variable `ebpf:"clock"`
+	Expiry      *ebpf.Variable `ebpf:"expiry"`
+	Gap         *ebpf.Variable `ebpf:"gap"`
+	LeastExpiry *ebpf.Variable `ebpf:"least_expiry"`
+	Rule        *ebpf.Variable `ebpf:"rule"`
+	Samples     *ebpf.Variable `ebpf:"samples"`
+	Seed        *ebpf.Variable `ebpf:"seed"`
 }
 
 // leafPrograms contains all programs after they have been loaded into the kernel.

@@ -29,6 +29,7 @@ const leafAge = 10 * time.Millisecond
 type leafPort struct {
 	ToHosts uint32
 	Room    uint32 // the longest packet that all ports to the fabric take
+	Host    [2][4]byte
 }
 
 // knownLeaf is what a topology makes of a leaf's tables.
@@ -51,16 +52,19 @@ func (b *Balance) leafTables() (leafTables, error) {
 
 // loadLeaf puts the programs of conga and luopan into the kernel.
 func (b *Balance) loadLeaf() error {
-	tables, err := b.leafTables()
-	if err != nil {
+	if _, err := b.leafTables(); err != nil {
 		return err
 	}
 	if _, err := b.leafPorts(); err != nil {
 		return err
 	}
-	dres, tau := b.leafDREs(&tables)
+	rates, slowest := b.leafRates()
+	dres, tau := b.leafDREs(rates, slowest)
 	spec, err := leafSpec(b.rule, rand.Uint64(), max(leafAge, tau))
 	if err != nil {
+		return err
+	}
+	if err := spec.Variables[leafVarLeastExpiry].Set(uint64(balance.LeastExpiry(slowest))); err != nil {
 		return err
 	}
 	var o struct {
@@ -79,8 +83,8 @@ func (b *Balance) loadLeaf() error {
 	}
 	maps := map[string]*ebpf.Map{kernel.CountersMap: o.Counters, leafMapPorts: o.Ports, leafMapPrefixes: o.Prefixes,
 		leafMapRacks: o.Racks, leafMapLocal: o.Local, leafMapTo: o.To, leafMapSampled: o.Sampled, leafMapLease: o.Lease}
-	for tag, d := range dres {
-		err = errors.Join(err, o.Local.Put(uint32(tag), d))
+	for uplink, d := range dres {
+		err = errors.Join(err, o.Local.Put(uplink, d))
 	}
 	former, err2 := bindFormer(o.In)
 	if err = errors.Join(err, err2); err2 == nil {
@@ -116,6 +120,8 @@ func leafSpec(r balance.Rule, seed uint64, age time.Duration) (*ebpf.CollectionS
 	one := []string{leafMapSampled}
 	if r.Kind == balance.Luopan {
 		one = []string{leafMapLocal, leafMapTo, leafMapFrom}
+	} else {
+		one = append(one, leafMapAnswering)
 	}
 	for _, name := range one {
 		spec.Maps[name].MaxEntries = 1
@@ -129,14 +135,10 @@ func leafSpec(r balance.Rule, seed uint64, age time.Duration) (*ebpf.CollectionS
 		spec.Variables[leafVarSeed].Set(seed))
 }
 
-// leafDREs are the estimates of the uplinks' load by tag, and how long they remember: without
-// tau in the rule as the slowest uplink needs it. An uplink whose rate nobody knows counts as
-// idle.
-func (b *Balance) leafDREs(tables *leafTables) (dres map[uint8]balance.DRE, tau time.Duration) {
-	if b.rule.Kind != balance.CONGA {
-		return nil, 0
-	}
-	rates, slowest := make(map[int]float64), 0.
+// leafRates are the known rates of uplinks, in bit/s, and the least of them. Uplinks beyond
+// balance.LeafUplinks are added to the first ones, as they share tags.
+func (b *Balance) leafRates() (rates map[uint32]float64, slowest float64) {
+	rates = make(map[uint32]float64)
 	for i, p := range b.ports {
 		uplink, up := b.leaf.upPort(b.leaf.Links[i])
 		at := slices.IndexFunc(b.links, func(l netlink.Link) bool { return l.Attrs().Name == p.Name })
@@ -147,15 +149,25 @@ func (b *Balance) leafDREs(tables *leafTables) (dres map[uint8]balance.DRE, tau 
 		if err != nil || as[0].RateBits <= 0 {
 			continue
 		}
-		rates[uplink] = as[0].RateBits
+		rates[uint32(uplink%balance.LeafUplinks)] += as[0].RateBits
 		if slowest == 0 || as[0].RateBits < slowest {
 			slowest = as[0].RateBits
 		}
 	}
+	return rates, slowest
+}
+
+// leafDREs are the estimates of the uplinks' load, and how long they remember: without
+// tau in the rule as the slowest uplink needs it. An uplink whose rate nobody knows counts as
+// idle.
+func (b *Balance) leafDREs(rates map[uint32]float64, slowest float64) (dres map[uint32]balance.DRE, tau time.Duration) {
+	if b.rule.Kind != balance.CONGA {
+		return nil, 0
+	}
 	tau = cmp.Or(b.rule.Tau, DefaultTau(cmp.Or(slowest, 10e9)))
-	dres = make(map[uint8]balance.DRE)
-	for tag, uplink := range tables.uplinks(b.leaf.Topology.Whole(), b.leaf.Self) {
-		dres[tag] = balance.NewDRE(tau, rates[uplink])
+	dres = make(map[uint32]balance.DRE)
+	for uplink, rate := range rates {
+		dres[uplink] = balance.NewDRE(tau, rate)
 	}
 	return dres, tau
 }
@@ -174,7 +186,7 @@ func (b *Balance) leafPorts() (map[uint32]leafPort, error) {
 		a := b.links[at].Attrs()
 		_, up := b.leaf.upPort(b.leaf.Links[i])
 		if !up {
-			all[uint32(a.Index)] = leafPort{ToHosts: 1}
+			all[uint32(a.Index)] = leafPort{ToHosts: 1, Host: b.leaf.hostAt(b.leaf.Links[i])}
 			most = max(most, a.MTU)
 			continue
 		}

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+
 	"weft/conga"
 	"weft/encap"
+	"weft/internal/balance"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 )
@@ -20,6 +23,9 @@ func TestLeaf_leavesAlone(t *testing.T) {
 	good := tcp(here, away, 5<<16|80, 0, 7, 100)
 	if _, out := r.run(t, true, good, 0); len(out) != len(good)+leafOuter {
 		t.Fatalf("a packet to another rack became %x", out)
+	}
+	if r.context.Mark != 0 {
+		t.Fatalf("a packet with a path has mark %#x", r.context.Mark)
 	}
 	expired := bytes.Clone(good)
 	expired[8] = 1
@@ -41,6 +47,9 @@ func TestLeaf_leavesAlone(t *testing.T) {
 		after := r.stats(t)
 		if verdict != kernel.TCUnspec || !bytes.Equal(out, c.packet) || after.Chosen != before.Chosen {
 			t.Errorf("%s: verdict %d, %x", what, verdict, out)
+		}
+		if r.context.Mark != cleared {
+			t.Errorf("%s: routes take a hash that others have made", what)
 		}
 		if after.Plain+after.Leaf.TooLong != before.Plain+before.Leaf.TooLong+1 {
 			t.Errorf("%s is not counted: %+v, %+v", what, after, after.Leaf)
@@ -72,7 +81,101 @@ func TestLeaf_marksOfHosts(t *testing.T) {
 	if _, out := r.run(t, false, marked, 0); !bytes.Equal(out, marked) {
 		t.Errorf("a host that encapsulates gets %x, want %x", out, marked)
 	}
-	if s := r.stats(t); s.Leaf.Unproven != 2 || s.Leaf.Heard != 0 {
+	r.now += 11e9
+	if _, out := r.run(t, false, marked, 0); bytes.Equal(out, marked) {
+		t.Error("a host that has not encapsulated for long gets a mark")
+	}
+	if s := r.stats(t); s.Leaf.Unproven != 3 || s.Leaf.Heard != 0 {
+		t.Errorf("%+v", s.Leaf)
+	}
+}
+
+// A host's IP-in-IP packet is in its own name, and so is what a switch finds inside. Else
+// marks inside would count as another's.
+func TestLeaf_encapsulatesInItsOwnName(t *testing.T) {
+	for _, rule := range []string{"conga", "luopan"} {
+		r := newLeafRun(t, rule)
+		own, there := r.prefixOf(t, ownRack), r.prefixOf(t, r.rack())
+		host := r.leaf.hostAt(r.leaf.Topology.Ports(r.leaf.Self)[0].Link)
+		here, embedded := netip.AddrFrom4(host[0]), netip.AddrFrom4(host[1])
+		beside, away := hostIn(own, 3), hostIn(there, 3)
+		spine := netip.AddrFrom4(r.tables.racks[r.rack()].Bounce[0])
+		lie := func(src netip.Addr) []byte {
+			return tcp(src, away, 5<<16|80, conga.MarkDSCP<<2, conga.Mark{Feedback: true, Tag: 1, Metric: 7}.Put(), 10)
+		}
+		in := func(src, dst netip.Addr, inner []byte) []byte {
+			return kerneltest.IPv4{TTL: 64, Protocol: 4, Src: src, Dst: dst}.Bytes(inner)
+		}
+		fragment := in(here, spine, lie(here))
+		fragment[6] = 0x20
+		spoofed := uint64(0)
+		for what, c := range map[string]struct {
+			packet []byte
+			passes bool
+		}{
+			"its own":                   {in(here, spine, lie(here)), true},
+			"its embedded stack's":      {in(embedded, spine, lie(embedded)), true},
+			"to a host, as a tunnel":    {in(here, away, lie(beside)), true},
+			"of another rack":           {in(away, spine, lie(away)), false},
+			"of a neighbour":            {in(beside, spine, lie(beside)), false},
+			"of nobody":                 {in(netip.IPv4Unspecified(), spine, lie(netip.IPv4Unspecified())), false},
+			"of another's inside":       {in(here, spine, lie(away)), false},
+			"of a neighbour's to hosts": {in(beside, away, lie(beside)), false},
+			"in two outer headers":      {in(here, spine, in(here, spine, lie(here))), false},
+			"in fragments":              {fragment, false},
+			"without anything inside":   {in(here, spine, nil), false},
+		} {
+			verdict, out := r.run(t, true, c.packet, 0)
+			if !c.passes {
+				spoofed++
+			}
+			if (verdict == kernel.TCUnspec) != c.passes || (verdict == kernel.TCShot) == c.passes || !bytes.Equal(out[:len(c.packet)], c.packet) {
+				t.Errorf("%s, %s: verdict %d, %x", rule, what, verdict, out)
+			}
+			if s := r.stats(t); s.Leaf.Spoofed != spoofed {
+				t.Errorf("%s, %s: %d spoofed, want %d", rule, what, s.Leaf.Spoofed, spoofed)
+			}
+		}
+		var at uint64
+		for _, a := range []netip.Addr{beside, away} {
+			if err := r.Speakers.Lookup(a.As4(), &at); err == nil {
+				t.Errorf("%s: %v is taken for one that encapsulates", rule, a)
+			}
+		}
+		if err := r.Speakers.Lookup(here.As4(), &at); err != nil || at != r.now {
+			t.Errorf("%s: %d, %v", rule, at, err)
+		}
+	}
+}
+
+// Who knows a connection of the rack's, and not what is in flight, moves nothing by marks.
+func TestLeaf_forgedMarks(t *testing.T) {
+	r := newLeafRun(t, "conga")
+	here, away := hostIn(r.prefixOf(t, ownRack), 2), hostIn(r.prefixOf(t, r.rack()), 3)
+	const low, sent = 3e9, 1000
+	r.run(t, true, segment(here, away, 5<<16|80, 0, 7, balance.LeafSegment{Seq: low, Payload: sent, Flags: tcpACK}), 0)
+	mark := func(ack uint32, flags uint8, m conga.Mark) {
+		r.run(t, false, segment(away, here, 80<<16|5, conga.MarkDSCP<<2, m.Put(), balance.LeafSegment{Ack: ack, Flags: flags}), 0)
+	}
+	for n := range uint32(4096) {
+		mark(n<<20+77, tcpACK, conga.Mark{Feedback: true, Tag: 1, Metric: 7})
+		mark(n<<20+77, tcpACK, conga.Mark{Tag: 1, Metric: 7})
+	}
+	mark(low, 0, conga.Mark{Feedback: true, Tag: 1, Metric: 7})
+	var to balance.LeafTo
+	var from balance.LeafFrom
+	if err := r.To.Lookup(r.rack(), &to); err != nil || to != (balance.LeafTo{}) {
+		t.Errorf("guesses have moved %+v, %v", to, err)
+	}
+	if err := r.From.Lookup(r.rack(), &from); err != nil || from.News != 0 {
+		t.Errorf("guesses have moved %+v, %v", from, err)
+	}
+	mark(low+sent, tcpACK, conga.Mark{Feedback: true, Tag: 1, Metric: 7})
+	if err := r.To.Lookup(r.rack(), &to); err != nil || to.Metric[1] != 7 {
+		t.Errorf("the receiver's report does not count: %+v, %v", to, err)
+	}
+	mark(low, tcpACK, conga.Mark{Feedback: true, Tag: 1, Metric: 0})
+	if s := r.stats(t); s.Leaf.Heard != 1 || s.Leaf.Unproven != 2*4096+2 {
 		t.Errorf("%+v", s.Leaf)
 	}
 }
@@ -85,20 +188,43 @@ func TestLeaf_answersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 1000 {
-		r.run(t, false, asked, 0)
+	for n := range 1000 {
+		want := int32(kernel.TCUnspec)
+		if n >= 400 {
+			want = kernel.TCShot
+		}
+		if verdict, _ := r.run(t, false, asked, 0); verdict != want {
+			t.Fatalf("verdict %d of sample %d", verdict, n)
+		}
 	}
 	if s := r.stats(t); s.Leaf.Answered != 400 || s.Leaf.Unanswered != 600 {
 		t.Errorf("within 10 ms %+v", s.Leaf)
 	}
+	// Racks have each their own bound, and one for all.
+	other, err := encap.AppendSample(nil, encap.Sample{Path: 1, Token: 5, From: hostIn(r.prefixOf(t, r.rack()-1), 3), To: here})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if verdict, _ := r.run(t, false, other, 0); verdict != kernel.TCUnspec || r.stats(t).Leaf.Answered != 401 {
+		t.Errorf("a rack loses by another's samples: verdict %d", verdict)
+	}
+	engines := make([]leafEngine, ebpf.MustPossibleCPU())
+	for i := range engines {
+		engines[i] = leafEngine{Random: 1, Span: r.now, Answers: 4000}
+	}
+	r.put(t, r.Engines, uint32(0), engines)
+	if verdict, _ := r.run(t, false, other, 0); verdict != kernel.TCShot {
+		t.Errorf("above the bound of all: verdict %d", verdict)
+	}
 	r.now += 11e6
 	r.run(t, false, asked, 0)
-	if s := r.stats(t); s.Leaf.Answered != 401 {
+	if s := r.stats(t); s.Leaf.Answered != 402 {
 		t.Errorf("after 10 ms %+v", s.Leaf)
 	}
 }
 
-// A packet of any bytes from the fabric goes on or is an answer, and a host's goes on.
+// A packet of any bytes from the fabric goes on or is an answer, and a host's goes on or is
+// IP-in-IP.
 func FuzzLeaf(f *testing.F) {
 	runs := []*leafRun{newLeafRun(f, "conga"), newLeafRun(f, "luopan")}
 	here, away := hostIn(runs[0].prefixOf(f, ownRack), 2), hostIn(runs[0].prefixOf(f, 7), 3)
@@ -114,7 +240,7 @@ func FuzzLeaf(f *testing.F) {
 		for _, r := range runs {
 			r.now += 1e6
 			verdict, _ := r.run(t, toHosts, packet, 0)
-			if verdict != kernel.TCUnspec && (toHosts || verdict != kernel.TCShot) {
+			if verdict != kernel.TCUnspec && (toHosts && packet[9] != 4 || verdict != kernel.TCShot) {
 				t.Errorf("verdict %d", verdict)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"weft/conga"
@@ -32,23 +33,28 @@ type leafRun struct {
 	now    uint64
 
 	learned, unasked uint64
+
+	context hashedContext // behind the latest packet's run
+
+	colliding map[uint32][2]uint32 // by rack: ports of two flows of one place, from the first host to its first
 }
 
 type leafRunObjects struct {
-	In       *ebpf.Program  `ebpf:"weft_balance"`
-	Counters *ebpf.Map      `ebpf:"counters"`
-	Ports    *ebpf.Map      `ebpf:"ports"`
-	Prefixes *ebpf.Map      `ebpf:"prefixes"`
-	Racks    *ebpf.Map      `ebpf:"racks"`
-	Flows    *ebpf.Map      `ebpf:"flows"`
-	Local    *ebpf.Map      `ebpf:"local"`
-	To       *ebpf.Map      `ebpf:"to"`
-	From     *ebpf.Map      `ebpf:"from"`
-	Sampled  *ebpf.Map      `ebpf:"sampled"`
-	Speakers *ebpf.Map      `ebpf:"speakers"`
-	Engines  *ebpf.Map      `ebpf:"engines"`
-	Lease    *ebpf.Map      `ebpf:"lease"`
-	Clock    *ebpf.Variable `ebpf:"clock"`
+	In        *ebpf.Program  `ebpf:"weft_balance"`
+	Counters  *ebpf.Map      `ebpf:"counters"`
+	Ports     *ebpf.Map      `ebpf:"ports"`
+	Prefixes  *ebpf.Map      `ebpf:"prefixes"`
+	Racks     *ebpf.Map      `ebpf:"racks"`
+	Flows     *ebpf.Map      `ebpf:"flows"`
+	Local     *ebpf.Map      `ebpf:"local"`
+	To        *ebpf.Map      `ebpf:"to"`
+	From      *ebpf.Map      `ebpf:"from"`
+	Sampled   *ebpf.Map      `ebpf:"sampled"`
+	Speakers  *ebpf.Map      `ebpf:"speakers"`
+	Answering *ebpf.Map      `ebpf:"answering"`
+	Engines   *ebpf.Map      `ebpf:"engines"`
+	Lease     *ebpf.Map      `ebpf:"lease"`
+	Clock     *ebpf.Variable `ebpf:"clock"`
 }
 
 const leafTau = time.Millisecond
@@ -68,13 +74,14 @@ func newLeafRun(t testing.TB, rule string) *leafRun {
 	if err != nil {
 		t.Fatal(err)
 	}
+	takesHash(t, spec.Programs[leafProgWeftBalance].Instructions)
 	r := &leafRun{oracle: balance.NewLeaf(parsed, seed, leafAge), now: 1e12}
 	if err := kernel.Load(spec, &r.leafRunObjects, leafNeeds); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		r.In.Close()
-		for _, m := range []*ebpf.Map{r.Counters, r.Ports, r.Prefixes, r.Racks, r.Flows, r.Local, r.To, r.From, r.Sampled, r.Speakers, r.Engines, r.Lease} {
+		for _, m := range []*ebpf.Map{r.Counters, r.Ports, r.Prefixes, r.Racks, r.Flows, r.Local, r.To, r.From, r.Sampled, r.Speakers, r.Answering, r.Engines, r.Lease} {
 			m.Close()
 		}
 	})
@@ -82,10 +89,15 @@ func newLeafRun(t testing.TB, rule string) *leafRun {
 	r.leaf = LeafConfig{Topology: top, Self: top.EdgeOf(kerneltest.Hosts(top)[0].ID)}
 	r.fill(t)
 	if parsed.Kind == balance.CONGA {
-		for tag := range r.oracle.Local {
-			r.oracle.Local[tag] = balance.NewDRE(leafTau, 1e9)
-			r.put(t, r.Local, uint32(tag), r.oracle.Local[tag])
+		for uplink := range r.oracle.Local {
+			r.oracle.Local[uplink] = balance.NewDRE(leafTau, 1e9)
+			r.put(t, r.Local, uint32(uplink), r.oracle.Local[uplink])
 		}
+	}
+	r.colliding = make(map[uint32][2]uint32)
+	own := r.prefixOf(t, ownRack)
+	for number := r.rack() - 2; number <= r.rack(); number++ {
+		r.colliding[number] = r.collide(t, hostIn(own, 2), hostIn(r.prefixOf(t, number), 2))
 	}
 	r.pin(t)
 	r.oracle.Engine.Random = 0x1234567
@@ -95,6 +107,22 @@ func newLeafRun(t testing.TB, rule string) *leafRun {
 	}
 	r.put(t, r.Engines, uint32(0), engines)
 	return r
+}
+
+// takesHash has the program write the mark `cleared` where it takes a packet's hash away, which a
+// test run does not give.
+func takesHash(t testing.TB, ins asm.Instructions) {
+	t.Helper()
+	n := 0
+	for i := range ins {
+		if ins[i].IsBuiltinCall() && asm.BuiltinFunc(ins[i].Constant) == asm.FnSetHashInvalid {
+			ins[i] = asm.StoreImm(asm.R1, 8, cleared, asm.Word).WithMetadata(ins[i].Metadata)
+			n++
+		}
+	}
+	if n == 0 {
+		t.Fatal("the program takes no hash")
+	}
 }
 
 func (r *leafRun) put(t testing.TB, m *ebpf.Map, k, v any) {
@@ -116,6 +144,21 @@ func (r *leafRun) fill(t testing.TB) {
 	}
 }
 
+// collide returns the ports of two flows that have one place.
+func (r *leafRun) collide(t testing.TB, src, dst netip.Addr) [2]uint32 {
+	t.Helper()
+	at := make(map[uint32]uint32)
+	for ports := range uint32(10_000) {
+		place, _ := r.oracle.Place(balance.Packet{Src: number4(src), Dst: number4(dst), Protocol: 6, Ports: ports})
+		if first, ok := at[place]; ok {
+			return [2]uint32{first, ports}
+		}
+		at[place] = ports
+	}
+	t.Fatal("no two flows have one place")
+	return [2]uint32{}
+}
+
 func (r *leafRun) pin(t testing.TB) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -135,18 +178,20 @@ func (r *leafRun) pin(t testing.TB) {
 	})
 }
 
-// run passes an IP packet through the program at a port to hosts or to the fabric.
+// run passes an IP packet through the program at the port of the rack's first host, or at one to
+// the fabric.
 func (r *leafRun) run(t testing.TB, toHosts bool, packet []byte, mark uint32) (verdict int32, out []byte) {
 	t.Helper()
 	p := leafPort{Room: 1520}
 	if toHosts {
 		p.ToHosts = 1
+		p.Host = r.leaf.hostAt(r.leaf.Topology.Ports(r.leaf.Self)[0].Link)
 	}
 	r.put(t, r.Ports, uint32(loIndex), p)
 	if err := r.Clock.Set(r.now); err != nil {
 		t.Fatal(err)
 	}
-	o := ebpf.RunOptions{Data: ethernet(packet), DataOut: make([]byte, 2048), Context: hashedContext{Mark: mark}}
+	o := ebpf.RunOptions{Data: ethernet(packet), DataOut: make([]byte, 2048), Context: hashedContext{Mark: mark}, ContextOut: &r.context}
 	v, err := r.In.Run(&o)
 	if errors.Is(err, ebpf.ErrNotSupported) {
 		t.Skip(err)
@@ -203,9 +248,23 @@ func number4(a netip.Addr) uint32 {
 
 // tcp is a packet of a flow with ports and payload.
 func tcp(src, dst netip.Addr, ports uint32, tos byte, id uint16, payload int) []byte {
-	segment := make([]byte, 20+payload)
+	return segment(src, dst, ports, tos, id, balance.LeafSegment{Payload: uint32(payload), Flags: tcpACK})
+}
+
+// The flags of TCP.
+const (
+	tcpFIN = 1
+	tcpSYN = 2
+	tcpRST = 4
+	tcpACK = 16
+)
+
+func segment(src, dst netip.Addr, ports uint32, tos byte, id uint16, s balance.LeafSegment) []byte {
+	segment := make([]byte, 20+s.Payload)
 	binary.BigEndian.PutUint32(segment, ports)
-	segment[12] = 5 << 4
+	binary.BigEndian.PutUint32(segment[4:], s.Seq)
+	binary.BigEndian.PutUint32(segment[8:], s.Ack)
+	segment[12], segment[13] = 5<<4, s.Flags
 	return kerneltest.IPv4{TOS: tos, ID: id, Frag: 0x4000, TTL: 60, Protocol: 6, Src: src, Dst: dst}.Bytes(segment)
 }
 
@@ -229,6 +288,7 @@ func TestLeaf_decidesLikeTheOracle(t *testing.T) {
 			own := r.prefixOf(t, ownRack)
 			whole := r.leaf.Topology
 			var chosen uint64
+			seq := uint32(1<<32 - 2e6)
 			for n := range 6000 {
 				r.now += rng.Uint64N(400_000)
 				if rng.IntN(50) == 0 {
@@ -246,14 +306,39 @@ func TestLeaf_decidesLikeTheOracle(t *testing.T) {
 				rack, there := r.tables.racks[number], r.prefixOf(t, number)
 				here, away := hostIn(own, byte(2+rng.IntN(2))), hostIn(there, byte(2+rng.IntN(2)))
 				ports := rng.Uint32N(4)<<16 | 80
+				if rng.IntN(8) == 0 { // flows whose places others have
+					here, away, ports = hostIn(own, 2), hostIn(there, 2), r.colliding[number][rng.IntN(2)]
+				}
 				switch {
 				case rng.IntN(3) > 0:
-					if r.send(t, rack, here, away, ports, rng.IntN(1400)) {
+					s := balance.LeafSegment{Seq: seq, Payload: rng.Uint32N(1400), Flags: tcpACK}
+					switch seq += rng.Uint32N(1400); rng.IntN(40) {
+					case 0:
+						s.Flags = tcpSYN
+						s.Payload = 0
+					case 1:
+						s.Flags |= tcpRST
+					case 2:
+						s.Flags |= tcpFIN
+					case 3:
+						s.Seq += 5_000_000 // beyond any window
+						seq = s.Seq
+					case 4:
+						s.Seq -= 5_000_000
+					}
+					if r.send(t, rack, here, away, ports, s) {
 						chosen++
 					}
 				case r.oracle.Rule.Kind == balance.CONGA:
-					r.hear(t, number, away, here, ports<<16|ports>>16, conga.Mark{
-						Feedback: rng.IntN(2) == 0, Tag: uint8(rng.IntN(4)), Metric: uint8(rng.IntN(8))})
+					var m *conga.Mark
+					if rng.IntN(4) > 0 {
+						m = &conga.Mark{Feedback: rng.IntN(2) == 0, Tag: uint8(rng.IntN(4)), Metric: uint8(rng.IntN(8))}
+					}
+					s := balance.LeafSegment{Ack: r.some(rng, away, here, ports<<16|ports>>16), Payload: 9, Flags: tcpACK}
+					if rng.IntN(8) == 0 {
+						s.Flags = tcpSYN
+					}
+					r.hear(t, number, away, here, ports<<16|ports>>16, s, m)
 				default:
 					r.learn(t, rng, number, here, away)
 				}
@@ -263,11 +348,11 @@ func TestLeaf_decidesLikeTheOracle(t *testing.T) {
 			}
 			s := r.stats(t)
 			o := r.oracle
-			if s.Chosen != chosen || s.Flowlets != o.Begun || s.Evicted != o.Evicted || s.Leaf.Guided != o.Guided ||
-				s.Leaf.Heard != o.Heard || s.Leaf.Unproven != o.Unproven || chosen == 0 || o.Begun == 0 {
+			if s.Chosen != chosen || s.Flowlets != o.Begun || s.Evicted != o.Evicted || s.Leaf.Shared != o.Shared || s.Leaf.Guided != o.Guided ||
+				s.Leaf.Heard != o.Heard || s.Leaf.Unproven != o.Unproven || chosen == 0 || o.Begun == 0 || o.Shared == 0 && rule != "conga:gap=10us" {
 				t.Errorf("%+v, %+v, want %d chosen, %+v", s, s.Leaf, chosen, o)
 			}
-			if o.Rule.Kind == balance.Luopan && (o.Guided < 50 || s.Leaf.Learned < 50) || o.Rule.Kind == balance.CONGA && (o.Heard < 50 || o.Unproven == 0) {
+			if o.Rule.Kind == balance.Luopan && (o.Guided < 50 || s.Leaf.Learned < 50) || o.Rule.Kind == balance.CONGA && (o.Heard < 50 || o.Unproven < 50) {
 				t.Errorf("too little has been tried: %+v, %+v", s.Leaf, o)
 			}
 		})
@@ -275,9 +360,9 @@ func TestLeaf_decidesLikeTheOracle(t *testing.T) {
 }
 
 // send compares what becomes of a packet of a host's.
-func (r *leafRun) send(t *testing.T, rack *balance.LeafRack, src, dst netip.Addr, ports uint32, payload int) (chosen bool) {
+func (r *leafRun) send(t *testing.T, rack *balance.LeafRack, src, dst netip.Addr, ports uint32, s balance.LeafSegment) (chosen bool) {
 	t.Helper()
-	packet := tcp(src, dst, ports, 2, 7, payload)
+	packet := segment(src, dst, ports, 2, 7, s)
 	verdict, out := r.run(t, true, packet, 0)
 	if verdict != kernel.TCUnspec {
 		t.Fatalf("verdict %d", verdict)
@@ -311,9 +396,11 @@ func (r *leafRun) send(t *testing.T, rack *balance.LeafRack, src, dst netip.Addr
 	path := o.Choose(rack, p, uint32(len(packet)), r.now)
 	inner := packet
 	if o.Rule.Kind == balance.CONGA {
+		o.Departs(rack.Number, p, s)
 		id := o.Mark(rack.Number, rack.Tag[path], r.now).Put()
-		inner = tcp(src, dst, ports, conga.MarkDSCP<<2|2, id, payload)
-		same(t, r.Local, uint32(rack.Tag[path]), o.Local[rack.Tag[path]], "load of tag")
+		inner = segment(src, dst, ports, conga.MarkDSCP<<2|2, id, s)
+		uplink := uint32(rack.Uplink[rack.Tag[path]])
+		same(t, r.Local, uplink, o.Local[uplink], "load of uplink")
 		same(t, r.From, rack.Number, o.From[rack.Number], "reports for rack")
 	}
 	outer := kerneltest.IPv4{TOS: inner[1], ID: binary.BigEndian.Uint16(inner[4:]), Frag: 0x4000, TTL: 64, Protocol: 4,
@@ -326,13 +413,29 @@ func (r *leafRun) send(t *testing.T, rack *balance.LeafRack, src, dst netip.Addr
 	return true
 }
 
-// hear compares what a mark of another rack's does.
-func (r *leafRun) hear(t *testing.T, number uint32, src, dst netip.Addr, ports uint32, m conga.Mark) {
+// some is a number that an acknowledgement may have: that of the flow's window, mostly.
+func (r *leafRun) some(rng *rand.Rand, src, dst netip.Addr, ports uint32) uint32 {
+	place, _ := r.oracle.Place(balance.Packet{Src: number4(dst), Dst: number4(src), Protocol: 6, Ports: ports<<16 | ports>>16})
+	f := r.oracle.Flows[place]
+	return f.Low - 10 + rng.Uint32N(min(f.Highest-f.Low, 5000)+20)
+}
+
+// hear compares what a packet of another rack's does, with a mark or without.
+func (r *leafRun) hear(t *testing.T, number uint32, src, dst netip.Addr, ports uint32, s balance.LeafSegment, m *conga.Mark) {
 	t.Helper()
 	o := r.oracle
-	verdict, out := r.run(t, false, tcp(src, dst, ports, conga.MarkDSCP<<2|1, m.Put(), 9), 0)
-	o.Hear(number, balance.Packet{Src: number4(src), Dst: number4(dst), Protocol: 6, Ports: ports}, m, r.now)
-	if want := tcp(src, dst, ports, 1, 1, 9); verdict != kernel.TCUnspec || !bytes.Equal(out, want) {
+	p := balance.Packet{Src: number4(src), Dst: number4(dst), Protocol: 6, Ports: ports}
+	packet := segment(src, dst, ports, 1, 1, s)
+	if m != nil {
+		packet = segment(src, dst, ports, conga.MarkDSCP<<2|1, m.Put(), s)
+		o.Hear(number, p, s, *m, r.now)
+	} else {
+		o.Acknowledged(number, p, s, r.now)
+	}
+	verdict, out := r.run(t, false, packet, 0)
+	place, _ := o.Place(balance.Packet{Src: p.Dst, Dst: p.Src, Protocol: 6, Ports: ports<<16 | ports>>16})
+	same(t, r.Flows, place, o.Flows[place], "flow that is acknowledged")
+	if want := segment(src, dst, ports, 1, 1, s); verdict != kernel.TCUnspec || !bytes.Equal(out, want) {
 		t.Fatalf("a host gets %x, want %x", out, want)
 	}
 	same(t, r.To, number, o.To[number], "row to rack")

@@ -55,7 +55,7 @@ func (k *LeafRack) readTags(maps map[string]*ebpf.Map, r *balance.LeafRack, now 
 			continue
 		}
 		var d balance.DRE
-		if err := maps[leafMapLocal].Lookup(uint32(tag), &d); err != nil {
+		if err := maps[leafMapLocal].Lookup(uint32(r.Uplink[tag]), &d); err != nil {
 			return err
 		}
 		t := LeafTag{Tag: tag, Local: d.Metric(now), Remote: row.Metric[tag]}

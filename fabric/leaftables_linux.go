@@ -56,15 +56,3 @@ func (t *leafTables) add(prefixes []netip.Prefix, number uint32) {
 		t.prefixes[destination{uint32(p.Bits()), p.Addr().As4()}] = number
 	}
 }
-
-// uplinks are by tag the port, of the switch's uplinks, by which paths of that tag begin.
-func (t *leafTables) uplinks(top *topology.Topology, self topology.NodeID) map[uint8]int {
-	by := make(map[uint8]int)
-	for number, r := range t.racks {
-		set := top.Paths(top.FirstHost(self), t.edges[number])
-		for _, n := range r.Order[:r.N] {
-			by[r.Tag[n]] = set.Uplink(int(n))
-		}
-	}
-	return by
-}

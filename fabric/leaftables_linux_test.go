@@ -54,6 +54,9 @@ func TestLeafConfig_tables(t *testing.T) {
 					if netip.AddrFrom4(r.Bounce[n]) != set.Addr(n) {
 						t.Errorf("%s: path %d to rack %d by %v, want %v", c.spec, n, number, r.Bounce[n], set.Addr(n))
 					}
+					if up := int(r.Uplink[r.Tag[n]]); up != set.Uplink(n) {
+						t.Errorf("%s: path %d to rack %d begins with uplink %d, want %d", c.spec, n, number, up, set.Uplink(n))
+					}
 				}
 			}
 		}
@@ -87,6 +90,13 @@ func TestBalanceConfig_leaf(t *testing.T) {
 		}
 	}
 	for i, p := range good.Topology.Ports(good.Self) {
+		var host [2][4]byte
+		if !p.Up {
+			host = [2][4]byte{good.Topology.Node(p.Peer).Addr.As4(), good.Topology.EmbeddedAddr(p.Peer).As4()}
+		}
+		if got := good.hostAt(good.Links[i]); got != host {
+			t.Errorf("at port %d is the host %v, want %v", i, got, host)
+		}
 		if n, up := good.upPort(good.Links[i]); up != p.Up || up && n != i-2 {
 			t.Errorf("port %d is uplink %d, %v", i, n, up)
 		}

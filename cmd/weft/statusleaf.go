@@ -23,6 +23,9 @@ func printLeaf(w io.Writer, b *fabric.BalanceStats) {
 	if l.TooLong+l.Refused > 0 {
 		fmt.Fprintf(w, "; plain: %d too long, %d refused", l.TooLong, l.Refused)
 	}
+	if l.Spoofed > 0 {
+		fmt.Fprintf(w, "; dropped: %d of a foreign source", l.Spoofed)
+	}
 	if l.Late > 0 {
 		fmt.Fprintf(w, "; by routes, while nobody looked after the paths: %d", l.Late)
 	}

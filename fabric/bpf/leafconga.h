@@ -1,28 +1,14 @@
 /* CONGA at a leaf switch (§3): how busy paths are, the choice among them, marks and reports. */
 
-/* DRE: X shrinks with each tick by a factor (CONGA §3.2). */
+/* decayed is dre_decayed, where the clock of another CPU may be ahead. */
 static __always_inline __u64 decayed(__u64 x, __u64 ticks)
 {
-	__u64 factor = DRE_FACTOR;
-
-	if ((__s64)ticks <= 0)
-		return x;
-	if (ticks >= DRE_FORGOTTEN)
-		return 0;
-#pragma unroll
-	for (int bit = 0; bit < 8; bit++) {
-		/* Times one where the bit is not set: a branch would double what the verifier walks. */
-		__u64 set = ticks >> bit & 1;
-
-		x = x * (set * factor + (1 - set) * (1 << 16)) >> 16;
-		factor = factor * factor >> 16;
-	}
-	return x;
+	return (__s64)ticks > 0 ? dre_decayed(x, ticks) : x;
 }
 
-static __always_inline void sent(__u32 tag, __u32 bytes, __u64 now)
+static __always_inline void sent(__u32 uplink, __u32 bytes, __u64 now)
 {
-	struct dre *d = bpf_map_lookup_elem(&local, &tag);
+	struct dre *d = bpf_map_lookup_elem(&local, &uplink);
 	__u64 tick, x;
 
 	if (!d || !d->target || !d->tick)
@@ -36,20 +22,19 @@ static __always_inline void sent(__u32 tag, __u32 bytes, __u64 now)
 	bpf_spin_unlock(&d->lock);
 }
 
-/* metric_of is max(local, remote) of a tag, the remote one aged as conga.Table does. It is
- * global, as are those that follow: the verifier then looks at each once. */
-__noinline __u32 metric_of(__u32 number, __u32 tag, __u64 now)
+/* metric_of is max(local, remote) of a tag, the local one that of its uplink, the remote one
+ * aged as conga.Table does. It is global, as are those that follow: the verifier then looks at
+ * each once. */
+__noinline __u32 metric_of(__u32 number, __u32 tag, __u32 uplink, __u64 now)
 {
-	struct dre *d = bpf_map_lookup_elem(&local, &tag);
+	struct dre *d = bpf_map_lookup_elem(&local, &uplink);
 	struct outward *row = bpf_map_lookup_elem(&to, &number);
 	__u32 here = 0, there = 0;
-	__u64 x, lost;
+	__u64 lost;
 	__s64 over;
 
-	if (d && d->target && d->tick) {
-		x = decayed(d->x, now / d->tick - d->ticked) * DRE_LEVELS / d->target;
-		here = x < DRE_LEVELS ? x : MAX_METRIC;
-	}
+	if (d && d->target && d->tick)
+		here = dre_level(decayed(d->x, now / d->tick - d->ticked), d->target);
 	if (row) {
 		there = row->metric[tag & (TAGS - 1)];
 		over = now - row->at[tag & (TAGS - 1)] - age;
@@ -79,7 +64,7 @@ __noinline __u32 least_busy(__u32 number, __u32 last, __u64 now)
 		return NO_PATH;
 #pragma unroll
 	for (__u32 tag = 0; tag < TAGS; tag++) {
-		__u32 m = metric_of(number, tag, now) | is_zero(r->start[tag + 1] - r->start[tag]) << 3;
+		__u32 m = metric_of(number, tag, r->uplink[tag], now) | is_zero(r->start[tag + 1] - r->start[tag]) << 3;
 
 		metrics |= (__u64)m << 4 * tag;
 		levels |= 1u << m;
@@ -133,7 +118,7 @@ static __always_inline __u32 next_report(struct inward *row, __u64 now)
 	row->known |= 1u << tag;
 	row->news = news & ~(1u << tag);
 	row->next = (tag + 1) & (TAGS - 1);
-	return MARK_FEEDBACK | tag << MARK_TAG | metric << MARK_METRIC | MARK_INDEX;
+	return MARK_FEEDBACK | tag << MARK_TAG_SHIFT | metric << MARK_SHIFT | MARK_INDEX;
 }
 
 /* mark_for is the mark of a packet to a rack: its path's tag, or in every other packet a
@@ -152,24 +137,75 @@ __noinline __u32 mark_for(__u32 number, __u32 tag, __u64 now)
 			row->turn = 0;
 		}
 	}
-	return (tag & (TAGS - 1)) << MARK_TAG | MARK_INDEX;
+	return (tag & (TAGS - 1)) << MARK_TAG_SHIFT | MARK_INDEX;
 }
 
-/* hear takes in what a packet from another rack says of congestion. It counts only in a
- * connection by which this rack sends, too: anybody could send other marks in any name. */
-static __noinline void hear(struct __sk_buff *skb, __u32 number, const struct ipv4 *ip, __u64 now)
+struct tcp {
+	__be16 source, dest;
+	__be32 seq, ack;
+	__u8 offset, flags;
+};
+
+#define TCP_FIN 1
+#define TCP_SYN 2
+#define TCP_RST 4
+#define TCP_ACK 16
+
+/* departs takes note of what a flow of the rack has in flight, if its place is its own:
+ * balance.Leaf.Departs. */
+static __noinline void departs(struct __sk_buff *skb, __u32 number, __u64 flow, __u32 header, __u32 length)
+{
+	__u32 place = (__u32)flow % FLOWS, headers, seq, end;
+	struct flow *f = bpf_map_lookup_elem(&flows, &place);
+	struct tcp tcp;
+
+	if (!f || f->who != flow >> 32 || f->rack != number || bpf_skb_load_bytes(skb, IP + header, &tcp, sizeof(tcp)) ||
+	    tcp.flags & TCP_RST)
+		return;
+	headers = header + (tcp.offset >> 4) * 4;
+	if (headers > length)
+		return;
+	seq = bpf_ntohl(tcp.seq);
+	end = seq + (length - headers) + (tcp.flags & TCP_FIN);
+	if (tcp.flags & TCP_SYN)
+		seq = end = seq + 1;
+	if (!f->seen || tcp.flags & TCP_SYN || ((__s32)(end - f->low) < 0 && f->low - end > MAX_WINDOW)) {
+		f->low = seq;
+		f->highest = end;
+		f->seen = 1;
+	} else if ((__s32)(end - f->highest) > 0) {
+		f->highest = end;
+	}
+	if (f->highest - f->low > MAX_WINDOW)
+		f->low = f->highest - MAX_WINDOW;
+}
+
+/* acknowledged reports a packet from another rack that acknowledges what this rack has in
+ * flight there: balance.Leaf.Acknowledged. Others than its receiver's rack would have to guess. */
+static __noinline int acknowledged(struct __sk_buff *skb, __u32 number, const struct ipv4 *ip, __u64 now)
 {
 	__u64 flow = flow_of(skb, ip, 1);
-	__u32 place = (__u32)flow % FLOWS, id = bpf_ntohs(ip->id);
-	__u32 tag = id >> MARK_TAG & (TAGS - 1), metric = id >> MARK_METRIC & MAX_METRIC;
+	__u32 place = (__u32)flow % FLOWS, ack;
 	struct flow *f = bpf_map_lookup_elem(&flows, &place);
+	struct tcp tcp;
+
+	if (!f || f->who != flow >> 32 || f->rack != number || !f->seen || now - f->last > KEEP ||
+	    bpf_skb_load_bytes(skb, IP + header_length(ip), &tcp, sizeof(tcp)) || !(tcp.flags & TCP_ACK))
+		return 0;
+	ack = bpf_ntohl(tcp.ack);
+	if (ack - f->low > f->highest - f->low)
+		return 0;
+	f->low = ack;
+	return 1;
+}
+
+/* hear takes in what a packet from another rack says of congestion. */
+static __always_inline void hear(__u32 number, __u32 id, __u64 now)
+{
+	__u32 tag = id >> MARK_TAG_SHIFT & (TAGS - 1), metric = (id & MARK_METRIC) >> MARK_SHIFT;
 	struct outward *row;
 	struct inward *in;
 
-	if (!f || f->who != flow >> 32 || f->rack != number || !f->last || now - f->last > KEEP) {
-		count(UNPROVEN, 1);
-		return;
-	}
 	count(HEARD, 1);
 	if (id & MARK_FEEDBACK) {
 		row = bpf_map_lookup_elem(&to, &number);

@@ -179,12 +179,14 @@ static __noinline void ask(struct __sk_buff *skb, const struct rack *r, __be32 s
 	skb->mark = mark;
 }
 
+#define NEVER (~0ULL)
+
 /* learn takes an answer to one of the latest round's samples; 0 if it is none. */
 static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 {
 	struct sampling *round = bpf_map_lookup_elem(&sampled, &number);
 	__u32 word = bpf_ntohl(s->word), found = 0;
-	__u64 token, rank, lasts;
+	__u64 token, rank, quick, lasts, idlest, fastest;
 
 	if (!round)
 		return 0;
@@ -201,22 +203,56 @@ static __noinline int learn(__u32 number, const struct sample *s, __u64 now)
 	}
 	if (!found)
 		return 0;
-	/* By queue, if switches have written it, else by the round trip. */
-	rank = s->meters ? (word & SAMPLE_QUEUE) : (now - round->began) & 0xffffffff;
-	if (s->marked)
+	/* By queue, if switches have written it into all of the round, else by the round trip. */
+	rank = word & SAMPLE_QUEUE;
+	quick = (now - round->began) & 0xffffffff;
+	if (s->marked) {
 		rank |= 1ULL << 40;
+		quick |= 1ULL << 40;
+	}
 	if (round->shown != round->round) {
 		round->rtt = round->rtt ? round->rtt - round->rtt / 8 + (now - round->began) / 8 : now - round->began;
-		lasts = expiry ? expiry : round->rtt > 40000 ? round->rtt : 40000;
+		lasts = expiry ? expiry : round->rtt > least_expiry ? round->rtt : least_expiry;
 		round->shown = round->round;
 		round->silent = 0;
 		round->due = now + lasts;
-		round->until = now + 2 * lasts + (round->rtt > PATIENCE ? round->rtt : PATIENCE);
-	} else if (rank >= round->rank) {
-		return 1;
+		round->until = now + lasts + round->rtt; /* until the next round's answer is due */
+		round->rank = round->quick = NEVER;
+		round->unmetered = 0;
 	}
-	round->rank = rank;
-	round->best = word >> 8;
+	if (rank < round->rank) {
+		round->rank = rank;
+		round->idlest = word >> 8;
+	}
+	if (quick < round->quick) {
+		round->quick = quick;
+		round->fastest = word >> 8;
+	}
+	if (!s->meters)
+		round->unmetered = 1;
+	idlest = round->idlest;
+	fastest = round->fastest;
+	/* Or the compiler chooses between their places, which needs CAP_PERFMON. */
+	asm volatile("" : "+r"(idlest), "+r"(fastest));
+	round->best = round->unmetered ? fastest : idlest;
+	return 1;
+}
+
+/* may_answer bounds answers to each rack, and to all of them. */
+static __always_inline int may_answer(__u32 number, struct engine *e, __u64 now)
+{
+	struct answering *a = bpf_map_lookup_elem(&answering, &number);
+
+	if (!a)
+		return 0;
+	if (now - e->span >= SPAN)
+		e->span = now, e->answers = 0;
+	if (now - a->span >= SPAN)
+		a->span = now, a->answers = 0;
+	if (a->answers >= ANSWERS || e->answers >= ALL_ANSWERS)
+		return 0;
+	a->answers++;
+	e->answers++;
 	return 1;
 }
 
@@ -230,12 +266,9 @@ static __noinline int answer(struct __sk_buff *skb, __u32 number, struct sample 
 	__be64 received;
 
 	if (!e || !r || path >= MAX_PATHS || !r->bounce[path & (MAX_PATHS - 1)])
-		return pass(UNANSWERED);
-	if (now - e->span >= SPAN)
-		e->span = now, e->answers = 0;
-	if (e->answers >= ANSWERS)
-		return pass(UNANSWERED);
-	e->answers++;
+		return speaks(host, now) ? pass(UNANSWERED) : drop(UNANSWERED);
+	if (!may_answer(number, e, now))
+		return drop(UNANSWERED);
 	s->word |= bpf_htonl(SAMPLE_ACK);
 	s->marked = (s->ip.tos & ECN_MASK) == CE;
 	s->unused = 0;

@@ -14,6 +14,7 @@ struct rack {
 	__be32 bounce[MAX_PATHS]; /* by path; 0: it is not live */
 	__u16 order[MAX_PATHS]; /* live paths by tag */
 	__u8 tag[MAX_PATHS]; /* by path */
+	__u8 uplink[TAGS]; /* by tag: which of local its paths begin with */
 };
 
 /* balance.LeafFlow */
@@ -23,6 +24,9 @@ struct flow {
 	__u64 last; /* ns of the clock: when its latest packet came; 0: the place is free */
 	__u32 bytes; /* of the flowcell */
 	__u32 path;
+	__u32 low, highest; /* conga: what an acknowledgement may say, if seen is 1 */
+	__u32 seen;
+	__u32 unused;
 };
 
 /* balance.DRE */
@@ -55,7 +59,8 @@ struct sampling {
 	__u64 due; /* when the next round begins */
 	__u64 began;
 	__u64 until; /* how long the best path may be taken */
-	__u64 rank; /* of the best path */
+	__u64 rank; /* of the idlest path, by queue */
+	__u64 quick; /* of the fastest path, by round trip */
 	__u64 rtt;
 	__u64 round; /* the number of the latest */
 	__u64 shown; /* the round of the best path */
@@ -63,13 +68,23 @@ struct sampling {
 	__u32 path[MAX_SAMPLES];
 	__be32 host; /* who is asked */
 	__be32 source; /* in whose name */
-	__u32 best;
+	__u32 best; /* the idlest one; the fastest if a sample of the round has no queue */
 	__u32 silent; /* rounds without an answer in a row */
+	__u32 idlest, fastest;
+	__u32 unmetered; /* a sample of the round has no queue */
+	__u32 unused;
+};
+
+/* How many answers a rack has had in a span. */
+struct answering {
+	__u64 span; /* when it began */
+	__u64 answers;
 };
 
 struct port {
 	__u32 to_hosts;
 	__u32 room; /* the longest IP packet that all ports to the fabric take, with its outer header */
+	__be32 host[2]; /* addresses of the host there: the kernel's, the embedded stack's */
 };
 
 struct {
@@ -108,7 +123,7 @@ struct {
 	__uint(max_entries, TAGS);
 	__type(key, __u32);
 	__type(value, struct dre);
-} local SEC(".maps");
+} local SEC(".maps"); /* by uplink modulo TAGS */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -131,12 +146,20 @@ struct {
 	__type(value, struct sampling);
 } sampled SEC(".maps");
 
-/* Hosts of the rack that encapsulate by themselves, and read marks by themselves. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_RACKS);
+	__type(key, __u32);
+	__type(value, struct answering);
+} answering SEC(".maps");
+
+/* Hosts of the rack that encapsulate by themselves, and read marks by themselves, and when they
+ * did so last. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __be32);
-	__type(value, __u8);
+	__type(value, __u64);
 } speakers SEC(".maps");
 
 struct engine {
@@ -175,10 +198,24 @@ static __always_inline __u32 below(struct engine *e, __u32 n)
 	return (x * 0x2545f4914f6cdd1d >> 32) * n >> 32;
 }
 
-/* plain leaves a packet to the kernel's routes. */
-static __always_inline int plain(void)
+/* left leaves a packet to the kernel's routes, which then take a hash of its flow, and not
+ * one that its device or its sender has given it (balance.c). */
+static __always_inline int left(struct __sk_buff *skb, __u32 why)
 {
-	return pass(PLAIN);
+	bpf_set_hash_invalid(skb);
+	return pass(why);
+}
+
+static __always_inline int plain(struct __sk_buff *skb)
+{
+	return left(skb, PLAIN);
+}
+
+static __always_inline int speaks(__be32 host, __u64 now)
+{
+	__u64 *latest = bpf_map_lookup_elem(&speakers, &host);
+
+	return latest && now - *latest < SPEAKS;
 }
 
 static __always_inline __u32 rack_of(__be32 addr)
@@ -186,7 +223,7 @@ static __always_inline __u32 rack_of(__be32 addr)
 	struct destination key = { 32, addr };
 	__u32 *number = bpf_map_lookup_elem(&prefixes, &key);
 
-	return number ? *number : NO_PATH - 1;
+	return number ? *number : NO_RACK;
 }
 
 /* The five-tuple of a flow; swapped is that of the other direction. */

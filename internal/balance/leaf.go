@@ -12,6 +12,7 @@ const (
 	LeafFlows     = 1 << 16     // places of flows, which share them
 	MaxLeafRacks  = 4096        // others than the switch's own
 	FlowcellBytes = 64 << 10    // of IP packets
+	leafWindow    = 1 << 22     // bytes in flight that count as a proof
 	LeafKeep      = time.Second // without a packet: a flowcell has ended, and the flow proves nothing
 	NoPath        = 1<<32 - 1
 )
@@ -23,6 +24,11 @@ type LeafFlow struct {
 	Last  uint64 // ns: when its latest packet came; 0: the place is free
 	Bytes uint32 // of the flowcell
 	Path  uint32
+
+	// CONGA: what an acknowledgement may say, if Seen is 1.
+	Low, Highest uint32
+	Seen         uint32
+	_            uint32
 }
 
 // LeafTo is a row of the Congestion-To table (CONGA §3.3), struct outward.
@@ -47,18 +53,20 @@ type Leaf struct {
 	Seed   uint64
 	Age    time.Duration // CONGA: how long a report has full weight
 	Engine Engine
-	Local  [conga.Tags]DRE // CONGA: by tag
-	Flows  map[uint32]LeafFlow
-	To     map[uint32]LeafTo
-	From   map[uint32]LeafFrom
-	Round  map[uint32]LeafSamples
 
-	Begun, Evicted, Guided, Heard, Unproven uint64
+	LeastExpiry time.Duration    // Luopan, without an expiry in the rule
+	Local       [LeafUplinks]DRE // CONGA: by uplink modulo LeafUplinks
+	Flows       map[uint32]LeafFlow
+	To          map[uint32]LeafTo
+	From        map[uint32]LeafFrom
+	Round       map[uint32]LeafSamples
+
+	Begun, Evicted, Shared, Guided, Heard, Unproven uint64
 }
 
 // NewLeaf returns a Leaf that knows nothing.
 func NewLeaf(r Rule, seed uint64, age time.Duration) *Leaf {
-	return &Leaf{Rule: r, Seed: seed, Age: age, Flows: make(map[uint32]LeafFlow),
+	return &Leaf{Rule: r, Seed: seed, Age: age, LeastExpiry: LeastExpiry(0), Flows: make(map[uint32]LeafFlow),
 		To: make(map[uint32]LeafTo), From: make(map[uint32]LeafFrom), Round: make(map[uint32]LeafSamples)}
 }
 
@@ -69,7 +77,8 @@ func (l *Leaf) Place(p Packet) (place, who uint32) {
 	return uint32(hash) % LeafFlows, uint32(hash >> 32)
 }
 
-// Choose returns the path of a packet of so many bytes to a rack that has one at least.
+// Choose returns the path of a packet of so many bytes to a rack that has one at least. A flow
+// whose place another one has takes the path there, if it leads to its rack (CONGA §3.4).
 func (l *Leaf) Choose(r *LeafRack, p Packet, bytes uint32, now uint64) (path uint32) {
 	keep := LeafKeep
 	if l.Rule.Kind == CONGA {
@@ -78,23 +87,30 @@ func (l *Leaf) Choose(r *LeafRack, p Packet, bytes uint32, now uint64) (path uin
 	place, who := l.Place(p)
 	f := l.Flows[place]
 	lives := f.Last != 0 && now-f.Last <= uint64(keep)
-	same := f.Last != 0 && f.Who == who && f.Rack == r.Number && r.Live(f.Path)
-	if !same || !lives || l.Rule.Kind == Luopan && f.Bytes+bytes > FlowcellBytes {
+	leads := f.Last != 0 && f.Rack == r.Number && r.Live(f.Path)
+	own := f.Who == who && f.Rack == r.Number
+	switch {
+	case !leads || !lives || l.Rule.Kind == Luopan && f.Bytes+bytes > FlowcellBytes:
 		l.Begun++
-		if lives && f.Who != who {
+		if lives && !leads && !own {
 			l.Evicted++
 		}
 		last := uint32(NoPath)
-		if same {
+		if leads && own {
 			last = f.Path
 		}
-		f = LeafFlow{Who: who, Rack: r.Number, Path: l.path(r, last, now)}
+		if !own {
+			f.Seen = 0
+		}
+		f.Who, f.Rack, f.Path, f.Bytes = who, r.Number, l.path(r, last, now), 0
+	case !own:
+		l.Shared++
 	}
 	f.Bytes += bytes
 	f.Last = now
 	l.Flows[place] = f
 	if l.Rule.Kind == CONGA {
-		l.Local[r.Tag[f.Path]].Add(bytes, now)
+		l.Local[r.Uplink[r.Tag[f.Path]]].Add(bytes, now)
 	}
 	return f.Path
 }
@@ -115,7 +131,7 @@ func (l *Leaf) leastBusy(r *LeafRack, last uint32, now uint64) uint32 {
 		if paths == 0 {
 			continue
 		}
-		m := l.metric(r.Number, tag, now)
+		m := l.metric(r, tag, now)
 		if m < least {
 			least, best, equals = m, 0, 0
 		}
@@ -138,14 +154,15 @@ func (l *Leaf) leastBusy(r *LeafRack, last uint32, now uint64) uint32 {
 	}
 }
 
-// metric is max(local, remote) of a tag, the remote one aged as conga.Table does.
-func (l *Leaf) metric(rack uint32, tag int, now uint64) uint8 {
-	row := l.To[rack]
+// metric is max(local, remote) of a tag: the local one that of its uplink, the remote one aged
+// as conga.Table does.
+func (l *Leaf) metric(r *LeafRack, tag int, now uint64) uint8 {
+	row := l.To[r.Number]
 	m := row.Metric[tag]
 	if over := time.Duration(now-row.At[tag]) - l.Age; m > 0 && over > 0 {
 		m -= uint8(min(1+over*8/l.Age, time.Duration(m)))
 	}
-	return max(m, l.Local[tag].Metric(now))
+	return max(m, l.Local[r.Uplink[tag]].Metric(now))
 }
 
 // Mark is the mark of a packet to a rack by a path of a tag: the tag or, in every other
@@ -190,27 +207,4 @@ func (f *LeafFrom) report(now, age uint64) (tag, metric uint8, ok bool) {
 	f.News &^= 1 << tag
 	f.Next = uint32(tag+1) % conga.Tags
 	return tag, f.CE[tag], true
-}
-
-// Hear takes in the mark of a packet p that came from a rack. It counts only in a connection
-// by which this rack sends to that one.
-func (l *Leaf) Hear(rack uint32, p Packet, m conga.Mark, now uint64) (proven bool) {
-	place, who := l.Place(Packet{Src: p.Dst, Dst: p.Src, Protocol: p.Protocol, Ports: bits.RotateLeft32(p.Ports, 16)})
-	f := l.Flows[place]
-	if f.Last == 0 || f.Who != who || f.Rack != rack || now-f.Last > uint64(LeafKeep) {
-		l.Unproven++
-		return false
-	}
-	l.Heard++
-	if m.Feedback {
-		row := l.To[rack]
-		row.Metric[m.Tag], row.At[m.Tag] = m.Metric, now
-		l.To[rack] = row
-		return true
-	}
-	row := l.From[rack]
-	row.CE[m.Tag], row.At[m.Tag] = m.Metric, now
-	row.News |= 1 << m.Tag
-	l.From[rack] = row
-	return true
 }

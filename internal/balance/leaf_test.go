@@ -125,17 +125,17 @@ func TestLeaf_congaTakesTheLeastMaximum(t *testing.T) {
 	l, r := newLeaf(t, "conga:gap=1ms"), leafRack(t, 7, 2, 0, 1)
 	now := uint64(1e9)
 	p := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}
-	l.Choose(r, p, 0, now) // so that reports count
+	ack := l.knows(r, p, now) // so that reports count
 	back := Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}
 	now += 2e6
-	l.Local[0].Add(125_000/8+10, now) // an eighth of what 1 Gbit/s carries in tau
-	l.Local[1].Add(125_000/2+10, now)
+	l.Local[r.Uplink[0]].Add(125_000/8+10, now) // an eighth of what 1 Gbit/s carries in tau
+	l.Local[r.Uplink[1]].Add(125_000/2+10, now)
 	for _, m := range []conga.Mark{{Feedback: true, Tag: 0, Metric: 5}, {Feedback: true, Tag: 1, Metric: 3}} {
-		if !l.Hear(7, back, m, now) {
+		if !l.Hear(7, back, ack, m, now) {
 			t.Fatal("a report in a connection does not count")
 		}
 	}
-	if a, b := l.metric(7, 0, now), l.metric(7, 1, now); a != 5 || b != 4 {
+	if a, b := l.metric(r, 0, now), l.metric(r, 1, now); a != 5 || b != 4 {
 		t.Fatalf("metrics %d and %d, want 5 and 4", a, b)
 	}
 	for i := range uint32(20) {
@@ -185,16 +185,23 @@ func TestLeaf_likePackageConga(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(4, 4))
 	p := Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 80<<16 | 1000}
-	r := leafRack(t, 9, 16, upTo(16)...)
+	var paths []LeafPath // each by an uplink of its own, as package conga's tags are
+	for n := range conga.Tags {
+		paths = append(paths, LeafPath{Number: n, Uplink: n, Bounce: netip.AddrFrom4([4]byte{10, 9, 0, 1})})
+	}
+	r, err := NewLeafRack(9, conga.Tags, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
 	now, reports, apart := time.Second, 0, 0
 	for range 20_000 {
 		now += time.Duration(rng.Uint64N(400_000))
 		forth := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 1000<<16 | 80}
-		l.Choose(r, forth, 0, uint64(now)) // keeps the connection known
+		ack := l.knows(r, forth, uint64(now))
 		tag, metric := uint8(rng.IntN(16)), uint8(rng.IntN(8))
 		switch rng.IntN(4) {
 		case 0:
-			l.Hear(9, p, conga.Mark{Tag: tag, Metric: metric}, uint64(now))
+			l.Hear(9, p, ack, conga.Mark{Tag: tag, Metric: metric}, uint64(now))
 			table.Received(9, tag, metric, now)
 		case 1:
 			f := l.From[9]
@@ -212,13 +219,13 @@ func TestLeaf_likePackageConga(t *testing.T) {
 			l.Local[tag].Add(bytes, uint64(now))
 			table.Sent(tag, int(bytes), now)
 		default:
-			l.Hear(9, p, conga.Mark{Feedback: true, Tag: tag, Metric: metric}, uint64(now))
+			l.Hear(9, p, ack, conga.Mark{Feedback: true, Tag: tag, Metric: metric}, uint64(now))
 			table.Choose(9, []int{0}, func(int) uint8 { return 0 }, -1, now) // so that it takes reports
 			table.Feedback(9, tag, metric, now)
 		}
 		for _, d := range table.Destinations(now) {
 			for _, u := range d.Tags {
-				got, want := l.metric(9, int(u.Tag), uint64(now)), max(u.Local, u.Remote)
+				got, want := l.metric(r, int(u.Tag), uint64(now)), max(u.Local, u.Remote)
 				if got != want {
 					apart++ // at an edge between two levels
 				}
@@ -233,27 +240,97 @@ func TestLeaf_likePackageConga(t *testing.T) {
 	}
 }
 
-// Only a mark in a connection of the rack's own counts, and not for ever.
-func TestLeaf_marksMustBeProven(t *testing.T) {
-	l, r := newLeaf(t, "conga"), leafRack(t, 7, 2, 0, 1)
-	now := uint64(1e12)
-	lie := conga.Mark{Feedback: true, Tag: 1, Metric: 7}
-	back := Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}
-	if l.Hear(7, back, lie, now) {
-		t.Error("a mark without a connection counts")
+// A full uplink reads full by each tag that begins with it, and an idle one idle (CONGA §3.2
+// has an estimate for each link). In a fat-tree of k=4 tags 0 and 1 begin with uplink 0 to
+// another pod, tags 2 and 3 with uplink 1; within the pod tag 1 is uplink 1.
+func TestLeaf_loadIsOfTheUplink(t *testing.T) {
+	bounce := netip.AddrFrom4([4]byte{10, 9, 0, 1})
+	var four, two []LeafPath
+	for n := range 4 {
+		four = append(four, LeafPath{Number: n, Uplink: n / 2, Bounce: bounce})
 	}
-	l.Choose(r, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, 100, now)
-	if l.Hear(6, back, lie, now) || l.Hear(7, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 5}, lie, now) {
-		t.Error("a mark of another rack's, or of other ports, counts")
+	for n := range 2 {
+		two = append(two, LeafPath{Number: n, Uplink: n, Bounce: bounce})
 	}
-	if !l.Hear(7, back, lie, now) {
-		t.Error("a mark in a connection does not count")
+	away, err := NewLeafRack(7, 4, four)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if l.Hear(7, back, lie, now+uint64(LeafKeep)+1) {
-		t.Error("a mark in a connection of long ago counts")
+	pod, err := NewLeafRack(1, 2, two)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if l.Heard != 1 || l.Unproven != 4 {
-		t.Errorf("%d heard, %d unproven", l.Heard, l.Unproven)
+	first, err := NewLeafRack(7, 4, four[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLeaf(t, "conga:gap=1us")
+	now, by := uint64(1e12), make(map[uint8]int)
+	for n := range uint32(5000) { // 1 Gbit/s over two tags, which is all that the uplink has
+		now += 12_000
+		by[first.Tag[l.Choose(first, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: n}, 1500, now)]]++
+	}
+	if by[0] < 1000 || by[1] < 1000 {
+		t.Fatalf("by tags %v, want both", by)
+	}
+	for tag, want := range []bool{true, true, false, false} {
+		if m := l.metric(away, tag, now); (m >= 6) != want || !want && m != 0 {
+			t.Errorf("tag %d to another pod reads %d", tag, m)
+		}
+	}
+	for tag, want := range []bool{true, false} {
+		if m := l.metric(pod, tag, now); (m >= 6) != want || !want && m != 0 {
+			t.Errorf("tag %d within the pod reads %d", tag, m)
+		}
+	}
+}
+
+// collide returns two flows of one place.
+func (l *Leaf) collide(t *testing.T) (a, b Packet) {
+	t.Helper()
+	at := make(map[uint32]uint32)
+	for n := range uint32(5000) {
+		p := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: n}
+		place, _ := l.Place(p)
+		if first, ok := at[place]; ok {
+			return Packet{Src: 1, Dst: 2, Protocol: 6, Ports: first}, p
+		}
+		at[place] = n
+	}
+	t.Fatal("no two flows have one place")
+	return a, b
+}
+
+// Flows of one place share its path if they lead to one rack, "collisions simply imply some
+// load balancing opportunities are lost" (CONGA §3.4). The first keeps its proof.
+func TestLeaf_collisionsShareThePath(t *testing.T) {
+	for _, rule := range []string{"conga:gap=1ms", "luopan"} {
+		l, r := newLeaf(t, rule), leafRack(t, 7, 16, upTo(16)...)
+		a, b := l.collide(t)
+		now := uint64(1e12)
+		first := l.Choose(r, a, 100, now)
+		l.Departs(7, a, LeafSegment{Seq: 5000, Payload: 1000, Flags: leafACK})
+		for range 40 {
+			now += 100_000
+			if path := l.Choose(r, b, 100, now); path != first {
+				t.Fatalf("%s: path %d, want %d", rule, path, first)
+			}
+			l.Departs(7, b, LeafSegment{Seq: 9e8, Payload: 1000, Flags: leafACK})
+			if path := l.Choose(r, a, 100, now); path != first {
+				t.Fatalf("%s: path %d, want %d", rule, path, first)
+			}
+		}
+		if l.Begun != 1 || l.Shared != 40 || l.Evicted != 0 {
+			t.Errorf("%s: %d begun, %d shared, %d evicted", rule, l.Begun, l.Shared, l.Evicted)
+		}
+		if place, _ := l.Place(a); l.Flows[place].Highest != 6000 {
+			t.Errorf("%s: %+v", rule, l.Flows[place])
+		}
+		other := leafRack(t, 8, 16, upTo(16)...)
+		l.Choose(other, b, 100, now)
+		if l.Evicted != 1 || l.Begun != 2 {
+			t.Errorf("%s, to another rack: %d evicted, %d begun", rule, l.Evicted, l.Begun)
+		}
 	}
 }
 
@@ -261,9 +338,9 @@ func TestLeaf_marksMustBeProven(t *testing.T) {
 func TestLeaf_markAndReportTakeTurns(t *testing.T) {
 	l, r := newLeaf(t, "conga"), leafRack(t, 7, 2, 0, 1)
 	now := uint64(1e12)
-	l.Choose(r, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, 100, now)
+	ack := l.knows(r, Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}, now)
 	hear := func(tag, metric uint8) {
-		l.Hear(7, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}, conga.Mark{Tag: tag, Metric: metric}, now)
+		l.Hear(7, Packet{Src: 2, Dst: 1, Protocol: 6, Ports: 4<<16 | 3}, ack, conga.Mark{Tag: tag, Metric: metric}, now)
 	}
 	hear(1, 6)
 	hear(0, 2)
@@ -271,83 +348,5 @@ func TestLeaf_markAndReportTakeTurns(t *testing.T) {
 		if got := l.Mark(7, 9, now); got != want {
 			t.Errorf("mark %d: %+v, want %+v", i, got, want)
 		}
-	}
-}
-
-// A flowcell keeps its path for 64 KB, and the next one takes the best sample's.
-func TestLeaf_luopan(t *testing.T) {
-	l, r := newLeaf(t, "luopan"), leafRack(t, 7, 8, upTo(8)...)
-	now := uint64(1e12)
-	p := Packet{Src: 1, Dst: 2, Protocol: 6, Ports: 3<<16 | 4}
-	token := uint64(0)
-	ask := func() []uint32 {
-		return l.Ask(r, [4]byte{1}, [4]byte{2}, now, func() uint64 { token++; return token })
-	}
-	first := l.Choose(r, p, 1000, now)
-	asked := ask()
-	if len(asked) != 2 || asked[0] == asked[1] || ask() != nil {
-		t.Fatalf("asked %v", asked)
-	}
-	answer := func(i int, queue uint8) bool {
-		return l.Learn(7, LeafAnswer{From: [4]byte{2}, To: [4]byte{1}, Token: l.Round[7].Token[i], Path: asked[i], Queue: queue, Meters: 1}, now)
-	}
-	now += 50_000
-	if !answer(0, 9) || !answer(1, 3) || answer(1, 0) {
-		t.Fatal("answers")
-	}
-	sent := uint32(1000)
-	for ; sent+1000 <= FlowcellBytes; sent += 1000 {
-		if path := l.Choose(r, p, 1000, now); path != first {
-			t.Fatalf("path %d within a flowcell of path %d", path, first)
-		}
-	}
-	if path := l.Choose(r, p, 1000, now); path != asked[1] || l.Begun != 2 || l.Guided != 1 {
-		t.Errorf("path %d, want the best, %d; %d begun, %d guided", path, asked[1], l.Begun, l.Guided)
-	}
-	if s := l.Round[7]; s.RTT != 50_000 || s.Due != now+50_000 { // the expiry is a round trip, and 40 µs at least
-		t.Errorf("%+v at %d", s, now)
-	}
-	// An answer that is too old decides nothing.
-	now += 1e9
-	p.Ports++
-	for range 50 {
-		p.Ports++
-		l.Choose(r, p, 1000, now)
-	}
-	if l.Guided != 1 {
-		t.Errorf("%d guided by an old sample", l.Guided)
-	}
-}
-
-// An answer counts only with its token, from its host, about its path, and once. Racks that
-// never answer are asked more and more seldom.
-func TestLeaf_luopanBelievesOnlyAnswers(t *testing.T) {
-	l, r := newLeaf(t, "luopan:d=1"), leafRack(t, 7, 2, 0, 1)
-	now := uint64(1e12)
-	paths := l.Ask(r, [4]byte{1}, [4]byte{2}, now, func() uint64 { return 77 })
-	good := LeafAnswer{From: [4]byte{2}, To: [4]byte{1}, Token: 77, Path: paths[0]}
-	for _, change := range []func(*LeafAnswer){
-		func(a *LeafAnswer) { a.From[3]++ }, func(a *LeafAnswer) { a.To[3]++ }, func(a *LeafAnswer) { a.Token++ },
-		func(a *LeafAnswer) { a.Path ^= 1 }, func(a *LeafAnswer) { a.Token = 0 },
-	} {
-		bad := good
-		change(&bad)
-		if l.Learn(7, bad, now) {
-			t.Errorf("%+v counts", bad)
-		}
-	}
-	if l.Learn(8, good, now) || !l.Learn(7, good, now) || l.Learn(7, good, now) {
-		t.Error("an answer counts for another rack, not at all, or twice")
-	}
-	l.Round[7] = LeafSamples{}
-	asked := 0
-	for range 10_000 { // 10 s
-		now += 1e6
-		if l.Ask(r, [4]byte{1}, [4]byte{2}, now, func() uint64 { return 77 }) != nil {
-			asked++
-		}
-	}
-	if asked < 10 || asked > 30 {
-		t.Errorf("a silent rack was asked %d times in 10 s", asked)
 	}
 }

@@ -12,6 +12,10 @@ import (
 // MaxLeafPaths is how many paths to a rack a leaf switch knows at most.
 const MaxLeafPaths = 1024
 
+// LeafUplinks is of how many uplinks a leaf switch estimates the load. Others are taken
+// together with the first ones, as their paths have the same tags.
+const LeafUplinks = conga.Tags
+
 // LeafPath is a live path from a leaf switch to a rack.
 type LeafPath struct {
 	Number int        // in the topology.PathSet
@@ -28,6 +32,7 @@ type LeafRack struct {
 	Bounce [MaxLeafPaths][4]byte // by path; zero: it is not live
 	Order  [MaxLeafPaths]uint16  // live paths by tag, ascending
 	Tag    [MaxLeafPaths]uint8   // by path
+	Uplink [conga.Tags]uint8     // by tag: the switch's uplink modulo LeafUplinks, by which its paths begin
 }
 
 // NewLeafRack returns the rack of a number, to which there are count paths, with those that
@@ -43,6 +48,7 @@ func NewLeafRack(number uint32, count int, live []LeafPath) (*LeafRack, error) {
 		}
 		tag := conga.Tag(p.Number, count, p.Uplink)
 		r.Bounce[p.Number], r.Tag[p.Number] = p.Bounce.As4(), tag
+		r.Uplink[tag] = uint8(p.Uplink % LeafUplinks) // conga.Tag gives no two of these one tag
 		for t := int(tag) + 1; t <= conga.Tags; t++ {
 			r.Start[t]++
 		}

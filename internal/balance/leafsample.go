@@ -7,7 +7,8 @@ import "time"
 type LeafSamples struct {
 	Due, Began uint64 // ns: when the next round begins; when the latest has
 	Until      uint64 // how long the best path may be taken
-	Rank       uint64 // of the best path
+	Rank       uint64 // of the idlest path, by queue
+	Quick      uint64 // of the fastest path, by round trip
 	RTT        uint64 // ns, smoothed
 	Asked      uint64 // the number of the latest round
 	Shown      uint64 // the round that the best path is of
@@ -15,16 +16,28 @@ type LeafSamples struct {
 	Path       [MaxLeafSamples]uint32
 	Host       [4]byte // who is asked
 	Source     [4]byte // in whose name
-	Best       uint32
-	Silent     uint32 // rounds without an answer in a row
+	Best       uint32  // the idlest one; the fastest if a sample of the round has no queue
+	Silent     uint32  // rounds without an answer in a row
+	Idlest     uint32
+	Fastest    uint32
+	Unmetered  uint32 // 1: a sample of the round has no queue
+	_          uint32
 }
 
 const (
-	leastExpiry  = 40 * time.Microsecond // Luopan §4.3
-	leastPatient = 10 * time.Millisecond // for a round's answers; they are good as long behind their round
+	leastPatient = 10 * time.Millisecond // for a round's answers
 	mostPatient  = time.Second
 	maxSilent    = 7
 )
+
+// LeastExpiry is how long a sample is good at least, without an expiry in the rule: Luopan's
+// 40 µs at 10 Gbit/s (§4.3), and as many bytes at other rates in bit/s. A rate of 0 is one that is not known.
+func LeastExpiry(rateBits float64) time.Duration {
+	if rateBits <= 0 {
+		rateBits = 10e9
+	}
+	return min(time.Duration(40e-6*10e9/rateBits*float64(time.Second)), mostPatient)
+}
 
 // leastSampled is Luopan's choice (§3.2): the best sample's path, while it is good. Else it
 // is a random one.
@@ -100,15 +113,12 @@ func (l *Leaf) Learn(rack uint32, a LeafAnswer, now uint64) bool {
 	}
 	s.Token[which] = 0
 	took := now - s.Began
-	rank := took & (1<<32 - 1)
-	if a.Meters > 0 {
-		rank = uint64(a.Queue)
-	}
+	rank, quick := uint64(a.Queue), took&(1<<32-1)
 	if a.Marked {
 		rank |= 1 << 40
+		quick |= 1 << 40
 	}
-	switch {
-	case s.Shown != s.Asked:
+	if s.Shown != s.Asked {
 		if s.RTT == 0 {
 			s.RTT = took
 		} else {
@@ -116,13 +126,24 @@ func (l *Leaf) Learn(rack uint32, a LeafAnswer, now uint64) bool {
 		}
 		lasts := uint64(l.Rule.Expiry)
 		if lasts == 0 {
-			lasts = max(s.RTT, uint64(leastExpiry))
+			lasts = max(s.RTT, uint64(l.LeastExpiry))
 		}
 		s.Shown, s.Silent = s.Asked, 0
-		s.Due, s.Until = now+lasts, now+2*lasts+max(s.RTT, uint64(leastPatient))
-		s.Rank, s.Best = rank, a.Path
-	case rank < s.Rank:
-		s.Rank, s.Best = rank, a.Path
+		s.Due, s.Until = now+lasts, now+lasts+s.RTT // the next round's answer is due then
+		s.Rank, s.Quick, s.Unmetered = 1<<64-1, 1<<64-1, 0
+	}
+	if rank < s.Rank {
+		s.Rank, s.Idlest = rank, a.Path
+	}
+	if quick < s.Quick {
+		s.Quick, s.Fastest = quick, a.Path
+	}
+	if a.Meters == 0 {
+		s.Unmetered = 1
+	}
+	s.Best = s.Idlest
+	if s.Unmetered == 1 { // queues and round trips cannot be compared
+		s.Best = s.Fastest
 	}
 	l.Round[rack] = s
 	return true
