@@ -33,6 +33,7 @@ const (
 	leafVarAge          = "age"
 	leafVarClock        = "clock"
 	leafVarExpiry       = "expiry"
+	leafVarFlowcell     = "flowcell"
 	leafVarGap          = "gap"
 	leafVarLeastExpiry  = "least_expiry"
 	leafVarRule         = "rule"
@@ -111,6 +112,7 @@ type leafVariableSpecs struct {
 	Age         *ebpf.VariableSpec `ebpf:"age"`
 	Clock       *ebpf.VariableSpec `ebpf:"clock"`
 	Expiry      *ebpf.VariableSpec `ebpf:"expiry"`
+	Flowcell    *ebpf.VariableSpec `ebpf:"flowcell"`
 	Gap         *ebpf.VariableSpec `ebpf:"gap"`
 	LeastExpiry *ebpf.VariableSpec `ebpf:"least_expiry"`
 	Rule        *ebpf.VariableSpec `ebpf:"rule"`
@@ -178,6 +180,7 @@ type leafVariables struct {
 	Age         *ebpf.Variable `ebpf:"age"`
 	Clock       *ebpf.Variable `ebpf:"clock"`
 	Expiry      *ebpf.Variable `ebpf:"expiry"`
+	Flowcell    *ebpf.Variable `ebpf:"flowcell"`
 	Gap         *ebpf.Variable `ebpf:"gap"`
 	LeastExpiry *ebpf.Variable `ebpf:"least_expiry"`
 	Rule        *ebpf.Variable `ebpf:"rule"`

@@ -130,6 +130,7 @@ func leafSpec(r balance.Rule, seed uint64, age time.Duration) (*ebpf.CollectionS
 		spec.Variables[leafVarRule].Set(uint32(r.Kind)),
 		spec.Variables[leafVarSamples].Set(uint32(r.Samples)),
 		spec.Variables[leafVarGap].Set(uint64(r.Gap)),
+		spec.Variables[leafVarFlowcell].Set(uint32(r.Flowcell)),
 		spec.Variables[leafVarExpiry].Set(uint64(r.Expiry)),
 		spec.Variables[leafVarAge].Set(uint64(age)),
 		spec.Variables[leafVarSeed].Set(seed))

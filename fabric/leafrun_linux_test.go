@@ -281,7 +281,7 @@ func same[V comparable](t testing.TB, m *ebpf.Map, key uint32, want V, what stri
 
 // Every decision of the program is the oracle's, and so is what it keeps and writes.
 func TestLeaf_decidesLikeTheOracle(t *testing.T) {
-	for _, rule := range []string{"conga:gap=1ms", "conga:gap=10us", "luopan", "luopan:d=1", "luopan:d=4", "luopan:d=3,expiry=1ms"} {
+	for _, rule := range []string{"conga:gap=1ms", "conga:gap=10us", "luopan", "luopan:d=1", "luopan:d=4", "luopan:d=3,expiry=1ms", "luopan:flowcell=4096"} {
 		t.Run(rule, func(t *testing.T) {
 			r := newLeafRun(t, rule)
 			rng := rand.New(rand.NewPCG(3, 9))

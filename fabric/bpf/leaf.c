@@ -35,7 +35,6 @@
 #define NO_RACK 0xfffffffe
 
 #define HOP_LIMIT 64
-#define FLOWCELL 65536 /* bytes */
 #define MAX_WINDOW (1 << 22) /* bytes in flight that count as a proof */
 #define SPEAKS 10000000000ULL /* ns behind its latest packet in which a host encapsulates by itself */
 #define KEEP 1000000000ULL /* ns without a packet after which a flowcell has ended, and a flow proves nothing */
@@ -64,7 +63,7 @@ enum {
 /* balance.Kind */
 enum { CONGA = 9, LUOPAN = 10 };
 
-const volatile __u32 rule, samples;
+const volatile __u32 rule, samples, flowcell;
 const volatile __u64 gap, age, expiry, seed;
 const volatile __u64 least_expiry = 40000; /* where there is no expiry */
 
@@ -99,7 +98,7 @@ static __always_inline __u32 path_of(const struct rack *r, __u64 flow, __u32 len
 	leads = f->rack == r->number && f->last && f->path < MAX_PATHS && r->bounce[f->path & (MAX_PATHS - 1)];
 	own = f->who == who && f->rack == r->number;
 	path = f->path;
-	if (!leads || !lives || (rule == LUOPAN && f->bytes + length > FLOWCELL)) {
+	if (!leads || !lives || (rule == LUOPAN && f->bytes + length > flowcell)) {
 		count(BEGUN, 1);
 		if (lives && !leads && !own)
 			count(EVICTED, 1);

@@ -90,7 +90,7 @@ func (l *Leaf) Choose(r *LeafRack, p Packet, bytes uint32, now uint64) (path uin
 	leads := f.Last != 0 && f.Rack == r.Number && r.Live(f.Path)
 	own := f.Who == who && f.Rack == r.Number
 	switch {
-	case !leads || !lives || l.Rule.Kind == Luopan && f.Bytes+bytes > FlowcellBytes:
+	case !leads || !lives || l.Rule.Kind == Luopan && f.Bytes+bytes > uint32(l.Rule.Flowcell):
 		l.Begun++
 		if lives && !leads && !own {
 			l.Evicted++

@@ -16,10 +16,11 @@ func TestParse_leafRules(t *testing.T) {
 		"conga:gap=1ms":            {Kind: CONGA, Gap: time.Millisecond},
 		"conga:tau=160us":          {Kind: CONGA, Gap: 500 * time.Microsecond, Tau: 160 * time.Microsecond},
 		"conga:tau=10s,gap=1us":    {Kind: CONGA, Gap: time.Microsecond, Tau: 10 * time.Second},
-		"luopan":                   {Kind: Luopan, Samples: 2},
-		"luopan:d=4":               {Kind: Luopan, Samples: 4},
-		"luopan:expiry=40us,d=1":   {Kind: Luopan, Samples: 1, Expiry: 40 * time.Microsecond},
-		"luopan:d=1,d=3,expiry=1h": {Kind: Luopan, Samples: 3, Expiry: time.Hour},
+		"luopan":                   {Kind: Luopan, Flowcell: FlowcellBytes, Samples: 2},
+		"luopan:flowcell=4096":     {Kind: Luopan, Samples: 2, Flowcell: 4096},
+		"luopan:d=4":               {Kind: Luopan, Flowcell: FlowcellBytes, Samples: 4},
+		"luopan:expiry=40us,d=1":   {Kind: Luopan, Flowcell: FlowcellBytes, Samples: 1, Expiry: 40 * time.Microsecond},
+		"luopan:d=1,d=3,expiry=1h": {Kind: Luopan, Flowcell: FlowcellBytes, Samples: 3, Expiry: time.Hour},
 	} {
 		got, err := Parse(text)
 		if err != nil || got != want || !got.AtLeaf() || !got.ByProgram() {
@@ -37,8 +38,9 @@ func TestParse_leafRules(t *testing.T) {
 		"conga:expiry=1ms":  "no parameter",
 		"luopan:d=0":        "d is \"0\", must be from 1 to 4",
 		"luopan:d=5":        "from 1 to 4",
+		"luopan:flowcell=9": "from 1024 to 1048576",
 		"luopan:expiry=fat": "from 1µs to 1h0m0s",
-		"luopan:gap=1ms":    "luopan d and expiry",
+		"luopan:gap=1ms":    "luopan d, expiry and flowcell",
 		"luopan:m=1":        "no parameter",
 		"Luopan":            "no rule",
 	} {

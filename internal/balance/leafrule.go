@@ -15,6 +15,8 @@ const (
 	MaxTau             = 10 * time.Second
 	MinExpiry          = time.Microsecond // as the hosts' luopan
 	MaxExpiry          = time.Hour
+	MinFlowcell        = 1024 // as the hosts' flowcell_bytes
+	MaxFlowcell        = 1 << 20
 )
 
 // AtLeaf reports whether leaf switches carry the rule out for their racks. Of other switches
@@ -25,7 +27,7 @@ func (r *Rule) setLeafDefaults() {
 	if r.Kind == CONGA {
 		r.Gap = DefaultGap
 	} else {
-		r.Samples = DefaultLeafSamples
+		r.Samples, r.Flowcell = DefaultLeafSamples, FlowcellBytes
 	}
 }
 
@@ -52,6 +54,12 @@ func (r *Rule) setLeaf(key, value string) (done bool, err error) {
 			return true, fmt.Errorf("d is %q, must be from 1 to %d", value, MaxLeafSamples)
 		}
 		return true, nil
+	case r.Kind == Luopan && key == "flowcell":
+		r.Flowcell, err = strconv.Atoi(value)
+		if err != nil || r.Flowcell < MinFlowcell || r.Flowcell > MaxFlowcell {
+			return true, fmt.Errorf("flowcell is %q, must be from %d to %d bytes", value, MinFlowcell, MaxFlowcell)
+		}
+		return true, nil
 	}
 	return false, nil
 }
@@ -63,6 +71,9 @@ func (r Rule) leafString() string {
 	}
 	if r.Tau != 0 {
 		parameters = append(parameters, fmt.Sprintf("tau=%v", r.Tau))
+	}
+	if r.Kind == Luopan && r.Flowcell != FlowcellBytes {
+		parameters = append(parameters, fmt.Sprintf("flowcell=%d", r.Flowcell))
 	}
 	if r.Expiry != 0 {
 		parameters = append(parameters, fmt.Sprintf("expiry=%v", r.Expiry))

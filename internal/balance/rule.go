@@ -40,8 +40,9 @@ type Rule struct {
 	Interval time.Duration // Classifier: between rearrangements
 	Moves    int           // Classifier: flows that move in one of them at most
 
-	Tau    time.Duration // CONGA: how long an estimate of the load remembers; 0: by the slowest uplink's rate
-	Expiry time.Duration // Luopan: how long a sample is new; 0: a round trip
+	Tau      time.Duration // CONGA: how long an estimate of the load remembers; 0: by the slowest uplink's rate
+	Expiry   time.Duration // Luopan: how long a sample is new; 0: a round trip
+	Flowcell int           // Luopan: the bytes of IP packets that take one path
 }
 
 // Bounds and defaults of the parameters.
@@ -133,7 +134,7 @@ func (r *Rule) set(parameter string) (err error) {
 			return fmt.Errorf("moves is %q, must be from 1 to %d", value, MaxMoves)
 		}
 	default:
-		return fmt.Errorf("no parameter %q; letflow has gap, as in letflow:gap=500us, drill has d and m, as in drill:d=2,m=1, classifier has interval and moves, as in classifier:interval=1s,moves=3, conga gap and tau, luopan d and expiry, the others have none", key)
+		return fmt.Errorf("no parameter %q; letflow has gap, as in letflow:gap=500us, drill has d and m, as in drill:d=2,m=1, classifier has interval and moves, as in classifier:interval=1s,moves=3, conga gap and tau, luopan d, expiry and flowcell, the others have none", key)
 	}
 	return nil
 }
