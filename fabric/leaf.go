@@ -89,19 +89,30 @@ const leafOuter = 20
 
 func (c BalanceConfig) checkLeaf(r balance.Rule) error {
 	l := c.Leaf
-	switch {
-	case !r.AtLeaf():
+	if !r.AtLeaf() {
 		return nil
-	case l.Topology == nil:
-		return fmt.Errorf("Leaf.Topology is missing: %v leads packets by paths", r)
-	case !l.Topology.Computed():
-		return fmt.Errorf("Leaf.Topology is data: %v needs one that is computed, such as leaf-spine:leaves=4,spines=4", r)
-	case !l.Topology.Valid(l.Self) || l.Topology.Node(l.Self).Layer != topology.LayerEdge:
-		return fmt.Errorf("Leaf.Self is no edge switch: %v is for these, other switches have their routes", r)
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	switch {
 	case l.Lease < 0:
 		return fmt.Errorf("Leaf.Lease is %v; give a positive one, or 0 for none", l.Lease)
 	case len(l.Links) != len(c.Ports):
 		return errors.New("Leaf.Links must have a link for each of Ports")
+	}
+	return nil
+}
+
+// check says what is wrong with the fabric and the switch's place in it.
+func (l LeafConfig) check() error {
+	switch {
+	case l.Topology == nil:
+		return errors.New("Leaf.Topology is missing: conga and luopan lead packets by paths")
+	case !l.Topology.Computed():
+		return errors.New("Leaf.Topology is data: conga and luopan need one that is computed, such as leaf-spine:leaves=4,spines=4")
+	case !l.Topology.Valid(l.Self) || l.Topology.Node(l.Self).Layer != topology.LayerEdge:
+		return errors.New("Leaf.Self is no edge switch: conga and luopan are for these, other switches have their routes")
 	}
 	return nil
 }

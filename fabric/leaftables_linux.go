@@ -21,6 +21,9 @@ const ownRack = 1<<32 - 1
 // tables are the same for any two topologies that differ in links that are down, but for the
 // live paths.
 func (l LeafConfig) tables() (leafTables, error) {
+	if err := l.check(); err != nil {
+		return leafTables{}, err
+	}
 	t := leafTables{prefixes: make(map[destination]uint32), racks: make(map[uint32]*balance.LeafRack)}
 	self := l.Topology.FirstHost(l.Self)
 	for edge := range l.Topology.Racks() {

@@ -107,6 +107,9 @@ func (l *Lab) refreshBalance(switches map[topology.NodeID]bool, failed failures)
 // refreshBalance has a switch balance over what is live, in the namespace of the calling
 // thread.
 func (c Config) refreshBalance(id topology.NodeID, ports []string, failed map[topology.LinkID]FailureMode) error {
+	if !fabric.BalancesAt(c.Balance, c.plant().Node(id).Layer) {
+		return nil
+	}
 	if fabric.BalanceRoom(c.Balance) > 0 {
 		return fabric.RefreshLeaf(ports, c.leafConfig(id, failed))
 	}

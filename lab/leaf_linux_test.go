@@ -255,3 +255,16 @@ func TestLeaf_deadUplink(t *testing.T) {
 		})
 	}
 }
+
+// Failures at switches that are no leaves change nothing there, whatever their numbers.
+func TestLeaf_failuresAtSpines(t *testing.T) {
+	l := upLab(t, Config{Name: kerneltest.LabName("s"), Topology: kerneltest.Topology(t, "leaf-spine:leaves=4,spines=4,hosts=4"), RateMbit: 50, Balance: "conga"})
+	for _, what := range []string{"a0.3", "e0.3-a0.2"} {
+		if _, err := l.Fail(what, FailLoud); err != nil {
+			t.Fatalf("%s fails: %v", what, err)
+		}
+		if _, err := l.Heal(what); err != nil {
+			t.Fatalf("%s heals: %v", what, err)
+		}
+	}
+}
