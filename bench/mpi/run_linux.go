@@ -39,7 +39,7 @@ type Program struct{ dir string }
 
 // Build compiles the program. The caller calls Remove.
 func Build(ctx context.Context) (*Program, error) {
-	for _, tool := range []string{"mpicc", "mpirun", "nsenter", "nice"} {
+	for _, tool := range []string{"mpicc", "mpirun", "nsenter"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return nil, fmt.Errorf("%s is missing: install OpenMPI (on Debian: apt install openmpi-bin libopenmpi-dev gcc)", tool)
 		}
@@ -75,12 +75,10 @@ func (p *Program) Run(ctx context.Context, l *lab.Lab, t *topology.Topology, o O
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
-	// Ranks that wait poll. At their own priority they would take the processors from the
-	// switches and hosts of the lab.
-	c := exec.CommandContext(ctx, "nice", "-n", "19", "mpirun", "--allow-run-as-root", "-np", strconv.Itoa(len(hosts)), "-H", strings.Join(hosts, ","),
+	c := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "-np", strconv.Itoa(len(hosts)), "-H", strings.Join(hosts, ","),
 		"--bind-to", "none", "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
 		"--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", testbed.Uplink, "--mca", "oob_tcp_if_include", testbed.Uplink,
-		"--mca", "mpi_yield_when_idle", "1",
+		"--mca", "mpi_yield_when_idle", "1", // ranks that wait poll, and share this machine's processors
 		filepath.Join(p.dir, "rounds"), o.Pattern, strconv.Itoa(o.Bytes), strconv.Itoa(o.By), strconv.Itoa(o.Rounds), congestionControl)
 	c.Env = append(os.Environ(), "TMPDIR="+p.dir)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it ends the ranks

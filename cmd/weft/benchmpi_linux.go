@@ -106,8 +106,8 @@ host. It prints how long a round of the pattern takes until the last rank has do
 each rank sends to the rank some places on, in alltoall a part to each, in allreduce they
 add up. It needs root and OpenMPI (on Debian: openmpi-bin, libopenmpi-dev, gcc).
 
-Ranks use the kernel's TCP with cubic. Ranks that wait poll, so the processors are never idle; ranks
-have the lowest priority. Which connections collide is decided anew at each start
+Ranks use the kernel's TCP with cubic. Ranks that wait poll, so the processors are never idle, and
+daemons of hosts get their turn late. Which connections collide is decided anew at each start
 of the program.
 
 Rows:
