@@ -85,6 +85,7 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 		return errors.New("lab agents: this lab is only a part of its topology; run weft switch on the switches that it has")
 	}
 	c.Topology, c.Routing, c.Groups = lab.Config.Topology, lab.Config.Routing, fabric.GroupsOf(lab.Config.Balance)
+	c.Leaf = fabric.BalanceRoom(lab.Config.Balance) > 0
 	var agents []*switchd.Agent
 	defer func() {
 		for _, a := range agents {
@@ -98,7 +99,6 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 	ended := make(chan error, c.Topology.NumNodes())
 	for n := range switchesOf(c.Topology) {
 		c.Self, c.Changed = n.ID, news.from(n.ID)
-		c.Leaf = n.Layer == topology.LayerEdge && fabric.BalanceRoom(lab.Config.Balance) > 0
 		var a *switchd.Agent
 		err := lab.Do(n.ID, func() (err error) {
 			a, err = switchd.Start(c)

@@ -32,7 +32,7 @@ type Config struct {
 	Routes bool
 
 	// Leaf makes the agent of an edge switch keep the paths of conga and luopan that others
-	// have attached to its ports, as a lab has: fabric.LeafPaths.
+	// have attached to its ports, as a lab has: fabric.LeafPaths. Other agents ignore it.
 	Leaf bool
 
 	// Boot numbers this start; 0 is the time of day in nanoseconds. Seed is the

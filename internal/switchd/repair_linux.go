@@ -72,7 +72,7 @@ func (r *repair) open() error {
 			return err
 		}
 	}
-	if c.Leaf {
+	if c.Leaf && c.Topology.Node(c.Self).Layer == topology.LayerEdge {
 		var names []string
 		for _, p := range plan.Ports {
 			names = append(names, p.Name)
