@@ -19,8 +19,9 @@ type openings struct {
 const (
 	// openLong is how long a connection may take to open, after it is counted.
 	openLong = 2 * time.Second
-	// lookLeast is how often all connections are looked at, whatever the counters say.
-	lookLeast = 5 * time.Second
+	// lookLeast is how often all connections are looked at, whatever the counters say. These
+	// miss one that is opened while another is closed, and that took longer than openLong.
+	lookLeast = 20 * time.Second
 )
 
 func (o *openings) open() {

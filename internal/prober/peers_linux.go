@@ -28,41 +28,39 @@ func (c connections) close() { c.socket.Close() }
 // established is the kernel's TCP_ESTABLISHED (linux/tcp_states.h).
 const established = 1
 
-// diagRequest is struct inet_diag_req_v2 without the identity of a socket, which is 48 bytes
-// of zeros.
-type diagRequest struct{ family uint8 }
+// getSockets is TCPDIAG_GETSOCK (linux/inet_diag.h), whose answers have the same type. Unlike
+// SOCK_DIAG_BY_FAMILY it is for both families at once: the kernel walks its table of
+// sockets, of which most is empty, once.
+const getSockets = 18
 
-func (r diagRequest) Len() int { return 56 }
+// diagRequest is struct inet_diag_req without the identity of a socket.
+type diagRequest struct{}
+
+func (diagRequest) Len() int { return 60 }
 
 func (r diagRequest) Serialize() []byte {
+	const states = 52
 	b := make([]byte, r.Len())
-	b[0], b[1] = r.family, unix.IPPROTO_TCP
-	binary.NativeEndian.PutUint32(b[4:], 1<<established)
+	binary.NativeEndian.PutUint32(b[states:], 1<<established)
 	return b
 }
 
 // peers returns the addresses of a family to which the kernel has TCP connections, each
 // once. Those that the fabric cannot have, such as loopback's and link-local ones, are left
-// out.
+// out. A socket of IPv6 may have a peer of IPv4.
 func (c connections) peers(six bool) (map[netip.Addr]bool, error) {
-	families := []uint8{unix.AF_INET6}
-	if !six {
-		families = append(families, unix.AF_INET) // a socket of IPv6 may have a peer of IPv4, too
-	}
 	all := make(map[netip.Addr]bool)
-	for _, family := range families {
-		req := nl.NewNetlinkRequest(nl.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP)
-		req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_INET_DIAG: c.socket}
-		req.AddData(diagRequest{family})
-		err := req.ExecuteIter(unix.NETLINK_INET_DIAG, nl.SOCK_DIAG_BY_FAMILY, func(msg []byte) bool {
-			if a := peerOf(msg); a.Is6() == six && a.IsGlobalUnicast() {
-				all[a] = true
-			}
-			return true
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list of TCP connections (kernel option INET_DIAG): %w", err)
+	req := nl.NewNetlinkRequest(getSockets, unix.NLM_F_DUMP)
+	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_INET_DIAG: c.socket}
+	req.AddData(diagRequest{})
+	err := req.ExecuteIter(unix.NETLINK_INET_DIAG, getSockets, func(msg []byte) bool {
+		if a := peerOf(msg); a.Is6() == six && a.IsGlobalUnicast() {
+			all[a] = true
 		}
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list of TCP connections (kernel option INET_DIAG): %w", err)
 	}
 	return all, nil
 }
@@ -82,27 +80,32 @@ func peerOf(msg []byte) netip.Addr {
 // lookEvery is how often it is told with whom the kernel has connections.
 const lookEvery = 500 * time.Millisecond
 
+// lookShare is how many times as long as a look at all connections took there is none. A hundred
+// thousand of them take tens of milliseconds.
+const lookShare = 100
+
 // lookAround tells the watcher to whom there is traffic. While the kernel opens and closes no
-// connections, it is not asked for all of them: those of before still are.
+// connections, it is not asked for all of them: those of before still are. Nor is it while
+// that would take more than a hundredth of a processor.
 func (p *Prober) lookAround() {
 	var known []netip.Addr
+	var next time.Time
 	for {
-		began := time.Now()
-		if p.opened.changed(began) {
+		if began := time.Now(); !began.Before(next) && p.opened.changed(began) {
 			if all, err := p.kernel.peers(p.self.Is6()); err == nil {
 				known = slices.Collect(maps.Keys(all))
 			} else {
 				p.opened.late = time.Time{} // look again at the next turn
 			}
+			next = began.Add(min(lookShare*time.Since(began), lookLeast))
 		}
-		took := time.Since(began)
 		if len(known) > 0 {
 			p.lookout.Active(known...)
 		}
 		select {
 		case <-p.stop:
 			return
-		case <-time.After(max(lookEvery, 20*took)): // a hundred thousand connections take a while
+		case <-time.After(lookEvery):
 		}
 	}
 }
