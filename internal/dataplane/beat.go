@@ -15,6 +15,10 @@ import (
 // packets come, it looks at the clock once for each batch.
 const beatEvery = 100 * time.Millisecond
 
+// beats is the real time of all beats, of which those of idle goroutines come at the same
+// times: the process wakes up once for all of them.
+var beats = clock.Real()
+
 // deadliner is a device whose Read can be made to return with os.ErrDeadlineExceeded.
 type deadliner interface{ SetReadDeadline(t time.Time) error }
 
@@ -40,7 +44,7 @@ func newBeat(name string, show func(), dev any, c clock.Clock) (b beat, err erro
 	if !ok {
 		return b, fmt.Errorf("dataplane: GatewayConfig.%s: the device has no SetReadDeadline, which is needed to beat while no packets come", name)
 	}
-	return beat{show: show, dev: d, clock: clock.Real()}, nil
+	return beat{show: show, dev: d, clock: beats}, nil
 }
 
 // together returns, for each of n goroutines, the function that it calls to show that
@@ -86,7 +90,8 @@ func (b *beat) before() {
 	b.next = now + beatEvery
 	b.show()
 	if b.dev != nil {
-		_ = b.dev.SetReadDeadline(time.Now().Add(beatEvery)) // a closed device's Read returns anyhow
+		b.next -= b.next % beatEvery
+		_ = b.dev.SetReadDeadline(time.Now().Add(b.next - now)) // a closed device's Read returns anyhow
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weft/internal/dataplane/dataplanetest"
 )
 
 // deadlineDevice is one whose ReadSuper waits for packets, or for its deadline.
@@ -48,6 +50,26 @@ func (d *deadlineDevice) ReadSuper(bufs [][]byte, sizes []int, offset int) (int,
 func (d *deadlineDevice) Close() error {
 	close(d.packets)
 	return d.superMemory.Close()
+}
+
+// Beats of idle goroutines come at the same times, whenever these begin, and never later than
+// promised.
+func TestBeat_comesWithOthers(t *testing.T) {
+	clock, dev := &dataplanetest.HandClock{}, newDeadlineDevice()
+	for _, begin := range []time.Duration{0, 1, 30 * time.Millisecond, beatEvery - 1, beatEvery, 7*beatEvery + 1} {
+		clock.Run(begin)
+		shown := 0
+		b := beat{show: func() { shown++ }, dev: dev, clock: clock}
+		for i := range 3 {
+			now := clock.Now()
+			b.before()
+			b.before() // packets have come
+			if shown != i+1 || b.next%beatEvery != 0 || b.next <= now || b.next > now+beatEvery {
+				t.Errorf("begun at %v: %d beats at %v, the next at %v", begin, shown, now, b.next)
+			}
+			clock.Run(b.next - now)
+		}
+	}
 }
 
 // Both movers beat though no packet comes, go on to move packets, and the one that
