@@ -18,8 +18,8 @@ type Buffer[P any] struct {
 	now    time.Duration // the latest that was told
 
 	flows   *flowcell.Table[flow[P]]
-	changes int // flows added or forgotten: pointers to others may have moved
-	found   []*flow[P]
+	changes int                     // flows added or forgotten: pointers to others may have moved
+	runs    []flowcell.Run[flow[P]] // of the batch under way
 	peers   *flowcell.Table[*peer[P]]
 	queues  []ring[run[P]]   // by class of waits, the first to be due first; the last is Juggler's for merging
 	holding ring[holding[P]] // flows that hold, those that began first before others
@@ -38,7 +38,7 @@ func New[P any](c Config) *Buffer[P] {
 		direct: c.Discipline == Presto || c.Discipline == Sequence,
 		presto: c.Discipline == Presto,
 		waits:  newWaits(c.MinHold, c.Hold),
-		found:  make([]*flow[P], batch),
+		runs:   make([]flowcell.Run[flow[P]], 0, batch),
 	}
 	b.flows = flowcell.NewTable(flowcell.TableConfig[flow[P]]{
 		Capacity: c.Flows,
@@ -74,10 +74,19 @@ const special = flowcell.FlagSYN | flowcell.FlagFIN | flowcell.FlagRST
 // deadline but before Expire still fills its gap.
 func (b *Buffer[P]) Push(s *flowcell.Packet, p P, now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
+	if f := b.flows.Latest(&s.Flow, b.now); f != nil {
+		if b.next(f, s) {
+			return append(out, p)
+		}
+		if b.continues(f, s, p) {
+			return out
+		}
+		return b.push(f, s, p, out)
+	}
 	return b.push(nil, s, p, out)
 }
 
-// batch is how many flows PushBatch looks up at once.
+// batch is how many packets PushBatch looks up at once.
 const batch = 64
 
 // PushBatch is Push for packets that arrived together. segments[i] describes packets[i].
@@ -86,16 +95,31 @@ func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.
 	b.now = max(b.now, now)
 	for len(segments) > 0 {
 		n := min(len(segments), batch)
-		b.flows.GetBatch(segments[:n], b.now, b.found)
-		unchanged := b.changes
-		for i := range n {
-			f := b.found[i]
-			if b.changes != unchanged {
-				f = nil
-			}
-			out = b.push(f, &segments[i], packets[i], out)
-		}
+		out = b.pushRuns(segments[:n], packets[:n], out)
 		segments, packets = segments[n:], packets[n:]
+	}
+	return out
+}
+
+func (b *Buffer[P]) pushRuns(segments []flowcell.Packet, packets []P, out []P) []P {
+	b.runs = b.flows.GetRuns(segments, b.now, b.runs[:0])
+	unchanged, i := b.changes, 0
+	for _, r := range b.runs {
+		f := r.Value
+		if b.changes != unchanged {
+			f = nil
+		}
+		for end := i + r.Packets; i < end; i++ {
+			s := &segments[i]
+			if f != nil && b.next(f, s) {
+				out = append(out, packets[i])
+			} else if f == nil || !b.continues(f, s, packets[i]) {
+				out = b.push(f, s, packets[i], out)
+				if b.changes != unchanged {
+					f = nil
+				}
+			}
+		}
 	}
 	return out
 }
@@ -104,9 +128,48 @@ func (b *Buffer[P]) PushBatch(segments []flowcell.Packet, packets []P, now time.
 // waits for several flows overlap. It changes nothing.
 func (b *Buffer[P]) Touch(flow *flowcell.FiveTuple) { b.flows.Touch(flow) }
 
-// push deals with the commonest cases: data that is next in its flow, and data
-// behind a gap that continues what is held there. f is the segment's flow, nil
-// if that is not known or there is none.
+// next takes data that is next in its flow if nothing else is to be done. It reports
+// whether it has. It is the commonest case, and small enough to be inlined.
+func (b *Buffer[P]) next(f *flow[P], s *flowcell.Packet) bool {
+	if s.Seq != f.next || s.Payload == 0 || s.Flags&special != 0 || f.held != nil ||
+		f.cells < numbered || f.quiet == quietPackets-1 || !b.direct {
+		return false
+	}
+	f.next += uint32(s.Payload)
+	f.id = flowcell.Number(s.ID) + flowcell.Number(s.MoreSegments)
+	f.quiet++
+	b.stats.InOrder++
+	return true
+}
+
+// continues takes data behind a gap that continues what is held there, if nothing else is
+// to be done. It reports whether it has. It calls nothing that is not inlined, save for room
+// in the pool.
+func (b *Buffer[P]) continues(f *flow[P], s *flowcell.Packet, p P) bool {
+	h, id, end := f.held, flowcell.Number(s.ID), s.Seq+uint32(s.Payload)
+	if h == nil || ahead(s.Seq, f.next) <= 0 || s.Payload == 0 || s.Flags&special != 0 || !b.direct || b.tellsLoss(f, id) {
+		return false
+	}
+	r := h.likely(s.Seq)
+	if r == nil || r.next[0] != nil && ahead(r.next[0].start, end) <= 0 || !b.fits(h, s.Length) {
+		return false
+	}
+	if ahead(end, h.top) > 0 {
+		h.top = end
+	} else {
+		b.stats.ArrivedOutOfOrder++
+	}
+	k := b.pool.packet()
+	k.set(p, end, s)
+	r.extend(k, b.now)
+	h.last = r
+	b.add(h, 1, int(k.size))
+	return true
+}
+
+// push deals with data that is next in its flow, where more is to be done than next does,
+// and hands on the rest. f is the segment's flow, of which next and continues have not taken
+// it; nil if that is not known or there is none.
 func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 	if s.Payload == 0 && s.Flags&special == 0 {
 		b.stats.Passed++
@@ -114,49 +177,32 @@ func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 	}
 	if f == nil {
 		f = b.flows.Get(&s.Flow, b.now)
+		if f != nil && b.continues(f, s, p) {
+			return out
+		}
 	}
-	if f == nil || s.Flags&special != 0 || !b.direct {
+	if f == nil || s.Seq != f.next || s.Flags&special != 0 || !b.direct {
 		return b.irregular(f, s, p, out)
 	}
 	id, end := flowcell.Number(s.ID), s.Seq+uint32(s.Payload)
-	h := f.held
-	if s.Seq == f.next {
-		if f.cells < numbered {
-			b.follow(f, id)
-		}
-		f.next, f.id = end, id+flowcell.Number(s.MoreSegments)
-		b.regular(f)
-		b.stats.InOrder++
-		out = append(out, p)
-		if h == nil {
-			return out
-		}
-		b.stats.ArrivedOutOfOrder++
-		if r := h.first(); ahead(r.start, end) > 0 && !b.tellsLoss(f, r.id) {
-			return out
-		}
-		b.out = out
-		b.proceed(f, id)
-		return b.take()
+	if f.cells < numbered {
+		b.follow(f, id)
 	}
-	if h != nil && ahead(s.Seq, f.next) > 0 && !b.tellsLoss(f, id) {
-		if r := h.likely(s.Seq); r != nil && (r.next[0] == nil || ahead(r.next[0].start, end) > 0) {
-			if ahead(end, h.top) > 0 {
-				h.top = end
-			} else {
-				b.stats.ArrivedOutOfOrder++
-			}
-			b.extend(h, r, b.pool.packet(p, s.Seq, end, s))
-			if !b.within(h) {
-				b.out = out
-				b.enforce(f)
-				return b.take()
-			}
-			b.stats.peak()
-			return out
-		}
+	f.next, f.id = end, id+flowcell.Number(s.MoreSegments)
+	b.regular(f)
+	b.stats.InOrder++
+	out = append(out, p)
+	if f.held == nil {
+		return out
 	}
-	return b.irregular(f, s, p, out)
+	b.stats.ArrivedOutOfOrder++
+	if r := f.held.first(); ahead(r.start, end) > 0 && !b.tellsLoss(f, r.id) {
+		return out
+	}
+	b.stats.peak()
+	b.out = out
+	b.proceed(f, id)
+	return b.take()
 }
 
 // take returns what the call under way delivers.
@@ -186,6 +232,7 @@ func (b *Buffer[P]) calm(f *flow[P]) {
 // out.
 func (b *Buffer[P]) Expire(now time.Duration, out []P) []P {
 	b.now = max(b.now, now)
+	b.stats.peak()
 	b.out = b.takeForgotten(out)
 	for r := b.earliest(); r != nil && r.at <= b.now; r = b.earliest() {
 		b.expire(r)
@@ -224,6 +271,7 @@ func (b *Buffer[P]) earliest() (first *run[P]) {
 // Flush appends to out everything held, flow by flow in order, and returns out.
 // The Buffer remains usable.
 func (b *Buffer[P]) Flush(out []P) []P {
+	b.stats.peak()
 	b.out = b.takeForgotten(out)
 	for h := b.holding.next.of; h != nil; h = b.holding.next.of {
 		b.releaseAll(b.flows.Get(&h.key, b.now), &b.stats.Flushed)
@@ -233,6 +281,7 @@ func (b *Buffer[P]) Flush(out []P) []P {
 
 // Stats returns the counters.
 func (b *Buffer[P]) Stats() Stats {
+	b.stats.peak()
 	s := b.stats
 	s.Flows = b.flows.Len()
 	s.FlowsEvicted = b.flows.Evicted()

@@ -4,6 +4,7 @@ import "weft/flowcell"
 
 // irregular deals with every case.
 func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
+	b.stats.peak()
 	b.out = out
 	if s.Flags&flowcell.FlagRST != 0 {
 		if f != nil {
@@ -31,7 +32,8 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 	if ahead(s.Seq, f.highest()) < 0 {
 		b.stats.ArrivedOutOfOrder++
 	}
-	k := b.pool.packet(p, s.Seq, s.Seq+length(s), s)
+	k := b.pool.packet()
+	k.set(p, s.Seq+length(s), s)
 	if tcp := s.IsTCP(); !b.near(f, s, tcp) && b.stray(f, k, tcp) {
 		b.pass(f, k)
 		return b.take()
