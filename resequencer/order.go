@@ -79,7 +79,13 @@ func (b *Buffer[P]) order(f *flow[P], k *packet[P], s *flowcell.Packet) {
 // missing before it is lost. It does if it is of the same flowcell as the segment
 // before the gap, since one path does not reorder, or of an older one.
 func (b *Buffer[P]) tellsLoss(f *flow[P], id flowcell.Number) bool {
-	return f.cells == numbered && b.presto && cellsAhead(id, f.id) <= 0
+	return b.sameOrOlder(f, id, f.id)
+}
+
+// sameOrOlder reports whether a number is of the flowcell of another, or of an older one, in
+// a flow whose numbers count.
+func (b *Buffer[P]) sameOrOlder(f *flow[P], id, other flowcell.Number) bool {
+	return f.cells == numbered && b.presto && cellsAhead(id, other) <= 0
 }
 
 // proceed delivers what is held and need not be any more. by is the number of
