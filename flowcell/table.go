@@ -35,7 +35,7 @@ type Table[V any] struct {
 	latest  *slot[V] // of the last Get or Use, or nil; packets come in bursts
 	hand    uint32   // where the search for a victim goes on
 	evicted uint64
-	touched uint32 // by GetBatch and Touch, so that nothing is optimised away
+	touched uint32 // by GetRuns and Touch, so that nothing is optimised away
 }
 
 type slot[V any] struct {
@@ -71,6 +71,16 @@ func (t *Table[V]) Get(key *FiveTuple, now time.Duration) *V {
 		return &s.v
 	}
 	return t.find(key, t.hash(key), now)
+}
+
+// Latest is Get for the flow that the last Get or Use has found, and nil for all others. It
+// is small enough to be inlined.
+func (t *Table[V]) Latest(key *FiveTuple, now time.Duration) *V {
+	if s := t.latest; s != nil && s.key.equal(key) {
+		s.used = now
+		return &s.v
+	}
+	return nil
 }
 
 // Use returns the value of key. If there is none, it adds V's zero value, evicts another
@@ -187,39 +197,48 @@ func (t *Table[V]) evict(now time.Duration) {
 	t.evicted++
 }
 
-// lookahead is how many entries GetBatch has under way at once.
-const lookahead = 64
+// Run is packets of one flow that follow one another.
+type Run[V any] struct {
+	Packets int
+	Value   *V // nil if the flow is unknown
+	hash    uint32
+}
 
-// GetBatch is Get for the flows of many packets. It prefetches the entries of up to 64
-// flows before it looks at the first, so that cache misses overlap. out is at least as
-// long as pkts; out[i] is nil if the flow of pkts[i] is unknown.
-func (t *Table[V]) GetBatch(pkts []Packet, now time.Duration, out []*V) {
-	var hashes [lookahead]uint32
-	mask := uint32(len(t.slots) - 1)
-	for len(pkts) > 0 {
-		n := min(len(pkts), lookahead)
-		for i := range n {
-			if i > 0 && pkts[i].Flow.equal(&pkts[i-1].Flow) {
-				hashes[i] = hashes[i-1]
-				continue
-			}
-			hashes[i] = t.hash(&pkts[i].Flow)
+// GetRuns is Get for the flows of many packets. It divides them into runs, which it appends
+// to runs and returns. It prefetches all entries before it looks at the first, so that cache
+// misses overlap.
+func (t *Table[V]) GetRuns(pkts []Packet, now time.Duration, runs []Run[V]) []Run[V] {
+	old := len(runs)
+	for i := 0; i < len(pkts); {
+		first := i
+		for i++; i < len(pkts) && pkts[i].Flow.equal(&pkts[first].Flow); i++ {
 		}
-		// A loop of its own, so short that many of its loads are under way.
-		var touched uint32
-		for _, h := range hashes[:n] {
-			touched ^= t.slots[h&mask].hash // a load that nothing waits for
-		}
-		t.touched = touched
-		for i := range n {
-			if i > 0 && hashes[i] == hashes[i-1] && pkts[i].Flow.equal(&pkts[i-1].Flow) {
-				out[i] = out[i-1]
-				continue
-			}
-			out[i] = t.find(&pkts[i].Flow, hashes[i], now)
-		}
-		pkts, out = pkts[n:], out[n:]
+		runs = append(runs, Run[V]{Packets: i - first})
 	}
+	found := runs[old:]
+	if len(found) == 1 {
+		found[0].Value = t.Get(&pkts[0].Flow, now)
+		return runs
+	}
+	at := 0
+	for i := range found {
+		found[i].hash = t.hash(&pkts[at].Flow)
+		at += found[i].Packets
+	}
+	// A loop of its own, so short that many of its loads are under way.
+	mask := uint32(len(t.slots) - 1)
+	var touched uint32
+	for i := range found {
+		touched ^= t.slots[found[i].hash&mask].hash // a load that nothing waits for
+	}
+	t.touched = touched
+	at = 0
+	for i := range found {
+		r := &found[i]
+		r.Value = t.find(&pkts[at].Flow, r.hash, now)
+		at += r.Packets
+	}
+	return runs
 }
 
 // Touch prefetches the entry of key, so that the waits for several entries overlap.

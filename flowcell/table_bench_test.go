@@ -49,13 +49,21 @@ func BenchmarkTable_get(b *testing.B) {
 				}
 			})
 			b.Run(name("batch64"), func(b *testing.B) {
-				out := make([]*uint64, 64)
+				all := make([]Run[uint64], 0, 64)
+				var runs []Run[uint64]
+				left := 0
 				for i := 0; b.Loop(); i++ {
 					if i%64 == 0 {
 						at := i % len(pkts)
-						table.GetBatch(pkts[at:at+64], time.Duration(i), out)
+						all = table.GetRuns(pkts[at:at+64], time.Duration(i), all[:0])
+						runs, left = all, all[0].Packets
 					}
-					*out[i%64]++
+					for left == 0 {
+						runs = runs[1:]
+						left = runs[0].Packets
+					}
+					*runs[0].Value++
+					left--
 				}
 			})
 			table = nil

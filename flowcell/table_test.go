@@ -155,7 +155,14 @@ func runScript(t *testing.T, script []byte) (evicted uint64) {
 			*v = entry{id, op >> 6}
 			oracle[key] = known{*v, now}
 		case 4, 5:
+			latest := table.Latest(&key, now)
 			v := table.Get(&key, now)
+			if latest != nil && latest != v {
+				t.Fatalf("Latest(%v): %v; want %v or nil", key, *latest, v)
+			}
+			if v != nil && table.Latest(&key, now) != v {
+				t.Fatalf("Latest(%v) is not what Get has found", key)
+			}
 			if (v != nil) != ok || ok && *v != k.v {
 				t.Fatalf("Get(%v): %v; want %+v, %v", key, v, k.v, ok)
 			}
@@ -173,16 +180,33 @@ func runScript(t *testing.T, script []byte) (evicted uint64) {
 					key = keys[next()]
 				}
 			}
-			out := make([]*entry, len(pkts))
-			table.GetBatch(pkts, now, out)
-			for i, v := range out {
-				k, ok := oracle[pkts[i].Flow]
-				if (v != nil) != ok || ok && *v != k.v {
-					t.Fatalf("GetBatch: %v of %v; want %+v, %v", v, pkts[i].Flow, k.v, ok)
+			before := []Run[entry]{{Packets: 7}}
+			runs := table.GetRuns(pkts, now, before)
+			if runs[0] != before[0] {
+				t.Fatalf("GetRuns changes a run that it was given to %+v", runs[0])
+			}
+			i := 0
+			for _, r := range runs[1:] {
+				key := pkts[i].Flow
+				k, ok := oracle[key]
+				if (r.Value != nil) != ok || ok && *r.Value != k.v {
+					t.Fatalf("GetRuns: %v of %v; want %+v, %v", r.Value, key, k.v, ok)
 				}
 				if ok {
-					oracle[pkts[i].Flow] = known{k.v, now}
+					oracle[key] = known{k.v, now}
 				}
+				end := i + r.Packets
+				for ; i < end; i++ {
+					if pkts[i].Flow != key {
+						t.Fatalf("GetRuns: packet %d of %v is in a run of %v", i, pkts[i].Flow, key)
+					}
+				}
+				if i < len(pkts) && (r.Packets == 0 || pkts[i].Flow == key) {
+					t.Fatalf("GetRuns: a run of %v ends after %d packets, before packet %d of %v", key, r.Packets, i, pkts[i].Flow)
+				}
+			}
+			if i != len(pkts) {
+				t.Fatalf("GetRuns: runs of %d packets, want %d", i, len(pkts))
 			}
 		}
 		if err := check(table); err != nil {
@@ -350,7 +374,7 @@ func TestTable_evictsTheIdle(t *testing.T) {
 
 func TestTable_allocatesNothingOnceWarm(t *testing.T) {
 	table := NewTable[entry](TableConfig[entry]{Capacity: 1000, Seed: 1})
-	pkts, out := make([]Packet, 100), make([]*entry, 100)
+	pkts, runs := make([]Packet, 100), make([]Run[entry], 0, 100)
 	n := 0
 	round := func() {
 		for i := range pkts {
@@ -359,7 +383,7 @@ func TestTable_allocatesNothingOnceWarm(t *testing.T) {
 			table.Use(&key, time.Duration(n))
 			pkts[i].Flow = key
 		}
-		table.GetBatch(pkts, time.Duration(n), out)
+		runs = table.GetRuns(pkts, time.Duration(n), runs[:0])
 		for i := range 10 {
 			table.Get(&pkts[i].Flow, time.Duration(n))
 			table.Forget(&pkts[i].Flow)

@@ -60,15 +60,14 @@ func (b *Buffer[P]) enforce(f *flow[P]) {
 	for s.HeldPackets > c.TotalPackets || s.HeldBytes > c.TotalBytes {
 		b.releaseEarly(b.holding.next.of)
 	}
-	s.peak()
 }
 
-// within reports whether nothing is over a bound that h counts against.
-func (b *Buffer[P]) within(h *holding[P]) bool {
+// fits reports whether one more packet keeps within all bounds that h counts against.
+func (b *Buffer[P]) fits(h *holding[P], size int) bool {
 	c, s, p := &b.config, &b.stats, h.peer
-	return h.packets <= c.FlowPackets && h.bytes <= c.FlowBytes &&
-		p.packets <= c.PeerPackets && p.bytes <= c.PeerBytes &&
-		s.HeldPackets <= c.TotalPackets && s.HeldBytes <= c.TotalBytes
+	return h.packets < c.FlowPackets && h.bytes+size <= c.FlowBytes &&
+		p.packets < c.PeerPackets && p.bytes+size <= c.PeerBytes &&
+		s.HeldPackets < c.TotalPackets && s.HeldBytes+size <= c.TotalBytes
 }
 
 func (b *Buffer[P]) releaseEarly(h *holding[P]) {

@@ -54,7 +54,7 @@
 // # Structure
 //
 // An open-addressing table has the flows' state inline, and a segment in order costs one
-// comparison. The held packets of a flow are a list of runs without gaps, about as many
+// comparison of five-tuples: push.go has the fast paths. The held packets of a flow are a list of runs without gaps, about as many
 // as there are paths. The run that grew last is tried first. The list is a skip list, so
 // that an attacker who makes thousands of runs gains nothing. Runs that wait equally long
 // form a queue, so no heap is needed to find the next deadline.

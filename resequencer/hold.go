@@ -12,6 +12,14 @@ type packet[P any] struct {
 	p        P
 }
 
+// set makes k that of a segment, or super-segment, that ends at end. A literal would be made
+// elsewhere first, and its copy would wait for it.
+func (k *packet[P]) set(p P, end uint32, s *flowcell.Packet) {
+	k.next, k.p = nil, p
+	k.seq, k.end, k.size = s.Seq, end, int32(s.Length)
+	k.id, k.more = flowcell.Number(s.ID), s.MoreSegments
+}
+
 // hold keeps a segment that begins above f's next, or at it.
 func (b *Buffer[P]) hold(f *flow[P], k *packet[P], key *flowcell.FiveTuple) {
 	h := f.held
@@ -24,44 +32,30 @@ func (b *Buffer[P]) hold(f *flow[P], k *packet[P], key *flowcell.FiveTuple) {
 	r := h.likely(k.seq)
 	if r == nil {
 		var to [levels]*links[P]
-		r = h.seek(k.seq, &to)
-		if r == nil || ahead(k.seq, r.end) > 0 {
-			if r = to[0][0]; r == nil || ahead(r.start, k.end) > 0 {
-				r = b.newRun(f, k)
-				h.insert(r, &to)
-			} else {
-				r.prepend(k)
-				b.add(h, r, int(k.size))
-			}
-			h.last = r
-			b.join(f, r, k.id)
-			return
+		if r = h.seek(k.seq, &to); r != nil && ahead(k.seq, r.end) <= 0 {
+			r.extend(k, b.now)
+		} else if r = to[0][0]; r != nil && ahead(r.start, k.end) <= 0 {
+			r.prepend(k)
+		} else {
+			r = b.newRun(f, k)
+			h.insert(r, &to)
 		}
+	} else {
+		r.extend(k, b.now)
 	}
-	b.extend(h, r, k)
+	h.last = r
+	b.add(h, 1, int(k.size))
 	b.join(f, r, k.id)
 }
 
-// extend adds k to r, within or behind which it begins.
-func (b *Buffer[P]) extend(h *holding[P], r *run[P], k *packet[P]) {
-	r.append(k)
-	if cellsAhead(k.id, r.id) == 0 {
-		r.grown = b.now
-	}
-	h.last = r
-	b.add(h, r, int(k.size))
-}
-
-// add counts a packet of r.
-func (b *Buffer[P]) add(h *holding[P], r *run[P], size int) {
-	r.packets++
-	r.bytes += size
-	h.packets++
-	h.bytes += size
-	h.peer.packets++
-	h.peer.bytes += size
-	b.stats.HeldPackets++
-	b.stats.HeldBytes += size
+// add counts packets that h holds.
+func (b *Buffer[P]) add(h *holding[P], packets, bytes int) {
+	h.packets += packets
+	h.bytes += bytes
+	h.peer.packets += packets
+	h.peer.bytes += bytes
+	b.stats.HeldPackets += packets
+	b.stats.HeldBytes += bytes
 }
 
 // join merges r with the runs behind it that it now reaches. The older run has
@@ -89,8 +83,6 @@ func (b *Buffer[P]) newRun(f *flow[P], k *packet[P]) *run[P] {
 	r := b.pool.run()
 	r.start, r.end, r.id = k.seq, k.end, k.id
 	r.head, r.tail = k, k
-	r.packets, r.bytes = 0, 0
-	b.add(f.held, r, int(k.size))
 	r.of = f.held
 	r.since, r.grown = b.now, b.now
 	r.merging = k.seq == f.next
@@ -125,22 +117,41 @@ func (b *Buffer[P]) releaseFirst(f *flow[P], cause *uint64) {
 	h := f.held
 	r := h.first()
 	h.removeFirst()
-	h.packets -= r.packets
-	h.bytes -= r.bytes
-	h.peer.packets -= r.packets
-	h.peer.bytes -= r.bytes
-	b.stats.HeldPackets -= r.packets
-	b.stats.HeldBytes -= r.bytes
-	for k := r.head; k != nil; {
-		next := k.next
-		b.deliver(f, k, cause)
-		k = next
-	}
+	packets, bytes := b.deliverRun(f, r)
+	*cause += uint64(packets)
+	b.add(h, -packets, -bytes)
+	b.pool.putPackets(r.head, r.tail)
 	r.due.remove()
 	b.pool.putRun(r)
 	if h.first() == nil {
 		b.end(f)
 	}
+}
+
+// deliverRun hands the packets of r up and moves next past them. It returns how much they
+// are.
+func (b *Buffer[P]) deliverRun(f *flow[P], r *run[P]) (packets, bytes int) {
+	var none P
+	out, next, last := b.out, f.next, f.id
+	for k := r.head; k != nil; k = k.next {
+		if k.seq == next {
+			if f.cells < numbered {
+				f.id = last
+				b.follow(f, k.id)
+			}
+		} else if ahead(k.seq, next) < 0 {
+			b.stats.DeliveredOutOfOrder++
+		}
+		if ahead(k.end, next) > 0 {
+			next, last = k.end, k.id+flowcell.Number(k.more)
+		}
+		out = append(out, k.p)
+		k.p = none
+		packets++
+		bytes += int(k.size)
+	}
+	b.out, f.next, f.id = out, next, last
+	return packets, bytes
 }
 
 // pass hands a stray up.

@@ -4,6 +4,7 @@ import "weft/flowcell"
 
 // irregular deals with every case.
 func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
+	b.stats.peak()
 	b.out = out
 	if s.Flags&flowcell.FlagRST != 0 {
 		if f != nil {
@@ -31,7 +32,8 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 	if ahead(s.Seq, f.highest()) < 0 {
 		b.stats.ArrivedOutOfOrder++
 	}
-	k := b.pool.packet(p, s.Seq, s.Seq+length(s), s)
+	k := b.pool.packet()
+	k.set(p, s.Seq+length(s), s)
 	if tcp := s.IsTCP(); !b.near(f, s, tcp) && b.stray(f, k, tcp) {
 		b.pass(f, k)
 		return b.take()
@@ -77,7 +79,13 @@ func (b *Buffer[P]) order(f *flow[P], k *packet[P], s *flowcell.Packet) {
 // missing before it is lost. It does if it is of the same flowcell as the segment
 // before the gap, since one path does not reorder, or of an older one.
 func (b *Buffer[P]) tellsLoss(f *flow[P], id flowcell.Number) bool {
-	return f.cells == numbered && b.presto && cellsAhead(id, f.id) <= 0
+	return b.sameOrOlder(f, id, f.id)
+}
+
+// sameOrOlder reports whether a number is of the flowcell of another, or of an older one, in
+// a flow whose numbers count.
+func (b *Buffer[P]) sameOrOlder(f *flow[P], id, other flowcell.Number) bool {
+	return f.cells == numbered && b.presto && cellsAhead(id, other) <= 0
 }
 
 // proceed delivers what is held and need not be any more. by is the number of

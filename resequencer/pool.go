@@ -1,10 +1,6 @@
 package resequencer
 
-import (
-	"math/bits"
-
-	"weft/flowcell"
-)
+import "math/bits"
 
 // pool keeps unused items, so that nothing is allocated once the most has been
 // held. The bounds of Config bound it: at most TotalPackets+1 packets and as many
@@ -20,15 +16,13 @@ type pool[P any] struct {
 // slab is how many packets or runs are allocated at once.
 const slab = 32
 
-// packet is that of a segment, or super-segment, from seq to end.
-func (p *pool[P]) packet(v P, seq, end uint32, s *flowcell.Packet) *packet[P] {
+// packet returns one, whose fields have any values.
+func (p *pool[P]) packet() *packet[P] {
 	if p.packets == nil {
 		p.morePackets()
 	}
 	k := p.packets
 	p.packets = k.next
-	k.next, k.p, k.seq, k.end, k.size = nil, v, seq, end, int32(s.Length)
-	k.id, k.more = flowcell.Number(s.ID), s.MoreSegments
 	return k
 }
 
@@ -45,6 +39,12 @@ func (p *pool[P]) putPacket(k *packet[P]) {
 	k.p = none
 	k.next = p.packets
 	p.packets = k
+}
+
+// putPackets takes back a list, whose references have been dropped.
+func (p *pool[P]) putPackets(head, tail *packet[P]) {
+	tail.next = p.packets
+	p.packets = head
 }
 
 // run returns one that is not linked anywhere, of a random height.

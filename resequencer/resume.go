@@ -14,6 +14,7 @@ import (
 // and Flush return these.
 func (b *Buffer[P]) Resume(flow *flowcell.FiveTuple, next uint32, now time.Duration) {
 	b.now = max(b.now, now)
+	b.stats.peak()
 	f := b.flows.Get(flow, b.now)
 	if f == nil {
 		f, _ = b.flows.Use(flow, b.now)
@@ -34,6 +35,7 @@ func (b *Buffer[P]) Resume(flow *flowcell.FiveTuple, next uint32, now time.Durat
 // come any more. It appends to out what need not wait then, and returns out.
 func (b *Buffer[P]) GiveUp(flow *flowcell.FiveTuple, upTo uint32, out []P) []P {
 	f := b.flows.Get(flow, b.now)
+	b.stats.peak()
 	b.out = out
 	for f != nil && f.held != nil && ahead(f.held.first().start, upTo) <= 0 {
 		b.releaseFirst(f, &b.stats.Loss)

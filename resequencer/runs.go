@@ -21,8 +21,6 @@ type run[P any] struct {
 	merging    bool            // nothing is missing before it
 	id         flowcell.Number // of head
 
-	packets, bytes int
-
 	due   ring[run[P]]  // in the queue of those that wait as long
 	at    time.Duration // when the hole is given up
 	since time.Duration // the hole is known
@@ -109,12 +107,15 @@ func (h *holding[P]) removeNext(r *run[P]) {
 	}
 }
 
-// append adds k, which begins within r or at its end.
-func (r *run[P]) append(k *packet[P]) {
+// extend adds k, which begins within r or at its end, now.
+func (r *run[P]) extend(k *packet[P], now time.Duration) {
 	r.tail.next = k
 	r.tail = k
 	if ahead(k.end, r.end) > 0 {
 		r.end = k.end
+	}
+	if cellsAhead(k.id, r.id) == 0 {
+		r.grown = now
 	}
 }
 
@@ -132,8 +133,6 @@ func (r *run[P]) prepend(k *packet[P]) {
 func (r *run[P]) join(x *run[P]) {
 	r.tail.next = x.head
 	r.tail = x.tail
-	r.packets += x.packets
-	r.bytes += x.bytes
 	if ahead(x.end, r.end) > 0 {
 		r.end = x.end
 	}

@@ -48,6 +48,7 @@ func (s Stats) Delivered() uint64 {
 	return s.InOrder + s.Filled + s.TimedOut + s.Loss + s.Retransmission + s.Bound + s.Flushed + s.Stray + s.Passed
 }
 
+// peak takes note of what is held, before some of it is released.
 func (s *Stats) peak() {
 	s.MaxHeldPackets = max(s.MaxHeldPackets, s.HeldPackets)
 	s.MaxHeldBytes = max(s.MaxHeldBytes, s.HeldBytes)

@@ -84,7 +84,7 @@ func (b *Buffer[P]) window(f *flow[P], tcp bool) int64 {
 	return int64(max(least, min(w, b.config.FlowBytes, maxWindow)))
 }
 
-// near reports whether s counts. It is small enough to be inlined.
+// near reports whether s counts.
 func (b *Buffer[P]) near(f *flow[P], s *flowcell.Packet, tcp bool) bool {
 	least := uint32(leastPackets)
 	if tcp {
