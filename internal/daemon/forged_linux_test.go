@@ -130,8 +130,7 @@ func (g *forger) end(t *testing.T) {
 }
 
 // Under forged segments, as many as the machine makes, what a host with the order program remembers
-// stays bounded, and the bytes of a connection arrive as
-// they were. What the connection loses is logged for weft and for the kernel alone, in turn;
+// stays bounded, and the bytes of a connection arrive as they were. What the connection loses is logged for weft and for the kernel alone, in turn;
 // WEFT_FORGED_ROUNDS and WEFT_FORGED_SECONDS ask for more of them.
 func TestOrder_forgedSegments(t *testing.T) {
 	slowtest.System(t)
