@@ -49,10 +49,10 @@ func (c *Cutter) Next(u Unit, seq uint32, payload, segments int, now time.Durati
 		return 0, begins
 	}
 	pause := now - c.last
-	if end := seq + uint32(payload); !c.sent || int32(end-c.highest) > 0 {
-		c.highest = end
-	} else if pause > LeastTimeout {
+	if c.TimedOut(seq, payload, now) {
 		c.open = false
+	} else if end := seq + uint32(payload); !c.sent || int32(end-c.highest) > 0 {
+		c.highest = end
 	}
 	c.last, c.sent = now, true
 	if u.Kind == UnitFlowlet {
@@ -68,6 +68,13 @@ func (c *Cutter) Next(u Unit, seq uint32, payload, segments int, now time.Durati
 	c.bytes += int32(payload)
 	c.segments += int32(segments)
 	return n, begins
+}
+
+// TimedOut reports whether a packet with payload that is sent at now is a timeout's: all of it
+// was sent before, and nothing since LeastTimeout. Ask before Next takes the packet. The path
+// of the unit before may be dead, though nothing else tells so.
+func (c *Cutter) TimedOut(seq uint32, payload int, now time.Duration) bool {
+	return c.sent && int32(seq+uint32(payload)-c.highest) <= 0 && now-c.last > LeastTimeout
 }
 
 // Edge takes a packet without payload that is sent at now and begins or ends the

@@ -130,8 +130,11 @@ func (n *network) launch(node, config string, env ...string) *child {
 	c.cmd.Env = append(append(os.Environ(), childConfig+"="+c.file), env...)
 	c.cmd.Stderr = c.log
 	n.do(node, c.cmd.Start)
+	n.children.add(c)
 	go func() {
-		c.exited <- c.cmd.Wait()
+		err := c.cmd.Wait()
+		n.children.remove(c)
+		c.exited <- err
 		close(c.exited)
 	}()
 	n.Cleanup(func() {

@@ -40,8 +40,9 @@ func clearTestLabs() {
 // network is a lab in which daemons run.
 type network struct {
 	*testing.T
-	lab *lab.Lab
-	dir string // that anybody may read
+	lab      *lab.Lab
+	dir      string // that anybody may read
+	children *children
 }
 
 // newNetwork builds a lab for one test.
@@ -120,7 +121,7 @@ func networkOf(t *testing.T, lab *lab.Lab) *network {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &network{t, lab, dir}
+	return &network{t, lab, dir, new(children)}
 }
 
 // of is the same network for a subtest.

@@ -13,6 +13,7 @@ import (
 // pair is a connection of the kernels of two hosts.
 type pair struct {
 	n    *network
+	ends [2]string // the hosts of a and b
 	a, b net.Conn
 	seed uint64
 }
@@ -24,7 +25,7 @@ func (n *network) connect(from, to string) *pair {
 
 func (n *network) connectAddrs(from, to, addr string) *pair {
 	n.Helper()
-	p := &pair{n: n}
+	p := &pair{n: n, ends: [2]string{from, to}}
 	var l net.Listener
 	n.do(to, func() (err error) {
 		l, err = net.Listen("tcp", net.JoinHostPort(addr, "0"))
@@ -57,22 +58,34 @@ func dialHere(addr string) (net.Conn, error) {
 func (p *pair) exchange(bytes int) {
 	p.n.Helper()
 	p.seed++
-	errs := make(chan error, 4)
-	for _, way := range [][2]net.Conn{{p.a, p.b}, {p.b, p.a}} {
+	type part struct {
+		what string
+		err  error
+	}
+	parts := make(chan part, 4)
+	for i, way := range [][2]net.Conn{{p.a, p.b}, {p.b, p.a}} {
 		seed := [32]byte{byte(p.seed), byte(p.seed >> 8)}
 		for _, c := range way {
 			c.SetDeadline(time.Now().Add(60 * time.Second))
 		}
 		go func() {
 			_, err := io.CopyN(way[0], rand.NewChaCha8(seed), int64(bytes))
-			errs <- err
+			parts <- part{p.ends[i] + " sends", err}
 		}()
-		go func() { errs <- compare(way[1], rand.NewChaCha8(seed), bytes) }()
+		go func() { parts <- part{p.ends[1-i] + " receives", compare(way[1], rand.NewChaCha8(seed), bytes)} }()
 	}
+	began, failed := time.Now(), false
 	for range 4 {
-		if err := <-errs; err != nil {
-			p.n.Fatalf("exchange %d (seed %d): %v", bytes, p.seed, err)
+		if d := <-parts; d.err != nil {
+			p.n.Errorf("exchange %d (seed %d): after %v %s: %v", bytes, p.seed, time.Since(began), d.what, d.err)
+			if !failed {
+				p.n.explain(p.ends[:]...)
+			}
+			failed = true
 		}
+	}
+	if failed {
+		p.n.FailNow()
 	}
 }
 

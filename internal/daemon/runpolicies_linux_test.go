@@ -66,7 +66,7 @@ func TestRun_everyPolicy(t *testing.T) {
 	for _, mode := range []string{ModeGateway, ModeOffload} {
 		for _, encapsulation := range []string{EncapIPIP, EncapSRv6} {
 			t.Run(mode+" "+encapsulation, func(t *testing.T) {
-				n := &network{t, n.lab, n.dir}
+				n := n.of(t)
 				base := fmt.Sprintf("mode: %s\nencapsulation: %s\nreceivers_resequence: true\n", mode, encapsulation)
 				if mode == ModeOffload {
 					base += "resequence: false\n" // or ecmp begins without, and flowcells need a restart

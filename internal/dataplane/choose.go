@@ -10,7 +10,11 @@ import (
 // choose returns the path of a unit of data that begins with pkt; nil if none is live.
 // last is the path of the flow's unit before, or any other. What is never acknowledged
 // tells nothing: where the policy heeds that, it goes by the Rule.
-func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, now time.Duration) *pathOut {
+//
+// leave says that pkt is sent again because of a timeout, so last may be dead: another path is
+// chosen if there is one. It matters to CONGA. Nothing arrives by a dead path, so nobody
+// reports that it is congested, and the flow would keep to it, timeout after timeout.
+func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, leave bool, now time.Duration) *pathOut {
 	if l.aware == nil || l.heeding != nil && pkt.Payload == 0 {
 		return p.next(&p.of(&pkt.Flow, e.seed).data)
 	}
@@ -23,11 +27,26 @@ func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, n
 	if len(g.Components) > 1 {
 		order = g.Components[g.Component(pkt.Flow.Hash(e.seed))].Order
 	}
+	if leave && was >= 0 {
+		if e.others = without(e.others[:0], order, was); len(e.others) > 0 {
+			order, was = e.others, -1
+		}
+	}
 	path := l.aware.choose(p, pkt, order, was, now)
 	if path < 0 || path >= len(g.out) {
 		return nil
 	}
 	return g.out[path]
+}
+
+// without appends to others all paths but one.
+func without(others, paths []int, one int) []int {
+	for _, n := range paths {
+		if n != one {
+			others = append(others, n)
+		}
+	}
+	return others
 }
 
 // byTurn returns the next path of acknowledgements; nil if none is live.

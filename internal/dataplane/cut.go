@@ -69,7 +69,7 @@ func (e *Egress) packet(l *lane, d *decision, p *pair, pkt *flowcell.Packet, now
 	case pkt.IsPureACK():
 		d.via = e.byTurn(p, &pkt.Flow)
 	default:
-		d.via = e.choose(l, p, pkt, nil, now)
+		d.via = e.choose(l, p, pkt, nil, false, now)
 	}
 	if pkt.Payload > 0 && l.sprays {
 		d.number, d.numbered = p.counted(), true
@@ -128,9 +128,10 @@ func (e *Egress) unit(l *lane, d *decision, p *pair, pkt *flowcell.Packet, segme
 		}
 	}
 	unit := l.unit
+	timeout := l.informed != nil && f.cutter.TimedOut(pkt.Seq, int(pkt.Payload), now)
 	number, begins := f.cutter.Next(unit, pkt.Seq, int(pkt.Payload), segments, now)
 	if begins {
-		f.via = e.choose(l, p, pkt, f.via, now)
+		f.via = e.choose(l, p, pkt, f.via, timeout, now)
 	}
 	d.via, d.number, d.numbered = f.via, number, unit.Numbers()
 	if !d.numbered {

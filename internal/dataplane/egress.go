@@ -52,6 +52,7 @@ type Egress struct {
 	// In use during a call only.
 	out       Outgoing
 	segmenter gso.Segmenter
+	others    []int // see choose
 }
 
 // maxFlows is how many flows are cut at once. Above, one of those idle longest is

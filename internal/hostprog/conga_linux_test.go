@@ -11,6 +11,7 @@ import (
 
 	"weft/conga"
 	"weft/encap"
+	"weft/flowcell"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/paths"
@@ -200,6 +201,28 @@ func TestSpray_congaAsTheTable(t *testing.T) {
 	}
 	if len(chosen) != 4 || moved < 100 || reports < 100 || forward < 100 {
 		t.Errorf("flowlets by path %v, %d moved; %d reports, %d forward", chosen, moved, reports, forward)
+	}
+}
+
+// What a timeout sends again leaves the path that it took before, as in the dataplane.
+func TestSpray_congaLeavesAPathAfterATimeout(t *testing.T) {
+	r := newCongaRun(t)
+	p := r.data(80, 1, 100, 0x18)
+	last, _ := r.leaves(t, p)
+	for i := range 20 {
+		for tag := range uint8(4) {
+			m := conga.Mark{Feedback: true, Tag: tag, Metric: 7}
+			if r.tag(last) == tag {
+				m.Metric = 0
+			}
+			r.arrives(t, 80, 101, m)
+		}
+		r.pass(t, flowcell.LeastTimeout+2*tick)
+		path, _ := r.leaves(t, p)
+		if path == last {
+			t.Fatalf("timeout %d goes by path %d again", i, path)
+		}
+		last = path
 	}
 }
 

@@ -175,26 +175,29 @@ __noinline __u32 sent(__u32 tag, __u64 bytes)
 /*
  * least_congested is conga.Table.Choose: a step of the group's order, whose steps are sorted by
  * tag (group.ends), and 16 bits above it its tag. last is that of the flow's flowlet before, or a step
- * that there is not: it stays if it is among the best (§3.5).
+ * that there is not: it stays if it is among the best (§3.5). With LEAVE above it the flow takes
+ * another path, if there is one: a timeout's.
  */
+#define LEAVE (1 << 24)
 __noinline __u32 least_congested(__u32 group, __be32 host, __u32 last)
 {
 	struct group *g = bpf_map_lookup_elem(&groups, &group);
 	struct peer *p = bpf_map_lookup_elem(&peers, &host);
 	__u32 best = NOBODY << 16, from = 0, m;
+	__u32 left = last & LEAVE ? last >> 16 & 15 : TAGS; /* that tag only if there is no other */
 	__u64 metrics = 0, now = nanos(), at;
 
 	if (!g || !p)
 		return 0;
 #pragma unroll
 	for (__u32 tag = 0; tag < TAGS; tag++) {
-		m = metric(tag, g->ends[tag] - from, p->metric[tag], p->at[tag], now);
+		m = tag == left ? NOBODY : metric(tag, g->ends[tag] - from, p->metric[tag], p->at[tag], now);
 		best = better(best, m, g->ends[tag] - from);
 		metrics |= (__u64)m << tag * 4;
 		asm volatile("" : "+r"(metrics)); /* or the compiler keeps each of them on the stack */
 		from = g->ends[tag];
 	}
-	if ((last & 0xffff) < g->n && (metrics >> (last >> 16 & 15) * 4 & 15) == best >> 16)
+	if (left == TAGS && (last & 0xffff) < g->n && (metrics >> (last >> 16 & 15) * 4 & 15) == best >> 16)
 		return last;
 	at = bpf_get_prandom_u32() % (best & 0xffff);
 	from = 0;

@@ -17,10 +17,11 @@ static __always_inline void start(struct flow *f, const struct group *g, __u32 s
 	f->segments |= OPEN;
 }
 
-/* start_informed is start by what reports say. */
-static __always_inline void start_informed(struct flow *f, const struct group *g, struct peer *p, __be32 host)
+/* start_informed is start by what reports say. leave is LEAVE where last may be dead. */
+static __always_inline void start_informed(struct flow *f, const struct group *g, struct peer *p, __be32 host,
+					   __u32 leave)
 {
-	__u32 last = f->segments & OPEN && f->group == g->number ? (__u32)f->cell << 16 | f->step : NO_STEP;
+	__u32 last = f->segments & OPEN && f->group == g->number ? leave | (__u32)f->cell << 16 | f->step : NO_STEP;
 	struct traffic *t;
 
 	p->sends = 1;
@@ -79,7 +80,10 @@ static __always_inline int with_data(const struct flow *f, const struct tcp *tcp
 	       now - f->last <= LEAST_TIMEOUT;
 }
 
-/* begins reports whether a flowlet begins with data that ends at a sequence number. */
+#define TIMEOUT 2
+
+/* begins reports whether a flowlet begins with data that ends at a sequence number: TIMEOUT if that
+ * is sent again because of a timeout. */
 static __always_inline int begins(struct flow *f, const struct group *g, __u32 end, __u32 now)
 {
 	int again = f->segments & OPEN && (__s32)(end - f->highest) <= 0;
@@ -88,7 +92,9 @@ static __always_inline int begins(struct flow *f, const struct group *g, __u32 e
 	if (!again)
 		f->highest = end;
 	f->last = now;
-	return !(f->segments & OPEN) || f->group != g->number || pause > g->gap || (again && pause > LEAST_TIMEOUT);
+	if (again && pause > LEAST_TIMEOUT)
+		return TIMEOUT;
+	return !(f->segments & OPEN) || f->group != g->number || pause > g->gap;
 }
 
 /* flowlet returns the step of a TCP packet. Packets without payload are no part of a flowlet:
@@ -124,6 +130,7 @@ static __noinline __u32 informed_flowlet(struct inner *in, const struct tcp *tcp
 	__be32 host = in->six ? 0 : in->v4.daddr;
 	struct peer *p = peer_of(host);
 	struct flow *f = departs(&key, bpf_map_lookup_elem(&flows, &key), tcp, payload);
+	int new;
 
 	if (!p)
 		return bpf_get_prandom_u32();
@@ -136,8 +143,9 @@ static __noinline __u32 informed_flowlet(struct inner *in, const struct tcp *tcp
 	}
 	if (!f)
 		return 0;
-	if (begins(f, g, bpf_ntohl(tcp->seq) + payload, now))
-		start_informed(f, g, p, host);
+	new = begins(f, g, bpf_ntohl(tcp->seq) + payload, now);
+	if (new)
+		start_informed(f, g, p, host, new == TIMEOUT ? LEAVE : 0);
 	in->tagged = f->cell + 1;
 	if (segments <= MOST_MARKED)
 		mark(in, p, f);

@@ -52,14 +52,14 @@ const leastDisturbed = 200
 func Disturb(t testing.TB, in func(func() error) error, device string, d Disturbance) *Disturber {
 	t.Helper()
 	o := &Disturber{}
-	err := in(func() error { return o.attach(t, device, d) })
+	err := in(func() error { return o.attach(t, in, device, d) })
 	if err != nil {
 		t.Fatalf("disturb %s: %v", device, err)
 	}
 	return o
 }
 
-func (o *Disturber) attach(t testing.TB, device string, d Disturbance) (err error) {
+func (o *Disturber) attach(t testing.TB, in func(func() error) error, device string, d Disturbance) (err error) {
 	dev, err := net.InterfaceByName(device)
 	if err != nil {
 		return err
@@ -86,7 +86,15 @@ func (o *Disturber) attach(t testing.TB, device string, d Disturbance) (err erro
 	if err != nil {
 		return err
 	}
-	return attachTail(l, prog)
+	if err := attachTail(l, prog); err != nil {
+		return err
+	}
+	t.Cleanup(func() { // the program does not end with its descriptor, and its map and cable are about to
+		if err := in(func() error { return DetachForeign(l, ebpf.AttachTCXEgress, prog) }); err != nil {
+			t.Errorf("%s stays disturbed: %v", device, err)
+		}
+	})
+	return nil
 }
 
 // Counts returns what has been disturbed.
