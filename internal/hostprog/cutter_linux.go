@@ -29,6 +29,7 @@ type cutter struct {
 	uplink netlink.Link
 	to     *ebpf.Variable // where the program reads the device's index
 	index  int            // of the device; 0: none
+	made   bool           // by this one; false: another process has left it
 	why    string         // none was to be had
 }
 
@@ -62,6 +63,7 @@ func (c *cutter) make(h *netlink.Handle) error {
 	if err := h.LinkAdd(device); err != nil {
 		return kernel.Explain(fmt.Errorf("device %s (kernel option MACVLAN; the uplink must not be part of a bridge or bond): %w", name, err))
 	}
+	c.made = true
 	// A kernel without IPv6 knows neither.
 	_ = h.LinkSetIP6AddrGenMode(device, nl6AddrGenNone)
 	_, _, _ = kernel.SetSysctl(kernel.Sysctl{Key: "net.ipv6.conf." + name + ".disable_ipv6", Value: "1"})

@@ -114,6 +114,10 @@ func (o *Spray) attachCutting(cfg SprayConfig, link netlink.Link) error {
 	late := o.cutter.index != 0
 	cfg.PerPacketTCP = cfg.PerPacketTCP && !late
 	if err := o.attachWith(cfg.settings(link)); err != nil {
+		if o.cutter.made {
+			_, err2 := closeCutter(o.handle, link)
+			err = errors.Join(err, err2)
+		}
 		return err
 	}
 	if late {
