@@ -30,10 +30,14 @@ func Cases() []Case {
 	return []Case{
 		{Name: "kernel", About: "the kernel's TCP at both ends, on the one path that ECMP gives it", TCP: "kernel", way: kernelTCP},
 		{Name: "kernel-big", About: fmt.Sprintf("the same with super-segments of up to %d KB (BIG TCP)", bigBytes>>10), TCP: "kernel", way: kernelBig},
+		{Name: "kernel-packets", About: "the kernel's TCP without super-segments, the limit of what goes packet by packet", TCP: "kernel", way: kernelPackets},
+		{Name: "kernel-cards", About: "the kernel's TCP over links to hosts like those of network cards: packets pass, hosts merge (GRO)", TCP: "kernel", way: cards(kernelTCP)},
+		{Name: "kernel-packets-cards", About: "both", TCP: "kernel", way: cards(kernelPackets)},
 		{Name: "kernel-mptcp", About: "the kernel's MPTCP, 8 subflows over ECMP", TCP: "kernel", way: kernelMPTCP},
 		{Name: "netstack", About: "netstack with super-segments, without weft; one path", TCP: "netstack", way: bareNetstack},
 		{Name: "embedded/presto", About: "weft embedded, over the same devices, flowcells sprayed", TCP: "netstack", way: embedded("presto")},
 		{Name: "embedded/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: embedded("drb")},
+		{Name: "embedded/drb-cards", About: "the same over links like those of network cards", TCP: "netstack", way: cards(embedded("drb"))},
 		{Name: "skeleton/presto", About: "weft embedded, over a TUN that takes a packet a call", TCP: "netstack", way: skeleton("presto")},
 		{Name: "udp/presto", About: "weft embedded, over UDP sockets, without privileges", TCP: "netstack", way: tunnelled("presto")},
 		{Name: "udp/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: tunnelled("drb")},
@@ -47,6 +51,7 @@ func Cases() []Case {
 			way: big(daemonized("mode: offload", "policy: presto", "resequence: true", "receivers_resequence: true", fmt.Sprintf("super_segment_bytes: %d", bigBytes)))},
 		{Name: "offload/drb", About: "the kernel's TCP, every packet by digit reversal at the uplink, not put in order", TCP: "kernel",
 			way: daemonized("mode: offload", "policy: drb")},
+		{Name: "offload/drb-cards", About: "the same over links like those of network cards", TCP: "kernel", way: cards(daemonized("mode: offload", "policy: drb"))},
 		{Name: "service/kernel", About: "a Go service on the kernel's TCP (package kernelhost) at both ends, flowcells sprayed and put in order", TCP: "kernel", way: kernelService("presto")},
 		{Name: "wireguard-go", About: "the kernel's TCP through wireguard-go's tun and conn packages, without its cryptography; one path", TCP: "kernel", way: wireguard},
 	}
@@ -58,6 +63,9 @@ type way struct {
 	supports func(*bench) error
 	// prepare changes the lab before the first round; nil changes nothing.
 	prepare func(*bench) error
+	// around changes the lab for a run of this case alone, and undo changes it back; nil
+	// changes nothing.
+	around func(*bench) (undo func() error, err error)
 	// helper starts what carries the case's packets at a host beside the
 	// Worker, before that; nil for cases without.
 	helper func(context.Context, *bench, Case, site) (*process, error)

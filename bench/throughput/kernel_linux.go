@@ -101,27 +101,6 @@ func setControl(_, _ string, raw syscall.RawConn) error {
 	return errors.Join(err, failed)
 }
 
-// controlled chooses the congestion control of a socket that is open.
-func controlled(socket any) error {
-	s, ok := socket.(syscall.Conn)
-	if !ok {
-		return fmt.Errorf("%T has no descriptor", socket)
-	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return err
-	}
-	return setControl("", "", raw)
-}
-
-// closeAfter closes what an error makes useless.
-func closeAfter(close func() error, err error) error {
-	if err != nil {
-		err = errors.Join(err, close())
-	}
-	return err
-}
-
 // kernelRetransmits counts those of this process's namespace.
 func kernelRetransmits() (uint64, error) {
 	b, err := os.ReadFile("/proc/self/net/snmp")

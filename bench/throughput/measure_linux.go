@@ -21,6 +21,13 @@ type run struct {
 
 // measure runs a case once.
 func (b *bench) measure(ctx context.Context, c Case) (s sample, err error) {
+	if c.around != nil {
+		undo, err2 := c.around(b)
+		if err2 != nil {
+			return s, err2
+		}
+		defer func() { err = errors.Join(err, undo()) }()
+	}
 	var r run
 	defer func() { err = errors.Join(err, r.stop()) }()
 	if err := b.connect(ctx, c, &r); err != nil {

@@ -3,7 +3,6 @@ package throughput
 import (
 	"context"
 	"errors"
-	"net"
 
 	"weft/internal/daemon"
 	"weft/stack"
@@ -12,6 +11,8 @@ import (
 )
 
 // kernelService is a Go service on the kernel's TCP, whose packets weft carries from within.
+// The congestion control is chosen before a socket connects, as in the case kernel: one that
+// has begun with bbr is paced for good, by a timer.
 func kernelService(policyName string) way {
 	return way{supports: needTUN, open: func(s site) (*host, error) {
 		address := s.topology.Node(s.self).Addr
@@ -19,12 +20,13 @@ func kernelService(policyName string) way {
 		if err != nil {
 			return nil, err
 		}
+		h.Control = setControl
 		socket, err := daemon.StatusSocket()
 		if err != nil {
 			return nil, errors.Join(err, h.Close())
 		}
 		return &host{
-			Endpoint:    serviceSockets{h},
+			Endpoint:    h,
 			address:     address,
 			retransmits: kernelRetransmits,
 			plain: func() (bool, uint64, error) {
@@ -33,23 +35,4 @@ func kernelService(policyName string) way {
 			close: h.Close,
 		}, nil
 	}}
-}
-
-// serviceSockets are a Host's, with the congestion control that is measured.
-type serviceSockets struct{ *kernelhost.Host }
-
-func (s serviceSockets) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := s.Host.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return c, closeAfter(c.Close, controlled(c))
-}
-
-func (s serviceSockets) Listen(network, address string) (net.Listener, error) {
-	l, err := s.Host.Listen(network, address)
-	if err != nil {
-		return nil, err
-	}
-	return l, closeAfter(l.Close, controlled(l)) // those that it accepts have its own
 }

@@ -72,6 +72,12 @@ type SprayConfig struct {
 	// their route is looked up again. It costs the processor time of segmentation.
 	PerPacketTCP bool
 
+	// CutLate, with PerPacketTCP, leaves super-segments whole as far as the uplink's egress.
+	// There the program hands them to a device that cuts them and sends each packet by
+	// the uplink again (cutter). So TCP and routing see one super-segment rather than 45
+	// packets. Where that device cannot be had, or with Uplinks, PerPacketTCP is as without.
+	CutLate bool
+
 	// SuperBytes, if more than 64 KB, lets the kernel's own TCP hand over super-segments of
 	// so many bytes over IPv4, at most kernel.MaxLongSuper: see Spray.Supers. It sets
 	// gso_ipv4_max_size of the uplink. With ReceiveLong it sets gro_ipv4_max_size, too, which
@@ -129,6 +135,9 @@ func (c SprayConfig) check() error {
 	}
 	if c.PerPacketTCP && c.Policy.Unit.Kind != flowcell.UnitPacket {
 		return fmt.Errorf("PerPacketTCP with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
+	}
+	if c.CutLate && !c.PerPacketTCP {
+		return errors.New("CutLate without PerPacketTCP, which cuts at all; set both")
 	}
 	if c.Carrier != encap.CarrierIPIP && c.Carrier != encap.CarrierSRv6 {
 		return fmt.Errorf("Carrier is %v, which the spray program does not write; use ipip or srv6", c.Carrier)

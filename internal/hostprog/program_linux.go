@@ -42,6 +42,7 @@ type program struct {
 	at       kernel.Attachment
 	settings *kernel.Settings // of the device; nil: it changes none
 	replaced bool             // it took the place of one of this process
+	detached func() error     // removes what goes with the program, once that is not there any more; nil: nothing does
 }
 
 // open makes the program, of a kind, by what attach does in the network namespace of the
@@ -164,7 +165,11 @@ func (p *program) Close() error {
 		if err != nil || !was {
 			return err
 		}
-		return p.settings.Restore(p.handle, p.at.Link)
+		err = p.settings.Restore(p.handle, p.at.Link)
+		if p.detached != nil {
+			err = errors.Join(err, p.detached())
+		}
+		return err
 	})
 }
 

@@ -36,6 +36,7 @@ const (
 	sprayProgWeftHeed     = "weft_heed"
 	sprayProgWeftInform   = "weft_inform"
 	sprayProgWeftSpray    = "weft_spray"
+	sprayVarCutter        = "cutter"
 	sprayVarDreTarget     = "dre_target"
 	sprayVarDreTick       = "dre_tick"
 	sprayVarHeartbeat     = "heartbeat"
@@ -122,6 +123,7 @@ type sprayMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayVariableSpecs struct {
+	Cutter    *ebpf.VariableSpec `ebpf:"cutter"`
 	DreTarget *ebpf.VariableSpec `ebpf:"dre_target"`
 	DreTick   *ebpf.VariableSpec `ebpf:"dre_tick"`
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
@@ -199,6 +201,7 @@ func (m *sprayMaps) Close() error {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayVariables struct {
+	Cutter    *ebpf.Variable `ebpf:"cutter"`
 	DreTarget *ebpf.Variable `ebpf:"dre_target"`
 	DreTick   *ebpf.Variable `ebpf:"dre_tick"`
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`

@@ -36,6 +36,9 @@ type Spray struct {
 	drawn drawn
 	short string // why super-segments are shorter than configured
 	usual uint32 // how long they are without SprayConfig.SuperBytes
+
+	cutter   cutter         // of SprayConfig.CutLate
+	cutterAt *ebpf.Variable // where the program reads its index
 }
 
 var (
@@ -100,7 +103,32 @@ func (o *Spray) attach(cfg SprayConfig) error {
 	usual := cfg
 	usual.SuperBytes = 0
 	o.usual = usual.settings(link)[kernel.GSOSize]
-	return o.attachWith(cfg.settings(link))
+	return o.attachCutting(cfg, link)
+}
+
+// attachCutting attaches the program, with what cuts super-segments if something is to.
+func (o *Spray) attachCutting(cfg SprayConfig, link netlink.Link) error {
+	if cfg.CutLate && len(cfg.Uplinks) == 0 {
+		o.cutter.open(o.handle, link, o.cutterAt)
+	}
+	late := o.cutter.index != 0
+	cfg.PerPacketTCP = cfg.PerPacketTCP && !late
+	if err := o.attachWith(cfg.settings(link)); err != nil {
+		if o.cutter.made {
+			_, err2 := closeCutter(o.handle, link)
+			err = errors.Join(err, err2)
+		}
+		return err
+	}
+	if late {
+		o.detached = func() error {
+			_, err := closeCutter(o.handle, link)
+			return err
+		}
+		return o.cutter.begin()
+	}
+	_, err := closeCutter(o.handle, link) // of the one that this one replaces
+	return err
 }
 
 // Lease is Beat of a process that is about to be busy, for instance with a change of devices
@@ -193,6 +221,7 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		Hosts     *ebpf.Map      `ebpf:"listed_hosts"`
 		Heart     *ebpf.Map      `ebpf:".bss"`
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
+		Cutter    *ebpf.Variable `ebpf:"cutter"`
 	}
 	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
 		return err
@@ -206,7 +235,7 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	defer objects.Hosts.Close()
 	defer objects.Clock.Close()
 	defer objects.Stranger.Close()
-	o.bounces = objects.Bounces
+	o.bounces, o.cutterAt = objects.Bounces, objects.Cutter
 	o.ways.racks, o.ways.groups = objects.Racks, objects.Groups
 	if o.ways6 != nil {
 		o.ways6.racks, o.ways6.groups = objects.Racks6, objects.Groups
@@ -332,5 +361,6 @@ func (o *Spray) Replace(cfg SprayConfig) (other *Spray, err error) {
 func DetachSpray(uplink string) (removed bool, err error) {
 	removed, err = sprayKind.detach(uplink)
 	heeds, err2 := heedKind.detach(uplink)
-	return removed || heeds, errors.Join(err, err2)
+	cut, err3 := detachCutter(uplink)
+	return removed || heeds || cut, errors.Join(err, err2, err3)
 }

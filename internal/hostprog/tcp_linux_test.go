@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -163,15 +164,27 @@ func (s *sprayed) flowOf(packets [][]byte) [][]byte {
 // One connection of the kernel's takes the paths in digit-reversed order, packet
 // by packet, and all paths alike.
 func TestSpray_kernelTCPPerPacket(t *testing.T) {
+	t.Run("cut by TCP", func(t *testing.T) { testKernelTCPPerPacket(t, false) })
+	t.Run("cut late", func(t *testing.T) { testKernelTCPPerPacket(t, true) })
+}
+
+func testKernelTCPPerPacket(t *testing.T, late bool) {
 	l := sprayLab(t)
 	s := newSprayed(t, l, "drb")
 	s.spray.Close()
 	before := s.gsoMaxSegs(t)
 	cfg := s.config(t, "drb")
-	cfg.PerPacketTCP = true
+	cfg.PerPacketTCP, cfg.CutLate = true, late
 	s.attach(t, cfg)
-	if n := s.gsoMaxSegs(t); n != 1 {
-		t.Errorf("gso_max_segs is %d, want 1", n)
+	want := uint32(1)
+	if late {
+		want = before
+		if is, why := s.spray.CutsLate(); !is {
+			t.Skip(why)
+		}
+	}
+	if n := s.gsoMaxSegs(t); n != want {
+		t.Errorf("gso_max_segs is %d, want %d", n, want)
 	}
 	s.leaveRoom(t)
 	s.gather(t)
@@ -235,6 +248,18 @@ func TestSpray_kernelTCPPerPacket(t *testing.T) {
 	}
 	if n := s.gsoMaxSegs(t); n != before {
 		t.Errorf("gso_max_segs is %d after Close, was %d", n, before)
+	}
+	err := s.lab.Do(s.src.ID, func() error {
+		all, err := netlink.LinkList()
+		for _, l := range all {
+			if strings.HasPrefix(l.Attrs().Name, "weftcut") {
+				t.Errorf("%s is left after Close", l.Attrs().Name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

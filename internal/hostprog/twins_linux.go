@@ -118,6 +118,13 @@ func (o *Spray) lead(b *bounceValue, to end) error {
 // Repair is program.Repair at all uplinks.
 func (o *Spray) Repair() (mended []string, err error) {
 	mended, err = o.program.Repair()
+	if err == nil {
+		err = o.atHome(func() error {
+			did, err := o.cutter.mend(o.handle)
+			mended = append(mended, did...)
+			return err
+		})
+	}
 	for _, twin := range o.twins {
 		did, err2 := twin.Repair()
 		mended, err = append(mended, did...), errors.Join(err, err2)

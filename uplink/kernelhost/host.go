@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 
 	"weft/internal/daemon"
 	"weft/stack"
@@ -32,6 +33,11 @@ import (
 // it is weft host, in mode offload with resequence, in this process. It is safe for
 // concurrent use.
 type Host struct {
+	// Control, if not nil, is called with each socket of DialContext, Listen and ListenPacket
+	// before it connects or binds, as net.Dialer.Control is: some options, such as
+	// TCP_CONGESTION, do not have their full effect later. Set it before the first call.
+	Control func(network, address string, socket syscall.RawConn) error
+
 	address, address6 netip.Addr
 	below             embedded
 	ctx               context.Context // done once it is closed

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -300,6 +301,11 @@ func TestHost_sockets(t *testing.T) {
 		if _, err := h.Listen("tcp", l.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("the same port: %v", err)
 		}
+		var asked []string
+		h.Control = func(network, _ string, _ syscall.RawConn) error {
+			asked = append(asked, network)
+			return nil
+		}
 		p, err := h.ListenPacket("udp", ":0")
 		if err != nil {
 			return err
@@ -320,6 +326,17 @@ func TestHost_sockets(t *testing.T) {
 		if !strings.HasPrefix(c.LocalAddr().String(), own+":") {
 			t.Errorf("connected from %v", c.LocalAddr())
 		}
+		if !slices.Equal(asked, []string{"udp4", "udp4", "tcp4"}) {
+			t.Errorf("Control was asked for %q", asked)
+		}
+		h.Control = func(string, string, syscall.RawConn) error { return syscall.EPERM }
+		if _, err := h.Dial("tcp", l.Addr().String()); !errors.Is(err, syscall.EPERM) {
+			t.Errorf("Control refuses: %v", err)
+		}
+		if _, err := h.Listen("tcp", ":0"); !errors.Is(err, syscall.EPERM) {
+			t.Errorf("Control refuses: %v", err)
+		}
+		h.Control = nil
 		d, err := l.Accept()
 		if err != nil {
 			return err

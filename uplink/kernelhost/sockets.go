@@ -37,8 +37,11 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	d := net.Dialer{ControlContext: func(_ context.Context, network, _ string, raw syscall.RawConn) error {
-		return bindTo(raw, h.own(network))
+	d := net.Dialer{ControlContext: func(_ context.Context, network, address string, raw syscall.RawConn) error {
+		if err := bindTo(raw, h.own(network)); err != nil || h.Control == nil {
+			return err
+		}
+		return h.Control(network, address, raw)
 	}}
 	c, err := d.DialContext(ctx, known, address)
 	if err != nil {
@@ -96,7 +99,7 @@ func (h *Host) bind(network, address, proto string, open func(*net.ListenConfig,
 	if err != nil {
 		return fail(err)
 	}
-	s, err := open(new(net.ListenConfig), known, local)
+	s, err := open(&net.ListenConfig{Control: h.Control}, known, local)
 	if err != nil {
 		return nil, err
 	}

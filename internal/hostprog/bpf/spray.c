@@ -330,6 +330,13 @@ static __always_inline int is_tunnel(const struct inner *in)
 /* What tc_index says of a packet that the program at another uplink has done with. */
 #define HANDED_OVER 0x5740
 
+/* The device over the uplink that cuts super-segments and sends their packets by the uplink
+ * again, so that each of them gets a path; 0: none. The loader writes it. */
+volatile __u32 cutter = 0;
+
+/* What tc_index says of what has been there, so that nothing goes round twice. */
+#define CUT 0x5741
+
 /* leave sends a packet by the uplink of its path. The kernel's route may have led to another. */
 static __always_inline int leave(struct __sk_buff *skb, struct traffic *t)
 {
@@ -351,13 +358,16 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	struct inner in;
 	__be32 path;
 	__u8 *cuts;
-	int verdict;
+	int verdict, cut = skb->tc_index == CUT;
 
+	if (cut)
+		skb->tc_index = 0;
 	if (several && skb->tc_index == HANDED_OVER) {
 		skb->tc_index = 0;
 		return TC_ACT_UNSPEC;
 	}
-	count(SEEN, 1);
+	if (!cut)
+		count(SEEN, 1);
 	if (!load(skb, &in))
 		return TC_ACT_UNSPEC;
 	cuts = own_of(&in);
@@ -381,6 +391,10 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	each = headers(skb, &in);
 	if (too_long(skb, &in, each, rack))
 		return unable(TOO_LONG);
+	if (cutter && skb->gso_size && in.protocol == PROTO_TCP && !cut) {
+		skb->tc_index = CUT;
+		return bpf_redirect(cutter, 0);
+	}
 	segs = segments(skb, in.length, each);
 	path = g->order[step(skb, &in, segs, rack, g, *cuts, informed) & (MAX_PATHS - 1)];
 	t = bpf_map_lookup_elem(&bounces, &path);
