@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"golang.org/x/net/bpf"
 )
@@ -15,6 +16,9 @@ const (
 	minReceiveBuffer     = 256 << 10
 	maxReceiveBuffer     = 1 << 30
 )
+
+// MaxBusyPoll bounds PacketConfig.BusyPoll: to be woken costs little of a longer wait.
+const MaxBusyPoll = 10 * time.Millisecond
 
 // maxFilter is the kernel's bound (BPF_MAXINSNS), in instructions.
 const maxFilter = 4096
@@ -45,6 +49,11 @@ type PacketConfig struct {
 	// DefaultReceiveBuffer. Without CAP_NET_ADMIN the kernel's own bound
 	// (net.core.rmem_max) applies, too.
 	ReceiveBuffer int
+	// BusyPoll is for how long a Read looks for packets again and again before it sleeps;
+	// 0, the default, is not at all, and the most is 10 ms. So no packet that comes within
+	// that time waits until the reader's thread is awake. It costs a processor for as long
+	// after each packet. Other goroutines run meanwhile.
+	BusyPoll time.Duration
 	// Priority is the priority of sent packets in the uplink's queue (SO_PRIORITY). 6
 	// overtakes waiting packets where the queue has classes. Above 6 the kernel requires
 	// CAP_NET_ADMIN.
@@ -60,6 +69,8 @@ func (c *PacketConfig) validate() error {
 		return errors.New("packet: Interface is missing: name the uplink")
 	case c.MTU != 0 && (c.MTU < minMTU || c.MTU > MaxSuperLen):
 		return fmt.Errorf("packet: MTU is %d bytes, must be from %d to %d", c.MTU, minMTU, MaxSuperLen)
+	case c.BusyPoll < 0 || c.BusyPoll > MaxBusyPoll:
+		return fmt.Errorf("packet: BusyPoll is %v, must be from 0 to %v", c.BusyPoll, MaxBusyPoll)
 	case c.ReceiveBuffer < minReceiveBuffer || c.ReceiveBuffer > maxReceiveBuffer:
 		return fmt.Errorf("packet: ReceiveBuffer is %d bytes, must be from %d to %d", c.ReceiveBuffer, minReceiveBuffer, maxReceiveBuffer)
 	case c.FilterFD != 0 && c.Filter != nil:

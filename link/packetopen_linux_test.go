@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/bpf"
@@ -134,6 +135,7 @@ func TestOpenPacket_saysWhatIsWrong(t *testing.T) {
 		{PacketConfig{}, "Interface is missing"},
 		{PacketConfig{Interface: "near0", MTU: 10}, "MTU is 10 bytes"},
 		{PacketConfig{Interface: "near0", ReceiveBuffer: 1}, "ReceiveBuffer is 1 bytes"},
+		{PacketConfig{Interface: "near0", BusyPoll: time.Second}, "BusyPoll is 1s"},
 		{PacketConfig{Interface: "near0", Filter: make([]bpf.RawInstruction, 4096)}, "Filter has 4096 instructions"},
 		{PacketConfig{Interface: "near0", Filter: make([]bpf.RawInstruction, 1)}, "refuses Filter"},
 		{PacketConfig{Interface: "nowhere"}, "nowhere"},
@@ -143,7 +145,7 @@ func TestOpenPacket_saysWhatIsWrong(t *testing.T) {
 	if os.Geteuid() == 0 {
 		newCable(t)
 	} else {
-		tests = tests[:4]
+		tests = tests[:5]
 	}
 	for _, tt := range tests {
 		p, err := OpenPacket(tt.config)

@@ -1,7 +1,9 @@
 package link
 
 import (
+	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +16,7 @@ type packetReader struct {
 	mu sync.Mutex
 	op func(fd uintptr) (done bool)
 	batch
+	busy   time.Duration // PacketConfig.BusyPoll
 	bufs   [][]byte
 	sizes  []int
 	offset int
@@ -60,9 +63,14 @@ func (p *Packet) read(bufs [][]byte, sizes []int, offset int, super bool) (n int
 	return r.n, p.closedOr(err)
 }
 
-// readBatch takes what is at hand, a system call's worth.
+// readBatch takes what is at hand, a system call's worth. If that is nothing, it looks again
+// for as long as it may.
 func (p *Packet) readBatch(fd uintptr) (done bool) {
 	r := &p.rd
+	var until time.Time
+	if r.busy > 0 {
+		until = time.Now().Add(r.busy)
+	}
 	want := min(len(r.bufs), batchLen)
 	for r.n == 0 && want > 0 {
 		for i := range want {
@@ -71,6 +79,8 @@ func (p *Packet) readBatch(fd uintptr) (done bool) {
 		got, errno := r.call(unix.SYS_RECVMMSG, fd, 0, want)
 		switch {
 		case errno == unix.EINTR:
+		case errno == unix.EAGAIN && r.busy > 0 && !p.closed.Load() && time.Now().Before(until):
+			runtime.Gosched()
 		case errno == unix.EAGAIN:
 			return false
 		case errno == unix.ENETDOWN && !removed(fd):

@@ -111,17 +111,19 @@ func (c *byHand) sent() header.TCP {
 	return header.TCP(bytes.Clone(b[header.IPv4MinimumSize:]))
 }
 
-// receive hands a segment without payload to netstack.
-func (c *byHand) receive(flags header.TCPFlags, options []byte) {
-	size := header.TCPMinimumSize + len(options)
+// receive hands a segment to netstack.
+func (c *byHand) receive(flags header.TCPFlags, options []byte, payload ...byte) {
+	offset := header.TCPMinimumSize + len(options)
+	size := offset + len(payload)
 	b := make([]byte, header.IPv4MinimumSize+size)
 	ip := header.IPv4(b)
 	from, to := tcpip.AddrFrom4(addrB.As4()), tcpip.AddrFrom4(addrA.As4())
 	ip.Encode(&header.IPv4Fields{TotalLength: uint16(len(b)), TTL: 64, Protocol: uint8(tcp.ProtocolNumber), SrcAddr: from, DstAddr: to})
 	ip.SetChecksum(^ip.CalculateChecksum())
 	h := header.TCP(b[header.IPv4MinimumSize:])
-	h.Encode(&header.TCPFields{SrcPort: 80, DstPort: c.port, SeqNum: c.seq, AckNum: c.ack, DataOffset: uint8(size), Flags: flags, WindowSize: 60000})
+	h.Encode(&header.TCPFields{SrcPort: 80, DstPort: c.port, SeqNum: c.seq, AckNum: c.ack, DataOffset: uint8(offset), Flags: flags, WindowSize: 60000})
 	copy(h[header.TCPMinimumSize:], options)
+	copy(h[offset:], payload)
 	sum := header.PseudoHeaderChecksum(tcp.ProtocolNumber, from, to, uint16(size))
 	h.SetChecksum(^checksum.Checksum(h, sum))
 	p := gstack.NewPacketBuffer(gstack.PacketBufferOptions{Payload: buffer.MakeWithData(b)})

@@ -96,6 +96,9 @@ func Open(c stack.Config, o Options) (*Device, error) {
 	if o.MTU > up.MTU {
 		return nil, fmt.Errorf("uplink: Options.MTU is %d bytes, more than the %d of %s: lower it or raise that", o.MTU, up.MTU, up.Name)
 	}
+	if o.BusyPoll < 0 || o.BusyPoll > link.MaxBusyPoll {
+		return nil, fmt.Errorf("uplink: Options.BusyPoll is %v, must be from 0 to %v", o.BusyPoll, link.MaxBusyPoll)
+	}
 	if c.Carrier == encap.CarrierSRv6 && o.MTU < minMTU6 {
 		return nil, fmt.Errorf("uplink: Options.MTU is %d bytes, but IPv6 needs %d: raise it or use the carrier ipip", o.MTU, minMTU6)
 	}
@@ -119,7 +122,7 @@ func Open(c stack.Config, o Options) (*Device, error) {
 	if err := d.encapsulate(c, self, p); err != nil {
 		d.without("the Host encapsulates: %v", err)
 	}
-	if err := d.receive(routes, own, o.MTU, up); err != nil {
+	if err := d.receive(routes, own, o, up); err != nil {
 		d.without("the TUN receives: %v", err)
 	}
 	d.ended.Go(func() { d.attend(ctx) })

@@ -16,7 +16,7 @@ const beatEvery = 50 * time.Millisecond
 
 // receive takes what comes for the addresses from the kernel by a packet socket. own are the
 // kernel's.
-func (d *Device) receive(addresses []netip.Prefix, own map[netip.Addr]bool, mtu int, up hostsetup.Uplink) error {
+func (d *Device) receive(addresses []netip.Prefix, own map[netip.Addr]bool, o Options, up hostsetup.Uplink) error {
 	config := hostprog.SteerConfig{Uplink: d.name}
 	for _, a := range addresses {
 		config.Rules = append(config.Rules, hostprog.SteerRule{Address: a.Addr(), What: hostprog.SteerEverything})
@@ -25,7 +25,7 @@ func (d *Device) receive(addresses []netip.Prefix, own map[netip.Addr]bool, mtu 
 	if err != nil {
 		return err
 	}
-	socket, err := link.OpenPacket(link.PacketConfig{Interface: d.name, Gateway: up.Gateway, MTU: mtu, Filter: steer.Filter()})
+	socket, err := link.OpenPacket(link.PacketConfig{Interface: d.name, Gateway: up.Gateway, MTU: o.MTU, Filter: steer.Filter(), BusyPoll: o.BusyPoll})
 	if err != nil {
 		return errors.Join(err, steer.Close())
 	}

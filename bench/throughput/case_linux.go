@@ -8,6 +8,7 @@ import (
 	"weft/bench/named"
 	"weft/bench/testbed"
 	"weft/topology"
+	"weft/uplink"
 )
 
 // Case is one way to carry a TCP connection from one host to another.
@@ -35,9 +36,11 @@ func Cases() []Case {
 		{Name: "kernel-packets-cards", About: "both", TCP: "kernel", way: cards(kernelPackets)},
 		{Name: "kernel-mptcp", About: "the kernel's MPTCP, 8 subflows over ECMP", TCP: "kernel", way: kernelMPTCP},
 		{Name: "netstack", About: "netstack with super-segments, without weft; one path", TCP: "netstack", way: bareNetstack},
-		{Name: "embedded/presto", About: "weft embedded, over the same devices, flowcells sprayed", TCP: "netstack", way: embedded("presto")},
-		{Name: "embedded/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: embedded("drb")},
-		{Name: "embedded/drb-cards", About: "the same over links like those of network cards", TCP: "netstack", way: cards(embedded("drb"))},
+		{Name: "embedded/presto", About: "weft embedded, over the same devices, flowcells sprayed", TCP: "netstack", way: embedded("presto", uplink.Options{})},
+		{Name: "embedded/auto", About: "the same by the default policy", TCP: "netstack", way: embedded("auto", uplink.Options{})},
+		{Name: "embedded/busy", About: "embedded/presto by busy polling of " + busy.String() + " (uplink.Options)", TCP: "netstack", way: embedded("presto", uplink.Options{BusyPoll: busy})},
+		{Name: "embedded/drb", About: "weft embedded, every packet by digit reversal", TCP: "netstack", way: embedded("drb", uplink.Options{})},
+		{Name: "embedded/drb-cards", About: "the same over links like those of network cards", TCP: "netstack", way: cards(embedded("drb", uplink.Options{}))},
 		{Name: "skeleton/presto", About: "weft embedded, over a TUN that takes a packet a call", TCP: "netstack", way: skeleton("presto")},
 		{Name: "udp/presto", About: "weft embedded, over UDP sockets, without privileges", TCP: "netstack", way: tunnelled("presto")},
 		{Name: "udp/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: tunnelled("drb")},

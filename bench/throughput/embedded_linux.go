@@ -3,6 +3,7 @@ package throughput
 import (
 	"errors"
 	"net/netip"
+	"time"
 
 	"weft/link"
 	"weft/stack"
@@ -23,11 +24,14 @@ func skeleton(policyName string) way {
 // plain hides what a device can besides.
 type plain struct{ stack.Device }
 
+// busy is for how long the row of that name looks for packets before it sleeps.
+const busy = 50 * time.Microsecond
+
 // embedded is weft in the process of the program that uses it.
-func embedded(policyName string) way {
+func embedded(policyName string, o uplink.Options) way {
 	return way{supports: needTUN, open: func(s site) (*host, error) {
 		c := stack.Config{Address: s.topology.EmbeddedAddr(s.self), Topology: s.topology, Policy: policyName}
-		device, err := uplink.Open(c, uplink.Options{})
+		device, err := uplink.Open(c, o)
 		if err != nil {
 			return nil, err
 		}

@@ -1287,7 +1287,9 @@ func (e *Endpoint) handleSegmentsLocked() tcpip.Error {
 			break
 		}
 		cont, err := e.handleSegmentLocked(s)
-		last = s.payloadSize()
+		if last = s.payloadSize(); last > 0 {
+			e.snd.turns.request(s.rcvdTime)
+		}
 		s.DecRef()
 		if err != nil {
 			return err

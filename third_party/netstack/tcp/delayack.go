@@ -14,8 +14,9 @@ const maxAckDelay = 40 * time.Millisecond
 func (s *sender) ackDelay() time.Duration { return min(s.minRTO/4, maxAckDelay) }
 
 // delayAck reports whether the acknowledgement of what has come can wait for a second
-// segment (RFC 5681 §4.2), and starts the timer for it. Only a segment of full size makes it
-// wait: more will follow. last is the payload of the latest segment, in bytes. One without
+// segment or for an answer (RFC 5681 §4.2), and starts the timer for it. A segment of full size
+// makes it wait: more will follow. A single short one makes it wait if the application has
+// answered such ones at once. last is the payload of the latest segment, in bytes. One without
 // changes nothing.
 // +checklocks:e.mu
 func (e *Endpoint) delayAck(last int) bool {
@@ -26,21 +27,57 @@ func (e *Endpoint) delayAck(last int) bool {
 	if last > s.fullSegment && last <= int(e.amss) {
 		s.fullSegment = last
 	}
+	if e.EndpointState() != StateEstablished || e.rcv.pendingRcvdSegments.Len() > 0 {
+		return false
+	}
 	waits := int(s.MaxSentAck.Size(e.rcv.RcvNxt))
-	if e.EndpointState() != StateEstablished || e.rcv.pendingRcvdSegments.Len() > 0 ||
-		last != s.fullSegment || last < int(e.amss)/2 || waits >= 2*last {
+	second := last == s.fullSegment && last >= int(e.amss)/2 && waits < 2*last
+	answer := s.turns.taken >= turnsToTrust && last < int(e.amss) && waits == last
+	if !second && !answer {
 		return false
 	}
 	s.ackTimer.enable(s.ackDelay())
 	return true
 }
 
-// ackTimerExpired acknowledges what no second segment has followed.
+// ackTimerExpired acknowledges what neither a second segment nor an answer has followed.
 // +checklocks:s.ep.mu
 // +checklocksexclude:s.rtt.rttMutex
 func (s *sender) ackTimerExpired() tcpip.Error {
 	if !s.ackTimer.isUninitialized() && s.ackTimer.checkExpiration() && s.ep.rcv.RcvNxt != s.MaxSentAck {
+		s.turns.taken = 0
 		s.sendAck()
 	}
 	return nil
+}
+
+// turnsToTrust is after how many requests in a row that were answered at once an answer is
+// waited for.
+const turnsToTrust = 3
+
+// turns says whether both ends take turns: a segment comes, and data is sent for it at once.
+type turns struct {
+	came  int                 // segments with payload since data was sent last
+	at    tcpip.MonotonicTime // when the latest of them came
+	taken int                 // how many in a row were the only one, and answered at once
+}
+
+// request takes note of a segment with payload.
+func (t *turns) request(at tcpip.MonotonicTime) {
+	t.came++
+	t.at = at
+}
+
+// answer takes note of data that is sent for the first time. A peer that sends a request in
+// several segments may wait for the acknowledgement of the first (RFC 896), so turns are taken
+// only where requests are one segment.
+func (t *turns) answer(now tcpip.MonotonicTime, delay time.Duration) {
+	switch {
+	case t.came == 0: // more of the same answer
+	case t.came == 1 && now.Sub(t.at) < delay:
+		t.taken++
+	default:
+		t.taken = 0
+	}
+	t.came = 0
 }

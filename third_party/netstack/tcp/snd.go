@@ -197,8 +197,11 @@ type sender struct {
 	// fullSegment is the longest payload of a packet that the peer has sent.
 	fullSegment int
 
-	// ackTimer runs while an acknowledgement waits for a second segment.
+	// ackTimer runs while an acknowledgement waits for a second segment or an answer.
 	ackTimer timer `state:"nosave"`
+
+	// turns says whether the application answers requests at once.
+	turns turns `state:"nosave"`
 
 	// startCork start corking the segments.
 	startCork bool
@@ -1867,6 +1870,9 @@ func (s *sender) sendSegment(seg *segment) tcpip.Error {
 	seg.xmitTime = s.ep.stack.Clock().NowMonotonic()
 	seg.xmitCount++
 	seg.lost = false
+	if seg.xmitCount == 1 && seg.payloadSize() != 0 {
+		s.turns.answer(seg.xmitTime, s.ackDelay())
+	}
 
 	err := s.sendSegmentFromPacketBuffer(seg.pkt, seg.flags, seg.sequenceNumber)
 
