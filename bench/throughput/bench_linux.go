@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/internal/disturb"
 	"weft/internal/hostsetup"
+	"weft/internal/kernel/disturb"
 	"weft/lab"
 	"weft/topology"
 )

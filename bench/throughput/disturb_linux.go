@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"weft/internal/disturb"
+	"weft/internal/kernel/disturb"
 )
 
 // disturbSpines makes the spines lose packets on the way to the receiver, and the first one late.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/internal/disturb"
+	"weft/internal/kernel/disturb"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/internal/disturb"
+	"weft/internal/kernel/disturb"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 )

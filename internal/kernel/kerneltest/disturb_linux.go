@@ -3,7 +3,7 @@ package kerneltest
 import (
 	"testing"
 
-	"weft/internal/disturb"
+	"weft/internal/kernel/disturb"
 )
 
 // Disturb disturbs what leaves by a device of a namespace, until the test ends.
