@@ -3,7 +3,7 @@
 // connections.
 //
 // One host sends to another, over as many spines as there are paths. The hosts' own links are
-// twice as fast as all paths together, so that the paths' queues are those that fill. TCP is the
+// twice as fast as all paths together (half as fast again at the fastest), so that the paths' queues are those that fill. TCP is the
 // simulator's, CUBIC with selective acknowledgements; receivers restore the order under every
 // policy, as Hosts and gateways do. All windows together are twice what the paths and their
 // queues hold, so that queues overflow at every rate, but no connection loses a window several
@@ -112,10 +112,18 @@ func Run(ctx context.Context, s Setting, seed uint64) (Result, error) {
 	return r, nil
 }
 
+// mostHostRate is the fastest link of a topology, Mbit/s.
+const mostHostRate = 10_000_000
+
+func (s Setting) fabric() string {
+	host := min(2*s.RateMbit*float64(s.Paths), mostHostRate)
+	return fmt.Sprintf("leaf-spine:leaves=2,spines=%d,hosts=1,host-rate=%g,fabric-rate=%g", s.Paths, host, s.RateMbit)
+}
+
 // run returns the goodput in percent of ideal.
 func (s Setting) run(name string, seed uint64) (float64, error) {
 	total := s.RateMbit * float64(s.Paths) // Mbit/s
-	t, err := topology.Parse(fmt.Sprintf("leaf-spine:leaves=2,spines=%d,hosts=1,host-rate=%g,fabric-rate=%g", s.Paths, 2*total, s.RateMbit))
+	t, err := topology.Parse(s.fabric())
 	if err != nil {
 		return 0, err
 	}

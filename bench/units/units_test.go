@@ -5,6 +5,8 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"weft/topology"
 )
 
 // auto is never worse than the better of its two ends by more than two percent of ideal, and
@@ -78,6 +80,20 @@ func TestSpan(t *testing.T) {
 		}
 		if trip := roundTrip + max(queueBytes*8/(s.RateMbit*1e6), roundTrip); d.Seconds() < 10*trip {
 			t.Errorf("%+v: %v, and a round trip may take %v s", s, d, trip)
+		}
+	}
+}
+
+// There is a fabric for every setting of both sweeps, and the hosts' links are no bottleneck.
+func TestSetting_fabric(t *testing.T) {
+	for _, s := range append(Whole.Settings(), Quick.Settings()...) {
+		f, err := topology.Parse(s.fabric())
+		if err != nil {
+			t.Errorf("%+v: %v", s, err)
+			continue
+		}
+		if host := f.Rate(f.Ports(0)[0].Link); host < 1.5*s.RateMbit*float64(s.Paths) {
+			t.Errorf("%+v: hosts have %g Mbit/s", s, host)
 		}
 	}
 }
