@@ -43,7 +43,8 @@ internal/probe: topology encap liveness luopan internal/bucket internal/paths
 internal/shortage:
 internal/shortage/few:  // for tests
 internal/slowtest:
-internal/kernel/kerneltest: internal/kernel internal/kernel/internal/seam internal/shortage/few topology  // for tests
+internal/kernel/disturb: internal/kernel  // for tests and benchmarks
+internal/kernel/kerneltest: internal/kernel internal/kernel/disturb internal/kernel/internal/seam internal/shortage/few topology  // for tests
 internal/kernel/internal/seam:
 internal/tools/...:  // no other package needs them
 internal/golden:

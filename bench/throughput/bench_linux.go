@@ -1,6 +1,7 @@
 package throughput
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,18 +12,21 @@ import (
 
 	"weft/fabric"
 	"weft/internal/hostsetup"
+	"weft/internal/kernel/disturb"
 	"weft/lab"
 	"weft/topology"
 )
 
 // The hosts are in two racks of one pod, which with the pod's aggregation
-// switches are a leaf-spine of two leaves and four spines. The rest of the
-// fat-tree is not built.
+// switches are a leaf-spine of two leaves and as many spines as there are paths. The
+// rest of the fat-tree is not built.
 const (
-	fabricSpec = "fat-tree:k=8"
-	fromName   = "h0.0.2"
-	toName     = "h0.1.2"
+	fromName = "h0.0.2"
+	toName   = "h0.1.2"
 )
+
+// DefaultPaths is how many spines there are where nobody says otherwise.
+const DefaultPaths = 4
 
 // Options say what to measure, and for how long.
 type Options struct {
@@ -40,6 +44,13 @@ type Options struct {
 	// SpineRate, if not 0, is the rate of the links between leaves and spines in Mbit/s,
 	// Ethernet headers included. Hosts are told it, as an operator writes it into a topology.
 	SpineRate float64
+	Paths     int // spines, from 2 to 16; 0: DefaultPaths
+	// Loss is the part of the packets, or super-segments that no link has cut, that each spine
+	// loses on the way to the receiver; 0: none.
+	Loss float64
+	// Skew is how much later packets arrive by the first spine; 0: none. They pass through this
+	// process, which costs processor time.
+	Skew time.Duration
 	// Worker is the command line of a program that calls Worker. Run appends one
 	// argument, the job.
 	Worker []string
@@ -73,16 +84,17 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 		return nil, err
 	}
 	err = b.measureAll(ctx)
-	return b.results(), errors.Join(err, b.lab.Close())
+	return b.results(), errors.Join(err, b.undisturb(), b.lab.Close())
 }
 
 type bench struct {
-	options  Options
-	cases    []Case // that can run here
-	topology *topology.Topology
-	lab      *lab.Lab
-	from, to topology.NodeID
-	spines   []spine
+	options   Options
+	cases     []Case // that can run here
+	topology  *topology.Topology
+	lab       *lab.Lab
+	from, to  topology.NodeID
+	spines    []spine
+	disturbed []*disturb.Disturber // of spines
 
 	scratch   string // directory for what is compiled
 	forwarder string // wireguard-go's, compiled
@@ -119,10 +131,11 @@ func (b *bench) note(s string) {
 
 // fabric is the fabric as the hosts are told it, with the rate that its links have.
 func (o Options) fabric() string {
+	spec := fmt.Sprintf("fat-tree:k=%d", 2*cmp.Or(o.Paths, DefaultPaths))
 	if o.SpineRate == 0 {
-		return fabricSpec
+		return spec
 	}
-	return fabricSpec + ",fabric-rate=" + strconv.FormatFloat(o.SpineRate, 'f', -1, 64)
+	return spec + ",fabric-rate=" + strconv.FormatFloat(o.SpineRate, 'f', -1, 64)
 }
 
 func (b *bench) build(ctx context.Context) (err error) {
@@ -148,7 +161,7 @@ func (b *bench) build(ctx context.Context) (err error) {
 		return err
 	}
 	if err := b.prepare(); err != nil {
-		return errors.Join(err, b.lab.Close())
+		return errors.Join(err, b.undisturb(), b.lab.Close())
 	}
 	return nil
 }
@@ -162,7 +175,7 @@ func (b *bench) prepare() error {
 			}
 		}
 	}
-	return b.limitSpines()
+	return errors.Join(b.limitSpines(), b.disturbSpines())
 }
 
 // measureAll runs the cases in turn, so that what disturbs the machine for a

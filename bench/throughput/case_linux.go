@@ -45,6 +45,8 @@ func Cases() []Case {
 		{Name: "udp/presto", About: "weft embedded, over UDP sockets, without privileges", TCP: "netstack", way: tunnelled("presto")},
 		{Name: "udp/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: tunnelled("drb")},
 		{Name: "host/auto", About: "the kernel's TCP with weft host at both ends, by its defaults", TCP: "kernel", way: daemonized()},
+		{Name: "host/auto-big", About: fmt.Sprintf("the same with super-segments of up to %d KB", bigBytes>>10), TCP: "kernel",
+			way: big(daemonized(fmt.Sprintf("super_segment_bytes: %d", bigBytes)))},
 		{Name: "gateway/presto", About: "the kernel's TCP through weft host at both ends", TCP: "kernel", way: daemonized("mode: gateway", "policy: presto")},
 		{Name: "offload/presto", About: "the kernel's TCP, flowcells sprayed by weft host's program at the uplink, not put in order", TCP: "kernel",
 			way: daemonized("mode: offload", "policy: presto", "resequence: false", "receivers_resequence: true")},

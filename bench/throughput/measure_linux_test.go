@@ -87,7 +87,7 @@ func TestOtherSeconds_leavesOutOurs(t *testing.T) {
 }
 
 func TestBetween_isALeafSpine(t *testing.T) {
-	top, err := topology.Parse(fabricSpec)
+	top, err := topology.Parse(Options{}.fabric())
 	if err != nil {
 		t.Fatal(err)
 	}

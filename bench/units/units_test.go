@@ -1,8 +1,12 @@
 package units
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"testing"
+
+	"weft/topology"
 )
 
 // auto is never worse than the better of its two ends by more than two percent of ideal, and
@@ -21,14 +25,14 @@ func TestRun_autoIsAsGoodAsTheBetter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Below() > 2 || r.Ideal["auto"]-r.Ideal["flowcell-drb"] < c.gain {
+		if r.OfBest() < 98 || r.Ideal["auto"]-r.Ideal["flowcell-drb"] < c.gain {
 			t.Errorf("%+v: auto (%s) at %.1f %% of ideal, flowcells %.1f, packets %.1f", c.Setting, r.Unit, r.Ideal["auto"], r.Ideal["flowcell-drb"], r.Ideal["drb"])
 		}
 	}
 }
 
 func TestRun_isTheSameAgain(t *testing.T) {
-	s := Setting{RateMbit: 100, Paths: 4, Connections: 4}
+	s := Setting{RateMbit: 100, Paths: 2, Connections: 4}
 	a, err := Run(t.Context(), s, 7)
 	b, err2 := Run(t.Context(), s, 7)
 	if err != nil || err2 != nil || !reflect.DeepEqual(a, b) {
@@ -36,5 +40,60 @@ func TestRun_isTheSameAgain(t *testing.T) {
 	}
 	if other, _ := Run(t.Context(), s, 8); reflect.DeepEqual(a.Ideal, other.Ideal) {
 		t.Errorf("another seed changes nothing: %+v", other)
+	}
+}
+
+// A sweep on several processors has what its settings have one by one.
+func TestSweep_isWhatItsSettingsAre(t *testing.T) {
+	a := Axes{[]float64{10, 100}, []int{2}, []int{1, 4}}
+	calls := 0
+	got, err := Sweep(t.Context(), a, 3, func(int, int) { calls++ })
+	if err != nil || calls != 4 {
+		t.Fatalf("%d calls of progress, %v", calls, err)
+	}
+	for i, s := range a.Settings() {
+		if want, err := Run(t.Context(), s, 3); err != nil || !reflect.DeepEqual(got[i], want) {
+			t.Errorf("%+v, want %+v; %v", got[i], want, err)
+		}
+	}
+}
+
+func TestSweep_endsWithTheFirstError(t *testing.T) {
+	a := Axes{[]float64{10, -1, 10}, []int{2}, []int{1}}
+	if _, err := Sweep(t.Context(), a, 1, nil); err == nil {
+		t.Error("a rate below 0 was simulated")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Sweep(ctx, Quick, 1, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Runs are bounded whatever the rate, and none is shorter than ten round trips of full queues.
+func TestSpan(t *testing.T) {
+	for _, s := range Whole.Settings() {
+		total := s.RateMbit * float64(s.Paths)
+		d := s.span()
+		if packets := d.Seconds() * total * 1e6 / 8 / (mss + headers); packets < leastPackets-1 || packets > mostPackets+1 {
+			t.Errorf("%+v: %.0f packets", s, packets)
+		}
+		if trip := roundTrip + max(queueBytes*8/(s.RateMbit*1e6), roundTrip); d.Seconds() < 10*trip {
+			t.Errorf("%+v: %v, and a round trip may take %v s", s, d, trip)
+		}
+	}
+}
+
+// There is a fabric for every setting of both sweeps, and the hosts' links are no bottleneck.
+func TestSetting_fabric(t *testing.T) {
+	for _, s := range append(Whole.Settings(), Quick.Settings()...) {
+		f, err := topology.Parse(s.fabric())
+		if err != nil {
+			t.Errorf("%+v: %v", s, err)
+			continue
+		}
+		if host := f.Rate(f.Ports(0)[0].Link); host < 1.5*s.RateMbit*float64(s.Paths) {
+			t.Errorf("%+v: hosts have %g Mbit/s", s, host)
+		}
 	}
 }

@@ -25,6 +25,11 @@ type benchThroughputOptions struct {
 	duration  time.Duration
 	warmup    time.Duration
 	spineRate float64
+	paths     int
+	loss      float64 // percent
+	skew      time.Duration
+	sweep     bool
+	plot      string
 
 	connections   []int
 	latency, anew bool
@@ -53,6 +58,11 @@ func newBenchThroughputCmd() *cobra.Command {
 	f.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of each run")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "time before that")
 	f.Float64Var(&o.spineRate, "spine-rate", 0, "rate of the links between leaves and spines in `Mbit/s`, which hosts are told, 0 for none; then % of ideal is shown, of which plain TCP over all spines is 100 (spines x rate x 1448/1514)")
+	f.IntVar(&o.paths, "paths", throughput.DefaultPaths, "spines, each a path")
+	f.Float64Var(&o.loss, "loss", 0, "`percent` of the packets that are lost on the spines' way to the receiver; of whole super-segments where no link cuts them")
+	f.DurationVar(&o.skew, "skew", 0, "how much later packets arrive by one of the paths; a process delays them, so processor time means little")
+	f.BoolVar(&o.sweep, "sweep", false, "measure "+strings.Join(throughput.SweepCases, ", ")+" over rates, losses, skews, paths and connections, and print a heat map: the first in percent of the best of the others; --spine-rate, --paths, --loss, --skew, --connections narrow it. Rounds: 1, warmup and duration: 0.5 s each")
+	f.StringVar(&o.plot, "plot", "", "`file` for the sweep's heat map as a picture (SVG)")
 	f.IntSliceVar(&o.connections, "connections", []int{1}, "how many connections carry the bytes at a time; a list such as 1,64 measures every case with each")
 	f.BoolVar(&o.latency, "latency", false, "measure requests and responses of 64 B and 16 KB, too, idle and beside the bytes")
 	f.BoolVar(&o.anew, "anew", false, "measure how many connections a second are opened, each for one request, too")
@@ -116,6 +126,10 @@ const (
 	maxThroughputTime = time.Hour
 	// maxConnections fit in a process's files.
 	maxConnections = 1000
+	// A lab of more spines is more than two processors carry.
+	maxSpines        = 16
+	minLoss, maxLoss = 0.001, 50.0 // percent
+	maxSkew          = 100 * time.Millisecond
 )
 
 func (o *benchThroughputOptions) check() error {
@@ -128,6 +142,16 @@ func (o *benchThroughputOptions) check() error {
 		return fmt.Errorf("--spine-rate=%g: must be from %g to %g Mbit/s, or 0 for none", o.spineRate, minRate, maxRate)
 	case len(o.connections) == 0 || slices.ContainsFunc(o.connections, func(n int) bool { return n < 1 || n > maxConnections }):
 		return fmt.Errorf("--connections=%v: each number must be 1 to %d", o.connections, maxConnections)
+	case o.paths < 2 || o.paths > maxSpines:
+		return fmt.Errorf("--paths=%d: must be 2 to %d", o.paths, maxSpines)
+	case !(o.loss == 0 || o.loss >= minLoss && o.loss <= maxLoss):
+		return fmt.Errorf("--loss=%g: must be from %g to %g percent, or 0 for none", o.loss, minLoss, maxLoss)
+	case o.skew < 0 || o.skew > maxSkew:
+		return fmt.Errorf("--skew=%v: must be 0s to %v", o.skew, maxSkew)
+	case o.plot != "" && !o.sweep:
+		return errors.New("--plot is for --sweep")
+	case o.sweep && (o.append != "" || o.latency || o.anew):
+		return errors.New("--sweep goes without --append, --latency and --anew")
 	case o.warmup < 0 || o.warmup > maxThroughputTime:
 		return fmt.Errorf("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
 	}
@@ -137,6 +161,9 @@ func (o *benchThroughputOptions) check() error {
 func (o *benchThroughputOptions) run(cmd *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.sweep {
+		return o.runSweep(cmd)
 	}
 	cases, err := throughput.Select(o.cases)
 	if err != nil {
@@ -171,20 +198,27 @@ func (o *benchThroughputOptions) run(cmd *cobra.Command) error {
 }
 
 func (o *benchThroughputOptions) measure(ctx context.Context, cases []throughput.Case, notes io.Writer) ([]throughput.Result, error) {
-	self, err := os.Executable()
+	p := newProgress("measuring")
+	defer p.end()
+	options, err := o.options(cases, p, notes)
 	if err != nil {
 		return nil, err
 	}
-	p := newProgress("measuring")
-	defer p.end()
-	return throughput.Run(ctx, throughput.Options{
+	return throughput.Run(ctx, options)
+}
+
+// options are those of package throughput.
+func (o *benchThroughputOptions) options(cases []throughput.Case, p *progress, notes io.Writer) (throughput.Options, error) {
+	self, err := os.Executable()
+	return throughput.Options{
 		Cases: cases, Rounds: o.rounds, Warmup: o.warmup, Duration: o.duration,
 		Connections: o.connections, Latency: o.latency, Anew: o.anew,
-		SpineRate: o.spineRate, Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
+		SpineRate: o.spineRate, Paths: o.paths, Loss: o.loss / 100, Skew: o.skew,
+		Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
 		Worker:   []string{self, "bench", "throughput", workerCommand},
 		Progress: p.set,
 		Note:     func(s string) { fmt.Fprintln(notes, "note:", s) },
-	})
+	}, err
 }
 
 func (o *benchThroughputOptions) print(w, notes io.Writer, results []throughput.Result) error {
@@ -241,10 +275,18 @@ func (o *benchThroughputOptions) about() string {
 }
 
 func (o *benchThroughputOptions) links() string {
-	if o.spineRate == 0 {
-		return "links without a rate"
+	s := "links without a rate"
+	if o.spineRate != 0 {
+		s = fmt.Sprintf("links of the spines of %g Mbit/s, the others without a rate", o.spineRate)
 	}
-	return fmt.Sprintf("links of the spines of %g Mbit/s, the others without a rate", o.spineRate)
+	s += fmt.Sprintf(", %d paths", o.paths)
+	if o.loss > 0 {
+		s += fmt.Sprintf(", %g %% lost", o.loss)
+	}
+	if o.skew > 0 {
+		s += fmt.Sprintf(", one path %v longer", o.skew)
+	}
+	return s
 }
 
 // throughputRows are the rows of the table, its head first.

@@ -111,3 +111,45 @@ func TestBenchThroughput_bad(t *testing.T) {
 		wantError(t, bench+"--append=/nowhere/x.md", "--append", "/nowhere")
 	}
 }
+
+// A flag narrows its axis of the sweep to one value.
+func TestBenchThroughput_sweepIsNarrowed(t *testing.T) {
+	o := benchThroughputOptions{spineRate: 250, loss: 0.1}
+	given := func(names ...string) func(string) bool {
+		return func(s string) bool { return slices.Contains(names, s) }
+	}
+	if rates, troubles := o.regimes(given()); len(rates) != len(throughput.SweepRates) || len(troubles) != len(throughput.Troubles) {
+		t.Errorf("without flags: %v, %v", rates, troubles)
+	}
+	rates, troubles := o.regimes(given("spine-rate", "loss"))
+	if len(rates) != 1 || rates[0] != 250 || len(troubles) != 1 || troubles[0] != (throughput.Trouble{Paths: 4, Loss: 0.001}) {
+		t.Errorf("%v, %v", rates, troubles)
+	}
+}
+
+func TestBenchThroughput_sweepMap(t *testing.T) {
+	troubles := []throughput.Trouble{{Paths: 4}, {Paths: 4, Loss: 0.01}, {Paths: 16}}
+	var cells []throughput.Cell
+	for i, v := range []float64{1, 2, 3, 0, 5, 6} { // by trouble, then by connections
+		cells = append(cells, throughput.Cell{Regime: throughput.Regime{SpineRate: 250, Connections: []int{1, 16}[i%2]}, OfBest: v})
+	}
+	var s strings.Builder
+	if err := sweepMap(cells, troubles, []int{1, 16}).WriteMarkdown(&s); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"| 4 even | 4 1 % | 16 even |", "| 250, 1 | 1 | 3 | 5 |", "| 250, 16 | 2 |  | 6 |"} {
+		if !strings.Contains(s.String(), row) {
+			t.Errorf("no %q in\n%s", row, s.String())
+		}
+	}
+}
+
+func TestBenchThroughput_sweepRefuses(t *testing.T) {
+	wantError(t, "bench throughput --plot x.svg", "--plot is for --sweep")
+	wantError(t, "bench throughput --sweep --latency", "--latency")
+	wantError(t, "bench throughput --sweep --cases kernel", "--cases", "host/auto")
+	wantError(t, "bench throughput --sweep --paths 16 --loss 1", "--paths")
+	wantError(t, "bench throughput --paths 17", "--paths=17")
+	wantError(t, "bench throughput --loss 99", "--loss=99")
+	wantError(t, "bench throughput --skew 1s", "--skew=1s")
+}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/kernel/disturb"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"
@@ -29,7 +30,7 @@ type integrity struct {
 	from, to   string
 	cores      []topology.NodeID
 	ports      []string // of the cores, towards to
-	disturbers []*kerneltest.Disturber
+	disturbers []*disturb.Disturber
 	supers     bool // the lab carries super-segments above 64 KB
 }
 
@@ -69,7 +70,7 @@ func newIntegrity(t *testing.T) *integrity {
 }
 
 // disturb has cores disturb packets; of several disturbances core by core in turn.
-func (i *integrity) disturb(t *testing.T, all ...kerneltest.Disturbance) {
+func (i *integrity) disturb(t *testing.T, all ...disturb.Disturbance) {
 	i.disturbers = nil
 	for at, core := range i.cores {
 		in := func(f func() error) error { return i.lab.Do(core, f) }
@@ -77,7 +78,7 @@ func (i *integrity) disturb(t *testing.T, all ...kerneltest.Disturbance) {
 	}
 }
 
-func (i *integrity) disturbed(t *testing.T) (sum kerneltest.Disturbed) {
+func (i *integrity) disturbed(t *testing.T) (sum disturb.Disturbed) {
 	for _, d := range i.disturbers {
 		c, err := d.Counts()
 		if err != nil {
@@ -183,7 +184,7 @@ func TestOrderAndIntegrity(t *testing.T) {
 	} else {
 		i.supers = true
 	}
-	usual := kerneltest.Disturbance{Loss: 1000, Double: 1000}
+	usual := disturb.Disturbance{Loss: 1000, Double: 1000}
 	late := usual
 	late.Skew = 2 * time.Millisecond
 	i.disturb(t, late, usual, usual, usual)
@@ -266,7 +267,7 @@ func TestRun_superSegmentsThatGetLost(t *testing.T) {
 	if err := i.lab.AllowSupers(maxSupers); err != nil {
 		t.Skip(err)
 	}
-	i.disturb(t, kerneltest.Disturbance{Longest: minSupers})
+	i.disturb(t, disturb.Disturbance{Longest: minSupers})
 	d := i.run(integrityPaths[2].config)
 	s := i.stream()
 	kerneltest.Within(t, 2*kerneltest.Patience, "the daemon goes back to 64 KB", func() bool {

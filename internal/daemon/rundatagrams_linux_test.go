@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel/disturb"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 )
@@ -35,7 +36,7 @@ func TestRun_datagramsInOrder(t *testing.T) {
 	defer from.Close()
 	// One of the four paths is longer.
 	core := n.node("c1.1").ID
-	kerneltest.Disturb(t, func(f func() error) error { return n.lab.Do(core, f) }, "p3", kerneltest.Disturbance{Skew: 2 * time.Millisecond})
+	kerneltest.Disturb(t, func(f func() error) error { return n.lab.Do(core, f) }, "p3", disturb.Disturbance{Skew: 2 * time.Millisecond})
 	raw, err := from.SyscallConn()
 	if err == nil {
 		err2 := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, datagramSize) })

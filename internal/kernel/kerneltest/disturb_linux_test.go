@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/internal/kernel"
+	"weft/internal/kernel/disturb"
 )
 
 // A disturbance ends with the test that asked for it, though the device stays. One that stayed
@@ -37,7 +38,7 @@ func TestDisturb_endsWithTheTest(t *testing.T) {
 		return programs, devices
 	}
 	programs, devices := have()
-	for _, d := range []Disturbance{{Loss: 2}, {Skew: time.Millisecond}} {
+	for _, d := range []disturb.Disturbance{{Loss: 2}, {Skew: time.Millisecond}} {
 		t.Run("", func(t *testing.T) {
 			Disturb(t, in, "p0", d)
 			if now, _ := have(); now != programs+1 {

@@ -51,11 +51,6 @@ func AttachForeign(t *testing.T, port netlink.Link, at ebpf.AttachType, prog *eb
 	}
 }
 
-// attachTail attaches a program by TCX at egress, behind all others.
-func attachTail(port netlink.Link, prog *ebpf.Program) error {
-	return link.RawAttachProgram(link.RawAttachProgramOptions{Target: port.Attrs().Index, Program: prog, Attach: ebpf.AttachTCXEgress})
-}
-
 // DetachForeign removes it.
 func DetachForeign(port netlink.Link, at ebpf.AttachType, prog *ebpf.Program) error {
 	return link.RawDetachProgram(link.RawDetachProgramOptions{Target: port.Attrs().Index, Program: prog, Attach: at})
