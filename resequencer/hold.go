@@ -131,6 +131,12 @@ func (b *Buffer[P]) releaseFirst(f *flow[P], cause *uint64) {
 	h.peer.bytes -= r.bytes
 	b.stats.HeldPackets -= r.packets
 	b.stats.HeldBytes -= r.bytes
+	switch cause {
+	case &b.stats.Filled:
+		b.stats.HoldFilled.Observe(b.now - r.since)
+	case &b.stats.TimedOut:
+		b.stats.HoldTimedOut.Observe(b.now - r.since)
+	}
 	for k := r.head; k != nil; {
 		next := k.next
 		b.deliver(f, k, cause)
