@@ -75,6 +75,9 @@ type PathHealth struct {
 	Proved bool // packets to the bouncing switch come home
 	Full   bool // packets of Config.MTU come home from there, too
 	MTU    int  // the longest packet that passes, outer header included, in bytes; 0: not known
+
+	Rack  string // the name of Dst's edge switch; "" for a boomerang
+	Tally *Tally // of a boomerang, the caller's own copy; nil for others
 }
 
 func (c cause) String() string {
@@ -94,8 +97,11 @@ func (w *Watcher) Paths() []PathHealth {
 		list = append(list, w.health(&w.near.paths[i]))
 	}
 	for _, g := range w.order {
+		rack := w.base.Node(g.rack).Name
 		for i := range g.paths {
-			list = append(list, w.health(&g.paths[i]))
+			h := w.health(&g.paths[i])
+			h.Rack = rack
+			list = append(list, h)
 		}
 	}
 	return list
@@ -105,6 +111,10 @@ func (w *Watcher) health(p *path) PathHealth {
 	h := PathHealth{
 		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via, From: int(w.near.paths[p.up].from),
 		State: Up, Since: w.clock(p.since), RTT: p.srtt,
+	}
+	if p.tally != nil {
+		t := *p.tally
+		h.Tally = &t
 	}
 	h.Proved = w.proof.bounces[p.up].proved
 	if s := &p.size; s.known && int(s.level) < len(w.sizes) {

@@ -95,6 +95,10 @@ func (w *Watcher) resume(g, old *group, was func(*path) (*path, bool)) {
 			continue
 		}
 		n := *o
+		if n.tally != nil { // of several that o stands for, each goes on alone
+			t := *n.tally
+			n.tally = &t
+		}
 		n.group, n.place, n.index, n.up, n.high, n.low, n.via, n.from = g, p.place, p.index, p.up, p.high, p.low, p.via, p.from
 		if n.down = p.down; n.down != o.down {
 			n.clean()

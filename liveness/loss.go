@@ -126,6 +126,7 @@ func (w *Watcher) Lost(dst netip.Addr, path, packets int, now time.Duration) {
 	}
 	piece := w.piece()
 	p.lost.addLost(piece, packets)
+	w.near.paths[p.up].tally.Lost += uint64(packets)
 	p.group.packet.addLost(piece, packets)
 	if p.cause == fine && !p.down {
 		w.weigh(p)

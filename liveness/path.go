@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/internal/histogram"
 	"weft/topology"
 )
 
@@ -59,7 +60,8 @@ type path struct {
 	lost         window
 	size         sizing
 	slow         slowness
-	small        bool // packets must be shorter than by what other paths have in common with it; see group.small
+	tally        *Tally // only of boomerangs
+	small        bool   // packets must be shorter than by what other paths have in common with it; see group.small
 }
 
 // setHalf sets the links of a path's half, of which the last leads to the bouncing switch.
@@ -68,6 +70,14 @@ func (p *path) setHalf(links []topology.LinkID) {
 	if len(links) > 1 {
 		p.low = links[0]
 	}
+}
+
+// Tally counts what a host has learned of the way up to a bouncing switch, since New or since
+// the switch is known. Its memory is bounded by the bouncing switches.
+type Tally struct {
+	RTT    histogram.Histogram // of probes that came home from there
+	Missed uint64              // probes that did not in time
+	Lost   uint64              // packets by all paths through it that had to be sent again
 }
 
 // group is the paths to one destination, or the boomerangs of the host. Their
@@ -156,6 +166,9 @@ func (p *path) timeout(c *Config) time.Duration {
 // measured takes note of a round trip (RFC 6298 §2).
 func (p *path) measured(rtt time.Duration) {
 	g := p.group
+	if p.tally != nil {
+		p.tally.RTT.Observe(rtt)
+	}
 	if p.srtt == 0 {
 		p.srtt, p.rttvar = rtt, rtt/2
 	} else {

@@ -170,6 +170,9 @@ func (w *Watcher) expired(i int32) {
 	}
 	g := p.group
 	w.stats.Missed++
+	if p.tally != nil {
+		p.tally.Missed++
+	}
 	if g.silent++; g.silent == 1 {
 		g.quiet = e.sent
 	}

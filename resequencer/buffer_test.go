@@ -29,6 +29,8 @@ func TestPush_holdsUntilGapFilled(t *testing.T) {
 		Timeouts: 1, TimeoutsWait: 10 * ms,
 		ArrivedOutOfOrder: 2, DeliveredOutOfOrder: 1,
 		MaxHeldPackets: 2, MaxHeldBytes: 280, Flows: 1}
+	want.HoldFilled.Observe(2 * ms)
+	want.HoldTimedOut.Observe(10 * ms)
 	if s != want {
 		t.Errorf("got  %+v\nwant %+v", s, want)
 	}

@@ -117,6 +117,12 @@ func (b *Buffer[P]) releaseFirst(f *flow[P], cause *uint64) {
 	h := f.held
 	r := h.first()
 	h.removeFirst()
+	switch cause {
+	case &b.stats.Filled:
+		b.stats.HoldFilled.Observe(b.now - r.since)
+	case &b.stats.TimedOut:
+		b.stats.HoldTimedOut.Observe(b.now - r.since)
+	}
 	packets, bytes := b.deliverRun(f, r)
 	*cause += uint64(packets)
 	b.add(h, -packets, -bytes)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/internal/histogram"
 )
 
 // oracle does what Buffer does in the most obvious way: slices of all that is
@@ -506,6 +507,21 @@ func (o *oracle) releaseAll(f *oracleFlow, cause *uint64) {
 func (o *oracle) releaseFirst(f *oracleFlow, cause *uint64) {
 	r := f.runs[0]
 	f.runs = f.runs[1:]
+	var waited *histogram.Histogram
+	switch cause {
+	case &o.stats.Filled:
+		waited = &o.stats.HoldFilled
+	case &o.stats.TimedOut:
+		waited = &o.stats.HoldTimedOut
+	}
+	if waited != nil {
+		i, t := 0, o.now-r.since
+		for i < histogram.Buckets && t > histogram.Bound(i) {
+			i++
+		}
+		waited.Counts[i]++
+		waited.Sum += t
+	}
 	for _, p := range r.packets {
 		o.stats.HeldPackets--
 		o.stats.HeldBytes -= p.size

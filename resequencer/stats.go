@@ -1,6 +1,10 @@
 package resequencer
 
-import "time"
+import (
+	"time"
+
+	"weft/internal/histogram"
+)
 
 // Stats counts packets since New, and says how many are held now.
 type Stats struct {
@@ -38,6 +42,11 @@ type Stats struct {
 	MaxHeldPackets int `json:"max_held_packets"`
 	HeldBytes      int `json:"held_bytes"`
 	MaxHeldBytes   int `json:"max_held_bytes"`
+
+	// HoldFilled and HoldTimedOut are how long runs of held packets waited for a hole, those
+	// that were delivered because it was filled, and those that were because their time was up.
+	HoldFilled   histogram.Histogram `json:"-"`
+	HoldTimedOut histogram.Histogram `json:"-"`
 
 	Flows        int    `json:"flows"`         // remembered now
 	FlowsEvicted uint64 `json:"flows_evicted"` // forgotten because Config.Flows were remembered

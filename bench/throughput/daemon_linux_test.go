@@ -21,7 +21,7 @@ func TestAskPlain(t *testing.T) {
 			Failures: &daemon.FailureStatus{Probes: map[string]any{"watcher": liveness.Stats{GivenUp: 3}}},
 		}
 		socket := filepath.Join(t.TempDir(), "s")
-		c, err := service.ServeStatus(socket, nil, func() any { return s })
+		c, err := service.ServeStatus(socket, nil, func() any { return s }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func printsTheExample(t *testing.T, command string) {
 func answering(t *testing.T, status any) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
-	l, err := service.ServeStatus(socket, nil, func() any { return status })
+	l, err := service.ServeStatus(socket, nil, func() any { return status }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/config"
+	"weft/internal/service"
 	"weft/resequencer"
 )
 
@@ -47,7 +48,10 @@ type Config struct {
 	UDP                 UDP           `yaml:"udp"`
 	Drain               time.Duration `yaml:"drain"`
 	Status              string        `yaml:"status,auto"`
-	User                string        `yaml:"user"`
+
+	Metrics service.Metrics `yaml:"metrics"`
+
+	User string `yaml:"user"`
 
 	views
 	lines config.Lines

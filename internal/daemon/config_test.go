@@ -274,6 +274,8 @@ func TestParse_bad(t *testing.T) {
 		{udp + "    - {" + peer + ", accept_key: x, accept_key_file: y}", []string{"f:4: udp.peers[0].accept_key: and accept_key_file are both given"}},
 		{"drain: 11s", []string{"f:1: drain: is 11s, must be from 0s to 10s"}},
 		{"user: \"\"", []string{"f:1: user: is empty"}},
+		{"metrics: {listen: 9469}", []string{"f:1: metrics.listen: \"9469\" is no address and port", "127.0.0.1:9469"}},
+		{"metrics:\n  listen: 0.0.0.0:9469", []string{"f:2: metrics.listen: 0.0.0.0:9469 can be reached from the network", "metrics.remote"}},
 		{"status: /" + strings.Repeat("x", 107), []string{"f:1: status: is a path of 108 bytes"}},
 		{"#" + strings.Repeat("x", config.MaxBytes), []string{"f: longer than"}},
 	} {

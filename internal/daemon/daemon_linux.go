@@ -52,6 +52,7 @@ type state struct {
 	parts                       // nothing while weft is out of the way
 	counted hostprog.SprayStats // by programs that are no more
 	status  io.Closer
+	metrics io.Closer // over TCP; nil before it is open
 	reloads int
 	repairs service.Repairs
 	trouble trouble
@@ -271,6 +272,9 @@ func (d *daemon) stop() error {
 	err := d.takeDown(d.config.Drain)
 	if d.status != nil {
 		err = errors.Join(err, d.status.Close())
+	}
+	if d.metrics != nil {
+		err = errors.Join(err, d.metrics.Close())
 	}
 	if d.setup != nil {
 		err = errors.Join(err, d.setup.Restore())

@@ -26,11 +26,14 @@ func Cleanup() ([]string, error) { return hostsetup.Cleanup() }
 
 // listen opens the status socket, in the place of one that a crash left.
 func (d *daemon) listen() error {
-	s, err := service.ServeStatus(d.config.Status, StatusSocket, func() any { return d.snapshot() })
+	s, err := service.ServeStatus(d.config.Status, StatusSocket, func() any { return d.snapshot() }, d.collector())
 	if err != nil {
 		return d.config.lines.Errorf("status", "%w", err)
 	}
 	d.status = s
+	if d.metrics, err = service.ServeMetrics(d.config.Metrics, d.collector()); err != nil {
+		return d.config.lines.Errorf("metrics.listen", "%w", err)
+	}
 	return nil
 }
 

@@ -239,5 +239,8 @@ func (c *Config) checkRest() error {
 	if err := service.CheckStatusPath(c.Status); err != nil {
 		return c.lines.Errorf("status", "%w", err)
 	}
+	if key, err := c.Metrics.Check(); err != nil {
+		return c.lines.Errorf(key, "%w", err)
+	}
 	return nil
 }

@@ -32,7 +32,10 @@ func LookUp(name string) (Account, error) {
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
-		if u, err = user.LookupId(name); err != nil {
+		if _, wrong := strconv.Atoi(name); wrong == nil {
+			u, err = user.LookupId(name)
+		}
+		if err != nil { // of the name where it is no number
 			return Account{}, fmt.Errorf("user %q: %w; create it, or name another (key user)", name, err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // NoStatus as the path of a status socket means that the daemon has none.
@@ -38,12 +40,13 @@ const askTime = 30 * time.Second
 // maxStatus bounds an answer, in bytes.
 const maxStatus = 16 << 20
 
-// ServeStatus opens a Unix socket at path and answers every connection with what status
-// returns, as JSON, from a goroutine of its own. It replaces a socket that a crash left.
-// Closing the closer ends this and removes the socket. Everybody may read it: counters are
-// no secret. If path is NoStatus, it does nothing. If path is "", it takes the one that
-// standard returns.
-func ServeStatus(path string, standard func() (string, error), status func() any) (io.Closer, error) {
+// ServeStatus opens a Unix socket at path and answers who connects. One who says nothing, or
+// says no more, gets what status returns, as JSON; an HTTP request gets /metrics of c, /status,
+// or what root may see (see web). It replaces a socket that a crash left. Closing the closer
+// ends this and removes the socket. Everybody may read it: counters are no secret. status is
+// called by one goroutine at a time, and c collects beside it; c nil means no metrics. If path is
+// NoStatus, ServeStatus does nothing. If path is "", it takes the one that standard returns.
+func ServeStatus(path string, standard func() (string, error), status func() any, c prometheus.Collector) (io.Closer, error) {
 	switch path {
 	case NoStatus:
 		return io.NopCloser(nil), nil
@@ -68,26 +71,9 @@ func ServeStatus(path string, standard func() (string, error), status func() any
 	if err != nil {
 		return nil, err
 	}
-	go answerStatus(l, status)
-	return l, nil
-}
-
-// answerStatus writes the status to each who connects, one after the other, until the
-// listener is closed.
-func answerStatus(l net.Listener, status func() any) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		if b, err := json.Marshal(status()); err == nil {
-			// From now on: the daemon may have been busy for longer than that, and is
-			// not to blame who asks for it.
-			conn.SetDeadline(time.Now().Add(answerTime))
-			conn.Write(append(b, '\n'))
-		}
-		conn.Close()
-	}
+	s := newSocket(l, status, c)
+	go s.accept()
+	return s, nil
 }
 
 // AskStatus returns the status, as JSON, of the daemon behind a socket. If nobody answers,
@@ -99,6 +85,9 @@ func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(askTime))
+	if c, ok := conn.(*net.UnixConn); ok {
+		c.CloseWrite() // says that no request follows
+	}
 	b, err := io.ReadAll(io.LimitReader(conn, maxStatus))
 	if err == nil && !json.Valid(b) {
 		err = fmt.Errorf("%s: not a status: %q", path, b[:min(len(b), 40)])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,19 +22,22 @@ func TestServeStatus_answersAll(t *testing.T) {
 	left.SetUnlinkOnClose(false)
 	left.Close() // as a crash leaves it
 	asked := 0
-	l, err := ServeStatus(socket, nil, func() any { asked++; return map[string]int{"asked": asked} })
+	l, err := ServeStatus(socket, nil, func() any { asked++; return map[string]int{"asked": asked} }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if st, err := os.Stat(socket); err != nil || st.Mode().Perm() != 0o666 {
 		t.Errorf("%v, %v", st, err)
 	}
-	// One who connects and says nothing keeps nobody from asking for long.
+	// One who connects and says nothing keeps nobody from asking, and is answered, too.
 	idle, err := net.Dial("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer idle.Close()
+	if text, err := io.ReadAll(idle); err != nil || string(text) != "{\"asked\":1}\n" {
+		t.Fatalf("%s, %v", text, err)
+	}
 	for n := 2; n <= 3; n++ {
 		text, err := AskStatus(t.Context(), socket, "weft host")
 		if want := fmt.Sprintf(`{"asked":%d}`, n); err != nil || string(text) != want {
@@ -57,7 +61,7 @@ func TestServeStatus_refuses(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := ServeStatus(file, nil, nil); err == nil {
+	if l, err := ServeStatus(file, nil, nil, nil); err == nil {
 		l.Close()
 		t.Error("a file was taken for a socket")
 	}
@@ -71,7 +75,7 @@ func TestServeStatus_refuses(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ServeStatus(filepath.Join(dir, "s"), nil, nil); err == nil || !strings.Contains(err.Error(), "may not write there") {
+	if _, err := ServeStatus(filepath.Join(dir, "s"), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "may not write there") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -104,7 +108,7 @@ func TestAskStatus_refusesWhatIsNoStatus(t *testing.T) {
 // is nowhere.
 func TestServeStatus_standardAndOff(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := ServeStatus("", func() (string, error) { return socket, nil }, func() any { return 1 })
+	l, err := ServeStatus("", func() (string, error) { return socket, nil }, func() any { return 1 }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +117,10 @@ func TestServeStatus_standardAndOff(t *testing.T) {
 	}
 	l.Close()
 	broken := errors.New("no directory")
-	if _, err := ServeStatus("", func() (string, error) { return "", broken }, nil); err != broken {
+	if _, err := ServeStatus("", func() (string, error) { return "", broken }, nil, nil); err != broken {
 		t.Errorf("error %v, want %v", err, broken)
 	}
-	l, err = ServeStatus(NoStatus, func() (string, error) { t.Error("a path is looked for"); return "", nil }, nil)
+	l, err = ServeStatus(NoStatus, func() (string, error) { t.Error("a path is looked for"); return "", nil }, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

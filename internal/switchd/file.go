@@ -36,6 +36,7 @@ type File struct {
 	Keys           []config.UpdateKey `yaml:"keys"`
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
+	Metrics        service.Metrics    `yaml:"metrics"`
 	User           string             `yaml:"user"`
 
 	fabric *topology.Topology
@@ -109,6 +110,9 @@ func (f *File) validate() (err error) {
 	}
 	if err := service.CheckStatusPath(f.Status); err != nil {
 		return f.lines.Errorf("status", "%w", err)
+	}
+	if key, err := f.Metrics.Check(); err != nil {
+		return f.lines.Errorf(key, "%w", err)
 	}
 	if err := config.ReadUpdateKeys(f.Keys, f.lines, "keys", program); err != nil {
 		return err

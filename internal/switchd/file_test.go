@@ -70,6 +70,7 @@ func TestParse_namesTheLineAndTheFix(t *testing.T) {
 		"keys:\n- id: 0\n  key: " + key:                 {"x.yaml:2: keys[0].id", "1 to 255"},
 		"keys:\n- id: 1\n  key: abc":                    {"x.yaml:3: keys[0].key", "32 bytes in base64"},
 		"keys:\n- id: 1\n  key: " + key + "\n  from: 5": {"x.yaml:4: keys[0].from", "RFC 3339"},
+		"metrics: {listen: 0.0.0.0:9469}":               {"x.yaml:1: metrics.listen", "metrics.remote"},
 		"status: /" + strings.Repeat("x", 200):          {"x.yaml:1: status", "107"},
 		"ports: swp\nbalance: two-level":                {"x.yaml:1: ports", "%d"},
 		"topology: fat-tree:k=2\nbalance: two-level":    {"x.yaml:2: balance", "one port up each", "use ecmp"},

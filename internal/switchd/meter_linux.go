@@ -88,6 +88,8 @@ func (d *daemon) inheritMeter(c Config, descriptors, extensions string) error {
 // status is the agent's, with what the ports' meters have measured and the programs
 // have counted.
 func (d *daemon) status() Status {
+	d.asking.Lock()
+	defer d.asking.Unlock()
 	s := d.agent.Status()
 	s.Extensions = d.extensions
 	err := d.noMeter

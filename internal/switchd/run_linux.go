@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +73,11 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		return err
 	}
 	defer socket.Close()
+	over, err := service.ServeMetrics(d.file.Metrics, d.collector())
+	if err != nil {
+		return d.file.lines.Errorf("metrics.listen", "%w", err)
+	}
+	defer over.Close()
 	d.loop.Begin()
 	err = d.serve(ctx, signals)
 	d.loop.Stopping()
@@ -88,6 +94,7 @@ type daemon struct {
 	agent      *Agent
 	setup      *fabric.SwitchSetup // nil without
 	meter      *fabric.Meter       // nil without
+	asking     sync.Mutex          // held while what is not safe for concurrent use is asked for a status
 	extensions []fabric.ExtensionStatus
 	noMeter    error                           // why there is none to be read
 	teller     *fabric.Teller                  // nil without

@@ -36,7 +36,7 @@ func (d *daemon) listen() (io.Closer, error) {
 		}
 		return StatusSocket()
 	}
-	socket, err := service.ServeStatus(d.file.Status, standard, func() any { return d.status() })
+	socket, err := service.ServeStatus(d.file.Status, standard, func() any { return d.status() }, d.collector())
 	if err != nil {
 		return nil, d.file.lines.Errorf("status", "%w", err)
 	}
