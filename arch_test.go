@@ -66,6 +66,7 @@ topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/sess
 topoupdate/wire: topoupdate internal/shortage
 topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/timerq
+internal/blame: topology liveness
 link: internal/checksum internal/shortage
 internal/kernel: internal/kernel/internal/seam internal/shortage
 internal/congestion: internal/kernel
@@ -90,7 +91,7 @@ internal/pacing: encap internal/hostprog internal/kernel internal/qcn
 internal/interop:
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/service
-internal/daemon: conga internal/kernel internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service internal/pacing internal/qcn
+internal/daemon: internal/blame conga internal/kernel internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
 examples:

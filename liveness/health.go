@@ -71,6 +71,7 @@ type PathHealth struct {
 	Since time.Duration
 	RTT   time.Duration // smoothed; 0: unknown
 	Loss  float64       // share of its latest probes, up to 64, that were missed
+	Tally Tally         // of its probes and packets
 
 	Proved bool // packets to the bouncing switch come home
 	Full   bool // packets of Config.MTU come home from there, too
@@ -104,7 +105,7 @@ func (w *Watcher) Paths() []PathHealth {
 func (w *Watcher) health(p *path) PathHealth {
 	h := PathHealth{
 		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via, From: int(w.near.paths[p.up].from),
-		State: Up, Since: w.clock(p.since), RTT: p.srtt,
+		State: Up, Since: w.clock(p.since), RTT: p.srtt, Tally: p.tally.sum(w.now),
 	}
 	h.Proved = w.proof.bounces[p.up].proved
 	if s := &p.size; s.known && int(s.level) < len(w.sizes) {

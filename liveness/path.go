@@ -57,6 +57,7 @@ type path struct {
 
 	srtt, rttvar time.Duration // RFC 6298 §2
 	lost         window
+	tally        tallies
 	size         sizing
 	slow         slowness
 	small        bool // packets must be shorter than by what other paths have in common with it; see group.small

@@ -26,6 +26,7 @@ type Disturbance struct {
 	Double  int           // one in so many comes twice; 0: none
 	Longest int           // longer ones are lost, bytes with the IP header; 0: none
 	Skew    time.Duration // all arrive so much later
+	Short   bool          // short ones are disturbed, too: probes and acknowledgements
 }
 
 // Disturbed counts the packets.
@@ -43,8 +44,8 @@ type Disturber struct {
 // disturbMark marks packets that have been disturbed enough. The switches' own bits are others.
 const disturbMark = 0x5744 << 16
 
-// leastDisturbed is the length of a frame that is disturbed, bytes: others are probes and
-// acknowledgements.
+// leastDisturbed is the length of a frame that is disturbed, bytes, without
+// Disturbance.Short: others are probes and acknowledgements.
 const leastDisturbed = 200
 
 // Disturb disturbs what leaves by a device of a namespace, by a TCX program behind others,
@@ -126,7 +127,10 @@ func (d Disturbance) program(counts *ebpf.Map, aside int) asm.Instructions {
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.LoadMem(asm.R2, asm.R6, mark, asm.Word), asm.JEq.Imm(asm.R2, disturbMark, "pass"),
 		asm.LoadMem(asm.R2, asm.R6, protocol, asm.Word), asm.JNE.Imm(asm.R2, int32(Htons(unix.ETH_P_IP)), "pass"),
-		asm.LoadMem(asm.R7, asm.R6, length, asm.Word), asm.JLT.Imm(asm.R7, leastDisturbed, "pass"),
+		asm.LoadMem(asm.R7, asm.R6, length, asm.Word),
+	}
+	if !d.Short {
+		p = append(p, asm.JLT.Imm(asm.R7, leastDisturbed, "pass"))
 	}
 	if d.Longest > 0 {
 		p = append(p, asm.JLE.Imm(asm.R7, int32(d.Longest+kernel.EthernetHeader), "short"))
