@@ -76,8 +76,9 @@ type PathHealth struct {
 	Full   bool // packets of Config.MTU come home from there, too
 	MTU    int  // the longest packet that passes, outer header included, in bytes; 0: not known
 
-	Rack  string // the name of Dst's edge switch; "" for a boomerang
-	Tally *Tally // of a boomerang, the caller's own copy; nil for others
+	Rack   string // the name of Dst's edge switch; "" for a boomerang
+	Lately Lately // what became of its probes and packets
+	Tally  *Tally // of a boomerang, the caller's own copy; nil for others
 }
 
 func (c cause) String() string {
@@ -110,7 +111,7 @@ func (w *Watcher) Paths() []PathHealth {
 func (w *Watcher) health(p *path) PathHealth {
 	h := PathHealth{
 		Dst: p.group.dst, Path: int(p.index), Via: w.near.paths[p.up].via, From: int(w.near.paths[p.up].from),
-		State: Up, Since: w.clock(p.since), RTT: p.srtt,
+		State: Up, Since: w.clock(p.since), RTT: p.srtt, Lately: p.lately.sum(w.now),
 	}
 	if p.tally != nil {
 		t := *p.tally

@@ -110,6 +110,7 @@ func (w *Watcher) forget(g *group) {
 // and paths that are not watched.
 func (w *Watcher) Sent(dst netip.Addr, path, packets int) {
 	if p := w.pathOf(dst, path); p != nil {
+		p.lately.add(w.now, packets, 0)
 		piece := w.piece()
 		p.lost.addSent(piece, packets)
 		p.group.packet.addSent(piece, packets)
@@ -124,6 +125,7 @@ func (w *Watcher) Lost(dst netip.Addr, path, packets int, now time.Duration) {
 	if p == nil {
 		return
 	}
+	p.lately.add(w.now, 0, packets)
 	piece := w.piece()
 	p.lost.addLost(piece, packets)
 	w.near.paths[p.up].tally.Lost += uint64(packets)

@@ -58,6 +58,7 @@ type path struct {
 
 	srtt, rttvar time.Duration // RFC 6298 §2
 	lost         window
+	lately       evidence
 	size         sizing
 	slow         slowness
 	tally        *Tally // only of boomerangs

@@ -94,6 +94,11 @@ func (w *Watcher) Answer(packet []byte, now time.Duration) {
 	}
 	was, _ := w.awaited.take(b.Token)
 	if was.asData {
+		if was.missed {
+			was.path.lately.add(w.now, 0, -1)
+		} else {
+			was.path.lately.add(w.now, 1, 0)
+		}
 		w.waited(was.path, &was)
 		return
 	}
@@ -133,6 +138,7 @@ func (w *Watcher) answered(p *path, e *await) {
 	p.answered = max(p.answered, e.sent)
 	if e.missed {
 		// It was not lost after all, so one miss less.
+		p.lately.add(w.now, 0, -1)
 		if e.sample {
 			p.history &= p.history - 1
 		}
@@ -140,6 +146,7 @@ func (w *Watcher) answered(p *path, e *await) {
 			p.misses, p.convicts = 0, 0
 		}
 	} else {
+		p.lately.add(w.now, 1, 0)
 		if e.sample {
 			p.record(0)
 		}
@@ -159,6 +166,7 @@ func (w *Watcher) expired(i int32) {
 	e.missed = true
 	p := e.path
 	if e.asData {
+		p.lately.add(w.now, 1, 1)
 		return // lost or waiting: both are data's lot, too
 	}
 	if e.size > 0 {
@@ -173,6 +181,7 @@ func (w *Watcher) expired(i int32) {
 	if p.tally != nil {
 		p.tally.Missed++
 	}
+	p.lately.add(w.now, 1, 1)
 	if g.silent++; g.silent == 1 {
 		g.quiet = e.sent
 	}

@@ -48,6 +48,8 @@ var printed = map[string][]any{
 	"benchthroughput_linux.go":  {[]throughput.Result{}},
 	"benchunits.go":             {[]unitsResult{}},
 	"bench.go":                  {[]reorder.Result{}},
+	"blame.go":                  {[]daemon.BlameStatus{}},
+	"conns.go":                  {[]conn{}},
 	"demoresult.go":             {[]outcomeJSON{}},
 	"hoststatus.go":             {daemon.Status{}, switchd.Status{}},
 	"switchstatus.go":           {switchd.Status{}},

@@ -49,6 +49,8 @@ func newRootCmd() *cobra.Command {
 		newPlanCmd(),
 		newSimCmd(),
 		newStatusCmd(),
+		newBlameCmd(),
+		newConnsCmd(),
 		newSwitchCmd(),
 		newTopologyCmd(),
 		newVersionCmd(),

@@ -187,7 +187,9 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 		return s
 	}
 	s.Probes = probes.Stats()
-	for _, p := range probes.Paths() {
+	paths := probes.Paths()
+	s.Blamed = blamed(t, probes.Self(), paths, probes.Suspects())
+	for _, p := range paths {
 		if len(s.Paths) == maxPathStatus {
 			break
 		}

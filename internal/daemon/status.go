@@ -116,12 +116,13 @@ type SuperStatus struct {
 
 // FailureStatus is what the daemon knows about failures.
 type FailureStatus struct {
-	Down    []string     `json:"down"`              // links that no path is to use
-	Avoided []string     `json:"avoided,omitempty"` // paths that one host alone is not sent to by, as "h3.1.3 by c1.1"
-	Changes uint64       `json:"changes"`
-	Updates any          `json:"updates,omitempty"` // listen.Status
-	Probes  any          `json:"probes,omitempty"`  // prober.Stats
-	Paths   []PathStatus `json:"paths,omitempty"`   // that are not simply up
+	Down    []string      `json:"down"`              // links that no path is to use
+	Avoided []string      `json:"avoided,omitempty"` // paths that one host alone is not sent to by, as "h3.1.3 by c1.1"
+	Changes uint64        `json:"changes"`
+	Updates any           `json:"updates,omitempty"` // listen.Status
+	Probes  any           `json:"probes,omitempty"`  // prober.Stats
+	Paths   []PathStatus  `json:"paths,omitempty"`   // that are not simply up
+	Blamed  []BlameStatus `json:"blamed,omitempty"`  // what hurts packets, the worst first
 }
 
 // PathStatus is the state of a path according to its probes.

@@ -9,6 +9,7 @@ package lookout
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -248,6 +249,13 @@ func (l *Lookout) Paths() ([]liveness.PathHealth, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.driver.Paths(), l.config.Clock.Now()
+}
+
+// Suspects returns the links that are suspected, and the paths that one destination accuses.
+func (l *Lookout) Suspects() []liveness.Suspect {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.driver.Watcher().Suspects())
 }
 
 // Stats returns the counters of the Driver.

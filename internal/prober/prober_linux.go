@@ -149,6 +149,9 @@ func (p *Prober) Paths() []liveness.PathHealth {
 	return paths
 }
 
+// Suspects returns the links that are suspected, and the paths that one destination accuses.
+func (p *Prober) Suspects() []liveness.Suspect { return p.lookout.Suspects() }
+
 // Stats returns the counters.
 func (p *Prober) Stats() Stats {
 	s := p.lookout.Stats()

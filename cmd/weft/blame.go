@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weft/internal/daemon"
+)
+
+func newBlameCmd() *cobra.Command {
+	var socket string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "blame",
+		Short: "Which links, switches and hosts hurt the packets of this host",
+		Long: `Blame asks the running weft host which places of the fabric hurt its packets: links that are
+suspected by what probes say now, and links, switches and hosts that have lost packets in the
+last 10 to 20 seconds, the worst first. Weft sends packets by all paths, so the paths that lose
+some tell where: what they have in common and good paths do not. Where no path tells places apart
+all of them are named. Only paths that carry traffic are looked at.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := askStatus(cmd.Context(), socket)
+			if err != nil {
+				return err
+			}
+			if isSwitchStatus(text) {
+				return fmt.Errorf("blame: weft switch answers; only a weft host sends packets by all paths: ask on a host")
+			}
+			var s struct {
+				Failures *daemon.FailureStatus `json:"failures"`
+			}
+			if err := json.Unmarshal(text, &s); err != nil {
+				return fmt.Errorf("blame: %w", err)
+			}
+			if s.Failures == nil || s.Failures.Probes == nil {
+				return fmt.Errorf("blame: this weft host sends no probes, so it knows of no losses: set failures.interval above 0")
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), append([]daemon.BlameStatus{}, s.Failures.Blamed...))
+			}
+			return printBlame(cmd.OutOrStdout(), s.Failures.Blamed)
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", "", "the daemon's `socket` (default that of this network namespace)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// printBlame prints what hurts, the worst first.
+func printBlame(w io.Writer, list []daemon.BlameStatus) error {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "nothing hurts: no path with traffic has lost more packets than the others in the last 10 s")
+		return nil
+	}
+	for i, b := range list {
+		var what []string
+		if b.Loss > 0 {
+			what = append(what, fmt.Sprintf("loses %s %%: %d packets by %d paths in the last 10 to 20 s", twoDigits(100*b.Loss), b.Lost, b.Paths))
+		}
+		if b.Why != "" {
+			what = append(what, "out of use: "+b.Why)
+		}
+		fmt.Fprintf(w, "%d. %s  %s", i+1, strings.Join(b.Places, " or "), strings.Join(what, "; "))
+		if b.Confidence < 0.99 {
+			fmt.Fprintf(w, "; other places explain it, too: %.0f %% sure", 100*b.Confidence)
+		}
+		fmt.Fprintln(w)
+		var hurt []string
+		for _, h := range b.Hurt {
+			hurt = append(hurt, fmt.Sprintf("%s %d", h.To, h.Lost))
+		}
+		if len(hurt) > 0 {
+			fmt.Fprintf(w, "   packets lost to: %s\n", strings.Join(hurt, ", "))
+		}
+	}
+	return nil
+}
+
+// twoDigits writes a percentage with two significant digits, and never as a power.
+func twoDigits(percent float64) string {
+	digits := 0
+	if percent < 10 && percent > 0 {
+		digits = int(math.Ceil(1 - math.Log10(percent)))
+	}
+	return strconv.FormatFloat(percent, 'f', min(digits, 4), 64)
+}

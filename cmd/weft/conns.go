@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/topology"
+)
+
+// conn is one of the kernel's TCP connections.
+type conn struct {
+	Local  netip.AddrPort `json:"local"`
+	Remote netip.AddrPort `json:"remote"`
+	Host   string         `json:"host,omitempty"` // the remote end in the topology of the weft host
+	Rack   string         `json:"rack,omitempty"`
+
+	Sent      uint64  `json:"sent_bytes"` // payload, acknowledged
+	Received  uint64  `json:"received_bytes"`
+	Resent    uint32  `json:"resent_segments"`
+	Needless  uint32  `json:"needless_segments"` // of the resent, those that the peer had (DSACK)
+	Segments  uint32  `json:"segments"`          // with payload, sent
+	OutOf     uint32  `json:"out_of_order_segments"`
+	RTT       float64 `json:"rtt_ms"`
+	LeastRTT  float64 `json:"least_rtt_ms"`
+	Delivered float64 `json:"delivery_mbit"` // rate of the latest delivery
+	Timeouts  uint8   `json:"timeouts"`      // in a row, now
+}
+
+// worse orders connections: those that wait for a timeout first, then by what was sent again.
+func worse(a, b conn) int {
+	return cmp.Or(cmp.Compare(b.Timeouts, a.Timeouts), cmp.Compare(b.Resent, a.Resent), cmp.Compare(b.Sent+b.Received, a.Sent+a.Received),
+		a.Remote.Compare(b.Remote), a.Local.Compare(b.Local))
+}
+
+func newConnsCmd() *cobra.Command {
+	var socket, to string
+	var asJSON bool
+	var top int
+	cmd := &cobra.Command{
+		Use:   "conns",
+		Short: "The kernel's TCP connections, those first that packets were lost of",
+		Long: `Conns lists the TCP connections of this network namespace with other hosts: what they have carried,
+what was sent again, what came out of order above weft, and their round trips. Connections that
+wait for a timeout come first, then those that have sent most segments again. It asks the kernel,
+so it works without a weft host; with one it names the hosts at the other end.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if top < 1 {
+				return fmt.Errorf("--top %d: must be 1 or more", top)
+			}
+			all, err := connections()
+			if err != nil {
+				return fmt.Errorf("conns: %w", err)
+			}
+			nameHosts(cmd.Context(), socket, all)
+			if to != "" {
+				all = slices.DeleteFunc(all, func(c conn) bool {
+					return c.Host != to && c.Rack != to && c.Remote.Addr().String() != to
+				})
+			}
+			slices.SortFunc(all, worse)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), append([]conn{}, all[:min(top, len(all))]...))
+			}
+			return printConns(cmd.OutOrStdout(), all, top)
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", "", "the daemon's `socket` (default that of this network namespace)")
+	cmd.Flags().StringVar(&to, "to", "", "only those with a `host`, a rack or an address")
+	cmd.Flags().IntVar(&top, "top", 20, "at most so `many`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// nameHosts says which hosts of the weft host's topology connections lead to, if there is one that
+// can be asked, and its topology is computed.
+func nameHosts(ctx context.Context, socket string, all []conn) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	text, err := askStatus(ctx, socket)
+	if err != nil {
+		return
+	}
+	var s struct {
+		Topology string `json:"topology"`
+	}
+	if json.Unmarshal(text, &s) != nil {
+		return
+	}
+	t, err := topology.Parse(s.Topology)
+	if err != nil {
+		return
+	}
+	for i := range all {
+		if host, rack, ok := t.HostAt(all[i].Remote.Addr()); ok {
+			all[i].Host, all[i].Rack = t.HostName(host), t.Node(rack).Name
+		}
+	}
+}
+
+// printConns prints a table of the first connections.
+func printConns(w io.Writer, all []conn, top int) error {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "no TCP connections with other hosts")
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "to\thost\tfrom port\tsent MB\tgot MB\tresent\tneedless\tout of order\tRTT ms\tleast\tMbit/s")
+	for _, c := range all[:min(top, len(all))] {
+		host := c.Host
+		if host == "" {
+			host = "-"
+		}
+		fmt.Fprintf(t, "%v\t%s\t%d\t%.1f\t%.1f\t%d\t%d\t%d\t%.1f\t%.1f\t%.0f\n", c.Remote, host, c.Local.Port(), float64(c.Sent)/1e6,
+			float64(c.Received)/1e6, c.Resent, c.Needless, c.OutOf, c.RTT, c.LeastRTT, c.Delivered)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if n := len(all) - top; n > 0 {
+		fmt.Fprintf(w, "and %d more, of which nothing is worse\n", n)
+	}
+	return nil
+}

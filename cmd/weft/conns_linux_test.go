@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netns"
+
+	"github.com/vishvananda/netlink"
+)
+
+// The kernel's own connections are found with what they have carried, and not those on
+// loopback addresses.
+func TestConnections(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root for a network namespace of its own")
+	}
+	runtime.LockOSThread() // and never given back: the thread ends in its namespace
+	ns, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.Close()
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	for _, a := range []string{"192.0.2.1/32", "2001:db8::1/128"} {
+		if addr, err2 := netlink.ParseAddr(a); err == nil && err2 == nil {
+			if addr.Flags = 0x80; strings.Contains(a, ":") { // IFA_F_NODAD and 0x80: permanent at once
+				addr.Flags |= 0x02
+			}
+			err = netlink.AddrAdd(lo, addr)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"127.0.0.1:0", "192.0.2.1:0", "[2001:db8::1]:0"} {
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		a, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		b, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		a.Write(make([]byte, 100_000))
+		if _, err := io.ReadFull(b, make([]byte, 100_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := connections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"192.0.2.1", "2001:db8::1"} {
+		if !slices.ContainsFunc(all, func(c conn) bool {
+			return c.Remote.Addr() == netip.MustParseAddr(want) && c.Received == 100_000 && c.Local.Port() != 0
+		}) {
+			t.Errorf("no connection with %s that has got 100,000 bytes: %+v", want, all)
+		}
+	}
+	if len(all) != 4 {
+		t.Errorf("%d connections, want both ends of 2: %+v", len(all), all)
+	}
+}
+
+// Those that wait for a timeout come first, then those that have sent most again; the rest is
+// counted.
+func TestPrintConns(t *testing.T) {
+	at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("10.3.1.3"), port) }
+	all := []conn{{Remote: at(1), Sent: 9e6}, {Remote: at(2), Resent: 7, Host: "h3.1.3"}, {Remote: at(3), Timeouts: 2}, {Remote: at(4)}}
+	slices.SortFunc(all, worse)
+	var b bytes.Buffer
+	if err := printConns(&b, all, 3); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"to", "10.3.1.3:3", "10.3.1.3:2", "10.3.1.3:1", "and 1 more"} {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Errorf("line %d is %q, want %s", i, lines[i], want)
+		}
+	}
+	b.Reset()
+	if printConns(&b, nil, 3); !strings.Contains(b.String(), "no TCP connections") {
+		t.Errorf("of none it says %q", b.String())
+	}
+}
