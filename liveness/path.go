@@ -56,6 +56,7 @@ type path struct {
 	sampled   time.Duration // sending time of the latest sample
 
 	srtt, rttvar time.Duration // RFC 6298 §2
+	trips        *trips        // only of boomerangs
 	lost         window
 	size         sizing
 	slow         slowness
@@ -156,6 +157,7 @@ func (p *path) timeout(c *Config) time.Duration {
 // measured takes note of a round trip (RFC 6298 §2).
 func (p *path) measured(rtt time.Duration) {
 	g := p.group
+	p.trips.add(rtt)
 	if p.srtt == 0 {
 		p.srtt, p.rttvar = rtt, rtt/2
 	} else {

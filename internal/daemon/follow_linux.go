@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"weft/internal/prober"
@@ -175,6 +176,14 @@ func (f *hostFollower) Close() (err error) {
 // maxPathStatus bounds the paths in a status.
 const maxPathStatus = 1000
 
+// health is how the paths to hosts are that packets are sent to.
+func (f *hostFollower) health() []liveness.PathHealth {
+	if p := f.probes[f.used]; p != nil {
+		return slices.DeleteFunc(p.Paths(), func(h liveness.PathHealth) bool { return h.Dst == p.Self() })
+	}
+	return nil
+}
+
 // status describes what is known. It lists the bouncing switches, and those paths that have
 // a fault.
 func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
@@ -194,8 +203,12 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 		if p.State == liveness.Up && p.Dst != probes.Self() {
 			continue
 		}
-		s.Paths = append(s.Paths, PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
-			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss, from: p.From})
+		one := PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
+			Why: p.Why, RTT: milliseconds(p.RTT), RTT50: milliseconds(p.RTT50), RTT99: milliseconds(p.RTT99), Loss: p.Loss, from: p.From}
+		if p.Dst == probes.Self() {
+			one.Bounce = bounceName(t, p.Via)
+		}
+		s.Paths = append(s.Paths, one)
 	}
 	return s
 }
