@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/fabric"
 	"weft/internal/daemon"
@@ -108,4 +112,46 @@ func TestStatus_oneScreen(t *testing.T) {
 		t.Errorf("--all:\n%s", all)
 	}
 	wantError(t, "status --all --json --socket "+socket, "all json")
+}
+
+// --watch prints one screen after the other, with what happened in between, until it is
+// interrupted; with --json an object a line.
+func TestStatus_watch(t *testing.T) {
+	asked := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	ask := func(context.Context) ([]byte, error) {
+		asked++
+		if asked == 3 {
+			cancel()
+		}
+		return json.Marshal(switchd.Status{Switch: "a0.2", Signed: true, Decap: &fabric.Counters{Spoofed: uint64(asked)}})
+	}
+	var out bytes.Buffer
+	if err := (&statusFlags{watch: true}).run(ctx, &out, ask); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "switch a0.2: "); n != 2 || !strings.Contains(out.String(), "1 packets dropped just now (spoofed 1)") {
+		t.Errorf("%d screens, want 2 that show what is dropped:\n%s", n, &out)
+	}
+	if strings.Contains(out.String(), "\x1b") {
+		t.Errorf("it is no terminal:\n%q", &out)
+	}
+
+	out.Reset()
+	asked, ctx = 2, t.Context()
+	ctx, cancel = context.WithCancel(ctx)
+	if err := (&statusFlags{watch: true, json: true}).run(ctx, &out, func(c context.Context) ([]byte, error) {
+		text, err := json.Marshal(switchd.Status{Switch: "a0.2"})
+		time.AfterFunc(10*time.Millisecond, cancel)
+		return text, err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 1 || !json.Valid(out.Bytes()) {
+		t.Errorf("%d lines: %s", n, &out)
+	}
+	nobody := errors.New("nobody answers")
+	if err := (&statusFlags{watch: true}).run(t.Context(), &out, func(context.Context) ([]byte, error) { return nil, nobody }); err != nobody {
+		t.Errorf("if nobody answers at first: %v", err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/config"
+	"weft/internal/eventlog"
 	"weft/resequencer"
 )
 
@@ -30,24 +31,25 @@ type Config struct {
 	CongestionControl         string         `yaml:"congestion_control,auto"`
 	CongestionControlPrefixes []netip.Prefix `yaml:"congestion_control_prefixes"`
 
-	Samples             int           `yaml:"samples"`
-	Expiry              time.Duration `yaml:"expiry,auto"`
-	SamplesOnly         bool          `yaml:"samples_only"`
-	Tau                 time.Duration `yaml:"tau,auto"`
-	Groups              bool          `yaml:"groups"`
-	Encapsulation       []string      `yaml:"encapsulation"`
-	Require             bool          `yaml:"require"`
-	ReceiversResequence config.Choice `yaml:"receivers_resequence"`
-	Resequence          config.Choice `yaml:"resequence"`
-	Datagrams           []string      `yaml:"datagrams"`
-	Resequencer         Resequencer   `yaml:"resequencer"`
-	Failures            Failures      `yaml:"failures"`
-	QCN                 QCN           `yaml:"qcn"`
-	TUN                 TUN           `yaml:"tun"`
-	UDP                 UDP           `yaml:"udp"`
-	Drain               time.Duration `yaml:"drain"`
-	Status              string        `yaml:"status,auto"`
-	User                string        `yaml:"user"`
+	Samples             int              `yaml:"samples"`
+	Expiry              time.Duration    `yaml:"expiry,auto"`
+	SamplesOnly         bool             `yaml:"samples_only"`
+	Tau                 time.Duration    `yaml:"tau,auto"`
+	Groups              bool             `yaml:"groups"`
+	Encapsulation       []string         `yaml:"encapsulation"`
+	Require             bool             `yaml:"require"`
+	ReceiversResequence config.Choice    `yaml:"receivers_resequence"`
+	Resequence          config.Choice    `yaml:"resequence"`
+	Datagrams           []string         `yaml:"datagrams"`
+	Resequencer         Resequencer      `yaml:"resequencer"`
+	Failures            Failures         `yaml:"failures"`
+	QCN                 QCN              `yaml:"qcn"`
+	TUN                 TUN              `yaml:"tun"`
+	UDP                 UDP              `yaml:"udp"`
+	Drain               time.Duration    `yaml:"drain"`
+	Status              string           `yaml:"status,auto"`
+	User                string           `yaml:"user"`
+	Log                 eventlog.Options `yaml:"log"`
 
 	views
 	lines config.Lines

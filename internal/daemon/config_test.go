@@ -273,6 +273,8 @@ func TestParse_bad(t *testing.T) {
 		{udp + "    - {" + peer + ", key: " + goodKey + ", accept_key: " + goodKey + ", accept_key_id: 1}", []string{"f:4: udp.peers[0].accept_key_id: is 1, must be another"}},
 		{udp + "    - {" + peer + ", accept_key: x, accept_key_file: y}", []string{"f:4: udp.peers[0].accept_key: and accept_key_file are both given"}},
 		{"drain: 11s", []string{"f:1: drain: is 11s, must be from 0s to 10s"}},
+		{"log:\n  format: xml", []string{"f:2: log.format", "text and json"}},
+		{"log: {level: loud}", []string{"f:1: log.level", "debug, info, warn and error"}},
 		{"user: \"\"", []string{"f:1: user: is empty"}},
 		{"status: /" + strings.Repeat("x", 107), []string{"f:1: status: is a path of 108 bytes"}},
 		{"#" + strings.Repeat("x", config.MaxBytes), []string{"f: longer than"}},

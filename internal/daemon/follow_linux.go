@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/lookout"
 	"weft/internal/prober"
 	"weft/liveness"
 	"weft/topology"
@@ -63,7 +64,7 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology) error {
 	p := prober.Config{
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: at.address, Topology: t,
 		Carrier: c.carrier(), Gateway: at.uplink.Gateway, Beside: len(c.carried()) > 1, Idle: by != f.used,
-		MTU: at.mtu, Require: c.Require, Awake: len(c.Datagrams) > 0,
+		MTU: at.mtu, Require: c.Require, Journal: lookout.NewPathJournal(at.log), Awake: len(c.Datagrams) > 0,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { f.tell(news{by, t, c}) },
 	}

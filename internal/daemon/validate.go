@@ -239,5 +239,8 @@ func (c *Config) checkRest() error {
 	if err := service.CheckStatusPath(c.Status); err != nil {
 		return c.lines.Errorf("status", "%w", err)
 	}
+	if key, err := c.Log.Check(); err != nil {
+		return c.lines.Errorf("log."+key, "%w", err)
+	}
 	return nil
 }

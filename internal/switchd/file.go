@@ -9,6 +9,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/config"
+	"weft/internal/eventlog"
 	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
@@ -37,6 +38,7 @@ type File struct {
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
 	User           string             `yaml:"user"`
+	Log            eventlog.Options   `yaml:"log"`
 
 	fabric *topology.Topology
 	lines  config.Lines
@@ -109,6 +111,9 @@ func (f *File) validate() (err error) {
 	}
 	if err := service.CheckStatusPath(f.Status); err != nil {
 		return f.lines.Errorf("status", "%w", err)
+	}
+	if key, err := f.Log.Check(); err != nil {
+		return f.lines.Errorf("log."+key, "%w", err)
 	}
 	if err := config.ReadUpdateKeys(f.Keys, f.lines, "keys", program); err != nil {
 		return err
