@@ -23,7 +23,7 @@ import (
 	"weft/internal/switchd"
 )
 
-var updateSchemas = flag.Bool("update", false, "write schema/*.json anew")
+var updateSchemas = flag.Bool("schemas", false, "write schema/*.json anew")
 
 // object is a JSON object of a schema; its keys are printed in order of the alphabet.
 type object = map[string]any
@@ -173,7 +173,7 @@ func TestSchemas(t *testing.T) {
 		}
 		got, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(got, b.Bytes()) {
-			t.Errorf("%s is not that of the Go types (%v): go test ./cmd/weft -run TestSchemas -update writes it anew. If a key is gone or means something else, raise StatusVersion", path, err)
+			t.Errorf("%s is not that of the Go types (%v): go test ./cmd/weft -run TestSchemas -schemas writes it anew. If a key is gone or means something else, raise StatusVersion", path, err)
 		}
 	}
 	slices.Sort(want)
