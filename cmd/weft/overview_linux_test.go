@@ -27,7 +27,11 @@ func jsonKeys(t reflect.Type, name string, into map[string]reflect.Kind) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || leaf(t) {
+	switch {
+	case leaf(t): // such as netip.Addr
+		into[name] = reflect.String
+		return
+	case t.Kind() != reflect.Struct:
 		into[name] = t.Kind()
 		return
 	}
