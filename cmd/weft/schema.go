@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ func schemaNames() (names []string) {
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(strings.TrimPrefix(f, "schema/"), ".json"))
 	}
+	slices.Sort(names)
 	return names
 }
 

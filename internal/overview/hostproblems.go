@@ -206,7 +206,7 @@ func (h *Host) pathProblems() (all []Problem) {
 	if len(lossy) > 0 {
 		all = append(all, Problem{What: "probes get lost " + list("by", "by", lossy), Do: "look for errors at its links: ip -s link, ethtool -S"})
 	}
-	if len(f.Avoided) > 0 {
+	if len(f.Avoided) > 0 && len(bad) == 0 { // else these say the same
 		all = append(all, Problem{What: list("path", "paths", f.Avoided) + " avoided, as only that host accuses it", Do: "weft status --all: failures.avoided"})
 	}
 	return all
