@@ -35,7 +35,7 @@ drb:
 encap:
 internal/checksum:
 internal/config: topology topology/graph topoupdate
-internal/service:
+internal/service: internal/event internal/eventlog
 internal/bucket:
 internal/classifier:
 internal/timerq:
@@ -77,13 +77,13 @@ internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology topology/graph encap internal/balance internal/bucket internal/classifier internal/kernel internal/qcn
 lab: topology topology/graph fabric internal/frr internal/kernel internal/switchconf
 internal/clock: internal/timerq
-internal/lookout: topology encap liveness internal/clock internal/probe
+internal/lookout: topology encap liveness internal/clock internal/event internal/eventlog internal/probe
 internal/paths: topology encap drb conga
 internal/fate: flowcell policy
 internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
 stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe
-uplink: conga encap internal/hostprog internal/hostsetup link liveness policy topology stack
+uplink: conga encap internal/event internal/eventlog internal/hostprog internal/hostsetup link liveness policy topology stack
 uplink/kernelhost: encap internal/daemon policy resequencer stack topology uplink
 fabrictest: internal/simnet stack topology
 internal/simnet: topology flowcell encap conga link internal/timerq
@@ -91,11 +91,14 @@ internal/simnet/world: internal/simnet internal/checksum internal/dataplane stac
 internal/simnet/...: internal/simnet stack topology topoupdate link internal/timerq
 internal/pacing: encap internal/hostprog internal/kernel internal/qcn
 internal/interop:
+internal/overview:
+internal/event:
+internal/eventlog: internal/event
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/metrics: liveness resequencer internal/dataplane internal/histogram internal/probe
 stack/metrics: stack internal/metrics
-internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/kernel internal/metrics internal/service
-internal/daemon: internal/blame conga internal/kernel internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
+internal/switchd: encap fabric topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service
+internal/daemon: internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -130,7 +133,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

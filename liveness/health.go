@@ -70,7 +70,10 @@ type PathHealth struct {
 	// was not run is left out.
 	Since time.Duration
 	RTT   time.Duration // smoothed; 0: unknown
-	Loss  float64       // share of its latest probes, up to 64, that were missed
+	// RTT50 and RTT99 are the median and the 99th percentile of a boomerang's latest round
+	// trips, up to 64. They are 0 for other paths.
+	RTT50, RTT99 time.Duration
+	Loss         float64 // share of its latest probes, up to 64, that were missed
 
 	Proved bool // packets to the bouncing switch come home
 	Full   bool // packets of Config.MTU come home from there, too
@@ -121,6 +124,7 @@ func (w *Watcher) health(p *path) PathHealth {
 	if s := &p.size; s.known && int(s.level) < len(w.sizes) {
 		h.MTU, h.Full = w.sizes[s.level], s.level == 0
 	}
+	h.RTT50, h.RTT99 = p.trips.quantiles()
 	if p.recorded > 0 {
 		h.Loss = float64(p.missed()) / float64(p.recorded)
 	}

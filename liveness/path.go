@@ -57,6 +57,7 @@ type path struct {
 	sampled   time.Duration // sending time of the latest sample
 
 	srtt, rttvar time.Duration // RFC 6298 §2
+	trips        *trips        // only of boomerangs
 	lost         window
 	lately       evidence
 	size         sizing
@@ -170,6 +171,7 @@ func (p *path) measured(rtt time.Duration) {
 	if p.tally != nil {
 		p.tally.RTT.Observe(rtt)
 	}
+	p.trips.add(rtt)
 	if p.srtt == 0 {
 		p.srtt, p.rttvar = rtt, rtt/2
 	} else {

@@ -77,7 +77,9 @@ type Config struct {
 	Liveness *Liveness
 	// Log, if not nil, gets each change once: links that go out of use and come back, and
 	// why; to which racks the carrier is used, and why not to others; a device that fails
-	// or is slower than it could be. Nothing is logged for each packet. The Host holds no
+	// or is slower than it could be. The attribute "event" has its stable name
+	// (docs/events.md), of which no more than ten a second are told. Nothing is logged for
+	// each packet. The Host holds no
 	// lock that packets need during a call, but a slow handler delays probes. A handler
 	// must not call SetTopology.
 	Log *slog.Logger

@@ -13,6 +13,8 @@ import (
 
 	"weft/conga"
 	"weft/encap"
+	"weft/internal/event"
+	"weft/internal/eventlog"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/link"
@@ -132,7 +134,7 @@ func Open(c stack.Config, o Options) (*Device, error) {
 // without notes why something is not in use.
 func (d *Device) without(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
-	d.log.Warn("the device is not as fast as it could be", "why", why)
+	d.log.Warn("the device is not as fast as it could be", "why", why, eventlog.Key, string(event.Limited))
 	d.why = append(d.why, why)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,3 +42,5 @@ func answering(t *testing.T, status any) (socket string) {
 	t.Cleanup(func() { l.Close() })
 	return socket
 }
+
+func mustAddr(s string) netip.Addr { return netip.MustParseAddr(s) }

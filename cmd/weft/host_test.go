@@ -26,8 +26,8 @@ func TestHost_bad(t *testing.T) {
 
 func TestStatus_printsWhatTheDaemonSays(t *testing.T) {
 	socket := answering(t, daemon.Status{Mode: "offload", Policy: "drb", MTU: 1500, Steer: map[string]int{"taken": 7}})
-	table := strings.Fields(mustWeft(t, "status", "--socket", socket))
-	if got := strings.Join(table, " "); !strings.HasPrefix(got, "mode offload") || !strings.Contains(got, "steer.taken 7") {
+	table := strings.Fields(mustWeft(t, "status", "--all", "--socket", socket))
+	if got := strings.Join(table, " "); !strings.Contains(got, " mode offload ") || !strings.Contains(got, "steer.taken 7") {
 		t.Errorf("table: %s", got)
 	}
 	var s daemon.Status

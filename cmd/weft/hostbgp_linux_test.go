@@ -151,7 +151,7 @@ func (l *bgpLab) carryBoth(hosts ...string) {
 // status returns one value of a host's status.
 func (l *bgpLab) status(host, key string) string {
 	l.Helper()
-	out, _ := weft(l.TB, "status", "--socket", l.socket(host))
+	out, _ := weft(l.TB, "status", "--all", "--socket", l.socket(host))
 	for line := range strings.Lines(out) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == key {
 			return strings.Join(f[1:], " ")

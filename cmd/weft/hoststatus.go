@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -17,31 +16,26 @@ import (
 
 func newStatusCmd() *cobra.Command {
 	var socket string
-	var asJSON bool
+	var f statusFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "What the weft host or weft switch of this machine does",
-		Long: `Status prints what a running weft host says of itself: its configuration as
-found, what is known of failures and why, what its devices got of the kernel, its
-counters, and what its policy knows of the congestion of paths (weft paths --live
-prints that alone). Of a weft switch it prints the neighbours and the database.`,
+		Short: "How the weft host or weft switch of this machine does",
+		Long: `Status prints one screen about the weft host or weft switch that runs here: the
+verdict, what is wrong and what to do about it, and the paths, racks or ports, the
+worst first. It asks twice, 250 ms apart, for the rate of each path and for what
+was dropped in between.
+
+--all prints all that the daemon says of itself: its configuration as found, what is
+known of failures and why, what its devices got of the kernel, its counters, and what
+its policy knows of the congestion of paths (weft paths --live prints that alone).
+--json prints the same for programs; weft schema status describes it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := askStatus(cmd.Context(), socket)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), json.RawMessage(text))
-			}
-			if isSwitchStatus(text) {
-				return printSwitchStatus(cmd.OutOrStdout(), text)
-			}
-			return printHostStatus(cmd.OutOrStdout(), text)
+			return f.run(cmd.Context(), cmd.OutOrStdout(), func(ctx context.Context) ([]byte, error) { return askStatus(ctx, socket) })
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", "", "the daemon's `socket` (default that of this network namespace)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f.add(cmd)
 	return cmd
 }
 

@@ -47,6 +47,7 @@ func newRootCmd() *cobra.Command {
 		newLabCmd(),
 		newPathsCmd(),
 		newPlanCmd(),
+		newSchemaCmd(),
 		newSimCmd(),
 		newStatusCmd(),
 		newBlameCmd(),

@@ -102,7 +102,7 @@ func TestPaths_liveOfOnePair(t *testing.T) {
 // The status has the same tables, in place of fields without end.
 func TestStatus_congestionAsTables(t *testing.T) {
 	socket := answering(t, congested)
-	out := mustWeft(t, "status", "--socket", socket)
+	out := mustWeft(t, "status", "--all", "--socket", socket)
 	if strings.Contains(out, "congestion.") || !strings.Contains(out, "to e1.0 (10.1.0.0/24): by queue") || lineWith(t, out, "mtu") != "mtu 1500" {
 		t.Errorf("status:\n%s", out)
 	}

@@ -33,7 +33,7 @@ func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {
 			RED: fabric.PortRED{Average: 11, Min: 12, Max: 13, EarlyDrops: 14, ForcedDrops: 15}}},
 		Feedback: &fabric.TellerStats{Told: 21, Bounded: 22, Malformed: 1, Ended: "broken"},
 		Rejected: map[string]uint64{"replay": 2, "mac": 1}})
-	out := strings.Join(strings.Fields(mustWeft(t, "switch", "status", "--socket", socket)), " ")
+	out := strings.Join(strings.Fields(mustWeft(t, "switch", "status", "--all", "--socket", socket)), " ")
 	for _, want := range []string{"a0.2 of fat-tree:k=4", "down: a0.2-c1.1", "rejected: mac 1, replay 2", "updates: UNSIGNED", "p2 c1.1 held for 1.5s 3s hears us, and we it", "a0.2 7 0s itself a0.2-c1.1", "p2 20 4500 9000 40 % 3 8125 5 6 7", "p2 11 12 13 5 14 15", "feedback: 21 messages sent, not sent: 23 (", "above the bounds 22", "feedback has ended: broken"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in: %s", want, out)
@@ -52,7 +52,7 @@ func TestSwitchStatus_printsWhatTheAgentSays(t *testing.T) {
 		"balance classifier: the counters cannot be read: why": {Classifier: &fabric.ClassifierStats{Rule: "classifier"}, BalanceError: "why"},
 	} {
 		s.Switch = "a0.2"
-		out := mustWeft(t, "switch", "status", "--socket", answering(t, s))
+		out := mustWeft(t, "switch", "status", "--all", "--socket", answering(t, s))
 		if !strings.Contains(out, want) || strings.Count(out, "balance") != 1 {
 			t.Errorf("%q is not all that stands of the balance in: %s", want, out)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,34 +20,33 @@ import (
 
 func newSwitchStatusCmd() *cobra.Command {
 	var socket string
-	var asJSON bool
+	var f statusFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "What the switch's agent knows, and from whom",
+		Short: "How the switch's agent does; --all: what it knows, and from whom",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if socket == "" {
-				var err error
-				if socket, err = switchd.StatusSocket(); err != nil {
-					return err
-				}
-			}
-			text, err := service.AskStatus(cmd.Context(), socket, switchAgent)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), json.RawMessage(text))
-			}
-			if !isSwitchStatus(text) {
-				return fmt.Errorf("status: at %s answers no switch; try weft status --socket %s", socket, socket)
-			}
-			return printSwitchStatus(cmd.OutOrStdout(), text)
+			return f.run(cmd.Context(), cmd.OutOrStdout(), func(ctx context.Context) ([]byte, error) { return askSwitch(ctx, socket) })
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", "", "the agent's `socket` (default that of this network namespace)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f.add(cmd)
 	return cmd
+}
+
+// askSwitch asks the agent behind a socket; "" stands for the one of this network namespace.
+func askSwitch(ctx context.Context, socket string) ([]byte, error) {
+	if socket == "" {
+		var err error
+		if socket, err = switchd.StatusSocket(); err != nil {
+			return nil, err
+		}
+	}
+	text, err := service.AskStatus(ctx, socket, switchAgent)
+	if err == nil && !isSwitchStatus(text) {
+		err = fmt.Errorf("status: at %s answers no switch; try weft status --socket %s", socket, socket)
+	}
+	return text, err
 }
 
 // isSwitchStatus tells the status of a switch's agent from a host's.

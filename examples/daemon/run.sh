@@ -60,4 +60,4 @@ on $client curl -sS --noproxy '*' --retry 20 --retry-delay 1 --retry-connrefused
 	-w '%{stderr}%{size_download} bytes, %{speed_download} bytes/s\n' "http://$address/file" | cmp - "$dir/file"
 
 echo "what $server has sent, by spine:"
-on $server weft status | grep -e '^policy' -e '^offload.bounces'
+on $server weft status --all | grep -e '^policy' -e '^offload.bounces'

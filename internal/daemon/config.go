@@ -8,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/config"
+	"weft/internal/eventlog"
 	"weft/internal/service"
 	"weft/resequencer"
 )
@@ -51,7 +52,8 @@ type Config struct {
 
 	Metrics service.Metrics `yaml:"metrics"`
 
-	User string `yaml:"user"`
+	User string           `yaml:"user"`
+	Log  eventlog.Options `yaml:"log"`
 
 	views
 	lines config.Lines

@@ -273,6 +273,8 @@ func TestParse_bad(t *testing.T) {
 		{udp + "    - {" + peer + ", key: " + goodKey + ", accept_key: " + goodKey + ", accept_key_id: 1}", []string{"f:4: udp.peers[0].accept_key_id: is 1, must be another"}},
 		{udp + "    - {" + peer + ", accept_key: x, accept_key_file: y}", []string{"f:4: udp.peers[0].accept_key: and accept_key_file are both given"}},
 		{"drain: 11s", []string{"f:1: drain: is 11s, must be from 0s to 10s"}},
+		{"log:\n  format: xml", []string{"f:2: log.format", "text and json"}},
+		{"log: {level: loud}", []string{"f:1: log.level", "debug, info, warn and error"}},
 		{"user: \"\"", []string{"f:1: user: is empty"}},
 		{"metrics: {listen: 9469}", []string{"f:1: metrics.listen: \"9469\" is no address and port", "127.0.0.1:9469"}},
 		{"metrics:\n  listen: 0.0.0.0:9469", []string{"f:2: metrics.listen: 0.0.0.0:9469 can be reached from the network", "metrics.remote"}},

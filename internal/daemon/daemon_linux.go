@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"sync"
 	"time"
 
 	"weft/internal/congestion"
+	"weft/internal/event"
+	"weft/internal/eventlog"
 	"weft/internal/hostprog"
 	"weft/internal/service"
 	"weft/liveness"
@@ -24,7 +25,7 @@ import (
 // the state before or after it.
 type daemon struct {
 	file     string
-	log      *log.Logger
+	log      *eventlog.Log
 	loop     service.Loop
 	started  time.Time
 	time     func() time.Time // of day, which does not go back; nil: the machine's
@@ -119,7 +120,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		return err
 	}
 	if p.no6 != "" {
-		d.log.Printf("IPv6 packets go plain: %s", p.no6)
+		d.log.Warnf(event.Limited, "IPv6 packets go plain: %s", p.no6)
 	}
 	plan, err := c.plan(p)
 	if err != nil {
@@ -130,7 +131,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
-	p.time, p.memory, p.short = d.time, d.memory, d.supers.lost()
+	p.time, p.memory, p.short, p.log = d.time, d.memory, d.supers.lost(), d.log
 	d.place, d.topology = p, c.fabric
 	if c.receives() {
 		if d.receiver, err = d.kernel.open(c, p, plan); err != nil {
@@ -152,7 +153,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		return err
 	}
 	for _, device := range p.strict {
-		d.log.Printf("rp_filter of %s is strict (1), which would drop what comes in by other ways: loose (2) until weft ends", device)
+		d.log.Infof(event.Configured, "rp_filter of %s is strict (1), which would drop what comes in by other ways: loose (2) until weft ends", device)
 	}
 	if !c.tunnels() {
 		if d.spray, err = d.attach(c, c.fabric); err != nil {
@@ -167,7 +168,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 		if r, ok := d.receiver.(*hostReceiver); ok && r.shut != nil {
-			d.log.Printf("warning: nobody restores the order of IPv6: %v: a firewall that checks reverse paths must be loose (firewalld: IPv6_rpfilter=loose), and let UDP in from the fabric", r.shut)
+			d.log.Warnf(event.Limited, "warning: nobody restores the order of IPv6: %v: a firewall that checks reverse paths must be loose (firewalld: IPv6_rpfilter=loose), and let UDP in from the fabric", r.shut)
 		}
 	}
 	if err := d.follow(c, c.fabric); err != nil {
@@ -218,7 +219,7 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}
 	if c.unordered() {
-		d.log.Printf("warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode auto or gateway there, and set receivers_resequence: true here; or use drb", c.Policy)
+		d.log.Warnf(event.Limited, "warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode auto or gateway there, and set receivers_resequence: true here; or use drb", c.Policy)
 	}
 	return s, nil
 }

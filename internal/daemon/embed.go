@@ -2,7 +2,7 @@ package daemon
 
 import (
 	"fmt"
-	"log"
+	"log/slog"
 
 	"weft/internal/config"
 	"weft/topology"
@@ -16,8 +16,8 @@ type EmbedConfig struct {
 	// Fabric is the fabric as Config.Address sees it, as it stands. Fabric6 is the same for
 	// IPv6 (topology.FromGraph); nil for none.
 	Fabric, Fabric6 *topology.Topology
-	// Log gets what a daemon's log gets, a line each.
-	Log *log.Logger
+	// Log gets the events of a daemon; nil: nobody does.
+	Log *slog.Logger
 }
 
 // Defaults returns the configuration of an empty file.

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/event"
+	"weft/internal/eventlog"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	netns "weft/internal/kernel"
@@ -53,8 +55,8 @@ func Embed(e EmbedConfig) (*Embedded, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Embedded{d: newDaemon("", c, theKernel(), e.Log), cancel: cancel, home: home, requests: make(chan request), ended: make(chan struct{})}
-	r.d.loop = service.Loop{Log: e.Log, Summary: r.d.summary}
+	r := &Embedded{d: newDaemon("", c, theKernel(), eventlog.New(e.Log, nil)), cancel: cancel, home: home, requests: make(chan request), ended: make(chan struct{})}
+	r.d.loop = service.Loop{Log: r.d.log, Summary: r.d.summary}
 	r.d.requests = r.requests
 	started := make(chan error, 1)
 	go func() {
@@ -101,7 +103,7 @@ func (r *Embedded) run(ctx context.Context, started chan<- error) error {
 		started <- errors.Join(err, r.d.stop())
 		return nil
 	}
-	r.d.log.Print(r.d.summary())
+	r.d.log.Info(event.Started, r.d.summary())
 	started <- nil
 	return errors.Join(r.d.serve(ctx, nil, watch.Changed()), r.d.stop())
 }

@@ -3,8 +3,10 @@ package daemon
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"weft/internal/lookout"
 	"weft/internal/prober"
 	"weft/liveness"
 	"weft/topology"
@@ -62,7 +64,7 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology) error {
 	p := prober.Config{
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: at.address, Topology: t,
 		Carrier: c.carrier(), Gateway: at.uplink.Gateway, Beside: len(c.carried()) > 1, Idle: by != f.used,
-		MTU: at.mtu, Require: c.Require, Awake: len(c.Datagrams) > 0,
+		MTU: at.mtu, Require: c.Require, Journal: lookout.NewPathJournal(at.log), Awake: len(c.Datagrams) > 0,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { f.tell(news{by, t, c}) },
 	}
@@ -175,6 +177,14 @@ func (f *hostFollower) Close() (err error) {
 // maxPathStatus bounds the paths in a status.
 const maxPathStatus = 1000
 
+// toHosts is how the paths to hosts are that packets are sent to.
+func (f *hostFollower) toHosts() []liveness.PathHealth {
+	if p := f.probes[f.used]; p != nil {
+		return slices.DeleteFunc(p.Paths(), func(h liveness.PathHealth) bool { return h.Dst == p.Self() })
+	}
+	return nil
+}
+
 // status describes what is known. It lists the bouncing switches, and those paths that have
 // a fault.
 func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
@@ -196,8 +206,12 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 		if p.State == liveness.Up && p.Dst != probes.Self() {
 			continue
 		}
-		s.Paths = append(s.Paths, PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
-			Why: p.Why, RTT: float64(p.RTT.Microseconds()) / 1000, Loss: p.Loss, from: p.From})
+		one := PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
+			Why: p.Why, RTT: milliseconds(p.RTT), RTT50: milliseconds(p.RTT50), RTT99: milliseconds(p.RTT99), Loss: p.Loss, from: p.From}
+		if p.Dst == probes.Self() {
+			one.Bounce = bounceName(t, p.Via)
+		}
+		s.Paths = append(s.Paths, one)
 	}
 	return s
 }

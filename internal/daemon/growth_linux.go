@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 
+	"weft/internal/event"
 	"weft/internal/hostprog"
 )
 
@@ -107,7 +108,7 @@ func (c *change) growProgram() {
 		},
 		done: func() {
 			if err := d.retire(former); err != nil {
-				d.log.Printf("the former program at %s: %v", d.place.uplink.Name, err)
+				d.log.Warnf(event.Trouble, "the former program at %s: %v", d.place.uplink.Name, err)
 			}
 		},
 	})

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"time"
 
+	"weft/internal/event"
+	"weft/internal/lookout"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -55,9 +57,11 @@ func (d *daemon) goBy(c *Config) error {
 		return nil
 	}
 	if n.topology != d.topology {
+		was := d.topology
 		if err := d.setTopology(n.topology); err != nil {
 			return err
 		}
+		lookout.SayLinks(d.log, was, n.topology)
 	}
 	return errors.Join(d.setCarriage(c, n.carriage), d.goBy6(c))
 }
@@ -65,15 +69,15 @@ func (d *daemon) goBy(c *Config) error {
 // changeOver changes the encapsulation of packets: it makes all parts anew that carry them.
 // Connections live on, plain for the moment.
 func (d *daemon) changeOver(ctx context.Context, by string) {
-	d.log.Printf("carried by %s from now on, no more by %s", by, d.config.encapsulation())
+	d.log.Info(event.Carrier, fmt.Sprintf("carried by %s from now on, no more by %s", by, d.config.encapsulation()), "carrier", by, "was", d.config.encapsulation())
 	if err := d.takeDown(d.config.Drain); err != nil {
-		d.log.Printf("not all was undone: %v", err)
+		d.log.Warnf(event.Trouble, "not all was undone: %v", err)
 	}
 	d.config = d.config.over(by)
 	if err := d.bringUp(ctx); err != nil {
 		d.takeDown(0)
 		d.trouble = trouble{why: err.Error()}
-		d.log.Printf("out of the way, packets go as the kernel's routes have them: %v", err)
+		d.sayAway(err.Error())
 	}
 }
 
@@ -96,7 +100,7 @@ func (d *daemon) setCarriage(c *Config, to *liveness.Carriage) (err error) {
 		return err
 	}
 	for _, change := range to.Changes(d.carriage) {
-		d.log.Print(change.Text(d.topology, c.encapsulation(), d.place.mtu-c.overhead()))
+		lookout.SayRacks(d.log, &change, d.topology, c.encapsulation(), d.place.mtu-c.overhead())
 	}
 	d.carriage = to
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/event"
 	"weft/topoupdate/bgp"
 )
 
@@ -63,7 +64,7 @@ func (d *daemon) tellDoubts() {
 	for _, doubt := range s.Doubts {
 		if len(d.doubts) < maxDoubts && !slices.Contains(d.doubts, doubt) {
 			d.doubts = append(d.doubts, doubt)
-			d.log.Printf("warning: BGP: %s", doubt)
+			d.log.Warn(event.Doubt, "warning: BGP: "+doubt, "what", doubt)
 		}
 	}
 }
@@ -97,5 +98,5 @@ func (d *daemon) grow(ctx context.Context, now time.Time) {
 		d.complain(now, "the fabric that the switches tell of cannot be taken over: "+err.Error())
 		return
 	}
-	d.log.Printf("the switches tell of another fabric: %s", d.describe())
+	d.log.Info(event.Topology, "the switches tell of another fabric: "+d.describe(), "topology", d.config.fabricName())
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/eventlog"
 	"weft/topology"
 	"weft/topology/graph"
 	"weft/topoupdate/bgp"
@@ -80,7 +80,7 @@ func newLearner(t *testing.T, l *told, more ...string) (*world, string) {
 	w.accepted = parsed(t, text)
 	k := w.kernel()
 	k.learn = func(*Config) (learner, error) { return l, nil }
-	w.d = newDaemon("host.yaml", w.accepted, k, log.New(&w.log, "", 0))
+	w.d = newDaemon("host.yaml", w.accepted, k, eventlog.Lines(&w.log))
 	if err := w.d.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

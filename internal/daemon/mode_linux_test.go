@@ -1,11 +1,12 @@
 package daemon
 
 import (
-	"log"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"weft/internal/eventlog"
 )
 
 const (
@@ -66,7 +67,7 @@ func newAutoWorld(t *testing.T, text string) *world {
 	if w.accepted, err = parse([]byte(text), "host.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	w.d = newDaemon("host.yaml", w.accepted, w.kernel(), log.New(&w.log, "", 0))
+	w.d = newDaemon("host.yaml", w.accepted, w.kernel(), eventlog.Lines(&w.log))
 	if err := w.d.bringUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,12 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"weft/internal/eventlog"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -46,7 +46,7 @@ func parsed(t *testing.T, text string) *Config {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{fakeKernel: &fakeKernel{random: rand.New(rand.NewPCG(seed, 1)), index: 7}, now: time.Unix(0, 0)}
 	w.accepted = parsed(t, worldConfigs[0])
-	w.d = newDaemon("host.yaml", w.accepted, w.kernel(), log.New(&w.log, "", 0))
+	w.d = newDaemon("host.yaml", w.accepted, w.kernel(), eventlog.Lines(&w.log))
 	if err := w.d.bringUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/eventlog"
 	"weft/internal/hostsetup"
 	"weft/link"
 	"weft/topology"
@@ -35,6 +36,7 @@ type place struct {
 	peers    []peer
 	time     func() time.Time // of day, for the peers' keys; nil: the machine's
 	memory   int64            // that the control group allows, bytes; 0: no limit
+	log      *eventlog.Log    // for what follows failures
 	short    bool             // super-segments of more than 64 KB have got lost
 }
 

@@ -1,11 +1,12 @@
 package daemon
 
 import (
-	"log"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/event"
+	"weft/internal/eventlog"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
@@ -18,7 +19,7 @@ var kept = service.Capabilities{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_B
 
 // dropPrivileges does what only root can do, and makes the process begin anew with fewer
 // privileges. In the new process it does nothing but to take over what was kept for it.
-func dropPrivileges(c *Config, l *log.Logger) error {
+func dropPrivileges(c *Config, l *eventlog.Log) error {
 	hostprog.TakeNames()
 	hostprog.TakePacer()
 	must, err := kept.Exceeded()
@@ -37,9 +38,9 @@ func dropPrivileges(c *Config, l *log.Logger) error {
 	// Likewise connections that a crash left limited, whether or not there will be limits again.
 	switch n, err := hostsetup.FreeLeftPaced(); {
 	case err != nil:
-		l.Printf("warning: %v", err)
+		l.Warnf(event.Limited, "warning: %v", err)
 	case n > 0:
-		l.Printf("connections that an earlier run has left limited, and that are not any more: %d", n)
+		l.Infof(event.Repaired, "connections that an earlier run has left limited, and that are not any more: %d", n)
 	}
 	if _, err := hostsetup.MakeDir(a.UID, a.GID); err != nil {
 		return err
@@ -63,7 +64,7 @@ func dropPrivileges(c *Config, l *log.Logger) error {
 		if err == nil {
 			env = append(env, pacer)
 		} else { // what fails without privileges would hide it
-			l.Printf("warning: no connection will be slowed for switches with meter.qcn: %v", err)
+			l.Warnf(event.Limited, "warning: no connection will be slowed for switches with meter.qcn: %v", err)
 		}
 	}
 	return service.RunAs(a, kept, env...)

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/event"
 	"weft/internal/pacing"
 	"weft/internal/qcn"
 )
@@ -33,12 +34,12 @@ func (d *daemon) pace(c *Config) {
 	if err != nil {
 		if why := err.Error(); why != d.unpaced {
 			d.unpaced = why
-			d.log.Printf("warning: no connection is slowed for switches with meter.qcn: %s", why)
+			d.log.Warnf(event.Limited, "warning: no connection is slowed for switches with meter.qcn: %s", why)
 		}
 		return
 	}
 	d.pacer = p
-	d.log.Printf("connections slow down to %g Mbit/s at least where switches say so, from %g", floor, limit)
+	d.log.Infof(event.Configured, "connections slow down to %g Mbit/s at least where switches say so, from %g", floor, limit)
 }
 
 // paceByKeys has messages checked by the keys in force.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/event"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
@@ -56,7 +57,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 		return
 	}
 	if at.uplink.Name != d.place.uplink.Name && at.uplink.Index == d.place.uplink.Index {
-		d.log.Printf("uplink %s is now called %s", d.place.uplink.Name, at.uplink.Name)
+		d.log.Info(event.UplinkRenamed, fmt.Sprintf("uplink %s is now called %s", d.place.uplink.Name, at.uplink.Name), "uplink", at.uplink.Name, "was", d.place.uplink.Name)
 	}
 	was := d.place
 	d.place = at
@@ -84,7 +85,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 	case err != nil:
 		d.complain(now, err.Error())
 	case d.trouble.why != "":
-		d.log.Printf("all is right again, after: %s", d.trouble.why)
+		d.log.Info(event.Recovered, "all is right again, after: "+d.trouble.why, "after", d.trouble.why)
 		d.trouble = trouble{}
 	}
 }
@@ -96,9 +97,9 @@ func (d *daemon) tellRefused() {
 	}
 	if why := d.follower.refused(); why != d.unheard {
 		if d.unheard = why; why != "" {
-			d.log.Printf("warning: %s", why)
+			d.log.Warn(event.SwitchesRefused, "warning: "+why, "why", why)
 		} else {
-			d.log.Print("the switches' updates are believed")
+			d.log.Info(event.SwitchesBelieved, "the switches' updates are believed")
 		}
 	}
 }
@@ -121,7 +122,7 @@ func (d *daemon) tellOthers() {
 	}
 	for _, p := range all {
 		if p.Front && !slices.Contains(d.others, p) {
-			d.log.Printf("warning: %v: if it ends the chain, weft does not see those packets; have it attached behind", p)
+			d.log.Warn(event.Foreign, fmt.Sprintf("warning: %v: if it ends the chain, weft does not see those packets; have it attached behind", p), "program", p.String(), "hook", p.Hook)
 		}
 	}
 	d.others = all
@@ -188,7 +189,7 @@ func (d *daemon) repairPrograms() (err error) {
 // mend tells of each thing that was mended.
 func (d *daemon) mend(did []string, err error) error {
 	for _, what := range did {
-		d.log.Printf("repaired: %s", what)
+		d.log.Info(event.Repaired, "repaired: "+what, "what", what)
 	}
 	d.repairs.Add(did...)
 	return err
@@ -198,7 +199,7 @@ func (d *daemon) mend(did []string, err error) error {
 func (d *daemon) complain(now time.Time, why string) {
 	why = service.OneLine(why)
 	if why != d.trouble.why {
-		d.log.Printf("trouble: %s", why)
+		d.log.Warn(event.Trouble, "trouble: "+why, "why", why)
 	}
 	d.trouble = trouble{why: why, retry: now.Add(retryAfter)}
 }
@@ -207,11 +208,16 @@ func (d *daemon) complain(now time.Time, why string) {
 // be brought back.
 func (d *daemon) takeAway(why string) {
 	why = service.OneLine(why)
-	d.log.Printf("out of the way, packets go as the kernel's routes have them: %s", why)
+	d.sayAway(why)
 	if err := d.takeDown(0); err != nil && !gone(err) {
-		d.log.Printf("out of the way, but not all was undone: %v", err)
+		d.log.Warnf(event.Trouble, "out of the way, but not all was undone: %v", err)
 	}
 	d.trouble = trouble{why: why}
+}
+
+// sayAway tells that packets go as the kernel's own routes have them, and why.
+func (d *daemon) sayAway(why string) {
+	d.log.Warn(event.OutOfTheWay, "out of the way, packets go as the kernel's routes have them: "+why, "why", why)
 }
 
 // comeBack tries to bring everything up again.
@@ -227,5 +233,5 @@ func (d *daemon) comeBack(ctx context.Context, now time.Time) {
 	}
 	d.trouble = trouble{}
 	d.repairs.Count++
-	d.log.Printf("back at work: %s; it was out of the way because %s", d.describe(), after)
+	d.log.Info(event.BackAtWork, fmt.Sprintf("back at work: %s; it was out of the way because %s", d.describe(), after), "after", after)
 }

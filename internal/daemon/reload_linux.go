@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/event"
 	"weft/topology"
 )
 
@@ -211,7 +212,7 @@ func (c *change) replaceProgram(t *topology.Topology) {
 		},
 		done: func() {
 			if err := d.retire(former); err != nil {
-				d.log.Printf("the former program at %s: %v", d.place.uplink.Name, err)
+				d.log.Warnf(event.Trouble, "the former program at %s: %v", d.place.uplink.Name, err)
 			}
 		},
 	})

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"path/filepath"
 	"time"
 
+	"weft/internal/event"
+	"weft/internal/eventlog"
 	"weft/internal/hostsetup"
 	"weft/internal/service"
 )
@@ -37,7 +38,7 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	if err != nil {
 		return err
 	}
-	l := log.New(messages, "", 0)
+	l := c.Log.To(messages)
 	if err := dropPrivileges(c, l); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 	return d.serve(ctx, signals, watch.Changed())
 }
 
-func newDaemon(file string, c *Config, k kernel, l *log.Logger) *daemon {
+func newDaemon(file string, c *Config, k kernel, l *eventlog.Log) *daemon {
 	return &daemon{file: file, log: l, started: time.Now(), kernel: k, inbox: newInbox(), state: state{config: c}}
 }
 
@@ -77,7 +78,7 @@ func newDaemon(file string, c *Config, k kernel, l *log.Logger) *daemon {
 func (d *daemon) tellOfMemory() {
 	asked, err := d.config.Resequencer.config()
 	if given := within(asked, d.memory); err == nil && given != asked {
-		d.log.Printf("note: the control group allows %d MB of memory (MemoryMax=): at most %d KB and %d packets wait for others, where the configuration has %d KB and %d",
+		d.log.Infof(event.Limited, "note: the control group allows %d MB of memory (MemoryMax=): at most %d KB and %d packets wait for others, where the configuration has %d KB and %d",
 			d.memory>>20, given.TotalBytes>>10, given.TotalPackets, asked.TotalBytes>>10, asked.TotalPackets)
 	}
 }
@@ -93,7 +94,7 @@ func (d *daemon) remember() {
 		d.time = clock.Now
 	}
 	if err != nil {
-		d.log.Printf("note: %v; if the clock is set back and this daemon starts again, peers with a key refuse its packets until the clock has caught up", err)
+		d.log.Warnf(event.Limited, "note: %v; if the clock is set back and this daemon starts again, peers with a key refuse its packets until the clock has caught up", err)
 	}
 }
 
@@ -132,6 +133,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 				looked = time.Now()
 			}
 		case <-every.C:
+			d.log.Flush()
 			d.grow(ctx, time.Now())
 			if now := time.Now(); dirty || d.overdue(now, looked) {
 				dirty = false

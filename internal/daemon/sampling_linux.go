@@ -2,6 +2,7 @@ package daemon
 
 import (
 	plane "weft/internal/dataplane"
+	"weft/internal/event"
 	"weft/luopan"
 	"weft/policy"
 	"weft/stack"
@@ -12,7 +13,7 @@ import (
 // program at the uplink what the host's own samples say.
 func (d *daemon) sample(c *Config, t *topology.Topology) error {
 	if len(d.place.ways) > 0 {
-		d.log.Print("note: peers whose policy samples paths get no answer from here, as this host has several uplinks")
+		d.log.Info(event.Limited, "note: peers whose policy samples paths get no answer from here, as this host has several uplinks")
 		return nil
 	}
 	s, err := d.kernel.sample(c.sampling(d.place, t, d.spray))
@@ -22,7 +23,7 @@ func (d *daemon) sample(c *Config, t *topology.Topology) error {
 	case c.samples():
 		return c.lines.Errorf("policy", "%s: %w", c.Policy, err)
 	default:
-		d.log.Printf("warning: peers whose policy samples paths get no answer from here: %v", err)
+		d.log.Warnf(event.Limited, "warning: peers whose policy samples paths get no answer from here: %v", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"weft/internal/lookout"
 	"weft/internal/prober"
 	"weft/liveness"
 	"weft/topology"
@@ -37,7 +38,7 @@ func (d *daemon) goBy6(c *Config) error {
 		d.receiver.SetCarriage6(n.carriage)
 	}
 	for _, change := range n.carriage.Changes(d.six.carriage) {
-		d.log.Print(change.Text(n.topology, byIPv6, d.place.mtu-overhead6))
+		lookout.SayRacks(d.log, &change, n.topology, byIPv6, d.place.mtu-overhead6)
 	}
 	d.six = now
 	return d.setNarrow(c, d.carriage, now)
@@ -59,6 +60,7 @@ func (f *hostFollower) probe6(c *Config, at place) error {
 		observe = f.seen.observe6
 	}
 	opened, err := prober.Open(prober.Config{
+		Journal:   lookout.NewPathJournal(at.log),
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: c.address6(), Topology: c.six(),
 		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require, Observe: observe,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),

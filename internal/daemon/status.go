@@ -11,6 +11,7 @@ import (
 // Status is what a daemon says about itself. It leaves out sections that are not in use.
 // Counters count from the start, and begin anew where a reload says so.
 type Status struct {
+	Version       int    `json:"version"`            // StatusVersion
 	Mode          string `json:"mode"`               // that runs
 	ModeWhy       string `json:"mode_why,omitempty"` // if the configuration says auto
 	Encapsulation string `json:"encapsulation"`
@@ -51,6 +52,9 @@ type Status struct {
 	// packets, or not by all paths), and says why.
 	Racks []RackStatus `json:"racks,omitempty"`
 
+	// Reach counts the racks, and says how the paths to those in use are.
+	Reach *ReachStatus `json:"reach,omitempty"` // with probes
+
 	// Congestion is what the policy knows about the paths to racks in use. Offload says how
 	// often the program at the uplink has chosen each path.
 	Congestion []stack.Congestion `json:"congestion,omitempty"`
@@ -66,6 +70,10 @@ type Status struct {
 	Order     any               `json:"order,omitempty"`     // hostprog.OrderStats
 	Dataplane any               `json:"dataplane,omitempty"` // dataplane.GatewayStats
 }
+
+// StatusVersion rises when a key of Status goes or comes to mean something else. New keys do
+// not raise it.
+const StatusVersion = 1
 
 // The values of State.
 const (
@@ -127,13 +135,17 @@ type FailureStatus struct {
 
 // PathStatus is the state of a path according to its probes.
 type PathStatus struct {
-	To    string  `json:"to"` // own address: the bouncing switch and back
-	Via   string  `json:"via"`
-	From  string  `json:"from,omitempty"` // the uplink, where the host has several
-	State string  `json:"state"`
-	Why   string  `json:"why,omitempty"`
-	RTT   float64 `json:"rtt_ms"`
-	Loss  float64 `json:"loss"` // part of the latest probes
+	To  string `json:"to"` // own address: the bouncing switch and back
+	Via string `json:"via"`
+	// Bounce is the bouncing switch's name, if the path is the host's own way to it and back.
+	Bounce string  `json:"bounce,omitempty"`
+	From   string  `json:"from,omitempty"` // the uplink, where the host has several
+	State  string  `json:"state"`
+	Why    string  `json:"why,omitempty"`
+	RTT    float64 `json:"rtt_ms"`               // smoothed
+	RTT50  float64 `json:"rtt_p50_ms,omitempty"` // of the latest 64 round trips; only where Bounce is set
+	RTT99  float64 `json:"rtt_p99_ms,omitempty"`
+	Loss   float64 `json:"loss"` // part of the latest probes
 
 	from int // which of the host's uplinks
 }

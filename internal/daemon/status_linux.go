@@ -42,7 +42,7 @@ func (d *daemon) snapshot() Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.config
-	s := Status{Mode: c.mode(), Encapsulation: c.encapsulation(), Policy: c.Policy, Unit: c.policy().Unit.String(), MTU: d.place.mtu,
+	s := Status{Version: StatusVersion, Mode: c.mode(), Encapsulation: c.encapsulation(), Policy: c.Policy, Unit: c.policy().Unit.String(), MTU: d.place.mtu,
 		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads,
 		CongestionControl: c.CongestionControl, CongestionControlPrefixes: c.CongestionControlPrefixes}
 	if c.Mode == ModeAuto {
@@ -85,7 +85,7 @@ func (d *daemon) snapshot() Status {
 			via := d.topology.PathsTo(a.Src, a.Dst).Bounce(a.Path)
 			s.Failures.Avoided = append(s.Failures.Avoided, d.topology.HostName(a.Dst)+" by "+d.topology.Node(via).Name)
 		}
-		s.Racks = d.rackStatus()
+		s.Racks, s.Reach = d.rackStatus(), d.reach()
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
 	if o, ok := d.spray.(counter); ok {
@@ -129,6 +129,20 @@ func (d *daemon) rackStatus() (all []RackStatus) {
 	add(d.topology, d.carriage, false)
 	add(d.six.topology, d.six.carriage, true)
 	return all
+}
+
+// reach says how the racks are reached; nil if nothing probes.
+func (d *daemon) reach() *ReachStatus {
+	f, ok := d.follower.(interface{ toHosts() []liveness.PathHealth })
+	if !ok || d.carriage == nil {
+		return nil
+	}
+	s := &ReachStatus{InUse: rackPaths(d.topology, f.toHosts(), d.carriage.Plain)}
+	s.Unnamed = max(0, len(s.InUse)-maxRackPaths)
+	s.InUse = s.InUse[:len(s.InUse)-s.Unnamed]
+	s.count(d.carriage)
+	s.count(d.six.carriage)
+	return s
 }
 
 // orError puts why something is not known in its place.

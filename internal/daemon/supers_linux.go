@@ -1,6 +1,9 @@
 package daemon
 
-import "weft/internal/hostprog"
+import (
+	"weft/internal/event"
+	"weft/internal/hostprog"
+)
 
 // supers is what the daemon knows of super-segments of more than 64 KB.
 type supers struct {
@@ -35,19 +38,19 @@ func (d *daemon) watchSupers() {
 		return
 	}
 	if err := o.ShortSupers(); err != nil {
-		d.log.Printf("super-segments get lost (%s), and the uplink takes no other limit: %v", why, err)
+		d.log.Warnf(event.Limited, "super-segments get lost (%s), and the uplink takes no other limit: %v", why, err)
 		return
 	}
 	d.supers.fallbacks++
 	d.supers.why, d.place.short = why, true
-	d.log.Printf("warning: super-segments of more than 64 KB seem to get lost on their way: %s. There are none any more until weft host is started again; leave super_segment_bytes out", why)
+	d.log.Warnf(event.Limited, "warning: super-segments of more than 64 KB seem to get lost on their way: %s. There are none any more until weft host is started again; leave super_segment_bytes out", why)
 }
 
 // tellSupers tells why super-segments are shorter than they are to be.
 func (d *daemon) tellSupers() {
 	if s := d.superStatus(); s != nil && s.Why != d.supers.told {
 		if d.supers.told = s.Why; s.Why != "" {
-			d.log.Printf("super-segments of TCP have at most %d bytes, not %d: %s", s.Bytes, s.Asked, s.Why)
+			d.log.Infof(event.Limited, "super-segments of TCP have at most %d bytes, not %d: %s", s.Bytes, s.Asked, s.Why)
 		}
 	}
 }

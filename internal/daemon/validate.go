@@ -242,5 +242,8 @@ func (c *Config) checkRest() error {
 	if key, err := c.Metrics.Check(); err != nil {
 		return c.lines.Errorf(key, "%w", err)
 	}
+	if key, err := c.Log.Check(); err != nil {
+		return c.lines.Errorf("log."+key, "%w", err)
+	}
 	return nil
 }

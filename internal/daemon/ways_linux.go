@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"weft/internal/event"
 	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 	"weft/topology"
@@ -243,9 +244,9 @@ func (d *daemon) tellDead(was []way) (changed bool) {
 		}
 		changed = true
 		if w.dead() {
-			d.log.Printf("uplink %s is down: its paths are out of use", w.Name)
+			d.log.Warn(event.UplinkDown, "uplink "+w.Name+" is down: its paths are out of use", "uplink", w.Name)
 		} else {
-			d.log.Printf("uplink %s is up again", w.Name)
+			d.log.Info(event.UplinkUp, "uplink "+w.Name+" is up again", "uplink", w.Name)
 		}
 	}
 	return changed

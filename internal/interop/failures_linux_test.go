@@ -148,7 +148,7 @@ func (n *network) withAgents() {
 		d.wasTold(deadLink, deadLink)
 	}
 	edge.tells("a0.2", deadLink)
-	if text := n.must(edge.node, binary(n.T), "status"); !strings.Contains(text, "down: "+deadLink) || !strings.Contains(text, "neighbour") {
+	if text := n.must(edge.node, binary(n.T), "status", "--all"); !strings.Contains(text, "down: "+deadLink) || !strings.Contains(text, "neighbour") {
 		n.Errorf("weft status of %s does not say that %s is down:\n%s", edge.node, deadLink, text)
 	}
 	l.moves("a link is down")

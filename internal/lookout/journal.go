@@ -2,13 +2,14 @@ package lookout
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
 	"sync"
 
+	"weft/internal/event"
+	"weft/internal/eventlog"
 	"weft/liveness"
 	"weft/topology"
 )
@@ -16,9 +17,10 @@ import (
 // Journal says to a log what changes, each change once. A nil *Journal says nothing. It is
 // safe for concurrent use. It is to be called without locks that packets need.
 type Journal struct {
-	log     *slog.Logger
+	log     *eventlog.Log
 	carrier string
-	longest int // inner packet, in bytes
+	longest int  // inner packet, in bytes
+	paths   bool // it tells of paths alone
 
 	mu       sync.Mutex
 	topology *topology.Topology // that switches, or whoever else calls SetTopology, told of
@@ -44,8 +46,12 @@ func NewJournal(log *slog.Logger, t *topology.Topology, carrier string, longest 
 	if log == nil {
 		return nil
 	}
-	return &Journal{log: log, carrier: carrier, longest: longest, topology: t}
+	return &Journal{log: eventlog.New(log, nil), carrier: carrier, longest: longest, topology: t}
 }
+
+// NewPathJournal returns one that tells of links and paths alone, for a daemon that tells of
+// racks itself.
+func NewPathJournal(log *eventlog.Log) *Journal { return &Journal{log: log, paths: true} }
 
 // Told takes the topology that the host was given.
 func (j *Journal) Told(t *topology.Topology) {
@@ -54,26 +60,11 @@ func (j *Journal) Told(t *topology.Topology) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	links, same := j.topology.Diff(t)
+	was := j.topology
 	j.topology = t
-	if !same {
-		j.log.Info("another fabric", "topology", t.String())
+	if !SayLinks(j.log, was, t) {
+		j.log.Info(event.Topology, "another fabric", "topology", t.String())
 		j.suspects, j.carriage = nil, nil
-		return
-	}
-	var down, up []string
-	for _, l := range links {
-		if t.Live(l) {
-			up = append(up, t.LinkName(l))
-		} else {
-			down = append(down, t.LinkName(l))
-		}
-	}
-	if len(down) > 0 {
-		j.log.Warn("links down", "links", down[:min(len(down), maxLogged)], "count", len(down))
-	}
-	if len(up) > 0 {
-		j.log.Info("links up", "links", up[:min(len(up), maxLogged)], "count", len(up))
 	}
 }
 
@@ -85,13 +76,9 @@ func (j *Journal) Found(t *topology.Topology, suspects []liveness.Suspect, c *li
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.suspected(t, suspects)
-	if c != j.carriage && c != nil {
+	if c != j.carriage && c != nil && !j.paths {
 		for _, change := range c.Changes(j.carriage) {
-			level := slog.LevelInfo
-			if change.Plain {
-				level = slog.LevelWarn
-			}
-			j.log.Log(context.Background(), level, change.Text(t, j.carrier, j.longest))
+			SayRacks(j.log, &change, t, j.carrier, j.longest)
 		}
 		j.carriage = c
 	}
@@ -116,10 +103,10 @@ func (j *Journal) suspected(t *topology.Topology, suspects []liveness.Suspect) {
 		case s.Path >= 0:
 			what = "path avoided"
 		}
-		j.log.Warn(what, append(k.attributes(t), "why", s.Why)...)
+		j.log.Warn(event.PathDown, what, append(k.attributes(t), "why", s.Why)...)
 	}
 	if logged > maxLogged {
-		j.log.Warn("more links avoided", "count", logged-maxLogged)
+		j.log.Warn(event.PathDown, "more links avoided", "count", logged-maxLogged)
 	}
 	logged = 0
 	for _, k := range slices.SortedFunc(maps.Keys(j.suspects), suspect.compare) {
@@ -133,10 +120,10 @@ func (j *Journal) suspected(t *topology.Topology, suspects []liveness.Suspect) {
 		if k.path >= 0 {
 			what = "path used again"
 		}
-		j.log.Info(what, k.attributes(t)...)
+		j.log.Info(event.PathUp, what, k.attributes(t)...)
 	}
 	if logged > maxLogged {
-		j.log.Info("more links used again", "count", logged-maxLogged)
+		j.log.Info(event.PathUp, "more links used again", "count", logged-maxLogged)
 	}
 	j.suspects = now
 }
@@ -168,9 +155,9 @@ func (j *Journal) Device(err error) {
 	switch {
 	case why == j.untold:
 	case why != "":
-		j.log.Warn("the device does not take the paths in use, and is told again", "why", why)
+		j.log.Warn(event.Device, "the device does not take the paths in use, and is told again", "why", why)
 	default:
-		j.log.Info("the device has taken the paths in use")
+		j.log.Info(event.Device, "the device has taken the paths in use")
 	}
 	j.untold = why
 }
@@ -178,6 +165,6 @@ func (j *Journal) Device(err error) {
 // Failed takes why the host reads no more.
 func (j *Journal) Failed(err error) {
 	if j != nil {
-		j.log.Error("device failed, all connections end", "why", err)
+		j.log.Say(slog.LevelError, event.Device, "device failed, all connections end", "why", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/lookout"
 	"weft/internal/probe"
 	"weft/liveness"
 	"weft/topology"
@@ -57,6 +58,8 @@ type Config struct {
 	// Observe, if not nil, is called every 10 ms to tell the Watcher of the host's
 	// traffic.
 	Observe func(*liveness.Watcher, time.Duration)
+	// Journal, if not nil, is told what is found out about paths.
+	Journal *lookout.Journal
 	// Deliver is called with the initial topology and Carriage, with every new topology,
 	// and whenever a rack starts or stops using the carrier or its longest packet changes.
 	// Calls do not overlap. Deliver must not call Close or SetTopology.

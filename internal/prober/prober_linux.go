@@ -87,7 +87,7 @@ func (c *Config) lookout(p *Prober) lookout.Config {
 		Probe: probe.Config{Topology: c.Topology, Address: c.Address, Carrier: c.Carrier, Beside: c.Beside, Idle: c.Idle, MTU: c.MTU,
 			Require: c.Require, Interval: c.Interval, Multiplier: c.Multiplier, Budget: c.Budget, Floor: c.Floor, Seed: c.Seed, Rests: !c.Awake,
 			Write: func(packet []byte, via netip.Addr) error { return p.sockets.send(packet, via) }, Observe: c.Observe},
-		Clock: clock.Real(), Flush: p.flush,
+		Clock: clock.Real(), Flush: p.flush, Journal: c.Journal,
 		Tell: func(t *topology.Topology, carriage *liveness.Carriage) error { c.Deliver(t, carriage); return nil },
 	}
 	if len(c.Uplinks) > 0 {

@@ -1,9 +1,12 @@
 package service
 
 import (
-	"log"
+	"fmt"
 	"os"
 	"syscall"
+
+	"weft/internal/event"
+	"weft/internal/eventlog"
 )
 
 // Loop is the part that the loops of weft's daemons have in common: signals, the watchdog,
@@ -32,7 +35,7 @@ import (
 // Only that goroutine may call Pending, Signal and Watch.
 type Loop struct {
 	Notifier
-	Log *log.Logger
+	Log *eventlog.Log
 	// Summary says in a line what the daemon does.
 	Summary func() string
 	// Reload reads the configuration again and applies all of it or nothing. It returns
@@ -47,23 +50,23 @@ type Loop struct {
 func (l *Loop) Begin() {
 	summary := l.Summary()
 	l.Ready(summary)
-	l.Log.Print(summary)
+	l.Log.Info(event.Started, summary)
 	if note := SharedUser(); note != "" {
-		l.Log.Print("note: ", note)
+		l.Log.Info(event.Limited, "note: "+note)
 	}
 }
 
 // Signal takes a signal. SIGHUP makes it call Reload; any other ends the daemon.
 func (l *Loop) Signal(s os.Signal) (end bool) {
 	if s != syscall.SIGHUP {
-		l.Log.Printf("%v: stopping", s)
+		l.Log.Info(event.Stopping, fmt.Sprintf("%v: stopping", s), "signal", s.String())
 		return true
 	}
 	l.Reloading()
 	if now, err := l.Reload(); err != nil {
-		l.Log.Printf("reload refused, all stays as it is: %v", err)
+		l.Log.Warn(event.ReloadRefused, fmt.Sprintf("reload refused, all stays as it is: %v", err), "why", err.Error())
 	} else {
-		l.Log.Printf("reloaded: %s", now)
+		l.Log.Infof(event.Reloaded, "reloaded: %s", now)
 	}
 	l.Ready(l.Summary())
 	return false

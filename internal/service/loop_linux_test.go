@@ -3,7 +3,6 @@ package service
 import (
 	"errors"
 	"io"
-	"log"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/eventlog"
 )
 
 // systemd stands for the other end of NOTIFY_SOCKET.
@@ -50,7 +51,7 @@ func TestLoop_tellsSystemdAndTheLog(t *testing.T) {
 	config, alive, refuse := "first", true, error(nil)
 	l := Loop{
 		Notifier: NewNotifier(),
-		Log:      log.New(&lines, "", 0),
+		Log:      eventlog.Lines(&lines),
 		Summary:  func() string { return "goes by " + config },
 		Reload: func() (string, error) {
 			if refuse == nil {
@@ -106,7 +107,7 @@ func TestLoop_tellsSystemdAndTheLog(t *testing.T) {
 // Without systemd the log says the same, and nobody is told otherwise.
 func TestLoop_withoutSystemd(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
-	l := Loop{Notifier: NewNotifier(), Log: log.New(io.Discard, "", 0),
+	l := Loop{Notifier: NewNotifier(), Log: eventlog.Lines(io.Discard),
 		Summary: func() string { return "" }, Reload: func() (string, error) { return "", nil }, Alive: func() bool { return true }}
 	l.Begin()
 	l.Watch()

@@ -25,13 +25,14 @@ type Agent struct {
 
 	// mu is never held while a port or a route is waited for. The loop's goroutine
 	// takes it before and after the ports' own; all others hold only one of both.
-	mu      sync.Mutex
-	machine *topoupdate.Agent
-	shown   *topology.Topology // the snapshot that was passed on last
-	changes uint64
-	due     time.Duration // when the loop is to come round at the latest
-	left    bool          // goodbye was said: the protocol is at its end
-	err     error         // why it has ended
+	mu         sync.Mutex
+	machine    *topoupdate.Agent
+	shown      *topology.Topology // the snapshot that was passed on last
+	changes    uint64
+	neighbours []topoupdate.Neighbour // as they were told of last
+	due        time.Duration          // when the loop is to come round at the latest
+	left       bool                   // goodbye was said: the protocol is at its end
+	err        error                  // why it has ended
 }
 
 // Start starts an agent in the network namespace of the calling thread, where it stays. A

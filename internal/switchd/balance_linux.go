@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/event"
 	"weft/internal/service"
 )
 
@@ -48,21 +49,21 @@ func (d *daemon) attachBalance(c Config) error {
 		if d.balance, err = fabric.AttachBalance(cfg); err != nil {
 			_, err2 := fabric.DetachBalance(names)
 			d.plain = service.OneLine(errors.Join(err, err2).Error())
-			d.log.Printf("%s: packets go by plain routes", d.plain)
+			d.log.Warnf(event.Limited, "%s: packets go by plain routes", d.plain)
 		}
 		return nil
 	}
 	n, err := fabric.DetachBalance(names)
 	if n > 0 {
-		d.log.Printf("removed the program that balanced before from %d ports", n)
+		d.log.Infof(event.Repaired, "removed the program that balanced before from %d ports", n)
 	}
 	if err != nil {
-		d.log.Printf("note: what balanced before cannot be looked for: %v", err)
+		d.log.Warnf(event.Limited, "note: what balanced before cannot be looked for: %v", err)
 	}
 	if (d.file.Balance == "ecmp" || fabric.BalancesByProgram(d.file.Balance)) && !d.file.Configure {
 		if err := fabric.HashFiveTuple(); err != nil {
 			d.plain = service.OneLine(err.Error())
-			d.log.Printf("%s: packets go by plain routes", d.plain)
+			d.log.Warnf(event.Limited, "%s: packets go by plain routes", d.plain)
 		}
 	}
 	return nil
@@ -93,7 +94,7 @@ func (d *daemon) endBalance() {
 		return
 	}
 	if err := d.balance.Detach(); err != nil {
-		d.log.Printf("what balances is left behind: %v", err)
+		d.log.Warnf(event.Trouble, "what balances is left behind: %v", err)
 	}
 }
 

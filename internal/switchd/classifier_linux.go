@@ -2,6 +2,7 @@ package switchd
 
 import (
 	"weft/fabric"
+	"weft/internal/event"
 	"weft/internal/service"
 )
 
@@ -23,14 +24,14 @@ func (d *daemon) attachClassifier(c Config, ports []string) error {
 			return nil
 		}
 		d.plain = service.OneLine(err.Error())
-		d.log.Printf("%s: packets go by host ID", d.plain)
+		d.log.Warnf(event.Limited, "%s: packets go by host ID", d.plain)
 	}
 	n, err := fabric.DetachClassifier(ports)
 	if n > 0 {
-		d.log.Printf("removed an earlier run's classifier from %d ports", n)
+		d.log.Infof(event.Repaired, "removed an earlier run's classifier from %d ports", n)
 	}
 	if err != nil {
-		d.log.Printf("note: an earlier run's classifier cannot be looked for: %v", err)
+		d.log.Warnf(event.Limited, "note: an earlier run's classifier cannot be looked for: %v", err)
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func (d *daemon) endClassifier() {
 		return
 	}
 	if err := d.classifier.Detach(); err != nil {
-		d.log.Printf("the classifier is left behind: %v", err)
+		d.log.Warnf(event.Trouble, "the classifier is left behind: %v", err)
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"log"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"weft/internal/eventlog"
 	"weft/topoupdate"
 )
 
@@ -75,7 +75,7 @@ func TestBoot_goesOnAfterTheClockWasSetBack(t *testing.T) {
 		os.Remove(file)
 		os.Remove(dir)
 	})
-	d := &daemon{log: log.New(io.Discard, "", 0)}
+	d := &daemon{log: eventlog.Lines(io.Discard)}
 	first := d.boot()
 	b, err := os.ReadFile(file)
 	if err != nil {

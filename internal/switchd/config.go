@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/eventlog"
 	"weft/topology"
 	"weft/topoupdate"
 )
@@ -48,9 +49,9 @@ type Config struct {
 	// obey the same rules.
 	Carrier func(port int, up bool)
 
-	// Log, if not nil, gets a sentence for each change of others that the agent has undone
-	// or cannot undo. It must return soon.
-	Log func(string)
+	// Log, if not nil, gets an event for each neighbour and link that goes or comes back, and
+	// for each change of others that the agent has undone or cannot undo.
+	Log *eventlog.Log
 
 	owned []owned                     // what the agent keeps besides the routes
 	group func(fabric.NodePlan) error // is told of each plan before the routes are made, if not nil

@@ -1,11 +1,15 @@
 package switchd
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"weft/internal/eventlog"
 	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
@@ -83,10 +87,31 @@ func TestAgents_aFailureIsKnownAndHeals(t *testing.T) {
 	}
 }
 
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // A cable that is cut at a server is the edge switch's own knowledge.
 func TestAgents_aServersLink(t *testing.T) {
 	l := upLab(t, "b", "fat-tree:k=4", "h0.0.2", "h0.0.3", "e0.0", "a0.2", "a0.3")
-	l.start(fast)
+	var log lockedBuffer
+	c := fast
+	c.Log = eventlog.Lines(&log)
+	l.start(c)
 	l.within("adjacency", func() bool {
 		return l.agents[l.id("a0.2")].Status().Neighbours[0].Hears
 	})
@@ -101,6 +126,11 @@ func TestAgents_aServersLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.within("it is back", func() bool { return edge.Topology().Live(link) })
+	l.within("e0.0's log says both", func() bool {
+		text := log.String()
+		down := strings.Index(text, "port p0 to h0.0.2 is down: no carrier\n")
+		return down >= 0 && strings.Contains(text[down:], "port p0 to h0.0.2 is up: ")
+	})
 	if down := agg.Topology().Down(); slices.Contains(down, link) {
 		t.Error("another switch was told")
 	}

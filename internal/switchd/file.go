@@ -9,6 +9,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/config"
+	"weft/internal/eventlog"
 	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
@@ -38,6 +39,7 @@ type File struct {
 	Status         string             `yaml:"status,auto"`
 	Metrics        service.Metrics    `yaml:"metrics"`
 	User           string             `yaml:"user"`
+	Log            eventlog.Options   `yaml:"log"`
 
 	fabric *topology.Topology
 	lines  config.Lines
@@ -113,6 +115,9 @@ func (f *File) validate() (err error) {
 	}
 	if key, err := f.Metrics.Check(); err != nil {
 		return f.lines.Errorf(key, "%w", err)
+	}
+	if key, err := f.Log.Check(); err != nil {
+		return f.lines.Errorf("log."+key, "%w", err)
 	}
 	if err := config.ReadUpdateKeys(f.Keys, f.lines, "keys", program); err != nil {
 		return err

@@ -32,6 +32,8 @@ func TestParse_namesTheLineAndTheFix(t *testing.T) {
 		"hello: 1h":                               {"x.yaml:1: hello", "30s"},
 		"multiplier: 1":                           {"x.yaml:1: multiplier", "2 to 255"},
 		"multiplier: 0":                           {"x.yaml:1: multiplier", "2 to 255"},
+		"log:\n  format: xml":                     {"x.yaml:2: log.format", "text and json"},
+		"log: {level: loud}":                      {"x.yaml:1: log.level", "debug, info, warn and error"},
 		"topology: ring":                          {"x.yaml:1: topology", "ring"},
 		"\nnode: h0.0.2":                          {"x.yaml:2: node", "is a host"},
 		"node: e9.9":                              {"x.yaml:1: node", "e9.9"},

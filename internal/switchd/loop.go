@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"weft/internal/lookout"
 )
 
 // longest is how long the agent sleeps at most.
@@ -51,15 +53,21 @@ func (a *Agent) turn() {
 	a.machine.Tick(a.now())
 	a.machine.Send(a.ports.Send)
 	t := a.machine.Topology()
-	changed := t != a.shown
+	was, changed := a.shown, t != a.shown
 	if changed {
 		a.shown = t
 		a.changes++
+	}
+	tell := func() {}
+	if changed && a.config.Log != nil {
+		tell = a.neighbourNews()
 	}
 	a.mu.Unlock()
 	if !changed {
 		return
 	}
+	tell()
+	lookout.SayLinks(a.config.Log, was, t)
 	if a.repair != nil {
 		a.repair.set(t)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"weft/fabric"
+	"weft/internal/event"
 )
 
 // attachMeter has the ports metered, if that is wanted. Otherwise it removes what an earlier
@@ -28,9 +29,9 @@ func (d *daemon) attachMeter(c Config) error {
 	d.extensions = d.meter.Extensions()
 	for _, e := range d.extensions {
 		if e.Error != "" {
-			d.log.Printf("extension %s is left out: %s", e.Extension, e.Error)
+			d.log.Warnf(event.Limited, "extension %s is left out: %s", e.Extension, e.Error)
 		} else {
-			d.log.Printf("extension %s: runs", e.Extension)
+			d.log.Infof(event.Configured, "extension %s: runs", e.Extension)
 		}
 	}
 	return nil
@@ -45,10 +46,10 @@ func (d *daemon) detachMeter(c Config) error {
 	}
 	n, err := fabric.DetachMeter(portNames(cfg.Ports))
 	if n > 0 {
-		d.log.Printf("removed the meters of an earlier run from %d ports", n)
+		d.log.Infof(event.Repaired, "removed the meters of an earlier run from %d ports", n)
 	}
 	if err != nil {
-		d.log.Printf("note: meters of an earlier run cannot be looked for: %v", err)
+		d.log.Warnf(event.Limited, "note: meters of an earlier run cannot be looked for: %v", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/event"
 )
 
 // tell begins to tell the senders of packets that make queues too long, if that is wanted.
@@ -28,7 +29,7 @@ func (d *daemon) tell(c Config) error {
 			return key.ID, key.Secret
 		},
 		Ended: func(err error) {
-			d.log.Printf("senders are told of congestion no more, until this agent starts again: %v", err)
+			d.log.Warnf(event.Limited, "senders are told of congestion no more, until this agent starts again: %v", err)
 		},
 	})
 	if err != nil {
@@ -43,6 +44,6 @@ func (d *daemon) endTelling() {
 		return
 	}
 	if err := d.teller.Close(); err != nil {
-		d.log.Printf("warning: feedback to senders: %v", err)
+		d.log.Warnf(event.Limited, "warning: feedback to senders: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/event"
 	"weft/internal/kernel"
 	"weft/internal/service"
 	"weft/topology"
@@ -300,7 +301,7 @@ func (r *repair) tell(did ...string) {
 	r.mended.Add(did...)
 	r.mu.Unlock()
 	for _, what := range did {
-		r.log("repaired: " + what)
+		r.config.Log.Info(event.Repaired, "repaired: "+what, "what", what)
 	}
 }
 
@@ -317,15 +318,9 @@ func (r *repair) complain(err error) {
 	switch {
 	case why == was:
 	case why == "":
-		r.log("all is right again, after: " + was)
+		r.config.Log.Info(event.Recovered, "all is right again, after: "+was, "after", was)
 	default:
-		r.log("trouble: " + why)
-	}
-}
-
-func (r *repair) log(message string) {
-	if r.config.Log != nil {
-		r.config.Log(message)
+		r.config.Log.Warn(event.Trouble, "trouble: "+why, "why", why)
 	}
 }
 

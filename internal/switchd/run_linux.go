@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/netip"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/event"
+	"weft/internal/eventlog"
 	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
@@ -32,7 +33,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	if err != nil {
 		return err
 	}
-	d := &daemon{name: name, self: self, file: f, log: log.New(messages, "", 0), start: time.Now()}
+	d := &daemon{name: name, self: self, file: f, log: f.Log.To(messages), start: time.Now()}
 	c := f.config(self, d.start)
 	d.origin = d.start
 	if err := d.setUp(c); err != nil {
@@ -41,7 +42,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	}
 	service.LimitMemory()
 	c.Boot = d.boot()
-	c.Log = func(message string) { d.log.Print(message) }
+	c.Log = d.log
 	if d.setup != nil {
 		defer d.setup.Close()
 		c.owned, c.fixed = append(c.owned, d.setup), true
@@ -89,7 +90,7 @@ type daemon struct {
 	name       string
 	self       topology.NodeID
 	file       *File
-	log        *log.Logger
+	log        *eventlog.Log
 	loop       service.Loop
 	agent      *Agent
 	setup      *fabric.SwitchSetup // nil without
@@ -152,8 +153,9 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 				return nil
 			}
 		case <-look.C:
+			d.log.Flush()
 			if keys, set := d.keysAt(time.Now().Round(0), time.Since(d.start)); set {
-				d.log.Print("the clock was set: keys sign from their times by the new one")
+				d.log.Info(event.ClockSet, "the clock was set: keys sign from their times by the new one")
 				_ = d.agent.SetKeys(keys) // the same as before but for their times
 				d.keys.Store(&keys)
 			}
@@ -192,7 +194,7 @@ func (d *daemon) boot() uint64 {
 		clock, err = service.OpenClock(filepath.Join(dir, clockFile))
 	}
 	if err != nil {
-		d.log.Printf("note: %v; if the clock is set back and this agent starts again, hosts believe it only after max_age", err)
+		d.log.Warnf(event.Limited, "note: %v; if the clock is set back and this agent starts again, hosts believe it only after max_age", err)
 	}
 	if clock == nil {
 		return 0 // the machine's time
@@ -212,7 +214,7 @@ func (d *daemon) alive() bool {
 	if late < d.loop.Every() {
 		return true
 	}
-	d.log.Printf("the agent has been due for %v and does not run", late.Round(time.Millisecond))
+	d.log.Warnf(event.Late, "the agent has been due for %v and does not run", late.Round(time.Millisecond))
 	return false
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
+	"weft/internal/event"
 	"weft/internal/service"
 )
 
@@ -145,10 +146,10 @@ func (d *daemon) configure(c Config) error {
 	if d.setup, report, err = fabric.ApplySwitch(plan); err != nil {
 		return err
 	}
-	d.log.Printf("configured: %d settings changed; decapsulates by %s; labels by %v", report.Changed, cmp.Or(report.Decap, "nothing"), report.Labels)
+	d.log.Infof(event.Configured, "configured: %d settings changed; decapsulates by %s; labels by %v", report.Changed, cmp.Or(report.Decap, "nothing"), report.Labels)
 	d.plain = service.OneLine(report.Plain)
 	for _, note := range report.Notes {
-		d.log.Print("note: ", note)
+		d.log.Info(event.Limited, "note: "+note)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 
 // Status is what an agent says about itself. Counters count from the start.
 type Status struct {
-	Switch   string  `json:"switch"` // tells the status of a switch from a host's
+	Version  int     `json:"version"` // StatusVersion
+	Switch   string  `json:"switch"`  // tells the status of a switch from a host's
 	Topology string  `json:"topology"`
 	Process  int     `json:"process"`
 	Uptime   float64 `json:"uptime_s"` // seconds
@@ -53,6 +54,10 @@ type Status struct {
 
 	Error string `json:"error,omitempty"` // why it has ended by itself
 }
+
+// StatusVersion rises when a key of Status goes or comes to mean something else. New keys do
+// not raise it.
+const StatusVersion = 1
 
 // Repairs counts the changes of others that the agent has undone.
 type Repairs struct {
@@ -103,7 +108,7 @@ func (a *Agent) Status() Status {
 	a.mu.Lock()
 	now := a.now()
 	stats, neighbours, database, t := a.machine.Stats(), a.machine.Neighbours(), a.machine.Database(), a.machine.Topology()
-	s := Status{Changes: a.changes, Signed: a.machine.Signed()}
+	s := Status{Version: StatusVersion, Changes: a.changes, Signed: a.machine.Signed()}
 	if a.err != nil {
 		s.Error = a.err.Error()
 	}

@@ -1,13 +1,8 @@
 package kernelhost
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
-	"log/slog"
 	"reflect"
 	"strings"
 
@@ -135,27 +130,4 @@ func set[T comparable](to *T, value T) {
 	if !reflect.ValueOf(value).IsZero() {
 		*to = value
 	}
-}
-
-// lines makes messages of a log's lines.
-func lines(to *slog.Logger) *log.Logger {
-	if to == nil {
-		return log.New(io.Discard, "", 0)
-	}
-	return log.New(lineWriter{to}, "", 0)
-}
-
-type lineWriter struct{ log *slog.Logger }
-
-// Write takes a line.
-func (w lineWriter) Write(line []byte) (int, error) {
-	text := string(bytes.TrimSpace(line))
-	level := slog.LevelInfo
-	for _, prefix := range []string{"warning: ", "trouble: ", "out of the way"} {
-		if strings.HasPrefix(text, prefix) {
-			level = slog.LevelWarn
-		}
-	}
-	w.log.Log(context.Background(), level, strings.TrimPrefix(text, "warning: "))
-	return len(line), nil
 }

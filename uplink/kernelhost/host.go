@@ -85,7 +85,7 @@ func New(c stack.Config, o uplink.Options) (*Host, error) {
 			return nil, fmt.Errorf("kernelhost: Config address %v is not on this machine, as ip address shows: a kernelhost has the kernel's own; for an address beside it there is uplink.NewHost", a)
 		}
 	}
-	e := daemon.EmbedConfig{Config: hostConfig(&c, o), Fabric: c.Topology, Fabric6: c.Topology6, Log: lines(c.Log)}
+	e := daemon.EmbedConfig{Config: hostConfig(&c, o), Fabric: c.Topology, Fabric6: c.Topology6, Log: c.Log}
 	below, err := embed(e)
 	if err != nil {
 		return nil, fmt.Errorf("kernelhost: %w", err)

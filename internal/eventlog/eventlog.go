@@ -1,0 +1,88 @@
+// Package eventlog writes events (package event) to a log/slog Logger: a daemon's own, by the
+// handlers of this package, or that of the program that weft is embedded in.
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"weft/internal/event"
+)
+
+// Key is the attribute that has an event's name.
+const Key = "event"
+
+// Log writes events, no more of each name than event.Limiter allows. Its methods are safe for
+// concurrent use. A nil *Log writes nothing.
+type Log struct {
+	to  *slog.Logger
+	now func() time.Duration
+
+	mu      sync.Mutex
+	limiter event.Limiter
+}
+
+// New returns a Log; nil if to is nil. now is the time to live in; nil: the machine's.
+func New(to *slog.Logger, now func() time.Duration) *Log {
+	if to == nil {
+		return nil
+	}
+	if now == nil {
+		start := time.Now()
+		now = func() time.Duration { return time.Since(start) }
+	}
+	return &Log{to: to, now: now}
+}
+
+// Say writes an event: its message for people, then its attributes, name and value in turns.
+func (l *Log) Say(level slog.Level, name event.Name, message string, attributes ...any) {
+	if l == nil || !l.to.Enabled(context.Background(), level) {
+		return
+	}
+	l.mu.Lock()
+	ok, suppressed := l.limiter.Allow(name, l.now())
+	l.mu.Unlock()
+	if !ok {
+		return
+	}
+	if suppressed > 0 {
+		attributes = append(attributes[:len(attributes):len(attributes)], "suppressed", suppressed)
+	}
+	l.to.Log(context.Background(), level, message, append(attributes[:len(attributes):len(attributes)], Key, string(name))...)
+}
+
+// Info writes an event that is as it should be.
+func (l *Log) Info(name event.Name, message string, attributes ...any) {
+	l.Say(slog.LevelInfo, name, message, attributes...)
+}
+
+// Warn writes an event that somebody may have to do something about.
+func (l *Log) Warn(name event.Name, message string, attributes ...any) {
+	l.Say(slog.LevelWarn, name, message, attributes...)
+}
+
+// Infof is Info with a message that is all there is to say.
+func (l *Log) Infof(name event.Name, format string, args ...any) {
+	l.Info(name, fmt.Sprintf(format, args...))
+}
+
+// Warnf is Warn with a message that is all there is to say.
+func (l *Log) Warnf(name event.Name, format string, args ...any) {
+	l.Warn(name, fmt.Sprintf(format, args...))
+}
+
+// Flush tells what was suppressed, if it is some time ago. Call it now and then.
+func (l *Log) Flush() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	due := l.limiter.Due(l.now())
+	l.mu.Unlock()
+	for _, c := range due {
+		l.to.Warn(fmt.Sprintf("%d events of the name %s were not told", c.N, c.Name), "of", string(c.Name), "count", c.N, Key, string(event.Suppressed))
+	}
+}

@@ -1,0 +1,257 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// problems lists what is wrong with a host, the gravest first.
+func (h *Host) problems(before *Host) (all []Problem) {
+	fault := func(do, format string, args ...any) {
+		all = append(all, Problem{What: fmt.Sprintf(format, args...), Do: do})
+	}
+	switch {
+	case h.State == stateAway:
+		fault(doTrouble(h.Trouble), "weft is out of the way: %s", h.Trouble)
+	case h.Trouble != "":
+		fault(doTrouble(h.Trouble), "%s", h.Trouble)
+	}
+	for _, u := range h.Uplinks {
+		if !u.Up {
+			fault("look at the cable, or: ip link set "+u.Device+" up", "uplink %s to %s is down", u.Device, u.Switch)
+		}
+	}
+	for _, p := range []struct {
+		name string
+		part *Part
+	}{{"the program that sprays", h.sprays()}, {"the program at the uplink's ingress", h.Steer}, {"the program that restores order", h.Order}, {"qcn", h.QCN}} {
+		if p.part != nil && p.part.Error != "" {
+			fault("see the daemon's log: journalctl -u weft-host", "%s: %s", p.name, p.part.Error)
+		}
+	}
+	for _, p := range h.Others {
+		if p.Front {
+			fault("have it attached behind weft's, or see that it passes packets on (bpftool net)", "another's %s runs in front of weft's at the uplink's %s", p.text(), p.Hook)
+		}
+	}
+	if f := h.Failures; f != nil && f.Updates != nil {
+		if f.Updates.Error != "" {
+			fault("restart weft host", "the switches are not listened to any more: %s", f.Updates.Error)
+		}
+		if f.Updates.Refused != "" {
+			fault("", "%s", f.Updates.Refused)
+		}
+	}
+	all = append(all, h.rackProblems()...)
+	all = append(all, h.pathProblems()...)
+	all = append(all, h.learnt()...)
+	all = append(all, h.counted(before)...)
+	if s := h.Supers; s != nil && s.Bytes < s.Asked {
+		all = append(all, Problem{What: fmt.Sprintf("super-segments have at most %d bytes, not %d: %s", s.Bytes, s.Asked, s.Why), Note: true})
+	}
+	if h.Repairs > 0 && len(h.Latest) > 0 {
+		all = append(all, Problem{Note: true, What: fmt.Sprintf("%s of others undone, the latest: %s", count(int(h.Repairs), "change", "changes"), h.Latest[len(h.Latest)-1])})
+	}
+	return all
+}
+
+// sprays is what the program that sprays says of itself.
+func (h *Host) sprays() *Part {
+	if h.Offload == nil {
+		return nil
+	}
+	return &h.Offload.Part
+}
+
+func (f *Foreign) text() string {
+	name := f.Name
+	if name == "" {
+		name = strings.TrimSpace(f.Kind)
+	}
+	if f.ID != 0 {
+		name = strings.TrimSpace(name + fmt.Sprintf(" (program %d)", f.ID))
+	}
+	if name == "" {
+		return "program"
+	}
+	return "program " + name
+}
+
+// doTrouble is what to do about a daemon's trouble.
+func doTrouble(trouble string) string {
+	for _, t := range []struct{ sign, do string }{
+		{"is down", "look at the cable, or: ip link set DEVICE up"},
+		{"has not its address", "ip address add the address again"},
+		{"the MTU of", "set the MTU back, or restart weft host to go by the new one"},
+		{"what moves packets", "see the daemon's log: journalctl -u weft-host"},
+	} {
+		if strings.Contains(trouble, t.sign) {
+			return t.do
+		}
+	}
+	return "weft tries again each second; see journalctl -u weft-host"
+}
+
+// group is racks that have the same fault.
+type group struct {
+	why   string
+	plain bool
+	mtu   int
+	racks []string
+}
+
+// rackProblems tells which racks are not reached as they should be, those of one reason
+// together.
+func (h *Host) rackProblems() (all []Problem) {
+	var groups []group
+	for _, r := range h.Racks {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.why == r.Why && g.plain == r.Plain && (g.plain || g.mtu == r.MTU) })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{r.Why, r.Plain, r.MTU, nil})
+		}
+		groups[i].racks = append(groups[i].racks, r.Rack)
+	}
+	for _, g := range groups {
+		p := Problem{Do: doRack(g.why)}
+		switch {
+		case g.plain && strings.HasPrefix(g.why, "not proved yet"):
+			p.What, p.Note = fmt.Sprintf("packets to %s go plain for now: %s", names(g.racks), g.why), true
+		case g.plain:
+			p.What = fmt.Sprintf("packets to %s go plain: %s", names(g.racks), g.why)
+		default:
+			p.What = fmt.Sprintf("%s not reached by all paths or in full size: %s", isAre(g.racks), g.why)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// doRack is what to do about racks.
+func doRack(why string) string {
+	for _, w := range []struct{ sign, do string }{
+		{"not proved yet", ""},
+		{"link-state updates say", "look at the links that are down"},
+		{"smaller MTU", "set the MTU of the links by these switches to that of the others"},
+		{"boomerang", "at the switches named: weft switch status (decapsulated, dropped), sysctl net.ipv4.conf.all.rp_filter, firewall on protocol 4; weft plan prints what a switch needs"},
+		{"no request to", "on these hosts: weft status; in that rack: the edge switch's firewall on UDP 9339"},
+	} {
+		if strings.Contains(why, w.sign) {
+			return w.do
+		}
+	}
+	return ""
+}
+
+// names names at most four racks.
+func names(racks []string) string { return list("rack", "racks", racks) }
+
+func isAre(racks []string) string {
+	if len(racks) == 1 {
+		return names(racks) + " is"
+	}
+	return names(racks) + " are"
+}
+
+// list names at most four things.
+func list(one, many string, all []string) string {
+	const most = 4
+	switch n := len(all); {
+	case n == 1:
+		return one + " " + all[0]
+	case n > most:
+		return fmt.Sprintf("%d %s (%s, ...)", n, many, strings.Join(all[:most], ", "))
+	}
+	return many + " " + strings.Join(all, ", ")
+}
+
+// pathProblems tells which links are down, and which paths are out of use.
+func (h *Host) pathProblems() (all []Problem) {
+	f := h.Failures
+	if f == nil {
+		return nil
+	}
+	if n := len(f.Down); n > 0 {
+		all = append(all, Problem{What: fmt.Sprintf("%s out of use", list("link", "links", f.Down)),
+			Do: "look at the cable and at both ends: weft switch status there says why; without agents, that is what this host's probes have found"})
+	}
+	var bad []string
+	why := ""
+	for _, p := range f.Paths {
+		if !p.bad() || p.State == "down" || p.State == "mute" {
+			continue // told by links, or nobody answers: it may be a host without weft
+		}
+		name := p.To + " by " + p.Via.String()
+		if p.Bounce != "" {
+			name = "by " + p.Bounce
+		}
+		if bad = append(bad, name); why == "" {
+			why = p.State
+			if p.Why != "" {
+				why += ": " + p.Why
+			}
+		}
+	}
+	if len(bad) > 0 {
+		all = append(all, Problem{What: fmt.Sprintf("%s out of use (%s)", list("path", "paths", bad), why),
+			Do: "traffic avoids it; look for errors and speed at its links: ip -s link, ethtool"})
+	}
+	var lossy []string
+	for _, w := range h.ways() {
+		if p := w.probed; p != nil && !p.bad() && p.Loss >= badLoss {
+			lossy = append(lossy, fmt.Sprintf("%s (%s)", w.name(), percent(p.Loss)))
+		}
+	}
+	if len(lossy) > 0 {
+		all = append(all, Problem{What: "probes get lost " + list("by", "by", lossy), Do: "look for errors at its links: ip -s link, ethtool -S"})
+	}
+	if len(f.Avoided) > 0 && len(bad) == 0 { // else these say the same
+		all = append(all, Problem{What: list("path", "paths", f.Avoided) + " avoided, as only that host accuses it", Do: "weft status --all: failures.avoided"})
+	}
+	return all
+}
+
+// learnt tells what is wrong with what switches tell by BGP.
+func (h *Host) learnt() (all []Problem) {
+	if h.BGP == nil {
+		return nil
+	}
+	var silent []string
+	for _, n := range h.BGP.Neighbors {
+		if !n.Established {
+			silent = append(silent, n.Neighbor.String())
+		}
+	}
+	if len(silent) > 0 {
+		all = append(all, Problem{What: list("BGP neighbour", "BGP neighbours", silent) + ": no session", Do: "at the switch: is this host a neighbour, of the right AS and password?"})
+	}
+	for _, d := range h.BGP.Doubts {
+		all = append(all, Problem{What: "BGP: " + d, Note: true})
+	}
+	return all
+}
+
+// counted tells what went wrong with packets between two statuses.
+func (h *Host) counted(before *Host) (all []Problem) {
+	if before == nil {
+		return nil
+	}
+	rises := func(now, was uint64, do, what string) {
+		if now > was {
+			all = append(all, Problem{What: fmt.Sprintf("%d packets just now %s", now-was, what), Do: do})
+		}
+	}
+	if o, was := h.Offload, before.Offload; o != nil && was != nil {
+		rises(o.Unattended, was.Unattended, "is the daemon short of CPU time?", "went plain, as the daemon was late")
+		rises(o.NoPath, was.NoPath, "look at the links that are down", "had no live path")
+		rises(o.TooLong, was.TooLong, "lower the MTU of the route, or raise that of the uplink", "were too long for the uplink with an outer header")
+		rises(o.Broken, was.Broken, "see the kernel's log", "were dropped, as the kernel refused the outer header")
+	}
+	if d, was := h.Dataplane, before.Dataplane; d != nil && was != nil {
+		rises(d.Refused, was.Refused, "see sysctl net.core.netdev_max_backlog and the machine's load", "were not taken back by the kernel")
+		rises(d.Tunnel.UnknownPeer, was.Tunnel.UnknownPeer, "see udp.peers at both ends", "came from no known peer")
+		rises(d.Tunnel.Forged, was.Tunnel.Forged, "see the keys (key, key_file, key_id) at both ends", "had a wrong MAC")
+	}
+	return all
+}

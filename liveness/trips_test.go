@@ -1,0 +1,53 @@
+package liveness
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The quantiles are those of the latest 64 round trips, by an obvious count.
+func TestTrips_quantiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var none *trips
+	none.add(time.Second)
+	if a, b := none.quantiles(); a != 0 || b != 0 {
+		t.Errorf("nothing is remembered: %v, %v", a, b)
+	}
+	var all []time.Duration
+	tr := new(trips)
+	if a, b := tr.quantiles(); a != 0 || b != 0 {
+		t.Errorf("there is none: %v, %v", a, b)
+	}
+	for range 300 {
+		rtt := time.Duration(r.IntN(10_000)) * time.Microsecond
+		tr.add(rtt)
+		all = append(all, rtt)
+		latest := all[max(0, len(all)-64):]
+		// oracle: the least value that at least so many percent are not above
+		rank := func(percent int) time.Duration {
+			for _, v := range slices.Sorted(slices.Values(latest)) {
+				below := 0
+				for _, o := range latest {
+					if o <= v {
+						below++
+					}
+				}
+				if below*100 >= percent*len(latest) {
+					return v
+				}
+			}
+			return -1
+		}
+		median, p99 := tr.quantiles()
+		if median != rank(50) || p99 != rank(99) {
+			t.Fatalf("after %d: %v and %v, want %v and %v", len(all), median, p99, rank(50), rank(99))
+		}
+	}
+	tr.add(-time.Second)
+	tr.add(100 * time.Hour)
+	if _, p99 := tr.quantiles(); p99 != (1<<32-1)*time.Microsecond {
+		t.Errorf("above what is remembered: %v", p99)
+	}
+}
