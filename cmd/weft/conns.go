@@ -6,37 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/netip"
 	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/kernel"
 	"weft/topology"
 )
 
-// conn is one of the kernel's TCP connections.
-type conn struct {
-	Local  netip.AddrPort `json:"local"`
-	Remote netip.AddrPort `json:"remote"`
-	Host   string         `json:"host,omitempty"` // the remote end in the topology of the weft host
-	Rack   string         `json:"rack,omitempty"`
-
-	Sent      uint64  `json:"sent_bytes"` // payload, acknowledged
-	Received  uint64  `json:"received_bytes"`
-	Resent    uint32  `json:"resent_segments"`
-	Needless  uint32  `json:"needless_segments"` // of the resent, those that the peer had (DSACK)
-	Segments  uint32  `json:"segments"`          // with payload, sent
-	OutOf     uint32  `json:"out_of_order_segments"`
-	RTT       float64 `json:"rtt_ms"`
-	LeastRTT  float64 `json:"least_rtt_ms"`
-	Delivered float64 `json:"delivery_mbit"` // rate of the latest delivery
-	Timeouts  uint8   `json:"timeouts"`      // in a row, now
-}
-
 // worse orders connections: those that wait for a timeout first, then by what was sent again.
-func worse(a, b conn) int {
+func worse(a, b kernel.Connection) int {
 	return cmp.Or(cmp.Compare(b.Timeouts, a.Timeouts), cmp.Compare(b.Resent, a.Resent), cmp.Compare(b.Sent+b.Received, a.Sent+a.Received),
 		a.Remote.Compare(b.Remote), a.Local.Compare(b.Local))
 }
@@ -57,19 +38,19 @@ so it works without a weft host; with one it names the hosts at the other end.`,
 			if top < 1 {
 				return fmt.Errorf("--top %d: must be 1 or more", top)
 			}
-			all, err := connections()
+			all, err := kernel.Connections()
 			if err != nil {
 				return fmt.Errorf("conns: %w", err)
 			}
 			nameHosts(cmd.Context(), socket, all)
 			if to != "" {
-				all = slices.DeleteFunc(all, func(c conn) bool {
+				all = slices.DeleteFunc(all, func(c kernel.Connection) bool {
 					return c.Host != to && c.Rack != to && c.Remote.Addr().String() != to
 				})
 			}
 			slices.SortFunc(all, worse)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), append([]conn{}, all[:min(top, len(all))]...))
+				return printJSON(cmd.OutOrStdout(), append([]kernel.Connection{}, all[:min(top, len(all))]...))
 			}
 			return printConns(cmd.OutOrStdout(), all, top)
 		},
@@ -83,7 +64,7 @@ so it works without a weft host; with one it names the hosts at the other end.`,
 
 // nameHosts says which hosts of the weft host's topology connections lead to, if there is one that
 // can be asked, and its topology is computed.
-func nameHosts(ctx context.Context, socket string, all []conn) {
+func nameHosts(ctx context.Context, socket string, all []kernel.Connection) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	text, err := askStatus(ctx, socket)
@@ -108,7 +89,7 @@ func nameHosts(ctx context.Context, socket string, all []conn) {
 }
 
 // printConns prints a table of the first connections.
-func printConns(w io.Writer, all []conn, top int) error {
+func printConns(w io.Writer, all []kernel.Connection, top int) error {
 	if len(all) == 0 {
 		fmt.Fprintln(w, "no TCP connections with other hosts")
 		return nil

@@ -26,6 +26,7 @@ import (
 	"weft/internal/daemon"
 	"weft/internal/dataplane"
 	"weft/internal/hostprog"
+	"weft/internal/kernel"
 	"weft/internal/pacing"
 	"weft/internal/prober"
 	"weft/internal/switchd"
@@ -50,7 +51,7 @@ var printed = map[string][]any{
 	"benchunits.go":                 {[]unitsResult{}},
 	"bench.go":                      {[]reorder.Result{}},
 	"blame.go":                      {[]daemon.BlameStatus{}},
-	"conns.go":                      {[]conn{}},
+	"conns.go":                      {[]kernel.Connection{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
 	"lab_linux.go":                  {[]lab.NodeStatus{}},

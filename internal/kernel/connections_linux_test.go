@@ -1,7 +1,6 @@
-package main
+package kernel
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"net/netip"
@@ -49,7 +48,7 @@ func TestConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		a, err := net.Dial("tcp", l.Addr().String())
+		a, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)) // net.Dial may use another thread
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,12 +63,12 @@ func TestConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := connections()
+	all, err := Connections()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"192.0.2.1", "2001:db8::1"} {
-		if !slices.ContainsFunc(all, func(c conn) bool {
+		if !slices.ContainsFunc(all, func(c Connection) bool {
 			return c.Remote.Addr() == netip.MustParseAddr(want) && c.Received == 100_000 && c.Local.Port() != 0
 		}) {
 			t.Errorf("no connection with %s that has got 100,000 bytes: %+v", want, all)
@@ -77,27 +76,5 @@ func TestConnections(t *testing.T) {
 	}
 	if len(all) != 4 {
 		t.Errorf("%d connections, want both ends of 2: %+v", len(all), all)
-	}
-}
-
-// Those that wait for a timeout come first, then those that have sent most again; the rest is
-// counted.
-func TestPrintConns(t *testing.T) {
-	at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("10.3.1.3"), port) }
-	all := []conn{{Remote: at(1), Sent: 9e6}, {Remote: at(2), Resent: 7, Host: "h3.1.3"}, {Remote: at(3), Timeouts: 2}, {Remote: at(4)}}
-	slices.SortFunc(all, worse)
-	var b bytes.Buffer
-	if err := printConns(&b, all, 3); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(b.String(), "\n")
-	for i, want := range []string{"to", "10.3.1.3:3", "10.3.1.3:2", "10.3.1.3:1", "and 1 more"} {
-		if !strings.HasPrefix(lines[i], want) {
-			t.Errorf("line %d is %q, want %s", i, lines[i], want)
-		}
-	}
-	b.Reset()
-	if printConns(&b, nil, 3); !strings.Contains(b.String(), "no TCP connections") {
-		t.Errorf("of none it says %q", b.String())
 	}
 }

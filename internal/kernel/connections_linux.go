@@ -1,4 +1,4 @@
-package main
+package kernel
 
 import (
 	"net/netip"
@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connections are the kernel's TCP connections with other hosts, of this network namespace.
-func connections() ([]conn, error) {
-	var all []conn
+// Connections returns the kernel's TCP connections with other hosts, of the calling thread's
+// network namespace. Host and Rack are the caller's to fill in.
+func Connections() ([]Connection, error) {
+	var all []Connection
 	for _, family := range [...]uint8{unix.AF_INET, unix.AF_INET6} {
 		sockets, err := netlink.SocketDiagTCPInfo(family)
 		if err != nil {
@@ -25,7 +26,7 @@ func connections() ([]conn, error) {
 				continue
 			}
 			i := s.TCPInfo
-			all = append(all, conn{
+			all = append(all, Connection{
 				Local:  netip.AddrPortFrom(local.Unmap(), s.InetDiagMsg.ID.SourcePort),
 				Remote: netip.AddrPortFrom(remote, s.InetDiagMsg.ID.DestinationPort),
 				Sent:   i.Bytes_acked, Received: i.Bytes_received, Resent: i.Total_retrans, Needless: i.Dsack_dups,

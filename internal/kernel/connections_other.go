@@ -1,9 +1,10 @@
 //go:build !linux
 
-package main
+package kernel
 
 import "errors"
 
-func connections() ([]conn, error) {
+// Connections needs Linux.
+func Connections() ([]Connection, error) {
 	return nil, errors.New("needs the socket tables of Linux; run it on the host whose connections they are")
 }

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/internal/kernel"
+)
+
+// Those that wait for a timeout come first, then those that have sent most again; the rest is
+// counted.
+func TestPrintConns(t *testing.T) {
+	at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("10.3.1.3"), port) }
+	all := []kernel.Connection{{Remote: at(1), Sent: 9e6}, {Remote: at(2), Resent: 7, Host: "h3.1.3"}, {Remote: at(3), Timeouts: 2}, {Remote: at(4)}}
+	slices.SortFunc(all, worse)
+	var b bytes.Buffer
+	if err := printConns(&b, all, 3); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"to", "10.3.1.3:3", "10.3.1.3:2", "10.3.1.3:1", "and 1 more"} {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Errorf("line %d is %q, want %s", i, lines[i], want)
+		}
+	}
+	b.Reset()
+	if printConns(&b, nil, 3); !strings.Contains(b.String(), "no TCP connections") {
+		t.Errorf("of none it says %q", b.String())
+	}
+}
