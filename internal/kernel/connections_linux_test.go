@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netns"
 
@@ -49,6 +50,9 @@ func TestConnections(t *testing.T) {
 		}
 		defer l.Close()
 		a, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)) // net.Dial may use another thread
+		for end := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			a, err = net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)) // the route to a new address comes a little later
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
