@@ -16,6 +16,9 @@ func Evidence(t *topology.Topology, self topology.NodeID, paths []liveness.PathH
 	e.ups = e.waysUp(paths)
 	list := make([]Path, 0, len(paths))
 	for i := range paths {
+		if paths[i].State == liveness.Mute {
+			continue // its host answers nothing, by no path
+		}
 		if places := e.places(&paths[i]); places != nil {
 			list = append(list, Path{places, paths[i].Dst, paths[i].Lately})
 		}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 
@@ -17,7 +18,8 @@ type BlameStatus struct {
 	// Places are their names: "a0.2-c1.1", "c1.1" or "h3.1.3". It is several where no path
 	// tells them apart: the fault is at one of them.
 	Places []string `json:"places"`
-	Why    string   `json:"why,omitempty"` // it is out of use, if others are left: the evidence
+	Why    string   `json:"why,omitempty"`  // probes speak against it: the evidence
+	Held   bool     `json:"held,omitempty"` // it stays in use in spite of Why: too few others are left
 	// Loss is the part of the packets that it loses, Lost how many it has lost in the last 10
 	// to 20 s, and Paths how many paths over it say so. All are 0 if only Why speaks against it.
 	Loss  float64 `json:"loss"`
@@ -44,7 +46,7 @@ func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 	var list []BlameStatus
 	for _, s := range suspects {
 		if s.Path < 0 {
-			list = append(list, BlameStatus{Places: []string{t.LinkName(s.Link)}, Why: s.Why, Confidence: 1})
+			list = append(list, BlameStatus{Places: []string{t.LinkName(s.Link)}, Why: s.Why, Held: s.Held, Confidence: 1})
 		}
 	}
 	node, ok := t.ByAddr(self)
@@ -62,7 +64,7 @@ func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 			}
 		}
 		if i := slices.IndexFunc(list, func(s BlameStatus) bool { return s.Loss == 0 && slices.Contains(b.Places, s.Places[0]) }); i >= 0 {
-			b.Places, b.Why, b.Confidence = list[i].Places, list[i].Why, list[i].Confidence
+			b.Places, b.Why, b.Held = list[i].Places, list[i].Why, list[i].Held
 			list[i] = b
 			continue
 		}
@@ -72,15 +74,18 @@ func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 	return list
 }
 
-// thinned returns at most n paths, evenly spread.
+// thinned returns n paths at most, on average: a random part of them, the same each time, so that
+// of each place's paths as large a part is left.
 func thinned(paths []liveness.PathHealth, n int) []liveness.PathHealth {
-	every := (len(paths) + n - 1) / n
-	if every <= 1 {
+	if len(paths) <= n {
 		return paths
 	}
-	var some []liveness.PathHealth
-	for i := 0; i < len(paths); i += every {
-		some = append(some, paths[i])
+	random := rand.New(rand.NewPCG(1, 2))
+	some := make([]liveness.PathHealth, 0, n)
+	for _, p := range paths {
+		if random.IntN(len(paths)) < n {
+			some = append(some, p)
+		}
 	}
 	return some
 }
