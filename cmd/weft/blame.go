@@ -66,8 +66,11 @@ func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 		}
 		if b.Why != "" {
 			use := "out of use: "
+			if len(b.Says) > 0 {
+				use = "out of use to " + strings.Join(b.Says, ", ") + " by that word alone: "
+			}
 			if b.Held {
-				use = "suspected, but in use, as too few others are left: "
+				use = "suspected, and in use as too few others are left: "
 			}
 			what = append(what, use+b.Why)
 		}
