@@ -120,6 +120,7 @@ func TestAskStatus_givesUp(t *testing.T) {
 			return
 		}
 		defer conn.Close()
+		io.ReadAll(conn) // until the end of what is asked: it is connected
 		cancel()
 		conn, err = l.Accept()
 		if err == nil {
