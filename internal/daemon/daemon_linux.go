@@ -38,6 +38,8 @@ type daemon struct {
 
 	mu sync.Mutex
 	state
+
+	views pathViews
 }
 
 // state is what a daemon's owner has to itself.
@@ -265,18 +267,26 @@ func (d *daemon) takeDown(drain time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// stop undoes start, as far as that came.
+// stop undoes start, as far as that came. The kernel is given everything back first: those
+// who ask for the status or metrics are others' programs.
 func (d *daemon) stop() error {
+	asked, err := d.giveBack()
+	for _, c := range asked {
+		err = errors.Join(err, c.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return nil
+}
+
+// giveBack undoes start but for the ways by which others ask, which it returns. They may wait
+// for mu.
+func (d *daemon) giveBack() (asked []io.Closer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.loop.Stopping()
-	err := d.takeDown(d.config.Drain)
-	if d.status != nil {
-		err = errors.Join(err, d.status.Close())
-	}
-	if d.metrics != nil {
-		err = errors.Join(err, d.metrics.Close())
-	}
+	err = d.takeDown(d.config.Drain)
 	if d.setup != nil {
 		err = errors.Join(err, d.setup.Restore())
 	}
@@ -286,10 +296,13 @@ func (d *daemon) stop() error {
 	if d.learner != nil {
 		err = errors.Join(err, d.learner.Close())
 	}
-	if err != nil {
-		return fmt.Errorf("stop: %w", err)
+	for _, c := range []io.Closer{d.status, d.metrics} {
+		if c != nil {
+			asked = append(asked, c)
+		}
 	}
-	return nil
+	d.setup, d.pacer, d.learner, d.status, d.metrics = nil, nil, nil, nil, nil
+	return asked, err
 }
 
 // setTopology has later packets go by a topology.

@@ -436,6 +436,7 @@ type fakeFollower struct {
 	config   *Config
 	topology *topology.Topology
 	tell     func(news)
+	probes   probing // nothing, unless a test sets it
 
 	none, all *liveness.Carriage
 	proved    *liveness.Carriage // as was told last
@@ -498,8 +499,9 @@ func (f *fakeFollower) rebase(c *Config, _ place) error {
 	return nil
 }
 
-func (f *fakeFollower) status(*topology.Topology) *FailureStatus { return &FailureStatus{} }
-func (f *fakeFollower) refused() string                          { return "" }
+func (f *fakeFollower) updated() any     { return nil }
+func (f *fakeFollower) probing() probing { return f.probes }
+func (f *fakeFollower) refused() string  { return "" }
 func (f *fakeFollower) Close() error {
 	f.k.followers = slices.DeleteFunc(f.k.followers, func(x *fakeFollower) bool { return x == f })
 	return nil

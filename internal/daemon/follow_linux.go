@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"weft/internal/lookout"
@@ -174,46 +173,21 @@ func (f *hostFollower) Close() (err error) {
 	return err
 }
 
-// maxPathStatus bounds the paths in a status.
-const maxPathStatus = 1000
-
-// toHosts is how the paths to hosts are that packets are sent to.
-func (f *hostFollower) toHosts() []liveness.PathHealth {
-	if p := f.probes[f.used]; p != nil {
-		return slices.DeleteFunc(p.Paths(), func(h liveness.PathHealth) bool { return h.Dst == p.Self() })
+// updated says what is known of the switches' messages; nil if nobody listens.
+func (f *hostFollower) updated() any {
+	if f.updates == nil {
+		return nil
 	}
-	return nil
+	return f.updates.Status()
 }
 
-// status describes what is known. It lists the bouncing switches, and those paths that have
-// a fault.
-func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
-	s := &FailureStatus{}
-	if f.updates != nil {
-		s.Updates = f.updates.Status()
+// probing returns what may be asked for the state of paths.
+func (f *hostFollower) probing() (p probing) {
+	if by := f.probes[f.used]; by != nil {
+		p.used = by
 	}
-	probes := f.probes[f.used]
-	if probes == nil {
-		return s
+	if by := f.probes[byIPv6]; by != nil {
+		p.six = by
 	}
-	s.Probes = probes.Stats()
-	paths := probes.Paths()
-	s.Blamed = blamed(t, probes.Self(), paths, probes.Suspects())
-	var listed []liveness.PathHealth
-	for _, p := range paths {
-		if len(s.Paths) == maxPathStatus {
-			break
-		}
-		if p.State == liveness.Up && p.Dst != probes.Self() {
-			continue
-		}
-		one := PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
-			Why: p.Why, RTT: milliseconds(p.RTT), RTT50: milliseconds(p.RTT50), RTT99: milliseconds(p.RTT99), Loss: p.Loss, from: p.From}
-		if p.Dst == probes.Self() {
-			one.Bounce = bounceName(t, p.Via)
-		}
-		s.Paths, listed = append(s.Paths, one), append(listed, p)
-	}
-	explain(t, probes.Self(), s.Blamed, listed, s.Paths)
-	return s
+	return p
 }

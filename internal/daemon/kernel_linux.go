@@ -84,7 +84,8 @@ type sampler interface {
 // follower is what finds out what has failed.
 type follower interface {
 	setKeys(*Config) error
-	status(*topology.Topology) *FailureStatus
+	updated() any     // listen.Status; nil: nobody listens
+	probing() probing // what may be asked for the state of paths, without the owner's lock
 	heard(*topology.Topology)
 	rebase(*Config, place) error // goes on in the configuration's fabrics, and tells what is known there
 	refused() string             // why nothing that switches say is believed, "" if something is, or nothing is said

@@ -7,52 +7,17 @@ import (
 	"weft/internal/hostprog"
 	"weft/internal/metrics"
 	"weft/internal/pacing"
-	"weft/internal/probe"
-	"weft/liveness"
 	"weft/topoupdate/listen"
 )
 
 // collector returns what exports the daemon's status. A scrape costs what a status costs, and
-// holds up the owner as long: what is exported is copied first, and written when the owner goes
-// on.
+// shares with it what is known of paths (pathViews).
 func (d *daemon) collector() prometheus.Collector {
 	return metrics.Collector(func(w metrics.Writer) {
-		s := d.snapshot()
-		h := d.pathHealth()
+		s, h := d.observe()
 		s.write(w)
 		h.write(w, s.Uplinks)
 	})
-}
-
-// healthy is a follower that knows how paths are.
-type healthy interface{ health() health }
-
-// health is what probes of both families have found, by the carrier in use.
-type health struct {
-	paths    []liveness.PathHealth
-	probes   []probe.Stats
-	carriage []*liveness.Carriage
-}
-
-func (d *daemon) pathHealth() (h health) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f, ok := d.follower.(healthy); ok {
-		h = f.health()
-		h.carriage = []*liveness.Carriage{d.carriage, d.six.carriage}
-	}
-	return h
-}
-
-// health asks the probers. They have locks of their own, so it need not be the owner that asks.
-func (f *hostFollower) health() (h health) {
-	for _, by := range []string{f.used, byIPv6} {
-		if p := f.probes[by]; p != nil {
-			h.paths = append(h.paths, p.Paths()...)
-			h.probes = append(h.probes, p.Stats())
-		}
-	}
-	return h
 }
 
 func (h health) write(w metrics.Writer, uplinks []UplinkStatus) {

@@ -8,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/hostsetup"
+	"weft/internal/probe"
 	"weft/internal/service"
 	"weft/liveness"
 	"weft/topology"
@@ -37,12 +38,45 @@ func (d *daemon) listen() error {
 	return nil
 }
 
-// snapshot collects the status.
+// snapshot returns the status.
 func (d *daemon) snapshot() Status {
+	s, _ := d.observe()
+	return s
+}
+
+// health is what probes of both families have found, by the carrier in use.
+type health struct {
+	paths    []liveness.PathHealth
+	probes   []probe.Stats
+	carriage []*liveness.Carriage
+}
+
+// observe returns the status, and how paths are. The owner's lock is held only while what is
+// the owner's is copied: the owner has to show every 200 ms that it lives, and anybody may ask.
+func (d *daemon) observe() (s Status, h health) {
+	s, b := d.copied()
+	if s.Failures == nil {
+		return s, h
+	}
+	v := d.views.get(b)
+	v.tell(&s)
+	h.paths, h.carriage = v.paths, []*liveness.Carriage{b.carriage, b.carriage6}
+	if b.used != nil {
+		h.probes = append(h.probes, b.used.Stats())
+		s.Failures.Probes = h.probes[0]
+	}
+	if b.six != nil {
+		h.probes = append(h.probes, b.six.Stats())
+	}
+	return s, h
+}
+
+// copied returns the status but for what follows from b.
+func (d *daemon) copied() (s Status, b basis) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.config
-	s := Status{Version: StatusVersion, Mode: c.mode(), Encapsulation: c.encapsulation(), Policy: c.Policy, Unit: c.policy().Unit.String(), MTU: d.place.mtu,
+	s = Status{Version: StatusVersion, Mode: c.mode(), Encapsulation: c.encapsulation(), Policy: c.Policy, Unit: c.policy().Unit.String(), MTU: d.place.mtu,
 		Process: os.Getpid(), Uptime: int64(time.Since(d.started).Seconds()), Reloads: d.reloads,
 		CongestionControl: c.CongestionControl, CongestionControlPrefixes: c.CongestionControlPrefixes}
 	if c.Mode == ModeAuto {
@@ -72,20 +106,8 @@ func (d *daemon) snapshot() Status {
 		s.BGP = d.learner.status()
 	}
 	if d.follower != nil {
-		s.Failures = d.follower.status(d.topology)
-		s.Failures.nameUplinks(s.Uplinks)
-		s.Failures.Down, s.Failures.Changes = []string{}, d.changes
-		for _, l := range d.topology.Down() {
-			s.Failures.Down = append(s.Failures.Down, d.topology.LinkName(l))
-		}
-		for _, a := range d.topology.Avoided() {
-			if len(s.Failures.Avoided) == maxPathStatus {
-				break
-			}
-			via := d.topology.PathsTo(a.Src, a.Dst).Bounce(a.Path)
-			s.Failures.Avoided = append(s.Failures.Avoided, d.topology.HostName(a.Dst)+" by "+d.topology.Node(via).Name)
-		}
-		s.Racks, s.Reach = d.rackStatus(), d.reach()
+		b = basis{d.follower.probing(), d.topology, d.six.topology, d.carriage, d.six.carriage}
+		s.Failures = &FailureStatus{Changes: d.changes, Updates: d.follower.updated()}
 		s.Congestion, s.Samples = d.congestion(), d.sampleStatus()
 	}
 	if o, ok := d.spray.(counter); ok {
@@ -101,7 +123,7 @@ func (d *daemon) snapshot() Status {
 			s.Dataplane = p.Status()
 		}
 	}
-	return s
+	return s, b
 }
 
 func (d *daemon) uplinkStatus() (list []UplinkStatus) {
@@ -113,36 +135,6 @@ func (d *daemon) uplinkStatus() (list []UplinkStatus) {
 		list = append(list, u)
 	}
 	return list
-}
-
-// rackStatus says how racks are reached that are not reached as they should be.
-func (d *daemon) rackStatus() (all []RackStatus) {
-	add := func(t *topology.Topology, by *liveness.Carriage, six bool) {
-		for _, edge := range by.Racks() {
-			r := RackStatus{Rack: t.Node(edge).Name, Plain: by.Plain(edge), MTU: by.MTU(edge), Why: by.Why(edge)}
-			if list := t.RackPrefixesOf(edge, six); len(list) > 0 && (r.Plain || r.Why != "") && len(all) < maxPathStatus {
-				r.Prefix = list[0].String()
-				all = append(all, r)
-			}
-		}
-	}
-	add(d.topology, d.carriage, false)
-	add(d.six.topology, d.six.carriage, true)
-	return all
-}
-
-// reach says how the racks are reached; nil if nothing probes.
-func (d *daemon) reach() *ReachStatus {
-	f, ok := d.follower.(interface{ toHosts() []liveness.PathHealth })
-	if !ok || d.carriage == nil {
-		return nil
-	}
-	s := &ReachStatus{InUse: rackPaths(d.topology, f.toHosts(), d.carriage.Plain)}
-	s.Unnamed = max(0, len(s.InUse)-maxRackPaths)
-	s.InUse = s.InUse[:len(s.InUse)-s.Unnamed]
-	s.count(d.carriage)
-	s.count(d.six.carriage)
-	return s
 }
 
 // orError puts why something is not known in its place.

@@ -2,9 +2,11 @@ package service
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -16,25 +18,31 @@ const (
 	// comes (by closing its direction, as AskStatus does). One who asks by HTTP speaks at once,
 	// if its machine has the time to run it. Who says neither is answered after that time.
 	speakTime = time.Second
-	// maxAsking is how many are answered at a time. The next ones wait.
-	maxAsking = 32
 	// method is what a request by HTTP begins with.
 	method = "GET "
 )
 
 // socket is a status socket, which speaks two protocols.
 type socket struct {
-	bounded
+	net.Listener
+	path   string
+	file   os.FileInfo // what was made at path; nil: not known
+	places *places
 	status func() any
 	mu     sync.Mutex // held while status is called
 	server *http.Server
 	web    handed
 }
 
-func newSocket(l net.Listener, status func() any, c prometheus.Collector) *socket {
-	s := &socket{bounded: newBounded(l), status: status, web: handed{of: l, conns: make(chan net.Conn), done: make(chan struct{})}}
+func newSocket(l net.Listener, path string, status func() any, c prometheus.Collector) *socket {
+	s := &socket{Listener: l, path: path, places: newPlaces(), status: status, web: handed{of: l, conns: make(chan net.Conn), done: make(chan struct{})}}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false) // Close looks first whose it is
+	}
+	s.file, _ = os.Lstat(path)
 	s.server = web(c, func(w http.ResponseWriter, r *http.Request) {
 		b, err := s.answer()
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // as in take
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -45,24 +53,48 @@ func newSocket(l net.Listener, status func() any, c prometheus.Collector) *socke
 	return s
 }
 
-// Close removes the socket, and ends what is being answered.
+// Close removes the socket, unless another daemon has put its own there since, and ends what
+// is being answered. It waits for nobody.
 func (s *socket) Close() error {
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
+		os.Remove(s.path)
+	}
 	err := s.Listener.Close()
+	s.places.end()
 	s.server.Close()
 	s.web.end()
 	return err
 }
 
-// accept answers each who connects, until the listener is closed.
+// acceptAgain is the pause after a connection that could not be accepted, as when there are no
+// descriptors left.
+const acceptAgain = 50 * time.Millisecond
+
+// accept answers each who connects, until the listener is closed. It never waits for a place:
+// root may be next.
 func (s *socket) accept() {
 	go s.server.Serve(&s.web)
 	for {
 		conn, err := s.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil:
+			time.Sleep(acceptAgain)
+			continue
 		}
-		go s.take(conn)
+		go s.receive(conn)
 	}
+}
+
+// receive answers one when there is a place. Who is refused sees that the connection ends.
+func (s *socket) receive(conn net.Conn) {
+	leave, ok := s.places.enter(peer(conn))
+	if !ok {
+		conn.Close()
+		return
+	}
+	s.take(&placed{conn, leave})
 }
 
 // take finds out which protocol one speaks.
@@ -135,32 +167,3 @@ func (h *handed) Accept() (net.Conn, error) {
 
 func (h *handed) Close() error   { h.end(); return nil }
 func (h *handed) Addr() net.Addr { return h.of.Addr() }
-
-// bounded accepts at most maxAsking connections at a time.
-type bounded struct {
-	net.Listener
-	places chan struct{}
-}
-
-func newBounded(l net.Listener) bounded { return bounded{l, make(chan struct{}, maxAsking)} }
-
-func (b bounded) Accept() (net.Conn, error) {
-	b.places <- struct{}{}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.places
-		return nil, err
-	}
-	return &placed{Conn: c, leave: sync.OnceFunc(func() { <-b.places })}, nil
-}
-
-// placed gives its place back when it is closed.
-type placed struct {
-	net.Conn
-	leave func()
-}
-
-func (p *placed) Close() error {
-	defer p.leave()
-	return p.Conn.Close()
-}

@@ -71,13 +71,13 @@ func ServeStatus(path string, standard func() (string, error), status func() any
 	if err != nil {
 		return nil, err
 	}
-	s := newSocket(l, status, c)
+	s := newSocket(l, path, status, c)
 	go s.accept()
 	return s, nil
 }
 
-// AskStatus returns the status, as JSON, of the daemon behind a socket. If nobody answers,
-// who is the name of that daemon in the error.
+// AskStatus returns the status, as JSON, of the daemon behind a socket. It waits for at most
+// 30 s, and no longer than ctx. If nobody answers, who is the name of that daemon in the error.
 func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
@@ -85,11 +85,17 @@ func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(askTime))
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
 	if c, ok := conn.(*net.UnixConn); ok {
 		c.CloseWrite() // says that no request follows
 	}
 	b, err := io.ReadAll(io.LimitReader(conn, maxStatus))
-	if err == nil && !json.Valid(b) {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = fmt.Errorf("%s does not answer: %w", who, context.Cause(ctx))
+	case err == nil && len(b) == 0:
+		err = fmt.Errorf("%s has not answered: too many others ask, or it stops; ask again", who)
+	case err == nil && !json.Valid(b):
 		err = fmt.Errorf("%s: not a status: %q", path, b[:min(len(b), 40)])
 	}
 	if err != nil {

@@ -104,6 +104,38 @@ func TestAskStatus_refusesWhatIsNoStatus(t *testing.T) {
 	}
 }
 
+// The context bounds the whole of it, not the connecting alone; and one that is refused says so.
+func TestAskStatus_givesUp(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		io.ReadAll(conn) // until the end of what is asked: it is connected
+		cancel()
+		conn, err = l.Accept()
+		if err == nil {
+			conn.Close()
+		}
+	}()
+	began := time.Now()
+	if _, err := AskStatus(ctx, socket, "weft host"); !errors.Is(err, context.Canceled) || time.Since(began) > askTime/2 {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+	if _, err := AskStatus(t.Context(), socket, "weft host"); err == nil || !strings.Contains(err.Error(), "ask again") {
+		t.Errorf("refused: %v", err)
+	}
+}
+
 // Where the configuration says nothing, the socket is where it is by default; and off
 // is nowhere.
 func TestServeStatus_standardAndOff(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// headerTime bounds how long a request may take to come.
-	headerTime = 5 * time.Second
+	// requestTime bounds how long a request may take to come.
+	requestTime = 5 * time.Second
 	// scrapeTime bounds how long one who scrapes is waited for, and waits: the owner of what is
 	// told may be about to mend what the kernel takes seconds for.
 	scrapeTime = 10 * time.Second
@@ -87,6 +87,29 @@ func onlyRoot(h http.Handler) http.Handler {
 	})
 }
 
+// newServer returns a server on which nobody holds a place for long. Who takes a profile does:
+// the handlers of pprof add its duration to WriteTimeout.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: bodiless(h), ReadTimeout: requestTime, WriteTimeout: 2 * scrapeTime, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10, ErrorLog: quiet}
+}
+
+// bodiless refuses requests with a body: none of what is asked for takes one.
+func bodiless(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		if r.ContentLength != 0 {
+			c.SetReadDeadline(time.Now()) // the server would wait for the body
+			http.Error(w, "a request here has no body", http.StatusRequestEntityTooLarge)
+			return
+		}
+		// The request is there. The server reads on to see when the connection ends, and would
+		// take the end of requestTime for that.
+		c.SetReadDeadline(time.Time{})
+		h.ServeHTTP(w, r)
+	})
+}
+
 // web returns the server of a status socket: /metrics for everybody, /status as the socket's
 // own protocol has it, /debug for root.
 func web(c prometheus.Collector, status http.HandlerFunc) *http.Server {
@@ -100,7 +123,7 @@ func web(c prometheus.Collector, status http.HandlerFunc) *http.Server {
 	debug.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	debug.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("GET /debug/pprof/", onlyRoot(debug))
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: headerTime, MaxHeaderBytes: 16 << 10, ErrorLog: quiet}
+	s := newServer(mux)
 	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, peerKey{}, peer(conn))
 	}
@@ -120,8 +143,7 @@ func ServeMetrics(m Metrics, c prometheus.Collector) (io.Closer, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", scrape(c))
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: headerTime, WriteTimeout: 2 * scrapeTime, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 16 << 10, ErrorLog: quiet}
+	s := newServer(mux)
 	go s.Serve(newBounded(l))
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -147,6 +148,67 @@ func TestServeMetrics_overTCP(t *testing.T) {
 	}
 	if l, err := ServeMetrics(Metrics{Listen: NoStatus}, nil); err != nil || l.Close() != nil {
 		t.Errorf("off: %v", err)
+	}
+}
+
+// Closing waits for nobody, though all places are taken by connections that say nothing.
+func TestServeMetrics_closes(t *testing.T) {
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skipf("no loopback: %v", err)
+	}
+	at := probe.Addr().String()
+	probe.Close()
+	l, err := ServeMetrics(Metrics{Listen: at}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range maxAsking + 1 {
+		conn, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	time.Sleep(100 * time.Millisecond) // for the server to accept them; if it has not, the test proves less
+	closed := make(chan error)
+	go func() { closed <- l.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(2 * time.Second):
+		t.Error("Close waits for those who say nothing")
+	}
+}
+
+// A request is read in a short time. The answer may take longer, as a profile does.
+func TestNewServer_longAnswer(t *testing.T) {
+	s := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(300 * time.Millisecond):
+			io.WriteString(w, "done")
+		case <-r.Context().Done():
+		}
+	}))
+	s.ReadTimeout = 50 * time.Millisecond
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(l)
+	defer s.Close()
+	c := over(l.Addr().String())
+	if code, body := get(t, c, "http://weft/"); code != 200 || body != "done" {
+		t.Errorf("%d %q", code, body)
+	}
+	r, err := c.Post("http://weft/", "text/plain", strings.NewReader("a body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Body.Close(); r.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("a body: %s", r.Status)
 	}
 }
 

@@ -93,6 +93,9 @@ func (d *daemon) status() Status {
 	defer d.asking.Unlock()
 	s := d.agent.Status()
 	s.Extensions = d.extensions
+	if d.ended {
+		return s
+	}
 	err := d.noMeter
 	if d.meter != nil {
 		s.Meters, err = d.meter.Ports()

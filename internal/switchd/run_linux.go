@@ -36,6 +36,12 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	d := &daemon{name: name, self: self, file: f, log: f.Log.To(messages), start: time.Now()}
 	c := f.config(self, d.start)
 	d.origin = d.start
+	var asked []io.Closer // by others, who are let go when all else is done
+	defer func() {
+		for _, c := range asked {
+			c.Close()
+		}
+	}()
 	if err := d.setUp(c); err != nil {
 		d.endBalance()
 		return err
@@ -69,16 +75,17 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		return err
 	}
 	defer d.agent.Close()
+	defer d.end()
 	socket, err := d.listen()
 	if err != nil {
 		return err
 	}
-	defer socket.Close()
+	asked = append(asked, socket)
 	over, err := service.ServeMetrics(d.file.Metrics, d.collector())
 	if err != nil {
 		return d.file.lines.Errorf("metrics.listen", "%w", err)
 	}
-	defer over.Close()
+	asked = append(asked, over)
 	d.loop.Begin()
 	err = d.serve(ctx, signals)
 	d.loop.Stopping()
@@ -96,6 +103,7 @@ type daemon struct {
 	setup      *fabric.SwitchSetup // nil without
 	meter      *fabric.Meter       // nil without
 	asking     sync.Mutex          // held while what is not safe for concurrent use is asked for a status
+	ended      bool                // that is closed, or will be: it is asked no more; with asking
 	extensions []fabric.ExtensionStatus
 	noMeter    error                           // why there is none to be read
 	teller     *fabric.Teller                  // nil without
@@ -105,6 +113,13 @@ type daemon struct {
 	plain      string                          // why there is none of both although one is wanted
 	start      time.Time                       // of the clock that the keys' times are on
 	origin     time.Time                       // the time of day of start, by the machine's clock as it was last looked at
+}
+
+// end has later statuses ask nothing that is about to be closed.
+func (d *daemon) end() {
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	d.ended = true
 }
 
 // self finds the switch in the fabric.
