@@ -13,6 +13,7 @@ import (
 // TestPacketBusyPoll_takesWhatComes: a Read that finds nothing looks again, and does not
 // return to the runtime, which would put it to sleep.
 func TestPacketBusyPoll_takesWhatComes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	c := newCable(t)
 	near, far := c.openNear(t, PacketConfig{Gateway: far4, Filter: nothing}), c.openFar(t, PacketConfig{BusyPoll: MaxBusyPoll})
 	if far.rd.busy != MaxBusyPoll || near.rd.busy != 0 {
@@ -67,5 +68,15 @@ func TestPacketBusyPoll_endsWithClose(t *testing.T) {
 	p.Close()
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Read: %v", err)
+	}
+}
+
+// TestPacketBusyPoll_notByOneProcessor: a reader that spins there keeps the runtime from looking for
+// what other sockets have.
+func TestPacketBusyPoll_notByOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	c := newCable(t)
+	if p := c.openFar(t, PacketConfig{BusyPoll: MaxBusyPoll}); p.rd.busy != 0 {
+		t.Errorf("polls for %v with one processor", p.rd.busy)
 	}
 }

@@ -52,7 +52,10 @@ type PacketConfig struct {
 	// BusyPoll is for how long a Read looks for packets again and again before it sleeps;
 	// 0, the default, is not at all, and the most is 10 ms. So no packet that comes within
 	// that time waits until the reader's thread is awake. It costs a processor for as long
-	// after each packet. Other goroutines run meanwhile.
+	// after each packet, be it a probe: where probes come more often than that, the reader
+	// never sleeps, and a Host without traffic takes a whole processor. Other goroutines run
+	// meanwhile. It is 0 where GOMAXPROCS is 1 when the socket is opened: there the runtime does
+	// not look for other sockets' packets while a goroutine can run.
 	BusyPoll time.Duration
 	// Priority is the priority of sent packets in the uplink's queue (SO_PRIORITY). 6
 	// overtakes waiting packets where the queue has classes. Above 6 the kernel requires

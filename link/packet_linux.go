@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -67,7 +68,9 @@ func openPacket(c PacketConfig) (*Packet, error) {
 	}
 	p.super.max.Store(MaxSuperLen)
 	p.rd.init(p.readBatch)
-	p.rd.busy = c.BusyPoll
+	if runtime.GOMAXPROCS(0) > 1 {
+		p.rd.busy = c.BusyPoll
+	}
 	p.wr.init(p.writeBatch, p.writeScattered)
 	if p.raw, err = file.SyscallConn(); err == nil && c.Gateway.IsValid() {
 		if p.next, err = findNextHop(up, c.Gateway); err == nil {

@@ -12,8 +12,9 @@ type packet[P any] struct {
 	p        P
 }
 
-// set makes k that of a segment, or super-segment, that ends at end. A literal would be made
-// elsewhere first, and its copy would wait for it.
+// set makes k that of a segment, or super-segment, that ends at end. It assigns field by field. A
+// literal would be built on the stack and copied, and the copy's wide loads would wait for the
+// narrow stores before them (a store-forwarding stall).
 func (k *packet[P]) set(p P, end uint32, s *flowcell.Packet) {
 	k.next, k.p = nil, p
 	k.seq, k.end, k.size = s.Seq, end, int32(s.Length)

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"bytes"
 	"testing"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -83,5 +84,42 @@ func TestInline_leavesTheRest(t *testing.T) {
 	h.net.Resume()
 	if n := h.waiting(); n != 128 {
 		t.Errorf("%d bytes after Process, want 128", n)
+	}
+}
+
+// So is one whose lock somebody holds who is not its application. One with data to send is not
+// processed inline: its acknowledgement lets it send more than a request's answer.
+func TestInline_leavesWhatIsLockedOrSends(t *testing.T) {
+	h := connectByHand(t)
+	in, ep := tcp.InlineOf(h.net), h.ep.(*tcp.Endpoint)
+	in.Collect()
+	h.come(header.TCPFlagAck|header.TCPFlagPsh, 64)
+	ep.StopWork()
+	in.Process()
+	ep.ResumeWork()
+	h.net.Pause()
+	h.net.Resume()
+	if n := h.waiting(); n != 64 {
+		t.Errorf("%d bytes of a connection that was locked, want 64", n)
+	}
+
+	const window = 10 // segments, at the beginning
+	_, err := h.ep.Write(bytes.NewReader(make([]byte, 2*window*1448)), tcpip.WriteOptions{})
+	h.must(err)
+	for h.link.NumQueued() > 0 {
+		h.ack += uint32(len(h.sent().Payload()))
+	}
+	h.net.Pause()
+	in.Collect()
+	h.come(header.TCPFlagAck|header.TCPFlagPsh, 64)
+	in.Process()
+	if n := h.link.NumQueued(); n != 0 || h.waiting() != 64 {
+		t.Errorf("%d packets were sent by who delivers, %d bytes waiting", n, h.waiting())
+	}
+	h.net.Resume()
+	h.net.Pause()
+	h.net.Resume()
+	if n := h.link.NumQueued(); n < window || h.waiting() != 128 {
+		t.Errorf("%d packets were sent in the end, %d bytes waiting", n, h.waiting())
 	}
 }

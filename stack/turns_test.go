@@ -9,8 +9,10 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// byHandAckDelay is a quarter of the least timeout.
-const byHandAckDelay = byHandRTO / 4
+const (
+	byHandAckDelay    = byHandRTO / 4 // a quarter of the least timeout
+	byHandAnswerDelay = time.Millisecond
+)
 
 // request hands netstack a segment with payload, and waits until it is processed.
 func (h *byHand) request(size int) {
@@ -67,7 +69,7 @@ func TestTurns_answerAcknowledges(t *testing.T) {
 		if n := h.link.NumQueued(); n != 0 {
 			t.Fatalf("%d packets were sent before the answer", n)
 		}
-		h.clock.Advance(byHandAckDelay / 2)
+		h.clock.Advance(byHandAnswerDelay / 2)
 		if ack := h.answer(); ack != h.seq {
 			t.Errorf("the answer acknowledges %d, want %d", ack, h.seq)
 		}
@@ -83,7 +85,7 @@ func TestTurns_endWithoutAnAnswer(t *testing.T) {
 	h := connectByHand(t)
 	h.takeTurns()
 	h.request(64)
-	h.clock.Advance(byHandAckDelay - time.Microsecond)
+	h.clock.Advance(byHandAnswerDelay - time.Microsecond)
 	if n := h.link.NumQueued(); n != 0 {
 		t.Fatalf("%d packets were sent before the time", n)
 	}
@@ -114,7 +116,7 @@ func TestTurns_onlyOfSingleSegments(t *testing.T) {
 			for range 10 {
 				h.request(64)
 				h.acknowledges("a request that is answered late")
-				h.clock.Advance(byHandAckDelay)
+				h.clock.Advance(byHandAnswerDelay)
 				h.answer()
 			}
 		}},

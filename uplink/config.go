@@ -21,7 +21,9 @@ type Options struct {
 	MTU int
 	// BusyPoll is for how long the Host looks for packets before it sleeps, at most 10 ms; 0,
 	// the default, is not at all. It makes answers faster and costs a processor for as long
-	// after each packet (link.PacketConfig). If the TUN receives, it has no effect.
+	// after each packet, probes included: with a time longer than the pauses between probes, a
+	// Host without traffic takes a whole processor. It has no effect if the TUN receives, or
+	// where GOMAXPROCS is 1 (link.PacketConfig).
 	BusyPoll time.Duration
 }
 

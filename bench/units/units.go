@@ -3,9 +3,9 @@
 // connections.
 //
 // One host sends to another, over as many spines as there are paths. The hosts' own links are
-// twice as fast as all paths together (half as fast again at the fastest), so that the paths' queues are those that fill. TCP is the
-// simulator's, CUBIC with selective acknowledgements; receivers restore the order under every
-// policy, as Hosts and gateways do. All windows together are twice what the paths and their
+// twice as fast as all paths together, but at most 10 Tbit/s, the fastest that a topology has. So the
+// paths' queues are those that fill. TCP is the simulator's, CUBIC with selective acknowledgements;
+// receivers restore the order under every policy, as Hosts and gateways do. All windows together are twice what the paths and their
 // queues hold, so that queues overflow at every rate, but no connection loses a window several
 // times as large as its share: the simulator's TCP notices only by a timeout that what it sent
 // again was lost again. Processors are not simulated: what a unit costs a sender, weft bench
@@ -47,11 +47,15 @@ type Result struct {
 	Ideal map[string]float64 // goodput by policy, in percent of what the links carry
 }
 
-// OfBest is auto's goodput in percent of that of the best of the others.
+// OfBest is auto's goodput in percent of that of the best of the others; 0 if these
+// have none.
 func (r Result) OfBest() float64 {
 	best := 0.0
 	for _, p := range Policies[1:] {
 		best = max(best, r.Ideal[p])
+	}
+	if best <= 0 {
+		return 0
 	}
 	return 100 * r.Ideal[Policies[0]] / best
 }

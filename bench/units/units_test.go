@@ -31,6 +31,16 @@ func TestRun_autoIsAsGoodAsTheBetter(t *testing.T) {
 	}
 }
 
+// A figure that a run has not got is 0, and not one that JSON cannot have.
+func TestResult_ofBest(t *testing.T) {
+	for _, c := range []struct{ auto, cells, packets, want float64 }{{45, 90, 50, 50}, {45, 30, 50, 90}, {45, 0, 0, 0}, {0, 0, 0, 0}} {
+		r := Result{Ideal: map[string]float64{"auto": c.auto, "flowcell-drb": c.cells, "drb": c.packets}}
+		if got := r.OfBest(); got != c.want {
+			t.Errorf("auto %v, flowcells %v, packets %v: %v %%, want %v", c.auto, c.cells, c.packets, got, c.want)
+		}
+	}
+}
+
 func TestRun_isTheSameAgain(t *testing.T) {
 	s := Setting{RateMbit: 100, Paths: 2, Connections: 4}
 	a, err := Run(t.Context(), s, 7)

@@ -11,9 +11,11 @@ import (
 // last is the path of the flow's unit before, or any other. What is never acknowledged
 // tells nothing: where the policy heeds that, it goes by the Rule.
 //
-// leave says that pkt is sent again because of a timeout, so last may be dead: another path is
-// chosen if there is one. It matters to CONGA. Nothing arrives by a dead path, so nobody
-// reports that it is congested, and the flow would keep to it, timeout after timeout.
+// leave says that pkt is sent again because of a timeout, so last may be dead: a path of another
+// tag is chosen; where all live paths have one tag, another path; last if that is the only one.
+// It matters to CONGA. Nothing arrives by a dead path, so nobody reports that it is congested,
+// and the flow would keep to it, timeout after timeout. Where a tag is a first hop (conga.Tag),
+// that may be what is dead.
 func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, leave bool, now time.Duration) *pathOut {
 	if l.aware == nil || l.heeding != nil && pkt.Payload == 0 {
 		return p.next(&p.of(&pkt.Flow, e.seed).data)
@@ -28,7 +30,11 @@ func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, l
 		order = g.Components[g.Component(pkt.Flow.Hash(e.seed))].Order
 	}
 	if leave && was >= 0 {
-		if e.others = without(e.others[:0], order, was); len(e.others) > 0 {
+		tag := g.Tags[was]
+		if e.others = without(e.others[:0], order, func(n int) bool { return g.Tags[n] == tag }); len(e.others) == 0 {
+			e.others = without(e.others, order, func(n int) bool { return n == was })
+		}
+		if len(e.others) > 0 {
 			order, was = e.others, -1
 		}
 	}
@@ -39,10 +45,10 @@ func (e *Egress) choose(l *lane, p *pair, pkt *flowcell.Packet, last *pathOut, l
 	return g.out[path]
 }
 
-// without appends to others all paths but one.
-func without(others, paths []int, one int) []int {
+// without appends to others the paths that are not left out.
+func without(others, paths []int, out func(path int) bool) []int {
 	for _, n := range paths {
-		if n != one {
+		if !out(n) {
 			others = append(others, n)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/paths"
 	"weft/policy"
+	"weft/topology"
 )
 
 // congaRun compares the program's CONGA with conga.Table, in a time of the test's own. Both know
@@ -34,10 +36,15 @@ const congaRate = 1e9
 
 func newCongaRun(t *testing.T) *congaRun {
 	t.Helper()
+	return newCongaRunOver(t, kerneltest.Topology(t, "fat-tree:k=4"))
+}
+
+func newCongaRunOver(t *testing.T, top *topology.Topology) *congaRun {
+	t.Helper()
 	simulated = true
 	defer func() { simulated = false }()
 	c := conga.Config{RateBits: congaRate}
-	r := &congaRun{flowletRun: newFlowletRun(t, "conga", policy.Options{}, func(s *SprayConfig) { s.Conga = c }), flow: make(map[byte]int)}
+	r := &congaRun{flowletRun: newFlowletRunOver(t, top, "conga", policy.Options{}, func(s *SprayConfig) { s.Conga = c }), flow: make(map[byte]int)}
 	var err error
 	if r.clock, err = kernel.ProgramMap(r.spray.at.Prog, "clock"); err != nil {
 		t.Fatal(err)
@@ -223,6 +230,73 @@ func TestSpray_congaLeavesAPathAfterATimeout(t *testing.T) {
 			t.Fatalf("timeout %d goes by path %d again", i, path)
 		}
 		last = path
+	}
+}
+
+// Where there are more paths than tags, what a timeout sends again leaves all paths of its tag, as
+// these have their first hop in common; it takes the best of the others. Where all live paths have
+// one tag, it leaves the path that it took, whatever that weighs, if there is another.
+func TestSpray_congaLeavesATagAfterATimeout(t *testing.T) {
+	oneTag := []string{"e0.0-a0.6", "e0.0-a0.7", "e0.0-a0.8", "e0.0-a0.9"}
+	onePath := append(slices.Clone(oneTag), "a0.5-c1.2", "a0.5-c1.3", "a0.5-c1.4", "a0.5-c1.5")
+	for name, c := range map[string]struct {
+		rates       string
+		down        []string
+		paths, tags int
+	}{
+		"five tags":        {"", nil, 25, 5},
+		"one tag":          {"", oneTag, 5, 1},
+		"one tag, weights": {",fabric-rate=40,core-rate=40,a0.5-c1.2=10", oneTag, 5, 1},
+		"one path":         {"", onePath, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top := kerneltest.Topology(t, "fat-tree:k=10,hosts=1"+c.rates)
+			for _, name := range c.down {
+				l, err := top.LinkByName(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				top = top.Without(l.ID)
+			}
+			const seed = 23
+			rng := rand.New(rand.NewPCG(seed, 0))
+			r := newCongaRunOver(t, top)
+			if set := r.way.paths; len(set.Live) != c.paths || (set.Weights != nil) != (c.rates != "") {
+				t.Fatalf("%d live paths with weights %v", len(set.Live), set.Weights)
+			}
+			p := r.data(80, 1, 100, 0x18)
+			last, _ := r.leaves(t, p)
+			r.table.Choose(1, r.way.paths.Live, r.tag, last, r.now) // now it knows the rack
+			taken := make(map[int]bool)
+			for i := range 300 {
+				r.pass(t, flowcell.LeastTimeout+2*tick)
+				for tag := range uint8(c.tags) {
+					m := conga.Mark{Feedback: true, Tag: tag, Metric: uint8(rng.IntN(3))}
+					if tag == r.tag(last) {
+						m.Metric = 0
+					}
+					r.arrives(t, 80, 101, m)
+					r.table.Feedback(1, m.Tag, m.Metric, r.now)
+				}
+				var allowed []int
+				for _, n := range r.way.paths.Live {
+					if r.tag(n) != r.tag(last) || c.tags == 1 && n != last {
+						allowed = append(allowed, n)
+					}
+				}
+				if allowed == nil {
+					allowed = []int{last}
+				}
+				path, _ := r.leaves(t, p)
+				if !slices.Contains(allowed, path) || r.table.Choose(1, allowed, r.tag, path, r.now) != path {
+					t.Fatalf("seed %d, timeout %d: from path %d to %d, with tags %d and %d; %+v", seed, i, last, path, r.tag(last), r.tag(path), r.table.Destinations(r.now))
+				}
+				last, taken[path] = path, true
+			}
+			if len(taken) != c.paths {
+				t.Errorf("paths taken: %v", taken)
+			}
+		})
 	}
 }
 

@@ -29,9 +29,15 @@ type drawing struct {
 // newDrawing attaches to a cable that leads nowhere.
 func newDrawing(t *testing.T, policy string, c encap.Carrier, edit ...func(*SprayConfig)) *drawing {
 	t.Helper()
+	return newDrawingOver(t, kerneltest.Topology(t, "fat-tree:k=4"), policy, c, edit...)
+}
+
+// newDrawingOver is newDrawing in any fabric.
+func newDrawingOver(t *testing.T, top *topology.Topology, policy string, c encap.Carrier, edit ...func(*SprayConfig)) *drawing {
+	t.Helper()
 	ns := kerneltest.Namespace(t, "drawn-"+policy)
 	kerneltest.EthernetPair(t, ns, "p0", "p1")
-	d := &drawing{top: kerneltest.Topology(t, "fat-tree:k=4")}
+	d := &drawing{top: top}
 	hosts := kerneltest.Hosts(d.top)
 	d.src, d.dst = hosts[0], hosts[len(hosts)-1]
 	cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{d.src.Addr, d.top.EmbeddedAddr(d.src.ID)},

@@ -12,6 +12,7 @@ import (
 	"weft/flowcell"
 	"weft/internal/kernel/kerneltest"
 	"weft/policy"
+	"weft/topology"
 )
 
 // flowletRun compares flowlets with those of flowcell.Cutter, packet by packet. The time is the
@@ -32,13 +33,18 @@ type flowletFlow struct {
 	path   int
 }
 
-func newFlowletRun(t *testing.T, name string, o policy.Options, edit ...func(*SprayConfig)) *flowletRun {
+func newFlowletRun(t *testing.T, name string, o policy.Options) *flowletRun {
+	t.Helper()
+	return newFlowletRunOver(t, kerneltest.Topology(t, "fat-tree:k=4"), name, o)
+}
+
+func newFlowletRunOver(t *testing.T, top *topology.Topology, name string, o policy.Options, edit ...func(*SprayConfig)) *flowletRun {
 	t.Helper()
 	p, err := policy.New(name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDrawing(t, name, encap.CarrierIPIP, append(edit, func(c *SprayConfig) { c.Policy = p })...)
+	d := newDrawingOver(t, top, name, encap.CarrierIPIP, append(edit, func(c *SprayConfig) { c.Policy = p })...)
 	return &flowletRun{drawing: d, unit: p.Unit, flows: d.known(t), known: make(map[byte]*flowletFlow), counts: make([]int, d.way.paths.Count())}
 }
 

@@ -170,9 +170,12 @@ func groupKey(words *pathWords, s topology.PathSet, epoch uint32) string {
 	return string(paths.AppendKey(key, s, nil))
 }
 
-// sortByTag sorts paths by their tags, and returns where each tag's end.
+// sortByTag sorts paths by their tags, and those of a tag by their numbers, so that a path
+// that weighs more than one follows itself. It returns where each tag's end.
 func sortByTag(set topology.PathSet, visits []int) (ends [conga.Tags]uint32) {
-	slices.SortStableFunc(visits, func(a, b int) int { return cmp.Compare(paths.Tag(set, a), paths.Tag(set, b)) })
+	slices.SortFunc(visits, func(a, b int) int {
+		return cmp.Or(cmp.Compare(paths.Tag(set, a), paths.Tag(set, b)), cmp.Compare(a, b))
+	})
 	for _, n := range visits {
 		for tag := paths.Tag(set, n); tag < conga.Tags; tag++ {
 			ends[tag]++

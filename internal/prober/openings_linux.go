@@ -19,8 +19,9 @@ type openings struct {
 const (
 	// openLong is how long a connection may take to open, after it is counted.
 	openLong = 2 * time.Second
-	// lookLeast is how often all connections are looked at, whatever the counters say. These
-	// miss one that is opened while another is closed, and that took longer than openLong.
+	// lookLeast is how often all connections are looked at, whatever the counters say. The
+	// counters do not show a connection that took longer than openLong to open while another
+	// was closed.
 	lookLeast = 20 * time.Second
 )
 

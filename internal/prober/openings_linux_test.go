@@ -80,3 +80,15 @@ func TestOpenings(t *testing.T) {
 		}
 	}
 }
+
+// Looks take a hundredth of a processor, or more where what is new would be found after more than two
+// seconds, but no more than a tenth.
+func TestPause(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0: 0, time.Millisecond: 100 * time.Millisecond, 20 * time.Millisecond: 2 * time.Second, 50 * time.Millisecond: 2 * time.Second, time.Second: 10 * time.Second,
+	} {
+		if got := pause(took); got != want {
+			t.Errorf("%v behind a look of %v, want %v", got, took, want)
+		}
+	}
+}

@@ -80,13 +80,17 @@ func peerOf(msg []byte) netip.Addr {
 // lookEvery is how often it is told with whom the kernel has connections.
 const lookEvery = 500 * time.Millisecond
 
-// lookShare is how many times as long as a look at all connections took there is none. A hundred
-// thousand of them take tens of milliseconds.
-const lookShare = 100
+// pause returns the time from the beginning of one look at all connections to the next, given how
+// long the look took. A hundred thousand connections take tens of milliseconds. Looks take a
+// hundredth of a processor; those that take longer than 20 ms take up to a tenth, so that a new
+// destination, whose probes begin with the look that finds it, does not wait for more than 2 s.
+func pause(took time.Duration) time.Duration {
+	return min(100*took, max(2*time.Second, 10*took))
+}
 
 // lookAround tells the watcher to whom there is traffic. While the kernel opens and closes no
-// connections, it is not asked for all of them: those of before still are. Nor is it while
-// that would take more than a hundredth of a processor.
+// connections, it is not asked for all of them: those of before still are. Nor is it
+// during the pause after a look.
 func (p *Prober) lookAround() {
 	var known []netip.Addr
 	var next time.Time
@@ -97,7 +101,7 @@ func (p *Prober) lookAround() {
 			} else {
 				p.opened.late = time.Time{} // look again at the next turn
 			}
-			next = began.Add(min(lookShare*time.Since(began), lookLeast))
+			next = began.Add(pause(time.Since(began)))
 		}
 		if len(known) > 0 {
 			p.lookout.Active(known...)

@@ -172,11 +172,37 @@ __noinline __u32 sent(__u32 tag, __u64 bytes)
 	return 0;
 }
 
+/* same_path is 1 if two steps of a group have the same path, else 0. */
+__noinline __u32 same_path(__u32 group, __u32 step, __u32 other)
+{
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+
+	return g && step < g->n && other < g->n && g->order[step & (MAX_PATHS - 1)] == g->order[other & (MAX_PATHS - 1)];
+}
+
+/* beside draws a step that has another path than last; last if there is none. The steps of a path, as
+ * many as it weighs, follow each other, so the first and the last of them are found by halving. */
+__noinline __u32 beside(__u32 group, __u32 n, __u32 last)
+{
+	__u32 before = 0, behind = 0, others, step;
+
+#pragma unroll
+	for (__u32 half = MAX_PATHS / 2; half; half /= 2) {
+		before += half * same_path(group, last, last - before - half);
+		behind += half * same_path(group, last, last + behind + half);
+	}
+	others = n - (before + 1 + behind);
+	if (!others || others >= n)
+		return last;
+	step = bpf_get_prandom_u32() % others;
+	return step < last - before ? step : step + before + 1 + behind;
+}
+
 /*
  * least_congested is conga.Table.Choose: a step of the group's order, whose steps are sorted by
  * tag (group.ends), and 16 bits above it its tag. last is that of the flow's flowlet before, or a step
- * that there is not: it stays if it is among the best (§3.5). With LEAVE above it the flow takes
- * another path, if there is one: a timeout's.
+ * that there is not: it stays if it is among the best (§3.5). With LEAVE above it, a timeout's, the flow
+ * takes a path of another tag; where all have one tag, another path; last if that is the only one.
  */
 #define LEAVE (1 << 24)
 __noinline __u32 least_congested(__u32 group, __be32 host, __u32 last)
@@ -184,7 +210,7 @@ __noinline __u32 least_congested(__u32 group, __be32 host, __u32 last)
 	struct group *g = bpf_map_lookup_elem(&groups, &group);
 	struct peer *p = bpf_map_lookup_elem(&peers, &host);
 	__u32 best = NOBODY << 16, from = 0, m;
-	__u32 left = last & LEAVE ? last >> 16 & 15 : TAGS; /* that tag only if there is no other */
+	__u32 left = last & LEAVE ? last >> 16 & 15 : TAGS; /* no path of that tag if there is another tag */
 	__u64 metrics = 0, now = nanos(), at;
 
 	if (!g || !p)
@@ -199,6 +225,8 @@ __noinline __u32 least_congested(__u32 group, __be32 host, __u32 last)
 	}
 	if (left == TAGS && (last & 0xffff) < g->n && (metrics >> (last >> 16 & 15) * 4 & 15) == best >> 16)
 		return last;
+	if (left < TAGS && best >> 16 == NOBODY)
+		return left << 16 | beside(group, g->n, last & 0xffff);
 	at = bpf_get_prandom_u32() % (best & 0xffff);
 	from = 0;
 #pragma unroll

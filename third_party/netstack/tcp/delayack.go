@@ -13,6 +13,13 @@ const maxAckDelay = 40 * time.Millisecond
 // too.
 func (s *sender) ackDelay() time.Duration { return min(s.minRTO/4, maxAckDelay) }
 
+// maxAnswerDelay bounds how long an acknowledgement waits for an answer. The peer waits for that
+// at each request, and its least retransmission timeout may be shorter than ours: 2 ms, say.
+const maxAnswerDelay = time.Millisecond
+
+// answerDelay is how long an acknowledgement waits for an answer.
+func (s *sender) answerDelay() time.Duration { return min(s.ackDelay(), maxAnswerDelay) }
+
 // delayAck reports whether the acknowledgement of what has come can wait for a second
 // segment or for an answer (RFC 5681 §4.2), and starts the timer for it. A segment of full size
 // makes it wait: more will follow. A single short one makes it wait if the application has
@@ -36,7 +43,11 @@ func (e *Endpoint) delayAck(last int) bool {
 	if !second && !answer {
 		return false
 	}
-	s.ackTimer.enable(s.ackDelay())
+	delay := s.ackDelay()
+	if answer {
+		delay = s.answerDelay()
+	}
+	s.ackTimer.enable(delay)
 	return true
 }
 

@@ -15,8 +15,9 @@ const (
 
 // Inline processes segments in the goroutine that delivers packets to a stack, in place of a
 // processor. These are short segments with payload, each the only one that waits for its
-// established connection: requests and answers. Collect and Process belong to one goroutine
-// at a time, which holds none of netstack's locks.
+// established connection: requests and answers. A connection with data to send is not processed
+// inline: an acknowledgement may let it send a window of that, for which the next packets would
+// wait. Collect and Process belong to one goroutine at a time, which holds none of netstack's locks.
 type Inline struct {
 	d *dispatcher
 
@@ -41,8 +42,8 @@ func (i *Inline) Collect() {
 // take reports whether s, which was just queued, waits for Process. Else a processor must be
 // called.
 func (i *Inline) take(ep *Endpoint, s *segment) bool {
-	n := s.payloadSize()
-	if n == 0 || n > maxInlinePayload || ep.EndpointState() != StateEstablished || !ep.segmentQueue.alone(s) {
+	n := ep.segmentQueue.alone(s)
+	if n == 0 || n > maxInlinePayload || ep.EndpointState() != StateEstablished {
 		return false
 	}
 	i.mu.Lock()
@@ -55,8 +56,8 @@ func (i *Inline) take(ep *Endpoint, s *segment) bool {
 	return true
 }
 
-// Process processes what was collected. A connection that is in use, or gets more
-// meanwhile, is left to a processor.
+// Process processes what was collected. A connection that is in use, has data to send, or gets
+// more meanwhile, is left to a processor.
 func (i *Inline) Process() {
 	i.mu.Lock()
 	i.on = false
@@ -64,11 +65,24 @@ func (i *Inline) Process() {
 	i.ready, i.count = [maxInline]*Endpoint{}, 0
 	i.mu.Unlock()
 	for _, ep := range ready[:n] {
-		if state := ep.EndpointState(); state.connected() && state != StateTimeWait {
+		if ep.segmentQueue.empty() {
+			continue // a processor was faster
+		}
+		if state := ep.EndpointState(); state.connected() && state != StateTimeWait && !ep.hasToSend() {
 			handleConnected(ep)
 		}
 		if !ep.segmentQueue.empty() && !ep.isOwnedByUser() {
 			i.d.selectProcessor(ep.TransportEndpointInfo.ID).queueEndpoint(ep)
 		}
 	}
+}
+
+// hasToSend reports whether an acknowledgement may let e send data: some that was never sent, or
+// some again. Of a connection that is in use it is true.
+func (e *Endpoint) hasToSend() bool {
+	if !e.TryLock() {
+		return true
+	}
+	defer e.mu.Unlock()
+	return e.snd.writeNext != nil || e.snd.FastRecovery.Active
 }

@@ -42,13 +42,17 @@ func (q *segmentQueue) empty() bool {
 	return q.emptyLocked()
 }
 
-// alone reports whether s is all that the queue has.
+// alone returns the payload of s in bytes if s is all that the queue has, else 0. A segment that
+// has left the queue belongs to who took it.
 //
 // +checklocksexclude:q.mu
-func (q *segmentQueue) alone(s *segment) bool {
+func (q *segmentQueue) alone(s *segment) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.list.Front() == s && q.list.Back() == s
+	if q.list.Front() != s || q.list.Back() != s {
+		return 0
+	}
+	return s.payloadSize()
 }
 
 // enqueue adds the given segment to the queue.

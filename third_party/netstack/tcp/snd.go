@@ -1871,7 +1871,7 @@ func (s *sender) sendSegment(seg *segment) tcpip.Error {
 	seg.xmitCount++
 	seg.lost = false
 	if seg.xmitCount == 1 && seg.payloadSize() != 0 {
-		s.turns.answer(seg.xmitTime, s.ackDelay())
+		s.turns.answer(seg.xmitTime, s.answerDelay())
 	}
 
 	err := s.sendSegmentFromPacketBuffer(seg.pkt, seg.flags, seg.sequenceNumber)
