@@ -207,7 +207,7 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 			continue
 		}
 		one := PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
-			Why: p.Why, RTT: milliseconds(p.RTT), RTT50: milliseconds(p.RTT50), RTT99: milliseconds(p.RTT99), Loss: p.Loss, from: p.From}
+			Why: p.Why, RTT: milliseconds(p.RTT), RTT50: milliseconds(p.RTT50), RTT99: milliseconds(p.RTT99), Loss: p.Loss, Lately: latelyOf(p.Lately), from: p.From}
 		if p.Dst == probes.Self() {
 			one.Bounce = bounceName(t, p.Via)
 		}
