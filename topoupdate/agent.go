@@ -132,6 +132,7 @@ func (a *Agent) settle(p *port) {
 
 // report puts the state of a port into the own entry.
 func (a *Agent) report(p *port) {
+	a.stats.Reports++
 	w, bit := p.Index/64, uint64(1)<<(p.Index%64)
 	state := a.db.bits(a.self)[w] &^ bit
 	if p.link.down {

@@ -20,6 +20,7 @@ type AgentStats struct {
 	Repeated    uint64 // received entries that were known already
 	Older       uint64 // received entries older than the known ones
 	LinkDowns   uint64 // own links reported down
+	Reports     uint64 // changes of an own link as reported, up or down
 	Late        uint64 // Ticks so late that neighbours were given more time
 	Left        bool
 }

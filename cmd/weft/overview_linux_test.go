@@ -99,7 +99,7 @@ func TestStatus_oneScreen(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	if n := strings.Count(out, "\n"); n >= overview.MinRows {
+	if n := strings.Count(out, "\n"); n >= usualRows {
 		t.Errorf("%d lines, which is more than a screen:\n%s", n, out)
 	}
 

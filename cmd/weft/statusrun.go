@@ -25,6 +25,12 @@ func (f *statusFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("json", "all")
 }
 
+// A screen's size where nobody looks at a terminal.
+const (
+	usualRows  = 24
+	wideEnough = 120
+)
+
 const (
 	// watchEvery is how often --watch asks.
 	watchEvery = time.Second

@@ -5,22 +5,20 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"weft/internal/overview"
 )
-
-// wideEnough is how long lines are where nobody looks at a terminal.
-const wideEnough = 120
 
 // terminalSize returns the size of the terminal that w is, or a usual one.
 func terminalSize(w io.Writer) (rows, columns int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok {
-		return overview.MinRows, wideEnough, false
+		return usualRows, wideEnough, false
 	}
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
-		return overview.MinRows, wideEnough, false
+		return usualRows, wideEnough, false
+	}
+	if size.Row == 0 || size.Col == 0 { // a serial line does not say
+		return usualRows, 80, true
 	}
 	return int(size.Row), int(size.Col), true
 }

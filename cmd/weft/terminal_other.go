@@ -2,11 +2,7 @@
 
 package main
 
-import (
-	"io"
-
-	"weft/internal/overview"
-)
+import "io"
 
 // terminalSize returns a usual size: the daemons run on Linux.
-func terminalSize(io.Writer) (rows, columns int, terminal bool) { return overview.MinRows, 120, false }
+func terminalSize(io.Writer) (rows, columns int, terminal bool) { return usualRows, wideEnough, false }

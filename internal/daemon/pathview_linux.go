@@ -162,7 +162,7 @@ func faulty(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 			continue
 		}
 		one := PathStatus{To: t.HostName(p.Dst), Via: p.Via.String(), State: string(p.State),
-			Why: p.Why, RTT: milliseconds(p.RTT), RTT50: milliseconds(p.RTT50), RTT99: milliseconds(p.RTT99), Loss: p.Loss, from: p.From}
+			Why: p.Why, RTT: milliseconds(p.RTT), RTT50: milliseconds(p.RTT50), RTT99: milliseconds(p.RTT99), Loss: p.Loss, Lately: latelyOf(p.Lately), from: p.From}
 		if p.Dst == self {
 			one.Bounce = bounceName(t, p.Via)
 		}

@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"math"
 	"net/netip"
 
 	"weft/internal/hostprog"
+	"weft/liveness"
 	"weft/stack"
 	"weft/topoupdate/bgp/learn"
 )
@@ -146,10 +148,25 @@ type PathStatus struct {
 	RTT50  float64 `json:"rtt_p50_ms,omitempty"` // of the latest 64 round trips; only where Bounce is set
 	RTT99  float64 `json:"rtt_p99_ms,omitempty"`
 	Loss   float64 `json:"loss"` // part of the latest probes
+	Lately Lately  `json:"lately"`
 	// Blamed is the first place of the entry of FailureStatus.Blamed that explains Why or Loss.
 	Blamed string `json:"blamed,omitempty"`
 
 	from int // which of the host's uplinks
+}
+
+// Lately says what became of a path's probes and packets in the last 10 to 20 s. A packet that
+// was sent again counts as lost.
+type Lately struct {
+	Sent uint64 `json:"sent"`
+	Lost uint64 `json:"lost"`
+}
+
+// latelyOf is what liveness says of a path. What it says may be less than 0 for a moment, where
+// packets come that were taken for lost.
+func latelyOf(l liveness.Lately) Lately {
+	whole := func(n float32) uint64 { return uint64(max(0, math.Round(float64(n)))) }
+	return Lately{whole(l.Sent), whole(l.Lost)}
 }
 
 // Device says which offloads the kernel gave a device, and how many packets the device has

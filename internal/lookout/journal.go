@@ -162,6 +162,13 @@ func (j *Journal) Device(err error) {
 	j.untold = why
 }
 
+// Flush tells what was suppressed, if it is some time ago. A Lookout calls it now and then.
+func (j *Journal) Flush() {
+	if j != nil {
+		j.log.Flush()
+	}
+}
+
 // Failed takes why the host reads no more.
 func (j *Journal) Failed(err error) {
 	if j != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weft/internal/clock"
+	"weft/internal/event"
 	"weft/internal/probe"
 	"weft/liveness"
 	"weft/topology"
@@ -123,8 +124,17 @@ func (l *Lookout) settle() (news bool) {
 		l.config.Flush()
 	}
 	news = l.use()
-	l.alarm.Set(min(l.driver.Next(), l.again))
+	l.alarm.Set(l.next())
 	return news && (l.config.Tell != nil || l.config.Journal != nil)
+}
+
+// next is when something is due. With a Journal that is now and then, for what it suppressed.
+func (l *Lookout) next() time.Duration {
+	next := min(l.driver.Next(), l.again)
+	if l.config.Journal != nil {
+		next = min(next, l.config.Clock.Now()+event.TellAfter)
+	}
+	return next
 }
 
 // use has the Plane go by what the Driver says.
@@ -163,6 +173,9 @@ func (l *Lookout) tell() (err error) {
 		l.config.Journal.Found(v.topology, suspects, v.carriage)
 		l.noted = v
 	}
+	if !closed {
+		l.config.Journal.Flush()
+	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +186,7 @@ func (l *Lookout) tell() (err error) {
 		l.alarm.Kick()
 	case err != nil:
 		l.again = l.config.Clock.Now() + tellAgain
-		l.alarm.Set(min(l.driver.Next(), l.again))
+		l.alarm.Set(l.next())
 	}
 	return err
 }

@@ -46,8 +46,9 @@ func (a way) compare(b way) int {
 // to another rack of the same switch, not.
 type up struct {
 	tally  liveness.Tally
-	rtt    time.Duration
+	rtt    time.Duration // 0: not known
 	loss   float64
+	probed bool
 	usable bool
 }
 
@@ -71,7 +72,7 @@ func (w Writer) Paths(all []liveness.PathHealth, uplink func(from int) string) {
 		byState[p.State]++
 		k := way{p.Via.String(), uplink(p.From)}
 		if ups[k] == nil {
-			ups[k] = &up{rtt: p.RTT, loss: p.Loss}
+			ups[k] = new(up)
 		}
 		ups[k].add(p)
 	}
@@ -86,7 +87,15 @@ func (u *up) add(p *liveness.PathHealth) {
 	u.tally.RTT.Add(&p.Tally.RTT)
 	u.tally.Missed += p.Tally.Missed
 	u.tally.Lost += p.Tally.Lost
-	u.rtt, u.loss = min(u.rtt, p.RTT), min(u.loss, p.Loss)
+	if p.RTT > 0 && (u.rtt == 0 || p.RTT < u.rtt) {
+		u.rtt = p.RTT
+	}
+	if p.RTT > 0 || p.Loss > 0 { // else it was not probed yet
+		if !u.probed || p.Loss < u.loss {
+			u.loss = p.Loss
+		}
+		u.probed = true
+	}
 	u.usable = u.usable || p.State == liveness.Up || p.State == liveness.Suspicious
 }
 

@@ -14,6 +14,12 @@ import (
 	"unicode/utf8"
 )
 
+// The screen of the golden files.
+const (
+	screenRows    = 24
+	screenColumns = 80
+)
+
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // golden compares a screen with its file in testdata.
@@ -43,6 +49,16 @@ func fits(t *testing.T, name, text string, rows, columns int) {
 	for line := range strings.Lines(text) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
 			t.Errorf("%s: a line of %d characters, where %d fit: %s", name, n, columns, line)
+		}
+	}
+}
+
+// anySize fails unless a View fits screens of all sizes.
+func anySize(t *testing.T, name string, v View) {
+	t.Helper()
+	for rows := MinRows; rows <= 50; rows += 3 {
+		for columns := MinColumns; columns <= 150; columns += 11 {
+			fits(t, name, v.Text(rows, columns), rows, columns)
 		}
 	}
 }
@@ -118,7 +134,7 @@ func hosts() map[string]Host {
 	slow := healthy()
 	p := &slow.Failures.Paths[2]
 	p.State, p.Why, p.RTT50, p.RTT99 = "slow", "its round trips take 9.1 ms, those of others 0.1 ms", 9.1, 12.7
-	slow.Failures.Paths[3].Loss = 0.05
+	slow.Failures.Paths[3].Loss, slow.Failures.Paths[3].Lately = 0.05, &Lately{Sent: 100, Lost: 5}
 	slow.Failures.Down = []string{"a0.2-c1.1"}
 	slow.Reach.InUse[1].Up, slow.Reach.InUse[1].Worst, slow.Reach.InUse[1].Why = 3, "slow", "its round trips take 9.1 ms"
 	slow.Racks = []Rack{{Rack: "e3.1", Prefix: "10.3.1.0/24", MTU: 1380, Why: "of packets up to 1500 bytes only those up to 1400 come home by c1.1: a link on the way has a smaller MTU, or loses longer packets"}}
@@ -145,11 +161,61 @@ func hosts() map[string]Host {
 
 func TestHost_screens(t *testing.T) {
 	for name, h := range hosts() {
-		text := h.View(nil, 0).Text(MinRows, MinColumns)
+		text := h.View(nil, 0).Text(screenRows, screenColumns)
 		golden(t, name, text)
-		fits(t, name, text, MinRows, MinColumns)
-		text = h.View(nil, 0).Text(50, 140)
-		fits(t, name, text, 50, 140)
+		fits(t, name, text, screenRows, screenColumns)
+		anySize(t, name, h.View(nil, 0))
+		text = h.View(nil, 0).Text(MinRows, MinColumns)
+		if problems := h.View(nil, 0).Problems; len(problems) > 0 && !strings.Contains(text, problems[0].What[:20]) {
+			t.Errorf("%s: a small screen does not say what is wrong:\n%s", name, text)
+		}
+	}
+}
+
+// The verdict says "by all paths" only of hosts of which that is so to each rack.
+func TestHost_verdictCountsRacks(t *testing.T) {
+	unproved := Rack{Rack: "e1.0", Plain: true, Why: "not proved yet: boomerangs have to come home"}
+	for _, c := range []struct {
+		reach Reach
+		racks []Rack
+		want  string
+	}{
+		{Reach{Racks: 8}, nil, "to 8 racks by all paths"},
+		{Reach{Racks: 8, Plain: 3}, []Rack{unproved, unproved, unproved}, "to 5 of 8 racks, 3 not proved yet"},
+		{Reach{Racks: 8, Plain: 3}, nil, "to 5 of 8 racks, 3 plain"},
+		{Reach{Racks: 8, Limited: 2}, nil, "to 8 racks, 2 not by all paths or in full size"},
+		{Reach{Racks: 8, Plain: 1, Limited: 2}, []Rack{unproved}, "to 7 of 8 racks, 1 not proved yet, 2 not by all paths or in full size"},
+	} {
+		h := healthy()
+		h.Reach, h.Racks = &c.reach, c.racks
+		if v := h.View(nil, 0); v.Verdict != VerdictSprayed || v.Why != c.want {
+			t.Errorf("%+v: %s, %s; want %s, %s", c.reach, v.Verdict, v.Why, VerdictSprayed, c.want)
+		}
+	}
+}
+
+// A host is degraded by a path that lost at least 5 packets lately and 2 % of them, and not by
+// fewer.
+func TestHost_lossyPaths(t *testing.T) {
+	for _, c := range []struct {
+		loss   float64
+		lately *Lately
+		want   string
+	}{
+		{2.0 / 64, &Lately{Sent: 100, Lost: 2}, VerdictSprayed},
+		{4.0 / 64, &Lately{Sent: 100, Lost: 4}, VerdictSprayed},
+		{0, &Lately{Sent: 100, Lost: 5}, VerdictDegraded},
+		{0, &Lately{Sent: 1000, Lost: 19}, VerdictSprayed},
+		{0, &Lately{Sent: 1000, Lost: 20}, VerdictDegraded},
+		{0, &Lately{Sent: 0, Lost: 7}, VerdictSprayed},
+		{4.0 / 64, nil, VerdictSprayed}, // an older daemon's
+		{5.0 / 64, nil, VerdictDegraded},
+	} {
+		h := healthy()
+		h.Failures.Paths[1].Loss, h.Failures.Paths[1].Lately = c.loss, c.lately
+		if v := h.View(nil, 0); v.Verdict != c.want {
+			t.Errorf("%.3f, %+v: %s, want %s", c.loss, c.lately, v.Verdict, c.want)
+		}
 	}
 }
 
@@ -158,8 +224,12 @@ func TestHost_betweenTwoStatuses(t *testing.T) {
 	h := healthy()
 	now := later(h, 100, 100, 100, 700)
 	now.Offload.NoPath, now.Offload.Unattended = 3, 0
-	text := now.View(&h, 250*time.Millisecond).Text(MinRows, 120)
+	text := now.View(&h, 250*time.Millisecond).Text(screenRows, 120)
 	golden(t, "host_between", text)
+	now.Offload.NoPath = leastPackets
+	if v := now.View(&h, time.Second); v.Verdict != VerdictDegraded {
+		t.Errorf("%d packets without a path are no fault: %s", leastPackets, v.Verdict)
+	}
 
 	restarted := h
 	restarted.Process++
@@ -167,7 +237,7 @@ func TestHost_betweenTwoStatuses(t *testing.T) {
 		t.Errorf("counters of another process count: %+v", v.Problems)
 	}
 	few := later(h, 3, 0, 0, 0)
-	if text := few.View(&h, time.Second).Text(MinRows, 120); !strings.Contains(text, "25 %  ") {
+	if text := few.View(&h, time.Second).Text(screenRows, 120); !strings.Contains(text, "25 %  ") {
 		t.Errorf("the share of three packets says nothing:\n%s", text)
 	}
 }
@@ -212,10 +282,10 @@ func switches() map[string]Switch {
 
 func TestSwitch_screens(t *testing.T) {
 	for name, s := range switches() {
-		text := s.View(nil, 0).Text(MinRows, 100)
+		text := s.View(nil, 0).Text(screenRows, 100)
 		golden(t, name, text)
-		fits(t, name, text, MinRows, 100)
-		fits(t, name, s.View(nil, 0).Text(MinRows, MinColumns), MinRows, MinColumns)
+		fits(t, name, text, screenRows, 100)
+		anySize(t, name, s.View(nil, 0))
 	}
 }
 
@@ -225,7 +295,7 @@ func TestSwitch_betweenTwoStatuses(t *testing.T) {
 	now.Decap = &Outer{Decapsulated: 900, Spoofed: 5}
 	now.Rejected = map[string]uint64{"mac": 2}
 	now.Meters[3].Bytes += 125_000_000
-	golden(t, "switch_between", now.View(&s, time.Second).Text(MinRows, 100))
+	golden(t, "switch_between", now.View(&s, time.Second).Text(screenRows, 100))
 }
 
 // Any status makes a screen, and no part of it a panic.

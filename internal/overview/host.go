@@ -127,6 +127,13 @@ type Path struct {
 	RTT99  float64    `json:"rtt_p99_ms"`
 	Loss   float64    `json:"loss"`
 	Blamed string     `json:"blamed"` // what explains its state
+	Lately *Lately    `json:"lately"`
+}
+
+// Lately is what became of a path's probes and packets in the last 10 to 20 s.
+type Lately struct {
+	Sent uint64 `json:"sent"`
+	Lost uint64 `json:"lost"`
 }
 
 // BGP is what the switches tell by BGP.

@@ -120,7 +120,7 @@ func (h *Host) rackProblems() (all []Problem) {
 	for _, g := range groups {
 		p := Problem{Do: doRack(g.why)}
 		switch {
-		case g.plain && strings.HasPrefix(g.why, "not proved yet"):
+		case g.plain && strings.HasPrefix(g.why, whyUnproved):
 			p.What, p.Note = fmt.Sprintf("packets to %s go plain for now: %s", names(g.racks), g.why), true
 		case g.plain:
 			p.What = fmt.Sprintf("packets to %s go plain: %s", names(g.racks), g.why)
@@ -135,7 +135,7 @@ func (h *Host) rackProblems() (all []Problem) {
 // doRack is what to do about racks.
 func doRack(why string) string {
 	for _, w := range []struct{ sign, do string }{
-		{"not proved yet", ""},
+		{whyUnproved, ""},
 		{"link-state updates say", "look at the links that are down"},
 		{"smaller MTU", "set the MTU of the links by these switches to that of the others; if it is the same: ip -s link, ethtool -S there"},
 		{"boomerang", "at the switches named: weft switch status (decapsulated, dropped), sysctl net.ipv4.conf.all.rp_filter, firewall on protocol 4; weft plan prints what a switch needs"},
@@ -204,8 +204,8 @@ func (h *Host) pathProblems() (all []Problem) {
 	}
 	var lossy []string
 	for _, w := range h.ways() {
-		if p := w.probed; p != nil && !p.bad() && p.Loss >= badLoss && p.Blamed == "" {
-			lossy = append(lossy, fmt.Sprintf("%s (%s)", w.name(), percent(p.Loss)))
+		if p := w.probed; p != nil && !p.bad() && p.lossy() && p.Blamed == "" {
+			lossy = append(lossy, fmt.Sprintf("%s (%s)", w.name(), percent(p.loss())))
 		}
 	}
 	if len(lossy) > 0 {
@@ -237,14 +237,15 @@ func (h *Host) learnt() (all []Problem) {
 	return all
 }
 
-// counted tells what went wrong with packets between two statuses.
+// counted tells what went wrong with packets between two statuses. Few of them, as where a link
+// has just failed, are worth a note.
 func (h *Host) counted(before *Host) (all []Problem) {
 	if before == nil {
 		return nil
 	}
 	rises := func(now, was uint64, do, what string) {
 		if now > was {
-			all = append(all, Problem{What: fmt.Sprintf("%d packets just now %s", now-was, what), Do: do})
+			all = append(all, Problem{What: fmt.Sprintf("%d packets just now %s", now-was, what), Do: do, Note: now-was < leastPackets})
 		}
 	}
 	if o, was := h.Offload, before.Offload; o != nil && was != nil {

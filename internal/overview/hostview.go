@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// whyUnproved begins why the packets to a rack go plain until its paths are proved.
+const whyUnproved = "not proved yet"
+
 // stateAway is the daemon's StateAway.
 const stateAway = "out of the way"
 
@@ -51,9 +54,34 @@ func (h *Host) verdict(problems []Problem) (verdict, why string) {
 	case r.Racks == 0:
 		return VerdictSprayed, "but there is no other rack"
 	default:
-		return VerdictSprayed, "to " + count(r.Racks, "rack", "racks") + " by all paths"
+		return VerdictSprayed, h.reached()
 	}
 }
+
+// reached says to how many racks packets are sprayed. It has "by all paths" only where that is
+// so of all.
+func (h *Host) reached() string {
+	r := h.Reach
+	text := "to " + count(r.Racks, "rack", "racks")
+	if r.Plain > 0 {
+		how := "plain"
+		isPlain := func(o Rack) bool { return o.Plain && !o.unproved() }
+		if len(h.Racks) > 0 && !slices.ContainsFunc(h.Racks, isPlain) {
+			how = whyUnproved
+		}
+		text = fmt.Sprintf("to %d of %s, %d %s", r.Racks-r.Plain, count(r.Racks, "rack", "racks"), r.Plain, how)
+	}
+	switch {
+	case r.Limited > 0:
+		return text + fmt.Sprintf(", %d not by all paths or in full size", r.Limited)
+	case r.Plain > 0:
+		return text
+	}
+	return text + " by all paths"
+}
+
+// unproved reports whether packets to a rack go plain for now only.
+func (r *Rack) unproved() bool { return strings.HasPrefix(r.Why, whyUnproved) }
 
 // reason is why racks are plain if all have the same reason.
 func reason(racks []Rack) string {

@@ -7,9 +7,12 @@ import (
 	"slices"
 )
 
-// badLoss is the share of the latest probes of a path, up to 64, that is not accepted: two of
-// them were missed.
-const badLoss = 2.0 / 64
+// A path is lossy if it has lost so many packets of the last 10 to 20 s, and so great a share
+// of them. One or two are lost where a link fails, and are no reason to look for a fault.
+const (
+	leastLost = 5
+	badLoss   = 0.02
+)
 
 // way is a line of the table of paths: a bouncing switch, by one of several uplinks, or a
 // path of a tunnel.
@@ -104,7 +107,27 @@ func (w *way) name() (name string) {
 }
 
 func (w *way) bad() bool {
-	return w.probed != nil && (w.probed.bad() || w.probed.Loss >= badLoss)
+	return w.probed != nil && (w.probed.bad() || w.probed.lossy())
+}
+
+// loss is the share of its packets that a path has lost lately; of its latest probes, up to
+// 64, where the daemon does not say that.
+func (p *Path) loss() float64 {
+	switch {
+	case p.Lately == nil:
+		return p.Loss
+	case p.Lately.Sent == 0:
+		return 0
+	}
+	return min(1, float64(p.Lately.Lost)/float64(p.Lately.Sent))
+}
+
+// lossy reports whether the path has lost too many packets.
+func (p *Path) lossy() bool {
+	if p.Lately == nil {
+		return p.Loss >= leastLost/64.0
+	}
+	return p.Lately.Lost >= leastLost && p.loss() >= badLoss
 }
 
 // bad reports whether the path is out of use.
@@ -121,7 +144,7 @@ func (w *way) lossText() string {
 	if w.probed == nil {
 		return unknown
 	}
-	return percent(w.probed.Loss)
+	return percent(w.probed.loss())
 }
 
 // p50 is the median of the latest round trips, or their mean, in ms; 0 if neither is known.

@@ -10,8 +10,8 @@ import (
 
 // The least screen that Text fills.
 const (
-	MinRows    = 24
-	MinColumns = 80
+	MinRows    = 10
+	MinColumns = 40
 )
 
 // Text returns the View in lines for a screen of so many rows and columns. It has at most
@@ -70,7 +70,10 @@ func (t Table) height() int {
 	}
 }
 
-// problems are the lines of the problems, with an empty one before.
+// maxWrapped is the most lines of what is wrong, and of what to do about it.
+const maxWrapped = 3
+
+// problems are at most so many lines of the problems, with an empty one before.
 func (v View) problems(columns, most int) (lines []string) {
 	if len(v.Problems) == 0 || most < 3 {
 		return nil
@@ -81,16 +84,20 @@ func (v View) problems(columns, most int) (lines []string) {
 		if p.Note {
 			mark = "- "
 		}
-		next := wrap(p.What, mark, "  ", columns, 3)
-		if p.Do != "" {
-			next = append(next, wrap("do: "+p.Do, "  ", "      ", columns, 3)...)
-		}
 		rest := 1 // for "and N more"
 		if i == len(v.Problems)-1 {
 			rest = 0
 		}
+		room := 2 * maxWrapped
+		if i == 0 { // it is told in any case, if need be without all of its words
+			room = most - len(lines) - rest
+		}
+		next := wrap(p.What, mark, "  ", columns, min(room, maxWrapped))
+		if room -= len(next); p.Do != "" && room > 0 {
+			next = append(next, wrap("do: "+p.Do, "  ", "      ", columns, min(room, maxWrapped))...)
+		}
 		if len(lines)+len(next)+rest > most && i > 0 {
-			return append(lines, fmt.Sprintf("  and %d more: weft status --all", len(v.Problems)-i))
+			return append(lines, cut(fmt.Sprintf("  and %d more: weft status --all", len(v.Problems)-i), columns))
 		}
 		lines = append(lines, next...)
 	}
@@ -113,9 +120,9 @@ func (t Table) text(most, columns int) (lines []string) {
 			bad += worth(r)
 		}
 		rows = rows[:keep]
-		lines = append(lines, "and "+rest(hidden, bad, t.Of))
+		lines = append(lines, cut("and "+rest(hidden, bad, t.Of), columns))
 	} else if hidden > 0 {
-		lines = append(lines, "and "+rest(hidden, 0, t.Of))
+		lines = append(lines, cut("and "+rest(hidden, 0, t.Of), columns))
 	}
 	all := make([][]string, 0, len(rows)+1)
 	all = append(all, t.Head)
@@ -171,10 +178,10 @@ func wrap(text, first, others string, columns, most int) (lines []string) {
 	words := strings.Fields(text)
 	for i, w := range words {
 		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > columns {
-			if len(lines) == most-1 {
+			if len(lines) >= most-1 {
 				return append(lines, cut(line+" "+strings.Join(words[i:], " "), columns))
 			}
-			lines, line, empty = append(lines, line), others, true
+			lines, line, empty = append(lines, cut(line, columns)), others, true
 		}
 		if !empty {
 			line += " "

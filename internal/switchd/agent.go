@@ -30,6 +30,7 @@ type Agent struct {
 	shown      *topology.Topology // the snapshot that was passed on last
 	changes    uint64
 	neighbours []topoupdate.Neighbour // as they were told of last
+	reports    uint64                 // the machine's count of changed ports then
 	due        time.Duration          // when the loop is to come round at the latest
 	left       bool                   // goodbye was said: the protocol is at its end
 	err        error                  // why it has ended

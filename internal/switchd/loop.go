@@ -59,14 +59,14 @@ func (a *Agent) turn() {
 		a.changes++
 	}
 	tell := func() {}
-	if changed && a.config.Log != nil {
-		tell = a.neighbourNews()
+	if a.config.Log != nil && (a.neighbours == nil || a.machine.Stats().Reports != a.reports) {
+		tell = a.neighbourNews() // the fabric may not change: of a link that the other end calls down
 	}
 	a.mu.Unlock()
+	tell()
 	if !changed {
 		return
 	}
-	tell()
 	lookout.SayLinks(a.config.Log, was, t)
 	if a.repair != nil {
 		a.repair.set(t)

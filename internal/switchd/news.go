@@ -11,7 +11,7 @@ import (
 func (a *Agent) neighbourNews() (tell func()) {
 	now := a.machine.Neighbours()
 	was := a.neighbours
-	a.neighbours = now
+	a.neighbours, a.reports = now, a.machine.Stats().Reports
 	return func() {
 		for i, n := range now { // of the same ports each time
 			up := was == nil || was[i].Up

@@ -1,0 +1,28 @@
+package lookout
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"weft/internal/dataplane/dataplanetest"
+	"weft/internal/event"
+	"weft/internal/eventlog"
+)
+
+// A Lookout tells in the end what its Journal's log has suppressed, though nothing new follows.
+func TestLookout_flushesItsJournal(t *testing.T) {
+	var c dataplanetest.HandClock
+	var b bytes.Buffer
+	config := mute(&c)
+	config.Journal = &Journal{log: eventlog.New(slog.New(slog.NewTextHandler(&b, nil)), c.Now)}
+	start(t, config)
+	for range event.Burst + 7 {
+		config.Journal.log.Warn(event.Device, "trouble")
+	}
+	c.Run(3 * event.TellAfter)
+	if !strings.Contains(b.String(), "event="+string(event.Suppressed)) {
+		t.Errorf("nothing is told of what was suppressed:\n%s", b.String())
+	}
+}
