@@ -22,14 +22,16 @@ func newSixWays(t *testing.T) *sixWays {
 	t.Helper()
 	w := &sixWays{t, kerneltest.Namespace(t, "balance"), kerneltest.Namespace(t, "host")}
 	script := "set -e; ip link set lo up; sysctl -qw net.ipv6.conf.all.forwarding=1 net.ipv6.conf.default.accept_dad=0 net.ipv6.fib_multipath_hash_policy=2\n" +
-		"ip link add p0 type veth peer name q0 netns " + w.host + "; ip link set p0 up; ip addr add fd00:1::1/64 dev p0 nodad\n"
+		"ip link add p0 address 02:00:00:00:01:00 type veth peer name q0 netns " + w.host + "; ip link set p0 up; ip addr add fd00:1::1/64 dev p0 nodad\n"
 	hops := ""
 	for i := 1; i < 5; i++ {
 		script += fmt.Sprintf("ip link add p%d type veth peer name q%d; ip link set p%d up; ip link set q%d up; ip neigh add fd00:8::%d lladdr 02:00:00:00:00:0%d dev p%d\n", i, i, i, i, i, i, i)
 		hops += fmt.Sprintf(" nexthop via fd00:8::%d dev p%d onlink weight %d", i, i, 1+i/4)
 	}
 	kerneltest.Shell(t, w.ns, script+"ip -6 route add fd00:9::/48"+hops+"; ip -6 route add fd00:9:0:7::/64 via fd00:8::1 dev p1 onlink")
-	kerneltest.Shell(t, w.host, "set -e; ip link set lo up; ip link set q0 up; ip addr add fd00:1::2/64 dev q0 nodad; ip -6 route add default via fd00:1::1")
+	kerneltest.Shell(t, w.host, "set -e; ip link set lo up; ip link set q0 up; ip addr add fd00:1::2/64 dev q0 nodad; "+
+		// Packets that wait for a neighbour's address are lost, but for the first 200 KB.
+		"ip neigh add fd00:1::1 lladdr 02:00:00:00:01:00 dev q0; ip -6 route add default via fd00:1::1")
 	return w
 }
 

@@ -125,6 +125,13 @@ func (w *Watcher) avoidFar(r *rackProof, links []topology.LinkID) []topology.Lin
 	return links
 }
 
+// avoidsFar reports whether avoidFar has taken a path out of use: it leads to the rack by a
+// link that is avoided, and what is long gets to the path's switch, not to the rack.
+func (w *Watcher) avoidsFar(r *rackProof, path int) bool {
+	p := &r.groups[0].paths[path]
+	return slices.Contains(w.proof.avoided, p.high) && !p.down && !w.proof.avoids(p.up) && w.levelOf(r, path) > w.near.paths[p.up].size.level
+}
+
 // small reports whether packets by a path must be shorter to the rack than to the path's
 // bouncing switch. That is rare.
 func (r *rackProof) small() bool {
@@ -159,7 +166,7 @@ func (w *Watcher) sizeOf(k *kind, r *rackProof) (level uint8, by int32) {
 		if r != nil {
 			at = w.levelOf(r, i)
 		}
-		if at > level {
+		if at > level && int(at) < len(w.sizes) { // by what carries nothing no length is right
 			level, by = at, up
 		}
 	}

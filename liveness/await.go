@@ -24,6 +24,7 @@ type await struct {
 	place   int32  // in awaited.late
 	stalls  uint64 // that there had been
 	missed  bool   // its time has passed
+	settled bool   // and so has the time in which it may come home late
 	sample  bool   // it counts in the path's history
 	size    uint8  // of a full-size probe the place in Watcher.sizes, and 1; 0: a small one
 	asData  bool   // of data's class

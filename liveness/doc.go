@@ -99,8 +99,8 @@
 // when none of its peers answers though boomerangs come home. The carrier is used again
 // after a hold that doubles. No floor keeps an unproved switch in use. Every 400 ms a
 // probe of each path with traffic is as long as data may be. A rack's MTU is the least
-// MTU of the paths in use; if only a few paths have a small MTU, they are left out
-// instead. Time while the process was stopped does not count as silence. Carriage says
+// MTU of the paths in use; if only a few paths have a small MTU, or lose all that is as
+// long as data, they are left out instead. Time while the process was stopped does not count as silence. Carriage says
 // all this to egress, to the program at the uplink and to the routes.
 //
 // # What is in flight

@@ -30,14 +30,11 @@ type evidence struct {
 	older, newer Lately
 }
 
-// add counts packets sent, and lost, at a time. Less than none may be lost: what was counted
-// as lost and was not.
+// add counts packets sent, and lost, at a time.
 func (t *evidence) add(now time.Duration, sent, lost int) {
 	t.roll(now)
 	t.newer.Sent += float32(sent)
-	if t.lost += float32(lost); t.lost < 0 {
-		t.lost = 0
-	}
+	t.lost += float32(lost)
 }
 
 func (t *evidence) roll(now time.Duration) {

@@ -44,14 +44,3 @@ func TestLately(t *testing.T) {
 		}
 	}
 }
-
-// What was counted as lost and comes home late is not lost, and none is lost less than never.
-func TestLately_late(t *testing.T) {
-	var got evidence
-	got.add(time.Second, 3, 2)
-	got.add(time.Second, 0, -1)
-	got.add(2*time.Second, 0, -1)
-	if s := got.sum(2 * time.Second); s.Lost != 1 || s.Squares != 1 || s.Sent != 3 {
-		t.Errorf("%+v", s)
-	}
-}

@@ -93,12 +93,10 @@ func (w *Watcher) Answer(packet []byte, now time.Duration) {
 		return
 	}
 	was, _ := w.awaited.take(b.Token)
+	if was.size == 0 && !was.settled {
+		was.path.lately.add(w.now, 1, 0)
+	}
 	if was.asData {
-		if was.missed {
-			was.path.lately.add(w.now, 0, -1)
-		} else {
-			was.path.lately.add(w.now, 1, 0)
-		}
 		w.waited(was.path, &was)
 		return
 	}
@@ -138,7 +136,6 @@ func (w *Watcher) answered(p *path, e *await) {
 	p.answered = max(p.answered, e.sent)
 	if e.missed {
 		// It was not lost after all, so one miss less.
-		p.lately.add(w.now, 0, -1)
 		if e.sample {
 			p.history &= p.history - 1
 		}
@@ -146,7 +143,6 @@ func (w *Watcher) answered(p *path, e *await) {
 			p.misses, p.convicts = 0, 0
 		}
 	} else {
-		p.lately.add(w.now, 1, 0)
 		if e.sample {
 			p.record(0)
 		}
@@ -163,10 +159,16 @@ func (w *Watcher) answered(p *path, e *await) {
 // expired is told of a probe whose answer did not come in time.
 func (w *Watcher) expired(i int32) {
 	e := &w.awaited.ring[i]
-	e.missed = true
 	p := e.path
+	if e.missed {
+		w.settle(p, e)
+		return
+	}
+	e.missed = true
+	if e.size == 0 {
+		w.awaited.late.Add(w.now+maxTimeout, i)
+	}
 	if e.asData {
-		p.lately.add(w.now, 1, 1)
 		return // lost or waiting: both are data's lot, too
 	}
 	if e.size > 0 {
@@ -181,7 +183,6 @@ func (w *Watcher) expired(i int32) {
 	if p.tally != nil {
 		p.tally.Missed++
 	}
-	p.lately.add(w.now, 1, 1)
 	if g.silent++; g.silent == 1 {
 		g.quiet = e.sent
 	}
@@ -220,6 +221,15 @@ func (w *Watcher) expired(i int32) {
 	}
 	if w.judge(p); p.cause == fine && p.misses == 1 {
 		w.hurry(p)
+	}
+}
+
+// settle counts a probe as lost that was missed and did not come home late either. If nobody
+// has answered since it was sent, the peer may be gone, which says nothing of the path.
+func (w *Watcher) settle(p *path, e *await) {
+	e.settled = true
+	if g := p.group; !g.gone && !p.down && g.answered >= e.sent {
+		p.lately.add(w.now, 1, 1)
 	}
 }
 

@@ -233,18 +233,45 @@ func (w *Watcher) search(p *path) {
 		s.sent, s.count, s.next = 0, 0, w.now
 		return
 	}
-	if int(s.passed) == len(w.sizes) && p.group != &w.near {
-		// Not even the shortest: the peer does not know padding. That says nothing of
-		// the path.
-		s.known, s.step, s.level = false, calm, 0
-		p.mark(false)
-		s.next = w.now + foreignFull
-		w.lookAgain(w.now)
+	if int(s.passed) == len(w.sizes) && p.group != &w.near && !w.othersPadded(p) {
+		w.forgetSizes(p)
 		return
 	}
 	s.known = true
 	w.waitToRaise(s)
 	w.settleSize(p, s.passed, true)
+}
+
+// othersPadded reports whether padded requests of a destination come home by another path.
+// Then the destination knows padding, and those that vanish do so on the far half of p. If
+// padded boomerangs do not come home from p's switch either, nothing is known of that half.
+func (w *Watcher) othersPadded(p *path) bool {
+	n := len(w.sizes)
+	passes := func(s *sizing) bool { return s.fits(n) && (s.step != searching || int(s.passed) < n) }
+	if !passes(&w.near.paths[p.up].size) {
+		return false
+	}
+	for i := range p.group.paths {
+		if q := &p.group.paths[i]; q != p && !q.down && q.cause == fine && passes(&q.size) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetSizes has a destination from which no padded request comes home count as one that
+// does not know padding, or does not any more. That says nothing of p, whose search has
+// ended, nor of paths for which such a search has ended before.
+func (w *Watcher) forgetSizes(p *path) {
+	for i := range p.group.paths {
+		q := &p.group.paths[i]
+		if s := &q.size; q == p || s.known && !s.fits(len(w.sizes)) {
+			s.known, s.step, s.level = false, calm, 0
+			q.mark(false)
+			s.next = w.now + foreignFull
+		}
+	}
+	w.lookAgain(w.now)
 }
 
 // waitToRaise has longer packets tried later, each time twice as late.

@@ -107,6 +107,9 @@ func (w *Watcher) whyRack(r *rackProof, path bool) string {
 		strings.Join(names, ", "), seconds(w.now-first))
 }
 
+// smallerMTU is why long packets vanish where short ones do not.
+const smallerMTU = "a link on the way has a smaller MTU, or loses longer packets"
+
 // remarks says what is amiss with paths to a rack to which the carrier is used.
 func (w *Watcher) remarks(k *kind, r *rackProof, level uint8, by int32) string {
 	var list []string
@@ -122,10 +125,13 @@ func (w *Watcher) remarks(k *kind, r *rackProof, level uint8, by int32) string {
 		list = append(list, fmt.Sprintf("not yet by %s: no packet of full size has come home from there", out))
 	}
 	if out := small(true); out != "" {
-		list = append(list, fmt.Sprintf("not by %s: packets as long as by the others do not come home from there: a link on the way has a smaller MTU", out))
+		list = append(list, fmt.Sprintf("not by %s: packets as long as by the others do not come home from there: "+smallerMTU, out))
+	}
+	if out := w.switches(k, func(i int, _ int32) bool { return r != nil && w.avoidsFar(r, i) }); out != "" {
+		list = append(list, fmt.Sprintf("not by %s: packets as long as by the others do not get to the rack from there: "+smallerMTU, out))
 	}
 	if by >= 0 && level > 0 {
-		list = append(list, fmt.Sprintf("of packets up to %d bytes only those up to %d come home by %s: a link on the way has a smaller MTU, and its ICMP errors are lost",
+		list = append(list, fmt.Sprintf("of packets up to %d bytes only those up to %d come home by %s: "+smallerMTU,
 			w.config.MTU, w.sizes[min(int(level), len(w.sizes)-1)], w.nameOf(by)))
 	}
 	if out := w.remarkSlow(k, r); out != "" {

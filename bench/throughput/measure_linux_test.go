@@ -117,7 +117,7 @@ func TestBetween_isALeafSpine(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	if _, err := Select([]string{"kernel", "carrier-pigeon"}); err == nil || !strings.Contains(err.Error(), `"carrier-pigeon"`) || !strings.Contains(err.Error(), "known: kernel, kernel-big, kernel-mptcp") {
+	if _, err := Select([]string{"kernel", "carrier-pigeon"}); err == nil || !strings.Contains(err.Error(), `"carrier-pigeon"`) || !strings.Contains(err.Error(), "known: kernel, kernel-big, kernel-packets") {
 		t.Errorf("error %v", err)
 	}
 	all, err := Select(nil)

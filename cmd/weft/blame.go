@@ -65,7 +65,14 @@ func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 			what = append(what, fmt.Sprintf("loses %s %%: %d packets by %d paths in the last 10 to 20 s", twoDigits(100*b.Loss), b.Lost, b.Paths))
 		}
 		if b.Why != "" {
-			what = append(what, "out of use: "+b.Why)
+			use := "out of use: "
+			if len(b.Says) > 0 {
+				use = "out of use to " + strings.Join(b.Says, ", ") + " by that word alone: "
+			}
+			if b.Held {
+				use = "suspected, and in use as too few others are left: "
+			}
+			what = append(what, use+b.Why)
 		}
 		fmt.Fprintf(w, "%d. %s  %s", i+1, strings.Join(b.Places, " or "), strings.Join(what, "; "))
 		if b.Confidence < 0.99 {

@@ -12,13 +12,23 @@ import (
 // liveness.Watcher of the host self has them, in the topology t that it watches. Paths that t
 // does not have are left out. It keeps nothing of paths.
 func Evidence(t *topology.Topology, self topology.NodeID, paths []liveness.PathHealth) []Path {
-	e := evidencer{topology: t, self: self, sets: map[topology.NodeID]topology.PathSet{}}
-	e.ups = e.waysUp(paths)
 	list := make([]Path, 0, len(paths))
-	for i := range paths {
-		if places := e.places(&paths[i]); places != nil {
+	for i, places := range Places(t, self, paths) {
+		if places != nil && paths[i].State != liveness.Mute { // whose host answers nothing, by no path
 			list = append(list, Path{places, paths[i].Dst, paths[i].Lately})
 		}
+	}
+	return list
+}
+
+// Places returns what each of the paths crosses, in their order; nil for one that t does not
+// have. See Evidence.
+func Places(t *topology.Topology, self topology.NodeID, paths []liveness.PathHealth) [][]Place {
+	e := evidencer{topology: t, self: self, sets: map[topology.NodeID]topology.PathSet{}}
+	e.ups = e.waysUp(paths)
+	list := make([][]Place, 0, len(paths))
+	for i := range paths {
+		list = append(list, e.places(&paths[i]))
 	}
 	return list
 }

@@ -17,6 +17,9 @@ const (
 	Host
 )
 
+// String returns "link", "switch" or "host".
+func (k Kind) String() string { return [...]string{"link", "switch", "host"}[k] }
+
 // Place is where packets may be lost: a link between switches, a switch, or a host with the
 // link that leads to it.
 type Place struct {

@@ -199,6 +199,7 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 	s.Probes = probes.Stats()
 	paths := probes.Paths()
 	s.Blamed = blamed(t, probes.Self(), paths, probes.Suspects())
+	var listed []liveness.PathHealth
 	for _, p := range paths {
 		if len(s.Paths) == maxPathStatus {
 			break
@@ -211,7 +212,8 @@ func (f *hostFollower) status(t *topology.Topology) *FailureStatus {
 		if p.Dst == probes.Self() {
 			one.Bounce = bounceName(t, p.Via)
 		}
-		s.Paths = append(s.Paths, one)
+		s.Paths, listed = append(s.Paths, one), append(listed, p)
 	}
+	explain(t, probes.Self(), s.Blamed, listed, s.Paths)
 	return s
 }

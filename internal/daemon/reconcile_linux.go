@@ -151,14 +151,6 @@ func (d *daemon) changeSetUp(from, to hostsetup.Plan) error {
 	return err
 }
 
-// beat confirms to the program at the uplink that somebody watches over its paths.
-func (d *daemon) beat() {
-	defer d.event()()
-	if d.working {
-		d.watchSupers()
-	}
-}
-
 // glance mends what the kernel does not tell of, which is cheap to look at.
 func (d *daemon) glance(now time.Time) {
 	defer d.event()()

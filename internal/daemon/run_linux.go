@@ -16,11 +16,9 @@ import (
 )
 
 const (
-	// beat is how often the owner confirms to the programs at the uplink that somebody watches
-	// over them.
+	// beat is how often the owner looks at what the kernel does not report, and confirms to
+	// the programs at the uplink that somebody watches over them.
 	beat = 200 * time.Millisecond
-	// glanceEvery is how often it looks at what the kernel does not report.
-	glanceEvery = time.Second
 	// calm is how often everything is compared while the kernel reports no change and all is
 	// right.
 	calm = 5 * time.Second
@@ -104,7 +102,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 	defer every.Stop()
 	watchdog, stop := d.loop.Due()
 	defer stop()
-	var looked, glanced time.Time
+	var looked time.Time
 	dirty := false
 	for {
 		if d.loop.Pending(signals) {
@@ -139,11 +137,8 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 				dirty = false
 				d.reconcile(ctx, now)
 				looked = time.Now()
-			} else if now.Sub(glanced) >= glanceEvery {
-				d.glance(now)
-				glanced = now
 			} else {
-				d.beat()
+				d.glance(now)
 			}
 		case <-watchdog:
 			d.loop.Watch()

@@ -153,6 +153,8 @@ type PathStatus struct {
 	RTT50  float64 `json:"rtt_p50_ms,omitempty"` // of the latest 64 round trips; only where Bounce is set
 	RTT99  float64 `json:"rtt_p99_ms,omitempty"`
 	Loss   float64 `json:"loss"` // part of the latest probes
+	// Blamed is the first place of the entry of FailureStatus.Blamed that explains Why or Loss.
+	Blamed string `json:"blamed,omitempty"`
 
 	from int // which of the host's uplinks
 }

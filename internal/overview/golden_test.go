@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -120,7 +121,7 @@ func hosts() map[string]Host {
 	slow.Failures.Paths[3].Loss = 0.05
 	slow.Failures.Down = []string{"a0.2-c1.1"}
 	slow.Reach.InUse[1].Up, slow.Reach.InUse[1].Worst, slow.Reach.InUse[1].Why = 3, "slow", "its round trips take 9.1 ms"
-	slow.Racks = []Rack{{Rack: "e3.1", Prefix: "10.3.1.0/24", MTU: 1380, Why: "of packets up to 1500 bytes only those up to 1400 come home by c1.1: a link on the way has a smaller MTU, and its ICMP errors are lost"}}
+	slow.Racks = []Rack{{Rack: "e3.1", Prefix: "10.3.1.0/24", MTU: 1380, Why: "of packets up to 1500 bytes only those up to 1400 come home by c1.1: a link on the way has a smaller MTU, or loses longer packets"}}
 
 	away := healthy()
 	away.State, away.Trouble, away.Reach, away.Failures, away.Offload = stateAway, "the MTU of p0 is 1400 now, and was 1500", nil, nil, nil
@@ -136,8 +137,10 @@ func hosts() map[string]Host {
 	troubled.Repairs, troubled.Latest = 2, []string{"rule 5741", "route in table 5741"}
 	troubled.Failures.Paths[0].State, troubled.Failures.Paths[0].Why, troubled.Failures.Paths[0].Loss = "quarantined", "probes not answered", 0.5
 
-	return map[string]Host{"host_healthy": healthy(), "host_starting": starting, "host_plain": plain, "host_slow": slow, "host_away": away,
+	all := map[string]Host{"host_healthy": healthy(), "host_starting": starting, "host_plain": plain, "host_slow": slow, "host_away": away,
 		"host_tunnel": tunnel, "host_troubled": troubled, "host_big": big()}
+	maps.Copy(all, blaming())
+	return all
 }
 
 func TestHost_screens(t *testing.T) {

@@ -98,7 +98,20 @@ type Failures struct {
 		Refused string `json:"refused"`
 		Error   string `json:"error"`
 	} `json:"updates"`
-	Paths []Path `json:"paths"`
+	Paths  []Path  `json:"paths"`
+	Blamed []Blame `json:"blamed"`
+}
+
+// Blame is a place that hurts packets, or several of which one does.
+type Blame struct {
+	Places []string `json:"places"`
+	Kinds  []string `json:"kinds"`
+	Why    string   `json:"why"`
+	Held   bool     `json:"held"`
+	Says   []string `json:"says"`
+	Loss   float64  `json:"loss"`
+	Lost   int      `json:"lost"`
+	Paths  int      `json:"paths"`
 }
 
 // Path is the state of a path by its probes. Those with a Bounce are the host's ways up.
@@ -113,6 +126,7 @@ type Path struct {
 	RTT50  float64    `json:"rtt_p50_ms"`
 	RTT99  float64    `json:"rtt_p99_ms"`
 	Loss   float64    `json:"loss"`
+	Blamed string     `json:"blamed"` // what explains its state
 }
 
 // BGP is what the switches tell by BGP.

@@ -43,6 +43,7 @@ func (h *Host) problems(before *Host) (all []Problem) {
 			fault("", "%s", f.Updates.Refused)
 		}
 	}
+	all = append(all, h.placeProblems()...)
 	all = append(all, h.rackProblems()...)
 	all = append(all, h.pathProblems()...)
 	all = append(all, h.learnt()...)
@@ -102,10 +103,13 @@ type group struct {
 }
 
 // rackProblems tells which racks are not reached as they should be, those of one reason
-// together.
+// together. It leaves out those that placeProblems explains.
 func (h *Host) rackProblems() (all []Problem) {
 	var groups []group
 	for _, r := range h.Racks {
+		if h.Failures != nil && h.Failures.explained(&r) {
+			continue
+		}
 		i := slices.IndexFunc(groups, func(g group) bool { return g.why == r.Why && g.plain == r.Plain && (g.plain || g.mtu == r.MTU) })
 		if i < 0 {
 			i = len(groups)
@@ -133,7 +137,7 @@ func doRack(why string) string {
 	for _, w := range []struct{ sign, do string }{
 		{"not proved yet", ""},
 		{"link-state updates say", "look at the links that are down"},
-		{"smaller MTU", "set the MTU of the links by these switches to that of the others"},
+		{"smaller MTU", "set the MTU of the links by these switches to that of the others; if it is the same: ip -s link, ethtool -S there"},
 		{"boomerang", "at the switches named: weft switch status (decapsulated, dropped), sysctl net.ipv4.conf.all.rp_filter, firewall on protocol 4; weft plan prints what a switch needs"},
 		{"no request to", "on these hosts: weft status; in that rack: the edge switch's firewall on UDP 9339"},
 	} {
@@ -166,23 +170,24 @@ func list(one, many string, all []string) string {
 	return many + " " + strings.Join(all, ", ")
 }
 
-// pathProblems tells which links are down, and which paths are out of use.
+// pathProblems tells which links are down, and which paths are out of use. It leaves out what
+// placeProblems explains.
 func (h *Host) pathProblems() (all []Problem) {
 	f := h.Failures
 	if f == nil {
 		return nil
 	}
-	if n := len(f.Down); n > 0 {
-		all = append(all, Problem{What: fmt.Sprintf("%s out of use", list("link", "links", f.Down)),
+	if down := slices.DeleteFunc(slices.Clone(f.Down), f.blames); len(down) > 0 {
+		all = append(all, Problem{What: fmt.Sprintf("%s out of use", list("link", "links", down)),
 			Do: "look at the cable and at both ends: weft switch status there says why; without agents, that is what this host's probes have found"})
 	}
 	var bad []string
 	why := ""
 	for _, p := range f.Paths {
-		if !p.bad() || p.State == "down" || p.State == "mute" {
-			continue // told by links, or nobody answers: it may be a host without weft
+		if !p.bad() || p.State == "down" || p.State == "mute" || p.Blamed != "" {
+			continue // told by links or places, or nobody answers: it may be a host without weft
 		}
-		name := p.To + " by " + p.Via.String()
+		name := p.To + " by " + f.switchAt(&p)
 		if p.Bounce != "" {
 			name = "by " + p.Bounce
 		}
@@ -199,15 +204,15 @@ func (h *Host) pathProblems() (all []Problem) {
 	}
 	var lossy []string
 	for _, w := range h.ways() {
-		if p := w.probed; p != nil && !p.bad() && p.Loss >= badLoss {
+		if p := w.probed; p != nil && !p.bad() && p.Loss >= badLoss && p.Blamed == "" {
 			lossy = append(lossy, fmt.Sprintf("%s (%s)", w.name(), percent(p.Loss)))
 		}
 	}
 	if len(lossy) > 0 {
 		all = append(all, Problem{What: "probes get lost " + list("by", "by", lossy), Do: "look for errors at its links: ip -s link, ethtool -S"})
 	}
-	if len(f.Avoided) > 0 && len(bad) == 0 { // else these say the same
-		all = append(all, Problem{What: list("path", "paths", f.Avoided) + " avoided, as only that host accuses it", Do: "weft status --all: failures.avoided"})
+	if avoided := slices.DeleteFunc(slices.Clone(f.Avoided), f.accused); len(avoided) > 0 && len(bad) == 0 { // else these say the same
+		all = append(all, Problem{What: list("path", "paths", avoided) + " avoided, as only that host accuses it", Do: "weft status --all: failures.avoided"})
 	}
 	return all
 }

@@ -1,0 +1,164 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// placeProblems tells which places of the fabric hurt packets: one problem a place, with all
+// that speaks against it. Links that are suspected for one reason are one problem.
+func (h *Host) placeProblems() (all []Problem) {
+	if h.Failures == nil {
+		return nil
+	}
+	for _, g := range grouped(h.Failures.Blamed) {
+		b := &g[0]
+		var names []string
+		for i := range g {
+			names = append(names, g[i].Places[0])
+		}
+		what := list("link", "links", names)
+		if len(g) == 1 {
+			what = b.where()
+		}
+		if len(b.Says) == 1 {
+			what += ", as " + b.Says[0] + " alone says"
+		} else if len(b.Says) > 1 {
+			what += ", as only " + and(b.Says) + " say"
+		}
+		if b.Held {
+			what += ", in use as too few others are left"
+		}
+		if e := b.evidence(); e != "" {
+			what += " (" + e + ")"
+		}
+		all = append(all, Problem{What: what, Do: doPlaces(g)})
+	}
+	return all
+}
+
+// grouped puts together suspected links of which the same is known.
+func grouped(all []Blame) (groups [][]Blame) {
+	for _, b := range all {
+		if len(b.Places) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g []Blame) bool { return b.suspect() && b.like(&g[0]) })
+		if i < 0 {
+			groups = append(groups, []Blame{b})
+			continue
+		}
+		groups[i] = append(groups[i], b)
+	}
+	return groups
+}
+
+// suspect reports whether it is a link that only its Why speaks against.
+func (b *Blame) suspect() bool { return len(b.Places) == 1 && b.kind(0) == "link" && b.Loss == 0 }
+
+func (b *Blame) like(o *Blame) bool {
+	return o.suspect() && b.Why == o.Why && b.Held == o.Held && slices.Equal(b.Says, o.Says)
+}
+
+// kind is what a place is: link, switch or host; "" if the daemon does not say.
+func (b *Blame) kind(place int) string {
+	if place < len(b.Kinds) {
+		return b.Kinds[place]
+	}
+	return ""
+}
+
+// where names all places that it may be.
+func (b *Blame) where() string {
+	var names []string
+	for i, p := range b.Places {
+		names = append(names, strings.TrimSpace(b.kind(i)+" "+p))
+	}
+	return strings.Join(names, " or ")
+}
+
+// evidence is all that speaks against it.
+func (b *Blame) evidence() string {
+	var parts []string
+	if b.Why != "" {
+		parts = append(parts, b.Why)
+	}
+	if b.Loss > 0 {
+		parts = append(parts, fmt.Sprintf("loses %s: %s by %s", percent(b.Loss), count(b.Lost, "packet", "packets"), count(b.Paths, "path", "paths")))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// doPlaces is what to do about places of which the same is known.
+func doPlaces(g []Blame) string {
+	var at []string
+	add := func(name string) {
+		if !slices.Contains(at, name) {
+			at = append(at, name)
+		}
+	}
+	for i := range g {
+		for j, p := range g[i].Places {
+			a, b, ok := strings.Cut(p, "-")
+			if g[i].kind(j) != "link" || !ok || strings.Contains(b, "-") { // of names with a hyphen the ends are not told apart
+				add(p)
+				continue
+			}
+			add(a)
+			add(b)
+		}
+	}
+	do := "on " + and(at) + ": ip -s link, ethtool -S"
+	if says := g[0].Says; len(says) > 0 {
+		do += "; on " + and(says) + ": weft status"
+	}
+	return do + "; weft blame"
+}
+
+// and joins at most four names.
+func and(all []string) string {
+	switch n := len(all); {
+	case n > 4:
+		return strings.Join(all[:4], ", ") + ", ..."
+	case n > 1:
+		return strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+	}
+	return strings.Join(all, "")
+}
+
+// blames reports whether something that is blamed for all is a link of a name.
+func (f *Failures) blames(link string) bool {
+	return slices.ContainsFunc(f.Blamed, func(b Blame) bool { return b.Why != "" && len(b.Says) == 0 && slices.Contains(b.Places, link) })
+}
+
+// accused reports whether a path that is avoided, such as "h3.1.3 by c1.1", is so for what
+// its host says of a place.
+func (f *Failures) accused(path string) bool {
+	host, _, _ := strings.Cut(path, " by ")
+	return slices.ContainsFunc(f.Blamed, func(b Blame) bool { return slices.Contains(b.Says, host) })
+}
+
+// explained reports whether all that is wrong with a rack is that nothing comes home from
+// switches to which the ways are broken at a place that is blamed.
+func (f *Failures) explained(r *Rack) bool {
+	names, ok := strings.CutSuffix(strings.TrimPrefix(r.Why, "not by "), ": no boomerang comes home from there")
+	if !ok || r.Plain || !strings.HasPrefix(r.Why, "not by ") {
+		return false
+	}
+	for name := range strings.SplitSeq(names, ", ") {
+		if !slices.ContainsFunc(f.Paths, func(p Path) bool { return p.Bounce == name && p.Blamed != "" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// switchAt is the name of a bouncing switch by its address, or the address: the host's ways
+// up have the names.
+func (f *Failures) switchAt(p *Path) string {
+	if i := slices.IndexFunc(f.Paths, func(q Path) bool { return q.Via == p.Via && q.Bounce != "" }); i >= 0 {
+		return f.Paths[i].Bounce
+	}
+	return p.Via.String()
+}
