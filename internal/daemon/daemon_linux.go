@@ -60,6 +60,7 @@ type state struct {
 	repairs service.Repairs
 	trouble trouble
 	supers  supers
+	early   string // why super-segments are not cut late, as was logged
 	pacer   pacer  // nil: none; for the whole run
 	paced   bool   // it is tried no more
 	unpaced string // why there is none, as was logged
@@ -195,6 +196,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	d.pace(c)
 	d.working = true
 	d.tellSupers()
+	d.tellLate()
 	return nil
 }
 

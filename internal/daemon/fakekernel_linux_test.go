@@ -50,8 +50,9 @@ type fakeKernel struct {
 	followers []*fakeFollower
 	samplers  []*fakeSampler
 
-	unpaced error // why nothing can pace connections
-	pacers  int   // that were opened
+	uncut   string // why there is no device that cuts late
+	unpaced error  // why nothing can pace connections
+	pacers  int    // that were opened
 }
 
 var errRefused = errors.New("the kernel refuses")
@@ -250,6 +251,14 @@ type fakeProgram struct {
 	closed   bool
 	plain    map[netip.Prefix]bool // nil: as at the beginning
 	started  []netip.Prefix        // racks whose packets it carried from the first on
+}
+
+// CutsLate is as that of the real one.
+func (p *fakeProgram) CutsLate() (late bool, why string) {
+	if !p.config.CutLate {
+		return false, ""
+	}
+	return p.k.uncut == "", p.k.uncut
 }
 
 // carried are the racks to which packets are encapsulated.

@@ -194,7 +194,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	self, _ := c.fabric.ByAddr(p.address)
 	o := hostprog.SprayConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Topology6: c.six(), Self: self,
-		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(), CutLate: c.offloads() && c.perPacket(),
+		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(), CutLate: c.cutsLate(),
 		Datagrams: c.spraysDatagrams(),
 		Conga:     conga.Config{Tau: c.Tau, RateBits: edgeRate(t, self)},
 		Require:   c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),

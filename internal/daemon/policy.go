@@ -19,8 +19,11 @@ func (c *Config) policy() policy.Policy {
 	if c.tunnels() {
 		return p // nobody knows what is below
 	}
-	return p.At(c.policyOptions().Rate(c.fabric.Slowest()))
+	return p.At(c.rate())
 }
+
+// rate is that of the slowest link between switches, in bit/s; 0 if nobody knows it.
+func (c *Config) rate() float64 { return c.policyOptions().Rate(c.fabric.Slowest()) }
 
 // cutsAtUplink reports whether the program at the uplink cuts TCP into units,
 // which it does as well as the dataplane, and without copies.
@@ -43,6 +46,14 @@ func (c *Config) numbersAtUplink() bool { return c.cutsAtUplink() && c.policy().
 func (c *Config) perPacket() bool {
 	p := c.policy()
 	return p.Sprays() && p.Unit.Kind == flowcell.UnitPacket
+}
+
+// cutsLate reports whether super-segments, of which each packet takes a path of its own, are to
+// be whole as far as the uplink's egress: where they are worth more than a packet as a unit,
+// too (flowcell.UnitAt). On slower links a processor has time to spare, and queues are short.
+// What TCP has cut itself it is told of when its own queue drops it.
+func (c *Config) cutsLate() bool {
+	return c.offloads() && c.perPacket() && flowcell.UnitAt(c.rate()).Kind != flowcell.UnitPacket
 }
 
 // diverts reports whether what programs send passes the dataplane.

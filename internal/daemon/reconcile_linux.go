@@ -171,6 +171,7 @@ func (d *daemon) glance(now time.Time) {
 func (d *daemon) repairPrograms() (err error) {
 	if d.spray != nil {
 		err = d.mend(d.spray.Repair())
+		d.tellLate()
 	}
 	if d.receiver != nil {
 		err = errors.Join(err, d.mend(d.receiver.Repair()))

@@ -65,6 +65,7 @@ type Status struct {
 	BGP       *learn.Status     `json:"bgp,omitempty"` // with topology: bgp
 	Failures  *FailureStatus    `json:"failures,omitempty"`
 	Supers    *SuperStatus      `json:"super_segments,omitempty"` // with super_segment_bytes above 65536
+	LateCut   *LateCutStatus    `json:"late_cut,omitempty"`       // in mode offload with a policy of packets
 	QCN       any               `json:"qcn,omitempty"`            // pacing.Stats, with qcn.enabled
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, of all programs since the start
@@ -122,6 +123,12 @@ type SuperStatus struct {
 	Asked     int    `json:"asked"`         // by the configuration
 	Why       string `json:"why,omitempty"` // why the one is less than the other
 	Fallbacks uint64 `json:"fallbacks"`     // times that they got lost, so that there are none of more than 64 KB any more
+}
+
+// LateCutStatus says where super-segments are cut into packets.
+type LateCutStatus struct {
+	Active bool   `json:"active"`        // at the uplink's egress; else by TCP, which costs more processor time
+	Why    string `json:"why,omitempty"` // it is not active
 }
 
 // FailureStatus is what the daemon knows about failures.

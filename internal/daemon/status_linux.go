@@ -113,7 +113,7 @@ func (d *daemon) copied() (s Status, b basis) {
 	if o, ok := d.spray.(counter); ok {
 		s.Offload = orError(d.sprayed(o))
 	}
-	s.Supers = d.superStatus()
+	s.Supers, s.LateCut = d.superStatus(), d.lateStatus()
 	s.QCN = d.pacingStatus()
 	if d.receiver != nil {
 		s.Devices, s.Steer, s.Order = d.receiver.devices(), d.receiver.steering(), d.receiver.ordering()

@@ -75,7 +75,8 @@ type SprayConfig struct {
 	// CutLate, with PerPacketTCP, leaves super-segments whole as far as the uplink's egress.
 	// There the program hands them to a device that cuts them and sends each packet by
 	// the uplink again (cutter). So TCP and routing see one super-segment rather than 45
-	// packets. Where that device cannot be had, or with Uplinks, PerPacketTCP is as without.
+	// packets. While that device cannot be had, or with Uplinks, PerPacketTCP is as without:
+	// see Spray.CutsLate. TCP does not hear of what the uplink's queue drops.
 	CutLate bool
 
 	// SuperBytes, if more than 64 KB, lets the kernel's own TCP hand over super-segments of

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -20,32 +21,81 @@ import (
 // no address, asks and answers no ARP, and has no IPv6. Its own MAC address is never used.
 // It ends with its uplink.
 //
+// The uplink's egress takes what the device sends for good, or drops it: TCP does not hear of
+// it, as it does of what it cuts itself.
+//
 // Rejected: a veth pair (each packet passes a backlog and a second program, and the socket
 // loses sight of it), netkit (Linux 6.7, and rarely built in), gso_max_segs of the uplink itself
-// (TCP, netfilter and routing then run for every packet).
+// (TCP, netfilter and routing then run for every packet); a macvlan of mode passthru, which
+// needs no MAC address in the uplink's filter but takes all that arrives.
 //
 // A cutter is guarded by program.mu.
 type cutter struct {
+	wanted bool // SprayConfig.CutLate, and one uplink
 	uplink netlink.Link
 	to     *ebpf.Variable // where the program reads the device's index
-	index  int            // of the device; 0: none
+	index  int            // of the device; 0: none, and TCP cuts itself
 	made   bool           // by this one; false: another process has left it
-	why    string         // none was to be had
+	why    string         // none is to be had; "" if one is, or is not wanted
+	retry  time.Time      // not before this is it tried again to make one
 }
+
+// cutterRetry is the time between two tries to make the device where it could not be made. A
+// try may have the kernel look for a module.
+const cutterRetry = 10 * time.Second
 
 // cutterName is the name of the device over an uplink, at most 13 bytes.
 func cutterName(uplink netlink.Link) string {
 	return "weftcut" + strconv.FormatInt(int64(uplink.Attrs().Index), 36)
 }
 
+// attachCutting attaches the program, with what cuts super-segments if something is to.
+func (o *Spray) attachCutting(cfg SprayConfig, link netlink.Link) error {
+	switch {
+	case !cfg.CutLate:
+	case len(cfg.Uplinks) > 0:
+		o.cutter.why = "the host has several uplinks"
+	default:
+		o.cutter.open(o.handle, link, o.cutterAt, time.Now())
+	}
+	late := o.cutter.index != 0
+	cfg.PerPacketTCP = cfg.PerPacketTCP && !late
+	err := o.cutter.begin()
+	if err == nil {
+		err = o.attachWith(cfg.settings(link))
+	}
+	if err != nil {
+		if o.cutter.made {
+			_, err2 := closeCutter(o.handle, link)
+			err = errors.Join(err, err2)
+		}
+		return err
+	}
+	o.detached = func() error {
+		_, err := closeCutter(o.handle, link)
+		return err
+	}
+	if !late {
+		// Of the program that this one replaces. One that cannot be removed now does no harm:
+		// Close tries again.
+		_, _ = closeCutter(o.handle, link)
+	}
+	return nil
+}
+
 // open makes the device, or takes over what another process has left. The program does not
 // use it before begin.
-func (c *cutter) open(h *netlink.Handle, uplink netlink.Link, to *ebpf.Variable) {
-	c.uplink, c.to = uplink, to
+func (c *cutter) open(h *netlink.Handle, uplink netlink.Link, to *ebpf.Variable, now time.Time) {
+	c.wanted, c.uplink, c.to = true, uplink, to
 	if err := c.make(h); err != nil {
-		c.why = err.Error()
-		closeCutter(h, uplink)
+		c.fail(h, err, now)
 	}
+}
+
+// fail notes that there is no device, and removes what is left of it.
+func (c *cutter) fail(h *netlink.Handle, why error, now time.Time) {
+	c.index, c.why, c.retry = 0, why.Error(), now.Add(cutterRetry)
+	_, _ = closeCutter(h, c.uplink) // if that fails, so does the next try
 }
 
 // make has the device be there as it must be.
@@ -71,11 +121,23 @@ func (c *cutter) make(h *netlink.Handle) error {
 	if err != nil {
 		return kernel.Explain(fmt.Errorf("device %s: %w", name, err))
 	}
+	c.spareFilter(h, device)
 	right, err := c.right(h, name)
 	if err == nil && !right {
 		err = fmt.Errorf("device %s is not as it was made", name)
 	}
 	return err
+}
+
+// spareFilter takes the device's MAC address, which nobody sends to, out of the uplink's filter
+// of addresses. A device that has no such filter (veth) would receive everything there is
+// (promiscuous mode) for as long as the address is in there. Not every device lets go of it, so
+// this is best effort.
+func (c *cutter) spareFilter(h *netlink.Handle, device netlink.Link) {
+	if now, err := h.LinkByName(device.Attrs().Name); err == nil {
+		_ = h.NeighDel(&netlink.Neigh{LinkIndex: c.uplink.Attrs().Index, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT,
+			Flags: netlink.NTF_SELF, HardwareAddr: now.Attrs().HardwareAddr})
+	}
 }
 
 // nl6AddrGenNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h: no link-local address.
@@ -99,7 +161,7 @@ func (c *cutter) right(h *netlink.Handle, name string) (bool, error) {
 	return true, nil
 }
 
-// begin has the program use the device, if there is one.
+// begin has the program use the device, or none if there is none.
 func (c *cutter) begin() error {
 	if c.to == nil {
 		return nil
@@ -107,21 +169,50 @@ func (c *cutter) begin() error {
 	return c.to.Set(uint32(c.index))
 }
 
-// mend makes the device again if others have changed or removed it. Meanwhile what the program
-// hands over is lost, and sent again by TCP.
-func (c *cutter) mend(h *netlink.Handle) (mended []string, err error) {
-	if c.index == 0 {
+// mend makes the device again if others have changed or removed it. Until it notices, the
+// program hands nothing over to a device that is gone, and a super-segment takes one path; what
+// it hands over to one that is down is lost, and sent again by TCP. Where the device cannot be
+// made, TCP cuts itself (gso_max_segs of the uplink), and mend tries again after cutterRetry.
+func (c *cutter) mend(h *netlink.Handle, s *kernel.Settings, now time.Time) (mended []string, err error) {
+	if !c.wanted || c.index == 0 && now.Before(c.retry) {
 		return nil, nil
 	}
-	was := c.index
-	if right, err := c.right(h, cutterName(c.uplink)); err != nil || right && c.index == was {
+	name, was := cutterName(c.uplink), c.index
+	if right, err := c.right(h, name); err != nil || right && c.index == was {
+		return nil, err
+	}
+	c.index = 0
+	if err := c.begin(); err != nil {
 		return nil, err
 	}
 	if err := c.make(h); err != nil {
-		c.index = 0
-		return nil, errors.Join(err, c.begin())
+		return c.doWithout(h, s, err, now)
 	}
-	return []string{"made " + cutterName(c.uplink) + " again"}, c.begin()
+	c.why = ""
+	if err := c.begin(); err != nil {
+		return nil, err
+	}
+	mended = []string{"made " + name + " again"}
+	if was == 0 {
+		mended = []string{"made " + name + ", which could not be made before"}
+	}
+	if s.Wanted(kernel.GSOSegments) == 0 {
+		return mended, nil
+	}
+	return mended, s.Want(h, c.uplink, kernel.GSOSegments, 0)
+}
+
+// doWithout has TCP cut itself.
+func (c *cutter) doWithout(h *netlink.Handle, s *kernel.Settings, why error, now time.Time) (mended []string, err error) {
+	c.fail(h, why, now)
+	if s.Wanted(kernel.GSOSegments) == 1 {
+		return nil, nil
+	}
+	if err := s.Want(h, c.uplink, kernel.GSOSegments, 1); err != nil {
+		c.retry = now
+		return nil, err
+	}
+	return []string{fmt.Sprintf("set gso_max_segs of %s to 1, so that TCP cuts itself: %v", c.uplink.Attrs().Name, why)}, nil
 }
 
 // closeCutter removes the device over an uplink, whoever made it. removed is false if there is
@@ -155,9 +246,16 @@ func detachCutter(uplink string) (removed bool, err error) {
 }
 
 // CutsLate reports whether super-segments are whole as far as the uplink's egress
-// (SprayConfig.CutLate), and if not, why.
+// (SprayConfig.CutLate), and if they are to be and are not, why.
 func (o *Spray) CutsLate() (late bool, why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.cutter.index != 0, o.cutter.why
+}
+
+// LateStats counts what SprayConfig.CutLate hands over, in segments. What has not returned is
+// lost, or still under way: the device was down.
+type LateStats struct {
+	HandedOver uint64 `json:"handed_over"` // to the device that cuts
+	Returned   uint64 `json:"returned"`    // to the uplink's egress, as packets
 }

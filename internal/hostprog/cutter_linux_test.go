@@ -3,6 +3,7 @@ package hostprog
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -30,11 +31,12 @@ func (s *sprayed) cutters(t *testing.T) (all []netlink.Link) {
 // late attaches a program that cuts late.
 func (s *sprayed) late(t *testing.T) {
 	t.Helper()
+	kerneltest.NeedMacvlan(t)
 	cfg := s.config(t, "drb")
 	cfg.PerPacketTCP, cfg.CutLate = true, true
 	s.attach(t, cfg)
-	if late, why := s.spray.CutsLate(); !late {
-		t.Skip(why)
+	if late, why := s.spray.CutsLate(); !late || why != "" {
+		t.Fatalf("cut late %v, %q", late, why)
 	}
 }
 
@@ -70,8 +72,8 @@ func TestCutter_repair(t *testing.T) {
 		}
 		s.leaveRoom(t)
 		s.cubic(t, 1<<20)
-		if o := s.stats(t); o.Encapsulated < 1<<20/1448 {
-			t.Errorf("%s: %d packets encapsulated", what, o.Encapsulated)
+		if o := s.stats(t); o.Encapsulated < 1<<20/1448 || o.Late.HandedOver < 100 {
+			t.Errorf("%s: counted %+v", what, o)
 		}
 	}
 }
@@ -116,29 +118,49 @@ func TestCutter_replaced(t *testing.T) {
 	}
 }
 
-// Where the device cannot be had, as at the port of a bridge, TCP itself sends packets.
-func TestCutter_refused(t *testing.T) {
-	u := newUplinkTest(t)
-	u.do(t, func() error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = "br0"
-		bridge := &netlink.Bridge{LinkAttrs: attrs}
-		if err := netlink.LinkAdd(bridge); err != nil {
-			t.Skipf("a bridge: %v", err)
-		}
-		return netlink.LinkSetMaster(u.port, bridge)
-	})
-	u.cfg.PerPacketTCP, u.cfg.CutLate = true, true
-	u.attach(t)
-	if late, why := u.spray.CutsLate(); late || !strings.Contains(why, "weftcut") {
-		t.Errorf("cut late %v, %q", late, why)
+// A super-segment whose device is gone goes on as it is: nothing is lost before a repair.
+func TestCutter_goneLosesNothing(t *testing.T) {
+	s := newSprayed(t, sprayLab(t), "drb")
+	s.spray.Close()
+	s.late(t)
+	s.leaveRoom(t)
+	s.cubic(t, 1<<20)
+	whole := s.stats(t).Late
+	if whole.HandedOver < 500 || whole.Returned != whole.HandedOver {
+		t.Errorf("counted %+v", whole)
 	}
-	u.do(t, func() error {
-		link, err := netlink.LinkByName("p0")
-		if err == nil && link.Attrs().GSOMaxSegs != 1 {
-			t.Errorf("gso_max_segs is %d, want 1", link.Attrs().GSOMaxSegs)
+	s.change(t, netlink.LinkDel)
+	s.cubic(t, 1<<20)
+	if o := s.stats(t); o.Late != whole || o.Encapsulated < 2<<20/1448 {
+		t.Errorf("counted %+v, then %+v", whole, o)
+	}
+}
+
+// What is handed over to a device that is down does not return, and is counted.
+func TestCutter_downIsCounted(t *testing.T) {
+	s := newSprayed(t, sprayLab(t), "drb")
+	s.spray.Close()
+	s.late(t)
+	s.leaveRoom(t)
+	s.change(t, netlink.LinkSetDown)
+	done := make(chan struct{})
+	go func() { defer close(done); s.cubic(t, 1<<20) }()
+	var lost LateStats
+	for end := time.Now().Add(kerneltest.Patience); lost.HandedOver == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing was handed over")
 		}
-		return err
-	})
-	u.repair(t)
+		lost = s.stats(t).Late
+	}
+	if lost.Returned != 0 {
+		t.Errorf("counted %+v", lost)
+	}
+	if mended, err := s.spray.Repair(); err != nil || len(mended) != 1 {
+		t.Errorf("mended %q, %v", mended, err)
+	}
+	<-done
+	s.cubic(t, 1<<20) // that one may have ended during the repair, without the device
+	if o := s.stats(t).Late; o.Returned < 500 || o.Returned >= o.HandedOver {
+		t.Errorf("counted %+v", o)
+	}
 }

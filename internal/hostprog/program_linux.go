@@ -151,8 +151,9 @@ func (p *program) Foreign() (all []ForeignProgram, err error) {
 	return all, err
 }
 
-// Close detaches the program and restores what was set at its device, unless another Attach
-// has replaced it since. Packets then go as the kernel has them. Later calls do nothing.
+// Close detaches the program and restores what was set at its device, also if others have
+// removed the program, but not if another Attach has replaced it since. Packets then go as the
+// kernel has them. Later calls do nothing.
 func (p *program) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,8 +162,11 @@ func (p *program) Close() error {
 	}
 	defer p.release()
 	return p.do(func() error {
-		was, err := p.at.Detach(p.handle)
-		if err != nil || !was {
+		last, err := p.at.Detach(p.handle)
+		if err == nil && !last {
+			last, err = p.vacant()
+		}
+		if err != nil || !last {
 			return err
 		}
 		err = p.settings.Restore(p.handle, p.at.Link)
@@ -171,6 +175,15 @@ func (p *program) Close() error {
 		}
 		return err
 	})
+}
+
+// vacant reports whether no program of weft's is in the place.
+func (p *program) vacant() (bool, error) {
+	id, err := p.kind.place.Program(p.handle, p.at.Link)
+	if errors.Is(err, kernel.ErrUplinkGone) {
+		return true, nil
+	}
+	return id == 0, err
 }
 
 // release lets go of what this process holds, not of what the kernel holds.

@@ -42,6 +42,7 @@ type SprayStats struct {
 	Chosen    uint64 `json:"chosen,omitempty"` // flowcells that took the path of Choose; others took a random one
 
 	Long LongStats `json:"long,omitzero"`
+	Late LateStats `json:"late_cut,omitzero"`
 
 	// These count SprayConfig.Datagrams. A flow that was evicted counts anew.
 	Datagrams     uint64 `json:"datagrams,omitempty"`
@@ -69,6 +70,7 @@ func (s SprayStats) Plus(replaced SprayStats) SprayStats {
 		{&s.NoPath, replaced.NoPath}, {&s.TooLong, replaced.TooLong}, {&s.Malformed, replaced.Malformed},
 		{&s.Broken, replaced.Broken}, {&s.Flows, replaced.Flows}, {&s.Flowcells, replaced.Flowcells}, {&s.Chosen, replaced.Chosen},
 		{&s.Long.Sent, replaced.Long.Sent}, {&s.Long.Bytes, replaced.Long.Bytes}, {&s.Long.Again, replaced.Long.Again},
+		{&s.Late.HandedOver, replaced.Late.HandedOver}, {&s.Late.Returned, replaced.Late.Returned},
 		{&s.Datagrams, replaced.Datagrams}, {&s.DatagramFlows, replaced.DatagramFlows},
 		{&s.Marked, replaced.Marked}, {&s.UnprovenMarks, replaced.UnprovenMarks}, {&s.Peers, replaced.Peers},
 	} {
@@ -124,7 +126,8 @@ func (o *Spray) readStats() (SprayStats, error) {
 	var s SprayStats
 	// The order of the enum in bpf/spray.c.
 	if err := kernel.SumCounters(o.counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
-		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows, &s.Marked, &s.UnprovenMarks, &s.Peers); err != nil {
+		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows, &s.Marked, &s.UnprovenMarks, &s.Peers,
+		&s.Late.HandedOver, &s.Late.Returned); err != nil {
 		return s, err
 	}
 	var word pathWord

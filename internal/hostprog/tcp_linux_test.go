@@ -1,17 +1,11 @@
 package hostprog
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
-	"io"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -33,39 +27,6 @@ func (s *sprayed) gsoMaxSegs(t *testing.T) (n uint32) {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// leaveRoom makes the MTU of the source's routes less than its uplink's until the
-// end of the test, as whoever runs the spray program must.
-func (s *sprayed) leaveRoom(t *testing.T) {
-	t.Helper()
-	before := s.setRouteMTU(t, 1500-s.overhead())
-	t.Cleanup(func() { s.setRouteMTU(t, before) })
-}
-
-// setRouteMTU sets the MTU of the source's routes over its uplink, all of which
-// have the same, and returns what it was.
-func (s *sprayed) setRouteMTU(t *testing.T, mtu int) (before int) {
-	t.Helper()
-	err := s.lab.Do(s.src.ID, func() error {
-		routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
-		for _, r := range routes {
-			if r.Gw != nil {
-				before, r.MTU = r.MTU, mtu
-				err = errors.Join(err, netlink.RouteReplace(&r))
-			}
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	return before
-}
-
-// overhead is what the program adds, in bytes.
-func (s *sprayed) overhead() int {
-	return s.oracle.table[rackOf(s.dst.Addr)].carrier.Overhead()
 }
 
 // gather makes the far end's packet socket hold what a transfer brings.
@@ -94,61 +55,6 @@ func (s *sprayed) gathered(t *testing.T) [][]byte {
 	return all
 }
 
-// cubic sends n bytes over one connection of the kernel's and waits until they
-// have arrived as they were.
-func (s *sprayed) cubic(t *testing.T, n int) {
-	t.Helper()
-	var l net.Listener
-	err := s.lab.Do(s.dst.ID, func() (err error) {
-		l, err = net.Listen("tcp4", netip.AddrPortFrom(s.dst.Addr, 0).String())
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	sent := bytes.Repeat([]byte("0123456789abcdef!"), n/17+1)[:n]
-	arrived := make(chan error, 1)
-	go func() { arrived <- receiveAll(l, sent) }()
-	err = s.lab.Do(s.src.ID, func() error {
-		d := net.Dialer{Timeout: kerneltest.Patience, Control: func(_, _ string, c syscall.RawConn) (err error) {
-			c.Control(func(fd uintptr) {
-				err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
-			})
-			return err
-		}}
-		conn, err := d.Dial("tcp4", l.Addr().String())
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		if _, err := conn.Write(sent); err != nil {
-			return err
-		}
-		return <-arrived
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func receiveAll(l net.Listener, want []byte) error {
-	conn, err := l.Accept()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Minute))
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(conn, got); err != nil {
-		return err
-	}
-	if !bytes.Equal(got, want) {
-		return errors.New("other bytes arrived than were sent")
-	}
-	return nil
-}
-
 // flowOf keeps a TCP connection's packets that carry data or open it; the last
 // acknowledgements of a connection that closes are not numbered.
 func (s *sprayed) flowOf(packets [][]byte) [][]byte {
@@ -165,7 +71,10 @@ func (s *sprayed) flowOf(packets [][]byte) [][]byte {
 // by packet, and all paths alike.
 func TestSpray_kernelTCPPerPacket(t *testing.T) {
 	t.Run("cut by TCP", func(t *testing.T) { testKernelTCPPerPacket(t, false) })
-	t.Run("cut late", func(t *testing.T) { testKernelTCPPerPacket(t, true) })
+	t.Run("cut late", func(t *testing.T) {
+		kerneltest.NeedMacvlan(t)
+		testKernelTCPPerPacket(t, true)
+	})
 }
 
 func testKernelTCPPerPacket(t *testing.T, late bool) {
@@ -179,9 +88,9 @@ func testKernelTCPPerPacket(t *testing.T, late bool) {
 	want := uint32(1)
 	if late {
 		want = before
-		if is, why := s.spray.CutsLate(); !is {
-			t.Skip(why)
-		}
+	}
+	if is, why := s.spray.CutsLate(); is != late || why != "" {
+		t.Fatalf("cut late %v, %q", is, why)
 	}
 	if n := s.gsoMaxSegs(t); n != want {
 		t.Errorf("gso_max_segs is %d, want %d", n, want)

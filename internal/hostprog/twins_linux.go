@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -115,15 +116,15 @@ func (o *Spray) lead(b *bounceValue, to end) error {
 	return nil
 }
 
-// Repair is program.Repair at all uplinks.
+// Repair is program.Repair at all uplinks, and of the device that cuts late.
 func (o *Spray) Repair() (mended []string, err error) {
 	mended, err = o.program.Repair()
-	if err == nil {
-		err = o.atHome(func() error {
-			did, err := o.cutter.mend(o.handle)
+	if !errors.Is(err, ErrUplinkGone) && !errors.Is(err, ErrReplaced) && !errors.Is(err, errSprayClosed) {
+		err = errors.Join(err, o.atHome(func() error {
+			did, err := o.cutter.mend(o.handle, o.settings, time.Now())
 			mended = append(mended, did...)
 			return err
-		})
+		}))
 	}
 	for _, twin := range o.twins {
 		did, err2 := twin.Repair()

@@ -179,7 +179,8 @@ func (s *Settings) mend(h *netlink.Handle, link netlink.Link) (mended []string, 
 // Wanted is what a setting is to be.
 func (s *Settings) Wanted(number int) uint32 { return s.wanted[number] }
 
-// Want changes what a setting is to be, and has it so.
+// Want changes what a setting is to be, and has it so. 0 leaves the setting alone from now on,
+// and puts the former value back.
 func (s *Settings) Want(h *netlink.Handle, link netlink.Link, number int, value uint32) error {
 	attrs, err := AttrsOf(h, link)
 	if err != nil {
@@ -191,7 +192,7 @@ func (s *Settings) Want(h *netlink.Handle, link netlink.Link, number int, value 
 	if c.Set == former {
 		former = c.Former
 	}
-	if *c = (setting{former, value}); !k.wrong(former, value) {
+	if *c = (setting{former, value}); value == 0 || !k.wrong(former, value) {
 		value, *c = former, setting{}
 	}
 	if err := s.write(); err != nil {

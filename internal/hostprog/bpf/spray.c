@@ -24,7 +24,7 @@
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
 	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS,
-	MARKED, UNPROVEN, PEERS, NUM_COUNTERS
+	MARKED, UNPROVEN, PEERS, HANDED, RETURNED, NUM_COUNTERS
 };
 
 #include "count.h"
@@ -331,11 +331,23 @@ static __always_inline int is_tunnel(const struct inner *in)
 #define HANDED_OVER 0x5740
 
 /* The device over the uplink that cuts super-segments and sends their packets by the uplink
- * again, so that each of them gets a path; 0: none. The loader writes it. */
+ * again, so that each of them gets a path; 0: none. The loader writes it at any time. */
 volatile __u32 cutter = 0;
 
 /* What tc_index says of what has been there, so that nothing goes round twice. */
 #define CUT 0x5741
+
+/* cutting returns the device that is to cut a packet; 0: the packet goes on as it is. A device
+ * that has been removed cuts nothing: bpf_redirect would lose the packet without a word. For a
+ * super-segment bpf_check_mtu only looks whether the device exists. */
+static __always_inline __u32 cutting(struct __sk_buff *skb, const struct inner *in)
+{
+	__u32 device = cutter, mtu = 0;
+
+	if (!device || !skb->gso_size || in->protocol != PROTO_TCP || bpf_check_mtu(skb, device, &mtu, 0, 0) < 0)
+		return 0;
+	return device;
+}
 
 /* leave sends a packet by the uplink of its path. The kernel's route may have led to another. */
 static __always_inline int leave(struct __sk_buff *skb, struct traffic *t)
@@ -359,9 +371,12 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	__be32 path;
 	__u8 *cuts;
 	int verdict, cut = skb->tc_index == CUT;
+	__u32 device;
 
-	if (cut)
+	if (cut) {
 		skb->tc_index = 0;
+		count(RETURNED, skb->gso_segs ? skb->gso_segs : 1);
+	}
 	if (several && skb->tc_index == HANDED_OVER) {
 		skb->tc_index = 0;
 		return TC_ACT_UNSPEC;
@@ -391,11 +406,13 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	each = headers(skb, &in);
 	if (too_long(skb, &in, each, rack))
 		return unable(TOO_LONG);
-	if (cutter && skb->gso_size && in.protocol == PROTO_TCP && !cut) {
-		skb->tc_index = CUT;
-		return bpf_redirect(cutter, 0);
-	}
 	segs = segments(skb, in.length, each);
+	device = cut ? 0 : cutting(skb, &in);
+	if (device) {
+		skb->tc_index = CUT;
+		count(HANDED, segs);
+		return bpf_redirect(device, 0);
+	}
 	path = g->order[step(skb, &in, segs, rack, g, *cuts, informed) & (MAX_PATHS - 1)];
 	t = bpf_map_lookup_elem(&bounces, &path);
 	if (!t)
