@@ -188,7 +188,7 @@ func (i *integrity) flooded(t *testing.T, f forgery, weft bool, d time.Duration)
 		text = fmt.Sprintf("; memory %s, seen %s, diverted %s, strays %s, over budget %s, crowded %s, frames %s, held flows %s, missed %s", both[1].memory(), st["order.seen"], st["order.diverted"],
 			st["order.strays"], st["order.over_budget"], st["order.crowded"], st["dataplane.frames"], st["dataplane.handover.flows"], st["dataplane.handover.missed"])
 		// Each flow without a socket that is held has cost a packet of the budget.
-		flows, most := number(st, "dataplane.handover.flows"), 256*runtime.NumCPU()*int(time.Since(began)>>24+2)
+		flows, most := number(st, "dataplane.handover.flows"), 64*runtime.NumCPU()*int(time.Since(began)>>24+2)
 		if flows > min(most+16, 1<<16) {
 			t.Errorf("%d flows are held, want at most %d", flows, most)
 		}

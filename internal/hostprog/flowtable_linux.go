@@ -37,7 +37,7 @@ const (
 
 	orderEstablished = 64
 
-	orderBudget = 256 // packets in 16.8 ms
+	orderBudget = 64 // packets in 16.8 ms
 )
 
 // FlowTable is the flows of an Order, in memory that is shared with its programs. Flows have

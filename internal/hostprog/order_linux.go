@@ -59,7 +59,7 @@ var (
 // kernel in order. All else goes to the kernel at once, and is not copied.
 //
 // The reader gets at will what belongs to a socket of this namespace. Of all other flows, which
-// may be forged, it gets 15,000 packets a second from each processor.
+// may be forged, it gets 3,800 packets a second from each processor.
 //
 // Nothing is diverted before the first Beat, nor if Beat was not called for SteerPatience,
 // nor when the socket is closed. Attaching again replaces the program, and also one of

@@ -45,7 +45,7 @@
 /* Of far: the flow has, or had, a socket. */
 #define REAL (1 << 7)
 /* Packets of flows without a socket in 16.8 ms, on each processor; hostprog.orderBudget */
-#define BUDGET 256
+#define BUDGET 64
 
 /* The order of hostprog.OrderStats. */
 enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, DATAGRAMS, STRAYS, OVER_BUDGET, NUM_COUNTERS };
