@@ -17,6 +17,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"weft/flowcell"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 )
@@ -145,13 +146,12 @@ func (g *forger) end(t *testing.T) {
 func TestOrder_forgedSegments(t *testing.T) {
 	slowtest.System(t)
 	rounds, seconds := fromEnv("WEFT_FORGED_ROUNDS", 1), fromEnv("WEFT_FORGED_SECONDS", 2)
-	const ack, syn = 0x10, 0x02
 	i := newIntegrity(t)
 	for _, f := range []forgery{
-		{"random five-tuples", true, false, [2]byte{ack, ack}},
-		{"random five-tuples with a SYN and a hole", true, true, [2]byte{syn, ack}},
-		{"SYNs", true, false, [2]byte{syn, syn}},
-		{"the connection's five-tuple", false, false, [2]byte{ack, ack}},
+		{"random five-tuples", true, false, [2]byte{flowcell.FlagACK, flowcell.FlagACK}},
+		{"random five-tuples with a SYN and a hole", true, true, [2]byte{flowcell.FlagSYN, flowcell.FlagACK}},
+		{"SYNs", true, false, [2]byte{flowcell.FlagSYN, flowcell.FlagSYN}},
+		{"the connection's five-tuple", false, false, [2]byte{flowcell.FlagACK, flowcell.FlagACK}},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			i := &integrity{network: i.network.of(t), from: i.from, to: i.to}
@@ -193,7 +193,7 @@ func (i *integrity) flooded(t *testing.T, f forgery, weft bool, d time.Duration)
 			t.Errorf("%d flows are held, want at most %d", flows, most)
 		}
 		switch strays, over := number(st, "order.strays"), number(st, "order.over_budget"); {
-		case !f.flow && strays == 0:
+		case !f.near && f.flags[0] == flowcell.FlagACK && strays == 0:
 			t.Errorf("of %d guesses none is a stray", g.sent.Load())
 		case f.near && st["order.diverted"] == "0" && over == 0:
 			t.Error("no hole was seen")
