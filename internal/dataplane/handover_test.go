@@ -57,6 +57,7 @@ type twoSides struct {
 
 	arrivals           []int // still to come
 	loses              int   // this one of those diverted is lost; -1: none
+	spare              int   // so many more may be diverted; -1: all
 	dead               bool  // there is no reader
 	next               uint32
 	diverted, returned uint64
@@ -65,8 +66,11 @@ type twoSides struct {
 	lost               []int
 
 	// What a mutant does wrong.
-	keepsNext, claimsAll, ignoresHoles bool
+	keepsNext, claimsAll, ignoresHoles, followsStrays bool
 }
+
+// stray is a segment that is too far away to be its flow's.
+const stray = 1 << 20
 
 var orderedFlow = flowcell.FiveTuple{Proto: flowcell.ProtoTCP, SrcPort: 1, DstPort: 2}
 
@@ -74,11 +78,20 @@ var orderedFlow = flowcell.FiveTuple{Proto: flowcell.ProtoTCP, SrcPort: 1, DstPo
 func (s *twoSides) arrive() {
 	n := s.arrivals[0]
 	s.arrivals = s.arrivals[1:]
-	if s.dead || s.diverted == s.returned && int32(uint32(n)-s.next) <= 0 {
+	held := s.diverted != s.returned
+	switch {
+	case n >= stray && !s.followsStrays:
+		s.kernel = append(s.kernel, n)
+		return
+	case s.dead || !held && (int32(uint32(n)-s.next) <= 0 || s.spare == 0):
 		s.next = max(s.next, uint32(n)+1)
 		s.kernel = append(s.kernel, n)
 		return
+	case s.spare == 0:
+		s.kernel = append(s.kernel, n)
+		return
 	}
+	s.spare--
 	s.diverted++
 	if n == s.loses {
 		s.lost = append(s.lost, n)
@@ -188,7 +201,7 @@ func (s *twoSides) run(may int) {
 }
 
 func newTwoSides(c *choices, arrivals ...int) *twoSides {
-	s := &twoSides{choices: c, arrivals: slices.Clone(arrivals), loses: -1, next: 1, kernel: []int{0}, steps: 3,
+	s := &twoSides{choices: c, arrivals: slices.Clone(arrivals), loses: -1, spare: -1, next: 1, kernel: []int{0}, steps: 3,
 		order: resequencer.New[int](resequencer.Config{Flows: 2, Discipline: resequencer.Sequence})}
 	s.handover = newHandover(s, s.order, nil)
 	return s

@@ -20,7 +20,7 @@ type orderFlow struct {
 	diverted atomic.Uint64
 	returned atomic.Uint64
 	seen     uint32
-	// straight, far and tracks: a byte, a byte and two.
+	// straight, far, and tracks or about: a byte, a byte and two.
 	rest atomic.Uint32
 }
 
@@ -36,6 +36,8 @@ const (
 	orderBuckets = 16384
 
 	orderEstablished = 64
+
+	orderBudget = 64 // packets in 16.8 ms
 )
 
 // FlowTable is the flows of an Order, in memory that is shared with its programs. Flows have

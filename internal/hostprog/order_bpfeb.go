@@ -16,12 +16,14 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	orderMapBudget           = "budget"
 	orderMapCounters         = "counters"
 	orderMapFlows            = "flows"
 	orderMapListedHosts      = "listed_hosts"
 	orderMapListedPorts      = "listed_ports"
 	orderMapNotes            = "notes"
 	orderMapOrdered          = "ordered"
+	orderMapStrays           = "strays"
 	orderProgWeftOrderFilter = "weft_order_filter"
 	orderProgWeftSteer       = "weft_steer"
 	orderVarHeartbeat        = "heartbeat"
@@ -81,12 +83,14 @@ type orderProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type orderMapSpecs struct {
+	Budget      *ebpf.MapSpec `ebpf:"budget"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Flows       *ebpf.MapSpec `ebpf:"flows"`
 	ListedHosts *ebpf.MapSpec `ebpf:"listed_hosts"`
 	ListedPorts *ebpf.MapSpec `ebpf:"listed_ports"`
 	Notes       *ebpf.MapSpec `ebpf:"notes"`
 	Ordered     *ebpf.MapSpec `ebpf:"ordered"`
+	Strays      *ebpf.MapSpec `ebpf:"strays"`
 }
 
 // orderVariableSpecs contains global variables before they are loaded into the kernel.
@@ -120,22 +124,26 @@ func (o *orderObjects) Close() error {
 //
 // It can be passed to loadOrderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type orderMaps struct {
+	Budget      *ebpf.Map `ebpf:"budget"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Flows       *ebpf.Map `ebpf:"flows"`
 	ListedHosts *ebpf.Map `ebpf:"listed_hosts"`
 	ListedPorts *ebpf.Map `ebpf:"listed_ports"`
 	Notes       *ebpf.Map `ebpf:"notes"`
 	Ordered     *ebpf.Map `ebpf:"ordered"`
+	Strays      *ebpf.Map `ebpf:"strays"`
 }
 
 func (m *orderMaps) Close() error {
 	return _OrderClose(
+		m.Budget,
 		m.Counters,
 		m.Flows,
 		m.ListedHosts,
 		m.ListedPorts,
 		m.Notes,
 		m.Ordered,
+		m.Strays,
 	)
 }
 

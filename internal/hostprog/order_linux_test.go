@@ -22,6 +22,7 @@ type orderTest struct {
 	reader *link.Packet
 	out    *kerneltest.Wire
 	ns     string // of the neighbour
+	near   string // the host's namespace
 }
 
 var (
@@ -38,7 +39,7 @@ func newOrderTest(t *testing.T) *orderTest {
 func newOrderTestOf(t *testing.T, superBytes int) *orderTest {
 	t.Helper()
 	near, far := kerneltest.Namespace(t, "near"), kerneltest.Namespace(t, "far")
-	o := &orderTest{out: neighbour(t, near, far), ns: far}
+	o := &orderTest{out: neighbour(t, near, far), ns: far, near: near}
 	kerneltest.Shell(t, near, "ip address add "+orderTo6.String()+"/64 dev p0 nodad")
 	err := kernel.InNamespace(near, func() (err error) {
 		if o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo, orderTo6}, SuperBytes: superBytes,
@@ -282,43 +283,25 @@ func TestOrder_equalsItsModel(t *testing.T) {
 	o := newOrderTest(t)
 	const seed = 11
 	rng := rand.New(rand.NewPCG(seed, 0))
-	type model struct {
-		known              bool
-		next               uint32
-		diverted, returned uint64
-	}
-	flows := make([]model, 6)
+	flows := make([]orderModel, 6)
 	for i := range 3000 {
 		at := rng.IntN(len(flows))
 		m := &flows[at]
 		s := orderSegment{six: at%2 == 1, port: uint16(7000 + at), payload: rng.IntN(3) * 100}
 		if s.seq = m.next + uint32(rng.IntN(5)-3)*100; rng.IntN(8) > 0 {
 			s.seq = m.next
-		} else if rng.IntN(10) == 0 {
+		} else if rng.IntN(3) == 0 {
 			s.seq = rng.Uint32()
+		}
+		if m.strays > 0 && rng.IntN(4) > 0 {
+			s.seq = m.stray + uint32(rng.IntN(7)-3)<<18 // up to 786,432 from the last
 		}
 		s.flags = []byte{0, 0, 0, 0, 0, flowcell.FlagSYN, flowcell.FlagFIN, flowcell.FlagRST}[rng.IntN(8)]
 		length := uint32(s.payload)
 		if s.flags != 0 && s.flags != flowcell.FlagRST {
 			length++
 		}
-		want := false
-		switch ahead := int32(s.seq - m.next); {
-		case length == 0 && s.flags != flowcell.FlagRST:
-		case !m.known && s.flags == flowcell.FlagRST:
-		case m.diverted != m.returned:
-			want = true
-		case !m.known || s.flags == flowcell.FlagSYN && (ahead > 0 || ahead < -16<<20):
-			m.known, m.next = true, s.seq+length
-		case s.flags == flowcell.FlagRST:
-		case ahead > 0 || ahead < -16<<20:
-			want = true
-		case int32(s.seq+length-m.next) > 0:
-			m.next = s.seq + length
-		}
-		if want {
-			m.diverted++
-		}
+		want := m.arrive(s, length)
 		if got := o.arrive(t, s.bytes()); got != want {
 			t.Fatalf("seed %d, packet %d, %+v of %+v: diverted %v", seed, i, s, *m, got)
 		}
@@ -330,6 +313,87 @@ func TestOrder_equalsItsModel(t *testing.T) {
 		}
 	}
 	o.read(t)
+	leapt, strays := 0, 0
+	for _, m := range flows {
+		leapt, strays = leapt+m.leapt, strays+m.left
+	}
+	if st := o.stats(t); leapt < 10 || st.Strays != uint64(strays) || st.OverBudget != 0 {
+		t.Errorf("%d leaps, %d strays; %+v", leapt, strays, st)
+	}
+}
+
+// orderModel is a flow as order.c keeps it, of which the kernel has no socket.
+type orderModel struct {
+	known              bool
+	next               uint32
+	about              uint16
+	strays             int
+	stray              uint32 // where the last one ended
+	diverted, returned uint64
+	leapt, left        int // counted: leaps, and strays that were none
+}
+
+// Of order.c.
+const (
+	orderNear       = 16 << 20
+	orderStraysNear = 1 << 20
+	orderLeaps      = 4
+)
+
+// arrive reports whether a segment of a length in sequence numbers is diverted.
+func (m *orderModel) arrive(s orderSegment, length uint32) (diverted bool) {
+	end, ahead, units := s.seq+length, int32(s.seq-m.next), int16(uint16(s.seq>>16)-m.about)
+	syn, rst, held := s.flags == flowcell.FlagSYN, s.flags == flowcell.FlagRST, m.diverted != m.returned
+	near := -orderNear <= ahead && ahead <= orderNear
+	if held {
+		near = -orderNear>>16 <= units && units <= orderNear>>16
+	}
+	switch {
+	case length == 0 && !rst || !m.known && rst:
+		return false
+	case !m.known:
+		m.known, m.next = true, end
+		return false
+	case syn && !held && (!near || ahead > 0):
+		m.next, m.strays = end, 0
+		return false
+	case near:
+		m.strays = 0
+	case rst:
+		return false
+	default:
+		if d := int32(s.seq - m.stray); m.strays > 0 && (d < -orderStraysNear || d > orderStraysNear) {
+			m.strays = 0
+		}
+		m.stray = end
+		if m.strays++; m.strays < orderLeaps {
+			m.left++
+			return false
+		}
+		m.strays = 0
+		m.leapt++
+		if !held {
+			m.next = end
+			return false
+		}
+		m.about, units = uint16(s.seq>>16), 0
+	}
+	switch {
+	case held && units > 0:
+		m.about++
+	case held && units < 0:
+		m.about--
+	case held:
+	case ahead <= 0 || rst:
+		if int32(end-m.next) > 0 && !rst {
+			m.next = end
+		}
+		return false
+	default:
+		m.about = uint16(s.seq >> 16)
+	}
+	m.diverted++
+	return true
 }
 
 // A flood of flows that all have one bucket does not displace one that was in order for a

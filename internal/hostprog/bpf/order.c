@@ -16,6 +16,12 @@
 // flow to two processors, next may be a packet old: then a hole is seen where there is none,
 // and the reader finds out.
 //
+// Anybody can send in the name of others, so what is forged must not cost more than a packet
+// does. A segment that is further from its flow than a sender can be goes to the kernel at
+// once, and changes nothing, until several in a row go on there. And the reader gets at will
+// only packets of flows that have a socket; the others share a budget. The second program
+// looks for the socket, since a filter cannot.
+//
 // Datagrams that are listed are put in order, too, by the number that the sender's spray
 // program has put into their IPv4 ID (datagrams.h). Their sequence numbers count datagrams:
 // the low bits are those of the number.
@@ -32,10 +38,17 @@
 /* Of straight: super-segments have come for which the reader has no room. The kernel's TCP puts
  * such a flow in order itself. */
 #define LONGS (1 << 7)
-#define BEHIND (16 << 20) /* bytes by which data that is sent again may be behind */
+#define NEAR (16 << 20) /* bytes by which a segment may be ahead, or, sent again, behind */
+#define NEAR_UNITS (NEAR >> 16)
+#define STRAYS_NEAR (1 << 20) /* bytes between strays that go on where the one before was */
+#define LEAPS 4 /* strays in a row with which a flow goes on there */
+/* Of far: the flow has, or had, a socket. */
+#define REAL (1 << 7)
+/* Packets of flows without a socket in 16.8 ms, on each processor; hostprog.orderBudget */
+#define BUDGET 64
 
 /* The order of hostprog.OrderStats. */
-enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, DATAGRAMS, NUM_COUNTERS };
+enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, DATAGRAMS, STRAYS, OVER_BUDGET, NUM_COUNTERS };
 
 #include "count.h"
 #include "heart.h"
@@ -54,8 +67,11 @@ struct flow {
 	__u64 returned; /* of these; written by the reader */
 	__u32 seen; /* when, in units of 1.05 ms */
 	__u8 straight; /* packets in order, up to ESTABLISHED, and LONGS; of datagrams, all that are near */
-	__u8 far; /* datagrams in a row that were not */
-	__u16 tracks; /* that datagrams came by, a bit each */
+	__u8 far; /* packets in a row that were not, and REAL */
+	union {
+		__u16 tracks; /* that datagrams came by, a bit each */
+		__u16 about; /* of TCP: where those are that are diverted, in units of 64 KB */
+	};
 };
 
 struct {
@@ -66,6 +82,26 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
+/* Where the last stray of a flow ended. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BUCKETS * WAYS);
+	__type(key, __u32);
+	__type(value, __u32);
+} strays SEC(".maps");
+
+/* What flows without a socket have had of the budget. */
+struct spent {
+	__u32 when; /* time in units of 16.8 ms */
+	__u32 packets;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct spent);
+} budget SEC(".maps");
+
 /* The addresses of this host whose TCP is put in order. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -74,11 +110,14 @@ struct {
 	__type(value, __u8);
 } ordered SEC(".maps");
 
-/* The filter's note about the packet that it has just given to the reader. */
+/* The filter's note about the packet that it has just seen. */
 struct note {
-	__u32 len; /* of the packet; 0: none was given */
+	__u32 len; /* of the packet that was given to the reader; 0: none was */
 	__u32 at; /* where its sequence number lies */
 	__be32 seq;
+	__u32 ask; /* 1 + the place of a flow: has it a socket? 0: do not ask */
+	__u32 may_restart; /* 1: it goes on at restart, unless it has one */
+	__u32 restart;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -130,11 +169,11 @@ static __always_inline __u64 returned(const struct flow *f)
 }
 
 /*
- * find returns the flow of a key. With may_take it makes one that is missing, *is_new is then
+ * find returns the flow of a key, and its number. With may_take it makes one that is missing, *is_new is then
  * 1, and its next is not set. It forgets no flow of which packets are diverted, and no established one
  * that is in use.
  */
-static __always_inline struct flow *find(const struct key *k, __u32 now, int may_take, int *is_new)
+static __always_inline struct flow *find(const struct key *k, __u32 now, int may_take, int *is_new, __u32 *number)
 {
 	__u32 at = bucket_of(k) * WAYS;
 	struct flow *f, *place = NULL;
@@ -145,13 +184,17 @@ static __always_inline struct flow *find(const struct key *k, __u32 now, int may
 		f = bpf_map_lookup_elem(&flows, &way);
 		if (!f)
 			return NULL;
-		if (same(&f->key, k))
+		if (same(&f->key, k)) {
+			*number = way;
 			return f;
+		}
 		/* Signed: another processor's clock may be ahead. */
 		if (f->diverted != returned(f) || (f->straight >= ESTABLISHED && (__s32)(now - f->seen) < IDLE))
 			continue;
-		if (!place || (__s32)(f->seen - place->seen) < 0)
+		if (!place || (__s32)(f->seen - place->seen) < 0) {
 			place = f;
+			*number = way;
+		}
 	}
 	if (!may_take || !place)
 		return NULL;
@@ -216,6 +259,56 @@ static __always_inline int leave(__u32 why)
 	return NOTHING;
 }
 
+/* ask has weft_steer find out whether a flow has a socket. */
+static __always_inline struct note *ask(__u32 number)
+{
+	__u32 zero = 0;
+	struct note *note = bpf_map_lookup_elem(&notes, &zero);
+
+	if (note) {
+		note->ask = number + 1;
+		note->may_restart = 0;
+	}
+	return note;
+}
+
+/* afford reports whether the reader may get one more packet of a flow. */
+static __always_inline int afford(const struct flow *f)
+{
+	__u32 zero = 0, now = bpf_ktime_get_coarse_ns() >> 24;
+	struct spent *s;
+
+	if (f->far & REAL)
+		return 1;
+	s = bpf_map_lookup_elem(&budget, &zero);
+	if (!s)
+		return 0;
+	if (s->when != now) {
+		s->when = now;
+		s->packets = 0;
+	}
+	if (s->packets >= BUDGET)
+		return 0;
+	s->packets++;
+	return 1;
+}
+
+/* leaps takes note of a stray, and reports whether the flow goes on there. */
+static __always_inline int leaps(struct flow *f, __u32 number, __u32 seq, __u32 end)
+{
+	__u32 *last = bpf_map_lookup_elem(&strays, &number);
+	__u8 n = f->far & ~REAL;
+
+	if (!last)
+		return 0;
+	if (n && seq - *last + STRAYS_NEAR > 2 * STRAYS_NEAR)
+		n = 0;
+	*last = end;
+	n = n + 1 == LEAPS ? 0 : n + 1;
+	f->far = (f->far & REAL) | n;
+	return !n;
+}
+
 /* divert gives a packet to the reader. at is of four bytes by which weft_steer knows it. */
 static __always_inline int divert(struct __sk_buff *skb, struct flow *f, __u32 at, __be32 seq)
 {
@@ -254,8 +347,7 @@ static __always_inline void note_track(struct flow *f, __u32 place, __u32 track)
 	f->tracks |= 1 << track;
 }
 
-#define LATE 512 /* datagrams by which one may be behind */
-#define LEAPS 4 /* datagrams further off in a row with which a flow begins anew */
+#define LATE 512 /* datagrams by which one may be behind; LEAPS have a flow begin anew */
 
 /*
  * datagram decides about a packet of datagrams. One that is far behind is a stranger's, or
@@ -264,9 +356,9 @@ static __always_inline void note_track(struct flow *f, __u32 place, __u32 track)
  */
 static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, __u32 now, __u32 number, __u32 n)
 {
-	__u32 place = number & PLACE_MASK, track = number >> PLACE_BITS, id = 0;
+	__u32 place = number & PLACE_MASK, track = number >> PLACE_BITS, id = 0, at;
 	int is_new = 0;
-	struct flow *f = find(k, now, 1, &is_new);
+	struct flow *f = find(k, now, 1, &is_new, &at);
 	__s32 ahead;
 
 	if (!f)
@@ -305,12 +397,15 @@ static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, 
 
 SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 {
-	__u32 now = bpf_ktime_get_coarse_ns() >> 20, size = 0, at, headers, length, seq, end;
+	__u32 now = bpf_ktime_get_coarse_ns() >> 20, size = 0, at, headers, length, seq, end, flow = 0;
 	struct key k = {};
 	__s32 number = -1;
 	struct flow *f;
+	struct note *note;
 	struct tcp t;
-	int is_new = 0;
+	int is_new = 0, held, near, begins;
+	__s32 ahead;
+	__s16 units;
 
 	count(SEEN, 1);
 	if (skb->pkt_type != PACKET_HOST || skb->vlan_present)
@@ -336,7 +431,7 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 	if (!length && !(t.flags & RST))
 		return NOTHING; /* a pure acknowledgement */
 	k.ports = t.ports;
-	f = find(&k, now, !(t.flags & RST), &is_new);
+	f = find(&k, now, !(t.flags & RST), &is_new, &flow);
 	if (!f)
 		return t.flags & RST ? NOTHING : leave(CROWDED);
 	f->seen = now;
@@ -344,29 +439,120 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 		f->straight &= ~LONGS;
 	if (size > longest)
 		f->straight |= LONGS;
+	if (!(f->far & REAL) && (f->straight & ~LONGS) < ESTABLISHED)
+		ask(flow);
 	seq = bpf_ntohl(t.seq);
 	end = seq + length;
-	if (f->diverted == returned(f)) {
-		/* What is far behind is a stranger's, or one has moved the flow: the reader knows. */
-		int behind = f->next - seq <= BEHIND, longs = f->straight & LONGS;
-
-		if (is_new || (t.flags & SYN && !behind)) {
+	if (is_new) {
+		f->next = end;
+		return leave(STRAIGHT);
+	}
+	held = f->diverted != returned(f);
+	units = (__s16)((seq >> 16) - f->about);
+	ahead = seq - f->next;
+	near = held ? units >= -NEAR_UNITS && units <= NEAR_UNITS : ahead >= -NEAR && ahead <= NEAR;
+	begins = t.flags & SYN && !held && !(near && ahead <= 0);
+	if (begins && !(f->far & REAL)) {
+		f->next = end;
+		f->straight = f->far = 0;
+		return leave(STRAIGHT);
+	} else if (near && !begins) {
+		f->far &= REAL;
+	} else if (t.flags & RST) {
+		return leave(STRAIGHT);
+	} else if (leaps(f, flow, seq, end)) {
+		if (!held) {
 			f->next = end;
 			return leave(STRAIGHT);
 		}
-		if (behind || t.flags & RST || longs || unattended()) {
+		f->about = seq >> 16;
+		units = 0;
+	} else {
+		/* The socket of a flow's last connection may be gone. */
+		if (begins && (note = ask(flow))) {
+			note->restart = end;
+			note->may_restart = 1;
+		}
+		return leave(STRAYS);
+	}
+	if (!held) {
+		int longs = f->straight & LONGS;
+
+		if (ahead <= 0 || t.flags & RST || longs || unattended()) {
 			if ((__s32)(end - f->next) > 0 && !(t.flags & RST))
 				f->next = end;
-			if (f->straight < ESTABLISHED)
+			if ((f->straight & ~LONGS) < ESTABLISHED)
 				f->straight++;
-			return leave(behind || !longs ? STRAIGHT : LONG);
+			return leave(ahead <= 0 || !longs ? STRAIGHT : LONG);
 		}
+		if (!afford(f)) {
+			f->next = end;
+			return leave(OVER_BUDGET);
+		}
+		f->about = seq >> 16;
 	} else if (unattended()) {
 		return leave(PASSED_DEAD);
 	} else if (size > longest) {
 		return leave(LONG);
+	} else if (!afford(f)) {
+		return leave(OVER_BUDGET);
+	} else {
+		/* Step by step, so that forged ones, being fewer, do not lead it away. */
+		f->about += units > 0 ? 1 + (size >> 16) : units < 0 ? -1 : 0;
 	}
 	return divert(skb, f, at + offsetof(struct tcp, seq), t.seq);
+}
+
+/* States of the kernel's sockets in which one receives. */
+enum { TCP_SYN_SENT = 2 };
+#define CONNECTED (1 << 1 | 1 << TCP_SYN_SENT | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11)
+
+/* socket_of returns the state of the kernel's socket of a flow; 0: there is none. */
+static __always_inline __u32 socket_of(struct __sk_buff *skb, const struct key *k)
+{
+	struct bpf_sock_tuple t = {};
+	struct bpf_sock *sk;
+	__u32 state;
+
+	if (k->daddr[2] == bpf_htonl(0xffff) && !k->daddr[0] && !k->daddr[1]) {
+		t.ipv4.saddr = k->saddr[3];
+		t.ipv4.daddr = k->daddr[3];
+		__builtin_memcpy(&t.ipv4.sport, &k->ports, sizeof(k->ports));
+		sk = bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0);
+	} else {
+		__builtin_memcpy(t.ipv6.saddr, k->saddr, sizeof(k->saddr));
+		__builtin_memcpy(t.ipv6.daddr, k->daddr, sizeof(k->daddr));
+		__builtin_memcpy(&t.ipv6.sport, &k->ports, sizeof(k->ports));
+		sk = bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
+	}
+	if (!sk)
+		return 0;
+	state = sk->state;
+	bpf_sk_release(sk);
+	return state < 32 ? state : 0;
+}
+
+/* answer answers what the filter has asked. It runs right behind the filter, and so writes
+ * what is the filter's. */
+static __always_inline void answer(struct __sk_buff *skb, struct note *note)
+{
+	__u32 number = note->ask - 1, state;
+	struct flow *f = bpf_map_lookup_elem(&flows, &number);
+
+	note->ask = 0;
+	if (!f)
+		return;
+	state = socket_of(skb, &f->key);
+	if (!note->may_restart) {
+		if (1 << state & CONNECTED)
+			f->far |= REAL;
+		return;
+	}
+	if ((1 << state & CONNECTED && state != TCP_SYN_SENT) || f->diverted != returned(f))
+		return;
+	f->next = note->restart;
+	f->straight = 0;
+	f->far = state == TCP_SYN_SENT ? REAL : 0;
 }
 
 /* It has the name of steer.c's, whose place it takes. */
@@ -377,7 +563,11 @@ SEC("tc") int weft_steer(struct __sk_buff *skb)
 	__be32 seq;
 
 	note = bpf_map_lookup_elem(&notes, &zero);
-	if (!note || !note->len)
+	if (!note)
+		return TC_ACT_UNSPEC;
+	if (note->ask)
+		answer(skb, note);
+	if (!note->len)
 		return TC_ACT_UNSPEC;
 	len = note->len;
 	note->len = 0;
