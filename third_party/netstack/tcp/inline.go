@@ -42,8 +42,8 @@ func (i *Inline) Collect() {
 // take reports whether s, which was just queued, waits for Process. Else a processor must be
 // called.
 func (i *Inline) take(ep *Endpoint, s *segment) bool {
-	n := ep.segmentQueue.alone(s)
-	if n == 0 || n > maxInlinePayload || ep.EndpointState() != StateEstablished {
+	n := s.payloadSize()
+	if n == 0 || n > maxInlinePayload || ep.EndpointState() != StateEstablished || !ep.segmentQueue.alone(s) {
 		return false
 	}
 	i.mu.Lock()

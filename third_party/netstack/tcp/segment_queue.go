@@ -42,17 +42,13 @@ func (q *segmentQueue) empty() bool {
 	return q.emptyLocked()
 }
 
-// alone returns the payload of s in bytes if s is all that the queue has, else 0. A segment that
-// has left the queue belongs to who took it.
+// alone reports whether s is all that the queue has.
 //
 // +checklocksexclude:q.mu
-func (q *segmentQueue) alone(s *segment) int {
+func (q *segmentQueue) alone(s *segment) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.list.Front() != s || q.list.Back() != s {
-		return 0
-	}
-	return s.payloadSize()
+	return q.list.Front() == s && q.list.Back() == s
 }
 
 // enqueue adds the given segment to the queue.
